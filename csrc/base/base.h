@@ -1,0 +1,180 @@
+/* base.h: the vocabulary of every file. Knows nothing of tensors or of Python.
+ *
+ *     Arena   one per compilation; nothing is freed singly            arena.c
+ *     Map     hash map from interned pointers or bytes to pointers     map.c
+ *     Str     interned strings, string builder                         str.c
+ *     Loc     a place in the user's source, with its call chain        error.c
+ *     Comp    one compilation: arena, options, the error it ended with error.c
+ */
+#ifndef TEGULA_BASE_H
+#define TEGULA_BASE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+#define NORETURN _Noreturn
+
+typedef struct Comp Comp;
+
+/* ---- arena.c ---------------------------------------------------------------------
+ * Memory of one compilation. alloc returns zeroed memory and never NULL: when the
+ * system has none, it raises ERR_MEMORY through the arena's Comp. */
+typedef struct Arena Arena;
+
+Arena *arena_new(Comp *c);            /* NULL when out of memory */
+void arena_free(Arena *a);            /* runs the deferred drops last-first; NULL is fine */
+void *arena_alloc(Arena *a, size_t size, size_t align);
+/* Ties obj to the arena: drop(obj) runs at arena_free. Owns obj from its first line,
+ * even when it runs out of memory itself. */
+void arena_defer(Arena *a, void (*drop)(void *obj), void *obj);
+/* Tests: the nth allocation from now fails (0: never). */
+void arena_fail_after(Arena *a, size_t n);
+size_t arena_bytes(const Arena *a);
+
+#define NEW(a, T) ((T *)arena_alloc((a), sizeof(T), _Alignof(T)))
+#define NEW_N(a, T, n) ((T *)arena_alloc_n((a), (size_t)(n), sizeof(T), _Alignof(T)))
+void *arena_alloc_n(Arena *a, size_t n, size_t size, size_t align); /* checks n * size */
+
+/* A growable array: struct { T *at; int n, cap; } declared with VEC(T). */
+#define VEC(T) struct { T *at; int n, cap; }
+#define PUSH(a, v, x)                                                                  \
+    (vec_room((a), (void **)&(v)->at, (v)->n, &(v)->cap, sizeof *(v)->at),             \
+     (v)->at[(v)->n++] = (x))
+void vec_room(Arena *a, void **at, int n, int *cap, size_t size);
+
+/* ---- str.c -----------------------------------------------------------------------
+ * Interned strings live as long as the Comp; equal text is the same pointer. */
+const char *str_intern(Comp *c, const char *s);
+const char *str_intern_n(Comp *c, const char *s, size_t n);
+char *str_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+char *str_vprintf(Arena *a, const char *fmt, va_list ap);
+
+/* A string under construction; always ends with a NUL. */
+typedef struct Sb {
+    Arena *a;
+    char *at;
+    int n, cap;
+} Sb;
+void sb_put(Sb *sb, const char *s);
+void sb_putn(Sb *sb, const char *s, size_t n);
+void sb_printf(Sb *sb, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* ---- map.c -----------------------------------------------------------------------
+ * Open addressing; iteration is in insertion order, so nothing depends on addresses. */
+typedef struct Map {
+    Arena *a;
+    struct MapSlot { const void *key; size_t len; uint64_t hash; void *val; } *slot;
+    int32_t *index; /* hash table of positions in slot, -1 = empty */
+    int n, cap, index_cap;
+} Map;
+/* len 0: the key is a pointer compared by address; else len bytes compared by content
+ * (copied into the arena). */
+void *map_get(const Map *m, const void *key, size_t len);       /* NULL when absent */
+void map_put(Map *m, const void *key, size_t len, void *val);   /* replaces */
+uint64_t hash_bytes(const void *p, size_t n);
+
+/* ---- error.c ---------------------------------------------------------------------
+ * Where, what, whose fault. Only comp_run has a setjmp; err_at never returns. */
+typedef struct Loc Loc;
+struct Loc {
+    const char *file;   /* as Python names it; interned */
+    const char *func;   /* the function around the place; interned */
+    int line, col;      /* line from 1 in the file; col from 0 in UTF-8 bytes */
+    int end_line, end_col;
+    const Loc *caller;  /* the call that inlined func, or NULL */
+};
+
+typedef enum ErrClass { CLASS_USER, CLASS_LIMIT, CLASS_BUG, CLASS_MEMORY } ErrClass;
+
+typedef enum ErrCode {
+    ERR_NONE,
+#define ERR(name, cls, fmt) ERR_##name,
+#include "base/errors.def"
+#undef ERR
+    N_ERR
+} ErrCode;
+
+#define ERR(name, cls, fmt) extern const char fmt_##name[sizeof(fmt)];
+#include "base/errors.def"
+#undef ERR
+
+extern const struct ErrInfo { const char *name; ErrClass cls; const char *fmt; } err_info[N_ERR];
+
+typedef struct Error {
+    ErrCode code;       /* ERR_NONE: no error */
+    const Loc *loc;     /* may be NULL */
+    const char *msg;    /* one line, in the Comp's arena */
+    const char *help;   /* what to write instead, or NULL */
+} Error;
+
+/* Which machine the code is for. */
+typedef enum TargetKind { TARGET_CPU, TARGET_CUDA, TARGET_EMU } TargetKind;
+typedef struct Target {
+    TargetKind kind;
+    int sm;             /* 75..121 for CUDA and EMU; 0 for CPU */
+    bool accelerated;   /* the "a" suffix: sm_90a */
+} Target;
+
+/* What a launch may choose besides the kernel's own arguments. Part of the cache key. */
+typedef struct Options {
+    Target target;
+    int num_warps, num_stages, num_ctas, maxnreg;   /* maxnreg 0: no cap */
+    bool enable_fp_fusion;  /* contract mul + add to fma */
+    bool debug;             /* device_assert and overflow checks are live */
+    bool sanitize_overflow;
+    bool launch_pdl, launch_cooperative_grid;
+} Options;
+
+/* TEGULA_DUMP, TEGULA_DUMP_DIR, TEGULA_STOP, read once at import. */
+typedef struct DumpConfig {
+    const char *passes;     /* "fold,coalesce", "all", "kernel:fold" or NULL */
+    const char *dir;        /* or NULL */
+    const char *stop;       /* pass after which the compile stops, or NULL */
+    FILE *out;              /* where TEGULA_DUMP prints; stderr when NULL */
+} DumpConfig;
+
+struct Comp {
+    Arena *arena;
+    Options opt;
+    DumpConfig dump;
+    const char *kernel;     /* name of what is compiled, for dumps and messages */
+    Error err;              /* what comp_run caught */
+    const char *pending_help;
+    jmp_buf *escape;        /* NULL outside comp_run */
+    Map strings, types, layouts;    /* intern tables */
+    int n_dumped;           /* number of the next stage file */
+    /* The text of a source file for carets; NULL: read no text. Set by the frontend. */
+    const char *(*source_line)(Comp *c, const char *file, int line);
+    void *source_data;
+};
+
+bool comp_init(Comp *c);    /* false: out of memory. Zeroes *c first. */
+void comp_done(Comp *c);
+/* Runs fn(c, data); false when it raised, with c->err filled in. Runs may nest (each
+ * restores the outer escape). */
+bool comp_run(Comp *c, void (*fn)(Comp *c, void *data), void *data);
+
+NORETURN void err_raise(Comp *c, const Loc *loc, ErrCode code, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+/* Help for the next err_at of this Comp. */
+void err_help(Comp *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+#define err_at(c, loc, code, ...) err_raise((c), (loc), ERR_##code, fmt_##code, ##__VA_ARGS__)
+/* "file:line:col: CompileError[CODE]: msg" + source line + caret + help + call chain. */
+char *err_render(Comp *c, const Error *e);
+
+const Loc *loc_new(Comp *c, const char *file, const char *func, int line, int col,
+                   int end_line, int end_col, const Loc *caller);
+
+/* An impossible switch arm: BUG, not undefined behaviour. */
+#define unreachable(c) err_at((c), NULL, UNREACHABLE, __FILE__, __LINE__)
+
+#endif
