@@ -27,7 +27,8 @@ typedef struct Comp Comp;
 
 /* ---- arena.c ---------------------------------------------------------------------
  * Memory of one compilation. alloc returns zeroed memory and never NULL: when the
- * system has none, it raises ERR_MEMORY through the arena's Comp. */
+ * system has none, it raises ERR_MEMORY through the arena's Comp, which is why an arena
+ * may be used only inside comp_run. */
 typedef struct Arena Arena;
 
 Arena *arena_new(Comp *c);            /* NULL when out of memory */
@@ -44,12 +45,14 @@ size_t arena_bytes(const Arena *a);
 #define NEW_N(a, T, n) ((T *)arena_alloc_n((a), (size_t)(n), sizeof(T), _Alignof(T)))
 void *arena_alloc_n(Arena *a, size_t n, size_t size, size_t align); /* checks n * size */
 
-/* A growable array: struct { T *at; int n, cap; } declared with VEC(T). */
+/* A growable array: struct { T *at; int n, cap; } declared with VEC(T). x is evaluated
+ * after the array has moved, so it may not be a pointer into it: copy first. */
 #define VEC(T) struct { T *at; int n, cap; }
 #define PUSH(a, v, x)                                                                  \
-    (vec_room((a), (void **)&(v)->at, (v)->n, &(v)->cap, sizeof *(v)->at),             \
+    (vec_grow((a), &(v)->at, (v)->n, 1, &(v)->cap, sizeof *(v)->at),                   \
      (v)->at[(v)->n++] = (x))
-void vec_room(Arena *a, void **at, int n, int *cap, size_t size);
+/* Grows the array at *(T **)at, n of whose *cap elements are used, so that `more` fit. */
+void vec_grow(Arena *a, void *at, int n, size_t more, int *cap, size_t size);
 
 /* ---- str.c -----------------------------------------------------------------------
  * Interned strings live as long as the Comp; equal text is the same pointer. */
@@ -58,28 +61,36 @@ const char *str_intern_n(Comp *c, const char *s, size_t n);
 char *str_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 char *str_vprintf(Arena *a, const char *fmt, va_list ap);
 
-/* A string under construction; always ends with a NUL. */
+/* A string under construction: Sb sb = {.a = arena}. */
 typedef struct Sb {
     Arena *a;
-    char *at;
-    int n, cap;
+    char *at;       /* NULL until the first put, even of ""; then ends with a NUL */
+    int n, cap;     /* bytes without the NUL; bytes that fit */
 } Sb;
 void sb_put(Sb *sb, const char *s);
 void sb_putn(Sb *sb, const char *s, size_t n);
 void sb_printf(Sb *sb, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* ---- map.c -----------------------------------------------------------------------
- * Open addressing; iteration is in insertion order, so nothing depends on addresses. */
+ * Open addressing; Map m = {.a = arena}. Iterate over slot[0..n): insertion order, so
+ * nothing depends on addresses. Nothing is ever removed. */
+typedef struct MapSlot {
+    const void *key;
+    size_t len;
+    uint64_t hash;
+    void *val;
+} MapSlot;
 typedef struct Map {
     Arena *a;
-    struct MapSlot { const void *key; size_t len; uint64_t hash; void *val; } *slot;
-    int32_t *index; /* hash table of positions in slot, -1 = empty */
+    MapSlot *slot;
+    int32_t *index;     /* hash table of positions in slot, -1 = empty */
     int n, cap, index_cap;
 } Map;
 /* len 0: the key is a pointer compared by address; else len bytes compared by content
- * (copied into the arena). */
+ * (copied into the arena, with a NUL behind them). Beware of padding in struct keys. */
 void *map_get(const Map *m, const void *key, size_t len);       /* NULL when absent */
-void map_put(Map *m, const void *key, size_t len, void *val);   /* replaces */
+/* Replaces the value, keeps the first key. The slot is valid until the next put. */
+MapSlot *map_put(Map *m, const void *key, size_t len, void *val);
 uint64_t hash_bytes(const void *p, size_t n);
 
 /* ---- error.c ---------------------------------------------------------------------
@@ -103,11 +114,18 @@ typedef enum ErrCode {
     N_ERR
 } ErrCode;
 
-#define ERR(name, cls, fmt) extern const char fmt_##name[sizeof(fmt)];
+/* Visible initialisers, so that -Wformat checks the arguments of err_at. */
+#define ERR(name, cls, fmt)                                                            \
+    __attribute__((unused)) static const char fmt_##name[] = fmt;
 #include "base/errors.def"
 #undef ERR
 
-extern const struct ErrInfo { const char *name; ErrClass cls; const char *fmt; } err_info[N_ERR];
+typedef struct ErrInfo {
+    const char *name;
+    ErrClass cls;
+    const char *fmt;
+} ErrInfo;
+extern const ErrInfo err_info[N_ERR];
 
 typedef struct Error {
     ErrCode code;       /* ERR_NONE: no error */
@@ -159,8 +177,9 @@ struct Comp {
 
 bool comp_init(Comp *c);    /* false: out of memory. Zeroes *c first. */
 void comp_done(Comp *c);
-/* Runs fn(c, data); false when it raised, with c->err filled in. Runs may nest (each
- * restores the outer escape). */
+/* Runs fn(c, data); false when it raised, with c->err filled in; true clears c->err. Runs
+ * may nest (each restores the outer escape). Raising, and so allocating, outside of every
+ * comp_run is a programming error: it ends the process with a message. */
 bool comp_run(Comp *c, void (*fn)(Comp *c, void *data), void *data);
 
 NORETURN void err_raise(Comp *c, const Loc *loc, ErrCode code, const char *fmt, ...)
@@ -168,7 +187,9 @@ NORETURN void err_raise(Comp *c, const Loc *loc, ErrCode code, const char *fmt, 
 /* Help for the next err_at of this Comp. */
 void err_help(Comp *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 #define err_at(c, loc, code, ...) err_raise((c), (loc), ERR_##code, fmt_##code, ##__VA_ARGS__)
-/* "file:line:col: CompileError[CODE]: msg" + source line + caret + help + call chain. */
+/* "file:line:col: CompileError[CODE]: msg" + source line + caret + help + call chain; no
+ * newline at the end. May be called outside comp_run and leaves c->err alone; NULL when
+ * out of memory. */
 char *err_render(Comp *c, const Error *e);
 
 const Loc *loc_new(Comp *c, const char *file, const char *func, int line, int col,
