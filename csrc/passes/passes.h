@@ -1,0 +1,34 @@
+/* passes.h: changes the IR. One pass is one file and one word; the table is passes.def,
+ * the order is order.c. */
+#ifndef TEGULA_PASSES_H
+#define TEGULA_PASSES_H
+
+#include "analysis/analysis.h"
+
+#define PASS(name, level, doc) void pass_##name(Func *f);
+#include "passes/passes.def"
+#undef PASS
+
+typedef enum PassLevel { LEVEL_TILE, LEVEL_SIMT } PassLevel;
+typedef struct PassInfo {
+    const char *name;
+    void (*run)(Func *f);
+    PassLevel level;
+    const char *doc;
+} PassInfo;
+extern const PassInfo pass_info[];
+extern const int n_pass_info;
+
+/* ---- order.c: one array per target and level; NULL ends it ------------------------------ */
+extern const char *const order_tile[];      /* every target */
+extern const char *const order_simt[];      /* CUDA and the emulator */
+
+/* ---- run.c: the driver: verifies, dumps, stops, times ------------------------------------- */
+/* Runs the passes by name; after each: ir_verify in debug builds, TEGULA_DUMP, TEGULA_STOP.
+ * Returns false when TEGULA_STOP ended the pipeline here. */
+bool passes_run(Func *f, const char *const *names);
+const PassInfo *pass_by_name(const char *name);     /* NULL: no such pass */
+/* Writes a stage's text to TEGULA_DUMP_DIR (NN-stage.ext) and to TEGULA_DUMP's stream. */
+void dump_stage(Comp *c, const char *stage, const char *ext, const char *text, size_t n);
+
+#endif
