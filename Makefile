@@ -1,0 +1,109 @@
+# Tegula, for newcomers. Each of these sets up what it needs: system packages by apt where
+# it may, a virtual environment in .venv, the compiled core. The first run takes minutes,
+# the next ones seconds.
+#
+#   make demo      a few kernels on this machine, beside NumPy
+#   make test      all tests (TORCH=1: with PyTorch too; ARGS="-k dot" goes to pytest)
+#   make build     .venv/bin/python can import tegula; edits in python/ are live
+#   make wheel     .whl/tegula-*.whl, one for every Python >= 3.11
+#   make tirc      build/tirc, the compiler without Python: .tir in, passes, .tir out
+#   make ctest     build and run the C unit tests
+#   make bench     the benchmarks, beside NumPy and PyTorch where installed
+#   make lint      clang-format, ruff, mypy, csrc/tools/lint.py
+#   make format    what clang-format and ruff would have written
+#   make gen       files made from tables: _core.pyi, the op reference
+#   make clean     away with build/, .venv/, .whl/ and the compiled core
+#
+# PYTHON=python3.12 chooses a Python, VENV=dir another environment, TEGULA_LLVM_CONFIG an
+# LLVM. How the C is built is csrc/Makefile.
+
+.PHONY: help demo test build wheel tirc ctest bench lint format gen clean check
+MAKEFLAGS += --no-print-directory
+.DELETE_ON_ERROR:
+
+VENV ?= .venv
+VPY := $(VENV)/bin/python
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+CORE = $(MAKE) -f csrc/Makefile -j$(JOBS) PYTHON=$(abspath $(VPY))
+
+help:
+	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
+
+# --- set-up --------------------------------------------------------------------------
+# The list of Python packages stands in pyproject.toml and nowhere else.
+PIP = $(VPY) -m pip install -q --disable-pip-version-check
+DEPS = $(VPY) -c 'import sys, tomllib; t = tomllib.load(open("pyproject.toml", "rb")); \
+	groups = dict(t["project"]["optional-dependencies"], build=t["build-system"]["requires"]); \
+	print("\n".join(r for g in sys.argv[1:] for r in groups[g]))'
+
+build/system: csrc/tools/system.sh
+	@sh csrc/tools/system.sh $@
+
+$(VPY): | build/system
+	@echo "  VENV  $(VENV)"
+	@"$$(cat build/system)" -m venv $(VENV)
+
+# A .pth file: the sources are what Python imports, so an edit needs no install.
+$(VENV)/.with-build: pyproject.toml | $(VPY)
+	@echo "  PIP   build"
+	@$(DEPS) build > $@.txt && $(PIP) -r $@.txt
+	@$(VPY) -c 'import sysconfig, pathlib; \
+		pathlib.Path(sysconfig.get_paths()["purelib"], "tegula-dev.pth").write_text("$(CURDIR)/python\n")'
+	@touch $@
+
+$(VENV)/.with-%: pyproject.toml | $(VENV)/.with-build
+	@echo "  PIP   $*"
+	@$(DEPS) $* > $@.txt && $(PIP) -r $@.txt
+	@touch $@
+
+# --- build ---------------------------------------------------------------------------
+build: $(VENV)/.with-build
+	@$(CORE) BUILD=release core
+
+check: $(VENV)/.with-build
+	@$(CORE) BUILD=check core
+
+tirc: $(VENV)/.with-build
+	@$(CORE) tirc
+
+ctest: $(VENV)/.with-build
+	@$(CORE) ctest
+	@build/ctest
+
+wheel: $(VENV)/.with-build
+	@$(PIP) build
+	@rm -rf .whl/tegula-*.whl
+	@$(VPY) -m build -q --wheel --outdir .whl .
+	@ls -l .whl
+
+# --- use -----------------------------------------------------------------------------
+demo: $(VENV)/.with-bench build
+	@$(VPY) -m tegula.demo
+
+# Tests run with asserts on, in the compiler and in what it checks of itself.
+test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) check tirc ctest
+	@$(VPY) -m pytest -n 2 $(ARGS)
+
+bench: $(VENV)/.with-bench build
+	@$(VPY) benchmarks/run.py $(ARGS)
+
+C_FILES = $$(git ls-files --cached --others --exclude-standard 'csrc/*.c' 'csrc/*.h' 'tests/*.c')
+lint: $(VENV)/.with-test $(VENV)/.with-lint
+	@$(CORE) WERROR=1 objects
+	@$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES)
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy
+	@$(VPY) csrc/tools/gen.py --check
+	@$(VPY) csrc/tools/lint.py
+
+format: $(VENV)/.with-lint
+	@$(VENV)/bin/clang-format -i $(C_FILES)
+	@$(VENV)/bin/ruff check --fix-only -q .
+	@$(VENV)/bin/ruff format -q .
+
+gen: $(VENV)/.with-build
+	@$(VPY) csrc/tools/gen.py
+
+clean:
+	rm -rf build .venv .whl python/tegula/_core.abi3.so
