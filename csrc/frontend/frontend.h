@@ -1,0 +1,88 @@
+/* frontend.h: Python AST -> tile IR. Phase A of a compile; holds the GIL throughout.
+ *
+ * A FeFunction is what we keep of one Python function: its AST, parameters and where its
+ * names come from. fe_kernel walks the AST of one and inlines every function it calls.
+ *
+ * Raising: Python errors (a failing import, KeyboardInterrupt) are recorded, cleared of
+ * C frames, and then raised as ours or re-raised; never jump across a Python frame.
+ */
+#ifndef TEGULA_FRONTEND_H
+#define TEGULA_FRONTEND_H
+
+#include <Python.h>
+
+#include "ir/ir.h"
+
+typedef struct FeEnv FeEnv;
+
+/* ---- source.c ------------------------------------------------------------------------- */
+typedef struct FeParam {
+    PyObject *name;             /* str */
+    PyObject *default_value;    /* NULL: none */
+    bool is_constexpr;          /* annotated tl.constexpr (or any text containing it) */
+    bool is_const;              /* annotated tl.const: stores are rejected */
+    bool no_specialize;         /* do_not_specialize: no ==1, no divisibility */
+    bool no_align;              /* do_not_specialize_on_alignment */
+    bool has_type;              /* a scalar annotation (int, tl.int64, "i32") forces elem */
+    bool is_pointer;            /* "*fp32", tl.pointer_type(..): elem is the pointee's */
+    bool keyword_only;
+    Elem elem;
+} FeParam;
+
+typedef struct FeFunction {
+    PyObject *fn;               /* the Python function, owned */
+    PyObject *ast;              /* ast.FunctionDef, line numbers as in the file; owned; NULL
+                                   until the first compile needs it */
+    PyObject *globals;          /* owned */
+    PyObject *closure;          /* dict name -> value of free variables; owned; may be NULL */
+    PyObject *source;           /* str: the function's lines as written; owned */
+    char *file, *name;          /* UTF-8, owned */
+    int first_line;             /* of the def in the file, from 1 */
+    FeParam *params;
+    int n_params;
+    bool noinline;
+} FeFunction;
+
+/* new FeFunction, or NULL with a Python exception set. do_not_specialize and
+ * do_not_specialize_on_alignment: sequences of names or indices, or NULL. Reads parameters
+ * and annotations only: cheap, so decorating costs microseconds. */
+FeFunction *fe_function_new(PyObject *fn, PyObject *do_not_specialize,
+                            PyObject *do_not_specialize_on_alignment);
+void fe_function_free(FeFunction *f);
+int fe_function_traverse(FeFunction *f, visitproc visit, void *arg);
+/* Reads and parses the source now: 0, or -1 with an exception set (OSError-like ValueError
+ * naming the function when there is no source). fe_kernel calls it. */
+int fe_function_parse(FeFunction *f);
+/* SHA-256 over the normalised AST dump (no line numbers, no docstrings) of f and of everything it
+ * calls, and the values of the globals they use: new ref to bytes, or NULL with an exception.
+ * For the disk key. */
+PyObject *fe_function_hash(const FeEnv *env, FeFunction *f);
+
+/* ---- what a launch gives the compiler --------------------------------------------------- */
+typedef enum ArgKind { ARG_CONSTEXPR, ARG_SCALAR, ARG_POINTER, ARG_TUPLE } ArgKind;
+typedef struct ArgSpec {
+    ArgKind kind;
+    PyObject *value;            /* CONSTEXPR: the value, borrowed for the call. TUPLE: its type */
+    Elem elem;                  /* SCALAR: its type; POINTER: the pointee's */
+    bool is_const;              /* POINTER: stores are rejected */
+    uint16_t truth;             /* FACT_* that hold in this launch */
+    struct ArgSpec *child;      /* TUPLE */
+    int n_child;
+} ArgSpec;
+
+/* What the frontend asks of the module that embeds it. */
+struct FeEnv {
+    /* The FeFunction inside a @jit object (also of its wrappers: autotuner, heuristics), or
+     * NULL without an exception when obj is none. Borrowed. */
+    FeFunction *(*as_function)(void *data, PyObject *obj);
+    void *data;
+    PyObject *language;         /* the module tegula.language */
+};
+
+/* Builds f's IR for these arguments (one ArgSpec a parameter, defaults filled in). Raises
+ * through comp_run. Slots of Func.facts are the leaves of args in order. An unannotated
+ * integer argument whose FACT_EQ1 holds (asked when its name is first read) is the
+ * constexpr 1. */
+Func *fe_kernel(Comp *c, const FeEnv *env, FeFunction *f, const ArgSpec *args, int n_args);
+
+#endif
