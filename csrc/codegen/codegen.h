@@ -1,0 +1,108 @@
+/* codegen.h: tile IR -> LLVM, through the C API.
+ *
+ *     llvm.c      contexts, target machines, optimise, verify, emit; every LLVMDispose
+ *     scalar.c    elementwise ops on one element or on a vector of them; both targets
+ *     math.c      exp, log, sin, .. as polynomials, for host code and the emulator
+ *     simt/       one thread's program: distribute, memory, reduce, convert, dot
+ *     host/       tile loops, jit
+ *
+ * How elements live in LLVM: i1 is i1 in registers and i8 in memory; f16 is half; bf16 is
+ * i16 and fp8 is i8 in memory AND in registers (arithmetic on 16- and 8-bit floats is done
+ * in float and rounded); pointers are ptr (address space 1 for PTX, 0 on hosts).
+ */
+#ifndef TEGULA_CODEGEN_H
+#define TEGULA_CODEGEN_H
+
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+
+#include "analysis/analysis.h"
+#include "compile.h"
+
+typedef LLVMValueRef Lv;
+typedef LLVMTypeRef Lt;
+
+typedef struct Ll Ll;
+
+/* What elementwise code asks of a target. Arguments may be vectors of any width. */
+typedef struct ScalarOps {
+    /* exp exp2 log .. ceil, div, rsqrt, fma, min, max of floats: returns NULL for "use the generic
+     * LLVM form". x is float or double (or a vector). */
+    Lv (*math)(Ll *l, OpCode op, Elem e, Lv *x);
+    /* Storage form <-> float for bf16 and fp8; rounding is ROUND_*. NULL: bit tricks. */
+    Lv (*to_float)(Ll *l, Elem e, Lv x);
+    Lv (*from_float)(Ll *l, Elem e, Lv x, int rounding);
+} ScalarOps;
+
+struct Ll {
+    Comp *c;
+    LLVMContextRef cx;
+    LLVMModuleRef m;
+    LLVMBuilderRef b;
+    LLVMTargetMachineRef tm;
+    Lv fn;                      /* the function being filled */
+    Lt void_, i1, i8, i16, i32, i64, f16, f32, f64, ptr;    /* ptr: address space 0 */
+    Lt gptr;                    /* a tensor's pointer: address space 1 for PTX, else ptr */
+    bool contract;              /* mul + add may become fma */
+    const ScalarOps *ops;
+    const struct Machine *machine;  /* simt only; see simt/machine.h */
+    void *machine_data;
+};
+
+/* ---- llvm.c ----------------------------------------------------------------------------- */
+typedef enum LlTarget { LL_HOST, LL_NVPTX } LlTarget;
+/* Registers targets and the fatal-error handler; once per process, any thread. */
+void ll_init(void);
+/* A module for the target in opt.target; disposed with the Comp's arena. While LLVM runs,
+ * its fatal errors arrive as ERR_LLVM at the Comp's escape and leak the context. */
+Ll *ll_new(Comp *c, LlTarget t, const char *name);
+Lt ll_elem(Ll *l, Elem e);                  /* the register form */
+Lt ll_mem(Ll *l, Elem e);                   /* the memory form: i8 for i1 */
+Lt ll_type(Ll *l, const Type *t);           /* of one element: ll_elem or gptr */
+Lt ll_vec(Lt t, int lanes);                 /* lanes 0 or 1: t itself */
+int ll_lanes(Lv v);                         /* 0: not a vector */
+Lv ll_i32(Ll *l, int32_t v);
+Lv ll_i64(Ll *l, int64_t v);
+Lv ll_bits(Ll *l, Elem e, uint64_t bits, int lanes);   /* a constant of the register form */
+Lv ll_splat(Ll *l, Lv x, int lanes);
+/* name is an overloaded intrinsic ("llvm.fma"); types pick the overload. */
+Lv ll_intrinsic(Ll *l, const char *name, Lt *types, int n_types, Lv *args, int n_args);
+Lv ll_call_c(Ll *l, const char *symbol, Lt ret, Lv *args, int n); /* a C function of ours, declared on first use */
+/* effects: sideeffect and convergent, with a memory clobber by the constraint string. */
+Lv ll_asm(Ll *l, Lt ret, const char *text, const char *constraints, Lv *args, int n, bool effects);
+void ll_fn_attr(Ll *l, Lv fn, const char *name, const char *value);     /* string attribute */
+void ll_param_attr(Ll *l, Lv fn, int param, const char *enum_name, uint64_t value);
+LLVMBasicBlockRef ll_block(Ll *l, const char *name);
+/* Verifies (BUG on failure), adds the text to out as "llir", optimises with the pass list, emits.
+ * kind: LLVMAssemblyFile or LLVMObjectFile; adds it to out under `stage`. */
+void ll_finish(Ll *l, const char *passes, Binary *out);
+void ll_emit(Ll *l, LLVMCodeGenFileType kind, const char *stage, Binary *out);
+
+/* ---- scalar.c ----------------------------------------------------------------------------- */
+/* The value of an OPF_ELEM op (not HINT), given its operands as scalars or as vectors of equal width.
+ * Types come from o; pointers too (ADDPTR, BITCAST, SELECT, EQ ..). */
+Lv cg_elementwise(Ll *l, const Op *o, Lv *args);
+Lv cg_cast(Ll *l, Elem from, Elem to, Lv x, int rounding);
+Lv cg_to_memory(Ll *l, Elem e, Lv x);       /* i1 -> i8; others unchanged */
+Lv cg_from_memory(Ll *l, Elem e, Lv x);
+/* The scalars `args` through a reduce/scan/map region; fills out with the yielded values. The region
+ * holds only scalar elementwise ops, ifs are selects. */
+void cg_region(Ll *l, const Block *region, Lv *args, int n_args, Lv *out);
+
+/* ---- math.c --------------------------------------------------------------------------------- */
+/* ScalarOps.math for hosts: straight-line polynomials with a stated ulp bound, any vector width. */
+extern const ScalarOps scalar_ops_host;
+
+/* ---- host/ ------------------------------------------------------------------------------------ */
+/* Fills out->stage obj (and llir, asm), symbol, scratch. The function is
+ *     void symbol(const uint64_t *params, const int32_t pid[3], const int32_t grid[3], char *scratch)
+ * with one 8-byte slot a parameter (pointers as addresses, scalars by their bits). */
+void cg_host(Func *f, Binary *out);
+
+/* ---- simt/ -------------------------------------------------------------------------------------- */
+/* The func has layouts. For CUDA: stage ptx; for EMU: stage obj, whose function is
+ *     void symbol(struct EmuThread *t, const uint64_t *params)
+ * run once a thread on its own stack (runtime/emu/emu.h). Fills shared, symbol. */
+void cg_simt(Func *f, Binary *out);
+
+#endif

@@ -1,0 +1,65 @@
+/* machine.h: the primitives SIMT code is made of, and who provides them.
+ *
+ * machine_ptx answers with intrinsics and inline assembly, machine_emu with calls into
+ * runtime/emu. Words are i32; wider elements travel as several words. `pred` is an i1 or
+ * NULL for "always". All threads of a warp (block) reach shuffles (barriers) together.
+ */
+#ifndef TEGULA_MACHINE_H
+#define TEGULA_MACHINE_H
+
+#include "codegen/codegen.h"
+
+typedef enum MmaKind {      /* m16n8: A regs x B regs -> C regs, 32-bit each unless f64 */
+    MMA_F16_M16N8K16, MMA_BF16_M16N8K16, MMA_TF32_M16N8K8, MMA_S8_M16N8K32,
+    MMA_F16_M16N8K8,        /* sm_75 */
+    MMA_E4M3_M16N8K32, MMA_E5M2_M16N8K32, N_MMA
+} MmaKind;
+
+typedef struct Access {     /* one load, store or atomic of one thread */
+    Lv ptr;                 /* global */
+    int bytes;              /* of the whole vector: 1..16, a power of two */
+    int align;              /* bytes known */
+    Lv pred;
+    int cache, evict;       /* CACHE_*, EVICT_* */
+    bool is_volatile;
+    const Loc *loc;
+} Access;
+
+typedef struct Machine {
+    const char *name;
+    int max_vec_bytes;
+    /* Creates l->fn with the ABI of the machine and fills params[i] with the register form. */
+    void (*begin)(Ll *l, const Func *f, Lv *params);
+    void (*end)(Ll *l, const Func *f, int shared_bytes);
+    Lv (*thread_id)(Ll *l);                     /* i32 in the program, 0 .. 32 * num_warps - 1 */
+    Lv (*program_id)(Ll *l, int axis);
+    Lv (*num_programs)(Ll *l, int axis);
+    void (*barrier)(Ll *l, const Loc *loc);
+    void (*warp_sync)(Ll *l, const Loc *loc);
+    Lv (*shuffle_xor)(Ll *l, Lv word, int mask);
+    Lv (*shuffle_idx)(Ll *l, Lv word, Lv lane);
+    Lv (*shuffle_up)(Ll *l, Lv word, int delta);        /* own value where lane < delta */
+    Lv (*ballot)(Ll *l, Lv bit);
+    /* Global memory. Values are <n x i8/i16/i32/i64> or scalars of ll_mem form; `other` is
+     * what a false pred gives. */
+    Lv (*load)(Ll *l, const Access *a, Lt type, Lv other);
+    void (*store)(Ll *l, const Access *a, Lv value);
+    Lv (*atomic_rmw)(Ll *l, const Access *a, Elem e, int rmw, int sem, int scope, Lv value);
+    Lv (*atomic_cas)(Ll *l, const Access *a, Elem e, int sem, int scope, Lv compare, Lv value);
+    /* Shared memory, by byte offset (i32) from the start of the kernel's buffer. */
+    Lv (*shared_load)(Ll *l, Lv offset, Lt type, int align, const Loc *loc);
+    void (*shared_store)(Ll *l, Lv offset, Lv value, int align, Lv pred, const Loc *loc);
+    Lv (*shared_atomic_add)(Ll *l, Lv offset, Lv value, Lv pred, const Loc *loc);   /* i32 */
+    /* d += a * b on one warp; regs in place. false: this target lacks the kind. */
+    bool (*has_mma)(Ll *l, MmaKind k);
+    void (*mma)(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);
+    void (*ldmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);  /* n = 1, 2, 4 words */
+    /* Stop the kernel where cond is true, with text; print one element. */
+    void (*trap_if)(Ll *l, Lv cond, const char *text, const Loc *loc);
+    void (*print)(Ll *l, const char *text, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);
+    const ScalarOps *ops;
+} Machine;
+
+extern const Machine machine_ptx, machine_emu;
+
+#endif

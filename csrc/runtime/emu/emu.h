@@ -1,0 +1,81 @@
+/* emu.h: the emulator: one program instance as 32 * num_warps fibers on this thread.
+ *
+ * codegen/simt with machine_emu makes a host function that is called once for each thread
+ * of a program, each on its own stack; what threads do together (barriers, shuffles, mma)
+ * and what touches memory are calls to the emu_* functions below. Shared memory has shadow
+ * state: a race between barriers, a read of unwritten bytes, an access outside the tensors
+ * passed, a barrier not reached by all: each ends the run with a report that names the line.
+ */
+#ifndef TEGULA_EMU_H
+#define TEGULA_EMU_H
+
+#include "base/base.h"
+
+typedef struct EmuThread EmuThread;
+typedef void EmuKernel(EmuThread *t, const uint64_t *params);
+
+/* Memory the kernel may touch: the tensors of the launch. n_regions 0 switches the check off. */
+typedef struct EmuRegion {
+    uint64_t start, bytes;
+    bool read_only;
+    int param;              /* for the message */
+} EmuRegion;
+
+typedef struct EmuRun {
+    EmuKernel *kernel;
+    const uint64_t *params;
+    int32_t grid[3];
+    int num_warps;
+    int shared_bytes;
+    const EmuRegion *regions;
+    int n_regions;
+    uint64_t seed;          /* 0: warps in order; else the order is shuffled by it */
+    int n_host_threads;     /* programs run in parallel on this many OS threads */
+    FILE *out;              /* of device_print; stdout when NULL */
+} EmuRun;
+
+typedef enum EmuFault { EMU_OK, EMU_RACE, EMU_UNWRITTEN, EMU_BOUNDS, EMU_READ_ONLY, EMU_BARRIER, EMU_ASSERT,
+                        EMU_MISALIGNED, EMU_NO_MEMORY } EmuFault;
+typedef struct EmuReport {
+    EmuFault fault;
+    char text[512];         /* one line, without the place */
+    const char *file, *func;/* the kernel's line (strings live in the object code) */
+    int line, col;
+    int32_t pid[3];
+    int thread;
+} EmuReport;
+
+/* Runs all programs; false with *report filled in at the first fault. No Python, no GIL. */
+bool emu_run(const EmuRun *r, EmuReport *report);
+
+/* ---- called by emulated code: the table the JIT resolves symbols from ----------------------- */
+typedef struct EmuSymbol { const char *name; void *address; } EmuSymbol;
+extern const EmuSymbol emu_symbols[];
+extern const int n_emu_symbols;
+
+/* where: "file\0" etc. is one pointer to a constant EmuPlace in the object code. */
+typedef struct EmuPlace { const char *file, *func; int32_t line, col; } EmuPlace;
+
+int32_t emu_thread_id(EmuThread *t);
+int32_t emu_program_id(EmuThread *t, int32_t axis);
+int32_t emu_num_programs(EmuThread *t, int32_t axis);
+void emu_barrier(EmuThread *t, const EmuPlace *at);
+void emu_warp_sync(EmuThread *t, const EmuPlace *at);
+int32_t emu_shuffle_xor(EmuThread *t, int32_t v, int32_t mask);
+int32_t emu_shuffle_idx(EmuThread *t, int32_t v, int32_t lane);
+int32_t emu_shuffle_up(EmuThread *t, int32_t v, int32_t delta);
+int32_t emu_ballot(EmuThread *t, int32_t bit);
+/* Global accesses are checked, then done by the caller's own load or store at the address
+ * returned (a zero page or a sink for a false predicate). */
+void *emu_global(EmuThread *t, uint64_t address, int32_t bytes, int32_t align, int32_t is_write, const EmuPlace *at);
+void *emu_shared(EmuThread *t, int32_t offset, int32_t bytes, int32_t is_write, const EmuPlace *at);
+/* kind: MmaKind as int; regs are arrays of 32-bit words. */
+void emu_mma(EmuThread *t, int32_t kind, uint32_t *d, const uint32_t *a, const uint32_t *b);
+void emu_ldmatrix(EmuThread *t, int32_t offset, int32_t n, int32_t trans, uint32_t *out, const EmuPlace *at);
+void emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, uint64_t address, const void *value, void *old, const EmuPlace *at);
+void emu_cas(EmuThread *t, int32_t elem, uint64_t address, const void *compare, const void *value, void *old, const EmuPlace *at);
+int32_t emu_shared_add(EmuThread *t, int32_t offset, int32_t v, const EmuPlace *at);
+void emu_assert(EmuThread *t, const char *text, const EmuPlace *at);
+void emu_print(EmuThread *t, const char *text, int32_t operand, int32_t elem, int32_t hex, uint64_t index, uint64_t bits);
+
+#endif
