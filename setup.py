@@ -1,9 +1,9 @@
 """pip's door to csrc/Makefile, which alone knows how the C is built.
 
-    pip install .            a stripped release build, one wheel for every Python >= 3.11
-    TEGULA_DEBUG=1           -O0 -g3, asserts on          (see csrc/Makefile)
-    TEGULA_SANITIZE=...      address,undefined or thread
-    TEGULA_LLVM_CONFIG=...   which LLVM; else the newest llvm-config-N from 19 to 22
+pip install .            a stripped release build, one wheel for every Python >= 3.11
+TEGULA_DEBUG=1           -O0 -g3, asserts on          (see csrc/Makefile)
+TEGULA_SANITIZE=...      address,undefined or thread
+TEGULA_LLVM_CONFIG=...   which LLVM; else the newest llvm-config-N from 19 to 22
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class MakeCore(build_ext):
 
     def build_extension(self, ext: Extension) -> None:
         out = Path(self.get_ext_fullpath(ext.name)).resolve()
-        # An isolated build has its headers in a directory of its own. Objects made there
-        # go there as well, so a developer's build/ is not rebuilt after every wheel.
+        # An isolated build has its headers in a directory of its own. Objects made with
+        # them stay apart, so a developer's build/ is not rebuilt after every wheel.
         objects = Path(self.build_temp).resolve()
         subprocess.run(
             [

@@ -34,7 +34,9 @@ class Missing(Exception):
 def output(*cmd: str) -> str | None:
     """What cmd prints, or None when it cannot be run or fails."""
     try:
-        return subprocess.run(cmd, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            cmd, capture_output=True, text=True, check=True
+        ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None
 
@@ -51,7 +53,9 @@ def find_llvm() -> str:
         if version is None:
             raise Missing(f"TEGULA_LLVM_CONFIG={asked} cannot be run")
         if version < OLDEST:
-            raise Missing(f"TEGULA_LLVM_CONFIG={asked} is LLVM {version}; need >= {OLDEST}")
+            raise Missing(
+                f"TEGULA_LLVM_CONFIG={asked} is LLVM {version}; need >= {OLDEST}"
+            )
         return asked
     for n in range(NEWEST, OLDEST - 1, -1):
         for name in (
@@ -68,7 +72,7 @@ def find_llvm() -> str:
         return path
     raise Missing(
         f"no LLVM {OLDEST}..{NEWEST} with static libraries found.\n"
-        f"  Debian, Ubuntu:  apt-get install llvm-{NEWEST}-dev   (or -21-, -20-, -19-)\n"
+        f"  Debian, Ubuntu:  apt-get install llvm-{NEWEST}-dev  (or -21-, -20-, -19-)\n"
         f"  Fedora:          dnf install llvm-devel llvm-static\n"
         f"  elsewhere:       set TEGULA_LLVM_CONFIG to the path of an llvm-config"
     )
@@ -77,14 +81,18 @@ def find_llvm() -> str:
 def absent_archives(llvm_config: str) -> list[str]:
     """Archives of COMPONENTS that llvm-config names and the disk does not have."""
     files = output(llvm_config, "--link-static", "--libfiles", *COMPONENTS)
-    return [f for f in (files or "(llvm-config failed)").split() if not Path(f).is_file()]
+    return [
+        f for f in (files or "(llvm-config failed)").split() if not Path(f).is_file()
+    ]
 
 
 def llvm() -> dict[str, str]:
     path = find_llvm()
     absent = absent_archives(path)
     if absent:
-        raise Missing(f"{path} names {absent[0]}, which is not there: install llvm-N-dev")
+        raise Missing(
+            f"{path} names {absent[0]}, which is not there: install llvm-N-dev"
+        )
     return {
         "LLVM_VERSION": output(path, "--version") or "",
         "LLVM_CFLAGS": f"-isystem {output(path, '--includedir')}",
@@ -100,13 +108,15 @@ def system_libs(llvm_config: str) -> list[str]:
     (they serve the static analyser and Windows manifests), so they are not linked. zlib
     and zstd are reached, and not every system that runs the wheel has them.
     """
-    named = (output(llvm_config, "--link-static", "--system-libs", *COMPONENTS) or "").split()
+    named = (
+        output(llvm_config, "--link-static", "--system-libs", *COMPONENTS) or ""
+    ).split()
     libs = []
     for item in named:
         name = re.sub(r"^-l|^.*/lib|\.(so|a)$", "", item)
         if name in ("z", "zstd", "tinfo"):
             libs.append(archive(name) or f"-l{name}")
-    return libs + ["-lpthread", "-ldl", "-lrt", "-lm"]
+    return [*libs, "-lpthread", "-ldl", "-lrt", "-lm"]
 
 
 def archive(name: str) -> str | None:
@@ -135,7 +145,9 @@ def package_dirs(package: str) -> list[Path]:
     return [Path(d) for d in (spec.submodule_search_locations or [])] if spec else []
 
 
-def header(variable: str, name: str, needs: str, places: list[Path], package: str) -> str:
+def header(
+    variable: str, name: str, needs: str, places: list[Path], package: str
+) -> str:
     """The directory that holds header `name` whose text contains `needs`.
 
     Only types are taken from it: nothing of the package or toolkit is linked.

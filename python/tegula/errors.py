@@ -1,0 +1,120 @@
+"""What can be raised. Each class says whose fault it is.
+
+Triton's names stand beside ours, so ``except triton.CompilationError`` keeps working.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class TegulaError(Exception):
+    """The root of all of them."""
+
+
+class CompileError(TegulaError):
+    """A kernel cannot be compiled. ``str(e)`` has the file, the line and a caret.
+
+    code      the row of errors.def: SHAPE, TYPE, NAME, ...
+    message   the one line without place and code
+    filename, lineno, offset   the place; both from 1, as in SyntaxError
+    help      what to write instead, or None
+    """
+
+    def __init__(
+        self,
+        text: str = "",
+        code: str = "",
+        message: str = "",
+        filename: str | None = None,
+        lineno: int | None = None,
+        offset: int | None = None,
+        help: str | None = None,
+    ) -> None:
+        # All of them in args: an exception travels between processes by its args.
+        super().__init__(text, code, message, filename, lineno, offset, help)
+        self.text = text
+        self.code = code
+        self.message = message or text
+        self.filename = filename
+        self.lineno = lineno
+        self.offset = offset
+        self.help = help
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def error_message(self) -> str:
+        """Triton's name for ``message``."""
+        return self.message
+
+
+class UnsupportedLanguageConstruct(CompileError):
+    """The kernel uses Python that is not part of the language."""
+
+
+class CompileTimeAssertionFailure(CompileError):
+    """A ``tl.static_assert`` is false."""
+
+
+class UnsupportedError(CompileError):
+    """The kernel is right and we cannot compile it, or not for this machine."""
+
+
+class InternalError(CompileError):
+    """Our fault. The text names the .tir file to send with a report."""
+
+
+class OutOfResources(TegulaError):
+    """The kernel needs more of something than the machine has."""
+
+    def __init__(self, required: int, limit: int, name: str) -> None:
+        super().__init__(required, limit, name)
+        self.required = required
+        self.limit = limit
+        self.name = name
+
+    def __str__(self) -> str:
+        return (
+            f"out of resource: {self.name}, Required: {self.required}, "
+            f"Hardware limit: {self.limit}. "
+            "Reducing block sizes or `num_stages` may help."
+        )
+
+
+class PTXASError(TegulaError):
+    """ptxas refused the PTX, or could not be run. The text is its own."""
+
+
+class AutotunerError(TegulaError):
+    """No configuration is left to try."""
+
+
+class InterpreterError(TegulaError):
+    """A kernel failed in the reference interpreter."""
+
+
+_BY_CODE: dict[str, type[CompileError]] = {
+    "SYNTAX": UnsupportedLanguageConstruct,
+    "STATIC_ASSERT": CompileTimeAssertionFailure,
+}
+_BY_FAULT: dict[str, type[CompileError]] = {
+    "USER": CompileError,
+    "LIMIT": UnsupportedError,
+    "BUG": InternalError,
+}
+
+
+def compile_error(fault: str, code: str, text: str, *place: Any) -> CompileError:
+    """The exception for a row of errors.def; ``module/raise.c`` calls this.
+
+    fault is the row's class (USER, LIMIT, BUG); place is message, filename, lineno,
+    offset, help.
+    """
+    cls = _BY_CODE.get(code) or _BY_FAULT[fault]
+    return cls(text, code, *place)
+
+
+TritonError = TegulaError
+CompilationError = CompileError

@@ -1,0 +1,155 @@
+"""Every environment variable Tegula reads: one row each, read once, at import.
+
+``knobs.compilation.dump`` is the value; assigning to it holds for this process, from
+the next compile on, and ``with knobs.compilation.scope():`` puts back what the block
+changed.
+``python -m tegula knobs`` prints the table below with what is set.
+
+A row names Triton's variable beside ours where Triton has one: ours wins when both are
+set. Variables of Triton's that have no row are ignored.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    group: str
+    name: str
+    variable: str
+    triton: str | None  # Triton's name for the same thing
+    kind: type  # bool, int, str; str means None when unset and no default is given
+    default: Any
+    doc: str
+
+
+def _default_cache_dir() -> str:
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache")
+    return os.path.join(home, "tegula")
+
+
+# fmt: off
+ROWS: tuple[Row, ...] = (
+    Row("runtime", "target", "TEGULA_TARGET", None, str, None,
+        "machine to compile for when tensors do not say: cpu, cuda, cuda:sm_90a, emu:sm_90a"),
+    Row("runtime", "num_threads", "TEGULA_NUM_THREADS", None, int, 0,
+        "threads a grid runs on at most on the CPU; 0: one per CPU of the process"),
+    Row("runtime", "interpret", "TEGULA_INTERPRET", "TRITON_INTERPRET", bool, False,
+        "run kernels in the reference interpreter: slow, exact, checks every access"),
+    Row("runtime", "debug", "TEGULA_DEBUG_KERNELS", "TRITON_DEBUG", bool, False,
+        "device_assert and checks of integer overflow are live in every kernel"),
+    Row("compilation", "dump", "TEGULA_DUMP", None, str, None,
+        "passes to print the IR after: fold,coalesce or all; kernel: in front picks one kernel"),
+    Row("compilation", "dump_dir", "TEGULA_DUMP_DIR", "TRITON_DUMP_DIR", str, None,
+        "directory that gets every stage: 00-frontend.tir .. 20-emit.ptx"),
+    Row("compilation", "stop", "TEGULA_STOP", None, str, None,
+        "pass after which a compile stops, with an error that says so"),
+    Row("compilation", "always_compile", "TEGULA_ALWAYS_COMPILE", "TRITON_ALWAYS_COMPILE", bool, False,
+        "do not take kernels from the cache on disk"),
+    Row("cache", "dir", "TEGULA_CACHE_DIR", "TRITON_CACHE_DIR", str, _default_cache_dir(),
+        "where compiled kernels are kept; empty: nowhere"),
+    Row("cache", "max_bytes", "TEGULA_CACHE_MAX_BYTES", None, int, 2 << 30,
+        "size above which the least recently used kernels are dropped"),
+    Row("autotuning", "cache", "TEGULA_CACHE_AUTOTUNING", "TRITON_CACHE_AUTOTUNING", bool, False,
+        "keep the results of every autotuner on disk"),
+    Row("autotuning", "print", "TEGULA_PRINT_AUTOTUNING", "TRITON_PRINT_AUTOTUNING", bool, False,
+        "say which configuration won, and by how much"),
+    Row("language", "fp32_default", "TEGULA_F32_DEFAULT", "TRITON_F32_DEFAULT", str, None,
+        "input_precision of an f32 dot that does not give one: tf32, tf32x3, ieee, bf16x3, bf16x6"),
+    Row("language", "default_fp_fusion", "TEGULA_FP_FUSION", "TRITON_DEFAULT_FP_FUSION", bool, True,
+        "a * b + c may be rounded once, unless a launch says otherwise"),
+    Row("nvidia", "ptxas", "TEGULA_PTXAS", "TRITON_PTXAS_PATH", str, None,
+        "the assembler; else the nvidia-cuda-nvcc wheel's, CUDA_HOME's, the one on PATH"),
+    Row("nvidia", "libdevice", "TEGULA_LIBDEVICE", "TRITON_LIBDEVICE_PATH", str, None,
+        "libdevice.10.bc; else looked for beside ptxas"),
+)
+# fmt: on
+
+_TRUE = ("1", "true", "y", "yes", "on")
+_FALSE = ("0", "false", "n", "no", "off", "")
+
+
+def _parse(row: Row, variable: str, text: str) -> Any:
+    if row.kind is bool:
+        lower = text.strip().lower()
+        if lower in _TRUE:
+            return True
+        if lower in _FALSE:
+            return False
+        raise ValueError(f"{variable}={text}: expected 1 or 0")
+    if row.kind is int:
+        try:
+            return int(text, 0) if text.strip() else row.default
+        except ValueError:
+            raise ValueError(f"{variable}={text}: expected an integer") from None
+    return text
+
+
+def _from_environment(row: Row) -> Any:
+    for variable in (row.variable, row.triton):
+        text = os.environ.get(variable) if variable else None
+        if variable and text is not None:
+            return _parse(row, variable, text)
+    return row.default
+
+
+class Group:
+    """The knobs of one group, as attributes."""
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "_name", name)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the environment again."""
+        for row in self.rows():
+            object.__setattr__(self, row.name, _from_environment(row))
+
+    def rows(self) -> list[Row]:
+        return [row for row in ROWS if row.group == self._name]
+
+    def __getattr__(self, name: str) -> Any:  # only for names that are not there
+        raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in {row.name for row in self.rows()}:
+            raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
+        object.__setattr__(self, name, value)
+
+    @contextmanager
+    def scope(self) -> Iterator[Group]:
+        """Put every knob of the group back at the end of the block."""
+        before = {row.name: getattr(self, row.name) for row in self.rows()}
+        try:
+            yield self
+        finally:
+            for name, value in before.items():
+                object.__setattr__(self, name, value)
+
+
+runtime = Group("runtime")
+compilation = Group("compilation")
+cache = Group("cache")
+autotuning = Group("autotuning")
+language = Group("language")
+nvidia = Group("nvidia")
+
+_GROUPS = {
+    g._name: g for g in (runtime, compilation, cache, autotuning, language, nvidia)
+}
+
+
+def describe() -> str:
+    """The table as text: variable, value, meaning."""
+    lines = []
+    for row in ROWS:
+        value = getattr(_GROUPS[row.group], row.name)
+        also = f" (also {row.triton})" if row.triton else ""
+        lines.append(f"{row.variable}={'' if value is None else value}")
+        lines.append(f"    knobs.{row.group}.{row.name}: {row.doc}{also}")
+    return "\n".join(lines)
