@@ -1,0 +1,51 @@
+/* runtime.h: kernels at work.
+ *
+ *     dlpack.c        any tensor -> pointer, dtype, shape, strides, device, stream
+ *     key.c           launch arguments -> key of small integers; what is in it is a promise
+ *     cache.c         variants in memory, then on disk
+ *     launch.c        the hot path: no allocation, no format, no environment, no lock on a hit
+ *     driver.c        CUDA through dlopen: driver.def is the table of entry points
+ *     ptxas.c         PTX -> cubin, with the assembler's report
+ *     jit.c           host object code -> function
+ *     pool.c          a grid over CPU threads
+ *     emu/            a grid on the emulator
+ *
+ * Loaded is a Binary made ready on a device. The first section is used without Python.
+ */
+#ifndef TEGULA_RUNTIME_H
+#define TEGULA_RUNTIME_H
+
+#include "compile.h"
+
+/* Every function here that can fail returns false and writes one line to err. */
+enum { ERR_TEXT = 1024 };
+
+/* ---- jit.c ---------------------------------------------------------------------------- */
+typedef void HostKernel(const uint64_t *params, const int32_t pid[3], const int32_t grid[3],
+                        char *scratch);
+typedef struct JitCode JitCode;
+/* Links one relocatable object; extern symbols come from the C library, libm and the tables
+ * of host_symbols / emu_symbols. *fn is the function called symbol. */
+JitCode *jit_load(const char *obj, size_t n, const char *symbol, void **fn, char err[ERR_TEXT]);
+void jit_unload(JitCode *j);
+
+/* ---- pool.c ---------------------------------------------------------------------------- */
+/* Runs all programs of the grid; n_threads 0: TEGULA_NUM_THREADS, else the CPUs this process
+ * may use. Blocks until done. Survives fork: a child starts its own threads. */
+bool pool_run(HostKernel *k, const uint64_t *params, const int32_t grid[3], int scratch_bytes,
+              int n_threads, char err[ERR_TEXT]);
+int pool_threads(void);
+
+/* ---- ptxas.c ---------------------------------------------------------------------------- */
+typedef struct Assembled {
+    char *cubin;            /* malloc'ed */
+    size_t size;
+    int n_regs, n_spills;   /* spill bytes, stores + loads */
+    char *log;              /* malloc'ed: everything ptxas said */
+} Assembled;
+/* path NULL: TEGULA_PTXAS, the nvidia-cuda-nvcc wheel, CUDA_HOME, PATH. found false: there is
+ * no assembler (the driver's will do). */
+bool ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out, bool *found,
+               char err[ERR_TEXT]);
+
+#endif
