@@ -158,5 +158,5 @@ def _plot(bench: Benchmark, rows: list[list[Any]], show: bool, save_path: str) -
 
 
 def perf_report(benchmarks: Any) -> Callable[[Callable[..., Any]], Mark]:
-    """Decorator: measures fn(x.., line_arg=.., **args) -> value or (mean, low, high)."""
+    """Decorator: measures fn(x.., line_arg=..) -> value or (mean, low, high)."""
     return lambda fn: Mark(fn, benchmarks)

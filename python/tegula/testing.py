@@ -91,7 +91,7 @@ def assert_close(
     for word, at in (("first", first), ("worst", worst)):
         where = "[" + ", ".join(str(int(i)) for i in at) + "]"
         lines.append(
-            f"  {word} {where}: {x[at]!r}, expected {y[at]!r}, off by {gap[at]:.3g}"
+            f"  {word} {where}: {x[at]}, expected {y[at]}, off by {gap[at]:.3g}"
         )
     raise AssertionError("\n".join(lines))
 

@@ -1,0 +1,194 @@
+"""Writes the files that are made from tables, so a fact stands in one place.
+
+    python csrc/tools/gen.py           write them
+    python csrc/tools/gen.py --check   say which are out of date, and fail
+
+In any README.md of the tree, what stands between ``<!-- table: NAME -->`` and
+``<!-- end of table -->`` is replaced by the table of that name: ops, types, attrs,
+passes, errors, knobs. ``python/tegula/_core.pyi`` is made from the docstrings in
+csrc/module, whose first line is a typed signature.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.S)
+
+
+# --- reading .def files --------------------------------------------------------------
+def rows(path: str, macro: str) -> Iterator[list[str]]:
+    """The arguments of each MACRO(...) row: strings unquoted, the rest as written."""
+    text = re.sub(
+        r"/\*.*?\*/", "", (ROOT / path).read_text(encoding="utf-8"), flags=re.S
+    )
+    for match in re.finditer(rf"^{macro}\(", text, re.M):
+        yield arguments(text, match.end())
+
+
+def arguments(text: str, at: int) -> list[str]:
+    """Splits at the commas of depth 0, from just behind the opening parenthesis."""
+    out, depth, start = [], 0, at
+    while True:
+        c = text[at]
+        if c == '"':
+            at = re.compile(r'"(?:\\.|[^"\\])*"').match(text, at).end()  # type: ignore[union-attr]
+            continue
+        if c == "(":
+            depth += 1
+        elif c in ",)" and depth == 0:
+            out.append(text[start:at].strip())
+            start = at + 1
+            if c == ")":
+                break
+        elif c == ")":
+            depth -= 1
+        at += 1
+    return [unquote(a) for a in out]
+
+
+def unquote(arg: str) -> str:
+    parts = re.findall(r'"(?:\\.|[^"\\])*"', arg)
+    if not parts or re.sub(r'"(?:\\.|[^"\\])*"|\s', "", arg):
+        return arg
+    return "".join(ast.literal_eval(p) for p in parts)
+
+
+# --- tables --------------------------------------------------------------------------
+def cells(*columns: str) -> str:
+    return "| " + " | ".join(c.replace("|", "\\|") for c in columns) + " |\n"
+
+
+def head(*columns: str) -> str:
+    return cells(*columns) + "|" + "---|" * len(columns) + "\n"
+
+
+def count(n: str) -> str:
+    return "any" if n == "-1" else n
+
+
+def words(flags: str) -> str:
+    found = [f.strip().lower() for f in flags.split("|")]
+    return ", ".join(f for f in found if f != "0")
+
+
+def attr_names(attrs: str) -> str:
+    inner = re.fullmatch(r"A\d\((.*)\)", attrs)
+    return ", ".join(
+        a.strip().lower() for a in (inner[1] if inner else "").split(",") if a
+    )
+
+
+def table_ops() -> str:
+    out = head(
+        "op", "operands", "results", "regions", "attributes", "flags", "what it does"
+    )
+    for _, text, args, res, reg, flags, _, attrs, doc in rows("csrc/ir/ops.def", "OP"):
+        out += cells(
+            f"`{text}`",
+            count(args),
+            count(res),
+            reg,
+            attr_names(attrs),
+            words(flags),
+            doc,
+        )
+    return out
+
+
+def table_types() -> str:
+    out = head("type", "`tegula.language`", "signature", "bits", "bytes in memory")
+    for _, text, tl, sig, _, bits, n_bytes, *_ in rows("csrc/ir/types.def", "ELEM"):
+        out += cells(f"`{text}`", f"`{tl}`", f"`{sig}`", bits, n_bytes)
+    return out
+
+
+def table_attrs() -> str:
+    out = head("attribute", "values")
+    for _, text, values in rows("csrc/ir/attrs.def", "ATTR"):
+        out += cells(f"`{text}`", "a number" if values == "NULL" else values)
+    return out
+
+
+def table_passes() -> str:
+    out = head("pass", "level", "what it does")
+    for name, level, doc in rows("csrc/passes/passes.def", "PASS"):
+        out += cells(f"`{name}`", level.lower(), doc)
+    return out
+
+
+def table_errors() -> str:
+    fault = {
+        "USER": "the kernel",
+        "LIMIT": "we cannot yet",
+        "BUG": "ours",
+        "MEMORY": "-",
+    }
+    out = head("code", "whose fault", "message")
+    for name, cls, fmt in rows("csrc/base/errors.def", "ERR"):
+        out += cells(f"`{name}`", fault[cls], fmt)
+    return out
+
+
+def table_knobs() -> str:
+    sys.path.insert(0, str(ROOT / "python"))
+    from tegula.knobs import ROWS
+
+    out = head("variable", "also", "attribute of `tegula.knobs`", "meaning")
+    for row in ROWS:
+        also = f"`{row.triton}`" if row.triton else ""
+        out += cells(f"`{row.variable}`", also, f"`{row.group}.{row.name}`", row.doc)
+    return out
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "ops": table_ops,
+    "types": table_types,
+    "attrs": table_attrs,
+    "passes": table_passes,
+    "errors": table_errors,
+    "knobs": table_knobs,
+}
+
+
+def readmes() -> Iterator[tuple[Path, str]]:
+    cmd = [
+        "git",
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "*README.md",
+    ]
+    files = subprocess.run(cmd, cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in files.stdout.split("\n"):
+        path = ROOT / name
+        if name and path.is_file():
+            old = path.read_text(encoding="utf-8")
+            if TABLE.search(old):
+                yield path, TABLE.sub(lambda m: m[1] + TABLES[m[2]]() + m[3], old)
+
+
+# --- _core.pyi -----------------------------------------------------------------------
+def main(argv: list[str]) -> int:
+    stale = []
+    for path, new in readmes():
+        if path.is_file() and path.read_text(encoding="utf-8") == new:
+            continue
+        stale.append(str(path.relative_to(ROOT)))
+        if "--check" not in argv:
+            path.write_text(new, encoding="utf-8")
+    if stale:
+        verb = "out of date (make gen)" if "--check" in argv else "written"
+        print(f"gen: {', '.join(stale)} {verb}")
+    return 1 if stale and "--check" in argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

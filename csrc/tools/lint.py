@@ -1,0 +1,291 @@
+"""What the compiler and ruff do not check of this tree.
+
+    python csrc/tools/lint.py [build/check]
+
+Each check is a function below that yields complaints, one line each, and its docstring
+is the rule. An exception to a rule is a row in that rule's table, with its reason. The
+checks that read object files want a built variant (``make lint`` builds it).
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CSRC = ROOT / "csrc"
+
+# What each folder may include from; "csrc" is compile.c and compile.h.
+ARROWS = {
+    "base": "",
+    "layout": "base",
+    "ir": "base layout",
+    "analysis": "base layout ir",
+    "passes": "base layout ir analysis",
+    "frontend": "base layout ir",
+    "codegen": "base layout ir analysis passes runtime/emu",
+    "runtime/emu": "base layout ir",
+    "runtime": "base layout ir codegen csrc runtime/emu",
+    "csrc": "base layout ir analysis passes codegen frontend",
+    "module": "base layout ir analysis passes codegen frontend runtime csrc",
+    "tools": "base layout ir analysis passes codegen runtime csrc",
+}
+# A header that is read across the arrows, and why.
+ARROW_EXCEPTIONS: dict[tuple[str, str], str] = {
+    ("codegen", "compile.h"): "Binary: what a compile hands on",
+    ("frontend", "module/compat.h"): "every Python version #if we have stands there",
+    ("runtime", "module/compat.h"): "every Python version #if we have stands there",
+    ("csrc", "module/compat.h"): "every Python version #if we have stands there",
+}
+MAY_INCLUDE_PYTHON = {"frontend", "runtime", "module", "csrc"}
+
+# Writable data with a reason.
+WRITABLE: dict[str, str] = {
+    "mod_def": "PyModuleDef: CPython counts references in it",
+    "mod_slots": "PyModuleDef_Slot[]: CPython wants it writable",
+}
+WRITABLE_TYPES = re.compile(r"_(slots|spec|methods|members|getset)$")
+
+# Not called from a second file, and yet not static.
+GLOBAL_ALONE: dict[str, str] = {
+    "PyInit__core": "what Python looks up",
+    "main": "what the system calls",
+}
+
+LONG, TOO_LONG = 800, 1200
+
+# A folder of some machine, spelled so that this line is not one.
+MACHINE_PATH = re.compile(r"(?:^|[^\w./$}~-])/(?:work|farm|home|root|Users|mnt)/\w")
+
+
+@cache
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def git_files(*patterns: str) -> list[Path]:
+    cmd = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    out = subprocess.run(
+        [*cmd, "--", *patterns], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    return [p for f in sorted(out.split("\0")) if f and (p := ROOT / f).is_file()]
+
+
+def rel(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def folder(path: Path) -> str:
+    parts = path.relative_to(CSRC).parts[:-1]
+    if not parts:
+        return "csrc"
+    return "runtime/emu" if parts[:2] == ("runtime", "emu") else parts[0]
+
+
+def without_comments(source: str) -> str:
+    """C text with comments and strings blanked out, lines kept."""
+
+    def blank(match: re.Match[str]) -> str:
+        found = match[0]
+        return found if found[0] in "\"'" else re.sub(r"[^\n]", " ", found)
+
+    return re.sub(
+        r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'',
+        blank,
+        source,
+        flags=re.S,
+    )
+
+
+def numbered(source: str) -> Iterator[tuple[int, str]]:
+    return enumerate(source.split("\n"), 1)
+
+
+# --- rules of the sources ------------------------------------------------------------
+def check_arrows() -> Iterator[str]:
+    """Includes point one way, and only the folders at Python's side know Python."""
+    for path in git_files("csrc/*.c", "csrc/*.h"):
+        here = folder(path)
+        if here not in ARROWS:
+            yield f"{rel(path)}: folder {here} has no row in lint.py's ARROWS"
+            continue
+        allowed = {here, *ARROWS[here].split()}
+        for n, line in numbered(text(path)):
+            match = re.match(r'\s*#\s*include\s+[<"]([^>"]+)[>"]', line)
+            if not match:
+                continue
+            name = match[1]
+            if name == "Python.h" and here not in MAY_INCLUDE_PYTHON:
+                yield f"{rel(path)}:{n}: {here}/ knows nothing of Python"
+            target = CSRC / name
+            if (here, name) in ARROW_EXCEPTIONS:
+                continue
+            if target.is_file() and folder(target) not in allowed:
+                yield f"{rel(path)}:{n}: {here}/ does not stand on {folder(target)}/"
+            elif not target.is_file() and (path.parent / name).is_file():
+                yield f'{rel(path)}:{n}: write "{rel(path.parent / name)[5:]}"'
+
+
+def check_lengths() -> Iterator[str]:
+    """Past 800 lines the head says why it is one thing; past 1200 a file is split."""
+    for path in git_files("csrc/*.c", "csrc/*.h", "csrc/*.py", "python/*.py"):
+        n = text(path).count("\n")
+        if n > TOO_LONG:
+            yield f"{rel(path)}: {n} lines; split it (at most {TOO_LONG})"
+        elif n > LONG:
+            head = text(path)[:3000]
+            if not re.search(r"one (file|thing|table)", head, re.I):
+                yield f"{rel(path)}: {n} lines; say on top why it is one thing"
+
+
+def check_errors_used() -> Iterator[str]:
+    """Every row of errors.def is raised somewhere."""
+    table = CSRC / "base/errors.def"
+    code = "\n".join(
+        without_comments(text(p)) for p in git_files("csrc/*.c", "csrc/*.h")
+    )
+    for n, line in numbered(text(table)):
+        match = re.match(r"ERR\((\w+)", line)
+        if not match:
+            continue
+        name = match[1]
+        used = (
+            rf"\bERR_{name}\b|\b\w*(?:err|error|_at|fail)\w*\([^;]*?,\s*{name}\s*[,)]"
+        )
+        if not re.search(used, code, re.S):
+            yield f"{rel(table)}:{n}: nobody raises {name}"
+
+
+def check_c_words() -> Iterator[str]:
+    """Slips that compile: private Python names, version tests, environment, TODOs."""
+    for path in git_files("csrc/*.c", "csrc/*.h"):
+        for n, line in numbered(without_comments(text(path))):
+            where = f"{rel(path)}:{n}"
+            if re.search(r"\b_Py[A-Z]\w*", line):
+                yield f"{where}: a private name of CPython is not in the Limited API"
+            if "PY_VERSION_HEX" in line and path.name != "compat.h":
+                yield f"{where}: version tests stand in module/compat.h"
+            if re.search(r"\bgetenv\(", line) and folder(path) != "tools":
+                yield f"{where}: environment variables are read in knobs.py"
+    for path in git_files("csrc/*.[ch]", "python/*.py", "tests/*"):
+        for n, line in numbered(text(path)):
+            if re.search(r"\b(TODO|FIXME|XXX)\b(?!\(?#?\d)", line) and path != Path(
+                __file__
+            ):
+                yield f"{rel(path)}:{n}: a TODO carries an issue's number"
+
+
+def check_knobs_used() -> Iterator[str]:
+    """Every knob is read somewhere, and Python reads no variable without a row."""
+    table = ROOT / "python/tegula/knobs.py"
+    sources = [
+        p for p in git_files("python/*.py", "csrc/*.c", "csrc/*.h") if p != table
+    ]
+    code = "\n".join(text(p) for p in sources)
+    rows = re.findall(r'Row\("(\w+)", "(\w+)", "(\w+)"', text(table))
+    for group, name, variable in rows:
+        used = rf'\b{group}\.{name}\b|"{group}",\s*"{name}"|\b{variable}\b'
+        if not re.search(used, code):
+            yield f"{rel(table)}: nobody reads {group}.{name}"
+    known = {row[2] for row in rows}
+    for path in git_files("python/*.py"):
+        for n, line in numbered(text(path)):
+            for variable in re.findall(r"environ[^\n]*?[\"'](TEGULA_\w+)", line):
+                if variable not in known:
+                    yield f"{rel(path)}:{n}: {variable} has no row in knobs.py"
+
+
+def check_paths() -> Iterator[str]:
+    """Nothing here knows the machine it was written on."""
+    for path in git_files():
+        if path.suffix in (".png", ".bin", ".cubin") or path == Path(__file__):
+            continue
+        for n, line in numbered(text(path)):
+            if MACHINE_PATH.search(line) and not line.startswith("#!"):
+                yield f"{rel(path)}:{n}: a path of one machine"
+
+
+# --- rules of the objects ------------------------------------------------------------
+def objects(build: Path) -> list[Path]:
+    return [o for o in sorted(build.rglob("*.o")) if source_of(o, build).is_file()]
+
+
+def source_of(obj: Path, build: Path) -> Path:
+    return ROOT / obj.relative_to(build).with_suffix(".c")
+
+
+def tool(*cmd: str) -> str:
+    return subprocess.run(cmd, capture_output=True, text=True, check=True).stdout
+
+
+def check_writable(build: Path) -> Iterator[str]:
+    """No mutable data at file scope: two compiles, or two modules, would share it."""
+    for obj in objects(build):
+        if folder_of(obj, build) in ("tools", "tests"):
+            continue
+        for line in tool("objdump", "-t", str(obj)).split("\n"):
+            match = re.match(r"\S+ .{7} (\S+)\s+\S+\s+(?:\.hidden )?(\S+)$", line)
+            if not match:
+                continue
+            section, symbol = match[1], re.sub(r"\.\d+$", "", match[2])
+            mutable = section.startswith((".bss", ".data", ".tbss", ".tdata", "*COM*"))
+            if not mutable or section.startswith(".data.rel.ro") or symbol[0] == ".":
+                continue
+            if symbol not in WRITABLE and not WRITABLE_TYPES.search(symbol):
+                yield f"{rel(source_of(obj, build))}: {symbol} is writable ({section})"
+
+
+def folder_of(obj: Path, build: Path) -> str:
+    source = source_of(obj, build)
+    return folder(source) if source.is_relative_to(CSRC) else "tests"
+
+
+def check_static(build: Path) -> Iterator[str]:
+    """Everything is static until a second file needs it."""
+    defined: dict[str, Path] = {}
+    used: dict[str, set[Path]] = defaultdict(set)
+    for obj in objects(build):
+        for line in tool("nm", "-P", str(obj)).split("\n"):
+            name, _, kind = line.partition(" ")
+            if kind[:1] in "TDBR" and kind:
+                defined[name] = obj
+            elif kind[:1] == "U":
+                used[name].add(obj)
+    for name, obj in sorted(defined.items()):
+        if not used[name] and name not in GLOBAL_ALONE:
+            yield f"{rel(source_of(obj, build))}: {name} is used in no other file"
+
+
+def main(argv: list[str]) -> int:
+    build = Path(argv[1] if len(argv) > 1 else "build/check").resolve()
+    checks = [
+        (check_arrows, ()),
+        (check_lengths, ()),
+        (check_errors_used, ()),
+        (check_c_words, ()),
+        (check_knobs_used, ()),
+        (check_paths, ()),
+    ]
+    if not objects(build):
+        print(f"lint: no objects in {build}: make lint builds them", file=sys.stderr)
+        return 2
+    checks += [(check_writable, (build,)), (check_static, (build,))]
+    n = 0
+    for check, args in checks:
+        complaints = list(check(*args))
+        if complaints:
+            print(f"-- {(check.__doc__ or '').splitlines()[0]}")
+        for line in complaints:
+            print(f"   {line}")
+        n += len(complaints)
+    print(f"lint: {n} complaint{'s' if n != 1 else ''}" if n else "lint: clean")
+    return 1 if n else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
