@@ -138,7 +138,7 @@ struct Op {
     const Loc *loc;
     Block *block;           /* NULL while detached */
     Op *next, *prev;
-    int n_args, n_results, n_regions;
+    int n_args, n_results, n_regions;   /* regions that are there: IF may have only one */
     Use *args;              /* read with arg(o, i) */
     Val **results;
     Block *regions[MAX_REGION];
@@ -193,7 +193,8 @@ typedef struct Build {
 
 Func *ir_func(Comp *c, const char *name, const Loc *loc);
 Val *ir_param(Func *f, const Type *t, const char *name, int slot);
-Block *ir_block(Func *f, Op *owner);            /* owner may be NULL and set by ir_set_region */
+/* owner: the new block becomes its next region if one is missing. NULL: see ir_set_region. */
+Block *ir_block(Func *f, Op *owner);
 Val *ir_block_arg(Block *b, const Type *t, const char *name);
 /* Creates and inserts an op with room for its results; the types are given. */
 Op *ir_op(Build *b, OpCode op, int n_args, Val *const *args, int n_results, const Type *const *types);
@@ -247,7 +248,9 @@ int64_t elem_to_int(Elem e, uint64_t bits);         /* integer types, sign- or z
 uint64_t elem_from_int(Elem e, int64_t v);          /* any type; ints wrap */
 uint64_t elem_cast(Elem from, Elem to, uint64_t bits, int rounding);
 /* One element of an OPF_ELEM op with operand element type `in` and result `out`; false when
- * undefined (integer division by zero) or when op is not such an op. */
+ * undefined (integer division by zero) or when op is not such an op. Pointers go as E_U64;
+ * SELECT: args[0] is the i1; ADDPTR: in is the index's type, out what the pointer points to;
+ * a CAST with another rounding than RTNE goes to elem_cast. */
 bool ir_eval(OpCode op, Elem in, Elem out, const uint64_t *args, int n_args, uint64_t *res);
 
 /* ---- print.c, parse.c: two directions of one grammar ------------------------------------------- */

@@ -1,0 +1,29 @@
+/* ops: the op table and the attribute table, filled from ops.def and attrs.def. */
+#include "ir/ir.h"
+
+#define PURE OPF_PURE
+#define ELEM OPF_ELEM
+#define COMM OPF_COMM
+#define READS OPF_READS
+#define WRITES OPF_WRITES
+#define TERM OPF_TERM
+#define SYNC OPF_SYNC
+#define CHEAP OPF_CHEAP
+#define CONTROL OPF_CONTROL
+#define A0() 0, {0}
+#define A1(a) 1, {ATTR_##a}
+#define A2(a, b) 2, {ATTR_##a, ATTR_##b}
+#define A3(a, b, c) 3, {ATTR_##a, ATTR_##b, ATTR_##c}
+
+const OpInfo op_info[N_OP] = {
+#define OP(name, text, args, res, reg, flags, check, attrs, doc)                       \
+    [OP_##name] = {text, args, res, reg, flags, attrs, NULL, doc},
+#include "ir/ops.def"
+#undef OP
+};
+
+const AttrInfo attr_info[N_ATTR] = {
+#define ATTR(name, text, words) [ATTR_##name] = {text, words},
+#include "ir/attrs.def"
+#undef ATTR
+};

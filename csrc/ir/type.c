@@ -1,0 +1,176 @@
+/* type: element types, and the interning of value types.
+ *
+ *     f32            ty_scalar                elem F32
+ *     ptr<f32>       ty_ptr                   elem F32, is_ptr
+ *     f32[64, 32]    ty_block(f32, 2, ..)     elem F32, rank 2
+ *
+ * A type is found by the bytes of its key, so equal types are one pointer within a Comp and
+ * everybody compares with ==.
+ */
+#include "ir/ir.h"
+
+#include <assert.h>
+
+const ElemInfo elem_info[N_ELEM] = {
+#define U KIND_U
+#define S KIND_S
+#define F KIND_F
+#define ELEM(name, text, tl, sig, kind, bits, bytes, dlc, dlb)                         \
+    [E_##name] = {text, tl, sig, kind, bits, bytes, dlc, dlb},
+#include "ir/types.def"
+#undef ELEM
+#undef U
+#undef S
+#undef F
+};
+
+/* What makes two types equal, without padding between the fields. */
+typedef struct Key {
+    uint8_t elem, is_ptr, is_const, rank;
+    int32_t shape[MAX_RANK];
+    uint32_t zero;              /* so that layout stands on a multiple of 8 */
+    const Layout *layout;
+} Key;
+_Static_assert(sizeof(Key) == 8 + 4 * MAX_RANK + sizeof(void *), "padding in a map key");
+
+static const Type *
+intern(Comp *c, const Type *t)
+{
+    Key k;
+    memset(&k, 0, sizeof k);
+    k.elem = (uint8_t)t->elem, k.is_ptr = t->is_ptr, k.is_const = t->is_const;
+    k.rank = t->rank, k.layout = t->layout;
+    memcpy(k.shape, t->shape, t->rank * sizeof t->shape[0]);
+    const Type *old = map_get(&c->types, &k, sizeof k);
+    if (old)
+        return old;
+    Type *new = NEW(c->arena, Type);
+    *new = *t;
+    for (int i = t->rank; i < MAX_RANK; i++)
+        new->shape[i] = 0;
+    map_put(&c->types, &k, sizeof k, new);
+    return new;
+}
+
+const Type *
+ty_scalar(Comp *c, Elem e)
+{
+    return intern(c, &(Type){.elem = e});
+}
+
+const Type *
+ty_ptr(Comp *c, Elem e, bool is_const)
+{
+    return intern(c, &(Type){.elem = e, .is_ptr = true, .is_const = is_const});
+}
+
+const Type *
+ty_block(Comp *c, const Type *elem, int rank, const int32_t *shape)
+{
+    return ty_with_shape(c, elem, rank, shape);
+}
+
+const Type *
+ty_with_elem(Comp *c, const Type *t, Elem e)
+{
+    Type n = *t;
+    n.elem = e;
+    n.is_ptr = n.is_const = false;
+    return intern(c, &n);
+}
+
+const Type *
+ty_with_shape(Comp *c, const Type *t, int rank, const int32_t *shape)
+{
+    assert(rank >= 0 && rank <= MAX_RANK);
+    Type n = *t;
+    n.rank = (uint8_t)rank;
+    n.layout = NULL;
+    for (int i = 0; i < rank; i++)
+        n.shape[i] = shape[i];
+    return intern(c, &n);
+}
+
+const Type *
+ty_with_layout(Comp *c, const Type *t, const Layout *l)
+{
+    Type n = *t;
+    n.layout = l;
+    return intern(c, &n);
+}
+
+const Type *
+ty_element(Comp *c, const Type *t)
+{
+    return ty_with_shape(c, t, 0, NULL);
+}
+
+const Type *
+ty_pointee(Comp *c, const Type *t)
+{
+    return ty_with_elem(c, t, t->elem);
+}
+
+int64_t
+ty_numel(const Type *t)
+{
+    int64_t n = 1;
+    for (int i = 0; i < t->rank; i++)
+        n *= t->shape[i];
+    return n;
+}
+
+int
+ty_bits(const Type *t)
+{
+    return t->is_ptr ? 64 : elem_info[t->elem].bits;
+}
+
+bool
+ty_same_shape(const Type *a, const Type *b)
+{
+    return a->rank == b->rank &&
+           memcmp(a->shape, b->shape, a->rank * sizeof a->shape[0]) == 0;
+}
+
+void
+ty_log2_shape(const Type *t, uint8_t *log2)
+{
+    for (int i = 0; i < t->rank; i++) {
+        log2[i] = 0;
+        while (log2[i] < 31 && (1u << log2[i]) < (uint32_t)t->shape[i])
+            log2[i]++;
+    }
+}
+
+static void
+put_shape(Sb *sb, const Type *t)
+{
+    for (int i = 0; i < t->rank; i++)
+        sb_printf(sb, "%s%d", i ? ", " : "[", t->shape[i]);
+    sb_put(sb, t->rank ? "]" : "");
+}
+
+char *
+ty_str(Arena *a, const Type *t)
+{
+    Sb sb = {.a = a};
+    const char *elem = elem_info[t->elem].text;
+    if (t->is_ptr)
+        sb_printf(&sb, "ptr<%s%s>", t->is_const ? "const " : "", elem);
+    else
+        sb_put(&sb, elem);
+    put_shape(&sb, t);
+    return sb.at;
+}
+
+char *
+ty_shape_str(Arena *a, const Type *t)
+{
+    Sb sb = {.a = a};
+    if (t->rank)
+        put_shape(&sb, t);
+    else
+        sb_put(&sb, "scalar");
+    return sb.at;
+}
