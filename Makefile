@@ -8,6 +8,7 @@
 #   make wheel     .whl/tegula-*.whl, one for every Python >= 3.11
 #   make tirc      build/tirc, the compiler without Python: .tir in, passes, .tir out
 #   make ctest     build and run the C unit tests
+#   make sanitize  every 8th test with ASan and UBSan in the core (SAMPLE=1: all of them)
 #   make bench     the benchmarks, beside NumPy and PyTorch where installed
 #   make lint      clang-format, ruff, mypy, csrc/tools/lint.py
 #   make format    what clang-format and ruff would have written
@@ -17,7 +18,7 @@
 # PYTHON=python3.12 chooses a Python, VENV=dir another environment, TEGULA_LLVM_CONFIG an
 # LLVM. How the C is built is csrc/Makefile.
 
-.PHONY: help demo test build wheel tirc ctest bench lint format gen clean check
+.PHONY: help demo test sanitize build wheel tirc ctest bench lint format gen clean check
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 
@@ -84,12 +85,23 @@ demo: $(VENV)/.with-bench build
 test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) check tirc ctest
 	@$(VPY) -m pytest -n 2 $(ARGS)
 
+# A package of its own beside the objects: python/tegula keeps its core. Python itself and
+# LLVM leak at exit by design, and ASan must be loaded before either.
+SAMPLE ?= 8
+SAN := build/sanitized
+sanitize: $(VENV)/.with-test
+	@mkdir -p $(SAN) && cp -r python/tegula $(SAN)/ && rm -f $(SAN)/tegula/*.so
+	@TEGULA_SANITIZE=address,undefined $(CORE) OUT=$(SAN)/tegula/_core.abi3.so core
+	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so) $$($${CC:-cc} -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SAN) PYTHONMALLOC=malloc \
+		$(VPY) -m pytest -n 2 -o pythonpath=$(SAN) --sample=$(SAMPLE) $(ARGS)
+
 bench: $(VENV)/.with-bench build
 	@$(VPY) benchmarks/run.py $(ARGS)
 
 C_FILES = $$(git ls-files --cached --others --exclude-standard 'csrc/*.c' 'csrc/*.h' 'tests/*.c')
 lint: $(VENV)/.with-test $(VENV)/.with-lint
-	@$(CORE) WERROR=1 objects
+	@$(CORE) WERROR=1 core
 	@$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES)
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
@@ -102,7 +114,7 @@ format: $(VENV)/.with-lint
 	@$(VENV)/bin/ruff check --fix-only -q .
 	@$(VENV)/bin/ruff format -q .
 
-gen: $(VENV)/.with-build
+gen: check
 	@$(VPY) csrc/tools/gen.py
 
 clean:

@@ -5,13 +5,14 @@
 
 In any README.md of the tree, what stands between ``<!-- table: NAME -->`` and
 ``<!-- end of table -->`` is replaced by the table of that name: ops, types, attrs,
-passes, errors, knobs. ``python/tegula/_core.pyi`` is made from the docstrings in
-csrc/module, whose first line is a typed signature.
+passes, errors, knobs. ``python/tegula/_core.pyi`` is made from the built core: what is
+exported, and the text signature of each function. That is names and arity, not types.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -176,9 +177,79 @@ def readmes() -> Iterator[tuple[Path, str]]:
 
 
 # --- _core.pyi -----------------------------------------------------------------------
+def parameters(obj: object) -> str:
+    """The parameter list of a builtin, from its text signature."""
+    try:
+        signature = inspect.signature(obj)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return "*args: Any, **kwargs: Any"
+    out, starred = [], False
+    for p in signature.parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            starred = True
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            out.append("*")
+            starred = True
+        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        default = "" if p.default is p.empty else " = ..."
+        typed = p.name if p.name in ("self", "cls") else f"{p.name}: Any"
+        out.append(f"{star}{typed}{default}")
+    only = [p.kind for p in signature.parameters.values()].count(
+        inspect.Parameter.POSITIONAL_ONLY
+    )
+    if only:
+        out.insert(only, "/")
+    return ", ".join(out)
+
+
+def class_stub(name: str, cls: type) -> Iterator[str]:
+    bases = [b.__name__ for b in cls.__bases__ if b is not object]
+    yield f"class {name}({', '.join(bases)}):" if bases else f"class {name}:"
+    body = []
+    for key, value in sorted(vars(cls).items()):
+        if key == "__new__":
+            continue
+        if key in ("__call__", "__getitem__", "__len__", "__init__") or key[0] != "_":
+            if callable(value):
+                bound = parameters(value)
+                if not bound.startswith("self"):
+                    bound = f"self, {bound}" if bound else "self"
+                body.append(f"    def {key}({bound}) -> Any: ...")
+            else:
+                body.append(f"    {key}: Any")
+    yield from body or ["    ..."]
+
+
+def core_stub() -> str:
+    sys.path.insert(0, str(ROOT / "python"))
+    from tegula import _core
+
+    out = [
+        "# Made by csrc/tools/gen.py from the built core: make gen.",
+        "from typing import Any",
+    ]
+    functions, values, classes = [], [], []
+    for name, obj in sorted(vars(_core).items()):
+        if name.startswith("__"):
+            continue
+        if isinstance(obj, type):
+            classes += ["", *class_stub(name, obj)]
+        elif callable(obj):
+            functions.append(f"def {name}({parameters(obj)}) -> Any: ...")
+        else:
+            values.append(f"{name}: {type(obj).__name__}")
+    parts = (
+        out
+        + ([""] + values if values else [])
+        + ([""] + functions if functions else [])
+    )
+    return "\n".join(parts + classes) + "\n"
+
+
 def main(argv: list[str]) -> int:
     stale = []
-    for path, new in readmes():
+    made = [*readmes(), (ROOT / "python/tegula/_core.pyi", core_stub())]
+    for path, new in made:
         if path.is_file() and path.read_text(encoding="utf-8") == new:
             continue
         stale.append(str(path.relative_to(ROOT)))

@@ -1,0 +1,264 @@
+"""How every number in this folder is measured: the same way on CPUs and on GPUs.
+
+A benchmark is a module with ``cases(device)``, which yields Case objects. A Case is one
+problem and its contenders: callables that solve it, called with no arguments.
+
+1. Each contender runs once; its result is compared with the float64 reference.
+2. Each is warmed up.
+3. Rounds: every contender in turn is timed a few calls, each behind a write of 256 MB
+   that empties the caches. A drift of the clock or a noisy neighbour hits all alike.
+4. The median over all rounds is the time; the spread is half the distance between the
+   quartiles, as a fraction of the median.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+import types
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tegula
+from tegula import _core
+from tegula.testing import clock, to_numpy
+
+Contender = Callable[[], Any]
+
+
+@dataclass
+class Case:
+    """One problem: its size, what it must move and compute, and who solves it."""
+
+    name: str  # of the benchmark: "softmax"
+    size: str  # of the problem: "4096x1024 f32"
+    reference: Any  # the result in float64
+    n_bytes: int = 0  # read and written at the least
+    flops: int = 0
+    contenders: dict[str, Contender] = field(default_factory=dict)
+
+    def add(self, who: str, fn: Contender) -> Case:
+        self.contenders[who] = fn
+        return self
+
+
+@dataclass
+class Row:
+    """One contender on one case."""
+
+    name: str
+    size: str
+    who: str
+    device: str
+    ms: float  # median
+    spread: float  # half the interquartile range / median
+    n_calls: int
+    error: float  # max |x - reference| / max |reference|
+    gb_per_s: float
+    tflop_per_s: float
+    speedup: float = 1.0  # this case's yardstick: its time / ours, same run
+
+
+def relative_error(got: Any, reference: Any) -> float:
+    """The largest absolute error over the largest absolute value."""
+    got = to_numpy(got).astype(np.float64)
+    if got.shape != reference.shape:
+        raise AssertionError(f"shape {got.shape}, expected {reference.shape}")
+    if not got.size:
+        return 0.0
+    scale = float(np.max(np.abs(reference))) or 1.0
+    return float(np.max(np.abs(got - reference))) / scale
+
+
+def measure(case: Case, device: str, budget_ms: float, rounds: int = 15) -> list[Row]:
+    """Rows of one case, in the order of its contenders; the first is the yardstick."""
+    timer = clock(device)
+    errors, per_round = {}, {}
+    for who, fn in case.contenders.items():
+        errors[who] = relative_error(fn(), case.reference)
+        timer.sync()
+        guess = statistics.median(timer.time_each(fn, 3, timer.flush)) or 1e-3
+        share = budget_ms / len(case.contenders) / rounds
+        per_round[who] = max(1, min(50, int(share / guess)))
+        warm = time.perf_counter()
+        while time.perf_counter() - warm < 0.025:
+            fn()
+            timer.sync()
+    times: dict[str, list[float]] = {who: [] for who in case.contenders}
+    for _ in range(rounds):
+        for who, fn in case.contenders.items():
+            times[who] += timer.time_each(fn, per_round[who], timer.flush)
+    rows = []
+    for who, ts in times.items():
+        low, ms, high = np.quantile(ts, [0.25, 0.5, 0.75])
+        rows.append(
+            Row(
+                case.name,
+                case.size,
+                who,
+                device,
+                float(ms),
+                float((high - low) / 2 / ms),
+                len(ts),
+                errors[who],
+                case.n_bytes / ms / 1e6,
+                case.flops / ms / 1e9,
+            )
+        )
+    for row in rows:
+        row.speedup = rows[0].ms / row.ms
+    return rows
+
+
+# --- what it ran on ------------------------------------------------------------------
+def cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().split("\n"):
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def environment(device: str) -> dict[str, Any]:
+    """What a reader needs to know about the run."""
+    versions = {"tegula": tegula.__version__, "numpy": np.__version__}
+    for name in ("torch", "triton", "cupy"):
+        if name in sys.modules:
+            versions[name] = sys.modules[name].__version__
+    out = {
+        "device": device,
+        "cpu": cpu_name(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "versions": versions,
+        "build": _core.build,
+    }
+    if device == "cuda" and "torch" in versions:
+        out["gpu"] = sys.modules["torch"].cuda.get_device_name()
+    return out
+
+
+# --- contenders' side ----------------------------------------------------------------
+def torch_or_none() -> Any:
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch
+
+
+def has_gpu() -> bool:
+    torch = torch_or_none()
+    return torch is not None and torch.cuda.is_available()
+
+
+def to_device(x: np.ndarray, device: str) -> Any:
+    """What a kernel gets: the array itself on the CPU, a torch tensor on a GPU."""
+    return x if device == "cpu" else torch_or_none().from_numpy(x).to(device)
+
+
+def triton_kernel(fn: Callable[..., None], device: str) -> Any:
+    """fn under Triton's own jit, or None where Triton or a GPU is missing.
+
+    The same code with other globals: there, tl is Triton's.
+    """
+    if device != "cuda":
+        return None
+    try:
+        import triton
+        import triton.language
+    except ImportError:
+        return None
+    names = {**fn.__globals__, "triton": triton, "tl": triton.language}
+    twin = types.FunctionType(fn.__code__, names, fn.__name__, fn.__defaults__)
+    twin.__annotations__ = fn.__annotations__
+    return triton.jit(twin)
+
+
+# --- output --------------------------------------------------------------------------
+HEAD = ("benchmark", "size", "who", "ms", "+-", "GB/s", "TFLOP/s", "error", "speed")
+
+
+def line(row: Row) -> tuple[str, ...]:
+    return (
+        row.name,
+        row.size,
+        row.who,
+        f"{row.ms:.4g}",
+        f"{row.spread:.1%}",
+        f"{row.gb_per_s:.0f}" if row.gb_per_s else "",
+        f"{row.tflop_per_s:.3g}" if row.tflop_per_s else "",
+        f"{row.error:.1e}",
+        f"{row.speedup:.2f}",
+    )
+
+
+def show(rows: Iterable[Row]) -> str:
+    table = [HEAD, *map(line, rows)]
+    widths = [max(len(r[i]) for r in table) for i in range(len(HEAD))]
+    return "\n".join(
+        "  ".join(
+            c.ljust(w) if i < 3 else c.rjust(w)
+            for i, (c, w) in enumerate(zip(r, widths, strict=True))
+        ).rstrip()
+        for r in table
+    )
+
+
+def save(path: Path, env: dict[str, Any], rows: list[Row]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        json.dumps({"run": env, "rows": [asdict(r) for r in rows]}, indent=1)
+    )
+
+
+def plot(path: Path, env: dict[str, Any], rows: list[Row]) -> None:
+    """One panel per benchmark: throughput over size, a line per contender."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    names = list(dict.fromkeys(r.name for r in rows))
+    figure, panels = plt.subplots(
+        1, len(names), figsize=(5 * len(names), 4), squeeze=False
+    )
+    for panel, name in zip(panels[0], names, strict=True):
+        mine = [r for r in rows if r.name == name]
+        sizes = list(dict.fromkeys(r.size for r in mine))
+        for who in dict.fromkeys(r.who for r in mine):
+            got = {r.size: r for r in mine if r.who == who}
+            xs = [i for i, s in enumerate(sizes) if s in got]
+            picked = [got[sizes[i]] for i in xs]
+            ys = [r.tflop_per_s or r.gb_per_s or 1 / r.ms for r in picked]
+            panel.plot(xs, ys, marker="o", label=who)
+        first = mine[0]
+        unit = "TFLOP/s" if first.tflop_per_s else "GB/s" if first.gb_per_s else "1/ms"
+        panel.set_xticks(range(len(sizes)), sizes, rotation=30, ha="right", fontsize=7)
+        panel.set_ylim(bottom=0)
+        panel.set_ylabel(unit)
+        panel.set_title(name)
+        panel.legend(fontsize=7)
+    figure.suptitle(env.get("gpu") or f"{env['cpu']}, {env['cpus']} CPUs", fontsize=9)
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def run(cases: Iterator[Case], device: str, budget_ms: float) -> list[Row]:
+    """Measure all cases, printing each as it is done."""
+    rows = []
+    for case in cases:
+        got = measure(case, device, budget_ms)
+        print(show(got) + "\n", flush=True)
+        rows += got
+    return rows

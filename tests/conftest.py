@@ -1,0 +1,27 @@
+"""Options all tests share."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--sample",
+        type=int,
+        default=1,
+        metavar="N",
+        help="run every Nth test, the same ones each time (for slow builds)",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
+    n = config.getoption("--sample")
+    if n <= 1:
+        return
+    # By a hash of the name, not by position: the choice survives an added test.
+    drawn = [i for i in items if zlib.crc32(i.nodeid.encode()) % n == 0]
+    config.hook.pytest_deselected(items=[i for i in items if i not in set(drawn)])
+    items[:] = drawn
