@@ -3,12 +3,13 @@
  * Facts about a value, per dim where it is a block (powers of two as log2, gpu-codegen 4.1):
  *     contiguity   runs of x, x+1, x+2, .. this long start at every multiple of this length
  *     divisibility the first element of every such run is divisible by this (bytes for
- *                  pointers); for scalars: the value is
+ *                  pointers), wherever it stands along the other dims; for scalars: the value is
  *     constancy    runs of equal elements of this length
  * and for integers a range lo..hi of every element (INT64_MIN/MAX: unknown).
  *
  * Facts of arguments come from ir_ask, which records the question, so a pass that looks at
- * a fact makes the variant depend on it: ask late and only where it pays.
+ * a fact makes the variant depend on it: ask late and only where it pays. facts_of asks for
+ * everything; the narrower questions below it ask only for what they need.
  */
 #ifndef TEGULA_ANALYSIS_H
 #define TEGULA_ANALYSIS_H
@@ -23,12 +24,22 @@ typedef struct Facts {
     int64_t lo, hi;         /* of integer elements, as their type reads them */
 } Facts;
 
-/* ---- facts.c -------------------------------------------------------------------------- */
+/* ---- facts.c, range.c ----------------------------------------------------------------- */
 typedef struct FactTable FactTable;
 /* A lazy table: facts are computed on demand by walking definitions, so arguments nobody's
- * access depends on are never asked about. Invalid once the IR changes. */
+ * access depends on are never asked about. Facts are about values, so they survive rewrites
+ * that keep the values; a pass that gives a value another meaning needs a new table. */
 FactTable *facts_new(const Func *f);
 const Facts *facts_of(FactTable *t, const Val *v);
+
+/* The narrow questions, all log2. `want`: more than this is of no use to the caller, so
+ * nothing is asked to prove more. dim is ignored for scalars. */
+int facts_contiguity(FactTable *t, const Val *v, int dim);
+int facts_constancy(FactTable *t, const Val *v, int dim, int want);
+/* Of the elements at multiples of 1 << run along dim (run 0: of every element). */
+int facts_divisible(FactTable *t, const Val *v, int dim, int run, int want);
+/* The range of an integer value's elements. Asks nothing. */
+void facts_range(FactTable *t, const Val *v, int64_t *lo, int64_t *hi);
 
 /* The widest vector a load/store/atomic may use along `dim`: log2 of elements, from
  * contiguity, alignment of the pointer and constancy of the mask; at most max_bytes. */
@@ -37,24 +48,39 @@ int facts_access_log2(FactTable *t, const Op *access, int dim, int max_bytes);
 int facts_fastest_dim(FactTable *t, const Op *access);
 
 /* ---- affine.c --------------------------------------------------------------------------- */
-/* A block of integers or pointers as base + sum over dims of stride[d] * index[d], where
- * base and strides are scalars (stride NULL: 0 along the dim). Also through loop-carried
- * values when init and step are affine with the same strides. false: not of that form. */
-typedef struct Affine {
-    Val *base;              /* scalar (pointer or integer); NULL: 0 */
-    int64_t base_const;     /* added to base (elements) */
-    struct { Val *val; int64_t factor; } stride[MAX_RANK]; /* factor * val; val NULL: factor alone */
-    bool exact;             /* false: base needs code (sum of several scalars): see terms */
-    VEC(struct { Val *val; int64_t factor; }) terms;    /* further scalars in the base */
-} Affine;
-bool affine_of(const Func *f, const Val *v, Affine *out);
+/* A sum of scalars: c + the terms factor * a * b, where b may be NULL. Terms are merged,
+ * their factors are not 0, and they are ordered by the ids of a and b. */
+enum { MAX_TERMS = 6 };
+typedef struct AffTerm {
+    int64_t factor;
+    const Val *a, *b;       /* integer scalars; ids a <= b; b NULL: factor * a */
+} AffTerm;
+typedef struct AffSum {
+    int64_t c;
+    int n;
+    AffTerm term[MAX_TERMS];
+} AffSum;
 
-/* ---- uses.c, live.c ---------------------------------------------------------------------- */
+/* A value as   pointer + origin[0, .., 0] + base + sum over dims of stride[d] * index[d],
+ * counted in elements of the pointee when it is a pointer. Exact as integers; index
+ * arithmetic is taken not to wrap inside a block. */
+typedef struct Affine {
+    const Val *pointer;     /* a scalar pointer; NULL: none (integers, or see origin) */
+    const Val *origin;      /* a loop-carried block (or NULL) whose strides never change: the
+                               sums count from its first element */
+    AffSum base;
+    AffSum stride[MAX_RANK];
+} Affine;
+bool affine_of(const Func *f, const Val *v, Affine *out);   /* false: not of that form */
+/* The stride along dim is the constant *c. */
+bool affine_const_stride(const Affine *a, int dim, int64_t *c);
+
+/* ---- effects.c ----------------------------------------------------------------------------- */
+bool writes_memory(const Op *o);        /* stores, atomics and barriers; not in regions */
+bool has_side_effects(const Op *o);     /* anything that must stay; regions included */
 /* May a store (or atomic, or barrier) in region `within` change what load reads? Distinct
  * pointer arguments are NOT assumed distinct in memory. */
 bool may_be_clobbered(const Func *f, const Op *load, const Block *within);
-bool has_side_effects(const Op *o);     /* regions included */
-/* Is the value the same for all threads of a program? Scalars always are. */
-bool is_defined_outside(const Val *v, const Block *b);
+bool is_defined_outside(const Val *v, const Block *b);  /* neither in b nor in its regions */
 
 #endif
