@@ -1,0 +1,160 @@
+/* catalog: the layouts that instructions and memory accesses want. Constructors only.
+ *
+ * All are tilings: bits of the coordinates are dealt out, low ones first, to registers,
+ * lanes and warps. mma m16n8 D with f32, [16, 8], register pair per lane:
+ *
+ *              n 0 1   2 3   4 5   6 7
+ *     m 0      lane 0  lane 1  lane 2  lane 3      reg:  n bit 0; m bit 3
+ *     m 1      lane 4  lane 5  ...                 lane: n bits 1, 2; m bits 0, 1, 2
+ *     ...
+ *     m 8      lane 0  lane 1  ...  registers 2, 3
+ *
+ * The bit order of D is that of A with kw = 2, which is why one dot's result feeds the next
+ * without a move (tested). Source: PTX ISA, "Matrix fragments for mma.m16n8k16" and
+ * "Register fragments of wgmma"; the formulas there are spelt out in tests/c.
+ */
+#include "layout/layout.h"
+
+#include <assert.h>
+
+typedef struct Deal {
+    Layout l;
+    int used[MAX_RANK];     /* bits of each dim that have been dealt */
+} Deal;
+
+static Deal
+deal_new(int rank, const uint8_t *log2_shape)
+{
+    Deal t = {.l.rank = (uint8_t)rank};
+    assert(rank <= MAX_RANK);
+    memcpy(t.l.log2_shape, log2_shape, (size_t)rank);
+    return t;
+}
+
+static bool
+has_more(const Deal *t, int dim)
+{
+    return t->used[dim] < t->l.log2_shape[dim];
+}
+
+/* The next n bits of dim to `in`. A dim without more replicates threads, never registers. */
+static void
+deal(Deal *t, InDim in, int n, int dim)
+{
+    for (; n > 0; n--) {
+        Col b = 0;
+        if (has_more(t, dim))
+            b = (Col)1 << (layout_dim_shift(&t->l, dim) + t->used[dim]++);
+        else if (in == IN_REG)
+            return;
+        assert(t->l.n[in] < MAX_BITS);
+        t->l.basis[in][t->l.n[in]++] = b;
+    }
+}
+
+static void
+replicate(Deal *t, InDim in, int n)
+{
+    while (n-- > 0)
+        t->l.basis[in][t->l.n[in]++] = 0;
+}
+
+/* What is left of dims last, last - 1, .. 0 to registers. */
+static const Layout *
+deal_rest(Comp *c, Deal *t)
+{
+    for (int d = t->l.rank - 1; d >= 0; d--)
+        deal(t, IN_REG, MAX_BITS, d);
+    return layout_intern(c, &t->l);
+}
+
+static int
+log2_of(int n)
+{
+    assert(n > 0 && (n & (n - 1)) == 0);
+    return __builtin_ctz((unsigned)n);
+}
+
+const Layout *
+layout_blocked(Comp *c, int rank, const uint8_t *log2_shape, const int *per_thread,
+               int log2_warps, const int *order)
+{
+    Deal t = deal_new(rank, log2_shape);
+    for (int k = 0; k < rank; k++)
+        deal(&t, IN_REG, log2_of(per_thread[order[k]]), order[k]);
+    for (int in = IN_LANE; in <= IN_WARP; in++) {
+        int left = in == IN_LANE ? LANE_BITS : log2_warps;
+        for (int k = 0; k < rank; k++)
+            for (; left && has_more(&t, order[k]); left--)
+                deal(&t, (InDim)in, 1, order[k]);
+        replicate(&t, (InDim)in, left);
+    }
+    for (int k = 0; k < rank; k++)
+        deal(&t, IN_REG, MAX_BITS, order[k]);
+    return layout_intern(c, &t.l);
+}
+
+const Layout *
+layout_mma_acc(Comp *c, int rank, const uint8_t *log2_shape, int log2_warps_m,
+               int log2_warps_n)
+{
+    Deal t = deal_new(rank, log2_shape);
+    int m = rank - 2, n = rank - 1;
+    assert(rank >= 2 && log2_shape[m] >= 4 && log2_shape[n] >= 3);
+    deal(&t, IN_REG, 1, n);
+    deal(&t, IN_LANE, 2, n);
+    deal(&t, IN_LANE, 3, m);
+    deal(&t, IN_REG, 1, m);
+    deal(&t, IN_WARP, log2_warps_n, n);
+    deal(&t, IN_WARP, log2_warps_m, m);
+    return deal_rest(c, &t);
+}
+
+const Layout *
+layout_mma_a(Comp *c, int rank, const uint8_t *log2_shape, int kw, int log2_warps_m,
+             int log2_warps_n)
+{
+    Deal t = deal_new(rank, log2_shape);
+    int m = rank - 2, k = rank - 1;
+    assert(rank >= 2 && log2_shape[m] >= 4 && log2_shape[k] >= log2_of(kw) + 2);
+    deal(&t, IN_REG, log2_of(kw), k);
+    deal(&t, IN_LANE, 2, k);
+    deal(&t, IN_LANE, 3, m);
+    deal(&t, IN_REG, 1, m);
+    replicate(&t, IN_WARP, log2_warps_n);
+    deal(&t, IN_WARP, log2_warps_m, m);
+    return deal_rest(c, &t);
+}
+
+const Layout *
+layout_mma_b(Comp *c, int rank, const uint8_t *log2_shape, int kw, int log2_warps_m,
+             int log2_warps_n)
+{
+    Deal t = deal_new(rank, log2_shape);
+    int k = rank - 2, n = rank - 1;
+    assert(rank >= 2 && log2_shape[n] >= 3 && log2_shape[k] >= log2_of(kw) + 2);
+    deal(&t, IN_REG, log2_of(kw), k);
+    deal(&t, IN_LANE, 2, k);
+    deal(&t, IN_LANE, 3, n);
+    deal(&t, IN_REG, MAX_BITS, k);
+    deal(&t, IN_WARP, log2_warps_n, n);
+    replicate(&t, IN_WARP, log2_warps_m);
+    return deal_rest(c, &t);
+}
+
+const Layout *
+layout_wgmma_acc(Comp *c, const uint8_t *log2_shape, int log2_warps_m, int log2_warps_n)
+{
+    enum { M, N };
+    Deal t = deal_new(2, log2_shape);
+    assert(log2_shape[M] >= 6 && log2_warps_m >= 2);
+    assert(log2_shape[N] >= 3 + log2_warps_n);
+    deal(&t, IN_REG, 1, N);
+    deal(&t, IN_LANE, 2, N);
+    deal(&t, IN_LANE, 3, M);
+    deal(&t, IN_REG, 1, M);
+    deal(&t, IN_WARP, log2_warps_m, M);
+    deal(&t, IN_REG, log2_shape[N] - 3 - log2_warps_n, N);
+    deal(&t, IN_WARP, log2_warps_n, N);
+    return deal_rest(c, &t);
+}
