@@ -1,0 +1,371 @@
+/* print: tile IR as text. parse.c reads it back; the grammar is in README.md, and the two
+ * files change together.
+ *
+ *     #l0 = reg [1 2] lane [4 8 16 32 64] warp [] block []
+ *     func @scale(%x: ptr<f32>, %n: i32 {slot=2, div16}) {
+ *       %0 = arange {start=0, end=128} : i32[128] #l0
+ *       ...
+ *
+ * Rule 1: print -> parse -> print is a fixed point. Values without a name are numbered in
+ *         the order of the text, never by id; the second of two equal names gets a suffix.
+ * Rule 2: nothing that changes the meaning is left out. An attribute that is 0 is, unless
+ *         op rows would be hard to read without it (always_shown).
+ * Rule 3: constants come back bit by bit: the shortest decimal that the parser's own
+ *         conversion turns into the same bits, or 0x and the bits.
+ */
+#include "ir/ir.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct Printer {
+    Comp *c;
+    Sb sb;
+    const char **name;          /* by Val.id, without the %; NULL: not printed yet */
+    Map taken;                  /* names in use -> how many suffixes were tried */
+    Map layout;                 /* Layout * -> its number + 1 */
+    int n_unnamed;
+    bool with_locs;
+} Printer;
+
+static void put_block(Printer *p, const Block *b, int depth);
+
+/* ---- names ------------------------------------------------------------------------- */
+
+static bool
+is_name_char(char ch)
+{
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
+           ch == '_' || ch == '.' || (unsigned char)ch >= 0x80;
+}
+
+/* The name as the parser can read it: no other characters, no digit in front. */
+static const char *
+clean_name(Comp *c, const char *name)
+{
+    bool digit = *name >= '0' && *name <= '9';
+    char *s = str_printf(c->arena, "%s%s", digit || !*name ? "_" : "", name);
+    for (char *p = s; *p; p++)
+        if (!is_name_char(*p))
+            *p = '_';
+    return s;
+}
+
+static const char *
+unique_name(Printer *p, const char *want)
+{
+    Arena *a = p->c->arena;
+    const char *base = clean_name(p->c, want), *name = base;
+    uintptr_t tried = (uintptr_t)map_get(&p->taken, base, strlen(base));
+    if (tried) {
+        do
+            name = str_printf(a, "%s_%d", base, (int)tried++);
+        while (map_get(&p->taken, name, strlen(name)));
+        map_put(&p->taken, base, strlen(base), (void *)tried);
+    }
+    map_put(&p->taken, name, strlen(name), (void *)1);
+    return name;
+}
+
+static void
+define(Printer *p, const Val *v)
+{
+    if (v->name)
+        p->name[v->id] = unique_name(p, v->name);
+    else
+        p->name[v->id] = str_printf(p->c->arena, "%d", p->n_unnamed++);
+}
+
+/* A use before the definition is an error of the IR, but a dump must still show it. */
+static void
+put_val(Printer *p, const Val *v)
+{
+    const char *name = p->name[v->id];
+    if (name)
+        sb_printf(&p->sb, "%%%s", name);
+    else
+        sb_printf(&p->sb, "%%undefined.%d", v->id);
+}
+
+/* ---- types, locations --------------------------------------------------------------- */
+
+static void
+put_type(Printer *p, const Type *t)
+{
+    sb_put(&p->sb, ty_str(p->c->arena, t));
+    if (t->layout)
+        sb_printf(&p->sb, " #l%d", (int)(uintptr_t)map_get(&p->layout, t->layout, 0) - 1);
+}
+
+static void
+put_quoted(Sb *sb, const char *s)
+{
+    sb_put(sb, "\"");
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            sb_printf(sb, "\\%c", *s);
+        else if (*s == '\n')
+            sb_put(sb, "\\n");
+        else if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            sb_printf(sb, "\\x%02x", (unsigned char)*s);
+        else
+            sb_putn(sb, s, 1);
+    }
+    sb_put(sb, "\"");
+}
+
+static void
+put_loc(Printer *p, const Loc *l)
+{
+    if (!p->with_locs || !l)
+        return;
+    for (const char *before = " loc("; l; l = l->caller, before = ", ") {
+        sb_put(&p->sb, before);
+        put_quoted(&p->sb, l->file);
+        sb_printf(&p->sb, ":%d:%d-%d:%d", l->line, l->col, l->end_line, l->end_col);
+        if (l->func) {
+            sb_put(&p->sb, " ");
+            put_quoted(&p->sb, l->func);
+        }
+    }
+    sb_put(&p->sb, ")");
+}
+
+static void
+note_layout(Printer *p, const Type *t)
+{
+    if (t->layout && !map_get(&p->layout, t->layout, 0)) {
+        int n = p->layout.n;
+        sb_printf(&p->sb, "#l%d = %s\n", n, layout_str(p->c->arena, t->layout));
+        map_put(&p->layout, t->layout, 0, (void *)(uintptr_t)(n + 1));
+    }
+}
+
+static void
+note_layouts(Printer *p, const Block *b)
+{
+    for (int i = 0; i < b->n_args; i++)
+        note_layout(p, b->args[i]->type);
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_results; i++)
+            note_layout(p, result(o, i)->type);
+        for (int i = 0; i < o->n_regions; i++)
+            note_layouts(p, o->regions[i]);
+    }
+}
+
+/* ---- constants ------------------------------------------------------------------------ */
+
+static void
+put_float(Sb *sb, Elem e, uint64_t bits)
+{
+    double v = elem_to_double(e, bits);
+    if (isnan(v) || isinf(v)) {
+        if (elem_from_double(e, v) != bits)
+            sb_printf(sb, "0x%" PRIx64, bits);      /* a NaN with a payload; fp8 infinity */
+        else
+            sb_put(sb, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
+        return;
+    }
+    char s[40];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(s, sizeof s, "%.*g", digits, v);
+        if (elem_from_double(e, strtod(s, NULL)) == bits)
+            break;
+    }
+    sb_put(sb, s);
+    if (!strpbrk(s, ".e"))
+        sb_put(sb, ".0");
+}
+
+static void
+put_const(Sb *sb, const Type *t, uint64_t bits)
+{
+    sb_put(sb, t->rank ? " splat(" : " ");
+    if (t->is_ptr)
+        sb_printf(sb, "0x%" PRIx64, bits);
+    else if (elem_is_float(t->elem))
+        put_float(sb, t->elem, bits);
+    else if (t->elem == E_I1)
+        sb_put(sb, bits ? "true" : "false");
+    else if (elem_is_signed(t->elem))
+        sb_printf(sb, "%" PRId64, elem_to_int(t->elem, bits));
+    else
+        sb_printf(sb, "%" PRIu64, bits);
+    sb_put(sb, t->rank ? ")" : "");
+}
+
+/* ---- attributes -------------------------------------------------------------------------- */
+
+static bool
+always_shown(Attr a)
+{
+    return a == ATTR_AXIS || a == ATTR_START || a == ATTR_END || a == ATTR_PERM ||
+           a == ATTR_RMW || a == ATTR_BINS || a == ATTR_PRECISION;
+}
+
+/* Bits of one entry of an attribute that is a list with one entry per dim; 0: no list. */
+static int
+list_width(Attr a)
+{
+    if (a == ATTR_PERM)
+        return 4;
+    return a == ATTR_DIVISIBLE || a == ATTR_CONTIGUOUS || a == ATTR_CONSTANCY ? 8 : 0;
+}
+
+static void
+put_attr_value(Printer *p, const Op *o, Attr a, int64_t v)
+{
+    Sb *sb = &p->sb;
+    const char *word = attr_info[a].words;
+    if (word) {
+        for (int64_t i = 0; i < v && *word; i++) {
+            word += strcspn(word, " ");
+            word += *word == ' ';
+        }
+        if (v >= 0 && *word) {
+            sb_putn(sb, word, strcspn(word, " "));
+            return;
+        }
+    }
+    int width = list_width(a), n = o->n_args ? MAX(arg(o, 0)->type->rank, 1) : 0;
+    uint64_t rest = n * width < 64 ? (uint64_t)v >> (n * width) : 0;
+    if (width && n && !rest) {
+        for (int i = 0; i < n; i++)
+            sb_printf(sb, "%s%d", i ? ", " : "[",
+                      (int)((uint64_t)v >> (i * width) & ((1u << width) - 1)));
+        sb_put(sb, "]");
+        return;
+    }
+    sb_printf(sb, "%" PRId64, v);
+}
+
+static void
+put_attrs(Printer *p, const Op *o)
+{
+    const char *before = " {";
+    for (int i = 0; i < info(o)->n_attrs; i++) {
+        Attr a = info(o)->attrs[i];
+        if (!o->attr[i] && !always_shown(a))
+            continue;
+        sb_printf(&p->sb, "%s%s=", before, attr_info[a].text);
+        put_attr_value(p, o, a, o->attr[i]);
+        before = ", ";
+    }
+    if (*before == ',')
+        sb_put(&p->sb, "}");
+}
+
+/* ---- ops, blocks, the function ------------------------------------------------------------- */
+
+static void
+put_region(Printer *p, const Op *o, int i, int depth)
+{
+    const Block *b = o->regions[i];
+    sb_put(&p->sb, i && o->op == OP_IF ? " else" : "");
+    for (int k = 0; k < b->n_args; k++) {
+        define(p, b->args[k]);
+        sb_put(&p->sb, k ? ", " : " ^(");
+        put_val(p, b->args[k]);
+        sb_put(&p->sb, ": ");
+        put_type(p, b->args[k]->type);
+    }
+    sb_put(&p->sb, b->n_args ? ") {\n" : " {\n");
+    put_block(p, b, depth + 1);
+    sb_printf(&p->sb, "%*s}", 2 * depth, "");
+}
+
+static void
+put_op(Printer *p, const Op *o, int depth)
+{
+    Sb *sb = &p->sb;
+    sb_printf(sb, "%*s", 2 * depth, "");
+    for (int i = 0; i < o->n_results; i++) {
+        define(p, result(o, i));
+        sb_put(sb, i ? ", " : "");
+        put_val(p, result(o, i));
+    }
+    sb_printf(sb, "%s%s", o->n_results ? " = " : "", info(o)->text);
+    if (o->text) {
+        sb_put(sb, " ");
+        put_quoted(sb, o->text);
+    }
+    if (o->op == OP_CONST && o->n_results)
+        put_const(sb, result(o, 0)->type, o->bits);
+    for (int i = 0; i < o->n_args; i++) {
+        sb_put(sb, i ? ", " : " ");
+        put_val(p, arg(o, i));
+    }
+    put_attrs(p, o);
+    for (int i = 0; i < o->n_results; i++) {
+        sb_put(sb, i ? ", " : " : ");
+        put_type(p, result(o, i)->type);
+    }
+    for (int i = 0; i < o->n_regions; i++)
+        put_region(p, o, i, depth);
+    put_loc(p, o->loc);
+    sb_put(sb, "\n");
+}
+
+static void
+put_block(Printer *p, const Block *b, int depth)
+{
+    for (const Op *o = b->first; o; o = o->next)
+        put_op(p, o, depth);
+}
+
+/* {slot=2, eq1, div16, ?div16}: what holds, and with a ? what the compile has asked. */
+static void
+put_facts(Printer *p, const Func *f, int i)
+{
+    static const struct { unsigned fact; const char *text; } word[] = {
+        {FACT_EQ1, "eq1"}, {FACT_DIV16, "div16"}, {FACT_DIV8, "div8"},
+        {FACT_DIV4, "div4"}, {FACT_DIV2, "div2"},
+    };
+    int slot = f->slot[i];
+    ArgFacts facts = {0};
+    if (slot >= 0 && slot < f->n_facts)
+        facts = f->facts[slot];
+    const char *before = " {";
+    if (slot != i) {
+        sb_printf(&p->sb, " {slot=%d", slot);
+        before = ", ";
+    }
+    for (int asked = 0; asked < 2; asked++)
+        for (size_t k = 0; k < COUNT(word); k++)
+            if ((asked ? facts.asked : facts.truth) & word[k].fact) {
+                sb_printf(&p->sb, "%s%s%s", before, asked ? "?" : "", word[k].text);
+                before = ", ";
+                if (!asked && k > 0)
+                    break;          /* div16 says div8, div4 and div2 */
+            }
+    if (*before == ',')
+        sb_put(&p->sb, "}");
+}
+
+char *
+ir_print(const Func *f, bool with_locs)
+{
+    Comp *c = f->c;
+    Arena *a = c->arena;
+    Printer p = {.c = c, .sb = {.a = a}, .taken = {.a = a}, .layout = {.a = a},
+                 .name = NEW_N(a, const char *, MAX(f->n_vals, 1)), .with_locs = with_locs};
+    note_layouts(&p, f->body);
+    sb_printf(&p.sb, "func @%s(", clean_name(c, f->name));
+    for (int i = 0; i < f->body->n_args; i++) {
+        const Val *v = f->body->args[i];
+        define(&p, v);
+        sb_put(&p.sb, i ? ", " : "");
+        put_val(&p, v);
+        sb_put(&p.sb, ": ");
+        put_type(&p, v->type);
+        put_facts(&p, f, i);
+    }
+    sb_put(&p.sb, ")");
+    put_loc(&p, f->loc);
+    sb_put(&p.sb, " {\n");
+    put_block(&p, f->body, 1);
+    sb_put(&p.sb, "}\n");
+    return p.sb.at;
+}
