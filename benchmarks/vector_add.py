@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import harness
 import numpy as np
 
+import harness
 import tegula as triton
 import tegula.language as tl
 

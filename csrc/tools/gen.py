@@ -238,12 +238,10 @@ def core_stub() -> str:
             functions.append(f"def {name}({parameters(obj)}) -> Any: ...")
         else:
             values.append(f"{name}: {type(obj).__name__}")
-    parts = (
-        out
-        + ([""] + values if values else [])
-        + ([""] + functions if functions else [])
-    )
-    return "\n".join(parts + classes) + "\n"
+    for block in (values, functions):
+        if block:
+            out += ["", *block]
+    return "\n".join(out + classes) + "\n"
 
 
 def main(argv: list[str]) -> int:

@@ -1,0 +1,67 @@
+"""What `import tegula` must not cost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tegula
+
+CODE = """
+import sys, time
+start = time.perf_counter()
+import tegula
+print(time.perf_counter() - start)
+heavy = {"torch", "numpy", "triton", "matplotlib"} & set(sys.modules)
+print(" ".join(sorted(heavy)))
+"""
+
+
+def run(code: str) -> list[str]:
+    env = {**os.environ, "PYTHONPATH": str(Path(tegula.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=env,
+    )
+    return done.stdout.split("\n")
+
+
+def test_import_pulls_in_nothing_heavy():
+    assert run(CODE)[1] == ""
+
+
+def test_import_is_quick():
+    # The best of a few: the bound is on our work, not on a cold disk or a busy machine.
+    assert min(float(run(CODE)[0]) for _ in range(5)) < 0.05
+
+
+def test_two_imports_give_two_modules():
+    code = """
+import sys, importlib
+import tegula._core as a
+del sys.modules["tegula._core"]
+b = importlib.import_module("tegula._core")
+print(a is b, a.build == b.build)
+"""
+    assert run(code)[0] == "False True"
+
+
+def test_only_the_entry_point_is_visible():
+    from tegula import _core
+
+    if "address" in _core.build or "thread" in _core.build:
+        pytest.skip("sanitizers show symbols of their own")
+    out = subprocess.run(
+        ["nm", "-D", "--defined-only", _core.__file__],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert [line.split()[-1] for line in out.splitlines()] == ["PyInit__core"]
