@@ -5,8 +5,8 @@ problem and its contenders: callables that solve it, called with no arguments.
 
 1. Each contender runs once; its result is compared with the float64 reference.
 2. Each is warmed up.
-3. Rounds: every contender in turn is timed a few calls, each behind a write that
-   empties the caches. A drift of the clock or a noisy neighbour hits all alike.
+3. Rounds: every contender in turn is timed a few calls, each behind a write of 256 MB
+   that empties the caches. A drift of the clock or a noisy neighbour hits all alike.
 4. The median over all rounds is the time; the spread is half the distance between the
    quartiles, as a fraction of the median.
 """

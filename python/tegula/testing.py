@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import statistics
 import sys
 import time
@@ -24,17 +23,9 @@ __all__ = [
     "to_numpy",
 ]
 
-# Larger than the last-level cache of every GPU we know of (H200: 60 MB).
+# Larger than the last-level cache of every GPU we know of (H200: 60 MB), and than the
+# share of a CPU's that one socket's cores reach.
 _FLUSH_BYTES = 256 << 20
-
-
-def _cpu_flush_bytes() -> int:
-    """Twice the last-level cache: a write of that much leaves nothing else in it."""
-    try:
-        size = os.sysconf("SC_LEVEL3_CACHE_SIZE")
-    except (ValueError, OSError):
-        size = 0
-    return 2 * size if size > 0 else _FLUSH_BYTES
 
 
 # --- comparing -----------------------------------------------------------------------
@@ -126,14 +117,15 @@ class CpuClock:
     """Wall clock. Calls run to their end, so there is nothing to wait for."""
 
     def __init__(self) -> None:
-        self._to: Any = None
+        self._buffer: bytearray | None = None
+        self._zeros = bytes(1 << 20)
 
     def flush(self) -> None:
-        if self._to is None:
-            # Both are touched page by page here, not inside somebody's timing.
-            n = _cpu_flush_bytes()
-            self._from, self._to = bytes(n), bytearray(n)
-        memoryview(self._to)[:] = self._from
+        if self._buffer is None:
+            self._buffer = bytearray(_FLUSH_BYTES)
+        view = memoryview(self._buffer)
+        for at in range(0, _FLUSH_BYTES, len(self._zeros)):
+            view[at : at + len(self._zeros)] = self._zeros
 
     def sync(self) -> None:
         pass
@@ -280,8 +272,8 @@ def do_bench(
 ) -> Any:
     """Milliseconds that fn() takes, caches cold.
 
-    warmup and rep are milliseconds to spend; each timed call follows a write that drives
-    the operands out of the caches (256 MB on a GPU, twice the last-level cache on a CPU). quantiles=[0.5, 0.2, 0.8] gives a list,
+    warmup and rep are milliseconds to spend; each timed call follows a write of 256 MB
+    that drives the operands out of the caches. quantiles=[0.5, 0.2, 0.8] gives a list,
     else return_mode picks mean, median, min, max or all. On a GPU the times are its own
     (events on the current stream), on the CPU the wall clock's. device is "cuda" or
     "cpu"; by default a GPU is used when torch or cupy is loaded and sees one.
@@ -304,7 +296,7 @@ def do_bench(
     with_flush = (time.perf_counter() - start) * 1000 / 5
     for _ in range(max(1, min(int(warmup / estimate), 10_000))):
         fn()
-    # Beside a short call the flush is what takes the time: at most ten times rep for it.
+    # Beside a short call the flush is what takes long: at most ten times rep for it.
     n = min(rep / estimate, max(10.0, 10 * rep / with_flush))
     times = timer.time_each(fn, max(1, int(n)), before)
     return _summary(times, quantiles, return_mode)
