@@ -1,11 +1,80 @@
-/* module: PyInit__core, the one symbol this library shows. */
-#include <Python.h>
+/* module: PyInit__core, the one symbol this library shows, and the module's state.
+ *
+ * Multi-phase initialisation, heap types, one State per import: nothing of Python is kept in
+ * a static variable, so two interpreters (or two imports) do not know of each other.
+ */
+#include "module/module.h"
+
+PyObject *
+state_language(State *st)
+{
+    if (!st->language)
+        st->language = PyImport_ImportModule("tegula.language");
+    return st->language;
+}
+
+static PyObject *
+fail_after(PyObject *mod, PyObject *arg)
+{
+    State *st = PyModule_GetState(mod);
+    size_t n = PyLong_AsSize_t(arg);
+    if (PyErr_Occurred())
+        return NULL;
+    st->fail_after = n;
+    return Py_NewRef(Py_None);
+}
+
+static PyMethodDef mod_methods[] = {
+    {"_fail_after", fail_after, METH_O,
+     "_fail_after(n)\n--\n\nTests: allocation number n of each compile fails; 0: none."},
+    {NULL, NULL, 0, NULL},
+};
 
 static int
 mod_exec(PyObject *mod)
 {
+    State *st = PyModule_GetState(mod);
+#define STATE(name, make)                                                              \
+    if (!(st->name = (make)))                                                          \
+        return -1;
+#include "module/state.def"
+#undef STATE
+    if (PyModule_AddObjectRef(mod, "Kernel", st->KernelType))
+        return -1;
     /* Benchmarks and bug reports must know whether asserts were on. */
     return PyModule_AddStringConstant(mod, "build", TEGULA_BUILD);
+}
+
+static int
+mod_traverse(PyObject *mod, visitproc visit, void *arg)
+{
+    State *st = PyModule_GetState(mod);
+    if (!st)
+        return 0;
+#define STATE(name, make) Py_VISIT(st->name);
+#include "module/state.def"
+#undef STATE
+    Py_VISIT(st->language);
+    return 0;
+}
+
+static int
+mod_clear(PyObject *mod)
+{
+    State *st = PyModule_GetState(mod);
+    if (!st)
+        return 0;
+#define STATE(name, make) Py_CLEAR(st->name);
+#include "module/state.def"
+#undef STATE
+    Py_CLEAR(st->language);
+    return 0;
+}
+
+static void
+mod_free(void *mod)
+{
+    mod_clear(mod);
 }
 
 static PyModuleDef_Slot mod_slots[] = {
@@ -17,7 +86,12 @@ static PyModuleDef mod_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "tegula._core",
     .m_doc = "The compiler and the launcher behind tegula.",
+    .m_size = sizeof(State),
+    .m_methods = mod_methods,
     .m_slots = mod_slots,
+    .m_traverse = mod_traverse,
+    .m_clear = mod_clear,
+    .m_free = mod_free,
 };
 
 PyMODINIT_FUNC PyInit__core(void);
