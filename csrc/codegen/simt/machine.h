@@ -8,12 +8,7 @@
 #define TEGULA_MACHINE_H
 
 #include "codegen/codegen.h"
-
-typedef enum MmaKind {      /* m16n8: A regs x B regs -> C regs, 32-bit each unless f64 */
-    MMA_F16_M16N8K16, MMA_BF16_M16N8K16, MMA_TF32_M16N8K8, MMA_S8_M16N8K32,
-    MMA_F16_M16N8K8,        /* sm_75 */
-    MMA_E4M3_M16N8K32, MMA_E5M2_M16N8K32, N_MMA
-} MmaKind;
+#include "codegen/simt/mma.h"
 
 typedef struct Access {     /* one load, store or atomic of one thread */
     Lv ptr;                 /* global */
@@ -56,7 +51,8 @@ typedef struct Machine {
     void (*ldmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);  /* n = 1, 2, 4 words */
     /* Stop the kernel where cond is true, with text; print one element. */
     void (*trap_if)(Ll *l, Lv cond, const char *text, const Loc *loc);
-    void (*print)(Ll *l, const char *text, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);
+    /* flat_index (i32) is the element's row-major position in operand's shape. */
+    void (*print)(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);
     const ScalarOps *ops;
 } Machine;
 

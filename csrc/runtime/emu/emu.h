@@ -65,10 +65,15 @@ int32_t emu_shuffle_xor(EmuThread *t, int32_t v, int32_t mask);
 int32_t emu_shuffle_idx(EmuThread *t, int32_t v, int32_t lane);
 int32_t emu_shuffle_up(EmuThread *t, int32_t v, int32_t delta);
 int32_t emu_ballot(EmuThread *t, int32_t bit);
-/* Global accesses are checked, then done by the caller's own load or store at the address
- * returned (a zero page or a sink for a false predicate). */
-void *emu_global(EmuThread *t, uint64_t address, int32_t bytes, int32_t align, int32_t is_write, const EmuPlace *at);
-void *emu_shared(EmuThread *t, int32_t offset, int32_t bytes, int32_t is_write, const EmuPlace *at);
+/* Checked, then done by the caller's own load or store at the address returned. */
+void *emu_global(EmuThread *t, uint64_t address, int32_t bytes, int32_t align,
+                 int32_t is_write, const EmuPlace *at);
+/* Shared accesses are done here: two threads may write the same bytes between barriers only
+ * when they write the same values, which takes the value to see. */
+void emu_shared_load(EmuThread *t, int32_t offset, int32_t bytes, int32_t align,
+                     void *value, const EmuPlace *at);
+void emu_shared_store(EmuThread *t, int32_t offset, int32_t bytes, int32_t align,
+                      const void *value, const EmuPlace *at);
 /* kind: MmaKind as int; regs are arrays of 32-bit words. */
 void emu_mma(EmuThread *t, int32_t kind, uint32_t *d, const uint32_t *a, const uint32_t *b);
 void emu_ldmatrix(EmuThread *t, int32_t offset, int32_t n, int32_t trans, uint32_t *out, const EmuPlace *at);
@@ -76,6 +81,10 @@ void emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, uint64_t address, const
 void emu_cas(EmuThread *t, int32_t elem, uint64_t address, const void *compare, const void *value, void *old, const EmuPlace *at);
 int32_t emu_shared_add(EmuThread *t, int32_t offset, int32_t v, const EmuPlace *at);
 void emu_assert(EmuThread *t, const char *text, const EmuPlace *at);
-void emu_print(EmuThread *t, const char *text, int32_t operand, int32_t elem, int32_t hex, uint64_t index, uint64_t bits);
+typedef struct EmuPrint {
+    const char *text;
+    int32_t operand, n_operands, elem, hex, rank, shape[8];
+} EmuPrint;
+void emu_print(EmuThread *t, const EmuPrint *what, int32_t flat_index, uint64_t bits);
 
 #endif

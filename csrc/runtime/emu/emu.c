@@ -1,0 +1,443 @@
+/* emu: programs, fibers and what threads do together.
+ *
+ * A program's threads are fibers of one OS thread. Each runs until it waits: at a barrier
+ * for the whole block, in a warp operation for the other 31 lanes. The last to arrive does
+ * the work for all and runs on; the scheduler resumes the others in warp order, or in an
+ * order shuffled by the seed, so a kernel that depends on the order shows it. When nobody
+ * can run and somebody waits, a barrier was not reached by all.
+ *
+ * A fault abandons the program: its stacks are simply reset, for the code on them is the
+ * kernel's and holds nothing of ours.
+ */
+#define _GNU_SOURCE
+#include "runtime/emu/internal.h"
+
+#include <stdlib.h>
+
+#include "ir/ir.h"
+
+/* ---- faults ------------------------------------------------------------------------------ */
+
+void
+emu_fault(EmuThread *t, EmuFault fault, const EmuPlace *at, const char *fmt, ...)
+{
+    EmuBlock *b = t->b;
+    EmuGrid *g = b->grid;
+    pthread_mutex_lock(&g->lock);
+    EmuReport *r = g->report;
+    if (r->fault == EMU_OK) {
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(r->text, sizeof r->text, fmt, ap);
+        va_end(ap);
+        r->fault = fault;
+        if (at) {
+            r->file = at->file;
+            r->func = at->func;
+            r->line = at->line;
+            r->col = at->col;
+        }
+        memcpy(r->pid, b->pid, sizeof r->pid);
+        r->thread = t->id;
+    }
+    pthread_mutex_unlock(&g->lock);
+    atomic_store(&g->stop, true);
+    t->state = T_DONE;
+    for (;;)    /* the scheduler never resumes it */
+        fiber_switch(&t->fiber, &b->scheduler);
+}
+
+/* ---- waiting ------------------------------------------------------------------------------- */
+
+static void
+wait_in(EmuThread *t, ThreadState state, const EmuPlace *at)
+{
+    t->state = state;
+    t->at = at;
+    fiber_switch(&t->fiber, &t->b->scheduler);
+}
+
+void
+emu_barrier(EmuThread *t, const EmuPlace *at)
+{
+    EmuBlock *b = t->b;
+    if (++b->n_at_barrier < b->n) {
+        wait_in(t, T_BARRIER, at);
+        return;
+    }
+    b->n_at_barrier = 0;
+    b->epoch++;
+    for (int i = 0; i < b->n; i++)
+        if (b->threads[i].state == T_BARRIER)
+            b->threads[i].state = T_READY;
+}
+
+static const char *const warp_op_text[N_WARP_OP] = {
+    [W_SYNC] = "warp_sync",      [W_XOR] = "shuffle_xor", [W_IDX] = "shuffle_idx",
+    [W_UP] = "shuffle_up",       [W_BALLOT] = "ballot",   [W_MMA] = "mma",
+    [W_LDMATRIX] = "ldmatrix",
+};
+
+static void
+do_warp_op(EmuThread *warp, WarpOp op)
+{
+    switch (op) {
+    case W_SYNC:
+        warp->b->warp_epoch[warp->id / LANES]++;
+        break;
+    case W_XOR:
+        for (int i = 0; i < LANES; i++)
+            warp[i].out = warp[(i ^ warp[i].param) & (LANES - 1)].in;
+        break;
+    case W_IDX:
+        for (int i = 0; i < LANES; i++)
+            warp[i].out = warp[warp[i].param & (LANES - 1)].in;
+        break;
+    case W_UP:
+        for (int i = 0; i < LANES; i++)
+            warp[i].out = i < warp[i].param ? warp[i].in : warp[i - warp[i].param].in;
+        break;
+    case W_BALLOT: {
+        uint32_t bits = 0;
+        for (int i = 0; i < LANES; i++)
+            bits |= (uint32_t)(warp[i].in & 1) << i;
+        for (int i = 0; i < LANES; i++)
+            warp[i].out = (int32_t)bits;
+        break;
+    }
+    case W_MMA:
+        emu_do_mma(warp);
+        break;
+    case W_LDMATRIX:
+        emu_do_ldmatrix(warp);
+        break;
+    case N_WARP_OP:
+        break;
+    }
+}
+
+void
+emu_warp_op(EmuThread *t, WarpOp op, const EmuPlace *at)
+{
+    EmuBlock *b = t->b;
+    int w = t->id / LANES;
+    EmuThread *warp = &b->threads[w * LANES];
+    t->op = op;
+    if (++b->arrived[w] < LANES) {
+        wait_in(t, T_WARP, at);
+        return;
+    }
+    b->arrived[w] = 0;
+    for (int i = 0; i < LANES; i++)
+        if (warp[i].op != op)
+            emu_fault(t, EMU_BARRIER, at, "lane %d is in %s while lane %d is in %s", t->id % LANES,
+                      warp_op_text[op], i, warp_op_text[warp[i].op]);
+    do_warp_op(warp, op);
+    for (int i = 0; i < LANES; i++)
+        if (warp[i].state == T_WARP)
+            warp[i].state = T_READY;
+}
+
+void
+emu_warp_sync(EmuThread *t, const EmuPlace *at)
+{
+    emu_warp_op(t, W_SYNC, at);
+}
+
+static int32_t
+exchange(EmuThread *t, WarpOp op, int32_t v, int32_t param)
+{
+    t->in = v;
+    t->param = param;
+    emu_warp_op(t, op, NULL);
+    return t->out;
+}
+
+int32_t
+emu_shuffle_xor(EmuThread *t, int32_t v, int32_t mask)
+{
+    return exchange(t, W_XOR, v, mask);
+}
+
+int32_t
+emu_shuffle_idx(EmuThread *t, int32_t v, int32_t lane)
+{
+    return exchange(t, W_IDX, v, lane);
+}
+
+int32_t
+emu_shuffle_up(EmuThread *t, int32_t v, int32_t delta)
+{
+    return exchange(t, W_UP, v, delta);
+}
+
+int32_t
+emu_ballot(EmuThread *t, int32_t bit)
+{
+    return exchange(t, W_BALLOT, bit, 0);
+}
+
+int32_t
+emu_thread_id(EmuThread *t)
+{
+    return t->id;
+}
+
+int32_t
+emu_program_id(EmuThread *t, int32_t axis)
+{
+    return t->b->pid[axis];
+}
+
+int32_t
+emu_num_programs(EmuThread *t, int32_t axis)
+{
+    return t->b->grid->run->grid[axis];
+}
+
+/* ---- messages from the kernel ------------------------------------------------------------- */
+
+void
+emu_assert(EmuThread *t, const char *text, const EmuPlace *at)
+{
+    emu_fault(t, EMU_ASSERT, at, "%s", text);
+}
+
+void
+emu_print(EmuThread *t, const EmuPrint *p, int32_t flat_index, uint64_t bits)
+{
+    EmuGrid *g = t->b->grid;
+    FILE *out = g->run->out ? g->run->out : stdout;
+    int32_t at[8], rest = flat_index;
+    for (int d = p->rank - 1; d >= 0; d--) {
+        at[d] = rest % p->shape[d];
+        rest /= p->shape[d];
+    }
+    pthread_mutex_lock(&g->lock);
+    fprintf(out, "pid (%d, %d, %d) idx (", t->b->pid[0], t->b->pid[1], t->b->pid[2]);
+    for (int d = 0; d < p->rank; d++) {
+        int width = snprintf(NULL, 0, "%d", p->shape[d] - 1);
+        fprintf(out, "%s%*d", d ? ", " : "", width, at[d]);
+    }
+    fprintf(out, ")%s", p->text);
+    if (p->n_operands > 1)
+        fprintf(out, "(operand %d) ", p->operand);
+    Elem e = (Elem)p->elem;
+    if (p->hex)
+        fprintf(out, "0x%0*llx\n", (elem_info[e].bits + 3) / 4, (unsigned long long)bits);
+    else if (elem_is_float(e))
+        fprintf(out, "%f\n", elem_to_double(e, bits));
+    else if (elem_is_signed(e))
+        fprintf(out, "%lld\n", (long long)elem_to_int(e, bits));
+    else
+        fprintf(out, "%llu\n", (unsigned long long)bits);
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* ---- programs --------------------------------------------------------------------------------- */
+
+static void
+thread_main(void *data)
+{
+    EmuThread *t = data;
+    const EmuRun *r = t->b->grid->run;
+    r->kernel(t, r->params);
+    t->state = T_DONE;
+    t->b->n_done++;
+    for (;;)
+        fiber_switch(&t->fiber, &t->b->scheduler);
+}
+
+static uint64_t
+next_random(uint64_t *s)    /* xorshift64*, Vigna 2016 */
+{
+    *s ^= *s >> 12;
+    *s ^= *s << 25;
+    *s ^= *s >> 27;
+    return *s * 0x2545f4914f6cdd1dull;
+}
+
+static void
+shuffle_order(EmuBlock *b)
+{
+    for (int i = b->n - 1; i > 0; i--) {
+        int j = (int)(next_random(&b->rng) % (unsigned)(i + 1));
+        uint16_t x = b->order[i];
+        b->order[i] = b->order[j];
+        b->order[j] = x;
+    }
+}
+
+/* Nobody can run: name one who waits and say what for. */
+static void
+report_stuck(EmuBlock *b)
+{
+    EmuGrid *g = b->grid;
+    int waiting = 0;
+    EmuThread *t = NULL;
+    for (int i = 0; i < b->n; i++)
+        if (b->threads[i].state != T_DONE) {
+            waiting++;
+            if (!t)
+                t = &b->threads[i];
+        }
+    pthread_mutex_lock(&g->lock);
+    EmuReport *r = g->report;
+    if (t && r->fault == EMU_OK) {
+        r->fault = EMU_BARRIER;
+        snprintf(r->text, sizeof r->text, "%s reached by %d of %d threads",
+                 t->state == T_BARRIER ? "barrier" : warp_op_text[t->op],
+                 t->state == T_BARRIER ? waiting : b->arrived[t->id / LANES],
+                 t->state == T_BARRIER ? b->n : LANES);
+        if (t->at) {
+            r->file = t->at->file;
+            r->func = t->at->func;
+            r->line = t->at->line;
+            r->col = t->at->col;
+        }
+        memcpy(r->pid, b->pid, sizeof r->pid);
+        r->thread = t->id;
+    }
+    pthread_mutex_unlock(&g->lock);
+    atomic_store(&g->stop, true);
+}
+
+static void
+run_program(EmuBlock *b, long long linear)
+{
+    const EmuRun *r = b->grid->run;
+    b->pid[0] = (int32_t)(linear % r->grid[0]);
+    b->pid[1] = (int32_t)(linear / r->grid[0] % r->grid[1]);
+    b->pid[2] = (int32_t)(linear / r->grid[0] / r->grid[1]);
+    b->n_done = b->n_at_barrier = 0;
+    memset(b->arrived, 0, sizeof b->arrived);
+    b->first_epoch = ++b->epoch;
+    /* Poison: all ones is NaN in every float type and -1 in every integer one. */
+    if (r->shared_bytes > 0)
+        memset(b->shared, 0xff, (size_t)r->shared_bytes);
+    for (int i = 0; i < b->n; i++) {
+        b->threads[i].state = T_READY;
+        fiber_reset(&b->threads[i].fiber, thread_main, &b->threads[i]);
+    }
+    while (b->n_done < b->n) {
+        bool progress = false;
+        if (r->seed)
+            shuffle_order(b);
+        for (int i = 0; i < b->n; i++) {
+            EmuThread *t = &b->threads[b->order[i]];
+            if (t->state != T_READY)
+                continue;
+            progress = true;
+            fiber_switch(&b->scheduler, &t->fiber);
+            if (atomic_load_explicit(&b->grid->stop, memory_order_relaxed))
+                return;
+        }
+        if (!progress) {
+            report_stuck(b);
+            return;
+        }
+    }
+}
+
+static void
+block_free(EmuBlock *b)
+{
+    for (int i = 0; b->threads && i < b->n; i++)
+        fiber_free(&b->threads[i].fiber);
+    free(b->threads);
+    free(b->order);
+    free(b->shared);
+    free(b->shadow);
+}
+
+static bool
+block_init(EmuBlock *b, EmuGrid *g, uint64_t rng)
+{
+    const EmuRun *r = g->run;
+    memset(b, 0, sizeof *b);
+    b->grid = g;
+    b->n = r->num_warps * LANES;
+    b->rng = rng;
+    size_t shared = (size_t)MAX(r->shared_bytes, 1);
+    b->threads = calloc((size_t)b->n, sizeof *b->threads);
+    b->order = calloc((size_t)b->n, sizeof *b->order);
+    b->shared = aligned_alloc(1024, (shared + 1023) / 1024 * 1024);
+    b->shadow = calloc(shared, sizeof *b->shadow);
+    if (!b->threads || !b->order || !b->shared || !b->shadow)
+        return false;
+    /* Unoptimised code keeps every register of a wide block on the stack. */
+    size_t stack = b->n <= 256 ? (size_t)4 << 20 : (size_t)1 << 20;
+    for (int i = 0; i < b->n; i++) {
+        b->threads[i].b = b;
+        b->threads[i].id = i;
+        b->order[i] = (uint16_t)i;
+        if (!fiber_alloc(&b->threads[i].fiber, stack))
+            return false;
+    }
+    return true;
+}
+
+static void *
+worker(void *data)
+{
+    EmuGrid *g = data;
+    EmuBlock b;
+    if (!block_init(&b, g, g->run->seed)) {
+        pthread_mutex_lock(&g->lock);
+        if (g->report->fault == EMU_OK) {
+            g->report->fault = EMU_NO_MEMORY;
+            snprintf(g->report->text, sizeof g->report->text, "no memory for %d emulated threads",
+                     b.n);
+        }
+        pthread_mutex_unlock(&g->lock);
+        atomic_store(&g->stop, true);
+        block_free(&b);
+        return NULL;
+    }
+    fiber_here(&b.scheduler);
+    for (;;) {
+        long long i = atomic_fetch_add(&g->next, 1);
+        if (i >= g->n_programs || atomic_load(&g->stop))
+            break;
+        if (g->run->seed)   /* the order of a program depends on the program alone */
+            b.rng = (g->run->seed + 1) * 0x9e3779b97f4a7c15ull ^ (uint64_t)(i + 1);
+        run_program(&b, i);
+    }
+    block_free(&b);
+    return NULL;
+}
+
+bool
+emu_run(const EmuRun *r, EmuReport *report)
+{
+    EmuGrid g = {.run = r, .report = report};
+    memset(report, 0, sizeof *report);
+    g.n_programs = (long long)r->grid[0] * r->grid[1] * r->grid[2];
+    pthread_mutex_init(&g.lock, NULL);
+    enum { MAX_WORKERS = 64 };
+    pthread_t tid[MAX_WORKERS];
+    int n = (int)MIN((long long)MIN(MAX(r->n_host_threads, 1), MAX_WORKERS), g.n_programs);
+    int started = 0;
+    for (; started < n - 1; started++)
+        if (pthread_create(&tid[started], NULL, worker, &g))
+            break;  /* fewer workers do the same work */
+    worker(&g);
+    for (int i = 0; i < started; i++)
+        pthread_join(tid[i], NULL);
+    pthread_mutex_destroy(&g.lock);
+    return report->fault == EMU_OK;
+}
+
+/* ---- symbols ------------------------------------------------------------------------------------ */
+
+#define SYMBOL(f) {#f, (void *)(uintptr_t)f}
+const EmuSymbol emu_symbols[] = {
+    SYMBOL(emu_thread_id),   SYMBOL(emu_program_id),  SYMBOL(emu_num_programs),
+    SYMBOL(emu_barrier),     SYMBOL(emu_warp_sync),   SYMBOL(emu_shuffle_xor),
+    SYMBOL(emu_shuffle_idx), SYMBOL(emu_shuffle_up),  SYMBOL(emu_ballot),
+    SYMBOL(emu_global),      SYMBOL(emu_shared_load), SYMBOL(emu_shared_store),
+    SYMBOL(emu_shared_add),  SYMBOL(emu_mma),         SYMBOL(emu_ldmatrix),
+    SYMBOL(emu_atomic),      SYMBOL(emu_cas),         SYMBOL(emu_assert),
+    SYMBOL(emu_print),
+};
+const int n_emu_symbols = COUNT(emu_symbols);

@@ -1,0 +1,77 @@
+/* internal.h: what the emulator's files share. See emu.h. */
+#ifndef TEGULA_EMU_INTERNAL_H
+#define TEGULA_EMU_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "runtime/emu/emu.h"
+#include "runtime/emu/fiber.h"
+
+enum { LANES = 32, MAX_WARPS = 32, NO_THREAD = 0xffff, ATOMIC_THREAD = 0xfffe };
+
+typedef enum ThreadState { T_READY, T_BARRIER, T_WARP, T_DONE } ThreadState;
+typedef enum WarpOp {
+    W_SYNC, W_XOR, W_IDX, W_UP, W_BALLOT, W_MMA, W_LDMATRIX, N_WARP_OP
+} WarpOp;
+
+/* State of all the programs of one launch. */
+typedef struct EmuGrid {
+    const EmuRun *run;
+    EmuReport *report;
+    pthread_mutex_t lock;           /* report, global atomics, printing */
+    atomic_llong next;              /* the next program, in linear order */
+    long long n_programs;
+    atomic_bool stop;               /* a fault was reported */
+} EmuGrid;
+
+/* Who touched one byte of shared memory last. Epochs count barriers (of the block) and
+ * warp_syncs (of a warp) and never repeat, so a new program needs no clearing. */
+typedef struct Shadow {
+    uint32_t w_epoch, w_warp_epoch, r_epoch, r_warp_epoch;
+    uint16_t w_thread;              /* or ATOMIC_THREAD */
+    uint16_t r_thread;              /* one of the readers in r_epoch */
+    uint8_t r_many;                 /* 0 one thread, 1 several of one warp, 2 several warps */
+} Shadow;
+
+typedef struct EmuBlock EmuBlock;
+
+struct EmuThread {
+    EmuBlock *b;
+    Fiber fiber;
+    int id;
+    ThreadState state;
+    const EmuPlace *at;             /* where it waits */
+    /* The warp operation it waits in, with operands and result. */
+    WarpOp op;
+    int32_t in, param, out;
+    uint32_t *d;
+    const uint32_t *a, *bb;
+};
+
+/* One program instance on one OS thread. */
+struct EmuBlock {
+    EmuGrid *grid;
+    Fiber scheduler;
+    EmuThread *threads;
+    int n, n_done, n_at_barrier;
+    int arrived[MAX_WARPS];         /* lanes waiting in a warp operation */
+    uint16_t *order;                /* in which the scheduler looks at threads */
+    uint64_t rng;
+    int32_t pid[3];
+    unsigned char *shared;
+    Shadow *shadow;
+    uint32_t epoch, first_epoch;    /* now; at the start of this program */
+    uint32_t warp_epoch[MAX_WARPS];
+    int last_region;                /* where the last global access fell */
+};
+
+/* Reports (the first fault of the run wins) and leaves the program for good. */
+NORETURN void emu_fault(EmuThread *t, EmuFault fault, const EmuPlace *at, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+/* Waits until all lanes of the warp are in the same operation; the last one performs it. */
+void emu_warp_op(EmuThread *t, WarpOp op, const EmuPlace *at);
+void emu_do_mma(EmuThread *warp);       /* warp: its 32 threads */
+void emu_do_ldmatrix(EmuThread *warp);
+
+#endif

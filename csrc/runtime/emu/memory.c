@@ -1,0 +1,283 @@
+/* memory: every access of an emulated thread, checked.
+ *
+ * Shared memory. Two accesses of one byte by different threads, one of them a write, must
+ * be ordered: by a barrier, or inside a warp by warp_sync. Equal values written by several
+ * threads are no race: code that lets every lane store the same partial result is right.
+ * Reading a byte that no thread of this program has written is a fault.
+ *
+ * Global memory. Each access lies within one of the tensors passed, at the alignment the
+ * compiler claimed.
+ */
+#include "ir/ir.h"
+#include "runtime/emu/internal.h"
+
+/* ---- shared ---------------------------------------------------------------------------------- */
+
+static bool
+write_is_ordered(const EmuThread *t, const Shadow *s)
+{
+    const EmuBlock *b = t->b;
+    if (s->w_epoch != b->epoch || s->w_thread == t->id)
+        return true;
+    return s->w_thread != ATOMIC_THREAD && s->w_thread / LANES == t->id / LANES &&
+           s->w_warp_epoch != b->warp_epoch[t->id / LANES];
+}
+
+static bool
+reads_are_ordered(const EmuThread *t, const Shadow *s)
+{
+    const EmuBlock *b = t->b;
+    if (s->r_epoch != b->epoch)
+        return true;
+    if (s->r_many == 0 && s->r_thread == t->id)
+        return true;
+    return s->r_many < 2 && s->r_thread / LANES == t->id / LANES &&
+           s->r_warp_epoch != b->warp_epoch[t->id / LANES];
+}
+
+static void
+check_range(EmuThread *t, int32_t offset, int32_t bytes, int32_t align, const EmuPlace *at)
+{
+    int limit = t->b->grid->run->shared_bytes;
+    if (offset < 0 || bytes > limit || offset > limit - bytes)
+        emu_fault(t, EMU_BOUNDS, at, "shared memory access of %d bytes at offset %d of %d", bytes,
+                  offset, limit);
+    if (align > 0 && offset % align)
+        emu_fault(t, EMU_MISALIGNED, at, "shared memory offset %d is not a multiple of %d", offset,
+                  align);
+}
+
+static void
+note_read(EmuThread *t, int32_t offset, int32_t bytes, const EmuPlace *at)
+{
+    EmuBlock *b = t->b;
+    uint32_t warp_epoch = b->warp_epoch[t->id / LANES];
+    for (int32_t i = offset; i < offset + bytes; i++) {
+        Shadow *s = &b->shadow[i];
+        if (s->w_epoch < b->first_epoch)
+            emu_fault(t, EMU_UNWRITTEN, at,
+                      "thread %d reads shared memory at offset %d, which nobody has written", t->id,
+                      i);
+        if (!write_is_ordered(t, s))
+            emu_fault(t, EMU_RACE, at,
+                      "race: thread %d reads shared memory at offset %d, written by thread %d "
+                      "since the last barrier",
+                      t->id, i, s->w_thread);
+        if (s->r_epoch != b->epoch) {
+            s->r_many = 0;
+            s->r_thread = (uint16_t)t->id;
+        } else if (s->r_thread != t->id) {
+            uint8_t many = s->r_thread / LANES == t->id / LANES ? 1 : 2;
+            s->r_many = MAX(s->r_many, many);
+        }
+        s->r_epoch = b->epoch;
+        s->r_warp_epoch = warp_epoch;
+    }
+}
+
+static void
+note_write(EmuThread *t, int32_t offset, int32_t bytes, const unsigned char *value,
+           const EmuPlace *at)
+{
+    EmuBlock *b = t->b;
+    for (int32_t i = 0; i < bytes; i++) {
+        Shadow *s = &b->shadow[offset + i];
+        bool same = value && b->shared[offset + i] == value[i];
+        if (!write_is_ordered(t, s) && !same)
+            emu_fault(t, EMU_RACE, at,
+                      "race: threads %d and %d write different values to shared memory at offset "
+                      "%d with no barrier between",
+                      s->w_thread, t->id, offset + i);
+        if (!reads_are_ordered(t, s))
+            emu_fault(t, EMU_RACE, at,
+                      "race: thread %d writes shared memory at offset %d, read by thread %d since "
+                      "the last barrier",
+                      t->id, offset + i, s->r_thread);
+        s->w_epoch = b->epoch;
+        s->w_warp_epoch = b->warp_epoch[t->id / LANES];
+        s->w_thread = (uint16_t)t->id;
+    }
+}
+
+void
+emu_shared_load(EmuThread *t, int32_t offset, int32_t bytes, int32_t align, void *value,
+                const EmuPlace *at)
+{
+    check_range(t, offset, bytes, align, at);
+    note_read(t, offset, bytes, at);
+    memcpy(value, t->b->shared + offset, (size_t)bytes);
+}
+
+void
+emu_shared_store(EmuThread *t, int32_t offset, int32_t bytes, int32_t align, const void *value,
+                 const EmuPlace *at)
+{
+    check_range(t, offset, bytes, align, at);
+    note_write(t, offset, bytes, value, at);
+    memcpy(t->b->shared + offset, value, (size_t)bytes);
+}
+
+int32_t
+emu_shared_add(EmuThread *t, int32_t offset, int32_t v, const EmuPlace *at)
+{
+    EmuBlock *b = t->b;
+    check_range(t, offset, 4, 4, at);
+    for (int32_t i = offset; i < offset + 4; i++) {
+        Shadow *s = &b->shadow[i];
+        if (s->w_epoch < b->first_epoch)
+            emu_fault(t, EMU_UNWRITTEN, at, "thread %d adds to shared memory at offset %d, which "
+                      "nobody has written", t->id, i);
+        if (s->w_thread != ATOMIC_THREAD && !write_is_ordered(t, s))
+            emu_fault(t, EMU_RACE, at, "race: thread %d adds to shared memory at offset %d, written "
+                      "by thread %d since the last barrier", t->id, i, s->w_thread);
+        if (!reads_are_ordered(t, s))
+            emu_fault(t, EMU_RACE, at, "race: thread %d adds to shared memory at offset %d, read by "
+                      "thread %d since the last barrier", t->id, i, s->r_thread);
+        s->w_epoch = b->epoch;
+        s->w_thread = ATOMIC_THREAD;
+    }
+    int32_t old;
+    memcpy(&old, b->shared + offset, 4);
+    uint32_t sum = (uint32_t)old + (uint32_t)v;
+    memcpy(b->shared + offset, &sum, 4);
+    return old;
+}
+
+/* One row of an 8x8 matrix of 16-bit elements, for ldmatrix. */
+static void
+read_row(EmuThread *t, int32_t offset, uint16_t row[8], const EmuPlace *at)
+{
+    emu_shared_load(t, offset, 16, 16, row, at);
+}
+
+void
+emu_do_ldmatrix(EmuThread *warp)
+{
+    int n = warp[0].in;
+    bool trans = warp[0].out != 0;
+    for (int m = 0; m < n; m++) {
+        uint16_t x[8][8];
+        for (int r = 0; r < 8; r++)
+            read_row(&warp[8 * m + r], warp[8 * m + r].param, x[r], warp[8 * m + r].at);
+        for (int l = 0; l < LANES; l++) {
+            int i = l / 4, j = l % 4 * 2;
+            uint32_t lo = trans ? x[j][i] : x[i][j], hi = trans ? x[j + 1][i] : x[i][j + 1];
+            warp[l].d[m] = lo | hi << 16;
+        }
+    }
+}
+
+void
+emu_ldmatrix(EmuThread *t, int32_t offset, int32_t n, int32_t trans, uint32_t *out,
+             const EmuPlace *at)
+{
+    t->in = n;
+    t->out = trans;
+    t->param = offset;
+    t->d = out;
+    t->at = at;
+    emu_warp_op(t, W_LDMATRIX, at);
+}
+
+/* ---- global ------------------------------------------------------------------------------------ */
+
+static bool
+covers(const EmuRegion *r, uint64_t address, int32_t bytes)
+{
+    return address >= r->start && (uint64_t)bytes <= r->bytes &&
+           address - r->start <= r->bytes - (uint64_t)bytes;
+}
+
+/* The tensor the address is nearest to, to name in the message. */
+static int
+nearest(const EmuRun *r, uint64_t address, int64_t *distance)
+{
+    int best = 0;
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < r->n_regions; i++) {
+        const EmuRegion *g = &r->regions[i];
+        bool below = address < g->start;
+        uint64_t d = below ? g->start - address : address - g->start;
+        uint64_t gap = below ? d : d - MIN(d, g->bytes);
+        if (gap < least) {
+            least = gap;
+            best = i;
+            *distance = below ? -(int64_t)d : (int64_t)d;
+        }
+    }
+    return best;
+}
+
+void *
+emu_global(EmuThread *t, uint64_t address, int32_t bytes, int32_t align, int32_t is_write,
+           const EmuPlace *at)
+{
+    EmuBlock *b = t->b;
+    const EmuRun *r = b->grid->run;
+    if (align > 1 && address % (uint64_t)align)
+        emu_fault(t, EMU_MISALIGNED, at, "address %#llx is not a multiple of %d bytes",
+                  (unsigned long long)address, align);
+    if (r->n_regions) {
+        int found = -1;
+        if (covers(&r->regions[b->last_region], address, bytes))
+            found = b->last_region;
+        for (int i = 0; found < 0 && i < r->n_regions; i++)
+            if (covers(&r->regions[i], address, bytes))
+                found = i;
+        if (found < 0) {
+            int64_t d = 0;
+            const EmuRegion *g = &r->regions[nearest(r, address, &d)];
+            emu_fault(t, EMU_BOUNDS, at,
+                      "out of bounds: %s of %d bytes at byte %lld of argument %d, which has %llu",
+                      is_write ? "store" : "load", bytes, (long long)d, g->param,
+                      (unsigned long long)g->bytes);
+        }
+        b->last_region = found;
+        if (is_write && r->regions[found].read_only)
+            emu_fault(t, EMU_READ_ONLY, at, "store to argument %d, which is read-only",
+                      r->regions[found].param);
+    }
+    return (void *)(uintptr_t)address;
+}
+
+static uint64_t
+load_bits(const void *p, int bytes)
+{
+    uint64_t v = 0;
+    memcpy(&v, p, (size_t)bytes);   /* little-endian, as every target we have */
+    return v;
+}
+
+void
+emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, uint64_t address, const void *value, void *old,
+           const EmuPlace *at)
+{
+    static const OpCode op_of[] = {
+        [RMW_ADD] = OP_ADD, [RMW_MAX] = OP_MAX, [RMW_MIN] = OP_MIN,
+        [RMW_AND] = OP_AND, [RMW_OR] = OP_OR,   [RMW_XOR] = OP_XOR,
+    };
+    Elem e = (Elem)elem;
+    int bytes = elem_info[e].bytes;
+    void *p = emu_global(t, address, bytes, bytes, true, at);
+    pthread_mutex_lock(&t->b->grid->lock);
+    uint64_t was = load_bits(p, bytes), with = load_bits(value, bytes), now = with;
+    if (rmw != RMW_XCHG)
+        ir_eval(op_of[rmw], e, e, (uint64_t[]){was, with}, 2, &now);
+    memcpy(p, &now, (size_t)bytes);
+    memcpy(old, &was, (size_t)bytes);
+    pthread_mutex_unlock(&t->b->grid->lock);
+}
+
+void
+emu_cas(EmuThread *t, int32_t elem, uint64_t address, const void *compare, const void *value,
+        void *old, const EmuPlace *at)
+{
+    int bytes = elem_info[elem].bytes;
+    void *p = emu_global(t, address, bytes, bytes, true, at);
+    pthread_mutex_lock(&t->b->grid->lock);
+    uint64_t was = load_bits(p, bytes);
+    if (was == load_bits(compare, bytes))
+        memcpy(p, value, (size_t)bytes);
+    memcpy(old, &was, (size_t)bytes);
+    pthread_mutex_unlock(&t->b->grid->lock);
+}
