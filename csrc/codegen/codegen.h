@@ -73,9 +73,10 @@ Lv ll_asm(Ll *l, Lt ret, const char *text, const char *constraints, Lv *args, in
 void ll_fn_attr(Ll *l, Lv fn, const char *name, const char *value);     /* string attribute */
 void ll_param_attr(Ll *l, Lv fn, int param, const char *enum_name, uint64_t value);
 LLVMBasicBlockRef ll_block(Ll *l, const char *name);
-/* Verifies (BUG on failure), adds the text to out as "llir", optimises with the pass list, emits.
- * kind: LLVMAssemblyFile or LLVMObjectFile; adds it to out under `stage`. */
+/* Verifies (BUG on failure), optimises with the pass list ("function(sroa,instcombine)"),
+ * adds the text to out as "llir". */
 void ll_finish(Ll *l, const char *passes, Binary *out);
+/* kind: LLVMAssemblyFile or LLVMObjectFile; adds it to out under `stage`. */
 void ll_emit(Ll *l, LLVMCodeGenFileType kind, const char *stage, Binary *out);
 
 /* ---- scalar.c ----------------------------------------------------------------------------- */

@@ -1,0 +1,425 @@
+/* llvm: contexts, target machines, optimise, verify, emit. Every LLVMDispose is here.
+ *
+ *     ll_new -> build with l->b -> ll_finish (verify, optimise, print) -> ll_emit
+ *
+ * Everything of one Ll goes with the Comp's arena.
+ *
+ * LLVM has two ways of ending the process, and neither may. Its default diagnostic handler
+ * exits on an error: ours keeps the text, and ll_finish or ll_emit raises it after LLVM has
+ * returned. Its fatal errors cannot return at all: the handler jumps to the escape of the
+ * Comp that this thread is compiling (error.c, rule 2 names this one exception), and what
+ * LLVM had live is abandoned. The handler gets no pointer of ours, hence `current`, a
+ * thread-local: with `targets_once` the only mutable data of this folder.
+ *
+ * Rule 1: no lock of ours is held while LLVM runs, so that a jump leaves none behind.
+ * Rule 2: after a fatal error the context is leaked, never disposed: it may be half built.
+ */
+#include "codegen/codegen.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <llvm/Config/llvm-config.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_once_t targets_once = PTHREAD_ONCE_INIT;
+static _Thread_local Comp *current;     /* whose module this thread is working on */
+
+/* ---- the process ------------------------------------------------------------------- */
+
+static void
+on_fatal(const char *reason)
+{
+    Comp *c = current;
+    if (!c || !c->escape)
+        return;         /* not ours: LLVM ends the process, as it would have */
+    err_at(c, NULL, LLVM, reason);
+}
+
+static void
+init_targets(void)
+{
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    LLVMInitializeNativeTarget();
+    LLVMInitializeNativeAsmPrinter();
+    LLVMInstallFatalErrorHandler(on_fatal);
+}
+
+void
+ll_init(void)
+{
+    pthread_once(&targets_once, init_targets);
+}
+
+/* ---- one module -------------------------------------------------------------------- */
+
+/* What ll_new allocates: the public part and what only this file looks at. */
+typedef struct Session {
+    Ll l;
+    char *diagnostic;       /* first error LLVM reported, malloc'ed by it; or NULL */
+    bool is_running;        /* inside LLVM; seen by session_drop only after a jump */
+} Session;
+
+static void
+on_diagnostic(LLVMDiagnosticInfoRef d, void *data)
+{
+    Session *s = data;
+    if (LLVMGetDiagInfoSeverity(d) == LLVMDSError && !s->diagnostic)
+        s->diagnostic = LLVMGetDiagInfoDescription(d);
+}
+
+static void
+session_drop(void *obj)
+{
+    Session *s = obj;
+    Ll *l = &s->l;
+    if (current == l->c)
+        current = NULL;
+    LLVMDisposeMessage(s->diagnostic);
+    if (s->is_running)
+        return;         /* rule 2 */
+    if (l->b)
+        LLVMDisposeBuilder(l->b);
+    if (l->m)
+        LLVMDisposeModule(l->m);
+    if (l->cx)
+        LLVMContextDispose(l->cx);
+    if (l->tm)
+        LLVMDisposeTargetMachine(l->tm);
+}
+
+/* Raises with a message of LLVM's, and frees it. */
+static NORETURN void
+fail(Ll *l, char *message)
+{
+    const char *copy = str_printf(l->c->arena, "%s", message ? message : "no reason");
+    LLVMDisposeMessage(message);
+    err_at(l->c, NULL, LLVM, copy);
+}
+
+/* The CPU this process runs on, with everything it can do. */
+static LLVMTargetMachineRef
+host_machine(Ll *l, char **triple)
+{
+    *triple = LLVMGetDefaultTargetTriple();
+    LLVMTargetRef t;
+    char *error = NULL;
+    if (LLVMGetTargetFromTriple(*triple, &t, &error))
+        fail(l, error);
+    char *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
+    LLVMTargetMachineRef tm =
+        LLVMCreateTargetMachine(t, *triple, cpu, features, LLVMCodeGenLevelDefault,
+                                LLVMRelocPIC, LLVMCodeModelSmall);
+    LLVMDisposeMessage(cpu);
+    LLVMDisposeMessage(features);
+    return tm;
+}
+
+static LLVMTargetMachineRef
+nvptx_machine(Ll *l, char **triple)
+{
+    *triple = LLVMCreateMessage("nvptx64-nvidia-cuda");
+    LLVMTargetRef t;
+    char *error = NULL;
+    if (LLVMGetTargetFromTriple(*triple, &t, &error))
+        fail(l, error);
+    Target g = l->c->opt.target;
+    char cpu[16];
+    snprintf(cpu, sizeof cpu, "sm_%d%s", g.sm, g.accelerated ? "a" : "");
+    /* The newest PTX this LLVM can write: an older one hides instructions (gpu-codegen). */
+#if LLVM_VERSION_MAJOR >= 22
+    const char *ptx = "+ptx90";
+#elif LLVM_VERSION_MAJOR >= 21
+    const char *ptx = "+ptx88";
+#elif LLVM_VERSION_MAJOR >= 20
+    const char *ptx = "+ptx87";
+#else
+    const char *ptx = "+ptx85";
+#endif
+    return LLVMCreateTargetMachine(t, *triple, cpu, ptx, LLVMCodeGenLevelDefault,
+                                   LLVMRelocDefault, LLVMCodeModelDefault);
+}
+
+static void
+fill_types(Ll *l)
+{
+    LLVMContextRef cx = l->cx;
+    l->void_ = LLVMVoidTypeInContext(cx);
+    l->i1 = LLVMInt1TypeInContext(cx);
+    l->i8 = LLVMInt8TypeInContext(cx);
+    l->i16 = LLVMInt16TypeInContext(cx);
+    l->i32 = LLVMInt32TypeInContext(cx);
+    l->i64 = LLVMInt64TypeInContext(cx);
+    l->f16 = LLVMHalfTypeInContext(cx);
+    l->f32 = LLVMFloatTypeInContext(cx);
+    l->f64 = LLVMDoubleTypeInContext(cx);
+    l->ptr = LLVMPointerTypeInContext(cx, 0);
+}
+
+Ll *
+ll_new(Comp *c, LlTarget t, const char *name)
+{
+    ll_init();
+    Session *s = NEW(c->arena, Session);
+    Ll *l = &s->l;
+    l->c = c;
+    arena_defer(c->arena, session_drop, s);
+    current = c;
+    char *triple;
+    l->tm = t == LL_HOST ? host_machine(l, &triple) : nvptx_machine(l, &triple);
+    l->cx = LLVMContextCreate();
+    LLVMContextSetDiagnosticHandler(l->cx, on_diagnostic, s);
+    l->m = LLVMModuleCreateWithNameInContext(name, l->cx);
+    LLVMSetTarget(l->m, triple);
+    LLVMDisposeMessage(triple);
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(l->tm);
+    LLVMSetModuleDataLayout(l->m, layout);
+    LLVMDisposeTargetData(layout);
+    l->b = LLVMCreateBuilderInContext(l->cx);
+    fill_types(l);
+    l->gptr = t == LL_HOST ? l->ptr : LLVMPointerTypeInContext(l->cx, 1);
+    l->contract = c->opt.enable_fp_fusion;
+    l->ops = t == LL_HOST ? &scalar_ops_host : NULL;
+    return l;
+}
+
+/* ---- types and constants ------------------------------------------------------------- */
+
+Lt
+ll_elem(Ll *l, Elem e)
+{
+    switch (e) {
+    case E_I1: return l->i1;
+    case E_I8:
+    case E_U8:
+    case E_F8E4M3:
+    case E_F8E5M2: return l->i8;
+    case E_I16:
+    case E_U16:
+    case E_BF16: return l->i16;
+    case E_I32:
+    case E_U32: return l->i32;
+    case E_I64:
+    case E_U64: return l->i64;
+    case E_F16: return l->f16;
+    case E_F32: return l->f32;
+    case E_F64: return l->f64;
+    default: unreachable(l->c);
+    }
+}
+
+Lt
+ll_mem(Ll *l, Elem e)
+{
+    return e == E_I1 ? l->i8 : ll_elem(l, e);
+}
+
+Lt
+ll_type(Ll *l, const Type *t)
+{
+    return t->is_ptr ? l->gptr : ll_elem(l, t->elem);
+}
+
+Lt
+ll_vec(Lt t, int lanes)
+{
+    return lanes > 1 ? LLVMVectorType(t, (unsigned)lanes) : t;
+}
+
+int
+ll_lanes(Lv v)
+{
+    Lt t = LLVMTypeOf(v);
+    return LLVMGetTypeKind(t) == LLVMVectorTypeKind ? (int)LLVMGetVectorSize(t) : 0;
+}
+
+Lv
+ll_i32(Ll *l, int32_t v)
+{
+    return LLVMConstInt(l->i32, (uint64_t)(int64_t)v, true);
+}
+
+Lv
+ll_i64(Ll *l, int64_t v)
+{
+    return LLVMConstInt(l->i64, (uint64_t)v, true);
+}
+
+Lv
+ll_bits(Ll *l, Elem e, uint64_t bits, int lanes)
+{
+    int n = elem_info[e].bits;
+    if (n < 64)
+        bits &= ((uint64_t)1 << n) - 1;
+    Lt as_int = LLVMIntTypeInContext(l->cx, (unsigned)n), t = ll_elem(l, e);
+    Lv v = LLVMConstInt(as_int, bits, false);
+    if (as_int != t)
+        v = LLVMConstBitCast(v, t);
+    return ll_splat(l, v, lanes);
+}
+
+Lv
+ll_splat(Ll *l, Lv x, int lanes)
+{
+    if (lanes < 2)
+        return x;
+    if (LLVMIsConstant(x)) {
+        Lv *all = NEW_N(l->c->arena, Lv, lanes);
+        for (int i = 0; i < lanes; i++)
+            all[i] = x;
+        return LLVMConstVector(all, (unsigned)lanes);
+    }
+    Lt t = ll_vec(LLVMTypeOf(x), lanes);
+    Lv v = LLVMBuildInsertElement(l->b, LLVMGetPoison(t), x, ll_i32(l, 0), "");
+    Lv zeros = LLVMConstNull(ll_vec(l->i32, lanes));
+    return LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(t), zeros, "");
+}
+
+/* ---- calls and attributes -------------------------------------------------------------- */
+
+Lv
+ll_intrinsic(Ll *l, const char *name, Lt *types, int n_types, Lv *args, int n_args)
+{
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    if (!id)
+        err_at(l->c, NULL, LLVM, str_printf(l->c->arena, "no intrinsic %s", name));
+    Lt ft = LLVMIntrinsicGetType(l->cx, id, types, (size_t)n_types);
+    Lv fn = LLVMGetIntrinsicDeclaration(l->m, id, types, (size_t)n_types);
+    return LLVMBuildCall2(l->b, ft, fn, args, (unsigned)n_args, "");
+}
+
+Lv
+ll_call_c(Ll *l, const char *symbol, Lt ret, Lv *args, int n)
+{
+    Lt *types = NEW_N(l->c->arena, Lt, n + 1);
+    for (int i = 0; i < n; i++)
+        types[i] = LLVMTypeOf(args[i]);
+    Lt ft = LLVMFunctionType(ret, types, (unsigned)n, false);
+    Lv fn = LLVMGetNamedFunction(l->m, symbol);
+    if (!fn)
+        fn = LLVMAddFunction(l->m, symbol, ft);
+    return LLVMBuildCall2(l->b, ft, fn, args, (unsigned)n, "");
+}
+
+static LLVMAttributeRef
+enum_attribute(Ll *l, const char *name, uint64_t value)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    return LLVMCreateEnumAttribute(l->cx, kind, value);
+}
+
+Lv
+ll_asm(Ll *l, Lt ret, const char *text, const char *constraints, Lv *args, int n,
+       bool effects)
+{
+    Lt *types = NEW_N(l->c->arena, Lt, n + 1);
+    for (int i = 0; i < n; i++)
+        types[i] = LLVMTypeOf(args[i]);
+    Lt ft = LLVMFunctionType(ret, types, (unsigned)n, false);
+    Lv fn = LLVMGetInlineAsm(ft, text, strlen(text), constraints, strlen(constraints),
+                             effects, false, LLVMInlineAsmDialectATT, false);
+    Lv call = LLVMBuildCall2(l->b, ft, fn, args, (unsigned)n, "");
+    if (effects)
+        LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
+                                 enum_attribute(l, "convergent", 0));
+    return call;
+}
+
+void
+ll_fn_attr(Ll *l, Lv fn, const char *name, const char *value)
+{
+    LLVMAddAttributeAtIndex(
+        fn, LLVMAttributeFunctionIndex,
+        LLVMCreateStringAttribute(l->cx, name, (unsigned)strlen(name), value,
+                                  (unsigned)strlen(value)));
+}
+
+void
+ll_param_attr(Ll *l, Lv fn, int param, const char *enum_name, uint64_t value)
+{
+    LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)(param + 1),
+                            enum_attribute(l, enum_name, value));
+}
+
+LLVMBasicBlockRef
+ll_block(Ll *l, const char *name)
+{
+    return LLVMAppendBasicBlockInContext(l->cx, l->fn, name);
+}
+
+/* ---- from module to code ----------------------------------------------------------------- */
+
+static void
+begin(Session *s)
+{
+    current = s->l.c;
+    s->is_running = true;
+}
+
+static void
+end(Session *s)
+{
+    s->is_running = false;
+    if (s->diagnostic) {
+        char *text = s->diagnostic;
+        s->diagnostic = NULL;
+        fail(&s->l, text);
+    }
+}
+
+void
+ll_finish(Ll *l, const char *passes, Binary *out)
+{
+    Session *s = (Session *)l;
+    char *message = NULL;
+    begin(s);
+    bool bad = LLVMVerifyModule(l->m, LLVMReturnStatusAction, &message);
+    end(s);
+    if (bad)
+        fail(l, message);
+    LLVMDisposeMessage(message);
+
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    begin(s);
+    LLVMErrorRef error = LLVMRunPasses(l->m, passes, l->tm, options);
+    s->is_running = false;
+    LLVMDisposePassBuilderOptions(options);
+    if (error) {
+        message = LLVMGetErrorMessage(error);
+        const char *copy = str_printf(l->c->arena, "%s", message);
+        LLVMDisposeErrorMessage(message);
+        err_at(l->c, NULL, LLVM, copy);
+    }
+    end(s);
+
+    char *text = LLVMPrintModuleToString(l->m);
+    bool kept = binary_add(out, "llir", text, strlen(text));
+    LLVMDisposeMessage(text);
+    if (!kept)
+        err_at(l->c, NULL, MEMORY);
+}
+
+void
+ll_emit(Ll *l, LLVMCodeGenFileType kind, const char *stage, Binary *out)
+{
+    Session *s = (Session *)l;
+    LLVMMemoryBufferRef code = NULL;
+    char *message = NULL;
+    begin(s);
+    bool bad = LLVMTargetMachineEmitToMemoryBuffer(l->tm, l->m, kind, &message, &code);
+    s->is_running = false;
+    if (bad)
+        fail(l, message);
+    bool kept = s->diagnostic || binary_add(out, stage, LLVMGetBufferStart(code),
+                                            LLVMGetBufferSize(code));
+    LLVMDisposeMemoryBuffer(code);
+    end(s);
+    if (!kept)
+        err_at(l->c, NULL, MEMORY);
+}
