@@ -1,0 +1,42 @@
+/* binary: what a compile yields. Plain malloc'ed data: it outlives its Comp. */
+#include "compile.h"
+
+#include <stdlib.h>
+
+void
+binary_free(Binary *b)
+{
+    free(b->symbol);
+    free(b->params);
+    free(b->facts);
+    for (int i = 0; i < b->n_stages; i++)
+        free(b->stage[i].data);
+    memset(b, 0, sizeof *b);
+}
+
+const Stage *
+binary_stage(const Binary *b, const char *name)
+{
+    for (int i = 0; i < b->n_stages; i++)
+        if (strcmp(b->stage[i].name, name) == 0)
+            return &b->stage[i];
+    return NULL;
+}
+
+bool
+binary_add(Binary *b, const char *name, const char *data, size_t n)
+{
+    if (b->n_stages == MAX_STAGE || strlen(name) >= sizeof b->stage[0].name)
+        return false;
+    char *copy = malloc(n + 1);
+    if (!copy)
+        return false;
+    if (n)
+        memcpy(copy, data, n);
+    copy[n] = 0;
+    Stage *s = &b->stage[b->n_stages++];
+    snprintf(s->name, sizeof s->name, "%s", name);
+    s->data = copy;
+    s->size = n;
+    return true;
+}
