@@ -1,0 +1,97 @@
+"""C = A @ B, blocked, with the grid swizzled so neighbours share tiles of B."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+import harness
+import tegula as triton
+import tegula.language as tl
+
+
+def matmul_kernel(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    GROUP: tl.constexpr,
+):
+    pid = tl.program_id(0)
+    n_m, n_n = tl.cdiv(M, BM), tl.cdiv(N, BN)
+    group = pid // (GROUP * n_n)
+    rows = tl.minimum(n_m - group * GROUP, GROUP)
+    pid_m = group * GROUP + pid % (GROUP * n_n) % rows
+    pid_n = pid % (GROUP * n_n) // rows
+    m = pid_m * BM + tl.arange(0, BM)
+    n = pid_n * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    # Rows past the end are read from the front: in bounds, and not stored.
+    a_ptrs = a_ptr + (m % M)[:, None] * K + k[None, :]
+    b_ptrs = b_ptr + k[:, None] * N + (n % N)[None, :]
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k0 in range(0, K, BK):
+        a = tl.load(a_ptrs, mask=k[None, :] < K - k0, other=0.0)
+        b = tl.load(b_ptrs, mask=k[:, None] < K - k0, other=0.0)
+        acc = tl.dot(a, b, acc, input_precision="ieee")
+        a_ptrs += BK
+        b_ptrs += BK * N
+    c = acc.to(c_ptr.dtype.element_ty)
+    mask = (m[:, None] < M) & (n[None, :] < N)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], c, mask=mask)
+
+
+def grid(size: int, opts: dict[str, int]) -> tuple[int]:
+    return (triton.cdiv(size, opts["BM"]) * triton.cdiv(size, opts["BN"]),)
+
+
+def cases(device: str) -> Iterator[harness.Case]:
+    kernel = triton.jit(matmul_kernel)
+    torch = harness.torch_or_none()
+    rng = np.random.default_rng(0)
+    gpu = device == "cuda"
+    kind = np.float16 if gpu else np.float32
+    for size in (1024, 2048, 4096, 8192) if gpu else (256, 500, 512, 1024):
+        a, b = (rng.standard_normal((size, size)).astype(kind) for _ in range(2))
+        case = harness.Case(
+            "matmul",
+            f"{size}^3 {np.dtype(kind)}",
+            a.astype(np.float64) @ b.astype(np.float64),
+            n_bytes=3 * a.nbytes,
+            flops=2 * size**3,
+        )
+        opts = (
+            {"BM": 128, "BN": 256, "BK": 64} if gpu else {"BM": 64, "BN": 64, "BK": 64}
+        )
+        opts["GROUP"] = 8
+        launch = {"num_warps": 8, "num_stages": 3} if gpu else {}
+        da, db = (harness.to_device(x, device) for x in (a, b))
+        dc = harness.to_device(np.empty_like(a), device)
+
+        def run(k=kernel, a=da, b=db, c=dc, n=size, opts=opts, launch=launch):
+            k[grid(n, opts)](a, b, c, n, n, n, **opts, **launch)
+            return c
+
+        case.add("tegula", run)
+        if not gpu:
+            out = np.empty_like(a)
+            case.add("numpy", lambda a=a, b=b, out=out: np.matmul(a, b, out=out))
+        if torch is not None:
+            ta, tb = (torch.from_numpy(x).to(device) for x in (a, b))
+            tc = torch.empty_like(ta)
+            case.add("torch", lambda a=ta, b=tb, c=tc: torch.matmul(a, b, out=c))
+        theirs = harness.triton_kernel(matmul_kernel, device)
+        if theirs is not None:
+            ta, tb = (torch.from_numpy(x).to(device) for x in (a, b))
+            tc = torch.empty_like(ta)
+            case.add(
+                "triton",
+                lambda k=theirs, a=ta, b=tb, c=tc, f=run: f(k=k, a=a, b=b, c=c),
+            )
+        yield case
