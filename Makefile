@@ -8,7 +8,8 @@
 #   make wheel     .whl/tegula-*.whl, one for every Python >= 3.11
 #   make tirc      build/tirc, the compiler without Python: .tir in, passes, .tir out
 #   make ctest     build and run the C unit tests
-#   make sanitize  every 8th test with ASan and UBSan in the core (SAMPLE=1: all of them)
+#   make sanitize  every 8th test with ASan and UBSan in the core (SAMPLE=1: all;
+#                  SANITIZE=thread: TSan)
 #   make bench     the benchmarks, beside NumPy and PyTorch where installed
 #   make lint      clang-format, ruff, mypy, csrc/tools/lint.py
 #   make format    what clang-format and ruff would have written
@@ -20,6 +21,8 @@
 
 .PHONY: help demo test sanitize build wheel tirc ctest bench lint format gen clean check
 MAKEFLAGS += --no-print-directory
+# Two of these at once would compile the same objects twice; csrc/Makefile is parallel.
+.NOTPARALLEL:
 .DELETE_ON_ERROR:
 
 VENV ?= .venv
@@ -85,14 +88,17 @@ demo: $(VENV)/.with-bench build
 test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) check tirc ctest
 	@$(VPY) -m pytest -n 2 $(ARGS)
 
-# A package of its own beside the objects: python/tegula keeps its core. Python itself and
-# LLVM leak at exit by design, and ASan must be loaded before either.
+# A package of its own beside the objects: python/tegula keeps its core. Python leaks at
+# exit by design; a sanitizer's library must be loaded before Python itself.
+SANITIZE ?= address,undefined
 SAMPLE ?= 8
 SAN := build/sanitized
+SAN_LIB = $(if $(findstring thread,$(SANITIZE)),libtsan.so,libasan.so)
 sanitize: $(VENV)/.with-test
-	@mkdir -p $(SAN) && cp -r python/tegula $(SAN)/ && rm -f $(SAN)/tegula/*.so
-	@TEGULA_SANITIZE=address,undefined $(CORE) OUT=$(SAN)/tegula/_core.abi3.so core
-	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so) $$($${CC:-cc} -print-file-name=libstdc++.so)" \
+	@rm -rf $(SAN) && mkdir -p $(SAN)/tegula
+	@cd python && tar cf - --exclude='*.so' --exclude=__pycache__ tegula | tar xf - -C ../$(SAN)
+	@TEGULA_SANITIZE=$(SANITIZE) $(CORE) OUT=$(SAN)/tegula/_core.abi3.so core
+	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=$(SAN_LIB)) $$($${CC:-cc} -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SAN) PYTHONMALLOC=malloc \
 		$(VPY) -m pytest -n 2 -o pythonpath=$(SAN) --sample=$(SAMPLE) $(ARGS)
 
