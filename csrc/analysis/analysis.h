@@ -15,6 +15,7 @@
 #define TEGULA_ANALYSIS_H
 
 #include "ir/ir.h"
+#include "layout/mma.h"
 
 enum { MAX_LOG2 = 30 };     /* "any power of two", as for 0 */
 
@@ -74,6 +75,16 @@ typedef struct Affine {
 bool affine_of(const Func *f, const Val *v, Affine *out);   /* false: not of that form */
 /* The stride along dim is the constant *c. */
 bool affine_const_stride(const Affine *a, int dim, int64_t *c);
+
+/* ---- dot.c ---------------------------------------------------------------------------------- */
+typedef struct DotPlan {
+    bool is_mma;            /* false: multiply-adds, and the rest means nothing but operand */
+    Elem operand;           /* both operands are cast to this first */
+    MmaKind kind;
+    int n_terms;            /* 3: f32 as the sum of two tf32, three products */
+    int log2_warps_m, log2_warps_n;
+} DotPlan;
+void dot_plan(const Func *f, const Op *dot, DotPlan *p);
 
 /* ---- effects.c ----------------------------------------------------------------------------- */
 bool writes_memory(const Op *o);        /* stores, atomics and barriers; not in regions */

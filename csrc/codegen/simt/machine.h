@@ -8,7 +8,7 @@
 #define TEGULA_MACHINE_H
 
 #include "codegen/codegen.h"
-#include "codegen/simt/mma.h"
+#include "layout/mma.h"
 
 typedef struct Access {     /* one load, store or atomic of one thread */
     Lv ptr;                 /* global */

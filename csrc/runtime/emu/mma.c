@@ -4,7 +4,7 @@
  * accumulator. Hardware rounds more often, within the tolerance tests allow. tf32 operands
  * lose their low 13 bits first, as the tensor cores read them.
  */
-#include "codegen/simt/mma.h"
+#include "layout/mma.h"
 #include "ir/ir.h"
 #include "runtime/emu/internal.h"
 

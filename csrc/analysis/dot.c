@@ -1,0 +1,108 @@
+/* dot: how a dot is done on a target: which matrix instruction, or multiply-adds.
+ *
+ * One place answers, so that assign_layouts (who needs the operands' layouts) and codegen
+ * (who emits the instruction) cannot disagree. Warps are dealt over [M, N] so that the
+ * tiles are as square as they can be, but all to M when one dot's result feeds another
+ * (attention): then a row of the first product stays in one warp, where its maximum and sum
+ * are taken, and becomes the second dot's operand without leaving the registers.
+ */
+#include "analysis/analysis.h"
+
+enum { WALK_BUDGET = 256 };
+
+/* Does v come from a dot, through elementwise ops? */
+static bool
+comes_from_dot(const Val *v, int *budget)
+{
+    const Op *o = v->def;
+    if (!o || !v->type->rank || --*budget < 0)
+        return false;
+    if (o->op == OP_DOT)
+        return true;
+    if (!op_has(o, OPF_ELEM) && o->op != OP_CONVERT && o->op != OP_TRANS && o->op != OP_RESHAPE)
+        return false;
+    for (int i = 0; i < o->n_args; i++)
+        if (comes_from_dot(arg(o, i), budget))
+            return true;
+    return false;
+}
+
+static bool
+has_chained_dot(const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        int budget = WALK_BUDGET;
+        if (o->op == OP_DOT && comes_from_dot(arg(o, 0), &budget))
+            return true;
+        for (int i = 0; i < o->n_regions; i++)
+            if (has_chained_dot(o->regions[i]))
+                return true;
+    }
+    return false;
+}
+
+static int
+log2_of(int64_t n)
+{
+    return __builtin_ctzll((unsigned long long)n);
+}
+
+/* The instruction for operands of type e, depth k; false: there is none. */
+static bool
+pick_mma(Elem e, int precision, int sm, int k, DotPlan *p)
+{
+    p->n_terms = 1;
+    switch (e) {
+    case E_F16:
+        p->kind = sm >= 80 && k >= 16 ? MMA_F16_M16N8K16 : MMA_F16_M16N8K8;
+        break;
+    case E_BF16: p->kind = MMA_BF16_M16N8K16; break;
+    case E_F32:
+        if (precision == PREC_IEEE)
+            return false;
+        p->kind = MMA_TF32_M16N8K8;
+        p->n_terms = precision == PREC_TF32 ? 1 : 3;
+        break;
+    case E_I8: p->kind = MMA_S8_M16N8K32; break;
+    case E_F8E4M3: p->kind = MMA_E4M3_M16N8K32; break;
+    case E_F8E5M2: p->kind = MMA_E5M2_M16N8K32; break;
+    default: return false;
+    }
+    return sm >= mma_shape[p->kind].min_sm && k >= mma_shape[p->kind].k;
+}
+
+static void
+deal_warps(DotPlan *p, int m, int n, int log2_warps, bool chained)
+{
+    int free_m = MAX(m - 4, 0), free_n = MAX(n - 3, 0);     /* log2 of tiles along each */
+    for (int i = 0; i < log2_warps; i++) {
+        bool to_m = free_m > p->log2_warps_m &&
+                    (chained || free_n <= p->log2_warps_n ||
+                     free_m - p->log2_warps_m >= free_n - 1 - p->log2_warps_n);
+        if (to_m || free_n <= p->log2_warps_n)
+            p->log2_warps_m++;      /* beyond the tiles: replicates */
+        else
+            p->log2_warps_n++;
+    }
+}
+
+void
+dot_plan(const Func *f, const Op *dot, DotPlan *p)
+{
+    const Type *a = arg(dot, 0)->type, *b = arg(dot, 1)->type;
+    int r = a->rank, m = a->shape[r - 2], k = a->shape[r - 1], n = b->shape[r - 1];
+    int sm = f->c->opt.target.sm, precision = (int)ir_attr(dot, ATTR_PRECISION);
+    Elem acc = dot->results[0]->type->elem;
+    *p = (DotPlan){.operand = a->elem};
+    bool is_f8 = a->elem == E_F8E4M3 || a->elem == E_F8E5M2;
+    if (is_f8 && (sm < 89 || a->elem != b->elem || k < 32))
+        p->operand = E_F16;         /* exact */
+    else if (a->elem != b->elem)
+        return;
+    bool acc_ok = p->operand == E_I8 ? acc == E_I32 : acc == E_F32 || acc == E_F16;
+    if (!acc_ok || m < 16 || n < 8 || !pick_mma(p->operand, precision, sm, k, p))
+        return;
+    p->is_mma = true;
+    deal_warps(p, log2_of(m), log2_of(n), log2_of(f->c->opt.num_warps),
+               has_chained_dot(f->body));
+}
