@@ -43,6 +43,9 @@ class Case:
     reference: Any  # the result in float64
     n_bytes: int = 0  # read and written at the least
     flops: int = 0
+    # Calls per timing. Above 1 the caches stay warm, and the clock is the host's: that is
+    # how the cost of a launch is measured, on a GPU too.
+    repeat: int = 1
     contenders: dict[str, Contender] = field(default_factory=dict)
 
     def add(self, who: str, fn: Contender) -> Case:
@@ -78,14 +81,24 @@ def relative_error(got: Any, reference: Any) -> float:
     return float(np.max(np.abs(got - reference))) / scale
 
 
+def repeated(fn: Contender, n: int) -> Contender:
+    def loop() -> None:
+        for _ in range(n):
+            fn()
+
+    return loop
+
+
 def measure(case: Case, device: str, budget_ms: float, rounds: int = 15) -> list[Row]:
     """Rows of one case, in the order of its contenders; the first is the yardstick."""
-    timer = clock(device)
-    errors, per_round = {}, {}
+    timer = clock(device if case.repeat == 1 else "cpu")
+    settle = clock(device).sync if case.repeat > 1 else timer.flush
+    errors, per_round, timed = {}, {}, {}
     for who, fn in case.contenders.items():
         errors[who] = relative_error(fn(), case.reference)
+        timed[who] = fn = fn if case.repeat == 1 else repeated(fn, case.repeat)
         timer.sync()
-        guess = statistics.median(timer.time_each(fn, 3, timer.flush)) or 1e-3
+        guess = statistics.median(timer.time_each(fn, 3, settle)) or 1e-3
         share = budget_ms / len(case.contenders) / rounds
         per_round[who] = max(1, min(50, int(share / guess)))
         warm = time.perf_counter()
@@ -94,8 +107,9 @@ def measure(case: Case, device: str, budget_ms: float, rounds: int = 15) -> list
             timer.sync()
     times: dict[str, list[float]] = {who: [] for who in case.contenders}
     for _ in range(rounds):
-        for who, fn in case.contenders.items():
-            times[who] += timer.time_each(fn, per_round[who], timer.flush)
+        for who, fn in timed.items():
+            ts = timer.time_each(fn, per_round[who], settle)
+            times[who] += [t / case.repeat for t in ts]
     rows = []
     for who, ts in times.items():
         low, ms, high = np.quantile(ts, [0.25, 0.5, 0.75])
