@@ -1,4 +1,4 @@
-"""What a launch costs above the work: many calls in a row of kernels that do nothing."""
+"""What a launch costs above the work: many calls of kernels that do nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def five_kernel(x_ptr, y_ptr, z_ptr, n, BLOCK: tl.constexpr):
 
 
 # fmt: off
-def twenty_kernel(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, T: tl.constexpr):
+def twenty_kernel(
+    a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, T: tl.constexpr
+):
     pass
 # fmt: on
 
@@ -51,7 +53,7 @@ def cases(device: str) -> Iterator[harness.Case]:
         if theirs is not None:
             case.add("triton", launcher(theirs, dx, args, const))
         if torch is not None:
-            # The least torch asks for a call that touches memory: a yardstick, no rival.
+            # The least torch asks for a call that writes: a yardstick, no rival.
             tx = torch.zeros(64, device=device)
             case.add("torch.neg_", lambda tx=tx: tx.neg_())
         elif device == "cpu":
