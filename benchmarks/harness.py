@@ -43,8 +43,8 @@ class Case:
     reference: Any  # the result in float64
     n_bytes: int = 0  # read and written at the least
     flops: int = 0
-    # Calls per timing. Above 1 the caches stay warm, and the clock is the host's: so the
-    # cost of a launch is measured, on a GPU too.
+    # Calls per timing. Above 1 the caches stay warm and the clock is the host's: that
+    # measures a launch, on a GPU too.
     repeat: int = 1
     contenders: dict[str, Contender] = field(default_factory=dict)
 
