@@ -30,7 +30,7 @@ ARROWS = {
     "frontend": "base layout ir",
     "codegen": "base layout ir analysis passes runtime/emu",
     "runtime/emu": "base layout ir",
-    "runtime": "base layout ir codegen csrc runtime/emu",
+    "runtime": "base layout ir codegen frontend csrc runtime/emu",
     "csrc": "base layout ir analysis passes codegen frontend",
     "module": "base layout ir analysis passes codegen frontend runtime csrc",
     "tools": "base layout ir analysis passes codegen runtime csrc",
@@ -40,6 +40,8 @@ ARROW_EXCEPTIONS: dict[tuple[str, str], str] = {
     ("codegen", "compile.h"): "Binary: what a compile hands on",
     ("frontend", "module/compat.h"): "every Python version #if we have stands there",
     ("runtime", "module/compat.h"): "every Python version #if we have stands there",
+    ("frontend", "module/state.h"): "the objects a module keeps: exceptions, names",
+    ("runtime", "module/state.h"): "the objects a module keeps: exceptions, names",
     ("csrc", "module/compat.h"): "every Python version #if we have stands there",
 }
 MAY_INCLUDE_PYTHON = {"frontend", "runtime", "module", "csrc"}
@@ -48,6 +50,9 @@ MAY_INCLUDE_PYTHON = {"frontend", "runtime", "module", "csrc"}
 WRITABLE: dict[str, str] = {
     "mod_def": "PyModuleDef: CPython counts references in it",
     "mod_slots": "PyModuleDef_Slot[]: CPython wants it writable",
+    "names": "a keyword list: CPython's prototype is char **",
+    "targets_once": "pthread_once: LLVM's registry of targets is the process's",
+    "current": "thread-local: LLVM's fatal-error handler is told nothing else",
 }
 WRITABLE_TYPES = re.compile(r"_(slots|spec|methods|members|getset)$")
 
