@@ -9,7 +9,6 @@
  * A fault abandons the program: its stacks are simply reset, for the code on them is the
  * kernel's and holds nothing of ours.
  */
-#define _GNU_SOURCE
 #include "runtime/emu/internal.h"
 
 #include <stdlib.h>

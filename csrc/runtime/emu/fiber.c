@@ -4,7 +4,6 @@
  * one it enters; everything else is dead across a call by the platform's ABI. A fresh stack
  * is laid out as if it had been left by a switch that returns into fiber_start.
  */
-#define _GNU_SOURCE     /* mmap flags, pthread_getattr_np */
 #include "runtime/emu/fiber.h"
 
 #include <stdlib.h>

@@ -1,0 +1,151 @@
+"""Integer and bit arithmetic against NumPy, exactly."""
+
+import numpy as np
+import pytest
+
+import tegula as triton
+import tegula.language as tl
+
+
+@triton.jit
+def binary_kernel(x_ptr, y_ptr, out_ptr, n, OP: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    y = tl.load(y_ptr + i, mask=i < n, other=1)
+    if OP == "+":
+        z = x + y
+    elif OP == "-":
+        z = x - y
+    elif OP == "*":
+        z = x * y
+    elif OP == "//":
+        z = x // y
+    elif OP == "%":
+        z = x % y
+    elif OP == "&":
+        z = x & y
+    elif OP == "|":
+        z = x | y
+    elif OP == "^":
+        z = x ^ y
+    elif OP == "<<":
+        z = x << (y & 7)
+    elif OP == ">>":
+        z = x >> (y & 7)
+    elif OP == "min":
+        z = tl.minimum(x, y)
+    elif OP == "max":
+        z = tl.maximum(x, y)
+    elif OP == "~":
+        z = ~x
+    elif OP == "neg":
+        z = -x
+    elif OP == "select":
+        z = tl.where(x < y, x, y * 2)
+    tl.store(out_ptr + i, z, mask=i < n)
+
+
+def c_divmod(x, y):
+    """Truncating division, as C and the language have it."""
+    wide_x, wide_y = x.astype(object), y.astype(object)
+    q = [
+        abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+        for a, b in zip(wide_x, wide_y)
+    ]
+    r = [a - b * c for a, b, c in zip(wide_x, wide_y, q)]
+    info = np.iinfo(x.dtype)
+    wrap = lambda v: (v - info.min) % (info.max - info.min + 1) + info.min
+    return np.array([wrap(v) for v in q], x.dtype), np.array(
+        [wrap(v) for v in r], x.dtype
+    )
+
+
+REFERENCE = {
+    "+": lambda x, y: x + y,
+    "-": lambda x, y: x - y,
+    "*": lambda x, y: x * y,
+    "//": lambda x, y: c_divmod(x, y)[0],
+    "%": lambda x, y: c_divmod(x, y)[1],
+    "&": lambda x, y: x & y,
+    "|": lambda x, y: x | y,
+    "^": lambda x, y: x ^ y,
+    "<<": lambda x, y: x << (y & 7),
+    ">>": lambda x, y: x >> (y & 7),
+    "min": np.minimum,
+    "max": np.maximum,
+    "~": lambda x, y: ~x,
+    "neg": lambda x, y: -x,
+    "select": lambda x, y: np.where(x < y, x, y * x.dtype.type(2)),
+}
+
+
+@pytest.mark.parametrize("op", REFERENCE)
+@pytest.mark.parametrize(
+    "dtype",
+    [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64],
+)
+def test_binary(device, rng, op, dtype):
+    n = 100
+    info = np.iinfo(dtype)
+    x = rng.integers(info.min, info.max, n, dtype=dtype, endpoint=True)
+    y = rng.integers(info.min, info.max, n, dtype=dtype, endpoint=True)
+    x[:3] = [info.min, info.max, 0]
+    y[y == 0] = 1
+    if info.min < 0:
+        y[(y == -1)] = 3  # min // -1 is undefined
+    out = device.poison(n, dtype)
+    binary_kernel[(1,)](device.put(x), device.put(y), out, n, OP=op, BLOCK=128)
+    with np.errstate(over="ignore"):
+        expected = REFERENCE[op](x, y)
+    np.testing.assert_array_equal(device.get(out), expected)
+
+
+@triton.jit
+def cast_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x.to(out_ptr.dtype.element_ty), mask=i < n)
+
+
+KINDS = [
+    np.bool_,
+    np.int8,
+    np.int16,
+    np.int32,
+    np.int64,
+    np.uint8,
+    np.uint32,
+    np.uint64,
+    np.float16,
+    np.float32,
+    np.float64,
+]
+
+
+@pytest.mark.parametrize("source", KINDS)
+@pytest.mark.parametrize("to", KINDS)
+def test_casts_of_values_both_hold(device, rng, source, to):
+    x = rng.integers(0, 2 if source == np.bool_ else 100, 50).astype(source)
+    out = device.poison(50, to)
+    cast_kernel[(1,)](device.put(x), out, 50, BLOCK=64)
+    # A store to a bool pointer casts to i8 and keeps it: 2 stays 2 in memory.
+    if to == np.bool_:
+        np.testing.assert_array_equal(device.get(out).view(np.uint8) != 0, x != 0)
+    else:
+        np.testing.assert_array_equal(device.get(out), x.astype(to))
+
+
+@triton.jit
+def mulhi_kernel(x_ptr, y_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.umulhi(tl.load(x_ptr + i), tl.load(y_ptr + i)))
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+def test_umulhi(device, rng, dtype):
+    x, y = rng.integers(0, np.iinfo(dtype).max, (2, 64), dtype=dtype, endpoint=True)
+    out = device.poison(64, dtype)
+    mulhi_kernel[(1,)](device.put(x), device.put(y), out, BLOCK=64)
+    bits = np.iinfo(dtype).bits
+    expected = [int(a) * int(b) >> bits for a, b in zip(x, y)]
+    np.testing.assert_array_equal(device.get(out), np.array(expected, dtype))
