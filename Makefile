@@ -85,7 +85,8 @@ demo: $(VENV)/.with-bench build
 	@$(VPY) -m tegula.demo
 
 # Tests run with asserts on, in the compiler and in what it checks of itself.
-test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) check tirc ctest
+test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) check \
+		$(if $(wildcard csrc/tools/tirc.c),tirc) $(if $(wildcard tests/c/*.c),ctest)
 	@$(VPY) -m pytest -n 2 $(ARGS)
 
 # A package of its own beside the objects: python/tegula keeps its core. Python leaks at
