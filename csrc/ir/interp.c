@@ -1,0 +1,588 @@
+/* interp: what the ops mean, in the dullest C we can write. Slow on purpose.
+ *
+ * A value is an array of elements in row-major order, one uint64_t each, and has one place
+ * for the whole run: a loop that computes it again writes over it. Programs of the grid run
+ * one after another, x fastest; inside of one, everything happens in the order of the text,
+ * and an op on blocks goes through the elements in order.
+ *
+ * What a target may do otherwise: the order of the sums in reduce and dot; the rounding of
+ * dot in another precision than ieee (here f32 products are not cut to tf32); math functions
+ * to their bound. Results the language leaves open are 0 here: an integer divided by zero, a
+ * gather from outside, a masked-off load without other.
+ *
+ * The function must have passed ir_verify.
+ */
+#include "ir/ir.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+typedef struct Interp {
+    Comp *c;
+    const InterpRun *run;
+    uint64_t **val;         /* by Val.id; NULL: not computed yet */
+    uint64_t *scratch;      /* what a terminator moves: see move_values */
+    int64_t scratch_cap;    /* in elements */
+    int32_t pid[3];
+} Interp;
+
+static const Op *run_block(Interp *in, const Block *b);
+
+/* ---- values --------------------------------------------------------------------------- */
+
+static int64_t
+numel(const Val *v)
+{
+    return ty_numel(v->type);
+}
+
+/* The place of v's elements. */
+static uint64_t *
+place(Interp *in, const Val *v)
+{
+    if (!in->val[v->id])
+        in->val[v->id] = NEW_N(in->c->arena, uint64_t, numel(v));
+    return in->val[v->id];
+}
+
+static const uint64_t *
+operand(Interp *in, const Op *o, int i)
+{
+    return place(in, arg(o, i));
+}
+
+/* The element type that eval.c wants to hear. */
+static Elem
+elem_of(const Type *t)
+{
+    return t->is_ptr ? E_U64 : t->elem;
+}
+
+/* Operands of `from`, from `first` on, become the n values `to`, all at once: a loop may
+ * yield its own arguments in another order. */
+static void
+move_values(Interp *in, const Op *from, int first, Val *const *to, int n)
+{
+    int64_t total = 0, at = 0;
+    for (int i = 0; i < n; i++)
+        total += numel(to[i]);
+    if (total > in->scratch_cap) {
+        in->scratch = NEW_N(in->c->arena, uint64_t, 2 * total);
+        in->scratch_cap = 2 * total;
+    }
+    for (int i = 0; i < n; at += numel(to[i++]))
+        memcpy(in->scratch + at, operand(in, from, first + i), (size_t)numel(to[i]) * 8);
+    at = 0;
+    for (int i = 0; i < n; at += numel(to[i++]))
+        memcpy(place(in, to[i]), in->scratch + at, (size_t)numel(to[i]) * 8);
+}
+
+/* Coordinates of a flat index, and back. */
+static void
+unflatten(const Type *t, int64_t flat, int32_t *at)
+{
+    for (int d = t->rank - 1; d >= 0; d--) {
+        at[d] = (int32_t)(flat % t->shape[d]);
+        flat /= t->shape[d];
+    }
+}
+
+static int64_t
+flatten(const Type *t, const int32_t *at)
+{
+    int64_t flat = 0;
+    for (int d = 0; d < t->rank; d++)
+        flat = flat * t->shape[d] + at[d];
+    return flat;
+}
+
+/* ---- elementwise ------------------------------------------------------------------------ */
+
+static void
+run_elementwise(Interp *in, const Op *o)
+{
+    const Type *rt = result(o, 0)->type;
+    uint64_t *r = place(in, result(o, 0));
+    const uint64_t *a[3] = {0};
+    for (int k = 0; k < o->n_args; k++)
+        a[k] = operand(in, o, k);
+    Elem ie = elem_of(arg(o, 0)->type), oe = elem_of(rt);
+    if (o->op == OP_ADDPTR) {
+        ie = arg(o, 1)->type->elem;
+        oe = rt->elem;
+    }
+    int64_t n = ty_numel(rt);
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t x[3] = {0};
+        for (int k = 0; k < o->n_args; k++)
+            x[k] = a[k][i];
+        if (o->op == OP_CAST)
+            r[i] = elem_cast(ie, oe, x[0], (int)ir_attr(o, ATTR_ROUNDING));
+        else if (!ir_eval(o->op, ie, oe, x, o->n_args, &r[i]))
+            r[i] = 0;
+    }
+}
+
+/* ---- shapes ------------------------------------------------------------------------------- */
+
+/* r[..] = x[..] for every element of the result, where `from` says which. */
+static void
+run_pick(Interp *in, const Op *o)
+{
+    const Type *rt = result(o, 0)->type, *xt = arg(o, 0)->type;
+    uint64_t *r = place(in, result(o, 0));
+    const uint64_t *x = operand(in, o, 0);
+    int64_t n = ty_numel(rt), axis = ir_attr(o, ATTR_AXIS);
+    uint64_t perm = (uint64_t)ir_attr(o, ATTR_PERM);
+    for (int64_t i = 0; i < n; i++) {
+        int32_t to[MAX_RANK], from[MAX_RANK];
+        unflatten(rt, i, to);
+        memcpy(from, to, sizeof from);
+        switch (o->op) {
+        case OP_BROADCAST:
+            for (int d = 0; d < rt->rank; d++)
+                from[d] = xt->shape[d] == 1 ? 0 : to[d];
+            break;
+        case OP_TRANS:
+            for (int d = 0; d < rt->rank; d++)
+                from[perm >> (4 * d) & 15] = to[d];
+            break;
+        case OP_GATHER: {
+            int64_t at = elem_to_int(arg(o, 1)->type->elem, operand(in, o, 1)[i]);
+            r[i] = 0;
+            if (at < 0 || at >= xt->shape[axis])
+                continue;
+            from[axis] = (int32_t)at;
+            break;
+        }
+        default: unreachable(in->c);
+        }
+        r[i] = x[flatten(xt, from)];
+    }
+}
+
+static void
+run_shape(Interp *in, const Op *o)
+{
+    uint64_t *r = place(in, result(o, 0));
+    int64_t n = numel(result(o, 0));
+    const uint64_t *x = o->n_args > 0 ? operand(in, o, 0) : NULL;
+    switch (o->op) {
+    case OP_CONST:
+    case OP_SPLAT:
+        for (int64_t i = 0; i < n; i++)
+            r[i] = o->op == OP_CONST ? o->bits : x[0];
+        break;
+    case OP_ARANGE:
+        for (int64_t i = 0; i < n; i++)
+            r[i] = elem_from_int(E_I32, ir_attr(o, ATTR_START) + i);
+        break;
+    case OP_EXPAND:
+    case OP_RESHAPE:
+    case OP_CONVERT:
+        memcpy(r, x, (size_t)n * 8);
+        break;
+    case OP_JOIN: {
+        const uint64_t *y = operand(in, o, 1);
+        for (int64_t i = 0; i < n; i++)
+            r[i] = i & 1 ? y[i / 2] : x[i / 2];
+        break;
+    }
+    case OP_SPLIT: {
+        uint64_t *s = place(in, result(o, 1));
+        for (int64_t i = 0; i < n; i++) {
+            r[i] = x[2 * i];
+            s[i] = x[2 * i + 1];
+        }
+        break;
+    }
+    case OP_CAT:
+        memcpy(r, x, (size_t)n / 2 * 8);
+        memcpy(r + n / 2, operand(in, o, 1), (size_t)n / 2 * 8);
+        break;
+    default: unreachable(in->c);
+    }
+}
+
+/* ---- memory ----------------------------------------------------------------------------------- */
+
+static void
+check_access(Interp *in, const Op *o, uint64_t address, int bytes, bool is_write)
+{
+    const InterpRun *r = in->run;
+    bool ok = r->access ? r->access(r->data, address, bytes, is_write, o->loc)
+                        : address >= 4096;      /* a null pointer and its neighbours */
+    if (!ok)
+        err_at(in->c, o->loc, VALUE,
+               str_printf(in->c->arena,
+                          "invalid %s of %d bytes at 0x%" PRIx64 " in program (%d, %d, %d)",
+                          is_write ? "write" : "read", bytes, address, in->pid[0],
+                          in->pid[1], in->pid[2]));
+}
+
+static uint64_t
+read_elem(Interp *in, const Op *o, Elem e, uint64_t address)
+{
+    uint64_t bits = 0;
+    int n = elem_info[e].bytes;
+    check_access(in, o, address, n, false);
+    memcpy(&bits, (const void *)(uintptr_t)address, (size_t)n);    /* little endian */
+    return e == E_I1 ? bits != 0 : bits;
+}
+
+static void
+write_elem(Interp *in, const Op *o, Elem e, uint64_t address, uint64_t bits)
+{
+    int n = elem_info[e].bytes;
+    check_access(in, o, address, n, true);
+    memcpy((void *)(uintptr_t)address, &bits, (size_t)n);
+}
+
+/* Is element i switched off by the mask, if there is one at operand k? */
+static bool
+is_masked_off(Interp *in, const Op *o, int k, int64_t i)
+{
+    return o->n_args > k && !operand(in, o, k)[i];
+}
+
+static uint64_t
+updated(const Op *o, Elem e, uint64_t old, uint64_t v)
+{
+    static const OpCode op[] = {
+        [RMW_ADD] = OP_ADD, [RMW_MAX] = OP_MAX, [RMW_MIN] = OP_MIN,
+        [RMW_AND] = OP_AND, [RMW_OR] = OP_OR,   [RMW_XOR] = OP_XOR,
+    };
+    int64_t rmw = ir_attr(o, ATTR_RMW);
+    uint64_t r = v;
+    if (rmw != RMW_XCHG)
+        ir_eval(op[rmw], e, e, (uint64_t[]){old, v}, 2, &r);
+    return r;
+}
+
+static void
+run_memory(Interp *in, const Op *o)
+{
+    const Type *pt = arg(o, 0)->type;
+    const uint64_t *p = operand(in, o, 0);
+    uint64_t *r = o->n_results ? place(in, result(o, 0)) : NULL;
+    Elem e = pt->elem;
+    int64_t n = ty_numel(pt);
+    for (int64_t i = 0; i < n; i++) {
+        switch (o->op) {
+        case OP_LOAD:
+            if (is_masked_off(in, o, 1, i))
+                r[i] = o->n_args > 2 ? operand(in, o, 2)[i] : 0;
+            else
+                r[i] = read_elem(in, o, e, p[i]);
+            break;
+        case OP_STORE:
+            if (!is_masked_off(in, o, 2, i))
+                write_elem(in, o, e, p[i], operand(in, o, 1)[i]);
+            break;
+        case OP_ATOMIC_RMW:
+            r[i] = 0;
+            if (is_masked_off(in, o, 2, i))
+                break;
+            r[i] = read_elem(in, o, e, p[i]);
+            write_elem(in, o, e, p[i], updated(o, e, r[i], operand(in, o, 1)[i]));
+            break;
+        case OP_ATOMIC_CAS:
+            r[i] = read_elem(in, o, e, p[i]);
+            if (r[i] == operand(in, o, 1)[i])
+                write_elem(in, o, e, p[i], operand(in, o, 2)[i]);
+            break;
+        default: unreachable(in->c);
+        }
+    }
+}
+
+/* ---- across elements ------------------------------------------------------------------------------ */
+
+/* The region of a reduce or scan: its first n arguments hold what was combined so far, and
+ * hold the new combination afterwards. Element i of the operands comes in. */
+static void
+combine(Interp *in, const Op *o, int64_t i)
+{
+    const Block *b = o->regions[0];
+    int n = o->n_args;
+    for (int k = 0; k < n; k++)
+        place(in, b->args[n + k])[0] = operand(in, o, k)[i];
+    move_values(in, run_block(in, b), 0, b->args, n);
+}
+
+/* Both walk every line along the axis: of elements first, first + step, .. */
+static void
+run_combine(Interp *in, const Op *o)
+{
+    const Type *t = arg(o, 0)->type;
+    const Block *b = o->regions[0];
+    int64_t axis = ir_attr(o, ATTR_AXIS), len = t->shape[axis], inner = 1;
+    for (int d = (int)axis + 1; d < t->rank; d++)
+        inner *= t->shape[d];
+    int64_t n_lines = ty_numel(t) / len;
+    for (int64_t line = 0; line < n_lines; line++) {
+        int64_t at = line / inner * inner * len + line % inner, step = inner;
+        if (o->op == OP_SCAN && ir_attr(o, ATTR_REVERSE)) {
+            at += (len - 1) * inner;
+            step = -inner;
+        }
+        for (int64_t j = 0; j < len; j++, at += step) {
+            if (j == 0)
+                for (int k = 0; k < o->n_args; k++)
+                    place(in, b->args[k])[0] = operand(in, o, k)[at];
+            else
+                combine(in, o, at);
+            bool last = j == len - 1;
+            for (int k = 0; k < o->n_results && (last || o->op == OP_SCAN); k++)
+                place(in, result(o, k))[o->op == OP_SCAN ? at : line] =
+                    place(in, b->args[k])[0];
+        }
+    }
+}
+
+static uint64_t
+dot_element(const Op *o, uint64_t acc, const uint64_t *a, const uint64_t *b, int64_t k,
+            int64_t b_step)
+{
+    Elem ea = arg(o, 0)->type->elem, eb = arg(o, 1)->type->elem;
+    Elem er = result(o, 0)->type->elem;
+    if (elem_is_int(er)) {
+        for (int64_t i = 0; i < k; i++)
+            acc += (uint64_t)elem_to_int(ea, a[i]) * (uint64_t)elem_to_int(eb, b[i * b_step]);
+        return elem_from_int(er, (int64_t)acc);
+    }
+    double sum = elem_to_double(er, acc);
+    for (int64_t i = 0; i < k; i++) {
+        double x = elem_to_double(ea, a[i]), y = elem_to_double(eb, b[i * b_step]);
+        sum = er == E_F64 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
+    }
+    return elem_from_double(er, sum);
+}
+
+static void
+run_dot(Interp *in, const Op *o)
+{
+    const Type *at = arg(o, 0)->type, *rt = result(o, 0)->type;
+    uint64_t *r = place(in, result(o, 0));
+    const uint64_t *a = operand(in, o, 0), *b = operand(in, o, 1), *acc = operand(in, o, 2);
+    int64_t m = rt->shape[rt->rank - 2], n = rt->shape[rt->rank - 1];
+    int64_t k = at->shape[at->rank - 1], batches = rt->rank == 3 ? rt->shape[0] : 1;
+    for (int64_t i = 0; i < batches * m * n; i++) {
+        int64_t batch = i / (m * n), row = i / n % m, col = i % n;
+        r[i] = dot_element(o, acc[i], a + (batch * m + row) * k, b + batch * k * n + col, k, n);
+    }
+}
+
+static void
+run_histogram(Interp *in, const Op *o)
+{
+    const Val *x = arg(o, 0);
+    uint64_t *r = place(in, result(o, 0));
+    int64_t bins = ir_attr(o, ATTR_BINS), n = numel(x);
+    memset(r, 0, (size_t)bins * 8);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t bin = elem_to_int(x->type->elem, operand(in, o, 0)[i]);
+        if (bin >= 0 && bin < bins && !is_masked_off(in, o, 1, i))
+            r[bin]++;
+    }
+}
+
+/* ---- control ------------------------------------------------------------------------------------------ */
+
+/* How often the loop runs; by signedness, without overflow at the ends of the type. */
+static uint64_t
+trip_count(Interp *in, const Op *o, Elem e)
+{
+    uint64_t lb = operand(in, o, 0)[0], ub = operand(in, o, 1)[0], step = operand(in, o, 2)[0];
+    if (!step)
+        err_at(in->c, o->loc, VALUE, "the step of a loop is 0");
+    if (!elem_is_signed(e))
+        return lb < ub ? (ub - lb - 1) / step + 1 : 0;
+    int64_t l = elem_to_int(e, lb), u = elem_to_int(e, ub), s = elem_to_int(e, step);
+    if (s > 0)
+        return l < u ? ((uint64_t)u - (uint64_t)l - 1) / (uint64_t)s + 1 : 0;
+    return l > u ? ((uint64_t)l - (uint64_t)u - 1) / (0 - (uint64_t)s) + 1 : 0;
+}
+
+static void
+run_for(Interp *in, const Op *o)
+{
+    const Block *b = o->regions[0];
+    Elem e = arg(o, 0)->type->elem;
+    uint64_t n = trip_count(in, o, e), iv = operand(in, o, 0)[0], step = operand(in, o, 2)[0];
+    int n_carried = o->n_args - 3;
+    const Op *last = o;     /* who gives the carried values, from operand `first` on */
+    int first = 3;
+    for (uint64_t i = 0; i < n; i++, iv += step) {
+        move_values(in, last, first, b->args + 1, n_carried);
+        place(in, b->args[0])[0] = elem_from_int(e, (int64_t)iv);
+        last = run_block(in, b);
+        first = 0;
+    }
+    move_values(in, last, first, o->results, n_carried);
+}
+
+static void
+run_while(Interp *in, const Op *o)
+{
+    const Block *before = o->regions[0], *body = o->regions[1];
+    move_values(in, o, 0, before->args, before->n_args);
+    for (;;) {
+        const Op *cond = run_block(in, before);
+        if (!operand(in, cond, 0)[0]) {
+            move_values(in, cond, 1, o->results, o->n_results);
+            return;
+        }
+        move_values(in, cond, 1, body->args, body->n_args);
+        move_values(in, run_block(in, body), 0, before->args, before->n_args);
+    }
+}
+
+static void
+run_if(Interp *in, const Op *o)
+{
+    int i = operand(in, o, 0)[0] ? 0 : 1;
+    if (i < o->n_regions)
+        move_values(in, run_block(in, o->regions[i]), 0, o->results, o->n_results);
+}
+
+/* ---- assert and print ------------------------------------------------------------------------------------ */
+
+static const char *
+index_text(Interp *in, const Type *t, int64_t i)
+{
+    Sb sb = {.a = in->c->arena};
+    int32_t at[MAX_RANK];
+    unflatten(t, i, at);
+    sb_put(&sb, "");
+    for (int d = 0; d < t->rank; d++) {
+        int width = snprintf(NULL, 0, "%d", t->shape[d] - 1);
+        sb_printf(&sb, "%s%*d", d ? ", " : "", width, at[d]);
+    }
+    return sb.at;
+}
+
+static void
+run_assert(Interp *in, const Op *o)
+{
+    const Type *t = arg(o, 0)->type;
+    int64_t n = ty_numel(t);
+    for (int64_t i = 0; i < n; i++)
+        if (!operand(in, o, 0)[i] && !is_masked_off(in, o, 1, i))
+            err_at(in->c, o->loc, VALUE,
+                   str_printf(in->c->arena,
+                              "assertion failed: %s in program (%d, %d, %d)%s%s", o->text,
+                              in->pid[0], in->pid[1], in->pid[2],
+                              t->rank ? ", element " : "", index_text(in, t, i)));
+}
+
+/* The user's prefix as it is shown: " prefix: " before a value. */
+static const char *
+shown_prefix(Interp *in, const char *text, bool has_values)
+{
+    size_t n = strlen(text);
+    while (has_values && n && text[n - 1] == ' ')
+        n--;
+    if (has_values && n && text[n - 1] == ':')
+        n--;
+    return str_printf(in->c->arena, "%s%.*s%s", n && *text != ' ' ? " " : "", (int)n, text,
+                      has_values ? ": " : "");
+}
+
+static void
+print_value(FILE *out, const Type *t, uint64_t bits, bool hex)
+{
+    if (hex || t->is_ptr)
+        fprintf(out, "0x%0*" PRIx64, MAX(ty_bits(t) / 4, 1), bits);
+    else if (elem_is_float(t->elem))
+        fprintf(out, "%f", elem_to_double(t->elem, bits));
+    else if (elem_is_signed(t->elem))
+        fprintf(out, "%" PRId64, elem_to_int(t->elem, bits));
+    else
+        fprintf(out, "%" PRIu64, bits);
+}
+
+static void
+run_print(Interp *in, const Op *o)
+{
+    FILE *out = in->run->out ? in->run->out : stdout;
+    const char *prefix = shown_prefix(in, o->text, o->n_args > 0);
+    const int32_t *pid = in->pid;
+    if (!o->n_args)
+        fprintf(out, "pid (%d, %d, %d) idx ()%s\n", pid[0], pid[1], pid[2], prefix);
+    for (int k = 0; k < o->n_args; k++) {
+        const Type *t = arg(o, k)->type;
+        for (int64_t i = 0; i < ty_numel(t); i++) {
+            fprintf(out, "pid (%d, %d, %d) idx (%s)%s", pid[0], pid[1], pid[2],
+                    index_text(in, t, i), prefix);
+            if (o->n_args > 1)
+                fprintf(out, "(operand %d) ", k);
+            print_value(out, t, operand(in, o, k)[i], ir_attr(o, ATTR_HEX));
+            fputc('\n', out);
+        }
+    }
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------ */
+
+static void
+run_op(Interp *in, const Op *o)
+{
+    if (op_has(o, OPF_ELEM)) {
+        run_elementwise(in, o);
+        return;
+    }
+    switch (o->op) {
+    case OP_PROGRAM_ID:
+    case OP_NUM_PROGRAMS: {
+        const int32_t *from = o->op == OP_PROGRAM_ID ? in->pid : in->run->grid;
+        place(in, result(o, 0))[0] = elem_from_int(E_I32, from[ir_attr(o, ATTR_AXIS)]);
+        break;
+    }
+    case OP_BROADCAST:
+    case OP_TRANS:
+    case OP_GATHER: run_pick(in, o); break;
+    case OP_LOAD:
+    case OP_STORE:
+    case OP_ATOMIC_RMW:
+    case OP_ATOMIC_CAS: run_memory(in, o); break;
+    case OP_REDUCE:
+    case OP_SCAN: run_combine(in, o); break;
+    case OP_DOT: run_dot(in, o); break;
+    case OP_HISTOGRAM: run_histogram(in, o); break;
+    case OP_FOR: run_for(in, o); break;
+    case OP_WHILE: run_while(in, o); break;
+    case OP_IF: run_if(in, o); break;
+    case OP_ASSERT: run_assert(in, o); break;
+    case OP_PRINT: run_print(in, o); break;
+    case OP_ASSUME:
+        if (!operand(in, o, 0)[0])
+            err_at(in->c, o->loc, VALUE, "what tl.assume says is not true");
+        break;
+    case OP_BARRIER: break;
+    default: run_shape(in, o);
+    }
+}
+
+/* Returns the terminator; its operands are what leaves the block. */
+static const Op *
+run_block(Interp *in, const Block *b)
+{
+    const Op *o = b->first;
+    for (; !op_has(o, OPF_TERM); o = o->next)
+        run_op(in, o);
+    return o;
+}
+
+void
+ir_interpret(const Func *f, const InterpRun *r)
+{
+    Interp in = {.c = f->c, .run = r,
+                 .val = NEW_N(f->c->arena, uint64_t *, MAX(f->n_vals, 1))};
+    for (int i = 0; i < f->body->n_args; i++)
+        place(&in, f->body->args[i])[0] = r->args[i];
+    for (in.pid[2] = 0; in.pid[2] < r->grid[2]; in.pid[2]++)
+        for (in.pid[1] = 0; in.pid[1] < r->grid[1]; in.pid[1]++)
+            for (in.pid[0] = 0; in.pid[0] < r->grid[0]; in.pid[0]++)
+                run_block(&in, f->body);
+}
