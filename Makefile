@@ -78,7 +78,7 @@ wheel: $(VENV)/.with-build
 	@$(PIP) build
 	@rm -rf .whl/tegula-*.whl
 	@$(VPY) -m build -q --wheel --outdir .whl .
-	@ls -l .whl
+	@$(VPY) csrc/tools/check_wheel.py .whl/tegula-*.whl
 
 # --- use -----------------------------------------------------------------------------
 demo: $(VENV)/.with-bench build
