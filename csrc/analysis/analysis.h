@@ -67,8 +67,8 @@ typedef struct AffSum {
  * arithmetic is taken not to wrap inside a block. */
 typedef struct Affine {
     const Val *pointer;     /* a scalar pointer; NULL: none (integers, or see origin) */
-    const Val *origin;      /* a loop-carried block (or NULL) whose strides never change: the
-                               sums count from its first element */
+    const Val *origin;      /* a block out of a loop or an if whose strides never change: the
+                               sums count from its first element; NULL: none */
     AffSum base;
     AffSum stride[MAX_RANK];
 } Affine;

@@ -1,0 +1,417 @@
+/* affine: index arithmetic as base + strides.
+ *
+ *     %m = pid * 64 + arange(0, 64)            base 64 pid      stride [1]
+ *     a + %m[:, None] * lda + %k[None, :]      pointer a        stride [lda, 1]
+ *                                              base 64 pid lda
+ *     for .. (%p = that): yield %p + 32        origin %p        stride [lda, 1]
+ *
+ * Scalars are taken as they are, never looked into: what wraps in a scalar has wrapped, and
+ * the sums stay exact. Only products and sums over blocks are taken apart, where index
+ * arithmetic does not wrap (assumption A of facts.c). Every scalar in a sum counts as its
+ * own type reads it.
+ *
+ * A loop-carried block keeps its strides when what comes round has those of the initial
+ * value; where it starts is then known only at run time: origin.
+ */
+#include "analysis/analysis.h"
+
+enum { MAX_VISITS = 512, MAX_DEPTH = 64, MAX_OPEN = 8 };
+#define FACTOR_LIMIT ((int64_t)1 << 31) /* products of two stay below 2^62 */
+
+typedef struct Walk {
+    int visits, depth, n_open;
+    struct {
+        const Val *v;           /* a carried value whose loop is being looked at */
+        const Affine *at;       /* what it is, if its strides hold */
+    } open[MAX_OPEN];
+} Walk;
+
+static bool walk(Walk *w, const Val *v, Affine *out);
+
+/* ---- sums ------------------------------------------------------------------------------ */
+
+static bool
+is_small(int64_t x)
+{
+    return x >= -FACTOR_LIMIT && x <= FACTOR_LIMIT;
+}
+
+static int
+compare_terms(const AffTerm *x, const AffTerm *y)
+{
+    int xb = x->b ? x->b->id : -1, yb = y->b ? y->b->id : -1;
+    return x->a->id != y->a->id ? (x->a->id < y->a->id ? -1 : 1) : xb < yb ? -1 : xb > yb;
+}
+
+static bool
+add_term(AffSum *s, AffTerm t)
+{
+    int i = 0, order = 1;
+    while (i < s->n && (order = compare_terms(&s->term[i], &t)) < 0)
+        i++;
+    if (i < s->n && order == 0) {
+        s->term[i].factor += t.factor;
+        if (s->term[i].factor == 0) {
+            memmove(&s->term[i], &s->term[i + 1], (size_t)(s->n - i - 1) * sizeof t);
+            s->n--;
+            return true;
+        }
+        return is_small(s->term[i].factor);
+    }
+    if (s->n == MAX_TERMS || !is_small(t.factor))
+        return false;
+    memmove(&s->term[i + 1], &s->term[i], (size_t)(s->n - i) * sizeof t);
+    s->term[i] = t;
+    s->n++;
+    return true;
+}
+
+/* s += k * x */
+static bool
+add_sum(AffSum *s, const AffSum *x, int64_t k)
+{
+    s->c += k * x->c;
+    if (!is_small(s->c))
+        return false;
+    for (int i = 0; i < x->n; i++) {
+        AffTerm t = x->term[i];
+        t.factor *= k;
+        if (!add_term(s, t))
+            return false;
+    }
+    return true;
+}
+
+/* s += x * y; false where a product of three scalars would appear. */
+static bool
+add_product(AffSum *s, const AffSum *x, const AffSum *y)
+{
+    if (!add_sum(s, x, y->c))
+        return false;
+    AffSum no_c = *y;
+    no_c.c = 0;                 /* x->c * y->c is in already */
+    if (!add_sum(s, &no_c, x->c))
+        return false;
+    for (int i = 0; i < x->n; i++)
+        for (int j = 0; j < y->n; j++) {
+            AffTerm p = x->term[i], q = y->term[j];
+            if (p.b || q.b)
+                return false;
+            bool is_ordered = p.a->id <= q.a->id;
+            AffTerm t = {p.factor * q.factor, is_ordered ? p.a : q.a, is_ordered ? q.a : p.a};
+            if (!add_term(s, t))
+                return false;
+        }
+    return true;
+}
+
+static bool
+same_sum(const AffSum *x, const AffSum *y)
+{
+    if (x->c != y->c || x->n != y->n)
+        return false;
+    for (int i = 0; i < x->n; i++)
+        if (x->term[i].factor != y->term[i].factor || compare_terms(&x->term[i], &y->term[i]))
+            return false;
+    return true;
+}
+
+static bool
+is_zero(const AffSum *s)
+{
+    return s->c == 0 && s->n == 0;
+}
+
+static bool
+has_strides(const Affine *a, int rank)
+{
+    for (int d = 0; d < rank; d++)
+        if (!is_zero(&a->stride[d]))
+            return true;
+    return false;
+}
+
+static bool
+sum_is_outside(const AffSum *s, const Block *b)
+{
+    for (int i = 0; i < s->n; i++)
+        if (!is_defined_outside(s->term[i].a, b) ||
+            (s->term[i].b && !is_defined_outside(s->term[i].b, b)))
+            return false;
+    return true;
+}
+
+/* ---- arithmetic ---------------------------------------------------------------------------- */
+
+/* out += k * x */
+static bool
+add_affine(Affine *out, const Affine *x, int rank, int64_t k)
+{
+    if ((x->pointer && out->pointer) || (x->origin && (out->origin || k != 1)))
+        return false;
+    out->pointer = x->pointer ? x->pointer : out->pointer;
+    out->origin = x->origin ? x->origin : out->origin;
+    if (!add_sum(&out->base, &x->base, k))
+        return false;
+    for (int d = 0; d < rank; d++)
+        if (!add_sum(&out->stride[d], &x->stride[d], k))
+            return false;
+    return true;
+}
+
+static bool
+walk_sum(Walk *w, const Op *o, int64_t k, Affine *out)
+{
+    int rank = result(o, 0)->type->rank;
+    Affine y;
+    return walk(w, arg(o, 0), out) && walk(w, arg(o, 1), &y) && add_affine(out, &y, rank, k);
+}
+
+static bool
+walk_product(Walk *w, const Op *o, Affine *out)
+{
+    int rank = result(o, 0)->type->rank;
+    Affine x, y;
+    if (!walk(w, arg(o, 0), &x) || !walk(w, arg(o, 1), &y) || x.origin || y.origin)
+        return false;
+    const Affine *moves = has_strides(&x, rank) ? &x : &y, *still = moves == &x ? &y : &x;
+    if (has_strides(still, rank) || !add_product(&out->base, &moves->base, &still->base))
+        return false;
+    for (int d = 0; d < rank; d++)
+        if (!add_product(&out->stride[d], &moves->stride[d], &still->base))
+            return false;
+    return true;
+}
+
+static bool
+walk_scaled(Walk *w, const Op *o, int64_t k, Affine *out)
+{
+    Affine x;
+    return walk(w, arg(o, 0), &x) && add_affine(out, &x, result(o, 0)->type->rank, k);
+}
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+/* Result dim d is operand dim from[d]; -1: it has no stride. */
+static bool
+walk_dims(Walk *w, const Op *o, const int *from, Affine *out)
+{
+    if (!walk(w, arg(o, 0), out))
+        return false;
+    AffSum old[MAX_RANK];
+    memcpy(old, out->stride, sizeof old);
+    memset(out->stride, 0, sizeof out->stride);
+    for (int d = 0; d < result(o, 0)->type->rank; d++)
+        if (from[d] >= 0)
+            out->stride[d] = old[from[d]];
+    return true;
+}
+
+static bool
+walk_shape(Walk *w, const Op *o, Affine *out)
+{
+    const Type *x = arg(o, 0)->type, *t = result(o, 0)->type;
+    int from[MAX_RANK], axis = (int)ir_attr(o, ATTR_AXIS), next = 0;
+    for (int d = 0; d < t->rank; d++) {
+        switch (o->op) {
+        case OP_EXPAND: from[d] = d == axis ? -1 : d - (d > axis); break;
+        case OP_BROADCAST: from[d] = x->shape[d] == t->shape[d] ? d : -1; break;
+        case OP_TRANS: from[d] = (int)(ir_attr(o, ATTR_PERM) >> (4 * d) & 15); break;
+        default:                /* reshape: only dims of 1 come and go */
+            from[d] = -1;
+            if (t->shape[d] == 1)
+                break;
+            while (next < x->rank && x->shape[next] == 1)
+                next++;
+            if (next == x->rank || x->shape[next] != t->shape[d])
+                return false;
+            from[d] = next++;
+        }
+    }
+    return walk_dims(w, o, from, out);
+}
+
+/* ---- across regions --------------------------------------------------------------------------- */
+
+/* v as an origin with the strides of `like`. */
+static void
+start_at(Affine *out, const Val *v, const Affine *like)
+{
+    memset(out, 0, sizeof *out);
+    out->origin = v;
+    memcpy(out->stride, like->stride, sizeof out->stride);
+}
+
+static bool
+same_strides(const Affine *x, const Affine *y, int rank)
+{
+    for (int d = 0; d < rank; d++)
+        if (!same_sum(&x->stride[d], &y->stride[d]))
+            return false;
+    return true;
+}
+
+/* Strides that mean something outside of b. */
+static bool
+strides_leave(const Affine *a, int rank, const Block *b)
+{
+    for (int d = 0; d < rank; d++)
+        if (!sum_is_outside(&a->stride[d], b))
+            return false;
+    return true;
+}
+
+static bool
+walk_carried(Walk *w, const Val *v, const Val *init, const Val *back, Affine *out)
+{
+    for (int i = 0; i < w->n_open; i++)
+        if (w->open[i].v == v) {
+            *out = *w->open[i].at;
+            return true;
+        }
+    Affine first, round;
+    if (w->n_open == MAX_OPEN || !walk(w, init, &first))
+        return false;
+    start_at(out, v, &first);
+    w->open[w->n_open].v = v;
+    w->open[w->n_open++].at = out;
+    bool ok = walk(w, back, &round) && same_strides(out, &round, v->type->rank);
+    w->n_open--;
+    return ok;
+}
+
+static const Val *
+yielded(const Block *b, int i)
+{
+    return arg(b->last, i);
+}
+
+static bool
+walk_result(Walk *w, const Val *v, Affine *out)
+{
+    const Op *o = v->def;
+    int rank = v->type->rank;
+    Affine x, y;
+    switch (o->op) {
+    case OP_FOR:
+        if (!walk(w, o->regions[0]->args[v->index + 1], &x))
+            return false;
+        break;
+    case OP_WHILE:
+        if (!walk(w, yielded(o->regions[0], v->index + 1), &x))
+            return false;
+        break;
+    default:
+        if (!walk(w, yielded(o->regions[0], v->index), &x) ||
+            !walk(w, yielded(o->regions[1], v->index), &y) || !same_strides(&x, &y, rank))
+            return false;
+    }
+    start_at(out, v, &x);
+    return strides_leave(&x, rank, o->regions[0]);
+}
+
+static bool
+walk_block_arg(Walk *w, const Val *v, Affine *out)
+{
+    const Op *o = v->block->owner;
+    if (!o)
+        return false;
+    if (o->op == OP_FOR && v->index > 0)
+        return walk_carried(w, v, arg(o, 2 + v->index), yielded(v->block, v->index - 1), out);
+    if (o->op != OP_WHILE)
+        return false;
+    if (v->block == o->regions[0])
+        return walk_carried(w, v, arg(o, v->index), yielded(o->regions[1], v->index), out);
+    Affine x;                   /* the second region's: what the condition passes on */
+    if (!walk(w, yielded(o->regions[0], v->index + 1), &x))
+        return false;
+    start_at(out, v, &x);
+    return strides_leave(&x, v->type->rank, o->regions[0]);
+}
+
+/* ---- one step ------------------------------------------------------------------------------------ */
+
+static bool
+is_int(const Type *t)
+{
+    return !t->is_ptr && elem_is_int(t->elem) && t->elem != E_I1;
+}
+
+static bool
+walk_scalar(const Val *v, Affine *out)
+{
+    int64_t c;
+    if (v->type->is_ptr)
+        out->pointer = v;
+    else if (ir_const_as_int(v, &c))
+        out->base.c = c;
+    else
+        return add_term(&out->base, (AffTerm){1, v, NULL});
+    return is_small(out->base.c);
+}
+
+static bool
+walk_op(Walk *w, const Val *v, Affine *out)
+{
+    const Op *o = v->def;
+    const Type *from;
+    int64_t c;
+    switch (o->op) {
+    case OP_CONST:
+        return ir_const_as_int(v, &c) && !v->type->is_ptr && is_small(out->base.c = c);
+    case OP_ARANGE:
+        out->base.c = ir_attr(o, ATTR_START);
+        out->stride[0].c = v->type->shape[0] > 1;
+        return true;
+    case OP_SPLAT: case OP_HINT: case OP_CONVERT: return walk(w, arg(o, 0), out);
+    case OP_EXPAND: case OP_BROADCAST: case OP_TRANS: case OP_RESHAPE:
+        return walk_shape(w, o, out);
+    case OP_ADD: case OP_ADDPTR: return walk_sum(w, o, 1, out);
+    case OP_SUB: return walk_sum(w, o, -1, out);
+    case OP_MUL: return walk_product(w, o, out);
+    case OP_NEG: return walk_scaled(w, o, -1, out);
+    case OP_SHL: {
+        Affine n;
+        if (!walk(w, arg(o, 1), &n) || has_strides(&n, v->type->rank) || n.base.n || n.origin)
+            return false;
+        return n.base.c >= 0 && n.base.c < 31 &&
+               walk_scaled(w, o, (int64_t)1 << n.base.c, out);
+    }
+    case OP_CAST:
+        from = arg(o, 0)->type;
+        return is_int(from) && ty_bits(from) <= ty_bits(v->type) && walk(w, arg(o, 0), out);
+    case OP_FOR: case OP_WHILE: case OP_IF: return walk_result(w, v, out);
+    default: return false;
+    }
+}
+
+static bool
+walk(Walk *w, const Val *v, Affine *out)
+{
+    memset(out, 0, sizeof *out);
+    if (!v->type->is_ptr && !is_int(v->type))
+        return false;
+    if (v->type->rank == 0)
+        return walk_scalar(v, out);
+    if (++w->visits > MAX_VISITS || w->depth == MAX_DEPTH)
+        return false;
+    w->depth++;
+    bool ok = v->def ? walk_op(w, v, out) : walk_block_arg(w, v, out);
+    w->depth--;
+    return ok;
+}
+
+bool
+affine_of(const Func *f, const Val *v, Affine *out)
+{
+    (void)f;
+    Walk w = {0};
+    return walk(&w, v, out);
+}
+
+bool
+affine_const_stride(const Affine *a, int dim, int64_t *c)
+{
+    *c = a->stride[dim].c;
+    return a->stride[dim].n == 0;
+}

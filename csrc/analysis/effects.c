@@ -1,0 +1,65 @@
+/* effects: what must stay, what may change under a load, where a value comes from.
+ *
+ * Nothing is assumed of aliasing: two pointer arguments may point to the same memory, so any
+ * store may change any load. A `while` that reads memory may be waiting for another program
+ * to write it, so it stays even when nobody uses its results. */
+#include "analysis/analysis.h"
+
+bool
+writes_memory(const Op *o)
+{
+    switch (o->op) {
+    case OP_ASSUME: case OP_ASSERT: case OP_PRINT: return false;   /* WRITES only to stay */
+    default: return op_has(o, OPF_WRITES | OPF_SYNC);
+    }
+}
+
+static bool
+any_reads(const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        if (op_has(o, OPF_READS))
+            return true;
+        for (int r = 0; r < o->n_regions; r++)
+            if (any_reads(o->regions[r]))
+                return true;
+    }
+    return false;
+}
+
+bool
+has_side_effects(const Op *o)
+{
+    if (op_has(o, OPF_WRITES | OPF_SYNC) || (o->op == OP_LOAD && ir_attr(o, ATTR_VOLATILE)))
+        return true;
+    for (int r = 0; r < o->n_regions; r++) {
+        if (o->op == OP_WHILE && any_reads(o->regions[r]))
+            return true;
+        for (const Op *p = o->regions[r]->first; p; p = p->next)
+            if (has_side_effects(p))
+                return true;
+    }
+    return false;
+}
+
+bool
+may_be_clobbered(const Func *f, const Op *load, const Block *within)
+{
+    for (const Op *o = within->first; o; o = o->next) {
+        if (writes_memory(o))
+            return true;
+        for (int r = 0; r < o->n_regions; r++)
+            if (may_be_clobbered(f, load, o->regions[r]))
+                return true;
+    }
+    return false;
+}
+
+bool
+is_defined_outside(const Val *v, const Block *b)
+{
+    for (const Block *at = v->block; at; at = at->owner ? at->owner->block : NULL)
+        if (at == b)
+            return false;
+    return true;
+}

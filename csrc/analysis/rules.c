@@ -1,0 +1,512 @@
+/* rules: one step of contiguity (RUN), constancy (CON) and divisibility (DIV) per op: the
+ * table of gpu-codegen 4.1 in the words of facts.c. All numbers are log2.
+ *
+ *     op              RUN                     CON                     DIV
+ *     arange(a, b)    b - a                   1                       a, run
+ *     x + y           x where y is constant   both                    the smaller
+ *                     over it, or vice versa
+ *     x * y           1                       both                    their sum
+ *     x / c           1                       + runs inside a multiple of c
+ *     x % c           runs inside a multiple of c         both        the smaller
+ *     x < y           -                       + runs that end at a multiple of y's divisor
+ *     select, if      both, where cond is constant  both  the smaller
+ *     shape ops       of the operand's dim that becomes this one
+ *
+ * A and B are the assumptions named in facts.c. The order of questions matters: what cannot
+ * need an argument goes first, so that an argument is asked only where the rest leaves room.
+ */
+#include "analysis/facts_impl.h"
+
+static int
+run_of(FactTable *t, const Val *v, int dim)
+{
+    return (int)fact_ask(t, ASK_RUN, v, dim, 0, MAX_LOG2).lo;
+}
+
+static int
+con_of(FactTable *t, const Val *v, int dim, int want)
+{
+    return (int)fact_ask(t, ASK_CON, v, dim, 0, want).lo;
+}
+
+static int
+div_of(FactTable *t, const Val *v, int dim, int run, int want)
+{
+    return (int)fact_ask(t, ASK_DIV, v, dim, run, want).lo;
+}
+
+static int
+log2_shape(const Val *v, int dim)
+{
+    return v->type->rank ? fact_log2(v->type->shape[dim]) : 0;
+}
+
+/* Are the elements integers on which runs and divisors mean something? */
+static bool
+is_index(const Type *t)
+{
+    return t->is_ptr || (elem_is_int(t->elem) && t->elem != E_I1);
+}
+
+static int
+elem_log2(const Type *pointer)
+{
+    return fact_log2(elem_info[pointer->elem].bytes);
+}
+
+/* The constant every element of v is. */
+static bool
+const_of(const Val *v, int64_t *c)
+{
+    while (v->def && (v->def->op == OP_SPLAT || v->def->op == OP_BROADCAST ||
+                      v->def->op == OP_EXPAND))
+        v = arg(v->def, 0);
+    return ir_const_as_int(v, c);
+}
+
+static bool
+const_log2(const Val *v, int *k)
+{
+    int64_t c;
+    if (!const_of(v, &c) || c <= 0 || (c & (c - 1)))
+        return false;
+    *k = fact_log2(c);
+    return true;
+}
+
+/* ---- shape ops --------------------------------------------------------------------------- */
+
+static int64_t
+below(const Type *t, int dim)
+{
+    int64_t n = 1;
+    for (int d = dim + 1; d < t->rank; d++)
+        n *= t->shape[d];
+    return n;
+}
+
+/* The operand's dim whose neighbours are dim's neighbours in the result, or -1 where all
+ * elements along dim come from one place (expand, broadcast) or nothing is known (reshape:
+ * *is_known false). */
+static int
+source_dim(const Op *o, int dim, bool *is_known)
+{
+    const Type *from = arg(o, 0)->type, *to = result(o, 0)->type;
+    *is_known = true;
+    switch (o->op) {
+    case OP_EXPAND: {
+        int axis = (int)ir_attr(o, ATTR_AXIS);
+        return dim == axis ? -1 : dim - (dim > axis);
+    }
+    case OP_BROADCAST: return from->shape[dim] == to->shape[dim] ? dim : -1;
+    case OP_TRANS: return (int)(ir_attr(o, ATTR_PERM) >> (4 * dim) & 15);
+    case OP_SPLIT: case OP_CONVERT: case OP_HINT: return dim;
+    case OP_RESHAPE:
+        /* Steps along dim are steps of `below` elements in memory order. */
+        for (int d = 0; d < from->rank; d++)
+            if (from->shape[d] > 1 && below(from, d) == below(to, dim))
+                return d;
+        *is_known = to->shape[dim] == 1;
+        return -1;
+    default:
+        *is_known = false;
+        return -1;
+    }
+}
+
+static bool
+is_shape_op(OpCode op)
+{
+    return op == OP_EXPAND || op == OP_BROADCAST || op == OP_TRANS || op == OP_SPLIT ||
+           op == OP_CONVERT || op == OP_RESHAPE;
+}
+
+/* ---- assumption B --------------------------------------------------------------------------- */
+
+/* Do the sums that make v show anything negative? depth bounds the walk. */
+static bool
+looks_negative(FactTable *t, const Val *v, int depth)
+{
+    Answer r = fact_ask(t, ASK_RANGE, v, 0, 0, MAX_LOG2);
+    if (r.lo >= 0)
+        return false;
+    const Op *o = v->def;
+    if (depth == 0)
+        return true;
+    if (!o) {
+        o = v->block->owner;        /* loop-carried, or counting: by what it starts with */
+        if (!o || o->op == OP_REDUCE || o->op == OP_SCAN)
+            return false;
+        int i = o->op == OP_FOR ? (v->index ? 2 + v->index : 0) : v->index;
+        return v->block == o->regions[0] && looks_negative(t, arg(o, i), depth - 1);
+    }
+    switch (o->op) {
+    case OP_CONST: case OP_SUB: case OP_NEG: case OP_XOR: return true;
+    case OP_SPLAT: case OP_EXPAND: case OP_BROADCAST: case OP_RESHAPE: case OP_TRANS:
+    case OP_CAST: case OP_HINT: case OP_CONVERT:
+        return !is_index(arg(o, 0)->type) || looks_negative(t, arg(o, 0), depth - 1);
+    case OP_DIV: case OP_REM: case OP_SHR: return looks_negative(t, arg(o, 0), depth - 1);
+    case OP_ADD: case OP_MIN: case OP_MUL:
+        return looks_negative(t, arg(o, 0), depth - 1) ||
+               looks_negative(t, arg(o, 1), depth - 1);
+    case OP_SELECT:
+        return looks_negative(t, arg(o, 1), depth - 1) ||
+               looks_negative(t, arg(o, 2), depth - 1);
+    default: return false;
+    }
+}
+
+/* How long the runs of x are that lie between two multiples of c (constant over them):
+ * inside such a run x / c does not change, and x % c counts up. */
+static int
+runs_between_multiples(FactTable *t, const Op *o, int dim, int want)
+{
+    const Val *x = arg(o, 0), *c = arg(o, 1);
+    int g = MIN(want, run_of(t, x, dim));
+    if (g)
+        g = con_of(t, c, dim, g);
+    if (!g || looks_negative(t, x, 12))
+        return 0;
+    g = div_of(t, x, dim, g, g);
+    return g ? div_of(t, c, dim, g, g) : 0;
+}
+
+/* x & (2^k - 1) and x & -2^k cut runs as % and / do, negative or not. */
+static int
+runs_between_powers(FactTable *t, const Val *x, int dim, int k)
+{
+    int g = MIN(k, run_of(t, x, dim));
+    return g ? div_of(t, x, dim, g, g) : 0;
+}
+
+/* k for which v is 2^k - 1 (low) or -2^k (high) throughout; else -1. */
+static int
+mask_bits(const Val *v, bool is_low)
+{
+    int64_t c;
+    if (!const_of(v, &c))
+        return -1;
+    uint64_t u = is_low ? (uint64_t)c + 1 : 0 - (uint64_t)c;
+    return u && !(u & (u - 1)) && u <= (uint64_t)1 << MAX_LOG2 ? fact_log2((int64_t)u) : -1;
+}
+
+/* ---- RUN --------------------------------------------------------------------------------------- */
+
+static int
+run_with(FactTable *t, const Val *x, const Val *y, int dim)
+{
+    int g = run_of(t, x, dim);
+    return g ? con_of(t, y, dim, g) : 0;
+}
+
+/* x | y and x ^ y where y is a multiple of the run and x starts at one. */
+static int
+run_above(FactTable *t, const Val *x, const Val *y, int dim)
+{
+    int g = run_with(t, x, y, dim);
+    if (g)
+        g = div_of(t, x, dim, g, g);
+    return g ? div_of(t, y, dim, g, g) : 0;
+}
+
+static int
+run_of_cast(FactTable *t, const Op *o, int dim)
+{
+    const Type *from = arg(o, 0)->type, *to = result(o, 0)->type;
+    if (from->is_ptr != to->is_ptr || !is_index(from) || !is_index(to) ||
+        (from->is_ptr && elem_log2(from) != elem_log2(to)))
+        return 0;
+    return run_of(t, arg(o, 0), dim);   /* A, where the cast widens */
+}
+
+static int
+run_of_all(FactTable *t, const Op *o, int first, int dim)
+{
+    int g = MAX_LOG2;
+    for (int i = first; i < o->n_args && g; i++)
+        g = MIN(g, run_of(t, arg(o, i), dim));
+    return g;
+}
+
+static int
+hinted(const Op *o, Attr a, int dim)
+{
+    return (int)((uint64_t)ir_attr(o, a) >> (8 * dim) & 0xff);
+}
+
+static int
+run_by_op(FactTable *t, const Op *o, const Val *v, int dim)
+{
+    bool is_known;
+    int d, g, h, k;
+    switch (o->op) {
+    case OP_ARANGE: return log2_shape(v, 0);
+    case OP_EXPAND: case OP_BROADCAST: case OP_TRANS: case OP_SPLIT: case OP_CONVERT:
+    case OP_RESHAPE:
+        d = source_dim(o, dim, &is_known);
+        return d < 0 ? 0 : run_of(t, arg(o, 0), d);
+    case OP_JOIN: return dim == v->type->rank - 1 ? 0 : run_of_all(t, o, 0, dim);
+    case OP_CAT: return run_of_all(t, o, 0, dim);
+    case OP_ADD: case OP_ADDPTR:        /* A */
+        g = run_with(t, arg(o, 0), arg(o, 1), dim);
+        h = run_with(t, arg(o, 1), arg(o, 0), dim);
+        return MAX(g, h);
+    case OP_SUB: return run_with(t, arg(o, 0), arg(o, 1), dim);
+    case OP_OR: case OP_XOR:
+        g = run_above(t, arg(o, 0), arg(o, 1), dim);
+        h = g ? 0 : run_above(t, arg(o, 1), arg(o, 0), dim);
+        return MAX(g, h);
+    case OP_REM: return runs_between_multiples(t, o, dim, MAX_LOG2);    /* B */
+    case OP_AND:
+        if ((k = mask_bits(arg(o, 1), true)) >= 0)
+            return runs_between_powers(t, arg(o, 0), dim, k);
+        if ((k = mask_bits(arg(o, 0), true)) >= 0)
+            return runs_between_powers(t, arg(o, 1), dim, k);
+        return 0;
+    case OP_SELECT:
+        g = MIN(run_of(t, arg(o, 1), dim), run_of(t, arg(o, 2), dim));
+        return g ? con_of(t, arg(o, 0), dim, g) : 0;
+    case OP_CAST: case OP_BITCAST: return run_of_cast(t, o, dim);
+    case OP_HINT:
+        return MAX(run_of(t, arg(o, 0), dim),
+                   MIN(hinted(o, ATTR_CONTIGUOUS, dim), log2_shape(v, dim)));
+    case OP_IF:
+        return MIN(run_of(t, fact_yielded(o, 0, v->index), dim),
+                   run_of(t, fact_yielded(o, 1, v->index), dim));
+    default: return 0;
+    }
+}
+
+int
+rule_run(FactTable *t, const Val *v, int dim)
+{
+    if (!v->def || !is_index(v->type))
+        return 0;
+    return MIN(run_by_op(t, v->def, v, dim), log2_shape(v, dim));
+}
+
+/* ---- CON ----------------------------------------------------------------------------------------- */
+
+static int
+con_of_all(FactTable *t, const Op *o, int dim, int want)
+{
+    for (int i = 0; i < o->n_args && want; i++)
+        want = con_of(t, arg(o, i), dim, want);
+    return want;
+}
+
+/* x < y and x >= y where x counts up and y stands still: no change before a multiple of y's
+ * divisor, where x arrives only at the start of a run. */
+static int
+con_of_order(FactTable *t, const Val *x, const Val *y, int dim, int want)
+{
+    if (!is_index(x->type) || x->type->is_ptr)
+        return 0;
+    int g = MIN(want, elem_info[x->type->elem].bits - 2);
+    g = MIN(g, run_of(t, x, dim));
+    if (g)
+        g = con_of(t, y, dim, g);
+    if (g)
+        g = div_of(t, x, dim, g, g);
+    return g ? div_of(t, y, dim, g, g) : 0;
+}
+
+static int
+con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
+{
+    bool is_known;
+    int d, g, k;
+    switch (o->op) {
+    case OP_CONST: case OP_SPLAT: return want;
+    case OP_EXPAND: case OP_BROADCAST: case OP_TRANS: case OP_SPLIT: case OP_CONVERT:
+    case OP_RESHAPE:
+        d = source_dim(o, dim, &is_known);
+        if (d < 0)
+            return is_known ? want : 0;
+        return con_of(t, arg(o, 0), d, want);
+    case OP_JOIN: return dim == v->type->rank - 1 ? 0 : con_of_all(t, o, dim, want);
+    case OP_CAT: return con_of_all(t, o, dim, want);
+    case OP_LOAD: return ir_attr(o, ATTR_VOLATILE) ? 0 : con_of_all(t, o, dim, want);
+    case OP_REDUCE:
+        d = dim + (dim >= (int)ir_attr(o, ATTR_AXIS));
+        return con_of_all(t, o, d, want);
+    case OP_SCAN: return dim == (int)ir_attr(o, ATTR_AXIS) ? 0 : con_of_all(t, o, dim, want);
+    case OP_LT: case OP_GE:
+        g = con_of_all(t, o, dim, want);
+        return g < want ? MAX(g, con_of_order(t, arg(o, 0), arg(o, 1), dim, want)) : g;
+    case OP_GT: case OP_LE:
+        g = con_of_all(t, o, dim, want);
+        return g < want ? MAX(g, con_of_order(t, arg(o, 1), arg(o, 0), dim, want)) : g;
+    case OP_DIV:
+        g = con_of_all(t, o, dim, want);
+        if (g < want && is_index(v->type))
+            g = MAX(g, runs_between_multiples(t, o, dim, want));    /* B */
+        return g;
+    case OP_SHR:
+        g = con_of_all(t, o, dim, want);
+        int64_t c;
+        if (g < want && const_of(arg(o, 1), &c) && c > 0 && c < elem_info[v->type->elem].bits)
+            g = MAX(g, runs_between_powers(t, arg(o, 0), dim, (int)MIN(c, want)));
+        return g;
+    case OP_AND:
+        g = con_of_all(t, o, dim, want);
+        if (g < want && (k = mask_bits(arg(o, 1), false)) >= 0)
+            g = MAX(g, runs_between_powers(t, arg(o, 0), dim, MIN(k, want)));
+        return g;
+    case OP_HINT:
+        g = con_of(t, arg(o, 0), dim, want);
+        return MAX(g, MIN(want, hinted(o, ATTR_CONSTANCY, dim)));
+    case OP_IF:
+        g = con_of(t, fact_yielded(o, 0, v->index), dim, want);
+        return g ? con_of(t, fact_yielded(o, 1, v->index), dim, g) : 0;
+    default:
+        return op_has(o, OPF_ELEM) ? con_of_all(t, o, dim, want) : 0;
+    }
+}
+
+int
+rule_con(FactTable *t, const Val *v, int dim, int want)
+{
+    return v->def ? con_by_op(t, v->def, v, dim, want) : 0;
+}
+
+/* ---- DIV ------------------------------------------------------------------------------------------ */
+
+/* A parameter: what is never asked about stays out of the key of the variant. Pointers are
+ * always aligned to their element. */
+static int
+div_of_param(FactTable *t, const Val *v, int want)
+{
+    int known = v->type->is_ptr ? elem_log2(v->type) : 0;
+    for (int k = MIN(want, 4); k > known; k--)
+        if (ir_ask(t->f, v, 1u << k))
+            return k;
+    return known;
+}
+
+/* Is v a parameter, perhaps splatted? Those are asked last. */
+static bool
+is_param(FactTable *t, const Val *v)
+{
+    while (v->def && (v->def->op == OP_SPLAT || is_shape_op(v->def->op)))
+        v = arg(v->def, 0);
+    return !v->def && v->block == t->f->body;
+}
+
+static int
+div_of_both(FactTable *t, const Val *x, const Val *y, int dim, int run, int want)
+{
+    bool x_last = is_param(t, x);
+    int g = div_of(t, x_last ? y : x, dim, run, want);
+    return g ? div_of(t, x_last ? x : y, dim, run, g) : 0;
+}
+
+static int
+div_of_product(FactTable *t, const Val *x, const Val *y, int dim, int run, int want)
+{
+    bool x_last = is_param(t, x);
+    int g = div_of(t, x_last ? y : x, dim, run, want);
+    return g < want ? g + div_of(t, x_last ? x : y, dim, run, want - g) : g;
+}
+
+static int
+div_of_pointer(FactTable *t, const Op *o, int dim, int run, int want)
+{
+    int size = elem_log2(arg(o, 0)->type);
+    int g = size + div_of(t, arg(o, 1), dim, run, MAX(want - size, 0));
+    return div_of(t, arg(o, 0), dim, run, MIN(g, want));
+}
+
+/* x >> k, or x / 2^k where x is a multiple of it. */
+static int
+div_of_quotient(FactTable *t, const Val *x, int k, int dim, int run, int want)
+{
+    return MAX(0, div_of(t, x, dim, run, want + k) - k);
+}
+
+/* What the user vouches for holds at the starts of the runs the user vouches for; between
+ * them x counts up, so nothing there is more divisible than its distance. */
+static int
+div_of_hint(FactTable *t, const Op *o, int dim, int run, int want)
+{
+    const Val *v = result(o, 0);
+    int g = div_of(t, arg(o, 0), dim, run, want);
+    if (v->type->rank == 0)
+        return MAX(g, MIN(want, hinted(o, ATTR_DIVISIBLE, 0)));
+    int limit = MAX_LOG2;
+    for (int d = 0; d < v->type->rank; d++) {
+        int n = run_of(t, v, d), at = d == dim ? run : 0;
+        if (at >= n && (run == 0 || d == dim))
+            g = MAX(g, hinted(o, ATTR_DIVISIBLE, d));
+        if (at < n)
+            limit = MIN(limit, at);
+    }
+    if (run)
+        g = MAX(g, MIN(hinted(o, ATTR_DIVISIBLE, dim), limit));
+    return MIN(g, limit);
+}
+
+static int
+div_by_op(FactTable *t, const Op *o, const Val *v, int dim, int run, int want)
+{
+    const Val *x = o->n_args > 0 ? arg(o, 0) : NULL, *y = o->n_args > 1 ? arg(o, 1) : NULL;
+    bool is_known;
+    int64_t c;
+    int d, g, k;
+    switch (o->op) {
+    case OP_CONST: return fact_trailing_zeros(o->bits);
+    case OP_SPLAT: return div_of(t, x, 0, 0, want);
+    case OP_ARANGE:
+        g = fact_trailing_zeros((uint64_t)ir_attr(o, ATTR_START));
+        return run >= log2_shape(v, 0) ? g : MIN(g, run);
+    case OP_EXPAND: case OP_BROADCAST: case OP_TRANS: case OP_SPLIT: case OP_CONVERT:
+    case OP_RESHAPE:
+        d = source_dim(o, dim, &is_known);
+        return d < 0 ? div_of(t, x, 0, 0, want) : div_of(t, x, d, run, want);
+    case OP_JOIN:
+        if (dim == v->type->rank - 1)
+            dim = run = 0;
+        return div_of_both(t, x, y, dim, run, want);
+    case OP_CAT: case OP_ADD: case OP_SUB: case OP_OR: case OP_XOR: case OP_MIN: case OP_MAX:
+    case OP_REM:
+        return div_of_both(t, x, y, dim, run, want);
+    case OP_SELECT: return div_of_both(t, y, arg(o, 2), dim, run, want);
+    case OP_ADDPTR: return div_of_pointer(t, o, dim, run, want);
+    case OP_MUL: return div_of_product(t, x, y, dim, run, want);
+    case OP_SHL:
+        if (const_of(y, &c) && c >= 0 && c < MAX_LOG2)
+            return (int)c + div_of(t, x, dim, run, MAX(want - (int)c, 0));
+        return div_of(t, x, dim, run, want);
+    case OP_SHR:
+        if (const_of(y, &c) && c >= 0 && c < MAX_LOG2)
+            return div_of_quotient(t, x, (int)c, dim, run, want);
+        return 0;
+    case OP_DIV: return const_log2(y, &k) ? div_of_quotient(t, x, k, dim, run, want) : 0;
+    case OP_AND:        /* the zeros of either */
+        g = div_of(t, y, dim, run, want);
+        return g < want ? MAX(g, div_of(t, x, dim, run, want)) : g;
+    case OP_NEG: case OP_ABS: return div_of(t, x, dim, run, want);
+    case OP_CAST: case OP_BITCAST: return is_index(x->type) ? div_of(t, x, dim, run, want) : 0;
+    case OP_HINT: return div_of_hint(t, o, dim, run, want);
+    case OP_IF:
+        return div_of_both(t, fact_yielded(o, 0, v->index), fact_yielded(o, 1, v->index), dim,
+                           run, want);
+    default: return 0;
+    }
+}
+
+int
+rule_div(FactTable *t, const Val *v, int dim, int run, int want)
+{
+    if (!is_index(v->type))
+        return 0;
+    const Op *o = v->def ? v->def : v->block->owner;
+    if (!o)
+        return div_of_param(t, v, want);
+    if (v->def)
+        return MIN(div_by_op(t, o, v, dim, run, want), want);
+    /* The induction variable: lb + k * step. */
+    if (o->op == OP_FOR && v->index == 0)
+        return div_of_both(t, arg(o, 0), arg(o, 2), 0, 0, want);
+    return 0;
+}
