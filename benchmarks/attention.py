@@ -1,0 +1,133 @@
+"""softmax(Q K^T / sqrt(D)) V, online: one program owns a block of queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+import harness
+import tegula as triton
+import tegula.language as tl
+
+
+def attention_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    o_ptr,
+    scale,
+    n,
+    D: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
+    start = tl.program_id(0) * BM
+    head = tl.program_id(1).to(tl.int64) * n * D
+    rows = start + tl.arange(0, BM)
+    cols = tl.arange(0, BN)
+    d = tl.arange(0, D)
+    q_mask = rows[:, None] < n
+    q = tl.load(q_ptr + head + rows[:, None] * D + d[None, :], mask=q_mask, other=0.0)
+    peak = tl.full((BM,), -float("inf"), tl.float32)
+    total = tl.zeros((BM,), dtype=tl.float32)
+    acc = tl.zeros((BM, D), dtype=tl.float32)
+    last = n
+    if CAUSAL:
+        last = tl.minimum(start + BM, n)
+    for at in range(0, last, BN):
+        keys = at + cols
+        k = tl.load(
+            k_ptr + head + keys[None, :] * D + d[:, None],
+            mask=keys[None, :] < n,
+            other=0.0,
+        )
+        # exp2 of scores in units of log2(e): the multiplication is done once, in scale.
+        s = tl.dot(q, k, input_precision="ieee") * scale
+        seen = keys[None, :] < n
+        if CAUSAL:
+            seen = seen & (keys[None, :] <= rows[:, None])
+        s = tl.where(seen, s, -float("inf"))
+        new_peak = tl.maximum(peak, tl.max(s, axis=1))
+        p = tl.exp2(s - new_peak[:, None])
+        shrink = tl.exp2(peak - new_peak)
+        total = total * shrink + tl.sum(p, axis=1)
+        v = tl.load(
+            v_ptr + head + keys[:, None] * D + d[None, :],
+            mask=keys[:, None] < n,
+            other=0.0,
+        )
+        acc = acc * shrink[:, None]
+        acc = tl.dot(p.to(v.dtype), v, acc, input_precision="ieee")
+        peak = new_peak
+    o = (acc / total[:, None]).to(o_ptr.dtype.element_ty)
+    tl.store(o_ptr + head + rows[:, None] * D + d[None, :], o, mask=q_mask)
+
+
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> np.ndarray:
+    """One head at a time: the scores of all of them would fill the memory."""
+    n, width = q.shape[-2:]
+    out = np.empty_like(q)
+    hidden = np.triu(np.ones((n, n), bool), 1) if causal else None
+    for i in np.ndindex(q.shape[:-2]):
+        s = q[i] @ k[i].T / math.sqrt(width)
+        if hidden is not None:
+            s[hidden] = -np.inf
+        s = np.exp(s - s.max(axis=-1, keepdims=True))
+        out[i] = s / s.sum(axis=-1, keepdims=True) @ v[i]
+    return out
+
+
+def cases(device: str) -> Iterator[harness.Case]:
+    kernel = triton.jit(attention_kernel)
+    torch = harness.torch_or_none()
+    rng = np.random.default_rng(0)
+    gpu = device == "cuda"
+    kind = np.float16 if gpu else np.float32
+    sizes = ((4, 16, 2048), (2, 16, 4096), (1, 16, 8192)) if gpu else ((1, 4, 512),)
+    for batch, heads, n in sizes:
+        for causal in (False, True):
+            width = 128 if gpu else 64
+            shape = (batch, heads, n, width)
+            q, k, v = (rng.standard_normal(shape).astype(kind) for _ in range(3))
+            # Two products of 2 n n d; causally half of it.
+            flops = 4 * batch * heads * n * n * width // (2 if causal else 1)
+            wide = (a.astype(np.float64) for a in (q, k, v))
+            case = harness.Case(
+                "attention",
+                f"{batch}x{heads}x{n}x{width} {np.dtype(kind)}{' causal' * causal}",
+                attention(*wide, causal),
+                n_bytes=4 * q.nbytes,
+                flops=flops,
+            )
+            args = [harness.to_device(a, device) for a in (q, k, v, np.empty_like(q))]
+            blocks = {"BM": 128, "BN": 64} if gpu else {"BM": 64, "BN": 64}
+            launch = {"num_warps": 8, "num_stages": 3} if gpu else {}
+            scale = math.log2(math.e) / math.sqrt(width)
+
+            def run(
+                k=kernel,
+                args=args,
+                n=n,
+                n_heads=batch * heads,
+                opts=dict(D=width, CAUSAL=causal, **blocks, **launch),
+                scale=scale,
+            ):
+                grid = (triton.cdiv(n, opts["BM"]), n_heads)
+                k[grid](*args, scale, n, **opts)
+                return args[3]
+
+            case.add("tegula", run)
+            if not gpu:
+                case.add("numpy", lambda a=(q, k, v), c=causal: attention(*a, c))
+            if torch is not None:
+                ts = [torch.from_numpy(a).to(device) for a in (q, k, v)]
+                sdpa = torch.nn.functional.scaled_dot_product_attention
+                case.add("torch", lambda ts=ts, c=causal, f=sdpa: f(*ts, is_causal=c))
+            theirs = harness.triton_kernel(attention_kernel, device)
+            if theirs is not None:
+                own = [a.clone() for a in args]
+                case.add("triton", lambda k=theirs, args=own, f=run: f(k=k, args=args))
+            yield case
