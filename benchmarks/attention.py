@@ -80,6 +80,14 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> np.n
     return out
 
 
+def reference(q, k, v, causal):
+    """In float64, on the machine that holds the operands."""
+    if isinstance(q, np.ndarray):
+        return attention(q, k, v, causal)
+    sdpa = harness.torch_or_none().nn.functional.scaled_dot_product_attention
+    return harness.to_numpy(sdpa(q, k, v, is_causal=causal))
+
+
 def cases(device: str) -> Iterator[harness.Case]:
     kernel = triton.jit(attention_kernel)
     torch = harness.torch_or_none()
@@ -94,17 +102,19 @@ def cases(device: str) -> Iterator[harness.Case]:
             q, k, v = (rng.standard_normal(shape).astype(kind) for _ in range(3))
             # Two products of 2 n n d; causally half of it.
             flops = 4 * batch * heads * n * n * width // (2 if causal else 1)
-            wide = (a.astype(np.float64) for a in (q, k, v))
+            wide = [harness.float64(a, device) for a in (q, k, v)]
             case = harness.Case(
                 "attention",
                 f"{batch}x{heads}x{n}x{width} {np.dtype(kind)}{' causal' * causal}",
-                attention(*wide, causal),
+                reference(*wide, causal),
                 n_bytes=4 * q.nbytes,
                 flops=flops,
             )
             args = [harness.to_device(a, device) for a in (q, k, v, np.empty_like(q))]
             blocks = {"BM": 128, "BN": 64} if gpu else {"BM": 64, "BN": 64}
-            launch = {"num_warps": 8, "num_stages": 3} if gpu else {}
+            opts = {"D": width, "CAUSAL": causal, **blocks}
+            if gpu:
+                opts |= {"num_warps": 8, "num_stages": 3}
             scale = math.log2(math.e) / math.sqrt(width)
 
             def run(
@@ -112,7 +122,7 @@ def cases(device: str) -> Iterator[harness.Case]:
                 args=args,
                 n=n,
                 n_heads=batch * heads,
-                opts=dict(D=width, CAUSAL=causal, **blocks, **launch),
+                opts=opts,
                 scale=scale,
             ):
                 grid = (triton.cdiv(n, opts["BM"]), n_heads)

@@ -181,6 +181,11 @@ def to_device(x: np.ndarray, device: str) -> Any:
     return x if device == "cpu" else torch_or_none().from_numpy(x).to(device)
 
 
+def float64(x: np.ndarray, device: str) -> Any:
+    """x for a reference: large ones are computed where the machine is fast."""
+    return to_device(x.astype(np.float64), device)
+
+
 def triton_kernel(fn: Callable[..., None], device: str) -> Any:
     """fn under Triton's own jit, or None where Triton or a GPU is missing.
 

@@ -49,10 +49,8 @@ def cases(device: str) -> Iterator[harness.Case]:
         args = [harness.to_device(a, device) for a in (x, w, b, np.empty_like(x))]
 
         def run(k=kernel, args=args, n=n):
-            warps = {"num_warps": min(max(n // 512, 1), 16)}
-            k[(args[0].shape[0],)](
-                *args, n, 1e-5, BLOCK=triton.next_power_of_2(n), **warps
-            )
+            block, warps = triton.next_power_of_2(n), min(max(n // 512, 1), 16)
+            k[(args[0].shape[0],)](*args, n, 1e-5, BLOCK=block, num_warps=warps)
             return args[3]
 
         case.add("tegula", run)
@@ -60,11 +58,11 @@ def cases(device: str) -> Iterator[harness.Case]:
             case.add("numpy", lambda x=x, w=w, b=b: layer_norm(x, w, b))
         if torch is not None:
             tx, tw, tb = (torch.from_numpy(a).to(device) for a in (x, w, b))
-            norm = torch.nn.functional.layer_norm
-            case.add(
-                "torch",
-                lambda x=tx, w=tw, b=tb, f=norm, n=n: f(x, (n,), w, b, eps=1e-5),
-            )
+            norm = torch.nn.LayerNorm(n, eps=1e-5, device=device, dtype=tx.dtype)
+            norm.requires_grad_(False)
+            norm.weight.copy_(tw)
+            norm.bias.copy_(tb)
+            case.add("torch", lambda f=norm, x=tx: f(x))
         theirs = harness.triton_kernel(layer_norm_kernel, device)
         if theirs is not None:
             own = [a.clone() for a in args]

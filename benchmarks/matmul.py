@@ -62,7 +62,7 @@ def cases(device: str) -> Iterator[harness.Case]:
         case = harness.Case(
             "matmul",
             f"{size}^3 {np.dtype(kind)}",
-            a.astype(np.float64) @ b.astype(np.float64),
+            harness.to_numpy(harness.float64(a, device) @ harness.float64(b, device)),
             n_bytes=3 * a.nbytes,
             flops=2 * size**3,
         )
