@@ -15,6 +15,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="run every Nth test, the same ones each time (for slow builds)",
     )
+    parser.addoption(
+        "--bless",
+        action="store_true",
+        help="write the lower halves of tests/golden anew",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:

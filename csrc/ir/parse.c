@@ -9,7 +9,8 @@
  *     type    = (elem | "ptr" "<" ["const"] elem ">") ["[" int {"," int} "]"] ["#" name]
  *     literal = number | "true" | "false" | ["-"] "inf" | "nan" | "splat" "(" literal ")"
  *
- * "//" starts a comment. A "{" that is followed by `word =` opens attributes, else a region.
+ * "//" starts a comment. The first operand stands on the line of its op: a value on the next
+ * line is a result of the next op. A "{" that is followed by `word =` opens attributes, else a region.
  * An op without loc gets its place in this text as its location, so that later messages
  * point here.
  *
@@ -295,7 +296,7 @@ static void
 define(Parser *p, Name n, Val *v)
 {
     if (map_get(&p->vals, n.at, n.n)) {
-        p->at = n.at;
+        p->at = n.at - 1;
         fail(p, "%%%.*s is defined twice", (int)n.n, n.at);
     }
     map_put(&p->vals, n.at, n.n, v);
@@ -309,7 +310,7 @@ value(Parser *p)
     Name n = value_name(p);
     Val *v = map_get(&p->vals, n.at, n.n);
     if (!v) {
-        p->at = n.at;
+        p->at = n.at - 1;
         fail(p, "%%%.*s is not defined above", (int)n.n, n.at);
     }
     return v;
@@ -331,41 +332,46 @@ literal_text(Parser *p)
     return w;
 }
 
-static uint64_t
-literal_bits(Parser *p, Name w, const Type *t)
+bool
+elem_parse(const Type *t, const char *s, uint64_t *bits)
 {
-    const char *after = p->at;
-    p->at = w.at;
-    char *end, *s = str_printf(p->c->arena, "%.*s", (int)w.n, w.at);
-    uint64_t bits = 0;
+    char *end = (char *)s;
+    *bits = 0;
     errno = 0;
     if (s[0] == '0' && s[1] == 'x') {
-        bits = strtoull(s, &end, 16);
-        if (ty_bits(t) < 64 && bits >> ty_bits(t))
+        *bits = strtoull(s, &end, 16);
+        if (ty_bits(t) < 64 && *bits >> ty_bits(t))
             errno = ERANGE;
     } else if (t->is_ptr) {
-        fail(p, "a pointer constant is 0x and its bits");
+        return false;
     } else if (t->elem == E_I1) {
-        bits = is(w, "true");
-        end = bits || is(w, "false") ? s + w.n : s;
+        *bits = !strcmp(s, "true");
+        return *bits || !strcmp(s, "false");
     } else if (elem_is_float(t->elem)) {
-        bits = elem_from_double(t->elem, strtod(s, &end));
+        *bits = elem_from_double(t->elem, strtod(s, &end));
         errno = 0;              /* too large is infinity, too small 0 */
     } else if (elem_is_signed(t->elem)) {
         long long v = strtoll(s, &end, 10);
-        bits = elem_from_int(t->elem, v);
-        if (elem_to_int(t->elem, bits) != v)
+        *bits = elem_from_int(t->elem, v);
+        if (elem_to_int(t->elem, *bits) != v)
             errno = ERANGE;
     } else {
-        bits = strtoull(s, &end, 10);
-        if (*s == '-' || elem_from_int(t->elem, (int64_t)bits) != bits)
+        *bits = strtoull(s, &end, 10);
+        if (*s == '-' || elem_from_int(t->elem, (int64_t)*bits) != *bits)
             errno = ERANGE;
     }
-    if (end == s || *end)
+    return end != s && !*end && !errno;
+}
+
+static uint64_t
+literal_bits(Parser *p, Name w, const Type *t)
+{
+    uint64_t bits;
+    const char *s = str_printf(p->c->arena, "%.*s", (int)w.n, w.at);
+    if (!elem_parse(ty_element(p->c, t), s, &bits)) {
+        p->at = w.at;
         fail(p, "'%s' is no constant of type %s", s, ty_str(p->c->arena, t));
-    if (errno)
-        fail(p, "'%s' does not fit into %s", s, ty_str(p->c->arena, t));
-    p->at = after;
+    }
     return bits;
 }
 
@@ -523,14 +529,14 @@ parse_op(Parser *p, Block *b)
     const char *start = p->at;
     Op head = {.op = parse_opcode(p)};
     const Loc *here = loc_at(p, start, p->at);
-    skip(p);
+    p->at += strspn(p->at, " \t");
     if (*p->at == '"')
         head.text = string(p);
     Name literal = {0};
     bool is_splat = false;
     if (head.op == OP_CONST)
         literal = parse_literal(p, &is_splat);
-    skip(p);
+    p->at += strspn(p->at, " \t");     /* a value on the next line is the next op's */
     if (*p->at == '%') {
         do
             PUSH(a, &args, value(p));

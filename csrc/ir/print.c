@@ -10,8 +10,9 @@
  *         the order of the text, never by id; the second of two equal names gets a suffix.
  * Rule 2: nothing that changes the meaning is left out. An attribute that is 0 is, unless
  *         op rows would be hard to read without it (always_shown).
- * Rule 3: constants come back bit by bit: the shortest decimal that the parser's own
- *         conversion turns into the same bits, or 0x and the bits.
+ * Rule 3: constants come back bit by bit: an exact decimal where it is short, else the
+ *         shortest that the parser's own conversion turns into the same bits, or 0x and the
+ *         bits.
  */
 #include "ir/ir.h"
 
@@ -157,43 +158,43 @@ note_layouts(Printer *p, const Block *b)
 
 /* ---- constants ------------------------------------------------------------------------ */
 
-static void
-put_float(Sb *sb, Elem e, uint64_t bits)
+static char *
+float_str(Arena *a, Elem e, uint64_t bits)
 {
     double v = elem_to_double(e, bits);
     if (isnan(v) || isinf(v)) {
-        if (elem_from_double(e, v) != bits)
-            sb_printf(sb, "0x%" PRIx64, bits);      /* a NaN with a payload; fp8 infinity */
-        else
-            sb_put(sb, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
-        return;
+        if (elem_from_double(e, v) != bits)     /* a NaN with a payload; fp8 infinity */
+            return str_printf(a, "0x%" PRIx64, bits);
+        return str_printf(a, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
     }
+    if (v == trunc(v) && fabs(v) < 1e9)
+        return str_printf(a, "%.1f", v);
     char s[40];
+    for (int digits = 1; digits <= 7; digits++) {       /* exact and short: 1.25, not 1.2 */
+        snprintf(s, sizeof s, "%.*g", digits, v);
+        if (strtod(s, NULL) == v)
+            return str_printf(a, strpbrk(s, ".e") ? "%s" : "%s.0", s);
+    }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(s, sizeof s, "%.*g", digits, v);
         if (elem_from_double(e, strtod(s, NULL)) == bits)
             break;
     }
-    sb_put(sb, s);
-    if (!strpbrk(s, ".e"))
-        sb_put(sb, ".0");
+    return str_printf(a, strpbrk(s, ".e") ? "%s" : "%s.0", s);
 }
 
-static void
-put_const(Sb *sb, const Type *t, uint64_t bits)
+char *
+elem_str(Arena *a, const Type *t, uint64_t bits)
 {
-    sb_put(sb, t->rank ? " splat(" : " ");
     if (t->is_ptr)
-        sb_printf(sb, "0x%" PRIx64, bits);
-    else if (elem_is_float(t->elem))
-        put_float(sb, t->elem, bits);
-    else if (t->elem == E_I1)
-        sb_put(sb, bits ? "true" : "false");
-    else if (elem_is_signed(t->elem))
-        sb_printf(sb, "%" PRId64, elem_to_int(t->elem, bits));
-    else
-        sb_printf(sb, "%" PRIu64, bits);
-    sb_put(sb, t->rank ? ")" : "");
+        return str_printf(a, "0x%" PRIx64, bits);
+    if (elem_is_float(t->elem))
+        return float_str(a, t->elem, bits);
+    if (t->elem == E_I1)
+        return str_printf(a, bits ? "true" : "false");
+    if (elem_is_signed(t->elem))
+        return str_printf(a, "%" PRId64, elem_to_int(t->elem, bits));
+    return str_printf(a, "%" PRIu64, bits);
 }
 
 /* ---- attributes -------------------------------------------------------------------------- */
@@ -291,8 +292,10 @@ put_op(Printer *p, const Op *o, int depth)
         sb_put(sb, " ");
         put_quoted(sb, o->text);
     }
-    if (o->op == OP_CONST && o->n_results)
-        put_const(sb, result(o, 0)->type, o->bits);
+    if (o->op == OP_CONST && o->n_results) {
+        const Type *t = result(o, 0)->type;
+        sb_printf(sb, t->rank ? " splat(%s)" : " %s", elem_str(sb->a, t, o->bits));
+    }
     for (int i = 0; i < o->n_args; i++) {
         sb_put(sb, i ? ", " : " ");
         put_val(p, arg(o, i));

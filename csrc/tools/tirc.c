@@ -1,0 +1,394 @@
+/* tirc: the compiler without Python. Tile IR in, named passes, tile IR out.
+ *
+ *     tirc fold,cse kernel.tir            what the passes make of it, on stdout
+ *     tirc -t cuda:80 -w 8 settle_layouts 07-licm.tir
+ *     tirc verify -                       reads stdin; the text as tirc prints it
+ *     tirc interp kernel.tir              runs it, see below
+ *
+ * Words are passes of passes.def, or: print (changes nothing), locs (prints locations from
+ * here on), verify (always done after reading and after each pass), interp. The result is
+ * printed at the end, unless interp was the last word: it prints what the kernel printed,
+ * then its buffers. Errors go to stderr, with status 1.
+ *
+ * interp takes the grid and the arguments from comment lines of the file, one line for each
+ * parameter, in order; what a buffer holds is of the pointer's element type:
+ *
+ *     // GRID: 2, 1, 1                    missing: 1, 1, 1
+ *     // ARG: 12                          a scalar
+ *     // ARG: [1.0, nan, -0.0 x 6]        a buffer of 8 elements: x repeats
+ *     // ARG: [0..127]                    counts up, ends included
+ *     // ARG: [random 64 7]               64 elements from seed 7: small whole numbers
+ *
+ * Every access is checked against the buffers.
+ */
+#include "ir/ir.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum {
+    MAX_ARGS = 256,
+    MAX_BUFFER = 1 << 22,       /* elements */
+    RED_ZONE = 4096,            /* bytes beside a buffer that belong to none */
+};
+
+typedef struct Buffer {
+    const Type *elem;           /* scalar */
+    char *at;                   /* NULL: the argument is a scalar */
+    int64_t n;                  /* elements */
+} Buffer;
+
+typedef VEC(uint64_t) Bits;
+
+typedef struct Tirc {
+    const char *words;          /* passes, comma-separated */
+    const char *file;           /* name, for messages */
+    const char *text;
+    bool with_locs;
+    Comp *c;
+    Buffer buffer[MAX_ARGS];
+    uint64_t arg[MAX_ARGS];
+    int n_args;
+    int32_t grid[3];
+} Tirc;
+
+/* ---- arguments of interp ------------------------------------------------------------------ */
+
+static NORETURN void
+bad_arg(Comp *c, int i, const char *what)
+{
+    err_at(c, NULL, VALUE, str_printf(c->arena, "ARG %d: %s", i, what));
+}
+
+static int64_t
+buffer_bytes(const Buffer *b)
+{
+    return b->n * elem_info[b->elem->elem].bytes;
+}
+
+static void
+put_elem(Buffer *b, int64_t i, uint64_t bits)
+{
+    int n = elem_info[b->elem->elem].bytes;
+    memcpy(b->at + i * n, &bits, (size_t)n);
+}
+
+static uint64_t
+get_elem(const Buffer *b, int64_t i)
+{
+    uint64_t bits = 0;
+    int n = elem_info[b->elem->elem].bytes;
+    memcpy(&bits, b->at + i * n, (size_t)n);
+    return b->elem->elem == E_I1 ? bits != 0 : bits;
+}
+
+/* Whole numbers, so that sums are exact in every float type. */
+static uint64_t
+random_elem(Elem e, uint64_t *rng)
+{
+    uint64_t x = *rng += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    x ^= x >> 31;
+    if (e == E_I1)
+        return x & 1;
+    bool is_signed = elem_is_float(e) || elem_is_signed(e);
+    return elem_from_int(e, (int64_t)(x % 15) - (is_signed ? 7 : 0));
+}
+
+/* One item of a buffer's list. */
+static void
+add_item(Comp *c, int i, const Type *t, char *s, Bits *v)
+{
+    long long first, last, n = 1;
+    unsigned long long seed;
+    int end = 0;
+    uint64_t bits;
+    if (sscanf(s, "random %lld %llu%n", &n, &seed, &end) == 2 && end && !s[end]) {
+        if (n < 0 || n > MAX_BUFFER)
+            bad_arg(c, i, "too long");
+        for (uint64_t rng = seed; n > 0; n--)
+            PUSH(c->arena, v, random_elem(t->elem, &rng));
+        return;
+    }
+    end = 0;
+    if (sscanf(s, "%lld..%lld%n", &first, &last, &end) == 2 && end && !s[end]) {
+        if (last < first || last - first >= MAX_BUFFER)
+            bad_arg(c, i, "bad range");
+        for (; first <= last; first++)
+            PUSH(c->arena, v, elem_from_int(t->elem, first));
+        return;
+    }
+    char *times = strstr(s, " x ");
+    n = 1;
+    if (times) {
+        n = atoll(times + 3);
+        *times = 0;
+    }
+    if (n < 0 || n > MAX_BUFFER || !elem_parse(t, s, &bits))
+        bad_arg(c, i, str_printf(c->arena, "'%s' is no item of %s", s, ty_str(c->arena, t)));
+    for (; n > 0; n--)
+        PUSH(c->arena, v, bits);
+}
+
+/* "[1, 2 x 3]" or "5": the text of ARG line i. */
+static void
+set_arg(Comp *c, Tirc *t, const Type *type, char *s)
+{
+    int i = t->n_args++;
+    Buffer *b = &t->buffer[i];
+    if (type->is_ptr != (*s == '['))
+        bad_arg(c, i, type->is_ptr ? "expected a buffer: [..]" : "expected one value");
+    if (!type->is_ptr) {
+        if (!elem_parse(type, s, &t->arg[i]))
+            bad_arg(c, i, str_printf(c->arena, "'%s' is no %s", s, ty_str(c->arena, type)));
+        return;
+    }
+    Bits v = {0};
+    b->elem = ty_scalar(c, type->elem);
+    for (s++; *s && *s != ']';) {
+        s += strspn(s, " ");
+        size_t n = strcspn(s, ",]");
+        char *item = str_printf(c->arena, "%.*s", (int)n, s);
+        if (n)
+            add_item(c, i, b->elem, item, &v);
+        s += n + (s[n] == ',');
+    }
+    b->n = v.n;
+    b->at = NEW_N(c->arena, char, v.n * elem_info[type->elem].bytes + 2 * RED_ZONE) + RED_ZONE;
+    t->arg[i] = (uintptr_t)b->at;
+    for (int k = 0; k < v.n; k++)
+        put_elem(b, k, v.at[k]);
+}
+
+/* The GRID and ARG lines of the text. */
+static void
+read_args(Comp *c, Tirc *t, const Func *f)
+{
+    t->n_args = 0;
+    t->grid[0] = t->grid[1] = t->grid[2] = 1;
+    for (const char *s = t->text; *s; s += strcspn(s, "\n"), s += *s == '\n') {
+        size_t n = strcspn(s, "\r\n");
+        char *line = str_printf(c->arena, "%.*s", (int)n, s);
+        while (n && line[n - 1] == ' ')
+            line[--n] = 0;
+        if (!strncmp(line, "// GRID:", 8)) {
+            sscanf(line + 8, "%d, %d, %d", &t->grid[0], &t->grid[1], &t->grid[2]);
+        } else if (!strncmp(line, "// ARG:", 7)) {
+            if (t->n_args == f->body->n_args || t->n_args == MAX_ARGS)
+                bad_arg(c, t->n_args, "more than the function has parameters");
+            char *value = line + 7 + strspn(line + 7, " ");
+            set_arg(c, t, f->body->args[t->n_args]->type, value);
+        }
+    }
+    if (t->n_args != f->body->n_args)
+        bad_arg(c, t->n_args, "no ARG line for this parameter");
+}
+
+/* ---- interp --------------------------------------------------------------------------------- */
+
+/* The buffer whose elements or red zones hold the address; -1: none. */
+static int
+buffer_at(const Tirc *t, uint64_t address)
+{
+    for (int i = 0; i < t->n_args; i++) {
+        const Buffer *b = &t->buffer[i];
+        uint64_t start = (uintptr_t)b->at - RED_ZONE;
+        if (b->at && address - start < (uint64_t)buffer_bytes(b) + 2 * RED_ZONE)
+            return i;
+    }
+    return -1;
+}
+
+static bool
+check_access(void *data, uint64_t address, int bytes, bool is_write, const Loc *loc)
+{
+    const Tirc *t = data;
+    int i = buffer_at(t, address);
+    const char *what = is_write ? "write" : "read";
+    if (i < 0)
+        err_at(t->c, loc, VALUE, str_printf(t->c->arena, "%s far from every buffer", what));
+    const Buffer *b = &t->buffer[i];
+    int64_t at = (int64_t)(address - (uintptr_t)b->at);
+    if (at < 0 || at + bytes > buffer_bytes(b))
+        err_at(t->c, loc, VALUE,
+               str_printf(t->c->arena, "%s at byte %" PRId64 " of ARG %d, which has %" PRId64,
+                          what, at, i, buffer_bytes(b)));
+    return true;
+}
+
+static void
+print_buffer(Comp *c, int i, const Buffer *b)
+{
+    printf("// ARG %d: %s [", i, ty_str(c->arena, b->elem));
+    for (int64_t k = 0, n; k < b->n; k += n) {
+        uint64_t bits = get_elem(b, k);
+        for (n = 1; k + n < b->n && get_elem(b, k + n) == bits; n++)
+            ;
+        n = n < 3 ? 1 : n;
+        printf("%s%s", k ? ", " : "", elem_str(c->arena, b->elem, bits));
+        if (n > 1)
+            printf(" x %" PRId64, n);
+    }
+    printf("]\n");
+}
+
+static void
+interp(Comp *c, Tirc *t, const Func *f)
+{
+    read_args(c, t, f);
+    InterpRun run = {.args = t->arg, .access = check_access, .data = t, .out = stdout};
+    memcpy(run.grid, t->grid, sizeof run.grid);
+    ir_interpret(f, &run);
+    for (int i = 0; i < t->n_args; i++)
+        if (t->buffer[i].at)
+            print_buffer(c, i, &t->buffer[i]);
+}
+
+/* ---- words ------------------------------------------------------------------------------------ */
+
+/* Runs one word; returns false when the function need not be printed after it. */
+static bool
+run_word(Comp *c, Tirc *t, Func *f, const char *w)
+{
+    if (!strcmp(w, "interp")) {
+        interp(c, t, f);
+        return false;
+    }
+    if (!strcmp(w, "locs"))
+        t->with_locs = true;
+    else if (strcmp(w, "print") != 0 && strcmp(w, "verify") != 0)
+        err_at(c, NULL, ARGUMENT, "tirc", str_printf(c->arena, "no pass is named '%s'", w));
+    ir_verify(f, w);
+    return true;
+}
+
+static const char *
+source_line(Comp *c, const char *file, int line)
+{
+    const Tirc *t = c->source_data;
+    const char *s = t->text;
+    if (strcmp(file, "tir") != 0)
+        return NULL;
+    for (; line > 1 && *s; line--) {
+        s += strcspn(s, "\n");
+        s += *s == '\n';
+    }
+    return s;
+}
+
+static void
+compile(Comp *c, void *data)
+{
+    Tirc *t = data;
+    Func *f = ir_parse(c, t->text);
+    ir_verify(f, "reading");
+    bool wants_text = true;
+    for (const char *s = t->words; *s; s += *s == ',') {
+        size_t n = strcspn(s, ",");
+        wants_text = run_word(c, t, f, str_printf(c->arena, "%.*s", (int)n, s));
+        s += n;
+    }
+    if (wants_text)
+        fputs(ir_print(f, t->with_locs), stdout);
+}
+
+/* ---- the command line --------------------------------------------------------------------------- */
+
+/* cpu, cuda:80, emu:sm_90a; sm_ may be missing. */
+static bool
+parse_target(const char *s, Target *t)
+{
+    *t = (Target){.kind = TARGET_CPU};
+    if (!strcmp(s, "cpu"))
+        return true;
+    t->kind = !strncmp(s, "cuda:", 5) ? TARGET_CUDA : TARGET_EMU;
+    if (t->kind == TARGET_EMU && strncmp(s, "emu:", 4) != 0)
+        return false;
+    s = strchr(s, ':') + 1;
+    s += !strncmp(s, "sm_", 3) ? 3 : 0;
+    char *end;
+    t->sm = (int)strtol(s, &end, 10);
+    t->accelerated = !strcmp(end, "a");
+    return end != s && (!*end || t->accelerated);
+}
+
+static char *
+read_all(const char *file)
+{
+    FILE *in = !strcmp(file, "-") ? stdin : fopen(file, "rb");
+    if (!in) {
+        perror(file);
+        return NULL;
+    }
+    size_t n = 0, cap = 1 << 16, got;
+    char *text = malloc(cap + 1);
+    while (text && (got = fread(text + n, 1, cap - n, in)) > 0) {
+        n += got;
+        if (n == cap) {
+            char *more = realloc(text, (cap *= 2) + 1);
+            if (!more)
+                free(text);
+            text = more;
+        }
+    }
+    if (text)
+        text[n] = 0;
+    if (in != stdin)
+        fclose(in);
+    return text;
+}
+
+static int
+usage(void)
+{
+    fputs("usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages] word[,word] [file]\n"
+          "words: the passes of passes.def, print, locs, verify, interp\n",
+          stderr);
+    return 2;
+}
+
+int
+main(int argc, char **argv)
+{
+    static const Options defaults = {.num_warps = 4, .num_stages = 3, .num_ctas = 1,
+                                     .enable_fp_fusion = true};
+    Options opt = defaults;
+    Tirc t = {.file = "-"};
+    int i = 1;
+    for (; i + 1 < argc && argv[i][0] == '-' && argv[i][1]; i += 2) {
+        if (!strcmp(argv[i], "-t") && parse_target(argv[i + 1], &opt.target))
+            continue;
+        if (!strcmp(argv[i], "-w") && (opt.num_warps = atoi(argv[i + 1])) > 0)
+            continue;
+        if (!strcmp(argv[i], "-s") && (opt.num_stages = atoi(argv[i + 1])) > 0)
+            continue;
+        return usage();
+    }
+    if (i == argc || i + 2 < argc)
+        return usage();
+    t.words = argv[i];
+    if (i + 1 < argc)
+        t.file = argv[i + 1];
+    char *text = read_all(t.file);
+    Comp c;
+    if (!text || !comp_init(&c)) {
+        free(text);
+        return 1;
+    }
+    t.text = text;
+    t.c = &c;
+    c.opt = opt;
+    c.source_line = source_line;
+    c.source_data = &t;
+    int status = 0;
+    if (!comp_run(&c, compile, &t)) {
+        char *msg = err_render(&c, &c.err);
+        fflush(stdout);
+        fprintf(stderr, "%s\n", msg ? msg : "out of memory");
+        status = 1;
+    }
+    comp_done(&c);
+    free(text);
+    return status;
+}
