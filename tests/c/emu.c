@@ -271,3 +271,49 @@ test_emu_grid(Test *t)
     for (int i = 0; i < 12; i++)
         CHECK(t, seen[i] == 4);     /* expect runs it four times */
 }
+
+/* Double-buffered copies: params: source of 8 rows of 128 ints, destination, kind. kind 0 is
+ * right; 1 forgets the wait, 2 the barrier after it, 3 overwrites a slot still read. */
+static void
+k_async(EmuThread *t, const uint64_t *p)
+{
+    enum { ROWS = 8, SLOTS = 2 };
+    int id = emu_thread_id(t), kind = (int)p[2], next = (id + 1) % 128;
+    for (int row = 0; row < ROWS; row++) {
+        if (row == 0)
+            emu_async_copy(t, 4 * id, p[0] + 4 * (uint64_t)id, 4, 1, &here);
+        if (row == 0)
+            emu_async_commit(t);
+        if (kind != 1)
+            emu_async_wait(t, 0);
+        if (kind != 2)
+            emu_barrier(t, &here);
+        int slot = row % SLOTS, ahead = kind == 3 ? slot : (row + 1) % SLOTS, got;
+        if (row + 1 < ROWS)
+            emu_async_copy(t, 512 * ahead + 4 * id, p[0] + 512 * (uint64_t)(row + 1) + 4 * (uint64_t)id,
+                           4, 1, &here);
+        emu_async_commit(t);
+        emu_shared_load(t, 512 * slot + 4 * next, 4, 4, &got, &here);
+        ((int *)(uintptr_t)p[1])[128 * row + id] = got;
+    }
+}
+
+void
+test_emu_async(Test *t)
+{
+    int in[8 * 128], out[8 * 128];
+    for (int i = 0; i < 8 * 128; i++)
+        in[i] = 3 * i;
+    uint64_t p[] = {(uint64_t)(uintptr_t)in, (uint64_t)(uintptr_t)out, 0};
+    expect(t, run_of(k_async, p, 4, 1024), EMU_OK, NULL);
+    for (int i = 0; i < 8 * 128; i++)
+        CHECK(t, out[i] == 3 * (i / 128 * 128 + (i + 1) % 128));
+    for (p[2] = 1; p[2] <= 3; p[2]++)
+        for (uint64_t seed = 0; seed < 4; seed++) {
+            EmuReport report;
+            EmuRun r = run_of(k_async, p, 4, 1024);
+            r.seed = seed;
+            CHECK(t, !emu_run(&r, &report));
+            CHECK(t, report.fault == EMU_RACE || report.fault == EMU_UNWRITTEN);
+        }
+}

@@ -45,6 +45,12 @@ typedef struct Machine {
     Lv (*shared_load)(Ll *l, Lv offset, Lt type, int align, const Loc *loc);
     void (*shared_store)(Ll *l, Lv offset, Lv value, int align, Lv pred, const Loc *loc);
     Lv (*shared_atomic_add)(Ll *l, Lv offset, Lv value, Lv pred, const Loc *loc);   /* i32 */
+    /* cp.async of a->bytes (4, 8 or 16) to a shared offset; zeros where a->pred is false.
+     * wait(n): all but the newest n committed groups of this thread have landed. */
+    bool (*has_async)(Ll *l);
+    void (*async_copy)(Ll *l, Lv offset, const Access *a);
+    void (*async_commit)(Ll *l);
+    void (*async_wait)(Ll *l, int pending);
     /* d += a * b on one warp; regs in place. false: this target lacks the kind. */
     bool (*has_mma)(Ll *l, MmaKind k);
     void (*mma)(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);

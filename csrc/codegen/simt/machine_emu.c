@@ -290,6 +290,35 @@ emu_add_shared(Ll *l, Lv offset, Lv value, Lv pred, const Loc *loc)
     return close_if(l, &i, v, NULL);
 }
 
+/* ---- asynchronous copies ------------------------------------------------------------ */
+
+static bool
+emu_has_async(Ll *l)
+{
+    return l->c->opt.target.sm >= 80;
+}
+
+static void
+emu_copy_async(Ll *l, Lv offset, const Access *a)
+{
+    Lv pred = a->pred ? LLVMBuildZExt(l->b, a->pred, l->i32, "") : ll_i32(l, 1);
+    Lv args[] = {offset, LLVMBuildPtrToInt(l->b, a->ptr, l->i64, ""), ll_i32(l, a->bytes), pred,
+                 place_of(l, a->loc)};
+    call(l, "emu_async_copy", l->void_, args, COUNT(args));
+}
+
+static void
+emu_commit_async(Ll *l)
+{
+    call(l, "emu_async_commit", l->void_, NULL, 0);
+}
+
+static void
+emu_wait_async(Ll *l, int pending)
+{
+    call(l, "emu_async_wait", l->void_, (Lv[]){ll_i32(l, pending)}, 1);
+}
+
 /* ---- tensor cores --------------------------------------------------------------------------------------- */
 
 static bool
@@ -396,6 +425,10 @@ const Machine machine_emu = {
     .shared_load = emu_load_shared,
     .shared_store = emu_store_shared,
     .shared_atomic_add = emu_add_shared,
+    .has_async = emu_has_async,
+    .async_copy = emu_copy_async,
+    .async_commit = emu_commit_async,
+    .async_wait = emu_wait_async,
     .has_mma = emu_has_mma,
     .mma = emu_mma_warp,
     .ldmatrix = emu_load_matrix,

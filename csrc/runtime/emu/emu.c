@@ -316,6 +316,8 @@ run_program(EmuBlock *b, long long linear)
         memset(b->shared, 0xff, (size_t)r->shared_bytes);
     for (int i = 0; i < b->n; i++) {
         b->threads[i].state = T_READY;
+        b->threads[i].n_copies = 0;
+        b->threads[i].group = 0;
         fiber_reset(&b->threads[i].fiber, thread_main, &b->threads[i]);
     }
     while (b->n_done < b->n) {
@@ -341,8 +343,10 @@ run_program(EmuBlock *b, long long linear)
 static void
 block_free(EmuBlock *b)
 {
-    for (int i = 0; b->threads && i < b->n; i++)
+    for (int i = 0; b->threads && i < b->n; i++) {
         fiber_free(&b->threads[i].fiber);
+        free(b->threads[i].copies);
+    }
     free(b->threads);
     free(b->order);
     free(b->shared);
@@ -437,6 +441,7 @@ const EmuSymbol emu_symbols[] = {
     SYMBOL(emu_global),      SYMBOL(emu_shared_load), SYMBOL(emu_shared_store),
     SYMBOL(emu_shared_add),  SYMBOL(emu_mma),         SYMBOL(emu_ldmatrix),
     SYMBOL(emu_atomic),      SYMBOL(emu_cas),         SYMBOL(emu_assert),
-    SYMBOL(emu_print),
+    SYMBOL(emu_print),       SYMBOL(emu_async_copy),  SYMBOL(emu_async_commit),
+    SYMBOL(emu_async_wait),
 };
 const int n_emu_symbols = COUNT(emu_symbols);

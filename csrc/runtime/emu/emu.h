@@ -74,6 +74,14 @@ void emu_shared_load(EmuThread *t, int32_t offset, int32_t bytes, int32_t align,
                      void *value, const EmuPlace *at);
 void emu_shared_store(EmuThread *t, int32_t offset, int32_t bytes, int32_t align,
                       const void *value, const EmuPlace *at);
+/* cp.async: bytes (4, 8 or 16) from global to shared memory, or zeros when pred is 0. The copy
+ * happens as late as it may: in the emu_async_wait that names its group. Until then the
+ * bytes are poison, and touching them is a fault. */
+void emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t bytes, int32_t pred,
+                    const EmuPlace *at);
+void emu_async_commit(EmuThread *t);
+/* Waits for all but the newest `pending` groups of this thread. */
+void emu_async_wait(EmuThread *t, int32_t pending);
 /* kind: MmaKind as int; regs are arrays of 32-bit words. */
 void emu_mma(EmuThread *t, int32_t kind, uint32_t *d, const uint32_t *a, const uint32_t *b);
 void emu_ldmatrix(EmuThread *t, int32_t offset, int32_t n, int32_t trans, uint32_t *out, const EmuPlace *at);

@@ -32,7 +32,15 @@ typedef struct Shadow {
     uint16_t w_thread;              /* or ATOMIC_THREAD */
     uint16_t r_thread;              /* one of the readers in r_epoch */
     uint8_t r_many;                 /* 0 one thread, 1 several of one warp, 2 several warps */
+    bool in_flight;                 /* an asynchronous copy will write it */
 } Shadow;
+
+/* One asynchronous copy on its way, in the queue of the thread that issued it. */
+typedef struct AsyncCopy {
+    uint64_t address;               /* 0: zeros */
+    int32_t offset, bytes, group;
+    const EmuPlace *at;
+} AsyncCopy;
 
 typedef struct EmuBlock EmuBlock;
 
@@ -47,6 +55,9 @@ struct EmuThread {
     int32_t in, param, out;
     uint32_t *d;
     const uint32_t *a, *bb;
+    AsyncCopy *copies;              /* oldest first; malloc'ed, kept from program to program */
+    int n_copies, cap_copies;
+    int32_t group;                  /* the group the next copy joins */
 };
 
 /* One program instance on one OS thread. */
@@ -71,6 +82,11 @@ NORETURN void emu_fault(EmuThread *t, EmuFault fault, const EmuPlace *at, const 
     PRINTF_LIKE(4, 5);
 /* Waits until all lanes of the warp are in the same operation; the last one performs it. */
 void emu_warp_op(EmuThread *t, WarpOp op, const EmuPlace *at);
+/* Range and alignment; then who may write there (value NULL: it differs from what is there). */
+void emu_check_shared(EmuThread *t, int32_t offset, int32_t bytes, int32_t align,
+                      const EmuPlace *at);
+void emu_note_write(EmuThread *t, int32_t offset, int32_t bytes, const unsigned char *value,
+                    const EmuPlace *at);
 void emu_do_mma(EmuThread *warp);       /* warp: its 32 threads */
 void emu_do_ldmatrix(EmuThread *warp);
 

@@ -35,8 +35,8 @@ reads_are_ordered(const EmuThread *t, const Shadow *s)
            s->r_warp_epoch != b->warp_epoch[t->id / LANES];
 }
 
-static void
-check_range(EmuThread *t, int32_t offset, int32_t bytes, int32_t align, const EmuPlace *at)
+void
+emu_check_shared(EmuThread *t, int32_t offset, int32_t bytes, int32_t align, const EmuPlace *at)
 {
     int limit = t->b->grid->run->shared_bytes;
     if (offset < 0 || bytes > limit || offset > limit - bytes)
@@ -48,12 +48,23 @@ check_range(EmuThread *t, int32_t offset, int32_t bytes, int32_t align, const Em
 }
 
 static void
+refuse_in_flight(EmuThread *t, const Shadow *s, int32_t offset, const EmuPlace *at)
+{
+    if (s->in_flight && s->w_epoch >= t->b->first_epoch)
+        emu_fault(t, EMU_RACE, at,
+                  "race: thread %d touches shared memory at offset %d, which an asynchronous copy "
+                  "of thread %d is still to write",
+                  t->id, offset, s->w_thread);
+}
+
+static void
 note_read(EmuThread *t, int32_t offset, int32_t bytes, const EmuPlace *at)
 {
     EmuBlock *b = t->b;
     uint32_t warp_epoch = b->warp_epoch[t->id / LANES];
     for (int32_t i = offset; i < offset + bytes; i++) {
         Shadow *s = &b->shadow[i];
+        refuse_in_flight(t, s, i, at);
         if (s->w_epoch < b->first_epoch)
             emu_fault(t, EMU_UNWRITTEN, at,
                       "thread %d reads shared memory at offset %d, which nobody has written", t->id,
@@ -75,13 +86,14 @@ note_read(EmuThread *t, int32_t offset, int32_t bytes, const EmuPlace *at)
     }
 }
 
-static void
-note_write(EmuThread *t, int32_t offset, int32_t bytes, const unsigned char *value,
+void
+emu_note_write(EmuThread *t, int32_t offset, int32_t bytes, const unsigned char *value,
            const EmuPlace *at)
 {
     EmuBlock *b = t->b;
     for (int32_t i = 0; i < bytes; i++) {
         Shadow *s = &b->shadow[offset + i];
+        refuse_in_flight(t, s, offset + i, at);
         bool same = value && b->shared[offset + i] == value[i];
         if (!write_is_ordered(t, s) && !same)
             emu_fault(t, EMU_RACE, at,
@@ -103,7 +115,7 @@ void
 emu_shared_load(EmuThread *t, int32_t offset, int32_t bytes, int32_t align, void *value,
                 const EmuPlace *at)
 {
-    check_range(t, offset, bytes, align, at);
+    emu_check_shared(t, offset, bytes, align, at);
     note_read(t, offset, bytes, at);
     memcpy(value, t->b->shared + offset, (size_t)bytes);
 }
@@ -112,8 +124,8 @@ void
 emu_shared_store(EmuThread *t, int32_t offset, int32_t bytes, int32_t align, const void *value,
                  const EmuPlace *at)
 {
-    check_range(t, offset, bytes, align, at);
-    note_write(t, offset, bytes, value, at);
+    emu_check_shared(t, offset, bytes, align, at);
+    emu_note_write(t, offset, bytes, value, at);
     memcpy(t->b->shared + offset, value, (size_t)bytes);
 }
 
@@ -121,9 +133,10 @@ int32_t
 emu_shared_add(EmuThread *t, int32_t offset, int32_t v, const EmuPlace *at)
 {
     EmuBlock *b = t->b;
-    check_range(t, offset, 4, 4, at);
+    emu_check_shared(t, offset, 4, 4, at);
     for (int32_t i = offset; i < offset + 4; i++) {
         Shadow *s = &b->shadow[i];
+        refuse_in_flight(t, s, i, at);
         if (s->w_epoch < b->first_epoch)
             emu_fault(t, EMU_UNWRITTEN, at, "thread %d adds to shared memory at offset %d, which "
                       "nobody has written", t->id, i);

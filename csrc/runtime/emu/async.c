@@ -1,0 +1,57 @@
+/* async: cp.async. A copy is queued when issued and done when waited for.
+ *
+ * Issuing claims the bytes as a write of this thread does and poisons them; waiting writes
+ * them, again as this thread. So others need a barrier after the wait, as on the machine,
+ * and whoever looks between issue and wait is told.
+ */
+#include "runtime/emu/internal.h"
+
+#include <stdlib.h>
+
+void
+emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t bytes, int32_t pred,
+               const EmuPlace *at)
+{
+    EmuBlock *b = t->b;
+    emu_check_shared(t, offset, bytes, bytes, at);
+    if (pred)
+        emu_global(t, address, bytes, bytes, false, at);
+    emu_note_write(t, offset, bytes, NULL, at);
+    if (t->n_copies == t->cap_copies) {
+        int cap = MAX(16, 2 * t->cap_copies);
+        AsyncCopy *grown = realloc(t->copies, (size_t)cap * sizeof *grown);
+        if (!grown)
+            emu_fault(t, EMU_NO_MEMORY, at, "no memory for %d asynchronous copies", cap);
+        t->copies = grown;
+        t->cap_copies = cap;
+    }
+    t->copies[t->n_copies++] = (AsyncCopy){pred ? address : 0, offset, bytes, t->group, at};
+    memset(b->shared + offset, 0xff, (size_t)bytes);
+    for (int32_t i = offset; i < offset + bytes; i++)
+        b->shadow[i].in_flight = true;
+}
+
+void
+emu_async_commit(EmuThread *t)
+{
+    t->group++;
+}
+
+void
+emu_async_wait(EmuThread *t, int32_t pending)
+{
+    EmuBlock *b = t->b;
+    int done = 0;
+    while (done < t->n_copies && t->copies[done].group < t->group - pending) {
+        const AsyncCopy *k = &t->copies[done++];
+        for (int32_t i = k->offset; i < k->offset + k->bytes; i++)
+            b->shadow[i].in_flight = false;
+        emu_note_write(t, k->offset, k->bytes, NULL, k->at);
+        if (k->address)
+            memcpy(b->shared + k->offset, (const void *)(uintptr_t)k->address, (size_t)k->bytes);
+        else
+            memset(b->shared + k->offset, 0, (size_t)k->bytes);
+    }
+    t->n_copies -= done;
+    memmove(t->copies, t->copies + done, (size_t)t->n_copies * sizeof *t->copies);
+}
