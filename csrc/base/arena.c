@@ -3,13 +3,13 @@
  *     chunk:  [head | used ........ | free ...... ]   newest first
  *     drops:  last deferred -> ... -> first deferred
  *
- * Chunks come zeroed from calloc, double in size up to MAX_CHUNK, and an allocation that
- * would waste most of one gets a chunk of its own.
+ * Chunks come zeroed from calloc, double in size up to MAX_CHUNK, and an allocation
+ * that would waste most of one gets a chunk of its own.
  *
- * Rule 1: nothing here returns NULL to a caller of arena_alloc: it raises ERR_MEMORY, and
- *         raising that must not allocate (error.c keeps to it).
- * Rule 2: every path to memory goes through try_alloc, so that arena_fail_after can walk a
- *         test through each allocation of a compile.
+ * Rule 1: arena_alloc never returns NULL: it raises ERR_MEMORY, and raising that must not
+ *         allocate (error.c keeps to it).
+ * Rule 2: every path to memory goes through try_alloc, so that arena_fail_after can walk
+ *         a test through each allocation of a compile.
  */
 #include "base/base.h"
 
@@ -21,7 +21,7 @@ enum { FIRST_CHUNK = 16 << 10, MAX_CHUNK = 1 << 20 };
 typedef struct Chunk Chunk;
 struct Chunk {
     Chunk *next;
-    size_t used, size;      /* bytes of data */
+    size_t used, size; /* bytes of data */
     _Alignas(max_align_t) char data[];
 };
 
@@ -33,12 +33,12 @@ struct Drop {
 };
 
 struct Arena {
-    Comp *c;            /* who hears of ERR_MEMORY */
-    Chunk *chunk;       /* the one that small allocations come from; older ones behind */
-    Drop *drops;        /* last deferred first */
-    size_t next_size;   /* bytes of the next chunk */
-    size_t n_bytes;     /* taken from the system */
-    size_t fail_in;     /* the allocation to refuse, counted down; 0: none */
+    Comp *c;          /* who hears of ERR_MEMORY */
+    Chunk *chunk;     /* the one that small allocations come from; older ones behind */
+    Drop *drops;      /* last deferred first */
+    size_t next_size; /* bytes of the next chunk */
+    size_t n_bytes;   /* taken from the system */
+    size_t fail_in;   /* the allocation to refuse, counted down; 0: none */
 };
 
 Arena *
@@ -57,7 +57,7 @@ arena_free(Arena *a)
 {
     if (!a)
         return;
-    while (a->drops) {      /* a drop may defer another */
+    while (a->drops) { /* a drop may defer another */
         Drop *d = a->drops;
         a->drops = d->next;
         d->fn(d->obj);
@@ -142,7 +142,7 @@ arena_alloc(Arena *a, size_t size, size_t align)
 void *
 arena_alloc_n(Arena *a, size_t n, size_t size, size_t align)
 {
-    if (n > SIZE_MAX / size)    /* a negative count ends here too */
+    if (n > SIZE_MAX / size) /* a negative count ends here too */
         err_at(a->c, NULL, MEMORY);
     return arena_alloc(a, n * size, align);
 }

@@ -6,8 +6,8 @@
  *
  * Rule 1: raising ERR_MEMORY does not allocate.
  * Rule 2: no jump crosses a foreign frame. A callback from LLVM or a call into Python
- *         records its failure, returns, and then we raise. (LLVM's fatal-error handler is
- *         the one exception: the alternative there is the end of the process.)
+ *         records its failure, returns, and then we raise. (LLVM's fatal-error handler
+ *         is the one exception: the alternative there is the end of the process.)
  * Rule 3: comp_run writes no local after its setjmp.
  */
 #include "base/base.h"
@@ -52,7 +52,7 @@ comp_run(Comp *c, void (*fn)(Comp *c, void *data), void *data)
     c->escape = &here;
     fn(c, data);
     c->escape = outer;
-    c->err = (Error){0};    /* of a nested run that the caller has dealt with */
+    c->err = (Error){0}; /* of a nested run that the caller has dealt with */
     return true;
 }
 
@@ -73,7 +73,7 @@ err_raise(Comp *c, const Loc *loc, ErrCode code, const char *fmt, ...)
     if (code != ERR_MEMORY) {
         va_list ap;
         va_start(ap, fmt);
-        msg = str_vprintf(c->arena, fmt, ap);   /* may raise ERR_MEMORY instead */
+        msg = str_vprintf(c->arena, fmt, ap); /* may raise ERR_MEMORY instead */
         va_end(ap);
         help = c->pending_help;
     }
@@ -106,12 +106,12 @@ loc_new(Comp *c, const char *file, const char *func, int line, int col, int end_
 
 /* ---- rendering ------------------------------------------------------------------- */
 
-enum { MAX_CHAIN = 8 };     /* inlining steps shown; deeper ones are counted */
+enum { MAX_CHAIN = 8 }; /* inlining steps shown; deeper ones are counted */
 
 static bool
 starts_char(char byte)
 {
-    return ((unsigned char)byte & 0xc0) != 0x80;    /* not a UTF-8 continuation byte */
+    return ((unsigned char)byte & 0xc0) != 0x80; /* not a UTF-8 continuation byte */
 }
 
 /*     acc = p * scale
@@ -196,7 +196,7 @@ render(Comp *c, void *data)
 char *
 err_render(Comp *c, const Error *e)
 {
-    const Error kept = c->err, shown = *e;  /* e may be &c->err, which comp_run clears */
+    const Error kept = c->err, shown = *e; /* e may be &c->err, which comp_run clears */
     const char *kept_help = c->pending_help;
     Render r = {&shown, NULL};
     bool ok = comp_run(c, render, &r);

@@ -3,8 +3,8 @@
  *     index  [ -1  2 -1  0  1 -1 -1 -1 ]     at most half full, linear probing
  *     slot   [ first key, second, third ]     what one iterates over
  *
- * Growing copies into fresh arena memory; the old arrays stay until the arena goes, which
- * costs at most as much as the live ones.
+ * Growing copies into fresh arena memory; the old arrays stay until the arena goes,
+ * which costs at most as much as the live ones.
  */
 #include "base/base.h"
 
@@ -78,7 +78,7 @@ grow_index(Map *m)
 {
     size_t cap = m->index_cap ? (size_t)m->index_cap * 2 : 16;
     if (cap > INT_MAX / 2)
-        cap = SIZE_MAX;     /* more than there is: NEW_N raises ERR_MEMORY */
+        cap = SIZE_MAX; /* more than there is: NEW_N raises ERR_MEMORY */
     int32_t *index = NEW_N(m->a, int32_t, cap);
     memset(index, -1, cap * sizeof *index);
     m->index = index;

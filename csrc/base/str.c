@@ -5,12 +5,12 @@ const char *
 str_intern_n(Comp *c, const char *s, size_t n)
 {
     if (!n)
-        return "";      /* a map key of length 0 would mean a pointer */
+        return ""; /* a map key of length 0 would mean a pointer */
     const char *old = map_get(&c->strings, s, n);
     if (old)
         return old;
     MapSlot *slot = map_put(&c->strings, s, n, NULL);
-    slot->val = (void *)slot->key;      /* the map's copy ends with a NUL */
+    slot->val = (void *)slot->key; /* the map's copy ends with a NUL */
     return slot->key;
 }
 
@@ -27,7 +27,7 @@ str_vprintf(Arena *a, const char *fmt, va_list ap)
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, again);
     va_end(again);
-    n = MAX(n, 0);      /* below 0: text that the C library cannot encode */
+    n = MAX(n, 0); /* below 0: text that the C library cannot encode */
     char *s = NEW_N(a, char, (size_t)n + 1);
     vsnprintf(s, (size_t)n + 1, fmt, ap);
     return s;

@@ -1,8 +1,8 @@
 /* bank: how often an access to shared memory must be repeated.
  *
- * Shared memory has 32 banks of 4 bytes. A warp's access is served in phases of 128 bytes:
- * 32 lanes with up to 4 bytes each, 16 lanes with 8, 8 lanes with 16. Within a phase two
- * lanes conflict when they want different rows of 128 bytes in one bank:
+ * Shared memory has 32 banks of 4 bytes. A warp's access is served in phases of 128
+ * bytes: 32 lanes with up to 4 bytes each, 16 lanes with 8, 8 lanes with 16. Within a
+ * phase two lanes conflict when they want different rows of 128 bytes in one bank:
  *
  *     offset    [ row | bank | inside the unit ]       unit = max(vector, 4 bytes)
  *

@@ -9,9 +9,9 @@
  *     ...
  *     m 8      lane 0  lane 1  ...  registers 2, 3
  *
- * The bit order of D is that of A with kw = 2, which is why one dot's result feeds the next
- * without a move (tested). Source: PTX ISA, "Matrix fragments for mma.m16n8k16" and
- * "Register fragments of wgmma"; the formulas there are spelt out in tests/c.
+ * The bit order of D is that of A with kw = 2, which is why one dot's result feeds the
+ * next without a move (tested). Source: PTX ISA, "Matrix fragments for mma.m16n8k16"
+ * and "Register fragments of wgmma"; the formulas there are spelt out in tests/c.
  */
 #include "layout/layout.h"
 
@@ -19,7 +19,7 @@
 
 typedef struct Deal {
     Layout l;
-    int used[MAX_RANK];     /* bits of each dim that have been dealt */
+    int used[MAX_RANK]; /* bits of each dim that have been dealt */
 } Deal;
 
 static Deal
@@ -37,7 +37,7 @@ has_more(const Deal *t, int dim)
     return t->used[dim] < t->l.log2_shape[dim];
 }
 
-/* The next n bits of dim to `in`. A dim without more replicates threads, never registers. */
+/* The next n bits of dim to `in`. Beyond its end threads replicate, registers do not. */
 static void
 deal(Deal *t, InDim in, int n, int dim)
 {

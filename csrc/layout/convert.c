@@ -1,75 +1,77 @@
 /* convert: plan the way from one layout to another.
  *
- * The registers of a value are renamed, or move between the lanes of a warp, or go through
- * shared memory. layout.h says what a plan holds and how it is carried out; here is why it
- * is right. S and D are src and dst; r, l, w are registers, lanes, warps; + is XOR.
+ * The registers of a value are renamed, or move between the lanes of a warp, or go
+ * through shared memory. layout.h says what a plan holds and how it is carried out;
+ * here is why it is right. S and D are src and dst; r, l, w are registers, lanes,
+ * warps; + is XOR.
  *
- * Within a warp. If each column of D is in the span of S's registers and lanes (for warps:
- * the difference of the two), element D(r, l, w) lies in the same warp, at
+ * Within a warp. If each column of D is in the span of S's registers and lanes (for
+ * warps: the difference of the two), element D(r, l, w) lies in the same warp, at
  *
  *     lane      l' = Qr r + Ql l + Qw w
  *     register  r' = Pr r + Pl l + Pw w
  *
- * A shuffle hands over one register per lane and round, chosen by the sender, so in round k
- * lanes that read from one lane must want one register. Let lane l receive in round k its
- * register r = k + G l, and T = Ql + Qr G. Then l' = T l + Qr k + Qw w, and if there is an
- * H with H T = Pl + Pr G, the sender m = l' knows what to send:
+ * A shuffle hands over one register per lane and round, chosen by the sender, so in
+ * round k lanes that read from one lane must want one register. Let lane l receive in
+ * round k its register r = k + G l, and T = Ql + Qr G. Then l' = T l + Qr k + Qw w, and
+ * if there is an H with H T = Pl + Pr G, the sender m = l' knows what to send:
  *
  *     r' = (Pr + H Qr) k  +  H m  +  (Pw + H Qw) w
  *           word_of[k]      pre_lane    pre_warp
  *
- * and post_lane is G. H exists iff T v = 0 implies (Pl + Pr G) v = 0. So for each v with
- * Ql v = 0 but Pl v != 0 (two lanes want different registers of one lane) G, or the freedom
- * of S to hold an element twice, must lead v out of the image of Ql. For bit permutations
- * this is the three-step exchange of "Linear Layouts" (arXiv 2505.23819), section 5; here
- * any linear map and any replication will do.
+ * and post_lane is G. H exists iff T v = 0 implies (Pl + Pr G) v = 0. So for each v
+ * with Ql v = 0 but Pl v != 0 (two lanes want different registers of one lane) G, or
+ * the freedom of S to hold an element twice, must lead v out of the image of Ql. For
+ * bit permutations this is the three-step exchange of "Linear Layouts" (arXiv
+ * 2505.23819), section 5; here any linear map and any replication will do.
  *
  *     src reg: a b  lane: c d e ..        dst reg: a c  lane: b d e ..
  *     Ql lane0 = 0, Pl lane0 = b; Qr maps register bit 1 to lane 0: G lane0 = bit 1
  *
- * Through shared memory. All work is done in coordinates x of S's own inputs (registers,
- * lanes, warps without the redundant ones), where S's columns are unit vectors. A matrix
+ * Through shared memory. All work is done in coordinates x of S's own inputs
+ * (registers, lanes, warps without the redundant ones), where S's columns are unit
+ * vectors. A matrix
  *
  *     M = [ vector | bank | row | rep ]       offset bits -> x
  *
- * has as vector the registers that both sides have, up to 16 bytes (extended to the 4 bytes
- * of a bank by whatever there is). Rep are further common registers, taken out when the
- * buffer would be too large: each of their values is a pass of its own. With U (and W) the
- * span of vector, rep and the lanes that one phase of a store (load) serves, a phase is
- * free of conflicts iff span(row) meets U (W) in 0 only. Let C complete U + W to all,
- * A (B) complete W (U) to U + W. C and the sums a_i + b_i have that property:
+ * has as vector the registers that both sides have, up to 16 bytes (extended to the 4
+ * bytes of a bank by whatever there is). Rep are further common registers, taken out
+ * when the buffer would be too large: each of their values is a pass of its own. With U
+ * (and W) the span of vector, rep and the lanes that one phase of a store (load)
+ * serves, a phase is free of conflicts iff span(row) meets U (W) in 0 only. Let C
+ * complete U + W to all, A (B) complete W (U) to U + W. C and the sums a_i + b_i have
+ * that property:
  *     sum(c) + sum(a + b) in U  =>  no c, sum(b) in U  =>  no b,   same for W.
- * They are n - max(dim U, dim W) many, and a row of banks needs no more than that many row
- * bits, since dim U <= vector + rep + bank. So there always is a layout without conflicts,
- * unless a side's own vector is narrower than M's.
+ * They are n - max(dim U, dim W) many, and a row of banks needs no more than that many
+ * row bits, since dim U <= vector + rep + bank. So no plan has conflicts.
  *
- * Rule 1: vector and rep are unit vectors of x that no other column of S or D contains, and
- *         bank and row do not contain them: then every address is a multiple of the vector,
- *         and every pass is complete in itself.
+ * Rule 1: vector and rep are unit vectors of x that no other column of S or D contains,
+ *         and bank and row do not contain them: then every address is a multiple of the
+ *         vector, and every pass is complete in itself.
  * Rule 2: a plan depends on nothing but its arguments.
  */
 #include "layout/layout.h"
 
 #include <assert.h>
 
-/* A buffer above this is filled and emptied in passes where registers allow it. Two blocks
- * of 128 x 128 f32 in flight would otherwise take all of shared memory. */
+/* A buffer above this is filled and emptied in passes where registers allow it. Two
+ * blocks of 128 x 128 f32 in flight would otherwise take all of shared memory. */
 enum { MAX_BUFFER_BYTES = 32 << 10 };
 
-/* Shuffles beyond this many words cost more in code and registers than the buffer does. */
+/* More words than this cost more in code and registers than the buffer does. */
 enum { MAX_SHUFFLE_WORDS = 32 };
 
-/* In issue slots of an SM quarter: a shuffle, or 4 bytes per lane of shared memory, is one
- * wavefront of a unit that the four quarters share; a barrier is mostly latency. */
+/* In issue slots of an SM quarter: a shuffle, or 4 bytes per lane of shared memory, is
+ * one wavefront of a unit that the four quarters share; a barrier is mostly latency. */
 enum { SHUFFLE_COST = 4, SELECT_COST = 1, SHARED_COST = 8, BARRIER_COST = 64 };
 
 typedef struct Conv {
     Comp *c;
     const Layout *src, *dst;
-    int elem_bits;          /* as stored: 8, 16, 32 or 64 */
-    int n_dreg;             /* register bits of dst that are no XOR of earlier ones ... */
-    int dreg[MAX_BITS];     /* ... which they are ... */
-    Col dst_kept[MAX_BITS]; /* ... and each dst register bit as a mask over positions in dreg */
+    int elem_bits;      /* as stored: 8, 16, 32 or 64 */
+    int n_dreg;         /* register bits of dst that are no XOR of earlier ones ... */
+    int dreg[MAX_BITS]; /* ... which they are ... */
+    Col dst_kept[MAX_BITS]; /* ... and each of its bits as a mask over positions in dreg */
 } Conv;
 
 /* Basis i of an input, 0 where the layout has fewer bits: replicated. */
@@ -99,19 +101,20 @@ scatter(Col v, const int *at, int n)
     return s;
 }
 
-/* ---- within a warp ---------------------------------------------------------------- */
+/* ---- within a warp --------------------------------------------------------------- */
 
 typedef struct Warp {
     /* Where elements are: columns over src register bits (p) and lane bits (q). */
-    Col pr[MAX_BITS], qr[MAX_BITS];     /* by position in dreg */
+    Col pr[MAX_BITS], qr[MAX_BITS]; /* by position in dreg */
     Col pl[LANE_BITS], ql[LANE_BITS];
     Col pw[WARP_BITS], qw[WARP_BITS];
-    Col g[LANE_BITS];                   /* over positions in dreg */
-    Col h[LANE_BITS];                   /* over src register bits */
+    Col g[LANE_BITS]; /* over positions in dreg */
+    Col h[LANE_BITS]; /* over src register bits */
 } Warp;
 
-/* Registers p and lanes q of src whose bases sum to y; registers alone if that is possible.
- * Linear in y only within one of the two cases, which is enough: any solution is right. */
+/* Registers p and lanes q of src whose bases sum to y; registers alone if that is
+ * possible. Linear in y only within one of the two cases, which is enough: any solution
+ * is right. */
 static bool
 find(const Conv *v, Col y, Col *p, Col *q)
 {
@@ -138,7 +141,7 @@ locate(const Conv *v, Warp *t)
     for (int i = 0; i < LANE_BITS; i++) {
         Col y = basis(d, IN_LANE, i), own = basis(s, IN_LANE, i);
         if (f2_solve(s->basis[IN_REG], s->n[IN_REG], y ^ own, &t->pl[i]))
-            t->ql[i] = (Col)1 << i;     /* best: the lane has it itself */
+            t->ql[i] = (Col)1 << i; /* best: the lane has it itself */
         else if (!find(v, y, &t->pl[i], &t->ql[i]))
             return false;
     }
@@ -152,7 +155,7 @@ locate(const Conv *v, Warp *t)
  * (reg >= 0), or by reading another copy (p, q with S (p, q) = 0). */
 typedef struct Detour {
     Col p, q;
-    int reg;    /* position in dreg, or -1 */
+    int reg; /* position in dreg, or -1 */
 } Detour;
 
 static int
@@ -173,7 +176,7 @@ detours(const Conv *v, const Warp *t, Detour *out)
     return n;
 }
 
-/* Chooses G, or other copies, for lane bits whose demand collides. False: it cannot be. */
+/* Chooses G, or other copies, for lane bits whose demand collides; false if none is. */
 static bool
 spread(const Conv *v, Warp *t)
 {
@@ -241,7 +244,8 @@ packable(const Conv *v, const ConvPlan *p, const Col *word_col, const Warp *t, i
         pre |= p->pre_warp[i];
     for (int k = 0; k < v->n_dreg && v->elem_bits << n < 32; k++) {
         Col bit = word_col[k];
-        bool alone = bit && !(bit & (bit - 1)) && !t->qr[k] && !(pre & bit) && !(post >> k & 1);
+        bool alone = bit && !(bit & (bit - 1)) && !t->qr[k] && !(pre & bit) &&
+                     !(post >> k & 1);
         for (int j = 0; alone && j < v->n_dreg; j++)
             alone = j == k || !(word_col[j] & bit);
         if (alone) {
@@ -270,7 +274,7 @@ fill_words(const Conv *v, const Warp *t, const Col *word_col, ConvPlan *p)
 {
     int pack_pos[2], pack_src[2], src_bit[MAX_BITS], pos[MAX_BITS];
     int n_pack = packable(v, p, word_col, t, pack_pos, pack_src);
-    Col used = 0;       /* src register bits that anything asks for */
+    Col used = 0; /* src register bits that anything asks for */
     for (int k = 0; k < v->n_dreg; k++)
         used |= word_col[k];
     for (int i = 0; i < LANE_BITS; i++)
@@ -322,7 +326,7 @@ n_selects(const ConvPlan *p)
         n += p->post_lane[i] ? p->n_words_dst : 0;
     for (int k = 1; k < p->n_words_dst; k *= 2)
         need[n_need++] = (Col)p->word_of[k];
-    /* Backwards: a step computes what is needed after it, from that and its partners. */
+    /* Backwards: a step computes what is needed after it from that and its partners. */
     for (int i = WARP_BITS + LANE_BITS - 1; i >= 0; i--) {
         Col pre = i < LANE_BITS ? p->pre_lane[i] : p->pre_warp[i - LANE_BITS];
         if (pre) {
@@ -365,8 +369,8 @@ plan_warp(const Conv *v, ConvPlan *p)
             int e = p->dst_from[r] & ((1 << p->log2_pack) - 1);
             from[r] = p->src_from[p->word_of[word] << p->log2_pack | e];
         }
-        *p = (ConvPlan){.kind = CONV_REGS, .n_src = p->n_src, .n_dst = p->n_dst,
-                        .dst_from = from};
+        *p = (ConvPlan){
+            .kind = CONV_REGS, .n_src = p->n_src, .n_dst = p->n_dst, .dst_from = from};
         return true;
     }
     p->kind = CONV_SHUFFLE;
@@ -375,18 +379,20 @@ plan_warp(const Conv *v, ConvPlan *p)
     return words <= MAX_SHUFFLE_WORDS && cost <= words * SHARED_COST + BARRIER_COST;
 }
 
-/* ---- through shared memory --------------------------------------------------------- */
+/* ---- through shared memory ------------------------------------------------------- */
 
 typedef struct Shared {
-    int m;                      /* coordinates x: independent inputs of src */
-    Col key[MAX_BITS];          /* their bases */
-    int n_sreg, sreg[MAX_BITS]; /* coordinates below n_sreg are these src register bits */
-    Col s_lane[LANE_BITS], s_warp[WARP_BITS];       /* all columns in coordinates x */
+    int m;             /* coordinates x: independent inputs of src */
+    Col key[MAX_BITS]; /* their bases */
+    int n_sreg,
+        sreg[MAX_BITS]; /* coordinates below n_sreg are these src register bits */
+    Col s_lane[LANE_BITS], s_warp[WARP_BITS]; /* all columns in coordinates x */
     Col d_reg[MAX_BITS], d_lane[LANE_BITS], d_warp[WARP_BITS];
-    int unit[MAX_BITS], n_vec, n_unit;  /* vector: n_vec common, then up to a bank's 4 bytes */
+    int unit[MAX_BITS], n_vec,
+        n_unit; /* vector: n_vec common, then up to a bank's 4 bytes */
     int rep[MAX_BITS], n_rep;
-    Col taken;                  /* coordinates of unit and rep */
-    Col inv[MAX_BITS];          /* offset of coordinate i; rep has none */
+    Col taken;         /* coordinates of unit and rep */
+    Col inv[MAX_BITS]; /* offset of coordinate i; rep has none */
 } Shared;
 
 static Col
@@ -394,12 +400,13 @@ coord(Comp *c, const Shared *h, Col index)
 {
     Col x;
     if (!f2_solve(h->key, h->m, index, &x))
-        err_at(c, NULL, LIMIT, "moving a value between the blocks of a cluster is not supported");
+        err_at(c, NULL, LIMIT,
+               "moving a value between the blocks of a cluster is not supported");
     return x;
 }
 
-/* Chooses the coordinates x: lanes and warps before registers, so that what a register has
- * in common with them need not be stored. */
+/* Chooses the coordinates x: lanes and warps before registers, so that what a register
+ * has in common with them need not be stored. */
 static void
 choose_coords(const Conv *v, Shared *h, ConvPlan *p)
 {
@@ -427,7 +434,8 @@ choose_coords(const Conv *v, Shared *h, ConvPlan *p)
     h->m += n_thread;
     for (int i = 0; i < MAX_BITS; i++)
         if (basis(s, IN_BLOCK, i) != basis(d, IN_BLOCK, i))
-            err_at(v->c, NULL, LIMIT, "moving a value between the blocks of a cluster is not supported");
+            err_at(v->c, NULL, LIMIT,
+                   "moving a value between the blocks of a cluster is not supported");
     for (int i = 0; i < LANE_BITS; i++) {
         h->s_lane[i] = coord(v->c, h, basis(s, IN_LANE, i));
         h->d_lane[i] = coord(v->c, h, basis(d, IN_LANE, i));
@@ -452,8 +460,8 @@ only_src_reg(const Shared *h, int j)
     return j < h->n_sreg && !(others >> j & 1);
 }
 
-/* The position in dreg of the register of dst that is coordinate j, if no other column of
- * dst contains it; or -1. */
+/* The position in dreg of the register of dst that is coordinate j, if no other column
+ * of dst contains it; or -1. */
 static int
 only_dst_reg(const Conv *v, const Shared *h, int j)
 {
@@ -537,7 +545,8 @@ swizzle(const Conv *v, Shared *h)
     int n_a = f2_extend(w, n + n_lane, h->s_lane, n_lane, a);
     int n_b = f2_extend(u, n + n_lane, h->d_lane, n_lane, b);
     for (int k = 0; k < MIN(n_a, n_b); k++)
-        row[n_c + k] = (a[k] ^ b[k]) & ~h->taken;   /* still outside: taken is in U and W */
+        row[n_c + k] = (a[k] ^ b[k]) &
+                       ~h->taken; /* still outside: taken is in U and W */
     assert(n_c + MIN(n_a, n_b) >= n_row);
 
     /* [unit | bank | row | rep]: banks are what the rest leaves. */
@@ -601,7 +610,8 @@ fill_stores(const Conv *v, const Shared *h, ConvPlan *p)
     for (int i = 0; i < p->n_stores; i++)
         at[i] = f2_mul(xor, n_rest, (Col)i);
     for (int k = 0; k < p->n_reps * p->n_stores << n; k++) {
-        int e = k & ((1 << n) - 1), i = k >> n & (p->n_stores - 1), r = k >> n >> n_rest;
+        int e = k & ((1 << n) - 1), i = k >> n & (p->n_stores - 1),
+            r = k >> n >> n_rest;
         from[k] = (int)(scatter((Col)e, vec, n) | scatter((Col)i, rest, n_rest) |
                         scatter((Col)r, rep, h->n_rep));
     }
@@ -655,7 +665,7 @@ is_warp_local(const Shared *h, const Conv *v, const ConvPlan *p)
     return !p->store_warp_skip && !(warps & moved);
 }
 
-/* offset_of: coordinates of each bit of the flat index, as far as src has coordinates. */
+/* offset_of: the coordinates of each bit of the flat index, as far as it has any. */
 static void
 fill_offsets(const Conv *v, const Shared *h, ConvPlan *p)
 {
@@ -691,7 +701,7 @@ plan_shared(const Conv *v, ConvPlan *p)
     p->load_ways = layout_bank_ways(v->dst, p->offset_of, p->log2_load, v->elem_bits);
 }
 
-/* ---- entry --------------------------------------------------------------------------- */
+/* ---- entry ----------------------------------------------------------------------- */
 
 static void
 keep_dst_regs(Conv *v)
@@ -732,5 +742,6 @@ layout_plan(Comp *c, const Layout *src, const Layout *dst, int elem_bits)
 int64_t
 layout_plan_bytes(const ConvPlan *p)
 {
-    return p->kind == CONV_SHARED ? (int64_t)1 << (p->log2_buffer + p->log2_elem_bytes) : 0;
+    return p->kind == CONV_SHARED ? (int64_t)1 << (p->log2_buffer + p->log2_elem_bytes)
+                                  : 0;
 }

@@ -6,18 +6,19 @@
  *                         0 1 0       m (1,1,0) = 1 ^ 6 = 7
  *                         0 1 1
  *
- * Everything rests on one table, the echelon: for each leading bit at most one vector that
- * has it, together with the columns whose XOR it is. Reducing y by the table leaves 0 when
- * y is in the image, and the columns used on the way solve m x = y. The solution is a
- * linear function of y (the same columns for the same pivots), which convert.c needs.
+ * Everything rests on one table, the echelon: for each leading bit at most one vector
+ * that has it, together with the columns whose XOR it is. Reducing y by the table
+ * leaves 0 when y is in the image, and the columns used on the way solve m x = y. The
+ * solution is a linear function of y (the same columns for the same pivots), which
+ * convert.c needs.
  */
 #include "layout/layout.h"
 
 #include <assert.h>
 
 typedef struct Echelon {
-    Col vec[32];    /* vec[b] has leading bit b, or is 0 */
-    Col comb[32];   /* vec[b] = m comb[b] */
+    Col vec[32];  /* vec[b] has leading bit b, or is 0 */
+    Col comb[32]; /* vec[b] = m comb[b] */
 } Echelon;
 
 static int

@@ -1,8 +1,9 @@
 /* layout: the algebra of maps from (register, lane, warp, block) to elements.
  *
- * Every operation here is a relabelling of output bits applied to each basis, or a choice
- * of which input bits exist; none looks at elements. Two views of a column are used: the
- * flat index, in which the last dim has the low bits, and one coordinate per dim.
+ * Every operation here is a relabelling of output bits applied to each basis, or a
+ * choice of which input bits exist; none looks at elements. Two views of a column are
+ * used: the flat index, in which the last dim has the low bits, and one coordinate per
+ * dim.
  *
  *     shape [4, 8], column 13 = 01|101        coordinates (1, 5)
  */
@@ -156,7 +157,7 @@ flat_of(const Layout *l, const Col *at)
     return v;
 }
 
-/* l's inputs over another shape: dim i of the result is dim from[i] of l, or new (< 0). */
+/* l's inputs over another shape: dim i of the result is dim from[i], or new (< 0). */
 static Layout
 relabel(const Layout *l, int rank, const uint8_t *log2_shape, const int *from)
 {
@@ -218,14 +219,14 @@ layout_permute(Comp *c, const Layout *l, const int *perm)
 const Layout *
 layout_reshape(Comp *c, const Layout *l, int rank, const uint8_t *log2_shape)
 {
-    Layout r = *l;      /* the flat index stays */
+    Layout r = *l; /* the flat index stays */
     r.rank = (uint8_t)rank;
     memcpy(r.log2_shape, log2_shape, (size_t)rank);
     assert(layout_bits(&r) == layout_bits(l));
     return layout_intern(c, &r);
 }
 
-/* Lets an input bit that replicates hold basis b; makes a register bit if there is none. */
+/* Lets an input bit that replicates hold b; makes a register bit if there is none. */
 static void
 add_basis(Layout *l, Col b)
 {
@@ -408,7 +409,7 @@ skip_blanks(const char *s)
     return s + strspn(s, " \t\r\n");
 }
 
-/* "name [1 2 4]" at *text into bases below limit; false and *text unmoved if it is not. */
+/* "name [1 2 4]" at *text into bases below limit; else false and *text unmoved. */
 static bool
 parse_bases(const char **text, const char *name, uint64_t limit, uint8_t *n, Col *basis)
 {
@@ -444,7 +445,7 @@ layout_parse(Comp *c, int rank, const uint8_t *log2_shape, const char **text)
         if (!parse_bases(&s, in_names[d], limit, &l.n[d], l.basis[d])) {
             if (d != IN_BLOCK)
                 return NULL;
-            l.n[d] = 0;     /* block may be left out */
+            l.n[d] = 0; /* block may be left out */
         }
     if (l.n[IN_LANE] > LANE_BITS || l.n[IN_WARP] > WARP_BITS || layout_n_in(&l) > 32)
         return NULL;

@@ -26,17 +26,17 @@ typedef uint32_t Col;                       /* a column: up to 32 output bits */
 /* n is at most 32 everywhere. */
 Col f2_mul(const Col *m, int n, Col v);     /* XOR of the columns picked by v */
 int f2_rank(const Col *m, int n);
-/* x with m x = y, free variables (columns in the span of earlier ones) 0, so x is linear in
- * y; false when y is outside the image. */
+/* x with m x = y, free variables (columns in the span of earlier ones) 0, so x is
+ * linear in y; false when y is outside the image. */
 bool f2_solve(const Col *m, int n, Col y, Col *x);
 /* inv[j] solves m inv[j] = bit j for j < bits; false unless m is onto bits bits. */
 bool f2_invert(const Col *m, int n, int bits, Col *inv);
 /* Unit vectors that complete m to all of `bits` bits; returns how many. */
 int f2_complement(const Col *m, int n, int bits, Col *out);
-/* The columns of `from`, in order, that each enlarge the span of m and of those before. */
+/* The columns of `from`, in order, that enlarge the span of m and those before. */
 int f2_extend(const Col *m, int n, const Col *from, int n_from, Col *out);
 
-/* ---- layout.c: the algebra --------------------------------------------------------- */
+/* ---- layout.c: the algebra ------------------------------------------------------- */
 typedef enum InDim { IN_REG, IN_LANE, IN_WARP, IN_BLOCK, N_IN } InDim;
 
 typedef struct Layout {
@@ -46,13 +46,14 @@ typedef struct Layout {
     Col basis[N_IN][MAX_BITS];
 } Layout;
 
-/* Interned: equal layouts are the same pointer within a Comp. Reads only what n says. */
+/* Interned: equal layouts are the same pointer within a Comp. Reads what n says. */
 const Layout *layout_intern(Comp *c, const Layout *l);
 int layout_bits(const Layout *l);                       /* log2 of the element count */
 int layout_n_in(const Layout *l);                       /* all input bits */
 /* All bases in the order reg, lane, warp, block; returns the count. */
 int layout_columns(const Layout *l, Col out[N_IN * MAX_BITS]);
-Col layout_at(const Layout *l, uint32_t reg, uint32_t lane, uint32_t warp, uint32_t block);
+Col layout_at(const Layout *l, uint32_t reg, uint32_t lane, uint32_t warp,
+              uint32_t block);
 bool layout_is_onto(const Layout *l);                   /* every element is somewhere */
 bool layout_is_injective(const Layout *l);              /* nothing is held twice */
 /* The coordinate along `dim` of flat index i is i >> shift & (size - 1). */
@@ -64,20 +65,25 @@ uint32_t layout_moves(const Layout *l, InDim in, int dim);
  * coordinate. Returns its log2, at most max. Vector accesses are made of such runs. */
 int layout_run(const Layout *l, int dim, int max, int *reg_bit);
 
-/* The layouts of op results: same thread, same register unless it says otherwise. Each law
- * is tested against brute force. */
-const Layout *layout_expand(Comp *c, const Layout *l, int axis);        /* new dim of 1 */
-/* Dims of 1 grow to log2_shape (of l's rank). What is new goes to inputs that replicated so
- * far (lanes, then warps, then registers), the rest to new high register bits. */
+/* The layouts of op results: same thread, same register unless it says otherwise. Each
+ * law is tested against brute force. */
+const Layout *layout_expand(Comp *c, const Layout *l, int axis);    /* new dim of 1 */
+/* Dims of 1 grow to log2_shape (of l's rank). What is new goes to inputs that
+ * replicated so far (lanes, then warps, then registers), the rest to new high register
+ * bits. */
 const Layout *layout_broadcast(Comp *c, const Layout *l, const uint8_t *log2_shape);
-/* Without dim axis: its bits vanish, so inputs along it replicate (a reduction's result).
- * Zero register bases stay; layout_dedup_regs drops them. */
+/* Without dim axis: its bits vanish, so inputs along it replicate (a reduction's
+ * result). Zero register bases stay; layout_dedup_regs drops them. */
 const Layout *layout_slice(Comp *c, const Layout *l, int axis);
-const Layout *layout_permute(Comp *c, const Layout *l, const int *perm);/* result dim i = dim perm[i] */
-const Layout *layout_reshape(Comp *c, const Layout *l, int rank, const uint8_t *log2_shape);
-const Layout *layout_join(Comp *c, const Layout *l);    /* new last dim of 2 in the lowest register bit */
-/* The halves of a last dim of 2 that one register bit alone tells apart: the layout without
- * that bit, or NULL; layout_split_bit is the bit (0 after join) or -1. */
+/* Dim i of the result is dim perm[i] of l. */
+const Layout *layout_permute(Comp *c, const Layout *l, const int *perm);
+/* The flat index stays. */
+const Layout *layout_reshape(Comp *c, const Layout *l, int rank,
+                             const uint8_t *log2_shape);
+/* A new last dim of 2, in the lowest register bit. */
+const Layout *layout_join(Comp *c, const Layout *l);
+/* The halves of a last dim of 2 that one register bit alone tells apart: the layout
+ * without that bit, or NULL; layout_split_bit is the bit (0 after join) or -1. */
 const Layout *layout_split(Comp *c, const Layout *l);
 int layout_split_bit(const Layout *l);
 /* Drops repeated registers (zero register bases). */
@@ -86,29 +92,35 @@ const Layout *layout_dedup_regs(Comp *c, const Layout *l);
 const Layout *layout_product(Comp *c, const Layout *a, const Layout *b);
 /* outer after inner: inner's flat index picks among outer's columns, in their order. */
 const Layout *layout_compose(Comp *c, const Layout *outer, const Layout *inner);
-/* Left division: is l the product of tile t and some quotient? Fills it; false if not. */
+/* Left division: is l the product of tile t and some quotient? Fills it if so. */
 bool layout_divide(Comp *c, const Layout *l, const Layout *t, const Layout **quotient);
-/* "reg [1 2] lane [4 8 0 0 0] warp []", and " block [..]" where there are block bits. */
+/* "reg [1 2] lane [4 8 0 0 0] warp []", and " block [..]" if there are block bits. */
 char *layout_str(Arena *a, const Layout *l);
 /* Reads that and moves *text behind it; NULL when it is no layout of that shape. */
-const Layout *layout_parse(Comp *c, int rank, const uint8_t *log2_shape, const char **text);
+const Layout *layout_parse(Comp *c, int rank, const uint8_t *log2_shape,
+                           const char **text);
 
-/* ---- catalog.c: constructors -------------------------------------------------------- */
-/* Blocked: per_thread[] contiguous elements, then lanes, then warps, then registers again,
- * filling dims in `order` (fastest first). All counts are powers of two; the number of
- * warps is 1 << log2_warps. Replicates when the block is smaller than the threads. */
+/* ---- catalog.c: constructors ----------------------------------------------------- */
+/* Blocked: per_thread[] contiguous elements, then lanes, then warps, then registers
+ * again, filling dims in `order` (fastest first). All counts are powers of two; the
+ * number of warps is 1 << log2_warps. Replicates when the block is smaller than the
+ * threads. */
 const Layout *layout_blocked(Comp *c, int rank, const uint8_t *log2_shape,
                              const int *per_thread, int log2_warps, const int *order);
-/* D (and C) of mma m16n8, tiled over [M, N] by warps_m x warps_n warps (the low warp bits
- * are n's). 2-D, or 3-D with a leading batch in registers. Smaller blocks than the
+/* D (and C) of mma m16n8, tiled over [M, N] by warps_m x warps_n warps (the low warp
+ * bits are n's). 2-D, or 3-D with a leading batch in registers. Smaller blocks than the
  * instruction are not given here. */
-const Layout *layout_mma_acc(Comp *c, int rank, const uint8_t *log2_shape, int log2_warps_m, int log2_warps_n);
+const Layout *layout_mma_acc(Comp *c, int rank, const uint8_t *log2_shape,
+                             int log2_warps_m, int log2_warps_n);
 /* A [M, K] and B [K, N] operands of that mma; kw = elements per 32-bit register. */
-const Layout *layout_mma_a(Comp *c, int rank, const uint8_t *log2_shape, int kw, int log2_warps_m, int log2_warps_n);
-const Layout *layout_mma_b(Comp *c, int rank, const uint8_t *log2_shape, int kw, int log2_warps_m, int log2_warps_n);
-/* D of wgmma over [M, N]: a warpgroup has 64 rows (so log2_warps_m >= 2) and a contiguous
- * N >> log2_warps_n columns; the low warp bits are m's. */
-const Layout *layout_wgmma_acc(Comp *c, const uint8_t *log2_shape, int log2_warps_m, int log2_warps_n);
+const Layout *layout_mma_a(Comp *c, int rank, const uint8_t *log2_shape, int kw,
+                           int log2_warps_m, int log2_warps_n);
+const Layout *layout_mma_b(Comp *c, int rank, const uint8_t *log2_shape, int kw,
+                           int log2_warps_m, int log2_warps_n);
+/* D of wgmma over [M, N]: a warpgroup has 64 rows (so log2_warps_m >= 2) and a
+ * contiguous N >> log2_warps_n columns; the low warp bits are m's. */
+const Layout *layout_wgmma_acc(Comp *c, const uint8_t *log2_shape, int log2_warps_m,
+                               int log2_warps_n);
 
 /* ---- convert.c: plan a change of layout ----------------------------------------------
  * How to turn the registers src[] of a value laid out as `src` into dst[] of `dst`. The
@@ -118,19 +130,19 @@ const Layout *layout_wgmma_acc(Comp *c, const uint8_t *log2_shape, int log2_warp
  *
  * SHUFFLE  within warps. A word is 1 << log2_pack elements that travel together (packed
  *          into one 32-bit register when log2_pack > 0).
- *     1.   word[j] = { src[src_from[j << log2_pack | e]] for each e }     j < n_words_src
+ *     1.   word[j] = { src[src_from[j << log2_pack | e]] for each e }   j < n_words_src
  *     2.   for each lane bit i with pre_lane[i]: all j at once
  *              word[j] = lane bit i ? word[j ^ pre_lane[i]] : word[j]
  *          the same for each warp bit with pre_warp[i]
- *     3.   at  = XOR of lane_of[i] over set lane bits ^ XOR of warp_of[i] over warp bits
- *          got[k] = shfl.idx(word[word_of[k]], at ^ lane_xor[k])          k < n_words_dst
+ *     3.   at  = XOR of lane_of[i], warp_of[i] over set lane and warp bits
+ *          got[k] = shfl.idx(word[word_of[k]], at ^ lane_xor[k])        k < n_words_dst
  *          (when same_lane and lane_xor[k] == 0 that is word[word_of[k]]: no shuffle)
  *     4.   for each lane bit i with post_lane[i]: all k at once
  *              got[k] = lane bit i ? got[k ^ post_lane[i]] : got[k]
  *     5.   dst[r] = element e of got[k],  k << log2_pack | e = dst_from[r]
  *
- * SHARED   through a buffer of 1 << log2_buffer elements, each log2_elem_bytes wide (bool is
- *          a byte). Offsets are in elements.
+ * SHARED   through a buffer of 1 << log2_buffer elements, each 1 << log2_elem_bytes bytes
+ *          (bool is a byte). Offsets are in elements.
  *          at = XOR of store_lane[i], store_warp[i] over set bits, load_at likewise
  *          for rep p < n_reps:                      (a barrier before p > 0)
  *     1.       store i < n_stores: offset at ^ store_xor[i], elements
@@ -175,19 +187,21 @@ typedef struct ConvPlan {
     Col store_moving, load_moving;      /* bits that a lane or warp can set */
     bool warp_local;            /* each warp has its own part of the buffer */
     int store_ways, load_ways;  /* bank conflicts: 1 is none */
-    Col offset_of[MAX_BITS];    /* offset of flat index i = f2_mul(offset_of, bits, i) */
+    Col offset_of[MAX_BITS];    /* flat index i is at f2_mul(offset_of, bits, i) */
 } ConvPlan;
 
-/* Both layouts are of one shape and onto. Raises LIMIT when elements would have to cross
- * blocks of a cluster. */
-const ConvPlan *layout_plan(Comp *c, const Layout *src, const Layout *dst, int elem_bits);
-int64_t layout_plan_bytes(const ConvPlan *p);           /* of shared memory; 0 if none */
+/* Both layouts are of one shape and onto. Raises LIMIT when elements would have to
+ * cross blocks of a cluster. */
+const ConvPlan *layout_plan(Comp *c, const Layout *src, const Layout *dst,
+                            int elem_bits);
+int64_t layout_plan_bytes(const ConvPlan *p);   /* of shared memory; 0 if none */
 
-/* ---- bank.c ---------------------------------------------------------------------------- */
+/* ---- bank.c ---------------------------------------------------------------------- */
 /* In how many ways one access of a warp to shared memory conflicts: 1 is conflict-free.
- * The thread's vector of 1 << log2_vec elements is aligned and at most 16 bytes; offset_of
- * maps flat indices to element offsets. Registers and warps do not matter: they move all
- * lanes by one XOR. */
-int layout_bank_ways(const Layout *l, const Col *offset_of, int log2_vec, int elem_bits);
+ * The thread's vector of 1 << log2_vec elements is aligned and at most 16 bytes;
+ * offset_of maps flat indices to element offsets. Registers and warps do not matter:
+ * they move all lanes by one XOR. */
+int layout_bank_ways(const Layout *l, const Col *offset_of, int log2_vec,
+                     int elem_bits);
 
 #endif

@@ -1,12 +1,12 @@
 /* base: arena, map, strings, errors. */
 #include "test.h"
 
-/* ---- arena ------------------------------------------------------------------------- */
+/* ---- arena ----------------------------------------------------------------------- */
 
 typedef struct Log {
     Test *t;
     Comp *c;
-    int dropped[8], n;      /* ids in the order of their drops */
+    int dropped[8], n; /* ids in the order of their drops */
 } Log;
 
 typedef struct Held {
@@ -34,13 +34,13 @@ use_arena(Comp *c, void *data)
         for (size_t k = 0; k < size; k++)
             zero &= p[k] == 0;
         CHECK(t, zero);
-        memset(p, 0xff, size);      /* whoever overlaps will not be zero */
+        memset(p, 0xff, size); /* whoever overlaps will not be zero */
     }
     size_t before = arena_bytes(a);
     char *big = NEW_N(a, char, 5 << 20);
     CHECK(t, arena_bytes(a) - before >= 5 << 20 && big[(5 << 20) - 1] == 0);
     size_t after = arena_bytes(a);
-    NEW_N(a, char, 16);     /* the chunk in use before big is still in use */
+    NEW_N(a, char, 16); /* the chunk in use before big is still in use */
     CHECK(t, arena_bytes(a) == after);
 
     VEC(int) v = {0};
@@ -89,11 +89,11 @@ test_arena(Test *t)
     CHECK(t, comp_run(&c, use_arena, &log));
     CHECK(t, comp_run(&c, defer_two, &log));
     CHECK(t, !comp_run(&c, defer_fails, &log) && c.err.code == ERR_MEMORY);
-    CHECK(t, log.n == 1 && log.dropped[0] == 3);    /* owned from the first line */
+    CHECK(t, log.n == 1 && log.dropped[0] == 3); /* owned from the first line */
     CHECK(t, !comp_run(&c, too_much, NULL) && c.err.code == ERR_MEMORY);
     CHECK(t, log.n == 1);
     comp_done(&c);
-    CHECK(t, log.n == 3 && log.dropped[1] == 2 && log.dropped[2] == 1);    /* last first */
+    CHECK(t, log.n == 3 && log.dropped[1] == 2 && log.dropped[2] == 1); /* last first */
     arena_free(NULL);
 }
 
@@ -135,14 +135,14 @@ test_arena_out_of_memory(Test *t)
         CHECK_STR(t, c.err.msg, "out of memory");
         /* The interned strings survived in order: what is there is found again. */
         for (int i = 0; i < c.strings.n; i++)
-            CHECK(t, map_get(&c.strings, c.strings.slot[i].key, c.strings.slot[i].len) ==
-                         c.strings.slot[i].val);
+            CHECK(t, map_get(&c.strings, c.strings.slot[i].key,
+                             c.strings.slot[i].len) == c.strings.slot[i].val);
         comp_done(&c);
     }
     CHECK(t, n > 50);
 }
 
-/* ---- map, str ------------------------------------------------------------------------ */
+/* ---- map, str -------------------------------------------------------------------- */
 
 enum { N_KEYS = 3000 };
 
@@ -158,7 +158,7 @@ use_map(Comp *c, void *data)
         int len = snprintf(key, sizeof key, "%d", i);
         map_put(&by_text, key, (size_t)len, (void *)&anchors[i]);
         map_put(&by_address, &anchors[i], 0, (void *)&anchors[N_KEYS - 1 - i]);
-        memset(key, 0, sizeof key);     /* the map has its own copy */
+        memset(key, 0, sizeof key); /* the map has its own copy */
     }
     CHECK(t, by_text.n == N_KEYS && by_address.n == N_KEYS);
     bool found = true, ordered = true;
@@ -173,7 +173,8 @@ use_map(Comp *c, void *data)
     CHECK(t, found && ordered);
     CHECK(t, !map_get(&by_text, "-1", 2) && !map_get(&by_text, "12", 1 + 2));
     MapSlot *s = map_put(&by_text, "7", 1, NULL);
-    CHECK(t, s == &by_text.slot[7] && by_text.n == N_KEYS && !map_get(&by_text, "7", 1));
+    CHECK(t,
+          s == &by_text.slot[7] && by_text.n == N_KEYS && !map_get(&by_text, "7", 1));
 }
 
 void
@@ -220,15 +221,15 @@ test_str(Test *t)
     comp_done(&c);
 }
 
-/* ---- error ------------------------------------------------------------------------------ */
+/* ---- error ----------------------------------------------------------------------- */
 
 typedef struct Nest {
     Test *t;
     int depth;
-    int seen;       /* frames that noticed the error below them */
+    int seen; /* frames that noticed the error below them */
 } Nest;
 
-/* Each level runs the next; the innermost raises; odd levels catch, even levels raise. */
+/* Each level runs the next; the innermost raises, odd levels catch, even ones raise. */
 static void
 nest(Comp *c, void *data)
 {
@@ -299,6 +300,8 @@ line_of(Comp *c, const char *file, int line)
     return NULL;
 }
 
+#define SHAPES "cannot combine shapes [64, 32] and [64]"
+
 static void
 render_all(Comp *c, void *data)
 {
@@ -307,44 +310,50 @@ render_all(Comp *c, void *data)
     const Loc *layer = loc_new(c, "layer.py", "layer", 58, 4, 58, 20, NULL);
     const Loc *under = loc_new(c, "layer.py", "layer", 58, 4, 58, 20, top);
     Error e = {ERR_SHAPE, loc_new(c, "softmax.py", "softmax", 41, 10, 41, 19, layer),
-               "cannot combine shapes [64, 32] and [64]",
+               SHAPES,
                "scale is [64]; scale[:, None] makes it [64, 1]"};
-    CHECK_STR(t, err_render(c, &e),
-              "softmax.py:41:11: CompileError[SHAPE]: cannot combine shapes [64, 32] and [64]\n"
-              "    acc = p * scale\n"
-              "          ^~~~~~~~~\n"
-              "  help: scale is [64]; scale[:, None] makes it [64, 1]"
-              "       in softmax(), inlined from layer.py:58");
+    CHECK_STR(
+        t, err_render(c, &e),
+        "softmax.py:41:11: CompileError[SHAPE]: " SHAPES "\n"
+        "    acc = p * scale\n"
+        "          ^~~~~~~~~\n"
+        "  help: scale is [64]; scale[:, None] makes it [64, 1]"
+        "       in softmax(), inlined from layer.py:58");
     e.help = NULL;
     e.loc = loc_new(c, "softmax.py", "softmax", 41, 4, 41, 7, under);
-    CHECK_STR(t, err_render(c, &e),
-              "softmax.py:41:5: CompileError[SHAPE]: cannot combine shapes [64, 32] and [64]\n"
-              "    acc = p * scale\n"
-              "    ^~~\n"
-              "  in softmax(), inlined from layer.py:58\n"
-              "  in layer(), inlined from top.py:7");
+    CHECK_STR(
+        t, err_render(c, &e),
+        "softmax.py:41:5: CompileError[SHAPE]: " SHAPES "\n"
+        "    acc = p * scale\n"
+        "    ^~~\n"
+        "  in softmax(), inlined from layer.py:58\n"
+        "  in layer(), inlined from top.py:7");
     /* A tab stays a tab, é is one column; a span over lines ends with the first. */
     e.loc = loc_new(c, "tabs.py", "f", 3, 5, 4, 2, NULL);
-    CHECK_STR(t, err_render(c, &e),
-              "tabs.py:3:6: CompileError[SHAPE]: cannot combine shapes [64, 32] and [64]\n"
-              "\tx = h\xc3\xa9 + (y +\n"
-              "\t    ^~~~~~~~~");
-    e.loc = loc_new(c, "tabs.py", "f", 3, 999, 3, -4, NULL);   /* out of range: a caret */
+    CHECK_STR(
+        t, err_render(c, &e),
+        "tabs.py:3:6: CompileError[SHAPE]: " SHAPES "\n"
+        "\tx = h\xc3\xa9 + (y +\n"
+        "\t    ^~~~~~~~~");
+    e.loc = loc_new(c, "tabs.py", "f", 3, 999, 3, -4, NULL); /* out of range: a caret */
     CHECK(t, strstr(err_render(c, &e), "\n\t             ^") != NULL);
     e.loc = loc_new(c, "unknown.py", "f", 9, 0, 9, 1, NULL);
-    CHECK_STR(t, err_render(c, &e),
-              "unknown.py:9:1: CompileError[SHAPE]: cannot combine shapes [64, 32] and [64]");
+    CHECK_STR(
+        t, err_render(c, &e),
+        "unknown.py:9:1: CompileError[SHAPE]: " SHAPES);
     CHECK_STR(t, err_render(c, &(Error){ERR_MEMORY, NULL, "out of memory", NULL}),
               "MemoryError: out of memory");
-    CHECK_STR(t, err_render(c, &(Error){ERR_LLVM, NULL, "bad", NULL}),
-              "CompileError[LLVM]: bad\n"
-              "  help: this is a fault of the compiler, not of the kernel: please report it");
+    CHECK_STR(
+        t, err_render(c, &(Error){ERR_LLVM, NULL, "bad", NULL}),
+        "CompileError[LLVM]: bad\n"
+        "  help: this is a fault of the compiler, not of the kernel: please report it");
     const Loc *chain = NULL;
     for (int i = 0; i < 12; i++)
         chain = loc_new(c, "r.py", "r", i + 1, 0, 1, 1, chain);
     e.loc = chain;
     const char *text = err_render(c, &e);
-    CHECK(t, strstr(text, "inlined from r.py:11\n") && strstr(text, "\n  ... and 3 more"));
+    CHECK(t,
+          strstr(text, "inlined from r.py:11\n") && strstr(text, "\n  ... and 3 more"));
 }
 
 void
@@ -356,8 +365,9 @@ test_error_render(Test *t)
     CHECK(t, comp_run(&c, render_all, t));
     /* Outside of a run, of the Comp's own error, which stays; and out of memory. */
     CHECK(t, !comp_run(&c, raise_with_help, "this"));
-    CHECK_STR(t, err_render(&c, &c.err),
-              "CompileError[SHAPE]: cannot combine shapes [1] and [2]\n  help: write this");
+    CHECK_STR(
+        t, err_render(&c, &c.err),
+        "CompileError[SHAPE]: cannot combine shapes [1] and [2]\n  help: write this");
     CHECK(t, c.err.code == ERR_SHAPE);
     arena_fail_after(c.arena, 1);
     CHECK(t, !err_render(&c, &c.err) && c.err.code == ERR_SHAPE);
@@ -372,5 +382,6 @@ test_error_table(Test *t)
         CHECK(t, !strchr(err_info[i].fmt, '\n'));
     }
     CHECK_STR(t, err_info[ERR_SHAPE].name, "SHAPE");
-    CHECK(t, err_info[ERR_LIMIT].cls == CLASS_LIMIT && err_info[ERR_LLVM].cls == CLASS_BUG);
+    CHECK(t, err_info[ERR_LIMIT].cls == CLASS_LIMIT &&
+                 err_info[ERR_LLVM].cls == CLASS_BUG);
 }

@@ -5,7 +5,7 @@
 
 enum { MAX_WARPS = 8, LANES = 32, NOTHING = -1 };
 
-/* What every thread holds: regs[(w * 32 + l) * n + r] is the flat index it should be. */
+/* What every thread holds: regs[(w * 32 + l) * n + r] is a flat index. */
 typedef struct Value {
     const Layout *l;
     int n, n_warps;
@@ -26,9 +26,10 @@ value_new(Arena *a, const Layout *l, uint32_t block, bool fill)
     for (int w = 0; w < MAX_WARPS; w++)
         for (int i = 0; i < LANES; i++)
             for (int r = 0; r < v.n; r++)
-                thread_of(&v, w, i)[r] =
-                    fill ? (int)layout_at(l, (uint32_t)r, (uint32_t)i, (uint32_t)w, block)
-                         : NOTHING;
+                thread_of(&v, w, i)[r] = fill ? (int)layout_at(l, (uint32_t)r,
+                                                               (uint32_t)i, (uint32_t)w,
+                                                               block)
+                                              : NOTHING;
     return v;
 }
 
@@ -41,7 +42,7 @@ run_regs(const ConvPlan *p, const Value *s, const Value *d)
                 thread_of(d, w, l)[r] = thread_of(s, w, l)[p->dst_from[r]];
 }
 
-/* ---- shuffle -------------------------------------------------------------------------- */
+/* ---- shuffle --------------------------------------------------------------------- */
 
 /* words[l][j][e] of one warp. */
 typedef struct Words {
@@ -69,7 +70,8 @@ select_words(Arena *a, const Words *x, int l, Col by)
     int *old = NEW_N(a, int, x->n * x->pack);
     memcpy(old, word(x, l, 0), bytes);
     for (int j = 0; j < x->n; j++)
-        memcpy(word(x, l, j), old + (j ^ (int)by) * x->pack, (size_t)x->pack * sizeof(int));
+        memcpy(word(x, l, j), old + (j ^ (int)by) * x->pack,
+               (size_t)x->pack * sizeof(int));
 }
 
 static void
@@ -77,12 +79,13 @@ run_shuffle(Test *t, Arena *a, const ConvPlan *p, const Value *s, const Value *d
 {
     int pack = 1 << p->log2_pack, n_shuffles = 0;
     for (int w = 0; w < d->n_warps; w++) {
-        Words x = words_new(a, p->n_words_src, pack), y = words_new(a, p->n_words_dst, pack);
+        Words x = words_new(a, p->n_words_src, pack),
+              y = words_new(a, p->n_words_dst, pack);
         for (int l = 0; l < LANES; l++) {
             for (int j = 0; j < p->n_words_src; j++)
                 for (int e = 0; e < pack; e++)
-                    word(&x, l, j)[e] =
-                        thread_of(s, w, l)[p->src_from[j << p->log2_pack | e]];
+                    word(&x, l,
+                         j)[e] = thread_of(s, w, l)[p->src_from[j << p->log2_pack | e]];
             for (int i = 0; i < LANE_BITS; i++)
                 if (p->pre_lane[i] && l >> i & 1)
                     select_words(a, &x, l, p->pre_lane[i]);
@@ -107,14 +110,14 @@ run_shuffle(Test *t, Arena *a, const ConvPlan *p, const Value *s, const Value *d
                 if (p->post_lane[i] && l >> i & 1)
                     select_words(a, &y, l, p->post_lane[i]);
             for (int r = 0; r < p->n_dst; r++)
-                thread_of(d, w, l)[r] =
-                    word(&y, l, p->dst_from[r] >> p->log2_pack)[p->dst_from[r] & (pack - 1)];
+                thread_of(d, w, l)[r] = word(
+                    &y, l, p->dst_from[r] >> p->log2_pack)[p->dst_from[r] & (pack - 1)];
         }
     }
     CHECK(t, n_shuffles == p->n_shuffles);
 }
 
-/* ---- shared ----------------------------------------------------------------------------- */
+/* ---- shared ---------------------------------------------------------------------- */
 
 /* The worst bank of any phase when lane l touches [offset[l], + vec) elements. */
 static int
@@ -122,7 +125,7 @@ count_ways(const int *offset, int log2_vec, int log2_elem)
 {
     int bytes = 1 << (log2_vec + log2_elem), lanes = MIN(LANES, 128 / bytes), worst = 1;
     for (int first = 0; first < LANES; first += lanes) {
-        int rows[32][LANES], n_rows[32] = {0};  /* distinct rows wanted of each bank */
+        int rows[32][LANES], n_rows[32] = {0}; /* distinct rows wanted of each bank */
         for (int l = first; l < first + lanes; l++) {
             int start = offset[l] << log2_elem;
             for (int b = start & ~3; b < start + bytes; b += 4) {
@@ -144,9 +147,11 @@ typedef struct Cell {
 
 /* skip: threads that hold copies do not store; else they do, with the same values. */
 static void
-run_shared(Test *t, Arena *a, const ConvPlan *p, const Value *s, const Value *d, bool skip)
+run_shared(Test *t, Arena *a, const ConvPlan *p, const Value *s, const Value *d,
+           bool skip)
 {
-    int size = 1 << p->log2_buffer, vec = 1 << p->log2_store, n_load = 1 << p->log2_load;
+    int size = 1 << p->log2_buffer, vec = 1 << p->log2_store,
+        n_load = 1 << p->log2_load;
     int n_values = p->n_reps * p->n_loads * n_load, store_ways = 1, load_ways = 1;
     int *value = NEW_N(a, int, MAX_WARPS * LANES * n_values);
     Cell *cell = NEW_N(a, Cell, size);
@@ -167,15 +172,17 @@ run_shared(Test *t, Arena *a, const ConvPlan *p, const Value *s, const Value *d,
                         continue;
                     for (int e = 0; e < vec; e++) {
                         Cell *to = &cell[at[l] + e];
-                        int from = p->src_from[(rep * p->n_stores + i) << p->log2_store | e];
+                        int from =
+                            p->src_from[(rep * p->n_stores + i) << p->log2_store | e];
                         int val = thread_of(s, w, l)[from];
                         CHECK(t, to->val == NOTHING || to->val == val);
                         *to = (Cell){val, w, to->n_writes + 1};
                     }
                 }
-                store_ways = MAX(store_ways, count_ways(at, p->log2_store, p->log2_elem_bytes));
+                store_ways = MAX(store_ways,
+                                 count_ways(at, p->log2_store, p->log2_elem_bytes));
             }
-        for (int i = 0; skip && i < size; i++)      /* all of it, and once */
+        for (int i = 0; skip && i < size; i++) /* all of it, and once */
             CHECK(t, cell[i].n_writes == 1);
         for (int w = 0; w < d->n_warps; w++)
             for (int i = 0; i < p->n_loads; i++) {
@@ -193,13 +200,15 @@ run_shared(Test *t, Arena *a, const ConvPlan *p, const Value *s, const Value *d,
                         CHECK(t, !p->warp_local || from->warp == w);
                     }
                 }
-                load_ways = MAX(load_ways, count_ways(at, p->log2_load, p->log2_elem_bytes));
+                load_ways = MAX(load_ways,
+                                count_ways(at, p->log2_load, p->log2_elem_bytes));
             }
     }
     for (int w = 0; w < d->n_warps; w++)
         for (int l = 0; l < LANES; l++)
             for (int r = 0; r < p->n_dst; r++)
-                thread_of(d, w, l)[r] = value[(w * LANES + l) * n_values + p->dst_from[r]];
+                thread_of(d, w,
+                          l)[r] = value[(w * LANES + l) * n_values + p->dst_from[r]];
     CHECKF(t, p->store_ways == store_ways && p->load_ways == load_ways,
            "ways: plan %d %d, counted %d %d", p->store_ways, p->load_ways, store_ways,
            load_ways);
@@ -232,15 +241,9 @@ check_plan(Test *t, Comp *c, const Layout *s, const Layout *d, int elem_bits)
                 CHECK(t, s == d);
                 dst = src;
                 break;
-            case CONV_REGS:
-                run_regs(p, &src, &dst);
-                break;
-            case CONV_SHUFFLE:
-                run_shuffle(t, c->arena, p, &src, &dst);
-                break;
-            case CONV_SHARED:
-                run_shared(t, c->arena, p, &src, &dst, skip);
-                break;
+            case CONV_REGS: run_regs(p, &src, &dst); break;
+            case CONV_SHUFFLE: run_shuffle(t, c->arena, p, &src, &dst); break;
+            case CONV_SHARED: run_shared(t, c->arena, p, &src, &dst, skip); break;
             }
             CHECK(t, p->n_src == src.n && p->n_dst == dst.n);
             size_t n = (size_t)(want.n_warps * LANES * want.n);
@@ -257,7 +260,7 @@ check_plan(Test *t, Comp *c, const Layout *s, const Layout *d, int elem_bits)
     return p;
 }
 
-/* ---- named cases ---------------------------------------------------------------------- */
+/* ---- named cases ----------------------------------------------------------------- */
 
 static const Layout *
 parse(Comp *c, int rank, const uint8_t *shape, const char *text)
@@ -272,8 +275,8 @@ cases(Comp *c, void *data)
     static const int order10[] = {1, 0}, order01[] = {0, 1};
     static const uint8_t s66[] = {6, 6}, s44[] = {4, 4}, s77[] = {7, 7}, s55[] = {5, 5};
 
-    /* Transposes and epilogues at 8, 16 and 32 bits: no conflicts (checked by check_plan),
-     * vectors where both sides have them. */
+    /* Transposes and epilogues at 8, 16 and 32 bits: no conflicts (checked by
+     * check_plan), vectors where both sides have them. */
     for (int bits = 8; bits <= 64; bits *= 2) {
         int e = MAX(128 / bits, 2);
         const Layout *row = layout_blocked(c, 2, s66, (const int[]){1, e}, 2, order10);
@@ -293,16 +296,17 @@ cases(Comp *c, void *data)
     CHECK(t, wg == layout_mma_a(c, 2, s66, 2, 2, 0));
     const char *renamed = "reg [8 128 1] lane [2 4 16 32 64] warp []";
     CHECK(t, check_plan(t, c, acc, parse(c, 2, s44, renamed), 16)->kind == CONV_REGS);
-    renamed = "reg [8 0 128 1 9] lane [2 4 16 32 64] warp []";     /* with copies */
+    renamed = "reg [8 0 128 1 9] lane [2 4 16 32 64] warp []"; /* with copies */
     CHECK(t, check_plan(t, c, acc, parse(c, 2, s44, renamed), 16)->kind == CONV_REGS);
     const Layout *acc8 = layout_mma_acc(c, 2, s55, 1, 0);
-    const Layout *a8 = layout_mma_a(c, 2, s55, 4, 1, 0);    /* 8 bits: across the quad */
+    const Layout *a8 = layout_mma_a(c, 2, s55, 4, 1, 0); /* 8 bits: across the quad */
     CHECK(t, check_plan(t, c, acc8, a8, 8)->kind == CONV_SHUFFLE);
 
-    /* One register bit against one lane bit: half of the words stay, pairs are packed. */
+    /* One register bit against one lane bit: half the words stay, pairs are packed. */
     const uint8_t s8[] = {8};
-    const ConvPlan *p = check_plan(t, c, parse(c, 1, s8, "reg [1 2 4] lane [8 16 32 64 128] warp []"),
-                                   parse(c, 1, s8, "reg [1 2 8] lane [4 16 32 64 128] warp []"), 16);
+    const ConvPlan *p =
+        check_plan(t, c, parse(c, 1, s8, "reg [1 2 4] lane [8 16 32 64 128] warp []"),
+                   parse(c, 1, s8, "reg [1 2 8] lane [4 16 32 64 128] warp []"), 16);
     CHECK(t, p->kind == CONV_SHUFFLE && p->log2_pack == 1 && p->same_lane);
     CHECK(t, p->n_words_dst == 4 && p->n_shuffles == 2);
 
@@ -312,7 +316,8 @@ cases(Comp *c, void *data)
                    parse(c, 1, s5, "reg [] lane [1 2 4 8 16] warp []"), 32);
     CHECK(t, p->kind == CONV_SHUFFLE && p->n_shuffles == 0);
     /* Each warp has everything and keeps its part: nothing crosses warps. */
-    p = check_plan(t, c, parse(c, 1, s8, "reg [1 2 4] lane [8 16 32 64 128] warp [0 0]"),
+    p = check_plan(t, c,
+                   parse(c, 1, s8, "reg [1 2 4] lane [8 16 32 64 128] warp [0 0]"),
                    parse(c, 1, s8, "reg [1] lane [8 16 32 64 128] warp [2 4]"), 32);
     CHECK(t, p->kind == CONV_SHUFFLE && p->n_shuffles == 0);
     /* Slices back to a blocked vector: 16 lanes of copies store once. */
@@ -330,16 +335,18 @@ cases(Comp *c, void *data)
     p = check_plan(t, c, big, row, 32);
     CHECK(t, p->n_reps == 2 && layout_plan_bytes(p) == 32 << 10 && !p->warp_local);
     const uint8_t s12[] = {12};
-    p = check_plan(t, c,
-                   parse(c, 1, s12, "reg [1 2 4 8 16 32] lane [64 128 256 512 1024] warp [2048]"),
-                   parse(c, 1, s12, "reg [64 128 256 512 1024 32] lane [1 2 4 8 16] warp [2048]"), 32);
+    p = check_plan(
+        t, c,
+        parse(c, 1, s12, "reg [1 2 4 8 16 32] lane [64 128 256 512 1024] warp [2048]"),
+        parse(c, 1, s12, "reg [64 128 256 512 1024 32] lane [1 2 4 8 16] warp [2048]"),
+        32);
     CHECK(t, p->kind == CONV_SHARED && p->warp_local);
 
     /* Blocks of a cluster: the same ones keep the buffer small, others are refused. */
     const uint8_t s9[] = {9};
-    p = check_plan(t, c,
-                   parse(c, 1, s9, "reg [1] lane [2 4 8 16 32] warp [64 128] block [256]"),
-                   parse(c, 1, s9, "reg [64] lane [32 1 2 4 8] warp [16 128] block [256]"), 16);
+    p = check_plan(
+        t, c, parse(c, 1, s9, "reg [1] lane [2 4 8 16 32] warp [64 128] block [256]"),
+        parse(c, 1, s9, "reg [64] lane [32 1 2 4 8] warp [16 128] block [256]"), 16);
     CHECK(t, p->kind == CONV_SHARED && p->log2_buffer == 8);
 }
 
@@ -362,7 +369,7 @@ test_convert_cases(Test *t)
     comp_done(&c);
 }
 
-/* ---- random -------------------------------------------------------------------------- */
+/* ---- random ---------------------------------------------------------------------- */
 
 typedef struct Tally {
     Test *t;
@@ -393,6 +400,6 @@ test_convert_random(Test *t)
         CHECK(t, comp_run(&c, random_case, &y));
         comp_done(&c);
     }
-    for (int k = CONV_REGS; k <= CONV_SHARED; k++)  /* each kind was really met */
+    for (int k = CONV_REGS; k <= CONV_SHARED; k++) /* each kind was really met */
         CHECKF(t, y.n[k] >= 20, "kind %d came only %d times", k, y.n[k]);
 }

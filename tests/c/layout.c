@@ -1,8 +1,8 @@
-/* layout: F2 algebra over all small matrices, and each law of the algebra against a walk
- * over every (register, lane, warp). */
+/* layout: F2 algebra over all small matrices, and each law of the algebra against a
+ * walk over every (register, lane, warp). */
 #include "layouts.h"
 
-/* ---- f2 ---------------------------------------------------------------------------- */
+/* ---- f2 -------------------------------------------------------------------------- */
 
 /* One n-column matrix of `bits` rows against enumeration of its image. */
 static void
@@ -27,10 +27,10 @@ check_matrix(Test *t, const Col *m, int n, int bits)
         CHECK(t, f2_solve(m, n, y, &sol[y]) == image[y]);
         CHECK(t, !image[y] || f2_mul(m, n, sol[y]) == y);
     }
-    for (Col y = 0; y < 1u << bits; y++)    /* the solution is linear */
+    for (Col y = 0; y < 1u << bits; y++) /* the solution is linear */
         for (Col z = 0; z < y; z++)
             CHECK(t, !image[y] || !image[z] || (sol[y] ^ sol[z]) == sol[y ^ z]);
-    for (int i = 0; i < n; i++)             /* dependent columns stay free */
+    for (int i = 0; i < n; i++) /* dependent columns stay free */
         if (f2_rank(m, i) == f2_rank(m, i + 1))
             for (Col y = 0; y < 1u << bits; y++)
                 CHECK(t, !image[y] || !(sol[y] >> i & 1));
@@ -72,7 +72,7 @@ test_f2(Test *t)
     }
 }
 
-/* ---- laws ---------------------------------------------------------------------------- */
+/* ---- laws ------------------------------------------------------------------------ */
 
 static void
 coords(const Layout *l, Col v, Col *at)
@@ -83,14 +83,14 @@ coords(const Layout *l, Col v, Col *at)
     }
 }
 
-/* What an operation does to (register, coordinates): got[] of the result's element against
- * want[] from the operand's. */
+/* What an operation does to (register, coordinates): got[] of the result's element
+ * against want[] from the operand's. */
 typedef enum LawKind { EXPAND, SLICE, PERMUTE, BROADCAST, JOIN } LawKind;
 typedef struct Law {
     LawKind kind;
     const Layout *from, *to;
-    const int *perm;        /* permute */
-    int axis;               /* expand, slice */
+    const int *perm; /* permute */
+    int axis;        /* expand, slice */
 } Law;
 
 static bool
@@ -116,7 +116,7 @@ holds(const Law *w, uint32_t r, const Col *got, const Col *want)
         for (int d = 0; d < to->rank; d++)
             ok &= from->log2_shape[d] != to->log2_shape[d] || got[d] == want[d];
         break;
-    case JOIN:      /* register 2r + i is half i of register r */
+    case JOIN: /* register 2r + i is half i of register r */
         ok = got[to->rank - 1] == (r & 1);
         for (int d = 0; d < from->rank; d++)
             ok &= got[d] == want[d];
@@ -165,7 +165,8 @@ check_counts(Test *t, const Layout *l)
 static void
 check_products(Test *t, Comp *c, const Layout *a)
 {
-    const Layout *b = random_layout(t, c, a->rank, (const uint8_t[MAX_RANK]){1, 2, 1}, 1);
+    const Layout *b = random_layout(t, c, a->rank, (const uint8_t[MAX_RANK]){1, 2, 1},
+                                    1);
     const Layout *p = layout_product(c, a, b), *q = NULL;
     bool ok = true;
     for (int k = 0; k < 200; k++) {
@@ -175,17 +176,20 @@ check_products(Test *t, Comp *c, const Layout *a)
             in[d] = (uint32_t)test_random(t) & ((1u << p->n[d]) - 1);
         coords(p, layout_at(p, in[0], in[1], in[2], in[3]), z);
         coords(a, layout_at(a, in[0], in[1], in[2], in[3]), x);
-        coords(b, layout_at(b, in[0] >> a->n[0], in[1] >> a->n[1], in[2] >> a->n[2],
-                            in[3] >> a->n[3]), y);
+        coords(b,
+               layout_at(b, in[0] >> a->n[0], in[1] >> a->n[1], in[2] >> a->n[2],
+                         in[3] >> a->n[3]),
+               y);
         for (int d = 0; d < a->rank; d++)
             ok &= z[d] == (x[d] | y[d] << a->log2_shape[d]);
     }
     CHECK(t, ok);
     CHECK(t, layout_divide(c, p, a, &q) && q == b);
-    if (a->n[IN_REG]) {     /* another tile in front: not divisible */
+    if (a->n[IN_REG]) { /* another tile in front: not divisible */
         Layout other = *a;
         other.basis[IN_REG][0] ^= 1;
-        CHECK(t, layout_bits(a) == 0 || !layout_divide(c, p, layout_intern(c, &other), &q));
+        CHECK(t, layout_bits(a) == 0 ||
+                     !layout_divide(c, p, layout_intern(c, &other), &q));
     }
     int reg_bit[4], n = layout_run(a, a->rank - 1, 4, reg_bit);
     for (int k = 0; k < 50; k++) {
@@ -193,7 +197,8 @@ check_products(Test *t, Comp *c, const Layout *a)
         uint32_t l = (uint32_t)test_below(t, 32), base = r, full = r;
         for (int i = 0; i < n; i++)
             base &= ~(1u << reg_bit[i]), full |= 1u << reg_bit[i];
-        CHECK(t, layout_at(a, full, l, 0, 0) - layout_at(a, base, l, 0, 0) == (1u << n) - 1);
+        CHECK(t, layout_at(a, full, l, 0, 0) - layout_at(a, base, l, 0, 0) ==
+                     (1u << n) - 1);
         CHECK(t, layout_at(a, base, l, 0, 0) % (1u << n) == 0);
     }
 }
@@ -210,9 +215,9 @@ check_compose(Test *t, Comp *c, const Layout *outer)
         uint32_t l = (uint32_t)test_below(t, 32), w = (uint32_t)test_below(t, 4);
         Col y = layout_at(inner, r, l, w, 0);
         int nr = outer->n[IN_REG], nl = outer->n[IN_LANE];
-        ok &= layout_at(both, r, l, w, 0) ==
-              layout_at(outer, y & ((1u << nr) - 1), y >> nr & ((1u << nl) - 1),
-                        y >> (nr + nl), 0);
+        ok &= layout_at(both, r, l, w, 0) == layout_at(outer, y & ((1u << nr) - 1),
+                                                       y >> nr & ((1u << nl) - 1),
+                                                       y >> (nr + nl), 0);
     }
     CHECK(t, ok);
 }
@@ -239,14 +244,21 @@ check_laws(Comp *c, void *data)
     grown[axis] = (uint8_t)test_below(t, 5);
     const Layout *wide = layout_broadcast(c, e, grown);
     check_law(t, &(Law){.kind = BROADCAST, .from = e, .to = wide});
-    check_law(t, &(Law){.kind = SLICE, .from = wide, .to = layout_slice(c, wide, axis), .axis = axis});
+    check_law(t, &(Law){.kind = SLICE,
+                        .from = wide,
+                        .to = layout_slice(c, wide, axis),
+                        .axis = axis});
 
     int k = test_below(t, rank), kept = perm[0];
     perm[0] = perm[k], perm[k] = kept;
-    check_law(t, &(Law){.kind = PERMUTE, .from = l, .to = layout_permute(c, l, perm), .perm = perm});
+    check_law(t, &(Law){.kind = PERMUTE,
+                        .from = l,
+                        .to = layout_permute(c, l, perm),
+                        .perm = perm});
     one[0] = (uint8_t)layout_bits(l);
     const Layout *flat = layout_reshape(c, l, 1, one);
-    CHECK(t, layout_at(flat, 0, 21, 0, 0) == layout_at(l, 0, 21, 0, 0) && flat->rank == 1);
+    CHECK(t,
+          layout_at(flat, 0, 21, 0, 0) == layout_at(l, 0, 21, 0, 0) && flat->rank == 1);
 
     const Layout *j = layout_join(c, l);
     check_law(t, &(Law){.kind = JOIN, .from = l, .to = j});
@@ -289,9 +301,15 @@ check_text(Comp *c, void *data)
     CHECK_STR(t, layout_str(c->arena, layout_parse(c, 2, s44, &at)),
               "reg [] lane [1] warp [2] block [4 8]");
     static const char *const wrong[] = {
-        "", "reg", "reg [1 2", "reg [1] lane [16] warp []", "reg [1] lane [2]",
-        "reg [1] lane [-1] warp []", "reg [1] lane [2 x] warp []",
-        "reg [99999999999999999999] lane [] warp []", "lane [1] reg [2] warp []",
+        "",
+        "reg",
+        "reg [1 2",
+        "reg [1] lane [16] warp []",
+        "reg [1] lane [2]",
+        "reg [1] lane [-1] warp []",
+        "reg [1] lane [2 x] warp []",
+        "reg [99999999999999999999] lane [] warp []",
+        "lane [1] reg [2] warp []",
         "reg [] lane [1 1 1 1 1 1] warp []",
         "reg [0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0] lane [] warp []",
     };
@@ -327,9 +345,9 @@ test_layout_text(Test *t)
     comp_done(&c);
 }
 
-/* ---- catalog -------------------------------------------------------------------------- */
+/* ---- catalog --------------------------------------------------------------------- */
 
-/* Fragments as the PTX ISA spells them: group = lane / 4, quad = lane % 4, i = element. */
+/* Fragments as the PTX ISA spells them: lane / 4 and lane % 4, element i. */
 static void
 check_fragments(Comp *c, void *data)
 {
@@ -341,19 +359,19 @@ check_fragments(Comp *c, void *data)
             CHECK(t, layout_at(acc, i, l, 0, 0) ==
                          (l / 4 + 8 * (i >= 2)) * 8 + l % 4 * 2 + (i & 1));
     for (uint32_t kw = 1; kw <= 4; kw *= 2) {
-        uint32_t k = 8 * kw;    /* of one instruction; the block is twice as deep */
+        uint32_t k = 8 * kw; /* of one instruction; the block is twice as deep */
         uint8_t ab[] = {4, (uint8_t)(4 + kw / 2)}, bb[] = {(uint8_t)(4 + kw / 2), 3};
         const Layout *a = layout_mma_a(c, 2, ab, (int)kw, 0, 0);
         const Layout *b = layout_mma_b(c, 2, bb, (int)kw, 0, 0);
         CHECK(t, a->n[IN_REG] == 3 + kw / 2 && b->n[IN_REG] == 2 + kw / 2);
         for (uint32_t l = 0; l < 32; l++) {
-            for (uint32_t i = 0; i < 8 * kw; i++) {     /* word i / kw of 4 per k step */
+            for (uint32_t i = 0; i < 8 * kw; i++) { /* word i / kw of 4 per k step */
                 uint32_t word = i / kw % 4, step = i / kw / 4;
                 uint32_t row = l / 4 + 8 * (word & 1);
                 uint32_t col = l % 4 * kw + i % kw + 4 * kw * (word >> 1) + step * k;
                 CHECK(t, layout_at(a, i, l, 0, 0) == row * 2 * k + col);
             }
-            for (uint32_t i = 0; i < 4 * kw; i++) {     /* 2 words per k step */
+            for (uint32_t i = 0; i < 4 * kw; i++) { /* 2 words per k step */
                 uint32_t word = i / kw % 2, step = i / kw / 2;
                 uint32_t row = l % 4 * kw + i % kw + 4 * kw * word + step * k;
                 CHECK(t, layout_at(b, i, l, 0, 0) == row * 8 + l / 4);
@@ -369,20 +387,25 @@ check_fragments(Comp *c, void *data)
                 uint32_t col = w / 4 * 64 + (i >> 2 & 7) * 8 + l % 4 * 2 + (i & 1);
                 CHECK(t, layout_at(wg, i, l, w, 0) == row * 128 + col);
             }
-    /* Tiling: warps over n are the low warp bits, the rest of n then of m are registers. */
+    /* Tiling: warps over n are the low bits; the rest of n, then m, are registers. */
     acc = layout_mma_acc(c, 3, (const uint8_t[]){1, 6, 5}, 1, 1);
     CHECK_STR(t, layout_str(c->arena, acc),
               "reg [1 256 16 1024 2048] lane [2 4 32 64 128] warp [8 512]");
-    CHECK_STR(t, layout_str(c->arena, layout_mma_a(c, 2, (const uint8_t[]){5, 4}, 2, 1, 1)),
-              "reg [1 128 8] lane [2 4 16 32 64] warp [0 256]");
-    CHECK_STR(t, layout_str(c->arena, layout_mma_b(c, 2, (const uint8_t[]){4, 5}, 2, 1, 1)),
-              "reg [32 256 16] lane [64 128 1 2 4] warp [8 0]");
-    CHECK_STR(t, layout_str(c->arena, layout_blocked(c, 2, (const uint8_t[]){2, 4},
-                                                     (const int[]){1, 4}, 1,
-                                                     (const int[]){1, 0})),
+    CHECK_STR(
+        t, layout_str(c->arena, layout_mma_a(c, 2, (const uint8_t[]){5, 4}, 2, 1, 1)),
+        "reg [1 128 8] lane [2 4 16 32 64] warp [0 256]");
+    CHECK_STR(
+        t, layout_str(c->arena, layout_mma_b(c, 2, (const uint8_t[]){4, 5}, 2, 1, 1)),
+        "reg [32 256 16] lane [64 128 1 2 4] warp [8 0]");
+    CHECK_STR(t,
+              layout_str(c->arena,
+                         layout_blocked(c, 2, (const uint8_t[]){2, 4},
+                                        (const int[]){1, 4}, 1, (const int[]){1, 0})),
               "reg [1 2] lane [4 8 16 32 0] warp [0]");
-    CHECK_STR(t, layout_str(c->arena, layout_blocked(c, 1, (const uint8_t[]){11},
-                                                     (const int[]){8}, 2, (const int[]){0})),
+    CHECK_STR(t,
+              layout_str(c->arena,
+                         layout_blocked(c, 1, (const uint8_t[]){11}, (const int[]){8},
+                                        2, (const int[]){0})),
               "reg [1 2 4 1024] lane [8 16 32 64 128] warp [256 512]");
 }
 

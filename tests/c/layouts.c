@@ -33,10 +33,10 @@ random_mma(Test *t, Comp *c, int rank, const uint8_t *log2_shape, int log2_warps
     if (rank < 2)
         return NULL;
     int m = log2_shape[rank - 2], n = log2_shape[rank - 1];
-    int wn = test_below(t, log2_warps + 1), wm = log2_warps - wn, log2_kw = test_below(t, 3);
+    int wn = test_below(t, log2_warps + 1), wm = log2_warps - wn,
+        log2_kw = test_below(t, 3);
     switch (test_below(t, 4)) {
-    case 0:
-        return m < 4 || n < 3 ? NULL : layout_mma_acc(c, rank, log2_shape, wm, wn);
+    case 0: return m < 4 || n < 3 ? NULL : layout_mma_acc(c, rank, log2_shape, wm, wn);
     case 1:
         if (m < 4 || n < log2_kw + 2)
             return NULL;
@@ -78,8 +78,8 @@ random_permuted(Test *t, Comp *c, int rank, const uint8_t *log2_shape, int log2_
     return layout_permute(c, l, perm);
 }
 
-/* Columns dealt at random. Mixed: each then gets earlier ones added, so that the result is
- * any matrix; else it is a permutation of bits. Extra zero columns replicate. */
+/* Columns dealt at random. Mixed: each then gets earlier ones added, so that the result
+ * is any matrix; else it is a permutation of bits. Extra zero columns replicate. */
 static const Layout *
 random_matrix(Test *t, Comp *c, int rank, const uint8_t *log2_shape, int log2_warps,
               bool mixed)
@@ -107,7 +107,7 @@ random_matrix(Test *t, Comp *c, int rank, const uint8_t *log2_shape, int log2_wa
         for (int i = 0; i < n; i++)
             for (int k = 0; k < i; k++)
                 *slot[i] ^= test_below(t, 4) ? 0 : *slot[k];
-    else if (bits > 1 && test_below(t, 4) == 0)    /* a swizzle: one leans on another */
+    else if (bits > 1 && test_below(t, 4) == 0) /* a swizzle: one leans on another */
         *slot[test_below(t, bits - 1)] ^= *slot[bits - 1];
     return layout_intern(c, &l);
 }
@@ -118,21 +118,11 @@ random_layout(Test *t, Comp *c, int rank, const uint8_t *log2_shape, int log2_wa
     const Layout *l = NULL;
     switch (test_below(t, 8)) {
     case 0:
-    case 1:
-        l = random_mma(t, c, rank, log2_shape, log2_warps);
-        break;
-    case 2:
-        l = random_slice(t, c, rank, log2_shape, log2_warps);
-        break;
-    case 3:
-        l = random_permuted(t, c, rank, log2_shape, log2_warps);
-        break;
-    case 4:
-        l = random_matrix(t, c, rank, log2_shape, log2_warps, false);
-        break;
-    case 5:
-        l = random_matrix(t, c, rank, log2_shape, log2_warps, true);
-        break;
+    case 1: l = random_mma(t, c, rank, log2_shape, log2_warps); break;
+    case 2: l = random_slice(t, c, rank, log2_shape, log2_warps); break;
+    case 3: l = random_permuted(t, c, rank, log2_shape, log2_warps); break;
+    case 4: l = random_matrix(t, c, rank, log2_shape, log2_warps, false); break;
+    case 5: l = random_matrix(t, c, rank, log2_shape, log2_warps, true); break;
     }
     return l ? l : random_blocked(t, c, rank, log2_shape, log2_warps);
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { MAX_SHOWN = 10 };    /* failures printed per test */
+enum { MAX_SHOWN = 10 }; /* failures printed per test */
 
 bool
 test_check(Test *t, bool cond, const char *file, int line, const char *fmt, ...)
@@ -78,7 +78,8 @@ main(int argc, char **argv)
         tests[i].run(&t);
         n_run++;
         n_failed += t.n_failed > 0;
-        printf("%-24s %s  %ld checks", t.name, t.n_failed ? "FAILED" : "ok", t.n_checks);
+        printf("%-24s %s  %ld checks", t.name, t.n_failed ? "FAILED" : "ok",
+               t.n_checks);
         printf(t.n_failed ? ", %d failed\n" : "\n", t.n_failed);
     }
     if (!n_run)
