@@ -71,7 +71,7 @@ typedef struct Conv {
     int elem_bits;      /* as stored: 8, 16, 32 or 64 */
     int n_dreg;         /* register bits of dst that are no XOR of earlier ones ... */
     int dreg[MAX_BITS]; /* ... which they are ... */
-    Col dst_kept[MAX_BITS]; /* ... and each of its bits as a mask over positions in dreg */
+    Col dst_kept[MAX_BITS]; /* ... and each of its bits as a sum of positions in dreg */
 } Conv;
 
 /* Basis i of an input, 0 where the layout has fewer bits: replicated. */
@@ -237,15 +237,14 @@ packable(const Conv *v, const ConvPlan *p, const Col *word_col, const Warp *t, i
          int *src_bit)
 {
     int n = 0;
-    Col pre = 0, post = 0;
+    Col pre = 0;    /* post_lane has no such k: spread takes only k with qr[k] */
     for (int i = 0; i < LANE_BITS; i++)
-        pre |= p->pre_lane[i], post |= p->post_lane[i];
+        pre |= p->pre_lane[i];
     for (int i = 0; i < WARP_BITS; i++)
         pre |= p->pre_warp[i];
     for (int k = 0; k < v->n_dreg && v->elem_bits << n < 32; k++) {
         Col bit = word_col[k];
-        bool alone = bit && !(bit & (bit - 1)) && !t->qr[k] && !(pre & bit) &&
-                     !(post >> k & 1);
+        bool alone = bit && !(bit & (bit - 1)) && !t->qr[k] && !(pre & bit);
         for (int j = 0; alone && j < v->n_dreg; j++)
             alone = j == k || !(word_col[j] & bit);
         if (alone) {
@@ -448,16 +447,11 @@ choose_coords(const Conv *v, Shared *h, ConvPlan *p)
         h->d_reg[k] = coord(v->c, h, d->basis[IN_REG][v->dreg[k]]);
 }
 
-/* Is coordinate j a register of src, and no part of another column of src? */
+/* Is coordinate j a register of src? Lanes and warps came first, so none contains it. */
 static bool
-only_src_reg(const Shared *h, int j)
+is_src_reg(const Shared *h, int j)
 {
-    Col others = 0;
-    for (int i = 0; i < LANE_BITS; i++)
-        others |= h->s_lane[i];
-    for (int i = 0; i < WARP_BITS; i++)
-        others |= h->s_warp[i];
-    return j < h->n_sreg && !(others >> j & 1);
+    return j < h->n_sreg;
 }
 
 /* The position in dreg of the register of dst that is coordinate j, if no other column
@@ -482,7 +476,7 @@ only_dst_reg(const Conv *v, const Shared *h, int j)
 static bool
 is_common(const Conv *v, const Shared *h, int j)
 {
-    return only_src_reg(h, j) && only_dst_reg(v, h, j) >= 0;
+    return is_src_reg(h, j) && only_dst_reg(v, h, j) >= 0;
 }
 
 static bool
@@ -515,7 +509,7 @@ choose_units(const Conv *v, Shared *h)
     /* A store of 4 bytes saves as much as a load of 4 bytes; failing both, anything. */
     for (int want = 0; want < 3; want++)
         for (int j = 0; j < h->m && v->elem_bits << h->n_unit < 32; j++)
-            if (!is_taken(h, j) && (want == 2 || (want == 0 && only_src_reg(h, j)) ||
+            if (!is_taken(h, j) && (want == 2 || (want == 0 && is_src_reg(h, j)) ||
                                     (want == 1 && only_dst_reg(v, h, j) >= 0)))
                 take_unit(h, j);
 }
@@ -545,8 +539,7 @@ swizzle(const Conv *v, Shared *h)
     int n_a = f2_extend(w, n + n_lane, h->s_lane, n_lane, a);
     int n_b = f2_extend(u, n + n_lane, h->d_lane, n_lane, b);
     for (int k = 0; k < MIN(n_a, n_b); k++)
-        row[n_c + k] = (a[k] ^ b[k]) &
-                       ~h->taken; /* still outside: taken is in U and W */
+        row[n_c + k] = (a[k] ^ b[k]) & ~h->taken; /* taken is in U and W: as good */
     assert(n_c + MIN(n_a, n_b) >= n_row);
 
     /* [unit | bank | row | rep]: banks are what the rest leaves. */
@@ -589,7 +582,7 @@ static void
 fill_stores(const Conv *v, const Shared *h, ConvPlan *p)
 {
     int vec[MAX_BITS], rep[MAX_BITS], rest[MAX_BITS], n_rest = 0, n = 0;
-    while (n < h->n_unit && only_src_reg(h, h->unit[n])) {
+    while (n < h->n_unit && is_src_reg(h, h->unit[n])) {
         vec[n] = h->sreg[h->unit[n]];
         n++;
     }

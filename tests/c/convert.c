@@ -99,7 +99,8 @@ run_shuffle(Test *t, Arena *a, const ConvPlan *p, const Value *s, const Value *d
             for (int k = 0; k < p->n_words_dst; k++) {
                 int from = (int)at ^ p->lane_xor[k];
                 bool own = p->same_lane && !p->lane_xor[k];
-                CHECK(t, from >= 0 && from < LANES && (!own || from == l));
+                if (!CHECK(t, from >= 0 && from < LANES && (!own || from == l)))
+                    return;
                 n_shuffles += l == 0 && w == 0 && !own;
                 memcpy(word(&y, l, k), word(&x, from, p->word_of[k]),
                        (size_t)pack * sizeof(int));
@@ -166,7 +167,8 @@ run_shared(Test *t, Arena *a, const ConvPlan *p, const Value *s, const Value *d,
                                f2_mul(p->store_warp, WARP_BITS, (Col)w);
                     at[l] = (int)(base ^ p->store_xor[i]);
                     CHECK(t, (base & ~p->store_moving) == 0);
-                    CHECK(t, at[l] % vec == 0 && at[l] + vec <= size);
+                    if (!CHECK(t, at[l] % vec == 0 && at[l] + vec <= size))
+                        return;
                     if (skip && ((uint32_t)l & p->store_lane_skip ||
                                  (uint32_t)w & p->store_warp_skip))
                         continue;
@@ -192,7 +194,8 @@ run_shared(Test *t, Arena *a, const ConvPlan *p, const Value *s, const Value *d,
                                f2_mul(p->load_warp, WARP_BITS, (Col)w);
                     at[l] = (int)(base ^ p->load_xor[i]);
                     CHECK(t, (base & ~p->load_moving) == 0);
-                    CHECK(t, at[l] % n_load == 0 && at[l] + n_load <= size);
+                    if (!CHECK(t, at[l] % n_load == 0 && at[l] + n_load <= size))
+                        return;
                     for (int e = 0; e < n_load; e++) {
                         const Cell *from = &cell[at[l] + e];
                         int k = (rep * p->n_loads + i) << p->log2_load | e;
