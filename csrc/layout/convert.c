@@ -383,13 +383,12 @@ plan_warp(const Conv *v, ConvPlan *p)
 typedef struct Shared {
     int m;             /* coordinates x: independent inputs of src */
     Col key[MAX_BITS]; /* their bases */
-    int n_sreg,
-        sreg[MAX_BITS]; /* coordinates below n_sreg are these src register bits */
+    int n_sreg;        /* the first of them are these src register bits */
+    int sreg[MAX_BITS];
     Col s_lane[LANE_BITS], s_warp[WARP_BITS]; /* all columns in coordinates x */
     Col d_reg[MAX_BITS], d_lane[LANE_BITS], d_warp[WARP_BITS];
-    int unit[MAX_BITS], n_vec,
-        n_unit; /* vector: n_vec common, then up to a bank's 4 bytes */
-    int rep[MAX_BITS], n_rep;
+    int n_unit, unit[MAX_BITS]; /* vector: common, then up to a bank's 4 bytes */
+    int n_rep, rep[MAX_BITS];
     Col taken;         /* coordinates of unit and rep */
     Col inv[MAX_BITS]; /* offset of coordinate i; rep has none */
 } Shared;
@@ -492,6 +491,12 @@ take_unit(Shared *h, int j)
     h->taken |= (Col)1 << j;
 }
 
+static bool
+is_too_large(const Conv *v, const Shared *h)
+{
+    return (int64_t)(v->elem_bits / 8) << (h->m - h->n_rep) > MAX_BUFFER_BYTES;
+}
+
 /* Vector, rep, and what fills the vector up to 4 bytes. */
 static void
 choose_units(const Conv *v, Shared *h)
@@ -499,13 +504,14 @@ choose_units(const Conv *v, Shared *h)
     for (int j = 0; j < h->n_sreg; j++)
         if (v->elem_bits << h->n_unit < 128 && is_common(v, h, j))
             take_unit(h, j);
-    h->n_vec = h->n_unit;
     for (int j = h->n_sreg - 1; j >= 0; j--)
-        if (!is_taken(h, j) && is_common(v, h, j) &&
-            (int64_t)(v->elem_bits / 8) << (h->m - h->n_rep) > MAX_BUFFER_BYTES) {
+        if (!is_taken(h, j) && is_common(v, h, j) && is_too_large(v, h)) {
             h->rep[h->n_rep++] = j;
             h->taken |= (Col)1 << j;
         }
+    /* Narrower accesses move as many bytes a cycle, down to 4 each. */
+    while (v->elem_bits << h->n_unit > 32 && h->n_unit && is_too_large(v, h))
+        h->rep[h->n_rep++] = h->unit[--h->n_unit];
     /* A store of 4 bytes saves as much as a load of 4 bytes; failing both, anything. */
     for (int want = 0; want < 3; want++)
         for (int j = 0; j < h->m && v->elem_bits << h->n_unit < 32; j++)
