@@ -275,4 +275,15 @@ typedef struct InterpRun {
 } InterpRun;
 void ir_interpret(const Func *f, const InterpRun *r);   /* all programs, x fastest; raises */
 
+/* ---- random.c: functions for tests ----------------------------------------------------------------- */
+typedef struct RandomSpec {
+    uint64_t seed;
+    int n_ops;              /* about this many, without what they need for themselves */
+    bool approximate;       /* also ops that targets compute to a bound: exp, sqrt .. */
+} RandomSpec;
+/* A valid function that ends, stays inside of its buffers and has one right answer. */
+Func *ir_random(Comp *c, const RandomSpec *spec);
+/* The GRID and ARG lines that tirc's interp reads, for such a function. */
+char *ir_random_args(const Func *f, uint64_t seed);
+
 #endif

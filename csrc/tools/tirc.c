@@ -4,6 +4,7 @@
  *     tirc -t cuda:80 -w 8 settle_layouts 07-licm.tir
  *     tirc verify -                       reads stdin; the text as tirc prints it
  *     tirc interp kernel.tir              runs it, see below
+ *     tirc --random 42 print              a random kernel with its ARG lines
  *
  * Words are passes of passes.def, or: print (changes nothing), locs (prints locations from
  * here on), verify (always done after reading and after each pass), interp. The result is
@@ -45,6 +46,9 @@ typedef struct Tirc {
     const char *file;           /* name, for messages */
     const char *text;
     bool with_locs;
+    bool is_random;             /* no text: a function from seed */
+    uint64_t seed;
+    int n_ops;
     Comp *c;
     Buffer buffer[MAX_ARGS];
     uint64_t arg[MAX_ARGS];
@@ -281,7 +285,13 @@ static void
 compile(Comp *c, void *data)
 {
     Tirc *t = data;
-    Func *f = ir_parse(c, t->text);
+    Func *f;
+    if (t->is_random) {
+        f = ir_random(c, &(RandomSpec){.seed = t->seed, .n_ops = t->n_ops});
+        t->text = ir_random_args(f, t->seed);
+    } else {
+        f = ir_parse(c, t->text);
+    }
     ir_verify(f, "reading");
     bool wants_text = true;
     for (const char *s = t->words; *s; s += *s == ',') {
@@ -289,6 +299,8 @@ compile(Comp *c, void *data)
         wants_text = run_word(c, t, f, str_printf(c->arena, "%.*s", (int)n, s));
         s += n;
     }
+    if (wants_text && t->is_random)
+        fputs(t->text, stdout);
     if (wants_text)
         fputs(ir_print(f, t->with_locs), stdout);
 }
@@ -342,7 +354,8 @@ read_all(const char *file)
 static int
 usage(void)
 {
-    fputs("usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages] word[,word] [file]\n"
+    fputs("usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages]\n"
+          "            [--random seed [-n ops]] word[,word] [file]\n"
           "words: the passes of passes.def, print, locs, verify, interp\n",
           stderr);
     return 2;
@@ -354,7 +367,7 @@ main(int argc, char **argv)
     static const Options defaults = {.num_warps = 4, .num_stages = 3, .num_ctas = 1,
                                      .enable_fp_fusion = true};
     Options opt = defaults;
-    Tirc t = {.file = "-"};
+    Tirc t = {.file = "-", .n_ops = 40};
     int i = 1;
     for (; i + 1 < argc && argv[i][0] == '-' && argv[i][1]; i += 2) {
         if (!strcmp(argv[i], "-t") && parse_target(argv[i + 1], &opt.target))
@@ -363,14 +376,19 @@ main(int argc, char **argv)
             continue;
         if (!strcmp(argv[i], "-s") && (opt.num_stages = atoi(argv[i + 1])) > 0)
             continue;
-        return usage();
+        if (!strcmp(argv[i], "-n") && (t.n_ops = atoi(argv[i + 1])) > 0)
+            continue;
+        t.is_random = !strcmp(argv[i], "--random");
+        t.seed = strtoull(argv[i + 1], NULL, 0);
+        if (!t.is_random)
+            return usage();
     }
     if (i == argc || i + 2 < argc)
         return usage();
     t.words = argv[i];
     if (i + 1 < argc)
         t.file = argv[i + 1];
-    char *text = read_all(t.file);
+    char *text = t.is_random ? calloc(1, 1) : read_all(t.file);
     Comp c;
     if (!text || !comp_init(&c)) {
         free(text);
