@@ -135,7 +135,7 @@ run_pick(Interp *in, const Op *o)
     int64_t n = ty_numel(rt), axis = ir_attr(o, ATTR_AXIS);
     uint64_t perm = (uint64_t)ir_attr(o, ATTR_PERM);
     for (int64_t i = 0; i < n; i++) {
-        int32_t to[MAX_RANK], from[MAX_RANK];
+        int32_t to[MAX_RANK] = {0}, from[MAX_RANK];
         unflatten(rt, i, to);
         memcpy(from, to, sizeof from);
         switch (o->op) {
