@@ -26,7 +26,8 @@ round_up(int n)
     return cap;
 }
 
-/* Room for one more than n elements of size bytes at *(T **)at. */
+/* Room for one more than n elements of size bytes at *(T **)at. Not for Uses: see
+ * ir_add_arg. */
 static void
 make_room(Arena *a, void *at, int n, size_t size)
 {
@@ -221,11 +222,14 @@ ir_attr(const Op *o, Attr a)
 void
 ir_add_arg(Op *o, Val *v)
 {
-    Use *old = o->args;
-    make_room(func_of(o)->c->arena, &o->args, o->n_args, sizeof(Use));
-    if (o->args != old)
-        for (int i = 0; i < o->n_args; i++)
-            relink_use(&o->args[i]);
+    if (!(o->n_args & (o->n_args - 1))) {
+        Use *to = NEW_N(func_of(o)->c->arena, Use, MAX(2 * o->n_args, 1));
+        for (int i = 0; i < o->n_args; i++) {   /* one by one: they may be neighbours */
+            to[i] = o->args[i];
+            relink_use(&to[i]);
+        }
+        o->args = to;
+    }
     Use *u = &o->args[o->n_args++];
     u->user = o;
     link_use(u, v);

@@ -68,7 +68,7 @@ check_operands(Walk *w, const Op *o)
 {
     for (int i = 0; i < o->n_args; i++) {
         const Val *v = arg(o, i);
-        if (!v || o->args[i].user != o)
+        if (!v || o->args[i].user != o || *o->args[i].prev != &o->args[i])
             refuse(w, o->loc, "%s: operand %d is not linked", info(o)->text, i);
         if (v->id < 0 || v->id >= w->f->n_vals || w->state[v->id] != IN_SCOPE)
             refuse(w, o->loc, "%s: operand %d is not defined here", info(o)->text, i);
