@@ -108,13 +108,17 @@ bench: $(VENV)/.with-bench build
 
 C_FILES = $$(git ls-files --cached --others --exclude-standard 'csrc/*.c' 'csrc/*.h' 'tests/*.c')
 lint: $(VENV)/.with-test $(VENV)/.with-lint
-	@$(CORE) WERROR=1 core
-	@$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES)
-	@$(VENV)/bin/ruff check .
-	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/mypy
-	@$(VPY) csrc/tools/gen.py --check
-	@$(VPY) csrc/tools/lint.py
+	@$(CORE) WERROR=1 core tirc ctest
+	@bad=0; \
+	for f in $(C_FILES); do \
+		$(VENV)/bin/clang-format "$$f" | cmp -s - "$$f" || { echo "$$f: make format"; bad=1; }; \
+	done; \
+	$(VENV)/bin/ruff check -q . || bad=1; \
+	$(VENV)/bin/ruff format -q --check . || { echo "ruff: make format"; bad=1; }; \
+	$(VENV)/bin/mypy || bad=1; \
+	$(VPY) csrc/tools/gen.py --check || bad=1; \
+	$(VPY) csrc/tools/lint.py || bad=1; \
+	exit $$bad
 
 format: $(VENV)/.with-lint
 	@$(VENV)/bin/clang-format -i $(C_FILES)
