@@ -1,0 +1,243 @@
+/* dce: drop what nobody uses: ops, results of ifs, values carried round loops.
+ *
+ *     %r:2 = for %i = .. carried (%a = %x, %b = %y) {      %r = for %i = .. (%a = %x) {
+ *       %1 = add %a, 1                                       %1 = add %a, 1
+ *       %2 = add %b, 1                                =>
+ *       yield %1, %2                                         yield %1
+ *     }                        only %r#0 is used           }
+ *
+ * Mark, then sweep. Marking starts at ops that must stay and follows operands; a carried
+ * value is marked when its result or its argument is, and then what enters and what comes
+ * round is marked, too. %b above is used, but only by itself, so nothing marks it.
+ *
+ * A loop without effects and without a used result goes as a whole: `for` always ends, and
+ * a `while` that reads memory counts as an effect (effects.c).
+ */
+#include "passes/passes.h"
+
+typedef struct Dce {
+    Func *f;
+    bool *live;                 /* by Val.id */
+    VEC(Val *) todo;            /* marked, what they need is not yet */
+} Dce;
+
+static void
+mark(Dce *w, Val *v)
+{
+    if (w->live[v->id])
+        return;
+    w->live[v->id] = true;
+    PUSH(w->f->c->arena, &w->todo, v);
+}
+
+static void
+mark_args(Dce *w, const Op *o, int first, int n)
+{
+    for (int i = first; i < first + n; i++)
+        mark(w, arg(o, i));
+}
+
+/* What a control op needs to run at all. Also marks the ops around it. */
+static void
+mark_control(Dce *w, const Op *o)
+{
+    for (; o && op_has(o, OPF_CONTROL); o = o->block->owner) {
+        switch (o->op) {
+        case OP_FOR: mark_args(w, o, 0, 3); break;
+        case OP_IF: mark_args(w, o, 0, 1); break;
+        case OP_WHILE: mark_args(w, o->regions[0]->last, 0, 1); break;
+        default: break;
+        }
+    }
+}
+
+/* A combine region is needed whole. */
+static void
+mark_combine(Dce *w, const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        mark_args(w, o, 0, o->n_args);
+        for (int r = 0; r < o->n_regions; r++)
+            mark_combine(w, o->regions[r]);
+    }
+}
+
+/* Slot i of what a loop carries, or of what a condition passes on. */
+static void
+mark_for_slot(Dce *w, const Op *o, int i)
+{
+    mark(w, arg(o, 3 + i));
+    mark(w, arg(o->regions[0]->last, i));
+    mark(w, o->regions[0]->args[1 + i]);
+}
+
+static void
+mark_result(Dce *w, const Op *o, int i)
+{
+    mark_control(w, o);
+    switch (o->op) {
+    case OP_FOR: mark_for_slot(w, o, i); break;
+    case OP_WHILE: mark(w, arg(o->regions[0]->last, 1 + i)); break;
+    case OP_IF:
+        for (int r = 0; r < o->n_regions; r++)
+            mark(w, arg(o->regions[r]->last, i));
+        break;
+    default:
+        mark_args(w, o, 0, o->n_args);
+        for (int r = 0; r < o->n_regions; r++)
+            mark_combine(w, o->regions[r]);
+        for (Op *p = o->block->owner; p; p = p->block->owner)
+            if (op_has(p, OPF_CONTROL)) {
+                mark_control(w, p);
+                break;
+            }
+    }
+}
+
+static void
+mark_block_arg(Dce *w, const Val *v)
+{
+    const Op *o = v->block->owner;
+    if (!o)
+        return;
+    mark_control(w, o);
+    if (o->op == OP_FOR && v->index > 0) {
+        mark_for_slot(w, o, v->index - 1);
+    } else if (o->op == OP_WHILE && v->block == o->regions[0]) {
+        mark(w, arg(o, v->index));
+        mark(w, arg(o->regions[1]->last, v->index));
+    } else if (o->op == OP_WHILE) {
+        mark(w, arg(o->regions[0]->last, 1 + v->index));
+    }
+}
+
+static void
+mark_roots(Dce *w, const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int r = 0; r < o->n_regions; r++)
+            if (op_has(o, OPF_CONTROL))
+                mark_roots(w, o->regions[r]);
+        if (o->n_regions || !has_side_effects(o)) {
+            /* A while that may be waiting stays, whatever is in it. */
+            if (o->op == OP_WHILE && has_side_effects(o))
+                mark_control(w, o);
+            continue;
+        }
+        mark_args(w, o, 0, o->n_args);
+        mark_control(w, o->block->owner);
+    }
+}
+
+/* ---- sweep -------------------------------------------------------------------------------- */
+
+static bool
+any_live(const Dce *w, Val *const *v, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (w->live[v[i]->id])
+            return true;
+    return false;
+}
+
+/* An if whose results nobody wants may still be wanted for its effects. */
+static bool
+stays(const Dce *w, const Op *o)
+{
+    return op_has(o, OPF_TERM) || any_live(w, o->results, o->n_results) || has_side_effects(o);
+}
+
+static void
+drop_if_results(const Dce *w, Op *o)
+{
+    for (int i = o->n_results - 1; i >= 0; i--) {
+        if (w->live[result(o, i)->id])
+            continue;
+        for (int r = 0; r < o->n_regions; r++)
+            ir_drop_args(o->regions[r]->last, i, 1);
+        ir_drop_result(o, i);
+    }
+}
+
+static void
+drop_for_slots(const Dce *w, Op *o)
+{
+    Block *b = o->regions[0];
+    for (int i = o->n_results - 1; i >= 0; i--) {
+        if (w->live[b->args[i + 1]->id])
+            continue;
+        ir_drop_args(b->last, i, 1);
+        ir_drop_args(o, 3 + i, 1);
+        ir_drop_result(o, i);
+    }
+}
+
+static void
+drop_while_slots(const Dce *w, Op *o)
+{
+    Block *test = o->regions[0], *body = o->regions[1];
+    for (int i = o->n_results - 1; i >= 0; i--) {
+        if (w->live[result(o, i)->id] || w->live[body->args[i]->id])
+            continue;
+        ir_drop_args(test->last, 1 + i, 1);
+        ir_drop_result(o, i);
+    }
+    for (int i = test->n_args - 1; i >= 0; i--) {
+        if (w->live[test->args[i]->id])
+            continue;
+        ir_drop_args(body->last, i, 1);
+        ir_drop_args(o, i, 1);
+    }
+}
+
+/* Arguments whose slot is gone: by now their users are, too. */
+static void
+drop_block_args(const Dce *w, Block *b, int first)
+{
+    for (int i = b->n_args - 1; i >= first; i--)
+        if (!w->live[b->args[i]->id] && !b->args[i]->uses)
+            ir_drop_block_arg(b, i);
+}
+
+/* Backwards: users go before what they use. */
+static void
+sweep(const Dce *w, Block *b)
+{
+    for (Op *o = b->last, *prev; o; o = prev) {
+        prev = o->prev;
+        if (!stays(w, o)) {
+            ir_erase(o);
+            continue;
+        }
+        if (!op_has(o, OPF_CONTROL))
+            continue;
+        switch (o->op) {
+        case OP_IF: drop_if_results(w, o); break;
+        case OP_FOR: drop_for_slots(w, o); break;
+        case OP_WHILE: drop_while_slots(w, o); break;
+        default: break;
+        }
+        for (int r = o->n_regions - 1; r >= 0; r--)
+            sweep(w, o->regions[r]);
+        if (o->op == OP_FOR)
+            drop_block_args(w, o->regions[0], 1);
+        if (o->op == OP_WHILE)
+            for (int r = 0; r < 2; r++)
+                drop_block_args(w, o->regions[r], 0);
+    }
+}
+
+void
+pass_dce(Func *f)
+{
+    Dce w = {.f = f, .live = NEW_N(f->c->arena, bool, f->n_vals + 1)};
+    mark_roots(&w, f->body);
+    while (w.todo.n) {
+        Val *v = w.todo.at[--w.todo.n];
+        if (v->def)
+            mark_result(&w, v->def, v->index);
+        else
+            mark_block_arg(&w, v);
+    }
+    sweep(&w, f->body);
+}

@@ -1,0 +1,49 @@
+/* fuse_dot: acc + dot(a, b, 0) is dot(a, b, acc).
+ *
+ *     %1 = dot %a, %b, splat(0)
+ *     %2 = add %acc, %1             =>   %2 = dot %a, %b, %acc
+ *
+ * The dot goes down to the sum, where acc is known. This is the one place where floats are
+ * summed in another order than written: the order inside of a dot is the target's anyway.
+ *
+ * Rule 1: both in one block, and the dot used by the sum alone: it is never done twice.
+ * Rule 2: not where the user asks for partial sums (max_num_imprecise_acc).
+ */
+#include "passes/passes.h"
+
+static bool
+is_fusable(const Val *v, const Op *sum)
+{
+    const Op *d = v->def;
+    uint64_t bits;
+    return d && d->op == OP_DOT && d->block == sum->block && v->uses && !v->uses->next &&
+           !ir_attr(d, ATTR_IMPRECISE) && ir_is_const(arg(d, 2), &bits) && bits == 0;
+}
+
+static void
+walk(Block *b)
+{
+    for (Op *o = b->first, *next; o; o = next) {
+        next = o->next;
+        for (int r = 0; r < o->n_regions; r++)
+            walk(o->regions[r]);
+        if (o->op != OP_ADD)
+            continue;
+        int i = is_fusable(arg(o, 1), o) ? 1 : 0;
+        if (!is_fusable(arg(o, i), o))
+            continue;
+        Op *dot = arg(o, i)->def;
+        ir_move_before(dot, o);
+        ir_set_arg(dot, 2, arg(o, 1 - i));
+        if (!result(dot, 0)->name)
+            result(dot, 0)->name = result(o, 0)->name;
+        ir_replace(result(o, 0), result(dot, 0));
+        ir_erase(o);
+    }
+}
+
+void
+pass_fuse_dot(Func *f)
+{
+    walk(f->body);
+}
