@@ -7,9 +7,14 @@
  *     tirc --random 42 print              a random kernel with its ARG lines
  *
  * Words are passes of passes.def, or: print (changes nothing), locs (prints locations from
- * here on), verify (always done after reading and after each pass), interp. The result is
- * printed at the end, unless interp was the last word: it prints what the kernel printed,
- * then its buffers. Errors go to stderr, with status 1.
+ * here on), verify (always done after reading and after each pass), tile (every pass of that
+ * level, in order), facts, access, interp. The result is printed at the end, unless interp
+ * was the last word: it prints what the kernel printed, then its buffers. Errors go to
+ * stderr, with status 1.
+ *
+ * facts prints what is known of each integer and pointer: contiguity, divisibility and
+ * constancy per dim, range. access prints how wide each load and store may be along its
+ * fastest dim; the parameters then show which questions that took ("?div8").
  *
  * interp takes the grid and the arguments from comment lines of the file, one line for each
  * parameter, in order; what a buffer holds is of the pointer's element type:
@@ -22,7 +27,7 @@
  *
  * Every access is checked against the buffers.
  */
-#include "ir/ir.h"
+#include "passes/passes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -249,17 +254,73 @@ interp(Comp *c, Tirc *t, const Func *f)
             print_buffer(c, i, &t->buffer[i]);
 }
 
+/* ---- facts and accesses -------------------------------------------------------------------- */
+
+static const char *
+name_of(Comp *c, const Val *v)
+{
+    return v->name ? str_printf(c->arena, "%%%s", v->name) : "%-";
+}
+
+static void
+print_facts(Comp *c, FactTable *t, const Val *v)
+{
+    if (!v->type->is_ptr && elem_is_float(v->type->elem))
+        return;
+    const Facts *f = facts_of(t, v);
+    printf("// %s : %s", name_of(c, v), ty_str(c->arena, v->type));
+    for (int d = 0; d < v->type->rank; d++)
+        printf("  C%d D%d K%d", 1 << f->contiguity[d], 1 << f->divisibility[d],
+               1 << f->constancy[d]);
+    if (!v->type->rank)
+        printf("  D%d", 1 << f->scalar_div);
+    if (!v->type->is_ptr)
+        printf("  %" PRId64 "..%" PRId64, f->lo, f->hi);
+    printf("\n");
+}
+
+static void
+print_access(Comp *c, FactTable *t, const Op *o)
+{
+    int dim = facts_fastest_dim(t, o);
+    int w = facts_access_log2(t, o, dim, 16);
+    printf("// %s %s: dim %d, %d elements\n", info(o)->text, name_of(c, arg(o, 0)), dim, 1 << w);
+}
+
+static void
+print_block_facts(Comp *c, FactTable *t, const Block *b, bool accesses)
+{
+    for (int i = 0; i < b->n_args && !accesses; i++)
+        print_facts(c, t, b->args[i]);
+    for (const Op *o = b->first; o; o = o->next) {
+        bool is_access = o->op == OP_LOAD || o->op == OP_STORE || o->op == OP_ATOMIC_RMW;
+        if (accesses && is_access && arg(o, 0)->type->rank)
+            print_access(c, t, o);
+        for (int i = 0; i < o->n_results && !accesses; i++)
+            print_facts(c, t, result(o, i));
+        for (int r = 0; r < o->n_regions; r++)
+            print_block_facts(c, t, o->regions[r], accesses);
+    }
+}
+
 /* ---- words ------------------------------------------------------------------------------------ */
 
 /* Runs one word; returns false when the function need not be printed after it. */
 static bool
 run_word(Comp *c, Tirc *t, Func *f, const char *w)
 {
+    const PassInfo *pass = pass_by_name(w);
     if (!strcmp(w, "interp")) {
         interp(c, t, f);
         return false;
     }
-    if (!strcmp(w, "locs"))
+    if (pass)
+        pass->run(f);
+    else if (!strcmp(w, "tile"))
+        passes_run(f, order_tile);
+    else if (!strcmp(w, "facts") || !strcmp(w, "access"))
+        print_block_facts(c, facts_new(f), f->body, *w == 'a');
+    else if (!strcmp(w, "locs"))
         t->with_locs = true;
     else if (strcmp(w, "print") != 0 && strcmp(w, "verify") != 0)
         err_at(c, NULL, ARGUMENT, "tirc", str_printf(c->arena, "no pass is named '%s'", w));
@@ -356,7 +417,7 @@ usage(void)
 {
     fputs("usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages]\n"
           "            [--random seed [-n ops]] word[,word] [file]\n"
-          "words: the passes of passes.def, print, locs, verify, interp\n",
+          "words: the passes of passes.def, tile, print, locs, verify, facts, access, interp\n",
           stderr);
     return 2;
 }
