@@ -77,7 +77,10 @@ mark_result(Dce *w, const Op *o, int i)
     mark_control(w, o);
     switch (o->op) {
     case OP_FOR: mark_for_slot(w, o, i); break;
-    case OP_WHILE: mark(w, arg(o->regions[0]->last, 1 + i)); break;
+    case OP_WHILE:
+        mark(w, arg(o->regions[0]->last, 1 + i));
+        mark(w, o->regions[1]->args[i]);
+        break;
     case OP_IF:
         for (int r = 0; r < o->n_regions; r++)
             mark(w, arg(o->regions[r]->last, i));
@@ -177,7 +180,7 @@ drop_while_slots(const Dce *w, Op *o)
 {
     Block *test = o->regions[0], *body = o->regions[1];
     for (int i = o->n_results - 1; i >= 0; i--) {
-        if (w->live[result(o, i)->id] || w->live[body->args[i]->id])
+        if (w->live[body->args[i]->id])
             continue;
         ir_drop_args(test->last, 1 + i, 1);
         ir_drop_result(o, i);
