@@ -1,0 +1,34 @@
+"""Random functions: what they print is read back, and what they mean does not change."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TIRC = Path(__file__).parents[2] / "build" / "tirc"
+SEEDS = range(40)
+
+
+def tirc(*args: str, text: str = "") -> str:
+    if not TIRC.is_file():
+        pytest.fail("build/tirc is missing: make tirc")
+    done = subprocess.run(
+        [TIRC, *args], input=text, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, f"tirc {' '.join(args)}: {done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_text_is_a_fixed_point(seed: int) -> None:
+    text = tirc("--random", str(seed), "print")
+    body = text[text.index("func") :]
+    assert tirc("print", "-", text=text) == body
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_text_means_the_same(seed: int) -> None:
+    text = tirc("--random", str(seed), "print")
+    assert tirc("interp", "-", text=text) == tirc("--random", str(seed), "interp")
