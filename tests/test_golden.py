@@ -36,7 +36,9 @@ def tirc(args: list[str], text: str) -> str:
     )
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(HERE / "golden")))
+@pytest.mark.parametrize(
+    "path", FILES, ids=lambda p: str(p.relative_to(HERE / "golden"))
+)
 def test_golden(path: Path, request: pytest.FixtureRequest) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.startswith(RUN), f"the first line is {RUN} arguments of tirc"

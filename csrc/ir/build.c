@@ -1,21 +1,22 @@
 /* build: creates, inserts, replaces, erases: the only writer of the lists.
  *
- *     Val.uses -> Use -> Use -> NULL        a Use is an operand slot of its user, so
- *                  |      |                 removing one is O(1) and nothing is searched
+ *     Val.uses -> Use -> Use -> NULL      a Use is an operand slot of its user, so
+ *                  |      |               removing one is O(1) and nothing is searched
  *                 user   user
  *
- * Arrays that grow (operands, results, block arguments, slots) keep no capacity: there is
- * always room for the next power of two at or above their count, so one is moved only when
- * it stands at a power of two.
+ * Arrays that grow (operands, results, block arguments, slots) keep no capacity: there
+ * is always room for the next power of two at or above their count, so one is moved
+ * only when it stands at a power of two.
  *
  * Rule 1: a Val never moves and its id is never given to another one.
- * Rule 2: an operand array that moves relinks its Uses; nobody keeps a Use * over ir_add_arg.
+ * Rule 2: an operand array that moves relinks its Uses; nobody keeps a Use * over
+ *         ir_add_arg.
  */
 #include "ir/ir.h"
 
 #include <assert.h>
 
-/* ---- arrays ------------------------------------------------------------------------ */
+/* ---- arrays --------------------------------------------------------------------- */
 
 static size_t
 round_up(int n)
@@ -32,15 +33,16 @@ static void
 make_room(Arena *a, void *at, int n, size_t size)
 {
     if (n & (n - 1))
-        return;             /* not a power of two: the one above has room */
-    void *old, *new = arena_alloc_n(a, n ? (size_t)n * 2 : 1, size, _Alignof(max_align_t));
+        return; /* not a power of two: the one above has room */
+    void *old,
+        *new = arena_alloc_n(a, n ? (size_t)n * 2 : 1, size, _Alignof(max_align_t));
     memcpy(&old, at, sizeof old);
     if (n)
         memcpy(new, old, (size_t)n * size);
     memcpy(at, &new, sizeof new);
 }
 
-/* ---- uses -------------------------------------------------------------------------- */
+/* ---- uses ----------------------------------------------------------------------- */
 
 static void
 link_use(Use *u, Val *v)
@@ -73,7 +75,7 @@ relink_use(Use *u)
         u->next->prev = &u->next;
 }
 
-/* ---- functions, blocks, values -------------------------------------------------------- */
+/* ---- functions, blocks, values -------------------------------------------------- */
 
 Func *
 ir_func(Comp *c, const char *name, const Loc *loc)
@@ -129,7 +131,7 @@ ir_block_arg(Block *b, const Type *t, const char *name)
     return v;
 }
 
-/* ---- ops ----------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------ */
 
 static void
 unlink_op(Op *o)
@@ -224,7 +226,7 @@ ir_add_arg(Op *o, Val *v)
 {
     if (!(o->n_args & (o->n_args - 1))) {
         Use *to = NEW_N(func_of(o)->c->arena, Use, MAX(2 * o->n_args, 1));
-        for (int i = 0; i < o->n_args; i++) {   /* one by one: they may be neighbours */
+        for (int i = 0; i < o->n_args; i++) { /* one by one: they may be neighbours */
             to[i] = o->args[i];
             relink_use(&to[i]);
         }
@@ -303,7 +305,8 @@ ir_replace(Val *old, Val *with)
     }
 }
 
-/* Everything o and its regions read is used no more. Recursion is as deep as the nesting. */
+/* Everything o and its regions read is used no more. Recursion is as deep as the
+ * nesting. */
 static void
 drop_uses(Op *o)
 {
@@ -318,7 +321,7 @@ drop_uses(Op *o)
 void
 ir_erase(Op *o)
 {
-    drop_uses(o);           /* first: a region may read a result of its own ops */
+    drop_uses(o); /* first: a region may read a result of its own ops */
     for (int i = 0; i < o->n_results; i++)
         assert(!o->results[i]->uses);
     unlink_op(o);
@@ -391,7 +394,7 @@ ir_is_inside(const Op *o, const Block *b)
     return false;
 }
 
-/* ---- typed shorthands --------------------------------------------------------------------- */
+/* ---- typed shorthands ----------------------------------------------------------- */
 
 static Val *
 op1(Build *b, OpCode op, int n_args, Val *const *args, const Type *t)
@@ -544,7 +547,7 @@ ir_const_as_int(const Val *v, int64_t *i)
     return true;
 }
 
-/* ---- facts of arguments ----------------------------------------------------------------- */
+/* ---- facts of arguments --------------------------------------------------------- */
 
 bool
 ir_ask(const Func *f, const Val *param, unsigned fact)

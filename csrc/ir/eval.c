@@ -1,5 +1,6 @@
-/* eval: what elementwise ops mean on one element. Fold, the interpreter and the tests all
- * ask here, so a constant folded at compile time equals the value computed at run time.
+/* eval: what elementwise ops mean on one element. Fold, the interpreter and the tests
+ * all ask here, so a constant folded at compile time equals the value computed at run
+ * time.
  *
  * An element travels as the low bits of a uint64_t, the rest 0.
  *
@@ -9,11 +10,11 @@
  *                        same as one rounding for + - * / sqrt: 24 bits of significand
  *                        are at least 2p + 2 for p <= 11 (Figueroa, "When is double
  *                        rounding innocuous?", 1995)
- *     integers           wrap; a shift by at least the width leaves nothing but the sign
+ *     integers           wrap; a shift by the width or more leaves only the sign
  *
  * Rule 1: the bits of a NaN that is computed are the positive quiet NaN without payload
- *         (f8: 0x7f), whatever the machine's own habit, so that the same input gives the
- *         same bytes. neg, abs, select and bitcast move bits and keep payloads.
+ *         (f8: 0x7f), whatever the machine's own habit, so that the same input gives
+ *         the same bytes. neg, abs, select and bitcast move bits and keep payloads.
  * Rule 2: nothing here is undefined in C: no overflow, no out-of-range conversion.
  */
 #include "ir/ir.h"
@@ -22,10 +23,10 @@
 
 /* How the bits of a float type are divided. */
 typedef struct FloatForm {
-    int mant, bias;         /* explicit mantissa bits; exponent bias */
-    bool has_inf;           /* else the largest exponent holds numbers too */
-    bool saturates;         /* too large becomes max, infinity as well */
-    uint64_t max, nan;      /* largest finite value, the NaN we make */
+    int mant, bias;    /* explicit mantissa bits; exponent bias */
+    bool has_inf;      /* else the largest exponent holds numbers too */
+    bool saturates;    /* too large becomes max, infinity as well */
+    uint64_t max, nan; /* largest finite value, the NaN we make */
 } FloatForm;
 
 static const FloatForm float_form[N_ELEM] = {
@@ -73,7 +74,7 @@ bits_of_float(float v)
     return u;
 }
 
-/* ---- conversions ------------------------------------------------------------------- */
+/* ---- conversions ---------------------------------------------------------------- */
 
 static bool
 is_nan(Elem e, uint64_t bits)
@@ -100,11 +101,12 @@ float_to_double(Elem e, uint64_t bits)
         return sign * INFINITY;
     if (exp == 0)
         return sign * ldexp((double)mant, 1 - f->bias - f->mant);
-    return sign * ldexp((double)(mant | (uint64_t)1 << f->mant), exp - f->bias - f->mant);
+    return sign *
+           ldexp((double)(mant | (uint64_t)1 << f->mant), exp - f->bias - f->mant);
 }
 
-/* sig * 2^exp, exactly, to a float type other than f64; sig is below 2^63 and sticky says
- * that a little more, less than one unit of sig, was cut off. One rounding. */
+/* sig * 2^exp, exactly, to a float type other than f64; sig is below 2^63 and sticky
+ * says that a little more, less than one unit of sig, was cut off. One rounding. */
 static uint64_t
 round_to(Elem e, bool negative, uint64_t sig, int exp, bool sticky, int rounding)
 {
@@ -115,16 +117,17 @@ round_to(Elem e, bool negative, uint64_t sig, int exp, bool sticky, int rounding
     int top = 63;
     while (!(sig >> top))
         top--;
-    /* The exponent of the last mantissa bit: by the leading one, or that of subnormals. */
+    /* The exponent of the last mantissa bit: by the leading one, or that of
+     * subnormals. */
     int unit = MAX(exp + top - f->mant, 1 - f->bias - f->mant);
-    int drop = unit - exp;                          /* bits of sig below the last bit */
+    int drop = unit - exp; /* bits of sig below the last bit */
     uint64_t m;
     bool up = false;
     if (drop <= 0) {
-        m = sig << -drop;       /* a short significand: nothing is lost */
+        m = sig << -drop; /* a short significand: nothing is lost */
         sticky = false;
     } else if (drop > 63) {
-        m = 0;                  /* less than half of the smallest number */
+        m = 0; /* less than half of the smallest number */
     } else {
         m = sig >> drop;
         uint64_t rest = sig & low_bits(drop), half = (uint64_t)1 << (drop - 1);
@@ -132,9 +135,10 @@ round_to(Elem e, bool negative, uint64_t sig, int exp, bool sticky, int rounding
     }
     if (up && rounding == ROUND_RTNE)
         m++;
-    /* m counts units: with its leading one at bit mant it is normal, and adding it to the
-     * biased exponent carries by itself when rounding reached the next power of two. */
-    int biased = unit + f->mant + f->bias;          /* of a normal number; 1 for subnormals */
+    /* m counts units: with its leading one at bit mant it is normal, and adding it
+     * to the biased exponent carries by itself when rounding reached the next power
+     * of two. */
+    int biased = unit + f->mant + f->bias; /* of a normal number; 1 for subnormals */
     if (m >> (f->mant + 1)) {
         m >>= 1;
         biased++;
@@ -143,11 +147,11 @@ round_to(Elem e, bool negative, uint64_t sig, int exp, bool sticky, int rounding
     int exp_bits = elem_info[e].bits - 1 - f->mant;
     if (normal && biased > (int)low_bits(exp_bits))
         biased = (int)low_bits(exp_bits) + 1;
-    uint64_t bits = normal ? ((uint64_t)biased << f->mant) + (m & low_bits(f->mant)) : m;
+    uint64_t bits = normal ? ((uint64_t)biased << f->mant) + (m & low_bits(f->mant))
+                           : m;
     if (bits > f->max)
-        bits = f->saturates || rounding == ROUND_RTZ
-                   ? f->max
-                   : low_bits(exp_bits) << f->mant;
+        bits = f->saturates || rounding == ROUND_RTZ ? f->max
+                                                     : low_bits(exp_bits) << f->mant;
     return sign | bits;
 }
 
@@ -170,7 +174,8 @@ double_to_float(Elem e, double v, double rest, int rounding)
     if (exp)
         sig |= (uint64_t)1 << 52;
     exp = MAX(exp, 1) - 1075;
-    /* One bit more for what was cut off: v - tiny is (2 sig - 1) with more behind it. */
+    /* One bit more for what was cut off: v - tiny is (2 sig - 1) with more behind
+     * it. */
     sig <<= 1, exp--;
     bool sticky = rest != 0;
     if (sticky && sig && (rest < 0) != negative)
@@ -192,7 +197,7 @@ double_to_int(Elem e, double v)
 {
     int bits = elem_info[e].bits;
     if (e == E_I1)
-        return v != 0;              /* a NaN is not 0 either */
+        return v != 0; /* a NaN is not 0 either */
     if (isnan(v))
         return 0;
     v = trunc(v);
@@ -212,7 +217,8 @@ double_to_int(Elem e, double v)
 uint64_t
 elem_from_double(Elem e, double v)
 {
-    return elem_is_float(e) ? double_to_float(e, v, 0, ROUND_RTNE) : double_to_int(e, v);
+    return elem_is_float(e) ? double_to_float(e, v, 0, ROUND_RTNE)
+                            : double_to_int(e, v);
 }
 
 int64_t
@@ -252,7 +258,8 @@ elem_cast(Elem from, Elem to, uint64_t bits, int rounding)
         return bits;
     if (elem_is_float(from)) {
         double v = float_to_double(from, bits);
-        return elem_is_float(to) ? double_to_float(to, v, 0, rounding) : double_to_int(to, v);
+        return elem_is_float(to) ? double_to_float(to, v, 0, rounding)
+                                 : double_to_int(to, v);
     }
     if (to == E_I1)
         return bits != 0;
@@ -263,7 +270,7 @@ elem_cast(Elem from, Elem to, uint64_t bits, int rounding)
     return int_to_float(to, negative, negative ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-/* ---- integers ------------------------------------------------------------------------ */
+/* ---- integers ------------------------------------------------------------------- */
 
 static uint64_t
 high_product(uint64_t a, uint64_t b)
@@ -329,7 +336,7 @@ eval_int(OpCode op, Elem e, const uint64_t *args, int n_args, uint64_t *res)
     return true;
 }
 
-/* ---- floats --------------------------------------------------------------------------- */
+/* ---- floats --------------------------------------------------------------------- */
 
 /* -0 is below +0; with one NaN the other operand, or NaN where it wins. */
 static double
@@ -348,9 +355,9 @@ float_max(double a, double b, bool nan_wins)
     return -float_min(-a, -b, nan_wins);
 }
 
-/* a * b + c in e, rounded once. The product of two narrow floats is exact in double; what
- * the sum loses there is its error term (Knuth's two-sum), and its sign is all that a
- * second rounding needs to know. */
+/* a * b + c in e, rounded once. The product of two narrow floats is exact in double;
+ * what the sum loses there is its error term (Knuth's two-sum), and its sign is all
+ * that a second rounding needs to know. */
 static uint64_t
 float_fma(Elem e, double a, double b, double c)
 {
@@ -390,7 +397,7 @@ eval_float(OpCode op, Elem e, const uint64_t *args, int n_args, uint64_t *res)
     double v[3] = {0}, r;
     for (int i = 0; i < n_args && i < 3; i++)
         v[i] = float_to_double(e, args[i]);
-    float x = (float)v[0], y = (float)v[1];     /* exact unless e is f64 */
+    float x = (float)v[0], y = (float)v[1]; /* exact unless e is f64 */
     bool wide = e == E_F64;
     switch (op) {
     case OP_ADD: r = wide ? v[0] + v[1] : (double)(x + y); break;
@@ -398,7 +405,7 @@ eval_float(OpCode op, Elem e, const uint64_t *args, int n_args, uint64_t *res)
     case OP_MUL: r = wide ? v[0] * v[1] : (double)(x * y); break;
     case OP_DIV:
     case OP_DIV_RN: r = wide ? v[0] / v[1] : (double)(x / y); break;
-    case OP_REM: r = fmod(v[0], v[1]); break;   /* exact */
+    case OP_REM: r = fmod(v[0], v[1]); break; /* exact */
     case OP_MIN: r = float_min(v[0], v[1], false); break;
     case OP_MAX: r = float_max(v[0], v[1], false); break;
     case OP_MINNAN: r = float_min(v[0], v[1], true); break;

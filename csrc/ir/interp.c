@@ -1,14 +1,14 @@
 /* interp: what the ops mean, in the dullest C we can write. Slow on purpose.
  *
- * A value is an array of elements in row-major order, one uint64_t each, and has one place
- * for the whole run: a loop that computes it again writes over it. Programs of the grid run
- * one after another, x fastest; inside of one, everything happens in the order of the text,
- * and an op on blocks goes through the elements in order.
+ * A value is an array of elements in row-major order, one uint64_t each, and has one
+ * place for the whole run: a loop that computes it again writes over it. Programs of
+ * the grid run one after another, x fastest; inside of one, everything happens in the
+ * order of the text, and an op on blocks goes through the elements in order.
  *
- * What a target may do otherwise: the order of the sums in reduce and dot; the rounding of
- * dot in another precision than ieee (here f32 products are not cut to tf32); math functions
- * to their bound. Results the language leaves open are 0 here: an integer divided by zero, a
- * gather from outside, a masked-off load without other.
+ * What a target may do otherwise: the order of the sums in reduce and dot; the rounding
+ * of dot in another precision than ieee (here f32 products are not cut to tf32); math
+ * functions to their bound. Results the language leaves open are 0 here: an integer
+ * divided by zero, a gather from outside, a masked-off load without other.
  *
  * The function must have passed ir_verify.
  */
@@ -20,15 +20,15 @@
 typedef struct Interp {
     Comp *c;
     const InterpRun *run;
-    uint64_t **val;         /* by Val.id; NULL: not computed yet */
-    uint64_t *scratch;      /* what a terminator moves: see move_values */
-    int64_t scratch_cap;    /* in elements */
+    uint64_t **val;      /* by Val.id; NULL: not computed yet */
+    uint64_t *scratch;   /* what a terminator moves: see move_values */
+    int64_t scratch_cap; /* in elements */
     int32_t pid[3];
 } Interp;
 
 static const Op *run_block(Interp *in, const Block *b);
 
-/* ---- values --------------------------------------------------------------------------- */
+/* ---- values --------------------------------------------------------------------- */
 
 static int64_t
 numel(const Val *v)
@@ -58,8 +58,8 @@ elem_of(const Type *t)
     return t->is_ptr ? E_U64 : t->elem;
 }
 
-/* Operands of `from`, from `first` on, become the n values `to`, all at once: a loop may
- * yield its own arguments in another order. */
+/* Operands of `from`, from `first` on, become the n values `to`, all at once: a loop
+ * may yield its own arguments in another order. */
 static void
 move_values(Interp *in, const Op *from, int first, Val *const *to, int n)
 {
@@ -71,7 +71,8 @@ move_values(Interp *in, const Op *from, int first, Val *const *to, int n)
         in->scratch_cap = 2 * total;
     }
     for (int i = 0; i < n; at += numel(to[i++]))
-        memcpy(in->scratch + at, operand(in, from, first + i), (size_t)numel(to[i]) * 8);
+        memcpy(in->scratch + at, operand(in, from, first + i),
+               (size_t)numel(to[i]) * 8);
     at = 0;
     for (int i = 0; i < n; at += numel(to[i++]))
         memcpy(place(in, to[i]), in->scratch + at, (size_t)numel(to[i]) * 8);
@@ -96,7 +97,7 @@ flatten(const Type *t, const int32_t *at)
     return flat;
 }
 
-/* ---- elementwise ------------------------------------------------------------------------ */
+/* ---- elementwise ---------------------------------------------------------------- */
 
 static void
 run_elementwise(Interp *in, const Op *o)
@@ -123,7 +124,7 @@ run_elementwise(Interp *in, const Op *o)
     }
 }
 
-/* ---- shapes ------------------------------------------------------------------------------- */
+/* ---- shapes --------------------------------------------------------------------- */
 
 /* r[..] = x[..] for every element of the result, where `from` says which. */
 static void
@@ -179,9 +180,7 @@ run_shape(Interp *in, const Op *o)
         break;
     case OP_EXPAND:
     case OP_RESHAPE:
-    case OP_CONVERT:
-        memcpy(r, x, (size_t)n * 8);
-        break;
+    case OP_CONVERT: memcpy(r, x, (size_t)n * 8); break;
     case OP_JOIN: {
         const uint64_t *y = operand(in, o, 1);
         for (int64_t i = 0; i < n; i++)
@@ -204,18 +203,19 @@ run_shape(Interp *in, const Op *o)
     }
 }
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------------------- */
 
 static void
 check_access(Interp *in, const Op *o, uint64_t address, int bytes, bool is_write)
 {
     const InterpRun *r = in->run;
     bool ok = r->access ? r->access(r->data, address, bytes, is_write, o->loc)
-                        : address >= 4096;      /* a null pointer and its neighbours */
+                        : address >= 4096; /* a null pointer and its neighbours */
     if (!ok)
         err_at(in->c, o->loc, VALUE,
                str_printf(in->c->arena,
-                          "invalid %s of %d bytes at 0x%" PRIx64 " in program (%d, %d, %d)",
+                          "invalid %s of %d bytes at 0x%" PRIx64
+                          " in program (%d, %d, %d)",
                           is_write ? "write" : "read", bytes, address, in->pid[0],
                           in->pid[1], in->pid[2]));
 }
@@ -226,7 +226,7 @@ read_elem(Interp *in, const Op *o, Elem e, uint64_t address)
     uint64_t bits = 0;
     int n = elem_info[e].bytes;
     check_access(in, o, address, n, false);
-    memcpy(&bits, (const void *)(uintptr_t)address, (size_t)n);    /* little endian */
+    memcpy(&bits, (const void *)(uintptr_t)address, (size_t)n); /* little endian */
     return e == E_I1 ? bits != 0 : bits;
 }
 
@@ -296,10 +296,10 @@ run_memory(Interp *in, const Op *o)
     }
 }
 
-/* ---- across elements ------------------------------------------------------------------------------ */
+/* ---- across elements ------------------------------------------------------------ */
 
-/* The region of a reduce or scan: its first n arguments hold what was combined so far, and
- * hold the new combination afterwards. Element i of the operands comes in. */
+/* The region of a reduce or scan: its first n arguments hold what was combined so
+ * far, and hold the new combination afterwards. Element i of the operands comes in. */
 static void
 combine(Interp *in, const Op *o, int64_t i)
 {
@@ -348,13 +348,15 @@ dot_element(const Op *o, uint64_t acc, const uint64_t *a, const uint64_t *b, int
     Elem er = result(o, 0)->type->elem;
     if (elem_is_int(er)) {
         for (int64_t i = 0; i < k; i++)
-            acc += (uint64_t)elem_to_int(ea, a[i]) * (uint64_t)elem_to_int(eb, b[i * b_step]);
+            acc += (uint64_t)elem_to_int(ea, a[i]) *
+                   (uint64_t)elem_to_int(eb, b[i * b_step]);
         return elem_from_int(er, (int64_t)acc);
     }
     double sum = elem_to_double(er, acc);
     for (int64_t i = 0; i < k; i++) {
         double x = elem_to_double(ea, a[i]), y = elem_to_double(eb, b[i * b_step]);
-        sum = er == E_F64 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
+        sum = er == E_F64 ? fma(x, y, sum)
+                          : (double)fmaf((float)x, (float)y, (float)sum);
     }
     return elem_from_double(er, sum);
 }
@@ -364,12 +366,14 @@ run_dot(Interp *in, const Op *o)
 {
     const Type *at = arg(o, 0)->type, *rt = result(o, 0)->type;
     uint64_t *r = place(in, result(o, 0));
-    const uint64_t *a = operand(in, o, 0), *b = operand(in, o, 1), *acc = operand(in, o, 2);
+    const uint64_t *a = operand(in, o, 0), *b = operand(in, o, 1),
+                   *acc = operand(in, o, 2);
     int64_t m = rt->shape[rt->rank - 2], n = rt->shape[rt->rank - 1];
     int64_t k = at->shape[at->rank - 1], batches = rt->rank == 3 ? rt->shape[0] : 1;
     for (int64_t i = 0; i < batches * m * n; i++) {
         int64_t batch = i / (m * n), row = i / n % m, col = i % n;
-        r[i] = dot_element(o, acc[i], a + (batch * m + row) * k, b + batch * k * n + col, k, n);
+        r[i] = dot_element(o, acc[i], a + (batch * m + row) * k,
+                           b + batch * k * n + col, k, n);
     }
 }
 
@@ -387,13 +391,14 @@ run_histogram(Interp *in, const Op *o)
     }
 }
 
-/* ---- control ------------------------------------------------------------------------------------------ */
+/* ---- control -------------------------------------------------------------------- */
 
 /* How often the loop runs; by signedness, without overflow at the ends of the type. */
 static uint64_t
 trip_count(Interp *in, const Op *o, Elem e)
 {
-    uint64_t lb = operand(in, o, 0)[0], ub = operand(in, o, 1)[0], step = operand(in, o, 2)[0];
+    uint64_t lb = operand(in, o, 0)[0], ub = operand(in, o, 1)[0],
+             step = operand(in, o, 2)[0];
     if (!step)
         err_at(in->c, o->loc, VALUE, "the step of a loop is 0");
     if (!elem_is_signed(e))
@@ -409,9 +414,10 @@ run_for(Interp *in, const Op *o)
 {
     const Block *b = o->regions[0];
     Elem e = arg(o, 0)->type->elem;
-    uint64_t n = trip_count(in, o, e), iv = operand(in, o, 0)[0], step = operand(in, o, 2)[0];
+    uint64_t n = trip_count(in, o, e), iv = operand(in, o, 0)[0],
+             step = operand(in, o, 2)[0];
     int n_carried = o->n_args - 3;
-    const Op *last = o;     /* who gives the carried values, from operand `first` on */
+    const Op *last = o; /* who gives the carried values, from operand `first` on */
     int first = 3;
     for (uint64_t i = 0; i < n; i++, iv += step) {
         move_values(in, last, first, b->args + 1, n_carried);
@@ -446,7 +452,7 @@ run_if(Interp *in, const Op *o)
         move_values(in, run_block(in, o->regions[i]), 0, o->results, o->n_results);
 }
 
-/* ---- assert and print ------------------------------------------------------------------------------------ */
+/* ---- assert and print ----------------------------------------------------------- */
 
 static const char *
 index_text(Interp *in, const Type *t, int64_t i)
@@ -471,8 +477,8 @@ run_assert(Interp *in, const Op *o)
         if (!operand(in, o, 0)[i] && !is_masked_off(in, o, 1, i))
             err_at(in->c, o->loc, VALUE,
                    str_printf(in->c->arena,
-                              "assertion failed: %s in program (%d, %d, %d)%s%s", o->text,
-                              in->pid[0], in->pid[1], in->pid[2],
+                              "assertion failed: %s in program (%d, %d, %d)%s%s",
+                              o->text, in->pid[0], in->pid[1], in->pid[2],
                               t->rank ? ", element " : "", index_text(in, t, i)));
 }
 
@@ -485,8 +491,8 @@ shown_prefix(Interp *in, const char *text, bool has_values)
         n--;
     if (has_values && n && text[n - 1] == ':')
         n--;
-    return str_printf(in->c->arena, "%s%.*s%s", n && *text != ' ' ? " " : "", (int)n, text,
-                      has_values ? ": " : "");
+    return str_printf(in->c->arena, "%s%.*s%s", n && *text != ' ' ? " " : "", (int)n,
+                      text, has_values ? ": " : "");
 }
 
 static void
@@ -523,7 +529,7 @@ run_print(Interp *in, const Op *o)
     }
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------------ */
+/* ---- blocks --------------------------------------------------------------------- */
 
 static void
 run_op(Interp *in, const Op *o)
@@ -577,8 +583,8 @@ run_block(Interp *in, const Block *b)
 void
 ir_interpret(const Func *f, const InterpRun *r)
 {
-    Interp in = {.c = f->c, .run = r,
-                 .val = NEW_N(f->c->arena, uint64_t *, MAX(f->n_vals, 1))};
+    Interp in = {
+        .c = f->c, .run = r, .val = NEW_N(f->c->arena, uint64_t *, MAX(f->n_vals, 1))};
     for (int i = 0; i < f->body->n_args; i++)
         place(&in, f->body->args[i])[0] = r->args[i];
     for (in.pid[2] = 0; in.pid[2] < r->grid[2]; in.pid[2]++)

@@ -29,7 +29,7 @@ typedef struct Val Val;
 typedef struct Use Use;
 typedef struct Type Type;
 
-/* ---- element types: types.def ------------------------------------------------------- */
+/* ---- element types: types.def --------------------------------------------------- */
 typedef enum Elem {
 #define ELEM(name, text, tl, sig, kind, bits, bytes, dlc, dlb) E_##name,
 #include "ir/types.def"
@@ -48,7 +48,7 @@ static inline bool elem_is_float(Elem e) { return elem_info[e].kind == KIND_F; }
 static inline bool elem_is_int(Elem e) { return elem_info[e].kind != KIND_F; }
 static inline bool elem_is_signed(Elem e) { return elem_info[e].kind == KIND_S; }
 
-/* ---- type.c ---------------------------------------------------------------------------- */
+/* ---- type.c --------------------------------------------------------------------- */
 enum { MAX_NUMEL = 1 << 20 };
 
 struct Type {
@@ -75,7 +75,7 @@ void ty_log2_shape(const Type *t, uint8_t *log2);
 char *ty_str(Arena *a, const Type *t);                          /* f32[64, 32], ptr<f32>[64] */
 char *ty_shape_str(Arena *a, const Type *t);                    /* [64, 32]; "scalar" */
 
-/* ---- ops: ops.def, attrs.def ------------------------------------------------------------ */
+/* ---- ops: ops.def, attrs.def ---------------------------------------------------- */
 typedef enum OpCode {
 #define OP(name, text, args, res, reg, flags, check, attrs, doc) OP_##name,
 #include "ir/ops.def"
@@ -155,8 +155,9 @@ struct Block {
     Val **args;
 };
 
-/* What a launch knows of one argument, as bits; a compile asks for some of them. A variant
- * is valid for every launch whose truths agree with its own on the bits asked. */
+/* What a launch knows of one argument, as bits; a compile asks for some of them. A
+ * variant is valid for every launch whose truths agree with its own on the bits
+ * asked. */
 enum {
     FACT_EQ1 = 1,           /* an integer equal to 1 */
     FACT_DIV2 = 2, FACT_DIV4 = 4, FACT_DIV8 = 8, FACT_DIV16 = 16, /* value, or address in bytes */
@@ -177,7 +178,7 @@ struct Func {
     ArgFacts *facts;        /* by slot; slots without a parameter are constexpr */
 };
 
-/* ---- build.c: the only writer of the lists ------------------------------------------------ */
+/* ---- build.c: the only writer of the lists -------------------------------------- */
 static inline Val *arg(const Op *o, int i) { return o->args[i].v; }
 static inline Val *result(const Op *o, int i) { return o->results[i]; }
 static inline const OpInfo *info(const Op *o) { return &op_info[o->op]; }
@@ -193,7 +194,8 @@ typedef struct Build {
 
 Func *ir_func(Comp *c, const char *name, const Loc *loc);
 Val *ir_param(Func *f, const Type *t, const char *name, int slot);
-/* owner: the new block becomes its next region if one is missing. NULL: see ir_set_region. */
+/* owner: the new block becomes its next region if one is missing. NULL: see
+ * ir_set_region. */
 Block *ir_block(Func *f, Op *owner);
 Val *ir_block_arg(Block *b, const Type *t, const char *name);
 /* Creates and inserts an op with room for its results; the types are given. */
@@ -211,8 +213,8 @@ void ir_replace(Val *old, Val *with);           /* all uses */
 void ir_erase(Op *o);                           /* results must be unused; erases regions */
 void ir_move_before(Op *o, Op *before);
 void ir_move_to_end(Op *o, Block *b);
-/* Copies o (with regions) at b; operands are looked up in map (Val * -> Val *), which gains
- * the new results. */
+/* Copies o (with regions) at b; operands are looked up in map (Val * -> Val *),
+ * which gains the new results. */
 Op *ir_clone(Build *b, const Op *o, Map *map);
 bool ir_is_inside(const Op *o, const Block *b); /* at any depth */
 
@@ -235,36 +237,38 @@ Op *ir_store(Build *b, Val *p, Val *v, Val *mask);
 bool ir_is_const(const Val *v, uint64_t *bits);             /* a CONST, scalar or block */
 bool ir_const_as_int(const Val *v, int64_t *i);             /* sign- or zero-extended */
 
-/* ---- facts of arguments --------------------------------------------------------------------- */
+/* ---- facts of arguments --------------------------------------------------------- */
 /* Is `fact` true of the parameter? Records that it was asked. */
 bool ir_ask(const Func *f, const Val *param, unsigned fact);
 
-/* ---- eval.c: what elementwise ops mean on one element ------------------------------------------ */
-/* Bits of element type e; narrower values in the low bits, the rest 0. Used by fold, by the
- * interpreter and by tests, so constants and run-time agree. */
+/* ---- eval.c: what elementwise ops mean on one element --------------------------- */
+/* Bits of element type e; narrower values in the low bits, the rest 0. Used by fold,
+ * by the interpreter and by tests, so constants and run-time agree. */
 double elem_to_double(Elem e, uint64_t bits);
 uint64_t elem_from_double(Elem e, double v);        /* RTNE; fp8 saturates */
 int64_t elem_to_int(Elem e, uint64_t bits);         /* integer types, sign- or zero-extended */
 uint64_t elem_from_int(Elem e, int64_t v);          /* any type; ints wrap */
 uint64_t elem_cast(Elem from, Elem to, uint64_t bits, int rounding);
-/* One element of an OPF_ELEM op with operand element type `in` and result `out`; false when
- * undefined (integer division by zero) or when op is not such an op. Pointers go as E_U64;
- * SELECT: args[0] is the i1; ADDPTR: in is the index's type, out what the pointer points to;
- * a CAST with another rounding than RTNE goes to elem_cast. */
+/* One element of an OPF_ELEM op with operand element type `in` and result `out`;
+ * false when undefined (integer division by zero) or when op is not such an op.
+ * Pointers go as E_U64; SELECT: args[0] is the i1; ADDPTR: in is the index's type,
+ * out what the pointer points to; a CAST with another rounding than RTNE goes to
+ * elem_cast. */
 bool ir_eval(OpCode op, Elem in, Elem out, const uint64_t *args, int n_args, uint64_t *res);
 
-/* ---- print.c, parse.c: two directions of one grammar ------------------------------------------- */
+/* ---- print.c, parse.c: two directions of one grammar ---------------------------- */
 char *ir_print(const Func *f, bool with_locs);      /* in the Comp's arena */
 Func *ir_parse(Comp *c, const char *text);          /* raises PARSE_IR */
-/* One constant of a scalar type, as const prints and reads it: 1.0, -inf, true, 0x7fc00001.
- * What is printed reads back as the same bits. elem_parse: false, not a constant of t. */
+/* One constant of a scalar type, as const prints and reads it: 1.0, -inf, true,
+ * 0x7fc00001. What is printed reads back as the same bits. elem_parse: false, not a
+ * constant of t. */
 char *elem_str(Arena *a, const Type *t, uint64_t bits);
 bool elem_parse(const Type *t, const char *s, uint64_t *bits);
 
-/* ---- verify.c ------------------------------------------------------------------------------------ */
+/* ---- verify.c ------------------------------------------------------------------- */
 void ir_verify(const Func *f, const char *after);   /* raises VERIFY, naming the pass it follows */
 
-/* ---- interp.c: what the ops mean, in the dullest C ------------------------------------------------ */
+/* ---- interp.c: what the ops mean, in the dullest C ------------------------------ */
 typedef struct InterpRun {
     const uint64_t *args;   /* bits of each parameter; pointers are addresses */
     int32_t grid[3];
@@ -275,7 +279,7 @@ typedef struct InterpRun {
 } InterpRun;
 void ir_interpret(const Func *f, const InterpRun *r);   /* all programs, x fastest; raises */
 
-/* ---- random.c: functions for tests ----------------------------------------------------------------- */
+/* ---- random.c: functions for tests ---------------------------------------------- */
 typedef struct RandomSpec {
     uint64_t seed;
     int n_ops;              /* about this many, without what they need for themselves */

@@ -1,10 +1,11 @@
-/* ops: the op table, and for each row what must hold for such an op. The checks are static
- * here and the table names them, so a row of ops.def without its check_* does not compile.
+/* ops: the op table, and for each row what must hold for such an op. The checks are
+ * static here and the table names them, so a row of ops.def without its check_* does
+ * not compile.
  *
- * A check returns NULL or what is wrong in words. It looks at one op: types of operands and
- * results, attributes, arguments and yields of regions. It may trust what verify.c's walk
- * has seen before: counts that are not -1, linked blocks with a terminator, types with
- * powers of two.
+ * A check returns NULL or what is wrong in words. It looks at one op: types of operands
+ * and results, attributes, arguments and yields of regions. It may trust what
+ * verify.c's walk has seen before: counts that are not -1, linked blocks with a
+ * terminator, types with powers of two.
  */
 #include "ir/ir.h"
 
@@ -23,7 +24,7 @@ say(const Op *o, const char *fmt, ...)
     return str_printf(a, "%s: %s", info(o)->text, text);
 }
 
-/* ---- helpers: types ---------------------------------------------------------------------- */
+/* ---- helpers: types ------------------------------------------------------------- */
 
 static Comp *
 comp(const Op *o)
@@ -36,7 +37,8 @@ str(const Op *o, const Type *t)
 {
     const char *s = ty_str(comp(o)->arena, t);
     if (t->layout)
-        s = str_printf(comp(o)->arena, "%s (%s)", s, layout_str(comp(o)->arena, t->layout));
+        s = str_printf(comp(o)->arena, "%s (%s)", s,
+                       layout_str(comp(o)->arena, t->layout));
     return s;
 }
 
@@ -150,14 +152,15 @@ all_same(const Op *o)
     return want_result(o, 0, at(o, 0));
 }
 
-/* ---- values and shapes ------------------------------------------------------------------- */
+/* ---- values and shapes ---------------------------------------------------------- */
 
 static const char *
 check_const_(const Op *o)
 {
     int bits = ty_bits(res(o, 0));
     if (bits < 64 && o->bits >> bits)
-        return say(o, "0x%" PRIx64 " has more bits than %s", o->bits, str(o, res(o, 0)));
+        return say(o, "0x%" PRIx64 " has more bits than %s", o->bits,
+                   str(o, res(o, 0)));
     return NULL;
 }
 
@@ -280,12 +283,13 @@ static const char *
 check_convert(const Op *o)
 {
     const Type *from = at(o, 0), *to = res(o, 0);
-    if (!from->layout || !to->layout || !ty_same_shape(from, to) || !same_element(from, to))
+    if (!from->layout || !to->layout || !ty_same_shape(from, to) ||
+        !same_element(from, to))
         return say(o, "from %s to %s", str(o, from), str(o, to));
     return NULL;
 }
 
-/* ---- elementwise -------------------------------------------------------------------------- */
+/* ---- elementwise ---------------------------------------------------------------- */
 
 static const char *
 check_arith(const Op *o)
@@ -373,7 +377,7 @@ check_hint(const Op *o)
     return want_result(o, 0, at(o, 0));
 }
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------------------- */
 
 /* Operand 0 is a pointer, and one that may be written when asked. */
 static const char *
@@ -479,7 +483,7 @@ check_cas(const Op *o)
     return err ? err : want_result(o, 0, t);
 }
 
-/* ---- across elements ---------------------------------------------------------------------------- */
+/* ---- across elements ------------------------------------------------------------ */
 
 /* The region's arguments are 2 n scalars and it yields n of the operands' elements. */
 static const char *
@@ -490,8 +494,8 @@ check_combine(const Op *o)
     int n = o->n_args;
     int64_t axis = ir_attr(o, ATTR_AXIS);
     if (n < 1 || o->n_results != n || b->n_args != 2 * n)
-        return say(o, "%d operands, %d results, %d arguments of the region", n, o->n_results,
-                   b->n_args);
+        return say(o, "%d operands, %d results, %d arguments of the region", n,
+                   o->n_results, b->n_args);
     if (axis < 0 || axis >= at(o, 0)->rank)
         return say(o, "axis %" PRId64 " of %s", axis, str(o, at(o, 0)));
     const Op *y = b->last;
@@ -501,8 +505,10 @@ check_combine(const Op *o)
         const Type *elem = ty_element(c, at(o, i));
         if (elem->is_ptr || !same_place(at(o, i), at(o, 0)))
             return say(o, "operand %d is %s", i, str(o, at(o, i)));
-        if (b->args[i]->type != elem || b->args[n + i]->type != elem || at(y, i) != elem)
-            return say(o, "value %d of the region is not %s everywhere", i, str(o, elem));
+        if (b->args[i]->type != elem || b->args[n + i]->type != elem ||
+            at(y, i) != elem)
+            return say(o, "value %d of the region is not %s everywhere", i,
+                       str(o, elem));
     }
     return NULL;
 }
@@ -556,10 +562,11 @@ check_dot(const Op *o)
 {
     const Type *a = at(o, 0), *b = at(o, 1), *acc = at(o, 2);
     int r = acc->rank;
-    bool ok = (r == 2 || r == 3) && a->rank == r && b->rank == r &&
-              a->shape[r - 1] == b->shape[r - 2] && a->shape[r - 2] == acc->shape[r - 2] &&
-              b->shape[r - 1] == acc->shape[r - 1] &&
-              (r == 2 || (a->shape[0] == acc->shape[0] && b->shape[0] == acc->shape[0]));
+    bool ok =
+        (r == 2 || r == 3) && a->rank == r && b->rank == r &&
+        a->shape[r - 1] == b->shape[r - 2] && a->shape[r - 2] == acc->shape[r - 2] &&
+        b->shape[r - 1] == acc->shape[r - 1] &&
+        (r == 2 || (a->shape[0] == acc->shape[0] && b->shape[0] == acc->shape[0]));
     if (!ok || !dot_elements_fit(a, b, acc))
         return say(o, "%s @ %s + %s", str(o, a), str(o, b), str(o, acc));
     const char *err = want_word(o, ATTR_PRECISION, PREC_TF32, PREC_BF16X6);
@@ -594,16 +601,17 @@ check_histogram(const Op *o)
     return err ? err : want_shape(o, 0, ty_scalar(comp(o), E_I32), 1, &n);
 }
 
-/* ---- control --------------------------------------------------------------------------------------- */
+/* ---- control -------------------------------------------------------------------- */
 
-/* Are the n values from *v on (as operands) of the types of the block arguments from `first`? */
+/* Are the n values from *v on (as operands) of the types of the block arguments from
+ * `first`? */
 static const char *
 want_block_args(const Op *o, const Block *b, int first, const Op *from, int from_first)
 {
     int n = from->n_args - from_first;
     if (n < 0 || b->n_args - first != n)
-        return say(o, "the region has %d arguments for %d values of %s", b->n_args - first, n,
-                   info(from)->text);
+        return say(o, "the region has %d arguments for %d values of %s",
+                   b->n_args - first, n, info(from)->text);
     for (int i = 0; i < n; i++)
         if (b->args[first + i]->type != at(from, from_first + i))
             return say(o, "argument %d of the region is %s, %s gives %s", first + i,
@@ -633,7 +641,8 @@ check_for_(const Op *o)
         return say(o, "%d operands, expected lower, upper, step", o->n_args);
     const Type *t = at(o, 0);
     if (t->rank || !is_int(t) || at(o, 1) != t || at(o, 2) != t)
-        return say(o, "from %s to %s by %s", str(o, t), str(o, at(o, 1)), str(o, at(o, 2)));
+        return say(o, "from %s to %s by %s", str(o, t), str(o, at(o, 1)),
+                   str(o, at(o, 2)));
     const Block *b = o->regions[0];
     if (b->n_args < 1 || b->args[0]->type != t)
         return say(o, "the first argument of the region must be %s", str(o, t));
@@ -701,7 +710,7 @@ check_return_(const Op *o)
     return o->block->owner ? say(o, "inside of a region") : NULL;
 }
 
-/* ---- hints and debugging ------------------------------------------------------------------------------ */
+/* ---- hints and debugging -------------------------------------------------------- */
 
 static const char *
 check_i1_scalar(const Op *o)
@@ -737,7 +746,7 @@ check_none(const Op *o)
     return NULL;
 }
 
-/* ---- the tables --------------------------------------------------------------------------------------- */
+/* ---- the tables ----------------------------------------------------------------- */
 
 #define PURE OPF_PURE
 #define ELEM OPF_ELEM
@@ -749,9 +758,21 @@ check_none(const Op *o)
 #define CHEAP OPF_CHEAP
 #define CONTROL OPF_CONTROL
 #define A0() 0, {0}
-#define A1(a) 1, {ATTR_##a}
-#define A2(a, b) 2, {ATTR_##a, ATTR_##b}
-#define A3(a, b, c) 3, {ATTR_##a, ATTR_##b, ATTR_##c}
+#define A1(a)                                                                          \
+    1,                                                                                 \
+    {                                                                                  \
+        ATTR_##a                                                                       \
+    }
+#define A2(a, b)                                                                       \
+    2,                                                                                 \
+    {                                                                                  \
+        ATTR_##a, ATTR_##b                                                             \
+    }
+#define A3(a, b, c)                                                                    \
+    3,                                                                                 \
+    {                                                                                  \
+        ATTR_##a, ATTR_##b, ATTR_##c                                                   \
+    }
 
 const OpInfo op_info[N_OP] = {
 #define OP(name, text, args, res, reg, flags, check, attrs, doc)                       \

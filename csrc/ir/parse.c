@@ -2,20 +2,22 @@
  *
  *     file    = {"#" name "=" layout newline} func
  *     func    = "func" "@" name "(" [param {"," param}] ")" [loc] "{" {op} "}"
- *     param   = value ":" type ["{" fact {"," fact} "}"]      fact: slot=2  div16  ?div16
+ *     param   = value ":" type ["{" fact {"," fact} "}"]    fact: slot=2  div16  ?div16
  *     op      = [value {"," value} "="] word [string] [literal | value {"," value}]
  *               ["{" attr {"," attr} "}"] [":" type {"," type}] {region} [loc]
  *     region  = ["else"] ["^" "(" value ":" type {"," ..} ")"] "{" {op} "}"
- *     type    = (elem | "ptr" "<" ["const"] elem ">") ["[" int {"," int} "]"] ["#" name]
- *     literal = number | "true" | "false" | ["-"] "inf" | "nan" | "splat" "(" literal ")"
+ *     type    = (elem | "ptr" "<" ["const"] elem ">") ["[" int {"," int} "]"]
+ *               ["#" name]
+ *     literal = number | "true" | "false" | ["-"] "inf" | "nan"
+ *             | "splat" "(" literal ")"
  *
- * "//" starts a comment. The first operand stands on the line of its op: a value on the next
- * line is a result of the next op. A "{" that is followed by `word =` opens attributes, else a region.
- * An op without loc gets its place in this text as its location, so that later messages
- * point here.
+ * "//" starts a comment. The first operand stands on the line of its op: a value on the
+ * next line is a result of the next op. A "{" that is followed by `word =` opens
+ * attributes, else a region. An op without loc gets its place in this text as its
+ * location, so that later messages point here.
  *
- * Rule 1: any text gives IR or ERR_PARSE_IR; what is left to ir_verify (counts, types) must
- *         not hurt the builder. Sizes are bounded here: dims, ranks, nesting.
+ * Rule 1: any text gives IR or ERR_PARSE_IR; what is left to ir_verify (counts, types)
+ *         must not hurt the builder. Sizes are bounded here: dims, ranks, nesting.
  * Rule 2: a value is defined above its uses; there are no forward references.
  */
 #include "ir/ir.h"
@@ -23,27 +25,30 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { MAX_DEPTH = 100 };       /* of regions: the parser, verifier and passes recurse */
+enum { MAX_DEPTH = 100 }; /* of regions: the parser, verifier and passes recurse */
 
 typedef struct Parser {
     Comp *c;
     const char *text, *at;
     Func *f;
-    Map vals;                   /* name -> Val */
-    Map layouts;                /* name -> text of the layout */
+    Map vals;    /* name -> Val */
+    Map layouts; /* name -> text of the layout */
     int depth;
-    const char *line_at;        /* start of line number `line`, somewhere at or above `at` */
+    const char *line_at; /* start of line number `line`, somewhere at or above `at` */
     int line;
 } Parser;
 
 typedef VEC(Val *) Vals;
 typedef VEC(const Type *) Types;
-typedef struct Name { const char *at; size_t n; } Name;
+typedef struct Name {
+    const char *at;
+    size_t n;
+} Name;
 typedef VEC(Name) Names;
 
 static void parse_ops(Parser *p, Block *b);
 
-/* ---- places and characters ----------------------------------------------------------- */
+/* ---- places and characters ------------------------------------------------------ */
 
 static const Loc *
 loc_at(Parser *p, const char *at, const char *end)
@@ -54,7 +59,8 @@ loc_at(Parser *p, const char *at, const char *end)
         if (*s == '\n')
             p->line++, p->line_at = s + 1;
     int col = (int)(at - p->line_at);
-    return loc_new(p->c, "tir", NULL, p->line, col, p->line, col + (int)(end - at), NULL);
+    return loc_new(p->c, "tir", NULL, p->line, col, p->line, col + (int)(end - at),
+                   NULL);
 }
 
 #define fail(p, ...)                                                                   \
@@ -93,8 +99,9 @@ expect(Parser *p, const char *s)
 static bool
 is_word_char(char ch)
 {
-    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
-           ch == '_' || ch == '.' || (unsigned char)ch >= 0x80;
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
+           (ch >= '0' && ch <= '9') || ch == '_' || ch == '.' ||
+           (unsigned char)ch >= 0x80;
 }
 
 static bool
@@ -172,7 +179,8 @@ string(Parser *p)
             ch = *++p->at;
             if (ch == 'n') {
                 ch = '\n';
-            } else if (ch == 'x' && hex_digit(p->at[1]) >= 0 && hex_digit(p->at[2]) >= 0) {
+            } else if (ch == 'x' && hex_digit(p->at[1]) >= 0 &&
+                       hex_digit(p->at[2]) >= 0) {
                 ch = (char)(hex_digit(p->at[1]) << 4 | hex_digit(p->at[2]));
                 p->at += 2;
                 if (!ch)
@@ -187,7 +195,8 @@ string(Parser *p)
     return str_intern(p->c, sb.at);
 }
 
-/* ("a.py":41:10-41:19 "f", "b.py":58:4-58:20): the place, then the calls that led there. */
+/* ("a.py":41:10-41:19 "f", "b.py":58:4-58:20): the place, then the calls that led
+ * there. */
 static const Loc *
 parse_loc(Parser *p)
 {
@@ -212,7 +221,7 @@ parse_loc(Parser *p)
     return first;
 }
 
-/* ---- types ------------------------------------------------------------------------------- */
+/* ---- types ---------------------------------------------------------------------- */
 
 static Elem
 parse_elem(Parser *p)
@@ -281,7 +290,7 @@ parse_type(Parser *p)
     return *p->at == '#' ? with_layout(p, t) : t;
 }
 
-/* ---- values --------------------------------------------------------------------------------- */
+/* ---- values --------------------------------------------------------------------- */
 
 static Name
 value_name(Parser *p)
@@ -316,7 +325,7 @@ value(Parser *p)
     return v;
 }
 
-/* ---- constants -------------------------------------------------------------------------------- */
+/* ---- constants ------------------------------------------------------------------ */
 
 /* The characters of a number or word, to be understood once the type is known. */
 static Name
@@ -349,7 +358,7 @@ elem_parse(const Type *t, const char *s, uint64_t *bits)
         return *bits || !strcmp(s, "false");
     } else if (elem_is_float(t->elem)) {
         *bits = elem_from_double(t->elem, strtod(s, &end));
-        errno = 0;              /* too large is infinity, too small 0 */
+        errno = 0; /* too large is infinity, too small 0 */
     } else if (elem_is_signed(t->elem)) {
         long long v = strtoll(s, &end, 10);
         *bits = elem_from_int(t->elem, v);
@@ -387,7 +396,7 @@ parse_literal(Parser *p, bool *is_splat)
     return w;
 }
 
-/* ---- attributes -------------------------------------------------------------------------------- */
+/* ---- attributes ----------------------------------------------------------------- */
 
 static bool
 attr_by_name(const Op *o, Name w, Attr *a)
@@ -472,7 +481,7 @@ parse_attrs(Parser *p, int64_t *attr, const Op *o)
     expect(p, "}");
 }
 
-/* ---- ops ------------------------------------------------------------------------------------------ */
+/* ---- ops ------------------------------------------------------------------------ */
 
 static OpCode
 parse_opcode(Parser *p)
@@ -536,7 +545,7 @@ parse_op(Parser *p, Block *b)
     bool is_splat = false;
     if (head.op == OP_CONST)
         literal = parse_literal(p, &is_splat);
-    p->at += strspn(p->at, " \t");     /* a value on the next line is the next op's */
+    p->at += strspn(p->at, " \t"); /* a value on the next line is the next op's */
     if (*p->at == '%') {
         do
             PUSH(a, &args, value(p));
@@ -584,7 +593,7 @@ parse_ops(Parser *p, Block *b)
         parse_op(p, b);
 }
 
-/* ---- the function --------------------------------------------------------------------------------- */
+/* ---- the function --------------------------------------------------------------- */
 
 static void
 parse_facts(Parser *p, int *slot, ArgFacts *facts)
@@ -653,8 +662,13 @@ parse_layouts(Parser *p)
 Func *
 ir_parse(Comp *c, const char *text)
 {
-    Parser p = {.c = c, .text = text, .at = text, .vals = {.a = c->arena},
-                .layouts = {.a = c->arena}, .line_at = text, .line = 1};
+    Parser p = {.c = c,
+                .text = text,
+                .at = text,
+                .vals = {.a = c->arena},
+                .layouts = {.a = c->arena},
+                .line_at = text,
+                .line = 1};
     parse_layouts(&p);
     if (!accept_word(&p, "func"))
         fail(&p, "expected 'func'");

@@ -1,18 +1,19 @@
-/* print: tile IR as text. parse.c reads it back; the grammar is in README.md, and the two
- * files change together.
+/* print: tile IR as text. parse.c reads it back; the grammar is in README.md, and the
+ * two files change together.
  *
  *     #l0 = reg [1 2] lane [4 8 16 32 64] warp [] block []
  *     func @scale(%x: ptr<f32>, %n: i32 {slot=2, div16}) {
  *       %0 = arange {start=0, end=128} : i32[128] #l0
  *       ...
  *
- * Rule 1: print -> parse -> print is a fixed point. Values without a name are numbered in
- *         the order of the text, never by id; the second of two equal names gets a suffix.
- * Rule 2: nothing that changes the meaning is left out. An attribute that is 0 is, unless
- *         op rows would be hard to read without it (always_shown).
+ * Rule 1: print -> parse -> print is a fixed point. Values without a name are numbered
+ *         in the order of the text, never by id; the second of two equal names gets a
+ *         suffix.
+ * Rule 2: nothing that changes the meaning is left out. An attribute that is 0 is,
+ *         unless op rows would be hard to read without it (always_shown).
  * Rule 3: constants come back bit by bit: an exact decimal where it is short, else the
- *         shortest that the parser's own conversion turns into the same bits, or 0x and the
- *         bits.
+ *         shortest that the parser's own conversion turns into the same bits, or 0x and
+ *         the bits.
  */
 #include "ir/ir.h"
 
@@ -23,22 +24,23 @@
 typedef struct Printer {
     Comp *c;
     Sb sb;
-    const char **name;          /* by Val.id, without the %; NULL: not printed yet */
-    Map taken;                  /* names in use -> how many suffixes were tried */
-    Map layout;                 /* Layout * -> its number + 1 */
+    const char **name; /* by Val.id, without the %; NULL: not printed yet */
+    Map taken;         /* names in use -> how many suffixes were tried */
+    Map layout;        /* Layout * -> its number + 1 */
     int n_unnamed;
     bool with_locs;
 } Printer;
 
 static void put_block(Printer *p, const Block *b, int depth);
 
-/* ---- names ------------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------- */
 
 static bool
 is_name_char(char ch)
 {
-    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
-           ch == '_' || ch == '.' || (unsigned char)ch >= 0x80;
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
+           (ch >= '0' && ch <= '9') || ch == '_' || ch == '.' ||
+           (unsigned char)ch >= 0x80;
 }
 
 /* The name as the parser can read it: no other characters, no digit in front. */
@@ -89,14 +91,15 @@ put_val(Printer *p, const Val *v)
         sb_printf(&p->sb, "%%undefined.%d", v->id);
 }
 
-/* ---- types, locations --------------------------------------------------------------- */
+/* ---- types, locations ----------------------------------------------------------- */
 
 static void
 put_type(Printer *p, const Type *t)
 {
     sb_put(&p->sb, ty_str(p->c->arena, t));
     if (t->layout)
-        sb_printf(&p->sb, " #l%d", (int)(uintptr_t)map_get(&p->layout, t->layout, 0) - 1);
+        sb_printf(&p->sb, " #l%d",
+                  (int)(uintptr_t)map_get(&p->layout, t->layout, 0) - 1);
 }
 
 static void
@@ -156,21 +159,21 @@ note_layouts(Printer *p, const Block *b)
     }
 }
 
-/* ---- constants ------------------------------------------------------------------------ */
+/* ---- constants ------------------------------------------------------------------ */
 
 static char *
 float_str(Arena *a, Elem e, uint64_t bits)
 {
     double v = elem_to_double(e, bits);
     if (isnan(v) || isinf(v)) {
-        if (elem_from_double(e, v) != bits)     /* a NaN with a payload; fp8 infinity */
+        if (elem_from_double(e, v) != bits) /* a NaN with a payload; fp8 infinity */
             return str_printf(a, "0x%" PRIx64, bits);
         return str_printf(a, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
     }
     if (v == trunc(v) && fabs(v) < 1e9)
         return str_printf(a, "%.1f", v);
     char s[40];
-    for (int digits = 1; digits <= 7; digits++) {       /* exact and short: 1.25, not 1.2 */
+    for (int digits = 1; digits <= 7; digits++) { /* exact and short: 1.25, not 1.2 */
         snprintf(s, sizeof s, "%.*g", digits, v);
         if (strtod(s, NULL) == v)
             return str_printf(a, strpbrk(s, ".e") ? "%s" : "%s.0", s);
@@ -197,7 +200,7 @@ elem_str(Arena *a, const Type *t, uint64_t bits)
     return str_printf(a, "%" PRIu64, bits);
 }
 
-/* ---- attributes -------------------------------------------------------------------------- */
+/* ---- attributes ----------------------------------------------------------------- */
 
 static bool
 always_shown(Attr a)
@@ -206,7 +209,8 @@ always_shown(Attr a)
            a == ATTR_RMW || a == ATTR_BINS || a == ATTR_PRECISION;
 }
 
-/* Bits of one entry of an attribute that is a list with one entry per dim; 0: no list. */
+/* Bits of one entry of an attribute that is a list with one entry per dim; 0: no
+ * list. */
 static int
 list_width(Attr a)
 {
@@ -258,7 +262,7 @@ put_attrs(Printer *p, const Op *o)
         sb_put(&p->sb, "}");
 }
 
-/* ---- ops, blocks, the function ------------------------------------------------------------- */
+/* ---- ops, blocks, the function -------------------------------------------------- */
 
 static void
 put_region(Printer *p, const Op *o, int i, int depth)
@@ -322,8 +326,11 @@ put_block(Printer *p, const Block *b, int depth)
 static void
 put_facts(Printer *p, const Func *f, int i)
 {
-    static const struct { unsigned fact; const char *text; } word[] = {
-        {FACT_EQ1, "eq1"}, {FACT_DIV16, "div16"}, {FACT_DIV8, "div8"},
+    static const struct {
+        unsigned fact;
+        const char *text;
+    } word[] = {
+        {FACT_EQ1, "eq1"},   {FACT_DIV16, "div16"}, {FACT_DIV8, "div8"},
         {FACT_DIV4, "div4"}, {FACT_DIV2, "div2"},
     };
     int slot = f->slot[i];
@@ -341,7 +348,7 @@ put_facts(Printer *p, const Func *f, int i)
                 sb_printf(&p->sb, "%s%s%s", before, asked ? "?" : "", word[k].text);
                 before = ", ";
                 if (!asked && k > 0)
-                    break;          /* div16 says div8, div4 and div2 */
+                    break; /* div16 says div8, div4 and div2 */
             }
     if (*before == ',')
         sb_put(&p->sb, "}");
@@ -352,8 +359,12 @@ ir_print(const Func *f, bool with_locs)
 {
     Comp *c = f->c;
     Arena *a = c->arena;
-    Printer p = {.c = c, .sb = {.a = a}, .taken = {.a = a}, .layout = {.a = a},
-                 .name = NEW_N(a, const char *, MAX(f->n_vals, 1)), .with_locs = with_locs};
+    Printer p = {.c = c,
+                 .sb = {.a = a},
+                 .taken = {.a = a},
+                 .layout = {.a = a},
+                 .name = NEW_N(a, const char *, MAX(f->n_vals, 1)),
+                 .with_locs = with_locs};
     note_layouts(&p, f->body);
     sb_printf(&p.sb, "func @%s(", clean_name(c, f->name));
     for (int i = 0; i < f->body->n_args; i++) {

@@ -3,22 +3,22 @@
  * What comes out is valid, ends, stays inside of its buffers and has one right answer:
  *
  *     loads       only from buffers that are never stored to, at indices & (n - 1)
- *     stores      each op has a buffer of its own and gives every element its own address
+ *     stores      each op has a buffer and gives every element an address of its own
  *     atomics     integer add, result unused, to a buffer nobody reads
  *     loops       over small ranges; while loops count
  *     division    by something odd and positive
- *     floats      ops that are rounded the same everywhere; sums (dot) of whole numbers;
- *                 nothing that shows the bits of a NaN. `approximate` adds exp and friends,
- *                 which targets compute to a bound.
+ *     floats      ops that are rounded the same everywhere; sums (dot) of whole
+ *                 numbers; nothing that shows the bits of a NaN. `approximate` adds exp
+ *                 and friends, which targets compute to a bound.
  *
- * The generator keeps a pool of values in scope and draws operands from it by type; what is
- * missing is made: by a cast, a splat, a load or a constant.
+ * The generator keeps a pool of values in scope and draws operands from it by type;
+ * what is missing is made: by a cast, a splat, a load or a constant.
  */
 #include "ir/ir.h"
 
 enum {
-    N_BUFFER = 256,         /* elements of a buffer, and the most of a block */
-    MAX_NEST = 3,           /* regions inside of each other */
+    N_BUFFER = 256, /* elements of a buffer, and the most of a block */
+    MAX_NEST = 3,   /* regions inside of each other */
     MAX_CARRIED = 3,
 };
 
@@ -28,15 +28,15 @@ typedef struct Shape {
 } Shape;
 
 static const Shape shapes[] = {
-    {0, {0}},          {1, {32}},       {1, {64}},       {1, {256}},    {1, {1}},
-    {2, {16, 16}},     {2, {4, 16}},    {2, {8, 2}},     {2, {1, 64}},  {2, {32, 1}},
-    {3, {2, 4, 8}},    {3, {4, 1, 2}},
+    {0, {0}},     {1, {32}},     {1, {64}},      {1, {256}},
+    {1, {1}},     {2, {16, 16}}, {2, {4, 16}},   {2, {8, 2}},
+    {2, {1, 64}}, {2, {32, 1}},  {3, {2, 4, 8}}, {3, {4, 1, 2}},
 };
 
 /* Of the values in random functions; f8 types have no arithmetic of their own. */
 static const Elem elems[] = {
-    E_I1, E_I8, E_I16, E_I32, E_I32, E_I32, E_I64, E_U8, E_U16, E_U32, E_U64,
-    E_F16, E_BF16, E_F32, E_F32, E_F64,
+    E_I1,  E_I8,  E_I16, E_I32, E_I32,  E_I32, E_I64, E_U8,
+    E_U16, E_U32, E_U64, E_F16, E_BF16, E_F32, E_F32, E_F64,
 };
 
 typedef struct Gen {
@@ -45,18 +45,18 @@ typedef struct Gen {
     Build b;
     const RandomSpec *spec;
     uint64_t rng;
-    VEC(Val *) pool;        /* in scope */
-    Val *input[N_ELEM];     /* parameter, a buffer to load from; NULL: not made yet */
-    Val *sums;              /* parameter, the buffer of atomics */
-    Val *limit;             /* parameter, a small i32 */
-    int left;               /* ops to make */
+    VEC(Val *) pool;    /* in scope */
+    Val *input[N_ELEM]; /* parameter, a buffer to load from; NULL: not made yet */
+    Val *sums;          /* parameter, the buffer of atomics */
+    Val *limit;         /* parameter, a small i32 */
+    int left;           /* ops to make */
     int depth;
-    Shape home[3];          /* shapes this function likes */
+    Shape home[3]; /* shapes this function likes */
 } Gen;
 
 static void grow(Gen *g, int n);
 
-/* ---- chance ------------------------------------------------------------------------------ */
+/* ---- chance --------------------------------------------------------------------- */
 
 static uint64_t
 draw(Gen *g)
@@ -106,7 +106,7 @@ shape_of(const Val *v)
     return s;
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
+/* ---- values --------------------------------------------------------------------- */
 
 static Val *
 keep(Gen *g, Val *v)
@@ -178,8 +178,8 @@ pointers(Gen *g, Val *base, Val *index)
     return ir_addptr(&g->b, ir_splat(&g->b, base, s.rank, s.n), index);
 }
 
-/* An index of every element of its own: its place in row-major order, behind those of the
- * programs before. */
+/* An index of every element of its own: its place in row-major order, behind those
+ * of the programs before. */
 static Val *
 own_index(Gen *g, Shape s)
 {
@@ -239,19 +239,21 @@ small(Gen *g, Elem e, Shape s)
     return ir_cast(&g->b, v, e);
 }
 
-/* ---- elementwise -------------------------------------------------------------------------------- */
+/* ---- elementwise ---------------------------------------------------------------- */
 
 static void
 make_binary(Gen *g)
 {
-    static const OpCode ints[] = {OP_ADD, OP_SUB, OP_MUL, OP_MIN, OP_MAX, OP_UMULHI, OP_AND,
-                                  OP_OR, OP_XOR, OP_SHL, OP_SHR, OP_DIV, OP_REM};
-    static const OpCode floats[] = {OP_ADD, OP_SUB, OP_MUL, OP_MIN, OP_MAX, OP_MINNAN,
-                                    OP_MAXNAN, OP_DIV_RN};
+    static const OpCode ints[] = {OP_ADD,    OP_SUB, OP_MUL, OP_MIN, OP_MAX,
+                                  OP_UMULHI, OP_AND, OP_OR,  OP_XOR, OP_SHL,
+                                  OP_SHR,    OP_DIV, OP_REM};
+    static const OpCode floats[] = {OP_ADD, OP_SUB,    OP_MUL,    OP_MIN,
+                                    OP_MAX, OP_MINNAN, OP_MAXNAN, OP_DIV_RN};
     Elem e = some_elem(g);
     Shape s = some_shape(g);
     Val *x = some(g, e, s), *y = some(g, e, s);
-    OpCode op = elem_is_float(e) ? floats[below(g, COUNT(floats))] : ints[below(g, COUNT(ints))];
+    OpCode op = elem_is_float(e) ? floats[below(g, COUNT(floats))]
+                                 : ints[below(g, COUNT(ints))];
     if (op == OP_DIV || op == OP_REM) {
         y = ir_bin(&g->b, OP_AND, y, splat_int(g, e, s, 7));
         y = ir_bin(&g->b, OP_OR, y, splat_int(g, e, s, 1));
@@ -263,8 +265,8 @@ static void
 make_unary(Gen *g)
 {
     static const OpCode exact[] = {OP_SQRT_RN, OP_FLOOR, OP_CEIL};
-    static const OpCode bounded[] = {OP_EXP, OP_EXP2, OP_LOG, OP_LOG2, OP_SIN, OP_COS,
-                                     OP_TANH, OP_ERF, OP_SQRT, OP_RSQRT};
+    static const OpCode bounded[] = {OP_EXP, OP_EXP2, OP_LOG, OP_LOG2, OP_SIN,
+                                     OP_COS, OP_TANH, OP_ERF, OP_SQRT, OP_RSQRT};
     Elem e = some_elem(g);
     bool wide = e == E_F32 || e == E_F64;
     OpCode op = chance(g, 50) ? OP_NEG : OP_ABS;
@@ -300,7 +302,8 @@ make_cast(Gen *g)
     Val *x = some(g, some_elem(g), s);
     Elem to = some_elem(g), from = x->type->elem;
     bool same_bits = elem_info[from].bits == elem_info[to].bits;
-    if (same_bits && from != to && elem_is_int(from) && elem_is_int(to) && chance(g, 50)) {
+    if (same_bits && from != to && elem_is_int(from) && elem_is_int(to) &&
+        chance(g, 50)) {
         keep(g, ir_bitcast(&g->b, x, type_of(g, to, s)));
         return;
     }
@@ -319,7 +322,7 @@ make_fma(Gen *g)
     keep(g, result(ir_op(&g->b, OP_FMA, 3, args, 1, &args[0]->type), 0));
 }
 
-/* ---- shapes ----------------------------------------------------------------------------------------- */
+/* ---- shapes --------------------------------------------------------------------- */
 
 static Val *
 block_of(Gen *g)
@@ -383,7 +386,8 @@ make_join_split(Gen *g)
     Shape s = shape_of(x);
     if (chance(g, 30) && s.rank == 1 && s.n[0] < N_BUFFER) {
         s.n[0] *= 2;
-        keep(g, with_shape(g, OP_CAT, 2, (Val *[]){x, some(g, x->type->elem, shape_of(x))}, s));
+        keep(g, with_shape(g, OP_CAT, 2,
+                           (Val *[]){x, some(g, x->type->elem, shape_of(x))}, s));
     } else if (s.n[s.rank - 1] == 2) {
         const Type *t = ty_with_shape(g->c, x->type, s.rank - 1, s.n);
         Op *o = ir_op(&g->b, OP_SPLIT, 1, &x, 2, (const Type *[]){t, t});
@@ -391,7 +395,8 @@ make_join_split(Gen *g)
         keep(g, result(o, 1));
     } else if (ty_numel(x->type) < N_BUFFER && s.rank < 4) {
         s.n[s.rank++] = 2;
-        keep(g, with_shape(g, OP_JOIN, 2, (Val *[]){x, some(g, x->type->elem, shape_of(x))}, s));
+        keep(g, with_shape(g, OP_JOIN, 2,
+                           (Val *[]){x, some(g, x->type->elem, shape_of(x))}, s));
     }
 }
 
@@ -405,13 +410,13 @@ make_source(Gen *g)
     default: {
         const Type *t = ty_scalar(g->c, E_I32);
         OpCode op = chance(g, 70) ? OP_PROGRAM_ID : OP_NUM_PROGRAMS;
-        ir_set_attr(keep(g, result(ir_op(&g->b, op, 0, NULL, 1, &t), 0))->def, ATTR_AXIS,
-                    below(g, 3));
+        ir_set_attr(keep(g, result(ir_op(&g->b, op, 0, NULL, 1, &t), 0))->def,
+                    ATTR_AXIS, below(g, 3));
     }
     }
 }
 
-/* ---- across elements ----------------------------------------------------------------------------------- */
+/* ---- across elements ------------------------------------------------------------ */
 
 static OpCode
 combining_op(Gen *g, Elem e)
@@ -429,7 +434,8 @@ combine_with_index(Gen *g, Block *r)
     Val *wins = ir_bin(&g->b, cmp, v[2], v[0]), *eq = ir_bin(&g->b, OP_EQ, v[2], v[0]);
     Val *first = ir_bin(&g->b, OP_AND, eq, ir_bin(&g->b, OP_LT, v[3], v[1]));
     wins = ir_bin(&g->b, OP_OR, wins, first);
-    Val *out[] = {ir_select(&g->b, wins, v[2], v[0]), ir_select(&g->b, wins, v[3], v[1])};
+    Val *out[] = {ir_select(&g->b, wins, v[2], v[0]),
+                  ir_select(&g->b, wins, v[3], v[1])};
     ir_op(&g->b, OP_YIELD, 2, out, 0, NULL);
 }
 
@@ -454,7 +460,8 @@ make_reduce(Gen *g)
         to.n[d] = to.n[d + 1];
     to.rank--;
     for (int i = 0; i < n; i++)
-        types[i] = scans ? args[i]->type : ty_with_shape(g->c, args[i]->type, to.rank, to.n);
+        types[i] = scans ? args[i]->type
+                         : ty_with_shape(g->c, args[i]->type, to.rank, to.n);
     Op *o = ir_op(&g->b, scans ? OP_SCAN : OP_REDUCE, n, args, n, types);
     ir_set_attr(o, ATTR_AXIS, axis);
     if (scans)
@@ -478,13 +485,16 @@ make_reduce(Gen *g)
 static void
 make_dot(Gen *g)
 {
-    static const struct { Elem in, out; } kind[] = {
-        {E_I8, E_I32}, {E_F16, E_F32}, {E_BF16, E_F32}, {E_F32, E_F32}, {E_F64, E_F64},
-        {E_F16, E_F16},
+    static const struct {
+        Elem in, out;
+    } kind[] = {
+        {E_I8, E_I32},  {E_F16, E_F32}, {E_BF16, E_F32},
+        {E_F32, E_F32}, {E_F64, E_F64}, {E_F16, E_F16},
     };
     int k = below(g, COUNT(kind));
     Shape s = {2, {16, 16}};
-    Val *args[] = {small(g, kind[k].in, s), small(g, kind[k].in, s), small(g, kind[k].out, s)};
+    Val *args[] = {small(g, kind[k].in, s), small(g, kind[k].in, s),
+                   small(g, kind[k].out, s)};
     Op *o = ir_op(&g->b, OP_DOT, 3, args, 1, &args[2]->type);
     ir_set_attr(o, ATTR_PRECISION, PREC_IEEE);
     keep(g, result(o, 0));
@@ -516,7 +526,7 @@ make_histogram(Gen *g)
     keep(g, result(o, 0));
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------------------- */
 
 static void
 make_load(Gen *g)
@@ -567,10 +577,10 @@ make_atomic(Gen *g)
     ir_op(&g->b, OP_ATOMIC_RMW, 2 + below(g, 2), args, 1, &t);
 }
 
-/* ---- control ------------------------------------------------------------------------------------------------ */
+/* ---- control -------------------------------------------------------------------- */
 
-/* Fills the block with a few ops and ends it with `op` of values of the given types; lead:
- * further operands in front, may be NULL. */
+/* Fills the block with a few ops and ends it with `op` of values of the given types;
+ * lead: further operands in front, may be NULL. */
 static void
 fill(Gen *g, Block *b, OpCode op, Val *lead, int n, const Type *const *types)
 {
@@ -636,8 +646,9 @@ make_for(Gen *g)
     int step = 1 + below(g, 3), lb = below(g, 4);
     bool down = elem_is_signed(e) && chance(g, 20);
     args[0] = ir_const_int(&g->b, t, down ? lb + 4 : lb);
-    args[1] = !down && e == E_I32 && chance(g, 50) ? g->limit
-                                                   : ir_const_int(&g->b, t, down ? lb : lb + 4);
+    args[1] = !down && e == E_I32 && chance(g, 50)
+                  ? g->limit
+                  : ir_const_int(&g->b, t, down ? lb : lb + 4);
     args[2] = ir_const_int(&g->b, t, down ? -step : step);
     int n = some_types(g, types, args + 3);
     Op *o = ir_op(&g->b, OP_FOR, 3 + n, args, n, types);
@@ -664,7 +675,8 @@ make_while(Gen *g)
             ir_block_arg(b, types[i], NULL);
         g->b = (Build){.f = g->f, .block = b};
         if (r == 0) {
-            Val *go = ir_bin(&g->b, OP_LT, b->args[0], ir_const_int(&g->b, i32, below(g, 4)));
+            Val *go = ir_bin(&g->b, OP_LT, b->args[0],
+                             ir_const_int(&g->b, i32, below(g, 4)));
             Val *out[2 + MAX_CARRIED] = {go};
             memcpy(out + 1, b->args, (size_t)n * sizeof(Val *));
             ir_op(&g->b, OP_CONDITION, 1 + n, out, 0, NULL);
@@ -677,7 +689,7 @@ make_while(Gen *g)
     keep_results(g, o);
 }
 
-/* ---- the function ---------------------------------------------------------------------------------------------- */
+/* ---- the function --------------------------------------------------------------- */
 
 typedef struct Maker {
     void (*make)(Gen *g);
@@ -686,13 +698,13 @@ typedef struct Maker {
 } Maker;
 
 static const Maker makers[] = {
-    {make_binary, 30, false},    {make_unary, 8, false},     {make_compare, 8, false},
-    {make_select, 8, false},     {make_cast, 10, false},     {make_fma, 3, false},
-    {make_reshape, 4, false},    {make_trans, 4, false},     {make_broadcast, 5, false},
-    {make_join_split, 4, false}, {make_source, 5, false},    {make_reduce, 6, false},
-    {make_dot, 2, false},        {make_gather, 2, false},    {make_histogram, 1, false},
-    {make_load, 10, false},      {make_store, 3, false},     {make_atomic, 2, false},
-    {make_if, 3, true},          {make_for, 3, true},        {make_while, 1, true},
+    {make_binary, 30, false},    {make_unary, 8, false},  {make_compare, 8, false},
+    {make_select, 8, false},     {make_cast, 10, false},  {make_fma, 3, false},
+    {make_reshape, 4, false},    {make_trans, 4, false},  {make_broadcast, 5, false},
+    {make_join_split, 4, false}, {make_source, 5, false}, {make_reduce, 6, false},
+    {make_dot, 2, false},        {make_gather, 2, false}, {make_histogram, 1, false},
+    {make_load, 10, false},      {make_store, 3, false},  {make_atomic, 2, false},
+    {make_if, 3, true},          {make_for, 3, true},     {make_while, 1, true},
 };
 
 /* Up to n more ops (and what they need) at g->b. */
@@ -751,8 +763,8 @@ ir_random_args(const Func *f, uint64_t seed)
             sb_printf(&sb, "// ARG: [random %d %llu]\n", N_BUFFER,
                       (unsigned long long)(seed + (uint64_t)i));
         else if (t->is_ptr)
-            sb_printf(&sb, "// ARG: [%s x %d]\n", elem_str(f->c->arena, ty_pointee(f->c, t), 0),
-                      2 * N_BUFFER);
+            sb_printf(&sb, "// ARG: [%s x %d]\n",
+                      elem_str(f->c->arena, ty_pointee(f->c, t), 0), 2 * N_BUFFER);
         else
             sb_printf(&sb, "// ARG: %s\n",
                       elem_str(f->c->arena, t, elem_from_int(t->elem, 5)));

@@ -4,8 +4,8 @@
  *     ptr<f32>       ty_ptr                   elem F32, is_ptr
  *     f32[64, 32]    ty_block(f32, 2, ..)     elem F32, rank 2
  *
- * A type is found by the bytes of its key, so equal types are one pointer within a Comp and
- * everybody compares with ==.
+ * A type is found by the bytes of its key, so equal types are one pointer within a Comp
+ * and everybody compares with ==.
  */
 #include "ir/ir.h"
 
@@ -28,10 +28,11 @@ const ElemInfo elem_info[N_ELEM] = {
 typedef struct Key {
     uint8_t elem, is_ptr, is_const, rank;
     int32_t shape[MAX_RANK];
-    uint32_t zero;              /* so that layout stands on a multiple of 8 */
+    uint32_t zero; /* so that layout stands on a multiple of 8 */
     const Layout *layout;
 } Key;
-_Static_assert(sizeof(Key) == 8 + 4 * MAX_RANK + sizeof(void *), "padding in a map key");
+_Static_assert(sizeof(Key) == 8 + 4 * MAX_RANK + sizeof(void *),
+               "padding in a map key");
 
 static const Type *
 intern(Comp *c, const Type *t)

@@ -3,25 +3,27 @@
  *     walk        lists, ids, owners, counts, scoping, terminators, shapes and layouts
  *     ops.c       one op: the check_* of its row
  *
- * Rule 1: nothing here trusts what it has not looked at: a walk over broken lists must end
- *         with a message and not with a crash, because it runs on parsed text, too.
- * Rule 2: a value may be used in its block below its definition, and in every region there.
- *         Regions of reduce and scan see outer scalars, too, and compute on scalars only.
+ * Rule 1: nothing here trusts what it has not looked at: a walk over broken lists must
+ *         end with a message and not with a crash, because it runs on parsed text, too.
+ * Rule 2: a value may be used in its block below its definition, and in every region
+ *         there. Regions of reduce and scan see outer scalars, too, and compute on
+ *         scalars only.
  */
 #include "ir/ir.h"
 
-enum { MAX_DEPTH = 200 };       /* of regions */
+enum { MAX_DEPTH = 200 }; /* of regions */
 enum { UNSEEN, IN_SCOPE, LEFT };
 
 typedef struct Walk {
     const Func *f;
     const char *after;
-    uint8_t *state;             /* by Val.id */
+    uint8_t *state; /* by Val.id */
     int depth;
 } Walk;
 
 #define refuse(w, loc, ...)                                                            \
-    err_at((w)->f->c, loc, VERIFY, (w)->after, str_printf((w)->f->c->arena, __VA_ARGS__))
+    err_at((w)->f->c, loc, VERIFY, (w)->after,                                         \
+           str_printf((w)->f->c->arena, __VA_ARGS__))
 
 static void
 check_type(Walk *w, const Type *t, const Loc *loc)
@@ -56,11 +58,14 @@ check_counts(Walk *w, const Op *o)
 {
     const OpInfo *in = info(o);
     if (in->n_args >= 0 && o->n_args != in->n_args)
-        refuse(w, o->loc, "%s: %d operands, expected %d", in->text, o->n_args, in->n_args);
+        refuse(w, o->loc, "%s: %d operands, expected %d", in->text, o->n_args,
+               in->n_args);
     if (in->n_results >= 0 && o->n_results != in->n_results)
-        refuse(w, o->loc, "%s: %d results, expected %d", in->text, o->n_results, in->n_results);
+        refuse(w, o->loc, "%s: %d results, expected %d", in->text, o->n_results,
+               in->n_results);
     if (o->n_regions != in->n_regions && !(o->op == OP_IF && o->n_regions == 1))
-        refuse(w, o->loc, "%s: %d regions, expected %d", in->text, o->n_regions, in->n_regions);
+        refuse(w, o->loc, "%s: %d regions, expected %d", in->text, o->n_regions,
+               in->n_regions);
 }
 
 static void
@@ -149,7 +154,9 @@ walk_block(Walk *w, const Block *b, const Op *owner, bool in_combine)
 void
 ir_verify(const Func *f, const char *after)
 {
-    Walk w = {.f = f, .after = after, .state = NEW_N(f->c->arena, uint8_t, MAX(f->n_vals, 1))};
+    Walk w = {.f = f,
+              .after = after,
+              .state = NEW_N(f->c->arena, uint8_t, MAX(f->n_vals, 1))};
     for (int i = 0; i < f->body->n_args; i++)
         if (f->body->args[i]->type->rank)
             refuse(&w, f->loc, "parameter %d is a block", i);

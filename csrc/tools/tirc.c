@@ -6,18 +6,18 @@
  *     tirc interp kernel.tir              runs it, see below
  *     tirc --random 42 print              a random kernel with its ARG lines
  *
- * Words are passes of passes.def, or: print (changes nothing), locs (prints locations from
- * here on), verify (always done after reading and after each pass), tile (every pass of that
- * level, in order), facts, access, interp. The result is printed at the end, unless interp
- * was the last word: it prints what the kernel printed, then its buffers. Errors go to
- * stderr, with status 1.
+ * Words are passes of passes.def, or: print (changes nothing), locs (prints locations
+ * from here on), verify (always done after reading and after each pass), tile (every
+ * pass of that level, in order), facts, access, interp. The result is printed at the
+ * end, unless interp was the last word: it prints what the kernel printed, then its
+ * buffers. Errors go to stderr, with status 1.
  *
  * facts prints what is known of each integer and pointer: contiguity, divisibility and
  * constancy per dim, range. access prints how wide each load and store may be along its
  * fastest dim; the parameters then show which questions that took ("?div8").
  *
- * interp takes the grid and the arguments from comment lines of the file, one line for each
- * parameter, in order; what a buffer holds is of the pointer's element type:
+ * interp takes the grid and the arguments from comment lines of the file, one line for
+ * each parameter, in order; what a buffer holds is of the pointer's element type:
  *
  *     // GRID: 2, 1, 1                    missing: 1, 1, 1
  *     // ARG: 12                          a scalar
@@ -34,24 +34,24 @@
 
 enum {
     MAX_ARGS = 256,
-    MAX_BUFFER = 1 << 22,       /* elements */
-    RED_ZONE = 4096,            /* bytes beside a buffer that belong to none */
+    MAX_BUFFER = 1 << 22, /* elements */
+    RED_ZONE = 4096,      /* bytes beside a buffer that belong to none */
 };
 
 typedef struct Buffer {
-    const Type *elem;           /* scalar */
-    char *at;                   /* NULL: the argument is a scalar */
-    int64_t n;                  /* elements */
+    const Type *elem; /* scalar */
+    char *at;         /* NULL: the argument is a scalar */
+    int64_t n;        /* elements */
 } Buffer;
 
 typedef VEC(uint64_t) Bits;
 
 typedef struct Tirc {
-    const char *words;          /* passes, comma-separated */
-    const char *file;           /* name, for messages */
+    const char *words; /* passes, comma-separated */
+    const char *file;  /* name, for messages */
     const char *text;
     bool with_locs;
-    bool is_random;             /* no text: a function from seed */
+    bool is_random; /* no text: a function from seed */
     uint64_t seed;
     int n_ops;
     Comp *c;
@@ -61,7 +61,7 @@ typedef struct Tirc {
     int32_t grid[3];
 } Tirc;
 
-/* ---- arguments of interp ------------------------------------------------------------------ */
+/* ---- arguments of interp -------------------------------------------------------- */
 
 static NORETURN void
 bad_arg(Comp *c, int i, const char *what)
@@ -135,7 +135,8 @@ add_item(Comp *c, int i, const Type *t, char *s, Bits *v)
         *times = 0;
     }
     if (n < 0 || n > MAX_BUFFER || !elem_parse(t, s, &bits))
-        bad_arg(c, i, str_printf(c->arena, "'%s' is no item of %s", s, ty_str(c->arena, t)));
+        bad_arg(c, i,
+                str_printf(c->arena, "'%s' is no item of %s", s, ty_str(c->arena, t)));
     for (; n > 0; n--)
         PUSH(c->arena, v, bits);
 }
@@ -150,7 +151,8 @@ set_arg(Comp *c, Tirc *t, const Type *type, char *s)
         bad_arg(c, i, type->is_ptr ? "expected a buffer: [..]" : "expected one value");
     if (!type->is_ptr) {
         if (!elem_parse(type, s, &t->arg[i]))
-            bad_arg(c, i, str_printf(c->arena, "'%s' is no %s", s, ty_str(c->arena, type)));
+            bad_arg(c, i,
+                    str_printf(c->arena, "'%s' is no %s", s, ty_str(c->arena, type)));
         return;
     }
     Bits v = {0};
@@ -164,7 +166,8 @@ set_arg(Comp *c, Tirc *t, const Type *type, char *s)
         s += n + (s[n] == ',');
     }
     b->n = v.n;
-    b->at = NEW_N(c->arena, char, v.n * elem_info[type->elem].bytes + 2 * RED_ZONE) + RED_ZONE;
+    b->at = NEW_N(c->arena, char, v.n *elem_info[type->elem].bytes + 2 * RED_ZONE) +
+            RED_ZONE;
     t->arg[i] = (uintptr_t)b->at;
     for (int k = 0; k < v.n; k++)
         put_elem(b, k, v.at[k]);
@@ -194,7 +197,7 @@ read_args(Comp *c, Tirc *t, const Func *f)
         bad_arg(c, t->n_args, "no ARG line for this parameter");
 }
 
-/* ---- interp --------------------------------------------------------------------------------- */
+/* ---- interp --------------------------------------------------------------------- */
 
 /* The buffer whose elements or red zones hold the address; -1: none. */
 static int
@@ -216,13 +219,15 @@ check_access(void *data, uint64_t address, int bytes, bool is_write, const Loc *
     int i = buffer_at(t, address);
     const char *what = is_write ? "write" : "read";
     if (i < 0)
-        err_at(t->c, loc, VALUE, str_printf(t->c->arena, "%s far from every buffer", what));
+        err_at(t->c, loc, VALUE,
+               str_printf(t->c->arena, "%s far from every buffer", what));
     const Buffer *b = &t->buffer[i];
     int64_t at = (int64_t)(address - (uintptr_t)b->at);
     if (at < 0 || at + bytes > buffer_bytes(b))
         err_at(t->c, loc, VALUE,
-               str_printf(t->c->arena, "%s at byte %" PRId64 " of ARG %d, which has %" PRId64,
-                          what, at, i, buffer_bytes(b)));
+               str_printf(t->c->arena,
+                          "%s at byte %" PRId64 " of ARG %d, which has %" PRId64, what,
+                          at, i, buffer_bytes(b)));
     return true;
 }
 
@@ -254,7 +259,7 @@ interp(Comp *c, Tirc *t, const Func *f)
             print_buffer(c, i, &t->buffer[i]);
 }
 
-/* ---- facts and accesses -------------------------------------------------------------------- */
+/* ---- facts and accesses --------------------------------------------------------- */
 
 static const char *
 name_of(Comp *c, const Val *v)
@@ -284,7 +289,8 @@ print_access(Comp *c, FactTable *t, const Op *o)
 {
     int dim = facts_fastest_dim(t, o);
     int w = facts_access_log2(t, o, dim, 16);
-    printf("// %s %s: dim %d, %d elements\n", info(o)->text, name_of(c, arg(o, 0)), dim, 1 << w);
+    printf("// %s %s: dim %d, %d elements\n", info(o)->text, name_of(c, arg(o, 0)), dim,
+           1 << w);
 }
 
 static void
@@ -293,7 +299,8 @@ print_block_facts(Comp *c, FactTable *t, const Block *b, bool accesses)
     for (int i = 0; i < b->n_args && !accesses; i++)
         print_facts(c, t, b->args[i]);
     for (const Op *o = b->first; o; o = o->next) {
-        bool is_access = o->op == OP_LOAD || o->op == OP_STORE || o->op == OP_ATOMIC_RMW;
+        bool is_access = o->op == OP_LOAD || o->op == OP_STORE ||
+                         o->op == OP_ATOMIC_RMW;
         if (accesses && is_access && arg(o, 0)->type->rank)
             print_access(c, t, o);
         for (int i = 0; i < o->n_results && !accesses; i++)
@@ -303,7 +310,7 @@ print_block_facts(Comp *c, FactTable *t, const Block *b, bool accesses)
     }
 }
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words ---------------------------------------------------------------------- */
 
 /* Runs one word; returns false when the function need not be printed after it. */
 static bool
@@ -323,7 +330,8 @@ run_word(Comp *c, Tirc *t, Func *f, const char *w)
     else if (!strcmp(w, "locs"))
         t->with_locs = true;
     else if (strcmp(w, "print") != 0 && strcmp(w, "verify") != 0)
-        err_at(c, NULL, ARGUMENT, "tirc", str_printf(c->arena, "no pass is named '%s'", w));
+        err_at(c, NULL, ARGUMENT, "tirc",
+               str_printf(c->arena, "no pass is named '%s'", w));
     ir_verify(f, w);
     return true;
 }
@@ -366,7 +374,7 @@ compile(Comp *c, void *data)
         fputs(ir_print(f, t->with_locs), stdout);
 }
 
-/* ---- the command line --------------------------------------------------------------------------- */
+/* ---- the command line ----------------------------------------------------------- */
 
 /* cpu, cuda:80, emu:sm_90a; sm_ may be missing. */
 static bool
@@ -415,18 +423,19 @@ read_all(const char *file)
 static int
 usage(void)
 {
-    fputs("usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages]\n"
-          "            [--random seed [-n ops]] word[,word] [file]\n"
-          "words: the passes of passes.def, tile, print, locs, verify, facts, access, interp\n",
-          stderr);
+    fputs(
+        "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages]\n"
+        "            [--random seed [-n ops]] word[,word] [file]\n"
+        "words: the passes of passes.def, tile, print, locs, verify, facts, access, interp\n",
+        stderr);
     return 2;
 }
 
 int
 main(int argc, char **argv)
 {
-    static const Options defaults = {.num_warps = 4, .num_stages = 3, .num_ctas = 1,
-                                     .enable_fp_fusion = true};
+    static const Options defaults = {
+        .num_warps = 4, .num_stages = 3, .num_ctas = 1, .enable_fp_fusion = true};
     Options opt = defaults;
     Tirc t = {.file = "-", .n_ops = 40};
     int i = 1;

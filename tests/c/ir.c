@@ -17,7 +17,7 @@ in_comp(Test *t, void (*fn)(Comp *c, void *data))
     comp_done(&c);
 }
 
-/* ---- types ------------------------------------------------------------------------------ */
+/* ---- types ---------------------------------------------------------------------- */
 
 static void
 use_types(Comp *c, void *data)
@@ -28,8 +28,10 @@ use_types(Comp *c, void *data)
     const Type *b = ty_block(c, f32, 2, shape);
     CHECK(t, f32 == ty_scalar(c, E_F32) && f32 != p && p != ty_ptr(c, E_F32, true));
     CHECK(t, b == ty_with_shape(c, f32, 2, shape) && ty_element(c, b) == f32);
-    CHECK(t, ty_pointee(c, ty_block(c, p, 2, shape)) == b && ty_with_elem(c, p, E_F32) == f32);
-    CHECK(t, ty_block(c, f32, 0, NULL) == f32 && ty_numel(b) == 2048 && ty_numel(f32) == 1);
+    CHECK(t, ty_pointee(c, ty_block(c, p, 2, shape)) == b &&
+                 ty_with_elem(c, p, E_F32) == f32);
+    CHECK(t, ty_block(c, f32, 0, NULL) == f32 && ty_numel(b) == 2048 &&
+                 ty_numel(f32) == 1);
     CHECK(t, ty_bits(p) == 64 && ty_bits(b) == 32);
     CHECK_STR(t, ty_str(c->arena, ty_ptr(c, E_BF16, true)), "ptr<const bf16>");
     CHECK_STR(t, ty_str(c->arena, b), "f32[64, 32]");
@@ -45,7 +47,7 @@ test_ir_types(Test *t)
     in_comp(t, use_types);
 }
 
-/* ---- builder ------------------------------------------------------------------------------- */
+/* ---- builder -------------------------------------------------------------------- */
 
 static int
 count_uses(const Val *v)
@@ -84,7 +86,8 @@ use_builder(Comp *c, void *data)
     ir_verify(f, "building");
     CHECK(t, count_uses(n) == 21 && loop->n_results == 20 && yield->n_args == 20);
     CHECK(t, ir_is_inside(yield, f->body) && !ir_is_inside(ret, body));
-    CHECK(t, arg(yield, 19)->def->prev == arg(yield, 18)->def && yield->prev == arg(yield, 19)->def);
+    CHECK(t, arg(yield, 19)->def->prev == arg(yield, 18)->def &&
+                 yield->prev == arg(yield, 19)->def);
 
     /* Drop every second of them. */
     for (int k = 19; k >= 0; k -= 2) {
@@ -98,12 +101,14 @@ use_builder(Comp *c, void *data)
     ir_verify(f, "dropping");
     CHECK(t, loop->n_results == 10 && count_uses(n) == 11 && count_uses(i) == 10);
 
-    /* Copy the loop with its region in front of itself; the copy reads the same outer values. */
+    /* Copy the loop with its region in front of itself; the copy reads the same
+     * outer values. */
     b.before = loop;
     Map map = {.a = c->arena};
     Op *copy = ir_clone(&b, loop, &map);
     ir_verify(f, "cloning");
-    CHECK(t, copy->next == loop && map_get(&map, result(loop, 3), 0) == result(copy, 3));
+    CHECK(t,
+          copy->next == loop && map_get(&map, result(loop, 3), 0) == result(copy, 3));
     CHECK(t, copy->regions[0] != body && copy->regions[0]->n_args == 11);
     CHECK(t, count_uses(n) == 22);
 
@@ -127,7 +132,7 @@ use_builder(Comp *c, void *data)
 
     Val *moved = ir_const_int(&b, i32, 7);
     ir_move_before(moved->def, copy->regions[0]->last);
-    CHECK(t, moved->block == copy->regions[0]);     /* a result knows where its op stands */
+    CHECK(t, moved->block == copy->regions[0]); /* a result knows where its op stands */
     ir_verify(f, "moving into a region");
 }
 
@@ -154,16 +159,19 @@ use_shorthands(Comp *c, void *data)
     CHECK(t, ir_cast(&b, z, E_F32) == z && ir_splat(&b, p, 0, NULL) == p);
     Val *wide = ir_broadcast(&b, ir_expand(&b, z, 1), 2, s2);
     CHECK(t, wide->type == ty_block(c, ty_scalar(c, E_F32), 2, s2));
-    CHECK(t, ir_broadcast(&b, wide, 2, s2) == wide && ir_expand(&b, p, 0)->def->op == OP_SPLAT);
+    CHECK(t, ir_broadcast(&b, wide, 2, s2) == wide &&
+                 ir_expand(&b, p, 0)->def->op == OP_SPLAT);
     ir_store(&b, at, x, mask);
     CHECK(t, ir_bitcast(&b, x, x->type) == x);
 
     int64_t v;
     uint64_t bits;
-    Val *k = ir_const_int(&b, ty_scalar(c, E_I8), 200), *u = ir_const_int(&b, ty_scalar(c, E_U8), 200);
+    Val *k = ir_const_int(&b, ty_scalar(c, E_I8), 200),
+        *u = ir_const_int(&b, ty_scalar(c, E_U8), 200);
     CHECK(t, ir_const_as_int(k, &v) && v == -56 && ir_const_as_int(u, &v) && v == 200);
     CHECK(t, ir_is_const(ir_const_int(&b, z->type, -2), &bits) && bits == 0xc0000000);
-    CHECK(t, !ir_const_as_int(ir_const_int(&b, z->type, 1), &v) && !ir_is_const(x, NULL));
+    CHECK(t,
+          !ir_const_as_int(ir_const_int(&b, z->type, 1), &v) && !ir_is_const(x, NULL));
     ir_op(&b, OP_RETURN, 0, NULL, 0, NULL);
     ir_verify(f, "building");
 
@@ -171,7 +179,8 @@ use_shorthands(Comp *c, void *data)
     f->n_facts = 1;
     f->facts = NEW_N(c->arena, ArgFacts, 1);
     f->facts[0].truth = FACT_DIV2 | FACT_DIV4;
-    CHECK(t, ir_ask(f, p, FACT_DIV4) && !ir_ask(f, p, FACT_DIV16) && !ir_ask(f, x, FACT_DIV2));
+    CHECK(t, ir_ask(f, p, FACT_DIV4) && !ir_ask(f, p, FACT_DIV16) &&
+                 !ir_ask(f, x, FACT_DIV2));
     CHECK(t, f->facts[0].asked == (FACT_DIV4 | FACT_DIV16));
 }
 
@@ -181,19 +190,20 @@ test_ir_shorthands(Test *t)
     in_comp(t, use_shorthands);
 }
 
-/* ---- text ------------------------------------------------------------------------------------- */
+/* ---- text ----------------------------------------------------------------------- */
 
 typedef struct Text {
     Test *t;
     uint64_t seed;
-    char *text;             /* malloc'ed */
+    char *text; /* malloc'ed */
 } Text;
 
 static void
 print_random(Comp *c, void *data)
 {
     Text *x = data;
-    RandomSpec spec = {.seed = x->seed, .n_ops = 5 + (int)(x->seed % 40), .approximate = true};
+    RandomSpec spec = {
+        .seed = x->seed, .n_ops = 5 + (int)(x->seed % 40), .approximate = true};
     Func *f = ir_random(c, &spec);
     ir_verify(f, "random");
     char *locs = ir_print(f, true), *once = ir_print(f, false);
@@ -221,12 +231,17 @@ static void
 mutate(Test *t, char *s)
 {
     static const char *const bits[] = {
-        "%", "{", "}", "(", "\"", "splat(", ":", "0x", "-", "999999999999", "[", "]", ",", "^(",
-        "#l0", "yield", "else", "loc(", "f8e5m2", "ptr<", "nan", "\\x0", "//", "?", "=", "@", "\xff",
+        "%",      "{",    "}",    "(",      "\"",
+        "splat(", ":",    "0x",   "-",      "999999999999",
+        "[",      "]",    ",",    "^(",     "#l0",
+        "yield",  "else", "loc(", "f8e5m2", "ptr<",
+        "nan",    "\\x0", "//",   "?",      "=",
+        "@",      "\xff",
     };
     size_t n = strlen(s);
     for (int k = 1 + test_below(t, 2); k > 0 && n > 8; k--) {
-        size_t at = (size_t)test_below(t, (int)n - 4), from = (size_t)test_below(t, (int)n - 4);
+        size_t at = (size_t)test_below(t, (int)n - 4),
+               from = (size_t)test_below(t, (int)n - 4);
         const char *bit = bits[test_below(t, COUNT(bits))];
         size_t digit = at + strcspn(s + at, "0123456789");
         switch (test_below(t, 8)) {
@@ -253,7 +268,8 @@ test_ir_text(Test *t)
         Comp c;
         comp_init(&c);
         bool ok = comp_run(&c, print_random, &x);
-        CHECKF(t, ok, "random function %llu: %s", (unsigned long long)x.seed, ok ? "" : c.err.msg);
+        CHECKF(t, ok, "random function %llu: %s", (unsigned long long)x.seed,
+               ok ? "" : c.err.msg);
         comp_done(&c);
         for (int m = 0; ok && m < 40; m++) {
             char *whole = x.text;
@@ -261,7 +277,8 @@ test_ir_text(Test *t)
             mutate(t, x.text);
             comp_init(&c);
             ok = comp_run(&c, read_mutant, &x);
-            CHECKF(t, ok || c.err.code == ERR_PARSE_IR || c.err.code == ERR_VERIFY, "%s", c.err.msg);
+            CHECKF(t, ok || c.err.code == ERR_PARSE_IR || c.err.code == ERR_VERIFY,
+                   "%s", c.err.msg);
             CHECK(t, ok || c.err.code == ERR_VERIFY || c.err.loc);
             ok ? accepted++ : refused++;
             ok = true;
@@ -270,11 +287,12 @@ test_ir_text(Test *t)
             x.text = whole;
         }
     }
-    CHECKF(t, accepted > 50 && refused > 500, "%d accepted, %d refused", accepted, refused);
+    CHECKF(t, accepted > 50 && refused > 500, "%d accepted, %d refused", accepted,
+           refused);
     free(x.text);
 }
 
-/* ---- memory runs out -------------------------------------------------------------------------- */
+/* ---- memory runs out ------------------------------------------------------------ */
 
 static void
 whole_road(Comp *c, void *data)
@@ -312,6 +330,7 @@ test_ir_out_of_memory(Test *t)
         if (ok || x.seed > 10000)
             break;
     }
-    CHECKF(t, x.seed > 30 && x.seed < 10000, "%llu allocations", (unsigned long long)x.seed);
+    CHECKF(t, x.seed > 30 && x.seed < 10000, "%llu allocations",
+           (unsigned long long)x.seed);
     free(x.text);
 }

@@ -1,4 +1,4 @@
-"""Random functions: what they print is read back, and what they mean does not change."""
+"""Random functions: their text is read back, and their meaning does not change."""
 
 from __future__ import annotations
 
