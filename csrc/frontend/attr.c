@@ -1,0 +1,144 @@
+/* attr: what v.name means, for each kind of value. */
+#include "frontend/fe.h"
+
+static Value
+bind(Fe *f, const Builtin *bi, FeFunction *fn, Value self)
+{
+    MethodValue *m = NEW(f->a, MethodValue);
+    *m = (MethodValue){bi, fn, self};
+    return (Value){V_METHOD, {.method = m}};
+}
+
+/* pointer_type(element, const=..) as the Python object that kernels compare with. */
+static PyObject *
+pointer_object(Fe *f, PyObject *element, bool is_const)
+{
+    return fe_own(f, PyObject_CallFunction(f->cls_pointer, "OiO", element, 1,
+                                           is_const ? Py_True : Py_False));
+}
+
+static PyObject *
+block_object(Fe *f, PyObject *element, int rank, const int32_t *shape)
+{
+    PyObject *dims = fe_own(f, PyList_New(rank));
+    for (int i = 0; i < rank; i++)
+        PyList_SetItem(dims, i, PyLong_FromLong(shape[i]));
+    return fe_own(f, PyObject_CallFunctionObjArgs(f->cls_block, element, dims, NULL));
+}
+
+static Value
+shape_tuple(Fe *f, int rank, const int32_t *shape)
+{
+    Value dims[MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        dims[i] = v_int(f, shape[i]);
+    return v_tuple(f, rank, dims);
+}
+
+/* A builtin or a library function that tensors have as a method. */
+static Value
+method(Fe *f, const char *name, Value self)
+{
+    const Builtin *bi = fe_member(name);
+    if (!bi)
+        return (Value){0};
+    if (bi->fn)
+        return bind(f, bi, NULL, self);
+    PyObject *o = fe_own(f, PyObject_GetAttrString(f->env->language, name));
+    FeFunction *fn = fe_as_function(f, v_obj(o));
+    if (!fn)
+        return (Value){0};
+    return bind(f, NULL, fn, self);
+}
+
+static Value
+tensor_attribute(Fe *f, Val *v, const char *name)
+{
+    const Type *t = v->type;
+    if (!strcmp(name, "dtype") || !strcmp(name, "type")) {
+        PyObject *o = v_dtype(f, t->elem).obj;
+        if (t->is_ptr)
+            o = pointer_object(f, o, t->is_const);
+        if (t->rank && !strcmp(name, "type"))
+            o = block_object(f, o, t->rank, t->shape);
+        return v_obj(o);
+    }
+    if (!strcmp(name, "shape"))
+        return shape_tuple(f, t->rank, t->shape);
+    if (!strcmp(name, "numel"))
+        return v_int(f, ty_numel(t));
+    if (!strcmp(name, "T")) {
+        if (t->rank != 2)
+            fail(f, VALUE, "x.T needs two dimensions, not the shape %s",
+                 ty_shape_str(f->a, t));
+        return v_val(fe_trans(f, v, (const int[]){1, 0}));
+    }
+    return method(f, name, v_val(v));
+}
+
+static Value
+block_ptr_attribute(Fe *f, Value v, const char *name)
+{
+    BlockPtr *p = v.bp;
+    if (!strcmp(name, "dtype") || !strcmp(name, "type")) {
+        PyObject *e = v_dtype(f, p->base->type->elem).obj;
+        return v_obj(pointer_object(f, block_object(f, e, p->rank, p->block), false));
+    }
+    if (!strcmp(name, "shape"))
+        return shape_tuple(f, p->rank, p->block);
+    if (!strcmp(name, "advance") || !strcmp(name, "store"))
+        return method(f, name, v);
+    return (Value){0};
+}
+
+static Value
+object_attribute(Fe *f, PyObject *o, const char *name)
+{
+    PyObject *r = PyObject_GetAttrString(o, name);
+    if (r)
+        return v_from_py(f, fe_own(f, r));
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+        fe_raise(f, f->b.loc);
+    PyErr_Clear();
+    /* An integer argument of 1 and a literal are constants, but scalars to their user. */
+    Value v = v_obj(o);
+    if (!strcmp(name, "value"))
+        return v;
+    if (!is_number(v))
+        return (Value){0};
+    return tensor_attribute(f, fe_tensor(f, v, "the value"), name);
+}
+
+Value
+fe_attribute(Fe *f, Value v, const char *name)
+{
+    v = fe_read(f, v);
+    switch (v.kind) {
+    case V_TENSOR: return tensor_attribute(f, v.val, name);
+    case V_OBJ: return object_attribute(f, v.obj, name);
+    case V_BLOCK_PTR: return block_ptr_attribute(f, v, name);
+    case V_TUPLE: {
+        if (!v.tuple->type)
+            break;
+        PyObject *fields = fe_own(f, PyObject_GetAttrString(v.tuple->type, "_fields"));
+        for (int i = 0; i < v.tuple->n; i++) {
+            PyObject *field = PyTuple_GetItem(fields, i);
+            const char *s = field ? PyUnicode_AsUTF8AndSize(field, NULL) : NULL;
+            if (s && !strcmp(s, name))
+                return v.tuple->at[i];
+        }
+        PyErr_Clear();
+        /* a jit function that is an attribute of the class */
+        PyObject *o = PyObject_GetAttrString(v.tuple->type, name);
+        PyErr_Clear();
+        if (o) {
+            FeFunction *fn = fe_as_function(f, v_obj(fe_own(f, o)));
+            if (fn)
+                return bind(f, NULL, fn, v);
+        }
+        break;
+    }
+    default: break;
+    }
+    return (Value){0};
+}

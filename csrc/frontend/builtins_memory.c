@@ -1,0 +1,217 @@
+/* builtins_memory: load, store, atomics.
+ *
+ * A bool in memory is a byte: pointers to int1 are read and written as int8. What a masked-
+ * off lane gives without `other` is left open by the language; here it is 0, which kernels
+ * in the wild rely on.
+ */
+#include "frontend/fe.h"
+
+/* The index of a word among words, which end with NULL; raises. */
+static int
+word(Fe *f, Value v, const char *what, const char *const *words)
+{
+    if (is_absent(v) || is_py_none(v))
+        return 0;
+    const char *s = v_const_str(f, v, what);
+    Sb sb = {.a = f->a};
+    for (int i = 0; words[i]; i++) {
+        if (!strcmp(words[i], s))
+            return i;
+        sb_printf(&sb, "%s\"%s\"", i ? ", " : "", words[i]);
+    }
+    fail(f, VALUE, "%s must be one of %s, not \"%s\"", what, sb.at, s);
+}
+
+static const char *const load_cache[] = {"", ".ca", ".cg", ".cs", ".cv", NULL};
+static const char *const store_cache[] = {"", ".wb", ".cg", ".cs", ".wt", NULL};
+static const char *const evictions[] = {"", "evict_first", "evict_last", NULL};
+static const char *const sems[] = {"acq_rel", "acquire", "release", "relaxed", NULL};
+static const char *const scopes[] = {"gpu", "cta", "sys", NULL};
+
+/* The pointer operand; pointers to int1 become pointers to int8. */
+static Val *
+pointer(Fe *f, Value v, bool writes)
+{
+    if (v.kind != V_TENSOR || !v.val->type->is_ptr) {
+        if (v.kind == V_TENSOR && elem_is_int(v.val->type->elem))
+            err_help(f->c, "an integer becomes a pointer by .to(tl.pointer_type(tl.float32))");
+        fail(f, TYPE, "%s needs a pointer or a block of pointers, not %s", f->callee,
+             v_describe(f, v));
+    }
+    if (writes && v.val->type->is_const)
+        fail(f, TYPE, "%s through a pointer that is declared tl.const", f->callee);
+    return v.val;
+}
+
+static Val *
+byte_pointer(Fe *f, Val *p)
+{
+    if (p->type->elem != E_I1)
+        return p;
+    const Type *t = ty_ptr(f->c, E_I8, p->type->is_const);
+    if (p->type->rank)
+        t = ty_block(f->c, t, p->type->rank, p->type->shape);
+    return ir_bitcast(&f->b, p, t);
+}
+
+/* The mask as a block of i1, or NULL. */
+static Val *
+mask_of(Fe *f, Value v, const Val *p, const char *what)
+{
+    if (is_absent(v) || is_py_none(v))
+        return NULL;
+    Val *m = fe_tensor(f, v, what);
+    if (m->type->is_ptr || m->type->elem != E_I1) {
+        err_help(f->c, "compare: mask != 0");
+        fail(f, TYPE, "%s must be of int1, not %s", what, ty_str(f->a, m->type));
+    }
+    if (!p->type->rank && m->type->rank)
+        fail(f, VALUE, "%s cannot be a block when the pointer is a scalar", what);
+    return m;
+}
+
+static Value
+load_block(Fe *f, Val *p, Val *mask, Val *other, const Value *a)
+{
+    Elem e = p->type->elem;
+    if (other) {
+        if (!p->type->rank && other->type->rank)
+            fail(f, VALUE, "other cannot be a block when the pointer is a scalar");
+        other = fe_cast(f, other, e == E_I1 ? E_I8 : e, ROUND_RTNE);
+    }
+    p = byte_pointer(f, p);
+    /* A mask or other of more dims enlarges the block of pointers. */
+    if (mask)
+        fe_broadcast_pair(f, &p, &mask);
+    if (other) {
+        fe_broadcast_pair(f, &p, &other);
+        mask = fe_broadcast_like(f, mask, p->type);
+    }
+    Val *v = ir_load(&f->b, p, mask, other);
+    ir_set_attr(v->def, ATTR_CACHE, word(f, a[5], "cache_modifier", load_cache));
+    ir_set_attr(v->def, ATTR_EVICT, word(f, a[6], "eviction_policy", evictions));
+    if (!is_absent(a[7]))
+        ir_set_attr(v->def, ATTR_VOLATILE, v_const_bool(f, a[7], "volatile"));
+    return v_val(e == E_I1 ? fe_cast(f, v, E_I1, ROUND_RTNE) : v);
+}
+
+static bool
+is_given(Value v)
+{
+    if (is_absent(v) || is_py_none(v) || (v.kind == V_TUPLE && !v.tuple->n))
+        return false;
+    return v.kind != V_OBJ || !PyUnicode_Check(v.obj) || PyUnicode_GetLength(v.obj) > 0;
+}
+
+Value
+bi_load(Fe *f, Value *a)
+{
+    if (a[0].kind == V_BLOCK_PTR)
+        return fe_block_ptr_load(f, a);
+    Val *p = pointer(f, a[0], false);
+    if (is_given(a[3]) || is_given(a[4]))
+        fail(f, VALUE, "boundary_check and padding_option are for block pointers; use mask "
+                       "and other");
+    Val *mask = mask_of(f, a[1], p, "the mask of load"), *other = NULL;
+    if (!is_absent(a[2]) && !is_py_none(a[2])) {
+        if (!mask)
+            fail(f, VALUE, "other cannot be provided without mask");
+        other = fe_tensor(f, a[2], "other");
+    }
+    return load_block(f, p, mask, other, a);
+}
+
+Value
+bi_store(Fe *f, Value *a)
+{
+    if (a[0].kind == V_BLOCK_PTR)
+        return fe_block_ptr_store(f, a);
+    Val *p = pointer(f, a[0], true);
+    if (is_given(a[3]))
+        fail(f, VALUE, "boundary_check is for block pointers; use mask");
+    Val *v = fe_tensor(f, a[1], "the value of store");
+    Val *mask = mask_of(f, a[2], p, "the mask of store");
+    if (!p->type->rank && v->type->rank) {
+        err_help(f->c, "add a block of offsets to the pointer: p + tl.arange(..)");
+        fail(f, VALUE, "a block cannot be stored to a scalar pointer");
+    }
+    Elem e = p->type->elem;
+    const Type *t = p->type;
+    p = byte_pointer(f, p);
+    v = fe_cast(f, v, e == E_I1 ? E_I8 : e, ROUND_RTNE);
+    v = fe_broadcast_like(f, v, t);
+    if (mask)
+        mask = fe_broadcast_like(f, mask, t);
+    Op *o = ir_store(&f->b, p, v, mask);
+    ir_set_attr(o, ATTR_CACHE, (int[]){CACHE_NONE, CACHE_WB, CACHE_CG, CACHE_CS, CACHE_WT}
+                                   [word(f, a[4], "cache_modifier", store_cache)]);
+    ir_set_attr(o, ATTR_EVICT, word(f, a[5], "eviction_policy", evictions));
+    return v_obj(Py_None);
+}
+
+/* ---- atomics ------------------------------------------------------------------------------ */
+
+static void
+set_order(Fe *f, Op *o, Value sem, Value scope)
+{
+    ir_set_attr(o, ATTR_SEM, word(f, sem, "sem", sems));
+    ir_set_attr(o, ATTR_SCOPE, word(f, scope, "scope", scopes));
+}
+
+static Value
+atomic(Fe *f, int rmw, const Value *a)
+{
+    Val *p = pointer(f, a[0], true);
+    const Type *t = p->type;
+    int bits = elem_info[t->elem].bits;
+    bool is_float = elem_is_float(t->elem);
+    bool ok = bits >= 32 || (bits == 16 && is_float && rmw == RMW_ADD);
+    if (rmw == RMW_AND || rmw == RMW_OR || rmw == RMW_XOR)
+        ok = ok && !is_float;
+    if (!ok)
+        fail(f, TYPE, "%s does not support pointers to %s", f->callee,
+             elem_info[t->elem].text);
+    Val *v = fe_cast(f, fe_tensor(f, a[1], "the value of an atomic"), t->elem, ROUND_RTNE);
+    Val *mask = mask_of(f, a[2], p, "the mask of an atomic");
+    if (!t->rank && v->type->rank)
+        fail(f, VALUE, "a block of values needs a block of pointers");
+    v = fe_broadcast_like(f, v, t);
+    if (mask)
+        mask = fe_broadcast_like(f, mask, t);
+    const Type *r = ty_pointee(f->c, t);
+    Op *o = ir_op(&f->b, OP_ATOMIC_RMW, mask ? 3 : 2, (Val *[]){p, v, mask}, 1, &r);
+    ir_set_attr(o, ATTR_RMW, rmw);
+    set_order(f, o, a[3], a[4]);
+    return v_val(result(o, 0));
+}
+
+Value bi_atomic_add(Fe *f, Value *a) { return atomic(f, RMW_ADD, a); }
+Value bi_atomic_max(Fe *f, Value *a) { return atomic(f, RMW_MAX, a); }
+Value bi_atomic_min(Fe *f, Value *a) { return atomic(f, RMW_MIN, a); }
+Value bi_atomic_and(Fe *f, Value *a) { return atomic(f, RMW_AND, a); }
+Value bi_atomic_or(Fe *f, Value *a) { return atomic(f, RMW_OR, a); }
+Value bi_atomic_xor(Fe *f, Value *a) { return atomic(f, RMW_XOR, a); }
+Value bi_atomic_xchg(Fe *f, Value *a) { return atomic(f, RMW_XCHG, a); }
+
+Value
+bi_atomic_cas(Fe *f, Value *a)
+{
+    Val *p = pointer(f, a[0], true);
+    const Type *t = ty_pointee(f->c, p->type);
+    if (elem_info[t->elem].bits < 16)
+        fail(f, TYPE, "atomic_cas works on 16, 32 and 64 bits, not on %s",
+             elem_info[t->elem].text);
+    Val *v[3] = {p, fe_tensor(f, a[1], "cmp"), fe_tensor(f, a[2], "val")};
+    for (int i = 1; i < 3; i++) {
+        if (a[i].kind == V_OBJ)     /* a literal takes the pointer's type */
+            v[i] = fe_cast(f, v[i], t->elem, ROUND_RTNE);
+        if (v[i]->type != t && !v[i]->type->rank && a[i].kind == V_OBJ)
+            v[i] = fe_broadcast_like(f, v[i], t);
+        if (v[i]->type != t)
+            fail(f, TYPE, "%s of atomic_cas must be %s as the pointer says, not %s",
+                 i == 1 ? "cmp" : "val", ty_str(f->a, t), ty_str(f->a, v[i]->type));
+    }
+    Op *o = ir_op(&f->b, OP_ATOMIC_CAS, 3, v, 1, &t);
+    set_order(f, o, a[3], a[4]);
+    return v_val(result(o, 0));
+}

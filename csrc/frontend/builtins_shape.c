@@ -1,0 +1,361 @@
+/* builtins_shape: making blocks and changing their shape. */
+#include "frontend/fe.h"
+
+static int
+grid_axis(Fe *f, Value v)
+{
+    int64_t axis = v_const_int(f, v, "axis");
+    if (axis < 0 || axis > 2)
+        fail(f, VALUE, "%s axis must be 0, 1, or 2 but got %lld", f->callee, (long long)axis);
+    return (int)axis;
+}
+
+static Value
+grid_op(Fe *f, OpCode code, Value axis)
+{
+    int at = grid_axis(f, axis);
+    const Type *t = ty_scalar(f->c, E_I32);
+    Op *o = ir_op(&f->b, code, 0, NULL, 1, &t);
+    ir_set_attr(o, ATTR_AXIS, at);
+    return v_val(result(o, 0));
+}
+
+Value bi_program_id(Fe *f, Value *a) { return grid_op(f, OP_PROGRAM_ID, a[0]); }
+Value bi_num_programs(Fe *f, Value *a) { return grid_op(f, OP_NUM_PROGRAMS, a[0]); }
+
+Value
+bi_arange(Fe *f, Value *a)
+{
+    if (a[0].kind == V_TENSOR || a[1].kind == V_TENSOR)
+        err_help(f->c, "the ends must be literals or tl.constexpr; add a run-time offset "
+                       "outside: start + tl.arange(0, N)");
+    int64_t start = v_const_int(f, a[0], "arange's start");
+    int64_t end = v_const_int(f, a[1], "arange's end");
+    int64_t n = end - start;
+    if (start < 0 || end > UINT32_MAX)
+        fail(f, VALUE, "arange must fit in int32, not %lld .. %lld", (long long)start,
+             (long long)end);
+    if (n <= 0)
+        fail(f, VALUE, "arange's end argument must be greater than the start argument");
+    if (n & (n - 1)) {
+        int64_t up = 1;
+        while (up < n)
+            up *= 2;
+        err_help(f->c, "take tl.arange(%lld, %lld) and mask what is beyond %lld",
+                 (long long)start, (long long)(start + up), (long long)end);
+        fail(f, VALUE, "arange's range must be a power of 2, not %lld", (long long)n);
+    }
+    if (n > MAX_NUMEL)
+        fail(f, VALUE, "a block may have at most %d elements", MAX_NUMEL);
+    return v_val(ir_arange(&f->b, start, end));
+}
+
+/* v in every element of a block, converted to e. */
+static Value
+filled(Fe *f, Val *v, Elem e, int rank, const int32_t *shape)
+{
+    return v_val(fe_splat_to(f, fe_cast(f, v, e, ROUND_RTNE), rank, shape));
+}
+
+Value
+bi_full(Fe *f, Value *a)
+{
+    int32_t shape[MAX_RANK];
+    int rank = v_shape(f, a[0], shape, "a shape");
+    if (is_py_none(a[2]))
+        fail(f, VALUE, "dtype must be specified when value is not a tensor");
+    Elem e = v_elem(f, a[2], "dtype");
+    if (is_number(a[1])) {
+        /* Straight to e: 3.7e9 as i64 must not pass through f32. */
+        double d = PyFloat_AsDouble(a[1].obj);
+        const Type *t = ty_scalar(f->c, e);
+        Val *v = PyLong_Check(a[1].obj) ? fe_cast(f, fe_tensor(f, a[1], "value"), e, 0)
+                 : elem_is_float(e)     ? ir_const_float(&f->b, t, d)
+                                        : fe_cast(f, fe_tensor(f, a[1], "value"), e, 0);
+        PyErr_Clear();
+        return v_val(fe_splat_to(f, v, rank, shape));
+    }
+    Val *v = fe_tensor(f, a[1], "value");
+    if (ty_numel(v->type) != 1)
+        fail(f, VALUE, "full fills a block with a scalar, not with %s",
+             ty_str(f->a, v->type));
+    return filled(f, fe_reshape(f, v, 0, NULL), e, rank, shape);
+}
+
+Value
+bi_zeros(Fe *f, Value *a)
+{
+    int32_t shape[MAX_RANK];
+    int rank = v_shape(f, a[0], shape, "a shape");
+    const Type *t = ty_scalar(f->c, v_elem(f, a[1], "dtype"));
+    if (rank)
+        t = ty_block(f->c, t, rank, shape);
+    return v_val(ir_const_bits(&f->b, t, 0));
+}
+
+Value
+bi_zeros_like(Fe *f, Value *a)
+{
+    Val *v = fe_tensor(f, a[0], "input");
+    return v_val(ir_const_bits(&f->b, v->type, 0));
+}
+
+Value
+bi_cast(Fe *f, Value *a)
+{
+    bool bitcast = !is_absent(a[3]) && v_const_bool(f, a[3], "bitcast");
+    return fe_cast_value(f, a[0], a[1], a[2], bitcast);
+}
+
+Value
+bi_to_tensor(Fe *f, Value *a)
+{
+    return v_val(fe_tensor(f, a[0], "x"));
+}
+
+Value
+bi_broadcast(Fe *f, Value *a)
+{
+    Val *x = fe_tensor(f, a[0], "input"), *y = fe_tensor(f, a[1], "other");
+    fe_broadcast_pair(f, &x, &y);
+    Value pair[2] = {v_val(x), v_val(y)};
+    return v_tuple(f, 2, pair);
+}
+
+/* *shape may be one tuple: x.reshape((4, 8)) beside x.reshape(4, 8). */
+static Value
+rest_of(Value rest)
+{
+    if (rest.kind == V_TUPLE && rest.tuple->n == 1 && rest.tuple->at[0].kind == V_TUPLE)
+        return rest.tuple->at[0];
+    return rest;
+}
+
+Value
+bi_broadcast_to(Fe *f, Value *a)
+{
+    int32_t shape[MAX_RANK];
+    Val *v = fe_tensor(f, a[0], "input");
+    int rank = v_shape(f, rest_of(a[1]), shape, "a shape");
+    const Type *t = v->type;
+    if (!t->rank)
+        return v_val(fe_splat_to(f, v, rank, shape));
+    bool fits = rank == t->rank;
+    for (int i = 0; fits && i < rank; i++)
+        fits = t->shape[i] == shape[i] || t->shape[i] == 1;
+    if (!fits) {
+        err_help(f->c, "the number of dims must be equal, and each extent equal or 1");
+        err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, t),
+               ty_shape_str(f->a, ty_with_shape(f->c, t, rank, shape)));
+    }
+    return v_val(fe_splat_to(f, v, rank, shape));
+}
+
+Value
+bi_expand_dims(Fe *f, Value *a)
+{
+    Val *v = fe_tensor(f, a[0], "input");
+    int64_t axes[MAX_RANK];
+    int n = v_int_list(f, a[1], axes, MAX_RANK, "axis"), rank = v->type->rank + n;
+    bool is_new[MAX_RANK] = {0};
+    if (rank > MAX_RANK)
+        fail(f, LIMIT, "a block of more than %d dimensions", MAX_RANK);
+    for (int i = 0; i < n; i++) {
+        int64_t at = axes[i] < 0 ? axes[i] + rank : axes[i];
+        if (at < 0 || at >= rank)
+            fail(f, VALUE, "axis %lld is outside the %d dims of the result",
+                 (long long)axes[i], rank);
+        if (is_new[at])
+            fail(f, VALUE, "axis %lld appears twice", (long long)axes[i]);
+        is_new[at] = true;
+    }
+    int32_t shape[MAX_RANK];
+    if (!v->type->rank) {
+        for (int i = 0; i < rank; i++)
+            shape[i] = 1;
+        return v_val(fe_splat_to(f, v, rank, shape));
+    }
+    for (int i = 0; i < rank; i++)
+        if (is_new[i])
+            v = ir_expand(&f->b, v, i);
+    return v_val(v);
+}
+
+Value
+bi_reshape(Fe *f, Value *a)
+{
+    int32_t shape[MAX_RANK];
+    Val *v = fe_tensor(f, a[0], "input");
+    int rank = v_shape(f, rest_of(a[1]), shape, "a shape");
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= shape[i];
+    if (n != ty_numel(v->type))
+        fail(f, VALUE, "cannot reshape %s (%lld elements) to %s (%lld)",
+             ty_shape_str(f->a, v->type), (long long)ty_numel(v->type),
+             ty_shape_str(f->a, ty_with_shape(f->c, v->type, rank, shape)), (long long)n);
+    return v_val(fe_reshape(f, v, rank, shape));
+}
+
+Value
+bi_item(Fe *f, Value *a)
+{
+    Val *v = fe_tensor(f, a[0], "input");
+    if (ty_numel(v->type) != 1)
+        fail(f, VALUE, "item() needs a block of one element, not %s",
+             ty_str(f->a, v->type));
+    return v_val(fe_reshape(f, v, 0, NULL));
+}
+
+Value
+bi_ravel(Fe *f, Value *a)
+{
+    Val *v = fe_tensor(f, a[0], "x");
+    int32_t n = (int32_t)ty_numel(v->type);
+    return v_val(fe_reshape(f, v, 1, &n));
+}
+
+static Value
+permuted(Fe *f, Val *v, Value dims, bool allow_negative)
+{
+    int64_t d[MAX_RANK];
+    int perm[MAX_RANK], rank = v->type->rank, n = v_int_list(f, dims, d, MAX_RANK, "dims");
+    unsigned seen = 0;
+    bool ok = n == rank;
+    for (int i = 0; ok && i < n; i++) {
+        int64_t k = allow_negative && d[i] < 0 ? d[i] + rank : d[i];
+        ok = k >= 0 && k < rank && !(seen & 1u << k);
+        if (ok) {
+            seen |= 1u << k;
+            perm[i] = (int)k;
+        }
+    }
+    if (!ok)
+        fail(f, VALUE, "%s must be a permutation of 0..%d, for the shape %s",
+             v_short(f, dims), rank - 1, ty_shape_str(f->a, v->type));
+    return v_val(fe_trans(f, v, perm));
+}
+
+Value
+bi_trans(Fe *f, Value *a)
+{
+    Val *v = fe_tensor(f, a[0], "input");
+    Value dims = is_absent(a[1]) ? v_tuple(f, 0, NULL) : rest_of(a[1]);
+    int perm[MAX_RANK], rank = v->type->rank;
+    if (dims.tuple->n)
+        return permuted(f, v, dims, false);
+    if (rank < 2)
+        fail(f, VALUE, "trans needs two dimensions, not the shape %s",
+             ty_shape_str(f->a, v->type));
+    for (int i = 0; i < rank; i++)
+        perm[i] = i;
+    perm[rank - 1] = rank - 2;
+    perm[rank - 2] = rank - 1;
+    return v_val(fe_trans(f, v, perm));
+}
+
+Value
+bi_permute(Fe *f, Value *a)
+{
+    Value dims = is_absent(a[1]) ? v_tuple(f, 0, NULL) : rest_of(a[1]);
+    return permuted(f, fe_tensor(f, a[0], "input"), dims, false);
+}
+
+/* ---- putting together, taking apart ----------------------------------------------------- */
+
+static void
+need_same_elem(Fe *f, const Val *x, const Val *y)
+{
+    if (ty_element(f->c, x->type) == ty_element(f->c, y->type))
+        return;
+    err_help(f->c, "convert one of them with .to(..)");
+    fail(f, TYPE, "%s needs one element type, not %s and %s", f->callee,
+         ty_str(f->a, x->type), ty_str(f->a, y->type));
+}
+
+static Val *
+join(Fe *f, Val *x, Val *y)
+{
+    need_same_elem(f, x, y);
+    fe_broadcast_pair(f, &x, &y);
+    int rank = x->type->rank;
+    int32_t shape[MAX_RANK];
+    if (rank == MAX_RANK)
+        fail(f, LIMIT, "a block of more than %d dimensions", MAX_RANK);
+    memcpy(shape, x->type->shape, sizeof shape);
+    shape[rank] = 2;
+    fe_check_shape(f, rank + 1, shape);
+    const Type *t = ty_block(f->c, ty_element(f->c, x->type), rank + 1, shape);
+    return result(ir_op(&f->b, OP_JOIN, 2, (Val *[]){x, y}, 1, &t), 0);
+}
+
+Value
+bi_join(Fe *f, Value *a)
+{
+    return v_val(join(f, fe_tensor(f, a[0], "a"), fe_tensor(f, a[1], "b")));
+}
+
+Value
+bi_interleave(Fe *f, Value *a)
+{
+    Val *v = join(f, fe_tensor(f, a[0], "a"), fe_tensor(f, a[1], "b"));
+    int rank = v->type->rank;
+    if (rank == 1)
+        return v_val(v);
+    int32_t shape[MAX_RANK];
+    memcpy(shape, v->type->shape, sizeof shape);
+    shape[rank - 2] *= 2;
+    return v_val(fe_reshape(f, v, rank - 1, shape));
+}
+
+Value
+bi_split(Fe *f, Value *a)
+{
+    Val *v = fe_tensor(f, a[0], "a");
+    const Type *t = v->type;
+    if (!t->rank || t->shape[t->rank - 1] != 2) {
+        err_help(f->c, "reshape it to [.., 2] first");
+        fail(f, VALUE, "split needs a last dimension of 2, not the shape %s",
+             ty_shape_str(f->a, t));
+    }
+    const Type *half = t->rank == 1 ? ty_element(f->c, t)
+                                    : ty_with_shape(f->c, t, t->rank - 1, t->shape);
+    Op *o = ir_op(&f->b, OP_SPLIT, 1, &v, 2, (const Type *[]){half, half});
+    Value pair[2] = {v_val(result(o, 0)), v_val(result(o, 1))};
+    return v_tuple(f, 2, pair);
+}
+
+/* [.., n] beside [.., n] along dim: join gives [.., n, 2]; the new dim moves in front of
+ * the one that grows, and both become one. */
+Value
+bi_cat(Fe *f, Value *a)
+{
+    Val *x = fe_tensor(f, a[0], "input"), *y = fe_tensor(f, a[1], "other");
+    int64_t dim = is_absent(a[3]) ? 0 : v_const_int(f, a[3], "dim");
+    int rank = x->type->rank;
+    need_same_elem(f, x, y);
+    if (!rank || !ty_same_shape(x->type, y->type))
+        err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, x->type),
+               ty_shape_str(f->a, y->type));
+    if (dim < -rank || dim >= rank)
+        fail(f, VALUE, "dim %lld is outside the shape %s", (long long)dim,
+             ty_shape_str(f->a, x->type));
+    if (dim < 0)
+        dim += rank;
+    int32_t shape[MAX_RANK];
+    memcpy(shape, x->type->shape, sizeof shape);
+    shape[dim] *= 2;
+    fe_check_shape(f, rank, shape);
+    if (rank == 1) {
+        const Type *t = ty_with_shape(f->c, x->type, 1, shape);
+        return v_val(result(ir_op(&f->b, OP_CAT, 2, (Val *[]){x, y}, 1, &t), 0));
+    }
+    Val *v = join(f, x, y);
+    int perm[MAX_RANK];
+    for (int i = 0, at = 0; i < rank; i++) {
+        if (i == dim)
+            perm[at++] = rank;
+        perm[at++] = i;
+    }
+    return v_val(fe_reshape(f, fe_trans(f, v, perm), rank, shape));
+}

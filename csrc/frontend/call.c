@@ -1,0 +1,420 @@
+/* call: everything behind f(..).
+ *
+ *     a jit function          inlined: its parameters are bound, its body is walked here
+ *     a builtin               its row in builtins.def binds the arguments and runs
+ *     a constexpr function    called in Python, on constants alone
+ *     a namedtuple class      a tuple with named fields
+ */
+#include "frontend/fe.h"
+
+enum { MAX_INLINE = 100, MAX_ARGS = 256 };
+
+FeFunction *
+fe_as_function(Fe *f, Value v)
+{
+    if (v.kind != V_OBJ)
+        return NULL;
+    return f->env->as_function(f->env->data, v.obj);
+}
+
+/* ---- inlining ------------------------------------------------------------------------------ */
+
+static const char *
+param_name(const Tree *t, int i)
+{
+    return t->local[i];
+}
+
+static NORETURN void
+unknown_keyword(Fe *f, const char *fn, const char *kw, const char *const *words)
+{
+    const char *near = fe_closest(kw, words);
+    if (near)
+        err_help(f->c, "did you mean '%s'?", near);
+    err_at(f->c, f->b.loc, ARGUMENT, str_printf(f->a, "%s()", fn),
+           str_printf(f->a, "it has no parameter '%s'", kw));
+}
+
+/* Binds arguments to the parameters of t in local[0..]. */
+static void
+bind_params(Fe *f, const Tree *t, Value *local, int n, const Value *args, int n_kw,
+            const char *const *kw, const Value *kw_args)
+{
+    FeFunction *fn = t->fn;
+    const char *who = str_printf(f->a, "%s()", t->name);
+    int n_pos = 0;
+    while (n_pos < t->n_params && !fn->params[n_pos].keyword_only)
+        n_pos++;
+    if (n > n_pos && !t->has_vararg)
+        err_at(f->c, f->b.loc, ARGUMENT, who,
+               str_printf(f->a, "it takes %d argument%s, but %d were given", n_pos,
+                          n_pos == 1 ? "" : "s", n));
+    for (int i = 0; i < MIN(n, n_pos); i++)
+        local[i] = args[i];
+    if (t->has_vararg)
+        local[t->n_params] = v_tuple(f, MAX(n - n_pos, 0), args + MIN(n, n_pos));
+    for (int k = 0; k < n_kw; k++) {
+        int at = -1;
+        for (int i = 0; i < t->n_params && at < 0; i++)
+            if (!strcmp(param_name(t, i), kw[k]))
+                at = i;
+        if (at < 0) {
+            const char **words = NEW_N(f->a, const char *, t->n_params + 1);
+            memcpy(words, t->local, (size_t)t->n_params * sizeof *words);
+            unknown_keyword(f, t->name, kw[k], words);
+        }
+        if (!is_absent(local[at]))
+            err_at(f->c, f->b.loc, ARGUMENT, who,
+                   str_printf(f->a, "'%s' is given twice", kw[k]));
+        local[at] = kw_args[k];
+    }
+    for (int i = 0; i < t->n_params; i++) {
+        FeParam *p = &fn->params[i];
+        if (is_absent(local[i])) {
+            if (!p->default_value)
+                err_at(f->c, f->b.loc, ARGUMENT, who,
+                       str_printf(f->a, "the argument '%s' is missing", param_name(t, i)));
+            local[i] = v_from_py(f, p->default_value);
+        }
+        local[i] = fe_read(f, local[i]);
+        if (p->is_constexpr && local[i].kind == V_TENSOR) {
+            err_help(f->c, "'%s' is a tl.constexpr parameter", param_name(t, i));
+            v_to_py(f, local[i], str_printf(f->a, "the argument '%s' of %s",
+                                            param_name(t, i), who));
+        }
+    }
+}
+
+Value
+fe_inline(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw, const char *const *kw,
+          const Value *kw_args)
+{
+    const Loc *call = f->b.loc;
+    Tree *t = fe_tree(f, fn);
+    Frame fr = {.caller = f->frame, .tree = t, .call = call};
+    fr.depth = f->frame ? f->frame->depth + 1 : 0;
+    if (t->has_kwarg) {
+        err_help(f->c, "name the parameters of %s()", t->name);
+        err_at(f->c, call, SYNTAX, "a parameter '**kwargs'");
+    }
+    if (fr.depth > MAX_INLINE) {
+        int same = 0;
+        for (Frame *up = f->frame; up; up = up->caller)
+            same += up->tree == t;
+        if (same > 1)
+            err_at(f->c, call, RECURSION, t->name);
+        fail(f, LIMIT, "functions are inlined more than %d levels deep", MAX_INLINE);
+    }
+    fr.local = NEW_N(f->a, Value, t->n_locals + 2);
+    fr.set_at = NEW_N(f->a, const Loc *, t->n_locals + 2);
+    fr.branch_only = NEW_N(f->a, bool, t->n_locals + 2);
+    fr.loop_only = NEW_N(f->a, bool, t->n_locals + 2);
+    bind_params(f, t, fr.local, n, args, n_kw, kw, kw_args);
+    f->frame = &fr;
+    Value v = fe_body(f);
+    f->frame = fr.caller;
+    f->b.loc = call;
+    return v;
+}
+
+/* ---- builtins -------------------------------------------------------------------------------- */
+
+const Builtin fe_builtins[] = {
+#define BUILTIN(name, sig, fn, flags, doc) {name, sig, fn, flags, doc},
+#define JIT_MEMBER(name) {name, "", NULL, BI_MEMBER, ""},
+#include "frontend/builtins.def"
+#undef BUILTIN
+#undef JIT_MEMBER
+};
+const int n_fe_builtins = (int)COUNT(fe_builtins);
+
+static const Builtin *
+row(const char *name, bool py)
+{
+    for (int i = 0; i < n_fe_builtins; i++)
+        if (!strcmp(fe_builtins[i].name, name) && ((fe_builtins[i].flags & BI_PY) != 0) == py &&
+            fe_builtins[i].fn)
+            return &fe_builtins[i];
+    return NULL;
+}
+
+const Builtin *
+fe_member(const char *name)
+{
+    for (int i = 0; i < n_fe_builtins; i++)
+        if ((fe_builtins[i].flags & BI_MEMBER) && !strcmp(fe_builtins[i].name, name))
+            return &fe_builtins[i];
+    return NULL;
+}
+
+const Builtin *
+fe_builtin_of(Fe *f, PyObject *o)
+{
+    const Builtin *bi = map_get(&f->builtins, o, 0);
+    if (bi)
+        return bi->name ? bi : NULL;
+    static const Builtin none;
+    bi = &none;
+    PyObject *mark = PyObject_GetAttr(o, f->attr_builtin);
+    const char *name = mark && PyUnicode_Check(mark) ? PyUnicode_AsUTF8AndSize(mark, NULL) : NULL;
+    if (name && row(name, false))
+        bi = row(name, false);
+    PyErr_Clear();
+    Py_XDECREF(mark);
+    if (bi == &none && (PyCFunction_Check(o) || PyType_Check(o))) {
+        PyObject *py = PyObject_GetAttrString(o, "__name__");
+        name = py && PyUnicode_Check(py) ? PyUnicode_AsUTF8AndSize(py, NULL) : NULL;
+        PyErr_Clear();
+        if (name && row(name, true) && fe_is_py_builtin(f, o, name))
+            bi = row(name, true);
+        Py_XDECREF(py);
+    }
+    map_put(&f->builtins, fe_own(f, Py_NewRef(o)), 0, (void *)bi);
+    return bi->name ? bi : NULL;
+}
+
+/* One parameter of a signature. */
+typedef struct SigParam {
+    const char *name;
+    bool is_rest, has_default;
+} SigParam;
+
+static int
+read_signature(Fe *f, const char *s, SigParam *p)
+{
+    int n = 0;
+    while (*s) {
+        while (*s == ' ' || *s == ',')
+            s++;
+        size_t len = strcspn(s, ",");
+        if (!len)
+            break;
+        if (n == MAX_PARAM)
+            unreachable(f->c);
+        p[n].is_rest = *s == '*';
+        p[n].has_default = s[len - 1] == '=' || p[n].is_rest;
+        p[n].name = str_intern_n(f->c, s + p[n].is_rest,
+                                 len - p[n].is_rest - (s[len - 1] == '='));
+        n++;
+        s += len;
+    }
+    return n;
+}
+
+Value
+fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
+                const char *const *kw, const Value *kw_args)
+{
+    Value a[MAX_PARAM] = {0};
+    SigParam p[MAX_PARAM];
+    int n_params = read_signature(f, bi->sig, p), at = 0, i = 0;
+    const char *who = str_printf(f->a, "%s()", bi->name), *outer = f->callee;
+    for (; i < n && at < n_params; at++) {
+        if (p[at].is_rest) {
+            a[at] = v_tuple(f, n - i, args + i);
+            i = n;
+        } else
+            a[at] = fe_read(f, args[i++]);
+    }
+    if (i < n)
+        err_at(f->c, f->b.loc, ARGUMENT, who,
+               str_printf(f->a, "it takes at most %d argument%s, but %d were given",
+                          n_params, n_params == 1 ? "" : "s", n));
+    for (int k = 0; k < n_kw; k++) {
+        int to = -1;
+        for (int j = 0; j < n_params && to < 0; j++)
+            if (p[j].name == kw[k] || !strcmp(p[j].name, kw[k]))
+                to = j;
+        if (to < 0) {
+            const char *words[MAX_PARAM + 1] = {0};
+            for (int j = 0; j < n_params; j++)
+                words[j] = p[j].name;
+            unknown_keyword(f, bi->name, kw[k], words);
+        }
+        if (!is_absent(a[to]))
+            err_at(f->c, f->b.loc, ARGUMENT, who,
+                   str_printf(f->a, "'%s' is given twice", kw[k]));
+        a[to] = fe_read(f, kw_args[k]);
+    }
+    for (int j = 0; j < n_params; j++)
+        if (is_absent(a[j]) && !p[j].has_default)
+            err_at(f->c, f->b.loc, ARGUMENT, who,
+                   str_printf(f->a, "the argument '%s' is missing", p[j].name));
+    f->callee = bi->name;
+    Value r = bi->fn(f, a);
+    f->callee = outer;
+    return r;
+}
+
+/* ---- Python objects ------------------------------------------------------------------------- */
+
+/* A namedtuple of values: binds arguments to its fields. */
+static Value
+make_named(Fe *f, PyObject *cls, int n, const Value *args, int n_kw, const char *const *kw,
+           const Value *kw_args)
+{
+    PyObject *fields = fe_own(f, PyObject_GetAttrString(cls, "_fields"));
+    PyObject *defaults = PyObject_GetAttrString(cls, "_field_defaults");
+    if (defaults)
+        fe_own(f, defaults);
+    PyErr_Clear();
+    int size = (int)PyTuple_Size(fields);
+    Value *items = NEW_N(f->a, Value, size + 1);
+    const char **names = NEW_N(f->a, const char *, size + 1);
+    const char *who = v_short(f, v_obj(cls));
+    for (int i = 0; i < size; i++) {
+        names[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(fields, i), NULL);
+        if (!names[i])
+            fe_raise(f, f->b.loc);
+        if (i < n)
+            items[i] = args[i];
+    }
+    if (n > size)
+        err_at(f->c, f->b.loc, ARGUMENT, who,
+               str_printf(f->a, "it has %d fields, but %d values were given", size, n));
+    for (int k = 0; k < n_kw; k++) {
+        int at = -1;
+        for (int i = 0; i < size && at < 0; i++)
+            if (!strcmp(names[i], kw[k]))
+                at = i;
+        if (at < 0)
+            unknown_keyword(f, who, kw[k], names);
+        items[at] = kw_args[k];
+    }
+    for (int i = 0; i < size; i++) {
+        if (!is_absent(items[i]))
+            continue;
+        PyObject *d = defaults ? PyDict_GetItemWithError(defaults, PyTuple_GetItem(fields, i))
+                               : NULL;
+        if (!d) {
+            PyErr_Clear();
+            err_at(f->c, f->b.loc, ARGUMENT, who,
+                   str_printf(f->a, "the field '%s' is missing", names[i]));
+        }
+        items[i] = v_from_py(f, d);
+    }
+    Value t = v_tuple(f, size, items);
+    t.tuple->type = cls;
+    return t;
+}
+
+/* May o be called by the compiler? Only what computes constants from constants. */
+static bool
+is_constant_function(Fe *f, PyObject *o)
+{
+    if (PyCFunction_Check(o))
+        return !fe_is_py_builtin(f, o, "open") && !fe_is_py_builtin(f, o, "exec") &&
+               !fe_is_py_builtin(f, o, "eval") && !fe_is_py_builtin(f, o, "input");
+    if (PyObject_HasAttrString(o, "__tegula_constexpr__"))
+        return true;
+    PyObject *of = PyType_Check(o) ? Py_NewRef(o) : PyObject_GetAttrString(o, "__self__");
+    PyErr_Clear();
+    if (!of)
+        return false;
+    PyObject *cls = PyType_Check(of) ? of : (PyObject *)Py_TYPE(of);
+    PyObject *mod = PyObject_GetAttrString(cls, "__module__");
+    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL) : NULL;
+    bool ours = s && !strncmp(s, "tegula", 6);
+    PyErr_Clear();
+    Py_XDECREF(mod);
+    Py_DECREF(of);
+    return ours;
+}
+
+static Value
+call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw, const char *const *kw,
+            const Value *kw_args)
+{
+    const char *what = "an argument of a compile-time function";
+    PyObject *pos = fe_own(f, PyTuple_New(n)), *named = NULL;
+    for (int i = 0; i < n; i++)
+        PyTuple_SetItem(pos, i, Py_NewRef(v_to_py(f, args[i], what)));
+    if (n_kw)
+        named = fe_own(f, PyDict_New());
+    for (int k = 0; k < n_kw; k++)
+        if (PyDict_SetItemString(named, kw[k], v_to_py(f, kw_args[k], what)))
+            fe_raise(f, f->b.loc);
+    return v_from_py(f, fe_own(f, PyObject_Call(o, pos, named)));
+}
+
+static Value
+call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw, const char *const *kw,
+            const Value *kw_args)
+{
+    const Builtin *bi = fe_builtin_of(f, o);
+    if (bi)
+        return fe_call_builtin(f, bi, n, args, n_kw, kw, kw_args);
+    FeFunction *fn = fe_as_function(f, v_obj(o));
+    if (fn)
+        return fe_inline(f, fn, n, args, n_kw, kw, kw_args);
+    if (o == f->cls_constexpr) {
+        if (n != 1 || n_kw)
+            err_at(f->c, f->b.loc, ARGUMENT, "constexpr()", "it takes one argument");
+        return v_from_py(f, v_to_py(f, args[0], "a tl.constexpr"));
+    }
+    if (PyType_Check(o) && PyObject_HasAttrString(o, "_fields"))
+        return make_named(f, o, n, args, n_kw, kw, kw_args);
+    if (is_constant_function(f, o))
+        return call_python(f, o, n, args, n_kw, kw, kw_args);
+    if (!PyCallable_Check(o))
+        fail(f, TYPE, "%s cannot be called", v_describe(f, v_obj(o)));
+    err_help(f->c, "decorate it with @jit, or with @constexpr_function when it computes "
+                   "constants");
+    fail(f, TYPE, "%s is a Python function, which a kernel cannot call",
+         v_short(f, v_obj(o)));
+}
+
+static Value
+call_any(Fe *f, Value fn, int n, const Value *args, int n_kw, const char *const *kw,
+         const Value *kw_args)
+{
+    if (fn.kind == V_METHOD) {
+        Value *all = NEW_N(f->a, Value, n + 1);
+        all[0] = fn.method->self;
+        memcpy(all + 1, args, (size_t)n * sizeof *all);
+        if (fn.method->builtin)
+            return fe_call_builtin(f, fn.method->builtin, n + 1, all, n_kw, kw, kw_args);
+        return fe_inline(f, fn.method->fn, n + 1, all, n_kw, kw, kw_args);
+    }
+    if (fn.kind != V_OBJ)
+        fail(f, TYPE, "%s cannot be called", v_describe(f, fn));
+    return call_object(f, fn.obj, n, args, n_kw, kw, kw_args);
+}
+
+Value
+fe_call_value(Fe *f, Value fn, int n, const Value *args)
+{
+    return call_any(f, fn, n, args, 0, NULL, NULL);
+}
+
+Value
+fe_call(Fe *f, Node *n)
+{
+    Value fn = fe_expr(f, n->a);
+    VEC(Value) args = {0};
+    for (int i = 0; i < n->n_list; i++) {
+        Node *x = n->list[i];
+        if (x->kind == AST_Starred) {
+            Value v = fe_expr(f, x->a);
+            f->b.loc = fe_loc(f, x);
+            Value t = fe_elements(f, v, "what '*' spreads");
+            for (int k = 0; k < t.tuple->n; k++)
+                PUSH(f->a, &args, t.tuple->at[k]);
+        } else {
+            Value v = fe_expr(f, x);
+            PUSH(f->a, &args, v);
+        }
+    }
+    const char **kw = NEW_N(f->a, const char *, n->n_list2 + 1);
+    Value *kw_args = NEW_N(f->a, Value, n->n_list2 + 1);
+    for (int k = 0; k < n->n_list2; k++) {
+        Node *x = n->list2[k];
+        kw[k] = x->name;
+        if (!x->name)
+            err_at(f->c, fe_loc(f, x), SYNTAX, "'**' in a call");
+        kw_args[k] = fe_expr(f, x->a);
+    }
+    f->b.loc = fe_loc(f, n);
+    return call_any(f, fn, args.n, args.n ? args.at : NEW(f->a, Value), n->n_list2, kw,
+                    kw_args);
+}

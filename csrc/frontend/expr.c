@@ -1,0 +1,387 @@
+/* expr: one function per kind of expression, named after it.
+ *
+ * Constants fold as Python computes them. As soon as an operand is known only when the
+ * kernel runs, semantic.c takes over. Each function sets b.loc to its own node after its
+ * operands are lowered, so an op and an error point at the expression that caused them.
+ */
+#include "frontend/fe.h"
+
+static inline void
+at(Fe *f, const Node *n)
+{
+    f->b.loc = fe_loc(f, n);
+}
+
+bool
+fe_truth(Fe *f, Value v, const char *of)
+{
+    v = fe_read(f, v);
+    if (v.kind == V_TUPLE)
+        return v.tuple->n > 0;
+    if (v.kind != V_OBJ)
+        fail(f, CONDITION, "%s must be known when the kernel is compiled, but it is %s", of,
+             v_describe(f, v));
+    int r = PyObject_IsTrue(v.obj);
+    if (r < 0)
+        fe_raise(f, f->b.loc);
+    return r;
+}
+
+static Value
+expr_Tuple(Fe *f, Node *n)
+{
+    Value *items = NEW_N(f->a, Value, n->n_list + 1);
+    for (int i = 0; i < n->n_list; i++) {
+        if (n->list[i]->kind == AST_Starred) {
+            at(f, n->list[i]);
+            err_at(f->c, f->b.loc, SYNTAX, "'*' in a tuple or list");
+        }
+        items[i] = fe_expr(f, n->list[i]);
+    }
+    return v_tuple(f, n->n_list, items);
+}
+
+static Value
+expr_BoolOp(Fe *f, Node *n)
+{
+    bool is_and = n->opr == OPR_And;
+    Value last = v_bool(is_and);
+    Val **vals = NEW_N(f->a, Val *, n->n_list);
+    int n_vals = 0;
+    for (int i = 0; i < n->n_list; i++) {
+        Value v = fe_read(f, fe_expr(f, n->list[i]));
+        if (v.kind == V_TENSOR) {
+            vals[n_vals++] = v.val;
+            continue;
+        }
+        at(f, n->list[i]);
+        bool t = fe_truth(f, v, opr_text[n->opr]);
+        last = v;
+        if (t != is_and) {
+            if (!n_vals)
+                return v;       /* decided: what follows is not even compiled */
+            break;
+        }
+    }
+    at(f, n);
+    if (!n_vals)
+        return last;
+    if (last.kind == V_OBJ && fe_truth(f, last, "") != is_and)
+        return v_bool(!is_and);
+    Val *r = vals[n_vals - 1];
+    for (int i = n_vals - 2; i >= 0; i--)
+        r = fe_logical(f, (Operator)n->opr, vals[i], r);
+    return v_val(r);
+}
+
+static Value
+expr_Compare(Fe *f, Node *n)
+{
+    if (n->n_list != 1) {
+        err_help(f->c, "write (a < b) & (b < c)");
+        err_at(f->c, fe_loc(f, n), SYNTAX, "a chained comparison");
+    }
+    Operator o = (Operator)n->oprs[0];
+    Value a = fe_read(f, fe_expr(f, n->a)), b = fe_read(f, fe_expr(f, n->list[0]));
+    at(f, n);
+    if (o == OPR_In || o == OPR_NotIn)
+        err_at(f->c, f->b.loc, SYNTAX, str_printf(f->a, "'%s'", opr_text[o]));
+    if (o == OPR_Is || o == OPR_IsNot) {
+        bool same = v_identical(a, b);
+        if (!same && is_int_obj(a) && is_int_obj(b))
+            same = Py_TYPE(a.obj) == Py_TYPE(b.obj) && v_same_shape(a, b);
+        return v_bool(same == (o == OPR_Is));
+    }
+    return fe_compare(f, o, a, b);
+}
+
+static Value
+expr_IfExp(Fe *f, Node *n)
+{
+    Value c = fe_read(f, fe_expr(f, n->a));
+    at(f, n);
+    if (c.kind != V_TENSOR)
+        return fe_expr(f, fe_truth(f, c, "the condition") ? n->b : n->c);
+    return fe_ternary(f, n, fe_condition(f, c, "the condition of 'a if c else b'"));
+}
+
+/* ---- subscripts -------------------------------------------------------------------------- */
+
+static bool
+is_full_slice(const Node *n)
+{
+    return n->kind == AST_Slice && !n->a && !n->b && !n->c;
+}
+
+static Value
+index_tensor(Fe *f, Node *n, Val *v)
+{
+    Node *one[1] = {n->b};
+    Node **items = n->b->kind == AST_Tuple ? n->b->list : one;
+    int n_items = n->b->kind == AST_Tuple ? n->b->n_list : 1;
+    int dim = 0;
+    at(f, n);
+    const Type *whole = v->type;
+    for (int i = 0; i < n_items; i++) {
+        Node *s = items[i];
+        bool is_none = s->kind == AST_Constant && s->value == Py_None;
+        if (!is_none && !is_full_slice(s) && s->kind != AST_Slice) {
+            Value k = fe_expr(f, s);
+            is_none = is_py_none(k);
+        }
+        at(f, n);
+        if (is_none) {
+            if (v->type->rank >= MAX_RANK)
+                fail(f, LIMIT, "a block of more than %d dimensions", MAX_RANK);
+            int32_t unit = 1;
+            v = v->type->rank ? ir_expand(&f->b, v, dim) : fe_splat_to(f, v, 1, &unit);
+        } else if (!is_full_slice(s)) {
+            err_help(f->c, "only ':' and None are possible in x[...]; load elements "
+                           "through pointers, or pick them with tl.gather or tl.where");
+            fail(f, VALUE, "a block cannot be indexed by %s",
+                 s->kind == AST_Slice ? "a partial slice" : "a position");
+        }
+        dim++;
+        if (dim > v->type->rank) {
+            err_help(f->c, "the block has shape %s", ty_shape_str(f->a, whole));
+            fail(f, VALUE, "too many indices for a block of %d dimension%s", whole->rank,
+                 whole->rank == 1 ? "" : "s");
+        }
+    }
+    return v_val(v);
+}
+
+static Value
+index_tuple(Fe *f, Node *n, Value t)
+{
+    int size = t.tuple->n;
+    if (n->b->kind == AST_Slice) {
+        Node *parts[3] = {n->b->a, n->b->b, n->b->c};
+        PyObject *lim[3];
+        for (int i = 0; i < 3; i++)
+            lim[i] = parts[i] ? v_to_py(f, fe_expr(f, parts[i]), "a slice bound") : Py_None;
+        at(f, n);
+        PyObject *s = fe_own(f, PySlice_New(lim[0], lim[1], lim[2]));
+        Py_ssize_t start, stop, step;
+        if (PySlice_Unpack(s, &start, &stop, &step) < 0)
+            fe_raise(f, f->b.loc);
+        Py_ssize_t count = PySlice_AdjustIndices(size, &start, &stop, step);
+        Value *items = NEW_N(f->a, Value, count + 1);
+        for (Py_ssize_t i = 0; i < count; i++)
+            items[i] = t.tuple->at[start + i * step];
+        return v_tuple(f, (int)count, items);
+    }
+    Value k = fe_expr(f, n->b);
+    at(f, n);
+    int64_t i = v_const_int(f, k, "the index of a tuple");
+    if (i < -size || i >= size)
+        fail(f, VALUE, "index %lld is outside a tuple of %d", (long long)i, size);
+    return t.tuple->at[i < 0 ? i + size : i];
+}
+
+static Value
+expr_Subscript(Fe *f, Node *n)
+{
+    Value v = fe_read(f, fe_expr(f, n->a));
+    at(f, n);
+    if (v.kind == V_TENSOR)
+        return index_tensor(f, n, v.val);
+    if (v.kind == V_TUPLE)
+        return index_tuple(f, n, v);
+    if (v.kind != V_OBJ || n->b->kind == AST_Slice)
+        fail(f, TYPE, "%s cannot be indexed", v_describe(f, v));
+    if (is_number(v)) {
+        /* An integer argument of 1 is a constant; x[None] works on it as on any scalar. */
+        return index_tensor(f, n, fe_tensor(f, v, "the value"));
+    }
+    PyObject *key = v_to_py(f, fe_expr(f, n->b), "the index");
+    at(f, n);
+    return v_from_py(f, fe_own(f, PyObject_GetItem(v.obj, key)));
+}
+
+/* ---- the rest ------------------------------------------------------------------------------ */
+
+static Value
+expr_Attribute(Fe *f, Node *n)
+{
+    Value v = fe_read(f, fe_expr(f, n->a));
+    at(f, n);
+    Value r = fe_attribute(f, v, n->name);
+    if (!is_absent(r))
+        return r;
+    const char *near = NULL;
+    if (v.kind == V_TENSOR) {
+        const char **words = NEW_N(f->a, const char *, n_fe_builtins + 8);
+        int k = 0;
+        for (int i = 0; i < n_fe_builtins; i++)
+            if (fe_builtins[i].flags & BI_MEMBER)
+                words[k++] = fe_builtins[i].name;
+        words[k++] = "dtype";
+        words[k++] = "shape";
+        words[k++] = "type";
+        words[k++] = "numel";
+        near = fe_closest(n->name, words);
+    } else if (v.kind == V_OBJ) {
+        PyObject *dir = fe_own(f, PyObject_Dir(v.obj));
+        Py_ssize_t size = PyList_Size(dir), k = 0;
+        const char **words = NEW_N(f->a, const char *, size + 1);
+        for (Py_ssize_t i = 0; i < size; i++) {
+            const char *s = PyUnicode_AsUTF8AndSize(PyList_GetItem(dir, i), NULL);
+            if (s && s[0] != '_')
+                words[k++] = s;
+        }
+        PyErr_Clear();
+        near = fe_closest(n->name, words);
+    }
+    if (near)
+        err_help(f->c, "did you mean '%s'?", near);
+    const char *what = v_describe(f, v);
+    if (v.kind == V_OBJ && PyModule_Check(v.obj)) {
+        PyObject *name = fe_own(f, PyModule_GetNameObject(v.obj));
+        const char *s = PyUnicode_AsUTF8AndSize(name, NULL);
+        what = s ? str_printf(f->a, "the module %s", s) : what;
+    }
+    err_at(f->c, f->b.loc, ATTRIBUTE, what, n->name);
+}
+
+static Value
+expr_BinOp(Fe *f, Node *n)
+{
+    Value a = fe_expr(f, n->a), b = fe_expr(f, n->b);
+    at(f, n);
+    return fe_binary(f, (Operator)n->opr, a, b);
+}
+
+static Value
+expr_UnaryOp(Fe *f, Node *n)
+{
+    Value a = fe_expr(f, n->a);
+    at(f, n);
+    return fe_unary(f, (Operator)n->opr, a);
+}
+
+static Value
+expr_JoinedStr(Fe *f, Node *n)
+{
+    PyObject *s = fe_own(f, PyUnicode_FromString(""));
+    for (int i = 0; i < n->n_list; i++) {
+        Node *p = n->list[i];
+        PyObject *o, *spec = NULL;
+        if (p->kind == AST_FormattedValue) {
+            Value v = fe_expr(f, p->a);
+            at(f, p);
+            o = v_to_py(f, v, "a field of an f-string");
+            long conv = PyLong_AsLong(p->value);
+            if (conv == 'r')
+                o = fe_own(f, PyObject_Repr(o));
+            else if (conv == 's')
+                o = fe_own(f, PyObject_Str(o));
+            else if (conv == 'a')
+                o = fe_own(f, PyObject_ASCII(o));
+            if (p->b)
+                spec = v_to_py(f, fe_expr(f, p->b), "a format");
+            o = fe_own(f, PyObject_Format(o, spec));
+        } else
+            o = v_to_py(f, fe_expr(f, p), "a part of an f-string");
+        s = fe_own(f, PyUnicode_Concat(s, o));
+    }
+    return v_obj(s);
+}
+
+Value
+fe_elements(Fe *f, Value v, const char *of)
+{
+    v = fe_read(f, v);
+    if (v.kind == V_TUPLE)
+        return v;
+    if (v.kind != V_RANGE)
+        fail(f, TYPE, "%s must be a tuple or a range, not %s", of, v_describe(f, v));
+    const Range *r = v.range;
+    int64_t start = v_const_int(f, r->start, "the start of the range");
+    int64_t stop = v_const_int(f, r->stop, "the end of the range");
+    int64_t step = v_const_int(f, r->step, "the step of the range");
+    if (!step)
+        fail(f, VALUE, "the step of a range must not be 0");
+    uint64_t count = 0;
+    if (step > 0 && start < stop)
+        count = ((uint64_t)stop - (uint64_t)start - 1) / (uint64_t)step + 1;
+    else if (step < 0 && start > stop)
+        count = ((uint64_t)start - (uint64_t)stop - 1) / (0 - (uint64_t)step) + 1;
+    if (count > 1 << 16) {
+        err_help(f->c, "range(..) makes a loop that is not unrolled");
+        fail(f, LIMIT, "unrolling a range of %llu steps", (unsigned long long)count);
+    }
+    Value *items = NEW_N(f->a, Value, count + 1);
+    for (uint64_t i = 0; i < count; i++)
+        items[i] = v_int(f, start + (int64_t)i * step);
+    return v_tuple(f, (int)count, items);
+}
+
+static Value
+expr_ListComp(Fe *f, Node *n)
+{
+    Node *g = n->list[0];
+    if (n->n_list != 1)
+        err_at(f->c, fe_loc(f, n), SYNTAX, "a list comprehension with two 'for'");
+    Value v = fe_expr(f, g->a);
+    at(f, n);
+    Value t = fe_elements(f, v, "what a list comprehension runs over");
+    Value *items = NEW_N(f->a, Value, t.tuple->n + 1);
+    int count = 0;
+    for (int i = 0; i < t.tuple->n; i++) {
+        at(f, n);
+        fe_assign(f, g->b, t.tuple->at[i]);
+        bool keep = true;
+        for (int k = 0; keep && k < g->n_list; k++)
+            keep = fe_truth(f, fe_expr(f, g->list[k]), "the filter of a list comprehension");
+        if (keep)
+            items[count++] = fe_expr(f, n->a);
+    }
+    return v_tuple(f, count, items);
+}
+
+static Value
+expr_any(Fe *f, Node *n)
+{
+    switch (n->kind) {
+    case AST_Constant:
+        if (n->value == Py_Ellipsis || PyBytes_Check(n->value) || PyComplex_Check(n->value)) {
+            at(f, n);
+            err_at(f->c, f->b.loc, SYNTAX, v_short(f, v_obj(n->value)));
+        }
+        return v_obj(n->value);
+    case AST_Name: return fe_name(f, n);
+    case AST_Attribute: return expr_Attribute(f, n);
+    case AST_Subscript: return expr_Subscript(f, n);
+    case AST_Tuple:
+    case AST_List: return expr_Tuple(f, n);
+    case AST_BinOp: return expr_BinOp(f, n);
+    case AST_UnaryOp: return expr_UnaryOp(f, n);
+    case AST_BoolOp: return expr_BoolOp(f, n);
+    case AST_Compare: return expr_Compare(f, n);
+    case AST_IfExp: return expr_IfExp(f, n);
+    case AST_Call: return fe_call(f, n);
+    case AST_ListComp: return expr_ListComp(f, n);
+    case AST_JoinedStr: return expr_JoinedStr(f, n);
+    case AST_NamedExpr: {
+        Value v = fe_decay(f, fe_expr(f, n->a));
+        at(f, n);
+        fe_assign(f, n->b, v);
+        return v;
+    }
+    case AST_Slice: err_at(f->c, fe_loc(f, n), SYNTAX, "a slice here");
+    case AST_Starred: err_at(f->c, fe_loc(f, n), SYNTAX, "'*' here");
+    default:
+        err_at(f->c, fe_loc(f, n), SYNTAX,
+               node_words[n->kind] ? node_words[n->kind] : "this expression");
+    }
+}
+
+Value
+fe_expr(Fe *f, Node *n)
+{
+    fe_enter(f, n);
+    Value v = expr_any(f, n);
+    fe_leave(f);
+    return v;
+}

@@ -1,0 +1,159 @@
+/* kernel: fe_kernel, the frontend's one entry. Parameters become values; the body follows. */
+#include <stdlib.h>
+
+#include "frontend/fe.h"
+
+/* ---- carets ------------------------------------------------------------------------------- */
+
+static void
+drop_ref(void *o)
+{
+    Py_DECREF((PyObject *)o);
+}
+
+/* Comp.source_line: a line as linecache has it; the arena keeps it. */
+static const char *
+source_line(Comp *c, const char *file, int line)
+{
+    Fe *f = c->source_data;
+    if (!f || !PyGILState_Check())
+        return NULL;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    const char *text = NULL;
+    PyObject *linecache = PyImport_ImportModule("linecache");
+    PyObject *s = linecache ? PyObject_CallMethod(linecache, "getline", "si", file, line) : NULL;
+    Py_XDECREF(linecache);
+    const char *u = s ? PyUnicode_AsUTF8AndSize(s, NULL) : NULL;
+    if (u && *u) {
+        arena_defer(c->arena, drop_ref, s);
+        text = u;
+    } else
+        Py_XDECREF(s);
+    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+    return text;
+}
+
+/* ---- parameters ----------------------------------------------------------------------------- */
+
+/* The value of argument a, whose leaves take the slots from *slot on. */
+static Value
+param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name, int *slot)
+{
+    switch (a->kind) {
+    case ARG_CONSTEXPR:
+        (*slot)++;
+        return v_from_py(f, a->value);
+    case ARG_SCALAR: {
+        f->func->facts[*slot].truth = a->truth;
+        Val *v = ir_param(f->func, ty_scalar(f->c, a->elem), name, (*slot)++);
+        if (!elem_is_int(a->elem) || a->elem == E_I1 || p->has_type || p->no_specialize)
+            return v_val(v);
+        LazyParam *lazy = NEW(f->a, LazyParam);
+        lazy->val = v;
+        return (Value){V_PARAM, {.param = lazy}};
+    }
+    case ARG_POINTER:
+        f->func->facts[*slot].truth = a->truth;
+        return v_val(ir_param(f->func, ty_ptr(f->c, a->elem, a->is_const || p->is_const),
+                              name, (*slot)++));
+    case ARG_TUPLE: {
+        /* The names of a tuple's elements: point.x, or point.0. */
+        Value *items = NEW_N(f->a, Value, a->n_child + 1);
+        PyObject *fields = a->value ? PyObject_GetAttrString(a->value, "_fields") : NULL;
+        PyErr_Clear();
+        if (fields)
+            fe_own(f, fields);
+        for (int i = 0; i < a->n_child; i++) {
+            PyObject *field = fields ? PyTuple_GetItem(fields, i) : NULL;
+            const char *s = field ? PyUnicode_AsUTF8AndSize(field, NULL) : NULL;
+            PyErr_Clear();
+            const char *sub = s ? str_printf(f->a, "%s.%s", name, s)
+                                : str_printf(f->a, "%s.%d", name, i);
+            items[i] = param(f, &a->child[i], p, str_intern(f->c, sub), slot);
+        }
+        Value t = v_tuple(f, a->n_child, items);
+        if (fields)
+            t.tuple->type = a->value;
+        return t;
+    }
+    }
+    unreachable(f->c);
+}
+
+static int
+count_leaves(const ArgSpec *a)
+{
+    if (a->kind != ARG_TUPLE)
+        return 1;
+    int n = 0;
+    for (int i = 0; i < a->n_child; i++)
+        n += count_leaves(&a->child[i]);
+    return n;
+}
+
+/* ---- the run ----------------------------------------------------------------------------------- */
+
+static Fe *
+new_run(Comp *c, const FeEnv *env)
+{
+    Fe *f = NEW(c->arena, Fe);
+    f->c = c;
+    f->a = c->arena;
+    f->env = env;
+    f->trees.a = f->builtins.a = f->a;
+    static const char *const pos[4] = {"lineno", "col_offset", "end_lineno",
+                                       "end_col_offset"};
+    for (int i = 0; i < 4; i++)
+        f->loc_attr[i] = fe_own(f, PyUnicode_InternFromString(pos[i]));
+    f->attr_builtin = fe_own(f, PyUnicode_InternFromString("__tegula_builtin__"));
+    f->builtins_mod = fe_own(f, PyImport_ImportModule("builtins"));
+    f->core = fe_own(f, PyObject_GetAttrString(env->language, "core"));
+    struct { PyObject **at; const char *name; } cls[] = {
+        {&f->cls_constexpr, "constexpr"}, {&f->cls_dtype, "dtype"},
+        {&f->cls_pointer, "pointer_type"}, {&f->cls_block, "block_type"},
+        {&f->cls_tensor, "tensor"},       {&f->cls_tuple, "tuple"},
+    };
+    for (size_t i = 0; i < COUNT(cls); i++)
+        *cls[i].at = fe_own(f, PyObject_GetAttrString(f->core, cls[i].name));
+    const char *s = getenv("TEGULA_ALLOW_NON_CONSTEXPR_GLOBALS");
+    f->allow_globals = s && *s && strcmp(s, "0");
+    return f;
+}
+
+Func *
+fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_args)
+{
+    Fe *f = new_run(c, env);
+    c->source_line = source_line;
+    c->source_data = f;
+    Tree *t = fe_tree(f, fn);
+    Frame fr = {.tree = t};
+    f->frame = &fr;
+    PyObject *line = fe_own(f, PyObject_GetAttrString(fn->ast, "lineno"));
+    Node def = {.line = (int)PyLong_AsLong(line)};
+    def.end_line = def.line;
+    const Loc *loc = f->b.loc = fe_loc(f, &def);
+    if (t->has_vararg || t->has_kwarg)
+        err_at(c, loc, SYNTAX, "a kernel's parameter with '*'");
+    if (n_args != t->n_params)
+        unreachable(c);
+    f->func = ir_func(c, t->name, loc);
+    for (int i = 0; i < n_args; i++)
+        f->func->n_facts += count_leaves(&args[i]);
+    f->func->facts = NEW_N(f->a, ArgFacts, f->func->n_facts + 1);
+    f->b = (Build){.f = f->func, .block = f->func->body, .loc = loc};
+    fr.local = NEW_N(f->a, Value, t->n_locals + 2);
+    fr.set_at = NEW_N(f->a, const Loc *, t->n_locals + 2);
+    fr.branch_only = NEW_N(f->a, bool, t->n_locals + 2);
+    fr.loop_only = NEW_N(f->a, bool, t->n_locals + 2);
+    for (int i = 0, slot = 0; i < n_args; i++) {
+        fr.local[i] = param(f, &args[i], &fn->params[i], t->local[i], &slot);
+        fr.set_at[i] = loc;
+    }
+    fe_body(f);
+    f->b.loc = loc;
+    ir_op(&f->b, OP_RETURN, 0, NULL, 0, NULL);
+    return f->func;
+}

@@ -1,0 +1,266 @@
+/* node: Python's syntax tree becomes ours, once per function and compile.
+ *
+ * Why a copy: walking Python objects costs an attribute look-up and a reference count a
+ * step, and an unrolled loop walks its body many times. The copy resolves names to slots
+ * on the way (every name the function assigns is a local), and notes for each loop and if
+ * which locals its body may assign. Constants stay Python objects, kept alive by the tree
+ * of the FeFunction, which the caller of fe_kernel keeps.
+ */
+#include "frontend/fe.h"
+
+const char *const node_words[N_AST] = {
+#define NODE(name, fields, words) [AST_##name] = words,
+#include "frontend/nodes.def"
+#undef NODE
+};
+static const char *const node_fields[N_AST] = {
+#define NODE(name, fields, words) [AST_##name] = fields,
+#include "frontend/nodes.def"
+#undef NODE
+};
+static const char *const node_names[N_AST] = {
+#define NODE(name, fields, words) [AST_##name] = #name,
+#include "frontend/nodes.def"
+#undef NODE
+};
+
+static const char *const opr_names[N_OPR] = {
+    "", "Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow", "MatMult", "LShift",
+    "RShift", "BitAnd", "BitOr", "BitXor", "Invert", "Not", "UAdd", "USub", "And", "Or",
+    "Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "Is", "IsNot", "In", "NotIn",
+};
+const char *const opr_text[N_OPR] = {
+    "", "+", "-", "*", "/", "//", "%", "**", "@", "<<", ">>", "&", "|", "^", "~", "not",
+    "+", "-", "and", "or", "==", "!=", "<", "<=", ">", ">=", "is", "is not", "in",
+    "not in",
+};
+
+enum { MAX_FIELD = 4 };
+/* What converting one function after the other shares. */
+typedef struct Converter {
+    Map kinds;                              /* class of ast -> kind or operator + 1 */
+    PyObject *field[N_AST][MAX_FIELD];      /* attribute names, interned on first use */
+    Map slots;                              /* of the current function: name -> slot + 1 */
+    VEC(const char *) local;
+    VEC(int) log;                           /* slots in the order they are stored to */
+} Converter;
+
+/* A borrowed attribute: the tree holds it, and nobody changes a tree of ours. */
+static PyObject *
+get_b(Fe *f, PyObject *o, PyObject *name)
+{
+    PyObject *v = PyObject_GetAttr(o, name);
+    if (!v)
+        fe_raise(f, NULL);
+    Py_DECREF(v);
+    return v;
+}
+
+static PyObject *
+get_str_b(Fe *f, PyObject *o, const char *name)
+{
+    PyObject *v = PyObject_GetAttrString(o, name);
+    if (!v)
+        fe_raise(f, NULL);
+    Py_DECREF(v);
+    return v;
+}
+
+static const char *
+text_of(Fe *f, PyObject *s)
+{
+    Py_ssize_t n;
+    const char *u = PyUnicode_AsUTF8AndSize(s, &n);
+    if (!u)
+        fe_raise(f, NULL);
+    return str_intern_n(f->c, u, (size_t)n);
+}
+
+/* The row of o's class among names: kinds and operators share a map. */
+static int
+class_index(Fe *f, PyObject *o, const char *const *names, int n)
+{
+    Converter *v = f->conv;
+    PyObject *type = (PyObject *)Py_TYPE(o);
+    size_t known = (size_t)map_get(&v->kinds, type, 0);
+    if (known)
+        return (int)known - 1;
+    PyObject *name = fe_own(f, PyObject_GetAttrString(type, "__name__"));
+    const char *s = text_of(f, name);
+    int at = 0;
+    for (int i = 1; i < n && !at; i++)
+        if (!strcmp(s, names[i]))
+            at = i;
+    map_put(&v->kinds, type, 0, (void *)(size_t)(at + 1));
+    return at;
+}
+
+static int
+slot_of(Fe *f, const char *name, bool create)
+{
+    Converter *v = f->conv;
+    size_t known = (size_t)map_get(&v->slots, name, 0);
+    if (known)
+        return (int)known - 1;
+    if (!create)
+        return -1;
+    PUSH(f->a, &v->local, name);
+    map_put(&v->slots, name, 0, (void *)(size_t)v->local.n);
+    return v->local.n - 1;
+}
+
+static Node *convert(Fe *f, PyObject *o);
+
+static Node **
+convert_list(Fe *f, PyObject *list, int *n)
+{
+    Py_ssize_t count = PyList_Size(list);
+    if (count < 0)
+        fe_raise(f, NULL);
+    Node **at = NEW_N(f->a, Node *, count + 1);
+    for (Py_ssize_t i = 0; i < count; i++)
+        at[i] = convert(f, PyList_GetItem(list, i));
+    *n = (int)count;
+    return at;
+}
+
+static void
+convert_field(Fe *f, Node *n, PyObject *o, int i, const char *spec, size_t len)
+{
+    PyObject **key = &f->conv->field[n->kind][i];
+    if (!*key)
+        *key = fe_own(f, PyUnicode_FromStringAndSize(spec + 2, (Py_ssize_t)len - 2));
+    PyObject *v = get_b(f, o, *key);
+    switch (spec[0]) {
+    case 'a': n->a = convert(f, v); break;
+    case 'b': n->b = convert(f, v); break;
+    case 'c': n->c = convert(f, v); break;
+    case 'l': n->list = convert_list(f, v, &n->n_list); break;
+    case 'm': n->list2 = convert_list(f, v, &n->n_list2); break;
+    case 'n': n->name = v == Py_None ? NULL : text_of(f, v); break;
+    case 'v': n->value = v; break;
+    case 'o': n->opr = (uint8_t)class_index(f, v, opr_names, N_OPR); break;
+    case 'p': {
+        Py_ssize_t count = PyList_Size(v);
+        n->oprs = NEW_N(f->a, uint8_t, count + 1);
+        for (Py_ssize_t k = 0; k < count; k++)
+            n->oprs[k] = (uint8_t)class_index(f, PyList_GetItem(v, k), opr_names, N_OPR);
+        break;
+    }
+    default: unreachable(f->c);
+    }
+}
+
+/* The locals stored to since the log had `from` entries, each once. */
+static void
+note_stored(Fe *f, Node *n, int from)
+{
+    Converter *v = f->conv;
+    n->stored = NEW_N(f->a, int, v->log.n - from + 1);
+    for (int i = from; i < v->log.n; i++) {
+        bool seen = false;
+        for (int k = 0; k < n->n_stored && !seen; k++)
+            seen = n->stored[k] == v->log.at[i];
+        if (!seen)
+            n->stored[n->n_stored++] = v->log.at[i];
+    }
+}
+
+/* A copy of node o, or NULL for None. */
+static Node *
+convert(Fe *f, PyObject *o)
+{
+    if (o == Py_None)
+        return NULL;
+    Node *n = NEW(f->a, Node);
+    n->kind = (uint8_t)class_index(f, o, node_names, N_AST);
+    n->slot = -1;
+    if (n->kind == AST_comprehension) {
+        n->line = n->end_line = 1;      /* has no position of its own */
+    } else if (n->kind) {
+        int *pos[4] = {&n->line, &n->col, &n->end_line, &n->end_col};
+        for (int i = 0; i < 4; i++)
+            *pos[i] = (int)PyLong_AsLong(get_b(f, o, f->loc_attr[i]));
+        PyErr_Clear();
+    }
+    int from = f->conv->log.n;
+    if (++f->depth > 900)
+        err_at(f->c, fe_loc(f, n), LIMIT, "the expression is nested too deeply");
+    const char *s = node_words[n->kind] ? "" : node_fields[n->kind];
+    for (int i = 0; s && *s; i++) {
+        size_t len = strcspn(s, " ");
+        convert_field(f, n, o, i, s, len);
+        s += len + (s[len] == ' ');
+    }
+    f->depth--;
+    if (n->kind == AST_Name) {
+        PyObject *ctx = get_str_b(f, o, "ctx");
+        static const char *const stores[] = {"", "Store"};
+        bool is_store = class_index(f, ctx, stores, 2) == 1;
+        n->slot = slot_of(f, n->name, is_store);
+        if (is_store)
+            PUSH(f->a, &f->conv->log, n->slot);
+    } else if (n->kind == AST_For || n->kind == AST_While || n->kind == AST_If)
+        note_stored(f, n, from);
+    return n;
+}
+
+/* A name read before the conversion met its first assignment is a local all the same. */
+static void
+resolve(Fe *f, Node *n)
+{
+    if (!n)
+        return;
+    if (n->kind == AST_Name && n->slot < 0)
+        n->slot = slot_of(f, n->name, false);
+    resolve(f, n->a);
+    resolve(f, n->b);
+    resolve(f, n->c);
+    for (int i = 0; i < n->n_list; i++)
+        resolve(f, n->list[i]);
+    for (int i = 0; i < n->n_list2; i++)
+        resolve(f, n->list2[i]);
+}
+
+Tree *
+fe_tree(Fe *f, FeFunction *fn)
+{
+    Tree *t = map_get(&f->trees, fn, 0);
+    if (t)
+        return t;
+    if (fe_function_parse(fn))
+        fe_raise(f, f->b.loc);
+    t = NEW(f->a, Tree);
+    t->fn = fn;
+    t->file = str_intern(f->c, fn->file);
+    t->name = str_intern(f->c, fn->name);
+    if (!f->conv) {
+        f->conv = NEW(f->a, Converter);
+        f->conv->kinds.a = f->a;
+    }
+    Converter *v = f->conv;
+    v->slots = (Map){.a = f->a};
+    v->local.at = NULL;
+    v->local.n = v->local.cap = 0;
+    v->log.n = 0;
+    Frame shell = {.caller = f->frame, .tree = t};     /* names the file in errors */
+    f->frame = &shell;
+    t->n_params = fn->n_params;
+    for (int i = 0; i < fn->n_params; i++)
+        slot_of(f, text_of(f, fn->params[i].name), true);
+    PyObject *args = get_str_b(f, fn->ast, "args");
+    PyObject *vararg = get_str_b(f, args, "vararg");
+    if (vararg != Py_None) {
+        t->has_vararg = true;
+        slot_of(f, text_of(f, get_str_b(f, vararg, "arg")), true);
+    }
+    t->has_kwarg = get_str_b(f, args, "kwarg") != Py_None;
+    t->body = convert_list(f, get_str_b(f, fn->ast, "body"), &t->n_body);
+    for (int i = 0; i < t->n_body; i++)
+        resolve(f, t->body[i]);
+    t->local = v->local.at;
+    t->n_locals = v->local.n;
+    f->frame = shell.caller;
+    map_put(&f->trees, fn, 0, t);
+    return t;
+}

@@ -1,0 +1,179 @@
+/* scope: what a name means. Locals by slot, then the closure, then the module's globals,
+ * then Python's builtins.
+ *
+ * A kernel is compiled once and launched often, so a global it reads must not change:
+ * modules, functions of the language, types, None and tl.constexpr instances may be read,
+ * a plain number may not (TEGULA_ALLOW_NON_CONSTEXPR_GLOBALS=1 lifts that).
+ */
+#include "frontend/fe.h"
+
+const Loc *
+fe_loc(Fe *f, const Node *n)
+{
+    const Frame *fr = f->frame;
+    if (!fr)
+        return NULL;
+    Loc *l = NEW(f->a, Loc);
+    l->file = fr->tree->file;
+    l->func = fr->tree->name;
+    l->line = n->line;
+    l->col = n->col;
+    l->end_line = n->end_line;
+    l->end_col = n->end_col;
+    l->caller = fr->call;
+    return l;
+}
+
+void
+fe_enter(Fe *f, const Node *n)
+{
+    if (++f->depth > 2500)
+        err_at(f->c, fe_loc(f, n), LIMIT, "the kernel is nested too deeply");
+}
+
+/* The i-th integer parameter has the value 1 in this launch: it is the constant then. */
+Value
+fe_read(Fe *f, Value v)
+{
+    if (v.kind != V_PARAM)
+        return v;
+    LazyParam *p = v.param;
+    if (is_absent(p->now))
+        p->now = ir_ask(f->func, p->val, FACT_EQ1) ? v_int(f, 1) : v_val(p->val);
+    return p->now;
+}
+
+void
+fe_set(Fe *f, int slot, Value v)
+{
+    f->frame->local[slot] = v;
+    f->frame->set_at[slot] = f->b.loc;
+}
+
+bool
+fe_is_py_builtin(Fe *f, PyObject *o, const char *name)
+{
+    PyObject *b = PyObject_GetAttrString(f->builtins_mod, name);
+    PyErr_Clear();
+    Py_XDECREF(b);
+    return b == o;
+}
+
+/* dict[name], borrowed, or NULL. */
+static PyObject *
+look_b(Fe *f, PyObject *dict, PyObject *name)
+{
+    if (!dict)
+        return NULL;
+    PyObject *v = PyDict_GetItemWithError(dict, name);
+    if (!v && PyErr_Occurred())
+        fe_raise(f, f->b.loc);
+    return v;
+}
+
+/* May a kernel read the global o? */
+static bool
+is_allowed(Fe *f, PyObject *o)
+{
+    if (o == Py_None || PyModule_Check(o) || PyCFunction_Check(o) ||
+        fe_is_instance(f, o, f->cls_constexpr) || fe_is_instance(f, o, f->cls_dtype) ||
+        fe_as_function(f, v_obj(o)) || fe_builtin_of(f, o))
+        return true;
+    if (PyObject_HasAttrString(o, "__tegula_constexpr__"))
+        return true;
+    if (PyType_Check(o)) {
+        if (PyObject_HasAttrString(o, "_fields"))
+            return true;
+    } else if (PyTuple_Check(o)) {
+        /* constants all the way down cannot change either */
+        for (Py_ssize_t i = 0; i < PyTuple_Size(o); i++)
+            if (!is_allowed(f, PyTuple_GetItem(o, i)))
+                return false;
+        return true;
+    } else
+        o = (PyObject *)Py_TYPE(o);     /* members of our enums */
+    PyObject *mod = PyObject_GetAttrString(o, "__module__");
+    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL) : NULL;
+    bool ours = s && !strncmp(s, "tegula", 6) && (s[6] == 0 || s[6] == '.');
+    PyErr_Clear();
+    Py_XDECREF(mod);
+    return ours;
+}
+
+/* What is near to a name that is not defined: a local with a value, or a global. */
+static const char *
+suggest(Fe *f, const char *name)
+{
+    const Frame *fr = f->frame;
+    PyObject *globals = fr->tree->fn->globals;
+    Py_ssize_t n = PyDict_Size(globals), at = 0, k = 0;
+    const char **words = NEW_N(f->a, const char *, fr->tree->n_locals + n + 1);
+    for (int i = 0; i < fr->tree->n_locals; i++)
+        if (!is_absent(fr->local[i]))
+            words[k++] = fr->tree->local[i];
+    PyObject *key, *value;
+    Py_ssize_t limit = k + n;
+    while (k < limit && PyDict_Next(globals, &at, &key, &value)) {
+        const char *s = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL) : NULL;
+        if (s && s[0] != '_')
+            words[k++] = s;
+    }
+    PyErr_Clear();
+    words[k] = NULL;
+    return fe_closest(name, words);
+}
+
+static NORETURN void
+not_defined(Fe *f, const Node *n)
+{
+    const Frame *fr = f->frame;
+    const Loc *loc = fe_loc(f, n);
+    if (n->slot >= 0 && fr->branch_only[n->slot])
+        err_help(f->c, "'%s' has a value in one branch of an if alone, or of different "
+                       "types in the two; give it one before the if", n->name);
+    else if (n->slot >= 0 && fr->loop_only[n->slot])
+        err_help(f->c, "'%s' gets its value inside a loop, which may run zero times; give "
+                       "it one before the loop", n->name);
+    else {
+        const char *near = suggest(f, n->name);
+        if (near)
+            err_help(f->c, "did you mean '%s'?", near);
+    }
+    err_at(f->c, loc, NAME, n->name);
+}
+
+Value
+fe_name(Fe *f, const Node *n)
+{
+    const Frame *fr = f->frame;
+    if (n->slot >= 0 && !is_absent(fr->local[n->slot]))
+        return fe_read(f, fr->local[n->slot]);
+    PyObject *name = fe_own(f, PyUnicode_FromString(n->name));
+    const FeFunction *fn = fr->tree->fn;
+    PyObject *o = look_b(f, fn->closure, name);
+    if (!o)
+        o = look_b(f, fn->globals, name);
+    if (o) {
+        f->b.loc = fe_loc(f, n);
+        if (!f->allow_globals && !is_allowed(f, o)) {
+            const char *what = v_describe(f, v_obj(o));
+            if (PyLong_Check(o) || PyFloat_Check(o))
+                err_help(f->c, "write %s = tl.constexpr(%s), or pass it as an argument",
+                         n->name, v_short(f, v_obj(o)));
+            else if (PyCallable_Check(o))
+                err_help(f->c, "decorate it with @jit, or with @constexpr_function when it "
+                               "computes constants");
+            else
+                err_help(f->c, "pass it as an argument, or wrap it: tl.constexpr(..)");
+            err_at(f->c, f->b.loc, GLOBAL, n->name, what);
+        }
+        Py_INCREF(o);       /* the global may be rebound while we hold it */
+        return v_from_py(f, fe_own(f, o));
+    }
+    o = PyObject_GetAttr(f->builtins_mod, name);
+    if (!o) {
+        PyErr_Clear();
+        not_defined(f, n);
+    }
+    return v_obj(fe_own(f, o));
+}
