@@ -11,13 +11,11 @@ drop_ref(void *o)
     Py_DECREF((PyObject *)o);
 }
 
-/* Comp.source_line: a line as linecache has it; the arena keeps it. */
+/* Comp.source_line: a line as linecache has it; the arena keeps it. Called by err_render
+ * alone, so with the GIL. */
 static const char *
 source_line(Comp *c, const char *file, int line)
 {
-    Fe *f = c->source_data;
-    if (!f || !PyGILState_Check())
-        return NULL;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     const char *text = NULL;
@@ -127,7 +125,6 @@ fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_
 {
     Fe *f = new_run(c, env);
     c->source_line = source_line;
-    c->source_data = f;
     Tree *t = fe_tree(f, fn);
     Frame fr = {.tree = t};
     f->frame = &fr;

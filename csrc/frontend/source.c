@@ -32,6 +32,15 @@ copy_utf8(PyObject *s)
     return r;
 }
 
+/* Gives *at the reference o and drops the one it had. */
+static void
+put_ref(PyObject **at, PyObject *o)
+{
+    PyObject *old = *at;
+    *at = o;
+    Py_XDECREF(old);
+}
+
 /* o.name as a long; -1 with an exception set. */
 static long
 get_long(PyObject *o, const char *name)
@@ -536,8 +545,8 @@ parse_lines(FeFunction *f, PyObject *code, PyObject *lines)
             return -1;
         PyObject *ast = parse(f->file, text, f->first_line, indent > 0);
         if (ast) {
-            Py_XSETREF(f->source, text);
-            Py_XSETREF(f->ast, ast);
+            put_ref(&f->source, text);
+            put_ref(&f->ast, ast);
             return 0;
         }
         Py_DECREF(text);
@@ -556,7 +565,7 @@ fe_function_parse(FeFunction *f)
     PyObject *closure = read_closure(f);
     if (!closure)
         return -1;
-    Py_XSETREF(f->closure, closure);
+    put_ref(&f->closure, closure);
     if (f->ast)
         return 0;
     int res = -1;

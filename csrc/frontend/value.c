@@ -196,6 +196,7 @@ v_short(Fe *f, Value v)
     case V_TENSOR: return ty_str(f->a, v.val->type);
     case V_PARAM: return ty_str(f->a, v.param->val->type);
     case V_METHOD: return "a method";
+    case V_RANGE: return "a range";
     case V_BLOCK_PTR:
         return str_printf(f->a, "block pointer to %s",
                           ty_shape_str(f->a, ty_block(f->c, ty_scalar(f->c, E_I8),
@@ -234,6 +235,7 @@ v_describe(Fe *f, Value v)
     }
     case V_TUPLE: return str_printf(f->a, "the tuple %s", v_short(f, v));
     case V_BLOCK_PTR: return str_printf(f->a, "a %s", v_short(f, v));
+    case V_RANGE: return "a range";
     default: return v_short(f, v);
     }
 }

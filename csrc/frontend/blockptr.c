@@ -1,0 +1,181 @@
+/* blockptr: block pointers, a window of constant shape into a tensor in memory.
+ *
+ * A value of the frontend alone: base, shape, strides and offsets are scalars that flow
+ * through ifs and loops like any others. A load or store spells the addresses out:
+ *
+ *     index[d]  = offsets[d] + arange(block[d])          i64, along dim d
+ *     pointers  = base + index[0] * strides[0] + ..
+ *     mask      = 0 <= index[d] < shape[d]               for each d of boundary_check
+ */
+#include <math.h>
+
+#include "frontend/fe.h"
+
+/* Entry i of a tuple of integers, as a scalar of type e. */
+static Val *
+entry(Fe *f, Value v, int i, Elem e, const char *what)
+{
+    Val *x = fe_tensor(f, v.tuple->at[i], what);
+    if (x->type->rank || x->type->is_ptr || !elem_is_int(x->type->elem))
+        fail(f, TYPE, "%s must be integer scalars, not %s", what, ty_str(f->a, x->type));
+    return fe_cast(f, x, e, ROUND_RTNE);
+}
+
+static Value
+need_tuple(Fe *f, Value v, int n, const char *what)
+{
+    if (v.kind != V_TUPLE)
+        fail(f, TYPE, "%s must be a tuple, not %s", what, v_describe(f, v));
+    if (n >= 0 && v.tuple->n != n)
+        fail(f, VALUE, "%s has %d entries, expected %d: one for each dimension", what,
+             v.tuple->n, n);
+    return v;
+}
+
+Value
+bi_make_block_ptr(Fe *f, Value *a)
+{
+    BlockPtr *p = NEW(f->a, BlockPtr);
+    p->rank = v_shape(f, need_tuple(f, a[4], -1, "block_shape"), p->block, "block_shape");
+    Value shape = need_tuple(f, a[1], p->rank, "shape");
+    Value strides = need_tuple(f, a[2], p->rank, "strides");
+    Value offsets = need_tuple(f, a[3], p->rank, "offsets");
+    need_tuple(f, a[5], p->rank, "order");
+    int64_t order[MAX_RANK];
+    unsigned seen = 0;
+    v_int_list(f, a[5], order, MAX_RANK, "order");
+    for (int i = 0; i < p->rank; i++) {
+        if (order[i] < 0 || order[i] >= p->rank || seen & 1u << order[i])
+            fail(f, VALUE, "order must be a permutation of 0..%d, not %s", p->rank - 1,
+                 v_short(f, a[5]));
+        seen |= 1u << order[i];
+    }
+    p->base = fe_tensor(f, a[0], "base");
+    if (!p->base->type->is_ptr || p->base->type->rank)
+        fail(f, VALUE, "base must be a scalar pointer, not %s",
+             ty_str(f->a, p->base->type));
+    if (!p->rank)
+        fail(f, VALUE, "a block pointer needs at least one dimension");
+    for (int i = 0; i < p->rank; i++) {
+        p->shape[i] = entry(f, shape, i, E_I64, "shape");
+        p->strides[i] = entry(f, strides, i, E_I64, "strides");
+        p->offsets[i] = entry(f, offsets, i, E_I32, "offsets");
+    }
+    return (Value){V_BLOCK_PTR, {.bp = p}};
+}
+
+Value
+bi_advance(Fe *f, Value *a)
+{
+    if (a[0].kind != V_BLOCK_PTR)
+        fail(f, TYPE, "advance moves a block pointer, not %s", v_describe(f, a[0]));
+    BlockPtr *p = NEW(f->a, BlockPtr);
+    *p = *a[0].bp;
+    Value by = need_tuple(f, a[1], p->rank, "offsets");
+    for (int i = 0; i < p->rank; i++) {
+        int64_t k;
+        Val *d = entry(f, by, i, E_I32, "offsets");
+        if (!ir_const_as_int(d, &k) || k)
+            p->offsets[i] = ir_bin(&f->b, OP_ADD, p->offsets[i], d);
+    }
+    return (Value){V_BLOCK_PTR, {.bp = p}};
+}
+
+/* offsets[d] + arange(block[d]) as a block of the window's shape except for 1s. */
+static Val *
+index_along(Fe *f, const BlockPtr *p, int d)
+{
+    Val *at = fe_cast(f, p->offsets[d], E_I64, ROUND_RTNE);
+    Val *i = fe_cast(f, ir_arange(&f->b, 0, p->block[d]), E_I64, ROUND_RTNE);
+    i = ir_bin(&f->b, OP_ADD, fe_splat_to(f, at, 1, &p->block[d]), i);
+    for (int k = 0; k < d; k++)
+        i = ir_expand(&f->b, i, 0);
+    for (int k = d + 1; k < p->rank; k++)
+        i = ir_expand(&f->b, i, k);
+    return i;
+}
+
+/* The pointers of the window; *mask: NULL, or where all checked indices are inside. */
+static Val *
+addresses(Fe *f, const BlockPtr *p, Value check, Val **mask)
+{
+    bool is_checked[MAX_RANK] = {0};
+    if (!is_absent(check) && !is_py_none(check)) {
+        int64_t dims[MAX_RANK];
+        int n = v_int_list(f, check, dims, MAX_RANK, "boundary_check");
+        for (int i = 0; i < n; i++) {
+            if (dims[i] < 0 || dims[i] >= p->rank)
+                fail(f, VALUE, "boundary_check names dimension %lld of %d",
+                     (long long)dims[i], p->rank);
+            if (is_checked[dims[i]])
+                fail(f, VALUE, "boundary_check names dimension %lld twice",
+                     (long long)dims[i]);
+            is_checked[dims[i]] = true;
+        }
+    }
+    Val *sum = NULL;
+    *mask = NULL;
+    for (int d = 0; d < p->rank; d++) {
+        Val *i = index_along(f, p, d);
+        const Type *t = i->type;
+        if (is_checked[d]) {
+            Val *lo = ir_bin(&f->b, OP_GE, i, ir_const_int(&f->b, t, 0));
+            Val *hi = ir_bin(&f->b, OP_LT, i, fe_splat_to(f, p->shape[d], t->rank, t->shape));
+            Val *in = fe_splat_to(f, ir_bin(&f->b, OP_AND, lo, hi), p->rank, p->block);
+            *mask = *mask ? ir_bin(&f->b, OP_AND, *mask, in) : in;
+        }
+        int64_t stride;
+        if (!ir_const_as_int(p->strides[d], &stride) || stride != 1)
+            i = ir_bin(&f->b, OP_MUL, i, fe_splat_to(f, p->strides[d], t->rank, t->shape));
+        i = fe_splat_to(f, i, p->rank, p->block);
+        sum = sum ? ir_bin(&f->b, OP_ADD, sum, i) : i;
+    }
+    return ir_addptr(&f->b, fe_splat_to(f, p->base, p->rank, p->block), sum);
+}
+
+static bool
+is_given(Value v)
+{
+    return !is_absent(v) && !is_py_none(v);
+}
+
+Value
+fe_block_ptr_load(Fe *f, Value *a)
+{
+    const BlockPtr *p = a[0].bp;
+    if (is_given(a[1]) || is_given(a[2]))
+        fail(f, VALUE, "mask and other are for plain pointers; a block pointer takes "
+                       "boundary_check and padding_option");
+    const char *pad = is_given(a[4]) ? v_const_str(f, a[4], "padding_option") : "";
+    if (*pad && strcmp(pad, "zero") && strcmp(pad, "nan"))
+        fail(f, VALUE, "padding_option must be \"\", \"zero\" or \"nan\", not \"%s\"", pad);
+    Elem e = p->base->type->elem;
+    bool nan_pad = !strcmp(pad, "nan");
+    if (nan_pad && elem_is_int(e))
+        fail(f, VALUE, "padding_option \"nan\" is for floats, not for %s",
+             elem_info[e].text);
+    Val *mask, *ptrs = addresses(f, p, a[3], &mask);
+    Value args[8] = {v_val(ptrs)};
+    if (mask) {
+        args[1] = v_val(mask);
+        if (nan_pad)
+            args[2] = v_val(ir_const_float(&f->b, ty_scalar(f->c, e), NAN));
+    }
+    args[5] = a[5];
+    args[6] = a[6];
+    args[7] = a[7];
+    return bi_load(f, args);
+}
+
+Value
+fe_block_ptr_store(Fe *f, Value *a)
+{
+    const BlockPtr *p = a[0].bp;
+    if (is_given(a[2]))
+        fail(f, VALUE, "mask is for plain pointers; a block pointer takes boundary_check");
+    Val *mask, *ptrs = addresses(f, p, a[3], &mask);
+    Value args[6] = {v_val(ptrs), a[1], mask ? v_val(mask) : (Value){0}};
+    args[4] = a[4];
+    args[5] = a[5];
+    return bi_store(f, args);
+}

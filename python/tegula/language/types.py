@@ -1,0 +1,452 @@
+"""Types and constants of the kernel language: dtypes, pointers, blocks, constexpr.
+
+These objects also exist outside kernels: as annotations, as arguments of launches, and
+as constants that a kernel compares with (``x.dtype == tl.float16``).
+"""
+
+from __future__ import annotations
+
+import builtins
+import enum
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+TRITON_MAX_TENSOR_NUMEL = 1048576
+
+
+class dtype:
+    """An element type such as ``tl.float32``. Equal and hashed by its name."""
+
+    SINT_TYPES = ["int8", "int16", "int32", "int64"]
+    UINT_TYPES = ["int1", "uint8", "uint16", "uint32", "uint64"]
+    FP_TYPES = ["fp8e4b15", "fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b16"]
+    FP_TYPES += ["fp16", "bf16", "fp32", "fp64"]
+    STANDARD_FP_TYPES = ["fp16", "bf16", "fp32", "fp64"]
+    OTHER_TYPES = ["void"]
+
+    class SIGNEDNESS(enum.Enum):
+        SIGNED = 0
+        UNSIGNED = 1
+
+    class KIND(enum.Enum):
+        BOOLEAN = 0
+        INTEGRAL = 1
+        FLOATING = 2
+
+    def __init__(self, name: str) -> None:
+        name = _unwrap(name)
+        self.name = name
+        if name in _INTS:
+            self.int_bitwidth = self.primitive_bitwidth = _INTS[name]
+            signed = name in dtype.SINT_TYPES
+            self.int_signedness = (
+                dtype.SIGNEDNESS.SIGNED if signed else dtype.SIGNEDNESS.UNSIGNED
+            )
+        elif name in _FLOATS:
+            self.primitive_bitwidth, self.fp_mantissa_width, self.exponent_bias = (
+                _FLOATS[name]
+            )
+        elif name == "void":
+            self.primitive_bitwidth = 0
+        else:
+            raise ValueError(f"{name!r} is not a dtype")
+        self.itemsize = self.primitive_bitwidth // 8
+
+    def is_fp8(self) -> bool:
+        return self.name.startswith("fp8")
+
+    def is_floating(self) -> bool:
+        return self.name in _FLOATS
+
+    def is_standard_floating(self) -> bool:
+        return self.name in dtype.STANDARD_FP_TYPES
+
+    def is_int(self) -> bool:
+        return self.name in _INTS
+
+    def is_int_signed(self) -> bool:
+        return self.name in dtype.SINT_TYPES
+
+    def is_int_unsigned(self) -> bool:
+        return self.name in dtype.UINT_TYPES
+
+    def is_bool(self) -> bool:
+        return self.name == "int1"
+
+    def is_void(self) -> bool:
+        raise RuntimeError("Not implemented")
+
+    def is_block(self) -> bool:
+        return False
+
+    def is_ptr(self) -> bool:
+        return False
+
+    def is_const(self) -> bool:
+        return False
+
+    @staticmethod
+    def is_dtype(type_str: str) -> bool:
+        """Is this the name of a dtype?"""
+        return type_str in _INTS or type_str in _FLOATS or type_str == "void"
+
+    def kind(self) -> dtype.KIND:
+        if self.name == "int1":
+            return dtype.KIND.BOOLEAN
+        if self.name in _INTS:
+            return dtype.KIND.INTEGRAL
+        if self.name in _FLOATS:
+            return dtype.KIND.FLOATING
+        raise RuntimeError(f"{self.name} has no kind")
+
+    def get_int_max_value(self) -> int:
+        if self.is_int_signed():
+            return 2 ** (self.int_bitwidth - 1) - 1
+        if self.is_int_unsigned():
+            return 2**self.int_bitwidth - 1
+        raise AssertionError(f"{self.name} is no integer type")
+
+    def get_int_min_value(self) -> int:
+        if self.is_int_signed():
+            return -(2 ** (self.int_bitwidth - 1))
+        if self.is_int_unsigned():
+            return 0
+        raise AssertionError(f"{self.name} is no integer type")
+
+    def with_element_ty(self, element_ty: dtype) -> dtype:
+        return element_ty
+
+    def mangle(self) -> str:
+        if self.is_int():
+            sign = "i" if self.is_int_signed() else "u"
+            return f"{sign}{self.int_bitwidth}"
+        return self.name
+
+    def codegen_name(self) -> str:
+        if self.name.startswith("fp"):
+            return "float" + self.name[2:]
+        if self.name.startswith("bf"):
+            return "bfloat" + self.name[2:]
+        return self.name
+
+    @property
+    def cache_key_part(self) -> str:
+        return self.name
+
+    @property
+    def scalar(self) -> dtype:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        other = _unwrap(other)
+        return type(other) is dtype and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash((self.name,))
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"tegula.language.{self.codegen_name()}"
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.name,)
+
+
+_INTS = {"int1": 1} | {f"{u}int{n}": n for u in ("", "u") for n in (8, 16, 32, 64)}
+# bits, mantissa, exponent bias
+_FLOATS = {
+    "fp8e4b15": (8, 3, 15),
+    "fp8e4nv": (8, 3, 7),
+    "fp8e4b8": (8, 3, 8),
+    "fp8e5": (8, 2, 15),
+    "fp8e5b16": (8, 2, 16),
+    "fp16": (16, 10, 15),
+    "bf16": (16, 7, 127),
+    "fp32": (32, 23, 127),
+    "fp64": (64, 52, 1023),
+}
+
+
+def _is_fn(name: str) -> Callable[[dtype], bool]:
+    return lambda self: self.name == name
+
+
+for _name in (*_INTS, *_FLOATS):
+    setattr(dtype, "is_" + _name, _is_fn(_name))
+
+
+class pointer_type(dtype):
+    """A pointer to elements of one dtype."""
+
+    def __init__(
+        self, element_ty: dtype, address_space: int = 1, const: bool = False
+    ) -> None:
+        element_ty = _unwrap(element_ty)
+        if not isinstance(element_ty, dtype):
+            raise TypeError(f"element_ty has type `{type(element_ty).__name__}`; expected `dtype`.")
+        self.element_ty = element_ty
+        self.address_space = address_space
+        self.const = const
+        self.name = f"pointer<{element_ty}>" if not const else f"const_pointer<{element_ty}>"
+        self.primitive_bitwidth = 64
+        self.itemsize = 8
+
+    def is_ptr(self) -> bool:
+        return True
+
+    def is_const(self) -> bool:
+        return self.const
+
+    def mangle(self) -> str:
+        return f"P{self.element_ty.mangle()}"
+
+    def __eq__(self, other: object) -> bool:
+        other = _unwrap(other)
+        return (
+            isinstance(other, pointer_type)
+            and self.element_ty == other.element_ty
+            and self.address_space == other.address_space
+            and self.const == other.const
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.address_space))
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        return pointer_type, (self.element_ty, self.address_space, self.const)
+
+
+class block_type(dtype):
+    """A block: an element type and a shape."""
+
+    def __init__(self, element_ty: dtype, shape: Sequence[int]) -> None:
+        self.element_ty = element_ty
+        self.shape = builtins.tuple(_unwrap(n) for n in shape)
+        if not self.shape:
+            raise TypeError("0d block_type is forbidden")
+        self.numel = 1
+        for n in self.shape:
+            self.numel *= n
+        self.name = f"<{self.shape}, {element_ty}>"
+        self.primitive_bitwidth = element_ty.primitive_bitwidth
+        self.itemsize = element_ty.itemsize
+
+    @property
+    def scalar(self) -> dtype:
+        return self.element_ty
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel * (self.element_ty.primitive_bitwidth // 8)
+
+    def is_block(self) -> bool:
+        return True
+
+    def get_block_shapes(self) -> builtins.tuple[int, ...]:
+        return self.shape
+
+    def with_element_ty(self, element_ty: dtype) -> block_type:
+        return block_type(element_ty, self.shape)
+
+    def mangle(self) -> str:
+        return f"{self.element_ty.mangle()}S{'_'.join(map(str, self.shape))}S"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, block_type)
+            and self.element_ty == other.element_ty
+            and self.shape == other.shape
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.element_ty, self.shape))
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        return block_type, (self.element_ty, self.shape)
+
+
+class tuple_type(dtype):
+    """The type of a tuple of values."""
+
+    def __init__(self, types: Sequence[Any], fields: Sequence[str] | None = None) -> None:
+        self.types = list(types)
+        self.fields = list(fields) if fields is not None else None
+        self.name = "[" + ",".join(map(str, self.types)) + "]"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.types)
+
+
+class tensor_descriptor:
+    """A tensor in memory read and written block by block (not available in kernels yet)."""
+
+
+class constexpr:
+    """A value known when the kernel is compiled.
+
+    As a parameter's annotation it asks for one variant per value; wrapped around a global
+    (``SCALE = tl.constexpr(0.5)``) it lets kernels read it. In a kernel an annotated name,
+    ``n: tl.constexpr = 4``, stays a constant where a plain assignment makes a tensor.
+    """
+
+    def __init__(self, value: Any) -> None:
+        while isinstance(value, constexpr):
+            value = value.value
+        self.value = value
+
+    @property
+    def type(self) -> constexpr_type:
+        return constexpr_type(self.value)
+
+    def __repr__(self) -> str:
+        return f"constexpr[{self.value}]"
+
+    def __hash__(self) -> int:
+        return hash((constexpr, self.value))
+
+    def __index__(self) -> int:
+        return int(self.value)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.value(*args, **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.value[_unwrap(key)]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.value)
+
+
+class constexpr_type(dtype):
+    """The type of a constexpr: its value."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.name = repr(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, constexpr_type) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return f"constexpr_type[{self.value}]"
+
+
+def _unwrap(x: Any) -> Any:
+    return x.value if isinstance(x, constexpr) else x
+
+
+def _constexpr_operators() -> None:
+    import operator
+
+    def two(fn: Callable[[Any, Any], Any]) -> Callable[[constexpr, Any], constexpr]:
+        return lambda a, b: constexpr(fn(a.value, _unwrap(b)))
+
+    def swapped(fn: Callable[[Any, Any], Any]) -> Callable[[constexpr, Any], constexpr]:
+        return lambda a, b: constexpr(fn(_unwrap(b), a.value))
+
+    def one(fn: Callable[[Any], Any]) -> Callable[[constexpr], constexpr]:
+        return lambda a: constexpr(fn(a.value))
+
+    for name in "add sub mul truediv floordiv mod pow lshift rshift and or xor".split():
+        fn = getattr(operator, f"__{name}__")
+        setattr(constexpr, f"__{name}__", two(fn))
+        setattr(constexpr, f"__r{name}__", swapped(fn))
+    for name in "eq ne lt le gt ge".split():
+        setattr(constexpr, f"__{name}__", two(getattr(operator, f"__{name}__")))
+    for name in "neg pos invert".split():
+        setattr(constexpr, f"__{name}__", one(getattr(operator, f"__{name}__")))
+
+
+_constexpr_operators()
+
+
+class const:
+    """Annotation of a pointer parameter that the kernel only reads."""
+
+
+class tensor:
+    """What a kernel computes with: a scalar, or a block of elements of one dtype.
+
+    Exists for annotations and ``isinstance`` inside kernels; nothing on the host makes
+    one. A tensor has ``dtype``, ``shape``, ``type``, ``numel``, ``T`` and, as methods,
+    the functions of the language that list it (``x.to(tl.float16)``, ``x.sum(0)``).
+    """
+
+
+class tuple(builtins.tuple):  # type: ignore[type-arg]
+    """A tuple of values; in a kernel every tuple and list is one."""
+
+
+class slice(builtins.tuple):  # type: ignore[type-arg]
+    """The type of ``:`` in an index."""
+
+
+class PropagateNan(enum.Enum):
+    """What maximum and minimum do with NaN: NONE lets the other operand win."""
+
+    NONE = 0
+    ALL = 0xFFFF
+
+
+void = dtype("void")
+int1 = dtype("int1")
+int8 = dtype("int8")
+int16 = dtype("int16")
+int32 = dtype("int32")
+int64 = dtype("int64")
+uint8 = dtype("uint8")
+uint16 = dtype("uint16")
+uint32 = dtype("uint32")
+uint64 = dtype("uint64")
+float8e5 = dtype("fp8e5")
+float8e5b16 = dtype("fp8e5b16")
+float8e4nv = dtype("fp8e4nv")
+float8e4b8 = dtype("fp8e4b8")
+float8e4b15 = dtype("fp8e4b15")
+float16 = dtype("fp16")
+bfloat16 = dtype("bf16")
+float32 = dtype("fp32")
+float64 = dtype("fp64")
+pi32_t = pointer_type(int32)
+
+
+def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
+    """The integer type of this width and signedness."""
+    bitwidth, signed = _unwrap(bitwidth), _unwrap(signed)
+    if bitwidth == 1:
+        return int1
+    if bitwidth not in (8, 16, 32, 64):
+        raise ValueError(f"Unsupported bitwidth {bitwidth} and signedness {signed}")
+    return dtype(f"{'' if signed else 'u'}int{bitwidth}")
+
+
+get_int_dtype.__tegula_constexpr__ = True  # type: ignore[attr-defined]
+
+
+def _unwrap_if_constexpr(o: Any) -> Any:
+    if isinstance(o, (list, builtins.tuple)):
+        return type(o)(_unwrap_if_constexpr(x) for x in o)
+    return _unwrap(o)
+
+
+CONSTEXPR_0 = constexpr(0)
