@@ -740,10 +740,11 @@ ir_random(Comp *c, const RandomSpec *spec)
         if (chance(&g, 40))
             keep(&g, parameter(&g, ty_scalar(c, scalar[i]), NULL));
     grow(&g, g.left);
-    /* The last values made, and some others, are seen. */
-    for (int i = 0; i < 4; i++)
-        store_value(&g, g.pool.at[i < 2 ? g.pool.n - 1 - MIN(i, g.pool.n - 1)
-                                        : below(&g, g.pool.n)]);
+    /* The last values made, and many others, are seen. */
+    for (int i = 0; i < 4 + spec->n_ops / 5; i++) {
+        int last = g.pool.n - 1;
+        store_value(&g, g.pool.at[i < 3 ? MAX(last - i, 0) : below(&g, last + 1)]);
+    }
     ir_op(&g.b, OP_RETURN, 0, NULL, 0, NULL);
     g.f->n_facts = g.f->body->n_args;
     g.f->facts = NEW_N(c->arena, ArgFacts, g.f->n_facts);

@@ -44,6 +44,8 @@ fold_splat(Fold *w, Val *x, const Type *t)
     uint64_t bits;
     if (ir_is_const(x, &bits))
         return fold_const(w, t, bits);
+    if (!t->rank)
+        return x;           /* a block of one element was reshaped, a pair split */
     return result(ir_op(&w->b, OP_SPLAT, 1, &x, 1, &t), 0);
 }
 

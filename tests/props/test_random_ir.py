@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 TIRC = Path(__file__).parents[2] / "build" / "tirc"
 SEEDS = range(40)
+TABLE = TIRC.parents[1] / "csrc" / "passes" / "passes.def"
+PASSES = re.findall(r"^PASS\((\w+), *TILE", TABLE.read_text(encoding="utf-8"), re.M)
 
 
 def tirc(*args: str, text: str = "") -> str:
@@ -32,3 +35,11 @@ def test_text_is_a_fixed_point(seed: int) -> None:
 def test_text_means_the_same(seed: int) -> None:
     text = tirc("--random", str(seed), "print")
     assert tirc("interp", "-", text=text) == tirc("--random", str(seed), "interp")
+
+
+@pytest.mark.parametrize("name", [*PASSES, "tile"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_passes_keep_the_meaning(name: str, seed: int) -> None:
+    random = ["--random", str(seed), "-n", str(20 + seed)]
+    want = tirc(*random, "interp")
+    assert tirc(*random, f"{name},interp") == want
