@@ -50,4 +50,16 @@ bool binary_add(Binary *b, const char *name, const char *data, size_t n);
  * the Comp: run it inside comp_run. Makes no Python call. */
 void compile_func(Func *f, Binary *out);
 
+/* Phases A and B, each in a comp_run of its own, the GIL let go for B. c has its options and
+ * dump; args as fe_kernel takes them (frontend/frontend.h). False: c->err says why (or a
+ * Python exception is set), and *out is to be freed all the same. */
+struct FeEnv;
+struct FeFunction;
+struct ArgSpec;
+bool compile_kernel(Comp *c, const struct FeEnv *env, struct FeFunction *f,
+                    const struct ArgSpec *args, Binary *out);
+/* Phase A alone: the frontend's tile IR as text in c's arena; NULL: as above. */
+char *compile_lower(Comp *c, const struct FeEnv *env, struct FeFunction *f,
+                    const struct ArgSpec *args);
+
 #endif

@@ -164,6 +164,7 @@ struct Comp {
     Arena *arena;
     Options opt;
     DumpConfig dump;
+    const char *ptxas;      /* the assembler the user asked for; NULL: look for one */
     const char *kernel;     /* name of what is compiled, for dumps and messages */
     Error err;              /* what comp_run caught */
     const char *pending_help;

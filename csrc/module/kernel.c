@@ -10,14 +10,9 @@
 #include "module/module.h"
 #include "runtime/launch.h"
 
-/* Not linked yet: present in the frontend's landing. */
-#pragma weak fe_function_new
-#pragma weak fe_function_free
-#pragma weak fe_function_traverse
-#pragma weak fe_kernel
-#pragma weak ir_print
-
 #include <stdlib.h>
+
+#pragma weak fe_function_hash
 
 static FeFunction *
 as_function(void *data, PyObject *obj)
@@ -62,8 +57,6 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
         return -1;
     if (k->f)
         return PyErr_SetString(PyExc_TypeError, "a Kernel is made once"), -1;
-    if (!fe_function_new)
-        return PyErr_SetString(PyExc_RuntimeError, "built without the frontend"), -1;
     FeFunction *f = fe_function_new(fn, no_spec == Py_None ? NULL : no_spec,
                                     no_align == Py_None ? NULL : no_align);
     if (!f)
@@ -73,8 +66,22 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
         return PyErr_Format(PyExc_ValueError, "a kernel has at most %d parameters",
                             MAX_ARGS), -1;
     }
-    f->noinline = noinline;
     k->f = f;
+    k->names = PyMem_Malloc((size_t)(f->n_params + 1) * sizeof *k->names);
+    k->truth_mask = PyMem_Malloc((size_t)(f->n_params + 1) * sizeof *k->truth_mask);
+    if (!k->names || !k->truth_mask)
+        return PyErr_NoMemory(), -1;
+    for (int i = 0; i < f->n_params; i++) {
+        const FeParam *p = &f->params[i];
+        /* Interned: keywords at call sites are, so that they compare by address. */
+        PyUnicode_InternInPlace(&f->params[i].name);
+        k->names[i] = p->name;
+        k->truth_mask[i] = p->no_specialize ? 0
+                           : p->no_align    ? FACT_EQ1
+                           : p->has_type    ? ALIGN_FACTS
+                                            : TRUTH_BITS;
+    }
+    f->noinline = noinline;
     k->debug = debug;
     return 0;
 }
@@ -109,17 +116,17 @@ kernel_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Kernel *k = (Kernel *)self;
     Py_VISIT(Py_TYPE(self));
-    return k->f ? fe_function_traverse(k->f, visit, arg) : 0;
+    Py_VISIT(k->hooks);
+    int r = cache_traverse(k, visit, arg);
+    return r || !k->f ? r : fe_function_traverse(k->f, visit, arg);
 }
 
 static int
 kernel_clear(PyObject *self)
 {
     Kernel *k = (Kernel *)self;
-    FeFunction *f = k->f;
-    k->f = NULL;
-    if (f)
-        fe_function_free(f);
+    Py_CLEAR(k->hooks);
+    cache_clear(k);
     return 0;
 }
 
@@ -127,119 +134,193 @@ static void
 kernel_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
+    Kernel *k = (Kernel *)self;
     PyObject_GC_UnTrack(self);
     kernel_clear(self);
+    if (k->f)
+        fe_function_free(k->f);
+    PyMem_Free(k->names);
+    PyMem_Free(k->truth_mask);
     freefunc free_ = PyType_GetSlot(type, Py_tp_free);
     free_(self);
     Py_DECREF(type);
 }
 
-/* ---- lower ------------------------------------------------------------------------- */
+/* ---- compiling without a launch ------------------------------------------------------- */
 
-/* A frontend run: what goes in and what comes out. */
-typedef struct Lower {
-    const FeEnv *env;
-    FeFunction *f;
-    const ArgSpec *specs;
-    char *text;             /* in the Comp's arena */
-} Lower;
+/* What a signature leads to. A Call is too large for the stack under the frontend. */
+typedef struct Wish {
+    Call call;
+    Target target;
+    PyObject *keep, *named;     /* owned: objects made on the way; keywords but target */
+} Wish;
 
 static void
-run_lower(Comp *c, void *data)
+wish_free(Wish *w)
 {
-    Lower *l = data;
-    Func *f = fe_kernel(c, l->env, l->f, l->specs, l->f->n_params);
-    l->text = ir_print(f, false);
+    if (w) {
+        Py_XDECREF(w->keep);
+        Py_XDECREF(w->named);
+        free(w);
+    }
 }
 
-/* Nodes from the items of a signature: positional in args, others in kwargs by name, then
- * defaults. 0, or -1 with an exception. */
-static int
-bind_signature(Kernel *k, PyObject *args, PyObject *kwargs, PyObject *keep, Call *call)
+/* The call that a signature describes; target=".." among the keywords chooses the target.
+ * NULL with an exception. */
+static Wish *
+wish_new(Kernel *k, PyObject *args, PyObject *kwargs)
 {
-    FeFunction *f = k->f;
-    Py_ssize_t n_args = PyTuple_Size(args), n_used = 0;
-    if (n_args > f->n_params)
-        return PyErr_Format(PyExc_TypeError, "%s() takes %d arguments, got %zd", f->name,
-                            f->n_params, n_args), -1;
-    call->n = 0;
-    for (int i = 0; i < f->n_params; i++) {
-        FeParam *p = &f->params[i];
-        PyObject *item = kwargs ? PyDict_GetItemWithError(kwargs, p->name) : NULL;
-        if (!item && PyErr_Occurred())
-            return -1;
-        n_used += item != NULL;
-        if (i < n_args && item)
-            return PyErr_Format(PyExc_TypeError, "%s() got two values for '%U'", f->name,
-                                p->name), -1;
-        if (i < n_args)
-            item = PyTuple_GetItem(args, i);
-        if (!item && !p->default_value)
-            return PyErr_Format(PyExc_TypeError, "%s() misses argument '%U'", f->name,
-                                p->name), -1;
-        if (item ? signature_node(call, p, item, keep)
-                 : constant_node(call, p->default_value))
-            return -1;
+    Wish *w = malloc(sizeof *w);
+    if (!w)
+        return PyErr_NoMemory(), NULL;
+    call_begin(&w->call, k, true);
+    w->keep = PyList_New(0);
+    w->named = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
+    if (!w->keep || !w->named)
+        goto fail;
+    PyObject *text_b = PyDict_GetItemString(w->named, "target");
+    if (text_b) {
+        const char *text = PyUnicode_AsUTF8AndSize(text_b, NULL);
+        if (!text || parse_target(text, &w->target) ||
+            PyDict_DelItemString(w->named, "target"))
+            goto fail;
+        w->call.want = &w->target;
     }
-    if (kwargs && n_used < PyDict_Size(kwargs)) {
-        PyErr_Format(PyExc_KeyError, "%s() has no parameter for one of the keywords %R",
-                     f->name, kwargs);
-        return -1;
-    }
-    return 0;
+    if (call_from_signature(&w->call, args, w->named, w->keep))
+        goto fail;
+    call_hash(&w->call);
+    return w;
+fail:
+    wish_free(w);
+    return NULL;
 }
 
 static PyObject *
 kernel_lower(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    Kernel *k = (Kernel *)self;
-    PyObject *res = NULL, *keep = PyList_New(0);
-    Call *call = malloc(sizeof *call);
-    ArgSpec *specs = NULL;
-    Comp c;
-    bool have_comp = false;
-    FeEnv env;
-    if (!keep)
-        goto done;
-    if (!call) {
-        PyErr_NoMemory();
-        goto done;
-    }
-    if (!kernel_env(k->st, &env) || bind_signature(k, args, kwargs, keep, call))
-        goto done;
-    specs = calloc((size_t)MAX(call->n, 1), sizeof *specs);
-    have_comp = specs && comp_init(&c);
-    if (!have_comp) {
-        PyErr_NoMemory();
-        goto done;
-    }
-    if (!fe_kernel || !ir_print) {
-        PyErr_SetString(PyExc_RuntimeError, "built without the frontend");
-        goto done;
-    }
-    call_specs(call, k->f, specs);
-    c.kernel = k->f->name;
-    c.opt = (Options){.target = {.kind = TARGET_CPU},
-                      .num_warps = 4,
-                      .num_stages = 3,
-                      .num_ctas = 1,
-                      .enable_fp_fusion = true,
-                      .debug = k->debug,
-                      .sanitize_overflow = true};
-    if (k->st->fail_after)
-        arena_fail_after(c.arena, k->st->fail_after);
-    Lower l = {&env, k->f, specs, NULL};
-    if (comp_run(&c, run_lower, &l))
-        res = PyUnicode_FromString(l.text);
-    else
-        raise_compile_error(k->st, &c);
-done:
-    if (have_comp)
-        comp_done(&c);
-    free(specs);
-    free(call);
-    Py_XDECREF(keep);
+    Wish *w = wish_new((Kernel *)self, args, kwargs);
+    char *text = w ? cache_lower(&w->call) : NULL;
+    PyObject *res = text ? PyUnicode_FromString(text) : NULL;
+    free(text);
+    wish_free(w);
     return res;
+}
+
+static PyObject *
+kernel_compile(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    Wish *w = wish_new((Kernel *)self, args, kwargs);
+    Compiled *v = w ? cache_get(&w->call) : NULL;
+    Py_XINCREF((PyObject *)v);
+    wish_free(w);
+    return (PyObject *)v;
+}
+
+/* ---- launching by name ----------------------------------------------------------------- */
+
+/* run() and warmup() take grid= and warmup= among the keywords. Splits them off and launches
+ * with the rest. */
+static PyObject *
+run(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames, bool warmup)
+{
+    Py_ssize_t n_kw = kwnames ? PyTuple_Size(kwnames) : 0, n_kept = 0;
+    PyObject *grid_b = NULL, *names = NULL, *res = NULL;
+    PyObject **kept = PyMem_Malloc((size_t)(n_args + n_kw + 1) * sizeof *kept);
+    PyObject *list = PyList_New(0);
+    if (!kept || !list) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < n_args; i++)
+        kept[i] = args[i];
+    for (Py_ssize_t i = 0; i < n_kw; i++) {
+        PyObject *name_b = PyTuple_GetItem(kwnames, i), *value_b = args[n_args + i];
+        if (!PyUnicode_CompareWithASCIIString(name_b, "grid")) {
+            grid_b = value_b;
+        } else if (!PyUnicode_CompareWithASCIIString(name_b, "warmup")) {
+            int truth = PyObject_IsTrue(value_b);
+            if (truth < 0)
+                goto done;
+            warmup |= truth > 0;
+        } else {
+            if (PyList_Append(list, name_b))
+                goto done;
+            kept[n_args + n_kept++] = value_b;
+        }
+    }
+    names = PyList_AsTuple(list);
+    if (!names)
+        goto done;
+    if (warmup) {
+        res = launch(k, NULL, kept, n_args, names, true);
+    } else if (!grid_b) {
+        PyErr_Format(PyExc_TypeError, "%s.run() misses grid=", k->f->name);
+    } else {
+        Launcher *l = (Launcher *)launcher_object(k, NULL, grid_b);
+        res = l ? launch(k, l, kept, n_args, names, false) : NULL;
+        Py_XDECREF((PyObject *)l);
+    }
+done:
+    PyMem_Free(kept);
+    Py_XDECREF(list);
+    Py_XDECREF(names);
+    return res;
+}
+
+static PyObject *
+kernel_run(PyObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
+{
+    return run((Kernel *)self, args, n_args, kwnames, false);
+}
+
+static PyObject *
+kernel_warmup(PyObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
+{
+    return run((Kernel *)self, args, n_args, kwnames, true);
+}
+
+static PyObject *
+kernel_subscript(PyObject *self, PyObject *grid)
+{
+    return launcher_new((Kernel *)self, NULL, grid);
+}
+
+static PyObject *
+kernel_add_hook(PyObject *self, PyObject *hook)
+{
+    Kernel *k = (Kernel *)self;
+    if (!PyCallable_Check(hook))
+        return PyErr_Format(PyExc_TypeError, "a hook must be callable, not %R", hook);
+    if (!k->hooks && !(k->hooks = PyList_New(0)))
+        return NULL;
+    return PyList_Append(k->hooks, hook) ? NULL : Py_NewRef(Py_None);
+}
+
+/* The variants so far, in the order of their making. */
+static PyObject *
+kernel_variants(PyObject *self, void *closure)
+{
+    (void)closure;
+    Kernel *k = (Kernel *)self;
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && i < k->n_variants; i++)
+        if (PyList_Append(list, (PyObject *)k->variants[i]))
+            Py_CLEAR(list);
+    return list;
+}
+
+static PyObject *
+kernel_cache_key(PyObject *self, void *closure)
+{
+    (void)closure;
+    Kernel *k = (Kernel *)self;
+    FeEnv env;
+    if (!kernel_env(k->st, &env))
+        return NULL;
+    PyObject *bytes = fe_function_hash(&env, k->f);
+    PyObject *hex = bytes ? PyObject_CallMethod(bytes, "hex", NULL) : NULL;
+    Py_XDECREF(bytes);
+    return hex;
 }
 
 static PyObject *
@@ -272,16 +353,32 @@ kernel_arg_names(PyObject *self, void *closure)
 }
 
 static PyMethodDef kernel_methods[] = {
+    {"run", (PyCFunction)(void (*)(void))kernel_run, METH_FASTCALL | METH_KEYWORDS,
+     "run(*args, grid, warmup=False, **kwargs)\n--\n\nThe same as kernel[grid](...)."},
+    {"warmup", (PyCFunction)(void (*)(void))kernel_warmup, METH_FASTCALL | METH_KEYWORDS,
+     "warmup(*args, grid=None, **kwargs)\n--\n\n"
+     "Compiles what kernel[grid](...) would run, and does not run it. torch dtypes may\n"
+     "stand for tensors."},
     {"lower", (PyCFunction)(void (*)(void))kernel_lower, METH_VARARGS | METH_KEYWORDS,
-     "lower(*signature, **constexprs)\n--\n\n"
+     "lower(*signature, target=None, **constexprs)\n--\n\n"
      "The kernel's tile IR as text, as the frontend makes it for these types.\n\n"
      "Types are text: '*fp32' and '*fp32:16' (a pointer aligned to 16 bytes), 'i32',\n"
-     "'i32:16' (divisible), 'i32:1' (known to be 1); '1' or any object is a constant."},
+     "'i32:16' (divisible), 'i32:1' (known to be 1); '1' is a constant. What is not text\n"
+     "is an argument."},
+    {"compile", (PyCFunction)(void (*)(void))kernel_compile, METH_VARARGS | METH_KEYWORDS,
+     "compile(*signature, target=None, **constexprs)\n--\n\n"
+     "The variant for these types (see lower), without arguments and without the machine:\n"
+     "target is cpu, cuda:sm_NN or emu:sm_NN. Options go by keyword, as in a launch."},
+    {"add_pre_run_hook", kernel_add_hook, METH_O,
+     "add_pre_run_hook(hook)\n--\n\nhook(*args, **kwargs) is called before each launch."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef kernel_getset[] = {
     {"fn", kernel_fn, NULL, "the Python function", NULL},
+    {"cache_key", kernel_cache_key, NULL,
+     "SHA-256 of the kernel's source and all that it uses, in hex", NULL},
+    {"variants", kernel_variants, NULL, "the compiled variants, oldest first", NULL},
     {"arg_names", kernel_arg_names, NULL, "names of the parameters", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -294,6 +391,7 @@ static PyType_Slot kernel_slots[] = {
     {Py_tp_traverse, kernel_traverse},
     {Py_tp_clear, kernel_clear},
     {Py_tp_call, kernel_call},
+    {Py_mp_subscript, kernel_subscript},
     {Py_tp_methods, kernel_methods},
     {Py_tp_getset, kernel_getset},
     {0, NULL},

@@ -4,13 +4,18 @@
  * a static variable, so two interpreters (or two imports) do not know of each other.
  */
 #include "module/module.h"
+#include "runtime/launch.h"
 
 PyObject *
 state_language(State *st)
 {
-    if (!st->language)
-        st->language = PyImport_ImportModule("tegula.language");
-    return st->language;
+    if (st->language != Py_None)
+        return st->language;
+    PyObject *m = PyImport_ImportModule("tegula.language");
+    if (!m)
+        return NULL;
+    set_ref(&st->language, m);
+    return m;
 }
 
 static PyObject *
@@ -25,6 +30,8 @@ fail_after(PyObject *mod, PyObject *arg)
 }
 
 static PyMethodDef mod_methods[] = {
+    {"configure", (PyCFunction)(void (*)(void))configure, METH_VARARGS | METH_KEYWORDS,
+     "configure(**knobs)\n--\n\nTells C the knobs; python/tegula/knobs.py calls it."},
     {"_fail_after", fail_after, METH_O,
      "_fail_after(n)\n--\n\nTests: allocation number n of each compile fails; 0: none."},
     {NULL, NULL, 0, NULL},
@@ -34,12 +41,16 @@ static int
 mod_exec(PyObject *mod)
 {
     State *st = PyModule_GetState(mod);
+    config_init(&st->config);
+    if (setters_new(st) || option_names_new(st))
+        return -1;
 #define STATE(name, make)                                                              \
     if (!(st->name = (make)))                                                          \
         return -1;
 #include "module/state.def"
 #undef STATE
-    if (PyModule_AddObjectRef(mod, "Kernel", st->KernelType))
+    if (PyModule_AddObjectRef(mod, "Kernel", st->KernelType) ||
+        PyModule_AddObjectRef(mod, "CompiledKernel", st->CompiledType))
         return -1;
     /* Benchmarks and bug reports must know whether asserts were on. */
     return PyModule_AddStringConstant(mod, "build", TEGULA_BUILD);
@@ -54,8 +65,7 @@ mod_traverse(PyObject *mod, visitproc visit, void *arg)
 #define STATE(name, make) Py_VISIT(st->name);
 #include "module/state.def"
 #undef STATE
-    Py_VISIT(st->language);
-    return 0;
+    return setters_traverse(st, visit, arg);
 }
 
 static int
@@ -67,14 +77,20 @@ mod_clear(PyObject *mod)
 #define STATE(name, make) Py_CLEAR(st->name);
 #include "module/state.def"
 #undef STATE
-    Py_CLEAR(st->language);
     return 0;
 }
 
 static void
 mod_free(void *mod)
 {
+    State *st = PyModule_GetState(mod);
     mod_clear(mod);
+    if (!st)
+        return;
+    setters_free(st);
+    option_names_free(st);
+    cuda_free(st->cuda);
+    config_free(&st->config);
 }
 
 static PyModuleDef_Slot mod_slots[] = {

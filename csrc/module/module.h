@@ -4,7 +4,12 @@
 
 #include "module/state.h"
 
-/* ---- kernel.c ------------------------------------------------------------------------ */
-extern PyType_Spec kernel_spec;
+extern PyType_Spec kernel_spec, launcher_spec, compiled_spec;
+
+/* ---- config.c ------------------------------------------------------------------------ */
+/* configure(**knobs): what python/tegula/knobs.py tells. */
+PyObject *configure(PyObject *mod, PyObject *args, PyObject *kwargs);
+void config_init(Config *c);
+void config_free(Config *c);
 
 #endif

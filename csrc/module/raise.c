@@ -3,24 +3,61 @@
  * The classes live in tegula/errors.py, because what can be raised is part of the Python
  * interface; tegula.errors.compile_error picks one from the row of errors.def.
  */
-#define PY_SSIZE_T_CLEAN
 #include "module/state.h"
 
 #include <stdlib.h>
 
+static PyObject *
+errors_module(void)
+{
+    return PyImport_ImportModule("tegula.errors");
+}
+
+/* Raises the exception that making it returned. Steals exc; always NULL. */
+static void *
+raise_it(PyObject *exc)
+{
+    if (exc) {
+        PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);
+        Py_DECREF(exc);
+    }
+    return NULL;
+}
+
+void *
+raise_out_of_resources(int64_t required, int64_t limit, const char *name)
+{
+    PyObject *errors = errors_module();
+    if (!errors)
+        return NULL;
+    PyObject *exc = PyObject_CallMethod(errors, "OutOfResources", "LLs",
+                                        (long long)required, (long long)limit, name);
+    Py_DECREF(errors);
+    return raise_it(exc);
+}
+
+void *
+raise_error(const char *cls, const char *text)
+{
+    PyObject *errors = errors_module();
+    if (!errors)
+        return NULL;
+    PyObject *exc = PyObject_CallMethod(errors, cls, "s", text);
+    Py_DECREF(errors);
+    return raise_it(exc);
+}
+
 /* "out of resource: NAME, required: R, limit: L" -> OutOfResources(R, L, NAME), so that an
  * autotuner can tell a configuration that does not fit from a kernel that is wrong. */
-static PyObject *
-out_of_resources(PyObject *errors, const char *msg)
+static void *
+raise_resources(const char *msg)
 {
-    const char *name = strchr(msg, ':'), *req = strstr(msg, ", required: "),
-               *limit = strstr(msg, ", limit: ");
-    if (!name || !req || !limit || name + 2 > req)
-        return PyErr_Format(PyExc_SystemError, "malformed resource error: %s", msg), NULL;
-    return PyObject_CallMethod(errors, "OutOfResources", "LLs#",
-                               strtoll(req + strlen(", required: "), NULL, 10),
-                               strtoll(limit + strlen(", limit: "), NULL, 10), name + 2,
-                               (Py_ssize_t)(req - (name + 2)));
+    char name[64];
+    long long required, limit;
+    if (sscanf(msg, "out of resource: %63[^,], required: %lld, limit: %lld", name,
+               &required, &limit) != 3)
+        return PyErr_Format(PyExc_SystemError, "malformed error: %s", msg), NULL;
+    return raise_out_of_resources(required, limit, name);
 }
 
 static const char *const class_name[] = {
@@ -29,42 +66,34 @@ static const char *const class_name[] = {
     [CLASS_BUG] = "BUG",
 };
 
-static PyObject *
-compile_error(PyObject *errors, Comp *c)
-{
-    const Error *e = &c->err;
-    const char *text = err_render(c, e);
-    if (!text)
-        return PyErr_NoMemory();
-    const char *file = e->loc ? e->loc->file : NULL;
-    if (!file)
-        return PyObject_CallMethod(errors, "compile_error", "ssssOOOz",
-                                   class_name[err_info[e->code].cls],
-                                   err_info[e->code].name, text, e->msg, Py_None, Py_None,
-                                   Py_None, e->help);
-    return PyObject_CallMethod(errors, "compile_error", "sssssiiz",
-                               class_name[err_info[e->code].cls],
-                               err_info[e->code].name, text, e->msg, file, e->loc->line,
-                               e->loc->col + 1, e->help);
-}
-
 void *
 raise_compile_error(State *st, Comp *c)
 {
     (void)st;
+    const Error *e = &c->err;
+    const ErrInfo *info = &err_info[e->code];
     if (PyErr_Occurred())
         return NULL;
-    if (err_info[c->err.code].cls == CLASS_MEMORY)
+    if (info->cls == CLASS_MEMORY)
         return PyErr_NoMemory();
-    PyObject *errors = PyImport_ImportModule("tegula.errors");
+    if (e->code == ERR_RESOURCES)
+        return raise_resources(e->msg);
+    if (e->code == ERR_PTXAS)
+        return raise_error("PTXASError", e->msg);
+    const char *text = err_render(c, e);
+    if (!text)
+        return PyErr_NoMemory();
+    PyObject *errors = errors_module();
     if (!errors)
         return NULL;
-    PyObject *exc = c->err.code == ERR_RESOURCES ? out_of_resources(errors, c->err.msg)
-                                                 : compile_error(errors, c);
+    const Loc *l = e->loc;
+    PyObject *exc =
+        l ? PyObject_CallMethod(errors, "compile_error", "sssssiiz", class_name[info->cls],
+                                info->name, text, e->msg, l->file, l->line, l->col + 1,
+                                e->help)
+          : PyObject_CallMethod(errors, "compile_error", "ssssOOOz", class_name[info->cls],
+                                info->name, text, e->msg, Py_None, Py_None, Py_None,
+                                e->help);
     Py_DECREF(errors);
-    if (exc) {
-        PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);
-        Py_DECREF(exc);
-    }
-    return NULL;
+    return raise_it(exc);
 }

@@ -11,11 +11,32 @@
 
 #include "base/base.h"
 
+typedef struct Setter Setter;       /* runtime/launch.h */
+typedef struct Cuda Cuda;           /* runtime/runtime.h */
+
+enum { N_SETTERS = 64 };            /* Python types of arguments remembered; a power of two */
+
+/* The knobs that C reads, as python/tegula/knobs.py last told them. Strings are owned. */
+typedef struct Config {
+    bool has_target;                /* TEGULA_TARGET is set */
+    Target target;                  /* sm 0 for "cuda": whatever the device is */
+    int num_threads;                /* 0: as many as the process may use */
+    bool debug, fp_fusion, always_compile;
+    uint64_t emu_seed;              /* order of the emulator's warps; 0: ascending */
+    char *dump, *dump_dir, *stop;   /* NULL: unset */
+    char *cache_dir;                /* NULL or "": no cache on disk */
+    int64_t cache_max_bytes;
+    char *ptxas, *libcuda;          /* NULL: look for it */
+} Config;
+
 typedef struct State {
 #define STATE(name, make) PyObject *name;
 #include "module/state.def"
 #undef STATE
-    PyObject *language;     /* tegula.language; NULL until a compile needs it; owned */
+    Config config;
+    PyObject **option_names;    /* interned, in the order of options.def: key.c */
+    Setter *setters;        /* N_SETTERS of them, by address of the type: dlpack.c */
+    Cuda *cuda;             /* NULL until a launch or an inquiry needs the driver */
     size_t fail_after;      /* tests: which allocation of the next compiles fails; 0: none */
 } State;
 
@@ -23,6 +44,19 @@ typedef struct State {
 /* Turns what comp_run caught into an exception (unless one is set already: a call into
  * Python failed). Always NULL, so that callers return it. */
 void *raise_compile_error(State *st, Comp *c);
+/* OutOfResources(required, limit, name) of tegula.errors. Always NULL. */
+void *raise_out_of_resources(int64_t required, int64_t limit, const char *name);
+/* An exception of tegula.errors with one text. Always NULL. */
+void *raise_error(const char *cls, const char *text);
+
+/* Replaces an owned reference: Py_SETREF, which the Limited API lacks. Steals v. */
+static inline void
+set_ref(PyObject **at, PyObject *v)
+{
+    PyObject *old = *at;
+    *at = v;
+    Py_XDECREF(old);
+}
 
 /* ---- module.c ------------------------------------------------------------------------ */
 /* tegula.language, imported at first use; borrowed, or NULL with an exception. */

@@ -17,6 +17,8 @@
 
 #include "compile.h"
 
+#include <limits.h>
+
 /* Every function here that can fail returns false and writes one line to err. */
 enum { ERR_TEXT = 1024 };
 
@@ -43,9 +45,45 @@ typedef struct Assembled {
     int n_regs, n_spills;   /* spill bytes, stores + loads */
     char *log;              /* malloc'ed: everything ptxas said */
 } Assembled;
-/* path NULL: TEGULA_PTXAS, the nvidia-cuda-nvcc wheel, CUDA_HOME, PATH. found false: there is
- * no assembler (the driver's will do). */
+/* path NULL: CUDA_HOME, CUDA_PATH, PATH. found false: there is no assembler (the driver's will
+ * do). */
 bool ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out, bool *found,
                char err[ERR_TEXT]);
+
+/* Where the assembler is; false: there is none. */
+bool ptxas_find(const char *asked, char out[PATH_MAX]);
+
+/* ---- driver.c ---------------------------------------------------------------------------- */
+typedef struct Cuda Cuda;
+typedef struct CudaDevice {
+    const char *name;       /* as long as the Cuda */
+    int sm;                 /* 90 */
+    int max_shared;         /* bytes a block may have at most */
+    int n_multiprocessors;
+} CudaDevice;
+/* path NULL: libcuda.so.1. NULL with err: no driver, one too old, or none that starts. */
+Cuda *cuda_open(const char *path, char err[ERR_TEXT]);
+void cuda_free(Cuda *cu);                           /* NULL is fine */
+int cuda_device_count(const Cuda *cu);
+bool cuda_device(const Cuda *cu, int i, CudaDevice *out, char err[ERR_TEXT]);
+int cuda_current_device(Cuda *cu);                  /* 0 when no context is current */
+/* code: a cubin or PTX. *library is a CUlibrary, *kernel a CUkernel: good on every device. */
+bool cuda_code(Cuda *cu, int device, const char *code, const char *symbol, void **library,
+               void **kernel, char err[ERR_TEXT]);
+void cuda_drop(Cuda *cu, void *library);
+typedef struct CudaNeeds {
+    int shared, num_ctas;                           /* in: what a launch will ask */
+    int max_shared, max_threads, n_regs, n_local;   /* out */
+} CudaNeeds;
+/* Once per kernel and device, before its first launch there. */
+bool cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs, char err[ERR_TEXT]);
+typedef struct CudaStart {
+    int32_t grid[3];        /* programs */
+    int num_warps, num_ctas, shared;
+    bool pdl, cooperative;
+    void *stream;
+    void **params;
+} CudaStart;
+bool cuda_start(Cuda *cu, int device, void *kernel, const CudaStart *s, char err[ERR_TEXT]);
 
 #endif

@@ -5,7 +5,8 @@
  *     "i32:1"     an i32 known to be 1       "1" "2.5" "True" "None"   a constant
  *
  * Types go by their signature code (fp32), their name in tegula.language (float32) or their
- * name in tile IR (f32). Anything that is not text is a constant as it is.
+ * name in tile IR (f32). What is not text is an argument as a launch would get it. Targets
+ * are text too: "cpu", "cuda:sm_90a", "emu:sm_80".
  */
 #include "runtime/launch.h"
 
@@ -21,40 +22,6 @@ find_elem(const char *s, size_t n)
                 return e;
     }
     return -1;
-}
-
-static void
-add(Call *call, uint32_t code, uint64_t bits, PyObject *value)
-{
-    call->code[call->n] = code;
-    call->bits[call->n] = bits;
-    call->value[call->n] = value;
-    call->n++;
-}
-
-int
-constant_node(Call *call, PyObject *value)
-{
-    if (call->n >= MAX_NODES)
-        return PyErr_Format(PyExc_ValueError, "more than %d arguments", MAX_NODES), -1;
-    if (value == Py_None) {
-        add(call, CODE(NODE_NONE, 0, 0), 0, value);
-    } else if (PyBool_Check(value)) {
-        add(call, CODE(NODE_CONST_BOOL, 0, 0), value == Py_True, value);
-    } else if (PyLong_CheckExact(value)) {
-        int over = 0;
-        long long v = PyLong_AsLongLongAndOverflow(value, &over);
-        add(call, CODE(over ? NODE_CONST_OBJECT : NODE_CONST_INT, 0, 0),
-            over ? 0 : (uint64_t)v, value);
-    } else if (PyFloat_CheckExact(value)) {
-        double d = PyFloat_AsDouble(value);
-        uint64_t bits;
-        memcpy(&bits, &d, sizeof bits);
-        add(call, CODE(NODE_CONST_FLOAT, 0, 0), bits, value);
-    } else {
-        add(call, CODE(NODE_CONST_OBJECT, 0, 0), 0, value);
-    }
-    return 0;
 }
 
 /* The constant that text stands for, new; NULL without an exception when it is none. */
@@ -81,59 +48,135 @@ parse_constant(const char *s)
 static int
 parse_hint(const char *s, bool is_ptr)
 {
+    static const char *const values[] = {"2", "4", "8", "16"};
     if (!strcmp(s, "1") && !is_ptr)
         return FACT_EQ1;
-    static const int values[] = {2, 4, 8, 16};
-    for (size_t i = 0; i < COUNT(values); i++) {
-        char text[4];
-        snprintf(text, sizeof text, "%d", values[i]);
-        if (!strcmp(s, text))
-            return truth_of_bits((uint64_t)values[i]);
-    }
+    for (size_t i = 0; i < COUNT(values); i++)
+        if (!strcmp(s, values[i]))
+            return truth_of_bits(UINT64_C(2) << i);
     return -1;
 }
 
-int
-signature_node(Call *call, const FeParam *p, PyObject *item, PyObject *keep)
+/* Adds the node of parameter p for the text s. 1: done; 0: s is no type; -1. */
+static int
+type_node(Call *c, const FeParam *p, const char *s)
 {
-    if (!PyUnicode_Check(item))
-        return constant_node(call, item);
+    bool is_ptr = *s == '*';
+    const char *name = s + is_ptr;
+    name += is_ptr && *name == 'k';     /* *kfp32: const; the annotation says it too */
+    size_t n = strcspn(name, ":");
+    int elem = find_elem(name, n);
+    if (elem < 0)
+        return 0;
+    int truth = name[n] ? parse_hint(name + n + 1, is_ptr) : 0;
+    if (truth < 0)
+        return PyErr_Format(PyExc_ValueError,
+                            "signature '%s' of '%U': after the colon comes 2, 4, 8 or 16 "
+                            "(divisible by)%s", s, p->name,
+                            is_ptr ? "" : ", or 1 (equal to)"), -1;
+    c->code[c->n] = CODE(is_ptr ? NODE_POINTER : NODE_SCALAR, elem, truth);
+    c->bits[c->n] = 0;
+    c->value[c->n] = NULL;
+    c->n++;
+    return 1;
+}
+
+static int
+signature_node(Call *c, int i, PyObject *keep)
+{
+    const FeParam *p = &c->k->f->params[i];
+    PyObject *item = c->arg[i];
+    if (!PyUnicode_Check(item) || item == p->default_value)
+        return call_classify(c, i);
     const char *s = PyUnicode_AsUTF8AndSize(item, NULL);
     if (!s)
         return -1;
-    if (!p->is_constexpr) {
-        bool is_ptr = *s == '*';
-        const char *name = s + is_ptr;
-        bool is_const = is_ptr && *name == 'k';
-        name += is_const;
-        size_t n = strcspn(name, ":");
-        int elem = find_elem(name, n);
-        if (elem >= 0) {
-            int truth = name[n] ? parse_hint(name + n + 1, is_ptr) : 0;
-            if (truth < 0)
-                return PyErr_Format(PyExc_ValueError,
-                                    "signature '%s' of '%U': after the colon comes 2, 4, 8 "
-                                    "or 16 (divisible by)%s",
-                                    s, p->name, is_ptr ? "" : ", or 1 (equal to)"), -1;
-            if (call->n >= MAX_NODES)
-                return PyErr_Format(PyExc_ValueError, "more than %d arguments", MAX_NODES), -1;
-            add(call, CODE(is_ptr ? NODE_POINTER : NODE_SCALAR, elem, truth),
-                truth & FACT_EQ1 ? 1 : 0, NULL);
-            return 0;
-        }
-        if (is_ptr)
-            return PyErr_Format(PyExc_ValueError, "signature '%s' of '%U': unknown type", s,
-                                p->name), -1;
-    }
+    int r = p->is_constexpr ? 0 : type_node(c, p, s);
+    if (r)
+        return r < 0 ? -1 : 0;
     PyObject *v = parse_constant(s);
     if (v) {
-        int r = PyList_Append(keep, v) ? -1 : constant_node(call, v);
+        r = PyList_Append(keep, v) ? -1 : constant_node(c, v);
         Py_DECREF(v);
         return r;
     }
     if (PyErr_Occurred())
         return -1;
     if (p->is_constexpr)
-        return constant_node(call, item);
-    return PyErr_Format(PyExc_ValueError, "signature '%s' of '%U': unknown type", s, p->name), -1;
+        return constant_node(c, item);
+    return PyErr_Format(PyExc_ValueError, "signature '%s' of '%U': unknown type", s,
+                        p->name), -1;
+}
+
+int
+call_from_signature(Call *c, PyObject *args, PyObject *kwargs, PyObject *keep)
+{
+    Py_ssize_t n = PyTuple_Size(args), n_kw = kwargs ? PyDict_Size(kwargs) : 0;
+    PyObject *names = PyTuple_New(n_kw);
+    PyObject **flat = malloc((size_t)(n + n_kw + 1) * sizeof *flat);
+    int r = -1;
+    if (!names || !flat) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < n; i++)
+        flat[i] = PyTuple_GetItem(args, i);
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0, i = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value); i++) {
+        flat[n + i] = value;
+        PyTuple_SetItem(names, i, Py_NewRef(key));
+    }
+    r = call_bind_names(c, flat, n, names);
+    for (int i = 0; !r && i < c->k->f->n_params; i++)
+        r = signature_node(c, i, keep);
+done:
+    free(flat);
+    Py_XDECREF(names);
+    return r;
+}
+
+/* ---- targets ------------------------------------------------------------------------ */
+
+int
+parse_target(const char *text, Target *out)
+{
+    static const struct { const char *name; TargetKind kind; } kinds[] = {
+        {"cpu", TARGET_CPU}, {"cuda", TARGET_CUDA}, {"emu", TARGET_EMU}};
+    size_t n = strcspn(text, ":");
+    const char *arch = text[n] ? text + n + 1 : NULL;
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        if (strlen(kinds[i].name) != n || memcmp(kinds[i].name, text, n))
+            continue;
+        *out = (Target){.kind = kinds[i].kind};
+        if (out->kind == TARGET_CPU && !arch)
+            return 0;
+        if (out->kind == TARGET_CUDA && !arch)
+            return 0;       /* the device says which */
+        if (out->kind == TARGET_EMU && !arch)
+            return out->sm = 80, 0;
+        char *end = NULL;
+        if (out->kind != TARGET_CPU && !strncmp(arch, "sm_", 3))
+            out->sm = (int)strtol(arch + 3, &end, 10);
+        if (end && *end == 'a')
+            out->accelerated = true, end++;
+        if (end && !*end && out->sm >= 75 && out->sm <= 121)
+            return 0;
+        break;
+    }
+    return PyErr_Format(PyExc_ValueError,
+                        "target '%s': expected cpu, cuda, cuda:sm_NN or emu:sm_NN, with "
+                        "sm_75 to sm_121 and an 'a' behind it for all features of sm_90 "
+                        "and newer", text), -1;
+}
+
+char *
+target_text(Target t, char buf[32])
+{
+    static const char *const names[] = {
+        [TARGET_CPU] = "cpu", [TARGET_CUDA] = "cuda", [TARGET_EMU] = "emu"};
+    if (t.sm)
+        snprintf(buf, 32, "%s:sm_%d%s", names[t.kind], t.sm, t.accelerated ? "a" : "");
+    else
+        snprintf(buf, 32, "%s", names[t.kind]);
+    return buf;
 }

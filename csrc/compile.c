@@ -1,0 +1,174 @@
+/* compile: the one screen that is the compiler.
+ *
+ *     A   with the GIL       fe_kernel       AST -> tile IR               frontend/
+ *     B   without it         order_tile      fold, cse, licm, ..          passes/
+ *         CPU                cg_host         tile loops -> object code    codegen/host/
+ *         CUDA, emulator     order_simt      layouts                      passes/
+ *                            cg_simt         PTX, or host object code     codegen/simt/
+ *         CUDA               ptxas_run       PTX -> cubin                 runtime/ptxas.c
+ *     C   with the GIL       the caller keeps the Binary, or raises the error
+ *
+ * A and B are comp_runs of their own, so that no jump crosses the change of the GIL.
+ */
+#include <Python.h>
+
+#include "codegen/codegen.h"
+#include "compile.h"
+#include "frontend/frontend.h"
+#include "passes/passes.h"
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+
+#pragma weak cg_host
+#pragma weak cg_simt
+#pragma weak order_simt
+
+typedef struct Job {
+    const FeEnv *env;
+    FeFunction *f;
+    const ArgSpec *args;
+    Func *func;             /* out of A, into B; in the Comp's arena */
+    char *text;             /* of compile_lower */
+    Binary *out;
+} Job;
+
+/* ---- B ------------------------------------------------------------------------------ */
+
+static void
+run_passes(Func *f, const char *const *order)
+{
+    if (!passes_run(f, order))
+        err_at(f->c, f->loc, VALUE,
+               str_printf(f->c->arena, "compiled up to '%s', where TEGULA_STOP asks to stop",
+                          f->c->dump.stop));
+}
+
+static void *
+copy(Comp *c, const void *p, size_t n)
+{
+    void *q = malloc(MAX(n, 1));
+    if (!q)
+        err_at(c, NULL, MEMORY);
+    return n ? memcpy(q, p, n) : q;
+}
+
+/* What a launch must know of the function: filled when the last question has been asked. */
+static void
+describe(const Func *f, Binary *out)
+{
+    Comp *c = f->c;
+    out->target = c->opt.target;
+    out->num_warps = c->opt.num_warps;
+    out->num_stages = c->opt.num_stages;
+    out->num_ctas = c->opt.num_ctas;
+    out->facts = copy(c, f->facts, (size_t)f->n_facts * sizeof *f->facts);
+    out->n_facts = f->n_facts;
+    int n = f->body->n_args;
+    ParamAbi *params = NEW_N(c->arena, ParamAbi, n);
+    for (int i = 0; i < n; i++) {
+        const Type *t = f->body->args[i]->type;
+        params[i] = (ParamAbi){t->elem, t->is_ptr, t->is_const, (int16_t)f->slot[i]};
+    }
+    out->params = copy(c, params, (size_t)n * sizeof *params);
+    out->n_params = n;
+}
+
+static void
+keep(Comp *c, Binary *out, const char *stage, const char *data, size_t n)
+{
+    if (!binary_add(out, stage, data, n))
+        err_at(c, NULL, MEMORY);
+}
+
+static void
+assemble(Comp *c, Binary *out)
+{
+    const Stage *ptx = binary_stage(out, "ptx");
+    Assembled a = {0};
+    bool found = false;
+    char why[ERR_TEXT] = "";
+    bool ok = ptxas_run(c->ptxas, ptx->data, ptx->size, c->opt.target, &a, &found, why);
+    bool kept = ok && found && binary_add(out, "cubin", a.cubin, a.size);
+    if (kept)
+        out->n_regs = a.n_regs, out->n_spills = a.n_spills;
+    free(a.cubin);
+    free(a.log);
+    if (!ok)
+        err_at(c, NULL, PTXAS, why);
+    if (found && !kept)
+        err_at(c, NULL, MEMORY);
+}
+
+void
+compile_func(Func *f, Binary *out)
+{
+    Comp *c = f->c;
+    out->n_regs = out->n_spills = -1;
+    run_passes(f, order_tile);
+    const char *tir = ir_print(f, false);
+    keep(c, out, "tir", tir, strlen(tir));
+    if (c->opt.target.kind == TARGET_CPU) {
+        if (!cg_host)
+            err_at(c, f->loc, LIMIT, "no code generator for hosts in this build");
+        cg_host(f, out);
+    } else {
+        if (!cg_simt || !order_simt)
+            err_at(c, f->loc, LIMIT, "no code generator for GPUs in this build");
+        run_passes(f, order_simt);
+        const char *simt = ir_print(f, false);
+        keep(c, out, "simt", simt, strlen(simt));
+        cg_simt(f, out);
+    }
+    describe(f, out);
+    if (c->opt.target.kind == TARGET_CUDA)
+        assemble(c, out);
+}
+
+static void
+phase_b(Comp *c, void *data)
+{
+    (void)c;
+    Job *j = data;
+    compile_func(j->func, j->out);
+}
+
+/* ---- A ------------------------------------------------------------------------------ */
+
+static void
+phase_a(Comp *c, void *data)
+{
+    Job *j = data;
+    j->func = fe_kernel(c, j->env, j->f, j->args, j->f->n_params);
+    if (c->dump.dir || c->dump.passes) {
+        const char *text = ir_print(j->func, false);
+        dump_stage(c, "frontend", "tir", text, strlen(text));
+    }
+}
+
+bool
+compile_kernel(Comp *c, const FeEnv *env, FeFunction *f, const ArgSpec *args, Binary *out)
+{
+    Job j = {.env = env, .f = f, .args = args, .out = out};
+    if (!comp_run(c, phase_a, &j))
+        return false;
+    PyThreadState *thread = PyEval_SaveThread();
+    bool ok = comp_run(c, phase_b, &j);
+    PyEval_RestoreThread(thread);
+    return ok;
+}
+
+static void
+phase_a_text(Comp *c, void *data)
+{
+    Job *j = data;
+    phase_a(c, j);
+    j->text = ir_print(j->func, false);
+}
+
+char *
+compile_lower(Comp *c, const FeEnv *env, FeFunction *f, const ArgSpec *args)
+{
+    Job j = {.env = env, .f = f, .args = args};
+    return comp_run(c, phase_a_text, &j) ? j.text : NULL;
+}

@@ -1,0 +1,287 @@
+/* compiled: the heap type CompiledKernel, one variant of a kernel.
+ *
+ *     c = kernel[grid](x, y, n, BLOCK=1024)
+ *     c.asm["tir"], c.asm["llir"], c.asm["ptx"], ..       stages, as text or bytes
+ *     c.metadata.shared, c.n_regs, c.n_spills             what it costs
+ *     c[grid](x, y, n, 1024)                              again, without looking it up
+ *
+ * `metadata` and the disassembly are Python, in tegula/compiled.py, over what stands here.
+ */
+#include "module/module.h"
+#include "runtime/launch.h"
+
+#include <stdlib.h>
+
+#pragma weak jit_unload
+
+Compiled *
+compiled_new(Kernel *k)
+{
+    Compiled *v = PyObject_GC_New(Compiled, (PyTypeObject *)k->st->CompiledType);
+    if (!v)
+        return NULL;
+    /* All after the head, which PyObject_GC_New filled in. */
+    memset((char *)v + sizeof(PyObject), 0, sizeof *v - sizeof(PyObject));
+    v->st = k->st;
+    v->kernel = (Kernel *)Py_NewRef((PyObject *)k);
+    PyObject_GC_Track((PyObject *)v);
+    return v;
+}
+
+static int
+compiled_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Compiled *v = (Compiled *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT((PyObject *)v->kernel);
+    Py_VISIT(v->asm_);
+    return key_traverse(v->key, visit, arg);
+}
+
+static int
+compiled_clear(PyObject *self)
+{
+    /* The key stays: a launch may be comparing with it. It goes with the object. */
+    Py_CLEAR(((Compiled *)self)->asm_);
+    return 0;
+}
+
+static void
+compiled_dealloc(PyObject *self)
+{
+    Compiled *v = (Compiled *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    compiled_clear(self);
+    if (v->jit)
+        jit_unload(v->jit);
+    if (v->library)
+        cuda_unload(v);
+    key_free(v->key);
+    free(v->asked);
+    free(v->node);
+    binary_free(&v->bin);
+    Py_XDECREF((PyObject *)v->kernel);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+/* ---- attributes --------------------------------------------------------------------- */
+
+/* "cubin" and "obj" are bytes, the rest is text. */
+static PyObject *
+stage_object(const Stage *s)
+{
+    if (!strcmp(s->name, "cubin") || !strcmp(s->name, "obj"))
+        return PyBytes_FromStringAndSize(s->data, (Py_ssize_t)s->size);
+    return PyUnicode_DecodeUTF8(s->data, (Py_ssize_t)s->size, "replace");
+}
+
+static PyObject *
+get_stages(PyObject *self, void *closure)
+{
+    (void)closure;
+    Compiled *v = (Compiled *)self;
+    if (v->asm_)
+        return Py_NewRef(v->asm_);
+    PyObject *d = PyDict_New();
+    for (int i = 0; d && i < v->bin.n_stages; i++) {
+        PyObject *o = stage_object(&v->bin.stage[i]);
+        if (!o || PyDict_SetItemString(d, v->bin.stage[i].name, o))
+            Py_CLEAR(d);
+        Py_XDECREF(o);
+    }
+    v->asm_ = Py_XNewRef(d);
+    return d;
+}
+
+static PyObject *
+get_target(PyObject *self, void *closure)
+{
+    (void)closure;
+    char text[TARGET_TEXT];
+    return PyUnicode_FromString(target_text(((Compiled *)self)->bin.target, text));
+}
+
+static PyObject *
+get_name(PyObject *self, void *closure)
+{
+    (void)closure;
+    Compiled *v = (Compiled *)self;
+    return PyUnicode_FromString(v->bin.symbol ? v->bin.symbol : v->kernel->f->name);
+}
+
+static PyObject *
+get_hash(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(((Compiled *)self)->hash);
+}
+
+static PyObject *
+get_src(PyObject *self, void *closure)
+{
+    (void)closure;
+    return Py_NewRef((PyObject *)((Compiled *)self)->kernel);
+}
+
+/* The questions of this variant: list of (parameter path by node, asked, truth). */
+static PyObject *
+get_answers(PyObject *self, void *closure)
+{
+    (void)closure;
+    Compiled *v = (Compiled *)self;
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && v->key && i < v->key->n; i++) {
+        if (!v->asked[i])
+            continue;
+        PyObject *row = Py_BuildValue("(iii)", i, v->asked[i],
+                                      code_truth(v->key->code[i]) & v->asked[i]);
+        if (!row || PyList_Append(list, row))
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+/* What is Python over this object: function `name` of tegula.compiled, called with it. */
+static PyObject *
+by_python(PyObject *self, const char *name)
+{
+    PyObject *mod = PyImport_ImportModule("tegula.compiled");
+    PyObject *r = mod ? PyObject_CallMethod(mod, name, "O", self) : NULL;
+    Py_XDECREF(mod);
+    return r;
+}
+
+static PyObject *
+get_asm(PyObject *self, void *closure)
+{
+    (void)closure;
+    return by_python(self, "stages");
+}
+
+static PyObject *
+get_metadata(PyObject *self, void *closure)
+{
+    (void)closure;
+    return by_python(self, "metadata");
+}
+
+/* The machine code: cubin (or PTX, when the driver assembles), object code on hosts. */
+static PyObject *
+get_kernel(PyObject *self, void *closure)
+{
+    (void)closure;
+    const Binary *b = &((Compiled *)self)->bin;
+    static const char *const names[] = {"cubin", "ptx", "obj"};
+    for (size_t i = 0; i < COUNT(names); i++) {
+        const Stage *s = binary_stage(b, names[i]);
+        if (s)
+            return PyBytes_FromStringAndSize(s->data, (Py_ssize_t)s->size);
+    }
+    return Py_NewRef(Py_None);
+}
+
+/* Dictionary of numbers; tegula/compiled.py makes the named tuple of it. */
+static PyObject *
+get_facts(PyObject *self, void *closure)
+{
+    (void)closure;
+    const Compiled *v = (Compiled *)self;
+    const Binary *b = &v->bin;
+    OptWord o = v->key->opt;
+    return Py_BuildValue(
+        "{s:i,s:i,s:i,s:i,s:i,s:i,s:O,s:O,s:O,s:O,s:O,s:O}", "num_warps", b->num_warps,
+        "num_stages", b->num_stages, "num_ctas", b->num_ctas, "shared", b->shared,
+        "scratch", b->scratch, "maxnreg", (int)o.maxnreg, "enable_fp_fusion",
+        o.flags & OPT_FUSION ? Py_True : Py_False, "debug",
+        o.flags & OPT_DEBUG ? Py_True : Py_False, "sanitize_overflow",
+        o.flags & OPT_SANITIZE ? Py_True : Py_False, "launch_pdl",
+        o.flags & OPT_PDL ? Py_True : Py_False, "launch_cooperative_grid",
+        o.flags & OPT_COOPERATIVE ? Py_True : Py_False, "from_disk",
+        v->from_disk ? Py_True : Py_False);
+}
+
+static PyObject *
+get_n_regs(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLong(((Compiled *)self)->bin.n_regs);
+}
+
+static PyObject *
+get_n_spills(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLong(((Compiled *)self)->bin.n_spills);
+}
+
+/* Loads the code now instead of at the first launch. */
+static PyObject *
+init_handles(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    Compiled *v = (Compiled *)self;
+    int r = v->bin.target.kind == TARGET_CUDA ? cuda_load(v, -1) : host_load(v);
+    return r ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *
+compiled_subscript(PyObject *self, PyObject *grid)
+{
+    Compiled *v = (Compiled *)self;
+    return launcher_new(v->kernel, v, grid);
+}
+
+static PyObject *
+compiled_repr(PyObject *self)
+{
+    Compiled *v = (Compiled *)self;
+    char text[TARGET_TEXT];
+    return PyUnicode_FromFormat("CompiledKernel(%s for %s)", v->kernel->f->name,
+                                target_text(v->bin.target, text));
+}
+
+static PyMethodDef compiled_methods[] = {
+    {"_init_handles", init_handles, METH_NOARGS,
+     "_init_handles()\n--\n\nLoads the code now instead of at the first launch."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef compiled_getset[] = {
+    {"asm", get_asm, NULL, "mapping of the stages: tir, simt, llir, ptx, cubin, asm, ..", NULL},
+    {"metadata", get_metadata, NULL, "named tuple: shared, num_warps, name, hash, ..", NULL},
+    {"kernel", get_kernel, NULL, "the machine code, as bytes", NULL},
+    {"_stages", get_stages, NULL, "dict of the stages", NULL},
+    {"_facts", get_facts, NULL, "dict of numbers for metadata", NULL},
+    {"_answers", get_answers, NULL, "what was asked of the arguments: (node, asked, truth)",
+     NULL},
+    {"target", get_target, NULL, "cpu, cuda:sm_90a, emu:sm_80", NULL},
+    {"name", get_name, NULL, "symbol of the code", NULL},
+    {"hash", get_hash, NULL, "key on disk, without the answers; '' if it is not kept", NULL},
+    {"src", get_src, NULL, "the kernel this is a variant of", NULL},
+    {"n_regs", get_n_regs, NULL, "registers of a thread; -1: unknown", NULL},
+    {"n_spills", get_n_spills, NULL, "bytes of spilled registers; -1: unknown", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot compiled_slots[] = {
+    {Py_tp_doc, "A compiled variant of a kernel."},
+    {Py_tp_dealloc, compiled_dealloc},
+    {Py_tp_traverse, compiled_traverse},
+    {Py_tp_clear, compiled_clear},
+    {Py_tp_repr, compiled_repr},
+    {Py_tp_methods, compiled_methods},
+    {Py_tp_getset, compiled_getset},
+    {Py_mp_subscript, compiled_subscript},
+    {0, NULL},
+};
+
+PyType_Spec compiled_spec = {
+    .name = "tegula._core.Compiled",
+    .basicsize = sizeof(Compiled),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+             Py_TPFLAGS_BASETYPE,
+    .slots = compiled_slots,
+};

@@ -1,0 +1,140 @@
+/* config: the knobs that C reads. python/tegula/knobs.py reads the environment and tells them
+ * here, at import and whenever one is assigned, so that no launch looks anywhere else.
+ */
+#include "module/module.h"
+#include "runtime/launch.h"
+
+#include <stdlib.h>
+
+void
+config_init(Config *c)
+{
+    *c = (Config){.fp_fusion = true, .cache_max_bytes = INT64_C(2) << 30};
+}
+
+void
+config_free(Config *c)
+{
+    free(c->dump);
+    free(c->dump_dir);
+    free(c->stop);
+    free(c->cache_dir);
+    free(c->ptxas);
+    free(c->libcuda);
+    *c = (Config){0};
+}
+
+/* Replaces a string by a copy of value's (None or "": NULL). 0, or -1 with an exception. */
+static int
+set_text(char **at, PyObject *value)
+{
+    char *copy = NULL;
+    if (value != Py_None) {
+        PyObject *path = PyOS_FSPath(value);
+        PyObject *bytes = path ? PyUnicode_EncodeFSDefault(path) : NULL;
+        const char *s = bytes ? PyBytes_AsString(bytes) : NULL;
+        if (s && *s && !(copy = strdup(s)))
+            PyErr_NoMemory();
+        Py_XDECREF(path);
+        Py_XDECREF(bytes);
+        if (PyErr_Occurred())
+            return -1;
+    }
+    free(*at);
+    *at = copy;
+    return 0;
+}
+
+static int
+set_flag(bool *at, PyObject *value)
+{
+    int truth = PyObject_IsTrue(value);
+    if (truth < 0)
+        return -1;
+    *at = truth;
+    return 0;
+}
+
+static int
+set_int64(int64_t *at, PyObject *value)
+{
+    long long v = PyLong_AsLongLong(value);
+    if (v == -1 && PyErr_Occurred())
+        return -1;
+    *at = v;
+    return 0;
+}
+
+static int
+set_target(Config *c, PyObject *value)
+{
+    Target t = {0};
+    const char *s = value == Py_None ? "" : PyUnicode_AsUTF8AndSize(value, NULL);
+    if (!s || (*s && parse_target(s, &t)))
+        return -1;
+    c->has_target = *s;
+    c->target = t;
+    return 0;
+}
+
+static int
+set_threads(Config *c, PyObject *value)
+{
+    int64_t n;
+    if (set_int64(&n, value))
+        return -1;
+    if (n < 0 || n > 4096)
+        return PyErr_Format(PyExc_ValueError, "num_threads must be from 0 to 4096, not %R",
+                            value), -1;
+    c->num_threads = (int)n;
+    return 0;
+}
+
+static int
+set_knob(Config *c, const char *name, PyObject *value)
+{
+    int64_t n;
+    if (!strcmp(name, "target"))
+        return set_target(c, value);
+    if (!strcmp(name, "num_threads"))
+        return set_threads(c, value);
+    if (!strcmp(name, "debug"))
+        return set_flag(&c->debug, value);
+    if (!strcmp(name, "fp_fusion"))
+        return set_flag(&c->fp_fusion, value);
+    if (!strcmp(name, "always_compile"))
+        return set_flag(&c->always_compile, value);
+    if (!strcmp(name, "cache_max_bytes"))
+        return set_int64(&c->cache_max_bytes, value);
+    if (!strcmp(name, "emu_seed")) {
+        if (set_int64(&n, value))
+            return -1;
+        c->emu_seed = (uint64_t)n;
+        return 0;
+    }
+    char **const text = !strcmp(name, "dump")        ? &c->dump
+                        : !strcmp(name, "dump_dir")  ? &c->dump_dir
+                        : !strcmp(name, "stop")      ? &c->stop
+                        : !strcmp(name, "cache_dir") ? &c->cache_dir
+                        : !strcmp(name, "ptxas")     ? &c->ptxas
+                        : !strcmp(name, "libcuda")   ? &c->libcuda
+                                                     : NULL;
+    if (text)
+        return set_text(text, value);
+    return PyErr_Format(PyExc_TypeError, "configure() knows no '%s'", name), -1;
+}
+
+PyObject *
+configure(PyObject *mod, PyObject *args, PyObject *kwargs)
+{
+    State *st = PyModule_GetState(mod);
+    if (PyTuple_Size(args))
+        return PyErr_SetString(PyExc_TypeError, "configure() takes keywords only"), NULL;
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
+        const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
+        if (!name || set_knob(&st->config, name, value))
+            return NULL;
+    }
+    return Py_NewRef(Py_None);
+}

@@ -1,0 +1,90 @@
+/* launcher: kernel[grid], a builtin function whose self knows the kernel and the grid.
+ *
+ * A builtin function made with METH_FASTCALL | METH_KEYWORDS is called by vectorcall, which
+ * the Limited API of 3.11 gives to no type of our own: no tuple of arguments and no
+ * dictionary is made for a launch.
+ */
+#include "module/module.h"
+#include "runtime/launch.h"
+
+static PyObject *
+launcher_call(PyObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
+{
+    Launcher *l = (Launcher *)self;
+    return launch(l->kernel, l, args, n_args, kwnames, false);
+}
+
+static PyMethodDef launch_methods[] = {
+    {"launch", (PyCFunction)(void (*)(void))launcher_call, METH_FASTCALL | METH_KEYWORDS,
+     "Runs the kernel on its grid; returns the compiled variant."},
+    {NULL, NULL, 0, NULL},
+};
+
+PyObject *
+launcher_object(Kernel *k, Compiled *fixed, PyObject *grid)
+{
+    Grid dims = {{0, 0, 0}};
+    bool is_fn = !PyTuple_Check(grid) && PyCallable_Check(grid);
+    if (!is_fn && grid_from(grid, &dims))
+        return NULL;
+    Launcher *l = PyObject_GC_New(Launcher, (PyTypeObject *)k->st->LauncherType);
+    if (!l)
+        return NULL;
+    l->kernel = (Kernel *)Py_NewRef((PyObject *)k);
+    l->fixed = (Compiled *)Py_XNewRef((PyObject *)fixed);
+    l->fn = is_fn ? Py_NewRef(grid) : NULL;
+    l->grid = dims;
+    PyObject_GC_Track((PyObject *)l);
+    return (PyObject *)l;
+}
+
+PyObject *
+launcher_new(Kernel *k, Compiled *fixed, PyObject *grid)
+{
+    PyObject *l = launcher_object(k, fixed, grid);
+    if (!l)
+        return NULL;
+    PyObject *f = PyCFunction_NewEx(&launch_methods[0], l, NULL);
+    Py_DECREF(l);
+    return f;
+}
+
+static int
+launcher_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Launcher *l = (Launcher *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT((PyObject *)l->kernel);
+    Py_VISIT((PyObject *)l->fixed);
+    Py_VISIT(l->fn);
+    return 0;
+}
+
+/* No tp_clear: a launcher holds what it was made with, so a cycle through it passes through
+ * an object that can be cleared (the grid's closure, the kernel). */
+static void
+launcher_dealloc(PyObject *self)
+{
+    Launcher *l = (Launcher *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF((PyObject *)l->kernel);
+    Py_XDECREF((PyObject *)l->fixed);
+    Py_XDECREF(l->fn);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+static PyType_Slot launcher_slots[] = {
+    {Py_tp_doc, "A kernel and a grid."},
+    {Py_tp_dealloc, launcher_dealloc},
+    {Py_tp_traverse, launcher_traverse},
+    {0, NULL},
+};
+
+PyType_Spec launcher_spec = {
+    .name = "tegula._core.Launcher",
+    .basicsize = sizeof(Launcher),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = launcher_slots,
+};

@@ -1,0 +1,510 @@
+/* cache: from a launch's key to the variant that serves it.
+ *
+ *     fine key  --table-->  variant            every launch: one look-up
+ *          | absent
+ *          v
+ *     a variant that was compiled for the same types, constants, options and target, and
+ *     whose compile asked only questions that this launch answers alike?
+ *          | yes: the fine key becomes another name for it
+ *          v no
+ *     the disk (disk.c), else a compile (compile.c)
+ *
+ * So `n = 1000` and `n = 1008` have two fine keys and, when nobody asked whether n is
+ * divisible by 16, one variant.
+ *
+ * The GIL guards the tables. A compile lets it go, so a compile under way is written down
+ * in Kernel.pending and a second thread that wants the same waits for it.
+ */
+#include "runtime/launch.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- the table ------------------------------------------------------------------------- */
+
+enum { FIRST_SIZE = 16, MAX_ENTRIES = 1 << 16 };
+
+/* The entry of the call's key, NULL when absent or (with an exception) when comparing failed. */
+static Entry *
+table_find(const Call *c)
+{
+    Table *t = c->k->table;
+    if (!t)
+        return NULL;
+    for (size_t i = c->hash & t->mask; t->slot[i].key; i = (i + 1) & t->mask) {
+        Entry *e = &t->slot[i];
+        if (e->key->hash != c->hash)
+            continue;
+        int r = call_equals(c, e->key);
+        if (r)
+            return r > 0 ? e : NULL;
+    }
+    return NULL;
+}
+
+Compiled *
+cache_get(Call *c)
+{
+    Entry *e = table_find(c);
+    if (e)
+        return e->variant;
+    return PyErr_Occurred() ? NULL : cache_miss(c);
+}
+
+static void
+table_put(Table *t, Entry e)
+{
+    size_t i = e.key->hash & t->mask;
+    while (t->slot[i].key)
+        i = (i + 1) & t->mask;
+    t->slot[i].variant = e.variant;
+    t->slot[i].key = e.key;
+    t->n_used++;
+}
+
+/* Grows so that one more fits. 0, or -1 with an exception. */
+static int
+table_grow(Kernel *k)
+{
+    Table *old = k->table;
+    if (old && 2 * (old->n_used + 1) <= old->mask + 1)
+        return 0;
+    size_t size = old ? 2 * (old->mask + 1) : FIRST_SIZE;
+    Table *t = calloc(1, sizeof *t + size * sizeof t->slot[0]);
+    if (!t)
+        return PyErr_NoMemory(), -1;
+    t->mask = size - 1;
+    for (size_t i = 0; old && i <= old->mask; i++)
+        if (old->slot[i].key)
+            table_put(t, old->slot[i]);
+    t->older = old;         /* a reader may be comparing constants in it */
+    k->table = t;
+    return 0;
+}
+
+/* Makes the call's key a name of v. A kernel whose launches differ without an end keeps the
+ * first MAX_ENTRIES names; the others find their variant by asking. */
+static int
+remember(Call *c, Compiled *v)
+{
+    if (c->k->table && c->k->table->n_used >= MAX_ENTRIES)
+        return 0;
+    Key *key = key_new(c);
+    if (!key)
+        return -1;
+    if (table_grow(c->k)) {
+        key_free(key);
+        return -1;
+    }
+    table_put(c->k->table, (Entry){key, (Compiled *)Py_NewRef((PyObject *)v)});
+    return 0;
+}
+
+/* ---- one thread compiles, the others wait ------------------------------------------------ */
+
+struct Pending {
+    Pending *next;
+    Key *key;               /* owned */
+    pthread_t thread;
+    pid_t pid;              /* a forked child has the entry but not the thread */
+    int n_waiting;          /* plus one for the compiling thread; the last one frees it */
+    bool is_done;
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+};
+
+static void
+pending_drop(Pending *p)
+{
+    if (--p->n_waiting)
+        return;
+    pthread_cond_destroy(&p->cond);
+    pthread_mutex_destroy(&p->lock);
+    key_free(p->key);
+    free(p);
+}
+
+static Pending *
+pending_begin(Call *c)
+{
+    Pending *p = calloc(1, sizeof *p);
+    if (!p)
+        return PyErr_NoMemory(), NULL;
+    if (!(p->key = key_new(c))) {
+        free(p);
+        return NULL;
+    }
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->cond, NULL);
+    p->thread = pthread_self();
+    p->pid = getpid();
+    p->n_waiting = 1;
+    p->next = c->k->pending;
+    c->k->pending = p;
+    return p;
+}
+
+static void
+pending_end(Kernel *k, Pending *p)
+{
+    for (Pending **at = &k->pending; *at; at = &(*at)->next)
+        if (*at == p) {
+            *at = p->next;
+            break;
+        }
+    pthread_mutex_lock(&p->lock);
+    p->is_done = true;
+    pthread_cond_broadcast(&p->cond);
+    pthread_mutex_unlock(&p->lock);
+    pending_drop(p);
+}
+
+/* Waits until p is done, looking up now and then for Ctrl-C. 0, or -1 with an exception. */
+static int
+pending_wait(Pending *p)
+{
+    int r = 0;
+    p->n_waiting++;
+    while (!p->is_done && !r) {
+        Py_BEGIN_ALLOW_THREADS
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 50 * 1000 * 1000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_mutex_lock(&p->lock);
+        if (!p->is_done)
+            pthread_cond_timedwait(&p->cond, &p->lock, &until);
+        pthread_mutex_unlock(&p->lock);
+        Py_END_ALLOW_THREADS
+        r = PyErr_CheckSignals();
+    }
+    pending_drop(p);
+    return r;
+}
+
+/* The compile of the same key by another thread; NULL: none, or an exception. */
+static Pending *
+pending_find(const Call *c)
+{
+    for (Pending *p = c->k->pending; p; p = p->next) {
+        int r = p->pid == getpid() ? call_equals(c, p->key) : 0;
+        if (r < 0)
+            return NULL;
+        if (r && pthread_equal(p->thread, pthread_self()))
+            return PyErr_Format(PyExc_RuntimeError,
+                                "compiling %s() launches %s() with the same arguments",
+                                c->k->f->name, c->k->f->name), NULL;
+        if (r)
+            return p;
+    }
+    return NULL;
+}
+
+/* ---- the miss ----------------------------------------------------------------------------- */
+
+/* The machine to compile for. 0, or -1 with an exception. */
+static int
+call_target(const Call *c, Target *out)
+{
+    bool on_cuda = c->place.type == kDLCUDA || c->place.type == kDLCUDAManaged,
+         anywhere = c->place.type == kDLCUDAManaged || c->place.type == kDLCUDAHost;
+    *out = c->want ? *c->want : (Target){.kind = on_cuda ? TARGET_CUDA : TARGET_CPU};
+    char name[TARGET_TEXT];
+    if (c->place.type && on_cuda != (out->kind == TARGET_CUDA) && !anywhere &&
+        !c->types_only)
+        return PyErr_Format(PyExc_ValueError,
+                            "the tensors of %s() are %s tensors, but TEGULA_TARGET asks "
+                            "for %s", c->k->f->name, on_cuda ? "CUDA" : "CPU",
+                            target_text(*out, name)), -1;
+    if (out->kind == TARGET_CUDA && !out->sm)
+        return cuda_target(c->k->st, c->place.index, out);
+    return 0;
+}
+
+static Options
+call_options(const Call *c, Target target)
+{
+    OptWord o = c->opt;
+    return (Options){
+        .target = target,
+        .num_warps = o.num_warps,
+        .num_stages = o.num_stages,
+        .num_ctas = o.num_ctas,
+        .maxnreg = o.maxnreg,
+        .enable_fp_fusion = o.flags & OPT_FUSION,
+        .debug = o.flags & OPT_DEBUG,
+        .sanitize_overflow = o.flags & OPT_SANITIZE,
+        .launch_pdl = o.flags & OPT_PDL,
+        .launch_cooperative_grid = o.flags & OPT_COOPERATIVE,
+    };
+}
+
+/* A constant that cannot be compared later must not get in: its key would never be found
+ * again, or found when it should not. */
+static int
+check_constants(const Call *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (code_kind(c->code[i]) == NODE_CONST_OBJECT && PyObject_Hash(c->value[i]) == -1) {
+            if (!PyErr_ExceptionMatches(PyExc_TypeError))
+                return -1;
+            PyErr_Clear();
+            return PyErr_Format(PyExc_TypeError,
+                                "a constexpr argument of %s() must be hashable, not %R",
+                                c->k->f->name, c->value[i]), -1;
+        }
+    return 0;
+}
+
+/* Nodes that are leaves, in order: slot -> node. Returns their number. */
+static int
+leaves(const Call *c, uint16_t *node)
+{
+    int n = 0;
+    for (int i = 0; i < c->n; i++)
+        if (code_kind(c->code[i]) != NODE_TUPLE)
+            node[n++] = (uint16_t)i;
+    return n;
+}
+
+static void
+comp_configure(Comp *c, const State *st, const char *kernel, Options o)
+{
+    c->opt = o;
+    c->kernel = kernel;
+    c->ptxas = st->config.ptxas;
+    c->dump = (DumpConfig){.passes = st->config.dump,
+                           .dir = st->config.dump_dir,
+                           .stop = st->config.stop};
+    if (st->fail_after)
+        arena_fail_after(c->arena, st->fail_after);
+}
+
+/* Frontend, passes, code: *out, or -1 with an exception. */
+static int
+build(Call *c, Options o, Binary *out)
+{
+    State *st = c->k->st;
+    FeEnv env;
+    Comp comp;
+    int r = -1;
+    if (!kernel_env(st, &env))
+        return -1;
+    ArgSpec *specs = calloc((size_t)MAX(c->n, 1), sizeof *specs);
+    if (!specs || !comp_init(&comp)) {
+        free(specs);
+        return PyErr_NoMemory(), -1;
+    }
+    call_specs(c, specs);
+    comp_configure(&comp, st, c->k->f->name, o);
+    if (compile_kernel(&comp, &env, c->k->f, specs, out))
+        r = 0;
+    else
+        raise_compile_error(st, &comp);
+    comp_done(&comp);
+    free(specs);
+    return r;
+}
+
+char *
+cache_lower(Call *c)
+{
+    State *st = c->k->st;
+    FeEnv env;
+    Comp comp;
+    Target target;
+    char *text = NULL;
+    if (call_target(c, &target) || !kernel_env(st, &env))
+        return NULL;
+    ArgSpec *specs = calloc((size_t)MAX(c->n, 1), sizeof *specs);
+    if (!specs || !comp_init(&comp)) {
+        free(specs);
+        return PyErr_NoMemory(), NULL;
+    }
+    call_specs(c, specs);
+    comp_configure(&comp, st, c->k->f->name, call_options(c, target));
+    const char *inner = compile_lower(&comp, &env, c->k->f, specs);
+    if (!inner)
+        raise_compile_error(st, &comp);
+    else if (!(text = strdup(inner)))
+        PyErr_NoMemory();
+    comp_done(&comp);
+    free(specs);
+    return text;
+}
+
+/* Fits the binary to the nodes of the call: which node feeds which parameter, and what was
+ * asked of each. 0, or -1 with an exception. */
+static int
+attach(Call *c, Compiled *v)
+{
+    uint16_t node[MAX_NODES];
+    int n = leaves(c, node);
+    v->key = key_new(c);
+    v->asked = calloc((size_t)MAX(c->n, 1), sizeof *v->asked);
+    v->node = calloc((size_t)MAX(v->bin.n_params, 1), sizeof *v->node);
+    if (!v->key)
+        return -1;
+    if (!v->asked || !v->node)
+        return PyErr_NoMemory(), -1;
+    if (v->bin.n_facts > n)
+        return PyErr_Format(PyExc_SystemError, "%s() has %d arguments but %d facts",
+                            c->k->f->name, n, v->bin.n_facts), -1;
+    for (int i = 0; i < v->bin.n_facts; i++)
+        v->asked[node[i]] = v->bin.facts[i].asked;
+    for (int i = 0; i < v->bin.n_params; i++) {
+        int slot = v->bin.params[i].slot;
+        if (slot < 0 || slot >= n)
+            return PyErr_Format(PyExc_SystemError, "%s(): parameter %d has no argument",
+                                c->k->f->name, i), -1;
+        v->node[i] = node[slot];
+    }
+    return 0;
+}
+
+static int
+keep_variant(Kernel *k, Compiled *v)
+{
+    if (k->n_variants == k->cap_variants) {
+        int cap = MAX(4, 2 * k->cap_variants);
+        Compiled **p = realloc(k->variants, (size_t)cap * sizeof *p);
+        if (!p)
+            return PyErr_NoMemory(), -1;
+        k->variants = p;
+        k->cap_variants = cap;
+    }
+    k->variants[k->n_variants++] = (Compiled *)Py_NewRef((PyObject *)v);
+    return 0;
+}
+
+/* From the disk, or compiled. New reference, or NULL with an exception. */
+static Compiled *
+make_variant(Call *c, Target target)
+{
+    const Config *config = &c->k->st->config;
+    Options o = call_options(c, target);
+    DiskKey disk = {0};
+    Compiled *v = compiled_new(c->k);
+    if (!v || disk_key(c, target, o, &disk))
+        goto fail;
+    if (disk.dir && !config->always_compile && disk_load(&disk, c, &v->bin)) {
+        v->from_disk = true;
+    } else {
+        if (build(c, o, &v->bin))
+            goto fail;
+        if (disk.dir)
+            disk_store(config, &disk, &v->bin);
+    }
+    memcpy(v->hash, disk.hash, sizeof v->hash);
+    if (attach(c, v))
+        goto fail;
+    disk_key_done(&disk);
+    return v;
+fail:
+    disk_key_done(&disk);
+    Py_XDECREF((PyObject *)v);
+    return NULL;
+}
+
+static bool
+same_target(Target a, Target b)
+{
+    return a.kind == b.kind && a.sm == b.sm && a.accelerated == b.accelerated;
+}
+
+/* An earlier variant whose questions this launch answers alike; borrowed. NULL: none, or an
+ * exception. */
+static Compiled *
+find_variant(const Call *c, Target target)
+{
+    for (int i = 0; i < c->k->n_variants; i++) {
+        Compiled *v = c->k->variants[i];
+        int r = same_target(v->bin.target, target) ? call_agrees(c, v->key, v->asked) : 0;
+        if (r)
+            return r > 0 ? v : NULL;
+    }
+    return NULL;
+}
+
+Compiled *
+cache_miss(Call *c)
+{
+    Target target;
+    if (check_constants(c) || call_target(c, &target))
+        return NULL;
+    for (;;) {
+        Compiled *v = find_variant(c, target);
+        if (v)
+            return remember(c, v) ? NULL : v;
+        if (PyErr_Occurred())
+            return NULL;
+        Pending *other = pending_find(c);
+        if (!other)
+            break;
+        if (pending_wait(other))
+            return NULL;
+        Entry *e = table_find(c);
+        if (e)
+            return e->variant;
+        /* The other thread failed. Its error is not ours to report: find our own. */
+        if (PyErr_Occurred())
+            return NULL;
+    }
+    if (PyErr_Occurred())
+        return NULL;
+    Pending *mine = pending_begin(c);
+    if (!mine)
+        return NULL;
+    Compiled *v = make_variant(c, target);
+    if (v && (keep_variant(c->k, v) || remember(c, v))) {
+        Py_DECREF((PyObject *)v);
+        v = NULL;
+    }
+    pending_end(c->k, mine);
+    Py_XDECREF((PyObject *)v);      /* the kernel has its own */
+    return v;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+void
+cache_clear(Kernel *k)
+{
+    Table *t = k->table;
+    k->table = NULL;
+    for (size_t i = 0; t && i <= t->mask; i++)
+        if (t->slot[i].key) {
+            key_free(t->slot[i].key);
+            Py_DECREF((PyObject *)t->slot[i].variant);
+        }
+    while (t) {             /* the older ones hold the same entries */
+        Table *older = t->older;
+        free(t);
+        t = older;
+    }
+    int n = k->n_variants;
+    k->n_variants = 0;
+    for (int i = 0; i < n; i++)
+        Py_DECREF((PyObject *)k->variants[i]);
+    free(k->variants);
+    k->variants = NULL;
+    k->cap_variants = 0;
+}
+
+int
+cache_traverse(Kernel *k, visitproc visit, void *arg)
+{
+    for (size_t i = 0; k->table && i <= k->table->mask; i++)
+        if (k->table->slot[i].key) {
+            int r = key_traverse(k->table->slot[i].key, visit, arg);
+            if (r)
+                return r;
+            Py_VISIT((PyObject *)k->table->slot[i].variant);
+        }
+    for (int i = 0; i < k->n_variants; i++)
+        Py_VISIT((PyObject *)k->variants[i]);
+    return 0;
+}

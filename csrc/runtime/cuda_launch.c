@@ -1,0 +1,142 @@
+/* cuda_launch: a grid on a GPU, on the current stream of the framework that owns the tensors.
+ *
+ * Nothing here synchronises or allocates on the device, so a launch can be captured in a
+ * CUDA graph. The GIL is let go around the driver's call: it blocks when a queue is full.
+ */
+#include "runtime/launch.h"
+
+enum { MAX_GRID_YZ = 65535 };
+
+/* The driver, opened when it is first needed. NULL with an exception. */
+Cuda *
+cuda_of(State *st)
+{
+    char err[ERR_TEXT] = "";
+    if (!st->cuda && !(st->cuda = cuda_open(st->config.libcuda, err)))
+        PyErr_SetString(PyExc_RuntimeError, err);
+    return st->cuda;
+}
+
+int
+cuda_target(State *st, int device, Target *out)
+{
+    Cuda *cu = cuda_of(st);
+    CudaDevice d;
+    char err[ERR_TEXT];
+    if (!cu)
+        return -1;
+    if (!cuda_device(cu, device, &d, err))
+        return PyErr_SetString(PyExc_RuntimeError, err), -1;
+    /* From 9.0 on, what is new in an architecture hides behind the "a". */
+    *out = (Target){.kind = TARGET_CUDA, .sm = d.sm, .accelerated = d.sm >= 90};
+    return 0;
+}
+
+/* Gives the code to the driver. 0, or -1 with an exception. */
+static int
+load_code(Compiled *v, Cuda *cu, int device)
+{
+    const Stage *code = binary_stage(&v->bin, "cubin");
+    if (!code)
+        code = binary_stage(&v->bin, "ptx");
+    if (!code)
+        return PyErr_SetString(PyExc_SystemError, "a variant without code"), -1;
+    char err[ERR_TEXT] = "";
+    void *library = NULL, *kernel = NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    bool ok = cuda_code(cu, device, code->data, v->bin.symbol, &library, &kernel, err);
+    PyEval_RestoreThread(thread);
+    if (!ok)
+        return PyErr_Format(PyExc_RuntimeError, "%s(): %s", v->kernel->f->name, err), -1;
+    if (v->library) {       /* another thread was first */
+        cuda_drop(cu, library);
+        return 0;
+    }
+    v->cu_kernel = kernel;
+    v->library = library;
+    return 0;
+}
+
+int
+cuda_load(Compiled *v, int device)
+{
+    Cuda *cu = cuda_of(v->st);
+    if (!cu)
+        return -1;
+    if (device < 0)
+        device = cuda_current_device(cu);
+    CudaDevice d;
+    char err[ERR_TEXT] = "";
+    if (!cuda_device(cu, device, &d, err))
+        return PyErr_SetString(PyExc_RuntimeError, err), -1;
+    if (!v->library && load_code(v, cu, device))
+        return -1;
+    CudaNeeds needs = {.shared = v->bin.shared, .num_ctas = v->bin.num_ctas};
+    if (!cuda_prepare(cu, device, v->cu_kernel, &needs, err))
+        return PyErr_Format(PyExc_RuntimeError, "%s(): %s", v->kernel->f->name, err), -1;
+    if (needs.shared > needs.max_shared)
+        return raise_out_of_resources(needs.shared, needs.max_shared, "shared memory"), -1;
+    if (32 * v->bin.num_warps > needs.max_threads)
+        return raise_out_of_resources(32 * v->bin.num_warps, needs.max_threads, "threads"),
+               -1;
+    if (v->bin.n_regs < 0)
+        v->bin.n_regs = needs.n_regs;
+    if (v->bin.n_spills < 0)
+        v->bin.n_spills = needs.n_local;
+    v->prepared |= UINT64_C(1) << device;
+    return 0;
+}
+
+void
+cuda_unload(Compiled *v)
+{
+    if (v->st->cuda && v->library)
+        cuda_drop(v->st->cuda, v->library);
+    v->library = NULL;
+}
+
+int
+cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
+{
+    State *st = v->st;
+    int device = c->place.index;
+    if (c->place.type != kDLCUDA) {     /* no tensors, or managed ones */
+        Cuda *cu = cuda_of(st);
+        if (!cu)
+            return -1;
+        device = cuda_current_device(cu);
+    }
+    if (!(v->prepared >> device & 1) && cuda_load(v, device))
+        return -1;
+    if (g->dim[1] > MAX_GRID_YZ || g->dim[2] > MAX_GRID_YZ)
+        return PyErr_Format(PyExc_ValueError,
+                            "grid (%d, %d, %d): on CUDA the second and third side are at "
+                            "most %d", g->dim[0], g->dim[1], g->dim[2], MAX_GRID_YZ), -1;
+    if ((int64_t)g->dim[0] * v->bin.num_ctas > INT32_MAX)
+        return PyErr_Format(PyExc_ValueError,
+                            "grid (%d, %d, %d) in clusters of %d is more than CUDA takes",
+                            g->dim[0], g->dim[1], g->dim[2], v->bin.num_ctas), -1;
+    void *stream;
+    if (tensor_stream(st, c, &stream))
+        return -1;
+    void *pointers[MAX_NODES];
+    for (int i = 0; i < v->bin.n_params; i++)
+        pointers[i] = (void *)&params[i];
+    CudaStart start = {
+        .grid = {g->dim[0], g->dim[1], g->dim[2]},
+        .num_warps = v->bin.num_warps,
+        .num_ctas = v->bin.num_ctas,
+        .shared = v->bin.shared,
+        .pdl = c->opt.flags & OPT_PDL,
+        .cooperative = c->opt.flags & OPT_COOPERATIVE,
+        .stream = stream,
+        .params = pointers,
+    };
+    char err[ERR_TEXT];
+    PyThreadState *thread = PyEval_SaveThread();
+    bool ok = cuda_start(st->cuda, device, v->cu_kernel, &start, err);
+    PyEval_RestoreThread(thread);
+    if (!ok)
+        return PyErr_Format(PyExc_RuntimeError, "%s(): %s", c->k->f->name, err), -1;
+    return 0;
+}

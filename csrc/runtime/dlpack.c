@@ -1,0 +1,608 @@
+/* dlpack: any framework's tensor -> address, element type, place.
+ *
+ *     first sight of a Python type      how its objects are read, kept in State.setters
+ *     every launch after                one comparison of Py_TYPE(x), then the reader
+ *
+ *     reader              who                              what it costs
+ *     exchange API        torch >= 2.10, tvm-ffi           ~15 ns: a C function
+ *     NumPy's struct      numpy.ndarray and subclasses     ~2 ns: loads
+ *     CUDA interface      CuPy, Numba                      ~1 us: a dictionary
+ *     data_ptr()          older torch, stand-ins           ~1 us: Python calls
+ *     __dlpack__          JAX and the rest                 ~2 us: a capsule
+ *     array interface     whatever looks like an array     ~2 us: a dictionary
+ *
+ * No reader copies or keeps the tensor: the caller's arguments hold it during the launch.
+ */
+#include "runtime/launch.h"
+
+#include "runtime/abi.h"
+
+#include <stdlib.h>
+
+/* ---- element types ------------------------------------------------------------------ */
+
+/* DLPack's (code, bits) -> Elem, or -1. Sub-byte and vector types are not ours. */
+static int
+elem_of_dl(DLDataType t)
+{
+    if (t.lanes != 1)
+        return -1;
+    for (int e = 0; e < N_ELEM; e++)
+        if (elem_info[e].dl_code == t.code && elem_info[e].dl_bits == t.bits)
+            return e;
+    return -1;
+}
+
+/* "<f4" of the array interfaces. */
+static int
+elem_of_typestr(const char *s)
+{
+    static const struct { char kind; char bytes; Elem e; } rows[] = {
+        {'b', '1', E_I1},  {'i', '1', E_I8},  {'i', '2', E_I16}, {'i', '4', E_I32},
+        {'i', '8', E_I64}, {'u', '1', E_U8},  {'u', '2', E_U16}, {'u', '4', E_U32},
+        {'u', '8', E_U64}, {'f', '2', E_F16}, {'f', '4', E_F32}, {'f', '8', E_F64},
+    };
+    if (strlen(s) != 3 || s[0] == '>')
+        return -1;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (rows[i].kind == s[1] && rows[i].bytes == s[2])
+            return (int)rows[i].e;
+    return -1;
+}
+
+/* "torch.float32", "float32", "fp32", "bfloat16", "float8_e4m3fn", "bool" .. */
+static int
+elem_of_name(const char *s)
+{
+    static const struct { const char *name; Elem e; } rows[] = {
+        {"bool", E_I1},     {"half", E_F16},           {"float", E_F32},
+        {"double", E_F64},  {"float8_e4m3fn", E_F8E4M3}, {"float8_e5m2", E_F8E5M2},
+    };
+    const char *dot = strrchr(s, '.');
+    if (dot)
+        s = dot + 1;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (!strcmp(rows[i].name, s))
+            return (int)rows[i].e;
+    for (int e = 0; e < N_ELEM; e++)
+        if (!strcmp(elem_info[e].tl, s) || !strcmp(elem_info[e].sig, s))
+            return e;
+    return -1;
+}
+
+static int
+elem_of_object(PyObject *dtype)
+{
+    PyObject *text = PyObject_Str(dtype);
+    const char *s = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    int e = s ? elem_of_name(s) : -1;
+    if (s && e < 0)
+        PyErr_Format(PyExc_TypeError, "element type %s is not supported", s);
+    Py_XDECREF(text);
+    return e;
+}
+
+int
+dtype_elem(PyObject *dtype, Elem *out)
+{
+    int e = elem_of_object(dtype);
+    *out = (Elem)e;
+    return e < 0 ? -1 : 0;
+}
+
+/* ---- readers: each 0, or -1 with an exception ------------------------------------------ */
+
+static int
+read_exchange(const Setter *s, PyObject *x, Tensor *out)
+{
+    DLTensor t;
+    DLManagedTensorVersioned *owner = NULL;
+    if (s->api->dltensor_from_py_object_no_sync) {
+        if (s->api->dltensor_from_py_object_no_sync(x, &t))
+            return -1;
+    } else {
+        if (s->api->managed_tensor_from_py_object_no_sync(x, &owner))
+            return -1;
+        t = owner->dl_tensor;
+    }
+    static const int8_t float_elem[] = {[16] = E_F16, [32] = E_F32, [64] = E_F64};
+    int elem = t.dtype.code == kDLFloat && t.dtype.bits < COUNT(float_elem) &&
+                       t.dtype.lanes == 1
+                   ? float_elem[t.dtype.bits]
+                   : 0;
+    if (!elem)
+        elem = elem_of_dl(t.dtype);
+    out->address = (uint64_t)(uintptr_t)t.data + t.byte_offset;
+    out->elem = (Elem)elem;
+    out->place = (Place){(int32_t)t.device.device_type, t.device.device_id};
+    if (owner && owner->deleter)
+        owner->deleter(owner);
+    if (elem < 0)
+        return PyErr_Format(PyExc_TypeError,
+                            "element type (DLPack code %d, %d bits) is not supported",
+                            t.dtype.code, t.dtype.bits), -1;
+    return 0;
+}
+
+/* Type numbers of NumPy's C API (long is 64 bits where we run). */
+static const int8_t numpy_elem[] = {
+    [0] = E_I1,  [1] = E_I8,  [2] = E_U8,  [3] = E_I16,  [4] = E_U16,  [5] = E_I32,
+    [6] = E_U32, [7] = E_I64, [8] = E_U64, [9] = E_I64,  [10] = E_U64, [11] = E_F32,
+    [12] = E_F64, [13] = -1,  [14] = -1,   [15] = -1,    [16] = -1,    [17] = -1,
+    [18] = -1,   [19] = -1,   [20] = -1,   [21] = -1,    [22] = -1,    [23] = E_F16,
+};
+_Static_assert(sizeof(long) == 8, "numpy_elem takes C's long for 64 bits");
+
+/* Types of other packages (ml_dtypes) have no number known in advance. */
+static int
+numpy_other(const NumpyDescr *d)
+{
+    PyObject *name = NULL;
+    int e = -1;
+    if (d->byte_order != '>' && d->type_num > 255 && d->scalar_type)
+        name = PyObject_GetAttrString((PyObject *)d->scalar_type, "__name__");
+    if (name) {
+        const char *s = PyUnicode_AsUTF8AndSize(name, NULL);
+        e = s ? elem_of_name(s) : -1;
+        Py_DECREF(name);
+    }
+    PyErr_Clear();
+    if (e < 0)
+        PyErr_Format(PyExc_TypeError, "element type %S is not supported", d);
+    return e;
+}
+
+static int
+read_numpy(PyObject *x, Tensor *out)
+{
+    const NumpyArray *a = (const NumpyArray *)x;
+    const NumpyDescr *d = a->descr;
+    int e = (unsigned)d->type_num < COUNT(numpy_elem) && d->byte_order != '>'
+                ? numpy_elem[d->type_num]
+                : -1;
+    if (e < 0 && (e = numpy_other(d)) < 0)
+        return -1;
+    *out = (Tensor){(uint64_t)(uintptr_t)a->data, (Elem)e, {kDLCPU, 0}};
+    return 0;
+}
+
+/* CuPy and others: x.device.id says which GPU; without it, the first. 0 or -1. */
+static int
+device_id(PyObject *x, int32_t *out)
+{
+    *out = 0;
+    PyObject *device = PyObject_GetAttrString(x, "device");
+    PyObject *id = device ? PyObject_GetAttrString(device, "id") : NULL;
+    if (id && PyLong_Check(id))
+        *out = (int32_t)PyLong_AsLong(id);
+    Py_XDECREF(device);
+    Py_XDECREF(id);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_AttributeError))
+        PyErr_Clear();
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* The dictionaries __array_interface__ and __cuda_array_interface__. */
+static int
+read_interface(PyObject *x, const char *attr, int place, Tensor *out)
+{
+    int r = -1;
+    PyObject *d = PyObject_GetAttrString(x, attr);
+    PyObject *data_b = d ? PyDict_GetItemString(d, "data") : NULL;
+    PyObject *type_b = d ? PyDict_GetItemString(d, "typestr") : NULL;
+    if (data_b && type_b && PyTuple_Check(data_b) && PyUnicode_Check(type_b)) {
+        PyObject *address_b = PyTuple_GetItem(data_b, 0);
+        out->address = address_b ? PyLong_AsUnsignedLongLong(address_b) : 0;
+        const char *s = PyUnicode_AsUTF8AndSize(type_b, NULL);
+        int e = s ? elem_of_typestr(s) : -1;
+        if (!PyErr_Occurred() && e < 0)
+            PyErr_Format(PyExc_TypeError, "element type %s is not supported", s);
+        out->elem = (Elem)e;
+        out->place = (Place){place, 0};
+        r = PyErr_Occurred() || (place == kDLCUDA && device_id(x, &out->place.index)) ? -1
+                                                                                       : 0;
+    } else if (d) {
+        PyErr_Format(PyExc_TypeError, "malformed %s", attr);
+    }
+    Py_XDECREF(d);
+    return r;
+}
+
+/* "cuda:1", "cpu" -> Place. None: a stand-in that lives nowhere. */
+static int
+place_of_text(PyObject *device, Place *out)
+{
+    *out = (Place){0, 0};
+    if (device == Py_None)
+        return 0;
+    PyObject *text = PyObject_Str(device);
+    const char *s = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    int r = s ? 0 : -1;
+    if (s && !strncmp(s, "cpu", 3)) {
+        *out = (Place){kDLCPU, 0};
+    } else if (s && !strncmp(s, "cuda", 4)) {
+        *out = (Place){kDLCUDA, s[4] == ':' ? atoi(s + 5) : 0};
+    } else if (s) {
+        PyErr_Format(PyExc_ValueError, "device %s is not supported", s);
+        r = -1;
+    }
+    Py_XDECREF(text);
+    return r;
+}
+
+static int
+read_data_ptr(PyObject *x, Tensor *out)
+{
+    int r = -1;
+    PyObject *p = PyObject_CallMethod(x, "data_ptr", NULL);
+    PyObject *t = p ? PyObject_GetAttrString(x, "dtype") : NULL;
+    PyObject *d = t ? PyObject_GetAttrString(x, "device") : NULL;
+    if (t && !d && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+        d = Py_NewRef(Py_None);
+    }
+    if (d) {
+        out->address = PyLong_AsUnsignedLongLong(p);
+        int e = PyErr_Occurred() ? -1 : elem_of_object(t);
+        out->elem = (Elem)e;
+        r = e < 0 ? -1 : place_of_text(d, &out->place);
+    }
+    Py_XDECREF(p);
+    Py_XDECREF(t);
+    Py_XDECREF(d);
+    return r;
+}
+
+static int
+read_capsule(PyObject *x, Tensor *out)
+{
+    int r = -1;
+    PyObject *capsule = PyObject_CallMethod(x, "__dlpack__", NULL);
+    if (!capsule)
+        return -1;
+    const DLTensor *t = NULL;
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned"))
+        t = &((DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule,
+                                                               "dltensor_versioned"))
+                 ->dl_tensor;
+    else if (PyCapsule_IsValid(capsule, "dltensor"))
+        t = &((DLManagedTensor *)PyCapsule_GetPointer(capsule, "dltensor"))->dl_tensor;
+    if (!t) {
+        PyErr_SetString(PyExc_TypeError, "__dlpack__ returned no DLPack capsule");
+    } else {
+        int e = elem_of_dl(t->dtype);
+        out->address = (uint64_t)(uintptr_t)t->data + t->byte_offset;
+        out->elem = (Elem)e;
+        out->place = (Place){(int32_t)t->device.device_type, t->device.device_id};
+        r = e < 0 ? -1 : 0;
+        if (r)
+            PyErr_Format(PyExc_TypeError,
+                         "element type (DLPack code %d, %d bits) is not supported",
+                         t->dtype.code, t->dtype.bits);
+    }
+    Py_DECREF(capsule);     /* its destructor gives the tensor back: x keeps the memory */
+    return r;
+}
+
+int
+tensor_read(State *st, const Setter *s, PyObject *x, Tensor *out)
+{
+    (void)st;
+    switch (s->kind) {
+    case SET_EXCHANGE: return read_exchange(s, x, out);
+    case SET_NUMPY: return read_numpy(x, out);
+    case SET_CUDA_INTERFACE:
+        return read_interface(x, "__cuda_array_interface__", kDLCUDA, out);
+    case SET_DATA_PTR: return read_data_ptr(x, out);
+    case SET_DLPACK: return read_capsule(x, out);
+    case SET_ARRAY_INTERFACE: return read_interface(x, "__array_interface__", kDLCPU, out);
+    default: return PyErr_SetString(PyExc_SystemError, "not a tensor"), -1;
+    }
+}
+
+/* ---- first sight of a type ---------------------------------------------------------------- */
+
+static bool
+has(PyObject *x, const char *attr)
+{
+    PyObject *a = PyObject_GetAttrString(x, attr);
+    if (!a)
+        PyErr_Clear();
+    Py_XDECREF(a);
+    return a != NULL;
+}
+
+/* The framework's table, or NULL without an exception. */
+static const DLPackExchangeAPI *
+exchange_api(PyTypeObject *t)
+{
+    PyObject *a = PyObject_GetAttrString((PyObject *)t, "__dlpack_c_exchange_api__");
+    const DLPackExchangeAPI *api = NULL;
+    if (a && PyCapsule_IsValid(a, "dlpack_exchange_api"))
+        api = PyCapsule_GetPointer(a, "dlpack_exchange_api");
+    Py_XDECREF(a);
+    PyErr_Clear();
+    while (api && api->header.version.major != DLPACK_MAJOR_VERSION)
+        api = (const DLPackExchangeAPI *)api->header.prev_api;
+    return api;
+}
+
+/* Is there a class of this name among the bases? Without importing its module. */
+static bool
+derives_from(PyTypeObject *t, const char *module, const char *name)
+{
+    PyObject *mro = PyObject_GetAttrString((PyObject *)t, "__mro__");
+    bool found = false;
+    for (Py_ssize_t i = 0; mro && i < PyTuple_Size(mro) && !found; i++) {
+        PyObject *base_b = PyTuple_GetItem(mro, i);
+        PyObject *m = PyObject_GetAttrString(base_b, "__module__");
+        PyObject *n = m ? PyObject_GetAttrString(base_b, "__name__") : NULL;
+        found = n && PyUnicode_Check(m) && PyUnicode_Check(n) &&
+                !PyUnicode_CompareWithASCIIString(m, module) &&
+                !PyUnicode_CompareWithASCIIString(n, name);
+        Py_XDECREF(m);
+        Py_XDECREF(n);
+    }
+    Py_XDECREF(mro);
+    PyErr_Clear();
+    return found;
+}
+
+/* Does the struct of abi.h say what __array_interface__ says of this array? */
+static bool
+numpy_struct_holds(PyObject *x)
+{
+    const NumpyArray *a = (const NumpyArray *)x;
+    PyObject *d = PyObject_GetAttrString(x, "__array_interface__");
+    PyObject *data_b = d && PyDict_Check(d) ? PyDict_GetItemString(d, "data") : NULL;
+    PyObject *shape_b = data_b ? PyDict_GetItemString(d, "shape") : NULL;
+    bool ok = shape_b && PyTuple_Check(data_b) && PyTuple_Size(data_b) == 2 &&
+              PyTuple_Check(shape_b) &&
+              PyLong_AsVoidPtr(PyTuple_GetItem(data_b, 0)) == a->data &&
+              PyTuple_Size(shape_b) == a->n_dims &&
+              (PyTuple_GetItem(data_b, 1) == Py_True) == !(a->flags & NUMPY_WRITEABLE);
+    for (int i = 0; ok && i < a->n_dims; i++)
+        ok = PyLong_AsSsize_t(PyTuple_GetItem(shape_b, i)) == a->shape[i];
+    Py_XDECREF(d);
+    PyErr_Clear();
+    return ok;
+}
+
+static bool
+is_language_type(PyTypeObject *t, PyObject *cls)
+{
+    return PyType_Check(cls) && PyType_IsSubtype(t, (PyTypeObject *)cls);
+}
+
+/* language.constexpr and language.dtype, once. 0, or -1 with an exception. */
+static int
+language_types(State *st)
+{
+    if (st->dtype_type != Py_None)
+        return 0;
+    PyObject *lang = state_language(st);
+    PyObject *c = lang ? PyObject_GetAttrString(lang, "constexpr") : NULL;
+    PyObject *d = c ? PyObject_GetAttrString(lang, "dtype") : NULL;
+    if (!d) {
+        Py_XDECREF(c);
+        return -1;
+    }
+    set_ref(&st->constexpr_type, c);
+    set_ref(&st->dtype_type, d);
+    return 0;
+}
+
+static int
+choose(State *st, PyObject *x, Setter *s)
+{
+    PyTypeObject *t = s->type;
+    s->api = NULL;
+    if (x == Py_None)
+        return s->kind = SET_NONE, 0;
+    if (PyBool_Check(x))
+        return s->kind = SET_BOOL, 0;
+    if (PyLong_Check(x))
+        return s->kind = SET_INT, 0;
+    if (PyFloat_Check(x))
+        return s->kind = SET_FLOAT, 0;
+    if (PyTuple_Check(x))
+        return s->kind = SET_TUPLE, 0;
+    if (PyUnicode_Check(x) || PyBytes_Check(x) || PyList_Check(x) || PyDict_Check(x) ||
+        PyType_Check(x))
+        return s->kind = SET_UNKNOWN, 0;
+    if ((s->api = exchange_api(t)))
+        return s->kind = SET_EXCHANGE, 0;
+    if (derives_from(t, "numpy", "ndarray"))
+        return s->kind = numpy_struct_holds(x) ? SET_NUMPY : SET_ARRAY_INTERFACE, 0;
+    if (derives_from(t, "numpy", "generic"))
+        return s->kind = PyIndex_Check(x) ? SET_INDEX : SET_REAL, 0;
+    if (has(x, "__cuda_array_interface__"))
+        return s->kind = SET_CUDA_INTERFACE, 0;
+    if (has(x, "data_ptr") && has(x, "dtype"))
+        return s->kind = SET_DATA_PTR, 0;
+    if (has(x, "__dlpack__"))
+        return s->kind = SET_DLPACK, 0;
+    if (has(x, "__array_interface__"))
+        return s->kind = SET_ARRAY_INTERFACE, 0;
+    if (derives_from(t, "torch", "dtype"))
+        return s->kind = SET_TORCH_DTYPE, 0;
+    FeEnv env = {0};
+    if (language_types(st) || !kernel_env(st, &env))
+        return -1;
+    if (is_language_type(t, st->constexpr_type))
+        return s->kind = SET_CONSTEXPR, 0;
+    if (is_language_type(t, st->dtype_type) || env.as_function(env.data, x))
+        return s->kind = SET_OBJECT, 0;
+    if (PyIndex_Check(x))
+        return s->kind = SET_INDEX, 0;
+    return s->kind = SET_UNKNOWN, 0;
+}
+
+Setter *
+setter_find(State *st, PyObject *x)
+{
+    PyTypeObject *t = Py_TYPE(x);
+    Setter *s = &st->setters[(uintptr_t)t / 64 % N_SETTERS];
+    Setter fresh = {.type = t};
+    if (choose(st, x, &fresh))
+        return NULL;
+    PyTypeObject *old = s->type;    /* another type of the same slot: it comes back here */
+    Py_INCREF((PyObject *)t);
+    *s = fresh;
+    Py_XDECREF((PyObject *)old);
+    return s;
+}
+
+int
+setters_new(State *st)
+{
+    st->setters = calloc(N_SETTERS, sizeof *st->setters);
+    return st->setters ? 0 : (PyErr_NoMemory(), -1);
+}
+
+void
+setters_free(State *st)
+{
+    for (int i = 0; st->setters && i < N_SETTERS; i++)
+        Py_XDECREF((PyObject *)st->setters[i].type);
+    free(st->setters);
+    st->setters = NULL;
+}
+
+int
+setters_traverse(State *st, visitproc visit, void *arg)
+{
+    for (int i = 0; st->setters && i < N_SETTERS; i++)
+        Py_VISIT(st->setters[i].type);
+    return 0;
+}
+
+/* ---- what only some launches ask -------------------------------------------------------- */
+
+/* Elements n_dims x (shape, stride in bytes) around address -> the bytes they touch. */
+static void
+extent(uint64_t address, int n_dims, const int64_t *shape, const int64_t *stride,
+       int64_t item, uint64_t *start, uint64_t *bytes)
+{
+    int64_t low = 0, high = item;
+    for (int i = 0; i < n_dims; i++) {
+        if (shape[i] == 0)
+            low = 0, high = 0;
+        if (shape[i] <= 0)
+            break;
+        int64_t reach = (shape[i] - 1) * stride[i];
+        *(reach < 0 ? &low : &high) += reach;
+    }
+    *start = address + (uint64_t)low;
+    *bytes = (uint64_t)(high - low);
+}
+
+enum { MAX_DIMS = 64 };
+
+static int
+extent_of_dl(const DLTensor *t, uint64_t *start, uint64_t *bytes)
+{
+    int64_t stride[MAX_DIMS], item = (t->dtype.bits * t->dtype.lanes + 7) / 8, dense = item;
+    if (t->ndim > MAX_DIMS)
+        return 0;
+    for (int i = t->ndim - 1; i >= 0; i--) {
+        stride[i] = t->strides ? t->strides[i] * item : dense;
+        dense *= t->shape[i];
+    }
+    extent((uint64_t)(uintptr_t)t->data + t->byte_offset, t->ndim, t->shape, stride, item,
+           start, bytes);
+    return 1;
+}
+
+static int
+extent_of_numpy(const NumpyArray *a, uint64_t *start, uint64_t *bytes, bool *read_only)
+{
+    int64_t shape[MAX_DIMS], stride[MAX_DIMS];
+    PyObject *size = PyObject_GetAttrString((PyObject *)a, "itemsize");
+    long long item = size ? PyLong_AsLongLong(size) : -1;
+    Py_XDECREF(size);
+    if (PyErr_Occurred())
+        return -1;
+    if (a->n_dims > MAX_DIMS)
+        return 0;
+    for (int i = 0; i < a->n_dims; i++)
+        shape[i] = a->shape[i], stride[i] = a->strides[i];
+    extent((uint64_t)(uintptr_t)a->data, a->n_dims, shape, stride, item, start, bytes);
+    *read_only = !(a->flags & NUMPY_WRITEABLE);
+    return 1;
+}
+
+int
+tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes, bool *read_only)
+{
+    *read_only = false;
+    Setter *s = setter_of(st, x);
+    if (!s)
+        return -1;
+    if (s->kind == SET_NUMPY)
+        return extent_of_numpy((const NumpyArray *)x, start, bytes, read_only);
+    if (s->kind == SET_EXCHANGE) {
+        DLManagedTensorVersioned *t = NULL;
+        if (s->api->managed_tensor_from_py_object_no_sync(x, &t))
+            return -1;
+        int r = extent_of_dl(&t->dl_tensor, start, bytes);
+        *read_only = (t->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+        if (t->deleter)
+            t->deleter(t);
+        return r;
+    }
+    if (s->kind == SET_DLPACK) {
+        PyObject *capsule = PyObject_CallMethod(x, "__dlpack__", NULL);
+        int r = capsule ? 0 : -1;
+        if (capsule && PyCapsule_IsValid(capsule, "dltensor"))
+            r = extent_of_dl(
+                &((DLManagedTensor *)PyCapsule_GetPointer(capsule, "dltensor"))->dl_tensor,
+                start, bytes);
+        Py_XDECREF(capsule);
+        return r;
+    }
+    return 0;
+}
+
+/* The integer that calling module.path(..) gives, or 0 without an exception when the module
+ * was never imported. */
+static int
+stream_from(const char *module, const char *expr_fn, int device, bool pass_device,
+            const char *attr, void **out)
+{
+    PyObject *modules_b = PyImport_GetModuleDict();
+    PyObject *mod_b = modules_b ? PyDict_GetItemString(modules_b, module) : NULL;
+    if (!mod_b)
+        return 0;
+    PyObject *r = pass_device ? PyObject_CallMethod(mod_b, expr_fn, "i", device)
+                              : PyObject_CallMethod(mod_b, expr_fn, NULL);
+    if (r && attr)
+        set_ref(&r, PyObject_GetAttrString(r, attr));
+    if (!r)
+        return -1;
+    *out = PyLong_AsVoidPtr(r);
+    Py_DECREF(r);
+    return PyErr_Occurred() ? -1 : 1;
+}
+
+int
+tensor_stream(State *st, const Call *c, void **out)
+{
+    *out = NULL;            /* the default stream */
+    if (c->api)
+        return c->api->current_work_stream(kDLCUDA, c->place.index, out) ? -1 : 0;
+    if (!c->tensor)
+        return 0;
+    Setter *s = setter_of(st, c->tensor);
+    if (!s)
+        return -1;
+    if (s->kind == SET_CUDA_INTERFACE && derives_from(s->type, "cupy", "ndarray"))
+        return stream_from("cupy.cuda", "get_current_stream", 0, false, "ptr", out) < 0 ? -1
+                                                                                      : 0;
+    if (s->kind == SET_DATA_PTR)
+        return stream_from("torch._C", "_cuda_getCurrentRawStream", c->place.index, true,
+                           NULL, out) < 0
+                   ? -1
+                   : 0;
+    return 0;
+}

@@ -1,0 +1,129 @@
+/* host_launch: a grid on this machine's CPUs, and on the emulator of the GPU.
+ *
+ * The GIL is let go while the grid runs: a program may take long, and nobody can tell from
+ * outside. It costs some 30 ns when no other thread waits for it.
+ */
+#include "runtime/launch.h"
+#include "runtime/emu/emu.h"
+
+#pragma weak jit_load
+#pragma weak pool_run
+#pragma weak pool_threads
+
+/* Links the object code at the first launch. 0, or -1 with an exception. */
+int
+host_load(Compiled *v)
+{
+    if (v->jit)
+        return 0;
+    const Stage *obj = binary_stage(&v->bin, "obj");
+    if (!obj)
+        return PyErr_SetString(PyExc_SystemError, "a variant without object code"), -1;
+    char err[ERR_TEXT] = "";
+    void *fn = NULL;
+    JitCode *jit = jit_load(obj->data, obj->size, v->bin.symbol, &fn, err);
+    if (!jit)
+        return raise_error("TegulaError", err), -1;
+    v->jit = jit;
+    if (v->bin.target.kind == TARGET_EMU)
+        v->emu = fn;
+    else
+        v->host = (HostKernel *)fn;
+    return 0;
+}
+
+int
+host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
+{
+    if (!v->host && host_load(v))
+        return -1;
+    char err[ERR_TEXT];
+    int n_threads = c->k->st->config.num_threads;
+    PyThreadState *thread = PyEval_SaveThread();
+    bool ok = pool_run(v->host, params, g->dim, v->bin.scratch, n_threads, err);
+    PyEval_RestoreThread(thread);
+    return ok ? 0 : (raise_error("TegulaError", err), -1);
+}
+
+/* ---- the emulator -------------------------------------------------------------------- */
+
+static const char *const fault_name[] = {
+    [EMU_OK] = "",
+    [EMU_RACE] = "RACE",
+    [EMU_UNWRITTEN] = "UNWRITTEN",
+    [EMU_BOUNDS] = "BOUNDS",
+    [EMU_READ_ONLY] = "READ_ONLY",
+    [EMU_BARRIER] = "BARRIER",
+    [EMU_ASSERT] = "ASSERT",
+    [EMU_MISALIGNED] = "MISALIGNED",
+    [EMU_NO_MEMORY] = "MEMORY",
+};
+
+static int
+raise_report(const Call *c, const EmuReport *r)
+{
+    if (r->fault == EMU_NO_MEMORY)
+        return PyErr_NoMemory(), -1;
+    PyObject *errors = PyImport_ImportModule("tegula.errors");
+    if (!errors)
+        return -1;
+    PyObject *exc = PyObject_CallMethod(
+        errors, "emulator_error", "ssszzii(iii)i", fault_name[r->fault], r->text,
+        c->k->f->name, r->file, r->func, r->line, r->col + 1, r->pid[0], r->pid[1],
+        r->pid[2], r->thread);
+    Py_DECREF(errors);
+    if (exc) {
+        PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);
+        Py_DECREF(exc);
+    }
+    return -1;
+}
+
+/* The memory the tensors of the launch span. A pointer whose extent is unknown (an address
+ * passed as an integer) switches the check off: *n = 0. 0, or -1 with an exception. */
+static int
+regions(const Compiled *v, const Call *c, EmuRegion *out, int *n)
+{
+    *n = 0;
+    for (int i = 0; i < v->bin.n_params; i++) {
+        if (!v->bin.params[i].is_ptr)
+            continue;
+        EmuRegion r = {.param = i};
+        PyObject *x = c->value[v->node[i]];
+        int known = x && !PyLong_Check(x)
+                        ? tensor_extent(c->k->st, x, &r.start, &r.bytes, &r.read_only)
+                        : 0;
+        if (known <= 0)
+            return *n = 0, known;
+        out[(*n)++] = r;
+    }
+    return 0;
+}
+
+int
+emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
+{
+    EmuRegion region[MAX_ARGS];
+    int n_regions;
+    if (v->bin.n_params > MAX_ARGS)
+        return PyErr_SetString(PyExc_ValueError, "too many parameters to emulate"), -1;
+    if (host_load(v) || regions(v, c, region, &n_regions))
+        return -1;
+    EmuRun run = {
+        .kernel = (EmuKernel *)v->emu,
+        .params = params,
+        .grid = {g->dim[0], g->dim[1], g->dim[2]},
+        .num_warps = v->bin.num_warps,
+        .shared_bytes = v->bin.shared,
+        .regions = region,
+        .n_regions = n_regions,
+        .seed = c->k->st->config.emu_seed,
+        .n_host_threads = c->k->st->config.num_threads ? c->k->st->config.num_threads
+                                                       : pool_threads(),
+    };
+    EmuReport report = {0};
+    PyThreadState *thread = PyEval_SaveThread();
+    bool ok = emu_run(&run, &report);
+    PyEval_RestoreThread(thread);
+    return ok ? 0 : raise_report(c, &report);
+}

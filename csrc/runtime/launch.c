@@ -1,0 +1,164 @@
+/* launch: the hot path.
+ *
+ *     kernel[grid]          kernel.c makes a Launcher and a builtin function around it
+ *     (x, y, n, BLOCK=64)   launch(): a vectorcall lands here, no tuple, no dictionary
+ *         call_bind         names and Py_TYPEs -> nodes            key.c, dlpack.c
+ *         call_hash         nodes -> 64 bits
+ *         cache_get         one look-up                            cache.c
+ *         launch_run        parameters in an array, and go         host_launch.c, cuda_launch.c
+ *
+ * On a hit nothing here allocates, formats, reads the environment or takes a lock. The cost
+ * is measured by benchmarks/launch.py and written down in README.md.
+ */
+#include "runtime/launch.h"
+
+/* Calls hook(*args, **kwargs) of add_pre_run_hook, in order. 0, or -1 with an exception. */
+static int
+run_hooks(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
+{
+    Py_ssize_t n_kw = kwnames ? PyTuple_Size(kwnames) : 0;
+    PyObject *positional = PyTuple_New(n_args), *named = PyDict_New();
+    int r = positional && named ? 0 : -1;
+    for (Py_ssize_t i = 0; !r && i < n_args; i++)
+        r = PyTuple_SetItem(positional, i, Py_NewRef(args[i]));
+    for (Py_ssize_t i = 0; !r && i < n_kw; i++)
+        r = PyDict_SetItem(named, PyTuple_GetItem(kwnames, i), args[n_args + i]);
+    for (Py_ssize_t i = 0; !r && i < PyList_Size(k->hooks); i++) {
+        PyObject *hook = Py_NewRef(PyList_GetItem(k->hooks, i));
+        PyObject *res = PyObject_Call(hook, positional, named);
+        Py_DECREF(hook);
+        Py_XDECREF(res);
+        r = res ? 0 : -1;
+    }
+    Py_XDECREF(positional);
+    Py_XDECREF(named);
+    return r;
+}
+
+static int
+grid_side(PyObject *item, int32_t *out)
+{
+    PyObject *index = PyNumber_Index(item);
+    if (!index) {
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
+        PyErr_Clear();
+        return PyErr_Format(PyExc_TypeError,
+                            "the sides of a grid must be integers, not %R", item), -1;
+    }
+    int over;
+    long v = PyLong_AsLongAndOverflow(index, &over);
+    Py_DECREF(index);
+    if (over || v < 0 || v > INT32_MAX)
+        return PyErr_Format(PyExc_ValueError,
+                            "the sides of a grid must be from 0 to 2**31 - 1, not %R",
+                            item), -1;
+    *out = (int32_t)v;
+    return 0;
+}
+
+int
+grid_from(PyObject *obj, Grid *g)
+{
+    bool is_tuple = PyTuple_Check(obj), is_list = !is_tuple && PyList_Check(obj);
+    if (!is_tuple && !is_list)
+        return PyErr_Format(PyExc_TypeError,
+                            "a grid is a tuple of 1 to 3 integers, or a function of the "
+                            "kernel's arguments that returns one, not %R%s", obj,
+                            PyLong_Check(obj) ? ": write kernel[(n,)](...)" : ""), -1;
+    Py_ssize_t n = is_tuple ? PyTuple_Size(obj) : PyList_Size(obj);
+    if (n == 0)
+        return PyErr_SetString(PyExc_IndexError, "a grid has 1 to 3 sides, not none"), -1;
+    if (n > 3)
+        return PyErr_Format(PyExc_ValueError, "a grid has 1 to 3 sides, not %zd", n), -1;
+    *g = (Grid){{1, 1, 1}};
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item =
+            Py_NewRef(is_tuple ? PyTuple_GetItem(obj, i) : PyList_GetItem(obj, i));
+        int r = grid_side(item, &g->dim[i]);
+        Py_DECREF(item);
+        if (r)
+            return -1;
+    }
+    return 0;
+}
+
+/* kernel[lambda meta: ..]: the grid is a function of the arguments. */
+static int
+grid_call(PyObject *fn, const Call *c, Grid *g)
+{
+    PyObject *meta = call_meta(c);
+    if (!meta)
+        return -1;
+    PyObject *dims = PyObject_CallFunctionObjArgs(fn, meta, NULL);
+    Py_DECREF(meta);
+    if (!dims)
+        return -1;
+    int r = grid_from(dims, g);
+    Py_DECREF(dims);
+    return r;
+}
+
+int
+launch_run(Compiled *v, Call *c, const Grid *g)
+{
+    uint64_t params[MAX_NODES];
+    if (!g->dim[0] || !g->dim[1] || !g->dim[2])
+        return 0;
+    for (int i = 0; i < v->bin.n_params; i++)
+        params[i] = c->bits[v->node[i]];
+    switch (v->bin.target.kind) {
+    case TARGET_CPU: return host_launch(v, c, params, g);
+    case TARGET_EMU: return emu_launch(v, c, params, g);
+    case TARGET_CUDA: return cuda_launch(v, c, params, g);
+    }
+    return 0;
+}
+
+/* compiled[grid](..): the caller has chosen the variant; it must fit. */
+static Compiled *
+fixed_variant(Compiled *v, Call *c)
+{
+    bool on_cuda = c->place.type == kDLCUDA;
+    int r = c->place.type && on_cuda != (v->bin.target.kind == TARGET_CUDA)
+                ? 0
+                : call_agrees(c, v->key, v->asked);
+    if (r > 0)
+        return v;
+    if (!r)
+        PyErr_Format(PyExc_ValueError,
+                     "these arguments need another variant of %s(): launch the kernel "
+                     "instead of the compiled one", c->k->f->name);
+    return NULL;
+}
+
+PyObject *
+launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
+       PyObject *kwnames, bool warmup)
+{
+    Call c;
+    call_begin(&c, k, warmup);
+    if (k->hooks && run_hooks(k, args, n_args, kwnames))
+        return NULL;
+    if (call_bind(&c, args, n_args, kwnames))
+        return NULL;
+    call_hash(&c);
+    Compiled *v = l && l->fixed ? fixed_variant(l->fixed, &c) : cache_get(&c);
+    if (!v)
+        return NULL;
+    Py_INCREF((PyObject *)v);
+    if (warmup)
+        return (PyObject *)v;
+    Grid computed;
+    const Grid *g = &l->grid;
+    if (l->fn) {
+        if (grid_call(l->fn, &c, &computed))
+            goto fail;
+        g = &computed;
+    }
+    if (!launch_run(v, &c, g))
+        return (PyObject *)v;
+fail:
+    Py_DECREF((PyObject *)v);
+    return NULL;
+}

@@ -1,0 +1,180 @@
+/* ptxas: PTX -> cubin by NVIDIA's assembler, where there is one.
+ *
+ *     asked for (TEGULA_PTXAS), else $CUDA_HOME/bin, $CUDA_PATH/bin, PATH, /usr/local/cuda/bin
+ *
+ * The nvidia-cuda-nvcc wheel is looked for by tegula/toolchain.py, which knows where Python
+ * keeps its packages, and arrives here as asked for. Runs in a directory of its own under
+ * TMPDIR, with what it says in a file; any thread, no lock.
+ */
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static bool
+is_program(const char *path)
+{
+    struct stat s;
+    return !stat(path, &s) && S_ISREG(s.st_mode) && !access(path, X_OK);
+}
+
+static bool
+try_dir(const char *dir, int n, const char *below, char out[PATH_MAX])
+{
+    return dir && n && snprintf(out, PATH_MAX, "%.*s%s/ptxas", n, dir, below) < PATH_MAX &&
+           is_program(out);
+}
+
+bool
+ptxas_find(const char *asked, char out[PATH_MAX])
+{
+    if (asked)
+        return snprintf(out, PATH_MAX, "%s", asked) < PATH_MAX && is_program(out);
+    static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH"};
+    for (size_t i = 0; i < COUNT(homes); i++) {
+        const char *home = getenv(homes[i]);
+        if (home && try_dir(home, (int)strlen(home), "/bin", out))
+            return true;
+    }
+    for (const char *p = getenv("PATH"); p && *p;) {
+        int n = (int)strcspn(p, ":");
+        if (try_dir(p, n, "", out))
+            return true;
+        p += n + (p[n] == ':');
+    }
+    return try_dir("/usr/local/cuda", (int)strlen("/usr/local/cuda"), "/bin", out);
+}
+
+/* ---- files ---------------------------------------------------------------------------- */
+
+static bool
+write_all(const char *path, const char *data, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    bool ok = true;
+    while (ok && n) {
+        ssize_t w = write(fd, data, n);
+        if (w < 0 && errno == EINTR)
+            continue;
+        ok = w > 0;
+        data += ok ? w : 0;
+        n -= ok ? (size_t)w : 0;
+    }
+    return !close(fd) && ok;
+}
+
+/* The whole file, malloc'ed, with a NUL behind it; NULL: unreadable. */
+static char *
+read_all(const char *path, size_t *n)
+{
+    FILE *f = fopen(path, "rbe");
+    struct stat s;
+    char *data = NULL;
+    if (f && !fstat(fileno(f), &s) && (data = malloc((size_t)s.st_size + 1))) {
+        *n = fread(data, 1, (size_t)s.st_size, f);
+        data[*n] = 0;
+    }
+    if (f)
+        fclose(f);
+    return data;
+}
+
+/* ---- running -------------------------------------------------------------------------- */
+
+/* Runs argv with both outputs in log. Its exit status, or -1 with errno. */
+static int
+run(char *const argv[], const char *log)
+{
+    posix_spawn_file_actions_t to_log;
+    pid_t pid;
+    posix_spawn_file_actions_init(&to_log);
+    posix_spawn_file_actions_addopen(&to_log, 1, log, O_WRONLY | O_CREAT, 0600);
+    posix_spawn_file_actions_adddup2(&to_log, 1, 2);
+    int e = posix_spawn(&pid, argv[0], &to_log, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&to_log);
+    if (e)
+        return errno = e, -1;
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/* The number in front of `words` in what ptxas -v says; -1: it does not say. */
+static int
+number_before(const char *log, const char *words)
+{
+    const char *at = strstr(log, words);
+    if (!at)
+        return -1;
+    while (at > log && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    return atoi(at);
+}
+
+static void
+read_report(const char *log, Assembled *out)
+{
+    int stores = number_before(log, " bytes spill stores"),
+        loads = number_before(log, " bytes spill loads");
+    out->n_regs = number_before(log, " registers");
+    out->n_spills = stores < 0 || loads < 0 ? -1 : stores + loads;
+}
+
+bool
+ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out, bool *found,
+          char err[ERR_TEXT])
+{
+    char program[PATH_MAX], dir[PATH_MAX], in[PATH_MAX + 16], cubin[PATH_MAX + 16],
+        log[PATH_MAX + 16], arch[32];
+    const char *tmp = getenv("TMPDIR");
+    *out = (Assembled){.n_regs = -1, .n_spills = -1};
+    *found = ptxas_find(path, program);
+    if (!*found) {
+        if (!path)
+            return true;
+        snprintf(err, ERR_TEXT, "%s cannot be run", path);
+        return false;
+    }
+    snprintf(dir, sizeof dir, "%s/tegula-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(dir)) {
+        snprintf(err, ERR_TEXT, "no directory for its files: %.800s: %s", dir, strerror(errno));
+        return false;
+    }
+    snprintf(in, sizeof in, "%s/kernel.ptx", dir);
+    snprintf(cubin, sizeof cubin, "%s/kernel.cubin", dir);
+    snprintf(log, sizeof log, "%s/log", dir);
+    snprintf(arch, sizeof arch, "-arch=sm_%d%s", t.sm, t.accelerated ? "a" : "");
+    char *const argv[] = {program, arch, "-v", "-o", cubin, in, NULL};
+    bool ok = write_all(in, ptx, n);
+    int status = ok ? run(argv, log) : -1;
+    size_t n_log = 0;
+    if (status < 0) {
+        snprintf(err, ERR_TEXT, "%.800s cannot be run: %s", program, strerror(errno));
+    } else {
+        out->log = read_all(log, &n_log);
+        if (status == 0)
+            out->cubin = read_all(cubin, &out->size);
+        if (!out->cubin)
+            snprintf(err, ERR_TEXT, "%.200s: exit status %d\n%.700s", program, status,
+                     out->log ? out->log : "");
+        else if (out->log)
+            read_report(out->log, out);
+    }
+    unlink(in);
+    unlink(cubin);
+    unlink(log);
+    rmdir(dir);
+    return out->cubin != NULL;
+}
