@@ -40,6 +40,5 @@ int rule_con(FactTable *t, const Val *v, int dim, int want);
 int rule_div(FactTable *t, const Val *v, int dim, int run, int want);
 Answer rule_range(FactTable *t, const Val *v);
 Answer range_of_type(const Type *t);    /* all the type holds */
-bool range_is_point(const Type *t, Answer r);
 
 #endif

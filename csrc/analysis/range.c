@@ -40,8 +40,8 @@ is_open(const Type *t, Answer r)
     return t->elem == E_U64 && r.hi == INT64_MAX;
 }
 
-bool
-range_is_point(const Type *t, Answer r)
+static bool
+is_point(const Type *t, Answer r)
 {
     return r.lo == r.hi && !is_open(t, r);
 }
@@ -150,7 +150,7 @@ static Answer
 range_shift(const Type *t, OpCode op, Answer x, Answer n)
 {
     int bits = elem_info[t->elem].bits;
-    if (!range_is_point(t, n) || n.lo < 0 || n.lo >= bits)
+    if (!is_point(t, n) || n.lo < 0 || n.lo >= bits)
         return range_of_type(t);
     int k = (int)n.lo;
     if (op == OP_SHL)
@@ -213,7 +213,7 @@ decide(OpCode op, const Type *t, Answer x, Answer y)
     bool x_open = is_open(t, x), y_open = is_open(t, y);
     bool is_less = !x_open && x.hi < y.lo, is_more = !y_open && x.lo > y.hi;
     bool is_le = !x_open && x.hi <= y.lo, is_ge = !y_open && x.lo >= y.hi;
-    bool is_same = range_is_point(t, x) && range_is_point(t, y) && x.lo == y.lo;
+    bool is_same = is_point(t, x) && is_point(t, y) && x.lo == y.lo;
     switch (op) {
     case OP_LT: return is_less ? 1 : is_ge ? 0 : -1;
     case OP_LE: return is_le ? 1 : is_more ? 0 : -1;

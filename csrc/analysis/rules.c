@@ -123,35 +123,46 @@ is_shape_op(OpCode op)
 
 /* ---- assumption B --------------------------------------------------------------------------- */
 
-/* Do the sums that make v show anything negative? depth bounds the walk. */
+/* Do the sums that make v show anything negative? depth bounds the walk; carried is the
+ * loop-carried value we are going round from, or NULL. */
 static bool
-looks_negative(FactTable *t, const Val *v, int depth)
+looks_negative(FactTable *t, const Val *v, int depth, const Val *carried)
 {
     Answer r = fact_ask(t, ASK_RANGE, v, 0, 0, MAX_LOG2);
-    if (r.lo >= 0)
+    if (r.lo >= 0 || v == carried)
         return false;
     const Op *o = v->def;
-    if (depth == 0)
+    if (depth-- == 0)
         return true;
     if (!o) {
-        o = v->block->owner;        /* loop-carried, or counting: by what it starts with */
-        if (!o || o->op == OP_REDUCE || o->op == OP_SCAN)
+        o = v->block->owner;
+        if (!o || v->block != o->regions[0] || (o->op != OP_FOR && o->op != OP_WHILE))
             return false;
-        int i = o->op == OP_FOR ? (v->index ? 2 + v->index : 0) : v->index;
-        return v->block == o->regions[0] && looks_negative(t, arg(o, i), depth - 1);
+        bool is_iv = o->op == OP_FOR && v->index == 0;
+        int i = o->op == OP_FOR && !is_iv ? 2 + v->index : v->index;
+        if (looks_negative(t, arg(o, i), depth, carried))
+            return true;
+        const Val *back = is_iv ? arg(o, 2)
+                          : o->op == OP_FOR ? fact_yielded(o, 0, v->index - 1)
+                                            : fact_yielded(o, 1, v->index);
+        return looks_negative(t, back, depth, carried ? carried : v);
     }
     switch (o->op) {
     case OP_CONST: case OP_SUB: case OP_NEG: case OP_XOR: return true;
     case OP_SPLAT: case OP_EXPAND: case OP_BROADCAST: case OP_RESHAPE: case OP_TRANS:
     case OP_CAST: case OP_HINT: case OP_CONVERT:
-        return !is_index(arg(o, 0)->type) || looks_negative(t, arg(o, 0), depth - 1);
-    case OP_DIV: case OP_REM: case OP_SHR: return looks_negative(t, arg(o, 0), depth - 1);
-    case OP_ADD: case OP_MIN: case OP_MUL:
-        return looks_negative(t, arg(o, 0), depth - 1) ||
-               looks_negative(t, arg(o, 1), depth - 1);
+        return !is_index(arg(o, 0)->type) || looks_negative(t, arg(o, 0), depth, carried);
+    case OP_DIV: case OP_REM: case OP_SHL: case OP_SHR:
+        return looks_negative(t, arg(o, 0), depth, carried);
+    case OP_AND: case OP_MAX:
+        return looks_negative(t, arg(o, 0), depth, carried) &&
+               looks_negative(t, arg(o, 1), depth, carried);
+    case OP_ADD: case OP_OR: case OP_MIN: case OP_MUL:
+        return looks_negative(t, arg(o, 0), depth, carried) ||
+               looks_negative(t, arg(o, 1), depth, carried);
     case OP_SELECT:
-        return looks_negative(t, arg(o, 1), depth - 1) ||
-               looks_negative(t, arg(o, 2), depth - 1);
+        return looks_negative(t, arg(o, 1), depth, carried) ||
+               looks_negative(t, arg(o, 2), depth, carried);
     default: return false;
     }
 }
@@ -165,7 +176,7 @@ runs_between_multiples(FactTable *t, const Op *o, int dim, int want)
     int g = MIN(want, run_of(t, x, dim));
     if (g)
         g = con_of(t, c, dim, g);
-    if (!g || looks_negative(t, x, 12))
+    if (!g || looks_negative(t, x, 12, NULL))
         return 0;
     g = div_of(t, x, dim, g, g);
     return g ? div_of(t, c, dim, g, g) : 0;
