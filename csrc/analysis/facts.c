@@ -66,8 +66,8 @@ fact_trailing_zeros(uint64_t n)
 /* ---- where values come from across regions -------------------------------------------- */
 
 /* The value that v always equals: results of loops and the second region of while. */
-static const Val *
-same_as(const Val *v)
+const Val *
+fact_same_as(const Val *v)
 {
     for (;;) {
         const Op *o = v->def ? v->def : v->block->owner;
@@ -230,7 +230,7 @@ ask_carried(FactTable *t, Entry *e, const Val *init, int want)
 Answer
 fact_ask(FactTable *t, FactKind kind, const Val *v, int dim, int run, int want)
 {
-    v = same_as(v);
+    v = fact_same_as(v);
     int rank = v->type->rank;
     if (rank == 0 && kind == ASK_RUN)
         return (Answer){0, 0};

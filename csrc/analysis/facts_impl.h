@@ -26,6 +26,7 @@ struct FactTable {
 
 /* ---- facts.c: memo and fixpoint ---- */
 Answer fact_ask(FactTable *t, FactKind kind, const Val *v, int dim, int run, int want);
+const Val *fact_same_as(const Val *v);  /* results of loops: the value they always equal */
 int fact_log2(int64_t n);               /* of a power of two */
 int fact_trailing_zeros(uint64_t n);    /* at most MAX_LOG2, which is that of 0 */
 static inline const Val *

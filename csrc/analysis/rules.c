@@ -128,6 +128,7 @@ is_shape_op(OpCode op)
 static bool
 looks_negative(FactTable *t, const Val *v, int depth, const Val *carried)
 {
+    v = fact_same_as(v);
     Answer r = fact_ask(t, ASK_RANGE, v, 0, 0, MAX_LOG2);
     if (r.lo >= 0 || v == carried)
         return false;
@@ -163,6 +164,9 @@ looks_negative(FactTable *t, const Val *v, int depth, const Val *carried)
     case OP_SELECT:
         return looks_negative(t, arg(o, 1), depth, carried) ||
                looks_negative(t, arg(o, 2), depth, carried);
+    case OP_IF:
+        return looks_negative(t, fact_yielded(o, 0, v->index), depth, carried) ||
+               looks_negative(t, fact_yielded(o, 1, v->index), depth, carried);
     default: return false;
     }
 }
