@@ -35,7 +35,8 @@ const Facts *facts_of(FactTable *t, const Val *v);
 
 /* The narrow questions, all log2. `want`: more than this is of no use to the caller, so
  * nothing is asked to prove more. dim is ignored for scalars. */
-int facts_contiguity(FactTable *t, const Val *v, int dim);
+int facts_run(FactTable *t, const Val *v, int dim, int want);     /* contiguity */
+int facts_contiguity(FactTable *t, const Val *v, int dim);          /* all there is */
 int facts_constancy(FactTable *t, const Val *v, int dim, int want);
 /* Of the elements at multiples of 1 << run along dim (run 0: of every element). */
 int facts_divisible(FactTable *t, const Val *v, int dim, int run, int want);
@@ -45,7 +46,8 @@ void facts_range(FactTable *t, const Val *v, int64_t *lo, int64_t *hi);
 /* The widest vector a load/store/atomic may use along `dim`: log2 of elements, from
  * contiguity, alignment of the pointer and constancy of the mask; at most max_bytes. */
 int facts_access_log2(FactTable *t, const Op *access, int dim, int max_bytes);
-/* The dim with the longest contiguous run of the access's pointers (the last on ties). */
+/* The dim with the longest contiguous run of the access's pointers, as far as 16 bytes; the
+ * last one on ties. */
 int facts_fastest_dim(FactTable *t, const Op *access);
 
 /* ---- affine.c --------------------------------------------------------------------------- */

@@ -132,7 +132,7 @@ static Answer
 apply_rule(FactTable *t, FactKind kind, const Val *v, int dim, int run, int want)
 {
     switch (kind) {
-    case ASK_RUN: return (Answer){rule_run(t, v, dim), 0};
+    case ASK_RUN: return (Answer){rule_run(t, v, dim, want), 0};
     case ASK_CON: return (Answer){rule_con(t, v, dim, want), 0};
     case ASK_DIV: return (Answer){rule_div(t, v, dim, run, want), 0};
     case ASK_RANGE: return rule_range(t, v);
@@ -241,16 +241,16 @@ fact_ask(FactTable *t, FactKind kind, const Val *v, int dim, int run, int want)
     if (kind == ASK_RANGE || rank == 0)
         dim = run = 0;
     want = MIN(want, MAX_LOG2);
-    if (kind == ASK_CON)
+    if (kind == ASK_CON || kind == ASK_RUN)
         want = MIN(want, fact_log2(v->type->shape[dim]));
-    if (want <= 0 && (kind == ASK_CON || kind == ASK_DIV))
+    if (want <= 0 && kind != ASK_RANGE)
         return (Answer){0, 0};
 
     uint64_t key = pack(kind, v, dim, run);
     Entry *e = map_get(&t->memo, &key, sizeof key);
     if (e && is_usable(t, e, want)) {
         Answer a = e->answer;
-        if (kind == ASK_CON || kind == ASK_DIV)
+        if (kind != ASK_RANGE)
             a.lo = MIN(a.lo, want);
         return a;
     }
@@ -287,9 +287,15 @@ facts_new(const Func *f)
 }
 
 int
+facts_run(FactTable *t, const Val *v, int dim, int want)
+{
+    return (int)fact_ask(t, ASK_RUN, v, dim, 0, want).lo;
+}
+
+int
 facts_contiguity(FactTable *t, const Val *v, int dim)
 {
-    return (int)fact_ask(t, ASK_RUN, v, dim, 0, MAX_LOG2).lo;
+    return facts_run(t, v, dim, MAX_LOG2);
 }
 
 int
@@ -351,7 +357,7 @@ facts_access_log2(FactTable *t, const Op *access, int dim, int max_bytes)
     int w = fact_log2(max_bytes) - size;
     if (p->type->rank == 0 || w <= 0)
         return 0;
-    w = MIN(w, facts_contiguity(t, p, dim));
+    w = facts_run(t, p, dim, w);
     if (w == 0)
         return 0;
     /* Shorter runs inside a run that starts at an address divisible by 1 << a start at
@@ -366,8 +372,9 @@ facts_fastest_dim(FactTable *t, const Op *access)
 {
     const Val *p = arg(access, 0);
     int best = MAX(p->type->rank - 1, 0), best_run = -1;
+    int enough = 4 - fact_log2(elem_info[p->type->elem].bytes);     /* 16 bytes */
     for (int d = p->type->rank - 1; d >= 0; d--) {
-        int run = facts_contiguity(t, p, d);
+        int run = facts_run(t, p, d, enough);
         if (run > best_run) {
             best = d;
             best_run = run;

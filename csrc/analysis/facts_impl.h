@@ -36,7 +36,7 @@ fact_yielded(const Op *o, int region, int i)
 }
 
 /* ---- rules.c, range.c: one step, for values that are not loop-carried ---- */
-int rule_run(FactTable *t, const Val *v, int dim);
+int rule_run(FactTable *t, const Val *v, int dim, int want);
 int rule_con(FactTable *t, const Val *v, int dim, int want);
 int rule_div(FactTable *t, const Val *v, int dim, int run, int want);
 Answer rule_range(FactTable *t, const Val *v);

@@ -18,9 +18,9 @@
 #include "analysis/facts_impl.h"
 
 static int
-run_of(FactTable *t, const Val *v, int dim)
+run_of(FactTable *t, const Val *v, int dim, int want)
 {
-    return (int)fact_ask(t, ASK_RUN, v, dim, 0, MAX_LOG2).lo;
+    return (int)fact_ask(t, ASK_RUN, v, dim, 0, want).lo;
 }
 
 static int
@@ -177,7 +177,7 @@ static int
 runs_between_multiples(FactTable *t, const Op *o, int dim, int want)
 {
     const Val *x = arg(o, 0), *c = arg(o, 1);
-    int g = MIN(want, run_of(t, x, dim));
+    int g = run_of(t, x, dim, want);
     if (g)
         g = con_of(t, c, dim, g);
     if (!g || looks_negative(t, x, 12, NULL))
@@ -190,7 +190,7 @@ runs_between_multiples(FactTable *t, const Op *o, int dim, int want)
 static int
 runs_between_powers(FactTable *t, const Val *x, int dim, int k)
 {
-    int g = MIN(k, run_of(t, x, dim));
+    int g = run_of(t, x, dim, k);
     return g ? div_of(t, x, dim, g, g) : 0;
 }
 
@@ -208,39 +208,37 @@ mask_bits(const Val *v, bool is_low)
 /* ---- RUN --------------------------------------------------------------------------------------- */
 
 static int
-run_with(FactTable *t, const Val *x, const Val *y, int dim)
+run_with(FactTable *t, const Val *x, const Val *y, int dim, int want)
 {
-    int g = run_of(t, x, dim);
+    int g = run_of(t, x, dim, want);
     return g ? con_of(t, y, dim, g) : 0;
 }
 
 /* x | y and x ^ y where y is a multiple of the run and x starts at one. */
 static int
-run_above(FactTable *t, const Val *x, const Val *y, int dim)
+run_above(FactTable *t, const Val *x, const Val *y, int dim, int want)
 {
-    int g = run_with(t, x, y, dim);
+    int g = run_with(t, x, y, dim, want);
     if (g)
         g = div_of(t, x, dim, g, g);
     return g ? div_of(t, y, dim, g, g) : 0;
 }
 
 static int
-run_of_cast(FactTable *t, const Op *o, int dim)
+run_of_cast(FactTable *t, const Op *o, int dim, int want)
 {
     const Type *from = arg(o, 0)->type, *to = result(o, 0)->type;
     if (from->is_ptr != to->is_ptr || !is_index(from) || !is_index(to) ||
         (from->is_ptr && elem_log2(from) != elem_log2(to)))
         return 0;
-    return run_of(t, arg(o, 0), dim);   /* A, where the cast widens */
+    return run_of(t, arg(o, 0), dim, want);     /* A, where the cast widens */
 }
 
 static int
-run_of_all(FactTable *t, const Op *o, int first, int dim)
+run_of_both(FactTable *t, const Val *x, const Val *y, int dim, int want)
 {
-    int g = MAX_LOG2;
-    for (int i = first; i < o->n_args && g; i++)
-        g = MIN(g, run_of(t, arg(o, i), dim));
-    return g;
+    want = run_of(t, x, dim, want);
+    return want ? run_of(t, y, dim, want) : 0;
 }
 
 static int
@@ -250,54 +248,54 @@ hinted(const Op *o, Attr a, int dim)
 }
 
 static int
-run_by_op(FactTable *t, const Op *o, const Val *v, int dim)
+run_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
 {
+    const Val *x = o->n_args > 0 ? arg(o, 0) : NULL, *y = o->n_args > 1 ? arg(o, 1) : NULL;
     bool is_known;
-    int d, g, h, k;
+    int d, g, k;
     switch (o->op) {
     case OP_ARANGE: return log2_shape(v, 0);
     case OP_EXPAND: case OP_BROADCAST: case OP_TRANS: case OP_SPLIT: case OP_CONVERT:
     case OP_RESHAPE:
         d = source_dim(o, dim, &is_known);
-        return d < 0 ? 0 : run_of(t, arg(o, 0), d);
-    case OP_JOIN: return dim == v->type->rank - 1 ? 0 : run_of_all(t, o, 0, dim);
-    case OP_CAT: return run_of_all(t, o, 0, dim);
+        return d < 0 ? 0 : run_of(t, x, d, want);
+    case OP_JOIN:
+        return dim == v->type->rank - 1 ? 0 : run_of_both(t, x, y, dim, want);
+    case OP_CAT: return run_of_both(t, x, y, dim, want);
     case OP_ADD: case OP_ADDPTR:        /* A */
-        g = run_with(t, arg(o, 0), arg(o, 1), dim);
-        h = run_with(t, arg(o, 1), arg(o, 0), dim);
-        return MAX(g, h);
-    case OP_SUB: return run_with(t, arg(o, 0), arg(o, 1), dim);
+        g = run_with(t, x, y, dim, want);
+        return g < want ? MAX(g, run_with(t, y, x, dim, want)) : g;
+    case OP_SUB: return run_with(t, x, y, dim, want);
     case OP_OR: case OP_XOR:
-        g = run_above(t, arg(o, 0), arg(o, 1), dim);
-        h = g ? 0 : run_above(t, arg(o, 1), arg(o, 0), dim);
-        return MAX(g, h);
-    case OP_REM: return runs_between_multiples(t, o, dim, MAX_LOG2);    /* B */
+        g = run_above(t, x, y, dim, want);
+        return g ? g : run_above(t, y, x, dim, want);
+    case OP_REM: return runs_between_multiples(t, o, dim, want);        /* B */
     case OP_AND:
-        if ((k = mask_bits(arg(o, 1), true)) >= 0)
-            return runs_between_powers(t, arg(o, 0), dim, k);
-        if ((k = mask_bits(arg(o, 0), true)) >= 0)
-            return runs_between_powers(t, arg(o, 1), dim, k);
+        if ((k = mask_bits(y, true)) >= 0)
+            return runs_between_powers(t, x, dim, MIN(k, want));
+        if ((k = mask_bits(x, true)) >= 0)
+            return runs_between_powers(t, y, dim, MIN(k, want));
         return 0;
     case OP_SELECT:
-        g = MIN(run_of(t, arg(o, 1), dim), run_of(t, arg(o, 2), dim));
-        return g ? con_of(t, arg(o, 0), dim, g) : 0;
-    case OP_CAST: case OP_BITCAST: return run_of_cast(t, o, dim);
+        g = run_of_both(t, y, arg(o, 2), dim, want);
+        return g ? con_of(t, x, dim, g) : 0;
+    case OP_CAST: case OP_BITCAST: return run_of_cast(t, o, dim, want);
     case OP_HINT:
-        return MAX(run_of(t, arg(o, 0), dim),
-                   MIN(hinted(o, ATTR_CONTIGUOUS, dim), log2_shape(v, dim)));
+        g = MIN(hinted(o, ATTR_CONTIGUOUS, dim), log2_shape(v, dim));
+        return g < want ? MAX(g, run_of(t, x, dim, want)) : g;
     case OP_IF:
-        return MIN(run_of(t, fact_yielded(o, 0, v->index), dim),
-                   run_of(t, fact_yielded(o, 1, v->index), dim));
+        return run_of_both(t, fact_yielded(o, 0, v->index), fact_yielded(o, 1, v->index), dim,
+                           want);
     default: return 0;
     }
 }
 
 int
-rule_run(FactTable *t, const Val *v, int dim)
+rule_run(FactTable *t, const Val *v, int dim, int want)
 {
     if (!v->def || !is_index(v->type))
         return 0;
-    return MIN(run_by_op(t, v->def, v, dim), log2_shape(v, dim));
+    return MIN(run_by_op(t, v->def, v, dim, want), want);
 }
 
 /* ---- CON ----------------------------------------------------------------------------------------- */
@@ -317,8 +315,7 @@ con_of_order(FactTable *t, const Val *x, const Val *y, int dim, int want)
 {
     if (!is_index(x->type) || x->type->is_ptr)
         return 0;
-    int g = MIN(want, elem_info[x->type->elem].bits - 2);
-    g = MIN(g, run_of(t, x, dim));
+    int g = run_of(t, x, dim, MIN(want, elem_info[x->type->elem].bits - 2));
     if (g)
         g = con_of(t, y, dim, g);
     if (g)
@@ -450,7 +447,7 @@ div_of_hint(FactTable *t, const Op *o, int dim, int run, int want)
         return MAX(g, MIN(want, hinted(o, ATTR_DIVISIBLE, 0)));
     int limit = MAX_LOG2;
     for (int d = 0; d < v->type->rank; d++) {
-        int n = run_of(t, v, d), at = d == dim ? run : 0;
+        int n = run_of(t, v, d, MAX_LOG2), at = d == dim ? run : 0;
         if (at >= n && (run == 0 || d == dim))
             g = MAX(g, hinted(o, ATTR_DIVISIBLE, d));
         if (at < n)
