@@ -558,12 +558,17 @@ parse_op(Parser *p, Block *b)
             PUSH(a, &types, parse_type(p));
         while (accept(p, ","));
     }
+    const char *wrong = NULL;
     if (types.n != names.n)
-        fail(p, "%d results with %d types", names.n, types.n);
-    if (literal.at && types.n != 1)
-        fail(p, "const has one result");
-    if (literal.at && is_splat != (types.at[0]->rank > 0))
-        fail(p, "splat(..) is for blocks, and only for them");
+        wrong = str_printf(a, "%d results with %d types", names.n, types.n);
+    else if (literal.at && types.n != 1)
+        wrong = "const has one result";
+    else if (literal.at && is_splat != (types.at[0]->rank > 0))
+        wrong = "splat(..) is for blocks, and only for them";
+    if (wrong) {
+        p->at = start;
+        fail(p, "%s", wrong);
+    }
 
     Build build = {.f = p->f, .block = b, .loc = here};
     Op *o = ir_op(&build, head.op, args.n, args.at, types.n, types.at);

@@ -190,6 +190,71 @@ test_ir_shorthands(Test *t)
     in_comp(t, use_shorthands);
 }
 
+/* ---- what only a program can break ------------------------------------------------ */
+
+typedef struct Broken {
+    Test *t;
+    int how;
+} Broken;
+
+enum { N_BROKEN = 8 };
+
+static void
+break_and_verify(Comp *c, void *data)
+{
+    const Broken *b = data;
+    const Type *i32 = ty_scalar(c, E_I32);
+    Func *f = ir_func(c, "f", NULL), *g = ir_func(c, "g", NULL);
+    Build at = {.f = f, .block = f->body};
+    Val *n = ir_param(f, i32, "n", 0);
+    Val *x = ir_un(&at, OP_NEG, n), *y = ir_un(&at, OP_ABS, x);
+    ir_op(&at, OP_RETURN, 0, NULL, 0, NULL);
+    ir_verify(f, "building");
+    switch (b->how) {
+    case 0: y->id = x->id; break;
+    case 1: x->def->op = (OpCode)N_OP; break;
+    case 2: x->def->args[0].user = y->def; break;
+    case 3: n->uses = NULL; break;
+    case 4: x->index = 1; break;
+    case 5: f->body->func = g; break;
+    case 6: y->def->prev = NULL; break;
+    default: f->body->last = x->def;
+    }
+    ir_verify(f, "breaking");
+}
+
+/* 150 regions inside of each other: more than the parser allows. */
+static void
+parse_deep(Comp *c, void *data)
+{
+    (void)data;
+    Sb sb = {.a = c->arena};
+    sb_put(&sb, "func @f(%c: i1) {\n");
+    for (int i = 0; i < 150; i++)
+        sb_put(&sb, "if %c {\n");
+    for (int i = 0; i < 150; i++)
+        sb_put(&sb, "yield }\n");
+    sb_put(&sb, "return }\n");
+    ir_parse(c, sb.at);
+}
+
+void
+test_ir_broken(Test *t)
+{
+    Comp c;
+    for (int how = 0; how < N_BROKEN; how++) {
+        comp_init(&c);
+        bool ok = comp_run(&c, break_and_verify, &(Broken){t, how});
+        CHECKF(t,
+               !ok && c.err.code == ERR_VERIFY && strstr(c.err.msg, "after breaking"),
+               "break %d: %s", how, ok ? "not seen" : c.err.msg);
+        comp_done(&c);
+    }
+    comp_init(&c);
+    CHECK(t, !comp_run(&c, parse_deep, NULL) && c.err.code == ERR_PARSE_IR);
+    comp_done(&c);
+}
+
 /* ---- text ----------------------------------------------------------------------- */
 
 typedef struct Text {
