@@ -547,6 +547,18 @@ ir_const_as_int(const Val *v, int64_t *i)
     return true;
 }
 
+const char *
+ir_print_prefix(Comp *c, const char *text, bool has_values)
+{
+    size_t n = strlen(text);
+    while (has_values && n && text[n - 1] == ' ')
+        n--;
+    if (has_values && n && text[n - 1] == ':')
+        n--;
+    const char *space = n && *text != ' ' ? " " : "", *colon = has_values ? ": " : "";
+    return str_printf(c->arena, "%s%.*s%s", space, (int)n, text, colon);
+}
+
 /* ---- facts of arguments --------------------------------------------------------- */
 
 bool

@@ -482,19 +482,6 @@ run_assert(Interp *in, const Op *o)
                               t->rank ? ", element " : "", index_text(in, t, i)));
 }
 
-/* The user's prefix as it is shown: " prefix: " before a value. */
-static const char *
-shown_prefix(Interp *in, const char *text, bool has_values)
-{
-    size_t n = strlen(text);
-    while (has_values && n && text[n - 1] == ' ')
-        n--;
-    if (has_values && n && text[n - 1] == ':')
-        n--;
-    return str_printf(in->c->arena, "%s%.*s%s", n && *text != ' ' ? " " : "", (int)n,
-                      text, has_values ? ": " : "");
-}
-
 static void
 print_value(FILE *out, const Type *t, uint64_t bits, bool hex)
 {
@@ -512,15 +499,14 @@ static void
 run_print(Interp *in, const Op *o)
 {
     FILE *out = in->run->out ? in->run->out : stdout;
-    const char *prefix = shown_prefix(in, o->text, o->n_args > 0);
     const int32_t *pid = in->pid;
     if (!o->n_args)
-        fprintf(out, "pid (%d, %d, %d) idx ()%s\n", pid[0], pid[1], pid[2], prefix);
+        fprintf(out, "pid (%d, %d, %d) idx ()%s\n", pid[0], pid[1], pid[2], o->text);
     for (int k = 0; k < o->n_args; k++) {
         const Type *t = arg(o, k)->type;
         for (int64_t i = 0; i < ty_numel(t); i++) {
             fprintf(out, "pid (%d, %d, %d) idx (%s)%s", pid[0], pid[1], pid[2],
-                    index_text(in, t, i), prefix);
+                    index_text(in, t, i), o->text);
             if (o->n_args > 1)
                 fprintf(out, "(operand %d) ", k);
             print_value(out, t, operand(in, o, k)[i], ir_attr(o, ATTR_HEX));

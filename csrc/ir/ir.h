@@ -234,6 +234,9 @@ Val *ir_broadcast(Build *b, Val *x, int rank, const int32_t *shape);
 Val *ir_addptr(Build *b, Val *p, Val *i);
 Val *ir_load(Build *b, Val *p, Val *mask, Val *other);      /* NULL: absent */
 Op *ir_store(Build *b, Val *p, Val *v, Val *mask);
+/* Op.text of PRINT for the prefix a user wrote: " prefix: " in front of values. All printers
+ * put Op.text behind "idx (..)" as it is. */
+const char *ir_print_prefix(Comp *c, const char *text, bool has_values);
 bool ir_is_const(const Val *v, uint64_t *bits);             /* a CONST, scalar or block */
 bool ir_const_as_int(const Val *v, int64_t *i);             /* sign- or zero-extended */
 
