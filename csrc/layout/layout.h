@@ -60,6 +60,9 @@ bool layout_is_injective(const Layout *l);              /* nothing is held twice
 int layout_dim_shift(const Layout *l, int dim);
 /* The input bits of `in` whose basis moves along dim, as a mask. */
 uint32_t layout_moves(const Layout *l, InDim in, int dim);
+/* Along dim, are the warps' bits one run above all the lanes' bits? Then partial results go
+ * from lanes to warps in order. */
+bool layout_is_nested(const Layout *l, int dim);
 /* The longest run of consecutive elements along dim within a thread: reg_bit[i] is the
  * register bit that steps by 1 << i, and no other input bit disturbs that bit of the
  * coordinate. Returns its log2, at most max. Vector accesses are made of such runs. */

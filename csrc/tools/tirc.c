@@ -8,9 +8,11 @@
  *
  * Words are passes of passes.def, or: print (changes nothing), locs (prints locations
  * from here on), verify (always done after reading and after each pass), tile (every
- * pass of that level, in order), facts, access, interp. The result is printed at the
- * end, unless interp was the last word: it prints what the kernel printed, then its
- * buffers. Errors go to stderr, with status 1.
+ * pass of that level, in order), simt, facts, access, interp, llir, ptx. The result is
+ * printed at the end, unless interp was the last word: it prints what the kernel printed,
+ * then its buffers. Errors go to stderr, with status 1.
+ *
+ * llir and ptx print the code of a function with layouts (word simt), optimised.
  *
  * facts prints what is known of each integer and pointer: contiguity, divisibility and
  * constancy per dim, range. access prints how wide each load and store may be along its
@@ -27,6 +29,7 @@
  *
  * Every access is checked against the buffers.
  */
+#include "codegen/codegen.h"
 #include "passes/passes.h"
 
 #include <inttypes.h>
@@ -310,6 +313,20 @@ print_block_facts(Comp *c, FactTable *t, const Block *b, bool accesses)
     }
 }
 
+/* ---- code ------------------------------------------------------------------------ */
+
+/* What simt codegen makes of a function that has layouts: its stage as text. */
+static void
+print_code(Func *f, const char *stage)
+{
+    Binary out = {0};
+    cg_simt(f, &out);
+    const Stage *s = binary_stage(&out, stage);
+    if (s)
+        fwrite(s->data, 1, s->size, stdout);
+    binary_free(&out);
+}
+
 /* ---- words ---------------------------------------------------------------------- */
 
 /* Runs one word; returns false when the function need not be printed after it. */
@@ -321,10 +338,16 @@ run_word(Comp *c, Tirc *t, Func *f, const char *w)
         interp(c, t, f);
         return false;
     }
+    if (!strcmp(w, "llir") || !strcmp(w, "ptx")) {
+        print_code(f, w);
+        return false;
+    }
     if (pass)
         pass->run(f);
     else if (!strcmp(w, "tile"))
         passes_run(f, order_tile);
+    else if (!strcmp(w, "simt"))
+        passes_run(f, order_simt);
     else if (!strcmp(w, "facts") || !strcmp(w, "access"))
         print_block_facts(c, facts_new(f), f->body, *w == 'a');
     else if (!strcmp(w, "locs"))
@@ -426,7 +449,8 @@ usage(void)
     fputs(
         "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages]\n"
         "            [--random seed [-n ops]] word[,word] [file]\n"
-        "words: the passes of passes.def, tile, print, locs, verify, facts, access, interp\n",
+        "words: the passes of passes.def, tile, simt, print, locs, verify, facts, access,\n"
+        "       interp, llir, ptx\n",
         stderr);
     return 2;
 }

@@ -54,6 +54,7 @@ typedef struct Machine {
     /* d += a * b on one warp; regs in place. false: this target lacks the kind. */
     bool (*has_mma)(Ll *l, MmaKind k);
     void (*mma)(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);
+    Lv (*round_tf32)(Ll *l, Lv x);      /* float to nearest, ties away; NULL: bit tricks */
     void (*ldmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);  /* n = 1, 2, 4 words */
     /* Stop the kernel where cond is true, with text; print one element. */
     void (*trap_if)(Ll *l, Lv cond, const char *text, const Loc *loc);

@@ -1,0 +1,526 @@
+/* distribute: a block's elements over the threads; the walk over the ops.
+ *
+ *     setup:  tid, and what depends on it alone: indices of each layout, predicates
+ *     body:   the ops in order; one LLVM value a register
+ *
+ * The flat index of a register's element is  (XOR of bases of the thread's bits) ^ (XOR of
+ * bases of the register's bits). The first is computed once a layout, in setup, by
+ * diagonals: all thread bits that move by the same distance at once,
+ *
+ *     lane [4 8 16 32 64] warp [128 256]      (tid & 127) << 2
+ *
+ * and the second is a constant, mostly added rather than XORed, so that it becomes the
+ * immediate offset of an address.
+ *
+ * Rule 1: code is appended at the end of the current LLVM block; only setup is inserted
+ *         into, before its branch.
+ * Rule 2: registers with the same operands are computed once (a splat stays one value).
+ */
+#include "codegen/simt/simt.h"
+
+#include <stdlib.h>
+
+#include "passes/layouts.h"
+
+/* ---- values -------------------------------------------------------------------------- */
+
+int
+sim_n_regs(const Val *v)
+{
+    return v->type->rank ? 1 << v->type->layout->n[IN_REG] : 1;
+}
+
+Lv *
+sim_val(Sim *s, const Val *v)
+{
+    return s->vals[v->id];
+}
+
+Lv *
+sim_define(Sim *s, const Val *v)
+{
+    return s->vals[v->id] = NEW_N(s->a, Lv, sim_n_regs(v));
+}
+
+NORETURN void
+sim_bad_layout(Sim *s, const Op *o)
+{
+    err_at(s->c, o->loc, VERIFY, "layouts",
+           str_printf(s->a, "the layouts of %s do not fit together", info(o)->text));
+}
+
+/* ---- per-thread constants -------------------------------------------------------------- */
+
+static LLVMBasicBlockRef
+enter_setup(Sim *s)
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(s->l->b);
+    LLVMPositionBuilderBefore(s->l->b, s->setup_end);
+    return here;
+}
+
+static void
+leave_setup(Sim *s, LLVMBasicBlockRef here)
+{
+    LLVMPositionBuilderAtEnd(s->l->b, here);
+}
+
+typedef struct Columns {
+    Col col[LANE_BITS + WARP_BITS];
+} Columns;
+
+/* The tid bits that go up by `by` (down when negative). */
+static uint32_t
+diagonal(const Columns *k, int n, int by)
+{
+    uint32_t mask = 0;
+    for (int i = 0; i < n; i++)
+        if (i + by >= 0 && i + by < 32 && k->col[i] >> (i + by) & 1)
+            mask |= 1u << i;
+    return mask;
+}
+
+static Lv
+build_linear(Sim *s, const Columns *k, int n)
+{
+    Ll *l = s->l;
+    Lv sum = NULL;
+    uint32_t seen = 0, all = (1u << n) - 1;
+    for (int by = -(n - 1); by < 32; by++) {
+        uint32_t mask = diagonal(k, n, by);
+        if (!mask)
+            continue;
+        Lv part = s->tid;
+        if (mask != all)
+            part = LLVMBuildAnd(l->b, part, ll_i32(l, (int32_t)mask), "");
+        if (by > 0)
+            part = LLVMBuildShl(l->b, part, ll_i32(l, by), "");
+        if (by < 0)
+            part = LLVMBuildLShr(l->b, part, ll_i32(l, -by), "");
+        uint32_t bits = by < 0 ? mask >> -by : mask << by;
+        if (!sum)
+            sum = part;
+        else if (seen & bits)
+            sum = LLVMBuildXor(l->b, sum, part, "");
+        else
+            sum = LLVMBuildOr(l->b, sum, part, "");
+        seen |= bits;
+    }
+    return sum ? sum : ll_i32(l, 0);
+}
+
+Lv
+sim_linear(Sim *s, const Col *lane, int n_lane, const Col *warp, int n_warp)
+{
+    Columns k = {{0}};
+    memcpy(k.col, lane, (size_t)n_lane * sizeof *lane);
+    memcpy(k.col + LANE_BITS, warp, (size_t)MIN(n_warp, s->log2_warps) * sizeof *warp);
+    Lv v = map_get(&s->linear, &k, sizeof k);
+    if (v)
+        return v;
+    LLVMBasicBlockRef here = enter_setup(s);
+    v = build_linear(s, &k, LANE_BITS + s->log2_warps);
+    leave_setup(s, here);
+    map_put(&s->linear, &k, sizeof k, v);
+    return v;
+}
+
+Lv
+sim_xor(Sim *s, Lv a, Col can_have, Col k)
+{
+    if (!k)
+        return a;
+    Lv c = ll_i32(s->l, (int32_t)k);
+    if (can_have & k)
+        return LLVMBuildXor(s->l->b, a, c, "");
+    Lv v = LLVMBuildAdd(s->l->b, a, c, "");
+    if (LLVMIsAInstruction(v)) {
+        LLVMSetNUW(v, 1);
+        LLVMSetNSW(v, 1);
+    }
+    return v;
+}
+
+/* The bits that this thread's part of an index in l can have. */
+static Col
+thread_bits(const Layout *l)
+{
+    Col seen = 0;
+    for (int in = IN_LANE; in <= IN_WARP; in++)
+        for (int i = 0; i < l->n[in]; i++)
+            seen |= l->basis[in][i];
+    return seen;
+}
+
+Lv
+sim_index(Sim *s, const Layout *l, int reg)
+{
+    Lv part = sim_linear(s, l->basis[IN_LANE], l->n[IN_LANE], l->basis[IN_WARP],
+                         l->n[IN_WARP]);
+    return sim_xor(s, part, thread_bits(l), layout_at(l, (uint32_t)reg, 0, 0, 0));
+}
+
+Lv
+sim_all_clear(Sim *s, uint32_t tid_mask)
+{
+    tid_mask &= (1u << (LANE_BITS + s->log2_warps)) - 1;
+    if (!tid_mask)
+        return NULL;
+    Lv v = map_get(&s->owners, &tid_mask, sizeof tid_mask);
+    if (v)
+        return v;
+    Ll *l = s->l;
+    LLVMBasicBlockRef here = enter_setup(s);
+    v = LLVMBuildAnd(l->b, s->tid, ll_i32(l, (int32_t)tid_mask), "");
+    v = LLVMBuildICmp(l->b, LLVMIntEQ, v, ll_i32(l, 0), "");
+    leave_setup(s, here);
+    map_put(&s->owners, &tid_mask, sizeof tid_mask, v);
+    return v;
+}
+
+Lv
+sim_owner(Sim *s, const Layout *l)
+{
+    if (!l)                 /* a scalar: thread 0 */
+        return sim_all_clear(s, UINT32_MAX);
+    uint32_t mask = 0;
+    for (int i = 0; i < l->n[IN_LANE]; i++)
+        mask |= (uint32_t)!l->basis[IN_LANE][i] << i;
+    for (int i = 0; i < l->n[IN_WARP]; i++)
+        mask |= (uint32_t)!l->basis[IN_WARP][i] << (LANE_BITS + i);
+    return sim_all_clear(s, mask);
+}
+
+Lv
+sim_and(Sim *s, Lv a, Lv b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    return LLVMBuildAnd(s->l->b, a, b, "");
+}
+
+/* ---- shape ops: other names for the same registers ------------------------------------------ */
+
+void
+sim_reg_map(Sim *s, const Op *o, const Layout *to, const Layout *from,
+            Col (*project)(const Op *o, const Layout *to, Col flat), Col *map)
+{
+    for (int i = 0; i < to->n[IN_REG]; i++)
+        if (!f2_solve(from->basis[IN_REG], from->n[IN_REG],
+                      project(o, to, to->basis[IN_REG][i]), &map[i]))
+            sim_bad_layout(s, o);
+    for (int in = IN_LANE; in <= IN_WARP; in++)
+        for (int i = 0; i < to->n[in]; i++)
+            if (i >= from->n[in] || project(o, to, to->basis[in][i]) != from->basis[in][i])
+                sim_bad_layout(s, o);
+}
+
+static Col
+same_flat(const Op *o, const Layout *to, Col flat)
+{
+    (void)o;
+    (void)to;
+    return flat;
+}
+
+static Col
+coordinate(const Layout *l, int dim, Col flat)
+{
+    return flat >> layout_dim_shift(l, dim) & (((Col)1 << l->log2_shape[dim]) - 1);
+}
+
+static Col
+broadcast_flat(const Op *o, const Layout *to, Col flat)
+{
+    const Layout *from = arg(o, 0)->type->layout;
+    Col r = 0;
+    for (int d = 0; d < to->rank; d++)
+        if (from->log2_shape[d])
+            r |= coordinate(to, d, flat) << layout_dim_shift(from, d);
+    return r;
+}
+
+static Col
+trans_flat(const Op *o, const Layout *to, Col flat)
+{
+    const Layout *from = arg(o, 0)->type->layout;
+    uint64_t perm = (uint64_t)ir_attr(o, ATTR_PERM);
+    Col r = 0;
+    for (int d = 0; d < to->rank; d++)
+        r |= coordinate(to, d, flat) << layout_dim_shift(from, (int)(perm >> (4 * d) & 15));
+    return r;
+}
+
+static void
+rename_regs(Sim *s, const Op *o,
+            Col (*project)(const Op *o, const Layout *to, Col flat))
+{
+    const Val *v = result(o, 0);
+    const Layout *to = v->type->layout;
+    Col map[MAX_BITS];
+    sim_reg_map(s, o, to, arg(o, 0)->type->layout, project, map);
+    Lv *from = sim_val(s, arg(o, 0)), *r = sim_define(s, v);
+    for (int i = 0; i < sim_n_regs(v); i++)
+        r[i] = from[f2_mul(map, to->n[IN_REG], (Col)i)];
+}
+
+/* Register r of the side with the new dim is register r without the bit of the other. */
+static int
+without_bit(int r, int bit)
+{
+    int low = r & ((1 << bit) - 1);
+    return low | (r >> (bit + 1) << bit);
+}
+
+static void
+join(Sim *s, const Op *o)
+{
+    const Val *v = result(o, 0);
+    int bit = layout_split_bit(v->type->layout);
+    if (bit < 0 || layout_split(s->c, v->type->layout) != arg(o, 0)->type->layout)
+        sim_bad_layout(s, o);
+    Lv *r = sim_define(s, v);
+    for (int i = 0; i < sim_n_regs(v); i++)
+        r[i] = sim_val(s, arg(o, i >> bit & 1))[without_bit(i, bit)];
+}
+
+static void
+split(Sim *s, const Op *o)
+{
+    const Val *v = arg(o, 0);
+    int bit = layout_split_bit(v->type->layout);
+    if (bit < 0 || layout_split(s->c, v->type->layout) != result(o, 0)->type->layout)
+        sim_bad_layout(s, o);
+    Lv *from = sim_val(s, v), *half[2] = {sim_define(s, result(o, 0)),
+                                          sim_define(s, result(o, 1))};
+    for (int i = 0; i < sim_n_regs(v); i++)
+        half[i >> bit & 1][without_bit(i, bit)] = from[i];
+}
+
+static void
+cat(Sim *s, const Op *o)
+{
+    const Val *v = result(o, 0);
+    const Layout *l = v->type->layout, *half = arg(o, 0)->type->layout;
+    int n = sim_n_regs(arg(o, 0)), top = half->n[IN_REG];
+    if (sim_n_regs(v) != 2 * n || l->basis[IN_REG][top] != (Col)arg(o, 0)->type->shape[0])
+        sim_bad_layout(s, o);
+    Lv *r = sim_define(s, v);
+    for (int i = 0; i < 2 * n; i++)
+        r[i] = sim_val(s, arg(o, i / n))[i % n];
+}
+
+/* ---- values out of nothing --------------------------------------------------------------------- */
+
+static void
+constant(Sim *s, const Op *o)
+{
+    const Type *t = result(o, 0)->type;
+    Lv *r = sim_define(s, result(o, 0)), c;
+    if (t->is_ptr)
+        c = LLVMConstIntToPtr(ll_i64(s->l, (int64_t)o->bits), s->l->gptr);
+    else
+        c = ll_bits(s->l, t->elem, o->bits, 0);
+    for (int i = 0; i < sim_n_regs(result(o, 0)); i++)
+        r[i] = c;
+}
+
+static void
+arange(Sim *s, const Op *o)
+{
+    const Val *v = result(o, 0);
+    const Layout *l = v->type->layout;
+    Lv *r = sim_define(s, v);
+    int64_t start = ir_attr(o, ATTR_START);
+    for (int i = 0; i < sim_n_regs(v); i++) {
+        r[i] = sim_index(s, l, i);
+        if (start)
+            r[i] = LLVMBuildAdd(s->l->b, r[i], ll_i32(s->l, (int32_t)start), "");
+    }
+}
+
+static void
+splat(Sim *s, const Op *o)
+{
+    Lv *r = sim_define(s, result(o, 0)), x = sim_val(s, arg(o, 0))[0];
+    for (int i = 0; i < sim_n_regs(result(o, 0)); i++)
+        r[i] = x;
+}
+
+/* ---- elementwise ------------------------------------------------------------------------------- */
+
+enum { MAX_OPERANDS = 4 };
+
+static void
+elementwise(Sim *s, const Op *o)
+{
+    Lv *from[MAX_OPERANDS], x[MAX_OPERANDS], *r = sim_define(s, result(o, 0));
+    if (o->n_args > MAX_OPERANDS)
+        unreachable(s->c);
+    for (int k = 0; k < o->n_args; k++) {
+        if (arg(o, k)->type->layout != result(o, 0)->type->layout)
+            sim_bad_layout(s, o);
+        from[k] = sim_val(s, arg(o, k));
+    }
+    for (int i = 0; i < sim_n_regs(result(o, 0)); i++) {
+        bool is_first = i == 0, is_last = i > 0;    /* the same operands as there? */
+        for (int k = 0; k < o->n_args; k++) {
+            x[k] = from[k][i];
+            is_first = i && x[k] == from[k][0] && (k == 0 || is_first);
+            is_last = i && is_last && x[k] == from[k][i - 1];
+        }
+        r[i] = is_first ? r[0] : is_last ? r[i - 1] : cg_elementwise(s->l, o, x);
+    }
+}
+
+/* ---- debugging ----------------------------------------------------------------------------------- */
+
+static void
+assertion(Sim *s, const Op *o)
+{
+    if (!s->c->opt.debug)
+        return;
+    Ll *l = s->l;
+    Lv *cond = sim_val(s, arg(o, 0)), *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
+    Lv bad = NULL;
+    for (int i = 0; i < sim_n_regs(arg(o, 0)); i++) {
+        Lv x = LLVMBuildNot(l->b, cond[i], "");
+        if (mask)
+            x = LLVMBuildAnd(l->b, x, mask[i], "");
+        bad = bad ? LLVMBuildOr(l->b, bad, x, "") : x;
+    }
+    s->m->trap_if(l, bad, o->text, o->loc);
+}
+
+static void
+print(Sim *s, const Op *o)
+{
+    Ll *l = s->l;
+    if (!o->n_args)
+        s->m->print(l, o, -1, ll_i32(l, 0), NULL, sim_owner(s, NULL));
+    for (int k = 0; k < o->n_args; k++) {
+        const Val *v = arg(o, k);
+        Lv owner = sim_owner(s, v->type->layout);
+        for (int i = 0; i < sim_n_regs(v); i++) {
+            Lv at = v->type->rank ? sim_index(s, v->type->layout, i) : ll_i32(l, 0);
+            s->m->print(l, o, k, at, sim_val(s, v)[i], owner);
+        }
+    }
+}
+
+static void
+assume(Sim *s, const Op *o)
+{
+    ll_intrinsic(s->l, "llvm.assume", NULL, 0, sim_val(s, arg(o, 0)), 1);
+}
+
+/* ---- the walk -------------------------------------------------------------------------------------- */
+
+static void
+op(Sim *s, const Op *o)
+{
+    switch (o->op) {
+    case OP_CONST: constant(s, o); return;
+    case OP_ARANGE: arange(s, o); return;
+    case OP_SPLAT: splat(s, o); return;
+    case OP_PROGRAM_ID:
+        sim_define(s, result(o, 0))[0] = s->m->program_id(s->l, (int)ir_attr(o, ATTR_AXIS));
+        return;
+    case OP_NUM_PROGRAMS:
+        sim_define(s, result(o, 0))[0] = s->m->num_programs(s->l, (int)ir_attr(o, ATTR_AXIS));
+        return;
+    case OP_EXPAND:
+    case OP_RESHAPE: rename_regs(s, o, same_flat); return;
+    case OP_BROADCAST: rename_regs(s, o, broadcast_flat); return;
+    case OP_TRANS: rename_regs(s, o, trans_flat); return;
+    case OP_JOIN: join(s, o); return;
+    case OP_SPLIT: split(s, o); return;
+    case OP_CAT: cat(s, o); return;
+    case OP_CONVERT: sim_convert(s, o); return;
+    case OP_LOAD: sim_load(s, o); return;
+    case OP_STORE: sim_store(s, o); return;
+    case OP_ATOMIC_RMW:
+    case OP_ATOMIC_CAS: sim_atomic(s, o); return;
+    case OP_REDUCE: sim_reduce(s, o); return;
+    case OP_SCAN: sim_scan(s, o); return;
+    case OP_DOT: sim_dot(s, o); return;
+    case OP_GATHER: sim_gather(s, o); return;
+    case OP_HISTOGRAM: sim_histogram(s, o); return;
+    case OP_FOR: sim_for(s, o); return;
+    case OP_WHILE: sim_while(s, o); return;
+    case OP_IF: sim_if(s, o); return;
+    case OP_ASSUME: assume(s, o); return;
+    case OP_ASSERT: assertion(s, o); return;
+    case OP_PRINT: print(s, o); return;
+    case OP_BARRIER: sim_barrier(s, o->loc); return;
+    case OP_YIELD:
+    case OP_CONDITION:
+    case OP_RETURN: return;     /* whose region it is knows what to do */
+    default:
+        if (!op_has(o, OPF_ELEM))
+            err_at(s->c, o->loc, TARGET, info(o)->text, s->m->name);
+        elementwise(s, o);
+    }
+}
+
+void
+sim_block(Sim *s, const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next)
+        op(s, o);
+}
+
+/* ---- the function ------------------------------------------------------------------------------------ */
+
+/* Cheap and enough: the code comes shaped (gpu-codegen.md, 1.1). */
+static const char passes[] =
+    "function(early-cse<memssa>,instcombine,simplifycfg),"
+    "function(loop-mssa(licm)),function(early-cse)";
+
+static void
+check_options(Sim *s)
+{
+    int warps = s->c->opt.num_warps;
+    if (warps < 1 || warps & (warps - 1))
+        err_at(s->c, s->f->loc, VALUE,
+               str_printf(s->a, "num_warps must be a power of two, not %d", warps));
+    if (warps > 32)
+        err_at(s->c, s->f->loc, RESOURCES, "threads", warps * 32LL, 1024LL);
+}
+
+void
+cg_simt(Func *f, Binary *out)
+{
+    Comp *c = f->c;
+    Arena *a = c->arena;
+    bool is_ptx = c->opt.target.kind == TARGET_CUDA;
+    Sim s = {.c = c, .a = a, .f = f, .m = is_ptx ? &machine_ptx : &machine_emu,
+             .linear.a = a, .owners.a = a, .scratch.a = a, .word_of.a = a};
+    check_options(&s);
+    s.log2_warps = __builtin_ctz((unsigned)c->opt.num_warps);
+    s.facts = facts_new(f);
+    s.vals = NEW_N(a, Lv *, f->n_vals);
+    sim_plan_scratch(&s);
+
+    Ll *l = s.l = ll_new(c, is_ptx ? LL_NVPTX : LL_HOST, f->name);
+    l->machine = s.m;
+    l->ops = s.m->ops;
+    Lv *params = NEW_N(a, Lv, f->body->n_args);
+    s.m->begin(l, f, params);
+    for (int i = 0; i < f->body->n_args; i++)
+        sim_define(&s, f->body->args[i])[0] = params[i];
+    s.tid = s.m->thread_id(l);
+    LLVMBasicBlockRef body = ll_block(l, "kernel");
+    s.setup_end = LLVMBuildBr(l->b, body);
+    LLVMPositionBuilderAtEnd(l->b, body);
+    sim_block(&s, f->body);
+    s.m->end(l, f, s.shared_bytes);
+    ll_finish(l, passes, out);
+    ll_emit(l, is_ptx ? LLVMAssemblyFile : LLVMObjectFile, is_ptx ? "ptx" : "obj", out);
+    out->shared = s.shared_bytes;
+    out->num_warps = c->opt.num_warps;
+    size_t n;
+    out->symbol = strdup(LLVMGetValueName2(l->fn, &n));
+    if (!out->symbol)
+        err_at(c, f->loc, MEMORY);
+}

@@ -1,0 +1,478 @@
+/* dot: acc + a @ b.
+ *
+ * On tensor cores when the layouts are those of the fragments (assign_layouts): each warp
+ * multiplies tiles of 16 x 8, all in registers. The registers of a tile are found by asking
+ * the layouts which register has an element; nothing here knows their order.
+ *
+ * Otherwise by multiply-adds, operands through shared memory, transposed so that k is the
+ * slowest: a as [K][M], b as [K][N]. Each thread walks k and reads a column of its rows and
+ * a row of its columns:
+ *
+ *     acc patch of a thread      n n n n          per k: 2 vector loads, 16 multiply-adds
+ *                              m . . . .
+ *                              m . . . .
+ *
+ * f32 as tf32: rounded to nearest first, the hardware would cut. Three terms: x = hi + lo,
+ * both tf32; hi hi + hi lo + lo hi has nearly the precision of f32.
+ */
+#include "codegen/simt/simt.h"
+
+enum { MAX_VEC = 16, MAX_UNROLLED = 512 };  /* multiply-adds in a row */
+
+static Elem
+work_elem(Elem acc)
+{
+    return acc == E_F16 ? E_F32 : acc;
+}
+
+/* The accumulator's registers as they are worked on. */
+static Lv *
+open_acc(Sim *s, const Op *o)
+{
+    const Val *v = result(o, 0);
+    Lv *from = sim_val(s, arg(o, 2)), *acc = NEW_N(s->a, Lv, sim_n_regs(v));
+    if (arg(o, 2)->type->layout != v->type->layout)
+        sim_bad_layout(s, o);
+    for (int i = 0; i < sim_n_regs(v); i++)
+        acc[i] = cg_cast(s->l, v->type->elem, work_elem(v->type->elem), from[i], ROUND_RTNE);
+    return acc;
+}
+
+static void
+close_acc(Sim *s, const Op *o, Lv *acc)
+{
+    const Val *v = result(o, 0);
+    Lv *to = sim_define(s, v);
+    for (int i = 0; i < sim_n_regs(v); i++)
+        to[i] = cg_cast(s->l, work_elem(v->type->elem), v->type->elem, acc[i], ROUND_RTNE);
+}
+
+/* ---- tensor cores ------------------------------------------------------------------------ */
+
+/* One operand: its words in the instruction's order, made when first wanted. */
+typedef struct Fragments {
+    Sim *s;
+    const Op *o;
+    const Val *v;
+    int k_stride, mn_stride, batch_stride;  /* of the flat index */
+    const MmaShape *shape;
+    int n_terms;
+    Lv (*word)[2];          /* by first register: high and low term */
+} Fragments;
+
+static Fragments
+open_fragments(Sim *s, const Op *o, int which, const DotPlan *p)
+{
+    const Val *v = arg(o, which);
+    int r = v->type->rank, rows = v->type->shape[r - 2], cols = v->type->shape[r - 1];
+    Fragments f = {.s = s, .o = o, .v = v, .shape = &mma_shape[p->kind], .n_terms = p->n_terms};
+    f.k_stride = which ? cols : 1;
+    f.mn_stride = which ? 1 : cols;
+    f.batch_stride = rows * cols;
+    f.word = arena_alloc_n(s->a, (size_t)sim_n_regs(v), sizeof *f.word, _Alignof(Lv));
+    return f;
+}
+
+static int
+register_of(Fragments *f, Col flat)
+{
+    const Layout *l = f->v->type->layout;
+    Col r;
+    if (!f2_solve(l->basis[IN_REG], l->n[IN_REG], flat, &r))
+        sim_bad_layout(f->s, f->o);
+    return (int)r;
+}
+
+static Lv
+round_tf32(Sim *s, Lv x)
+{
+    Ll *l = s->l;
+    if (s->m->round_tf32)
+        return s->m->round_tf32(l, x);
+    Lv w = LLVMBuildBitCast(l->b, x, l->i32, "");
+    Lv r = LLVMBuildAdd(l->b, w, ll_i32(l, 0x1000), "");
+    r = LLVMBuildAnd(l->b, r, ll_i32(l, ~0x1fff), "");
+    Lv is_nan = LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, "");
+    return LLVMBuildBitCast(l->b, LLVMBuildSelect(l->b, is_nan, w, r, ""), l->f32, "");
+}
+
+/* The word whose first element is at `flat`; term 1 is the low one of f32. */
+static Lv
+fragment_word(Fragments *f, Col flat, int term)
+{
+    Sim *s = f->s;
+    const Type *t = f->v->type;
+    int first = register_of(f, flat);
+    Lv *have = f->word[first], *regs = sim_val(s, f->v);
+    if (have[term])
+        return have[term];
+    if (t->elem != E_F32) {
+        Lv elems[4];
+        for (int e = 0; e < f->shape->kw; e++)
+            elems[e] = regs[register_of(f, flat ^ (Col)(e * f->k_stride))];
+        return have[0] = sim_pack_word(s, t, elems);
+    }
+    Lv hi = round_tf32(s, regs[first]);
+    have[0] = LLVMBuildBitCast(s->l->b, hi, s->l->i32, "");
+    if (f->n_terms > 1) {
+        Lv lo = LLVMBuildFSub(s->l->b, regs[first], hi, "");
+        have[1] = LLVMBuildBitCast(s->l->b, round_tf32(s, lo), s->l->i32, "");
+    }
+    return have[term];
+}
+
+/* All words of one operand for the tile at (mn, k): register j of A holds rows + 8 (j & 1)
+ * and depth + 4 kw (j >> 1); B has no second rows. */
+static void
+fragment(Fragments *f, bool is_a, int batch, int mn, int k, int term, Lv *out)
+{
+    int n = is_a ? f->shape->a_regs : f->shape->b_regs, kw = f->shape->kw;
+    for (int j = 0; j < n; j++) {
+        int row = is_a ? mn + 8 * (j & 1) : mn;
+        int depth = k + 4 * kw * (is_a ? j >> 1 : j);
+        Col flat = (Col)(batch * f->batch_stride + row * f->mn_stride + depth * f->k_stride);
+        out[j] = fragment_word(f, flat, term);
+    }
+}
+
+static bool
+are_fragments(Sim *s, const Op *o, const DotPlan *p)
+{
+    uint8_t shape[MAX_RANK];
+    int kw = mma_shape[p->kind].kw;
+    for (int wm = 0; wm <= s->log2_warps; wm++) {
+        const Layout *want[3];
+        for (int i = 0; i < 3; i++) {
+            const Type *t = arg(o, i)->type;
+            int wn = s->log2_warps - wm;
+            ty_log2_shape(t, shape);
+            want[i] = i == 0   ? layout_mma_a(s->c, t->rank, shape, kw, wm, wn)
+                      : i == 1 ? layout_mma_b(s->c, t->rank, shape, kw, wm, wn)
+                               : layout_mma_acc(s->c, t->rank, shape, wm, wn);
+        }
+        if (arg(o, 0)->type->layout == want[0] && arg(o, 1)->type->layout == want[1] &&
+            arg(o, 2)->type->layout == want[2])
+            return true;
+    }
+    return false;
+}
+
+/* The register bits of the accumulator inside a tile: n + 1 and m + 8. */
+static void
+tile_bits(const Layout *l, int n_cols, int *n_bit, int *m_bit)
+{
+    for (int i = 0; i < l->n[IN_REG]; i++) {
+        if (l->basis[IN_REG][i] == 1)
+            *n_bit = 1 << i;
+        if (l->basis[IN_REG][i] == (Col)(8 * n_cols))
+            *m_bit = 1 << i;
+    }
+}
+
+static void
+mma_tile(Sim *s, const DotPlan *p, Fragments *a, Fragments *b, Col flat, int n_cols,
+         int rows, int k, Lv *d)
+{
+    int col = (int)(flat % (Col)n_cols), row = (int)(flat / (Col)n_cols) % rows;
+    int batch = (int)(flat / (Col)(n_cols * rows));
+    static const int terms[3][2] = {{0, 1}, {1, 0}, {0, 0}};   /* small ones first */
+    for (int t = 3 - p->n_terms; t < 3; t++) {
+        Lv wa[4], wb[2];
+        fragment(a, true, batch, row, k, terms[t][0], wa);
+        fragment(b, false, batch, col, k, terms[t][1], wb);
+        s->m->mma(s->l, p->kind, d, wa, wb);
+    }
+}
+
+static void
+mma_dot(Sim *s, const Op *o, const DotPlan *p)
+{
+    const Type *t = result(o, 0)->type;
+    int rows = t->shape[t->rank - 2], cols = t->shape[t->rank - 1], n_bit = 0, m_bit = 0;
+    int depth = arg(o, 0)->type->shape[t->rank - 1];
+    Fragments a = open_fragments(s, o, 0, p), b = open_fragments(s, o, 1, p);
+    Lv *acc = open_acc(s, o);
+    tile_bits(t->layout, cols, &n_bit, &m_bit);
+    for (int k = 0; k < depth; k += mma_shape[p->kind].k)
+        for (int r = 0; r < sim_n_regs(result(o, 0)); r++) {
+            if (r & (n_bit | m_bit))
+                continue;
+            int reg[4] = {r, r | n_bit, r | m_bit, r | n_bit | m_bit};
+            Lv d[4];
+            for (int i = 0; i < 4; i++)
+                d[i] = acc[reg[i]];
+            mma_tile(s, p, &a, &b, layout_at(t->layout, (uint32_t)r, 0, 0, 0), cols, rows, k,
+                     d);
+            for (int i = 0; i < 4; i++)
+                acc[reg[i]] = d[i];
+        }
+    close_acc(s, o, acc);
+}
+
+/* ---- multiply-adds ------------------------------------------------------------------------- */
+
+/* One operand in shared memory, k slowest within a batch: [batch][k][mn]. */
+typedef struct Panel {
+    const Type *t;
+    int batch, k, mn;       /* sizes */
+    bool k_is_last;         /* of the tensor: a; else b */
+    int base;               /* bytes */
+    int n_regs;             /* elements a thread needs for one k */
+    int log2_vec;
+    Col moves[MAX_BITS];    /* offset of each register bit of the accumulator */
+    int compact[MAX_BITS];  /* ... and its bit among the n_regs, or -1 */
+    Lv thread;              /* element offset of this thread's first, at k = 0 */
+    Col can_have;
+} Panel;
+
+static int
+panel_bytes(const Panel *p)
+{
+    int bytes = p->batch * p->k * p->mn * sim_elem_bytes(p->t);
+    return (bytes + 15) / 16 * 16;
+}
+
+static Panel
+panel_shape(const Op *o, int which)
+{
+    const Type *t = arg(o, which)->type;
+    int r = t->rank;
+    Panel p = {.t = t, .batch = r > 2 ? t->shape[0] : 1, .k_is_last = which == 0};
+    p.k = t->shape[which ? r - 2 : r - 1];
+    p.mn = t->shape[which ? r - 1 : r - 2];
+    return p;
+}
+
+/* Where the panel has the tensor's flat index. */
+static Col
+panel_offset(const Panel *p, Col flat)
+{
+    if (!p->k_is_last)
+        return flat;
+    Col k = flat % (Col)p->k, mn = flat / (Col)p->k % (Col)p->mn,
+        batch = flat / (Col)(p->k * p->mn);
+    return (batch * (Col)p->k + k) * (Col)p->mn + mn;
+}
+
+/* The panel's offset (k = 0) that the accumulator at flat index needs. */
+static Col
+needed_offset(const Panel *p, const Type *acc, Col flat)
+{
+    Col cols = (Col)acc->shape[acc->rank - 1], rows = (Col)acc->shape[acc->rank - 2];
+    Col mn = p->k_is_last ? flat / cols % rows : flat % cols;
+    return flat / (cols * rows) * (Col)(p->k * p->mn) + mn;
+}
+
+static void
+store_panel(Sim *s, const Op *o, const Panel *p, const Val *v)
+{
+    const Layout *l = v->type->layout;
+    Col lane[LANE_BITS] = {0}, warp[WARP_BITS] = {0}, seen = 0;
+    for (int i = 0; i < l->n[IN_LANE]; i++)
+        seen |= lane[i] = panel_offset(p, l->basis[IN_LANE][i]);
+    for (int i = 0; i < l->n[IN_WARP]; i++)
+        seen |= warp[i] = panel_offset(p, l->basis[IN_WARP][i]);
+    Lv thread = sim_linear(s, lane, LANE_BITS, warp, s->log2_warps);
+    int bytes = sim_elem_bytes(p->t), bit[MAX_BITS];
+    int dim = p->k_is_last ? v->type->rank - 2 : v->type->rank - 1;
+    int run = layout_run(l, dim, __builtin_ctz(16u / (unsigned)bytes), bit);
+    uint32_t inside = 0;
+    for (int i = 0; i < run; i++)
+        inside |= 1u << bit[i];
+    for (int r = 0; r < sim_n_regs(v); r++) {
+        if ((uint32_t)r & inside)
+            continue;
+        Lv elems[MAX_VEC];
+        for (int e = 0; e < 1 << run; e++) {
+            int reg = r;
+            for (int i = 0; i < run; i++)
+                reg |= (e >> i & 1) << bit[i];
+            elems[e] = sim_val(s, v)[reg];
+        }
+        Col by = panel_offset(p, layout_at(l, (uint32_t)r, 0, 0, 0));
+        Lv at = sim_shared_offset(s, sim_xor(s, thread, seen, by), bytes, p->base);
+        s->m->shared_store(s->l, at, sim_pack(s, p->t, elems, 1 << run), bytes << run,
+                           sim_owner(s, l), o->loc);
+    }
+}
+
+/* How the accumulator's registers map to the panel's. */
+static void
+aim_panel(Sim *s, const Type *acc, Panel *p)
+{
+    const Layout *l = acc->layout;
+    Col lane[LANE_BITS] = {0}, warp[WARP_BITS] = {0};
+    for (int i = 0; i < l->n[IN_LANE]; i++)
+        p->can_have |= lane[i] = needed_offset(p, acc, l->basis[IN_LANE][i]);
+    for (int i = 0; i < l->n[IN_WARP]; i++)
+        p->can_have |= warp[i] = needed_offset(p, acc, l->basis[IN_WARP][i]);
+    p->thread = sim_linear(s, lane, LANE_BITS, warp, s->log2_warps);
+    int n = 0, most = __builtin_ctz(16u / (unsigned)sim_elem_bytes(p->t));
+    for (int i = 0; i < l->n[IN_REG]; i++) {
+        p->moves[i] = needed_offset(p, acc, l->basis[IN_REG][i]);
+        p->compact[i] = -1;
+    }
+    /* Neighbours first: they are one vector. */
+    for (bool found = true; found && n < most;) {
+        found = false;
+        for (int i = 0; i < l->n[IN_REG]; i++)
+            if (p->moves[i] == (Col)1 << n && p->compact[i] < 0 &&
+                !(p->can_have & (Col)1 << n)) {
+                p->compact[i] = n++;
+                found = true;
+                break;
+            }
+    }
+    p->log2_vec = n;
+    for (int i = 0; i < l->n[IN_REG]; i++)
+        if (p->moves[i] && p->compact[i] < 0)
+            p->compact[i] = n++;
+    p->n_regs = 1 << n;
+}
+
+/* The panel's registers for one k, as the accumulator's kind of number. `at`: bytes of the
+ * thread's element at that k. */
+static void
+load_panel(Sim *s, const Op *o, const Panel *p, const Layout *acc, Lv at, int more, Elem work,
+           Lv *out)
+{
+    int bytes = sim_elem_bytes(p->t), vec = 1 << p->log2_vec;
+    for (int q = 0; q < p->n_regs; q += vec) {
+        Col by = 0;
+        for (int i = 0; i < acc->n[IN_REG]; i++)
+            if (p->compact[i] >= 0 && q >> p->compact[i] & 1)
+                by ^= p->moves[i];
+        Lv offset = sim_xor(s, at, p->can_have * (Col)bytes, by * (Col)bytes);
+        if (more + p->base)
+            offset = LLVMBuildAdd(s->l->b, offset, ll_i32(s->l, more + p->base), "");
+        Lv packed = s->m->shared_load(s->l, offset, sim_packed_type(s, p->t, vec), vec * bytes,
+                                      o->loc);
+        sim_unpack(s, p->t, packed, vec, out + q);
+    }
+    for (int q = 0; q < p->n_regs; q++)
+        out[q] = cg_cast(s->l, p->t->elem, work, out[q], ROUND_RTNE);
+}
+
+static int
+panel_register(const Panel *p, const Layout *acc, int r)
+{
+    int q = 0;
+    for (int i = 0; i < acc->n[IN_REG]; i++)
+        if (r >> i & 1 && p->compact[i] >= 0)
+            q |= 1 << p->compact[i];
+    return q;
+}
+
+static Lv
+multiply_add(Sim *s, Elem work, Lv a, Lv b, Lv acc)
+{
+    Ll *l = s->l;
+    if (!elem_is_float(work))
+        return LLVMBuildAdd(l->b, acc, LLVMBuildMul(l->b, a, b, ""), "");
+    Lt t = LLVMTypeOf(acc);
+    return ll_intrinsic(l, "llvm.fma", &t, 1, (Lv[]){a, b, acc}, 3);
+}
+
+static void
+fma_steps(Sim *s, const Op *o, Panel *p, Lv *at, int n_steps, Lv *acc)
+{
+    const Val *v = result(o, 0);
+    const Layout *l = v->type->layout;
+    Elem work = work_elem(v->type->elem);
+    Lv *x = NEW_N(s->a, Lv, p[0].n_regs), *y = NEW_N(s->a, Lv, p[1].n_regs);
+    for (int k = 0; k < n_steps; k++) {
+        load_panel(s, o, &p[0], l, at[0], k * p[0].mn * sim_elem_bytes(p[0].t), work, x);
+        load_panel(s, o, &p[1], l, at[1], k * p[1].mn * sim_elem_bytes(p[1].t), work, y);
+        for (int r = 0; r < sim_n_regs(v); r++)
+            acc[r] = multiply_add(s, work, x[panel_register(&p[0], l, r)],
+                                  y[panel_register(&p[1], l, r)], acc[r]);
+    }
+}
+
+/* for k in steps of `each`: phis of the accumulator around fma_steps. */
+static void
+fma_loop(Sim *s, const Op *o, Panel *p, Lv *start, int each, Lv *acc)
+{
+    Ll *l = s->l;
+    int n = sim_n_regs(result(o, 0));
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), body = ll_block(l, "k");
+    LLVMBuildBr(l->b, body);
+    LLVMPositionBuilderAtEnd(l->b, body);
+    Lv k = LLVMBuildPhi(l->b, l->i32, ""), zero = ll_i32(l, 0);
+    Lv *phi = NEW_N(s->a, Lv, n), at[2];
+    LLVMAddIncoming(k, &zero, &before, 1);
+    for (int r = 0; r < n; r++) {
+        phi[r] = LLVMBuildPhi(l->b, LLVMTypeOf(acc[r]), "");
+        LLVMAddIncoming(phi[r], &acc[r], &before, 1);
+        acc[r] = phi[r];
+    }
+    for (int i = 0; i < 2; i++) {
+        int bytes = p[i].mn * sim_elem_bytes(p[i].t);
+        Lv moved = LLVMBuildMul(l->b, k, ll_i32(l, bytes), "");
+        at[i] = LLVMBuildAdd(l->b, start[i], moved, "");
+    }
+    fma_steps(s, o, p, at, each, acc);
+    Lv next = LLVMBuildAdd(l->b, k, ll_i32(l, each), "");
+    Lv more = LLVMBuildICmp(l->b, LLVMIntSLT, next, ll_i32(l, p[0].k), "");
+    LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b), after = ll_block(l, "dotted");
+    LLVMBuildCondBr(l->b, more, body, after);
+    LLVMAddIncoming(k, &next, &end, 1);
+    for (int r = 0; r < n; r++)
+        LLVMAddIncoming(phi[r], &acc[r], &end, 1);
+    LLVMPositionBuilderAtEnd(l->b, after);
+}
+
+static void
+fma_dot(Sim *s, const Op *o)
+{
+    const Type *t = result(o, 0)->type;
+    int at = sim_scratch(s, o);
+    Panel p[2] = {panel_shape(o, 0), panel_shape(o, 1)};
+    Lv start[2], *acc = open_acc(s, o);
+    for (int i = 0; i < 2; i++) {
+        p[i].base = at;
+        at += panel_bytes(&p[i]);
+        store_panel(s, o, &p[i], arg(o, i));
+        aim_panel(s, t, &p[i]);
+        start[i] = sim_shared_offset(s, p[i].thread, sim_elem_bytes(p[i].t), 0);
+    }
+    sim_barrier(s, o->loc);
+    int each = p[0].k, n = sim_n_regs(result(o, 0));
+    while (each > 1 && each * n > MAX_UNROLLED)
+        each /= 2;
+    if (each == p[0].k)
+        fma_steps(s, o, p, start, each, acc);
+    else
+        fma_loop(s, o, p, start, each, acc);
+    close_acc(s, o, acc);
+}
+
+/* ---- the op ----------------------------------------------------------------------------------- */
+
+int64_t
+sim_dot_bytes(Sim *s, const Op *o)
+{
+    DotPlan p;
+    dot_plan(s->f, o, &p);
+    if (p.is_mma)
+        return 0;
+    int64_t bytes = 0;
+    for (int i = 0; i < 2; i++)
+        bytes += (ty_numel(arg(o, i)->type) * sim_elem_bytes(arg(o, i)->type) + 15) / 16 * 16;
+    return bytes;
+}
+
+void
+sim_dot(Sim *s, const Op *o)
+{
+    DotPlan p;
+    dot_plan(s->f, o, &p);
+    if (!p.is_mma) {
+        fma_dot(s, o);
+        return;
+    }
+    if (!s->m->has_mma(s->l, p.kind) || p.operand != arg(o, 0)->type->elem ||
+        !are_fragments(s, o, &p))
+        sim_bad_layout(s, o);
+    mma_dot(s, o, &p);
+}

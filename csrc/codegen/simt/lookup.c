@@ -1,0 +1,103 @@
+/* lookup: gather and histogram. Both go through shared memory, in the row-major order of
+ * the tensor, because which thread meets which element is known only at run time.
+ */
+#include "codegen/simt/simt.h"
+
+/* Every element of v at its flat index, stored once. */
+static void
+store_all(Sim *s, const Op *o, const Val *v, int base)
+{
+    const Layout *l = v->type->layout;
+    Lv *x = sim_val(s, v), owner = sim_owner(s, l);
+    int bytes = sim_elem_bytes(v->type);
+    for (int r = 0; r < sim_n_regs(v); r++) {
+        Lv at = sim_shared_offset(s, sim_index(s, l, r), bytes, base);
+        s->m->shared_store(s->l, at, sim_pack(s, v->type, &x[r], 1), bytes, owner, o->loc);
+    }
+}
+
+/* ---- gather ------------------------------------------------------------------------------ */
+
+int64_t
+sim_gather_bytes(Sim *s, const Op *o)
+{
+    (void)s;
+    return ty_numel(arg(o, 0)->type) * sim_elem_bytes(arg(o, 0)->type);
+}
+
+/* The flat index in the source of what register r of the result wants. */
+static Lv
+source_index(Sim *s, const Op *o, int r)
+{
+    Ll *l = s->l;
+    int axis = (int)ir_attr(o, ATTR_AXIS);
+    const Type *src = arg(o, 0)->type, *dst = result(o, 0)->type;
+    int below = layout_dim_shift(dst->layout, axis);        /* the same on both sides */
+    int from_bits = src->layout->log2_shape[axis], to_bits = dst->layout->log2_shape[axis];
+    Lv flat = sim_index(s, dst->layout, r), i = sim_val(s, arg(o, 1))[r];
+    Elem e = arg(o, 1)->type->elem;
+    i = cg_cast(l, e, elem_is_signed(e) ? E_I32 : E_U32, i, ROUND_RTNE);
+    i = LLVMBuildAnd(l->b, i, ll_i32(l, (1 << from_bits) - 1), "");     /* stay inside */
+    Lv at = LLVMBuildShl(l->b, i, ll_i32(l, below), "");
+    Lv low = LLVMBuildAnd(l->b, flat, ll_i32(l, (1 << below) - 1), "");
+    Lv high = LLVMBuildLShr(l->b, flat, ll_i32(l, below + to_bits), "");
+    high = LLVMBuildShl(l->b, high, ll_i32(l, below + from_bits), "");
+    return LLVMBuildOr(l->b, LLVMBuildOr(l->b, high, at, ""), low, "");
+}
+
+void
+sim_gather(Sim *s, const Op *o)
+{
+    const Val *v = result(o, 0);
+    int base = sim_scratch(s, o), bytes = sim_elem_bytes(v->type);
+    if (arg(o, 1)->type->layout != v->type->layout)
+        sim_bad_layout(s, o);
+    store_all(s, o, arg(o, 0), base);
+    sim_barrier(s, o->loc);
+    Lv *to = sim_define(s, v);
+    for (int r = 0; r < sim_n_regs(v); r++) {
+        Lv at = sim_shared_offset(s, source_index(s, o, r), bytes, base);
+        Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, v->type, 1), bytes, o->loc);
+        sim_unpack(s, v->type, x, 1, &to[r]);
+    }
+}
+
+/* ---- histogram ----------------------------------------------------------------------------- */
+
+int64_t
+sim_histogram_bytes(Sim *s, const Op *o)
+{
+    (void)s;
+    return 4 * ir_attr(o, ATTR_BINS);
+}
+
+void
+sim_histogram(Sim *s, const Op *o)
+{
+    Ll *l = s->l;
+    const Val *from = arg(o, 0), *v = result(o, 0);
+    const Layout *to = v->type->layout;
+    Elem e = from->type->elem;
+    int base = sim_scratch(s, o);
+    int64_t bins = ir_attr(o, ATTR_BINS);
+    Lv *x = sim_val(s, from), *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
+    Lv *count = sim_define(s, v), zero = ll_i32(l, 0);
+    for (int r = 0; r < sim_n_regs(v); r++)
+        s->m->shared_store(l, sim_shared_offset(s, sim_index(s, to, r), 4, base), zero, 4,
+                           sim_owner(s, to), o->loc);
+    sim_barrier(s, o->loc);
+    for (int r = 0; r < sim_n_regs(from); r++) {
+        /* As 64 bits without a sign, so that what is negative is no bin either. */
+        Lv bin = cg_cast(l, e, elem_is_signed(e) ? E_I64 : E_U64, x[r], ROUND_RTNE);
+        Lv pred = LLVMBuildICmp(l->b, LLVMIntULT, bin, ll_i64(l, bins), "");
+        pred = sim_and(s, pred, sim_owner(s, from->type->layout));
+        pred = sim_and(s, pred, mask ? mask[r] : NULL);
+        bin = LLVMBuildTrunc(l->b, bin, l->i32, "");
+        s->m->shared_atomic_add(l, sim_shared_offset(s, bin, 4, base), ll_i32(l, 1), pred,
+                                o->loc);
+    }
+    sim_barrier(s, o->loc);
+    for (int r = 0; r < sim_n_regs(v); r++)
+        count[r] = s->m->shared_load(l, sim_shared_offset(s, sim_index(s, to, r), 4, base),
+                                     l->i32, 4, o->loc);
+}

@@ -1,0 +1,177 @@
+/* memory: load, store and atomics on global memory.
+ *
+ * The layout says which registers are neighbours in the tensor, facts say how many
+ * neighbours are contiguous in memory, aligned, and under one mask. As many as both allow
+ * become one access:
+ *
+ *     f16[1024], 4 warps, 16-byte pointer:  registers 0..7  ->  ld.global.v4.b32
+ *
+ * Elements held by several threads: all load; one stores or acts (the owner), and what an
+ * atomic returned goes to the others through shared memory. A scalar is loaded by all
+ * threads, stored by thread 0.
+ */
+#include "codegen/simt/simt.h"
+
+enum { MAX_VEC = 16 };      /* elements: 16 bytes of bytes */
+
+typedef struct Vector {
+    int log2;
+    uint32_t mask;          /* of the register bits inside */
+    int reg[MAX_VEC];       /* register of element i, relative to the first */
+} Vector;
+
+static Vector
+vector_of(Sim *s, const Op *o)
+{
+    Vector v = {0};
+    const Layout *l = arg(o, 0)->type->layout;
+    if (!l)
+        return v;
+    int dim = facts_fastest_dim(s->facts, o), bit[MAX_BITS];
+    int most = facts_access_log2(s->facts, o, dim, s->m->max_vec_bytes);
+    v.log2 = layout_run(l, dim, MIN(most, 4), bit);
+    for (int i = 0; i < v.log2; i++)
+        v.mask |= 1u << bit[i];
+    for (int e = 0; e < 1 << v.log2; e++)
+        for (int i = 0; i < v.log2; i++)
+            v.reg[e] |= (e >> i & 1) << bit[i];
+    return v;
+}
+
+/* Elements of a vector that starts at register r. */
+static void
+pick(const Vector *v, Lv *regs, int r, Lv *out)
+{
+    for (int e = 0; e < 1 << v->log2; e++)
+        out[e] = regs[r | v->reg[e]];
+}
+
+static void
+check_layouts(Sim *s, const Op *o)
+{
+    for (int i = 1; i < o->n_args; i++)
+        if (arg(o, i)->type->layout != arg(o, 0)->type->layout)
+            sim_bad_layout(s, o);
+}
+
+/* ---- load, store ------------------------------------------------------------------------- */
+
+void
+sim_load(Sim *s, const Op *o)
+{
+    const Val *v = result(o, 0);
+    check_layouts(s, o);
+    Vector vec = vector_of(s, o);
+    int n = 1 << vec.log2, bytes = n * sim_elem_bytes(v->type);
+    Lt type = sim_packed_type(s, v->type, n);
+    Lv *ptr = sim_val(s, arg(o, 0)), *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL,
+       *other = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
+    Lv *r = sim_define(s, v), elems[MAX_VEC];
+    Access a = {.bytes = bytes, .align = bytes, .cache = (int)ir_attr(o, ATTR_CACHE),
+                .evict = (int)ir_attr(o, ATTR_EVICT),
+                .is_volatile = ir_attr(o, ATTR_VOLATILE) != 0, .loc = o->loc};
+    for (int i = 0; i < sim_n_regs(v); i++) {
+        if ((uint32_t)i & vec.mask)
+            continue;
+        a.ptr = ptr[i];
+        a.pred = mask ? mask[i] : NULL;
+        Lv otherwise = NULL;
+        if (mask) {
+            otherwise = LLVMConstNull(type);
+            if (other) {
+                pick(&vec, other, i, elems);
+                otherwise = sim_pack(s, v->type, elems, n);
+            }
+        }
+        sim_unpack(s, v->type, s->m->load(s->l, &a, type, otherwise), n, elems);
+        for (int e = 0; e < n; e++)
+            r[i | vec.reg[e]] = elems[e];
+    }
+}
+
+void
+sim_store(Sim *s, const Op *o)
+{
+    const Val *v = arg(o, 1);
+    check_layouts(s, o);
+    Vector vec = vector_of(s, o);
+    int n = 1 << vec.log2, bytes = n * sim_elem_bytes(v->type);
+    Lv *ptr = sim_val(s, arg(o, 0)), *from = sim_val(s, v),
+       *mask = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
+    Lv owner = sim_owner(s, v->type->layout), elems[MAX_VEC];
+    Access a = {.bytes = bytes, .align = bytes, .cache = (int)ir_attr(o, ATTR_CACHE),
+                .evict = (int)ir_attr(o, ATTR_EVICT), .loc = o->loc};
+    for (int i = 0; i < sim_n_regs(v); i++) {
+        if ((uint32_t)i & vec.mask)
+            continue;
+        a.ptr = ptr[i];
+        a.pred = sim_and(s, owner, mask ? mask[i] : NULL);
+        pick(&vec, from, i, elems);
+        s->m->store(s->l, &a, sim_pack(s, v->type, elems, n));
+    }
+}
+
+/* ---- atomics ------------------------------------------------------------------------------ */
+
+int64_t
+sim_atomic_bytes(Sim *s, const Op *o)
+{
+    const Val *v = result(o, 0);
+    if (!v->uses)
+        return 0;
+    const Layout *l = v->type->layout;
+    if (!l)
+        return sim_elem_bytes(v->type);
+    for (int in = IN_LANE; in <= IN_WARP; in++)
+        for (int i = 0; i < l->n[in]; i++)
+            if (!l->basis[in][i])
+                return ty_numel(v->type) * sim_elem_bytes(v->type);
+    (void)s;
+    return 0;
+}
+
+/* What the owners got, to the threads that hold the same elements. */
+static void
+share_result(Sim *s, const Op *o, Lv *r)
+{
+    const Val *v = result(o, 0);
+    const Layout *l = v->type->layout;
+    int at = sim_scratch(s, o), bytes = sim_elem_bytes(v->type), n = sim_n_regs(v);
+    Lv *offset = NEW_N(s->a, Lv, n);
+    for (int i = 0; i < n; i++) {
+        Lv index = l ? sim_index(s, l, i) : ll_i32(s->l, 0);
+        offset[i] = sim_shared_offset(s, index, bytes, at);
+        s->m->shared_store(s->l, offset[i], sim_pack(s, v->type, &r[i], 1), bytes,
+                           sim_owner(s, l), o->loc);
+    }
+    sim_barrier(s, o->loc);
+    for (int i = 0; i < n; i++) {
+        Lv x = s->m->shared_load(s->l, offset[i], sim_packed_type(s, v->type, 1), bytes, o->loc);
+        sim_unpack(s, v->type, x, 1, &r[i]);
+    }
+}
+
+void
+sim_atomic(Sim *s, const Op *o)
+{
+    const Val *v = result(o, 0);
+    check_layouts(s, o);
+    bool is_cas = o->op == OP_ATOMIC_CAS;
+    Lv *ptr = sim_val(s, arg(o, 0)), *x = sim_val(s, arg(o, 1)),
+       *y = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL, *r = sim_define(s, v);
+    int sem = (int)ir_attr(o, ATTR_SEM), scope = (int)ir_attr(o, ATTR_SCOPE),
+        bytes = sim_elem_bytes(v->type);
+    Lv owner = sim_owner(s, v->type->layout);
+    Access a = {.bytes = bytes, .align = bytes, .loc = o->loc};
+    for (int i = 0; i < sim_n_regs(v); i++) {
+        a.ptr = ptr[i];
+        a.pred = is_cas ? owner : sim_and(s, owner, y ? y[i] : NULL);
+        if (is_cas)
+            r[i] = s->m->atomic_cas(s->l, &a, v->type->elem, sem, scope, x[i], y[i]);
+        else
+            r[i] = s->m->atomic_rmw(s->l, &a, v->type->elem, (int)ir_attr(o, ATTR_RMW), sem,
+                                    scope, x[i]);
+    }
+    if (sim_atomic_bytes(s, o))
+        share_result(s, o, r);
+}

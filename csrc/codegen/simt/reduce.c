@@ -1,0 +1,146 @@
+/* reduce: combine along an axis.
+ *
+ * The axis' bits lie in registers, lanes and warps. Each bit is one step that halves what
+ * is left; warp bits are one step together:
+ *
+ *     register bit    combine(v[r], v[r | bit])               in the thread
+ *     lane bit        combine(v, shuffle_xor(v, bit))         all lanes get the result
+ *     warp bits       one element a warp to shared memory; one barrier; every warp then
+ *                     combines all of them by itself, so that no second barrier is needed
+ *
+ * Order. Registers, then lanes, then warps is cheapest and right where the region is one
+ * commutative op. Any other region is taken to be associative only: bits go from the
+ * axis' lowest to its highest, and the lower half is always the left operand.
+ */
+#include "codegen/simt/across.h"
+#include "passes/layouts.h"
+
+enum { MAX_DIRECT_BYTES = 32 };     /* of partial results that each thread reads whole */
+
+static void
+reduce_registers(Across *k, int bit, Lv *x, Lv *y)
+{
+    k->reg_left &= ~(1u << bit);
+    for (int r = 0; r < k->n_regs; r++)
+        if (across_is_live(k, r)) {
+            across_get(k, r, x);
+            across_get(k, r | 1 << bit, y);
+            across_combine(k, x, y, x);
+            across_put(k, r, x);
+        }
+}
+
+/* x = combine of x over lanes that differ in the bit. */
+static void
+reduce_lane_bit(Across *k, int bit, Lv *x, Lv *y)
+{
+    Sim *s = k->s;
+    for (int i = 0; i < k->n; i++)
+        y[i] = sim_shuffle_xor(s, arg(k->o, i)->type, x[i], 1 << bit);
+    if (!k->is_commutative) {
+        Lv is_low = sim_all_clear(s, 1u << bit);
+        for (int i = 0; i < k->n; i++) {
+            Lv own = x[i];
+            x[i] = LLVMBuildSelect(s->l->b, is_low, own, y[i], "");
+            y[i] = LLVMBuildSelect(s->l->b, is_low, y[i], own, "");
+        }
+    }
+    across_combine(k, x, y, x);
+}
+
+static void
+reduce_lanes(Across *k, int bit, Lv *x, Lv *y)
+{
+    for (int r = 0; r < k->n_regs; r++)
+        if (across_is_live(k, r)) {
+            across_get(k, r, x);
+            reduce_lane_bit(k, bit, x, y);
+            across_put(k, r, x);
+        }
+}
+
+/* Lanes that hold the same results, enough to read one warp's partial each. */
+static bool
+lanes_for_warps(const Across *k, const Slots *t, int *lane_bit)
+{
+    int n = 0;
+    for (int i = 0; i < k->l->n[IN_LANE] && n < t->log2_warps; i++)
+        if (!k->l->basis[IN_LANE][i] || k->lane_axis >> i & 1)
+            lane_bit[n++] = i;
+    return n == t->log2_warps;
+}
+
+static void
+reduce_warps(Across *k)
+{
+    Sim *s = k->s;
+    Slots t = across_slots(k);
+    int base = sim_scratch(s, k->o), lane_bit[LANE_BITS], which = 0, warps = 1 << t.log2_warps;
+    across_store(k, &t, base);
+    sim_barrier(s, k->o->loc);
+    int direct = sim_elem_bytes(arg(k->o, 0)->type) * warps;
+    bool by_lanes = direct > MAX_DIRECT_BYTES && lanes_for_warps(k, &t, lane_bit);
+    Lv *x = NEW_N(s->a, Lv, k->n * warps), *y = NEW_N(s->a, Lv, k->n);
+    for (int r = 0; r < k->n_regs; r++) {
+        if (!across_is_live(k, r))
+            continue;
+        if (by_lanes) {
+            across_load_one(k, &t, lane_bit, which, base, x);
+            for (int i = 0; i < t.log2_warps; i++)
+                reduce_lane_bit(k, lane_bit[i], x, y);
+        } else {
+            across_load_all(k, &t, which, base, x);
+            for (int step = 1; step < warps; step *= 2)
+                for (int w = 0; w < warps; w += 2 * step)
+                    across_combine(k, x + w * k->n, x + (w + step) * k->n, x + w * k->n);
+        }
+        across_put(k, r, x);
+        which++;
+    }
+}
+
+int64_t
+sim_reduce_bytes(Sim *s, const Op *o)
+{
+    Across k = across_open(s, o);
+    across_sort(&k, k.is_commutative);
+    if (!k.warp_axis)
+        return 0;
+    for (int i = 0; k.step[i].in != IN_WARP; i++)
+        if (k.step[i].in == IN_REG)
+            k.reg_left &= ~(1u << k.step[i].bit);
+    Slots t = across_slots(&k);
+    return across_bytes(&k, &t);
+}
+
+void
+sim_reduce(Sim *s, const Op *o)
+{
+    Across k = across_open(s, o);
+    across_sort(&k, k.is_commutative);
+    across_check(&k);
+    const Layout *sliced = layouts_slice(s->c, k.l, (int)ir_attr(o, ATTR_AXIS));
+    for (int i = 0; i < o->n_results; i++)
+        if (result(o, i)->type->rank && result(o, i)->type->layout != sliced)
+            sim_bad_layout(s, o);
+    across_copy_operands(&k);
+    Lv *x = NEW_N(s->a, Lv, k.n), *y = NEW_N(s->a, Lv, k.n);
+    bool warps_done = false;
+    for (int i = 0; i < k.n_steps; i++) {
+        const Step *t = &k.step[i];
+        if (t->in == IN_REG)
+            reduce_registers(&k, t->bit, x, y);
+        else if (t->in == IN_LANE)
+            reduce_lanes(&k, t->bit, x, y);
+        else if (!warps_done) {
+            reduce_warps(&k);
+            warps_done = true;
+        }
+    }
+    for (int i = 0; i < k.n; i++) {
+        Lv *to = sim_define(s, result(o, i));
+        for (int r = 0; r < k.n_regs; r++)
+            if (across_is_live(&k, r))
+                *to++ = k.v[i][r];
+    }
+}

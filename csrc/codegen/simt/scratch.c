@@ -1,0 +1,213 @@
+/* scratch: which bytes of shared memory each op uses, and where a barrier must stand.
+ *
+ * Every op that works through shared memory writes its scratch, waits for the block, and
+ * reads it. So after such an op all that is pending is reads of its own place, and the next
+ * op needs a barrier before it writes only if it takes the same place:
+ *
+ *     reduce #1   place A:  write A  barrier  read A
+ *     reduce #2   place B:  write B  barrier  read B      one barrier each:
+ *     reduce #3   place A:  write A  barrier  read A      the two places alternate
+ *
+ * The plan is made before code is: a walk over the structured ops with the set of places
+ * that may still be read. An op takes the lowest bytes outside that set while the total stays
+ * under a soft limit, and otherwise shares bytes and gets a barrier. Loop bodies are walked
+ * twice, the second time with what the first left pending.
+ */
+#include "codegen/simt/simt.h"
+
+enum { ALIGN = 16, SOFT_LIMIT = 48 << 10 };
+
+typedef struct Place {
+    int at, size;           /* bytes */
+} Place;
+typedef VEC(Place) Places;
+typedef struct Pending {
+    Places v;               /* may still be read */
+} Pending;
+
+static bool
+overlaps(const Pending *p, int at, int size)
+{
+    for (int i = 0; i < p->v.n; i++)
+        if (at < p->v.at[i].at + p->v.at[i].size && p->v.at[i].at < at + size)
+            return true;
+    return false;
+}
+
+static void
+add_place(Sim *s, Pending *p, int at, int size)
+{
+    for (int i = 0; i < p->v.n; i++)
+        if (p->v.at[i].at == at && p->v.at[i].size == size)
+            return;
+    PUSH(s->a, &p->v, ((Place){at, size}));
+}
+
+static void
+join(Sim *s, Pending *p, const Pending *other)
+{
+    for (int i = 0; i < other->v.n; i++)
+        add_place(s, p, other->v.at[i].at, other->v.at[i].size);
+}
+
+static Pending
+copy(Sim *s, const Pending *p)
+{
+    Pending r = {{0}};
+    join(s, &r, p);
+    return r;
+}
+
+/* The lowest place of that size outside p. */
+static int
+find_gap(const Pending *p, int size)
+{
+    int at = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int i = 0; i < p->v.n; i++) {
+            int end = p->v.at[i].at + p->v.at[i].size;
+            if (at < end && p->v.at[i].at < at + size) {
+                at = (end + ALIGN - 1) / ALIGN * ALIGN;
+                moved = true;
+            }
+        }
+    }
+    return at;
+}
+
+static int64_t
+wanted(Sim *s, const Op *o, bool *warp_local)
+{
+    switch (o->op) {
+    case OP_CONVERT: return sim_convert_bytes(s, o, warp_local);
+    case OP_REDUCE: return sim_reduce_bytes(s, o);
+    case OP_SCAN: return sim_scan_bytes(s, o);
+    case OP_DOT: return sim_dot_bytes(s, o);
+    case OP_GATHER: return sim_gather_bytes(s, o);
+    case OP_HISTOGRAM: return sim_histogram_bytes(s, o);
+    case OP_ATOMIC_RMW:
+    case OP_ATOMIC_CAS: return sim_atomic_bytes(s, o);
+    default: return 0;
+    }
+}
+
+static int
+shared_limit(const Target *t)
+{
+    switch (t->sm) {
+    case 75: return 64 << 10;
+    case 80:
+    case 87: return 163 << 10;
+    case 86:
+    case 88:
+    case 89: return 99 << 10;
+    case 120:
+    case 121: return 99 << 10;
+    default: return 227 << 10;  /* 90, 100, 103, 110 */
+    }
+}
+
+static Scratch *
+place_op(Sim *s, const Op *o, const Pending *p)
+{
+    Scratch *k = map_get(&s->scratch, o, 0);
+    if (k)
+        return k;
+    k = NEW(s->a, Scratch);
+    int64_t bytes = wanted(s, o, &k->warp_local);
+    int limit = shared_limit(&s->c->opt.target);
+    if (bytes > limit)
+        err_at(s->c, o->loc, RESOURCES, "shared memory", (long long)bytes, (long long)limit);
+    k->size = (int)bytes;
+    if (k->size) {
+        k->at = find_gap(p, k->size);
+        if (k->at && k->at + k->size > MIN(limit, MAX(SOFT_LIMIT, s->shared_bytes)))
+            k->at = 0;
+        s->shared_bytes = MAX(s->shared_bytes, k->at + k->size);
+    }
+    map_put(&s->scratch, o, 0, k);
+    return k;
+}
+
+static void plan_block(Sim *s, const Block *b, Pending *p);
+
+static void
+plan_op(Sim *s, const Op *o, Pending *p)
+{
+    if (o->op == OP_FOR || o->op == OP_WHILE) {
+        for (int pass = 0; pass < 2; pass++) {
+            Pending before = copy(s, p);
+            plan_block(s, o->regions[0], p);
+            if (o->op == OP_WHILE)
+                plan_block(s, o->regions[1], p);
+            join(s, p, &before);
+        }
+        return;
+    }
+    if (o->op == OP_IF) {
+        Pending then = copy(s, p);
+        plan_block(s, o->regions[0], &then);
+        if (o->n_regions > 1)
+            plan_block(s, o->regions[1], p);
+        join(s, p, &then);
+        return;
+    }
+    if (o->op == OP_BARRIER) {
+        p->v.n = 0;
+        return;
+    }
+    Scratch *k = place_op(s, o, p);
+    if (!k->size)
+        return;
+    if (overlaps(p, k->at, k->size)) {
+        k->needs_barrier = true;
+        p->v.n = 0;
+    }
+    if (!k->warp_local)
+        p->v.n = 0;
+    add_place(s, p, k->at, k->size);
+}
+
+static void
+plan_block(Sim *s, const Block *b, Pending *p)
+{
+    for (const Op *o = b->first; o; o = o->next)
+        plan_op(s, o, p);
+}
+
+void
+sim_plan_scratch(Sim *s)
+{
+    Pending p = {{0}};
+    plan_block(s, s->f->body, &p);
+}
+
+int
+sim_scratch(Sim *s, const Op *o)
+{
+    const Scratch *k = map_get(&s->scratch, o, 0);
+    if (!k || !k->size)
+        unreachable(s->c);
+    if (k->needs_barrier)
+        sim_barrier(s, o->loc);
+    return k->at;
+}
+
+void
+sim_barrier(Sim *s, const Loc *loc)
+{
+    if (s->log2_warps)
+        s->m->barrier(s->l, loc);
+    else
+        s->m->warp_sync(s->l, loc);
+}
+
+Lv
+sim_shared_offset(Sim *s, Lv index, int elem_bytes, int at)
+{
+    Ll *l = s->l;
+    if (elem_bytes > 1)
+        index = LLVMBuildMul(l->b, index, ll_i32(l, elem_bytes), "");
+    return at ? LLVMBuildAdd(l->b, index, ll_i32(l, at), "") : index;
+}

@@ -1,0 +1,110 @@
+/* simt.h: one thread's program. Private to codegen/simt.
+ *
+ * A block value is an array of LLVM values, one for each register of its layout; a scalar
+ * is an array of one, computed by every thread alike.
+ *
+ *     distribute.c    the walk over the ops; elementwise, shape ops, indices
+ *     control.c       for, while, if
+ *     words.c         elements <-> 32-bit words: packing, shuffles
+ *     scratch.c       shared memory of each op, and where a barrier must stand
+ *     memory.c        load, store, atomics
+ *     reduce.c scan.c convert.c dot.c lookup.c      the ops that threads do together
+ *     machine.h       what they are made of
+ */
+#ifndef TEGULA_SIMT_H
+#define TEGULA_SIMT_H
+
+#include "codegen/simt/machine.h"
+
+typedef struct Sim {
+    Comp *c;
+    Arena *a;
+    Func *f;
+    Ll *l;
+    const Machine *m;
+    FactTable *facts;
+    int log2_warps;
+    Lv **vals;              /* by value id: one Lv a register */
+    Lv tid;                 /* i32: lane bits, then warp bits */
+    Lv setup_end;           /* the branch that ends the block of per-thread constants */
+    Map linear, owners;     /* what that block has computed already */
+    Map scratch;            /* Op -> Scratch */
+    Map word_of;            /* element Lv -> Word: where it was unpacked from */
+    int shared_bytes;
+} Sim;
+
+/* ---- distribute.c ---------------------------------------------------------------------- */
+void sim_block(Sim *s, const Block *b);         /* all ops but the terminator */
+Lv *sim_val(Sim *s, const Val *v);              /* its registers */
+Lv *sim_define(Sim *s, const Val *v);           /* room for them, to be filled */
+int sim_n_regs(const Val *v);                   /* 1 for a scalar */
+/* XOR of the columns of this thread's set lane and warp bits, as i32. */
+Lv sim_linear(Sim *s, const Col *lane, int n_lane, const Col *warp, int n_warp);
+Lv sim_index(Sim *s, const Layout *l, int reg); /* flat index of a register's element */
+/* a ^ k, as an addition where k shares no bit with those that a can have. */
+Lv sim_xor(Sim *s, Lv a, Col can_have, Col k);
+/* (tid & mask) == 0; NULL (always) when mask is 0. */
+Lv sim_all_clear(Sim *s, uint32_t tid_mask);
+/* Is this thread the one, of those that hold the same elements, that acts? NULL: all are. */
+Lv sim_owner(Sim *s, const Layout *l);
+Lv sim_and(Sim *s, Lv a, Lv b);                 /* of predicates; NULL is true */
+/* Bit i of the result is where bit i of a register of `to` comes from among the registers
+ * of `from`, when flat index i of `to` is flat index project(i) of `from`. Raises when the
+ * lanes or warps disagree. */
+void sim_reg_map(Sim *s, const Op *o, const Layout *to, const Layout *from,
+                 Col (*project)(const Op *o, const Layout *to, Col flat), Col *map);
+NORETURN void sim_bad_layout(Sim *s, const Op *o);
+
+/* ---- control.c -------------------------------------------------------------------------- */
+void sim_for(Sim *s, const Op *o);
+void sim_while(Sim *s, const Op *o);
+void sim_if(Sim *s, const Op *o);
+
+/* ---- words.c ------------------------------------------------------------------------------ */
+int sim_elem_bytes(const Type *t);              /* in memory */
+/* n consecutive elements of type t <-> one value as memory takes it: i8, i16, i32, i64 or
+ * vectors of i32, i64. At most 16 bytes. */
+Lt sim_packed_type(Sim *s, const Type *t, int n);
+Lv sim_pack(Sim *s, const Type *t, Lv *elems, int n);
+void sim_unpack(Sim *s, const Type *t, Lv packed, int n, Lv *elems);
+/* One element as 32-bit words (the low one first) and back; returns their number, 1 or 2. */
+int sim_to_words(Sim *s, const Type *t, Lv x, Lv word[2]);
+Lv sim_from_words(Sim *s, const Type *t, Lv word[2]);
+/* 32-bit words of 4 / bytes elements each. */
+Lv sim_pack_word(Sim *s, const Type *t, Lv *elems);
+void sim_unpack_word(Sim *s, const Type *t, Lv word, Lv *elems);
+Lv sim_shuffle_xor(Sim *s, const Type *t, Lv x, int mask);
+Lv sim_shuffle_idx(Sim *s, const Type *t, Lv x, Lv lane);
+
+/* ---- scratch.c ----------------------------------------------------------------------------- */
+typedef struct Scratch {
+    int at, size;           /* bytes */
+    bool needs_barrier;     /* before the first write: somebody may still read the place */
+    bool warp_local;        /* inside, only the warp waits for itself */
+} Scratch;
+void sim_plan_scratch(Sim *s);
+/* Where o's scratch begins; emits the barrier it needs. */
+int sim_scratch(Sim *s, const Op *o);
+void sim_barrier(Sim *s, const Loc *loc);       /* all threads of the program */
+Lv sim_shared_offset(Sim *s, Lv index, int elem_bytes, int at);   /* index * bytes + at */
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+void sim_load(Sim *s, const Op *o);
+void sim_store(Sim *s, const Op *o);
+void sim_atomic(Sim *s, const Op *o);
+void sim_reduce(Sim *s, const Op *o);
+void sim_scan(Sim *s, const Op *o);
+void sim_convert(Sim *s, const Op *o);
+void sim_dot(Sim *s, const Op *o);
+void sim_gather(Sim *s, const Op *o);
+void sim_histogram(Sim *s, const Op *o);
+/* Bytes of shared memory each wants; 0: none. */
+int64_t sim_atomic_bytes(Sim *s, const Op *o);
+int64_t sim_reduce_bytes(Sim *s, const Op *o);
+int64_t sim_scan_bytes(Sim *s, const Op *o);
+int64_t sim_convert_bytes(Sim *s, const Op *o, bool *warp_local);
+int64_t sim_dot_bytes(Sim *s, const Op *o);
+int64_t sim_gather_bytes(Sim *s, const Op *o);
+int64_t sim_histogram_bytes(Sim *s, const Op *o);
+
+#endif

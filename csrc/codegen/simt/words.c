@@ -1,0 +1,224 @@
+/* words: elements <-> the words that memory, shuffles and tensor cores deal in.
+ *
+ *     4 x f16 in registers: half half half half   <->   <2 x i32> in memory
+ *
+ * A load of 16-bit elements is a load of 32-bit words, taken apart by shift and truncation:
+ * LLVM folds those into the conversions that follow (bf16 -> f32 is one shift or one mask).
+ * Where an element came from is remembered, so that packing the same elements again (a load
+ * that goes straight to shared memory, or from there into a matrix instruction) is the word
+ * itself. bf16 is packed as LLVM's bfloat, not as an integer: two conversions of floats then
+ * become one cvt.rn.bf16x2.
+ */
+#include "codegen/simt/simt.h"
+
+typedef struct Word {
+    Lv word;
+    int part;               /* from the low end */
+} Word;
+
+int
+sim_elem_bytes(const Type *t)
+{
+    return t->is_ptr ? 8 : elem_info[t->elem].bytes;
+}
+
+Lt
+sim_packed_type(Sim *s, const Type *t, int n)
+{
+    int bytes = n * sim_elem_bytes(t);
+    Ll *l = s->l;
+    if (sim_elem_bytes(t) == 8)
+        return ll_vec(l->i64, n);
+    if (bytes >= 4)
+        return ll_vec(l->i32, bytes / 4);
+    return bytes == 2 ? l->i16 : l->i8;
+}
+
+/* An element as an integer of its width in memory. */
+static Lv
+to_int(Sim *s, const Type *t, Lv x)
+{
+    Ll *l = s->l;
+    if (t->is_ptr)
+        return LLVMBuildPtrToInt(l->b, x, l->i64, "");
+    x = cg_to_memory(l, t->elem, x);
+    return LLVMBuildBitCast(l->b, x, LLVMIntTypeInContext(l->cx, elem_info[t->elem].bytes * 8u),
+                            "");
+}
+
+static Lv
+from_int(Sim *s, const Type *t, Lv x)
+{
+    Ll *l = s->l;
+    if (t->is_ptr)
+        return LLVMBuildIntToPtr(l->b, x, l->gptr, "");
+    return cg_from_memory(l, t->elem, LLVMBuildBitCast(l->b, x, ll_mem(l, t->elem), ""));
+}
+
+/* ---- one 32-bit word of narrow elements --------------------------------------------------- */
+
+static Lv
+whole_word(Sim *s, Lv *elems, int n)
+{
+    Lv word = NULL;
+    for (int i = 0; i < n; i++) {
+        const Word *w = map_get(&s->word_of, elems[i], 0);
+        if (!w || w->part != i || (word && w->word != word))
+            return NULL;
+        word = w->word;
+    }
+    return word;
+}
+
+/* The type in which narrow elements are put side by side. */
+static Lt
+side_by_side(Sim *s, const Type *t)
+{
+    if (t->elem == E_F16)
+        return s->l->f16;
+    if (t->elem == E_BF16)
+        return LLVMBFloatTypeInContext(s->l->cx);
+    return LLVMIntTypeInContext(s->l->cx, elem_info[t->elem].bytes * 8u);
+}
+
+/* n narrow elements as one integer of n * bytes: 16 or 32 bits. */
+static Lv
+pack_narrow(Sim *s, const Type *t, Lv *elems, int n)
+{
+    Ll *l = s->l;
+    int bytes = sim_elem_bytes(t);
+    if (n == 1)
+        return to_int(s, t, elems[0]);
+    Lv word = n * bytes == 4 ? whole_word(s, elems, n) : NULL;
+    if (word)
+        return word;
+    Lt part = side_by_side(s, t);
+    Lv v = LLVMGetPoison(ll_vec(part, n));
+    for (int i = 0; i < n; i++) {
+        Lv x = cg_to_memory(l, t->elem, elems[i]);
+        x = LLVMBuildBitCast(l->b, x, part, "");
+        v = LLVMBuildInsertElement(l->b, v, x, ll_i32(l, i), "");
+    }
+    return LLVMBuildBitCast(l->b, v, LLVMIntTypeInContext(l->cx, (unsigned)(n * bytes * 8)), "");
+}
+
+static void
+unpack_narrow(Sim *s, const Type *t, Lv word, int n, Lv *elems)
+{
+    Ll *l = s->l;
+    int bits = sim_elem_bytes(t) * 8;
+    Lt part = LLVMIntTypeInContext(l->cx, (unsigned)bits), whole = LLVMTypeOf(word);
+    for (int i = 0; i < n; i++) {
+        Lv x = word;
+        if (i)
+            x = LLVMBuildLShr(l->b, x, LLVMConstInt(whole, (unsigned)(i * bits), false), "");
+        if (n > 1)
+            x = LLVMBuildTrunc(l->b, x, part, "");
+        elems[i] = from_int(s, t, x);
+        if (n * bits != 32 || LLVMIsConstant(elems[i]))
+            continue;
+        Word *w = NEW(s->a, Word);
+        *w = (Word){word, i};
+        map_put(&s->word_of, elems[i], 0, w);
+    }
+}
+
+Lv
+sim_pack_word(Sim *s, const Type *t, Lv *elems)
+{
+    int bytes = sim_elem_bytes(t);
+    return bytes == 4 ? to_int(s, t, elems[0]) : pack_narrow(s, t, elems, 4 / bytes);
+}
+
+void
+sim_unpack_word(Sim *s, const Type *t, Lv word, Lv *elems)
+{
+    int bytes = sim_elem_bytes(t);
+    if (bytes == 4)
+        elems[0] = from_int(s, t, word);
+    else
+        unpack_narrow(s, t, word, 4 / bytes, elems);
+}
+
+/* ---- what one access moves ------------------------------------------------------------------ */
+
+Lv
+sim_pack(Sim *s, const Type *t, Lv *elems, int n)
+{
+    Ll *l = s->l;
+    int bytes = sim_elem_bytes(t), per_word = bytes < 4 ? 4 / bytes : 1;
+    if (n <= per_word)
+        return bytes < 4 ? pack_narrow(s, t, elems, n) : to_int(s, t, elems[0]);
+    Lv v = LLVMGetPoison(sim_packed_type(s, t, n));
+    for (int i = 0; i < n; i += per_word) {
+        Lv w = bytes < 4 ? pack_narrow(s, t, elems + i, per_word) : to_int(s, t, elems[i]);
+        v = LLVMBuildInsertElement(l->b, v, w, ll_i32(l, i / per_word), "");
+    }
+    return v;
+}
+
+void
+sim_unpack(Sim *s, const Type *t, Lv packed, int n, Lv *elems)
+{
+    Ll *l = s->l;
+    int bytes = sim_elem_bytes(t), per_word = bytes < 4 ? 4 / bytes : 1;
+    for (int i = 0; i < n; i += per_word) {
+        Lv w = packed;
+        if (n > per_word)
+            w = LLVMBuildExtractElement(l->b, packed, ll_i32(l, i / per_word), "");
+        if (bytes < 4)
+            unpack_narrow(s, t, w, MIN(n, per_word), elems + i);
+        else
+            elems[i] = from_int(s, t, w);
+    }
+}
+
+/* ---- shuffles --------------------------------------------------------------------------------- */
+
+int
+sim_to_words(Sim *s, const Type *t, Lv x, Lv word[2])
+{
+    Ll *l = s->l;
+    x = to_int(s, t, x);
+    if (sim_elem_bytes(t) < 8) {
+        word[0] = LLVMBuildZExt(l->b, x, l->i32, "");
+        return 1;
+    }
+    word[0] = LLVMBuildTrunc(l->b, x, l->i32, "");
+    word[1] = LLVMBuildTrunc(l->b, LLVMBuildLShr(l->b, x, ll_i64(l, 32), ""), l->i32, "");
+    return 2;
+}
+
+Lv
+sim_from_words(Sim *s, const Type *t, Lv word[2])
+{
+    Ll *l = s->l;
+    if (sim_elem_bytes(t) < 8) {
+        Lt type = LLVMIntTypeInContext(l->cx, (unsigned)sim_elem_bytes(t) * 8);
+        return from_int(s, t, LLVMBuildTrunc(l->b, word[0], type, ""));
+    }
+    Lv low = LLVMBuildZExt(l->b, word[0], l->i64, "");
+    Lv high = LLVMBuildZExt(l->b, word[1], l->i64, "");
+    high = LLVMBuildShl(l->b, high, ll_i64(l, 32), "");
+    return from_int(s, t, LLVMBuildOr(l->b, low, high, ""));
+}
+
+Lv
+sim_shuffle_xor(Sim *s, const Type *t, Lv x, int mask)
+{
+    Lv w[2];
+    int n = sim_to_words(s, t, x, w);
+    for (int i = 0; i < n; i++)
+        w[i] = s->m->shuffle_xor(s->l, w[i], mask);
+    return sim_from_words(s, t, w);
+}
+
+Lv
+sim_shuffle_idx(Sim *s, const Type *t, Lv x, Lv lane)
+{
+    Lv w[2];
+    int n = sim_to_words(s, t, x, w);
+    for (int i = 0; i < n; i++)
+        w[i] = s->m->shuffle_idx(s->l, w[i], lane);
+    return sim_from_words(s, t, w);
+}
