@@ -29,7 +29,58 @@ fail_after(PyObject *mod, PyObject *arg)
     return Py_NewRef(Py_None);
 }
 
+/* hash_bytes(bytes): the checksum of files in the cache. */
+static PyObject *
+checksum(PyObject *mod, PyObject *arg)
+{
+    (void)mod;
+    char *p;
+    Py_ssize_t n;
+    if (PyBytes_AsStringAndSize(arg, &p, &n))
+        return NULL;
+    return PyLong_FromUnsignedLongLong(hash_bytes(p, (size_t)n));
+}
+
+static PyObject *
+prune_cache(PyObject *mod, PyObject *args)
+{
+    (void)mod;
+    const char *dir;
+    long long max_bytes;
+    if (!PyArg_ParseTuple(args, "sL:prune_cache", &dir, &max_bytes))
+        return NULL;
+    return PyLong_FromLongLong(disk_prune(dir, max_bytes));
+}
+
+/* One dictionary for each GPU; RuntimeError when there is no driver. */
+static PyObject *
+cuda_devices(PyObject *mod, PyObject *unused)
+{
+    (void)unused;
+    Cuda *cu = cuda_of(PyModule_GetState(mod));
+    PyObject *list = cu ? PyList_New(0) : NULL;
+    char err[ERR_TEXT];
+    CudaDevice d;
+    for (int i = 0; list && i < cuda_device_count(cu) && cuda_device(cu, i, &d, err); i++) {
+        PyObject *row = Py_BuildValue("{s:s,s:i,s:i,s:i}", "name", d.name, "sm", d.sm,
+                                      "max_shared_mem", d.max_shared, "multiprocessor_count",
+                                      d.n_multiprocessors);
+        if (!row || PyList_Append(list, row)) {
+            Py_DECREF(list);
+            list = NULL;
+        }
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
 static PyMethodDef mod_methods[] = {
+    {"hash_bytes", checksum, METH_O,
+     "hash_bytes(data)\n--\n\nThe checksum of files in the cache."},
+    {"prune_cache", prune_cache, METH_VARARGS,
+     "prune_cache(dir, max_bytes)\n--\n\nDrops what was not used for longest; bytes freed."},
+    {"cuda_devices", cuda_devices, METH_NOARGS,
+     "cuda_devices()\n--\n\nOne dict for each GPU; RuntimeError without a driver."},
     {"configure", (PyCFunction)(void (*)(void))configure, METH_VARARGS | METH_KEYWORDS,
      "configure(**knobs)\n--\n\nTells C the knobs; python/tegula/knobs.py calls it."},
     {"_fail_after", fail_after, METH_O,

@@ -27,6 +27,7 @@ typedef struct Config {
     char *cache_dir;                /* NULL or "": no cache on disk */
     int64_t cache_max_bytes;
     char *ptxas, *libcuda;          /* NULL: look for it */
+    bool has_searched;              /* for ptxas in Python's packages */
 } Config;
 
 typedef struct State {

@@ -205,6 +205,26 @@ pending_find(const Call *c)
 
 /* ---- the miss ----------------------------------------------------------------------------- */
 
+/* The assembler in a wheel: only Python knows where its packages are. Once; 0 or -1. */
+static int
+find_assembler(State *st)
+{
+    Config *config = &st->config;
+    if (config->ptxas || config->has_searched)
+        return 0;
+    PyObject *mod = PyImport_ImportModule("tegula.toolchain");
+    PyObject *path = mod ? PyObject_CallMethod(mod, "find_ptxas", NULL) : NULL;
+    Py_XDECREF(mod);
+    if (!path)
+        return -1;
+    const char *s = path == Py_None ? NULL : PyUnicode_AsUTF8AndSize(path, NULL);
+    if (s && !(config->ptxas = strdup(s)))
+        PyErr_NoMemory();
+    Py_DECREF(path);
+    config->has_searched = !PyErr_Occurred();
+    return config->has_searched ? 0 : -1;
+}
+
 /* The machine to compile for. 0, or -1 with an exception. */
 static int
 call_target(const Call *c, Target *out)
@@ -219,6 +239,8 @@ call_target(const Call *c, Target *out)
                             "the tensors of %s() are %s tensors, but TEGULA_TARGET asks "
                             "for %s", c->k->f->name, on_cuda ? "CUDA" : "CPU",
                             target_text(*out, name)), -1;
+    if (out->kind == TARGET_CUDA && find_assembler(c->k->st))
+        return -1;
     if (out->kind == TARGET_CUDA && !out->sm)
         return cuda_target(c->k->st, c->place.index, out);
     return 0;

@@ -95,6 +95,123 @@ class InterpreterError(TegulaError):
     """A kernel failed in the reference interpreter."""
 
 
+class EmulatorError(TegulaError):
+    """A kernel broke a rule of the machine while it ran on the emulator.
+
+    kind       RACE, UNWRITTEN, BOUNDS, READ_ONLY, BARRIER, ASSERT, MISALIGNED
+    filename, lineno, offset   the place in the kernel; both from 1
+    program_id, thread         who did it
+    """
+
+    kind = ""
+
+    def __init__(
+        self,
+        text: str = "",
+        message: str = "",
+        filename: str | None = None,
+        lineno: int | None = None,
+        offset: int | None = None,
+        program_id: tuple[int, int, int] = (0, 0, 0),
+        thread: int = 0,
+    ) -> None:
+        super().__init__(text, message, filename, lineno, offset, program_id, thread)
+        self.text = text
+        self.message = message or text
+        self.filename = filename
+        self.lineno = lineno
+        self.offset = offset
+        self.program_id = program_id
+        self.thread = thread
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class RaceError(EmulatorError):
+    """Two threads use the same shared memory without a barrier between them."""
+
+    kind = "RACE"
+
+
+class UnwrittenError(EmulatorError):
+    """Shared memory is read that nobody has written."""
+
+    kind = "UNWRITTEN"
+
+
+class OutOfBoundsError(EmulatorError):
+    """An access lies outside of the tensors of the launch."""
+
+    kind = "BOUNDS"
+
+
+class ReadOnlyError(EmulatorError):
+    """A store goes to a tensor that may not be written."""
+
+    kind = "READ_ONLY"
+
+
+class BarrierError(EmulatorError):
+    """Not all threads reach the same barrier."""
+
+    kind = "BARRIER"
+
+
+class DeviceAssertError(EmulatorError):
+    """A ``tl.device_assert`` is false."""
+
+    kind = "ASSERT"
+
+
+class MisalignedError(EmulatorError):
+    """An access is wider than its address is aligned."""
+
+    kind = "MISALIGNED"
+
+
+_BY_FAULT_KIND: dict[str, type[EmulatorError]] = {
+    cls.kind: cls
+    for cls in (
+        RaceError,
+        UnwrittenError,
+        OutOfBoundsError,
+        ReadOnlyError,
+        BarrierError,
+        DeviceAssertError,
+        MisalignedError,
+    )
+}
+
+
+def emulator_error(
+    kind: str,
+    message: str,
+    kernel: str,
+    filename: str | None,
+    function: str | None,
+    lineno: int,
+    offset: int,
+    program_id: tuple[int, int, int],
+    thread: int,
+) -> EmulatorError:
+    """The exception for a report of the emulator; ``host_launch.c`` calls this."""
+    import linecache
+
+    cls = _BY_FAULT_KIND.get(kind, EmulatorError)
+    lines = [f"{cls.__name__}: {message}"]
+    if filename and lineno > 0:
+        lines[0] = f"{filename}:{lineno}:{offset}: {lines[0]}"
+        source = linecache.getline(filename, lineno).rstrip()
+        if source:
+            lines += [source, " " * (offset - 1) + "^"]
+    where = f" in {function}()" if function and function != kernel else ""
+    lines.append(f"  program {program_id}, thread {thread} of {kernel}(){where}")
+    return cls(
+        "\n".join(lines), message, filename, lineno, offset, program_id, thread
+    )
+
+
 _BY_CODE: dict[str, type[CompileError]] = {
     "SYNTAX": UnsupportedLanguageConstruct,
     "STATIC_ASSERT": CompileTimeAssertionFailure,

@@ -7,9 +7,82 @@ attributes of a kernel that are looked at by people and libraries, never by a la
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from tegula._core import Kernel
+
+if TYPE_CHECKING:  # they take a third of our import; only inquiries need them
+    import inspect
+
+
+class KernelParam:
+    """One parameter of a kernel, as ``kernel.params`` lists them."""
+
+    def __init__(self, num: int, param: inspect.Parameter, kernel: JITFunction) -> None:
+        self.num = num
+        self._param = param
+        self.do_not_specialize = kernel._names(kernel.do_not_specialize, num)
+        self.do_not_specialize_on_alignment = kernel._names(
+            kernel.do_not_specialize_on_alignment, num
+        )
+
+    @property
+    def name(self) -> str:
+        return self._param.name
+
+    @property
+    def annotation(self) -> str:
+        a = self._param.annotation
+        if a is self._param.empty:
+            return ""
+        return a if isinstance(a, str) else getattr(a, "__name__", None) or repr(a)
+
+    @property
+    def is_constexpr(self) -> bool:
+        return "constexpr" in self.annotation
+
+    @property
+    def is_const(self) -> bool:
+        return "const" in self.annotation and not self.is_constexpr
+
+    @property
+    def default(self) -> Any:
+        return self._param.default
+
+    @property
+    def has_default(self) -> bool:
+        return self._param.default is not self._param.empty
+
+    def __repr__(self) -> str:
+        return f"KernelParam({self._param})"
+
+
+class KernelInterface:
+    """What can be launched with ``kernel[grid](...)``: autotuners and heuristics.
+
+    A class derived from this one has ``run(*args, grid, warmup, **kwargs)``; the rest
+    follows. ``fn`` is what it wraps, down to the kernel.
+    """
+
+    fn: Any
+
+    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        return lambda *args, **kwargs: self.run(
+            *args, grid=grid, warmup=False, **kwargs
+        )
+
+    def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> Any:
+        return self.run(*args, grid=grid, warmup=True, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = getattr(self.fn, "__name__", "kernel")
+        raise RuntimeError(
+            f"{name} is a kernel and cannot be called like a function: "
+            f"write {name}[grid](...)"
+        )
 
 
 class JITFunction(Kernel):
@@ -34,6 +107,7 @@ class JITFunction(Kernel):
         self.debug = debug
         self.noinline = bool(noinline)
         self.launch_metadata = launch_metadata
+        self.pre_run_hooks: list[Callable[..., Any]] = []
         self._repr = repr
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self, name, getattr(fn, name))
@@ -45,15 +119,83 @@ class JITFunction(Kernel):
             noinline=self.noinline,
         )
 
+    def _names(self, chosen: tuple[int | str, ...], num: int) -> bool:
+        return num in chosen or self.arg_names[num] in chosen
+
+    # --- what the function is ---------------------------------------------------------
     @property
     def __globals__(self) -> dict[str, Any]:
         return self.fn.__globals__
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        return self.fn
+
+    @property
+    def module(self) -> str:
+        return self.__module__
+
+    @property
+    def signature(self) -> inspect.Signature:
+        import inspect
+
+        return inspect.signature(self.fn)
+
+    @property
+    def params(self) -> list[KernelParam]:
+        params = self.signature.parameters.values()
+        return [KernelParam(i, p, self) for i, p in enumerate(params)]
+
+    @property
+    def constexprs(self) -> list[int]:
+        """Positions of the parameters that are constants of the compile."""
+        return [p.num for p in self.params if p.is_constexpr]
+
+    @property
+    def raw_src(self) -> list[str]:
+        """The lines as written, decorators included."""
+        import inspect
+
+        return inspect.getsourcelines(self.fn)[0]
+
+    @property
+    def starting_line_number(self) -> int:
+        import inspect
+
+        return inspect.getsourcelines(self.fn)[1]
+
+    @property
+    def src(self) -> str:
+        """The text from ``def`` on, without its indentation."""
+        import textwrap
+
+        text = textwrap.dedent("".join(self.raw_src))
+        lines = text.splitlines(keepends=True)
+        first = next(i for i, s in enumerate(lines) if s.startswith(("def ", "async ")))
+        return "".join(lines[first:])
+
+    @property
+    def hash(self) -> str:
+        return self.cache_key
+
+    def repr(self, specialization: Any = None) -> str:
+        """The name of a variant; ``@jit(repr=...)`` chooses it."""
+        return self._repr(specialization) if self._repr else self.__name__
+
+    def is_gluon(self) -> bool:
+        return False
+
+    # --- hooks -------------------------------------------------------------------------
+    def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
+        """hook(*args, **kwargs) is called before each launch."""
+        super().add_pre_run_hook(hook)
+        self.pre_run_hooks.append(hook)
 
     def __repr__(self) -> str:
         return f"JITFunction({self.__module__}:{self.__qualname__})"
 
     def __reduce__(self) -> str:
-        # Like a function: found again by its name, and its own copy.
+        # Like a function: pickled by its name, and its own copy.
         return self.__qualname__
 
 

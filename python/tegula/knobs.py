@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tegula import _core
+
 
 class Row(NamedTuple):
     group: str
@@ -26,6 +28,7 @@ class Row(NamedTuple):
     kind: type  # bool, int, str; str means None when unset and no default is given
     default: Any
     doc: str
+    core: str | None = None  # its name in _core.configure, when C reads it
 
 
 def _default_cache_dir() -> str:
@@ -36,25 +39,27 @@ def _default_cache_dir() -> str:
 # fmt: off
 ROWS: tuple[Row, ...] = (
     Row("runtime", "target", "TEGULA_TARGET", None, str, None,
-        "machine to compile for when tensors do not say: cpu, cuda, cuda:sm_90a, emu:sm_90a"),
+        "machine to compile for when tensors do not say: cpu, cuda, cuda:sm_90a, emu:sm_90a", "target"),
     Row("runtime", "num_threads", "TEGULA_NUM_THREADS", None, int, 0,
-        "threads a grid runs on at most on the CPU; 0: one per CPU of the process"),
+        "threads a grid runs on at most on the CPU; 0: one per CPU of the process", "num_threads"),
     Row("runtime", "interpret", "TEGULA_INTERPRET", "TRITON_INTERPRET", bool, False,
         "run kernels in the reference interpreter: slow, exact, checks every access"),
     Row("runtime", "debug", "TEGULA_DEBUG_KERNELS", "TRITON_DEBUG", bool, False,
-        "device_assert and checks of integer overflow are live in every kernel"),
+        "device_assert and checks of integer overflow are live in every kernel", "debug"),
+    Row("runtime", "emu_seed", "TEGULA_EMU_SEED", None, int, 0,
+        "order in which the emulator runs warps is shuffled by this; 0: in order", "emu_seed"),
     Row("compilation", "dump", "TEGULA_DUMP", None, str, None,
-        "passes to print the IR after: fold,coalesce or all; kernel: in front picks one kernel"),
+        "passes to print the IR after: fold,coalesce or all; kernel: in front picks one kernel", "dump"),
     Row("compilation", "dump_dir", "TEGULA_DUMP_DIR", "TRITON_DUMP_DIR", str, None,
-        "directory that gets every stage: 00-frontend.tir .. 20-emit.ptx"),
+        "directory that gets every stage: 00-frontend.tir .. 20-emit.ptx", "dump_dir"),
     Row("compilation", "stop", "TEGULA_STOP", None, str, None,
-        "pass after which a compile stops, with an error that says so"),
+        "pass after which a compile stops, with an error that says so", "stop"),
     Row("compilation", "always_compile", "TEGULA_ALWAYS_COMPILE", "TRITON_ALWAYS_COMPILE", bool, False,
-        "do not take kernels from the cache on disk"),
+        "do not take kernels from the cache on disk", "always_compile"),
     Row("cache", "dir", "TEGULA_CACHE_DIR", "TRITON_CACHE_DIR", str, _default_cache_dir(),
-        "where compiled kernels are kept; empty: nowhere"),
+        "where compiled kernels are kept; empty: nowhere", "cache_dir"),
     Row("cache", "max_bytes", "TEGULA_CACHE_MAX_BYTES", None, int, 2 << 30,
-        "size above which the least recently used kernels are dropped"),
+        "size above which the least recently used kernels are dropped", "cache_max_bytes"),
     Row("autotuning", "cache", "TEGULA_CACHE_AUTOTUNING", "TRITON_CACHE_AUTOTUNING", bool, False,
         "keep the results of every autotuner on disk"),
     Row("autotuning", "print", "TEGULA_PRINT_AUTOTUNING", "TRITON_PRINT_AUTOTUNING", bool, False,
@@ -62,9 +67,11 @@ ROWS: tuple[Row, ...] = (
     Row("language", "fp32_default", "TEGULA_F32_DEFAULT", "TRITON_F32_DEFAULT", str, None,
         "input_precision of an f32 dot that does not give one: tf32, tf32x3, ieee, bf16x3, bf16x6"),
     Row("language", "default_fp_fusion", "TEGULA_FP_FUSION", "TRITON_DEFAULT_FP_FUSION", bool, True,
-        "a * b + c may be rounded once, unless a launch says otherwise"),
+        "a * b + c may be rounded once, unless a launch says otherwise", "fp_fusion"),
     Row("nvidia", "ptxas", "TEGULA_PTXAS", "TRITON_PTXAS_PATH", str, None,
-        "the assembler; else the nvidia-cuda-nvcc wheel's, CUDA_HOME's, the one on PATH"),
+        "the assembler; else the nvidia-cuda-nvcc wheel's, CUDA_HOME's, the one on PATH", "ptxas"),
+    Row("nvidia", "libcuda", "TEGULA_LIBCUDA", None, str, None,
+        "the driver's library; else libcuda.so.1", "libcuda"),
     Row("nvidia", "libdevice", "TEGULA_LIBDEVICE", "TRITON_LIBDEVICE_PATH", str, None,
         "libdevice.10.bc; else looked for beside ptxas"),
 )
@@ -108,7 +115,12 @@ class Group:
     def refresh(self) -> None:
         """Read the environment again."""
         for row in self.rows():
-            object.__setattr__(self, row.name, _from_environment(row))
+            self._put(row, _from_environment(row))
+
+    def _put(self, row: Row, value: Any) -> None:
+        if row.core:
+            _core.configure(**{row.core: value})  # first: it may refuse the value
+        object.__setattr__(self, row.name, value)
 
     def rows(self) -> list[Row]:
         return [row for row in ROWS if row.group == self._name]
@@ -117,19 +129,20 @@ class Group:
         raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in {row.name for row in self.rows()}:
-            raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
-        object.__setattr__(self, name, value)
+        for row in self.rows():
+            if row.name == name:
+                return self._put(row, value)
+        raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
 
     @contextmanager
     def scope(self) -> Iterator[Group]:
         """Put every knob of the group back at the end of the block."""
-        before = {row.name: getattr(self, row.name) for row in self.rows()}
+        before = [(row, getattr(self, row.name)) for row in self.rows()]
         try:
             yield self
         finally:
-            for name, value in before.items():
-                object.__setattr__(self, name, value)
+            for row, value in before:
+                self._put(row, value)
 
 
 runtime = Group("runtime")

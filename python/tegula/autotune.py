@@ -1,0 +1,427 @@
+"""``@autotune`` measures configurations and keeps the fastest; ``@heuristics`` computes
+arguments from others.
+
+    @tegula.autotune(configs=[Config({"BLOCK": 64}), Config({"BLOCK": 128})], key=["n"])
+    @tegula.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+    @tegula.jit
+    def kernel(x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr): ...
+
+Results are kept in memory, and with ``cache_results`` beside the compiled kernels: one
+JSON file for each function, key and list of configurations.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tegula import knobs
+from tegula.errors import (
+    AutotunerError,
+    CompileTimeAssertionFailure,
+    OutOfResources,
+    PTXASError,
+)
+from tegula.jit import KernelInterface
+
+_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
+
+
+class Config:
+    """One configuration to try: values for parameters, and launch options."""
+
+    def __init__(
+        self,
+        kwargs: dict[str, Any],
+        num_warps: int = 4,
+        num_stages: int = 3,
+        num_ctas: int = 1,
+        maxnreg: int | None = None,
+        pre_hook: Callable[[dict[str, Any]], Any] | None = None,
+        ir_override: str | None = None,
+    ) -> None:
+        self.kwargs = kwargs
+        self.num_warps = num_warps
+        self.num_stages = num_stages
+        self.num_ctas = num_ctas
+        self.maxnreg = maxnreg
+        self.pre_hook = pre_hook
+        self.ir_override = ir_override
+
+    def all_kwargs(self) -> dict[str, Any]:
+        """What a launch gets: the values and the options that are set."""
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        return self.kwargs | {k: v for k, v in options.items() if v is not None}
+
+    def __str__(self) -> str:
+        shown = self.kwargs | {
+            name: getattr(self, name)
+            for name in ("num_warps", "num_ctas", "num_stages", "maxnreg")
+        }
+        return ", ".join(f"{k}: {v}" for k, v in shown.items())
+
+    __repr__ = __str__
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (*self.all_kwargs().items(), self.pre_hook)
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self._identity() == other._identity()
+
+
+class Autotuner(KernelInterface):
+    """What ``@autotune`` makes. ``cache`` maps keys to configs, ``best_config`` is the
+    last one used."""
+
+    def __init__(
+        self,
+        fn: Any,
+        arg_names: Sequence[str],
+        configs: Sequence[Config] | None,
+        key: Sequence[str],
+        reset_to_zero: Sequence[str] | None,
+        restore_value: Sequence[str] | None,
+        pre_hook: Callable[..., Any] | None = None,
+        post_hook: Callable[..., Any] | None = None,
+        prune_configs_by: dict[str, Any] | None = None,
+        warmup: int | None = None,
+        rep: int | None = None,
+        use_cuda_graph: bool = False,
+        do_bench: Callable[..., Any] | None = None,
+        cache_results: bool = False,
+    ) -> None:
+        self.fn = fn
+        self.base_fn = fn
+        while isinstance(self.base_fn, KernelInterface):
+            self.base_fn = self.base_fn.fn
+        self.arg_names = list(arg_names)
+        self.configs = list(configs or [Config({})])
+        self.keys = list(key)
+        self.cache: dict[tuple[Any, ...], Config] = {}
+        self.best_config: Config | None = None
+        self.nargs: dict[str, Any] | None = None
+        self.bench_time: float | None = None
+        self.configs_timings: dict[Config, Any] | None = None
+        self.cache_results = cache_results or knobs.autotuning.cache
+        self.reset_to_zero = list(reset_to_zero or ())
+        self.restore_value = list(restore_value or ())
+        self.restore_copies: dict[str, Any] = {}
+        self.pre_hook = pre_hook or self._default_pre_hook
+        self.post_hook = post_hook or self._default_post_hook
+        prune = prune_configs_by or {}
+        self.perf_model = prune.get("perf_model")
+        self.configs_top_k = prune.get("top_k", 1.0)
+        self.early_config_prune = prune.get("early_config_prune")
+        if warmup is not None or rep is not None or use_cuda_graph:
+            warnings.warn(
+                "autotune(warmup=, rep=, use_cuda_graph=) are deprecated: pass do_bench",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+        self.num_warmups = 25 if warmup is None else warmup
+        self.num_reps = 100 if rep is None else rep
+        self.use_cuda_graph = use_cuda_graph
+        self.do_bench = do_bench or self._default_bench
+
+    # --- measuring ---------------------------------------------------------------------
+    def _default_bench(self, call: Callable[[], Any], quantiles: Sequence[float]) -> Any:
+        from tegula import testing
+
+        if self.use_cuda_graph:
+            return testing.do_bench_cudagraph(
+                call, rep=self.num_reps, quantiles=quantiles
+            )
+        return testing.do_bench(
+            call, warmup=self.num_warmups, rep=self.num_reps, quantiles=quantiles
+        )
+
+    def _default_pre_hook(self, args: dict[str, Any], reset_only: bool = False) -> None:
+        for name in self.reset_to_zero:
+            if args[name] is not None:
+                _fill_zero(args[name])
+        if not reset_only:
+            self.restore_copies = {
+                name: _clone(args[name])
+                for name in self.restore_value
+                if args[name] is not None
+            }
+
+    def _default_post_hook(
+        self, args: dict[str, Any], exception: BaseException | None = None
+    ) -> None:
+        for name, copy in self.restore_copies.items():
+            _copy_into(args[name], copy)
+        self.restore_copies = {}
+
+    def _bench(self, config: Config, args: tuple[Any, ...], kwargs: Any) -> list[float]:
+        clash = kwargs.keys() & config.kwargs.keys()
+        if clash:
+            raise ValueError(
+                f"{', '.join(sorted(clash))}: given at the launch and by @autotune"
+            )
+        current = kwargs | config.all_kwargs()
+        full = {**(self.nargs or {}), **current}
+
+        def call() -> None:
+            if config.pre_hook:
+                config.pre_hook(full)
+            self.pre_hook(full)
+            try:
+                self.fn.run(*args, **current)
+            except Exception as e:
+                try:
+                    self.post_hook(full, exception=e)
+                finally:
+                    raise
+            self.post_hook(full, exception=None)
+
+        try:
+            return list(self.do_bench(call, quantiles=(0.5, 0.2, 0.8)))
+        except (OutOfResources, CompileTimeAssertionFailure, PTXASError) as e:
+            if knobs.autotuning.print:
+                print(f"autotuning {self.base_fn.__name__}: {config}: {e}")
+            return [float("inf")] * 3
+
+    def _tune(
+        self, key: tuple[Any, ...], configs: list[Config], args: Any, kwargs: Any
+    ) -> Config:
+        start = time.perf_counter()
+        timings = {c: self._bench(c, args, kwargs) for c in configs}
+        best = builtins.min(timings, key=lambda c: timings[c])
+        self.bench_time = time.perf_counter() - start
+        self.configs_timings = timings
+        self.pre_hook({**(self.nargs or {}), **kwargs, **best.all_kwargs()}, reset_only=True)
+        if timings[best][0] == float("inf"):
+            raise AutotunerError(
+                f"no configuration of {self.base_fn.__name__} can be compiled for "
+                f"{key}: TEGULA_PRINT_AUTOTUNING=1 says why"
+            )
+        return best
+
+    # --- choosing ----------------------------------------------------------------------
+    def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
+        configs = self.configs
+        if self.early_config_prune:
+            configs = self.early_config_prune(configs, self.nargs, **kwargs)
+            if not configs:
+                raise AutotunerError("early_config_prune left no configuration")
+        if self.perf_model:
+            top_k = self.configs_top_k
+            if isinstance(top_k, float) and top_k <= 1.0:
+                top_k = int(len(self.configs) * top_k)
+            elif not isinstance(top_k, int):
+                raise TypeError(f"top_k must be an int or a fraction, not {top_k!r}")
+            if len(configs) > top_k:
+                est = {
+                    c: self.perf_model(**{**self.nargs, **kwargs, **c.all_kwargs()})
+                    for c in configs
+                }
+                configs = sorted(configs, key=lambda c: est[c])[: max(1, top_k)]
+        return configs
+
+    def _key(self, kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        named = {**(self.nargs or {}), **kwargs}
+        values = {k: v for k, v in named.items() if k in self.arg_names}
+        key = [values[k] for k in self.keys if k in values]
+        key += [str(v.dtype) for v in values.values() if hasattr(v, "dtype")]
+        return tuple(key)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        self.nargs = dict(zip(self.arg_names, args, strict=False))
+        used_cache = True
+        if len(self.configs) > 1:
+            key = self._key(kwargs)
+            if key not in self.cache:
+                used_cache = False
+                configs = self.prune_configs(kwargs)
+                self.cache[key] = self._from_disk(key, configs) or self._tuned(
+                    key, configs, args, kwargs
+                )
+            config = self.cache[key]
+        else:
+            config = self.configs[0]
+        self.best_config = config
+        if knobs.autotuning.print and not used_cache:
+            print(
+                f"autotuning {self.base_fn.__name__} for {key}: {config} "
+                f"({self.bench_time or 0.0:.2f} s)"
+            )
+        if config.pre_hook:
+            config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
+        result = self.fn.run(*args, **kwargs, **config.all_kwargs())
+        self.nargs = None
+        return result
+
+    def warmup(self, *args: Any, **kwargs: Any) -> list[Any]:
+        """Compile every configuration that is left after pruning."""
+        self.nargs = dict(zip(self.arg_names, args, strict=False))
+        compiled = [
+            self.fn.warmup(*args, **kwargs, **c.all_kwargs())
+            for c in self.prune_configs(kwargs)
+        ]
+        self.nargs = None
+        return compiled
+
+    # --- keeping -----------------------------------------------------------------------
+    def _tuned(self, key: Any, configs: list[Config], args: Any, kwargs: Any) -> Config:
+        best = self._tune(key, configs, args, kwargs)
+        path = self._path(key, configs)
+        if path and self.configs_timings:
+            import json
+
+            record = {
+                "key": [str(k) for k in key],
+                "best": configs.index(best),
+                "timings": [
+                    [c.all_kwargs(), t] for c, t in self.configs_timings.items()
+                ],
+            }
+            _write(path, json.dumps(record, default=str))
+        return best
+
+    def _path(self, key: Any, configs: list[Config]) -> Path | None:
+        """Where the result is kept; None when it cannot be: hooks have no name."""
+        if not self.cache_results or not key or not knobs.cache.dir:
+            return None
+        if any(c.pre_hook for c in configs):
+            return None
+        import hashlib
+        import json
+
+        text = json.dumps(
+            [self.base_fn.cache_key, knobs.runtime.target, _device_name()]
+            + [str(k) for k in key]
+            + [str(c) for c in configs]
+        )
+        name = f"{self.base_fn.__name__}-{hashlib.sha256(text.encode()).hexdigest()}"
+        return Path(knobs.cache.dir, "autotune", f"{name}.json")
+
+    def _from_disk(self, key: Any, configs: list[Config]) -> Config | None:
+        import json
+
+        path = self._path(key, configs)
+        try:
+            record = json.loads(path.read_text()) if path else None
+            return configs[record["best"]] if record else None
+        except (OSError, ValueError, KeyError, IndexError, TypeError):
+            return None  # any trouble with the disk is a miss
+
+
+class Heuristics(KernelInterface):
+    """What ``@heuristics`` makes."""
+
+    def __init__(
+        self, fn: Any, arg_names: Sequence[str], values: dict[str, Callable[..., Any]]
+    ) -> None:
+        self.fn = fn
+        self.arg_names = list(arg_names)
+        self.values = values
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        for name, compute in self.values.items():
+            named = dict(zip(self.arg_names, args, strict=False))
+            kwargs[name] = compute({**named, **kwargs})
+        return self.fn.run(*args, **kwargs)
+
+
+def autotune(
+    configs: Sequence[Config],
+    key: Sequence[str],
+    prune_configs_by: dict[str, Any] | None = None,
+    reset_to_zero: Sequence[str] | None = None,
+    restore_value: Sequence[str] | None = None,
+    pre_hook: Callable[..., Any] | None = None,
+    post_hook: Callable[..., Any] | None = None,
+    warmup: int | None = None,
+    rep: int | None = None,
+    use_cuda_graph: bool = False,
+    do_bench: Callable[..., Any] | None = None,
+    cache_results: bool = False,
+) -> Callable[[Any], Autotuner]:
+    """Try configurations at the first launch with new values of ``key``; keep the fastest.
+
+    configs            what to try; with one alone nothing is measured
+    key                names of arguments whose values choose anew; the types of tensors
+                       always do
+    prune_configs_by   {"early_config_prune": f, "perf_model": f, "top_k": n}
+    reset_to_zero      arguments zeroed before every measured run
+    restore_value      arguments put back after every measured run
+    pre_hook(args, reset_only=False), post_hook(args, exception=None) replace these two
+    do_bench(call, quantiles=...)   the clock; milliseconds
+    """
+
+    def decorator(fn: Any) -> Autotuner:
+        return Autotuner(
+            fn,
+            fn.arg_names,
+            configs,
+            key,
+            reset_to_zero,
+            restore_value,
+            pre_hook=pre_hook,
+            post_hook=post_hook,
+            prune_configs_by=prune_configs_by,
+            warmup=warmup,
+            rep=rep,
+            use_cuda_graph=use_cuda_graph,
+            do_bench=do_bench,
+            cache_results=cache_results,
+        )
+
+    return decorator
+
+
+def heuristics(values: dict[str, Callable[..., Any]]) -> Callable[[Any], Heuristics]:
+    """Compute arguments from others: ``{name: f(args)}``, in order, each seeing the ones
+    before it. What a heuristic gives replaces what the caller gave."""
+    return lambda fn: Heuristics(fn, fn.arg_names, values)
+
+
+# --- tensors of any framework ------------------------------------------------------------
+def _fill_zero(x: Any) -> None:
+    if hasattr(x, "zero_"):
+        x.zero_()
+    else:
+        x[...] = 0
+
+
+def _clone(x: Any) -> Any:
+    return x.clone() if hasattr(x, "clone") else x.copy()
+
+
+def _copy_into(x: Any, copy: Any) -> None:
+    if hasattr(x, "copy_"):
+        x.copy_(copy)
+    else:
+        x[...] = copy
+
+
+def _device_name() -> str:
+    from tegula import _core
+
+    try:
+        return ",".join(d["name"] for d in _core.cuda_devices())
+    except RuntimeError:
+        return ""
+
+
+def _write(path: Path, text: str) -> None:
+    """All of it or nothing; a disk that refuses is no reason to fail."""
+    import tempfile
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd, tmp = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(fd, "w") as f:
+            f.write(text)
+        os.replace(tmp, path)
+    except OSError:
+        pass

@@ -1,0 +1,74 @@
+"""What a compiled kernel shows of itself: its stages and its numbers.
+
+``_core.CompiledKernel`` holds the code; its ``asm`` and ``metadata`` are made here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections import namedtuple
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tegula import _core
+
+
+class Stages(Mapping[str, Any]):
+    """``compiled.asm``: tir, simt, llir, ptx, cubin, asm, obj, as far as they exist.
+
+    ``asm["sass"]`` disassembles the cubin when asked, with cuobjdump or nvdisasm.
+    """
+
+    def __init__(self, compiled: _core.CompiledKernel) -> None:
+        self._stages = compiled._stages
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "sass" and name not in self._stages and "cubin" in self._stages:
+            self._stages["sass"] = disassemble(self._stages["cubin"])
+        if name not in self._stages:
+            raise KeyError(f"no stage '{name}' here; there are {', '.join(self)}")
+        return self._stages[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stages)
+
+    def __len__(self) -> int:
+        return len(self._stages)
+
+
+def disassemble(cubin: bytes) -> str:
+    """The machine code as text. Needs cuobjdump or nvdisasm on PATH or in CUDA_HOME."""
+    places = [os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin")]
+    path = os.pathsep.join([*places, os.environ.get("PATH", "")])
+    for tool, options in (("cuobjdump", ["-sass"]), ("nvdisasm", ["-c"])):
+        program = shutil.which(tool, path=path)
+        if program:
+            break
+    else:
+        raise KeyError("'sass' needs cuobjdump or nvdisasm, and neither is on PATH")
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        done = subprocess.run(
+            [program, *options, file.name], capture_output=True, text=True, check=True
+        )
+    return done.stdout
+
+
+def stages(compiled: _core.CompiledKernel) -> Stages:
+    return Stages(compiled)
+
+
+def metadata(compiled: _core.CompiledKernel) -> Any:
+    """A named tuple: options, shared, scratch, name, hash, target."""
+    facts: dict[str, Any] = {
+        "name": compiled.name,
+        "hash": compiled.hash,
+        "target": compiled.target,
+        **compiled._facts,
+        "warp_size": 32,
+    }
+    return namedtuple("KernelMetadata", facts)(**facts)
