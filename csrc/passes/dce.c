@@ -11,7 +11,8 @@
  * round is marked, too. %b above is used, but only by itself, so nothing marks it.
  *
  * A loop without effects and without a used result goes as a whole: `for` always ends, and
- * a `while` that reads memory counts as an effect (effects.c).
+ * a `while` that reads memory counts as an effect (effects.c). Reads that turn out to be
+ * dead may leave a `while` without any, so functions that have one are looked at again.
  */
 #include "passes/passes.h"
 
@@ -19,7 +20,10 @@ typedef struct Dce {
     Func *f;
     bool *live;                 /* by Val.id */
     VEC(Val *) todo;            /* marked, what they need is not yet */
+    bool has_while, erased;
 } Dce;
+
+enum { MAX_ROUNDS = 8 };
 
 static void
 mark(Dce *w, Val *v)
@@ -204,12 +208,13 @@ drop_block_args(const Dce *w, Block *b, int first)
 
 /* Backwards: users go before what they use. */
 static void
-sweep(const Dce *w, Block *b)
+sweep(Dce *w, Block *b)
 {
     for (Op *o = b->last, *prev; o; o = prev) {
         prev = o->prev;
         if (!stays(w, o)) {
             ir_erase(o);
+            w->erased = true;
             continue;
         }
         if (!op_has(o, OPF_CONTROL))
@@ -217,7 +222,10 @@ sweep(const Dce *w, Block *b)
         switch (o->op) {
         case OP_IF: drop_if_results(w, o); break;
         case OP_FOR: drop_for_slots(w, o); break;
-        case OP_WHILE: drop_while_slots(w, o); break;
+        case OP_WHILE:
+            w->has_while = true;
+            drop_while_slots(w, o);
+            break;
         default: break;
         }
         for (int r = o->n_regions - 1; r >= 0; r--)
@@ -230,17 +238,28 @@ sweep(const Dce *w, Block *b)
     }
 }
 
+static void
+round_of(Dce *w)
+{
+    w->has_while = w->erased = false;
+    w->live = NEW_N(w->f->c->arena, bool, w->f->n_vals + 1);
+    mark_roots(w, w->f->body);
+    while (w->todo.n) {
+        Val *v = w->todo.at[--w->todo.n];
+        if (v->def)
+            mark_result(w, v->def, v->index);
+        else
+            mark_block_arg(w, v);
+    }
+    sweep(w, w->f->body);
+}
+
 void
 pass_dce(Func *f)
 {
-    Dce w = {.f = f, .live = NEW_N(f->c->arena, bool, f->n_vals + 1)};
-    mark_roots(&w, f->body);
-    while (w.todo.n) {
-        Val *v = w.todo.at[--w.todo.n];
-        if (v->def)
-            mark_result(&w, v->def, v->index);
-        else
-            mark_block_arg(&w, v);
-    }
-    sweep(&w, f->body);
+    Dce w = {.f = f};
+    int rounds = 0;
+    do
+        round_of(&w);
+    while (w.has_while && w.erased && ++rounds < MAX_ROUNDS);
 }

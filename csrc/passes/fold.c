@@ -3,6 +3,7 @@
  *     %2 = add %1, splat(-0.0)     =>   uses of %2 become %1
  *     %3 = div %x, 8               =>   %3 = shr %x, 3         where %x >= 0
  *     %4 = add splat(a), splat(b)  =>   %4 = splat(a + b)      one sum instead of a block's
+ *     %5 = load splat(p)           =>   %5 = splat(load p)
  *     if true { A } else { B }     =>   A
  *     for %i = 5 to 6 { A }        =>   A with %i = 5
  *
@@ -23,7 +24,7 @@
 
 #include <assert.h>
 
-enum { MAX_SWEEPS = 32 };
+enum { MAX_SWEEPS = 32, MAX_USES = 64 };
 
 static void sweep_block(Fold *w, Block *b);
 
@@ -117,13 +118,35 @@ fold_if_results(Fold *w, Op *o)
     return false;
 }
 
+/* Inside of a branch the condition is known. */
+static void
+fold_if_condition(Fold *w, Op *o)
+{
+    int budget = MAX_USES;
+    for (Use *u = arg(o, 0)->uses, *next; u && budget--; u = next) {
+        next = u->next;
+        Op *user = u->user;
+        for (int r = 0; r < o->n_regions; r++) {
+            Block *b = o->regions[r];
+            if (!ir_is_inside(user, b))
+                continue;
+            Build at = {.f = w->f, .block = b, .before = b->first, .loc = user->loc};
+            Val *c = ir_const_bits(&at, arg(o, 0)->type, r == 0);
+            ir_set_arg(user, (int)(u - user->args), c);
+            w->changed = true;
+        }
+    }
+}
+
 /* True when o is gone. */
 static bool
 fold_if(Fold *w, Op *o)
 {
     uint64_t bits;
-    if (!ir_is_const(arg(o, 0), &bits))
+    if (!ir_is_const(arg(o, 0), &bits)) {
+        fold_if_condition(w, o);
         return fold_if_results(w, o);
+    }
     int taken = bits & 1 ? 0 : 1;
     if (taken < o->n_regions)
         become_region(w, o, o->regions[taken], 0);
@@ -231,25 +254,28 @@ fold_op(Fold *w, Op *o)
     w->b.block = o->block;
     w->b.loc = o->loc;
     Val *with = NULL;
+    bool stays = true;
     switch (o->op) {
     case OP_CONST: case OP_PROGRAM_ID: case OP_NUM_PROGRAMS: return;
-    case OP_LOAD: case OP_STORE: case OP_ATOMIC_RMW: case OP_ASSERT: case OP_ASSUME:
-        if (!fold_masked(w, o, &with)) {
-            if (o->n_results)
-                replace_by(w, result(o, 0), with);
-            ir_erase(o);
-            w->changed = true;
-        }
-        return;
-    default: break;
+    case OP_STORE: case OP_ATOMIC_RMW: case OP_ASSERT: case OP_ASSUME:
+        stays = fold_masked(w, o, &with);
+        break;
+    case OP_LOAD:
+        stays = fold_masked(w, o, &with);
+        if (stays)
+            with = fold_load(w, o);
+        break;
+    default:
+        if (op_has(o, OPF_ELEM))
+            with = fold_arith(w, o);
+        else if (op_has(o, OPF_PURE) && o->n_regions == 0)
+            with = fold_shape(w, o);
     }
-    if (op_has(o, OPF_ELEM))
-        with = fold_arith(w, o);
-    else if (op_has(o, OPF_PURE) && o->n_regions == 0)
-        with = fold_shape(w, o);
-    if (with) {
+    if (with)
         replace_by(w, result(o, 0), with);
+    if (with || !stays) {
         ir_erase(o);
+        w->changed = true;
     }
 }
 

@@ -19,6 +19,7 @@ Val *fold_cast(Fold *w, Op *o);
 /* Ops with a mask, and asserts. Changes o in place; false when o is to be erased, with *with
  * what its result becomes. */
 bool fold_masked(Fold *w, Op *o, Val **with);
+Val *fold_load(Fold *w, const Op *o);
 
 bool fold_is_filled(const Val *v);      /* a splat or a constant block */
 Val *fold_filling(Fold *w, const Val *v); /* the scalar that fills it, perhaps a new constant */

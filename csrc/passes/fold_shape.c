@@ -5,6 +5,7 @@
  *     split(join(%a, %b))                      %a, %b
  *     cast(cast %x : f32) : f16    x: f16      %x
  *     load %p, true, %o                        load %p
+ *     load splat(%p)                           splat(load %p)
  *     store %p, %v, false                      gone
  */
 #include "passes/fold.h"
@@ -246,4 +247,20 @@ fold_masked(Fold *w, Op *o, Val **with)
     else if (o->n_results)
         *with = fold_const(w, result(o, 0)->type, 0);
     return false;
+}
+
+/* All elements from one address: one load. */
+Val *
+fold_load(Fold *w, const Op *o)
+{
+    const Type *t = result(o, 0)->type;
+    Val *args[3];
+    if (t->rank == 0 || ir_attr(o, ATTR_VOLATILE))
+        return NULL;
+    for (int i = 0; i < o->n_args; i++)
+        if (!fold_is_filled(arg(o, i)))
+            return NULL;
+    for (int i = 0; i < o->n_args; i++)
+        args[i] = fold_filling(w, arg(o, i));
+    return fold_splat(w, fold_like(w, o, o->n_args, args, ty_element(w->f->c, t)), t);
 }
