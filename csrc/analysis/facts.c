@@ -345,7 +345,11 @@ facts_of(FactTable *t, const Val *v)
 static const Val *
 mask_of(const Op *o)
 {
-    int i = o->op == OP_LOAD ? 1 : o->op == OP_STORE || o->op == OP_ATOMIC_RMW ? 2 : -1;
+    int i = o->op == OP_LOAD         ? 1
+            : o->op == OP_STORE      ? 2
+            : o->op == OP_ATOMIC_RMW ? 2
+            : o->op == OP_ASYNC_COPY ? 3
+                                     : -1;
     return i > 0 && i < o->n_args ? arg(o, i) : NULL;
 }
 

@@ -41,7 +41,7 @@ static uint64_t *
 place(Interp *in, const Val *v)
 {
     if (!in->val[v->id])
-        in->val[v->id] = NEW_N(in->c->arena, uint64_t, numel(v));
+        in->val[v->id] = NEW_N(in->c->arena, uint64_t, numel(v) * MAX(v->type->slots, 1));
     return in->val[v->id];
 }
 
@@ -293,6 +293,46 @@ run_memory(Interp *in, const Op *o)
             break;
         default: unreachable(in->c);
         }
+    }
+}
+
+/* ---- shared memory: here a copy lands at once ------------------------------------ */
+
+/* The elements of the slot that operands i and i + 1 name. */
+static uint64_t *
+slot_of(Interp *in, const Op *o, int i)
+{
+    int64_t slot = elem_to_int(E_I32, operand(in, o, i + 1)[0]);
+    const Val *smem = arg(o, i);
+    if (slot < 0 || slot >= smem->type->slots)
+        err_at(in->c, o->loc, VALUE,
+               str_printf(in->c->arena, "slot %" PRId64 " of %d", slot, smem->type->slots));
+    return place(in, smem) + slot * numel(smem);
+}
+
+static void
+run_shared(Interp *in, const Op *o)
+{
+    if (o->op == OP_SHARED_ALLOC) {     /* nothing is in it: NaN, or a number that shows */
+        const Val *v = result(o, 0);
+        uint64_t nothing = UINT64_MAX >> (64 - ty_bits(v->type));
+        for (int64_t i = 0; i < numel(v) * v->type->slots; i++)
+            place(in, v)[i] = nothing;
+        return;
+    }
+    int smem = o->op == OP_ASYNC_COPY;
+    uint64_t *slot = slot_of(in, o, smem);
+    int64_t n = numel(arg(o, smem));
+    switch (o->op) {
+    case OP_SHARED_LOAD: memcpy(place(in, result(o, 0)), slot, (size_t)n * 8); break;
+    case OP_SHARED_STORE: memcpy(slot, operand(in, o, 2), (size_t)n * 8); break;
+    case OP_ASYNC_COPY:
+        for (int64_t i = 0; i < n; i++)
+            slot[i] = is_masked_off(in, o, 3, i)
+                          ? 0
+                          : read_elem(in, o, arg(o, 0)->type->elem, operand(in, o, 0)[i]);
+        break;
+    default: unreachable(in->c);
     }
 }
 
@@ -551,7 +591,13 @@ run_op(Interp *in, const Op *o)
         if (!operand(in, o, 0)[0])
             err_at(in->c, o->loc, VALUE, "what tl.assume says is not true");
         break;
-    case OP_BARRIER: break;
+    case OP_BARRIER:
+    case OP_ASYNC_COMMIT:
+    case OP_ASYNC_WAIT: break;
+    case OP_SHARED_ALLOC:
+    case OP_SHARED_LOAD:
+    case OP_SHARED_STORE:
+    case OP_ASYNC_COPY: run_shared(in, o); break;
     default: run_shape(in, o);
     }
 }

@@ -49,7 +49,7 @@ static inline bool elem_is_int(Elem e) { return elem_info[e].kind != KIND_F; }
 static inline bool elem_is_signed(Elem e) { return elem_info[e].kind == KIND_S; }
 
 /* ---- type.c --------------------------------------------------------------------- */
-enum { MAX_NUMEL = 1 << 20 };
+enum { MAX_NUMEL = 1 << 20, MAX_SLOTS = 64 };
 
 struct Type {
     Elem elem;              /* the element, or what the pointer points to */
@@ -58,6 +58,8 @@ struct Type {
     uint8_t rank;           /* 0: a scalar */
     int32_t shape[MAX_RANK];
     const Layout *layout;   /* NULL before layouts appear, and for scalars */
+    uint8_t slots;          /* > 0: shared memory, that many blocks; then layout has only
+                               register bits: those of an element's offset in its slot */
 };
 
 const Type *ty_scalar(Comp *c, Elem e);
@@ -66,6 +68,8 @@ const Type *ty_block(Comp *c, const Type *elem, int rank, const int32_t *shape);
 const Type *ty_with_elem(Comp *c, const Type *t, Elem e);       /* same shape and layout, not a pointer */
 const Type *ty_with_shape(Comp *c, const Type *t, int rank, const int32_t *shape); /* drops the layout */
 const Type *ty_with_layout(Comp *c, const Type *t, const Layout *l);
+const Type *ty_smem(Comp *c, const Type *block, int slots, const Layout *offsets);
+const Type *ty_slot(Comp *c, const Type *smem, const Layout *l);    /* a block of it in registers */
 const Type *ty_element(Comp *c, const Type *t);                 /* the scalar type of a block */
 const Type *ty_pointee(Comp *c, const Type *t);                 /* what loading gives: same shape and layout */
 int64_t ty_numel(const Type *t);
@@ -91,7 +95,7 @@ typedef enum Attr {
 enum { MAX_ATTR = 4, MAX_REGION = 2 };
 enum {
     OPF_PURE = 1, OPF_ELEM = 2, OPF_COMM = 4, OPF_READS = 8, OPF_WRITES = 16,
-    OPF_TERM = 32, OPF_SYNC = 64, OPF_CHEAP = 128, OPF_CONTROL = 256,
+    OPF_TERM = 32, OPF_SYNC = 64, OPF_CHEAP = 128, OPF_CONTROL = 256, OPF_SHARED = 512,
 };
 typedef struct OpInfo {
     const char *text;

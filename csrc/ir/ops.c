@@ -710,6 +710,76 @@ check_return_(const Op *o)
     return o->block->owner ? say(o, "inside of a region") : NULL;
 }
 
+/* ---- shared memory ----------------------------------------------------------------- */
+
+/* The type of one slot of operand i, which must be shared memory, in layout l. */
+static const Type *
+slot_type(const Op *o, int i, const Layout *l)
+{
+    return ty_slot(comp(o), at(o, i), l);
+}
+
+static const char *
+want_slot(const Op *o, int smem)
+{
+    if (!at(o, smem)->slots)
+        return say(o, "operand %d is %s, expected smem", smem, str(o, at(o, smem)));
+    return want_arg(o, smem + 1, ty_scalar(comp(o), E_I32));
+}
+
+static const char *
+check_shared_alloc(const Op *o)
+{
+    const Type *t = res(o, 0);
+    const Layout *l = t->layout;
+    bool ok = t->slots && t->rank && !t->is_ptr && l && l->n[IN_REG] == layout_n_in(l) &&
+              l->n[IN_REG] == layout_bits(l) && layout_is_onto(l);
+    return ok ? NULL : say(o, "of %s: no map of offsets to elements", str(o, t));
+}
+
+static const char *
+check_shared_load(const Op *o)
+{
+    const char *err = want_slot(o, 0);
+    if (!err && !res(o, 0)->layout)
+        err = say(o, "result 0 has no layout");
+    return err ? err : want_result(o, 0, slot_type(o, 0, res(o, 0)->layout));
+}
+
+static const char *
+check_shared_store(const Op *o)
+{
+    const char *err = want_slot(o, 0);
+    if (!err && !at(o, 2)->layout)
+        err = say(o, "operand 2 has no layout");
+    return err ? err : want_arg(o, 2, slot_type(o, 0, at(o, 2)->layout));
+}
+
+static const char *
+check_async_copy(const Op *o)
+{
+    const char *err = want_count(o, 3, 4);
+    if (!err)
+        err = want_pointer(o, false);
+    if (!err)
+        err = want_slot(o, 1);
+    if (err)
+        return err;
+    const Type *t = ty_pointee(comp(o), at(o, 0));
+    if (!t->layout || slot_type(o, 1, t->layout) != t)
+        return say(o, "from %s to %s", str(o, at(o, 0)), str(o, at(o, 1)));
+    err = want_mask(o, 3, t);
+    if (!err)
+        err = want_word(o, ATTR_CACHE, CACHE_NONE, CACHE_CV);
+    return err ? err : want_word(o, ATTR_EVICT, EVICT_NONE, EVICT_LAST);
+}
+
+static const char *
+check_pending(const Op *o)
+{
+    return want_word(o, ATTR_PENDING, 0, MAX_SLOTS);
+}
+
 /* ---- hints and debugging -------------------------------------------------------- */
 
 static const char *
@@ -757,6 +827,7 @@ check_none(const Op *o)
 #define SYNC OPF_SYNC
 #define CHEAP OPF_CHEAP
 #define CONTROL OPF_CONTROL
+#define SHARED OPF_SHARED
 #define A0() 0, {0}
 #define A1(a)                                                                          \
     1,                                                                                 \

@@ -6,7 +6,8 @@
  *     op      = [value {"," value} "="] word [string] [literal | value {"," value}]
  *               ["{" attr {"," attr} "}"] [":" type {"," type}] {region} [loc]
  *     region  = ["else"] ["^" "(" value ":" type {"," ..} ")"] "{" {op} "}"
- *     type    = (elem | "ptr" "<" ["const"] elem ">") ["[" int {"," int} "]"]
+ *     type    = (block | "smem" "<" int "x" block ">") ["#" name]
+ *     block   = (elem | "ptr" "<" ["const"] elem ">") ["[" int {"," int} "]"]
  *               ["#" name]
  *     literal = number | "true" | "false" | ["-"] "inf" | "nan"
  *             | "splat" "(" literal ")"
@@ -260,7 +261,7 @@ with_layout(Parser *p, const Type *t)
 }
 
 static const Type *
-parse_type(Parser *p)
+parse_block_type(Parser *p)
 {
     const Type *t;
     if (accept_word(p, "ptr")) {
@@ -285,6 +286,24 @@ parse_type(Parser *p)
         } while (accept(p, ","));
         expect(p, "]");
         t = ty_block(p->c, t, rank, shape);
+    }
+    return t;
+}
+
+static const Type *
+parse_type(Parser *p)
+{
+    const Type *t;
+    if (accept_word(p, "smem")) {
+        expect(p, "<");
+        int slots = (int)integer(p, 1, MAX_SLOTS);
+        if (!accept_word(p, "x"))
+            fail(p, "expected 'x'");
+        t = parse_block_type(p);
+        expect(p, ">");
+        t = ty_smem(p->c, t, slots, NULL);
+    } else {
+        t = parse_block_type(p);
     }
     skip(p);
     return *p->at == '#' ? with_layout(p, t) : t;

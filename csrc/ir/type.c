@@ -3,6 +3,7 @@
  *     f32            ty_scalar                elem F32
  *     ptr<f32>       ty_ptr                   elem F32, is_ptr
  *     f32[64, 32]    ty_block(f32, 2, ..)     elem F32, rank 2
+ *     smem<3 x f32[64, 32]>   ty_smem         the same, slots 3
  *
  * A type is found by the bytes of its key, so equal types are one pointer within a Comp
  * and everybody compares with ==.
@@ -28,7 +29,7 @@ const ElemInfo elem_info[N_ELEM] = {
 typedef struct Key {
     uint8_t elem, is_ptr, is_const, rank;
     int32_t shape[MAX_RANK];
-    uint32_t zero; /* so that layout stands on a multiple of 8 */
+    uint32_t slots; /* as wide as it takes to align layout */
     const Layout *layout;
 } Key;
 _Static_assert(sizeof(Key) == 8 + 4 * MAX_RANK + sizeof(void *),
@@ -40,7 +41,7 @@ intern(Comp *c, const Type *t)
     Key k;
     memset(&k, 0, sizeof k);
     k.elem = (uint8_t)t->elem, k.is_ptr = t->is_ptr, k.is_const = t->is_const;
-    k.rank = t->rank, k.layout = t->layout;
+    k.rank = t->rank, k.layout = t->layout, k.slots = t->slots;
     memcpy(k.shape, t->shape, t->rank * sizeof t->shape[0]);
     const Type *old = map_get(&c->types, &k, sizeof k);
     if (old)
@@ -87,6 +88,7 @@ ty_with_shape(Comp *c, const Type *t, int rank, const int32_t *shape)
     Type n = *t;
     n.rank = (uint8_t)rank;
     n.layout = NULL;
+    n.slots = 0;
     for (int i = 0; i < rank; i++)
         n.shape[i] = shape[i];
     return intern(c, &n);
@@ -96,6 +98,25 @@ const Type *
 ty_with_layout(Comp *c, const Type *t, const Layout *l)
 {
     Type n = *t;
+    n.layout = l;
+    return intern(c, &n);
+}
+
+const Type *
+ty_smem(Comp *c, const Type *block, int slots, const Layout *offsets)
+{
+    assert(slots > 0 && slots <= MAX_SLOTS);
+    Type n = *block;
+    n.slots = (uint8_t)slots;
+    n.layout = offsets;
+    return intern(c, &n);
+}
+
+const Type *
+ty_slot(Comp *c, const Type *smem, const Layout *l)
+{
+    Type n = *smem;
+    n.slots = 0;
     n.layout = l;
     return intern(c, &n);
 }
@@ -157,11 +178,14 @@ ty_str(Arena *a, const Type *t)
 {
     Sb sb = {.a = a};
     const char *elem = elem_info[t->elem].text;
+    if (t->slots)
+        sb_printf(&sb, "smem<%d x ", t->slots);
     if (t->is_ptr)
         sb_printf(&sb, "ptr<%s%s>", t->is_const ? "const " : "", elem);
     else
         sb_put(&sb, elem);
     put_shape(&sb, t);
+    sb_put(&sb, t->slots ? ">" : "");
     return sb.at;
 }
 

@@ -91,6 +91,20 @@ check_in_combine(Walk *w, const Op *o)
             refuse(w, o->loc, "%s: a block inside of a reduce or scan", info(o)->text);
 }
 
+/* Shared memory is named by its alloc: it is not carried, selected or computed with. */
+static void
+check_shared(Walk *w, const Op *o)
+{
+    if (op_has(o, OPF_SHARED))
+        return;
+    for (int i = 0; i < o->n_args; i++)
+        if (arg(o, i)->type->slots)
+            refuse(w, o->loc, "%s: operand %d is shared memory", info(o)->text, i);
+    for (int i = 0; i < o->n_results; i++)
+        if (result(o, i)->type->slots)
+            refuse(w, o->loc, "%s: result %d is shared memory", info(o)->text, i);
+}
+
 static void walk_block(Walk *w, const Block *b, const Op *owner, bool in_combine);
 
 static void
@@ -100,6 +114,7 @@ walk_op(Walk *w, const Op *o, bool in_combine)
         refuse(w, o->loc, "op %d does not exist", (int)o->op);
     check_counts(w, o);
     check_operands(w, o);
+    check_shared(w, o);
     if (in_combine)
         check_in_combine(w, o);
     if (op_has(o, OPF_TERM) != !o->next)
@@ -131,6 +146,8 @@ walk_block(Walk *w, const Block *b, const Op *owner, bool in_combine)
         const Val *v = b->args[i];
         if (v->def || v->index != i || v->block != b)
             refuse(w, loc, "argument %d of a block is not linked", i);
+        if (v->type->slots)
+            refuse(w, loc, "argument %d of a block is shared memory", i);
         enter_scope(w, v, loc);
     }
     if (!b->first)
