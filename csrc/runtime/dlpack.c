@@ -564,20 +564,24 @@ tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes, bool *re
     return 0;
 }
 
-/* The integer that calling module.path(..) gives, or 0 without an exception when the module
- * was never imported. */
+/* The stream that module.fn(..) gives (or its attr). 1: *out is it; 0: the module was never
+ * imported, or is built without CUDA; -1 with an exception. */
 static int
-stream_from(const char *module, const char *expr_fn, int device, bool pass_device,
+stream_from(const char *module, const char *fn, int device, bool pass_device,
             const char *attr, void **out)
 {
     PyObject *modules_b = PyImport_GetModuleDict();
     PyObject *mod_b = modules_b ? PyDict_GetItemString(modules_b, module) : NULL;
     if (!mod_b)
         return 0;
-    PyObject *r = pass_device ? PyObject_CallMethod(mod_b, expr_fn, "i", device)
-                              : PyObject_CallMethod(mod_b, expr_fn, NULL);
+    PyObject *r = pass_device ? PyObject_CallMethod(mod_b, fn, "i", device)
+                              : PyObject_CallMethod(mod_b, fn, NULL);
     if (r && attr)
         set_ref(&r, PyObject_GetAttrString(r, attr));
+    if (!r && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();      /* a build of the framework without CUDA */
+        return 0;
+    }
     if (!r)
         return -1;
     *out = PyLong_AsVoidPtr(r);

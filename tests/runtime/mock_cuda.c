@@ -1,0 +1,266 @@
+/* mock_cuda: a driver without a GPU. Takes the calls of csrc/runtime/driver.c, writes each
+ * down as a line of text, and fails where it was told to. Tests load it by TEGULA_LIBCUDA and
+ * read the lines through ctypes.
+ */
+#include <cuda.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <dlpack/dlpack.h>
+
+enum { N_DEVICES = 2, MAX_SHARED = 227 << 10, STATIC_SHARED = 1 << 10 };
+
+static char text[1 << 16];
+static size_t n_text;
+static char failing[64];        /* the entry that fails next, and every time */
+static int n_params;            /* of the kernel that is launched: the driver knows, we ask */
+static CUcontext current;
+static CUdevice current_device; /* that current belongs to */
+static void *work_stream = (void *)0x5000;
+
+static void
+note(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (n_text < sizeof text - 1) {
+        int n = vsnprintf(text + n_text, sizeof text - n_text, fmt, ap);
+        n_text += (size_t)n < sizeof text - n_text ? (size_t)n : 0;
+    }
+    va_end(ap);
+}
+
+static CUresult
+done(const char *name)
+{
+    return strcmp(failing, name) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+/* ---- for the tests ---- */
+const char *
+mock_log(void)
+{
+    return text;
+}
+
+void
+mock_reset(void)
+{
+    n_text = 0, text[0] = 0, failing[0] = 0;
+}
+
+void
+mock_fail(const char *name)
+{
+    snprintf(failing, sizeof failing, "%s", name);
+}
+
+void
+mock_params(int n)
+{
+    n_params = n;
+}
+
+void
+mock_current(unsigned long context, int device)
+{
+    current = (CUcontext)context;
+    current_device = device;
+}
+
+/* ---- the driver ---- */
+CUresult
+cuInit(unsigned flags)
+{
+    note("cuInit(%u)\n", flags);
+    return done("cuInit");
+}
+
+CUresult
+cuDriverGetVersion(int *version)
+{
+    *version = 12080;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuGetErrorName(CUresult e, const char **out)
+{
+    *out = e == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_MOCK";
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuGetErrorString(CUresult e, const char **out)
+{
+    (void)e;
+    *out = "the mock was told to fail";
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuDeviceGetCount(int *count)
+{
+    *count = N_DEVICES;
+    return done("cuDeviceGetCount");
+}
+
+CUresult
+cuDeviceGet(CUdevice *device, int ordinal)
+{
+    *device = 10 + ordinal;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuDeviceGetName(char *name, int len, CUdevice device)
+{
+    snprintf(name, (size_t)len, "Mock %d", device - 10);
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuDeviceGetAttribute(int *value, CUdevice_attribute a, CUdevice device)
+{
+    (void)device;
+    *value = a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR                 ? 9
+             : a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR               ? 0
+             : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN      ? MAX_SHARED
+             : a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT                   ? 132
+                                                                               : -1;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    *context = (CUcontext)(0x1000ul + (unsigned long)device);
+    note("retain(%d)\n", device - 10);
+    return done("cuDevicePrimaryCtxRetain");
+}
+
+CUresult
+cuCtxGetCurrent(CUcontext *context)
+{
+    *context = current;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuCtxSetCurrent(CUcontext context)
+{
+    note("current(%#lx)\n", (unsigned long)context);
+    current = context;
+    current_device = (CUdevice)((unsigned long)context - 0x1000ul);
+    return done("cuCtxSetCurrent");
+}
+
+CUresult
+cuCtxGetDevice(CUdevice *device)
+{
+    *device = current_device;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **values,
+                  unsigned n_jit, CUlibraryOption *options, void **option_values, unsigned n)
+{
+    (void)options, (void)option_values, (void)n;
+    const char *c = code;
+    note("load(%s)\n", c[0] == 0x7f ? "cubin" : "ptx");
+    for (unsigned i = 0; i < n_jit; i++)
+        if (jit[i] == CU_JIT_ERROR_LOG_BUFFER && !strcmp(failing, "cuLibraryLoadData"))
+            strcpy(values[i], "line 7: mock refuses");
+    *library = (CUlibrary)0x2000ul;
+    return done("cuLibraryLoadData");
+}
+
+CUresult
+cuLibraryUnload(CUlibrary library)
+{
+    note("unload(%#lx)\n", (unsigned long)library);
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+    (void)library;
+    note("kernel(%s)\n", name);
+    *kernel = (CUkernel)0x3000ul;
+    return done("cuLibraryGetKernel");
+}
+
+CUresult
+cuKernelGetAttribute(int *value, CUfunction_attribute a, CUkernel kernel, CUdevice device)
+{
+    (void)kernel, (void)device;
+    *value = a == CU_FUNC_ATTRIBUTE_NUM_REGS                ? 42
+             : a == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES      ? 8
+             : a == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 512
+             : a == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES     ? STATIC_SHARED
+                                                            : -1;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuKernelSetAttribute(CUfunction_attribute a, int value, CUkernel kernel, CUdevice device)
+{
+    (void)kernel;
+    note("set(%s, %d, device %d)\n",
+         a == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? "shared" : "cluster", value,
+         device - 10);
+    return done("cuKernelSetAttribute");
+}
+
+CUresult
+cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
+{
+    (void)f, (void)extra;
+    note("launch(grid %u %u %u, block %u, shared %u, stream %#lx, context %#lx", c->gridDimX,
+         c->gridDimY, c->gridDimZ, c->blockDimX, c->sharedMemBytes,
+         (unsigned long)c->hStream, (unsigned long)current);
+    for (unsigned i = 0; i < c->numAttrs; i++)
+        note(", %s",
+             c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION   ? "cluster"
+             : c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE       ? "cooperative"
+             : c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+                 ? "pdl"
+                 : "?");
+    for (int i = 0; i < n_params; i++)
+        note(", %#llx", *(unsigned long long *)params[i]);
+    note(")\n");
+    return done("cuLaunchKernelEx");
+}
+
+/* ---- a framework with DLPack's exchange API: any Python object is a CUDA tensor ---- */
+static int
+no_sync(void *x, DLTensor *out)
+{
+    static int64_t shape[] = {16}, strides[] = {1};
+    (void)x;
+    *out = (DLTensor){.data = (void *)0x7000,
+                      .device = {kDLCUDA, 1},
+                      .ndim = 1,
+                      .dtype = {kDLFloat, 32, 1},
+                      .shape = shape,
+                      .strides = strides};
+    return 0;
+}
+
+static int
+stream_of(DLDeviceType type, int32_t device, void **out)
+{
+    (void)type, (void)device;
+    *out = work_stream;
+    return 0;
+}
+
+const DLPackExchangeAPI mock_exchange = {
+    .header = {{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION}, NULL},
+    .dltensor_from_py_object_no_sync = no_sync,
+    .current_work_stream = stream_of,
+};

@@ -1,0 +1,202 @@
+"""The CUDA side of a launch against a mock driver: what is called, in which order."""
+
+from __future__ import annotations
+
+import cuda_mock
+
+
+def test_first_and_second_launch(tmp_path):
+    out = cuda_mock.run(
+        """
+lib.mock_params(3)
+k = K.copy[(4, 2)]
+c = k(Tensor(), Tensor(0x8000), 100, BLOCK=64)
+print(log())
+print("--")
+assert k(Tensor(), Tensor(0x8000), 100, BLOCK=64) is c
+print(log())
+print("--", c.target, c.n_regs, c.n_spills)
+""",
+        tmp_path,
+        TEGULA_PTXAS="",
+    )
+    first, second, rest = out.split("--")
+    lines = first.split("\n")
+    assert lines[0] == "cuInit(0)"
+    assert lines[1].startswith("retain(0)")
+    assert lines[2] == "current(0x100a)"
+    assert lines[3] in ("load(ptx)", "load(cubin)")
+    assert lines[4] == "kernel(copy)"
+    launch = (
+        "launch(grid 4 2 1, block 128, shared 0, stream 0, context 0x100a, "
+        "0x7000, 0x8000, 0x64)"
+    )
+    assert lines[5] == launch
+    assert second.strip() == launch  # the context is left current: nothing to set
+    assert rest.split()[0] == "cuda:sm_90a"
+
+
+def test_context_of_another_device_is_put_back(tmp_path):
+    out = cuda_mock.run(
+        """
+K.copy[(1,)](Tensor(), Tensor(), 64, BLOCK=64)
+log()
+lib.mock_current(0x9999, 11)            # a context of the user's on device 1
+K.copy[(1,)](Tensor(), Tensor(), 64, BLOCK=64)
+print(log())
+lib.mock_current(0x8888, 10)            # another context, but of the right device
+K.copy[(1,)](Tensor(), Tensor(), 64, BLOCK=64)
+print(log())
+""",
+        tmp_path,
+    )
+    lines = out.strip().split("\n")
+    assert lines[0] == "current(0x100a)"
+    assert "context 0x100a" in lines[1]
+    assert lines[2] == "current(0x9999)"
+    assert "context 0x8888" in lines[3] and len(lines) == 4
+
+
+def test_options_become_attributes(tmp_path):
+    out = cuda_mock.run(
+        """
+t = Tensor()
+K.copy[(3,)](t, t, 64, BLOCK=64, launch_pdl=True, num_warps=2)
+K.copy[(3,)](t, t, 64, BLOCK=64, launch_cooperative_grid=True)
+K.copy[(3,)](t, t, 64, BLOCK=64, num_ctas=2)
+for line in log().split("\\n"):
+    if line.startswith("launch"):
+        print(line)
+""",
+        tmp_path,
+    )
+    pdl, cooperative, cluster = out.strip().split("\n")
+    assert pdl.endswith("pdl)") and "block 64" in pdl
+    assert cooperative.endswith("cooperative)")
+    assert cluster.endswith("cluster)") and "grid 6 1 1" in cluster
+
+
+def test_exchange_api_gives_device_and_stream(tmp_path):
+    out = cuda_mock.run(
+        """
+api = ctypes.addressof(ctypes.c_char.in_dll(lib, "mock_exchange"))
+new = ctypes.pythonapi.PyCapsule_New
+new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+class Fast:
+    __dlpack_c_exchange_api__ = new(api, b"dlpack_exchange_api", None)
+lib.mock_params(2)
+K.copy[(1,)](Fast(), Fast(), 64, BLOCK=64)
+print(log())
+""",
+        tmp_path,
+    )
+    assert "retain(1)" in out
+    assert "stream 0x5000, context 0x100b, 0x7000, 0x7000" in out
+
+
+def test_driver_errors_name_the_kernel(tmp_path):
+    out = cuda_mock.run(
+        """
+t = Tensor()
+K.copy[(1,)](t, t, 64, BLOCK=64)
+lib.mock_fail(b"cuLaunchKernelEx")
+try:
+    K.copy[(1,)](t, t, 64, BLOCK=64)
+except RuntimeError as e:
+    print(e)
+lib.mock_reset()
+K.copy[(1,)](t, t, 64, BLOCK=64)        # and the process goes on
+lib.mock_fail(b"cuLibraryLoadData")
+try:
+    K.copy[(1,)](t, t, 64, BLOCK=128)
+except RuntimeError as e:
+    print(e)
+""",
+        tmp_path,
+    )
+    launch, load = out.strip().split("\n")
+    assert launch == (
+        "copy(): CUDA error 700 CUDA_ERROR_ILLEGAL_ADDRESS: the mock was told to fail, "
+        "launching the kernel"
+    )
+    assert load.endswith("loading the code: line 7: mock refuses")
+
+
+def test_limits(tmp_path):
+    out = cuda_mock.run(
+        """
+t = Tensor()
+def error(grid, **kw):
+    try:
+        K.copy[grid](t, t, 64, BLOCK=64, **kw)
+    except Exception as e:
+        print(type(e).__name__, e)
+error((1, 65536))
+error((1, 1, 70000))
+error((1,), num_warps=32)               # the mock's kernels take 512 threads
+error((2**31 - 1,), num_ctas=2)
+K.copy[(0,)](t, t, 64, BLOCK=64)
+K.copy[(5, 0, 2)](t, t, 64, BLOCK=64)
+print(log().count("launch("))
+""",
+        tmp_path,
+    )
+    lines = out.strip().split("\n")
+    assert lines[0].startswith("ValueError grid (1, 65536, 1)")
+    assert lines[1].startswith("ValueError grid (1, 1, 70000)")
+    assert lines[2].startswith("OutOfResources out of resource: threads, Required: 1024")
+    assert lines[3].startswith("ValueError")
+    assert lines[4] == "0"
+
+
+def test_tensors_on_two_devices(tmp_path):
+    out = cuda_mock.run(
+        """
+cpu, gpu, other = Tensor(device="cpu"), Tensor(), Tensor(device="cuda:1")
+for pair in ((gpu, cpu), (cpu, gpu), (gpu, other)):
+    try:
+        K.copy[(1,)](*pair, 64, BLOCK=64)
+    except ValueError as e:
+        print(e)
+print(log())
+""",
+        tmp_path,
+    )
+    lines = out.strip().split("\n")
+    assert lines[0].startswith(
+        "argument 'x' is a CUDA tensor and argument 'y' a CPU tensor"
+    )
+    assert lines[1].startswith(
+        "argument 'x' is a CPU tensor and argument 'y' a CUDA tensor"
+    )
+    assert lines[2] == "arguments 'x' and 'y' are on different GPUs (0 and 1)"
+    assert len(lines) == 3  # the driver was not even opened
+
+
+def test_second_device_shares_the_code(tmp_path):
+    out = cuda_mock.run(
+        """
+a, b = Tensor(), Tensor(device="cuda:1")
+first = K.copy[(1,)](a, a, 64, BLOCK=64)
+second = K.copy[(1,)](b, b, 64, BLOCK=64)
+assert first is second and len(K.copy.variants) == 1
+text = log()
+print(text.count("load("), text.count("launch("), "0x100b" in text)
+""",
+        tmp_path,
+    )
+    assert out.split() == ["1", "2", "True"]
+
+
+def test_no_driver(tmp_path):
+    out = cuda_mock.run(
+        """
+tegula.knobs.nvidia.libcuda = "/nowhere/libcuda.so"
+try:
+    K.copy[(1,)](Tensor(), Tensor(), 64, BLOCK=64)
+except RuntimeError as e:
+    print(e)
+""",
+        tmp_path,
+    )
+    assert out.startswith("there is no CUDA driver: /nowhere/libcuda.so")
