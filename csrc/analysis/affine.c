@@ -21,8 +21,8 @@ enum { MAX_VISITS = 512, MAX_DEPTH = 64, MAX_OPEN = 8 };
 typedef struct Walk {
     int visits, depth, n_open;
     struct {
-        const Val *v;           /* a carried value whose loop is being looked at */
-        const Affine *at;       /* what it is, if its strides hold */
+        const Val *v;     /* a carried value whose loop is being looked at */
+        const Affine *at; /* what it is, if its strides hold */
     } open[MAX_OPEN];
 } Walk;
 
@@ -40,7 +40,9 @@ static int
 compare_terms(const AffTerm *x, const AffTerm *y)
 {
     int xb = x->b ? x->b->id : -1, yb = y->b ? y->b->id : -1;
-    return x->a->id != y->a->id ? (x->a->id < y->a->id ? -1 : 1) : xb < yb ? -1 : xb > yb;
+    return x->a->id != y->a->id ? (x->a->id < y->a->id ? -1 : 1)
+           : xb < yb            ? -1
+                                : xb > yb;
 }
 
 static bool
@@ -89,7 +91,7 @@ add_product(AffSum *s, const AffSum *x, const AffSum *y)
     if (!add_sum(s, x, y->c))
         return false;
     AffSum no_c = *y;
-    no_c.c = 0;                 /* x->c * y->c is in already */
+    no_c.c = 0; /* x->c * y->c is in already */
     if (!add_sum(s, &no_c, x->c))
         return false;
     for (int i = 0; i < x->n; i++)
@@ -98,7 +100,8 @@ add_product(AffSum *s, const AffSum *x, const AffSum *y)
             if (p.b || q.b)
                 return false;
             bool is_ordered = p.a->id <= q.a->id;
-            AffTerm t = {p.factor * q.factor, is_ordered ? p.a : q.a, is_ordered ? q.a : p.a};
+            AffTerm t = {p.factor * q.factor, is_ordered ? p.a : q.a,
+                         is_ordered ? q.a : p.a};
             if (!add_term(s, t))
                 return false;
         }
@@ -111,7 +114,8 @@ same_sum(const AffSum *x, const AffSum *y)
     if (x->c != y->c || x->n != y->n)
         return false;
     for (int i = 0; i < x->n; i++)
-        if (x->term[i].factor != y->term[i].factor || compare_terms(&x->term[i], &y->term[i]))
+        if (x->term[i].factor != y->term[i].factor ||
+            compare_terms(&x->term[i], &y->term[i]))
             return false;
     return true;
 }
@@ -164,7 +168,8 @@ walk_sum(Walk *w, const Op *o, int64_t k, Affine *out)
 {
     int rank = result(o, 0)->type->rank;
     Affine y;
-    return walk(w, arg(o, 0), out) && walk(w, arg(o, 1), &y) && add_affine(out, &y, rank, k);
+    return walk(w, arg(o, 0), out) && walk(w, arg(o, 1), &y) &&
+           add_affine(out, &y, rank, k);
 }
 
 static bool
@@ -174,8 +179,10 @@ walk_product(Walk *w, const Op *o, Affine *out)
     Affine x, y;
     if (!walk(w, arg(o, 0), &x) || !walk(w, arg(o, 1), &y) || x.origin || y.origin)
         return false;
-    const Affine *moves = has_strides(&x, rank) ? &x : &y, *still = moves == &x ? &y : &x;
-    if (has_strides(still, rank) || !add_product(&out->base, &moves->base, &still->base))
+    const Affine *moves = has_strides(&x, rank) ? &x : &y,
+                 *still = moves == &x ? &y : &x;
+    if (has_strides(still, rank) ||
+        !add_product(&out->base, &moves->base, &still->base))
         return false;
     for (int d = 0; d < rank; d++)
         if (!add_product(&out->stride[d], &moves->stride[d], &still->base))
@@ -217,7 +224,7 @@ walk_shape(Walk *w, const Op *o, Affine *out)
         case OP_EXPAND: from[d] = d == axis ? -1 : d - (d > axis); break;
         case OP_BROADCAST: from[d] = x->shape[d] == t->shape[d] ? d : -1; break;
         case OP_TRANS: from[d] = (int)(ir_attr(o, ATTR_PERM) >> (4 * d) & 15); break;
-        default:                /* reshape: only dims of 1 come and go */
+        default: /* reshape: only dims of 1 come and go */
             from[d] = -1;
             if (t->shape[d] == 1)
                 break;
@@ -303,7 +310,8 @@ walk_result(Walk *w, const Val *v, Affine *out)
         break;
     default:
         if (!walk(w, yielded(o->regions[0], v->index), &x) ||
-            !walk(w, yielded(o->regions[1], v->index), &y) || !same_strides(&x, &y, rank))
+            !walk(w, yielded(o->regions[1], v->index), &y) ||
+            !same_strides(&x, &y, rank))
             return false;
     }
     start_at(out, v, &x);
@@ -317,12 +325,14 @@ walk_block_arg(Walk *w, const Val *v, Affine *out)
     if (!o)
         return false;
     if (o->op == OP_FOR && v->index > 0)
-        return walk_carried(w, v, arg(o, 2 + v->index), yielded(v->block, v->index - 1), out);
+        return walk_carried(w, v, arg(o, 2 + v->index), yielded(v->block, v->index - 1),
+                            out);
     if (o->op != OP_WHILE)
         return false;
     if (v->block == o->regions[0])
-        return walk_carried(w, v, arg(o, v->index), yielded(o->regions[1], v->index), out);
-    Affine x;                   /* the second region's: what the condition passes on */
+        return walk_carried(w, v, arg(o, v->index), yielded(o->regions[1], v->index),
+                            out);
+    Affine x; /* the second region's: what the condition passes on */
     if (!walk(w, yielded(o->regions[0], v->index + 1), &x))
         return false;
     start_at(out, v, &x);
@@ -363,24 +373,33 @@ walk_op(Walk *w, const Val *v, Affine *out)
         out->base.c = ir_attr(o, ATTR_START);
         out->stride[0].c = v->type->shape[0] > 1;
         return true;
-    case OP_SPLAT: case OP_HINT: case OP_CONVERT: return walk(w, arg(o, 0), out);
-    case OP_EXPAND: case OP_BROADCAST: case OP_TRANS: case OP_RESHAPE:
-        return walk_shape(w, o, out);
-    case OP_ADD: case OP_ADDPTR: return walk_sum(w, o, 1, out);
+    case OP_SPLAT:
+    case OP_HINT:
+    case OP_CONVERT: return walk(w, arg(o, 0), out);
+    case OP_EXPAND:
+    case OP_BROADCAST:
+    case OP_TRANS:
+    case OP_RESHAPE: return walk_shape(w, o, out);
+    case OP_ADD:
+    case OP_ADDPTR: return walk_sum(w, o, 1, out);
     case OP_SUB: return walk_sum(w, o, -1, out);
     case OP_MUL: return walk_product(w, o, out);
     case OP_NEG: return walk_scaled(w, o, -1, out);
     case OP_SHL: {
         Affine n;
-        if (!walk(w, arg(o, 1), &n) || has_strides(&n, v->type->rank) || n.base.n || n.origin)
+        if (!walk(w, arg(o, 1), &n) || has_strides(&n, v->type->rank) || n.base.n ||
+            n.origin)
             return false;
         return n.base.c >= 0 && n.base.c < 31 &&
                walk_scaled(w, o, (int64_t)1 << n.base.c, out);
     }
     case OP_CAST:
         from = arg(o, 0)->type;
-        return is_int(from) && ty_bits(from) <= ty_bits(v->type) && walk(w, arg(o, 0), out);
-    case OP_FOR: case OP_WHILE: case OP_IF: return walk_result(w, v, out);
+        return is_int(from) && ty_bits(from) <= ty_bits(v->type) &&
+               walk(w, arg(o, 0), out);
+    case OP_FOR:
+    case OP_WHILE:
+    case OP_IF: return walk_result(w, v, out);
     default: return false;
     }
 }

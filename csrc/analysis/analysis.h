@@ -17,12 +17,13 @@
 #include "ir/ir.h"
 #include "layout/mma.h"
 
-enum { MAX_LOG2 = 30 };     /* "any power of two", as for 0 */
+enum { MAX_LOG2 = 30 }; /* "any power of two", as for 0 */
 
 typedef struct Facts {
-    uint8_t contiguity[MAX_RANK], divisibility[MAX_RANK], constancy[MAX_RANK]; /* log2 */
-    uint8_t scalar_div;     /* log2; rank 0 only */
-    int64_t lo, hi;         /* of integer elements, as their type reads them */
+    uint8_t contiguity[MAX_RANK], divisibility[MAX_RANK],
+        constancy[MAX_RANK]; /* log2 */
+    uint8_t scalar_div;      /* log2; rank 0 only */
+    int64_t lo, hi;          /* of integer elements, as their type reads them */
 } Facts;
 
 /* ---- facts.c, range.c ----------------------------------------------------------------- */
@@ -35,8 +36,8 @@ const Facts *facts_of(FactTable *t, const Val *v);
 
 /* The narrow questions, all log2. `want`: more than this is of no use to the caller, so
  * nothing is asked to prove more. dim is ignored for scalars. */
-int facts_run(FactTable *t, const Val *v, int dim, int want);     /* contiguity */
-int facts_contiguity(FactTable *t, const Val *v, int dim);          /* all there is */
+int facts_run(FactTable *t, const Val *v, int dim, int want); /* contiguity */
+int facts_contiguity(FactTable *t, const Val *v, int dim);    /* all there is */
 int facts_constancy(FactTable *t, const Val *v, int dim, int want);
 /* Of the elements at multiples of 1 << run along dim (run 0: of every element). */
 int facts_divisible(FactTable *t, const Val *v, int dim, int run, int want);
@@ -56,7 +57,7 @@ int facts_fastest_dim(FactTable *t, const Op *access);
 enum { MAX_TERMS = 6 };
 typedef struct AffTerm {
     int64_t factor;
-    const Val *a, *b;       /* integer scalars; ids a <= b; b NULL: factor * a */
+    const Val *a, *b; /* integer scalars; ids a <= b; b NULL: factor * a */
 } AffTerm;
 typedef struct AffSum {
     int64_t c;
@@ -68,32 +69,33 @@ typedef struct AffSum {
  * counted in elements of the pointee when it is a pointer. Exact as integers; index
  * arithmetic is taken not to wrap inside a block. */
 typedef struct Affine {
-    const Val *pointer;     /* a scalar pointer; NULL: none (integers, or see origin) */
-    const Val *origin;      /* a block out of a loop or an if whose strides never change: the
+    const Val *pointer; /* a scalar pointer; NULL: none (integers, or see origin) */
+    const Val *origin; /* a block out of a loop or an if whose strides never change: the
                                sums count from its first element; NULL: none */
     AffSum base;
     AffSum stride[MAX_RANK];
 } Affine;
-bool affine_of(const Func *f, const Val *v, Affine *out);   /* false: not of that form */
+bool affine_of(const Func *f, const Val *v, Affine *out); /* false: not of that form */
 /* The stride along dim is the constant *c. */
 bool affine_const_stride(const Affine *a, int dim, int64_t *c);
 
 /* ---- dot.c ---------------------------------------------------------------------------------- */
 typedef struct DotPlan {
-    bool is_mma;            /* false: multiply-adds, and the rest means nothing but operand */
-    Elem operand;           /* both operands are cast to this first */
+    bool is_mma;  /* false: multiply-adds, and the rest means nothing but operand */
+    Elem operand; /* both operands are cast to this first */
     MmaKind kind;
-    int n_terms;            /* 3: f32 as the sum of two tf32, three products */
+    int n_terms; /* 3: f32 as the sum of two tf32, three products */
     int log2_warps_m, log2_warps_n;
 } DotPlan;
 void dot_plan(const Func *f, const Op *dot, DotPlan *p);
 
 /* ---- effects.c ----------------------------------------------------------------------------- */
-bool writes_memory(const Op *o);        /* stores, atomics and barriers; not in regions */
-bool has_side_effects(const Op *o);     /* anything that must stay; regions included */
+bool writes_memory(const Op *o);    /* stores, atomics and barriers; not in regions */
+bool has_side_effects(const Op *o); /* anything that must stay; regions included */
 /* May a store (or atomic, or barrier) in region `within` change what load reads? Distinct
  * pointer arguments are NOT assumed distinct in memory. */
 bool may_be_clobbered(const Func *f, const Op *load, const Block *within);
-bool is_defined_outside(const Val *v, const Block *b);  /* neither in b nor in its regions */
+bool is_defined_outside(const Val *v,
+                        const Block *b); /* neither in b nor in its regions */
 
 #endif

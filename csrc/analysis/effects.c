@@ -9,7 +9,9 @@ bool
 writes_memory(const Op *o)
 {
     switch (o->op) {
-    case OP_ASSUME: case OP_ASSERT: case OP_PRINT: return false;   /* WRITES only to stay */
+    case OP_ASSUME:
+    case OP_ASSERT:
+    case OP_PRINT: return false; /* WRITES only to stay */
     default: return op_has(o, OPF_WRITES | OPF_SYNC);
     }
 }
@@ -30,7 +32,8 @@ any_reads(const Block *b)
 bool
 has_side_effects(const Op *o)
 {
-    if (op_has(o, OPF_WRITES | OPF_SYNC) || (o->op == OP_LOAD && ir_attr(o, ATTR_VOLATILE)))
+    if (op_has(o, OPF_WRITES | OPF_SYNC) ||
+        (o->op == OP_LOAD && ir_attr(o, ATTR_VOLATILE)))
         return true;
     for (int r = 0; r < o->n_regions; r++) {
         if (o->op == OP_WHILE && any_reads(o->regions[r]))

@@ -42,7 +42,7 @@ struct Entry {
     Answer answer;
     unsigned epoch;
     uint8_t kind, dim, run, want;
-    uint8_t state;          /* State */
+    uint8_t state; /* State */
 };
 
 int
@@ -202,7 +202,7 @@ static Answer
 ask_carried(FactTable *t, Entry *e, const Val *init, int want)
 {
     Answer a = fact_ask(t, e->kind, init, e->dim, e->run, want);
-    if (e->state != TENTATIVE)      /* the initial value led back here: an outer loop */
+    if (e->state != TENTATIVE) /* the initial value led back here: an outer loop */
         return e->answer;
     if (e->kind != ASK_RANGE && a.lo == 0) {
         settle(t, e, a, want);
@@ -214,7 +214,7 @@ ask_carried(FactTable *t, Entry *e, const Val *init, int want)
     e->state = ASSUMED;
     PUSH(t->f->c->arena, &t->assumed, e);
     if (!is_first)
-        return a;                   /* the first one's rounds will check it */
+        return a; /* the first one's rounds will check it */
     for (int round = 0; !check_assumptions(t, round >= MAX_ROUNDS); round++)
         ;
     for (int i = 0; i < t->trail.n; i++)
@@ -237,7 +237,7 @@ fact_ask(FactTable *t, FactKind kind, const Val *v, int dim, int run, int want)
     if (rank == 0 && kind == ASK_CON)
         return (Answer){MAX_LOG2, 0};
     if (kind == ASK_DIV && run == 0)
-        dim = 0;                    /* every element: the dim says nothing */
+        dim = 0; /* every element: the dim says nothing */
     if (kind == ASK_RANGE || rank == 0)
         dim = run = 0;
     want = MIN(want, MAX_LOG2);
@@ -262,7 +262,7 @@ fact_ask(FactTable *t, FactKind kind, const Val *v, int dim, int run, int want)
         map_put(&t->memo, &key, sizeof key, e);
     }
     e->state = TENTATIVE;
-    e->epoch = 0;                   /* of no epoch: not usable yet */
+    e->epoch = 0; /* of no epoch: not usable yet */
     t->depth++;
     const Val *init, *back;
     Answer a;
@@ -376,7 +376,7 @@ facts_fastest_dim(FactTable *t, const Op *access)
 {
     const Val *p = arg(access, 0);
     int best = MAX(p->type->rank - 1, 0), best_run = -1;
-    int enough = 4 - fact_log2(elem_info[p->type->elem].bytes);     /* 16 bytes */
+    int enough = 4 - fact_log2(elem_info[p->type->elem].bytes); /* 16 bytes */
     for (int d = p->type->rank - 1; d >= 0; d--) {
         int run = facts_run(t, p, d, enough);
         if (run > best_run) {

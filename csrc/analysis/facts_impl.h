@@ -16,19 +16,20 @@ typedef struct Answer {
 typedef struct Entry Entry;
 struct FactTable {
     const Func *f;
-    Map memo;               /* packed question -> Entry */
-    Map whole;              /* Val -> Facts, of facts_of */
-    unsigned epoch;         /* tentative entries of another epoch are void */
-    int depth;              /* of the recursion, against MAX_DEPTH */
-    VEC(Entry *) assumed;   /* loop-carried questions whose answer is being sought */
-    VEC(Entry *) trail;     /* tentative entries of this epoch */
+    Map memo;             /* packed question -> Entry */
+    Map whole;            /* Val -> Facts, of facts_of */
+    unsigned epoch;       /* tentative entries of another epoch are void */
+    int depth;            /* of the recursion, against MAX_DEPTH */
+    VEC(Entry *) assumed; /* loop-carried questions whose answer is being sought */
+    VEC(Entry *) trail;   /* tentative entries of this epoch */
 };
 
 /* ---- facts.c: memo and fixpoint ---- */
 Answer fact_ask(FactTable *t, FactKind kind, const Val *v, int dim, int run, int want);
-const Val *fact_same_as(const Val *v);  /* results of loops: the value they always equal */
-int fact_log2(int64_t n);               /* of a power of two */
-int fact_trailing_zeros(uint64_t n);    /* at most MAX_LOG2, which is that of 0 */
+const Val *fact_same_as(
+    const Val *v);                   /* results of loops: the value they always equal */
+int fact_log2(int64_t n);            /* of a power of two */
+int fact_trailing_zeros(uint64_t n); /* at most MAX_LOG2, which is that of 0 */
 static inline const Val *
 fact_yielded(const Op *o, int region, int i)
 {
@@ -40,6 +41,6 @@ int rule_run(FactTable *t, const Val *v, int dim, int want);
 int rule_con(FactTable *t, const Val *v, int dim, int want);
 int rule_div(FactTable *t, const Val *v, int dim, int run, int want);
 Answer rule_range(FactTable *t, const Val *v);
-Answer range_of_type(const Type *t);    /* all the type holds */
+Answer range_of_type(const Type *t); /* all the type holds */
 
 #endif

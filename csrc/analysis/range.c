@@ -28,8 +28,9 @@ range_of_type(const Type *t)
         return range(INT64_MIN, INT64_MAX);
     int bits = elem_info[t->elem].bits;
     if (elem_is_signed(t->elem))
-        return bits == 64 ? range(INT64_MIN, INT64_MAX)
-                          : range(-((int64_t)1 << (bits - 1)), ((int64_t)1 << (bits - 1)) - 1);
+        return bits == 64
+                   ? range(INT64_MIN, INT64_MAX)
+                   : range(-((int64_t)1 << (bits - 1)), ((int64_t)1 << (bits - 1)) - 1);
     return range(0, bits == 64 ? INT64_MAX : ((int64_t)1 << bits) - 1);
 }
 
@@ -105,7 +106,7 @@ static Answer
 range_div(const Type *t, Answer x, Answer y)
 {
     if (y.lo < 1 || is_open(t, x))
-        return range_of_type(t);    /* the sign is open, or -x wraps */
+        return range_of_type(t); /* the sign is open, or -x wraps */
     return range(x.lo / (x.lo < 0 ? y.lo : y.hi), x.hi / (x.hi < 0 ? y.hi : y.lo));
 }
 
@@ -114,7 +115,7 @@ static Answer
 range_rem(const Type *t, Answer x, Answer y)
 {
     Answer all = range_of_type(t);
-    int64_t limit = INT64_MAX;      /* of the magnitude */
+    int64_t limit = INT64_MAX; /* of the magnitude */
     if (y.lo >= 1 && !is_open(t, y))
         limit = y.hi - 1;
     if (x.lo >= 0)
@@ -175,7 +176,7 @@ range_abs(const Type *t, Answer x)
         return x;
     Answer n = range_neg(t, x);
     if (n.lo > n.hi || x.lo == range_of_type(t).lo)
-        return range_of_type(t);    /* |MIN| wraps */
+        return range_of_type(t); /* |MIN| wraps */
     return x.hi < 0 ? n : range(0, MAX(x.hi, n.hi));
 }
 
@@ -188,7 +189,7 @@ range_cast(FactTable *t, const Op *o, const Type *to)
         return all;
     Answer x = operand(t, o, 0);
     bool has_zero = x.lo <= 0 && x.hi >= 0;
-    if (to->elem == E_I1)           /* != 0 */
+    if (to->elem == E_I1) /* != 0 */
         return has_zero ? range(0, x.lo != 0 || x.hi != 0) : range(1, 1);
     if (is_open(from, x))
         return to->elem == E_U64 ? x : all;
@@ -267,10 +268,17 @@ rule_range(FactTable *t, const Val *v)
     case OP_ARANGE: return range(ir_attr(o, ATTR_START), ir_attr(o, ATTR_END) - 1);
     case OP_PROGRAM_ID: return range(0, INT32_MAX - 1);
     case OP_NUM_PROGRAMS: return range(1, INT32_MAX);
-    case OP_SPLAT: case OP_EXPAND: case OP_BROADCAST: case OP_RESHAPE: case OP_TRANS:
-    case OP_SPLIT: case OP_CONVERT: case OP_HINT: return operand(t, o, 0);
+    case OP_SPLAT:
+    case OP_EXPAND:
+    case OP_BROADCAST:
+    case OP_RESHAPE:
+    case OP_TRANS:
+    case OP_SPLIT:
+    case OP_CONVERT:
+    case OP_HINT: return operand(t, o, 0);
     case OP_GATHER: return operand(t, o, 0);
-    case OP_JOIN: case OP_CAT: return hull(operand(t, o, 0), operand(t, o, 1));
+    case OP_JOIN:
+    case OP_CAT: return hull(operand(t, o, 0), operand(t, o, 1));
     case OP_SELECT: return hull(operand(t, o, 1), operand(t, o, 2));
     case OP_ADD: return range_add(type, operand(t, o, 0), operand(t, o, 1));
     case OP_SUB: return range_sub(type, operand(t, o, 0), operand(t, o, 1));
@@ -288,19 +296,25 @@ rule_range(FactTable *t, const Val *v)
     case OP_AND: return range_and(type, operand(t, o, 0), operand(t, o, 1));
     case OP_OR: return range_or(type, operand(t, o, 0), operand(t, o, 1), true);
     case OP_XOR: return range_or(type, operand(t, o, 0), operand(t, o, 1), false);
-    case OP_SHL: case OP_SHR:
-        return range_shift(type, o->op, operand(t, o, 0), operand(t, o, 1));
+    case OP_SHL:
+    case OP_SHR: return range_shift(type, o->op, operand(t, o, 0), operand(t, o, 1));
     case OP_NEG: return range_neg(type, operand(t, o, 0));
-    case OP_ABS: return elem_is_signed(type->elem) ? range_abs(type, operand(t, o, 0))
-                                                   : operand(t, o, 0);
-    case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_GT: case OP_GE:
-        return range_compare(t, o);
+    case OP_ABS:
+        return elem_is_signed(type->elem) ? range_abs(type, operand(t, o, 0))
+                                          : operand(t, o, 0);
+    case OP_EQ:
+    case OP_NE:
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE: return range_compare(t, o);
     case OP_CAST: return range_cast(t, o, type);
     case OP_BITCAST: return range_bitcast(t, o, type);
     case OP_HISTOGRAM: return range(0, all.hi);
     case OP_IF:
-        return hull(fact_ask(t, ASK_RANGE, fact_yielded(o, 0, v->index), 0, 0, MAX_LOG2),
-                    fact_ask(t, ASK_RANGE, fact_yielded(o, 1, v->index), 0, 0, MAX_LOG2));
+        return hull(
+            fact_ask(t, ASK_RANGE, fact_yielded(o, 0, v->index), 0, 0, MAX_LOG2),
+            fact_ask(t, ASK_RANGE, fact_yielded(o, 1, v->index), 0, 0, MAX_LOG2));
     default: return all;
     }
 }

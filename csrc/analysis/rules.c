@@ -100,7 +100,9 @@ source_dim(const Op *o, int dim, bool *is_known)
     }
     case OP_BROADCAST: return from->shape[dim] == to->shape[dim] ? dim : -1;
     case OP_TRANS: return (int)(ir_attr(o, ATTR_PERM) >> (4 * dim) & 15);
-    case OP_SPLIT: case OP_CONVERT: case OP_HINT: return dim;
+    case OP_SPLIT:
+    case OP_CONVERT:
+    case OP_HINT: return dim;
     case OP_RESHAPE:
         /* Steps along dim are steps of `below` elements in memory order. */
         for (int d = 0; d < from->rank; d++)
@@ -108,9 +110,7 @@ source_dim(const Op *o, int dim, bool *is_known)
                 return d;
         *is_known = to->shape[dim] == 1;
         return -1;
-    default:
-        *is_known = false;
-        return -1;
+    default: *is_known = false; return -1;
     }
 }
 
@@ -143,22 +143,38 @@ looks_negative(FactTable *t, const Val *v, int depth, const Val *carried)
         int i = o->op == OP_FOR && !is_iv ? 2 + v->index : v->index;
         if (looks_negative(t, arg(o, i), depth, carried))
             return true;
-        const Val *back = is_iv ? arg(o, 2)
+        const Val *back = is_iv             ? arg(o, 2)
                           : o->op == OP_FOR ? fact_yielded(o, 0, v->index - 1)
                                             : fact_yielded(o, 1, v->index);
         return looks_negative(t, back, depth, carried ? carried : v);
     }
     switch (o->op) {
-    case OP_CONST: case OP_SUB: case OP_NEG: case OP_XOR: return true;
-    case OP_SPLAT: case OP_EXPAND: case OP_BROADCAST: case OP_RESHAPE: case OP_TRANS:
-    case OP_CAST: case OP_HINT: case OP_CONVERT:
-        return !is_index(arg(o, 0)->type) || looks_negative(t, arg(o, 0), depth, carried);
-    case OP_DIV: case OP_REM: case OP_SHL: case OP_SHR:
-        return looks_negative(t, arg(o, 0), depth, carried);
-    case OP_AND: case OP_MAX:
+    case OP_CONST:
+    case OP_SUB:
+    case OP_NEG:
+    case OP_XOR: return true;
+    case OP_SPLAT:
+    case OP_EXPAND:
+    case OP_BROADCAST:
+    case OP_RESHAPE:
+    case OP_TRANS:
+    case OP_CAST:
+    case OP_HINT:
+    case OP_CONVERT:
+        return !is_index(arg(o, 0)->type) ||
+               looks_negative(t, arg(o, 0), depth, carried);
+    case OP_DIV:
+    case OP_REM:
+    case OP_SHL:
+    case OP_SHR: return looks_negative(t, arg(o, 0), depth, carried);
+    case OP_AND:
+    case OP_MAX:
         return looks_negative(t, arg(o, 0), depth, carried) &&
                looks_negative(t, arg(o, 1), depth, carried);
-    case OP_ADD: case OP_OR: case OP_MIN: case OP_MUL:
+    case OP_ADD:
+    case OP_OR:
+    case OP_MIN:
+    case OP_MUL:
         return looks_negative(t, arg(o, 0), depth, carried) ||
                looks_negative(t, arg(o, 1), depth, carried);
     case OP_SELECT:
@@ -202,7 +218,8 @@ mask_bits(const Val *v, bool is_low)
     if (!const_of(v, &c))
         return -1;
     uint64_t u = is_low ? (uint64_t)c + 1 : 0 - (uint64_t)c;
-    return u && !(u & (u - 1)) && u <= (uint64_t)1 << MAX_LOG2 ? fact_log2((int64_t)u) : -1;
+    return u && !(u & (u - 1)) && u <= (uint64_t)1 << MAX_LOG2 ? fact_log2((int64_t)u)
+                                                               : -1;
 }
 
 /* ---- RUN --------------------------------------------------------------------------------------- */
@@ -231,7 +248,7 @@ run_of_cast(FactTable *t, const Op *o, int dim, int want)
     if (from->is_ptr != to->is_ptr || !is_index(from) || !is_index(to) ||
         (from->is_ptr && elem_log2(from) != elem_log2(to)))
         return 0;
-    return run_of(t, arg(o, 0), dim, want);     /* A, where the cast widens */
+    return run_of(t, arg(o, 0), dim, want); /* A, where the cast widens */
 }
 
 static int
@@ -250,26 +267,32 @@ hinted(const Op *o, Attr a, int dim)
 static int
 run_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
 {
-    const Val *x = o->n_args > 0 ? arg(o, 0) : NULL, *y = o->n_args > 1 ? arg(o, 1) : NULL;
+    const Val *x = o->n_args > 0 ? arg(o, 0) : NULL,
+              *y = o->n_args > 1 ? arg(o, 1) : NULL;
     bool is_known;
     int d, g, k;
     switch (o->op) {
     case OP_ARANGE: return log2_shape(v, 0);
-    case OP_EXPAND: case OP_BROADCAST: case OP_TRANS: case OP_SPLIT: case OP_CONVERT:
+    case OP_EXPAND:
+    case OP_BROADCAST:
+    case OP_TRANS:
+    case OP_SPLIT:
+    case OP_CONVERT:
     case OP_RESHAPE:
         d = source_dim(o, dim, &is_known);
         return d < 0 ? 0 : run_of(t, x, d, want);
-    case OP_JOIN:
-        return dim == v->type->rank - 1 ? 0 : run_of_both(t, x, y, dim, want);
+    case OP_JOIN: return dim == v->type->rank - 1 ? 0 : run_of_both(t, x, y, dim, want);
     case OP_CAT: return run_of_both(t, x, y, dim, want);
-    case OP_ADD: case OP_ADDPTR:        /* A */
+    case OP_ADD:
+    case OP_ADDPTR: /* A */
         g = run_with(t, x, y, dim, want);
         return g < want ? MAX(g, run_with(t, y, x, dim, want)) : g;
     case OP_SUB: return run_with(t, x, y, dim, want);
-    case OP_OR: case OP_XOR:
+    case OP_OR:
+    case OP_XOR:
         g = run_above(t, x, y, dim, want);
         return g ? g : run_above(t, y, x, dim, want);
-    case OP_REM: return runs_between_multiples(t, o, dim, want);        /* B */
+    case OP_REM: return runs_between_multiples(t, o, dim, want); /* B */
     case OP_AND:
         if ((k = mask_bits(y, true)) >= 0)
             return runs_between_powers(t, x, dim, MIN(k, want));
@@ -279,13 +302,14 @@ run_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     case OP_SELECT:
         g = run_of_both(t, y, arg(o, 2), dim, want);
         return g ? con_of(t, x, dim, g) : 0;
-    case OP_CAST: case OP_BITCAST: return run_of_cast(t, o, dim, want);
+    case OP_CAST:
+    case OP_BITCAST: return run_of_cast(t, o, dim, want);
     case OP_HINT:
         g = MIN(hinted(o, ATTR_CONTIGUOUS, dim), log2_shape(v, dim));
         return g < want ? MAX(g, run_of(t, x, dim, want)) : g;
     case OP_IF:
-        return run_of_both(t, fact_yielded(o, 0, v->index), fact_yielded(o, 1, v->index), dim,
-                           want);
+        return run_of_both(t, fact_yielded(o, 0, v->index),
+                           fact_yielded(o, 1, v->index), dim, want);
     default: return 0;
     }
 }
@@ -329,8 +353,13 @@ con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     bool is_known;
     int d, g, k;
     switch (o->op) {
-    case OP_CONST: case OP_SPLAT: return want;
-    case OP_EXPAND: case OP_BROADCAST: case OP_TRANS: case OP_SPLIT: case OP_CONVERT:
+    case OP_CONST:
+    case OP_SPLAT: return want;
+    case OP_EXPAND:
+    case OP_BROADCAST:
+    case OP_TRANS:
+    case OP_SPLIT:
+    case OP_CONVERT:
     case OP_RESHAPE:
         d = source_dim(o, dim, &is_known);
         if (d < 0)
@@ -342,22 +371,26 @@ con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     case OP_REDUCE:
         d = dim + (dim >= (int)ir_attr(o, ATTR_AXIS));
         return con_of_all(t, o, d, want);
-    case OP_SCAN: return dim == (int)ir_attr(o, ATTR_AXIS) ? 0 : con_of_all(t, o, dim, want);
-    case OP_LT: case OP_GE:
+    case OP_SCAN:
+        return dim == (int)ir_attr(o, ATTR_AXIS) ? 0 : con_of_all(t, o, dim, want);
+    case OP_LT:
+    case OP_GE:
         g = con_of_all(t, o, dim, want);
         return g < want ? MAX(g, con_of_order(t, arg(o, 0), arg(o, 1), dim, want)) : g;
-    case OP_GT: case OP_LE:
+    case OP_GT:
+    case OP_LE:
         g = con_of_all(t, o, dim, want);
         return g < want ? MAX(g, con_of_order(t, arg(o, 1), arg(o, 0), dim, want)) : g;
     case OP_DIV:
         g = con_of_all(t, o, dim, want);
         if (g < want && is_index(v->type))
-            g = MAX(g, runs_between_multiples(t, o, dim, want));    /* B */
+            g = MAX(g, runs_between_multiples(t, o, dim, want)); /* B */
         return g;
     case OP_SHR:
         g = con_of_all(t, o, dim, want);
         int64_t c;
-        if (g < want && const_of(arg(o, 1), &c) && c > 0 && c < elem_info[v->type->elem].bits)
+        if (g < want && const_of(arg(o, 1), &c) && c > 0 &&
+            c < elem_info[v->type->elem].bits)
             g = MAX(g, runs_between_powers(t, arg(o, 0), dim, (int)MIN(c, want)));
         return g;
     case OP_AND:
@@ -371,8 +404,7 @@ con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     case OP_IF:
         g = con_of(t, fact_yielded(o, 0, v->index), dim, want);
         return g ? con_of(t, fact_yielded(o, 1, v->index), dim, g) : 0;
-    default:
-        return op_has(o, OPF_ELEM) ? con_of_all(t, o, dim, want) : 0;
+    default: return op_has(o, OPF_ELEM) ? con_of_all(t, o, dim, want) : 0;
     }
 }
 
@@ -461,7 +493,8 @@ div_of_hint(FactTable *t, const Op *o, int dim, int run, int want)
 static int
 div_by_op(FactTable *t, const Op *o, const Val *v, int dim, int run, int want)
 {
-    const Val *x = o->n_args > 0 ? arg(o, 0) : NULL, *y = o->n_args > 1 ? arg(o, 1) : NULL;
+    const Val *x = o->n_args > 0 ? arg(o, 0) : NULL,
+              *y = o->n_args > 1 ? arg(o, 1) : NULL;
     bool is_known;
     int64_t c;
     int d, g, k;
@@ -471,7 +504,11 @@ div_by_op(FactTable *t, const Op *o, const Val *v, int dim, int run, int want)
     case OP_ARANGE:
         g = fact_trailing_zeros((uint64_t)ir_attr(o, ATTR_START));
         return run >= log2_shape(v, 0) ? g : MIN(g, run);
-    case OP_EXPAND: case OP_BROADCAST: case OP_TRANS: case OP_SPLIT: case OP_CONVERT:
+    case OP_EXPAND:
+    case OP_BROADCAST:
+    case OP_TRANS:
+    case OP_SPLIT:
+    case OP_CONVERT:
     case OP_RESHAPE:
         d = source_dim(o, dim, &is_known);
         return d < 0 ? div_of(t, x, 0, 0, want) : div_of(t, x, d, run, want);
@@ -479,9 +516,14 @@ div_by_op(FactTable *t, const Op *o, const Val *v, int dim, int run, int want)
         if (dim == v->type->rank - 1)
             dim = run = 0;
         return div_of_both(t, x, y, dim, run, want);
-    case OP_CAT: case OP_ADD: case OP_SUB: case OP_OR: case OP_XOR: case OP_MIN: case OP_MAX:
-    case OP_REM:
-        return div_of_both(t, x, y, dim, run, want);
+    case OP_CAT:
+    case OP_ADD:
+    case OP_SUB:
+    case OP_OR:
+    case OP_XOR:
+    case OP_MIN:
+    case OP_MAX:
+    case OP_REM: return div_of_both(t, x, y, dim, run, want);
     case OP_SELECT: return div_of_both(t, y, arg(o, 2), dim, run, want);
     case OP_ADDPTR: return div_of_pointer(t, o, dim, run, want);
     case OP_MUL: return div_of_product(t, x, y, dim, run, want);
@@ -493,16 +535,19 @@ div_by_op(FactTable *t, const Op *o, const Val *v, int dim, int run, int want)
         if (const_of(y, &c) && c >= 0 && c < MAX_LOG2)
             return div_of_quotient(t, x, (int)c, dim, run, want);
         return 0;
-    case OP_DIV: return const_log2(y, &k) ? div_of_quotient(t, x, k, dim, run, want) : 0;
-    case OP_AND:        /* the zeros of either */
+    case OP_DIV:
+        return const_log2(y, &k) ? div_of_quotient(t, x, k, dim, run, want) : 0;
+    case OP_AND: /* the zeros of either */
         g = div_of(t, y, dim, run, want);
         return g < want ? MAX(g, div_of(t, x, dim, run, want)) : g;
-    case OP_NEG: case OP_ABS: return div_of(t, x, dim, run, want);
-    case OP_CAST: case OP_BITCAST: return is_index(x->type) ? div_of(t, x, dim, run, want) : 0;
+    case OP_NEG:
+    case OP_ABS: return div_of(t, x, dim, run, want);
+    case OP_CAST:
+    case OP_BITCAST: return is_index(x->type) ? div_of(t, x, dim, run, want) : 0;
     case OP_HINT: return div_of_hint(t, o, dim, run, want);
     case OP_IF:
-        return div_of_both(t, fact_yielded(o, 0, v->index), fact_yielded(o, 1, v->index), dim,
-                           run, want);
+        return div_of_both(t, fact_yielded(o, 0, v->index),
+                           fact_yielded(o, 1, v->index), dim, run, want);
     default: return 0;
     }
 }

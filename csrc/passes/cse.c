@@ -22,10 +22,10 @@
 
 typedef struct Cse {
     Func *f;
-    Map table;                  /* key -> Op */
-    VEC(uint64_t) key;          /* of the op at hand */
-    uint64_t epoch;             /* changes where memory may change */
-    const Block *combine;       /* the region of the reduce or scan we are in, or NULL */
+    Map table;            /* key -> Op */
+    VEC(uint64_t) key;    /* of the op at hand */
+    uint64_t epoch;       /* changes where memory may change */
+    const Block *combine; /* the region of the reduce or scan we are in, or NULL */
 } Cse;
 
 static void

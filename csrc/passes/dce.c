@@ -18,8 +18,8 @@
 
 typedef struct Dce {
     Func *f;
-    bool *live;                 /* by Val.id */
-    VEC(Val *) todo;            /* marked, what they need is not yet */
+    bool *live;      /* by Val.id */
+    VEC(Val *) todo; /* marked, what they need is not yet */
     bool has_while, erased;
 } Dce;
 
@@ -151,7 +151,8 @@ any_live(const Dce *w, Val *const *v, int n)
 static bool
 stays(const Dce *w, const Op *o)
 {
-    return op_has(o, OPF_TERM) || any_live(w, o->results, o->n_results) || has_side_effects(o);
+    return op_has(o, OPF_TERM) || any_live(w, o->results, o->n_results) ||
+           has_side_effects(o);
 }
 
 static void

@@ -96,7 +96,8 @@ become_region(Fold *w, Op *o, Block *b, int first)
 static bool
 is_empty(const Op *o, int region)
 {
-    return o->n_regions <= region || o->regions[region]->first == o->regions[region]->last;
+    return o->n_regions <= region ||
+           o->regions[region]->first == o->regions[region]->last;
 }
 
 /* Both branches yield what is known outside of them. */
@@ -256,10 +257,13 @@ fold_op(Fold *w, Op *o)
     Val *with = NULL;
     bool stays = true;
     switch (o->op) {
-    case OP_CONST: case OP_PROGRAM_ID: case OP_NUM_PROGRAMS: return;
-    case OP_STORE: case OP_ATOMIC_RMW: case OP_ASSERT: case OP_ASSUME:
-        stays = fold_masked(w, o, &with);
-        break;
+    case OP_CONST:
+    case OP_PROGRAM_ID:
+    case OP_NUM_PROGRAMS: return;
+    case OP_STORE:
+    case OP_ATOMIC_RMW:
+    case OP_ASSERT:
+    case OP_ASSUME: stays = fold_masked(w, o, &with); break;
     case OP_LOAD:
         stays = fold_masked(w, o, &with);
         if (stays)

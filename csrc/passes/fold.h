@@ -7,9 +7,9 @@
 
 typedef struct Fold {
     Func *f;
-    Build b;                /* before the op that is being looked at, with its location */
-    FactTable *facts;       /* ranges only: fold asks no argument anything */
-    bool changed;           /* something, in this sweep */
+    Build b;          /* before the op that is being looked at, with its location */
+    FactTable *facts; /* ranges only: fold asks no argument anything */
+    bool changed;     /* something, in this sweep */
 } Fold;
 
 /* The value that result 0 of o becomes, or NULL. New ops go in front of o. */
@@ -21,8 +21,9 @@ Val *fold_cast(Fold *w, Op *o);
 bool fold_masked(Fold *w, Op *o, Val **with);
 Val *fold_load(Fold *w, const Op *o);
 
-bool fold_is_filled(const Val *v);      /* a splat or a constant block */
-Val *fold_filling(Fold *w, const Val *v); /* the scalar that fills it, perhaps a new constant */
+bool fold_is_filled(const Val *v); /* a splat or a constant block */
+Val *fold_filling(Fold *w,
+                  const Val *v); /* the scalar that fills it, perhaps a new constant */
 /* A block of type t filled with the scalar x. */
 Val *fold_splat(Fold *w, Val *x, const Type *t);
 Val *fold_const(Fold *w, const Type *t, uint64_t bits);

@@ -209,9 +209,10 @@ int_bits(Fold *w, const Op *o, Val *x, Val *y)
             return r;
     }
     if (o->op == OP_AND && ir_is_const(y, &c) && !(c & (c + 1))) {
-        int64_t lo, hi;             /* already below the mask 2^k - 1? */
+        int64_t lo, hi; /* already below the mask 2^k - 1? */
         facts_range(w->facts, x, &lo, &hi);
-        if (lo >= 0 && (uint64_t)hi <= c && !(x->type->elem == E_U64 && hi == INT64_MAX))
+        if (lo >= 0 && (uint64_t)hi <= c &&
+            !(x->type->elem == E_U64 && hi == INT64_MAX))
             return x;
     }
     return regroup(w, o);
@@ -224,10 +225,15 @@ fold_int(Fold *w, const Op *o, Val *x, Val *y)
     case OP_ADD: return int_add(w, o, x, y);
     case OP_SUB: return int_sub(w, x, y);
     case OP_MUL: return int_mul(w, o, x, y);
-    case OP_DIV: case OP_REM: return int_div(w, o, x, y);
-    case OP_MIN: case OP_MAX: return x == y ? x : int_min_max(w, o, x, y);
-    case OP_AND: case OP_OR: case OP_XOR: return int_bits(w, o, x, y);
-    case OP_SHL: case OP_SHR: return is_bits(y, 0) || is_bits(x, 0) ? x : NULL;
+    case OP_DIV:
+    case OP_REM: return int_div(w, o, x, y);
+    case OP_MIN:
+    case OP_MAX: return x == y ? x : int_min_max(w, o, x, y);
+    case OP_AND:
+    case OP_OR:
+    case OP_XOR: return int_bits(w, o, x, y);
+    case OP_SHL:
+    case OP_SHR: return is_bits(y, 0) || is_bits(x, 0) ? x : NULL;
     default: return NULL;
     }
 }
@@ -239,8 +245,12 @@ static bool
 exact_reciprocal(Elem e, double d, uint64_t *bits)
 {
     int exp;
-    static const int min_exp[N_ELEM] = {    /* of a normal number in e, as frexp says it */
-        [E_F16] = -13, [E_BF16] = -125, [E_F32] = -125, [E_F64] = -1021,
+    static const int min_exp[N_ELEM] = {
+        /* of a normal number in e, as frexp says it */
+        [E_F16] = -13,
+        [E_BF16] = -125,
+        [E_F32] = -125,
+        [E_F64] = -1021,
     };
     if (!min_exp[e] || !isfinite(d) || fabs(frexp(d, &exp)) != 0.5 || exp < min_exp[e])
         return false;
@@ -259,7 +269,8 @@ fold_float(Fold *w, const Op *o, Val *x, Val *y)
     case OP_ADD: return is_float_const(y, &d) && d == 0 && signbit(d) ? x : NULL;
     case OP_SUB: return is_float_const(y, &d) && d == 0 && !signbit(d) ? x : NULL;
     case OP_MUL: return is_float_const(y, &d) && d == 1 ? x : NULL;
-    case OP_DIV: case OP_DIV_RN:
+    case OP_DIV:
+    case OP_DIV_RN:
         if (!is_float_const(y, &d))
             return NULL;
         if (d == 1)
@@ -267,7 +278,10 @@ fold_float(Fold *w, const Op *o, Val *x, Val *y)
         if (!exact_reciprocal(x->type->elem, d, &bits))
             return NULL;
         return bin(w, OP_MUL, x, fold_const(w, x->type, bits));
-    case OP_MIN: case OP_MAX: case OP_MINNAN: case OP_MAXNAN: return x == y ? x : NULL;
+    case OP_MIN:
+    case OP_MAX:
+    case OP_MINNAN:
+    case OP_MAXNAN: return x == y ? x : NULL;
     default: return NULL;
     }
 }
@@ -299,7 +313,10 @@ static Val *
 fold_compare(Fold *w, const Op *o, Val *x, Val *y)
 {
     static const OpCode swapped[N_OP] = {
-        [OP_LT] = OP_GT, [OP_GT] = OP_LT, [OP_LE] = OP_GE, [OP_GE] = OP_LE,
+        [OP_LT] = OP_GT,
+        [OP_GT] = OP_LT,
+        [OP_LE] = OP_GE,
+        [OP_GE] = OP_LE,
     };
     const Type *t = result(o, 0)->type;
     if (x == y && !is_float_type(x->type))
@@ -346,8 +363,8 @@ fold_addptr(Fold *w, const Op *o)
     if (is_bits(i, 0))
         return p;
     const Op *in = p->def;
-    if (!in || in->op != OP_ADDPTR || !is_int_const(i, &a) || !is_int_const(arg(in, 1), &b) ||
-        i->type != arg(in, 1)->type)
+    if (!in || in->op != OP_ADDPTR || !is_int_const(i, &a) ||
+        !is_int_const(arg(in, 1), &b) || i->type != arg(in, 1)->type)
         return NULL;
     /* One step, where the index type can say it. */
     Elem e = i->type->elem;
@@ -437,10 +454,12 @@ fold_arith(Fold *w, Op *o)
     if (r)
         return r;
     switch (o->op) {
-    case OP_CAST: case OP_BITCAST: return fold_cast(w, o);
+    case OP_CAST:
+    case OP_BITCAST: return fold_cast(w, o);
     case OP_SELECT: return fold_select(w, o);
     case OP_ADDPTR: return fold_addptr(w, o);
-    case OP_NEG: case OP_ABS: return fold_unary(w, o, arg(o, 0));
+    case OP_NEG:
+    case OP_ABS: return fold_unary(w, o, arg(o, 0));
     case OP_HINT: return fold_shape(w, o);
     default: return o->n_args == 2 ? fold_binary(w, o) : NULL;
     }

@@ -28,7 +28,8 @@ fold_like(Fold *w, const Op *o, int n_args, Val *const *args, const Type *t)
 bool
 fold_is_filled(const Val *v)
 {
-    return v->def && v->type->rank && (v->def->op == OP_SPLAT || v->def->op == OP_CONST);
+    return v->def && v->type->rank &&
+           (v->def->op == OP_SPLAT || v->def->op == OP_CONST);
 }
 
 Val *
@@ -46,7 +47,7 @@ fold_splat(Fold *w, Val *x, const Type *t)
     if (ir_is_const(x, &bits))
         return fold_const(w, t, bits);
     if (!t->rank)
-        return x;           /* a block of one element was reshaped, a pair split */
+        return x; /* a block of one element was reshaped, a pair split */
     return result(ir_op(&w->b, OP_SPLAT, 1, &x, 1, &t), 0);
 }
 
@@ -92,7 +93,8 @@ fold_split(Fold *w, Op *o)
         Val *x = fold_filling(w, arg(o, 0));
         first = second = fold_splat(w, x, result(o, 0)->type);
     }
-    if (!first || first->type != result(o, 0)->type || second->type != result(o, 1)->type)
+    if (!first || first->type != result(o, 0)->type ||
+        second->type != result(o, 1)->type)
         return NULL;
     ir_replace(result(o, 1), second);
     return first;
@@ -136,8 +138,13 @@ fold_shape(Fold *w, Op *o)
     case OP_SPLAT: return ir_is_const(x, &bits) ? fold_const(w, t, bits) : NULL;
     case OP_HINT: return fold_hint(o);
     case OP_SPLIT: return fold_split(w, o);
-    case OP_JOIN: case OP_CAT: return fold_join(w, o);
-    case OP_EXPAND: case OP_BROADCAST: case OP_RESHAPE: case OP_TRANS: case OP_CONVERT: break;
+    case OP_JOIN:
+    case OP_CAT: return fold_join(w, o);
+    case OP_EXPAND:
+    case OP_BROADCAST:
+    case OP_RESHAPE:
+    case OP_TRANS:
+    case OP_CONVERT: break;
     default: return NULL;
     }
     if (fold_is_filled(x))
@@ -149,9 +156,10 @@ fold_shape(Fold *w, Op *o)
     case OP_RESHAPE:
         if (x->type == t)
             return x;
-        return in && (in->op == OP_RESHAPE || in->op == OP_EXPAND) ? one_like(w, o, arg(in, 0))
-                                                                   : NULL;
-    default:                    /* broadcast, convert: the last one decides */
+        return in && (in->op == OP_RESHAPE || in->op == OP_EXPAND)
+                   ? one_like(w, o, arg(in, 0))
+                   : NULL;
+    default: /* broadcast, convert: the last one decides */
         if (x->type == t)
             return x;
         return in && in->op == o->op ? one_like(w, o, arg(in, 0)) : NULL;
@@ -164,8 +172,10 @@ fold_shape(Fold *w, Op *o)
 static bool
 is_exact(Elem from, Elem to)
 {
-    static const int8_t mant[N_ELEM] = {    /* significand bits, the hidden one included */
-        [E_F16] = 11, [E_BF16] = 8, [E_F32] = 24, [E_F64] = 53, [E_F8E4M3] = 4, [E_F8E5M2] = 3,
+    static const int8_t mant[N_ELEM] = {
+        /* significand bits, the hidden one included */
+        [E_F16] = 11, [E_BF16] = 8,   [E_F32] = 24,
+        [E_F64] = 53, [E_F8E4M3] = 4, [E_F8E5M2] = 3,
     };
     int from_bits = elem_info[from].bits, to_bits = elem_info[to].bits;
     bool from_signed = elem_is_signed(from);
@@ -176,8 +186,9 @@ is_exact(Elem from, Elem to)
         return from_bits - from_signed <= mant[to] && to_bits >= 32;
     if (to == E_I1)
         return from == E_I1;
-    return from_signed ? elem_is_signed(to) && from_bits <= to_bits
-                       : from_bits < to_bits || (from_bits == to_bits && !elem_is_signed(to));
+    return from_signed
+               ? elem_is_signed(to) && from_bits <= to_bits
+               : from_bits < to_bits || (from_bits == to_bits && !elem_is_signed(to));
 }
 
 static bool
@@ -193,12 +204,12 @@ may_skip(Elem a, Elem b, Elem c)
 {
     if (a != c && (is_narrow_float(a) || is_narrow_float(c)))
         return false;
-    if (is_exact(a, b))             /* b holds the value itself */
-        return elem_is_float(c) || elem_is_float(b) == elem_is_float(a) || is_exact(a, c) ||
-               c == E_I1;
+    if (is_exact(a, b)) /* b holds the value itself */
+        return elem_is_float(c) || elem_is_float(b) == elem_is_float(a) ||
+               is_exact(a, c) || c == E_I1;
     /* Integers cut short twice. */
-    return elem_is_int(a) && elem_is_int(b) && elem_is_int(c) && b != E_I1 && c != E_I1 &&
-           elem_info[c].bits <= elem_info[b].bits;
+    return elem_is_int(a) && elem_is_int(b) && elem_is_int(c) && b != E_I1 &&
+           c != E_I1 && elem_info[c].bits <= elem_info[b].bits;
 }
 
 Val *

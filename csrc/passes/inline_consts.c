@@ -27,7 +27,10 @@ scales_block(const Val *v, int *budget)
             if (result(o, 0)->type->rank)
                 return true;
             break;
-        case OP_SPLAT: case OP_EXPAND: case OP_BROADCAST: case OP_CAST:
+        case OP_SPLAT:
+        case OP_EXPAND:
+        case OP_BROADCAST:
+        case OP_CAST:
             if (scales_block(result(o, 0), budget))
                 return true;
             break;
@@ -58,7 +61,8 @@ gather(Block *b)
     Map seen = {.a = b->func->c->arena};
     Op *top = b->first;
     while (top && top->op == OP_CONST && !map_get(&seen, top, 0)) {
-        map_put(&seen, top, 0, top);    /* those at the top stay: no moves on a second run */
+        map_put(&seen, top, 0,
+                top); /* those at the top stay: no moves on a second run */
         top = top->next;
     }
     Map by_value = {.a = b->func->c->arena};

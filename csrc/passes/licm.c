@@ -66,12 +66,13 @@ is_harmless(Licm *w, const Op *o)
 {
     int64_t lo, hi;
     switch (o->op) {
-    case OP_DIV: case OP_REM:
+    case OP_DIV:
+    case OP_REM:
         if (elem_is_float(result(o, 0)->type->elem))
             return true;
         facts_range(w->facts, arg(o, 1), &lo, &hi);
         return lo > 0;
-    case OP_GATHER: return false;       /* its index may be out of bounds */
+    case OP_GATHER: return false; /* its index may be out of bounds */
     default: return true;
     }
 }
@@ -85,7 +86,8 @@ may_move(Licm *w, const Op *o, const Op *loop, const Block *region, bool runs)
     if (!op_has(o, OPF_PURE) || !is_invariant(o, loop, o))
         return false;
     /* The first region of a while always runs. */
-    return runs || (loop->op == OP_WHILE && region == loop->regions[0]) || is_harmless(w, o);
+    return runs || (loop->op == OP_WHILE && region == loop->regions[0]) ||
+           is_harmless(w, o);
 }
 
 static void

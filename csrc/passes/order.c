@@ -2,14 +2,14 @@
 #include "passes/passes.h"
 
 const char *const order_tile[] = {
-    "inline_consts",    /* first: a stride that is 1 changes what everything below sees */
-    "fold",             /* what the frontend wrote down literally; dead branches */
-    "cse",              /* before licm: fewer ops to move */
-    "unroll",           /* on small bodies; step and bounds are constants by now if ever */
-    "fold",             /* copies of bodies know their offset; whole loops may be gone */
-    "licm",             /* after fold: it moves what is left, not what would have vanished */
-    "cse",              /* what licm moved out of two loops, and unrolled copies */
-    "fuse_dot",         /* after fold made the zero a constant and cse the operands one */
-    "dce",              /* last: every pass above leaves carried values and loads behind */
+    "inline_consts", /* first: a stride that is 1 changes what everything below sees */
+    "fold",          /* what the frontend wrote down literally; dead branches */
+    "cse",           /* before licm: fewer ops to move */
+    "unroll",        /* on small bodies; step and bounds are constants by now if ever */
+    "fold",          /* copies of bodies know their offset; whole loops may be gone */
+    "licm",     /* after fold: it moves what is left, not what would have vanished */
+    "cse",      /* what licm moved out of two loops, and unrolled copies */
+    "fuse_dot", /* after fold made the zero a constant and cse the operands one */
+    "dce",      /* last: every pass above leaves carried values and loads behind */
     NULL,
 };

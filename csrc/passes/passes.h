@@ -20,15 +20,16 @@ extern const PassInfo pass_info[];
 extern const int n_pass_info;
 
 /* ---- order.c: one array per target and level; NULL ends it ------------------------------ */
-extern const char *const order_tile[];      /* every target */
-extern const char *const order_simt[];      /* CUDA and the emulator */
+extern const char *const order_tile[]; /* every target */
+extern const char *const order_simt[]; /* CUDA and the emulator */
 
 /* ---- run.c: the driver: verifies, dumps, stops, times ------------------------------------- */
 /* Runs the passes by name; after each: ir_verify in debug builds, TEGULA_DUMP, TEGULA_STOP.
  * Returns false when TEGULA_STOP ended the pipeline here. */
 bool passes_run(Func *f, const char *const *names);
-const PassInfo *pass_by_name(const char *name);     /* NULL: no such pass */
+const PassInfo *pass_by_name(const char *name); /* NULL: no such pass */
 /* Writes a stage's text to TEGULA_DUMP_DIR (NN-stage.ext) and to TEGULA_DUMP's stream. */
-void dump_stage(Comp *c, const char *stage, const char *ext, const char *text, size_t n);
+void dump_stage(Comp *c, const char *stage, const char *ext, const char *text,
+                size_t n);
 
 #endif

@@ -47,7 +47,7 @@ static bool
 is_dumped(const Comp *c, const char *stage)
 {
     const char *s = c->dump.passes;
-    bool here = true;           /* the kernel in front of the present item is ours */
+    bool here = true; /* the kernel in front of the present item is ours */
     while (s && *s) {
         size_t n = strcspn(s, ",");
         const char *colon = memchr(s, ':', n), *next = s[n] ? s + n + 1 : s + n;
@@ -67,7 +67,8 @@ static NORETURN void
 cannot_write(Comp *c, const char *path)
 {
     err_help(c, "TEGULA_DUMP_DIR must name a folder that can be written to");
-    err_at(c, NULL, VALUE, str_printf(c->arena, "cannot write %s: %s", path, strerror(errno)));
+    err_at(c, NULL, VALUE,
+           str_printf(c->arena, "cannot write %s: %s", path, strerror(errno)));
 }
 
 static void
@@ -130,7 +131,7 @@ passes_run(Func *f, const char *const *names)
             const char *text = ir_print(f, false);
             dump_stage(c, last, "tir", text, strlen(text));
         } else {
-            c->n_dumped++;      /* numbers do not depend on what is shown */
+            c->n_dumped++; /* numbers do not depend on what is shown */
         }
         if (c->dump.stop && strcmp(c->dump.stop, last) == 0)
             return false;

@@ -41,7 +41,10 @@ static Val *
 middle(Build *b, Val *lb, Val *ub, int64_t span)
 {
     static const Elem unsigned_of[N_ELEM] = {
-        [E_I8] = E_U8, [E_I16] = E_U16, [E_I32] = E_U32, [E_I64] = E_U64,
+        [E_I8] = E_U8,
+        [E_I16] = E_U16,
+        [E_I32] = E_U32,
+        [E_I64] = E_U64,
     };
     const Type *t = lb->type;
     int64_t c_lb, c_ub;

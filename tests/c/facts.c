@@ -22,22 +22,22 @@ typedef struct Case {
     Comp *c;
     Func *f;
     Build b;
-    Elem e;                         /* of all integers: i32 or i64 */
+    Elem e; /* of all integers: i32 or i64 */
     int rank;
     int32_t shape[2];
     Val *pool[MAX_VALS];
     int n;
-    Val *out, *step_of;             /* where stores go; elements to add in this iteration */
-    int64_t cells;                  /* of out, handed out so far */
+    Val *out, *step_of; /* where stores go; elements to add in this iteration */
+    int64_t cells;      /* of out, handed out so far */
     struct {
         const Val *v;
-        int64_t at;                 /* its first cell */
+        int64_t at; /* its first cell */
     } kept[MAX_VALS];
     int n_kept;
     int trips;
     int64_t *memory;
     uint64_t arg[N_INT + 2];
-    long strength;                  /* sum of what was claimed: tests that it is something */
+    long strength; /* sum of what was claimed: tests that it is something */
 } Case;
 
 static const Type *
@@ -86,18 +86,23 @@ along(Case *k, int dim)
 static Val *
 random_op(Case *k)
 {
-    static const int64_t consts[] = {0, 1, 2, 3, 4, 7, 8, 12, 16, 24, 31, 32, 64, -1, -8, -16};
+    static const int64_t consts[] = {0,  1,  2,  3,  4,  7,  8,  12,
+                                     16, 24, 31, 32, 64, -1, -8, -16};
     Build *b = &k->b;
     Val *x = pick(k), *y = pick(k);
-    Val *arg = k->pool[test_below(k->t, N_INT)];        /* positive */
+    Val *arg = k->pool[test_below(k->t, N_INT)]; /* positive */
     int64_t c = consts[test_below(k->t, COUNT(consts))], pos = c < 0 ? -c : c;
     switch (test_below(k->t, 18)) {
-    case 0: case 1: return ir_bin(b, OP_ADD, x, y);
+    case 0:
+    case 1: return ir_bin(b, OP_ADD, x, y);
     case 2: return ir_bin(b, OP_ADD, x, fill(k, c));
     case 3: return ir_bin(b, OP_SUB, x, test_below(k->t, 2) ? y : fill(k, pos));
     case 4: return ir_bin(b, OP_MUL, x, fill(k, c));
-    case 5: return ir_bin(b, OP_DIV, x, test_below(k->t, 3) ? fill(k, MAX(pos, 1)) : arg);
-    case 6: case 7: return ir_bin(b, OP_REM, x, test_below(k->t, 3) ? fill(k, MAX(pos, 1)) : arg);
+    case 5:
+        return ir_bin(b, OP_DIV, x, test_below(k->t, 3) ? fill(k, MAX(pos, 1)) : arg);
+    case 6:
+    case 7:
+        return ir_bin(b, OP_REM, x, test_below(k->t, 3) ? fill(k, MAX(pos, 1)) : arg);
     case 8: return ir_bin(b, OP_AND, x, fill(k, test_below(k->t, 2) ? 15 : -8));
     case 9: return ir_bin(b, OP_OR, x, y);
     case 10: return ir_bin(b, OP_SHL, x, fill(k, test_below(k->t, 4)));
@@ -120,7 +125,8 @@ random_op(Case *k)
         }
         return ir_un(b, OP_NEG, x);
     default: {
-        const Type *flat = ty_block(k->c, ty_scalar(k->c, k->e), 1, (int32_t[]){(int32_t)numel(k)});
+        const Type *flat = ty_block(k->c, ty_scalar(k->c, k->e), 1,
+                                    (int32_t[]){(int32_t)numel(k)});
         Val *v = result(ir_op(b, OP_RESHAPE, 1, &x, 1, &flat), 0);
         v = ir_bin(b, OP_ADD, v, ir_cast(b, ir_arange(b, 0, numel(k)), k->e));
         const Type *t = x->type;
@@ -190,7 +196,8 @@ in_loop(Case *k)
     keep(k, x);
     keep(k, y);
     grow(k, 4);
-    Val *back[] = {ir_bin(&k->b, test_below(k->t, 4) ? OP_ADD : OP_MUL, x, pick(k)), pick(k)};
+    Val *back[] = {ir_bin(&k->b, test_below(k->t, 4) ? OP_ADD : OP_MUL, x, pick(k)),
+                   pick(k)};
     if (test_below(k->t, 3) == 0)
         back[0] = y;
     ir_op(&k->b, OP_YIELD, 2, back, 0, NULL);
@@ -215,7 +222,8 @@ truth_of(uint64_t v)
 static void
 build(Case *k)
 {
-    static const int32_t sides[][3] = {{1, 32, 0}, {1, 64, 0}, {2, 8, 16}, {2, 16, 16}, {2, 1, 32}};
+    static const int32_t sides[][3] = {
+        {1, 32, 0}, {1, 64, 0}, {2, 8, 16}, {2, 16, 16}, {2, 1, 32}};
     Comp *c = k->c;
     const int32_t *s = sides[test_below(k->t, COUNT(sides))];
     k->rank = s[0], k->shape[0] = s[1], k->shape[1] = s[2];
@@ -278,7 +286,8 @@ holds(const Case *k, const Val *v, const Facts *f, int64_t at, const char **what
         if (!t->is_ptr && (x < f->lo || x > f->hi))
             return false;
         for (int d = 0; d < t->rank; d++) {
-            int32_t here = i[d], run = 1 << f->contiguity[d], same = 1 << f->constancy[d];
+            int32_t here = i[d], run = 1 << f->contiguity[d],
+                    same = 1 << f->constancy[d];
             i[d] = here / run * run;
             int64_t first = cell(k, t, at, i);
             *what = "contiguity";
@@ -326,8 +335,8 @@ run_case(Comp *c, void *data)
         for (int j = 0; j < trips; j++) {
             const char *what = NULL;
             if (!holds(k, v, f, k->kept[i].at + j * ty_numel(v->type), &what)) {
-                CHECKF(k->t, false, "%s of kept value %d, iteration %d, in\n%s", what, i, j,
-                       ir_print(k->f, false));
+                CHECKF(k->t, false, "%s of kept value %d, iteration %d, in\n%s", what,
+                       i, j, ir_print(k->f, false));
                 return;
             }
         }
@@ -366,8 +375,9 @@ typedef struct Ranges {
 static Val *
 random_scalar(Test *t, Build *b, Val **pool, int n)
 {
-    static const OpCode ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_REM, OP_MIN, OP_MAX, OP_AND,
-                                 OP_OR,  OP_XOR, OP_SHL, OP_SHR, OP_LT,  OP_EQ,  OP_GE};
+    static const OpCode ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_REM,
+                                 OP_MIN, OP_MAX, OP_AND, OP_OR,  OP_XOR,
+                                 OP_SHL, OP_SHR, OP_LT,  OP_EQ,  OP_GE};
     static const Elem elems[] = {E_I8, E_U8, E_I16, E_U16, E_I64, E_U64};
     Val *x = pool[test_below(t, n)], *y = pool[test_below(t, n)];
     if (test_below(t, 4) == 0)
@@ -418,7 +428,9 @@ run_ranges(Comp *c, void *data)
             facts_range(table, pool[j], &lo, &hi);
             bool is_open = pool[j]->type->elem == E_U64 && hi == INT64_MAX;
             bool ok = is_open ? x < 0 || x >= lo : x >= lo && x <= hi;
-            if (!CHECKF(t, ok, "op %d: %" PRId64 " is outside of %" PRId64 "..%" PRId64 " in\n%s",
+            if (!CHECKF(t, ok,
+                        "op %d: %" PRId64 " is outside of %" PRId64 "..%" PRId64
+                        " in\n%s",
                         j, x, lo, hi, ok ? "" : ir_print(f, false)))
                 return;
         }

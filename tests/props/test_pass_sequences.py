@@ -1,9 +1,9 @@
-"""Any sequence of passes keeps what a function computes: random functions, interpreted before
-and after random sequences, must leave the same bits in every buffer. (One pass at a time:
-test_random_ir.py.)
+"""Any sequence of passes keeps what a function computes.
 
-The generator (csrc/ir/random.c) makes only functions with one right answer. The sign and
-payload of a NaN are nobody's promise, so all NaNs count as equal.
+Random functions, interpreted before and after random sequences, must leave the same bits
+in every buffer. (One pass at a time: test_random_ir.py.) The generator makes only
+functions with one right answer. The sign and payload of a NaN are nobody's promise, so
+all NaNs count as equal.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def test_passes_are_deterministic_and_settle(seed: int) -> None:
     args = [str(TIRC), "--random", str(seed + FIRST), "-n", "80"]
 
     def run(words: str) -> str:
-        return subprocess.run([*args, words], capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            [*args, words], capture_output=True, text=True, check=True
+        ).stdout
 
     assert run("tile") == run("tile")
     assert run("fold") == run("fold,fold")
