@@ -23,7 +23,7 @@ extern const int n_pass_info;
 extern const char *const order_tile[]; /* every target */
 extern const char *const order_simt[]; /* CUDA and the emulator */
 
-/* ---- run.c: the driver: verifies, dumps, stops, times ------------------------------------- */
+/* ---- run.c: the driver: verifies, dumps, stops ------------------------------------------- */
 /* Runs the passes by name; after each: ir_verify in debug builds, TEGULA_DUMP, TEGULA_STOP.
  * Returns false when TEGULA_STOP ended the pipeline here. */
 bool passes_run(Func *f, const char *const *names);

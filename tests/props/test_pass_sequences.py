@@ -1,7 +1,7 @@
 """Any sequence of passes keeps what a function computes.
 
-Random functions, interpreted before and after random sequences, must leave the same bits
-in every buffer. (One pass at a time: test_random_ir.py.) The generator makes only
+Random functions, interpreted before and after random sequences, must leave the same
+bits in every buffer. (One pass at a time: test_random_ir.py.) The generator makes only
 functions with one right answer. The sign and payload of a NaN are nobody's promise, so
 all NaNs count as equal.
 """
