@@ -65,3 +65,153 @@ bi_static_range(Fe *f, Value *a)
     r->is_static = true;
     return (Value){V_RANGE, {.range = r}};
 }
+
+Value
+bi_condition(Fe *f, Value *a)
+{
+    if (!is_absent(a[1]))
+        v_const_bool(f, a[1], "disable_licm");
+    return a[0];
+}
+
+/* ---- promises ------------------------------------------------------------------------------- */
+
+/* One power of two for each dim; the attribute holds log2, a byte each. */
+static Value
+hint(Fe *f, Attr attr, const Value *a, bool scalars)
+{
+    if (a[0].kind != V_TENSOR)
+        return a[0];
+    Val *v = a[0].val;
+    int64_t values[MAX_RANK];
+    int n = v_int_list(f, a[1], values, MAX_RANK, f->callee);
+    if (n != v->type->rank && !(scalars && !v->type->rank && n == 1)) {
+        if (!v->type->rank)
+            return a[0];
+        fail(f, VALUE, "%s: %d values for the %d dimensions of %s", f->callee, n,
+             v->type->rank, ty_str(f->a, v->type));
+    }
+    int64_t code = 0;
+    for (int i = 0; i < n; i++) {
+        if (values[i] < 1)
+            fail(f, VALUE, "%s: values are positive, not %lld", f->callee,
+                 (long long)values[i]);
+        code |= (int64_t)__builtin_ctzll((uint64_t)values[i]) << (8 * i);
+    }
+    if (!v->type->is_ptr && elem_is_float(v->type->elem))
+        return a[0];
+    const Type *t = v->type;
+    Op *o = ir_op(&f->b, OP_HINT, 1, &v, 1, &t);
+    ir_set_attr(o, attr, code);
+    return v_val(result(o, 0));
+}
+
+Value bi_multiple_of(Fe *f, Value *a) { return hint(f, ATTR_DIVISIBLE, a, true); }
+Value bi_max_contiguous(Fe *f, Value *a) { return hint(f, ATTR_CONTIGUOUS, a, false); }
+Value bi_max_constancy(Fe *f, Value *a) { return hint(f, ATTR_CONSTANCY, a, false); }
+
+Value
+bi_assume(Fe *f, Value *a)
+{
+    if (a[0].kind == V_OBJ) {
+        if (!fe_truth(f, a[0], "an assumption"))
+            fail(f, VALUE, "the assumption is false");
+        return v_obj(Py_None);
+    }
+    Val *c = fe_condition(f, a[0], "an assumption");
+    ir_op(&f->b, OP_ASSUME, 1, &c, 0, NULL);
+    return v_obj(Py_None);
+}
+
+Value
+bi_debug_barrier(Fe *f, Value *a)
+{
+    (void)a;
+    ir_op(&f->b, OP_BARRIER, 0, NULL, 0, NULL);
+    return v_obj(Py_None);
+}
+
+/* ---- asserts and prints ------------------------------------------------------------------------ */
+
+Value
+bi_static_assert(Fe *f, Value *a)
+{
+    const char *msg = "";
+    if (!is_absent(a[1])) {
+        PyObject *s = fe_own(f, PyObject_Str(v_to_py(f, a[1], "the message")));
+        msg = v_const_str(f, v_obj(s), "the message");
+    }
+    v_to_py(f, a[0], "the condition of static_assert");
+    if (!fe_truth(f, a[0], "the condition of static_assert"))
+        err_at(f->c, f->b.loc, STATIC_ASSERT, *msg ? ": " : "", msg);
+    return v_obj(Py_None);
+}
+
+/* What static_print shows for v: the constant, or the type of a run-time value. */
+static PyObject *
+printable(Fe *f, Value v)
+{
+    v = fe_read(f, v);
+    if (v.kind == V_OBJ)
+        return v.obj;
+    return fe_own(f, PyUnicode_FromString(v_short(f, v)));
+}
+
+Value
+bi_static_print(Fe *f, Value *a)
+{
+    static const char *const names[] = {"sep", "end", "file", "flush"};
+    int n = a[0].kind == V_TUPLE ? a[0].tuple->n : 0;
+    PyObject *args = fe_own(f, PyTuple_New(n)), *kw = fe_own(f, PyDict_New());
+    for (int i = 0; i < n; i++)
+        PyTuple_SetItem(args, i, Py_NewRef(printable(f, a[0].tuple->at[i])));
+    for (int i = 0; i < 4; i++)
+        if (!is_absent(a[1 + i]) &&
+            PyDict_SetItemString(kw, names[i], v_to_py(f, a[1 + i], names[i])))
+            fe_raise(f, f->b.loc);
+    PyObject *print = fe_own(f, PyObject_GetAttrString(f->builtins_mod, "print"));
+    fe_own(f, PyObject_Call(print, args, kw));
+    return v_obj(Py_None);
+}
+
+static Value
+print(Fe *f, const char *prefix, int n, const Value *args, bool hex)
+{
+    Val **v = NEW_N(f->a, Val *, n + 1);
+    for (const char *s = prefix; *s; s++)
+        if ((unsigned char)*s < 32 || (unsigned char)*s > 126)
+            fail(f, VALUE, "the prefix of device_print must be printable ASCII");
+    for (int i = 0; i < n; i++)
+        v[i] = fe_tensor(f, args[i], "an operand of device_print");
+    Op *o = ir_op(&f->b, OP_PRINT, n, v, 0, NULL);
+    ir_set_attr(o, ATTR_HEX, hex);
+    o->text = prefix;
+    return v_obj(Py_None);
+}
+
+Value
+bi_device_print(Fe *f, Value *a)
+{
+    const char *prefix = v_const_str(f, a[0], "the prefix of device_print");
+    bool hex = !is_absent(a[2]) && v_const_bool(f, a[2], "hex");
+    int n = a[1].kind == V_TUPLE ? a[1].tuple->n : 0;
+    return print(f, prefix, n, n ? a[1].tuple->at : NULL, hex);
+}
+
+/* Python's print: texts become the prefix, the rest are operands. */
+Value
+bi_print(Fe *f, Value *a)
+{
+    Sb sb = {.a = f->a};
+    int n = a[0].kind == V_TUPLE ? a[0].tuple->n : 0, n_args = 0;
+    Value *args = NEW_N(f->a, Value, n + 1);
+    sb_put(&sb, "");
+    for (int i = 0; i < n; i++) {
+        Value v = fe_read(f, a[0].tuple->at[i]);
+        if (v.kind == V_OBJ && PyUnicode_Check(v.obj))
+            sb_printf(&sb, "%s%s", sb.n ? " " : "", v_const_str(f, v, "a text"));
+        else
+            args[n_args++] = v;
+    }
+    return print(f, str_intern(f->c, sb.at), n_args, args, false);
+}

@@ -342,6 +342,7 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw, const char *
             const Value *kw_args)
 {
     const Builtin *bi = fe_builtin_of(f, o);
+    f->is_method = false;
     if (bi)
         return fe_call_builtin(f, bi, n, args, n_kw, kw, kw_args);
     FeFunction *fn = fe_as_function(f, v_obj(o));
@@ -372,8 +373,10 @@ call_any(Fe *f, Value fn, int n, const Value *args, int n_kw, const char *const 
         Value *all = NEW_N(f->a, Value, n + 1);
         all[0] = fn.method->self;
         memcpy(all + 1, args, (size_t)n * sizeof *all);
-        if (fn.method->builtin)
+        if (fn.method->builtin) {
+            f->is_method = true;
             return fe_call_builtin(f, fn.method->builtin, n + 1, all, n_kw, kw, kw_args);
+        }
         return fe_inline(f, fn.method->fn, n + 1, all, n_kw, kw, kw_args);
     }
     if (fn.kind != V_OBJ)

@@ -184,6 +184,7 @@ struct Fe {
     Build b;
     Frame *frame;
     const char *callee;     /* the builtin being lowered, for messages */
+    bool is_method;         /* it was written x.callee(..) */
     Map trees;              /* FeFunction * -> Tree * */
     Map builtins;           /* PyObject * -> Builtin * */
     Map lines;              /* file name -> list of lines, for carets */
@@ -282,6 +283,8 @@ extern const int n_fe_builtins;
 /* Binds arguments to the signature and runs it. */
 Value fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
                       const char *const *kw, const Value *kw_args);
+/* builtins_reduce.c: axis of a value, from -rank to rank - 1, made non-negative. */
+int fe_axis(Fe *f, Value v, const Type *t);
 Value fe_block_ptr_load(Fe *f, Value *a);
 Value fe_block_ptr_store(Fe *f, Value *a);
 

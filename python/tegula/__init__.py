@@ -20,3 +20,6 @@ from tegula.errors import TegulaError as TegulaError
 from tegula.jit import JITFunction as JITFunction
 from tegula.jit import KernelInterface as KernelInterface
 from tegula.jit import jit as jit
+from tegula.constexprs import cdiv as cdiv
+from tegula.constexprs import constexpr_function as constexpr_function
+from tegula.constexprs import next_power_of_2 as next_power_of_2

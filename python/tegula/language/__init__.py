@@ -1,5 +1,32 @@
-"""The kernel language: what may be written in a function under ``@jit``."""
+"""The kernel language: what may be written in a function under ``@jit``.
+
+    import tegula as triton
+    import tegula.language as tl
+"""
 
 from __future__ import annotations
 
+from . import core as core
+from . import math as math
 from .core import *  # noqa: F403
+from .math import *  # noqa: F403
+from .standard import *  # noqa: F403
+from .reduction import *  # noqa: F403
+
+# isort: split
+from . import extra as extra
+from . import random as random
+from . import standard as standard
+from . import target_info as target_info
+from .random import (
+    pair_uniform_to_normal as pair_uniform_to_normal,
+    philox as philox,
+    philox_impl as philox_impl,
+    rand as rand,
+    rand4x as rand4x,
+    randint as randint,
+    randint4x as randint4x,
+    randn as randn,
+    randn4x as randn4x,
+    uint_to_uniform_float as uint_to_uniform_float,
+)

@@ -1,0 +1,156 @@
+/* builtins_dot: the matrix product.
+ *
+ *     operands            result
+ *     int8, int8          int32
+ *     bf16, f32           f32
+ *     f64                 f64
+ *     f16, f8             out_dtype: f32, or f16
+ *
+ * acc has the result's type; without out_dtype acc decides. More than one batch dimension
+ * is flattened to one and restored.
+ */
+#include <stdlib.h>
+
+#include "frontend/fe.h"
+
+static bool
+is_f8(Elem e)
+{
+    return elem_is_float(e) && elem_info[e].bits == 8;
+}
+
+static Val *
+operand(Fe *f, Value v, const char *what)
+{
+    Val *x = fe_tensor(f, v, what);
+    if (x->type->is_ptr || x->type->rank < 2) {
+        if (x->type->is_ptr)
+            err_help(f->c, "tl.load it first");
+        fail(f, VALUE, "%s of dot must be a block of two or more dimensions, not %s", what,
+             ty_str(f->a, x->type));
+    }
+    return x;
+}
+
+static void
+check_shapes(Fe *f, const Type *a, const Type *b)
+{
+    int r = a->rank;
+    bool ok = r == b->rank && a->shape[r - 1] == b->shape[r - 2];
+    for (int d = 0; ok && d < r - 2; d++)
+        ok = a->shape[d] == b->shape[d];
+    if (ok)
+        return;
+    if (r == 2 && b->rank == 2 && a->shape[1] == b->shape[1])
+        err_help(f->c, "[M, K] @ [K, N]; tl.trans(b) swaps the dims of the second");
+    else
+        err_help(f->c, "[M, K] @ [K, N], with equal batch dimensions in front");
+    err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, a), ty_shape_str(f->a, b));
+}
+
+static void
+check_elems(Fe *f, const Type *a, const Type *b)
+{
+    Elem x = a->elem, y = b->elem;
+    bool known = x == E_I8 || x == E_F16 || x == E_BF16 || x == E_F32 || x == E_F64;
+    if ((x == y && known) || (is_f8(x) && is_f8(y)))
+        return;
+    if (x != y)
+        err_help(f->c, "convert one: b.to(a.dtype)");
+    fail(f, TYPE, "dot of %s and %s; both must be int8, float16, bfloat16, float32, float64 "
+                  "or float8", elem_info[x].text, elem_info[y].text);
+}
+
+/* The type of the result; out_dtype and acc may each be absent. */
+static Elem
+result_elem(Fe *f, Elem in, Value out_dtype, const Val *acc)
+{
+    bool given = !is_absent(out_dtype) && !is_py_none(out_dtype);
+    Elem out = given ? v_elem(f, out_dtype, "out_dtype") : acc ? acc->type->elem : E_F32;
+    if (given && out == E_BF16)
+        fail(f, VALUE, "out_dtype=bfloat16 is unsupported: use float32 and convert after");
+    Elem e = in == E_I8 ? E_I32 : in == E_F64 ? E_F64 : E_F32;
+    if (out == E_F16 && (in == E_F16 || is_f8(in)))
+        e = E_F16;
+    if (acc && acc->type->elem != e) {
+        err_help(f->c, "make acc of tl.%s: tl.zeros((M, N), dtype=tl.%s)", elem_info[e].tl,
+                 elem_info[e].tl);
+        fail(f, TYPE, "dot of %s accumulates in %s, but acc is %s", elem_info[in].text,
+             elem_info[e].text, ty_str(f->a, acc->type));
+    }
+    return e;
+}
+
+static int
+precision(Fe *f, Value name, Value allow_tf32)
+{
+    static const char *const words[] = {"tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"};
+    bool by_name = !is_absent(name) && !is_py_none(name);
+    const char *s = getenv("TEGULA_F32_DEFAULT");
+    if (!s || !*s)
+        s = "tf32";
+    if (!is_absent(allow_tf32) && !is_py_none(allow_tf32)) {
+        if (by_name)
+            fail(f, VALUE, "only one of input_precision and allow_tf32 can be given");
+        s = v_const_bool(f, allow_tf32, "allow_tf32") ? "tf32" : "ieee";
+    } else if (by_name)
+        s = v_const_str(f, name, "input_precision");
+    for (int i = 0; i < (int)COUNT(words); i++)
+        if (!strcmp(s, words[i]))
+            return i;
+    fail(f, VALUE, "input_precision must be one of tf32, tf32x3, ieee, bf16x3, bf16x6, not "
+                   "\"%s\"", s);
+}
+
+/* The leading dims of a rank above 3 as one. */
+static Val *
+flatten_batch(Fe *f, Val *v)
+{
+    const Type *t = v->type;
+    if (t->rank <= 3)
+        return v;
+    int32_t shape[3] = {1, t->shape[t->rank - 2], t->shape[t->rank - 1]};
+    for (int d = 0; d < t->rank - 2; d++)
+        shape[0] *= t->shape[d];
+    return fe_reshape(f, v, 3, shape);
+}
+
+Value
+bi_dot(Fe *f, Value *v)
+{
+    Val *a = operand(f, v[0], "the first operand"), *b = operand(f, v[1], "the second operand");
+    Val *acc = NULL;
+    check_elems(f, a->type, b->type);
+    check_shapes(f, a->type, b->type);
+    int r = a->type->rank;
+    int32_t shape[MAX_RANK];
+    memcpy(shape, a->type->shape, sizeof shape);
+    shape[r - 1] = b->type->shape[r - 1];
+    if (!is_absent(v[2]) && !is_py_none(v[2])) {
+        acc = fe_tensor(f, v[2], "acc");
+        if (acc->type->is_ptr || acc->type->rank != r ||
+            memcmp(acc->type->shape, shape, (size_t)r * sizeof *shape)) {
+            err_help(f->c, "acc has the shape [M, N] of the result");
+            err_at(f->c, f->b.loc, SHAPE,
+                   ty_shape_str(f->a, ty_with_shape(f->c, a->type, r, shape)),
+                   ty_shape_str(f->a, acc->type));
+        }
+    }
+    Elem e = result_elem(f, a->type->elem, v[6], acc);
+    fe_check_shape(f, r, shape);
+    int prec = precision(f, v[3], v[4]);
+    int64_t imprecise = 0;
+    if (!is_absent(v[5]) && !is_py_none(v[5])) {
+        imprecise = v_const_int(f, v[5], "max_num_imprecise_acc");
+        if (imprecise < 0 || imprecise > a->type->shape[r - 1])
+            fail(f, VALUE, "max_num_imprecise_acc (%lld) must be <= K (%d)",
+                 (long long)imprecise, (int)a->type->shape[r - 1]);
+    }
+    if (!acc)
+        acc = ir_const_bits(&f->b, ty_block(f->c, ty_scalar(f->c, e), r, shape), 0);
+    Val *in[3] = {flatten_batch(f, a), flatten_batch(f, b), flatten_batch(f, acc)};
+    Op *o = ir_op(&f->b, OP_DOT, 3, in, 1, (const Type *[]){in[2]->type});
+    ir_set_attr(o, ATTR_PRECISION, prec);
+    ir_set_attr(o, ATTR_IMPRECISE, imprecise);
+    return v_val(fe_reshape(f, result(o, 0), r, shape));
+}

@@ -1,0 +1,226 @@
+/* builtins_math: elementwise functions and selection. */
+#include "frontend/fe.h"
+
+/* ---- of one operand ------------------------------------------------------------------------ */
+
+/* The functions take f32 and f64. As methods (x.exp()) they take any float: a narrower one
+ * is computed in f32 and rounded back. */
+static Value
+unary(Fe *f, OpCode op, Value a, bool only_f32)
+{
+    bool is_method = f->is_method;
+    Val *x = fe_tensor(f, a, str_printf(f->a, "the operand of %s", f->callee));
+    Elem e = x->type->elem;
+    bool is_float = !x->type->is_ptr && elem_is_float(e);
+    if (is_float && is_method && elem_info[e].bits < 32) {
+        x = fe_cast(f, x, E_F32, ROUND_RTNE);
+        return v_val(fe_cast(f, ir_un(&f->b, op, x), e, ROUND_RTNE));
+    }
+    if (x->type->is_ptr || (e != E_F32 && (e != E_F64 || only_f32))) {
+        err_help(f->c, "convert first: x.to(tl.float32)");
+        fail(f, TYPE, "%s takes %s, not %s", f->callee,
+             only_f32 ? "float32" : "float32 or float64", ty_str(f->a, x->type));
+    }
+    return v_val(ir_un(&f->b, op, x));
+}
+
+Value bi_exp(Fe *f, Value *a) { return unary(f, OP_EXP, a[0], false); }
+Value bi_exp2(Fe *f, Value *a) { return unary(f, OP_EXP2, a[0], false); }
+Value bi_log(Fe *f, Value *a) { return unary(f, OP_LOG, a[0], false); }
+Value bi_log2(Fe *f, Value *a) { return unary(f, OP_LOG2, a[0], false); }
+Value bi_sin(Fe *f, Value *a) { return unary(f, OP_SIN, a[0], false); }
+Value bi_cos(Fe *f, Value *a) { return unary(f, OP_COS, a[0], false); }
+Value bi_sqrt(Fe *f, Value *a) { return unary(f, OP_SQRT, a[0], false); }
+Value bi_sqrt_rn(Fe *f, Value *a) { return unary(f, OP_SQRT_RN, a[0], true); }
+Value bi_rsqrt(Fe *f, Value *a) { return unary(f, OP_RSQRT, a[0], false); }
+Value bi_erf(Fe *f, Value *a) { return unary(f, OP_ERF, a[0], false); }
+Value bi_floor(Fe *f, Value *a) { return unary(f, OP_FLOOR, a[0], false); }
+Value bi_ceil(Fe *f, Value *a) { return unary(f, OP_CEIL, a[0], false); }
+Value bi_tanh(Fe *f, Value *a) { return unary(f, OP_TANH, a[0], false); }
+
+Value
+bi_abs(Fe *f, Value *a)
+{
+    if (is_number(a[0]))
+        return v_obj(fe_own(f, PyNumber_Absolute(a[0].obj)));
+    Val *x = fe_tensor(f, a[0], "the operand of abs");
+    if (x->type->is_ptr)
+        fail(f, TYPE, "abs is not available on %s", ty_str(f->a, x->type));
+    if (elem_info[x->type->elem].kind == KIND_U)
+        return v_val(x);
+    return v_val(ir_un(&f->b, OP_ABS, x));
+}
+
+Value
+bi_sigmoid(Fe *f, Value *a)
+{
+    Val *x = fe_tensor(f, a[0], "the operand of sigmoid");
+    Value one = v_int(f, 1), neg = fe_unary(f, OPR_USub, v_val(x));
+    Value e = unary(f, OP_EXP, neg, false);
+    return fe_binary(f, OPR_Div, one, fe_binary(f, OPR_Add, one, e));
+}
+
+/* ---- of two and three ---------------------------------------------------------------------- */
+
+Value bi_add(Fe *f, Value *a) { return fe_decay(f, fe_binary(f, OPR_Add, a[0], a[1])); }
+Value bi_sub(Fe *f, Value *a) { return fe_decay(f, fe_binary(f, OPR_Sub, a[0], a[1])); }
+Value bi_mul(Fe *f, Value *a) { return fe_decay(f, fe_binary(f, OPR_Mult, a[0], a[1])); }
+
+static Value
+logical(Fe *f, Operator o, const Value *a)
+{
+    return v_val(fe_logical(f, o, fe_tensor(f, a[0], "x"), fe_tensor(f, a[1], "y")));
+}
+
+Value bi_logical_and(Fe *f, Value *a) { return logical(f, OPR_And, a); }
+Value bi_logical_or(Fe *f, Value *a) { return logical(f, OPR_Or, a); }
+
+/* (x + (div - 1)) // div, in the types the operators give. */
+Value
+bi_cdiv(Fe *f, Value *a)
+{
+    Value less = fe_binary(f, OPR_Sub, a[1], v_int(f, 1));
+    Value up = fe_binary(f, OPR_Add, a[0], less);
+    return fe_decay(f, fe_binary(f, OPR_FloorDiv, up, a[1]));
+}
+
+/* Both as tensors of one type and shape; literals are typed before they promote. */
+static void
+typed_pair(Fe *f, Value a, Value b, Val **x, Val **y)
+{
+    fe_promote(f, v_val(fe_tensor(f, a, "an operand")), v_val(fe_tensor(f, b, "an operand")),
+               false, false, x, y, f->callee);
+}
+
+static bool
+is_float(const Val *v)
+{
+    return !v->type->is_ptr && elem_is_float(v->type->elem);
+}
+
+Value
+bi_fma(Fe *f, Value *a)
+{
+    Val *x, *y, *z;
+    typed_pair(f, a[0], a[1], &x, &y);
+    typed_pair(f, v_val(x), a[2], &x, &z);
+    typed_pair(f, v_val(y), v_val(z), &y, &z);
+    if (!is_float(x))
+        fail(f, TYPE, "fma takes floats, not %s", ty_str(f->a, x->type));
+    fe_broadcast_pair(f, &x, &y);
+    const Type *t = x->type;
+    return v_val(result(ir_op(&f->b, OP_FMA, 3, (Val *[]){x, y, z}, 1, &t), 0));
+}
+
+Value
+bi_fdiv(Fe *f, Value *a)
+{
+    Val *x = fe_tensor(f, a[0], "x"), *y = fe_tensor(f, a[1], "y");
+    if (!is_float(x) || !is_float(y) || x->type->elem != y->type->elem)
+        fail(f, TYPE, "fdiv takes two floats of one type, not %s and %s",
+             ty_str(f->a, x->type), ty_str(f->a, y->type));
+    bool ieee = !is_absent(a[2]) && v_const_bool(f, a[2], "ieee_rounding");
+    fe_broadcast_pair(f, &x, &y);
+    return v_val(ir_bin(&f->b, ieee ? OP_DIV_RN : OP_DIV, x, y));
+}
+
+Value
+bi_div_rn(Fe *f, Value *a)
+{
+    Val *x, *y;
+    typed_pair(f, a[0], a[1], &x, &y);
+    if (!is_float(x) || x->type->elem != E_F32)
+        fail(f, TYPE, "div_rn takes float32, not %s", ty_str(f->a, x->type));
+    return v_val(ir_bin(&f->b, OP_DIV_RN, x, y));
+}
+
+Value
+bi_umulhi(Fe *f, Value *a)
+{
+    Val *x, *y;
+    typed_pair(f, a[0], a[1], &x, &y);
+    if (is_float(x) || elem_info[x->type->elem].bits < 32)
+        fail(f, TYPE, "umulhi takes integers of 32 or 64 bits, not %s",
+             ty_str(f->a, x->type));
+    return v_val(ir_bin(&f->b, OP_UMULHI, x, y));
+}
+
+/* Is it PropagateNan.ALL? */
+static bool
+nan_wins(Fe *f, Value v)
+{
+    if (is_absent(v))
+        return false;
+    PyObject *o = v_to_py(f, v, "propagate_nan");
+    PyObject *cls = fe_own(f, PyObject_GetAttrString(f->core, "PropagateNan"));
+    if (!fe_is_instance(f, o, cls))
+        fail(f, VALUE, "propagate_nan must be tl.PropagateNan.NONE or .ALL, not %s",
+             v_short(f, v));
+    PyObject *all = fe_own(f, PyObject_GetAttrString(cls, "ALL"));
+    return o == all;
+}
+
+static Value
+extreme(Fe *f, bool is_max, Value a, Value b, Value propagate)
+{
+    Val *x, *y;
+    bool nan = nan_wins(f, propagate);
+    typed_pair(f, a, b, &x, &y);
+    if (x->type->elem == E_BF16) {
+        x = fe_cast(f, x, E_F32, ROUND_RTNE);
+        y = fe_cast(f, y, E_F32, ROUND_RTNE);
+    }
+    OpCode op = nan && is_float(x) ? (is_max ? OP_MAXNAN : OP_MINNAN)
+                                   : (is_max ? OP_MAX : OP_MIN);
+    return v_val(ir_bin(&f->b, op, x, y));
+}
+
+Value bi_minimum(Fe *f, Value *a) { return extreme(f, false, a[0], a[1], a[2]); }
+Value bi_maximum(Fe *f, Value *a) { return extreme(f, true, a[0], a[1], a[2]); }
+
+/* Python's min and max: constants stay constants, anything else is minimum, maximum. */
+static Value
+py_extreme(Fe *f, bool is_max, Value args)
+{
+    if (args.kind == V_TUPLE && args.tuple->n == 1)
+        args = fe_elements(f, args.tuple->at[0], "what min and max run over");
+    if (args.kind != V_TUPLE || args.tuple->n < 1)
+        err_at(f->c, f->b.loc, ARGUMENT, is_max ? "max()" : "min()",
+               "it takes two or more values");
+    Value r = fe_read(f, args.tuple->at[0]);
+    for (int i = 1; i < args.tuple->n; i++) {
+        Value v = fe_read(f, args.tuple->at[i]);
+        if (r.kind == V_OBJ && v.kind == V_OBJ) {
+            if (fe_truth(f, fe_compare(f, is_max ? OPR_Gt : OPR_Lt, v, r), "a comparison"))
+                r = v;
+        } else
+            r = extreme(f, is_max, r, v, (Value){0});
+    }
+    return r;
+}
+
+Value bi_py_min(Fe *f, Value *a) { return py_extreme(f, false, a[0]); }
+Value bi_py_max(Fe *f, Value *a) { return py_extreme(f, true, a[0]); }
+
+Value
+bi_clamp(Fe *f, Value *a)
+{
+    Value lo = extreme(f, true, a[0], a[1], a[3]);
+    if (!is_float(lo.val)) {
+        err_help(f->c, "tl.minimum(tl.maximum(x, low), high) works on integers");
+        fail(f, TYPE, "clamp takes floats, not %s", ty_str(f->a, lo.val->type));
+    }
+    return extreme(f, false, lo, a[2], a[3]);
+}
+
+Value
+bi_where(Fe *f, Value *a)
+{
+    Val *c = fe_tensor(f, a[0], "the condition of where"), *x, *y;
+    c = fe_cast(f, c, E_I1, ROUND_RTNE);
+    fe_promote(f, a[1], a[2], false, true, &x, &y, "where");
+    fe_broadcast_pair(f, &c, &x);
+    fe_broadcast_pair(f, &x, &y);
+    fe_broadcast_pair(f, &c, &x);
+    return v_val(ir_select(&f->b, c, x, y));
+}

@@ -1,0 +1,402 @@
+/* builtins_reduce: what combines elements: reductions, scans, histogram, gather.
+ *
+ * A REDUCE holds its combine function as a region on scalars. The ones everybody uses are
+ * built here directly; any other is a jit function, inlined into the region.
+ *
+ * Types before reducing: sum and cumsum widen integers below 32 bits to (u)int32; max and
+ * min widen them to int32 and f16, bf16 to f32; with indices only bf16 is widened.
+ */
+#include "frontend/fe.h"
+
+int
+fe_axis(Fe *f, Value v, const Type *t)
+{
+    int64_t axis = v_const_int(f, v, "axis");
+    if (!t->rank)
+        fail(f, VALUE, "%s needs a block, not a scalar", f->callee);
+    if (axis < -t->rank || axis >= t->rank)
+        fail(f, VALUE, "%s: axis %lld is outside the shape %s", f->callee, (long long)axis,
+             ty_shape_str(f->a, t));
+    return (int)(axis < 0 ? axis + t->rank : axis);
+}
+
+/* What a region computes from (acc.., new..): fills out[n]. */
+typedef void Combine(Fe *f, int n, Val **acc, Val **now, Val **out, void *data);
+
+/* REDUCE or SCAN of n blocks of one shape; fills out[n]. */
+static Op *
+combine_op(Fe *f, OpCode code, int n, Val **in, int axis, Combine *fn, void *data,
+           Val **out)
+{
+    const Type **types = NEW_N(f->a, const Type *, n);
+    for (int i = 0; i < n; i++) {
+        const Type *t = in[i]->type;
+        int32_t shape[MAX_RANK];
+        int rank = 0;
+        for (int d = 0; d < t->rank; d++)
+            if (d != axis)
+                shape[rank++] = t->shape[d];
+        types[i] = code == OP_SCAN ? t
+                   : rank          ? ty_with_shape(f->c, t, rank, shape)
+                                   : ty_element(f->c, t);
+    }
+    Op *o = ir_op(&f->b, code, n, in, n, types);
+    ir_set_attr(o, ATTR_AXIS, axis);
+    Block *body = ir_block(f->func, o);
+    ir_set_region(o, 0, body);
+    Val **arg_v = NEW_N(f->a, Val *, 2 * n), **res = NEW_N(f->a, Val *, n);
+    for (int i = 0; i < 2 * n; i++)
+        arg_v[i] = ir_block_arg(body, ty_element(f->c, in[i % n]->type), NULL);
+    Build outer = f->b;
+    f->b.block = body;
+    f->b.before = NULL;
+    fn(f, n, arg_v, arg_v + n, res, data);
+    ir_op(&f->b, OP_YIELD, n, res, 0, NULL);
+    f->b = outer;
+    for (int i = 0; i < n; i++)
+        out[i] = result(o, i);
+    return o;
+}
+
+/* The combine functions of the usual reductions: one op. */
+static void
+combine_one(Fe *f, int n, Val **acc, Val **now, Val **out, void *data)
+{
+    (void)n;
+    out[0] = ir_bin(&f->b, *(OpCode *)data, acc[0], now[0]);
+}
+
+typedef struct ArgCombine {
+    bool is_max, tie_left;
+} ArgCombine;
+
+/* (value, index): the better value; of equal ones the smaller index when asked. */
+static void
+combine_arg(Fe *f, int n, Val **acc, Val **now, Val **out, void *data)
+{
+    const ArgCombine *k = data;
+    (void)n;
+    Val *better = ir_bin(&f->b, k->is_max ? OP_GT : OP_LT, acc[0], now[0]);
+    if (k->tie_left) {
+        Val *tie = ir_bin(&f->b, OP_AND, ir_bin(&f->b, OP_EQ, acc[0], now[0]),
+                          ir_bin(&f->b, OP_LT, acc[1], now[1]));
+        better = ir_bin(&f->b, OP_OR, better, tie);
+    }
+    for (int i = 0; i < 2; i++)
+        out[i] = ir_select(&f->b, better, acc[i], now[i]);
+}
+
+/* A jit function. */
+static void
+combine_fn(Fe *f, int n, Val **acc, Val **now, Val **out, void *data)
+{
+    Value fn = *(Value *)data, *args = NEW_N(f->a, Value, 2 * n);
+    for (int i = 0; i < n; i++) {
+        args[i] = v_val(acc[i]);
+        args[n + i] = v_val(now[i]);
+    }
+    const Loc *loc = f->b.loc;
+    Value r = fe_decay(f, fe_read(f, fe_call_value(f, fn, 2 * n, args)));
+    f->b.loc = loc;
+    Value one[1] = {r};
+    Value t = r.kind == V_TUPLE ? r : v_tuple(f, 1, one);
+    bool ok = t.tuple->n == n;
+    for (int i = 0; ok && i < n; i++) {
+        ok = t.tuple->at[i].kind == V_TENSOR && t.tuple->at[i].val->type == acc[i]->type;
+        out[i] = t.tuple->at[i].val;
+    }
+    if (!ok) {
+        Value want = v_tuple(f, n, args);
+        err_help(f->c, "it gets and gives the element types; convert the block before");
+        fail(f, TYPE, "the combine function of %s returns %s, expected %s", f->callee,
+             v_short(f, t), v_short(f, want));
+    }
+}
+
+/* ---- reduce ----------------------------------------------------------------------------------- */
+
+/* Puts back the reduced dimension (or all of them, for axis -1) as 1. */
+static Val *
+keep_dim(Fe *f, Val *v, int axis, int rank)
+{
+    int32_t ones[MAX_RANK];
+    for (int i = 0; i < MAX_RANK; i++)
+        ones[i] = 1;
+    if (axis < 0 || rank == 1)
+        return fe_splat_to(f, v, rank, ones);
+    return ir_expand(&f->b, v, axis);
+}
+
+/* Reduces along axis (absent or None: over all elements), n results in out. */
+static void
+reduce(Fe *f, int n, Val **in, Value axis_v, bool keep, Combine *fn, void *data, Val **out)
+{
+    bool all = is_absent(axis_v) || is_py_none(axis_v);
+    int rank = in[0]->type->rank, axis = 0;
+    if (!rank)
+        fail(f, VALUE, "%s needs a block, not a scalar", f->callee);
+    if (all) {
+        int32_t size = (int32_t)ty_numel(in[0]->type);
+        for (int i = 0; i < n; i++)
+            in[i] = fe_reshape(f, in[i], 1, &size);
+    } else
+        axis = fe_axis(f, axis_v, in[0]->type);
+    combine_op(f, OP_REDUCE, n, in, axis, fn, data, out);
+    for (int i = 0; keep && i < n; i++)
+        out[i] = keep_dim(f, out[i], all ? -1 : axis, rank);
+}
+
+static bool
+flag(Fe *f, Value v, bool otherwise, const char *what)
+{
+    return is_absent(v) || is_py_none(v) ? otherwise : v_const_bool(f, v, what);
+}
+
+static Val *
+block(Fe *f, Value v)
+{
+    Val *x = fe_tensor(f, v, str_printf(f->a, "the operand of %s", f->callee));
+    if (x->type->is_ptr)
+        fail(f, TYPE, "%s of pointers", f->callee);
+    if (!x->type->rank)
+        fail(f, VALUE, "%s needs a block, not a scalar", f->callee);
+    return x;
+}
+
+static Value
+reduce_by(Fe *f, OpCode op, Val *x, Value axis, Value keep)
+{
+    Val *r;
+    reduce(f, 1, &x, axis, flag(f, keep, false, "keep_dims"), combine_one, &op, &r);
+    return v_val(r);
+}
+
+/* The type sum and cumsum work in. */
+static Val *
+widen_for_sum(Fe *f, Val *x, Value dtype)
+{
+    Elem e = x->type->elem;
+    if (!is_absent(dtype) && !is_py_none(dtype))
+        return fe_cast(f, x, v_elem(f, dtype, "dtype"), ROUND_RTNE);
+    if (elem_is_int(e) && elem_info[e].bits < 32)
+        return fe_cast(f, x, elem_is_signed(e) ? E_I32 : E_U32, ROUND_RTNE);
+    return x;
+}
+
+Value
+bi_sum(Fe *f, Value *a)
+{
+    return reduce_by(f, OP_ADD, widen_for_sum(f, block(f, a[0]), a[3]), a[1], a[2]);
+}
+
+/* Values and int32 indices of the best along an axis. */
+static void
+reduce_arg(Fe *f, bool is_max, Val *x, Value axis_v, bool tie_left, bool keep, Val **out)
+{
+    if (is_absent(axis_v) || is_py_none(axis_v))
+        fail(f, VALUE, "%s with indices needs an axis", f->callee);
+    if (x->type->elem == E_BF16)
+        x = fe_cast(f, x, E_F32, ROUND_RTNE);
+    const Type *t = x->type;
+    int axis = fe_axis(f, axis_v, t);
+    Val *i = ir_arange(&f->b, 0, t->shape[axis]);
+    for (int d = 0; d < axis; d++)
+        i = ir_expand(&f->b, i, 0);
+    for (int d = axis + 1; d < t->rank; d++)
+        i = ir_expand(&f->b, i, d);
+    i = fe_splat_to(f, i, t->rank, t->shape);
+    ArgCombine k = {is_max, tie_left};
+    reduce(f, 2, (Val *[]){x, i}, axis_v, keep, combine_arg, &k, out);
+}
+
+static Value
+best(Fe *f, bool is_max, const Value *a)
+{
+    Val *x = block(f, a[0]), *out[2];
+    Elem e = x->type->elem;
+    if (flag(f, a[2], false, "return_indices")) {
+        reduce_arg(f, is_max, x, a[1], flag(f, a[3], true, "return_indices_tie_break_left"),
+                   flag(f, a[4], false, "keep_dims"), out);
+        Value pair[2] = {v_val(out[0]), v_val(out[1])};
+        return v_tuple(f, 2, pair);
+    }
+    if (elem_info[e].bits < 32)
+        x = fe_cast(f, x, elem_is_float(e) ? E_F32 : E_I32, ROUND_RTNE);
+    return reduce_by(f, is_max ? OP_MAX : OP_MIN, x, a[1], a[4]);
+}
+
+Value bi_max(Fe *f, Value *a) { return best(f, true, a); }
+Value bi_min(Fe *f, Value *a) { return best(f, false, a); }
+
+static Value
+arg_best(Fe *f, bool is_max, const Value *a)
+{
+    Val *out[2];
+    reduce_arg(f, is_max, block(f, a[0]), a[1], flag(f, a[2], true, "tie_break_left"),
+               flag(f, a[3], false, "keep_dims"), out);
+    return v_val(out[1]);
+}
+
+Value bi_argmax(Fe *f, Value *a) { return arg_best(f, true, a); }
+Value bi_argmin(Fe *f, Value *a) { return arg_best(f, false, a); }
+
+static Val *
+int_block(Fe *f, Value v)
+{
+    Val *x = block(f, v);
+    if (!elem_is_int(x->type->elem))
+        fail(f, TYPE, "%s takes integers, not %s", f->callee, ty_str(f->a, x->type));
+    return x;
+}
+
+Value
+bi_xor_sum(Fe *f, Value *a)
+{
+    return reduce_by(f, OP_XOR, int_block(f, a[0]), a[1], a[2]);
+}
+
+Value
+bi_reduce_or(Fe *f, Value *a)
+{
+    return reduce_by(f, OP_OR, int_block(f, a[0]), a[1], a[2]);
+}
+
+/* ---- by a function ---------------------------------------------------------------------------- */
+
+enum { MAX_COMBINED = 16 };
+
+/* The operands of reduce and associative_scan: a block, or a tuple of blocks. */
+static int
+operands(Fe *f, Value v, Val **in)
+{
+    Value one[1] = {v};
+    Value t = v.kind == V_TUPLE ? v : v_tuple(f, 1, one);
+    if (t.tuple->n < 1 || t.tuple->n > MAX_COMBINED)
+        fail(f, VALUE, "%s takes 1 to %d blocks, not %d", f->callee, MAX_COMBINED,
+             t.tuple->n);
+    for (int i = 0; i < t.tuple->n; i++) {
+        in[i] = block(f, t.tuple->at[i]);
+        if (!ty_same_shape(in[i]->type, in[0]->type))
+            err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, in[0]->type),
+                   ty_shape_str(f->a, in[i]->type));
+    }
+    return t.tuple->n;
+}
+
+static Value
+as_operands(Fe *f, Value like, int n, Val *const *v)
+{
+    if (like.kind != V_TUPLE)
+        return v_val(v[0]);
+    Value r[MAX_COMBINED];
+    for (int i = 0; i < n; i++)
+        r[i] = v_val(v[i]);
+    return v_tuple(f, n, r);
+}
+
+static void
+need_function(Fe *f, Value fn)
+{
+    if (fe_as_function(f, fn) || (fn.kind == V_OBJ && fe_builtin_of(f, fn.obj)))
+        return;
+    fail(f, TYPE, "the combine function of %s must be a @jit function, not %s", f->callee,
+         v_describe(f, fn));
+}
+
+Value
+bi_reduce(Fe *f, Value *a)
+{
+    Val *in[MAX_COMBINED], *out[MAX_COMBINED];
+    int n = operands(f, a[0], in);
+    need_function(f, a[2]);
+    reduce(f, n, in, a[1], flag(f, a[3], false, "keep_dims"), combine_fn, &a[2], out);
+    return as_operands(f, a[0], n, out);
+}
+
+Value
+bi_associative_scan(Fe *f, Value *a)
+{
+    Val *in[MAX_COMBINED], *out[MAX_COMBINED];
+    int n = operands(f, a[0], in);
+    need_function(f, a[2]);
+    int axis = fe_axis(f, a[1], in[0]->type);
+    Op *o = combine_op(f, OP_SCAN, n, in, axis, combine_fn, &a[2], out);
+    ir_set_attr(o, ATTR_REVERSE, flag(f, a[3], false, "reverse"));
+    return as_operands(f, a[0], n, out);
+}
+
+static Value
+running(Fe *f, OpCode op, Val *x, Value axis, Value reverse)
+{
+    Val *r;
+    int at = is_absent(axis) ? 0 : fe_axis(f, axis, x->type);
+    Op *o = combine_op(f, OP_SCAN, 1, &x, at, combine_one, &op, &r);
+    ir_set_attr(o, ATTR_REVERSE, flag(f, reverse, false, "reverse"));
+    return v_val(r);
+}
+
+static Val *
+f32_for_bf16(Fe *f, Val *x)
+{
+    return x->type->elem == E_BF16 ? fe_cast(f, x, E_F32, ROUND_RTNE) : x;
+}
+
+Value
+bi_cumsum(Fe *f, Value *a)
+{
+    Val *x = widen_for_sum(f, f32_for_bf16(f, block(f, a[0])), a[3]);
+    return running(f, OP_ADD, x, a[1], a[2]);
+}
+
+Value
+bi_cumprod(Fe *f, Value *a)
+{
+    return running(f, OP_MUL, f32_for_bf16(f, block(f, a[0])), a[1], a[2]);
+}
+
+/* ---- histogram, gather --------------------------------------------------------------------------- */
+
+Value
+bi_histogram(Fe *f, Value *a)
+{
+    Val *x = int_block(f, a[0]), *mask = NULL;
+    int64_t bins = v_const_int(f, a[1], "num_bins");
+    if (x->type->rank != 1)
+        fail(f, VALUE, "histogram takes one dimension, not the shape %s",
+             ty_shape_str(f->a, x->type));
+    if (bins < 1 || bins > MAX_NUMEL || (bins & (bins - 1)))
+        fail(f, VALUE, "num_bins must be a power of 2, not %lld", (long long)bins);
+    if (!is_absent(a[2]) && !is_py_none(a[2])) {
+        mask = fe_tensor(f, a[2], "mask");
+        if (mask->type->is_ptr || mask->type->elem != E_I1)
+            fail(f, TYPE, "the mask of histogram must be of int1, not %s",
+                 ty_str(f->a, mask->type));
+        mask = fe_broadcast_like(f, mask, x->type);
+    }
+    int32_t n = (int32_t)bins;
+    const Type *t = ty_block(f->c, ty_scalar(f->c, E_I32), 1, &n);
+    Op *o = ir_op(&f->b, OP_HISTOGRAM, mask ? 2 : 1, (Val *[]){x, mask}, 1, &t);
+    ir_set_attr(o, ATTR_BINS, bins);
+    return v_val(result(o, 0));
+}
+
+Value
+bi_gather(Fe *f, Value *a)
+{
+    Val *src = block(f, a[0]), *index = block(f, a[1]);
+    if (!elem_is_int(index->type->elem))
+        fail(f, TYPE, "gather needs integer indices, not %s", ty_str(f->a, index->type));
+    int axis = fe_axis(f, a[2], src->type);
+    bool ok = src->type->rank == index->type->rank;
+    for (int d = 0; ok && d < src->type->rank; d++)
+        ok = d == axis || src->type->shape[d] == index->type->shape[d];
+    if (!ok) {
+        err_help(f->c, "index has the rank of src and its extents, except along axis");
+        err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, src->type),
+               ty_shape_str(f->a, index->type));
+    }
+    const Type *t = ty_with_shape(f->c, src->type, index->type->rank, index->type->shape);
+    Op *o = ir_op(&f->b, OP_GATHER, 2, (Val *[]){src, index}, 1, &t);
+    ir_set_attr(o, ATTR_AXIS, axis);
+    return v_val(result(o, 0));
+}

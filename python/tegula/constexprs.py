@@ -1,0 +1,49 @@
+"""Functions of constants, for the host and for kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class ConstexprFunction:
+    """A Python function that kernels may call on constants; it runs while compiling."""
+
+    __tegula_constexpr__ = True
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(self, name, getattr(fn, name))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*map(_raw, args), **{k: _raw(v) for k, v in kwargs.items()})
+
+    def __get__(self, obj: Any, cls: Any = None) -> Any:
+        return self if obj is None else ConstexprFunction(self.fn.__get__(obj, cls))
+
+    def __repr__(self) -> str:
+        return f"ConstexprFunction({self.__module__}:{self.__qualname__})"
+
+
+def _raw(x: Any) -> Any:
+    from tegula.language.types import constexpr
+
+    return x.value if isinstance(x, constexpr) else x
+
+
+def constexpr_function(fn: Callable[..., Any]) -> ConstexprFunction:
+    """Let kernels call fn on constants: ``@tegula.constexpr_function``."""
+    return ConstexprFunction(fn)
+
+
+@constexpr_function
+def cdiv(x: int, y: int) -> int:
+    """The quotient of positive integers, rounded up: ``cdiv(10, 4) == 3``."""
+    return (x + y - 1) // y
+
+
+@constexpr_function
+def next_power_of_2(n: int) -> int:
+    """The smallest power of two that is at least n; 0 for 0."""
+    return 1 << (n - 1).bit_length() if n > 0 else 0

@@ -1,0 +1,3 @@
+"""What Triton keeps for CUDA alone."""
+
+from .. import libdevice as libdevice

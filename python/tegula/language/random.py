@@ -1,0 +1,137 @@
+"""Counter-based random numbers: Philox 4x32 and 4x64 (Salmon et al., SC 2011).
+
+A number depends on seed and offset alone, so a kernel can be run again and give the same.
+"""
+
+from __future__ import annotations
+
+from tegula.jit import jit
+
+from . import core as tl
+from . import math
+
+N_ROUNDS_DEFAULT = tl.constexpr(10)
+
+
+@jit
+def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
+    """n_rounds rounds of Philox on four counters with two keys, uint32 or uint64."""
+    if c0.dtype == tl.uint32:
+        key_a: tl.constexpr = 0x9E3779B9
+        key_b: tl.constexpr = 0xBB67AE85
+        mul_a: tl.constexpr = 0xD2511F53
+        mul_b: tl.constexpr = 0xCD9E8D57
+    else:
+        tl.static_assert(c0.dtype == tl.uint64, "philox_impl: uint32 or uint64 counters")
+        key_a: tl.constexpr = 0x9E3779B97F4A7C15
+        key_b: tl.constexpr = 0xBB67AE8584CAA73B
+        mul_a: tl.constexpr = 0xD2E7470EE14C6C93
+        mul_b: tl.constexpr = 0xCA5A826395121157
+    for _ in tl.static_range(n_rounds):
+        a, b = c0, c2
+        c0 = math.umulhi(mul_b, b) ^ c1 ^ k0
+        c2 = math.umulhi(mul_a, a) ^ c3 ^ k1
+        c1 = b * mul_b
+        c3 = a * mul_a
+        k0 = k0 + key_a
+        k1 = k1 + key_b
+    return c0, c1, c2, c3
+
+
+@jit
+def philox(seed, c0, c1, c2, c3, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
+    """Four blocks of random bits for a seed and four counters."""
+    seed = tl.to_tensor(seed).to(tl.uint64)
+    c0 = tl.to_tensor(c0)
+    bits: tl.constexpr = c0.dtype.primitive_bitwidth
+    kind: tl.constexpr = tl.get_int_dtype(bits, False)
+    if bits == 32:
+        k0 = (seed & 0xFFFFFFFF).to(tl.uint32)
+        k1 = (seed >> 32).to(tl.uint32)
+    else:
+        tl.static_assert(bits == 64, "philox: counters of 32 or 64 bits")
+        k0 = seed
+        k1 = tl.full([], 0, tl.uint64)
+    c0 = c0.to(kind, bitcast=True)
+    c1 = tl.to_tensor(c1).to(kind, bitcast=True)
+    c2 = tl.to_tensor(c2).to(kind, bitcast=True)
+    c3 = tl.to_tensor(c3).to(kind, bitcast=True)
+    return philox_impl(c0, c1, c2, c3, k0, k1, n_rounds)
+
+
+@jit
+def randint4x(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
+    """Four blocks of uint32 for a scalar seed and a block of offsets."""
+    offset = tl.to_tensor(offset)
+    low = offset.to(tl.uint32)
+    zero = low * 0
+    if offset.dtype.primitive_bitwidth > 32:
+        high = (offset >> 32).to(tl.uint32)
+    else:
+        high = zero
+    return philox(seed, low, high, zero, zero, n_rounds)
+
+
+@jit
+def randint(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
+    """A block of uint32; randint4x gives four for the same work."""
+    a, _, _, _ = randint4x(seed, offset, n_rounds)
+    return a
+
+
+@jit
+def uint_to_uniform_float(x):
+    """Random bits as a float32 in [0, 1)."""
+    if x.dtype.primitive_bitwidth == 32:
+        x = x.to(tl.int32, bitcast=True)
+        scale: tl.constexpr = 4.6566127342e-10
+    else:
+        tl.static_assert(x.dtype.primitive_bitwidth == 64, "random bits: 32 or 64")
+        x = x.to(tl.int64, bitcast=True)
+        scale: tl.constexpr = 1.0842020432385337e-19
+    x = math.where(x < 0, -x - 1, x)
+    return x * scale
+
+
+@jit
+def rand(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
+    """Uniform float32 in [0, 1) for a seed and a block of offsets."""
+    return uint_to_uniform_float(randint(seed, offset, n_rounds))
+
+
+@jit
+def rand4x(seed, offsets, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
+    """Four blocks of uniform float32."""
+    a, b, c, d = randint4x(seed, offsets, n_rounds)
+    return (
+        uint_to_uniform_float(a),
+        uint_to_uniform_float(b),
+        uint_to_uniform_float(c),
+        uint_to_uniform_float(d),
+    )
+
+
+@jit
+def pair_uniform_to_normal(u1, u2):
+    """Two independent normal numbers from two uniform ones (Box-Muller)."""
+    u1 = math.maximum(1.0e-7, u1)
+    angle = 6.283185307179586 * u2
+    r = math.sqrt(-2.0 * math.log(u1))
+    return r * math.cos(angle), r * math.sin(angle)
+
+
+@jit
+def randn(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
+    """Normal float32 for a seed and a block of offsets."""
+    a, b, _, _ = randint4x(seed, offset, n_rounds)
+    n, _ = pair_uniform_to_normal(uint_to_uniform_float(a), uint_to_uniform_float(b))
+    return n
+
+
+@jit
+def randn4x(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
+    """Four blocks of normal float32."""
+    a, b, c, d = rand4x(seed, offset, n_rounds)
+    n1, n2 = pair_uniform_to_normal(a, b)
+    n3, n4 = pair_uniform_to_normal(c, d)
+    return n1, n2, n3, n4

@@ -1,0 +1,144 @@
+"""Library functions written in the kernel language itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tegula.constexprs import constexpr_function
+from tegula.jit import jit
+
+from . import core
+from .core import constexpr
+from .math import *  # noqa: F403
+from .math import exp, fdiv, where
+from .reduction import *  # noqa: F403
+from .reduction import max, sum, xor_sum
+
+
+@constexpr_function
+def _log2(i: int) -> int:
+    """Logarithm of a power of two."""
+    return i.bit_length() - 1
+
+
+@constexpr_function
+def _is_power_of_two(i: int) -> bool:
+    return i > 0 and i & (i - 1) == 0
+
+
+@jit
+def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
+    """exp(x - max) / sum along dim (the first by default). float32 or float64 results."""
+    axis: constexpr = 0 if dim is None else dim
+    z = x - max(x, axis, keep_dims=True)
+    num = exp(z)
+    den = sum(num, axis, keep_dims=True)
+    return fdiv(num, den, ieee_rounding)
+
+
+@jit
+def swizzle2d(i, j, size_i, size_j, size_g):
+    """The place (i, j) of a size_i x size_j grid, walked in groups of size_g rows.
+
+    Within a group the columns come first: programs that run together share columns.
+    """
+    ij = i * size_j + j
+    size_gj = size_g * size_j
+    group = ij // size_gj
+    first = group * size_g
+    rows = core.to_tensor(size_i - first)
+    rows = where(rows < size_g, rows, size_g)
+    ij = ij % size_gj
+    return first + ij % rows, ij // rows
+
+
+@jit
+def _place_along(x, dim: constexpr):
+    """Index of each element of x along dim, in the shape of x."""
+    i = core.arange(0, x.shape[dim])
+    for _ in core.static_range(dim):
+        i = core.expand_dims(i, 0)
+    for _ in core.static_range(len(x.shape) - 1 - dim):
+        i = core.expand_dims(i, -1)
+    return core.broadcast_to(i, x.shape)
+
+
+@jit
+def flip(x, dim=None):
+    """Reverse the order of elements along dim (the last by default)."""
+    axis: constexpr = len(x.shape) - 1 if dim is None else dim
+    at: constexpr = axis + len(x.shape) if axis < 0 else axis
+    core.static_assert(0 <= at and at < len(x.shape), "flip: dim is outside the shape")
+    return core.gather(x, x.shape[at] - 1 - _place_along(x, at), at)
+
+
+# Sorting is a bitonic network over the last dim. A step compares elements that are
+# `stride` apart: in the shape [.., 2, stride] they differ in the middle dim alone, and
+# x0 ^ (x0 ^ x1) is x1. Only bits are exchanged, so NaN and -0.0 survive.
+
+
+@jit
+def _compare_exchange(x, stride: constexpr, run: constexpr, n: constexpr, descending):
+    """Order pairs `stride` apart: ascending in every other run, or all as descending."""
+    outer: constexpr = x.numel // (2 * stride)
+    y = core.reshape(x, [outer, 2, stride])
+    bits: constexpr = core.get_int_dtype(x.dtype.primitive_bitwidth, True)
+    raw = y.to(bits, bitcast=True)
+    other = (raw ^ xor_sum(raw, 1, keep_dims=True)).to(y.dtype, bitcast=True)
+    is_high = core.arange(0, 2)[None, :, None] == 1
+    if run == n:
+        down = core.full([1, 1, 1], descending, core.int1)
+    else:
+        down = ((core.arange(0, outer) * (2 * stride)) & run)[:, None, None] != 0
+        down = down ^ core.full([1, 1, 1], descending, core.int1)
+    # The lower place takes the smaller one when ascending.
+    want_large = is_high ^ down
+    swap = (want_large & (other > y)) | ((want_large ^ True) & (other < y))
+    return core.reshape(where(swap, other, y), x.shape)
+
+
+@jit
+def _sort_last(x, descending: constexpr):
+    n: constexpr = x.shape[len(x.shape) - 1]
+    for s in core.static_range(1, _log2(n) + 1):
+        for t in core.static_range(s):
+            x = _compare_exchange(x, 2 ** (s - 1 - t), 2**s, n, descending)
+    return x
+
+
+@constexpr_function
+def _is_last(dim: Any, rank: int) -> bool:
+    return dim is None or dim == rank - 1 or dim == -1
+
+
+@jit
+def sort(x, dim: constexpr = None, descending: constexpr = False):
+    """Sort along the last dim; the order of NaN is undefined, the type is kept."""
+    core.static_assert(_is_last(dim, len(x.shape)), "sort: only along the last dim")
+    return _sort_last(x, descending != 0)
+
+
+@jit
+def bitonic_merge(x, dim: constexpr = None, descending: constexpr = False):
+    """Sort along the last dim what rises and then falls (or falls and then rises)."""
+    core.static_assert(_is_last(dim, len(x.shape)), "bitonic_merge: only the last dim")
+    n: constexpr = x.shape[len(x.shape) - 1]
+    for t in core.static_range(_log2(n)):
+        x = _compare_exchange(x, n // 2 ** (t + 1), n, n, descending != 0)
+    return x
+
+
+@jit
+def topk(x, k: constexpr, dim: constexpr = None, descending: constexpr = True):
+    """The k largest along the last dim, largest first; smallest first if not descending."""
+    core.static_assert(_is_last(dim, len(x.shape)), "topk: only along the last dim")
+    core.static_assert(_is_power_of_two(k), "topk: k must be a power of two")
+    n: constexpr = x.shape[len(x.shape) - 1]
+    core.static_assert(k <= n, "topk: k is larger than the dim")
+    y = core.reshape(_sort_last(x, descending), [x.numel // n, n // k, k])
+    # The first group of each row; the other rows add nothing to its bits.
+    bits: constexpr = core.get_int_dtype(x.dtype.primitive_bitwidth, True)
+    raw = y.to(bits, bitcast=True)
+    first = core.arange(0, n // k)[None, :, None] == 0
+    picked = xor_sum(where(first, raw, core.zeros_like(raw)), 1)
+    return core.reshape(picked.to(x.dtype, bitcast=True), x.shape[:-1] + [k])
