@@ -1,0 +1,482 @@
+/* access: loads, stores and atomics of one vector of elements.
+ *
+ *     M_ROW      consecutive elements from one address
+ *     M_GATHER   an address for every lane
+ *
+ * Where the CPU has the masked form (AVX-512 for rows; gathers of 4 and 8 bytes) it is one
+ * instruction. Else a row whose mask is all true takes a plain load, and everything else
+ * goes through the stack, a loop over the lanes: short code, for what is rare. LLVM's own
+ * expansion would be a branch a lane.
+ */
+#include "codegen/host/host.h"
+
+#include <llvm/Config/llvm-config.h>
+
+static Lv
+null_of(Host *h, const Type *t, int lanes)
+{
+    return LLVMConstNull(ll_vec(host_mem_type(h, t), lanes));
+}
+
+/* A slot on the stack, made once, in the entry block. */
+static Lv
+slot(Host *h, Lt t)
+{
+    Ll *l = h->l;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
+    LLVMPositionBuilderBefore(l->b, LLVMGetBasicBlockTerminator(h->entry));
+    Lv p = LLVMBuildAlloca(l->b, t, "");
+    LLVMPositionBuilderAtEnd(l->b, here);
+    return p;
+}
+
+Lv
+host_any(Host *h, Lv mask)
+{
+    Ll *l = h->l;
+    int lanes = ll_lanes(mask);
+    if (!lanes)
+        return mask;
+    Lt bits = LLVMIntTypeInContext(l->cx, (unsigned)lanes);
+    Lv w = LLVMBuildBitCast(l->b, mask, bits, "");
+    return LLVMBuildICmp(l->b, LLVMIntNE, w, LLVMConstNull(bits), "");
+}
+
+static Lv
+all_true(Host *h, Lv mask)
+{
+    Ll *l = h->l;
+    Lt bits = LLVMIntTypeInContext(l->cx, (unsigned)ll_lanes(mask));
+    Lv w = LLVMBuildBitCast(l->b, mask, bits, "");
+    return LLVMBuildICmp(l->b, LLVMIntEQ, w, LLVMConstAllOnes(bits), "");
+}
+
+static Lv
+aligned(Lv access, const Type *t)
+{
+    LLVMSetAlignment(access, t->is_ptr ? 8 : elem_info[t->elem].bytes);
+    return access;
+}
+
+static bool
+is_all_true(Lv mask)
+{
+    return !mask || mask == LLVMConstAllOnes(LLVMTypeOf(mask));
+}
+
+/* ---- lane by lane ------------------------------------------------------------------------ */
+
+/* A loop over lanes in which slots hold vectors: element `i` of slot p. */
+static Lv
+lane_at(Host *h, Lt elem, Lv p, Lv i)
+{
+    return LLVMBuildGEP2(h->l->b, elem, p, &i, 1, "");
+}
+
+/* Spreads a vector to the stack as an array of elem (i1 vectors as bytes). */
+static Lv
+spill(Host *h, Lv x)
+{
+    Ll *l = h->l;
+    if (LLVMGetElementType(LLVMTypeOf(x)) == l->i1)
+        x = LLVMBuildZExt(l->b, x, ll_vec(l->i8, ll_lanes(x)), "");
+    Lv p = slot(h, LLVMTypeOf(x));
+    LLVMBuildStore(l->b, x, p);
+    return p;
+}
+
+typedef struct Lanes {
+    Loop loop;
+    When when;
+    bool is_masked;
+} Lanes;
+
+static void
+lanes_open(Host *h, Lanes *s, int lanes, Lv mask)
+{
+    Ll *l = h->l;
+    Lv m = mask ? spill(h, mask) : NULL;
+    host_loop_open(h, &s->loop, lanes, 1);
+    s->is_masked = mask;
+    if (!mask)
+        return;
+    Lv bit = LLVMBuildLoad2(l->b, l->i8, lane_at(h, l->i8, m, s->loop.index), "");
+    host_when_open(h, &s->when, LLVMBuildICmp(l->b, LLVMIntNE, bit, LLVMConstNull(l->i8), ""));
+}
+
+static void
+lanes_close(Host *h, Lanes *s)
+{
+    if (s->is_masked)
+        host_when_close(h, &s->when);
+    host_loop_close(h, &s->loop);
+}
+
+static Lv
+load_lanes(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
+{
+    Ll *l = h->l;
+    Lt e = host_mem_type(h, t);
+    Lv out = spill(h, other ? other : null_of(h, t, lanes));
+    Lv p = m == M_GATHER ? spill(h, ptr) : ptr;
+    Lanes s;
+    lanes_open(h, &s, lanes, mask);
+    Lv i = s.loop.index;
+    Lv from = m == M_GATHER ? LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), "")
+                            : lane_at(h, e, p, i);
+    LLVMBuildStore(l->b, aligned(LLVMBuildLoad2(l->b, e, from, ""), t), lane_at(h, e, out, i));
+    lanes_close(h, &s);
+    return LLVMBuildLoad2(l->b, ll_vec(e, lanes), out, "");
+}
+
+static void
+store_lanes(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask)
+{
+    Ll *l = h->l;
+    Lt e = host_mem_type(h, t);
+    Lv v = spill(h, value), p = m == M_GATHER ? spill(h, ptr) : ptr;
+    Lanes s;
+    lanes_open(h, &s, lanes, mask);
+    Lv i = s.loop.index;
+    Lv to = m == M_GATHER ? LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), "")
+                          : lane_at(h, e, p, i);
+    Lv x = LLVMBuildLoad2(l->b, e, lane_at(h, e, v, i), "");
+    aligned(LLVMBuildStore(l->b, x, to), t);
+    lanes_close(h, &s);
+}
+
+/* ---- loads ------------------------------------------------------------------------------------ */
+
+static Lv
+load_scalar(Host *h, const Type *t, Lv ptr, Lv mask, Lv other)
+{
+    Ll *l = h->l;
+    Lt e = host_mem_type(h, t);
+    if (is_all_true(mask))
+        return aligned(LLVMBuildLoad2(l->b, e, ptr, ""), t);
+    if (!other)
+        other = LLVMConstNull(e);
+    When w;
+    host_when_open(h, &w, mask);
+    Lv x = aligned(LLVMBuildLoad2(l->b, e, ptr, ""), t);
+    host_when_close(h, &w);
+    Lv phi = LLVMBuildPhi(l->b, e, "");
+    LLVMAddIncoming(phi, (Lv[]){x, other}, (LLVMBasicBlockRef[]){w.then, w.before}, 2);
+    return phi;
+}
+
+static Lv
+masked_load(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
+{
+    Ll *l = h->l;
+    Lt vt = ll_vec(host_mem_type(h, t), lanes);
+    Lv align = ll_i32(l, host_mem_bytes(t));
+    if (!other)
+        other = LLVMConstNull(vt);
+#if LLVM_VERSION_MAJOR >= 22
+    Lv x = ll_intrinsic(l, "llvm.masked.load", (Lt[]){vt, l->ptr}, 2,
+                        (Lv[]){ptr, mask, other}, 3);
+    LLVMAddCallSiteAttribute(
+        x, 1,
+        LLVMCreateEnumAttribute(l->cx, LLVMGetEnumAttributeKindForName("align", 5),
+                                (uint64_t)host_mem_bytes(t)));
+    (void)align;
+    return x;
+#else
+    return ll_intrinsic(l, "llvm.masked.load", (Lt[]){vt, l->ptr}, 2,
+                        (Lv[]){ptr, align, mask, other}, 4);
+#endif
+}
+
+static Lv
+gather(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
+{
+    Ll *l = h->l;
+    Lt vt = ll_vec(host_mem_type(h, t), lanes);
+    Lt types[] = {vt, LLVMTypeOf(ptr)};
+    if (!mask)
+        mask = LLVMConstAllOnes(ll_vec(l->i1, lanes));
+    if (!other)
+        other = LLVMConstNull(vt);
+#if LLVM_VERSION_MAJOR >= 22
+    return ll_intrinsic(l, "llvm.masked.gather", types, 2, (Lv[]){ptr, mask, other}, 3);
+#else
+    Lv align = ll_i32(l, host_mem_bytes(t));
+    return ll_intrinsic(l, "llvm.masked.gather", types, 2, (Lv[]){ptr, align, mask, other}, 4);
+#endif
+}
+
+static Lv
+load_row(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
+{
+    Ll *l = h->l;
+    Lt vt = ll_vec(host_mem_type(h, t), lanes);
+    if (is_all_true(mask))
+        return aligned(LLVMBuildLoad2(l->b, vt, ptr, ""), t);
+    if (h->has_masks)
+        return masked_load(h, t, lanes, ptr, mask, other);
+    LLVMBasicBlockRef fast = ll_block(l, "all"), slow = ll_block(l, "some"),
+                      after = ll_block(l, "after");
+    LLVMBuildCondBr(l->b, all_true(h, mask), fast, slow);
+    LLVMPositionBuilderAtEnd(l->b, fast);
+    Lv x = aligned(LLVMBuildLoad2(l->b, vt, ptr, ""), t);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, slow);
+    Lv y = load_lanes(h, t, M_ROW, lanes, ptr, mask, other);
+    slow = LLVMGetInsertBlock(l->b);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, after);
+    Lv phi = LLVMBuildPhi(l->b, vt, "");
+    LLVMAddIncoming(phi, (Lv[]){x, y}, (LLVMBasicBlockRef[]){fast, slow}, 2);
+    return phi;
+}
+
+Lv
+host_load(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
+{
+    if (other)
+        other = host_to_mem(h, t, other);
+    Lv x;
+    int bytes = host_mem_bytes(t);
+    if (lanes < 2)
+        x = load_scalar(h, t, ptr, mask, other);
+    else if (m == M_ROW)
+        x = load_row(h, t, lanes, ptr, mask, other);
+    else if (bytes >= 4 && h->has_gather && !t->is_ptr)
+        x = gather(h, t, lanes, ptr, mask, other);
+    else
+        x = load_lanes(h, t, m, lanes, ptr, is_all_true(mask) ? NULL : mask, other);
+    return host_from_mem(h, t, x);
+}
+
+/* ---- stores ------------------------------------------------------------------------------------- */
+
+static void
+masked_store(Host *h, const Type *t, bool scatter, Lv ptr, Lv value, Lv mask)
+{
+    Ll *l = h->l;
+    const char *name = scatter ? "llvm.masked.scatter" : "llvm.masked.store";
+    Lt types[] = {LLVMTypeOf(value), LLVMTypeOf(ptr)};
+#if LLVM_VERSION_MAJOR >= 22
+    Lv call = ll_intrinsic(l, name, types, 2, (Lv[]){value, ptr, mask}, 3);
+    if (!scatter)
+        LLVMAddCallSiteAttribute(
+            call, 2,
+            LLVMCreateEnumAttribute(l->cx, LLVMGetEnumAttributeKindForName("align", 5),
+                                    (uint64_t)host_mem_bytes(t)));
+#else
+    Lv align = ll_i32(l, host_mem_bytes(t));
+    ll_intrinsic(l, name, types, 2, (Lv[]){value, ptr, align, mask}, 4);
+#endif
+}
+
+static void
+store_row(Host *h, const Type *t, int lanes, Lv ptr, Lv value, Lv mask)
+{
+    Ll *l = h->l;
+    if (is_all_true(mask)) {
+        aligned(LLVMBuildStore(l->b, value, ptr), t);
+        return;
+    }
+    if (h->has_masks) {
+        masked_store(h, t, false, ptr, value, mask);
+        return;
+    }
+    LLVMBasicBlockRef fast = ll_block(l, "all"), slow = ll_block(l, "some"),
+                      after = ll_block(l, "after");
+    LLVMBuildCondBr(l->b, all_true(h, mask), fast, slow);
+    LLVMPositionBuilderAtEnd(l->b, fast);
+    aligned(LLVMBuildStore(l->b, value, ptr), t);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, slow);
+    store_lanes(h, t, M_ROW, lanes, ptr, value, mask);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, after);
+}
+
+void
+host_store(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask)
+{
+    Ll *l = h->l;
+    value = host_to_mem(h, t, value);
+    if (lanes < 2) {
+        When w;
+        if (!is_all_true(mask))
+            host_when_open(h, &w, mask);
+        aligned(LLVMBuildStore(l->b, value, ptr), t);
+        if (!is_all_true(mask))
+            host_when_close(h, &w);
+        return;
+    }
+    if (m == M_ROW) {
+        store_row(h, t, lanes, ptr, value, mask);
+    } else if (host_mem_bytes(t) >= 4 && h->has_scatter && !t->is_ptr) {
+        if (!mask)
+            mask = LLVMConstAllOnes(ll_vec(l->i1, lanes));
+        masked_store(h, t, true, ptr, value, mask);
+    } else {
+        store_lanes(h, t, m, lanes, ptr, value, is_all_true(mask) ? NULL : mask);
+    }
+}
+
+/* ---- atomics ---------------------------------------------------------------------------------------- */
+
+static LLVMAtomicOrdering
+ordering_of(int sem)
+{
+    switch (sem) {
+    case SEM_ACQUIRE: return LLVMAtomicOrderingAcquire;
+    case SEM_RELEASE: return LLVMAtomicOrderingRelease;
+    case SEM_RELAXED: return LLVMAtomicOrderingMonotonic;
+    default: return LLVMAtomicOrderingAcquireRelease;
+    }
+}
+
+/* What atomic_rmw stores, from the old value and the operand: the op it is named after. */
+static Lv
+rmw_combine(Host *h, Elem e, int rmw, Lv old, Lv x)
+{
+    Ll *l = h->l;
+    Lt t = LLVMTypeOf(x);
+    switch (rmw) {
+    case RMW_XCHG: return x;
+    case RMW_ADD: {
+        if (e == E_F32 || e == E_F64)
+            return LLVMBuildFAdd(l->b, old, x, "");
+        Lv a = cg_cast(l, e, E_F32, old, ROUND_RTNE), b = cg_cast(l, e, E_F32, x, ROUND_RTNE);
+        return cg_cast(l, E_F32, e, LLVMBuildFAdd(l->b, a, b, ""), ROUND_RTNE);
+    }
+    case RMW_MAX:
+    case RMW_MIN: {
+        const char *name = rmw == RMW_MAX ? "llvm.maxnum" : "llvm.minnum";
+        if (e == E_F32 || e == E_F64)
+            return ll_intrinsic(l, name, &t, 1, (Lv[]){old, x}, 2);
+        Lv a[2] = {cg_cast(l, e, E_F32, old, ROUND_RTNE), cg_cast(l, e, E_F32, x, ROUND_RTNE)};
+        return cg_cast(l, E_F32, e, ll_intrinsic(l, name, &l->f32, 1, a, 2), ROUND_RTNE);
+    }
+    default: unreachable(h->c);
+    }
+}
+
+static Lt
+int_like(Host *h, const Type *t)
+{
+    return LLVMIntTypeInContext(h->l->cx, (unsigned)host_mem_bytes(t) * 8);
+}
+
+static Lv
+to_bits(Host *h, const Type *t, Lv x)
+{
+    Ll *l = h->l;
+    Lt it = int_like(h, t);
+    if (t->is_ptr)
+        return LLVMBuildPtrToInt(l->b, x, it, "");
+    return LLVMTypeOf(x) == it ? x : LLVMBuildBitCast(l->b, x, it, "");
+}
+
+static Lv
+from_bits(Host *h, const Type *t, Lv x)
+{
+    Ll *l = h->l;
+    Lt e = host_mem_type(h, t);
+    if (t->is_ptr)
+        return LLVMBuildIntToPtr(l->b, x, e, "");
+    return LLVMTypeOf(x) == e ? x : LLVMBuildBitCast(l->b, x, e, "");
+}
+
+static Lv
+cmpxchg(Host *h, const Type *t, Lv ptr, Lv compare, Lv value, LLVMAtomicOrdering order, Lv *ok)
+{
+    Ll *l = h->l;
+    LLVMAtomicOrdering failure = order == LLVMAtomicOrderingAcquireRelease
+                                     ? LLVMAtomicOrderingAcquire
+                                 : order == LLVMAtomicOrderingRelease
+                                     ? LLVMAtomicOrderingMonotonic
+                                     : order;
+    Lv pair = LLVMBuildAtomicCmpXchg(l->b, ptr, to_bits(h, t, compare), to_bits(h, t, value),
+                                     order, failure, false);
+    if (ok)
+        *ok = LLVMBuildExtractValue(l->b, pair, 1, "");
+    return from_bits(h, t, LLVMBuildExtractValue(l->b, pair, 0, ""));
+}
+
+/* A loop around compare-and-swap, for what the CPU has no instruction for. */
+static Lv
+rmw_loop(Host *h, const Type *t, int rmw, Lv ptr, Lv x, LLVMAtomicOrdering order)
+{
+    Ll *l = h->l;
+    Lt e = host_mem_type(h, t);
+    Lv first = aligned(LLVMBuildLoad2(l->b, e, ptr, ""), t);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), again = ll_block(l, "again"),
+                      after = ll_block(l, "after");
+    LLVMBuildBr(l->b, again);
+    LLVMPositionBuilderAtEnd(l->b, again);
+    Lv old = LLVMBuildPhi(l->b, e, "");
+    Lv ok, seen = cmpxchg(h, t, ptr, old, rmw_combine(h, t->elem, rmw, old, x), order, &ok);
+    LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b);
+    LLVMAddIncoming(old, (Lv[]){first, seen}, (LLVMBasicBlockRef[]){before, end}, 2);
+    LLVMBuildCondBr(l->b, ok, after, again);
+    LLVMPositionBuilderAtEnd(l->b, after);
+    return old;
+}
+
+static Lv
+atomic_one(Host *h, const Op *o, Lv ptr, Lv a, Lv b)
+{
+    Ll *l = h->l;
+    const Type *t = ty_element(h->c, ty_pointee(h->c, arg(o, 0)->type));
+    LLVMAtomicOrdering order = ordering_of((int)ir_attr(o, ATTR_SEM));
+    if (o->op == OP_ATOMIC_CAS)
+        return cmpxchg(h, t, ptr, a, b, order, NULL);
+    int rmw = (int)ir_attr(o, ATTR_RMW);
+    bool is_int = elem_is_int(t->elem) && !t->is_ptr;
+    if (!is_int && rmw != RMW_XCHG)
+        return rmw_loop(h, t, rmw, ptr, a, order);
+    bool is_signed = elem_is_signed(t->elem);
+    LLVMAtomicRMWBinOp op;
+    switch (rmw) {
+    case RMW_ADD: op = LLVMAtomicRMWBinOpAdd; break;
+    case RMW_MAX: op = is_signed ? LLVMAtomicRMWBinOpMax : LLVMAtomicRMWBinOpUMax; break;
+    case RMW_MIN: op = is_signed ? LLVMAtomicRMWBinOpMin : LLVMAtomicRMWBinOpUMin; break;
+    case RMW_AND: op = LLVMAtomicRMWBinOpAnd; break;
+    case RMW_OR: op = LLVMAtomicRMWBinOpOr; break;
+    case RMW_XOR: op = LLVMAtomicRMWBinOpXor; break;
+    case RMW_XCHG: op = LLVMAtomicRMWBinOpXchg; break;
+    default: unreachable(h->c);
+    }
+    Lv old = LLVMBuildAtomicRMW(l->b, op, ptr, to_bits(h, t, a), order, false);
+    return from_bits(h, t, old);
+}
+
+Lv
+host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
+{
+    Ll *l = h->l;
+    const Type *t = ty_element(h->c, ty_pointee(h->c, arg(o, 0)->type));
+    Lt e = host_mem_type(h, t);
+    a = host_to_mem(h, t, a);
+    b = b ? host_to_mem(h, t, b) : NULL;
+    if (lanes < 2) {
+        Lv none = LLVMConstNull(e);
+        if (is_all_true(mask))
+            return host_from_mem(h, t, atomic_one(h, o, ptr, a, b));
+        When w;
+        host_when_open(h, &w, mask);
+        Lv old = atomic_one(h, o, ptr, a, b);
+        host_when_close(h, &w);
+        Lv phi = LLVMBuildPhi(l->b, e, "");
+        LLVMAddIncoming(phi, (Lv[]){old, none}, (LLVMBasicBlockRef[]){w.then, w.before}, 2);
+        return host_from_mem(h, t, phi);
+    }
+    Lv out = spill(h, null_of(h, t, lanes));
+    Lv p = spill(h, ptr), x = spill(h, a), y = b ? spill(h, b) : NULL;
+    Lanes s;
+    lanes_open(h, &s, lanes, is_all_true(mask) ? NULL : mask);
+    Lv i = s.loop.index;
+    Lv old = atomic_one(h, o, LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), ""),
+                        LLVMBuildLoad2(l->b, e, lane_at(h, e, x, i), ""),
+                        y ? LLVMBuildLoad2(l->b, e, lane_at(h, e, y, i), "") : NULL);
+    LLVMBuildStore(l->b, old, lane_at(h, e, out, i));
+    lanes_close(h, &s);
+    return host_from_mem(h, t, LLVMBuildLoad2(l->b, ll_vec(e, lanes), out, ""));
+}

@@ -1,0 +1,201 @@
+/* host.h: inside the CPU target. README.md has the idea; cg_host is in host.c.
+ *
+ *     host.c      the walk over ops: what is lazy, what is a root, when a group is emitted
+ *     value.c     states of values, who still needs them, the scratch arena
+ *     nest.c      one group -> one loop nest over register-sized vectors
+ *     access.c    loads, stores, atomics of one vector
+ *     reduce.c    accumulators inside a nest; scans
+ *     shape.c     reshape, join, split, cat, gather, histogram
+ *     dot.c       the register-tiled product
+ *     control.c   for, while, if
+ */
+#ifndef TEGULA_HOST_H
+#define TEGULA_HOST_H
+
+#include "codegen/codegen.h"
+
+typedef struct Host Host;
+typedef struct Group Group;
+typedef struct Node Node;
+typedef struct Root Root;
+
+/* A piece of the scratch arena. */
+typedef struct Buf {
+    int64_t offset, bytes;  /* from the start of scratch; a multiple of 64 */
+    int free_at;            /* position of the last root that reads it */
+    bool is_used;
+} Buf;
+
+/* Elements in scratch: at buf + (offset + sum of index[d] * stride[d]) elements. */
+typedef struct View {
+    Buf *buf;
+    int64_t offset;
+    int64_t stride[MAX_RANK];
+} View;
+
+typedef enum ValKind {
+    V_NONE,         /* not visited yet */
+    V_SCALAR,       /* rank 0: in lv; NULL while it waits for the open group */
+    V_LAZY,         /* a block that is computed by the loops that want it */
+    V_INGROUP,      /* a result of a root in the open group */
+    V_BUFFER,       /* a block in scratch */
+    V_CARRIED,      /* a loop-carried block that is lv + strides * index (see Affine) */
+} ValKind;
+
+typedef struct VState {
+    uint8_t kind;
+    bool is_virtual;        /* V_LAZY: cheap to compute again, from scalars alone */
+    int last_use;           /* position of the last root that needs it; 0: not known yet */
+    int stamp;              /* the group build that saw it last */
+    bool again;             /* ... in which it was computed, and will be later again */
+    Lv lv;
+    View view;
+    const Affine *affine;
+} VState;
+
+struct Host {
+    Ll *l;
+    Comp *c;
+    Func *f;
+    VState *v;              /* by value id */
+    Map pos;                /* Op -> position in program order, from 1; control ops: of their end */
+    bool *done;             /* by position: roots that have been emitted */
+    int n_pos;
+    FactTable *facts;
+    Lv params, pid, grid, scratch;
+    LLVMBasicBlockRef leave;        /* returns */
+    int vec_bytes;          /* of a register */
+    bool has_masks;         /* masked loads and stores of every width (AVX-512) */
+    bool has_gather, has_scatter;   /* of 4 and 8 bytes */
+    VEC(Buf *) bufs;
+    int64_t high;           /* bytes of scratch */
+    Group *open;            /* or NULL */
+    VEC(const Op *) deferred;       /* scalar ops that wait for the open group */
+    VEC(const Op *) loads;  /* block loads that may still be pending */
+    int stamp;
+    LLVMBasicBlockRef entry;
+};
+
+static inline VState *
+state(Host *h, const Val *v)
+{
+    return &h->v[v->id];
+}
+
+/* ---- value.c ------------------------------------------------------------------------- */
+int host_pos(Host *h, const Op *o);
+bool host_is_through(const Op *o);          /* only renames indices: expand, broadcast, trans .. */
+bool host_is_lazy_op(const Op *o);          /* pure per element, or a load: computed on demand */
+int host_last_use(Host *h, const Val *v);
+/* Does anything outside of the values stamped in this group build still need v? */
+bool host_is_live(Host *h, const Val *v);
+Buf *host_buf(Host *h, int64_t bytes, int free_at);
+void host_free_before(Host *h, int pos);    /* buffers whose last reader stands before pos */
+int host_mem_bytes(const Type *t);          /* of one element in scratch */
+View host_view(const Type *t, Buf *b);      /* dense, row-major */
+View host_new_view(Host *h, const Val *v);
+/* Index map of v's dims (4 bits each, 15: zero) for an operand of a through op. */
+uint32_t host_through_map(const Op *o, uint32_t map);
+Lv host_affine_sum(Host *h, const AffSum *s);       /* i64 */
+Lv host_scalar(Host *h, const Val *v);
+Lv host_const(Host *h, const Type *t, uint64_t bits, int lanes);
+Lt host_mem_type(Host *h, const Type *t);
+Lv host_to_mem(Host *h, const Type *t, Lv x);
+Lv host_from_mem(Host *h, const Type *t, Lv x);
+Lv host_address(Host *h, const Type *t, const View *w, const Lv *index); /* index NULL: 0 */
+
+/* ---- host.c ----------------------------------------------------------------------------- */
+void host_walk(Host *h, const Block *b);    /* all ops but the terminator */
+void host_flush(Host *h);
+void host_materialise(Host *h, const Val *v);       /* into scratch, now */
+void host_materialise_to(Host *h, const Val *v, View dest, bool alone);
+/* Everything the regions of o want from outside is made ready. */
+void host_settle_regions(Host *h, const Op *o);
+void host_settle_loads(Host *h, const Op *writer);
+
+/* ---- nest.c ------------------------------------------------------------------------------- */
+typedef enum RootKind { R_STORE, R_ATOMIC, R_REDUCE, R_KEEP, R_CHECK, R_PRINT } RootKind;
+struct Root {
+    RootKind kind;
+    const Op *o;            /* NULL for KEEP */
+    const Val *v;           /* KEEP */
+    View dest;              /* KEEP: buf NULL: chosen when emitted, if wanted at all */
+    bool is_forced;         /* KEEP: dest is the caller's */
+    int pos;
+    Node **in;              /* by operand; NULL: absent */
+    int mode;               /* STORE: Mode of the access */
+    Lv *acc;                /* REDUCE: a stack slot an operand */
+};
+
+struct Group {
+    int rank;
+    int32_t shape[MAX_RANK];
+    int axis;               /* of its reductions; -1: none */
+    VEC(Root) roots;
+    bool has_writes;
+    /* while it is emitted: */
+    int order[MAX_RANK];    /* loops from outside in: dims of shape */
+    int vec;                /* dim that runs in steps of lanes */
+    int lanes;
+    Map nodes;
+    VEC(Node *) list;
+    Lv index[MAX_RANK];     /* i64, of the first lane */
+};
+
+typedef enum NodeKind { N_SCALAR, N_CONST, N_ARANGE, N_ELEM, N_LOAD, N_BUFFER, N_CARRIED } NodeKind;
+typedef enum Mode { M_NONE, M_ROW, M_GATHER } Mode;
+struct Node {
+    const Val *v;
+    uint32_t map;           /* v's dim d is the group's dim (map >> 4 * d & 15); 15: index 0 */
+    uint8_t kind;
+    bool lane0;             /* wanted for the first lane only */
+    uint8_t mode;           /* LOAD: Mode */
+    bool want_vec;          /* somebody needs it as a vector */
+    unsigned dims;          /* bit d: changes along the group's dim d */
+    int level;              /* computed inside of this many loops */
+    int pos;
+    int n_in;
+    Node *in[4];
+    Lv x, vec;              /* the value; splat when x is a scalar and want_vec */
+};
+
+void host_emit_group(Host *h, Group *g);
+void host_stamp(Host *h, const Val *v);     /* what computing v on demand visits */
+/* for (i = 0; i < n; i += step): opens a loop; *index is i (i64). */
+typedef struct Loop {
+    LLVMBasicBlockRef head, before;
+    Lv index;
+    int64_t n, step;
+} Loop;
+void host_loop_open(Host *h, Loop *p, int64_t n, int64_t step);
+void host_loop_close(Host *h, Loop *p);     /* leaves the builder behind the loop */
+/* if (cond) { .. } around what is built between; cond is an i1 scalar */
+typedef struct When { LLVMBasicBlockRef before, then, after; } When;
+void host_when_open(Host *h, When *w, Lv cond);
+void host_when_close(Host *h, When *w);
+
+/* ---- access.c -------------------------------------------------------------------------------- */
+/* lanes 0: scalars. ptr: one pointer for M_ROW and scalars, else a vector. mask, other: may be
+ * NULL. t is the pointee. All values in register form. */
+Lv host_load(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other);
+void host_store(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask);
+Lv host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask);
+void host_check(Host *h, const Op *o, int lanes, Lv cond, Lv mask);
+void host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value);
+Lv host_any(Host *h, Lv mask);              /* i1 */
+
+/* ---- reduce.c ---------------------------------------------------------------------------------- */
+void host_reduce_begin(Host *h, Group *g, Root *r);
+void host_reduce_step(Host *h, Group *g, Root *r, Lv *in);
+void host_reduce_end(Host *h, Group *g, Root *r);
+void host_scan(Host *h, const Op *o);
+
+/* ---- shape.c, dot.c, control.c ------------------------------------------------------------------ */
+bool host_is_trivial_reshape(const Op *o);
+void host_shape_op(Host *h, const Op *o);
+void host_dot(Host *h, const Op *o);
+void host_for(Host *h, const Op *o);
+void host_while(Host *h, const Op *o);
+void host_if(Host *h, const Op *o);
+
+#endif

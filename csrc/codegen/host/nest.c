@@ -1,0 +1,774 @@
+/* nest: one group of roots becomes one loop nest over register-sized vectors.
+ *
+ *     %7 = addptr %p, %off        for (i = 0; i < 64; i++) {              level 1
+ *     %8 = load %7, %mask            s = row scalars
+ *     %9 = reduce max %8 axis=1      for (j = 0; j < 1024; j += 32) {     level 2
+ *                                        x = load <32 x f32> row + j
+ *                                        acc = max(acc, x)
+ *                                    }
+ *                                    max of acc's lanes -> %9[i]
+ *                                 }
+ *
+ * A node is a lazy value seen at certain indices: `map` says which loop runs along each
+ * of its dims. Broadcasts, transposes and expand_dims vanish into maps. A node is computed
+ * at the level of the innermost loop it changes with, in program order there; at lane 0
+ * only where that is all one wants: a row's address, an index that is the same for all.
+ *
+ * Rule 1: roots and nodes of one iteration run in program order, so a load before a store
+ *         of the same element stays before it. Elements of different indices are not
+ *         ordered by the language without a barrier.
+ * Rule 2: nothing outside of the innermost loop writes memory that a node may read, for a
+ *         node may be computed further out than its op stood.
+ */
+#include "codegen/host/host.h"
+
+#include <stdlib.h>
+
+/* ---- loops and branches --------------------------------------------------------------- */
+
+void
+host_loop_open(Host *h, Loop *p, int64_t n, int64_t step)
+{
+    Ll *l = h->l;
+    p->n = n, p->step = step;
+    if (n <= step) {        /* one iteration: no loop */
+        p->head = NULL;
+        p->index = ll_i64(l, 0);
+        return;
+    }
+    p->before = LLVMGetInsertBlock(l->b);
+    p->head = ll_block(l, "loop");
+    LLVMBuildBr(l->b, p->head);
+    LLVMPositionBuilderAtEnd(l->b, p->head);
+    p->index = LLVMBuildPhi(l->b, l->i64, "i");
+    LLVMAddIncoming(p->index, (Lv[]){ll_i64(l, 0)}, &p->before, 1);
+}
+
+void
+host_loop_close(Host *h, Loop *p)
+{
+    Ll *l = h->l;
+    if (!p->head)
+        return;
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b), after = ll_block(l, "done");
+    Lv next = LLVMBuildNUWAdd(l->b, p->index, ll_i64(l, p->step), "");
+    LLVMAddIncoming(p->index, &next, &latch, 1);
+    Lv more = LLVMBuildICmp(l->b, LLVMIntULT, next, ll_i64(l, p->n), "");
+    LLVMBuildCondBr(l->b, more, p->head, after);
+    LLVMPositionBuilderAtEnd(l->b, after);
+}
+
+void
+host_when_open(Host *h, When *w, Lv cond)
+{
+    Ll *l = h->l;
+    w->before = LLVMGetInsertBlock(l->b);
+    w->then = ll_block(l, "then");
+    w->after = ll_block(l, "after");
+    LLVMBuildCondBr(l->b, cond, w->then, w->after);
+    LLVMPositionBuilderAtEnd(l->b, w->then);
+}
+
+void
+host_when_close(Host *h, When *w)
+{
+    Ll *l = h->l;
+    w->then = LLVMGetInsertBlock(l->b);
+    LLVMBuildBr(l->b, w->after);
+    LLVMPositionBuilderAtEnd(l->b, w->after);
+}
+
+/* ---- the nodes of a group ------------------------------------------------------------------ */
+
+static uint32_t
+identity_map(int rank)
+{
+    uint32_t m = 0;
+    for (int d = 0; d < rank; d++)
+        m |= (uint32_t)d << 4 * d;
+    return m;
+}
+
+/* Visits what computing v on demand would compute, and marks it with the stamp. */
+void
+host_stamp(Host *h, const Val *v)
+{
+    VState *s = state(h, v);
+    if (s->stamp == h->stamp || s->kind != V_LAZY)
+        return;
+    s->stamp = h->stamp;
+    s->again = false;
+    for (int i = 0; i < v->def->n_args; i++)
+        host_stamp(h, arg(v->def, i));
+}
+
+/* v's dim that runs along the group's dim g, or -1. */
+static int
+dim_along(const Val *v, uint32_t map, int g)
+{
+    for (int d = 0; d < v->type->rank; d++)
+        if ((int)(map >> 4 * d & 15) == g)
+            return d;
+    return -1;
+}
+
+/* How many lanes from the start of a step are consecutive elements: log2. */
+static int
+run_log2(Host *h, const Val *ptr, uint32_t map, int vec)
+{
+    int d = dim_along(ptr, map, vec);
+    if (d < 0)
+        return 0;
+    for (int e = d + 1; e < ptr->type->rank; e++)
+        if ((int)(map >> 4 * e & 15) == vec)
+            return 0;       /* a diagonal */
+    Affine a;
+    int64_t c;
+    if (affine_of(h->f, ptr, &a) && affine_const_stride(&a, d, &c))
+        return c == 1 ? MAX_LOG2 : 0;
+    return facts_contiguity(h->facts, ptr, d);
+}
+
+typedef struct Survey {
+    int bytes;              /* of the widest data element */
+    int n_ops;
+    int run;                /* shortest useful run among the accesses: log2 */
+} Survey;
+
+static void
+survey_access(Host *h, Group *g, Survey *s, const Op *o, uint32_t map)
+{
+    int run = run_log2(h, arg(o, 0), map, g->vec);
+    if (run >= 2)
+        s->run = MIN(s->run, run);
+    int bytes = elem_info[arg(o, 0)->type->elem].bytes;
+    s->bytes = MAX(s->bytes, MIN(bytes, 8));
+}
+
+static void
+survey(Host *h, Group *g, Survey *s, const Val *v, uint32_t map)
+{
+    VState *x = state(h, v);
+    if (v->type->rank == 0)
+        return;
+    bool is_index = v->type->is_ptr || v->type->elem == E_I1 || (x->kind == V_LAZY && x->is_virtual);
+    if (!is_index)
+        s->bytes = MAX(s->bytes, host_mem_bytes(v->type));
+    if (x->kind != V_LAZY || x->stamp == h->stamp)
+        return;
+    x->stamp = h->stamp;
+    x->again = false;
+    const Op *o = v->def;
+    if (host_is_through(o)) {
+        survey(h, g, s, arg(o, 0), host_through_map(o, map));
+        return;
+    }
+    s->n_ops++;
+    switch (o->op) {
+    case OP_EXP: case OP_EXP2: case OP_LOG: case OP_LOG2: case OP_SIN: case OP_COS:
+    case OP_TANH: case OP_ERF: s->n_ops += 12; break;
+    case OP_LOAD: survey_access(h, g, s, o, map); break;
+    default: break;
+    }
+    for (int i = 0; i < o->n_args; i++)
+        survey(h, g, s, arg(o, i), map);
+}
+
+/* The dim that runs in vectors and how many lanes a step has. Wider than a register where
+ * the work of an element is small: independent chains hide latency, and the IR is as short
+ * as for one register. */
+static void
+choose_lanes(Host *h, Group *g)
+{
+    g->vec = g->rank - 1;
+    while (g->vec > 0 && g->shape[g->vec] == 1)
+        g->vec--;
+    Survey s = {1, 0, MAX_LOG2};
+    h->stamp++;
+    for (int i = 0; i < g->roots.n; i++) {
+        Root *r = &g->roots.at[i];
+        uint32_t id = identity_map(g->rank);
+        if (r->kind == R_KEEP) {
+            survey(h, g, &s, r->v, id);
+            continue;
+        }
+        for (int k = 0; k < r->o->n_args; k++)
+            survey(h, g, &s, arg(r->o, k), id);
+        if (r->kind == R_STORE)
+            survey_access(h, g, &s, r->o, id);
+    }
+    int lanes = h->vec_bytes / s.bytes;
+    int wider = s.n_ops <= 10 ? 4 : s.n_ops <= 24 ? 2 : 1;
+    lanes = MIN(lanes * wider, 64);
+    if (s.run < MAX_LOG2)
+        lanes = MIN(lanes, 1 << s.run);
+    g->lanes = MIN(lanes, g->shape[g->vec]);
+    int n = 0;
+    for (int d = 0; d < g->rank; d++)
+        if (d != g->axis)
+            g->order[n++] = d;
+    if (g->axis >= 0)
+        g->order[n] = g->axis;
+}
+
+static int
+level_of(const Group *g, unsigned dims)
+{
+    for (int k = g->rank; k > 0; k--)
+        if (dims >> g->order[k - 1] & 1)
+            return k;
+    return 0;
+}
+
+static bool
+is_vector(const Group *g, const Node *n)
+{
+    return g->lanes > 1 && !n->lane0 && (n->dims >> g->vec & 1);
+}
+
+static Node *node(Host *h, Group *g, const Val *v, uint32_t map, bool lane0);
+
+static Node *
+finish(Group *g, Node *n)
+{
+    n->level = level_of(g, n->dims);
+    if (is_vector(g, n))
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] && !n->in[i]->lane0)
+                n->in[i]->want_vec = true;
+    return n;
+}
+
+static void
+add_in(Host *h, Group *g, Node *n, const Val *v, bool lane0)
+{
+    Node *in = node(h, g, v, n->map, lane0);
+    n->in[n->n_in++] = in;
+    n->dims |= in->dims;
+}
+
+static Mode
+mode_of(Host *h, Group *g, const Val *ptr, uint32_t map)
+{
+    if (g->lanes == 1)
+        return M_ROW;
+    return 1 << MIN(run_log2(h, ptr, map, g->vec), 20) >= g->lanes ? M_ROW : M_GATHER;
+}
+
+static void
+load_node(Host *h, Group *g, Node *n)
+{
+    const Op *o = n->v->def;
+    n->kind = N_LOAD;
+    n->mode = (uint8_t)mode_of(h, g, arg(o, 0), n->map);
+    if (n->lane0)
+        n->mode = M_ROW;
+    add_in(h, g, n, arg(o, 0), n->lane0 || n->mode == M_ROW);
+    for (int i = 1; i < o->n_args; i++)
+        add_in(h, g, n, arg(o, i), n->lane0);
+    if (n->mode == M_GATHER && !(n->dims >> g->vec & 1))
+        n->mode = M_ROW;    /* one element for all lanes */
+}
+
+static Node *
+node(Host *h, Group *g, const Val *v, uint32_t map, bool lane0)
+{
+    VState *s = state(h, v);
+    if (v->type->rank == 0)
+        map = 0;
+    if (g->lanes == 1)
+        lane0 = false;
+    if (s->kind == V_LAZY) {
+        s->stamp = h->stamp;
+        if (host_is_through(v->def))
+            return node(h, g, arg(v->def, 0), host_through_map(v->def, map), lane0);
+        if (v->def->op == OP_SPLAT)
+            return node(h, g, arg(v->def, 0), 0, lane0);
+    }
+    uint64_t key[2] = {(uint64_t)v->id, (uint64_t)map << 1 | lane0};
+    Node *n = map_get(&g->nodes, key, sizeof key);
+    if (n)
+        return n;
+    n = NEW(h->c->arena, Node);
+    n->v = v, n->map = map, n->lane0 = lane0;
+    n->pos = v->def ? host_pos(h, v->def) : 0;
+    int rank = v->type->rank;
+    switch (s->kind) {
+    case V_SCALAR: n->kind = N_SCALAR, n->pos = 0; break;
+    case V_BUFFER:
+        n->kind = N_BUFFER, n->pos = 0;
+        for (int d = 0; d < rank; d++)
+            if (s->view.stride[d] && (map >> 4 * d & 15) != 15)
+                n->dims |= 1u << (map >> 4 * d & 15);
+        break;
+    case V_CARRIED:
+        n->kind = N_CARRIED, n->pos = 0;
+        for (int d = 0; d < rank; d++)
+            if ((map >> 4 * d & 15) != 15)
+                n->dims |= 1u << (map >> 4 * d & 15);
+        break;
+    case V_LAZY: {
+        const Op *o = v->def;
+        if (o->op == OP_CONST) {
+            n->kind = N_CONST;
+        } else if (o->op == OP_ARANGE) {
+            n->kind = N_ARANGE;
+            if ((map & 15) != 15)
+                n->dims = 1u << (map & 15);
+        } else if (o->op == OP_LOAD) {
+            load_node(h, g, n);
+        } else {
+            n->kind = N_ELEM;
+            for (int i = 0; i < o->n_args; i++)
+                add_in(h, g, n, arg(o, i), lane0);
+        }
+        break;
+    }
+    default: unreachable(h->c);
+    }
+    finish(g, n);
+    map_put(&g->nodes, key, sizeof key, n);
+    PUSH(h->c->arena, g->list, n);
+    return n;
+}
+
+/* ---- what must be kept ------------------------------------------------------------------------ */
+
+/* A value of this group that is wanted later is either kept in scratch or, when that is as
+ * good as reading it, computed again: then what it is made of must stay available. Users
+ * come before what they use. */
+static bool
+is_cheap_again(Host *h, const Val *v)
+{
+    const Op *o = v->def;
+    if (host_is_through(o) || state(h, v)->is_virtual)
+        return true;
+    if (!op_has(o, OPF_ELEM) || o->op == OP_DIV || o->op == OP_DIV_RN || o->op == OP_REM)
+        return false;
+    if (op_info[o->op].flags & OPF_ELEM && o->op >= OP_EXP && o->op <= OP_RSQRT)
+        return false;
+    int n_reads = 0;
+    for (int i = 0; i < o->n_args; i++) {
+        const Val *a = arg(o, i);
+        VState *s = state(h, a);
+        if (!a->type->rank || (s->kind == V_LAZY && s->is_virtual))
+            continue;
+        if (s->kind != V_BUFFER || ++n_reads > 1)
+            return false;
+    }
+    return true;
+}
+
+/* Values of another shape are seen at fewer or repeated indices; the walk has put into
+ * scratch, before this group, those that must be computed once. */
+static bool
+has_shape_of(const Group *g, const Val *v)
+{
+    if (v->type->rank != g->rank)
+        return false;
+    for (int d = 0; d < g->rank; d++)
+        if (v->type->shape[d] != g->shape[d])
+            return false;
+    return true;
+}
+
+typedef struct Ranked {
+    int pos;
+    const Val *v;
+} Ranked;
+
+static int
+later_first(const void *a, const void *b)
+{
+    return ((const Ranked *)b)->pos - ((const Ranked *)a)->pos;
+}
+
+typedef struct Closure {
+    Map seen;
+    VEC(Ranked) all;        /* what the group computes on demand */
+} Closure;
+
+static void
+collect(Host *h, Closure *c, const Val *v)
+{
+    if (state(h, v)->kind != V_LAZY || map_get(&c->seen, v, 0))
+        return;
+    map_put(&c->seen, v, 0, h);
+    for (int i = 0; i < v->def->n_args; i++)
+        collect(h, c, arg(v->def, i));
+    Ranked r = {host_pos(h, v->def), v};
+    PUSH(h->c->arena, c->all, r);
+}
+
+/* Adds KEEP roots for values of this group that later groups want. */
+static void
+keep_what_escapes(Host *h, Group *g)
+{
+    Arena *a = h->c->arena;
+    Closure c = {.seen = {.a = a}};
+    Map kept = {.a = a};
+    h->stamp++;
+    for (int i = 0; i < g->roots.n; i++) {
+        Root *r = &g->roots.at[i];
+        if (r->kind == R_KEEP) {
+            host_stamp(h, r->v), collect(h, &c, r->v);
+            map_put(&kept, r->v, 0, g);
+            continue;
+        }
+        for (int k = 0; k < r->o->n_args; k++)
+            host_stamp(h, arg(r->o, k)), collect(h, &c, arg(r->o, k));
+        h->done[r->pos] = true;     /* its uses are met here */
+    }
+    if (c.all.n)
+        qsort(c.all.at, (size_t)c.all.n, sizeof *c.all.at, later_first);
+    for (int i = 0; i < c.all.n; i++) {
+        const Val *v = c.all.at[i].v;
+        if (map_get(&kept, v, 0) || !host_is_live(h, v))
+            continue;
+        if (is_cheap_again(h, v) || !has_shape_of(g, v)) {
+            state(h, v)->again = true;
+            continue;
+        }
+        Root r = {.kind = R_KEEP, .v = v, .pos = c.all.at[i].pos};
+        PUSH(a, g->roots, r);
+    }
+}
+
+/* ---- emission ------------------------------------------------------------------------------------ */
+
+static Lv
+iota(Host *h, Lt t, int lanes, int64_t first, int64_t step)
+{
+    Lv all[64];
+    for (int i = 0; i < lanes; i++)
+        all[i] = LLVMConstInt(t, (uint64_t)(first + i * step), true);
+    (void)h;
+    return lanes > 1 ? LLVMConstVector(all, (unsigned)lanes) : all[0];
+}
+
+static Lv
+as_vector(Host *h, Group *g, Node *n)
+{
+    if (is_vector(g, n) || g->lanes == 1)
+        return n->x;
+    if (!n->vec)
+        n->vec = ll_splat(h->l, n->x, g->lanes);
+    return n->vec;
+}
+
+static Lv
+index_of(Host *h, Group *g, const Node *n, int d)
+{
+    uint32_t m = n->map >> 4 * d & 15;
+    return m == 15 ? ll_i64(h->l, 0) : g->index[m];
+}
+
+static Lv
+arange(Host *h, Group *g, Node *n)
+{
+    Ll *l = h->l;
+    int64_t start = ir_attr(n->v->def, ATTR_START);
+    Lv x = LLVMBuildTrunc(l->b, index_of(h, g, n, 0), l->i32, "");
+    if (!is_vector(g, n))
+        return LLVMBuildAdd(l->b, x, ll_i32(l, (int32_t)start), "");
+    return LLVMBuildAdd(l->b, ll_splat(l, x, g->lanes), iota(h, l->i32, g->lanes, start, 1),
+                        "");
+}
+
+static Lv
+read_buffer(Host *h, Group *g, Node *n)
+{
+    Ll *l = h->l;
+    const Type *t = n->v->type;
+    VState *s = state(h, n->v);
+    Lv index[MAX_RANK];
+    int64_t step = 0;       /* elements from lane to lane */
+    for (int d = 0; d < t->rank; d++) {
+        index[d] = index_of(h, g, n, d);
+        if ((int)(n->map >> 4 * d & 15) == g->vec)
+            step += s->view.stride[d];
+    }
+    Lv p = host_address(h, t, &s->view, index);
+    if (!is_vector(g, n))
+        return host_load(h, t, M_ROW, 0, p, NULL, NULL);
+    if (step == 1)
+        return host_load(h, t, M_ROW, g->lanes, p, NULL, NULL);
+    Lv off = iota(h, l->i64, g->lanes, 0, step);
+    p = LLVMBuildGEP2(l->b, host_mem_type(h, t), ll_splat(l, p, g->lanes), &off, 1, "");
+    return host_load(h, t, M_GATHER, g->lanes, p, NULL, NULL);
+}
+
+static Lv
+carried(Host *h, Group *g, Node *n)
+{
+    Ll *l = h->l;
+    const Type *t = n->v->type;
+    VState *s = state(h, n->v);
+    Lv off = ll_i64(l, 0), step = ll_i64(l, 0);
+    for (int d = 0; d < t->rank; d++) {
+        if ((n->map >> 4 * d & 15) == 15)
+            continue;
+        Lv stride = host_affine_sum(h, &s->affine->stride[d]);
+        off = LLVMBuildAdd(l->b, off, LLVMBuildMul(l->b, stride, index_of(h, g, n, d), ""),
+                           "");
+        if ((int)(n->map >> 4 * d & 15) == g->vec)
+            step = LLVMBuildAdd(l->b, step, stride, "");
+    }
+    Lv x = s->lv;
+    if (is_vector(g, n)) {
+        Lv lane = iota(h, l->i64, g->lanes, 0, 1);
+        off = LLVMBuildAdd(l->b, ll_splat(l, off, g->lanes),
+                           LLVMBuildMul(l->b, ll_splat(l, step, g->lanes), lane, ""), "");
+        x = ll_splat(l, x, g->lanes);
+    }
+    if (t->is_ptr)
+        return LLVMBuildGEP2(l->b, ll_mem(l, t->elem), x, &off, 1, "");
+    return LLVMBuildAdd(l->b, x, cg_cast(l, E_I64, t->elem, off, ROUND_RTNE), "");
+}
+
+static Lv
+emit_load(Host *h, Group *g, Node *n)
+{
+    const Type *t = ty_pointee(h->c, arg(n->v->def, 0)->type);
+    if (!is_vector(g, n)) {
+        Lv mask = n->n_in > 1 ? n->in[1]->x : NULL, other = n->n_in > 2 ? n->in[2]->x : NULL;
+        return host_load(h, t, M_ROW, 0, n->in[0]->x, mask, other);
+    }
+    Lv mask = n->n_in > 1 ? as_vector(h, g, n->in[1]) : NULL;
+    Lv other = n->n_in > 2 ? as_vector(h, g, n->in[2]) : NULL;
+    Lv p = n->mode == M_ROW ? n->in[0]->x : as_vector(h, g, n->in[0]);
+    return host_load(h, t, (Mode)n->mode, g->lanes, p, mask, other);
+}
+
+static void
+emit_node(Host *h, Group *g, Node *n)
+{
+    Ll *l = h->l;
+    switch ((NodeKind)n->kind) {
+    case N_SCALAR: n->x = host_scalar(h, n->v); break;
+    case N_CONST: n->x = host_const(h, n->v->type, n->v->def->bits, 0); break;
+    case N_ARANGE: n->x = arange(h, g, n); break;
+    case N_BUFFER: n->x = read_buffer(h, g, n); break;
+    case N_CARRIED: n->x = carried(h, g, n); break;
+    case N_LOAD: n->x = emit_load(h, g, n); break;
+    case N_ELEM: {
+        Lv x[4];
+        bool vec = is_vector(g, n);
+        for (int i = 0; i < n->n_in; i++)
+            x[i] = vec ? as_vector(h, g, n->in[i]) : n->in[i]->x;
+        n->x = cg_elementwise(l, n->v->def, x);
+        break;
+    }
+    }
+    if (n->want_vec && g->lanes > 1 && !n->lane0)
+        as_vector(h, g, n);
+}
+
+static Lv
+root_in(Host *h, Group *g, Root *r, int i)
+{
+    return r->in[i] ? as_vector(h, g, r->in[i]) : NULL;
+}
+
+static void
+emit_keep(Host *h, Group *g, Root *r)
+{
+    Ll *l = h->l;
+    const Type *t = r->v->type;
+    Lv p = host_address(h, t, &r->dest, g->index), x = root_in(h, g, r, 0);
+    int64_t step = r->dest.stride[g->vec];
+    if (g->lanes > 1 && step != 1) {
+        Lv off = iota(h, l->i64, g->lanes, 0, step);
+        p = LLVMBuildGEP2(l->b, host_mem_type(h, t), ll_splat(l, p, g->lanes), &off, 1, "");
+        host_store(h, t, M_GATHER, g->lanes, p, x, NULL);
+        return;
+    }
+    host_store(h, t, M_ROW, g->lanes > 1 ? g->lanes : 0, p, x, NULL);
+}
+
+/* Where the elements of this step stand in the block, row-major: i64, of the first lane. */
+static Lv
+flat_index(Host *h, Group *g)
+{
+    Ll *l = h->l;
+    Lv flat = ll_i64(l, 0);
+    for (int d = 0; d < g->rank; d++)
+        flat = LLVMBuildAdd(
+            l->b, LLVMBuildMul(l->b, flat, ll_i64(l, g->shape[d]), ""), g->index[d], "");
+    return flat;
+}
+
+static void
+emit_root(Host *h, Group *g, Root *r)
+{
+    const Op *o = r->o;
+    int lanes = g->lanes > 1 ? g->lanes : 0;
+    switch (r->kind) {
+    case R_KEEP: emit_keep(h, g, r); return;
+    case R_STORE: {
+        Lv p = r->mode == M_ROW ? r->in[0]->x : root_in(h, g, r, 0);
+        host_store(h, ty_pointee(h->c, arg(o, 0)->type), (Mode)r->mode, lanes, p,
+                   root_in(h, g, r, 1), o->n_args > 2 ? root_in(h, g, r, 2) : NULL);
+        return;
+    }
+    case R_REDUCE: {
+        Lv *x = NEW_N(h->c->arena, Lv, o->n_args);
+        for (int i = 0; i < o->n_args; i++)
+            x[i] = root_in(h, g, r, i);
+        host_reduce_step(h, g, r, x);
+        return;
+    }
+    case R_ATOMIC: {
+        bool is_cas = o->op == OP_ATOMIC_CAS;
+        Lv mask = !is_cas && o->n_args > 2 ? root_in(h, g, r, 2) : NULL;
+        Lv old = host_atomic(h, o, lanes, root_in(h, g, r, 0), root_in(h, g, r, 1),
+                             is_cas ? root_in(h, g, r, 2) : NULL, mask);
+        const Type *t = result(o, 0)->type;
+        View *w = &state(h, result(o, 0))->view;
+        if (w->buf)
+            host_store(h, t, M_ROW, lanes, host_address(h, t, w, g->index), old, NULL);
+        return;
+    }
+    case R_CHECK:
+        host_check(h, o, lanes, root_in(h, g, r, 0), o->n_args > 1 ? root_in(h, g, r, 1) : NULL);
+        return;
+    case R_PRINT:
+        for (int i = 0; i < o->n_args; i++)
+            host_print(h, o, i, lanes, flat_index(h, g), root_in(h, g, r, i));
+        return;
+    }
+}
+
+static int
+by_pos(const void *a, const void *b)
+{
+    return (*(Node *const *)a)->pos - (*(Node *const *)b)->pos;
+}
+
+static int
+by_root_pos(const void *a, const void *b)
+{
+    return ((const Root *)a)->pos - ((const Root *)b)->pos;
+}
+
+static void
+emit_innermost(Host *h, Group *g)
+{
+    int r = 0;
+    for (int i = 0; i < g->list.n; i++) {
+        Node *n = g->list.at[i];
+        if (n->level != g->rank)
+            continue;
+        for (; r < g->roots.n && g->roots.at[r].pos < n->pos; r++)
+            emit_root(h, g, &g->roots.at[r]);
+        emit_node(h, g, n);
+    }
+    for (; r < g->roots.n; r++)
+        emit_root(h, g, &g->roots.at[r]);
+}
+
+static void
+emit_level(Host *h, Group *g, int k)
+{
+    if (k == g->rank) {
+        emit_innermost(h, g);
+        return;
+    }
+    for (int i = 0; i < g->list.n; i++)
+        if (g->list.at[i]->level == k)
+            emit_node(h, g, g->list.at[i]);
+    int d = g->order[k];
+    bool reduces = k == g->rank - 1 && g->axis >= 0;
+    for (int i = 0; reduces && i < g->roots.n; i++)
+        if (g->roots.at[i].kind == R_REDUCE)
+            host_reduce_begin(h, g, &g->roots.at[i]);
+    Loop loop;
+    host_loop_open(h, &loop, g->shape[d], d == g->vec ? g->lanes : 1);
+    g->index[d] = loop.index;
+    emit_level(h, g, k + 1);
+    host_loop_close(h, &loop);
+    for (int i = 0; reduces && i < g->roots.n; i++)
+        if (g->roots.at[i].kind == R_REDUCE)
+            host_reduce_end(h, g, &g->roots.at[i]);
+}
+
+/* ---- the group as a whole ------------------------------------------------------------------ */
+
+static Node *
+want(Host *h, Group *g, const Val *v, bool lane0)
+{
+    Node *n = node(h, g, v, identity_map(v->type->rank), lane0);
+    if (!lane0)
+        n->want_vec = true;
+    return n;
+}
+
+static void
+build_root(Host *h, Group *g, Root *r)
+{
+    int n = r->kind == R_KEEP ? 1 : r->o->n_args;
+    r->in = NEW_N(h->c->arena, Node *, n + 1);
+    if (r->kind == R_KEEP) {
+        r->in[0] = want(h, g, r->v, false);
+        return;
+    }
+    if (r->kind == R_STORE)
+        r->mode = mode_of(h, g, arg(r->o, 0), identity_map(g->rank));
+    for (int i = 0; i < n; i++)
+        r->in[i] = want(h, g, arg(r->o, i), i == 0 && r->kind == R_STORE && r->mode == M_ROW);
+}
+
+static int
+first_pos(const Group *g)
+{
+    int p = INT32_MAX;
+    for (int i = 0; g && i < g->roots.n; i++)
+        p = MIN(p, g->roots.at[i].pos);
+    return p;
+}
+
+static void
+choose_destinations(Host *h, Group *g)
+{
+    host_free_before(h, MIN(first_pos(g), first_pos(h->open)));
+    for (int i = 0; i < g->roots.n; i++) {
+        Root *r = &g->roots.at[i];
+        if (r->kind == R_KEEP) {
+            if (!r->is_forced)
+                r->dest = host_new_view(h, r->v);
+            continue;
+        }
+        for (int k = 0; k < r->o->n_results; k++)
+            if (result(r->o, k)->type->rank && result(r->o, k)->uses)
+                state(h, result(r->o, k))->view = host_new_view(h, result(r->o, k));
+    }
+}
+
+void
+host_emit_group(Host *h, Group *g)
+{
+    keep_what_escapes(h, g);
+    choose_destinations(h, g);
+    choose_lanes(h, g);
+    g->nodes.a = h->c->arena;
+    for (int i = 0; i < g->roots.n; i++)
+        build_root(h, g, &g->roots.at[i]);
+    if (g->list.n)
+        qsort(g->list.at, (size_t)g->list.n, sizeof *g->list.at, by_pos);
+    qsort(g->roots.at, (size_t)g->roots.n, sizeof *g->roots.at, by_root_pos);
+    emit_level(h, g, 0);
+    for (int i = 0; i < g->roots.n; i++) {
+        Root *r = &g->roots.at[i];
+        if (r->kind == R_KEEP) {
+            if (r->is_forced)
+                continue;
+            VState *s = state(h, r->v);
+            s->kind = V_BUFFER;
+            s->view = r->dest;
+            continue;
+        }
+        for (int k = 0; k < r->o->n_results; k++)
+            if (result(r->o, k)->type->rank)
+                state(h, result(r->o, k))->kind = V_BUFFER;
+    }
+}

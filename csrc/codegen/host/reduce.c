@@ -1,0 +1,281 @@
+/* reduce: accumulators inside a nest, and scans.
+ *
+ * A reduction keeps one accumulator a lane (a step may span several registers: that is what
+ * hides the latency of the combine), and brings the lanes together behind the loop:
+ *
+ *     along the vector dim    x0..x31  ->  x0..x15 + x16..x31  ->  ..  ->  one value
+ *     along another dim       every lane is an element of the result
+ *
+ * So the order of combination is not the order of the elements; the language asks for a
+ * combine function that does not care. The accumulator starts at the identity where the
+ * function is one op that has one: NaN for min and max (a NaN loses), -0.0 for sums (0.0
+ * would turn a sum of -0.0 into 0.0). Else the first step replaces it by its input.
+ *
+ * A scan keeps the order: inside a vector by log steps, between vectors by a carry.
+ */
+#include "codegen/host/host.h"
+
+static Lv
+entry_slot(Host *h, Lt t)
+{
+    Ll *l = h->l;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
+    LLVMPositionBuilderBefore(l->b, LLVMGetBasicBlockTerminator(h->entry));
+    Lv p = LLVMBuildAlloca(l->b, t, "");
+    LLVMPositionBuilderAtEnd(l->b, here);
+    return p;
+}
+
+/* x op identity = x, for a region of one op on its two arguments. */
+static bool
+identity_of(const Block *region, Elem e, uint64_t *bits)
+{
+    const Op *o = region->first;
+    if (!o || !o->next || o->next->op != OP_YIELD || region->n_args != 2 || o->n_args != 2)
+        return false;
+    if (arg(o->next, 0) != result(o, 0) || arg(o, 0) == arg(o, 1) ||
+        arg(o, 0)->def || arg(o, 1)->def)
+        return false;
+    int n = elem_info[e].bits;
+    uint64_t ones = n == 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1;
+    uint64_t sign = (uint64_t)1 << (n - 1);
+    bool is_float = elem_is_float(e), is_signed = elem_is_signed(e);
+    switch (o->op) {
+    case OP_ADD: *bits = is_float ? sign : 0; return true;
+    case OP_OR:
+    case OP_XOR: *bits = 0; return true;
+    case OP_AND: *bits = ones; return true;
+    case OP_MUL: *bits = is_float ? elem_from_double(e, 1) : 1; return true;
+    case OP_MIN:
+        *bits = is_float ? elem_from_double(e, 0.0 / 0.0) : is_signed ? ones >> 1 : ones;
+        return true;
+    case OP_MAX:
+        *bits = is_float ? elem_from_double(e, 0.0 / 0.0) : is_signed ? sign : 0;
+        return true;
+    default: return false;
+    }
+}
+
+static bool
+is_horizontal(const Group *g)
+{
+    return g->axis == g->vec && g->lanes > 1;
+}
+
+void
+host_reduce_begin(Host *h, Group *g, Root *r)
+{
+    Ll *l = h->l;
+    int n = r->o->n_args;
+    r->acc = NEW_N(h->c->arena, Lv, n);
+    for (int i = 0; i < n; i++) {
+        const Type *t = arg(r->o, i)->type;
+        uint64_t bits = 0;
+        identity_of(r->o->regions[0], t->elem, &bits);
+        Lv init = host_const(h, ty_element(h->c, t), bits, g->lanes);
+        r->acc[i] = entry_slot(h, LLVMTypeOf(init));
+        LLVMBuildStore(l->b, init, r->acc[i]);
+    }
+}
+
+void
+host_reduce_step(Host *h, Group *g, Root *r, Lv *in)
+{
+    Ll *l = h->l;
+    int n = r->o->n_args;
+    Arena *a = h->c->arena;
+    Lv *x = NEW_N(a, Lv, 2 * n), *out = NEW_N(a, Lv, n);
+    for (int i = 0; i < n; i++) {
+        x[i] = LLVMBuildLoad2(l->b, LLVMTypeOf(in[i]), r->acc[i], "");
+        x[n + i] = in[i];
+    }
+    cg_region(l, r->o->regions[0], x, 2 * n, out);
+    uint64_t bits;
+    bool known = n == 1 && identity_of(r->o->regions[0], arg(r->o, 0)->type->elem, &bits);
+    Lv first = LLVMBuildICmp(l->b, LLVMIntEQ, g->index[g->axis], ll_i64(l, 0), "");
+    for (int i = 0; i < n; i++) {
+        if (!known)
+            out[i] = LLVMBuildSelect(l->b, first, in[i], out[i], "");
+        LLVMBuildStore(l->b, out[i], r->acc[i]);
+    }
+}
+
+/* Lanes from..from + count of x, as a vector or (count 1) a scalar. */
+static Lv
+lanes_of(Host *h, Lv x, int from, int count)
+{
+    Ll *l = h->l;
+    if (count == 1)
+        return LLVMBuildExtractElement(l->b, x, ll_i32(l, from), "");
+    Lv pick[64];
+    for (int i = 0; i < count; i++)
+        pick[i] = ll_i32(l, from + i);
+    return LLVMBuildShuffleVector(l->b, x, LLVMGetPoison(LLVMTypeOf(x)),
+                                  LLVMConstVector(pick, (unsigned)count), "");
+}
+
+void
+host_reduce_end(Host *h, Group *g, Root *r)
+{
+    Ll *l = h->l;
+    const Op *o = r->o;
+    int n = o->n_args, lanes = g->lanes;
+    Arena *a = h->c->arena;
+    Lv *x = NEW_N(a, Lv, 2 * n), *out = NEW_N(a, Lv, n);
+    for (int i = 0; i < n; i++) {
+        const Type *t = ty_element(h->c, arg(o, i)->type);
+        out[i] = LLVMBuildLoad2(l->b, ll_vec(ll_type(l, t), lanes), r->acc[i], "");
+    }
+    for (; is_horizontal(g) && lanes > 1; lanes /= 2) {
+        for (int i = 0; i < n; i++) {
+            x[i] = lanes_of(h, out[i], 0, lanes / 2);
+            x[n + i] = lanes_of(h, out[i], lanes / 2, lanes / 2);
+        }
+        cg_region(l, o->regions[0], x, 2 * n, out);
+    }
+    for (int i = 0; i < n; i++) {
+        const Val *v = result(o, i);
+        VState *s = state(h, v);
+        if (!v->type->rank) {
+            s->lv = out[i];
+            continue;
+        }
+        if (!s->view.buf)
+            continue;       /* nobody wants this one */
+        Lv index[MAX_RANK];     /* the vector dim is the last that is not 1: dense */
+        for (int d = 0, k = 0; d < g->rank; d++)
+            if (d != g->axis)
+                index[k++] = g->index[d];
+        Lv p = host_address(h, v->type, &s->view, index);
+        host_store(h, ty_element(h->c, v->type), M_ROW, lanes > 1 ? lanes : 0, p, out[i], NULL);
+    }
+}
+
+/* ---- scans -------------------------------------------------------------------------------------- */
+
+/* x moved up by n lanes; the lowest n keep their own value (and are not used). */
+static Lv
+moved_up(Host *h, Lv x, int n, int lanes)
+{
+    Lv pick[64];
+    for (int i = 0; i < lanes; i++)
+        pick[i] = ll_i32(h->l, i < n ? i : i - n);
+    return LLVMBuildShuffleVector(h->l->b, x, LLVMGetPoison(LLVMTypeOf(x)),
+                                  LLVMConstVector(pick, (unsigned)lanes), "");
+}
+
+static Lv
+reversed(Host *h, Lv x, int lanes)
+{
+    if (lanes < 2)
+        return x;
+    Lv pick[64];
+    for (int i = 0; i < lanes; i++)
+        pick[i] = ll_i32(h->l, lanes - 1 - i);
+    return LLVMBuildShuffleVector(h->l->b, x, LLVMGetPoison(LLVMTypeOf(x)),
+                                  LLVMConstVector(pick, (unsigned)lanes), "");
+}
+
+/* Inclusive scan of the lanes of x[0..n), in place. */
+static void
+scan_lanes(Host *h, const Op *o, Lv *x, int lanes)
+{
+    Ll *l = h->l;
+    int n = o->n_args;
+    Arena *a = h->c->arena;
+    Lv *in = NEW_N(a, Lv, 2 * n), *out = NEW_N(a, Lv, n);
+    for (int s = 1; s < lanes; s *= 2) {
+        Lv keep[64];
+        for (int i = 0; i < lanes; i++)
+            keep[i] = LLVMConstInt(l->i1, i < s, false);
+        Lv low = LLVMConstVector(keep, (unsigned)lanes);
+        for (int i = 0; i < n; i++) {
+            in[i] = moved_up(h, x[i], s, lanes);
+            in[n + i] = x[i];
+        }
+        cg_region(l, o->regions[0], in, 2 * n, out);
+        for (int i = 0; i < n; i++)
+            x[i] = LLVMBuildSelect(l->b, low, x[i], out[i], "");
+    }
+}
+
+/* The operands are in scratch; the results go there. Loops over the other dims, and inside
+ * them along the axis: by vectors when the axis is the last dim, else element by element
+ * with vectors across. */
+void
+host_scan(Host *h, const Op *o)
+{
+    Ll *l = h->l;
+    Arena *a = h->c->arena;
+    int n = o->n_args, axis = (int)ir_attr(o, ATTR_AXIS);
+    bool backward = ir_attr(o, ATTR_REVERSE) != 0;
+    const Type *t = arg(o, 0)->type;
+    int last = t->rank - 1;
+    bool along = axis == last;
+    int widest = 1;
+    for (int i = 0; i < n; i++) {
+        host_materialise(h, arg(o, i));
+        widest = MAX(widest, host_mem_bytes(arg(o, i)->type));
+    }
+    for (int i = 0; i < n; i++)
+        state(h, result(o, i))->view = host_new_view(h, result(o, i));
+    int lanes = MIN(h->vec_bytes / widest, t->shape[last]);
+    Loop loop[MAX_RANK];
+    Lv index[MAX_RANK], *carry = NEW_N(a, Lv, n);
+    Lv *x = NEW_N(a, Lv, 2 * n), *y = NEW_N(a, Lv, n);
+    for (int d = 0; d < t->rank; d++) {
+        if (d == axis)
+            continue;
+        host_loop_open(h, &loop[d], t->shape[d], d == last ? lanes : 1);
+        index[d] = loop[d].index;
+    }
+    int width = along ? 1 : lanes;
+    for (int i = 0; i < n; i++) {
+        Lt ct = ll_vec(ll_type(l, ty_element(h->c, arg(o, i)->type)), width);
+        carry[i] = entry_slot(h, ct);
+        LLVMBuildStore(l->b, LLVMConstNull(ct), carry[i]);
+    }
+    int step = along ? lanes : 1;
+    host_loop_open(h, &loop[axis], t->shape[axis], step);
+    Lv at = loop[axis].index;
+    if (backward)
+        at = LLVMBuildSub(l->b, ll_i64(l, t->shape[axis] - step), at, "");
+    index[axis] = at;
+    for (int i = 0; i < n; i++) {
+        const Type *et = ty_element(h->c, arg(o, i)->type);
+        View *w = &state(h, arg(o, i))->view;
+        Lv p = host_address(h, arg(o, i)->type, w, index);
+        x[i] = host_load(h, et, M_ROW, lanes > 1 ? lanes : 0, p, NULL, NULL);
+        if (along && backward)
+            x[i] = reversed(h, x[i], lanes);
+    }
+    if (along)
+        scan_lanes(h, o, x, lanes);
+    for (int i = 0; i < n; i++) {
+        Lt ct = ll_vec(ll_type(l, ty_element(h->c, arg(o, i)->type)), width);
+        x[n + i] = x[i];
+        x[i] = LLVMBuildLoad2(l->b, ct, carry[i], "");
+        if (along)
+            x[i] = ll_splat(l, x[i], lanes);
+    }
+    cg_region(l, o->regions[0], x, 2 * n, y);
+    Lv first = LLVMBuildICmp(l->b, LLVMIntEQ, loop[axis].index, ll_i64(l, 0), "");
+    for (int i = 0; i < n; i++) {
+        const Type *rt = result(o, i)->type;
+        Lv v = LLVMBuildSelect(l->b, first, x[n + i], y[i], "");
+        Lv end = along && lanes > 1
+                     ? LLVMBuildExtractElement(l->b, v, ll_i32(l, lanes - 1), "")
+                     : v;
+        LLVMBuildStore(l->b, end, carry[i]);
+        if (along && backward)
+            v = reversed(h, v, lanes);
+        Lv p = host_address(h, rt, &state(h, result(o, i))->view, index);
+        host_store(h, ty_element(h->c, rt), M_ROW, lanes > 1 ? lanes : 0, p, v, NULL);
+    }
+    host_loop_close(h, &loop[axis]);
+    for (int d = t->rank - 1; d >= 0; d--)
+        if (d != axis)
+            host_loop_close(h, &loop[d]);
+    for (int i = 0; i < n; i++)
+        state(h, result(o, i))->kind = V_BUFFER;
+}

@@ -1,0 +1,290 @@
+/* value: states of values, who still needs them, and the scratch arena.
+ *
+ * Positions number the ops in program order; a control op has the number of its end. A
+ * lazy op has no position of its own that matters: it is computed where a root wants it,
+ * so a value is needed until the last root that it reaches through lazy ops.
+ *
+ *     scratch:  [ header 64 | buf | buf | free | buf ... ]     first fit, 64-byte steps
+ *
+ * The header's first 8 bytes are the run's (runtime/host_calls.c); a program never moves
+ * what it has put into scratch.
+ */
+#include "codegen/host/host.h"
+
+enum { HEADER = 64 };
+
+int
+host_pos(Host *h, const Op *o)
+{
+    return (int)(intptr_t)map_get(&h->pos, o, 0);
+}
+
+bool
+host_is_trivial_reshape(const Op *o)
+{
+    const Type *a = arg(o, 0)->type, *b = result(o, 0)->type;
+    int i = 0, j = 0;
+    for (;;) {
+        while (i < a->rank && a->shape[i] == 1)
+            i++;
+        while (j < b->rank && b->shape[j] == 1)
+            j++;
+        if (i == a->rank || j == b->rank)
+            return i == a->rank && j == b->rank;
+        if (a->shape[i++] != b->shape[j++])
+            return false;
+    }
+}
+
+bool
+host_is_through(const Op *o)
+{
+    switch (o->op) {
+    case OP_EXPAND:
+    case OP_BROADCAST:
+    case OP_TRANS:
+    case OP_HINT:
+    case OP_CONVERT: return true;
+    case OP_RESHAPE: return arg(o, 0)->type->rank && host_is_trivial_reshape(o);
+    default: return false;
+    }
+}
+
+bool
+host_is_lazy_op(const Op *o)
+{
+    if (o->n_results != 1 || !result(o, 0)->type->rank)
+        return false;
+    switch (o->op) {
+    case OP_CONST:
+    case OP_ARANGE:
+    case OP_SPLAT:
+    case OP_LOAD: return true;
+    default: return host_is_through(o) || op_has(o, OPF_ELEM);
+    }
+}
+
+uint32_t
+host_through_map(const Op *o, uint32_t map)
+{
+    const Type *t = arg(o, 0)->type;
+    uint32_t m = 0;
+    int axis = (int)ir_attr(o, ATTR_AXIS);
+    int64_t perm = ir_attr(o, ATTR_PERM);
+    if (o->op == OP_RESHAPE) {      /* the dims that are not 1 keep their order */
+        const Type *r = result(o, 0)->type;
+        int j = 0;
+        for (int d = 0; d < t->rank; d++) {
+            uint32_t g = 15;
+            if (t->shape[d] != 1) {
+                while (r->shape[j] == 1)
+                    j++;
+                g = map >> 4 * j++ & 15;
+            }
+            m |= g << 4 * d;
+        }
+        return m;
+    }
+    for (int d = 0; d < t->rank; d++) {
+        uint32_t g = 15;
+        switch (o->op) {
+        case OP_EXPAND: g = map >> 4 * (d < axis ? d : d + 1) & 15; break;
+        case OP_BROADCAST: g = t->shape[d] == 1 ? 15 : map >> 4 * d & 15; break;
+        case OP_TRANS:
+            for (int i = 0; i < t->rank; i++)
+                if ((perm >> 4 * i & 15) == d)
+                    g = map >> 4 * i & 15;
+            break;
+        default: g = map >> 4 * d & 15;
+        }
+        m |= g << 4 * d;
+    }
+    return m;
+}
+
+/* ---- who needs what ------------------------------------------------------------------- */
+
+/* The op in block b that holds o, or o itself. */
+static const Op *
+ancestor(const Op *o, const Block *b)
+{
+    while (o->block != b)
+        o = o->block->owner;
+    return o;
+}
+
+int
+host_last_use(Host *h, const Val *v)
+{
+    VState *s = state(h, v);
+    if (s->last_use)
+        return s->last_use;
+    int last = v->def ? host_pos(h, v->def) : 1;
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *w = ancestor(u->user, v->block);
+        int p = host_pos(h, w);
+        if (w == u->user && (host_is_lazy_op(w) || w->op == OP_RESHAPE || w->op == OP_SPLIT))
+            for (int i = 0; i < w->n_results; i++)
+                p = MAX(p, host_last_use(h, result(w, i)));
+        last = MAX(last, p);
+    }
+    return s->last_use = last;
+}
+
+static bool
+is_live(Host *h, const Val *v, bool within)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *w = ancestor(u->user, v->block);
+        if (w != u->user || !host_is_lazy_op(w)) {
+            if (!h->done[host_pos(h, w)])
+                return true;
+            continue;
+        }
+        const Val *r = result(w, 0);
+        VState *s = state(h, r);
+        if (s->kind == V_BUFFER)
+            continue;       /* has been computed for good */
+        if (within && s->stamp == h->stamp && !s->again)
+            continue;       /* computed right here, and never again */
+        if (is_live(h, r, within))
+            return true;
+    }
+    return false;
+}
+
+bool
+host_is_live(Host *h, const Val *v)
+{
+    return is_live(h, v, true);
+}
+
+/* ---- scratch ---------------------------------------------------------------------------- */
+
+Buf *
+host_buf(Host *h, int64_t bytes, int free_at)
+{
+    bytes = (bytes + 63) & ~(int64_t)63;
+    Buf *best = NULL;
+    for (int i = 0; i < h->bufs.n; i++) {
+        Buf *b = h->bufs.at[i];
+        if (!b->is_used && b->bytes >= bytes && (!best || b->bytes < best->bytes))
+            best = b;
+    }
+    if (!best || best->bytes > 2 * bytes) {
+        best = NEW(h->c->arena, Buf);
+        best->offset = h->high + HEADER;
+        best->bytes = bytes;
+        h->high += bytes;
+        PUSH(h->c->arena, h->bufs, best);
+    }
+    best->is_used = true;
+    best->free_at = free_at;
+    return best;
+}
+
+void
+host_free_before(Host *h, int pos)
+{
+    for (int i = 0; i < h->bufs.n; i++)
+        if (h->bufs.at[i]->free_at < pos)
+            h->bufs.at[i]->is_used = false;
+}
+
+int
+host_mem_bytes(const Type *t)
+{
+    return t->is_ptr ? 8 : elem_info[t->elem].bytes;
+}
+
+View
+host_view(const Type *t, Buf *b)
+{
+    View w = {.buf = b};
+    int64_t n = 1;
+    for (int d = t->rank - 1; d >= 0; d--) {
+        w.stride[d] = t->shape[d] == 1 ? 0 : n;
+        n *= t->shape[d];
+    }
+    return w;
+}
+
+View
+host_new_view(Host *h, const Val *v)
+{
+    int64_t bytes = ty_numel(v->type) * host_mem_bytes(v->type);
+    return host_view(v->type, host_buf(h, bytes, host_last_use(h, v)));
+}
+
+Lt
+host_mem_type(Host *h, const Type *t)
+{
+    return t->is_ptr ? h->l->ptr : ll_mem(h->l, t->elem);
+}
+
+Lv
+host_to_mem(Host *h, const Type *t, Lv x)
+{
+    return t->is_ptr ? x : cg_to_memory(h->l, t->elem, x);
+}
+
+Lv
+host_from_mem(Host *h, const Type *t, Lv x)
+{
+    return t->is_ptr ? x : cg_from_memory(h->l, t->elem, x);
+}
+
+Lv
+host_address(Host *h, const Type *t, const View *w, const Lv *index)
+{
+    Ll *l = h->l;
+    int64_t bytes = host_mem_bytes(t);
+    Lv at = ll_i64(l, w->buf->offset + w->offset * bytes);
+    Lv p = LLVMBuildGEP2(l->b, l->i8, h->scratch, &at, 1, "");
+    for (int d = 0; index && d < t->rank; d++) {
+        if (!w->stride[d] || !index[d])
+            continue;
+        Lv off = LLVMBuildMul(l->b, index[d], ll_i64(l, w->stride[d]), "");
+        p = LLVMBuildGEP2(l->b, host_mem_type(h, t), p, &off, 1, "");
+    }
+    return p;
+}
+
+/* ---- scalars -------------------------------------------------------------------------------- */
+
+Lv
+host_const(Host *h, const Type *t, uint64_t bits, int lanes)
+{
+    Ll *l = h->l;
+    if (!t->is_ptr)
+        return ll_bits(l, t->elem, bits, lanes);
+    Lv p = LLVMConstIntToPtr(ll_i64(l, (int64_t)bits), l->ptr);
+    return ll_splat(l, bits ? p : LLVMConstNull(l->ptr), lanes);
+}
+
+Lv
+host_scalar(Host *h, const Val *v)
+{
+    VState *s = state(h, v);
+    if (s->kind != V_SCALAR || !s->lv)
+        unreachable(h->c);      /* the walk makes scalars before anyone asks */
+    return s->lv;
+}
+
+Lv
+host_affine_sum(Host *h, const AffSum *s)
+{
+    Ll *l = h->l;
+    Lv sum = ll_i64(l, s->c);
+    for (int i = 0; i < s->n; i++) {
+        Lv p = ll_i64(l, s->term[i].factor);
+        const Val *v[2] = {s->term[i].a, s->term[i].b};
+        for (int k = 0; k < 2 && v[k]; k++)
+            p = LLVMBuildMul(l->b, p,
+                             cg_cast(l, v[k]->type->elem, E_I64, host_scalar(h, v[k]),
+                                     ROUND_RTNE),
+                             "");
+        sum = LLVMBuildAdd(l->b, sum, p, "");
+    }
+    return sum;
+}
