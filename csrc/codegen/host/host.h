@@ -53,6 +53,11 @@ typedef struct VState {
     const Affine *affine;
 } VState;
 
+typedef struct Undo {
+    const Val *v;
+    VState was;
+} Undo;
+
 struct Host {
     Ll *l;
     Comp *c;
@@ -73,7 +78,9 @@ struct Host {
     VEC(const Op *) deferred;       /* scalar ops that wait for the open group */
     VEC(const Op *) loads;  /* block loads that may still be pending */
     int stamp;
-    LLVMBasicBlockRef entry;
+    const Block *block;     /* whose ops are walked */
+    VEC(Undo) trail;        /* states to take back at the end of the region */
+    LLVMBasicBlockRef entry;        /* of stack slots; ends in a branch from the start */
 };
 
 static inline VState *
@@ -107,8 +114,19 @@ Lv host_address(Host *h, const Type *t, const View *w, const Lv *index); /* inde
 /* ---- host.c ----------------------------------------------------------------------------- */
 void host_walk(Host *h, const Block *b);    /* all ops but the terminator */
 void host_flush(Host *h);
+/* Around the walk of a region: what its values are is forgotten behind it. Closing flushes. */
+typedef struct Region {
+    const Block *block;
+    int n_trail;
+    VEC(const Op *) loads;
+} Region;
+void host_region_open(Host *h, Region *r);
+void host_region_close(Host *h, const Region *r);
 void host_materialise(Host *h, const Val *v);       /* into scratch, now */
+/* ... at dest; alone: in a group of its own, emitted before this returns. */
 void host_materialise_to(Host *h, const Val *v, View dest, bool alone);
+/* The same converted to elem e: for dot. */
+void host_convert_to(Host *h, const Val *v, View dest, Elem e);
 /* Everything the regions of o want from outside is made ready. */
 void host_settle_regions(Host *h, const Op *o);
 void host_settle_loads(Host *h, const Op *writer);
@@ -121,9 +139,11 @@ struct Root {
     const Val *v;           /* KEEP */
     View dest;              /* KEEP: buf NULL: chosen when emitted, if wanted at all */
     bool is_forced;         /* KEEP: dest is the caller's */
+    bool converts;          /* KEEP, forced: to element type `elem` on the way */
+    Elem elem;
     int pos;
     Node **in;              /* by operand; NULL: absent */
-    int mode;               /* STORE: Mode of the access */
+    int mode;               /* STORE: Mode of the access; PRINT: the operand */
     Lv *acc;                /* REDUCE: a stack slot an operand */
 };
 
@@ -142,7 +162,7 @@ struct Group {
     Lv index[MAX_RANK];     /* i64, of the first lane */
 };
 
-typedef enum NodeKind { N_SCALAR, N_CONST, N_ARANGE, N_ELEM, N_LOAD, N_BUFFER, N_CARRIED } NodeKind;
+typedef enum NodeKind { N_SCALAR, N_CONST, N_ARANGE, N_OP_NODE, N_LOAD, N_BUFFER, N_CARRIED } NodeKind;
 typedef enum Mode { M_NONE, M_ROW, M_GATHER } Mode;
 struct Node {
     const Val *v;

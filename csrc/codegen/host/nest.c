@@ -318,7 +318,7 @@ node(Host *h, Group *g, const Val *v, uint32_t map, bool lane0)
         } else if (o->op == OP_LOAD) {
             load_node(h, g, n);
         } else {
-            n->kind = N_ELEM;
+            n->kind = N_OP_NODE;
             for (int i = 0; i < o->n_args; i++)
                 add_in(h, g, n, arg(o, i), lane0);
         }
@@ -328,7 +328,7 @@ node(Host *h, Group *g, const Val *v, uint32_t map, bool lane0)
     }
     finish(g, n);
     map_put(&g->nodes, key, sizeof key, n);
-    PUSH(h->c->arena, g->list, n);
+    PUSH(h->c->arena, &g->list, n);
     return n;
 }
 
@@ -397,7 +397,7 @@ collect(Host *h, Closure *c, const Val *v)
     for (int i = 0; i < v->def->n_args; i++)
         collect(h, c, arg(v->def, i));
     Ranked r = {host_pos(h, v->def), v};
-    PUSH(h->c->arena, c->all, r);
+    PUSH(h->c->arena, &c->all, r);
 }
 
 /* Adds KEEP roots for values of this group that later groups want. */
@@ -430,7 +430,7 @@ keep_what_escapes(Host *h, Group *g)
             continue;
         }
         Root r = {.kind = R_KEEP, .v = v, .pos = c.all.at[i].pos};
-        PUSH(a, g->roots, r);
+        PUSH(a, &g->roots, r);
     }
 }
 
@@ -551,7 +551,7 @@ emit_node(Host *h, Group *g, Node *n)
     case N_BUFFER: n->x = read_buffer(h, g, n); break;
     case N_CARRIED: n->x = carried(h, g, n); break;
     case N_LOAD: n->x = emit_load(h, g, n); break;
-    case N_ELEM: {
+    case N_OP_NODE: {
         Lv x[4];
         bool vec = is_vector(g, n);
         for (int i = 0; i < n->n_in; i++)
@@ -575,7 +575,12 @@ emit_keep(Host *h, Group *g, Root *r)
 {
     Ll *l = h->l;
     const Type *t = r->v->type;
-    Lv p = host_address(h, t, &r->dest, g->index), x = root_in(h, g, r, 0);
+    Lv x = root_in(h, g, r, 0);
+    if (r->converts) {
+        x = cg_cast(l, t->elem, r->elem, x, ROUND_RTNE);
+        t = ty_with_elem(h->c, t, r->elem);
+    }
+    Lv p = host_address(h, t, &r->dest, g->index);
     int64_t step = r->dest.stride[g->vec];
     if (g->lanes > 1 && step != 1) {
         Lv off = iota(h, l->i64, g->lanes, 0, step);
@@ -633,8 +638,7 @@ emit_root(Host *h, Group *g, Root *r)
         host_check(h, o, lanes, root_in(h, g, r, 0), o->n_args > 1 ? root_in(h, g, r, 1) : NULL);
         return;
     case R_PRINT:
-        for (int i = 0; i < o->n_args; i++)
-            host_print(h, o, i, lanes, flat_index(h, g), root_in(h, g, r, i));
+        host_print(h, o, r->mode, lanes, flat_index(h, g), root_in(h, g, r, r->mode));
         return;
     }
 }
@@ -715,7 +719,9 @@ build_root(Host *h, Group *g, Root *r)
     if (r->kind == R_STORE)
         r->mode = mode_of(h, g, arg(r->o, 0), identity_map(g->rank));
     for (int i = 0; i < n; i++)
-        r->in[i] = want(h, g, arg(r->o, i), i == 0 && r->kind == R_STORE && r->mode == M_ROW);
+        if (r->kind != R_PRINT || i == r->mode)     /* the others may have another shape */
+            r->in[i] = want(h, g, arg(r->o, i),
+                            i == 0 && r->kind == R_STORE && r->mode == M_ROW);
 }
 
 static int
@@ -763,6 +769,10 @@ host_emit_group(Host *h, Group *g)
             if (r->is_forced)
                 continue;
             VState *s = state(h, r->v);
+            if (r->v->block != h->block) {
+                Undo u = {r->v, *s};
+                PUSH(h->c->arena, &h->trail, u);
+            }
             s->kind = V_BUFFER;
             s->view = r->dest;
             continue;

@@ -176,7 +176,7 @@ host_buf(Host *h, int64_t bytes, int free_at)
         best->offset = h->high + HEADER;
         best->bytes = bytes;
         h->high += bytes;
-        PUSH(h->c->arena, h->bufs, best);
+        PUSH(h->c->arena, &h->bufs, best);
     }
     best->is_used = true;
     best->free_at = free_at;

@@ -1,0 +1,434 @@
+/* control: for, while and if.
+ *
+ * Scalars that a loop carries are phis. Blocks it carries live in scratch:
+ *
+ *     an index block (pointers, offsets) whose strides never change     one scalar, element
+ *                                                                       [0, .., 0]: Affine
+ *     any other block                                                   a buffer; the next
+ *                                                                       value is written
+ *                                                                       over the old one
+ *
+ * A yielded value is computed right into the carried buffer when all that is still to be
+ * computed from the old one is computed in that same nest at the same index; else it goes
+ * through scratch of its own. The results of an if are buffers that each branch fills.
+ */
+#include "codegen/host/host.h"
+
+/* One block value that leaves a region, and where to. */
+typedef struct Move {
+    const Val *v;
+    View to;
+    View via;               /* buf NULL: straight to `to` */
+    bool is_there;          /* v is in `to` already */
+} Move;
+
+/* How computing v reads buf: 0 not, 1 at v's own index, 2 otherwise. */
+static int
+reads(Host *h, const Val *v, const Buf *buf, bool turned)
+{
+    VState *s = state(h, v);
+    if (s->kind == V_BUFFER)
+        return s->view.buf != buf ? 0 : turned ? 2 : 1;
+    if (s->kind != V_LAZY || s->is_virtual)
+        return 0;
+    turned |= host_is_through(v->def);
+    int worst = 0;
+    for (int i = 0; i < v->def->n_args; i++)
+        worst = MAX(worst, reads(h, arg(v->def, i), buf, turned));
+    return worst;
+}
+
+static bool
+goes_straight(Host *h, const Move *m, int n, int i)
+{
+    if (state(h, m[i].v)->kind == V_BUFFER)
+        return true;        /* a copy at the end, unless somebody writes over it: below */
+    for (int k = 0; k < n; k++) {
+        int how = m[k].is_there ? 0 : reads(h, m[k].v, m[i].to.buf, false);
+        if (how && (k != i || how == 2))
+            return false;
+    }
+    return true;
+}
+
+static bool
+is_target(const Move *m, int n, const Buf *b)
+{
+    for (int i = 0; i < n; i++)
+        if (m[i].to.buf == b)
+            return true;
+    return false;
+}
+
+static void
+copy(Host *h, const Type *t, const View *to, const View *from)
+{
+    Ll *l = h->l;
+    uint64_t bytes = (uint64_t)ty_numel(t) * (uint64_t)host_mem_bytes(t);
+    LLVMBuildMemCpy(l->b, host_address(h, t, to, NULL), 64, host_address(h, t, from, NULL), 64,
+                    ll_i64(l, (int64_t)bytes));
+}
+
+/* Parallel assignment: what computes from old values does so before they are gone. */
+static void
+move_all(Host *h, Move *m, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (state(h, m[i].v)->kind == V_INGROUP) {
+            host_flush(h);
+            break;
+        }
+    for (int i = 0; i < n; i++) {
+        VState *s = state(h, m[i].v);
+        m[i].is_there = s->kind == V_BUFFER && s->view.buf == m[i].to.buf;
+    }
+    for (int i = 0; i < n; i++) {
+        if (m[i].is_there)
+            continue;
+        VState *s = state(h, m[i].v);
+        bool from_target = s->kind == V_BUFFER && is_target(m, n, s->view.buf);
+        if (s->kind == V_BUFFER && !from_target) {
+            m[i].via = s->view;
+            continue;
+        }
+        if (!from_target && goes_straight(h, m, n, i))
+            continue;
+        int64_t bytes = ty_numel(m[i].v->type) * host_mem_bytes(m[i].v->type);
+        m[i].via = host_view(m[i].v->type, host_buf(h, bytes, m[i].to.buf->free_at));
+    }
+    for (int i = 0; i < n; i++) {
+        if (m[i].is_there)
+            continue;
+        VState *s = state(h, m[i].v);
+        if (s->kind != V_BUFFER)
+            host_materialise_to(h, m[i].v, m[i].via.buf ? m[i].via : m[i].to, false);
+        else if (m[i].via.buf != s->view.buf)
+            copy(h, m[i].v->type, &m[i].via, &s->view);
+    }
+    host_flush(h);
+    for (int i = 0; i < n; i++)
+        if (!m[i].is_there && m[i].via.buf)
+            copy(h, m[i].v->type, &m[i].to, &m[i].via);
+}
+
+/* Element [0, .., 0] of an index block. */
+static Lv
+first_element(Host *h, const Val *v)
+{
+    Ll *l = h->l;
+    const Type *t = ty_element(h->c, v->type);
+    VState *s = state(h, v);
+    if (s->kind == V_CARRIED)
+        return s->lv;
+    if (s->kind == V_BUFFER)
+        return host_load(h, t, M_ROW, 0, host_address(h, v->type, &s->view, NULL), NULL, NULL);
+    Affine a;
+    if (!affine_of(h->f, v, &a))
+        unreachable(h->c);      /* the loop was judged by this same form */
+    Lv base = host_affine_sum(h, &a.base), start = NULL;
+    if (a.origin)
+        start = first_element(h, a.origin);
+    else if (a.pointer)
+        start = host_scalar(h, a.pointer);
+    if (t->is_ptr) {
+        if (!start)
+            unreachable(h->c);
+        return LLVMBuildGEP2(l->b, ll_mem(l, t->elem), start, &base, 1, "");
+    }
+    base = cg_cast(l, E_I64, t->elem, base, ROUND_RTNE);
+    return start ? LLVMBuildAdd(l->b, start, base, "") : base;
+}
+
+/* The scalars of a sum are values that exist here. */
+static bool
+has_scalars(Host *h, const AffSum *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        if (state(h, s->term[i].a)->kind != V_SCALAR)
+            return false;
+        if (s->term[i].b && state(h, s->term[i].b)->kind != V_SCALAR)
+            return false;
+    }
+    return true;
+}
+
+static const Affine *
+carried_form(Host *h, const Val *v)
+{
+    const Type *t = v->type;
+    if (!t->rank || (!t->is_ptr && (!elem_is_int(t->elem) || t->elem == E_I1)))
+        return NULL;
+    Affine a;
+    if (!affine_of(h->f, v, &a) || a.origin != v)
+        return NULL;
+    for (int d = 0; d < t->rank; d++)
+        if (!has_scalars(h, &a.stride[d]))
+            return NULL;
+    Affine *kept = NEW(h->c->arena, Affine);
+    *kept = a;
+    return kept;
+}
+
+static View
+buffer_for(Host *h, const Val *v, int free_at)
+{
+    int64_t bytes = ty_numel(v->type) * host_mem_bytes(v->type);
+    return host_view(v->type, host_buf(h, bytes, free_at));
+}
+
+static void
+set_buffer(Host *h, const Val *v, View w)
+{
+    *state(h, v) = (VState){.kind = V_BUFFER, .view = w, .last_use = w.buf->free_at};
+}
+
+static void
+set_scalar(Host *h, const Val *v, Lv x)
+{
+    *state(h, v) = (VState){.kind = V_SCALAR, .lv = x};
+}
+
+static Lv
+phi_of(Host *h, Lt t, Lv first, LLVMBasicBlockRef from)
+{
+    Lv p = LLVMBuildPhi(h->l->b, t, "");
+    LLVMAddIncoming(p, &first, &from, 1);
+    return p;
+}
+
+/* Elements [0, .., 0] and scalars that a terminator hands on. NULL where v is a buffer. */
+static void
+scalars_of(Host *h, const Op *term, int first, int n, const Val *const *to, Lv *out)
+{
+    for (int i = 0; i < n; i++) {
+        const Val *v = arg(term, first + i);
+        out[i] = !v->type->rank                          ? host_scalar(h, v)
+                 : state(h, to[i])->kind == V_CARRIED ? first_element(h, v)
+                                                         : NULL;
+    }
+}
+
+/* The block values that a terminator hands on to the buffers of `to`. */
+static void
+buffers_of(Host *h, const Op *term, int first, int n, const Val *const *to)
+{
+    Move *m = NEW_N(h->c->arena, Move, n + 1);
+    int k = 0;
+    for (int i = 0; i < n; i++)
+        if (to[i]->type->rank && state(h, to[i])->kind == V_BUFFER)
+            m[k++] = (Move){.v = arg(term, first + i), .to = state(h, to[i])->view};
+    move_all(h, m, k);
+}
+
+static void
+add_incoming(Lv *phi, Lv *x, int n, LLVMBasicBlockRef from)
+{
+    for (int i = 0; i < n; i++)
+        if (phi[i])
+            LLVMAddIncoming(phi[i], &x[i], &from, 1);
+}
+
+/* ---- for ------------------------------------------------------------------------------------- */
+
+/* Prepares what the loop carries: buffers are filled; init[i] is the scalar, or NULL. */
+static void
+start_carried(Host *h, const Op *o, int first_arg, const Val *const *carried, int n, Lv *init)
+{
+    for (int i = 0; i < n; i++) {
+        const Val *v = carried[i], *from = arg(o, first_arg + i);
+        if (!v->type->rank) {
+            init[i] = host_scalar(h, from);
+            continue;
+        }
+        const Affine *a = o->op == OP_FOR ? carried_form(h, v) : NULL;
+        if (a) {
+            init[i] = first_element(h, from);
+            *state(h, v) = (VState){.kind = V_CARRIED, .affine = a};
+            continue;
+        }
+        int free_at = MAX(host_pos(h, o), host_last_use(h, result(o, i)));
+        View w = buffer_for(h, v, free_at);
+        host_materialise_to(h, from, w, false);
+        set_buffer(h, v, w);
+    }
+    host_flush(h);
+}
+
+void
+host_for(Host *h, const Op *o)
+{
+    Ll *l = h->l;
+    Arena *a = h->c->arena;
+    const Block *body = o->regions[0];
+    int n = o->n_results;
+    const Val *const *carried = (const Val *const *)body->args + 1;
+    Elem e = body->args[0]->type->elem;
+    host_settle_regions(h, o);
+    host_free_before(h, host_pos(h, body->first));
+    Lv *init = NEW_N(a, Lv, n + 1), *phi = NEW_N(a, Lv, n + 1), *next = NEW_N(a, Lv, n + 1);
+    start_carried(h, o, 3, carried, n, init);
+    Lv lb = host_scalar(h, arg(o, 0)), ub = host_scalar(h, arg(o, 1));
+    Lv step = host_scalar(h, arg(o, 2));
+
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), head = ll_block(l, "for"),
+                      start = ll_block(l, "body"), after = ll_block(l, "end");
+    LLVMBuildBr(l->b, head);
+    LLVMPositionBuilderAtEnd(l->b, head);
+    Lv iv = phi_of(h, LLVMTypeOf(lb), lb, before);
+    for (int i = 0; i < n; i++) {
+        if (!init[i])
+            continue;
+        phi[i] = phi_of(h, LLVMTypeOf(init[i]), init[i], before);
+        state(h, carried[i])->lv = phi[i];
+        if (!carried[i]->type->rank)
+            set_scalar(h, carried[i], phi[i]);
+    }
+    bool is_signed = elem_is_signed(e);
+    Lv up = LLVMBuildICmp(l->b, is_signed ? LLVMIntSLT : LLVMIntULT, iv, ub, "");
+    Lv down = LLVMBuildICmp(l->b, LLVMIntSGT, iv, ub, "");
+    Lv is_up = LLVMBuildICmp(l->b, LLVMIntSGT, step, LLVMConstNull(LLVMTypeOf(step)), "");
+    Lv more = is_signed ? LLVMBuildSelect(l->b, is_up, up, down, "") : up;
+    LLVMBuildCondBr(l->b, more, start, after);
+    LLVMPositionBuilderAtEnd(l->b, start);
+
+    set_scalar(h, body->args[0], iv);
+    Region r;
+    host_region_open(h, &r);
+    host_walk(h, body);
+    buffers_of(h, body->last, 0, n, carried);
+    scalars_of(h, body->last, 0, n, carried, next);
+    host_region_close(h, &r);
+    Lv iv_next = LLVMBuildAdd(l->b, iv, step, "");
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b);
+    LLVMAddIncoming(iv, &iv_next, &latch, 1);
+    add_incoming(phi, next, n, latch);
+    LLVMBuildBr(l->b, head);
+    LLVMPositionBuilderAtEnd(l->b, after);
+    for (int i = 0; i < n; i++)
+        *state(h, result(o, i)) = *state(h, carried[i]);
+}
+
+/* ---- while ------------------------------------------------------------------------------------- */
+
+void
+host_while(Host *h, const Op *o)
+{
+    Ll *l = h->l;
+    Arena *a = h->c->arena;
+    const Block *test = o->regions[0], *body = o->regions[1];
+    int n_in = test->n_args, n = o->n_results;
+    const Val *const *in = (const Val *const *)test->args;
+    const Val *const *mid = (const Val *const *)body->args;
+    host_settle_regions(h, o);
+    host_free_before(h, host_pos(h, test->first));
+    Lv *init = NEW_N(a, Lv, n_in + 1), *phi = NEW_N(a, Lv, n_in + 1);
+    Lv *next = NEW_N(a, Lv, n_in + 1), *out = NEW_N(a, Lv, n + 1);
+    for (int i = 0; i < n_in; i++) {
+        if (!in[i]->type->rank) {
+            init[i] = host_scalar(h, arg(o, i));
+            continue;
+        }
+        /* Kept as long as what the condition hands on may be: the same scratch. */
+        int free_at = host_pos(h, o);
+        for (int k = 0; k < n; k++)
+            free_at = MAX(free_at, host_last_use(h, result(o, k)));
+        View w = buffer_for(h, in[i], free_at);
+        host_materialise_to(h, arg(o, i), w, false);
+        set_buffer(h, in[i], w);
+    }
+    host_flush(h);
+    for (int i = 0; i < n; i++) {
+        if (!mid[i]->type->rank)
+            continue;
+        const Val *v = arg(test->last, i + 1);
+        if (v->block == test && !v->def)    /* handed on as it came: no copy */
+            set_buffer(h, mid[i], state(h, v)->view);
+        else
+            set_buffer(h, mid[i], buffer_for(h, mid[i], MAX(host_pos(h, o),
+                                                 host_last_use(h, result(o, i)))));
+    }
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), head = ll_block(l, "while"),
+                      start = ll_block(l, "body"), after = ll_block(l, "end");
+    LLVMBuildBr(l->b, head);
+    LLVMPositionBuilderAtEnd(l->b, head);
+    for (int i = 0; i < n_in; i++)
+        if (init[i]) {
+            phi[i] = phi_of(h, LLVMTypeOf(init[i]), init[i], before);
+            set_scalar(h, in[i], phi[i]);
+        }
+    Region r;
+    host_region_open(h, &r);
+    host_walk(h, test);
+    buffers_of(h, test->last, 1, n, mid);
+    Lv more = host_scalar(h, arg(test->last, 0));
+    scalars_of(h, test->last, 1, n, mid, out);
+    host_region_close(h, &r);
+    LLVMBuildCondBr(l->b, more, start, after);
+
+    LLVMPositionBuilderAtEnd(l->b, start);
+    for (int i = 0; i < n; i++)
+        if (out[i])
+            set_scalar(h, mid[i], out[i]);
+    host_region_open(h, &r);
+    host_walk(h, body);
+    buffers_of(h, body->last, 0, n_in, in);
+    scalars_of(h, body->last, 0, n_in, in, next);
+    host_region_close(h, &r);
+    add_incoming(phi, next, n_in, LLVMGetInsertBlock(l->b));
+    LLVMBuildBr(l->b, head);
+    LLVMPositionBuilderAtEnd(l->b, after);
+    for (int i = 0; i < n; i++)
+        *state(h, result(o, i)) = *state(h, mid[i]);
+}
+
+/* ---- if ------------------------------------------------------------------------------------------ */
+
+static LLVMBasicBlockRef
+branch(Host *h, const Op *o, const Block *b, LLVMBasicBlockRef at, LLVMBasicBlockRef after,
+       Lv *out)
+{
+    Ll *l = h->l;
+    LLVMPositionBuilderAtEnd(l->b, at);
+    Region r;
+    host_region_open(h, &r);
+    if (b && b->first) {
+        host_walk(h, b);
+        const Val *const *to = (const Val *const *)o->results;
+        buffers_of(h, b->last, 0, o->n_results, to);
+        scalars_of(h, b->last, 0, o->n_results, to, out);
+    }
+    host_region_close(h, &r);
+    LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b);
+    LLVMBuildBr(l->b, after);
+    return end;
+}
+
+void
+host_if(Host *h, const Op *o)
+{
+    Ll *l = h->l;
+    Arena *a = h->c->arena;
+    int n = o->n_results;
+    host_settle_regions(h, o);
+    Lv cond = host_scalar(h, arg(o, 0));
+    host_free_before(h, o->regions[0]->first ? host_pos(h, o->regions[0]->first) : 0);
+    for (int i = 0; i < n; i++)
+        if (result(o, i)->type->rank)
+            set_buffer(h, result(o, i),
+                       buffer_for(h, result(o, i),
+                                  MAX(host_pos(h, o), host_last_use(h, result(o, i)))));
+    LLVMBasicBlockRef yes = ll_block(l, "if"), no = ll_block(l, "else"),
+                      after = ll_block(l, "end");
+    LLVMBuildCondBr(l->b, cond, yes, no);
+    Lv *x = NEW_N(a, Lv, n + 1), *y = NEW_N(a, Lv, n + 1);
+    LLVMBasicBlockRef from[2];
+    from[0] = branch(h, o, o->regions[0], yes, after, x);
+    from[1] = branch(h, o, o->regions[1], no, after, y);
+    LLVMPositionBuilderAtEnd(l->b, after);
+    for (int i = 0; i < n; i++)
+        if (!result(o, i)->type->rank) {
+            Lv p = LLVMBuildPhi(l->b, LLVMTypeOf(x[i]), "");
+            LLVMAddIncoming(p, (Lv[]){x[i], y[i]}, from, 2);
+            set_scalar(h, result(o, i), p);
+        }
+}

@@ -1,0 +1,221 @@
+/* shape: reshape, join, split, cat, gather, histogram. Operands and results are in scratch,
+ * dense and row-major, so most of these are copies of runs. */
+#include "codegen/host/host.h"
+
+static View *
+made(Host *h, const Op *o, int i)
+{
+    VState *s = state(h, result(o, i));
+    s->kind = V_BUFFER;
+    s->view = host_new_view(h, result(o, i));
+    return &s->view;
+}
+
+/* Address of element `at` (i64) counted from the start of v's scratch. */
+static Lv
+flat(Host *h, const Val *v, Lv at)
+{
+    Lv p = host_address(h, v->type, &state(h, v)->view, NULL);
+    return LLVMBuildGEP2(h->l->b, host_mem_type(h, v->type), p, &at, 1, "");
+}
+
+static Lv
+read_flat(Host *h, const Val *v, Lv at, int lanes)
+{
+    return host_load(h, ty_element(h->c, v->type), M_ROW, lanes > 1 ? lanes : 0,
+                     flat(h, v, at), NULL, NULL);
+}
+
+static void
+write_flat(Host *h, const Val *v, Lv at, Lv x, int lanes)
+{
+    host_store(h, ty_element(h->c, v->type), M_ROW, lanes > 1 ? lanes : 0, flat(h, v, at), x,
+               NULL);
+}
+
+static int
+flat_lanes(Host *h, const Val *v)
+{
+    return (int)MIN(h->vec_bytes / host_mem_bytes(v->type), ty_numel(v->type));
+}
+
+/* Lanes start, start + step, .. of x and y side by side. */
+static Lv
+shuffle(Host *h, Lv x, Lv y, int n, int (*pick)(int i, int n))
+{
+    Ll *l = h->l;
+    Lv at[128];
+    for (int i = 0; i < n; i++)
+        at[i] = ll_i32(l, pick(i, n));
+    return LLVMBuildShuffleVector(l->b, x, y, LLVMConstVector(at, (unsigned)n), "");
+}
+
+static int
+interleave(int i, int n)
+{
+    return i / 2 + i % 2 * (n / 2);
+}
+
+static int
+evens(int i, int n)
+{
+    (void)n;
+    return 2 * i;
+}
+
+static int
+odds(int i, int n)
+{
+    (void)n;
+    return 2 * i + 1;
+}
+
+static void
+join(Host *h, const Op *o)
+{
+    Ll *l = h->l;
+    const Val *a = arg(o, 0), *b = arg(o, 1), *r = result(o, 0);
+    int lanes = MIN(flat_lanes(h, a), 64);
+    Loop loop;
+    host_loop_open(h, &loop, ty_numel(a->type), lanes);
+    Lv x = read_flat(h, a, loop.index, lanes), y = read_flat(h, b, loop.index, lanes);
+    Lv at = LLVMBuildMul(l->b, loop.index, ll_i64(l, 2), "");
+    if (lanes > 1) {
+        write_flat(h, r, at, shuffle(h, x, y, 2 * lanes, interleave), 2 * lanes);
+    } else {
+        write_flat(h, r, at, x, 1);
+        write_flat(h, r, LLVMBuildAdd(l->b, at, ll_i64(l, 1), ""), y, 1);
+    }
+    host_loop_close(h, &loop);
+}
+
+static void
+split(Host *h, const Op *o)
+{
+    Ll *l = h->l;
+    const Val *a = arg(o, 0);
+    int lanes = (int)MIN(flat_lanes(h, a), ty_numel(a->type) / 2);
+    Loop loop;
+    host_loop_open(h, &loop, ty_numel(a->type) / 2, lanes);
+    Lv at = LLVMBuildMul(l->b, loop.index, ll_i64(l, 2), "");
+    if (lanes > 1) {
+        Lv x = read_flat(h, a, at, 2 * lanes), none = LLVMGetPoison(LLVMTypeOf(x));
+        write_flat(h, result(o, 0), loop.index, shuffle(h, x, none, lanes, evens), lanes);
+        write_flat(h, result(o, 1), loop.index, shuffle(h, x, none, lanes, odds), lanes);
+    } else {
+        write_flat(h, result(o, 0), loop.index, read_flat(h, a, at, 1), 1);
+        at = LLVMBuildAdd(l->b, at, ll_i64(l, 1), "");
+        write_flat(h, result(o, 1), loop.index, read_flat(h, a, at, 1), 1);
+    }
+    host_loop_close(h, &loop);
+}
+
+static void
+cat(Host *h, const Op *o)
+{
+    int64_t at = 0;
+    for (int i = 0; i < 2; i++) {
+        const Type *t = arg(o, i)->type;
+        Lv to = flat(h, result(o, 0), ll_i64(h->l, at));
+        int64_t bytes = ty_numel(t) * host_mem_bytes(t);
+        LLVMBuildMemCpy(h->l->b, to, (unsigned)host_mem_bytes(t),
+                        flat(h, arg(o, i), ll_i64(h->l, 0)), 64, ll_i64(h->l, bytes));
+        at += ty_numel(t);
+    }
+}
+
+/* An index outside of the source gives 0, whatever the source. */
+static void
+gather(Host *h, const Op *o)
+{
+    Ll *l = h->l;
+    const Val *src = arg(o, 0), *index = arg(o, 1), *r = result(o, 0);
+    const Type *t = r->type;
+    int axis = (int)ir_attr(o, ATTR_AXIS);
+    Loop loop[MAX_RANK];
+    Lv at[MAX_RANK], from = ll_i64(l, 0);
+    for (int d = 0; d < t->rank; d++) {
+        host_loop_open(h, &loop[d], t->shape[d], 1);
+        at[d] = loop[d].index;
+    }
+    Elem e = index->type->elem;
+    Lv x = host_load(h, ty_element(h->c, index->type), M_ROW, 0,
+                     host_address(h, index->type, &state(h, index)->view, at), NULL, NULL);
+    x = cg_cast(l, e, E_I64, x, ROUND_RTNE);
+    for (int d = 0; d < t->rank; d++) {
+        from = LLVMBuildMul(l->b, from, ll_i64(l, src->type->shape[d]), "");
+        from = LLVMBuildAdd(l->b, from, d == axis ? x : at[d], "");
+    }
+    Lv ok = LLVMBuildICmp(l->b, LLVMIntULT, x, ll_i64(l, src->type->shape[axis]), "");
+    const Type *st = ty_element(h->c, src->type);
+    Lv v = host_load(h, st, M_ROW, 0, flat(h, src, from), ok, NULL);
+    host_store(h, ty_element(h->c, t), M_ROW, 0,
+               host_address(h, t, &state(h, r)->view, at), v, NULL);
+    for (int d = t->rank - 1; d >= 0; d--)
+        host_loop_close(h, &loop[d]);
+}
+
+static void
+histogram(Host *h, const Op *o)
+{
+    Ll *l = h->l;
+    const Val *x = arg(o, 0), *r = result(o, 0);
+    int64_t bins = ir_attr(o, ATTR_BINS);
+    LLVMBuildMemSet(l->b, flat(h, r, ll_i64(l, 0)), LLVMConstNull(l->i8),
+                    ll_i64(l, 4 * ty_numel(r->type)), 64);
+    Loop loop;
+    host_loop_open(h, &loop, ty_numel(x->type), 1);
+    Lv v = cg_cast(l, x->type->elem, E_I64, read_flat(h, x, loop.index, 1), ROUND_RTNE);
+    Lv ok = LLVMBuildICmp(l->b, LLVMIntULT, v, ll_i64(l, bins), "");
+    if (o->n_args > 1)
+        ok = LLVMBuildAnd(l->b, ok, read_flat(h, arg(o, 1), loop.index, 1), "");
+    When w;
+    host_when_open(h, &w, ok);
+    Lv n = LLVMBuildAdd(l->b, read_flat(h, r, v, 1), ll_i32(l, 1), "");
+    write_flat(h, r, v, n, 1);
+    host_when_close(h, &w);
+    host_loop_close(h, &loop);
+}
+
+static void
+reshape(Host *h, const Op *o)
+{
+    const Val *a = arg(o, 0), *r = result(o, 0);
+    VState *s = state(h, r);
+    if (!a->type->rank) {       /* a scalar in a block of one */
+        View *w = made(h, o, 0);
+        host_store(h, a->type, M_ROW, 0, host_address(h, r->type, w, NULL), host_scalar(h, a),
+                   NULL);
+        return;
+    }
+    if (!r->type->rank) {
+        *s = (VState){.kind = V_SCALAR, .lv = read_flat(h, a, ll_i64(h->l, 0), 1)};
+        return;
+    }
+    s->kind = V_BUFFER;         /* the same scratch, other strides */
+    s->view = host_view(r->type, state(h, a)->view.buf);
+}
+
+void
+host_shape_op(Host *h, const Op *o)
+{
+    for (int i = 0; i < o->n_args; i++)
+        if (arg(o, i)->type->rank)
+            host_materialise(h, arg(o, i));
+    host_flush(h);
+    host_free_before(h, host_pos(h, o));
+    if (o->op == OP_RESHAPE) {
+        reshape(h, o);
+        return;
+    }
+    for (int i = 0; i < o->n_results; i++)
+        made(h, o, i);
+    switch (o->op) {
+    case OP_JOIN: join(h, o); break;
+    case OP_SPLIT: split(h, o); break;
+    case OP_CAT: cat(h, o); break;
+    case OP_GATHER: gather(h, o); break;
+    case OP_HISTOGRAM: histogram(h, o); break;
+    default: err_at(h->c, o->loc, TARGET, info(o)->text, "the CPU");
+    }
+}
