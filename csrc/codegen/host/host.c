@@ -551,7 +551,7 @@ debug_op(Host *h, const Op *o)
         } else if (is_print) {
             host_print(h, o, i, 0, NULL, host_scalar(h, arg(o, i)));
         } else {
-            host_check(h, o, 0, host_scalar(h, arg(o, 0)), scalar_arg(h, o, 1));
+            host_check(h, o, 0, NULL, host_scalar(h, arg(o, 0)), scalar_arg(h, o, 1));
         }
     }
     h->done[host_pos(h, o)] = true;

@@ -4,6 +4,7 @@
  *     value.c     states of values, who still needs them, the scratch arena
  *     nest.c      one group -> one loop nest over register-sized vectors
  *     access.c    loads, stores, atomics of one vector
+ *     debug.c     assert and print
  *     reduce.c    accumulators inside a nest; scans
  *     shape.c     reshape, join, split, cat, gather, histogram
  *     dot.c       the register-tiled product
@@ -200,9 +201,12 @@ void host_when_close(Host *h, When *w);
 Lv host_load(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other);
 void host_store(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask);
 Lv host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask);
-void host_check(Host *h, const Op *o, int lanes, Lv cond, Lv mask);
-void host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value);
 Lv host_any(Host *h, Lv mask);              /* i1 */
+
+/* ---- debug.c ----------------------------------------------------------------------------------- */
+/* flat: row-major index of the first lane (i64); NULL for scalars. */
+void host_check(Host *h, const Op *o, int lanes, Lv flat, Lv cond, Lv mask);
+void host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value);
 
 /* ---- reduce.c ---------------------------------------------------------------------------------- */
 void host_reduce_begin(Host *h, Group *g, Root *r);

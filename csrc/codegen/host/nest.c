@@ -635,7 +635,8 @@ emit_root(Host *h, Group *g, Root *r)
         return;
     }
     case R_CHECK:
-        host_check(h, o, lanes, root_in(h, g, r, 0), o->n_args > 1 ? root_in(h, g, r, 1) : NULL);
+        host_check(h, o, lanes, flat_index(h, g), root_in(h, g, r, 0),
+                   o->n_args > 1 ? root_in(h, g, r, 1) : NULL);
         return;
     case R_PRINT:
         host_print(h, o, r->mode, lanes, flat_index(h, g), root_in(h, g, r, r->mode));

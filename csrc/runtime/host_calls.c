@@ -1,0 +1,100 @@
+/* host_calls: what compiled CPU code calls; see codegen/host/calls.h. */
+#include "codegen/host/calls.h"
+#include "ir/ir.h"
+#include "runtime/runtime.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+static HostRun *
+run_of(char *scratch)
+{
+    HostRun *r;
+    memcpy(&r, scratch, sizeof r);
+    return r;
+}
+
+/* "3, 14" of element `flat`; padded so that the columns of a listing stand under each other. */
+static void
+index_text(char *out, size_t size, const int32_t *what, int64_t flat)
+{
+    int32_t at[MAX_RANK];
+    const int32_t *shape = what + PRINT_SHAPE;
+    size_t n = 0;
+    *out = 0;
+    for (int d = what[PRINT_RANK] - 1; d >= 0; d--) {
+        at[d] = (int32_t)(flat % shape[d]);
+        flat /= shape[d];
+    }
+    for (int d = 0; d < what[PRINT_RANK] && n < size; d++) {
+        int width = snprintf(NULL, 0, "%d", shape[d] - 1);
+        n += (size_t)snprintf(out + n, size - n, "%s%*d", d ? ", " : "", width, at[d]);
+    }
+}
+
+void
+tegula_assert(char *scratch, const int32_t *pid, const char *text, const int32_t *what,
+              int64_t flat)
+{
+    HostRun *r = run_of(scratch);
+    if (__atomic_exchange_n(&r->stop, 1, __ATOMIC_ACQ_REL))
+        return;         /* another program failed first */
+    char index[128];
+    index_text(index, sizeof index, what, flat);
+    snprintf(r->err, ERR_TEXT, "%s in program (%d, %d, %d)%s%s", text, pid[0], pid[1], pid[2],
+             what[PRINT_RANK] ? ", element " : "", index);
+}
+
+/* The prefix as Triton's users know it: " prefix: " before a value. */
+static void
+put_prefix(FILE *out, const char *text, bool has_values)
+{
+    size_t n = strlen(text);
+    while (has_values && n && text[n - 1] == ' ')
+        n--;
+    if (has_values && n && text[n - 1] == ':')
+        n--;
+    fprintf(out, "%s%.*s%s", n && *text != ' ' ? " " : "", (int)n, text,
+            has_values ? ": " : "");
+}
+
+void
+tegula_print(char *scratch, const int32_t *pid, const char *text, const int32_t *what,
+             int64_t flat, uint64_t bits)
+{
+    FILE *out = run_of(scratch)->out;
+    Elem e = (Elem)what[PRINT_ELEM];
+    char index[128];
+    index_text(index, sizeof index, what, flat);
+    flockfile(out);         /* programs run side by side: a line stays one line */
+    fprintf(out, "pid (%d, %d, %d) idx (%s)", pid[0], pid[1], pid[2], index);
+    put_prefix(out, text, what[PRINT_N_OPERANDS] > 0);
+    if (what[PRINT_N_OPERANDS] > 1)
+        fprintf(out, "(operand %d) ", what[PRINT_OPERAND]);
+    if (!what[PRINT_N_OPERANDS])
+        ;
+    else if (what[PRINT_HEX])
+        fprintf(out, "0x%0*" PRIx64, MAX(elem_info[e].bits / 4, 1), bits);
+    else if (elem_is_float(e))
+        fprintf(out, "%f", elem_to_double(e, bits));
+    else if (elem_is_signed(e))
+        fprintf(out, "%" PRId64, elem_to_int(e, bits));
+    else
+        fprintf(out, "%" PRIu64, bits);
+    fputc('\n', out);
+    funlockfile(out);
+}
+
+#define SYMBOL(f) {#f, (void *)(uintptr_t)(f)}
+/* What LLVM may call for an op it has no instructions for, and our own calls. */
+const HostSymbol host_symbols[] = {
+    SYMBOL(tegula_print), SYMBOL(tegula_assert),
+    SYMBOL(memcpy), SYMBOL(memmove), SYMBOL(memset),
+    SYMBOL(fmod), SYMBOL(fmodf), SYMBOL(fma), SYMBOL(fmaf),
+    SYMBOL(exp), SYMBOL(expf), SYMBOL(exp2), SYMBOL(exp2f), SYMBOL(log), SYMBOL(logf),
+    SYMBOL(log2), SYMBOL(log2f), SYMBOL(sin), SYMBOL(sinf), SYMBOL(cos), SYMBOL(cosf),
+    SYMBOL(tanh), SYMBOL(tanhf), SYMBOL(erf), SYMBOL(erff), SYMBOL(floor), SYMBOL(floorf),
+    SYMBOL(ceil), SYMBOL(ceilf), SYMBOL(fmin), SYMBOL(fminf), SYMBOL(fmax), SYMBOL(fmaxf),
+};
+const int n_host_symbols = COUNT(host_symbols);

@@ -1,0 +1,270 @@
+/* pool: the programs of a grid over CPU threads.
+ *
+ *     caller    publishes a job, takes chunks itself, waits for the others
+ *     worker    spins a little, then sleeps; takes chunks of the job until none is left
+ *
+ * Programs are numbered with x fastest and handed out in chunks from one counter, so a
+ * slow program or a busy core delays only its own chunk. Threads start at the first run
+ * that can use them and stay. One job at a time: a second caller meanwhile runs its grid
+ * alone on its own thread, which is also what a kernel launched from a callback gets.
+ *
+ * After fork a child has the memory of the pool but none of its threads: the child's
+ * handler forgets them, and the next run starts new ones.
+ */
+#include "codegen/host/calls.h"
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    MAX_THREADS = 256,
+    SPINS = 2000,           /* tens of us: a launch that follows at once finds us awake */
+    CHUNKS_PER_THREAD = 16,
+};
+
+typedef struct Job {
+    HostKernel *kernel;
+    const uint64_t *params;
+    const int32_t *grid;
+    int64_t n_programs, chunk;
+    size_t scratch_bytes;
+    HostRun run;
+    int64_t next;           /* atomic: first program nobody has taken */
+    int n_helpers;          /* workers that may take part */
+    int n_joined, n_left;   /* under the lock: workers inside, workers done */
+} Job;
+
+typedef struct Scratch {
+    char *at;
+    size_t size;
+} Scratch;
+
+typedef struct Pool {
+    pthread_mutex_t run;    /* held by the caller whose job is on */
+    pthread_mutex_t lock;   /* of what follows */
+    pthread_cond_t wake, done;
+    Job *job;               /* NULL: none */
+    unsigned ticket;        /* atomic: counts jobs; a worker joins each at most once */
+    int n_workers;
+    Scratch scratch[MAX_THREADS];   /* 0: the caller's; i: worker i's own */
+} Pool;
+
+/* One for the process: threads are the process's. */
+static Pool pool = {
+    .run = PTHREAD_MUTEX_INITIALIZER,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .wake = PTHREAD_COND_INITIALIZER,
+    .done = PTHREAD_COND_INITIALIZER,
+};
+static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
+static int pool_size;       /* threads of a run that names no number; set once */
+
+/* ---- the process ---------------------------------------------------------------------- */
+
+static void
+before_fork(void)
+{
+    pthread_mutex_lock(&pool.run);
+    pthread_mutex_lock(&pool.lock);
+}
+
+static void
+after_fork_parent(void)
+{
+    pthread_mutex_unlock(&pool.lock);
+    pthread_mutex_unlock(&pool.run);
+}
+
+static void
+after_fork_child(void)
+{
+    pthread_mutex_init(&pool.run, NULL);
+    pthread_mutex_init(&pool.lock, NULL);
+    pthread_cond_init(&pool.wake, NULL);
+    pthread_cond_init(&pool.done, NULL);
+    pool.n_workers = 0;
+    pool.job = NULL;
+}
+
+static void
+set_up(void)
+{
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    int n = 0;
+    const char *s = getenv("TEGULA_NUM_THREADS");
+    if (s)
+        n = atoi(s);
+    cpu_set_t set;
+    if (n < 1 && sched_getaffinity(0, sizeof set, &set) == 0)
+        n = CPU_COUNT(&set);
+    if (n < 1)
+        n = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    pool_size = MIN(MAX(n, 1), MAX_THREADS);
+}
+
+int
+pool_threads(void)
+{
+    pthread_once(&pool_once, set_up);
+    return pool_size;
+}
+
+/* ---- work -------------------------------------------------------------------------------- */
+
+static bool
+grow(Scratch *s, size_t size)
+{
+    if (s->size >= size)
+        return true;
+    free(s->at);
+    size = (size + 4095) / 4096 * 4096;
+    s->at = aligned_alloc(4096, size);
+    s->size = s->at ? size : 0;
+    return s->at;
+}
+
+static void
+no_memory(HostRun *r, size_t bytes)
+{
+    if (!__atomic_exchange_n(&r->stop, 1, __ATOMIC_ACQ_REL))
+        snprintf(r->err, ERR_TEXT, "out of memory: %zu bytes of scratch a thread", bytes);
+}
+
+static void
+work(Job *j, Scratch *s)
+{
+    HostRun *run = &j->run;
+    if (!grow(s, j->scratch_bytes)) {
+        no_memory(run, j->scratch_bytes);
+        return;
+    }
+    memcpy(s->at, &run, sizeof run);
+    int64_t nx = j->grid[0], ny = j->grid[1];
+    for (;;) {
+        int64_t i = __atomic_fetch_add(&j->next, j->chunk, __ATOMIC_RELAXED);
+        if (i >= j->n_programs)
+            return;
+        int64_t end = MIN(i + j->chunk, j->n_programs);
+        int32_t pid[3] = {(int32_t)(i % nx), (int32_t)(i / nx % ny), (int32_t)(i / nx / ny)};
+        for (; i < end; i++) {
+            if (__atomic_load_n(&run->stop, __ATOMIC_RELAXED))
+                return;
+            j->kernel(j->params, pid, j->grid, s->at);
+            if (++pid[0] < nx)
+                continue;
+            pid[0] = 0;
+            if (++pid[1] == ny)
+                pid[1] = 0, pid[2]++;
+        }
+    }
+}
+
+static void
+pause_cpu(void)
+{
+#if defined __x86_64__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("yield");
+#endif
+}
+
+static void *
+worker(void *arg)
+{
+    Scratch *s = arg;
+    unsigned seen = 0;
+    for (;;) {
+        for (int i = 0; i < SPINS && __atomic_load_n(&pool.ticket, __ATOMIC_ACQUIRE) == seen;
+             i++)
+            pause_cpu();
+        pthread_mutex_lock(&pool.lock);
+        while (pool.ticket == seen || !pool.job) {
+            seen = pool.ticket;     /* a job that came and went */
+            pthread_cond_wait(&pool.wake, &pool.lock);
+        }
+        seen = pool.ticket;
+        Job *j = pool.job;
+        bool joins = j->n_joined < j->n_helpers;
+        j->n_joined += joins;
+        pthread_mutex_unlock(&pool.lock);
+        if (!joins)
+            continue;
+        work(j, s);
+        pthread_mutex_lock(&pool.lock);
+        if (++j->n_left == j->n_joined)
+            pthread_cond_signal(&pool.done);
+        pthread_mutex_unlock(&pool.lock);
+    }
+    return NULL;
+}
+
+/* Has the lock. Fewer threads than wanted is no error. */
+static void
+start_workers(int n)
+{
+    while (pool.n_workers < n) {
+        pthread_t t;
+        if (pthread_create(&t, NULL, worker, &pool.scratch[pool.n_workers + 1]))
+            return;
+        pthread_detach(t);
+        pool.n_workers++;
+    }
+}
+
+static void
+run_shared(Job *j)
+{
+    pthread_mutex_lock(&pool.lock);
+    start_workers(j->n_helpers);
+    pool.job = j;
+    __atomic_fetch_add(&pool.ticket, 1, __ATOMIC_RELEASE);
+    pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+    work(j, &pool.scratch[0]);
+    pthread_mutex_lock(&pool.lock);
+    pool.job = NULL;        /* who has not joined finds nothing left to do */
+    while (j->n_left < j->n_joined)
+        pthread_cond_wait(&pool.done, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+bool
+pool_run(HostKernel *k, const uint64_t *params, const int32_t grid[3], int scratch_bytes,
+         int n_threads, char err[ERR_TEXT])
+{
+    int64_t n = (int64_t)grid[0] * grid[1];
+    if (grid[0] < 0 || grid[1] < 0 || grid[2] < 0 ||
+        (grid[2] && n > INT64_MAX / 4 / grid[2])) {
+        snprintf(err, ERR_TEXT, "grid (%d, %d, %d) is negative or too large", grid[0], grid[1],
+                 grid[2]);
+        return false;
+    }
+    n *= grid[2];
+    if (!n)
+        return true;
+    int threads = n_threads > 0 ? MIN(n_threads, MAX_THREADS) : pool_threads();
+    threads = (int)MIN(threads, n);
+    *err = 0;
+    Job j = {.kernel = k, .params = params, .grid = grid, .n_programs = n,
+             .chunk = MAX(n / ((int64_t)threads * CHUNKS_PER_THREAD), 1),
+             .scratch_bytes = (size_t)MAX(scratch_bytes, 64),
+             .run = {.err = err, .out = stdout}, .n_helpers = threads - 1};
+    pool_threads();         /* the handlers of fork, before the first lock */
+    if (pthread_mutex_trylock(&pool.run) == 0) {
+        if (j.n_helpers)
+            run_shared(&j);
+        else
+            work(&j, &pool.scratch[0]);
+        pthread_mutex_unlock(&pool.run);
+    } else {
+        Scratch own = {0};
+        work(&j, &own);
+        free(own.at);
+    }
+    return !j.run.stop;
+}
