@@ -50,6 +50,11 @@ MAY_INCLUDE_PYTHON = {"frontend", "runtime", "module", "csrc"}
 WRITABLE: dict[str, str] = {
     "mod_def": "PyModuleDef: CPython counts references in it",
     "mod_slots": "PyModuleDef_Slot[]: CPython wants it writable",
+    "targets_once": "llvm.c: LLVM's targets are the process's",
+    "current": "llvm.c: thread-local; LLVM's fatal-error handler gets no pointer of ours",
+    "pool": "pool.c: threads are the process's",
+    "pool_once": "pool.c: threads are the process's",
+    "pool_size": "pool.c: TEGULA_NUM_THREADS, read once",
     "names": "a keyword list: CPython's prototype is char **",
     "targets_once": "pthread_once: LLVM's registry of targets is the process's",
     "current": "thread-local: LLVM's fatal-error handler is told nothing else",

@@ -31,9 +31,11 @@
  */
 #include "codegen/codegen.h"
 #include "passes/passes.h"
+#include "runtime/runtime.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum {
     MAX_ARGS = 256,
@@ -62,6 +64,7 @@ typedef struct Tirc {
     uint64_t arg[MAX_ARGS];
     int n_args;
     int32_t grid[3];
+    double tolerance;           /* of check: relative, of f32 and f64 */
 } Tirc;
 
 /* ---- arguments of interp -------------------------------------------------------- */
@@ -251,6 +254,12 @@ print_buffer(Comp *c, int i, const Buffer *b)
 }
 
 static void
+drop_binary(void *b)
+{
+    binary_free(b);
+}
+
+static void
 interp(Comp *c, Tirc *t, const Func *f)
 {
     read_args(c, t, f);
@@ -260,6 +269,91 @@ interp(Comp *c, Tirc *t, const Func *f)
     for (int i = 0; i < t->n_args; i++)
         if (t->buffer[i].at)
             print_buffer(c, i, &t->buffer[i]);
+}
+
+/* ---- run, check, time ------------------------------------------------------------ */
+
+static double
+now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec * 1e-6;
+}
+
+/* Compiles f for the CPU and runs the grid; prints times when asked. */
+static void
+run_cpu(Comp *c, Tirc *t, Func *f, bool is_timed)
+{
+    Binary *out = NEW(c->arena, Binary);
+    arena_defer(c->arena, drop_binary, out);
+    double start = now_ms();
+    cg_host(f, out);
+    double compiled = now_ms();
+    const Stage *obj = binary_stage(out, "obj");
+    void *fn;
+    char err[ERR_TEXT] = "";
+    JitCode *j = jit_load(obj->data, obj->size, out->symbol, &fn, err);
+    if (!j)
+        err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
+    HostKernel *k;
+    memcpy(&k, &fn, sizeof k);
+    double loaded = now_ms();
+    bool ok = pool_run(k, t->arg, t->grid, out->scratch, 0, err);
+    double ran = now_ms();
+    for (int i = 0; is_timed && i < 20; i++) {
+        double again = now_ms();
+        pool_run(k, t->arg, t->grid, out->scratch, 0, err);
+        ran = MIN(ran, loaded + now_ms() - again);
+    }
+    jit_unload(j);
+    if (is_timed)
+        printf("// codegen %.2f ms, load %.3f ms, run %.3f ms, object %zu bytes, scratch %d "
+               "bytes\n",
+               compiled - start, loaded - compiled, ran - loaded, obj->size, out->scratch);
+    if (!ok)
+        err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
+}
+
+/* Bit for bit; floats may differ by what another order of a sum and another exp cost. */
+static bool
+same_elem(const Tirc *t, Elem e, uint64_t x, uint64_t y)
+{
+    if (x == y)
+        return true;
+    if (!elem_is_float(e))
+        return false;
+    double a = elem_to_double(e, x), b = elem_to_double(e, y);
+    if (a != a || b != b)
+        return a != a && b != b;
+    double d = a > b ? a - b : b - a;
+    double big = MAX(a > 0 ? a : -a, b > 0 ? b : -b);
+    return a == b || d <= t->tolerance * (elem_info[e].bits < 32 ? 1e3 : 1) * MAX(big, 1);
+}
+
+/* The interpreter and the CPU must agree about every buffer. */
+static void
+check(Comp *c, Tirc *t, Func *f)
+{
+    read_args(c, t, f);
+    InterpRun run = {.args = t->arg, .access = check_access, .data = t, .out = stdout};
+    memcpy(run.grid, t->grid, sizeof run.grid);
+    ir_interpret(f, &run);
+    Tirc expected = *t;
+    read_args(c, t, f);
+    run_cpu(c, t, f, false);
+    for (int i = 0; i < t->n_args; i++) {
+        const Buffer *b = &t->buffer[i];
+        for (int64_t k = 0; b->at && k < b->n; k++) {
+            uint64_t x = get_elem(&expected.buffer[i], k), y = get_elem(b, k);
+            if (!same_elem(t, b->elem->elem, x, y))
+                err_at(c, NULL, VALUE,
+                       str_printf(c->arena,
+                                  "ARG %d, element %" PRId64 ": interpreter %s, CPU %s", i, k,
+                                  elem_str(c->arena, b->elem, x),
+                                  elem_str(c->arena, b->elem, y)));
+        }
+    }
 }
 
 /* ---- facts and accesses --------------------------------------------------------- */
@@ -320,7 +414,7 @@ static void
 print_code(Func *f, const char *stage)
 {
     Binary out = {0};
-    cg_simt(f, &out);
+    (f->c->opt.target.kind == TARGET_CPU ? cg_host : cg_simt)(f, &out);
     const Stage *s = binary_stage(&out, stage);
     if (s)
         fwrite(s->data, 1, s->size, stdout);
@@ -336,6 +430,18 @@ run_word(Comp *c, Tirc *t, Func *f, const char *w)
     const PassInfo *pass = pass_by_name(w);
     if (!strcmp(w, "interp")) {
         interp(c, t, f);
+        return false;
+    }
+    if (!strcmp(w, "run") || !strcmp(w, "time")) {
+        read_args(c, t, f);
+        run_cpu(c, t, f, *w == 't');
+        for (int i = 0; *w == 'r' && i < t->n_args; i++)
+            if (t->buffer[i].at)
+                print_buffer(c, i, &t->buffer[i]);
+        return false;
+    }
+    if (!strcmp(w, "check")) {
+        check(c, t, f);
         return false;
     }
     if (!strcmp(w, "llir") || !strcmp(w, "ptx")) {
@@ -447,10 +553,10 @@ static int
 usage(void)
 {
     fputs(
-        "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages]\n"
+        "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages] [-e tolerance]\n"
         "            [--random seed [-n ops]] word[,word] [file]\n"
         "words: the passes of passes.def, tile, simt, print, locs, verify, facts, access,\n"
-        "       interp, llir, ptx\n",
+        "       interp, run, check, time, llir, ptx\n",
         stderr);
     return 2;
 }
@@ -461,7 +567,7 @@ main(int argc, char **argv)
     static const Options defaults = {
         .num_warps = 4, .num_stages = 3, .num_ctas = 1, .enable_fp_fusion = true};
     Options opt = defaults;
-    Tirc t = {.file = "-", .n_ops = 40};
+    Tirc t = {.file = "-", .n_ops = 40, .tolerance = 1e-5};
     int i = 1;
     for (; i + 1 < argc && argv[i][0] == '-' && argv[i][1]; i += 2) {
         if (!strcmp(argv[i], "-t") && parse_target(argv[i + 1], &opt.target))
@@ -469,6 +575,8 @@ main(int argc, char **argv)
         if (!strcmp(argv[i], "-w") && (opt.num_warps = atoi(argv[i + 1])) > 0)
             continue;
         if (!strcmp(argv[i], "-s") && (opt.num_stages = atoi(argv[i + 1])) > 0)
+            continue;
+        if (!strcmp(argv[i], "-e") && (t.tolerance = atof(argv[i + 1])) >= 0)
             continue;
         if (!strcmp(argv[i], "-n") && (t.n_ops = atoi(argv[i + 1])) > 0)
             continue;

@@ -57,6 +57,13 @@ identity_of(const Block *region, Elem e, uint64_t *bits)
 }
 
 static bool
+has_identity(const Op *o)
+{
+    uint64_t bits;
+    return o->n_args == 1 && identity_of(o->regions[0], arg(o, 0)->type->elem, &bits);
+}
+
+static bool
 is_horizontal(const Group *g)
 {
     return g->axis == g->vec && g->lanes > 1;
@@ -90,8 +97,7 @@ host_reduce_step(Host *h, Group *g, Root *r, Lv *in)
         x[n + i] = in[i];
     }
     cg_region(l, r->o->regions[0], x, 2 * n, out);
-    uint64_t bits;
-    bool known = n == 1 && identity_of(r->o->regions[0], arg(r->o, 0)->type->elem, &bits);
+    bool known = has_identity(r->o);
     Lv first = LLVMBuildICmp(l->b, LLVMIntEQ, g->index[g->axis], ll_i64(l, 0), "");
     for (int i = 0; i < n; i++) {
         if (!known)
@@ -100,16 +106,16 @@ host_reduce_step(Host *h, Group *g, Root *r, Lv *in)
     }
 }
 
-/* Lanes from..from + count of x, as a vector or (count 1) a scalar. */
+/* Lanes from, from + step, .. of x, as a vector or (count 1) a scalar. */
 static Lv
-lanes_of(Host *h, Lv x, int from, int count)
+lanes_of(Host *h, Lv x, int from, int step, int count)
 {
     Ll *l = h->l;
     if (count == 1)
         return LLVMBuildExtractElement(l->b, x, ll_i32(l, from), "");
     Lv pick[64];
     for (int i = 0; i < count; i++)
-        pick[i] = ll_i32(l, from + i);
+        pick[i] = ll_i32(l, from + i * step);
     return LLVMBuildShuffleVector(l->b, x, LLVMGetPoison(LLVMTypeOf(x)),
                                   LLVMConstVector(pick, (unsigned)count), "");
 }
@@ -126,10 +132,13 @@ host_reduce_end(Host *h, Group *g, Root *r)
         const Type *t = ty_element(h->c, arg(o, i)->type);
         out[i] = LLVMBuildLoad2(l->b, ll_vec(ll_type(l, t), lanes), r->acc[i], "");
     }
+    /* Halves are cheapest to take; neighbours keep the order of what fits in one step, for
+     * a function that prefers its left operand on ties. */
+    bool halves = has_identity(o);
     for (; is_horizontal(g) && lanes > 1; lanes /= 2) {
         for (int i = 0; i < n; i++) {
-            x[i] = lanes_of(h, out[i], 0, lanes / 2);
-            x[n + i] = lanes_of(h, out[i], lanes / 2, lanes / 2);
+            x[i] = lanes_of(h, out[i], 0, halves ? 1 : 2, lanes / 2);
+            x[n + i] = lanes_of(h, out[i], halves ? lanes / 2 : 1, halves ? 1 : 2, lanes / 2);
         }
         cg_region(l, o->regions[0], x, 2 * n, out);
     }
