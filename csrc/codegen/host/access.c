@@ -232,7 +232,7 @@ load_row(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
 }
 
 Lv
-host_load(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
+host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
 {
     if (other)
         other = host_to_mem(h, t, other);
@@ -295,7 +295,7 @@ store_row(Host *h, const Type *t, int lanes, Lv ptr, Lv value, Lv mask)
 }
 
 void
-host_store(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask)
+host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask)
 {
     Ll *l = h->l;
     value = host_to_mem(h, t, value);

@@ -121,7 +121,7 @@ first_element(Host *h, const Val *v)
     if (s->kind == V_CARRIED)
         return s->lv;
     if (s->kind == V_BUFFER)
-        return host_load(h, t, M_ROW, 0, host_address(h, v->type, &s->view, NULL), NULL, NULL);
+        return host_read(h, t, M_ROW, 0, host_address(h, v->type, &s->view, NULL), NULL, NULL);
     Affine a;
     if (!affine_of(h->f, v, &a))
         unreachable(h->c);      /* the loop was judged by this same form */

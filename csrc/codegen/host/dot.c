@@ -128,7 +128,7 @@ load_acc(Host *h, const Op *o, const View *acc, Tile t, Lv batch, Lv row, Lv col
     const Type *at = arg(o, 2)->type;
     Lv x;
     if (acc->buf)
-        x = host_load(h, ty_element(h->c, at), M_ROW, t.lanes > 1 ? t.lanes : 0,
+        x = host_read(h, ty_element(h->c, at), M_ROW, t.lanes > 1 ? t.lanes : 0,
                       tile_address(h, at, acc, batch, row, col), NULL, NULL);
     else
         x = host_const(h, ty_element(h->c, at), arg(o, 2)->def->bits, t.lanes);
@@ -171,11 +171,11 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
     }
     const Type *et = ty_scalar(h->c, t.e);
     for (int j = 0; j < t.nv; j++)
-        b[j] = host_load(h, et, M_ROW, t.lanes > 1 ? t.lanes : 0,
+        b[j] = host_read(h, et, M_ROW, t.lanes > 1 ? t.lanes : 0,
                          tile_address(h, p->bt, &p->b, batch, loop.index, cols[j]), NULL,
                          NULL);
     for (int i = 0; i < t.mr; i++) {
-        Lv a = host_load(h, et, M_ROW, 0,
+        Lv a = host_read(h, et, M_ROW, 0,
                          tile_address(h, p->at, &p->a, batch, rows[i], loop.index), NULL,
                          NULL);
         a = ll_splat(l, a, t.lanes);
@@ -189,7 +189,7 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
 
     const Type *rt = result(p->o, 0)->type;
     for (int i = 0; i < n; i++)
-        host_store(h, ty_element(h->c, rt), M_ROW, t.lanes > 1 ? t.lanes : 0,
+        host_write(h, ty_element(h->c, rt), M_ROW, t.lanes > 1 ? t.lanes : 0,
                    tile_address(h, rt, &p->out, batch, rows[i / t.nv], cols[i % t.nv]),
                    cg_cast(l, t.e, rt->elem, c[i], ROUND_RTNE), NULL);
 }

@@ -500,8 +500,8 @@ scalar_access(Host *h, const Op *o)
     Lv p = scalar_arg(h, o, 0), x = scalar_arg(h, o, 1), y = scalar_arg(h, o, 2);
     Lv r = NULL;
     switch (o->op) {
-    case OP_LOAD: r = host_load(h, t, M_ROW, 0, p, x, y); break;
-    case OP_STORE: host_store(h, t, M_ROW, 0, p, x, y); break;
+    case OP_LOAD: r = host_read(h, t, M_ROW, 0, p, x, y); break;
+    case OP_STORE: host_write(h, t, M_ROW, 0, p, x, y); break;
     case OP_ATOMIC_CAS: r = host_atomic(h, o, 0, p, x, y, NULL); break;
     default: r = host_atomic(h, o, 0, p, x, NULL, y);
     }
@@ -688,7 +688,7 @@ begin(Host *h, const char *symbol)
         Lv at = ll_i64(l, i);
         Lv p = LLVMBuildGEP2(l->b, l->i64, h->params, &at, 1, "");
         *state(h, v) = (VState){.kind = V_SCALAR,
-                                .lv = host_load(h, v->type, M_ROW, 0, p, NULL, NULL)};
+                                .lv = host_read(h, v->type, M_ROW, 0, p, NULL, NULL)};
     }
 }
 

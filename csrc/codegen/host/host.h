@@ -198,8 +198,8 @@ void host_when_close(Host *h, When *w);
 /* ---- access.c -------------------------------------------------------------------------------- */
 /* lanes 0: scalars. ptr: one pointer for M_ROW and scalars, else a vector. mask, other: may be
  * NULL. t is the pointee. All values in register form. */
-Lv host_load(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other);
-void host_store(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask);
+Lv host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other);
+void host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask);
 Lv host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask);
 Lv host_any(Host *h, Lv mask);              /* i1 */
 

@@ -490,12 +490,12 @@ read_buffer(Host *h, Group *g, Node *n)
     }
     Lv p = host_address(h, t, &s->view, index);
     if (!is_vector(g, n))
-        return host_load(h, t, M_ROW, 0, p, NULL, NULL);
+        return host_read(h, t, M_ROW, 0, p, NULL, NULL);
     if (step == 1)
-        return host_load(h, t, M_ROW, g->lanes, p, NULL, NULL);
+        return host_read(h, t, M_ROW, g->lanes, p, NULL, NULL);
     Lv off = iota(h, l->i64, g->lanes, 0, step);
     p = LLVMBuildGEP2(l->b, host_mem_type(h, t), ll_splat(l, p, g->lanes), &off, 1, "");
-    return host_load(h, t, M_GATHER, g->lanes, p, NULL, NULL);
+    return host_read(h, t, M_GATHER, g->lanes, p, NULL, NULL);
 }
 
 static Lv
@@ -532,12 +532,12 @@ emit_load(Host *h, Group *g, Node *n)
     const Type *t = ty_pointee(h->c, arg(n->v->def, 0)->type);
     if (!is_vector(g, n)) {
         Lv mask = n->n_in > 1 ? n->in[1]->x : NULL, other = n->n_in > 2 ? n->in[2]->x : NULL;
-        return host_load(h, t, M_ROW, 0, n->in[0]->x, mask, other);
+        return host_read(h, t, M_ROW, 0, n->in[0]->x, mask, other);
     }
     Lv mask = n->n_in > 1 ? as_vector(h, g, n->in[1]) : NULL;
     Lv other = n->n_in > 2 ? as_vector(h, g, n->in[2]) : NULL;
     Lv p = n->mode == M_ROW ? n->in[0]->x : as_vector(h, g, n->in[0]);
-    return host_load(h, t, (Mode)n->mode, g->lanes, p, mask, other);
+    return host_read(h, t, (Mode)n->mode, g->lanes, p, mask, other);
 }
 
 static void
@@ -585,10 +585,10 @@ emit_keep(Host *h, Group *g, Root *r)
     if (g->lanes > 1 && step != 1) {
         Lv off = iota(h, l->i64, g->lanes, 0, step);
         p = LLVMBuildGEP2(l->b, host_mem_type(h, t), ll_splat(l, p, g->lanes), &off, 1, "");
-        host_store(h, t, M_GATHER, g->lanes, p, x, NULL);
+        host_write(h, t, M_GATHER, g->lanes, p, x, NULL);
         return;
     }
-    host_store(h, t, M_ROW, g->lanes > 1 ? g->lanes : 0, p, x, NULL);
+    host_write(h, t, M_ROW, g->lanes > 1 ? g->lanes : 0, p, x, NULL);
 }
 
 /* Where the elements of this step stand in the block, row-major: i64, of the first lane. */
@@ -612,7 +612,7 @@ emit_root(Host *h, Group *g, Root *r)
     case R_KEEP: emit_keep(h, g, r); return;
     case R_STORE: {
         Lv p = r->mode == M_ROW ? r->in[0]->x : root_in(h, g, r, 0);
-        host_store(h, ty_pointee(h->c, arg(o, 0)->type), (Mode)r->mode, lanes, p,
+        host_write(h, ty_pointee(h->c, arg(o, 0)->type), (Mode)r->mode, lanes, p,
                    root_in(h, g, r, 1), o->n_args > 2 ? root_in(h, g, r, 2) : NULL);
         return;
     }
@@ -631,7 +631,7 @@ emit_root(Host *h, Group *g, Root *r)
         const Type *t = result(o, 0)->type;
         View *w = &state(h, result(o, 0))->view;
         if (w->buf)
-            host_store(h, t, M_ROW, lanes, host_address(h, t, w, g->index), old, NULL);
+            host_write(h, t, M_ROW, lanes, host_address(h, t, w, g->index), old, NULL);
         return;
     }
     case R_CHECK:

@@ -156,7 +156,7 @@ host_reduce_end(Host *h, Group *g, Root *r)
             if (d != g->axis)
                 index[k++] = g->index[d];
         Lv p = host_address(h, v->type, &s->view, index);
-        host_store(h, ty_element(h->c, v->type), M_ROW, lanes > 1 ? lanes : 0, p, out[i], NULL);
+        host_write(h, ty_element(h->c, v->type), M_ROW, lanes > 1 ? lanes : 0, p, out[i], NULL);
     }
 }
 
@@ -254,7 +254,7 @@ host_scan(Host *h, const Op *o)
         const Type *et = ty_element(h->c, arg(o, i)->type);
         View *w = &state(h, arg(o, i))->view;
         Lv p = host_address(h, arg(o, i)->type, w, index);
-        x[i] = host_load(h, et, M_ROW, lanes > 1 ? lanes : 0, p, NULL, NULL);
+        x[i] = host_read(h, et, M_ROW, lanes > 1 ? lanes : 0, p, NULL, NULL);
         if (along && backward)
             x[i] = reversed(h, x[i], lanes);
     }
@@ -279,7 +279,7 @@ host_scan(Host *h, const Op *o)
         if (along && backward)
             v = reversed(h, v, lanes);
         Lv p = host_address(h, rt, &state(h, result(o, i))->view, index);
-        host_store(h, ty_element(h->c, rt), M_ROW, lanes > 1 ? lanes : 0, p, v, NULL);
+        host_write(h, ty_element(h->c, rt), M_ROW, lanes > 1 ? lanes : 0, p, v, NULL);
     }
     host_loop_close(h, &loop[axis]);
     for (int d = t->rank - 1; d >= 0; d--)

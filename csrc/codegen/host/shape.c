@@ -22,14 +22,14 @@ flat(Host *h, const Val *v, Lv at)
 static Lv
 read_flat(Host *h, const Val *v, Lv at, int lanes)
 {
-    return host_load(h, ty_element(h->c, v->type), M_ROW, lanes > 1 ? lanes : 0,
+    return host_read(h, ty_element(h->c, v->type), M_ROW, lanes > 1 ? lanes : 0,
                      flat(h, v, at), NULL, NULL);
 }
 
 static void
 write_flat(Host *h, const Val *v, Lv at, Lv x, int lanes)
 {
-    host_store(h, ty_element(h->c, v->type), M_ROW, lanes > 1 ? lanes : 0, flat(h, v, at), x,
+    host_write(h, ty_element(h->c, v->type), M_ROW, lanes > 1 ? lanes : 0, flat(h, v, at), x,
                NULL);
 }
 
@@ -139,7 +139,7 @@ gather(Host *h, const Op *o)
         at[d] = loop[d].index;
     }
     Elem e = index->type->elem;
-    Lv x = host_load(h, ty_element(h->c, index->type), M_ROW, 0,
+    Lv x = host_read(h, ty_element(h->c, index->type), M_ROW, 0,
                      host_address(h, index->type, &state(h, index)->view, at), NULL, NULL);
     x = cg_cast(l, e, E_I64, x, ROUND_RTNE);
     for (int d = 0; d < t->rank; d++) {
@@ -148,8 +148,8 @@ gather(Host *h, const Op *o)
     }
     Lv ok = LLVMBuildICmp(l->b, LLVMIntULT, x, ll_i64(l, src->type->shape[axis]), "");
     const Type *st = ty_element(h->c, src->type);
-    Lv v = host_load(h, st, M_ROW, 0, flat(h, src, from), ok, NULL);
-    host_store(h, ty_element(h->c, t), M_ROW, 0,
+    Lv v = host_read(h, st, M_ROW, 0, flat(h, src, from), ok, NULL);
+    host_write(h, ty_element(h->c, t), M_ROW, 0,
                host_address(h, t, &state(h, r)->view, at), v, NULL);
     for (int d = t->rank - 1; d >= 0; d--)
         host_loop_close(h, &loop[d]);
@@ -184,7 +184,7 @@ reshape(Host *h, const Op *o)
     VState *s = state(h, r);
     if (!a->type->rank) {       /* a scalar in a block of one */
         View *w = made(h, o, 0);
-        host_store(h, a->type, M_ROW, 0, host_address(h, r->type, w, NULL), host_scalar(h, a),
+        host_write(h, a->type, M_ROW, 0, host_address(h, r->type, w, NULL), host_scalar(h, a),
                    NULL);
         return;
     }
