@@ -209,7 +209,11 @@ def class_stub(name: str, cls: type) -> Iterator[str]:
     for key, value in sorted(vars(cls).items()):
         if key == "__new__":
             continue
-        if key in ("__call__", "__getitem__", "__len__", "__init__") or key[0] != "_":
+        if key == "__init__":
+            body.append(
+                "    def __init__(self, *args: Any, **kwargs: Any) -> None: ..."
+            )
+        elif key in ("__call__", "__getitem__", "__len__") or key[:2] != "__":
             if callable(value):
                 bound = parameters(value)
                 if not bound.startswith("self"):

@@ -9,6 +9,9 @@ from typing import Any
 class ConstexprFunction:
     """A Python function that kernels may call on constants; it runs while compiling."""
 
+    __name__: str
+    __qualname__: str
+
     __tegula_constexpr__ = True
 
     def __init__(self, fn: Callable[..., Any]) -> None:

@@ -88,6 +88,9 @@ class KernelInterface:
 class JITFunction(Kernel):
     """A kernel: launch it with ``kernel[grid](...)``, or call it from another kernel."""
 
+    __name__: str
+    __qualname__: str
+
     def __init__(
         self,
         fn: Callable[..., Any],

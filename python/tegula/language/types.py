@@ -306,7 +306,7 @@ class constexpr:
     def __init__(self, value: Any) -> None:
         while isinstance(value, constexpr):
             value = value.value
-        self.value = value
+        self.value: Any = value
 
     @property
     def type(self) -> constexpr_type:
@@ -393,11 +393,11 @@ class tensor:
     """
 
 
-class tuple(builtins.tuple):  # type: ignore[type-arg]
+class tuple(builtins.tuple):
     """A tuple of values; in a kernel every tuple and list is one."""
 
 
-class slice(builtins.tuple):  # type: ignore[type-arg]
+class slice(builtins.tuple):
     """The type of ``:`` in an index."""
 
 
