@@ -230,8 +230,7 @@ init_handles(PyObject *self, PyObject *unused)
 static PyObject *
 compiled_subscript(PyObject *self, PyObject *grid)
 {
-    Compiled *v = (Compiled *)self;
-    return launcher_new(v->kernel, v, grid);
+    return launcher_of_variant((Compiled *)self, grid);
 }
 
 static PyObject *

@@ -117,6 +117,7 @@ kernel_traverse(PyObject *self, visitproc visit, void *arg)
     Kernel *k = (Kernel *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(k->hooks);
+    Py_VISIT(k->last);
     int r = cache_traverse(k, visit, arg);
     return r || !k->f ? r : fe_function_traverse(k->f, visit, arg);
 }
@@ -126,6 +127,8 @@ kernel_clear(PyObject *self)
 {
     Kernel *k = (Kernel *)self;
     Py_CLEAR(k->hooks);
+    k->last_launcher = NULL;
+    Py_CLEAR(k->last);
     cache_clear(k);
     return 0;
 }
@@ -256,9 +259,9 @@ run(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames, bool
     } else if (!grid_b) {
         PyErr_Format(PyExc_TypeError, "%s.run() misses grid=", k->f->name);
     } else {
-        Launcher *l = (Launcher *)launcher_object(k, NULL, grid_b);
-        res = l ? launch(k, l, kept, n_args, names, false) : NULL;
-        Py_XDECREF((PyObject *)l);
+        Launcher l;
+        if (!launcher_init(&l, k, grid_b))
+            res = launch(k, &l, kept, n_args, names, false);
     }
 done:
     PyMem_Free(kept);
@@ -282,7 +285,7 @@ kernel_warmup(PyObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject
 static PyObject *
 kernel_subscript(PyObject *self, PyObject *grid)
 {
-    return launcher_new((Kernel *)self, NULL, grid);
+    return launcher_of_kernel((Kernel *)self, grid);
 }
 
 static PyObject *

@@ -20,33 +20,59 @@ static PyMethodDef launch_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-PyObject *
-launcher_object(Kernel *k, Compiled *fixed, PyObject *grid)
+int
+launcher_init(Launcher *l, Kernel *k, PyObject *grid)
 {
-    Grid dims = {{0, 0, 0}};
     bool is_fn = !PyTuple_Check(grid) && PyCallable_Check(grid);
-    if (!is_fn && grid_from(grid, &dims))
-        return NULL;
-    Launcher *l = PyObject_GC_New(Launcher, (PyTypeObject *)k->st->LauncherType);
+    l->kernel = k;
+    l->fixed = NULL;
+    l->fn = is_fn ? grid : NULL;
+    l->grid = (Grid){{0, 0, 0}};
+    return is_fn ? 0 : grid_from(grid, &l->grid);
+}
+
+/* The callable around a copy of *from, whose references it takes for itself. */
+static PyObject *
+wrap(const Launcher *from, PyObject *type, Launcher **out)
+{
+    Launcher *l = PyObject_GC_New(Launcher, (PyTypeObject *)type);
     if (!l)
         return NULL;
-    l->kernel = (Kernel *)Py_NewRef((PyObject *)k);
-    l->fixed = (Compiled *)Py_XNewRef((PyObject *)fixed);
-    l->fn = is_fn ? Py_NewRef(grid) : NULL;
-    l->grid = dims;
+    l->kernel = (Kernel *)Py_NewRef((PyObject *)from->kernel);
+    l->fixed = (Compiled *)Py_XNewRef((PyObject *)from->fixed);
+    l->fn = Py_XNewRef(from->fn);
+    l->grid = from->grid;
     PyObject_GC_Track((PyObject *)l);
-    return (PyObject *)l;
+    PyObject *f = PyCFunction_NewEx(&launch_methods[0], (PyObject *)l, NULL);
+    Py_DECREF((PyObject *)l);
+    *out = l;
+    return f;
 }
 
 PyObject *
-launcher_new(Kernel *k, Compiled *fixed, PyObject *grid)
+launcher_of_kernel(Kernel *k, PyObject *grid)
 {
-    PyObject *l = launcher_object(k, fixed, grid);
-    if (!l)
+    Launcher now, *last = k->last_launcher;
+    if (launcher_init(&now, k, grid))
         return NULL;
-    PyObject *f = PyCFunction_NewEx(&launch_methods[0], l, NULL);
-    Py_DECREF(l);
+    if (last && !now.fn && !memcmp(&now.grid, &last->grid, sizeof now.grid))
+        return Py_NewRef(k->last);
+    PyObject *f = wrap(&now, k->st->LauncherType, &last);
+    if (f && !now.fn) {     /* a grid function may hold tensors: it is not ours to keep */
+        k->last_launcher = last;
+        set_ref(&k->last, Py_NewRef(f));
+    }
     return f;
+}
+
+PyObject *
+launcher_of_variant(Compiled *v, PyObject *grid)
+{
+    Launcher now, *unused;
+    if (launcher_init(&now, v->kernel, grid))
+        return NULL;
+    now.fixed = v;
+    return wrap(&now, v->st->LauncherType, &unused);
 }
 
 static int

@@ -31,6 +31,7 @@
 #include "runtime/runtime.h"
 
 typedef struct Kernel Kernel;
+typedef struct Launcher Launcher;
 typedef struct Compiled Compiled;
 
 enum { MAX_ARGS = 256, MAX_NODES = 512 };
@@ -145,6 +146,9 @@ struct Kernel {
     PyObject **names;               /* of the parameters, interned; owned by f */
     uint16_t *truth_mask;           /* FACT_* a launch may tell the compiler, by parameter */
     PyObject *hooks;                /* list of pre-run hooks; NULL: none yet */
+    PyObject *last;                 /* what kernel[sides] gave last: given again for the same
+                                       sides, as it cannot change; owned or NULL */
+    Launcher *last_launcher;        /* inside of last */
     bool debug;                     /* @jit(debug=True) */
     Table *table;                   /* NULL before the first launch */
     Compiled **variants;            /* owned, in the order of their making */
@@ -156,13 +160,13 @@ typedef struct Grid {
     int32_t dim[3];
 } Grid;
 
-typedef struct Launcher {
+struct Launcher {
     PyObject_HEAD
     Kernel *kernel;                 /* owned */
     PyObject *fn;                   /* callable grid, owned; NULL: dims stand in grid */
     Grid grid;
     Compiled *fixed;                /* compiled[grid]: run this variant; owned or NULL */
-} Launcher;
+};
 
 struct Compiled {
     PyObject_HEAD
@@ -328,10 +332,11 @@ void disk_store(const Config *config, const DiskKey *key, const Binary *bin);
 int64_t disk_prune(const char *cache_dir, int64_t max_bytes);
 
 /* ---- module/launcher.c ---------------------------------------------------------------------------------- */
-/* kernel[grid], or compiled[grid] when fixed: the callable. NULL with an exception. */
-PyObject *launcher_new(Kernel *k, Compiled *fixed, PyObject *grid);
-/* The Launcher inside of it. NULL with an exception. */
-PyObject *launcher_object(Kernel *k, Compiled *fixed, PyObject *grid);
+/* kernel[grid] and compiled[grid]: the callable. NULL with an exception. */
+PyObject *launcher_of_kernel(Kernel *k, PyObject *grid);
+PyObject *launcher_of_variant(Compiled *v, PyObject *grid);
+/* Starts *l, on the stack, for one launch of k: borrows. 0, or -1 with an exception. */
+int launcher_init(Launcher *l, Kernel *k, PyObject *grid);
 
 /* ---- module/compiled.c ---------------------------------------------------------------------------------- */
 Compiled *compiled_new(Kernel *k);              /* NULL with an exception */
