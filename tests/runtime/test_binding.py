@@ -1,0 +1,390 @@
+"""kernel[grid](...): names, defaults, options, types; and what the mistakes are told."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula.language as tl
+
+Pair = namedtuple("Pair", "x n")
+
+
+@tegula.jit
+def fill(out, value, n=8, BLOCK: tl.constexpr = 16):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, value, mask=i < n)
+
+
+@tegula.jit
+def typed(out, a: tl.int64, b: "fp64", c: tl.int8, d: bool):  # noqa: F821
+    tl.store(out, a + 0)
+    tl.store(out + 1, c + 0)
+    tl.store(out + 2, d + 0)
+    tl.store(out + 3, b.to(tl.int64))
+
+
+@tegula.jit
+def constants(out, which: tl.constexpr):
+    if which is None:
+        tl.store(out, 1)
+    elif which == "two":
+        tl.store(out, 2)
+    elif which == tl.float16:
+        tl.store(out, 3)
+    else:
+        tl.store(out, which)
+
+
+@tegula.jit
+def from_tuple(out, pair):
+    tl.store(out, tl.load(pair[0]) + pair[1])
+
+
+@tegula.jit
+def from_namedtuple(out, pair):
+    tl.store(out, tl.load(pair.x) + pair.n)
+
+
+@tegula.jit
+def optional(out, x):
+    if x is None:
+        tl.store(out, -1)
+    else:
+        tl.store(out, tl.load(x))
+
+
+def zeros(n: int = 16, dtype: type = np.int32) -> np.ndarray:
+    return np.zeros(n, dtype)
+
+
+# --- what works ----------------------------------------------------------------------
+def test_positions_keywords_and_defaults():
+    for call in (
+        lambda k, o: k(o, 7),
+        lambda k, o: k(o, 7, 8, 16),
+        lambda k, o: k(out=o, value=7),
+        lambda k, o: k(o, BLOCK=16, n=8, value=7),
+        lambda k, o: k(value=7, out=o, **{"".join(["n"]): 8}),
+    ):
+        out = zeros()
+        call(fill[(1,)], out)
+        assert out.tolist() == [7] * 8 + [0] * 8
+
+
+def test_names_made_at_run_time_bind():
+    out = zeros()
+    name = "".join(["val", "ue"])
+    assert name is not "value"  # noqa: F632  not interned: that is the point
+    fill[(1,)](out, **{name: 3, "num_" + "warps"[:5]: 2})
+    assert out[0] == 3
+
+
+@pytest.mark.parametrize("grid", [(1,), [1], (1, 1), (np.int64(1), 1, 1), lambda m: (1,)])
+def test_grids(grid):
+    out = zeros()
+    fill[grid](out, 5)
+    assert out[0] == 5
+
+
+def test_grid_function_sees_all_parameters():
+    seen = {}
+
+    def grid(meta):
+        seen.update(meta)
+        return (1,)
+
+    out = zeros()
+    fill[grid](out, 5, num_warps=2)
+    assert seen.keys() == {"out", "value", "n", "BLOCK"}
+    assert seen["out"] is out and seen["BLOCK"] == 16
+
+
+@pytest.mark.parametrize("grid", [(0,), (1, 0), (5, 2, 0)])
+def test_empty_grid_runs_nothing(grid):
+    out = zeros()
+    compiled = fill[grid](out, 5)
+    assert compiled.name and not out.any()
+
+
+def test_launch_returns_the_variant_which_launches_again():
+    out = zeros()
+    compiled = fill[(1,)](out, 5)
+    assert compiled.kernel and compiled.src is fill and "tir" in compiled.asm
+    assert compiled.metadata.num_warps == 4 and compiled.target == "cpu"
+    out[:] = 0
+    assert compiled[(1,)](out, 6, 8, 16) is compiled
+    assert out[0] == 6
+    with pytest.raises(ValueError, match="another variant"):
+        compiled[(1,)](out, 6.0, 8, 16)
+
+
+@pytest.mark.parametrize(
+    "value", [True, 3, -3, 2**40, 2**63, 1.5, np.float32(1.5), np.int64(9), np.bool_(True)]
+)
+def test_scalars(value):
+    out = np.zeros(16, np.float64)
+    fill[(1,)](out, value)
+    assert out[0] == float(value)
+
+
+def test_annotated_types_convert():
+    out = zeros(4, np.int64)
+    typed[(1,)](out, 1, 2.0, -3, 5)
+    assert out.tolist() == [1, -3, 1, 2]
+    typed[(1,)](out, 2**40, 3, 4, False)
+    assert out.tolist() == [2**40, 4, 0, 3]
+
+
+@pytest.mark.parametrize(
+    "which, expected",
+    [(None, 1), ("two", 2), (tl.float16, 3), (9, 9), (tl.constexpr(11), 11)],
+)
+def test_constants(which, expected):
+    out = zeros()
+    constants[(1,)](out, which)
+    assert out[0] == expected
+
+
+def test_tuples():
+    x = np.array([40], np.int32)
+    for kernel, pair in ((from_tuple, (x, 2)), (from_namedtuple, Pair(x, 2))):
+        out = zeros()
+        kernel[(1,)](out, pair)
+        assert out[0] == 42
+
+
+def test_none_for_a_pointer():
+    out = zeros()
+    optional[(1,)](out, None)
+    assert out[0] == -1
+    optional[(1,)](out, np.array([4], np.int32))
+    assert out[0] == 4
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split(),
+)
+def test_numpy_types(dtype):
+    out = np.zeros(16, dtype)
+    fill[(1,)](out, 1)
+    assert out.tolist() == [1] * 8 + [0] * 8
+
+
+def test_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    out = np.zeros(16, ml_dtypes.bfloat16)
+    fill[(1,)](out, 1)
+    assert out.astype(np.float32)[0] == 1
+
+
+def test_views_and_subclasses_of_numpy_arrays():
+    class Mine(np.ndarray):
+        pass
+
+    base = zeros(32)
+    fill[(1,)](base[8:].view(Mine), 5)
+    assert base[7] == 0 and base[8] == 5
+
+
+@pytest.mark.torch
+def test_torch_tensors():
+    torch = pytest.importorskip("torch")
+    for dtype in (torch.float32, torch.bfloat16, torch.float8_e5m2, torch.bool):
+        out = torch.zeros(16, dtype=dtype)
+        fill[(1,)](out, 1.0)
+        assert out.float().tolist() == [1] * 8 + [0] * 8
+    parameter = torch.nn.Parameter(torch.zeros(16))
+    fill[(1,)](parameter, 1.0)
+    assert parameter[0] == 1
+
+
+def test_objects_with_dlpack_alone():
+    class Capsule:
+        def __init__(self, x):
+            self.x = x
+
+        def __dlpack__(self, **kwargs):
+            return self.x.__dlpack__(**kwargs)
+
+    x = zeros()
+    fill[(1,)](Capsule(x), 4)
+    assert x[0] == 4
+
+
+def test_objects_with_an_array_interface():
+    class Array:
+        def __init__(self, x):
+            self.x = x
+            self.__array_interface__ = x.__array_interface__
+
+    x = zeros()
+    fill[(1,)](Array(x), 4)
+    assert x[0] == 4
+
+
+def test_objects_with_data_ptr():
+    class Tensor:
+        def __init__(self, x):
+            self.x, self.dtype = x, "torch.int32"
+
+        def data_ptr(self):
+            return self.x.ctypes.data
+
+    x = zeros()
+    fill[(1,)](Tensor(x), 4)
+    assert x[0] == 4
+
+
+def test_run_and_warmup():
+    out = zeros()
+    compiled = fill.run(out, 3, grid=(1,), warmup=False)
+    assert out[0] == 3
+    assert fill.warmup(out, 3, grid=(1,)) is compiled
+    out[:] = 0
+    assert fill.run(out, 3, grid=(1,), warmup=True) is compiled
+    assert out[0] == 0
+
+
+def test_hooks_run_before_the_launch():
+    @tegula.jit
+    def kernel(out):
+        tl.store(out, 1)
+
+    seen = []
+    kernel.add_pre_run_hook(lambda *args, **kwargs: seen.append((args, kwargs)))
+    out = zeros()
+    kernel[(1,)](out, num_warps=2)
+    assert seen[0][0][0] is out and seen[0][1] == {"num_warps": 2}
+
+
+def test_kernels_pickle_by_name_and_copy_as_themselves():
+    assert pickle.loads(pickle.dumps(fill)) is fill
+    assert copy.copy(fill) is fill and copy.deepcopy(fill) is fill
+
+
+def test_attributes():
+    assert fill.__name__ == "fill" and fill.__module__ == __name__
+    assert fill.arg_names == ["out", "value", "n", "BLOCK"]
+    assert fill.constexprs == [3]
+    assert fill.params[2].default == 8 and not fill.params[0].has_default
+    assert fill.src.startswith("def fill(out") and fill.fn.__name__ == "fill"
+    assert repr(fill) == f"JITFunction({__name__}:fill)"
+
+
+# --- what does not -------------------------------------------------------------------
+def error(kind: type, call) -> str:
+    with pytest.raises(kind) as e:
+        call()
+    return str(e.value.args[0]) if e.value.args else str(e.value)
+
+
+@pytest.mark.parametrize(
+    "grid, kind, words",
+    [
+        (5, TypeError, "kernel[(n,)]"),
+        (1.5, TypeError, "a grid is a tuple"),
+        (None, TypeError, "a grid is a tuple"),
+        ((), IndexError, "1 to 3 sides"),
+        ((1, 1, 1, 1), ValueError, "not 4"),
+        ((-1,), ValueError, "-1"),
+        ((2**31,), ValueError, "2**31 - 1"),
+        ((10**30,), ValueError, "2**31 - 1"),
+        ((1.0,), TypeError, "1.0"),
+        (("a",), TypeError, "'a'"),
+        (lambda m: 5, TypeError, "kernel[(n,)]"),
+        (lambda m: m["nothing"], KeyError, "nothing"),
+    ],
+)
+def test_bad_grids(grid, kind, words):
+    assert words in error(kind, lambda: fill[grid](zeros(), 1))
+
+
+@pytest.mark.parametrize(
+    "args, kwargs, kind, words",
+    [
+        ((), {}, TypeError, "misses 2 arguments: 'out', 'value'"),
+        ((0,), {}, TypeError, "misses 1 argument: 'value'"),
+        ((0, 1, 2, 16, 5), {}, TypeError, "takes 4 positional arguments but 5"),
+        ((0, 1), {"out": 0}, TypeError, "multiple values for argument 'out'"),
+        ((0, 1), {"BLOK": 16}, KeyError, "did you mean 'BLOCK'?"),
+        ((0, 1), {"num_warp": 4}, KeyError, "did you mean 'num_warps'?"),
+        ((0, 1), {"xyzzy": 4}, KeyError, "no parameter or option 'xyzzy'"),
+        ((0, 1), {"stream": 4}, ValueError, "current stream"),
+        ((0, 1), {"num_warps": 3}, ValueError, "power of two"),
+        ((0, 1), {"num_warps": 0}, ValueError, "power of two"),
+        ((0, 1), {"num_warps": 64}, tegula.OutOfResources, "2048"),
+        ((0, 1), {"num_warps": "4"}, TypeError, "integer"),
+        ((0, 1), {"num_stages": -1}, ValueError, "0 to 64"),
+        ((0, 1), {"extern_libs": {"a": "b"}}, ValueError, "not supported"),
+    ],
+)
+def test_bad_calls(args, kwargs, kind, words):
+    args = tuple(zeros() if i == 0 else a for i, a in enumerate(args))
+    assert words in str(error(kind, lambda: fill[(1,)](*args, **kwargs)))
+
+
+@pytest.mark.parametrize("value", [[1], "a", {}, np.dtype("f4"), object(), 1j, b"x", int])
+def test_objects_that_are_no_arguments(value):
+    assert "argument 'value'" in error(TypeError, lambda: fill[(1,)](zeros(), value))
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, 10**40])
+def test_integers_that_do_not_fit(value):
+    assert "64 bits" in error(OverflowError, lambda: fill[(1,)](zeros(), value))
+
+
+def test_annotated_types_that_do_not_fit():
+    out = zeros(4, np.int64)
+    assert "'c'" in error(OverflowError, lambda: typed[(1,)](out, 1, 2.0, 128, True))
+    assert "'a'" in error(OverflowError, lambda: typed[(1,)](out, 2**63, 2.0, 1, True))
+    assert "'a'" in error(TypeError, lambda: typed[(1,)](out, 1.5, 2.0, 1, True))
+    assert "'a'" in error(TypeError, lambda: typed[(1,)](out, out, 2.0, 1, True))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "S4", "M8[s]", ">f4", "O"])
+def test_arrays_of_other_types(dtype):
+    x = np.zeros(16, dtype)
+    assert "not supported" in error(TypeError, lambda: fill[(1,)](x, 1))
+
+
+def test_constants_must_be_hashable():
+    assert "hashable" in error(TypeError, lambda: constants[(1,)](zeros(), [1]))
+
+
+def test_a_kernel_is_no_function():
+    assert "fill[grid]" in error(RuntimeError, lambda: fill(zeros(), 1))
+
+
+def test_tuples_without_an_end():
+    t = (1,) * 600
+    assert "at most" in error(ValueError, lambda: from_tuple[(1,)](zeros(), (zeros(), t)))
+
+
+def test_exceptions_of_the_user_come_through():
+    class Odd:
+        def data_ptr(self):
+            raise LookupError("mine")
+
+        dtype = "float32"
+
+    assert error(LookupError, lambda: fill[(1,)](Odd(), 1)) == "mine"
+
+
+def test_wrong_target_for_the_tensors():
+    class Cuda:
+        device, dtype = "cuda:0", "float32"
+
+        def data_ptr(self):
+            return 0
+
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = "cpu"
+        message = error(ValueError, lambda: fill[(1,)](Cuda(), 1))
+    assert "CUDA tensors" in message and "cpu" in message
