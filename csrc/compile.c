@@ -20,10 +20,6 @@
 
 #include <stdlib.h>
 
-#pragma weak cg_host
-#pragma weak cg_simt
-#pragma weak order_simt
-
 typedef struct Job {
     const FeEnv *env;
     FeFunction *f;
@@ -109,12 +105,8 @@ compile_func(Func *f, Binary *out)
     const char *tir = ir_print(f, false);
     keep(c, out, "tir", tir, strlen(tir));
     if (c->opt.target.kind == TARGET_CPU) {
-        if (!cg_host)
-            err_at(c, f->loc, LIMIT, "no code generator for hosts in this build");
         cg_host(f, out);
     } else {
-        if (!cg_simt || !order_simt)
-            err_at(c, f->loc, LIMIT, "no code generator for GPUs in this build");
         run_passes(f, order_simt);
         const char *simt = ir_print(f, false);
         keep(c, out, "simt", simt, strlen(simt));

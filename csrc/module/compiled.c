@@ -12,7 +12,6 @@
 
 #include <stdlib.h>
 
-#pragma weak jit_unload
 
 Compiled *
 compiled_new(Kernel *k)

@@ -6,9 +6,6 @@
 #include "runtime/launch.h"
 #include "runtime/emu/emu.h"
 
-#pragma weak jit_load
-#pragma weak pool_run
-#pragma weak pool_threads
 
 /* Links the object code at the first launch. 0, or -1 with an exception. */
 int
