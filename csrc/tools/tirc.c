@@ -8,18 +8,25 @@
  *
  * Words are passes of passes.def, or: print (changes nothing), locs (prints locations
  * from here on), verify (always done after reading and after each pass), tile (every
- * pass of that level, in order), simt, facts, access, interp, llir, ptx. The result is
- * printed at the end, unless interp was the last word: it prints what the kernel printed,
- * then its buffers. Errors go to stderr, with status 1.
+ * pass of that level, in order), simt, facts, access, interp, run, check, time, llir, asm,
+ * ptx. The result is printed at the end, unless the last word prints something else.
+ * Errors go to stderr, with status 1.
  *
- * llir and ptx print the code of a function with layouts (word simt), optimised.
+ *     interp            runs it, prints what the kernel prints, then its buffers
+ *     run               the same with compiled code: -t cpu or -t emu:80
+ *     check             both must agree; -e is how far floats may be off (1e-5)
+ *     time              what codegen, loading and the best of 21 runs take
+ *     llir asm ptx      print the code, optimised
+ *
+ * Code for GPUs and the emulator is made from a function with layouts (word simt). A
+ * random kernel is compiled without fused multiply-adds, which have another answer.
  *
  * facts prints what is known of each integer and pointer: contiguity, divisibility and
  * constancy per dim, range. access prints how wide each load and store may be along its
  * fastest dim; the parameters then show which questions that took ("?div8").
  *
- * interp takes the grid and the arguments from comment lines of the file, one line for
- * each parameter, in order; what a buffer holds is of the pointer's element type:
+ * interp, run, check and time take the grid and the arguments from comment lines of the
+ * file, one line for each parameter, in order; a buffer is of the pointer's element type:
  *
  *     // GRID: 2, 1, 1                    missing: 1, 1, 1
  *     // ARG: 12                          a scalar
@@ -27,13 +34,16 @@
  *     // ARG: [0..127]                    counts up, ends included
  *     // ARG: [random 64 7]               64 elements from seed 7: small whole numbers
  *
- * Every access is checked against the buffers.
+ * interp and the emulator check every access against the buffers; after run, what stands
+ * beside the buffers must be untouched.
  */
 #include "codegen/codegen.h"
 #include "passes/passes.h"
+#include "runtime/emu/emu.h"
 #include "runtime/runtime.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -64,7 +74,7 @@ typedef struct Tirc {
     uint64_t arg[MAX_ARGS];
     int n_args;
     int32_t grid[3];
-    double tolerance;           /* of check: relative, of f32 and f64 */
+    double tolerance; /* of check: relative, of f32 and f64 */
 } Tirc;
 
 /* ---- arguments of interp -------------------------------------------------------- */
@@ -237,6 +247,15 @@ check_access(void *data, uint64_t address, int bytes, bool is_write, const Loc *
     return true;
 }
 
+/* Every NaN is "nan": which one a machine makes is its own habit. */
+static const char *
+item_str(Comp *c, const Type *t, uint64_t bits)
+{
+    if (elem_is_float(t->elem) && isnan(elem_to_double(t->elem, bits)))
+        return "nan";
+    return elem_str(c->arena, t, bits);
+}
+
 static void
 print_buffer(Comp *c, int i, const Buffer *b)
 {
@@ -246,11 +265,19 @@ print_buffer(Comp *c, int i, const Buffer *b)
         for (n = 1; k + n < b->n && get_elem(b, k + n) == bits; n++)
             ;
         n = n < 3 ? 1 : n;
-        printf("%s%s", k ? ", " : "", elem_str(c->arena, b->elem, bits));
+        printf("%s%s", k ? ", " : "", item_str(c, b->elem, bits));
         if (n > 1)
             printf(" x %" PRId64, n);
     }
     printf("]\n");
+}
+
+static void
+print_buffers(Comp *c, const Tirc *t)
+{
+    for (int i = 0; i < t->n_args; i++)
+        if (t->buffer[i].at)
+            print_buffer(c, i, &t->buffer[i]);
 }
 
 static void
@@ -260,15 +287,32 @@ drop_binary(void *b)
 }
 
 static void
+drop_code(void *j)
+{
+    jit_unload(j);
+}
+
+/* What codegen makes of the function; for GPUs it has layouts by now. */
+static Binary *
+generate(Func *f)
+{
+    Binary *out = NEW(f->c->arena, Binary);
+    arena_defer(f->c->arena, drop_binary, out);
+    if (f->c->opt.target.kind == TARGET_CPU)
+        cg_host(f, out);
+    else
+        cg_simt(f, out);
+    return out;
+}
+
+static void
 interp(Comp *c, Tirc *t, const Func *f)
 {
     read_args(c, t, f);
     InterpRun run = {.args = t->arg, .access = check_access, .data = t, .out = stdout};
     memcpy(run.grid, t->grid, sizeof run.grid);
     ir_interpret(f, &run);
-    for (int i = 0; i < t->n_args; i++)
-        if (t->buffer[i].at)
-            print_buffer(c, i, &t->buffer[i]);
+    print_buffers(c, t);
 }
 
 /* ---- run, check, time ------------------------------------------------------------ */
@@ -281,14 +325,68 @@ now_ms(void)
     return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec * 1e-6;
 }
 
-/* Compiles f for the CPU and runs the grid; prints times when asked. */
 static void
-run_cpu(Comp *c, Tirc *t, Func *f, bool is_timed)
+run_emulated(Comp *c, Tirc *t, const Binary *b, void *fn)
 {
-    Binary *out = NEW(c->arena, Binary);
-    arena_defer(c->arena, drop_binary, out);
+    EmuRegion *regions = NEW_N(c->arena, EmuRegion, MAX(t->n_args, 1));
+    EmuRun run = {.params = t->arg,
+                  .num_warps = c->opt.num_warps,
+                  .shared_bytes = b->shared,
+                  .regions = regions,
+                  .n_host_threads = 1,
+                  .out = stdout};
+    memcpy(&run.kernel, &fn, sizeof fn);
+    memcpy(run.grid, t->grid, sizeof run.grid);
+    for (int i = 0; i < t->n_args; i++)
+        if (t->buffer[i].at)
+            regions[run.n_regions++] = (EmuRegion){
+                .start = (uintptr_t)t->buffer[i].at,
+                .bytes = (uint64_t)buffer_bytes(&t->buffer[i]),
+                .param = i,
+            };
+    EmuReport r = {0};
+    if (emu_run(&run, &r))
+        return;
+    const Loc *l = NULL;
+    if (r.file)
+        l = loc_new(c, r.file, r.func, r.line, r.col, r.line, r.col, NULL);
+    err_at(c, l, VALUE, str_printf(c->arena, "%s", r.text));
+}
+
+static void
+run_host(Comp *c, Tirc *t, const Binary *b, void *fn)
+{
+    char err[ERR_TEXT] = "";
+    HostKernel *k;
+    memcpy(&k, &fn, sizeof k);
+    if (!pool_run(k, t->arg, t->grid, b->scratch, 0, err))
+        err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
+}
+
+/* Code has no check of its own: bytes beside the buffers that are not 0 any more. */
+static void
+check_red_zones(Comp *c, const Tirc *t)
+{
+    for (int i = 0; i < t->n_args; i++) {
+        const Buffer *b = &t->buffer[i];
+        for (int64_t k = 0; b->at && k < RED_ZONE; k++)
+            if (b->at[k - RED_ZONE] || b->at[buffer_bytes(b) + k])
+                err_at(c, NULL, VALUE,
+                       str_printf(c->arena, "a write beside ARG %d", i));
+    }
+}
+
+/* Compiles f and runs the grid on the CPU or the emulator; prints times when asked. */
+static void
+run_code(Comp *c, Tirc *t, Func *f, bool is_timed)
+{
+    bool is_host = c->opt.target.kind == TARGET_CPU;
+    if (c->opt.target.kind == TARGET_CUDA)
+        err_at(c, NULL, ARGUMENT, "tirc", "code for GPUs runs with -t emu:NN");
+    void (*run)(Comp *, Tirc *, const Binary *, void *) = is_host ? run_host
+                                                                  : run_emulated;
     double start = now_ms();
-    cg_host(f, out);
+    const Binary *out = generate(f);
     double compiled = now_ms();
     const Stage *obj = binary_stage(out, "obj");
     void *fn;
@@ -296,23 +394,21 @@ run_cpu(Comp *c, Tirc *t, Func *f, bool is_timed)
     JitCode *j = jit_load(obj->data, obj->size, out->symbol, &fn, err);
     if (!j)
         err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
-    HostKernel *k;
-    memcpy(&k, &fn, sizeof k);
+    arena_defer(c->arena, drop_code, j);
     double loaded = now_ms();
-    bool ok = pool_run(k, t->arg, t->grid, out->scratch, 0, err);
-    double ran = now_ms();
+    run(c, t, out, fn);
+    double ran = now_ms() - loaded;
     for (int i = 0; is_timed && i < 20; i++) {
         double again = now_ms();
-        pool_run(k, t->arg, t->grid, out->scratch, 0, err);
-        ran = MIN(ran, loaded + now_ms() - again);
+        run(c, t, out, fn);
+        ran = MIN(ran, now_ms() - again);
     }
-    jit_unload(j);
+    check_red_zones(c, t);
     if (is_timed)
-        printf("// codegen %.2f ms, load %.3f ms, run %.3f ms, object %zu bytes, scratch %d "
-               "bytes\n",
-               compiled - start, loaded - compiled, ran - loaded, obj->size, out->scratch);
-    if (!ok)
-        err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
+        printf("// codegen %.2f ms, load %.3f ms, run %.3f ms, object %zu bytes, "
+               "scratch %d bytes, shared %d bytes\n",
+               compiled - start, loaded - compiled, ran, obj->size, out->scratch,
+               out->shared);
 }
 
 /* Bit for bit; floats may differ by what another order of a sum and another exp cost. */
@@ -328,10 +424,11 @@ same_elem(const Tirc *t, Elem e, uint64_t x, uint64_t y)
         return a != a && b != b;
     double d = a > b ? a - b : b - a;
     double big = MAX(a > 0 ? a : -a, b > 0 ? b : -b);
-    return a == b || d <= t->tolerance * (elem_info[e].bits < 32 ? 1e3 : 1) * MAX(big, 1);
+    return a == b ||
+           d <= t->tolerance * (elem_info[e].bits < 32 ? 1e3 : 1) * MAX(big, 1);
 }
 
-/* The interpreter and the CPU must agree about every buffer. */
+/* The interpreter and the code must agree about every buffer. */
 static void
 check(Comp *c, Tirc *t, Func *f)
 {
@@ -341,7 +438,7 @@ check(Comp *c, Tirc *t, Func *f)
     ir_interpret(f, &run);
     Tirc expected = *t;
     read_args(c, t, f);
-    run_cpu(c, t, f, false);
+    run_code(c, t, f, false);
     for (int i = 0; i < t->n_args; i++) {
         const Buffer *b = &t->buffer[i];
         for (int64_t k = 0; b->at && k < b->n; k++) {
@@ -349,8 +446,9 @@ check(Comp *c, Tirc *t, Func *f)
             if (!same_elem(t, b->elem->elem, x, y))
                 err_at(c, NULL, VALUE,
                        str_printf(c->arena,
-                                  "ARG %d, element %" PRId64 ": interpreter %s, CPU %s", i, k,
-                                  elem_str(c->arena, b->elem, x),
+                                  "ARG %d, element %" PRId64
+                                  ": interpreter %s, code %s",
+                                  i, k, elem_str(c->arena, b->elem, x),
                                   elem_str(c->arena, b->elem, y)));
         }
     }
@@ -409,16 +507,13 @@ print_block_facts(Comp *c, FactTable *t, const Block *b, bool accesses)
 
 /* ---- code ------------------------------------------------------------------------ */
 
-/* What simt codegen makes of a function that has layouts: its stage as text. */
 static void
 print_code(Func *f, const char *stage)
 {
-    Binary out = {0};
-    (f->c->opt.target.kind == TARGET_CPU ? cg_host : cg_simt)(f, &out);
-    const Stage *s = binary_stage(&out, stage);
-    if (s)
-        fwrite(s->data, 1, s->size, stdout);
-    binary_free(&out);
+    const Stage *s = binary_stage(generate(f), stage);
+    if (!s)
+        err_at(f->c, NULL, ARGUMENT, stage, "this target has no such stage");
+    fwrite(s->data, 1, s->size, stdout);
 }
 
 /* ---- words ---------------------------------------------------------------------- */
@@ -434,17 +529,16 @@ run_word(Comp *c, Tirc *t, Func *f, const char *w)
     }
     if (!strcmp(w, "run") || !strcmp(w, "time")) {
         read_args(c, t, f);
-        run_cpu(c, t, f, *w == 't');
-        for (int i = 0; *w == 'r' && i < t->n_args; i++)
-            if (t->buffer[i].at)
-                print_buffer(c, i, &t->buffer[i]);
+        run_code(c, t, f, *w == 't');
+        if (*w == 'r')
+            print_buffers(c, t);
         return false;
     }
     if (!strcmp(w, "check")) {
         check(c, t, f);
         return false;
     }
-    if (!strcmp(w, "llir") || !strcmp(w, "ptx")) {
+    if (!strcmp(w, "llir") || !strcmp(w, "asm") || !strcmp(w, "ptx")) {
         print_code(f, w);
         return false;
     }
@@ -556,7 +650,7 @@ usage(void)
         "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages] [-e tolerance]\n"
         "            [--random seed [-n ops]] word[,word] [file]\n"
         "words: the passes of passes.def, tile, simt, print, locs, verify, facts, access,\n"
-        "       interp, run, check, time, llir, ptx\n",
+        "       interp, run, check, time, llir, asm, ptx\n",
         stderr);
     return 2;
 }
@@ -581,6 +675,7 @@ main(int argc, char **argv)
         if (!strcmp(argv[i], "-n") && (t.n_ops = atoi(argv[i + 1])) > 0)
             continue;
         t.is_random = !strcmp(argv[i], "--random");
+        opt.enable_fp_fusion = false; /* one right answer */
         t.seed = strtoull(argv[i + 1], NULL, 0);
         if (!t.is_random)
             return usage();

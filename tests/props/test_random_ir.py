@@ -43,3 +43,19 @@ def test_passes_keep_the_meaning(name: str, seed: int) -> None:
     random = ["--random", str(seed), "-n", str(20 + seed)]
     want = tirc(*random, "interp")
     assert tirc(*random, f"{name},interp") == want
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_cpu_agrees_with_the_interpreter(seed: int) -> None:
+    random = ["-e", "0", "--random", str(seed), "-n", str(20 + 2 * seed)]
+    tirc("-t", "cpu", *random, "tile,check")
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+@pytest.mark.parametrize("target", ["emu:75", "emu:80", "emu:90a"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_emulator_agrees_with_the_interpreter(
+    target: str, warps: int, seed: int
+) -> None:
+    random = ["-e", "0", "--random", str(seed), "-n", str(20 + seed)]
+    tirc("-t", target, "-w", str(warps), *random, "tile,simt,check")

@@ -474,7 +474,7 @@ sim_block(Sim *s, const Block *b)
 
 /* Cheap and enough: the code comes shaped (gpu-codegen.md, 1.1). */
 static const char passes[] =
-    "function(early-cse<memssa>,instcombine,simplifycfg),"
+    "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg),"
     "function(loop-mssa(licm)),function(early-cse)";
 
 static void
