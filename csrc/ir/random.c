@@ -652,6 +652,8 @@ make_for(Gen *g)
     args[2] = ir_const_int(&g->b, t, down ? -step : step);
     int n = some_types(g, types, args + 3);
     Op *o = ir_op(&g->b, OP_FOR, 3 + n, args, n, types);
+    if (chance(g, 30))
+        ir_set_attr(o, ATTR_UNROLL, 2 + below(g, 4));
     Block *b = ir_block(g->f, o);
     ir_block_arg(b, t, "i");
     for (int i = 0; i < n; i++)

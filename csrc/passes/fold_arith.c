@@ -300,13 +300,11 @@ fold_unary(Fold *w, const Op *o, Val *x)
             return bin(w, OP_SUB, arg(in, 1), arg(in, 0));
         return NULL;
     }
-    /* abs */
-    if (in && in->op == OP_ABS)
-        return x;
-    if (in && in->op == OP_NEG)
-        return ir_un(&w->b, OP_ABS, arg(in, 0));
+    /* abs; of an unsigned integer it is nothing */
     facts_range(w->facts, x, &lo, &hi);
-    return is_int_type(x->type) && lo >= 0 ? x : NULL;
+    if ((in && in->op == OP_ABS) || (is_int_type(x->type) && lo >= 0))
+        return x;
+    return in && in->op == OP_NEG ? ir_un(&w->b, OP_ABS, arg(in, 0)) : NULL;
 }
 
 static Val *
