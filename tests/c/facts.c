@@ -37,6 +37,7 @@ typedef struct Case {
     int trips;
     int64_t *memory;
     uint64_t arg[N_INT + 2];
+    long n_affine; /* values that had an affine form */
     long strength; /* sum of what was claimed: tests that it is something */
 } Case;
 
@@ -306,6 +307,44 @@ holds(const Case *k, const Val *v, const Facts *f, int64_t at, const char **what
     return true;
 }
 
+/* ---- affine forms ------------------------------------------------------------------------- */
+
+/* The value of a sum; its scalars are parameters in these functions. */
+static int64_t
+value_of(const Case *k, const AffSum *s)
+{
+    int64_t sum = s->c;
+    for (int i = 0; i < s->n; i++) {
+        const AffTerm *m = &s->term[i];
+        int64_t a = (int64_t)k->arg[m->a->index];
+        sum += m->factor * a * (m->b ? (int64_t)k->arg[m->b->index] : 1);
+    }
+    return sum;
+}
+
+static bool
+affine_holds(const Case *k, const Val *v, const Affine *a, int64_t at)
+{
+    const Type *t = v->type;
+    int64_t unit = t->is_ptr ? elem_info[t->elem].bytes : 1;
+    int64_t first = k->memory[at];
+    if (!a->origin) {
+        int64_t p = a->pointer ? (int64_t)k->arg[a->pointer->index] : 0;
+        if (first != p + unit * value_of(k, &a->base))
+            return false;
+    }
+    for (int64_t flat = 0; flat < ty_numel(t); flat++) {
+        int64_t rest = flat, want = first;
+        for (int d = t->rank - 1; d >= 0; d--) {
+            want += unit * value_of(k, &a->stride[d]) * (rest % t->shape[d]);
+            rest /= t->shape[d];
+        }
+        if (k->memory[at + flat] != want)
+            return false;
+    }
+    return true;
+}
+
 static bool
 is_small(const Case *k)
 {
@@ -332,9 +371,14 @@ run_case(Comp *c, void *data)
         for (int d = 0; d < v->type->rank; d++)
             k->strength += f->contiguity[d] + f->constancy[d] + f->divisibility[d];
         int trips = v->block == k->f->body ? 1 : MAX_TRIPS;
+        Affine a;
+        bool is_affine = affine_of(k->f, v, &a);
+        k->n_affine += is_affine;
         for (int j = 0; j < trips; j++) {
-            const char *what = NULL;
-            if (!holds(k, v, f, k->kept[i].at + j * ty_numel(v->type), &what)) {
+            const char *what = "affine form";
+            int64_t at = k->kept[i].at + j * ty_numel(v->type);
+            if ((is_affine && !affine_holds(k, v, &a, at)) ||
+                !holds(k, v, f, at, &what)) {
                 CHECKF(k->t, false, "%s of kept value %d, iteration %d, in\n%s", what,
                        i, j, ir_print(k->f, false));
                 return;
@@ -348,7 +392,7 @@ void
 test_facts_claims(Test *t)
 {
     int64_t *memory = calloc(MAX_CELLS, sizeof *memory);
-    long strength = 0;
+    long strength = 0, n_affine = 0;
     for (int i = 0; memory && i < N_CASES && t->n_failed < 3; i++) {
         Comp c;
         if (!comp_init(&c))
@@ -357,10 +401,12 @@ test_facts_claims(Test *t)
         bool ok = comp_run(&c, run_case, &k);
         CHECKF(t, ok, "case %d: %s", i, ok ? "" : c.err.msg);
         strength += k.strength;
+        n_affine += k.n_affine;
         comp_done(&c);
     }
     free(memory);
     CHECKF(t, strength > 20 * N_CASES, "claims are vacuous: %ld", strength);
+    CHECKF(t, n_affine > N_CASES, "only %ld affine forms", n_affine);
 }
 
 /* ---- ranges: scalars of narrow types, where everything wraps ------------------------------- */
