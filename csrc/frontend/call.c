@@ -361,8 +361,7 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw, const char *
         fail(f, TYPE, "%s cannot be called", v_describe(f, v_obj(o)));
     err_help(f->c, "decorate it with @jit, or with @constexpr_function when it computes "
                    "constants");
-    fail(f, TYPE, "%s is a Python function, which a kernel cannot call",
-         v_short(f, v_obj(o)));
+    fail(f, TYPE, "a kernel cannot call %s", v_describe(f, v_obj(o)));
 }
 
 static Value

@@ -201,6 +201,30 @@ expr_Subscript(Fe *f, Node *n)
 
 /* ---- the rest ------------------------------------------------------------------------------ */
 
+/* What NumPy and torch call it, and what it is here. */
+static const char *
+other_name(const char *name)
+{
+    static const char *const names[][2] = {
+        {"astype", "x.to(dtype)"}, {"type_as", "x.to(y.dtype)"},
+        {"float", "x.to(tl.float32)"}, {"int", "x.to(tl.int32)"},
+        {"half", "x.to(tl.float16)"}, {"bfloat16", "x.to(tl.bfloat16)"},
+        {"size", "x.shape and x.numel"}, {"ndim", "len(x.shape)"},
+        {"transpose", "tl.trans(x)"}, {"t", "tl.trans(x)"}, {"matmul", "tl.dot(a, b)"},
+        {"mm", "tl.dot(a, b)"}, {"mean", "tl.sum(x) / n"}, {"concatenate", "tl.cat(a, b)"},
+        {"unsqueeze", "tl.expand_dims(x, axis)"}, {"flatten", "tl.ravel(x)"},
+        {"pow", "libdevice.pow(x, y) of tegula.language.extra"},
+        {"ones", "tl.full(shape, 1, dtype)"}, {"relu", "tl.maximum(x, 0)"},
+        {"clip", "tl.clamp(x, low, high)"}, {"println", "tl.device_print(prefix, x)"},
+        {"log10", "libdevice.log10(x) of tegula.language.extra"},
+        {"log1p", "libdevice.log1p(x) of tegula.language.extra"},
+    };
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (!strcmp(name, names[i][0]))
+            return names[i][1];
+    return NULL;
+}
+
 static Value
 expr_Attribute(Fe *f, Node *n)
 {
@@ -209,7 +233,7 @@ expr_Attribute(Fe *f, Node *n)
     Value r = fe_attribute(f, v, n->name);
     if (!is_absent(r))
         return r;
-    const char *near = NULL;
+    const char *near = NULL, *here = other_name(n->name);
     if (v.kind == V_TENSOR) {
         const char **words = NEW_N(f->a, const char *, n_fe_builtins + 8);
         int k = 0;
@@ -233,7 +257,9 @@ expr_Attribute(Fe *f, Node *n)
         PyErr_Clear();
         near = fe_closest(n->name, words);
     }
-    if (near)
+    if (here && (v.kind == V_TENSOR || v.obj == f->env->language))
+        err_help(f->c, "here it is %s", here);
+    else if (near)
         err_help(f->c, "did you mean '%s'?", near);
     const char *what = v_describe(f, v);
     if (v.kind == V_OBJ && PyModule_Check(v.obj)) {

@@ -344,11 +344,11 @@ fe_promote_elems(Fe *f, Elem a, Elem b, bool is_div, const char *op)
     if (is_f8(a) && is_f8(b))
         return a == b ? a : E_F16;
     if (is_f8(a) || is_f8(b))
-        fail(f, TYPE, "%s cannot combine %s and %s", op, elem_info[a].text,
+        fail(f, TYPE, "'%s' cannot combine %s and %s", op, elem_info[a].text,
              elem_info[b].text);
     if (is_div && elem_is_signed(a) != elem_is_signed(b)) {
         err_help(f->c, "convert one side: x.to(tl.%s)", elem_info[a].tl);
-        fail(f, TYPE, "%s cannot combine %s and %s: one is signed, the other is not", op,
+        fail(f, TYPE, "'%s' cannot combine %s and %s: one is signed, the other is not", op,
              elem_info[a].text, elem_info[b].text);
     }
     int wa = elem_info[a].bits, wb = elem_info[b].bits;
@@ -392,7 +392,7 @@ operand(Fe *f, Value v, const char *op)
     if (v.kind == V_OBJ && v.obj == Py_None)
         err_help(f->c, "test it with 'is not None' first");
     if (!is_number(v))
-        fail(f, TYPE, "%s works on numbers and tensors, not on %s", op, v_describe(f, v));
+        fail(f, TYPE, "'%s' works on numbers and tensors, not on %s", op, v_describe(f, v));
     return NULL;
 }
 
@@ -418,7 +418,7 @@ fe_promote(Fe *f, Value a, Value b, bool is_div, bool allow_ptr, Val **px, Val *
     if (x->type->is_ptr || y->type->is_ptr) {
         if (!allow_ptr || ty_element(f->c, x->type) != ty_element(f->c, y->type)) {
             err_help(f->c, "p.to(tl.int64) gives the address");
-            fail(f, TYPE, "%s cannot combine %s and %s", op, ty_str(f->a, x->type),
+            fail(f, TYPE, "'%s' cannot combine %s and %s", op, ty_str(f->a, x->type),
                  ty_str(f->a, y->type));
         }
     } else {

@@ -380,10 +380,44 @@ last_code_line(PyObject *code, int depth)
     return n < 0 ? -1 : last;
 }
 
-/* The file's lines as linecache has them: new ref to a list, or NULL with an exception. */
+/* The lines of a UTF-8 file: new ref to a list; NULL without an exception when the file is
+ * not there, or is not plain UTF-8. */
+static PyObject *
+utf8_lines(const char *file)
+{
+    PyObject *lines = NULL, *opened = NULL, *closed;
+    PyObject *io = PyImport_ImportModule("io");
+    if (io)
+        opened = PyObject_CallMethod(io, "open", "ssis", file, "r", -1, "utf-8-sig");
+    if (opened) {
+        lines = PyObject_CallMethod(opened, "readlines", NULL);
+        closed = PyObject_CallMethod(opened, "close", NULL);
+        Py_XDECREF(closed);
+    }
+    /* "# -*- coding: latin-1 -*-" in the first two lines asks for another encoding. */
+    for (Py_ssize_t i = 0; lines && i < MIN(PyList_Size(lines), 2); i++) {
+        const char *s = PyUnicode_AsUTF8AndSize(PyList_GetItem(lines, i), NULL);
+        if (!s || (strchr(s, '#') && strstr(s, "coding")))
+            Py_CLEAR(lines);
+    }
+    PyErr_Clear();
+    Py_XDECREF(io);
+    Py_XDECREF(opened);
+    return lines;
+}
+
+/* The file's lines: new ref to a list, or NULL with an exception. linecache has them where
+ * it is loaded, also of cells and of registered texts. Importing it for a plain file costs
+ * 10 ms, for it loads the tokenizer; and before its import nobody can have told it a text. */
 static PyObject *
 file_lines(FeFunction *f)
 {
+    PyObject *modules_b = PyImport_GetModuleDict();
+    if (!PyDict_GetItemString(modules_b, "linecache")) {
+        PyObject *lines = utf8_lines(f->file);
+        if (lines)
+            return lines;
+    }
     PyObject *linecache = PyImport_ImportModule("linecache");
     if (!linecache)
         return NULL;

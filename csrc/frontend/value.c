@@ -227,6 +227,12 @@ v_describe(Fe *f, Value v)
             const char *u = PyUnicode_AsUTF8AndSize(name, NULL);
             return str_printf(f->a, "the constant %s %s", u ? u : "?", repr_text(f, v.obj));
         }
+        if (PyCallable_Check(v.obj) && !PyType_Check(v.obj) &&
+            PyObject_HasAttrString(v.obj, "__code__")) {
+            PyObject *name = fe_own(f, PyObject_GetAttrString(v.obj, "__name__"));
+            return str_printf(f->a, "the Python function %s()",
+                              v_const_str(f, v_obj(name), "a name"));
+        }
         return repr_text(f, v.obj);
     case V_TENSOR:
     case V_PARAM: {

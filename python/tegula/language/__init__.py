@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import core as core
 from . import math as math
 from .core import *  # noqa: F403
@@ -14,7 +16,6 @@ from .standard import *  # noqa: F403
 from .reduction import *  # noqa: F403
 
 # isort: split
-from . import extra as extra
 from . import random as random
 from . import standard as standard
 from . import target_info as target_info
@@ -30,3 +31,12 @@ from .random import (
     randn4x as randn4x,
     uint_to_uniform_float as uint_to_uniform_float,
 )
+
+
+def __getattr__(name: str) -> Any:
+    # Two hundred functions that few kernels need.
+    if name == "extra":
+        import importlib
+
+        return importlib.import_module(".extra", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

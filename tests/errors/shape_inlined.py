@@ -1,0 +1,32 @@
+"""SHAPE: inside a helper, with the chain of calls."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def add(a, b):
+    return a + b
+
+
+@tegula.jit
+def helper(a, b):
+    return add(a, b)
+
+
+@tegula.jit
+def kernel(x):
+    a = tl.zeros((64, 32), tl.float32)
+    b = tl.arange(0, 64)
+    tl.store(x, tl.sum(helper(a, b)))
+
+
+def run():
+    kernel.lower("*fp32")
+
+# ----
+# shape_inlined.py:9:12: CompileError[SHAPE]: cannot combine shapes [64, 32] and [64]
+#     return a + b
+#            ^~~~~
+#   help: the operand of shape [64] becomes [64, 1] with [:, None]       in add(), inlined from shape_inlined.py:14
+#   in helper(), inlined from shape_inlined.py:21

@@ -1,0 +1,19 @@
+"""TYPE: load of something that is no pointer."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    tl.store(x, tl.load(n + 4))
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+# ----
+# type_load_int.py:9:17: CompileError[TYPE]: load needs a pointer or a block of pointers, not a run-time value of type i32
+#     tl.store(x, tl.load(n + 4))
+#                 ^~~~~~~~~~~~~~
+#   help: an integer becomes a pointer by .to(tl.pointer_type(tl.float32))

@@ -1,0 +1,19 @@
+"""TYPE: arithmetic on an optional argument."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, y=None):
+    tl.store(x, y + 1.0)
+
+
+def run():
+    kernel.lower("*fp32")
+
+# ----
+# type_none.py:9:17: CompileError[TYPE]: '+' works on numbers and tensors, not on None
+#     tl.store(x, y + 1.0)
+#                 ^~~~~~~
+#   help: test it with 'is not None' first

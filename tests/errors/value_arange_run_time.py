@@ -1,0 +1,19 @@
+"""VALUE: arange up to a run-time value."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    tl.store(x + tl.arange(0, n), 1.0)
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+# ----
+# value_arange_run_time.py:9:18: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
+#     tl.store(x + tl.arange(0, n), 1.0)
+#                  ^~~~~~~~~~~~~~~
+#   help: pass it as a tl.constexpr parameter of the kernel

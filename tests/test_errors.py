@@ -1,0 +1,44 @@
+"""Each file of tests/errors holds a bad kernel and the message it must earn."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import tegula
+
+HERE = Path(__file__).parent
+FILES = sorted((HERE / "errors").glob("*.py"))
+MARK = "\n# ----\n"
+
+
+def message(path: Path) -> str:
+    linecache.checkcache(str(path))
+    run = runpy.run_path(str(path))["run"]
+    with pytest.raises(tegula.CompileError) as e:
+        run()
+    assert e.value.__cause__ is None and e.value.__context__ is None
+    return str(e.value).replace(str(path), path.name)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_message(path: Path, pytestconfig: pytest.Config) -> None:
+    text = path.read_text()
+    got = "".join(f"# {line}".rstrip() + "\n" for line in message(path).splitlines())
+    if pytestconfig.getoption("--bless"):
+        path.write_text(text.split(MARK)[0] + MARK + got)
+    else:
+        assert got == text.partition(MARK)[2]
+
+
+def test_every_row_of_the_frontend_has_a_file() -> None:
+    raised = set()
+    for c in (HERE.parent / "csrc/frontend").glob("*.c"):
+        raised |= set(re.findall(r"\b(?:fail|err_at)\([^;]*?\b([A-Z_]{4,}),", c.read_text()))
+    earned = {re.search(r"CompileError\[(\w+)\]", p.read_text()) for p in FILES}
+    assert {"SYNTAX", "NAME", "SHAPE"} < raised
+    assert raised - {m[1] for m in earned if m} == set()
