@@ -9,7 +9,7 @@
  *
  * Facts of arguments come from ir_ask, which records the question, so a pass that looks at
  * a fact makes the variant depend on it: ask late and only where it pays. facts_of asks for
- * everything; the narrower questions below it ask only for what they need.
+ * everything, facts_access_log2 only for what the access needs, facts_range for nothing.
  */
 #ifndef TEGULA_ANALYSIS_H
 #define TEGULA_ANALYSIS_H
@@ -34,13 +34,7 @@ typedef struct FactTable FactTable;
 FactTable *facts_new(const Func *f);
 const Facts *facts_of(FactTable *t, const Val *v);
 
-/* The narrow questions, all log2. `want`: more than this is of no use to the caller, so
- * nothing is asked to prove more. dim is ignored for scalars. */
-int facts_run(FactTable *t, const Val *v, int dim, int want); /* contiguity */
-int facts_contiguity(FactTable *t, const Val *v, int dim);    /* all there is */
-int facts_constancy(FactTable *t, const Val *v, int dim, int want);
-/* Of the elements at multiples of 1 << run along dim (run 0: of every element). */
-int facts_divisible(FactTable *t, const Val *v, int dim, int run, int want);
+int facts_contiguity(FactTable *t, const Val *v, int dim); /* log2; all there is */
 /* The range of an integer value's elements. Asks nothing. */
 void facts_range(FactTable *t, const Val *v, int64_t *lo, int64_t *hi);
 

@@ -16,8 +16,6 @@ typedef struct PassInfo {
     PassLevel level;
     const char *doc;
 } PassInfo;
-extern const PassInfo pass_info[];
-extern const int n_pass_info;
 
 /* ---- order.c: one array per target and level; NULL ends it ------------------------------ */
 extern const char *const order_tile[]; /* every target */

@@ -18,17 +18,16 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-const PassInfo pass_info[] = {
+static const PassInfo pass_info[] = {
 #define PASS(name, level, doc) {#name, pass_##name, LEVEL_##level, doc},
 #include "passes/passes.def"
 #undef PASS
 };
-const int n_pass_info = COUNT(pass_info);
 
 const PassInfo *
 pass_by_name(const char *name)
 {
-    for (int i = 0; i < n_pass_info; i++)
+    for (size_t i = 0; i < COUNT(pass_info); i++)
         if (strcmp(pass_info[i].name, name) == 0)
             return &pass_info[i];
     return NULL;
