@@ -8,7 +8,14 @@
 #include "runtime/emu/emu.h"
 #include "runtime/emu/fiber.h"
 
-enum { LANES = 32, MAX_WARPS = 32, NO_THREAD = 0xffff, ATOMIC_THREAD = 0xfffe };
+enum {
+    LANES = 32,
+    MAX_WARPS = 32,
+    NO_THREAD = 0xffff,
+    /* Shadow.w_thread of bytes that several may have added to: lanes of warp w, or warps. */
+    ATOMIC_WARP = 0xff00,           /* + w */
+    ATOMIC_THREAD = 0xfffe,
+};
 
 typedef enum ThreadState { T_READY, T_BARRIER, T_WARP, T_DONE } ThreadState;
 typedef enum WarpOp {
@@ -29,7 +36,7 @@ typedef struct EmuGrid {
  * warp_syncs (of a warp) and never repeat, so a new program needs no clearing. */
 typedef struct Shadow {
     uint32_t w_epoch, w_warp_epoch, r_epoch, r_warp_epoch;
-    uint16_t w_thread;              /* or ATOMIC_THREAD */
+    uint16_t w_thread;              /* or ATOMIC_WARP + w, ATOMIC_THREAD */
     uint16_t r_thread;              /* one of the readers in r_epoch */
     uint8_t r_many;                 /* 0 one thread, 1 several of one warp, 2 several warps */
     bool in_flight;                 /* an asynchronous copy will write it */

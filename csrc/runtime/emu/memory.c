@@ -19,7 +19,8 @@ write_is_ordered(const EmuThread *t, const Shadow *s)
     const EmuBlock *b = t->b;
     if (s->w_epoch != b->epoch || s->w_thread == t->id)
         return true;
-    return s->w_thread != ATOMIC_THREAD && s->w_thread / LANES == t->id / LANES &&
+    int warp = s->w_thread >= ATOMIC_WARP ? s->w_thread - ATOMIC_WARP : s->w_thread / LANES;
+    return s->w_thread != ATOMIC_THREAD && warp == t->id / LANES &&
            s->w_warp_epoch != b->warp_epoch[t->id / LANES];
 }
 
@@ -140,14 +141,17 @@ emu_shared_add(EmuThread *t, int32_t offset, int32_t v, const EmuPlace *at)
         if (s->w_epoch < b->first_epoch)
             emu_fault(t, EMU_UNWRITTEN, at, "thread %d adds to shared memory at offset %d, which "
                       "nobody has written", t->id, i);
-        if (s->w_thread != ATOMIC_THREAD && !write_is_ordered(t, s))
+        bool is_ordered = write_is_ordered(t, s);
+        if (s->w_thread < ATOMIC_WARP && !is_ordered)
             emu_fault(t, EMU_RACE, at, "race: thread %d adds to shared memory at offset %d, written "
                       "by thread %d since the last barrier", t->id, i, s->w_thread);
         if (!reads_are_ordered(t, s))
             emu_fault(t, EMU_RACE, at, "race: thread %d adds to shared memory at offset %d, read by "
                       "thread %d since the last barrier", t->id, i, s->r_thread);
+        uint16_t lanes = (uint16_t)(ATOMIC_WARP + t->id / LANES);
+        s->w_thread = is_ordered || s->w_thread == lanes ? lanes : ATOMIC_THREAD;
         s->w_epoch = b->epoch;
-        s->w_thread = ATOMIC_THREAD;
+        s->w_warp_epoch = b->warp_epoch[t->id / LANES];
     }
     int32_t old;
     memcpy(&old, b->shared + offset, 4);
