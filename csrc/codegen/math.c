@@ -1,5 +1,438 @@
-/* math: exp, log, sin, .. for host code. */
+/* math: exp, log, sin, .. for host code, on vectors of any width; the emulator uses it for
+ * scalars.
+ *
+ * f32 is straight-line code: reduce the argument, evaluate a polynomial, put it back. The
+ * polynomials are minimax fits of our own (Remez, weighted to relative error), their error
+ * is below 2^-27; most of what remains is the rounding of the steps around them. Over all
+ * finite arguments, subnormals included, tests/c/math.c allows
+ *
+ *     exp exp2 log log2        2 ulp       (subnormal results: 1 unit of the last place)
+ *     sin cos                  2 ulp up to |x| = 2^30; beyond, 2^-24 absolute
+ *     tanh erf                 3 ulp
+ *     sqrt floor ceil          exact; rsqrt 1 / sqrt, 1.5 ulp
+ *
+ * f64 calls libm once a lane. Infinities, NaNs and zeros are as in C, signs included.
+ *
+ * Fused multiply-adds are asked for by llvm.fmuladd: a machine without them takes two
+ * roundings and may lose another ulp.
+ */
 #include "codegen/codegen.h"
 
-/* NULL everywhere: the generic LLVM form, which calls libm once a lane. */
-const ScalarOps scalar_ops_host = {NULL, NULL, NULL};
+typedef struct M {
+    Ll *l;
+    Lt f, i;        /* float and i32, as wide as the argument */
+    int lanes;
+} M;
+
+/* ---- words --------------------------------------------------------------------------- */
+
+static M
+like(Ll *l, Lv x)
+{
+    int lanes = ll_lanes(x);
+    return (M){l, ll_vec(l->f32, lanes), ll_vec(l->i32, lanes), lanes};
+}
+
+static Lv
+num(const M *m, double v)
+{
+    return ll_splat(m->l, LLVMConstReal(m->l->f32, v), m->lanes);
+}
+
+static Lv
+whole(const M *m, int32_t v)
+{
+    return ll_splat(m->l, ll_i32(m->l, v), m->lanes);
+}
+
+static Lv
+mad(const M *m, Lv a, Lv b, Lv c)
+{
+    Lt t = LLVMTypeOf(a);
+    return ll_intrinsic(m->l, "llvm.fmuladd", &t, 1, (Lv[]){a, b, c}, 3);
+}
+
+static Lv
+mul(const M *m, Lv a, Lv b)
+{
+    return LLVMBuildFMul(m->l->b, a, b, "");
+}
+
+static Lv
+add(const M *m, Lv a, Lv b)
+{
+    return LLVMBuildFAdd(m->l->b, a, b, "");
+}
+
+static Lv
+sub(const M *m, Lv a, Lv b)
+{
+    return LLVMBuildFSub(m->l->b, a, b, "");
+}
+
+static Lv
+bits(const M *m, Lv x)
+{
+    return LLVMBuildBitCast(m->l->b, x, m->i, "");
+}
+
+static Lv
+from_bits(const M *m, Lv x)
+{
+    return LLVMBuildBitCast(m->l->b, x, m->f, "");
+}
+
+static Lv
+pick(const M *m, Lv c, Lv a, Lv b)
+{
+    return LLVMBuildSelect(m->l->b, c, a, b, "");
+}
+
+static Lv
+less(const M *m, Lv a, Lv b)
+{
+    return LLVMBuildFCmp(m->l->b, LLVMRealOLT, a, b, "");
+}
+
+/* x where it is within lo..hi; a NaN stays. */
+static Lv
+clamp(const M *m, Lv x, double lo, double hi)
+{
+    x = pick(m, less(m, num(m, hi), x), num(m, hi), x);
+    return pick(m, less(m, x, num(m, lo)), num(m, lo), x);
+}
+
+static Lv
+magnitude(const M *m, Lv x)
+{
+    return ll_intrinsic(m->l, "llvm.fabs", (Lt[]){m->f}, 1, &x, 1);
+}
+
+static Lv
+with_sign_of(const M *m, Lv x, Lv sign)
+{
+    return ll_intrinsic(m->l, "llvm.copysign", (Lt[]){m->f}, 1, (Lv[]){x, sign}, 2);
+}
+
+/* c[0] + c[1] x + ..., by Horner. */
+static Lv
+poly(const M *m, Lv x, const float *c, int n)
+{
+    Lv p = num(m, (double)c[n - 1]);
+    for (int i = n - 2; i >= 0; i--)
+        p = mad(m, p, x, num(m, (double)c[i]));
+    return p;
+}
+#define POLY(m, x, ...)                                                                \
+    poly((m), (x), (const float[]){__VA_ARGS__},                                       \
+         (int)COUNT(((const float[]){__VA_ARGS__})))
+
+/* ---- exp, exp2 ------------------------------------------------------------------------- */
+
+/* Adding 1.5 * 2^23 rounds to a whole number and leaves it in the low bits. */
+static const double ROUNDER = 0x1.8p23;
+
+/* p * 2^n for n in -300..300, where n is in the low bits of t = n + ROUNDER: two factors,
+ * so that a subnormal result is rounded once and an infinite one is infinite. */
+static Lv
+scale(const M *m, Lv p, Lv t)
+{
+    LLVMBuilderRef b = m->l->b;
+    union { float f; int32_t i; } r = {.f = (float)ROUNDER};
+    Lv n = LLVMBuildSub(b, bits(m, t), whole(m, r.i), "");
+    Lv half = LLVMBuildAShr(b, n, whole(m, 1), "");
+    Lv rest = LLVMBuildSub(b, n, half, "");
+    Lv one = whole(m, 0x3f800000), shift = whole(m, 23);
+    Lv s1 = from_bits(m, LLVMBuildAdd(b, LLVMBuildShl(b, half, shift, ""), one, ""));
+    Lv s2 = from_bits(m, LLVMBuildAdd(b, LLVMBuildShl(b, rest, shift, ""), one, ""));
+    return mul(m, mul(m, p, s1), s2);
+}
+
+/* e^x = 2^n e^r, r = x - n ln 2 in two parts. */
+static Lv
+exp_f32(const M *m, Lv x)
+{
+    x = clamp(m, x, -105, 89);
+    Lv t = mad(m, x, num(m, 0x1.71547652b82fep0), num(m, ROUNDER));
+    Lv n = sub(m, t, num(m, ROUNDER));
+    Lv r = mad(m, n, num(m, -0x1.62e4p-1), x);
+    r = mad(m, n, num(m, -0x1.7f7d1cf79abcap-20), r);
+    Lv p = POLY(m, r, 0.49999993050401564f, 0.16666514790378814f, 0.0416684568590907f,
+                0.00836941893592756f, 0.0013813140977855588f);
+    p = mad(m, mul(m, r, r), p, r);
+    return scale(m, add(m, p, num(m, 1)), t);
+}
+
+static Lv
+exp2_f32(const M *m, Lv x)
+{
+    x = clamp(m, x, -151, 129);
+    Lv t = add(m, x, num(m, ROUNDER));
+    Lv r = sub(m, x, sub(m, t, num(m, ROUNDER)));
+    Lv p = POLY(m, r, 0.6931472041820915f, 0.24022647742437214f, 0.0555032934946401f,
+                0.009618449950866305f, 0.001340017020203379f, 0.0001535232067581362f);
+    return scale(m, mad(m, p, r, num(m, 1)), t);
+}
+
+/* ---- log, log2 ---------------------------------------------------------------------------- */
+
+typedef struct LogParts {
+    Lv e, f, y;     /* log x = e ln 2 + f + y: 1 + f in sqrt 1/2 .. sqrt 2, y = log(1 + f) - f */
+} LogParts;
+
+static LogParts
+log_parts(const M *m, Lv x)
+{
+    LLVMBuilderRef b = m->l->b;
+    Lv tiny = less(m, x, num(m, 0x1p-126));     /* subnormal: scaled up by 2^23 */
+    Lv w = bits(m, pick(m, tiny, mul(m, x, num(m, 0x1p23)), x));
+    w = LLVMBuildSub(b, w, whole(m, 0x3f3504f3), "");      /* sqrt 1/2 */
+    Lv e = LLVMBuildAShr(b, w, whole(m, 23), "");
+    e = LLVMBuildSub(b, e, pick(m, tiny, whole(m, 23), whole(m, 0)), "");
+    w = LLVMBuildAnd(b, w, whole(m, 0x7fffff), "");
+    w = LLVMBuildAdd(b, w, whole(m, 0x3f3504f3), "");
+    LogParts p = {.e = LLVMBuildSIToFP(b, e, m->f, "")};
+    p.f = sub(m, from_bits(m, w), num(m, 1));
+    Lv q = POLY(m, p.f, 0.3333331260567982f, -0.250000095953659f, 0.20002118536975463f,
+                -0.16667995933686705f, 0.1421955487801237f, -0.12405589581936761f,
+                0.11888145051776013f, -0.1167564019669123f, 0.06746663403116485f);
+    Lv f2 = mul(m, p.f, p.f);
+    p.y = mul(m, mad(m, p.f, q, num(m, -0.5)), f2);
+    return p;
+}
+
+/* r for ordinary x; 0, negative, infinite and NaN arguments as they should be. */
+static Lv
+log_special(const M *m, Lv x, Lv r)
+{
+    double inf = (double)__builtin_inff();
+    r = pick(m, LLVMBuildFCmp(m->l->b, LLVMRealOEQ, x, num(m, 0), ""), num(m, -inf), r);
+    r = pick(m, less(m, x, num(m, 0)), num(m, __builtin_nan("")), r);
+    /* +inf and NaN are their own logarithm. */
+    return pick(m, less(m, x, num(m, inf)), r, x);
+}
+
+static Lv
+log_f32(const M *m, Lv x)
+{
+    LogParts p = log_parts(m, x);
+    Lv r = mad(m, p.e, num(m, 0x1.7f7d1cf79abcap-20), p.y);
+    r = mad(m, p.e, num(m, 0x1.62e4p-1), add(m, r, p.f));
+    return log_special(m, x, r);
+}
+
+static Lv
+log2_f32(const M *m, Lv x)
+{
+    LogParts p = log_parts(m, x);
+    Lv r = mul(m, p.f, num(m, 0x1.4ae0cp-26));      /* log2 e beyond a float */
+    r = mad(m, p.y, num(m, 0x1.715476p0), r);
+    r = mad(m, p.f, num(m, 0x1.715476p0), r);
+    return log_special(m, x, add(m, r, p.e));
+}
+
+/* ---- sin, cos -------------------------------------------------------------------------------- */
+
+/* 2 / pi, the bits behind the point. */
+static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1,
+                                       0xf534ddc0, 0xdb629599, 0x3c439041};
+enum { LAST_SHIFT = 104 };      /* 2^127 is 24 bits times 2^104 */
+
+/* 64 bits of 2 / pi * 2^p modulo 4: two before the point, 62 behind. */
+static uint64_t
+window(int p)
+{
+    uint64_t w = 0;
+    for (int k = p - 1; k < p + 63; k++) {      /* bit k has weight 2^-k in 2 / pi */
+        unsigned bit = k < 1 ? 0 : two_over_pi[(k - 1) / 32] >> (31 - (k - 1) % 32) & 1;
+        w = w << 1 | bit;
+    }
+    return w;
+}
+
+static Lv
+window_table(const M *m)
+{
+    Ll *l = m->l;
+    Lv t = LLVMGetNamedGlobal(l->m, "two_over_pi");
+    if (t)
+        return t;
+    Lv all[LAST_SHIFT + 1];
+    for (int p = 0; p <= LAST_SHIFT; p++)
+        all[p] = ll_i64(l, (int64_t)window(p));
+    Lv array = LLVMConstArray2(l->i64, all, COUNT(all));
+    t = LLVMAddGlobal(l->m, LLVMTypeOf(array), "two_over_pi");
+    LLVMSetInitializer(t, array);
+    LLVMSetGlobalConstant(t, true);
+    LLVMSetLinkage(t, LLVMPrivateLinkage);
+    return t;
+}
+
+typedef struct Quadrant {
+    Lv q;           /* i32: its low 2 bits count quarter turns */
+    Lv r;           /* the rest, within pi / 4: f32 */
+} Quadrant;
+
+/* x = q pi/2 + r. In double with pi/2 in two parts up to 2^30; from there x is a whole
+ * number, and all of x * 2/pi that matters modulo 4 is its 24-bit significand times a
+ * 64-bit window of 2/pi (Payne and Hanek, 1983), modulo 2^64. */
+static Quadrant
+reduce(const M *m, Lv x)
+{
+    Ll *l = m->l;
+    LLVMBuilderRef b = l->b;
+    Lt f64 = ll_vec(l->f64, m->lanes), i64 = ll_vec(l->i64, m->lanes);
+#define D(v) ll_splat(l, LLVMConstReal(l->f64, (v)), m->lanes)
+#define W(v) ll_splat(l, ll_i64(l, (v)), m->lanes)
+    Lv d = LLVMBuildFPExt(b, x, f64, "");
+    Lv t = mad(m, d, D(0x1.45f306dc9c883p-1), D(0x1.8p52));
+    Lv n = LLVMBuildFSub(b, t, D(0x1.8p52), "");
+    Lv r = mad(m, n, D(-0x1.921fb54442d18p+0), d);
+    r = mad(m, n, D(-0x1.1a62633145c07p-54), r);
+    Lv q = LLVMBuildTrunc(b, LLVMBuildBitCast(b, t, i64, ""), m->i, "");
+
+    Lv w = bits(m, x), a = magnitude(m, x);
+    Lv e = LLVMBuildAnd(b, LLVMBuildLShr(b, w, whole(m, 23), ""), whole(m, 255), "");
+    Lv p = LLVMBuildSub(b, e, whole(m, 150), "");
+    p = ll_intrinsic(l, "llvm.smax", (Lt[]){m->i}, 1, (Lv[]){p, whole(m, 0)}, 2);
+    p = ll_intrinsic(l, "llvm.smin", (Lt[]){m->i}, 1, (Lv[]){p, whole(m, LAST_SHIFT)}, 2);
+    Lv at = LLVMBuildGEP2(b, l->i64, window_table(m), &p, 1, "");
+    Lv win;
+    if (m->lanes) {
+        win = LLVMGetPoison(i64);
+        for (int i = 0; i < m->lanes; i++) {
+            Lv one = LLVMBuildExtractElement(b, at, ll_i32(l, i), "");
+            win = LLVMBuildInsertElement(b, win, LLVMBuildLoad2(b, l->i64, one, ""),
+                                         ll_i32(l, i), "");
+        }
+    } else {
+        win = LLVMBuildLoad2(b, l->i64, at, "");
+    }
+    Lv sig = LLVMBuildOr(b, LLVMBuildAnd(b, w, whole(m, 0x7fffff), ""), whole(m, 0x800000), "");
+    Lv prod = LLVMBuildMul(b, LLVMBuildZExt(b, sig, i64, ""), win, "");
+    Lv turns = LLVMBuildAShr(b, LLVMBuildAdd(b, prod, W((int64_t)1 << 61), ""), W(62), "");
+    Lv frac = LLVMBuildSub(b, prod, LLVMBuildShl(b, turns, W(62), ""), "");
+    Lv far = LLVMBuildFMul(b, LLVMBuildSIToFP(b, frac, f64, ""), D(0x1.921fb54442d18p-62), "");
+    Lv far_q = LLVMBuildTrunc(b, turns, m->i, "");
+    Lv is_neg = less(m, x, num(m, 0));          /* of -x everything is the negative */
+    far = LLVMBuildSelect(b, is_neg, LLVMBuildFNeg(b, far, ""), far, "");
+    far_q = pick(m, is_neg, LLVMBuildNeg(b, far_q, ""), far_q);
+
+    /* Infinity is not "far": it makes a NaN on the near road. */
+    Lv is_far = LLVMBuildAnd(b, less(m, num(m, 0x1p30), a),
+                             less(m, a, num(m, (double)__builtin_inff())), "");
+    Quadrant k = {.q = pick(m, is_far, far_q, q)};
+    r = LLVMBuildSelect(b, is_far, far, r, "");
+    k.r = LLVMBuildFPTrunc(b, r, m->f, "");
+    return k;
+#undef D
+#undef W
+}
+
+/* turn 0: sine, 1: cosine. */
+static Lv
+sine(const M *m, Lv x, int turn)
+{
+    LLVMBuilderRef b = m->l->b;
+    Quadrant k = reduce(m, x);
+    Lv q = LLVMBuildAdd(b, k.q, whole(m, turn), "");
+    Lv z = mul(m, k.r, k.r);
+    Lv s = POLY(m, z, -0.1666665487336843f, 0.008332173539226034f, -0.00019516655422828692f);
+    s = mad(m, mul(m, s, z), k.r, k.r);
+    Lv c = POLY(m, z, 0.041666645554460334f, -0.001388730986580178f, 2.4432412866854975e-05f);
+    c = mad(m, mul(m, c, z), z, mad(m, z, num(m, -0.5), num(m, 1)));
+    Lv odd = LLVMBuildTrunc(b, q, ll_vec(m->l->i1, m->lanes), "");
+    Lv r = pick(m, odd, c, s);
+    Lv sign = LLVMBuildShl(b, LLVMBuildAnd(b, q, whole(m, 2), ""), whole(m, 30), "");
+    r = from_bits(m, LLVMBuildXor(b, bits(m, r), sign, ""));
+    /* The sine of -0 is -0; the reduction has lost the sign. */
+    if (!turn)
+        r = pick(m, LLVMBuildFCmp(b, LLVMRealOEQ, x, num(m, 0), ""), x, r);
+    return r;
+}
+
+/* ---- tanh, erf ----------------------------------------------------------------------------------- */
+
+static Lv
+tanh_f32(const M *m, Lv x)
+{
+    Lv a = magnitude(m, x), z = mul(m, x, x);
+    Lv near = POLY(m, z, -0.3333328320260579f, 0.13331470156702047f, -0.0537416216254267f,
+                   0.02064413266877215f, -0.005709493770193283f);
+    near = mad(m, mul(m, near, z), x, x);
+    Lv e = exp_f32(m, add(m, a, a));
+    Lv far = sub(m, num(m, 1),
+                 LLVMBuildFDiv(m->l->b, num(m, 2), add(m, e, num(m, 1)), ""));
+    return pick(m, less(m, a, num(m, 0.625)), near, with_sign_of(m, far, x));
+}
+
+/* Far from 0: 1 - e^-k(a), k a fit of -log(1 - erf). */
+static Lv
+erf_f32(const M *m, Lv x)
+{
+    Lv a = magnitude(m, x), z = mul(m, x, x);
+    Lv near = POLY(m, z, 1.1283791664085319f, -0.37612631612984154f, 0.11283663992135803f,
+                   -0.026857704832076598f, 0.005196951553880276f, -0.000809769845650788f,
+                   8.185075972946435e-05f);
+    near = mul(m, near, x);
+    Lv c = pick(m, less(m, num(m, 4), a), num(m, 4), a);
+    Lv k = POLY(m, c, 0.00022280255592625116f, 1.1275626517869985f, 0.6373739520185201f,
+                0.10376211791169133f, -0.022144665358542953f, 0.0030224525263099315f,
+                -0.0001938082801452637f);
+    Lv far = sub(m, num(m, 1), exp_f32(m, LLVMBuildFNeg(m->l->b, k, "")));
+    return pick(m, less(m, a, num(m, 0.9375)), near, with_sign_of(m, far, x));
+}
+
+/* ---- f64 --------------------------------------------------------------------------------------------- */
+
+static Lv
+by_lane(Ll *l, const char *symbol, Lv x)
+{
+    int lanes = ll_lanes(x);
+    if (!lanes)
+        return ll_call_c(l, symbol, l->f64, &x, 1);
+    Lv r = LLVMGetPoison(LLVMTypeOf(x));
+    for (int i = 0; i < lanes; i++) {
+        Lv one = LLVMBuildExtractElement(l->b, x, ll_i32(l, i), "");
+        r = LLVMBuildInsertElement(l->b, r, ll_call_c(l, symbol, l->f64, &one, 1),
+                                   ll_i32(l, i), "");
+    }
+    return r;
+}
+
+static Lv
+math_f64(Ll *l, OpCode op, Lv x)
+{
+    switch (op) {
+    case OP_EXP: return by_lane(l, "exp", x);
+    case OP_EXP2: return by_lane(l, "exp2", x);
+    case OP_LOG: return by_lane(l, "log", x);
+    case OP_LOG2: return by_lane(l, "log2", x);
+    case OP_SIN: return by_lane(l, "sin", x);
+    case OP_COS: return by_lane(l, "cos", x);
+    case OP_TANH: return by_lane(l, "tanh", x);
+    case OP_ERF: return by_lane(l, "erf", x);
+    default: return NULL;
+    }
+}
+
+static Lv
+math(Ll *l, OpCode op, Elem e, Lv *args)
+{
+    if (e != E_F32)
+        return math_f64(l, op, args[0]);
+    M m = like(l, args[0]);
+    switch (op) {
+    case OP_EXP: return exp_f32(&m, args[0]);
+    case OP_EXP2: return exp2_f32(&m, args[0]);
+    case OP_LOG: return log_f32(&m, args[0]);
+    case OP_LOG2: return log2_f32(&m, args[0]);
+    case OP_SIN: return sine(&m, args[0], 0);
+    case OP_COS: return sine(&m, args[0], 1);
+    case OP_TANH: return tanh_f32(&m, args[0]);
+    case OP_ERF: return erf_f32(&m, args[0]);
+    default: return NULL;       /* sqrt, floor, fma, min ..: LLVM has instructions */
+    }
+}
+
+const ScalarOps scalar_ops_host = {.math = math};
