@@ -363,7 +363,7 @@ tanh_f32(const M *m, Lv x)
     Lv e = exp_f32(m, add(m, a, a));
     Lv far = sub(m, num(m, 1),
                  LLVMBuildFDiv(m->l->b, num(m, 2), add(m, e, num(m, 1)), ""));
-    return pick(m, less(m, a, num(m, 0.625)), near, with_sign_of(m, far, x));
+    return with_sign_of(m, pick(m, less(m, a, num(m, 0.625)), near, far), x);
 }
 
 /* Far from 0: 1 - e^-k(a), k a fit of -log(1 - erf). */
@@ -380,7 +380,7 @@ erf_f32(const M *m, Lv x)
                 0.10376211791169133f, -0.022144665358542953f, 0.0030224525263099315f,
                 -0.0001938082801452637f);
     Lv far = sub(m, num(m, 1), exp_f32(m, LLVMBuildFNeg(m->l->b, k, "")));
-    return pick(m, less(m, a, num(m, 0.9375)), near, with_sign_of(m, far, x));
+    return with_sign_of(m, pick(m, less(m, a, num(m, 0.9375)), near, far), x);
 }
 
 /* ---- f64 --------------------------------------------------------------------------------------------- */
