@@ -17,6 +17,8 @@
  */
 #include "analysis/facts_impl.h"
 
+enum { WALK_BUDGET = 64 }; /* values that looks_negative looks at */
+
 static int
 run_of(FactTable *t, const Val *v, int dim, int want)
 {
@@ -123,17 +125,17 @@ is_shape_op(OpCode op)
 
 /* ---- assumption B --------------------------------------------------------------------------- */
 
-/* Do the sums that make v show anything negative? depth bounds the walk; carried is the
+/* Do the sums that make v show anything negative? Yes, when the budget ends; carried is the
  * loop-carried value we are going round from, or NULL. */
 static bool
-looks_negative(FactTable *t, const Val *v, int depth, const Val *carried)
+looks_negative(FactTable *t, const Val *v, int *budget, const Val *carried)
 {
     v = fact_same_as(v);
     Answer r = fact_ask(t, ASK_RANGE, v, 0, 0, MAX_LOG2);
     if (r.lo >= 0 || v == carried)
         return false;
     const Op *o = v->def;
-    if (depth-- == 0)
+    if (--*budget < 0)
         return true;
     if (!o) {
         o = v->block->owner;
@@ -141,12 +143,12 @@ looks_negative(FactTable *t, const Val *v, int depth, const Val *carried)
             return false;
         bool is_iv = o->op == OP_FOR && v->index == 0;
         int i = o->op == OP_FOR && !is_iv ? 2 + v->index : v->index;
-        if (looks_negative(t, arg(o, i), depth, carried))
+        if (looks_negative(t, arg(o, i), budget, carried))
             return true;
         const Val *back = is_iv             ? arg(o, 2)
                           : o->op == OP_FOR ? fact_yielded(o, 0, v->index - 1)
                                             : fact_yielded(o, 1, v->index);
-        return looks_negative(t, back, depth, carried ? carried : v);
+        return looks_negative(t, back, budget, carried ? carried : v);
     }
     switch (o->op) {
     case OP_CONST:
@@ -162,27 +164,27 @@ looks_negative(FactTable *t, const Val *v, int depth, const Val *carried)
     case OP_HINT:
     case OP_CONVERT:
         return !is_index(arg(o, 0)->type) ||
-               looks_negative(t, arg(o, 0), depth, carried);
+               looks_negative(t, arg(o, 0), budget, carried);
     case OP_DIV:
     case OP_REM:
     case OP_SHL:
-    case OP_SHR: return looks_negative(t, arg(o, 0), depth, carried);
+    case OP_SHR: return looks_negative(t, arg(o, 0), budget, carried);
     case OP_AND:
     case OP_MAX:
-        return looks_negative(t, arg(o, 0), depth, carried) &&
-               looks_negative(t, arg(o, 1), depth, carried);
+        return looks_negative(t, arg(o, 0), budget, carried) &&
+               looks_negative(t, arg(o, 1), budget, carried);
     case OP_ADD:
     case OP_OR:
     case OP_MIN:
     case OP_MUL:
-        return looks_negative(t, arg(o, 0), depth, carried) ||
-               looks_negative(t, arg(o, 1), depth, carried);
+        return looks_negative(t, arg(o, 0), budget, carried) ||
+               looks_negative(t, arg(o, 1), budget, carried);
     case OP_SELECT:
-        return looks_negative(t, arg(o, 1), depth, carried) ||
-               looks_negative(t, arg(o, 2), depth, carried);
+        return looks_negative(t, arg(o, 1), budget, carried) ||
+               looks_negative(t, arg(o, 2), budget, carried);
     case OP_IF:
-        return looks_negative(t, fact_yielded(o, 0, v->index), depth, carried) ||
-               looks_negative(t, fact_yielded(o, 1, v->index), depth, carried);
+        return looks_negative(t, fact_yielded(o, 0, v->index), budget, carried) ||
+               looks_negative(t, fact_yielded(o, 1, v->index), budget, carried);
     default: return false;
     }
 }
@@ -196,7 +198,8 @@ runs_between_multiples(FactTable *t, const Op *o, int dim, int want)
     int g = run_of(t, x, dim, want);
     if (g)
         g = con_of(t, c, dim, g);
-    if (!g || looks_negative(t, x, 12, NULL))
+    int budget = WALK_BUDGET;
+    if (!g || looks_negative(t, x, &budget, NULL))
         return 0;
     g = div_of(t, x, dim, g, g);
     return g ? div_of(t, c, dim, g, g) : 0;
