@@ -24,8 +24,8 @@ typedef struct Job {
     const FeEnv *env;
     FeFunction *f;
     const ArgSpec *args;
-    Func *func;             /* out of A, into B; in the Comp's arena */
-    char *text;             /* of compile_lower */
+    Func *func; /* out of A, into B; in the Comp's arena */
+    char *text; /* of compile_lower */
     Binary *out;
 } Job;
 
@@ -36,7 +36,8 @@ run_passes(Func *f, const char *const *order)
 {
     if (!passes_run(f, order))
         err_at(f->c, f->loc, VALUE,
-               str_printf(f->c->arena, "compiled up to '%s', where TEGULA_STOP asks to stop",
+               str_printf(f->c->arena,
+                          "compiled up to '%s', where TEGULA_STOP asks to stop",
                           f->c->dump.stop));
 }
 
@@ -96,10 +97,12 @@ assemble(Comp *c, Binary *out)
         err_at(c, NULL, MEMORY);
 }
 
-void
-compile_func(Func *f, Binary *out)
+static void
+phase_b(Comp *c, void *data)
 {
-    Comp *c = f->c;
+    Job *j = data;
+    Func *f = j->func;
+    Binary *out = j->out;
     out->n_regs = out->n_spills = -1;
     run_passes(f, order_tile);
     const char *tir = ir_print(f, false);
@@ -117,14 +120,6 @@ compile_func(Func *f, Binary *out)
         assemble(c, out);
 }
 
-static void
-phase_b(Comp *c, void *data)
-{
-    (void)c;
-    Job *j = data;
-    compile_func(j->func, j->out);
-}
-
 /* ---- A ------------------------------------------------------------------------------ */
 
 static void
@@ -139,7 +134,8 @@ phase_a(Comp *c, void *data)
 }
 
 bool
-compile_kernel(Comp *c, const FeEnv *env, FeFunction *f, const ArgSpec *args, Binary *out)
+compile_kernel(Comp *c, const FeEnv *env, FeFunction *f, const ArgSpec *args,
+               Binary *out)
 {
     Job j = {.env = env, .f = f, .args = args, .out = out};
     if (!comp_run(c, phase_a, &j))

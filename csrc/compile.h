@@ -13,13 +13,13 @@
 typedef struct ParamAbi {
     Elem elem;
     bool is_ptr, is_const;
-    int16_t slot;           /* leaf of the kernel's arguments that feeds it */
+    int16_t slot; /* leaf of the kernel's arguments that feeds it */
 } ParamAbi;
 
 /* A named text or binary stage of a compile. */
 typedef struct Stage {
-    char name[8];           /* tir simt llir ptx cubin asm obj */
-    char *data;             /* malloc'ed; texts end with a NUL not counted in size */
+    char name[8]; /* tir simt llir ptx cubin asm obj */
+    char *data;   /* malloc'ed; texts end with a NUL not counted in size */
     size_t size;
 } Stage;
 enum { MAX_STAGE = 8 };
@@ -28,30 +28,26 @@ enum { MAX_STAGE = 8 };
  * and read back as it is. Immutable once published. */
 typedef struct Binary {
     Target target;
-    char *symbol;           /* of the kernel in obj, or its name in PTX */
+    char *symbol; /* of the kernel in obj, or its name in PTX */
     ParamAbi *params;
     int n_params;
-    ArgFacts *facts;        /* by slot: the answers this variant was compiled for */
+    ArgFacts *facts; /* by slot: the answers this variant was compiled for */
     int n_facts;
     Stage stage[MAX_STAGE];
     int n_stages;
     int num_warps, num_stages, num_ctas;
-    int shared;             /* bytes of dynamic shared memory */
-    int scratch;            /* bytes of scratch one CPU program needs (64-byte aligned) */
-    int n_regs, n_spills;   /* from ptxas; -1 unknown */
+    int shared;           /* bytes of dynamic shared memory */
+    int scratch;          /* bytes of scratch one CPU program needs (64-byte aligned) */
+    int n_regs, n_spills; /* from ptxas; -1 unknown */
 } Binary;
 
 void binary_free(Binary *b);
-const Stage *binary_stage(const Binary *b, const char *name);  /* NULL: no such stage */
+const Stage *binary_stage(const Binary *b, const char *name); /* NULL: no such stage */
 /* Adds a copy of data; false when out of memory or full. */
 bool binary_add(Binary *b, const char *name, const char *data, size_t n);
 
-/* Phase B. Fills *out (zeroed by the caller; free it also when this raises). Raises through
- * the Comp: run it inside comp_run. Makes no Python call. */
-void compile_func(Func *f, Binary *out);
-
-/* Phases A and B, each in a comp_run of its own, the GIL let go for B. c has its options and
- * dump; args as fe_kernel takes them (frontend/frontend.h). False: c->err says why (or a
+/* Phases A and B of compile.c, each in a comp_run of its own, the GIL let go for B. *out is
+ * zeroed by the caller; c has its options and dump; args as fe_kernel takes them (frontend/frontend.h). False: c->err says why (or a
  * Python exception is set), and *out is to be freed all the same. */
 struct FeEnv;
 struct FeFunction;

@@ -12,7 +12,6 @@
 
 #include <stdlib.h>
 
-
 Compiled *
 compiled_new(Kernel *k)
 {
@@ -190,16 +189,17 @@ get_facts(PyObject *self, void *closure)
     const Compiled *v = (Compiled *)self;
     const Binary *b = &v->bin;
     OptWord o = v->key->opt;
-    return Py_BuildValue(
-        "{s:i,s:i,s:i,s:i,s:i,s:i,s:O,s:O,s:O,s:O,s:O,s:O}", "num_warps", b->num_warps,
-        "num_stages", b->num_stages, "num_ctas", b->num_ctas, "shared", b->shared,
-        "scratch", b->scratch, "maxnreg", (int)o.maxnreg, "enable_fp_fusion",
-        o.flags & OPT_FUSION ? Py_True : Py_False, "debug",
-        o.flags & OPT_DEBUG ? Py_True : Py_False, "sanitize_overflow",
-        o.flags & OPT_SANITIZE ? Py_True : Py_False, "launch_pdl",
-        o.flags & OPT_PDL ? Py_True : Py_False, "launch_cooperative_grid",
-        o.flags & OPT_COOPERATIVE ? Py_True : Py_False, "from_disk",
-        v->from_disk ? Py_True : Py_False);
+    return Py_BuildValue("{s:i,s:i,s:i,s:i,s:i,s:i,s:O,s:O,s:O,s:O,s:O,s:O}",
+                         "num_warps", b->num_warps, "num_stages", b->num_stages,
+                         "num_ctas", b->num_ctas, "shared", b->shared, "scratch",
+                         b->scratch, "maxnreg", (int)o.maxnreg, "enable_fp_fusion",
+                         o.flags & OPT_FUSION ? Py_True : Py_False, "debug",
+                         o.flags & OPT_DEBUG ? Py_True : Py_False, "sanitize_overflow",
+                         o.flags & OPT_SANITIZE ? Py_True : Py_False, "launch_pdl",
+                         o.flags & OPT_PDL ? Py_True : Py_False,
+                         "launch_cooperative_grid",
+                         o.flags & OPT_COOPERATIVE ? Py_True : Py_False, "from_disk",
+                         v->from_disk ? Py_True : Py_False);
 }
 
 static PyObject *
@@ -248,16 +248,19 @@ static PyMethodDef compiled_methods[] = {
 };
 
 static PyGetSetDef compiled_getset[] = {
-    {"asm", get_asm, NULL, "mapping of the stages: tir, simt, llir, ptx, cubin, asm, ..", NULL},
-    {"metadata", get_metadata, NULL, "named tuple: shared, num_warps, name, hash, ..", NULL},
+    {"asm", get_asm, NULL,
+     "mapping of the stages: tir, simt, llir, ptx, cubin, asm, ..", NULL},
+    {"metadata", get_metadata, NULL, "named tuple: shared, num_warps, name, hash, ..",
+     NULL},
     {"kernel", get_kernel, NULL, "the machine code, as bytes", NULL},
     {"_stages", get_stages, NULL, "dict of the stages", NULL},
     {"_facts", get_facts, NULL, "dict of numbers for metadata", NULL},
-    {"_answers", get_answers, NULL, "what was asked of the arguments: (node, asked, truth)",
-     NULL},
+    {"_answers", get_answers, NULL,
+     "what was asked of the arguments: (node, asked, truth)", NULL},
     {"target", get_target, NULL, "cpu, cuda:sm_90a, emu:sm_80", NULL},
     {"name", get_name, NULL, "symbol of the code", NULL},
-    {"hash", get_hash, NULL, "key on disk, without the answers; '' if it is not kept", NULL},
+    {"hash", get_hash, NULL, "key on disk, without the answers; '' if it is not kept",
+     NULL},
     {"src", get_src, NULL, "the kernel this is a variant of", NULL},
     {"n_regs", get_n_regs, NULL, "registers of a thread; -1: unknown", NULL},
     {"n_spills", get_n_spills, NULL, "bytes of spilled registers; -1: unknown", NULL},
@@ -279,7 +282,7 @@ static PyType_Slot compiled_slots[] = {
 PyType_Spec compiled_spec = {
     .name = "tegula._core.Compiled",
     .basicsize = sizeof(Compiled),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION |
-             Py_TPFLAGS_BASETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_BASETYPE,
     .slots = compiled_slots,
 };

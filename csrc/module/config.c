@@ -84,8 +84,9 @@ set_threads(Config *c, PyObject *value)
     if (set_int64(&n, value))
         return -1;
     if (n < 0 || n > 4096)
-        return PyErr_Format(PyExc_ValueError, "num_threads must be from 0 to 4096, not %R",
-                            value), -1;
+        return PyErr_Format(PyExc_ValueError,
+                            "num_threads must be from 0 to 4096, not %R", value),
+               -1;
     c->num_threads = (int)n;
     return 0;
 }
@@ -129,7 +130,8 @@ configure(PyObject *mod, PyObject *args, PyObject *kwargs)
 {
     State *st = PyModule_GetState(mod);
     if (PyTuple_Size(args))
-        return PyErr_SetString(PyExc_TypeError, "configure() takes keywords only"), NULL;
+        return PyErr_SetString(PyExc_TypeError, "configure() takes keywords only"),
+               NULL;
     PyObject *key, *value;
     for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
         const char *name = PyUnicode_AsUTF8AndSize(key, NULL);

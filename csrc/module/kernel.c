@@ -33,7 +33,7 @@ as_function(void *data, PyObject *obj)
     }
     if (!o)
         PyErr_Clear();
-    Py_XDECREF(o);      /* obj keeps what it wraps alive */
+    Py_XDECREF(o); /* obj keeps what it wraps alive */
     return f;
 }
 
@@ -48,12 +48,13 @@ static int
 kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     Kernel *k = (Kernel *)self;
-    static char *names[] = {"fn", "do_not_specialize", "do_not_specialize_on_alignment",
-                            "debug", "noinline", NULL};
+    static char *names[] = {
+        "fn",    "do_not_specialize", "do_not_specialize_on_alignment",
+        "debug", "noinline",          NULL};
     PyObject *fn, *no_spec = Py_None, *no_align = Py_None;
     int debug = 0, noinline = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOpp:Kernel", names, &fn, &no_spec,
-                                     &no_align, &debug, &noinline))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOpp:Kernel", names, &fn,
+                                     &no_spec, &no_align, &debug, &noinline))
         return -1;
     if (k->f)
         return PyErr_SetString(PyExc_TypeError, "a Kernel is made once"), -1;
@@ -64,7 +65,8 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
     if (f->n_params > MAX_ARGS) {
         fe_function_free(f);
         return PyErr_Format(PyExc_ValueError, "a kernel has at most %d parameters",
-                            MAX_ARGS), -1;
+                            MAX_ARGS),
+               -1;
     }
     k->f = f;
     k->names = PyMem_Malloc((size_t)(f->n_params + 1) * sizeof *k->names);
@@ -155,7 +157,7 @@ kernel_dealloc(PyObject *self)
 typedef struct Wish {
     Call call;
     Target target;
-    PyObject *keep, *named;     /* owned: objects made on the way; keywords but target */
+    PyObject *keep, *named; /* owned: objects made on the way; keywords but target */
 } Wish;
 
 static void
@@ -277,7 +279,8 @@ kernel_run(PyObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *k
 }
 
 static PyObject *
-kernel_warmup(PyObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
+kernel_warmup(PyObject *self, PyObject *const *args, Py_ssize_t n_args,
+              PyObject *kwnames)
 {
     return run((Kernel *)self, args, n_args, kwnames, true);
 }
@@ -358,7 +361,8 @@ kernel_arg_names(PyObject *self, void *closure)
 static PyMethodDef kernel_methods[] = {
     {"run", (PyCFunction)(void (*)(void))kernel_run, METH_FASTCALL | METH_KEYWORDS,
      "run(*args, grid, warmup=False, **kwargs)\n--\n\nThe same as kernel[grid](...)."},
-    {"warmup", (PyCFunction)(void (*)(void))kernel_warmup, METH_FASTCALL | METH_KEYWORDS,
+    {"warmup", (PyCFunction)(void (*)(void))kernel_warmup,
+     METH_FASTCALL | METH_KEYWORDS,
      "warmup(*args, grid=None, **kwargs)\n--\n\n"
      "Compiles what kernel[grid](...) would run, and does not run it. torch dtypes may\n"
      "stand for tensors."},
@@ -368,7 +372,8 @@ static PyMethodDef kernel_methods[] = {
      "Types are text: '*fp32' and '*fp32:16' (a pointer aligned to 16 bytes), 'i32',\n"
      "'i32:16' (divisible), 'i32:1' (known to be 1); '1' is a constant. What is not text\n"
      "is an argument."},
-    {"compile", (PyCFunction)(void (*)(void))kernel_compile, METH_VARARGS | METH_KEYWORDS,
+    {"compile", (PyCFunction)(void (*)(void))kernel_compile,
+     METH_VARARGS | METH_KEYWORDS,
      "compile(*signature, target=None, **constexprs)\n--\n\n"
      "The variant for these types (see lower), without arguments and without the machine:\n"
      "target is cpu, cuda:sm_NN or emu:sm_NN. Options go by keyword, as in a launch."},

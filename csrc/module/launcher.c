@@ -8,14 +8,16 @@
 #include "runtime/launch.h"
 
 static PyObject *
-launcher_call(PyObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
+launcher_call(PyObject *self, PyObject *const *args, Py_ssize_t n_args,
+              PyObject *kwnames)
 {
     Launcher *l = (Launcher *)self;
     return launch(l->kernel, l, args, n_args, kwnames, false);
 }
 
 static PyMethodDef launch_methods[] = {
-    {"launch", (PyCFunction)(void (*)(void))launcher_call, METH_FASTCALL | METH_KEYWORDS,
+    {"launch", (PyCFunction)(void (*)(void))launcher_call,
+     METH_FASTCALL | METH_KEYWORDS,
      "Runs the kernel on its grid; returns the compiled variant."},
     {NULL, NULL, 0, NULL},
 };
@@ -58,7 +60,7 @@ launcher_of_kernel(Kernel *k, PyObject *grid)
     if (last && !now.fn && !memcmp(&now.grid, &last->grid, sizeof now.grid))
         return Py_NewRef(k->last);
     PyObject *f = wrap(&now, k->st->LauncherType, &last);
-    if (f && !now.fn) {     /* a grid function may hold tensors: it is not ours to keep */
+    if (f && !now.fn) { /* a grid function may hold tensors: it is not ours to keep */
         k->last_launcher = last;
         set_ref(&k->last, Py_NewRef(f));
     }
@@ -111,6 +113,7 @@ static PyType_Slot launcher_slots[] = {
 PyType_Spec launcher_spec = {
     .name = "tegula._core.Launcher",
     .basicsize = sizeof(Launcher),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = launcher_slots,
 };

@@ -61,10 +61,11 @@ cuda_devices(PyObject *mod, PyObject *unused)
     PyObject *list = cu ? PyList_New(0) : NULL;
     char err[ERR_TEXT];
     CudaDevice d;
-    for (int i = 0; list && i < cuda_device_count(cu) && cuda_device(cu, i, &d, err); i++) {
+    for (int i = 0; list && i < cuda_device_count(cu) && cuda_device(cu, i, &d, err);
+         i++) {
         PyObject *row = Py_BuildValue("{s:s,s:i,s:i,s:i}", "name", d.name, "sm", d.sm,
-                                      "max_shared_mem", d.max_shared, "multiprocessor_count",
-                                      d.n_multiprocessors);
+                                      "max_shared_mem", d.max_shared,
+                                      "multiprocessor_count", d.n_multiprocessors);
         if (!row || PyList_Append(list, row)) {
             Py_DECREF(list);
             list = NULL;

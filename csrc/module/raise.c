@@ -87,13 +87,13 @@ raise_compile_error(State *st, Comp *c)
     if (!errors)
         return NULL;
     const Loc *l = e->loc;
-    PyObject *exc =
-        l ? PyObject_CallMethod(errors, "compile_error", "sssssiiz", class_name[info->cls],
-                                info->name, text, e->msg, l->file, l->line, l->col + 1,
-                                e->help)
-          : PyObject_CallMethod(errors, "compile_error", "ssssOOOz", class_name[info->cls],
-                                info->name, text, e->msg, Py_None, Py_None, Py_None,
-                                e->help);
+    PyObject *exc = l ? PyObject_CallMethod(errors, "compile_error", "sssssiiz",
+                                            class_name[info->cls], info->name, text,
+                                            e->msg, l->file, l->line, l->col + 1,
+                                            e->help)
+                      : PyObject_CallMethod(errors, "compile_error", "ssssOOOz",
+                                            class_name[info->cls], info->name, text,
+                                            e->msg, Py_None, Py_None, Py_None, e->help);
     Py_DECREF(errors);
     return raise_it(exc);
 }

@@ -11,23 +11,23 @@
 
 #include "base/base.h"
 
-typedef struct Setter Setter;       /* runtime/launch.h */
-typedef struct Cuda Cuda;           /* runtime/runtime.h */
+typedef struct Setter Setter; /* runtime/launch.h */
+typedef struct Cuda Cuda;     /* runtime/runtime.h */
 
-enum { N_SETTERS = 64 };            /* Python types of arguments remembered; a power of two */
+enum { N_SETTERS = 64 }; /* Python types of arguments remembered; a power of two */
 
 /* The knobs that C reads, as python/tegula/knobs.py last told them. Strings are owned. */
 typedef struct Config {
-    bool has_target;                /* TEGULA_TARGET is set */
-    Target target;                  /* sm 0 for "cuda": whatever the device is */
-    int num_threads;                /* 0: as many as the process may use */
+    bool has_target; /* TEGULA_TARGET is set */
+    Target target;   /* sm 0 for "cuda": whatever the device is */
+    int num_threads; /* 0: as many as the process may use */
     bool debug, fp_fusion, always_compile;
-    uint64_t emu_seed;              /* order of the emulator's warps; 0: ascending */
-    char *dump, *dump_dir, *stop;   /* NULL: unset */
-    char *cache_dir;                /* NULL or "": no cache on disk */
+    uint64_t emu_seed;            /* order of the emulator's warps; 0: ascending */
+    char *dump, *dump_dir, *stop; /* NULL: unset */
+    char *cache_dir;              /* NULL or "": no cache on disk */
     int64_t cache_max_bytes;
-    char *ptxas, *libcuda;          /* NULL: look for it */
-    bool has_searched;              /* for ptxas in Python's packages */
+    char *ptxas, *libcuda; /* NULL: look for it */
+    bool has_searched;     /* for ptxas in Python's packages */
 } Config;
 
 typedef struct State {
@@ -35,10 +35,10 @@ typedef struct State {
 #include "module/state.def"
 #undef STATE
     Config config;
-    PyObject **option_names;    /* interned, in the order of options.def: key.c */
-    Setter *setters;        /* N_SETTERS of them, by address of the type: dlpack.c */
-    Cuda *cuda;             /* NULL until a launch or an inquiry needs the driver */
-    size_t fail_after;      /* tests: which allocation of the next compiles fails; 0: none */
+    PyObject **option_names; /* interned, in the order of options.def: key.c */
+    Setter *setters;         /* N_SETTERS of them, by address of the type: dlpack.c */
+    Cuda *cuda;              /* NULL until a launch or an inquiry needs the driver */
+    size_t fail_after; /* tests: which allocation of the next compiles fails; 0: none */
 } State;
 
 /* ---- raise.c ------------------------------------------------------------------------- */

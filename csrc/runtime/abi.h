@@ -13,20 +13,18 @@
 #include <stdint.h>
 
 typedef struct NumpyDescr {
-    PyObject_HEAD
-    PyTypeObject *scalar_type;
+    PyObject_HEAD PyTypeObject *scalar_type;
     char kind, type_char;
-    char byte_order;        /* '=' native, '|' does not matter, '<' '>' */
+    char byte_order; /* '=' native, '|' does not matter, '<' '>' */
     char former_flags;
     int type_num;
 } NumpyDescr;
 
 typedef struct NumpyArray {
-    PyObject_HEAD
-    char *data;
+    PyObject_HEAD char *data;
     int n_dims;
     intptr_t *shape;
-    intptr_t *strides;      /* bytes */
+    intptr_t *strides; /* bytes */
     PyObject *base;
     NumpyDescr *descr;
     int flags;

@@ -44,15 +44,6 @@ table_find(const Call *c)
     return NULL;
 }
 
-Compiled *
-cache_get(Call *c)
-{
-    Entry *e = table_find(c);
-    if (e)
-        return e->variant;
-    return PyErr_Occurred() ? NULL : cache_miss(c);
-}
-
 static void
 table_put(Table *t, Entry e)
 {
@@ -79,7 +70,7 @@ table_grow(Kernel *k)
     for (size_t i = 0; old && i <= old->mask; i++)
         if (old->slot[i].key)
             table_put(t, old->slot[i]);
-    t->older = old;         /* a reader may be comparing constants in it */
+    t->older = old; /* a reader may be comparing constants in it */
     k->table = t;
     return 0;
 }
@@ -106,10 +97,10 @@ remember(Call *c, Compiled *v)
 
 struct Pending {
     Pending *next;
-    Key *key;               /* owned */
+    Key *key; /* owned */
     pthread_t thread;
-    pid_t pid;              /* a forked child has the entry but not the thread */
-    int n_waiting;          /* plus one for the compiling thread; the last one frees it */
+    pid_t pid;     /* a forked child has the entry but not the thread */
+    int n_waiting; /* plus one for the compiling thread; the last one frees it */
     bool is_done;
     pthread_mutex_t lock;
     pthread_cond_t cond;
@@ -168,8 +159,7 @@ pending_wait(Pending *p)
     int r = 0;
     p->n_waiting++;
     while (!p->is_done && !r) {
-        Py_BEGIN_ALLOW_THREADS
-        struct timespec until;
+        Py_BEGIN_ALLOW_THREADS struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += 50 * 1000 * 1000;
         until.tv_sec += until.tv_nsec / 1000000000;
@@ -178,8 +168,7 @@ pending_wait(Pending *p)
         if (!p->is_done)
             pthread_cond_timedwait(&p->cond, &p->lock, &until);
         pthread_mutex_unlock(&p->lock);
-        Py_END_ALLOW_THREADS
-        r = PyErr_CheckSignals();
+        Py_END_ALLOW_THREADS r = PyErr_CheckSignals();
     }
     pending_drop(p);
     return r;
@@ -196,7 +185,8 @@ pending_find(const Call *c)
         if (r && pthread_equal(p->thread, pthread_self()))
             return PyErr_Format(PyExc_RuntimeError,
                                 "compiling %s() launches %s() with the same arguments",
-                                c->k->f->name, c->k->f->name), NULL;
+                                c->k->f->name, c->k->f->name),
+                   NULL;
         if (r)
             return p;
     }
@@ -235,10 +225,12 @@ call_target(const Call *c, Target *out)
     char name[TARGET_TEXT];
     if (c->place.type && on_cuda != (out->kind == TARGET_CUDA) && !anywhere &&
         !c->types_only)
-        return PyErr_Format(PyExc_ValueError,
-                            "the tensors of %s() are %s tensors, but TEGULA_TARGET asks "
-                            "for %s", c->k->f->name, on_cuda ? "CUDA" : "CPU",
-                            target_text(*out, name)), -1;
+        return PyErr_Format(
+                   PyExc_ValueError,
+                   "the tensors of %s() are %s tensors, but TEGULA_TARGET asks "
+                   "for %s",
+                   c->k->f->name, on_cuda ? "CUDA" : "CPU", target_text(*out, name)),
+               -1;
     if (out->kind == TARGET_CUDA && find_assembler(c->k->st))
         return -1;
     if (out->kind == TARGET_CUDA && !out->sm)
@@ -270,13 +262,15 @@ static int
 check_constants(const Call *c)
 {
     for (int i = 0; i < c->n; i++)
-        if (code_kind(c->code[i]) == NODE_CONST_OBJECT && PyObject_Hash(c->value[i]) == -1) {
+        if (code_kind(c->code[i]) == NODE_CONST_OBJECT &&
+            PyObject_Hash(c->value[i]) == -1) {
             if (!PyErr_ExceptionMatches(PyExc_TypeError))
                 return -1;
             PyErr_Clear();
             return PyErr_Format(PyExc_TypeError,
                                 "a constexpr argument of %s() must be hashable, not %R",
-                                c->k->f->name, c->value[i]), -1;
+                                c->k->f->name, c->value[i]),
+                   -1;
         }
     return 0;
 }
@@ -298,9 +292,8 @@ comp_configure(Comp *c, const State *st, const char *kernel, Options o)
     c->opt = o;
     c->kernel = kernel;
     c->ptxas = st->config.ptxas;
-    c->dump = (DumpConfig){.passes = st->config.dump,
-                           .dir = st->config.dump_dir,
-                           .stop = st->config.stop};
+    c->dump = (DumpConfig){
+        .passes = st->config.dump, .dir = st->config.dump_dir, .stop = st->config.stop};
     if (st->fail_after)
         arena_fail_after(c->arena, st->fail_after);
 }
@@ -374,14 +367,16 @@ attach(Call *c, Compiled *v)
         return PyErr_NoMemory(), -1;
     if (v->bin.n_facts > n)
         return PyErr_Format(PyExc_SystemError, "%s() has %d arguments but %d facts",
-                            c->k->f->name, n, v->bin.n_facts), -1;
+                            c->k->f->name, n, v->bin.n_facts),
+               -1;
     for (int i = 0; i < v->bin.n_facts; i++)
         v->asked[node[i]] = v->bin.facts[i].asked;
     for (int i = 0; i < v->bin.n_params; i++) {
         int slot = v->bin.params[i].slot;
         if (slot < 0 || slot >= n)
             return PyErr_Format(PyExc_SystemError, "%s(): parameter %d has no argument",
-                                c->k->f->name, i), -1;
+                                c->k->f->name, i),
+                   -1;
         v->node[i] = node[slot];
     }
     return 0;
@@ -444,14 +439,15 @@ find_variant(const Call *c, Target target)
 {
     for (int i = 0; i < c->k->n_variants; i++) {
         Compiled *v = c->k->variants[i];
-        int r = same_target(v->bin.target, target) ? call_agrees(c, v->key, v->asked) : 0;
+        int r = same_target(v->bin.target, target) ? call_agrees(c, v->key, v->asked)
+                                                   : 0;
         if (r)
             return r > 0 ? v : NULL;
     }
     return NULL;
 }
 
-Compiled *
+static Compiled *
 cache_miss(Call *c)
 {
     Target target;
@@ -486,8 +482,17 @@ cache_miss(Call *c)
         v = NULL;
     }
     pending_end(c->k, mine);
-    Py_XDECREF((PyObject *)v);      /* the kernel has its own */
+    Py_XDECREF((PyObject *)v); /* the kernel has its own */
     return v;
+}
+
+Compiled *
+cache_get(Call *c)
+{
+    Entry *e = table_find(c);
+    if (e)
+        return e->variant;
+    return PyErr_Occurred() ? NULL : cache_miss(c);
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
@@ -502,7 +507,7 @@ cache_clear(Kernel *k)
             key_free(t->slot[i].key);
             Py_DECREF((PyObject *)t->slot[i].variant);
         }
-    while (t) {             /* the older ones hold the same entries */
+    while (t) { /* the older ones hold the same entries */
         Table *older = t->older;
         free(t);
         t = older;

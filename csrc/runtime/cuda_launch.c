@@ -47,8 +47,9 @@ load_code(Compiled *v, Cuda *cu, int device)
     bool ok = cuda_code(cu, device, code->data, v->bin.symbol, &library, &kernel, err);
     PyEval_RestoreThread(thread);
     if (!ok)
-        return PyErr_Format(PyExc_RuntimeError, "%s(): %s", v->kernel->f->name, err), -1;
-    if (v->library) {       /* another thread was first */
+        return PyErr_Format(PyExc_RuntimeError, "%s(): %s", v->kernel->f->name, err),
+               -1;
+    if (v->library) { /* another thread was first */
         cuda_drop(cu, library);
         return 0;
     }
@@ -73,11 +74,14 @@ cuda_load(Compiled *v, int device)
         return -1;
     CudaNeeds needs = {.shared = v->bin.shared, .num_ctas = v->bin.num_ctas};
     if (!cuda_prepare(cu, device, v->cu_kernel, &needs, err))
-        return PyErr_Format(PyExc_RuntimeError, "%s(): %s", v->kernel->f->name, err), -1;
+        return PyErr_Format(PyExc_RuntimeError, "%s(): %s", v->kernel->f->name, err),
+               -1;
     if (needs.shared > needs.max_shared)
-        return raise_out_of_resources(needs.shared, needs.max_shared, "shared memory"), -1;
+        return raise_out_of_resources(needs.shared, needs.max_shared, "shared memory"),
+               -1;
     if (32 * v->bin.num_warps > needs.max_threads)
-        return raise_out_of_resources(32 * v->bin.num_warps, needs.max_threads, "threads"),
+        return raise_out_of_resources(32 * v->bin.num_warps, needs.max_threads,
+                                      "threads"),
                -1;
     if (v->bin.n_regs < 0)
         v->bin.n_regs = needs.n_regs;
@@ -100,7 +104,7 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
     State *st = v->st;
     int device = c->place.index;
-    if (c->place.type != kDLCUDA) {     /* no tensors, or managed ones */
+    if (c->place.type != kDLCUDA) { /* no tensors, or managed ones */
         Cuda *cu = cuda_of(st);
         if (!cu)
             return -1;
@@ -109,13 +113,18 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     if (!(v->prepared >> device & 1) && cuda_load(v, device))
         return -1;
     if (g->dim[1] > MAX_GRID_YZ || g->dim[2] > MAX_GRID_YZ)
-        return PyErr_Format(PyExc_ValueError,
-                            "grid (%d, %d, %d): on CUDA the second and third side are at "
-                            "most %d", g->dim[0], g->dim[1], g->dim[2], MAX_GRID_YZ), -1;
+        return PyErr_Format(
+                   PyExc_ValueError,
+                   "grid (%d, %d, %d): on CUDA the second and third side are at "
+                   "most %d",
+                   g->dim[0], g->dim[1], g->dim[2], MAX_GRID_YZ),
+               -1;
     if ((int64_t)g->dim[0] * v->bin.num_ctas > INT32_MAX)
-        return PyErr_Format(PyExc_ValueError,
-                            "grid (%d, %d, %d) in clusters of %d is more than CUDA takes",
-                            g->dim[0], g->dim[1], g->dim[2], v->bin.num_ctas), -1;
+        return PyErr_Format(
+                   PyExc_ValueError,
+                   "grid (%d, %d, %d) in clusters of %d is more than CUDA takes",
+                   g->dim[0], g->dim[1], g->dim[2], v->bin.num_ctas),
+               -1;
     void *stream;
     if (tensor_stream(st, c, &stream))
         return -1;

@@ -29,16 +29,16 @@
 static const char magic[8] = "TEGULA1\n";
 typedef struct Head {
     char magic[8];
-    uint64_t n_bytes;       /* behind the head */
-    uint64_t checksum;      /* hash_bytes of them */
+    uint64_t n_bytes;  /* behind the head */
+    uint64_t checksum; /* hash_bytes of them */
 } Head;
 
 /* ---- bytes ------------------------------------------------------------------------------ */
 
 typedef struct Bytes {
-    char *at;               /* malloc'ed */
+    char *at; /* malloc'ed */
     size_t n, cap;
-    bool failed;            /* out of memory when writing; too short or wrong when reading */
+    bool failed; /* out of memory when writing; too short or wrong when reading */
 } Bytes;
 
 static void
@@ -264,7 +264,7 @@ put_call(Bytes *b, const Call *c, const FeEnv *env)
         uint32_t code = c->code[i] & ~(uint32_t)TRUTH_BITS;
         put(b, &code, sizeof code);
         NodeKind kind = code_kind(code);
-        int r = kind == NODE_TUPLE ? put_constant(b, env, c->value[i])
+        int r = kind == NODE_TUPLE  ? put_constant(b, env, c->value[i])
                 : kind >= NODE_NONE ? put_constant(b, env, c->value[i])
                                     : 1;
         if (r != 1)
@@ -309,9 +309,10 @@ disk_key(const Call *c, Target target, Options o, DiskKey *key)
     Py_DECREF(source);
     char name[TARGET_TEXT];
     put_text(&b, target_text(target, name));
-    const int words[] = {o.num_warps, o.num_stages, o.num_ctas, o.maxnreg,
-                         o.enable_fp_fusion, o.debug, o.sanitize_overflow, o.launch_pdl,
-                         o.launch_cooperative_grid};
+    const int words[] = {
+        o.num_warps,         o.num_stages,       o.num_ctas,
+        o.maxnreg,           o.enable_fp_fusion, o.debug,
+        o.sanitize_overflow, o.launch_pdl,       o.launch_cooperative_grid};
     put(&b, words, sizeof words);
     put_machine(&b, config, target);
     int r = put_self(&b) ? put_call(&b, c, &env) : 0;
@@ -393,10 +394,10 @@ load_file(int dir, const char *name, const Call *c, Binary *out)
             binary_free(&bin);
         free(data);
     } else {
-        unlinkat(dir, name, 0);     /* damaged: it will be written again */
+        unlinkat(dir, name, 0); /* damaged: it will be written again */
     }
     if (ok)
-        futimens(fd, NULL);         /* used now */
+        futimens(fd, NULL); /* used now */
     close(fd);
     return ok;
 }
@@ -459,8 +460,8 @@ write_file(const char *dir, const Bytes *b, uint64_t answers)
     char tmp[PATH_MAX], path[PATH_MAX];
     Head head = {.n_bytes = b->n, .checksum = hash_bytes(b->at, b->n)};
     memcpy(head.magic, magic, sizeof magic);
-    if (snprintf(path, sizeof path, "%s/%016llx.bin", dir, (unsigned long long)answers) >=
-            (int)sizeof path ||
+    if (snprintf(path, sizeof path, "%s/%016llx.bin", dir,
+                 (unsigned long long)answers) >= (int)sizeof path ||
         snprintf(tmp, sizeof tmp, "%s/.new-XXXXXX", dir) >= (int)sizeof tmp)
         return;
     int fd = mkostemp(tmp, O_CLOEXEC);
@@ -479,8 +480,8 @@ disk_store(const Config *config, const DiskKey *key, const Binary *bin)
     Bytes b = {0};
     put_binary(&b, bin);
     if (!b.failed && make_dirs(key->dir)) {
-        uint64_t answers =
-            hash_bytes(bin->facts, (size_t)bin->n_facts * sizeof *bin->facts);
+        uint64_t answers = hash_bytes(bin->facts,
+                                      (size_t)bin->n_facts * sizeof *bin->facts);
         write_file(key->dir, &b, answers);
         /* Looking at every file takes a while: one store in 32 does, by a coin that needs
          * no memory of its own. */
@@ -493,7 +494,7 @@ disk_store(const Config *config, const DiskKey *key, const Binary *bin)
 /* ---- keeping it small --------------------------------------------------------------------- */
 
 typedef struct File {
-    char *path;             /* malloc'ed */
+    char *path; /* malloc'ed */
     int64_t size;
     struct timespec used;
 } File;
@@ -567,7 +568,7 @@ disk_prune(const char *cache_dir, int64_t max_bytes)
                 freed += files.at[i].size;
             if ((slash = strrchr(files.at[i].path, '/'))) {
                 *slash = 0;
-                rmdir(files.at[i].path);    /* only when it was the last one */
+                rmdir(files.at[i].path); /* only when it was the last one */
             }
         }
     }

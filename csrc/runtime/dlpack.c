@@ -37,7 +37,11 @@ elem_of_dl(DLDataType t)
 static int
 elem_of_typestr(const char *s)
 {
-    static const struct { char kind; char bytes; Elem e; } rows[] = {
+    static const struct {
+        char kind;
+        char bytes;
+        Elem e;
+    } rows[] = {
         {'b', '1', E_I1},  {'i', '1', E_I8},  {'i', '2', E_I16}, {'i', '4', E_I32},
         {'i', '8', E_I64}, {'u', '1', E_U8},  {'u', '2', E_U16}, {'u', '4', E_U32},
         {'u', '8', E_U64}, {'f', '2', E_F16}, {'f', '4', E_F32}, {'f', '8', E_F64},
@@ -54,9 +58,16 @@ elem_of_typestr(const char *s)
 static int
 elem_of_name(const char *s)
 {
-    static const struct { const char *name; Elem e; } rows[] = {
-        {"bool", E_I1},     {"half", E_F16},           {"float", E_F32},
-        {"double", E_F64},  {"float8_e4m3fn", E_F8E4M3}, {"float8_e5m2", E_F8E5M2},
+    static const struct {
+        const char *name;
+        Elem e;
+    } rows[] = {
+        {"bool", E_I1},
+        {"half", E_F16},
+        {"float", E_F32},
+        {"double", E_F64},
+        {"float8_e4m3fn", E_F8E4M3},
+        {"float8_e5m2", E_F8E5M2},
     };
     const char *dot = strrchr(s, '.');
     if (dot)
@@ -120,16 +131,17 @@ read_exchange(const Setter *s, PyObject *x, Tensor *out)
     if (elem < 0)
         return PyErr_Format(PyExc_TypeError,
                             "element type (DLPack code %d, %d bits) is not supported",
-                            t.dtype.code, t.dtype.bits), -1;
+                            t.dtype.code, t.dtype.bits),
+               -1;
     return 0;
 }
 
 /* Type numbers of NumPy's C API (long is 64 bits where we run). */
 static const int8_t numpy_elem[] = {
-    [0] = E_I1,  [1] = E_I8,  [2] = E_U8,  [3] = E_I16,  [4] = E_U16,  [5] = E_I32,
-    [6] = E_U32, [7] = E_I64, [8] = E_U64, [9] = E_I64,  [10] = E_U64, [11] = E_F32,
-    [12] = E_F64, [13] = -1,  [14] = -1,   [15] = -1,    [16] = -1,    [17] = -1,
-    [18] = -1,   [19] = -1,   [20] = -1,   [21] = -1,    [22] = -1,    [23] = E_F16,
+    [0] = E_I1,   [1] = E_I8,  [2] = E_U8,  [3] = E_I16, [4] = E_U16,  [5] = E_I32,
+    [6] = E_U32,  [7] = E_I64, [8] = E_U64, [9] = E_I64, [10] = E_U64, [11] = E_F32,
+    [12] = E_F64, [13] = -1,   [14] = -1,   [15] = -1,   [16] = -1,    [17] = -1,
+    [18] = -1,    [19] = -1,   [20] = -1,   [21] = -1,   [22] = -1,    [23] = E_F16,
 };
 _Static_assert(sizeof(long) == 8, "numpy_elem takes C's long for 64 bits");
 
@@ -199,8 +211,9 @@ read_interface(PyObject *x, const char *attr, int place, Tensor *out)
             PyErr_Format(PyExc_TypeError, "element type %s is not supported", s);
         out->elem = (Elem)e;
         out->place = (Place){place, 0};
-        r = PyErr_Occurred() || (place == kDLCUDA && device_id(x, &out->place.index)) ? -1
-                                                                                       : 0;
+        r = PyErr_Occurred() || (place == kDLCUDA && device_id(x, &out->place.index))
+                ? -1
+                : 0;
     } else if (d) {
         PyErr_Format(PyExc_TypeError, "malformed %s", attr);
     }
@@ -280,7 +293,7 @@ read_capsule(PyObject *x, Tensor *out)
                          "element type (DLPack code %d, %d bits) is not supported",
                          t->dtype.code, t->dtype.bits);
     }
-    Py_DECREF(capsule);     /* its destructor gives the tensor back: x keeps the memory */
+    Py_DECREF(capsule); /* its destructor gives the tensor back: x keeps the memory */
     return r;
 }
 
@@ -295,7 +308,8 @@ tensor_read(State *st, const Setter *s, PyObject *x, Tensor *out)
         return read_interface(x, "__cuda_array_interface__", kDLCUDA, out);
     case SET_DATA_PTR: return read_data_ptr(x, out);
     case SET_DLPACK: return read_capsule(x, out);
-    case SET_ARRAY_INTERFACE: return read_interface(x, "__array_interface__", kDLCPU, out);
+    case SET_ARRAY_INTERFACE:
+        return read_interface(x, "__array_interface__", kDLCPU, out);
     default: return PyErr_SetString(PyExc_SystemError, "not a tensor"), -1;
     }
 }
@@ -446,7 +460,7 @@ setter_find(State *st, PyObject *x)
     Setter fresh = {.type = t};
     if (choose(st, x, &fresh))
         return NULL;
-    PyTypeObject *old = s->type;    /* another type of the same slot: it comes back here */
+    PyTypeObject *old = s->type; /* another type of the same slot: it comes back here */
     Py_INCREF((PyObject *)t);
     *s = fresh;
     Py_XDECREF((PyObject *)old);
@@ -502,15 +516,16 @@ enum { MAX_DIMS = 64 };
 static int
 extent_of_dl(const DLTensor *t, uint64_t *start, uint64_t *bytes)
 {
-    int64_t stride[MAX_DIMS], item = (t->dtype.bits * t->dtype.lanes + 7) / 8, dense = item;
+    int64_t stride[MAX_DIMS], item = (t->dtype.bits * t->dtype.lanes + 7) / 8,
+                              dense = item;
     if (t->ndim > MAX_DIMS)
         return 0;
     for (int i = t->ndim - 1; i >= 0; i--) {
         stride[i] = t->strides ? t->strides[i] * item : dense;
         dense *= t->shape[i];
     }
-    extent((uint64_t)(uintptr_t)t->data + t->byte_offset, t->ndim, t->shape, stride, item,
-           start, bytes);
+    extent((uint64_t)(uintptr_t)t->data + t->byte_offset, t->ndim, t->shape, stride,
+           item, start, bytes);
     return 1;
 }
 
@@ -556,7 +571,8 @@ tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes, bool *re
         int r = capsule ? 0 : -1;
         if (capsule && PyCapsule_IsValid(capsule, "dltensor"))
             r = extent_of_dl(
-                &((DLManagedTensor *)PyCapsule_GetPointer(capsule, "dltensor"))->dl_tensor,
+                &((DLManagedTensor *)PyCapsule_GetPointer(capsule, "dltensor"))
+                     ->dl_tensor,
                 start, bytes);
         Py_XDECREF(capsule);
         return r;
@@ -579,7 +595,7 @@ stream_from(const char *module, const char *fn, int device, bool pass_device,
     if (r && attr)
         set_ref(&r, PyObject_GetAttrString(r, attr));
     if (!r && PyErr_ExceptionMatches(PyExc_AttributeError)) {
-        PyErr_Clear();      /* a build of the framework without CUDA */
+        PyErr_Clear(); /* a build of the framework without CUDA */
         return 0;
     }
     if (!r)
@@ -592,7 +608,7 @@ stream_from(const char *module, const char *fn, int device, bool pass_device,
 int
 tensor_stream(State *st, const Call *c, void **out)
 {
-    *out = NULL;            /* the default stream */
+    *out = NULL; /* the default stream */
     if (c->api)
         return c->api->current_work_stream(kDLCUDA, c->place.index, out) ? -1 : 0;
     if (!c->tensor)
@@ -601,11 +617,12 @@ tensor_stream(State *st, const Call *c, void **out)
     if (!s)
         return -1;
     if (s->kind == SET_CUDA_INTERFACE && derives_from(s->type, "cupy", "ndarray"))
-        return stream_from("cupy.cuda", "get_current_stream", 0, false, "ptr", out) < 0 ? -1
-                                                                                      : 0;
+        return stream_from("cupy.cuda", "get_current_stream", 0, false, "ptr", out) < 0
+                   ? -1
+                   : 0;
     if (s->kind == SET_DATA_PTR)
-        return stream_from("torch._C", "_cuda_getCurrentRawStream", c->place.index, true,
-                           NULL, out) < 0
+        return stream_from("torch._C", "_cuda_getCurrentRawStream", c->place.index,
+                           true, NULL, out) < 0
                    ? -1
                    : 0;
     return 0;

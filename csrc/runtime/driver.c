@@ -19,14 +19,14 @@ enum { MAX_DEVICES = 64, LIMIT_PLAIN_SHARED = 48 << 10 };
 
 typedef struct Device {
     CUdevice id;
-    CUcontext primary;      /* retained at the first launch; NULL until then */
+    CUcontext primary; /* retained at the first launch; NULL until then */
     int sm, max_shared, n_multiprocessors;
     char name[128];
 } Device;
 
 struct Cuda {
-    void *lib;              /* of dlopen */
-    int version;            /* of the driver: 12080 is 12.8 */
+    void *lib;   /* of dlopen */
+    int version; /* of the driver: 12080 is 12.8 */
     int n_devices;
     Device device[MAX_DEVICES];
 #define CU(name, least, params) CUresult(CUDAAPI *name) params;
@@ -50,7 +50,11 @@ fail(const Cuda *cu, CUresult e, const char *doing, char err[ERR_TEXT])
 static bool
 find_entries(Cuda *cu, char err[ERR_TEXT])
 {
-    static const struct { const char *name; int least; size_t at; } rows[] = {
+    static const struct {
+        const char *name;
+        int least;
+        size_t at;
+    } rows[] = {
 #define CU(name, least, params) {#name, least, offsetof(Cuda, name)},
 #include "runtime/driver.def"
 #undef CU
@@ -58,9 +62,10 @@ find_entries(Cuda *cu, char err[ERR_TEXT])
     for (size_t i = 0; i < COUNT(rows); i++) {
         void *p = dlsym(cu->lib, rows[i].name);
         if (!p) {
-            snprintf(err, ERR_TEXT,
-                     "the CUDA driver is too old: it lacks %s, which came with CUDA %d.%d",
-                     rows[i].name, rows[i].least / 1000, rows[i].least % 1000 / 10);
+            snprintf(
+                err, ERR_TEXT,
+                "the CUDA driver is too old: it lacks %s, which came with CUDA %d.%d",
+                rows[i].name, rows[i].least / 1000, rows[i].least % 1000 / 10);
             return false;
         }
         memcpy((char *)cu + rows[i].at, &p, sizeof p);
@@ -74,7 +79,10 @@ describe_device(Cuda *cu, int i, char err[ERR_TEXT])
     Device *d = &cu->device[i];
     int major = 0, minor = 0;
     CUresult e = cu->cuDeviceGet(&d->id, i);
-    const struct { int *to; CUdevice_attribute a; } rows[] = {
+    const struct {
+        int *to;
+        CUdevice_attribute a;
+    } rows[] = {
         {&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
         {&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
         {&d->max_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
@@ -167,7 +175,7 @@ enter(Cuda *cu, Device *d, CUcontext *restore, char err[ERR_TEXT])
         return fail(cu, e, "retaining the primary context", err);
     CUdevice of_now = -1;
     if (now == d->primary || (now && !cu->cuCtxGetDevice(&of_now) && of_now == d->id))
-        return true;        /* a context of the user's own, on the right device */
+        return true; /* a context of the user's own, on the right device */
     e = cu->cuCtxSetCurrent(d->primary);
     if (e)
         return fail(cu, e, "setting the context", err);
@@ -206,12 +214,13 @@ cuda_code(Cuda *cu, int device, const char *code, const char *symbol, void **lib
     CUcontext restore;
     char log[ERR_TEXT / 2] = "";
     /* PTX is assembled by the driver here; its complaints go to log. */
-    CUjit_option option[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    CUjit_option option[] = {CU_JIT_ERROR_LOG_BUFFER,
+                             CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *value[] = {log, (void *)(uintptr_t)sizeof log};
     if (!enter(cu, &cu->device[device], &restore, err))
         return false;
-    CUresult e = cu->cuLibraryLoadData(&lib, code, option, value, COUNT(option), NULL, NULL,
-                                       0);
+    CUresult e = cu->cuLibraryLoadData(&lib, code, option, value, COUNT(option), NULL,
+                                       NULL, 0);
     bool ok = e ? fail(cu, e, "loading the code", err) : true;
     if (!ok && log[0])
         snprintf(err + strlen(err), ERR_TEXT - strlen(err), ": %s", log);
@@ -241,7 +250,10 @@ cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs, char err[ERR_
         return false;
     CUresult e = CUDA_SUCCESS;
     int fixed_shared = 0;
-    const struct { int *to; CUfunction_attribute a; } rows[] = {
+    const struct {
+        int *to;
+        CUfunction_attribute a;
+    } rows[] = {
         {&needs->n_regs, CU_FUNC_ATTRIBUTE_NUM_REGS},
         {&needs->n_local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES},
         {&needs->max_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK},
@@ -254,8 +266,8 @@ cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs, char err[ERR_
         e = cu->cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                      needs->shared, kernel, d->id);
     if (!e && needs->num_ctas > 8)
-        e = cu->cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
-                                     kernel, d->id);
+        e = cu->cuKernelSetAttribute(
+            CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, kernel, d->id);
     leave(cu, restore);
     return e ? fail(cu, e, "preparing the kernel", err) : true;
 }

@@ -6,7 +6,6 @@
 #include "runtime/launch.h"
 #include "runtime/emu/emu.h"
 
-
 /* Links the object code at the first launch. 0, or -1 with an exception. */
 int
 host_load(Compiled *v)
@@ -64,10 +63,10 @@ raise_report(const Call *c, const EmuReport *r)
     PyObject *errors = PyImport_ImportModule("tegula.errors");
     if (!errors)
         return -1;
-    PyObject *exc = PyObject_CallMethod(
-        errors, "emulator_error", "ssszzii(iii)i", fault_name[r->fault], r->text,
-        c->k->f->name, r->file, r->func, r->line, r->col + 1, r->pid[0], r->pid[1],
-        r->pid[2], r->thread);
+    PyObject *exc = PyObject_CallMethod(errors, "emulator_error", "ssszzii(iii)i",
+                                        fault_name[r->fault], r->text, c->k->f->name,
+                                        r->file, r->func, r->line, r->col + 1,
+                                        r->pid[0], r->pid[1], r->pid[2], r->thread);
     Py_DECREF(errors);
     if (exc) {
         PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);

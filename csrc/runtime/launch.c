@@ -44,7 +44,8 @@ grid_side(PyObject *item, int32_t *out)
             return -1;
         PyErr_Clear();
         return PyErr_Format(PyExc_TypeError,
-                            "the sides of a grid must be integers, not %R", item), -1;
+                            "the sides of a grid must be integers, not %R", item),
+               -1;
     }
     int over;
     long v = PyLong_AsLongAndOverflow(index, &over);
@@ -52,7 +53,8 @@ grid_side(PyObject *item, int32_t *out)
     if (over || v < 0 || v > INT32_MAX)
         return PyErr_Format(PyExc_ValueError,
                             "the sides of a grid must be from 0 to 2**31 - 1, not %R",
-                            item), -1;
+                            item),
+               -1;
     *out = (int32_t)v;
     return 0;
 }
@@ -62,19 +64,23 @@ grid_from(PyObject *obj, Grid *g)
 {
     bool is_tuple = PyTuple_Check(obj), is_list = !is_tuple && PyList_Check(obj);
     if (!is_tuple && !is_list)
-        return PyErr_Format(PyExc_TypeError,
-                            "a grid is a tuple of 1 to 3 integers, or a function of the "
-                            "kernel's arguments that returns one, not %R%s", obj,
-                            PyLong_Check(obj) ? ": write kernel[(n,)](...)" : ""), -1;
+        return PyErr_Format(
+                   PyExc_TypeError,
+                   "a grid is a tuple of 1 to 3 integers, or a function of the "
+                   "kernel's arguments that returns one, not %R%s",
+                   obj, PyLong_Check(obj) ? ": write kernel[(n,)](...)" : ""),
+               -1;
     Py_ssize_t n = is_tuple ? PyTuple_Size(obj) : PyList_Size(obj);
     if (n == 0)
-        return PyErr_SetString(PyExc_IndexError, "a grid has 1 to 3 sides, not none"), -1;
+        return PyErr_SetString(PyExc_IndexError, "a grid has 1 to 3 sides, not none"),
+               -1;
     if (n > 3)
-        return PyErr_Format(PyExc_ValueError, "a grid has 1 to 3 sides, not %zd", n), -1;
+        return PyErr_Format(PyExc_ValueError, "a grid has 1 to 3 sides, not %zd", n),
+               -1;
     *g = (Grid){{1, 1, 1}};
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *item =
-            Py_NewRef(is_tuple ? PyTuple_GetItem(obj, i) : PyList_GetItem(obj, i));
+        PyObject *item = Py_NewRef(is_tuple ? PyTuple_GetItem(obj, i)
+                                            : PyList_GetItem(obj, i));
         int r = grid_side(item, &g->dim[i]);
         Py_DECREF(item);
         if (r)
@@ -99,7 +105,8 @@ grid_call(PyObject *fn, const Call *c, Grid *g)
     return r;
 }
 
-int
+/* Runs a variant with the parameters of a call. 0, or -1 with an exception. */
+static int
 launch_run(Compiled *v, Call *c, const Grid *g)
 {
     uint64_t params[MAX_NODES];
@@ -128,7 +135,8 @@ fixed_variant(Compiled *v, Call *c)
     if (!r)
         PyErr_Format(PyExc_ValueError,
                      "these arguments need another variant of %s(): launch the kernel "
-                     "instead of the compiled one", c->k->f->name);
+                     "instead of the compiled one",
+                     c->k->f->name);
     return NULL;
 }
 

@@ -41,12 +41,12 @@ enum { MAX_ARGS = 256, MAX_NODES = 512 };
 typedef enum NodeKind {
     NODE_SCALAR,
     NODE_POINTER,
-    NODE_NONE,          /* constants without a value of their own ... */
-    NODE_CONST_INT,     /* ... with the value in bits (int64, bool, double) ... */
+    NODE_NONE,      /* constants without a value of their own ... */
+    NODE_CONST_INT, /* ... with the value in bits (int64, bool, double) ... */
     NODE_CONST_BOOL,
     NODE_CONST_FLOAT,
-    NODE_CONST_OBJECT,  /* ... and compared as Python objects */
-    NODE_TUPLE,         /* value: the tuple; its type belongs to the key */
+    NODE_CONST_OBJECT, /* ... and compared as Python objects */
+    NODE_TUPLE,        /* value: the tuple; its type belongs to the key */
 } NodeKind;
 #define CODE(kind, elem, truth)                                                        \
     ((uint32_t)(kind) << 24 | (uint32_t)(elem) << 8 | (uint32_t)(truth))
@@ -70,7 +70,10 @@ code_children(uint32_t c)
 {
     return (int)(c >> 8 & 0xffff);
 }
-enum { TRUTH_BITS = 0xff, ALIGN_FACTS = FACT_DIV2 | FACT_DIV4 | FACT_DIV8 | FACT_DIV16 };
+enum {
+    TRUTH_BITS = 0xff,
+    ALIGN_FACTS = FACT_DIV2 | FACT_DIV4 | FACT_DIV8 | FACT_DIV16
+};
 
 /* FACT_DIV* that hold of an address or integer. */
 static inline uint16_t
@@ -80,37 +83,44 @@ truth_of_bits(uint64_t v)
 }
 
 /* Options of a launch, small enough to be compared in one go. Never zero. */
-enum { OPT_FUSION = 1, OPT_DEBUG = 2, OPT_SANITIZE = 4, OPT_PDL = 8, OPT_COOPERATIVE = 16 };
+enum {
+    OPT_FUSION = 1,
+    OPT_DEBUG = 2,
+    OPT_SANITIZE = 4,
+    OPT_PDL = 8,
+    OPT_COOPERATIVE = 16
+};
 typedef struct OptWord {
     uint8_t num_warps, num_stages, num_ctas;
-    uint8_t flags;          /* OPT_* */
-    uint16_t maxnreg;       /* 0: no cap */
+    uint8_t flags;    /* OPT_* */
+    uint16_t maxnreg; /* 0: no cap */
     uint16_t zero;
 } OptWord;
 _Static_assert(sizeof(OptWord) == 8, "OptWord is compared as one word");
 
 /* Where the tensors of a launch live; also a DLDevice. type 0: there are no tensors. */
 typedef struct Place {
-    int32_t type;           /* kDLCPU .. */
+    int32_t type; /* kDLCPU .. */
     int32_t index;
 } Place;
 
 /* The arguments of one launch. Nothing here is zeroed but the scalars. */
 typedef struct Call {
     Kernel *k;
-    const Target *want;             /* the target asked for; NULL: the place decides */
+    const Target *want; /* the target asked for; NULL: the place decides */
     OptWord opt;
     Place place;
-    const DLPackExchangeAPI *api;   /* of the tensor that set place: asked for the stream */
-    PyObject *tensor;               /* that tensor, borrowed; NULL: none */
-    uint64_t target;                /* word of the target: see call_target_word */
-    uint64_t hash;                  /* of all that is in the fine key */
-    bool types_only;                /* warmup: dtypes may stand for tensors */
-    int n;                          /* nodes */
-    PyObject *arg[MAX_ARGS];        /* by parameter, defaults filled in; borrowed */
+    const DLPackExchangeAPI
+        *api;                /* of the tensor that set place: asked for the stream */
+    PyObject *tensor;        /* that tensor, borrowed; NULL: none */
+    uint64_t target;         /* word of the target: see call_target_word */
+    uint64_t hash;           /* of all that is in the fine key */
+    bool types_only;         /* warmup: dtypes may stand for tensors */
+    int n;                   /* nodes */
+    PyObject *arg[MAX_ARGS]; /* by parameter, defaults filled in; borrowed */
     uint32_t code[MAX_NODES];
     uint64_t bits[MAX_NODES];
-    PyObject *value[MAX_NODES];     /* borrowed; NULL for scalars from a signature */
+    PyObject *value[MAX_NODES]; /* borrowed; NULL for scalars from a signature */
 } Call;
 
 /* What is kept of a Call's key. One allocation. */
@@ -119,13 +129,13 @@ typedef struct Key {
     OptWord opt;
     int n;
     uint32_t *code;
-    uint64_t *bits;                 /* 0 where the value is no part of the key */
-    PyObject **value;               /* owned constants and types of tuples, or NULL */
+    uint64_t *bits;   /* 0 where the value is no part of the key */
+    PyObject **value; /* owned constants and types of tuples, or NULL */
 } Key;
 
 typedef struct Entry {
     Key *key;
-    Compiled *variant;              /* owned */
+    Compiled *variant; /* owned */
 } Entry;
 
 /* Open addressing over entries; full enough tables are replaced, the old ones kept until the
@@ -140,18 +150,17 @@ typedef struct Table {
 typedef struct Pending Pending;
 
 struct Kernel {
-    PyObject_HEAD
-    State *st;                      /* the type keeps the module alive */
-    FeFunction *f;                  /* owned */
-    PyObject **names;               /* of the parameters, interned; owned by f */
-    uint16_t *truth_mask;           /* FACT_* a launch may tell the compiler, by parameter */
-    PyObject *hooks;                /* list of pre-run hooks; NULL: none yet */
-    PyObject *last;                 /* what kernel[sides] gave last: given again for the same
+    PyObject_HEAD State *st; /* the type keeps the module alive */
+    FeFunction *f;           /* owned */
+    PyObject **names;        /* of the parameters, interned; owned by f */
+    uint16_t *truth_mask;    /* FACT_* a launch may tell the compiler, by parameter */
+    PyObject *hooks;         /* list of pre-run hooks; NULL: none yet */
+    PyObject *last;          /* what kernel[sides] gave last: given again for the same
                                        sides, as it cannot change; owned or NULL */
-    Launcher *last_launcher;        /* inside of last */
-    bool debug;                     /* @jit(debug=True) */
-    Table *table;                   /* NULL before the first launch */
-    Compiled **variants;            /* owned, in the order of their making */
+    Launcher *last_launcher; /* inside of last */
+    bool debug;              /* @jit(debug=True) */
+    Table *table;            /* NULL before the first launch */
+    Compiled **variants;     /* owned, in the order of their making */
     int n_variants, cap_variants;
     Pending *pending;
 };
@@ -161,53 +170,55 @@ typedef struct Grid {
 } Grid;
 
 struct Launcher {
-    PyObject_HEAD
-    Kernel *kernel;                 /* owned */
-    PyObject *fn;                   /* callable grid, owned; NULL: dims stand in grid */
+    PyObject_HEAD Kernel *kernel; /* owned */
+    PyObject *fn;                 /* callable grid, owned; NULL: dims stand in grid */
     Grid grid;
-    Compiled *fixed;                /* compiled[grid]: run this variant; owned or NULL */
+    Compiled *fixed; /* compiled[grid]: run this variant; owned or NULL */
 };
 
 struct Compiled {
-    PyObject_HEAD
-    State *st;
-    Kernel *kernel;                 /* owned */
-    Key *key;                       /* of the launch it was compiled for; owned */
-    uint16_t *asked;                /* FACT_* by node: another launch must agree on these */
-    uint16_t *node;                 /* node that feeds runtime parameter i */
+    PyObject_HEAD State *st;
+    Kernel *kernel;  /* owned */
+    Key *key;        /* of the launch it was compiled for; owned */
+    uint16_t *asked; /* FACT_* by node: another launch must agree on these */
+    uint16_t *node;  /* node that feeds runtime parameter i */
     Binary bin;
     bool from_disk;
-    char hash[65];                  /* DiskKey.hash */
-    PyObject *asm_;                 /* dict of the stages, once asked for; owned or NULL */
-    JitCode *jit;                   /* host code; NULL until the first launch */
+    char hash[65];  /* DiskKey.hash */
+    PyObject *asm_; /* dict of the stages, once asked for; owned or NULL */
+    JitCode *jit;   /* host code; NULL until the first launch */
     HostKernel *host;
-    void *emu;                      /* EmuKernel * */
-    void *library, *cu_kernel;      /* CUDA; NULL until the first launch */
-    uint64_t prepared;              /* bit d: attributes are set on device d */
+    void *emu;                 /* EmuKernel * */
+    void *library, *cu_kernel; /* CUDA; NULL until the first launch */
+    uint64_t prepared;         /* bit d: attributes are set on device d */
 };
 
 /* ---- dlpack.c: any tensor -> address, type, place --------------------------------------- */
 typedef enum SetterKind {
-    SET_NEW,                /* slot of the table is free */
-    SET_INT, SET_FLOAT, SET_BOOL, SET_NONE, SET_TUPLE,
-    SET_INDEX,              /* has __index__: numpy integers */
-    SET_REAL,               /* numpy floats and bools: .item() */
-    SET_CONSTEXPR,          /* tl.constexpr(v): v */
-    SET_OBJECT,             /* a constant as it is: dtypes, kernels */
-    SET_EXCHANGE,           /* __dlpack_c_exchange_api__ */
-    SET_NUMPY,              /* struct of abi.h */
-    SET_CUDA_INTERFACE,     /* __cuda_array_interface__ */
-    SET_DATA_PTR,           /* data_ptr() and dtype */
-    SET_DLPACK,             /* __dlpack__ */
-    SET_ARRAY_INTERFACE,    /* __array_interface__ */
-    SET_TORCH_DTYPE,        /* warmup only */
-    SET_UNKNOWN,            /* no argument */
+    SET_NEW, /* slot of the table is free */
+    SET_INT,
+    SET_FLOAT,
+    SET_BOOL,
+    SET_NONE,
+    SET_TUPLE,
+    SET_INDEX,           /* has __index__: numpy integers */
+    SET_REAL,            /* numpy floats and bools: .item() */
+    SET_CONSTEXPR,       /* tl.constexpr(v): v */
+    SET_OBJECT,          /* a constant as it is: dtypes, kernels */
+    SET_EXCHANGE,        /* __dlpack_c_exchange_api__ */
+    SET_NUMPY,           /* struct of abi.h */
+    SET_CUDA_INTERFACE,  /* __cuda_array_interface__ */
+    SET_DATA_PTR,        /* data_ptr() and dtype */
+    SET_DLPACK,          /* __dlpack__ */
+    SET_ARRAY_INTERFACE, /* __array_interface__ */
+    SET_TORCH_DTYPE,     /* warmup only */
+    SET_UNKNOWN,         /* no argument */
 } SetterKind;
 /* How objects of one Python type become arguments. */
 struct Setter {
-    PyTypeObject *type;             /* owned */
+    PyTypeObject *type; /* owned */
     SetterKind kind;
-    const DLPackExchangeAPI *api;   /* static data of the framework */
+    const DLPackExchangeAPI *api; /* static data of the framework */
 };
 
 typedef struct Tensor {
@@ -216,7 +227,7 @@ typedef struct Tensor {
     Place place;
 } Tensor;
 
-Setter *setter_find(State *st, PyObject *x);    /* NULL with an exception */
+Setter *setter_find(State *st, PyObject *x); /* NULL with an exception */
 static inline Setter *
 setter_of(State *st, PyObject *x)
 {
@@ -238,11 +249,12 @@ int setters_new(State *st);
 void setters_free(State *st);
 int setters_traverse(State *st, visitproc visit, void *arg);
 /* The bytes a tensor spans, from its shape and strides. 1: known; 0: unknown; -1: error. */
-int tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes, bool *read_only);
+int tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes,
+                  bool *read_only);
 /* The stream its framework works on: *out is a CUstream. 0, or -1 with an exception. */
 int tensor_stream(State *st, const Call *c, void **out);
 
-/* ---- key.c: arguments -> nodes -> key ------------------------------------------------------ */
+/* ---- bind.c, key.c: arguments -> nodes -> key ------------------------------------------------------ */
 /* Starts a call of k: its target is what TEGULA_TARGET asks for. */
 static inline void
 call_begin(Call *c, Kernel *k, bool types_only)
@@ -254,17 +266,18 @@ call_begin(Call *c, Kernel *k, bool types_only)
 /* Binds and classifies: fills c but for target and hash. kwnames may be NULL. 0, or -1 with an exception. */
 int call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames);
 /* Its two halves: names only; and parameter i, in order. */
-int call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames);
+int call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args,
+                    PyObject *kwnames);
 int call_classify(Call *c, int i);
 /* The meta-parameters a grid function gets: new dict of parameter name -> argument. */
 PyObject *call_meta(const Call *c);
-void call_hash(Call *c);                        /* after binding; fills target and hash */
+void call_hash(Call *c); /* after binding; fills target and hash */
 /* 1: the same fine key; 0: another; -1: comparing constants raised. */
 int call_equals(const Call *c, const Key *key);
 /* 1: a variant made for key and asked (by node) serves this call, on its target; 0, -1 as
  * above. */
 int call_agrees(const Call *c, const Key *key, const uint16_t *asked);
-Key *key_new(const Call *c);                    /* NULL with an exception */
+Key *key_new(const Call *c); /* NULL with an exception */
 void key_free(Key *key);
 int key_traverse(Key *key, visitproc visit, void *arg);
 /* The frontend's view of a call; out has room for call->n specs, the first n_params of which
@@ -272,8 +285,7 @@ int key_traverse(Key *key, visitproc visit, void *arg);
 void call_specs(const Call *c, ArgSpec *out);
 /* Adds the node of a constant (borrowed). 0, or -1 with an exception. */
 int constant_node(Call *c, PyObject *value);
-OptWord opt_default(const Kernel *k);
-int option_names_new(State *st);                /* interns options.def; 0 or -1 */
+int option_names_new(State *st); /* interns options.def; 0 or -1 */
 void option_names_free(State *st);
 
 /* ---- signature.c ----------------------------------------------------------------------------- */
@@ -288,7 +300,6 @@ char *target_text(Target t, char buf[TARGET_TEXT]);
 /* ---- cache.c: variants in memory -------------------------------------------------------------- */
 /* The variant for this launch; borrowed from the kernel. NULL with an exception. */
 Compiled *cache_get(Call *c);
-Compiled *cache_miss(Call *c);
 /* The frontend's tile IR for this call, malloc'ed; NULL with an exception. */
 char *cache_lower(Call *c);
 void cache_clear(Kernel *k);
@@ -298,18 +309,16 @@ int cache_traverse(Kernel *k, visitproc visit, void *arg);
 /* kernel[grid](..): new reference to the variant, or NULL. */
 PyObject *launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
                  PyObject *kwnames, bool warmup);
-/* Runs a variant with the parameters of a call. 0, or -1 with an exception. */
-int launch_run(Compiled *v, Call *c, const Grid *g);
 /* Fills *g from a tuple or list. 0, or -1 with an exception. */
 int grid_from(PyObject *obj, Grid *g);
 
 /* ---- host_launch.c: CPU and emulator ---------------------------------------------------------------- */
-int host_load(Compiled *v);                     /* 0, or -1 with an exception */
+int host_load(Compiled *v); /* 0, or -1 with an exception */
 int host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 int emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 
 /* ---- cuda_launch.c ------------------------------------------------------------------------------------ */
-int cuda_load(Compiled *v, int device);         /* 0, or -1 with an exception */
+int cuda_load(Compiled *v, int device); /* 0, or -1 with an exception */
 int cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 void cuda_unload(Compiled *v);
 /* The driver, opened when first needed. NULL with an exception. */
@@ -319,8 +328,8 @@ int cuda_target(State *st, int device, Target *out);
 
 /* ---- disk.c: variants on disk ------------------------------------------------------------------------- */
 typedef struct DiskKey {
-    char hash[65];          /* SHA-256 in hex over all but the answers; "": no disk for this */
-    char *dir;              /* of the variants with this hash; malloc'ed; NULL: no disk */
+    char hash[65]; /* SHA-256 in hex over all but the answers; "": no disk for this */
+    char *dir;     /* of the variants with this hash; malloc'ed; NULL: no disk */
 } DiskKey;
 /* 0; -1 with an exception (the source of a function is gone ..). *key needs disk_key_done. */
 int disk_key(const Call *c, Target target, Options o, DiskKey *key);
@@ -339,7 +348,7 @@ PyObject *launcher_of_variant(Compiled *v, PyObject *grid);
 int launcher_init(Launcher *l, Kernel *k, PyObject *grid);
 
 /* ---- module/compiled.c ---------------------------------------------------------------------------------- */
-Compiled *compiled_new(Kernel *k);              /* NULL with an exception */
+Compiled *compiled_new(Kernel *k); /* NULL with an exception */
 /* What the frontend asks of us; valid while st is. False with an exception set. */
 bool kernel_env(State *st, FeEnv *env);
 

@@ -29,7 +29,8 @@ is_program(const char *path)
 static bool
 try_dir(const char *dir, int n, const char *below, char out[PATH_MAX])
 {
-    return dir && n && snprintf(out, PATH_MAX, "%.*s%s/ptxas", n, dir, below) < PATH_MAX &&
+    return dir && n &&
+           snprintf(out, PATH_MAX, "%.*s%s/ptxas", n, dir, below) < PATH_MAX &&
            is_program(out);
 }
 
@@ -133,8 +134,8 @@ read_report(const char *log, Assembled *out)
 }
 
 bool
-ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out, bool *found,
-          char err[ERR_TEXT])
+ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out,
+          bool *found, char err[ERR_TEXT])
 {
     char program[PATH_MAX], dir[PATH_MAX], in[PATH_MAX + 16], cubin[PATH_MAX + 16],
         log[PATH_MAX + 16], arch[32];
@@ -149,7 +150,8 @@ ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out,
     }
     snprintf(dir, sizeof dir, "%s/tegula-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(dir)) {
-        snprintf(err, ERR_TEXT, "no directory for its files: %.800s: %s", dir, strerror(errno));
+        snprintf(err, ERR_TEXT, "no directory for its files: %.800s: %s", dir,
+                 strerror(errno));
         return false;
     }
     snprintf(in, sizeof in, "%s/kernel.ptx", dir);

@@ -16,7 +16,8 @@ static int
 find_elem(const char *s, size_t n)
 {
     for (int e = 0; e < N_ELEM; e++) {
-        const char *const names[] = {elem_info[e].sig, elem_info[e].tl, elem_info[e].text};
+        const char *const names[] = {elem_info[e].sig, elem_info[e].tl,
+                                     elem_info[e].text};
         for (size_t k = 0; k < COUNT(names); k++)
             if (strlen(names[k]) == n && !memcmp(names[k], s, n))
                 return e;
@@ -63,17 +64,19 @@ type_node(Call *c, const FeParam *p, const char *s)
 {
     bool is_ptr = *s == '*';
     const char *name = s + is_ptr;
-    name += is_ptr && *name == 'k';     /* *kfp32: const; the annotation says it too */
+    name += is_ptr && *name == 'k'; /* *kfp32: const; the annotation says it too */
     size_t n = strcspn(name, ":");
     int elem = find_elem(name, n);
     if (elem < 0)
         return 0;
     int truth = name[n] ? parse_hint(name + n + 1, is_ptr) : 0;
     if (truth < 0)
-        return PyErr_Format(PyExc_ValueError,
-                            "signature '%s' of '%U': after the colon comes 2, 4, 8 or 16 "
-                            "(divisible by)%s", s, p->name,
-                            is_ptr ? "" : ", or 1 (equal to)"), -1;
+        return PyErr_Format(
+                   PyExc_ValueError,
+                   "signature '%s' of '%U': after the colon comes 2, 4, 8 or 16 "
+                   "(divisible by)%s",
+                   s, p->name, is_ptr ? "" : ", or 1 (equal to)"),
+               -1;
     c->code[c->n] = CODE(is_ptr ? NODE_POINTER : NODE_SCALAR, elem, truth);
     c->bits[c->n] = 0;
     c->value[c->n] = NULL;
@@ -105,7 +108,8 @@ signature_node(Call *c, int i, PyObject *keep)
     if (p->is_constexpr)
         return constant_node(c, item);
     return PyErr_Format(PyExc_ValueError, "signature '%s' of '%U': unknown type", s,
-                        p->name), -1;
+                        p->name),
+           -1;
 }
 
 int
@@ -122,7 +126,8 @@ call_from_signature(Call *c, PyObject *args, PyObject *kwargs, PyObject *keep)
     for (Py_ssize_t i = 0; i < n; i++)
         flat[i] = PyTuple_GetItem(args, i);
     PyObject *key, *value;
-    for (Py_ssize_t at = 0, i = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value); i++) {
+    for (Py_ssize_t at = 0, i = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);
+         i++) {
         flat[n + i] = value;
         PyTuple_SetItem(names, i, Py_NewRef(key));
     }
@@ -140,8 +145,10 @@ done:
 int
 parse_target(const char *text, Target *out)
 {
-    static const struct { const char *name; TargetKind kind; } kinds[] = {
-        {"cpu", TARGET_CPU}, {"cuda", TARGET_CUDA}, {"emu", TARGET_EMU}};
+    static const struct {
+        const char *name;
+        TargetKind kind;
+    } kinds[] = {{"cpu", TARGET_CPU}, {"cuda", TARGET_CUDA}, {"emu", TARGET_EMU}};
     size_t n = strcspn(text, ":");
     const char *arch = text[n] ? text + n + 1 : NULL;
     for (size_t i = 0; i < COUNT(kinds); i++) {
@@ -151,7 +158,7 @@ parse_target(const char *text, Target *out)
         if (out->kind == TARGET_CPU && !arch)
             return 0;
         if (out->kind == TARGET_CUDA && !arch)
-            return 0;       /* the device says which */
+            return 0; /* the device says which */
         if (out->kind == TARGET_EMU && !arch)
             return out->sm = 80, 0;
         char *end = NULL;
@@ -163,10 +170,13 @@ parse_target(const char *text, Target *out)
             return 0;
         break;
     }
-    return PyErr_Format(PyExc_ValueError,
-                        "target '%s': expected cpu, cuda, cuda:sm_NN or emu:sm_NN, with "
-                        "sm_75 to sm_121 and an 'a' behind it for all features of sm_90 "
-                        "and newer", text), -1;
+    return PyErr_Format(
+               PyExc_ValueError,
+               "target '%s': expected cpu, cuda, cuda:sm_NN or emu:sm_NN, with "
+               "sm_75 to sm_121 and an 'a' behind it for all features of sm_90 "
+               "and newer",
+               text),
+           -1;
 }
 
 char *

@@ -1,0 +1,323 @@
+/* bind: what a call site wrote -> one object for each parameter, and the options.
+ *
+ *     kernel[grid](x, n, BLOCK=64, num_warps=8)
+ *     arg     x   n   BLOCK                       by position, by keyword, by default
+ *     opt     num_warps=8                         options.def
+ *
+ * Keywords are compared by the address of their names, which are interned at every call site
+ * written in source. Names made at run time, options and mistakes leave for functions further
+ * down.
+ */
+#include "runtime/launch.h"
+
+#include <stdlib.h>
+
+typedef enum OptionKind {
+    OPTION_INT,
+    OPTION_POWER,
+    OPTION_FLAG,
+    OPTION_NONE
+} OptionKind;
+typedef struct OptionInfo {
+    const char *name;
+    OptionKind kind;
+    int least, most;
+} OptionInfo;
+typedef enum OptionId {
+#define OPTION(name, kind, least, most, doc) OPTION_ID_##name,
+#include "runtime/options.def"
+#undef OPTION
+    N_OPTION
+} OptionId;
+static const OptionInfo option_info[N_OPTION] = {
+#define OPTION(name, kind, least, most, doc) {#name, OPTION_##kind, least, most},
+#include "runtime/options.def"
+#undef OPTION
+};
+
+static OptWord
+opt_default(const Kernel *k)
+{
+    const Config *config = &k->st->config;
+    return (OptWord){
+        .num_warps = 4,
+        .num_stages = 3,
+        .num_ctas = 1,
+        .flags = (uint8_t)(OPT_SANITIZE | (config->fp_fusion ? OPT_FUSION : 0) |
+                           (k->debug || config->debug ? OPT_DEBUG : 0)),
+    };
+}
+
+/* Where keyword `name` goes: a parameter, -1: no parameter. Starts looking at `from`, because
+ * call sites tend to follow the order of the parameters. */
+static inline int
+find_parameter(const Kernel *k, PyObject *name, int from)
+{
+    int n = k->f->n_params;
+    for (int i = from; i < n; i++)
+        if (k->names[i] == name)
+            return i;
+    for (int i = 0; i < from; i++)
+        if (k->names[i] == name)
+            return i;
+    return -1;
+}
+
+static int bind_unusual(Call *c, PyObject *name, PyObject *value);
+static int bind_missing(Call *c);
+
+int
+call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
+{
+    const Kernel *k = c->k;
+    int n = k->f->n_params, n_bound = (int)n_args;
+    c->opt = opt_default(k);
+    c->place = (Place){0, 0};
+    c->api = NULL;
+    c->tensor = NULL;
+    c->n = 0;
+    if (n_args > n)
+        return PyErr_Format(PyExc_TypeError,
+                            "%s() takes %d positional arguments but %zd were given",
+                            k->f->name, n, n_args),
+               -1;
+    for (int i = 0; i < n_bound; i++)
+        c->arg[i] = args[i];
+    for (int i = n_bound; i < n; i++)
+        c->arg[i] = NULL;
+    Py_ssize_t n_kw = kwnames ? PyTuple_Size(kwnames) : 0;
+    for (Py_ssize_t i = 0, at = n_args; i < n_kw; i++) {
+        PyObject *name_b = PyTuple_GetItem(kwnames, i), *value = args[n_args + i];
+        int p = find_parameter(k, name_b, (int)MIN(at, n));
+        if (p >= 0 && !c->arg[p]) {
+            c->arg[p] = value;
+            n_bound++;
+            at = p + 1;
+        } else {
+            int r = bind_unusual(c, name_b, value);
+            if (r < 0)
+                return -1;
+            n_bound += r;
+        }
+    }
+    return n_bound < n ? bind_missing(c) : 0;
+}
+
+/* ---- off the hot path -------------------------------------------------------------------- */
+
+static void
+set_flag(OptWord *o, uint8_t flag, bool on)
+{
+    o->flags = (uint8_t)(on ? o->flags | flag : o->flags & ~flag);
+}
+
+static int
+set_option(Call *c, OptionId id, PyObject *value)
+{
+    const OptionInfo *info = &option_info[id];
+    OptWord *o = &c->opt;
+    if (info->kind == OPTION_NONE) {
+        if (value == Py_None)
+            return 0;
+        return PyErr_Format(PyExc_ValueError, "option %s=%R is not supported",
+                            info->name, value),
+               -1;
+    }
+    if (value == Py_None && id == OPTION_ID_maxnreg)
+        return o->maxnreg = 0, 0;
+    long v;
+    if (info->kind == OPTION_FLAG) {
+        v = PyObject_IsTrue(value);
+        if (v < 0)
+            return -1;
+    } else {
+        PyObject *index = PyNumber_Index(value);
+        int over = 0;
+        v = index ? PyLong_AsLongAndOverflow(index, &over) : -1;
+        Py_XDECREF(index);
+        if (!index) {
+            PyErr_Clear();
+            return PyErr_Format(PyExc_TypeError, "option %s must be an integer, not %R",
+                                info->name, value),
+                   -1;
+        }
+        if (id == OPTION_ID_num_warps && !over && v > info->most && !(v & (v - 1)))
+            return raise_out_of_resources(v * 32, (int64_t)info->most * 32, "threads"),
+                   -1;
+        if (over || v < info->least || v > info->most ||
+            (info->kind == OPTION_POWER && (v & (v - 1))))
+            return PyErr_Format(PyExc_ValueError,
+                                "option %s must be %s from %d to %d, not "
+                                "%R",
+                                info->name,
+                                info->kind == OPTION_POWER ? "a power of two"
+                                                           : "an integer",
+                                info->least, info->most, value),
+                   -1;
+    }
+    switch (id) {
+    case OPTION_ID_num_warps: o->num_warps = (uint8_t)v; break;
+    case OPTION_ID_num_stages: o->num_stages = (uint8_t)v; break;
+    case OPTION_ID_num_ctas: o->num_ctas = (uint8_t)v; break;
+    case OPTION_ID_maxnreg: o->maxnreg = (uint16_t)v; break;
+    case OPTION_ID_enable_fp_fusion: set_flag(o, OPT_FUSION, v); break;
+    case OPTION_ID_debug: /* or-ed with @jit(debug=) and the knob */
+        set_flag(o, OPT_DEBUG, v || (o->flags & OPT_DEBUG));
+        break;
+    case OPTION_ID_sanitize_overflow: set_flag(o, OPT_SANITIZE, v); break;
+    case OPTION_ID_launch_pdl: set_flag(o, OPT_PDL, v); break;
+    case OPTION_ID_launch_cooperative_grid: set_flag(o, OPT_COOPERATIVE, v); break;
+    default: break;
+    }
+    return 0;
+}
+
+/* How many edits a word is from another, at most `limit`: for "did you mean". */
+static int
+distance(const char *a, const char *b, int limit)
+{
+    enum { LONGEST = 40 };
+    int n = (int)strlen(b), row[LONGEST + 1];
+    if (n > LONGEST || strlen(a) > LONGEST)
+        return limit + 1;
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            int up = row[j];
+            int swap = diagonal + (a[i - 1] != b[j - 1]);
+            row[j] = MIN(MIN(row[j - 1], up) + 1, swap);
+            diagonal = up;
+        }
+    }
+    return row[n];
+}
+
+static int
+unknown_keyword(const Call *c, PyObject *name)
+{
+    const char *s = PyUnicode_AsUTF8AndSize(name, NULL), *best = NULL;
+    if (!s)
+        return -1;
+    static const char *const implied[] = {"stream", "device", "device_type"};
+    for (size_t i = 0; i < COUNT(implied); i++)
+        if (!strcmp(s, implied[i]))
+            return PyErr_Format(
+                       PyExc_ValueError,
+                       "%s() takes no '%s': the current stream and the device of "
+                       "the tensors are used",
+                       c->k->f->name, s),
+                   -1;
+    int least = MAX(1, (int)strlen(s) / 3) + 1;
+    for (int i = 0; i < c->k->f->n_params; i++) {
+        const char *p = PyUnicode_AsUTF8AndSize(c->k->names[i], NULL);
+        int d = p ? distance(s, p, least) : least;
+        if (d < least)
+            least = d, best = p;
+    }
+    for (int i = 0; i < N_OPTION; i++) {
+        int d = distance(s, option_info[i].name, least);
+        if (d < least)
+            least = d, best = option_info[i].name;
+    }
+    PyErr_Format(PyExc_KeyError,
+                 best ? "%s() has no parameter or option '%s'; did you mean "
+                        "'%s'?"
+                      : "%s() has no parameter or option '%s'",
+                 c->k->f->name, s, best);
+    return -1;
+}
+
+/* A keyword that is no unbound parameter by address: an option, a name made at run time, or a
+ * mistake. 1: bound a parameter; 0: an option; -1. */
+static int
+bind_unusual(Call *c, PyObject *name, PyObject *value)
+{
+    for (int i = 0; i < c->k->f->n_params; i++)
+        if (c->k->names[i] == name || !PyUnicode_Compare(c->k->names[i], name)) {
+            if (c->arg[i])
+                return PyErr_Format(PyExc_TypeError,
+                                    "%s() got multiple values for argument '%U'",
+                                    c->k->f->name, name),
+                       -1;
+            c->arg[i] = value;
+            return 1;
+        }
+    if (PyErr_Occurred())
+        return -1;
+    PyObject *const *known = c->k->st->option_names;
+    for (int i = 0; i < N_OPTION; i++)
+        if (known[i] == name)
+            return set_option(c, (OptionId)i, value);
+    for (int i = 0; i < N_OPTION; i++)
+        if (!PyUnicode_CompareWithASCIIString(name, option_info[i].name))
+            return set_option(c, (OptionId)i, value);
+    return unknown_keyword(c, name);
+}
+
+/* Defaults for what is not bound. */
+static int
+bind_missing(Call *c)
+{
+    const FeFunction *f = c->k->f;
+    PyObject *missing = NULL;
+    for (int i = 0; i < f->n_params; i++) {
+        if (c->arg[i])
+            continue;
+        if ((c->arg[i] = f->params[i].default_value))
+            continue;
+        if (!missing && !(missing = PyList_New(0)))
+            return -1;
+        PyObject *quoted = PyUnicode_FromFormat("'%U'", f->params[i].name);
+        int r = quoted ? PyList_Append(missing, quoted) : -1;
+        Py_XDECREF(quoted);
+        if (r) {
+            Py_DECREF(missing);
+            return -1;
+        }
+    }
+    if (!missing)
+        return 0;
+    PyObject *comma = PyUnicode_FromString(", ");
+    PyObject *text = comma ? PyUnicode_Join(comma, missing) : NULL;
+    if (text)
+        PyErr_Format(PyExc_TypeError, "%s() misses %zd argument%s: %U", f->name,
+                     PyList_Size(missing), PyList_Size(missing) == 1 ? "" : "s", text);
+    Py_XDECREF(comma);
+    Py_XDECREF(text);
+    Py_DECREF(missing);
+    return -1;
+}
+
+PyObject *
+call_meta(const Call *c)
+{
+    PyObject *d = PyDict_New();
+    for (int i = 0; d && i < c->k->f->n_params; i++)
+        if (PyDict_SetItem(d, c->k->names[i], c->arg[i]))
+            Py_CLEAR(d);
+    return d;
+}
+
+int
+option_names_new(State *st)
+{
+    st->option_names = calloc(N_OPTION, sizeof *st->option_names);
+    if (!st->option_names)
+        return PyErr_NoMemory(), -1;
+    for (int i = 0; i < N_OPTION; i++)
+        if (!(st->option_names[i] = PyUnicode_InternFromString(option_info[i].name)))
+            return -1;
+    return 0;
+}
+
+void
+option_names_free(State *st)
+{
+    for (int i = 0; st->option_names && i < N_OPTION; i++)
+        Py_XDECREF(st->option_names[i]);
+    free(st->option_names);
+    st->option_names = NULL;
+}
