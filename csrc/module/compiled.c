@@ -106,7 +106,7 @@ get_name(PyObject *self, void *closure)
 {
     (void)closure;
     Compiled *v = (Compiled *)self;
-    return PyUnicode_FromString(v->bin.symbol ? v->bin.symbol : v->kernel->f->name);
+    return PyUnicode_FromString(v->kernel->f->name);
 }
 
 static PyObject *
@@ -258,7 +258,7 @@ static PyGetSetDef compiled_getset[] = {
     {"_answers", get_answers, NULL,
      "what was asked of the arguments: (node, asked, truth)", NULL},
     {"target", get_target, NULL, "cpu, cuda:sm_90a, emu:sm_80", NULL},
-    {"name", get_name, NULL, "symbol of the code", NULL},
+    {"name", get_name, NULL, "of the kernel", NULL},
     {"hash", get_hash, NULL, "key on disk, without the answers; '' if it is not kept",
      NULL},
     {"src", get_src, NULL, "the kernel this is a variant of", NULL},

@@ -12,8 +12,6 @@
 
 #include <stdlib.h>
 
-#pragma weak fe_function_hash
-
 static FeFunction *
 as_function(void *data, PyObject *obj)
 {

@@ -413,7 +413,7 @@ make_variant(Call *c, Target target)
         if (build(c, o, &v->bin))
             goto fail;
         if (disk.dir)
-            disk_store(config, &disk, &v->bin);
+            disk_store(config, &disk, c->k->f->name, &v->bin);
     }
     memcpy(v->hash, disk.hash, sizeof v->hash);
     if (attach(c, v))

@@ -24,8 +24,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#pragma weak fe_function_hash
-
 static const char magic[8] = "TEGULA1\n";
 typedef struct Head {
     char magic[8];
@@ -128,9 +126,9 @@ get_int(Reader *r)
 }
 
 static void
-put_binary(Bytes *b, const Binary *bin)
+put_binary(Bytes *b, const char *kernel, const Binary *bin)
 {
-    /* The facts first: a reader decides by them. */
+    put_block(b, kernel, strlen(kernel)); /* for people who list the cache */
     put_block(b, bin->facts, (size_t)bin->n_facts * sizeof *bin->facts);
     put_int(b, bin->target.kind);
     put_int(b, bin->target.sm);
@@ -155,6 +153,7 @@ static bool
 get_binary(Reader *r, Binary *bin)
 {
     size_t n = 0;
+    free(get_block(r, &n));
     bin->facts = (ArgFacts *)get_block(r, &n);
     bin->n_facts = (int)(n / sizeof *bin->facts);
     bin->target.kind = (TargetKind)get_int(r);
@@ -297,8 +296,6 @@ disk_key(const Call *c, Target target, Options o, DiskKey *key)
     const Config *config = &c->k->st->config;
     *key = (DiskKey){.hash = ""};
     FeEnv env;
-    if (!fe_function_hash)
-        return 0;
     if (!kernel_env(c->k->st, &env))
         return -1;
     PyObject *source = fe_function_hash(&env, c->k->f);
@@ -475,10 +472,11 @@ write_file(const char *dir, const Bytes *b, uint64_t answers)
 }
 
 void
-disk_store(const Config *config, const DiskKey *key, const Binary *bin)
+disk_store(const Config *config, const DiskKey *key, const char *kernel,
+           const Binary *bin)
 {
     Bytes b = {0};
-    put_binary(&b, bin);
+    put_binary(&b, kernel, bin);
     if (!b.failed && make_dirs(key->dir)) {
         uint64_t answers = hash_bytes(bin->facts,
                                       (size_t)bin->n_facts * sizeof *bin->facts);

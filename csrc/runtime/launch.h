@@ -336,7 +336,8 @@ int disk_key(const Call *c, Target target, Options o, DiskKey *key);
 void disk_key_done(DiskKey *key);
 /* A variant whose answers are this call's, into *out. Any trouble is a miss. */
 bool disk_load(const DiskKey *key, const Call *c, Binary *out);
-void disk_store(const Config *config, const DiskKey *key, const Binary *bin);
+void disk_store(const Config *config, const DiskKey *key, const char *kernel,
+                const Binary *bin);
 /* Drops the files unused for longest while there are more than max_bytes; bytes freed. */
 int64_t disk_prune(const char *cache_dir, int64_t max_bytes);
 

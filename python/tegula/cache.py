@@ -22,7 +22,7 @@ class Entry(NamedTuple):
     path: Path
     size: int
     used: float  # seconds since 1970
-    symbol: str
+    name: str
     target: str
     problem: str | None  # what is wrong with the file
 
@@ -47,21 +47,21 @@ def _describe(data: bytes) -> tuple[str, str, str | None]:
         return "", "", f"{len(body)} bytes instead of {n}"
     if _core.hash_bytes(body) != checksum:
         return "", "", "checksum is wrong"
-    (n_facts,) = struct.unpack_from("<Q", body)
-    kind, sm, accelerated, n_symbol = struct.unpack_from("<4q", body, 8 + n_facts)
-    at = 8 + n_facts + 32
-    symbol = body[at : at + n_symbol].decode()
+    (n_name,) = struct.unpack_from("<Q", body)
+    name = body[8 : 8 + n_name].decode()
+    (n_facts,) = struct.unpack_from("<Q", body, 8 + n_name)
+    kind, sm, accelerated = struct.unpack_from("<3q", body, 16 + n_name + n_facts)
     target = ("cpu", "cuda", "emu")[kind]
     if sm:
         target += f":sm_{sm}{'a' if accelerated else ''}"
-    return symbol, target, None
+    return name, target, None
 
 
 def show() -> int:
     total = 0
     for e in entries():
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(e.used))
-        name = f"{e.symbol} for {e.target}" if not e.problem else f"DAMAGED: {e.problem}"
+        name = f"{e.name} for {e.target}" if not e.problem else f"DAMAGED: {e.problem}"
         print(f"{when}  {e.size:>9}  {e.path.parent.name[:12]}  {name}")
         total += e.size
     print(f"{total} bytes of {knobs.cache.max_bytes} in {knobs.cache.dir}")
