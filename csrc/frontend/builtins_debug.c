@@ -185,7 +185,7 @@ print(Fe *f, const char *prefix, int n, const Value *args, bool hex)
         v[i] = fe_tensor(f, args[i], "an operand of device_print");
     Op *o = ir_op(&f->b, OP_PRINT, n, v, 0, NULL);
     ir_set_attr(o, ATTR_HEX, hex);
-    o->text = prefix;
+    o->text = ir_print_prefix(f->c, prefix, n > 0);
     return v_obj(Py_None);
 }
 
