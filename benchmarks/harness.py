@@ -40,7 +40,7 @@ class Case:
 
     name: str  # of the benchmark: "softmax"
     size: str  # of the problem: "4096x1024 f32"
-    reference: Any  # the result in float64
+    reference: Any  # the result in float64; None where there is none to compare with
     n_bytes: int = 0  # read and written at the least
     flops: int = 0
     # Calls per timing. Above 1 the caches stay warm and the clock is the host's: that
@@ -71,7 +71,17 @@ class Row:
 
 
 def relative_error(got: Any, reference: Any) -> float:
-    """The largest absolute error over the largest absolute value."""
+    """The largest absolute error over the largest absolute value.
+
+    A reference that is a torch tensor is compared where it is: gigabytes stay there.
+    """
+    if reference is None:
+        return float("nan")
+    if hasattr(reference, "amax"):
+        if got.shape != reference.shape:
+            raise AssertionError(f"shape {got.shape}, expected {reference.shape}")
+        scale = float(reference.abs().amax()) or 1.0
+        return float((got.double() - reference).abs().amax()) / scale
     got = to_numpy(got).astype(np.float64)
     if got.shape != reference.shape:
         raise AssertionError(f"shape {got.shape}, expected {reference.shape}")
@@ -202,6 +212,28 @@ def triton_kernel(fn: Callable[..., None], device: str) -> Any:
     twin = types.FunctionType(fn.__code__, names, fn.__name__, fn.__defaults__)
     twin.__annotations__ = fn.__annotations__
     return triton.jit(twin)
+
+
+def best(
+    launch: Callable[..., Any], configs: Iterable[dict[str, int]], device: str
+) -> Contender:
+    """launch with the keywords that run fastest; those a target cannot run are left out."""
+    timer = clock(device)
+    times: list[tuple[float, dict[str, int]]] = []
+    failures = []
+    for config in configs:
+        try:
+            launch(**config)
+            timer.sync()
+            ts = timer.time_each(lambda c=config: launch(**c), 7, timer.flush)
+        except Exception as e:  # too large for this machine: another may do
+            failures.append(f"{config}: {type(e).__name__}")
+            continue
+        times.append((statistics.median(ts), config))
+    if not times:
+        raise RuntimeError("no configuration runs: " + "; ".join(failures))
+    config = min(times, key=lambda t: t[0])[1]
+    return lambda: launch(**config)
 
 
 # --- output --------------------------------------------------------------------------
