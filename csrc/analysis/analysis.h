@@ -83,6 +83,9 @@ typedef struct DotPlan {
 } DotPlan;
 void dot_plan(const Func *f, const Op *dot, DotPlan *p);
 
+/* ---- target.c ------------------------------------------------------------------------------- */
+int shared_memory_limit(const Target *t);   /* bytes a program can have */
+
 /* ---- effects.c ----------------------------------------------------------------------------- */
 bool writes_memory(const Op *o);    /* stores, atomics and barriers; not in regions */
 bool has_side_effects(const Op *o); /* anything that must stay; regions included */

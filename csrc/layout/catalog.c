@@ -158,3 +158,25 @@ layout_wgmma_acc(Comp *c, const uint8_t *log2_shape, int log2_warps_m, int log2_
     deal(&t, IN_WARP, log2_warps_n, N);
     return deal_rest(c, &t);
 }
+
+const Layout *
+layout_swizzled(Comp *c, int rank, const uint8_t *log2_shape, int fastest,
+                int log2_elem_bytes, int skip)
+{
+    enum { LOG2_CHUNK = 4, LOG2_LINE = 7 };
+    Deal t = deal_new(rank, log2_shape);
+    int line = MIN((int)log2_shape[fastest] + log2_elem_bytes, LOG2_LINE);
+    deal(&t, IN_REG, line - log2_elem_bytes, fastest);
+    for (int d = rank - 1; d >= 0; d--)
+        if (d != fastest)
+            deal(&t, IN_REG, MAX_BITS, d);
+    deal(&t, IN_REG, MAX_BITS, fastest);
+    Col *b = t.l.basis[IN_REG];
+    int n = t.l.n[IN_REG];
+    for (int i = 0; LOG2_CHUNK + skip + i < line; i++) {
+        int row = LOG2_LINE + i - log2_elem_bytes;
+        if (row < n)    /* that row of 128 bytes has the chunk bit turned over */
+            b[row] ^= b[LOG2_CHUNK + skip + i - log2_elem_bytes];
+    }
+    return layout_intern(c, &t.l);
+}

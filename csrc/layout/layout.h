@@ -125,6 +125,17 @@ const Layout *layout_mma_b(Comp *c, int rank, const uint8_t *log2_shape, int kw,
 const Layout *layout_wgmma_acc(Comp *c, const uint8_t *log2_shape, int log2_warps_m,
                                int log2_warps_n);
 
+/* Shared memory as a layout that has only register bits: those of an element's offset.
+ * Row-major with dim `fastest` last, but lines of up to 128 bytes along it come first:
+ *
+ *     offset bytes   [ 128-byte column | rows | chunk of 16 bytes | inside ]
+ *
+ * and chunk bits from `skip` on are XORed with the low bits of the 128-byte row they are
+ * in, so that 8 rows of 16 bytes (4, 2 with skip 1, 2) lie in different banks. With skip 0
+ * it is what TMA and wgmma call swizzle 128B, 64B and 32B. */
+const Layout *layout_swizzled(Comp *c, int rank, const uint8_t *log2_shape, int fastest,
+                              int log2_elem_bytes, int skip);
+
 /* ---- convert.c: plan a change of layout ----------------------------------------------
  * How to turn the registers src[] of a value laid out as `src` into dst[] of `dst`. The
  * plan is arrays of constants for one loop each; see convert.c for why it is right.
@@ -198,6 +209,27 @@ typedef struct ConvPlan {
 const ConvPlan *layout_plan(Comp *c, const Layout *src, const Layout *dst,
                             int elem_bits);
 int64_t layout_plan_bytes(const ConvPlan *p);   /* of shared memory; 0 if none */
+
+/* ---- ldmatrix.c ------------------------------------------------------------------- */
+/* How ldmatrix fills registers from shared memory: word k of the instruction that starts
+ * at register r (no bit of a word, no matrix bit set) is for registers
+ *     r | (k & 1) << bit[0] | (k >> 1) << bit[1] | 0 .. elements of a word - 1
+ * and lane bit i of the lane that hands in an address moves it by row[i] elements (XOR). */
+typedef struct LdMatrix {
+    bool trans;
+    int log2_n;                 /* matrices an instruction: 1, 2 or 4 */
+    int log2_word;              /* elements of a word: registers 0, 1, .. */
+    int bit[2];
+    Col row[LANE_BITS];
+} LdMatrix;
+/* Can it fill l, when flat index i is at f2_mul(offset_of, bits, i)? avoid: register bits
+ * that should not tell matrices apart if there are others. */
+bool layout_ldmatrix(const Layout *l, const Col *offset_of, int elem_bits, uint32_t avoid,
+                     LdMatrix *m);
+/* offset_of of a layout like layout_swizzled's: its inverse. */
+void layout_offsets(const Layout *smem, Col *offset_of);
+/* Like layout_run, along offsets: registers that are neighbours in shared memory. */
+int layout_offset_run(const Layout *l, const Col *offset_of, int max, int *reg_bit);
 
 /* ---- bank.c ---------------------------------------------------------------------- */
 /* In how many ways one access of a warp to shared memory conflicts: 1 is conflict-free.

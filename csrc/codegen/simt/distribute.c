@@ -27,13 +27,40 @@
 int
 sim_n_regs(const Val *v)
 {
+    if (v->type->slots)     /* where they begin, in bytes */
+        return 1;
     return v->type->rank ? 1 << v->type->layout->n[IN_REG] : 1;
+}
+
+/* Registers of a value that are made when wanted. */
+typedef struct Lazy {
+    void (*make)(Sim *s, void *data, int r);
+    void *data;
+} Lazy;
+
+Lv
+sim_reg(Sim *s, const Val *v, int r)
+{
+    Lv *regs = s->vals[v->id];
+    if (!regs[r])
+        s->lazy[v->id]->make(s, s->lazy[v->id]->data, r);
+    return regs[r];
 }
 
 Lv *
 sim_val(Sim *s, const Val *v)
 {
+    for (int r = 0; s->lazy[v->id] && r < sim_n_regs(v); r++)
+        sim_reg(s, v, r);
     return s->vals[v->id];
+}
+
+void
+sim_define_lazily(Sim *s, const Val *v, void (*make)(Sim *s, void *data, int r), void *data)
+{
+    Lazy *z = s->lazy[v->id] = NEW(s->a, Lazy);
+    *z = (Lazy){make, data};
+    sim_define(s, v);
 }
 
 Lv *
@@ -251,17 +278,30 @@ trans_flat(const Op *o, const Layout *to, Col flat)
     return r;
 }
 
+typedef struct Renaming {
+    const Op *o;
+    Col map[MAX_BITS];
+} Renaming;
+
 static void
-rename_regs(Sim *s, const Op *o,
-            Col (*project)(const Op *o, const Layout *to, Col flat))
+rename_reg(Sim *s, void *data, int r)
+{
+    const Renaming *k = data;
+    const Val *v = result(k->o, 0);
+    int from = (int)f2_mul(k->map, v->type->layout->n[IN_REG], (Col)r);
+    s->vals[v->id][r] = sim_reg(s, arg(k->o, 0), from);
+}
+
+static void
+rename_regs(Sim *s, const Op *o, Col (*project)(const Op *o, const Layout *to, Col flat))
 {
     const Val *v = result(o, 0);
-    const Layout *to = v->type->layout;
-    Col map[MAX_BITS];
-    sim_reg_map(s, o, to, arg(o, 0)->type->layout, project, map);
-    Lv *from = sim_val(s, arg(o, 0)), *r = sim_define(s, v);
-    for (int i = 0; i < sim_n_regs(v); i++)
-        r[i] = from[f2_mul(map, to->n[IN_REG], (Col)i)];
+    Renaming *k = NEW(s->a, Renaming);
+    k->o = o;
+    sim_reg_map(s, o, v->type->layout, arg(o, 0)->type->layout, project, k->map);
+    sim_define_lazily(s, v, rename_reg, k);
+    if (!s->lazy[arg(o, 0)->id])
+        sim_val(s, v);
 }
 
 /* Register r of the side with the new dim is register r without the bit of the other. */
@@ -453,6 +493,12 @@ op(Sim *s, const Op *o)
     case OP_ASSERT: assertion(s, o); return;
     case OP_PRINT: print(s, o); return;
     case OP_BARRIER: sim_barrier(s, o->loc); return;
+    case OP_SHARED_ALLOC: sim_shared_alloc(s, o); return;
+    case OP_SHARED_LOAD: sim_shared_load(s, o); return;
+    case OP_SHARED_STORE: sim_shared_store(s, o); return;
+    case OP_ASYNC_COPY: sim_async_copy(s, o); return;
+    case OP_ASYNC_COMMIT: s->m->async_commit(s->l); return;
+    case OP_ASYNC_WAIT: s->m->async_wait(s->l, (int)ir_attr(o, ATTR_PENDING)); return;
     case OP_YIELD:
     case OP_CONDITION:
     case OP_RETURN: return;     /* whose region it is knows what to do */
@@ -500,6 +546,7 @@ cg_simt(Func *f, Binary *out)
     s.log2_warps = __builtin_ctz((unsigned)c->opt.num_warps);
     s.facts = facts_new(f);
     s.vals = NEW_N(a, Lv *, f->n_vals);
+    s.lazy = NEW_N(a, Lazy *, f->n_vals);
     sim_plan_scratch(&s);
 
     Ll *l = s.l = ll_new(c, is_ptx ? LL_NVPTX : LL_HOST, f->name);

@@ -103,19 +103,19 @@ fragment_word(Fragments *f, Col flat, int term)
     Sim *s = f->s;
     const Type *t = f->v->type;
     int first = register_of(f, flat);
-    Lv *have = f->word[first], *regs = sim_val(s, f->v);
+    Lv *have = f->word[first];
     if (have[term])
         return have[term];
     if (t->elem != E_F32) {
         Lv elems[4];
         for (int e = 0; e < f->shape->kw; e++)
-            elems[e] = regs[register_of(f, flat ^ (Col)(e * f->k_stride))];
+            elems[e] = sim_reg(s, f->v, register_of(f, flat ^ (Col)(e * f->k_stride)));
         return have[0] = sim_pack_word(s, t, elems);
     }
-    Lv hi = round_tf32(s, regs[first]);
+    Lv x = sim_reg(s, f->v, first), hi = round_tf32(s, x);
     have[0] = LLVMBuildBitCast(s->l->b, hi, s->l->i32, "");
     if (f->n_terms > 1) {
-        Lv lo = LLVMBuildFSub(s->l->b, regs[first], hi, "");
+        Lv lo = LLVMBuildFSub(s->l->b, x, hi, "");
         have[1] = LLVMBuildBitCast(s->l->b, round_tf32(s, lo), s->l->i32, "");
     }
     return have[term];

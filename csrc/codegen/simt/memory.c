@@ -12,35 +12,34 @@
  */
 #include "codegen/simt/simt.h"
 
-enum { MAX_VEC = 16 };      /* elements: 16 bytes of bytes */
+enum { MAX_VEC = SIM_MAX_VECTOR };
 
-typedef struct Vector {
-    int log2;
-    uint32_t mask;          /* of the register bits inside */
-    int reg[MAX_VEC];       /* register of element i, relative to the first */
-} Vector;
-
-static Vector
-vector_of(Sim *s, const Op *o)
+SimVector
+sim_vector(const int *bit, int log2)
 {
-    Vector v = {0};
-    const Layout *l = arg(o, 0)->type->layout;
-    if (!l)
-        return v;
-    int dim = facts_fastest_dim(s->facts, o), bit[MAX_BITS];
-    int most = facts_access_log2(s->facts, o, dim, s->m->max_vec_bytes);
-    v.log2 = layout_run(l, dim, MIN(most, 4), bit);
-    for (int i = 0; i < v.log2; i++)
+    SimVector v = {.log2 = log2};
+    for (int i = 0; i < log2; i++)
         v.mask |= 1u << bit[i];
-    for (int e = 0; e < 1 << v.log2; e++)
-        for (int i = 0; i < v.log2; i++)
+    for (int e = 0; e < 1 << log2; e++)
+        for (int i = 0; i < log2; i++)
             v.reg[e] |= (e >> i & 1) << bit[i];
     return v;
 }
 
+SimVector
+sim_access_vector(Sim *s, const Op *o)
+{
+    const Layout *l = arg(o, 0)->type->layout;
+    if (!l)
+        return (SimVector){0};
+    int dim = facts_fastest_dim(s->facts, o), bit[MAX_BITS];
+    int most = facts_access_log2(s->facts, o, dim, s->m->max_vec_bytes);
+    return sim_vector(bit, layout_run(l, dim, MIN(most, 4), bit));
+}
+
 /* Elements of a vector that starts at register r. */
 static void
-pick(const Vector *v, Lv *regs, int r, Lv *out)
+pick(const SimVector *v, Lv *regs, int r, Lv *out)
 {
     for (int e = 0; e < 1 << v->log2; e++)
         out[e] = regs[r | v->reg[e]];
@@ -61,7 +60,7 @@ sim_load(Sim *s, const Op *o)
 {
     const Val *v = result(o, 0);
     check_layouts(s, o);
-    Vector vec = vector_of(s, o);
+    SimVector vec = sim_access_vector(s, o);
     int n = 1 << vec.log2, bytes = n * sim_elem_bytes(v->type);
     Lt type = sim_packed_type(s, v->type, n);
     Lv *ptr = sim_val(s, arg(o, 0)), *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL,
@@ -94,7 +93,7 @@ sim_store(Sim *s, const Op *o)
 {
     const Val *v = arg(o, 1);
     check_layouts(s, o);
-    Vector vec = vector_of(s, o);
+    SimVector vec = sim_access_vector(s, o);
     int n = 1 << vec.log2, bytes = n * sim_elem_bytes(v->type);
     Lv *ptr = sim_val(s, arg(o, 0)), *from = sim_val(s, v),
        *mask = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;

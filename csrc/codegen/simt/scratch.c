@@ -12,6 +12,10 @@
  * that may still be read. An op takes the lowest bytes outside that set while the total stays
  * under a soft limit, and otherwise shares bytes and gets a barrier. Loop bodies are walked
  * twice, the second time with what the first left pending.
+ *
+ * A shared_alloc keeps its place from where it stands to the op that uses it last, in the
+ * same block (a loop counts as one op), and nobody else gets it in between. What is in it
+ * is in order by explicit barriers; after the last use it counts as still being read.
  */
 #include "codegen/simt/simt.h"
 
@@ -19,10 +23,12 @@ enum { ALIGN = 16, SOFT_LIMIT = 48 << 10 };
 
 typedef struct Place {
     int at, size;           /* bytes */
+    const Op *alloc;        /* whose it is, while live */
 } Place;
 typedef VEC(Place) Places;
 typedef struct Pending {
     Places v;               /* may still be read */
+    Places live;            /* of shared_allocs whose last use is to come */
 } Pending;
 
 static bool
@@ -40,9 +46,10 @@ add_place(Sim *s, Pending *p, int at, int size)
     for (int i = 0; i < p->v.n; i++)
         if (p->v.at[i].at == at && p->v.at[i].size == size)
             return;
-    PUSH(s->a, &p->v, ((Place){at, size}));
+    PUSH(s->a, &p->v, ((Place){at, size, NULL}));
 }
 
+/* The live places of both are the same: control flow is nested. */
 static void
 join(Sim *s, Pending *p, const Pending *other)
 {
@@ -55,24 +62,33 @@ copy(Sim *s, const Pending *p)
 {
     Pending r = {{0}};
     join(s, &r, p);
+    for (int i = 0; i < p->live.n; i++)
+        PUSH(s->a, &r.live, p->live.at[i]);
     return r;
 }
 
-/* The lowest place of that size outside p. */
-static int
-find_gap(const Pending *p, int size)
+/* Moves *at behind a place it overlaps; false when there is none. */
+static bool
+step_over(const Places *v, int *at, int size, int align)
 {
-    int at = 0;
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int i = 0; i < p->v.n; i++) {
-            int end = p->v.at[i].at + p->v.at[i].size;
-            if (at < end && p->v.at[i].at < at + size) {
-                at = (end + ALIGN - 1) / ALIGN * ALIGN;
-                moved = true;
-            }
+    for (int i = 0; i < v->n; i++) {
+        int end = v->at[i].at + v->at[i].size;
+        if (*at < end && v->at[i].at < *at + size) {
+            *at = (end + align - 1) / align * align;
+            return true;
         }
     }
+    return false;
+}
+
+/* The lowest place of that size outside of what is live and, if asked, what is pending. */
+static int
+find_gap(const Pending *p, int size, int align, bool avoid_pending)
+{
+    int at = 0;
+    while (step_over(&p->live, &at, size, align) ||
+           (avoid_pending && step_over(&p->v, &at, size, align)))
+        ;
     return at;
 }
 
@@ -80,6 +96,7 @@ static int64_t
 wanted(Sim *s, const Op *o, bool *warp_local)
 {
     switch (o->op) {
+    case OP_SHARED_ALLOC: return sim_shared_alloc_bytes(o);
     case OP_CONVERT: return sim_convert_bytes(s, o, warp_local);
     case OP_REDUCE: return sim_reduce_bytes(s, o);
     case OP_SCAN: return sim_scan_bytes(s, o);
@@ -92,22 +109,6 @@ wanted(Sim *s, const Op *o, bool *warp_local)
     }
 }
 
-static int
-shared_limit(const Target *t)
-{
-    switch (t->sm) {
-    case 75: return 64 << 10;
-    case 80:
-    case 87: return 163 << 10;
-    case 86:
-    case 88:
-    case 89: return 99 << 10;
-    case 120:
-    case 121: return 99 << 10;
-    default: return 227 << 10;  /* 90, 100, 103, 110 */
-    }
-}
-
 static Scratch *
 place_op(Sim *s, const Op *o, const Pending *p)
 {
@@ -116,16 +117,18 @@ place_op(Sim *s, const Op *o, const Pending *p)
         return k;
     k = NEW(s->a, Scratch);
     int64_t bytes = wanted(s, o, &k->warp_local);
-    int limit = shared_limit(&s->c->opt.target);
-    if (bytes > limit)
-        err_at(s->c, o->loc, RESOURCES, "shared memory", (long long)bytes, (long long)limit);
-    k->size = (int)bytes;
+    int limit = shared_memory_limit(&s->c->opt.target);
+    int align = o->op == OP_SHARED_ALLOC ? SHARED_ALIGN : ALIGN;
+    k->size = (int)MIN(bytes, INT32_MAX / 2);
     if (k->size) {
-        k->at = find_gap(p, k->size);
-        if (k->at && k->at + k->size > MIN(limit, MAX(SOFT_LIMIT, s->shared_bytes)))
-            k->at = 0;
+        k->at = find_gap(p, k->size, align, true);
+        if (k->at + k->size > MIN(limit, MAX(SOFT_LIMIT, s->shared_bytes)))
+            k->at = find_gap(p, k->size, align, false);
         s->shared_bytes = MAX(s->shared_bytes, k->at + k->size);
     }
+    if (s->shared_bytes > limit)
+        err_at(s->c, o->loc, RESOURCES, "shared memory", (long long)s->shared_bytes,
+               (long long)limit);
     map_put(&s->scratch, o, 0, k);
     return k;
 }
@@ -164,16 +167,58 @@ plan_op(Sim *s, const Op *o, Pending *p)
         k->needs_barrier = true;
         p->v.n = 0;
     }
+    if (o->op == OP_SHARED_ALLOC) {
+        PUSH(s->a, &p->live, ((Place){k->at, k->size, o}));
+        return;
+    }
     if (!k->warp_local)
         p->v.n = 0;
     add_place(s, p, k->at, k->size);
 }
 
+/* The op of block b that contains o. */
+static const Op *
+within(const Block *b, const Op *o)
+{
+    while (o->block != b)
+        o = o->block->owner;
+    return o;
+}
+
+/* Does no use of the shared_alloc come after o in its block? */
+static bool
+was_last_use(const Op *alloc, const Op *o)
+{
+    for (const Use *u = result(alloc, 0)->uses; u; u = u->next) {
+        const Op *user = within(alloc->block, u->user), *p = o;
+        while (p && p != user)
+            p = p->prev;
+        if (!p)
+            return false;
+    }
+    return true;
+}
+
+/* The places of allocs of o's block that nobody uses after o. */
+static void
+end_lives(Sim *s, const Op *o, Pending *p)
+{
+    for (int i = p->live.n; i-- > 0;) {
+        Place k = p->live.at[i];
+        if (k.alloc->block != o->block || !was_last_use(k.alloc, o))
+            continue;
+        p->live.at[i] = p->live.at[--p->live.n];
+        add_place(s, p, k.at, k.size);
+    }
+}
+
 static void
 plan_block(Sim *s, const Block *b, Pending *p)
 {
-    for (const Op *o = b->first; o; o = o->next)
+    for (const Op *o = b->first; o; o = o->next) {
         plan_op(s, o, p);
+        end_lives(s, o, p);
+    }
 }
 
 void

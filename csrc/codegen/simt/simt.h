@@ -8,6 +8,7 @@
  *     words.c         elements <-> 32-bit words: packing, shuffles
  *     scratch.c       shared memory of each op, and where a barrier must stand
  *     memory.c        load, store, atomics
+ *     shared.c        shared memory as a value; asynchronous copies
  *     reduce.c scan.c convert.c dot.c lookup.c      the ops that threads do together
  *     machine.h       what they are made of
  */
@@ -25,6 +26,7 @@ typedef struct Sim {
     FactTable *facts;
     int log2_warps;
     Lv **vals;              /* by value id: one Lv a register */
+    struct Lazy **lazy;     /* by value id: how registers that are NULL are made; or NULL */
     Lv tid;                 /* i32: lane bits, then warp bits */
     Lv setup_end;           /* the branch that ends the block of per-thread constants */
     Map linear, owners;     /* what that block has computed already */
@@ -37,6 +39,9 @@ typedef struct Sim {
 void sim_block(Sim *s, const Block *b);         /* all ops but the terminator */
 Lv *sim_val(Sim *s, const Val *v);              /* its registers */
 Lv *sim_define(Sim *s, const Val *v);           /* room for them, to be filled */
+/* The same, filled when asked for: make(s, data, r) fills register r, and may fill others. */
+void sim_define_lazily(Sim *s, const Val *v, void (*make)(Sim *s, void *data, int r), void *data);
+Lv sim_reg(Sim *s, const Val *v, int r);        /* one register; sim_val makes all */
 int sim_n_regs(const Val *v);                   /* 1 for a scalar */
 /* XOR of the columns of this thread's set lane and warp bits, as i32. */
 Lv sim_linear(Sim *s, const Col *lane, int n_lane, const Col *warp, int n_warp);
@@ -76,6 +81,17 @@ void sim_unpack_word(Sim *s, const Type *t, Lv word, Lv *elems);
 Lv sim_shuffle_xor(Sim *s, const Type *t, Lv x, int mask);
 Lv sim_shuffle_idx(Sim *s, const Type *t, Lv x, Lv lane);
 
+/* ---- memory.c --------------------------------------------------------------------------------- */
+enum { SIM_MAX_VECTOR = 16 };   /* elements: 16 bytes of bytes */
+/* Registers that one access takes together. */
+typedef struct SimVector {
+    int log2;
+    uint32_t mask;          /* of the register bits inside */
+    int reg[SIM_MAX_VECTOR];    /* register of element i, relative to the first */
+} SimVector;
+SimVector sim_vector(const int *bit, int log2); /* of these register bits, low first */
+SimVector sim_access_vector(Sim *s, const Op *o);   /* of a load, store, atomic or copy */
+
 /* ---- scratch.c ----------------------------------------------------------------------------- */
 typedef struct Scratch {
     int at, size;           /* bytes */
@@ -89,6 +105,12 @@ void sim_barrier(Sim *s, const Loc *loc);       /* all threads of the program */
 Lv sim_shared_offset(Sim *s, Lv index, int elem_bytes, int at);   /* index * bytes + at */
 
 /* ---- the rest -------------------------------------------------------------------------------- */
+enum { SHARED_ALIGN = 1024 };   /* of a shared_alloc */
+int64_t sim_shared_alloc_bytes(const Op *o);
+void sim_shared_alloc(Sim *s, const Op *o);
+void sim_shared_load(Sim *s, const Op *o);
+void sim_shared_store(Sim *s, const Op *o);
+void sim_async_copy(Sim *s, const Op *o);
 void sim_load(Sim *s, const Op *o);
 void sim_store(Sim *s, const Op *o);
 void sim_atomic(Sim *s, const Op *o);

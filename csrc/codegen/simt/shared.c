@@ -1,0 +1,300 @@
+/* shared: shared memory as a value: slots, asynchronous copies into them, reads.
+ *
+ * The type says where an element is in its slot (offset bits -> flat index), the layouts of
+ * what is copied or read which elements a thread has. An address is therefore
+ *
+ *     at + slot * bytes     one addition an iteration of the loop around it
+ *     ^ thread              of lane and warp bits, computed once a kernel (sim_linear)
+ *     ^ register            a constant: an immediate where the thread's part has none of
+ *                           its bits, else an XOR (a swizzled chunk of 16 bytes)
+ *
+ * A read is made of ldmatrix where the layouts allow it (layout_ldmatrix), else of vectors.
+ * When all that wants the block are dots of the same straight piece of code, nothing is
+ * read until a dot asks for a register: so the fragments of one step along k are loaded
+ * beside the products of another and not all at once. Views in between pass the
+ * question on.
+ */
+#include "codegen/simt/simt.h"
+
+enum { MAX_VEC = 16 };
+
+/* ---- addresses ------------------------------------------------------------------------- */
+
+typedef struct Place {
+    Lv slot, thread, both;  /* bytes */
+    Col can_have;           /* bits of the thread's part */
+    Col below;              /* bits below this are 0 in the slot's part */
+} Place;
+
+static Place
+place_of(Sim *s, const Op *o, int smem, const Col *lane, const Layout *l,
+         const Col *offset_of)
+{
+    Ll *b = s->l;
+    const Val *v = arg(o, smem);
+    int bits = layout_bits(l), bytes = sim_elem_bytes(v->type);
+    Col lanes[LANE_BITS] = {0}, warps[WARP_BITS] = {0};
+    Place p = {0};
+    for (int i = 0; i < LANE_BITS; i++)
+        p.can_have |= lanes[i] = lane[i] * (Col)bytes;
+    for (int i = 0; i < l->n[IN_WARP]; i++)
+        p.can_have |= warps[i] =
+            f2_mul(offset_of, bits, l->basis[IN_WARP][i]) * (Col)bytes;
+    p.thread = sim_linear(s, lanes, LANE_BITS, warps, s->log2_warps);
+    Col slot_bytes = (Col)(ty_numel(v->type) * bytes);
+    p.slot = LLVMBuildMul(b->b, sim_val(s, arg(o, smem + 1))[0], ll_i32(b, (int)slot_bytes), "");
+    p.slot = LLVMBuildAdd(b->b, p.slot, sim_val(s, v)[0], "");
+    p.both = LLVMBuildAdd(b->b, p.slot, p.thread, "");
+    p.below = MIN(slot_bytes & (0 - slot_bytes), (Col)SHARED_ALIGN);
+    return p;
+}
+
+static Lv
+address(Sim *s, const Place *p, Col by)
+{
+    Ll *l = s->l;
+    Col clash = by & p->can_have;
+    Lv at = p->both;
+    if (clash >= p->below) {
+        at = LLVMBuildXor(l->b, p->thread, ll_i32(l, (int)clash), "");
+        at = LLVMBuildAdd(l->b, at, p->slot, "");
+    } else if (clash) {
+        at = LLVMBuildXor(l->b, at, ll_i32(l, (int)clash), "");
+    }
+    by ^= clash;
+    return by ? LLVMBuildAdd(l->b, at, ll_i32(l, (int)by), "") : at;
+}
+
+/* The offsets of l's lanes. */
+static void
+lane_offsets(const Layout *l, const Col *offset_of, Col *lane)
+{
+    for (int i = 0; i < LANE_BITS; i++)
+        lane[i] = i < l->n[IN_LANE]
+                      ? f2_mul(offset_of, layout_bits(l), l->basis[IN_LANE][i])
+                      : 0;
+}
+
+/* ---- alloc, store, copy ------------------------------------------------------------------ */
+
+int64_t
+sim_shared_alloc_bytes(const Op *o)
+{
+    const Type *t = result(o, 0)->type;
+    return ty_numel(t) * sim_elem_bytes(t) * t->slots;
+}
+
+void
+sim_shared_alloc(Sim *s, const Op *o)
+{
+    sim_define(s, result(o, 0))[0] = ll_i32(s->l, sim_scratch(s, o));
+}
+
+/* Registers of l that lie side by side in a slot, at most `max` (log2). */
+static SimVector
+neighbours(const Layout *l, const Col *offset_of, int max)
+{
+    int bit[MAX_BITS], run = layout_offset_run(l, offset_of, max, bit);
+    return sim_vector(bit, run);
+}
+
+static int
+log2_of(int n)
+{
+    return __builtin_ctz((unsigned)n);
+}
+
+void
+sim_shared_store(Sim *s, const Op *o)
+{
+    const Val *v = arg(o, 2);
+    const Layout *l = v->type->layout;
+    Col offset_of[MAX_BITS], lane[LANE_BITS];
+    layout_offsets(arg(o, 0)->type->layout, offset_of);
+    lane_offsets(l, offset_of, lane);
+    Place p = place_of(s, o, 0, lane, l, offset_of);
+    int bytes = sim_elem_bytes(v->type);
+    SimVector vec = neighbours(l, offset_of, log2_of(16 / bytes));
+    Lv *regs = sim_val(s, v), elems[MAX_VEC];
+    for (int r = 0; r < sim_n_regs(v); r++) {
+        if ((uint32_t)r & vec.mask)
+            continue;
+        for (int e = 0; e < 1 << vec.log2; e++)
+            elems[e] = regs[r | vec.reg[e]];
+        Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
+        Lv at = address(s, &p, f2_mul(offset_of, layout_bits(l), flat) * (Col)bytes);
+        s->m->shared_store(s->l, at, sim_pack(s, v->type, elems, 1 << vec.log2),
+                           bytes << vec.log2, sim_owner(s, l), o->loc);
+    }
+}
+
+/* What both sides have contiguous: memory along the pointers, the slot along its offsets. */
+static SimVector
+common_vector(Sim *s, const Op *o, const Layout *l, const Col *offset_of)
+{
+    SimVector memory = sim_access_vector(s, o);
+    SimVector slot = neighbours(l, offset_of, memory.log2);
+    while (slot.log2 && memcmp(slot.reg, memory.reg, sizeof *slot.reg << slot.log2) != 0)
+        slot = neighbours(l, offset_of, slot.log2 - 1);
+    return slot;
+}
+
+void
+sim_async_copy(Sim *s, const Op *o)
+{
+    const Type *t = arg(o, 0)->type;
+    const Layout *l = t->layout;
+    Col offset_of[MAX_BITS], lane[LANE_BITS];
+    layout_offsets(arg(o, 1)->type->layout, offset_of);
+    lane_offsets(l, offset_of, lane);
+    SimVector vec = common_vector(s, o, l, offset_of);
+    const Type *elem = ty_pointee(s->c, t);
+    int bytes = sim_elem_bytes(elem) << vec.log2;
+    bool is_async = bytes >= 4 && s->m->has_async(s->l) && !sim_owner(s, l);
+    if (!is_async)          /* pipeline makes no such copies */
+        err_at(s->c, o->loc, TARGET, info(o)->text, s->m->name);
+    Place p = place_of(s, o, 1, lane, l, offset_of);
+    Lv *ptr = sim_val(s, arg(o, 0)), *mask = o->n_args > 3 ? sim_val(s, arg(o, 3)) : NULL;
+    Access a = {.bytes = bytes, .align = bytes, .cache = (int)ir_attr(o, ATTR_CACHE),
+                .evict = (int)ir_attr(o, ATTR_EVICT), .loc = o->loc};
+    for (int r = 0; r < sim_n_regs(arg(o, 0)); r++) {
+        if ((uint32_t)r & vec.mask)
+            continue;
+        a.ptr = ptr[r];
+        a.pred = mask ? mask[r] : NULL;
+        Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
+        Col by = f2_mul(offset_of, layout_bits(l), flat) * (Col)sim_elem_bytes(elem);
+        s->m->async_copy(s->l, address(s, &p, by), &a);
+    }
+}
+
+/* ---- reads ----------------------------------------------------------------------------------- */
+
+typedef struct SharedRead {
+    const Op *o;
+    Place p;
+    Col offset_of[MAX_BITS];
+    bool is_ldmatrix;
+    LdMatrix m;
+    SimVector vec;          /* else */
+} SharedRead;
+
+/* Registers that an ldmatrix beginning with r fills. */
+static void
+read_matrices(Sim *s, const SharedRead *k, int r, Lv at, Lv *regs)
+{
+    const Type *t = result(k->o, 0)->type;
+    Lv word[4];
+    s->m->ldmatrix(s->l, at, 1 << k->m.log2_n, k->m.trans, word, k->o->loc);
+    for (int i = 0; i < 1 << k->m.log2_n; i++) {
+        int first = r;
+        for (int j = 0; j < k->m.log2_n; j++)
+            first |= (i >> j & 1) << k->m.bit[j];
+        sim_unpack_word(s, t, word[i], regs + first);
+    }
+}
+
+static void
+read_register(Sim *s, void *data, int r)
+{
+    const SharedRead *k = data;
+    const Val *v = result(k->o, 0);
+    const Layout *l = v->type->layout;
+    uint32_t inside = k->vec.mask;
+    if (k->is_ldmatrix) {
+        inside = (1u << k->m.log2_word) - 1;
+        for (int j = 0; j < k->m.log2_n; j++)
+            inside |= 1u << k->m.bit[j];
+    }
+    r &= (int)~inside;
+    int bytes = sim_elem_bytes(v->type);
+    Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
+    Lv at = address(s, &k->p, f2_mul(k->offset_of, layout_bits(l), flat) * (Col)bytes);
+    Lv *regs = s->vals[v->id];
+    if (k->is_ldmatrix) {
+        read_matrices(s, k, r, at, regs);
+        return;
+    }
+    int n = 1 << k->vec.log2;
+    Lv elems[MAX_VEC];
+    Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, v->type, n), n * bytes, k->o->loc);
+    sim_unpack(s, v->type, x, n, elems);
+    for (int e = 0; e < n; e++)
+        regs[r | k->vec.reg[e]] = elems[e];
+}
+
+/* Is everything between o and its users (dots, also through views) such that the slot is
+ * still what it was? */
+static bool
+can_wait(const Op *o, const Val *v)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *user = u->user;
+        if (user->block != o->block)
+            return false;
+        if (user->op == OP_TRANS || user->op == OP_RESHAPE || user->op == OP_EXPAND) {
+            if (!can_wait(o, result(user, 0)))
+                return false;
+            continue;
+        }
+        if (user->op != OP_DOT)
+            return false;
+        for (const Op *p = o; p != user; p = p->next)
+            if (!p || p->n_regions || op_has(p, OPF_SYNC) ||
+                (op_has(p, OPF_SHARED) && op_has(p, OPF_WRITES)))
+                return false;
+    }
+    return true;
+}
+
+/* Register bits that move along k further than one step of the dot that reads v. */
+static uint32_t
+far_along_k(Sim *s, const Val *v)
+{
+    uint32_t mask = 0;
+    for (const Use *u = v->uses; u; u = u->next) {
+        if (u->user->op == OP_TRANS || u->user->op == OP_RESHAPE || u->user->op == OP_EXPAND) {
+            /* A view keeps the registers' order only where it keeps their number. */
+            const Val *to = result(u->user, 0);
+            if (sim_n_regs(to) == sim_n_regs(v))
+                mask |= far_along_k(s, to);
+            continue;
+        }
+        if (u->user->op != OP_DOT)
+            continue;
+        DotPlan plan;
+        dot_plan(s->f, u->user, &plan);
+        const Layout *l = v->type->layout;
+        int dim = u == u->user->args ? l->rank - 1 : l->rank - 2;
+        for (int i = 0; plan.is_mma && i < l->n[IN_REG]; i++) {
+            Col k = l->basis[IN_REG][i] >> layout_dim_shift(l, dim) &
+                    (((Col)1 << l->log2_shape[dim]) - 1);
+            if (k >= (Col)mma_shape[plan.kind].k)
+                mask |= 1u << i;
+        }
+    }
+    return mask;
+}
+
+void
+sim_shared_load(Sim *s, const Op *o)
+{
+    const Val *v = result(o, 0);
+    const Layout *l = v->type->layout;
+    Col lane[LANE_BITS];
+    SharedRead *k = NEW(s->a, SharedRead);
+    k->o = o;
+    layout_offsets(arg(o, 0)->type->layout, k->offset_of);
+    lane_offsets(l, k->offset_of, lane);
+    int bytes = sim_elem_bytes(v->type);
+    k->is_ldmatrix =
+        layout_ldmatrix(l, k->offset_of, bytes * 8, far_along_k(s, v), &k->m);
+    if (k->is_ldmatrix)
+        memcpy(lane, k->m.row, sizeof lane);
+    else
+        k->vec = neighbours(l, k->offset_of, log2_of(16 / bytes));
+    k->p = place_of(s, o, 0, lane, l, k->offset_of);
+    sim_define_lazily(s, v, read_register, k);
+    if (!can_wait(o, v))
+        sim_val(s, v);
+}

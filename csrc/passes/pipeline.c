@@ -1,0 +1,583 @@
+/* pipeline: loads of a loop become asynchronous copies that run ahead of it.
+ *
+ *     for i ^(acc, p) {                     s = shared_alloc : smem<3 x ..>
+ *       x = load p                          copy p0 -> s[0]; commit       prologue: d copies
+ *       y = convert_layout x                copy p1 -> s[1]; commit       (here d = 2)
+ *       acc = dot y, ..              =>     for i ^(acc, q, read, write) {
+ *       p = addptr p, step                    wait {pending=1}; barrier
+ *     }                                       copy q -> s[write] if i + 2 is in the loop; commit
+ *                                             y = shared_load s[read]
+ *                                             acc = dot y, ..
+ *                                             q = addptr q, step
+ *                                           }
+ *                                           wait {pending=0}
+ *
+ * d = num_stages - 1 iterations lie between a copy and its use, in d + 1 slots. One commit an
+ * iteration, so when iteration i waits, the groups of i .. i + d - 1 are out and all but
+ * the newest d - 1 must have landed. The barrier behind the wait serves twice: the copies of
+ * all threads are there for all, and the slot that is written next, that of iteration
+ * i - 1, has been read by all. There is no epilogue: copies beyond the end are switched
+ * off by their mask (zeros are written, nothing is read), and so is the whole prologue of a
+ * loop that does not run.
+ *
+ * What an address is made of (the slice: pure ops, carried pointers, loads of indices) is
+ * cloned and runs d iterations ahead; dce removes the old one where nobody else needs it.
+ *
+ * Which loads: those that end in an operand of a dot, through the move to its layout and
+ * through casts and other shapes of the same elements; all of them when the user set
+ * num_stages on the loop itself. A move to another layout is then no more than another way
+ * of reading the slot.
+ *
+ * Rule 1: nothing in the loop may write memory: a load must not overtake a store.
+ * Rule 2: a copy is at least 4 bytes wide and fills with zeros; what needs another `other`
+ *         stays a load.
+ * Rule 3: facts are asked before anything changes, because they are about values.
+ */
+#include "passes/layouts.h"
+
+#include <assert.h>
+
+enum { MAX_CHAIN = 8, MAX_STREAMS = 16, SLICE_BUDGET = 512, MIN_BYTES = 4, ALIGN = 1024 };
+
+/* A load that becomes copies. */
+typedef struct Stream {
+    Op *load;
+    int dim;                /* along which a thread's elements are contiguous */
+    int64_t bytes;          /* of a slot, rounded up */
+    Val *smem;
+} Stream;
+
+/* Ops that only rename or convert elements on the way from a load to its user. */
+typedef struct Chain {
+    Op *op[MAX_CHAIN];
+    int n;
+} Chain;
+
+typedef struct Pipe {
+    Func *f;
+    Comp *c;
+    FactTable *facts;
+    Op *loop;
+    Block *body;
+    Stream stream[MAX_STREAMS];
+    int n_streams;
+    Map slice;              /* Op in the body -> itself: what addresses are made of */
+    bool *carried;          /* by argument of the body: part of the slice */
+    int ahead;              /* iterations between a copy and its use */
+} Pipe;
+
+/* ---- which loads ------------------------------------------------------------------------- */
+
+/* May o be redone in another layout, as part of a chain? */
+static bool
+is_link(const Op *o)
+{
+    if (o->op == OP_TRANS || o->op == OP_RESHAPE || o->op == OP_EXPAND)
+        return true;
+    return op_has(o, OPF_ELEM) && o->n_args == 1 && o->n_results == 1;
+}
+
+static bool
+is_operand(const Use *u)
+{
+    return u->user->op == OP_DOT && u - u->user->args < 2;
+}
+
+static bool
+feeds_dot(const Val *v, int depth)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        if (is_operand(u))
+            return true;
+        if (depth < MAX_CHAIN && (o->op == OP_CONVERT || is_link(o)) &&
+            feeds_dot(result(o, 0), depth + 1))
+            return true;
+    }
+    return false;
+}
+
+/* Does each element stand with one thread only? Else copies would race. */
+static bool
+has_one_owner(const Layout *l)
+{
+    for (int in = 0; in < N_IN; in++)
+        for (int i = 0; i < l->n[in]; i++)
+            if (!l->basis[in][i])
+                return false;
+    return layout_is_injective(l);
+}
+
+static bool
+is_zero(const Val *v)
+{
+    uint64_t bits;
+    return ir_is_const(v, &bits) && bits == 0;
+}
+
+static bool
+fits(Pipe *p, Op *o, Stream *s)
+{
+    const Type *t = result(o, 0)->type;
+    if (o->op != OP_LOAD || !t->rank || t->is_ptr || ir_attr(o, ATTR_VOLATILE) ||
+        ir_attr(o, ATTR_CACHE) == CACHE_CV || (o->n_args > 2 && !is_zero(arg(o, 2))) ||
+        !has_one_owner(t->layout))
+        return false;
+    int dim = facts_fastest_dim(p->facts, o), bit[MAX_BITS];
+    int vec = layout_run(t->layout, dim, facts_access_log2(p->facts, o, dim, 16), bit);
+    int64_t bytes = ty_numel(t) * elem_info[t->elem].bytes;
+    *s = (Stream){.load = o, .dim = dim, .bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN};
+    return elem_info[t->elem].bytes << vec >= MIN_BYTES;
+}
+
+/* ---- the slice ------------------------------------------------------------------------------ */
+
+/* Adds what v is made of; false when it cannot run ahead. */
+static bool
+add_to_slice(Pipe *p, Map *slice, bool *carried, const Val *v, int *budget)
+{
+    if (is_defined_outside(v, p->body))
+        return true;
+    if (--*budget < 0)
+        return false;
+    if (!v->def) {
+        if (v->block != p->body)
+            return false;
+        if (v->index == 0 || carried[v->index])
+            return true;
+        carried[v->index] = true;
+        return add_to_slice(p, slice, carried, arg(p->body->last, v->index - 1), budget);
+    }
+    Op *o = v->def;
+    if (o->block != p->body || o->op == OP_DOT || o->n_regions ||
+        (!op_has(o, OPF_PURE) && (o->op != OP_LOAD || ir_attr(o, ATTR_VOLATILE))))
+        return false;
+    if (map_get(slice, o, 0))
+        return true;
+    map_put(slice, o, 0, o);
+    for (int i = 0; i < o->n_args; i++)
+        if (!add_to_slice(p, slice, carried, arg(o, i), budget))
+            return false;
+    return true;
+}
+
+static bool
+slice_of(Pipe *p, const Op *load, Map *slice, bool *carried)
+{
+    int budget = SLICE_BUDGET;
+    for (int i = 0; i < load->n_args; i++)
+        if (!add_to_slice(p, slice, carried, arg(load, i), &budget))
+            return false;
+    return true;
+}
+
+/* The slice of all streams; drops streams that are part of it (indices of others). */
+static void
+find_slice(Pipe *p)
+{
+    for (bool settled = false; !settled;) {
+        settled = true;
+        p->slice = (Map){.a = p->c->arena};
+        p->carried = NEW_N(p->c->arena, bool, p->body->n_args);
+        for (int i = 0; i < p->n_streams; i++)
+            slice_of(p, p->stream[i].load, &p->slice, p->carried);
+        for (int i = 0; i < p->n_streams; i++)
+            if (map_get(&p->slice, p->stream[i].load, 0)) {
+                p->stream[i] = p->stream[--p->n_streams];
+                settled = false;
+                break;
+            }
+    }
+}
+
+static bool
+find_streams(Pipe *p, bool all)
+{
+    for (Op *o = p->body->first; o && p->n_streams < MAX_STREAMS; o = o->next) {
+        Stream s;
+        Map slice = {.a = p->c->arena};
+        if (o->op == OP_LOAD && (all || feeds_dot(result(o, 0), 0)) && fits(p, o, &s) &&
+            slice_of(p, o, &slice, NEW_N(p->c->arena, bool, p->body->n_args)))
+            p->stream[p->n_streams++] = s;
+    }
+    find_slice(p);
+    return p->n_streams > 0;
+}
+
+/* ---- how far ahead ---------------------------------------------------------------------------- */
+
+/* Shared memory that the other ops of the loop will want for themselves, at most. */
+static int64_t
+scratch_bytes(const Block *b)
+{
+    int64_t most = 0;
+    for (const Op *o = b->first; o; o = o->next) {
+        int64_t bytes = 0;
+        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
+            most = MAX(most, scratch_bytes(o->regions[i]));
+        const Type *t = o->n_args ? arg(o, 0)->type : NULL;
+        if (o->op == OP_CONVERT && !feeds_dot(result(o, 0), 0))
+            bytes = ty_numel(t) * MAX(ty_bits(t) / 8, 1);
+        else if (o->op == OP_REDUCE || o->op == OP_SCAN)
+            bytes = 4096 * o->n_args;
+        else if (o->op == OP_GATHER)
+            bytes = ty_numel(t) * MAX(ty_bits(t) / 8, 1);
+        most = MAX(most, bytes);
+    }
+    return most;
+}
+
+/* Iterations between copy and use, at most stages - 1; 0: no room for two slots. */
+static int
+distance(Pipe *p, int stages)
+{
+    int64_t room = shared_memory_limit(&p->c->opt.target) - scratch_bytes(p->body), each = 0;
+    for (int i = 0; i < p->n_streams; i++)
+        each += p->stream[i].bytes;
+    int ahead = MIN(stages, MAX_SLOTS) - 1;
+    while (ahead > 0 && (ahead + 1) * each > room)
+        ahead--;
+    return ahead;
+}
+
+/* ---- the layout in shared memory ---------------------------------------------------------------- */
+
+/* The layout that a chain's start has when its end has l. */
+static const Layout *
+pulled_back(Pipe *p, const Chain *chain, const Layout *l)
+{
+    for (int i = chain->n; i-- > 0;) {
+        const Layout *below = layouts_operand(p->c, chain->op[i], l);
+        l = below ? below : l;
+    }
+    return l;
+}
+
+/* What a warp spends on reading a slot as l, in accesses. */
+static int
+read_cost(const Layout *l, const Col *offset_of, int elem_bits)
+{
+    LdMatrix m;
+    int bit[MAX_BITS], regs = 1 << l->n[IN_REG];
+    if (layout_ldmatrix(l, offset_of, elem_bits, 0, &m)) {
+        Layout rows = {.rank = 1, .log2_shape = {(uint8_t)layout_bits(l)},
+                       .n = {[IN_LANE] = LANE_BITS}};
+        Col same[MAX_BITS];
+        for (int i = 0; i < layout_bits(l); i++)
+            same[i] = (Col)1 << i;
+        memcpy(rows.basis[IN_LANE], m.row, sizeof m.row);
+        int chunk = __builtin_ctz(128u / (unsigned)elem_bits);
+        return (regs >> m.log2_word) * layout_bank_ways(&rows, same, chunk, elem_bits);
+    }
+    int vec = layout_offset_run(l, offset_of, __builtin_ctz(128u / (unsigned)elem_bits), bit);
+    int words = MAX(elem_bits << vec, 32) / 32;
+    return (regs >> vec) * words * 2 * layout_bank_ways(l, offset_of, vec, elem_bits);
+}
+
+/* Adds up the cost of all reads of v's uses, from the start of the chain. */
+static int
+reads_cost(Pipe *p, const Val *v, Chain *chain, const Col *offset_of, int elem_bits)
+{
+    int cost = 0;
+    for (const Use *u = v->uses; u; u = u->next) {
+        Op *o = u->user;
+        if (o->op == OP_CONVERT) {
+            cost += read_cost(pulled_back(p, chain, result(o, 0)->type->layout), offset_of,
+                              elem_bits);
+        } else if (is_link(o) && chain->n < MAX_CHAIN) {
+            chain->op[chain->n++] = o;
+            cost += reads_cost(p, result(o, 0), chain, offset_of, elem_bits);
+            chain->n--;
+        } else {
+            cost += read_cost(pulled_back(p, chain, v->type->layout), offset_of, elem_bits);
+        }
+    }
+    return cost;
+}
+
+static const Layout *
+slot_layout(Pipe *p, const Stream *s)
+{
+    const Type *t = result(s->load, 0)->type;
+    const Layout *best = NULL;
+    uint8_t shape[MAX_RANK];
+    ty_log2_shape(t, shape);
+    int least = INT32_MAX, bytes = elem_info[t->elem].bytes;
+    for (int skip = 0; skip < 3; skip++) {
+        const Layout *l =
+            layout_swizzled(p->c, t->rank, shape, s->dim, __builtin_ctz((unsigned)bytes), skip);
+        Col offset_of[MAX_BITS];
+        Chain chain = {.n = 0};
+        layout_offsets(l, offset_of);
+        int cost = reads_cost(p, result(s->load, 0), &chain, offset_of, bytes * 8);
+        if (cost < least) {
+            least = cost;
+            best = l;
+        }
+    }
+    return best;
+}
+
+/* ---- building: copies ------------------------------------------------------------------------------ */
+
+static Val *
+op1(Build *b, OpCode op, int n, Val *const *args, const Type *t)
+{
+    return result(ir_op(b, op, n, args, 1, &t), 0);
+}
+
+static Val *
+mapped(const Map *map, Val *v)
+{
+    Val *to = map_get(map, v, 0);
+    return to ? to : v;
+}
+
+/* mask (NULL: all) and the scalar pred, in the type of a mask of t's elements. */
+static Val *
+masked(Build *b, Val *mask, Val *pred, const Type *t)
+{
+    const Type *mt = ty_with_elem(b->f->c, t, E_I1);
+    Val *all = t->rank ? op1(b, OP_SPLAT, 1, &pred, mt) : pred;
+    return mask ? ir_bin(b, OP_AND, mask, all) : all;
+}
+
+/* One iteration of the slice, as map has its arguments. Loads happen only if pred. */
+static void
+clone_slice(Pipe *p, Build *b, Map *map, Val *pred)
+{
+    for (Op *o = p->body->first; o; o = o->next) {
+        if (!map_get(&p->slice, o, 0))
+            continue;
+        b->loc = o->loc;
+        if (o->op != OP_LOAD) {
+            ir_clone(b, o, map);
+            continue;
+        }
+        Val *args[3] = {mapped(map, arg(o, 0))};
+        const Type *t = result(o, 0)->type;
+        args[1] = masked(b, o->n_args > 1 ? mapped(map, arg(o, 1)) : NULL, pred, t);
+        if (o->n_args > 2)
+            args[2] = mapped(map, arg(o, 2));
+        Op *n = ir_op(b, OP_LOAD, MAX(o->n_args, 2), args, 1, &t);
+        memcpy(n->attr, o->attr, sizeof n->attr);
+        map_put(map, result(o, 0), 0, result(n, 0));
+    }
+}
+
+/* The copies of one iteration into `slot`, and their commit. */
+static void
+issue(Pipe *p, Build *b, Map *map, Val *pred, Val *slot)
+{
+    clone_slice(p, b, map, pred);
+    for (int i = 0; i < p->n_streams; i++) {
+        const Op *o = p->stream[i].load;
+        b->loc = o->loc;
+        Val *mask = o->n_args > 1 ? mapped(map, arg(o, 1)) : NULL;
+        Val *args[] = {mapped(map, arg(o, 0)), p->stream[i].smem, slot,
+                       masked(b, mask, pred, result(o, 0)->type)};
+        Op *n = ir_op(b, OP_ASYNC_COPY, COUNT(args), args, 0, NULL);
+        ir_set_attr(n, ATTR_CACHE, ir_attr(o, ATTR_CACHE));
+        ir_set_attr(n, ATTR_EVICT, ir_attr(o, ATTR_EVICT));
+    }
+    b->loc = p->loop->loc;
+    ir_op(b, OP_ASYNC_COMMIT, 0, NULL, 0, NULL);
+}
+
+static Val *
+const_i32(Build *b, int v)
+{
+    return ir_const_int(b, ty_scalar(b->f->c, E_I32), v);
+}
+
+/* The first value of the induction variable that is not at least `ahead` steps before the
+ * end: ub - ahead * step, but not below what the type holds. */
+static Val *
+last_issue(Pipe *p, Build *b, int64_t step)
+{
+    Val *ub = arg(p->loop, 1);
+    const Type *t = ub->type;
+    Elem e = t->elem;
+    uint64_t top = (uint64_t)1 << (elem_info[e].bits - 1);
+    int64_t least = elem_is_signed(e) ? elem_to_int(e, top) : 0, by = p->ahead * step;
+    Val *floor = ir_const_int(b, t, least + by), *d = ir_const_int(b, t, by);
+    Val *is_low = ir_bin(b, OP_LT, ub, floor);
+    return ir_select(b, is_low, ir_const_int(b, t, least), ir_bin(b, OP_SUB, ub, d));
+}
+
+/* ---- building: reads --------------------------------------------------------------------------------- */
+
+/* The slot as the end of the chain sees it in layout l, made in front of `before`. */
+static Val *
+read_slot(Pipe *p, const Stream *s, Val *slot, const Chain *chain, const Layout *l,
+          Op *before)
+{
+    Build b = {.f = p->f, .block = before->block, .before = before, .loc = s->load->loc};
+    const Type *t = ty_slot(p->c, s->smem->type, pulled_back(p, chain, l));
+    Val *v = op1(&b, OP_SHARED_LOAD, 2, (Val *[]){s->smem, slot}, t);
+    for (int i = 0; i < chain->n; i++) {
+        Chain rest = {.n = chain->n - i - 1};
+        memcpy(rest.op, chain->op + i + 1, (size_t)rest.n * sizeof *rest.op);
+        const Op *o = chain->op[i];
+        Map map = {.a = p->c->arena};
+        map_put(&map, arg(o, 0), 0, v);
+        v = result(ir_clone(&b, o, &map), 0);
+        v->type = ty_with_layout(p->c, v->type, pulled_back(p, &rest, l));
+    }
+    return v;
+}
+
+static void
+read_uses(Pipe *p, const Stream *s, Val *slot, Val *v, Chain *chain)
+{
+    for (Use *u = v->uses, *next; u; u = next) {
+        next = u->next;
+        Op *o = u->user;
+        if (o->op == OP_CONVERT) {
+            Val *r = read_slot(p, s, slot, chain, result(o, 0)->type->layout, o);
+            ir_replace(result(o, 0), r);
+            ir_erase(o);
+        } else if (is_link(o) && chain->n < MAX_CHAIN) {
+            chain->op[chain->n++] = o;
+            read_uses(p, s, slot, result(o, 0), chain);
+            chain->n--;
+            if (!result(o, 0)->uses)
+                ir_erase(o);
+        }
+    }
+}
+
+static void
+replace_load(Pipe *p, const Stream *s, Val *slot)
+{
+    Chain none = {.n = 0};
+    Val *v = result(s->load, 0);
+    read_uses(p, s, slot, v, &none);
+    if (v->uses)        /* by ops that take it as it was */
+        ir_replace(v, read_slot(p, s, slot, &none, v->type->layout, s->load));
+    ir_erase(s->load);
+}
+
+/* ---- building: the loop -------------------------------------------------------------------------------- */
+
+/* Another carried value of the loop; its next one is given later. */
+static Val *
+carry(Pipe *p, Val *init, const char *name)
+{
+    ir_add_arg(p->loop, init);
+    ir_add_result(p->loop, init->type);
+    return ir_block_arg(p->body, init->type, name);
+}
+
+static void
+rewrite(Pipe *p, int64_t step)
+{
+    Op *loop = p->loop, *yield = p->body->last;
+    int n_args = p->body->n_args, ahead = p->ahead;
+    Build b = {.f = p->f, .block = loop->block, .before = loop, .loc = loop->loc};
+    for (int i = 0; i < p->n_streams; i++) {
+        Stream *s = &p->stream[i];
+        const Type *t = ty_smem(p->c, result(s->load, 0)->type, ahead + 1, slot_layout(p, s));
+        b.loc = s->load->loc;
+        s->smem = op1(&b, OP_SHARED_ALLOC, 0, NULL, t);
+        s->smem->name = result(s->load, 0)->name;
+    }
+    b.loc = loop->loc;
+
+    Val **now = NEW_N(p->c->arena, Val *, n_args);  /* of the slice, by argument */
+    Val *lb = arg(loop, 0), *ub = arg(loop, 1), *slot_0 = const_i32(&b, 0);
+    for (int i = 1; i < n_args; i++)
+        now[i] = arg(loop, i + 2);
+    for (int stage = 0; stage < ahead; stage++) {
+        Map map = {.a = p->c->arena};
+        Val *iv = lb;
+        if (stage)
+            iv = ir_bin(&b, OP_ADD, lb, ir_const_int(&b, lb->type, stage * step));
+        map_put(&map, p->body->args[0], 0, iv);
+        for (int i = 1; i < n_args; i++)
+            if (p->carried[i])
+                map_put(&map, p->body->args[i], 0, now[i]);
+        /* As in the loop, i + stage is never computed: it might wrap. */
+        Pipe at = *p;
+        at.ahead = stage;
+        Val *end = stage ? last_issue(&at, &b, step) : ub;
+        issue(p, &b, &map, ir_bin(&b, OP_LT, lb, end), stage ? const_i32(&b, stage) : slot_0);
+        for (int i = 1; i < n_args; i++)
+            if (p->carried[i])
+                now[i] = mapped(&map, arg(yield, i - 1));
+    }
+    Val *end = last_issue(p, &b, step), *slot_d = const_i32(&b, ahead);
+    Val *one = const_i32(&b, 1), *n_slots = const_i32(&b, ahead + 1);
+
+    Map map = {.a = p->c->arena};
+    Val **arg_of = NEW_N(p->c->arena, Val *, n_args);
+    for (int i = 1; i < n_args; i++)
+        if (p->carried[i]) {
+            arg_of[i] = carry(p, now[i], p->body->args[i]->name);
+            map_put(&map, p->body->args[i], 0, arg_of[i]);
+        }
+    Val *read = carry(p, slot_0, "read"), *write = carry(p, slot_d, "write");
+
+    Op *first = p->body->first;
+    b = (Build){.f = p->f, .block = p->body, .before = first, .loc = loop->loc};
+    ir_set_attr(ir_op(&b, OP_ASYNC_WAIT, 0, NULL, 0, NULL), ATTR_PENDING, ahead - 1);
+    ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
+    Val *iv = p->body->args[0];
+    Val *by = ir_const_int(&b, iv->type, ahead * step);
+    map_put(&map, iv, 0, ir_bin(&b, OP_ADD, iv, by));
+    issue(p, &b, &map, ir_bin(&b, OP_LT, iv, end), write);
+
+    for (int i = 1; i < n_args; i++)
+        if (p->carried[i])
+            ir_add_arg(yield, mapped(&map, arg(yield, i - 1)));
+    for (int i = 0; i < p->n_streams; i++)
+        replace_load(p, &p->stream[i], read);
+    b.before = yield;
+    b.loc = loop->loc;
+    Val *up = ir_bin(&b, OP_ADD, read, one);
+    ir_add_arg(yield, ir_select(&b, ir_bin(&b, OP_EQ, up, n_slots), slot_0, up));
+    ir_add_arg(yield, read);
+
+    b = (Build){.f = p->f, .block = loop->block, .before = loop->next, .loc = loop->loc};
+    ir_op(&b, OP_ASYNC_WAIT, 0, NULL, 0, NULL);
+    ir_set_attr(loop, ATTR_STAGES, 1);      /* done: not again */
+}
+
+/* ---- the pass --------------------------------------------------------------------------------------------- */
+
+static void
+try_loop(Func *f, Op *loop)
+{
+    int64_t asked = ir_attr(loop, ATTR_STAGES), step;
+    int stages = asked ? (int)MIN(asked, MAX_SLOTS) : f->c->opt.num_stages;
+    if (stages < 2 || !ir_const_as_int(arg(loop, 2), &step) || step < 1 || step > INT32_MAX ||
+        elem_info[arg(loop, 0)->type->elem].bits < 32 ||
+        may_be_clobbered(f, NULL, loop->regions[0]))
+        return;
+    Pipe p = {.f = f, .c = f->c, .facts = facts_new(f), .loop = loop,
+              .body = loop->regions[0]};
+    if (!find_streams(&p, asked > 0))
+        return;
+    p.ahead = distance(&p, stages);
+    if (p.ahead > 0)
+        rewrite(&p, step);
+}
+
+static void
+walk(Func *f, Block *b)
+{
+    for (Op *o = b->first, *next; o; o = next) {
+        next = o->next;
+        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
+            walk(f, o->regions[i]);
+        if (o->op == OP_FOR)
+            try_loop(f, o);
+    }
+}
+
+void
+pass_pipeline(Func *f)
+{
+    if (f->c->opt.target.kind != TARGET_CPU && f->c->opt.target.sm >= 80)
+        walk(f, f->body);
+}
