@@ -123,11 +123,12 @@ fits(Pipe *p, Op *o, Stream *s)
         ir_attr(o, ATTR_CACHE) == CACHE_CV || (o->n_args > 2 && !is_zero(arg(o, 2))) ||
         !has_one_owner(t->layout))
         return false;
-    int dim = facts_fastest_dim(p->facts, o), bit[MAX_BITS];
-    int vec = layout_run(t->layout, dim, facts_access_log2(p->facts, o, dim, 16), bit);
-    int64_t bytes = ty_numel(t) * elem_info[t->elem].bytes;
+    int dim = facts_fastest_dim(p->facts, o), bit[MAX_BITS], elem = elem_info[t->elem].bytes;
+    int run = layout_run(t->layout, dim, __builtin_ctz(16u / (unsigned)elem), bit);
+    int vec = facts_access_log2(p->facts, o, dim, elem << run);
+    int64_t bytes = ty_numel(t) * elem;
     *s = (Stream){.load = o, .dim = dim, .bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN};
-    return elem_info[t->elem].bytes << vec >= MIN_BYTES;
+    return elem << vec >= MIN_BYTES;
 }
 
 /* ---- the slice ------------------------------------------------------------------------------ */

@@ -14,7 +14,8 @@
  *
  *     interp            runs it, prints what the kernel prints, then its buffers
  *     run               the same with compiled code: -t cpu or -t emu:80
- *     check             both must agree; -e is how far floats may be off (1e-5)
+ *     check             both must agree; -e is how far floats may be off (1e-5); -o 7
+ *                       shuffles the emulator's threads by that seed
  *     time              what codegen, loading and the best of 21 runs take
  *     llir asm ptx      print the code, optimised
  *
@@ -75,6 +76,7 @@ typedef struct Tirc {
     int n_args;
     int32_t grid[3];
     double tolerance; /* of check: relative, of f32 and f64 */
+    uint64_t order;   /* of the emulator's threads: EmuRun.seed */
 } Tirc;
 
 /* ---- arguments of interp -------------------------------------------------------- */
@@ -334,6 +336,7 @@ run_emulated(Comp *c, Tirc *t, const Binary *b, void *fn)
                   .shared_bytes = b->shared,
                   .regions = regions,
                   .n_host_threads = 1,
+                  .seed = t->order,
                   .out = stdout};
     memcpy(&run.kernel, &fn, sizeof fn);
     memcpy(run.grid, t->grid, sizeof run.grid);
@@ -648,7 +651,7 @@ usage(void)
 {
     fputs(
         "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages] [-e tolerance]\n"
-        "            [--random seed [-n ops]] word[,word] [file]\n"
+        "            [-o order] [--random seed [-n ops]] word[,word] [file]\n"
         "words: the passes of passes.def, tile, simt, print, locs, verify, facts, access,\n"
         "       interp, run, check, time, llir, asm, ptx\n",
         stderr);
@@ -669,6 +672,8 @@ main(int argc, char **argv)
         if (!strcmp(argv[i], "-w") && (opt.num_warps = atoi(argv[i + 1])) > 0)
             continue;
         if (!strcmp(argv[i], "-s") && (opt.num_stages = atoi(argv[i + 1])) > 0)
+            continue;
+        if (!strcmp(argv[i], "-o") && (t.order = strtoull(argv[i + 1], NULL, 0)) > 0)
             continue;
         if (!strcmp(argv[i], "-e") && (t.tolerance = atof(argv[i + 1])) >= 0)
             continue;

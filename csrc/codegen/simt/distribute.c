@@ -50,8 +50,11 @@ sim_reg(Sim *s, const Val *v, int r)
 Lv *
 sim_val(Sim *s, const Val *v)
 {
-    for (int r = 0; s->lazy[v->id] && r < sim_n_regs(v); r++)
-        sim_reg(s, v, r);
+    if (s->lazy[v->id]) {
+        for (int r = 0; r < sim_n_regs(v); r++)
+            sim_reg(s, v, r);
+        s->lazy[v->id] = NULL;
+    }
     return s->vals[v->id];
 }
 

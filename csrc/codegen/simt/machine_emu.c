@@ -49,7 +49,7 @@ place_of(Ll *l, const Loc *loc)
         return LLVMConstNull(l->ptr);
     Lv g = map_get(&emu(l)->places, loc, 0);
     if (!g) {
-        Lv field[] = {text_of(l, loc->file), text_of(l, loc->func), ll_i32(l, loc->line),
+        Lv field[] = {text_of(l, loc->file), text_of(l, loc->func ? loc->func : ""), ll_i32(l, loc->line),
                       ll_i32(l, loc->col)};
         g = constant(l, LLVMConstStructInContext(l->cx, field, COUNT(field), 0));
         map_put(&emu(l)->places, loc, 0, g);

@@ -60,7 +60,7 @@ join(Sim *s, Pending *p, const Pending *other)
 static Pending
 copy(Sim *s, const Pending *p)
 {
-    Pending r = {{0}};
+    Pending r = {0};
     join(s, &r, p);
     for (int i = 0; i < p->live.n; i++)
         PUSH(s->a, &r.live, p->live.at[i]);
@@ -224,7 +224,7 @@ plan_block(Sim *s, const Block *b, Pending *p)
 void
 sim_plan_scratch(Sim *s)
 {
-    Pending p = {{0}};
+    Pending p = {0};
     plan_block(s, s->f->body, &p);
 }
 
