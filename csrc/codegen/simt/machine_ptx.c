@@ -101,7 +101,7 @@ asm_in(Asm *a, Lv x)
 static void
 asm_tie(Asm *a, int out, Lv x)
 {
-    char s[8];
+    char s[12];
     snprintf(s, sizeof s, "%d", out);
     put_constraint(a, s);
     a->in[a->n_in++] = x;
