@@ -26,8 +26,10 @@ flush(Hash *h)
 {
     if (!h->n)
         return 0;
-    PyObject *r = PyObject_CallMethod(h->sha, "update", "y#", h->buf, (Py_ssize_t)h->n);
+    PyObject *bytes = PyBytes_FromStringAndSize(h->buf, (Py_ssize_t)h->n);
+    PyObject *r = bytes ? PyObject_CallMethod(h->sha, "update", "O", bytes) : NULL;
     h->n = 0;
+    Py_XDECREF(bytes);
     Py_XDECREF(r);
     return r ? 0 : -1;
 }
@@ -278,8 +280,12 @@ put_function(Hash *h, FeFunction *fn)
         return known > 0 ? put(h, fn->name) : -1;
     }
     Py_DECREF(key);
-    if (fe_function_parse(fn) || ++h->depth > MAX_DEPTH)
+    if (fe_function_parse(fn))
         return -1;
+    if (++h->depth > MAX_DEPTH) {
+        PyErr_SetString(PyExc_RecursionError, "functions call each other too deeply");
+        return -1;
+    }
     FeFunction *outer = h->fn;
     h->fn = fn;
     int bad = put_tree(h, fn->ast);

@@ -510,32 +510,38 @@ tuple_op(Fe *f, Operator o, Value a, Value b)
          v_describe(f, b));
 }
 
+static bool
+is_pointer(Value v)
+{
+    return v.kind == V_TENSOR && v.val->type->is_ptr;
+}
+
+static bool
+is_integer(Value v)
+{
+    if (v.kind == V_TENSOR)
+        return !v.val->type->is_ptr && elem_is_int(v.val->type->elem);
+    return is_int_obj(v);
+}
+
 /* ptr + int, int + ptr, ptr - int. */
 static Value
 pointer_op(Fe *f, Operator o, Value a, Value b)
 {
-    Val *x = operand(f, a, opr_text[o]), *y = operand(f, b, opr_text[o]);
-    if (!x || (!x->type->is_ptr && o == OPR_Add)) {
-        Val *t = x;
-        x = y;
-        y = t;
-        if (o == OPR_Add) {
-            Value v = a;
-            a = b;
-            b = v;
-        }
+    if (o == OPR_Add && !is_pointer(a)) {
+        Value v = a;
+        a = b;
+        b = v;
     }
-    if (x && !x->type->is_ptr)
-        unreachable(f->c);
-    bool int_b = y ? !y->type->is_ptr && elem_is_int(y->type->elem) : is_int_obj(b);
-    if (!x || !int_b || (o != OPR_Add && o != OPR_Sub) || (o == OPR_Sub && a.kind != V_TENSOR)) {
-        if (b.kind == V_TENSOR && b.val->type->is_ptr)
+    if (!is_pointer(a) || !is_integer(b) || (o != OPR_Add && o != OPR_Sub)) {
+        if (is_pointer(a) && is_pointer(b))
             err_help(f->c, "subtract or compare addresses: p.to(tl.int64)");
         else
             err_help(f->c, "only integers can be added to or subtracted from a pointer");
         fail(f, TYPE, "'%s' cannot combine %s and %s", opr_text[o], v_describe(f, a),
              v_describe(f, b));
     }
+    Val *x = a.val, *y = b.kind == V_TENSOR ? b.val : NULL;
     if (!y)
         y = fe_tensor(f, b, "the offset");
     if (o == OPR_Sub) {
@@ -598,8 +604,7 @@ fe_binary(Fe *f, Operator o, Value a, Value b)
         err_help(f->c, "write x * x, or tl.exp2(tl.log2(x) * y)");
         fail(f, TYPE, "'**' is not available on tensors");
     }
-    if ((a.kind == V_TENSOR && a.val->type->is_ptr) ||
-        (b.kind == V_TENSOR && b.val->type->is_ptr))
+    if (is_pointer(a) || is_pointer(b))
         return pointer_op(f, o, a, b);
     bool is_div = o == OPR_Div || o == OPR_FloorDiv || o == OPR_Mod;
     Val *x, *y;
@@ -697,8 +702,7 @@ fe_compare(Fe *f, Operator o, Value a, Value b)
     }
     if (is_py_none(a) || is_py_none(b))
         err_help(f->c, "write 'is None' or 'is not None'");
-    if ((a.kind == V_TENSOR && a.val->type->is_ptr) ||
-        (b.kind == V_TENSOR && b.val->type->is_ptr)) {
+    if (is_pointer(a) || is_pointer(b)) {
         err_help(f->c, "compare addresses: p.to(tl.int64)");
         fail(f, TYPE, "'%s' cannot compare %s and %s", opr_text[o], v_describe(f, a),
              v_describe(f, b));

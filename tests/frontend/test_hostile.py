@@ -1,0 +1,254 @@
+"""Sources nobody would write, and memory that runs out: an error, never a crash."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import linecache
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tegula
+import tegula.language as tl
+from tegula import _core
+
+SEEDS = """
+def helper(a, b=2.0, *rest, scale: tl.constexpr = 1):
+    if a is None:
+        return b
+    for r in rest:
+        b += r
+    return a * scale, b
+---
+def kernel(x, y, n, m, B: tl.constexpr, FLAG: tl.constexpr):
+    pid = tl.program_id(0)
+    offs = pid * B + tl.arange(0, B)
+    mask = (offs < n) & (offs >= 0)
+    v = tl.load(x + offs, mask=mask, other=0.0)
+    acc = tl.zeros((B,), dtype=tl.float32)
+    i = n
+    for k in range(0, m, 2):
+        if k > 3:
+            acc += v * k
+        elif FLAG:
+            acc = tl.where(mask, acc, -v)
+        while i > 0:
+            i -= 1
+    for s in tl.static_range(3):
+        acc = acc + s if FLAG else acc - s
+    a, (b, c) = 1, (acc, [q + 1 for q in (1, 2, n)])
+    w: tl.constexpr = B // 2
+    z = acc[:, None] * b[None, :]
+    r = tl.sum(z, axis=1) + tl.max(z, axis=0) + c[2] + w
+    h, _ = helper(r, *c, scale=2)
+    if n == 0:
+        return
+    assert n > 0, "n"
+    tl.store(y + offs, h.to(tl.float16), mask=mask)
+    tl.static_assert(B == 16 and not (n is None), f"{B}")
+    tl.atomic_add(y + pid, 1.0 if m > 3 else -1.0)
+    z = tl.dot(z, tl.trans(z), allow_tf32=False) + tl.exp(z) / (z % 2 - 1)
+    tl.store(y, tl.sum(z) if FLAG or m > n and mask is not None else 0.0)
+"""
+TIRC = Path(__file__).parents[2] / "build" / "tirc"
+WORDS = ["x", "n", "B", "None", "True", "acc", "tl", "1", "0.5", "'s'", "offs", "-1", "helper"]
+WORDS += ["tl.float32", "tl.load", "tl.sum", "(1, 2)", "[]", "range(3)", "x.dtype", "2**70"]
+WORDS += ["tl.constexpr", "int", "len", "(lambda: 1)", "...", "b''", "1j", "x.shape", "acc.T"]
+
+
+class Mutator(ast.NodeTransformer):
+    """Replaces a few nodes by others of the same file, or by odd words."""
+
+    def __init__(self, rng: random.Random, pool: list[ast.expr], rate: float) -> None:
+        self.rng, self.pool, self.rate = rng, pool, rate
+
+    def visit(self, node: ast.AST) -> Any:
+        node = super().generic_visit(node)
+        if isinstance(node, ast.expr) and self.rng.random() < self.rate:
+            store = isinstance(getattr(node, "ctx", None), ast.Store)
+            if not store:
+                if self.rng.random() < 0.5:
+                    return self.rng.choice(self.pool)
+                return ast.parse(self.rng.choice(WORDS), mode="eval").body
+        if isinstance(node, ast.BinOp) and self.rng.random() < self.rate:
+            ops = [ast.Add, ast.Pow, ast.FloorDiv, ast.MatMult, ast.RShift, ast.BitXor]
+            node.op = self.rng.choice(ops)()
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and len(body) > 1 and self.rng.random() < 2 * self.rate:
+            i, k = self.rng.randrange(len(body)), self.rng.randrange(len(body))
+            body[i], body[k] = body[k], body[i]
+            if self.rng.random() < 0.3:
+                del body[i]
+        return node
+
+
+def build(text: str, name: str) -> Any:
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    space: dict[str, Any] = {"tegula": tegula, "tl": tl}
+    exec(compile(text, name, "exec"), space)
+    return space["kernel"]
+
+
+def source(seed: int) -> str:
+    rng = random.Random(seed)
+    tree = ast.parse(SEEDS.replace("---", ""))
+    pool = [n for n in ast.walk(tree) if isinstance(n, ast.expr) and hasattr(n, "lineno")]
+    pool = [
+        n for n in pool if not isinstance(getattr(n, "ctx", None), (ast.Store, ast.Del))
+    ]
+    pool = [n for n in pool if not isinstance(n, (ast.Slice, ast.Starred))]
+    # What unparses to an expression of its own: (:, None) does not.
+    texts = [t for t in map(ast.unparse, pool) if ":" not in t or t[0] in "[f"]
+    pool = [ast.parse(t, mode="eval").body for t in texts]
+    for fn in tree.body:
+        fn.body = [Mutator(rng, pool, 0.001 + 0.02 * rng.random()).visit(s) for s in fn.body]
+        fn.decorator_list = [ast.parse("tegula.jit", mode="eval").body]
+    return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+def try_seed(seed: int) -> str:
+    """"syntax", "ok" or the code of the error."""
+    try:
+        text = source(seed)
+        kernel = build(text, f"<fuzz {seed}>")
+    except (SyntaxError, ValueError):
+        return "syntax"     # not even Python
+    try:
+        ir = kernel.lower("*fp32", "*fp32", "i32", "i32:1", B=16, FLAG=seed % 2 == 0)
+    except tegula.CompileError as e:
+        assert e.code not in ("UNREACHABLE", "VERIFY"), f"seed {seed}: {e}\n{text}"
+        return e.code
+    done = subprocess.run([TIRC, "verify", "-"], input=ir, capture_output=True, text=True)
+    assert done.returncode == 0, f"seed {seed}: {done.stderr}\n{text}"
+    return "ok"
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.parametrize("first", range(0, 400, 50))
+def test_mutated_sources(first: int) -> None:
+    seen = {try_seed(seed) for seed in range(first, first + 50)}
+    assert len(seen) > 3, "the mutations are too tame or too wild"
+
+
+def test_unmutated_source(run: Any) -> None:
+    text = SEEDS.replace("---", "").replace("\ndef ", "\n@tegula.jit\ndef ")
+    ir = build(text, "<seeds>").lower("*fp32", "*fp32", "i32", "i32", B=16, FLAG=True)
+    done = subprocess.run([TIRC, "verify", "-"], input=ir, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "tl.store(x, " + "+".join(["1"] * 5000) + ")",
+        "tl.store(x, " + "-" * 3000 + "n)",
+        "tl.store(x, " + "(" * 90 + "n" + ")" * 90 + ")",
+        "tl.store(x, " + "n+" * 3000 + "n)",
+        "s: tl.constexpr = 1\n    " + "\n    ".join(["s: tl.constexpr = s * 12345678901"] * 9000),
+        "\n    ".join("    " * i + "if n > %d:" % i for i in range(90)) + " pass",
+        "t: tl.constexpr = (1,) * 4096\n    tl.store(x, (t + t)[5000])",
+        "s = 'x' * 10 ** 9",
+        "tl.store(x, 2 ** 10 ** 9)",
+        "tl.store(x, 1 << 10 ** 9)",
+        "tl.store(x, tl.arange(0, 2 ** 40))",
+        "tl.store(x, tl.zeros((2 ** 15, 2 ** 15), tl.float32))",
+        "tl.store(x, tl.zeros((-4,), tl.float32))",
+        "tl.store(x, tl.zeros((1,) * 9, tl.float32))",
+        "for i in tl.static_range(0, 10, 0): pass",
+        "for i in range(0, n, 0): pass",
+        "a = (n, n); a = (a, a); tl.store(x, a)",
+        "print('ü', n)",
+        "tl.device_print(n)",
+        "tl.static_print(object)",
+        "getattr(n, 'x' * 100000)",
+        "tl.reduce(tl.arange(0, 4), 0, kernel)",
+        "tl.load(*[x] * 300)",
+    ],
+    ids=lambda s: s[:24],
+)
+def test_extremes(body: str) -> None:
+    text = f"@tegula.jit\ndef kernel(x, n):\n    {body}\n"
+    try:
+        kernel = build(text, "<extreme>")
+    except (SyntaxError, RecursionError, MemoryError):
+        return
+    try:
+        kernel.lower("*i32", "i32")
+    except (tegula.CompileError, RecursionError, MemoryError):
+        pass
+
+
+@tegula.jit
+def sample(x, y, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    acc = tl.load(x + i, mask=i < n, other=0.0)
+    for k in range(n):
+        if k > 3:
+            acc += 1
+    tl.store(y + i, tl.sort(acc), mask=i < n)
+
+
+@tegula.jit
+def broken(x, n):
+    for k in range(3):
+        tl.store(x, sample.nothing, other=[n, (n, 1), f"{k}"])
+
+
+def test_memory_runs_out() -> None:
+    """The n-th allocation fails, for every n until the compile succeeds."""
+    want = sample.lower("*fp32", "*fp32", "i32", B=4)
+    step = 1
+    failures = 0
+    n = 1
+    try:
+        while n < 200000:
+            _core._fail_after(n)
+            try:
+                assert sample.lower("*fp32", "*fp32", "i32", B=4) == want
+                break
+            except MemoryError:
+                failures += 1
+            n += step
+            step = 1 if n < 300 else 7 if n < 1500 else 53
+    finally:
+        _core._fail_after(0)
+    assert failures > 100
+
+
+def test_references() -> None:
+    """Neither success, nor an error, nor lost memory moves a reference count."""
+
+    def once(n: int) -> None:
+        _core._fail_after(n)
+        for kernel, args in [
+            (sample, ("*fp32", "*fp32", "i32", 4)),
+            (broken, ("*fp32", "i32")),
+        ]:
+            try:
+                kernel.lower(*args)
+            except (tegula.CompileError, MemoryError):
+                pass
+
+    try:
+        watched = [None, tl.float32, tl.core, tl.load, sample.fn, True, tl.constexpr]
+        for n in (0, 10, 100, 400, 900):
+            grown = []
+            for _ in range(6):
+                gc.collect()
+                before = [sys.getrefcount(o) for o in watched]
+                blocks = sys.getallocatedblocks()
+                for _ in range(20):
+                    once(n)
+                gc.collect()
+                after = [sys.getrefcount(o) for o in watched]
+                grown.append(sys.getallocatedblocks() - blocks)
+                assert all(abs(a - b) < 20 for a, b in zip(after, before, strict=True)), n
+            # The first rounds fill caches and free lists.
+            assert min(grown) < 10, (n, grown)
+    finally:
+        _core._fail_after(0)

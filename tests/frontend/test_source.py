@@ -1,0 +1,192 @@
+"""Where the text of a kernel may come from, and how it may be laid out."""
+
+from __future__ import annotations
+
+import linecache
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tegula
+import tegula.language as tl
+
+SIG = ("*fp32", "i32")
+
+
+def stores(text: str) -> int:
+    return text.count("store ")
+
+
+# fmt: off
+@tegula.jit
+def odd_layout(
+    x,
+    n,
+):
+  """A docstring
+that is not indented."""
+  s = """
+text at the left
+"""; tl.store(x, n)   # noqa: E702
+  # a comment, then one that is not indented
+# here
+  if n > 3: tl.store(x, 1)  # noqa: E701
+  tl.static_assert(len(s) > 3 if False else True)
+  pass
+# fmt: on
+
+
+def test_odd_layout() -> None:
+    assert stores(odd_layout.lower(*SIG)) == 2
+
+
+class Space:
+    @staticmethod
+    @tegula.jit
+    def method(x, n):
+        tl.store(x, n)
+        # the end
+
+
+def test_inside_a_class() -> None:
+    assert stores(Space.method.lower(*SIG)) == 1
+
+
+def test_closures_and_late_names() -> None:
+    width = tl.constexpr(8)
+
+    @tegula.jit
+    def kernel(x, n):
+        tl.store(x + tl.arange(0, width), later(n))
+
+    with pytest.raises(tegula.CompileError, match="name 'later' is not defined"):
+        kernel.lower(*SIG)
+
+    @tegula.jit
+    def later(n):
+        return n + 1
+
+    assert "i32[8]" in kernel.lower(*SIG)
+
+
+def test_decorators_and_line_numbers() -> None:
+    @tegula.jit(
+        do_not_specialize=[
+            "n"
+        ]
+    )
+    def kernel(x, n):
+        tl.store(x, missing)  # noqa: F821
+
+    with pytest.raises(tegula.CompileError) as e:
+        kernel.lower(*SIG)
+    line = Path(__file__).read_text().splitlines()[e.value.lineno - 1]
+    assert "tl.store(x, missing)" in line
+    assert line[e.value.offset - 1 :].startswith("missing")
+
+
+def test_registered_text() -> None:
+    text = "@tegula.jit\ndef kernel(x, n):\n    tl.store(x, n)\n"
+    name = "<ipython-input-1-abc>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    space: dict[str, Any] = {"tegula": tegula, "tl": tl}
+    exec(compile(text, name, "exec"), space)
+    assert stores(space["kernel"].lower(*SIG)) == 1
+
+
+def test_no_text() -> None:
+    text = "@tegula.jit\ndef kernel(x, n):\n    tl.store(x, n)\n"
+    space: dict[str, Any] = {"tegula": tegula, "tl": tl}
+    exec(compile(text, "<nowhere>", "exec"), space)
+    with pytest.raises((ValueError, tegula.CompileError), match=r"source of kernel\(\)"):
+        space["kernel"].lower(*SIG)
+
+
+def test_lambda_and_builtin() -> None:
+    with pytest.raises(TypeError):
+        tegula.jit(len)
+    with pytest.raises((ValueError, tegula.CompileError)):
+        tegula.jit(lambda x: x).lower("*fp32")
+
+
+@pytest.mark.parametrize("head", ["", "# -*- coding: latin-1 -*-\n", "\ufeff"])
+@pytest.mark.parametrize("loaded", [False, True])
+def test_files(tmp_path: Path, head: str, loaded: bool) -> None:
+    """With linecache loaded or not: we read plain files without it."""
+    text = head + textwrap.dedent(
+        """
+        import sys
+        import tegula
+        import tegula.language as tl
+        if True:
+            @tegula.jit
+            def kernel(x, n):
+                grüße = "ü"
+                tl.store(x, n)
+                tl.static_assert(len("ü") == 1)
+        print(kernel.lower("*fp32", "i32").count("store "))
+        """
+    )
+    if loaded:
+        text = text.replace("import sys\n", "import sys, linecache\n")
+    path = tmp_path / "kernels.py"
+    path.write_text(text, encoding="latin-1" if "latin" in head else "utf-8")
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "1", done.stderr
+
+
+def test_interactive() -> None:
+    """The REPL keeps no text before 3.13: a clear message, or it works."""
+    text = (
+        "import tegula, tegula.language as tl\n"
+        "@tegula.jit\ndef kernel(x, n):\n    tl.store(x, n)\n\n"
+        "print('stores', kernel.lower('*fp32', 'i32').count('store '))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-i", "-q"], input=text, capture_output=True, text=True, timeout=60
+    )
+    assert "stores 1" in done.stdout or "is not available" in done.stderr, done.stderr
+
+
+def test_changed_file(tmp_path: Path) -> None:
+    """Text that no longer holds the function is not compiled as if it did."""
+    path = tmp_path / "changing.py"
+    path.write_text(
+        "import tegula\nimport tegula.language as tl\n\n@tegula.jit\n"
+        "def kernel(x, n):\n    tl.store(x, n)\n"
+    )
+    space: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), space)
+    path.write_text("# all gone\n\n\ndef other(x, n):\n    return 3\n")
+    linecache.checkcache(str(path))
+    with pytest.raises((ValueError, SyntaxError, tegula.CompileError)):
+        space["kernel"].lower(*SIG)
+
+
+def test_hash_of_source() -> None:
+    """What decides about the cache on disk: not the place, not the docstring."""
+    name = "<hash>"
+
+    def made(text: str, **names: Any) -> Any:
+        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+        space: dict[str, Any] = {"tegula": tegula, "tl": tl, **names}
+        exec(compile(text, name, "exec"), space)
+        return space["kernel"].hash
+
+    body = "@tegula.jit\ndef kernel(x, n):\n    tl.store(x, n + K)\n"
+    one = made(body, K=tl.constexpr(1))
+    assert one == made("\n\n" + body, K=tl.constexpr(1))
+    assert one == made(
+        body.replace("    tl", "    'doc'\n    # comment\n    tl"), K=tl.constexpr(1)
+    )
+    assert one != made(body, K=tl.constexpr(2))
+    assert one != made(body, K=tl.constexpr(1.0))
+    assert one != made(body.replace("n +", "n -"), K=tl.constexpr(1))
+    calls = "@tegula.jit\ndef f(n):\n    return n + 1\n\n" + body.replace("K", "f(n)")
+    assert made(calls) != made(calls.replace("n + 1", "n + 2"))
+    default = body.replace("x, n", "x, n, m=K")
+    assert made(default, K=3) != made(default, K=4)
