@@ -17,9 +17,10 @@
 #include "ir/ir.h"
 
 enum {
-    N_BUFFER = 256, /* elements of a buffer, and the most of a block */
-    MAX_NEST = 3,   /* regions inside of each other */
+    MAX_NEST = 3, /* regions inside of each other */
     MAX_CARRIED = 3,
+    LIMIT = 5, /* value of the parameter of that name */
+    DIV_ALL = FACT_DIV2 | FACT_DIV4 | FACT_DIV8 | FACT_DIV16,
 };
 
 typedef struct Shape {
@@ -31,7 +32,9 @@ static const Shape shapes[] = {
     {0, {0}},     {1, {32}},     {1, {64}},      {1, {256}},
     {1, {1}},     {2, {16, 16}}, {2, {4, 16}},   {2, {8, 2}},
     {2, {1, 64}}, {2, {32, 1}},  {3, {2, 4, 8}}, {3, {4, 1, 2}},
+    {1, {1024}},  {2, {64, 32}}, {2, {8, 128}},  {3, {2, 16, 32}},
 };
+enum { N_SMALL = 12 }; /* shapes of functions with small buffers come first */
 
 /* Of the values in random functions; f8 types have no arithmetic of their own. */
 static const Elem elems[] = {
@@ -48,8 +51,11 @@ typedef struct Gen {
     VEC(Val *) pool;    /* in scope */
     Val *input[N_ELEM]; /* parameter, a buffer to load from; NULL: not made yet */
     Val *sums;          /* parameter, the buffer of atomics */
-    Val *limit;         /* parameter, a small i32 */
-    int left;           /* ops to make */
+    Val *limit;         /* parameter, LIMIT */
+    Val *stride;        /* parameter, of the rows of matrices to load */
+    int n_buffer;       /* elements of a buffer, and the most of a block */
+    int n_shapes;
+    int left; /* ops to make */
     int depth;
     Shape home[3]; /* shapes this function likes */
 } Gen;
@@ -89,7 +95,7 @@ static Shape
 some_shape(Gen *g)
 {
     return chance(g, 80) ? g->home[below(g, COUNT(g->home))]
-                         : shapes[below(g, COUNT(shapes))];
+                         : shapes[below(g, g->n_shapes)];
 }
 
 static const Type *
@@ -104,6 +110,25 @@ shape_of(const Val *v)
     Shape s = {v->type->rank, {0}};
     memcpy(s.n, v->type->shape, sizeof s.n);
     return s;
+}
+
+/* Every fourth function has large blocks. */
+static bool
+is_large(uint64_t seed)
+{
+    return seed % 4 == 3;
+}
+
+static int
+buffer_size(uint64_t seed)
+{
+    return is_large(seed) ? 2048 : 256;
+}
+
+static int
+stride_of(uint64_t seed)
+{
+    return is_large(seed) ? 32 : 16;
 }
 
 /* ---- values --------------------------------------------------------------------- */
@@ -186,7 +211,7 @@ own_index(Gen *g, Shape s)
     int32_t n = (int32_t)ty_numel(type_of(g, E_I32, s));
     const Type *t = ty_scalar(g->c, E_I32);
     Val *pid = result(ir_op(&g->b, OP_PROGRAM_ID, 0, NULL, 1, &t), 0);
-    Val *base = ir_bin(&g->b, OP_MUL, pid, ir_const_int(&g->b, t, N_BUFFER));
+    Val *base = ir_bin(&g->b, OP_MUL, pid, ir_const_int(&g->b, t, g->n_buffer));
     if (!s.rank)
         return base;
     Val *i = ir_arange(&g->b, 0, n);
@@ -210,7 +235,7 @@ static Val *
 loaded(Gen *g, Elem e, Shape s)
 {
     Val *i = own_index(g, s);
-    i = ir_bin(&g->b, OP_AND, i, splat_int(g, E_I32, s, N_BUFFER - 1));
+    i = ir_bin(&g->b, OP_AND, i, splat_int(g, E_I32, s, g->n_buffer - 1));
     return ir_load(&g->b, pointers(g, input(g, e), i), NULL, NULL);
 }
 
@@ -329,7 +354,7 @@ block_of(Gen *g)
 {
     Shape s = some_shape(g);
     while (!s.rank)
-        s = shapes[below(g, COUNT(shapes))];
+        s = shapes[below(g, g->n_shapes)];
     return some(g, some_elem(g), s);
 }
 
@@ -337,10 +362,10 @@ static void
 make_reshape(Gen *g)
 {
     Val *x = block_of(g);
-    Shape s = shapes[below(g, COUNT(shapes))];
+    Shape s = shapes[below(g, g->n_shapes)];
     int64_t n = ty_numel(x->type);
     for (int i = 0; i < 20 && ty_numel(type_of(g, E_I32, s)) != n; i++)
-        s = shapes[below(g, COUNT(shapes))];
+        s = shapes[below(g, g->n_shapes)];
     if (ty_numel(type_of(g, E_I32, s)) == n)
         keep(g, with_shape(g, OP_RESHAPE, 1, &x, s));
 }
@@ -372,7 +397,7 @@ make_broadcast(Gen *g)
     Shape s = shape_of(x);
     int64_t numel = ty_numel(x->type);
     for (int d = 0; d < s.rank; d++)
-        if (s.n[d] == 1 && numel * 4 <= N_BUFFER) {
+        if (s.n[d] == 1 && numel * 4 <= g->n_buffer) {
             s.n[d] = 4;
             numel *= 4;
         }
@@ -384,7 +409,7 @@ make_join_split(Gen *g)
 {
     Val *x = block_of(g);
     Shape s = shape_of(x);
-    if (chance(g, 30) && s.rank == 1 && s.n[0] < N_BUFFER) {
+    if (chance(g, 30) && s.rank == 1 && s.n[0] < g->n_buffer) {
         s.n[0] *= 2;
         keep(g, with_shape(g, OP_CAT, 2,
                            (Val *[]){x, some(g, x->type->elem, shape_of(x))}, s));
@@ -393,7 +418,7 @@ make_join_split(Gen *g)
         Op *o = ir_op(&g->b, OP_SPLIT, 1, &x, 2, (const Type *[]){t, t});
         keep(g, result(o, 0));
         keep(g, result(o, 1));
-    } else if (ty_numel(x->type) < N_BUFFER && s.rank < 4) {
+    } else if (ty_numel(x->type) < g->n_buffer && s.rank < 4) {
         s.n[s.rank++] = 2;
         keep(g, with_shape(g, OP_JOIN, 2,
                            (Val *[]){x, some(g, x->type->elem, shape_of(x))}, s));
@@ -491,10 +516,16 @@ make_dot(Gen *g)
         {E_I8, E_I32},  {E_F16, E_F32}, {E_BF16, E_F32},
         {E_F32, E_F32}, {E_F64, E_F64}, {E_F16, E_F16},
     };
+    static const int sizes[][3] = {
+        {16, 16, 16}, {16, 8, 32}, {32, 16, 16}, {64, 32, 32}};
     int k = below(g, COUNT(kind));
-    Shape s = {2, {16, 16}};
-    Val *args[] = {small(g, kind[k].in, s), small(g, kind[k].in, s),
-                   small(g, kind[k].out, s)};
+    const int *n = sizes[below(g, is_large(g->spec->seed) ? 4 : 2)];
+    Shape sa = {2, {n[0], n[2]}}, sb = {2, {n[2], n[1]}}, sc = {2, {n[0], n[1]}};
+    if (chance(g, 20) && !is_large(g->spec->seed)) { /* a batch of two */
+        sa = sb = sc = (Shape){3, {2, 16, 16}};
+    }
+    Val *args[] = {small(g, kind[k].in, sa), small(g, kind[k].in, sb),
+                   small(g, kind[k].out, sc)};
     Op *o = ir_op(&g->b, OP_DOT, 3, args, 1, &args[2]->type);
     ir_set_attr(o, ATTR_PRECISION, PREC_IEEE);
     keep(g, result(o, 0));
@@ -537,7 +568,7 @@ make_load(Gen *g)
     Val *i = some(g, E_I32, s);
     if (chance(g, 50) && s.rank)
         i = own_index(g, s);
-    i = ir_bin(&g->b, OP_AND, i, splat_int(g, E_I32, s, N_BUFFER - 1));
+    i = ir_bin(&g->b, OP_AND, i, splat_int(g, E_I32, s, g->n_buffer - 1));
     Val *mask = chance(g, 40) ? some(g, E_I1, s) : NULL;
     bool has_other = mask && elem_info[e].bits != 8 && chance(g, 50);
     Val *other = has_other ? some(g, e, s) : NULL;
@@ -545,10 +576,67 @@ make_load(Gen *g)
     keep(g, elem_is_float(e) && elem_info[e].bits == 8 ? ir_cast(&g->b, v, E_F32) : v);
 }
 
+/* A matrix as kernels load one: rows times a stride, columns one after another, and a
+ * mask of both where there is one. */
+static void
+make_load_matrix(Gen *g)
+{
+    Shape s = some_shape(g);
+    int stride = stride_of(g->spec->seed);
+    for (int i = 0; i < 20 && s.rank != 2; i++)
+        s = shapes[below(g, g->n_shapes)];
+    if (s.rank != 2 || (s.n[0] - 1) * stride + s.n[1] > g->n_buffer)
+        return;
+    Build *b = &g->b;
+    Elem e = some_elem(g);
+    Val *row = ir_expand(b, ir_arange(b, 0, s.n[0]), 1), *limit = g->limit;
+    Val *col = ir_expand(b, ir_arange(b, 0, s.n[1]), 0);
+    Val *p = ir_splat(b, input(g, e), 2, row->type->shape);
+    p = ir_addptr(b, p,
+                  ir_bin(b, OP_MUL, row, ir_splat(b, g->stride, 2, row->type->shape)));
+    p = ir_addptr(b, ir_broadcast(b, p, 2, s.n), ir_broadcast(b, col, 2, s.n));
+    Val *mask = NULL;
+    if (chance(g, 60)) {
+        Val *in_rows = ir_bin(b, OP_LT, row, ir_splat(b, limit, 2, row->type->shape));
+        Val *in_cols = ir_bin(b, OP_LT, col, ir_splat(b, limit, 2, col->type->shape));
+        mask = ir_bin(b, OP_AND, ir_broadcast(b, in_rows, 2, s.n),
+                      ir_broadcast(b, in_cols, 2, s.n));
+    }
+    keep(g, ir_load(b, p, mask, mask && chance(g, 50) ? some(g, e, s) : NULL));
+}
+
+/* for (i = 0; i < limit; i++) acc = op(acc, load(p)), p += step; */
+static void
+make_load_loop(Gen *g)
+{
+    Shape s = some_shape(g);
+    Elem e = some_elem(g);
+    const Type *i32 = ty_scalar(g->c, E_I32);
+    int step = 1 << below(g, 4);
+    Val *i = own_index(g, s);
+    i = ir_bin(&g->b, OP_AND, i, splat_int(g, E_I32, s, g->n_buffer / 2 - 1));
+    Val *args[] = {ir_const_int(&g->b, i32, 0), g->limit, ir_const_int(&g->b, i32, 1),
+                   some(g, e, s), pointers(g, input(g, e), i)};
+    const Type *types[] = {args[3]->type, args[4]->type};
+    Op *o = ir_op(&g->b, OP_FOR, 5, args, 2, types);
+    if (chance(g, 30))
+        ir_set_attr(o, ATTR_STAGES, 2 + below(g, 3));
+    Block *body = ir_block(g->f, o);
+    ir_block_arg(body, i32, "i");
+    Val *acc = ir_block_arg(body, types[0], "acc"),
+        *p = ir_block_arg(body, types[1], "p");
+    Build b = {.f = g->f, .block = body};
+    OpCode op = elem_is_float(e) ? OP_MAX : chance(g, 50) ? OP_ADD : OP_XOR;
+    Val *out[] = {ir_bin(&b, op, acc, ir_load(&b, p, NULL, NULL)),
+                  ir_addptr(&b, p, ir_const_int(&b, type_of(g, E_I32, s), step))};
+    ir_op(&b, OP_YIELD, 2, out, 0, NULL);
+    keep(g, result(o, 0));
+}
+
 static void
 store_value(Gen *g, Val *v)
 {
-    if (ty_numel(v->type) > N_BUFFER)
+    if (ty_numel(v->type) > g->n_buffer)
         return;
     int n = g->f->body->n_args;
     Val *out = parameter(g, ty_ptr(g->c, v->type->elem, false),
@@ -561,7 +649,10 @@ store_value(Gen *g, Val *v)
 static void
 make_store(Gen *g)
 {
-    store_value(g, some(g, some_elem(g), some_shape(g)));
+    Val *v = some(g, some_elem(g), some_shape(g));
+    if (elem_is_float(v->type->elem) && chance(g, 20))
+        v = ir_cast(&g->b, v, chance(g, 50) ? E_F8E4M3 : E_F8E5M2);
+    store_value(g, v);
 }
 
 static void
@@ -571,7 +662,7 @@ make_atomic(Gen *g)
         g->sums = parameter(g, ty_ptr(g->c, E_I32, false), "sums");
     Shape s = some_shape(g);
     Val *i = some(g, E_I32, s);
-    i = ir_bin(&g->b, OP_AND, i, splat_int(g, E_I32, s, N_BUFFER - 1));
+    i = ir_bin(&g->b, OP_AND, i, splat_int(g, E_I32, s, g->n_buffer - 1));
     Val *args[] = {pointers(g, g->sums, i), some(g, E_I32, s), some(g, E_I1, s)};
     const Type *t = type_of(g, E_I32, s);
     ir_op(&g->b, OP_ATOMIC_RMW, 2 + below(g, 2), args, 1, &t);
@@ -700,13 +791,18 @@ typedef struct Maker {
 } Maker;
 
 static const Maker makers[] = {
-    {make_binary, 30, false},    {make_unary, 8, false},  {make_compare, 8, false},
-    {make_select, 8, false},     {make_cast, 10, false},  {make_fma, 3, false},
-    {make_reshape, 4, false},    {make_trans, 4, false},  {make_broadcast, 5, false},
-    {make_join_split, 4, false}, {make_source, 5, false}, {make_reduce, 6, false},
-    {make_dot, 2, false},        {make_gather, 2, false}, {make_histogram, 1, false},
-    {make_load, 10, false},      {make_store, 3, false},  {make_atomic, 2, false},
-    {make_if, 3, true},          {make_for, 3, true},     {make_while, 1, true},
+    {make_binary, 30, false},   {make_unary, 8, false},
+    {make_compare, 8, false},   {make_select, 8, false},
+    {make_cast, 10, false},     {make_fma, 3, false},
+    {make_reshape, 4, false},   {make_trans, 4, false},
+    {make_broadcast, 5, false}, {make_join_split, 4, false},
+    {make_source, 5, false},    {make_reduce, 6, false},
+    {make_dot, 2, false},       {make_gather, 2, false},
+    {make_histogram, 1, false}, {make_load_matrix, 3, false},
+    {make_load_loop, 3, false}, {make_load, 10, false},
+    {make_store, 3, false},     {make_atomic, 2, false},
+    {make_if, 3, true},         {make_for, 3, true},
+    {make_while, 1, true},
 };
 
 /* Up to n more ops (and what they need) at g->b. */
@@ -728,15 +824,41 @@ grow(Gen *g, int n)
     }
 }
 
+/* Some of what is true of the arguments. tirc gives a buffer no better alignment than the
+ * facts say. */
+static void
+add_facts(Gen *g)
+{
+    Func *f = g->f;
+    f->n_facts = f->body->n_args;
+    f->facts = NEW_N(g->c->arena, ArgFacts, f->n_facts);
+    for (int i = 0; i < f->n_facts; i++) {
+        const Val *v = f->body->args[i];
+        if (chance(g, 40))
+            continue;
+        if (v->type->is_ptr || v == g->stride)
+            f->facts[i].truth = DIV_ALL;
+        else if (v->name && !strcmp(v->name, "unit"))
+            f->facts[i].truth = FACT_EQ1;
+    }
+}
+
 Func *
 ir_random(Comp *c, const RandomSpec *spec)
 {
-    Gen g = {.c = c, .spec = spec, .rng = spec->seed, .left = MAX(spec->n_ops, 1)};
+    Gen g = {.c = c,
+             .spec = spec,
+             .rng = spec->seed,
+             .left = MAX(spec->n_ops, 1),
+             .n_buffer = buffer_size(spec->seed),
+             .n_shapes = is_large(spec->seed) ? COUNT(shapes) : N_SMALL};
     g.f = ir_func(c, "random", NULL);
     g.b = (Build){.f = g.f, .block = g.f->body};
     for (size_t i = 0; i < COUNT(g.home); i++)
-        g.home[i] = shapes[below(&g, COUNT(shapes))];
+        g.home[i] = shapes[below(&g, g.n_shapes)];
     g.limit = keep(&g, parameter(&g, ty_scalar(c, E_I32), "limit"));
+    g.stride = keep(&g, parameter(&g, ty_scalar(c, E_I32), "stride"));
+    keep(&g, parameter(&g, ty_scalar(c, E_I32), "unit"));
     static const Elem scalar[] = {E_I64, E_F32, E_U8, E_F16};
     for (size_t i = 0; i < COUNT(scalar); i++)
         if (chance(&g, 40))
@@ -748,29 +870,38 @@ ir_random(Comp *c, const RandomSpec *spec)
         store_value(&g, g.pool.at[i < 3 ? MAX(last - i, 0) : below(&g, last + 1)]);
     }
     ir_op(&g.b, OP_RETURN, 0, NULL, 0, NULL);
-    g.f->n_facts = g.f->body->n_args;
-    g.f->facts = NEW_N(c->arena, ArgFacts, g.f->n_facts);
+    add_facts(&g);
     return g.f;
 }
 
-/* Grid of 2 programs; buffers hold the elements of both. */
+static int
+scalar_value(const Val *v, uint64_t seed)
+{
+    if (v->name && !strcmp(v->name, "stride"))
+        return stride_of(seed);
+    return v->name && !strcmp(v->name, "unit") ? 1 : LIMIT;
+}
+
+/* Grid of 2 programs; buffers that are stored to hold the elements of both. */
 char *
 ir_random_args(const Func *f, uint64_t seed)
 {
     Sb sb = {.a = f->c->arena};
+    int n = buffer_size(seed);
     sb_put(&sb, "// GRID: 2\n");
     for (int i = 0; i < f->body->n_args; i++) {
-        const Type *t = f->body->args[i]->type;
-        const char *name = f->body->args[i]->name;
-        if (t->is_ptr && (t->is_const || (name && name[0] == 'i')))
-            sb_printf(&sb, "// ARG: [random %d %llu]\n", N_BUFFER,
+        const Val *v = f->body->args[i];
+        const Type *t = v->type;
+        if (t->is_ptr && !strncmp(v->name, "in_", 3))
+            sb_printf(&sb, "// ARG: [random %d %llu]\n", n,
                       (unsigned long long)(seed + (uint64_t)i));
         else if (t->is_ptr)
             sb_printf(&sb, "// ARG: [%s x %d]\n",
-                      elem_str(f->c->arena, ty_pointee(f->c, t), 0), 2 * N_BUFFER);
+                      elem_str(f->c->arena, ty_pointee(f->c, t), 0), 2 * n);
         else
             sb_printf(&sb, "// ARG: %s\n",
-                      elem_str(f->c->arena, t, elem_from_int(t->elem, 5)));
+                      elem_str(f->c->arena, t,
+                               elem_from_int(t->elem, scalar_value(v, seed))));
     }
     return sb.at;
 }

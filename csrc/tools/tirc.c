@@ -161,7 +161,7 @@ add_item(Comp *c, int i, const Type *t, char *s, Bits *v)
 
 /* "[1, 2 x 3]" or "5": the text of ARG line i. */
 static void
-set_arg(Comp *c, Tirc *t, const Type *type, char *s)
+set_arg(Comp *c, Tirc *t, const Type *type, ArgFacts facts, char *s)
 {
     int i = t->n_args++;
     Buffer *b = &t->buffer[i];
@@ -184,8 +184,15 @@ set_arg(Comp *c, Tirc *t, const Type *type, char *s)
         s += n + (s[n] == ',');
     }
     b->n = v.n;
-    b->at = NEW_N(c->arena, char, v.n *elem_info[type->elem].bytes + 2 * RED_ZONE) +
-            RED_ZONE;
+    /* No better aligned than the facts say: code must not count on more. */
+    int offset = elem_info[type->elem].bytes;
+    for (int d = FACT_DIV2; d < FACT_DIV16; d <<= 1)
+        if (facts.truth & d)
+            offset = MAX(offset, d);
+    if (facts.truth & FACT_DIV16)
+        offset = 0;
+    size_t size = (size_t)buffer_bytes(b) + 2 * RED_ZONE + (size_t)offset;
+    b->at = (char *)arena_alloc(c->arena, size, 64) + RED_ZONE + offset;
     t->arg[i] = (uintptr_t)b->at;
     for (int k = 0; k < v.n; k++)
         put_elem(b, k, v.at[k]);
@@ -208,7 +215,11 @@ read_args(Comp *c, Tirc *t, const Func *f)
             if (t->n_args == f->body->n_args || t->n_args == MAX_ARGS)
                 bad_arg(c, t->n_args, "more than the function has parameters");
             char *value = line + 7 + strspn(line + 7, " ");
-            set_arg(c, t, f->body->args[t->n_args]->type, value);
+            int slot = f->slot[t->n_args];
+            ArgFacts facts = {0};
+            if (slot >= 0 && slot < f->n_facts)
+                facts = f->facts[slot];
+            set_arg(c, t, f->body->args[t->n_args]->type, facts, value);
         }
     }
     if (t->n_args != f->body->n_args)
