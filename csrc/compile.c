@@ -63,9 +63,15 @@ describe(const Func *f, Binary *out)
     out->n_facts = f->n_facts;
     int n = f->body->n_args;
     ParamAbi *params = NEW_N(c->arena, ParamAbi, n);
+    bool *written = NEW_N(c->arena, bool, n);
+    written_params(f, written);
     for (int i = 0; i < n; i++) {
         const Type *t = f->body->args[i]->type;
-        params[i] = (ParamAbi){t->elem, t->is_ptr, t->is_const, (int16_t)f->slot[i]};
+        params[i] = (ParamAbi){.elem = t->elem,
+                               .is_ptr = t->is_ptr,
+                               .is_const = t->is_const,
+                               .is_written = written[i],
+                               .slot = (int16_t)f->slot[i]};
     }
     out->params = copy(c, params, (size_t)n * sizeof *params);
     out->n_params = n;

@@ -95,4 +95,8 @@ bool may_be_clobbered(const Func *f, const Op *load, const Block *within);
 bool is_defined_outside(const Val *v,
                         const Block *b); /* neither in b nor in its regions */
 
+/* ---- written.c ----------------------------------------------------------------------------- */
+/* Fills written[i], one for each parameter: may the function store through it? */
+void written_params(const Func *f, bool *written);
+
 #endif

@@ -42,6 +42,20 @@ kernel_env(State *st, FeEnv *env)
     return env->language != NULL;
 }
 
+/* self as a Kernel that __init__ has been through, else NULL with an exception: a subclass
+ * may forget to call it. */
+static Kernel *
+made(PyObject *self)
+{
+    Kernel *k = (Kernel *)self;
+    if (k->f && k->names && k->truth_mask)
+        return k;
+    return PyErr_SetString(
+               PyExc_RuntimeError,
+               "this kernel has not been made: Kernel.__init__ did not run"),
+           NULL;
+}
+
 static int
 kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -76,10 +90,11 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
         /* Interned: keywords at call sites are, so that they compare by address. */
         PyUnicode_InternInPlace(&f->params[i].name);
         k->names[i] = p->name;
-        k->truth_mask[i] = p->no_specialize ? 0
-                           : p->no_align    ? FACT_EQ1
-                           : p->has_type    ? ALIGN_FACTS
-                                            : TRUTH_BITS;
+        k->truth_mask[i] = NODE_READ_ONLY;
+        k->truth_mask[i] |= p->no_specialize ? 0
+                            : p->no_align    ? FACT_EQ1
+                            : p->has_type    ? ALIGN_FACTS
+                                             : TRUTH_BITS;
     }
     f->noinline = noinline;
     k->debug = debug;
@@ -201,7 +216,7 @@ fail:
 static PyObject *
 kernel_lower(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    Wish *w = wish_new((Kernel *)self, args, kwargs);
+    Wish *w = made(self) ? wish_new((Kernel *)self, args, kwargs) : NULL;
     char *text = w ? cache_lower(&w->call) : NULL;
     PyObject *res = text ? PyUnicode_FromString(text) : NULL;
     free(text);
@@ -212,7 +227,7 @@ kernel_lower(PyObject *self, PyObject *args, PyObject *kwargs)
 static PyObject *
 kernel_compile(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    Wish *w = wish_new((Kernel *)self, args, kwargs);
+    Wish *w = made(self) ? wish_new((Kernel *)self, args, kwargs) : NULL;
     Compiled *v = w ? cache_get(&w->call) : NULL;
     Py_XINCREF((PyObject *)v);
     wish_free(w);
@@ -273,20 +288,20 @@ done:
 static PyObject *
 kernel_run(PyObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
 {
-    return run((Kernel *)self, args, n_args, kwnames, false);
+    return made(self) ? run((Kernel *)self, args, n_args, kwnames, false) : NULL;
 }
 
 static PyObject *
 kernel_warmup(PyObject *self, PyObject *const *args, Py_ssize_t n_args,
               PyObject *kwnames)
 {
-    return run((Kernel *)self, args, n_args, kwnames, true);
+    return made(self) ? run((Kernel *)self, args, n_args, kwnames, true) : NULL;
 }
 
 static PyObject *
 kernel_subscript(PyObject *self, PyObject *grid)
 {
-    return launcher_of_kernel((Kernel *)self, grid);
+    return made(self) ? launcher_of_kernel((Kernel *)self, grid) : NULL;
 }
 
 static PyObject *
@@ -305,8 +320,8 @@ static PyObject *
 kernel_variants(PyObject *self, void *closure)
 {
     (void)closure;
-    Kernel *k = (Kernel *)self;
-    PyObject *list = PyList_New(0);
+    Kernel *k = made(self);
+    PyObject *list = k ? PyList_New(0) : NULL;
     for (int i = 0; list && i < k->n_variants; i++)
         if (PyList_Append(list, (PyObject *)k->variants[i]))
             Py_CLEAR(list);
@@ -317,9 +332,9 @@ static PyObject *
 kernel_cache_key(PyObject *self, void *closure)
 {
     (void)closure;
-    Kernel *k = (Kernel *)self;
+    Kernel *k = made(self);
     FeEnv env;
-    if (!kernel_env(k->st, &env))
+    if (!k || !kernel_env(k->st, &env))
         return NULL;
     PyObject *bytes = fe_function_hash(&env, k->f);
     PyObject *hex = bytes ? PyObject_CallMethod(bytes, "hex", NULL) : NULL;
@@ -331,7 +346,10 @@ static PyObject *
 kernel_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     (void)args, (void)kwargs;
-    const char *name = ((Kernel *)self)->f->name;
+    Kernel *k = made(self);
+    if (!k)
+        return NULL;
+    const char *name = k->f->name;
     return PyErr_Format(PyExc_RuntimeError,
                         "%s is a kernel and cannot be called like a function: write "
                         "%s[grid](...), or call it from another kernel",
@@ -342,13 +360,15 @@ static PyObject *
 kernel_fn(PyObject *self, void *closure)
 {
     (void)closure;
-    return Py_NewRef(((Kernel *)self)->f->fn);
+    return made(self) ? Py_NewRef(((Kernel *)self)->f->fn) : NULL;
 }
 
 static PyObject *
 kernel_arg_names(PyObject *self, void *closure)
 {
     (void)closure;
+    if (!made(self))
+        return NULL;
     FeFunction *f = ((Kernel *)self)->f;
     PyObject *list = PyList_New(f->n_params);
     for (int i = 0; list && i < f->n_params; i++)

@@ -447,6 +447,34 @@ find_variant(const Call *c, Target target)
     return NULL;
 }
 
+/* The parameter whose argument the node is, or is an element of. */
+static int
+param_of_node(const Call *c, int node)
+{
+    int p = -1;
+    for (int i = 0, open = 0; i <= node; i++) {
+        if (!open)
+            p++, open = 1;      /* nodes still to come of this parameter, i included */
+        uint32_t code = c->code[i];
+        open += (code_kind(code) == NODE_TUPLE ? code_children(code) : 0) - 1;
+    }
+    return p;
+}
+
+int
+cache_check_writes(const Call *c, const Compiled *v)
+{
+    for (int i = 0; i < v->bin.n_params; i++) {
+        int node = v->node[i];
+        if (v->bin.params[i].is_written && code_truth(c->code[node]) & NODE_READ_ONLY)
+            return PyErr_Format(PyExc_ValueError,
+                                "argument '%U' is read-only, and %s() writes it",
+                                c->k->names[param_of_node(c, node)], c->k->f->name),
+                   -1;
+    }
+    return 0;
+}
+
 static Compiled *
 cache_miss(Call *c)
 {
@@ -456,7 +484,7 @@ cache_miss(Call *c)
     for (;;) {
         Compiled *v = find_variant(c, target);
         if (v)
-            return remember(c, v) ? NULL : v;
+            return cache_check_writes(c, v) || remember(c, v) ? NULL : v;
         if (PyErr_Occurred())
             return NULL;
         Pending *other = pending_find(c);
@@ -477,7 +505,7 @@ cache_miss(Call *c)
     if (!mine)
         return NULL;
     Compiled *v = make_variant(c, target);
-    if (v && (keep_variant(c->k, v) || remember(c, v))) {
+    if (v && (keep_variant(c->k, v) || cache_check_writes(c, v) || remember(c, v))) {
         Py_DECREF((PyObject *)v);
         v = NULL;
     }

@@ -174,7 +174,10 @@ read_numpy(PyObject *x, Tensor *out)
                 : -1;
     if (e < 0 && (e = numpy_other(d)) < 0)
         return -1;
-    *out = (Tensor){(uint64_t)(uintptr_t)a->data, (Elem)e, {kDLCPU, 0}};
+    *out = (Tensor){(uint64_t)(uintptr_t)a->data,
+                    (Elem)e,
+                    {kDLCPU, 0},
+                    !(a->flags & NUMPY_WRITEABLE)};
     return 0;
 }
 
@@ -204,6 +207,8 @@ read_interface(PyObject *x, const char *attr, int place, Tensor *out)
     PyObject *type_b = d ? PyDict_GetItemString(d, "typestr") : NULL;
     if (data_b && type_b && PyTuple_Check(data_b) && PyUnicode_Check(type_b)) {
         PyObject *address_b = PyTuple_GetItem(data_b, 0);
+        out->read_only = PyTuple_Size(data_b) == 2 &&
+                         PyTuple_GetItem(data_b, 1) == Py_True;
         out->address = address_b ? PyLong_AsUnsignedLongLong(address_b) : 0;
         const char *s = PyUnicode_AsUTF8AndSize(type_b, NULL);
         int e = s ? elem_of_typestr(s) : -1;
@@ -274,12 +279,14 @@ read_capsule(PyObject *x, Tensor *out)
     if (!capsule)
         return -1;
     const DLTensor *t = NULL;
-    if (PyCapsule_IsValid(capsule, "dltensor_versioned"))
-        t = &((DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule,
-                                                               "dltensor_versioned"))
-                 ->dl_tensor;
-    else if (PyCapsule_IsValid(capsule, "dltensor"))
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        const DLManagedTensorVersioned *m = PyCapsule_GetPointer(capsule,
+                                                                 "dltensor_versioned");
+        t = &m->dl_tensor;
+        out->read_only = (m->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+    } else if (PyCapsule_IsValid(capsule, "dltensor")) {
         t = &((DLManagedTensor *)PyCapsule_GetPointer(capsule, "dltensor"))->dl_tensor;
+    }
     if (!t) {
         PyErr_SetString(PyExc_TypeError, "__dlpack__ returned no DLPack capsule");
     } else {
@@ -301,6 +308,7 @@ int
 tensor_read(State *st, const Setter *s, PyObject *x, Tensor *out)
 {
     (void)st;
+    out->read_only = false;
     switch (s->kind) {
     case SET_EXCHANGE: return read_exchange(s, x, out);
     case SET_NUMPY: return read_numpy(x, out);

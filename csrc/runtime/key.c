@@ -231,7 +231,8 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
     if (t.place.type != c->place.type || t.place.index != c->place.index)
         if (merge_place(c, p, x, t.place, s->api))
             return -1;
-    add(c, CODE(NODE_POINTER, t.elem, truth_of_bits(t.address)), t.address, x);
+    unsigned truth = truth_of_bits(t.address) | (t.read_only ? NODE_READ_ONLY : 0);
+    add(c, CODE(NODE_POINTER, t.elem, truth), t.address, x);
     return 0;
 }
 
@@ -503,7 +504,8 @@ static int
 fill_spec(const Call *c, int i, ArgSpec *out, ArgSpec **free_)
 {
     uint32_t code = c->code[i];
-    *out = (ArgSpec){.elem = code_elem(code), .truth = code_truth(code)};
+    *out = (ArgSpec){.elem = code_elem(code),
+                     .truth = code_truth(code) & (FACT_EQ1 | ALIGN_FACTS)};
     switch (code_kind(code)) {
     case NODE_SCALAR: out->kind = ARG_SCALAR; return i + 1;
     case NODE_POINTER: out->kind = ARG_POINTER; return i + 1;

@@ -131,7 +131,7 @@ fixed_variant(Compiled *v, Call *c)
                 ? 0
                 : call_agrees(c, v->key, v->asked);
     if (r > 0)
-        return v;
+        return cache_check_writes(c, v) ? NULL : v;
     if (!r)
         PyErr_Format(PyExc_ValueError,
                      "these arguments need another variant of %s(): launch the kernel "

@@ -70,7 +70,10 @@ code_children(uint32_t c)
 {
     return (int)(c >> 8 & 0xffff);
 }
+/* NODE_READ_ONLY stands among the truths, but no compile asks for it: a launch that would
+ * write such a tensor fails on its way to a variant, and so gets no entry in the table. */
 enum {
+    NODE_READ_ONLY = 0x80,
     TRUTH_BITS = 0xff,
     ALIGN_FACTS = FACT_DIV2 | FACT_DIV4 | FACT_DIV8 | FACT_DIV16
 };
@@ -225,6 +228,7 @@ typedef struct Tensor {
     uint64_t address;
     Elem elem;
     Place place;
+    bool read_only; /* its framework says so */
 } Tensor;
 
 Setter *setter_find(State *st, PyObject *x); /* NULL with an exception */
@@ -300,6 +304,8 @@ char *target_text(Target t, char buf[TARGET_TEXT]);
 /* ---- cache.c: variants in memory -------------------------------------------------------------- */
 /* The variant for this launch; borrowed from the kernel. NULL with an exception. */
 Compiled *cache_get(Call *c);
+/* 0, or -1 with an exception: v would write a tensor that is read-only. */
+int cache_check_writes(const Call *c, const Compiled *v);
 /* The frontend's tile IR for this call, malloc'ed; NULL with an exception. */
 char *cache_lower(Call *c);
 void cache_clear(Kernel *k);

@@ -388,3 +388,49 @@ def test_wrong_target_for_the_tensors():
         tegula.knobs.runtime.target = "cpu"
         message = error(ValueError, lambda: fill[(1,)](Cuda(), 1))
     assert "CUDA tensors" in message and "cpu" in message
+
+
+@tegula.jit
+def copy_one(x, out, flag):
+    p = out
+    if flag > 0:
+        p += 1
+    for _ in range(2):
+        p += 1
+    tl.store(p, tl.load(x))
+
+
+def test_read_only_arrays_may_be_read_and_not_written():
+    x, out = np.ones(4, np.float32), np.zeros(4, np.float32)
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    first = copy_one[(1,)](x, out, 0)
+    assert copy_one[(1,)](frozen, out, 0) is first and out.tolist() == [0, 0, 1, 0]
+    for kernel_args in ((x, frozen, 0), (frozen, frozen, 1), (x, frozen, 0)):
+        assert "'out' is read-only" in error(ValueError, lambda a=kernel_args: copy_one[(1,)](*a))
+    assert frozen.tolist() == [1] * 4
+    assert "'out'" in error(ValueError, lambda: first[(1,)](x, frozen, 0))
+
+
+def test_half_made_kernels():
+    raw = tegula.JITFunction.__new__(tegula.JITFunction)
+    for use in (
+        lambda: raw[(1,)](1),
+        lambda: raw.run(grid=(1,)),
+        lambda: raw.warmup(),
+        lambda: raw.lower(),
+        lambda: raw.compile(),
+        lambda: raw(1),
+        lambda: raw.fn,
+        lambda: raw.arg_names,
+        lambda: raw.cache_key,
+        lambda: raw.variants,
+    ):
+        assert "not been made" in error(RuntimeError, use)
+    assert "at most" in error(
+        ValueError,
+        lambda: tegula.jit(eval("lambda " + ", ".join(f"a{i}" for i in range(300)) + ": 0")),
+    )
+    for thing in (3, None, "f", int):
+        with pytest.raises((TypeError, AttributeError)):
+            tegula.jit()(thing)
