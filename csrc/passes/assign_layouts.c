@@ -431,6 +431,8 @@ static void
 wish_shape_op(Assign *s, const Op *o)
 {
     const Wish *w = wish(s, arg(o, 0));
+    if (!is_block(o->results[0]))
+        return;             /* a reshape to a scalar */
     if (w->layout == &any)
         *wish(s, o->results[0]) = (Wish){&any, false, w->cost};
     else
@@ -916,6 +918,8 @@ change_op(Assign *s, Op *o)
         give_wishes(s, o->results, o->n_results);
         return;
     }
+    if (o->op == OP_RESHAPE && !is_block(o->results[0]) && !arg(o, 0)->type->layout)
+        demand_arg(s, o, 0, default_layout(s, arg(o, 0)->type));
     if (!o->n_results || !is_block(o->results[0]) || is_any(s, o->results[0]))
         return;
     give_wishes(s, o->results, o->n_results);

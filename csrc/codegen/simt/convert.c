@@ -135,7 +135,7 @@ through_shuffles(Sim *s, const Op *o, const ConvPlan *p)
             for (int e = 0; e < per_word; e++)
                 part[e] = src[p->src_from[j << p->log2_pack | e]];
             if (p->log2_pack) {
-                word[j] = sim_pack_word(s, t, part);
+                word[j] = sim_pack_word(s, t, part, per_word);
             } else {
                 sim_to_words(s, t, part[0], w);
                 word[j] = w[half];
@@ -164,7 +164,7 @@ through_shuffles(Sim *s, const Op *o, const ConvPlan *p)
             int k = p->dst_from[r] >> p->log2_pack;
             Lv elems[MAX_WORD];
             if (p->log2_pack) {
-                sim_unpack_word(s, t, got[k], elems);
+                sim_unpack_word(s, t, got[k], per_word, elems);
                 dst[r] = elems[p->dst_from[r] & (per_word - 1)];
             } else if (wide == 1) {
                 dst[r] = sim_from_words(s, t, &got[k]);
@@ -254,7 +254,7 @@ through_ldmatrix(Sim *s, const Op *o, const Rows *r)
                                   f2_mul(p->offset_of, bits, flat), base);
         s->m->ldmatrix(s->l, offset, r->n, r->trans, words, o->loc);
         for (int k = 0; k < r->n; k++)
-            sim_unpack_word(s, t, words[k], regs + first + 2 * k);
+            sim_unpack_word(s, t, words[k], 2, regs + first + 2 * k);
     }
 }
 

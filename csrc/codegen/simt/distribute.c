@@ -299,6 +299,10 @@ static void
 rename_regs(Sim *s, const Op *o, Col (*project)(const Op *o, const Layout *to, Col flat))
 {
     const Val *v = result(o, 0);
+    if (!v->type->layout) { /* one element, which every thread has in every register */
+        sim_define(s, v)[0] = sim_val(s, arg(o, 0))[0];
+        return;
+    }
     Renaming *k = NEW(s->a, Renaming);
     k->o = o;
     sim_reg_map(s, o, v->type->layout, arg(o, 0)->type->layout, project, k->map);

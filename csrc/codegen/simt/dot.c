@@ -110,7 +110,7 @@ fragment_word(Fragments *f, Col flat, int term)
         Lv elems[4];
         for (int e = 0; e < f->shape->kw; e++)
             elems[e] = sim_reg(s, f->v, register_of(f, flat ^ (Col)(e * f->k_stride)));
-        return have[0] = sim_pack_word(s, t, elems);
+        return have[0] = sim_pack_word(s, t, elems, f->shape->kw);
     }
     Lv x = sim_reg(s, f->v, first), hi = round_tf32(s, x);
     have[0] = LLVMBuildBitCast(s->l->b, hi, s->l->i32, "");

@@ -107,14 +107,24 @@ asm_tie(Asm *a, int out, Lv x)
     a->in[a->n_in++] = x;
 }
 
-/* "{$first, .., $last}", or "$first" when there is one. */
+/* "{$first, .., $last}" */
+static void
+put_vector(Asm *a, int first, int n)
+{
+    put_text(a, "{");
+    for (int i = 0; i < n; i++)
+        put_text(a, "%s$%d", i ? ", " : "", first + i);
+    put_text(a, "}");
+}
+
+/* The same, or "$first" when there is one. */
 static void
 put_list(Asm *a, int first, int n)
 {
-    put_text(a, n > 1 ? "{" : "");
-    for (int i = 0; i < n; i++)
-        put_text(a, "%s$%d", i ? ", " : "", first + i);
-    put_text(a, n > 1 ? "}" : "");
+    if (n > 1)
+        put_vector(a, first, n);
+    else
+        put_text(a, "$%d", first);
 }
 
 static Lv
@@ -678,17 +688,17 @@ ptx_mma(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b)
     for (int i = 0; i < 4; i++)
         asm_out(&x, LLVMTypeOf(d[i]));
     put_text(&x, "mma.sync.aligned.m16n8k%d.row.col.%s ", s->k, types[k]);
-    put_list(&x, 0, 4);
+    put_vector(&x, 0, 4);
     put_text(&x, ", ");
     for (int i = 0; i < s->a_regs; i++)
         asm_in(&x, a[i]);
-    put_list(&x, 4, s->a_regs);
+    put_vector(&x, 4, s->a_regs);
     put_text(&x, ", ");
     for (int i = 0; i < s->b_regs; i++)
         asm_in(&x, b[i]);
-    put_list(&x, 4 + s->a_regs, s->b_regs);
+    put_vector(&x, 4 + s->a_regs, s->b_regs);
     put_text(&x, ", ");
-    put_list(&x, 0, 4);
+    put_vector(&x, 0, 4);
     put_text(&x, ";");
     for (int i = 0; i < 4; i++)
         asm_tie(&x, i, d[i]);
@@ -713,10 +723,9 @@ ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
     Asm a = {.l = l};
     for (int i = 0; i < n; i++)
         asm_out(&a, l->i32);
-    put_text(&a, "ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16 {", n, trans ? ".trans" : "");
-    for (int i = 0; i < n; i++)
-        put_text(&a, "%s$%d", i ? ", " : "", i);
-    put_text(&a, "}, [$%d];", asm_in(&a, shared_address(l, offset)));
+    put_text(&a, "ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16 ", n, trans ? ".trans" : "");
+    put_vector(&a, 0, n);
+    put_text(&a, ", [$%d];", asm_in(&a, shared_address(l, offset)));
     Lv call = asm_done(&a, true, true);
     for (int i = 0; i < n; i++)
         out[i] = asm_result(&a, call, i);

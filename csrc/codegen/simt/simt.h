@@ -75,9 +75,9 @@ void sim_unpack(Sim *s, const Type *t, Lv packed, int n, Lv *elems);
 /* One element as 32-bit words (the low one first) and back; returns their number, 1 or 2. */
 int sim_to_words(Sim *s, const Type *t, Lv x, Lv word[2]);
 Lv sim_from_words(Sim *s, const Type *t, Lv word[2]);
-/* 32-bit words of 4 / bytes elements each. */
-Lv sim_pack_word(Sim *s, const Type *t, Lv *elems);
-void sim_unpack_word(Sim *s, const Type *t, Lv word, Lv *elems);
+/* n elements side by side in the low bits of a 32-bit word. */
+Lv sim_pack_word(Sim *s, const Type *t, Lv *elems, int n);
+void sim_unpack_word(Sim *s, const Type *t, Lv word, int n, Lv *elems);
 Lv sim_shuffle_xor(Sim *s, const Type *t, Lv x, int mask);
 Lv sim_shuffle_idx(Sim *s, const Type *t, Lv x, Lv lane);
 

@@ -124,20 +124,24 @@ unpack_narrow(Sim *s, const Type *t, Lv word, int n, Lv *elems)
 }
 
 Lv
-sim_pack_word(Sim *s, const Type *t, Lv *elems)
+sim_pack_word(Sim *s, const Type *t, Lv *elems, int n)
 {
-    int bytes = sim_elem_bytes(t);
-    return bytes == 4 ? to_int(s, t, elems[0]) : pack_narrow(s, t, elems, 4 / bytes);
+    if (sim_elem_bytes(t) == 4)
+        return to_int(s, t, elems[0]);
+    return LLVMBuildZExt(s->l->b, pack_narrow(s, t, elems, n), s->l->i32, "");
 }
 
 void
-sim_unpack_word(Sim *s, const Type *t, Lv word, Lv *elems)
+sim_unpack_word(Sim *s, const Type *t, Lv word, int n, Lv *elems)
 {
-    int bytes = sim_elem_bytes(t);
-    if (bytes == 4)
+    int bits = n * sim_elem_bytes(t) * 8;
+    if (sim_elem_bytes(t) == 4) {
         elems[0] = from_int(s, t, word);
-    else
-        unpack_narrow(s, t, word, 4 / bytes, elems);
+        return;
+    }
+    if (bits < 32)
+        word = LLVMBuildTrunc(s->l->b, word, LLVMIntTypeInContext(s->l->cx, (unsigned)bits), "");
+    unpack_narrow(s, t, word, n, elems);
 }
 
 /* ---- what one access moves ------------------------------------------------------------------ */
