@@ -40,52 +40,91 @@ here(Sim *s)
 
 /* ---- for --------------------------------------------------------------------------------- */
 
-/* iv is before ub, in the direction of step. */
-static Lv
-goes_on(Sim *s, const Op *o, Lv iv, Lv ub, Lv step)
+/* Which way the loop goes, and how far a step takes it. */
+typedef struct Direction {
+    Lv is_down;             /* i1; NULL: known, see down */
+    bool down;
+    Lv distance;            /* |step| */
+} Direction;
+
+static Direction
+direction(Sim *s, const Op *o, Lv step)
 {
     Ll *l = s->l;
-    bool is_signed = elem_is_signed(arg(o, 0)->type->elem);
-    Lv less = LLVMBuildICmp(l->b, is_signed ? LLVMIntSLT : LLVMIntULT, iv, ub, "");
+    Direction d = {.distance = step};
     int64_t by;
-    if (!is_signed || (ir_const_as_int(arg(o, 2), &by) && by > 0))
-        return less;
-    Lv more = LLVMBuildICmp(l->b, LLVMIntSGT, iv, ub, "");
-    if (ir_const_as_int(arg(o, 2), &by))
-        return more;
-    Lv down = LLVMBuildICmp(l->b, LLVMIntSLT, step, LLVMConstNull(LLVMTypeOf(step)), "");
-    return LLVMBuildSelect(l->b, down, more, less, "");
+    if (!elem_is_signed(arg(o, 0)->type->elem))
+        return d;
+    if (ir_const_as_int(arg(o, 2), &by)) {
+        d.down = by < 0;
+        if (d.down)
+            d.distance = LLVMBuildNeg(l->b, step, "");
+        return d;
+    }
+    d.is_down = LLVMBuildICmp(l->b, LLVMIntSLT, step, LLVMConstNull(LLVMTypeOf(step)), "");
+    d.distance = LLVMBuildSelect(l->b, d.is_down, LLVMBuildNeg(l->b, step, ""), step, "");
+    return d;
 }
 
+/* up, down, or which of them is_down says. */
+static Lv
+either(Sim *s, const Direction *d, Lv up, Lv down)
+{
+    if (d->is_down)
+        return LLVMBuildSelect(s->l->b, d->is_down, down, up, "");
+    return d->down ? down : up;
+}
+
+static Lv
+enters(Sim *s, const Op *o, const Direction *d, Lv lb, Lv ub)
+{
+    bool is_signed = elem_is_signed(arg(o, 0)->type->elem);
+    LLVMBuilderRef b = s->l->b;
+    return either(s, d, LLVMBuildICmp(b, is_signed ? LLVMIntSLT : LLVMIntULT, lb, ub, ""),
+                  LLVMBuildICmp(b, LLVMIntSGT, lb, ub, ""));
+}
+
+/* Is there another step before ub? By what is left and not by iv + step, which could leave
+ * the type. iv is before ub, so what is left is a positive number without a sign. */
+static Lv
+goes_on(Sim *s, const Direction *d, Lv iv, Lv ub)
+{
+    LLVMBuilderRef b = s->l->b;
+    Lv left = either(s, d, LLVMBuildSub(b, ub, iv, ""), LLVMBuildSub(b, iv, ub, ""));
+    return LLVMBuildICmp(b, LLVMIntUGT, left, d->distance, "");
+}
+
+/* A guard, then the body with its test below: LICM needs no other form. */
 void
 sim_for(Sim *s, const Op *o)
 {
     Ll *l = s->l;
     const Block *b = o->regions[0];
-    Lv ub = sim_val(s, arg(o, 1))[0], step = sim_val(s, arg(o, 2))[0];
-    LLVMBasicBlockRef before = here(s), head = ll_block(l, "for"), body = ll_block(l, "do"),
-                      after = ll_block(l, "done");
-    LLVMBuildBr(l->b, head);
-    LLVMPositionBuilderAtEnd(l->b, head);
+    Lv lb = sim_val(s, arg(o, 0))[0], ub = sim_val(s, arg(o, 1))[0],
+       step = sim_val(s, arg(o, 2))[0];
+    Direction d = direction(s, o, step);
+    LLVMBasicBlockRef before = here(s), body = ll_block(l, "for"), after = ll_block(l, "done");
+    LLVMBuildCondBr(l->b, enters(s, o, &d, lb, ub), body, after);
+
+    LLVMPositionBuilderAtEnd(l->b, body);
     open_phis(s, b->args[0], arg(o, 0), before);
     for (int i = 0; i < o->n_results; i++)
         open_phis(s, b->args[i + 1], arg(o, i + 3), before);
     Lv iv = sim_val(s, b->args[0])[0];
-    LLVMBuildCondBr(l->b, goes_on(s, o, iv, ub, step), body, after);
-
-    LLVMPositionBuilderAtEnd(l->b, body);
     sim_block(s, b);
-    Lv next = LLVMBuildAdd(l->b, iv, step, "");
+    Lv more = goes_on(s, &d, iv, ub), next = LLVMBuildAdd(l->b, iv, step, "");
     LLVMBasicBlockRef end = here(s);
     LLVMAddIncoming(iv, &next, &end, 1);
     for (int i = 0; i < o->n_results; i++)
         add_incoming(s, b->args[i + 1], arg(b->last, i), end);
-    LLVMBuildBr(l->b, head);
+    LLVMBuildCondBr(l->b, more, body, after);
 
     LLVMMoveBasicBlockAfter(after, end);
     LLVMPositionBuilderAtEnd(l->b, after);
-    for (int i = 0; i < o->n_results; i++)
-        same_registers(s, result(o, i), b->args[i + 1]);
+    for (int i = 0; i < o->n_results; i++) {
+        open_phis(s, result(o, i), arg(o, i + 3), before);
+        add_incoming(s, result(o, i), arg(b->last, i), end);
+    }
 }
 
 /* ---- while ---------------------------------------------------------------------------------- */
