@@ -17,7 +17,8 @@ entry(Fe *f, Value v, int i, Elem e, const char *what)
 {
     Val *x = fe_tensor(f, v.tuple->at[i], what);
     if (x->type->rank || x->type->is_ptr || !elem_is_int(x->type->elem))
-        fail(f, TYPE, "%s must be integer scalars, not %s", what, ty_str(f->a, x->type));
+        fail(f, TYPE, "%s must be integer scalars, not %s", what,
+             ty_str(f->a, x->type));
     return fe_cast(f, x, e, ROUND_RTNE);
 }
 
@@ -36,7 +37,8 @@ Value
 bi_make_block_ptr(Fe *f, Value *a)
 {
     BlockPtr *p = NEW(f->a, BlockPtr);
-    p->rank = v_shape(f, need_tuple(f, a[4], -1, "block_shape"), p->block, "block_shape");
+    p->rank = v_shape(f, need_tuple(f, a[4], -1, "block_shape"), p->block,
+                      "block_shape");
     Value shape = need_tuple(f, a[1], p->rank, "shape");
     Value strides = need_tuple(f, a[2], p->rank, "strides");
     Value offsets = need_tuple(f, a[3], p->rank, "offsets");
@@ -120,13 +122,15 @@ addresses(Fe *f, const BlockPtr *p, Value check, Val **mask)
         const Type *t = i->type;
         if (is_checked[d]) {
             Val *lo = ir_bin(&f->b, OP_GE, i, ir_const_int(&f->b, t, 0));
-            Val *hi = ir_bin(&f->b, OP_LT, i, fe_splat_to(f, p->shape[d], t->rank, t->shape));
+            Val *hi = ir_bin(&f->b, OP_LT, i,
+                             fe_splat_to(f, p->shape[d], t->rank, t->shape));
             Val *in = fe_splat_to(f, ir_bin(&f->b, OP_AND, lo, hi), p->rank, p->block);
             *mask = *mask ? ir_bin(&f->b, OP_AND, *mask, in) : in;
         }
         int64_t stride;
         if (!ir_const_as_int(p->strides[d], &stride) || stride != 1)
-            i = ir_bin(&f->b, OP_MUL, i, fe_splat_to(f, p->strides[d], t->rank, t->shape));
+            i = ir_bin(&f->b, OP_MUL, i,
+                       fe_splat_to(f, p->strides[d], t->rank, t->shape));
         i = fe_splat_to(f, i, p->rank, p->block);
         sum = sum ? ir_bin(&f->b, OP_ADD, sum, i) : i;
     }
@@ -144,11 +148,13 @@ fe_block_ptr_load(Fe *f, Value *a)
 {
     const BlockPtr *p = a[0].bp;
     if (is_given(a[1]) || is_given(a[2]))
-        fail(f, VALUE, "mask and other are for plain pointers; a block pointer takes "
-                       "boundary_check and padding_option");
+        fail(f, VALUE,
+             "mask and other are for plain pointers; a block pointer takes "
+             "boundary_check and padding_option");
     const char *pad = is_given(a[4]) ? v_const_str(f, a[4], "padding_option") : "";
     if (*pad && strcmp(pad, "zero") && strcmp(pad, "nan"))
-        fail(f, VALUE, "padding_option must be \"\", \"zero\" or \"nan\", not \"%s\"", pad);
+        fail(f, VALUE, "padding_option must be \"\", \"zero\" or \"nan\", not \"%s\"",
+             pad);
     Elem e = p->base->type->elem;
     bool nan_pad = !strcmp(pad, "nan");
     if (nan_pad && elem_is_int(e))
@@ -172,7 +178,8 @@ fe_block_ptr_store(Fe *f, Value *a)
 {
     const BlockPtr *p = a[0].bp;
     if (is_given(a[2]))
-        fail(f, VALUE, "mask is for plain pointers; a block pointer takes boundary_check");
+        fail(f, VALUE,
+             "mask is for plain pointers; a block pointer takes boundary_check");
     Val *mask, *ptrs = addresses(f, p, a[3], &mask);
     Value args[6] = {v_val(ptrs), a[1], mask ? v_val(mask) : (Value){0}};
     args[4] = a[4];

@@ -4,7 +4,9 @@
 Value
 bi_device_assert(Fe *f, Value *a)
 {
-    const char *msg = is_absent(a[1]) ? "" : v_const_str(f, a[1], "the message of an assert");
+    const char *msg = is_absent(a[1])
+                          ? ""
+                          : v_const_str(f, a[1], "the message of an assert");
     if (!f->c->opt.debug)
         return v_obj(Py_None);
     Val *cond = fe_tensor(f, a[0], "the condition of an assert"), *mask = NULL;
@@ -45,9 +47,14 @@ small_hint(Fe *f, Value v, const char *what)
 Value
 bi_range(Fe *f, Value *a)
 {
-    static const struct { const char *name; int flag; } flags[] = {
-        {"disallow_acc_multi_buffer", LOOP_NO_MULTI_BUFFER}, {"flatten", LOOP_FLATTEN},
-        {"warp_specialize", LOOP_WARP_SPECIALIZE}, {"disable_licm", LOOP_NO_LICM},
+    static const struct {
+        const char *name;
+        int flag;
+    } flags[] = {
+        {"disallow_acc_multi_buffer", LOOP_NO_MULTI_BUFFER},
+        {"flatten", LOOP_FLATTEN},
+        {"warp_specialize", LOOP_WARP_SPECIALIZE},
+        {"disable_licm", LOOP_NO_LICM},
     };
     Range *r = range_of(f, a);
     r->stages = small_hint(f, a[3], "num_stages");
@@ -106,9 +113,21 @@ hint(Fe *f, Attr attr, const Value *a, bool scalars)
     return v_val(result(o, 0));
 }
 
-Value bi_multiple_of(Fe *f, Value *a) { return hint(f, ATTR_DIVISIBLE, a, true); }
-Value bi_max_contiguous(Fe *f, Value *a) { return hint(f, ATTR_CONTIGUOUS, a, false); }
-Value bi_max_constancy(Fe *f, Value *a) { return hint(f, ATTR_CONSTANCY, a, false); }
+Value
+bi_multiple_of(Fe *f, Value *a)
+{
+    return hint(f, ATTR_DIVISIBLE, a, true);
+}
+Value
+bi_max_contiguous(Fe *f, Value *a)
+{
+    return hint(f, ATTR_CONTIGUOUS, a, false);
+}
+Value
+bi_max_constancy(Fe *f, Value *a)
+{
+    return hint(f, ATTR_CONSTANCY, a, false);
+}
 
 Value
 bi_assume(Fe *f, Value *a)

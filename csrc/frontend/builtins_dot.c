@@ -9,8 +9,6 @@
  * acc has the result's type; without out_dtype acc decides. More than one batch dimension
  * is flattened to one and restored.
  */
-#include <stdlib.h>
-
 #include "frontend/fe.h"
 
 static bool
@@ -26,8 +24,8 @@ operand(Fe *f, Value v, const char *what)
     if (x->type->is_ptr || x->type->rank < 2) {
         if (x->type->is_ptr)
             err_help(f->c, "tl.load it first");
-        fail(f, VALUE, "%s of dot must be a block of two or more dimensions, not %s", what,
-             ty_str(f->a, x->type));
+        fail(f, VALUE, "%s of dot must be a block of two or more dimensions, not %s",
+             what, ty_str(f->a, x->type));
     }
     return x;
 }
@@ -57,8 +55,10 @@ check_elems(Fe *f, const Type *a, const Type *b)
         return;
     if (x != y)
         err_help(f->c, "convert one: b.to(a.dtype)");
-    fail(f, TYPE, "dot of %s and %s; both must be int8, float16, bfloat16, float32, float64 "
-                  "or float8", elem_info[x].text, elem_info[y].text);
+    fail(f, TYPE,
+         "dot of %s and %s; both must be int8, float16, bfloat16, float32, float64 "
+         "or float8",
+         elem_info[x].text, elem_info[y].text);
 }
 
 /* The type of the result; out_dtype and acc may each be absent. */
@@ -66,15 +66,18 @@ static Elem
 result_elem(Fe *f, Elem in, Value out_dtype, const Val *acc)
 {
     bool given = !is_absent(out_dtype) && !is_py_none(out_dtype);
-    Elem out = given ? v_elem(f, out_dtype, "out_dtype") : acc ? acc->type->elem : E_F32;
+    Elem out = given ? v_elem(f, out_dtype, "out_dtype")
+               : acc ? acc->type->elem
+                     : E_F32;
     if (given && out == E_BF16)
-        fail(f, VALUE, "out_dtype=bfloat16 is unsupported: use float32 and convert after");
+        fail(f, VALUE,
+             "out_dtype=bfloat16 is unsupported: use float32 and convert after");
     Elem e = in == E_I8 ? E_I32 : in == E_F64 ? E_F64 : E_F32;
     if (out == E_F16 && (in == E_F16 || is_f8(in)))
         e = E_F16;
     if (acc && acc->type->elem != e) {
-        err_help(f->c, "make acc of tl.%s: tl.zeros((M, N), dtype=tl.%s)", elem_info[e].tl,
-                 elem_info[e].tl);
+        err_help(f->c, "make acc of tl.%s: tl.zeros((M, N), dtype=tl.%s)",
+                 elem_info[e].tl, elem_info[e].tl);
         fail(f, TYPE, "dot of %s accumulates in %s, but acc is %s", elem_info[in].text,
              elem_info[e].text, ty_str(f->a, acc->type));
     }
@@ -86,20 +89,25 @@ precision(Fe *f, Value name, Value allow_tf32)
 {
     static const char *const words[] = {"tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"};
     bool by_name = !is_absent(name) && !is_py_none(name);
-    const char *s = getenv("TEGULA_F32_DEFAULT");
-    if (!s || !*s)
-        s = "tf32";
+    const char *s = "tf32";
     if (!is_absent(allow_tf32) && !is_py_none(allow_tf32)) {
         if (by_name)
             fail(f, VALUE, "only one of input_precision and allow_tf32 can be given");
         s = v_const_bool(f, allow_tf32, "allow_tf32") ? "tf32" : "ieee";
     } else if (by_name)
         s = v_const_str(f, name, "input_precision");
+    else {
+        PyObject *knob = fe_knob(f, "language", "fp32_default");
+        if (knob != Py_None)
+            s = v_const_str(f, v_obj(knob), "the knob language.fp32_default");
+    }
     for (int i = 0; i < (int)COUNT(words); i++)
         if (!strcmp(s, words[i]))
             return i;
-    fail(f, VALUE, "input_precision must be one of tf32, tf32x3, ieee, bf16x3, bf16x6, not "
-                   "\"%s\"", s);
+    fail(f, VALUE,
+         "input_precision must be one of tf32, tf32x3, ieee, bf16x3, bf16x6, not "
+         "\"%s\"",
+         s);
 }
 
 /* The leading dims of a rank above 3 as one. */
@@ -118,7 +126,8 @@ flatten_batch(Fe *f, Val *v)
 Value
 bi_dot(Fe *f, Value *v)
 {
-    Val *a = operand(f, v[0], "the first operand"), *b = operand(f, v[1], "the second operand");
+    Val *a = operand(f, v[0], "the first operand"),
+        *b = operand(f, v[1], "the second operand");
     Val *acc = NULL;
     check_elems(f, a->type, b->type);
     check_shapes(f, a->type, b->type);

@@ -24,19 +24,71 @@ unary(Fe *f, OpCode op, Value a, bool only_f32)
     return v_val(ir_un(&f->b, op, x));
 }
 
-Value bi_exp(Fe *f, Value *a) { return unary(f, OP_EXP, a[0], false); }
-Value bi_exp2(Fe *f, Value *a) { return unary(f, OP_EXP2, a[0], false); }
-Value bi_log(Fe *f, Value *a) { return unary(f, OP_LOG, a[0], false); }
-Value bi_log2(Fe *f, Value *a) { return unary(f, OP_LOG2, a[0], false); }
-Value bi_sin(Fe *f, Value *a) { return unary(f, OP_SIN, a[0], false); }
-Value bi_cos(Fe *f, Value *a) { return unary(f, OP_COS, a[0], false); }
-Value bi_sqrt(Fe *f, Value *a) { return unary(f, OP_SQRT, a[0], false); }
-Value bi_sqrt_rn(Fe *f, Value *a) { return unary(f, OP_SQRT_RN, a[0], true); }
-Value bi_rsqrt(Fe *f, Value *a) { return unary(f, OP_RSQRT, a[0], false); }
-Value bi_erf(Fe *f, Value *a) { return unary(f, OP_ERF, a[0], false); }
-Value bi_floor(Fe *f, Value *a) { return unary(f, OP_FLOOR, a[0], false); }
-Value bi_ceil(Fe *f, Value *a) { return unary(f, OP_CEIL, a[0], false); }
-Value bi_tanh(Fe *f, Value *a) { return unary(f, OP_TANH, a[0], false); }
+Value
+bi_exp(Fe *f, Value *a)
+{
+    return unary(f, OP_EXP, a[0], false);
+}
+Value
+bi_exp2(Fe *f, Value *a)
+{
+    return unary(f, OP_EXP2, a[0], false);
+}
+Value
+bi_log(Fe *f, Value *a)
+{
+    return unary(f, OP_LOG, a[0], false);
+}
+Value
+bi_log2(Fe *f, Value *a)
+{
+    return unary(f, OP_LOG2, a[0], false);
+}
+Value
+bi_sin(Fe *f, Value *a)
+{
+    return unary(f, OP_SIN, a[0], false);
+}
+Value
+bi_cos(Fe *f, Value *a)
+{
+    return unary(f, OP_COS, a[0], false);
+}
+Value
+bi_sqrt(Fe *f, Value *a)
+{
+    return unary(f, OP_SQRT, a[0], false);
+}
+Value
+bi_sqrt_rn(Fe *f, Value *a)
+{
+    return unary(f, OP_SQRT_RN, a[0], true);
+}
+Value
+bi_rsqrt(Fe *f, Value *a)
+{
+    return unary(f, OP_RSQRT, a[0], false);
+}
+Value
+bi_erf(Fe *f, Value *a)
+{
+    return unary(f, OP_ERF, a[0], false);
+}
+Value
+bi_floor(Fe *f, Value *a)
+{
+    return unary(f, OP_FLOOR, a[0], false);
+}
+Value
+bi_ceil(Fe *f, Value *a)
+{
+    return unary(f, OP_CEIL, a[0], false);
+}
+Value
+bi_tanh(Fe *f, Value *a)
+{
+    return unary(f, OP_TANH, a[0], false);
+}
 
 Value
 bi_abs(Fe *f, Value *a)
@@ -62,9 +114,21 @@ bi_sigmoid(Fe *f, Value *a)
 
 /* ---- of two and three ---------------------------------------------------------------------- */
 
-Value bi_add(Fe *f, Value *a) { return fe_decay(f, fe_binary(f, OPR_Add, a[0], a[1])); }
-Value bi_sub(Fe *f, Value *a) { return fe_decay(f, fe_binary(f, OPR_Sub, a[0], a[1])); }
-Value bi_mul(Fe *f, Value *a) { return fe_decay(f, fe_binary(f, OPR_Mult, a[0], a[1])); }
+Value
+bi_add(Fe *f, Value *a)
+{
+    return fe_decay(f, fe_binary(f, OPR_Add, a[0], a[1]));
+}
+Value
+bi_sub(Fe *f, Value *a)
+{
+    return fe_decay(f, fe_binary(f, OPR_Sub, a[0], a[1]));
+}
+Value
+bi_mul(Fe *f, Value *a)
+{
+    return fe_decay(f, fe_binary(f, OPR_Mult, a[0], a[1]));
+}
 
 static Value
 logical(Fe *f, Operator o, const Value *a)
@@ -72,8 +136,16 @@ logical(Fe *f, Operator o, const Value *a)
     return v_val(fe_logical(f, o, fe_tensor(f, a[0], "x"), fe_tensor(f, a[1], "y")));
 }
 
-Value bi_logical_and(Fe *f, Value *a) { return logical(f, OPR_And, a); }
-Value bi_logical_or(Fe *f, Value *a) { return logical(f, OPR_Or, a); }
+Value
+bi_logical_and(Fe *f, Value *a)
+{
+    return logical(f, OPR_And, a);
+}
+Value
+bi_logical_or(Fe *f, Value *a)
+{
+    return logical(f, OPR_Or, a);
+}
 
 /* (x + (div - 1)) // div, in the types the operators give. */
 Value
@@ -88,8 +160,8 @@ bi_cdiv(Fe *f, Value *a)
 static void
 typed_pair(Fe *f, Value a, Value b, Val **x, Val **y)
 {
-    fe_promote(f, v_val(fe_tensor(f, a, "an operand")), v_val(fe_tensor(f, b, "an operand")),
-               false, false, x, y, f->callee);
+    fe_promote(f, v_val(fe_tensor(f, a, "an operand")),
+               v_val(fe_tensor(f, b, "an operand")), false, false, x, y, f->callee);
 }
 
 static bool
@@ -175,8 +247,16 @@ extreme(Fe *f, bool is_max, Value a, Value b, Value propagate)
     return v_val(ir_bin(&f->b, op, x, y));
 }
 
-Value bi_minimum(Fe *f, Value *a) { return extreme(f, false, a[0], a[1], a[2]); }
-Value bi_maximum(Fe *f, Value *a) { return extreme(f, true, a[0], a[1], a[2]); }
+Value
+bi_minimum(Fe *f, Value *a)
+{
+    return extreme(f, false, a[0], a[1], a[2]);
+}
+Value
+bi_maximum(Fe *f, Value *a)
+{
+    return extreme(f, true, a[0], a[1], a[2]);
+}
 
 /* Python's min and max: constants stay constants, anything else is minimum, maximum. */
 static Value
@@ -191,7 +271,8 @@ py_extreme(Fe *f, bool is_max, Value args)
     for (int i = 1; i < args.tuple->n; i++) {
         Value v = fe_read(f, args.tuple->at[i]);
         if (r.kind == V_OBJ && v.kind == V_OBJ) {
-            if (fe_truth(f, fe_compare(f, is_max ? OPR_Gt : OPR_Lt, v, r), "a comparison"))
+            if (fe_truth(f, fe_compare(f, is_max ? OPR_Gt : OPR_Lt, v, r),
+                         "a comparison"))
                 r = v;
         } else
             r = extreme(f, is_max, r, v, (Value){0});
@@ -199,8 +280,16 @@ py_extreme(Fe *f, bool is_max, Value args)
     return r;
 }
 
-Value bi_py_min(Fe *f, Value *a) { return py_extreme(f, false, a[0]); }
-Value bi_py_max(Fe *f, Value *a) { return py_extreme(f, true, a[0]); }
+Value
+bi_py_min(Fe *f, Value *a)
+{
+    return py_extreme(f, false, a[0]);
+}
+Value
+bi_py_max(Fe *f, Value *a)
+{
+    return py_extreme(f, true, a[0]);
+}
 
 Value
 bi_clamp(Fe *f, Value *a)

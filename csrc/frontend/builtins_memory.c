@@ -34,7 +34,9 @@ pointer(Fe *f, Value v, bool writes)
 {
     if (v.kind != V_TENSOR || !v.val->type->is_ptr) {
         if (v.kind == V_TENSOR && elem_is_int(v.val->type->elem))
-            err_help(f->c, "an integer becomes a pointer by .to(tl.pointer_type(tl.float32))");
+            err_help(
+                f->c,
+                "an integer becomes a pointer by .to(tl.pointer_type(tl.float32))");
         fail(f, TYPE, "%s needs a pointer or a block of pointers, not %s", f->callee,
              v_describe(f, v));
     }
@@ -110,8 +112,9 @@ bi_load(Fe *f, Value *a)
         return fe_block_ptr_load(f, a);
     Val *p = pointer(f, a[0], false);
     if (is_given(a[3]) || is_given(a[4]))
-        fail(f, VALUE, "boundary_check and padding_option are for block pointers; use mask "
-                       "and other");
+        fail(f, VALUE,
+             "boundary_check and padding_option are for block pointers; use mask "
+             "and other");
     Val *mask = mask_of(f, a[1], p, "the mask of load"), *other = NULL;
     if (!is_absent(a[2]) && !is_py_none(a[2])) {
         if (!mask)
@@ -143,8 +146,9 @@ bi_store(Fe *f, Value *a)
     if (mask)
         mask = fe_broadcast_like(f, mask, t);
     Op *o = ir_store(&f->b, p, v, mask);
-    ir_set_attr(o, ATTR_CACHE, (int[]){CACHE_NONE, CACHE_WB, CACHE_CG, CACHE_CS, CACHE_WT}
-                                   [word(f, a[4], "cache_modifier", store_cache)]);
+    ir_set_attr(o, ATTR_CACHE,
+                (int[]){CACHE_NONE, CACHE_WB, CACHE_CG, CACHE_CS,
+                        CACHE_WT}[word(f, a[4], "cache_modifier", store_cache)]);
     ir_set_attr(o, ATTR_EVICT, word(f, a[5], "eviction_policy", evictions));
     return v_obj(Py_None);
 }
@@ -171,7 +175,8 @@ atomic(Fe *f, int rmw, const Value *a)
     if (!ok)
         fail(f, TYPE, "%s does not support pointers to %s", f->callee,
              elem_info[t->elem].text);
-    Val *v = fe_cast(f, fe_tensor(f, a[1], "the value of an atomic"), t->elem, ROUND_RTNE);
+    Val *v = fe_cast(f, fe_tensor(f, a[1], "the value of an atomic"), t->elem,
+                     ROUND_RTNE);
     Val *mask = mask_of(f, a[2], p, "the mask of an atomic");
     if (!t->rank && v->type->rank)
         fail(f, VALUE, "a block of values needs a block of pointers");
@@ -185,13 +190,41 @@ atomic(Fe *f, int rmw, const Value *a)
     return v_val(result(o, 0));
 }
 
-Value bi_atomic_add(Fe *f, Value *a) { return atomic(f, RMW_ADD, a); }
-Value bi_atomic_max(Fe *f, Value *a) { return atomic(f, RMW_MAX, a); }
-Value bi_atomic_min(Fe *f, Value *a) { return atomic(f, RMW_MIN, a); }
-Value bi_atomic_and(Fe *f, Value *a) { return atomic(f, RMW_AND, a); }
-Value bi_atomic_or(Fe *f, Value *a) { return atomic(f, RMW_OR, a); }
-Value bi_atomic_xor(Fe *f, Value *a) { return atomic(f, RMW_XOR, a); }
-Value bi_atomic_xchg(Fe *f, Value *a) { return atomic(f, RMW_XCHG, a); }
+Value
+bi_atomic_add(Fe *f, Value *a)
+{
+    return atomic(f, RMW_ADD, a);
+}
+Value
+bi_atomic_max(Fe *f, Value *a)
+{
+    return atomic(f, RMW_MAX, a);
+}
+Value
+bi_atomic_min(Fe *f, Value *a)
+{
+    return atomic(f, RMW_MIN, a);
+}
+Value
+bi_atomic_and(Fe *f, Value *a)
+{
+    return atomic(f, RMW_AND, a);
+}
+Value
+bi_atomic_or(Fe *f, Value *a)
+{
+    return atomic(f, RMW_OR, a);
+}
+Value
+bi_atomic_xor(Fe *f, Value *a)
+{
+    return atomic(f, RMW_XOR, a);
+}
+Value
+bi_atomic_xchg(Fe *f, Value *a)
+{
+    return atomic(f, RMW_XCHG, a);
+}
 
 Value
 bi_atomic_cas(Fe *f, Value *a)
@@ -203,7 +236,7 @@ bi_atomic_cas(Fe *f, Value *a)
              elem_info[t->elem].text);
     Val *v[3] = {p, fe_tensor(f, a[1], "cmp"), fe_tensor(f, a[2], "val")};
     for (int i = 1; i < 3; i++) {
-        if (a[i].kind == V_OBJ)     /* a literal takes the pointer's type */
+        if (a[i].kind == V_OBJ) /* a literal takes the pointer's type */
             v[i] = fe_cast(f, v[i], t->elem, ROUND_RTNE);
         if (v[i]->type != t && !v[i]->type->rank && a[i].kind == V_OBJ)
             v[i] = fe_broadcast_like(f, v[i], t);

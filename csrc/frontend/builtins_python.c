@@ -28,13 +28,26 @@ convert(Fe *f, PyTypeObject *cls, const Value *a, const char *to)
     else
         r = PyObject_CallFunctionObjArgs(
             (PyObject *)cls,
-            v_to_py(f, a[0], str_printf(f->a, "the argument of %s()", f->callee)), NULL);
+            v_to_py(f, a[0], str_printf(f->a, "the argument of %s()", f->callee)),
+            NULL);
     return v_obj(fe_own(f, r));
 }
 
-Value bi_int(Fe *f, Value *a) { return convert(f, &PyLong_Type, a, "int32"); }
-Value bi_float(Fe *f, Value *a) { return convert(f, &PyFloat_Type, a, "float32"); }
-Value bi_bool(Fe *f, Value *a) { return convert(f, &PyBool_Type, a, "int1"); }
+Value
+bi_int(Fe *f, Value *a)
+{
+    return convert(f, &PyLong_Type, a, "int32");
+}
+Value
+bi_float(Fe *f, Value *a)
+{
+    return convert(f, &PyFloat_Type, a, "float32");
+}
+Value
+bi_bool(Fe *f, Value *a)
+{
+    return convert(f, &PyBool_Type, a, "int1");
+}
 
 Value
 bi_tuple(Fe *f, Value *a)

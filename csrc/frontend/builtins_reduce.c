@@ -8,15 +8,16 @@
  */
 #include "frontend/fe.h"
 
-int
-fe_axis(Fe *f, Value v, const Type *t)
+/* axis of t, from -rank to rank - 1, made non-negative. */
+static int
+axis_of(Fe *f, Value v, const Type *t)
 {
     int64_t axis = v_const_int(f, v, "axis");
     if (!t->rank)
         fail(f, VALUE, "%s needs a block, not a scalar", f->callee);
     if (axis < -t->rank || axis >= t->rank)
-        fail(f, VALUE, "%s: axis %lld is outside the shape %s", f->callee, (long long)axis,
-             ty_shape_str(f->a, t));
+        fail(f, VALUE, "%s: axis %lld is outside the shape %s", f->callee,
+             (long long)axis, ty_shape_str(f->a, t));
     return (int)(axis < 0 ? axis + t->rank : axis);
 }
 
@@ -102,7 +103,8 @@ combine_fn(Fe *f, int n, Val **acc, Val **now, Val **out, void *data)
     Value t = r.kind == V_TUPLE ? r : v_tuple(f, 1, one);
     bool ok = t.tuple->n == n;
     for (int i = 0; ok && i < n; i++) {
-        ok = t.tuple->at[i].kind == V_TENSOR && t.tuple->at[i].val->type == acc[i]->type;
+        ok = t.tuple->at[i].kind == V_TENSOR &&
+             t.tuple->at[i].val->type == acc[i]->type;
         out[i] = t.tuple->at[i].val;
     }
     if (!ok) {
@@ -129,7 +131,8 @@ keep_dim(Fe *f, Val *v, int axis, int rank)
 
 /* Reduces along axis (absent or None: over all elements), n results in out. */
 static void
-reduce(Fe *f, int n, Val **in, Value axis_v, bool keep, Combine *fn, void *data, Val **out)
+reduce(Fe *f, int n, Val **in, Value axis_v, bool keep, Combine *fn, void *data,
+       Val **out)
 {
     bool all = is_absent(axis_v) || is_py_none(axis_v);
     int rank = in[0]->type->rank, axis = 0;
@@ -140,7 +143,7 @@ reduce(Fe *f, int n, Val **in, Value axis_v, bool keep, Combine *fn, void *data,
         for (int i = 0; i < n; i++)
             in[i] = fe_reshape(f, in[i], 1, &size);
     } else
-        axis = fe_axis(f, axis_v, in[0]->type);
+        axis = axis_of(f, axis_v, in[0]->type);
     combine_op(f, OP_REDUCE, n, in, axis, fn, data, out);
     for (int i = 0; keep && i < n; i++)
         out[i] = keep_dim(f, out[i], all ? -1 : axis, rank);
@@ -191,14 +194,15 @@ bi_sum(Fe *f, Value *a)
 
 /* Values and int32 indices of the best along an axis. */
 static void
-reduce_arg(Fe *f, bool is_max, Val *x, Value axis_v, bool tie_left, bool keep, Val **out)
+reduce_arg(Fe *f, bool is_max, Val *x, Value axis_v, bool tie_left, bool keep,
+           Val **out)
 {
     if (is_absent(axis_v) || is_py_none(axis_v))
         fail(f, VALUE, "%s with indices needs an axis", f->callee);
     if (x->type->elem == E_BF16)
         x = fe_cast(f, x, E_F32, ROUND_RTNE);
     const Type *t = x->type;
-    int axis = fe_axis(f, axis_v, t);
+    int axis = axis_of(f, axis_v, t);
     Val *i = ir_arange(&f->b, 0, t->shape[axis]);
     for (int d = 0; d < axis; d++)
         i = ir_expand(&f->b, i, 0);
@@ -215,7 +219,8 @@ best(Fe *f, bool is_max, const Value *a)
     Val *x = block(f, a[0]), *out[2];
     Elem e = x->type->elem;
     if (flag(f, a[2], false, "return_indices")) {
-        reduce_arg(f, is_max, x, a[1], flag(f, a[3], true, "return_indices_tie_break_left"),
+        reduce_arg(f, is_max, x, a[1],
+                   flag(f, a[3], true, "return_indices_tie_break_left"),
                    flag(f, a[4], false, "keep_dims"), out);
         Value pair[2] = {v_val(out[0]), v_val(out[1])};
         return v_tuple(f, 2, pair);
@@ -225,8 +230,16 @@ best(Fe *f, bool is_max, const Value *a)
     return reduce_by(f, is_max ? OP_MAX : OP_MIN, x, a[1], a[4]);
 }
 
-Value bi_max(Fe *f, Value *a) { return best(f, true, a); }
-Value bi_min(Fe *f, Value *a) { return best(f, false, a); }
+Value
+bi_max(Fe *f, Value *a)
+{
+    return best(f, true, a);
+}
+Value
+bi_min(Fe *f, Value *a)
+{
+    return best(f, false, a);
+}
 
 static Value
 arg_best(Fe *f, bool is_max, const Value *a)
@@ -237,8 +250,16 @@ arg_best(Fe *f, bool is_max, const Value *a)
     return v_val(out[1]);
 }
 
-Value bi_argmax(Fe *f, Value *a) { return arg_best(f, true, a); }
-Value bi_argmin(Fe *f, Value *a) { return arg_best(f, false, a); }
+Value
+bi_argmax(Fe *f, Value *a)
+{
+    return arg_best(f, true, a);
+}
+Value
+bi_argmin(Fe *f, Value *a)
+{
+    return arg_best(f, false, a);
+}
 
 static Val *
 int_block(Fe *f, Value v)
@@ -299,8 +320,8 @@ need_function(Fe *f, Value fn)
 {
     if (fe_as_function(f, fn) || (fn.kind == V_OBJ && fe_builtin_of(f, fn.obj)))
         return;
-    fail(f, TYPE, "the combine function of %s must be a @jit function, not %s", f->callee,
-         v_describe(f, fn));
+    fail(f, TYPE, "the combine function of %s must be a @jit function, not %s",
+         f->callee, v_describe(f, fn));
 }
 
 Value
@@ -319,7 +340,7 @@ bi_associative_scan(Fe *f, Value *a)
     Val *in[MAX_COMBINED], *out[MAX_COMBINED];
     int n = operands(f, a[0], in);
     need_function(f, a[2]);
-    int axis = fe_axis(f, a[1], in[0]->type);
+    int axis = axis_of(f, a[1], in[0]->type);
     Op *o = combine_op(f, OP_SCAN, n, in, axis, combine_fn, &a[2], out);
     ir_set_attr(o, ATTR_REVERSE, flag(f, a[3], false, "reverse"));
     return as_operands(f, a[0], n, out);
@@ -329,7 +350,7 @@ static Value
 running(Fe *f, OpCode op, Val *x, Value axis, Value reverse)
 {
     Val *r;
-    int at = is_absent(axis) ? 0 : fe_axis(f, axis, x->type);
+    int at = is_absent(axis) ? 0 : axis_of(f, axis, x->type);
     Op *o = combine_op(f, OP_SCAN, 1, &x, at, combine_one, &op, &r);
     ir_set_attr(o, ATTR_REVERSE, flag(f, reverse, false, "reverse"));
     return v_val(r);
@@ -385,8 +406,9 @@ bi_gather(Fe *f, Value *a)
 {
     Val *src = block(f, a[0]), *index = block(f, a[1]);
     if (!elem_is_int(index->type->elem))
-        fail(f, TYPE, "gather needs integer indices, not %s", ty_str(f->a, index->type));
-    int axis = fe_axis(f, a[2], src->type);
+        fail(f, TYPE, "gather needs integer indices, not %s",
+             ty_str(f->a, index->type));
+    int axis = axis_of(f, a[2], src->type);
     bool ok = src->type->rank == index->type->rank;
     for (int d = 0; ok && d < src->type->rank; d++)
         ok = d == axis || src->type->shape[d] == index->type->shape[d];
@@ -395,7 +417,8 @@ bi_gather(Fe *f, Value *a)
         err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, src->type),
                ty_shape_str(f->a, index->type));
     }
-    const Type *t = ty_with_shape(f->c, src->type, index->type->rank, index->type->shape);
+    const Type *t = ty_with_shape(f->c, src->type, index->type->rank,
+                                  index->type->shape);
     Op *o = ir_op(&f->b, OP_GATHER, 2, (Val *[]){src, index}, 1, &t);
     ir_set_attr(o, ATTR_AXIS, axis);
     return v_val(result(o, 0));

@@ -6,7 +6,8 @@ grid_axis(Fe *f, Value v)
 {
     int64_t axis = v_const_int(f, v, "axis");
     if (axis < 0 || axis > 2)
-        fail(f, VALUE, "%s axis must be 0, 1, or 2 but got %lld", f->callee, (long long)axis);
+        fail(f, VALUE, "%s axis must be 0, 1, or 2 but got %lld", f->callee,
+             (long long)axis);
     return (int)axis;
 }
 
@@ -20,15 +21,24 @@ grid_op(Fe *f, OpCode code, Value axis)
     return v_val(result(o, 0));
 }
 
-Value bi_program_id(Fe *f, Value *a) { return grid_op(f, OP_PROGRAM_ID, a[0]); }
-Value bi_num_programs(Fe *f, Value *a) { return grid_op(f, OP_NUM_PROGRAMS, a[0]); }
+Value
+bi_program_id(Fe *f, Value *a)
+{
+    return grid_op(f, OP_PROGRAM_ID, a[0]);
+}
+Value
+bi_num_programs(Fe *f, Value *a)
+{
+    return grid_op(f, OP_NUM_PROGRAMS, a[0]);
+}
 
 Value
 bi_arange(Fe *f, Value *a)
 {
     if (a[0].kind == V_TENSOR || a[1].kind == V_TENSOR)
-        err_help(f->c, "the ends must be literals or tl.constexpr; add a run-time offset "
-                       "outside: start + tl.arange(0, N)");
+        err_help(f->c,
+                 "the ends must be literals or tl.constexpr; add a run-time offset "
+                 "outside: start + tl.arange(0, N)");
     int64_t start = v_const_int(f, a[0], "arange's start");
     int64_t end = v_const_int(f, a[1], "arange's end");
     int64_t n = end - start;
@@ -193,7 +203,8 @@ bi_reshape(Fe *f, Value *a)
     if (n != ty_numel(v->type))
         fail(f, VALUE, "cannot reshape %s (%lld elements) to %s (%lld)",
              ty_shape_str(f->a, v->type), (long long)ty_numel(v->type),
-             ty_shape_str(f->a, ty_with_shape(f->c, v->type, rank, shape)), (long long)n);
+             ty_shape_str(f->a, ty_with_shape(f->c, v->type, rank, shape)),
+             (long long)n);
     return v_val(fe_reshape(f, v, rank, shape));
 }
 
@@ -219,7 +230,8 @@ static Value
 permuted(Fe *f, Val *v, Value dims, bool allow_negative)
 {
     int64_t d[MAX_RANK];
-    int perm[MAX_RANK], rank = v->type->rank, n = v_int_list(f, dims, d, MAX_RANK, "dims");
+    int perm[MAX_RANK], rank = v->type->rank,
+                        n = v_int_list(f, dims, d, MAX_RANK, "dims");
     unsigned seen = 0;
     bool ok = n == rank;
     for (int i = 0; ok && i < n; i++) {

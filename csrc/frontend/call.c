@@ -73,21 +73,22 @@ bind_params(Fe *f, const Tree *t, Value *local, int n, const Value *args, int n_
         if (is_absent(local[i])) {
             if (!p->default_value)
                 err_at(f->c, f->b.loc, ARGUMENT, who,
-                       str_printf(f->a, "the argument '%s' is missing", param_name(t, i)));
+                       str_printf(f->a, "the argument '%s' is missing",
+                                  param_name(t, i)));
             local[i] = v_from_py(f, p->default_value);
         }
         local[i] = fe_read(f, local[i]);
         if (p->is_constexpr && local[i].kind == V_TENSOR) {
             err_help(f->c, "'%s' is a tl.constexpr parameter", param_name(t, i));
-            v_to_py(f, local[i], str_printf(f->a, "the argument '%s' of %s",
-                                            param_name(t, i), who));
+            v_to_py(f, local[i],
+                    str_printf(f->a, "the argument '%s' of %s", param_name(t, i), who));
         }
     }
 }
 
-Value
-fe_inline(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw, const char *const *kw,
-          const Value *kw_args)
+static Value
+inlined(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw,
+        const char *const *kw, const Value *kw_args)
 {
     const Loc *call = f->b.loc;
     Tree *t = fe_tree(f, fn);
@@ -132,8 +133,8 @@ static const Builtin *
 row(const char *name, bool py)
 {
     for (int i = 0; i < n_fe_builtins; i++)
-        if (!strcmp(fe_builtins[i].name, name) && ((fe_builtins[i].flags & BI_PY) != 0) == py &&
-            fe_builtins[i].fn)
+        if (!strcmp(fe_builtins[i].name, name) &&
+            ((fe_builtins[i].flags & BI_PY) != 0) == py && fe_builtins[i].fn)
             return &fe_builtins[i];
     return NULL;
 }
@@ -156,7 +157,9 @@ fe_builtin_of(Fe *f, PyObject *o)
     static const Builtin none;
     bi = &none;
     PyObject *mark = PyObject_GetAttr(o, f->attr_builtin);
-    const char *name = mark && PyUnicode_Check(mark) ? PyUnicode_AsUTF8AndSize(mark, NULL) : NULL;
+    const char *name = mark && PyUnicode_Check(mark)
+                           ? PyUnicode_AsUTF8AndSize(mark, NULL)
+                           : NULL;
     if (name && row(name, false))
         bi = row(name, false);
     PyErr_Clear();
@@ -201,9 +204,10 @@ read_signature(Fe *f, const char *s, SigParam *p)
     return n;
 }
 
-Value
-fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
-                const char *const *kw, const Value *kw_args)
+/* Binds arguments to the signature and runs it. */
+static Value
+call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
+             const char *const *kw, const Value *kw_args)
 {
     Value a[MAX_PARAM] = {0};
     SigParam p[MAX_PARAM];
@@ -250,8 +254,8 @@ fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
 
 /* A namedtuple of values: binds arguments to its fields. */
 static Value
-make_named(Fe *f, PyObject *cls, int n, const Value *args, int n_kw, const char *const *kw,
-           const Value *kw_args)
+make_named(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
+           const char *const *kw, const Value *kw_args)
 {
     PyObject *fields = fe_own(f, PyObject_GetAttrString(cls, "_fields"));
     PyObject *defaults = PyObject_GetAttrString(cls, "_field_defaults");
@@ -284,7 +288,8 @@ make_named(Fe *f, PyObject *cls, int n, const Value *args, int n_kw, const char 
     for (int i = 0; i < size; i++) {
         if (!is_absent(items[i]))
             continue;
-        PyObject *d = defaults ? PyDict_GetItemWithError(defaults, PyTuple_GetItem(fields, i))
+        PyObject *d = defaults ? PyDict_GetItemWithError(defaults,
+                                                         PyTuple_GetItem(fields, i))
                                : NULL;
         if (!d) {
             PyErr_Clear();
@@ -307,13 +312,15 @@ is_constant_function(Fe *f, PyObject *o)
                !fe_is_py_builtin(f, o, "eval") && !fe_is_py_builtin(f, o, "input");
     if (PyObject_HasAttrString(o, "__tegula_constexpr__"))
         return true;
-    PyObject *of = PyType_Check(o) ? Py_NewRef(o) : PyObject_GetAttrString(o, "__self__");
+    PyObject *of = PyType_Check(o) ? Py_NewRef(o)
+                                   : PyObject_GetAttrString(o, "__self__");
     PyErr_Clear();
     if (!of)
         return false;
     PyObject *cls = PyType_Check(of) ? of : (PyObject *)Py_TYPE(of);
     PyObject *mod = PyObject_GetAttrString(cls, "__module__");
-    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL) : NULL;
+    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL)
+                                                : NULL;
     bool ours = s && !strncmp(s, "tegula", 6);
     PyErr_Clear();
     Py_XDECREF(mod);
@@ -322,8 +329,8 @@ is_constant_function(Fe *f, PyObject *o)
 }
 
 static Value
-call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw, const char *const *kw,
-            const Value *kw_args)
+call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
+            const char *const *kw, const Value *kw_args)
 {
     const char *what = "an argument of a compile-time function";
     PyObject *pos = fe_own(f, PyTuple_New(n)), *named = NULL;
@@ -338,16 +345,16 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw, const char *
 }
 
 static Value
-call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw, const char *const *kw,
-            const Value *kw_args)
+call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
+            const char *const *kw, const Value *kw_args)
 {
     const Builtin *bi = fe_builtin_of(f, o);
     f->is_method = false;
     if (bi)
-        return fe_call_builtin(f, bi, n, args, n_kw, kw, kw_args);
+        return call_builtin(f, bi, n, args, n_kw, kw, kw_args);
     FeFunction *fn = fe_as_function(f, v_obj(o));
     if (fn)
-        return fe_inline(f, fn, n, args, n_kw, kw, kw_args);
+        return inlined(f, fn, n, args, n_kw, kw, kw_args);
     if (o == f->cls_constexpr) {
         if (n != 1 || n_kw)
             err_at(f->c, f->b.loc, ARGUMENT, "constexpr()", "it takes one argument");
@@ -359,8 +366,9 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw, const char *
         return call_python(f, o, n, args, n_kw, kw, kw_args);
     if (!PyCallable_Check(o))
         fail(f, TYPE, "%s cannot be called", v_describe(f, v_obj(o)));
-    err_help(f->c, "decorate it with @jit, or with @constexpr_function when it computes "
-                   "constants");
+    err_help(f->c,
+             "decorate it with @jit, or with @constexpr_function when it computes "
+             "constants");
     fail(f, TYPE, "a kernel cannot call %s", v_describe(f, v_obj(o)));
 }
 
@@ -374,9 +382,9 @@ call_any(Fe *f, Value fn, int n, const Value *args, int n_kw, const char *const 
         memcpy(all + 1, args, (size_t)n * sizeof *all);
         if (fn.method->builtin) {
             f->is_method = true;
-            return fe_call_builtin(f, fn.method->builtin, n + 1, all, n_kw, kw, kw_args);
+            return call_builtin(f, fn.method->builtin, n + 1, all, n_kw, kw, kw_args);
         }
-        return fe_inline(f, fn.method->fn, n + 1, all, n_kw, kw, kw_args);
+        return inlined(f, fn.method->fn, n + 1, all, n_kw, kw, kw_args);
     }
     if (fn.kind != V_OBJ)
         fail(f, TYPE, "%s cannot be called", v_describe(f, fn));

@@ -19,8 +19,8 @@ fe_truth(Fe *f, Value v, const char *of)
     if (v.kind == V_TUPLE)
         return v.tuple->n > 0;
     if (v.kind != V_OBJ)
-        fail(f, CONDITION, "%s must be known when the kernel is compiled, but it is %s", of,
-             v_describe(f, v));
+        fail(f, CONDITION, "%s must be known when the kernel is compiled, but it is %s",
+             of, v_describe(f, v));
     int r = PyObject_IsTrue(v.obj);
     if (r < 0)
         fe_raise(f, f->b.loc);
@@ -59,7 +59,7 @@ expr_BoolOp(Fe *f, Node *n)
         last = v;
         if (t != is_and) {
             if (!n_vals)
-                return v;       /* decided: what follows is not even compiled */
+                return v; /* decided: what follows is not even compiled */
             break;
         }
     }
@@ -144,8 +144,8 @@ index_tensor(Fe *f, Node *n, Val *v)
         dim++;
         if (dim > v->type->rank) {
             err_help(f->c, "the block has shape %s", ty_shape_str(f->a, whole));
-            fail(f, VALUE, "too many indices for a block of %d dimension%s", whole->rank,
-                 whole->rank == 1 ? "" : "s");
+            fail(f, VALUE, "too many indices for a block of %d dimension%s",
+                 whole->rank, whole->rank == 1 ? "" : "s");
         }
     }
     return v_val(v);
@@ -159,7 +159,8 @@ index_tuple(Fe *f, Node *n, Value t)
         Node *parts[3] = {n->b->a, n->b->b, n->b->c};
         PyObject *lim[3];
         for (int i = 0; i < 3; i++)
-            lim[i] = parts[i] ? v_to_py(f, fe_expr(f, parts[i]), "a slice bound") : Py_None;
+            lim[i] = parts[i] ? v_to_py(f, fe_expr(f, parts[i]), "a slice bound")
+                              : Py_None;
         at(f, n);
         PyObject *s = fe_own(f, PySlice_New(lim[0], lim[1], lim[2]));
         Py_ssize_t start, stop, step;
@@ -206,16 +207,27 @@ static const char *
 other_name(const char *name)
 {
     static const char *const names[][2] = {
-        {"astype", "x.to(dtype)"}, {"type_as", "x.to(y.dtype)"},
-        {"float", "x.to(tl.float32)"}, {"int", "x.to(tl.int32)"},
-        {"half", "x.to(tl.float16)"}, {"bfloat16", "x.to(tl.bfloat16)"},
-        {"size", "x.shape and x.numel"}, {"ndim", "len(x.shape)"},
-        {"transpose", "tl.trans(x)"}, {"t", "tl.trans(x)"}, {"matmul", "tl.dot(a, b)"},
-        {"mm", "tl.dot(a, b)"}, {"mean", "tl.sum(x) / n"}, {"concatenate", "tl.cat(a, b)"},
-        {"unsqueeze", "tl.expand_dims(x, axis)"}, {"flatten", "tl.ravel(x)"},
+        {"astype", "x.to(dtype)"},
+        {"type_as", "x.to(y.dtype)"},
+        {"float", "x.to(tl.float32)"},
+        {"int", "x.to(tl.int32)"},
+        {"half", "x.to(tl.float16)"},
+        {"bfloat16", "x.to(tl.bfloat16)"},
+        {"size", "x.shape and x.numel"},
+        {"ndim", "len(x.shape)"},
+        {"transpose", "tl.trans(x)"},
+        {"t", "tl.trans(x)"},
+        {"matmul", "tl.dot(a, b)"},
+        {"mm", "tl.dot(a, b)"},
+        {"mean", "tl.sum(x) / n"},
+        {"concatenate", "tl.cat(a, b)"},
+        {"unsqueeze", "tl.expand_dims(x, axis)"},
+        {"flatten", "tl.ravel(x)"},
         {"pow", "libdevice.pow(x, y) of tegula.language.extra"},
-        {"ones", "tl.full(shape, 1, dtype)"}, {"relu", "tl.maximum(x, 0)"},
-        {"clip", "tl.clamp(x, low, high)"}, {"println", "tl.device_print(prefix, x)"},
+        {"ones", "tl.full(shape, 1, dtype)"},
+        {"relu", "tl.maximum(x, 0)"},
+        {"clip", "tl.clamp(x, low, high)"},
+        {"println", "tl.device_print(prefix, x)"},
         {"log10", "libdevice.log10(x) of tegula.language.extra"},
         {"log1p", "libdevice.log1p(x) of tegula.language.extra"},
     };
@@ -359,7 +371,8 @@ expr_ListComp(Fe *f, Node *n)
         fe_assign(f, g->b, t.tuple->at[i]);
         bool keep = true;
         for (int k = 0; keep && k < g->n_list; k++)
-            keep = fe_truth(f, fe_expr(f, g->list[k]), "the filter of a list comprehension");
+            keep = fe_truth(f, fe_expr(f, g->list[k]),
+                            "the filter of a list comprehension");
         if (keep)
             items[count++] = fe_expr(f, n->a);
     }
@@ -371,7 +384,8 @@ expr_any(Fe *f, Node *n)
 {
     switch (n->kind) {
     case AST_Constant:
-        if (n->value == Py_Ellipsis || PyBytes_Check(n->value) || PyComplex_Check(n->value)) {
+        if (n->value == Py_Ellipsis || PyBytes_Check(n->value) ||
+            PyComplex_Check(n->value)) {
             at(f, n);
             err_at(f->c, f->b.loc, SYNTAX, v_short(f, v_obj(n->value)));
         }

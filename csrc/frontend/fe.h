@@ -28,59 +28,82 @@ typedef enum NodeKind {
 #undef NODE
     N_AST
 } NodeKind;
-extern const char *const node_words[N_AST];     /* NULL: part of the language */
+extern const char *const node_words[N_AST]; /* NULL: part of the language */
 
 /* Operators, named as their classes in ast. The order of a row's inner ones is fixed. */
 typedef enum Operator {
     OPR_NONE,
-    OPR_Add, OPR_Sub, OPR_Mult, OPR_Div, OPR_FloorDiv, OPR_Mod, OPR_Pow, OPR_MatMult,
-    OPR_LShift, OPR_RShift, OPR_BitAnd, OPR_BitOr, OPR_BitXor,
-    OPR_Invert, OPR_Not, OPR_UAdd, OPR_USub,
-    OPR_And, OPR_Or,
-    OPR_Eq, OPR_NotEq, OPR_Lt, OPR_LtE, OPR_Gt, OPR_GtE, OPR_Is, OPR_IsNot, OPR_In,
+    OPR_Add,
+    OPR_Sub,
+    OPR_Mult,
+    OPR_Div,
+    OPR_FloorDiv,
+    OPR_Mod,
+    OPR_Pow,
+    OPR_MatMult,
+    OPR_LShift,
+    OPR_RShift,
+    OPR_BitAnd,
+    OPR_BitOr,
+    OPR_BitXor,
+    OPR_Invert,
+    OPR_Not,
+    OPR_UAdd,
+    OPR_USub,
+    OPR_And,
+    OPR_Or,
+    OPR_Eq,
+    OPR_NotEq,
+    OPR_Lt,
+    OPR_LtE,
+    OPR_Gt,
+    OPR_GtE,
+    OPR_Is,
+    OPR_IsNot,
+    OPR_In,
     OPR_NotIn,
     N_OPR
 } Operator;
-extern const char *const opr_text[N_OPR];       /* "+", "is not" */
+extern const char *const opr_text[N_OPR]; /* "+", "is not" */
 
 struct Node {
-    uint8_t kind;           /* NodeKind */
-    uint8_t opr;            /* Operator */
+    uint8_t kind; /* NodeKind */
+    uint8_t opr;  /* Operator */
     int line, col, end_line, end_col;
-    Node *a, *b, *c;        /* see nodes.def */
+    Node *a, *b, *c; /* see nodes.def */
     Node **list, **list2;
     int n_list, n_list2;
-    uint8_t *oprs;          /* Compare: n_list of them */
-    const char *name;       /* interned */
-    int slot;               /* Name: which local; -1: not assigned in this function */
-    PyObject *value;        /* Constant; the tree owns it */
-    int *stored;            /* For, While, If: locals assigned inside, each once */
+    uint8_t *oprs;    /* Compare: n_list of them */
+    const char *name; /* interned */
+    int slot;         /* Name: which local; -1: not assigned in this function */
+    PyObject *value;  /* Constant; the tree owns it */
+    int *stored;      /* For, While, If: locals assigned inside, each once */
     int n_stored;
 };
 
 /* A function as the frontend walks it. One per function and compile. */
 typedef struct Tree {
     FeFunction *fn;
-    const char *file, *name;    /* interned */
+    const char *file, *name; /* interned */
     Node **body;
     int n_body;
-    int n_params;               /* they are locals 0.. ; *args follows when has_vararg */
+    int n_params; /* they are locals 0.. ; *args follows when has_vararg */
     bool has_vararg, has_kwarg;
-    const char **local;         /* names by slot */
+    const char **local; /* names by slot */
     int n_locals;
 } Tree;
-Tree *fe_tree(Fe *f, FeFunction *fn);           /* cached; raises */
+Tree *fe_tree(Fe *f, FeFunction *fn); /* cached; raises */
 
 /* ---- value.c ------------------------------------------------------------------------------- */
 typedef enum ValueKind {
-    V_NONE,         /* no value: an undefined local, an absent argument */
-    V_OBJ,          /* a Python object known now: numbers are weak, also None, types, functions */
-    V_TENSOR,       /* known when the kernel runs */
+    V_NONE, /* no value: an undefined local, an absent argument */
+    V_OBJ, /* a Python object known now: numbers are weak, also None, types, functions */
+    V_TENSOR, /* known when the kernel runs */
     V_TUPLE,
-    V_METHOD,       /* a builtin or jit function bound to a value */
-    V_BLOCK_PTR,    /* of make_block_ptr */
-    V_PARAM,        /* an integer parameter nobody has read: 1 becomes V_OBJ then */
-    V_RANGE,        /* what a for iterates over */
+    V_METHOD,    /* a builtin or jit function bound to a value */
+    V_BLOCK_PTR, /* of make_block_ptr */
+    V_PARAM,     /* an integer parameter nobody has read: 1 becomes V_OBJ then */
+    V_RANGE,     /* what a for iterates over */
 } ValueKind;
 
 typedef struct TupleValue TupleValue;
@@ -103,7 +126,7 @@ struct Value {
 struct TupleValue {
     int n;
     Value *at;
-    PyObject *type;         /* a namedtuple class, or NULL */
+    PyObject *type; /* a namedtuple class, or NULL */
 };
 typedef struct Builtin Builtin;
 struct MethodValue {
@@ -112,69 +135,92 @@ struct MethodValue {
     Value self;
 };
 struct BlockPtr {
-    Val *base;              /* scalar pointer */
+    Val *base; /* scalar pointer */
     int rank;
-    Val *shape[MAX_RANK], *strides[MAX_RANK];   /* i64 scalars */
-    Val *offsets[MAX_RANK];                     /* i32 scalars */
+    Val *shape[MAX_RANK], *strides[MAX_RANK]; /* i64 scalars */
+    Val *offsets[MAX_RANK];                   /* i32 scalars */
     int32_t block[MAX_RANK];
 };
 struct Range {
-    Value start, stop, step;    /* ints known now, or integer scalars */
-    bool is_static;             /* tl.static_range: unrolled */
-    int stages, unroll, flags;  /* attributes of FOR; 0: not given */
+    Value start, stop, step;   /* ints known now, or integer scalars */
+    bool is_static;            /* tl.static_range: unrolled */
+    int stages, unroll, flags; /* attributes of FOR; 0: not given */
 };
 struct LazyParam {
     Val *val;
-    Value now;              /* V_NONE until it is read */
+    Value now; /* V_NONE until it is read */
 };
 
-static inline Value v_obj(PyObject *o) { return (Value){V_OBJ, {.obj = o}}; }
-static inline Value v_val(Val *v) { return (Value){V_TENSOR, {.val = v}}; }
-static inline bool is_absent(Value v) { return v.kind == V_NONE; }
-static inline bool is_py_none(Value v) { return v.kind == V_OBJ && v.obj == Py_None; }
+static inline Value
+v_obj(PyObject *o)
+{
+    return (Value){V_OBJ, {.obj = o}};
+}
+static inline Value
+v_val(Val *v)
+{
+    return (Value){V_TENSOR, {.val = v}};
+}
+static inline bool
+is_absent(Value v)
+{
+    return v.kind == V_NONE;
+}
+static inline bool
+is_py_none(Value v)
+{
+    return v.kind == V_OBJ && v.obj == Py_None;
+}
 Value v_int(Fe *f, int64_t i);
 Value v_bool(bool b);
-Value v_tuple(Fe *f, int n, const Value *at);   /* copies at */
-Value v_dtype(Fe *f, Elem e);                   /* the Python object tl.float32 .. */
-bool is_number(Value v);                        /* V_OBJ int, bool or float */
-bool is_int_obj(Value v);                       /* V_OBJ int or bool */
-Value v_from_py(Fe *f, PyObject *o);            /* unwraps constexpr, spreads tuples; borrows */
+Value v_tuple(Fe *f, int n, const Value *at); /* copies at */
+Value v_dtype(Fe *f, Elem e);                 /* the Python object tl.float32 .. */
+bool is_number(Value v);                      /* V_OBJ int, bool or float */
+bool is_int_obj(Value v);                     /* V_OBJ int or bool */
+Value v_from_py(Fe *f, PyObject *o); /* unwraps constexpr, spreads tuples; borrows */
 /* The Python object of a value known now; raises, naming what is asked for, when it is not. */
 PyObject *v_to_py(Fe *f, Value v, const char *what);
-const char *v_describe(Fe *f, Value v);         /* "a f32[64] tensor", "the int 3" */
-const char *v_short(Fe *f, Value v);            /* f32[64], 3, (f32, i32) */
-int v_flatten(Fe *f, Value v, Val **leaf, int cap, int n);  /* number of leaves so far */
+const char *v_describe(Fe *f, Value v); /* "a f32[64] tensor", "the int 3" */
+const char *v_short(Fe *f, Value v);    /* f32[64], 3, (f32, i32) */
+int v_flatten(Fe *f, Value v, Val **leaf, int cap, int n); /* number of leaves so far */
 Value v_rebuild(Fe *f, Value like, Val *const *leaf, int *at);
-bool v_same_shape(Value a, Value b);            /* structure and constants, not tensor types */
+bool v_same_shape(Value a, Value b); /* structure and constants, not tensor types */
 bool v_identical(Value a, Value b);
 /* Compile-time arguments of builtins; what names the parameter in messages. */
 int64_t v_const_int(Fe *f, Value v, const char *what);
 bool v_const_bool(Fe *f, Value v, const char *what);
 const char *v_const_str(Fe *f, Value v, const char *what);
-Elem v_elem(Fe *f, Value v, const char *what);  /* a dtype */
+Elem v_elem(Fe *f, Value v, const char *what); /* a dtype */
 /* A block shape: a tuple of powers of two; returns the rank. */
 int v_shape(Fe *f, Value v, int32_t *shape, const char *what);
 void fe_check_shape(Fe *f, int rank, const int32_t *shape);
 /* Integers of a tuple, or of one int; returns how many. */
 int v_int_list(Fe *f, Value v, int64_t *out, int cap, const char *what);
-bool fe_dtype_elem(Fe *f, PyObject *dtype, Elem *e);        /* false: no such scalar type */
 bool fe_is_instance(Fe *f, PyObject *o, PyObject *cls);
 
 /* ---- the run --------------------------------------------------------------------------------- */
 struct Frame {
     Frame *caller;
     Tree *tree;
-    const Loc *call;        /* where it was called; NULL for the kernel */
-    Value *local;           /* n_locals + 2: the two below */
-    const Loc **set_at;     /* by local: the last assignment */
-    bool *branch_only;      /* by local: was defined in one branch of an if alone */
-    bool *loop_only;        /* by local: was defined inside a loop alone */
-    int n_runtime_loops;    /* around the statement: a return is impossible inside */
+    const Loc *call;     /* where it was called; NULL for the kernel */
+    Value *local;        /* n_locals + 2: the two below */
+    const Loc **set_at;  /* by local: the last assignment */
+    bool *branch_only;   /* by local: was defined in one branch of an if alone */
+    bool *loop_only;     /* by local: was defined inside a loop alone */
+    int n_runtime_loops; /* around the statement: a return is impossible inside */
     int depth;
 };
 /* The two hidden locals of early returns. */
-static inline int slot_ret(const Frame *fr) { return fr->tree->n_locals; }
-static inline int slot_flag(const Frame *fr) { return fr->tree->n_locals + 1; }
+static inline int
+slot_ret(const Frame *fr)
+{
+    return fr->tree->n_locals;
+}
+static inline int
+slot_flag(const Frame *fr)
+{
+    return fr->tree->n_locals + 1;
+}
 
 struct Fe {
     Comp *c;
@@ -183,24 +229,26 @@ struct Fe {
     Func *func;
     Build b;
     Frame *frame;
-    const char *callee;     /* the builtin being lowered, for messages */
-    bool is_method;         /* it was written x.callee(..) */
-    Map trees;              /* FeFunction * -> Tree * */
-    Map builtins;           /* PyObject * -> Builtin * */
-    Map lines;              /* file name -> list of lines, for carets */
-    int depth;              /* of C recursion */
-    int64_t n_steps;        /* statements lowered: unrolled loops are finite but not small */
-    bool allow_globals;     /* TEGULA_ALLOW_NON_CONSTEXPR_GLOBALS */
-    PyObject *cls_constexpr, *cls_dtype, *cls_pointer, *cls_block, *cls_tensor, *cls_tuple;
+    const char *callee; /* the builtin being lowered, for messages */
+    bool is_method;     /* it was written x.callee(..) */
+    Map trees;          /* FeFunction * -> Tree * */
+    Map builtins;       /* PyObject * -> Builtin * */
+    Map lines;          /* file name -> list of lines, for carets */
+    int depth;          /* of C recursion */
+    int64_t n_steps; /* statements lowered: unrolled loops are finite but not small */
+    PyObject *cls_constexpr, *cls_dtype, *cls_pointer, *cls_block, *cls_tensor,
+        *cls_tuple;
     PyObject *builtins_mod, *core;
-    PyObject *dtype[N_ELEM];    /* filled on demand */
-    PyObject *attr_builtin;     /* interned str: the mark on a stub */
-    PyObject *loc_attr[4];      /* lineno col_offset end_lineno end_col_offset */
+    PyObject *dtype[N_ELEM]; /* filled on demand */
+    PyObject *attr_builtin;  /* interned str: the mark on a stub */
+    PyObject *loc_attr[4];   /* lineno col_offset end_lineno end_col_offset */
     struct Converter *conv;
 };
 
 /* Owns a new reference for the rest of the compile; NULL: raises the Python exception. */
 PyObject *fe_own(Fe *f, PyObject *o);
+/* tegula.knobs.<group>.<name>, borrowed for the compile. */
+PyObject *fe_knob(Fe *f, const char *group, const char *name);
 /* The Python exception that is set becomes an error at loc. KeyboardInterrupt, SystemExit
  * and MemoryError stay set, for the module to let through. */
 NORETURN void fe_raise(Fe *f, const Loc *loc);
@@ -208,27 +256,32 @@ NORETURN void fe_raise(Fe *f, const Loc *loc);
 #define fail(f, code, ...)                                                             \
     err_at((f)->c, (f)->b.loc, code, str_printf((f)->a, __VA_ARGS__))
 const Loc *fe_loc(Fe *f, const Node *n);
-const Loc *fe_here(Fe *f);                      /* b.loc */
-void fe_enter(Fe *f, const Node *n);            /* C recursion: raises when too deep */
-static inline void fe_leave(Fe *f) { f->depth--; }
+const Loc *fe_here(Fe *f);           /* b.loc */
+void fe_enter(Fe *f, const Node *n); /* C recursion: raises when too deep */
+static inline void
+fe_leave(Fe *f)
+{
+    f->depth--;
+}
 /* the closest of words to name, or NULL; words end with NULL */
 const char *fe_closest(const char *name, const char *const *words);
 
 /* ---- scope.c -------------------------------------------------------------------------------- */
 Value fe_name(Fe *f, const Node *n);
-Value fe_read(Fe *f, Value v);                  /* resolves V_PARAM */
+Value fe_read(Fe *f, Value v); /* resolves V_PARAM */
 void fe_set(Fe *f, int slot, Value v);
 bool fe_is_py_builtin(Fe *f, PyObject *o, const char *name);
 
 /* ---- semantic.c ------------------------------------------------------------------------------ */
-Val *fe_tensor(Fe *f, Value v, const char *what);   /* to_tensor of section 2.2 */
-Value fe_decay(Fe *f, Value v);                 /* what an assignment does to constants */
+Val *fe_tensor(Fe *f, Value v, const char *what); /* to_tensor of section 2.2 */
+Value fe_decay(Fe *f, Value v); /* what an assignment does to constants */
 Val *fe_const_int(Fe *f, const Type *t, int64_t v);
 Val *fe_cast(Fe *f, Val *v, Elem e, int rounding);
 Value fe_cast_value(Fe *f, Value v, Value dtype, Value rounding, bool bitcast);
-Val *fe_splat_to(Fe *f, Val *v, int rank, const int32_t *shape);   /* scalar, or equal rank */
+Val *fe_splat_to(Fe *f, Val *v, int rank,
+                 const int32_t *shape); /* scalar, or equal rank */
 void fe_broadcast_pair(Fe *f, Val **x, Val **y);
-Val *fe_broadcast_like(Fe *f, Val *v, const Type *shape);   /* v to exactly that shape */
+Val *fe_broadcast_like(Fe *f, Val *v, const Type *shape); /* v to exactly that shape */
 /* Promotes and broadcasts; is_div: / // %. Numbers are weak. */
 void fe_promote(Fe *f, Value a, Value b, bool is_div, bool allow_ptr, Val **x, Val **y,
                 const char *op);
@@ -237,26 +290,24 @@ Value fe_binary(Fe *f, Operator o, Value a, Value b);
 Value fe_unary(Fe *f, Operator o, Value a);
 Value fe_compare(Fe *f, Operator o, Value a, Value b);
 Val *fe_logical(Fe *f, Operator o, Val *x, Val *y);
-Val *fe_condition(Fe *f, Value v, const char *of);  /* a scalar i1 */
+Val *fe_condition(Fe *f, Value v, const char *of); /* a scalar i1 */
 Val *fe_reshape(Fe *f, Val *v, int rank, const int32_t *shape);
 Val *fe_trans(Fe *f, Val *v, const int *perm);
 
 /* ---- expr.c, attr.c, call.c ------------------------------------------------------------------ */
 Value fe_expr(Fe *f, Node *n);
-void fe_assign(Fe *f, Node *target, Value v);   /* to a name or a pattern; no decay */
+void fe_assign(Fe *f, Node *target, Value v); /* to a name or a pattern; no decay */
 /* The constant elements of something iterated over now: a tuple or a constant range. */
 Value fe_elements(Fe *f, Value v, const char *of);
-bool fe_truth(Fe *f, Value v, const char *of);  /* of a constant that an if may test */
-Value fe_attribute(Fe *f, Value v, const char *name);   /* V_NONE: it has none */
+bool fe_truth(Fe *f, Value v, const char *of); /* of a constant that an if may test */
+Value fe_attribute(Fe *f, Value v, const char *name); /* V_NONE: it has none */
 Value fe_call(Fe *f, Node *n);
-Value fe_call_value(Fe *f, Value fn, int n, const Value *args);     /* positional */
-Value fe_inline(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw,
-                const char *const *kw, const Value *kw_args);
-FeFunction *fe_as_function(Fe *f, Value v);     /* NULL: it is none */
+Value fe_call_value(Fe *f, Value fn, int n, const Value *args); /* positional */
+FeFunction *fe_as_function(Fe *f, Value v);                     /* NULL: it is none */
 
 /* ---- stmt.c ---------------------------------------------------------------------------------- */
 typedef enum Status { FALLS, RETURNED, MAYBE } Status;
-Value fe_body(Fe *f);                           /* of the current frame: what it returns */
+Value fe_body(Fe *f); /* of the current frame: what it returns */
 /* One of two values, chosen when the kernel runs: cond ? a() : b(). */
 Value fe_ternary(Fe *f, Node *n, Val *cond);
 
@@ -265,26 +316,21 @@ enum { MAX_PARAM = 12 };
 enum { BI_FREE = 0, BI_MEMBER = 1, BI_PY = 2 };
 typedef Value BuiltinFn(Fe *f, Value *a);
 struct Builtin {
-    const char *name;       /* in tegula.language; of Python's own when BI_PY */
-    const char *sig;        /* "x, *shape, other=": = may be left out, * takes the rest */
-    BuiltinFn *fn;          /* NULL: a jit function of the language with this name */
-    int flags;              /* BI_* */
-    const char *doc;        /* one line */
+    const char *name; /* in tegula.language; of Python's own when BI_PY */
+    const char *sig;  /* "x, *shape, other=": = may be left out, * takes the rest */
+    BuiltinFn *fn;    /* NULL: a jit function of the language with this name */
+    int flags;        /* BI_* */
+    const char *doc;  /* one line */
 };
 #define BUILTIN(name, sig, fn, flags, doc) BuiltinFn fn;
 #define JIT_MEMBER(name)
 #include "frontend/builtins.def"
 #undef BUILTIN
 #undef JIT_MEMBER
-const Builtin *fe_builtin_of(Fe *f, PyObject *o);       /* NULL: not one */
-const Builtin *fe_member(const char *name);             /* NULL: tensors have no such method */
+const Builtin *fe_builtin_of(Fe *f, PyObject *o); /* NULL: not one */
+const Builtin *fe_member(const char *name); /* NULL: tensors have no such method */
 extern const Builtin fe_builtins[];
 extern const int n_fe_builtins;
-/* Binds arguments to the signature and runs it. */
-Value fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
-                      const char *const *kw, const Value *kw_args);
-/* builtins_reduce.c: axis of a value, from -rank to rank - 1, made non-negative. */
-int fe_axis(Fe *f, Value v, const Type *t);
 Value fe_block_ptr_load(Fe *f, Value *a);
 Value fe_block_ptr_store(Fe *f, Value *a);
 

@@ -17,27 +17,27 @@ typedef struct FeEnv FeEnv;
 
 /* ---- source.c ------------------------------------------------------------------------- */
 typedef struct FeParam {
-    PyObject *name;             /* str */
-    PyObject *default_value;    /* NULL: none */
-    bool is_constexpr;          /* annotated tl.constexpr (or any text containing it) */
-    bool is_const;              /* annotated tl.const: stores are rejected */
-    bool no_specialize;         /* do_not_specialize: no ==1, no divisibility */
-    bool no_align;              /* do_not_specialize_on_alignment */
-    bool has_type;              /* a scalar annotation (int, tl.int64, "i32") forces elem */
-    bool is_pointer;            /* "*fp32", tl.pointer_type(..): elem is the pointee's */
+    PyObject *name;          /* str */
+    PyObject *default_value; /* NULL: none */
+    bool is_constexpr;       /* annotated tl.constexpr (or any text containing it) */
+    bool is_const;           /* annotated tl.const: stores are rejected */
+    bool no_specialize;      /* do_not_specialize: no ==1, no divisibility */
+    bool no_align;           /* do_not_specialize_on_alignment */
+    bool has_type;   /* a scalar annotation (int, tl.int64, "i32") forces elem */
+    bool is_pointer; /* "*fp32", tl.pointer_type(..): elem is the pointee's */
     bool keyword_only;
     Elem elem;
 } FeParam;
 
 typedef struct FeFunction {
-    PyObject *fn;               /* the Python function, owned */
-    PyObject *ast;              /* ast.FunctionDef, line numbers as in the file; owned; NULL
+    PyObject *fn;      /* the Python function, owned */
+    PyObject *ast;     /* ast.FunctionDef, line numbers as in the file; owned; NULL
                                    until the first compile needs it */
-    PyObject *globals;          /* owned */
-    PyObject *closure;          /* dict name -> value of free variables; owned; may be NULL */
-    PyObject *source;           /* str: the function's lines as written; owned */
-    char *file, *name;          /* UTF-8, owned */
-    int first_line;             /* of the def in the file, from 1 */
+    PyObject *globals; /* owned */
+    PyObject *closure; /* dict name -> value of free variables; owned; may be NULL */
+    PyObject *source;  /* str: the function's lines as written; owned */
+    char *file, *name; /* UTF-8, owned */
+    int first_line;    /* of the def in the file, from 1 */
     FeParam *params;
     int n_params;
     bool noinline;
@@ -62,11 +62,11 @@ PyObject *fe_function_hash(const FeEnv *env, FeFunction *f);
 typedef enum ArgKind { ARG_CONSTEXPR, ARG_SCALAR, ARG_POINTER, ARG_TUPLE } ArgKind;
 typedef struct ArgSpec {
     ArgKind kind;
-    PyObject *value;            /* CONSTEXPR: the value, borrowed for the call. TUPLE: its type */
-    Elem elem;                  /* SCALAR: its type; POINTER: the pointee's */
-    bool is_const;              /* POINTER: stores are rejected */
-    uint16_t truth;             /* FACT_* that hold in this launch */
-    struct ArgSpec *child;      /* TUPLE */
+    PyObject *value; /* CONSTEXPR: the value, borrowed for the call. TUPLE: its type */
+    Elem elem;       /* SCALAR: its type; POINTER: the pointee's */
+    bool is_const;   /* POINTER: stores are rejected */
+    uint16_t truth;  /* FACT_* that hold in this launch */
+    struct ArgSpec *child; /* TUPLE */
     int n_child;
 } ArgSpec;
 
@@ -76,13 +76,14 @@ struct FeEnv {
      * NULL without an exception when obj is none. Borrowed. */
     FeFunction *(*as_function)(void *data, PyObject *obj);
     void *data;
-    PyObject *language;         /* the module tegula.language */
+    PyObject *language; /* the module tegula.language */
 };
 
 /* Builds f's IR for these arguments (one ArgSpec a parameter, defaults filled in). Raises
  * through comp_run. Slots of Func.facts are the leaves of args in order. An unannotated
  * integer argument whose FACT_EQ1 holds (asked when its name is first read) is the
  * constexpr 1. */
-Func *fe_kernel(Comp *c, const FeEnv *env, FeFunction *f, const ArgSpec *args, int n_args);
+Func *fe_kernel(Comp *c, const FeEnv *env, FeFunction *f, const ArgSpec *args,
+                int n_args);
 
 #endif

@@ -13,9 +13,9 @@ enum { MAX_DEPTH = 400 };
 
 typedef struct Hash {
     const FeEnv *env;
-    FeFunction *fn;         /* the one being walked */
+    FeFunction *fn; /* the one being walked */
     PyObject *sha;
-    PyObject *seen;         /* set of FeFunction addresses */
+    PyObject *seen; /* set of FeFunction addresses */
     char buf[4096];
     size_t n;
     int depth;
@@ -97,7 +97,8 @@ static bool
 is_ours(PyObject *o)
 {
     PyObject *mod = PyObject_GetAttrString(o, "__module__");
-    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL) : NULL;
+    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL)
+                                                : NULL;
     bool ours = s && !strncmp(s, "tegula.language", 15);
     PyErr_Clear();
     Py_XDECREF(mod);
@@ -108,14 +109,16 @@ is_ours(PyObject *o)
 static int
 put_code(Hash *h, PyObject *code)
 {
-    static const char *const parts[] = {"co_code", "co_names", "co_varnames", "co_consts"};
+    static const char *const parts[] = {"co_code", "co_names", "co_varnames",
+                                        "co_consts"};
     for (size_t i = 0; i < COUNT(parts); i++) {
         PyObject *v = PyObject_GetAttrString(code, parts[i]);
         int bad = !v;
         if (v && i == 3 && PyTuple_Check(v)) {
             for (Py_ssize_t k = 0; !bad && k < PyTuple_Size(v); k++) {
                 PyObject *c = PyTuple_GetItem(v, k);
-                bad = !c || (Py_IS_TYPE(c, Py_TYPE(code)) ? put_code(h, c) : put_repr(h, c));
+                bad = !c ||
+                      (Py_IS_TYPE(c, Py_TYPE(code)) ? put_code(h, c) : put_repr(h, c));
             }
         } else if (v)
             bad = put_repr(h, v);
@@ -250,8 +253,9 @@ put_tree(Hash *h, PyObject *o)
             continue;
         v = PyObject_GetAttr(o, key);
         bool is_body = !PyUnicode_CompareWithASCIIString(key, "body");
-        int failed = !v || (is_body && PyList_Check(v) ? put_list(h, v, has_docstring(v))
-                                                       : put_tree(h, v));
+        int failed = !v ||
+                     (is_body && PyList_Check(v) ? put_list(h, v, has_docstring(v))
+                                                 : put_tree(h, v));
         Py_XDECREF(v);
         if (failed)
             goto done;
@@ -317,12 +321,26 @@ new_sha(void)
     return NULL;
 }
 
+/* The knob that the frontend bakes into a kernel. */
+static int
+put_knobs(Hash *h)
+{
+    PyObject *knobs = PyImport_ImportModule("tegula.knobs");
+    PyObject *group = knobs ? PyObject_GetAttrString(knobs, "language") : NULL;
+    PyObject *value = group ? PyObject_GetAttrString(group, "fp32_default") : NULL;
+    int bad = !value || put_repr(h, value);
+    Py_XDECREF(knobs);
+    Py_XDECREF(group);
+    Py_XDECREF(value);
+    return bad;
+}
+
 PyObject *
 fe_function_hash(const FeEnv *env, FeFunction *fn)
 {
     Hash h = {.env = env, .sha = new_sha(), .seen = PySet_New(NULL)};
     PyObject *res = NULL;
-    if (h.sha && h.seen && !put_function(&h, fn) && !flush(&h))
+    if (h.sha && h.seen && !put_function(&h, fn) && !put_knobs(&h) && !flush(&h))
         res = PyObject_CallMethod(h.sha, "digest", NULL);
     Py_XDECREF(h.sha);
     Py_XDECREF(h.seen);

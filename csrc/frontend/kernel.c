@@ -1,6 +1,4 @@
 /* kernel: fe_kernel, the frontend's one entry. Parameters become values; the body follows. */
-#include <stdlib.h>
-
 #include "frontend/fe.h"
 
 /* ---- carets ------------------------------------------------------------------------------- */
@@ -20,7 +18,9 @@ source_line(Comp *c, const char *file, int line)
     PyErr_Fetch(&type, &value, &trace);
     const char *text = NULL;
     PyObject *linecache = PyImport_ImportModule("linecache");
-    PyObject *s = linecache ? PyObject_CallMethod(linecache, "getline", "si", file, line) : NULL;
+    PyObject *s = linecache
+                      ? PyObject_CallMethod(linecache, "getline", "si", file, line)
+                      : NULL;
     Py_XDECREF(linecache);
     const char *u = s ? PyUnicode_AsUTF8AndSize(s, NULL) : NULL;
     if (u && *u) {
@@ -40,9 +40,7 @@ static Value
 param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name, int *slot)
 {
     switch (a->kind) {
-    case ARG_CONSTEXPR:
-        (*slot)++;
-        return v_from_py(f, a->value);
+    case ARG_CONSTEXPR: (*slot)++; return v_from_py(f, a->value);
     case ARG_SCALAR: {
         f->func->facts[*slot].truth = a->truth;
         Val *v = ir_param(f->func, ty_scalar(f->c, a->elem), name, (*slot)++);
@@ -54,12 +52,14 @@ param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name, int *slot)
     }
     case ARG_POINTER:
         f->func->facts[*slot].truth = a->truth;
-        return v_val(ir_param(f->func, ty_ptr(f->c, a->elem, a->is_const || p->is_const),
-                              name, (*slot)++));
+        return v_val(ir_param(f->func,
+                              ty_ptr(f->c, a->elem, a->is_const || p->is_const), name,
+                              (*slot)++));
     case ARG_TUPLE: {
         /* The names of a tuple's elements: point.x, or point.0. */
         Value *items = NEW_N(f->a, Value, a->n_child + 1);
-        PyObject *fields = a->value ? PyObject_GetAttrString(a->value, "_fields") : NULL;
+        PyObject *fields = a->value ? PyObject_GetAttrString(a->value, "_fields")
+                                    : NULL;
         PyErr_Clear();
         if (fields)
             fe_own(f, fields);
@@ -108,15 +108,16 @@ new_run(Comp *c, const FeEnv *env)
     f->attr_builtin = fe_own(f, PyUnicode_InternFromString("__tegula_builtin__"));
     f->builtins_mod = fe_own(f, PyImport_ImportModule("builtins"));
     f->core = fe_own(f, PyObject_GetAttrString(env->language, "core"));
-    struct { PyObject **at; const char *name; } cls[] = {
-        {&f->cls_constexpr, "constexpr"}, {&f->cls_dtype, "dtype"},
+    struct {
+        PyObject **at;
+        const char *name;
+    } cls[] = {
+        {&f->cls_constexpr, "constexpr"},  {&f->cls_dtype, "dtype"},
         {&f->cls_pointer, "pointer_type"}, {&f->cls_block, "block_type"},
-        {&f->cls_tensor, "tensor"},       {&f->cls_tuple, "tuple"},
+        {&f->cls_tensor, "tensor"},        {&f->cls_tuple, "tuple"},
     };
     for (size_t i = 0; i < COUNT(cls); i++)
         *cls[i].at = fe_own(f, PyObject_GetAttrString(f->core, cls[i].name));
-    const char *s = getenv("TEGULA_ALLOW_NON_CONSTEXPR_GLOBALS");
-    f->allow_globals = s && *s && strcmp(s, "0");
     return f;
 }
 

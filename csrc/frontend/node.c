@@ -25,24 +25,25 @@ static const char *const node_names[N_AST] = {
 };
 
 static const char *const opr_names[N_OPR] = {
-    "", "Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow", "MatMult", "LShift",
-    "RShift", "BitAnd", "BitOr", "BitXor", "Invert", "Not", "UAdd", "USub", "And", "Or",
-    "Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "Is", "IsNot", "In", "NotIn",
+    "",        "Add",    "Sub",    "Mult",   "Div",   "FloorDiv", "Mod",    "Pow",
+    "MatMult", "LShift", "RShift", "BitAnd", "BitOr", "BitXor",   "Invert", "Not",
+    "UAdd",    "USub",   "And",    "Or",     "Eq",    "NotEq",    "Lt",     "LtE",
+    "Gt",      "GtE",    "Is",     "IsNot",  "In",    "NotIn",
 };
 const char *const opr_text[N_OPR] = {
-    "", "+", "-", "*", "/", "//", "%", "**", "@", "<<", ">>", "&", "|", "^", "~", "not",
-    "+", "-", "and", "or", "==", "!=", "<", "<=", ">", ">=", "is", "is not", "in",
-    "not in",
+    "",   "+",  "-", "*",  "/", "//",  "%",  "**",     "@",   "<<",
+    ">>", "&",  "|", "^",  "~", "not", "+",  "-",      "and", "or",
+    "==", "!=", "<", "<=", ">", ">=",  "is", "is not", "in",  "not in",
 };
 
 enum { MAX_FIELD = 4 };
 /* What converting one function after the other shares. */
 typedef struct Converter {
-    Map kinds;                              /* class of ast -> kind or operator + 1 */
-    PyObject *field[N_AST][MAX_FIELD];      /* attribute names, interned on first use */
-    Map slots;                              /* of the current function: name -> slot + 1 */
+    Map kinds;                         /* class of ast -> kind or operator + 1 */
+    PyObject *field[N_AST][MAX_FIELD]; /* attribute names, interned on first use */
+    Map slots;                         /* of the current function: name -> slot + 1 */
     VEC(const char *) local;
-    VEC(int) log;                           /* slots in the order they are stored to */
+    VEC(int) log; /* slots in the order they are stored to */
 } Converter;
 
 /* A borrowed attribute: the tree holds it, and nobody changes a tree of ours. */
@@ -144,7 +145,8 @@ convert_field(Fe *f, Node *n, PyObject *o, int i, const char *spec, size_t len)
         Py_ssize_t count = PyList_Size(v);
         n->oprs = NEW_N(f->a, uint8_t, count + 1);
         for (Py_ssize_t k = 0; k < count; k++)
-            n->oprs[k] = (uint8_t)class_index(f, PyList_GetItem(v, k), opr_names, N_OPR);
+            n->oprs[k] = (uint8_t)class_index(f, PyList_GetItem(v, k), opr_names,
+                                              N_OPR);
         break;
     }
     default: unreachable(f->c);
@@ -176,7 +178,7 @@ convert(Fe *f, PyObject *o)
     n->kind = (uint8_t)class_index(f, o, node_names, N_AST);
     n->slot = -1;
     if (n->kind == AST_comprehension) {
-        n->line = n->end_line = 1;      /* has no position of its own */
+        n->line = n->end_line = 1; /* has no position of its own */
     } else if (n->kind) {
         int *pos[4] = {&n->line, &n->col, &n->end_line, &n->end_col};
         for (int i = 0; i < 4; i++)
@@ -243,7 +245,7 @@ fe_tree(Fe *f, FeFunction *fn)
     v->local.at = NULL;
     v->local.n = v->local.cap = 0;
     v->log.n = 0;
-    Frame shell = {.caller = f->frame, .tree = t};     /* names the file in errors */
+    Frame shell = {.caller = f->frame, .tree = t}; /* names the file in errors */
     f->frame = &shell;
     t->n_params = fn->n_params;
     for (int i = 0; i < fn->n_params; i++)

@@ -91,9 +91,10 @@ is_allowed(Fe *f, PyObject *o)
                 return false;
         return true;
     } else
-        o = (PyObject *)Py_TYPE(o);     /* members of our enums */
+        o = (PyObject *)Py_TYPE(o); /* members of our enums */
     PyObject *mod = PyObject_GetAttrString(o, "__module__");
-    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL) : NULL;
+    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL)
+                                                : NULL;
     bool ours = s && !strncmp(s, "tegula", 6) && (s[6] == 0 || s[6] == '.');
     PyErr_Clear();
     Py_XDECREF(mod);
@@ -114,7 +115,8 @@ suggest(Fe *f, const char *name)
     PyObject *key, *value;
     Py_ssize_t limit = k + n;
     while (k < limit && PyDict_Next(globals, &at, &key, &value)) {
-        const char *s = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL) : NULL;
+        const char *s = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL)
+                                             : NULL;
         if (s && s[0] != '_')
             words[k++] = s;
     }
@@ -129,11 +131,15 @@ not_defined(Fe *f, const Node *n)
     const Frame *fr = f->frame;
     const Loc *loc = fe_loc(f, n);
     if (n->slot >= 0 && fr->branch_only[n->slot])
-        err_help(f->c, "'%s' has a value in one branch of an if alone, or of different "
-                       "types in the two; give it one before the if", n->name);
+        err_help(f->c,
+                 "'%s' has a value in one branch of an if alone, or of different "
+                 "types in the two; give it one before the if",
+                 n->name);
     else if (n->slot >= 0 && fr->loop_only[n->slot])
-        err_help(f->c, "'%s' gets its value inside a loop, which may run zero times; give "
-                       "it one before the loop", n->name);
+        err_help(f->c,
+                 "'%s' gets its value inside a loop, which may run zero times; give "
+                 "it one before the loop",
+                 n->name);
     else {
         const char *near = suggest(f, n->name);
         if (near)
@@ -155,19 +161,21 @@ fe_name(Fe *f, const Node *n)
         o = look_b(f, fn->globals, name);
     if (o) {
         f->b.loc = fe_loc(f, n);
-        if (!f->allow_globals && !is_allowed(f, o)) {
+        if (!is_allowed(f, o) &&
+            fe_knob(f, "compilation", "allow_non_constexpr_globals") != Py_True) {
             const char *what = v_describe(f, v_obj(o));
             if (PyLong_Check(o) || PyFloat_Check(o))
                 err_help(f->c, "write %s = tl.constexpr(%s), or pass it as an argument",
                          n->name, v_short(f, v_obj(o)));
             else if (PyCallable_Check(o))
-                err_help(f->c, "decorate it with @jit, or with @constexpr_function when it "
-                               "computes constants");
+                err_help(f->c,
+                         "decorate it with @jit, or with @constexpr_function when it "
+                         "computes constants");
             else
                 err_help(f->c, "pass it as an argument, or wrap it: tl.constexpr(..)");
             err_at(f->c, f->b.loc, GLOBAL, n->name, what);
         }
-        Py_INCREF(o);       /* the global may be rebound while we hold it */
+        Py_INCREF(o); /* the global may be rebound while we hold it */
         return v_from_py(f, fe_own(f, o));
     }
     o = PyObject_GetAttr(f->builtins_mod, name);

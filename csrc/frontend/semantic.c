@@ -83,7 +83,8 @@ fe_tensor(Fe *f, Value v, const char *what)
     if (v.kind == V_TENSOR)
         return v.val;
     if (!is_number(v))
-        fail(f, TYPE, "%s must be a number or a tensor, not %s", what, v_describe(f, v));
+        fail(f, TYPE, "%s must be a number or a tensor, not %s", what,
+             v_describe(f, v));
     return number(f, v.obj, ty_scalar(f->c, literal_elem(f, v.obj)));
 }
 
@@ -175,7 +176,8 @@ fe_cast_value(Fe *f, Value in, Value dtype, Value rounding, bool bitcast)
     if (has_round) {
         const char *s = v_const_str(f, rounding, "fp_downcast_rounding");
         if (strcmp(s, "rtne") && strcmp(s, "rtz"))
-            fail(f, VALUE, "fp_downcast_rounding must be \"rtne\" or \"rtz\", not \"%s\"", s);
+            fail(f, VALUE,
+                 "fp_downcast_rounding must be \"rtne\" or \"rtz\", not \"%s\"", s);
         round = !strcmp(s, "rtz") ? ROUND_RTZ : ROUND_RTNE;
     }
     if (fe_is_instance(f, o, f->cls_pointer)) {
@@ -196,9 +198,10 @@ fe_cast_value(Fe *f, Value in, Value dtype, Value rounding, bool bitcast)
     Elem e = v_elem(f, v_obj(o), "the dtype"), from = v->type->elem;
     if (has_round && (v->type->is_ptr || !elem_is_float(from) || !elem_is_float(e) ||
                       elem_info[from].bits <= elem_info[e].bits))
-        fail(f, VALUE,
-             "fp_downcast_rounding is only for floats to narrower floats, not for %s to %s",
-             ty_str(f->a, v->type), elem_info[e].text);
+        fail(
+            f, VALUE,
+            "fp_downcast_rounding is only for floats to narrower floats, not for %s to %s",
+            ty_str(f->a, v->type), elem_info[e].text);
     if (bitcast && !v->type->is_ptr) {
         if (elem_info[from].bits != elem_info[e].bits)
             fail(f, VALUE, "bitcast from %s to %s: the widths differ",
@@ -217,10 +220,12 @@ fe_splat_to(Fe *f, Val *v, int rank, const int32_t *shape)
 {
     uint64_t bits;
     const Type *t = v->type;
-    if (!rank || (t->rank == rank && !memcmp(t->shape, shape, (size_t)rank * sizeof *shape)))
+    if (!rank ||
+        (t->rank == rank && !memcmp(t->shape, shape, (size_t)rank * sizeof *shape)))
         return v;
     if (ir_is_const(v, &bits))
-        return ir_const_bits(&f->b, ty_block(f->c, ty_element(f->c, t), rank, shape), bits);
+        return ir_const_bits(&f->b, ty_block(f->c, ty_element(f->c, t), rank, shape),
+                             bits);
     if (!t->rank)
         return ir_splat(&f->b, v, rank, shape);
     while (v->type->rank < rank)
@@ -348,8 +353,8 @@ fe_promote_elems(Fe *f, Elem a, Elem b, bool is_div, const char *op)
              elem_info[b].text);
     if (is_div && elem_is_signed(a) != elem_is_signed(b)) {
         err_help(f->c, "convert one side: x.to(tl.%s)", elem_info[a].tl);
-        fail(f, TYPE, "'%s' cannot combine %s and %s: one is signed, the other is not", op,
-             elem_info[a].text, elem_info[b].text);
+        fail(f, TYPE, "'%s' cannot combine %s and %s: one is signed, the other is not",
+             op, elem_info[a].text, elem_info[b].text);
     }
     int wa = elem_info[a].bits, wb = elem_info[b].bits;
     if (elem_is_signed(a) == elem_is_signed(b))
@@ -392,7 +397,8 @@ operand(Fe *f, Value v, const char *op)
     if (v.kind == V_OBJ && v.obj == Py_None)
         err_help(f->c, "test it with 'is not None' first");
     if (!is_number(v))
-        fail(f, TYPE, "'%s' works on numbers and tensors, not on %s", op, v_describe(f, v));
+        fail(f, TYPE, "'%s' works on numbers and tensors, not on %s", op,
+             v_describe(f, v));
     return NULL;
 }
 
@@ -444,7 +450,8 @@ constant_op(Fe *f, Operator o, PyObject *x, PyObject *y)
     case OPR_Sub: r = PyNumber_Subtract(x, y); break;
     case OPR_Mult: {
         /* "a" * 10**12 and 7**10**9 would eat the machine, not fail. */
-        if (PyUnicode_Check(x) || PyUnicode_Check(y) || PyBytes_Check(x) || PyBytes_Check(y))
+        if (PyUnicode_Check(x) || PyUnicode_Check(y) || PyBytes_Check(x) ||
+            PyBytes_Check(y))
             fail(f, TYPE, "a str cannot be multiplied in a kernel");
         r = PyNumber_Multiply(x, y);
         break;
@@ -537,7 +544,8 @@ pointer_op(Fe *f, Operator o, Value a, Value b)
         if (is_pointer(a) && is_pointer(b))
             err_help(f->c, "subtract or compare addresses: p.to(tl.int64)");
         else
-            err_help(f->c, "only integers can be added to or subtracted from a pointer");
+            err_help(f->c,
+                     "only integers can be added to or subtracted from a pointer");
         fail(f, TYPE, "'%s' cannot combine %s and %s", opr_text[o], v_describe(f, a),
              v_describe(f, b));
     }
@@ -550,7 +558,8 @@ pointer_op(Fe *f, Operator o, Value a, Value b)
         if (!elem_is_signed(t->elem) && elem_info[t->elem].bits < 64)
             y = fe_cast(f, y, E_I64, ROUND_RTNE);
         int64_t k;
-        y = ir_const_as_int(y, &k) && k != INT64_MIN && elem_info[y->type->elem].bits >= 32
+        y = ir_const_as_int(y, &k) && k != INT64_MIN &&
+                    elem_info[y->type->elem].bits >= 32
                 ? ir_const_int(&f->b, y->type, -k)
                 : ir_bin(&f->b, OP_SUB, ir_const_int(&f->b, y->type, 0), y);
     }
@@ -627,11 +636,26 @@ fe_binary(Fe *f, Operator o, Value a, Value b)
         op = OP_DIV;
         break;
     case OPR_Mod: op = OP_REM; break;
-    case OPR_FloorDiv: need_ints(f, o, x, y); op = OP_DIV; break;
-    case OPR_BitAnd: need_ints(f, o, x, y); op = OP_AND; break;
-    case OPR_BitOr: need_ints(f, o, x, y); op = OP_OR; break;
-    case OPR_BitXor: need_ints(f, o, x, y); op = OP_XOR; break;
-    case OPR_LShift: need_ints(f, o, x, y); op = OP_SHL; break;
+    case OPR_FloorDiv:
+        need_ints(f, o, x, y);
+        op = OP_DIV;
+        break;
+    case OPR_BitAnd:
+        need_ints(f, o, x, y);
+        op = OP_AND;
+        break;
+    case OPR_BitOr:
+        need_ints(f, o, x, y);
+        op = OP_OR;
+        break;
+    case OPR_BitXor:
+        need_ints(f, o, x, y);
+        op = OP_XOR;
+        break;
+    case OPR_LShift:
+        need_ints(f, o, x, y);
+        op = OP_SHL;
+        break;
     case OPR_RShift:
         need_ints(f, o, x, y);
         return v_val(shift_right(f, x, y, self_signed));
@@ -667,7 +691,8 @@ fe_unary(Fe *f, Operator o, Value a)
         fail(f, TYPE, "unary '+' is not available on tensors");
     }
     if (x->type->is_ptr || (o == OPR_Invert && !elem_is_int(e)))
-        fail(f, TYPE, "'%s' is not available on %s", opr_text[o], ty_str(f->a, x->type));
+        fail(f, TYPE, "'%s' is not available on %s", opr_text[o],
+             ty_str(f->a, x->type));
     if (o == OPR_USub)
         return v_val(ir_un(&f->b, OP_NEG, x));
     if (o == OPR_Not && e != E_I1) {
@@ -689,8 +714,8 @@ fe_compare(Fe *f, Operator o, Value a, Value b)
         return v_from_py(f, fe_own(f, PyObject_RichCompare(a.obj, b.obj, py_ops[at])));
     if (a.kind == V_TUPLE || b.kind == V_TUPLE) {
         if (o != OPR_Eq && o != OPR_NotEq)
-            fail(f, TYPE, "'%s' cannot compare %s and %s", opr_text[o], v_describe(f, a),
-                 v_describe(f, b));
+            fail(f, TYPE, "'%s' cannot compare %s and %s", opr_text[o],
+                 v_describe(f, a), v_describe(f, b));
         bool same = a.kind == V_TUPLE && b.kind == V_TUPLE && a.tuple->n == b.tuple->n;
         for (int i = 0; same && i < a.tuple->n; i++) {
             Value r = fe_compare(f, OPR_Eq, a.tuple->at[i], b.tuple->at[i]);
@@ -709,8 +734,8 @@ fe_compare(Fe *f, Operator o, Value a, Value b)
     }
     Val *x, *y;
     fe_promote(f, v_val(fe_tensor(f, a, "an operand of a comparison")),
-               v_val(fe_tensor(f, b, "an operand of a comparison")), false, false, &x, &y,
-               opr_text[o]);
+               v_val(fe_tensor(f, b, "an operand of a comparison")), false, false, &x,
+               &y, opr_text[o]);
     if (is_f8(x->type->elem)) {
         x = fe_cast(f, x, E_F32, ROUND_RTNE);
         y = fe_cast(f, y, E_F32, ROUND_RTNE);
@@ -721,7 +746,8 @@ fe_compare(Fe *f, Operator o, Value a, Value b)
 Val *
 fe_logical(Fe *f, Operator o, Val *x, Val *y)
 {
-    if (x->type->is_ptr || y->type->is_ptr || x->type->elem != E_I1 || y->type->elem != E_I1) {
+    if (x->type->is_ptr || y->type->is_ptr || x->type->elem != E_I1 ||
+        y->type->elem != E_I1) {
         err_help(f->c, "compare first: (x != 0) %s (y != 0)", o == OPR_And ? "&" : "|");
         fail(f, TYPE, "'%s' works on int1, not on %s and %s", opr_text[o],
              ty_str(f->a, x->type), ty_str(f->a, y->type));

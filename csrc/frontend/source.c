@@ -59,9 +59,12 @@ get_long(PyObject *o, const char *name)
 static bool
 elem_named(const char *s, Elem *e)
 {
-    static const struct { const char *name; Elem e; } python[] = {
-        {"int", E_I32}, {"float", E_F32}, {"bool", E_I1}, {"B", E_I1}, {"u1", E_I1},
-        {"double", E_F64},
+    static const struct {
+        const char *name;
+        Elem e;
+    } python[] = {
+        {"int", E_I32}, {"float", E_F32}, {"bool", E_I1},
+        {"B", E_I1},    {"u1", E_I1},     {"double", E_F64},
     };
     const char *dot = strrchr(s, '.');
     if (dot)
@@ -126,7 +129,7 @@ annotation(FeParam *p, PyObject *ann)
         return 0;
     } else {
         PyErr_Clear();
-        text = PyObject_GetAttrString(ann, "name");     /* a tl.dtype */
+        text = PyObject_GetAttrString(ann, "name"); /* a tl.dtype */
         if (!text || !PyUnicode_Check(text)) {
             PyErr_Clear();
             Py_XDECREF(text);
@@ -277,14 +280,16 @@ fe_function_new(PyObject *fn, PyObject *no_specialize, PyObject *no_align)
     if (PyErr_Occurred() || read_params(f, code))
         goto fail;
     if (mark(f, no_specialize, offsetof(FeParam, no_specialize), "do_not_specialize") ||
-        mark(f, no_align, offsetof(FeParam, no_align), "do_not_specialize_on_alignment"))
+        mark(f, no_align, offsetof(FeParam, no_align),
+             "do_not_specialize_on_alignment"))
         goto fail;
     for (int i = 0; i < f->n_params; i++)
         if (f->params[i].no_specialize && f->params[i].is_constexpr) {
-            PyErr_Format(PyExc_ValueError,
-                         "%s(): %U marked as constexpr and listed in do_not_specialize. "
-                         "remove constexpr designation",
-                         f->name, f->params[i].name);
+            PyErr_Format(
+                PyExc_ValueError,
+                "%s(): %U marked as constexpr and listed in do_not_specialize. "
+                "remove constexpr designation",
+                f->name, f->params[i].name);
             goto fail;
         }
     Py_DECREF(code);
@@ -421,8 +426,8 @@ file_lines(FeFunction *f)
     PyObject *linecache = PyImport_ImportModule("linecache");
     if (!linecache)
         return NULL;
-    PyObject *lines =
-        PyObject_CallMethod(linecache, "getlines", "sO", f->file, f->globals);
+    PyObject *lines = PyObject_CallMethod(linecache, "getlines", "sO", f->file,
+                                          f->globals);
     Py_DECREF(linecache);
     if (lines && !PyList_Check(lines)) {
         Py_DECREF(lines);
@@ -518,9 +523,10 @@ read_closure(FeFunction *f)
     }
     for (Py_ssize_t i = 0; i < PyTuple_Size(cells); i++) {
         PyObject *name_b = PyTuple_GetItem(names, i);
-        PyObject *v = PyObject_GetAttrString(PyTuple_GetItem(cells, i), "cell_contents");
+        PyObject *v = PyObject_GetAttrString(PyTuple_GetItem(cells, i),
+                                             "cell_contents");
         if (!v) {
-            PyErr_Clear();      /* an empty cell: reading the name is the error */
+            PyErr_Clear(); /* an empty cell: reading the name is the error */
             continue;
         }
         int bad = !name_b || PyDict_SetItem(res, name_b, v);
@@ -542,10 +548,11 @@ done:
 static int
 no_source(FeFunction *f)
 {
-    PyErr_Format(PyExc_ValueError,
-                 "the source of %s() is not available (%s, line %d): @jit functions must be "
-                 "defined in a file or a notebook, or have their text in linecache",
-                 f->name, f->file, f->first_line);
+    PyErr_Format(
+        PyExc_ValueError,
+        "the source of %s() is not available (%s, line %d): @jit functions must be "
+        "defined in a file or a notebook, or have their text in linecache",
+        f->name, f->file, f->first_line);
     return -1;
 }
 

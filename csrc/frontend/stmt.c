@@ -25,7 +25,11 @@ typedef struct Rest {
     void *data;
 } Rest;
 
-static Status run_rest(Fe *f, Rest r) { return r.run(f, r.data); }
+static Status
+run_rest(Fe *f, Rest r)
+{
+    return r.run(f, r.data);
+}
 
 /* ---- assignment ---------------------------------------------------------------------------- */
 
@@ -51,8 +55,9 @@ fe_assign(Fe *f, Node *t, Value v)
         return;
     }
     case AST_Subscript:
-        err_help(f->c, "blocks are values: build a new one with tl.where, or tl.store to "
-                       "memory");
+        err_help(f->c,
+                 "blocks are values: build a new one with tl.where, or tl.store to "
+                 "memory");
         err_at(f->c, fe_loc(f, t), SYNTAX, "assigning to an element");
     case AST_Attribute: err_at(f->c, fe_loc(f, t), SYNTAX, "assigning to an attribute");
     case AST_Starred: err_at(f->c, fe_loc(f, t), SYNTAX, "'*' in an assignment");
@@ -75,7 +80,7 @@ static void
 stmt_AnnAssign(Fe *f, Node *n)
 {
     if (!n->a)
-        return;         /* a bare annotation says nothing */
+        return; /* a bare annotation says nothing */
     Value v = fe_expr(f, n->a);
     f->b.loc = fe_loc(f, n);
     if (n->c && is_constexpr_annotation(f, n->c))
@@ -89,7 +94,7 @@ static void
 stmt_AugAssign(Fe *f, Node *n)
 {
     if (n->b->kind != AST_Name) {
-        fe_assign(f, n->b, (Value){0});     /* says what is wrong */
+        fe_assign(f, n->b, (Value){0}); /* says what is wrong */
         unreachable(f->c);
     }
     Value old = fe_name(f, n->b), v = fe_expr(f, n->a);
@@ -102,7 +107,7 @@ stmt_AugAssign(Fe *f, Node *n)
 /* The end of one region of an if, with the values it yields. */
 typedef struct Side {
     Block *block;
-    Value *local;           /* the variables when the side ended */
+    Value *local; /* the variables when the side ended */
     Status status;
     VEC(Val *) yield;
 } Side;
@@ -231,8 +236,9 @@ merge_return(Fe *f, Op *op, Side *side)
     if (a && b && v_identical(*a, *b))
         r = *a;
     else if (a && b && !same_types(f, *a, *b)) {
-        err_help(f->c, "every return of a function gives the same type; a function that "
-                       "ends without one returns None");
+        err_help(f->c,
+                 "every return of a function gives the same type; a function that "
+                 "ends without one returns None");
         err_at(f->c, f->frame->set_at[s], RETURN,
                str_printf(f->a, "%s() returns %s here and %s elsewhere",
                           f->frame->tree->name, v_short(f, *b), v_short(f, *a)));
@@ -362,18 +368,22 @@ stmt_If(Fe *f, Node *n, Rest *rest, bool *used)
 {
     Value c = fe_read(f, fe_expr(f, n->a));
     f->b.loc = fe_loc(f, n->a);
-    List then = {n->list, 0, n->n_list, false}, other = {n->list2, 0, n->n_list2, false};
+    List then = {n->list, 0, n->n_list, false},
+         other = {n->list2, 0, n->n_list2, false};
     if (c.kind != V_TENSOR) {
         if (!is_py_none(c) && !is_int_obj(c)) {
             err_help(f->c, "compare it with something: the result is then a bool");
             err_at(f->c, f->b.loc, CONDITION,
-                   str_printf(f->a, "the condition of an if must be a bool, an int, None or "
-                                    "a scalar, not %s", v_describe(f, c)));
+                   str_printf(f->a,
+                              "the condition of an if must be a bool, an int, None or "
+                              "a scalar, not %s",
+                              v_describe(f, c)));
         }
         return run_list(f, fe_truth(f, c, "the condition") ? &then : &other);
     }
     Val *cond = fe_condition(f, c, "the condition of an if");
-    return branch(f, cond, (Rest){run_list, &then}, (Rest){run_list, &other}, rest, used);
+    return branch(f, cond, (Rest){run_list, &then}, (Rest){run_list, &other}, rest,
+                  used);
 }
 
 Value
@@ -392,8 +402,9 @@ fe_ternary(Fe *f, Node *n, Val *cond)
     }
     f->b.loc = fe_loc(f, n);
     if (!same_types(f, v[0], v[1])) {
-        err_help(f->c, "both sides need one type, also of literals: 0.0 beside f32; or use "
-                       "tl.where, which promotes");
+        err_help(f->c,
+                 "both sides need one type, also of literals: 0.0 beside f32; or use "
+                 "tl.where, which promotes");
         fail(f, TYPE, "the two sides of 'a if c else b' have the types %s and %s",
              v_short(f, v[0]), v_short(f, v[1]));
     }
@@ -413,7 +424,7 @@ typedef struct Carried {
     int n_slots, n_leaves;
     int *slot;
     Value *init;
-    Val *leaf[MAX_LEAVES];      /* initial values */
+    Val *leaf[MAX_LEAVES]; /* initial values */
     const Type *type[MAX_LEAVES];
 } Carried;
 
@@ -466,9 +477,11 @@ get_carried(Fe *f, const Carried *k, Val **leaf)
                              elem_info[b[0]->type->elem].tl, fr->tree->local[s],
                              elem_info[a[0]->type->elem].tl);
                 else
-                    err_help(f->c, "give it its final shape before the loop: tl.zeros(..)");
+                    err_help(f->c,
+                             "give it its final shape before the loop: tl.zeros(..)");
             } else
-                err_help(f->c, "a loop that runs may only change tensors, not constants");
+                err_help(f->c,
+                         "a loop that runs may only change tensors, not constants");
             err_at(f->c, fr->set_at[s] ? fr->set_at[s] : f->b.loc, LOOP_TYPE,
                    fr->tree->local[s], v_short(f, k->init[i]), v_short(f, v));
         }
@@ -536,8 +549,9 @@ run_time_for(Fe *f, Node *n, const Range *r)
     Val *lb = bound(f, r->start, "the start of a range");
     Val *ub = bound(f, r->stop, "the end of a range");
     Val *step = bound(f, step_v, "the step of a range");
-    Elem e = fe_promote_elems(f, fe_promote_elems(f, lb->type->elem, ub->type->elem, false, "range"),
-                              step->type->elem, false, "range");
+    Elem e = fe_promote_elems(
+        f, fe_promote_elems(f, lb->type->elem, ub->type->elem, false, "range"),
+        step->type->elem, false, "range");
     if (elem_info[e].bits < 32)
         e = E_I32;
     lb = fe_cast(f, lb, e, ROUND_RTNE);
@@ -621,7 +635,8 @@ stmt_For(Fe *f, Node *n)
     f->b.loc = fe_loc(f, n->a);
     if (v.kind != V_RANGE && v.kind != V_TUPLE) {
         err_help(f->c, "write range(..), tl.range(..) or tl.static_range(..)");
-        fail(f, TYPE, "'for' runs over a range or a tuple, not over %s", v_describe(f, v));
+        fail(f, TYPE, "'for' runs over a range or a tuple, not over %s",
+             v_describe(f, v));
     }
     if (v.kind == V_RANGE && !v.range->is_static) {
         run_time_for(f, n, v.range);
@@ -656,8 +671,9 @@ stmt_While(Fe *f, Node *n)
     f->b.loc = loc;
     if (c.kind != V_TENSOR) {
         if (fe_truth(f, c, "the condition of a while")) {
-            err_help(f->c, "the condition never changes; compare a variable that the body "
-                           "assigns");
+            err_help(f->c,
+                     "the condition never changes; compare a variable that the body "
+                     "assigns");
             fail(f, CONDITION, "this while never ends");
         }
         fr->n_runtime_loops--;
@@ -752,9 +768,9 @@ stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
         return FALLS;
     case AST_Break:
     case AST_Continue:
-        err_help(f->c, "%s", n->kind == AST_Break
-                                 ? "make it part of a while's condition"
-                                 : "put the rest of the body into an if");
+        err_help(f->c, "%s",
+                 n->kind == AST_Break ? "make it part of a while's condition"
+                                      : "put the rest of the body into an if");
         err_at(f->c, fe_loc(f, n), SYNTAX, node_words[n->kind]);
     default:
         err_at(f->c, fe_loc(f, n), SYNTAX,

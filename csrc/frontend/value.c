@@ -21,6 +21,14 @@ fe_own(Fe *f, PyObject *o)
     return o;
 }
 
+PyObject *
+fe_knob(Fe *f, const char *group, const char *name)
+{
+    PyObject *knobs = fe_own(f, PyImport_ImportModule("tegula.knobs"));
+    return fe_own(f, PyObject_GetAttrString(
+                         fe_own(f, PyObject_GetAttrString(knobs, group)), name));
+}
+
 void
 fe_raise(Fe *f, const Loc *loc)
 {
@@ -29,7 +37,7 @@ fe_raise(Fe *f, const Loc *loc)
         err_at(f->c, loc, VALUE, "a Python call failed without an exception");
     if (!PyErr_ExceptionMatches(PyExc_Exception) ||
         PyErr_ExceptionMatches(PyExc_MemoryError))
-        err_at(f->c, loc, VALUE, "interrupted");    /* stays set for the module */
+        err_at(f->c, loc, VALUE, "interrupted"); /* stays set for the module */
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
     /* Into a buffer of our own: nothing may be held when the arena raises. */
@@ -157,8 +165,9 @@ v_to_py(Fe *f, Value v, const char *what)
     if (v.kind == V_TENSOR) {
         uint64_t bits;
         if (v.val && ir_is_const(v.val, &bits) && !v.val->type->rank)
-            err_help(f->c, "assigning a constant to a name makes a tensor of it; "
-                           "annotate the name, x: tl.constexpr = .., to keep it a constant");
+            err_help(f->c,
+                     "assigning a constant to a name makes a tensor of it; "
+                     "annotate the name, x: tl.constexpr = .., to keep it a constant");
         else
             err_help(f->c, "pass it as a tl.constexpr parameter of the kernel");
     }
@@ -225,7 +234,8 @@ v_describe(Fe *f, Value v)
         if (is_number(v) || PyUnicode_Check(v.obj)) {
             PyObject *name = fe_own(f, PyType_GetName(Py_TYPE(v.obj)));
             const char *u = PyUnicode_AsUTF8AndSize(name, NULL);
-            return str_printf(f->a, "the constant %s %s", u ? u : "?", repr_text(f, v.obj));
+            return str_printf(f->a, "the constant %s %s", u ? u : "?",
+                              repr_text(f, v.obj));
         }
         if (PyCallable_Check(v.obj) && !PyType_Check(v.obj) &&
             PyObject_HasAttrString(v.obj, "__code__")) {
@@ -345,7 +355,8 @@ v_same_shape(Value a, Value b)
         return true;
     case V_BLOCK_PTR:
         return a.bp->rank == b.bp->rank &&
-               !memcmp(a.bp->block, b.bp->block, (size_t)a.bp->rank * sizeof *a.bp->block);
+               !memcmp(a.bp->block, b.bp->block,
+                       (size_t)a.bp->rank * sizeof *a.bp->block);
     case V_METHOD: return a.method == b.method;
     default: return true;
     }
@@ -387,8 +398,9 @@ v_const_str(Fe *f, Value v, const char *what)
     return str_intern(f->c, s);
 }
 
-bool
-fe_dtype_elem(Fe *f, PyObject *dtype, Elem *e)
+/* The element type of a scalar dtype; false: we have none like it. */
+static bool
+dtype_elem(Fe *f, PyObject *dtype, Elem *e)
 {
     for (int i = 0; i < N_ELEM; i++)
         if (f->dtype[i] == dtype) {
@@ -400,7 +412,8 @@ fe_dtype_elem(Fe *f, PyObject *dtype, Elem *e)
     if (!s)
         fe_raise(f, f->b.loc);
     for (int i = 0; i < N_ELEM; i++)
-        if (!strcmp(s, elem_info[i].tl) || (elem_is_float((Elem)i) && !strcmp(s, elem_info[i].sig))) {
+        if (!strcmp(s, elem_info[i].tl) ||
+            (elem_is_float((Elem)i) && !strcmp(s, elem_info[i].sig))) {
             *e = (Elem)i;
             return true;
         }
@@ -416,8 +429,8 @@ v_elem(Fe *f, Value v, const char *what)
         o = fe_own(f, PyObject_GetAttrString(o, "element_ty"));
     if (!fe_is_instance(f, o, f->cls_dtype) || fe_is_instance(f, o, f->cls_pointer))
         fail(f, TYPE, "%s must be a dtype such as tl.float32, not %s", what,
-                          v_describe(f, v_obj(o)));
-    if (!fe_dtype_elem(f, o, &e))
+             v_describe(f, v_obj(o)));
+    if (!dtype_elem(f, o, &e))
         err_at(f->c, f->b.loc, TARGET, v_short(f, v_obj(o)), "this architecture");
     return e;
 }
@@ -429,7 +442,7 @@ fe_check_shape(Fe *f, int rank, const int32_t *shape)
     for (int i = 0; i < rank; i++) {
         if (shape[i] < 1 || (shape[i] & (shape[i] - 1)))
             fail(f, VALUE, "Shape element %d must be a power of 2, not %d", i,
-                              (int)shape[i]);
+                 (int)shape[i]);
         n *= shape[i];
         if (n > MAX_NUMEL)
             fail(f, VALUE, "a block may have at most %d elements", MAX_NUMEL);
@@ -445,8 +458,8 @@ v_int_list(Fe *f, Value v, int64_t *out, int cap, const char *what)
         return 1;
     }
     if (v.tuple->n > cap)
-        fail(f, LIMIT, "%s has %d entries; at most %d are possible", what,
-                          v.tuple->n, cap);
+        fail(f, LIMIT, "%s has %d entries; at most %d are possible", what, v.tuple->n,
+             cap);
     for (int i = 0; i < v.tuple->n; i++)
         out[i] = v_const_int(f, v.tuple->at[i], what);
     return v.tuple->n;
@@ -490,12 +503,14 @@ fe_closest(const char *name, const char *const *words)
             for (size_t j = 1; j <= m; j++) {
                 int cost = name[i - 1] != w[j - 1];
                 now[j] = MIN(MIN(up[j] + 1, now[j - 1] + 1), up[j - 1] + cost);
-                if (i > 1 && j > 1 && name[i - 1] == w[j - 2] && name[i - 2] == w[j - 1])
+                if (i > 1 && j > 1 && name[i - 1] == w[j - 2] &&
+                    name[i - 2] == w[j - 1])
                     now[j] = MIN(now[j], up2[j - 2] + 1);
             }
         }
         int dist = d[n % 3][m];
-        if (dist < best_d || (dist == best_d && !best && dist < 3 && dist * 2 < (int)n)) {
+        if (dist < best_d ||
+            (dist == best_d && !best && dist < 3 && dist * 2 < (int)n)) {
             if (dist < best_d || !best) {
                 best = w;
                 best_d = dist;

@@ -13,6 +13,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # argument_keyword.py:10:5: CompileError[ARGUMENT]: store(): it has no parameter 'msk'
 #     tl.store(x + i, 1.0, msk=i < n)

@@ -17,6 +17,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # argument_missing.py:14:17: CompileError[ARGUMENT]: helper(): the argument 'b' is missing
 #     tl.store(x, helper(1.0))

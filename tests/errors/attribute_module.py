@@ -12,6 +12,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # attribute_module.py:9:18: CompileError[ATTRIBUTE]: the module tegula.language has no attribute 'arrange'
 #     tl.store(x + tl.arrange(0, 64), 1.0)

@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # attribute_tensor.py:10:17: CompileError[ATTRIBUTE]: a run-time value of type f32 has no attribute 'astype'
 #     tl.store(x, v.astype(tl.float16))

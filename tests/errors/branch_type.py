@@ -15,6 +15,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # branch_type.py:11:9: CompileError[BRANCH_TYPE]: variable 'y' has type i32 in one branch and f32 in the other
 #         y = n

@@ -14,6 +14,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # condition_block.py:10:8: CompileError[CONDITION]: the condition of an if must be a scalar, not a block of shape [64]
 #     if i < n:

@@ -13,6 +13,7 @@ def kernel(x, ACT: tl.constexpr):
 def run():
     kernel.lower("*fp32", ACT="relu")
 
+
 # ----
 # condition_str.py:9:8: CompileError[CONDITION]: the condition of an if must be a bool, an int, None or a scalar, not the constant str 'relu'
 #     if ACT:

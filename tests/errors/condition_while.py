@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # condition_while.py:9:11: CompileError[CONDITION]: this while never ends
 #     while True:

@@ -16,6 +16,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # global_function.py:13:17: CompileError[GLOBAL]: global variable 'plain' cannot be used in a kernel: it is the Python function plain(), not a tl.constexpr
 #     tl.store(x, plain(3))

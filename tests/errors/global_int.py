@@ -14,6 +14,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # global_int.py:11:17: CompileError[GLOBAL]: global variable 'LIMIT' cannot be used in a kernel: it is the constant int 7, not a tl.constexpr
 #     tl.store(x, LIMIT)

@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # limit_unroll.py:9:14: CompileError[LIMIT]: unrolling a range of 1048576 steps
 #     for i in tl.static_range(1 << 20):

@@ -15,6 +15,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # loop_shape.py:11:9: CompileError[LOOP_TYPE]: loop-carried variable 'acc' has type f32 before the loop and f32[64] after one iteration
 #         acc += tl.load(x + tl.arange(0, 64))

@@ -15,6 +15,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # loop_type.py:11:9: CompileError[LOOP_TYPE]: loop-carried variable 'acc' has type i32 before the loop and f32 after one iteration
 #         acc += tl.load(x + i)

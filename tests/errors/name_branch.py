@@ -14,6 +14,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # name_branch.py:11:17: CompileError[NAME]: name 'y' is not defined
 #     tl.store(x, y)

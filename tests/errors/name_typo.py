@@ -13,6 +13,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # name_typo.py:10:18: CompileError[NAME]: name 'ofsets' is not defined
 #     tl.store(x + ofsets, 1.0)

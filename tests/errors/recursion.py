@@ -17,6 +17,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # recursion.py:9:12: CompileError[RECURSION]: 'forever' is inlined into itself without an end
 #     return forever(n) + 1

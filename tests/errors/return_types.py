@@ -19,6 +19,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # return_types.py:11:5: CompileError[RETURN]: pick() returns f32 here and i32 elsewhere
 #     return 2.0

@@ -12,6 +12,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # return_value.py:9:5: CompileError[RETURN]: a kernel returns no value
 #     return tl.load(x)

@@ -15,6 +15,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # shape_add.py:11:9: CompileError[SHAPE]: cannot combine shapes [64, 32] and [64]
 #     c = a + b

@@ -14,6 +14,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # shape_dot.py:11:24: CompileError[SHAPE]: cannot combine shapes [16, 32] and [16, 32]
 #     tl.store(x, tl.sum(tl.dot(a, b)))

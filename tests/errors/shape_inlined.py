@@ -24,6 +24,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # shape_inlined.py:9:12: CompileError[SHAPE]: cannot combine shapes [64, 32] and [64]
 #     return a + b

@@ -13,6 +13,7 @@ def kernel(x, B: tl.constexpr):
 def run():
     kernel.lower("*fp32", B=24)
 
+
 # ----
 # static_assert.py:9:5: CompileError[STATIC_ASSERT]: static assertion failed: B must be a multiple of 16
 #     tl.static_assert(B % 16 == 0, "B must be a multiple of 16")

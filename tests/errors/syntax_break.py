@@ -15,6 +15,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # syntax_break.py:11:13: CompileError[SYNTAX]: 'break' is not part of the kernel language
 #             break

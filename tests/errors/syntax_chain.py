@@ -12,6 +12,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # syntax_chain.py:9:27: CompileError[SYNTAX]: a chained comparison is not part of the kernel language
 #     tl.store(x, 1.0, mask=0 < n < 3)

@@ -14,6 +14,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # syntax_continue.py:10:9: CompileError[SYNTAX]: 'continue' is not part of the kernel language
 #         continue

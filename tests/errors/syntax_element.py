@@ -14,6 +14,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # syntax_element.py:10:5: CompileError[SYNTAX]: assigning to an element is not part of the kernel language
 #     a[3] = 1.0

@@ -13,6 +13,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # syntax_in.py:9:8: CompileError[SYNTAX]: 'in' is not part of the kernel language
 #     if n in (1, 2):

@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # syntax_lambda.py:9:9: CompileError[SYNTAX]: a lambda is not part of the kernel language
 #     f = lambda y: y + 1

@@ -15,6 +15,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # syntax_return_loop.py:11:13: CompileError[SYNTAX]: 'return' inside a loop that is not unrolled is not part of the kernel language
 #             return

@@ -15,6 +15,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # syntax_try.py:9:5: CompileError[SYNTAX]: 'try' is not part of the kernel language
 #     try:

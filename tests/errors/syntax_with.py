@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # syntax_with.py:9:5: CompileError[SYNTAX]: 'with' is not part of the kernel language
 #     with open("f") as f:

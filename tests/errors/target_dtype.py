@@ -12,6 +12,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # target_dtype.py:9:17: CompileError[TARGET]: tegula.language.float8e4b15 is not supported on this architecture
 #     tl.store(x, tl.load(x).to(tl.float8e4b15).to(tl.float32))

@@ -12,6 +12,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # type_call.py:9:17: CompileError[TYPE]: a run-time value of type i32 cannot be called
 #     tl.store(x, n(3))

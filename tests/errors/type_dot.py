@@ -15,6 +15,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # type_dot.py:11:9: CompileError[TYPE]: dot of f16 and bf16; both must be int8, float16, bfloat16, float32, float64 or float8
 #     c = tl.dot(a, b)

@@ -12,6 +12,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # type_exp_int.py:9:17: CompileError[TYPE]: exp takes float32 or float64, not i32
 #     tl.store(x, tl.exp(n + 0))

@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # type_float_floordiv.py:10:17: CompileError[TYPE]: '//' works on integers, not on f32 and f32
 #     tl.store(x, v // 2.0)

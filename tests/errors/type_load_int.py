@@ -12,6 +12,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # type_load_int.py:9:17: CompileError[TYPE]: load needs a pointer or a block of pointers, not a run-time value of type i32
 #     tl.store(x, tl.load(n + 4))

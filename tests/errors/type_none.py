@@ -12,6 +12,7 @@ def kernel(x, y=None):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # type_none.py:9:17: CompileError[TYPE]: '+' works on numbers and tensors, not on None
 #     tl.store(x, y + 1.0)

@@ -12,6 +12,7 @@ def kernel(x, y):
 def run():
     kernel.lower("*fp32", "*fp32")
 
+
 # ----
 # type_pointer.py:9:14: CompileError[TYPE]: '+' cannot combine a run-time value of type ptr<f32> and a run-time value of type ptr<f32>
 #     tl.store(x + y, 1.0)

@@ -12,6 +12,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # type_pow.py:9:17: CompileError[TYPE]: '**' is not available on tensors
 #     tl.store(x, tl.load(x) ** 2)

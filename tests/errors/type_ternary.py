@@ -13,6 +13,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # type_ternary.py:10:17: CompileError[TYPE]: the two sides of 'a if c else b' have the types f32 and i32
 #     tl.store(x, v if n > 3 else 0)

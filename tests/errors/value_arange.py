@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # value_arange.py:9:9: CompileError[VALUE]: arange's range must be a power of 2, not 100
 #     i = tl.arange(0, 100)

@@ -12,6 +12,7 @@ def kernel(x, n):
 def run():
     kernel.lower("*fp32", "i32")
 
+
 # ----
 # value_arange_run_time.py:9:18: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
 #     tl.store(x + tl.arange(0, n), 1.0)

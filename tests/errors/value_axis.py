@@ -12,6 +12,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # value_axis.py:9:17: CompileError[VALUE]: program_id axis must be 0, 1, or 2 but got 3
 #     tl.store(x, tl.program_id(3))

@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # value_decayed.py:10:18: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
 #     tl.store(x + tl.arange(0, n), 1.0)

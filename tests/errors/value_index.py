@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # value_index.py:10:17: CompileError[VALUE]: a block cannot be indexed by a position
 #     tl.store(x, a[3])

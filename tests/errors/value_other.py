@@ -12,6 +12,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # value_other.py:9:17: CompileError[VALUE]: other cannot be provided without mask
 #     tl.store(x, tl.load(x, other=0.0))

@@ -12,6 +12,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # value_python.py:9:17: CompileError[VALUE]: ZeroDivisionError: integer division or modulo by zero
 #     tl.store(x, 1 // 0)

@@ -12,6 +12,7 @@ def kernel(x):
 def run():
     kernel.lower("*i8")
 
+
 # ----
 # value_range.py:9:17: CompileError[VALUE]: the number 1000 is outside the range of i8
 #     tl.store(x, tl.load(x) + 1000)

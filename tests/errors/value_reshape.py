@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # value_reshape.py:9:9: CompileError[VALUE]: cannot reshape [64] (64 elements) to [8, 4] (32)
 #     a = tl.arange(0, 64).reshape(8, 4)

@@ -12,6 +12,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # value_store_block.py:9:5: CompileError[VALUE]: a block cannot be stored to a scalar pointer
 #     tl.store(x, tl.arange(0, 64))

@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # value_unpack.py:9:5: CompileError[VALUE]: 2 names on the left, 3 values on the right
 #     a, b = 1, 2, 3

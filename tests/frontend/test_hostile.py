@@ -56,9 +56,42 @@ def kernel(x, y, n, m, B: tl.constexpr, FLAG: tl.constexpr):
     tl.store(y, tl.sum(z) if FLAG or m > n and mask is not None else 0.0)
 """
 TIRC = Path(__file__).parents[2] / "build" / "tirc"
-WORDS = ["x", "n", "B", "None", "True", "acc", "tl", "1", "0.5", "'s'", "offs", "-1", "helper"]
-WORDS += ["tl.float32", "tl.load", "tl.sum", "(1, 2)", "[]", "range(3)", "x.dtype", "2**70"]
-WORDS += ["tl.constexpr", "int", "len", "(lambda: 1)", "...", "b''", "1j", "x.shape", "acc.T"]
+WORDS = [
+    "x",
+    "n",
+    "B",
+    "None",
+    "True",
+    "acc",
+    "tl",
+    "1",
+    "0.5",
+    "'s'",
+    "offs",
+    "-1",
+    "helper",
+]
+WORDS += [
+    "tl.float32",
+    "tl.load",
+    "tl.sum",
+    "(1, 2)",
+    "[]",
+    "range(3)",
+    "x.dtype",
+    "2**70",
+]
+WORDS += [
+    "tl.constexpr",
+    "int",
+    "len",
+    "(lambda: 1)",
+    "...",
+    "b''",
+    "1j",
+    "x.shape",
+    "acc.T",
+]
 
 
 class Mutator(ast.NodeTransformer):
@@ -79,7 +112,11 @@ class Mutator(ast.NodeTransformer):
             ops = [ast.Add, ast.Pow, ast.FloorDiv, ast.MatMult, ast.RShift, ast.BitXor]
             node.op = self.rng.choice(ops)()
         body = getattr(node, "body", None)
-        if isinstance(body, list) and len(body) > 1 and self.rng.random() < 2 * self.rate:
+        if (
+            isinstance(body, list)
+            and len(body) > 1
+            and self.rng.random() < 2 * self.rate
+        ):
             i, k = self.rng.randrange(len(body)), self.rng.randrange(len(body))
             body[i], body[k] = body[k], body[i]
             if self.rng.random() < 0.3:
@@ -97,7 +134,9 @@ def build(text: str, name: str) -> Any:
 def source(seed: int) -> str:
     rng = random.Random(seed)
     tree = ast.parse(SEEDS.replace("---", ""))
-    pool = [n for n in ast.walk(tree) if isinstance(n, ast.expr) and hasattr(n, "lineno")]
+    pool = [
+        n for n in ast.walk(tree) if isinstance(n, ast.expr) and hasattr(n, "lineno")
+    ]
     pool = [
         n for n in pool if not isinstance(getattr(n, "ctx", None), (ast.Store, ast.Del))
     ]
@@ -106,24 +145,28 @@ def source(seed: int) -> str:
     texts = [t for t in map(ast.unparse, pool) if ":" not in t or t[0] in "[f"]
     pool = [ast.parse(t, mode="eval").body for t in texts]
     for fn in tree.body:
-        fn.body = [Mutator(rng, pool, 0.001 + 0.02 * rng.random()).visit(s) for s in fn.body]
+        fn.body = [
+            Mutator(rng, pool, 0.001 + 0.02 * rng.random()).visit(s) for s in fn.body
+        ]
         fn.decorator_list = [ast.parse("tegula.jit", mode="eval").body]
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
 def try_seed(seed: int) -> str:
-    """"syntax", "ok" or the code of the error."""
+    """ "syntax", "ok" or the code of the error."""
     try:
         text = source(seed)
         kernel = build(text, f"<fuzz {seed}>")
     except (SyntaxError, ValueError):
-        return "syntax"     # not even Python
+        return "syntax"  # not even Python
     try:
         ir = kernel.lower("*fp32", "*fp32", "i32", "i32:1", B=16, FLAG=seed % 2 == 0)
     except tegula.CompileError as e:
         assert e.code not in ("UNREACHABLE", "VERIFY"), f"seed {seed}: {e}\n{text}"
         return e.code
-    done = subprocess.run([TIRC, "verify", "-"], input=ir, capture_output=True, text=True)
+    done = subprocess.run(
+        [TIRC, "verify", "-"], input=ir, capture_output=True, text=True
+    )
     assert done.returncode == 0, f"seed {seed}: {done.stderr}\n{text}"
     return "ok"
 
@@ -138,7 +181,9 @@ def test_mutated_sources(first: int) -> None:
 def test_unmutated_source(run: Any) -> None:
     text = SEEDS.replace("---", "").replace("\ndef ", "\n@tegula.jit\ndef ")
     ir = build(text, "<seeds>").lower("*fp32", "*fp32", "i32", "i32", B=16, FLAG=True)
-    done = subprocess.run([TIRC, "verify", "-"], input=ir, capture_output=True, text=True)
+    done = subprocess.run(
+        [TIRC, "verify", "-"], input=ir, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -149,8 +194,9 @@ def test_unmutated_source(run: Any) -> None:
         "tl.store(x, " + "-" * 3000 + "n)",
         "tl.store(x, " + "(" * 90 + "n" + ")" * 90 + ")",
         "tl.store(x, " + "n+" * 3000 + "n)",
-        "s: tl.constexpr = 1\n    " + "\n    ".join(["s: tl.constexpr = s * 12345678901"] * 9000),
-        "\n    ".join("    " * i + "if n > %d:" % i for i in range(90)) + " pass",
+        "s: tl.constexpr = 1\n    "
+        + "\n    ".join(["s: tl.constexpr = s * 12345678901"] * 9000),
+        "\n    ".join("    " * i + f"if n > {i}:" for i in range(90)) + " pass",
         "t: tl.constexpr = (1,) * 4096\n    tl.store(x, (t + t)[5000])",
         "s = 'x' * 10 ** 9",
         "tl.store(x, 2 ** 10 ** 9)",
@@ -247,7 +293,9 @@ def test_references() -> None:
                 gc.collect()
                 after = [sys.getrefcount(o) for o in watched]
                 grown.append(sys.getallocatedblocks() - blocks)
-                assert all(abs(a - b) < 20 for a, b in zip(after, before, strict=True)), n
+                assert all(
+                    abs(a - b) < 20 for a, b in zip(after, before, strict=True)
+                ), n
             # The first rounds fill caches and free lists.
             assert min(grown) < 10, (n, grown)
     finally:

@@ -19,7 +19,9 @@ def sort_kernel(x, out, N: tl.constexpr, M: tl.constexpr, DOWN: tl.constexpr):
     tl.store(out + i, tl.sort(tl.load(x + i), descending=DOWN))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint16, np.float16, np.int64])
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.int8, np.uint16, np.float16, np.int64]
+)
 @pytest.mark.parametrize("n,m", [(1, 1), (2, 2), (16, 1), (8, 4)])
 @pytest.mark.parametrize("down", [False, True])
 def test_sort(run: Any, dtype: Any, n: int, m: int, down: bool) -> None:
@@ -92,7 +94,9 @@ def random_kernel(bits, uniform, normal, seed, N: tl.constexpr):
 
 @pytest.mark.parametrize("seed", [0, 42, 2**40 + 5])
 def test_random(run: Any, seed: int) -> None:
-    bits, uniform, normal = (np.zeros(n, t) for n, t in [(64, "u4"), (16, "f4"), (16, "f4")])
+    bits, uniform, normal = (
+        np.zeros(n, t) for n, t in [(64, "u4"), (16, "f4"), (16, "f4")]
+    )
     run(random_kernel, bits, uniform, normal, seed, N=16)
     key = (seed & 0xFFFFFFFF, seed >> 32)
     want = [philox(key, [i, 0, 0, 0]) for i in range(16)]
@@ -114,7 +118,23 @@ def test_philox_known_answer() -> None:
     ]
 
 
-SPREAD = [0.0, -0.0, 0.1, -0.3, 0.5, -0.5, 0.9, -0.99, 1.0, -1.0, 1.5, -2.5, 3.0, 7.25, -20.0]
+SPREAD = [
+    0.0,
+    -0.0,
+    0.1,
+    -0.3,
+    0.5,
+    -0.5,
+    0.9,
+    -0.99,
+    1.0,
+    -1.0,
+    1.5,
+    -2.5,
+    3.0,
+    7.25,
+    -20.0,
+]
 UNARY = {
     "atan": (libdevice.atan, math.atan, SPREAD),
     "asin": (libdevice.asin, math.asin, [v for v in SPREAD if abs(v) <= 1]),
@@ -127,7 +147,11 @@ UNARY = {
     "log1p": (libdevice.log1p, math.log1p, [v for v in SPREAD if v > -1]),
     "cbrt": (libdevice.cbrt, np.cbrt, SPREAD),
     "tan": (libdevice.tan, math.tan, SPREAD),
-    "round": (libdevice.round, lambda v: math.copysign(math.floor(abs(v) + 0.5), v), SPREAD),
+    "round": (
+        libdevice.round,
+        lambda v: math.copysign(math.floor(abs(v) + 0.5), v),
+        SPREAD,
+    ),
     "rint": (libdevice.rint, np.rint, SPREAD),
     "trunc": (libdevice.trunc, np.trunc, SPREAD),
     "exp10": (libdevice.exp10, lambda v: 10.0**v, SPREAD),
@@ -226,7 +250,7 @@ def scan_kernel(x, out, last, N: tl.constexpr):
     v = tl.load(x + i)
     tl.store(out + i, tl.associative_scan(v, 0, joined, reverse=True))
     tl.store(out + N + i, tl.cumsum(v, 0))
-    m, at = tl.max(v, 0, return_indices=True)
+    _, at = tl.max(v, 0, return_indices=True)
     tl.store(last, at)
     tl.store(last + 1, tl.argmin(v, 0))
 

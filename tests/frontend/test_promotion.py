@@ -1,4 +1,4 @@
-"""Types: every pair of dtypes and every operator against the rules, written a second time."""
+"""Types: all pairs of dtypes and all operators against the rules, written again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ import tegula.language as tl
 INTS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "i1"]
 F8 = ["f8e4m3", "f8e5m2"]
 FLOATS = [*F8, "f16", "bf16", "f32", "f64"]
-SIG = {"f16": "fp16", "f32": "fp32", "f64": "fp64", "f8e4m3": "fp8e4nv", "f8e5m2": "fp8e5"}
+SIG = {
+    "f16": "fp16",
+    "f32": "fp32",
+    "f64": "fp64",
+    "f8e4m3": "fp8e4nv",
+    "f8e5m2": "fp8e5",
+}
 BITS = {t: int(re.sub(r"e\dm\d", "", t).lstrip("iufb")) for t in INTS + FLOATS}
 
 
@@ -139,7 +145,9 @@ def fits(v: Any, t: str) -> bool:
 NUMBERS = [True, 0, 3, -1, 127, 1000, 70000, 2**31, 2**32, 2**63, 0.5, 1e-40, 1e300]
 
 
-@pytest.mark.parametrize("t,v", list(itertools.product(INTS + FLOATS, NUMBERS)), ids=str)
+@pytest.mark.parametrize(
+    "t,v", list(itertools.product(INTS + FLOATS, NUMBERS)), ids=str
+)
 def test_number(t: str, v: Any) -> None:
     typed = literal(v)
     weak = kind(v) <= kind(t)
@@ -166,7 +174,9 @@ def test_number(t: str, v: Any) -> None:
     assert result("tl.maximum(x, y)", t, None, v) == ("f32" if both == "bf16" else both)
 
 
-@pytest.mark.parametrize("v", [*NUMBERS, 0.0, float("inf"), float("nan"), 3.4e38], ids=str)
+@pytest.mark.parametrize(
+    "v", [*NUMBERS, 0.0, float("inf"), float("nan"), 3.4e38], ids=str
+)
 def test_literal(v: Any) -> None:
     want = "f32" if v != v or v in (float("inf"),) else literal(v)
     assert result("tl.to_tensor(y)", "i8", None, v) == want
@@ -174,10 +184,10 @@ def test_literal(v: Any) -> None:
 
 
 REDUCED = {
-    "tl.sum(x)": lambda t: t if t in FLOATS or BITS[t] >= 32 else "i32" if signed(t) else "u32",
-    "tl.max(x)": lambda t: (
-        ("f32" if t in FLOATS else "i32") if BITS[t] < 32 else t
+    "tl.sum(x)": lambda t: (
+        t if t in FLOATS or BITS[t] >= 32 else "i32" if signed(t) else "u32"
     ),
+    "tl.max(x)": lambda t: ("f32" if t in FLOATS else "i32") if BITS[t] < 32 else t,
     "tl.max(x, 0, return_indices=True)[0]": lambda t: "f32" if t == "bf16" else t,
     "tl.argmax(x, 0)": lambda t: "i32",
     "tl.cumsum(x)": lambda t: "f32" if t == "bf16" else REDUCED["tl.sum(x)"](t),

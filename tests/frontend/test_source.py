@@ -36,7 +36,6 @@ text at the left
 # here
   if n > 3: tl.store(x, 1)  # noqa: E701
   tl.static_assert(len(s) > 3 if False else True)
-  pass
 # fmt: on
 
 
@@ -74,11 +73,7 @@ def test_closures_and_late_names() -> None:
 
 
 def test_decorators_and_line_numbers() -> None:
-    @tegula.jit(
-        do_not_specialize=[
-            "n"
-        ]
-    )
+    @tegula.jit(do_not_specialize=["n"])
     def kernel(x, n):
         tl.store(x, missing)  # noqa: F821
 
@@ -102,7 +97,9 @@ def test_no_text() -> None:
     text = "@tegula.jit\ndef kernel(x, n):\n    tl.store(x, n)\n"
     space: dict[str, Any] = {"tegula": tegula, "tl": tl}
     exec(compile(text, "<nowhere>", "exec"), space)
-    with pytest.raises((ValueError, tegula.CompileError), match=r"source of kernel\(\)"):
+    with pytest.raises(
+        (ValueError, tegula.CompileError), match=r"source of kernel\(\)"
+    ):
         space["kernel"].lower(*SIG)
 
 
@@ -135,7 +132,9 @@ def test_files(tmp_path: Path, head: str, loaded: bool) -> None:
         text = text.replace("import sys\n", "import sys, linecache\n")
     path = tmp_path / "kernels.py"
     path.write_text(text, encoding="latin-1" if "latin" in head else "utf-8")
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, path], capture_output=True, text=True, timeout=60
+    )
     assert done.stdout.strip() == "1", done.stderr
 
 
@@ -147,7 +146,11 @@ def test_interactive() -> None:
         "print('stores', kernel.lower('*fp32', 'i32').count('store '))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-i", "-q"], input=text, capture_output=True, text=True, timeout=60
+        [sys.executable, "-i", "-q"],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert "stores 1" in done.stdout or "is not available" in done.stderr, done.stderr
 

@@ -1,7 +1,7 @@
 """The kernel language: what may be written in a function under ``@jit``.
 
-    import tegula as triton
-    import tegula.language as tl
+import tegula as triton
+import tegula.language as tl
 """
 
 from __future__ import annotations

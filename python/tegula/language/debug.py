@@ -31,7 +31,9 @@ def range(
 
 
 @builtin
-def static_range(arg1: int, arg2: Any = None, step: Any = None, _semantic: Any = None) -> Any:
+def static_range(
+    arg1: int, arg2: Any = None, step: Any = None, _semantic: Any = None
+) -> Any:
     """A range that is unrolled: its ends are constexpr, and so is its index."""
     return outside()
 
@@ -96,12 +98,16 @@ def static_print(
 
 
 @builtin
-def device_print(prefix: str, *args: Any, hex: bool = False, _semantic: Any = None) -> None:
+def device_print(
+    prefix: str, *args: Any, hex: bool = False, _semantic: Any = None
+) -> None:
     """Print the elements of args when the kernel runs, one line each, after prefix."""
     return outside()
 
 
 @builtin
-def device_assert(cond: Any, msg: str = "", mask: Any = None, _semantic: Any = None) -> None:
+def device_assert(
+    cond: Any, msg: str = "", mask: Any = None, _semantic: Any = None
+) -> None:
     """Stop the kernel where cond is false; only in debug builds (``@jit(debug=True)``)."""
     return outside()

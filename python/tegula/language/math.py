@@ -123,19 +123,25 @@ def umulhi(x: Any, y: Any, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def add(x: Any, y: Any, sanitize_overflow: bool = True, _semantic: Any = None) -> tensor:
+def add(
+    x: Any, y: Any, sanitize_overflow: bool = True, _semantic: Any = None
+) -> tensor:
     """``x + y``."""
     return outside()
 
 
 @builtin
-def sub(x: Any, y: Any, sanitize_overflow: bool = True, _semantic: Any = None) -> tensor:
+def sub(
+    x: Any, y: Any, sanitize_overflow: bool = True, _semantic: Any = None
+) -> tensor:
     """``x - y``."""
     return outside()
 
 
 @builtin
-def mul(x: Any, y: Any, sanitize_overflow: bool = True, _semantic: Any = None) -> tensor:
+def mul(
+    x: Any, y: Any, sanitize_overflow: bool = True, _semantic: Any = None
+) -> tensor:
     """``x * y``."""
     return outside()
 

@@ -22,7 +22,9 @@ def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: tl.constexpr = N_ROUNDS_DEFAUL
         mul_a: tl.constexpr = 0xD2511F53
         mul_b: tl.constexpr = 0xCD9E8D57
     else:
-        tl.static_assert(c0.dtype == tl.uint64, "philox_impl: uint32 or uint64 counters")
+        tl.static_assert(
+            c0.dtype == tl.uint64, "philox_impl: uint32 or uint64 counters"
+        )
         key_a: tl.constexpr = 0x9E3779B97F4A7C15
         key_b: tl.constexpr = 0xBB67AE8584CAA73B
         mul_a: tl.constexpr = 0xD2E7470EE14C6C93

@@ -109,7 +109,10 @@ def argmin(
 
 @builtin
 def xor_sum(
-    input: tensor, axis: int | None = None, keep_dims: bool = False, _semantic: Any = None
+    input: tensor,
+    axis: int | None = None,
+    keep_dims: bool = False,
+    _semantic: Any = None,
 ) -> tensor:
     """Exclusive or of integers."""
     return outside()

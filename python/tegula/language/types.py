@@ -185,11 +185,15 @@ class pointer_type(dtype):
     ) -> None:
         element_ty = _unwrap(element_ty)
         if not isinstance(element_ty, dtype):
-            raise TypeError(f"element_ty has type `{type(element_ty).__name__}`; expected `dtype`.")
+            raise TypeError(
+                f"element_ty has type `{type(element_ty).__name__}`; expected `dtype`."
+            )
         self.element_ty = element_ty
         self.address_space = address_space
         self.const = const
-        self.name = f"pointer<{element_ty}>" if not const else f"const_pointer<{element_ty}>"
+        self.name = (
+            f"pointer<{element_ty}>" if not const else f"const_pointer<{element_ty}>"
+        )
         self.primitive_bitwidth = 64
         self.itemsize = 8
 
@@ -276,7 +280,9 @@ class block_type(dtype):
 class tuple_type(dtype):
     """The type of a tuple of values."""
 
-    def __init__(self, types: Sequence[Any], fields: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, types: Sequence[Any], fields: Sequence[str] | None = None
+    ) -> None:
         self.types = list(types)
         self.fields = list(fields) if fields is not None else None
         self.name = "[" + ",".join(map(str, self.types)) + "]"

@@ -228,7 +228,11 @@ def atan(x):
     a = abs(x)
     is_big = a > 2.414213562373095
     is_mid = (a > 0.4142135623730951) & (is_big ^ True)
-    t = where(is_big, -1.0 / where(a == 0, a + 1.0, a), where(is_mid, (a - 1.0) / (a + 1.0), a))
+    t = where(
+        is_big,
+        -1.0 / where(a == 0, a + 1.0, a),
+        where(is_mid, (a - 1.0) / (a + 1.0), a),
+    )
     z = t * t
     terms: tl.constexpr = 10 if x.dtype == tl.float32 else 21
     p = z * 0.0
