@@ -1,0 +1,219 @@
+"""autotune and heuristics: what is tried, what is kept, what is put back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula.language as tl
+from tegula import Config
+
+
+@tegula.jit
+def plain(x, n, BLOCK: tl.constexpr, STEP: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i, mask=i < n) + STEP, mask=i < n)
+
+
+def blocks(*sizes: int) -> list[Config]:
+    return [Config({"BLOCK": b}) for b in sizes]
+
+
+def clock(times: list[float]):
+    left = iter(times)
+
+    def do_bench(call, quantiles):
+        call()
+        return [next(left)] * len(quantiles)
+
+    return do_bench
+
+
+def grid(meta):
+    return (-(-meta["n"] // meta["BLOCK"]),)
+
+
+def test_the_fastest_is_kept_for_each_key():
+    tuned = tegula.autotune(blocks(16, 32, 64), ["n"], do_bench=clock([3, 1, 2, 1, 2, 3]))(
+        plain
+    )
+    x = np.zeros(100, np.float32)
+    tuned[grid](x, 100, STEP=1)
+    assert tuned.best_config.kwargs == {"BLOCK": 32} and x.tolist() == [4.0] * 100
+    tuned[grid](x, 100, STEP=1)
+    assert x.tolist() == [5.0] * 100 and len(tuned.cache) == 1
+    tuned[grid](x, 50, STEP=1)
+    assert tuned.best_config.kwargs == {"BLOCK": 16} and len(tuned.cache) == 2
+
+
+def test_one_configuration_is_not_measured():
+    def never(call, quantiles):
+        raise AssertionError
+
+    tuned = tegula.autotune(blocks(32), ["n"], do_bench=never)(plain)
+    x = np.zeros(40, np.float32)
+    compiled = tuned[grid](x, 40, STEP=2)
+    assert x.tolist() == [2.0] * 40 and compiled.src is plain
+
+
+def test_restore_and_reset():
+    x = np.arange(64, dtype=np.float32)
+    tuned = tegula.autotune(
+        blocks(16, 32), ["n"], restore_value=["x"], do_bench=clock([1, 2])
+    )(plain)
+    tuned[grid](x, 64, STEP=1)
+    assert x.tolist() == [i + 1.0 for i in range(64)]
+    x[:] = 7
+    tuned = tegula.autotune(
+        blocks(16, 32), ["n"], reset_to_zero=["x"], do_bench=clock([1, 2])
+    )(plain)
+    tuned[grid](x, 64, STEP=1)
+    assert x.tolist() == [1.0] * 64
+
+
+def test_configurations_that_do_not_fit_lose():
+    @tegula.jit
+    def picky(x, BLOCK: tl.constexpr):
+        tl.static_assert(BLOCK < 64)
+        tl.store(x + tl.arange(0, BLOCK), BLOCK)
+
+    tuned = tegula.autotune(blocks(64, 32, 128), [], do_bench=clock([5]))(picky)
+    x = np.zeros(32, np.float32)
+    tuned[(1,)](x)
+    assert x.tolist() == [32.0] * 32
+    with pytest.raises(tegula.errors.AutotunerError):
+        tegula.autotune(blocks(64, 128), [], do_bench=clock([]))(picky)[(1,)](x)
+
+
+def test_other_errors_are_errors():
+    tuned = tegula.autotune(blocks(16, 63), ["n"], do_bench=clock([1, 1]))(plain)
+    with pytest.raises(tegula.CompileError, match="power of 2"):
+        tuned[grid](np.zeros(64, np.float32), 64, STEP=1)
+
+
+def test_a_value_given_twice():
+    tuned = tegula.autotune(blocks(16, 32), ["n"], do_bench=clock([1, 1]))(plain)
+    with pytest.raises(ValueError, match="BLOCK"):
+        tuned[grid](np.zeros(64, np.float32), 64, BLOCK=16, STEP=1)
+
+
+def test_pruning():
+    tried = []
+
+    def early(configs, named_args, **kwargs):
+        assert named_args["n"] == 64 and kwargs["STEP"] == 1
+        return configs[1:]
+
+    def model(**kwargs):
+        tried.append(kwargs["BLOCK"])
+        return -kwargs["BLOCK"]
+
+    tuned = tegula.autotune(
+        blocks(16, 32, 64, 128),
+        ["n"],
+        prune_configs_by={"early_config_prune": early, "perf_model": model, "top_k": 2},
+        do_bench=clock([2, 1]),
+    )(plain)
+    tuned[grid](np.zeros(64, np.float32), 64, STEP=1)
+    assert tried == [32, 64, 128] and tuned.best_config.kwargs == {"BLOCK": 64}
+    with pytest.raises(tegula.errors.AutotunerError):
+        tegula.autotune(
+            blocks(16, 32), ["n"], prune_configs_by={"early_config_prune": lambda *a, **k: []}
+        )(plain)[grid](np.zeros(64, np.float32), 64, STEP=1)
+
+
+def test_hooks():
+    events = []
+    configs = [
+        Config({"BLOCK": 16}, pre_hook=lambda args: events.append(("config", args["n"]))),
+        Config({"BLOCK": 32}),
+    ]
+    tuned = tegula.autotune(
+        configs,
+        ["n"],
+        pre_hook=lambda args, reset_only=False: events.append(("pre", reset_only)),
+        post_hook=lambda args, exception: events.append(("post", exception)),
+        do_bench=clock([1, 2]),
+    )(plain)
+    tuned[grid](np.zeros(64, np.float32), 64, STEP=1)
+    assert events == [
+        ("config", 64), ("pre", False), ("post", None),
+        ("pre", False), ("post", None),
+        ("pre", True), ("config", 64),
+    ]  # fmt: skip
+
+
+def test_heuristics_see_what_came_before():
+    @tegula.heuristics({"BLOCK": lambda args: 64, "STEP": lambda args: args["BLOCK"] + 1})
+    @tegula.jit
+    def kernel(x, n, BLOCK: tl.constexpr, STEP: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(x + i, STEP, mask=i < n)
+
+    x = np.zeros(64, np.float32)
+    kernel[(1,)](x, 64, STEP=5)  # what a heuristic gives replaces the caller's
+    assert x.tolist() == [65.0] * 64
+
+
+def test_autotune_over_heuristics_over_jit():
+    heuristic = tegula.heuristics({"STEP": lambda args: args["BLOCK"]})(plain)
+    tuned = tegula.autotune(blocks(16, 32), ["n"], do_bench=clock([2, 1]))(heuristic)
+    x = np.zeros(64, np.float32)
+    tuned[grid](x, 64)
+    assert x[0] == 16 + 32 + 32 and tuned.base_fn is plain
+    assert len(tuned.warmup(x, 64, grid=grid)) == 2
+
+
+def test_tuned_kernels_can_be_called_from_kernels():
+    @tegula.jit
+    def inner(x, BLOCK: tl.constexpr = 4):
+        return x + BLOCK
+
+    wrapped = tegula.heuristics({"BLOCK": lambda args: 4})(inner)
+
+    @tegula.jit
+    def outer(x):
+        tl.store(x, wrapped(tl.load(x)))
+
+    x = np.zeros(1, np.float32)
+    outer[(1,)](x)
+    assert x[0] == 4
+
+
+def test_the_tuners_themselves_are_no_functions():
+    with pytest.raises(RuntimeError, match=r"plain\[grid\]"):
+        tegula.autotune(blocks(16), ["n"])(plain)(1)
+
+
+def test_results_on_disk(tmp_path):
+    with tegula.knobs.cache.scope():
+        tegula.knobs.cache.dir = str(tmp_path)
+        x = np.zeros(64, np.float32)
+
+        def tune(do_bench):
+            tuned = tegula.autotune(
+                blocks(16, 32), ["n"], do_bench=do_bench, cache_results=True
+            )(plain)
+            tuned[grid](x, 64, STEP=1)
+            return tuned.best_config.kwargs
+
+        assert tune(clock([2, 1])) == {"BLOCK": 32}
+        assert tune(clock([])) == {"BLOCK": 32}  # read, not measured
+        (path,) = (tmp_path / "autotune").glob("plain-*.json")
+        path.write_text("{broken")
+        assert tune(clock([1, 2])) == {"BLOCK": 16}
+
+
+def test_configs_compare_by_what_they_say():
+    a, b = Config({"B": 1}, num_warps=8), Config({"B": 1}, num_warps=8)
+    assert a == b and hash(a) == hash(b) and a != Config({"B": 1})
+    assert a.all_kwargs() == {"B": 1, "num_warps": 8, "num_ctas": 1, "num_stages": 3}
+    assert str(a) == "B: 1, num_warps: 8, num_ctas: 1, num_stages: 3, maxnreg: None"
+
+
+def test_the_real_clock():
+    tuned = tegula.autotune(blocks(16, 1024), ["n"])(plain)
+    x = np.zeros(4096, np.float32)
+    tuned[grid](x, 4096, STEP=0)
+    assert tuned.best_config in tuned.configs and tuned.bench_time > 0
