@@ -152,7 +152,6 @@ def cases(device: str) -> Iterator[harness.Case]:
     sizes = [{"BLOCK": b, "num_warps": w} for b in (1024, 2048) for w in (4, 8)]
     case = harness.Case("add", "2^27 f32", x.double() + y.double(), n_bytes=12 * n)
     yield contenders(case, add, run_add, sizes, lambda: torch.add(x, y, out=z))
-    del x, y, z, case
 
     for m, n in ((4096, 512), (8192, 1024), (8192, 4096), (4096, 12288), (4096, 32768)):
         x = random(m, n)
