@@ -1,0 +1,119 @@
+"""Cross entropy of logits and class indices, without the matrix of probabilities.
+
+Forward walks a row once, in blocks, with a running maximum; it keeps the row's
+log(sum(exp)) and nothing else. Backward makes the probabilities again from that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tegula
+import tegula.language as tl
+from tegula.ops import arrays
+
+MAX_BLOCK = 4096
+
+
+@tegula.jit
+def forward_kernel(
+    x_ptr, target_ptr, loss_ptr, lse_ptr, n, ignore,
+    ACC: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64)
+    i = tl.arange(0, BLOCK)
+    top = tl.full((), -float("inf"), ACC)
+    total = tl.full((), 0.0, ACC)
+    for start in range(0, n, BLOCK):
+        x = tl.load(
+            x_ptr + row * n + start + i, mask=start + i < n, other=-float("inf")
+        ).to(ACC)
+        higher = tl.maximum(top, tl.max(x, axis=0))
+        # A row that has only been -inf so far: keep what is subtracted finite.
+        shift = tl.where(higher == -float("inf"), 0.0, higher)
+        total = total * tl.exp(top - shift) + tl.sum(tl.exp(x - shift), axis=0)
+        top = higher
+    lse = tl.log(total) + tl.where(top == -float("inf"), 0.0, top)
+    target = tl.load(target_ptr + row)
+    known = (target >= 0) & (target < n)
+    x = tl.load(x_ptr + row * n + target, mask=known, other=float("nan")).to(ACC)
+    tl.store(loss_ptr + row, tl.where(target == ignore, 0.0, lse - x))
+    tl.store(lse_ptr + row, lse)
+
+
+@tegula.jit
+def backward_kernel(
+    x_ptr, target_ptr, lse_ptr, dloss_ptr, dx_ptr, n, ignore,
+    ACC: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64)
+    i = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    target = tl.load(target_ptr + row)
+    lse = tl.load(lse_ptr + row)
+    x = tl.load(x_ptr + row * n + i, mask=i < n, other=-float("inf")).to(ACC)
+    dx = (tl.exp(x - lse) - tl.where(i == target, 1.0, 0.0)) * tl.load(dloss_ptr + row)
+    dx = tl.where(target == ignore, 0.0, dx)
+    tl.store(dx_ptr + row * n + i, dx, mask=i < n)
+
+
+def _block(n: int) -> int:
+    return min(MAX_BLOCK, tegula.next_power_of_2(n))
+
+
+def forward(options: dict, x: Any, target: Any) -> tuple[Any, tuple]:
+    x, target = arrays.contiguous(x), arrays.contiguous(target)
+    rows, n = x.shape
+    acc, name = arrays.accumulator(x)
+    loss, lse = (arrays.empty(x, (rows,), name) for _ in range(2))
+    forward_kernel[(rows,)](
+        x, target, loss, lse, n, options["ignore"], ACC=acc, BLOCK=_block(n)
+    )
+    return loss, (x, target, lse)
+
+
+def backward(options: dict, kept: tuple, dloss: Any, wanted: tuple) -> tuple:
+    x, target, lse = kept
+    rows, n = x.shape
+    acc, _ = arrays.accumulator(x)
+    dx = arrays.empty(x, x.shape)
+    backward_kernel[(rows, tegula.cdiv(n, _block(n)))](
+        x, target, lse, arrays.contiguous(dloss), dx, n, options["ignore"],
+        ACC=acc, BLOCK=_block(n),
+    )  # fmt: skip
+    return dx, None
+
+
+_losses = arrays.differentiable(forward, backward)
+
+
+def cross_entropy(
+    logits: Any, target: Any, ignore_index: int = -100, reduction: str = "mean"
+) -> Any:
+    """``-log(softmax(logits)[target])`` of each row, then their mean, sum, or all.
+
+    Shapes: logits [N, C] with C >= 1; target [N]. "none" gives [N], else a scalar.
+    Types:  logits f16, bf16, f32, f64; target i32 or i64. The loss is f32 (f64 for f64).
+    Rows whose target is ignore_index count for nothing; the mean is over the others. A
+    target outside 0..C-1 makes its row NaN: to raise would be to wait for the GPU.
+    Cost:   logits read once; backward reads them again and writes as much.
+    Errors: TypeError for other dtypes, ValueError for shapes that do not fit.
+    """
+    arrays.check_arrays("cross_entropy", logits=logits)
+    arrays.check_arrays("cross_entropy", ("int32", "int64"), target=target)
+    if arrays.is_torch(logits) != arrays.is_torch(target):
+        raise TypeError("cross_entropy: logits and target are of different libraries")
+    if logits.ndim != 2 or logits.shape[1] < 1 or target.shape != logits.shape[:1]:
+        raise ValueError(
+            f"cross_entropy: logits have shape {list(logits.shape)} and target "
+            f"{list(target.shape)}; expected [N, C] and [N]"
+        )
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(
+            f"cross_entropy: reduction is mean, sum or none, not {reduction!r}"
+        )
+    losses = _losses({"ignore": int(ignore_index)}, logits, target)
+    if reduction == "none":
+        return losses
+    if reduction == "sum":
+        return losses.sum()
+    return losses.sum() / (target != ignore_index).sum()
