@@ -5,6 +5,7 @@
  *     tirc verify -                       reads stdin; the text as tirc prints it
  *     tirc interp kernel.tir              runs it, see below
  *     tirc --random 42 print              a random kernel with its ARG lines
+ *     tirc -t cpu --random 0..99 tile,check    a hundred of them; errors name the seed
  *
  * Words are passes of passes.def, or: print (changes nothing), locs (prints locations
  * from here on), verify (always done after reading and after each pass), tile (every
@@ -13,7 +14,7 @@
  * Errors go to stderr, with status 1.
  *
  *     interp            runs it, prints what the kernel prints, then its buffers
- *     run               the same with compiled code: -t cpu or -t emu:80
+ *     run               the same with compiled code: -t cpu, emu:80, cuda:90 (first GPU)
  *     check             both must agree; -e is how far floats may be off (1e-5); -o 7
  *                       shuffles the emulator's threads by that seed
  *     time              what codegen, loading and the best of 21 runs take
@@ -41,7 +42,7 @@
 #include "codegen/codegen.h"
 #include "passes/passes.h"
 #include "runtime/emu/emu.h"
-#include "runtime/runtime.h"
+#include "tools/tirc.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -67,9 +68,10 @@ typedef struct Tirc {
     const char *file;  /* name, for messages */
     const char *text;
     bool with_locs;
-    bool is_random; /* no text: a function from seed */
-    uint64_t seed;
+    bool is_random;           /* no text: a function from seed */
+    uint64_t seed, last_seed; /* of the random functions still to make */
     int n_ops;
+    Gpu *gpu; /* opened by the first run on it */
     Comp *c;
     Buffer buffer[MAX_ARGS];
     uint64_t arg[MAX_ARGS];
@@ -165,6 +167,7 @@ set_arg(Comp *c, Tirc *t, const Type *type, ArgFacts facts, char *s)
 {
     int i = t->n_args++;
     Buffer *b = &t->buffer[i];
+    *b = (Buffer){0};
     if (type->is_ptr != (*s == '['))
         bad_arg(c, i, type->is_ptr ? "expected a buffer: [..]" : "expected one value");
     if (!type->is_ptr) {
@@ -368,6 +371,35 @@ run_emulated(Comp *c, Tirc *t, const Binary *b, void *fn)
 }
 
 static void
+run_cuda(Comp *c, Tirc *t, const Binary *b, void *fn)
+{
+    char err[ERR_TEXT] = "";
+    (void)fn;
+    if (!t->gpu && !(t->gpu = gpu_open(err)))
+        err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
+    GpuBuffer buffers[MAX_ARGS];
+    uint64_t params[MAX_ARGS];
+    int n = 0;
+    memcpy(params, t->arg, sizeof params);
+    for (int i = 0; i < t->n_args; i++) {
+        if (!t->buffer[i].at)
+            continue;
+        /* With the red zones, and from a place as well aligned as the device's memory. */
+        size_t behind = RED_ZONE + (uintptr_t)t->buffer[i].at % 64;
+        buffers[n++] = (GpuBuffer){
+            .start = t->buffer[i].at - behind,
+            .bytes = behind + (size_t)buffer_bytes(&t->buffer[i]) + RED_ZONE,
+            .param = i,
+            .offset = behind,
+        };
+    }
+    CudaStart start = {.num_warps = c->opt.num_warps, .num_ctas = 1};
+    memcpy(start.grid, t->grid, sizeof start.grid);
+    if (!gpu_run(t->gpu, b, &start, params, t->n_args, buffers, n, err))
+        err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
+}
+
+static void
 run_host(Comp *c, Tirc *t, const Binary *b, void *fn)
 {
     char err[ERR_TEXT] = "";
@@ -390,39 +422,48 @@ check_red_zones(Comp *c, const Tirc *t)
     }
 }
 
-/* Compiles f and runs the grid on the CPU or the emulator; prints times when asked. */
-static void
-run_code(Comp *c, Tirc *t, Func *f, bool is_timed)
+/* The object code of hosts and the emulator as a function; NULL on a GPU. */
+static void *
+load_code(Comp *c, const Binary *b)
 {
-    bool is_host = c->opt.target.kind == TARGET_CPU;
     if (c->opt.target.kind == TARGET_CUDA)
-        err_at(c, NULL, ARGUMENT, "tirc", "code for GPUs runs with -t emu:NN");
-    void (*run)(Comp *, Tirc *, const Binary *, void *) = is_host ? run_host
-                                                                  : run_emulated;
-    double start = now_ms();
-    const Binary *out = generate(f);
-    double compiled = now_ms();
-    const Stage *obj = binary_stage(out, "obj");
+        return NULL;
+    const Stage *obj = binary_stage(b, "obj");
     void *fn;
     char err[ERR_TEXT] = "";
-    JitCode *j = jit_load(obj->data, obj->size, out->symbol, &fn, err);
+    JitCode *j = jit_load(obj->data, obj->size, b->symbol, &fn, err);
     if (!j)
         err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
     arena_defer(c->arena, drop_code, j);
+    return fn;
+}
+
+/* Compiles f and runs the grid; prints times when asked. */
+static void
+run_code(Comp *c, Tirc *t, Func *f, bool is_timed)
+{
+    static void (*const machine[])(Comp *, Tirc *, const Binary *, void *) = {
+        [TARGET_CPU] = run_host,
+        [TARGET_CUDA] = run_cuda,
+        [TARGET_EMU] = run_emulated,
+    };
+    double start = now_ms();
+    const Binary *out = generate(f);
+    double compiled = now_ms();
+    void *fn = load_code(c, out);
     double loaded = now_ms();
-    run(c, t, out, fn);
+    machine[c->opt.target.kind](c, t, out, fn);
     double ran = now_ms() - loaded;
     for (int i = 0; is_timed && i < 20; i++) {
         double again = now_ms();
-        run(c, t, out, fn);
+        machine[c->opt.target.kind](c, t, out, fn);
         ran = MIN(ran, now_ms() - again);
     }
     check_red_zones(c, t);
     if (is_timed)
-        printf("// codegen %.2f ms, load %.3f ms, run %.3f ms, object %zu bytes, "
-               "scratch %d bytes, shared %d bytes\n",
-               compiled - start, loaded - compiled, ran, obj->size, out->scratch,
-               out->shared);
+        printf("// codegen %.2f ms, load %.3f ms, run %.3f ms, scratch %d bytes, "
+               "shared %d bytes\n",
+               compiled - start, loaded - compiled, ran, out->scratch, out->shared);
 }
 
 /* Bit for bit; floats may differ by what another order of a sum and another exp cost. */
@@ -662,11 +703,48 @@ usage(void)
 {
     fputs(
         "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages] [-e tolerance]\n"
-        "            [-o order] [--random seed [-n ops]] word[,word] [file]\n"
+        "            [-o order] [--random seed[..seed] [-n ops]] word[,word] [file]\n"
         "words: the passes of passes.def, tile, simt, print, locs, verify, facts, access,\n"
         "       interp, run, check, time, llir, asm, ptx\n",
         stderr);
     return 2;
+}
+
+/* 42 or 0..99, ends included. */
+static bool
+parse_seeds(const char *s, Tirc *t)
+{
+    char *end;
+    t->seed = t->last_seed = strtoull(s, &end, 0);
+    if (!strncmp(end, "..", 2))
+        t->last_seed = strtoull(end + 2, &end, 0);
+    return end != s && !*end && t->last_seed >= t->seed;
+}
+
+/* One function, in a Comp of its own; returns the exit status. */
+static int
+compile_one(Tirc *t, const Options *opt, const char *text, bool names_seed)
+{
+    Comp c;
+    if (!comp_init(&c)) {
+        fputs("out of memory\n", stderr);
+        return 1;
+    }
+    t->text = text;
+    t->c = &c;
+    c.opt = *opt;
+    c.source_line = source_line;
+    c.source_data = t;
+    bool ok = comp_run(&c, compile, t);
+    fflush(stdout);
+    if (!ok) {
+        char *msg = err_render(&c, &c.err);
+        if (names_seed)
+            fprintf(stderr, "seed %" PRIu64 ": ", t->seed);
+        fprintf(stderr, "%s\n", msg ? msg : "out of memory");
+    }
+    comp_done(&c);
+    return !ok;
 }
 
 int
@@ -690,11 +768,10 @@ main(int argc, char **argv)
             continue;
         if (!strcmp(argv[i], "-n") && (t.n_ops = atoi(argv[i + 1])) > 0)
             continue;
-        t.is_random = !strcmp(argv[i], "--random");
-        opt.enable_fp_fusion = false; /* one right answer */
-        t.seed = strtoull(argv[i + 1], NULL, 0);
-        if (!t.is_random)
+        if (strcmp(argv[i], "--random") != 0 || !parse_seeds(argv[i + 1], &t))
             return usage();
+        t.is_random = true;
+        opt.enable_fp_fusion = false; /* one right answer */
     }
     if (i == argc || i + 2 < argc)
         return usage();
@@ -702,24 +779,13 @@ main(int argc, char **argv)
     if (i + 1 < argc)
         t.file = argv[i + 1];
     char *text = t.is_random ? calloc(1, 1) : read_all(t.file);
-    Comp c;
-    if (!text || !comp_init(&c)) {
-        free(text);
+    if (!text)
         return 1;
-    }
-    t.text = text;
-    t.c = &c;
-    c.opt = opt;
-    c.source_line = source_line;
-    c.source_data = &t;
     int status = 0;
-    if (!comp_run(&c, compile, &t)) {
-        char *msg = err_render(&c, &c.err);
-        fflush(stdout);
-        fprintf(stderr, "%s\n", msg ? msg : "out of memory");
-        status = 1;
-    }
-    comp_done(&c);
+    bool many = t.last_seed > t.seed;
+    for (; t.seed <= t.last_seed; t.seed++)
+        status |= compile_one(&t, &opt, text, many);
+    gpu_close(t.gpu);
     free(text);
     return status;
 }
