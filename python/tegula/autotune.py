@@ -132,7 +132,9 @@ class Autotuner(KernelInterface):
         self.do_bench = do_bench or self._default_bench
 
     # --- measuring ---------------------------------------------------------------------
-    def _default_bench(self, call: Callable[[], Any], quantiles: Sequence[float]) -> Any:
+    def _default_bench(
+        self, call: Callable[[], Any], quantiles: Sequence[float]
+    ) -> Any:
         from tegula import testing
 
         if self.use_cuda_graph:
@@ -198,7 +200,9 @@ class Autotuner(KernelInterface):
         best = builtins.min(timings, key=lambda c: timings[c])
         self.bench_time = time.perf_counter() - start
         self.configs_timings = timings
-        self.pre_hook({**(self.nargs or {}), **kwargs, **best.all_kwargs()}, reset_only=True)
+        self.pre_hook(
+            {**(self.nargs or {}), **kwargs, **best.all_kwargs()}, reset_only=True
+        )
         if timings[best][0] == float("inf"):
             raise AutotunerError(
                 f"no configuration of {self.base_fn.__name__} can be compiled for "
@@ -221,7 +225,9 @@ class Autotuner(KernelInterface):
                 raise TypeError(f"top_k must be an int or a fraction, not {top_k!r}")
             if len(configs) > top_k:
                 est = {
-                    c: self.perf_model(**{**self.nargs, **kwargs, **c.all_kwargs()})
+                    c: self.perf_model(
+                        **{**(self.nargs or {}), **kwargs, **c.all_kwargs()}
+                    )
                     for c in configs
                 }
                 configs = sorted(configs, key=lambda c: est[c])[: max(1, top_k)]

@@ -207,9 +207,7 @@ def emulator_error(
             lines += [source, " " * (offset - 1) + "^"]
     where = f" in {function}()" if function and function != kernel else ""
     lines.append(f"  program {program_id}, thread {thread} of {kernel}(){where}")
-    return cls(
-        "\n".join(lines), message, filename, lineno, offset, program_id, thread
-    )
+    return cls("\n".join(lines), message, filename, lineno, offset, program_id, thread)
 
 
 _BY_CODE: dict[str, type[CompileError]] = {

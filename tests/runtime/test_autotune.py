@@ -35,9 +35,9 @@ def grid(meta):
 
 
 def test_the_fastest_is_kept_for_each_key():
-    tuned = tegula.autotune(blocks(16, 32, 64), ["n"], do_bench=clock([3, 1, 2, 1, 2, 3]))(
-        plain
-    )
+    tuned = tegula.autotune(
+        blocks(16, 32, 64), ["n"], do_bench=clock([3, 1, 2, 1, 2, 3])
+    )(plain)
     x = np.zeros(100, np.float32)
     tuned[grid](x, 100, STEP=1)
     assert tuned.best_config.kwargs == {"BLOCK": 32} and x.tolist() == [4.0] * 100
@@ -119,14 +119,18 @@ def test_pruning():
     assert tried == [32, 64, 128] and tuned.best_config.kwargs == {"BLOCK": 64}
     with pytest.raises(tegula.errors.AutotunerError):
         tegula.autotune(
-            blocks(16, 32), ["n"], prune_configs_by={"early_config_prune": lambda *a, **k: []}
+            blocks(16, 32),
+            ["n"],
+            prune_configs_by={"early_config_prune": lambda *a, **k: []},
         )(plain)[grid](np.zeros(64, np.float32), 64, STEP=1)
 
 
 def test_hooks():
     events = []
     configs = [
-        Config({"BLOCK": 16}, pre_hook=lambda args: events.append(("config", args["n"]))),
+        Config(
+            {"BLOCK": 16}, pre_hook=lambda args: events.append(("config", args["n"]))
+        ),
         Config({"BLOCK": 32}),
     ]
     tuned = tegula.autotune(
@@ -145,7 +149,9 @@ def test_hooks():
 
 
 def test_heuristics_see_what_came_before():
-    @tegula.heuristics({"BLOCK": lambda args: 64, "STEP": lambda args: args["BLOCK"] + 1})
+    @tegula.heuristics(
+        {"BLOCK": lambda args: 64, "STEP": lambda args: args["BLOCK"] + 1}
+    )
     @tegula.jit
     def kernel(x, n, BLOCK: tl.constexpr, STEP: tl.constexpr):
         i = tl.arange(0, BLOCK)

@@ -85,7 +85,9 @@ def test_names_made_at_run_time_bind():
     assert out[0] == 3
 
 
-@pytest.mark.parametrize("grid", [(1,), [1], (1, 1), (np.int64(1), 1, 1), lambda m: (1,)])
+@pytest.mark.parametrize(
+    "grid", [(1,), [1], (1, 1), (np.int64(1), 1, 1), lambda m: (1,)]
+)
 def test_grids(grid):
     out = zeros()
     fill[grid](out, 5)
@@ -125,7 +127,8 @@ def test_launch_returns_the_variant_which_launches_again():
 
 
 @pytest.mark.parametrize(
-    "value", [True, 3, -3, 2**40, 2**63, 1.5, np.float32(1.5), np.int64(9), np.bool_(True)]
+    "value",
+    [True, 3, -3, 2**40, 2**63, 1.5, np.float32(1.5), np.int64(9), np.bool_(True)],
 )
 def test_scalars(value):
     out = np.zeros(16, np.float64)
@@ -330,7 +333,9 @@ def test_bad_calls(args, kwargs, kind, words):
     assert words in str(error(kind, lambda: fill[(1,)](*args, **kwargs)))
 
 
-@pytest.mark.parametrize("value", [[1], "a", {}, np.dtype("f4"), object(), 1j, b"x", int])
+@pytest.mark.parametrize(
+    "value", [[1], "a", {}, np.dtype("f4"), object(), 1j, b"x", int]
+)
 def test_objects_that_are_no_arguments(value):
     assert "argument 'value'" in error(TypeError, lambda: fill[(1,)](zeros(), value))
 
@@ -364,7 +369,9 @@ def test_a_kernel_is_no_function():
 
 def test_tuples_without_an_end():
     t = (1,) * 600
-    assert "at most" in error(ValueError, lambda: from_tuple[(1,)](zeros(), (zeros(), t)))
+    assert "at most" in error(
+        ValueError, lambda: from_tuple[(1,)](zeros(), (zeros(), t))
+    )
 
 
 def test_exceptions_of_the_user_come_through():
@@ -407,7 +414,9 @@ def test_read_only_arrays_may_be_read_and_not_written():
     first = copy_one[(1,)](x, out, 0)
     assert copy_one[(1,)](frozen, out, 0) is first and out.tolist() == [0, 0, 1, 0]
     for kernel_args in ((x, frozen, 0), (frozen, frozen, 1), (x, frozen, 0)):
-        assert "'out' is read-only" in error(ValueError, lambda a=kernel_args: copy_one[(1,)](*a))
+        assert "'out' is read-only" in error(
+            ValueError, lambda a=kernel_args: copy_one[(1,)](*a)
+        )
     assert frozen.tolist() == [1] * 4
     assert "'out'" in error(ValueError, lambda: first[(1,)](x, frozen, 0))
 
@@ -429,7 +438,9 @@ def test_half_made_kernels():
         assert "not been made" in error(RuntimeError, use)
     assert "at most" in error(
         ValueError,
-        lambda: tegula.jit(eval("lambda " + ", ".join(f"a{i}" for i in range(300)) + ": 0")),
+        lambda: tegula.jit(
+            eval("lambda " + ", ".join(f"a{i}" for i in range(300)) + ": 0")
+        ),
     )
     for thing in (3, None, "f", int):
         with pytest.raises((TypeError, AttributeError)):

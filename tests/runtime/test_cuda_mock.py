@@ -144,7 +144,9 @@ print(log().count("launch("))
     lines = out.strip().split("\n")
     assert lines[0].startswith("ValueError grid (1, 65536, 1)")
     assert lines[1].startswith("ValueError grid (1, 1, 70000)")
-    assert lines[2].startswith("OutOfResources out of resource: threads, Required: 1024")
+    assert lines[2].startswith(
+        "OutOfResources out of resource: threads, Required: 1024"
+    )
     assert lines[3].startswith("ValueError")
     assert lines[4] == "0"
 

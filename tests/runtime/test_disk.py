@@ -48,7 +48,9 @@ def test_a_second_kernel_of_the_same_source_is_read(folder):
     assert not first.metadata.from_disk and len(files(folder)) == 1
     second = launch(make())
     assert second.metadata.from_disk and second.hash == first.hash
-    assert second.asm["obj"] == first.asm["obj"] and second.asm["tir"] == first.asm["tir"]
+    assert (
+        second.asm["obj"] == first.asm["obj"] and second.asm["tir"] == first.asm["tir"]
+    )
     assert second._answers == first._answers
 
 
@@ -87,7 +89,9 @@ def damage(path: Path, how: str) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("how", ["truncated", "empty", "head", "length", "middle", "longer"])
+@pytest.mark.parametrize(
+    "how", ["truncated", "empty", "head", "length", "middle", "longer"]
+)
 def test_damaged_files_are_made_again(folder, how):
     launch(make())
     (path,) = files(folder)

@@ -86,7 +86,9 @@ def test_one_is_special_where_it_is_read():
     for stride in (1, 2, 3, 1):
         kernel[(1,)](x, out, stride)
         np.testing.assert_array_equal(out, x[: 16 * stride : stride])
-    assert any("const 1" in v.asm["tir"] or "mul" not in v.asm["tir"] for v in kernel.variants)
+    assert any(
+        "const 1" in v.asm["tir"] or "mul" not in v.asm["tir"] for v in kernel.variants
+    )
 
 
 def test_do_not_specialize():
@@ -118,8 +120,10 @@ def test_constants_differ_by_type_not_only_by_value():
 
     out = np.zeros(1, np.float32)
     values = [2, 2.0, True, 1, 1.0, 0.0, -0.0, (1,), (1.0,), (True,)]
-    variants = [kernel.warmup(out, v, grid=(1,)) if not isinstance(v, tuple) else None
-                for v in values]
+    variants = [
+        kernel.warmup(out, v, grid=(1,)) if not isinstance(v, tuple) else None
+        for v in values
+    ]
     made = [v for v in variants if v]
     assert len({id(v) for v in made}) == len(made)
 
@@ -279,9 +283,9 @@ other.configure(target="emu:sm_80")
 
 
 def test_launch_in_a_thread_while_the_interpreter_ends():
-    code = """
+    code = f"""
 import threading, numpy as np, sys, time
-sys.path.insert(0, %r)
+sys.path.insert(0, {os.path.dirname(__file__)!r})
 from test_variants import make, aligned
 k = make()
 x, out = aligned(64), aligned(64)
@@ -291,7 +295,7 @@ def work():
         k[(1,)](x, out, 64, BLOCK=64)
 threading.Thread(target=work, daemon=True).start()
 time.sleep(0.05)
-""" % os.path.dirname(__file__)
+"""
     subprocess.run([sys.executable, "-c", code], check=True, env=child_env())
 
 
