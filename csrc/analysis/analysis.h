@@ -86,6 +86,9 @@ void dot_plan(const Func *f, const Op *dot, DotPlan *p);
 /* ---- target.c ------------------------------------------------------------------------------- */
 int shared_memory_limit(const Target *t);   /* bytes a program can have */
 
+/* ---- pressure.c ----------------------------------------------------------------------------- */
+int loop_pressure(const Op *loop);          /* 32-bit registers of a FOR's big values, a thread */
+
 /* ---- effects.c ----------------------------------------------------------------------------- */
 bool writes_memory(const Op *o);    /* stores, atomics and barriers; not in regions */
 bool has_side_effects(const Op *o); /* anything that must stay; regions included */

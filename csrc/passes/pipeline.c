@@ -28,6 +28,10 @@
  * num_stages on the loop itself. A move to another layout is then no more than another way
  * of reading the slot.
  *
+ * An operand of a dot that does not change in the loop (the queries of attention) goes to
+ * shared memory, too, where registers would not do otherwise: it is stored once before the
+ * loop and read again in each iteration.
+ *
  * Rule 1: nothing in the loop may write memory: a load must not overtake a store.
  * Rule 2: a copy is at least 4 bytes wide and fills with zeros; what needs another `other`
  *         stays a load.
@@ -37,7 +41,14 @@
 
 #include <assert.h>
 
-enum { MAX_CHAIN = 8, MAX_STREAMS = 16, SLICE_BUDGET = 512, MIN_BYTES = 4, ALIGN = 1024 };
+enum {
+    MAX_CHAIN = 8,
+    MAX_STREAMS = 16,
+    SLICE_BUDGET = 512,
+    MIN_BYTES = 4,          /* of a copy */
+    ALIGN = 1024,           /* of a slot, in bytes */
+    MAX_PRESSURE = 200,     /* registers of 255 */
+};
 
 /* A load that becomes copies. */
 typedef struct Stream {
@@ -64,6 +75,7 @@ typedef struct Pipe {
     Map slice;              /* Op in the body -> itself: what addresses are made of */
     bool *carried;          /* by argument of the body: part of the slice */
     int ahead;              /* iterations between a copy and its use */
+    int64_t parked;         /* bytes of operands that wait in shared memory */
 } Pipe;
 
 /* ---- which loads ------------------------------------------------------------------------- */
@@ -108,6 +120,13 @@ has_one_owner(const Layout *l)
     return layout_is_injective(l);
 }
 
+static int64_t
+slot_bytes(const Type *t)
+{
+    int64_t bytes = ty_numel(t) * elem_info[t->elem].bytes;
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
 static bool
 is_zero(const Val *v)
 {
@@ -126,8 +145,7 @@ fits(Pipe *p, Op *o, Stream *s)
     int dim = facts_fastest_dim(p->facts, o), bit[MAX_BITS], elem = elem_info[t->elem].bytes;
     int run = layout_run(t->layout, dim, __builtin_ctz(16u / (unsigned)elem), bit);
     int vec = facts_access_log2(p->facts, o, dim, elem << run);
-    int64_t bytes = ty_numel(t) * elem;
-    *s = (Stream){.load = o, .dim = dim, .bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN};
+    *s = (Stream){.load = o, .dim = dim, .bytes = slot_bytes(t)};
     return elem << vec >= MIN_BYTES;
 }
 
@@ -233,6 +251,7 @@ static int
 distance(Pipe *p, int stages)
 {
     int64_t room = shared_memory_limit(&p->c->opt.target) - scratch_bytes(p->body), each = 0;
+    room -= p->parked;
     for (int i = 0; i < p->n_streams; i++)
         each += p->stream[i].bytes;
     int ahead = MIN(stages, MAX_SLOTS) - 1;
@@ -296,21 +315,22 @@ reads_cost(Pipe *p, const Val *v, Chain *chain, const Col *offset_of, int elem_b
     return cost;
 }
 
+/* Where the elements of v shall lie, contiguous along dim. */
 static const Layout *
-slot_layout(Pipe *p, const Stream *s)
+slot_layout(Pipe *p, const Val *v, int dim)
 {
-    const Type *t = result(s->load, 0)->type;
+    const Type *t = v->type;
     const Layout *best = NULL;
     uint8_t shape[MAX_RANK];
     ty_log2_shape(t, shape);
     int least = INT32_MAX, bytes = elem_info[t->elem].bytes;
     for (int skip = 0; skip < 3; skip++) {
         const Layout *l =
-            layout_swizzled(p->c, t->rank, shape, s->dim, __builtin_ctz((unsigned)bytes), skip);
+            layout_swizzled(p->c, t->rank, shape, dim, __builtin_ctz((unsigned)bytes), skip);
         Col offset_of[MAX_BITS];
         Chain chain = {.n = 0};
         layout_offsets(l, offset_of);
-        int cost = reads_cost(p, result(s->load, 0), &chain, offset_of, bytes * 8);
+        int cost = reads_cost(p, v, &chain, offset_of, bytes * 8);
         if (cost < least) {
             least = cost;
             best = l;
@@ -428,6 +448,17 @@ read_slot(Pipe *p, const Stream *s, Val *slot, const Chain *chain, const Layout 
     return v;
 }
 
+/* The first user of v in the block of its definition; that itself when there is none. */
+static Op *
+first_user(const Val *v)
+{
+    for (Op *o = v->def->next; o; o = o->next)
+        for (int i = 0; i < o->n_args; i++)
+            if (arg(o, i) == v)
+                return o;
+    return v->def;
+}
+
 static void
 read_uses(Pipe *p, const Stream *s, Val *slot, Val *v, Chain *chain)
 {
@@ -435,7 +466,8 @@ read_uses(Pipe *p, const Stream *s, Val *slot, Val *v, Chain *chain)
         next = u->next;
         Op *o = u->user;
         if (o->op == OP_CONVERT) {
-            Val *r = read_slot(p, s, slot, chain, result(o, 0)->type->layout, o);
+            const Layout *l = result(o, 0)->type->layout;
+            Val *r = read_slot(p, s, slot, chain, l, first_user(result(o, 0)));
             ir_replace(result(o, 0), r);
             ir_erase(o);
         } else if (is_link(o) && chain->n < MAX_CHAIN) {
@@ -459,6 +491,38 @@ replace_load(Pipe *p, const Stream *s, Val *slot)
     ir_erase(s->load);
 }
 
+/* Moves the reads of v, when views of a slot are all it is, in front of `before`. */
+static void
+hoist_read(const Block *body, const Val *v, Op *before)
+{
+    Op *chain[MAX_CHAIN];
+    int n = 0;
+    for (Op *o = v->def; o && o->block == body && n < MAX_CHAIN; o = arg(o, 0)->def) {
+        chain[n++] = o;
+        if (o->op == OP_SHARED_LOAD)
+            break;
+        if (o->op != OP_TRANS && o->op != OP_RESHAPE && o->op != OP_EXPAND)
+            return;
+    }
+    if (!n || chain[n - 1]->op != OP_SHARED_LOAD)
+        return;
+    while (n-- > 0)
+        ir_move_before(chain[n], before);
+}
+
+/* The first dot's operands are read before the copies are issued: the tensor cores need
+ * not wait until those are through the same queue. */
+static void
+hoist_first_reads(const Block *body, Op *before)
+{
+    for (const Op *o = before; o; o = o->next)
+        if (o->op == OP_DOT) {
+            hoist_read(body, arg(o, 0), before);
+            hoist_read(body, arg(o, 1), before);
+            return;
+        }
+}
+
 /* ---- building: the loop -------------------------------------------------------------------------------- */
 
 /* Another carried value of the loop; its next one is given later. */
@@ -478,7 +542,8 @@ rewrite(Pipe *p, int64_t step)
     Build b = {.f = p->f, .block = loop->block, .before = loop, .loc = loop->loc};
     for (int i = 0; i < p->n_streams; i++) {
         Stream *s = &p->stream[i];
-        const Type *t = ty_smem(p->c, result(s->load, 0)->type, ahead + 1, slot_layout(p, s));
+        const Val *v = result(s->load, 0);
+        const Type *t = ty_smem(p->c, v->type, ahead + 1, slot_layout(p, v, s->dim));
         b.loc = s->load->loc;
         s->smem = op1(&b, OP_SHARED_ALLOC, 0, NULL, t);
         s->smem->name = result(s->load, 0)->name;
@@ -522,7 +587,7 @@ rewrite(Pipe *p, int64_t step)
     Op *first = p->body->first;
     b = (Build){.f = p->f, .block = p->body, .before = first, .loc = loop->loc};
     ir_set_attr(ir_op(&b, OP_ASYNC_WAIT, 0, NULL, 0, NULL), ATTR_PENDING, ahead - 1);
-    ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
+    Op *barrier = ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
     Val *iv = p->body->args[0];
     Val *by = ir_const_int(&b, iv->type, ahead * step);
     map_put(&map, iv, 0, ir_bin(&b, OP_ADD, iv, by));
@@ -533,6 +598,7 @@ rewrite(Pipe *p, int64_t step)
             ir_add_arg(yield, mapped(&map, arg(yield, i - 1)));
     for (int i = 0; i < p->n_streams; i++)
         replace_load(p, &p->stream[i], read);
+    hoist_first_reads(p->body, barrier->next);
     b.before = yield;
     b.loc = loop->loc;
     Val *up = ir_bin(&b, OP_ADD, read, one);
@@ -542,6 +608,73 @@ rewrite(Pipe *p, int64_t step)
     b = (Build){.f = p->f, .block = loop->block, .before = loop->next, .loc = loop->loc};
     ir_op(&b, OP_ASYNC_WAIT, 0, NULL, 0, NULL);
     ir_set_attr(loop, ATTR_STAGES, 1);      /* done: not again */
+}
+
+/* ---- operands that do not change --------------------------------------------------------------------------- */
+
+/* The operand of a dot of the loop that comes from outside, in registers, and could as well
+ * come out of shared memory: the result of a move. */
+static Val *
+find_idle(Pipe *p)
+{
+    for (const Op *o = p->body->first; o; o = o->next)
+        for (int i = 0; o->op == OP_DOT && i < 2; i++) {
+            Val *v = arg(o, i);
+            if (v->def && v->def->op == OP_CONVERT && is_defined_outside(v, p->body) &&
+                elem_info[v->type->elem].bytes >= 2)
+                return v;
+        }
+    return NULL;
+}
+
+/* Stores what `move` moves, and reads it in front of every dot in a loop below. */
+static void
+park(Pipe *p, Op *move)
+{
+    Val *v = result(move, 0), *from = arg(move, 0);
+    const Type *t = ty_smem(p->c, from->type, 1, slot_layout(p, from, from->type->rank - 1));
+    Build b = {.f = p->f, .block = move->block, .before = move, .loc = move->loc};
+    Val *smem = op1(&b, OP_SHARED_ALLOC, 0, NULL, t), *slot = const_i32(&b, 0);
+    ir_op(&b, OP_SHARED_STORE, 3, (Val *[]){smem, slot, from}, 0, NULL);
+    ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
+    for (Use *u = v->uses, *next; u; u = next) {
+        next = u->next;
+        Op *o = u->user;
+        int i = (int)(u - o->args);
+        if (o->op != OP_DOT || o->block == move->block)
+            continue;
+        Build at = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+        const Type *rt = ty_slot(p->c, t, v->type->layout);
+        ir_set_arg(o, i, op1(&at, OP_SHARED_LOAD, 2, (Val *[]){smem, slot}, rt));
+    }
+    if (!v->uses)
+        ir_erase(move);
+}
+
+static void
+park_idle(Pipe *p)
+{
+    while (loop_pressure(p->loop) > MAX_PRESSURE) {
+        Val *v = find_idle(p);
+        if (!v)
+            return;
+        park(p, v->def);
+    }
+}
+
+/* Bytes of shared memory that the loop reads already. */
+static int64_t
+parked_bytes(Pipe *p)
+{
+    Map seen = {.a = p->c->arena};
+    int64_t sum = 0;
+    for (Op *o = p->body->first; o; o = o->next) {
+        if (o->op != OP_SHARED_LOAD || map_get(&seen, arg(o, 0), 0))
+            continue;
+        map_put(&seen, arg(o, 0), 0, o);
+        sum += slot_bytes(arg(o, 0)->type) * arg(o, 0)->type->slots;
+    }
+    return sum;
 }
 
 /* ---- the pass --------------------------------------------------------------------------------------------- */
@@ -559,6 +692,8 @@ try_loop(Func *f, Op *loop)
               .body = loop->regions[0]};
     if (!find_streams(&p, asked > 0))
         return;
+    park_idle(&p);
+    p.parked = parked_bytes(&p);
     p.ahead = distance(&p, stages);
     if (p.ahead > 0)
         rewrite(&p, step);

@@ -184,20 +184,40 @@ mma_tile(Sim *s, const DotPlan *p, Fragments *a, Fragments *b, Col flat, int n_c
     }
 }
 
+/* Makes the words of all tiles for one step along k. */
+static void
+fetch_step(Fragments *a, Fragments *b, const Layout *l, const int *inside, int n_cols,
+           int rows, int k)
+{
+    for (int r = 0; r < 1 << l->n[IN_REG]; r++) {
+        if (r & (inside[0] | inside[1]))
+            continue;
+        Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
+        int col = (int)(flat % (Col)n_cols), row = (int)(flat / (Col)n_cols) % rows;
+        int batch = (int)(flat / (Col)(n_cols * rows));
+        Lv wa[4], wb[2];
+        fragment(a, true, batch, row, k, 0, wa);
+        fragment(b, false, batch, col, k, 0, wb);
+    }
+}
+
 static void
 mma_dot(Sim *s, const Op *o, const DotPlan *p)
 {
     const Type *t = result(o, 0)->type;
-    int rows = t->shape[t->rank - 2], cols = t->shape[t->rank - 1], n_bit = 0, m_bit = 0;
-    int depth = arg(o, 0)->type->shape[t->rank - 1];
+    int rows = t->shape[t->rank - 2], cols = t->shape[t->rank - 1], inside[2] = {0};
+    int depth = arg(o, 0)->type->shape[t->rank - 1], step = mma_shape[p->kind].k;
     Fragments a = open_fragments(s, o, 0, p), b = open_fragments(s, o, 1, p);
     Lv *acc = open_acc(s, o);
-    tile_bits(t->layout, cols, &n_bit, &m_bit);
-    for (int k = 0; k < depth; k += mma_shape[p->kind].k)
+    bool ahead = sim_reads_ahead(s, o);
+    tile_bits(t->layout, cols, &inside[0], &inside[1]);
+    for (int k = 0; k < depth; k += step) {
+        if (ahead && k + step < depth)
+            fetch_step(&a, &b, t->layout, inside, cols, rows, k + step);
         for (int r = 0; r < sim_n_regs(result(o, 0)); r++) {
-            if (r & (n_bit | m_bit))
+            if (r & (inside[0] | inside[1]))
                 continue;
-            int reg[4] = {r, r | n_bit, r | m_bit, r | n_bit | m_bit};
+            int reg[4] = {r, r | inside[0], r | inside[1], r | inside[0] | inside[1]};
             Lv d[4];
             for (int i = 0; i < 4; i++)
                 d[i] = acc[reg[i]];
@@ -206,6 +226,7 @@ mma_dot(Sim *s, const Op *o, const DotPlan *p)
             for (int i = 0; i < 4; i++)
                 acc[reg[i]] = d[i];
         }
+    }
     close_acc(s, o, acc);
 }
 

@@ -10,9 +10,9 @@
  *
  * A read is made of ldmatrix where the layouts allow it (layout_ldmatrix), else of vectors.
  * When all that wants the block are dots of the same straight piece of code, nothing is
- * read until a dot asks for a register: so the fragments of one step along k are loaded
- * beside the products of another and not all at once. Views in between pass the
- * question on.
+ * read but the fragments of the first step along k (the first two, if there are registers
+ * for them) until a dot asks: so those of one step are loaded beside the products of another
+ * and not all at once. Views in between pass the question on.
  */
 #include "codegen/simt/simt.h"
 
@@ -223,57 +223,108 @@ read_register(Sim *s, void *data, int r)
         regs[r | k->vec.reg[e]] = elems[e];
 }
 
-/* Is everything between o and its users (dots, also through views) such that the slot is
- * still what it was? */
+static bool
+is_view(const Op *o)
+{
+    return o->op == OP_TRANS || o->op == OP_RESHAPE || o->op == OP_EXPAND;
+}
+
+/* Is the slot that o reads still what it was when `user` asks? A copy or store in between
+ * goes elsewhere, or threads would race, unless a barrier stands before it. */
+static bool
+stays_until(const Op *o, const Op *user)
+{
+    bool barrier = false;
+    for (o = o->next; o != user; o = o->next) {
+        if (!o || o->n_regions || o->op == OP_SHARED_STORE || o->op == OP_ASYNC_WAIT)
+            return false;
+        if (o->op == OP_ASYNC_COPY && barrier)
+            return false;
+        if (o->op == OP_ASYNC_COPY)
+            continue;
+        barrier = barrier || o->op == OP_BARRIER || o->op == OP_CONVERT ||
+                  o->op == OP_GATHER || o->op == OP_HISTOGRAM || o->op == OP_DOT ||
+                  op_has(o, OPF_WRITES);
+    }
+    return true;
+}
+
+/* Are all users of v, which is read by o, dots in the same straight piece of code? */
 static bool
 can_wait(const Op *o, const Val *v)
 {
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *user = u->user;
-        if (user->block != o->block)
+        bool ok = user->block == o->block;
+        if (ok && is_view(user))
+            ok = can_wait(o, result(user, 0));
+        else if (ok)
+            ok = user->op == OP_DOT && stays_until(o, user);
+        if (!ok)
             return false;
-        if (user->op == OP_TRANS || user->op == OP_RESHAPE || user->op == OP_EXPAND) {
-            if (!can_wait(o, result(user, 0)))
-                return false;
-            continue;
-        }
-        if (user->op != OP_DOT)
-            return false;
-        for (const Op *p = o; p != user; p = p->next)
-            if (!p || p->n_regions || op_has(p, OPF_SYNC) ||
-                (op_has(p, OPF_SHARED) && op_has(p, OPF_WRITES)))
-                return false;
     }
     return true;
 }
 
-/* Register bits that move along k further than one step of the dot that reads v. */
-static uint32_t
-far_along_k(Sim *s, const Val *v)
+/* The dot that v reaches first, through views; NULL: none. *which: its operand. */
+static const Op *
+dot_of(const Val *v, int *which)
 {
-    uint32_t mask = 0;
     for (const Use *u = v->uses; u; u = u->next) {
-        if (u->user->op == OP_TRANS || u->user->op == OP_RESHAPE || u->user->op == OP_EXPAND) {
-            /* A view keeps the registers' order only where it keeps their number. */
-            const Val *to = result(u->user, 0);
-            if (sim_n_regs(to) == sim_n_regs(v))
-                mask |= far_along_k(s, to);
-            continue;
-        }
-        if (u->user->op != OP_DOT)
-            continue;
-        DotPlan plan;
-        dot_plan(s->f, u->user, &plan);
-        const Layout *l = v->type->layout;
-        int dim = u == u->user->args ? l->rank - 1 : l->rank - 2;
-        for (int i = 0; plan.is_mma && i < l->n[IN_REG]; i++) {
-            Col k = l->basis[IN_REG][i] >> layout_dim_shift(l, dim) &
-                    (((Col)1 << l->log2_shape[dim]) - 1);
-            if (k >= (Col)mma_shape[plan.kind].k)
-                mask |= 1u << i;
-        }
+        /* A view keeps the registers' order where it keeps their number. */
+        const Op *o = u->user, *d = o->op == OP_DOT ? o : NULL;
+        if (d)
+            *which = (int)(u - o->args);
+        else if (is_view(o) && sim_n_regs(result(o, 0)) == sim_n_regs(v))
+            d = dot_of(result(o, 0), which);
+        if (d)
+            return d;
+    }
+    return NULL;
+}
+
+/* Register bits of v that move along k by n steps of the dot or more. */
+static uint32_t
+far_along_k(Sim *s, const Val *v, int n)
+{
+    int which = 0;
+    uint32_t mask = 0;
+    const Op *dot = dot_of(v, &which);
+    if (!dot)
+        return 0;
+    DotPlan plan;
+    dot_plan(s->f, dot, &plan);
+    const Layout *l = arg(dot, which)->type->layout;
+    int dim = which ? l->rank - 2 : l->rank - 1;
+    for (int i = 0; plan.is_mma && i < l->n[IN_REG]; i++) {
+        Col k = l->basis[IN_REG][i] >> layout_dim_shift(l, dim) &
+                (((Col)1 << l->log2_shape[dim]) - 1);
+        if (k >= (Col)(n * mma_shape[plan.kind].k))
+            mask |= 1u << i;
     }
     return mask;
+}
+
+static int
+step_words(const Val *v, int steps)
+{
+    return ((ty_bits(v->type) << v->type->layout->n[IN_REG]) / 32 + steps - 1) / steps;
+}
+
+bool
+sim_reads_ahead(Sim *s, const Op *dot)
+{
+    enum { ROOM = 200 };        /* of 255 registers; addresses take the rest */
+    const Op *loop = dot->block->owner;
+    DotPlan plan;
+    dot_plan(s->f, dot, &plan);
+    if (!plan.is_mma || !loop || loop->op != OP_FOR)
+        return false;
+    const Type *a = arg(dot, 0)->type;
+    int steps = MAX(a->shape[a->rank - 1] / mma_shape[plan.kind].k, 1), both = 0;
+    for (int i = 0; i < 2; i++)
+        both += step_words(arg(dot, i), steps);
+    return loop_pressure(loop) + 2 * both <= ROOM;
 }
 
 void
@@ -287,14 +338,23 @@ sim_shared_load(Sim *s, const Op *o)
     layout_offsets(arg(o, 0)->type->layout, k->offset_of);
     lane_offsets(l, k->offset_of, lane);
     int bytes = sim_elem_bytes(v->type);
-    k->is_ldmatrix =
-        layout_ldmatrix(l, k->offset_of, bytes * 8, far_along_k(s, v), &k->m);
+    uint32_t far = far_along_k(s, v, 1);
+    k->is_ldmatrix = layout_ldmatrix(l, k->offset_of, bytes * 8, far, &k->m);
     if (k->is_ldmatrix)
         memcpy(lane, k->m.row, sizeof lane);
     else
         k->vec = neighbours(l, k->offset_of, log2_of(16 / bytes));
     k->p = place_of(s, o, 0, lane, l, k->offset_of);
     sim_define_lazily(s, v, read_register, k);
-    if (!can_wait(o, v))
+    if (!can_wait(o, v)) {
         sim_val(s, v);
+        return;
+    }
+    int which = 0, steps = sim_reads_ahead(s, dot_of(v, &which)) ? 2 : 1;
+    for (int n = 1; n <= steps; n++) {          /* the first steps begin here */
+        far = far_along_k(s, v, n);
+        for (int r = 0; r < sim_n_regs(v); r++)
+            if (!((uint32_t)r & far))
+                sim_reg(s, v, r);
+    }
 }

@@ -111,6 +111,8 @@ void sim_shared_alloc(Sim *s, const Op *o);
 void sim_shared_load(Sim *s, const Op *o);
 void sim_shared_store(Sim *s, const Op *o);
 void sim_async_copy(Sim *s, const Op *o);
+/* Are there registers for the fragments of two steps along k of a dot in a loop? */
+bool sim_reads_ahead(Sim *s, const Op *dot);
 void sim_load(Sim *s, const Op *o);
 void sim_store(Sim *s, const Op *o);
 void sim_atomic(Sim *s, const Op *o);
