@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -88,16 +89,39 @@ def reference(q, k, v, causal):
     return harness.to_numpy(sdpa(q, k, v, is_causal=causal))
 
 
+GPU_CONFIGS = [
+    {"BM": m, "BN": n, "num_warps": w, "num_stages": s}
+    for m, n, w, s in (
+        (128, 64, 8, 3),
+        (128, 64, 4, 3),
+        (128, 128, 8, 2),
+        (64, 64, 4, 3),
+        (128, 32, 4, 4),
+        (64, 128, 4, 2),
+    )
+]
+
+
+def flash_attention(torch, ts, causal):
+    """torch's FlashAttention-2, whatever it would choose by itself."""
+    attention = torch.nn.attention
+    with attention.sdpa_kernel(attention.SDPBackend.FLASH_ATTENTION):
+        return torch.nn.functional.scaled_dot_product_attention(*ts, is_causal=causal)
+
+
 def cases(device: str) -> Iterator[harness.Case]:
     kernel = triton.jit(attention_kernel)
     torch = harness.torch_or_none()
     rng = np.random.default_rng(0)
     gpu = device == "cuda"
     kind = np.float16 if gpu else np.float32
-    sizes = ((4, 16, 2048), (2, 16, 4096), (1, 16, 8192)) if gpu else ((1, 4, 512),)
-    for batch, heads, n in sizes:
+    sizes = (
+        ((4, 16, 2048, 128), (1, 16, 8192, 64), (1, 16, 8192, 128))
+        if gpu
+        else ((1, 4, 512, 64),)
+    )
+    for batch, heads, n, width in sizes:
         for causal in (False, True):
-            width = 128 if gpu else 64
             shape = (batch, heads, n, width)
             q, k, v = (rng.standard_normal(shape).astype(kind) for _ in range(3))
             # Two products of 2 n n d; causally half of it.
@@ -111,33 +135,25 @@ def cases(device: str) -> Iterator[harness.Case]:
                 flops=flops,
             )
             args = [harness.to_device(a, device) for a in (q, k, v, np.empty_like(q))]
-            blocks = {"BM": 128, "BN": 64} if gpu else {"BM": 64, "BN": 64}
-            opts = {"D": width, "CAUSAL": causal, **blocks}
-            if gpu:
-                opts |= {"num_warps": 8, "num_stages": 3}
             scale = math.log2(math.e) / math.sqrt(width)
 
-            def run(
-                k=kernel,
-                args=args,
-                n=n,
-                n_heads=batch * heads,
-                opts=opts,
-                scale=scale,
-            ):
-                grid = (triton.cdiv(n, opts["BM"]), n_heads)
-                k[grid](*args, scale, n, **opts)
+            def run(k, args=args, heads=batch * heads, causal=causal, **opts):
+                n, width = args[0].shape[2:]
+                extra = {"D": width, "CAUSAL": causal, **opts}
+                k[(triton.cdiv(n, opts["BM"]), heads)](*args, scale, n, **extra)
                 return args[3]
 
-            case.add("tegula", run)
+            configs = GPU_CONFIGS if gpu else [{"BM": 64, "BN": 64}]
+            case.add("tegula", harness.best(partial(run, kernel), configs, device))
             if not gpu:
                 case.add("numpy", lambda a=(q, k, v), c=causal: attention(*a, c))
             if torch is not None:
                 ts = [torch.from_numpy(a).to(device) for a in (q, k, v)]
                 sdpa = torch.nn.functional.scaled_dot_product_attention
                 case.add("torch", lambda ts=ts, c=causal, f=sdpa: f(*ts, is_causal=c))
+                if gpu:
+                    case.add("torch flash", partial(flash_attention, torch, ts, causal))
             theirs = harness.triton_kernel(attention_kernel, device)
             if theirs is not None:
-                own = [a.clone() for a in args]
-                case.add("triton", lambda k=theirs, args=own, f=run: f(k=k, args=args))
+                case.add("triton", harness.best(partial(run, theirs), configs, device))
             yield case

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -47,6 +48,22 @@ def matmul_kernel(
     tl.store(c_ptr + m[:, None] * N + n[None, :], c, mask=mask)
 
 
+GPU_CONFIGS = [
+    {"BM": m, "BN": n, "BK": k, "num_warps": w, "num_stages": s}
+    for m, n, k, w, s in (
+        (128, 256, 64, 8, 3),
+        (128, 128, 64, 8, 3),
+        (128, 128, 64, 4, 3),
+        (128, 256, 32, 8, 4),
+        (256, 128, 32, 8, 4),
+        (128, 128, 32, 4, 4),
+        (128, 128, 32, 8, 4),
+        (64, 128, 64, 4, 3),
+        (64, 64, 64, 4, 4),
+    )
+]
+
+
 def grid(size: int, opts: dict[str, int]) -> tuple[int]:
     return (triton.cdiv(size, opts["BM"]) * triton.cdiv(size, opts["BN"]),)
 
@@ -57,7 +74,7 @@ def cases(device: str) -> Iterator[harness.Case]:
     rng = np.random.default_rng(0)
     gpu = device == "cuda"
     kind = np.float16 if gpu else np.float32
-    for size in (1024, 2048, 4096, 8192) if gpu else (256, 500, 512, 1024):
+    for size in (1000, 1024, 2048, 4096, 8192) if gpu else (256, 500, 512, 1024):
         a, b = (rng.standard_normal((size, size)).astype(kind) for _ in range(2))
         case = harness.Case(
             "matmul",
@@ -66,19 +83,15 @@ def cases(device: str) -> Iterator[harness.Case]:
             n_bytes=3 * a.nbytes,
             flops=2 * size**3,
         )
-        opts = (
-            {"BM": 128, "BN": 256, "BK": 64} if gpu else {"BM": 64, "BN": 64, "BK": 64}
-        )
-        opts["GROUP"] = 8
-        launch = {"num_warps": 8, "num_stages": 3} if gpu else {}
         da, db = (harness.to_device(x, device) for x in (a, b))
         dc = harness.to_device(np.empty_like(a), device)
 
-        def run(k=kernel, a=da, b=db, c=dc, n=size, opts=opts, launch=launch):
-            k[grid(n, opts)](a, b, c, n, n, n, **opts, **launch)
+        def run(k, a=da, b=db, c=dc, n=size, **opts):
+            k[grid(n, opts)](a, b, c, n, n, n, GROUP=8, **opts)
             return c
 
-        case.add("tegula", run)
+        configs = GPU_CONFIGS if gpu else [{"BM": 64, "BN": 64, "BK": 64}]
+        case.add("tegula", harness.best(partial(run, kernel), configs, device))
         if not gpu:
             out = np.empty_like(a)
             case.add("numpy", lambda a=a, b=b, out=out: np.matmul(a, b, out=out))
@@ -88,10 +101,5 @@ def cases(device: str) -> Iterator[harness.Case]:
             case.add("torch", lambda a=ta, b=tb, c=tc: torch.matmul(a, b, out=c))
         theirs = harness.triton_kernel(matmul_kernel, device)
         if theirs is not None:
-            ta, tb = (torch.from_numpy(x).to(device) for x in (a, b))
-            tc = torch.empty_like(ta)
-            case.add(
-                "triton",
-                lambda k=theirs, a=ta, b=tb, c=tc, f=run: f(k=k, a=a, b=b, c=c),
-            )
+            case.add("triton", harness.best(partial(run, theirs), configs, device))
         yield case
