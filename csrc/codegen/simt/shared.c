@@ -190,7 +190,7 @@ read_matrices(Sim *s, const SharedRead *k, int r, Lv at, Lv *regs)
         int first = r;
         for (int j = 0; j < k->m.log2_n; j++)
             first |= (i >> j & 1) << k->m.bit[j];
-        sim_unpack_word(s, t, word[i], 2, regs + first);
+        sim_unpack_word(s, t, word[i], 1 << k->m.log2_word, regs + first);
     }
 }
 
