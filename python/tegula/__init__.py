@@ -23,3 +23,43 @@ from tegula.jit import jit as jit
 from tegula.constexprs import cdiv as cdiv
 from tegula.constexprs import constexpr_function as constexpr_function
 from tegula.constexprs import next_power_of_2 as next_power_of_2
+
+# What few programs need, found when first asked for: importing us stays cheap.
+_LATER = {
+    "ASTSource": "compiler",
+    "MockTensor": "tensors",
+    "TensorWrapper": "tensors",
+    "compile": "compiler",
+    "get_allocator": "tensors",
+    "must_use_result": "constexprs",
+    "reinterpret": "tensors",
+    "set_allocator": "tensors",
+    "TritonError": "errors",
+    "InterpreterError": "errors",
+    "PTXASError": "errors",
+}
+_MODULES = (
+    "backends",
+    "compat",
+    "compiler",
+    "driver",
+    "language",
+    "ops",
+    "runtime",
+    "testing",
+    "tools",
+)
+
+
+def __getattr__(name: str) -> object:
+    import importlib
+
+    if name in _LATER:
+        return getattr(importlib.import_module(f"tegula.{_LATER[name]}"), name)
+    if name in _MODULES:
+        return importlib.import_module(f"tegula.{name}")
+    raise AttributeError(f"module 'tegula' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER, *_MODULES})

@@ -16,7 +16,7 @@ import builtins
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +114,8 @@ class Autotuner(KernelInterface):
         self.reset_to_zero = list(reset_to_zero or ())
         self.restore_value = list(restore_value or ())
         self.restore_copies: dict[str, Any] = {}
+        self.user_defined_pre_hook = pre_hook is not None
+        self.user_defined_post_hook = post_hook is not None
         self.pre_hook = pre_hook or self._default_pre_hook
         self.post_hook = post_hook or self._default_post_hook
         prune = prune_configs_by or {}
@@ -142,7 +144,11 @@ class Autotuner(KernelInterface):
                 call, rep=self.num_reps, quantiles=quantiles
             )
         return testing.do_bench(
-            call, warmup=self.num_warmups, rep=self.num_reps, quantiles=quantiles
+            call,
+            warmup=self.num_warmups,
+            rep=self.num_reps,
+            quantiles=quantiles,
+            device=_device_of((self.nargs or {}).values()),
         )
 
     def _default_pre_hook(self, args: dict[str, Any], reset_only: bool = False) -> None:
@@ -408,6 +414,17 @@ def _copy_into(x: Any, copy: Any) -> None:
         x.copy_(copy)
     else:
         x[...] = copy
+
+
+def _device_of(args: Iterable[Any]) -> str | None:
+    """ "cuda" or "cpu": where the tensors are. None: there are none."""
+    for x in args:
+        base = getattr(x, "base", None) if hasattr(x, "block_shape") else x
+        device = getattr(base, "device", None)
+        if device is not None:
+            kind = getattr(device, "type", None) or str(device)
+            return "cpu" if kind == "cpu" else "cuda"
+    return None
 
 
 def _device_name() -> str:

@@ -50,3 +50,14 @@ def cdiv(x: int, y: int) -> int:
 def next_power_of_2(n: int) -> int:
     """The smallest power of two that is at least n; 0 for 0."""
     return 1 << (n - 1).bit_length() if n > 0 else 0
+
+
+def must_use_result(x: Any, s: str | bool = True) -> Any:
+    """Say that a call of this function without using its result is a mistake.
+
+    @must_use_result, or @must_use_result("and why"): kernels that drop it are refused.
+    """
+    if isinstance(x, str):
+        return lambda fn: must_use_result(fn, x)
+    x._must_use_result = s
+    return x

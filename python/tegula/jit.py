@@ -251,3 +251,23 @@ def jit(
         )
 
     return make if fn is None else make(fn)
+
+
+# Triton defines these beside JITFunction, and libraries import them from there.
+_ELSEWHERE = {
+    "ConstexprFunction": "constexprs",
+    "JITCallable": "_core",
+    "MockTensor": "tensors",
+    "TensorWrapper": "tensors",
+    "constexpr_function": "constexprs",
+    "reinterpret": "tensors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in _ELSEWHERE:
+        module = importlib.import_module(f"tegula.{_ELSEWHERE[name]}")
+        return getattr(module, "Kernel" if name == "JITCallable" else name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

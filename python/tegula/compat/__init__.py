@@ -1,0 +1,170 @@
+"""``import triton`` means tegula, for programs that import it themselves.
+
+    python -m tegula.compat script.py ...       a program as it is
+    import tegula.compat; tegula.compat.install()
+
+After ``install()``, ``triton`` is a module of its own that looks its names up in
+``tegula``: ``triton.__version__`` is the version of Triton whose language is spoken here,
+``triton.__tegula_version__`` ours. Submodules are tegula's own objects under Triton's
+names, so a ``tl.float32`` is the same from either side. What a program assigns to
+``triton`` (some replace ``triton.autotune``) stays there.
+
+A name of Triton's that has no counterpart is an ImportError that says so.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Iterable, Sequence
+from types import ModuleType
+from typing import Any
+
+import tegula
+
+TRITON_VERSION = "3.6.0"
+
+# Triton's modules that have another name here. Modules that are not in this table have
+# the same name in both: triton.language.math is tegula.language.math.
+ALIASES = {
+    "triton.backends.compiler": "tegula.backends",
+    "triton.backends.driver": "tegula.driver",
+    "triton.backends.nvidia": "tegula.compat.nvidia",
+    "triton.backends.nvidia.compiler": "tegula.compat.nvidia",
+    "triton.backends.nvidia.driver": "tegula.compat.nvidia",
+    "triton.compiler.compiler": "tegula.compiler",
+    "triton.compiler.errors": "tegula.errors",
+    "triton.runtime.autotuner": "tegula.autotune",
+    "triton.runtime.driver": "tegula.driver",
+    "triton.runtime.errors": "tegula.errors",
+    "triton.runtime.jit": "tegula.jit",
+    "triton.language.extra.cuda.libdevice": "tegula.language.extra.libdevice",
+    "triton.language.semantic": "tegula.language.core",
+}
+
+# Parts of ours that Triton has not: their names must not look like its own.
+_OURS = {"compat", "demo", "reports", "toolchain", "ops", "torch", "__main__"}
+
+
+class _Triton(ModuleType):
+    """The module ``triton``: names come from tegula when first asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OURS or name.startswith("__"):
+            raise AttributeError(f"module 'triton' has no attribute {name!r}")
+        try:
+            return getattr(tegula, name)
+        except AttributeError:
+            raise AttributeError(
+                f"module 'triton' has no attribute {name!r} (it is tegula "
+                f"{tegula.__version__} in its place)"
+            ) from None
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted({*vars(self), *dir(tegula)} - _OURS)
+
+
+def _target(name: str) -> str | None:
+    """The module that a name under triton stands for, if there is one."""
+    if name in ALIASES:
+        return ALIASES[name]
+    ours = "tegula" + name.removeprefix("triton")
+    if ours.split(".")[1] in _OURS:
+        return None
+    try:
+        return ours if importlib.util.find_spec(ours) else None
+    except ModuleNotFoundError:
+        return None
+
+
+class _Loader(importlib.abc.Loader):
+    """Puts the module that a name stands for into sys.modules under that name."""
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec = module.__spec__
+        assert spec is not None
+        if spec.name == "triton":
+            return
+        # importlib takes what stands in sys.modules after this, whatever it made itself.
+        sys.modules[spec.name] = importlib.import_module(spec.loader_state)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds triton and what is under it, and its distribution."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith("triton."):
+            return None
+        ours = _target(fullname)
+        if ours is None:
+            raise ModuleNotFoundError(
+                f"No module named {fullname!r}: triton is tegula {tegula.__version__} "
+                "here, which has no such part",
+                name=fullname,
+            )
+        spec = importlib.machinery.ModuleSpec(
+            fullname, _LOADER, loader_state=ours, is_package=True
+        )
+        return spec
+
+    def find_distributions(self, context: Any = None) -> Iterable[Any]:
+        name = getattr(context, "name", None)
+        if name is not None and name.lower() != "triton":
+            return ()
+        from .distribution import StandIn
+
+        return (StandIn(),)
+
+
+_LOADER = _Loader()
+_FINDER = _Finder()
+
+
+def is_installed() -> bool:
+    """Does ``import triton`` mean tegula now?"""
+    return isinstance(sys.modules.get("triton"), _Triton)
+
+
+def install() -> ModuleType:
+    """Make ``import triton`` mean tegula from now on, in this process.
+
+    Raises ImportError if another triton is imported already: half a program cannot change
+    its compiler. Calling it again changes nothing.
+    """
+    if is_installed():
+        return sys.modules["triton"]
+    other = [m for m in sys.modules if m == "triton" or m.startswith("triton.")]
+    if other:
+        where = getattr(sys.modules[other[0]], "__file__", None) or "of unknown origin"
+        raise ImportError(
+            f"triton is imported already ({where}): call tegula.compat.install() first"
+        )
+    module = _Triton("triton", "Tegula, under the names of Triton.")
+    module.__spec__ = importlib.machinery.ModuleSpec(
+        "triton", _LOADER, origin=tegula.__file__, is_package=True
+    )
+    module.__loader__ = _LOADER
+    module.__file__ = tegula.__file__
+    module.__path__ = []
+    module.__version__ = TRITON_VERSION  # type: ignore[attr-defined]
+    module.__tegula_version__ = tegula.__version__  # type: ignore[attr-defined]
+    sys.meta_path.insert(0, _FINDER)
+    sys.modules["triton"] = module
+    return module
+
+
+def uninstall() -> None:
+    """Undo ``install()``. What was imported through it stays with its importers."""
+    if not is_installed():
+        return
+    sys.meta_path.remove(_FINDER)
+    for name in [m for m in sys.modules if m == "triton" or m.startswith("triton.")]:
+        del sys.modules[name]

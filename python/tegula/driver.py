@@ -1,0 +1,224 @@
+"""The machine that kernels run on now: ``driver.active``.
+
+A GPU when CUDA's driver sees one, else the CPU. ``TEGULA_TARGET`` decides when it is set:
+with ``emu:sm_90a`` tensors live on the CPU and the machine is the emulated GPU.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+from tegula import _core, knobs
+from tegula.backends import GPUTarget, target_of
+
+
+class Driver:
+    """What every machine answers."""
+
+    utils: Any
+    torch_device = "cpu"
+
+    @classmethod
+    def is_active(cls) -> bool:
+        return isinstance(__getattr__("active"), cls)
+
+    def get_current_target(self) -> GPUTarget:
+        raise NotImplementedError
+
+    def get_active_torch_device(self) -> Any:
+        """The device to put torch's tensors on."""
+        import torch
+
+        return torch.device(self.torch_device)
+
+    def get_device_interface(self) -> Any:
+        """torch.cpu or torch.cuda."""
+        import torch
+
+        return getattr(torch, self.torch_device)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        if device:
+            raise ValueError(f"device {device}: there is only device 0")
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        return 0
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        """The clock of autotuners: ``f(call, quantiles=...)`` in milliseconds."""
+        from tegula import testing
+
+        return functools.partial(testing.do_bench, device=self.torch_device)
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        """A buffer larger than the caches, for ``clear_cache``."""
+        import torch
+
+        device = self.get_active_torch_device()
+        return torch.empty((256 << 20) // 4, dtype=torch.int32, device=device)
+
+    def clear_cache(self, cache: Any) -> None:
+        cache.zero_()
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        """The C type of a kernel's parameter: "i32" is int32_t."""
+        if ty.startswith("*"):
+            return "void *"
+        return _C_TYPES[ty]
+
+
+_C_TYPES = {f"{s}{n}": f"{t}{n}_t" for s, t in (("i", "int"), ("u", "uint")) for n in (8, 16, 32, 64)}
+_C_TYPES |= {"i1": "int8_t", "u1": "uint8_t", "fp64": "double"}
+_C_TYPES |= {"fp16": "float", "bf16": "float", "fp32": "float", "f32": "float"}
+
+
+class CpuUtils:
+    """Numbers of the CPU under the names of a GPU's: a core is a multiprocessor."""
+
+    def get_device_properties(self, device: int | None = 0) -> dict[str, int]:
+        return {
+            "max_shared_mem": 1 << 20,  # what one program may keep in a core's L2 cache
+            "max_num_regs": 1 << 16,
+            "multiprocessor_count": len(os.sched_getaffinity(0)),
+            "warpSize": 1,
+            "sm_clock_rate": 0,
+            "mem_clock_rate": 0,
+            "mem_bus_width": 0,
+        }
+
+
+class CpuDriver(Driver):
+    """The CPU, all of its cores."""
+
+    def __init__(self) -> None:
+        self.utils = CpuUtils()
+
+    def get_current_target(self) -> GPUTarget:
+        return target_of("cpu")
+
+
+# Bytes of shared memory one program can have, by sm.
+_SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448}
+_SHARED |= {100: 232448, 103: 232448, 120: 101376, 121: 101376}
+
+
+class EmuUtils:
+    """Numbers of the GPU that is emulated."""
+
+    def __init__(self, sm: int) -> None:
+        self._sm = sm
+
+    def get_device_properties(self, device: int | None = 0) -> dict[str, int]:
+        return {
+            "max_shared_mem": _SHARED.get(self._sm, 101376),
+            "max_num_regs": 65536,
+            "multiprocessor_count": 4,
+            "warpSize": 32,
+            "sm_clock_rate": 0,
+            "mem_clock_rate": 0,
+            "mem_bus_width": 0,
+        }
+
+
+class EmuDriver(Driver):
+    """A GPU in software. Its tensors are the CPU's."""
+
+    def __init__(self, text: str) -> None:
+        self._target = target_of(text)
+        self.utils = EmuUtils(int(self._target.arch))
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", self._target.arch, 32)
+
+
+class CudaUtils:
+    """Numbers of a GPU."""
+
+    def get_device_properties(self, device: int | None = 0) -> dict[str, int]:
+        row = dict(_core.cuda_devices()[device or 0])
+        row.pop("name")
+        return {"max_num_regs": 65536, "warpSize": 32, **row}
+
+
+class CudaDriver(Driver):
+    """NVIDIA's GPUs. The current device and stream are torch's."""
+
+    torch_device = "cuda"
+
+    def __init__(self) -> None:
+        self.utils = CudaUtils()
+
+    def get_current_device(self) -> int:
+        import torch
+
+        return torch.cuda.current_device()
+
+    def set_current_device(self, device: int) -> None:
+        import torch
+
+        torch.cuda.set_device(device)
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        import torch
+
+        return int(torch.cuda.current_stream(device).cuda_stream)
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+
+        return torch.device("cuda", self.get_current_device())
+
+    def get_current_target(self) -> GPUTarget:
+        device = self.get_current_device() if len(cuda_devices()) > 1 else 0
+        return GPUTarget("cuda", cuda_devices()[device]["sm"], 32)
+
+
+@functools.cache
+def cuda_devices() -> list[dict[str, Any]]:
+    """One dict for each GPU; none without a driver."""
+    try:
+        return _core.cuda_devices()
+    except RuntimeError:
+        return []
+
+
+@functools.cache
+def _machine(text: str) -> Driver:
+    if text.startswith("emu"):
+        return EmuDriver(text)
+    return CudaDriver() if text.startswith("cuda") else CpuDriver()
+
+
+class _Choice:
+    """What ``set_active`` chose, if anything."""
+
+    driver: Driver | None = None
+
+
+def set_active(driver: Driver) -> None:
+    """Make ``driver.active`` this one."""
+    _Choice.driver = driver
+
+
+def reset_active() -> None:
+    """Make ``driver.active`` the default again."""
+    _Choice.driver = None
+
+
+def __getattr__(name: str) -> Any:
+    if name == "default":
+        text = knobs.runtime.target or ("cuda" if cuda_devices() else "cpu")
+        return _machine(text)
+    if name == "active":
+        return _Choice.driver or __getattr__("default")
+    if name == "driver":  # Triton has both a module and an object of this name
+        import sys
+
+        return sys.modules[__name__]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

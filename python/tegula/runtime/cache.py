@@ -1,0 +1,131 @@
+"""Files by key, with the interface of ``triton.runtime.cache``.
+
+Our compiled kernels are kept by C (csrc/runtime/disk.c), not through these classes. They
+serve libraries that keep files of their own beside Triton's, under ``knobs.cache.dir``.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from typing import Any
+
+from tegula import knobs
+
+
+class CacheManager(ABC):
+    """Keeps the files of one key."""
+
+    def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
+        self.key = key
+
+    @abstractmethod
+    def get_file(self, filename: str) -> str | None:
+        """The path of a file, or None."""
+
+    @abstractmethod
+    def put(self, data: Any, filename: str, binary: bool = True) -> str:
+        """Write a file; its path."""
+
+    @abstractmethod
+    def get_group(self, filename: str) -> dict[str, str] | None:
+        """Paths by name, as ``put_group`` was given them, less those that are gone."""
+
+    @abstractmethod
+    def put_group(self, filename: str, group: dict[str, str]) -> str:
+        """Remember paths under a name."""
+
+
+class FileCacheManager(CacheManager):
+    """Keeps them in a directory of their own."""
+
+    def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
+        super().__init__(key, override, dump)
+        root = knobs.compilation.dump_dir if dump else knobs.cache.dir
+        if not root:
+            raise RuntimeError("there is no cache directory: set TEGULA_CACHE_DIR")
+        self.cache_dir = os.path.join(root, "files", key)
+        self.lock_path = os.path.join(self.cache_dir, "lock")
+        os.makedirs(self.cache_dir, exist_ok=True)
+
+    def _make_path(self, filename: str) -> str:
+        return os.path.join(self.cache_dir, filename)
+
+    def has_file(self, filename: str) -> bool:
+        return os.path.exists(self._make_path(filename))
+
+    def get_file(self, filename: str) -> str | None:
+        return self._make_path(filename) if self.has_file(filename) else None
+
+    def put(self, data: Any, filename: str, binary: bool = True) -> str:
+        if not isinstance(data, bytes):
+            data = str(data).encode()
+        path = self._make_path(filename)
+        fd, tmp = tempfile.mkstemp(dir=self.cache_dir)
+        with os.fdopen(fd, "wb") as f:
+            f.write(data)
+        os.replace(tmp, path)
+        return path
+
+    def get_group(self, filename: str) -> dict[str, str] | None:
+        path = self.get_file(f"__grp__{filename}")
+        if path is None:
+            return None
+        with open(path) as f:
+            paths: dict[str, str] = json.load(f).get("child_paths", {})
+        return {name: p for name, p in paths.items() if os.path.exists(p)}
+
+    def put_group(self, filename: str, group: dict[str, str]) -> str:
+        text = json.dumps({"child_paths": group})
+        return self.put(text, f"__grp__{filename}", binary=False)
+
+
+class RemoteCacheBackend:
+    """Where a ``RemoteCacheManager`` keeps bytes; derive from it."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def get(self, filenames: list[str]) -> dict[str, bytes]:
+        raise NotImplementedError
+
+    def put(self, filename: str, data: bytes) -> None:
+        raise NotImplementedError
+
+
+class RedisRemoteCacheBackend(RemoteCacheBackend):
+    """Not here: compiled kernels are files of ours, see ``tegula.cache``."""
+
+    def __init__(self, key: str) -> None:
+        raise NotImplementedError("tegula keeps kernels on disk only")
+
+
+def _base32(digest: str) -> str:
+    return base64.b32encode(bytes.fromhex(digest)).decode().rstrip("=")
+
+
+def get_cache_manager(key: str) -> CacheManager:
+    return FileCacheManager(_base32(key))
+
+
+def get_dump_manager(key: str) -> CacheManager:
+    return FileCacheManager(_base32(key), dump=True)
+
+
+def get_override_manager(key: str) -> CacheManager:
+    return FileCacheManager(_base32(key), override=True)
+
+
+@functools.cache
+def triton_key() -> str:
+    """What identifies this compiler: kernels of another one do not fit."""
+    from tegula import __version__, _core
+
+    with open(_core.__file__, "rb") as f:
+        digest = hashlib.sha256(f.read()).hexdigest()
+    return f"tegula-{__version__}-{digest}"
