@@ -26,7 +26,9 @@ class GPUTarget:
         if self.backend == "cpu":
             return "cpu"
         if self.backend not in ("cuda", "emu"):
-            raise ValueError(f"tegula compiles for cuda, emu and cpu, not {self.backend}")
+            raise ValueError(
+                f"tegula compiles for cuda, emu and cpu, not {self.backend}"
+            )
         sm = int(self.arch)
         # From Hopper on the features behind the 'a' are what kernels are written for.
         return f"{self.backend}:sm_{sm}{'a' if sm >= 90 else ''}"

@@ -70,7 +70,8 @@ class ASTSource:
         self.attrs = dict(attrs or {})
 
     def hash(self) -> str:
-        text = f"{self.fn.cache_key} {sorted(self.signature.items())} {self.constants} {self.attrs}"
+        types = sorted(self.signature.items())
+        text = f"{self.fn.cache_key} {types} {self.constants} {self.attrs}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     def arguments(self) -> dict[str, Any]:

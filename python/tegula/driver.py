@@ -73,7 +73,11 @@ class Driver:
         return _C_TYPES[ty]
 
 
-_C_TYPES = {f"{s}{n}": f"{t}{n}_t" for s, t in (("i", "int"), ("u", "uint")) for n in (8, 16, 32, 64)}
+_C_TYPES = {
+    f"{s}{n}": f"{t}{n}_t"
+    for s, t in (("i", "int"), ("u", "uint"))
+    for n in (8, 16, 32, 64)
+}
 _C_TYPES |= {"i1": "int8_t", "u1": "uint8_t", "fp64": "double"}
 _C_TYPES |= {"fp16": "float", "bf16": "float", "fp32": "float", "f32": "float"}
 

@@ -90,7 +90,9 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
         return TensorWrapper(tensor.base, dtype)
     if hasattr(tensor, "data_ptr"):
         return TensorWrapper(tensor, dtype)
-    raise TypeError(f"cannot reinterpret a {type(tensor).__name__}: it has no data_ptr()")
+    raise TypeError(
+        f"cannot reinterpret a {type(tensor).__name__}: it has no data_ptr()"
+    )
 
 
 Allocator = Callable[[int, int, int | None], Any]
