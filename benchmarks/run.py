@@ -16,7 +16,7 @@ sys.path.insert(0, str(HERE))
 
 import harness  # noqa: E402  this folder is no package: it is not installed
 
-TOOLS = ("harness", "run")
+TOOLS = ("harness", "run", "compile", "compile_kernels")
 
 
 def main() -> int:

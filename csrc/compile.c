@@ -110,20 +110,30 @@ phase_b(Comp *c, void *data)
     Func *f = j->func;
     Binary *out = j->out;
     out->n_regs = out->n_spills = -1;
+    double start = clock_ms();
     run_passes(f, order_tile);
+    out->ms[TIME_PASSES] = clock_ms() - start;
     const char *tir = ir_print(f, false);
     keep(c, out, "tir", tir, strlen(tir));
-    if (c->opt.target.kind == TARGET_CPU) {
-        cg_host(f, out);
-    } else {
+    if (c->opt.target.kind != TARGET_CPU) {
+        start = clock_ms();
         run_passes(f, order_simt);
+        out->ms[TIME_PASSES] += clock_ms() - start;
         const char *simt = ir_print(f, false);
         keep(c, out, "simt", simt, strlen(simt));
-        cg_simt(f, out);
     }
+    start = clock_ms();
+    if (c->opt.target.kind == TARGET_CPU)
+        cg_host(f, out);
+    else
+        cg_simt(f, out);
+    out->ms[TIME_CODEGEN] = clock_ms() - start - out->ms[TIME_LLVM];
     describe(f, out);
-    if (c->opt.target.kind == TARGET_CUDA)
+    if (c->opt.target.kind == TARGET_CUDA) {
+        start = clock_ms();
         assemble(c, out);
+        out->ms[TIME_PTXAS] = clock_ms() - start;
+    }
 }
 
 /* ---- A ------------------------------------------------------------------------------ */
@@ -132,7 +142,10 @@ static void
 phase_a(Comp *c, void *data)
 {
     Job *j = data;
+    double start = clock_ms();
     j->func = fe_kernel(c, j->env, j->f, j->args, j->f->n_params);
+    if (j->out)
+        j->out->ms[TIME_FRONTEND] = clock_ms() - start;
     if (c->dump.dir || c->dump.passes) {
         const char *text = ir_print(j->func, false);
         dump_stage(c, "frontend", "tir", text, strlen(text));

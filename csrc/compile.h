@@ -25,6 +25,22 @@ typedef struct Stage {
 } Stage;
 enum { MAX_STAGE = 8 };
 
+/* Where the time of a compile goes; the words are the keys of compiled.timings. */
+/* clang-format off */
+#define TIMES(X)                                                                         \
+    X(FRONTEND, "frontend")     /* Python's tree -> tile IR */                           \
+    X(PASSES,   "passes")       /* tile IR -> tile IR */                                 \
+    X(CODEGEN,  "codegen")      /* tile IR -> LLVM IR */                                 \
+    X(LLVM,     "llvm")         /* LLVM IR -> PTX or object code */                      \
+    X(PTXAS,    "ptxas")        /* PTX -> cubin */
+/* clang-format on */
+typedef enum Time {
+#define X(name, text) TIME_##name,
+    TIMES(X)
+#undef X
+    N_TIME
+} Time;
+
 /* What a compile yields: plain malloc'ed data, so it outlives its Comp, is written to disk
  * and read back as it is. Immutable once published. */
 typedef struct Binary {
@@ -40,12 +56,15 @@ typedef struct Binary {
     int shared;           /* bytes of dynamic shared memory */
     int scratch;          /* bytes of scratch one CPU program needs (64-byte aligned) */
     int n_regs, n_spills; /* from ptxas; -1 unknown */
+    double ms[N_TIME];    /* this process's; all 0: read from disk */
 } Binary;
 
 void binary_free(Binary *b);
 const Stage *binary_stage(const Binary *b, const char *name); /* NULL: no such stage */
 /* Adds a copy of data; false when out of memory or full. */
 bool binary_add(Binary *b, const char *name, const char *data, size_t n);
+/* Milliseconds of a clock that only goes forward. */
+double clock_ms(void);
 
 /* Phases A and B of compile.c, each in a comp_run of its own, the GIL let go for B. *out is
  * zeroed by the caller; c has its options and dump; args as fe_kernel takes them (frontend/frontend.h). False: c->err says why (or a

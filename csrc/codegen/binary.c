@@ -2,6 +2,7 @@
 #include "compile.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 void
 binary_free(Binary *b)
@@ -39,4 +40,12 @@ binary_add(Binary *b, const char *name, const char *data, size_t n)
     s->data = copy;
     s->size = n;
     return true;
+}
+
+double
+clock_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }

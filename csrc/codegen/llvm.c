@@ -378,6 +378,7 @@ ll_finish(Ll *l, const char *passes, Binary *out)
 {
     Session *s = (Session *)l;
     char *message = NULL;
+    double start = clock_ms();
     begin(s);
     bool bad = LLVMVerifyModule(l->m, LLVMReturnStatusAction, &message);
     end(s);
@@ -401,6 +402,7 @@ ll_finish(Ll *l, const char *passes, Binary *out)
     char *text = LLVMPrintModuleToString(l->m);
     bool kept = binary_add(out, "llir", text, strlen(text));
     LLVMDisposeMessage(text);
+    out->ms[TIME_LLVM] += clock_ms() - start;
     if (!kept)
         err_at(l->c, NULL, MEMORY);
 }
@@ -411,6 +413,7 @@ ll_emit(Ll *l, LLVMCodeGenFileType kind, const char *stage, Binary *out)
     Session *s = (Session *)l;
     LLVMMemoryBufferRef code = NULL;
     char *message = NULL;
+    double start = clock_ms();
     begin(s);
     bool bad = LLVMTargetMachineEmitToMemoryBuffer(l->tm, l->m, kind, &message, &code);
     s->is_running = false;
@@ -419,6 +422,7 @@ ll_emit(Ll *l, LLVMCodeGenFileType kind, const char *stage, Binary *out)
     bool kept = s->diagnostic || binary_add(out, stage, LLVMGetBufferStart(code),
                                             LLVMGetBufferSize(code));
     LLVMDisposeMemoryBuffer(code);
+    out->ms[TIME_LLVM] += clock_ms() - start;
     end(s);
     if (!kept)
         err_at(l->c, NULL, MEMORY);

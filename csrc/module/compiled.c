@@ -3,6 +3,7 @@
  *     c = kernel[grid](x, y, n, BLOCK=1024)
  *     c.asm["tir"], c.asm["llir"], c.asm["ptx"], ..       stages, as text or bytes
  *     c.metadata.shared, c.n_regs, c.n_spills             what it costs
+ *     c.timings                                           what its compile cost, in ms
  *     c[grid](x, y, n, 1024)                              again, without looking it up
  *
  * `metadata` and the disassembly are Python, in tegula/compiled.py, over what stands here.
@@ -203,6 +204,26 @@ get_facts(PyObject *self, void *closure)
 }
 
 static PyObject *
+get_timings(PyObject *self, void *closure)
+{
+    (void)closure;
+    static const char *const names[] = {
+#define X(name, text) text,
+        TIMES(X)
+#undef X
+    };
+    const Compiled *v = (Compiled *)self;
+    PyObject *d = PyDict_New();
+    for (int i = 0; d && !v->from_disk && i < N_TIME; i++) {
+        PyObject *ms = PyFloat_FromDouble(v->bin.ms[i]);
+        if (!ms || PyDict_SetItemString(d, names[i], ms))
+            Py_CLEAR(d);
+        Py_XDECREF(ms);
+    }
+    return d;
+}
+
+static PyObject *
 get_n_regs(PyObject *self, void *closure)
 {
     (void)closure;
@@ -262,6 +283,9 @@ static PyGetSetDef compiled_getset[] = {
     {"hash", get_hash, NULL, "key on disk, without the answers; '' if it is not kept",
      NULL},
     {"src", get_src, NULL, "the kernel this is a variant of", NULL},
+    {"timings", get_timings, NULL,
+     "dict of milliseconds: frontend, passes, codegen, llvm, ptxas; empty if from disk",
+     NULL},
     {"n_regs", get_n_regs, NULL, "registers of a thread; -1: unknown", NULL},
     {"n_spills", get_n_spills, NULL, "bytes of spilled registers; -1: unknown", NULL},
     {NULL, NULL, NULL, NULL, NULL},

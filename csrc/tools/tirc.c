@@ -333,14 +333,6 @@ interp(Comp *c, Tirc *t, const Func *f)
 
 /* ---- run, check, time ------------------------------------------------------------ */
 
-static double
-now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec * 1e-6;
-}
-
 static void
 run_emulated(Comp *c, Tirc *t, const Binary *b, void *fn)
 {
@@ -447,17 +439,17 @@ run_code(Comp *c, Tirc *t, Func *f, bool is_timed)
         [TARGET_CUDA] = run_cuda,
         [TARGET_EMU] = run_emulated,
     };
-    double start = now_ms();
+    double start = clock_ms();
     const Binary *out = generate(f);
-    double compiled = now_ms();
+    double compiled = clock_ms();
     void *fn = load_code(c, out);
-    double loaded = now_ms();
+    double loaded = clock_ms();
     machine[c->opt.target.kind](c, t, out, fn);
-    double ran = now_ms() - loaded;
+    double ran = clock_ms() - loaded;
     for (int i = 0; is_timed && i < 20; i++) {
-        double again = now_ms();
+        double again = clock_ms();
         machine[c->opt.target.kind](c, t, out, fn);
-        ran = MIN(ran, now_ms() - again);
+        ran = MIN(ran, clock_ms() - again);
     }
     check_red_zones(c, t);
     if (is_timed)

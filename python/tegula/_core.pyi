@@ -24,6 +24,7 @@ class CompiledKernel:
     name: Any
     src: Any
     target: Any
+    timings: Any
 
 class Kernel:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...

@@ -302,3 +302,22 @@ time.sleep(0.05)
 def child_env() -> dict[str, str]:
     root = os.path.dirname(os.path.dirname(tegula.__file__))
     return {**os.environ, "PYTHONPATH": root}
+
+
+def test_timings(tmp_path):
+    """A compile says what each stage cost; what comes from disk cost no compile."""
+    code = """
+import numpy as np
+from test_variants import make, aligned
+c = make()[(1,)](aligned(64), aligned(64), 64, BLOCK=64)
+t = c.timings
+assert t == {} if c.metadata.from_disk else min(t[k] for k in list(t)[:4]) > 0, t
+print(*t)
+"""
+    env = {**child_env(), "TEGULA_CACHE_DIR": str(tmp_path)}
+    for words in ("frontend passes codegen llvm ptxas", ""):
+        done = subprocess.run(
+            [sys.executable, "-c", code], check=True, env=env, text=True,
+            cwd=os.path.dirname(__file__), capture_output=True,
+        )  # fmt: skip
+        assert done.stdout.strip() == words
