@@ -137,7 +137,9 @@ def cases(device: str) -> Iterator[harness.Case]:
             args = [harness.to_device(a, device) for a in (q, k, v, np.empty_like(q))]
             scale = math.log2(math.e) / math.sqrt(width)
 
-            def run(k, args=args, heads=batch * heads, causal=causal, **opts):
+            def run(
+                k, args=args, heads=batch * heads, causal=causal, scale=scale, **opts
+            ):
                 n, width = args[0].shape[2:]
                 extra = {"D": width, "CAUSAL": causal, **opts}
                 k[(triton.cdiv(n, opts["BM"]), heads)](*args, scale, n, **extra)
