@@ -398,16 +398,36 @@ shift(Ll *l, OpCode op, Elem e, Lv a, Lv n)
 }
 
 static Lv
+multiply_wide(Ll *l, Elem e, Lv a, Lv b)
+{
+    Lt wide = like(a, LLVMIntTypeInContext(l->cx, elem_info[e].bits * 2));
+    return LLVMBuildMul(l->b, LLVMBuildZExt(l->b, a, wide, ""),
+                        LLVMBuildZExt(l->b, b, wide, ""), "");
+}
+
+static Lv
 multiply_high(Ll *l, Elem e, Lv a, Lv b)
 {
     unsigned bits = elem_info[e].bits;
     if (bits == 1)
         return same_int(a, 0);
-    Lt wide = like(a, LLVMIntTypeInContext(l->cx, bits * 2)), t = LLVMTypeOf(a);
-    Lv p = LLVMBuildMul(l->b, LLVMBuildZExt(l->b, a, wide, ""),
-                        LLVMBuildZExt(l->b, b, wide, ""), "");
+    Lv p = multiply_wide(l, e, a, b);
     p = LLVMBuildLShr(l->b, p, same_int(p, bits), "");
-    return LLVMBuildTrunc(l->b, p, t, "");
+    return LLVMBuildTrunc(l->b, p, LLVMTypeOf(a), "");
+}
+
+/* Does a umulhi want the high half of o's product? On GPUs both halves come from one
+ * mul.wide when they are taken from one wide product: half the multiplications of Philox. */
+static bool
+has_high_half(const Op *o)
+{
+    Val *a = arg(o, 0), *b = arg(o, 1);
+    Val *fewer = ir_is_const(a, NULL) ? b : a;
+    for (const Use *u = fewer->uses; u; u = u->next)
+        if (u->user->op == OP_UMULHI && ((arg(u->user, 0) == a && arg(u->user, 1) == b) ||
+                                         (arg(u->user, 0) == b && arg(u->user, 1) == a)))
+            return true;
+    return false;
 }
 
 static Lv
@@ -611,6 +631,11 @@ cg_elementwise(Ll *l, const Op *o, Lv *x)
     case OP_LE:
     case OP_GT:
     case OP_GE: return compare(l, op, t, x);
+    case OP_MUL:
+        if (l->machine && t->elem == E_U32 && has_high_half(o))
+            return LLVMBuildTrunc(l->b, multiply_wide(l, t->elem, x[0], x[1]),
+                                  LLVMTypeOf(x[0]), "");
+        /* fall through */
     default:
         if (elem_is_float(t->elem))
             return float_op(l, op, t->elem, x, o->n_args);
