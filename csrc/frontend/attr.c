@@ -80,6 +80,8 @@ static Value
 block_ptr_attribute(Fe *f, Value v, const char *name)
 {
     BlockPtr *p = v.bp;
+    if (p->is_desc)
+        return fe_descriptor_attribute(f, v, name);
     if (!strcmp(name, "dtype") || !strcmp(name, "type")) {
         PyObject *e = v_dtype(f, p->base->type->elem).obj;
         return v_obj(pointer_object(f, block_object(f, e, p->rank, p->block), false));

@@ -11,15 +11,17 @@
 
 #include "frontend/fe.h"
 
-/* Entry i of a tuple of integers, as a scalar of type e. */
-static Val *
-entry(Fe *f, Value v, int i, Elem e, const char *what)
+/* Entry i of a tuple of integers, as a scalar of type e; I32: or of I64 when it is wide. */
+Val *
+fe_index_scalar(Fe *f, Value v, int i, Elem e, const char *what)
 {
     Val *x = fe_tensor(f, v.tuple->at[i], what);
     if (x->type->rank || x->type->is_ptr || !elem_is_int(x->type->elem))
         fail(f, TYPE, "%s must be integer scalars, not %s", what,
              ty_str(f->a, x->type));
-    return fe_cast(f, x, e, ROUND_RTNE);
+    int bits = elem_info[x->type->elem].bits;
+    bool is_wide = bits == 64 || (bits == 32 && !elem_is_signed(x->type->elem));
+    return fe_cast(f, x, e == E_I32 && is_wide ? E_I64 : e, ROUND_RTNE);
 }
 
 static Value
@@ -33,14 +35,31 @@ need_tuple(Fe *f, Value v, int n, const char *what)
     return v;
 }
 
+BlockPtr *
+fe_new_window(Fe *f, Value base, Value shape, Value strides, Value block)
+{
+    BlockPtr *p = NEW(f->a, BlockPtr);
+    p->rank = v_shape(f, need_tuple(f, block, -1, "block_shape"), p->block,
+                      "block_shape");
+    need_tuple(f, shape, p->rank, "shape");
+    need_tuple(f, strides, p->rank, "strides");
+    p->base = fe_tensor(f, base, "base");
+    if (!p->base->type->is_ptr || p->base->type->rank)
+        fail(f, VALUE, "base must be a scalar pointer, not %s",
+             ty_str(f->a, p->base->type));
+    if (!p->rank)
+        fail(f, VALUE, "a window needs at least one dimension");
+    for (int i = 0; i < p->rank; i++) {
+        p->shape[i] = fe_index_scalar(f, shape, i, E_I64, "shape");
+        p->strides[i] = fe_index_scalar(f, strides, i, E_I64, "strides");
+    }
+    return p;
+}
+
 Value
 bi_make_block_ptr(Fe *f, Value *a)
 {
-    BlockPtr *p = NEW(f->a, BlockPtr);
-    p->rank = v_shape(f, need_tuple(f, a[4], -1, "block_shape"), p->block,
-                      "block_shape");
-    Value shape = need_tuple(f, a[1], p->rank, "shape");
-    Value strides = need_tuple(f, a[2], p->rank, "strides");
+    BlockPtr *p = fe_new_window(f, a[0], a[1], a[2], a[4]);
     Value offsets = need_tuple(f, a[3], p->rank, "offsets");
     need_tuple(f, a[5], p->rank, "order");
     int64_t order[MAX_RANK];
@@ -51,17 +70,7 @@ bi_make_block_ptr(Fe *f, Value *a)
             fail(f, VALUE, "order must be a permutation of 0..%d, not %s", p->rank - 1,
                  v_short(f, a[5]));
         seen |= 1u << order[i];
-    }
-    p->base = fe_tensor(f, a[0], "base");
-    if (!p->base->type->is_ptr || p->base->type->rank)
-        fail(f, VALUE, "base must be a scalar pointer, not %s",
-             ty_str(f->a, p->base->type));
-    if (!p->rank)
-        fail(f, VALUE, "a block pointer needs at least one dimension");
-    for (int i = 0; i < p->rank; i++) {
-        p->shape[i] = entry(f, shape, i, E_I64, "shape");
-        p->strides[i] = entry(f, strides, i, E_I64, "strides");
-        p->offsets[i] = entry(f, offsets, i, E_I32, "offsets");
+        p->offsets[i] = fe_index_scalar(f, offsets, i, E_I32, "offsets");
     }
     return (Value){V_BLOCK_PTR, {.bp = p}};
 }
@@ -69,14 +78,16 @@ bi_make_block_ptr(Fe *f, Value *a)
 Value
 bi_advance(Fe *f, Value *a)
 {
-    if (a[0].kind != V_BLOCK_PTR)
+    if (a[0].kind != V_BLOCK_PTR || a[0].bp->is_desc)
         fail(f, TYPE, "advance moves a block pointer, not %s", v_describe(f, a[0]));
     BlockPtr *p = NEW(f->a, BlockPtr);
     *p = *a[0].bp;
     Value by = need_tuple(f, a[1], p->rank, "offsets");
     for (int i = 0; i < p->rank; i++) {
         int64_t k;
-        Val *d = entry(f, by, i, E_I32, "offsets");
+        /* The type stays: a block pointer is carried through loops. */
+        Val *d = fe_index_scalar(f, by, i, E_I64, "offsets");
+        d = fe_cast(f, d, p->offsets[i]->type->elem, ROUND_RTNE);
         if (!ir_const_as_int(d, &k) || k)
             p->offsets[i] = ir_bin(&f->b, OP_ADD, p->offsets[i], d);
     }
@@ -97,24 +108,9 @@ index_along(Fe *f, const BlockPtr *p, int d)
     return i;
 }
 
-/* The pointers of the window; *mask: NULL, or where all checked indices are inside. */
-static Val *
-addresses(Fe *f, const BlockPtr *p, Value check, Val **mask)
+Val *
+fe_window(Fe *f, const BlockPtr *p, const bool *is_checked, Val **mask)
 {
-    bool is_checked[MAX_RANK] = {0};
-    if (!is_absent(check) && !is_py_none(check)) {
-        int64_t dims[MAX_RANK];
-        int n = v_int_list(f, check, dims, MAX_RANK, "boundary_check");
-        for (int i = 0; i < n; i++) {
-            if (dims[i] < 0 || dims[i] >= p->rank)
-                fail(f, VALUE, "boundary_check names dimension %lld of %d",
-                     (long long)dims[i], p->rank);
-            if (is_checked[dims[i]])
-                fail(f, VALUE, "boundary_check names dimension %lld twice",
-                     (long long)dims[i]);
-            is_checked[dims[i]] = true;
-        }
-    }
     Val *sum = NULL;
     *mask = NULL;
     for (int d = 0; d < p->rank; d++) {
@@ -137,21 +133,36 @@ addresses(Fe *f, const BlockPtr *p, Value check, Val **mask)
     return ir_addptr(&f->b, fe_splat_to(f, p->base, p->rank, p->block), sum);
 }
 
-static bool
-is_given(Value v)
+/* The dims named by boundary_check. */
+static void
+checked_dims(Fe *f, const BlockPtr *p, Value check, bool *is_checked)
 {
-    return !is_absent(v) && !is_py_none(v);
+    int64_t dims[MAX_RANK];
+    if (!fe_is_given(check))
+        return;
+    int n = v_int_list(f, check, dims, MAX_RANK, "boundary_check");
+    for (int i = 0; i < n; i++) {
+        if (dims[i] < 0 || dims[i] >= p->rank)
+            fail(f, VALUE, "boundary_check names dimension %lld of %d",
+                 (long long)dims[i], p->rank);
+        if (is_checked[dims[i]])
+            fail(f, VALUE, "boundary_check names dimension %lld twice",
+                 (long long)dims[i]);
+        is_checked[dims[i]] = true;
+    }
 }
 
 Value
 fe_block_ptr_load(Fe *f, Value *a)
 {
     const BlockPtr *p = a[0].bp;
-    if (is_given(a[1]) || is_given(a[2]))
+    if (p->is_desc)
+        fail(f, TYPE, "write desc.%s(offsets, ..) with a tensor descriptor", f->callee);
+    if (fe_is_given(a[1]) || fe_is_given(a[2]))
         fail(f, VALUE,
              "mask and other are for plain pointers; a block pointer takes "
              "boundary_check and padding_option");
-    const char *pad = is_given(a[4]) ? v_const_str(f, a[4], "padding_option") : "";
+    const char *pad = fe_is_given(a[4]) ? v_const_str(f, a[4], "padding_option") : "";
     if (*pad && strcmp(pad, "zero") && strcmp(pad, "nan"))
         fail(f, VALUE, "padding_option must be \"\", \"zero\" or \"nan\", not \"%s\"",
              pad);
@@ -160,7 +171,9 @@ fe_block_ptr_load(Fe *f, Value *a)
     if (nan_pad && elem_is_int(e))
         fail(f, VALUE, "padding_option \"nan\" is for floats, not for %s",
              elem_info[e].text);
-    Val *mask, *ptrs = addresses(f, p, a[3], &mask);
+    bool checked[MAX_RANK] = {0};
+    checked_dims(f, p, a[3], checked);
+    Val *mask, *ptrs = fe_window(f, p, checked, &mask);
     Value args[8] = {v_val(ptrs)};
     if (mask) {
         args[1] = v_val(mask);
@@ -177,10 +190,14 @@ Value
 fe_block_ptr_store(Fe *f, Value *a)
 {
     const BlockPtr *p = a[0].bp;
-    if (is_given(a[2]))
+    if (p->is_desc)
+        fail(f, TYPE, "write desc.%s(offsets, ..) with a tensor descriptor", f->callee);
+    if (fe_is_given(a[2]))
         fail(f, VALUE,
              "mask is for plain pointers; a block pointer takes boundary_check");
-    Val *mask, *ptrs = addresses(f, p, a[3], &mask);
+    bool checked[MAX_RANK] = {0};
+    checked_dims(f, p, a[3], checked);
+    Val *mask, *ptrs = fe_window(f, p, checked, &mask);
     Value args[6] = {v_val(ptrs), a[1], mask ? v_val(mask) : (Value){0}};
     args[4] = a[4];
     args[5] = a[5];

@@ -67,6 +67,11 @@ is_a(Fe *f, Value v, Value cls)
         return false;
     }
     PyObject *c = v_to_py(f, cls, "the class");
+    if (v.kind == V_BLOCK_PTR && v.bp->is_desc) {
+        PyObject *desc = fe_own(f,
+                                PyObject_GetAttrString(f->core, "tensor_descriptor"));
+        return c == desc;
+    }
     if (c == f->cls_tensor)
         return v.kind == V_TENSOR || v.kind == V_BLOCK_PTR;
     if (c == f->cls_constexpr)

@@ -101,7 +101,7 @@ typedef enum ValueKind {
     V_TENSOR, /* known when the kernel runs */
     V_TUPLE,
     V_METHOD,    /* a builtin or jit function bound to a value */
-    V_BLOCK_PTR, /* of make_block_ptr */
+    V_BLOCK_PTR, /* of make_block_ptr, or of make_tensor_descriptor */
     V_PARAM,     /* an integer parameter nobody has read: 1 becomes V_OBJ then */
     V_RANGE,     /* what a for iterates over */
 } ValueKind;
@@ -138,8 +138,10 @@ struct BlockPtr {
     Val *base; /* scalar pointer */
     int rank;
     Val *shape[MAX_RANK], *strides[MAX_RANK]; /* i64 scalars */
-    Val *offsets[MAX_RANK];                   /* i32 scalars */
+    Val *offsets[MAX_RANK]; /* i32 or i64 scalars; none of a descriptor */
     int32_t block[MAX_RANK];
+    bool is_desc; /* a descriptor: each load says where */
+    bool nan_pad; /* a descriptor: what is outside reads as NaN */
 };
 struct Range {
     Value start, stop, step;   /* ints known now, or integer scalars */
@@ -331,6 +333,14 @@ const Builtin *fe_builtin_of(Fe *f, PyObject *o); /* NULL: not one */
 const Builtin *fe_member(const char *name); /* NULL: tensors have no such method */
 extern const Builtin fe_builtins[];
 extern const int n_fe_builtins;
+bool fe_is_given(Value v); /* neither absent nor None */
+/* descriptor.c: a method, bound to p; V_NONE: there is none of that name. */
+Value fe_descriptor_attribute(Fe *f, Value p, const char *name);
+/* blockptr.c: the index along dim d, and the pointers of a window. checked: which dims may
+ * be outside, which *mask then tells (NULL: none is). */
+Val *fe_window(Fe *f, const BlockPtr *p, const bool *checked, Val **mask);
+BlockPtr *fe_new_window(Fe *f, Value base, Value shape, Value strides, Value block);
+Val *fe_index_scalar(Fe *f, Value tuple, int i, Elem e, const char *what);
 Value fe_block_ptr_load(Fe *f, Value *a);
 Value fe_block_ptr_store(Fe *f, Value *a);
 

@@ -76,6 +76,34 @@ is_constexpr_annotation(Fe *f, const Node *n)
            strstr(v_const_str(f, v_obj(n->value), "an annotation"), "constexpr");
 }
 
+/* The value of "x: tl.constexpr = v": also of a tensor that folded to a constant, as what
+ * a helper returns is: n: tl.constexpr = tl.cdiv(N, BLOCK). */
+static Value
+constant_of(Fe *f, Value v)
+{
+    uint64_t bits;
+    v = fe_read(f, v);
+    if (v.kind == V_TENSOR && !v.val->type->rank && !v.val->type->is_ptr &&
+        ir_is_const(v.val, &bits)) {
+        Elem e = v.val->type->elem;
+        if (e == E_I1)
+            return v_bool(bits & 1);
+        if (elem_is_float(e))
+            return v_obj(fe_own(f, PyFloat_FromDouble(elem_to_double(e, bits))));
+        if (e == E_U64)
+            return v_obj(fe_own(f, PyLong_FromUnsignedLongLong(bits)));
+        return v_int(f, elem_to_int(e, bits));
+    }
+    if (v.kind == V_TUPLE) {
+        Value t = v_tuple(f, v.tuple->n, v.tuple->at);
+        t.tuple->type = v.tuple->type;
+        for (int i = 0; i < t.tuple->n; i++)
+            t.tuple->at[i] = constant_of(f, t.tuple->at[i]);
+        return t;
+    }
+    return v_from_py(f, v_to_py(f, v, "the value of a tl.constexpr"));
+}
+
 static void
 stmt_AnnAssign(Fe *f, Node *n)
 {
@@ -84,7 +112,7 @@ stmt_AnnAssign(Fe *f, Node *n)
     Value v = fe_expr(f, n->a);
     f->b.loc = fe_loc(f, n);
     if (n->c && is_constexpr_annotation(f, n->c))
-        v = v_from_py(f, v_to_py(f, v, "the value of a tl.constexpr"));
+        v = constant_of(f, v);
     else
         v = fe_decay(f, v);
     fe_assign(f, n->b, v);
@@ -740,6 +768,12 @@ stmt_Assert(Fe *f, Node *n)
     fe_call_value(f, v_obj(fn), n_args, args);
 }
 
+static bool
+is_block_ptr(Value v)
+{
+    return v.kind == V_BLOCK_PTR && !v.bp->is_desc;
+}
+
 static Status
 stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
 {
@@ -760,7 +794,7 @@ stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
     case AST_Assert: stmt_Assert(f, n); return FALLS;
     case AST_Pass: return FALLS;
     case AST_Expr:
-        if (n->a->kind != AST_Constant && fe_expr(f, n->a).kind == V_BLOCK_PTR) {
+        if (n->a->kind != AST_Constant && is_block_ptr(fe_expr(f, n->a))) {
             err_help(f->c, "write p = tl.advance(p, ..)");
             f->b.loc = fe_loc(f, n);
             fail(f, VALUE, "The result of advance is not being used");

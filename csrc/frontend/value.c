@@ -65,6 +65,12 @@ fe_is_instance(Fe *f, PyObject *o, PyObject *cls)
     return r;
 }
 
+bool
+fe_is_given(Value v)
+{
+    return !is_absent(v) && !is_py_none(v);
+}
+
 Value
 v_int(Fe *f, int64_t i)
 {
@@ -207,7 +213,8 @@ v_short(Fe *f, Value v)
     case V_METHOD: return "a method";
     case V_RANGE: return "a range";
     case V_BLOCK_PTR:
-        return str_printf(f->a, "block pointer to %s",
+        return str_printf(f->a, "%s of %s",
+                          v.bp->is_desc ? "tensor descriptor" : "block pointer",
                           ty_shape_str(f->a, ty_block(f->c, ty_scalar(f->c, E_I8),
                                                       v.bp->rank, v.bp->block)));
     case V_TUPLE: {
@@ -280,7 +287,8 @@ v_flatten(Fe *f, Value v, Val **leaf, int cap, int n)
         for (int i = 0; i < p->rank; i++) {
             leaf[n++] = p->shape[i];
             leaf[n++] = p->strides[i];
-            leaf[n++] = p->offsets[i];
+            if (!p->is_desc)
+                leaf[n++] = p->offsets[i];
         }
         break;
     }
@@ -309,7 +317,8 @@ v_rebuild(Fe *f, Value like, Val *const *leaf, int *at)
         for (int i = 0; i < p->rank; i++) {
             p->shape[i] = leaf[(*at)++];
             p->strides[i] = leaf[(*at)++];
-            p->offsets[i] = leaf[(*at)++];
+            if (!p->is_desc)
+                p->offsets[i] = leaf[(*at)++];
         }
         return (Value){V_BLOCK_PTR, {.bp = p}};
     }
@@ -354,7 +363,8 @@ v_same_shape(Value a, Value b)
                 return false;
         return true;
     case V_BLOCK_PTR:
-        return a.bp->rank == b.bp->rank &&
+        return a.bp->rank == b.bp->rank && a.bp->is_desc == b.bp->is_desc &&
+               a.bp->nan_pad == b.bp->nan_pad &&
                !memcmp(a.bp->block, b.bp->block,
                        (size_t)a.bp->rank * sizeof *a.bp->block);
     case V_METHOD: return a.method == b.method;

@@ -267,3 +267,46 @@ def test_scans(run: Any) -> None:
     np.testing.assert_array_equal(out[:8], np.cumsum(x[::-1])[::-1])
     np.testing.assert_array_equal(out[8:], np.cumsum(x))
     assert last.tolist() == [5, 1]
+
+
+@tegula.jit
+def descriptor_kernel(x, out, picked, h, w, BH: tl.constexpr, BW: tl.constexpr):
+    src = tl.make_tensor_descriptor(x, [h, w], [w, 1], [BH, BW])
+    dst = tl.make_tensor_descriptor(out, [h, w], [w, 1], [BH, BW])
+    tl.static_assert(isinstance(src, tl.tensor_descriptor))
+    tl.static_assert(src.block_shape[1] == BW and src.dtype == tl.float32)
+    for j in range(0, w, BW):
+        v = src.load([0, j])
+        if j > 3:
+            v += 100
+        dst.store([0, j], v)
+    rows = tl.make_tensor_descriptor(x, (h, w), (w, 1), (1, BW), padding_option="nan")
+    i = tl.arange(0, 2)
+    tl.store(
+        picked + i[:, None] * BW + tl.arange(0, BW)[None, :], rows.gather(2 - i, 4)
+    )
+    dst.atomic_add([2, 0], tl.full((BH, BW), 1000.0, tl.float32))
+
+
+def test_descriptors(run: Any) -> None:
+    x = np.arange(18, dtype=np.float32).reshape(3, 6)
+    out, picked = np.zeros_like(x), np.zeros((2, 4), np.float32)
+    run(descriptor_kernel, x, out, picked, 3, 6, BH=4, BW=4)
+    want = x.copy()
+    want[:, 4:] += 100
+    want[2, :4] += 1000
+    np.testing.assert_array_equal(out, want)
+    nan = float("nan")
+    np.testing.assert_array_equal(picked, [[16, 17, nan, nan], [10, 11, nan, nan]])
+
+
+@tegula.jit
+def folded_kernel(out, N: tl.constexpr):
+    blocks: tl.constexpr = tl.cdiv(N, 4)
+    tl.store(out + tl.arange(0, blocks), blocks)
+
+
+def test_a_folded_helper_is_a_constant(run: Any) -> None:
+    out = np.zeros(4, np.int32)
+    run(folded_kernel, out, N=13)
+    assert out.tolist() == [4, 4, 4, 4]

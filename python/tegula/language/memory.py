@@ -78,6 +78,41 @@ def advance(base: Any, offsets: Any, _semantic: Any = None) -> Any:
 
 
 @builtin
+def make_tensor_descriptor(
+    base: Any,
+    shape: Any,
+    strides: Any,
+    block_shape: Any,
+    padding_option: str = "zero",
+    _semantic: Any = None,
+) -> Any:
+    """A tensor in memory that is read and written block by block.
+
+    ``desc.load([i, j])`` and ``desc.store([i, j], value)`` move the block that begins
+    there; all dims are checked: outside reads as 0 (or NaN) and is not written. Also
+    ``gather``, ``scatter``, ``atomic_add`` and friends; ``shape``, ``strides``, ``dtype``,
+    ``block_shape``.
+    base: a scalar pointer; 1 to 5 dims; the last stride is the constant 1; block_shape:
+    constexpr powers of two whose last spans at least 16 bytes.
+    """
+    return outside()
+
+
+@builtin
+def load_tensor_descriptor(desc: Any, offsets: Any, _semantic: Any = None) -> tensor:
+    """``desc.load(offsets)``."""
+    return outside()
+
+
+@builtin
+def store_tensor_descriptor(
+    desc: Any, offsets: Any, value: Any, _semantic: Any = None
+) -> None:
+    """``desc.store(offsets, value)``."""
+    return outside()
+
+
+@builtin
 def atomic_add(
     pointer: Any,
     val: Any,

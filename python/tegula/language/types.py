@@ -298,7 +298,7 @@ class tuple_type(dtype):
 
 
 class tensor_descriptor:
-    """A tensor in memory read and written block by block (not available in kernels yet)."""
+    """What ``tl.make_tensor_descriptor`` gives: for ``isinstance`` in kernels."""
 
 
 class constexpr:

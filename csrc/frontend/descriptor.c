@@ -1,0 +1,215 @@
+/* descriptor: tensor descriptors, a tensor in memory that is read block by block.
+ *
+ * Like a block pointer (blockptr.c) without offsets: each access says where its block
+ * begins. All dims are checked; what is outside reads as 0, or NaN, and is not written.
+ * Today every access is masked pointers; a pass may make bulk copies of them.
+ */
+#include <math.h>
+
+#include "frontend/fe.h"
+
+Value
+bi_make_tensor_descriptor(Fe *f, Value *a)
+{
+    BlockPtr *p = fe_new_window(f, a[0], a[1], a[2], a[3]);
+    int64_t last;
+    p->is_desc = true;
+    if (p->rank > 5)
+        fail(f, VALUE, "a tensor descriptor has 1 to 5 dimensions, not %d", p->rank);
+    if (!ir_const_as_int(p->strides[p->rank - 1], &last) || last != 1) {
+        err_help(f->c, "write the constant 1 as the last stride");
+        fail(f, VALUE, "the last stride of a tensor descriptor must be the constant 1");
+    }
+    Elem e = p->base->type->elem;
+    if (p->block[p->rank - 1] * elem_info[e].bytes < 16)
+        fail(f, VALUE,
+             "the last extent of a descriptor's block spans at least 16 bytes");
+    const char *pad = fe_is_given(a[4]) ? v_const_str(f, a[4], "padding_option")
+                                        : "zero";
+    if (strcmp(pad, "zero") && strcmp(pad, "nan"))
+        fail(f, VALUE, "padding_option must be \"zero\" or \"nan\", not \"%s\"", pad);
+    p->nan_pad = !strcmp(pad, "nan");
+    if (p->nan_pad && elem_is_int(e))
+        fail(f, VALUE, "padding_option \"nan\" is for floats, not for %s",
+             elem_info[e].text);
+    return (Value){V_BLOCK_PTR, {.bp = p}};
+}
+
+/* The descriptor a[0] as a window that begins at the offsets a[1]. */
+static BlockPtr *
+window_at(Fe *f, const Value *a)
+{
+    if (a[0].kind != V_BLOCK_PTR || !a[0].bp->is_desc)
+        fail(f, TYPE, "%s needs a tensor descriptor, not %s", f->callee,
+             v_describe(f, a[0]));
+    BlockPtr *p = NEW(f->a, BlockPtr);
+    *p = *a[0].bp;
+    if (a[1].kind != V_TUPLE || a[1].tuple->n != p->rank)
+        fail(f, VALUE, "%s needs one offset for each of %d dimensions, not %s",
+             f->callee, p->rank, v_short(f, a[1]));
+    for (int i = 0; i < p->rank; i++)
+        p->offsets[i] = fe_index_scalar(f, a[1], i, E_I32, "offsets");
+    return p;
+}
+
+static Val *
+pointers(Fe *f, const BlockPtr *p, Val **mask)
+{
+    bool all[MAX_RANK];
+    memset(all, true, sizeof all);
+    return fe_window(f, p, all, mask);
+}
+
+static Value
+load_at(Fe *f, const BlockPtr *p, Val *ptrs, Val *mask)
+{
+    Value args[8] = {v_val(ptrs), v_val(mask)};
+    if (p->nan_pad)
+        args[2] =
+            v_val(ir_const_float(&f->b, ty_scalar(f->c, p->base->type->elem), NAN));
+    return bi_load(f, args);
+}
+
+Value
+bi_desc_load(Fe *f, Value *a)
+{
+    BlockPtr *p = window_at(f, a);
+    Val *mask, *ptrs = pointers(f, p, &mask);
+    return load_at(f, p, ptrs, mask);
+}
+
+/* The value of a store, of exactly the block's shape. */
+static Value
+stored(Fe *f, const BlockPtr *p, Value v)
+{
+    Val *x = fe_tensor(f, v, "the value");
+    if (x->type->rank != p->rank ||
+        memcmp(x->type->shape, p->block, (size_t)p->rank * sizeof *p->block)) {
+        const Type *t = ty_block(f->c, ty_scalar(f->c, E_I8), p->rank, p->block);
+        err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, t),
+               ty_shape_str(f->a, x->type));
+    }
+    return v_val(x);
+}
+
+Value
+bi_desc_store(Fe *f, Value *a)
+{
+    BlockPtr *p = window_at(f, a);
+    Value v = stored(f, p, a[2]);
+    Val *mask, *ptrs = pointers(f, p, &mask);
+    Value args[6] = {v_val(ptrs), v, v_val(mask)};
+    return bi_store(f, args);
+}
+
+static Value
+atomic(Fe *f, BuiltinFn *fn, const Value *a)
+{
+    BlockPtr *p = window_at(f, a);
+    Value v = stored(f, p, a[2]);
+    if (v.val->type->elem != p->base->type->elem)
+        fail(f, TYPE, "%s needs values of %s, not %s", f->callee,
+             elem_info[p->base->type->elem].text, ty_str(f->a, v.val->type));
+    Val *mask, *ptrs = pointers(f, p, &mask);
+    Value args[5] = {v_val(ptrs), v, v_val(mask)};
+    fn(f, args);
+    return v_obj(Py_None);
+}
+
+#define ATOMIC(name)                                                                   \
+    static Value desc_##name(Fe *f, Value *a)                                          \
+    {                                                                                  \
+        return atomic(f, bi_##name, a);                                                \
+    }
+ATOMIC(atomic_add)
+ATOMIC(atomic_max)
+ATOMIC(atomic_min)
+ATOMIC(atomic_and)
+ATOMIC(atomic_or)
+ATOMIC(atomic_xor)
+#undef ATOMIC
+
+/* Rows picked by a block of indices: pointers and mask of [rows, C]. */
+static Val *
+picked_rows(Fe *f, const BlockPtr *p, Value rows_v, Value column, Val **mask)
+{
+    Val *rows = fe_tensor(f, rows_v, "x_offsets");
+    if (p->rank != 2 || p->block[0] != 1 || rows->type->rank != 1 ||
+        !elem_is_int(rows->type->elem))
+        fail(f, VALUE,
+             "%s needs a descriptor with the block [1, C] and a block of rows",
+             f->callee);
+    Value one[1] = {column};
+    Val *from = fe_index_scalar(f, v_tuple(f, 1, one), 0, E_I64, "y_offset");
+    int32_t shape[2] = {rows->type->shape[0], p->block[1]};
+    Val *i = ir_expand(&f->b, fe_cast(f, rows, E_I64, ROUND_RTNE), 1);
+    Val *j = fe_cast(f, ir_arange(&f->b, 0, shape[1]), E_I64, ROUND_RTNE);
+    j = ir_bin(&f->b, OP_ADD, fe_splat_to(f, from, 1, &shape[1]), j);
+    j = ir_expand(&f->b, j, 0);
+    Val *at[2] = {i, j}, *sum = NULL;
+    *mask = NULL;
+    for (int d = 0; d < 2; d++) {
+        const Type *t = at[d]->type;
+        Val *low = ir_bin(&f->b, OP_GE, at[d], ir_const_int(&f->b, t, 0));
+        Val *high = ir_bin(&f->b, OP_LT, at[d],
+                           fe_splat_to(f, p->shape[d], 2, t->shape));
+        Val *in = fe_splat_to(f, ir_bin(&f->b, OP_AND, low, high), 2, shape);
+        *mask = *mask ? ir_bin(&f->b, OP_AND, *mask, in) : in;
+        Val *step = fe_splat_to(f, p->strides[d], 2, t->shape);
+        Val *k = fe_splat_to(f, ir_bin(&f->b, OP_MUL, at[d], step), 2, shape);
+        sum = sum ? ir_bin(&f->b, OP_ADD, sum, k) : k;
+    }
+    return ir_addptr(&f->b, fe_splat_to(f, p->base, 2, shape), sum);
+}
+
+static Value
+desc_gather(Fe *f, Value *a)
+{
+    Val *mask, *ptrs = picked_rows(f, a[0].bp, a[1], a[2], &mask);
+    return load_at(f, a[0].bp, ptrs, mask);
+}
+
+static Value
+desc_scatter(Fe *f, Value *a)
+{
+    Val *mask, *ptrs = picked_rows(f, a[0].bp, a[2], a[3], &mask);
+    Value args[6] = {v_val(ptrs), a[1], v_val(mask)};
+    return bi_store(f, args);
+}
+
+static const Builtin methods[] = {
+    {"load", "desc, offsets", bi_desc_load, BI_MEMBER, "read the block at offsets"},
+    {"store", "desc, offsets, value", bi_desc_store, BI_MEMBER, "write it"},
+    {"gather", "desc, x_offsets, y_offset", desc_gather, BI_MEMBER, "read rows"},
+    {"scatter", "desc, value, x_offsets, y_offset", desc_scatter, BI_MEMBER,
+     "write rows"},
+    {"atomic_add", "desc, offsets, value", desc_atomic_add, BI_MEMBER, "add to it"},
+    {"atomic_max", "desc, offsets, value", desc_atomic_max, BI_MEMBER, "maximum"},
+    {"atomic_min", "desc, offsets, value", desc_atomic_min, BI_MEMBER, "minimum"},
+    {"atomic_and", "desc, offsets, value", desc_atomic_and, BI_MEMBER, "bitwise and"},
+    {"atomic_or", "desc, offsets, value", desc_atomic_or, BI_MEMBER, "bitwise or"},
+    {"atomic_xor", "desc, offsets, value", desc_atomic_xor, BI_MEMBER, "exclusive or"},
+};
+
+Value
+fe_descriptor_attribute(Fe *f, Value v, const char *name)
+{
+    const BlockPtr *p = v.bp;
+    Value dims[MAX_RANK];
+    for (size_t i = 0; i < COUNT(methods); i++)
+        if (!strcmp(name, methods[i].name)) {
+            MethodValue *m = NEW(f->a, MethodValue);
+            *m = (MethodValue){&methods[i], NULL, v};
+            return (Value){V_METHOD, {.method = m}};
+        }
+    if (!strcmp(name, "dtype"))
+        return v_dtype(f, p->base->type->elem);
+    bool is_shape = !strcmp(name, "shape"), is_block = !strcmp(name, "block_shape");
+    if (!is_shape && !is_block && strcmp(name, "strides"))
+        return (Value){0};
+    for (int i = 0; i < p->rank; i++)
+        dims[i] = is_block   ? v_int(f, p->block[i])
+                  : is_shape ? v_val(fe_cast(f, p->shape[i], E_I32, ROUND_RTNE))
+                             : v_val(p->strides[i]);
+    return v_tuple(f, p->rank, dims);
+}
