@@ -196,6 +196,8 @@ fe_cast_value(Fe *f, Value in, Value dtype, Value rounding, bool bitcast)
         return v_val(ir_bitcast(&f->b, v, t));
     }
     Elem e = v_elem(f, v_obj(o), "the dtype"), from = v->type->elem;
+    if (!v->type->is_ptr && from == e)
+        return v_val(v);
     if (has_round && (v->type->is_ptr || !elem_is_float(from) || !elem_is_float(e) ||
                       elem_info[from].bits <= elem_info[e].bits))
         fail(
@@ -206,8 +208,6 @@ fe_cast_value(Fe *f, Value in, Value dtype, Value rounding, bool bitcast)
         if (elem_info[from].bits != elem_info[e].bits)
             fail(f, VALUE, "bitcast from %s to %s: the widths differ",
                  elem_info[from].text, elem_info[e].text);
-        if (from == e)
-            return v_val(v);
         return v_val(ir_bitcast(&f->b, v, ty_with_elem(f->c, v->type, e)));
     }
     return v_val(fe_cast(f, v, e, round));
