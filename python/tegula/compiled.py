@@ -43,7 +43,7 @@ def disassemble(cubin: bytes) -> str:
     """The machine code as text. Needs cuobjdump or nvdisasm on PATH or in CUDA_HOME."""
     places = [os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin")]
     path = os.pathsep.join([*places, os.environ.get("PATH", "")])
-    for tool, options in (("cuobjdump", ["-sass"]), ("nvdisasm", ["-c"])):
+    for tool, options in (("cuobjdump", ["-sass"]), ("nvdisasm", ["-c"])):  # noqa: B007
         program = shutil.which(tool, path=path)
         if program:
             break

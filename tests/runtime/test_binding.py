@@ -22,7 +22,7 @@ def fill(out, value, n=8, BLOCK: tl.constexpr = 16):
 
 
 @tegula.jit
-def typed(out, a: tl.int64, b: "fp64", c: tl.int8, d: bool):  # noqa: F821
+def typed(out, a: tl.int64, b: "fp64", c: tl.int8, d: bool):  # noqa: F821, UP037
     tl.store(out, a + 0)
     tl.store(out + 1, c + 0)
     tl.store(out + 2, d + 0)
@@ -172,7 +172,8 @@ def test_none_for_a_pointer():
 
 @pytest.mark.parametrize(
     "dtype",
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split(),
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
+    + ["float16", "float32", "float64"],
 )
 def test_numpy_types(dtype):
     out = np.zeros(16, dtype)

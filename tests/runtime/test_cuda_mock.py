@@ -81,7 +81,8 @@ def test_exchange_api_gives_device_and_stream(tmp_path):
         """
 api = ctypes.addressof(ctypes.c_char.in_dll(lib, "mock_exchange"))
 new = ctypes.pythonapi.PyCapsule_New
-new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+new.restype = ctypes.py_object
+new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 class Fast:
     __dlpack_c_exchange_api__ = new(api, b"dlpack_exchange_api", None)
 lib.mock_params(2)
