@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import tempfile
 import zlib
 
 import pytest
+
+# Kernels of tests stay out of the user's cache, and a test that wants a compile gets one.
+# Before anything imports tegula; processes that tests start inherit it.
+if "TEGULA_CACHE_DIR" not in os.environ:
+    os.environ["TEGULA_CACHE_DIR"] = tempfile.mkdtemp(prefix="tegula-tests-")
+    atexit.register(shutil.rmtree, os.environ["TEGULA_CACHE_DIR"], ignore_errors=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -58,6 +58,10 @@ int fe_function_parse(FeFunction *f);
  * For the disk key. */
 PyObject *fe_function_hash(const FeEnv *env, FeFunction *f);
 
+/* A new SHA-256 object with update() and digest(): CPython's own, because importing hashlib
+ * loads OpenSSL, which takes longer than a compile. NULL with an exception. */
+PyObject *fe_sha256(void);
+
 /* ---- what a launch gives the compiler --------------------------------------------------- */
 typedef enum ArgKind { ARG_CONSTEXPR, ARG_SCALAR, ARG_POINTER, ARG_TUPLE } ArgKind;
 typedef struct ArgSpec {

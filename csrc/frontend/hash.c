@@ -304,8 +304,8 @@ put_function(Hash *h, FeFunction *fn)
     return bad ? -1 : 0;
 }
 
-static PyObject *
-new_sha(void)
+PyObject *
+fe_sha256(void)
 {
     static const char *const modules[] = {"_sha2", "_sha256", "hashlib"};
     for (size_t i = 0; i < COUNT(modules); i++) {
@@ -338,7 +338,7 @@ put_knobs(Hash *h)
 PyObject *
 fe_function_hash(const FeEnv *env, FeFunction *fn)
 {
-    Hash h = {.env = env, .sha = new_sha(), .seen = PySet_New(NULL)};
+    Hash h = {.env = env, .sha = fe_sha256(), .seen = PySet_New(NULL)};
     PyObject *res = NULL;
     if (h.sha && h.seen && !put_function(&h, fn) && !put_knobs(&h) && !flush(&h))
         res = PyObject_CallMethod(h.sha, "digest", NULL);

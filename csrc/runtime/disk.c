@@ -276,16 +276,15 @@ put_call(Bytes *b, const Call *c, const FeEnv *env)
 static int
 sha256(const Bytes *b, char out[65])
 {
-    PyObject *mod = PyImport_ImportModule("hashlib");
-    PyObject *bytes = mod ? PyBytes_FromStringAndSize(b->at, (Py_ssize_t)b->n) : NULL;
-    PyObject *h = bytes ? PyObject_CallMethod(mod, "sha256", "O", bytes) : NULL;
-    PyObject *hex = h ? PyObject_CallMethod(h, "hexdigest", NULL) : NULL;
+    PyObject *h = fe_sha256();
+    PyObject *done = h ? PyObject_CallMethod(h, "update", "y#", b->at, (Py_ssize_t)b->n)
+                       : NULL;
+    PyObject *hex = done ? PyObject_CallMethod(h, "hexdigest", NULL) : NULL;
     const char *s = hex ? PyUnicode_AsUTF8AndSize(hex, NULL) : NULL;
     if (s)
         snprintf(out, 65, "%s", s);
-    Py_XDECREF(mod);
-    Py_XDECREF(bytes);
     Py_XDECREF(h);
+    Py_XDECREF(done);
     Py_XDECREF(hex);
     return s ? 0 : -1;
 }
