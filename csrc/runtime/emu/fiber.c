@@ -12,6 +12,7 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <pthread.h>
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #elif defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
@@ -121,6 +122,10 @@ fiber_free(Fiber *f)
         return;
 #if defined(__SANITIZE_THREAD__)
     __tsan_destroy_fiber(f->sanitizer);
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+    /* Frames left their marks in the shadow; the next mapping may stand here. */
+    __asan_unpoison_memory_region(f->stack - GUARD, f->bytes + GUARD);
 #endif
     munmap(f->stack - GUARD, f->bytes + GUARD);
     f->stack = NULL;
