@@ -1,0 +1,79 @@
+"""Every notebook runs from top to bottom, its folded solutions included."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+pytest.importorskip("matplotlib")
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "tutorials").glob("*.ipynb"))
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+def runnable(path: Path):
+    """The notebook as a reader without torch, or with it, would run it.
+
+    Cells tagged "torch" are left out where there is none; the code of a solution stands
+    in <details> of a Markdown cell and becomes a cell.
+    """
+    book = nbformat.read(path, as_version=4)
+    cells = []
+    for cell in book.cells:
+        if "torch" in cell.metadata.get("tags", ()) and not HAS_TORCH:
+            continue
+        cells.append(cell)
+        if cell.cell_type == "markdown":
+            for text in re.findall(r"```python\n(.*?)```", cell.source, re.DOTALL):
+                cells.append(nbformat.v4.new_code_cell(text))
+    book.cells = cells
+    return book
+
+
+def output(book) -> str:
+    found = []
+    for cell in book.cells:
+        for out in cell.get("outputs", ()):
+            found.append(out.get("text", "") or str(out.get("data", "")))
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_runs(path, monkeypatch, tmp_path):
+    monkeypatch.setenv("TEGULA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+    monkeypatch.delenv("TEGULA_TARGET", raising=False)
+    book = runnable(path)
+    # This Python, whatever kernels are installed for the user.
+    client = nbclient.NotebookClient(book, timeout=120, kernel_name="python3")
+    client.create_kernel_manager()
+    client.km.kernel_spec_manager.ensure_native_kernel = True
+    client.km.kernel_spec.argv[0] = sys.executable
+    client.execute(cwd=str(tmp_path))
+    said = output(book)
+    assert "CompileError[" in said  # the mistakes made on purpose were found
+    assert "OutOfBoundsError" in said
+    assert "image/png" in said
+    if HAS_TORCH:
+        assert re.search(r"(right|agree) on (cpu|cuda)", said)
+
+
+def test_there_are_notebooks():
+    assert [p.stem for p in NOTEBOOKS] == ["01_vector_add", "02_fused_softmax"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_committed_without_outputs(path):
+    book = nbformat.read(path, as_version=4)
+    nbformat.validate(book)
+    for cell in book.cells:
+        if cell.cell_type == "code":
+            assert not cell.outputs and cell.execution_count is None, cell.id
