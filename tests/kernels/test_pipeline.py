@@ -1,0 +1,272 @@
+"""Loops whose loads run ahead: every distance, trip count and order of threads.
+
+The emulator lands an asynchronous copy as late as it may and reports a read that comes
+too early or a write that overtakes a reader, so a wait that is off by one or a barrier
+that is missing fails here whatever the values are.
+"""
+
+import itertools
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula as triton
+import tegula.language as tl
+
+
+@triton.jit
+def matmul_kernel(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    K,
+    a_m,
+    a_k,
+    b_k,
+    b_n,
+    M: tl.constexpr,
+    N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    ACC: tl.constexpr,
+):
+    m = tl.program_id(0) * M + tl.arange(0, M)
+    n = tl.arange(0, N)
+    k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + m[:, None] * a_m + k[None, :] * a_k
+    b_ptrs = b_ptr + k[:, None] * b_k + n[None, :] * b_n
+    acc = tl.zeros((M, N), dtype=ACC)
+    for k0 in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=k[None, :] < K - k0, other=0)
+        b = tl.load(b_ptrs, mask=k[:, None] < K - k0, other=0)
+        acc = tl.dot(a, b, acc, out_dtype=ACC)
+        a_ptrs += BLOCK_K * a_k
+        b_ptrs += BLOCK_K * b_k
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+
+def operand(rng, shape, dtype, is_transposed):
+    """Small whole numbers: every order of summation gives the same bits."""
+    x = rng.integers(-3, 4, shape).astype(dtype)
+    return np.ascontiguousarray(x.T).T if is_transposed else x
+
+
+def check_matmul(device, rng, dtype, trips, block_k, turned=(False, False), **options):
+    M, N = 64, 32
+    K = max(trips * block_k - (8 if trips % 2 else 0), 0)
+    a = operand(rng, (M, max(K, 1)), dtype, turned[0])
+    b = operand(rng, (max(K, 1), N), dtype, turned[1])
+    acc, out = (tl.int32, np.int32) if dtype == np.int8 else (tl.float32, np.float32)
+    c = device.poison((M, N), out)
+    steps = [s // x.itemsize for x in (a, b) for s in x.strides]
+    da, db = (device.put(x.T if t else x) for x, t in zip((a, b), turned, strict=True))
+    matmul_kernel[(1,)](
+        da, db, c, K, *steps, M=M, N=N, BLOCK_K=block_k, ACC=acc, **options
+    )
+    want = a[:, :K].astype(np.float64) @ b[:K].astype(np.float64)
+    np.testing.assert_array_equal(device.get(c), want)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 3, 4, 7])
+@pytest.mark.parametrize("num_stages", [1, 2, 3, 4, 5])
+def test_distances(device, rng, num_stages, trips):
+    check_matmul(device, rng, np.float16, trips, 32, num_stages=num_stages)
+
+
+TURNED = list(itertools.product([False, True], repeat=2))
+
+
+@pytest.mark.parametrize("turned", TURNED, ids=["ab", "ab'", "a'b", "a'b'"])
+@pytest.mark.parametrize("num_warps", [1, 2, 8])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8])
+def test_operands(device, rng, dtype, num_warps, turned):
+    check_matmul(device, rng, dtype, 3, 32, turned, num_warps=num_warps, num_stages=3)
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_orders(device, rng, seed):
+    """Warps that run away, warps that stay behind."""
+    tegula.knobs.runtime.emu_seed = seed
+    check_matmul(device, rng, np.float16, 5, 16, num_stages=1 + seed % 4, num_warps=4)
+
+
+@triton.jit
+def attention_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    o_ptr,
+    scale,
+    n,
+    D: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
+    start = tl.program_id(0) * BM
+    rows = start + tl.arange(0, BM)
+    d = tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + d[None, :])
+    peak = tl.full((BM,), -float("inf"), tl.float32)
+    total = tl.zeros((BM,), dtype=tl.float32)
+    acc = tl.zeros((BM, D), dtype=tl.float32)
+    last = n
+    if CAUSAL:
+        last = tl.minimum(start + BM, n)
+    for at in range(0, last, BN):
+        keys = at + tl.arange(0, BN)
+        seen = keys[None, :] < n
+        k = tl.load(k_ptr + keys[:, None] * D + d[None, :], mask=keys[:, None] < n)
+        if CAUSAL:
+            seen = seen & (keys[None, :] <= rows[:, None])
+        s = tl.where(seen, tl.dot(q, tl.trans(k)) * scale, -float("inf"))
+        new_peak = tl.maximum(peak, tl.max(s, axis=1))
+        p = tl.exp2(s - new_peak[:, None])
+        shrink = tl.exp2(peak - new_peak)
+        total = total * shrink + tl.sum(p, axis=1)
+        v = tl.load(v_ptr + keys[:, None] * D + d[None, :], mask=keys[:, None] < n)
+        acc = tl.dot(p.to(v.dtype), v, acc * shrink[:, None])
+        peak = new_peak
+    tl.store(o_ptr + rows[:, None] * D + d[None, :], acc / total[:, None])
+
+
+# The last needs so many registers that the queries wait in shared memory.
+@pytest.mark.parametrize("size", [(64, 32, 64), (32, 16, 32), (128, 64, 128)], ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("num_stages", [1, 2, 3])
+def test_attention(device, rng, num_stages, causal, size):
+    BM, BN, D = size
+    n = BM + BN // 2 if not causal else BM
+    q = rng.standard_normal((BM, D)).astype(np.float16)
+    k, v = rng.standard_normal((2, n, D)).astype(np.float16)
+    scale = float(np.log2(np.e) / D**0.5)
+    o = device.poison((BM, D), np.float32)
+    attention_kernel[(1,)](
+        *(device.put(x) for x in (q, k, v)),
+        o,
+        scale,
+        n,
+        D=D,
+        BM=BM,
+        BN=BN,
+        CAUSAL=causal,
+        num_warps=4,
+        num_stages=num_stages,
+    )
+    s = q.astype(np.float64) @ k.T.astype(np.float64) * scale
+    if causal:
+        s[np.triu_indices(n, 1)] = -np.inf
+    p = np.exp2(s - s.max(axis=1, keepdims=True))
+    want = p / p.sum(axis=1, keepdims=True) @ v
+    np.testing.assert_allclose(device.get(o), want, rtol=2e-2, atol=4e-3)
+
+
+@triton.jit
+def pages_kernel(table_ptr, x_ptr, y_ptr, n, P: tl.constexpr, STAGES: tl.constexpr):
+    i = tl.arange(0, P)
+    acc = tl.zeros((P, P), dtype=tl.float32)
+    for at in tl.range(0, n, num_stages=STAGES):
+        page = tl.load(table_ptr + at)
+        x = tl.load(x_ptr + page * P * P + i[:, None] * P + i[None, :])
+        acc = tl.dot(x, x, acc)
+    tl.store(y_ptr + i[:, None] * P + i[None, :], acc)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 6])
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_pages(device, rng, stages, n):
+    """An index that is loaded runs ahead as well, and stops where the table ends."""
+    P = 16
+    x = rng.integers(-3, 4, (8, P, P)).astype(np.float16)
+    table = rng.permutation(8)[: max(n, 1)].astype(np.int32)
+    y = device.poison((P, P), np.float32)
+    pages_kernel[(1,)](
+        device.put(table), device.put(x), y, n, P=P, STAGES=stages, num_warps=1
+    )
+    pages = x[table[:n]].astype(np.float64)
+    np.testing.assert_array_equal(device.get(y), (pages @ pages).sum(axis=0))
+
+
+@triton.jit
+def row_sums_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), dtype=tl.float32)
+    for at in tl.range(0, n, BLOCK, num_stages=STAGES):
+        acc += tl.load(x_ptr + row * n + at + i, mask=at + i < n, other=0.0)
+    tl.store(y_ptr + row, tl.sum(acc))
+
+
+@pytest.mark.parametrize("n", [1, 128, 500, 1000])
+@pytest.mark.parametrize("stages", [1, 3])
+def test_without_a_dot(device, rng, stages, n):
+    x = rng.integers(-9, 10, (3, n)).astype(np.float32)
+    y = device.poison(3, np.float32)
+    row_sums_kernel[(3,)](device.put(x), y, n, BLOCK=256, STAGES=stages)
+    np.testing.assert_array_equal(device.get(y), x.sum(axis=1))
+
+
+# --- what the code is made of ---------------------------------------------------------
+SIGNATURE = ["*fp16:16", "*fp16:16", "*fp32:16"] + ["i32:16"] * 2 + ["1", "i32:16", "1"]
+
+
+def matmul_ptx(target, M, N, block_k, **options):
+    kernel = matmul_kernel.compile(
+        *SIGNATURE,
+        target=target,
+        M=M,
+        N=N,
+        BLOCK_K=block_k,
+        ACC=tl.float32,
+        **options,
+    )
+    return kernel.asm["ptx"]
+
+
+def last_loop(ptx):
+    """The text between the last label that is jumped back to and that jump."""
+    found = ""
+    for jump in re.finditer(r"bra(?:\.uni)?\s+(\$\w+);", ptx):
+        label = ptx.rfind(f"{jump[1]}:", 0, jump.start())
+        if label >= 0 and "mma.sync" in ptx[label : jump.start()]:
+            found = ptx[label : jump.start()]
+    return found
+
+
+TILES = [(128, 128, 32, 4), (128, 256, 32, 8), (128, 128, 64, 4), (128, 256, 64, 8)]
+
+
+@pytest.mark.parametrize("tile", TILES, ids=str)
+def test_code_of_matmul(tile):
+    M, N, block_k, num_warps = tile
+    ptx = matmul_ptx("cuda:sm_80", M, N, block_k, num_warps=num_warps, num_stages=3)
+    loop = last_loop(ptx)
+    warps_m = 2
+    warps_n = num_warps // warps_m
+    words = (M // warps_m + N // warps_n) * block_k // 64  # 32 bits a lane
+    copies = (M + N) * block_k * 2 // 16 // (32 * num_warps)
+    assert loop.count("bar.sync") == 1
+    assert loop.count("cp.async.wait_group") == 1
+    assert len(re.findall(r"cp\.async\.cg\.shared\.global .*, 16", loop)) == copies
+    assert loop.count("ldmatrix.sync.aligned.m8n8.x4") == words // 4
+    products = M * N * block_k // (num_warps * 16 * 8 * 16)
+    assert loop.count("mma.sync.aligned.m16n8k16") == products
+    assert "ld.shared" not in loop and "st.shared" not in loop
+
+
+@pytest.mark.parametrize("tile", TILES, ids=str)
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"])
+def test_registers_of_matmul(arch, tile, tmp_path):
+    ptxas = shutil.which("ptxas")
+    if not ptxas:
+        pytest.skip("no ptxas")
+    M, N, block_k, num_warps = tile
+    text = matmul_ptx(f"cuda:{arch}", M, N, block_k, num_warps=num_warps, num_stages=3)
+    (tmp_path / "a.ptx").write_text(text)
+    args = [ptxas, "-v", f"-arch={arch}", "a.ptx", "-o", "a.cubin"]
+    done = subprocess.run(args, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert " 0 bytes spill stores, 0 bytes spill loads" in done.stderr, done.stderr
