@@ -41,7 +41,8 @@ static uint64_t *
 place(Interp *in, const Val *v)
 {
     if (!in->val[v->id])
-        in->val[v->id] = NEW_N(in->c->arena, uint64_t, numel(v) * MAX(v->type->slots, 1));
+        in->val[v->id] = NEW_N(in->c->arena, uint64_t,
+                               numel(v) * MAX(v->type->slots, 1));
     return in->val[v->id];
 }
 
@@ -306,14 +307,15 @@ slot_of(Interp *in, const Op *o, int i)
     const Val *smem = arg(o, i);
     if (slot < 0 || slot >= smem->type->slots)
         err_at(in->c, o->loc, VALUE,
-               str_printf(in->c->arena, "slot %" PRId64 " of %d", slot, smem->type->slots));
+               str_printf(in->c->arena, "slot %" PRId64 " of %d", slot,
+                          smem->type->slots));
     return place(in, smem) + slot * numel(smem);
 }
 
 static void
 run_shared(Interp *in, const Op *o)
 {
-    if (o->op == OP_SHARED_ALLOC) {     /* nothing is in it: NaN, or a number that shows */
+    if (o->op == OP_SHARED_ALLOC) { /* nothing is in it: NaN, or a number that shows */
         const Val *v = result(o, 0);
         uint64_t nothing = UINT64_MAX >> (64 - ty_bits(v->type));
         for (int64_t i = 0; i < numel(v) * v->type->slots; i++)
@@ -330,7 +332,8 @@ run_shared(Interp *in, const Op *o)
         for (int64_t i = 0; i < n; i++)
             slot[i] = is_masked_off(in, o, 3, i)
                           ? 0
-                          : read_elem(in, o, arg(o, 0)->type->elem, operand(in, o, 0)[i]);
+                          : read_elem(in, o, arg(o, 0)->type->elem,
+                                      operand(in, o, 0)[i]);
         break;
     default: unreachable(in->c);
     }

@@ -6,6 +6,8 @@
  * and results, attributes, arguments and yields of regions. It may trust what
  * verify.c's walk has seen before: counts that are not -1, linked blocks with a
  * terminator, types with powers of two.
+ *
+ * Long because it is one table: the checks are its cells, one after another as in ops.def.
  */
 #include "ir/ir.h"
 
@@ -732,8 +734,9 @@ check_shared_alloc(const Op *o)
 {
     const Type *t = res(o, 0);
     const Layout *l = t->layout;
-    bool ok = t->slots && t->rank && !t->is_ptr && l && l->n[IN_REG] == layout_n_in(l) &&
-              l->n[IN_REG] == layout_bits(l) && layout_is_onto(l);
+    bool ok = t->slots && t->rank && !t->is_ptr && l &&
+              l->n[IN_REG] == layout_n_in(l) && l->n[IN_REG] == layout_bits(l) &&
+              layout_is_onto(l);
     return ok ? NULL : say(o, "of %s: no map of offsets to elements", str(o, t));
 }
 

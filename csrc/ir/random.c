@@ -13,6 +13,9 @@
  *
  * The generator keeps a pool of values in scope and draws operands from it by type;
  * what is missing is made: by a cast, a splat, a load or a constant.
+ *
+ * Long because it is one table, too: a maker for every kind of op, static, and their
+ * weights at the end.
  */
 #include "ir/ir.h"
 

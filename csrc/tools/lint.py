@@ -33,7 +33,7 @@ ARROWS = {
     "runtime": "base layout ir codegen frontend csrc runtime/emu",
     "csrc": "base layout ir analysis passes codegen frontend runtime runtime/emu",
     "module": "base layout ir analysis passes codegen frontend runtime csrc",
-    "tools": "base layout ir analysis passes codegen runtime csrc",
+    "tools": "base layout ir analysis passes codegen runtime runtime/emu csrc",
 }
 # A header that is read across the arrows, and why.
 ARROW_EXCEPTIONS: dict[tuple[str, str], str] = {

@@ -88,7 +88,7 @@ static void
 add_all(Module *m)
 {
     for (int op = 0; op < N_OP; op++) {
-        bool is_ours = op == OP_ERF || op == OP_TANH;   /* LLVM has no form of them */
+        bool is_ours = op == OP_ERF || op == OP_TANH; /* LLVM has no form of them */
         if (!(op_info[op].flags & OPF_ELEM) || op == OP_HINT || op == OP_ADDPTR ||
             (is_ours && !scalar_ops_host.math))
             continue;
