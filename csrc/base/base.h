@@ -165,6 +165,7 @@ struct Comp {
     Options opt;
     DumpConfig dump;
     const char *ptxas;      /* the assembler the user asked for; NULL: look for one */
+    const char *cpu;        /* make host code for x86-64-v2, -v3 or -v4; NULL: this CPU */
     const char *kernel;     /* name of what is compiled, for dumps and messages */
     Error err;              /* what comp_run caught */
     const char *pending_help;

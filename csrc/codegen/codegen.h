@@ -56,6 +56,8 @@ void ll_init(void);
 /* A module for the target in opt.target; disposed with the Comp's arena. While LLVM runs,
  * its fatal errors arrive as ERR_LLVM at the Comp's escape and leak the context. */
 Ll *ll_new(Comp *c, LlTarget t, const char *name);
+/* What the CPU that host code is for can do, as LLVM lists it ("+avx2,-avx512f,.."). */
+const char *ll_host_features(Comp *c);
 Lt ll_elem(Ll *l, Elem e);                  /* the register form */
 Lt ll_mem(Ll *l, Elem e);                   /* the memory form: i8 for i1 */
 Lt ll_type(Ll *l, const Type *t);           /* of one element: ll_elem or gptr */

@@ -26,7 +26,7 @@
 #include <stdlib.h>
 
 static pthread_once_t targets_once = PTHREAD_ONCE_INIT;
-static _Thread_local Comp *current;     /* whose module this thread is working on */
+static _Thread_local Comp *current; /* whose module this thread is working on */
 
 /* ---- the process ------------------------------------------------------------------- */
 
@@ -35,7 +35,7 @@ on_fatal(const char *reason)
 {
     Comp *c = current;
     if (!c || !c->escape)
-        return;         /* not ours: LLVM ends the process, as it would have */
+        return; /* not ours: LLVM ends the process, as it would have */
     err_at(c, NULL, LLVM, reason);
 }
 
@@ -62,8 +62,8 @@ ll_init(void)
 /* What ll_new allocates: the public part and what only this file looks at. */
 typedef struct Session {
     Ll l;
-    char *diagnostic;       /* first error LLVM reported, malloc'ed by it; or NULL */
-    bool is_running;        /* inside LLVM; seen by session_drop only after a jump */
+    char *diagnostic; /* first error LLVM reported, malloc'ed by it; or NULL */
+    bool is_running;  /* inside LLVM; seen by session_drop only after a jump */
 } Session;
 
 static void
@@ -83,7 +83,7 @@ session_drop(void *obj)
         current = NULL;
     LLVMDisposeMessage(s->diagnostic);
     if (s->is_running)
-        return;         /* rule 2 */
+        return; /* rule 2 */
     if (l->b)
         LLVMDisposeBuilder(l->b);
     if (l->m)
@@ -103,6 +103,19 @@ fail(Ll *l, char *message)
     err_at(l->c, NULL, LLVM, copy);
 }
 
+const char *
+ll_host_features(Comp *c)
+{
+    if (c->cpu) /* what host/ asks about; LLVM knows the rest by the name */
+        return !strcmp(c->cpu, "x86-64-v4")   ? "+avx2,+avx512f,+avx512bw,+avx512vl"
+               : !strcmp(c->cpu, "x86-64-v3") ? "+avx2"
+                                              : "";
+    char *features = LLVMGetHostCPUFeatures();
+    const char *kept = str_printf(c->arena, "%s", features);
+    LLVMDisposeMessage(features);
+    return kept;
+}
+
 /* The CPU this process runs on, with everything it can do. */
 static LLVMTargetMachineRef
 host_machine(Ll *l, char **triple)
@@ -112,12 +125,13 @@ host_machine(Ll *l, char **triple)
     char *error = NULL;
     if (LLVMGetTargetFromTriple(*triple, &t, &error))
         fail(l, error);
-    char *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
-    LLVMTargetMachineRef tm =
-        LLVMCreateTargetMachine(t, *triple, cpu, features, LLVMCodeGenLevelDefault,
-                                LLVMRelocPIC, LLVMCodeModelSmall);
+    Comp *c = l->c;
+    const char *features = c->cpu ? "" : ll_host_features(c);
+    char *cpu = c->cpu ? LLVMCreateMessage(c->cpu) : LLVMGetHostCPUName();
+    LLVMTargetMachineRef tm = LLVMCreateTargetMachine(t, *triple, cpu, features,
+                                                      LLVMCodeGenLevelDefault,
+                                                      LLVMRelocPIC, LLVMCodeModelSmall);
     LLVMDisposeMessage(cpu);
-    LLVMDisposeMessage(features);
     return tm;
 }
 
@@ -334,10 +348,10 @@ ll_asm(Ll *l, Lt ret, const char *text, const char *constraints, Lv *args, int n
 void
 ll_fn_attr(Ll *l, Lv fn, const char *name, const char *value)
 {
-    LLVMAddAttributeAtIndex(
-        fn, LLVMAttributeFunctionIndex,
-        LLVMCreateStringAttribute(l->cx, name, (unsigned)strlen(name), value,
-                                  (unsigned)strlen(value)));
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(l->cx, name,
+                                                      (unsigned)strlen(name), value,
+                                                      (unsigned)strlen(value)));
 }
 
 void

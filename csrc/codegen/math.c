@@ -20,7 +20,7 @@
 
 typedef struct M {
     Ll *l;
-    Lt f, i;        /* float and i32, as wide as the argument */
+    Lt f, i; /* float and i32, as wide as the argument */
     int lanes;
 } M;
 
@@ -138,7 +138,10 @@ static Lv
 scale(const M *m, Lv p, Lv t)
 {
     LLVMBuilderRef b = m->l->b;
-    union { float f; int32_t i; } r = {.f = (float)ROUNDER};
+    union {
+        float f;
+        int32_t i;
+    } r = {.f = (float)ROUNDER};
     Lv n = LLVMBuildSub(b, bits(m, t), whole(m, r.i), "");
     Lv half = LLVMBuildAShr(b, n, whole(m, 1), "");
     Lv rest = LLVMBuildSub(b, n, half, "");
@@ -177,16 +180,17 @@ exp2_f32(const M *m, Lv x)
 /* ---- log, log2 ---------------------------------------------------------------------------- */
 
 typedef struct LogParts {
-    Lv e, f, y;     /* log x = e ln 2 + f + y: 1 + f in sqrt 1/2 .. sqrt 2, y = log(1 + f) - f */
+    Lv e, f,
+        y; /* log x = e ln 2 + f + y: 1 + f in sqrt 1/2 .. sqrt 2, y = log(1 + f) - f */
 } LogParts;
 
 static LogParts
 log_parts(const M *m, Lv x)
 {
     LLVMBuilderRef b = m->l->b;
-    Lv tiny = less(m, x, num(m, 0x1p-126));     /* subnormal: scaled up by 2^23 */
+    Lv tiny = less(m, x, num(m, 0x1p-126)); /* subnormal: scaled up by 2^23 */
     Lv w = bits(m, pick(m, tiny, mul(m, x, num(m, 0x1p23)), x));
-    w = LLVMBuildSub(b, w, whole(m, 0x3f3504f3), "");      /* sqrt 1/2 */
+    w = LLVMBuildSub(b, w, whole(m, 0x3f3504f3), ""); /* sqrt 1/2 */
     Lv e = LLVMBuildAShr(b, w, whole(m, 23), "");
     e = LLVMBuildSub(b, e, pick(m, tiny, whole(m, 23), whole(m, 0)), "");
     w = LLVMBuildAnd(b, w, whole(m, 0x7fffff), "");
@@ -225,7 +229,7 @@ static Lv
 log2_f32(const M *m, Lv x)
 {
     LogParts p = log_parts(m, x);
-    Lv r = mul(m, p.f, num(m, 0x1.4ae0cp-26));      /* log2 e beyond a float */
+    Lv r = mul(m, p.f, num(m, 0x1.4ae0cp-26)); /* log2 e beyond a float */
     r = mad(m, p.y, num(m, 0x1.715476p0), r);
     r = mad(m, p.f, num(m, 0x1.715476p0), r);
     return log_special(m, x, add(m, r, p.e));
@@ -236,14 +240,14 @@ log2_f32(const M *m, Lv x)
 /* 2 / pi, the bits behind the point. */
 static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1,
                                        0xf534ddc0, 0xdb629599, 0x3c439041};
-enum { LAST_SHIFT = 104 };      /* 2^127 is 24 bits times 2^104 */
+enum { LAST_SHIFT = 104 }; /* 2^127 is 24 bits times 2^104 */
 
 /* 64 bits of 2 / pi * 2^p modulo 4: two before the point, 62 behind. */
 static uint64_t
 window(int p)
 {
     uint64_t w = 0;
-    for (int k = p - 1; k < p + 63; k++) {      /* bit k has weight 2^-k in 2 / pi */
+    for (int k = p - 1; k < p + 63; k++) { /* bit k has weight 2^-k in 2 / pi */
         unsigned bit = k < 1 ? 0 : two_over_pi[(k - 1) / 32] >> (31 - (k - 1) % 32) & 1;
         w = w << 1 | bit;
     }
@@ -269,8 +273,8 @@ window_table(const M *m)
 }
 
 typedef struct Quadrant {
-    Lv q;           /* i32: its low 2 bits count quarter turns */
-    Lv r;           /* the rest, within pi / 4: f32 */
+    Lv q; /* i32: its low 2 bits count quarter turns */
+    Lv r; /* the rest, within pi / 4: f32 */
 } Quadrant;
 
 /* x = q pi/2 + r. In double with pi/2 in two parts up to 2^30; from there x is a whole
@@ -295,7 +299,8 @@ reduce(const M *m, Lv x)
     Lv e = LLVMBuildAnd(b, LLVMBuildLShr(b, w, whole(m, 23), ""), whole(m, 255), "");
     Lv p = LLVMBuildSub(b, e, whole(m, 150), "");
     p = ll_intrinsic(l, "llvm.smax", (Lt[]){m->i}, 1, (Lv[]){p, whole(m, 0)}, 2);
-    p = ll_intrinsic(l, "llvm.smin", (Lt[]){m->i}, 1, (Lv[]){p, whole(m, LAST_SHIFT)}, 2);
+    p = ll_intrinsic(l, "llvm.smin", (Lt[]){m->i}, 1, (Lv[]){p, whole(m, LAST_SHIFT)},
+                     2);
     Lv at = LLVMBuildGEP2(b, l->i64, window_table(m), &p, 1, "");
     Lv win;
     if (m->lanes) {
@@ -308,13 +313,16 @@ reduce(const M *m, Lv x)
     } else {
         win = LLVMBuildLoad2(b, l->i64, at, "");
     }
-    Lv sig = LLVMBuildOr(b, LLVMBuildAnd(b, w, whole(m, 0x7fffff), ""), whole(m, 0x800000), "");
+    Lv sig = LLVMBuildOr(b, LLVMBuildAnd(b, w, whole(m, 0x7fffff), ""),
+                         whole(m, 0x800000), "");
     Lv prod = LLVMBuildMul(b, LLVMBuildZExt(b, sig, i64, ""), win, "");
-    Lv turns = LLVMBuildAShr(b, LLVMBuildAdd(b, prod, W((int64_t)1 << 61), ""), W(62), "");
+    Lv turns = LLVMBuildAShr(b, LLVMBuildAdd(b, prod, W((int64_t)1 << 61), ""), W(62),
+                             "");
     Lv frac = LLVMBuildSub(b, prod, LLVMBuildShl(b, turns, W(62), ""), "");
-    Lv far = LLVMBuildFMul(b, LLVMBuildSIToFP(b, frac, f64, ""), D(0x1.921fb54442d18p-62), "");
+    Lv far = LLVMBuildFMul(b, LLVMBuildSIToFP(b, frac, f64, ""),
+                           D(0x1.921fb54442d18p-62), "");
     Lv far_q = LLVMBuildTrunc(b, turns, m->i, "");
-    Lv is_neg = less(m, x, num(m, 0));          /* of -x everything is the negative */
+    Lv is_neg = less(m, x, num(m, 0)); /* of -x everything is the negative */
     far = LLVMBuildSelect(b, is_neg, LLVMBuildFNeg(b, far, ""), far, "");
     far_q = pick(m, is_neg, LLVMBuildNeg(b, far_q, ""), far_q);
 
@@ -337,9 +345,11 @@ sine(const M *m, Lv x, int turn)
     Quadrant k = reduce(m, x);
     Lv q = LLVMBuildAdd(b, k.q, whole(m, turn), "");
     Lv z = mul(m, k.r, k.r);
-    Lv s = POLY(m, z, -0.1666665487336843f, 0.008332173539226034f, -0.00019516655422828692f);
+    Lv s = POLY(m, z, -0.1666665487336843f, 0.008332173539226034f,
+                -0.00019516655422828692f);
     s = mad(m, mul(m, s, z), k.r, k.r);
-    Lv c = POLY(m, z, 0.041666645554460334f, -0.001388730986580178f, 2.4432412866854975e-05f);
+    Lv c = POLY(m, z, 0.041666645554460334f, -0.001388730986580178f,
+                2.4432412866854975e-05f);
     c = mad(m, mul(m, c, z), z, mad(m, z, num(m, -0.5), num(m, 1)));
     Lv odd = LLVMBuildTrunc(b, q, ll_vec(m->l->i1, m->lanes), "");
     Lv r = pick(m, odd, c, s);
@@ -357,8 +367,8 @@ static Lv
 tanh_f32(const M *m, Lv x)
 {
     Lv a = magnitude(m, x), z = mul(m, x, x);
-    Lv near = POLY(m, z, -0.3333328320260579f, 0.13331470156702047f, -0.0537416216254267f,
-                   0.02064413266877215f, -0.005709493770193283f);
+    Lv near = POLY(m, z, -0.3333328320260579f, 0.13331470156702047f,
+                   -0.0537416216254267f, 0.02064413266877215f, -0.005709493770193283f);
     near = mad(m, mul(m, near, z), x, x);
     Lv e = exp_f32(m, add(m, a, a));
     Lv far = sub(m, num(m, 1),
@@ -371,9 +381,9 @@ static Lv
 erf_f32(const M *m, Lv x)
 {
     Lv a = magnitude(m, x), z = mul(m, x, x);
-    Lv near = POLY(m, z, 1.1283791664085319f, -0.37612631612984154f, 0.11283663992135803f,
-                   -0.026857704832076598f, 0.005196951553880276f, -0.000809769845650788f,
-                   8.185075972946435e-05f);
+    Lv near = POLY(m, z, 1.1283791664085319f, -0.37612631612984154f,
+                   0.11283663992135803f, -0.026857704832076598f, 0.005196951553880276f,
+                   -0.000809769845650788f, 8.185075972946435e-05f);
     near = mul(m, near, x);
     Lv c = pick(m, less(m, num(m, 4), a), num(m, 4), a);
     Lv k = POLY(m, c, 0.00022280255592625116f, 1.1275626517869985f, 0.6373739520185201f,
@@ -431,7 +441,7 @@ math(Ll *l, OpCode op, Elem e, Lv *args)
     case OP_COS: return sine(&m, args[0], 1);
     case OP_TANH: return tanh_f32(&m, args[0]);
     case OP_ERF: return erf_f32(&m, args[0]);
-    default: return NULL;       /* sqrt, floor, fma, min ..: LLVM has instructions */
+    default: return NULL; /* sqrt, floor, fma, min ..: LLVM has instructions */
     }
 }
 

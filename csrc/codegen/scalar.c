@@ -7,6 +7,7 @@
  *
  * Rule 1: an op gives what ir_eval gives, bit for bit, except the payload of a NaN, the
  *         sign of a zero from min and max, and the last bits of math functions.
+ *         Dividing integers by zero gives 0 (on PTX: anything).
  * Rule 2: nothing here may trap or be poison for any operands: a masked-off lane computes
  *         with garbage. So shifts are bounded, conversions saturate, divisors are made
  *         harmless (on PTX a division by zero does not trap and needs no care).
@@ -81,7 +82,7 @@ contracted(Ll *l, Lv x)
 static bool
 traps(const Ll *l)
 {
-    return l->gptr == l->ptr;   /* a CPU; PTX has another address space */
+    return l->gptr == l->ptr; /* a CPU; PTX has another address space */
 }
 
 static bool
@@ -100,8 +101,8 @@ f8e4m3_to_float(Ll *l, Lv x)
     Lt i32 = like(x, l->i32), f32 = like(x, l->f32);
     Lv w = LLVMBuildZExt(l->b, x, i32, "");
     Lv magnitude = LLVMBuildAnd(l->b, w, same_int(w, 0x7f), "");
-    Lv f = LLVMBuildBitCast(
-        l->b, LLVMBuildShl(l->b, magnitude, same_int(w, 20), ""), f32, "");
+    Lv f = LLVMBuildBitCast(l->b, LLVMBuildShl(l->b, magnitude, same_int(w, 20), ""),
+                            f32, "");
     f = LLVMBuildFMul(l->b, f, same_float(l, f, 0x1p120), "");
     Lv bits = LLVMBuildBitCast(l->b, f, i32, "");
     Lv is_nan = cmp_int(l, LLVMIntEQ, magnitude, same_int(w, 0x7f));
@@ -121,22 +122,20 @@ narrow_to_float(Ll *l, Elem e, Lv x)
     }
     Lt i32 = like(x, l->i32), f32 = like(x, l->f32);
     switch (e) {
-    case E_F16:
-        return LLVMBuildFPExt(l->b, x, f32, "");
+    case E_F16: return LLVMBuildFPExt(l->b, x, f32, "");
     case E_BF16: {
         Lv w = LLVMBuildZExt(l->b, x, i32, "");
-        return LLVMBuildBitCast(l->b, LLVMBuildShl(l->b, w, same_int(w, 16), ""), f32, "");
+        return LLVMBuildBitCast(l->b, LLVMBuildShl(l->b, w, same_int(w, 16), ""), f32,
+                                "");
     }
-    case E_F8E5M2: {        /* the upper byte of a half */
+    case E_F8E5M2: { /* the upper byte of a half */
         Lv w = LLVMBuildZExt(l->b, x, like(x, l->i16), "");
         w = LLVMBuildShl(l->b, w, same_int(w, 8), "");
         Lv h = LLVMBuildBitCast(l->b, w, like(x, l->f16), "");
         return LLVMBuildFPExt(l->b, h, f32, "");
     }
-    case E_F8E4M3:
-        return f8e4m3_to_float(l, x);
-    default:
-        unreachable(l->c);
+    case E_F8E4M3: return f8e4m3_to_float(l, x);
+    default: unreachable(l->c);
     }
 }
 
@@ -182,19 +181,27 @@ float_to_f8(Ll *l, Lv x, int mant, int bias, uint64_t max, int rounding)
     Lv w = LLVMBuildBitCast(l->b, x, i32, "");
     Lv a = LLVMBuildAnd(l->b, w, same_int(w, 0x7fffffff), "");
     Lv magnitude = unary(l, "llvm.fabs", x);
-    Lv n = a;               /* normal: move the exponent's bias, cut the mantissa */
-    Lv s;                   /* subnormal: count units of 2^(1 - bias - mant) */
+    Lv n = a; /* normal: move the exponent's bias, cut the mantissa */
+    Lv s;     /* subnormal: count units of 2^(1 - bias - mant) */
     if (rounding == ROUND_RTNE) {
-        Lv odd = LLVMBuildAnd(l->b, LLVMBuildLShr(l->b, a, same_int(w, (unsigned)drop), ""),
+        Lv odd = LLVMBuildAnd(l->b,
+                              LLVMBuildLShr(l->b, a, same_int(w, (unsigned)drop), ""),
                               same_int(w, 1), "");
         n = LLVMBuildAdd(l->b, n, odd, "");
         n = LLVMBuildAdd(l->b, n, same_int(w, (1u << (drop - 1)) - 1), "");
         /* Adding 2^23 units leaves the rounded count in the low bits of the sum. */
-        union { float f; uint32_t u; } magic = {.u = (uint32_t)(24 - bias - mant + 127) << 23};
+        union {
+            float f;
+            uint32_t u;
+        } magic = {.u = (uint32_t)(24 - bias - mant + 127) << 23};
         s = LLVMBuildFAdd(l->b, magnitude, same_float(l, x, (double)magic.f), "");
-        s = LLVMBuildSub(l->b, LLVMBuildBitCast(l->b, s, i32, ""), same_int(w, magic.u), "");
+        s = LLVMBuildSub(l->b, LLVMBuildBitCast(l->b, s, i32, ""), same_int(w, magic.u),
+                         "");
     } else {
-        union { float f; uint32_t u; } scale = {.u = (uint32_t)(bias + mant - 1 + 127) << 23};
+        union {
+            float f;
+            uint32_t u;
+        } scale = {.u = (uint32_t)(bias + mant - 1 + 127) << 23};
         s = LLVMBuildFMul(l->b, magnitude, same_float(l, x, (double)scale.f), "");
         s = ll_intrinsic(l, "llvm.fptosi.sat", (Lt[]){i32, LLVMTypeOf(x)}, 2, &s, 1);
     }
@@ -358,10 +365,11 @@ int_divide(Ll *l, Elem e, Lv a, Lv b, bool want_rem)
     bool is_signed = elem_is_signed(e);
     if (!traps(l)) {
         if (is_signed)
-            return want_rem ? LLVMBuildSRem(l->b, a, b, "") : LLVMBuildSDiv(l->b, a, b, "");
+            return want_rem ? LLVMBuildSRem(l->b, a, b, "")
+                            : LLVMBuildSDiv(l->b, a, b, "");
         return want_rem ? LLVMBuildURem(l->b, a, b, "") : LLVMBuildUDiv(l->b, a, b, "");
     }
-    if (e == E_I1)          /* the only divisor is 1 */
+    if (e == E_I1) /* the only divisor is 1 */
         return want_rem ? same_int(a, 0) : a;
     /* Zero becomes 1, and so does -1, whose quotient is -a (MIN / -1 would trap). */
     Lv is_zero = cmp_int(l, LLVMIntEQ, b, same_int(b, 0));
@@ -375,9 +383,11 @@ int_divide(Ll *l, Elem e, Lv a, Lv b, bool want_rem)
         q = divide_by_float(l, e, a, d);
     else
         q = is_signed ? LLVMBuildSDiv(l->b, a, d, "") : LLVMBuildUDiv(l->b, a, d, "");
-    if (want_rem)           /* by 1 it is 0, which -1 wants too */
+    if (want_rem) /* by 1 it is 0, which -1 wants too */
         return LLVMBuildSub(l->b, a, LLVMBuildMul(l->b, q, d, ""), "");
-    return is_signed ? choose(l, is_minus, LLVMBuildNeg(l->b, a, ""), q) : q;
+    if (is_signed)
+        q = choose(l, is_minus, LLVMBuildNeg(l->b, a, ""), q);
+    return choose(l, is_zero, same_int(a, 0), q);
 }
 
 static Lv
@@ -393,7 +403,8 @@ shift(Ll *l, OpCode op, Elem e, Lv a, Lv n)
     }
     /* Bounded before the shift, so that what select drops is not poison. */
     Lv safe = LLVMBuildAnd(l->b, n, same_int(n, bits - 1), "");
-    Lv r = op == OP_SHL ? LLVMBuildShl(l->b, a, safe, "") : LLVMBuildLShr(l->b, a, safe, "");
+    Lv r = op == OP_SHL ? LLVMBuildShl(l->b, a, safe, "")
+                        : LLVMBuildLShr(l->b, a, safe, "");
     return choose(l, fits, r, same_int(a, 0));
 }
 
@@ -527,10 +538,10 @@ narrow_fma(Ll *l, Elem e, Lv *x)
         d[i] = cg_cast(l, e, E_F64, x[i], ROUND_RTNE);
     Lv p = LLVMBuildFMul(l->b, d[0], d[1], "");
     Lv s = LLVMBuildFAdd(l->b, p, d[2], "");
-    Lv q = LLVMBuildFSub(l->b, s, p, "");       /* two-sum: rest is the error of s */
-    Lv rest = LLVMBuildFAdd(
-        l->b, LLVMBuildFSub(l->b, p, LLVMBuildFSub(l->b, s, q, ""), ""),
-        LLVMBuildFSub(l->b, d[2], q, ""), "");
+    Lv q = LLVMBuildFSub(l->b, s, p, ""); /* two-sum: rest is the error of s */
+    Lv rest = LLVMBuildFAdd(l->b,
+                            LLVMBuildFSub(l->b, p, LLVMBuildFSub(l->b, s, q, ""), ""),
+                            LLVMBuildFSub(l->b, d[2], q, ""), "");
     Lt i64 = like(s, l->i64);
     Lv w = LLVMBuildBitCast(l->b, s, i64, "");
     Lv zero = same_float(l, s, 0);
@@ -541,7 +552,8 @@ narrow_fma(Ll *l, Elem e, Lv *x)
     Lv less = LLVMBuildAnd(l->b, inexact, toward, "");
     w = LLVMBuildSub(l->b, w, LLVMBuildZExt(l->b, less, i64, ""), "");
     w = LLVMBuildOr(l->b, w, LLVMBuildZExt(l->b, inexact, i64, ""), "");
-    return cg_cast(l, E_F64, e, LLVMBuildBitCast(l->b, w, LLVMTypeOf(s), ""), ROUND_RTNE);
+    return cg_cast(l, E_F64, e, LLVMBuildBitCast(l->b, w, LLVMTypeOf(s), ""),
+                   ROUND_RTNE);
 }
 
 static Lv
@@ -549,7 +561,7 @@ float_op(Ll *l, OpCode op, Elem e, Lv *x, int n)
 {
     if (!is_narrow_float(e))
         return wide_op(l, op, e, x, n);
-    Lv as_int = x[0];       /* bf16 and f8 are integers in registers */
+    Lv as_int = x[0]; /* bf16 and f8 are integers in registers */
     uint64_t sign = (uint64_t)1 << (elem_info[e].bits - 1);
     if (op == OP_NEG)
         return e == E_F16 ? LLVMBuildFNeg(l->b, as_int, "")
@@ -563,7 +575,7 @@ float_op(Ll *l, OpCode op, Elem e, Lv *x, int n)
     for (int i = 0; i < n; i++)
         y[i] = narrow_to_float(l, e, x[i]);
     bool kept = l->contract;
-    l->contract = false;    /* each op rounds to the narrow type */
+    l->contract = false; /* each op rounds to the narrow type */
     Lv r = wide_op(l, op, E_F32, y, n);
     l->contract = kept;
     return float_to_narrow(l, e, r, ROUND_RTNE);
@@ -572,16 +584,16 @@ float_op(Ll *l, OpCode op, Elem e, Lv *x, int n)
 static Lv
 compare(Ll *l, OpCode op, const Type *t, Lv *x)
 {
-    static const LLVMRealPredicate real[] = {
-        LLVMRealOEQ, LLVMRealUNE, LLVMRealOLT, LLVMRealOLE, LLVMRealOGT, LLVMRealOGE};
-    static const LLVMIntPredicate sign[] = {
-        LLVMIntEQ, LLVMIntNE, LLVMIntSLT, LLVMIntSLE, LLVMIntSGT, LLVMIntSGE};
-    static const LLVMIntPredicate unsign[] = {
-        LLVMIntEQ, LLVMIntNE, LLVMIntULT, LLVMIntULE, LLVMIntUGT, LLVMIntUGE};
+    static const LLVMRealPredicate real[] = {LLVMRealOEQ, LLVMRealUNE, LLVMRealOLT,
+                                             LLVMRealOLE, LLVMRealOGT, LLVMRealOGE};
+    static const LLVMIntPredicate sign[] = {LLVMIntEQ,  LLVMIntNE,  LLVMIntSLT,
+                                            LLVMIntSLE, LLVMIntSGT, LLVMIntSGE};
+    static const LLVMIntPredicate unsign[] = {LLVMIntEQ,  LLVMIntNE,  LLVMIntULT,
+                                              LLVMIntULE, LLVMIntUGT, LLVMIntUGE};
     int i = (int)op - OP_EQ;
     if (t->is_ptr || elem_is_int(t->elem))
-        return cmp_int(l, !t->is_ptr && elem_is_signed(t->elem) ? sign[i] : unsign[i], x[0],
-                       x[1]);
+        return cmp_int(l, !t->is_ptr && elem_is_signed(t->elem) ? sign[i] : unsign[i],
+                       x[0], x[1]);
     Lv a = x[0], b = x[1];
     if (is_narrow_float(t->elem)) {
         a = narrow_to_float(l, t->elem, a);
@@ -647,8 +659,8 @@ cg_elementwise(Ll *l, const Op *o, Lv *x)
 
 typedef struct Region {
     Ll *l;
-    Map at;             /* Val -> Lv */
-    int lanes;          /* of the arguments */
+    Map at;    /* Val -> Lv */
+    int lanes; /* of the arguments */
 } Region;
 
 static Lv
@@ -702,7 +714,8 @@ region_block(Region *r, const Block *b, Lv *out)
         }
         if (!op_has(o, OPF_ELEM))
             err_at(r->l->c, o->loc, LIMIT,
-                   str_printf(r->l->c->arena, "'%s' cannot be used in a combine function",
+                   str_printf(r->l->c->arena,
+                              "'%s' cannot be used in a combine function",
                               info(o)->text));
         Lv x[4];
         for (int i = 0; i < o->n_args && i < (int)COUNT(x); i++)

@@ -39,11 +39,11 @@ tegula_assert(char *scratch, const int32_t *pid, const char *text, const int32_t
 {
     HostRun *r = run_of(scratch);
     if (__atomic_exchange_n(&r->stop, 1, __ATOMIC_ACQ_REL))
-        return;         /* another program failed first */
+        return; /* another program failed first */
     char index[128];
     index_text(index, sizeof index, what, flat);
-    snprintf(r->err, ERR_TEXT, "%s in program (%d, %d, %d)%s%s", text, pid[0], pid[1], pid[2],
-             what[PRINT_RANK] ? ", element " : "", index);
+    snprintf(r->err, ERR_TEXT, "%s in program (%d, %d, %d)%s%s", text, pid[0], pid[1],
+             pid[2], what[PRINT_RANK] ? ", element " : "", index);
 }
 
 /* The prefix as Triton's users know it: " prefix: " before a value. */
@@ -67,7 +67,7 @@ tegula_print(char *scratch, const int32_t *pid, const char *text, const int32_t 
     Elem e = (Elem)what[PRINT_ELEM];
     char index[128];
     index_text(index, sizeof index, what, flat);
-    flockfile(out);         /* programs run side by side: a line stays one line */
+    flockfile(out); /* programs run side by side: a line stays one line */
     fprintf(out, "pid (%d, %d, %d) idx (%s)", pid[0], pid[1], pid[2], index);
     put_prefix(out, text, what[PRINT_N_OPERANDS] > 0);
     if (what[PRINT_N_OPERANDS] > 1)
@@ -86,15 +86,65 @@ tegula_print(char *scratch, const int32_t *pid, const char *text, const int32_t 
     funlockfile(out);
 }
 
+#ifdef __FLT16_MANT_DIG__
+/* What LLVM calls on an x86 without F16C; halves travel in SSE registers. */
+static _Float16
+float_to_half(float x)
+{
+    uint16_t bits = (uint16_t)elem_from_double(E_F16, (double)x);
+    _Float16 h;
+    memcpy(&h, &bits, sizeof h);
+    return h;
+}
+
+static float
+half_to_float(_Float16 h)
+{
+    uint16_t bits;
+    memcpy(&bits, &h, sizeof bits);
+    return (float)elem_to_double(E_F16, bits);
+}
+#endif
+
 #define SYMBOL(f) {#f, (void *)(uintptr_t)(f)}
 /* What LLVM may call for an op it has no instructions for, and our own calls. */
 const HostSymbol host_symbols[] = {
-    SYMBOL(tegula_print), SYMBOL(tegula_assert),
-    SYMBOL(memcpy), SYMBOL(memmove), SYMBOL(memset),
-    SYMBOL(fmod), SYMBOL(fmodf), SYMBOL(fma), SYMBOL(fmaf),
-    SYMBOL(exp), SYMBOL(expf), SYMBOL(exp2), SYMBOL(exp2f), SYMBOL(log), SYMBOL(logf),
-    SYMBOL(log2), SYMBOL(log2f), SYMBOL(sin), SYMBOL(sinf), SYMBOL(cos), SYMBOL(cosf),
-    SYMBOL(tanh), SYMBOL(tanhf), SYMBOL(erf), SYMBOL(erff), SYMBOL(floor), SYMBOL(floorf),
-    SYMBOL(ceil), SYMBOL(ceilf), SYMBOL(fmin), SYMBOL(fminf), SYMBOL(fmax), SYMBOL(fmaxf),
+    SYMBOL(tegula_print),
+    SYMBOL(tegula_assert),
+#ifdef __FLT16_MANT_DIG__
+    {"__truncsfhf2", (void *)(uintptr_t)float_to_half},
+    {"__extendhfsf2", (void *)(uintptr_t)half_to_float},
+#endif
+    SYMBOL(memcpy),
+    SYMBOL(memmove),
+    SYMBOL(memset),
+    SYMBOL(fmod),
+    SYMBOL(fmodf),
+    SYMBOL(fma),
+    SYMBOL(fmaf),
+    SYMBOL(exp),
+    SYMBOL(expf),
+    SYMBOL(exp2),
+    SYMBOL(exp2f),
+    SYMBOL(log),
+    SYMBOL(logf),
+    SYMBOL(log2),
+    SYMBOL(log2f),
+    SYMBOL(sin),
+    SYMBOL(sinf),
+    SYMBOL(cos),
+    SYMBOL(cosf),
+    SYMBOL(tanh),
+    SYMBOL(tanhf),
+    SYMBOL(erf),
+    SYMBOL(erff),
+    SYMBOL(floor),
+    SYMBOL(floorf),
+    SYMBOL(ceil),
+    SYMBOL(ceilf),
+    SYMBOL(fmin),
+    SYMBOL(fminf),
+    SYMBOL(fmax),
+    SYMBOL(fmaxf),
 };
 const int n_host_symbols = COUNT(host_symbols);

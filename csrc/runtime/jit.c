@@ -22,10 +22,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { STUB = 16 };     /* bytes: jmp *entry(%rip), padding, then the entry */
+enum { STUB = 16 }; /* bytes: jmp *entry(%rip), padding, then the entry */
 
 typedef struct Section {
-    size_t at;          /* in the mapping; SIZE_MAX: not loaded */
+    size_t at; /* in the mapping; SIZE_MAX: not loaded */
 } Section;
 
 struct JitCode {
@@ -44,9 +44,9 @@ typedef struct Linker {
     const char *names;
     size_t names_size;
     char *base;
-    size_t size;            /* of the mapping */
-    size_t text_end, data_end;      /* page boundaries */
-    size_t *stub;           /* by symbol: offset of its stub; 0: none yet */
+    size_t size;               /* of the mapping */
+    size_t text_end, data_end; /* page boundaries */
+    size_t *stub;              /* by symbol: offset of its stub; 0: none yet */
     size_t next_stub;
     char *err;
 } Linker;
@@ -84,7 +84,8 @@ read_headers(Linker *k)
     if (k->eh->e_ident[EI_CLASS] != ELFCLASS64 || k->eh->e_machine != EM_X86_64)
         return fail(k, "it is for another machine (only x86-64 is linked so far)", "");
     size_t n = k->eh->e_shnum;
-    if (k->eh->e_shoff % _Alignof(Elf64_Shdr) || k->eh->e_shentsize != sizeof(Elf64_Shdr) ||
+    if (k->eh->e_shoff % _Alignof(Elf64_Shdr) ||
+        k->eh->e_shentsize != sizeof(Elf64_Shdr) ||
         !in_file(k, k->eh->e_shoff, n * sizeof(Elf64_Shdr)))
         return fail(k, "bad section table", "");
     k->sh = (const Elf64_Shdr *)(k->obj + k->eh->e_shoff);
@@ -142,13 +143,15 @@ map_sections(Linker *k)
     at = k->data_end = to_page(at);
     k->next_stub = at;
     k->size = at + to_page(k->n_sym * STUB + STUB);
-    void *p = mmap(NULL, k->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = mmap(NULL, k->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                   -1, 0);
     if (p == MAP_FAILED)
         return fail(k, "no memory to map", "");
     k->base = p;
     for (size_t i = 0; i < k->eh->e_shnum; i++)
         if (k->sec[i].at != SIZE_MAX && k->sh[i].sh_type != SHT_NOBITS)
-            memcpy(k->base + k->sec[i].at, k->obj + k->sh[i].sh_offset, k->sh[i].sh_size);
+            memcpy(k->base + k->sec[i].at, k->obj + k->sh[i].sh_offset,
+                   k->sh[i].sh_size);
     return true;
 }
 
@@ -235,7 +238,7 @@ relocate_one(Linker *k, const Elf64_Rela *r, char *section, size_t size)
         v -= (uint64_t)(uintptr_t)at;
     if (width == 4 && (int64_t)v != (int32_t)v)
         return fail(k, "a relocation is out of range", "");
-    memcpy(at, &v, width);      /* little endian, as all of x86 */
+    memcpy(at, &v, width); /* little endian, as all of x86 */
     return true;
 }
 
@@ -286,7 +289,8 @@ jit_load(const char *obj, size_t n, const char *symbol, void **fn, char err[ERR_
     if (ok) {
         k.sec = calloc((size_t)k.eh->e_shnum + 1, sizeof *k.sec);
         k.stub = calloc(k.n_sym + 1, sizeof *k.stub);
-        ok = k.sec && k.stub ? link_object(&k, symbol, fn) : fail(&k, "out of memory", "");
+        ok = k.sec && k.stub ? link_object(&k, symbol, fn)
+                             : fail(&k, "out of memory", "");
     } else if (!j) {
         fail(&k, "out of memory", "");
     }

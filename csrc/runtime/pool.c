@@ -22,7 +22,7 @@
 
 enum {
     MAX_THREADS = 256,
-    SPINS = 2000,           /* tens of us: a launch that follows at once finds us awake */
+    SPINS = 2000, /* tens of us: a launch that follows at once finds us awake */
     CHUNKS_PER_THREAD = 16,
 };
 
@@ -33,9 +33,9 @@ typedef struct Job {
     int64_t n_programs, chunk;
     size_t scratch_bytes;
     HostRun run;
-    int64_t next;           /* atomic: first program nobody has taken */
-    int n_helpers;          /* workers that may take part */
-    int n_joined, n_left;   /* under the lock: workers inside, workers done */
+    int64_t next;         /* atomic: first program nobody has taken */
+    int n_helpers;        /* workers that may take part */
+    int n_joined, n_left; /* under the lock: workers inside, workers done */
 } Job;
 
 typedef struct Scratch {
@@ -44,13 +44,13 @@ typedef struct Scratch {
 } Scratch;
 
 typedef struct Pool {
-    pthread_mutex_t run;    /* held by the caller whose job is on */
-    pthread_mutex_t lock;   /* of what follows */
+    pthread_mutex_t run;  /* held by the caller whose job is on */
+    pthread_mutex_t lock; /* of what follows */
     pthread_cond_t wake, done;
-    Job *job;               /* NULL: none */
-    unsigned ticket;        /* atomic: counts jobs; a worker joins each at most once */
+    Job *job;        /* NULL: none */
+    unsigned ticket; /* atomic: counts jobs; a worker joins each at most once */
     int n_workers;
-    Scratch scratch[MAX_THREADS];   /* 0: the caller's; i: worker i's own */
+    Scratch scratch[MAX_THREADS]; /* 0: the caller's; i: worker i's own */
 } Pool;
 
 /* One for the process: threads are the process's. */
@@ -61,7 +61,7 @@ static Pool pool = {
     .done = PTHREAD_COND_INITIALIZER,
 };
 static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
-static int pool_size;       /* threads of a run that names no number; set once */
+static int pool_size; /* threads of a run that names no number; set once */
 
 /* ---- the process ---------------------------------------------------------------------- */
 
@@ -95,11 +95,8 @@ set_up(void)
 {
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     int n = 0;
-    const char *s = getenv("TEGULA_NUM_THREADS");
-    if (s)
-        n = atoi(s);
     cpu_set_t set;
-    if (n < 1 && sched_getaffinity(0, sizeof set, &set) == 0)
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
         n = CPU_COUNT(&set);
     if (n < 1)
         n = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -131,7 +128,8 @@ static void
 no_memory(HostRun *r, size_t bytes)
 {
     if (!__atomic_exchange_n(&r->stop, 1, __ATOMIC_ACQ_REL))
-        snprintf(r->err, ERR_TEXT, "out of memory: %zu bytes of scratch a thread", bytes);
+        snprintf(r->err, ERR_TEXT, "out of memory: %zu bytes of scratch a thread",
+                 bytes);
 }
 
 static void
@@ -149,7 +147,8 @@ work(Job *j, Scratch *s)
         if (i >= j->n_programs)
             return;
         int64_t end = MIN(i + j->chunk, j->n_programs);
-        int32_t pid[3] = {(int32_t)(i % nx), (int32_t)(i / nx % ny), (int32_t)(i / nx / ny)};
+        int32_t pid[3] = {(int32_t)(i % nx), (int32_t)(i / nx % ny),
+                          (int32_t)(i / nx / ny)};
         for (; i < end; i++) {
             if (__atomic_load_n(&run->stop, __ATOMIC_RELAXED))
                 return;
@@ -179,12 +178,12 @@ worker(void *arg)
     Scratch *s = arg;
     unsigned seen = 0;
     for (;;) {
-        for (int i = 0; i < SPINS && __atomic_load_n(&pool.ticket, __ATOMIC_ACQUIRE) == seen;
-             i++)
+        for (int i = 0;
+             i < SPINS && __atomic_load_n(&pool.ticket, __ATOMIC_ACQUIRE) == seen; i++)
             pause_cpu();
         pthread_mutex_lock(&pool.lock);
         while (pool.ticket == seen || !pool.job) {
-            seen = pool.ticket;     /* a job that came and went */
+            seen = pool.ticket; /* a job that came and went */
             pthread_cond_wait(&pool.wake, &pool.lock);
         }
         seen = pool.ticket;
@@ -227,21 +226,21 @@ run_shared(Job *j)
     pthread_mutex_unlock(&pool.lock);
     work(j, &pool.scratch[0]);
     pthread_mutex_lock(&pool.lock);
-    pool.job = NULL;        /* who has not joined finds nothing left to do */
+    pool.job = NULL; /* who has not joined finds nothing left to do */
     while (j->n_left < j->n_joined)
         pthread_cond_wait(&pool.done, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
 }
 
 bool
-pool_run(HostKernel *k, const uint64_t *params, const int32_t grid[3], int scratch_bytes,
-         int n_threads, char err[ERR_TEXT])
+pool_run(HostKernel *k, const uint64_t *params, const int32_t grid[3],
+         int scratch_bytes, int n_threads, char err[ERR_TEXT])
 {
     int64_t n = (int64_t)grid[0] * grid[1];
     if (grid[0] < 0 || grid[1] < 0 || grid[2] < 0 ||
         (grid[2] && n > INT64_MAX / 4 / grid[2])) {
-        snprintf(err, ERR_TEXT, "grid (%d, %d, %d) is negative or too large", grid[0], grid[1],
-                 grid[2]);
+        snprintf(err, ERR_TEXT, "grid (%d, %d, %d) is negative or too large", grid[0],
+                 grid[1], grid[2]);
         return false;
     }
     n *= grid[2];
@@ -250,11 +249,15 @@ pool_run(HostKernel *k, const uint64_t *params, const int32_t grid[3], int scrat
     int threads = n_threads > 0 ? MIN(n_threads, MAX_THREADS) : pool_threads();
     threads = (int)MIN(threads, n);
     *err = 0;
-    Job j = {.kernel = k, .params = params, .grid = grid, .n_programs = n,
+    Job j = {.kernel = k,
+             .params = params,
+             .grid = grid,
+             .n_programs = n,
              .chunk = MAX(n / ((int64_t)threads * CHUNKS_PER_THREAD), 1),
              .scratch_bytes = (size_t)MAX(scratch_bytes, 64),
-             .run = {.err = err, .out = stdout}, .n_helpers = threads - 1};
-    pool_threads();         /* the handlers of fork, before the first lock */
+             .run = {.err = err, .out = stdout},
+             .n_helpers = threads - 1};
+    pool_threads(); /* the handlers of fork, before the first lock */
     if (pthread_mutex_trylock(&pool.run) == 0) {
         if (j.n_helpers)
             run_shared(&j);

@@ -32,8 +32,8 @@ JitCode *jit_load(const char *obj, size_t n, const char *symbol, void **fn, char
 void jit_unload(JitCode *j);
 
 /* ---- pool.c ---------------------------------------------------------------------------- */
-/* Runs all programs of the grid; n_threads 0: TEGULA_NUM_THREADS, else the CPUs this process
- * may use. Blocks until done. Survives fork: a child starts its own threads. */
+/* Runs all programs of the grid; n_threads 0: as many as CPUs this process may
+ * use (TEGULA_NUM_THREADS is the caller's to read). Blocks until done. Survives fork: a child starts its own threads. */
 bool pool_run(HostKernel *k, const uint64_t *params, const int32_t grid[3], int scratch_bytes,
               int n_threads, char err[ERR_TEXT]);
 int pool_threads(void);

@@ -54,7 +54,7 @@ WRITABLE: dict[str, str] = {
     "current": "llvm.c: thread-local; LLVM's fatal-error handler gets no pointer of ours",
     "pool": "pool.c: threads are the process's",
     "pool_once": "pool.c: threads are the process's",
-    "pool_size": "pool.c: TEGULA_NUM_THREADS, read once",
+    "pool_size": "pool.c: the CPUs of the process, counted once",
     "names": "a keyword list: CPython's prototype is char **",
     "targets_once": "pthread_once: LLVM's registry of targets is the process's",
     "current": "thread-local: LLVM's fatal-error handler is told nothing else",

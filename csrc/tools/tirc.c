@@ -17,6 +17,7 @@
  *     run               the same with compiled code: -t cpu, emu:80, cuda:90 (first GPU)
  *     check             both must agree; -e is how far floats may be off (1e-5); -o 7
  *                       shuffles the emulator's threads by that seed
+ *                       -m x86-64-v3 makes host code for a lesser CPU
  *     time              what codegen, loading and the best of 21 runs take
  *     llir asm ptx      print the code, optimised
  *
@@ -77,6 +78,7 @@ typedef struct Tirc {
     uint64_t arg[MAX_ARGS];
     int n_args;
     int32_t grid[3];
+    const char *cpu;  /* of Comp; NULL: this one */
     double tolerance; /* of check: relative, of f32 and f64 */
     uint64_t order;   /* of the emulator's threads: EmuRun.seed */
 } Tirc;
@@ -694,7 +696,7 @@ static int
 usage(void)
 {
     fputs(
-        "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages] [-e tolerance]\n"
+        "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages] [-m cpu] [-e tolerance]\n"
         "            [-o order] [--random seed[..seed] [-n ops]] word[,word] [file]\n"
         "words: the passes of passes.def, tile, simt, print, locs, verify, facts, access,\n"
         "       interp, run, check, time, llir, asm, ptx\n",
@@ -725,6 +727,7 @@ compile_one(Tirc *t, const Options *opt, const char *text, bool names_seed)
     t->text = text;
     t->c = &c;
     c.opt = *opt;
+    c.cpu = t->cpu;
     c.source_line = source_line;
     c.source_data = t;
     bool ok = comp_run(&c, compile, t);
@@ -757,6 +760,8 @@ main(int argc, char **argv)
         if (!strcmp(argv[i], "-o") && (t.order = strtoull(argv[i + 1], NULL, 0)) > 0)
             continue;
         if (!strcmp(argv[i], "-e") && (t.tolerance = atof(argv[i + 1])) >= 0)
+            continue;
+        if (!strcmp(argv[i], "-m") && (t.cpu = argv[i + 1]))
             continue;
         if (!strcmp(argv[i], "-n") && (t.n_ops = atoi(argv[i + 1])) > 0)
             continue;

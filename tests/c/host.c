@@ -16,7 +16,7 @@
 
 typedef struct Kernel {
     Comp c;
-    const char *text;       /* tile IR */
+    const char *text; /* tile IR */
     Binary bin;
     JitCode *jit;
     HostKernel *run;
@@ -79,11 +79,12 @@ run(Test *t, Kernel *k, int n_programs, const void *a, const void *b, const void
 
 /* One op on blocks of n elements; params a, b, c, out. */
 static char *
-op_text(char *out, size_t size, OpCode op, const char *attrs, const char *in[3], int n_args,
-        const char *res, int n)
+op_text(char *out, size_t size, OpCode op, const char *attrs, const char *in[3],
+        int n_args, const char *res, int n)
 {
     char *p = out, *end = out + size;
-    p += snprintf(p, size, "func @f(%%a: ptr<%s>, %%b: ptr<%s>, %%c: ptr<%s>, %%o: ptr<%s>) {\n",
+    p += snprintf(p, size,
+                  "func @f(%%a: ptr<%s>, %%b: ptr<%s>, %%c: ptr<%s>, %%o: ptr<%s>) {\n",
                   in[0], in[1], in[2], res);
     p += snprintf(p, (size_t)(end - p),
                   "  %%pid = program_id {axis=0} : i32\n  %%n = const %d : i32\n"
@@ -100,10 +101,11 @@ op_text(char *out, size_t size, OpCode op, const char *attrs, const char *in[3],
     p += snprintf(p, (size_t)(end - p), "  %%v = %s %%x0", op_info[op].text);
     for (int k = 1; k < n_args; k++)
         p += snprintf(p, (size_t)(end - p), ", %%x%d", k);
-    snprintf(p, (size_t)(end - p),
-             "%s : %s[%d]\n  %%so = splat %%o : ptr<%s>[%d]\n"
-             "  %%po = addptr %%so, %%i : ptr<%s>[%d]\n  store %%po, %%v\n  return\n}\n",
-             attrs, res, n, res, n, res, n);
+    snprintf(
+        p, (size_t)(end - p),
+        "%s : %s[%d]\n  %%so = splat %%o : ptr<%s>[%d]\n"
+        "  %%po = addptr %%so, %%i : ptr<%s>[%d]\n  store %%po, %%v\n  return\n}\n",
+        attrs, res, n, res, n, res, n);
     return out;
 }
 
@@ -114,7 +116,8 @@ pattern(Test *t, Elem e, int i)
     int bits = elem_info[e].bits;
     uint64_t ones = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
     uint64_t sign = (uint64_t)1 << (bits - 1), r = test_random(t);
-    static const double values[] = {0, 1, -1, 0.5, 2, 3, -2.5, 1e-40, 65504, 1e10, -3e9, 447};
+    static const double values[] = {0,    1,     -1,    0.5,  2,    3,
+                                    -2.5, 1e-40, 65504, 1e10, -3e9, 447};
     switch (i % 16) {
     case 0: return 0;
     case 1: return ones;
@@ -158,13 +161,15 @@ same(OpCode op, Elem e, uint64_t x, uint64_t y)
     if (x == y || (is_nan(e, x) && is_nan(e, y)))
         return true;
     bool loose = op == OP_MIN || op == OP_MAX || op == OP_MINNAN || op == OP_MAXNAN;
-    return loose && elem_is_float(e) && elem_to_double(e, x) == 0 && elem_to_double(e, y) == 0;
+    return loose && elem_is_float(e) && elem_to_double(e, x) == 0 &&
+           elem_to_double(e, y) == 0;
 }
 
 enum { N = 512 };
 
 static void
-check_op(Test *t, OpCode op, Elem in, Elem res, const char *attrs, int rounding, int block)
+check_op(Test *t, OpCode op, Elem in, Elem res, const char *attrs, int rounding,
+         int block)
 {
     int n_args = op_info[op].n_args;
     Elem e[3] = {in, in, in};
@@ -176,19 +181,22 @@ check_op(Test *t, OpCode op, Elem in, Elem res, const char *attrs, int rounding,
     char text[4096];
     Kernel k;
     static _Alignas(64) char data[4][N * 8];
-    if (build(t, &k, op_text(text, sizeof text, op, attrs, names, n_args,
-                             elem_info[res].text, block))) {
+    if (build(t, &k,
+              op_text(text, sizeof text, op, attrs, names, n_args, elem_info[res].text,
+                      block))) {
         for (int i = 0; i < N; i++)
             for (int a = 0; a < 3; a++)
-                put(data[a], e[a], i, pattern(t, e[a], a == 0 ? i : (int)test_random(t)) &
-                                          (e[a] == E_I1 ? 1 : UINT64_MAX));
+                put(data[a], e[a], i,
+                    pattern(t, e[a], a == 0 ? i : (int)test_random(t)) &
+                        (e[a] == E_I1 ? 1 : UINT64_MAX));
         run(t, &k, N / block, data[0], data[1], data[2], data[3]);
         for (int i = 0; i < N; i++) {
             uint64_t x[3], want, got = get(data[3], res, i);
             for (int a = 0; a < 3; a++)
                 x[a] = get(data[a], e[a], i);
-            bool defined = op == OP_CAST ? (want = elem_cast(in, res, x[0], rounding), true)
-                                         : ir_eval(op, in, res, x, n_args, &want);
+            bool defined = op == OP_CAST
+                               ? (want = elem_cast(in, res, x[0], rounding), true)
+                               : ir_eval(op, in, res, x, n_args, &want);
             if (defined)
                 CHECKF(t, same(op, res, want, got),
                        "%s %s -> %s%s: (%llx, %llx, %llx) is %llx, not %llx",
@@ -212,16 +220,30 @@ takes(OpCode op, Elem e)
 {
     bool f = elem_is_float(e), narrow = elem_info[e].bits < 32;
     switch (op) {
-    case OP_HINT: case OP_CAST: case OP_BITCAST: case OP_ADDPTR: return false;
-    case OP_UMULHI: case OP_AND: case OP_OR: case OP_XOR: case OP_SHL: case OP_SHR:
-        return !f;
-    case OP_DIV_RN: case OP_MINNAN: case OP_MAXNAN: return f;
+    case OP_HINT:
+    case OP_CAST:
+    case OP_BITCAST:
+    case OP_ADDPTR: return false;
+    case OP_UMULHI:
+    case OP_AND:
+    case OP_OR:
+    case OP_XOR:
+    case OP_SHL:
+    case OP_SHR: return !f;
+    case OP_DIV_RN:
+    case OP_MINNAN:
+    case OP_MAXNAN: return f;
     case OP_FMA: return f && elem_info[e].bits > 8;
-    case OP_SQRT: case OP_SQRT_RN: case OP_RSQRT: case OP_FLOOR: case OP_CEIL:
-        return f && !narrow;
-    case OP_REM: case OP_DIV: return !f || !narrow;
-    default: return e != E_I1 || (op != OP_NEG && op != OP_ABS && op != OP_ADD &&
-                                  op != OP_SUB && op != OP_MUL);
+    case OP_SQRT:
+    case OP_SQRT_RN:
+    case OP_RSQRT:
+    case OP_FLOOR:
+    case OP_CEIL: return f && !narrow;
+    case OP_REM:
+    case OP_DIV: return !f || !narrow;
+    default:
+        return e != E_I1 || (op != OP_NEG && op != OP_ABS && op != OP_ADD &&
+                             op != OP_SUB && op != OP_MUL);
     }
 }
 
@@ -256,7 +278,8 @@ test_host_casts(Test *t)
             check_op(t, OP_CAST, (Elem)a, (Elem)b, "", ROUND_RTNE, 64);
             if (elem_is_float((Elem)a) && elem_is_float((Elem)b) &&
                 elem_info[a].bits > elem_info[b].bits)
-                check_op(t, OP_CAST, (Elem)a, (Elem)b, " {rounding=rtz}", ROUND_RTZ, 64);
+                check_op(t, OP_CAST, (Elem)a, (Elem)b, " {rounding=rtz}", ROUND_RTZ,
+                         64);
         }
 }
 
@@ -271,7 +294,9 @@ ulps(float got, double want)
         return isnan(want) && isnan(got) ? 0 : INFINITY;
     float near = (float)want;
     if (isinf(near) || isinf(got))
-        return near == got ? 0 : (double)fabsf(got) > 3.4e38 && fabs(want) > 3.4e38 ? 1 : INFINITY;
+        return near == got                                          ? 0
+               : (double)fabsf(got) > 3.4e38 && fabs(want) > 3.4e38 ? 1
+                                                                    : INFINITY;
     int e;
     frexp(want, &e);
     double unit = ldexp(1, MAX(e - 24, -149));
@@ -300,7 +325,7 @@ test_host_math(Test *t)
     static const struct {
         OpCode op;
         double ulp;
-    } bound[] = {{OP_EXP, 2}, {OP_EXP2, 2}, {OP_LOG, 2}, {OP_LOG2, 2}, {OP_SIN, 2},
+    } bound[] = {{OP_EXP, 2}, {OP_EXP2, 2}, {OP_LOG, 2}, {OP_LOG2, 2},   {OP_SIN, 2},
                  {OP_COS, 2}, {OP_TANH, 3}, {OP_ERF, 3}, {OP_RSQRT, 1.5}};
     float *x = malloc(N_MATH * sizeof *x), *y = malloc(N_MATH * sizeof *y);
     for (size_t k = 0; x && y && k < COUNT(bound); k++) {
@@ -312,14 +337,15 @@ test_host_math(Test *t)
             if (i % 4 == 2)
                 u = (u & 0x81ffffff) + 0x40000000;
             if (i < 8)
-                u = (uint32_t[]){0, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 1,
-                                 0x3f800000, 0x80000001}[i];
+                u = (uint32_t[]){0,          0x80000000, 0x7f800000, 0xff800000,
+                                 0x7fc00000, 1,          0x3f800000, 0x80000001}[i];
             memcpy(&x[i], &u, 4);
         }
         Kernel kernel;
         char text[4096];
         const char *f32[] = {"f32", "f32", "f32"};
-        if (build(t, &kernel, op_text(text, sizeof text, bound[k].op, "", f32, 1, "f32", BLOCK))) {
+        if (build(t, &kernel,
+                  op_text(text, sizeof text, bound[k].op, "", f32, 1, "f32", BLOCK))) {
             run(t, &kernel, N_MATH / BLOCK, x, x, x, y);
             double worst = 0;
             for (int i = 0; i < N_MATH; i++) {
@@ -329,7 +355,9 @@ test_host_math(Test *t)
                 if (trig && fabsf(x[i]) > 0x1p30f)
                     off = fabs((double)y[i] - want) <= 0x1p-24 || isinf(x[i]) ? 0 : off;
                 worst = MAX(worst, off);
-                CHECKF(t, off <= bound[k].ulp && (want != 0 || !signbit(want) == !signbit(y[i])),
+                CHECKF(t,
+                       off <= bound[k].ulp &&
+                           (want != 0 || !signbit(want) == !signbit(y[i])),
                        "%s(%a) is %a, not %a: %.2f ulp", op_info[bound[k].op].text,
                        (double)x[i], want, (double)y[i], off);
             }
@@ -382,7 +410,8 @@ test_host_broken_object(Test *t)
 /* ---- the pool --------------------------------------------------------------------------------- */
 
 static void
-count_one(const uint64_t *params, const int32_t pid[3], const int32_t grid[3], char *scratch)
+count_one(const uint64_t *params, const int32_t pid[3], const int32_t grid[3],
+          char *scratch)
 {
     int *seen = (int *)(uintptr_t)params[0];
     int64_t at = pid[0] + (int64_t)grid[0] * (pid[1] + (int64_t)grid[1] * pid[2]);
@@ -397,7 +426,8 @@ runs_all_once(int gx, int gy, int gz, int n_threads)
     int *seen = calloc((size_t)n + 1, sizeof *seen);
     uint64_t params[] = {(uintptr_t)seen};
     char err[ERR_TEXT];
-    bool ok = seen && pool_run(count_one, params, (int32_t[]){gx, gy, gz}, 2000, n_threads, err);
+    bool ok = seen && pool_run(count_one, params, (int32_t[]){gx, gy, gz}, 2000,
+                               n_threads, err);
     for (int i = 0; ok && i < n; i++)
         ok = seen[i] == 1;
     free(seen);
@@ -419,7 +449,8 @@ test_host_pool(Test *t)
     char err[ERR_TEXT];
     CHECK(t, pool_run(count_one, NULL, (int32_t[]){0, 5, 5}, 64, 0, err));
     CHECK(t, !pool_run(count_one, NULL, (int32_t[]){-1, 1, 1}, 64, 0, err));
-    CHECK(t, !pool_run(count_one, NULL, (int32_t[]){INT32_MAX, INT32_MAX, 9}, 64, 0, err));
+    CHECK(t,
+          !pool_run(count_one, NULL, (int32_t[]){INT32_MAX, INT32_MAX, 9}, 64, 0, err));
     for (int n = 0; n < 6; n++)
         CHECK(t, runs_all_once(1, 1, 1, n) && runs_all_once(1000, 1, 1, n) &&
                      runs_all_once(7, 5, 3, n));

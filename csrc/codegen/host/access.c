@@ -101,7 +101,8 @@ lanes_open(Host *h, Lanes *s, int lanes, Lv mask)
     if (!mask)
         return;
     Lv bit = LLVMBuildLoad2(l->b, l->i8, lane_at(h, l->i8, m, s->loop.index), "");
-    host_when_open(h, &s->when, LLVMBuildICmp(l->b, LLVMIntNE, bit, LLVMConstNull(l->i8), ""));
+    host_when_open(h, &s->when,
+                   LLVMBuildICmp(l->b, LLVMIntNE, bit, LLVMConstNull(l->i8), ""));
 }
 
 static void
@@ -124,7 +125,8 @@ load_lanes(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
     Lv i = s.loop.index;
     Lv from = m == M_GATHER ? LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), "")
                             : lane_at(h, e, p, i);
-    LLVMBuildStore(l->b, aligned(LLVMBuildLoad2(l->b, e, from, ""), t), lane_at(h, e, out, i));
+    LLVMBuildStore(l->b, aligned(LLVMBuildLoad2(l->b, e, from, ""), t),
+                   lane_at(h, e, out, i));
     lanes_close(h, &s);
     return LLVMBuildLoad2(l->b, ll_vec(e, lanes), out, "");
 }
@@ -202,7 +204,8 @@ gather(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
     return ll_intrinsic(l, "llvm.masked.gather", types, 2, (Lv[]){ptr, mask, other}, 3);
 #else
     Lv align = ll_i32(l, host_mem_bytes(t));
-    return ll_intrinsic(l, "llvm.masked.gather", types, 2, (Lv[]){ptr, align, mask, other}, 4);
+    return ll_intrinsic(l, "llvm.masked.gather", types, 2,
+                        (Lv[]){ptr, align, mask, other}, 4);
 #endif
 }
 
@@ -343,7 +346,8 @@ rmw_combine(Host *h, Elem e, int rmw, Lv old, Lv x)
     case RMW_ADD: {
         if (e == E_F32 || e == E_F64)
             return LLVMBuildFAdd(l->b, old, x, "");
-        Lv a = cg_cast(l, e, E_F32, old, ROUND_RTNE), b = cg_cast(l, e, E_F32, x, ROUND_RTNE);
+        Lv a = cg_cast(l, e, E_F32, old, ROUND_RTNE),
+           b = cg_cast(l, e, E_F32, x, ROUND_RTNE);
         return cg_cast(l, E_F32, e, LLVMBuildFAdd(l->b, a, b, ""), ROUND_RTNE);
     }
     case RMW_MAX:
@@ -351,8 +355,10 @@ rmw_combine(Host *h, Elem e, int rmw, Lv old, Lv x)
         const char *name = rmw == RMW_MAX ? "llvm.maxnum" : "llvm.minnum";
         if (e == E_F32 || e == E_F64)
             return ll_intrinsic(l, name, &t, 1, (Lv[]){old, x}, 2);
-        Lv a[2] = {cg_cast(l, e, E_F32, old, ROUND_RTNE), cg_cast(l, e, E_F32, x, ROUND_RTNE)};
-        return cg_cast(l, E_F32, e, ll_intrinsic(l, name, &l->f32, 1, a, 2), ROUND_RTNE);
+        Lv a[2] = {cg_cast(l, e, E_F32, old, ROUND_RTNE),
+                   cg_cast(l, e, E_F32, x, ROUND_RTNE)};
+        return cg_cast(l, E_F32, e, ll_intrinsic(l, name, &l->f32, 1, a, 2),
+                       ROUND_RTNE);
     }
     default: unreachable(h->c);
     }
@@ -385,7 +391,8 @@ from_bits(Host *h, const Type *t, Lv x)
 }
 
 static Lv
-cmpxchg(Host *h, const Type *t, Lv ptr, Lv compare, Lv value, LLVMAtomicOrdering order, Lv *ok)
+cmpxchg(Host *h, const Type *t, Lv ptr, Lv compare, Lv value, LLVMAtomicOrdering order,
+        Lv *ok)
 {
     Ll *l = h->l;
     LLVMAtomicOrdering failure = order == LLVMAtomicOrderingAcquireRelease
@@ -393,8 +400,8 @@ cmpxchg(Host *h, const Type *t, Lv ptr, Lv compare, Lv value, LLVMAtomicOrdering
                                  : order == LLVMAtomicOrderingRelease
                                      ? LLVMAtomicOrderingMonotonic
                                      : order;
-    Lv pair = LLVMBuildAtomicCmpXchg(l->b, ptr, to_bits(h, t, compare), to_bits(h, t, value),
-                                     order, failure, false);
+    Lv pair = LLVMBuildAtomicCmpXchg(l->b, ptr, to_bits(h, t, compare),
+                                     to_bits(h, t, value), order, failure, false);
     if (ok)
         *ok = LLVMBuildExtractValue(l->b, pair, 1, "");
     return from_bits(h, t, LLVMBuildExtractValue(l->b, pair, 0, ""));
@@ -412,7 +419,8 @@ rmw_loop(Host *h, const Type *t, int rmw, Lv ptr, Lv x, LLVMAtomicOrdering order
     LLVMBuildBr(l->b, again);
     LLVMPositionBuilderAtEnd(l->b, again);
     Lv old = LLVMBuildPhi(l->b, e, "");
-    Lv ok, seen = cmpxchg(h, t, ptr, old, rmw_combine(h, t->elem, rmw, old, x), order, &ok);
+    Lv ok, seen = cmpxchg(h, t, ptr, old, rmw_combine(h, t->elem, rmw, old, x), order,
+                          &ok);
     LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b);
     LLVMAddIncoming(old, (Lv[]){first, seen}, (LLVMBasicBlockRef[]){before, end}, 2);
     LLVMBuildCondBr(l->b, ok, after, again);
@@ -436,8 +444,12 @@ atomic_one(Host *h, const Op *o, Lv ptr, Lv a, Lv b)
     LLVMAtomicRMWBinOp op;
     switch (rmw) {
     case RMW_ADD: op = LLVMAtomicRMWBinOpAdd; break;
-    case RMW_MAX: op = is_signed ? LLVMAtomicRMWBinOpMax : LLVMAtomicRMWBinOpUMax; break;
-    case RMW_MIN: op = is_signed ? LLVMAtomicRMWBinOpMin : LLVMAtomicRMWBinOpUMin; break;
+    case RMW_MAX:
+        op = is_signed ? LLVMAtomicRMWBinOpMax : LLVMAtomicRMWBinOpUMax;
+        break;
+    case RMW_MIN:
+        op = is_signed ? LLVMAtomicRMWBinOpMin : LLVMAtomicRMWBinOpUMin;
+        break;
     case RMW_AND: op = LLVMAtomicRMWBinOpAnd; break;
     case RMW_OR: op = LLVMAtomicRMWBinOpOr; break;
     case RMW_XOR: op = LLVMAtomicRMWBinOpXor; break;
@@ -465,7 +477,8 @@ host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
         Lv old = atomic_one(h, o, ptr, a, b);
         host_when_close(h, &w);
         Lv phi = LLVMBuildPhi(l->b, e, "");
-        LLVMAddIncoming(phi, (Lv[]){old, none}, (LLVMBasicBlockRef[]){w.then, w.before}, 2);
+        LLVMAddIncoming(phi, (Lv[]){old, none}, (LLVMBasicBlockRef[]){w.then, w.before},
+                        2);
         return host_from_mem(h, t, phi);
     }
     Lv out = spill(h, null_of(h, t, lanes));
@@ -473,7 +486,8 @@ host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
     Lanes s;
     lanes_open(h, &s, lanes, is_all_true(mask) ? NULL : mask);
     Lv i = s.loop.index;
-    Lv old = atomic_one(h, o, LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), ""),
+    Lv old = atomic_one(h, o,
+                        LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), ""),
                         LLVMBuildLoad2(l->b, e, lane_at(h, e, x, i), ""),
                         y ? LLVMBuildLoad2(l->b, e, lane_at(h, e, y, i), "") : NULL);
     LLVMBuildStore(l->b, old, lane_at(h, e, out, i));

@@ -7,9 +7,9 @@
 
 /* One launch. The first 8 bytes of every program's scratch point to it. */
 typedef struct HostRun {
-    char *err;              /* ERR_TEXT bytes: the first fault, else empty */
-    int stop;               /* set (atomically) by the first fault; no program starts then */
-    FILE *out;              /* of device_print */
+    char *err; /* ERR_TEXT bytes: the first fault, else empty */
+    int stop;  /* set (atomically) by the first fault; no program starts then */
+    FILE *out; /* of device_print */
 } HostRun;
 
 /* A table the JIT resolves symbols from. */
@@ -21,13 +21,20 @@ extern const HostSymbol host_symbols[];
 extern const int n_host_symbols;
 
 /* Words of the constant array `what`: PRINT_SHAPE is followed by the extents. */
-enum { PRINT_OPERAND, PRINT_N_OPERANDS, PRINT_ELEM, PRINT_HEX, PRINT_RANK, PRINT_SHAPE };
+enum {
+    PRINT_OPERAND,
+    PRINT_N_OPERANDS,
+    PRINT_ELEM,
+    PRINT_HEX,
+    PRINT_RANK,
+    PRINT_SHAPE
+};
 
 /* One element of a print; n_operands 0: the text alone. */
-void tegula_print(char *scratch, const int32_t *pid, const char *text, const int32_t *what,
-                  int64_t flat, uint64_t bits);
+void tegula_print(char *scratch, const int32_t *pid, const char *text,
+                  const int32_t *what, int64_t flat, uint64_t bits);
 /* An assertion that failed, at element `flat` of a block of that shape. */
-void tegula_assert(char *scratch, const int32_t *pid, const char *text, const int32_t *what,
-                   int64_t flat);
+void tegula_assert(char *scratch, const int32_t *pid, const char *text,
+                   const int32_t *what, int64_t flat);
 
 #endif

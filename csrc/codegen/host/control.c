@@ -18,8 +18,8 @@
 typedef struct Move {
     const Val *v;
     View to;
-    View via;               /* buf NULL: straight to `to` */
-    bool is_there;          /* v is in `to` already */
+    View via;      /* buf NULL: straight to `to` */
+    bool is_there; /* v is in `to` already */
 } Move;
 
 /* How computing v reads buf: 0 not, 1 at v's own index, 2 otherwise. */
@@ -42,7 +42,7 @@ static bool
 goes_straight(Host *h, const Move *m, int n, int i)
 {
     if (state(h, m[i].v)->kind == V_BUFFER)
-        return true;        /* a copy at the end, unless somebody writes over it: below */
+        return true; /* a copy at the end, unless somebody writes over it: below */
     for (int k = 0; k < n; k++) {
         int how = m[k].is_there ? 0 : reads(h, m[k].v, m[i].to.buf, false);
         if (how && (k != i || how == 2))
@@ -65,8 +65,8 @@ copy(Host *h, const Type *t, const View *to, const View *from)
 {
     Ll *l = h->l;
     uint64_t bytes = (uint64_t)ty_numel(t) * (uint64_t)host_mem_bytes(t);
-    LLVMBuildMemCpy(l->b, host_address(h, t, to, NULL), 64, host_address(h, t, from, NULL), 64,
-                    ll_i64(l, (int64_t)bytes));
+    LLVMBuildMemCpy(l->b, host_address(h, t, to, NULL), 64,
+                    host_address(h, t, from, NULL), 64, ll_i64(l, (int64_t)bytes));
 }
 
 /* Parallel assignment: what computes from old values does so before they are gone. */
@@ -121,10 +121,11 @@ first_element(Host *h, const Val *v)
     if (s->kind == V_CARRIED)
         return s->lv;
     if (s->kind == V_BUFFER)
-        return host_read(h, t, M_ROW, 0, host_address(h, v->type, &s->view, NULL), NULL, NULL);
+        return host_read(h, t, M_ROW, 0, host_address(h, v->type, &s->view, NULL), NULL,
+                         NULL);
     Affine a;
     if (!affine_of(h->f, v, &a))
-        unreachable(h->c);      /* the loop was judged by this same form */
+        unreachable(h->c); /* the loop was judged by this same form */
     Lv base = host_affine_sum(h, &a.base), start = NULL;
     if (a.origin)
         start = first_element(h, a.origin);
@@ -202,9 +203,9 @@ scalars_of(Host *h, const Op *term, int first, int n, const Val *const *to, Lv *
 {
     for (int i = 0; i < n; i++) {
         const Val *v = arg(term, first + i);
-        out[i] = !v->type->rank                          ? host_scalar(h, v)
+        out[i] = !v->type->rank                       ? host_scalar(h, v)
                  : state(h, to[i])->kind == V_CARRIED ? first_element(h, v)
-                                                         : NULL;
+                                                      : NULL;
     }
 }
 
@@ -232,7 +233,8 @@ add_incoming(Lv *phi, Lv *x, int n, LLVMBasicBlockRef from)
 
 /* Prepares what the loop carries: buffers are filled; init[i] is the scalar, or NULL. */
 static void
-start_carried(Host *h, const Op *o, int first_arg, const Val *const *carried, int n, Lv *init)
+start_carried(Host *h, const Op *o, int first_arg, const Val *const *carried, int n,
+              Lv *init)
 {
     for (int i = 0; i < n; i++) {
         const Val *v = carried[i], *from = arg(o, first_arg + i);
@@ -254,6 +256,37 @@ start_carried(Host *h, const Op *o, int first_arg, const Val *const *carried, in
     host_flush(h);
 }
 
+/* How often the body runs, as Python's range counts: i64. Counting down to 0 instead of
+ * comparing with the bound, so that a range may end at the last number of its type. A step
+ * of 0 runs it never. */
+static Lv
+trip_count(Host *h, Elem e, Lv lb, Lv ub, Lv step)
+{
+    Ll *l = h->l;
+    LLVMBuilderRef b = l->b;
+    bool is_signed = elem_is_signed(e);
+    Lv zero = LLVMConstNull(LLVMTypeOf(lb)),
+       one = LLVMConstInt(LLVMTypeOf(lb), 1, false);
+    Lv lo = lb, hi = ub, s = step;
+    if (is_signed) {
+        Lv down = LLVMBuildICmp(b, LLVMIntSLT, step, zero, "");
+        lo = LLVMBuildSelect(b, down, ub, lb, "");
+        hi = LLVMBuildSelect(b, down, lb, ub, "");
+        s = LLVMBuildSelect(b, down, LLVMBuildNeg(b, step, ""), step, "");
+    }
+    Lv stands = LLVMBuildICmp(b, LLVMIntEQ, s, zero, "");
+    Lv enters = LLVMBuildICmp(b, is_signed ? LLVMIntSLT : LLVMIntULT, lo, hi, "");
+    enters = LLVMBuildAnd(b, enters, LLVMBuildNot(b, stands, ""), "");
+    s = LLVMBuildSelect(b, stands, one, s, "");
+    Lv n = LLVMBuildSub(b, LLVMBuildSub(b, hi, lo, ""), one, "");
+    n = cg_cast(l, e, E_I64, LLVMBuildUDiv(b, n, s, ""), ROUND_RTNE);
+    if (is_signed && elem_info[e].bits < 64) /* an unsigned number of that width */
+        n = LLVMBuildAnd(
+            b, n, ll_i64(l, (int64_t)(((uint64_t)1 << elem_info[e].bits) - 1)), "");
+    n = LLVMBuildAdd(b, n, ll_i64(l, 1), "");
+    return LLVMBuildSelect(b, enters, n, ll_i64(l, 0), "");
+}
+
 void
 host_for(Host *h, const Op *o)
 {
@@ -265,16 +298,20 @@ host_for(Host *h, const Op *o)
     Elem e = body->args[0]->type->elem;
     host_settle_regions(h, o);
     host_free_before(h, host_pos(h, body->first));
-    Lv *init = NEW_N(a, Lv, n + 1), *phi = NEW_N(a, Lv, n + 1), *next = NEW_N(a, Lv, n + 1);
+    Lv *init = NEW_N(a, Lv, n + 1), *phi = NEW_N(a, Lv, n + 1),
+       *next = NEW_N(a, Lv, n + 1);
     start_carried(h, o, 3, carried, n, init);
     Lv lb = host_scalar(h, arg(o, 0)), ub = host_scalar(h, arg(o, 1));
     Lv step = host_scalar(h, arg(o, 2));
+
+    Lv count = trip_count(h, e, lb, ub, step);
 
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), head = ll_block(l, "for"),
                       start = ll_block(l, "body"), after = ll_block(l, "end");
     LLVMBuildBr(l->b, head);
     LLVMPositionBuilderAtEnd(l->b, head);
-    Lv iv = phi_of(h, LLVMTypeOf(lb), lb, before);
+    Lv left = phi_of(h, l->i64, count, before),
+       iv = phi_of(h, LLVMTypeOf(lb), lb, before);
     for (int i = 0; i < n; i++) {
         if (!init[i])
             continue;
@@ -283,11 +320,7 @@ host_for(Host *h, const Op *o)
         if (!carried[i]->type->rank)
             set_scalar(h, carried[i], phi[i]);
     }
-    bool is_signed = elem_is_signed(e);
-    Lv up = LLVMBuildICmp(l->b, is_signed ? LLVMIntSLT : LLVMIntULT, iv, ub, "");
-    Lv down = LLVMBuildICmp(l->b, LLVMIntSGT, iv, ub, "");
-    Lv is_up = LLVMBuildICmp(l->b, LLVMIntSGT, step, LLVMConstNull(LLVMTypeOf(step)), "");
-    Lv more = is_signed ? LLVMBuildSelect(l->b, is_up, up, down, "") : up;
+    Lv more = LLVMBuildICmp(l->b, LLVMIntNE, left, ll_i64(l, 0), "");
     LLVMBuildCondBr(l->b, more, start, after);
     LLVMPositionBuilderAtEnd(l->b, start);
 
@@ -299,8 +332,10 @@ host_for(Host *h, const Op *o)
     scalars_of(h, body->last, 0, n, carried, next);
     host_region_close(h, &r);
     Lv iv_next = LLVMBuildAdd(l->b, iv, step, "");
+    Lv fewer = LLVMBuildSub(l->b, left, ll_i64(l, 1), "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b);
     LLVMAddIncoming(iv, &iv_next, &latch, 1);
+    LLVMAddIncoming(left, &fewer, &latch, 1);
     add_incoming(phi, next, n, latch);
     LLVMBuildBr(l->b, head);
     LLVMPositionBuilderAtEnd(l->b, after);
@@ -341,11 +376,12 @@ host_while(Host *h, const Op *o)
         if (!mid[i]->type->rank)
             continue;
         const Val *v = arg(test->last, i + 1);
-        if (v->block == test && !v->def)    /* handed on as it came: no copy */
+        if (v->block == test && !v->def) /* handed on as it came: no copy */
             set_buffer(h, mid[i], state(h, v)->view);
         else
-            set_buffer(h, mid[i], buffer_for(h, mid[i], MAX(host_pos(h, o),
-                                                 host_last_use(h, result(o, i)))));
+            set_buffer(h, mid[i],
+                       buffer_for(h, mid[i],
+                                  MAX(host_pos(h, o), host_last_use(h, result(o, i)))));
     }
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), head = ll_block(l, "while"),
                       start = ll_block(l, "body"), after = ll_block(l, "end");
@@ -384,8 +420,8 @@ host_while(Host *h, const Op *o)
 /* ---- if ------------------------------------------------------------------------------------------ */
 
 static LLVMBasicBlockRef
-branch(Host *h, const Op *o, const Block *b, LLVMBasicBlockRef at, LLVMBasicBlockRef after,
-       Lv *out)
+branch(Host *h, const Op *o, const Block *b, LLVMBasicBlockRef at,
+       LLVMBasicBlockRef after, Lv *out)
 {
     Ll *l = h->l;
     LLVMPositionBuilderAtEnd(l->b, at);

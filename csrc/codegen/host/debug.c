@@ -80,8 +80,9 @@ void
 host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value)
 {
     Ll *l = h->l;
-    Lv args[6] = {h->scratch, h->pid, text_of(h, o->text),
-                  describe(h, o, MAX(operand, 0)), ll_i64(l, 0), ll_i64(l, 0)};
+    Lv args[6] = {h->scratch,          h->pid,
+                  text_of(h, o->text), describe(h, o, MAX(operand, 0)),
+                  ll_i64(l, 0),        ll_i64(l, 0)};
     if (operand < 0 || !lanes) {
         if (operand >= 0)
             args[5] = bits_of(h, arg(o, operand)->type, value);
@@ -91,7 +92,7 @@ host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value)
         return;
     }
     const Type *t = arg(o, operand)->type;
-    value = host_to_mem(h, t, value);       /* an array of i1 would be packed */
+    value = host_to_mem(h, t, value); /* an array of i1 would be packed */
     Lt elem = LLVMGetElementType(LLVMTypeOf(value));
     Lv slot = stack_slot(h, value);
     Loop loop;

@@ -17,8 +17,8 @@
 #include "codegen/host/host.h"
 
 typedef struct Tile {
-    int mr, nv, lanes;      /* rows; vectors across; elements of a vector */
-    Elem e;                 /* of the arithmetic */
+    int mr, nv, lanes; /* rows; vectors across; elements of a vector */
+    Elem e;            /* of the arithmetic */
 } Tile;
 
 static Elem
@@ -139,7 +139,7 @@ typedef struct Product {
     const Op *o;
     Tile t;
     View a, b, acc, out;
-    const Type *at, *bt;    /* of the operands in scratch */
+    const Type *at, *bt; /* of the operands in scratch */
 } Product;
 
 static void
@@ -149,7 +149,8 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
     Tile t = p->t;
     int n = t.mr * t.nv;
     Arena *arena = h->c->arena;
-    Lv *c = NEW_N(arena, Lv, n), *rows = NEW_N(arena, Lv, t.mr), *b = NEW_N(arena, Lv, t.nv);
+    Lv *c = NEW_N(arena, Lv, n), *rows = NEW_N(arena, Lv, t.mr),
+       *b = NEW_N(arena, Lv, t.nv);
     Lv *cols = NEW_N(arena, Lv, t.nv);
     for (int i = 0; i < t.mr; i++)
         rows[i] = LLVMBuildAdd(l->b, i0, ll_i64(l, i), "");
@@ -172,12 +173,12 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
     const Type *et = ty_scalar(h->c, t.e);
     for (int j = 0; j < t.nv; j++)
         b[j] = host_read(h, et, M_ROW, t.lanes > 1 ? t.lanes : 0,
-                         tile_address(h, p->bt, &p->b, batch, loop.index, cols[j]), NULL,
-                         NULL);
+                         tile_address(h, p->bt, &p->b, batch, loop.index, cols[j]),
+                         NULL, NULL);
     for (int i = 0; i < t.mr; i++) {
         Lv a = host_read(h, et, M_ROW, 0,
-                         tile_address(h, p->at, &p->a, batch, rows[i], loop.index), NULL,
-                         NULL);
+                         tile_address(h, p->at, &p->a, batch, rows[i], loop.index),
+                         NULL, NULL);
         a = ll_splat(l, a, t.lanes);
         for (int j = 0; j < t.nv; j++)
             c[i * t.nv + j] = multiply_add(h, t.e, a, b[j], c[i * t.nv + j]);

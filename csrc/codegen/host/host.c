@@ -37,7 +37,7 @@ waits(Host *h, const Val *v)
     if (s->kind != V_LAZY)
         return s->kind == V_INGROUP;
     if (s->stamp == h->stamp)
-        return false;       /* seen in this walk */
+        return false; /* seen in this walk */
     s->stamp = h->stamp;
     s->again = false;
     for (int i = 0; i < v->def->n_args; i++)
@@ -152,15 +152,24 @@ cost(Host *h, const Val *v)
     if (host_is_through(o))
         return cost(h, arg(o, 0));
     switch (o->op) {
-    case OP_CONST: case OP_SPLAT: case OP_ARANGE: return 0;
+    case OP_CONST:
+    case OP_SPLAT:
+    case OP_ARANGE: return 0;
     case OP_LOAD: return 3;
-    case OP_DIV: case OP_DIV_RN: case OP_REM: case OP_SQRT: case OP_SQRT_RN: case OP_RSQRT:
-        n = 8;
-        break;
-    case OP_EXP: case OP_EXP2: case OP_LOG: case OP_LOG2: case OP_SIN: case OP_COS:
-    case OP_TANH: case OP_ERF:
-        n = 20;
-        break;
+    case OP_DIV:
+    case OP_DIV_RN:
+    case OP_REM:
+    case OP_SQRT:
+    case OP_SQRT_RN:
+    case OP_RSQRT: n = 8; break;
+    case OP_EXP:
+    case OP_EXP2:
+    case OP_LOG:
+    case OP_LOG2:
+    case OP_SIN:
+    case OP_COS:
+    case OP_TANH:
+    case OP_ERF: n = 20; break;
     default: n = 1;
     }
     for (int i = 0; i < o->n_args && n < 64; i++)
@@ -210,7 +219,7 @@ emit_kept(Host *h, Vals *small)
     for (int i = 0; i < small->n; i++) {
         const Val *v = small->at[i];
         if (state(h, v)->kind != V_LAZY)
-            continue;       /* an earlier group of these has kept it */
+            continue; /* an earlier group of these has kept it */
         Root r = {.kind = R_KEEP, .v = v, .pos = host_pos(h, v->def)};
         if (g && !can_join(h, g, &r, v->type, -1)) {
             host_emit_group(h, g);
@@ -257,7 +266,8 @@ program_word(Host *h, Lv base, const Op *o)
 {
     Ll *l = h->l;
     Lv at = ll_i64(l, ir_attr(o, ATTR_AXIS));
-    return LLVMBuildLoad2(l->b, l->i32, LLVMBuildGEP2(l->b, l->i32, base, &at, 1, ""), "");
+    return LLVMBuildLoad2(l->b, l->i32, LLVMBuildGEP2(l->b, l->i32, base, &at, 1, ""),
+                          "");
 }
 
 static void
@@ -337,7 +347,10 @@ host_materialise_to(Host *h, const Val *v, View dest, bool alone)
 {
     if (alone || state(h, v)->kind == V_INGROUP)
         host_flush(h);
-    Root r = {.kind = R_KEEP, .v = v, .dest = dest, .is_forced = true,
+    Root r = {.kind = R_KEEP,
+              .v = v,
+              .dest = dest,
+              .is_forced = true,
               .pos = v->def ? host_pos(h, v->def) : 0};
     add_root(h, r, v->type, -1);
     if (alone)
@@ -349,8 +362,13 @@ host_convert_to(Host *h, const Val *v, View dest, Elem e)
 {
     if (state(h, v)->kind == V_INGROUP)
         host_flush(h);
-    Root r = {.kind = R_KEEP, .v = v, .dest = dest, .is_forced = true, .converts = true,
-              .elem = e, .pos = v->def ? host_pos(h, v->def) : 0};
+    Root r = {.kind = R_KEEP,
+              .v = v,
+              .dest = dest,
+              .is_forced = true,
+              .converts = true,
+              .elem = e,
+              .pos = v->def ? host_pos(h, v->def) : 0};
     add_root(h, r, v->type, -1);
 }
 
@@ -445,8 +463,13 @@ static bool
 is_cheap_op(const Op *o)
 {
     switch (o->op) {
-    case OP_CONST: case OP_SPLAT: case OP_ARANGE: return true;
-    case OP_LOAD: case OP_DIV: case OP_DIV_RN: case OP_REM: return false;
+    case OP_CONST:
+    case OP_SPLAT:
+    case OP_ARANGE: return true;
+    case OP_LOAD:
+    case OP_DIV:
+    case OP_DIV_RN:
+    case OP_REM: return false;
     default:
         return host_is_through(o) ||
                (op_has(o, OPF_ELEM) && !(o->op >= OP_EXP && o->op <= OP_CEIL));
@@ -518,7 +541,8 @@ access_op(Host *h, const Op *o)
         return;
     }
     host_settle_loads(h, o);
-    Root r = {.kind = o->op == OP_STORE ? R_STORE : R_ATOMIC, .o = o, .pos = host_pos(h, o)};
+    Root r = {
+        .kind = o->op == OP_STORE ? R_STORE : R_ATOMIC, .o = o, .pos = host_pos(h, o)};
     add_root(h, r, arg(o, 0)->type, -1);
 }
 
@@ -544,7 +568,9 @@ debug_op(Host *h, const Op *o)
     for (int i = 0; i < (is_print ? o->n_args : 1); i++) {
         const Type *t = arg(o, i)->type;
         if (t->rank) {
-            Root r = {.kind = is_print ? R_PRINT : R_CHECK, .o = o, .mode = i,
+            Root r = {.kind = is_print ? R_PRINT : R_CHECK,
+                      .o = o,
+                      .mode = i,
                       .pos = host_pos(h, o)};
             add_root(h, r, t, -1);
             host_flush(h);
@@ -648,14 +674,14 @@ has_feature(const char *all, const char *name)
 static void
 look_at_cpu(Host *h)
 {
-    char *features = LLVMGetHostCPUFeatures();
-    bool avx512 = has_feature(features, "avx512f") && has_feature(features, "avx512vl") &&
+    const char *features = ll_host_features(h->c);
+    bool avx512 = has_feature(features, "avx512f") &&
+                  has_feature(features, "avx512vl") &&
                   has_feature(features, "avx512bw");
     h->vec_bytes = avx512 ? 64 : has_feature(features, "avx2") ? 32 : 16;
     h->has_masks = avx512;
     h->has_gather = avx512 || has_feature(features, "avx2");
     h->has_scatter = avx512;
-    LLVMDisposeMessage(features);
 }
 
 static void

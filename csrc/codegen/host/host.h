@@ -22,8 +22,8 @@ typedef struct Root Root;
 
 /* A piece of the scratch arena. */
 typedef struct Buf {
-    int64_t offset, bytes;  /* from the start of scratch; a multiple of 64 */
-    int free_at;            /* position of the last root that reads it */
+    int64_t offset, bytes; /* from the start of scratch; a multiple of 64 */
+    int free_at;           /* position of the last root that reads it */
     bool is_used;
 } Buf;
 
@@ -35,20 +35,20 @@ typedef struct View {
 } View;
 
 typedef enum ValKind {
-    V_NONE,         /* not visited yet */
-    V_SCALAR,       /* rank 0: in lv; NULL while it waits for the open group */
-    V_LAZY,         /* a block that is computed by the loops that want it */
-    V_INGROUP,      /* a result of a root in the open group */
-    V_BUFFER,       /* a block in scratch */
-    V_CARRIED,      /* a loop-carried block that is lv + strides * index (see Affine) */
+    V_NONE,    /* not visited yet */
+    V_SCALAR,  /* rank 0: in lv; NULL while it waits for the open group */
+    V_LAZY,    /* a block that is computed by the loops that want it */
+    V_INGROUP, /* a result of a root in the open group */
+    V_BUFFER,  /* a block in scratch */
+    V_CARRIED, /* a loop-carried block that is lv + strides * index (see Affine) */
 } ValKind;
 
 typedef struct VState {
     uint8_t kind;
-    bool is_virtual;        /* V_LAZY: cheap to compute again, from scalars alone */
-    int last_use;           /* position of the last root that needs it; 0: not known yet */
-    int stamp;              /* the group build that saw it last */
-    bool again;             /* ... in which it was computed, and will be later again */
+    bool is_virtual; /* V_LAZY: cheap to compute again, from scalars alone */
+    int last_use;    /* position of the last root that needs it; 0: not known yet */
+    int stamp;       /* the group build that saw it last */
+    bool again;      /* ... in which it was computed, and will be later again */
     Lv lv;
     View view;
     const Affine *affine;
@@ -63,25 +63,25 @@ struct Host {
     Ll *l;
     Comp *c;
     Func *f;
-    VState *v;              /* by value id */
-    Map pos;                /* Op -> position in program order, from 1; control ops: of their end */
-    bool *done;             /* by position: roots that have been emitted */
+    VState *v;  /* by value id */
+    Map pos;    /* Op -> position in program order, from 1; control ops: of their end */
+    bool *done; /* by position: roots that have been emitted */
     int n_pos;
     FactTable *facts;
     Lv params, pid, grid, scratch;
-    LLVMBasicBlockRef leave;        /* returns */
-    int vec_bytes;          /* of a register */
-    bool has_masks;         /* masked loads and stores of every width (AVX-512) */
-    bool has_gather, has_scatter;   /* of 4 and 8 bytes */
+    LLVMBasicBlockRef leave;      /* returns */
+    int vec_bytes;                /* of a register */
+    bool has_masks;               /* masked loads and stores of every width (AVX-512) */
+    bool has_gather, has_scatter; /* of 4 and 8 bytes */
     VEC(Buf *) bufs;
-    int64_t high;           /* bytes of scratch */
-    Group *open;            /* or NULL */
-    VEC(const Op *) deferred;       /* scalar ops that wait for the open group */
-    VEC(const Op *) loads;  /* block loads that may still be pending */
+    int64_t high;             /* bytes of scratch */
+    Group *open;              /* or NULL */
+    VEC(const Op *) deferred; /* scalar ops that wait for the open group */
+    VEC(const Op *) loads;    /* block loads that may still be pending */
     int stamp;
-    const Block *block;     /* whose ops are walked */
-    VEC(Undo) trail;        /* states to take back at the end of the region */
-    LLVMBasicBlockRef entry;        /* of stack slots; ends in a branch from the start */
+    const Block *block;      /* whose ops are walked */
+    VEC(Undo) trail;         /* states to take back at the end of the region */
+    LLVMBasicBlockRef entry; /* of stack slots; ends in a branch from the start */
 };
 
 static inline VState *
@@ -92,28 +92,31 @@ state(Host *h, const Val *v)
 
 /* ---- value.c ------------------------------------------------------------------------- */
 int host_pos(Host *h, const Op *o);
-bool host_is_through(const Op *o);          /* only renames indices: expand, broadcast, trans .. */
-bool host_is_lazy_op(const Op *o);          /* pure per element, or a load: computed on demand */
+bool host_is_through(
+    const Op *o); /* only renames indices: expand, broadcast, trans .. */
+bool host_is_lazy_op(const Op *o); /* pure per element, or a load: computed on demand */
 int host_last_use(Host *h, const Val *v);
 /* Does anything outside of the values stamped in this group build still need v? */
 bool host_is_live(Host *h, const Val *v);
 Buf *host_buf(Host *h, int64_t bytes, int free_at);
-void host_free_before(Host *h, int pos);    /* buffers whose last reader stands before pos */
-int host_mem_bytes(const Type *t);          /* of one element in scratch */
-View host_view(const Type *t, Buf *b);      /* dense, row-major */
+void host_free_before(Host *h,
+                      int pos);        /* buffers whose last reader stands before pos */
+int host_mem_bytes(const Type *t);     /* of one element in scratch */
+View host_view(const Type *t, Buf *b); /* dense, row-major */
 View host_new_view(Host *h, const Val *v);
 /* Index map of v's dims (4 bits each, 15: zero) for an operand of a through op. */
 uint32_t host_through_map(const Op *o, uint32_t map);
-Lv host_affine_sum(Host *h, const AffSum *s);       /* i64 */
+Lv host_affine_sum(Host *h, const AffSum *s); /* i64 */
 Lv host_scalar(Host *h, const Val *v);
 Lv host_const(Host *h, const Type *t, uint64_t bits, int lanes);
 Lt host_mem_type(Host *h, const Type *t);
 Lv host_to_mem(Host *h, const Type *t, Lv x);
 Lv host_from_mem(Host *h, const Type *t, Lv x);
-Lv host_address(Host *h, const Type *t, const View *w, const Lv *index); /* index NULL: 0 */
+Lv host_address(Host *h, const Type *t, const View *w,
+                const Lv *index); /* index NULL: 0 */
 
 /* ---- host.c ----------------------------------------------------------------------------- */
-void host_walk(Host *h, const Block *b);    /* all ops but the terminator */
+void host_walk(Host *h, const Block *b); /* all ops but the terminator */
 void host_flush(Host *h);
 /* Around the walk of a region: what its values are is forgotten behind it. Closing flushes. */
 typedef struct Region {
@@ -123,7 +126,7 @@ typedef struct Region {
 } Region;
 void host_region_open(Host *h, Region *r);
 void host_region_close(Host *h, const Region *r);
-void host_materialise(Host *h, const Val *v);       /* into scratch, now */
+void host_materialise(Host *h, const Val *v); /* into scratch, now */
 /* ... at dest; alone: in a group of its own, emitted before this returns. */
 void host_materialise_to(Host *h, const Val *v, View dest, bool alone);
 /* The same converted to elem e: for dot. */
@@ -133,55 +136,70 @@ void host_settle_regions(Host *h, const Op *o);
 void host_settle_loads(Host *h, const Op *writer);
 
 /* ---- nest.c ------------------------------------------------------------------------------- */
-typedef enum RootKind { R_STORE, R_ATOMIC, R_REDUCE, R_KEEP, R_CHECK, R_PRINT } RootKind;
+typedef enum RootKind {
+    R_STORE,
+    R_ATOMIC,
+    R_REDUCE,
+    R_KEEP,
+    R_CHECK,
+    R_PRINT
+} RootKind;
 struct Root {
     RootKind kind;
-    const Op *o;            /* NULL for KEEP */
-    const Val *v;           /* KEEP */
-    View dest;              /* KEEP: buf NULL: chosen when emitted, if wanted at all */
-    bool is_forced;         /* KEEP: dest is the caller's */
-    bool converts;          /* KEEP, forced: to element type `elem` on the way */
+    const Op *o;    /* NULL for KEEP */
+    const Val *v;   /* KEEP */
+    View dest;      /* KEEP: buf NULL: chosen when emitted, if wanted at all */
+    bool is_forced; /* KEEP: dest is the caller's */
+    bool converts;  /* KEEP, forced: to element type `elem` on the way */
     Elem elem;
     int pos;
-    Node **in;              /* by operand; NULL: absent */
-    int mode;               /* STORE: Mode of the access; PRINT: the operand */
-    Lv *acc;                /* REDUCE: a stack slot an operand */
+    Node **in; /* by operand; NULL: absent */
+    int mode;  /* STORE: Mode of the access; PRINT: the operand */
+    Lv *acc;   /* REDUCE: a stack slot an operand */
 };
 
 struct Group {
     int rank;
     int32_t shape[MAX_RANK];
-    int axis;               /* of its reductions; -1: none */
+    int axis; /* of its reductions; -1: none */
     VEC(Root) roots;
     bool has_writes;
     /* while it is emitted: */
-    int order[MAX_RANK];    /* loops from outside in: dims of shape */
-    int vec;                /* dim that runs in steps of lanes */
+    int order[MAX_RANK]; /* loops from outside in: dims of shape */
+    int vec;             /* dim that runs in steps of lanes */
     int lanes;
     Map nodes;
     VEC(Node *) list;
-    Lv index[MAX_RANK];     /* i64, of the first lane */
+    Lv index[MAX_RANK]; /* i64, of the first lane */
 };
 
-typedef enum NodeKind { N_SCALAR, N_CONST, N_ARANGE, N_OP_NODE, N_LOAD, N_BUFFER, N_CARRIED } NodeKind;
+typedef enum NodeKind {
+    N_SCALAR,
+    N_CONST,
+    N_ARANGE,
+    N_OP_NODE,
+    N_LOAD,
+    N_BUFFER,
+    N_CARRIED
+} NodeKind;
 typedef enum Mode { M_NONE, M_ROW, M_GATHER } Mode;
 struct Node {
     const Val *v;
-    uint32_t map;           /* v's dim d is the group's dim (map >> 4 * d & 15); 15: index 0 */
+    uint32_t map; /* v's dim d is the group's dim (map >> 4 * d & 15); 15: index 0 */
     uint8_t kind;
-    bool lane0;             /* wanted for the first lane only */
-    uint8_t mode;           /* LOAD: Mode */
-    bool want_vec;          /* somebody needs it as a vector */
-    unsigned dims;          /* bit d: changes along the group's dim d */
-    int level;              /* computed inside of this many loops */
+    bool lane0;    /* wanted for the first lane only */
+    uint8_t mode;  /* LOAD: Mode */
+    bool want_vec; /* somebody needs it as a vector */
+    unsigned dims; /* bit d: changes along the group's dim d */
+    int level;     /* computed inside of this many loops */
     int pos;
     int n_in;
     Node *in[4];
-    Lv x, vec;              /* the value; splat when x is a scalar and want_vec */
+    Lv x, vec; /* the value; splat when x is a scalar and want_vec */
 };
 
 void host_emit_group(Host *h, Group *g);
-void host_stamp(Host *h, const Val *v);     /* what computing v on demand visits */
+void host_stamp(Host *h, const Val *v); /* what computing v on demand visits */
 /* for (i = 0; i < n; i += step): opens a loop; *index is i (i64). */
 typedef struct Loop {
     LLVMBasicBlockRef head, before;
@@ -189,9 +207,11 @@ typedef struct Loop {
     int64_t n, step;
 } Loop;
 void host_loop_open(Host *h, Loop *p, int64_t n, int64_t step);
-void host_loop_close(Host *h, Loop *p);     /* leaves the builder behind the loop */
+void host_loop_close(Host *h, Loop *p); /* leaves the builder behind the loop */
 /* if (cond) { .. } around what is built between; cond is an i1 scalar */
-typedef struct When { LLVMBasicBlockRef before, then, after; } When;
+typedef struct When {
+    LLVMBasicBlockRef before, then, after;
+} When;
 void host_when_open(Host *h, When *w, Lv cond);
 void host_when_close(Host *h, When *w);
 
@@ -201,7 +221,7 @@ void host_when_close(Host *h, When *w);
 Lv host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other);
 void host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask);
 Lv host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask);
-Lv host_any(Host *h, Lv mask);              /* i1 */
+Lv host_any(Host *h, Lv mask); /* i1 */
 
 /* ---- debug.c ----------------------------------------------------------------------------------- */
 /* flat: row-major index of the first lane (i64); NULL for scalars. */

@@ -31,7 +31,7 @@ host_loop_open(Host *h, Loop *p, int64_t n, int64_t step)
 {
     Ll *l = h->l;
     p->n = n, p->step = step;
-    if (n <= step) {        /* one iteration: no loop */
+    if (n <= step) { /* one iteration: no loop */
         p->head = NULL;
         p->index = ll_i64(l, 0);
         return;
@@ -121,7 +121,7 @@ run_log2(Host *h, const Val *ptr, uint32_t map, int vec)
         return 0;
     for (int e = d + 1; e < ptr->type->rank; e++)
         if ((int)(map >> 4 * e & 15) == vec)
-            return 0;       /* a diagonal */
+            return 0; /* a diagonal */
     Affine a;
     int64_t c;
     if (affine_of(h->f, ptr, &a) && affine_const_stride(&a, d, &c))
@@ -130,9 +130,9 @@ run_log2(Host *h, const Val *ptr, uint32_t map, int vec)
 }
 
 typedef struct Survey {
-    int bytes;              /* of the widest data element */
+    int bytes; /* of the widest data element */
     int n_ops;
-    int run;                /* shortest useful run among the accesses: log2 */
+    int run; /* shortest useful run among the accesses: log2 */
 } Survey;
 
 static void
@@ -151,7 +151,8 @@ survey(Host *h, Group *g, Survey *s, const Val *v, uint32_t map)
     VState *x = state(h, v);
     if (v->type->rank == 0)
         return;
-    bool is_index = v->type->is_ptr || v->type->elem == E_I1 || (x->kind == V_LAZY && x->is_virtual);
+    bool is_index = v->type->is_ptr || v->type->elem == E_I1 ||
+                    (x->kind == V_LAZY && x->is_virtual);
     if (!is_index)
         s->bytes = MAX(s->bytes, host_mem_bytes(v->type));
     if (x->kind != V_LAZY || x->stamp == h->stamp)
@@ -165,8 +166,14 @@ survey(Host *h, Group *g, Survey *s, const Val *v, uint32_t map)
     }
     s->n_ops++;
     switch (o->op) {
-    case OP_EXP: case OP_EXP2: case OP_LOG: case OP_LOG2: case OP_SIN: case OP_COS:
-    case OP_TANH: case OP_ERF: s->n_ops += 12; break;
+    case OP_EXP:
+    case OP_EXP2:
+    case OP_LOG:
+    case OP_LOG2:
+    case OP_SIN:
+    case OP_COS:
+    case OP_TANH:
+    case OP_ERF: s->n_ops += 12; break;
     case OP_LOAD: survey_access(h, g, s, o, map); break;
     default: break;
     }
@@ -267,7 +274,7 @@ load_node(Host *h, Group *g, Node *n)
     for (int i = 1; i < o->n_args; i++)
         add_in(h, g, n, arg(o, i), n->lane0);
     if (n->mode == M_GATHER && !(n->dims >> g->vec & 1))
-        n->mode = M_ROW;    /* one element for all lanes */
+        n->mode = M_ROW; /* one element for all lanes */
 }
 
 static Node *
@@ -343,7 +350,8 @@ is_cheap_again(Host *h, const Val *v)
     const Op *o = v->def;
     if (host_is_through(o) || state(h, v)->is_virtual)
         return true;
-    if (!op_has(o, OPF_ELEM) || o->op == OP_DIV || o->op == OP_DIV_RN || o->op == OP_REM)
+    if (!op_has(o, OPF_ELEM) || o->op == OP_DIV || o->op == OP_DIV_RN ||
+        o->op == OP_REM)
         return false;
     if (op_info[o->op].flags & OPF_ELEM && o->op >= OP_EXP && o->op <= OP_RSQRT)
         return false;
@@ -385,7 +393,7 @@ later_first(const void *a, const void *b)
 
 typedef struct Closure {
     Map seen;
-    VEC(Ranked) all;        /* what the group computes on demand */
+    VEC(Ranked) all; /* what the group computes on demand */
 } Closure;
 
 static void
@@ -417,7 +425,7 @@ keep_what_escapes(Host *h, Group *g)
         }
         for (int k = 0; k < r->o->n_args; k++)
             host_stamp(h, arg(r->o, k)), collect(h, &c, arg(r->o, k));
-        h->done[r->pos] = true;     /* its uses are met here */
+        h->done[r->pos] = true; /* its uses are met here */
     }
     if (c.all.n)
         qsort(c.all.at, (size_t)c.all.n, sizeof *c.all.at, later_first);
@@ -471,8 +479,8 @@ arange(Host *h, Group *g, Node *n)
     Lv x = LLVMBuildTrunc(l->b, index_of(h, g, n, 0), l->i32, "");
     if (!is_vector(g, n))
         return LLVMBuildAdd(l->b, x, ll_i32(l, (int32_t)start), "");
-    return LLVMBuildAdd(l->b, ll_splat(l, x, g->lanes), iota(h, l->i32, g->lanes, start, 1),
-                        "");
+    return LLVMBuildAdd(l->b, ll_splat(l, x, g->lanes),
+                        iota(h, l->i32, g->lanes, start, 1), "");
 }
 
 static Lv
@@ -482,7 +490,7 @@ read_buffer(Host *h, Group *g, Node *n)
     const Type *t = n->v->type;
     VState *s = state(h, n->v);
     Lv index[MAX_RANK];
-    int64_t step = 0;       /* elements from lane to lane */
+    int64_t step = 0; /* elements from lane to lane */
     for (int d = 0; d < t->rank; d++) {
         index[d] = index_of(h, g, n, d);
         if ((int)(n->map >> 4 * d & 15) == g->vec)
@@ -509,8 +517,8 @@ carried(Host *h, Group *g, Node *n)
         if ((n->map >> 4 * d & 15) == 15)
             continue;
         Lv stride = host_affine_sum(h, &s->affine->stride[d]);
-        off = LLVMBuildAdd(l->b, off, LLVMBuildMul(l->b, stride, index_of(h, g, n, d), ""),
-                           "");
+        off = LLVMBuildAdd(l->b, off,
+                           LLVMBuildMul(l->b, stride, index_of(h, g, n, d), ""), "");
         if ((int)(n->map >> 4 * d & 15) == g->vec)
             step = LLVMBuildAdd(l->b, step, stride, "");
     }
@@ -518,7 +526,8 @@ carried(Host *h, Group *g, Node *n)
     if (is_vector(g, n)) {
         Lv lane = iota(h, l->i64, g->lanes, 0, 1);
         off = LLVMBuildAdd(l->b, ll_splat(l, off, g->lanes),
-                           LLVMBuildMul(l->b, ll_splat(l, step, g->lanes), lane, ""), "");
+                           LLVMBuildMul(l->b, ll_splat(l, step, g->lanes), lane, ""),
+                           "");
         x = ll_splat(l, x, g->lanes);
     }
     if (t->is_ptr)
@@ -531,7 +540,8 @@ emit_load(Host *h, Group *g, Node *n)
 {
     const Type *t = ty_pointee(h->c, arg(n->v->def, 0)->type);
     if (!is_vector(g, n)) {
-        Lv mask = n->n_in > 1 ? n->in[1]->x : NULL, other = n->n_in > 2 ? n->in[2]->x : NULL;
+        Lv mask = n->n_in > 1 ? n->in[1]->x : NULL,
+           other = n->n_in > 2 ? n->in[2]->x : NULL;
         return host_read(h, t, M_ROW, 0, n->in[0]->x, mask, other);
     }
     Lv mask = n->n_in > 1 ? as_vector(h, g, n->in[1]) : NULL;
@@ -584,7 +594,8 @@ emit_keep(Host *h, Group *g, Root *r)
     int64_t step = r->dest.stride[g->vec];
     if (g->lanes > 1 && step != 1) {
         Lv off = iota(h, l->i64, g->lanes, 0, step);
-        p = LLVMBuildGEP2(l->b, host_mem_type(h, t), ll_splat(l, p, g->lanes), &off, 1, "");
+        p = LLVMBuildGEP2(l->b, host_mem_type(h, t), ll_splat(l, p, g->lanes), &off, 1,
+                          "");
         host_write(h, t, M_GATHER, g->lanes, p, x, NULL);
         return;
     }
@@ -598,8 +609,8 @@ flat_index(Host *h, Group *g)
     Ll *l = h->l;
     Lv flat = ll_i64(l, 0);
     for (int d = 0; d < g->rank; d++)
-        flat = LLVMBuildAdd(
-            l->b, LLVMBuildMul(l->b, flat, ll_i64(l, g->shape[d]), ""), g->index[d], "");
+        flat = LLVMBuildAdd(l->b, LLVMBuildMul(l->b, flat, ll_i64(l, g->shape[d]), ""),
+                            g->index[d], "");
     return flat;
 }
 
@@ -720,7 +731,7 @@ build_root(Host *h, Group *g, Root *r)
     if (r->kind == R_STORE)
         r->mode = mode_of(h, g, arg(r->o, 0), identity_map(g->rank));
     for (int i = 0; i < n; i++)
-        if (r->kind != R_PRINT || i == r->mode)     /* the others may have another shape */
+        if (r->kind != R_PRINT || i == r->mode) /* the others may have another shape */
             r->in[i] = want(h, g, arg(r->o, i),
                             i == 0 && r->kind == R_STORE && r->mode == M_ROW);
 }

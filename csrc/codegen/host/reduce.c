@@ -31,10 +31,11 @@ static bool
 identity_of(const Block *region, Elem e, uint64_t *bits)
 {
     const Op *o = region->first;
-    if (!o || !o->next || o->next->op != OP_YIELD || region->n_args != 2 || o->n_args != 2)
+    if (!o || !o->next || o->next->op != OP_YIELD || region->n_args != 2 ||
+        o->n_args != 2)
         return false;
-    if (arg(o->next, 0) != result(o, 0) || arg(o, 0) == arg(o, 1) ||
-        arg(o, 0)->def || arg(o, 1)->def)
+    if (arg(o->next, 0) != result(o, 0) || arg(o, 0) == arg(o, 1) || arg(o, 0)->def ||
+        arg(o, 1)->def)
         return false;
     int n = elem_info[e].bits;
     uint64_t ones = n == 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1;
@@ -47,7 +48,9 @@ identity_of(const Block *region, Elem e, uint64_t *bits)
     case OP_AND: *bits = ones; return true;
     case OP_MUL: *bits = is_float ? elem_from_double(e, 1) : 1; return true;
     case OP_MIN:
-        *bits = is_float ? elem_from_double(e, 0.0 / 0.0) : is_signed ? ones >> 1 : ones;
+        *bits = is_float    ? elem_from_double(e, 0.0 / 0.0)
+                : is_signed ? ones >> 1
+                            : ones;
         return true;
     case OP_MAX:
         *bits = is_float ? elem_from_double(e, 0.0 / 0.0) : is_signed ? sign : 0;
@@ -138,7 +141,8 @@ host_reduce_end(Host *h, Group *g, Root *r)
     for (; is_horizontal(g) && lanes > 1; lanes /= 2) {
         for (int i = 0; i < n; i++) {
             x[i] = lanes_of(h, out[i], 0, halves ? 1 : 2, lanes / 2);
-            x[n + i] = lanes_of(h, out[i], halves ? lanes / 2 : 1, halves ? 1 : 2, lanes / 2);
+            x[n + i] = lanes_of(h, out[i], halves ? lanes / 2 : 1, halves ? 1 : 2,
+                                lanes / 2);
         }
         cg_region(l, o->regions[0], x, 2 * n, out);
     }
@@ -151,12 +155,13 @@ host_reduce_end(Host *h, Group *g, Root *r)
         }
         if (!s->view.buf)
             continue;       /* nobody wants this one */
-        Lv index[MAX_RANK];     /* the vector dim is the last that is not 1: dense */
+        Lv index[MAX_RANK]; /* the vector dim is the last that is not 1: dense */
         for (int d = 0, k = 0; d < g->rank; d++)
             if (d != g->axis)
                 index[k++] = g->index[d];
         Lv p = host_address(h, v->type, &s->view, index);
-        host_write(h, ty_element(h->c, v->type), M_ROW, lanes > 1 ? lanes : 0, p, out[i], NULL);
+        host_write(h, ty_element(h->c, v->type), M_ROW, lanes > 1 ? lanes : 0, p,
+                   out[i], NULL);
     }
 }
 

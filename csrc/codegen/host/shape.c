@@ -29,8 +29,8 @@ read_flat(Host *h, const Val *v, Lv at, int lanes)
 static void
 write_flat(Host *h, const Val *v, Lv at, Lv x, int lanes)
 {
-    host_write(h, ty_element(h->c, v->type), M_ROW, lanes > 1 ? lanes : 0, flat(h, v, at), x,
-               NULL);
+    host_write(h, ty_element(h->c, v->type), M_ROW, lanes > 1 ? lanes : 0,
+               flat(h, v, at), x, NULL);
 }
 
 static int
@@ -100,8 +100,10 @@ split(Host *h, const Op *o)
     Lv at = LLVMBuildMul(l->b, loop.index, ll_i64(l, 2), "");
     if (lanes > 1) {
         Lv x = read_flat(h, a, at, 2 * lanes), none = LLVMGetPoison(LLVMTypeOf(x));
-        write_flat(h, result(o, 0), loop.index, shuffle(h, x, none, lanes, evens), lanes);
-        write_flat(h, result(o, 1), loop.index, shuffle(h, x, none, lanes, odds), lanes);
+        write_flat(h, result(o, 0), loop.index, shuffle(h, x, none, lanes, evens),
+                   lanes);
+        write_flat(h, result(o, 1), loop.index, shuffle(h, x, none, lanes, odds),
+                   lanes);
     } else {
         write_flat(h, result(o, 0), loop.index, read_flat(h, a, at, 1), 1);
         at = LLVMBuildAdd(l->b, at, ll_i64(l, 1), "");
@@ -140,7 +142,8 @@ gather(Host *h, const Op *o)
     }
     Elem e = index->type->elem;
     Lv x = host_read(h, ty_element(h->c, index->type), M_ROW, 0,
-                     host_address(h, index->type, &state(h, index)->view, at), NULL, NULL);
+                     host_address(h, index->type, &state(h, index)->view, at), NULL,
+                     NULL);
     x = cg_cast(l, e, E_I64, x, ROUND_RTNE);
     for (int d = 0; d < t->rank; d++) {
         from = LLVMBuildMul(l->b, from, ll_i64(l, src->type->shape[d]), "");
@@ -182,17 +185,17 @@ reshape(Host *h, const Op *o)
 {
     const Val *a = arg(o, 0), *r = result(o, 0);
     VState *s = state(h, r);
-    if (!a->type->rank) {       /* a scalar in a block of one */
+    if (!a->type->rank) { /* a scalar in a block of one */
         View *w = made(h, o, 0);
-        host_write(h, a->type, M_ROW, 0, host_address(h, r->type, w, NULL), host_scalar(h, a),
-                   NULL);
+        host_write(h, a->type, M_ROW, 0, host_address(h, r->type, w, NULL),
+                   host_scalar(h, a), NULL);
         return;
     }
     if (!r->type->rank) {
         *s = (VState){.kind = V_SCALAR, .lv = read_flat(h, a, ll_i64(h->l, 0), 1)};
         return;
     }
-    s->kind = V_BUFFER;         /* the same scratch, other strides */
+    s->kind = V_BUFFER; /* the same scratch, other strides */
     s->view = host_view(r->type, state(h, a)->view.buf);
 }
 

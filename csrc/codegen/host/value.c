@@ -71,7 +71,7 @@ host_through_map(const Op *o, uint32_t map)
     uint32_t m = 0;
     int axis = (int)ir_attr(o, ATTR_AXIS);
     int64_t perm = ir_attr(o, ATTR_PERM);
-    if (o->op == OP_RESHAPE) {      /* the dims that are not 1 keep their order */
+    if (o->op == OP_RESHAPE) { /* the dims that are not 1 keep their order */
         const Type *r = result(o, 0)->type;
         int j = 0;
         for (int d = 0; d < t->rank; d++) {
@@ -123,7 +123,8 @@ host_last_use(Host *h, const Val *v)
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *w = ancestor(u->user, v->block);
         int p = host_pos(h, w);
-        if (w == u->user && (host_is_lazy_op(w) || w->op == OP_RESHAPE || w->op == OP_SPLIT))
+        if (w == u->user &&
+            (host_is_lazy_op(w) || w->op == OP_RESHAPE || w->op == OP_SPLIT))
             for (int i = 0; i < w->n_results; i++)
                 p = MAX(p, host_last_use(h, result(w, i)));
         last = MAX(last, p);
@@ -144,9 +145,9 @@ is_live(Host *h, const Val *v, bool within)
         const Val *r = result(w, 0);
         VState *s = state(h, r);
         if (s->kind == V_BUFFER)
-            continue;       /* has been computed for good */
+            continue; /* has been computed for good */
         if (within && s->stamp == h->stamp && !s->again)
-            continue;       /* computed right here, and never again */
+            continue; /* computed right here, and never again */
         if (is_live(h, r, within))
             return true;
     }
@@ -267,7 +268,7 @@ host_scalar(Host *h, const Val *v)
 {
     VState *s = state(h, v);
     if (s->kind != V_SCALAR || !s->lv)
-        unreachable(h->c);      /* the walk makes scalars before anyone asks */
+        unreachable(h->c); /* the walk makes scalars before anyone asks */
     return s->lv;
 }
 

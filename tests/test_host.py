@@ -1,0 +1,72 @@
+"""The CPU target against the interpreter: same tile IR, same arguments, same buffers.
+
+Inputs are tests/host/*.tir (each named for what it shows), every golden test of the
+interpreter that has arguments, and random functions. Each runs for this CPU and for
+lesser ones, so that the roads without masked loads and gathers are walked as well.
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+TIRC = HERE.parent / "build" / "tirc"
+OWN = sorted((HERE / "host").glob("*.tir"))
+# Those that end well, and have no ops of the GPU's road.
+GOLDEN = [
+    path
+    for path in sorted((HERE / "golden" / "interp").glob("*.tir"))
+    if "\n// ARG" in (text := path.read_text(encoding="utf-8")).partition("// ---- ")[2]
+    and "shared" not in text
+]
+LESSER = ["x86-64-v3", "x86-64-v2"] if platform.machine() == "x86_64" else []
+CPUS = ["", *LESSER]
+
+
+def tirc(*args: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    if not TIRC.is_file():
+        pytest.fail("build/tirc is missing: make tirc")
+    return subprocess.run(
+        [TIRC, *args], input=text, capture_output=True, text=True, timeout=120
+    )
+
+
+def check(cpu: str, *args: str, text: str = "") -> None:
+    cpu_args = ["-m", cpu] if cpu else []
+    done = tirc(*cpu_args, *args, text=text)
+    assert done.returncode == 0, done.stderr
+
+
+def upper_half(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    return text.partition("// ---- ")[0]
+
+
+@pytest.mark.parametrize("cpu", CPUS, ids=lambda c: c or "native")
+@pytest.mark.parametrize("path", OWN + GOLDEN, ids=lambda p: p.stem)
+def test_file(path: Path, cpu: str) -> None:
+    text = upper_half(path)
+    for words in ("check", "tile,check"):
+        check(cpu, words, "-", text=text)
+
+
+@pytest.mark.parametrize("cpu", CPUS, ids=lambda c: c or "native")
+@pytest.mark.parametrize("first", range(0, 30, 10))
+def test_random(first: int, cpu: str) -> None:
+    seeds = f"{first}..{first + 9}"
+    check(cpu, "--random", seeds, "-n", "60", "check" if first % 20 else "tile,check")
+
+
+def test_assert_names_program_and_element() -> None:
+    done = tirc("run", "-", text=upper_half(HERE / "golden/interp/assert.tir"))
+    assert done.returncode == 1
+    assert "assertion failed: no zeros in program (0, 0, 0), element 2" in done.stderr
+
+
+def test_print_is_the_interpreters() -> None:
+    text = upper_half(HERE / "golden/interp/print.tir")
+    assert tirc("run", "-", text=text).stdout == tirc("interp", "-", text=text).stdout
