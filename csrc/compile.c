@@ -84,6 +84,18 @@ keep(Comp *c, Binary *out, const char *stage, const char *data, size_t n)
         err_at(c, NULL, MEMORY);
 }
 
+/* TEGULA_INTERPRET: the frontend's IR itself is what runs, places in the source included. */
+static void
+interpretable(const Func *f, Binary *out)
+{
+    ir_verify(f, "frontend");
+    const char *tir = ir_print(f, false), *located = ir_print(f, true);
+    keep(f->c, out, "tir", tir, strlen(tir));
+    keep(f->c, out, "interp", located, strlen(located));
+    out->symbol = copy(f->c, f->name, strlen(f->name) + 1);
+    describe(f, out);
+}
+
 static void
 assemble(Comp *c, Binary *out)
 {
@@ -110,6 +122,10 @@ phase_b(Comp *c, void *data)
     Func *f = j->func;
     Binary *out = j->out;
     out->n_regs = out->n_spills = -1;
+    if (c->opt.interpret) {
+        interpretable(f, out);
+        return;
+    }
     double start = clock_ms();
     run_passes(f, order_tile);
     out->ms[TIME_PASSES] = clock_ms() - start;

@@ -21,7 +21,7 @@ typedef struct Config {
     bool has_target; /* TEGULA_TARGET is set */
     Target target;   /* sm 0 for "cuda": whatever the device is */
     int num_threads; /* 0: as many as the process may use */
-    bool debug, fp_fusion, always_compile;
+    bool debug, fp_fusion, always_compile, interpret;
     uint64_t emu_seed;            /* order of the emulator's warps; 0: ascending */
     char *dump, *dump_dir, *stop; /* NULL: unset */
     char *cache_dir;              /* NULL or "": no cache on disk */

@@ -222,6 +222,17 @@ call_target(const Call *c, Target *out)
     bool on_cuda = c->place.type == kDLCUDA || c->place.type == kDLCUDAManaged,
          anywhere = c->place.type == kDLCUDAManaged || c->place.type == kDLCUDAHost;
     *out = c->want ? *c->want : (Target){.kind = on_cuda ? TARGET_CUDA : TARGET_CPU};
+    if (c->opt.flags & OPT_INTERPRET) {
+        if (on_cuda && !anywhere)
+            return PyErr_Format(
+                       PyExc_ValueError,
+                       "TEGULA_INTERPRET runs %s() on the CPU, and its tensors "
+                       "are CUDA tensors",
+                       c->k->f->name),
+                   -1;
+        *out = (Target){.kind = TARGET_CPU};
+        return 0;
+    }
     char name[TARGET_TEXT];
     if (c->place.type && on_cuda != (out->kind == TARGET_CUDA) && !anywhere &&
         !c->types_only)
@@ -253,6 +264,7 @@ call_options(const Call *c, Target target)
         .sanitize_overflow = o.flags & OPT_SANITIZE,
         .launch_pdl = o.flags & OPT_PDL,
         .launch_cooperative_grid = o.flags & OPT_COOPERATIVE,
+        .interpret = o.flags & OPT_INTERPRET,
     };
 }
 
@@ -403,6 +415,13 @@ make_variant(Call *c, Target target)
 {
     const Config *config = &c->k->st->config;
     Options o = call_options(c, target);
+    if (o.num_ctas > 1 && target.kind != TARGET_CPU && target.sm < 90)
+        return PyErr_Format(
+                   PyExc_ValueError,
+                   "num_ctas=%d: clusters of thread blocks need sm_90, and %s() "
+                   "is compiled for sm_%d",
+                   o.num_ctas, c->k->f->name, target.sm),
+               NULL;
     DiskKey disk = {0};
     Compiled *v = compiled_new(c->k);
     if (!v || disk_key(c, target, o, &disk))
@@ -454,7 +473,7 @@ param_of_node(const Call *c, int node)
     int p = -1;
     for (int i = 0, open = 0; i <= node; i++) {
         if (!open)
-            p++, open = 1;      /* nodes still to come of this parameter, i included */
+            p++, open = 1; /* nodes still to come of this parameter, i included */
         uint32_t code = c->code[i];
         open += (code_kind(code) == NODE_TUPLE ? code_children(code) : 0) - 1;
     }

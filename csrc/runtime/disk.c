@@ -308,7 +308,8 @@ disk_key(const Call *c, Target target, Options o, DiskKey *key)
     const int words[] = {
         o.num_warps,         o.num_stages,       o.num_ctas,
         o.maxnreg,           o.enable_fp_fusion, o.debug,
-        o.sanitize_overflow, o.launch_pdl,       o.launch_cooperative_grid};
+        o.sanitize_overflow, o.launch_pdl,       o.launch_cooperative_grid,
+        o.interpret};
     put(&b, words, sizeof words);
     put_machine(&b, config, target);
     int r = put_self(&b) ? put_call(&b, c, &env) : 0;

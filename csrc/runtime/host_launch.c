@@ -4,7 +4,6 @@
  * outside. It costs some 30 ns when no other thread waits for it.
  */
 #include "runtime/launch.h"
-#include "runtime/emu/emu.h"
 
 /* Links the object code at the first launch. 0, or -1 with an exception. */
 int
@@ -75,10 +74,8 @@ raise_report(const Call *c, const EmuReport *r)
     return -1;
 }
 
-/* The memory the tensors of the launch span. A pointer whose extent is unknown (an address
- * passed as an integer) switches the check off: *n = 0. 0, or -1 with an exception. */
-static int
-regions(const Compiled *v, const Call *c, EmuRegion *out, int *n)
+int
+launch_regions(const Compiled *v, const Call *c, EmuRegion *out, int *n)
 {
     *n = 0;
     for (int i = 0; i < v->bin.n_params; i++) {
@@ -103,7 +100,7 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     int n_regions;
     if (v->bin.n_params > MAX_ARGS)
         return PyErr_SetString(PyExc_ValueError, "too many parameters to emulate"), -1;
-    if (host_load(v) || regions(v, c, region, &n_regions))
+    if (host_load(v) || launch_regions(v, c, region, &n_regions))
         return -1;
     EmuRun run = {
         .kernel = (EmuKernel *)v->emu,

@@ -114,6 +114,8 @@ launch_run(Compiled *v, Call *c, const Grid *g)
         return 0;
     for (int i = 0; i < v->bin.n_params; i++)
         params[i] = c->bits[v->node[i]];
+    if (c->opt.flags & OPT_INTERPRET)
+        return interp_launch(v, c, params, g);
     switch (v->bin.target.kind) {
     case TARGET_CPU: return host_launch(v, c, params, g);
     case TARGET_EMU: return emu_launch(v, c, params, g);

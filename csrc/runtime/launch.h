@@ -28,6 +28,7 @@
 
 #include "frontend/frontend.h"
 #include "module/state.h"
+#include "runtime/emu/emu.h"
 #include "runtime/runtime.h"
 
 typedef struct Kernel Kernel;
@@ -91,7 +92,8 @@ enum {
     OPT_DEBUG = 2,
     OPT_SANITIZE = 4,
     OPT_PDL = 8,
-    OPT_COOPERATIVE = 16
+    OPT_COOPERATIVE = 16,
+    OPT_INTERPRET = 32 /* of the knob, not of a launch */
 };
 typedef struct OptWord {
     uint8_t num_warps, num_stages, num_ctas;
@@ -322,6 +324,12 @@ int grid_from(PyObject *obj, Grid *g);
 int host_load(Compiled *v); /* 0, or -1 with an exception */
 int host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 int emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
+/* The memory the tensors of the launch span. A pointer whose extent is unknown (an address
+ * passed as an integer) switches the check off: *n = 0. 0, or -1 with an exception. */
+int launch_regions(const Compiled *v, const Call *c, EmuRegion *out, int *n);
+
+/* ---- interp_launch.c: TEGULA_INTERPRET -------------------------------------------------------------- */
+int interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 
 /* ---- cuda_launch.c ------------------------------------------------------------------------------------ */
 int cuda_load(Compiled *v, int device); /* 0, or -1 with an exception */

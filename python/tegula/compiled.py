@@ -20,12 +20,16 @@ class Stages(Mapping[str, Any]):
     """``compiled.asm``: tir, simt, llir, ptx, cubin, asm, obj, as far as they exist.
 
     ``asm["sass"]`` disassembles the cubin when asked, with cuobjdump or nvdisasm.
+    Triton's names of the stages work: ttir is tir, ttgir is simt.
     """
+
+    _TRITON = {"ttir": "tir", "ttgir": "simt"}
 
     def __init__(self, compiled: _core.CompiledKernel) -> None:
         self._stages = compiled._stages
 
     def __getitem__(self, name: str) -> Any:
+        name = self._TRITON.get(name, name)
         if name == "sass" and name not in self._stages and "cubin" in self._stages:
             self._stages["sass"] = disassemble(self._stages["cubin"])
         if name not in self._stages:

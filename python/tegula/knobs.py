@@ -43,7 +43,7 @@ ROWS: tuple[Row, ...] = (
     Row("runtime", "num_threads", "TEGULA_NUM_THREADS", None, int, 0,
         "threads a grid runs on at most on the CPU; 0: one per CPU of the process", "num_threads"),
     Row("runtime", "interpret", "TEGULA_INTERPRET", "TRITON_INTERPRET", bool, False,
-        "run kernels in the reference interpreter: slow, exact, checks every access"),
+        "run kernels in the reference interpreter: slow, exact, checks every access", "interpret"),
     Row("runtime", "debug", "TEGULA_DEBUG_KERNELS", "TRITON_DEBUG", bool, False,
         "device_assert and checks of integer overflow are live in every kernel", "debug"),
     Row("runtime", "emu_seed", "TEGULA_EMU_SEED", None, int, 0,

@@ -149,6 +149,54 @@ def test_many_keys_grow_the_table():
     assert len(kernel.variants) <= 4
 
 
+def test_clusters_need_an_architecture_that_has_them():
+    signature = ("*fp32", "*fp32", "i32")
+    with pytest.raises(ValueError, match="sm_90"):
+        make().compile(*signature, BLOCK=64, num_ctas=2, target="cuda:sm_80")
+    assert make().compile(*signature, BLOCK=64, num_ctas=2, target="cuda:sm_90a")
+
+
+def test_compile_for_any_target_without_it():
+    k = make()
+    signature = ("*fp32:16", "*bf16", "i32:16")
+    for target in ("cuda:sm_75", "cuda:sm_90a", "cuda:sm_120a", "emu:sm_80", "cpu"):
+        compiled = k.compile(*signature, BLOCK=64, target=target)
+        assert compiled.target == target
+        assert ("ptx" in compiled.asm) == target.startswith("cuda")
+        assert k.compile(*signature, BLOCK=64, target=target) is compiled
+    assert compiled.asm["ttir"] == compiled.asm["tir"]
+    with pytest.raises(KeyError, match="no stage 'ptx' here"):
+        compiled.asm["ptx"]
+
+
+@pytest.mark.parametrize(
+    "signature, words",
+    [
+        (("*fp3", "*fp32", "i32"), "unknown type"),
+        (("*fp32:3", "*fp32", "i32"), "after the colon"),
+        (("*fp32:1", "*fp32", "i32"), "after the colon"),
+        (("*fp32", "*fp32", "banana"), "unknown type"),
+    ],
+)
+def test_bad_signatures(signature, words):
+    with pytest.raises(ValueError, match=words):
+        make().compile(*signature, BLOCK=64)
+    with pytest.raises(ValueError, match="target"):
+        make().lower("*fp32", "*fp32", "i32", BLOCK=64, target="gpu")
+
+
+@pytest.mark.torch
+def test_warmup_with_dtypes_for_tensors():
+    torch = pytest.importorskip("torch")
+    k = make()
+    compiled = k.warmup(torch.float16, torch.float16, 64, BLOCK=64, grid=(1,))
+    assert "ptr<f16>" in compiled.asm["tir"]
+    x = torch.ones(64, dtype=torch.float16)
+    assert k[(1,)](x, x, 64, BLOCK=64) is compiled
+    with pytest.raises(TypeError, match="'x'"):
+        k[(1,)](torch.float16, x, 64, BLOCK=64)
+
+
 def test_variants_answer_for_their_questions():
     k = make()
     compiled = k[(1,)](aligned(64), aligned(64), 64, BLOCK=64)
