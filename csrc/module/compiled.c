@@ -227,7 +227,15 @@ static PyObject *
 get_n_regs(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyLong_FromLong(((Compiled *)self)->bin.n_regs);
+    const Compiled *v = (Compiled *)self;
+    /* Programs divide by it to fill a machine. Elsewhere than on a GPU nothing is won by a
+     * small number, so it is the machine's: vector registers of a CPU; the cap of a GPU. */
+    int cap = v->key->opt.maxnreg ? v->key->opt.maxnreg : 255;
+    int n = v->bin.n_regs >= 0                 ? v->bin.n_regs
+            : v->bin.target.kind == TARGET_CPU ? 32
+            : v->bin.target.kind == TARGET_EMU ? cap
+                                               : -1;
+    return PyLong_FromLong(n);
 }
 
 static PyObject *
@@ -286,7 +294,8 @@ static PyGetSetDef compiled_getset[] = {
     {"timings", get_timings, NULL,
      "dict of milliseconds: frontend, passes, codegen, llvm, ptxas; empty if from disk",
      NULL},
-    {"n_regs", get_n_regs, NULL, "registers of a thread; -1: unknown", NULL},
+    {"n_regs", get_n_regs, NULL,
+     "registers of a thread, or as many as it may use; -1: unknown", NULL},
     {"n_spills", get_n_spills, NULL, "bytes of spilled registers; -1: unknown", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

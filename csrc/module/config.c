@@ -137,7 +137,14 @@ configure(PyObject *mod, PyObject *args, PyObject *kwargs)
     PyObject *key, *value;
     for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
         const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
-        if (!name || set_knob(&st->config, name, value))
+        if (!name)
+            return NULL;
+        PyObject **hook = !strcmp(name, "launch_hook")    ? &st->launch_hook
+                          : !strcmp(name, "compile_hook") ? &st->compile_hook
+                                                          : NULL;
+        if (hook)
+            set_ref(hook, Py_NewRef(value));
+        else if (set_knob(&st->config, name, value))
             return NULL;
     }
     return Py_NewRef(Py_None);

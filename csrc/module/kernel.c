@@ -229,9 +229,11 @@ kernel_compile(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     Wish *w = made(self) ? wish_new((Kernel *)self, args, kwargs) : NULL;
     Compiled *v = w ? cache_get(&w->call) : NULL;
-    Py_XINCREF((PyObject *)v);
+    PyObject *res = Py_XNewRef((PyObject *)v);
+    if (w && !v && !PyErr_Occurred())
+        res = Py_NewRef(Py_None); /* a hook forbade it */
     wish_free(w);
-    return (PyObject *)v;
+    return res;
 }
 
 /* ---- launching by name ----------------------------------------------------------------- */

@@ -16,6 +16,7 @@ typedef enum OptionKind {
     OPTION_INT,
     OPTION_POWER,
     OPTION_FLAG,
+    OPTION_IGNORED,
     OPTION_NONE
 } OptionKind;
 typedef struct OptionInfo {
@@ -117,6 +118,8 @@ set_option(Call *c, OptionId id, PyObject *value)
 {
     const OptionInfo *info = &option_info[id];
     OptWord *o = &c->opt;
+    if (info->kind == OPTION_IGNORED)
+        return 0;
     if (info->kind == OPTION_NONE) {
         if (value == Py_None)
             return 0;

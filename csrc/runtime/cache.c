@@ -409,7 +409,8 @@ keep_variant(Kernel *k, Compiled *v)
     return 0;
 }
 
-/* From the disk, or compiled. New reference, or NULL with an exception. */
+/* From the disk, or compiled. New reference, or NULL: with an exception, or because a hook
+ * forbade it. */
 static Compiled *
 make_variant(Call *c, Target target)
 {
@@ -424,7 +425,8 @@ make_variant(Call *c, Target target)
                NULL;
     DiskKey disk = {0};
     Compiled *v = compiled_new(c->k);
-    if (!v || disk_key(c, target, o, &disk))
+    if (!v || disk_key(c, target, o, &disk) ||
+        hooks_compile(c, target, disk.hash, NULL) <= 0)
         goto fail;
     if (disk.dir && !config->always_compile && disk_load(&disk, c, &v->bin)) {
         v->from_disk = true;
@@ -435,7 +437,7 @@ make_variant(Call *c, Target target)
             disk_store(config, &disk, c->k->f->name, &v->bin);
     }
     memcpy(v->hash, disk.hash, sizeof v->hash);
-    if (attach(c, v))
+    if (attach(c, v) || hooks_compile(c, target, disk.hash, v) < 0)
         goto fail;
     disk_key_done(&disk);
     return v;

@@ -12,29 +12,6 @@
  */
 #include "runtime/launch.h"
 
-/* Calls hook(*args, **kwargs) of add_pre_run_hook, in order. 0, or -1 with an exception. */
-static int
-run_hooks(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
-{
-    Py_ssize_t n_kw = kwnames ? PyTuple_Size(kwnames) : 0;
-    PyObject *positional = PyTuple_New(n_args), *named = PyDict_New();
-    int r = positional && named ? 0 : -1;
-    for (Py_ssize_t i = 0; !r && i < n_args; i++)
-        r = PyTuple_SetItem(positional, i, Py_NewRef(args[i]));
-    for (Py_ssize_t i = 0; !r && i < n_kw; i++)
-        r = PyDict_SetItem(named, PyTuple_GetItem(kwnames, i), args[n_args + i]);
-    for (Py_ssize_t i = 0; !r && i < PyList_Size(k->hooks); i++) {
-        PyObject *hook = Py_NewRef(PyList_GetItem(k->hooks, i));
-        PyObject *res = PyObject_Call(hook, positional, named);
-        Py_DECREF(hook);
-        Py_XDECREF(res);
-        r = res ? 0 : -1;
-    }
-    Py_XDECREF(positional);
-    Py_XDECREF(named);
-    return r;
-}
-
 static int
 grid_side(PyObject *item, int32_t *out)
 {
@@ -124,11 +101,27 @@ launch_run(Compiled *v, Call *c, const Grid *g)
     return 0;
 }
 
+/* The same, between the hooks of knobs.runtime. */
+static int
+launch_hooked(Compiled *v, Call *c, const Grid *g)
+{
+    if (!g->dim[0] || !g->dim[1] || !g->dim[2])
+        return 0;
+    PyObject *after = hooks_enter(v, c, g);
+    if (!after)
+        return -1;
+    if (!launch_run(v, c, g))
+        return hooks_exit(after);
+    Py_DECREF(after);
+    return -1;
+}
+
 /* compiled[grid](..): the caller has chosen the variant; it must fit. */
 static Compiled *
 fixed_variant(Compiled *v, Call *c)
 {
     bool on_cuda = c->place.type == kDLCUDA;
+    c->opt = v->key->opt; /* chosen with the variant: a launch of it takes arguments only */
     int r = c->place.type && on_cuda != (v->bin.target.kind == TARGET_CUDA)
                 ? 0
                 : call_agrees(c, v->key, v->asked);
@@ -148,14 +141,14 @@ launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
 {
     Call c;
     call_begin(&c, k, warmup);
-    if (k->hooks && run_hooks(k, args, n_args, kwnames))
+    if (k->hooks && hooks_pre_run(k, args, n_args, kwnames))
         return NULL;
     if (call_bind(&c, args, n_args, kwnames))
         return NULL;
     call_hash(&c);
     Compiled *v = l && l->fixed ? fixed_variant(l->fixed, &c) : cache_get(&c);
-    if (!v)
-        return NULL;
+    if (!v) /* without an exception: a hook forbade the compile */
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     Py_INCREF((PyObject *)v);
     if (warmup)
         return (PyObject *)v;
@@ -166,7 +159,8 @@ launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
             goto fail;
         g = &computed;
     }
-    if (!launch_run(v, &c, g))
+    bool hooked = k->st->launch_hook != Py_None;
+    if (!(hooked ? launch_hooked(v, &c, g) : launch_run(v, &c, g)))
         return (PyObject *)v;
 fail:
     Py_DECREF((PyObject *)v);

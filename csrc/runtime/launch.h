@@ -304,7 +304,8 @@ enum { TARGET_TEXT = 32 };
 char *target_text(Target t, char buf[TARGET_TEXT]);
 
 /* ---- cache.c: variants in memory -------------------------------------------------------------- */
-/* The variant for this launch; borrowed from the kernel. NULL with an exception. */
+/* The variant for this launch; borrowed from the kernel. NULL with an exception, or without
+ * one when a hook forbade the compile. */
 Compiled *cache_get(Call *c);
 /* 0, or -1 with an exception: v would write a tensor that is read-only. */
 int cache_check_writes(const Call *c, const Compiled *v);
@@ -319,6 +320,17 @@ PyObject *launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t
                  PyObject *kwnames, bool warmup);
 /* Fills *g from a tuple or list. 0, or -1 with an exception. */
 int grid_from(PyObject *obj, Grid *g);
+
+/* ---- hooks.c: calls into Python, all off the hot path ---------------------------------------- */
+/* Calls the hooks of add_pre_run_hook, in order. 0, or -1 with an exception. */
+int hooks_pre_run(Kernel *k, PyObject *const *args, Py_ssize_t n_args,
+                  PyObject *kwnames);
+/* Before a launch, if st->launch_hook is not None: what hooks_exit calls after it, a new
+ * reference; NULL with an exception. */
+PyObject *hooks_enter(Compiled *v, const Call *c, const Grid *g);
+int hooks_exit(PyObject *after); /* takes the reference; 0 or -1 */
+/* Before a compile (v NULL) and after it. 1: go on; 0: forbidden; -1 with an exception. */
+int hooks_compile(const Call *c, Target target, const char *key, const Compiled *v);
 
 /* ---- host_launch.c: CPU and emulator ---------------------------------------------------------------- */
 int host_load(Compiled *v); /* 0, or -1 with an exception */

@@ -67,7 +67,11 @@ def stages(compiled: _core.CompiledKernel) -> Stages:
 
 
 def metadata(compiled: _core.CompiledKernel) -> Any:
-    """A named tuple: options, shared, scratch, name, hash, target."""
+    """A named tuple: options, shared, scratch, name, hash, target.
+
+    On the CPU, shared is what a program keeps in its core's cache: its scratch arena, at
+    least one line, so that programs which divide by it run.
+    """
     facts: dict[str, Any] = {
         "name": compiled.name,
         "hash": compiled.hash,
@@ -75,4 +79,6 @@ def metadata(compiled: _core.CompiledKernel) -> Any:
         **compiled._facts,
         "warp_size": 32,
     }
+    if compiled.target == "cpu":
+        facts |= {"shared": max(facts["scratch"], 64), "warp_size": 1}
     return namedtuple("KernelMetadata", facts)(**facts)

@@ -12,7 +12,7 @@ set. Variables of Triton's that have no row are ignored.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -108,17 +108,83 @@ def _from_environment(row: Row) -> Any:
     return row.default
 
 
+class HookChain:
+    """Functions that are called one after the other; ``add`` and ``remove`` them.
+
+    What ends something is called in the reverse order of what begins it.
+    """
+
+    def __init__(
+        self, backwards: bool = False, calls: Iterable[Callable[..., Any]] = ()
+    ) -> None:
+        self.calls = list(calls)
+        self._reversed = backwards
+
+    def add(self, func: Callable[..., Any]) -> None:
+        if func not in self.calls:
+            self.calls.append(func)
+        _connect()
+
+    def remove(self, func: Callable[..., Any]) -> None:
+        if func in self.calls:
+            self.calls.remove(func)
+        _connect()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        for call in list(reversed(self.calls) if self._reversed else self.calls):
+            call(*args, **kwargs)
+
+    def __bool__(self) -> bool:
+        return bool(self.calls)
+
+
+_CHAINS = ("launch_enter_hook", "launch_exit_hook")
+_REVERSED = ("launch_exit_hook",)
+# Set to a function, or None. What each is called with: tegula/hooks.py.
+HOOKS = {
+    "runtime": (*_CHAINS, "jit_cache_hook", "jit_post_compile_hook"),
+    "compilation": ("listener",),
+}
+
+
+def _connect() -> None:
+    """Tell C which hooks there are: a launch without any asks nothing."""
+    launch = runtime.launch_enter_hook or runtime.launch_exit_hook
+    compile = (
+        runtime.jit_cache_hook or runtime.jit_post_compile_hook or compilation.listener
+    )
+    if not launch and not compile:
+        _core.configure(launch_hook=None, compile_hook=None)
+        return
+    from tegula import hooks
+
+    _core.configure(
+        launch_hook=hooks.around_launch if launch else None,
+        compile_hook=hooks.around_compile if compile else None,
+    )
+
+
 class Group:
     """The knobs of one group, as attributes."""
 
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "_name", name)
+        for hook in HOOKS.get(name, ()):
+            chain = HookChain(hook in _REVERSED) if hook in _CHAINS else None
+            object.__setattr__(self, hook, chain)
         self.refresh()
 
     def refresh(self) -> None:
         """Read the environment again."""
         for row in self.rows():
             self._put(row, _from_environment(row))
+
+    def reset(self) -> Group:
+        """The same, and no hooks; Triton's name for it."""
+        self.refresh()
+        for name in HOOKS.get(self._name, ()):
+            setattr(self, name, None)
+        return self
 
     def _put(self, row: Row, value: Any) -> None:
         if row.core:
@@ -135,17 +201,34 @@ class Group:
         for row in self.rows():
             if row.name == name:
                 return self._put(row, value)
+        if name in HOOKS.get(self._name, ()):
+            return self._hook(name, value)
         raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
+
+    def _hook(self, name: str, value: Any) -> None:
+        if name in _CHAINS:
+            calls = [] if value is None else getattr(value, "calls", [value])
+            value = HookChain(name in _REVERSED, calls)
+        object.__setattr__(self, name, value)
+        _connect()
 
     @contextmanager
     def scope(self) -> Iterator[Group]:
-        """Put every knob of the group back at the end of the block."""
+        """Put every knob and hook of the group back at the end of the block."""
         before = [(row, getattr(self, row.name)) for row in self.rows()]
+        hooks = {
+            name: HookChain(hook._reversed, hook.calls)
+            if isinstance(hook := getattr(self, name), HookChain)
+            else hook
+            for name in HOOKS.get(self._name, ())
+        }
         try:
             yield self
         finally:
             for row, value in before:
                 self._put(row, value)
+            for name, hook in hooks.items():
+                setattr(self, name, hook)
 
 
 runtime = Group("runtime")
@@ -158,6 +241,12 @@ nvidia = Group("nvidia")
 _GROUPS = {
     g._name: g for g in (runtime, compilation, cache, autotuning, language, nvidia)
 }
+
+
+def refresh_knobs() -> None:
+    """Read the environment again: it is read once, at import."""
+    for group in _GROUPS.values():
+        group.refresh()
 
 
 def describe() -> str:

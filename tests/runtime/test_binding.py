@@ -326,7 +326,7 @@ def test_bad_grids(grid, kind, words):
         ((0, 1), {"num_warps": 64}, tegula.OutOfResources, "2048"),
         ((0, 1), {"num_warps": "4"}, TypeError, "integer"),
         ((0, 1), {"num_stages": -1}, ValueError, "0 to 64"),
-        ((0, 1), {"extern_libs": {"a": "b"}}, ValueError, "not supported"),
+        ((0, 1), {"ir_override": "a.ttir"}, ValueError, "not supported"),
     ],
 )
 def test_bad_calls(args, kwargs, kind, words):

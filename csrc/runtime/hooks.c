@@ -1,0 +1,88 @@
+/* hooks: calls into Python around a launch and around a compile.
+ *
+ *     pre-run hooks   add_pre_run_hook(f): f(*args, **kwargs), before anything else
+ *     launch hook     h(variant, grid, arguments, stream) -> None, or what to call afterwards
+ *     compile hook    h(kernel, key, target, options, arguments, warmup, variant or None);
+ *                     before a compile (variant None) a true result forbids it
+ *
+ * The two hooks are one object each, made by tegula/hooks.py out of what stands in
+ * knobs.runtime, and None while nothing stands there: a launch without hooks compares one
+ * pointer.
+ */
+#include "runtime/launch.h"
+
+int
+hooks_pre_run(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
+{
+    Py_ssize_t n_kw = kwnames ? PyTuple_Size(kwnames) : 0;
+    PyObject *positional = PyTuple_New(n_args), *named = PyDict_New();
+    int r = positional && named ? 0 : -1;
+    for (Py_ssize_t i = 0; !r && i < n_args; i++)
+        r = PyTuple_SetItem(positional, i, Py_NewRef(args[i]));
+    for (Py_ssize_t i = 0; !r && i < n_kw; i++)
+        r = PyDict_SetItem(named, PyTuple_GetItem(kwnames, i), args[n_args + i]);
+    for (Py_ssize_t i = 0; !r && i < PyList_Size(k->hooks); i++) {
+        PyObject *hook = Py_NewRef(PyList_GetItem(k->hooks, i));
+        PyObject *res = PyObject_Call(hook, positional, named);
+        Py_DECREF(hook);
+        Py_XDECREF(res);
+        r = res ? 0 : -1;
+    }
+    Py_XDECREF(positional);
+    Py_XDECREF(named);
+    return r;
+}
+
+PyObject *
+hooks_enter(Compiled *v, const Call *c, const Grid *g)
+{
+    void *stream = NULL;
+    if (v->bin.target.kind == TARGET_CUDA && tensor_stream(v->st, c, &stream))
+        return NULL;
+    PyObject *hook = Py_NewRef(v->st->launch_hook), *res = NULL;
+    PyObject *meta = call_meta(c);
+    if (meta)
+        res = PyObject_CallFunction(hook, "O(iii)OK", (PyObject *)v, (int)g->dim[0],
+                                    (int)g->dim[1], (int)g->dim[2], meta,
+                                    (unsigned long long)(uintptr_t)stream);
+    Py_XDECREF(meta);
+    Py_DECREF(hook);
+    return res;
+}
+
+int
+hooks_exit(PyObject *after)
+{
+    PyObject *res = after == Py_None ? Py_NewRef(Py_None) : PyObject_CallNoArgs(after);
+    Py_DECREF(after);
+    Py_XDECREF(res);
+    return res ? 0 : -1;
+}
+
+int
+hooks_compile(const Call *c, Target target, const char *key, const Compiled *v)
+{
+    State *st = c->k->st;
+    if (st->compile_hook == Py_None)
+        return 1;
+    char text[TARGET_TEXT];
+    OptWord o = c->opt;
+    PyObject *hook = Py_NewRef(st->compile_hook), *meta = call_meta(c), *res = NULL;
+    PyObject *opt = Py_BuildValue("{s:i,s:i,s:i,s:O,s:O}", "num_warps",
+                                  (int)o.num_warps, "num_stages", (int)o.num_stages,
+                                  "num_ctas", (int)o.num_ctas, "enable_fp_fusion",
+                                  o.flags & OPT_FUSION ? Py_True : Py_False,
+                                  "launch_cooperative_grid",
+                                  o.flags & OPT_COOPERATIVE ? Py_True : Py_False);
+    if (meta && opt)
+        res = PyObject_CallFunction(hook, "OssOOOO", (PyObject *)c->k, key,
+                                    target_text(target, text), opt, meta,
+                                    c->types_only ? Py_True : Py_False,
+                                    v ? (PyObject *)v : Py_None);
+    int forbidden = res ? PyObject_IsTrue(res) : -1;
+    Py_XDECREF(meta);
+    Py_XDECREF(opt);
+    Py_XDECREF(res);
+    Py_DECREF(hook);
+    return forbidden < 0 ? -1 : v || !forbidden;
+}
