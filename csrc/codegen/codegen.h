@@ -1,6 +1,7 @@
 /* codegen.h: tile IR -> LLVM, through the C API.
  *
  *     llvm.c      contexts, target machines, optimise, verify, emit; every LLVMDispose
+ *     disasm.c    object code -> text
  *     scalar.c    elementwise ops on one element or on a vector of them; both targets
  *     math.c      exp, log, sin, .. as polynomials, for host code and the emulator
  *     simt/       one thread's program: distribute, memory, reduce, convert, dot
@@ -80,6 +81,9 @@ LLVMBasicBlockRef ll_block(Ll *l, const char *name);
 void ll_finish(Ll *l, const char *passes, Binary *out);
 /* kind: LLVMAssemblyFile or LLVMObjectFile; adds it to out under `stage`. */
 void ll_emit(Ll *l, LLVMCodeGenFileType kind, const char *stage, Binary *out);
+/* ---- disasm.c --------------------------------------------------------------------------- */
+/* Stage asm from stage obj. */
+void ll_disassemble(Ll *l, Binary *out);
 
 /* ---- scalar.c ----------------------------------------------------------------------------- */
 /* The value of an OPF_ELEM op (not HINT), given its operands as scalars or as vectors of equal width.

@@ -48,6 +48,7 @@ init_targets(void)
     LLVMInitializeNVPTXAsmPrinter();
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
+    LLVMInitializeNativeDisassembler();
     LLVMInstallFatalErrorHandler(on_fatal);
 }
 

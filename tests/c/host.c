@@ -472,3 +472,37 @@ test_host_pool(Test *t)
     CHECK(t, WIFEXITED(status) && WEXITSTATUS(status) == 0);
     CHECK(t, runs_all_once(500, 2, 1, 3));
 }
+
+/* ---- out of memory --------------------------------------------------------------------------- */
+
+static const char row_max[] =
+    "func @f(%a: ptr<f32>, %b: ptr<f32>, %c: ptr<f32>, %o: ptr<f32>) {\n"
+    "  %i = arange {start=0, end=64} : i32[64]\n"
+    "  %s = splat %a : ptr<f32>[64]\n"
+    "  %p = addptr %s, %i : ptr<f32>[64]\n"
+    "  %x = load %p : f32[64]\n"
+    "  %m = reduce %x {axis=0} : f32 ^(%u: f32, %v: f32) {\n"
+    "    %t = max %u, %v : f32\n    yield %t\n  }\n"
+    "  %ms = splat %m : f32[64]\n"
+    "  %d = sub %x, %ms : f32[64]\n"
+    "  %so = splat %o : ptr<f32>[64]\n"
+    "  %po = addptr %so, %i : ptr<f32>[64]\n"
+    "  store %po, %d\n  return\n}\n";
+
+/* The n-th allocation fails, for many n until the compile succeeds. */
+void
+test_host_out_of_memory(Test *t)
+{
+    bool ok = false;
+    for (size_t n = 1; !ok && n < 100000; n += 1 + n / 8) {
+        Kernel k = {.text = row_max};
+        if (!comp_init(&k.c))
+            return;
+        arena_fail_after(k.c.arena, n);
+        ok = comp_run(&k.c, compile, &k);
+        CHECK(t, ok || k.c.err.code == ERR_MEMORY);
+        binary_free(&k.bin);
+        comp_done(&k.c);
+    }
+    CHECK(t, ok);
+}

@@ -748,4 +748,5 @@ cg_host(Func *f, Binary *out)
     out->symbol = strdup(symbol);
     if (!out->symbol)
         err_at(c, NULL, MEMORY);
+    ll_disassemble(l, out);
 }
