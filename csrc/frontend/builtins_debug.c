@@ -173,6 +173,15 @@ printable(Fe *f, Value v)
     v = fe_read(f, v);
     if (v.kind == V_OBJ)
         return v.obj;
+    if (v.kind == V_TENSOR && v.val->type->rank && !v.val->type->is_ptr) {
+        Sb sb = {.a = f->a};
+        sb_printf(&sb, "%s[", elem_info[v.val->type->elem].tl);
+        for (int i = 0; i < v.val->type->rank; i++)
+            sb_printf(&sb, "%sconstexpr[%d]", i ? ", " : "",
+                      (int)v.val->type->shape[i]);
+        sb_put(&sb, "]");
+        return fe_own(f, PyUnicode_FromString(sb.at));
+    }
     return fe_own(f, PyUnicode_FromString(v_short(f, v)));
 }
 

@@ -363,7 +363,8 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     if (fe_is_instance(f, o, f->cls_dtype)) {
         /* tl.float32(0.5): a scalar of that type */
         if (n != 1 || n_kw)
-            err_at(f->c, f->b.loc, ARGUMENT, v_short(f, v_obj(o)), "it takes one argument");
+            err_at(f->c, f->b.loc, ARGUMENT, v_short(f, v_obj(o)),
+                   "it takes one argument");
         Value full[3] = {v_tuple(f, 0, NULL), args[0], v_obj(o)};
         if (fe_read(f, args[0]).kind == V_TENSOR)
             return fe_cast_value(f, args[0], v_obj(o), (Value){0}, false);

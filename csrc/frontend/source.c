@@ -197,6 +197,36 @@ default_b(PyObject *defaults, int i, int n)
     return i >= first ? PyTuple_GetItem(defaults, i - first) : NULL;
 }
 
+/* fn.__annotations__; from Python 3.14 on reading them runs code, which fails when a name
+ * in one is not defined: then their text. New ref, or NULL with an exception. */
+static PyObject *
+read_annotations(PyObject *fn)
+{
+    PyObject *ann = PyObject_GetAttrString(fn, "__annotations__"), *lib, *format, *get;
+    if (ann || !PyErr_ExceptionMatches(PyExc_NameError))
+        return ann;
+    PyErr_Clear();
+    lib = PyImport_ImportModule("annotationlib");
+    if (!lib)
+        return NULL;
+    format = PyObject_GetAttrString(lib, "Format");
+    get = format ? PyObject_GetAttrString(format, "STRING") : NULL;
+    if (get) {
+        PyObject *args = Py_BuildValue("(O)", fn),
+                 *kw = Py_BuildValue("{sO}", "format", get);
+        PyObject *call = PyObject_GetAttrString(lib, "get_annotations");
+        if (args && kw && call)
+            ann = PyObject_Call(call, args, kw);
+        Py_XDECREF(args);
+        Py_XDECREF(kw);
+        Py_XDECREF(call);
+    }
+    Py_DECREF(lib);
+    Py_XDECREF(format);
+    Py_XDECREF(get);
+    return ann;
+}
+
 /* Fills f->params from code, defaults and annotations; 0, or -1 with an exception. */
 static int
 read_params(FeFunction *f, PyObject *code)
@@ -210,7 +240,7 @@ read_params(FeFunction *f, PyObject *code)
     names = PyObject_GetAttrString(code, "co_varnames");
     defaults = PyObject_GetAttrString(f->fn, "__defaults__");
     kw_defaults = PyObject_GetAttrString(f->fn, "__kwdefaults__");
-    annotations = PyObject_GetAttrString(f->fn, "__annotations__");
+    annotations = read_annotations(f->fn);
     if (!names || !defaults || !kw_defaults || !annotations)
         goto done;
     f->n_params = (int)(n_pos + n_kw);
