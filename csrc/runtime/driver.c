@@ -205,6 +205,17 @@ cuda_current_device(Cuda *cu)
 
 /* ---- code --------------------------------------------------------------------------- */
 
+/* The PTX version that came with a CUDA version: 12.0 to 12.5 brought 8.0 to 8.5, 12.6 none,
+ * 12.7 to 12.9 brought 8.6 to 8.8, 13.x brings 9.x. */
+static int
+ptx_of_driver(int cuda)
+{
+    int major = cuda / 1000, minor = cuda % 1000 / 10;
+    if (major >= 13)
+        return 90 + 10 * (major - 13) + MIN(minor, 9);
+    return 80 + (minor <= 5 ? minor : minor - 1);
+}
+
 bool
 cuda_code(Cuda *cu, int device, const char *code, const char *symbol, void **library,
           void **kernel, char err[ERR_TEXT])
@@ -221,6 +232,13 @@ cuda_code(Cuda *cu, int device, const char *code, const char *symbol, void **lib
         return false;
     CUresult e = cu->cuLibraryLoadData(&lib, code, option, value, COUNT(option), NULL,
                                        NULL, 0);
+    if (e == CUDA_ERROR_UNSUPPORTED_PTX_VERSION) {
+        char *older = ptx_with_version(code, strlen(code), ptx_of_driver(cu->version));
+        if (older)
+            e = cu->cuLibraryLoadData(&lib, older, option, value, COUNT(option), NULL,
+                                      NULL, 0);
+        free(older);
+    }
     bool ok = e ? fail(cu, e, "loading the code", err) : true;
     if (!ok && log[0])
         snprintf(err + strlen(err), ERR_TEXT - strlen(err), ": %s", log);

@@ -1,6 +1,6 @@
 /* ptxas: PTX -> cubin by NVIDIA's assembler, where there is one.
  *
- *     asked for (TEGULA_PTXAS), else $CUDA_HOME/bin, $CUDA_PATH/bin, PATH, /usr/local/cuda/bin
+ *     asked for (TEGULA_PTXAS; "none": leave it to the driver), else $CUDA_HOME/bin, $CUDA_PATH/bin, PATH, /usr/local/cuda/bin
  *
  * The nvidia-cuda-nvcc wheel is looked for by tegula/toolchain.py, which knows where Python
  * keeps its packages, and arrives here as asked for. Runs in a directory of its own under
@@ -37,6 +37,8 @@ try_dir(const char *dir, int n, const char *below, char out[PATH_MAX])
 bool
 ptxas_find(const char *asked, char out[PATH_MAX])
 {
+    if (asked && !strcmp(asked, "none"))
+        return false;
     if (asked)
         return snprintf(out, PATH_MAX, "%s", asked) < PATH_MAX && is_program(out);
     static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH"};
@@ -133,50 +135,113 @@ read_report(const char *log, Assembled *out)
     out->n_spills = stores < 0 || loads < 0 ? -1 : stores + loads;
 }
 
-bool
-ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out,
-          bool *found, char err[ERR_TEXT])
+char *
+ptx_with_version(const char *ptx, size_t n, int version)
 {
-    char program[PATH_MAX], dir[PATH_MAX], in[PATH_MAX + 16], cubin[PATH_MAX + 16],
-        log[PATH_MAX + 16], arch[32];
+    static const char word[] = ".version ";
+    const char *at = strstr(ptx, word);
+    if (!at)
+        return NULL;
+    at += sizeof word - 1;
+    size_t head = (size_t)(at - ptx), skip = strspn(at, "0123456789.");
+    char *copy = malloc(n + 16);
+    if (copy)
+        snprintf(copy, n + 16, "%.*s%d.%d%s", (int)head, ptx, version / 10,
+                 version % 10, at + skip);
+    return copy;
+}
+
+/* The version of PTX that an assembler too old for ours says it is of; 0: it does not say. */
+static int
+version_wanted(const char *log)
+{
+    static const char words[] = "current version is '";
+    const char *at = log ? strstr(log, words) : NULL;
+    int major = 0, minor = 0;
+    if (!at || sscanf(at + sizeof words - 1, "%d.%d", &major, &minor) != 2)
+        return 0;
+    return 10 * major + minor;
+}
+
+/* The files of one run, in a directory of its own. */
+typedef struct Files {
+    char dir[PATH_MAX], in[PATH_MAX + 16], cubin[PATH_MAX + 16], log[PATH_MAX + 16];
+} Files;
+
+static bool
+files_new(Files *f, char err[ERR_TEXT])
+{
     const char *tmp = getenv("TMPDIR");
-    *out = (Assembled){.n_regs = -1, .n_spills = -1};
-    *found = ptxas_find(path, program);
-    if (!*found) {
-        if (!path)
-            return true;
-        snprintf(err, ERR_TEXT, "%s cannot be run", path);
-        return false;
-    }
-    snprintf(dir, sizeof dir, "%s/tegula-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir)) {
-        snprintf(err, ERR_TEXT, "no directory for its files: %.800s: %s", dir,
+    snprintf(f->dir, sizeof f->dir, "%s/tegula-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(f->dir)) {
+        snprintf(err, ERR_TEXT, "no directory for its files: %.800s: %s", f->dir,
                  strerror(errno));
         return false;
     }
-    snprintf(in, sizeof in, "%s/kernel.ptx", dir);
-    snprintf(cubin, sizeof cubin, "%s/kernel.cubin", dir);
-    snprintf(log, sizeof log, "%s/log", dir);
-    snprintf(arch, sizeof arch, "-arch=sm_%d%s", t.sm, t.accelerated ? "a" : "");
-    char *const argv[] = {program, arch, "-v", "-o", cubin, in, NULL};
-    bool ok = write_all(in, ptx, n);
-    int status = ok ? run(argv, log) : -1;
+    snprintf(f->in, sizeof f->in, "%s/kernel.ptx", f->dir);
+    snprintf(f->cubin, sizeof f->cubin, "%s/kernel.cubin", f->dir);
+    snprintf(f->log, sizeof f->log, "%s/log", f->dir);
+    return true;
+}
+
+static void
+files_remove(const Files *f)
+{
+    unlink(f->in);
+    unlink(f->cubin);
+    unlink(f->log);
+    rmdir(f->dir);
+}
+
+/* One run of the program. out has the log, and the cubin when all went well. */
+static void
+assemble(char *program, const char *ptx, size_t n, Target t, Assembled *out,
+         char err[ERR_TEXT])
+{
+    Files f;
+    char arch[32];
     size_t n_log = 0;
+    *out = (Assembled){.n_regs = -1, .n_spills = -1};
+    if (!files_new(&f, err))
+        return;
+    snprintf(arch, sizeof arch, "-arch=sm_%d%s", t.sm, t.accelerated ? "a" : "");
+    char *const argv[] = {program, arch, "-v", "-o", f.cubin, f.in, NULL};
+    int status = write_all(f.in, ptx, n) ? run(argv, f.log) : -1;
     if (status < 0) {
         snprintf(err, ERR_TEXT, "%.800s cannot be run: %s", program, strerror(errno));
     } else {
-        out->log = read_all(log, &n_log);
+        out->log = read_all(f.log, &n_log);
         if (status == 0)
-            out->cubin = read_all(cubin, &out->size);
+            out->cubin = read_all(f.cubin, &out->size);
         if (!out->cubin)
             snprintf(err, ERR_TEXT, "%.200s: exit status %d\n%.700s", program, status,
                      out->log ? out->log : "");
         else if (out->log)
             read_report(out->log, out);
     }
-    unlink(in);
-    unlink(cubin);
-    unlink(log);
-    rmdir(dir);
+    files_remove(&f);
+}
+
+bool
+ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out,
+          bool *found, char err[ERR_TEXT])
+{
+    char program[PATH_MAX];
+    *out = (Assembled){.n_regs = -1, .n_spills = -1};
+    *found = ptxas_find(path, program);
+    if (!*found) {
+        if (!path || !strcmp(path, "none"))
+            return true;
+        snprintf(err, ERR_TEXT, "%.800s cannot be run", path);
+        return false;
+    }
+    assemble(program, ptx, n, t, out, err);
+    int version = out->cubin ? 0 : version_wanted(out->log);
+    char *older = version ? ptx_with_version(ptx, n, version) : NULL;
+    if (older) {
+        free(out->log);
+        assemble(program, older, strlen(older), t, out, err);
+        free(older);
+    }
     return out->cubin != NULL;
 }

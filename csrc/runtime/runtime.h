@@ -50,6 +50,9 @@ typedef struct Assembled {
 bool ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out, bool *found,
                char err[ERR_TEXT]);
 
+/* A malloc'ed copy of PTX that says it is of another version (87: 8.7); NULL: out of memory, or
+ * no version in it. We write the newest; what a kernel uses of it is often in an older one. */
+char *ptx_with_version(const char *ptx, size_t n, int version);
 /* Where the assembler is; false: there is none. */
 bool ptxas_find(const char *asked, char out[PATH_MAX]);
 

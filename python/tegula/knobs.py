@@ -72,7 +72,7 @@ ROWS: tuple[Row, ...] = (
     Row("language", "default_fp_fusion", "TEGULA_FP_FUSION", "TRITON_DEFAULT_FP_FUSION", bool, True,
         "a * b + c may be rounded once, unless a launch says otherwise", "fp_fusion"),
     Row("nvidia", "ptxas", "TEGULA_PTXAS", "TRITON_PTXAS_PATH", str, None,
-        "the assembler; else the nvidia-cuda-nvcc wheel's, CUDA_HOME's, the one on PATH", "ptxas"),
+        "the assembler; none: the driver's; else the nvidia-cuda-nvcc wheel's, CUDA_HOME's, the one on PATH", "ptxas"),
     Row("nvidia", "libcuda", "TEGULA_LIBCUDA", None, str, None,
         "the driver's library; else libcuda.so.1", "libcuda"),
     Row("nvidia", "libdevice", "TEGULA_LIBDEVICE", "TRITON_LIBDEVICE_PATH", str, None,

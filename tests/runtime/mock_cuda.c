@@ -174,6 +174,12 @@ cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void 
     for (unsigned i = 0; i < n_jit; i++)
         if (jit[i] == CU_JIT_ERROR_LOG_BUFFER && !strcmp(failing, "cuLibraryLoadData"))
             strcpy(values[i], "line 7: mock refuses");
+    if (!strcmp(failing, "version") && c[0] != 0x7f) {
+        const char *v = strstr(c, ".version ");
+        note("version(%.3s)\n", v + 9);
+        if (strncmp(v + 9, "8.7", 3))       /* the mock is CUDA 12.8 */
+            return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    }
     *library = (CUlibrary)0x2000ul;
     return done("cuLibraryLoadData");
 }

@@ -203,3 +203,62 @@ except RuntimeError as e:
         tmp_path,
     )
     assert out.startswith("there is no CUDA driver: /nowhere/libcuda.so")
+
+
+def test_a_driver_older_than_the_ptx(tmp_path):
+    out = cuda_mock.run(
+        """
+lib.mock_fail(b"version")
+t = Tensor()
+K.copy[(1,)](t, t, 64, BLOCK=64)
+print(log())
+""",
+        tmp_path,
+        TEGULA_PTXAS="none",
+    )
+    assert out.count("load(ptx)") == 2 and "version(8.7)" in out
+    assert out.strip().split("\n")[-1].startswith("launch(")
+
+
+def test_an_assembler_older_than_the_ptx(tmp_path):
+    """A stand-in for ptxas that wants 8.7, as the real one says it."""
+    fake = tmp_path / "ptxas"
+    fake.write_text(
+        "#!/bin/sh\n"
+        'while [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done\n'
+        'if grep -q "^.version 8.7" "$1"; then\n'
+        '    echo "ptxas info    : 16 bytes spill stores, 8 bytes spill loads"\n'
+        '    echo "ptxas info    : Used 21 registers"; printf "\\177ELF" > "$out"\n'
+        "else\n"
+        "    echo \"ptxas fatal   : Unsupported .version 9.0; current version is '8.7'\"\n"
+        "    exit 255\n"
+        "fi\n"
+    )
+    fake.chmod(0o755)
+    out = cuda_mock.run(
+        """
+c = K.copy.compile("*fp32", "*fp32", "i32", BLOCK=64, target="cuda:sm_90a")
+print(c.n_regs, c.n_spills, c.asm["cubin"])
+""",
+        tmp_path,
+        TEGULA_PTXAS=str(fake),
+    )
+    assert out.strip() == "21 24 b'\\x7fELF'"
+
+
+def test_an_assembler_that_fails(tmp_path):
+    fake = tmp_path / "ptxas"
+    fake.write_text("#!/bin/sh\necho 'ptxas fatal: no mood'; exit 3\n")
+    fake.chmod(0o755)
+    for path, words in ((fake, "no mood"), (tmp_path / "none", "cannot be run")):
+        out = cuda_mock.run(
+            """
+try:
+    K.copy.compile("*fp32", "*fp32", "i32", BLOCK=64, target="cuda:sm_90a")
+except tegula.errors.PTXASError as e:
+    print(e)
+""",
+            tmp_path,
+            TEGULA_PTXAS=str(path),
+        )
+        assert words in out
