@@ -1,4 +1,4 @@
-/* builtins_debug: loops, hints, asserts, prints: what computes no value. */
+/* builtins_debug: loops, hints, asserts, prints, the target: what computes no value. */
 #include "frontend/fe.h"
 
 Value
@@ -242,4 +242,38 @@ bi_print(Fe *f, Value *a)
             args[n_args++] = v;
     }
     return print(f, str_intern(f->c, sb.at), n_args, args, false);
+}
+
+/* ---- the target -------------------------------------------------------------------- */
+
+Value
+bi_is_cuda(Fe *f, Value *a)
+{
+    (void)a;
+    return v_bool(f->c->opt.target.kind != TARGET_CPU);
+}
+
+Value
+bi_cuda_capability_geq(Fe *f, Value *a)
+{
+    int64_t major = v_const_int(f, a[0], "major");
+    int64_t minor = fe_is_given(a[1]) ? v_const_int(f, a[1], "minor") : 0;
+    const Target *t = &f->c->opt.target;
+    if (t->kind == TARGET_CPU)
+        return v_bool(false);
+    return v_bool(t->sm / 10 > major || (t->sm / 10 == major && t->sm % 10 >= minor));
+}
+
+Value
+bi_num_warps(Fe *f, Value *a)
+{
+    (void)a;
+    return v_int(f, f->c->opt.num_warps);
+}
+
+Value
+bi_num_threads(Fe *f, Value *a)
+{
+    (void)a;
+    return v_int(f, 32 * f->c->opt.num_warps);
 }

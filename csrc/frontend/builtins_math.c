@@ -114,20 +114,34 @@ bi_sigmoid(Fe *f, Value *a)
 
 /* ---- of two and three ---------------------------------------------------------------------- */
 
+/* The operators as functions, which may wrap in debug builds too. */
+static Value
+operation(Fe *f, Operator o, const Value *a)
+{
+    bool outer = f->no_overflow_checks;
+    f->no_overflow_checks = fe_is_given(a[2]) &&
+                            !v_const_bool(f, a[2], "sanitize_overflow");
+    Value r = fe_decay(f, fe_binary(f, o, a[0], a[1]));
+    f->no_overflow_checks = outer;
+    return r;
+}
+
 Value
 bi_add(Fe *f, Value *a)
 {
-    return fe_decay(f, fe_binary(f, OPR_Add, a[0], a[1]));
+    return operation(f, OPR_Add, a);
 }
+
 Value
 bi_sub(Fe *f, Value *a)
 {
-    return fe_decay(f, fe_binary(f, OPR_Sub, a[0], a[1]));
+    return operation(f, OPR_Sub, a);
 }
+
 Value
 bi_mul(Fe *f, Value *a)
 {
-    return fe_decay(f, fe_binary(f, OPR_Mult, a[0], a[1]));
+    return operation(f, OPR_Mult, a);
 }
 
 static Value

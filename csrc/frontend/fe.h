@@ -231,12 +231,13 @@ struct Fe {
     Func *func;
     Build b;
     Frame *frame;
-    const char *callee; /* the builtin being lowered, for messages */
-    bool is_method;     /* it was written x.callee(..) */
-    Map trees;          /* FeFunction * -> Tree * */
-    Map builtins;       /* PyObject * -> Builtin * */
-    Map lines;          /* file name -> list of lines, for carets */
-    int depth;          /* of C recursion */
+    const char *callee;      /* the builtin being lowered, for messages */
+    bool is_method;          /* it was written x.callee(..) */
+    bool no_overflow_checks; /* tl.add(.., sanitize_overflow=False) */
+    Map trees;               /* FeFunction * -> Tree * */
+    Map builtins;            /* PyObject * -> Builtin * */
+    Map lines;               /* file name -> list of lines, for carets */
+    int depth;               /* of C recursion */
     int64_t n_steps; /* statements lowered: unrolled loops are finite but not small */
     PyObject *cls_constexpr, *cls_dtype, *cls_pointer, *cls_block, *cls_tensor,
         *cls_tuple;

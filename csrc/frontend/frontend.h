@@ -37,7 +37,7 @@ typedef struct FeFunction {
     PyObject *closure; /* dict name -> value of free variables; owned; may be NULL */
     PyObject *source;  /* str: the function's lines as written; owned */
     char *file, *name; /* UTF-8, owned */
-    int first_line; /* in the file, from 1: the first decorator's, or the def's */
+    int first_line;    /* in the file, from 1: the first decorator's, or the def's */
     FeParam *params;
     int n_params;
     bool noinline;

@@ -594,6 +594,30 @@ need_ints(Fe *f, Operator o, Val *x, Val *y)
          ty_str(f->a, x->type), ty_str(f->a, y->type));
 }
 
+/* In debug builds: x op y stays within its integer type, which the wider sum tells. */
+static void
+check_overflow(Fe *f, Operator o, OpCode op, Val *x, Val *y)
+{
+    const Options *opt = &f->c->opt;
+    Elem e = x->type->elem;
+    int bits = elem_info[e].bits;
+    if (!opt->debug || !opt->sanitize_overflow || !elem_is_int(e) || bits >= 64 ||
+        bits == 1 || f->no_overflow_checks)
+        return;
+    const Type *t = ty_with_elem(f->c, x->type, E_I64);
+    Val *wide = ir_bin(&f->b, op, fe_cast(f, x, E_I64, ROUND_RTNE),
+                       fe_cast(f, y, E_I64, ROUND_RTNE));
+    bool is_signed = elem_is_signed(e);
+    int64_t low = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
+    int64_t high = (INT64_C(1) << (bits - is_signed)) - 1;
+    Val *ok = ir_bin(&f->b, OP_AND,
+                     ir_bin(&f->b, OP_GE, wide, ir_const_int(&f->b, t, low)),
+                     ir_bin(&f->b, OP_LE, wide, ir_const_int(&f->b, t, high)));
+    Op *check = ir_op(&f->b, OP_ASSERT, 1, &ok, 0, NULL);
+    check->text = str_printf(f->a, "%s overflow detected for operation %s",
+                             elem_info[e].tl, opr_text[o]);
+}
+
 Value
 fe_binary(Fe *f, Operator o, Value a, Value b)
 {
@@ -666,6 +690,8 @@ fe_binary(Fe *f, Operator o, Value a, Value b)
         fail(f, TYPE, "'%s' is not available on %s", opr_text[o],
              elem_info[x->type->elem].text);
     }
+    if (o == OPR_Add || o == OPR_Sub || o == OPR_Mult)
+        check_overflow(f, o, op, x, y);
     return v_val(ir_bin(&f->b, op, x, y));
 }
 

@@ -1,13 +1,17 @@
-"""Kernels of these tests run in the interpreter of tile IR: no pass, no code generator."""
+"""Kernels of these tests run in the interpreter of tile IR first, with no pass and no code
+generator between, and then on every target."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+import tegula
 
 TIRC = Path(__file__).parents[2] / "build" / "tirc"
 SIG = {
@@ -75,8 +79,39 @@ def interpret(kernel: Any, *args: Any, grid: int = 1, **constants: Any) -> None:
             at += 1
 
 
-@pytest.fixture(scope="session")
-def run() -> Any:
-    if not TIRC.exists():
-        pytest.skip("build/tirc is not built")
-    return interpret
+def launch(kernel: Any, *args: Any, grid: int = 1, **constants: Any) -> None:
+    """The same through the compiler, on tegula.knobs.runtime.target."""
+    if tegula.knobs.runtime.target is None:
+        import torch
+
+        there = [
+            torch.from_numpy(a).cuda() if isinstance(a, np.ndarray) else a for a in args
+        ]
+        kernel[(grid,)](*there, **constants)
+        for a, t in zip(args, there, strict=True):
+            if isinstance(a, np.ndarray):
+                a[...] = t.cpu().numpy()
+    else:
+        kernel[(grid,)](*args, **constants)
+
+
+def _has_gpu() -> bool:
+    try:
+        import torch
+    except ImportError:
+        return False
+    return torch.cuda.is_available()
+
+
+@pytest.fixture(params=["interp", "cpu", "emu:sm_80", "emu:sm_90a", "cuda"])
+def run(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "interp":
+        if not TIRC.exists():
+            pytest.fail("build/tirc is missing: make tirc")
+        yield interpret
+        return
+    if request.param == "cuda" and not _has_gpu():
+        pytest.skip("no GPU")
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = None if request.param == "cuda" else request.param
+        yield launch

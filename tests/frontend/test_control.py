@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,8 +79,8 @@ def loops(out, n, m):
         k = k // 2 if k % 2 == 0 else 3 * k + 1
         steps += 1
     i = tl.arange(0, 4)
-    tl.store(out + i, tl.where(i == 0, total, tl.where(i == 1, last, down)))
-    tl.store(out + 3, steps)
+    late = tl.where(i == 2, down, steps)
+    tl.store(out + i, tl.where(i == 0, total, tl.where(i == 1, last, late)))
 
 
 @pytest.mark.parametrize("n,m", [(0, 0), (1, 5), (7, 0), (9, -4), (12, 12), (27, -2)])
@@ -224,3 +225,54 @@ def test_unread_parameters_ask_nothing() -> None:
     text = kernel.lower("*i32", "i32", "i32", DEAD=False)
     assert "%n: i32 {?eq1}" in text
     assert "%m: i32," in text or "%m: i32)" in text
+
+
+@tegula.jit(debug=True)
+def checked(x, out, n):
+    v = tl.load(x)
+    tl.store(out, v * n + 1)
+    tl.store(out + 1, tl.add(v, n, sanitize_overflow=False))
+
+
+@tegula.jit(debug=True)
+def checked_library(out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.randint(n, i)
+    bits = tl.extra.libdevice.popc(x) + tl.extra.libdevice.ffs(x)
+    tl.store(out + i, bits + (tl.rand(n, i) < 1.0))
+
+
+def test_the_library_has_no_false_overflows(run: Any) -> None:
+    out = np.zeros(64, np.int32)
+    run(checked_library, out, 12345, N=64)
+    assert out.min() > 1
+
+
+def test_overflow_checks() -> None:
+    """They are asserts, in debug builds, around + - * of integers below 64 bits."""
+    text = checked.lower("*i32", "*i32", "i32")
+    messages = re.findall(r"int32 overflow detected for operation (.)", text)
+    assert messages.count("*") == 1 and messages.count("+") == 1, text
+    assert "overflow" not in checked.lower("*i64", "*i64", "i64")
+
+
+@tegula.jit
+def target_kernel(out):
+    if tl.target_info.is_cuda():
+        tl.store(out, 1)
+    if tl.target_info.cuda_capability_geq(8, 6):
+        tl.store(out + 1, 1)
+    if tl.target_info.is_hip():
+        tl.store(out + 2, 1)
+    tl.store(out + 3, tl.extra.cuda.num_threads())
+
+
+@pytest.mark.parametrize(
+    "target,want", [("cpu", [0, 0]), ("emu:sm_80", [1, 0]), ("emu:sm_90a", [1, 1])]
+)
+def test_target_info(target: str, want: list) -> None:
+    out = np.zeros(4, np.int32)
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = target
+        target_kernel[(1,)](out, num_warps=2)
+    assert out.tolist() == [*want, 0, 64]

@@ -178,7 +178,7 @@ def test_mutated_sources(first: int) -> None:
     assert len(seen) > 3, "the mutations are too tame or too wild"
 
 
-def test_unmutated_source(run: Any) -> None:
+def test_unmutated_source() -> None:
     text = SEEDS.replace("---", "").replace("\ndef ", "\n@tegula.jit\ndef ")
     ir = build(text, "<seeds>").lower("*fp32", "*fp32", "i32", "i32", B=16, FLAG=True)
     done = subprocess.run(

@@ -33,10 +33,11 @@ def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: tl.constexpr = N_ROUNDS_DEFAUL
         a, b = c0, c2
         c0 = math.umulhi(mul_b, b) ^ c1 ^ k0
         c2 = math.umulhi(mul_a, a) ^ c3 ^ k1
-        c1 = b * mul_b
-        c3 = a * mul_a
-        k0 = k0 + key_a
-        k1 = k1 + key_b
+        # These wrap, in debug builds too.
+        c1 = math.mul(b, mul_b, sanitize_overflow=False)
+        c3 = math.mul(a, mul_a, sanitize_overflow=False)
+        k0 = math.add(k0, key_a, sanitize_overflow=False)
+        k1 = math.add(k1, key_b, sanitize_overflow=False)
     return c0, c1, c2, c3
 
 

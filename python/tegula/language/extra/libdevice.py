@@ -322,7 +322,8 @@ def popc(x):
     three: tl.constexpr = 0x3333333333333333 if wide else 0x33333333
     u = (u & three) + ((u >> 2) & three)
     u = (u + (u >> 4)) & (0x0F0F0F0F0F0F0F0F if wide else 0x0F0F0F0F)
-    u = (u * (0x0101010101010101 if wide else 0x01010101)) >> (56 if wide else 24)
+    ones: tl.constexpr = 0x0101010101010101 if wide else 0x01010101
+    u = math.mul(u, ones, sanitize_overflow=False) >> (56 if wide else 24)
     return u.to(tl.int32)
 
 
@@ -345,7 +346,8 @@ def clz(x):
 @jit
 def ffs(x):
     """int32: position of the lowest set bit, from 1; 0 for 0."""
-    return where(x == 0, 0, popc(x ^ (x - 1)))
+    below = math.sub(x, 1, sanitize_overflow=False)
+    return where(x == 0, 0, popc(x ^ below))
 
 
 @jit
