@@ -13,8 +13,8 @@
 typedef struct ParamAbi {
     Elem elem;
     bool is_ptr, is_const;
-    bool is_written;        /* the function may store through it */
-    int16_t slot; /* leaf of the kernel's arguments that feeds it */
+    bool is_written; /* the function may store through it */
+    int16_t slot;    /* leaf of the kernel's arguments that feeds it */
 } ParamAbi;
 
 /* A named text or binary stage of a compile. */
@@ -38,7 +38,7 @@ typedef enum Time {
 #define X(name, text) TIME_##name,
     TIMES(X)
 #undef X
-    N_TIME
+        N_TIME
 } Time;
 
 /* What a compile yields: plain malloc'ed data, so it outlives its Comp, is written to disk

@@ -56,8 +56,6 @@ WRITABLE: dict[str, str] = {
     "pool_once": "pool.c: threads are the process's",
     "pool_size": "pool.c: the CPUs of the process, counted once",
     "names": "a keyword list: CPython's prototype is char **",
-    "targets_once": "pthread_once: LLVM's registry of targets is the process's",
-    "current": "thread-local: LLVM's fatal-error handler is told nothing else",
 }
 WRITABLE_TYPES = re.compile(r"_(slots|spec|methods|members|getset)$")
 
