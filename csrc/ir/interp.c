@@ -326,7 +326,16 @@ run_shared(Interp *in, const Op *o)
     uint64_t *slot = slot_of(in, o, smem);
     int64_t n = numel(arg(o, smem));
     switch (o->op) {
-    case OP_SHARED_LOAD: memcpy(place(in, result(o, 0)), slot, (size_t)n * 8); break;
+    case OP_SHARED_LOAD: {
+        const Type *whole = arg(o, 0)->type, *t = result(o, 0)->type;
+        for (int64_t i = 0; i < ty_numel(t); i++) {
+            int32_t at[MAX_RANK] = {0};
+            unflatten(t, i, at);
+            at[ir_attr(o, ATTR_AXIS)] += (int32_t)ir_attr(o, ATTR_START);
+            place(in, result(o, 0))[i] = slot[flatten(whole, at)];
+        }
+        break;
+    }
     case OP_SHARED_STORE: memcpy(slot, operand(in, o, 2), (size_t)n * 8); break;
     case OP_ASYNC_COPY:
         for (int64_t i = 0; i < n; i++)

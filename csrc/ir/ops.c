@@ -744,9 +744,19 @@ static const char *
 check_shared_load(const Op *o)
 {
     const char *err = want_slot(o, 0);
-    if (!err && !res(o, 0)->layout)
-        err = say(o, "result 0 has no layout");
-    return err ? err : want_result(o, 0, slot_type(o, 0, res(o, 0)->layout));
+    const Type *whole = at(o, 0), *t = res(o, 0);
+    int64_t axis = ir_attr(o, ATTR_AXIS), start = ir_attr(o, ATTR_START);
+    if (err)
+        return err;
+    if (!t->layout)
+        return say(o, "result 0 has no layout");
+    bool ok = t->rank == whole->rank && axis >= 0 && axis < t->rank && start >= 0;
+    for (int d = 0; ok && d < t->rank; d++)
+        ok = d == axis ? start % t->shape[d] == 0 && start + t->shape[d] <= whole->shape[d]
+                       : t->shape[d] == whole->shape[d];
+    if (!ok || !same_element(t, ty_slot(comp(o), whole, NULL)))
+        return say(o, "%s from %s", str(o, t), str(o, whole));
+    return NULL;
 }
 
 static const char *

@@ -38,8 +38,7 @@
  * Rule 3: facts are asked before anything changes, because they are about values.
  */
 #include "passes/layouts.h"
-
-#include <assert.h>
+#include "passes/pipeline.h"
 
 enum {
     MAX_CHAIN = 8,
@@ -586,7 +585,8 @@ rewrite(Pipe *p, int64_t step)
 
     Op *first = p->body->first;
     b = (Build){.f = p->f, .block = p->body, .before = first, .loc = loop->loc};
-    ir_set_attr(ir_op(&b, OP_ASYNC_WAIT, 0, NULL, 0, NULL), ATTR_PENDING, ahead - 1);
+    Op *wait = ir_op(&b, OP_ASYNC_WAIT, 0, NULL, 0, NULL);
+    ir_set_attr(wait, ATTR_PENDING, ahead - 1);
     Op *barrier = ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
     Val *iv = p->body->args[0];
     Val *by = ir_const_int(&b, iv->type, ahead * step);
@@ -598,12 +598,14 @@ rewrite(Pipe *p, int64_t step)
             ir_add_arg(yield, mapped(&map, arg(yield, i - 1)));
     for (int i = 0; i < p->n_streams; i++)
         replace_load(p, &p->stream[i], read);
-    hoist_first_reads(p->body, barrier->next);
-    b.before = yield;
-    b.loc = loop->loc;
+    b = (Build){.f = p->f, .block = p->body, .before = barrier->next, .loc = loop->loc};
     Val *up = ir_bin(&b, OP_ADD, read, one);
-    ir_add_arg(yield, ir_select(&b, ir_bin(&b, OP_EQ, up, n_slots), slot_0, up));
+    Val *next = ir_select(&b, ir_bin(&b, OP_EQ, up, n_slots), slot_0, up);
+    ir_add_arg(yield, next);
     ir_add_arg(yield, read);
+    Pipelined done = {p->f, loop, wait, barrier, read, next, slot_0, ahead};
+    if (!pipeline_steps(&done))
+        hoist_first_reads(p->body, barrier->next);
 
     b = (Build){.f = p->f, .block = loop->block, .before = loop->next, .loc = loop->loc};
     ir_op(&b, OP_ASYNC_WAIT, 0, NULL, 0, NULL);

@@ -7,29 +7,99 @@
 
 /* ---- phis ------------------------------------------------------------------------------ */
 
-/* Phis of v's registers in the current block, each with its first incoming value. */
-static void
-open_phis(Sim *s, const Val *v, const Val *init, LLVMBasicBlockRef from)
+/* How many elements one phi carries: narrow ones travel as words, so that fragments which
+ * go round a loop need not be taken apart. */
+static int
+per_phi(const Val *v)
 {
-    Lv *first = sim_val(s, init), *phi = sim_define(s, v);
-    for (int i = 0; i < sim_n_regs(v); i++) {
-        phi[i] = LLVMBuildPhi(s->l->b, LLVMTypeOf(first[i]), "");
-        LLVMAddIncoming(phi[i], &first[i], &from, 1);
-    }
+    const Type *t = v->type;
+    int bytes = sim_elem_bytes(t), n = sim_n_regs(v);
+    return t->rank && t->elem != E_I1 && bytes < 4 && n % (4 / bytes) == 0 ? 4 / bytes : 1;
+}
+
+/* v's registers as they travel; they are packed here, in front of the jump. */
+static Lv *
+parts_of(Sim *s, const Val *v)
+{
+    int per = per_phi(v), n = sim_n_regs(v) / per;
+    Lv *regs = sim_val(s, v), *part = NEW_N(s->a, Lv, n);
+    for (int i = 0; i < n; i++)
+        part[i] = per > 1 ? sim_pack_word(s, v->type, regs + i * per, per) : regs[i];
+    return part;
 }
 
 static void
-add_incoming(Sim *s, const Val *v, const Val *next, LLVMBasicBlockRef from)
+add_incoming(Sim *s, const Val *v, Lv *phi, Lv *part, LLVMBasicBlockRef from)
 {
-    Lv *phi = sim_val(s, v), *value = sim_val(s, next);
-    for (int i = 0; i < sim_n_regs(v); i++)
-        LLVMAddIncoming(phi[i], &value[i], &from, 1);
+    (void)s;
+    for (int i = 0; i < sim_n_regs(v) / per_phi(v); i++)
+        LLVMAddIncoming(phi[i], &part[i], &from, 1);
+}
+
+/* Phis for v in the current block, each with its first incoming value. v itself is defined
+ * by close_phis, when all phis of the block are there. */
+static Lv *
+open_phis(Sim *s, const Val *v, Lv *part, LLVMBasicBlockRef from)
+{
+    int n = sim_n_regs(v) / per_phi(v);
+    Lv *phi = NEW_N(s->a, Lv, n);
+    for (int i = 0; i < n; i++)
+        phi[i] = LLVMBuildPhi(s->l->b, LLVMTypeOf(part[i]), "");
+    add_incoming(s, v, phi, part, from);
+    return phi;
+}
+
+static void
+close_phis(Sim *s, const Val *v, Lv *phi)
+{
+    int per = per_phi(v);
+    Lv *regs = sim_define(s, v);
+    for (int i = 0; i < sim_n_regs(v) / per; i++) {
+        if (per > 1)
+            sim_unpack_word(s, v->type, phi[i], per, regs + i * per);
+        else
+            regs[i] = phi[i];
+    }
+}
+
+/* For each of the n operands of o from `first` on: parts_of. */
+static Lv **
+all_parts(Sim *s, const Op *o, int first, int n)
+{
+    Lv **parts = NEW_N(s->a, Lv *, n + 1);
+    for (int i = 0; i < n; i++)
+        parts[i] = parts_of(s, arg(o, first + i));
+    return parts;
+}
+
+/* Phis for the n values `to`, which begin as `parts` when coming from `from`. */
+static Lv **
+open_all(Sim *s, Val *const *to, int n, Lv **parts, LLVMBasicBlockRef from)
+{
+    Lv **phis = NEW_N(s->a, Lv *, n + 1);
+    for (int i = 0; i < n; i++)
+        phis[i] = open_phis(s, to[i], parts[i], from);
+    return phis;
+}
+
+static void
+add_all(Sim *s, Val *const *to, int n, Lv **phis, Lv **parts, LLVMBasicBlockRef from)
+{
+    for (int i = 0; i < n; i++)
+        add_incoming(s, to[i], phis[i], parts[i], from);
+}
+
+static void
+close_all(Sim *s, Val *const *to, int n, Lv **phis)
+{
+    for (int i = 0; i < n; i++)
+        close_phis(s, to[i], phis[i]);
 }
 
 static void
 same_registers(Sim *s, const Val *to, const Val *from)
 {
-    s->vals[to->id] = s->vals[from->id];
+    s->vals[to->id] = sim_val(s, from);
 }
 
 static LLVMBasicBlockRef
@@ -103,28 +173,30 @@ sim_for(Sim *s, const Op *o)
     Lv lb = sim_val(s, arg(o, 0))[0], ub = sim_val(s, arg(o, 1))[0],
        step = sim_val(s, arg(o, 2))[0];
     Direction d = direction(s, o, step);
+    int n = o->n_results;
+    Val *const *carried = b->args + 1;
+    Lv **init = all_parts(s, o, 3, n);
     LLVMBasicBlockRef before = here(s), body = ll_block(l, "for"), after = ll_block(l, "done");
     LLVMBuildCondBr(l->b, enters(s, o, &d, lb, ub), body, after);
 
     LLVMPositionBuilderAtEnd(l->b, body);
-    open_phis(s, b->args[0], arg(o, 0), before);
-    for (int i = 0; i < o->n_results; i++)
-        open_phis(s, b->args[i + 1], arg(o, i + 3), before);
-    Lv iv = sim_val(s, b->args[0])[0];
+    Lv iv = sim_define(s, b->args[0])[0] = LLVMBuildPhi(l->b, LLVMTypeOf(lb), "");
+    LLVMAddIncoming(iv, &lb, &before, 1);
+    Lv **phis = open_all(s, carried, n, init, before);
+    close_all(s, carried, n, phis);
     sim_block(s, b);
     Lv more = goes_on(s, &d, iv, ub), next = LLVMBuildAdd(l->b, iv, step, "");
+    Lv **yielded = all_parts(s, b->last, 0, n);
     LLVMBasicBlockRef end = here(s);
     LLVMAddIncoming(iv, &next, &end, 1);
-    for (int i = 0; i < o->n_results; i++)
-        add_incoming(s, b->args[i + 1], arg(b->last, i), end);
+    add_all(s, carried, n, phis, yielded, end);
     LLVMBuildCondBr(l->b, more, body, after);
 
     LLVMMoveBasicBlockAfter(after, end);
     LLVMPositionBuilderAtEnd(l->b, after);
-    for (int i = 0; i < o->n_results; i++) {
-        open_phis(s, result(o, i), arg(o, i + 3), before);
-        add_incoming(s, result(o, i), arg(b->last, i), end);
-    }
+    phis = open_all(s, o->results, n, init, before);
+    add_all(s, o->results, n, phis, yielded, end);
+    close_all(s, o->results, n, phis);
 }
 
 /* ---- while ---------------------------------------------------------------------------------- */
@@ -136,10 +208,12 @@ sim_while(Sim *s, const Op *o)
     const Block *test = o->regions[0], *b = o->regions[1];
     LLVMBasicBlockRef before = here(s), head = ll_block(l, "while"), body = ll_block(l, "do"),
                       after = ll_block(l, "done");
+    int n = test->n_args;
+    Lv **init = all_parts(s, o, 0, n);
     LLVMBuildBr(l->b, head);
     LLVMPositionBuilderAtEnd(l->b, head);
-    for (int i = 0; i < test->n_args; i++)
-        open_phis(s, test->args[i], arg(o, i), before);
+    Lv **phis = open_all(s, test->args, n, init, before);
+    close_all(s, test->args, n, phis);
     sim_block(s, test);
     LLVMBuildCondBr(l->b, sim_val(s, arg(test->last, 0))[0], body, after);
 
@@ -147,9 +221,9 @@ sim_while(Sim *s, const Op *o)
     for (int i = 0; i < b->n_args; i++)
         same_registers(s, b->args[i], arg(test->last, i + 1));
     sim_block(s, b);
+    Lv **yielded = all_parts(s, b->last, 0, n);
     LLVMBasicBlockRef end = here(s);
-    for (int i = 0; i < test->n_args; i++)
-        add_incoming(s, test->args[i], arg(b->last, i), end);
+    add_all(s, test->args, n, phis, yielded, end);
     LLVMBuildBr(l->b, head);
 
     LLVMMoveBasicBlockAfter(after, end);
@@ -168,16 +242,19 @@ sim_if(Sim *s, const Op *o)
     way[0] = ll_block(l, "then");
     way[1] = o->n_regions > 1 ? ll_block(l, "else") : after;
     LLVMBuildCondBr(l->b, sim_val(s, arg(o, 0))[0], way[0], way[1]);
+    Lv **parts[2];
     for (int k = 0; k < o->n_regions; k++) {
         LLVMPositionBuilderAtEnd(l->b, way[k]);
         sim_block(s, o->regions[k]);
+        parts[k] = all_parts(s, o->regions[k]->last, 0, o->n_results);
         LLVMBuildBr(l->b, after);
         end[k] = here(s);
     }
     LLVMMoveBasicBlockAfter(after, end[o->n_regions - 1]);
     LLVMPositionBuilderAtEnd(l->b, after);
-    for (int i = 0; i < o->n_results; i++) {
-        open_phis(s, result(o, i), arg(o->regions[0]->last, i), end[0]);
-        add_incoming(s, result(o, i), arg(o->regions[1]->last, i), end[1]);
-    }
+    if (!o->n_results)
+        return;
+    Lv **phis = open_all(s, o->results, o->n_results, parts[0], end[0]);
+    add_all(s, o->results, o->n_results, phis, parts[1], end[1]);
+    close_all(s, o->results, o->n_results, phis);
 }

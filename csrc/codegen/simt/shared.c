@@ -173,7 +173,7 @@ sim_async_copy(Sim *s, const Op *o)
 typedef struct SharedRead {
     const Op *o;
     Place p;
-    Col offset_of[MAX_BITS];
+    Col offset_of[MAX_BITS], first;     /* of the part that is read */
     bool is_ldmatrix;
     LdMatrix m;
     SimVector vec;          /* else */
@@ -209,7 +209,8 @@ read_register(Sim *s, void *data, int r)
     r &= (int)~inside;
     int bytes = sim_elem_bytes(v->type);
     Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
-    Lv at = address(s, &k->p, f2_mul(k->offset_of, layout_bits(l), flat) * (Col)bytes);
+    Col by = f2_mul(k->offset_of, layout_bits(l), flat) ^ k->first;
+    Lv at = address(s, &k->p, by * (Col)bytes);
     Lv *regs = s->vals[v->id];
     if (k->is_ldmatrix) {
         read_matrices(s, k, r, at, regs);
@@ -327,6 +328,22 @@ sim_reads_ahead(Sim *s, const Op *dot)
     return loop_pressure(loop) + 2 * both <= ROOM;
 }
 
+/* offset_of and first for the part of the slot that o reads: bits of the part's flat index
+ * are bits of the slot's. */
+static void
+part_offsets(const Op *o, SharedRead *k)
+{
+    const Layout *slot = arg(o, 0)->type->layout, *part = result(o, 0)->type->layout;
+    Col whole[MAX_BITS];
+    layout_offsets(slot, whole);
+    for (int d = 0; d < part->rank; d++)
+        for (int i = 0; i < part->log2_shape[d]; i++)
+            k->offset_of[layout_dim_shift(part, d) + i] = whole[layout_dim_shift(slot, d) + i];
+    Col start = (Col)ir_attr(o, ATTR_START)
+                << layout_dim_shift(slot, (int)ir_attr(o, ATTR_AXIS));
+    k->first = f2_mul(whole, layout_bits(slot), start);
+}
+
 void
 sim_shared_load(Sim *s, const Op *o)
 {
@@ -335,7 +352,7 @@ sim_shared_load(Sim *s, const Op *o)
     Col lane[LANE_BITS];
     SharedRead *k = NEW(s->a, SharedRead);
     k->o = o;
-    layout_offsets(arg(o, 0)->type->layout, k->offset_of);
+    part_offsets(o, k);
     lane_offsets(l, k->offset_of, lane);
     int bytes = sim_elem_bytes(v->type);
     uint32_t far = far_along_k(s, v, 1);
