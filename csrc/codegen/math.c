@@ -4,128 +4,19 @@
  * f32 is straight-line code: reduce the argument, evaluate a polynomial, put it back. The
  * polynomials are minimax fits of our own (Remez, weighted to relative error), their error
  * is below 2^-27; most of what remains is the rounding of the steps around them. Over all
- * finite arguments, subnormals included, tests/c/math.c allows
+ * finite arguments, subnormals included, tests/c/host.c allows
  *
  *     exp exp2 log log2        2 ulp       (subnormal results: 1 unit of the last place)
  *     sin cos                  2 ulp up to |x| = 2^30; beyond, 2^-24 absolute
  *     tanh erf                 3 ulp
  *     sqrt floor ceil          exact; rsqrt 1 / sqrt, 1.5 ulp
  *
- * f64 calls libm once a lane. Infinities, NaNs and zeros are as in C, signs included.
+ * f64 is math64.c. Infinities, NaNs and zeros are as in C, signs included.
  *
  * Fused multiply-adds are asked for by llvm.fmuladd: a machine without them takes two
  * roundings and may lose another ulp.
  */
-#include "codegen/codegen.h"
-
-typedef struct M {
-    Ll *l;
-    Lt f, i; /* float and i32, as wide as the argument */
-    int lanes;
-} M;
-
-/* ---- words --------------------------------------------------------------------------- */
-
-static M
-like(Ll *l, Lv x)
-{
-    int lanes = ll_lanes(x);
-    return (M){l, ll_vec(l->f32, lanes), ll_vec(l->i32, lanes), lanes};
-}
-
-static Lv
-num(const M *m, double v)
-{
-    return ll_splat(m->l, LLVMConstReal(m->l->f32, v), m->lanes);
-}
-
-static Lv
-whole(const M *m, int32_t v)
-{
-    return ll_splat(m->l, ll_i32(m->l, v), m->lanes);
-}
-
-static Lv
-mad(const M *m, Lv a, Lv b, Lv c)
-{
-    Lt t = LLVMTypeOf(a);
-    return ll_intrinsic(m->l, "llvm.fmuladd", &t, 1, (Lv[]){a, b, c}, 3);
-}
-
-static Lv
-mul(const M *m, Lv a, Lv b)
-{
-    return LLVMBuildFMul(m->l->b, a, b, "");
-}
-
-static Lv
-add(const M *m, Lv a, Lv b)
-{
-    return LLVMBuildFAdd(m->l->b, a, b, "");
-}
-
-static Lv
-sub(const M *m, Lv a, Lv b)
-{
-    return LLVMBuildFSub(m->l->b, a, b, "");
-}
-
-static Lv
-bits(const M *m, Lv x)
-{
-    return LLVMBuildBitCast(m->l->b, x, m->i, "");
-}
-
-static Lv
-from_bits(const M *m, Lv x)
-{
-    return LLVMBuildBitCast(m->l->b, x, m->f, "");
-}
-
-static Lv
-pick(const M *m, Lv c, Lv a, Lv b)
-{
-    return LLVMBuildSelect(m->l->b, c, a, b, "");
-}
-
-static Lv
-less(const M *m, Lv a, Lv b)
-{
-    return LLVMBuildFCmp(m->l->b, LLVMRealOLT, a, b, "");
-}
-
-/* x where it is within lo..hi; a NaN stays. */
-static Lv
-clamp(const M *m, Lv x, double lo, double hi)
-{
-    x = pick(m, less(m, num(m, hi), x), num(m, hi), x);
-    return pick(m, less(m, x, num(m, lo)), num(m, lo), x);
-}
-
-static Lv
-magnitude(const M *m, Lv x)
-{
-    return ll_intrinsic(m->l, "llvm.fabs", (Lt[]){m->f}, 1, &x, 1);
-}
-
-static Lv
-with_sign_of(const M *m, Lv x, Lv sign)
-{
-    return ll_intrinsic(m->l, "llvm.copysign", (Lt[]){m->f}, 1, (Lv[]){x, sign}, 2);
-}
-
-/* c[0] + c[1] x + ..., by Horner. */
-static Lv
-poly(const M *m, Lv x, const float *c, int n)
-{
-    Lv p = num(m, (double)c[n - 1]);
-    for (int i = n - 2; i >= 0; i--)
-        p = mad(m, p, x, num(m, (double)c[i]));
-    return p;
-}
-#define POLY(m, x, ...)                                                                \
-    poly((m), (x), (const float[]){__VA_ARGS__},                                       \
-         (int)COUNT(((const float[]){__VA_ARGS__})))
+#include "codegen/math.h"
 
 /* ---- exp, exp2 ------------------------------------------------------------------------- */
 
@@ -393,43 +284,12 @@ erf_f32(const M *m, Lv x)
     return with_sign_of(m, pick(m, less(m, a, num(m, 0.9375)), near, far), x);
 }
 
-/* ---- f64 --------------------------------------------------------------------------------------------- */
-
-static Lv
-by_lane(Ll *l, const char *symbol, Lv x)
-{
-    int lanes = ll_lanes(x);
-    if (!lanes)
-        return ll_call_c(l, symbol, l->f64, &x, 1);
-    Lv r = LLVMGetPoison(LLVMTypeOf(x));
-    for (int i = 0; i < lanes; i++) {
-        Lv one = LLVMBuildExtractElement(l->b, x, ll_i32(l, i), "");
-        r = LLVMBuildInsertElement(l->b, r, ll_call_c(l, symbol, l->f64, &one, 1),
-                                   ll_i32(l, i), "");
-    }
-    return r;
-}
-
-static Lv
-math_f64(Ll *l, OpCode op, Lv x)
-{
-    switch (op) {
-    case OP_EXP: return by_lane(l, "exp", x);
-    case OP_EXP2: return by_lane(l, "exp2", x);
-    case OP_LOG: return by_lane(l, "log", x);
-    case OP_LOG2: return by_lane(l, "log2", x);
-    case OP_SIN: return by_lane(l, "sin", x);
-    case OP_COS: return by_lane(l, "cos", x);
-    case OP_TANH: return by_lane(l, "tanh", x);
-    case OP_ERF: return by_lane(l, "erf", x);
-    default: return NULL;
-    }
-}
+/* ---- the table of functions ------------------------------------------------------ */
 
 static Lv
 math(Ll *l, OpCode op, Elem e, Lv *args)
 {
-    if (e != E_F32)
+    if (e == E_F64)
         return math_f64(l, op, args[0]);
     M m = like(l, args[0]);
     switch (op) {

@@ -370,6 +370,90 @@ test_host_math(Test *t)
     free(y);
 }
 
+/* In units of the last place of a double; want is right to a good part of one. */
+static double
+ulps64(double got, long double want)
+{
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got) ? 0 : INFINITY;
+    if (isinf((double)want) || isinf(got))
+        return (double)want == got ? 0 : fabs(got) > 1.79e308 ? 1 : INFINITY;
+    int e;
+    frexpl(want, &e);
+    return (double)(fabsl((long double)got - want) / ldexpl(1, MAX(e - 53, -1074)));
+}
+
+static long double
+libml(OpCode op, long double x)
+{
+    switch (op) {
+    case OP_EXP: return expl(x);
+    case OP_EXP2: return exp2l(x);
+    case OP_LOG: return logl(x);
+    case OP_LOG2: return log2l(x);
+    case OP_SIN: return sinl(x);
+    case OP_COS: return cosl(x);
+    case OP_TANH: return tanhl(x);
+    case OP_ERF: return erfl(x);
+    default: return 1 / sqrtl(x);
+    }
+}
+
+void
+test_host_math_f64(Test *t)
+{
+    static const struct {
+        OpCode op;
+        double ulp;
+    } bound[] = {{OP_EXP, 2}, {OP_EXP2, 2}, {OP_LOG, 2}, {OP_LOG2, 2},  {OP_SIN, 2},
+                 {OP_COS, 2}, {OP_TANH, 3}, {OP_ERF, 3}, {OP_RSQRT, 2}};
+    enum { N_64 = 1 << 17 };
+    double *x = malloc(N_64 * sizeof *x), *y = malloc(N_64 * sizeof *y);
+    for (size_t k = 0; x && y && k < COUNT(bound); k++) {
+        /* Every exponent and sign; 2^-24 .. 2^8 and 1/4 .. 4 more closely. */
+        for (int i = 0; i < N_64; i++) {
+            uint64_t u = test_random(t) ^ test_random(t) << 32;
+            if (i % 4 == 1)
+                u = (u & 0x81ffffffffffffff) + 0x3e70000000000000;
+            if (i % 4 >= 2)
+                u = (u & 0x803fffffffffffff) + 0x3fd0000000000000;
+            if (i < 8)
+                u = (uint64_t[]){0,
+                                 0x8000000000000000,
+                                 0x7ff0000000000000,
+                                 0xfff0000000000000,
+                                 0x7ff8000000000000,
+                                 1,
+                                 0x3ff0000000000000,
+                                 0x8000000000000001}[i];
+            memcpy(&x[i], &u, 8);
+        }
+        Kernel kernel;
+        char text[4096];
+        const char *f64[] = {"f64", "f64", "f64"};
+        if (build(t, &kernel,
+                  op_text(text, sizeof text, bound[k].op, "", f64, 1, "f64", BLOCK))) {
+            run(t, &kernel, N_64 / BLOCK, x, x, x, y);
+            double worst = 0;
+            for (int i = 0; i < N_64; i++) {
+                long double want = libml(bound[k].op, (long double)x[i]);
+                double off = ulps64(y[i], want);
+                worst = MAX(worst, off);
+                CHECKF(t,
+                       off <= bound[k].ulp &&
+                           (want != 0 || !signbit(want) == !signbit(y[i])),
+                       "%s(%a) is %La, not %a: %.2f ulp", op_info[bound[k].op].text,
+                       x[i], want, y[i], off);
+            }
+            if (getenv("TEGULA_TEST_SHOW"))
+                printf("  %-6s %.3f ulp\n", op_info[bound[k].op].text, worst);
+        }
+        drop(&kernel);
+    }
+    free(x);
+    free(y);
+}
+
 /* ---- the loader ---------------------------------------------------------------------------- */
 
 static const char add_one[] =
