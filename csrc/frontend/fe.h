@@ -299,7 +299,6 @@ Val *fe_trans(Fe *f, Val *v, const int *perm);
 
 /* ---- expr.c, attr.c, call.c ------------------------------------------------------------------ */
 Value fe_expr(Fe *f, Node *n);
-void fe_assign(Fe *f, Node *target, Value v); /* to a name or a pattern; no decay */
 /* The constant elements of something iterated over now: a tuple or a constant range. */
 Value fe_elements(Fe *f, Value v, const char *of);
 bool fe_truth(Fe *f, Value v, const char *of); /* of a constant that an if may test */
@@ -307,6 +306,11 @@ Value fe_attribute(Fe *f, Value v, const char *name); /* V_NONE: it has none */
 Value fe_call(Fe *f, Node *n);
 Value fe_call_value(Fe *f, Value fn, int n, const Value *args); /* positional */
 FeFunction *fe_as_function(Fe *f, Value v);                     /* NULL: it is none */
+
+/* ---- assign.c ------------------------------------------------------------------ */
+void fe_assign(Fe *f, Node *target, Value v); /* to a name or a pattern; no decay */
+void fe_ann_assign(Fe *f, Node *n);
+void fe_aug_assign(Fe *f, Node *n);
 
 /* ---- stmt.c ---------------------------------------------------------------------------------- */
 typedef enum Status { FALLS, RETURNED, MAYBE } Status;

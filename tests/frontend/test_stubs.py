@@ -1,0 +1,55 @@
+"""The stubs that people and editors read say what builtins.def does."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import tegula.language as tl
+from tegula.language.extra import cuda
+
+TABLE = Path(__file__).parents[2] / "csrc/frontend/builtins.def"
+ROWS = {
+    name: (sig, flags)
+    for name, sig, flags in re.findall(
+        r'^BUILTIN\("(\w+)",\s*"([^"]*)",\s*\w+,\s*(\w+),', TABLE.read_text(), re.M
+    )
+    if flags != "BI_PY"
+}
+MODULES: list[ModuleType] = [tl, tl.math, tl.core, tl.target_info, cuda]
+
+
+def stub(name: str) -> object:
+    found = [vars(m)[name] for m in MODULES if name in vars(m)]
+    return next((f for f in found if hasattr(f, "__tegula_builtin__")), None)
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_row_has_a_stub(name: str) -> None:
+    if name == "to":
+        return  # x.to(..) alone
+    fn = stub(name)
+    assert fn is not None and fn.__doc__, f"no documented stub of {name}"
+    want = [
+        p.strip().rstrip("=").lstrip("*") for p in ROWS[name][0].split(",") if p.strip()
+    ]
+    got = [p for p in inspect.signature(fn).parameters if p != "_semantic"]
+    assert got == want
+
+
+def test_stub_has_a_row() -> None:
+    for m in MODULES:
+        for name, fn in vars(m).items():
+            mark = getattr(fn, "__tegula_builtin__", None)
+            assert mark is None or mark in ROWS, name
+
+
+def test_stub_on_the_host() -> None:
+    with pytest.raises(ValueError, match=r"@triton\.jit"):
+        tl.program_id(0)
+    with pytest.raises(RuntimeError):
+        tl.softmax(3)
