@@ -423,11 +423,18 @@ utf8_lines(const char *file)
     PyObject *lines = NULL, *opened = NULL, *closed;
     PyObject *io = PyImport_ImportModule("io");
     if (io)
-        opened = PyObject_CallMethod(io, "open", "ssis", file, "r", -1, "utf-8-sig");
+        opened = PyObject_CallMethod(io, "open", "ssis", file, "r", -1, "utf-8");
     if (opened) {
         lines = PyObject_CallMethod(opened, "readlines", NULL);
         closed = PyObject_CallMethod(opened, "close", NULL);
         Py_XDECREF(closed);
+    }
+    /* A byte order mark; the codec that drops it would have to be imported. */
+    PyObject *top_b = lines && PyList_Size(lines) ? PyList_GetItem(lines, 0) : NULL;
+    if (top_b && PyUnicode_ReadChar(top_b, 0) == 0xFEFF) {
+        PyObject *rest = PyUnicode_Substring(top_b, 1, PyUnicode_GetLength(top_b));
+        if (!rest || PyList_SetItem(lines, 0, rest))
+            Py_CLEAR(lines);
     }
     /* "# -*- coding: latin-1 -*-" in the first two lines asks for another encoding. */
     for (Py_ssize_t i = 0; lines && i < MIN(PyList_Size(lines), 2); i++) {
