@@ -17,7 +17,11 @@
  */
 #include "codegen/simt/simt.h"
 
-enum { MAX_VEC = 16, MAX_UNROLLED = 512 };  /* multiply-adds in a row */
+enum {
+    MAX_VEC = 16,
+    MAX_UNROLLED = 512,     /* multiply-adds in a row */
+    MAX_PANELS = 48 << 10,  /* bytes of both operands in shared memory */
+};
 
 static Elem
 work_elem(Elem acc)
@@ -232,11 +236,13 @@ mma_dot(Sim *s, const Op *o, const DotPlan *p)
 
 /* ---- multiply-adds ------------------------------------------------------------------------- */
 
-/* One operand in shared memory, k slowest within a batch: [batch][k][mn]. */
+/* One operand in shared memory, k slowest within a batch: [batch][k][mn]. When the whole of
+ * it is too large it comes in chunks along k. */
 typedef struct Panel {
     const Type *t;
-    int batch, k, mn;       /* sizes */
-    bool k_is_last;         /* of the tensor: a; else b */
+    int batch, mn, depth;   /* of the tensor */
+    int k;                  /* of a chunk */
+    bool k_is_last;         /* of the tensor's dims: a; else b */
     int base;               /* bytes */
     int n_regs;             /* elements a thread needs for one k */
     int log2_vec;
@@ -259,19 +265,36 @@ panel_shape(const Op *o, int which)
     const Type *t = arg(o, which)->type;
     int r = t->rank;
     Panel p = {.t = t, .batch = r > 2 ? t->shape[0] : 1, .k_is_last = which == 0};
-    p.k = t->shape[which ? r - 2 : r - 1];
+    p.k = p.depth = t->shape[which ? r - 2 : r - 1];
     p.mn = t->shape[which ? r - 1 : r - 2];
     return p;
 }
 
-/* Where the panel has the tensor's flat index. */
+/* Both panels of a dot, cut until they fit. */
+static void
+open_panels(const Op *o, Panel p[2])
+{
+    for (int i = 0; i < 2; i++)
+        p[i] = panel_shape(o, i);
+    while (p[0].k > 1 && panel_bytes(&p[0]) + panel_bytes(&p[1]) > MAX_PANELS) {
+        p[0].k /= 2;
+        p[1].k /= 2;
+    }
+    p[1].base = panel_bytes(&p[0]);
+}
+
+static Col
+k_of(const Panel *p, Col flat)
+{
+    return p->k_is_last ? flat % (Col)p->depth : flat / (Col)p->mn % (Col)p->depth;
+}
+
+/* Where the panel of its chunk has the tensor's flat index. */
 static Col
 panel_offset(const Panel *p, Col flat)
 {
-    if (!p->k_is_last)
-        return flat;
-    Col k = flat % (Col)p->k, mn = flat / (Col)p->k % (Col)p->mn,
-        batch = flat / (Col)(p->k * p->mn);
+    Col k = k_of(p, flat) % (Col)p->k, batch = flat / (Col)(p->depth * p->mn);
+    Col mn = p->k_is_last ? flat / (Col)p->depth % (Col)p->mn : flat % (Col)p->mn;
     return (batch * (Col)p->k + k) * (Col)p->mn + mn;
 }
 
@@ -284,16 +307,33 @@ needed_offset(const Panel *p, const Type *acc, Col flat)
     return flat / (cols * rows) * (Col)(p->k * p->mn) + mn;
 }
 
+/* What a linear map of flat indices is for this thread; *can_have: bits it can set. */
+static Lv
+thread_part(Sim *s, const Panel *p, const Layout *l, Col (*map)(const Panel *p, Col flat),
+            Col *can_have)
+{
+    Col lane[LANE_BITS] = {0}, warp[WARP_BITS] = {0};
+    *can_have = 0;
+    for (int i = 0; i < l->n[IN_LANE]; i++)
+        *can_have |= lane[i] = map(p, l->basis[IN_LANE][i]);
+    for (int i = 0; i < l->n[IN_WARP]; i++)
+        *can_have |= warp[i] = map(p, l->basis[IN_WARP][i]);
+    return sim_linear(s, lane, LANE_BITS, warp, s->log2_warps);
+}
+
+static Col
+chunk_of(const Panel *p, Col flat)
+{
+    return k_of(p, flat) / (Col)p->k;
+}
+
 static void
-store_panel(Sim *s, const Op *o, const Panel *p, const Val *v)
+store_panel(Sim *s, const Op *o, const Panel *p, const Val *v, Col chunk)
 {
     const Layout *l = v->type->layout;
-    Col lane[LANE_BITS] = {0}, warp[WARP_BITS] = {0}, seen = 0;
-    for (int i = 0; i < l->n[IN_LANE]; i++)
-        seen |= lane[i] = panel_offset(p, l->basis[IN_LANE][i]);
-    for (int i = 0; i < l->n[IN_WARP]; i++)
-        seen |= warp[i] = panel_offset(p, l->basis[IN_WARP][i]);
-    Lv thread = sim_linear(s, lane, LANE_BITS, warp, s->log2_warps);
+    Col seen, chunks;
+    Lv thread = thread_part(s, p, l, panel_offset, &seen);
+    Lv mine = thread_part(s, p, l, chunk_of, &chunks);
     int bytes = sim_elem_bytes(p->t), bit[MAX_BITS];
     int dim = p->k_is_last ? v->type->rank - 2 : v->type->rank - 1;
     int run = layout_run(l, dim, __builtin_ctz(16u / (unsigned)bytes), bit);
@@ -301,19 +341,23 @@ store_panel(Sim *s, const Op *o, const Panel *p, const Val *v)
     for (int i = 0; i < run; i++)
         inside |= 1u << bit[i];
     for (int r = 0; r < sim_n_regs(v); r++) {
-        if ((uint32_t)r & inside)
+        Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
+        Col want = chunk_of(p, flat) ^ chunk;       /* the thread's part must supply this */
+        if ((uint32_t)r & inside || want & ~chunks)
             continue;
-        Lv elems[MAX_VEC];
+        Lv elems[MAX_VEC], pred = sim_owner(s, l);
         for (int e = 0; e < 1 << run; e++) {
             int reg = r;
             for (int i = 0; i < run; i++)
                 reg |= (e >> i & 1) << bit[i];
-            elems[e] = sim_val(s, v)[reg];
+            elems[e] = sim_reg(s, v, reg);
         }
-        Col by = panel_offset(p, layout_at(l, (uint32_t)r, 0, 0, 0));
-        Lv at = sim_shared_offset(s, sim_xor(s, thread, seen, by), bytes, p->base);
-        s->m->shared_store(s->l, at, sim_pack(s, p->t, elems, 1 << run), bytes << run,
-                           sim_owner(s, l), o->loc);
+        if (chunks)
+            pred = sim_and(s, pred, LLVMBuildICmp(s->l->b, LLVMIntEQ, mine,
+                                                  ll_i32(s->l, (int32_t)want), ""));
+        Lv at = sim_xor(s, thread, seen, panel_offset(p, flat));
+        s->m->shared_store(s->l, sim_shared_offset(s, at, bytes, p->base),
+                           sim_pack(s, p->t, elems, 1 << run), bytes << run, pred, o->loc);
     }
 }
 
@@ -444,20 +488,8 @@ fma_loop(Sim *s, const Op *o, Panel *p, Lv *start, int each, Lv *acc)
 }
 
 static void
-fma_dot(Sim *s, const Op *o)
+fma_chunk(Sim *s, const Op *o, Panel *p, Lv *start, Lv *acc)
 {
-    const Type *t = result(o, 0)->type;
-    int at = sim_scratch(s, o);
-    Panel p[2] = {panel_shape(o, 0), panel_shape(o, 1)};
-    Lv start[2], *acc = open_acc(s, o);
-    for (int i = 0; i < 2; i++) {
-        p[i].base = at;
-        at += panel_bytes(&p[i]);
-        store_panel(s, o, &p[i], arg(o, i));
-        aim_panel(s, t, &p[i]);
-        start[i] = sim_shared_offset(s, p[i].thread, sim_elem_bytes(p[i].t), 0);
-    }
-    sim_barrier(s, o->loc);
     int each = p[0].k, n = sim_n_regs(result(o, 0));
     while (each > 1 && each * n > MAX_UNROLLED)
         each /= 2;
@@ -465,6 +497,28 @@ fma_dot(Sim *s, const Op *o)
         fma_steps(s, o, p, start, each, acc);
     else
         fma_loop(s, o, p, start, each, acc);
+}
+
+static void
+fma_dot(Sim *s, const Op *o)
+{
+    int at = sim_scratch(s, o);
+    Panel p[2];
+    Lv start[2], *acc = open_acc(s, o);
+    open_panels(o, p);
+    for (int i = 0; i < 2; i++) {
+        p[i].base += at;
+        aim_panel(s, result(o, 0)->type, &p[i]);
+        start[i] = sim_shared_offset(s, p[i].thread, sim_elem_bytes(p[i].t), 0);
+    }
+    for (int chunk = 0; chunk < p[0].depth / p[0].k; chunk++) {
+        if (chunk)
+            sim_barrier(s, o->loc);
+        for (int i = 0; i < 2; i++)
+            store_panel(s, o, &p[i], arg(o, i), (Col)chunk);
+        sim_barrier(s, o->loc);
+        fma_chunk(s, o, p, start, acc);
+    }
     close_acc(s, o, acc);
 }
 
@@ -477,10 +531,9 @@ sim_dot_bytes(Sim *s, const Op *o)
     dot_plan(s->f, o, &p);
     if (p.is_mma)
         return 0;
-    int64_t bytes = 0;
-    for (int i = 0; i < 2; i++)
-        bytes += (ty_numel(arg(o, i)->type) * sim_elem_bytes(arg(o, i)->type) + 15) / 16 * 16;
-    return bytes;
+    Panel panel[2];
+    open_panels(o, panel);
+    return panel[1].base + panel_bytes(&panel[1]);
 }
 
 void
