@@ -17,8 +17,9 @@
  *     %y = sub %x, %b                        as %x
  *
  * Then change: each op demands its operands in a layout. A cheap value is made again in
- * that layout (a clone after its definition), expand_dims and broadcast pass the demand on
- * to their smaller operand, anything else gets a convert_layout after its definition. A
+ * that layout (a clone after its definition); expand_dims, broadcast and widening casts
+ * pass the demand on to their smaller operand; a short row is loaded again; anything else
+ * gets a convert_layout after its definition, so in no loop that the value is not in. A
  * store takes its data as it lies unless rows would be cut to pieces (see store_layout).
  *
  * Rule 1: facts are asked before anything changes, because they are about values.
@@ -36,6 +37,7 @@ enum {
     HINT_BUDGET = 64,
     MIN_STORE_RUN = 32,     /* bytes: a sector of memory */
     MAX_VEC_BYTES = 16,
+    MAX_RELOADED = 16 << 10,    /* bytes of a row that is loaded twice rather than moved */
 };
 
 static const Layout any;    /* the wish of a cheap value */
@@ -57,6 +59,7 @@ typedef struct Assign {
     Map op_layout;          /* Op -> Layout of the operands it works on */
     Map access;             /* Op (load, store, atomic) -> its coalesced Layout */
     Map made;               /* {Val, Layout} -> Val */
+    Map origin;             /* what was made -> the value it was made of */
 } Assign;
 
 /* ---- layouts ------------------------------------------------------------------------- */
@@ -749,13 +752,36 @@ operand_layout(Assign *s, const Op *o, const Layout *l)
     return below ? below : l;
 }
 
-/* Can v's definition be done again in another layout for less than moving v? */
+/* A load of one row or column that can be done again: the lines are in the cache, and
+ * moving the values would cost a barrier. */
+static bool
+is_cheap_load(Assign *s, const Op *o)
+{
+    if (o->op != OP_LOAD || ir_attr(o, ATTR_VOLATILE))
+        return false;
+    int n_long = 0;
+    const Type *t = o->results[0]->type;
+    for (int d = 0; d < t->rank; d++)
+        n_long += t->shape[d] > 1;
+    for (int i = 0; i < o->n_args; i++)
+        if (!is_any(s, arg(o, i)))
+            return false;
+    return n_long <= 1 && ty_numel(t) * ty_bits(t) / 8 <= MAX_RELOADED;
+}
+
+/* Is it less work to do v's definition again in another layout than to move v? Where the
+ * operand is smaller than the result, moving that is less. */
 static bool
 is_remade(Assign *s, const Val *v)
 {
-    if (!v->def || v->id >= s->n_wish)
+    const Op *o = v->def;
+    if (!o || v->id >= s->n_wish)
         return false;
-    return is_any(s, v) || v->def->op == OP_EXPAND || v->def->op == OP_BROADCAST;
+    if (is_any(s, v) || o->op == OP_EXPAND || o->op == OP_BROADCAST)
+        return true;
+    if (o->op == OP_CAST)
+        return ty_bits(arg(o, 0)->type) < ty_bits(v->type);
+    return is_cheap_load(s, o);
 }
 
 static Val *
@@ -785,6 +811,9 @@ demand(Assign *s, Val *v, const Layout *l)
 {
     if (v->type->layout == l)
         return v;
+    Val *origin = map_get(&s->origin, v, 0);
+    if (origin)
+        return demand(s, origin, l);
     MadeKey k;
     memset(&k, 0, sizeof k);
     k.v = v;
@@ -801,6 +830,8 @@ demand(Assign *s, Val *v, const Layout *l)
         r = result(ir_op(&b, OP_CONVERT, 1, &v, 1, &t), 0);
     }
     map_put(&s->made, &k, sizeof k, r);
+    if (r != v)
+        map_put(&s->origin, r, 0, v);
     return r;
 }
 
@@ -935,7 +966,7 @@ change_block(Assign *s, Block *b)
     }
 }
 
-/* Cheap values nobody demanded. */
+/* Cheap values nobody demanded, and what was made again for everybody. */
 static void
 sweep(Block *b)
 {
@@ -943,7 +974,8 @@ sweep(Block *b)
         prev = o->prev;
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
             sweep(o->regions[i]);
-        bool is_unused = op_has(o, OPF_PURE) && o->n_results;
+        bool can_go = op_has(o, OPF_PURE) || (o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE));
+        bool is_unused = can_go && o->n_results;
         for (int i = 0; i < o->n_results; i++)
             is_unused = is_unused && !o->results[i]->uses;
         if (is_unused)
@@ -956,7 +988,7 @@ pass_assign_layouts(Func *f)
 {
     Arena *a = f->c->arena;
     Assign s = {.f = f, .c = f->c, .facts = facts_new(f), .n_wish = f->n_vals,
-                .vec.a = a, .op_layout.a = a, .access.a = a, .made.a = a};
+                .vec.a = a, .op_layout.a = a, .access.a = a, .made.a = a, .origin.a = a};
     s.log2_warps = log2_of(f->c->opt.num_warps);
     s.wish = NEW_N(a, Wish, f->n_vals);
     sweep(f->body);
