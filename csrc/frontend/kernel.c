@@ -36,6 +36,34 @@ source_line(Comp *c, const char *file, int line)
 /* ---- parameters ----------------------------------------------------------------------------- */
 
 /* The value of argument a, whose leaves take the slots from *slot on. */
+static Value param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name,
+                   int *slot);
+
+/* A TensorDescriptor of the host: base, shape.., strides.., block.., padding, as key.c
+ * lists them. The kernel sees what make_tensor_descriptor would give. */
+static Value
+descriptor_param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name, int *slot)
+{
+    int rank = (a->n_child - 2) / 3, at = 0;
+    Value given[5];
+    given[0] = param(f, &a->child[at++], p, name, slot);
+    static const char *const part[] = {"shape", "stride", "block"};
+    for (int k = 0; k < 3; k++) {
+        Value *items = NEW_N(f->a, Value, rank + 1);
+        for (int i = 0; i < rank; i++) {
+            const char *sub = str_printf(f->a, "%s.%s%d", name, part[k], i);
+            items[i] = param(f, &a->child[at++], p, str_intern(f->c, sub), slot);
+        }
+        given[k + 1] = v_tuple(f, rank, items);
+    }
+    given[4] = param(f, &a->child[at], p, name, slot);
+    const char *callee = f->callee;
+    f->callee = "TensorDescriptor";
+    Value v = bi_make_tensor_descriptor(f, given);
+    f->callee = callee;
+    return v;
+}
+
 static Value
 param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name, int *slot)
 {
@@ -56,6 +84,8 @@ param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name, int *slot)
                               ty_ptr(f->c, a->elem, a->is_const || p->is_const), name,
                               (*slot)++));
     case ARG_TUPLE: {
+        if (a->value && PyObject_HasAttrString(a->value, "__tegula_descriptor__"))
+            return descriptor_param(f, a, p, name, slot);
         /* The names of a tuple's elements: point.x, or point.0. */
         Value *items = NEW_N(f->a, Value, a->n_child + 1);
         PyObject *fields = a->value ? PyObject_GetAttrString(a->value, "_fields")

@@ -255,6 +255,28 @@ put_constant(Bytes *b, const FeEnv *env, PyObject *x)
     return t ? 1 : -1;
 }
 
+/* A tuple's type: what the frontend reads of it. 1, or -1 with an exception. */
+static int
+put_tuple_type(Bytes *b, PyObject *x)
+{
+    PyObject *type = (PyObject *)Py_TYPE(x);
+    PyObject *name = PyObject_Repr(type);
+    PyObject *fields = PyObject_GetAttrString(type, "_fields");
+    if (!fields)
+        PyErr_Clear();
+    PyObject *text = fields ? PyObject_Repr(fields) : NULL;
+    const char *s = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const char *t = text ? PyUnicode_AsUTF8AndSize(text, NULL) : "";
+    if (s && t) {
+        put_block(b, s, strlen(s));
+        put_block(b, t, strlen(t));
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(fields);
+    Py_XDECREF(text);
+    return s && t && !PyErr_Occurred() ? 1 : -1;
+}
+
 /* 1, 0, -1 as above. */
 static int
 put_call(Bytes *b, const Call *c, const FeEnv *env)
@@ -263,7 +285,7 @@ put_call(Bytes *b, const Call *c, const FeEnv *env)
         uint32_t code = c->code[i] & ~(uint32_t)TRUTH_BITS;
         put(b, &code, sizeof code);
         NodeKind kind = code_kind(code);
-        int r = kind == NODE_TUPLE  ? put_constant(b, env, c->value[i])
+        int r = kind == NODE_TUPLE  ? put_tuple_type(b, c->value[i])
                 : kind >= NODE_NONE ? put_constant(b, env, c->value[i])
                                     : 1;
         if (r != 1)

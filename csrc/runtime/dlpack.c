@@ -438,6 +438,8 @@ choose(State *st, PyObject *x, Setter *s)
         return s->kind = numpy_struct_holds(x) ? SET_NUMPY : SET_ARRAY_INTERFACE, 0;
     if (derives_from(t, "numpy", "generic"))
         return s->kind = PyIndex_Check(x) ? SET_INDEX : SET_REAL, 0;
+    if (has(x, "__tegula_descriptor__"))
+        return s->kind = SET_DESCRIPTOR, 0;
     if (has(x, "__cuda_array_interface__"))
         return s->kind = SET_CUDA_INTERFACE, 0;
     if (has(x, "data_ptr") && has(x, "dtype"))

@@ -251,6 +251,86 @@ tuple_node(Call *c, const FeParam *p, PyObject *x)
     return 0;
 }
 
+/* How many sides a descriptor's list has; it keeps what is in it. -1 with an exception. */
+static int
+descriptor_list(const FeParam *p, PyObject *list, const char *name)
+{
+    bool ok = PyTuple_Check(list) || PyList_Check(list);
+    Py_ssize_t n = !ok                   ? -1
+                   : PyTuple_Check(list) ? PyTuple_Size(list)
+                                         : PyList_Size(list);
+    if (n >= 1 && n <= MAX_RANK)
+        return (int)n;
+    return PyErr_Format(
+               PyExc_TypeError,
+               "argument '%U': %s must be a list or tuple of 1 to %d integers, "
+               "not %R",
+               p->name, name, MAX_RANK, list),
+           -1;
+}
+
+/* The integers of one list of a descriptor as nodes: strides end with the constant 1, and
+ * the sides of a block are constants. */
+static int
+descriptor_ints(Call *c, const FeParam *p, PyObject *list, const char *name, int rank)
+{
+    int n = descriptor_list(p, list, name);
+    if (n >= 0 && n != rank)
+        return PyErr_Format(PyExc_ValueError,
+                            "argument '%U': %s has %d sides, block_shape has %d",
+                            p->name, name, n, rank),
+               -1;
+    for (int i = 0; i < n; i++) {
+        PyObject *x = PyTuple_Check(list) ? PyTuple_GetItem(list, i)
+                                          : PyList_GetItem(list, i);
+        bool constant = !strcmp(name, "block_shape") ||
+                        (!strcmp(name, "strides") && i == n - 1);
+        if (!x)
+            return -1;
+        if (!PyLong_Check(x))
+            return PyErr_Format(PyExc_TypeError,
+                                "argument '%U': %s must be integers, not %R", p->name,
+                                name, x),
+                   -1;
+        if (constant ? constant_node(c, x) : int_node(c, p, x))
+            return -1;
+    }
+    return n < 0 ? -1 : 0;
+}
+
+/* A TensorDescriptor is a tuple of its type: base, then shape, strides and block_shape side
+ * by side, then padding. Its fields live as long as it does: what is read here is kept by
+ * the lists it holds. */
+static int
+descriptor_node(Call *c, const FeParam *p, PyObject *x)
+{
+    static const char *const names[] = {"base", "shape", "strides", "block_shape",
+                                        "padding"};
+    enum { BASE, BLOCK = 3, PADDING, N_FIELD };
+    PyObject *field[N_FIELD] = {NULL};
+    int rank, r = -1;
+    for (int i = 0; i < N_FIELD; i++)
+        if (!(field[i] = PyObject_GetAttrString(x, names[i])))
+            goto done;
+    rank = descriptor_list(p, field[BLOCK], "block_shape");
+    if (rank < 0)
+        goto done;
+    if (c->n + 3 * rank + 3 > MAX_NODES) {
+        too_many();
+        goto done;
+    }
+    add(c, CODE(NODE_TUPLE, 0, 0) | (uint32_t)(3 * rank + 2) << 8, 0, x);
+    r = argument_node(c, p, field[BASE]);
+    for (int i = BASE + 1; !r && i <= BLOCK; i++)
+        r = descriptor_ints(c, p, field[i], names[i], rank);
+    if (!r)
+        r = constant_node(c, field[PADDING]);
+done:
+    for (int i = 0; i < N_FIELD; i++)
+        Py_XDECREF(field[i]); /* x holds them */
+    return r;
+}
+
 /* An argument that a standard type stands behind: numpy's scalars. */
 static int
 converted_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
@@ -308,6 +388,7 @@ argument_node(Call *c, const FeParam *p, PyObject *x)
     case SET_CONSTEXPR:
     case SET_OBJECT: return constant_node(c, x);
     case SET_TUPLE: return tuple_node(c, p, x);
+    case SET_DESCRIPTOR: return descriptor_node(c, p, x);
     case SET_INDEX:
     case SET_REAL: return converted_node(c, p, x, s);
     case SET_TORCH_DTYPE:

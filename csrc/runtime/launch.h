@@ -206,6 +206,7 @@ typedef enum SetterKind {
     SET_BOOL,
     SET_NONE,
     SET_TUPLE,
+    SET_DESCRIPTOR,      /* tools.tensor_descriptor.TensorDescriptor */
     SET_INDEX,           /* has __index__: numpy integers */
     SET_REAL,            /* numpy floats and bools: .item() */
     SET_CONSTEXPR,       /* tl.constexpr(v): v */

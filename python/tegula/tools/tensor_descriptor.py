@@ -31,6 +31,8 @@ class TensorDescriptor:
     The fields may be changed between launches; a launch reads them all.
     """
 
+    __tegula_descriptor__ = True  # how a launch knows it
+
     base: Any
     shape: list[int]
     strides: list[int]
