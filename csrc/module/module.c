@@ -6,6 +6,8 @@
 #include "module/module.h"
 #include "runtime/launch.h"
 
+#include <llvm/Config/llvm-config.h>
+
 PyObject *
 state_language(State *st)
 {
@@ -105,7 +107,9 @@ mod_exec(PyObject *mod)
         PyModule_AddObjectRef(mod, "CompiledKernel", st->CompiledType))
         return -1;
     /* Benchmarks and bug reports must know whether asserts were on. */
-    return PyModule_AddStringConstant(mod, "build", TEGULA_BUILD);
+    if (PyModule_AddStringConstant(mod, "build", TEGULA_BUILD))
+        return -1;
+    return PyModule_AddStringConstant(mod, "llvm", LLVM_VERSION_STRING);
 }
 
 static int

@@ -2,6 +2,7 @@
 from typing import Any
 
 build: str
+llvm: str
 
 def _fail_after(n: Any) -> Any: ...
 def configure(**knobs: Any) -> Any: ...

@@ -63,9 +63,6 @@ typedef struct Machine {
     const ScalarOps *ops;
 } Machine;
 
-/* math_f64.c: exp .. erf of a double without libm; NULL: not one of these. */
-Lv sim_math_f64(Ll *l, OpCode op, Lv x);
-
 extern const Machine machine_ptx, machine_emu;
 
 #endif

@@ -404,18 +404,6 @@ emu_print_one(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
     close_if(l, &i, NULL, NULL);
 }
 
-/* ---- arithmetic --------------------------------------------------------------------------------------------- */
-
-/* f64 as on a GPU, so that its series are tested here. */
-static Lv
-emu_math(Ll *l, OpCode op, Elem e, Lv *x)
-{
-    Lv v = e == E_F64 ? sim_math_f64(l, op, x[0]) : NULL;
-    return v ? v : scalar_ops_host.math(l, op, e, x);
-}
-
-static const ScalarOps emu_ops = {.math = emu_math};
-
 const Machine machine_emu = {
     .name = "emu",
     .max_vec_bytes = 16,
@@ -446,5 +434,5 @@ const Machine machine_emu = {
     .ldmatrix = emu_load_matrix,
     .trap_if = emu_trap_if,
     .print = emu_print_one,
-    .ops = &emu_ops,
+    .ops = &scalar_ops_host,
 };

@@ -889,8 +889,7 @@ ptx_math(Ll *l, OpCode op, Elem e, Lv *x)
         default: break;
         }
     }
-    Lv v = e == E_F64 ? sim_math_f64(l, op, x[0]) : NULL;
-    return v ? v : scalar_ops_host.math(l, op, e, x);
+    return scalar_ops_host.math(l, op, e, x);
 }
 
 static Lv
