@@ -211,8 +211,8 @@ def cell(ms: float | None) -> str:
     return f"{ms:9.3f} ms" if ms is not None else f"{'-':>12}"
 
 
-def show(demo: Demo, device: str, torch: Any) -> bool:
-    """One line; whether the result is right."""
+def run(demo: Demo, device: str, torch: Any) -> tuple[tuple, Any, float]:
+    """Its inputs and output where they were, and the error of the output."""
     inputs = tuple(np.ascontiguousarray(x) for x in demo.inputs)
     if device == "cuda":
         inputs = tuple(torch.from_numpy(x).cuda() for x in inputs)
@@ -224,7 +224,13 @@ def show(demo: Demo, device: str, torch: Any) -> bool:
     wide = demo.inputs if demo.bound == 0 else (x.astype("f8") for x in demo.inputs)
     expected = demo.numpy(*wide)
     error = np.abs(to_numpy(out) - expected).max() / np.abs(expected).max()
-    is_right = bool(error <= demo.bound)  # a NaN is not
+    return inputs, out, float(error)
+
+
+def show(demo: Demo, device: str, torch: Any) -> bool:
+    """One line; whether the result is right."""
+    inputs, out, error = run(demo, device, torch)
+    is_right = error <= demo.bound  # a NaN is not
 
     def ms(fn: Callable[[], Any]) -> float:
         return float(do_bench(fn, rep=100, return_mode="median", device=device))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+import tegula
 from tegula import ops
 
 
@@ -81,7 +83,12 @@ def test_torch_is_the_callers():
         "import sys, numpy as np; from tegula import ops;"
         "ops.softmax(np.ones((2, 3), 'float32')); print('torch' in sys.modules)"
     )
+    root = os.path.dirname(os.path.dirname(tegula.__file__))
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.strip() == "False"

@@ -1,0 +1,60 @@
+"""What people are shown first: the demo, the README's code, compile times."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tegula import demo
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("one", list(demo.demos(is_gpu=False)), ids=lambda d: d.title)
+def test_demo(one):
+    _, _, error = demo.run(one, "cpu", None)
+    assert error <= one.bound
+
+
+def child(*args: str, **kwargs: str) -> str:
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **kwargs}
+    done = subprocess.run(
+        [sys.executable, *args], env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_readme(tmp_path):
+    """The first kernel runs; so does what follows, with torch's tensors in the middle."""
+    first, second = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+    )
+    both = first + "assert abs(y.sum(1) - 1).max() < 1e-4\n"
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        second = re.sub(r"loss.*\n", "", second)
+    else:
+        second = (
+            "import torch\n"
+            "w = torch.randn(30, 7, requires_grad=True)\n"
+            "rows, target = torch.randn(5, 30), torch.tensor([0, 1, 2, 3, 6])\n"
+            + second.replace("matmul(x, w)", "matmul(rows, w)")
+            + "assert w.grad.abs().max() > 0\n"
+        )
+    script = tmp_path / "readme.py"
+    script.write_text(both + second)
+    said = child(str(script))
+    assert "func @softmax" in said and ".visible .entry" in said
+
+
+def test_compile_times():
+    said = child(str(ROOT / "benchmarks/compile.py"), "--samples", "1")
+    assert len(re.findall(r"^(?:cpu|cuda:sm_\w+) .* \d+\.\d\d ", said, re.M)) == 9
+    assert "import tegula:" in said
