@@ -121,7 +121,8 @@ static Compiled *
 fixed_variant(Compiled *v, Call *c)
 {
     bool on_cuda = c->place.type == kDLCUDA;
-    c->opt = v->key->opt; /* chosen with the variant: a launch of it takes arguments only */
+    c->opt =
+        v->key->opt; /* chosen with the variant: a launch of it takes arguments only */
     int r = c->place.type && on_cuda != (v->bin.target.kind == TARGET_CUDA)
                 ? 0
                 : call_agrees(c, v->key, v->asked);

@@ -23,32 +23,33 @@
 enum { ERR_TEXT = 1024 };
 
 /* ---- jit.c ---------------------------------------------------------------------------- */
-typedef void HostKernel(const uint64_t *params, const int32_t pid[3], const int32_t grid[3],
-                        char *scratch);
+typedef void HostKernel(const uint64_t *params, const int32_t pid[3],
+                        const int32_t grid[3], char *scratch);
 typedef struct JitCode JitCode;
 /* Links one relocatable object; extern symbols come from the C library, libm and the tables
  * of host_symbols / emu_symbols. *fn is the function called symbol. */
-JitCode *jit_load(const char *obj, size_t n, const char *symbol, void **fn, char err[ERR_TEXT]);
+JitCode *jit_load(const char *obj, size_t n, const char *symbol, void **fn,
+                  char err[ERR_TEXT]);
 void jit_unload(JitCode *j);
 
 /* ---- pool.c ---------------------------------------------------------------------------- */
 /* Runs all programs of the grid; n_threads 0: as many as CPUs this process may
  * use (TEGULA_NUM_THREADS is the caller's to read). Blocks until done. Survives fork: a child starts its own threads. */
-bool pool_run(HostKernel *k, const uint64_t *params, const int32_t grid[3], int scratch_bytes,
-              int n_threads, char err[ERR_TEXT]);
+bool pool_run(HostKernel *k, const uint64_t *params, const int32_t grid[3],
+              int scratch_bytes, int n_threads, char err[ERR_TEXT]);
 int pool_threads(void);
 
 /* ---- ptxas.c ---------------------------------------------------------------------------- */
 typedef struct Assembled {
-    char *cubin;            /* malloc'ed */
+    char *cubin; /* malloc'ed */
     size_t size;
-    int n_regs, n_spills;   /* spill bytes, stores + loads */
-    char *log;              /* malloc'ed: everything ptxas said */
+    int n_regs, n_spills; /* spill bytes, stores + loads */
+    char *log;            /* malloc'ed: everything ptxas said */
 } Assembled;
 /* path NULL: CUDA_HOME, CUDA_PATH, PATH. found false: there is no assembler (the driver's will
  * do). */
-bool ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out, bool *found,
-               char err[ERR_TEXT]);
+bool ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out,
+               bool *found, char err[ERR_TEXT]);
 
 /* A malloc'ed copy of PTX that says it is of another version (87: 8.7); NULL: out of memory, or
  * no version in it. We write the newest; what a kernel uses of it is often in an older one. */
@@ -59,34 +60,36 @@ bool ptxas_find(const char *asked, char out[PATH_MAX]);
 /* ---- driver.c ---------------------------------------------------------------------------- */
 typedef struct Cuda Cuda;
 typedef struct CudaDevice {
-    const char *name;       /* as long as the Cuda */
-    int sm;                 /* 90 */
-    int max_shared;         /* bytes a block may have at most */
+    const char *name; /* as long as the Cuda */
+    int sm;           /* 90 */
+    int max_shared;   /* bytes a block may have at most */
     int n_multiprocessors;
 } CudaDevice;
 /* path NULL: libcuda.so.1. NULL with err: no driver, one too old, or none that starts. */
 Cuda *cuda_open(const char *path, char err[ERR_TEXT]);
-void cuda_free(Cuda *cu);                           /* NULL is fine */
+void cuda_free(Cuda *cu); /* NULL is fine */
 int cuda_device_count(const Cuda *cu);
 bool cuda_device(const Cuda *cu, int i, CudaDevice *out, char err[ERR_TEXT]);
-int cuda_current_device(Cuda *cu);                  /* 0 when no context is current */
+int cuda_current_device(Cuda *cu); /* 0 when no context is current */
 /* code: a cubin or PTX. *library is a CUlibrary, *kernel a CUkernel: good on every device. */
-bool cuda_code(Cuda *cu, int device, const char *code, const char *symbol, void **library,
-               void **kernel, char err[ERR_TEXT]);
+bool cuda_code(Cuda *cu, int device, const char *code, const char *symbol,
+               void **library, void **kernel, char err[ERR_TEXT]);
 void cuda_drop(Cuda *cu, void *library);
 typedef struct CudaNeeds {
-    int shared, num_ctas;                           /* in: what a launch will ask */
-    int max_shared, max_threads, n_regs, n_local;   /* out */
+    int shared, num_ctas;                         /* in: what a launch will ask */
+    int max_shared, max_threads, n_regs, n_local; /* out */
 } CudaNeeds;
 /* Once per kernel and device, before its first launch there. */
-bool cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs, char err[ERR_TEXT]);
+bool cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs,
+                  char err[ERR_TEXT]);
 typedef struct CudaStart {
-    int32_t grid[3];        /* programs */
+    int32_t grid[3]; /* programs */
     int num_warps, num_ctas, shared;
     bool pdl, cooperative;
     void *stream;
     void **params;
 } CudaStart;
-bool cuda_start(Cuda *cu, int device, void *kernel, const CudaStart *s, char err[ERR_TEXT]);
+bool cuda_start(Cuda *cu, int device, void *kernel, const CudaStart *s,
+                char err[ERR_TEXT]);
 
 #endif
