@@ -641,10 +641,8 @@ ptx_async_copy(Ll *l, Lv offset, const Access *x)
     int to = asm_in(&a, shared_address(l, offset)), from = asm_in(&a, x->ptr);
     put_text(&a, "cp.async.%s.shared.global [$%d], [$%d], %d", x->bytes == 16 ? "cg" : "ca", to,
              from, x->bytes);
-    if (x->pred) {      /* 0 bytes read, the rest filled with zeros */
-        Lv n = LLVMBuildSelect(l->b, x->pred, ll_i32(l, x->bytes), ll_i32(l, 0), "");
-        put_text(&a, ", $%d", asm_in(&a, n));
-    }
+    if (x->pred)        /* where this holds the source is ignored and zeros are written */
+        put_text(&a, ", $%d", asm_in(&a, LLVMBuildNot(l->b, x->pred, "")));
     put_text(&a, ";");
     asm_done(&a, true, true);
 }
