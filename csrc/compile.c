@@ -115,6 +115,18 @@ assemble(Comp *c, Binary *out)
         err_at(c, NULL, MEMORY);
 }
 
+/* The texts of codegen, where TEGULA_DUMP or TEGULA_DUMP_DIR ask for them: "emit". */
+static void
+dump_emitted(Comp *c, const Binary *out)
+{
+    static const char *const ext[][2] = {{"llir", "ll"}, {"ptx", "ptx"}, {"asm", "s"}};
+    for (size_t i = 0; i < COUNT(ext); i++) {
+        const Stage *s = binary_stage(out, ext[i][0]);
+        if (s && (c->dump.dir || c->dump.passes))
+            dump_stage(c, "emit", ext[i][1], s->data, s->size);
+    }
+}
+
 static void
 phase_b(Comp *c, void *data)
 {
@@ -144,6 +156,7 @@ phase_b(Comp *c, void *data)
     else
         cg_simt(f, out);
     out->ms[TIME_CODEGEN] = clock_ms() - start - out->ms[TIME_LLVM];
+    dump_emitted(c, out);
     describe(f, out);
     if (c->opt.target.kind == TARGET_CUDA) {
         start = clock_ms();

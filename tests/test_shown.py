@@ -58,3 +58,25 @@ def test_compile_times():
     said = child(str(ROOT / "benchmarks/compile.py"), "--samples", "1")
     assert len(re.findall(r"^(?:cpu|cuda:sm_\w+) .* \d+\.\d\d ", said, re.M)) == 9
     assert "import tegula:" in said
+
+
+def test_dumps(tmp_path):
+    """Every stage of a kernel as a file, also when the kernel is on disk already."""
+    code = (
+        "import numpy as np; from tegula.demo import softmax\n"
+        "x = np.ones((4, 100), 'f4')\n"
+        "softmax[(4,)](x, x.copy(), 100, BLOCK=128)\n"
+    )
+    (tmp_path / "readme.py").write_text(code)
+    for attempt, target in enumerate(("cpu", "cpu", "emu:sm_80")):
+        dumps = tmp_path / str(attempt)
+        child(
+            str(tmp_path / "readme.py"),
+            TEGULA_TARGET=target,
+            TEGULA_DUMP_DIR=str(dumps),
+            TEGULA_CACHE_DIR=str(tmp_path / "cache"),
+        )
+        names = sorted(p.name for p in (dumps / "softmax").iterdir())
+        assert names[0] == "00-frontend.tir"
+        assert any(n.endswith("-emit.ll") for n in names)
+        assert any("assign_layouts" in n for n in names) == target.startswith("emu")

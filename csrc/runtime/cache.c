@@ -428,7 +428,9 @@ make_variant(Call *c, Target target)
     if (!v || disk_key(c, target, o, &disk) ||
         hooks_compile(c, target, disk.hash, NULL) <= 0)
         goto fail;
-    if (disk.dir && !config->always_compile && disk_load(&disk, c, &v->bin)) {
+    /* Who asks to see the stages asks for a compile. */
+    bool is_shown = config->dump || config->dump_dir || config->stop;
+    if (disk.dir && !config->always_compile && !is_shown && disk_load(&disk, c, &v->bin)) {
         v->from_disk = true;
     } else {
         if (build(c, o, &v->bin))
