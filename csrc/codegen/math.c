@@ -23,30 +23,35 @@
 /* Adding 1.5 * 2^23 rounds to a whole number and leaves it in the low bits. */
 static const double ROUNDER = 0x1.8p23;
 
-/* p * 2^n for n in -300..300, where n is in the low bits of t = n + ROUNDER: two factors,
- * so that a subnormal result is rounded once and an infinite one is infinite. */
+/* p * 2^n for p in 0.7 .. 1.5 and n in -152..128, where n is in the low bits of
+ * t = n + ROUNDER, so that a shift by 23 leaves n at the place of the exponent. Where the
+ * result may be subnormal the exponent gets 32 more and the product with 2^-32 rounds
+ * once. From `limit` on the result is infinite; NaNs come out of there, too. */
 static Lv
-scale(const M *m, Lv p, Lv t)
+scale(const M *m, Lv p, Lv t, Lv x, double limit)
 {
     LLVMBuilderRef b = m->l->b;
-    union {
-        float f;
-        int32_t i;
-    } r = {.f = (float)ROUNDER};
-    Lv n = LLVMBuildSub(b, bits(m, t), whole(m, r.i), "");
-    Lv half = LLVMBuildAShr(b, n, whole(m, 1), "");
-    Lv rest = LLVMBuildSub(b, n, half, "");
-    Lv one = whole(m, 0x3f800000), shift = whole(m, 23);
-    Lv s1 = from_bits(m, LLVMBuildAdd(b, LLVMBuildShl(b, half, shift, ""), one, ""));
-    Lv s2 = from_bits(m, LLVMBuildAdd(b, LLVMBuildShl(b, rest, shift, ""), one, ""));
-    return mul(m, mul(m, p, s1), s2);
+    Lv n = LLVMBuildShl(b, bits(m, t), whole(m, 23), "");
+    Lv small = less(m, x, num(m, -limit / 2));      /* n is about -64 there */
+    Lv w = LLVMBuildAdd(b, bits(m, p), n, "");
+    w = LLVMBuildAdd(b, w, pick(m, small, whole(m, 32 << 23), whole(m, 0)), "");
+    Lv r = mul(m, from_bits(m, w), pick(m, small, num(m, 0x1p-32), num(m, 1)));
+    Lv fine = LLVMBuildFCmp(b, LLVMRealOLT, x, num(m, limit), "");
+    return pick(m, fine, r, add(m, x, num(m, (double)__builtin_inff())));
+}
+
+/* Not below lo; a NaN stays. */
+static Lv
+at_least(const M *m, Lv x, double lo)
+{
+    return pick(m, less(m, x, num(m, lo)), num(m, lo), x);
 }
 
 /* e^x = 2^n e^r, r = x - n ln 2 in two parts. */
 static Lv
 exp_f32(const M *m, Lv x)
 {
-    x = clamp(m, x, -105, 89);
+    x = at_least(m, x, -105);
     Lv t = mad(m, x, num(m, 0x1.71547652b82fep0), num(m, ROUNDER));
     Lv n = sub(m, t, num(m, ROUNDER));
     Lv r = mad(m, n, num(m, -0x1.62e4p-1), x);
@@ -54,18 +59,18 @@ exp_f32(const M *m, Lv x)
     Lv p = POLY(m, r, 0.49999993050401564f, 0.16666514790378814f, 0.0416684568590907f,
                 0.00836941893592756f, 0.0013813140977855588f);
     p = mad(m, mul(m, r, r), p, r);
-    return scale(m, add(m, p, num(m, 1)), t);
+    return scale(m, add(m, p, num(m, 1)), t, x, 0x1.62e430p6);
 }
 
 static Lv
 exp2_f32(const M *m, Lv x)
 {
-    x = clamp(m, x, -151, 129);
+    x = at_least(m, x, -151);
     Lv t = add(m, x, num(m, ROUNDER));
     Lv r = sub(m, x, sub(m, t, num(m, ROUNDER)));
     Lv p = POLY(m, r, 0.6931472041820915f, 0.24022647742437214f, 0.0555032934946401f,
                 0.009618449950866305f, 0.001340017020203379f, 0.0001535232067581362f);
-    return scale(m, mad(m, p, r, num(m, 1)), t);
+    return scale(m, mad(m, p, r, num(m, 1)), t, x, 128);
 }
 
 /* ---- log, log2 ---------------------------------------------------------------------------- */

@@ -42,10 +42,12 @@ host_any(Host *h, Lv mask)
     return LLVMBuildICmp(l->b, LLVMIntNE, w, LLVMConstNull(bits), "");
 }
 
-static Lv
-all_true(Host *h, Lv mask)
+Lv
+host_all(Host *h, Lv mask)
 {
     Ll *l = h->l;
+    if (!ll_lanes(mask))
+        return mask;
     Lt bits = LLVMIntTypeInContext(l->cx, (unsigned)ll_lanes(mask));
     Lv w = LLVMBuildBitCast(l->b, mask, bits, "");
     return LLVMBuildICmp(l->b, LLVMIntEQ, w, LLVMConstAllOnes(bits), "");
@@ -220,7 +222,7 @@ load_row(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
         return masked_load(h, t, lanes, ptr, mask, other);
     LLVMBasicBlockRef fast = ll_block(l, "all"), slow = ll_block(l, "some"),
                       after = ll_block(l, "after");
-    LLVMBuildCondBr(l->b, all_true(h, mask), fast, slow);
+    LLVMBuildCondBr(l->b, host_all(h, mask), fast, slow);
     LLVMPositionBuilderAtEnd(l->b, fast);
     Lv x = aligned(LLVMBuildLoad2(l->b, vt, ptr, ""), t);
     LLVMBuildBr(l->b, after);
@@ -287,7 +289,7 @@ store_row(Host *h, const Type *t, int lanes, Lv ptr, Lv value, Lv mask)
     }
     LLVMBasicBlockRef fast = ll_block(l, "all"), slow = ll_block(l, "some"),
                       after = ll_block(l, "after");
-    LLVMBuildCondBr(l->b, all_true(h, mask), fast, slow);
+    LLVMBuildCondBr(l->b, host_all(h, mask), fast, slow);
     LLVMPositionBuilderAtEnd(l->b, fast);
     aligned(LLVMBuildStore(l->b, value, ptr), t);
     LLVMBuildBr(l->b, after);

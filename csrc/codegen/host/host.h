@@ -189,6 +189,7 @@ struct Node {
     uint8_t kind;
     bool lane0;    /* wanted for the first lane only */
     uint8_t mode;  /* LOAD: Mode */
+    bool is_early; /* its place is before the masks are looked at */
     bool want_vec; /* somebody needs it as a vector */
     unsigned dims; /* bit d: changes along the group's dim d */
     int level;     /* computed inside of this many loops */
@@ -221,6 +222,7 @@ void host_when_close(Host *h, When *w);
 Lv host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other);
 void host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask);
 Lv host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask);
+Lv host_all(Host *h, Lv mask); /* i1: of every lane */
 Lv host_any(Host *h, Lv mask); /* i1 */
 
 /* ---- debug.c ----------------------------------------------------------------------------------- */

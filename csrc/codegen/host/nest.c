@@ -550,10 +550,30 @@ emit_load(Host *h, Group *g, Node *n)
     return host_read(h, t, (Mode)n->mode, g->lanes, p, mask, other);
 }
 
+/* x / d for a d that all lanes share: x times its reciprocal, within the 2 ulp that `div`
+ * asks for. c keeps the reciprocal away from subnormals and infinity; where it is not 1,
+ * what x * c loses is beyond what the quotient can hold. */
+static Lv
+divide_by_scalar(Host *h, Lv x, Lv d, int lanes)
+{
+    Ll *l = h->l;
+    LLVMBuilderRef b = l->b;
+    Lv a = ll_intrinsic(l, "llvm.fabs", &l->f32, 1, &d, 1);
+    Lv big = LLVMBuildFCmp(b, LLVMRealOGT, a, LLVMConstReal(l->f32, 0x1p125), "");
+    Lv small = LLVMBuildFCmp(b, LLVMRealOLT, a, LLVMConstReal(l->f32, 0x1p-125), "");
+    Lv c = LLVMBuildSelect(b, big, LLVMConstReal(l->f32, 0x1p-32),
+                           LLVMConstReal(l->f32, 1), "");
+    c = LLVMBuildSelect(b, small, LLVMConstReal(l->f32, 0x1p32), c, "");
+    Lv r = LLVMBuildFDiv(b, LLVMConstReal(l->f32, 1), LLVMBuildFMul(b, d, c, ""), "");
+    x = LLVMBuildFMul(b, x, ll_splat(l, c, lanes), "");
+    return LLVMBuildFMul(b, x, ll_splat(l, r, lanes), "");
+}
+
 static void
 emit_node(Host *h, Group *g, Node *n)
 {
     Ll *l = h->l;
+    n->vec = NULL; /* of an earlier copy of this body */
     switch ((NodeKind)n->kind) {
     case N_SCALAR: n->x = host_scalar(h, n->v); break;
     case N_CONST: n->x = host_const(h, n->v->type, n->v->def->bits, 0); break;
@@ -564,6 +584,11 @@ emit_node(Host *h, Group *g, Node *n)
     case N_OP_NODE: {
         Lv x[4];
         bool vec = is_vector(g, n);
+        if (vec && n->v->def->op == OP_DIV && n->v->type->elem == E_F32 &&
+            !is_vector(g, n->in[1]) && is_vector(g, n->in[0])) {
+            n->x = divide_by_scalar(h, n->in[0]->x, n->in[1]->x, g->lanes);
+            break;
+        }
         for (int i = 0; i < n->n_in; i++)
             x[i] = vec ? as_vector(h, g, n->in[i]) : n->in[i]->x;
         n->x = cg_elementwise(l, n->v->def, x);
@@ -667,13 +692,67 @@ by_root_pos(const void *a, const void *b)
     return ((const Root *)a)->pos - ((const Root *)b)->pos;
 }
 
+/* ---- full vectors and the rest ---------------------------------------------------------- */
+
+enum { MAX_MASKS = 8 };
+
+typedef struct Masks {
+    Node *at[MAX_MASKS];
+    int n;
+} Masks;
+
 static void
-emit_innermost(Host *h, Group *g)
+add_mask(Masks *m, Node *n)
+{
+    for (int i = 0; i < m->n; i++)
+        if (m->at[i] == n)
+            return;
+    if (m->n < MAX_MASKS && n->kind != N_CONST)
+        m->at[m->n++] = n;
+}
+
+/* The masks of consecutive accesses in the innermost loop. */
+static Masks
+find_masks(Group *g)
+{
+    Masks m = {.n = 0};
+    for (int i = 0; i < g->list.n; i++) {
+        Node *n = g->list.at[i];
+        if (n->kind == N_LOAD && n->level == g->rank && n->n_in > 1 &&
+            n->mode == M_ROW && is_vector(g, n))
+            add_mask(&m, n->in[1]);
+    }
+    for (int i = 0; i < g->roots.n; i++) {
+        Root *r = &g->roots.at[i];
+        if (r->kind == R_STORE && r->mode == M_ROW && r->o->n_args > 2)
+            add_mask(&m, r->in[2]);
+    }
+    return m;
+}
+
+/* Marks what must be there before n can be, in the innermost loop; false where that loads
+ * from memory, and so has its place among the roots. */
+static bool
+mark_early(Group *g, Node *n)
+{
+    if (n->level != g->rank || n->is_early)
+        return true;
+    if (n->kind == N_LOAD)
+        return false;
+    n->is_early = true;
+    for (int i = 0; i < n->n_in; i++)
+        if (!mark_early(g, n->in[i]))
+            return false;
+    return true;
+}
+
+static void
+emit_body(Host *h, Group *g)
 {
     int r = 0;
     for (int i = 0; i < g->list.n; i++) {
         Node *n = g->list.at[i];
-        if (n->level != g->rank)
+        if (n->level != g->rank || n->is_early)
             continue;
         for (; r < g->roots.n && g->roots.at[r].pos < n->pos; r++)
             emit_root(h, g, &g->roots.at[r]);
@@ -681,6 +760,69 @@ emit_innermost(Host *h, Group *g)
     }
     for (; r < g->roots.n; r++)
         emit_root(h, g, &g->roots.at[r]);
+}
+
+/* All lanes of all masks, as one i1. */
+static Lv
+all_full(Host *h, Group *g, const Masks *m)
+{
+    Ll *l = h->l;
+    Lv full = NULL;
+    for (int pass = 0; pass < 2; pass++) {
+        Lv vec = NULL;
+        for (int i = 0; i < m->n; i++) {
+            Lv x = m->at[i]->x;
+            if (is_vector(g, m->at[i]) != (pass == 0))
+                continue;
+            vec = vec ? LLVMBuildAnd(l->b, vec, x, "") : x;
+        }
+        if (vec && pass == 0)
+            vec = host_all(h, vec);
+        if (vec)
+            full = full ? LLVMBuildAnd(l->b, full, vec, "") : vec;
+    }
+    return full;
+}
+
+/* The body of the innermost loop. Where it has masks, it stands there twice: once for steps
+ * whose lanes are all in, with plain loads and stores (and selects by the masks gone), and
+ * once for the others. */
+static void
+emit_innermost(Host *h, Group *g)
+{
+    Ll *l = h->l;
+    Masks m = find_masks(g);
+    bool twice = m.n > 0 && g->lanes > 1;
+    for (int i = 0; i < m.n && twice; i++)
+        twice = mark_early(g, m.at[i]);
+    if (!twice) {
+        for (int i = 0; i < g->list.n; i++)
+            g->list.at[i]->is_early = false;
+        emit_body(h, g);
+        return;
+    }
+    for (int i = 0; i < g->list.n; i++)
+        if (g->list.at[i]->is_early)
+            emit_node(h, g, g->list.at[i]);
+    LLVMBasicBlockRef fast = ll_block(l, "full"), slow = ll_block(l, "part"),
+                      after = ll_block(l, "next");
+    LLVMBuildCondBr(l->b, all_full(h, g, &m), fast, slow);
+    LLVMPositionBuilderAtEnd(l->b, fast);
+    Node kept[MAX_MASKS];
+    for (int i = 0; i < m.n; i++) {
+        Node *n = m.at[i];
+        kept[i] = *n;
+        n->x = LLVMConstAllOnes(LLVMTypeOf(n->x));
+        n->vec = LLVMConstAllOnes(ll_vec(l->i1, g->lanes));
+    }
+    emit_body(h, g);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, slow);
+    for (int i = 0; i < m.n; i++)
+        *m.at[i] = kept[i];
+    emit_body(h, g);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, after);
 }
 
 static void
