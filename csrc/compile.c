@@ -58,7 +58,7 @@ describe(const Func *f, Binary *out)
     out->target = c->opt.target;
     out->num_warps = c->opt.num_warps;
     out->num_stages = c->opt.num_stages;
-    out->num_ctas = c->opt.num_ctas;
+    out->num_ctas = 1 << f->log2_ctas;
     out->facts = copy(c, f->facts, (size_t)f->n_facts * sizeof *f->facts);
     out->n_facts = f->n_facts;
     int n = f->body->n_args;

@@ -48,6 +48,7 @@ struct Ll {
     const ScalarOps *ops;
     const struct Machine *machine;  /* simt only; see simt/machine.h */
     void *machine_data;
+    int log2_ctas;              /* simt only: blocks of a cluster that share a program */
 };
 
 /* ---- llvm.c ----------------------------------------------------------------------------- */

@@ -179,6 +179,8 @@ struct Func {
     int n_vals;             /* ids are below this */
     int *slot;              /* parameter i is slot[i] of facts */
     int n_facts;
+    int log2_ctas;          /* thread blocks (of a cluster) that share a program; set with the
+                               layouts, whose warps are then those of all of them */
     ArgFacts *facts;        /* by slot; slots without a parameter are constexpr */
 };
 

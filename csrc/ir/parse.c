@@ -1,7 +1,7 @@
 /* parse: text to tile IR, the inverse of print.c. The grammar is in README.md.
  *
  *     file    = {"#" name "=" layout newline} func
- *     func    = "func" "@" name "(" [param {"," param}] ")" [loc] "{" {op} "}"
+ *     func    = "func" "@" name "(" [param {"," param}] ")" ["ctas" int] [loc] "{" {op} "}"
  *     param   = value ":" type ["{" fact {"," fact} "}"]    fact: slot=2  div16  ?div16
  *     op      = [value {"," value} "="] word [string] [literal | value {"," value}]
  *               ["{" attr {"," attr} "}"] [":" type {"," type}] {region} [loc]
@@ -706,6 +706,12 @@ ir_parse(Comp *c, const char *text)
             parse_param(&p);
         while (accept(&p, ","));
         expect(&p, ")");
+    }
+    if (accept_word(&p, "ctas")) {
+        int64_t ctas = integer(&p, 1, 16);
+        if (ctas & (ctas - 1))
+            fail(&p, "the number of ctas is a power of two up to 16");
+        p.f->log2_ctas = __builtin_ctzll((unsigned long long)ctas);
     }
     const Loc *l = parse_loc(&p);
     if (l)

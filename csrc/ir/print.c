@@ -377,6 +377,8 @@ ir_print(const Func *f, bool with_locs)
         put_facts(&p, f, i);
     }
     sb_put(&p.sb, ")");
+    if (f->log2_ctas)
+        sb_printf(&p.sb, " ctas %d", 1 << f->log2_ctas);
     put_loc(&p, f->loc);
     sb_put(&p.sb, " {\n");
     put_block(&p, f->body, 1);

@@ -989,7 +989,8 @@ pass_assign_layouts(Func *f)
     Arena *a = f->c->arena;
     Assign s = {.f = f, .c = f->c, .facts = facts_new(f), .n_wish = f->n_vals,
                 .vec.a = a, .op_layout.a = a, .access.a = a, .made.a = a, .origin.a = a};
-    s.log2_warps = log2_of(f->c->opt.num_warps);
+    f->log2_ctas = cluster_log2_ctas(f);
+    s.log2_warps = log2_of(f->c->opt.num_warps) + f->log2_ctas;
     s.wish = NEW_N(a, Wish, f->n_vals);
     sweep(f->body);
     scan_accesses(&s, f->body, false);

@@ -317,3 +317,44 @@ test_emu_async(Test *t)
             CHECK(t, report.fault == EMU_RACE || report.fault == EMU_UNWRITTEN);
         }
 }
+
+/* Two blocks of one warp each send each other a word: params: out, kind. kind 0 is right; 1 reads
+ * without waiting, 2 sends twice to one place, 3 expects what nobody sends. */
+static void
+k_cluster(EmuThread *t, const uint64_t *p)
+{
+    int id = emu_thread_id(t), rank = id / 32, lane = id % 32, got, kind = (int)p[1];
+    emu_cluster_open(t, 0, kind == 3 ? 12 : 8);
+    if (lane < 2) {
+        emu_cluster_send(t, 0, 4 * rank, 100 + rank, lane, &here);
+        if (kind == 2)
+            emu_cluster_send(t, 0, 4 * rank, 7, lane, &here);
+    }
+    if (kind != 1)
+        emu_cluster_wait(t, 0, &here);
+    emu_shared_load(t, 4 * (lane % 2), 4, 4, &got, &here);
+    ((int *)(uintptr_t)p[0])[id] = got;
+}
+
+void
+test_emu_cluster(Test *t)
+{
+    int out[64];
+    uint64_t p[] = {(uint64_t)(uintptr_t)out, 0};
+    EmuRun r = run_of(k_cluster, p, 1, 8);
+    r.num_ctas = 2;
+    r.grid[0] = 3;
+    expect(t, r, EMU_OK, NULL);
+    for (int i = 0; i < 64; i++)
+        CHECK(t, out[i] == 100 + i % 2);
+    p[1] = 2;
+    expect(t, r, EMU_RACE, "in use");
+    p[1] = 3;
+    expect(t, r, EMU_BARRIER, "lacks 4 bytes");
+    p[1] = 1;
+    for (r.seed = 0; r.seed < 4; r.seed++) {
+        EmuReport report;
+        CHECK(t, !emu_run(&r, &report));
+        CHECK(t, report.fault == EMU_RACE || report.fault == EMU_UNWRITTEN);
+    }
+}

@@ -258,7 +258,9 @@ def test_code_of_matmul(tile):
 
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
-@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"])
+@pytest.mark.parametrize(
+    "arch", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"]
+)
 def test_registers_of_matmul(arch, tile, tmp_path):
     ptxas = shutil.which("ptxas")
     if not ptxas:

@@ -541,6 +541,20 @@ check_options(Sim *s)
         err_at(s->c, s->f->loc, RESOURCES, "threads", warps * 32LL, 1024LL);
 }
 
+/* The barriers of the exchanges lie behind all scratch; scratch is what each block gets. */
+static void
+open_cluster(Sim *s)
+{
+    int *bytes = NEW_N(s->a, int, MAX(s->n_sites, 1)), at = (s->shared_bytes + 15) / 16 * 16;
+    for (const Op *o = s->f->body->first; o; o = o->next) {
+        const Scratch *k = map_get(&s->scratch, o, 0);
+        if (k && k->size)
+            bytes[k->site] = k->size;
+    }
+    s->shared_bytes = at + 8 * s->n_sites;
+    s->m->cluster_open(s->l, s->n_sites, bytes, at);
+}
+
 void
 cg_simt(Func *f, Binary *out)
 {
@@ -550,7 +564,7 @@ cg_simt(Func *f, Binary *out)
     Sim s = {.c = c, .a = a, .f = f, .m = is_ptx ? &machine_ptx : &machine_emu,
              .linear.a = a, .owners.a = a, .scratch.a = a, .word_of.a = a};
     check_options(&s);
-    s.log2_warps = __builtin_ctz((unsigned)c->opt.num_warps);
+    s.log2_warps = __builtin_ctz((unsigned)c->opt.num_warps) + f->log2_ctas;
     s.facts = facts_new(f);
     s.vals = NEW_N(a, Lv *, f->n_vals);
     s.lazy = NEW_N(a, Lazy *, f->n_vals);
@@ -559,11 +573,14 @@ cg_simt(Func *f, Binary *out)
     Ll *l = s.l = ll_new(c, is_ptx ? LL_NVPTX : LL_HOST, f->name);
     l->machine = s.m;
     l->ops = s.m->ops;
+    l->log2_ctas = f->log2_ctas;
     Lv *params = NEW_N(a, Lv, f->body->n_args);
     s.m->begin(l, f, params);
     for (int i = 0; i < f->body->n_args; i++)
         sim_define(&s, f->body->args[i])[0] = params[i];
     s.tid = s.m->thread_id(l);
+    if (f->log2_ctas)
+        open_cluster(&s);
     LLVMBasicBlockRef body = ll_block(l, "kernel");
     s.setup_end = LLVMBuildBr(l->b, body);
     LLVMPositionBuilderAtEnd(l->b, body);
@@ -573,6 +590,7 @@ cg_simt(Func *f, Binary *out)
     ll_emit(l, is_ptx ? LLVMAssemblyFile : LLVMObjectFile, is_ptx ? "ptx" : "obj", out);
     out->shared = s.shared_bytes;
     out->num_warps = c->opt.num_warps;
+    out->num_ctas = 1 << f->log2_ctas;
     size_t n;
     out->symbol = strdup(LLVMGetValueName2(l->fn, &n));
     if (!out->symbol)

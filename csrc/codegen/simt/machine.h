@@ -26,7 +26,7 @@ typedef struct Machine {
     /* Creates l->fn with the ABI of the machine and fills params[i] with the register form. */
     void (*begin)(Ll *l, const Func *f, Lv *params);
     void (*end)(Ll *l, const Func *f, int shared_bytes);
-    Lv (*thread_id)(Ll *l);                     /* i32 in the program, 0 .. 32 * num_warps - 1 */
+    Lv (*thread_id)(Ll *l);                     /* i32 in the program, from 0 */
     Lv (*program_id)(Ll *l, int axis);
     Lv (*num_programs)(Ll *l, int axis);
     void (*barrier)(Ll *l, const Loc *loc);
@@ -35,6 +35,13 @@ typedef struct Machine {
     Lv (*shuffle_idx)(Ll *l, Lv word, Lv lane);
     Lv (*shuffle_up)(Ll *l, Lv word, int delta);        /* own value where lane < delta */
     Lv (*ballot)(Ll *l, Lv bit);
+    /* A program on the blocks of a cluster (l->log2_ctas > 0): thread_id counts the threads of all
+     * of them, shared memory and barrier are each block's own. Site i is one exchange, done
+     * once: every warp sends words to every block (rank), and once bytes[i] have come,
+     * cluster_wait returns. open comes first, before any other code. */
+    void (*cluster_open)(Ll *l, int n_sites, const int *bytes, int shared_at);
+    void (*cluster_send)(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred, const Loc *loc);
+    void (*cluster_wait)(Ll *l, int site, const Loc *loc);
     /* Global memory. Values are <n x i8/i16/i32/i64> or scalars of ll_mem form; `other` is
      * what a false pred gives. */
     Lv (*load)(Ll *l, const Access *a, Lt type, Lv other);

@@ -190,6 +190,31 @@ emu_vote(Ll *l, Lv bit)
     return call(l, "emu_ballot", l->i32, &word, 1);
 }
 
+/* ---- clusters ------------------------------------------------------------------------ */
+
+static void
+emu_open(Ll *l, int n_sites, const int *bytes, int shared_at)
+{
+    (void)shared_at;    /* the emulator keeps its barriers elsewhere */
+    for (int i = 0; i < n_sites; i++)
+        call(l, "emu_cluster_open", l->void_, (Lv[]){ll_i32(l, i), ll_i32(l, bytes[i])}, 2);
+}
+
+static void
+emu_send(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred, const Loc *loc)
+{
+    If i = open_if(l, pred);
+    Lv args[] = {ll_i32(l, site), offset, word, rank, place_of(l, loc)};
+    call(l, "emu_cluster_send", l->void_, args, COUNT(args));
+    close_if(l, &i, NULL, NULL);
+}
+
+static void
+emu_wait_site(Ll *l, int site, const Loc *loc)
+{
+    call(l, "emu_cluster_wait", l->void_, (Lv[]){ll_i32(l, site), place_of(l, loc)}, 2);
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
 static Lv
@@ -412,6 +437,9 @@ const Machine machine_emu = {
     .thread_id = emu_tid,
     .program_id = emu_pid,
     .num_programs = emu_npid,
+    .cluster_open = emu_open,
+    .cluster_send = emu_send,
+    .cluster_wait = emu_wait_site,
     .barrier = emu_block_barrier,
     .warp_sync = emu_sync_warp,
     .shuffle_xor = emu_xor,

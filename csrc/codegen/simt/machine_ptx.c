@@ -23,6 +23,8 @@ enum { AS_GLOBAL = 1, AS_SHARED = 3 };
 
 typedef struct PtxMachine {
     Lv smem;                /* the kernel's dynamic shared memory; NULL until used */
+    int barriers_at;        /* of a cluster's exchanges, in shared memory */
+    bool is_cluster_ready;  /* somewhere above all blocks were waited for */
 } PtxMachine;
 
 static PtxMachine *
@@ -247,21 +249,28 @@ special_register(Ll *l, const char *name)
 static Lv
 ptx_thread_id(Ll *l)
 {
-    return special_register(l, "tid.x");
+    Lv tid = special_register(l, "tid.x");
+    if (!l->log2_ctas)
+        return tid;
+    Lv rank = special_register(l, "cluster.ctarank");
+    rank = LLVMBuildMul(l->b, rank, ll_i32(l, 32 * l->c->opt.num_warps), "");
+    return LLVMBuildAdd(l->b, tid, rank, "");
 }
 
 static Lv
 ptx_program_id(Ll *l, int axis)
 {
     static const char *const name[] = {"ctaid.x", "ctaid.y", "ctaid.z"};
-    return special_register(l, name[axis]);
+    Lv v = special_register(l, name[axis]);
+    return axis ? v : LLVMBuildLShr(l->b, v, ll_i32(l, l->log2_ctas), "");
 }
 
 static Lv
 ptx_num_programs(Ll *l, int axis)
 {
     static const char *const name[] = {"nctaid.x", "nctaid.y", "nctaid.z"};
-    return special_register(l, name[axis]);
+    Lv v = special_register(l, name[axis]);
+    return axis ? v : LLVMBuildLShr(l->b, v, ll_i32(l, l->log2_ctas), "");
 }
 
 static void
@@ -578,6 +587,72 @@ shared_address(Ll *l, Lv offset)
 {
     Lv base = LLVMConstPtrToInt(shared_buffer(l), l->i32);
     return LLVMBuildAdd(l->b, base, offset, "");
+}
+
+/* ---- clusters ----
+ * One mbarrier a site, armed for the bytes that come from all blocks, used once. Others may
+ * send when every block has armed its barriers: that is the cluster barrier, whose wait is
+ * put off to the first send, behind the loads. Nobody leaves early: a block waits for what
+ * all others send, so what it sends itself has a place to land. */
+
+static void
+ptx_cluster_open(Ll *l, int n_sites, const int *bytes, int shared_at)
+{
+    PtxMachine *m = ptx(l);
+    m->barriers_at = shared_at;
+    char text[16];
+    snprintf(text, sizeof text, "%d,1,1", 1 << l->log2_ctas);
+    ll_fn_attr(l, l->fn, "nvvm.cluster_dim", text);
+    Lv first = LLVMBuildICmp(l->b, LLVMIntEQ, special_register(l, "tid.x"), ll_i32(l, 0), "");
+    LLVMBasicBlockRef arm = ll_block(l, "arm"), go = ll_block(l, "go");
+    LLVMBuildCondBr(l->b, first, arm, go);
+    LLVMPositionBuilderAtEnd(l->b, arm);
+    for (int i = 0; i < n_sites; i++) {
+        Lv at = shared_address(l, ll_i32(l, shared_at + 8 * i));
+        ll_asm(l, l->void_, "mbarrier.init.shared::cta.b64 [$0], 1;", "r,~{memory}", &at, 1, true);
+    }
+    ll_asm(l, l->void_, "fence.mbarrier_init.release.cluster;", "~{memory}", NULL, 0, true);
+    for (int i = 0; i < n_sites; i++) {
+        Lv args[] = {shared_address(l, ll_i32(l, shared_at + 8 * i)), ll_i32(l, bytes[i])};
+        ll_asm(l, l->void_, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;",
+               "r,r,~{memory}", args, 2, true);
+    }
+    LLVMBuildBr(l->b, go);
+    LLVMPositionBuilderAtEnd(l->b, go);
+    ll_asm(l, l->void_, "barrier.cluster.arrive.relaxed.aligned;", "~{memory}", NULL, 0, true);
+}
+
+static void
+ptx_cluster_send(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred, const Loc *loc)
+{
+    (void)loc;
+    PtxMachine *m = ptx(l);
+    if (!m->is_cluster_ready)
+        ll_asm(l, l->void_, "barrier.cluster.wait.aligned;", "~{memory}", NULL, 0, true);
+    m->is_cluster_ready = true;
+    Lv args[] = {pred, shared_address(l, offset),
+                 shared_address(l, ll_i32(l, m->barriers_at + 8 * site)), rank, word};
+    ll_asm(l, l->void_,
+           "{ .reg .b32 there, bar; mapa.shared::cluster.u32 there, $1, $3; "
+           "mapa.shared::cluster.u32 bar, $2, $3; "
+           "@$0 st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 "
+           "[there], $4, [bar]; }",
+           "b,r,r,r,r,~{memory}", args, COUNT(args), true);
+}
+
+static void
+ptx_cluster_wait(Ll *l, int site, const Loc *loc)
+{
+    (void)loc;
+    PtxMachine *m = ptx(l);
+    Lv at = shared_address(l, ll_i32(l, m->barriers_at + 8 * site));
+    LLVMBasicBlockRef spin = ll_block(l, "spin"), done = ll_block(l, "came");
+    LLVMBuildBr(l->b, spin);
+    LLVMPositionBuilderAtEnd(l->b, spin);
+    Lv ok = ll_asm(l, l->i1, "mbarrier.try_wait.parity.shared::cta.b64 $0, [$1], 0;",
+                   "=b,r,~{memory}", &at, 1, true);
+    LLVMBuildCondBr(l->b, ok, done, spin);
+    LLVMPositionBuilderAtEnd(l->b, done);
 }
 
 static Lv
@@ -932,6 +1007,9 @@ const Machine machine_ptx = {
     .thread_id = ptx_thread_id,
     .program_id = ptx_program_id,
     .num_programs = ptx_num_programs,
+    .cluster_open = ptx_cluster_open,
+    .cluster_send = ptx_cluster_send,
+    .cluster_wait = ptx_cluster_wait,
     .barrier = ptx_barrier,
     .warp_sync = ptx_warp_sync,
     .shuffle_xor = ptx_shuffle_xor,

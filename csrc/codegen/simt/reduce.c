@@ -99,6 +99,76 @@ reduce_warps(Across *k)
     }
 }
 
+/* ---- across a cluster ----
+ * Every warp sends its partial result to every block: lane i to block i. When all have come, each
+ * lane takes one of them and the warp combines. Slots are words: [register][word][warp]. */
+
+static int
+words_of(const Across *k)
+{
+    int n = 0;
+    for (int i = 0; i < k->n; i++)
+        n += (sim_elem_bytes(arg(k->o, i)->type) + 3) / 4;
+    return n;
+}
+
+static Lv
+word_at(Across *k, Lv warp, int slot, int base)
+{
+    return sim_shared_offset(k->s, warp, 4, base + (4 * slot << k->s->log2_warps));
+}
+
+static void
+send_partials(Across *k, int base, int site)
+{
+    Sim *s = k->s;
+    Ll *l = s->l;
+    Slots t = across_slots(k);
+    static const Col none[LANE_BITS];
+    Lv warp = sim_linear(s, none, LANE_BITS, t.warp, s->log2_warps);
+    Lv lane = LLVMBuildAnd(l->b, s->tid, ll_i32(l, 31), "");
+    Lv pred = LLVMBuildICmp(l->b, LLVMIntULT, lane, ll_i32(l, 1 << s->f->log2_ctas), "");
+    int slot = 0;
+    for (int r = 0; r < k->n_regs; r++)
+        for (int i = 0; i < k->n && across_is_live(k, r); i++) {
+            Lv word[2];
+            int n = sim_to_words(s, arg(k->o, i)->type, k->v[i][r], word);
+            for (int w = 0; w < n; w++)
+                s->m->cluster_send(l, site, word_at(k, warp, slot++, base), word[w], lane, pred,
+                                   k->o->loc);
+        }
+}
+
+static void
+reduce_cluster(Across *k)
+{
+    Sim *s = k->s;
+    int base = sim_scratch(s, k->o), site = sim_site(s, k->o), slot = 0;
+    send_partials(k, base, site);
+    s->m->cluster_wait(s->l, site, k->o->loc);
+    Col lane[LANE_BITS] = {0};
+    for (int i = 0; i < s->log2_warps; i++)
+        lane[i] = (Col)1 << i;
+    static const Col none[WARP_BITS];
+    Lv mine = sim_linear(s, lane, LANE_BITS, none, s->log2_warps);
+    Lv *x = NEW_N(s->a, Lv, k->n), *y = NEW_N(s->a, Lv, k->n);
+    for (int r = 0; r < k->n_regs; r++) {
+        if (!across_is_live(k, r))
+            continue;
+        for (int i = 0; i < k->n; i++) {
+            const Type *t = arg(k->o, i)->type;
+            Lv word[2];
+            for (int w = 0; w < (sim_elem_bytes(t) + 3) / 4; w++)
+                word[w] = s->m->shared_load(s->l, word_at(k, mine, slot++, base), s->l->i32, 4,
+                                            k->o->loc);
+            x[i] = sim_from_words(s, t, word);
+        }
+        for (int i = 0; i < s->log2_warps; i++)
+            reduce_lane_bit(k, i, x, y);
+        across_put(k, r, x);
+    }
+}
+
 int64_t
 sim_reduce_bytes(Sim *s, const Op *o)
 {
@@ -110,6 +180,8 @@ sim_reduce_bytes(Sim *s, const Op *o)
         if (k.step[i].in == IN_REG)
             k.reg_left &= ~(1u << k.step[i].bit);
     Slots t = across_slots(&k);
+    if (s->f->log2_ctas)
+        return (int64_t)(4 * words_of(&k)) << (t.log2_which + s->log2_warps);
     return across_bytes(&k, &t);
 }
 
@@ -133,7 +205,10 @@ sim_reduce(Sim *s, const Op *o)
         else if (t->in == IN_LANE)
             reduce_lanes(&k, t->bit, x, y);
         else if (!warps_done) {
-            reduce_warps(&k);
+            if (s->f->log2_ctas)
+                reduce_cluster(&k);
+            else
+                reduce_warps(&k);
             warps_done = true;
         }
     }

@@ -13,6 +13,8 @@
  * under a soft limit, and otherwise shares bytes and gets a barrier. Loop bodies are walked
  * twice, the second time with what the first left pending.
  *
+ * Programs on a cluster share no places: another block may send before this one has read.
+ *
  * A shared_alloc keeps its place from where it stands to the op that uses it last, in the
  * same block (a loop counts as one op), and nobody else gets it in between. What is in it
  * is in order by explicit barriers; after the last use it counts as still being read.
@@ -120,7 +122,11 @@ place_op(Sim *s, const Op *o, const Pending *p)
     int limit = shared_memory_limit(&s->c->opt.target);
     int align = o->op == OP_SHARED_ALLOC ? SHARED_ALIGN : ALIGN;
     k->size = (int)MIN(bytes, INT32_MAX / 2);
-    if (k->size) {
+    if (k->size && s->f->log2_ctas) {
+        k->at = s->shared_bytes;
+        s->shared_bytes += (k->size + ALIGN - 1) / ALIGN * ALIGN;
+        k->site = s->n_sites++;
+    } else if (k->size) {
         k->at = find_gap(p, k->size, align, true);
         if (k->at + k->size > MIN(limit, MAX(SOFT_LIMIT, s->shared_bytes)))
             k->at = find_gap(p, k->size, align, false);
@@ -237,6 +243,13 @@ sim_scratch(Sim *s, const Op *o)
     if (k->needs_barrier)
         sim_barrier(s, o->loc);
     return k->at;
+}
+
+int
+sim_site(Sim *s, const Op *o)
+{
+    const Scratch *k = map_get(&s->scratch, o, 0);
+    return k->site;
 }
 
 void

@@ -33,6 +33,7 @@ typedef struct Sim {
     Map scratch;            /* Op -> Scratch */
     Map word_of;            /* element Lv -> Word: where it was unpacked from */
     int shared_bytes;
+    int n_sites;            /* exchanges of a cluster */
 } Sim;
 
 /* ---- distribute.c ---------------------------------------------------------------------- */
@@ -97,10 +98,12 @@ typedef struct Scratch {
     int at, size;           /* bytes */
     bool needs_barrier;     /* before the first write: somebody may still read the place */
     bool warp_local;        /* inside, only the warp waits for itself */
+    int site;               /* of a reduction across a cluster: the number of its exchange */
 } Scratch;
 void sim_plan_scratch(Sim *s);
 /* Where o's scratch begins; emits the barrier it needs. */
 int sim_scratch(Sim *s, const Op *o);
+int sim_site(Sim *s, const Op *o);
 void sim_barrier(Sim *s, const Loc *loc);       /* all threads of the program */
 Lv sim_shared_offset(Sim *s, Lv index, int elem_bytes, int at);   /* index * bytes + at */
 

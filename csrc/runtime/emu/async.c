@@ -12,7 +12,6 @@ void
 emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t bytes, int32_t pred,
                const EmuPlace *at)
 {
-    EmuBlock *b = t->b;
     emu_check_shared(t, offset, bytes, bytes, at);
     if (pred)
         emu_global(t, address, bytes, bytes, false, at);
@@ -26,9 +25,9 @@ emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t bytes, in
         t->cap_copies = cap;
     }
     t->copies[t->n_copies++] = (AsyncCopy){pred ? address : 0, offset, bytes, t->group, at};
-    memset(b->shared + offset, 0xff, (size_t)bytes);
+    memset(t->cta->shared + offset, 0xff, (size_t)bytes);
     for (int32_t i = offset; i < offset + bytes; i++)
-        b->shadow[i].in_flight = true;
+        t->cta->shadow[i].in_flight = true;
 }
 
 void
@@ -40,17 +39,16 @@ emu_async_commit(EmuThread *t)
 void
 emu_async_wait(EmuThread *t, int32_t pending)
 {
-    EmuBlock *b = t->b;
     int done = 0;
     while (done < t->n_copies && t->copies[done].group < t->group - pending) {
         const AsyncCopy *k = &t->copies[done++];
         for (int32_t i = k->offset; i < k->offset + k->bytes; i++)
-            b->shadow[i].in_flight = false;
+            t->cta->shadow[i].in_flight = false;
         emu_note_write(t, k->offset, k->bytes, NULL, k->at);
         if (k->address)
-            memcpy(b->shared + k->offset, (const void *)(uintptr_t)k->address, (size_t)k->bytes);
+            memcpy(t->cta->shared + k->offset, (const void *)(uintptr_t)k->address, (size_t)k->bytes);
         else
-            memset(b->shared + k->offset, 0, (size_t)k->bytes);
+            memset(t->cta->shared + k->offset, 0, (size_t)k->bytes);
     }
     t->n_copies -= done;
     memmove(t->copies, t->copies + done, (size_t)t->n_copies * sizeof *t->copies);

@@ -48,8 +48,8 @@ emu_fault(EmuThread *t, EmuFault fault, const EmuPlace *at, const char *fmt, ...
 
 /* ---- waiting ------------------------------------------------------------------------------- */
 
-static void
-wait_in(EmuThread *t, ThreadState state, const EmuPlace *at)
+void
+emu_wait(EmuThread *t, ThreadState state, const EmuPlace *at)
 {
     t->state = state;
     t->at = at;
@@ -60,14 +60,15 @@ void
 emu_barrier(EmuThread *t, const EmuPlace *at)
 {
     EmuBlock *b = t->b;
-    if (++b->n_at_barrier < b->n) {
-        wait_in(t, T_BARRIER, at);
+    EmuCta *cta = t->cta;
+    if (++cta->n_at_barrier < b->n / b->n_ctas) {
+        emu_wait(t, T_BARRIER, at);
         return;
     }
-    b->n_at_barrier = 0;
-    b->epoch++;
+    cta->n_at_barrier = 0;
+    cta->epoch++;
     for (int i = 0; i < b->n; i++)
-        if (b->threads[i].state == T_BARRIER)
+        if (b->threads[i].state == T_BARRIER && b->threads[i].cta == cta)
             b->threads[i].state = T_READY;
 }
 
@@ -123,7 +124,7 @@ emu_warp_op(EmuThread *t, WarpOp op, const EmuPlace *at)
     EmuThread *warp = &b->threads[w * LANES];
     t->op = op;
     if (++b->arrived[w] < LANES) {
-        wait_in(t, T_WARP, at);
+        emu_wait(t, T_WARP, at);
         return;
     }
     b->arrived[w] = 0;
@@ -272,22 +273,23 @@ static void
 report_stuck(EmuBlock *b)
 {
     EmuGrid *g = b->grid;
-    int waiting = 0;
     EmuThread *t = NULL;
-    for (int i = 0; i < b->n; i++)
-        if (b->threads[i].state != T_DONE) {
-            waiting++;
-            if (!t)
-                t = &b->threads[i];
-        }
+    for (int i = 0; i < b->n && !t; i++)
+        if (b->threads[i].state != T_DONE)
+            t = &b->threads[i];
     pthread_mutex_lock(&g->lock);
     EmuReport *r = g->report;
     if (t && r->fault == EMU_OK) {
         r->fault = EMU_BARRIER;
-        snprintf(r->text, sizeof r->text, "%s reached by %d of %d threads",
-                 t->state == T_BARRIER ? "barrier" : warp_op_text[t->op],
-                 t->state == T_BARRIER ? waiting : b->arrived[t->id / LANES],
-                 t->state == T_BARRIER ? b->n : LANES);
+        if (t->state == T_CLUSTER)
+            snprintf(r->text, sizeof r->text, "exchange %d of a cluster lacks %lld bytes", t->site,
+                     (long long)t->cta->to_come[t->site]);
+        else if (t->state == T_BARRIER)
+            snprintf(r->text, sizeof r->text, "barrier reached by %d of %d threads",
+                     t->cta->n_at_barrier, b->n / b->n_ctas);
+        else
+            snprintf(r->text, sizeof r->text, "%s reached by %d of %d threads",
+                     warp_op_text[t->op], b->arrived[t->id / LANES], LANES);
         if (t->at) {
             r->file = t->at->file;
             r->func = t->at->func;
@@ -308,16 +310,24 @@ run_program(EmuBlock *b, long long linear)
     b->pid[0] = (int32_t)(linear % r->grid[0]);
     b->pid[1] = (int32_t)(linear / r->grid[0] % r->grid[1]);
     b->pid[2] = (int32_t)(linear / r->grid[0] / r->grid[1]);
-    b->n_done = b->n_at_barrier = 0;
+    b->n_done = 0;
     memset(b->arrived, 0, sizeof b->arrived);
-    b->first_epoch = ++b->epoch;
-    /* Poison: all ones is NaN in every float type and -1 in every integer one. */
-    if (r->shared_bytes > 0)
-        memset(b->shared, 0xff, (size_t)r->shared_bytes);
+    for (int i = 0; i < b->n_ctas; i++)
+        b->first_epoch = MAX(b->first_epoch, b->ctas[i].epoch + 1);
+    for (int i = 0; i < b->n_ctas; i++) {
+        EmuCta *cta = &b->ctas[i];
+        cta->n_at_barrier = 0;
+        cta->epoch = b->first_epoch;
+        cta->opened = 0;
+        memset(cta->to_come, 0, sizeof cta->to_come);
+        /* Poison: all ones is NaN in every float type and -1 in every integer one. */
+        memset(cta->shared, 0xff, (size_t)r->shared_bytes);
+    }
     for (int i = 0; i < b->n; i++) {
         b->threads[i].state = T_READY;
         b->threads[i].n_copies = 0;
         b->threads[i].group = 0;
+        b->threads[i].sites_seen = 0;
         fiber_reset(&b->threads[i].fiber, thread_main, &b->threads[i]);
     }
     while (b->n_done < b->n) {
@@ -349,8 +359,11 @@ block_free(EmuBlock *b)
     }
     free(b->threads);
     free(b->order);
-    free(b->shared);
-    free(b->shadow);
+    for (int i = 0; b->ctas && i < b->n_ctas; i++) {
+        free(b->ctas[i].shared);
+        free(b->ctas[i].shadow);
+    }
+    free(b->ctas);
 }
 
 static bool
@@ -359,20 +372,27 @@ block_init(EmuBlock *b, EmuGrid *g, uint64_t rng)
     const EmuRun *r = g->run;
     memset(b, 0, sizeof *b);
     b->grid = g;
-    b->n = r->num_warps * LANES;
+    b->n_ctas = MAX(r->num_ctas, 1);
+    b->n = r->num_warps * LANES * b->n_ctas;
     b->rng = rng;
     size_t shared = (size_t)MAX(r->shared_bytes, 1);
     b->threads = calloc((size_t)b->n, sizeof *b->threads);
     b->order = calloc((size_t)b->n, sizeof *b->order);
-    b->shared = aligned_alloc(1024, (shared + 1023) / 1024 * 1024);
-    b->shadow = calloc(shared, sizeof *b->shadow);
-    if (!b->threads || !b->order || !b->shared || !b->shadow)
+    b->ctas = calloc((size_t)b->n_ctas, sizeof *b->ctas);
+    if (!b->threads || !b->order || !b->ctas)
         return false;
+    for (int i = 0; i < b->n_ctas; i++) {
+        b->ctas[i].shared = aligned_alloc(1024, (shared + 1023) / 1024 * 1024);
+        b->ctas[i].shadow = calloc(shared, sizeof *b->ctas[i].shadow);
+        if (!b->ctas[i].shared || !b->ctas[i].shadow)
+            return false;
+    }
     /* Unoptimised code keeps every register of a wide block on the stack. */
     size_t stack = b->n <= 256 ? (size_t)4 << 20 : (size_t)1 << 20;
     for (int i = 0; i < b->n; i++) {
         b->threads[i].b = b;
         b->threads[i].id = i;
+        b->threads[i].cta = &b->ctas[i / (b->n / b->n_ctas)];
         b->order[i] = (uint16_t)i;
         if (!fiber_alloc(&b->threads[i].fiber, stack))
             return false;
@@ -442,6 +462,7 @@ const EmuSymbol emu_symbols[] = {
     SYMBOL(emu_shared_add),  SYMBOL(emu_mma),         SYMBOL(emu_ldmatrix),
     SYMBOL(emu_atomic),      SYMBOL(emu_cas),         SYMBOL(emu_assert),
     SYMBOL(emu_print),       SYMBOL(emu_async_copy),  SYMBOL(emu_async_commit),
-    SYMBOL(emu_async_wait),
+    SYMBOL(emu_async_wait),  SYMBOL(emu_cluster_open), SYMBOL(emu_cluster_send),
+    SYMBOL(emu_cluster_wait),
 };
 const int n_emu_symbols = COUNT(emu_symbols);

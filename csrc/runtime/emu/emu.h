@@ -3,7 +3,7 @@
  * codegen/simt with machine_emu makes a host function that is called once for each thread
  * of a program, each on its own stack; what threads do together (barriers, shuffles, mma)
  * and what touches memory are calls to the emu_* functions below. Shared memory has shadow
- * state: a race between barriers, a read of unwritten bytes, an access outside the tensors
+ * state, for each block of a cluster its own: a race between barriers, a read of unwritten bytes, an access outside the tensors
  * passed, a barrier not reached by all: each ends the run with a report that names the line.
  */
 #ifndef TEGULA_EMU_H
@@ -25,8 +25,9 @@ typedef struct EmuRun {
     EmuKernel *kernel;
     const uint64_t *params;
     int32_t grid[3];
-    int num_warps;
-    int shared_bytes;
+    int num_warps;              /* of one block */
+    int num_ctas;               /* blocks of a cluster that share a program; 0 is 1 */
+    int shared_bytes;           /* each block has as many */
     const EmuRegion *regions;
     int n_regions;
     uint64_t seed;          /* 0: warps in order; else the order is shuffled by it */
@@ -82,6 +83,12 @@ void emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t byte
 void emu_async_commit(EmuThread *t);
 /* Waits for all but the newest `pending` groups of this thread. */
 void emu_async_wait(EmuThread *t, int32_t pending);
+/* Clusters. Site i is one exchange, done once: each block waits for `bytes` of it, which all
+ * send by words to the shared memory of the blocks they name. */
+void emu_cluster_open(EmuThread *t, int32_t site, int32_t bytes);
+void emu_cluster_send(EmuThread *t, int32_t site, int32_t offset, int32_t word, int32_t rank,
+                      const EmuPlace *at);
+void emu_cluster_wait(EmuThread *t, int32_t site, const EmuPlace *at);
 /* kind: MmaKind as int; regs are arrays of 32-bit words. */
 void emu_mma(EmuThread *t, int32_t kind, uint32_t *d, const uint32_t *a, const uint32_t *b);
 void emu_ldmatrix(EmuThread *t, int32_t offset, int32_t n, int32_t trans, uint32_t *out, const EmuPlace *at);

@@ -10,14 +10,15 @@
 
 enum {
     LANES = 32,
-    MAX_WARPS = 32,
-    NO_THREAD = 0xffff,
+    MAX_WARPS = 32,                 /* of all blocks of a program */
+    MAX_SITES = 32,
     /* Shadow.w_thread of bytes that several may have added to: lanes of warp w, or warps. */
     ATOMIC_WARP = 0xff00,           /* + w */
     ATOMIC_THREAD = 0xfffe,
+    REMOTE_THREAD = 0xfffd,         /* came from a block of the cluster */
 };
 
-typedef enum ThreadState { T_READY, T_BARRIER, T_WARP, T_DONE } ThreadState;
+typedef enum ThreadState { T_READY, T_BARRIER, T_WARP, T_CLUSTER, T_DONE } ThreadState;
 typedef enum WarpOp {
     W_SYNC, W_XOR, W_IDX, W_UP, W_BALLOT, W_MMA, W_LDMATRIX, N_WARP_OP
 } WarpOp;
@@ -36,7 +37,8 @@ typedef struct EmuGrid {
  * warp_syncs (of a warp) and never repeat, so a new program needs no clearing. */
 typedef struct Shadow {
     uint32_t w_epoch, w_warp_epoch, r_epoch, r_warp_epoch;
-    uint16_t w_thread;              /* or ATOMIC_WARP + w, ATOMIC_THREAD */
+    uint16_t w_thread;              /* or ATOMIC_WARP + w, ATOMIC_THREAD; with REMOTE_THREAD
+                                       w_warp_epoch is the site */
     uint16_t r_thread;              /* one of the readers in r_epoch */
     uint8_t r_many;                 /* 0 one thread, 1 several of one warp, 2 several warps */
     bool in_flight;                 /* an asynchronous copy will write it */
@@ -51,8 +53,19 @@ typedef struct AsyncCopy {
 
 typedef struct EmuBlock EmuBlock;
 
+/* One thread block; a program has several when it runs on a cluster. */
+typedef struct EmuCta {
+    unsigned char *shared;
+    Shadow *shadow;
+    int n_at_barrier;
+    uint32_t epoch;                 /* counts barriers */
+    uint32_t opened;                /* sites armed in this program, as bits */
+    int64_t to_come[MAX_SITES];     /* bytes */
+} EmuCta;
+
 struct EmuThread {
     EmuBlock *b;
+    EmuCta *cta;
     Fiber fiber;
     int id;
     ThreadState state;
@@ -65,6 +78,8 @@ struct EmuThread {
     AsyncCopy *copies;              /* oldest first; malloc'ed, kept from program to program */
     int n_copies, cap_copies;
     int32_t group;                  /* the group the next copy joins */
+    int site;                       /* waited for, in T_CLUSTER */
+    uint32_t sites_seen;            /* exchanges this thread has waited for */
 };
 
 /* One program instance on one OS thread. */
@@ -72,14 +87,14 @@ struct EmuBlock {
     EmuGrid *grid;
     Fiber scheduler;
     EmuThread *threads;
-    int n, n_done, n_at_barrier;
+    EmuCta *ctas;
+    int n_ctas;
+    int n, n_done;                  /* threads of all blocks */
     int arrived[MAX_WARPS];         /* lanes waiting in a warp operation */
     uint16_t *order;                /* in which the scheduler looks at threads */
     uint64_t rng;
     int32_t pid[3];
-    unsigned char *shared;
-    Shadow *shadow;
-    uint32_t epoch, first_epoch;    /* now; at the start of this program */
+    uint32_t first_epoch;           /* of every block, at the start of this program */
     uint32_t warp_epoch[MAX_WARPS];
     int last_region;                /* where the last global access fell */
 };
@@ -94,6 +109,7 @@ void emu_check_shared(EmuThread *t, int32_t offset, int32_t bytes, int32_t align
                       const EmuPlace *at);
 void emu_note_write(EmuThread *t, int32_t offset, int32_t bytes, const unsigned char *value,
                     const EmuPlace *at);
+void emu_wait(EmuThread *t, ThreadState state, const EmuPlace *at);
 void emu_do_mma(EmuThread *warp);       /* warp: its 32 threads */
 void emu_do_ldmatrix(EmuThread *warp);
 

@@ -17,8 +17,10 @@ static bool
 write_is_ordered(const EmuThread *t, const Shadow *s)
 {
     const EmuBlock *b = t->b;
-    if (s->w_epoch != b->epoch || s->w_thread == t->id)
+    if (s->w_epoch != t->cta->epoch || s->w_thread == t->id)
         return true;
+    if (s->w_thread == REMOTE_THREAD)
+        return t->sites_seen >> s->w_warp_epoch & 1;
     int warp = s->w_thread >= ATOMIC_WARP ? s->w_thread - ATOMIC_WARP : s->w_thread / LANES;
     return s->w_thread != ATOMIC_THREAD && warp == t->id / LANES &&
            s->w_warp_epoch != b->warp_epoch[t->id / LANES];
@@ -28,7 +30,7 @@ static bool
 reads_are_ordered(const EmuThread *t, const Shadow *s)
 {
     const EmuBlock *b = t->b;
-    if (s->r_epoch != b->epoch)
+    if (s->r_epoch != t->cta->epoch)
         return true;
     if (s->r_many == 0 && s->r_thread == t->id)
         return true;
@@ -64,7 +66,7 @@ note_read(EmuThread *t, int32_t offset, int32_t bytes, const EmuPlace *at)
     EmuBlock *b = t->b;
     uint32_t warp_epoch = b->warp_epoch[t->id / LANES];
     for (int32_t i = offset; i < offset + bytes; i++) {
-        Shadow *s = &b->shadow[i];
+        Shadow *s = &t->cta->shadow[i];
         refuse_in_flight(t, s, i, at);
         if (s->w_epoch < b->first_epoch)
             emu_fault(t, EMU_UNWRITTEN, at,
@@ -75,14 +77,14 @@ note_read(EmuThread *t, int32_t offset, int32_t bytes, const EmuPlace *at)
                       "race: thread %d reads shared memory at offset %d, written by thread %d "
                       "since the last barrier",
                       t->id, i, s->w_thread);
-        if (s->r_epoch != b->epoch) {
+        if (s->r_epoch != t->cta->epoch) {
             s->r_many = 0;
             s->r_thread = (uint16_t)t->id;
         } else if (s->r_thread != t->id) {
             uint8_t many = s->r_thread / LANES == t->id / LANES ? 1 : 2;
             s->r_many = MAX(s->r_many, many);
         }
-        s->r_epoch = b->epoch;
+        s->r_epoch = t->cta->epoch;
         s->r_warp_epoch = warp_epoch;
     }
 }
@@ -93,9 +95,9 @@ emu_note_write(EmuThread *t, int32_t offset, int32_t bytes, const unsigned char 
 {
     EmuBlock *b = t->b;
     for (int32_t i = 0; i < bytes; i++) {
-        Shadow *s = &b->shadow[offset + i];
+        Shadow *s = &t->cta->shadow[offset + i];
         refuse_in_flight(t, s, offset + i, at);
-        bool same = value && b->shared[offset + i] == value[i];
+        bool same = value && t->cta->shared[offset + i] == value[i];
         if (!write_is_ordered(t, s) && !same)
             emu_fault(t, EMU_RACE, at,
                       "race: threads %d and %d write different values to shared memory at offset "
@@ -106,7 +108,7 @@ emu_note_write(EmuThread *t, int32_t offset, int32_t bytes, const unsigned char 
                       "race: thread %d writes shared memory at offset %d, read by thread %d since "
                       "the last barrier",
                       t->id, offset + i, s->r_thread);
-        s->w_epoch = b->epoch;
+        s->w_epoch = t->cta->epoch;
         s->w_warp_epoch = b->warp_epoch[t->id / LANES];
         s->w_thread = (uint16_t)t->id;
     }
@@ -118,7 +120,7 @@ emu_shared_load(EmuThread *t, int32_t offset, int32_t bytes, int32_t align, void
 {
     emu_check_shared(t, offset, bytes, align, at);
     note_read(t, offset, bytes, at);
-    memcpy(value, t->b->shared + offset, (size_t)bytes);
+    memcpy(value, t->cta->shared + offset, (size_t)bytes);
 }
 
 void
@@ -127,7 +129,7 @@ emu_shared_store(EmuThread *t, int32_t offset, int32_t bytes, int32_t align, con
 {
     emu_check_shared(t, offset, bytes, align, at);
     emu_note_write(t, offset, bytes, value, at);
-    memcpy(t->b->shared + offset, value, (size_t)bytes);
+    memcpy(t->cta->shared + offset, value, (size_t)bytes);
 }
 
 int32_t
@@ -136,7 +138,7 @@ emu_shared_add(EmuThread *t, int32_t offset, int32_t v, const EmuPlace *at)
     EmuBlock *b = t->b;
     emu_check_shared(t, offset, 4, 4, at);
     for (int32_t i = offset; i < offset + 4; i++) {
-        Shadow *s = &b->shadow[i];
+        Shadow *s = &t->cta->shadow[i];
         refuse_in_flight(t, s, i, at);
         if (s->w_epoch < b->first_epoch)
             emu_fault(t, EMU_UNWRITTEN, at, "thread %d adds to shared memory at offset %d, which "
@@ -150,13 +152,13 @@ emu_shared_add(EmuThread *t, int32_t offset, int32_t v, const EmuPlace *at)
                       "thread %d since the last barrier", t->id, i, s->r_thread);
         uint16_t lanes = (uint16_t)(ATOMIC_WARP + t->id / LANES);
         s->w_thread = is_ordered || s->w_thread == lanes ? lanes : ATOMIC_THREAD;
-        s->w_epoch = b->epoch;
+        s->w_epoch = t->cta->epoch;
         s->w_warp_epoch = b->warp_epoch[t->id / LANES];
     }
     int32_t old;
-    memcpy(&old, b->shared + offset, 4);
+    memcpy(&old, t->cta->shared + offset, 4);
     uint32_t sum = (uint32_t)old + (uint32_t)v;
-    memcpy(b->shared + offset, &sum, 4);
+    memcpy(t->cta->shared + offset, &sum, 4);
     return old;
 }
 

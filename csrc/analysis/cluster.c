@@ -1,0 +1,122 @@
+/* cluster: how many thread blocks share one program.
+ *
+ * A row that does not fit the registers of one block at a good size is held by the blocks of a
+ * cluster: to the layouts they are just more warps of the program. What blocks cannot share
+ * is shared memory and barriers, so this is for programs that only load, compute, reduce
+ * and store: softmax, norms, losses. A reduction sends its warps' partial results to every
+ * block of the cluster (reduce.c).
+ *
+ *     32768 x bf16, 8 warps     256 bytes a thread     4 blocks, 64 bytes a thread each
+ *
+ * num_ctas of the launch asks for a number of blocks; by itself the compiler takes clusters
+ * where a thread would hold more than GOOD_BYTES of a row in one straight line of code. A
+ * program that is not of this kind runs in one block, whatever is asked: what it computes
+ * is the same.
+ *
+ * Rule 1: block values are 1-D, all of one size, so no value ever changes its layout.
+ * Rule 2: reductions stand outside loops and branches: each has a barrier that is used once.
+ * Rule 3: no scalar is read back that may have been stored before: another block stores it.
+ */
+#include "analysis/analysis.h"
+
+enum {
+    GOOD_BYTES = 64,        /* of a row in a thread's registers: gpu-codegen.md, section 4 */
+    MIN_BYTES = 16,         /* each block still has a whole vector for every thread */
+    LOG2_MAX_WARPS = 5,     /* of all blocks: one partial result a lane */
+    LOG2_MAX_CTAS = 3,      /* what every machine with clusters takes */
+    MAX_REDUCES = 32,
+};
+
+typedef struct Look {
+    int64_t numel;          /* of the blocks; 0: none seen */
+    int row_bytes;          /* of the widest element in memory, in bytes */
+    int n_reduces;
+    bool has_loop, has_store, loads_scalar_in_loop;
+    bool fits;
+} Look;
+
+static bool
+shapes_fit(Look *k, const Type *t)
+{
+    if (!t->rank)
+        return true;
+    if (t->rank > 1 || (k->numel && k->numel != t->shape[0]))
+        return false;
+    k->numel = t->shape[0];
+    return true;
+}
+
+static void look_at(Look *k, const Block *b, bool is_body);
+
+static void
+look_at_op(Look *k, const Op *o, bool is_body)
+{
+    for (int i = 0; i < o->n_results; i++)
+        k->fits = k->fits && shapes_fit(k, o->results[i]->type);
+    switch (o->op) {
+    case OP_LOAD:
+        if (!result(o, 0)->type->rank)
+            k->fits = k->fits && !k->has_store, k->loads_scalar_in_loop |= !is_body;
+        else
+            k->row_bytes = MAX(k->row_bytes, elem_info[result(o, 0)->type->elem].bytes);
+        return;
+    case OP_STORE:
+        k->has_store = true;
+        return;
+    case OP_REDUCE:
+        k->n_reduces++;
+        k->fits = k->fits && is_body;
+        return;
+    case OP_FOR:
+    case OP_WHILE:
+        k->has_loop = true;
+        /* fall through */
+    case OP_IF:
+        for (int i = 0; i < o->n_regions; i++)
+            look_at(k, o->regions[i], false);
+        return;
+    case OP_CONST:
+    case OP_ARANGE:
+    case OP_SPLAT:
+    case OP_PROGRAM_ID:
+    case OP_NUM_PROGRAMS:
+    case OP_ASSUME:
+    case OP_YIELD:
+    case OP_CONDITION:
+    case OP_RETURN:
+        return;
+    default:
+        k->fits = k->fits && op_has(o, OPF_ELEM);
+    }
+}
+
+static void
+look_at(Look *k, const Block *b, bool is_body)
+{
+    for (const Op *o = b->first; o && k->fits; o = o->next)
+        look_at_op(k, o, is_body);
+}
+
+int
+cluster_log2_ctas(const Func *f)
+{
+    const Options *opt = &f->c->opt;
+    if (opt->target.kind == TARGET_CPU || opt->target.sm < 90 || opt->num_ctas > 16)
+        return 0;
+    Look k = {.fits = true};
+    look_at(&k, f->body, true);
+    if (k.loads_scalar_in_loop && k.has_store)
+        return 0;
+    if (!k.fits || !k.n_reduces || k.n_reduces > MAX_REDUCES || !k.row_bytes)
+        return 0;
+    int log2_warps = __builtin_ctz((unsigned)opt->num_warps), log2_ctas = 0;
+    int64_t bytes = k.numel * k.row_bytes / (32LL << log2_warps);  /* a thread, in one block */
+    int64_t good = opt->num_ctas > 1 ? MIN_BYTES : GOOD_BYTES;
+    int most = opt->num_ctas > 1 ? __builtin_ctz((unsigned)opt->num_ctas)
+               : k.has_loop      ? 0
+                                 : LOG2_MAX_CTAS;
+    while (log2_ctas < most && log2_warps + log2_ctas < LOG2_MAX_WARPS &&
+           bytes >> log2_ctas > good)
+        log2_ctas++;
+    return log2_ctas;
+}
