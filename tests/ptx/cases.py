@@ -29,7 +29,7 @@ class Case(NamedTuple):
     small: bool = True
 
 
-F, H, B, D, I = "*fp32:16", "*fp16:16", "*bf16:16", "*fp64:16", "*i32:16"  # noqa: E741
+F, H, B, D, I = "*fp32:16", "*fp16:16", "*bf16:16", "*fp64:16", "*i32:16"
 TESTS, OPS, BENCH = "tests/kernels/test_", "python/tegula/ops/", "benchmarks/"
 MATMUL = f"{TESTS}matmul.py:matmul_kernel"
 OUR_MATMUL = f"{TESTS}pipeline.py:matmul_kernel"

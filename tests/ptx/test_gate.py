@@ -43,10 +43,14 @@ ASSEMBLER = ("regs", "spill")
 COLUMNS = (*ASSEMBLER, "shared", *COUNTS)
 
 
-PTXAS = os.environ.get("TEGULA_PTXAS") or toolchain.find_ptxas() or shutil.which("ptxas")
+PTXAS = (
+    os.environ.get("TEGULA_PTXAS") or toolchain.find_ptxas() or shutil.which("ptxas")
+)
 
 if PTXAS is None or PTXAS == "none":
-    pytest.skip("no ptxas: TEGULA_PTXAS, nvidia-cuda-nvcc, PATH", allow_module_level=True)
+    pytest.skip(
+        "no ptxas: TEGULA_PTXAS, nvidia-cuda-nvcc, PATH", allow_module_level=True
+    )
 
 
 @cache
@@ -111,7 +115,10 @@ def bless(case: Case, target: str, row: dict[str, int]) -> None:
         rows = read_table()[1] | {(case.name, target): row}
         head = ", ".join(f"{k} {v}" for k, v in versions().items())
         titles = " ".join(f"{c:>9}" for c in COLUMNS)
-        lines = [f"# {head}", f"{'# kernel':{NAME_WIDTH}}{'target':8} {'warps':>5} {titles}"]
+        lines = [
+            f"# {head}",
+            f"{'# kernel':{NAME_WIDTH}}{'target':8} {'warps':>5} {titles}",
+        ]
         for c in CASES:
             for t in TARGETS:
                 if (c.name, t) in rows:
