@@ -92,6 +92,10 @@ def relative_error(got: Any, reference: Any) -> float:
 
 
 def repeated(fn: Contender, n: int) -> Contender:
+    """fn n times; a contender with a method loop(n) does that itself."""
+    if hasattr(fn, "loop"):
+        return lambda: fn.loop(n)
+
     def loop() -> None:
         for _ in range(n):
             fn()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +43,39 @@ def launcher(kernel: Any, x: Any, args: tuple[Any, ...], const: dict[str, int]) 
     return run
 
 
+class RawDriver:
+    """cuLaunchKernel called from C, again and again, with the arguments of one launch."""
+
+    def __init__(self, kernel: Any, x: Any, args: tuple[Any, ...], const: dict) -> None:
+        here = Path(__file__).with_name("raw_launch.c")
+        self.folder = tempfile.TemporaryDirectory()
+        library = Path(self.folder.name, "raw_launch.so")
+        subprocess.run(
+            ["cc", "-O2", "-shared", "-fPIC", str(here), "-o", str(library), "-ldl"],
+            check=True,
+        )
+        compiled = kernel[(1,)](*args, **const)
+        values = [
+            ctypes.c_uint64(a.data_ptr() if hasattr(a, "data_ptr") else a) for a in args
+        ]
+        self.keep = (compiled, values)
+        params = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+        call = ctypes.CDLL(str(library)).raw_launch
+        handle = ctypes.c_void_p(compiled.function)
+        threads = 32 * compiled.metadata.num_warps
+        self.loop = lambda n: self.check(call(handle, threads, None, params, n))
+        self.x = x
+
+    @staticmethod
+    def check(error: int) -> None:
+        if error:
+            raise RuntimeError(f"cuLaunchKernel: error {error}")
+
+    def __call__(self) -> Any:
+        self.loop(1)
+        return self.x
+
+
 def cases(device: str) -> Iterator[harness.Case]:
     x = np.zeros(64, np.float32)
     torch = harness.torch_or_none()
@@ -49,6 +87,9 @@ def cases(device: str) -> Iterator[harness.Case]:
     ):
         case = harness.Case("launch", name, x.astype(np.float64), repeat=1000)
         case.add("tegula", launcher(triton.jit(fn), dx, args, const))
+        if device == "cuda" and shutil.which("cc") and name != "20 arguments":
+            raw = RawDriver(triton.jit(fn), dx, args, const)
+            case.add("cuLaunchKernel in C", raw)
         theirs = harness.triton_kernel(fn, device)
         if theirs is not None:
             case.add("triton", launcher(theirs, dx, args, const))
