@@ -1,8 +1,9 @@
-/* pressure: about how many 32-bit registers the big values of a loop take from a thread.
+/* pressure: about how many 32-bit registers the big values of a loop take from a
+ * thread.
  *
  * Only what lives from one iteration to the next or is the work itself: carried blocks,
- * results of dots that go through other ops first, operands of dots that come from outside.
- * Addresses, fragments on their way and temporaries come on top: some forty.
+ * results of dots that go through other ops first, operands of dots that come from
+ * outside. Addresses, fragments on their way and temporaries come on top: some forty.
  */
 #include "analysis/analysis.h"
 

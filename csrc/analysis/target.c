@@ -13,6 +13,6 @@ shared_memory_limit(const Target *t)
     case 89:
     case 120:
     case 121: return 99 << 10;
-    default: return 227 << 10;  /* 90, 100, 103, 110 */
+    default: return 227 << 10; /* 90, 100, 103, 110 */
     }
 }

@@ -1,27 +1,27 @@
-/* ldmatrix: may this instruction fill those registers? And other questions to a buffer in
- * shared memory whose offsets are a linear function of the element.
+/* ldmatrix: may this instruction fill those registers? And other questions to a buffer
+ * in shared memory whose offsets are a linear function of the element.
  *
- * ldmatrix deals out matrices of 8 rows of 16 bytes. Each lane hands in the address of one
- * row (lanes 0-7 of matrix 0, 8-15 of matrix 1, ..) and gets one 32-bit word of every
- * matrix; for 16-bit elements:
+ * ldmatrix deals out matrices of 8 rows of 16 bytes. Each lane hands in the address of
+ * one row (lanes 0-7 of matrix 0, 8-15 of matrix 1, ..) and gets one 32-bit word of
+ * every matrix; for 16-bit elements:
  *
  *     plain   lane l has elements 2 (l & 3), + 1 of row l >> 2
  *     .trans  lane l has elements l >> 2 of rows 2 (l & 3), + 1
  *
  * So with O(x) the offset of basis x of the layout to be filled, it is applicable iff
  *
- *     plain   O(reg 0) = 1, O(lane 0) = 2, O(lane 1) = 4      every other basis lands on
- *     .trans  O(lane 2) = 1, O(lane 3) = 2, O(lane 4) = 4     a multiple of 8 elements
+ *     plain   O(reg 0) = 1, O(lane 0) = 2, O(lane 1) = 4      every other basis lands
+ *     .trans  O(lane 2) = 1, O(lane 3) = 2, O(lane 4) = 4     on a multiple of 8
  *
- * and the other three of reg 0 and the lanes pick the row. Elements of other widths come
- * plain only: a word is then 4 or 1 of them, a row 16 or 4. Which matrix a word comes from
- * is up to two register bits; it does not matter which.
+ * and the other three of reg 0 and the lanes pick the row. Elements of other widths
+ * come plain only: a word is then 4 or 1 of them, a row 16 or 4. Which matrix a word
+ * comes from is up to two register bits; it does not matter which.
  */
 #include "layout/layout.h"
 
 enum { ROW_BITS = 3 };
 
-/* The offsets of all bases but those of `row` (which must be 1, 2, 4, ..) begin rows. */
+/* Do all bases begin rows but those of `row`, whose offsets are 1, 2, 4, ..? */
 static bool
 are_rows(const Layout *l, const Col *offset_of, const Col *row, int n_row)
 {

@@ -1,40 +1,42 @@
 /* pipeline: loads of a loop become asynchronous copies that run ahead of it.
  *
  *     for i ^(acc, p) {                     s = shared_alloc : smem<3 x ..>
- *       x = load p                          copy p0 -> s[0]; commit       prologue: d copies
- *       y = convert_layout x                copy p1 -> s[1]; commit       (here d = 2)
+ *       x = load p                          copy p0 -> s[0]; commit     prologue: d = 2
+ *       y = convert_layout x                copy p1 -> s[1]; commit
  *       acc = dot y, ..              =>     for i ^(acc, q, read, write) {
  *       p = addptr p, step                    wait {pending=1}; barrier
- *     }                                       copy q -> s[write] if i + 2 is in the loop; commit
+ *     }                                       copy q -> s[write] if i + 2 is inside
+ *                                             commit
  *                                             y = shared_load s[read]
  *                                             acc = dot y, ..
  *                                             q = addptr q, step
  *                                           }
  *                                           wait {pending=0}
  *
- * d = num_stages - 1 iterations lie between a copy and its use, in d + 1 slots. One commit an
- * iteration, so when iteration i waits, the groups of i .. i + d - 1 are out and all but
- * the newest d - 1 must have landed. The barrier behind the wait serves twice: the copies of
- * all threads are there for all, and the slot that is written next, that of iteration
- * i - 1, has been read by all. There is no epilogue: copies beyond the end are switched
- * off by their mask (zeros are written, nothing is read), and so is the whole prologue of a
- * loop that does not run.
+ * d = num_stages - 1 iterations lie between a copy and its use, in d + 1 slots. One
+ * commit an iteration, so when iteration i waits, the groups of i .. i + d - 1 are out
+ * and all but the newest d - 1 must have landed. The barrier behind the wait serves
+ * twice: the copies of all threads are there for all, and the slot that is written
+ * next, that of iteration i - 1, has been read by all. There is no epilogue: copies
+ * beyond the end are switched off by their mask (zeros are written, nothing is read),
+ * and so is the whole prologue of a loop that does not run.
  *
- * What an address is made of (the slice: pure ops, carried pointers, loads of indices) is
- * cloned and runs d iterations ahead; dce removes the old one where nobody else needs it.
+ * What an address is made of (the slice: pure ops, carried pointers, loads of indices)
+ * is cloned and runs d iterations ahead; dce removes the old one where nobody else
+ * needs it.
  *
- * Which loads: those that end in an operand of a dot, through the move to its layout and
- * through casts and other shapes of the same elements; all of them when the user set
- * num_stages on the loop itself. A move to another layout is then no more than another way
- * of reading the slot.
+ * Which loads: those that end in an operand of a dot, through the move to its layout
+ * and through casts and other shapes of the same elements; all of them when the user
+ * set num_stages on the loop itself. A move to another layout is then no more than
+ * another way of reading the slot.
  *
- * An operand of a dot that does not change in the loop (the queries of attention) goes to
- * shared memory, too, where registers would not do otherwise: it is stored once before the
- * loop and read again in each iteration.
+ * An operand of a dot that does not change in the loop (the queries of attention) goes
+ * to shared memory, too, where registers would not do otherwise: it is stored once
+ * before the loop and read again in each iteration.
  *
  * Rule 1: nothing in the loop may write memory: a load must not overtake a store.
- * Rule 2: a copy is at least 4 bytes wide and fills with zeros; what needs another `other`
- *         stays a load.
+ * Rule 2: a copy is at least 4 bytes wide and fills with zeros; what needs another
+ *         `other` stays a load.
  * Rule 3: facts are asked before anything changes, because they are about values.
  */
 #include "passes/layouts.h"
@@ -44,16 +46,16 @@ enum {
     MAX_CHAIN = 8,
     MAX_STREAMS = 16,
     SLICE_BUDGET = 512,
-    MIN_BYTES = 4,          /* of a copy */
-    ALIGN = 1024,           /* of a slot, in bytes */
-    MAX_PRESSURE = 200,     /* registers of 255 */
+    MIN_BYTES = 4,      /* of a copy */
+    ALIGN = 1024,       /* of a slot, in bytes */
+    MAX_PRESSURE = 200, /* registers of 255 */
 };
 
 /* A load that becomes copies. */
 typedef struct Stream {
     Op *load;
-    int dim;                /* along which a thread's elements are contiguous */
-    int64_t bytes;          /* of a slot, rounded up */
+    int dim;       /* along which a thread's elements are contiguous */
+    int64_t bytes; /* of a slot, rounded up */
     Val *smem;
 } Stream;
 
@@ -71,13 +73,13 @@ typedef struct Pipe {
     Block *body;
     Stream stream[MAX_STREAMS];
     int n_streams;
-    Map slice;              /* Op in the body -> itself: what addresses are made of */
-    bool *carried;          /* by argument of the body: part of the slice */
-    int ahead;              /* iterations between a copy and its use */
-    int64_t parked;         /* bytes of operands that wait in shared memory */
+    Map slice;      /* Op in the body -> itself: what addresses are made of */
+    bool *carried;  /* by argument of the body: part of the slice */
+    int ahead;      /* iterations between a copy and its use */
+    int64_t parked; /* bytes of operands that wait in shared memory */
 } Pipe;
 
-/* ---- which loads ------------------------------------------------------------------------- */
+/* ---- which loads ----------------------------------------------------------------- */
 
 /* May o be redone in another layout, as part of a chain? */
 static bool
@@ -141,14 +143,15 @@ fits(Pipe *p, Op *o, Stream *s)
         ir_attr(o, ATTR_CACHE) == CACHE_CV || (o->n_args > 2 && !is_zero(arg(o, 2))) ||
         !has_one_owner(t->layout))
         return false;
-    int dim = facts_fastest_dim(p->facts, o), bit[MAX_BITS], elem = elem_info[t->elem].bytes;
+    int dim = facts_fastest_dim(p->facts, o), bit[MAX_BITS],
+        elem = elem_info[t->elem].bytes;
     int run = layout_run(t->layout, dim, __builtin_ctz(16u / (unsigned)elem), bit);
     int vec = facts_access_log2(p->facts, o, dim, elem << run);
     *s = (Stream){.load = o, .dim = dim, .bytes = slot_bytes(t)};
     return elem << vec >= MIN_BYTES;
 }
 
-/* ---- the slice ------------------------------------------------------------------------------ */
+/* ---- the slice ------------------------------------------------------------------- */
 
 /* Adds what v is made of; false when it cannot run ahead. */
 static bool
@@ -164,7 +167,8 @@ add_to_slice(Pipe *p, Map *slice, bool *carried, const Val *v, int *budget)
         if (v->index == 0 || carried[v->index])
             return true;
         carried[v->index] = true;
-        return add_to_slice(p, slice, carried, arg(p->body->last, v->index - 1), budget);
+        return add_to_slice(p, slice, carried, arg(p->body->last, v->index - 1),
+                            budget);
     }
     Op *o = v->def;
     if (o->block != p->body || o->op == OP_DOT || o->n_regions ||
@@ -222,7 +226,7 @@ find_streams(Pipe *p, bool all)
     return p->n_streams > 0;
 }
 
-/* ---- how far ahead ---------------------------------------------------------------------------- */
+/* ---- how far ahead --------------------------------------------------------------- */
 
 /* Shared memory that the other ops of the loop will want for themselves, at most. */
 static int64_t
@@ -249,7 +253,8 @@ scratch_bytes(const Block *b)
 static int
 distance(Pipe *p, int stages)
 {
-    int64_t room = shared_memory_limit(&p->c->opt.target) - scratch_bytes(p->body), each = 0;
+    int64_t room = shared_memory_limit(&p->c->opt.target) - scratch_bytes(p->body),
+            each = 0;
     room -= p->parked;
     for (int i = 0; i < p->n_streams; i++)
         each += p->stream[i].bytes;
@@ -259,7 +264,7 @@ distance(Pipe *p, int stages)
     return ahead;
 }
 
-/* ---- the layout in shared memory ---------------------------------------------------------------- */
+/* ---- the layout in shared memory ------------------------------------------------- */
 
 /* The layout that a chain's start has when its end has l. */
 static const Layout *
@@ -279,7 +284,8 @@ read_cost(const Layout *l, const Col *offset_of, int elem_bits)
     LdMatrix m;
     int bit[MAX_BITS], regs = 1 << l->n[IN_REG];
     if (layout_ldmatrix(l, offset_of, elem_bits, 0, &m)) {
-        Layout rows = {.rank = 1, .log2_shape = {(uint8_t)layout_bits(l)},
+        Layout rows = {.rank = 1,
+                       .log2_shape = {(uint8_t)layout_bits(l)},
                        .n = {[IN_LANE] = LANE_BITS}};
         Col same[MAX_BITS];
         for (int i = 0; i < layout_bits(l); i++)
@@ -288,7 +294,8 @@ read_cost(const Layout *l, const Col *offset_of, int elem_bits)
         int chunk = __builtin_ctz(128u / (unsigned)elem_bits);
         return (regs >> m.log2_word) * layout_bank_ways(&rows, same, chunk, elem_bits);
     }
-    int vec = layout_offset_run(l, offset_of, __builtin_ctz(128u / (unsigned)elem_bits), bit);
+    int vec = layout_offset_run(l, offset_of, __builtin_ctz(128u / (unsigned)elem_bits),
+                                bit);
     int words = MAX(elem_bits << vec, 32) / 32;
     return (regs >> vec) * words * 2 * layout_bank_ways(l, offset_of, vec, elem_bits);
 }
@@ -301,14 +308,15 @@ reads_cost(Pipe *p, const Val *v, Chain *chain, const Col *offset_of, int elem_b
     for (const Use *u = v->uses; u; u = u->next) {
         Op *o = u->user;
         if (o->op == OP_CONVERT) {
-            cost += read_cost(pulled_back(p, chain, result(o, 0)->type->layout), offset_of,
-                              elem_bits);
+            cost += read_cost(pulled_back(p, chain, result(o, 0)->type->layout),
+                              offset_of, elem_bits);
         } else if (is_link(o) && chain->n < MAX_CHAIN) {
             chain->op[chain->n++] = o;
             cost += reads_cost(p, result(o, 0), chain, offset_of, elem_bits);
             chain->n--;
         } else {
-            cost += read_cost(pulled_back(p, chain, v->type->layout), offset_of, elem_bits);
+            cost += read_cost(pulled_back(p, chain, v->type->layout), offset_of,
+                              elem_bits);
         }
     }
     return cost;
@@ -324,8 +332,8 @@ slot_layout(Pipe *p, const Val *v, int dim)
     ty_log2_shape(t, shape);
     int least = INT32_MAX, bytes = elem_info[t->elem].bytes;
     for (int skip = 0; skip < 3; skip++) {
-        const Layout *l =
-            layout_swizzled(p->c, t->rank, shape, dim, __builtin_ctz((unsigned)bytes), skip);
+        const Layout *l = layout_swizzled(p->c, t->rank, shape, dim,
+                                          __builtin_ctz((unsigned)bytes), skip);
         Col offset_of[MAX_BITS];
         Chain chain = {.n = 0};
         layout_offsets(l, offset_of);
@@ -338,7 +346,7 @@ slot_layout(Pipe *p, const Val *v, int dim)
     return best;
 }
 
-/* ---- building: copies ------------------------------------------------------------------------------ */
+/* ---- building: copies ------------------------------------------------------------ */
 
 static Val *
 op1(Build *b, OpCode op, int n, Val *const *args, const Type *t)
@@ -410,8 +418,8 @@ const_i32(Build *b, int v)
     return ir_const_int(b, ty_scalar(b->f->c, E_I32), v);
 }
 
-/* The first value of the induction variable that is not at least `ahead` steps before the
- * end: ub - ahead * step, but not below what the type holds. */
+/* The first value of the induction variable that is not at least `ahead` steps before
+ * the end: ub - ahead * step, but not below what the type holds. */
 static Val *
 last_issue(Pipe *p, Build *b, int64_t step)
 {
@@ -425,14 +433,15 @@ last_issue(Pipe *p, Build *b, int64_t step)
     return ir_select(b, is_low, ir_const_int(b, t, least), ir_bin(b, OP_SUB, ub, d));
 }
 
-/* ---- building: reads --------------------------------------------------------------------------------- */
+/* ---- building: reads ------------------------------------------------------------- */
 
 /* The slot as the end of the chain sees it in layout l, made in front of `before`. */
 static Val *
 read_slot(Pipe *p, const Stream *s, Val *slot, const Chain *chain, const Layout *l,
           Op *before)
 {
-    Build b = {.f = p->f, .block = before->block, .before = before, .loc = s->load->loc};
+    Build b = {
+        .f = p->f, .block = before->block, .before = before, .loc = s->load->loc};
     const Type *t = ty_slot(p->c, s->smem->type, pulled_back(p, chain, l));
     Val *v = op1(&b, OP_SHARED_LOAD, 2, (Val *[]){s->smem, slot}, t);
     for (int i = 0; i < chain->n; i++) {
@@ -447,7 +456,7 @@ read_slot(Pipe *p, const Stream *s, Val *slot, const Chain *chain, const Layout 
     return v;
 }
 
-/* The first user of v in the block of its definition; that itself when there is none. */
+/* The first user of v in its block; v's own definition when there is none. */
 static Op *
 first_user(const Val *v)
 {
@@ -485,7 +494,7 @@ replace_load(Pipe *p, const Stream *s, Val *slot)
     Chain none = {.n = 0};
     Val *v = result(s->load, 0);
     read_uses(p, s, slot, v, &none);
-    if (v->uses)        /* by ops that take it as it was */
+    if (v->uses) /* by ops that take it as it was */
         ir_replace(v, read_slot(p, s, slot, &none, v->type->layout, s->load));
     ir_erase(s->load);
 }
@@ -522,7 +531,7 @@ hoist_first_reads(const Block *body, Op *before)
         }
 }
 
-/* ---- building: the loop -------------------------------------------------------------------------------- */
+/* ---- building: the loop ---------------------------------------------------------- */
 
 /* Another carried value of the loop; its next one is given later. */
 static Val *
@@ -549,7 +558,7 @@ rewrite(Pipe *p, int64_t step)
     }
     b.loc = loop->loc;
 
-    Val **now = NEW_N(p->c->arena, Val *, n_args);  /* of the slice, by argument */
+    Val **now = NEW_N(p->c->arena, Val *, n_args); /* of the slice, by argument */
     Val *lb = arg(loop, 0), *ub = arg(loop, 1), *slot_0 = const_i32(&b, 0);
     for (int i = 1; i < n_args; i++)
         now[i] = arg(loop, i + 2);
@@ -566,7 +575,8 @@ rewrite(Pipe *p, int64_t step)
         Pipe at = *p;
         at.ahead = stage;
         Val *end = stage ? last_issue(&at, &b, step) : ub;
-        issue(p, &b, &map, ir_bin(&b, OP_LT, lb, end), stage ? const_i32(&b, stage) : slot_0);
+        issue(p, &b, &map, ir_bin(&b, OP_LT, lb, end),
+              stage ? const_i32(&b, stage) : slot_0);
         for (int i = 1; i < n_args; i++)
             if (p->carried[i])
                 now[i] = mapped(&map, arg(yield, i - 1));
@@ -607,15 +617,16 @@ rewrite(Pipe *p, int64_t step)
     if (!pipeline_steps(&done))
         hoist_first_reads(p->body, barrier->next);
 
-    b = (Build){.f = p->f, .block = loop->block, .before = loop->next, .loc = loop->loc};
+    b = (Build){
+        .f = p->f, .block = loop->block, .before = loop->next, .loc = loop->loc};
     ir_op(&b, OP_ASYNC_WAIT, 0, NULL, 0, NULL);
-    ir_set_attr(loop, ATTR_STAGES, 1);      /* done: not again */
+    ir_set_attr(loop, ATTR_STAGES, 1); /* done: not again */
 }
 
-/* ---- operands that do not change --------------------------------------------------------------------------- */
+/* ---- operands that do not change ------------------------------------------------- */
 
-/* The operand of a dot of the loop that comes from outside, in registers, and could as well
- * come out of shared memory: the result of a move. */
+/* The operand of a dot of the loop that comes from outside, in registers, and could as
+ * well come out of shared memory: the result of a move. */
 static Val *
 find_idle(Pipe *p)
 {
@@ -634,7 +645,8 @@ static void
 park(Pipe *p, Op *move)
 {
     Val *v = result(move, 0), *from = arg(move, 0);
-    const Type *t = ty_smem(p->c, from->type, 1, slot_layout(p, from, from->type->rank - 1));
+    const Type *t = ty_smem(p->c, from->type, 1,
+                            slot_layout(p, from, from->type->rank - 1));
     Build b = {.f = p->f, .block = move->block, .before = move, .loc = move->loc};
     Val *smem = op1(&b, OP_SHARED_ALLOC, 0, NULL, t), *slot = const_i32(&b, 0);
     ir_op(&b, OP_SHARED_STORE, 3, (Val *[]){smem, slot, from}, 0, NULL);
@@ -679,18 +691,21 @@ parked_bytes(Pipe *p)
     return sum;
 }
 
-/* ---- the pass --------------------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------- */
 
 static void
 try_loop(Func *f, Op *loop)
 {
     int64_t asked = ir_attr(loop, ATTR_STAGES), step;
     int stages = asked ? (int)MIN(asked, MAX_SLOTS) : f->c->opt.num_stages;
-    if (stages < 2 || !ir_const_as_int(arg(loop, 2), &step) || step < 1 || step > INT32_MAX ||
-        elem_info[arg(loop, 0)->type->elem].bits < 32 ||
+    if (stages < 2 || !ir_const_as_int(arg(loop, 2), &step) || step < 1 ||
+        step > INT32_MAX || elem_info[arg(loop, 0)->type->elem].bits < 32 ||
         may_be_clobbered(f, NULL, loop->regions[0]))
         return;
-    Pipe p = {.f = f, .c = f->c, .facts = facts_new(f), .loop = loop,
+    Pipe p = {.f = f,
+              .c = f->c,
+              .facts = facts_new(f),
+              .loop = loop,
               .body = loop->regions[0]};
     if (!find_streams(&p, asked > 0))
         return;

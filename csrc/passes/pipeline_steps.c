@@ -1,9 +1,9 @@
 /* pipeline_steps: the second half of pipeline: fragments, too, are read ahead.
  *
- * The barrier at the head of a pipelined loop stops all warps at once, and then all of them
- * wait for their first fragments. In a loop that is one dot from two slots, the dot is cut
- * into steps along k as deep as the instruction, and the first step of the next iteration
- * is read beside the last products of this one:
+ * The barrier at the head of a pipelined loop stops all warps at once, and then all of
+ * them wait for their first fragments. In a loop that is one dot from two slots, the
+ * dot is cut into steps along k as deep as the instruction, and the first step of the
+ * next iteration is read beside the last products of this one:
  *
  *     wait; barrier                        for (.., a0, b0):
  *     a = shared_load s[read]                a1, b1 = shared_load s[read], step 1
@@ -13,22 +13,23 @@
  *                                            a0', b0' = shared_load s[next], step 0
  *                                            acc = dot a1, b1, acc
  *
- * So the barrier moves by most of an iteration. What it promises stays: the group of the
- * next iteration has landed for all, and everybody has read the last of the slot that the
- * next iteration's copies fill. The wait comes earlier, though, by one step less than an
- * iteration, so this is done only where a copy has more than one iteration's time.
+ * So the barrier moves by most of an iteration. What it promises stays: the group of
+ * the next iteration has landed for all, and everybody has read the last of the slot
+ * that the next iteration's copies fill. The wait comes earlier, though, by one step
+ * less than an iteration, so this is done only where a copy has more than one
+ * iteration's time.
  */
 #include "passes/layouts.h"
 #include "passes/pipeline.h"
 
-enum { MAX_TURNS = 4, MAX_PRESSURE = 216 };     /* registers of 255 */
+enum { MAX_TURNS = 4, MAX_PRESSURE = 216 }; /* registers of 255 */
 
 /* How one operand of the dot comes out of its slot: a load and transpositions. */
 typedef struct Source {
     Op *load;
-    Op *turn[MAX_TURNS];    /* the last first */
+    Op *turn[MAX_TURNS]; /* the last first */
     int n_turns;
-    const Type *type;       /* of one step of the operand */
+    const Type *type; /* of one step of the operand */
 } Source;
 
 static bool
@@ -37,7 +38,7 @@ find_source(const Block *body, const Val *v, Source *s)
     *s = (Source){.n_turns = 0};
     for (Op *o = v->def; o && o->block == body; o = arg(o, 0)->def) {
         const Use *u = result(o, 0)->uses;
-        if (!u || u->next)      /* somebody else wants the whole of it */
+        if (!u || u->next) /* somebody else wants the whole of it */
             return false;
         if (o->op == OP_SHARED_LOAD) {
             s->load = o;
@@ -97,8 +98,9 @@ step_type(Comp *c, const Op *dot, int which, const DotPlan *plan)
     ty_log2_shape(t, log2_shape);
     int kw = mma_shape[plan->kind].kw;
     return ty_with_layout(c, t,
-                          (which ? layout_mma_b : layout_mma_a)(
-                              c, 2, log2_shape, kw, plan->log2_warps_m, plan->log2_warps_n));
+                          (which ? layout_mma_b : layout_mma_a)(c, 2, log2_shape, kw,
+                                                                plan->log2_warps_m,
+                                                                plan->log2_warps_n));
 }
 
 /* The type of operand 0 of a transposition whose result is t. */
@@ -156,7 +158,8 @@ static void
 rewrite(const Pipelined *p, Op *dot, const Source *s, int n_steps)
 {
     Block *body = p->loop->regions[0];
-    Build out = {.f = p->f, .block = p->loop->block, .before = p->loop, .loc = p->loop->loc};
+    Build out = {
+        .f = p->f, .block = p->loop->block, .before = p->loop, .loc = p->loop->loc};
     Map none = {.a = p->f->c->arena};
     ir_clone(&out, p->wait, &none);
     ir_clone(&out, p->barrier, &none);
@@ -204,7 +207,8 @@ pipeline_steps(const Pipelined *p)
     Source s[2];
     DotPlan plan;
     if (p->ahead < 2 || !dot || result(dot, 0)->type->rank != 2 ||
-        !find_source(body, arg(dot, 0), &s[0]) || !find_source(body, arg(dot, 1), &s[1]))
+        !find_source(body, arg(dot, 0), &s[0]) ||
+        !find_source(body, arg(dot, 1), &s[1]))
         return false;
     dot_plan(p->f, dot, &plan);
     if (!plan.is_mma || plan.operand != arg(dot, 0)->type->elem)

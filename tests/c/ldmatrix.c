@@ -11,14 +11,15 @@ source_of(int elem_bytes, bool trans, int lane, int byte)
 {
     if (!trans)
         return lane / 4 * ROW + lane % 4 * 4 + byte;
-    int elem = byte / elem_bytes;       /* 16-bit: element e is row 2 (l % 4) + e, column l / 4 */
+    int elem = byte /
+               elem_bytes; /* 16-bit: element e is row 2 (l % 4) + e, column l / 4 */
     return (lane % 4 * 2 + elem) * ROW + lane / 4 * 2 + byte % elem_bytes;
 }
 
 /* Runs the plan for all registers of one warp. */
 static void
-check_plan(Test *t, const Layout *l, const Col *offset_of, int elem_bytes, const LdMatrix *m,
-           uint32_t warp)
+check_plan(Test *t, const Layout *l, const Col *offset_of, int elem_bytes,
+           const LdMatrix *m, uint32_t warp)
 {
     int bits = layout_bits(l), n = 1 << m->log2_n, per_word = 4 / elem_bytes;
     uint32_t inside = (uint32_t)per_word - 1;
@@ -69,16 +70,19 @@ check_operands(Comp *c, void *data)
         for (int log2_k = 4; log2_k <= 7; log2_k++)
             for (int log2_bytes = 0; log2_bytes < 3; log2_bytes++)
                 for (int which = 0; which < 8; which++) {
-                    int fastest = which & 1, kw = 4 >> log2_bytes, bytes = 1 << log2_bytes;
+                    int fastest = which & 1, kw = 4 >> log2_bytes,
+                        bytes = 1 << log2_bytes;
                     bool is_a = which & 2;
                     uint8_t shape[2] = {(uint8_t)log2_m, (uint8_t)log2_k};
                     if (!is_a)
                         shape[0] = (uint8_t)log2_k, shape[1] = (uint8_t)log2_m;
                     if (log2_k < 5 && kw == 4)
                         continue;
-                    const Layout *l = is_a ? layout_mma_a(c, 2, shape, kw, which >> 2, 1)
-                                           : layout_mma_b(c, 2, shape, kw, 1, which >> 2);
-                    const Layout *smem = layout_swizzled(c, 2, shape, fastest, log2_bytes, 0);
+                    const Layout *l =
+                        is_a ? layout_mma_a(c, 2, shape, kw, which >> 2, 1)
+                             : layout_mma_b(c, 2, shape, kw, 1, which >> 2);
+                    const Layout *smem = layout_swizzled(c, 2, shape, fastest,
+                                                         log2_bytes, 0);
                     Col offset_of[MAX_BITS];
                     layout_offsets(smem, offset_of);
                     CHECK(t, layout_is_onto(smem) && layout_is_injective(smem));
@@ -108,13 +112,13 @@ test_ldmatrix(Test *t)
     comp_done(&c);
 }
 
-/* Bytes of an aligned chunk of 16 stay together; with skip 0 and 128-byte lines the chunk is
- * XORed with the line's number, as TMA does it. */
+/* Bytes of an aligned chunk of 16 stay together; with skip 0 and 128-byte lines the
+ * chunk is XORed with the line's number, as TMA does it. */
 static void
 check_swizzled(Comp *c, void *data)
 {
     Test *t = data;
-    static const uint8_t shape[2] = {5, 7};     /* 32 rows of 128 */
+    static const uint8_t shape[2] = {5, 7}; /* 32 rows of 128 */
     const Layout *l = layout_swizzled(c, 2, shape, 1, 1, 0);
     Col offset_of[MAX_BITS];
     layout_offsets(l, offset_of);

@@ -1,29 +1,30 @@
 /* shared: shared memory as a value: slots, asynchronous copies into them, reads.
  *
- * The type says where an element is in its slot (offset bits -> flat index), the layouts of
- * what is copied or read which elements a thread has. An address is therefore
+ * The type says where an element is in its slot (offset bits -> flat index), the
+ * layouts of what is copied or read which elements a thread has. An address is
+ * therefore
  *
  *     at + slot * bytes     one addition an iteration of the loop around it
  *     ^ thread              of lane and warp bits, computed once a kernel (sim_linear)
- *     ^ register            a constant: an immediate where the thread's part has none of
- *                           its bits, else an XOR (a swizzled chunk of 16 bytes)
+ *     ^ register            a constant: an immediate where the thread's part has none
+ *                           of its bits, else an XOR (a swizzled chunk of 16 bytes)
  *
- * A read is made of ldmatrix where the layouts allow it (layout_ldmatrix), else of vectors.
- * When all that wants the block are dots of the same straight piece of code, nothing is
- * read but the fragments of the first step along k (the first two, if there are registers
- * for them) until a dot asks: so those of one step are loaded beside the products of another
- * and not all at once. Views in between pass the question on.
+ * A read is made of ldmatrix where the layouts allow it (layout_ldmatrix), else of
+ * vectors. When all that wants the block are dots of the same straight piece of code,
+ * nothing is read but the fragments of the first step along k (the first two, if there
+ * are registers for them) until a dot asks: so those of one step are loaded beside the
+ * products of another and not all at once. Views in between pass the question on.
  */
 #include "codegen/simt/simt.h"
 
 enum { MAX_VEC = 16 };
 
-/* ---- addresses ------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------- */
 
 typedef struct Place {
-    Lv slot, thread, both;  /* bytes */
-    Col can_have;           /* bits of the thread's part */
-    Col below;              /* bits below this are 0 in the slot's part */
+    Lv slot, thread, both; /* bytes */
+    Col can_have;          /* bits of the thread's part */
+    Col below;             /* bits below this are 0 in the slot's part */
 } Place;
 
 static Place
@@ -38,11 +39,12 @@ place_of(Sim *s, const Op *o, int smem, const Col *lane, const Layout *l,
     for (int i = 0; i < LANE_BITS; i++)
         p.can_have |= lanes[i] = lane[i] * (Col)bytes;
     for (int i = 0; i < l->n[IN_WARP]; i++)
-        p.can_have |= warps[i] =
-            f2_mul(offset_of, bits, l->basis[IN_WARP][i]) * (Col)bytes;
+        p.can_have |= warps[i] = f2_mul(offset_of, bits, l->basis[IN_WARP][i]) *
+                                 (Col)bytes;
     p.thread = sim_linear(s, lanes, LANE_BITS, warps, s->log2_warps);
     Col slot_bytes = (Col)(ty_numel(v->type) * bytes);
-    p.slot = LLVMBuildMul(b->b, sim_val(s, arg(o, smem + 1))[0], ll_i32(b, (int)slot_bytes), "");
+    p.slot = LLVMBuildMul(b->b, sim_val(s, arg(o, smem + 1))[0],
+                          ll_i32(b, (int)slot_bytes), "");
     p.slot = LLVMBuildAdd(b->b, p.slot, sim_val(s, v)[0], "");
     p.both = LLVMBuildAdd(b->b, p.slot, p.thread, "");
     p.below = MIN(slot_bytes & (0 - slot_bytes), (Col)SHARED_ALIGN);
@@ -75,7 +77,7 @@ lane_offsets(const Layout *l, const Col *offset_of, Col *lane)
                       : 0;
 }
 
-/* ---- alloc, store, copy ------------------------------------------------------------------ */
+/* ---- alloc, store, copy ---------------------------------------------------------- */
 
 int64_t
 sim_shared_alloc_bytes(const Op *o)
@@ -128,13 +130,14 @@ sim_shared_store(Sim *s, const Op *o)
     }
 }
 
-/* What both sides have contiguous: memory along the pointers, the slot along its offsets. */
+/* What is contiguous along the pointers and along the offsets in the slot. */
 static SimVector
 common_vector(Sim *s, const Op *o, const Layout *l, const Col *offset_of)
 {
     SimVector memory = sim_access_vector(s, o);
     SimVector slot = neighbours(l, offset_of, memory.log2);
-    while (slot.log2 && memcmp(slot.reg, memory.reg, sizeof *slot.reg << slot.log2) != 0)
+    while (slot.log2 &&
+           memcmp(slot.reg, memory.reg, sizeof *slot.reg << slot.log2) != 0)
         slot = neighbours(l, offset_of, slot.log2 - 1);
     return slot;
 }
@@ -151,12 +154,16 @@ sim_async_copy(Sim *s, const Op *o)
     const Type *elem = ty_pointee(s->c, t);
     int bytes = sim_elem_bytes(elem) << vec.log2;
     bool is_async = bytes >= 4 && s->m->has_async(s->l) && !sim_owner(s, l);
-    if (!is_async)          /* pipeline makes no such copies */
+    if (!is_async) /* pipeline makes no such copies */
         err_at(s->c, o->loc, TARGET, info(o)->text, s->m->name);
     Place p = place_of(s, o, 1, lane, l, offset_of);
-    Lv *ptr = sim_val(s, arg(o, 0)), *mask = o->n_args > 3 ? sim_val(s, arg(o, 3)) : NULL;
-    Access a = {.bytes = bytes, .align = bytes, .cache = (int)ir_attr(o, ATTR_CACHE),
-                .evict = (int)ir_attr(o, ATTR_EVICT), .loc = o->loc};
+    Lv *ptr = sim_val(s, arg(o, 0)),
+       *mask = o->n_args > 3 ? sim_val(s, arg(o, 3)) : NULL;
+    Access a = {.bytes = bytes,
+                .align = bytes,
+                .cache = (int)ir_attr(o, ATTR_CACHE),
+                .evict = (int)ir_attr(o, ATTR_EVICT),
+                .loc = o->loc};
     for (int r = 0; r < sim_n_regs(arg(o, 0)); r++) {
         if ((uint32_t)r & vec.mask)
             continue;
@@ -168,15 +175,15 @@ sim_async_copy(Sim *s, const Op *o)
     }
 }
 
-/* ---- reads ----------------------------------------------------------------------------------- */
+/* ---- reads ----------------------------------------------------------------------- */
 
 typedef struct SharedRead {
     const Op *o;
     Place p;
-    Col offset_of[MAX_BITS], first;     /* of the part that is read */
+    Col offset_of[MAX_BITS], first; /* of the part that is read */
     bool is_ldmatrix;
     LdMatrix m;
-    SimVector vec;          /* else */
+    SimVector vec; /* else */
 } SharedRead;
 
 /* Registers that an ldmatrix beginning with r fills. */
@@ -218,7 +225,8 @@ read_register(Sim *s, void *data, int r)
     }
     int n = 1 << k->vec.log2;
     Lv elems[MAX_VEC];
-    Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, v->type, n), n * bytes, k->o->loc);
+    Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, v->type, n), n * bytes,
+                             k->o->loc);
     sim_unpack(s, v->type, x, n, elems);
     for (int e = 0; e < n; e++)
         regs[r | k->vec.reg[e]] = elems[e];
@@ -230,8 +238,8 @@ is_view(const Op *o)
     return o->op == OP_TRANS || o->op == OP_RESHAPE || o->op == OP_EXPAND;
 }
 
-/* Is the slot that o reads still what it was when `user` asks? A copy or store in between
- * goes elsewhere, or threads would race, unless a barrier stands before it. */
+/* Is the slot that o reads still what it was when `user` asks? A copy or store in
+ * between goes elsewhere, or threads would race, unless a barrier stands before it. */
 static bool
 stays_until(const Op *o, const Op *user)
 {
@@ -315,7 +323,7 @@ step_words(const Val *v, int steps)
 bool
 sim_reads_ahead(Sim *s, const Op *dot)
 {
-    enum { ROOM = 200 };        /* of 255 registers; addresses take the rest */
+    enum { ROOM = 200 }; /* of 255 registers; addresses take the rest */
     const Op *loop = dot->block->owner;
     DotPlan plan;
     dot_plan(s->f, dot, &plan);
@@ -328,8 +336,8 @@ sim_reads_ahead(Sim *s, const Op *dot)
     return loop_pressure(loop) + 2 * both <= ROOM;
 }
 
-/* offset_of and first for the part of the slot that o reads: bits of the part's flat index
- * are bits of the slot's. */
+/* offset_of and first for the part of the slot that o reads: bits of the part's flat
+ * index are bits of the slot's. */
 static void
 part_offsets(const Op *o, SharedRead *k)
 {
@@ -338,7 +346,8 @@ part_offsets(const Op *o, SharedRead *k)
     layout_offsets(slot, whole);
     for (int d = 0; d < part->rank; d++)
         for (int i = 0; i < part->log2_shape[d]; i++)
-            k->offset_of[layout_dim_shift(part, d) + i] = whole[layout_dim_shift(slot, d) + i];
+            k->offset_of[layout_dim_shift(part, d) + i] =
+                whole[layout_dim_shift(slot, d) + i];
     Col start = (Col)ir_attr(o, ATTR_START)
                 << layout_dim_shift(slot, (int)ir_attr(o, ATTR_AXIS));
     k->first = f2_mul(whole, layout_bits(slot), start);
@@ -368,7 +377,7 @@ sim_shared_load(Sim *s, const Op *o)
         return;
     }
     int which = 0, steps = sim_reads_ahead(s, dot_of(v, &which)) ? 2 : 1;
-    for (int n = 1; n <= steps; n++) {          /* the first steps begin here */
+    for (int n = 1; n <= steps; n++) { /* the first steps begin here */
         far = far_along_k(s, v, n);
         for (int r = 0; r < sim_n_regs(v); r++)
             if (!((uint32_t)r & far))
