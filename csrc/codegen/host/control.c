@@ -14,6 +14,62 @@
  */
 #include "codegen/host/host.h"
 
+/* ---- loops and branches --------------------------------------------------------------- */
+
+void
+host_loop_open(Host *h, Loop *p, int64_t n, int64_t step)
+{
+    Ll *l = h->l;
+    p->n = n, p->step = step;
+    if (n <= step) { /* one iteration: no loop */
+        p->head = NULL;
+        p->index = ll_i64(l, 0);
+        return;
+    }
+    p->before = LLVMGetInsertBlock(l->b);
+    p->head = ll_block(l, "loop");
+    LLVMBuildBr(l->b, p->head);
+    LLVMPositionBuilderAtEnd(l->b, p->head);
+    p->index = LLVMBuildPhi(l->b, l->i64, "i");
+    LLVMAddIncoming(p->index, (Lv[]){ll_i64(l, 0)}, &p->before, 1);
+}
+
+void
+host_loop_close(Host *h, Loop *p)
+{
+    Ll *l = h->l;
+    if (!p->head)
+        return;
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b), after = ll_block(l, "done");
+    Lv next = LLVMBuildNUWAdd(l->b, p->index, ll_i64(l, p->step), "");
+    LLVMAddIncoming(p->index, &next, &latch, 1);
+    Lv more = LLVMBuildICmp(l->b, LLVMIntULT, next, ll_i64(l, p->n), "");
+    LLVMBuildCondBr(l->b, more, p->head, after);
+    LLVMPositionBuilderAtEnd(l->b, after);
+}
+
+void
+host_when_open(Host *h, When *w, Lv cond)
+{
+    Ll *l = h->l;
+    w->before = LLVMGetInsertBlock(l->b);
+    w->then = ll_block(l, "then");
+    w->after = ll_block(l, "after");
+    LLVMBuildCondBr(l->b, cond, w->then, w->after);
+    LLVMPositionBuilderAtEnd(l->b, w->then);
+}
+
+void
+host_when_close(Host *h, When *w)
+{
+    Ll *l = h->l;
+    w->then = LLVMGetInsertBlock(l->b);
+    LLVMBuildBr(l->b, w->after);
+    LLVMPositionBuilderAtEnd(l->b, w->after);
+}
+
+/* ---- values that leave a region --------------------------------------------------------- */
+
 /* One block value that leaves a region, and where to. */
 typedef struct Move {
     const Val *v;

@@ -2,6 +2,7 @@
  *
  *     host.c      the walk over ops: what is lazy, what is a root, when a group is emitted
  *     value.c     states of values, who still needs them, the scratch arena
+ *     nodes.c     what a group computes, how wide, what it keeps
  *     nest.c      one group -> one loop nest over register-sized vectors
  *     access.c    loads, stores, atomics of one vector
  *     debug.c     assert and print
@@ -200,6 +201,18 @@ struct Node {
 };
 
 void host_emit_group(Host *h, Group *g);
+
+/* ---- nodes.c ------------------------------------------------------------------------------ */
+/* Adds KEEP roots for values of this group that later groups want. */
+void host_keep_escaping(Host *h, Group *g);
+/* Chooses lanes, makes the nodes of all roots, sorts both by position. */
+void host_build_nodes(Host *h, Group *g);
+/* Does the node differ from lane to lane? */
+static inline bool
+is_vector(const Group *g, const Node *n)
+{
+    return g->lanes > 1 && !n->lane0 && (n->dims >> g->vec & 1);
+}
 void host_stamp(Host *h, const Val *v); /* what computing v on demand visits */
 /* for (i = 0; i < n; i += step): opens a loop; *index is i (i64). */
 typedef struct Loop {

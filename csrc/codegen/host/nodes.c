@@ -1,0 +1,425 @@
+/* nodes: what a group computes, before anything is emitted.
+ *
+ * A node is a lazy value seen at certain indices: `map` says which dim of the group runs
+ * along each of its dims. Broadcasts, transposes and expand_dims vanish into maps, so one
+ * value can have several nodes:
+ *
+ *     %i = arange 0..16                node (%i, [0])    changes with rows
+ *     %i[:, None] == %i[None, :]       node (%i, [1])    changes with columns
+ *
+ * Here is decided, too, how wide a step is, which accesses are consecutive, and which
+ * values later groups will find in scratch.
+ */
+#include "codegen/host/host.h"
+
+#include <stdlib.h>
+
+/* ---- the nodes of a group ------------------------------------------------------------------ */
+
+static uint32_t
+identity_map(int rank)
+{
+    uint32_t m = 0;
+    for (int d = 0; d < rank; d++)
+        m |= (uint32_t)d << 4 * d;
+    return m;
+}
+
+/* Visits what computing v on demand would compute, and marks it with the stamp. */
+void
+host_stamp(Host *h, const Val *v)
+{
+    VState *s = state(h, v);
+    if (s->stamp == h->stamp || s->kind != V_LAZY)
+        return;
+    s->stamp = h->stamp;
+    s->again = false;
+    for (int i = 0; i < v->def->n_args; i++)
+        host_stamp(h, arg(v->def, i));
+}
+
+/* v's dim that runs along the group's dim g, or -1. */
+static int
+dim_along(const Val *v, uint32_t map, int g)
+{
+    for (int d = 0; d < v->type->rank; d++)
+        if ((int)(map >> 4 * d & 15) == g)
+            return d;
+    return -1;
+}
+
+/* How many lanes from the start of a step are consecutive elements: log2. */
+static int
+run_log2(Host *h, const Val *ptr, uint32_t map, int vec)
+{
+    int d = dim_along(ptr, map, vec);
+    if (d < 0)
+        return 0;
+    for (int e = d + 1; e < ptr->type->rank; e++)
+        if ((int)(map >> 4 * e & 15) == vec)
+            return 0; /* a diagonal */
+    Affine a;
+    int64_t c;
+    if (affine_of(h->f, ptr, &a) && affine_const_stride(&a, d, &c))
+        return c == 1 ? MAX_LOG2 : 0;
+    return facts_contiguity(h->facts, ptr, d);
+}
+
+typedef struct Survey {
+    int bytes; /* of the widest data element */
+    int n_ops;
+    int run; /* shortest useful run among the accesses: log2 */
+} Survey;
+
+static void
+survey_access(Host *h, Group *g, Survey *s, const Op *o, uint32_t map)
+{
+    int run = run_log2(h, arg(o, 0), map, g->vec);
+    if (run >= 2)
+        s->run = MIN(s->run, run);
+    int bytes = elem_info[arg(o, 0)->type->elem].bytes;
+    s->bytes = MAX(s->bytes, MIN(bytes, 8));
+}
+
+static void
+survey(Host *h, Group *g, Survey *s, const Val *v, uint32_t map)
+{
+    VState *x = state(h, v);
+    if (v->type->rank == 0)
+        return;
+    bool is_index = v->type->is_ptr || v->type->elem == E_I1 ||
+                    (x->kind == V_LAZY && x->is_virtual);
+    if (!is_index)
+        s->bytes = MAX(s->bytes, host_mem_bytes(v->type));
+    if (x->kind != V_LAZY || x->stamp == h->stamp)
+        return;
+    x->stamp = h->stamp;
+    x->again = false;
+    const Op *o = v->def;
+    if (host_is_through(o)) {
+        survey(h, g, s, arg(o, 0), host_through_map(o, map));
+        return;
+    }
+    s->n_ops++;
+    switch (o->op) {
+    case OP_EXP:
+    case OP_EXP2:
+    case OP_LOG:
+    case OP_LOG2:
+    case OP_SIN:
+    case OP_COS:
+    case OP_TANH:
+    case OP_ERF: s->n_ops += 12; break;
+    case OP_LOAD: survey_access(h, g, s, o, map); break;
+    default: break;
+    }
+    for (int i = 0; i < o->n_args; i++)
+        survey(h, g, s, arg(o, i), map);
+}
+
+/* The dim that runs in vectors and how many lanes a step has. Wider than a register where
+ * the work of an element is small: independent chains hide latency, and the IR is as short
+ * as for one register. */
+static void
+choose_lanes(Host *h, Group *g)
+{
+    g->vec = g->rank - 1;
+    while (g->vec > 0 && g->shape[g->vec] == 1)
+        g->vec--;
+    Survey s = {1, 0, MAX_LOG2};
+    h->stamp++;
+    for (int i = 0; i < g->roots.n; i++) {
+        Root *r = &g->roots.at[i];
+        uint32_t id = identity_map(g->rank);
+        if (r->kind == R_KEEP) {
+            survey(h, g, &s, r->v, id);
+            continue;
+        }
+        for (int k = 0; k < r->o->n_args; k++)
+            survey(h, g, &s, arg(r->o, k), id);
+        if (r->kind == R_STORE)
+            survey_access(h, g, &s, r->o, id);
+    }
+    int lanes = h->vec_bytes / s.bytes;
+    int wider = s.n_ops <= 10 ? 4 : s.n_ops <= 24 ? 2 : 1;
+    lanes = MIN(lanes * wider, 64);
+    if (s.run < MAX_LOG2)
+        lanes = MIN(lanes, 1 << s.run);
+    g->lanes = MIN(lanes, g->shape[g->vec]);
+    int n = 0;
+    for (int d = 0; d < g->rank; d++)
+        if (d != g->axis)
+            g->order[n++] = d;
+    if (g->axis >= 0)
+        g->order[n] = g->axis;
+}
+
+static int
+level_of(const Group *g, unsigned dims)
+{
+    for (int k = g->rank; k > 0; k--)
+        if (dims >> g->order[k - 1] & 1)
+            return k;
+    return 0;
+}
+
+static Node *node(Host *h, Group *g, const Val *v, uint32_t map, bool lane0);
+
+static Node *
+finish(Group *g, Node *n)
+{
+    n->level = level_of(g, n->dims);
+    if (is_vector(g, n))
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] && !n->in[i]->lane0)
+                n->in[i]->want_vec = true;
+    return n;
+}
+
+static void
+add_in(Host *h, Group *g, Node *n, const Val *v, bool lane0)
+{
+    Node *in = node(h, g, v, n->map, lane0);
+    n->in[n->n_in++] = in;
+    n->dims |= in->dims;
+}
+
+static Mode
+mode_of(Host *h, Group *g, const Val *ptr, uint32_t map)
+{
+    if (g->lanes == 1)
+        return M_ROW;
+    return 1 << MIN(run_log2(h, ptr, map, g->vec), 20) >= g->lanes ? M_ROW : M_GATHER;
+}
+
+static void
+load_node(Host *h, Group *g, Node *n)
+{
+    const Op *o = n->v->def;
+    n->kind = N_LOAD;
+    n->mode = (uint8_t)mode_of(h, g, arg(o, 0), n->map);
+    if (n->lane0)
+        n->mode = M_ROW;
+    add_in(h, g, n, arg(o, 0), n->lane0 || n->mode == M_ROW);
+    for (int i = 1; i < o->n_args; i++)
+        add_in(h, g, n, arg(o, i), n->lane0);
+    if (n->mode == M_GATHER && !(n->dims >> g->vec & 1))
+        n->mode = M_ROW; /* one element for all lanes */
+}
+
+static Node *
+node(Host *h, Group *g, const Val *v, uint32_t map, bool lane0)
+{
+    VState *s = state(h, v);
+    if (v->type->rank == 0)
+        map = 0;
+    if (g->lanes == 1)
+        lane0 = false;
+    if (s->kind == V_LAZY) {
+        s->stamp = h->stamp;
+        if (host_is_through(v->def))
+            return node(h, g, arg(v->def, 0), host_through_map(v->def, map), lane0);
+        if (v->def->op == OP_SPLAT)
+            return node(h, g, arg(v->def, 0), 0, lane0);
+    }
+    uint64_t key[2] = {(uint64_t)v->id, (uint64_t)map << 1 | lane0};
+    Node *n = map_get(&g->nodes, key, sizeof key);
+    if (n)
+        return n;
+    n = NEW(h->c->arena, Node);
+    n->v = v, n->map = map, n->lane0 = lane0;
+    n->pos = v->def ? host_pos(h, v->def) : 0;
+    int rank = v->type->rank;
+    switch (s->kind) {
+    case V_SCALAR: n->kind = N_SCALAR, n->pos = 0; break;
+    case V_BUFFER:
+        n->kind = N_BUFFER, n->pos = 0;
+        for (int d = 0; d < rank; d++)
+            if (s->view.stride[d] && (map >> 4 * d & 15) != 15)
+                n->dims |= 1u << (map >> 4 * d & 15);
+        break;
+    case V_CARRIED:
+        n->kind = N_CARRIED, n->pos = 0;
+        for (int d = 0; d < rank; d++)
+            if ((map >> 4 * d & 15) != 15)
+                n->dims |= 1u << (map >> 4 * d & 15);
+        break;
+    case V_LAZY: {
+        const Op *o = v->def;
+        if (o->op == OP_CONST) {
+            n->kind = N_CONST;
+        } else if (o->op == OP_ARANGE) {
+            n->kind = N_ARANGE;
+            if ((map & 15) != 15)
+                n->dims = 1u << (map & 15);
+        } else if (o->op == OP_LOAD) {
+            load_node(h, g, n);
+        } else {
+            n->kind = N_OP_NODE;
+            for (int i = 0; i < o->n_args; i++)
+                add_in(h, g, n, arg(o, i), lane0);
+        }
+        break;
+    }
+    default: unreachable(h->c);
+    }
+    finish(g, n);
+    map_put(&g->nodes, key, sizeof key, n);
+    PUSH(h->c->arena, &g->list, n);
+    return n;
+}
+
+/* ---- what must be kept ------------------------------------------------------------------------ */
+
+/* A value of this group that is wanted later is either kept in scratch or, when that is as
+ * good as reading it, computed again: then what it is made of must stay available. Users
+ * come before what they use. */
+static bool
+is_cheap_again(Host *h, const Val *v)
+{
+    const Op *o = v->def;
+    if (host_is_through(o) || state(h, v)->is_virtual)
+        return true;
+    if (!op_has(o, OPF_ELEM) || o->op == OP_DIV || o->op == OP_DIV_RN ||
+        o->op == OP_REM)
+        return false;
+    if (op_info[o->op].flags & OPF_ELEM && o->op >= OP_EXP && o->op <= OP_RSQRT)
+        return false;
+    int n_reads = 0;
+    for (int i = 0; i < o->n_args; i++) {
+        const Val *a = arg(o, i);
+        VState *s = state(h, a);
+        if (!a->type->rank || (s->kind == V_LAZY && s->is_virtual))
+            continue;
+        if (s->kind != V_BUFFER || ++n_reads > 1)
+            return false;
+    }
+    return true;
+}
+
+/* Values of another shape are seen at fewer or repeated indices; the walk has put into
+ * scratch, before this group, those that must be computed once. */
+static bool
+has_shape_of(const Group *g, const Val *v)
+{
+    if (v->type->rank != g->rank)
+        return false;
+    for (int d = 0; d < g->rank; d++)
+        if (v->type->shape[d] != g->shape[d])
+            return false;
+    return true;
+}
+
+typedef struct Ranked {
+    int pos;
+    const Val *v;
+} Ranked;
+
+static int
+later_first(const void *a, const void *b)
+{
+    return ((const Ranked *)b)->pos - ((const Ranked *)a)->pos;
+}
+
+typedef struct Closure {
+    Map seen;
+    VEC(Ranked) all; /* what the group computes on demand */
+} Closure;
+
+static void
+collect(Host *h, Closure *c, const Val *v)
+{
+    if (state(h, v)->kind != V_LAZY || map_get(&c->seen, v, 0))
+        return;
+    map_put(&c->seen, v, 0, h);
+    for (int i = 0; i < v->def->n_args; i++)
+        collect(h, c, arg(v->def, i));
+    Ranked r = {host_pos(h, v->def), v};
+    PUSH(h->c->arena, &c->all, r);
+}
+
+/* Adds KEEP roots for values of this group that later groups want. */
+void
+host_keep_escaping(Host *h, Group *g)
+{
+    Arena *a = h->c->arena;
+    Closure c = {.seen = {.a = a}};
+    Map kept = {.a = a};
+    h->stamp++;
+    for (int i = 0; i < g->roots.n; i++) {
+        Root *r = &g->roots.at[i];
+        if (r->kind == R_KEEP) {
+            host_stamp(h, r->v), collect(h, &c, r->v);
+            map_put(&kept, r->v, 0, g);
+            continue;
+        }
+        for (int k = 0; k < r->o->n_args; k++)
+            host_stamp(h, arg(r->o, k)), collect(h, &c, arg(r->o, k));
+        h->done[r->pos] = true; /* its uses are met here */
+    }
+    if (c.all.n)
+        qsort(c.all.at, (size_t)c.all.n, sizeof *c.all.at, later_first);
+    for (int i = 0; i < c.all.n; i++) {
+        const Val *v = c.all.at[i].v;
+        if (map_get(&kept, v, 0) || !host_is_live(h, v))
+            continue;
+        if (is_cheap_again(h, v) || !has_shape_of(g, v)) {
+            state(h, v)->again = true;
+            continue;
+        }
+        Root r = {.kind = R_KEEP, .v = v, .pos = c.all.at[i].pos};
+        PUSH(a, &g->roots, r);
+    }
+}
+
+/* ---- building ------------------------------------------------------------------------- */
+
+static Node *
+want(Host *h, Group *g, const Val *v, bool lane0)
+{
+    Node *n = node(h, g, v, identity_map(v->type->rank), lane0);
+    if (!lane0)
+        n->want_vec = true;
+    return n;
+}
+
+static void
+build_root(Host *h, Group *g, Root *r)
+{
+    int n = r->kind == R_KEEP ? 1 : r->o->n_args;
+    r->in = NEW_N(h->c->arena, Node *, n + 1);
+    if (r->kind == R_KEEP) {
+        r->in[0] = want(h, g, r->v, false);
+        return;
+    }
+    if (r->kind == R_STORE)
+        r->mode = mode_of(h, g, arg(r->o, 0), identity_map(g->rank));
+    for (int i = 0; i < n; i++)
+        if (r->kind != R_PRINT || i == r->mode) /* the others may have another shape */
+            r->in[i] = want(h, g, arg(r->o, i),
+                            i == 0 && r->kind == R_STORE && r->mode == M_ROW);
+}
+
+static int
+by_pos(const void *a, const void *b)
+{
+    return (*(Node *const *)a)->pos - (*(Node *const *)b)->pos;
+}
+
+static int
+by_root_pos(const void *a, const void *b)
+{
+    return ((const Root *)a)->pos - ((const Root *)b)->pos;
+}
+
+void
+host_build_nodes(Host *h, Group *g)
+{
+    choose_lanes(h, g);
+    g->nodes.a = h->c->arena;
+    for (int i = 0; i < g->roots.n; i++)
+        build_root(h, g, &g->roots.at[i]);
+    if (g->list.n)
+        qsort(g->list.at, (size_t)g->list.n, sizeof *g->list.at, by_pos);
+    qsort(g->roots.at, (size_t)g->roots.n, sizeof *g->roots.at, by_root_pos);
+}
