@@ -245,6 +245,14 @@ get_n_spills(PyObject *self, void *closure)
     return PyLong_FromLong(((Compiled *)self)->bin.n_spills);
 }
 
+static PyObject *
+get_function(PyObject *self, void *closure)
+{
+    (void)closure;
+    Compiled *v = (Compiled *)self;
+    return v->cu_kernel ? PyLong_FromVoidPtr(v->cu_kernel) : Py_NewRef(Py_None);
+}
+
 /* Loads the code now instead of at the first launch. */
 static PyObject *
 init_handles(PyObject *self, PyObject *unused)
@@ -296,6 +304,8 @@ static PyGetSetDef compiled_getset[] = {
      NULL},
     {"n_regs", get_n_regs, NULL,
      "registers of a thread, or as many as it may use; -1: unknown", NULL},
+    {"function", get_function, NULL,
+     "The driver's handle, a CUkernel, as an int; None until the code is loaded.", NULL},
     {"n_spills", get_n_spills, NULL, "bytes of spilled registers; -1: unknown", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
