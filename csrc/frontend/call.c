@@ -106,10 +106,10 @@ inlined(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw,
             err_at(f->c, call, RECURSION, t->name);
         fail(f, LIMIT, "functions are inlined more than %d levels deep", MAX_INLINE);
     }
-    fr.local = NEW_N(f->a, Value, t->n_locals + 2);
-    fr.set_at = NEW_N(f->a, const Loc *, t->n_locals + 2);
-    fr.branch_only = NEW_N(f->a, bool, t->n_locals + 2);
-    fr.loop_only = NEW_N(f->a, bool, t->n_locals + 2);
+    fr.local = NEW_N(f->a, Value, t->n_locals + N_HIDDEN);
+    fr.set_at = NEW_N(f->a, const Loc *, t->n_locals + N_HIDDEN);
+    fr.branch_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
+    fr.loop_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
     bind_params(f, t, fr.local, n, args, n_kw, kw, kw_args);
     f->frame = &fr;
     Value v = fe_body(f);

@@ -205,23 +205,31 @@ struct Frame {
     Frame *caller;
     Tree *tree;
     const Loc *call;     /* where it was called; NULL for the kernel */
-    Value *local;        /* n_locals + 2: the two below */
+    Value *local;        /* n_locals + N_HIDDEN */
     const Loc **set_at;  /* by local: the last assignment */
     bool *branch_only;   /* by local: was defined in one branch of an if alone */
     bool *loop_only;     /* by local: was defined inside a loop alone */
-    int n_runtime_loops; /* around the statement: a return is impossible inside */
     int depth;
 };
-/* The two hidden locals of early returns. */
+/* How a suite may end, as a set. */
+typedef enum Status {
+    FALLS = 1, /* the next statement follows */
+    RETURNS = 2,
+    BREAKS = 4,
+    CONTINUES = 8,
+} Status;
+/* The hidden locals: the value returned, and for each way to leave a suite an i1 that says
+ * whether it was taken. A flag has a value only when it is open which way it was. */
+enum { N_HIDDEN = 4 };
 static inline int
 slot_ret(const Frame *fr)
 {
     return fr->tree->n_locals;
 }
 static inline int
-slot_flag(const Frame *fr)
+slot_flag(const Frame *fr, Status way)
 {
-    return fr->tree->n_locals + 1;
+    return fr->tree->n_locals + (way == RETURNS ? 1 : way == BREAKS ? 2 : 3);
 }
 
 struct Fe {
@@ -313,10 +321,28 @@ void fe_ann_assign(Fe *f, Node *n);
 void fe_aug_assign(Fe *f, Node *n);
 
 /* ---- stmt.c ---------------------------------------------------------------------------------- */
-typedef enum Status { FALLS, RETURNED, MAYBE } Status;
 Value fe_body(Fe *f); /* of the current frame: what it returns */
+Status fe_suite(Fe *f, Node **at, int n);
+/* What is lowered later, when it is known where. */
+typedef struct Rest {
+    Status (*run)(Fe *f, void *data);
+    void *data;
+} Rest;
+/* A suite may have been left, as st and the flags say: rest runs when it was not. */
+Status fe_unless_left(Fe *f, Status st, Rest rest);
+Val *fe_ended(Fe *f, Block *block, Status st, Value *local, Status way);
+Value *fe_copy_locals(Fe *f);
+void fe_set_locals(Fe *f, const Value *v);
+void fe_build_in(Fe *f, Block *block); /* ops go to its end */
+enum { MAX_LEAVES = 512 };
+/* Same structure, same constants, same types of the leaves? */
+bool fe_same_types(Fe *f, Value a, Value b);
 /* One of two values, chosen when the kernel runs: cond ? a() : b(). */
 Value fe_ternary(Fe *f, Node *n, Val *cond);
+
+/* ---- loop.c ---------------------------------------------------------------------------------- */
+Status fe_for(Fe *f, Node *n);
+Status fe_while(Fe *f, Node *n);
 
 /* ---- builtins.def, builtins_*.c ---------------------------------------------------------------- */
 enum { MAX_PARAM = 12 };

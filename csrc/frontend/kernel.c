@@ -172,10 +172,10 @@ fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_
         f->func->n_facts += count_leaves(&args[i]);
     f->func->facts = NEW_N(f->a, ArgFacts, f->func->n_facts + 1);
     f->b = (Build){.f = f->func, .block = f->func->body, .loc = loc};
-    fr.local = NEW_N(f->a, Value, t->n_locals + 2);
-    fr.set_at = NEW_N(f->a, const Loc *, t->n_locals + 2);
-    fr.branch_only = NEW_N(f->a, bool, t->n_locals + 2);
-    fr.loop_only = NEW_N(f->a, bool, t->n_locals + 2);
+    fr.local = NEW_N(f->a, Value, t->n_locals + N_HIDDEN);
+    fr.set_at = NEW_N(f->a, const Loc *, t->n_locals + N_HIDDEN);
+    fr.branch_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
+    fr.loop_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
     for (int i = 0, slot = 0; i < n_args; i++) {
         fr.local[i] = param(f, &args[i], &fn->params[i], t->local[i], &slot);
         fr.set_at[i] = loc;

@@ -18,4 +18,4 @@ def run():
 # condition_while.py:9:11: CompileError[CONDITION]: this while never ends
 #     while True:
 #           ^~~~
-#   help: the condition never changes; compare a variable that the body assigns
+#   help: the condition never changes; compare a variable that the body assigns, or break

@@ -1,0 +1,457 @@
+/* loop: for and while, and how break, continue and return leave one.
+ *
+ * A loop that runs carries every variable that its body assigns and that had a value
+ * before. What ends in continue has merged with what falls through before the body ends, so
+ * continue costs nothing here. A break or a return makes a WHILE of the loop, with one more
+ * carried i1 for each of them:
+ *
+ *     for i in range(a, b):        i, broke = a, false
+ *         if c: break        =>    while !broke and i < b:
+ *         rest                         if c: broke = true  else: rest
+ *                                      i = i + 1
+ *
+ * The condition of a while is not evaluated again after a break: it may load.
+ */
+#include "frontend/fe.h"
+
+/* What a loop carries: the locals its body assigns and that had a value before. */
+typedef struct Carried {
+    int n_slots, n_leaves;
+    int *slot;
+    Value *init;
+    Val *leaf[MAX_LEAVES]; /* initial values */
+    const Type *type[MAX_LEAVES];
+} Carried;
+
+static Carried *
+carried(Fe *f, const Node *n, const Node *target)
+{
+    Carried *k = NEW(f->a, Carried);
+    Frame *fr = f->frame;
+    k->slot = NEW_N(f->a, int, n->n_stored + 1);
+    k->init = NEW_N(f->a, Value, n->n_stored + 1);
+    for (int i = 0; i < n->n_stored; i++) {
+        int s = n->stored[i];
+        if (is_absent(fr->local[s]) || (target && target->slot == s))
+            continue;
+        Value v = fe_decay(f, fr->local[s]);
+        k->slot[k->n_slots] = s;
+        k->init[k->n_slots++] = v;
+        k->n_leaves = v_flatten(f, v, k->leaf, MAX_LEAVES, k->n_leaves);
+    }
+    for (int i = 0; i < k->n_leaves; i++)
+        k->type[i] = k->leaf[i]->type;
+    return k;
+}
+
+/* Gives the carried locals the values in leaf. */
+static void
+set_carried(Fe *f, const Carried *k, Val *const *leaf)
+{
+    int at = 0;
+    for (int i = 0; i < k->n_slots; i++)
+        f->frame->local[k->slot[i]] = v_rebuild(f, k->init[i], leaf, &at);
+}
+
+/* Their values at the end of the body, of the types they began with. */
+static void
+get_carried(Fe *f, const Carried *k, Val **leaf)
+{
+    Frame *fr = f->frame;
+    int n = 0;
+    for (int i = 0; i < k->n_slots; i++) {
+        int s = k->slot[i];
+        Value v = fe_decay(f, fr->local[s]);
+        if (!fe_same_types(f, k->init[i], v)) {
+            Val *a[MAX_LEAVES], *b[MAX_LEAVES];
+            if (k->init[i].kind == V_TENSOR && v.kind == V_TENSOR) {
+                v_flatten(f, k->init[i], a, MAX_LEAVES, 0);
+                v_flatten(f, v, b, MAX_LEAVES, 0);
+                if (ty_same_shape(a[0]->type, b[0]->type) && !b[0]->type->is_ptr)
+                    err_help(f->c, "start with tl.%s, or assign %s.to(tl.%s)",
+                             elem_info[b[0]->type->elem].tl, fr->tree->local[s],
+                             elem_info[a[0]->type->elem].tl);
+                else
+                    err_help(f->c,
+                             "give it its final shape before the loop: tl.zeros(..)");
+            } else
+                err_help(f->c,
+                         "a loop that runs may only change tensors, not constants");
+            err_at(f->c, fr->set_at[s] ? fr->set_at[s] : f->b.loc, LOOP_TYPE,
+                   fr->tree->local[s], v_short(f, k->init[i]), v_short(f, v));
+        }
+        n = v_flatten(f, v, leaf, MAX_LEAVES, n);
+    }
+}
+
+/* After the loop: what was first assigned inside is gone. */
+static void
+leave_loop(Fe *f, const Node *n, const Value *before)
+{
+    fe_set_locals(f, before);
+    for (int i = 0; i < n->n_stored; i++)
+        if (is_absent(before[n->stored[i]]))
+            f->frame->loop_only[n->stored[i]] = true;
+}
+
+/* A bound of a range as an integer scalar. */
+static Val *
+bound(Fe *f, Value v, const char *what)
+{
+    v = fe_read(f, v);
+    if (v.kind != V_TENSOR && !is_int_obj(v))
+        fail(f, TYPE, "%s must be an integer, not %s", what, v_describe(f, v));
+    Val *x = fe_tensor(f, v, what);
+    if (x->type->rank || x->type->is_ptr || !elem_is_int(x->type->elem))
+        fail(f, TYPE, "%s must be an integer scalar, not %s", what,
+             ty_str(f->a, x->type));
+    return x;
+}
+
+/* One loop while it is lowered. The body's block hangs in the air until it is known which
+ * op it needs. */
+typedef struct Loop {
+    Node *n;
+    Value *before; /* the variables in front of it */
+    Block *outer, *body;
+    const Loc *loc;
+    Carried *k;
+    Status st;   /* of the body */
+    Val **out;   /* of Carried, at the end of the body */
+    Value ret;   /* when it may return: the value then */
+    Val *broke, *returned; /* i1 at the end of the body, or NULL */
+} Loop;
+
+/* Lowers the suite at the end of the body's block. */
+static void
+lower_body(Fe *f, Loop *l)
+{
+    l->st = fe_suite(f, l->n->list, l->n->n_list);
+    f->b.loc = l->loc;
+    Value *local = fe_copy_locals(f);
+    if (l->st & BREAKS)
+        l->broke = fe_ended(f, l->body, l->st, local, BREAKS);
+    if (l->st & RETURNS) {
+        l->returned = fe_ended(f, l->body, l->st, local, RETURNS);
+        l->ret = local[slot_ret(f->frame)];
+    }
+    fe_build_in(f, l->body);
+    if (l->st == RETURNS) /* the variables are dead: any values will do */
+        memcpy(l->out, l->k->leaf, (size_t)l->k->n_leaves * sizeof *l->out);
+    else
+        get_carried(f, l->k, l->out);
+}
+
+/* A value the loop never changes need not be carried: values i of the loop, whose first is
+ * argument `first` of its blocks and operand `arg_at` of op. */
+static void
+drop_unchanged(Carried *k, Op *op, int arg_at, int first, Val **out)
+{
+    Block *last = op->regions[op->n_regions - 1];
+    Op *yield = last->last, *cond = op->n_regions == 2 ? op->regions[0]->last : NULL;
+    int n_iv = op->op == OP_FOR ? 0 : first; /* values in front that are yielded, too */
+    for (int i = k->n_leaves - 1; i >= 0; i--) {
+        int y = n_iv + i;
+        out[i] = result(op, y);
+        if (arg(yield, y) != last->args[first + i] ||
+            (cond && arg(cond, 1 + y) != op->regions[0]->args[first + i]))
+            continue;
+        for (int r = 0; r < op->n_regions; r++)
+            ir_replace(op->regions[r]->args[first + i], k->leaf[i]);
+        ir_drop_args(yield, y, 1);
+        if (cond)
+            ir_drop_args(cond, 1 + y, 1);
+        for (int r = 0; r < op->n_regions; r++)
+            ir_drop_block_arg(op->regions[r], first + i);
+        ir_drop_args(op, arg_at + i, 1);
+        ir_drop_result(op, y);
+        out[i] = k->leaf[i];
+    }
+}
+
+/* A while whose region 0 is test, with what a break or a return carries behind the n values
+ * of init. cond: at the end of test, of those n; next: what the body yields. */
+static Op *
+build_while(Fe *f, Loop *l, Block *test, Val *cond, int n, Val **init, Val **pass,
+            Val **next)
+{
+    VEC(Val *) first = {0}, more = {0};
+    Val *ret[MAX_LEAVES], *stop = NULL;
+    int n_ret = is_absent(l->ret) ? 0 : v_flatten(f, l->ret, ret, MAX_LEAVES, 0);
+    const Type *i1 = ty_scalar(f->c, E_I1);
+    fe_build_in(f, l->body);
+    if (l->broke && l->returned)
+        stop = ir_bin(&f->b, OP_OR, l->broke, l->returned);
+    else if (l->broke || l->returned)
+        stop = l->broke ? l->broke : l->returned;
+    if (stop)
+        PUSH(f->a, &more, stop);
+    if (l->returned) {
+        PUSH(f->a, &more, l->returned);
+        for (int i = 0; i < n_ret; i++)
+            PUSH(f->a, &more, ret[i]);
+    }
+    VEC(Val *) yields = {0};
+    for (int i = 0; i < n; i++)
+        PUSH(f->a, &yields, next[i]);
+    for (int i = 0; i < more.n; i++)
+        PUSH(f->a, &yields, more.at[i]);
+    ir_op(&f->b, OP_YIELD, yields.n, yields.at, 0, NULL);
+    fe_build_in(f, l->outer);
+    for (int i = 0; i < n; i++)
+        PUSH(f->a, &first, init[i]);
+    for (int i = 0; i < more.n; i++)
+        PUSH(f->a, &first, ir_const_bits(&f->b, more.at[i]->type, 0));
+    const Type **types = NEW_N(f->a, const Type *, first.n + 1);
+    for (int i = 0; i < first.n; i++)
+        types[i] = first.at[i]->type;
+    Op *op = ir_op(&f->b, OP_WHILE, first.n, first.at, first.n, types);
+    VEC(Val *) passed = {0};
+    PUSH(f->a, &passed, cond);
+    for (int i = 0; i < n; i++)
+        PUSH(f->a, &passed, pass[i]);
+    for (int i = n; i < first.n; i++) {
+        ir_block_arg(l->body, types[i], NULL);
+        PUSH(f->a, &passed, ir_block_arg(test, types[i], NULL));
+    }
+    if (stop) {
+        /* if stop: false, what there is; else: what the condition says */
+        Block *guard = ir_block(f->func, NULL), *asks = test;
+        for (int i = 0; i < test->n_args; i++)
+            ir_block_arg(guard, test->args[i]->type, test->args[i]->name);
+        for (int i = 0; i < test->n_args; i++)
+            ir_replace(test->args[i], guard->args[i]);
+        for (int i = 0; i < passed.n; i++)
+            for (int j = 0; j < test->n_args; j++)
+                if (passed.at[i] == test->args[j])
+                    passed.at[i] = guard->args[j];
+        while (test->n_args)
+            ir_drop_block_arg(test, test->n_args - 1);
+        fe_build_in(f, guard);
+        Op *choice = ir_op(&f->b, OP_IF, 1, &guard->args[n], 0, NULL);
+        Block *stopped = ir_block(f->func, choice);
+        ir_set_region(choice, 0, stopped);
+        ir_set_region(choice, 1, asks);
+        VEC(Val *) a = {0}, b = {0}, c = {0};
+        fe_build_in(f, stopped);
+        PUSH(f->a, &a, ir_const_int(&f->b, i1, 0));
+        PUSH(f->a, &b, cond);
+        PUSH(f->a, &c, ir_add_result(choice, i1));
+        for (int i = 0; i < first.n; i++) {
+            Val *p = passed.at[1 + i];
+            if (p == guard->args[i]) {
+                PUSH(f->a, &c, p);
+                continue;
+            }
+            PUSH(f->a, &a, guard->args[i]);
+            PUSH(f->a, &b, p);
+            PUSH(f->a, &c, ir_add_result(choice, types[i]));
+        }
+        ir_op(&f->b, OP_YIELD, a.n, a.at, 0, NULL);
+        fe_build_in(f, asks);
+        ir_op(&f->b, OP_YIELD, b.n, b.at, 0, NULL);
+        fe_build_in(f, guard);
+        ir_op(&f->b, OP_CONDITION, c.n, c.at, 0, NULL);
+        test = guard;
+    } else {
+        fe_build_in(f, test);
+        ir_op(&f->b, OP_CONDITION, passed.n, passed.at, 0, NULL);
+    }
+    ir_set_region(op, 0, test);
+    ir_set_region(op, 1, l->body);
+    fe_build_in(f, l->outer);
+    return op;
+}
+
+/* After the loop: its variables, and how the suite goes on. at: the first result behind the
+ * carried ones. */
+static Status
+leave(Fe *f, Loop *l, Op *op, int at)
+{
+    leave_loop(f, l->n, l->before);
+    set_carried(f, l->k, l->out);
+    if (!l->returned)
+        return FALLS;
+    Frame *fr = f->frame;
+    at++; /* stop */
+    fr->local[slot_flag(fr, RETURNS)] = v_val(result(op, at++));
+    fr->local[slot_ret(fr)] = v_rebuild(f, l->ret, op->results, &at);
+    return FALLS | RETURNS;
+}
+
+static Status
+run_time_for(Fe *f, Node *n, const Range *r)
+{
+    if (n->n_list2)
+        err_at(f->c, fe_loc(f, n), SYNTAX, "'else' of a loop that is not unrolled");
+    if (n->b->kind != AST_Name)
+        err_at(f->c, fe_loc(f, n->b), SYNTAX, "unpacking in 'for'");
+    /* range(a, b, -s) runs as k = 0, s, .. below a - b with the index a - k. */
+    Value step_v = fe_read(f, r->step);
+    bool down = is_int_obj(step_v) && v_const_int(f, step_v, "the step") < 0;
+    if (is_int_obj(step_v) && v_const_int(f, step_v, "the step") == 0)
+        fail(f, VALUE, "the step of a range must not be 0");
+    if (down)
+        step_v = v_int(f, -v_const_int(f, step_v, "the step"));
+    Val *lb = bound(f, r->start, "the start of a range");
+    Val *ub = bound(f, r->stop, "the end of a range");
+    Val *step = bound(f, step_v, "the step of a range");
+    Elem e = fe_promote_elems(
+        f, fe_promote_elems(f, lb->type->elem, ub->type->elem, false, "range"),
+        step->type->elem, false, "range");
+    if (elem_info[e].bits < 32)
+        e = E_I32;
+    lb = fe_cast(f, lb, e, ROUND_RTNE);
+    ub = fe_cast(f, ub, e, ROUND_RTNE);
+    step = fe_cast(f, step, e, ROUND_RTNE);
+    Val *from = lb;
+    if (down) {
+        ub = ir_bin(&f->b, OP_SUB, lb, ub);
+        lb = fe_const_int(f, lb->type, 0);
+    }
+    Loop l = {.n = n, .outer = f->b.block, .loc = f->b.loc};
+    Carried *k = l.k = carried(f, n, n->b);
+    l.before = fe_copy_locals(f);
+    l.out = NEW_N(f->a, Val *, k->n_leaves + 1);
+    l.body = ir_block(f->func, NULL);
+    Val *iv = ir_block_arg(l.body, lb->type, down ? NULL : n->b->name), *index = iv;
+    Val **in = NEW_N(f->a, Val *, k->n_leaves + 1);
+    for (int i = 0; i < k->n_leaves; i++)
+        in[i] = ir_block_arg(l.body, k->type[i], k->leaf[i]->name);
+    fe_build_in(f, l.body);
+    set_carried(f, k, in);
+    if (down)
+        index = ir_bin(&f->b, OP_SUB, from, iv);
+    fe_assign(f, n->b, v_val(index));
+    lower_body(f, &l);
+    Op *op;
+    if (!l.broke && !l.returned) {
+        ir_op(&f->b, OP_YIELD, k->n_leaves, l.out, 0, NULL);
+        fe_build_in(f, l.outer);
+        Val **args = NEW_N(f->a, Val *, 3 + k->n_leaves);
+        args[0] = lb;
+        args[1] = ub;
+        args[2] = step;
+        memcpy(args + 3, k->leaf, (size_t)k->n_leaves * sizeof *args);
+        op = ir_op(&f->b, OP_FOR, 3 + k->n_leaves, args, k->n_leaves, k->type);
+        ir_set_attr(op, ATTR_STAGES, r->stages);
+        ir_set_attr(op, ATTR_UNROLL, r->unroll);
+        ir_set_attr(op, ATTR_LOOP, r->flags);
+        ir_set_region(op, 0, l.body);
+        drop_unchanged(k, op, 3, 1, l.out);
+        return leave(f, &l, op, k->n_leaves);
+    }
+    int n_vals = 1 + k->n_leaves;
+    Val **init = NEW_N(f->a, Val *, n_vals), **next = NEW_N(f->a, Val *, n_vals);
+    init[0] = lb;
+    next[0] = ir_bin(&f->b, OP_ADD, iv, step);
+    memcpy(init + 1, k->leaf, (size_t)k->n_leaves * sizeof *init);
+    memcpy(next + 1, l.out, (size_t)k->n_leaves * sizeof *next);
+    Block *test = ir_block(f->func, NULL);
+    for (int i = 0; i < n_vals; i++)
+        ir_block_arg(test, init[i]->type, init[i]->name);
+    Val **pass = NEW_N(f->a, Val *, n_vals);
+    memcpy(pass, test->args, (size_t)n_vals * sizeof *pass);
+    fe_build_in(f, test);
+    Val *cond = ir_bin(&f->b, OP_LT, pass[0], ub);
+    op = build_while(f, &l, test, cond, n_vals, init, pass, next);
+    int n_before = op->n_results;
+    drop_unchanged(k, op, 1, 1, l.out);
+    return leave(f, &l, op, n_vals - (n_before - op->n_results));
+}
+
+/* The iterations from i on of a loop that is unrolled. */
+typedef struct Unroll {
+    Node *n;
+    TupleValue *items;
+    int i;
+} Unroll;
+
+static Status
+run_unrolled(Fe *f, void *data)
+{
+    Unroll u = *(Unroll *)data;
+    for (; u.i < u.items->n; u.i++) {
+        f->b.loc = fe_loc(f, u.n);
+        fe_assign(f, u.n->b, u.items->at[u.i]);
+        Status st = fe_suite(f, u.n->list, u.n->n_list);
+        if (st & CONTINUES)
+            st = (st & ~CONTINUES) | FALLS;
+        if (!(st & FALLS))
+            return st;
+        if (st != FALLS) {
+            Unroll next = {u.n, u.items, u.i + 1};
+            return fe_unless_left(f, st, (Rest){run_unrolled, &next});
+        }
+    }
+    return fe_suite(f, u.n->list2, u.n->n_list2);
+}
+
+Status
+fe_for(Fe *f, Node *n)
+{
+    Value v = fe_read(f, fe_expr(f, n->a));
+    f->b.loc = fe_loc(f, n->a);
+    if (v.kind != V_RANGE && v.kind != V_TUPLE) {
+        err_help(f->c, "write range(..), tl.range(..) or tl.static_range(..)");
+        fail(f, TYPE, "'for' runs over a range or a tuple, not over %s",
+             v_describe(f, v));
+    }
+    if (v.kind == V_RANGE && !v.range->is_static)
+        return run_time_for(f, n, v.range);
+    Unroll u = {n, fe_elements(f, v, "what is looped over").tuple, 0};
+    Status st = run_unrolled(f, &u);
+    return st & BREAKS ? (st & ~BREAKS) | FALLS : st;
+}
+
+Status
+fe_while(Fe *f, Node *n)
+{
+    if (n->n_list2)
+        err_at(f->c, fe_loc(f, n), SYNTAX, "'else' of a while");
+    f->b.loc = fe_loc(f, n->a);
+    Loop l = {.n = n, .outer = f->b.block, .loc = f->b.loc};
+    Carried *k = l.k = carried(f, n, NULL);
+    l.before = fe_copy_locals(f);
+    l.out = NEW_N(f->a, Val *, k->n_leaves + 1);
+    Val **in = NEW_N(f->a, Val *, k->n_leaves + 1);
+    Val **pass = NEW_N(f->a, Val *, k->n_leaves + 1);
+    Block *test = ir_block(f->func, NULL);
+    for (int i = 0; i < k->n_leaves; i++)
+        in[i] = ir_block_arg(test, k->type[i], k->leaf[i]->name);
+    fe_build_in(f, test);
+    set_carried(f, k, in);
+    Value c = fe_read(f, fe_expr(f, n->a));
+    f->b.loc = l.loc;
+    bool forever = false;
+    if (c.kind != V_TENSOR) {
+        forever = fe_truth(f, c, "the condition of a while");
+        if (!forever) {
+            while (test->last)
+                ir_erase(test->last);
+            fe_build_in(f, l.outer);
+            fe_set_locals(f, l.before);
+            return FALLS;
+        }
+        c = v_bool(true);
+    }
+    Val *cond = forever ? ir_const_int(&f->b, ty_scalar(f->c, E_I1), 1)
+                        : fe_condition(f, c, "the condition of a while");
+    get_carried(f, k, pass);
+    l.body = ir_block(f->func, NULL);
+    for (int i = 0; i < k->n_leaves; i++)
+        in[i] = ir_block_arg(l.body, k->type[i], k->leaf[i]->name);
+    fe_build_in(f, l.body);
+    set_carried(f, k, in);
+    lower_body(f, &l);
+    if (forever && !l.broke && !l.returned) {
+        err_help(f->c,
+                 "the condition never changes; compare a variable that the body "
+                 "assigns, or break");
+        fail(f, CONDITION, "this while never ends");
+    }
+    Op *op = build_while(f, &l, test, cond, k->n_leaves, k->leaf, pass, l.out);
+    int n_before = op->n_results;
+    drop_unchanged(k, op, 0, 0, l.out);
+    return leave(f, &l, op, k->n_leaves - (n_before - op->n_results));
+}
