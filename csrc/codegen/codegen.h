@@ -53,8 +53,6 @@ struct Ll {
 
 /* ---- llvm.c ----------------------------------------------------------------------------- */
 typedef enum LlTarget { LL_HOST, LL_NVPTX } LlTarget;
-/* Registers targets and the fatal-error handler; once per process, any thread. */
-void ll_init(void);
 /* A module for the target in opt.target; disposed with the Comp's arena. While LLVM runs,
  * its fatal errors arrive as ERR_LLVM at the Comp's escape and leak the context. */
 Ll *ll_new(Comp *c, LlTarget t, const char *name);

@@ -52,7 +52,7 @@ init_targets(void)
     LLVMInstallFatalErrorHandler(on_fatal);
 }
 
-void
+static void
 ll_init(void)
 {
     pthread_once(&targets_once, init_targets);

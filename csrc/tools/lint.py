@@ -63,6 +63,8 @@ WRITABLE_TYPES = re.compile(r"_(slots|spec|methods|members|getset)$")
 GLOBAL_ALONE: dict[str, str] = {
     "PyInit__core": "what Python looks up",
     "main": "what the system calls",
+    "tegula_assert": "compiled CPU code calls it",
+    "tegula_print": "compiled CPU code calls it",
     "tegula_fiber_enter": "called from assembly",
     "tegula_fiber_start": "called from assembly",
     "tegula_fiber_swap": "written in assembly",

@@ -11,7 +11,7 @@
  * A group is emitted (flush) when a root cannot join it. What lazy values it computes and
  * later groups still want is kept in scratch then, or computed again where that is cheap.
  *
- * Rule 1: a load is never moved behind something that writes memory: host_settle_loads.
+ * Rule 1: a load is never moved behind something that writes memory: settle_loads.
  * Rule 2: scalars are made in the straight line, never inside a loop nest: each stands
  *         before the first group that reads it.
  * Rule 3: a value of an outer block that is put into scratch inside a region is there only
@@ -373,8 +373,8 @@ host_convert_to(Host *h, const Val *v, View dest, Elem e)
 }
 
 /* Pending loads that something behind `writer` still wants happen now. */
-void
-host_settle_loads(Host *h, const Op *writer)
+static void
+settle_loads(Host *h, const Op *writer)
 {
     if (!h->loads.n)
         return;
@@ -453,7 +453,7 @@ host_settle_regions(Host *h, const Op *o)
         if (o->regions[i])
             has_writes |= settle_block(h, o->regions[i], o);
     if (has_writes)
-        host_settle_loads(h, o);
+        settle_loads(h, o);
     host_flush(h);
 }
 
@@ -514,7 +514,7 @@ scalar_access(Host *h, const Op *o)
 {
     bool is_load = o->op == OP_LOAD;
     if (!is_load) {
-        host_settle_loads(h, o);
+        settle_loads(h, o);
         host_flush(h);
     } else if (!all_ready(h, o) || (h->open && h->open->has_writes)) {
         host_flush(h);
@@ -540,7 +540,7 @@ access_op(Host *h, const Op *o)
         scalar_access(h, o);
         return;
     }
-    host_settle_loads(h, o);
+    settle_loads(h, o);
     Root r = {
         .kind = o->op == OP_STORE ? R_STORE : R_ATOMIC, .o = o, .pos = host_pos(h, o)};
     add_root(h, r, arg(o, 0)->type, -1);
@@ -561,7 +561,7 @@ static void
 debug_op(Host *h, const Op *o)
 {
     bool is_print = o->op == OP_PRINT;
-    host_settle_loads(h, o);
+    settle_loads(h, o);
     host_flush(h);
     if (is_print && !o->n_args)
         host_print(h, o, -1, 0, NULL, NULL);
@@ -604,7 +604,7 @@ visit(Host *h, const Op *o)
     case OP_PRINT: debug_op(h, o); return;
     case OP_ASSUME: break;
     case OP_BARRIER:
-        host_settle_loads(h, o);
+        settle_loads(h, o);
         host_flush(h);
         break;
     case OP_SCAN: host_scan(h, o); break;

@@ -134,7 +134,6 @@ void host_materialise_to(Host *h, const Val *v, View dest, bool alone);
 void host_convert_to(Host *h, const Val *v, View dest, Elem e);
 /* Everything the regions of o want from outside is made ready. */
 void host_settle_regions(Host *h, const Op *o);
-void host_settle_loads(Host *h, const Op *writer);
 
 /* ---- nest.c ------------------------------------------------------------------------------- */
 typedef enum RootKind {
@@ -250,7 +249,6 @@ void host_reduce_end(Host *h, Group *g, Root *r);
 void host_scan(Host *h, const Op *o);
 
 /* ---- shape.c, dot.c, control.c ------------------------------------------------------------------ */
-bool host_is_trivial_reshape(const Op *o);
 void host_shape_op(Host *h, const Op *o);
 void host_dot(Host *h, const Op *o);
 void host_for(Host *h, const Op *o);

@@ -19,8 +19,8 @@ host_pos(Host *h, const Op *o)
     return (int)(intptr_t)map_get(&h->pos, o, 0);
 }
 
-bool
-host_is_trivial_reshape(const Op *o)
+static bool
+is_trivial_reshape(const Op *o)
 {
     const Type *a = arg(o, 0)->type, *b = result(o, 0)->type;
     int i = 0, j = 0;
@@ -45,7 +45,7 @@ host_is_through(const Op *o)
     case OP_TRANS:
     case OP_HINT:
     case OP_CONVERT: return true;
-    case OP_RESHAPE: return arg(o, 0)->type->rank && host_is_trivial_reshape(o);
+    case OP_RESHAPE: return arg(o, 0)->type->rank && is_trivial_reshape(o);
     default: return false;
     }
 }
