@@ -82,6 +82,9 @@ _C_TYPES |= {"i1": "int8_t", "u1": "uint8_t", "fp64": "double"}
 _C_TYPES |= {"fp16": "float", "bf16": "float", "fp32": "float", "f32": "float"}
 
 
+DriverBase = GPUDriver = Driver  # Triton's names
+
+
 class CpuUtils:
     """Numbers of the CPU under the names of a GPU's: a core is a multiprocessor."""
 

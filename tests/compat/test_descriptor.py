@@ -130,7 +130,7 @@ def test_changed_into_nonsense():
     with pytest.raises(ValueError, match="strides has 1 sides"):
         read_outside[(1,)](desc, out, 16)
     desc.strides = [16, 1.0]
-    with pytest.raises(TypeError, match="float|1.0"):
+    with pytest.raises(TypeError, match=r"1\.0"):
         read_outside[(1,)](desc, out, 16)
     del desc.padding
     desc.strides = [16, 1]

@@ -158,6 +158,8 @@ move_all(Host *h, Move *m, int n)
         VState *s = state(h, m[i].v);
         if (s->kind != V_BUFFER)
             host_materialise_to(h, m[i].v, m[i].via.buf ? m[i].via : m[i].to, false);
+        else if (!m[i].via.buf)
+            m[i].via = s->view; /* twice the same value: the first one has made it */
         else if (m[i].via.buf != s->view.buf)
             copy(h, m[i].v->type, &m[i].via, &s->view);
     }

@@ -98,6 +98,33 @@ class RemoteCacheBackend:
         raise NotImplementedError
 
 
+class RemoteCacheManager(FileCacheManager):
+    """Files on disk whose absence is made good from a ``RemoteCacheBackend``."""
+
+    def __init__(
+        self,
+        key: str,
+        backend: RemoteCacheBackend,
+        override: bool = False,
+        dump: bool = False,
+    ) -> None:
+        super().__init__(key, override, dump)
+        self._backend = backend
+
+    def get_file(self, filename: str) -> str | None:
+        path = super().get_file(filename)
+        if path is not None:
+            return path
+        data = self._backend.get([filename]).get(filename)
+        return None if data is None else super().put(data, filename)
+
+    def put(self, data: Any, filename: str, binary: bool = True) -> str:
+        if not isinstance(data, bytes):
+            data = str(data).encode()
+        self._backend.put(filename, data)
+        return super().put(data, filename, binary)
+
+
 class RedisRemoteCacheBackend(RemoteCacheBackend):
     """Not here: compiled kernels are files of ours, see ``tegula.cache``."""
 

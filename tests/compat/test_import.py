@@ -1,0 +1,192 @@
+"""import triton means tegula, in a process of its own each time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import tegula
+
+
+def run(code: str, *before: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *before, code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+NAMES = """
+from triton import autotune, cdiv, Config, heuristics, jit, next_power_of_2, compile
+from triton import KernelInterface, JITFunction, MockTensor, TensorWrapper, reinterpret
+from triton import set_allocator, must_use_result, constexpr_function, language, testing
+from triton import CompilationError, OutOfResources, TritonError, InterpreterError
+from triton import runtime, tools, backends, compiler, errors, knobs
+import triton.language as tl
+from triton.language import constexpr, core, math, random, standard, target_info
+from triton.language.core import _unwrap_if_constexpr, constexpr_type
+from triton.language.extra import libdevice
+from triton.language.extra.libdevice import rsqrt as a
+from triton.language.extra.cuda import libdevice as cuda_libdevice
+from triton.language.extra.cuda.libdevice import rsqrt as b
+from triton.language.math import rsqrt, tanh
+from triton.runtime import driver
+from triton.runtime.autotuner import Autotuner, OutOfResources, PTXASError
+from triton.runtime.cache import FileCacheManager, RemoteCacheManager, triton_key
+from triton.runtime.driver import driver as also
+from triton.runtime.errors import AutotunerError, InterpreterError
+from triton.runtime.jit import JITFunction, KernelInterface, KernelParam, MockTensor
+from triton.compiler import ASTSource, CompiledKernel, make_backend
+from triton.compiler.compiler import ASTSource, IRSource, LazyDict
+from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
+from triton.backends import backends
+from triton.backends.compiler import BaseBackend, GPUTarget
+from triton.backends.driver import DriverBase
+from triton.backends.nvidia.driver import libcuda_dirs
+from triton.testing import Benchmark, do_bench, do_bench_cudagraph, perf_report
+from triton.tools.tensor_descriptor import TensorDescriptor
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", NAMES)
+def test_every_name(line):
+    exec(line, {})
+
+
+@pytest.fixture(autouse=True)
+def installed():
+    import tegula.compat
+
+    tegula.compat.install()
+    yield
+    tegula.compat.uninstall()
+
+
+def test_objects_are_the_same():
+    import triton
+    import triton.language as tl
+    from triton.runtime import driver
+
+    import tegula.language
+
+    assert tl is tegula.language and triton.language is tegula.language
+    assert triton.jit is tegula.jit and driver.active is triton.runtime.driver.active
+    assert tegula.language.__spec__.name == "tegula.language"
+
+
+def test_says_who_it_is():
+    import importlib.metadata
+    import importlib.util
+
+    import triton
+
+    assert triton.__version__ == "3.6.0" == importlib.metadata.version("triton")
+    assert triton.__tegula_version__ == tegula.__version__
+    assert "tegula" in importlib.metadata.metadata("triton")["Summary"]
+    assert importlib.util.find_spec("triton").origin == tegula.__file__
+    with pytest.raises(ImportError, match="tegula"):
+        importlib.import_module("triton.experimental.gluon")
+    with pytest.raises(AttributeError, match="no_such_name"):
+        getattr(triton, "no_such_name")  # noqa: B009
+    with pytest.raises(AttributeError):
+        getattr(triton, "compat")  # noqa: B009 - ours, not Triton's
+    assert "autotune" in dir(triton) and "compat" not in dir(triton)
+
+
+def test_assignments_stay():
+    import triton
+
+    before = tegula.autotune
+    triton.autotune = None
+    assert triton.autotune is None and tegula.autotune is before
+
+
+def test_uninstall():
+    import tegula.compat
+
+    assert tegula.compat.is_installed()
+    tegula.compat.uninstall()
+    assert not tegula.compat.is_installed() and "triton" not in sys.modules
+    tegula.compat.uninstall()
+
+
+def test_another_triton_is_there():
+    code = """
+import sys, types
+sys.modules["triton"] = types.ModuleType("triton")
+import tegula.compat
+try:
+    tegula.compat.install()
+except ImportError as e:
+    print(e)
+"""
+    assert "imported already" in run(code, "-c")
+
+
+SCRIPT = """
+import sys
+import numpy as np
+import triton, triton.language as tl
+
+@triton.jit
+def add(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) + 1, mask=at < n)
+
+if __name__ == "__main__":
+    x = np.arange(100, dtype=np.float32)
+    y = np.zeros_like(x)
+    add[(triton.cdiv(100, 32),)](x, y, 100, BLOCK=32)
+    assert (y == x + 1).all()
+    print(sys.argv[1:], __name__)
+"""
+
+
+def test_script(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "-m", "tegula.compat", str(path), "a", "--b"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.stdout.strip() == "['a', '--b'] __main__", done.stderr
+
+
+def test_module_and_code(tmp_path):
+    (tmp_path / "as_module.py").write_text(SCRIPT)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for args in (
+        ["-m", "as_module", "x"],
+        ["-c", "import as_module, sys; print(sys.argv)"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "tegula.compat", *args],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=env,
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() in ("['x'] __main__", "['-c']")
+
+
+def test_usage():
+    done = subprocess.run(
+        [sys.executable, "-m", "tegula.compat"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == 2 and "usage" in done.stderr
