@@ -97,16 +97,10 @@ MADE_BY = {
     "yield": "for",
     "condition": "while",
     "return": "const",
-    **{
-        op: "shared_alloc"
-        for op in (
-            "shared_load",
-            "shared_store",
-            "async_copy",
-            "async_commit",
-            "async_wait",
-        )
-    },
+    **dict.fromkeys(
+        ("shared_load", "shared_store", "async_copy", "async_commit", "async_wait"),
+        "shared_alloc",
+    ),
 }
 BUGS = re.findall(
     r"^ERR\((\w+),\s*BUG", (ROOT / "csrc/base/errors.def").read_text(), re.M

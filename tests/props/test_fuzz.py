@@ -1,0 +1,34 @@
+"""Mutated kernels never end the process: fuzz.py, in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import tegula
+
+FUZZ = Path(__file__).with_name("fuzz.py")
+N = 60
+
+
+@pytest.mark.parametrize("first", range(0, 4 * N, N))
+def test_mutated_kernels(first: int) -> None:
+    # The same package as this process's: a sanitizer's build is not the sources'.
+    path = str(Path(tegula.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", FUZZ, path, str(first), str(N)],
+        capture_output=True,
+        text=True,
+    )
+    lines = done.stdout.splitlines()
+    last = lines[-1].split()[0] if lines else first
+    assert done.returncode == 0, (
+        f"seed {last}: {done.returncode}\n{done.stderr[-3000:]}"
+    )
+    seen = Counter(line.split(maxsplit=1)[1] for line in lines)
+    assert sum(seen.values()) == N
+    assert seen["ok"] > N // 6 and len(seen) > 3, f"too tame or too wild: {seen}"
