@@ -75,15 +75,8 @@ expr_BoolOp(Fe *f, Node *n)
 }
 
 static Value
-expr_Compare(Fe *f, Node *n)
+compare_two(Fe *f, Operator o, Value a, Value b)
 {
-    if (n->n_list != 1) {
-        err_help(f->c, "write (a < b) & (b < c)");
-        err_at(f->c, fe_loc(f, n), SYNTAX, "a chained comparison");
-    }
-    Operator o = (Operator)n->oprs[0];
-    Value a = fe_read(f, fe_expr(f, n->a)), b = fe_read(f, fe_expr(f, n->list[0]));
-    at(f, n);
     if (o == OPR_In || o == OPR_NotIn)
         err_at(f->c, f->b.loc, SYNTAX, str_printf(f->a, "'%s'", opr_text[o]));
     if (o == OPR_Is || o == OPR_IsNot) {
@@ -95,6 +88,28 @@ expr_Compare(Fe *f, Node *n)
     return fe_compare(f, o, a, b);
 }
 
+/* a < b < c: each operand once; what is decided while compiling ends the chain there, as
+ * Python does, and the rest are both computed and combined. */
+static Value
+expr_Compare(Fe *f, Node *n)
+{
+    Value a = fe_read(f, fe_expr(f, n->a)), all = v_bool(true);
+    for (int i = 0; i < n->n_list; i++) {
+        Value b = fe_read(f, fe_expr(f, n->list[i]));
+        at(f, n);
+        Value r = fe_read(f, compare_two(f, (Operator)n->oprs[i], a, b));
+        if (r.kind != V_TENSOR) {
+            if (n->n_list == 1 || !fe_truth(f, r, "a comparison"))
+                return r;
+        } else
+            all = all.kind == V_TENSOR
+                      ? v_val(fe_logical(f, OPR_And, all.val, r.val))
+                      : r;
+        a = b;
+    }
+    return all;
+}
+
 static Value
 expr_IfExp(Fe *f, Node *n)
 {
@@ -103,101 +118,6 @@ expr_IfExp(Fe *f, Node *n)
     if (c.kind != V_TENSOR)
         return fe_expr(f, fe_truth(f, c, "the condition") ? n->b : n->c);
     return fe_ternary(f, n, fe_condition(f, c, "the condition of 'a if c else b'"));
-}
-
-/* ---- subscripts -------------------------------------------------------------------------- */
-
-static bool
-is_full_slice(const Node *n)
-{
-    return n->kind == AST_Slice && !n->a && !n->b && !n->c;
-}
-
-static Value
-index_tensor(Fe *f, Node *n, Val *v)
-{
-    Node *one[1] = {n->b};
-    Node **items = n->b->kind == AST_Tuple ? n->b->list : one;
-    int n_items = n->b->kind == AST_Tuple ? n->b->n_list : 1;
-    int dim = 0;
-    at(f, n);
-    const Type *whole = v->type;
-    for (int i = 0; i < n_items; i++) {
-        Node *s = items[i];
-        bool is_none = s->kind == AST_Constant && s->value == Py_None;
-        if (!is_none && !is_full_slice(s) && s->kind != AST_Slice) {
-            Value k = fe_expr(f, s);
-            is_none = is_py_none(k);
-        }
-        at(f, n);
-        if (is_none) {
-            if (v->type->rank >= MAX_RANK)
-                fail(f, LIMIT, "a block of more than %d dimensions", MAX_RANK);
-            int32_t unit = 1;
-            v = v->type->rank ? ir_expand(&f->b, v, dim) : fe_splat_to(f, v, 1, &unit);
-        } else if (!is_full_slice(s)) {
-            err_help(f->c, "only ':' and None are possible in x[...]; load elements "
-                           "through pointers, or pick them with tl.gather or tl.where");
-            fail(f, VALUE, "a block cannot be indexed by %s",
-                 s->kind == AST_Slice ? "a partial slice" : "a position");
-        }
-        dim++;
-        if (dim > v->type->rank) {
-            err_help(f->c, "the block has shape %s", ty_shape_str(f->a, whole));
-            fail(f, VALUE, "too many indices for a block of %d dimension%s",
-                 whole->rank, whole->rank == 1 ? "" : "s");
-        }
-    }
-    return v_val(v);
-}
-
-static Value
-index_tuple(Fe *f, Node *n, Value t)
-{
-    int size = t.tuple->n;
-    if (n->b->kind == AST_Slice) {
-        Node *parts[3] = {n->b->a, n->b->b, n->b->c};
-        PyObject *lim[3];
-        for (int i = 0; i < 3; i++)
-            lim[i] = parts[i] ? v_to_py(f, fe_expr(f, parts[i]), "a slice bound")
-                              : Py_None;
-        at(f, n);
-        PyObject *s = fe_own(f, PySlice_New(lim[0], lim[1], lim[2]));
-        Py_ssize_t start, stop, step;
-        if (PySlice_Unpack(s, &start, &stop, &step) < 0)
-            fe_raise(f, f->b.loc);
-        Py_ssize_t count = PySlice_AdjustIndices(size, &start, &stop, step);
-        Value *items = NEW_N(f->a, Value, count + 1);
-        for (Py_ssize_t i = 0; i < count; i++)
-            items[i] = t.tuple->at[start + i * step];
-        return v_tuple(f, (int)count, items);
-    }
-    Value k = fe_expr(f, n->b);
-    at(f, n);
-    int64_t i = v_const_int(f, k, "the index of a tuple");
-    if (i < -size || i >= size)
-        fail(f, VALUE, "index %lld is outside a tuple of %d", (long long)i, size);
-    return t.tuple->at[i < 0 ? i + size : i];
-}
-
-static Value
-expr_Subscript(Fe *f, Node *n)
-{
-    Value v = fe_read(f, fe_expr(f, n->a));
-    at(f, n);
-    if (v.kind == V_TENSOR)
-        return index_tensor(f, n, v.val);
-    if (v.kind == V_TUPLE)
-        return index_tuple(f, n, v);
-    if (v.kind != V_OBJ || n->b->kind == AST_Slice)
-        fail(f, TYPE, "%s cannot be indexed", v_describe(f, v));
-    if (is_number(v)) {
-        /* An integer argument of 1 is a constant; x[None] works on it as on any scalar. */
-        return index_tensor(f, n, fe_tensor(f, v, "the value"));
-    }
-    PyObject *key = v_to_py(f, fe_expr(f, n->b), "the index");
-    at(f, n);
-    return v_from_py(f, fe_own(f, PyObject_GetItem(v.obj, key)));
 }
 
 /* ---- the rest ------------------------------------------------------------------------------ */
@@ -392,7 +312,7 @@ expr_any(Fe *f, Node *n)
         return v_obj(n->value);
     case AST_Name: return fe_name(f, n);
     case AST_Attribute: return expr_Attribute(f, n);
-    case AST_Subscript: return expr_Subscript(f, n);
+    case AST_Subscript: return fe_subscript(f, n);
     case AST_Tuple:
     case AST_List: return expr_Tuple(f, n);
     case AST_BinOp: return expr_BinOp(f, n);

@@ -305,8 +305,9 @@ Val *fe_condition(Fe *f, Value v, const char *of); /* a scalar i1 */
 Val *fe_reshape(Fe *f, Val *v, int rank, const int32_t *shape);
 Val *fe_trans(Fe *f, Val *v, const int *perm);
 
-/* ---- expr.c, attr.c, call.c ------------------------------------------------------------------ */
+/* ---- expr.c, subscript.c, attr.c, call.c ------------------------------------------------------------------ */
 Value fe_expr(Fe *f, Node *n);
+Value fe_subscript(Fe *f, Node *n); /* subscript.c */
 /* The constant elements of something iterated over now: a tuple or a constant range. */
 Value fe_elements(Fe *f, Value v, const char *of);
 bool fe_truth(Fe *f, Value v, const char *of); /* of a constant that an if may test */

@@ -1,0 +1,176 @@
+/* subscript: x[..] of blocks, tuples and constants.
+ *
+ * Of a block: None adds a dimension, ':' keeps one, and beyond Triton an integer picks an
+ * element and a slice with constant bounds a part. Picking is a gather: on GPUs it goes
+ * through shared memory, so in a hot loop it is better to load what is needed.
+ */
+#include "frontend/fe.h"
+
+static inline void
+at(Fe *f, const Node *n)
+{
+    f->b.loc = fe_loc(f, n);
+}
+
+/* A slice with constant bounds, as PySlice says. */
+static Py_ssize_t
+slice_of(Fe *f, const Node *n, int size, Py_ssize_t *start, Py_ssize_t *step)
+{
+    Node *parts[3] = {n->a, n->b, n->c};
+    PyObject *lim[3];
+    for (int i = 0; i < 3; i++)
+        lim[i] = parts[i] ? v_to_py(f, fe_read(f, fe_expr(f, parts[i])),
+                                    "a slice bound")
+                          : Py_None;
+    f->b.loc = fe_loc(f, n);
+    PyObject *s = fe_own(f, PySlice_New(lim[0], lim[1], lim[2]));
+    Py_ssize_t stop;
+    if (PySlice_Unpack(s, start, &stop, step) < 0)
+        fe_raise(f, f->b.loc);
+    return PySlice_AdjustIndices(size, start, &stop, *step);
+}
+
+/* Picks the elements of v along dim that index, one row of i32, names. */
+static Val *
+pick(Fe *f, Val *v, int dim, Val *index)
+{
+    const Type *t = v->type;
+    int32_t shape[MAX_RANK];
+    memcpy(shape, t->shape, sizeof shape);
+    shape[dim] = index->type->shape[0];
+    for (int d = 0; d < dim; d++)
+        index = ir_expand(&f->b, index, 0);
+    for (int d = dim + 1; d < t->rank; d++)
+        index = ir_expand(&f->b, index, d);
+    index = fe_splat_to(f, index, t->rank, shape);
+    const Type *r = ty_with_shape(f->c, t, t->rank, shape);
+    Op *o = ir_op(&f->b, OP_GATHER, 2, (Val *[]){v, index}, 1, &r);
+    ir_set_attr(o, ATTR_AXIS, dim);
+    return result(o, 0);
+}
+
+/* v[start::step] along dim, count elements. */
+static Val *
+slice_dim(Fe *f, Val *v, int dim, const Node *s)
+{
+    int32_t extent = v->type->shape[dim];
+    Py_ssize_t start, step, count = slice_of(f, s, extent, &start, &step);
+    if (count == extent && step == 1)
+        return v;
+    if (count < 1 || count & (count - 1)) {
+        err_help(f->c, "a slice has 1, 2, 4, 8 .. elements");
+        fail(f, VALUE, "this slice picks %lld of %d elements", (long long)count,
+             extent);
+    }
+    Val *i = ir_arange(&f->b, 0, count);
+    if (step != 1)
+        i = ir_bin(&f->b, OP_MUL, i, ir_const_int(&f->b, i->type, step));
+    if (start)
+        i = ir_bin(&f->b, OP_ADD, i, ir_const_int(&f->b, i->type, start));
+    return pick(f, v, dim, i);
+}
+
+/* v[k] along dim, which goes away. */
+static Val *
+element(Fe *f, Val *v, int dim, Value k)
+{
+    int32_t extent = v->type->shape[dim], shape[MAX_RANK];
+    Val *i;
+    if (k.kind == V_TENSOR) {
+        i = k.val;
+        if (i->type->rank || i->type->is_ptr || !elem_is_int(i->type->elem)) {
+            err_help(f->c, "tl.gather(x, index, axis) picks by a block of indices");
+            fail(f, TYPE, "a block is indexed by integers, slices and None, not by %s",
+                 v_describe(f, k));
+        }
+        i = fe_cast(f, i, E_I32, ROUND_RTNE);
+    } else {
+        int64_t at = v_const_int(f, k, "the index of a block");
+        if (at < -extent || at >= extent)
+            fail(f, VALUE, "index %lld is outside a dimension of %d", (long long)at,
+                 extent);
+        i = fe_const_int(f, ty_scalar(f->c, E_I32), at < 0 ? at + extent : at);
+    }
+    int32_t one = 1;
+    v = pick(f, v, dim, fe_splat_to(f, i, 1, &one));
+    int rank = 0;
+    for (int d = 0; d < v->type->rank; d++)
+        if (d != dim)
+            shape[rank++] = v->type->shape[d];
+    return fe_reshape(f, v, rank, shape);
+}
+
+static Value
+index_tensor(Fe *f, Node *n, Val *v)
+{
+    Node *one[1] = {n->b};
+    Node **items = n->b->kind == AST_Tuple ? n->b->list : one;
+    int n_items = n->b->kind == AST_Tuple ? n->b->n_list : 1;
+    int dim = 0;
+    at(f, n);
+    const Type *whole = v->type;
+    for (int i = 0; i < n_items; i++) {
+        Node *s = items[i];
+        Value k = s->kind == AST_Slice ? (Value){0} : fe_read(f, fe_expr(f, s));
+        at(f, n);
+        if (is_py_none(k)) {
+            if (v->type->rank >= MAX_RANK)
+                fail(f, LIMIT, "a block of more than %d dimensions", MAX_RANK);
+            int32_t unit = 1;
+            v = v->type->rank ? ir_expand(&f->b, v, dim) : fe_splat_to(f, v, 1, &unit);
+            dim++;
+            continue;
+        }
+        if (dim >= v->type->rank) {
+            err_help(f->c, "the block has shape %s", ty_shape_str(f->a, whole));
+            fail(f, VALUE, "too many indices for a block of %d dimension%s",
+                 whole->rank, whole->rank == 1 ? "" : "s");
+        }
+        if (s->kind == AST_Slice)
+            v = slice_dim(f, v, dim++, s);
+        else
+            v = element(f, v, dim, k);
+        at(f, n);
+    }
+    return v_val(v);
+}
+
+static Value
+index_tuple(Fe *f, Node *n, Value t)
+{
+    int size = t.tuple->n;
+    if (n->b->kind == AST_Slice) {
+        Py_ssize_t start, step, count = slice_of(f, n->b, size, &start, &step);
+        at(f, n);
+        Value *items = NEW_N(f->a, Value, count + 1);
+        for (Py_ssize_t i = 0; i < count; i++)
+            items[i] = t.tuple->at[start + i * step];
+        return v_tuple(f, (int)count, items);
+    }
+    Value k = fe_expr(f, n->b);
+    at(f, n);
+    int64_t i = v_const_int(f, k, "the index of a tuple");
+    if (i < -size || i >= size)
+        fail(f, VALUE, "index %lld is outside a tuple of %d", (long long)i, size);
+    return t.tuple->at[i < 0 ? i + size : i];
+}
+
+Value
+fe_subscript(Fe *f, Node *n)
+{
+    Value v = fe_read(f, fe_expr(f, n->a));
+    at(f, n);
+    if (v.kind == V_TENSOR)
+        return index_tensor(f, n, v.val);
+    if (v.kind == V_TUPLE)
+        return index_tuple(f, n, v);
+    if (v.kind != V_OBJ || n->b->kind == AST_Slice)
+        fail(f, TYPE, "%s cannot be indexed", v_describe(f, v));
+    if (is_number(v)) {
+        /* An integer argument of 1 is a constant; x[None] works on it as on any scalar. */
+        return index_tensor(f, n, fe_tensor(f, v, "the value"));
+    }
+    PyObject *key = v_to_py(f, fe_expr(f, n->b), "the index");
+    at(f, n);
+    return v_from_py(f, fe_own(f, PyObject_GetItem(v.obj, key)));
+}

@@ -1,0 +1,71 @@
+"""What kernels may say here and not in Triton, on every target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def chained(x, out, low, high, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    inside = low < v <= high
+    r = tl.where(inside, v, 0)
+    if 0 <= low < high != 7:
+        r = r + 100
+    if 1 < N < 100:
+        r = r + 1000
+    if 1 < N > 100:
+        r = r + tl.load(x + undefined)  # noqa: F821
+    tl.store(out + i, r)
+
+
+@pytest.mark.parametrize("low,high", [(2, 9), (-3, 4), (5, 2), (3, 7)])
+def test_chained_comparisons(run: Any, low: int, high: int) -> None:
+    x = np.arange(-8, 24, dtype=np.int32)
+    out = np.zeros(32, np.int32)
+    run(chained, x, out, low, high, N=32)
+    want = np.where((low < x) & (x <= high), x, 0) + 1000
+    assert np.array_equal(out, want + (100 if 0 <= low < high != 7 else 0))
+
+
+@tegula.jit
+def slices(x, out, k):
+    r = tl.arange(0, 16)[:, None]
+    c = tl.arange(0, 32)[None, :]
+    v = tl.load(x + r * 32 + c)
+    i = tl.arange(0, 16)
+    tl.store(out + r * 8 + tl.arange(0, 8)[None, :], v[:, 8:16])
+    tl.store(out + 128 + i, v[3, ::2])
+    tl.store(out + 144 + i, v[::-1, 5])
+    tl.store(out + 160, v[2, -1])
+    tl.store(out + 161, v[k, k + 1])
+    tl.store(out + 162 + tl.arange(0, 4)[None, :], v[k, None, 30:][:, ::-1][:, :1])
+    mask = (v > 40.0)[1]
+    tl.store(out + 166 + tl.arange(0, 32), mask.to(tl.float32))
+    s = v[0, 0]
+    tl.store(out + 198, s)
+
+
+def test_slices(run: Any) -> None:
+    v = np.arange(16 * 32, dtype=np.float32).reshape(16, 32)
+    out = np.zeros(199, np.float32)
+    run(slices, v, out, 6)
+    want = np.concatenate(
+        [
+            v[:, 8:16].ravel(),
+            v[3, ::2],
+            v[::-1, 5],
+            [v[2, -1], v[6, 7]],
+            np.full(4, v[6, 31]),
+            (v > 40)[1],
+            [v[0, 0]],
+        ]
+    )
+    assert np.array_equal(out, want)
