@@ -89,7 +89,7 @@ def test_every_chip_assembles(chip: str, tmp_path: Path) -> None:
 
 
 ADD = """
-func @add(%x: ptr<f32> {div16}, %y: ptr<f32> {div16}, %o: ptr<f32> {div16}, %n: i32 {div16}) {
+func @f(%x: ptr<f32> {div16}, %y: ptr<f32> {div16}, %o: ptr<f32> {div16}, %n: i32 {div16}) {
   %pid = program_id {axis=0} : i32
   %b = const 1024 : i32
   %s = mul %pid, %b : i32
@@ -113,7 +113,7 @@ func @add(%x: ptr<f32> {div16}, %y: ptr<f32> {div16}, %o: ptr<f32> {div16}, %n: 
 """
 
 SOFTMAX = """
-func @softmax(%x: ptr<bf16> {div16}, %o: ptr<bf16> {div16}, %s: i32 {div16}, %n: i32 {div16}) {
+func @f(%x: ptr<bf16> {div16}, %o: ptr<bf16> {div16}, %s: i32 {div16}, %n: i32 {div16}) {
   %row = program_id {axis=0} : i32
   %at = mul %row, %s : i32
   %px = addptr %x, %at : ptr<bf16>

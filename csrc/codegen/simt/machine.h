@@ -65,7 +65,8 @@ typedef struct Machine {
     void (*ldmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);  /* n = 1, 2, 4 words */
     /* Stop the kernel where cond is true, with text; print one element. */
     void (*trap_if)(Ll *l, Lv cond, const char *text, const Loc *loc);
-    /* flat_index (i32) is the element's row-major position in operand's shape. */
+    /* flat_index (i32) is the element's row-major position in operand's shape; operand -1:
+     * the text alone. */
     void (*print)(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);
     const ScalarOps *ops;
 } Machine;

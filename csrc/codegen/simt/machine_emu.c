@@ -404,24 +404,25 @@ emu_trap_if(Ll *l, Lv cond, const char *text, const Loc *loc)
 static void
 emu_print_one(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
 {
-    const Type *t = arg(o, operand)->type;
-    Elem e = t->is_ptr ? E_U64 : t->elem;
+    const Type *t = operand < 0 ? NULL : arg(o, operand)->type;    /* NULL: the text alone */
+    Elem e = !t || t->is_ptr ? E_U64 : t->elem;
+    int rank = t ? t->rank : 0;
     Lv shape[8];
     for (int d = 0; d < 8; d++)
-        shape[d] = ll_i32(l, d < t->rank ? t->shape[d] : 1);
+        shape[d] = ll_i32(l, d < rank ? t->shape[d] : 1);
     Lv field[] = {text_of(l, o->text),
                   ll_i32(l, operand),
                   ll_i32(l, o->n_args),
                   ll_i32(l, (int)e),
                   ll_i32(l, (int)ir_attr(o, ATTR_HEX)),
-                  ll_i32(l, t->rank),
+                  ll_i32(l, rank),
                   LLVMConstArray2(l->i32, shape, 8)};
     Lv what = constant(l, LLVMConstStructInContext(l->cx, field, COUNT(field), 0));
     If i = open_if(l, pred);
-    Lv bits = value;
-    if (t->is_ptr)
+    Lv bits = ll_i64(l, 0);
+    if (t && t->is_ptr) {
         bits = LLVMBuildPtrToInt(l->b, value, l->i64, "");
-    else {
+    } else if (t) {
         Lt as_int = LLVMIntTypeInContext(l->cx, elem_info[e].bits);
         bits = LLVMBuildZExt(l->b, LLVMBuildBitCast(l->b, value, as_int, ""), l->i64, "");
     }

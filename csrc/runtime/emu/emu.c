@@ -223,7 +223,9 @@ emu_print(EmuThread *t, const EmuPrint *p, int32_t flat_index, uint64_t bits)
     if (p->n_operands > 1)
         fprintf(out, "(operand %d) ", p->operand);
     Elem e = (Elem)p->elem;
-    if (p->hex)
+    if (!p->n_operands)
+        fputc('\n', out);
+    else if (p->hex)
         fprintf(out, "0x%0*llx\n", (elem_info[e].bits + 3) / 4, (unsigned long long)bits);
     else if (elem_is_float(e))
         fprintf(out, "%f\n", elem_to_double(e, bits));
