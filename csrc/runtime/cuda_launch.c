@@ -32,11 +32,21 @@ cuda_target(State *st, int device, Target *out)
     return 0;
 }
 
+/* Machine code runs on its own generation only, from its version on, and with an "a" on
+ * that version alone. PTX for an older one is the driver's to compile. */
+static bool
+runs_on(const Target *t, int sm)
+{
+    return t->sm / 10 == sm / 10 && (t->accelerated ? t->sm == sm : t->sm <= sm);
+}
+
 /* Gives the code to the driver. 0, or -1 with an exception. */
 static int
-load_code(Compiled *v, Cuda *cu, int device)
+load_code(Compiled *v, Cuda *cu, int device, int sm)
 {
-    const Stage *code = binary_stage(&v->bin, "cubin");
+    const Stage *code = NULL;
+    if (runs_on(&v->bin.target, sm))
+        code = binary_stage(&v->bin, "cubin");
     if (!code)
         code = binary_stage(&v->bin, "ptx");
     if (!code)
@@ -70,7 +80,7 @@ cuda_load(Compiled *v, int device)
     char err[ERR_TEXT] = "";
     if (!cuda_device(cu, device, &d, err))
         return PyErr_SetString(PyExc_RuntimeError, err), -1;
-    if (!v->library && load_code(v, cu, device))
+    if (!v->library && load_code(v, cu, device, d.sm))
         return -1;
     CudaNeeds needs = {.shared = v->bin.shared, .num_ctas = v->bin.num_ctas};
     if (!cuda_prepare(cu, device, v->cu_kernel, &needs, err))
