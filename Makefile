@@ -12,6 +12,8 @@
 #                  SANITIZE=thread: TSan)
 #   make bench     the benchmarks, beside NumPy and PyTorch where installed
 #   make lint      clang-format, ruff, mypy, csrc/tools/lint.py
+#   make replay    kernels whose PTX differs from another commit's (BASE=main)
+#   make sz        lines of code per folder beside their caps
 #   make format    what clang-format and ruff would have written
 #   make gen       files made from tables: _core.pyi, the op reference
 #   make clean     away with build/, .venv/, .whl/ and the compiled core
@@ -19,7 +21,8 @@
 # PYTHON=python3.12 chooses a Python, VENV=dir another environment, TEGULA_LLVM_CONFIG an
 # LLVM. How the C is built is csrc/Makefile.
 
-.PHONY: help demo test sanitize build wheel tirc ctest bench lint format gen clean check
+.PHONY: help demo test sanitize build wheel tirc ctest bench lint format gen clean check \
+	replay sz
 MAKEFLAGS += --no-print-directory
 # Two of these at once would compile the same objects twice; csrc/Makefile is parallel.
 .NOTPARALLEL:
@@ -124,6 +127,13 @@ format: $(VENV)/.with-lint
 	@$(VENV)/bin/clang-format -i $(C_FILES)
 	@$(VENV)/bin/ruff check --fix-only -q .
 	@$(VENV)/bin/ruff format -q .
+
+BASE ?= HEAD~1
+replay: check
+	@$(VPY) csrc/tools/replay.py $(BASE) $(ARGS)
+
+sz: $(VPY)
+	@$(VPY) csrc/tools/sz.py
 
 gen: check
 	@$(VPY) csrc/tools/gen.py

@@ -1,0 +1,102 @@
+"""Lines per folder beside their caps: growth is noticed when it happens.
+
+    python csrc/tools/sz.py          a table; status 1 where a folder has outgrown its cap
+
+A cap is no goal. It is a little above what the folder has today, so that whoever needs
+more raises it in the same commit, and says there what the lines buy.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Lines of code: without blank lines, comments and docstrings.
+CAPS = {
+    "csrc": 300,
+    "csrc/analysis": 2300,
+    "csrc/base": 800,
+    "csrc/codegen": 2200,
+    "csrc/codegen/host": 4200,
+    "csrc/codegen/simt": 5200,
+    "csrc/frontend": 8200,
+    "csrc/ir": 5300,
+    "csrc/layout": 1800,
+    "csrc/module": 1400,
+    "csrc/passes": 4000,
+    "csrc/runtime": 5400,
+    "csrc/runtime/emu": 1400,
+    "csrc/tools": 1700,
+    "python/tegula": 4900,
+}
+
+
+def c_code(text: str) -> int:
+    text = re.sub(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*")', r"\1", text, flags=re.S)
+    return sum(bool(line.strip()) for line in text.splitlines())
+
+
+def python_code(text: str) -> int:
+    lines: set[int] = set()
+    fresh = True  # at the start of a statement, where a lone string is a docstring
+    for t in tokenize.generate_tokens(io.StringIO(text).readline):
+        if t.type in (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER):
+            continue
+        if t.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+            fresh = True
+            continue
+        if not (fresh and t.type == tokenize.STRING):
+            lines.update(range(t.start[0], t.end[0] + 1))
+        fresh = False
+    return len(lines)
+
+
+def folder(path: str) -> str:
+    parts = path.split("/")[:-1]
+    depth = 3 if parts[:2] in (["csrc", "codegen"], ["csrc", "runtime"]) else 2
+    return "/".join(parts[:depth])
+
+
+def main() -> int:
+    files = subprocess.run(
+        ["git", "ls-files", "csrc", "python", "tests", "benchmarks"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    rows: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for file in files:
+        path = ROOT / file
+        if path.suffix not in (".c", ".h", ".def", ".py") or not path.is_file():
+            continue
+        text = path.read_text()
+        code = python_code(text) if path.suffix == ".py" else c_code(text)
+        rows[folder(file)].append((text.count("\n"), code, path.name))
+    over = []
+    print(f"{'folder':28} {'files':>5} {'lines':>6} {'code':>6} {'cap':>6}  longest")
+    for name, group in sorted(rows.items()):
+        code = sum(c for _, c, _ in group)
+        cap = CAPS.get(name)
+        longest = max(group)
+        print(
+            f"{name:28} {len(group):5} {sum(n for n, _, _ in group):6} {code:6} "
+            f"{cap if cap else '-':>6}  {longest[2]} {longest[0]}"
+        )
+        if cap and code > cap:
+            over.append(f"{name}: {code} lines of code, at most {cap}")
+    every = [row for group in rows.values() for row in group]
+    total = [sum(n for n, _, _ in every), sum(c for _, c, _ in every)]
+    print(f"{'all':28} {len(every):5} {total[0]:6} {total[1]:6}")
+    for name in sorted(set(CAPS) - set(rows)):
+        over.append(f"{name}: no such folder")
+    print("\n".join(over), file=sys.stderr)
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
