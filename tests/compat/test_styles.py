@@ -31,7 +31,7 @@ def randn(*shape):
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
 
 
-# --- block pointers, boundary checks, heuristics under autotune ---------------------------
+# --- block pointers, boundary checks, heuristics under autotune ----------
 def keep_small(configs, named_args, **kwargs):
     return [c for c in configs if c.kwargs["BT"] <= named_args["T"]]
 
@@ -78,7 +78,7 @@ def test_block_pointers(bias):
     assert scaled_cumsum.best_config.kwargs == {"BT": 16}
 
 
-# --- plain calls instead of decorators, options by keyword ---------------------------------
+# --- plain calls instead of decorators, options by keyword ----------
 def _rms_forward(
     Y, Y_row_stride, X, X_row_stride, W, r, n_cols: tl.constexpr, eps: tl.constexpr,
     GEMMA: tl.constexpr, BLOCK_SIZE: tl.constexpr,
@@ -117,7 +117,7 @@ def test_plain_calls(gemma):
     np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-5)
 
 
-# --- named tuples, tuples, nested helpers ---------------------------------------------------
+# --- named tuples, tuples, nested helpers ----------
 class Matrix(NamedTuple):
     ptr: object
     stride_row: object
@@ -181,7 +181,7 @@ def test_named_tuples(act):
     np.testing.assert_allclose(c, want, rtol=1e-4, atol=1e-4)
 
 
-# --- 64-bit offsets -------------------------------------------------------------------------
+# --- 64-bit offsets ----------
 @triton.jit
 def far(x, out, stride, SIDE: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
@@ -195,7 +195,7 @@ def test_64_bit_offsets():
     np.testing.assert_array_equal(out, x[2:6])
 
 
-# --- libdevice, aliases of builtins, a constant of the module --------------------------------
+# --- libdevice, aliases of builtins, a constant of the module ----------
 @triton.jit
 def special(x, out, N: tl.constexpr):
     at = tl.arange(0, N)
@@ -217,7 +217,7 @@ def test_libdevice():
     np.testing.assert_allclose(out, np.array(rows), rtol=3e-6, atol=1e-6)
 
 
-# --- None pointers gated by constants, loops carried by pointers, atomics --------------------
+# --- None pointers gated by constants, loops carried by pointers, atomics ----------
 @triton.jit
 def backward(dy, x, dw, db, locks, n_rows, N: tl.constexpr, GROUP: tl.constexpr):
     pid = tl.program_id(0)
@@ -253,7 +253,7 @@ def test_locks_and_none(has_bias):
         np.testing.assert_allclose(db, dy.sum(0), rtol=1e-4, atol=1e-4)
 
 
-# --- an autotuner of one's own ----------------------------------------------------------------
+# --- an autotuner of one's own ----------
 def test_subclass_of_the_autotuner():
     from tegula.autotune import Autotuner
 
