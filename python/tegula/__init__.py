@@ -45,6 +45,7 @@ _MODULES = (
     "driver",
     "language",
     "ops",
+    "profiler",
     "runtime",
     "testing",
     "tools",

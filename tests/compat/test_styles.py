@@ -285,3 +285,29 @@ def test_subclass_of_the_autotuner():
     x = np.zeros(40, np.float32)
     tuner[lambda meta: (triton.cdiv(meta["n"], meta["BLOCK"]),)](x, 40)
     assert (x == 32).all() and tuner.asked == [(40, "float32")]
+
+
+# --- tensors for parameters annotated tl.constexpr -----------------------------------------
+@triton.jit
+def _inner(acc, x, offs: tl.constexpr, N: tl.constexpr, STAGE: tl.constexpr):
+    lo, hi = (0, N) if STAGE == 1 else (N // 2, N)
+    for i in range(lo, hi):
+        acc += tl.load(x + i * N + offs)
+    return acc
+
+
+@triton.jit
+def stages(x, out, N: tl.constexpr, STAGE: tl.constexpr):
+    offs = tl.arange(0, N)
+    acc = tl.zeros([N], dtype=tl.float32)
+    if STAGE & 1:
+        acc = _inner(acc, x, offs, N, 4 - STAGE)
+    if STAGE & 2:
+        acc = _inner(acc, x, offs, N, 2)
+    tl.store(out + offs, acc.to(out.type.element_ty))
+
+
+def test_tensors_for_constexpr_parameters():
+    x, out = randn(16, 16), np.zeros(16, np.float32)
+    stages[(1,)](x, out, 16, STAGE=3)
+    np.testing.assert_allclose(out, x.sum(0) + x[8:].sum(0), rtol=1e-5, atol=1e-5)
