@@ -287,7 +287,7 @@ def test_subclass_of_the_autotuner():
     assert (x == 32).all() and tuner.asked == [(40, "float32")]
 
 
-# --- tensors for parameters annotated tl.constexpr -----------------------------------------
+# --- tensors for parameters annotated tl.constexpr ----------------------------------------
 @triton.jit
 def _inner(acc, x, offs: tl.constexpr, N: tl.constexpr, STAGE: tl.constexpr):
     lo, hi = (0, N) if STAGE == 1 else (N // 2, N)

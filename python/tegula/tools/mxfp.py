@@ -28,7 +28,9 @@ class MXFP4Tensor:
         torch = _torch()
         self.device = device if device is not None or data is None else data.device
         self.size = tuple(data.shape if data is not None else size or ())
-        self.data = None if data is None else _round_to_fp4(data.to(torch.float32))
+        self.data: Any = None
+        if data is not None:
+            self.data = _round_to_fp4(data.to(torch.float32))
 
     def random(self) -> MXFP4Tensor:
         """Fill it with any of the 16 values."""
@@ -86,7 +88,7 @@ class MXScaleTensor:
         torch = _torch()
         self.device = device if device is not None or data is None else data.device
         self.size = tuple(data.shape if data is not None else size or ())
-        self.data = None
+        self.data: Any = None
         if data is not None:
             x = data.to(torch.float32)
             power = torch.frexp(x).exponent.int() - 1
