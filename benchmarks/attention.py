@@ -24,14 +24,19 @@ def attention_kernel(
     BM: tl.constexpr,
     BN: tl.constexpr,
     CAUSAL: tl.constexpr,
+    EVEN: tl.constexpr,
 ):
+    """EVEN: n is a multiple of BM and BN, so nothing needs a mask."""
     start = tl.program_id(0) * BM
     head = tl.program_id(1).to(tl.int64) * n * D
     rows = start + tl.arange(0, BM)
     cols = tl.arange(0, BN)
     d = tl.arange(0, D)
-    q_mask = rows[:, None] < n
-    q = tl.load(q_ptr + head + rows[:, None] * D + d[None, :], mask=q_mask, other=0.0)
+    q_ptrs = q_ptr + head + rows[:, None] * D + d[None, :]
+    if EVEN:
+        q = tl.load(q_ptrs)
+    else:
+        q = tl.load(q_ptrs, mask=rows[:, None] < n, other=0.0)
     peak = tl.full((BM,), -float("inf"), tl.float32)
     total = tl.zeros((BM,), dtype=tl.float32)
     acc = tl.zeros((BM, D), dtype=tl.float32)
@@ -40,31 +45,35 @@ def attention_kernel(
         last = tl.minimum(start + BM, n)
     for at in range(0, last, BN):
         keys = at + cols
-        k = tl.load(
-            k_ptr + head + keys[None, :] * D + d[:, None],
-            mask=keys[None, :] < n,
-            other=0.0,
-        )
-        # exp2 of scores in units of log2(e): the multiplication is done once, in scale.
-        s = tl.dot(q, k, input_precision="ieee") * scale
-        seen = keys[None, :] < n
+        k_ptrs = k_ptr + head + keys[None, :] * D + d[:, None]
+        v_ptrs = v_ptr + head + keys[:, None] * D + d[None, :]
+        if EVEN:
+            k = tl.load(k_ptrs)
+        else:
+            k = tl.load(k_ptrs, mask=keys[None, :] < n, other=0.0)
+        s = tl.dot(q, k, input_precision="ieee")
+        if not EVEN:
+            s = tl.where(keys[None, :] < n, s, -float("inf"))
         if CAUSAL:
-            seen = seen & (keys[None, :] <= rows[:, None])
-        s = tl.where(seen, s, -float("inf"))
-        new_peak = tl.maximum(peak, tl.max(s, axis=1))
-        p = tl.exp2(s - new_peak[:, None])
+            s = tl.where(keys[None, :] <= rows[:, None], s, -float("inf"))
+        # exp2 of scores in units of log2(e), which scale includes.
+        new_peak = tl.maximum(peak, tl.max(s, axis=1) * scale)
+        p = tl.exp2(s * scale - new_peak[:, None])
         shrink = tl.exp2(peak - new_peak)
         total = total * shrink + tl.sum(p, axis=1)
-        v = tl.load(
-            v_ptr + head + keys[:, None] * D + d[None, :],
-            mask=keys[:, None] < n,
-            other=0.0,
-        )
+        if EVEN:
+            v = tl.load(v_ptrs)
+        else:
+            v = tl.load(v_ptrs, mask=keys[:, None] < n, other=0.0)
         acc = acc * shrink[:, None]
         acc = tl.dot(p.to(v.dtype), v, acc, input_precision="ieee")
         peak = new_peak
     o = (acc / total[:, None]).to(o_ptr.dtype.element_ty)
-    tl.store(o_ptr + head + rows[:, None] * D + d[None, :], o, mask=q_mask)
+    o_ptrs = o_ptr + head + rows[:, None] * D + d[None, :]
+    if EVEN:
+        tl.store(o_ptrs, o)
+    else:
+        tl.store(o_ptrs, o, mask=rows[:, None] < n)
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> np.ndarray:
@@ -141,7 +150,8 @@ def cases(device: str) -> Iterator[harness.Case]:
                 k, args=args, heads=batch * heads, causal=causal, scale=scale, **opts
             ):
                 n, width = args[0].shape[2:]
-                extra = {"D": width, "CAUSAL": causal, **opts}
+                even = n % opts["BM"] == 0 and n % opts["BN"] == 0
+                extra = {"D": width, "CAUSAL": causal, "EVEN": even, **opts}
                 k[(triton.cdiv(n, opts["BM"]), heads)](*args, scale, n, **extra)
                 return args[3]
 
