@@ -112,8 +112,8 @@ CASES = [
     Case("bench matmul 128", BENCH_MATMUL, f"{B} {B} {B} {MNK}", sizes(128, 128, 64, GROUP=8, num_warps=8, num_stages=3), False),
     Case("bench matmul 64", BENCH_MATMUL, f"{B} {B} {B} {MNK}", sizes(64, 64, 64, GROUP=8, num_warps=4, num_stages=4), False),
     Case("bench matmul fp8", BENCH_MATMUL, f"*fp8e5:16 *fp8e5:16 {B} {MNK}", sizes(64, 64, 64, GROUP=8, num_warps=4), False),
-    Case("bench attention 64", BENCH_ATTENTION, f"{H} {H} {H} {H} fp32 i32:16", {"D": 64, "BM": 128, "BN": 64, "CAUSAL": False, "num_warps": 4}, False),
-    Case("bench attention 128", BENCH_ATTENTION, f"{H} {H} {H} {H} fp32 i32:16", {"D": 128, "BM": 128, "BN": 64, "CAUSAL": True, "num_warps": 8}, False),
+    Case("bench attention 64", BENCH_ATTENTION, f"{H} {H} {H} {H} fp32 i32:16", {"D": 64, "BM": 128, "BN": 64, "CAUSAL": False, "EVEN": True, "num_warps": 4}, False),
+    Case("bench attention 128", BENCH_ATTENTION, f"{H} {H} {H} {H} fp32 i32:16", {"D": 128, "BM": 128, "BN": 64, "CAUSAL": True, "EVEN": True, "num_warps": 8}, False),
 ]  # fmt: skip
 
 
