@@ -17,6 +17,7 @@ class CompiledKernel:
     def _init_handles(self) -> Any: ...
     _stages: Any
     asm: Any
+    function: Any
     hash: Any
     kernel: Any
     metadata: Any

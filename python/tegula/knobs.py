@@ -75,8 +75,6 @@ ROWS: tuple[Row, ...] = (
         "the assembler; none: the driver's; else the nvidia-cuda-nvcc wheel's, CUDA_HOME's, the one on PATH", "ptxas"),
     Row("nvidia", "libcuda", "TEGULA_LIBCUDA", None, str, None,
         "the driver's library; else libcuda.so.1", "libcuda"),
-    Row("nvidia", "libdevice", "TEGULA_LIBDEVICE", "TRITON_LIBDEVICE_PATH", str, None,
-        "libdevice.10.bc; else looked for beside ptxas"),
 )
 # fmt: on
 
