@@ -13,6 +13,7 @@
  *         harmless (on PTX a division by zero does not trap and needs no care).
  */
 #include "codegen/codegen.h"
+#include "codegen/simt/machine.h"
 
 /* ---- small words --------------------------------------------------------------------- */
 
@@ -631,6 +632,10 @@ cg_elementwise(Ll *l, const Op *o, Lv *x)
     OpCode op = o->op;
     switch (op) {
     case OP_HINT: return x[0];
+    case OP_INLINE_ASM:
+    case OP_INLINE_ASM_IO:
+        err_at(l->c, o->loc, TARGET, "inline assembly",
+               l->machine ? l->machine->name : "the CPU");
     case OP_SELECT: return choose(l, x[0], x[1], x[2]);
     case OP_BITCAST: return bitcast(l, t, result(o, 0)->type, x[0]);
     case OP_ADDPTR: return add_pointer(l, t, arg(o, 1)->type, x[0], x[1]);

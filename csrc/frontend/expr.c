@@ -246,6 +246,23 @@ expr_JoinedStr(Fe *f, Node *n)
     return v_obj(s);
 }
 
+/* A table of constants: tl.constexpr functions and extern_elementwise take one. */
+static Value
+expr_Dict(Fe *f, Node *n)
+{
+    PyObject *d = fe_own(f, PyDict_New());
+    for (int i = 0; i < n->n_list; i++) {
+        if (!n->list[i])
+            err_at(f->c, fe_loc(f, n), SYNTAX, "'**' in a dict display");
+        PyObject *key = v_to_py(f, fe_expr(f, n->list[i]), "a key of a dict");
+        PyObject *value = v_to_py(f, fe_expr(f, n->list2[i]), "a value of a dict");
+        at(f, n);
+        if (PyDict_SetItem(d, key, value))
+            fe_raise(f, f->b.loc);
+    }
+    return v_obj(d);
+}
+
 Value
 fe_elements(Fe *f, Value v, const char *of)
 {
@@ -323,6 +340,7 @@ expr_any(Fe *f, Node *n)
     case AST_Call: return fe_call(f, n);
     case AST_ListComp: return expr_ListComp(f, n);
     case AST_JoinedStr: return expr_JoinedStr(f, n);
+    case AST_Dict: return expr_Dict(f, n);
     case AST_NamedExpr: {
         Value v = fe_decay(f, fe_expr(f, n->a));
         at(f, n);

@@ -572,6 +572,8 @@ run_print(Interp *in, const Op *o)
 static void
 run_op(Interp *in, const Op *o)
 {
+    if (o->op == OP_INLINE_ASM || o->op == OP_INLINE_ASM_IO)
+        err_at(o->block->func->c, o->loc, TARGET, "inline assembly", "the interpreter");
     if (op_has(o, OPF_ELEM)) {
         run_elementwise(in, o);
         return;

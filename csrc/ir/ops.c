@@ -823,6 +823,21 @@ check_print(const Op *o)
 }
 
 static const char *
+check_inline_asm(const Op *o)
+{
+    int64_t pack = ir_attr(o, ATTR_PACK);
+    if (!o->text || !strchr(o->text, '\n'))
+        return say(o, "without constraints and assembly");
+    if (pack < 1 || pack > 64 || ir_attr(o, ATTR_START) < 0)
+        return say(o, "pack %" PRId64 ", start %" PRId64, pack, ir_attr(o, ATTR_START));
+    for (int i = 0; i < o->n_args; i++)
+        if (!ty_same_shape(at(o, i), result(o, 0)->type))
+            return say(o, "of %s, result %s", str(o, at(o, i)),
+                       str(o, result(o, 0)->type));
+    return NULL;
+}
+
+static const char *
 check_none(const Op *o)
 {
     (void)o;

@@ -65,6 +65,8 @@ put_op(Cse *w, const Op *o, Map *local)
         put(w, (uint64_t)o->attr[i]);
     if (o->op == OP_CONST)
         put(w, o->bits);
+    if (o->text)
+        put(w, (uintptr_t)o->text);
     for (int i = 0; i < o->n_results; i++)
         put(w, (uintptr_t)result(o, i)->type);
     for (int r = 0; r < o->n_regions; r++) {

@@ -506,6 +506,8 @@ op(Sim *s, const Op *o)
     case OP_ASYNC_COPY: sim_async_copy(s, o); return;
     case OP_ASYNC_COMMIT: s->m->async_commit(s->l); return;
     case OP_ASYNC_WAIT: s->m->async_wait(s->l, (int)ir_attr(o, ATTR_PENDING)); return;
+    case OP_INLINE_ASM:
+    case OP_INLINE_ASM_IO: sim_inline_asm(s, o); return;
     case OP_YIELD:
     case OP_CONDITION:
     case OP_RETURN: return;     /* whose region it is knows what to do */

@@ -124,6 +124,7 @@ void sim_scan(Sim *s, const Op *o);
 void sim_convert(Sim *s, const Op *o);
 void sim_dot(Sim *s, const Op *o);
 void sim_gather(Sim *s, const Op *o);
+void sim_inline_asm(Sim *s, const Op *o);   /* assembly.c */
 void sim_histogram(Sim *s, const Op *o);
 /* Bytes of shared memory each wants; 0: none. */
 int64_t sim_atomic_bytes(Sim *s, const Op *o);

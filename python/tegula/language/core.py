@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .builtin import builtin as builtin
 from .debug import *  # noqa: F403
+from .external import *  # noqa: F403
 from .memory import *  # noqa: F403
 from .shape import *  # noqa: F403
 from .types import *  # noqa: F403

@@ -18,3 +18,33 @@ def num_warps(_semantic: Any = None) -> int:
 def num_threads(_semantic: Any = None) -> int:
     """A constant: threads of a program."""
     return outside()
+
+
+@builtin
+def gdc_wait(_semantic: Any = None) -> None:
+    """Wait until the kernels before this one, of a programmatic dependent launch, are done.
+
+    Targets: GPUs from sm_90 on; nothing elsewhere, where kernels run one after another.
+    """
+    return outside()
+
+
+@builtin
+def gdc_launch_dependents(_semantic: Any = None) -> None:
+    """Let the next kernel of a programmatic dependent launch start.
+
+    Targets: GPUs from sm_90 on; nothing elsewhere.
+    """
+    return outside()
+
+
+@builtin
+def globaltimer(_semantic: Any = None) -> Any:
+    """The GPU's clock in nanoseconds, an int64. Targets: GPUs."""
+    return outside()
+
+
+@builtin
+def smid(_semantic: Any = None) -> Any:
+    """The multiprocessor this program runs on, an int32. Targets: GPUs."""
+    return outside()

@@ -1,0 +1,191 @@
+/* builtins_extern: what is not written in the language: assembly, functions of a library.
+ *
+ * Assembly is for NVIDIA's GPUs; other targets say so where it is written. A function of
+ * CUDA's libdevice is the one of that name in tegula.language.extra.libdevice, which is
+ * written in the language, so it works on every target.
+ */
+#include "frontend/fe.h"
+
+/* The operands as blocks of one shape. */
+static int
+operands(Fe *f, Value args, Val **x)
+{
+    if (args.kind != V_TUPLE) {
+        Value one[1] = {args};
+        args = v_tuple(f, 1, one);
+    }
+    int n = args.tuple->n;
+    if (n > MAX_LEAVES)
+        fail(f, LIMIT, "%s has too many operands", f->callee);
+    for (int i = 0; i < n; i++)
+        x[i] = fe_tensor(f, args.tuple->at[i],
+                         str_printf(f->a, "an operand of %s", f->callee));
+    for (int round = 0; round < 2; round++)
+        for (int i = 1; i < n; i++)
+            fe_broadcast_pair(f, &x[0], &x[i]);
+    return n;
+}
+
+static void
+only_gpus(Fe *f, const char *what)
+{
+    if (f->c->opt.interpret)
+        err_at(f->c, f->b.loc, TARGET, what, "the interpreter");
+    if (f->c->opt.target.kind == TARGET_CUDA)
+        return;
+    err_help(f->c, "choose by tl.target_info.is_cuda(), or write it in the language");
+    err_at(f->c, f->b.loc, TARGET, what,
+           f->c->opt.target.kind == TARGET_CPU ? "the CPU" : "the emulator");
+}
+
+/* Registers of the assembly that pack elements take. */
+static int
+n_registers(Elem e, int pack)
+{
+    int bits = MAX(8, elem_info[e].bits);
+    return bits < 32 ? MAX(1, pack * bits / 32) : pack;
+}
+
+static Val *
+assembly(Fe *f, const char *constraints, const char *text, int n, Val **x, Elem e,
+         bool is_pure, int pack, int start)
+{
+    const Type *t = n ? ty_with_elem(f->c, x[0]->type, e) : ty_scalar(f->c, e);
+    Op *o = ir_op(&f->b, is_pure ? OP_INLINE_ASM : OP_INLINE_ASM_IO, n, x, 1, &t);
+    o->text = str_intern(f->c, str_printf(f->a, "%s\n%s", constraints, text));
+    ir_set_attr(o, ATTR_PACK, pack);
+    ir_set_attr(o, ATTR_START, start);
+    return result(o, 0);
+}
+
+Value
+bi_inline_asm_elementwise(Fe *f, Value *a)
+{
+    only_gpus(f, "inline_asm_elementwise");
+    const char *text = v_const_str(f, a[0], "asm");
+    const char *constraints = v_const_str(f, a[1], "constraints");
+    Val *x[MAX_LEAVES];
+    int n = operands(f, fe_read(f, a[2]), x);
+    bool is_pure = v_const_bool(f, a[4], "is_pure");
+    int64_t pack = v_const_int(f, a[5], "pack");
+    if (pack < 1 || pack > 64)
+        fail(f, VALUE, "pack must be 1 .. 64, not %lld", (long long)pack);
+    Value dtype = fe_read(f, a[3]);
+    if (dtype.kind != V_TUPLE)
+        return v_val(assembly(f, constraints, text, n, x, v_elem(f, dtype, "dtype"),
+                              is_pure, (int)pack, 0));
+    int n_out = dtype.tuple->n, start = 0;
+    if (!is_pure && n_out > 1) {
+        err_help(f->c, "split it, one result each, or give is_pure=True");
+        fail(f, LIMIT, "assembly with side effects has one result");
+    }
+    /* One op a result: equal assembly without side effects becomes one again. */
+    Value *out = NEW_N(f->a, Value, n_out + 1);
+    for (int i = 0; i < n_out; i++) {
+        Elem e = v_elem(f, dtype.tuple->at[i], "dtype");
+        out[i] =
+            v_val(assembly(f, constraints, text, n, x, e, is_pure, (int)pack, start));
+        start += n_registers(e, (int)pack);
+    }
+    return v_tuple(f, n_out, out);
+}
+
+/* Programmatic dependent launch: nothing to do where there is none. */
+static Value
+grid_control(Fe *f, const char *what)
+{
+    if (f->c->opt.target.kind == TARGET_CUDA && f->c->opt.target.sm >= 90 &&
+        !f->c->opt.interpret)
+        assembly(f, "=r,~{memory}",
+                 str_printf(f->a, "griddepcontrol.%s; mov.u32 $0, 0;", what), 0, NULL,
+                 E_I32, false, 1, 0);
+    return v_obj(Py_None);
+}
+
+Value
+bi_gdc_wait(Fe *f, Value *a)
+{
+    (void)a;
+    return grid_control(f, "wait");
+}
+
+Value
+bi_gdc_launch_dependents(Fe *f, Value *a)
+{
+    (void)a;
+    return grid_control(f, "launch_dependents");
+}
+
+Value
+bi_globaltimer(Fe *f, Value *a)
+{
+    (void)a;
+    only_gpus(f, "globaltimer");
+    return v_val(assembly(f, "=l,~{memory}", "mov.u64 $0, %globaltimer;", 0, NULL,
+                          E_I64, false, 1, 0));
+}
+
+Value
+bi_smid(Fe *f, Value *a)
+{
+    (void)a;
+    only_gpus(f, "smid");
+    return v_val(assembly(f, "=r", "mov.u32 $0, %smid;", 0, NULL, E_I32, true, 1, 0));
+}
+
+/* ---- functions of a library ---------------------------------------------------------- */
+
+/* extra.libdevice.<name> for the symbol __nv_<name> or __nv_<name>f; NULL: none. */
+static PyObject *
+of_symbol(Fe *f, const char *symbol)
+{
+    PyObject *lib = fe_own(f, PyImport_ImportModule("tegula.language.extra.libdevice"));
+    if (strncmp(symbol, "__nv_", 5))
+        return NULL;
+    const char *name = symbol + 5;
+    for (int drop = 0; drop < 2; drop++) {
+        size_t n = strlen(name);
+        if (drop && (!n || name[n - 1] != 'f'))
+            break;
+        PyObject *fn = PyObject_GetAttrString(lib, str_intern_n(f->c, name, n - drop));
+        if (fn)
+            return fe_own(f, fn);
+        PyErr_Clear();
+    }
+    return NULL;
+}
+
+Value
+bi_extern_elementwise(Fe *f, Value *a)
+{
+    Val *x[MAX_LEAVES];
+    int n = operands(f, fe_read(f, a[2]), x);
+    PyObject *table = v_to_py(f, a[3], "arg_type_symbol_dict");
+    if (!PyDict_Check(table))
+        fail(f, TYPE, "arg_type_symbol_dict must be a dict, not %s",
+             v_describe(f, a[3]));
+    PyObject *key = fe_own(f, PyTuple_New(n));
+    Value *args = NEW_N(f->a, Value, n + 1);
+    for (int i = 0; i < n; i++) {
+        args[i] = v_val(x[i]);
+        PyTuple_SetItem(key, i, Py_NewRef(v_dtype(f, x[i]->type->elem).obj));
+    }
+    PyObject *row = PyDict_GetItemWithError(table, key);
+    if (!row || !PyTuple_Check(row) || PyTuple_Size(row) != 2) {
+        PyErr_Clear();
+        err_help(f->c, "convert the operands with .to(..) to a combination it lists");
+        fail(f, TYPE, "the external function has no row for the types %s",
+             v_short(f, v_tuple(f, n, args)));
+    }
+    const char *symbol = v_const_str(f, v_obj(PyTuple_GetItem(row, 0)), "a symbol");
+    PyObject *fn = of_symbol(f, symbol);
+    if (!fn) {
+        err_help(f->c,
+                 "functions of CUDA's libdevice are known by name, those of other "
+                 "libraries are not");
+        err_at(f->c, f->b.loc, TARGET, str_printf(f->a, "the function '%s'", symbol),
+               "this version");
+    }
+    Value r = fe_read(f, fe_call_value(f, v_obj(fn), n, args));
+    return fe_cast_value(f, r, v_obj(PyTuple_GetItem(row, 1)), (Value){0}, false);
+}

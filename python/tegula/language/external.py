@@ -1,0 +1,58 @@
+"""Code that is not written in the language: assembly, functions of a library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .builtin import builtin, outside
+from .types import tensor
+
+
+@builtin
+def inline_asm_elementwise(
+    asm: str,
+    constraints: str,
+    args: Any,
+    dtype: Any,
+    is_pure: bool,
+    pack: int,
+    _semantic: Any = None,
+) -> Any:
+    """PTX, element by element.
+
+    Shapes: the operands in the list args broadcast; without operands, a scalar.
+    Types:  of the result: dtype, or a tuple of them for a tuple of results. ``pack``
+            elements go through the assembly at once; those narrower than 32 bits share
+            32-bit registers, the first in the low bits. constraints are LLVM's:
+            ``"=r,r,r"``, results first.
+    Cost:   is_pure=False keeps the assembly where it is, in order with memory accesses.
+    Errors: CompileError[TARGET] on the CPU, the emulator and the interpreter.
+    """
+    return outside()
+
+
+@builtin
+def extern_elementwise(
+    lib_name: str,
+    lib_path: str,
+    args: Any,
+    arg_type_symbol_dict: dict[Any, Any],
+    is_pure: bool,
+    _semantic: Any = None,
+) -> tensor:
+    """A function of a library, chosen by the types of the operands.
+
+    Types:  arg_type_symbol_dict maps a tuple of types to (symbol, type of the result).
+    Errors: CompileError[TYPE] for a combination it does not list, CompileError[TARGET]
+            for a symbol that is not one of CUDA's libdevice. Those (``__nv_tanhf``) are
+            the functions of ``tl.extra.libdevice``, on every target.
+    """
+    return outside()
+
+
+def extern(fn: Callable[..., Any]) -> Any:
+    """Decorator of a function that wraps extern_elementwise: it is inlined as ``@jit``."""
+    from tegula.jit import jit
+
+    return jit(fn)
