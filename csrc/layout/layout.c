@@ -32,8 +32,9 @@ layout_n_in(const Layout *l)
     return l->n[IN_REG] + l->n[IN_LANE] + l->n[IN_WARP] + l->n[IN_BLOCK];
 }
 
-int
-layout_columns(const Layout *l, Col out[N_IN * MAX_BITS])
+/* All bases in the order reg, lane, warp, block; returns the count. */
+static int
+columns(const Layout *l, Col out[N_IN * MAX_BITS])
 {
     int k = 0;
     for (int d = 0; d < N_IN; d++)
@@ -55,7 +56,7 @@ static int
 layout_rank(const Layout *l)
 {
     Col m[N_IN * MAX_BITS];
-    return f2_rank(m, layout_columns(l, m));
+    return f2_rank(m, columns(l, m));
 }
 
 bool
@@ -100,7 +101,7 @@ int
 layout_run(const Layout *l, int dim, int max, int *reg_bit)
 {
     Col m[N_IN * MAX_BITS];
-    int n = layout_columns(l, m), shift = layout_dim_shift(l, dim);
+    int n = columns(l, m), shift = layout_dim_shift(l, dim);
     max = MIN(max, l->log2_shape[dim]);
     for (int v = 0; v < max; v++) {
         Col want = (Col)1 << (shift + v);
@@ -355,7 +356,7 @@ const Layout *
 layout_compose(Comp *c, const Layout *outer, const Layout *inner)
 {
     Col m[N_IN * MAX_BITS];
-    int n = layout_columns(outer, m);
+    int n = columns(outer, m);
     Layout r = *outer;
     assert(n == layout_bits(inner));
     for (int d = 0; d < N_IN; d++) {

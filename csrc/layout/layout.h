@@ -50,8 +50,6 @@ typedef struct Layout {
 const Layout *layout_intern(Comp *c, const Layout *l);
 int layout_bits(const Layout *l);                       /* log2 of the element count */
 int layout_n_in(const Layout *l);                       /* all input bits */
-/* All bases in the order reg, lane, warp, block; returns the count. */
-int layout_columns(const Layout *l, Col out[N_IN * MAX_BITS]);
 Col layout_at(const Layout *l, uint32_t reg, uint32_t lane, uint32_t warp,
               uint32_t block);
 bool layout_is_onto(const Layout *l);                   /* every element is somewhere */

@@ -26,6 +26,8 @@
  * Rule 2: a wish without a value is &any; NULL means scalar (or not seen yet).
  * Rule 3: registers of a layout never repeat an element (layout_dedup_regs), so that
  *         equal layouts are the same pointer.
+ *
+ * Long, and one thing: the wish of every op and its demand are two halves of one decision.
  */
 #include "passes/layouts.h"
 
@@ -209,8 +211,9 @@ has_unit_bases(const Layout *l)
     return true;
 }
 
-int
-layouts_run_bytes(const Layout *l, int dim, int elem_bytes)
+/* Bytes that one access of a warp covers without a gap along dim. */
+static int
+run_bytes(const Layout *l, int dim, int elem_bytes)
 {
     int bit[MAX_BITS], shift = layout_dim_shift(l, dim);
     Col seen = ((Col)1 << layout_run(l, dim, log2_of(MAX_VEC_BYTES / elem_bytes), bit)) - 1;
@@ -501,8 +504,8 @@ store_layout(Assign *s, const Op *o)
     if (v->layout == &any || v->layout == best)
         return best;
     int dim = facts_fastest_dim(s->facts, o), bytes = pointee_bytes(arg(o, 0)->type);
-    int run = layouts_run_bytes(v->layout, dim, bytes);
-    if (run >= MIN_STORE_RUN || run >= layouts_run_bytes(best, dim, bytes))
+    int run = run_bytes(v->layout, dim, bytes);
+    if (run >= MIN_STORE_RUN || run >= run_bytes(best, dim, bytes))
         return v->layout;
     return best;
 }

@@ -9,7 +9,5 @@ const Layout *layouts_slice(Comp *c, const Layout *l, int axis);
 /* What the operand of expand_dims, broadcast, trans, reshape must have for o's result to
  * have layout l without a move; NULL: o is none of these. */
 const Layout *layouts_operand(Comp *c, const Op *o, const Layout *l);
-/* Bytes that one access of a warp covers without a gap along dim. */
-int layouts_run_bytes(const Layout *l, int dim, int elem_bytes);
 
 #endif

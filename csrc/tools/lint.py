@@ -65,6 +65,7 @@ GLOBAL_ALONE: dict[str, str] = {
     "main": "what the system calls",
     "tegula_assert": "compiled CPU code calls it",
     "tegula_print": "compiled CPU code calls it",
+    "emu_print": "called from the code it runs, by name",
     "tegula_fiber_enter": "called from assembly",
     "tegula_fiber_start": "called from assembly",
     "tegula_fiber_swap": "written in assembly",

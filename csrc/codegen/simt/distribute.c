@@ -231,9 +231,12 @@ sim_and(Sim *s, Lv a, Lv b)
 
 /* ---- shape ops: other names for the same registers ------------------------------------------ */
 
-void
-sim_reg_map(Sim *s, const Op *o, const Layout *to, const Layout *from,
-            Col (*project)(const Op *o, const Layout *to, Col flat), Col *map)
+/* Bit i of the result is where bit i of a register of `to` comes from among the registers
+ * of `from`, when flat index i of `to` is flat index project(i) of `from`. Raises when the
+ * lanes or warps disagree. */
+static void
+reg_map(Sim *s, const Op *o, const Layout *to, const Layout *from,
+        Col (*project)(const Op *o, const Layout *to, Col flat), Col *map)
 {
     for (int i = 0; i < to->n[IN_REG]; i++)
         if (!f2_solve(from->basis[IN_REG], from->n[IN_REG],
@@ -305,7 +308,7 @@ rename_regs(Sim *s, const Op *o, Col (*project)(const Op *o, const Layout *to, C
     }
     Renaming *k = NEW(s->a, Renaming);
     k->o = o;
-    sim_reg_map(s, o, v->type->layout, arg(o, 0)->type->layout, project, k->map);
+    reg_map(s, o, v->type->layout, arg(o, 0)->type->layout, project, k->map);
     sim_define_lazily(s, v, rename_reg, k);
     if (!s->lazy[arg(o, 0)->id])
         sim_val(s, v);

@@ -12,6 +12,8 @@
  * select.
  *
  * Ordering of atomics is written out in asm: LLVM's atomicrmw drops it.
+ *
+ * Long, and one table: a function for each row of machine.h, and little between them.
  */
 #include "codegen/simt/machine.h"
 

@@ -54,11 +54,6 @@ Lv sim_all_clear(Sim *s, uint32_t tid_mask);
 /* Is this thread the one, of those that hold the same elements, that acts? NULL: all are. */
 Lv sim_owner(Sim *s, const Layout *l);
 Lv sim_and(Sim *s, Lv a, Lv b);                 /* of predicates; NULL is true */
-/* Bit i of the result is where bit i of a register of `to` comes from among the registers
- * of `from`, when flat index i of `to` is flat index project(i) of `from`. Raises when the
- * lanes or warps disagree. */
-void sim_reg_map(Sim *s, const Op *o, const Layout *to, const Layout *from,
-                 Col (*project)(const Op *o, const Layout *to, Col flat), Col *map);
 NORETURN void sim_bad_layout(Sim *s, const Op *o);
 
 /* ---- control.c -------------------------------------------------------------------------- */
@@ -80,7 +75,6 @@ Lv sim_from_words(Sim *s, const Type *t, Lv word[2]);
 Lv sim_pack_word(Sim *s, const Type *t, Lv *elems, int n);
 void sim_unpack_word(Sim *s, const Type *t, Lv word, int n, Lv *elems);
 Lv sim_shuffle_xor(Sim *s, const Type *t, Lv x, int mask);
-Lv sim_shuffle_idx(Sim *s, const Type *t, Lv x, Lv lane);
 
 /* ---- memory.c --------------------------------------------------------------------------------- */
 enum { SIM_MAX_VECTOR = 16 };   /* elements: 16 bytes of bytes */
