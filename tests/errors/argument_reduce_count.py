@@ -1,0 +1,26 @@
+"""ARGUMENT: a combine function of too few parameters."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def add(a, b):
+    return a + b
+
+
+@tegula.jit
+def kernel(x):
+    i = tl.arange(0, 16)
+    a, b = tl.reduce((i, i), 0, add)
+    tl.store(x, a)
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# argument_reduce_count.py:15:12: CompileError[ARGUMENT]: add(): it takes 2 arguments, but 4 were given
+#     a, b = tl.reduce((i, i), 0, add)
+#            ^~~~~~~~~~~~~~~~~~~~~~~~~

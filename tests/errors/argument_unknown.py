@@ -1,0 +1,19 @@
+"""ARGUMENT: a keyword that resembles none."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    tl.store(x, 1.0, streaming=True)
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# argument_unknown.py:9:5: CompileError[ARGUMENT]: store(): it has no parameter 'streaming'
+#     tl.store(x, 1.0, streaming=True)
+#     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

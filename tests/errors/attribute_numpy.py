@@ -1,0 +1,22 @@
+"""TYPE: a call into NumPy."""
+
+import numpy as np
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    tl.store(x, np.sqrt(tl.load(x)))
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# attribute_numpy.py:11:17: CompileError[TYPE]: a kernel cannot call <ufunc 'sqrt'>
+#     tl.store(x, np.sqrt(tl.load(x)))
+#                 ^~~~~~~~~~~~~~~~~~~
+#   help: decorate it with @jit, or with @constexpr_function when it computes constants

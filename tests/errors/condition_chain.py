@@ -1,0 +1,22 @@
+"""CONDITION: a chained comparison of a block."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    i = tl.arange(0, 16)
+    if 0 < i < n:
+        tl.store(x, 1.0)
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# condition_chain.py:10:8: CompileError[CONDITION]: the condition of an if must be a scalar, not a block of shape [16]
+#     if 0 < i < n:
+#        ^~~~~~~~~
+#   help: tl.where(condition, a, b) chooses element by element

@@ -1,0 +1,24 @@
+"""NAME: a new variable of two types."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    if n > 3:
+        v = 1
+    else:
+        v = 1.0
+    tl.store(x, v)
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# name_two_types.py:13:17: CompileError[NAME]: name 'v' is not defined
+#     tl.store(x, v)
+#                 ^
+#   help: 'v' has a value in one branch of an if alone, or of different types in the two; give it one before the if

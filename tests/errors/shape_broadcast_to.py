@@ -1,0 +1,21 @@
+"""SHAPE: a broadcast to a shape that does not fit."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    a = tl.broadcast_to(tl.arange(0, 16)[:, None], (32, 16))
+    tl.store(x, tl.sum(a))
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# shape_broadcast_to.py:9:9: CompileError[SHAPE]: cannot combine shapes [16, 1] and [32, 16]
+#     a = tl.broadcast_to(tl.arange(0, 16)[:, None], (32, 16))
+#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: the number of dims must be equal, and each extent equal or 1

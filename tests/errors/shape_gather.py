@@ -1,0 +1,21 @@
+"""SHAPE: an index of another rank."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    a = tl.zeros((16, 16), tl.float32)
+    tl.store(x, tl.sum(tl.gather(a, tl.arange(0, 16), 0)))
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# shape_gather.py:10:24: CompileError[SHAPE]: cannot combine shapes [16, 16] and [16]
+#     tl.store(x, tl.sum(tl.gather(a, tl.arange(0, 16), 0)))
+#                        ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: index has the rank of src and its extents, except along axis

@@ -1,0 +1,25 @@
+"""SHAPE: a reduction of two blocks of two shapes."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def first(a, b, c, d):
+    return a, b
+
+
+@tegula.jit
+def kernel(x):
+    a, b = tl.reduce((tl.arange(0, 16), tl.arange(0, 32)), 0, first)
+    tl.store(x, a)
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# shape_reduce.py:14:12: CompileError[SHAPE]: cannot combine shapes [16] and [32]
+#     a, b = tl.reduce((tl.arange(0, 16), tl.arange(0, 32)), 0, first)
+#            ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

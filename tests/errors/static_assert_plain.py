@@ -1,0 +1,20 @@
+"""STATIC_ASSERT: without a message."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, B: tl.constexpr):
+    tl.static_assert(B % 16 == 0)
+    tl.store(x, 1.0)
+
+
+def run():
+    kernel.lower("*fp32", B=24)
+
+
+# ----
+# static_assert_plain.py:9:5: CompileError[STATIC_ASSERT]: static assertion failed
+#     tl.static_assert(B % 16 == 0)
+#     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~

@@ -1,0 +1,19 @@
+"""SYNTAX: a complex literal."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    tl.store(x, 1.0j)
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# syntax_complex.py:9:17: CompileError[SYNTAX]: 1j is not part of the kernel language
+#     tl.store(x, 1.0j)
+#                 ^~~~

@@ -1,0 +1,20 @@
+"""SYNTAX: unpacking in for."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    for i, j in range(n):
+        tl.store(x + i, 1.0)
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# syntax_for_unpack.py:9:9: CompileError[SYNTAX]: unpacking in 'for' is not part of the kernel language
+#     for i, j in range(n):
+#         ^~~~

@@ -1,0 +1,20 @@
+"""TYPE: adding None."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, bias):
+    tl.store(x, tl.load(x) + bias)
+
+
+def run():
+    kernel.lower("*fp32", None)
+
+
+# ----
+# type_add_none.py:9:17: CompileError[TYPE]: '+' works on numbers and tensors, not on None
+#     tl.store(x, tl.load(x) + bias)
+#                 ^~~~~~~~~~~~~~~~~
+#   help: test it with 'is not None' first

@@ -1,0 +1,20 @@
+"""TYPE: advance of a plain pointer."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    p = tl.advance(x, (16,))
+    tl.store(p, 1.0)
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# type_advance.py:9:9: CompileError[TYPE]: advance moves a block pointer, not a run-time value of type ptr<f32>
+#     p = tl.advance(x, (16,))
+#         ^~~~~~~~~~~~~~~~~~~~

@@ -1,0 +1,19 @@
+"""TYPE: an atomic on a value."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    tl.atomic_add(tl.load(x), 1.0)
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# type_atomic_value.py:9:5: CompileError[TYPE]: atomic_add needs a pointer or a block of pointers, not a run-time value of type f32
+#     tl.atomic_add(tl.load(x), 1.0)
+#     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

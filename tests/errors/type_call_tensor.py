@@ -1,0 +1,20 @@
+"""TYPE: calling a tensor."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    v = tl.load(x)
+    tl.store(x, v(3))
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# type_call_tensor.py:10:17: CompileError[TYPE]: a run-time value of type f32 cannot be called
+#     tl.store(x, v(3))
+#                 ^~~~

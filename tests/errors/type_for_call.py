@@ -1,0 +1,21 @@
+"""TYPE: a loop over enumerate."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    for i in zip((1, 2), (3, 4)):
+        tl.store(x, 1.0)
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# type_for_call.py:9:14: CompileError[TYPE]: a kernel cannot call <class 'zip'>
+#     for i in zip((1, 2), (3, 4)):
+#              ^~~~~~~~~~~~~~~~~~~
+#   help: decorate it with @jit, or with @constexpr_function when it computes constants

@@ -1,0 +1,20 @@
+"""VALUE: an element of a scalar."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    tl.store(x, n[0])
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# type_index_scalar.py:9:17: CompileError[VALUE]: too many indices for a block of 0 dimensions
+#     tl.store(x, n[0])
+#                 ^~~~
+#   help: the block has shape scalar

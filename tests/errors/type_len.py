@@ -1,0 +1,19 @@
+"""TYPE: the length of a scalar."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    tl.store(x, len(n))
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# type_len.py:9:17: CompileError[TYPE]: a run-time value of type i32 has no length
+#     tl.store(x, len(n))
+#                 ^~~~~~

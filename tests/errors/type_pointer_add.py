@@ -1,0 +1,20 @@
+"""TYPE: a sum of pointers."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, y):
+    tl.store(x + y, 1.0)
+
+
+def run():
+    kernel.lower("*fp32", "*fp32")
+
+
+# ----
+# type_pointer_add.py:9:14: CompileError[TYPE]: '+' cannot combine a run-time value of type ptr<f32> and a run-time value of type ptr<f32>
+#     tl.store(x + y, 1.0)
+#              ^~~~~
+#   help: subtract or compare addresses: p.to(tl.int64)

@@ -1,0 +1,21 @@
+"""TYPE: comparing pointers."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, y):
+    if x == y:
+        tl.store(x, 1.0)
+
+
+def run():
+    kernel.lower("*fp32", "*fp32")
+
+
+# ----
+# type_pointer_compare.py:9:8: CompileError[TYPE]: '==' cannot compare a run-time value of type ptr<f32> and a run-time value of type ptr<f32>
+#     if x == y:
+#        ^~~~~~
+#   help: compare addresses: p.to(tl.int64)

@@ -1,0 +1,20 @@
+"""TYPE: a float added to a pointer."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    tl.store(x + n / 2, 1.0)
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# type_pointer_float.py:9:14: CompileError[TYPE]: '+' cannot combine a run-time value of type ptr<f32> and a run-time value of type f32
+#     tl.store(x + n / 2, 1.0)
+#              ^~~~~~~~~
+#   help: only integers can be added to or subtracted from a pointer

@@ -1,0 +1,25 @@
+"""TYPE: using what a helper does not return."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def helper(p):
+    tl.store(p, 2.0)
+
+
+@tegula.jit
+def kernel(x):
+    tl.store(x, helper(x) + 1.0)
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# type_result_none.py:14:17: CompileError[TYPE]: '+' works on numbers and tensors, not on None
+#     tl.store(x, helper(x) + 1.0)
+#                 ^~~~~~~~~~~~~~~
+#   help: test it with 'is not None' first

@@ -1,0 +1,21 @@
+"""TYPE: a where with None."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    i = tl.arange(0, 16)
+    tl.store(x + i, tl.where(i < n, 1.0, None))
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# type_where_none.py:10:21: CompileError[TYPE]: 'where' works on numbers and tensors, not on None
+#     tl.store(x + i, tl.where(i < n, 1.0, None))
+#                     ^~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: test it with 'is not None' first

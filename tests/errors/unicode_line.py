@@ -1,0 +1,21 @@
+"""SHAPE: a caret under a line with wide characters."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    größe = tl.zeros((16, 16), tl.float32)
+    tl.store(x, tl.sum(größe + tl.arange(0, 32)))
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# unicode_line.py:10:24: CompileError[SHAPE]: cannot combine shapes [16, 16] and [32]
+#     tl.store(x, tl.sum(größe + tl.arange(0, 32)))
+#                        ^~~~~~~~~~~~~~~~~~~~~~~~
+#   help: extents must be equal or 1, counted from the last dimension

@@ -1,0 +1,20 @@
+"""VALUE: strides of another rank."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    p = tl.make_block_ptr(x, (n, n), (n,), (0, 0), (16, 16), (1, 0))
+    tl.store(p, tl.zeros((16, 16), tl.float32))
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# value_block_ptr_rank.py:9:9: CompileError[VALUE]: strides has 1 entries, expected 2: one for each dimension
+#     p = tl.make_block_ptr(x, (n, n), (n,), (0, 0), (16, 16), (1, 0))
+#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

@@ -1,0 +1,21 @@
+"""VALUE: a block size that an assignment made a tensor."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, N: tl.constexpr):
+    half = N // 2
+    tl.store(x, tl.sum(tl.arange(0, half)))
+
+
+def run():
+    kernel.lower("*fp32", N=64)
+
+
+# ----
+# value_constexpr_computed.py:10:24: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
+#     tl.store(x, tl.sum(tl.arange(0, half)))
+#                        ^~~~~~~~~~~~~~~~~~
+#   help: assigning a constant to a name makes a tensor of it; annotate the name, x: tl.constexpr = .., to keep it a constant

@@ -1,0 +1,21 @@
+"""VALUE: a loop index as a shape."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    for i in range(n):
+        tl.store(x, tl.sum(tl.arange(0, i)))
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# value_constexpr_loop.py:10:28: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
+#         tl.store(x, tl.sum(tl.arange(0, i)))
+#                            ^~~~~~~~~~~~~~~
+#   help: pass it as a tl.constexpr parameter of the kernel

@@ -1,0 +1,20 @@
+"""VALUE: a running sum along an axis that is not there."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    i = tl.arange(0, 16)
+    tl.store(x + i, tl.cumsum(i, axis=-2))
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# value_cumsum_axis.py:10:21: CompileError[VALUE]: cumsum: axis -2 is outside the shape [16]
+#     tl.store(x + i, tl.cumsum(i, axis=-2))
+#                     ^~~~~~~~~~~~~~~~~~~~~

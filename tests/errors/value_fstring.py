@@ -1,0 +1,21 @@
+"""VALUE: a run-time value in an f-string."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    tl.static_assert(False, f"n is {n}")
+    tl.store(x, 1.0)
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# value_fstring.py:9:29: CompileError[VALUE]: a field of an f-string must be known when the kernel is compiled, but it is a run-time value of type i32
+#     tl.static_assert(False, f"n is {n}")
+#                             ^~~~~~~~~~~
+#   help: pass it as a tl.constexpr parameter of the kernel

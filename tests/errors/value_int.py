@@ -1,0 +1,20 @@
+"""VALUE: Python's int of a run-time value."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    tl.store(x, int(tl.load(x)))
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# value_int.py:9:17: CompileError[VALUE]: the argument of int() must be known when the kernel is compiled, but it is a run-time value of type f32
+#     tl.store(x, int(tl.load(x)))
+#                 ^~~~~~~~~~~~~~~
+#   help: pass it as a tl.constexpr parameter of the kernel

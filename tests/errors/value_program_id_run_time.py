@@ -1,0 +1,20 @@
+"""VALUE: a grid axis known only at run time."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    tl.store(x, tl.program_id(n))
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# value_program_id_run_time.py:9:17: CompileError[VALUE]: axis must be known when the kernel is compiled, but it is a run-time value of type i32
+#     tl.store(x, tl.program_id(n))
+#                 ^~~~~~~~~~~~~~~~
+#   help: pass it as a tl.constexpr parameter of the kernel

@@ -1,0 +1,21 @@
+"""VALUE: a shape known only at run time."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    a = tl.zeros((n,), tl.float32)
+    tl.store(x, tl.sum(a))
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# value_shape_run_time.py:9:9: CompileError[VALUE]: a shape must be known when the kernel is compiled, but it is a run-time value of type i32
+#     a = tl.zeros((n,), tl.float32)
+#         ^~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: pass it as a tl.constexpr parameter of the kernel

@@ -1,0 +1,21 @@
+"""VALUE: a static assertion about a run-time value."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    tl.static_assert(n > 0)
+    tl.store(x, 1.0)
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# value_static_assert.py:9:5: CompileError[VALUE]: the condition of static_assert must be known when the kernel is compiled, but it is a run-time value of type i1
+#     tl.static_assert(n > 0)
+#     ^~~~~~~~~~~~~~~~~~~~~~~
+#   help: pass it as a tl.constexpr parameter of the kernel

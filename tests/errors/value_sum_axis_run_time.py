@@ -1,0 +1,21 @@
+"""VALUE: an axis known only at run time."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    a = tl.zeros((16, 16), tl.float32)
+    tl.store(x + tl.arange(0, 16), tl.sum(a, n))
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# value_sum_axis_run_time.py:10:36: CompileError[VALUE]: axis must be known when the kernel is compiled, but it is a run-time value of type i32
+#     tl.store(x + tl.arange(0, 16), tl.sum(a, n))
+#                                    ^~~~~~~~~~~~
+#   help: pass it as a tl.constexpr parameter of the kernel

@@ -1,0 +1,19 @@
+"""VALUE: a sum of a scalar."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    tl.store(x, tl.sum(n))
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# value_sum_scalar.py:9:17: CompileError[VALUE]: sum needs a block, not a scalar
+#     tl.store(x, tl.sum(n))
+#                 ^~~~~~~~~

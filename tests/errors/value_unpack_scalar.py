@@ -1,0 +1,20 @@
+"""VALUE: unpacking a scalar."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    a, b = n
+    tl.store(x, a)
+
+
+def run():
+    kernel.lower("*fp32", "i32")
+
+
+# ----
+# value_unpack_scalar.py:9:5: CompileError[TYPE]: what is unpacked must be a tuple or a range, not a run-time value of type i32
+#     a, b = n
+#     ^~~~~~~~
