@@ -6,7 +6,7 @@ import tegula.language as tl
 
 @tegula.jit
 def kernel(x, n):
-    d = {"a": 1.0}
+    d = {"a": tl.load(x)}
     tl.store(x, d["a"])
 
 
@@ -15,6 +15,7 @@ def run():
 
 
 # ----
-# syntax_dict.py:9:9: CompileError[SYNTAX]: a dict display is not part of the kernel language
-#     d = {"a": 1.0}
-#         ^~~~~~~~~~
+# syntax_dict.py:9:15: CompileError[VALUE]: a value of a dict must be known when the kernel is compiled, but it is a run-time value of type f32
+#     d = {"a": tl.load(x)}
+#               ^~~~~~~~~~
+#   help: pass it as a tl.constexpr parameter of the kernel

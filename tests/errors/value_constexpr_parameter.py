@@ -19,7 +19,7 @@ def run():
 
 
 # ----
-# value_constexpr_parameter.py:14:17: CompileError[VALUE]: the argument 'N' of block() must be known when the kernel is compiled, but it is a run-time value of type i32
-#     tl.store(x, block(n))
-#                 ^~~~~~~~
-#   help: pass it as a tl.constexpr parameter of the kernel
+# value_constexpr_parameter.py:9:19: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
+#     return tl.sum(tl.arange(0, N))
+#                   ^~~~~~~~~~~~~~~
+#   help: pass it as a tl.constexpr parameter of the kernel       in block(), inlined from value_constexpr_parameter.py:14
