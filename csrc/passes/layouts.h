@@ -1,4 +1,4 @@
-/* layouts.h: what assign_layouts and settle_layouts share (assign_layouts.c). */
+/* layouts.h: how assign_layouts chooses; wish_layouts.c is the choice. */
 #ifndef TEGULA_LAYOUTS_H
 #define TEGULA_LAYOUTS_H
 
@@ -9,5 +9,16 @@ const Layout *layouts_slice(Comp *c, const Layout *l, int axis);
 /* What the operand of expand_dims, broadcast, trans, reshape must have for o's result to
  * have layout l without a move; NULL: o is none of these. */
 const Layout *layouts_operand(Comp *c, const Op *o, const Layout *l);
+
+/* What each value and op of a function would like, found before anything changes. */
+typedef struct Wishes Wishes;
+extern const Layout layouts_any;            /* the wish of a cheap value */
+Wishes *wishes_new(Func *f);
+/* NULL: a scalar, or made after wishes_new. */
+const Layout *wishes_of(const Wishes *s, const Val *v);
+bool wishes_any(const Wishes *s, const Val *v);
+/* The layout an op works on its operands in; NULL: as its result. */
+const Layout *wishes_of_op(const Wishes *s, const Op *o);
+const Layout *wishes_default(Wishes *s, const Type *t);     /* when there is no reason */
 
 #endif

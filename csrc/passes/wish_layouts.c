@@ -1,0 +1,711 @@
+/* wish_layouts: the first look of assign_layouts: what layout would each value like?
+ *
+ * The rules stand at the top of assign_layouts.c; nothing is changed here. A value's wish
+ * is found forward, from its operands; only cheap values carried by a loop look at what
+ * they are used for (hinted).
+ *
+ * Rule 1: facts are asked of the function as it is, before anything changes.
+ * Rule 2: a wish without a value is &layouts_any; NULL means scalar, or not seen yet.
+ */
+#include "passes/layouts.h"
+
+#include <assert.h>
+
+enum {
+    MAX_ROUNDS = 3,         /* over a loop's body until its carried layouts settle */
+    CHEAP_BUDGET = 48,      /* ops (weighted) that may be done again rather than moved */
+    HINT_BUDGET = 64,
+    MIN_STORE_RUN = 32,     /* bytes: a sector of memory */
+    MAX_VEC_BYTES = 16,
+};
+
+const Layout layouts_any;
+
+typedef struct Wish {
+    const Layout *layout;   /* NULL, &layouts_any, or interned */
+    bool is_weak;           /* made by broadcast: gives way to any other */
+    int cost;               /* of making a cheap value again */
+} Wish;
+
+struct Wishes {
+    Func *f;
+    Comp *c;
+    FactTable *facts;
+    int log2_warps;
+    Wish *wish;             /* by value id; values made later have none */
+    int n_wish;
+    Map vec;                /* access class -> int, log2 of the widest vector */
+    Map op_layout;          /* Op -> Layout of the operands it works on */
+    Map access;             /* Op (load, store, atomic) -> its coalesced Layout */
+};
+
+/* ---- layouts ------------------------------------------------------------------------- */
+
+static int
+log2_of(int64_t n)
+{
+    return __builtin_ctzll((unsigned long long)n);
+}
+
+const Layout *
+layouts_slice(Comp *c, const Layout *l, int axis)
+{
+    return layout_dedup_regs(c, layout_slice(c, l, axis));
+}
+
+/* l with the dims of t that are 1 (and larger in l) projected away. */
+static const Layout *
+narrowed(Comp *c, const Layout *l, const Type *t)
+{
+    for (int d = 0; d < t->rank; d++)
+        if (t->shape[d] == 1 && l->log2_shape[d])
+            l = layout_expand(c, layout_slice(c, l, d), d);
+    return layout_dedup_regs(c, l);
+}
+
+const Layout *
+layouts_operand(Comp *c, const Op *o, const Layout *l)
+{
+    uint8_t shape[MAX_RANK];
+    int perm[MAX_RANK];
+    switch (o->op) {
+    case OP_EXPAND: return layouts_slice(c, l, (int)ir_attr(o, ATTR_AXIS));
+    case OP_BROADCAST: return narrowed(c, l, arg(o, 0)->type);
+    case OP_RESHAPE:
+        ty_log2_shape(arg(o, 0)->type, shape);
+        return layout_reshape(c, l, arg(o, 0)->type->rank, shape);
+    case OP_TRANS:
+        for (int d = 0; d < arg(o, 0)->type->rank; d++)
+            perm[(uint64_t)ir_attr(o, ATTR_PERM) >> (4 * d) & 15] = d;
+        return layout_permute(c, l, perm);
+    default: return NULL;
+    }
+}
+
+/* The other direction: the result's layout when the operand has l. */
+static const Layout *
+result_of(Comp *c, const Op *o, const Layout *l)
+{
+    const Type *t = o->results[0]->type;
+    uint8_t shape[MAX_RANK];
+    int perm[MAX_RANK];
+    ty_log2_shape(t, shape);
+    switch (o->op) {
+    case OP_EXPAND: return layout_expand(c, l, (int)ir_attr(o, ATTR_AXIS));
+    case OP_BROADCAST: return layout_dedup_regs(c, layout_broadcast(c, l, shape));
+    case OP_RESHAPE: return layout_reshape(c, l, t->rank, shape);
+    case OP_TRANS:
+        for (int d = 0; d < t->rank; d++)
+            perm[d] = (int)((uint64_t)ir_attr(o, ATTR_PERM) >> (4 * d) & 15);
+        return layout_permute(c, l, perm);
+    default: unreachable(c);
+    }
+}
+
+static bool
+is_block(const Val *v)
+{
+    return v->type->rank > 0;
+}
+
+/* Fastest first: `first`, then the others from the last to the first. */
+static void
+fill_order(int rank, int first, int *order)
+{
+    int n = 0;
+    order[n++] = first;
+    for (int d = rank - 1; d >= 0; d--)
+        if (d != first)
+            order[n++] = d;
+}
+
+/* 1 << log2_vec elements a thread along `fastest`; never so many that threads go idle. */
+static const Layout *
+blocked(Wishes *s, const Type *t, int fastest, int log2_vec)
+{
+    int per_thread[MAX_RANK], order[MAX_RANK];
+    uint8_t shape[MAX_RANK];
+    ty_log2_shape(t, shape);
+    int log2_each = log2_of(ty_numel(t)) - LANE_BITS - s->log2_warps;
+    log2_vec = MIN(log2_vec, MIN((int)shape[fastest], MAX(log2_each, 0)));
+    for (int d = 0; d < t->rank; d++)
+        per_thread[d] = d == fastest ? 1 << log2_vec : 1;
+    fill_order(t->rank, fastest, order);
+    return layout_dedup_regs(
+        s->c, layout_blocked(s->c, t->rank, shape, per_thread, s->log2_warps, order));
+}
+
+const Layout *
+wishes_default(Wishes *s, const Type *t)
+{
+    return blocked(s, t, t->rank - 1, 2);
+}
+
+/* The accumulator of a dot by multiply-adds: a square patch a thread, so that operands
+ * read from shared memory are used as often as possible. */
+static const Layout *
+fma_acc_layout(Wishes *s, const Type *t)
+{
+    int per_thread[MAX_RANK], order[MAX_RANK];
+    uint8_t shape[MAX_RANK];
+    ty_log2_shape(t, shape);
+    for (int d = 0; d < t->rank; d++)
+        per_thread[d] = 1;
+    int m = t->rank - 2, n = t->rank - 1;
+    int left = MAX(shape[m] + shape[n] - LANE_BITS - s->log2_warps, 0);
+    int along_n = MIN(MIN((left + 1) / 2, 2), (int)shape[n]);
+    int along_m = MIN(MIN(left - along_n, 2), (int)shape[m]);
+    per_thread[n] = 1 << along_n;
+    per_thread[m] = 1 << along_m;
+    fill_order(t->rank, n, order);
+    return layout_dedup_regs(
+        s->c, layout_blocked(s->c, t->rank, shape, per_thread, s->log2_warps, order));
+}
+
+static const Layout *
+acc_layout(Wishes *s, const Op *dot)
+{
+    DotPlan p;
+    dot_plan(s->f, dot, &p);
+    const Type *t = dot->results[0]->type;
+    if (!p.is_mma)
+        return fma_acc_layout(s, t);
+    uint8_t shape[MAX_RANK];
+    ty_log2_shape(t, shape);
+    return layout_mma_acc(s->c, t->rank, shape, p.log2_warps_m, p.log2_warps_n);
+}
+
+/* Every basis is one bit or none: an input bit moves along one dim. */
+static bool
+has_unit_bases(const Layout *l)
+{
+    for (int in = 0; in < N_IN; in++)
+        for (int i = 0; i < l->n[in]; i++)
+            if (l->basis[in][i] & (l->basis[in][i] - 1))
+                return false;
+    return true;
+}
+
+/* Bytes that one access of a warp covers without a gap along dim. */
+static int
+run_bytes(const Layout *l, int dim, int elem_bytes)
+{
+    int bit[MAX_BITS], shift = layout_dim_shift(l, dim);
+    Col seen = ((Col)1 << layout_run(l, dim, log2_of(MAX_VEC_BYTES / elem_bytes), bit)) - 1;
+    for (int i = 0; i < l->n[IN_LANE]; i++)
+        seen |= l->basis[IN_LANE][i] >> shift;
+    int run = 0;
+    while (run < l->log2_shape[dim] && seen >> run & 1)
+        run++;
+    return elem_bytes << run;
+}
+
+/* ---- accesses --------------------------------------------------------------------------- */
+
+static bool
+is_access(const Op *o)
+{
+    return o->op == OP_LOAD || o->op == OP_STORE || o->op == OP_ATOMIC_RMW ||
+           o->op == OP_ATOMIC_CAS;
+}
+
+static int
+pointee_bytes(const Type *ptr)
+{
+    return elem_info[ptr->elem].bytes;
+}
+
+typedef struct AccessClass {
+    int32_t rank, fastest, shape[MAX_RANK];
+} AccessClass;
+
+static AccessClass
+class_of(Wishes *s, const Op *o)
+{
+    AccessClass k;
+    memset(&k, 0, sizeof k);
+    const Type *t = arg(o, 0)->type;
+    k.rank = t->rank;
+    k.fastest = facts_fastest_dim(s->facts, o);
+    memcpy(k.shape, t->shape, sizeof k.shape);
+    return k;
+}
+
+/* Both walks over the accesses: the widest vector of each class, then the layouts. */
+static void
+scan_accesses(Wishes *s, const Block *b, bool assign)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
+            scan_accesses(s, o->regions[i], assign);
+        if (!is_access(o) || !is_block(arg(o, 0)))
+            continue;
+        AccessClass k = class_of(s, o);
+        int *widest = map_get(&s->vec, &k, sizeof k);
+        if (!widest) {
+            widest = NEW(s->c->arena, int);
+            map_put(&s->vec, &k, sizeof k, widest);
+        }
+        if (assign) {
+            map_put(&s->access, o, 0, (void *)blocked(s, arg(o, 0)->type, k.fastest, *widest));
+        } else if (o->op == OP_LOAD || o->op == OP_STORE) {
+            int vec = facts_access_log2(s->facts, o, k.fastest, MAX_VEC_BYTES);
+            *widest = MAX(*widest, vec);
+        }
+    }
+}
+
+static const Layout *
+access_layout(Wishes *s, const Op *o)
+{
+    return map_get(&s->access, o, 0);
+}
+
+static bool
+is_scattered(Wishes *s, const Op *o)
+{
+    return facts_access_log2(s->facts, o, facts_fastest_dim(s->facts, o), MAX_VEC_BYTES) == 0;
+}
+
+/* ---- first look: wishes ------------------------------------------------------------------- */
+
+static Wish *
+wish(Wishes *s, const Val *v)
+{
+    assert(v->id < s->n_wish);
+    return &s->wish[v->id];
+}
+
+bool
+wishes_any(const Wishes *s, const Val *v)
+{
+    return v->id < s->n_wish && s->wish[v->id].layout == &layouts_any;
+}
+
+static void
+set_wish(Wishes *s, const Val *v, const Layout *l, bool is_weak)
+{
+    *wish(s, v) = (Wish){is_block(v) ? l : NULL, is_weak, 0};
+}
+
+/* How dear it is to do an elementwise op again; CHEAP_BUDGET: too dear. */
+static int
+weight(const Op *o)
+{
+    switch (o->op) {
+    case OP_DIV:
+    case OP_REM: return elem_is_float(arg(o, 0)->type->elem) ? CHEAP_BUDGET : 8;
+    case OP_DIV_RN:
+    case OP_EXP:
+    case OP_EXP2:
+    case OP_LOG:
+    case OP_LOG2:
+    case OP_SIN:
+    case OP_COS:
+    case OP_TANH:
+    case OP_ERF:
+    case OP_SQRT:
+    case OP_SQRT_RN:
+    case OP_RSQRT: return CHEAP_BUDGET;
+    default: return 1;
+    }
+}
+
+static const Layout *hint_of(Wishes *s, const Val *v, int *budget);
+
+static const Layout *
+hint_of_use(Wishes *s, const Use *u, int *budget)
+{
+    const Op *o = u->user;
+    int i = (int)(u - o->args);
+    if (is_access(o))
+        return access_layout(s, o);
+    if (op_has(o, OPF_ELEM))
+        return hint_of(s, o->results[0], budget);
+    const Layout *l = NULL;
+    if (o->op == OP_EXPAND || o->op == OP_BROADCAST || o->op == OP_TRANS || o->op == OP_RESHAPE) {
+        l = hint_of(s, o->results[0], budget);
+        return l ? layouts_operand(s->c, o, l) : NULL;
+    }
+    if (o->op == OP_FOR && i >= 3) {
+        l = hint_of(s, o->regions[0]->args[i - 2], budget);
+        return l ? l : hint_of(s, o->results[i - 3], budget);
+    }
+    if (o->op == OP_WHILE)
+        return hint_of(s, o->regions[0]->args[i], budget);
+    if (o->op == OP_CONDITION && i >= 1) {
+        l = hint_of(s, o->block->owner->regions[1]->args[i - 1], budget);
+        return l ? l : hint_of(s, o->block->owner->results[i - 1], budget);
+    }
+    if (o->op == OP_YIELD && o->block->owner->op == OP_IF)
+        return hint_of(s, o->block->owner->results[i], budget);
+    return NULL;
+}
+
+/* The layout that the accesses want which v reaches; NULL: none found. */
+static const Layout *
+hint_of(Wishes *s, const Val *v, int *budget)
+{
+    if (v->id < s->n_wish && s->wish[v->id].layout && !wishes_any(s, v))
+        return s->wish[v->id].layout;
+    const Layout *found = NULL;
+    int oldest = INT32_MAX;
+    for (const Use *u = v->uses; u; u = u->next) {
+        if (--*budget < 0)
+            break;
+        const Layout *l = hint_of_use(s, u, budget);
+        /* The list of uses is newest first; take the earliest access. */
+        int id = u->user->n_results ? u->user->results[0]->id : INT32_MAX - 1;
+        if (l && id < oldest) {
+            found = l;
+            oldest = id;
+        }
+    }
+    return found;
+}
+
+/* A layout for a value nobody upstream has an opinion on. */
+static const Layout *
+hinted(Wishes *s, const Val *v)
+{
+    int budget = HINT_BUDGET;
+    const Layout *l = hint_of(s, v, &budget);
+    return l ? l : wishes_default(s, v->type);
+}
+
+/* The wish of the first block operand from `first` on that has one; NULL: all cheap. */
+static const Wish *
+first_wish(Wishes *s, const Op *o, int first)
+{
+    const Wish *weak = NULL;
+    for (int i = first; i < o->n_args; i++) {
+        const Wish *w = wish(s, arg(o, i));
+        if (!w->layout || w->layout == &layouts_any)
+            continue;
+        if (!w->is_weak)
+            return w;
+        if (!weak)
+            weak = w;
+    }
+    return weak;
+}
+
+static void
+wish_elementwise(Wishes *s, const Op *o)
+{
+    const Val *r = o->results[0];
+    const Wish *w = first_wish(s, o, 0);
+    if (w) {
+        set_wish(s, r, w->layout, w->is_weak);
+        return;
+    }
+    int cost = weight(o);
+    for (int i = 0; i < o->n_args; i++)
+        cost += wish(s, arg(o, i))->cost;
+    if (cost >= CHEAP_BUDGET)
+        set_wish(s, r, hinted(s, r), false);
+    else
+        *wish(s, r) = (Wish){&layouts_any, false, cost};
+}
+
+static void
+wish_shape_op(Wishes *s, const Op *o)
+{
+    const Wish *w = wish(s, arg(o, 0));
+    if (!is_block(o->results[0]))
+        return;             /* a reshape to a scalar */
+    if (w->layout == &layouts_any)
+        *wish(s, o->results[0]) = (Wish){&layouts_any, false, w->cost};
+    else
+        set_wish(s, o->results[0], result_of(s->c, o, w->layout),
+                 w->is_weak || o->op == OP_BROADCAST);
+}
+
+/* The layout an op works in, taken from its operands. */
+static const Layout *
+working_layout(Wishes *s, const Op *o)
+{
+    const Wish *w = first_wish(s, o, 0);
+    return w ? w->layout : wishes_default(s, arg(o, 0)->type);
+}
+
+/* The same for reduce and scan, which go along an axis bit by bit. */
+static const Layout *
+axis_layout(Wishes *s, const Op *o)
+{
+    const Layout *l = working_layout(s, o);
+    if (has_unit_bases(l) && layout_is_nested(l, (int)ir_attr(o, ATTR_AXIS)))
+        return l;
+    return wishes_default(s, arg(o, 0)->type);
+}
+
+static void
+work_in(Wishes *s, const Op *o, const Layout *l)
+{
+    map_put(&s->op_layout, o, 0, (void *)l);
+}
+
+const Layout *
+wishes_of_op(const Wishes *s, const Op *o)
+{
+    return map_get(&s->op_layout, o, 0);
+}
+
+static const Layout *
+load_wish(Wishes *s, const Op *o)
+{
+    const Wish *p = wish(s, arg(o, 0));
+    if (p->layout != &layouts_any && is_scattered(s, o))
+        return p->layout;       /* moving pointers costs more than it gives */
+    return access_layout(s, o);
+}
+
+static const Layout *
+atomic_wish(Wishes *s, const Op *o)
+{
+    const Wish *w = first_wish(s, o, 0);
+    return w ? w->layout : access_layout(s, o);
+}
+
+/* Where the data lies, unless a warp's access would then cover less than a sector in a row
+ * and the coalesced layout covers more. */
+static const Layout *
+store_layout(Wishes *s, const Op *o)
+{
+    const Wish *p = wish(s, arg(o, 0)), *v = wish(s, arg(o, 1));
+    const Layout *best = access_layout(s, o);
+    if (p->layout != &layouts_any)
+        return p->layout;
+    if (v->layout == &layouts_any || v->layout == best)
+        return best;
+    int dim = facts_fastest_dim(s->facts, o), bytes = pointee_bytes(arg(o, 0)->type);
+    int run = run_bytes(v->layout, dim, bytes);
+    if (run >= MIN_STORE_RUN || run >= run_bytes(best, dim, bytes))
+        return v->layout;
+    return best;
+}
+
+/* a and b side by side: b in a new high register bit. */
+static const Layout *
+cat_layout(Comp *c, const Layout *l)
+{
+    Layout r = *l;
+    r.basis[IN_REG][r.n[IN_REG]++] = (Col)1 << l->log2_shape[0];
+    r.log2_shape[0]++;
+    return layout_intern(c, &r);
+}
+
+/* The layout for split's operand: halves in one register bit. */
+static const Layout *
+split_layout(Wishes *s, const Op *o)
+{
+    const Layout *l = working_layout(s, o);
+    if (layout_split(s->c, l))
+        return l;
+    return layout_join(s->c, wishes_default(s, o->results[0]->type));
+}
+
+static void look_at(Wishes *s, const Block *b);
+
+/* Carried values take new layouts from what the body yields; true if one changed. */
+static bool
+take_wishes(Wishes *s, Val *const *args, const Op *yield, int first)
+{
+    bool changed = false;
+    for (int i = first; i < yield->n_args; i++) {
+        Wish *old = wish(s, args[i - first]);
+        const Wish *new = wish(s, arg(yield, i));
+        if (!old->layout || new->layout == &layouts_any || new->layout == old->layout)
+            continue;
+        if (new->is_weak && !old->is_weak && old->layout != &layouts_any)
+            continue;
+        *old = *new;
+        changed = true;
+    }
+    return changed;
+}
+
+/* Carried values that are cheap all around get a layout now. */
+static bool
+fix_wishes(Wishes *s, Val *const *args, int n)
+{
+    bool changed = false;
+    for (int i = 0; i < n; i++)
+        if (wishes_any(s, args[i])) {
+            set_wish(s, args[i], hinted(s, args[i]), false);
+            changed = true;
+        }
+    return changed;
+}
+
+static void
+copy_wishes(Wishes *s, Val *const *to, const Op *from, int first)
+{
+    for (int i = first; i < from->n_args; i++)
+        *wish(s, to[i - first]) = *wish(s, arg(from, i));
+}
+
+static void
+wish_for(Wishes *s, const Op *o)
+{
+    const Block *b = o->regions[0];
+    Val *const *carried = b->args + 1;
+    copy_wishes(s, carried, o, 3);
+    for (int round = 0; round < MAX_ROUNDS; round++) {
+        look_at(s, b);
+        if (!take_wishes(s, carried, b->last, 0))
+            break;
+    }
+    if (fix_wishes(s, carried, b->n_args - 1)) {
+        look_at(s, b);
+        if (take_wishes(s, carried, b->last, 0))
+            look_at(s, b);
+    }
+    for (int i = 0; i < o->n_results; i++)
+        *wish(s, o->results[i]) = *wish(s, carried[i]);
+}
+
+static void
+wish_while(Wishes *s, const Op *o)
+{
+    const Block *before = o->regions[0], *body = o->regions[1];
+    copy_wishes(s, before->args, o, 0);
+    for (int round = 0; round <= MAX_ROUNDS; round++) {
+        if (round == MAX_ROUNDS)
+            fix_wishes(s, before->args, before->n_args);
+        look_at(s, before);
+        copy_wishes(s, body->args, before->last, 1);
+        fix_wishes(s, body->args, body->n_args);
+        look_at(s, body);
+        if (!take_wishes(s, before->args, body->last, 0) && round < MAX_ROUNDS)
+            round = MAX_ROUNDS - 1;
+    }
+    for (int i = 0; i < o->n_results; i++)
+        *wish(s, o->results[i]) = *wish(s, body->args[i]);
+}
+
+static void
+wish_if(Wishes *s, const Op *o)
+{
+    for (int i = 0; i < o->n_regions; i++)
+        look_at(s, o->regions[i]);
+    for (int i = 0; i < o->n_results; i++) {
+        const Wish *x = wish(s, arg(o->regions[0]->last, i)),
+                   *y = wish(s, arg(o->regions[1]->last, i));
+        const Wish *w = x->layout == &layouts_any || (x->is_weak && y->layout != &layouts_any) ? y : x;
+        if (w->layout == &layouts_any)
+            set_wish(s, o->results[i], hinted(s, o->results[i]), false);
+        else
+            *wish(s, o->results[i]) = *w;
+    }
+}
+
+static void
+look_at_op(Wishes *s, const Op *o)
+{
+    const Layout *l = NULL;
+    switch (o->op) {
+    case OP_CONST:
+    case OP_ARANGE:
+    case OP_SPLAT:
+        if (is_block(o->results[0]))
+            *wish(s, o->results[0]) = (Wish){&layouts_any, false, 1};
+        return;
+    case OP_EXPAND:
+    case OP_BROADCAST:
+    case OP_RESHAPE:
+    case OP_TRANS: wish_shape_op(s, o); return;
+    case OP_JOIN:
+        work_in(s, o, l = working_layout(s, o));
+        set_wish(s, o->results[0], layout_join(s->c, l), false);
+        return;
+    case OP_SPLIT:
+        work_in(s, o, l = split_layout(s, o));
+        for (int i = 0; i < 2; i++)
+            set_wish(s, o->results[i], layout_dedup_regs(s->c, layout_split(s->c, l)), false);
+        return;
+    case OP_CAT:
+        work_in(s, o, l = working_layout(s, o));
+        set_wish(s, o->results[0], cat_layout(s->c, l), false);
+        return;
+    case OP_LOAD:
+        if (is_block(o->results[0]))
+            set_wish(s, o->results[0], load_wish(s, o), false);
+        return;
+    case OP_ATOMIC_RMW:
+    case OP_ATOMIC_CAS:
+        if (is_block(o->results[0]))
+            set_wish(s, o->results[0], atomic_wish(s, o), false);
+        return;
+    case OP_STORE:
+        if (is_block(arg(o, 0)))
+            work_in(s, o, store_layout(s, o));
+        return;
+    case OP_REDUCE:
+        work_in(s, o, l = axis_layout(s, o));
+        for (int i = 0; i < o->n_results; i++)
+            set_wish(s, o->results[i],
+                     layouts_slice(s->c, l, (int)ir_attr(o, ATTR_AXIS)), false);
+        return;
+    case OP_SCAN:
+        work_in(s, o, l = axis_layout(s, o));
+        for (int i = 0; i < o->n_results; i++)
+            set_wish(s, o->results[i], l, false);
+        return;
+    case OP_DOT: set_wish(s, o->results[0], acc_layout(s, o), false); return;
+    case OP_GATHER:
+        l = wish(s, arg(o, 1))->layout;
+        if (l == &layouts_any)
+            l = wishes_default(s, arg(o, 1)->type);
+        set_wish(s, o->results[0], l, false);
+        l = wish(s, arg(o, 0))->layout;
+        work_in(s, o, l == &layouts_any ? wishes_default(s, arg(o, 0)->type) : l);
+        return;
+    case OP_HISTOGRAM:
+        work_in(s, o, working_layout(s, o));
+        set_wish(s, o->results[0], wishes_default(s, o->results[0]->type), false);
+        return;
+    case OP_ASSERT:
+        if (is_block(arg(o, 0)))
+            work_in(s, o, working_layout(s, o));
+        return;
+    case OP_FOR: wish_for(s, o); return;
+    case OP_WHILE: wish_while(s, o); return;
+    case OP_IF: wish_if(s, o); return;
+    default:
+        if (op_has(o, OPF_ELEM) && is_block(o->results[0]))
+            wish_elementwise(s, o);
+        return;
+    }
+}
+
+static void
+look_at(Wishes *s, const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next)
+        look_at_op(s, o);
+}
+
+const Layout *
+wishes_of(const Wishes *s, const Val *v)
+{
+    return v->id < s->n_wish ? s->wish[v->id].layout : NULL;
+}
+
+Wishes *
+wishes_new(Func *f)
+{
+    Arena *a = f->c->arena;
+    Wishes *s = NEW(a, Wishes);
+    s->f = f;
+    s->c = f->c;
+    s->facts = facts_new(f);
+    s->log2_warps = log2_of(f->c->opt.num_warps);
+    s->n_wish = f->n_vals;
+    s->wish = NEW_N(a, Wish, f->n_vals);
+    s->vec.a = s->op_layout.a = s->access.a = a;
+    scan_accesses(s, f->body, false);
+    scan_accesses(s, f->body, true);
+    look_at(s, f->body);
+    return s;
+}
