@@ -14,6 +14,7 @@ from .core import *  # noqa: F403
 from .math import *  # noqa: F403
 from .standard import *  # noqa: F403
 from .reduction import *  # noqa: F403
+from .scaled import dot_scaled as dot_scaled
 
 # isort: split
 from . import random as random
