@@ -26,6 +26,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run every Nth test, the same ones each time (for slow builds)",
     )
     parser.addoption(
+        "--full",
+        action="store_true",
+        help="every case of tests/ops_suite on every target, not a sample",
+    )
+    parser.addoption(
         "--bless",
         action="store_true",
         help="write the lower halves of tests/golden anew",
