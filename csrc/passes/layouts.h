@@ -12,11 +12,10 @@ const Layout *layouts_operand(Comp *c, const Op *o, const Layout *l);
 
 /* What each value and op of a function would like, found before anything changes. */
 typedef struct Wishes Wishes;
-extern const Layout layouts_any;            /* the wish of a cheap value */
 Wishes *wishes_new(Func *f);
 /* NULL: a scalar, or made after wishes_new. */
 const Layout *wishes_of(const Wishes *s, const Val *v);
-bool wishes_any(const Wishes *s, const Val *v);
+bool wishes_any(const Wishes *s, const Val *v);     /* cheap: any layout will do */
 /* The layout an op works on its operands in; NULL: as its result. */
 const Layout *wishes_of_op(const Wishes *s, const Op *o);
 const Layout *wishes_default(Wishes *s, const Type *t);     /* when there is no reason */

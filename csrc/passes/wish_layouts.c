@@ -19,7 +19,7 @@ enum {
     MAX_VEC_BYTES = 16,
 };
 
-const Layout layouts_any;
+static const Layout layouts_any;    /* the wish of a cheap value */
 
 typedef struct Wish {
     const Layout *layout;   /* NULL, &layouts_any, or interned */
