@@ -237,7 +237,8 @@ def default_device() -> str:
 
 
 # --- measuring -----------------------------------------------------------------------
-def _quantile(ordered: Sequence[float], q: float) -> float:
+def quantile(ordered: Sequence[float], q: float) -> float:
+    """The q-quantile of sorted numbers, linear between neighbours."""
     at = q * (len(ordered) - 1)
     low = int(at)
     high = min(low + 1, len(ordered) - 1)
@@ -256,7 +257,7 @@ _MODES: dict[str, Callable[[list[float]], Any]] = {
 def _summary(times: list[float], quantiles: Sequence[float] | None, mode: str) -> Any:
     if quantiles is not None:
         ordered = sorted(times)
-        values = [_quantile(ordered, q) for q in quantiles]
+        values = [quantile(ordered, q) for q in quantiles]
         return values[0] if len(values) == 1 else values
     return _MODES[mode](times)
 
