@@ -15,9 +15,9 @@ typedef struct Wishes Wishes;
 Wishes *wishes_new(Func *f);
 /* NULL: a scalar, or made after wishes_new. */
 const Layout *wishes_of(const Wishes *s, const Val *v);
-bool wishes_any(const Wishes *s, const Val *v);     /* cheap: any layout will do */
+bool wishes_any(const Wishes *s, const Val *v); /* cheap: any layout will do */
 /* The layout an op works on its operands in; NULL: as its result. */
 const Layout *wishes_of_op(const Wishes *s, const Op *o);
-const Layout *wishes_default(Wishes *s, const Type *t);     /* when there is no reason */
+const Layout *wishes_default(Wishes *s, const Type *t); /* when there is no reason */
 
 #endif

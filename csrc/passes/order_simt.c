@@ -2,11 +2,11 @@
 #include "passes/passes.h"
 
 const char *const order_simt[] = {
-    "assign_layouts",   /* first: everything below wants to see layouts */
-    "cse",              /* a value made twice in one layout; conversions of one value */
-    "order_memory",     /* after cse: equal pointers are one value; before loops are cut up */
-    "pipeline",         /* layouts are settled: what is copied and how it is read is known */
-    "cse",              /* addresses that the prologue and the loop share */
-    "dce",              /* last: values whose every use got another layout; old addresses */
+    "assign_layouts", /* first: everything below wants to see layouts */
+    "cse",            /* a value made twice in one layout; conversions of one value */
+    "order_memory", /* after cse: equal pointers are one value; before loops are cut up */
+    "pipeline", /* layouts are settled: what is copied and how it is read is known */
+    "cse",      /* addresses that the prologue and the loop share */
+    "dce",      /* last: values whose every use got another layout; old addresses */
     NULL,
 };

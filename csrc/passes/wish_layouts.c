@@ -12,19 +12,19 @@
 #include <assert.h>
 
 enum {
-    MAX_ROUNDS = 3,         /* over a loop's body until its carried layouts settle */
-    CHEAP_BUDGET = 48,      /* ops (weighted) that may be done again rather than moved */
+    MAX_ROUNDS = 3,    /* over a loop's body until its carried layouts settle */
+    CHEAP_BUDGET = 48, /* ops (weighted) that may be done again rather than moved */
     HINT_BUDGET = 64,
-    MIN_STORE_RUN = 32,     /* bytes: a sector of memory */
+    MIN_STORE_RUN = 32, /* bytes: a sector of memory */
     MAX_VEC_BYTES = 16,
 };
 
-static const Layout layouts_any;    /* the wish of a cheap value */
+static const Layout layouts_any; /* the wish of a cheap value */
 
 typedef struct Wish {
-    const Layout *layout;   /* NULL, &layouts_any, or interned */
-    bool is_weak;           /* made by broadcast: gives way to any other */
-    int cost;               /* of making a cheap value again */
+    const Layout *layout; /* NULL, &layouts_any, or interned */
+    bool is_weak;         /* made by broadcast: gives way to any other */
+    int cost;             /* of making a cheap value again */
 } Wish;
 
 struct Wishes {
@@ -32,11 +32,11 @@ struct Wishes {
     Comp *c;
     FactTable *facts;
     int log2_warps;
-    Wish *wish;             /* by value id; values made later have none */
+    Wish *wish; /* by value id; values made later have none */
     int n_wish;
-    Map vec;                /* access class -> int, log2 of the widest vector */
-    Map op_layout;          /* Op -> Layout of the operands it works on */
-    Map access;             /* Op (load, store, atomic) -> its coalesced Layout */
+    Map vec;       /* access class -> int, log2 of the widest vector */
+    Map op_layout; /* Op -> Layout of the operands it works on */
+    Map access;    /* Op (load, store, atomic) -> its coalesced Layout */
 };
 
 /* ---- layouts ------------------------------------------------------------------------- */
@@ -131,8 +131,8 @@ blocked(Wishes *s, const Type *t, int fastest, int log2_vec)
     for (int d = 0; d < t->rank; d++)
         per_thread[d] = d == fastest ? 1 << log2_vec : 1;
     fill_order(t->rank, fastest, order);
-    return layout_dedup_regs(
-        s->c, layout_blocked(s->c, t->rank, shape, per_thread, s->log2_warps, order));
+    return layout_dedup_regs(s->c, layout_blocked(s->c, t->rank, shape, per_thread,
+                                                  s->log2_warps, order));
 }
 
 const Layout *
@@ -158,8 +158,8 @@ fma_acc_layout(Wishes *s, const Type *t)
     per_thread[n] = 1 << along_n;
     per_thread[m] = 1 << along_m;
     fill_order(t->rank, n, order);
-    return layout_dedup_regs(
-        s->c, layout_blocked(s->c, t->rank, shape, per_thread, s->log2_warps, order));
+    return layout_dedup_regs(s->c, layout_blocked(s->c, t->rank, shape, per_thread,
+                                                  s->log2_warps, order));
 }
 
 static const Layout *
@@ -191,7 +191,8 @@ static int
 run_bytes(const Layout *l, int dim, int elem_bytes)
 {
     int bit[MAX_BITS], shift = layout_dim_shift(l, dim);
-    Col seen = ((Col)1 << layout_run(l, dim, log2_of(MAX_VEC_BYTES / elem_bytes), bit)) - 1;
+    Col seen =
+        ((Col)1 << layout_run(l, dim, log2_of(MAX_VEC_BYTES / elem_bytes), bit)) - 1;
     for (int i = 0; i < l->n[IN_LANE]; i++)
         seen |= l->basis[IN_LANE][i] >> shift;
     int run = 0;
@@ -247,7 +248,8 @@ scan_accesses(Wishes *s, const Block *b, bool assign)
             map_put(&s->vec, &k, sizeof k, widest);
         }
         if (assign) {
-            map_put(&s->access, o, 0, (void *)blocked(s, arg(o, 0)->type, k.fastest, *widest));
+            map_put(&s->access, o, 0,
+                    (void *)blocked(s, arg(o, 0)->type, k.fastest, *widest));
         } else if (o->op == OP_LOAD || o->op == OP_STORE) {
             int vec = facts_access_log2(s->facts, o, k.fastest, MAX_VEC_BYTES);
             *widest = MAX(*widest, vec);
@@ -264,7 +266,8 @@ access_layout(Wishes *s, const Op *o)
 static bool
 is_scattered(Wishes *s, const Op *o)
 {
-    return facts_access_log2(s->facts, o, facts_fastest_dim(s->facts, o), MAX_VEC_BYTES) == 0;
+    return facts_access_log2(s->facts, o, facts_fastest_dim(s->facts, o),
+                             MAX_VEC_BYTES) == 0;
 }
 
 /* ---- first look: wishes ------------------------------------------------------------------- */
@@ -323,7 +326,8 @@ hint_of_use(Wishes *s, const Use *u, int *budget)
     if (op_has(o, OPF_ELEM))
         return hint_of(s, o->results[0], budget);
     const Layout *l = NULL;
-    if (o->op == OP_EXPAND || o->op == OP_BROADCAST || o->op == OP_TRANS || o->op == OP_RESHAPE) {
+    if (o->op == OP_EXPAND || o->op == OP_BROADCAST || o->op == OP_TRANS ||
+        o->op == OP_RESHAPE) {
         l = hint_of(s, o->results[0], budget);
         return l ? layouts_operand(s->c, o, l) : NULL;
     }
@@ -413,7 +417,7 @@ wish_shape_op(Wishes *s, const Op *o)
 {
     const Wish *w = wish(s, arg(o, 0));
     if (!is_block(o->results[0]))
-        return;             /* a reshape to a scalar */
+        return; /* a reshape to a scalar */
     if (w->layout == &layouts_any)
         *wish(s, o->results[0]) = (Wish){&layouts_any, false, w->cost};
     else
@@ -456,7 +460,7 @@ load_wish(Wishes *s, const Op *o)
 {
     const Wish *p = wish(s, arg(o, 0));
     if (p->layout != &layouts_any && is_scattered(s, o))
-        return p->layout;       /* moving pointers costs more than it gives */
+        return p->layout; /* moving pointers costs more than it gives */
     return access_layout(s, o);
 }
 
@@ -592,7 +596,10 @@ wish_if(Wishes *s, const Op *o)
     for (int i = 0; i < o->n_results; i++) {
         const Wish *x = wish(s, arg(o->regions[0]->last, i)),
                    *y = wish(s, arg(o->regions[1]->last, i));
-        const Wish *w = x->layout == &layouts_any || (x->is_weak && y->layout != &layouts_any) ? y : x;
+        const Wish *w = x->layout == &layouts_any ||
+                                (x->is_weak && y->layout != &layouts_any)
+                            ? y
+                            : x;
         if (w->layout == &layouts_any)
             set_wish(s, o->results[i], hinted(s, o->results[i]), false);
         else
@@ -622,7 +629,8 @@ look_at_op(Wishes *s, const Op *o)
     case OP_SPLIT:
         work_in(s, o, l = split_layout(s, o));
         for (int i = 0; i < 2; i++)
-            set_wish(s, o->results[i], layout_dedup_regs(s->c, layout_split(s->c, l)), false);
+            set_wish(s, o->results[i], layout_dedup_regs(s->c, layout_split(s->c, l)),
+                     false);
         return;
     case OP_CAT:
         work_in(s, o, l = working_layout(s, o));
