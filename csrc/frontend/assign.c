@@ -31,7 +31,12 @@ fe_assign(Fe *f, Node *t, Value v)
                  "blocks are values: build a new one with tl.where, or tl.store to "
                  "memory");
         err_at(f->c, fe_loc(f, t), SYNTAX, "assigning to an element");
-    case AST_Attribute: err_at(f->c, fe_loc(f, t), SYNTAX, "assigning to an attribute");
+    case AST_Attribute: {
+        Value of = fe_read(f, fe_expr(f, t->a));
+        f->b.loc = fe_loc(f, t);
+        fe_set_field(f, of, t->name, v);
+        return;
+    }
     case AST_Starred: err_at(f->c, fe_loc(f, t), SYNTAX, "'*' in an assignment");
     default: err_at(f->c, fe_loc(f, t), SYNTAX, "this assignment");
     }
@@ -69,6 +74,7 @@ constant_of(Fe *f, Value v)
     if (v.kind == V_TUPLE) {
         Value t = v_tuple(f, v.tuple->n, v.tuple->at);
         t.tuple->type = v.tuple->type;
+        t.tuple->is_aggregate = v.tuple->is_aggregate;
         for (int i = 0; i < t.tuple->n; i++)
             t.tuple->at[i] = constant_of(f, t.tuple->at[i]);
         return t;

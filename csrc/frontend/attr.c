@@ -126,7 +126,7 @@ fe_attribute(Fe *f, Value v, const char *name)
         for (int i = 0; i < v.tuple->n; i++) {
             PyObject *field = PyTuple_GetItem(fields, i);
             const char *s = field ? PyUnicode_AsUTF8AndSize(field, NULL) : NULL;
-            if (s && !strcmp(s, name))
+            if (s && !strcmp(s, name) && !is_absent(v.tuple->at[i]))
                 return v.tuple->at[i];
         }
         PyErr_Clear();
@@ -134,9 +134,10 @@ fe_attribute(Fe *f, Value v, const char *name)
         PyObject *o = PyObject_GetAttrString(v.tuple->type, name);
         PyErr_Clear();
         if (o) {
-            FeFunction *fn = fe_as_function(f, v_obj(fe_own(f, o)));
+            FeFunction *fn = fe_method_of(f, fe_own(f, o));
             if (fn)
                 return bind(f, NULL, fn, v);
+            return v_from_py(f, o);
         }
         break;
     }

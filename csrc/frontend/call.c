@@ -84,9 +84,9 @@ bind_params(Fe *f, const Tree *t, Value *local, int n, const Value *args, int n_
     }
 }
 
-static Value
-inlined(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw,
-        const char *const *kw, const Value *kw_args)
+Value
+fe_inline(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw,
+          const char *const *kw, const Value *kw_args)
 {
     const Loc *call = f->b.loc;
     Tree *t = fe_tree(f, fn);
@@ -355,7 +355,7 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         return call_builtin(f, bi, n, args, n_kw, kw, kw_args);
     FeFunction *fn = fe_as_function(f, v_obj(o));
     if (fn)
-        return inlined(f, fn, n, args, n_kw, kw, kw_args);
+        return fe_inline(f, fn, n, args, n_kw, kw, kw_args);
     if (o == f->cls_constexpr) {
         if (n != 1 || n_kw)
             err_at(f->c, f->b.loc, ARGUMENT, "constexpr()", "it takes one argument");
@@ -371,6 +371,8 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
             return fe_cast_value(f, args[0], v_obj(o), (Value){0}, false);
         return bi_full(f, full);
     }
+    if (fe_is_aggregate(o))
+        return fe_make_aggregate(f, o, n, args, n_kw, kw, kw_args);
     if (PyType_Check(o) && PyObject_HasAttrString(o, "_fields"))
         return make_named(f, o, n, args, n_kw, kw, kw_args);
     if (is_constant_function(f, o))
@@ -395,7 +397,7 @@ call_any(Fe *f, Value fn, int n, const Value *args, int n_kw, const char *const 
             f->is_method = true;
             return call_builtin(f, fn.method->builtin, n + 1, all, n_kw, kw, kw_args);
         }
-        return inlined(f, fn.method->fn, n + 1, all, n_kw, kw, kw_args);
+        return fe_inline(f, fn.method->fn, n + 1, all, n_kw, kw, kw_args);
     }
     if (fn.kind != V_OBJ)
         fail(f, TYPE, "%s cannot be called", v_describe(f, fn));

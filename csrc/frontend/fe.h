@@ -126,7 +126,9 @@ struct Value {
 struct TupleValue {
     int n;
     Value *at;
-    PyObject *type; /* a namedtuple class, or NULL */
+    PyObject *type; /* a namedtuple class or an aggregate, or NULL */
+    bool is_aggregate;
+    const Block *open_in; /* an aggregate whose __init__ runs: where fields may be set */
 };
 typedef struct Builtin Builtin;
 struct MethodValue {
@@ -244,6 +246,7 @@ struct Fe {
     bool no_overflow_checks; /* tl.add(.., sanitize_overflow=False) */
     Map trees;               /* FeFunction * -> Tree * */
     Map builtins;            /* PyObject * -> Builtin * */
+    Map methods;             /* Python function * -> FeFunction *, of aggregates */
     Map lines;               /* file name -> list of lines, for carets */
     int depth;               /* of C recursion */
     int64_t n_steps; /* statements lowered: unrolled loops are finite but not small */
@@ -315,6 +318,14 @@ Value fe_attribute(Fe *f, Value v, const char *name); /* V_NONE: it has none */
 Value fe_call(Fe *f, Node *n);
 Value fe_call_value(Fe *f, Value fn, int n, const Value *args); /* positional */
 FeFunction *fe_as_function(Fe *f, Value v);                     /* NULL: it is none */
+Value fe_inline(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw,
+                const char *const *kw, const Value *kw_args);
+/* ---- aggregate.c ------------------------------------------------------------------- */
+bool fe_is_aggregate(PyObject *cls);
+Value fe_make_aggregate(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
+                        const char *const *kw, const Value *kw_args);
+void fe_set_field(Fe *f, Value v, const char *name, Value to);
+FeFunction *fe_method_of(Fe *f, PyObject *o); /* of a class of values; NULL: none */
 
 /* ---- assign.c ------------------------------------------------------------------ */
 void fe_assign(Fe *f, Node *target, Value v); /* to a name or a pattern; no decay */

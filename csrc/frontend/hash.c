@@ -129,10 +129,45 @@ put_code(Hash *h, PyObject *code)
     return 0;
 }
 
+static int put_value(Hash *h, PyObject *o);
+
+/* A class of tuples or an aggregate: its methods may be inlined. */
+static int
+put_class(Hash *h, PyObject *cls)
+{
+    PyObject *mro = PyObject_GetAttrString(cls, "__mro__");
+    int bad = !mro || put_repr(h, cls);
+    for (Py_ssize_t i = 0; !bad && i < PyTuple_Size(mro); i++) {
+        PyObject *base = PyTuple_GetItem(mro, i), *dict = NULL, *items = NULL;
+        if (base == (PyObject *)&PyTuple_Type || base == (PyObject *)&PyBaseObject_Type)
+            continue;
+        dict = PyObject_GetAttrString(base, "__dict__");
+        items = dict ? PyMapping_Items(dict) : NULL;
+        bad = !items;
+        for (Py_ssize_t k = 0; !bad && k < PyList_Size(items); k++) {
+            PyObject *item = PyList_GetItem(items, k), *v = PyTuple_GetItem(item, 1);
+            PyObject *code = PyObject_GetAttrString(v, "__code__");
+            PyErr_Clear();
+            if (code)
+                bad = put_code(h, code);
+            else if (h->env->as_function(h->env->data, v) ||
+                     PyObject_HasAttrString(v, "__tegula_constexpr__"))
+                bad = put_value(h, v);
+            Py_XDECREF(code);
+        }
+        Py_XDECREF(items);
+        Py_XDECREF(dict);
+    }
+    Py_XDECREF(mro);
+    return bad ? -1 : 0;
+}
+
 /* A value that a kernel may have used. */
 static int
 put_value(Hash *h, PyObject *o)
 {
+    if (PyType_Check(o) && PyObject_HasAttrString(o, "_fields"))
+        return put_class(h, o);
     if (PyModule_Check(o)) {
         PyObject *name = PyModule_GetNameObject(o);
         int bad = !name || put(h, "module") || put_str(h, name);

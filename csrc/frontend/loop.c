@@ -116,9 +116,9 @@ typedef struct Loop {
     Block *outer, *body;
     const Loc *loc;
     Carried *k;
-    Status st;   /* of the body */
-    Val **out;   /* of Carried, at the end of the body */
-    Value ret;   /* when it may return: the value then */
+    Status st;             /* of the body */
+    Val **out;             /* of Carried, at the end of the body */
+    Value ret;             /* when it may return: the value then */
     Val *broke, *returned; /* i1 at the end of the body, or NULL */
 } Loop;
 
@@ -445,9 +445,8 @@ fe_while(Fe *f, Node *n)
     set_carried(f, k, in);
     lower_body(f, &l);
     if (forever && !l.broke && !l.returned) {
-        err_help(f->c,
-                 "the condition never changes; compare a variable that the body "
-                 "assigns, or break");
+        err_help(f->c, "the condition never changes; compare a variable that the body "
+                       "assigns, or break");
         fail(f, CONDITION, "this while never ends");
     }
     Op *op = build_while(f, &l, test, cond, k->n_leaves, k->leaf, pass, l.out);

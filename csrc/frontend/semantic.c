@@ -93,8 +93,8 @@ fe_decay(Fe *f, Value v)
 {
     if (is_number(v))
         return v_val(fe_tensor(f, v, "the value"));
-    if (v.kind != V_TUPLE)
-        return v;
+    if (v.kind != V_TUPLE || v.tuple->is_aggregate)
+        return v; /* an aggregate's fields are what its annotations say */
     Value t = v_tuple(f, v.tuple->n, v.tuple->at);
     t.tuple->type = v.tuple->type;
     for (int i = 0; i < t.tuple->n; i++)

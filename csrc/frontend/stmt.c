@@ -396,10 +396,10 @@ stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
 {
     switch (n->kind) {
     case AST_Assign: {
-        Value v = fe_decay(f, fe_expr(f, n->a));
+        Value v = fe_read(f, fe_expr(f, n->a)), decayed = fe_decay(f, v);
         f->b.loc = fe_loc(f, n);
-        for (int i = 0; i < n->n_list; i++)
-            fe_assign(f, n->list[i], v);
+        for (int i = 0; i < n->n_list; i++) /* a field knows whether it is constant */
+            fe_assign(f, n->list[i], n->list[i]->kind == AST_Attribute ? v : decayed);
         return FALLS;
     }
     case AST_AnnAssign: fe_ann_assign(f, n); return FALLS;

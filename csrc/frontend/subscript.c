@@ -19,9 +19,9 @@ slice_of(Fe *f, const Node *n, int size, Py_ssize_t *start, Py_ssize_t *step)
     Node *parts[3] = {n->a, n->b, n->c};
     PyObject *lim[3];
     for (int i = 0; i < 3; i++)
-        lim[i] = parts[i] ? v_to_py(f, fe_read(f, fe_expr(f, parts[i])),
-                                    "a slice bound")
-                          : Py_None;
+        lim[i] = parts[i]
+                     ? v_to_py(f, fe_read(f, fe_expr(f, parts[i])), "a slice bound")
+                     : Py_None;
     f->b.loc = fe_loc(f, n);
     PyObject *s = fe_own(f, PySlice_New(lim[0], lim[1], lim[2]));
     Py_ssize_t stop;

@@ -306,6 +306,7 @@ v_rebuild(Fe *f, Value like, Val *const *leaf, int *at)
     case V_TUPLE: {
         Value t = v_tuple(f, like.tuple->n, like.tuple->at);
         t.tuple->type = like.tuple->type;
+        t.tuple->is_aggregate = like.tuple->is_aggregate;
         for (int i = 0; i < t.tuple->n; i++)
             t.tuple->at[i] = v_rebuild(f, like.tuple->at[i], leaf, at);
         return t;

@@ -27,6 +27,7 @@ from tegula.constexprs import next_power_of_2 as next_power_of_2
 # What few programs need, found when first asked for: importing us stays cheap.
 _LATER = {
     "ASTSource": "compiler",
+    "aggregate": "language.aggregates",
     "MockTensor": "tensors",
     "TensorWrapper": "tensors",
     "compile": "compiler",

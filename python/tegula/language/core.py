@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .aggregates import _aggregate as _aggregate
 from .builtin import builtin as builtin
 from .debug import *  # noqa: F403
 from .external import *  # noqa: F403

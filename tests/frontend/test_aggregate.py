@@ -1,0 +1,77 @@
+"""Classes of values, in branches and loops, on every target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula.language as tl
+from tegula.language import core
+
+
+@core._aggregate
+class Pair:
+    first: tl.tensor
+    second: tl.tensor
+    scale: tl.constexpr
+
+    @tegula.constexpr_function
+    def __init__(self, first, second, scale=2):
+        self.first = first
+        self.second = second
+        self.scale = scale
+
+    @tegula.jit
+    def swapped(self):
+        return Pair(self.second, self.first, self.scale)
+
+    def total(self, _semantic=None):
+        return self.first * self.scale + self.second
+
+
+@tegula.aggregate
+class Point:
+    x: tl.tensor
+    y: tl.tensor
+    name: tl.constexpr = "p"
+
+
+@tegula.aggregate
+class Line(Point):
+    to: Point
+
+
+@tegula.jit
+def step(p, k):
+    return Pair(p.first + k, p.second, p.scale)
+
+
+@tegula.jit
+def kernel(x, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    p = Pair(tl.load(x + i), i.to(tl.float32), scale=3)
+    for k in range(n):
+        p = step(p, k)
+        if k == 2:
+            p = p.swapped()
+    tl.static_assert(isinstance(p, Pair))
+    q = Line(1.5, y=2, to=Point(4.0, 8))
+    tl.static_assert(q.name == "p" and q.to.name == "p")
+    extra = q.x + q.y + q.to.x + q.to.y
+    tl.store(out + i, p.total() + extra)
+
+
+@pytest.mark.parametrize("n", [0, 2, 5])
+def test_aggregates(run: Any, n: int) -> None:
+    x = np.linspace(-2, 2, 32, dtype=np.float32)
+    first, second = x.copy(), np.arange(32, dtype=np.float32)
+    for k in range(n):
+        first = first + k
+        if k == 2:
+            first, second = second, first
+    out = np.zeros_like(x)
+    run(kernel, x, out, n, N=32)
+    np.testing.assert_allclose(out, first * 3 + second + 15.5, rtol=1e-6)
