@@ -84,13 +84,15 @@ typedef struct DotPlan {
 void dot_plan(const Func *f, const Op *dot, DotPlan *p);
 
 /* ---- cluster.c ------------------------------------------------------------------------------- */
-int cluster_log2_ctas(const Func *f);       /* thread blocks that share one program, as log2 */
+/* Thread blocks that share one program, as log2. */
+int cluster_log2_ctas(const Func *f);
 
 /* ---- target.c ------------------------------------------------------------------------------- */
-int shared_memory_limit(const Target *t);   /* bytes a program can have */
+int shared_memory_limit(const Target *t); /* bytes a program can have */
 
 /* ---- pressure.c ----------------------------------------------------------------------------- */
-int loop_pressure(const Op *loop);          /* 32-bit registers of a FOR's big values, a thread */
+/* 32-bit registers of a FOR's big values, a thread. */
+int loop_pressure(const Op *loop);
 
 /* ---- effects.c ----------------------------------------------------------------------------- */
 bool writes_memory(const Op *o);    /* stores, atomics and barriers; not in regions */

@@ -20,16 +20,16 @@
 #include "analysis/analysis.h"
 
 enum {
-    GOOD_BYTES = 64,        /* of a row in a thread's registers: gpu-codegen.md, section 4 */
-    MIN_BYTES = 16,         /* each block still has a whole vector for every thread */
-    LOG2_MAX_WARPS = 5,     /* of all blocks: one partial result a lane */
-    LOG2_MAX_CTAS = 3,      /* what every machine with clusters takes */
+    GOOD_BYTES = 64, /* of a row in a thread's registers: gpu-codegen.md, section 4 */
+    MIN_BYTES = 16,  /* each block still has a whole vector for every thread */
+    LOG2_MAX_WARPS = 5, /* of all blocks: one partial result a lane */
+    LOG2_MAX_CTAS = 3,  /* what every machine with clusters takes */
     MAX_REDUCES = 32,
 };
 
 typedef struct Look {
-    int64_t numel;          /* of the blocks; 0: none seen */
-    int row_bytes;          /* of the widest element in memory, in bytes */
+    int64_t numel; /* of the blocks; 0: none seen */
+    int row_bytes; /* of the widest element in memory, in bytes */
     int n_reduces;
     bool has_loop, has_store, loads_scalar_in_loop;
     bool fits;
@@ -60,9 +60,7 @@ look_at_op(Look *k, const Op *o, bool is_body)
         else
             k->row_bytes = MAX(k->row_bytes, elem_info[result(o, 0)->type->elem].bytes);
         return;
-    case OP_STORE:
-        k->has_store = true;
-        return;
+    case OP_STORE: k->has_store = true; return;
     case OP_REDUCE:
         k->n_reduces++;
         k->fits = k->fits && is_body;
@@ -83,10 +81,8 @@ look_at_op(Look *k, const Op *o, bool is_body)
     case OP_ASSUME:
     case OP_YIELD:
     case OP_CONDITION:
-    case OP_RETURN:
-        return;
-    default:
-        k->fits = k->fits && op_has(o, OPF_ELEM);
+    case OP_RETURN: return;
+    default: k->fits = k->fits && op_has(o, OPF_ELEM);
     }
 }
 
@@ -110,7 +106,8 @@ cluster_log2_ctas(const Func *f)
     if (!k.fits || !k.n_reduces || k.n_reduces > MAX_REDUCES || !k.row_bytes)
         return 0;
     int log2_warps = __builtin_ctz((unsigned)opt->num_warps), log2_ctas = 0;
-    int64_t bytes = k.numel * k.row_bytes / (32LL << log2_warps);  /* a thread, in one block */
+    int64_t bytes = k.numel * k.row_bytes /
+                    (32LL << log2_warps); /* a thread, in one block */
     int64_t good = opt->num_ctas > 1 ? MIN_BYTES : GOOD_BYTES;
     int most = opt->num_ctas > 1 ? __builtin_ctz((unsigned)opt->num_ctas)
                : k.has_loop      ? 0

@@ -19,7 +19,8 @@ comes_from_dot(const Val *v, int *budget)
         return false;
     if (o->op == OP_DOT)
         return true;
-    if (!op_has(o, OPF_ELEM) && o->op != OP_CONVERT && o->op != OP_TRANS && o->op != OP_RESHAPE)
+    if (!op_has(o, OPF_ELEM) && o->op != OP_CONVERT && o->op != OP_TRANS &&
+        o->op != OP_RESHAPE)
         return false;
     for (int i = 0; i < o->n_args; i++)
         if (comes_from_dot(arg(o, i), budget))
@@ -74,13 +75,13 @@ pick_mma(Elem e, int precision, int sm, int k, DotPlan *p)
 static void
 deal_warps(DotPlan *p, int m, int n, int log2_warps, bool chained)
 {
-    int free_m = MAX(m - 4, 0), free_n = MAX(n - 3, 0);     /* log2 of tiles along each */
+    int free_m = MAX(m - 4, 0), free_n = MAX(n - 3, 0); /* log2 of tiles along each */
     for (int i = 0; i < log2_warps; i++) {
         bool to_m = free_m > p->log2_warps_m &&
                     (chained || free_n <= p->log2_warps_n ||
                      free_m - p->log2_warps_m >= free_n - 1 - p->log2_warps_n);
         if (to_m || free_n <= p->log2_warps_n)
-            p->log2_warps_m++;      /* beyond the tiles: replicates */
+            p->log2_warps_m++; /* beyond the tiles: replicates */
         else
             p->log2_warps_n++;
     }
@@ -96,7 +97,7 @@ dot_plan(const Func *f, const Op *dot, DotPlan *p)
     *p = (DotPlan){.operand = a->elem};
     bool is_f8 = a->elem == E_F8E4M3 || a->elem == E_F8E5M2;
     if (is_f8 && (sm < 89 || a->elem != b->elem || k < 32))
-        p->operand = E_F16;         /* exact */
+        p->operand = E_F16; /* exact */
     else if (a->elem != b->elem)
         return;
     bool acc_ok = p->operand == E_I8 ? acc == E_I32 : acc == E_F32 || acc == E_F16;

@@ -31,8 +31,9 @@ typedef struct Comp Comp;
  * may be used only inside comp_run. */
 typedef struct Arena Arena;
 
-Arena *arena_new(Comp *c);            /* NULL when out of memory */
-void arena_free(Arena *a);            /* runs the deferred drops last-first; NULL is fine */
+Arena *arena_new(Comp *c); /* NULL when out of memory */
+/* Runs the deferred drops last-first; NULL is fine. */
+void arena_free(Arena *a);
 void *arena_alloc(Arena *a, size_t size, size_t align);
 /* Ties obj to the arena: drop(obj) runs at arena_free. Owns obj from its first line,
  * even when it runs out of memory itself. */
@@ -43,11 +44,16 @@ size_t arena_bytes(const Arena *a);
 
 #define NEW(a, T) ((T *)arena_alloc((a), sizeof(T), _Alignof(T)))
 #define NEW_N(a, T, n) ((T *)arena_alloc_n((a), (size_t)(n), sizeof(T), _Alignof(T)))
-void *arena_alloc_n(Arena *a, size_t n, size_t size, size_t align); /* checks n * size */
+/* Checks n * size. */
+void *arena_alloc_n(Arena *a, size_t n, size_t size, size_t align);
 
 /* A growable array: struct { T *at; int n, cap; } declared with VEC(T). x is evaluated
  * after the array has moved, so it may not be a pointer into it: copy first. */
-#define VEC(T) struct { T *at; int n, cap; }
+#define VEC(T)                                                                         \
+    struct {                                                                           \
+        T *at;                                                                         \
+        int n, cap;                                                                    \
+    }
 #define PUSH(a, v, x)                                                                  \
     (vec_grow((a), &(v)->at, (v)->n, 1, &(v)->cap, sizeof *(v)->at),                   \
      (v)->at[(v)->n++] = (x))
@@ -64,8 +70,8 @@ char *str_vprintf(Arena *a, const char *fmt, va_list ap);
 /* A string under construction: Sb sb = {.a = arena}. */
 typedef struct Sb {
     Arena *a;
-    char *at;       /* NULL until the first put, even of ""; then ends with a NUL */
-    int n, cap;     /* bytes without the NUL; bytes that fit */
+    char *at;   /* NULL until the first put, even of ""; then ends with a NUL */
+    int n, cap; /* bytes without the NUL; bytes that fit */
 } Sb;
 void sb_put(Sb *sb, const char *s);
 void sb_putn(Sb *sb, const char *s, size_t n);
@@ -83,12 +89,12 @@ typedef struct MapSlot {
 typedef struct Map {
     Arena *a;
     MapSlot *slot;
-    int32_t *index;     /* hash table of positions in slot, -1 = empty */
+    int32_t *index; /* hash table of positions in slot, -1 = empty */
     int n, cap, index_cap;
 } Map;
 /* len 0: the key is a pointer compared by address; else len bytes compared by content
  * (copied into the arena, with a NUL behind them). Beware of padding in struct keys. */
-void *map_get(const Map *m, const void *key, size_t len);       /* NULL when absent */
+void *map_get(const Map *m, const void *key, size_t len); /* NULL when absent */
 /* Replaces the value, keeps the first key. The slot is valid until the next put. */
 MapSlot *map_put(Map *m, const void *key, size_t len, void *val);
 uint64_t hash_bytes(const void *p, size_t n);
@@ -97,11 +103,11 @@ uint64_t hash_bytes(const void *p, size_t n);
  * Where, what, whose fault. Only comp_run has a setjmp; err_at never returns. */
 typedef struct Loc Loc;
 struct Loc {
-    const char *file;   /* as Python names it; interned */
-    const char *func;   /* the function around the place; interned */
-    int line, col;      /* line from 1 in the file; col from 0 in UTF-8 bytes */
+    const char *file; /* as Python names it; interned */
+    const char *func; /* the function around the place; interned */
+    int line, col;    /* line from 1 in the file; col from 0 in UTF-8 bytes */
     int end_line, end_col;
-    const Loc *caller;  /* the call that inlined func, or NULL */
+    const Loc *caller; /* the call that inlined func, or NULL */
 };
 
 typedef enum ErrClass { CLASS_USER, CLASS_LIMIT, CLASS_BUG, CLASS_MEMORY } ErrClass;
@@ -128,57 +134,57 @@ typedef struct ErrInfo {
 extern const ErrInfo err_info[N_ERR];
 
 typedef struct Error {
-    ErrCode code;       /* ERR_NONE: no error */
-    const Loc *loc;     /* may be NULL */
-    const char *msg;    /* one line, in the Comp's arena */
-    const char *help;   /* what to write instead, or NULL */
+    ErrCode code;     /* ERR_NONE: no error */
+    const Loc *loc;   /* may be NULL */
+    const char *msg;  /* one line, in the Comp's arena */
+    const char *help; /* what to write instead, or NULL */
 } Error;
 
 /* Which machine the code is for. */
 typedef enum TargetKind { TARGET_CPU, TARGET_CUDA, TARGET_EMU } TargetKind;
 typedef struct Target {
     TargetKind kind;
-    int sm;             /* 75..121 for CUDA and EMU; 0 for CPU */
-    bool accelerated;   /* the "a" suffix: sm_90a */
+    int sm;           /* 75..121 for CUDA and EMU; 0 for CPU */
+    bool accelerated; /* the "a" suffix: sm_90a */
 } Target;
 
 /* What a launch may choose besides the kernel's own arguments. Part of the cache key. */
 typedef struct Options {
     Target target;
-    int num_warps, num_stages, num_ctas, maxnreg;   /* maxnreg 0: no cap */
-    bool enable_fp_fusion;  /* contract mul + add to fma */
-    bool debug;             /* device_assert and overflow checks are live */
+    int num_warps, num_stages, num_ctas, maxnreg; /* maxnreg 0: no cap */
+    bool enable_fp_fusion;                        /* contract mul + add to fma */
+    bool debug; /* device_assert and overflow checks are live */
     bool sanitize_overflow;
     bool launch_pdl, launch_cooperative_grid;
-    bool interpret;         /* no code is made: ir/interp.c runs the tile IR */
+    bool interpret; /* no code is made: ir/interp.c runs the tile IR */
 } Options;
 
 /* TEGULA_DUMP, TEGULA_DUMP_DIR, TEGULA_STOP, read once at import. */
 typedef struct DumpConfig {
-    const char *passes;     /* "fold,coalesce", "all", "kernel:fold" or NULL */
-    const char *dir;        /* or NULL */
-    const char *stop;       /* pass after which the compile stops, or NULL */
-    FILE *out;              /* where TEGULA_DUMP prints; stderr when NULL */
+    const char *passes; /* "fold,coalesce", "all", "kernel:fold" or NULL */
+    const char *dir;    /* or NULL */
+    const char *stop;   /* pass after which the compile stops, or NULL */
+    FILE *out;          /* where TEGULA_DUMP prints; stderr when NULL */
 } DumpConfig;
 
 struct Comp {
     Arena *arena;
     Options opt;
     DumpConfig dump;
-    const char *ptxas;      /* the assembler the user asked for; NULL: look for one */
-    const char *cpu;        /* make host code for x86-64-v2, -v3 or -v4; NULL: this CPU */
-    const char *kernel;     /* name of what is compiled, for dumps and messages */
-    Error err;              /* what comp_run caught */
+    const char *ptxas;  /* the assembler the user asked for; NULL: look for one */
+    const char *cpu;    /* make host code for x86-64-v2, -v3 or -v4; NULL: this CPU */
+    const char *kernel; /* name of what is compiled, for dumps and messages */
+    Error err;          /* what comp_run caught */
     const char *pending_help;
-    jmp_buf *escape;        /* NULL outside comp_run */
-    Map strings, types, layouts;    /* intern tables */
-    int n_dumped;           /* number of the next stage file */
+    jmp_buf *escape;             /* NULL outside comp_run */
+    Map strings, types, layouts; /* intern tables */
+    int n_dumped;                /* number of the next stage file */
     /* The text of a source file for carets; NULL: read no text. Set by the frontend. */
     const char *(*source_line)(Comp *c, const char *file, int line);
     void *source_data;
 };
 
-bool comp_init(Comp *c);    /* false: out of memory. Zeroes *c first. */
+bool comp_init(Comp *c); /* false: out of memory. Zeroes *c first. */
 void comp_done(Comp *c);
 /* Runs fn(c, data); false when it raised, with c->err filled in; true clears c->err. Runs
  * may nest (each restores the outer escape). Raising, and so allocating, outside of every
@@ -189,7 +195,8 @@ NORETURN void err_raise(Comp *c, const Loc *loc, ErrCode code, const char *fmt, 
     PRINTF_LIKE(4, 5);
 /* Help for the next err_at of this Comp. */
 void err_help(Comp *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
-#define err_at(c, loc, code, ...) err_raise((c), (loc), ERR_##code, fmt_##code, ##__VA_ARGS__)
+#define err_at(c, loc, code, ...)                                                      \
+    err_raise((c), (loc), ERR_##code, fmt_##code, ##__VA_ARGS__)
 /* "file:line:col: CompileError[CODE]: msg" + source line + caret + help + call chain; no
  * newline at the end. May be called outside comp_run and leaves c->err alone; NULL when
  * out of memory. */

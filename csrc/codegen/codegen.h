@@ -41,14 +41,14 @@ struct Ll {
     LLVMModuleRef m;
     LLVMBuilderRef b;
     LLVMTargetMachineRef tm;
-    Lv fn;                      /* the function being filled */
-    Lt void_, i1, i8, i16, i32, i64, f16, f32, f64, ptr;    /* ptr: address space 0 */
-    Lt gptr;                    /* a tensor's pointer: address space 1 for PTX, else ptr */
-    bool contract;              /* mul + add may become fma */
+    Lv fn;                                               /* the function being filled */
+    Lt void_, i1, i8, i16, i32, i64, f16, f32, f64, ptr; /* ptr: address space 0 */
+    Lt gptr;       /* a tensor's pointer: address space 1 for PTX, else ptr */
+    bool contract; /* mul + add may become fma */
     const ScalarOps *ops;
-    const struct Machine *machine;  /* simt only; see simt/machine.h */
+    const struct Machine *machine; /* simt only; see simt/machine.h */
     void *machine_data;
-    int log2_ctas;              /* simt only: blocks of a cluster that share a program */
+    int log2_ctas; /* simt only: blocks of a cluster that share a program */
 };
 
 /* ---- llvm.c ----------------------------------------------------------------------------- */
@@ -58,21 +58,25 @@ typedef enum LlTarget { LL_HOST, LL_NVPTX } LlTarget;
 Ll *ll_new(Comp *c, LlTarget t, const char *name);
 /* What the CPU that host code is for can do, as LLVM lists it ("+avx2,-avx512f,.."). */
 const char *ll_host_features(Comp *c);
-Lt ll_elem(Ll *l, Elem e);                  /* the register form */
-Lt ll_mem(Ll *l, Elem e);                   /* the memory form: i8 for i1 */
-Lt ll_type(Ll *l, const Type *t);           /* of one element: ll_elem or gptr */
-Lt ll_vec(Lt t, int lanes);                 /* lanes 0 or 1: t itself */
-int ll_lanes(Lv v);                         /* 0: not a vector */
+Lt ll_elem(Ll *l, Elem e);        /* the register form */
+Lt ll_mem(Ll *l, Elem e);         /* the memory form: i8 for i1 */
+Lt ll_type(Ll *l, const Type *t); /* of one element: ll_elem or gptr */
+Lt ll_vec(Lt t, int lanes);       /* lanes 0 or 1: t itself */
+int ll_lanes(Lv v);               /* 0: not a vector */
 Lv ll_i32(Ll *l, int32_t v);
 Lv ll_i64(Ll *l, int64_t v);
-Lv ll_bits(Ll *l, Elem e, uint64_t bits, int lanes);   /* a constant of the register form */
+/* A constant of the register form. */
+Lv ll_bits(Ll *l, Elem e, uint64_t bits, int lanes);
 Lv ll_splat(Ll *l, Lv x, int lanes);
 /* name is an overloaded intrinsic ("llvm.fma"); types pick the overload. */
 Lv ll_intrinsic(Ll *l, const char *name, Lt *types, int n_types, Lv *args, int n_args);
-Lv ll_call_c(Ll *l, const char *symbol, Lt ret, Lv *args, int n); /* a C function of ours, declared on first use */
+/* A C function of ours, declared on first use. */
+Lv ll_call_c(Ll *l, const char *symbol, Lt ret, Lv *args, int n);
 /* effects: sideeffect and convergent, with a memory clobber by the constraint string. */
-Lv ll_asm(Ll *l, Lt ret, const char *text, const char *constraints, Lv *args, int n, bool effects);
-void ll_fn_attr(Ll *l, Lv fn, const char *name, const char *value);     /* string attribute */
+Lv ll_asm(Ll *l, Lt ret, const char *text, const char *constraints, Lv *args, int n,
+          bool effects);
+/* String attribute. */
+void ll_fn_attr(Ll *l, Lv fn, const char *name, const char *value);
 void ll_param_attr(Ll *l, Lv fn, int param, const char *enum_name, uint64_t value);
 LLVMBasicBlockRef ll_block(Ll *l, const char *name);
 /* Verifies (BUG on failure), optimises with the pass list ("function(sroa,instcombine)"),
@@ -89,7 +93,7 @@ void ll_disassemble(Ll *l, Binary *out);
  * Types come from o; pointers too (ADDPTR, BITCAST, SELECT, EQ ..). */
 Lv cg_elementwise(Ll *l, const Op *o, Lv *args);
 Lv cg_cast(Ll *l, Elem from, Elem to, Lv x, int rounding);
-Lv cg_to_memory(Ll *l, Elem e, Lv x);       /* i1 -> i8; others unchanged */
+Lv cg_to_memory(Ll *l, Elem e, Lv x); /* i1 -> i8; others unchanged */
 Lv cg_from_memory(Ll *l, Elem e, Lv x);
 /* The scalars `args` through a reduce/scan/map region; fills out with the yielded values. The region
  * holds only scalar elementwise ops, ifs are selects. */

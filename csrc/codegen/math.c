@@ -32,7 +32,7 @@ scale(const M *m, Lv p, Lv t, Lv x, double limit)
 {
     LLVMBuilderRef b = m->l->b;
     Lv n = LLVMBuildShl(b, bits(m, t), whole(m, 23), "");
-    Lv small = less(m, x, num(m, -limit / 2));      /* n is about -64 there */
+    Lv small = less(m, x, num(m, -limit / 2)); /* n is about -64 there */
     Lv w = LLVMBuildAdd(b, bits(m, p), n, "");
     w = LLVMBuildAdd(b, w, pick(m, small, whole(m, 32 << 23), whole(m, 0)), "");
     Lv r = mul(m, from_bits(m, w), pick(m, small, num(m, 0x1p-32), num(m, 1)));

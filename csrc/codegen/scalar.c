@@ -436,8 +436,9 @@ has_high_half(const Op *o)
     Val *a = arg(o, 0), *b = arg(o, 1);
     Val *fewer = ir_is_const(a, NULL) ? b : a;
     for (const Use *u = fewer->uses; u; u = u->next)
-        if (u->user->op == OP_UMULHI && ((arg(u->user, 0) == a && arg(u->user, 1) == b) ||
-                                         (arg(u->user, 0) == b && arg(u->user, 1) == a)))
+        if (u->user->op == OP_UMULHI &&
+            ((arg(u->user, 0) == a && arg(u->user, 1) == b) ||
+             (arg(u->user, 0) == b && arg(u->user, 1) == a)))
             return true;
     return false;
 }

@@ -102,9 +102,8 @@ expr_Compare(Fe *f, Node *n)
             if (n->n_list == 1 || !fe_truth(f, r, "a comparison"))
                 return r;
         } else
-            all = all.kind == V_TENSOR
-                      ? v_val(fe_logical(f, OPR_And, all.val, r.val))
-                      : r;
+            all = all.kind == V_TENSOR ? v_val(fe_logical(f, OPR_And, all.val, r.val))
+                                       : r;
         a = b;
     }
     return all;

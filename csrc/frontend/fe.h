@@ -206,11 +206,11 @@ bool fe_is_instance(Fe *f, PyObject *o, PyObject *cls);
 struct Frame {
     Frame *caller;
     Tree *tree;
-    const Loc *call;     /* where it was called; NULL for the kernel */
-    Value *local;        /* n_locals + N_HIDDEN */
-    const Loc **set_at;  /* by local: the last assignment */
-    bool *branch_only;   /* by local: was defined in one branch of an if alone */
-    bool *loop_only;     /* by local: was defined inside a loop alone */
+    const Loc *call;    /* where it was called; NULL for the kernel */
+    Value *local;       /* n_locals + N_HIDDEN */
+    const Loc **set_at; /* by local: the last assignment */
+    bool *branch_only;  /* by local: was defined in one branch of an if alone */
+    bool *loop_only;    /* by local: was defined inside a loop alone */
     int depth;
 };
 /* How a suite may end, as a set. */

@@ -44,40 +44,59 @@ typedef struct ElemInfo {
 } ElemInfo;
 extern const ElemInfo elem_info[N_ELEM];
 
-static inline bool elem_is_float(Elem e) { return elem_info[e].kind == KIND_F; }
-static inline bool elem_is_int(Elem e) { return elem_info[e].kind != KIND_F; }
-static inline bool elem_is_signed(Elem e) { return elem_info[e].kind == KIND_S; }
+static inline bool
+elem_is_float(Elem e)
+{
+    return elem_info[e].kind == KIND_F;
+}
+static inline bool
+elem_is_int(Elem e)
+{
+    return elem_info[e].kind != KIND_F;
+}
+static inline bool
+elem_is_signed(Elem e)
+{
+    return elem_info[e].kind == KIND_S;
+}
 
 /* ---- type.c --------------------------------------------------------------------- */
 enum { MAX_NUMEL = 1 << 20, MAX_SLOTS = 64 };
 
 struct Type {
-    Elem elem;              /* the element, or what the pointer points to */
+    Elem elem; /* the element, or what the pointer points to */
     bool is_ptr;
-    bool is_const;          /* pointer that must not be stored through */
-    uint8_t rank;           /* 0: a scalar */
+    bool is_const; /* pointer that must not be stored through */
+    uint8_t rank;  /* 0: a scalar */
     int32_t shape[MAX_RANK];
-    const Layout *layout;   /* NULL before layouts appear, and for scalars */
-    uint8_t slots;          /* > 0: shared memory, that many blocks; then layout has only
+    const Layout *layout; /* NULL before layouts appear, and for scalars */
+    uint8_t slots;        /* > 0: shared memory, that many blocks; then layout has only
                                register bits: those of an element's offset in its slot */
 };
 
 const Type *ty_scalar(Comp *c, Elem e);
 const Type *ty_ptr(Comp *c, Elem e, bool is_const);
 const Type *ty_block(Comp *c, const Type *elem, int rank, const int32_t *shape);
-const Type *ty_with_elem(Comp *c, const Type *t, Elem e);       /* same shape and layout, not a pointer */
-const Type *ty_with_shape(Comp *c, const Type *t, int rank, const int32_t *shape); /* drops the layout */
+/* Same shape and layout, not a pointer. */
+const Type *ty_with_elem(Comp *c, const Type *t, Elem e);
+/* Drops the layout. */
+const Type *ty_with_shape(Comp *c, const Type *t, int rank, const int32_t *shape);
 const Type *ty_with_layout(Comp *c, const Type *t, const Layout *l);
 const Type *ty_smem(Comp *c, const Type *block, int slots, const Layout *offsets);
-const Type *ty_slot(Comp *c, const Type *smem, const Layout *l);    /* a block of it in registers */
-const Type *ty_element(Comp *c, const Type *t);                 /* the scalar type of a block */
-const Type *ty_pointee(Comp *c, const Type *t);                 /* what loading gives: same shape and layout */
+/* A block of it in registers. */
+const Type *ty_slot(Comp *c, const Type *smem, const Layout *l);
+/* The scalar type of a block. */
+const Type *ty_element(Comp *c, const Type *t);
+/* What loading gives: same shape and layout. */
+const Type *ty_pointee(Comp *c, const Type *t);
 int64_t ty_numel(const Type *t);
-int ty_bits(const Type *t);                                     /* of one element; 64 for pointers */
+/* Of one element; 64 for pointers. */
+int ty_bits(const Type *t);
 bool ty_same_shape(const Type *a, const Type *b);
 void ty_log2_shape(const Type *t, uint8_t *log2);
-char *ty_str(Arena *a, const Type *t);                          /* f32[64, 32], ptr<f32>[64] */
-char *ty_shape_str(Arena *a, const Type *t);                    /* [64, 32]; "scalar" */
+/* F32[64, 32], ptr<f32>[64]. */
+char *ty_str(Arena *a, const Type *t);
+char *ty_shape_str(Arena *a, const Type *t); /* [64, 32]; "scalar" */
 
 /* ---- ops: ops.def, attrs.def ---------------------------------------------------- */
 typedef enum OpCode {
@@ -94,20 +113,30 @@ typedef enum Attr {
 } Attr;
 enum { MAX_ATTR = 4, MAX_REGION = 2 };
 enum {
-    OPF_PURE = 1, OPF_ELEM = 2, OPF_COMM = 4, OPF_READS = 8, OPF_WRITES = 16,
-    OPF_TERM = 32, OPF_SYNC = 64, OPF_CHEAP = 128, OPF_CONTROL = 256, OPF_SHARED = 512,
+    OPF_PURE = 1,
+    OPF_ELEM = 2,
+    OPF_COMM = 4,
+    OPF_READS = 8,
+    OPF_WRITES = 16,
+    OPF_TERM = 32,
+    OPF_SYNC = 64,
+    OPF_CHEAP = 128,
+    OPF_CONTROL = 256,
+    OPF_SHARED = 512,
 };
 typedef struct OpInfo {
     const char *text;
-    int8_t n_args, n_results, n_regions;    /* -1: varies */
-    uint16_t flags;                         /* OPF_* */
+    int8_t n_args, n_results, n_regions; /* -1: varies */
+    uint16_t flags;                      /* OPF_* */
     uint8_t n_attrs;
-    uint8_t attrs[MAX_ATTR];                /* Attr */
-    const char *(*check)(const Op *o);      /* ops.c: NULL, or what is wrong in words */
+    uint8_t attrs[MAX_ATTR];           /* Attr */
+    const char *(*check)(const Op *o); /* ops.c: NULL, or what is wrong in words */
     const char *doc;
 } OpInfo;
 extern const OpInfo op_info[N_OP];
-typedef struct AttrInfo { const char *text, *words; } AttrInfo;
+typedef struct AttrInfo {
+    const char *text, *words;
+} AttrInfo;
 extern const AttrInfo attr_info[N_ATTR];
 
 /* Values of the enum attributes, in the order of their words. */
@@ -118,32 +147,37 @@ enum { SEM_ACQ_REL, SEM_ACQUIRE, SEM_RELEASE, SEM_RELAXED };
 enum { SCOPE_GPU, SCOPE_CTA, SCOPE_SYS };
 enum { PREC_TF32, PREC_TF32X3, PREC_IEEE, PREC_BF16X3, PREC_BF16X6 };
 enum { ROUND_RTNE, ROUND_RTZ };
-enum { LOOP_FLATTEN = 1, LOOP_WARP_SPECIALIZE = 2, LOOP_NO_LICM = 4, LOOP_NO_MULTI_BUFFER = 8 };
+enum {
+    LOOP_FLATTEN = 1,
+    LOOP_WARP_SPECIALIZE = 2,
+    LOOP_NO_LICM = 4,
+    LOOP_NO_MULTI_BUFFER = 8
+};
 
 /* One operand slot: links the Val to its user. */
 struct Use {
     Val *v;
     Op *user;
-    Use *next, **prev;      /* the Val's list of uses */
+    Use *next, **prev; /* the Val's list of uses */
 };
 
 struct Val {
     const Type *type;
-    Op *def;                /* NULL: an argument of block */
-    Block *block;           /* where it is an argument, or where def stands */
-    int index;              /* which result or argument */
-    int id;                 /* dense in its Func */
+    Op *def;      /* NULL: an argument of block */
+    Block *block; /* where it is an argument, or where def stands */
+    int index;    /* which result or argument */
+    int id;       /* dense in its Func */
     Use *uses;
-    const char *name;       /* the user's name for it, for dumps; may be NULL */
+    const char *name; /* the user's name for it, for dumps; may be NULL */
 };
 
 struct Op {
     OpCode op;
     const Loc *loc;
-    Block *block;           /* NULL while detached */
+    Block *block; /* NULL while detached */
     Op *next, *prev;
-    int n_args, n_results, n_regions;   /* regions that are there: IF may have only one */
-    Use *args;              /* read with arg(o, i) */
+    int n_args, n_results, n_regions; /* regions that are there: IF may have only one */
+    Use *args;                        /* read with arg(o, i) */
     Val **results;
     Block *regions[MAX_REGION];
     int64_t attr[MAX_ATTR]; /* in the order of op_info[op].attrs; read with ir_attr */
@@ -153,7 +187,7 @@ struct Op {
 
 struct Block {
     Func *func;
-    Op *owner;              /* the op whose region this is; NULL for a body */
+    Op *owner; /* the op whose region this is; NULL for a body */
     Op *first, *last;
     int n_args;
     Val **args;
@@ -163,38 +197,57 @@ struct Block {
  * variant is valid for every launch whose truths agree with its own on the bits
  * asked. */
 enum {
-    FACT_EQ1 = 1,           /* an integer equal to 1 */
-    FACT_DIV2 = 2, FACT_DIV4 = 4, FACT_DIV8 = 8, FACT_DIV16 = 16, /* value, or address in bytes */
+    FACT_EQ1 = 1, /* an integer equal to 1 */
+    FACT_DIV2 = 2,
+    FACT_DIV4 = 4,
+    FACT_DIV8 = 8,
+    FACT_DIV16 = 16, /* value, or address in bytes */
 };
 typedef struct ArgFacts {
-    uint16_t truth;         /* FACT_* that hold in this launch */
-    uint16_t asked;         /* FACT_* the compile has asked about */
+    uint16_t truth; /* FACT_* that hold in this launch */
+    uint16_t asked; /* FACT_* the compile has asked about */
 } ArgFacts;
 
 struct Func {
     Comp *c;
     const char *name;
     const Loc *loc;
-    Block *body;            /* its arguments are the parameters; ends in return */
-    int n_vals;             /* ids are below this */
-    int *slot;              /* parameter i is slot[i] of facts */
+    Block *body; /* its arguments are the parameters; ends in return */
+    int n_vals;  /* ids are below this */
+    int *slot;   /* parameter i is slot[i] of facts */
     int n_facts;
-    int log2_ctas;          /* thread blocks (of a cluster) that share a program; set with the
+    int log2_ctas;   /* thread blocks (of a cluster) that share a program; set with the
                                layouts, whose warps are then those of all of them */
-    ArgFacts *facts;        /* by slot; slots without a parameter are constexpr */
+    ArgFacts *facts; /* by slot; slots without a parameter are constexpr */
 };
 
 /* ---- build.c: the only writer of the lists -------------------------------------- */
-static inline Val *arg(const Op *o, int i) { return o->args[i].v; }
-static inline Val *result(const Op *o, int i) { return o->results[i]; }
-static inline const OpInfo *info(const Op *o) { return &op_info[o->op]; }
-static inline bool op_has(const Op *o, unsigned flag) { return (op_info[o->op].flags & flag) != 0; }
+static inline Val *
+arg(const Op *o, int i)
+{
+    return o->args[i].v;
+}
+static inline Val *
+result(const Op *o, int i)
+{
+    return o->results[i];
+}
+static inline const OpInfo *
+info(const Op *o)
+{
+    return &op_info[o->op];
+}
+static inline bool
+op_has(const Op *o, unsigned flag)
+{
+    return (op_info[o->op].flags & flag) != 0;
+}
 
 /* Where new ops go and what they say about themselves. */
 typedef struct Build {
     Func *f;
     Block *block;
-    Op *before;             /* NULL: at the end of block */
+    Op *before; /* NULL: at the end of block */
     const Loc *loc;
 } Build;
 
@@ -205,18 +258,21 @@ Val *ir_param(Func *f, const Type *t, const char *name, int slot);
 Block *ir_block(Func *f, Op *owner);
 Val *ir_block_arg(Block *b, const Type *t, const char *name);
 /* Creates and inserts an op with room for its results; the types are given. */
-Op *ir_op(Build *b, OpCode op, int n_args, Val *const *args, int n_results, const Type *const *types);
+Op *ir_op(Build *b, OpCode op, int n_args, Val *const *args, int n_results,
+          const Type *const *types);
 void ir_set_region(Op *o, int i, Block *b);
 void ir_set_attr(Op *o, Attr a, int64_t v);
-int64_t ir_attr(const Op *o, Attr a);           /* 0 when the op has no such attribute */
-void ir_add_arg(Op *o, Val *v);                 /* appends an operand */
+/* 0 when the op has no such attribute. */
+int64_t ir_attr(const Op *o, Attr a);
+void ir_add_arg(Op *o, Val *v); /* appends an operand */
 Val *ir_add_result(Op *o, const Type *t);
 void ir_set_arg(Op *o, int i, Val *v);
 void ir_drop_args(Op *o, int first, int count);
-void ir_drop_result(Op *o, int i);              /* must be unused */
-void ir_drop_block_arg(Block *b, int i);        /* must be unused */
-void ir_replace(Val *old, Val *with);           /* all uses */
-void ir_erase(Op *o);                           /* results must be unused; erases regions */
+void ir_drop_result(Op *o, int i);       /* must be unused */
+void ir_drop_block_arg(Block *b, int i); /* must be unused */
+void ir_replace(Val *old, Val *with);    /* all uses */
+/* Results must be unused; erases regions. */
+void ir_erase(Op *o);
 void ir_move_before(Op *o, Op *before);
 void ir_move_to_end(Op *o, Block *b);
 /* Copies o (with regions) at b; operands are looked up in map (Val * -> Val *),
@@ -225,26 +281,28 @@ Op *ir_clone(Build *b, const Op *o, Map *map);
 bool ir_is_inside(const Op *o, const Block *b); /* at any depth */
 
 /* Typed shorthands; the result type is inferred. Operands must already agree. */
-Val *ir_const_int(Build *b, const Type *t, int64_t v);     /* also splat, pointers, floats */
+/* Also splat, pointers, floats. */
+Val *ir_const_int(Build *b, const Type *t, int64_t v);
 Val *ir_const_float(Build *b, const Type *t, double v);
 Val *ir_const_bits(Build *b, const Type *t, uint64_t bits);
 Val *ir_un(Build *b, OpCode op, Val *x);
-Val *ir_bin(Build *b, OpCode op, Val *x, Val *y);           /* compares give i1 */
+Val *ir_bin(Build *b, OpCode op, Val *x, Val *y); /* compares give i1 */
 Val *ir_select(Build *b, Val *cond, Val *x, Val *y);
-Val *ir_cast(Build *b, Val *x, Elem e);                     /* identity when equal */
+Val *ir_cast(Build *b, Val *x, Elem e); /* identity when equal */
 Val *ir_bitcast(Build *b, Val *x, const Type *t);
 Val *ir_splat(Build *b, Val *x, int rank, const int32_t *shape);
 Val *ir_arange(Build *b, int64_t start, int64_t end);
 Val *ir_expand(Build *b, Val *x, int axis);
 Val *ir_broadcast(Build *b, Val *x, int rank, const int32_t *shape);
 Val *ir_addptr(Build *b, Val *p, Val *i);
-Val *ir_load(Build *b, Val *p, Val *mask, Val *other);      /* NULL: absent */
+Val *ir_load(Build *b, Val *p, Val *mask, Val *other); /* NULL: absent */
 Op *ir_store(Build *b, Val *p, Val *v, Val *mask);
 /* Op.text of PRINT for the prefix a user wrote: " prefix: " in front of values. All printers
  * put Op.text behind "idx (..)" as it is. */
 const char *ir_print_prefix(Comp *c, const char *text, bool has_values);
-bool ir_is_const(const Val *v, uint64_t *bits);             /* a CONST, scalar or block */
-bool ir_const_as_int(const Val *v, int64_t *i);             /* sign- or zero-extended */
+/* A CONST, scalar or block. */
+bool ir_is_const(const Val *v, uint64_t *bits);
+bool ir_const_as_int(const Val *v, int64_t *i); /* sign- or zero-extended */
 
 /* ---- facts of arguments --------------------------------------------------------- */
 /* Is `fact` true of the parameter? Records that it was asked. */
@@ -254,20 +312,22 @@ bool ir_ask(const Func *f, const Val *param, unsigned fact);
 /* Bits of element type e; narrower values in the low bits, the rest 0. Used by fold,
  * by the interpreter and by tests, so constants and run-time agree. */
 double elem_to_double(Elem e, uint64_t bits);
-uint64_t elem_from_double(Elem e, double v);        /* RTNE; fp8 saturates */
-int64_t elem_to_int(Elem e, uint64_t bits);         /* integer types, sign- or zero-extended */
-uint64_t elem_from_int(Elem e, int64_t v);          /* any type; ints wrap */
+uint64_t elem_from_double(Elem e, double v); /* RTNE; fp8 saturates */
+/* Integer types, sign- or zero-extended. */
+int64_t elem_to_int(Elem e, uint64_t bits);
+uint64_t elem_from_int(Elem e, int64_t v); /* any type; ints wrap */
 uint64_t elem_cast(Elem from, Elem to, uint64_t bits, int rounding);
 /* One element of an OPF_ELEM op with operand element type `in` and result `out`;
  * false when undefined (integer division by zero) or when op is not such an op.
  * Pointers go as E_U64; SELECT: args[0] is the i1; ADDPTR: in is the index's type,
  * out what the pointer points to; a CAST with another rounding than RTNE goes to
  * elem_cast. */
-bool ir_eval(OpCode op, Elem in, Elem out, const uint64_t *args, int n_args, uint64_t *res);
+bool ir_eval(OpCode op, Elem in, Elem out, const uint64_t *args, int n_args,
+             uint64_t *res);
 
 /* ---- print.c, parse.c: two directions of one grammar ---------------------------- */
-char *ir_print(const Func *f, bool with_locs);      /* in the Comp's arena */
-Func *ir_parse(Comp *c, const char *text);          /* raises PARSE_IR */
+char *ir_print(const Func *f, bool with_locs); /* in the Comp's arena */
+Func *ir_parse(Comp *c, const char *text);     /* raises PARSE_IR */
 /* One constant of a scalar type, as const prints and reads it: 1.0, -inf, true,
  * 0x7fc00001. What is printed reads back as the same bits. elem_parse: false, not a
  * constant of t. */
@@ -275,24 +335,27 @@ char *elem_str(Arena *a, const Type *t, uint64_t bits);
 bool elem_parse(const Type *t, const char *s, uint64_t *bits);
 
 /* ---- verify.c ------------------------------------------------------------------- */
-void ir_verify(const Func *f, const char *after);   /* raises VERIFY, naming the pass it follows */
+/* Raises VERIFY, naming the pass it follows. */
+void ir_verify(const Func *f, const char *after);
 
 /* ---- interp.c: what the ops mean, in the dullest C ------------------------------ */
 typedef struct InterpRun {
-    const uint64_t *args;   /* bits of each parameter; pointers are addresses */
+    const uint64_t *args; /* bits of each parameter; pointers are addresses */
     int32_t grid[3];
     /* NULL, or called for every element read or written; false stops with ERR_VALUE. */
-    bool (*access)(void *data, uint64_t address, int bytes, bool is_write, const Loc *loc);
+    bool (*access)(void *data, uint64_t address, int bytes, bool is_write,
+                   const Loc *loc);
     void *data;
-    FILE *out;              /* of print; stdout when NULL */
+    FILE *out; /* of print; stdout when NULL */
 } InterpRun;
-void ir_interpret(const Func *f, const InterpRun *r);   /* all programs, x fastest; raises */
+/* All programs, x fastest; raises. */
+void ir_interpret(const Func *f, const InterpRun *r);
 
 /* ---- random.c: functions for tests ---------------------------------------------- */
 typedef struct RandomSpec {
     uint64_t seed;
-    int n_ops;              /* about this many, without what they need for themselves */
-    bool approximate;       /* also ops that targets compute to a bound: exp, sqrt .. */
+    int n_ops;        /* about this many, without what they need for themselves */
+    bool approximate; /* also ops that targets compute to a bound: exp, sqrt .. */
 } RandomSpec;
 /* A valid function that ends, stays inside of its buffers and has one right answer. */
 Func *ir_random(Comp *c, const RandomSpec *spec);

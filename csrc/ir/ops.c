@@ -752,8 +752,9 @@ check_shared_load(const Op *o)
         return say(o, "result 0 has no layout");
     bool ok = t->rank == whole->rank && axis >= 0 && axis < t->rank && start >= 0;
     for (int d = 0; ok && d < t->rank; d++)
-        ok = d == axis ? start % t->shape[d] == 0 && start + t->shape[d] <= whole->shape[d]
-                       : t->shape[d] == whole->shape[d];
+        ok = d == axis
+                 ? start % t->shape[d] == 0 && start + t->shape[d] <= whole->shape[d]
+                 : t->shape[d] == whole->shape[d];
     if (!ok || !same_element(t, ty_slot(comp(o), whole, NULL)))
         return say(o, "%s from %s", str(o, t), str(o, whole));
     return NULL;

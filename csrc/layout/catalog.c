@@ -175,7 +175,7 @@ layout_swizzled(Comp *c, int rank, const uint8_t *log2_shape, int fastest,
     int n = t.l.n[IN_REG];
     for (int i = 0; LOG2_CHUNK + skip + i < line; i++) {
         int row = LOG2_LINE + i - log2_elem_bytes;
-        if (row < n)    /* that row of 128 bytes has the chunk bit turned over */
+        if (row < n) /* that row of 128 bytes has the chunk bit turned over */
             b[row] ^= b[LOG2_CHUNK + skip + i - log2_elem_bytes];
     }
     return layout_intern(c, &t.l);

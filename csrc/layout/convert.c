@@ -237,7 +237,7 @@ packable(const Conv *v, const ConvPlan *p, const Col *word_col, const Warp *t, i
          int *src_bit)
 {
     int n = 0;
-    Col pre = 0;    /* post_lane has no such k: spread takes only k with qr[k] */
+    Col pre = 0; /* post_lane has no such k: spread takes only k with qr[k] */
     for (int i = 0; i < LANE_BITS; i++)
         pre |= p->pre_lane[i];
     for (int i = 0; i < WARP_BITS; i++)

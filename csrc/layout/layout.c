@@ -85,15 +85,15 @@ layout_moves(const Layout *l, InDim in, int dim)
 bool
 layout_is_nested(const Layout *l, int dim)
 {
-    Col lanes = 0, warps = 0, along = (((Col)1 << l->log2_shape[dim]) - 1)
-                                      << layout_dim_shift(l, dim);
+    Col lanes = 0, warps = 0,
+        along = (((Col)1 << l->log2_shape[dim]) - 1) << layout_dim_shift(l, dim);
     for (int i = 0; i < l->n[IN_LANE]; i++)
         lanes |= l->basis[IN_LANE][i] & along;
     for (int i = 0; i < l->n[IN_WARP]; i++)
         warps |= l->basis[IN_WARP][i] & along;
     if (!warps)
         return true;
-    Col low = warps & -warps;       /* a run plus its lowest bit has no bit of the run */
+    Col low = warps & -warps; /* a run plus its lowest bit has no bit of the run */
     return lanes < low && !((warps + low) & warps);
 }
 

@@ -22,9 +22,9 @@
 enum { MAX_RANK = 8, MAX_BITS = 24 };
 
 /* ---- f2.c: matrices over F2 as arrays of columns --------------------------------- */
-typedef uint32_t Col;                       /* a column: up to 32 output bits */
+typedef uint32_t Col; /* a column: up to 32 output bits */
 /* n is at most 32 everywhere. */
-Col f2_mul(const Col *m, int n, Col v);     /* XOR of the columns picked by v */
+Col f2_mul(const Col *m, int n, Col v); /* XOR of the columns picked by v */
 int f2_rank(const Col *m, int n);
 /* x with m x = y, free variables (columns in the span of earlier ones) 0, so x is
  * linear in y; false when y is outside the image. */
@@ -41,19 +41,19 @@ typedef enum InDim { IN_REG, IN_LANE, IN_WARP, IN_BLOCK, N_IN } InDim;
 
 typedef struct Layout {
     uint8_t rank;
-    uint8_t log2_shape[MAX_RANK];   /* of the tensor, dim 0 slowest */
-    uint8_t n[N_IN];                /* input bits of each dim; lane is 5 but in tiles */
+    uint8_t log2_shape[MAX_RANK]; /* of the tensor, dim 0 slowest */
+    uint8_t n[N_IN];              /* input bits of each dim; lane is 5 but in tiles */
     Col basis[N_IN][MAX_BITS];
 } Layout;
 
 /* Interned: equal layouts are the same pointer within a Comp. Reads what n says. */
 const Layout *layout_intern(Comp *c, const Layout *l);
-int layout_bits(const Layout *l);                       /* log2 of the element count */
-int layout_n_in(const Layout *l);                       /* all input bits */
+int layout_bits(const Layout *l); /* log2 of the element count */
+int layout_n_in(const Layout *l); /* all input bits */
 Col layout_at(const Layout *l, uint32_t reg, uint32_t lane, uint32_t warp,
               uint32_t block);
-bool layout_is_onto(const Layout *l);                   /* every element is somewhere */
-bool layout_is_injective(const Layout *l);              /* nothing is held twice */
+bool layout_is_onto(const Layout *l);      /* every element is somewhere */
+bool layout_is_injective(const Layout *l); /* nothing is held twice */
 /* The coordinate along `dim` of flat index i is i >> shift & (size - 1). */
 int layout_dim_shift(const Layout *l, int dim);
 /* The input bits of `in` whose basis moves along dim, as a mask. */
@@ -68,7 +68,7 @@ int layout_run(const Layout *l, int dim, int max, int *reg_bit);
 
 /* The layouts of op results: same thread, same register unless it says otherwise. Each
  * law is tested against brute force. */
-const Layout *layout_expand(Comp *c, const Layout *l, int axis);    /* new dim of 1 */
+const Layout *layout_expand(Comp *c, const Layout *l, int axis); /* new dim of 1 */
 /* Dims of 1 grow to log2_shape (of l's rank). What is new goes to inputs that
  * replicated so far (lanes, then warps, then registers), the rest to new high register
  * bits. */
@@ -169,44 +169,44 @@ const Layout *layout_swizzled(Comp *c, int rank, const uint8_t *log2_shape, int 
  */
 typedef enum ConvKind { CONV_NONE, CONV_REGS, CONV_SHUFFLE, CONV_SHARED } ConvKind;
 
-enum { LANE_BITS = 5, WARP_BITS = 6 };  /* of a block: at most 64 warps */
+enum { LANE_BITS = 5, WARP_BITS = 6 }; /* of a block: at most 64 warps */
 
 typedef struct ConvPlan {
-    ConvKind kind;              /* NONE: src and dst are the same layout */
-    int n_src, n_dst;           /* registers of src and of dst */
-    const int *dst_from;        /* [n_dst] */
-    const int *src_from;        /* SHUFFLE and SHARED */
+    ConvKind kind;       /* NONE: src and dst are the same layout */
+    int n_src, n_dst;    /* registers of src and of dst */
+    const int *dst_from; /* [n_dst] */
+    const int *src_from; /* SHUFFLE and SHARED */
 
     /* SHUFFLE */
     int log2_pack;
     int n_words_src, n_words_dst;
     Col pre_lane[LANE_BITS], pre_warp[WARP_BITS];
     Col lane_of[LANE_BITS], warp_of[WARP_BITS];
-    bool same_lane;             /* lane_of is the identity and warp_of is 0 */
-    const int *word_of;         /* [n_words_dst] */
-    const int *lane_xor;        /* [n_words_dst] */
+    bool same_lane;      /* lane_of is the identity and warp_of is 0 */
+    const int *word_of;  /* [n_words_dst] */
+    const int *lane_xor; /* [n_words_dst] */
     Col post_lane[LANE_BITS];
-    int n_shuffles;             /* of words; 0 when selects are enough */
+    int n_shuffles; /* of words; 0 when selects are enough */
 
     /* SHARED */
     int log2_buffer, log2_elem_bytes;
-    int n_reps, n_stores, n_loads;  /* accesses are counted per rep */
-    int log2_store, log2_load;      /* elements of one access, at most 16 bytes */
+    int n_reps, n_stores, n_loads; /* accesses are counted per rep */
+    int log2_store, log2_load;     /* elements of one access, at most 16 bytes */
     Col store_lane[LANE_BITS], store_warp[WARP_BITS];
     Col load_lane[LANE_BITS], load_warp[WARP_BITS];
     uint32_t store_lane_skip, store_warp_skip;
-    const Col *store_xor, *load_xor;    /* [n_stores], [n_loads] */
-    Col store_moving, load_moving;      /* bits that a lane or warp can set */
-    bool warp_local;            /* each warp has its own part of the buffer */
-    int store_ways, load_ways;  /* bank conflicts: 1 is none */
-    Col offset_of[MAX_BITS];    /* flat index i is at f2_mul(offset_of, bits, i) */
+    const Col *store_xor, *load_xor; /* [n_stores], [n_loads] */
+    Col store_moving, load_moving;   /* bits that a lane or warp can set */
+    bool warp_local;                 /* each warp has its own part of the buffer */
+    int store_ways, load_ways;       /* bank conflicts: 1 is none */
+    Col offset_of[MAX_BITS];         /* flat index i is at f2_mul(offset_of, bits, i) */
 } ConvPlan;
 
 /* Both layouts are of one shape and onto. Raises LIMIT when elements would have to
  * cross blocks of a cluster. */
 const ConvPlan *layout_plan(Comp *c, const Layout *src, const Layout *dst,
                             int elem_bits);
-int64_t layout_plan_bytes(const ConvPlan *p);   /* of shared memory; 0 if none */
+int64_t layout_plan_bytes(const ConvPlan *p); /* of shared memory; 0 if none */
 
 /* ---- ldmatrix.c ------------------------------------------------------------------- */
 /* How ldmatrix fills registers from shared memory: word k of the instruction that starts
@@ -215,15 +215,15 @@ int64_t layout_plan_bytes(const ConvPlan *p);   /* of shared memory; 0 if none *
  * and lane bit i of the lane that hands in an address moves it by row[i] elements (XOR). */
 typedef struct LdMatrix {
     bool trans;
-    int log2_n;                 /* matrices an instruction: 1, 2 or 4 */
-    int log2_word;              /* elements of a word: registers 0, 1, .. */
+    int log2_n;    /* matrices an instruction: 1, 2 or 4 */
+    int log2_word; /* elements of a word: registers 0, 1, .. */
     int bit[2];
     Col row[LANE_BITS];
 } LdMatrix;
 /* Can it fill l, when flat index i is at f2_mul(offset_of, bits, i)? avoid: register bits
  * that should not tell matrices apart if there are others. */
-bool layout_ldmatrix(const Layout *l, const Col *offset_of, int elem_bits, uint32_t avoid,
-                     LdMatrix *m);
+bool layout_ldmatrix(const Layout *l, const Col *offset_of, int elem_bits,
+                     uint32_t avoid, LdMatrix *m);
 /* offset_of of a layout like layout_swizzled's: its inverse. */
 void layout_offsets(const Layout *smem, Col *offset_of);
 /* Like layout_run, along offsets: registers that are neighbours in shared memory. */

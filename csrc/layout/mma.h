@@ -10,24 +10,26 @@
 #define TEGULA_MMA_H
 
 typedef enum MmaKind {
-    MMA_F16_M16N8K16, MMA_BF16_M16N8K16, MMA_TF32_M16N8K8, MMA_S8_M16N8K32,
-    MMA_F16_M16N8K8,        /* all that sm_75 has */
-    MMA_E4M3_M16N8K32, MMA_E5M2_M16N8K32, N_MMA
+    MMA_F16_M16N8K16,
+    MMA_BF16_M16N8K16,
+    MMA_TF32_M16N8K8,
+    MMA_S8_M16N8K32,
+    MMA_F16_M16N8K8, /* all that sm_75 has */
+    MMA_E4M3_M16N8K32,
+    MMA_E5M2_M16N8K32,
+    N_MMA
 } MmaKind;
 
 typedef struct MmaShape {
-    int k, kw;              /* depth; elements per 32-bit register */
-    int a_regs, b_regs;     /* C has 4 */
+    int k, kw;          /* depth; elements per 32-bit register */
+    int a_regs, b_regs; /* C has 4 */
     int min_sm;
 } MmaShape;
 
 static const MmaShape mma_shape[N_MMA] = {
-    [MMA_F16_M16N8K16] = {16, 2, 4, 2, 80},
-    [MMA_BF16_M16N8K16] = {16, 2, 4, 2, 80},
-    [MMA_TF32_M16N8K8] = {8, 1, 4, 2, 80},
-    [MMA_S8_M16N8K32] = {32, 4, 4, 2, 80},
-    [MMA_F16_M16N8K8] = {8, 2, 2, 1, 75},
-    [MMA_E4M3_M16N8K32] = {32, 4, 4, 2, 89},
+    [MMA_F16_M16N8K16] = {16, 2, 4, 2, 80},  [MMA_BF16_M16N8K16] = {16, 2, 4, 2, 80},
+    [MMA_TF32_M16N8K8] = {8, 1, 4, 2, 80},   [MMA_S8_M16N8K32] = {32, 4, 4, 2, 80},
+    [MMA_F16_M16N8K8] = {8, 2, 2, 1, 75},    [MMA_E4M3_M16N8K32] = {32, 4, 4, 2, 89},
     [MMA_E5M2_M16N8K32] = {32, 4, 4, 2, 89},
 };
 

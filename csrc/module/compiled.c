@@ -305,7 +305,8 @@ static PyGetSetDef compiled_getset[] = {
     {"n_regs", get_n_regs, NULL,
      "registers of a thread, or as many as it may use; -1: unknown", NULL},
     {"function", get_function, NULL,
-     "The driver's handle, a CUkernel, as an int; None until the code is loaded.", NULL},
+     "The driver's handle, a CUkernel, as an int; None until the code is loaded.",
+     NULL},
     {"n_spills", get_n_spills, NULL, "bytes of spilled registers; -1: unknown", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -32,14 +32,16 @@
 
 #include <assert.h>
 
-enum { MAX_RELOADED = 16 << 10 };   /* bytes of a row that is loaded twice rather than moved */
+enum {
+    MAX_RELOADED = 16 << 10
+}; /* bytes of a row that is loaded twice rather than moved */
 
 typedef struct Assign {
     Func *f;
     Comp *c;
     Wishes *wishes;
-    Map made;               /* {Val, Layout} -> Val */
-    Map origin;             /* what was made -> the value it was made of */
+    Map made;   /* {Val, Layout} -> Val */
+    Map origin; /* what was made -> the value it was made of */
 } Assign;
 
 static bool
@@ -127,7 +129,7 @@ remake(Assign *s, Val *v, const Layout *l)
 {
     Op *o = v->def;
     const Layout *below = operand_layout(s, o, l);
-    if (wishes_any(s->wishes, v) && !v->type->layout) {     /* the first demand: in place */
+    if (wishes_any(s->wishes, v) && !v->type->layout) { /* the first demand: in place */
         for (int i = 0; i < o->n_args; i++)
             demand_arg(s, o, i, below);
         set_layout(s, v, l);
@@ -208,7 +210,7 @@ cast_operand(Assign *s, Op *o, int i, Elem e)
         return;
     Build b = {.f = s->f, .block = o->block, .before = o, .loc = o->loc};
     const Layout *l = v->type->layout;
-    if (!l)                     /* cheap, and nobody has asked yet */
+    if (!l) /* cheap, and nobody has asked yet */
         v = demand(s, v, wishes_default(s->wishes, v->type));
     const Type *t = ty_with_elem(s->c, v->type, e);
     ir_set_arg(o, i, result(ir_op(&b, OP_CAST, 1, &v, 1, &t), 0));
@@ -223,7 +225,7 @@ change_dot(Assign *s, Op *o)
     demand_arg(s, o, 2, o->results[0]->type->layout);
     for (int i = 0; i < 2; i++) {
         Val *v = arg(o, i);
-        if (!p.is_mma) {        /* through shared memory: any layout will do */
+        if (!p.is_mma) { /* through shared memory: any layout will do */
             if (!v->type->layout)
                 demand_arg(s, o, i, wishes_default(s->wishes, v->type));
             continue;
@@ -282,14 +284,15 @@ change_op(Assign *s, Op *o)
         return;
     default: break;
     }
-    if (l) {                /* works in one layout */
+    if (l) { /* works in one layout */
         demand_all(s, o, l);
         give_wishes(s, o->results, o->n_results);
         return;
     }
     if (o->op == OP_RESHAPE && !is_block(o->results[0]) && !arg(o, 0)->type->layout)
         demand_arg(s, o, 0, wishes_default(s->wishes, arg(o, 0)->type));
-    if (!o->n_results || !is_block(o->results[0]) || wishes_any(s->wishes, o->results[0]))
+    if (!o->n_results || !is_block(o->results[0]) ||
+        wishes_any(s->wishes, o->results[0]))
         return;
     give_wishes(s, o->results, o->n_results);
     demand_all(s, o, operand_layout(s, o, o->results[0]->type->layout));
@@ -299,7 +302,7 @@ static void
 change_block(Assign *s, Block *b)
 {
     for (Op *o = b->first, *next; o; o = next) {
-        next = o->next;         /* what is inserted behind o needs no change */
+        next = o->next; /* what is inserted behind o needs no change */
         change_op(s, o);
     }
 }
@@ -312,7 +315,8 @@ sweep(Block *b)
         prev = o->prev;
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
             sweep(o->regions[i]);
-        bool can_go = op_has(o, OPF_PURE) || (o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE));
+        bool can_go = op_has(o, OPF_PURE) ||
+                      (o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE));
         bool is_unused = can_go && o->n_results;
         for (int i = 0; i < o->n_results; i++)
             is_unused = is_unused && !o->results[i]->uses;

@@ -21,13 +21,13 @@
 
 typedef struct Access {
     const Op *op;
-    const Val *root;        /* the argument its pointers are made of */
+    const Val *root; /* the argument its pointers are made of */
 } Access;
 typedef VEC(Access) Accesses;
 
 typedef struct Order {
     Func *f;
-    Accesses pending;       /* since the last barrier */
+    Accesses pending; /* since the last barrier */
 } Order;
 
 enum { MAX_STEPS = 256 };
@@ -81,7 +81,7 @@ static bool
 is_held_once(const Type *t)
 {
     if (!t->layout)
-        return false;       /* a scalar: every thread has it */
+        return false; /* a scalar: every thread has it */
     for (int in = IN_LANE; in <= IN_WARP; in++)
         for (int i = 0; i < t->layout->n[in]; i++)
             if (!t->layout->basis[in][i])

@@ -430,7 +430,8 @@ make_variant(Call *c, Target target)
         goto fail;
     /* Who asks to see the stages asks for a compile. */
     bool is_shown = config->dump || config->dump_dir || config->stop;
-    if (disk.dir && !config->always_compile && !is_shown && disk_load(&disk, c, &v->bin)) {
+    if (disk.dir && !config->always_compile && !is_shown &&
+        disk_load(&disk, c, &v->bin)) {
         v->from_disk = true;
     } else {
         if (build(c, o, &v->bin))

@@ -310,37 +310,31 @@ render_all(Comp *c, void *data)
     const Loc *layer = loc_new(c, "layer.py", "layer", 58, 4, 58, 20, NULL);
     const Loc *under = loc_new(c, "layer.py", "layer", 58, 4, 58, 20, top);
     Error e = {ERR_SHAPE, loc_new(c, "softmax.py", "softmax", 41, 10, 41, 19, layer),
-               SHAPES,
-               "scale is [64]; scale[:, None] makes it [64, 1]"};
-    CHECK_STR(
-        t, err_render(c, &e),
-        "softmax.py:41:11: CompileError[SHAPE]: " SHAPES "\n"
-        "    acc = p * scale\n"
-        "          ^~~~~~~~~\n"
-        "  help: scale is [64]; scale[:, None] makes it [64, 1]"
-        "       in softmax(), inlined from layer.py:58");
+               SHAPES, "scale is [64]; scale[:, None] makes it [64, 1]"};
+    CHECK_STR(t, err_render(c, &e),
+              "softmax.py:41:11: CompileError[SHAPE]: " SHAPES "\n"
+              "    acc = p * scale\n"
+              "          ^~~~~~~~~\n"
+              "  help: scale is [64]; scale[:, None] makes it [64, 1]"
+              "       in softmax(), inlined from layer.py:58");
     e.help = NULL;
     e.loc = loc_new(c, "softmax.py", "softmax", 41, 4, 41, 7, under);
-    CHECK_STR(
-        t, err_render(c, &e),
-        "softmax.py:41:5: CompileError[SHAPE]: " SHAPES "\n"
-        "    acc = p * scale\n"
-        "    ^~~\n"
-        "  in softmax(), inlined from layer.py:58\n"
-        "  in layer(), inlined from top.py:7");
+    CHECK_STR(t, err_render(c, &e),
+              "softmax.py:41:5: CompileError[SHAPE]: " SHAPES "\n"
+              "    acc = p * scale\n"
+              "    ^~~\n"
+              "  in softmax(), inlined from layer.py:58\n"
+              "  in layer(), inlined from top.py:7");
     /* A tab stays a tab, é is one column; a span over lines ends with the first. */
     e.loc = loc_new(c, "tabs.py", "f", 3, 5, 4, 2, NULL);
-    CHECK_STR(
-        t, err_render(c, &e),
-        "tabs.py:3:6: CompileError[SHAPE]: " SHAPES "\n"
-        "\tx = h\xc3\xa9 + (y +\n"
-        "\t    ^~~~~~~~~");
+    CHECK_STR(t, err_render(c, &e),
+              "tabs.py:3:6: CompileError[SHAPE]: " SHAPES "\n"
+              "\tx = h\xc3\xa9 + (y +\n"
+              "\t    ^~~~~~~~~");
     e.loc = loc_new(c, "tabs.py", "f", 3, 999, 3, -4, NULL); /* out of range: a caret */
     CHECK(t, strstr(err_render(c, &e), "\n\t             ^") != NULL);
     e.loc = loc_new(c, "unknown.py", "f", 9, 0, 9, 1, NULL);
-    CHECK_STR(
-        t, err_render(c, &e),
-        "unknown.py:9:1: CompileError[SHAPE]: " SHAPES);
+    CHECK_STR(t, err_render(c, &e), "unknown.py:9:1: CompileError[SHAPE]: " SHAPES);
     CHECK_STR(t, err_render(c, &(Error){ERR_MEMORY, NULL, "out of memory", NULL}),
               "MemoryError: out of memory");
     CHECK_STR(

@@ -337,7 +337,7 @@ cases(Comp *c, void *data)
     const Layout *row = layout_blocked(c, 2, s77, (const int[]){1, 4}, 3, order10);
     p = check_plan(t, c, big, row, 32);
     CHECK(t, p->n_reps == 2 && layout_plan_bytes(p) == 32 << 10 && !p->warp_local);
-    static const uint8_t s78[] = {7, 8};    /* passes at the cost of narrower vectors */
+    static const uint8_t s78[] = {7, 8}; /* passes at the cost of narrower vectors */
     big = layout_mma_acc(c, 2, s78, 2, 1);
     row = layout_blocked(c, 2, s78, (const int[]){1, 8}, 3, order10);
     p = check_plan(t, c, big, row, 16);

@@ -10,8 +10,12 @@ static const EmuPlace here = {"kernel.py", "kernel", 7, 4};
 static EmuRun
 run_of(EmuKernel *k, const uint64_t *params, int warps, int shared)
 {
-    return (EmuRun){.kernel = k, .params = params, .grid = {1, 1, 1}, .num_warps = warps,
-                    .shared_bytes = shared, .n_host_threads = 1};
+    return (EmuRun){.kernel = k,
+                    .params = params,
+                    .grid = {1, 1, 1},
+                    .num_warps = warps,
+                    .shared_bytes = shared,
+                    .n_host_threads = 1};
 }
 
 /* Runs with warps in order and in shuffled orders; all must agree. */
@@ -22,11 +26,13 @@ expect(Test *t, EmuRun r, EmuFault fault, const char *part)
         EmuReport report;
         r.seed = seed;
         bool ok = emu_run(&r, &report);
-        CHECKF(t, ok == (fault == EMU_OK) && report.fault == fault, "fault %d, not %d: %s",
-               report.fault, fault, report.text);
-        CHECKF(t, !part || strstr(report.text, part), "'%s' lacks '%s'", report.text, part);
+        CHECKF(t, ok == (fault == EMU_OK) && report.fault == fault,
+               "fault %d, not %d: %s", report.fault, fault, report.text);
+        CHECKF(t, !part || strstr(report.text, part), "'%s' lacks '%s'", report.text,
+               part);
         if (fault != EMU_OK)
-            CHECKF(t, report.line == 7 && !strcmp(report.file, "kernel.py"), "no place");
+            CHECKF(t, report.line == 7 && !strcmp(report.file, "kernel.py"),
+                   "no place");
     }
 }
 
@@ -122,7 +128,8 @@ k_half_barrier(EmuThread *t, const uint64_t *p)
 static void
 k_past_end(EmuThread *t, const uint64_t *p)
 {
-    int *x = emu_global(t, p[0] + 4 * (uint64_t)emu_thread_id(t), 4, 4, (int)p[1], &here);
+    int *x = emu_global(t, p[0] + 4 * (uint64_t)emu_thread_id(t), 4, 4, (int)p[1],
+                        &here);
     if (p[1])
         *x = 1;
 }
@@ -207,7 +214,7 @@ k_mma(EmuThread *t, const uint64_t *p)
 {
     int lane = emu_thread_id(t);
     const char *a = (const char *)(uintptr_t)p[0], *b = (const char *)(uintptr_t)p[1];
-    for (int i = lane; i < 32; i += 32)     /* 16 bytes each: a at 0, b at 512 */
+    for (int i = lane; i < 32; i += 32) /* 16 bytes each: a at 0, b at 512 */
         emu_shared_store(t, 16 * i, 16, 16, a + 16 * i, &here);
     if (lane < 16)
         emu_shared_store(t, 512 + 16 * lane, 16, 16, b + 16 * lane, &here);
@@ -228,21 +235,25 @@ test_emu_mma(Test *t)
     double wide_a[16][16], wide_b[8][16];
     float c[16][8];
     for (int i = 0; i < 16 * 16; i++)
-        a[i / 16][i % 16] = (uint16_t)elem_from_double(E_F16, test_below(t, 200) / 16.0 - 6);
+        a[i / 16][i % 16] = (uint16_t)elem_from_double(E_F16,
+                                                       test_below(t, 200) / 16.0 - 6);
     for (int i = 0; i < 8 * 16; i++)
-        b[i / 16][i % 16] = (uint16_t)elem_from_double(E_F16, test_below(t, 200) / 16.0 - 6);
+        b[i / 16][i % 16] = (uint16_t)elem_from_double(E_F16,
+                                                       test_below(t, 200) / 16.0 - 6);
     for (int i = 0; i < 16 * 16; i++)
         wide_a[i / 16][i % 16] = elem_to_double(E_F16, a[i / 16][i % 16]);
     for (int i = 0; i < 8 * 16; i++)
         wide_b[i / 16][i % 16] = elem_to_double(E_F16, b[i / 16][i % 16]);
-    uint64_t p[] = {(uint64_t)(uintptr_t)a, (uint64_t)(uintptr_t)b, (uint64_t)(uintptr_t)c};
+    uint64_t p[] = {(uint64_t)(uintptr_t)a, (uint64_t)(uintptr_t)b,
+                    (uint64_t)(uintptr_t)c};
     expect(t, run_of(k_mma, p, 1, 768), EMU_OK, NULL);
     for (int m = 0; m < 16; m++)
         for (int n = 0; n < 8; n++) {
             double sum = 0;
             for (int k = 0; k < 16; k++)
                 sum += wide_a[m][k] * wide_b[n][k];
-            CHECKF(t, c[m][n] == (float)sum, "c[%d][%d] is %g, not %g", m, n, c[m][n], sum);
+            CHECKF(t, c[m][n] == (float)sum, "c[%d][%d] is %g, not %g", m, n, c[m][n],
+                   sum);
         }
 }
 
@@ -269,7 +280,7 @@ test_emu_grid(Test *t)
     expect(t, r, EMU_OK, NULL);
     CHECK(t, count == 4 * 12 * 64);
     for (int i = 0; i < 12; i++)
-        CHECK(t, seen[i] == 4);     /* expect runs it four times */
+        CHECK(t, seen[i] == 4); /* expect runs it four times */
 }
 
 /* Double-buffered copies: params: source of 8 rows of 128 ints, destination, kind. kind 0 is
@@ -290,8 +301,9 @@ k_async(EmuThread *t, const uint64_t *p)
             emu_barrier(t, &here);
         int slot = row % SLOTS, ahead = kind == 3 ? slot : (row + 1) % SLOTS, got;
         if (row + 1 < ROWS)
-            emu_async_copy(t, 512 * ahead + 4 * id, p[0] + 512 * (uint64_t)(row + 1) + 4 * (uint64_t)id,
-                           4, 1, &here);
+            emu_async_copy(t, 512 * ahead + 4 * id,
+                           p[0] + 512 * (uint64_t)(row + 1) + 4 * (uint64_t)id, 4, 1,
+                           &here);
         emu_async_commit(t);
         emu_shared_load(t, 512 * slot + 4 * next, 4, 4, &got, &here);
         ((int *)(uintptr_t)p[1])[128 * row + id] = got;

@@ -405,7 +405,7 @@ test_host_math_f64(Test *t)
     static const struct {
         OpCode op;
         double ulp;
-    } bound[] = {{OP_EXP, 2}, {OP_EXP2, 2}, {OP_LOG, 2}, {OP_LOG2, 2},  {OP_SIN, 2},
+    } bound[] = {{OP_EXP, 2}, {OP_EXP2, 2}, {OP_LOG, 2}, {OP_LOG2, 2}, {OP_SIN, 2},
                  {OP_COS, 2}, {OP_TANH, 3}, {OP_ERF, 3}, {OP_RSQRT, 2}};
     enum { N_64 = 1 << 17 };
     double *x = malloc(N_64 * sizeof *x), *y = malloc(N_64 * sizeof *y);

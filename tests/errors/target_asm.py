@@ -7,7 +7,9 @@ import tegula.language as tl
 @tegula.jit
 def kernel(x):
     a = tl.load(x)
-    b = tl.inline_asm_elementwise("ex2.approx.f32 $0, $1;", "=f,f", [a], tl.float32, True, 1)
+    b = tl.inline_asm_elementwise(
+        "ex2.approx.f32 $0, $1;", "=f,f", [a], tl.float32, True, 1
+    )
     tl.store(x, b)
 
 

@@ -14,8 +14,8 @@ enum { N_DEVICES = 2, MAX_SHARED = 227 << 10, STATIC_SHARED = 1 << 10 };
 
 static char text[1 << 16];
 static size_t n_text;
-static char failing[64];        /* the entry that fails next, and every time */
-static int n_params;            /* of the kernel that is launched: the driver knows, we ask */
+static char failing[64]; /* the entry that fails next, and every time */
+static int n_params;     /* of the kernel that is launched: the driver knows, we ask */
 static CUcontext current;
 static CUdevice current_device; /* that current belongs to */
 static void *work_stream = (void *)0x5000;
@@ -125,11 +125,11 @@ CUresult
 cuDeviceGetAttribute(int *value, CUdevice_attribute a, CUdevice device)
 {
     (void)device;
-    *value = a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR                 ? 9
-             : a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR               ? 0
-             : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN      ? MAX_SHARED
-             : a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT                   ? 132
-                                                                               : -1;
+    *value = a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR            ? 9
+             : a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR          ? 0
+             : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? MAX_SHARED
+             : a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 132
+                                                                          : -1;
     return CUDA_SUCCESS;
 }
 
@@ -165,8 +165,9 @@ cuCtxGetDevice(CUdevice *device)
 }
 
 CUresult
-cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **values,
-                  unsigned n_jit, CUlibraryOption *options, void **option_values, unsigned n)
+cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
+                  void **values, unsigned n_jit, CUlibraryOption *options,
+                  void **option_values, unsigned n)
 {
     (void)options, (void)option_values, (void)n;
     const char *c = code;
@@ -177,7 +178,7 @@ cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void 
     if (!strcmp(failing, "version") && c[0] != 0x7f) {
         const char *v = strstr(c, ".version ");
         note("version(%.3s)\n", v + 9);
-        if (strncmp(v + 9, "8.7", 3))       /* the mock is CUDA 12.8 */
+        if (strncmp(v + 9, "8.7", 3)) /* the mock is CUDA 12.8 */
             return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
     }
     *library = (CUlibrary)0x2000ul;
@@ -201,7 +202,8 @@ cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
 }
 
 CUresult
-cuKernelGetAttribute(int *value, CUfunction_attribute a, CUkernel kernel, CUdevice device)
+cuKernelGetAttribute(int *value, CUfunction_attribute a, CUkernel kernel,
+                     CUdevice device)
 {
     (void)kernel, (void)device;
     *value = a == CU_FUNC_ATTRIBUTE_NUM_REGS                ? 42
@@ -213,12 +215,13 @@ cuKernelGetAttribute(int *value, CUfunction_attribute a, CUkernel kernel, CUdevi
 }
 
 CUresult
-cuKernelSetAttribute(CUfunction_attribute a, int value, CUkernel kernel, CUdevice device)
+cuKernelSetAttribute(CUfunction_attribute a, int value, CUkernel kernel,
+                     CUdevice device)
 {
     (void)kernel;
     note("set(%s, %d, device %d)\n",
-         a == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? "shared" : "cluster", value,
-         device - 10);
+         a == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? "shared" : "cluster",
+         value, device - 10);
     return done("cuKernelSetAttribute");
 }
 
@@ -226,13 +229,13 @@ CUresult
 cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {
     (void)f, (void)extra;
-    note("launch(grid %u %u %u, block %u, shared %u, stream %#lx, context %#lx", c->gridDimX,
-         c->gridDimY, c->gridDimZ, c->blockDimX, c->sharedMemBytes,
+    note("launch(grid %u %u %u, block %u, shared %u, stream %#lx, context %#lx",
+         c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->sharedMemBytes,
          (unsigned long)c->hStream, (unsigned long)current);
     for (unsigned i = 0; i < c->numAttrs; i++)
         note(", %s",
-             c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION   ? "cluster"
-             : c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE       ? "cooperative"
+             c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ? "cluster"
+             : c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE     ? "cooperative"
              : c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
                  ? "pdl"
                  : "?");

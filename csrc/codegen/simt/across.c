@@ -103,7 +103,7 @@ Slots
 across_slots(const Across *k)
 {
     Slots t = {0};
-    for (int i = 0; i < k->n_steps; i++)    /* sorted by basis among the warps */
+    for (int i = 0; i < k->n_steps; i++) /* sorted by basis among the warps */
         if (k->step[i].in == IN_WARP)
             t.warp[k->step[i].bit] = (Col)1 << t.log2_warps++;
     int used = t.log2_warps;
@@ -166,7 +166,8 @@ across_store(Across *k, const Slots *t, int base)
         for (int r = 0; r < k->n_regs; r++) {
             if (!across_is_live(k, r))
                 continue;
-            Lv at = sim_shared_offset(s, index, bytes, slot_at(t, which++, 0, bytes, base));
+            Lv at = sim_shared_offset(s, index, bytes,
+                                      slot_at(t, which++, 0, bytes, base));
             s->m->shared_store(s->l, at, sim_pack(s, type, &k->v[i][r], 1), bytes, pred,
                                k->o->loc);
         }
@@ -197,7 +198,8 @@ across_load_all(Across *k, const Slots *t, int which, int base, Lv *x)
         int bytes = sim_elem_bytes(type), each = MIN(warps, 16 / bytes);
         Lv elems[16];
         for (int w = 0; w < warps; w += each) {
-            Lv at = sim_shared_offset(s, index, bytes, slot_at(t, which, w, bytes, base));
+            Lv at = sim_shared_offset(s, index, bytes,
+                                      slot_at(t, which, w, bytes, base));
             Lv packed = s->m->shared_load(s->l, at, sim_packed_type(s, type, each),
                                           each * bytes, k->o->loc);
             sim_unpack(s, type, packed, each, elems);
@@ -209,7 +211,8 @@ across_load_all(Across *k, const Slots *t, int which, int base, Lv *x)
 }
 
 void
-across_load_one(Across *k, const Slots *t, const int *lane_bit, int which, int base, Lv *x)
+across_load_one(Across *k, const Slots *t, const int *lane_bit, int which, int base,
+                Lv *x)
 {
     Sim *s = k->s;
     Slots mine = without_axis(k, t);
@@ -220,7 +223,8 @@ across_load_one(Across *k, const Slots *t, const int *lane_bit, int which, int b
         const Type *type = arg(k->o, i)->type;
         int bytes = sim_elem_bytes(type);
         Lv at = sim_shared_offset(s, index, bytes, slot_at(t, which, 0, bytes, base));
-        Lv packed = s->m->shared_load(s->l, at, sim_packed_type(s, type, 1), bytes, k->o->loc);
+        Lv packed = s->m->shared_load(s->l, at, sim_packed_type(s, type, 1), bytes,
+                                      k->o->loc);
         sim_unpack(s, type, packed, 1, &x[i]);
         base += (int)operand_bytes(t, type);
     }

@@ -7,19 +7,20 @@
 
 typedef struct Step {
     InDim in;
-    int bit;                /* of that input */
-    Col basis;              /* its distance in the flat index */
+    int bit;   /* of that input */
+    Col basis; /* its distance in the flat index */
 } Step;
 
 typedef struct Across {
     Sim *s;
     const Op *o;
-    const Layout *l;        /* of all operands */
-    int n, n_regs;          /* operands; registers of each */
-    bool is_commutative;    /* the region is one commutative op */
-    Lv **v;                 /* [n][n_regs]: partial results; dead ones keep what they had */
-    uint32_t reg_left;      /* register bits not combined yet: live registers have only those */
-    uint32_t lane_axis, warp_axis;  /* masks of the bits along the axis */
+    const Layout *l;     /* of all operands */
+    int n, n_regs;       /* operands; registers of each */
+    bool is_commutative; /* the region is one commutative op */
+    Lv **v; /* [n][n_regs]: partial results; dead ones keep what they had */
+    uint32_t
+        reg_left; /* register bits not combined yet: live registers have only those */
+    uint32_t lane_axis, warp_axis; /* masks of the bits along the axis */
     Step step[MAX_BITS];
     int n_steps;
 } Across;
@@ -27,8 +28,9 @@ typedef struct Across {
 /* Steps from the axis' lowest bit up or, if by_kind, registers, then lanes, then warps. */
 Across across_open(Sim *s, const Op *o);
 void across_sort(Across *k, bool by_kind);
-void across_check(Across *k);               /* raises when the layout is not fit for it */
-void across_copy_operands(Across *k);       /* fills v */
+/* Raises when the layout is not fit for it. */
+void across_check(Across *k);
+void across_copy_operands(Across *k); /* fills v */
 /* to = region(x.., y..); x, y and to may be the same arrays of n. */
 void across_combine(Across *k, Lv *x, Lv *y, Lv *to);
 void across_get(Across *k, int r, Lv *x);
@@ -38,9 +40,9 @@ bool across_is_live(const Across *k, int r);
 /* Where partial results lie: for each live register (which), for what lanes and warps off
  * the axis hold (outer), the warps along the axis side by side. */
 typedef struct Slots {
-    int log2_warps;         /* along the axis */
+    int log2_warps; /* along the axis */
     int log2_outer, log2_which;
-    Col lane[LANE_BITS], warp[WARP_BITS];   /* index of a thread's slot */
+    Col lane[LANE_BITS], warp[WARP_BITS]; /* index of a thread's slot */
 } Slots;
 Slots across_slots(const Across *k);
 int64_t across_bytes(const Across *k, const Slots *t);
@@ -48,7 +50,7 @@ void across_store(Across *k, const Slots *t, int base);
 /* The warps' partials of live register number `which`, in order: x[warp * n + operand]. */
 void across_load_all(Across *k, const Slots *t, int which, int base, Lv *x);
 /* One of them a lane: lane bit lane_bit[i] stands for bit i of the warp's number. */
-void across_load_one(Across *k, const Slots *t, const int *lane_bit, int which, int base,
-                     Lv *x);
+void across_load_one(Across *k, const Slots *t, const int *lane_bit, int which,
+                     int base, Lv *x);
 
 #endif

@@ -14,7 +14,8 @@ per_phi(const Val *v)
 {
     const Type *t = v->type;
     int bytes = sim_elem_bytes(t), n = sim_n_regs(v);
-    return t->rank && t->elem != E_I1 && bytes < 4 && n % (4 / bytes) == 0 ? 4 / bytes : 1;
+    return t->rank && t->elem != E_I1 && bytes < 4 && n % (4 / bytes) == 0 ? 4 / bytes
+                                                                           : 1;
 }
 
 /* v's registers as they travel; they are packed here, in front of the jump. */
@@ -112,9 +113,9 @@ here(Sim *s)
 
 /* Which way the loop goes, and how far a step takes it. */
 typedef struct Direction {
-    Lv is_down;             /* i1; NULL: known, see down */
+    Lv is_down; /* i1; NULL: known, see down */
     bool down;
-    Lv distance;            /* |step| */
+    Lv distance; /* |step| */
 } Direction;
 
 static Direction
@@ -131,8 +132,10 @@ direction(Sim *s, const Op *o, Lv step)
             d.distance = LLVMBuildNeg(l->b, step, "");
         return d;
     }
-    d.is_down = LLVMBuildICmp(l->b, LLVMIntSLT, step, LLVMConstNull(LLVMTypeOf(step)), "");
-    d.distance = LLVMBuildSelect(l->b, d.is_down, LLVMBuildNeg(l->b, step, ""), step, "");
+    d.is_down = LLVMBuildICmp(l->b, LLVMIntSLT, step, LLVMConstNull(LLVMTypeOf(step)),
+                              "");
+    d.distance = LLVMBuildSelect(l->b, d.is_down, LLVMBuildNeg(l->b, step, ""), step,
+                                 "");
     return d;
 }
 
@@ -150,7 +153,8 @@ enters(Sim *s, const Op *o, const Direction *d, Lv lb, Lv ub)
 {
     bool is_signed = elem_is_signed(arg(o, 0)->type->elem);
     LLVMBuilderRef b = s->l->b;
-    return either(s, d, LLVMBuildICmp(b, is_signed ? LLVMIntSLT : LLVMIntULT, lb, ub, ""),
+    return either(s, d,
+                  LLVMBuildICmp(b, is_signed ? LLVMIntSLT : LLVMIntULT, lb, ub, ""),
                   LLVMBuildICmp(b, LLVMIntSGT, lb, ub, ""));
 }
 
@@ -176,7 +180,8 @@ sim_for(Sim *s, const Op *o)
     int n = o->n_results;
     Val *const *carried = b->args + 1;
     Lv **init = all_parts(s, o, 3, n);
-    LLVMBasicBlockRef before = here(s), body = ll_block(l, "for"), after = ll_block(l, "done");
+    LLVMBasicBlockRef before = here(s), body = ll_block(l, "for"),
+                      after = ll_block(l, "done");
     LLVMBuildCondBr(l->b, enters(s, o, &d, lb, ub), body, after);
 
     LLVMPositionBuilderAtEnd(l->b, body);
@@ -206,8 +211,8 @@ sim_while(Sim *s, const Op *o)
 {
     Ll *l = s->l;
     const Block *test = o->regions[0], *b = o->regions[1];
-    LLVMBasicBlockRef before = here(s), head = ll_block(l, "while"), body = ll_block(l, "do"),
-                      after = ll_block(l, "done");
+    LLVMBasicBlockRef before = here(s), head = ll_block(l, "while"),
+                      body = ll_block(l, "do"), after = ll_block(l, "done");
     int n = test->n_args;
     Lv **init = all_parts(s, o, 0, n);
     LLVMBuildBr(l->b, head);

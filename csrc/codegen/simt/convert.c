@@ -15,10 +15,10 @@ enum { MAX_WORD = 4, MAX_VEC = 16 };
 /* ---- ldmatrix -------------------------------------------------------------------------- */
 
 typedef struct Rows {
-    const ConvPlan *plan;       /* from the source to the rows; NULL: no ldmatrix here */
+    const ConvPlan *plan; /* from the source to the rows; NULL: no ldmatrix here */
     const Layout *rows;
     bool trans;
-    int n;                      /* matrices an instruction: 1, 2, 4 */
+    int n; /* matrices an instruction: 1, 2, 4 */
 } Rows;
 
 /* The layout in which each lane has its row of 8 elements for ldmatrix(.trans) into dst:
@@ -129,7 +129,8 @@ through_shuffles(Sim *s, const Op *o, const ConvPlan *p)
     int wide = sim_elem_bytes(t) == 8 ? 2 : 1, per_word = 1 << p->log2_pack;
     Lv at = sim_linear(s, p->lane_of, LANE_BITS, p->warp_of, s->log2_warps);
     for (int half = 0; half < wide; half++) {
-        Lv *word = NEW_N(s->a, Lv, p->n_words_src), *got = NEW_N(s->a, Lv, p->n_words_dst);
+        Lv *word = NEW_N(s->a, Lv, p->n_words_src),
+           *got = NEW_N(s->a, Lv, p->n_words_dst);
         for (int j = 0; j < p->n_words_src; j++) {
             Lv part[MAX_WORD], w[2];
             for (int e = 0; e < per_word; e++)
@@ -169,7 +170,7 @@ through_shuffles(Sim *s, const Op *o, const ConvPlan *p)
             } else if (wide == 1) {
                 dst[r] = sim_from_words(s, t, &got[k]);
             } else if (half == 0) {
-                dst[r] = got[k];        /* the low word waits for the high one */
+                dst[r] = got[k]; /* the low word waits for the high one */
             } else {
                 dst[r] = sim_from_words(s, t, (Lv[]){dst[r], got[k]});
             }
@@ -208,8 +209,8 @@ store_rep(Sim *s, const Op *o, const ConvPlan *p, int rep, int base)
         for (int e = 0; e < n; e++)
             elems[e] = src[p->src_from[(rep * p->n_stores + i) << p->log2_store | e]];
         Lv offset = access_offset(s, p, at, p->store_moving, p->store_xor[i], base);
-        s->m->shared_store(s->l, offset, sim_pack(s, t, elems, n), n << p->log2_elem_bytes,
-                           pred, o->loc);
+        s->m->shared_store(s->l, offset, sim_pack(s, t, elems, n),
+                           n << p->log2_elem_bytes, pred, o->loc);
     }
 }
 
@@ -263,9 +264,7 @@ sim_convert(Sim *s, const Op *o)
 {
     const ConvPlan *p = plan_of(s, o);
     switch (p->kind) {
-    case CONV_NONE:
-        s->vals[result(o, 0)->id] = sim_val(s, arg(o, 0));
-        return;
+    case CONV_NONE: s->vals[result(o, 0)->id] = sim_val(s, arg(o, 0)); return;
     case CONV_REGS: {
         Lv *src = sim_val(s, arg(o, 0)), *dst = sim_define(s, result(o, 0));
         for (int r = 0; r < p->n_dst; r++)

@@ -27,7 +27,7 @@
 int
 sim_n_regs(const Val *v)
 {
-    if (v->type->slots)     /* where they begin, in bytes */
+    if (v->type->slots) /* where they begin, in bytes */
         return 1;
     return v->type->rank ? 1 << v->type->layout->n[IN_REG] : 1;
 }
@@ -59,7 +59,8 @@ sim_val(Sim *s, const Val *v)
 }
 
 void
-sim_define_lazily(Sim *s, const Val *v, void (*make)(Sim *s, void *data, int r), void *data)
+sim_define_lazily(Sim *s, const Val *v, void (*make)(Sim *s, void *data, int r),
+                  void *data)
 {
     Lazy *z = s->lazy[v->id] = NEW(s->a, Lazy);
     *z = (Lazy){make, data};
@@ -211,7 +212,7 @@ sim_all_clear(Sim *s, uint32_t tid_mask)
 Lv
 sim_owner(Sim *s, const Layout *l)
 {
-    if (!l)                 /* a scalar: thread 0 */
+    if (!l) /* a scalar: thread 0 */
         return sim_all_clear(s, UINT32_MAX);
     uint32_t mask = 0;
     for (int i = 0; i < l->n[IN_LANE]; i++)
@@ -244,7 +245,8 @@ reg_map(Sim *s, const Op *o, const Layout *to, const Layout *from,
             sim_bad_layout(s, o);
     for (int in = IN_LANE; in <= IN_WARP; in++)
         for (int i = 0; i < to->n[in]; i++)
-            if (i >= from->n[in] || project(o, to, to->basis[in][i]) != from->basis[in][i])
+            if (i >= from->n[in] ||
+                project(o, to, to->basis[in][i]) != from->basis[in][i])
                 sim_bad_layout(s, o);
 }
 
@@ -280,7 +282,8 @@ trans_flat(const Op *o, const Layout *to, Col flat)
     uint64_t perm = (uint64_t)ir_attr(o, ATTR_PERM);
     Col r = 0;
     for (int d = 0; d < to->rank; d++)
-        r |= coordinate(to, d, flat) << layout_dim_shift(from, (int)(perm >> (4 * d) & 15));
+        r |= coordinate(to, d, flat)
+             << layout_dim_shift(from, (int)(perm >> (4 * d) & 15));
     return r;
 }
 
@@ -299,7 +302,8 @@ rename_reg(Sim *s, void *data, int r)
 }
 
 static void
-rename_regs(Sim *s, const Op *o, Col (*project)(const Op *o, const Layout *to, Col flat))
+rename_regs(Sim *s, const Op *o,
+            Col (*project)(const Op *o, const Layout *to, Col flat))
 {
     const Val *v = result(o, 0);
     if (!v->type->layout) { /* one element, which every thread has in every register */
@@ -341,8 +345,8 @@ split(Sim *s, const Op *o)
     int bit = layout_split_bit(v->type->layout);
     if (bit < 0 || layout_split(s->c, v->type->layout) != result(o, 0)->type->layout)
         sim_bad_layout(s, o);
-    Lv *from = sim_val(s, v), *half[2] = {sim_define(s, result(o, 0)),
-                                          sim_define(s, result(o, 1))};
+    Lv *from = sim_val(s, v),
+       *half[2] = {sim_define(s, result(o, 0)), sim_define(s, result(o, 1))};
     for (int i = 0; i < sim_n_regs(v); i++)
         half[i >> bit & 1][without_bit(i, bit)] = from[i];
 }
@@ -353,7 +357,8 @@ cat(Sim *s, const Op *o)
     const Val *v = result(o, 0);
     const Layout *l = v->type->layout, *half = arg(o, 0)->type->layout;
     int n = sim_n_regs(arg(o, 0)), top = half->n[IN_REG];
-    if (sim_n_regs(v) != 2 * n || l->basis[IN_REG][top] != (Col)arg(o, 0)->type->shape[0])
+    if (sim_n_regs(v) != 2 * n ||
+        l->basis[IN_REG][top] != (Col)arg(o, 0)->type->shape[0])
         sim_bad_layout(s, o);
     Lv *r = sim_define(s, v);
     for (int i = 0; i < 2 * n; i++)
@@ -413,7 +418,7 @@ elementwise(Sim *s, const Op *o)
         from[k] = sim_val(s, arg(o, k));
     }
     for (int i = 0; i < sim_n_regs(result(o, 0)); i++) {
-        bool is_first = i == 0, is_last = i > 0;    /* the same operands as there? */
+        bool is_first = i == 0, is_last = i > 0; /* the same operands as there? */
         for (int k = 0; k < o->n_args; k++) {
             x[k] = from[k][i];
             is_first = i && x[k] == from[k][0] && (k == 0 || is_first);
@@ -431,7 +436,8 @@ assertion(Sim *s, const Op *o)
     if (!s->c->opt.debug)
         return;
     Ll *l = s->l;
-    Lv *cond = sim_val(s, arg(o, 0)), *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
+    Lv *cond = sim_val(s, arg(o, 0)),
+       *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
     Lv bad = NULL;
     for (int i = 0; i < sim_n_regs(arg(o, 0)); i++) {
         Lv x = LLVMBuildNot(l->b, cond[i], "");
@@ -474,10 +480,12 @@ op(Sim *s, const Op *o)
     case OP_ARANGE: arange(s, o); return;
     case OP_SPLAT: splat(s, o); return;
     case OP_PROGRAM_ID:
-        sim_define(s, result(o, 0))[0] = s->m->program_id(s->l, (int)ir_attr(o, ATTR_AXIS));
+        sim_define(s, result(o, 0))[0] = s->m->program_id(s->l,
+                                                          (int)ir_attr(o, ATTR_AXIS));
         return;
     case OP_NUM_PROGRAMS:
-        sim_define(s, result(o, 0))[0] = s->m->num_programs(s->l, (int)ir_attr(o, ATTR_AXIS));
+        sim_define(s, result(o, 0))[0] = s->m->num_programs(s->l,
+                                                            (int)ir_attr(o, ATTR_AXIS));
         return;
     case OP_EXPAND:
     case OP_RESHAPE: rename_regs(s, o, same_flat); return;
@@ -513,7 +521,7 @@ op(Sim *s, const Op *o)
     case OP_INLINE_ASM_IO: sim_inline_asm(s, o); return;
     case OP_YIELD:
     case OP_CONDITION:
-    case OP_RETURN: return;     /* whose region it is knows what to do */
+    case OP_RETURN: return; /* whose region it is knows what to do */
     default:
         if (!op_has(o, OPF_ELEM))
             err_at(s->c, o->loc, TARGET, info(o)->text, s->m->name);
@@ -550,7 +558,8 @@ check_options(Sim *s)
 static void
 open_cluster(Sim *s)
 {
-    int *bytes = NEW_N(s->a, int, MAX(s->n_sites, 1)), at = (s->shared_bytes + 15) / 16 * 16;
+    int *bytes = NEW_N(s->a, int, MAX(s->n_sites, 1)),
+        at = (s->shared_bytes + 15) / 16 * 16;
     for (const Op *o = s->f->body->first; o; o = o->next) {
         const Scratch *k = map_get(&s->scratch, o, 0);
         if (k && k->size)
@@ -566,8 +575,14 @@ cg_simt(Func *f, Binary *out)
     Comp *c = f->c;
     Arena *a = c->arena;
     bool is_ptx = c->opt.target.kind == TARGET_CUDA;
-    Sim s = {.c = c, .a = a, .f = f, .m = is_ptx ? &machine_ptx : &machine_emu,
-             .linear.a = a, .owners.a = a, .scratch.a = a, .word_of.a = a};
+    Sim s = {.c = c,
+             .a = a,
+             .f = f,
+             .m = is_ptx ? &machine_ptx : &machine_emu,
+             .linear.a = a,
+             .owners.a = a,
+             .scratch.a = a,
+             .word_of.a = a};
     check_options(&s);
     s.log2_warps = __builtin_ctz((unsigned)c->opt.num_warps) + f->log2_ctas;
     s.facts = facts_new(f);

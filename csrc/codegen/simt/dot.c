@@ -19,8 +19,8 @@
 
 enum {
     MAX_VEC = 16,
-    MAX_UNROLLED = 512,     /* multiply-adds in a row */
-    MAX_PANELS = 48 << 10,  /* bytes of both operands in shared memory */
+    MAX_UNROLLED = 512,    /* multiply-adds in a row */
+    MAX_PANELS = 48 << 10, /* bytes of both operands in shared memory */
 };
 
 static Elem
@@ -38,7 +38,8 @@ open_acc(Sim *s, const Op *o)
     if (arg(o, 2)->type->layout != v->type->layout)
         sim_bad_layout(s, o);
     for (int i = 0; i < sim_n_regs(v); i++)
-        acc[i] = cg_cast(s->l, v->type->elem, work_elem(v->type->elem), from[i], ROUND_RTNE);
+        acc[i] = cg_cast(s->l, v->type->elem, work_elem(v->type->elem), from[i],
+                         ROUND_RTNE);
     return acc;
 }
 
@@ -48,7 +49,8 @@ close_acc(Sim *s, const Op *o, Lv *acc)
     const Val *v = result(o, 0);
     Lv *to = sim_define(s, v);
     for (int i = 0; i < sim_n_regs(v); i++)
-        to[i] = cg_cast(s->l, work_elem(v->type->elem), v->type->elem, acc[i], ROUND_RTNE);
+        to[i] = cg_cast(s->l, work_elem(v->type->elem), v->type->elem, acc[i],
+                        ROUND_RTNE);
 }
 
 /* ---- tensor cores ------------------------------------------------------------------------ */
@@ -58,10 +60,10 @@ typedef struct Fragments {
     Sim *s;
     const Op *o;
     const Val *v;
-    int k_stride, mn_stride, batch_stride;  /* of the flat index */
+    int k_stride, mn_stride, batch_stride; /* of the flat index */
     const MmaShape *shape;
     int n_terms;
-    Lv (*word)[2];          /* by first register: high and low term */
+    Lv (*word)[2]; /* by first register: high and low term */
 } Fragments;
 
 static Fragments
@@ -69,7 +71,8 @@ open_fragments(Sim *s, const Op *o, int which, const DotPlan *p)
 {
     const Val *v = arg(o, which);
     int r = v->type->rank, rows = v->type->shape[r - 2], cols = v->type->shape[r - 1];
-    Fragments f = {.s = s, .o = o, .v = v, .shape = &mma_shape[p->kind], .n_terms = p->n_terms};
+    Fragments f = {
+        .s = s, .o = o, .v = v, .shape = &mma_shape[p->kind], .n_terms = p->n_terms};
     f.k_stride = which ? cols : 1;
     f.mn_stride = which ? 1 : cols;
     f.batch_stride = rows * cols;
@@ -134,7 +137,8 @@ fragment(Fragments *f, bool is_a, int batch, int mn, int k, int term, Lv *out)
     for (int j = 0; j < n; j++) {
         int row = is_a ? mn + 8 * (j & 1) : mn;
         int depth = k + 4 * kw * (is_a ? j >> 1 : j);
-        Col flat = (Col)(batch * f->batch_stride + row * f->mn_stride + depth * f->k_stride);
+        Col flat =
+            (Col)(batch * f->batch_stride + row * f->mn_stride + depth * f->k_stride);
         out[j] = fragment_word(f, flat, term);
     }
 }
@@ -179,7 +183,7 @@ mma_tile(Sim *s, const DotPlan *p, Fragments *a, Fragments *b, Col flat, int n_c
 {
     int col = (int)(flat % (Col)n_cols), row = (int)(flat / (Col)n_cols) % rows;
     int batch = (int)(flat / (Col)(n_cols * rows));
-    static const int terms[3][2] = {{0, 1}, {1, 0}, {0, 0}};   /* small ones first */
+    static const int terms[3][2] = {{0, 1}, {1, 0}, {0, 0}}; /* small ones first */
     for (int t = 3 - p->n_terms; t < 3; t++) {
         Lv wa[4], wb[2];
         fragment(a, true, batch, row, k, terms[t][0], wa);
@@ -225,8 +229,8 @@ mma_dot(Sim *s, const Op *o, const DotPlan *p)
             Lv d[4];
             for (int i = 0; i < 4; i++)
                 d[i] = acc[reg[i]];
-            mma_tile(s, p, &a, &b, layout_at(t->layout, (uint32_t)r, 0, 0, 0), cols, rows, k,
-                     d);
+            mma_tile(s, p, &a, &b, layout_at(t->layout, (uint32_t)r, 0, 0, 0), cols,
+                     rows, k, d);
             for (int i = 0; i < 4; i++)
                 acc[reg[i]] = d[i];
         }
@@ -240,15 +244,15 @@ mma_dot(Sim *s, const Op *o, const DotPlan *p)
  * it is too large it comes in chunks along k. */
 typedef struct Panel {
     const Type *t;
-    int batch, mn, depth;   /* of the tensor */
-    int k;                  /* of a chunk */
-    bool k_is_last;         /* of the tensor's dims: a; else b */
-    int base;               /* bytes */
-    int n_regs;             /* elements a thread needs for one k */
+    int batch, mn, depth; /* of the tensor */
+    int k;                /* of a chunk */
+    bool k_is_last;       /* of the tensor's dims: a; else b */
+    int base;             /* bytes */
+    int n_regs;           /* elements a thread needs for one k */
     int log2_vec;
-    Col moves[MAX_BITS];    /* offset of each register bit of the accumulator */
-    int compact[MAX_BITS];  /* ... and its bit among the n_regs, or -1 */
-    Lv thread;              /* element offset of this thread's first, at k = 0 */
+    Col moves[MAX_BITS];   /* offset of each register bit of the accumulator */
+    int compact[MAX_BITS]; /* ... and its bit among the n_regs, or -1 */
+    Lv thread;             /* element offset of this thread's first, at k = 0 */
     Col can_have;
 } Panel;
 
@@ -309,8 +313,8 @@ needed_offset(const Panel *p, const Type *acc, Col flat)
 
 /* What a linear map of flat indices is for this thread; *can_have: bits it can set. */
 static Lv
-thread_part(Sim *s, const Panel *p, const Layout *l, Col (*map)(const Panel *p, Col flat),
-            Col *can_have)
+thread_part(Sim *s, const Panel *p, const Layout *l,
+            Col (*map)(const Panel *p, Col flat), Col *can_have)
 {
     Col lane[LANE_BITS] = {0}, warp[WARP_BITS] = {0};
     *can_have = 0;
@@ -342,7 +346,7 @@ store_panel(Sim *s, const Op *o, const Panel *p, const Val *v, Col chunk)
         inside |= 1u << bit[i];
     for (int r = 0; r < sim_n_regs(v); r++) {
         Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
-        Col want = chunk_of(p, flat) ^ chunk;       /* the thread's part must supply this */
+        Col want = chunk_of(p, flat) ^ chunk; /* the thread's part must supply this */
         if ((uint32_t)r & inside || want & ~chunks)
             continue;
         Lv elems[MAX_VEC], pred = sim_owner(s, l);
@@ -353,11 +357,13 @@ store_panel(Sim *s, const Op *o, const Panel *p, const Val *v, Col chunk)
             elems[e] = sim_reg(s, v, reg);
         }
         if (chunks)
-            pred = sim_and(s, pred, LLVMBuildICmp(s->l->b, LLVMIntEQ, mine,
-                                                  ll_i32(s->l, (int32_t)want), ""));
+            pred = sim_and(s, pred,
+                           LLVMBuildICmp(s->l->b, LLVMIntEQ, mine,
+                                         ll_i32(s->l, (int32_t)want), ""));
         Lv at = sim_xor(s, thread, seen, panel_offset(p, flat));
         s->m->shared_store(s->l, sim_shared_offset(s, at, bytes, p->base),
-                           sim_pack(s, p->t, elems, 1 << run), bytes << run, pred, o->loc);
+                           sim_pack(s, p->t, elems, 1 << run), bytes << run, pred,
+                           o->loc);
     }
 }
 
@@ -398,8 +404,8 @@ aim_panel(Sim *s, const Type *acc, Panel *p)
 /* The panel's registers for one k, as the accumulator's kind of number. `at`: bytes of the
  * thread's element at that k. */
 static void
-load_panel(Sim *s, const Op *o, const Panel *p, const Layout *acc, Lv at, int more, Elem work,
-           Lv *out)
+load_panel(Sim *s, const Op *o, const Panel *p, const Layout *acc, Lv at, int more,
+           Elem work, Lv *out)
 {
     int bytes = sim_elem_bytes(p->t), vec = 1 << p->log2_vec;
     for (int q = 0; q < p->n_regs; q += vec) {
@@ -410,8 +416,8 @@ load_panel(Sim *s, const Op *o, const Panel *p, const Layout *acc, Lv at, int mo
         Lv offset = sim_xor(s, at, p->can_have * (Col)bytes, by * (Col)bytes);
         if (more + p->base)
             offset = LLVMBuildAdd(s->l->b, offset, ll_i32(s->l, more + p->base), "");
-        Lv packed = s->m->shared_load(s->l, offset, sim_packed_type(s, p->t, vec), vec * bytes,
-                                      o->loc);
+        Lv packed = s->m->shared_load(s->l, offset, sim_packed_type(s, p->t, vec),
+                                      vec * bytes, o->loc);
         sim_unpack(s, p->t, packed, vec, out + q);
     }
     for (int q = 0; q < p->n_regs; q++)
@@ -446,8 +452,10 @@ fma_steps(Sim *s, const Op *o, Panel *p, Lv *at, int n_steps, Lv *acc)
     Elem work = work_elem(v->type->elem);
     Lv *x = NEW_N(s->a, Lv, p[0].n_regs), *y = NEW_N(s->a, Lv, p[1].n_regs);
     for (int k = 0; k < n_steps; k++) {
-        load_panel(s, o, &p[0], l, at[0], k * p[0].mn * sim_elem_bytes(p[0].t), work, x);
-        load_panel(s, o, &p[1], l, at[1], k * p[1].mn * sim_elem_bytes(p[1].t), work, y);
+        load_panel(s, o, &p[0], l, at[0], k * p[0].mn * sim_elem_bytes(p[0].t), work,
+                   x);
+        load_panel(s, o, &p[1], l, at[1], k * p[1].mn * sim_elem_bytes(p[1].t), work,
+                   y);
         for (int r = 0; r < sim_n_regs(v); r++)
             acc[r] = multiply_add(s, work, x[panel_register(&p[0], l, r)],
                                   y[panel_register(&p[1], l, r)], acc[r]);

@@ -12,7 +12,8 @@ store_all(Sim *s, const Op *o, const Val *v, int base)
     int bytes = sim_elem_bytes(v->type);
     for (int r = 0; r < sim_n_regs(v); r++) {
         Lv at = sim_shared_offset(s, sim_index(s, l, r), bytes, base);
-        s->m->shared_store(s->l, at, sim_pack(s, v->type, &x[r], 1), bytes, owner, o->loc);
+        s->m->shared_store(s->l, at, sim_pack(s, v->type, &x[r], 1), bytes, owner,
+                           o->loc);
     }
 }
 
@@ -32,12 +33,13 @@ source_index(Sim *s, const Op *o, int r)
     Ll *l = s->l;
     int axis = (int)ir_attr(o, ATTR_AXIS);
     const Type *src = arg(o, 0)->type, *dst = result(o, 0)->type;
-    int below = layout_dim_shift(dst->layout, axis);        /* the same on both sides */
-    int from_bits = src->layout->log2_shape[axis], to_bits = dst->layout->log2_shape[axis];
+    int below = layout_dim_shift(dst->layout, axis); /* the same on both sides */
+    int from_bits = src->layout->log2_shape[axis],
+        to_bits = dst->layout->log2_shape[axis];
     Lv flat = sim_index(s, dst->layout, r), i = sim_val(s, arg(o, 1))[r];
     Elem e = arg(o, 1)->type->elem;
     i = cg_cast(l, e, elem_is_signed(e) ? E_I32 : E_U32, i, ROUND_RTNE);
-    i = LLVMBuildAnd(l->b, i, ll_i32(l, (1 << from_bits) - 1), "");     /* stay inside */
+    i = LLVMBuildAnd(l->b, i, ll_i32(l, (1 << from_bits) - 1), ""); /* stay inside */
     Lv at = LLVMBuildShl(l->b, i, ll_i32(l, below), "");
     Lv low = LLVMBuildAnd(l->b, flat, ll_i32(l, (1 << below) - 1), "");
     Lv high = LLVMBuildLShr(l->b, flat, ll_i32(l, below + to_bits), "");
@@ -57,7 +59,8 @@ sim_gather(Sim *s, const Op *o)
     Lv *to = sim_define(s, v);
     for (int r = 0; r < sim_n_regs(v); r++) {
         Lv at = sim_shared_offset(s, source_index(s, o, r), bytes, base);
-        Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, v->type, 1), bytes, o->loc);
+        Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, v->type, 1), bytes,
+                                 o->loc);
         sim_unpack(s, v->type, x, 1, &to[r]);
     }
 }
@@ -83,8 +86,8 @@ sim_histogram(Sim *s, const Op *o)
     Lv *x = sim_val(s, from), *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
     Lv *count = sim_define(s, v), zero = ll_i32(l, 0);
     for (int r = 0; r < sim_n_regs(v); r++)
-        s->m->shared_store(l, sim_shared_offset(s, sim_index(s, to, r), 4, base), zero, 4,
-                           sim_owner(s, to), o->loc);
+        s->m->shared_store(l, sim_shared_offset(s, sim_index(s, to, r), 4, base), zero,
+                           4, sim_owner(s, to), o->loc);
     sim_barrier(s, o->loc);
     for (int r = 0; r < sim_n_regs(from); r++) {
         /* As 64 bits without a sign, so that what is negative is no bin either. */
@@ -93,11 +96,11 @@ sim_histogram(Sim *s, const Op *o)
         pred = sim_and(s, pred, sim_owner(s, from->type->layout));
         pred = sim_and(s, pred, mask ? mask[r] : NULL);
         bin = LLVMBuildTrunc(l->b, bin, l->i32, "");
-        s->m->shared_atomic_add(l, sim_shared_offset(s, bin, 4, base), ll_i32(l, 1), pred,
-                                o->loc);
+        s->m->shared_atomic_add(l, sim_shared_offset(s, bin, 4, base), ll_i32(l, 1),
+                                pred, o->loc);
     }
     sim_barrier(s, o->loc);
     for (int r = 0; r < sim_n_regs(v); r++)
-        count[r] = s->m->shared_load(l, sim_shared_offset(s, sim_index(s, to, r), 4, base),
-                                     l->i32, 4, o->loc);
+        count[r] = s->m->shared_load(
+            l, sim_shared_offset(s, sim_index(s, to, r), 4, base), l->i32, 4, o->loc);
 }

@@ -10,12 +10,12 @@
 #include "codegen/codegen.h"
 #include "layout/mma.h"
 
-typedef struct Access {     /* one load, store or atomic of one thread */
-    Lv ptr;                 /* global */
-    int bytes;              /* of the whole vector: 1..16, a power of two */
-    int align;              /* bytes known */
+typedef struct Access { /* one load, store or atomic of one thread */
+    Lv ptr;             /* global */
+    int bytes;          /* of the whole vector: 1..16, a power of two */
+    int align;          /* bytes known */
     Lv pred;
-    int cache, evict;       /* CACHE_*, EVICT_* */
+    int cache, evict; /* CACHE_*, EVICT_* */
     bool is_volatile;
     const Loc *loc;
 } Access;
@@ -26,32 +26,37 @@ typedef struct Machine {
     /* Creates l->fn with the ABI of the machine and fills params[i] with the register form. */
     void (*begin)(Ll *l, const Func *f, Lv *params);
     void (*end)(Ll *l, const Func *f, int shared_bytes);
-    Lv (*thread_id)(Ll *l);                     /* i32 in the program, from 0 */
+    Lv (*thread_id)(Ll *l); /* i32 in the program, from 0 */
     Lv (*program_id)(Ll *l, int axis);
     Lv (*num_programs)(Ll *l, int axis);
     void (*barrier)(Ll *l, const Loc *loc);
     void (*warp_sync)(Ll *l, const Loc *loc);
     Lv (*shuffle_xor)(Ll *l, Lv word, int mask);
     Lv (*shuffle_idx)(Ll *l, Lv word, Lv lane);
-    Lv (*shuffle_up)(Ll *l, Lv word, int delta);        /* own value where lane < delta */
+    Lv (*shuffle_up)(Ll *l, Lv word, int delta); /* own value where lane < delta */
     Lv (*ballot)(Ll *l, Lv bit);
     /* A program on the blocks of a cluster (l->log2_ctas > 0): thread_id counts the threads of all
      * of them, shared memory and barrier are each block's own. Site i is one exchange, done
      * once: every warp sends words to every block (rank), and once bytes[i] have come,
      * cluster_wait returns. open comes first, before any other code. */
     void (*cluster_open)(Ll *l, int n_sites, const int *bytes, int shared_at);
-    void (*cluster_send)(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred, const Loc *loc);
+    void (*cluster_send)(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred,
+                         const Loc *loc);
     void (*cluster_wait)(Ll *l, int site, const Loc *loc);
     /* Global memory. Values are <n x i8/i16/i32/i64> or scalars of ll_mem form; `other` is
      * what a false pred gives. */
     Lv (*load)(Ll *l, const Access *a, Lt type, Lv other);
     void (*store)(Ll *l, const Access *a, Lv value);
-    Lv (*atomic_rmw)(Ll *l, const Access *a, Elem e, int rmw, int sem, int scope, Lv value);
-    Lv (*atomic_cas)(Ll *l, const Access *a, Elem e, int sem, int scope, Lv compare, Lv value);
+    Lv (*atomic_rmw)(Ll *l, const Access *a, Elem e, int rmw, int sem, int scope,
+                     Lv value);
+    Lv (*atomic_cas)(Ll *l, const Access *a, Elem e, int sem, int scope, Lv compare,
+                     Lv value);
     /* Shared memory, by byte offset (i32) from the start of the kernel's buffer. */
     Lv (*shared_load)(Ll *l, Lv offset, Lt type, int align, const Loc *loc);
-    void (*shared_store)(Ll *l, Lv offset, Lv value, int align, Lv pred, const Loc *loc);
-    Lv (*shared_atomic_add)(Ll *l, Lv offset, Lv value, Lv pred, const Loc *loc);   /* i32 */
+    void (*shared_store)(Ll *l, Lv offset, Lv value, int align, Lv pred,
+                         const Loc *loc);
+    Lv (*shared_atomic_add)(Ll *l, Lv offset, Lv value, Lv pred,
+                            const Loc *loc); /* i32 */
     /* cp.async of a->bytes (4, 8 or 16) to a shared offset; zeros where a->pred is false.
      * wait(n): all but the newest n committed groups of this thread have landed. */
     bool (*has_async)(Ll *l);
@@ -61,8 +66,9 @@ typedef struct Machine {
     /* d += a * b on one warp; regs in place. false: this target lacks the kind. */
     bool (*has_mma)(Ll *l, MmaKind k);
     void (*mma)(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);
-    Lv (*round_tf32)(Ll *l, Lv x);      /* float to nearest, ties away; NULL: bit tricks */
-    void (*ldmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);  /* n = 1, 2, 4 words */
+    Lv (*round_tf32)(Ll *l, Lv x); /* float to nearest, ties away; NULL: bit tricks */
+    void (*ldmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *out,
+                     const Loc *loc); /* n = 1, 2, 4 words */
     /* Stop the kernel where cond is true, with text; print one element. */
     void (*trap_if)(Ll *l, Lv cond, const char *text, const Loc *loc);
     /* flat_index (i32) is the element's row-major position in operand's shape; operand -1:

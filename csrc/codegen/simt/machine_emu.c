@@ -11,9 +11,9 @@
 enum { SCRATCH = 64 };
 
 typedef struct EmuMachine {
-    Lv thread, params;      /* the arguments of the function */
-    Map places;             /* Loc -> EmuPlace constant */
-    Lv scratch[3];          /* 64 bytes of stack each: operands and results that travel by
+    Lv thread, params; /* the arguments of the function */
+    Map places;        /* Loc -> EmuPlace constant */
+    Lv scratch[3];     /* 64 bytes of stack each: operands and results that travel by
                                pointer live there for the time of one call */
 } EmuMachine;
 
@@ -49,8 +49,8 @@ place_of(Ll *l, const Loc *loc)
         return LLVMConstNull(l->ptr);
     Lv g = map_get(&emu(l)->places, loc, 0);
     if (!g) {
-        Lv field[] = {text_of(l, loc->file), text_of(l, loc->func ? loc->func : ""), ll_i32(l, loc->line),
-                      ll_i32(l, loc->col)};
+        Lv field[] = {text_of(l, loc->file), text_of(l, loc->func ? loc->func : ""),
+                      ll_i32(l, loc->line), ll_i32(l, loc->col)};
         g = constant(l, LLVMConstStructInContext(l->cx, field, COUNT(field), 0));
         map_put(&emu(l)->places, loc, 0, g);
     }
@@ -97,8 +97,9 @@ close_if(Ll *l, const If *i, Lv then, Lv otherwise)
     if (!then)
         return NULL;
     Lv phi = LLVMBuildPhi(l->b, LLVMTypeOf(then), "");
-    LLVMAddIncoming(phi, (Lv[]){then, otherwise ? otherwise : LLVMConstNull(LLVMTypeOf(then))},
-                    (LLVMBasicBlockRef[]){end, i->before}, 2);
+    LLVMAddIncoming(
+        phi, (Lv[]){then, otherwise ? otherwise : LLVMConstNull(LLVMTypeOf(then))},
+        (LLVMBasicBlockRef[]){end, i->before}, 2);
     return phi;
 }
 
@@ -131,7 +132,7 @@ static void
 emu_end(Ll *l, const Func *f, int shared_bytes)
 {
     (void)f;
-    (void)shared_bytes;     /* the launcher gives the buffer its size */
+    (void)shared_bytes; /* the launcher gives the buffer its size */
     LLVMBuildRetVoid(l->b);
 }
 
@@ -195,9 +196,10 @@ emu_vote(Ll *l, Lv bit)
 static void
 emu_open(Ll *l, int n_sites, const int *bytes, int shared_at)
 {
-    (void)shared_at;    /* the emulator keeps its barriers elsewhere */
+    (void)shared_at; /* the emulator keeps its barriers elsewhere */
     for (int i = 0; i < n_sites; i++)
-        call(l, "emu_cluster_open", l->void_, (Lv[]){ll_i32(l, i), ll_i32(l, bytes[i])}, 2);
+        call(l, "emu_cluster_open", l->void_, (Lv[]){ll_i32(l, i), ll_i32(l, bytes[i])},
+             2);
 }
 
 static void
@@ -256,26 +258,32 @@ spill(Ll *l, Lv value, int i)
 static Lv
 emu_rmw(Ll *l, const Access *a, Elem e, int rmw, int sem, int scope, Lv value)
 {
-    (void)sem;      /* the emulator's atomics are sequentially consistent */
+    (void)sem; /* the emulator's atomics are sequentially consistent */
     (void)scope;
     Lv in = spill(l, value, 0), old = emu(l)->scratch[1];
     If i = open_if(l, a->pred);
-    Lv args[] = {ll_i32(l, rmw), ll_i32(l, (int)e), LLVMBuildPtrToInt(l->b, a->ptr, l->i64, ""),
-                 in, old, place_of(l, a->loc)};
+    Lv args[] = {ll_i32(l, rmw),
+                 ll_i32(l, (int)e),
+                 LLVMBuildPtrToInt(l->b, a->ptr, l->i64, ""),
+                 in,
+                 old,
+                 place_of(l, a->loc)};
     call(l, "emu_atomic", l->void_, args, COUNT(args));
     Lv v = LLVMBuildLoad2(l->b, LLVMTypeOf(value), old, "");
     return close_if(l, &i, v, NULL);
 }
 
 static Lv
-emu_compare_swap(Ll *l, const Access *a, Elem e, int sem, int scope, Lv compare, Lv value)
+emu_compare_swap(Ll *l, const Access *a, Elem e, int sem, int scope, Lv compare,
+                 Lv value)
 {
     (void)sem;
     (void)scope;
     Lv in = spill(l, value, 0), cmp = spill(l, compare, 1), old = emu(l)->scratch[2];
     If i = open_if(l, a->pred);
-    Lv args[] = {ll_i32(l, (int)e), LLVMBuildPtrToInt(l->b, a->ptr, l->i64, ""), cmp, in, old,
-                 place_of(l, a->loc)};
+    Lv args[] = {
+        ll_i32(l, (int)e),  LLVMBuildPtrToInt(l->b, a->ptr, l->i64, ""), cmp, in, old,
+        place_of(l, a->loc)};
     call(l, "emu_cas", l->void_, args, COUNT(args));
     Lv v = LLVMBuildLoad2(l->b, LLVMTypeOf(value), old, "");
     return close_if(l, &i, v, NULL);
@@ -291,7 +299,8 @@ static Lv
 emu_load_shared(Ll *l, Lv offset, Lt type, int align, const Loc *loc)
 {
     Lv s = emu(l)->scratch[0];
-    Lv args[] = {offset, ll_i32(l, bytes_of(l, type)), ll_i32(l, align), s, place_of(l, loc)};
+    Lv args[] = {offset, ll_i32(l, bytes_of(l, type)), ll_i32(l, align), s,
+                 place_of(l, loc)};
     call(l, "emu_shared_load", l->void_, args, COUNT(args));
     return LLVMBuildLoad2(l->b, type, s, "");
 }
@@ -311,7 +320,8 @@ static Lv
 emu_add_shared(Ll *l, Lv offset, Lv value, Lv pred, const Loc *loc)
 {
     If i = open_if(l, pred);
-    Lv v = call(l, "emu_shared_add", l->i32, (Lv[]){offset, value, place_of(l, loc)}, 3);
+    Lv v = call(l, "emu_shared_add", l->i32, (Lv[]){offset, value, place_of(l, loc)},
+                3);
     return close_if(l, &i, v, NULL);
 }
 
@@ -327,8 +337,8 @@ static void
 emu_copy_async(Ll *l, Lv offset, const Access *a)
 {
     Lv pred = a->pred ? LLVMBuildZExt(l->b, a->pred, l->i32, "") : ll_i32(l, 1);
-    Lv args[] = {offset, LLVMBuildPtrToInt(l->b, a->ptr, l->i64, ""), ll_i32(l, a->bytes), pred,
-                 place_of(l, a->loc)};
+    Lv args[] = {offset, LLVMBuildPtrToInt(l->b, a->ptr, l->i64, ""),
+                 ll_i32(l, a->bytes), pred, place_of(l, a->loc)};
     call(l, "emu_async_copy", l->void_, args, COUNT(args));
 }
 
@@ -404,7 +414,8 @@ emu_trap_if(Ll *l, Lv cond, const char *text, const Loc *loc)
 static void
 emu_print_one(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
 {
-    const Type *t = operand < 0 ? NULL : arg(o, operand)->type;    /* NULL: the text alone */
+    const Type *t = operand < 0 ? NULL
+                                : arg(o, operand)->type; /* NULL: the text alone */
     Elem e = !t || t->is_ptr ? E_U64 : t->elem;
     int rank = t ? t->rank : 0;
     Lv shape[8];
@@ -424,7 +435,8 @@ emu_print_one(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
         bits = LLVMBuildPtrToInt(l->b, value, l->i64, "");
     } else if (t) {
         Lt as_int = LLVMIntTypeInContext(l->cx, elem_info[e].bits);
-        bits = LLVMBuildZExt(l->b, LLVMBuildBitCast(l->b, value, as_int, ""), l->i64, "");
+        bits = LLVMBuildZExt(l->b, LLVMBuildBitCast(l->b, value, as_int, ""), l->i64,
+                             "");
     }
     call(l, "emu_print", l->void_, (Lv[]){what, flat_index, bits}, 3);
     close_if(l, &i, NULL, NULL);

@@ -20,13 +20,13 @@
 #include <ctype.h>
 
 enum { MAX_OPERANDS = 16, MAX_TEXT = 256 };
-enum { PTX_KERNEL = 71 };       /* LLVM's calling convention */
+enum { PTX_KERNEL = 71 }; /* LLVM's calling convention */
 enum { AS_GLOBAL = 1, AS_SHARED = 3 };
 
 typedef struct PtxMachine {
-    Lv smem;                /* the kernel's dynamic shared memory; NULL until used */
-    int barriers_at;        /* of a cluster's exchanges, in shared memory */
-    bool is_cluster_ready;  /* somewhere above all blocks were waited for */
+    Lv smem;               /* the kernel's dynamic shared memory; NULL until used */
+    int barriers_at;       /* of a cluster's exchanges, in shared memory */
+    bool is_cluster_ready; /* somewhere above all blocks were waited for */
 } PtxMachine;
 
 static PtxMachine *
@@ -58,8 +58,7 @@ put_constraint(Asm *a, const char *s)
     snprintf(a->constraints + n, sizeof a->constraints - n, "%s%s", n ? "," : "", s);
 }
 
-static void
-put_text(Asm *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void put_text(Asm *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 static void
 put_text(Asm *a, const char *fmt, ...)
@@ -137,9 +136,10 @@ asm_done(Asm *a, bool touches_memory, bool effects)
     Ll *l = a->l;
     if (touches_memory)
         put_constraint(a, "~{memory}");
-    Lt t = a->n_out == 0   ? l->void_
-           : a->n_out == 1 ? a->out[0]
-                           : LLVMStructTypeInContext(l->cx, a->out, (unsigned)a->n_out, 0);
+    Lt t = a->n_out == 0 ? l->void_
+           : a->n_out == 1
+               ? a->out[0]
+               : LLVMStructTypeInContext(l->cx, a->out, (unsigned)a->n_out, 0);
     return ll_asm(l, t, a->text, a->constraints, a->in, a->n_in, effects);
 }
 
@@ -158,9 +158,12 @@ put_predicate(Asm *a, Lv pred)
 
 /* ---- the kernel's function ------------------------------------------------------------------- */
 
-static const struct { int sm; bool has_a; } known_targets[] = {
-    {75, false}, {80, false}, {86, false}, {87, false}, {88, false}, {89, false}, {90, true},
-    {100, true}, {103, true}, {110, true},  {120, true}, {121, true},
+static const struct {
+    int sm;
+    bool has_a;
+} known_targets[] = {
+    {75, false}, {80, false}, {86, false}, {87, false}, {88, false}, {89, false},
+    {90, true},  {100, true}, {103, true}, {110, true}, {120, true}, {121, true},
 };
 
 static void
@@ -192,8 +195,8 @@ known_align(const Func *f, int param)
 {
     const ArgFacts *k = &f->facts[f->slot[param]];
     for (int bytes = 16; bytes > 1; bytes /= 2) {
-        static const unsigned fact[] = {[2] = FACT_DIV2, [4] = FACT_DIV4, [8] = FACT_DIV8,
-                                        [16] = FACT_DIV16};
+        static const unsigned fact[] = {
+            [2] = FACT_DIV2, [4] = FACT_DIV4, [8] = FACT_DIV8, [16] = FACT_DIV16};
         if (k->asked & k->truth & fact[bytes])
             return bytes;
     }
@@ -236,7 +239,7 @@ static void
 ptx_end(Ll *l, const Func *f, int shared_bytes)
 {
     (void)f;
-    (void)shared_bytes;     /* the launch gives the buffer its size */
+    (void)shared_bytes; /* the launch gives the buffer its size */
     LLVMBuildRetVoid(l->b);
 }
 
@@ -326,7 +329,7 @@ ptx_ballot(Ll *l, Lv bit)
 /* How a packed value travels through asm: its registers and the suffix of the access. */
 typedef struct Parts {
     int n;
-    Lt type;                /* of one register: i16, i32 or i64; bytes travel in i32 */
+    Lt type; /* of one register: i16, i32 or i64; bytes travel in i32 */
     bool is_byte;
 } Parts;
 
@@ -447,8 +450,8 @@ atom(Ll *l, Lv ptr, Lv pred, int sem, int scope, const char *what, Lv *values, i
     Lt t = LLVMTypeOf(values[0]);
     asm_out(&a, t);
     put_predicate(&a, pred);
-    put_text(&a, "atom.%s.%s.global.%s $0, [$%d]", sem_word[sem], scope_word[scope], what,
-             asm_in(&a, ptr));
+    put_text(&a, "atom.%s.%s.global.%s $0, [$%d]", sem_word[sem], scope_word[scope],
+             what, asm_in(&a, ptr));
     for (int i = 0; i < n; i++)
         put_text(&a, ", $%d", asm_in(&a, values[i]));
     put_text(&a, ";");
@@ -461,7 +464,8 @@ atom(Ll *l, Lv ptr, Lv pred, int sem, int scope, const char *what, Lv *values, i
 static Lv
 as_bits(Ll *l, Elem e, Lv x)
 {
-    return LLVMBuildBitCast(l->b, x, LLVMIntTypeInContext(l->cx, elem_info[e].bits), "");
+    return LLVMBuildBitCast(l->b, x, LLVMIntTypeInContext(l->cx, elem_info[e].bits),
+                            "");
 }
 
 /* Integer order is float order for numbers without a sign, and the other way round,
@@ -501,7 +505,10 @@ add_by_cas(Ll *l, const Access *x, Elem e, int sem, int scope, Lv value)
     LLVMPositionBuilderAtEnd(l->b, loop);
     Lv old = LLVMBuildPhi(l->b, l->i16, "");
     LLVMAddIncoming(old, &seen, &start, 1);
-    Lv sum = LLVMBuildFAdd(l->b, cg_cast(l, e, E_F32, LLVMBuildBitCast(l->b, old, ll_elem(l, e), ""), ROUND_RTNE),
+    Lv sum = LLVMBuildFAdd(l->b,
+                           cg_cast(l, e, E_F32,
+                                   LLVMBuildBitCast(l->b, old, ll_elem(l, e), ""),
+                                   ROUND_RTNE),
                            cg_cast(l, e, E_F32, value, ROUND_RTNE), "");
     Lv new = as_bits(l, e, cg_cast(l, E_F32, e, sum, ROUND_RTNE));
     Lv got = atom(l, x->ptr, NULL, sem, scope, "cas.b16", (Lv[]){old, new}, 2, NULL);
@@ -570,7 +577,8 @@ shared_buffer(Ll *l)
 {
     PtxMachine *m = ptx(l);
     if (!m->smem) {
-        m->smem = LLVMAddGlobalInAddressSpace(l->m, LLVMArrayType2(l->i8, 0), "smem", AS_SHARED);
+        m->smem = LLVMAddGlobalInAddressSpace(l->m, LLVMArrayType2(l->i8, 0), "smem",
+                                              AS_SHARED);
         LLVMSetLinkage(m->smem, LLVMExternalLinkage);
         LLVMSetAlignment(m->smem, 1024);
     }
@@ -605,23 +613,28 @@ ptx_cluster_open(Ll *l, int n_sites, const int *bytes, int shared_at)
     char text[16];
     snprintf(text, sizeof text, "%d,1,1", 1 << l->log2_ctas);
     ll_fn_attr(l, l->fn, "nvvm.cluster_dim", text);
-    Lv first = LLVMBuildICmp(l->b, LLVMIntEQ, special_register(l, "tid.x"), ll_i32(l, 0), "");
+    Lv first = LLVMBuildICmp(l->b, LLVMIntEQ, special_register(l, "tid.x"),
+                             ll_i32(l, 0), "");
     LLVMBasicBlockRef arm = ll_block(l, "arm"), go = ll_block(l, "go");
     LLVMBuildCondBr(l->b, first, arm, go);
     LLVMPositionBuilderAtEnd(l->b, arm);
     for (int i = 0; i < n_sites; i++) {
         Lv at = shared_address(l, ll_i32(l, shared_at + 8 * i));
-        ll_asm(l, l->void_, "mbarrier.init.shared::cta.b64 [$0], 1;", "r,~{memory}", &at, 1, true);
+        ll_asm(l, l->void_, "mbarrier.init.shared::cta.b64 [$0], 1;", "r,~{memory}",
+               &at, 1, true);
     }
-    ll_asm(l, l->void_, "fence.mbarrier_init.release.cluster;", "~{memory}", NULL, 0, true);
+    ll_asm(l, l->void_, "fence.mbarrier_init.release.cluster;", "~{memory}", NULL, 0,
+           true);
     for (int i = 0; i < n_sites; i++) {
-        Lv args[] = {shared_address(l, ll_i32(l, shared_at + 8 * i)), ll_i32(l, bytes[i])};
+        Lv args[] = {shared_address(l, ll_i32(l, shared_at + 8 * i)),
+                     ll_i32(l, bytes[i])};
         ll_asm(l, l->void_, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;",
                "r,r,~{memory}", args, 2, true);
     }
     LLVMBuildBr(l->b, go);
     LLVMPositionBuilderAtEnd(l->b, go);
-    ll_asm(l, l->void_, "barrier.cluster.arrive.relaxed.aligned;", "~{memory}", NULL, 0, true);
+    ll_asm(l, l->void_, "barrier.cluster.arrive.relaxed.aligned;", "~{memory}", NULL, 0,
+           true);
 }
 
 static void
@@ -630,7 +643,8 @@ ptx_cluster_send(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred, const Lo
     (void)loc;
     PtxMachine *m = ptx(l);
     if (!m->is_cluster_ready)
-        ll_asm(l, l->void_, "barrier.cluster.wait.aligned;", "~{memory}", NULL, 0, true);
+        ll_asm(l, l->void_, "barrier.cluster.wait.aligned;", "~{memory}", NULL, 0,
+               true);
     m->is_cluster_ready = true;
     Lv args[] = {pred, shared_address(l, offset),
                  shared_address(l, ll_i32(l, m->barriers_at + 8 * site)), rank, word};
@@ -716,9 +730,9 @@ ptx_async_copy(Ll *l, Lv offset, const Access *x)
 {
     Asm a = {.l = l};
     int to = asm_in(&a, shared_address(l, offset)), from = asm_in(&a, x->ptr);
-    put_text(&a, "cp.async.%s.shared.global [$%d], [$%d], %d", x->bytes == 16 ? "cg" : "ca", to,
-             from, x->bytes);
-    if (x->pred)        /* where this holds the source is ignored and zeros are written */
+    put_text(&a, "cp.async.%s.shared.global [$%d], [$%d], %d",
+             x->bytes == 16 ? "cg" : "ca", to, from, x->bytes);
+    if (x->pred) /* where this holds the source is ignored and zeros are written */
         put_text(&a, ", $%d", asm_in(&a, LLVMBuildNot(l->b, x->pred, "")));
     put_text(&a, ";");
     asm_done(&a, true, true);
@@ -798,7 +812,8 @@ ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
     Asm a = {.l = l};
     for (int i = 0; i < n; i++)
         asm_out(&a, l->i32);
-    put_text(&a, "ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16 ", n, trans ? ".trans" : "");
+    put_text(&a, "ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16 ", n,
+             trans ? ".trans" : "");
     put_vector(&a, 0, n);
     put_text(&a, ", [$%d];", asm_in(&a, shared_address(l, offset)));
     Lv call = asm_done(&a, true, true);
@@ -845,7 +860,8 @@ static void
 ptx_trap_if(Ll *l, Lv cond, const char *text, const Loc *loc)
 {
     Skip k = open_if(l, cond);
-    Lv args[] = {text_constant(l, text), text_constant(l, loc && loc->file ? loc->file : "?"),
+    Lv args[] = {text_constant(l, text),
+                 text_constant(l, loc && loc->file ? loc->file : "?"),
                  ll_i32(l, loc ? loc->line : 0),
                  text_constant(l, loc && loc->func ? loc->func : "?"), ll_i64(l, 1)};
     ll_call_c(l, "__assertfail", l->void_, args, COUNT(args));
@@ -861,7 +877,8 @@ print_buffer(Ll *l, Lv *v, int n)
         types[i] = LLVMTypeOf(v[i]);
     Lt all = LLVMStructTypeInContext(l->cx, types, (unsigned)n, 0);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
-    LLVMPositionBuilderBefore(l->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(l->fn)));
+    LLVMPositionBuilderBefore(l->b,
+                              LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(l->fn)));
     Lv at = LLVMBuildAlloca(l->b, all, "");
     LLVMPositionBuilderAtEnd(l->b, here);
     for (int i = 0; i < n; i++)
@@ -916,7 +933,8 @@ ptx_print(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
             stride *= t->shape[i];
         Lv at = LLVMBuildUDiv(l->b, flat_index, ll_i32(l, stride), "");
         v[n++] = LLVMBuildURem(l->b, at, ll_i32(l, t->shape[d]), "");
-        sb_printf(&format, "%s%%%dd", d ? ", " : "", snprintf(NULL, 0, "%d", t->shape[d] - 1));
+        sb_printf(&format, "%s%%%dd", d ? ", " : "",
+                  snprintf(NULL, 0, "%d", t->shape[d] - 1));
     }
     sb_put(&format, ")");
     put_escaped(&format, o->text);
@@ -925,8 +943,8 @@ ptx_print(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
     if (t)
         v[n] = printable(l, t, ir_attr(o, ATTR_HEX) != 0, value, &format), n++;
     sb_put(&format, "\n");
-    ll_call_c(l, "vprintf", l->i32, (Lv[]){text_constant(l, format.at), print_buffer(l, v, n)},
-              2);
+    ll_call_c(l, "vprintf", l->i32,
+              (Lv[]){text_constant(l, format.at), print_buffer(l, v, n)}, 2);
     close_if(l, &k);
 }
 
@@ -953,7 +971,8 @@ ptx_math(Ll *l, OpCode op, Elem e, Lv *x)
         switch (op) {
         case OP_EXP2: return ex2(l, x[0]);
         case OP_EXP: {
-            Lv scaled = LLVMBuildFMul(l->b, x[0], LLVMConstReal(l->f32, 0x1.715476p+0), "");
+            Lv scaled = LLVMBuildFMul(l->b, x[0], LLVMConstReal(l->f32, 0x1.715476p+0),
+                                      "");
             return ex2(l, scaled);
         }
         case OP_DIV:
@@ -992,7 +1011,7 @@ ptx_from_float(Ll *l, Elem e, Lv x, int rounding)
     if ((e == E_F8E4M3 || e == E_F8E5M2) && sm_at_least(l, 89)) {
         const char *text = e == E_F8E4M3 ? "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;"
                                          : "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;";
-        Lv in[] = {LLVMConstReal(l->f32, 0), x};    /* high, low */
+        Lv in[] = {LLVMConstReal(l->f32, 0), x}; /* high, low */
         Lv pair = ll_asm(l, l->i16, text, "=h,f,f", in, 2, false);
         return LLVMBuildTrunc(l->b, pair, l->i8, "");
     }

@@ -63,12 +63,16 @@ sim_load(Sim *s, const Op *o)
     SimVector vec = sim_access_vector(s, o);
     int n = 1 << vec.log2, bytes = n * sim_elem_bytes(v->type);
     Lt type = sim_packed_type(s, v->type, n);
-    Lv *ptr = sim_val(s, arg(o, 0)), *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL,
+    Lv *ptr = sim_val(s, arg(o, 0)),
+       *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL,
        *other = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
     Lv *r = sim_define(s, v), elems[MAX_VEC];
-    Access a = {.bytes = bytes, .align = bytes, .cache = (int)ir_attr(o, ATTR_CACHE),
+    Access a = {.bytes = bytes,
+                .align = bytes,
+                .cache = (int)ir_attr(o, ATTR_CACHE),
                 .evict = (int)ir_attr(o, ATTR_EVICT),
-                .is_volatile = ir_attr(o, ATTR_VOLATILE) != 0, .loc = o->loc};
+                .is_volatile = ir_attr(o, ATTR_VOLATILE) != 0,
+                .loc = o->loc};
     for (int i = 0; i < sim_n_regs(v); i++) {
         if ((uint32_t)i & vec.mask)
             continue;
@@ -98,8 +102,11 @@ sim_store(Sim *s, const Op *o)
     Lv *ptr = sim_val(s, arg(o, 0)), *from = sim_val(s, v),
        *mask = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
     Lv owner = sim_owner(s, v->type->layout), elems[MAX_VEC];
-    Access a = {.bytes = bytes, .align = bytes, .cache = (int)ir_attr(o, ATTR_CACHE),
-                .evict = (int)ir_attr(o, ATTR_EVICT), .loc = o->loc};
+    Access a = {.bytes = bytes,
+                .align = bytes,
+                .cache = (int)ir_attr(o, ATTR_CACHE),
+                .evict = (int)ir_attr(o, ATTR_EVICT),
+                .loc = o->loc};
     for (int i = 0; i < sim_n_regs(v); i++) {
         if ((uint32_t)i & vec.mask)
             continue;
@@ -145,7 +152,8 @@ share_result(Sim *s, const Op *o, Lv *r)
     }
     sim_barrier(s, o->loc);
     for (int i = 0; i < n; i++) {
-        Lv x = s->m->shared_load(s->l, offset[i], sim_packed_type(s, v->type, 1), bytes, o->loc);
+        Lv x = s->m->shared_load(s->l, offset[i], sim_packed_type(s, v->type, 1), bytes,
+                                 o->loc);
         sim_unpack(s, v->type, x, 1, &r[i]);
     }
 }
@@ -168,8 +176,8 @@ sim_atomic(Sim *s, const Op *o)
         if (is_cas)
             r[i] = s->m->atomic_cas(s->l, &a, v->type->elem, sem, scope, x[i], y[i]);
         else
-            r[i] = s->m->atomic_rmw(s->l, &a, v->type->elem, (int)ir_attr(o, ATTR_RMW), sem,
-                                    scope, x[i]);
+            r[i] = s->m->atomic_rmw(s->l, &a, v->type->elem, (int)ir_attr(o, ATTR_RMW),
+                                    sem, scope, x[i]);
     }
     if (sim_atomic_bytes(s, o))
         share_result(s, o, r);

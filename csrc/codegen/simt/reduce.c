@@ -15,7 +15,7 @@
 #include "codegen/simt/across.h"
 #include "passes/layouts.h"
 
-enum { MAX_DIRECT_BYTES = 32 };     /* of partial results that each thread reads whole */
+enum { MAX_DIRECT_BYTES = 32 }; /* of partial results that each thread reads whole */
 
 static void
 reduce_registers(Across *k, int bit, Lv *x, Lv *y)
@@ -75,7 +75,8 @@ reduce_warps(Across *k)
 {
     Sim *s = k->s;
     Slots t = across_slots(k);
-    int base = sim_scratch(s, k->o), lane_bit[LANE_BITS], which = 0, warps = 1 << t.log2_warps;
+    int base = sim_scratch(s, k->o), lane_bit[LANE_BITS], which = 0,
+        warps = 1 << t.log2_warps;
     across_store(k, &t, base);
     sim_barrier(s, k->o->loc);
     int direct = sim_elem_bytes(arg(k->o, 0)->type) * warps;
@@ -92,7 +93,8 @@ reduce_warps(Across *k)
             across_load_all(k, &t, which, base, x);
             for (int step = 1; step < warps; step *= 2)
                 for (int w = 0; w < warps; w += 2 * step)
-                    across_combine(k, x + w * k->n, x + (w + step) * k->n, x + w * k->n);
+                    across_combine(k, x + w * k->n, x + (w + step) * k->n,
+                                   x + w * k->n);
         }
         across_put(k, r, x);
         which++;
@@ -127,15 +129,16 @@ send_partials(Across *k, int base, int site)
     static const Col none[LANE_BITS];
     Lv warp = sim_linear(s, none, LANE_BITS, t.warp, s->log2_warps);
     Lv lane = LLVMBuildAnd(l->b, s->tid, ll_i32(l, 31), "");
-    Lv pred = LLVMBuildICmp(l->b, LLVMIntULT, lane, ll_i32(l, 1 << s->f->log2_ctas), "");
+    Lv pred = LLVMBuildICmp(l->b, LLVMIntULT, lane, ll_i32(l, 1 << s->f->log2_ctas),
+                            "");
     int slot = 0;
     for (int r = 0; r < k->n_regs; r++)
         for (int i = 0; i < k->n && across_is_live(k, r); i++) {
             Lv word[2];
             int n = sim_to_words(s, arg(k->o, i)->type, k->v[i][r], word);
             for (int w = 0; w < n; w++)
-                s->m->cluster_send(l, site, word_at(k, warp, slot++, base), word[w], lane, pred,
-                                   k->o->loc);
+                s->m->cluster_send(l, site, word_at(k, warp, slot++, base), word[w],
+                                   lane, pred, k->o->loc);
         }
 }
 
@@ -159,8 +162,8 @@ reduce_cluster(Across *k)
             const Type *t = arg(k->o, i)->type;
             Lv word[2];
             for (int w = 0; w < (sim_elem_bytes(t) + 3) / 4; w++)
-                word[w] = s->m->shared_load(s->l, word_at(k, mine, slot++, base), s->l->i32, 4,
-                                            k->o->loc);
+                word[w] = s->m->shared_load(s->l, word_at(k, mine, slot++, base),
+                                            s->l->i32, 4, k->o->loc);
             x[i] = sim_from_words(s, t, word);
         }
         for (int i = 0; i < s->log2_warps; i++)

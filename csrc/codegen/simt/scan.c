@@ -15,11 +15,11 @@
 #include "codegen/simt/across.h"
 
 typedef struct Scan {
-    Across k;               /* k.v holds the totals of live registers */
-    Lv **x;                 /* [n][n_regs]: the prefixes */
+    Across k; /* k.v holds the totals of live registers */
+    Lv **x;   /* [n][n_regs]: the prefixes */
     bool reverse;
-    Lv **before;            /* [n][n_regs of live]: what precedes the thread's run; or NULL */
-    Lv has_before;          /* i1: something does, for all registers alike; NULL: nothing */
+    Lv **before;   /* [n][n_regs of live]: what precedes the thread's run; or NULL */
+    Lv has_before; /* i1: something does, for all registers alike; NULL: nothing */
 } Scan;
 
 /* Is this thread's bit in the half that comes second? */
@@ -160,7 +160,8 @@ scan_warps(Scan *c)
                 memcpy(before, sum, (size_t)k->n * sizeof *sum);
                 continue;
             }
-            Lv is_mine = LLVMBuildICmp(s->l->b, LLVMIntEQ, mine, ll_i32(s->l, number), "");
+            Lv is_mine = LLVMBuildICmp(s->l->b, LLVMIntEQ, mine, ll_i32(s->l, number),
+                                       "");
             choose(c, is_mine, sum, before, before);
             across_combine(k, sum, total, sum);
         }

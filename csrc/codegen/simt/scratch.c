@@ -24,13 +24,13 @@
 enum { ALIGN = 16, SOFT_LIMIT = 48 << 10 };
 
 typedef struct Place {
-    int at, size;           /* bytes */
-    const Op *alloc;        /* whose it is, while live */
+    int at, size;    /* bytes */
+    const Op *alloc; /* whose it is, while live */
 } Place;
 typedef VEC(Place) Places;
 typedef struct Pending {
-    Places v;               /* may still be read */
-    Places live;            /* of shared_allocs whose last use is to come */
+    Places v;    /* may still be read */
+    Places live; /* of shared_allocs whose last use is to come */
 } Pending;
 
 static bool

@@ -25,25 +25,26 @@ typedef struct Sim {
     const Machine *m;
     FactTable *facts;
     int log2_warps;
-    Lv **vals;              /* by value id: one Lv a register */
-    struct Lazy **lazy;     /* by value id: how registers that are NULL are made; or NULL */
-    Lv tid;                 /* i32: lane bits, then warp bits */
-    Lv setup_end;           /* the branch that ends the block of per-thread constants */
-    Map linear, owners;     /* what that block has computed already */
-    Map scratch;            /* Op -> Scratch */
-    Map word_of;            /* element Lv -> Word: where it was unpacked from */
+    Lv **vals;          /* by value id: one Lv a register */
+    struct Lazy **lazy; /* by value id: how registers that are NULL are made; or NULL */
+    Lv tid;             /* i32: lane bits, then warp bits */
+    Lv setup_end;       /* the branch that ends the block of per-thread constants */
+    Map linear, owners; /* what that block has computed already */
+    Map scratch;        /* Op -> Scratch */
+    Map word_of;        /* element Lv -> Word: where it was unpacked from */
     int shared_bytes;
-    int n_sites;            /* exchanges of a cluster */
+    int n_sites; /* exchanges of a cluster */
 } Sim;
 
 /* ---- distribute.c ---------------------------------------------------------------------- */
-void sim_block(Sim *s, const Block *b);         /* all ops but the terminator */
-Lv *sim_val(Sim *s, const Val *v);              /* its registers */
-Lv *sim_define(Sim *s, const Val *v);           /* room for them, to be filled */
+void sim_block(Sim *s, const Block *b); /* all ops but the terminator */
+Lv *sim_val(Sim *s, const Val *v);      /* its registers */
+Lv *sim_define(Sim *s, const Val *v);   /* room for them, to be filled */
 /* The same, filled when asked for: make(s, data, r) fills register r, and may fill others. */
-void sim_define_lazily(Sim *s, const Val *v, void (*make)(Sim *s, void *data, int r), void *data);
-Lv sim_reg(Sim *s, const Val *v, int r);        /* one register; sim_val makes all */
-int sim_n_regs(const Val *v);                   /* 1 for a scalar */
+void sim_define_lazily(Sim *s, const Val *v, void (*make)(Sim *s, void *data, int r),
+                       void *data);
+Lv sim_reg(Sim *s, const Val *v, int r); /* one register; sim_val makes all */
+int sim_n_regs(const Val *v);            /* 1 for a scalar */
 /* XOR of the columns of this thread's set lane and warp bits, as i32. */
 Lv sim_linear(Sim *s, const Col *lane, int n_lane, const Col *warp, int n_warp);
 Lv sim_index(Sim *s, const Layout *l, int reg); /* flat index of a register's element */
@@ -53,7 +54,7 @@ Lv sim_xor(Sim *s, Lv a, Col can_have, Col k);
 Lv sim_all_clear(Sim *s, uint32_t tid_mask);
 /* Is this thread the one, of those that hold the same elements, that acts? NULL: all are. */
 Lv sim_owner(Sim *s, const Layout *l);
-Lv sim_and(Sim *s, Lv a, Lv b);                 /* of predicates; NULL is true */
+Lv sim_and(Sim *s, Lv a, Lv b); /* of predicates; NULL is true */
 NORETURN void sim_bad_layout(Sim *s, const Op *o);
 
 /* ---- control.c -------------------------------------------------------------------------- */
@@ -62,7 +63,7 @@ void sim_while(Sim *s, const Op *o);
 void sim_if(Sim *s, const Op *o);
 
 /* ---- words.c ------------------------------------------------------------------------------ */
-int sim_elem_bytes(const Type *t);              /* in memory */
+int sim_elem_bytes(const Type *t); /* in memory */
 /* n consecutive elements of type t <-> one value as memory takes it: i8, i16, i32, i64 or
  * vectors of i32, i64. At most 16 bytes. */
 Lt sim_packed_type(Sim *s, const Type *t, int n);
@@ -77,32 +78,34 @@ void sim_unpack_word(Sim *s, const Type *t, Lv word, int n, Lv *elems);
 Lv sim_shuffle_xor(Sim *s, const Type *t, Lv x, int mask);
 
 /* ---- memory.c --------------------------------------------------------------------------------- */
-enum { SIM_MAX_VECTOR = 16 };   /* elements: 16 bytes of bytes */
+enum { SIM_MAX_VECTOR = 16 }; /* elements: 16 bytes of bytes */
 /* Registers that one access takes together. */
 typedef struct SimVector {
     int log2;
-    uint32_t mask;          /* of the register bits inside */
-    int reg[SIM_MAX_VECTOR];    /* register of element i, relative to the first */
+    uint32_t mask;           /* of the register bits inside */
+    int reg[SIM_MAX_VECTOR]; /* register of element i, relative to the first */
 } SimVector;
 SimVector sim_vector(const int *bit, int log2); /* of these register bits, low first */
-SimVector sim_access_vector(Sim *s, const Op *o);   /* of a load, store, atomic or copy */
+/* Of a load, store, atomic or copy. */
+SimVector sim_access_vector(Sim *s, const Op *o);
 
 /* ---- scratch.c ----------------------------------------------------------------------------- */
 typedef struct Scratch {
-    int at, size;           /* bytes */
-    bool needs_barrier;     /* before the first write: somebody may still read the place */
-    bool warp_local;        /* inside, only the warp waits for itself */
-    int site;               /* of a reduction across a cluster: the number of its exchange */
+    int at, size;       /* bytes */
+    bool needs_barrier; /* before the first write: somebody may still read the place */
+    bool warp_local;    /* inside, only the warp waits for itself */
+    int site; /* of a reduction across a cluster: the number of its exchange */
 } Scratch;
 void sim_plan_scratch(Sim *s);
 /* Where o's scratch begins; emits the barrier it needs. */
 int sim_scratch(Sim *s, const Op *o);
 int sim_site(Sim *s, const Op *o);
-void sim_barrier(Sim *s, const Loc *loc);       /* all threads of the program */
-Lv sim_shared_offset(Sim *s, Lv index, int elem_bytes, int at);   /* index * bytes + at */
+void sim_barrier(Sim *s, const Loc *loc); /* all threads of the program */
+/* Index * bytes + at. */
+Lv sim_shared_offset(Sim *s, Lv index, int elem_bytes, int at);
 
 /* ---- the rest -------------------------------------------------------------------------------- */
-enum { SHARED_ALIGN = 1024 };   /* of a shared_alloc */
+enum { SHARED_ALIGN = 1024 }; /* of a shared_alloc */
 int64_t sim_shared_alloc_bytes(const Op *o);
 void sim_shared_alloc(Sim *s, const Op *o);
 void sim_shared_load(Sim *s, const Op *o);
@@ -118,7 +121,7 @@ void sim_scan(Sim *s, const Op *o);
 void sim_convert(Sim *s, const Op *o);
 void sim_dot(Sim *s, const Op *o);
 void sim_gather(Sim *s, const Op *o);
-void sim_inline_asm(Sim *s, const Op *o);   /* assembly.c */
+void sim_inline_asm(Sim *s, const Op *o); /* assembly.c */
 void sim_histogram(Sim *s, const Op *o);
 /* Bytes of shared memory each wants; 0: none. */
 int64_t sim_atomic_bytes(Sim *s, const Op *o);

@@ -13,7 +13,7 @@
 
 typedef struct Word {
     Lv word;
-    int part;               /* from the low end */
+    int part; /* from the low end */
 } Word;
 
 int
@@ -42,8 +42,8 @@ to_int(Sim *s, const Type *t, Lv x)
     if (t->is_ptr)
         return LLVMBuildPtrToInt(l->b, x, l->i64, "");
     x = cg_to_memory(l, t->elem, x);
-    return LLVMBuildBitCast(l->b, x, LLVMIntTypeInContext(l->cx, elem_info[t->elem].bytes * 8u),
-                            "");
+    return LLVMBuildBitCast(
+        l->b, x, LLVMIntTypeInContext(l->cx, elem_info[t->elem].bytes * 8u), "");
 }
 
 static Lv
@@ -52,7 +52,8 @@ from_int(Sim *s, const Type *t, Lv x)
     Ll *l = s->l;
     if (t->is_ptr)
         return LLVMBuildIntToPtr(l->b, x, l->gptr, "");
-    return cg_from_memory(l, t->elem, LLVMBuildBitCast(l->b, x, ll_mem(l, t->elem), ""));
+    return cg_from_memory(l, t->elem,
+                          LLVMBuildBitCast(l->b, x, ll_mem(l, t->elem), ""));
 }
 
 /* ---- one 32-bit word of narrow elements --------------------------------------------------- */
@@ -99,7 +100,8 @@ pack_narrow(Sim *s, const Type *t, Lv *elems, int n)
         x = LLVMBuildBitCast(l->b, x, part, "");
         v = LLVMBuildInsertElement(l->b, v, x, ll_i32(l, i), "");
     }
-    return LLVMBuildBitCast(l->b, v, LLVMIntTypeInContext(l->cx, (unsigned)(n * bytes * 8)), "");
+    return LLVMBuildBitCast(l->b, v,
+                            LLVMIntTypeInContext(l->cx, (unsigned)(n * bytes * 8)), "");
 }
 
 static void
@@ -111,7 +113,8 @@ unpack_narrow(Sim *s, const Type *t, Lv word, int n, Lv *elems)
     for (int i = 0; i < n; i++) {
         Lv x = word;
         if (i)
-            x = LLVMBuildLShr(l->b, x, LLVMConstInt(whole, (unsigned)(i * bits), false), "");
+            x = LLVMBuildLShr(l->b, x, LLVMConstInt(whole, (unsigned)(i * bits), false),
+                              "");
         if (n > 1)
             x = LLVMBuildTrunc(l->b, x, part, "");
         elems[i] = from_int(s, t, x);
@@ -140,7 +143,8 @@ sim_unpack_word(Sim *s, const Type *t, Lv word, int n, Lv *elems)
         return;
     }
     if (bits < 32)
-        word = LLVMBuildTrunc(s->l->b, word, LLVMIntTypeInContext(s->l->cx, (unsigned)bits), "");
+        word = LLVMBuildTrunc(s->l->b, word,
+                              LLVMIntTypeInContext(s->l->cx, (unsigned)bits), "");
     unpack_narrow(s, t, word, n, elems);
 }
 
@@ -155,7 +159,8 @@ sim_pack(Sim *s, const Type *t, Lv *elems, int n)
         return bytes < 4 ? pack_narrow(s, t, elems, n) : to_int(s, t, elems[0]);
     Lv v = LLVMGetPoison(sim_packed_type(s, t, n));
     for (int i = 0; i < n; i += per_word) {
-        Lv w = bytes < 4 ? pack_narrow(s, t, elems + i, per_word) : to_int(s, t, elems[i]);
+        Lv w = bytes < 4 ? pack_narrow(s, t, elems + i, per_word)
+                         : to_int(s, t, elems[i]);
         v = LLVMBuildInsertElement(l->b, v, w, ll_i32(l, i / per_word), "");
     }
     return v;
@@ -189,7 +194,8 @@ sim_to_words(Sim *s, const Type *t, Lv x, Lv word[2])
         return 1;
     }
     word[0] = LLVMBuildTrunc(l->b, x, l->i32, "");
-    word[1] = LLVMBuildTrunc(l->b, LLVMBuildLShr(l->b, x, ll_i64(l, 32), ""), l->i32, "");
+    word[1] = LLVMBuildTrunc(l->b, LLVMBuildLShr(l->b, x, ll_i64(l, 32), ""), l->i32,
+                             "");
     return 2;
 }
 

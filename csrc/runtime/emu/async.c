@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 void
-emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t bytes, int32_t pred,
-               const EmuPlace *at)
+emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t bytes,
+               int32_t pred, const EmuPlace *at)
 {
     emu_check_shared(t, offset, bytes, bytes, at);
     if (pred)
@@ -20,11 +20,13 @@ emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t bytes, in
         int cap = MAX(16, 2 * t->cap_copies);
         AsyncCopy *grown = realloc(t->copies, (size_t)cap * sizeof *grown);
         if (!grown)
-            emu_fault(t, EMU_NO_MEMORY, at, "no memory for %d asynchronous copies", cap);
+            emu_fault(t, EMU_NO_MEMORY, at, "no memory for %d asynchronous copies",
+                      cap);
         t->copies = grown;
         t->cap_copies = cap;
     }
-    t->copies[t->n_copies++] = (AsyncCopy){pred ? address : 0, offset, bytes, t->group, at};
+    t->copies[t->n_copies++] = (AsyncCopy){pred ? address : 0, offset, bytes, t->group,
+                                           at};
     memset(t->cta->shared + offset, 0xff, (size_t)bytes);
     for (int32_t i = offset; i < offset + bytes; i++)
         t->cta->shadow[i].in_flight = true;
@@ -46,7 +48,8 @@ emu_async_wait(EmuThread *t, int32_t pending)
             t->cta->shadow[i].in_flight = false;
         emu_note_write(t, k->offset, k->bytes, NULL, k->at);
         if (k->address)
-            memcpy(t->cta->shared + k->offset, (const void *)(uintptr_t)k->address, (size_t)k->bytes);
+            memcpy(t->cta->shared + k->offset, (const void *)(uintptr_t)k->address,
+                   (size_t)k->bytes);
         else
             memset(t->cta->shared + k->offset, 0, (size_t)k->bytes);
     }

@@ -22,7 +22,7 @@ emu_cluster_open(EmuThread *t, int32_t site, int32_t bytes)
 {
     EmuCta *cta = t->cta;
     if (cta->opened >> site & 1)
-        return;     /* another thread of the block did it */
+        return; /* another thread of the block did it */
     cta->opened |= 1u << site;
     cta->to_come[site] += bytes;
     if (!cta->to_come[site])
@@ -41,10 +41,11 @@ emu_cluster_send(EmuThread *t, int32_t site, int32_t offset, int32_t word, int32
     for (int32_t i = offset; i < offset + 4; i++) {
         Shadow *s = &cta->shadow[i];
         if (s->w_epoch >= b->first_epoch || s->r_epoch >= b->first_epoch)
-            emu_fault(t, EMU_RACE, at,
-                      "race: thread %d sends to shared memory of block %d at offset %d, which is "
-                      "in use",
-                      t->id, rank, i);
+            emu_fault(
+                t, EMU_RACE, at,
+                "race: thread %d sends to shared memory of block %d at offset %d, which is "
+                "in use",
+                t->id, rank, i);
         s->w_epoch = cta->epoch;
         s->w_thread = REMOTE_THREAD;
         s->w_warp_epoch = (uint32_t)site;

@@ -42,7 +42,7 @@ emu_fault(EmuThread *t, EmuFault fault, const EmuPlace *at, const char *fmt, ...
     pthread_mutex_unlock(&g->lock);
     atomic_store(&g->stop, true);
     t->state = T_DONE;
-    for (;;)    /* the scheduler never resumes it */
+    for (;;) /* the scheduler never resumes it */
         fiber_switch(&t->fiber, &b->scheduler);
 }
 
@@ -73,8 +73,8 @@ emu_barrier(EmuThread *t, const EmuPlace *at)
 }
 
 static const char *const warp_op_text[N_WARP_OP] = {
-    [W_SYNC] = "warp_sync",      [W_XOR] = "shuffle_xor", [W_IDX] = "shuffle_idx",
-    [W_UP] = "shuffle_up",       [W_BALLOT] = "ballot",   [W_MMA] = "mma",
+    [W_SYNC] = "warp_sync",    [W_XOR] = "shuffle_xor", [W_IDX] = "shuffle_idx",
+    [W_UP] = "shuffle_up",     [W_BALLOT] = "ballot",   [W_MMA] = "mma",
     [W_LDMATRIX] = "ldmatrix",
 };
 
@@ -82,9 +82,7 @@ static void
 do_warp_op(EmuThread *warp, WarpOp op)
 {
     switch (op) {
-    case W_SYNC:
-        warp->b->warp_epoch[warp->id / LANES]++;
-        break;
+    case W_SYNC: warp->b->warp_epoch[warp->id / LANES]++; break;
     case W_XOR:
         for (int i = 0; i < LANES; i++)
             warp[i].out = warp[(i ^ warp[i].param) & (LANES - 1)].in;
@@ -105,14 +103,9 @@ do_warp_op(EmuThread *warp, WarpOp op)
             warp[i].out = (int32_t)bits;
         break;
     }
-    case W_MMA:
-        emu_do_mma(warp);
-        break;
-    case W_LDMATRIX:
-        emu_do_ldmatrix(warp);
-        break;
-    case N_WARP_OP:
-        break;
+    case W_MMA: emu_do_mma(warp); break;
+    case W_LDMATRIX: emu_do_ldmatrix(warp); break;
+    case N_WARP_OP: break;
     }
 }
 
@@ -130,8 +123,8 @@ emu_warp_op(EmuThread *t, WarpOp op, const EmuPlace *at)
     b->arrived[w] = 0;
     for (int i = 0; i < LANES; i++)
         if (warp[i].op != op)
-            emu_fault(t, EMU_BARRIER, at, "lane %d is in %s while lane %d is in %s", t->id % LANES,
-                      warp_op_text[op], i, warp_op_text[warp[i].op]);
+            emu_fault(t, EMU_BARRIER, at, "lane %d is in %s while lane %d is in %s",
+                      t->id % LANES, warp_op_text[op], i, warp_op_text[warp[i].op]);
     do_warp_op(warp, op);
     for (int i = 0; i < LANES; i++)
         if (warp[i].state == T_WARP)
@@ -226,7 +219,8 @@ emu_print(EmuThread *t, const EmuPrint *p, int32_t flat_index, uint64_t bits)
     if (!p->n_operands)
         fputc('\n', out);
     else if (p->hex)
-        fprintf(out, "0x%0*llx\n", (elem_info[e].bits + 3) / 4, (unsigned long long)bits);
+        fprintf(out, "0x%0*llx\n", (elem_info[e].bits + 3) / 4,
+                (unsigned long long)bits);
     else if (elem_is_float(e))
         fprintf(out, "%f\n", elem_to_double(e, bits));
     else if (elem_is_signed(e))
@@ -251,7 +245,7 @@ thread_main(void *data)
 }
 
 static uint64_t
-next_random(uint64_t *s)    /* xorshift64*, Vigna 2016 */
+next_random(uint64_t *s) /* xorshift64*, Vigna 2016 */
 {
     *s ^= *s >> 12;
     *s ^= *s << 25;
@@ -284,7 +278,8 @@ report_stuck(EmuBlock *b)
     if (t && r->fault == EMU_OK) {
         r->fault = EMU_BARRIER;
         if (t->state == T_CLUSTER)
-            snprintf(r->text, sizeof r->text, "exchange %d of a cluster lacks %lld bytes", t->site,
+            snprintf(r->text, sizeof r->text,
+                     "exchange %d of a cluster lacks %lld bytes", t->site,
                      (long long)t->cta->to_come[t->site]);
         else if (t->state == T_BARRIER)
             snprintf(r->text, sizeof r->text, "barrier reached by %d of %d threads",
@@ -411,8 +406,8 @@ worker(void *data)
         pthread_mutex_lock(&g->lock);
         if (g->report->fault == EMU_OK) {
             g->report->fault = EMU_NO_MEMORY;
-            snprintf(g->report->text, sizeof g->report->text, "no memory for %d emulated threads",
-                     b.n);
+            snprintf(g->report->text, sizeof g->report->text,
+                     "no memory for %d emulated threads", b.n);
         }
         pthread_mutex_unlock(&g->lock);
         atomic_store(&g->stop, true);
@@ -424,7 +419,7 @@ worker(void *data)
         long long i = atomic_fetch_add(&g->next, 1);
         if (i >= g->n_programs || atomic_load(&g->stop))
             break;
-        if (g->run->seed)   /* the order of a program depends on the program alone */
+        if (g->run->seed) /* the order of a program depends on the program alone */
             b.rng = (g->run->seed + 1) * 0x9e3779b97f4a7c15ull ^ (uint64_t)(i + 1);
         run_program(&b, i);
     }
@@ -441,11 +436,12 @@ emu_run(const EmuRun *r, EmuReport *report)
     pthread_mutex_init(&g.lock, NULL);
     enum { MAX_WORKERS = 64 };
     pthread_t tid[MAX_WORKERS];
-    int n = (int)MIN((long long)MIN(MAX(r->n_host_threads, 1), MAX_WORKERS), g.n_programs);
+    int n = (int)MIN((long long)MIN(MAX(r->n_host_threads, 1), MAX_WORKERS),
+                     g.n_programs);
     int started = 0;
     for (; started < n - 1; started++)
         if (pthread_create(&tid[started], NULL, worker, &g))
-            break;  /* fewer workers do the same work */
+            break; /* fewer workers do the same work */
     worker(&g);
     for (int i = 0; i < started; i++)
         pthread_join(tid[i], NULL);
@@ -457,14 +453,14 @@ emu_run(const EmuRun *r, EmuReport *report)
 
 #define SYMBOL(f) {#f, (void *)(uintptr_t)f}
 const EmuSymbol emu_symbols[] = {
-    SYMBOL(emu_thread_id),   SYMBOL(emu_program_id),  SYMBOL(emu_num_programs),
-    SYMBOL(emu_barrier),     SYMBOL(emu_warp_sync),   SYMBOL(emu_shuffle_xor),
-    SYMBOL(emu_shuffle_idx), SYMBOL(emu_shuffle_up),  SYMBOL(emu_ballot),
-    SYMBOL(emu_global),      SYMBOL(emu_shared_load), SYMBOL(emu_shared_store),
-    SYMBOL(emu_shared_add),  SYMBOL(emu_mma),         SYMBOL(emu_ldmatrix),
-    SYMBOL(emu_atomic),      SYMBOL(emu_cas),         SYMBOL(emu_assert),
-    SYMBOL(emu_print),       SYMBOL(emu_async_copy),  SYMBOL(emu_async_commit),
-    SYMBOL(emu_async_wait),  SYMBOL(emu_cluster_open), SYMBOL(emu_cluster_send),
+    SYMBOL(emu_thread_id),    SYMBOL(emu_program_id),   SYMBOL(emu_num_programs),
+    SYMBOL(emu_barrier),      SYMBOL(emu_warp_sync),    SYMBOL(emu_shuffle_xor),
+    SYMBOL(emu_shuffle_idx),  SYMBOL(emu_shuffle_up),   SYMBOL(emu_ballot),
+    SYMBOL(emu_global),       SYMBOL(emu_shared_load),  SYMBOL(emu_shared_store),
+    SYMBOL(emu_shared_add),   SYMBOL(emu_mma),          SYMBOL(emu_ldmatrix),
+    SYMBOL(emu_atomic),       SYMBOL(emu_cas),          SYMBOL(emu_assert),
+    SYMBOL(emu_print),        SYMBOL(emu_async_copy),   SYMBOL(emu_async_commit),
+    SYMBOL(emu_async_wait),   SYMBOL(emu_cluster_open), SYMBOL(emu_cluster_send),
     SYMBOL(emu_cluster_wait),
 };
 const int n_emu_symbols = COUNT(emu_symbols);

@@ -18,29 +18,38 @@ typedef void EmuKernel(EmuThread *t, const uint64_t *params);
 typedef struct EmuRegion {
     uint64_t start, bytes;
     bool read_only;
-    int param;              /* for the message */
+    int param; /* for the message */
 } EmuRegion;
 
 typedef struct EmuRun {
     EmuKernel *kernel;
     const uint64_t *params;
     int32_t grid[3];
-    int num_warps;              /* of one block */
-    int num_ctas;               /* blocks of a cluster that share a program; 0 is 1 */
-    int shared_bytes;           /* each block has as many */
+    int num_warps;    /* of one block */
+    int num_ctas;     /* blocks of a cluster that share a program; 0 is 1 */
+    int shared_bytes; /* each block has as many */
     const EmuRegion *regions;
     int n_regions;
-    uint64_t seed;          /* 0: warps in order; else the order is shuffled by it */
-    int n_host_threads;     /* programs run in parallel on this many OS threads */
-    FILE *out;              /* of device_print; stdout when NULL */
+    uint64_t seed;      /* 0: warps in order; else the order is shuffled by it */
+    int n_host_threads; /* programs run in parallel on this many OS threads */
+    FILE *out;          /* of device_print; stdout when NULL */
 } EmuRun;
 
-typedef enum EmuFault { EMU_OK, EMU_RACE, EMU_UNWRITTEN, EMU_BOUNDS, EMU_READ_ONLY, EMU_BARRIER, EMU_ASSERT,
-                        EMU_MISALIGNED, EMU_NO_MEMORY } EmuFault;
+typedef enum EmuFault {
+    EMU_OK,
+    EMU_RACE,
+    EMU_UNWRITTEN,
+    EMU_BOUNDS,
+    EMU_READ_ONLY,
+    EMU_BARRIER,
+    EMU_ASSERT,
+    EMU_MISALIGNED,
+    EMU_NO_MEMORY
+} EmuFault;
 typedef struct EmuReport {
     EmuFault fault;
-    char text[512];         /* one line, without the place */
-    const char *file, *func;/* the kernel's line (strings live in the object code) */
+    char text[512];          /* one line, without the place */
+    const char *file, *func; /* the kernel's line (strings live in the object code) */
     int line, col;
     int32_t pid[3];
     int thread;
@@ -50,12 +59,18 @@ typedef struct EmuReport {
 bool emu_run(const EmuRun *r, EmuReport *report);
 
 /* ---- called by emulated code: the table the JIT resolves symbols from ----------------------- */
-typedef struct EmuSymbol { const char *name; void *address; } EmuSymbol;
+typedef struct EmuSymbol {
+    const char *name;
+    void *address;
+} EmuSymbol;
 extern const EmuSymbol emu_symbols[];
 extern const int n_emu_symbols;
 
 /* where: "file\0" etc. is one pointer to a constant EmuPlace in the object code. */
-typedef struct EmuPlace { const char *file, *func; int32_t line, col; } EmuPlace;
+typedef struct EmuPlace {
+    const char *file, *func;
+    int32_t line, col;
+} EmuPlace;
 
 int32_t emu_thread_id(EmuThread *t);
 int32_t emu_program_id(EmuThread *t, int32_t axis);
@@ -78,22 +93,26 @@ void emu_shared_store(EmuThread *t, int32_t offset, int32_t bytes, int32_t align
 /* cp.async: bytes (4, 8 or 16) from global to shared memory, or zeros when pred is 0. The copy
  * happens as late as it may: in the emu_async_wait that names its group. Until then the
  * bytes are poison, and touching them is a fault. */
-void emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t bytes, int32_t pred,
-                    const EmuPlace *at);
+void emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t bytes,
+                    int32_t pred, const EmuPlace *at);
 void emu_async_commit(EmuThread *t);
 /* Waits for all but the newest `pending` groups of this thread. */
 void emu_async_wait(EmuThread *t, int32_t pending);
 /* Clusters. Site i is one exchange, done once: each block waits for `bytes` of it, which all
  * send by words to the shared memory of the blocks they name. */
 void emu_cluster_open(EmuThread *t, int32_t site, int32_t bytes);
-void emu_cluster_send(EmuThread *t, int32_t site, int32_t offset, int32_t word, int32_t rank,
-                      const EmuPlace *at);
+void emu_cluster_send(EmuThread *t, int32_t site, int32_t offset, int32_t word,
+                      int32_t rank, const EmuPlace *at);
 void emu_cluster_wait(EmuThread *t, int32_t site, const EmuPlace *at);
 /* kind: MmaKind as int; regs are arrays of 32-bit words. */
-void emu_mma(EmuThread *t, int32_t kind, uint32_t *d, const uint32_t *a, const uint32_t *b);
-void emu_ldmatrix(EmuThread *t, int32_t offset, int32_t n, int32_t trans, uint32_t *out, const EmuPlace *at);
-void emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, uint64_t address, const void *value, void *old, const EmuPlace *at);
-void emu_cas(EmuThread *t, int32_t elem, uint64_t address, const void *compare, const void *value, void *old, const EmuPlace *at);
+void emu_mma(EmuThread *t, int32_t kind, uint32_t *d, const uint32_t *a,
+             const uint32_t *b);
+void emu_ldmatrix(EmuThread *t, int32_t offset, int32_t n, int32_t trans, uint32_t *out,
+                  const EmuPlace *at);
+void emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, uint64_t address,
+                const void *value, void *old, const EmuPlace *at);
+void emu_cas(EmuThread *t, int32_t elem, uint64_t address, const void *compare,
+             const void *value, void *old, const EmuPlace *at);
 int32_t emu_shared_add(EmuThread *t, int32_t offset, int32_t v, const EmuPlace *at);
 void emu_assert(EmuThread *t, const char *text, const EmuPlace *at);
 typedef struct EmuPrint {

@@ -18,7 +18,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-enum { GUARD = 1 << 14 };   /* a multiple of every page size in use */
+enum { GUARD = 1 << 14 }; /* a multiple of every page size in use */
 
 /* tegula_fiber_swap(save, load): pushes the callee-saved registers, stores sp to *save, takes
  * sp from load, pops. tegula_fiber_start: the first return of a fresh stack lands here with
@@ -47,7 +47,7 @@ __asm__(".text\n"
         "  call tegula_fiber_enter\n"
         "  ud2\n"
         ".size tegula_fiber_start,.-tegula_fiber_start\n");
-enum { SAVED_FIBER = 4, SAVED_RETURN = 6, FRAME = 7 };   /* rbx is slot 4 */
+enum { SAVED_FIBER = 4, SAVED_RETURN = 6, FRAME = 7 }; /* rbx is slot 4 */
 #elif defined(__aarch64__)
 __asm__(".text\n"
         ".globl tegula_fiber_swap\n.hidden tegula_fiber_swap\n"
@@ -95,7 +95,7 @@ tegula_fiber_enter(Fiber *f)
 {
     entered(f);
     f->entry(f->data);
-    abort();    /* entry never returns: the emulator's own promise, not the user's input */
+    abort(); /* entry never returns: the emulator's own promise, not the user's input */
 }
 
 bool

@@ -7,10 +7,10 @@
 #include "base/base.h"
 
 typedef struct Fiber {
-    void *sp;               /* where it stopped */
-    char *stack;            /* NULL: the OS thread's own */
+    void *sp;    /* where it stopped */
+    char *stack; /* NULL: the OS thread's own */
     size_t bytes;
-    void *sanitizer;        /* ASan's fake stack, TSan's fiber */
+    void *sanitizer; /* ASan's fake stack, TSan's fiber */
     void (*entry)(void *);
     void *data;
 } Fiber;

@@ -10,43 +10,50 @@
 
 enum {
     LANES = 32,
-    MAX_WARPS = 32,                 /* of all blocks of a program */
+    MAX_WARPS = 32, /* of all blocks of a program */
     MAX_SITES = 32,
     /* Shadow.w_thread of bytes that several may have added to: lanes of warp w, or warps. */
-    ATOMIC_WARP = 0xff00,           /* + w */
+    ATOMIC_WARP = 0xff00, /* + w */
     ATOMIC_THREAD = 0xfffe,
-    REMOTE_THREAD = 0xfffd,         /* came from a block of the cluster */
+    REMOTE_THREAD = 0xfffd, /* came from a block of the cluster */
 };
 
 typedef enum ThreadState { T_READY, T_BARRIER, T_WARP, T_CLUSTER, T_DONE } ThreadState;
 typedef enum WarpOp {
-    W_SYNC, W_XOR, W_IDX, W_UP, W_BALLOT, W_MMA, W_LDMATRIX, N_WARP_OP
+    W_SYNC,
+    W_XOR,
+    W_IDX,
+    W_UP,
+    W_BALLOT,
+    W_MMA,
+    W_LDMATRIX,
+    N_WARP_OP
 } WarpOp;
 
 /* State of all the programs of one launch. */
 typedef struct EmuGrid {
     const EmuRun *run;
     EmuReport *report;
-    pthread_mutex_t lock;           /* report, global atomics, printing */
-    atomic_llong next;              /* the next program, in linear order */
+    pthread_mutex_t lock; /* report, global atomics, printing */
+    atomic_llong next;    /* the next program, in linear order */
     long long n_programs;
-    atomic_bool stop;               /* a fault was reported */
+    atomic_bool stop; /* a fault was reported */
 } EmuGrid;
 
 /* Who touched one byte of shared memory last. Epochs count barriers (of the block) and
  * warp_syncs (of a warp) and never repeat, so a new program needs no clearing. */
 typedef struct Shadow {
     uint32_t w_epoch, w_warp_epoch, r_epoch, r_warp_epoch;
-    uint16_t w_thread;              /* or ATOMIC_WARP + w, ATOMIC_THREAD; with REMOTE_THREAD
+    uint16_t w_thread; /* or ATOMIC_WARP + w, ATOMIC_THREAD; with REMOTE_THREAD
                                        w_warp_epoch is the site */
-    uint16_t r_thread;              /* one of the readers in r_epoch */
-    uint8_t r_many;                 /* 0 one thread, 1 several of one warp, 2 several warps */
-    bool in_flight;                 /* an asynchronous copy will write it */
+    uint16_t r_thread; /* one of the readers in r_epoch */
+    uint8_t r_many;    /* 0 one thread, 1 several of one warp, 2 several warps */
+    bool in_flight;    /* an asynchronous copy will write it */
 } Shadow;
 
 /* One asynchronous copy on its way, in the queue of the thread that issued it. */
 typedef struct AsyncCopy {
-    uint64_t address;               /* 0: zeros */
+    uint64_t address; /* 0: zeros */
     int32_t offset, bytes, group;
     const EmuPlace *at;
 } AsyncCopy;
@@ -58,9 +65,9 @@ typedef struct EmuCta {
     unsigned char *shared;
     Shadow *shadow;
     int n_at_barrier;
-    uint32_t epoch;                 /* counts barriers */
-    uint32_t opened;                /* sites armed in this program, as bits */
-    int64_t to_come[MAX_SITES];     /* bytes */
+    uint32_t epoch;             /* counts barriers */
+    uint32_t opened;            /* sites armed in this program, as bits */
+    int64_t to_come[MAX_SITES]; /* bytes */
 } EmuCta;
 
 struct EmuThread {
@@ -69,17 +76,17 @@ struct EmuThread {
     Fiber fiber;
     int id;
     ThreadState state;
-    const EmuPlace *at;             /* where it waits */
+    const EmuPlace *at; /* where it waits */
     /* The warp operation it waits in, with operands and result. */
     WarpOp op;
     int32_t in, param, out;
     uint32_t *d;
     const uint32_t *a, *bb;
-    AsyncCopy *copies;              /* oldest first; malloc'ed, kept from program to program */
+    AsyncCopy *copies; /* oldest first; malloc'ed, kept from program to program */
     int n_copies, cap_copies;
-    int32_t group;                  /* the group the next copy joins */
-    int site;                       /* waited for, in T_CLUSTER */
-    uint32_t sites_seen;            /* exchanges this thread has waited for */
+    int32_t group;       /* the group the next copy joins */
+    int site;            /* waited for, in T_CLUSTER */
+    uint32_t sites_seen; /* exchanges this thread has waited for */
 };
 
 /* One program instance on one OS thread. */
@@ -89,28 +96,28 @@ struct EmuBlock {
     EmuThread *threads;
     EmuCta *ctas;
     int n_ctas;
-    int n, n_done;                  /* threads of all blocks */
-    int arrived[MAX_WARPS];         /* lanes waiting in a warp operation */
-    uint16_t *order;                /* in which the scheduler looks at threads */
+    int n, n_done;          /* threads of all blocks */
+    int arrived[MAX_WARPS]; /* lanes waiting in a warp operation */
+    uint16_t *order;        /* in which the scheduler looks at threads */
     uint64_t rng;
     int32_t pid[3];
-    uint32_t first_epoch;           /* of every block, at the start of this program */
+    uint32_t first_epoch; /* of every block, at the start of this program */
     uint32_t warp_epoch[MAX_WARPS];
-    int last_region;                /* where the last global access fell */
+    int last_region; /* where the last global access fell */
 };
 
 /* Reports (the first fault of the run wins) and leaves the program for good. */
-NORETURN void emu_fault(EmuThread *t, EmuFault fault, const EmuPlace *at, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
+NORETURN void emu_fault(EmuThread *t, EmuFault fault, const EmuPlace *at,
+                        const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* Waits until all lanes of the warp are in the same operation; the last one performs it. */
 void emu_warp_op(EmuThread *t, WarpOp op, const EmuPlace *at);
 /* Range and alignment; then who may write there (value NULL: it differs from what is there). */
 void emu_check_shared(EmuThread *t, int32_t offset, int32_t bytes, int32_t align,
                       const EmuPlace *at);
-void emu_note_write(EmuThread *t, int32_t offset, int32_t bytes, const unsigned char *value,
-                    const EmuPlace *at);
+void emu_note_write(EmuThread *t, int32_t offset, int32_t bytes,
+                    const unsigned char *value, const EmuPlace *at);
 void emu_wait(EmuThread *t, ThreadState state, const EmuPlace *at);
-void emu_do_mma(EmuThread *warp);       /* warp: its 32 threads */
+void emu_do_mma(EmuThread *warp); /* warp: its 32 threads */
 void emu_do_ldmatrix(EmuThread *warp);
 
 #endif

@@ -21,7 +21,8 @@ write_is_ordered(const EmuThread *t, const Shadow *s)
         return true;
     if (s->w_thread == REMOTE_THREAD)
         return t->sites_seen >> s->w_warp_epoch & 1;
-    int warp = s->w_thread >= ATOMIC_WARP ? s->w_thread - ATOMIC_WARP : s->w_thread / LANES;
+    int warp = s->w_thread >= ATOMIC_WARP ? s->w_thread - ATOMIC_WARP
+                                          : s->w_thread / LANES;
     return s->w_thread != ATOMIC_THREAD && warp == t->id / LANES &&
            s->w_warp_epoch != b->warp_epoch[t->id / LANES];
 }
@@ -39,25 +40,28 @@ reads_are_ordered(const EmuThread *t, const Shadow *s)
 }
 
 void
-emu_check_shared(EmuThread *t, int32_t offset, int32_t bytes, int32_t align, const EmuPlace *at)
+emu_check_shared(EmuThread *t, int32_t offset, int32_t bytes, int32_t align,
+                 const EmuPlace *at)
 {
     int limit = t->b->grid->run->shared_bytes;
     if (offset < 0 || bytes > limit || offset > limit - bytes)
-        emu_fault(t, EMU_BOUNDS, at, "shared memory access of %d bytes at offset %d of %d", bytes,
-                  offset, limit);
+        emu_fault(t, EMU_BOUNDS, at,
+                  "shared memory access of %d bytes at offset %d of %d", bytes, offset,
+                  limit);
     if (align > 0 && offset % align)
-        emu_fault(t, EMU_MISALIGNED, at, "shared memory offset %d is not a multiple of %d", offset,
-                  align);
+        emu_fault(t, EMU_MISALIGNED, at,
+                  "shared memory offset %d is not a multiple of %d", offset, align);
 }
 
 static void
 refuse_in_flight(EmuThread *t, const Shadow *s, int32_t offset, const EmuPlace *at)
 {
     if (s->in_flight && s->w_epoch >= t->b->first_epoch)
-        emu_fault(t, EMU_RACE, at,
-                  "race: thread %d touches shared memory at offset %d, which an asynchronous copy "
-                  "of thread %d is still to write",
-                  t->id, offset, s->w_thread);
+        emu_fault(
+            t, EMU_RACE, at,
+            "race: thread %d touches shared memory at offset %d, which an asynchronous copy "
+            "of thread %d is still to write",
+            t->id, offset, s->w_thread);
 }
 
 static void
@@ -69,14 +73,16 @@ note_read(EmuThread *t, int32_t offset, int32_t bytes, const EmuPlace *at)
         Shadow *s = &t->cta->shadow[i];
         refuse_in_flight(t, s, i, at);
         if (s->w_epoch < b->first_epoch)
-            emu_fault(t, EMU_UNWRITTEN, at,
-                      "thread %d reads shared memory at offset %d, which nobody has written", t->id,
-                      i);
+            emu_fault(
+                t, EMU_UNWRITTEN, at,
+                "thread %d reads shared memory at offset %d, which nobody has written",
+                t->id, i);
         if (!write_is_ordered(t, s))
-            emu_fault(t, EMU_RACE, at,
-                      "race: thread %d reads shared memory at offset %d, written by thread %d "
-                      "since the last barrier",
-                      t->id, i, s->w_thread);
+            emu_fault(
+                t, EMU_RACE, at,
+                "race: thread %d reads shared memory at offset %d, written by thread %d "
+                "since the last barrier",
+                t->id, i, s->w_thread);
         if (s->r_epoch != t->cta->epoch) {
             s->r_many = 0;
             s->r_thread = (uint16_t)t->id;
@@ -91,7 +97,7 @@ note_read(EmuThread *t, int32_t offset, int32_t bytes, const EmuPlace *at)
 
 void
 emu_note_write(EmuThread *t, int32_t offset, int32_t bytes, const unsigned char *value,
-           const EmuPlace *at)
+               const EmuPlace *at)
 {
     EmuBlock *b = t->b;
     for (int32_t i = 0; i < bytes; i++) {
@@ -99,15 +105,17 @@ emu_note_write(EmuThread *t, int32_t offset, int32_t bytes, const unsigned char 
         refuse_in_flight(t, s, offset + i, at);
         bool same = value && t->cta->shared[offset + i] == value[i];
         if (!write_is_ordered(t, s) && !same)
-            emu_fault(t, EMU_RACE, at,
-                      "race: threads %d and %d write different values to shared memory at offset "
-                      "%d with no barrier between",
-                      s->w_thread, t->id, offset + i);
+            emu_fault(
+                t, EMU_RACE, at,
+                "race: threads %d and %d write different values to shared memory at offset "
+                "%d with no barrier between",
+                s->w_thread, t->id, offset + i);
         if (!reads_are_ordered(t, s))
-            emu_fault(t, EMU_RACE, at,
-                      "race: thread %d writes shared memory at offset %d, read by thread %d since "
-                      "the last barrier",
-                      t->id, offset + i, s->r_thread);
+            emu_fault(
+                t, EMU_RACE, at,
+                "race: thread %d writes shared memory at offset %d, read by thread %d since "
+                "the last barrier",
+                t->id, offset + i, s->r_thread);
         s->w_epoch = t->cta->epoch;
         s->w_warp_epoch = b->warp_epoch[t->id / LANES];
         s->w_thread = (uint16_t)t->id;
@@ -124,8 +132,8 @@ emu_shared_load(EmuThread *t, int32_t offset, int32_t bytes, int32_t align, void
 }
 
 void
-emu_shared_store(EmuThread *t, int32_t offset, int32_t bytes, int32_t align, const void *value,
-                 const EmuPlace *at)
+emu_shared_store(EmuThread *t, int32_t offset, int32_t bytes, int32_t align,
+                 const void *value, const EmuPlace *at)
 {
     emu_check_shared(t, offset, bytes, align, at);
     emu_note_write(t, offset, bytes, value, at);
@@ -141,15 +149,21 @@ emu_shared_add(EmuThread *t, int32_t offset, int32_t v, const EmuPlace *at)
         Shadow *s = &t->cta->shadow[i];
         refuse_in_flight(t, s, i, at);
         if (s->w_epoch < b->first_epoch)
-            emu_fault(t, EMU_UNWRITTEN, at, "thread %d adds to shared memory at offset %d, which "
-                      "nobody has written", t->id, i);
+            emu_fault(t, EMU_UNWRITTEN, at,
+                      "thread %d adds to shared memory at offset %d, which "
+                      "nobody has written",
+                      t->id, i);
         bool is_ordered = write_is_ordered(t, s);
         if (s->w_thread < ATOMIC_WARP && !is_ordered)
-            emu_fault(t, EMU_RACE, at, "race: thread %d adds to shared memory at offset %d, written "
-                      "by thread %d since the last barrier", t->id, i, s->w_thread);
+            emu_fault(t, EMU_RACE, at,
+                      "race: thread %d adds to shared memory at offset %d, written "
+                      "by thread %d since the last barrier",
+                      t->id, i, s->w_thread);
         if (!reads_are_ordered(t, s))
-            emu_fault(t, EMU_RACE, at, "race: thread %d adds to shared memory at offset %d, read by "
-                      "thread %d since the last barrier", t->id, i, s->r_thread);
+            emu_fault(t, EMU_RACE, at,
+                      "race: thread %d adds to shared memory at offset %d, read by "
+                      "thread %d since the last barrier",
+                      t->id, i, s->r_thread);
         uint16_t lanes = (uint16_t)(ATOMIC_WARP + t->id / LANES);
         s->w_thread = is_ordered || s->w_thread == lanes ? lanes : ATOMIC_THREAD;
         s->w_epoch = t->cta->epoch;
@@ -180,7 +194,8 @@ emu_do_ldmatrix(EmuThread *warp)
             read_row(&warp[8 * m + r], warp[8 * m + r].param, x[r], warp[8 * m + r].at);
         for (int l = 0; l < LANES; l++) {
             int i = l / 4, j = l % 4 * 2;
-            uint32_t lo = trans ? x[j][i] : x[i][j], hi = trans ? x[j + 1][i] : x[i][j + 1];
+            uint32_t lo = trans ? x[j][i] : x[i][j],
+                     hi = trans ? x[j + 1][i] : x[i][j + 1];
             warp[l].d[m] = lo | hi << 16;
         }
     }
@@ -228,8 +243,8 @@ nearest(const EmuRun *r, uint64_t address, int64_t *distance)
 }
 
 void *
-emu_global(EmuThread *t, uint64_t address, int32_t bytes, int32_t align, int32_t is_write,
-           const EmuPlace *at)
+emu_global(EmuThread *t, uint64_t address, int32_t bytes, int32_t align,
+           int32_t is_write, const EmuPlace *at)
 {
     EmuBlock *b = t->b;
     const EmuRun *r = b->grid->run;
@@ -246,10 +261,11 @@ emu_global(EmuThread *t, uint64_t address, int32_t bytes, int32_t align, int32_t
         if (found < 0) {
             int64_t d = 0;
             const EmuRegion *g = &r->regions[nearest(r, address, &d)];
-            emu_fault(t, EMU_BOUNDS, at,
-                      "out of bounds: %s of %d bytes at byte %lld of argument %d, which has %llu",
-                      is_write ? "store" : "load", bytes, (long long)d, g->param,
-                      (unsigned long long)g->bytes);
+            emu_fault(
+                t, EMU_BOUNDS, at,
+                "out of bounds: %s of %d bytes at byte %lld of argument %d, which has %llu",
+                is_write ? "store" : "load", bytes, (long long)d, g->param,
+                (unsigned long long)g->bytes);
         }
         b->last_region = found;
         if (is_write && r->regions[found].read_only)
@@ -263,13 +279,13 @@ static uint64_t
 load_bits(const void *p, int bytes)
 {
     uint64_t v = 0;
-    memcpy(&v, p, (size_t)bytes);   /* little-endian, as every target we have */
+    memcpy(&v, p, (size_t)bytes); /* little-endian, as every target we have */
     return v;
 }
 
 void
-emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, uint64_t address, const void *value, void *old,
-           const EmuPlace *at)
+emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, uint64_t address, const void *value,
+           void *old, const EmuPlace *at)
 {
     static const OpCode op_of[] = {
         [RMW_ADD] = OP_ADD, [RMW_MAX] = OP_MAX, [RMW_MIN] = OP_MIN,
@@ -288,8 +304,8 @@ emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, uint64_t address, const void
 }
 
 void
-emu_cas(EmuThread *t, int32_t elem, uint64_t address, const void *compare, const void *value,
-        void *old, const EmuPlace *at)
+emu_cas(EmuThread *t, int32_t elem, uint64_t address, const void *compare,
+        const void *value, void *old, const EmuPlace *at)
 {
     int bytes = elem_info[elem].bytes;
     void *p = emu_global(t, address, bytes, bytes, true, at);

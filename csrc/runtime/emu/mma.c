@@ -13,20 +13,13 @@ element(int kind, uint32_t word, int i)
 {
     switch ((MmaKind)kind) {
     case MMA_F16_M16N8K16:
-    case MMA_F16_M16N8K8:
-        return elem_to_double(E_F16, word >> 16 * i & 0xffff);
-    case MMA_BF16_M16N8K16:
-        return elem_to_double(E_BF16, word >> 16 * i & 0xffff);
-    case MMA_TF32_M16N8K8:
-        return elem_to_double(E_F32, word & ~0x1fffu);
-    case MMA_S8_M16N8K32:
-        return (int8_t)(word >> 8 * i & 0xff);
-    case MMA_E4M3_M16N8K32:
-        return elem_to_double(E_F8E4M3, word >> 8 * i & 0xff);
-    case MMA_E5M2_M16N8K32:
-        return elem_to_double(E_F8E5M2, word >> 8 * i & 0xff);
-    case N_MMA:
-        break;
+    case MMA_F16_M16N8K8: return elem_to_double(E_F16, word >> 16 * i & 0xffff);
+    case MMA_BF16_M16N8K16: return elem_to_double(E_BF16, word >> 16 * i & 0xffff);
+    case MMA_TF32_M16N8K8: return elem_to_double(E_F32, word & ~0x1fffu);
+    case MMA_S8_M16N8K32: return (int8_t)(word >> 8 * i & 0xff);
+    case MMA_E4M3_M16N8K32: return elem_to_double(E_F8E4M3, word >> 8 * i & 0xff);
+    case MMA_E5M2_M16N8K32: return elem_to_double(E_F8E5M2, word >> 8 * i & 0xff);
+    case N_MMA: break;
     }
     return 0;
 }
@@ -55,7 +48,7 @@ emu_do_mma(EmuThread *warp)
                 sum += a[m][k] * b[k][n];
             uint32_t *d = &warp[l].d[r];
             if (kind == MMA_S8_M16N8K32) {
-                *d += (uint32_t)(int32_t)sum;   /* below 2^20: exact */
+                *d += (uint32_t)(int32_t)sum; /* below 2^20: exact */
             } else {
                 float acc;
                 memcpy(&acc, d, 4);
