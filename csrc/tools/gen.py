@@ -5,14 +5,13 @@
 
 In any README.md of the tree, what stands between ``<!-- table: NAME -->`` and
 ``<!-- end of table -->`` is replaced by the table of that name: ops, types, attrs,
-passes, errors, knobs. ``python/tegula/_core.pyi`` is made from the built core: what is
-exported, and the text signature of each function. That is names and arity, not types.
+passes, errors, knobs, reference. stubs.py makes the stubs for type checkers, reference.py
+the reference of the language; both look into the built package.
 """
 
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 import subprocess
 import sys
@@ -20,6 +19,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+import reference  # noqa: E402
+import stubs  # noqa: E402
+
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.S)
 
 
@@ -138,7 +141,6 @@ def table_errors() -> str:
 
 
 def table_knobs() -> str:
-    sys.path.insert(0, str(ROOT / "python"))
     from tegula.knobs import ROWS
 
     out = head("variable", "also", "attribute of `tegula.knobs`", "meaning")
@@ -155,6 +157,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "passes": table_passes,
     "errors": table_errors,
     "knobs": table_knobs,
+    "reference": reference.table_reference,
+    "members": lambda: reference.table_members(rows),
+    "python": lambda: reference.table_python(rows),
+    "dtypes": reference.table_dtypes,
 }
 
 
@@ -176,86 +182,20 @@ def readmes() -> Iterator[tuple[Path, str]]:
                 yield path, TABLE.sub(lambda m: m[1] + TABLES[m[2]]() + m[3], old)
 
 
-# --- _core.pyi -----------------------------------------------------------------------
-def parameters(obj: object) -> str:
-    """The parameter list of a builtin, from its text signature."""
-    try:
-        signature = inspect.signature(obj)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return "*args: Any, **kwargs: Any"
-    out, starred = [], False
-    for p in signature.parameters.values():
-        if p.kind is p.VAR_POSITIONAL:
-            starred = True
-        if p.kind is p.KEYWORD_ONLY and not starred:
-            out.append("*")
-            starred = True
-        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-        default = "" if p.default is p.empty else " = ..."
-        typed = p.name if p.name in ("self", "cls") else f"{p.name}: Any"
-        out.append(f"{star}{typed}{default}")
-    only = [p.kind for p in signature.parameters.values()].count(
-        inspect.Parameter.POSITIONAL_ONLY
-    )
-    if only:
-        out.insert(only, "/")
-    return ", ".join(out)
-
-
-def class_stub(name: str, cls: type) -> Iterator[str]:
-    bases = [b.__name__ for b in cls.__bases__ if b is not object]
-    yield f"class {name}({', '.join(bases)}):" if bases else f"class {name}:"
-    body = []
-    for key, value in sorted(vars(cls).items()):
-        if key == "__new__":
-            continue
-        if key == "__init__":
-            body.append(
-                "    def __init__(self, *args: Any, **kwargs: Any) -> None: ..."
-            )
-        elif key in ("__call__", "__getitem__", "__len__") or key[:2] != "__":
-            if callable(value):
-                bound = parameters(value)
-                if not bound.startswith("self"):
-                    bound = f"self, {bound}" if bound else "self"
-                body.append(f"    def {key}({bound}) -> Any: ...")
-            else:
-                body.append(f"    {key}: Any")
-    yield from body or ["    ..."]
-
-
-def core_stub() -> str:
-    sys.path.insert(0, str(ROOT / "python"))
-    from tegula import _core
-
-    out = [
-        "# Made by csrc/tools/gen.py from the built core: make gen.",
-        "from typing import Any",
-    ]
-    functions, values, classes = [], [], []
-    for name, obj in sorted(vars(_core).items()):
-        if name.startswith("__"):
-            continue
-        if isinstance(obj, type):
-            classes += ["", *class_stub(name, obj)]
-        elif callable(obj):
-            functions.append(f"def {name}({parameters(obj)}) -> Any: ...")
-        else:
-            values.append(f"{name}: {type(obj).__name__}")
-    for block in (values, functions):
-        if block:
-            out += ["", *block]
-    return "\n".join(out + classes) + "\n"
-
-
 def main(argv: list[str]) -> int:
     stale = []
-    made = [*readmes(), (ROOT / "python/tegula/_core.pyi", core_stub())]
+    made = [
+        *readmes(),
+        (ROOT / "python/tegula/_core.pyi", stubs.core_stub()),
+        (ROOT / "python/tegula/language/_tensor.pyi", stubs.tensor_stub(rows)),
+        *((ROOT / path, text) for path, text in reference.pages(rows)),
+    ]
     for path, new in made:
         if path.is_file() and path.read_text(encoding="utf-8") == new:
             continue
         stale.append(str(path.relative_to(ROOT)))
         if "--check" not in argv:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(new, encoding="utf-8")
     if stale:
         verb = "out of date (make gen)" if "--check" in argv else "written"

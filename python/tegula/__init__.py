@@ -4,6 +4,8 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
+from typing import TYPE_CHECKING
+
 from tegula import errors as errors
 from tegula import knobs as knobs
 from tegula._core import CompiledKernel as CompiledKernel
@@ -52,15 +54,38 @@ _MODULES = (
     "tools",
 )
 
+if TYPE_CHECKING:
+    from tegula import backends as backends
+    from tegula import compat as compat
+    from tegula import compiler as compiler
+    from tegula import driver as driver
+    from tegula import language as language
+    from tegula import ops as ops
+    from tegula import profiler as profiler
+    from tegula import runtime as runtime
+    from tegula import testing as testing
+    from tegula import tools as tools
+    from tegula.compiler import ASTSource as ASTSource
+    from tegula.tensors import MockTensor as MockTensor
+    from tegula.tensors import TensorWrapper as TensorWrapper
+    from tegula.compiler import compile as compile
+    from tegula.tensors import get_allocator as get_allocator
+    from tegula.constexprs import must_use_result as must_use_result
+    from tegula.tensors import reinterpret as reinterpret
+    from tegula.tensors import set_allocator as set_allocator
+    from tegula.errors import TritonError as TritonError
+    from tegula.errors import InterpreterError as InterpreterError
+    from tegula.errors import PTXASError as PTXASError
+else:
 
-def __getattr__(name: str) -> object:
-    import importlib
+    def __getattr__(name: str) -> object:
+        import importlib
 
-    if name in _LATER:
-        return getattr(importlib.import_module(f"tegula.{_LATER[name]}"), name)
-    if name in _MODULES:
-        return importlib.import_module(f"tegula.{name}")
-    raise AttributeError(f"module 'tegula' has no attribute {name!r}")
+        if name in _LATER:
+            return getattr(importlib.import_module(f"tegula.{_LATER[name]}"), name)
+        if name in _MODULES:
+            return importlib.import_module(f"tegula.{name}")
+        raise AttributeError(f"module 'tegula' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+R = TypeVar("R")
 
 
-class ConstexprFunction:
+class ConstexprFunction(Generic[R]):
     """A Python function that kernels may call on constants; it runs while compiling."""
 
     __name__: str
@@ -14,12 +16,12 @@ class ConstexprFunction:
 
     __tegula_constexpr__ = True
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: Callable[..., R]) -> None:
         self.fn = fn
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self, name, getattr(fn, name))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
         return self.fn(*map(_raw, args), **{k: _raw(v) for k, v in kwargs.items()})
 
     def __get__(self, obj: Any, cls: Any = None) -> Any:
@@ -35,7 +37,7 @@ def _raw(x: Any) -> Any:
     return x.value if isinstance(x, constexpr) else x
 
 
-def constexpr_function(fn: Callable[..., Any]) -> ConstexprFunction:
+def constexpr_function(fn: Callable[..., R]) -> ConstexprFunction[R]:
     """Let kernels call fn on constants: ``@tegula.constexpr_function``."""
     return ConstexprFunction(fn)
 

@@ -7,18 +7,24 @@ attributes of a kernel that are looked at by people and libraries, never by a la
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from tegula._core import Kernel
 
 if TYPE_CHECKING:  # they take a third of our import; only inquiries need them
     import inspect
 
+    from tegula._core import CompiledKernel, Grid
+
+R = TypeVar("R")
+
 
 class KernelParam:
     """One parameter of a kernel, as ``kernel.params`` lists them."""
 
-    def __init__(self, num: int, param: inspect.Parameter, kernel: JITFunction) -> None:
+    def __init__(
+        self, num: int, param: inspect.Parameter, kernel: JITFunction[Any]
+    ) -> None:
         self.num = num
         self._param = param
         self.do_not_specialize = kernel._names(kernel.do_not_specialize, num)
@@ -69,7 +75,7 @@ class KernelInterface:
     def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         raise NotImplementedError
 
-    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+    def __getitem__(self, grid: Grid) -> Callable[..., CompiledKernel]:
         return lambda *args, **kwargs: self.run(
             *args, grid=grid, warmup=False, **kwargs
         )
@@ -85,8 +91,15 @@ class KernelInterface:
         )
 
 
-class JITFunction(Kernel):
-    """A kernel: launch it with ``kernel[grid](...)``, or call it from another kernel."""
+class JITFunction(Kernel, Generic[R]):
+    """A kernel: launch it with ``kernel[grid](...)``, or call it from another kernel.
+
+    To type checkers R is what it returns to another kernel.
+    """
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> R: ...
 
     __name__: str
     __qualname__: str
@@ -203,7 +216,7 @@ class JITFunction(Kernel):
 
 
 @overload
-def jit(fn: Callable[..., Any]) -> JITFunction: ...
+def jit(fn: Callable[..., R]) -> JITFunction[R]: ...
 @overload
 def jit(
     *,
@@ -214,7 +227,7 @@ def jit(
     do_not_specialize_on_alignment: Iterable[int | str] | None = None,
     debug: bool | None = None,
     noinline: bool | None = None,
-) -> Callable[[Callable[..., Any]], JITFunction]: ...
+) -> Callable[[Callable[..., R]], JITFunction[R]]: ...
 def jit(
     fn: Callable[..., Any] | None = None,
     *,
@@ -236,7 +249,7 @@ def jit(
     repr                            repr(specialization) gives the name of the variant
     """
 
-    def make(f: Callable[..., Any]) -> JITFunction:
+    def make(f: Callable[..., Any]) -> JITFunction[Any]:
         if isinstance(f, JITFunction):
             return f
         return JITFunction(

@@ -6,7 +6,7 @@ import tegula.language as tl
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import core as core
 from . import math as math
@@ -34,10 +34,14 @@ from .random import (
 )
 
 
-def __getattr__(name: str) -> Any:
-    # Two hundred functions that few kernels need.
-    if name == "extra":
-        import importlib
+if TYPE_CHECKING:
+    from . import extra as extra
+else:
 
-        return importlib.import_module(".extra", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        # Two hundred functions that few kernels need.
+        if name == "extra":
+            import importlib
+
+            return importlib.import_module(".extra", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

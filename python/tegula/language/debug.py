@@ -26,6 +26,17 @@ def range(
     num_stages: how many iterations of loads are in flight; loop_unroll_factor: copies of
     the body; flatten: one loop of this nest; warp_specialize: loads and arithmetic on
     warps of their own. A hint never changes results.
+
+    Shapes: scalars as bounds and step; a negative step must be a constant.
+    Types:  integers; the index has the type to which they promote.
+    Errors: CompileError[TYPE] for other bounds; CompileError[LOOP_TYPE] where a variable
+            leaves an iteration with another type than it entered.
+
+    >>> total = 0
+    >>> for i in tl.range(0, 4, num_stages=2):
+    ...     total += i
+    >>> total
+    int32: 6
     """
     return outside()
 
@@ -34,44 +45,123 @@ def range(
 def static_range(
     arg1: int, arg2: Any = None, step: Any = None, _semantic: Any = None
 ) -> Any:
-    """A range that is unrolled: its ends are constexpr, and so is its index."""
+    """A range that is unrolled: its ends are constexpr, and so is its index.
+
+    Shapes: constexpr integers as bounds and step.
+    Types:  the index is a constexpr.
+    Cost:   the body is compiled once for each iteration.
+    Errors: CompileError[VALUE] for bounds that are no constants.
+
+    >>> total = 0
+    >>> for i in tl.static_range(4):
+    ...     total += i
+    >>> total
+    int32: 6
+    """
     return outside()
 
 
 @builtin
 def condition(arg1: Any, disable_licm: bool = False, _semantic: Any = None) -> Any:
-    """The condition of a ``while``, with a hint for the compiler."""
+    """The condition of a ``while``, with a hint for the compiler.
+
+    Shapes: a scalar.
+    Types:  int1, or an integer that counts as != 0; disable_licm: nothing is hoisted.
+    Errors: CompileError[CONDITION] for a block.
+
+    >>> n = 0
+    >>> while tl.condition(n < 5):
+    ...     n += 2
+    >>> n
+    int32: 6
+    """
     return outside()
 
 
 @builtin
 def multiple_of(input: tensor, values: Any, _semantic: Any = None) -> tensor:
     """input, with the promise that its first element along each dim, counted in runs of
-    consecutive values, is a multiple of values (one constexpr for each dim)."""
+    consecutive values, is a multiple of values.
+
+    A promise, not a check: where it is broken, results are undefined.
+
+    Shapes: values has one constexpr per dim of input.
+    Types:  integers and pointers; the result is input.
+    Errors: CompileError[VALUE] for another number of values.
+
+    >>> i = tl.multiple_of(tl.arange(0, 4) * 8, 8)
+    >>> i
+    int32[4]: [0, 8, 16, 24]
+    """
     return outside()
 
 
 @builtin
 def max_contiguous(input: tensor, values: Any, _semantic: Any = None) -> tensor:
-    """input, with the promise that it consists of runs of that many consecutive values."""
+    """input, with the promise that it consists of runs of that many consecutive values.
+
+    A promise, not a check: where it is broken, results are undefined.
+
+    Shapes: values has one constexpr per dim of input.
+    Types:  integers and pointers; the result is input.
+    Errors: CompileError[VALUE] for another number of values.
+
+    >>> i = tl.max_contiguous(tl.arange(0, 4), 4)
+    >>> i
+    int32[4]: [0, 1, 2, 3]
+    """
     return outside()
 
 
 @builtin
 def max_constancy(input: tensor, values: Any, _semantic: Any = None) -> tensor:
-    """input, with the promise that it consists of runs of that many equal values."""
+    """input, with the promise that it consists of runs of that many equal values.
+
+    A promise, not a check: where it is broken, results are undefined.
+
+    Shapes: values has one constexpr per dim of input.
+    Types:  integers and pointers; the result is input.
+    Errors: CompileError[VALUE] for another number of values.
+
+    >>> i = tl.max_constancy(tl.arange(0, 4) // 2, 2)
+    >>> i
+    int32[4]: [0, 0, 1, 1]
+    """
     return outside()
 
 
 @builtin
 def assume(cond: Any, _semantic: Any = None) -> None:
-    """Promise that a scalar condition is true: ``tl.assume(stride > 0)``."""
+    """Promise that a condition is true: ``tl.assume(stride > 0)``.
+
+    A promise, not a check: where it is broken, results are undefined.
+
+    Shapes: a scalar.
+    Types:  int1.
+    Errors: CompileError[TYPE] for another type, or a block.
+
+    >>> n = tl.load(i_ptr + 16)
+    >>> tl.assume(n % 16 == 0)
+    >>> n
+    int32: 16
+    """
     return outside()
 
 
 @builtin
 def debug_barrier(_semantic: Any = None) -> None:
-    """All threads of the program arrive before any leaves."""
+    """All threads of the program arrive before any leaves.
+
+    Shapes, types: none. Reads and writes of the program's own blocks are ordered without it;
+    it is for memory that threads share by address.
+    Cost:   a barrier on GPUs, nothing on the CPU.
+
+    >>> i = tl.arange(0, 4)
+    >>> tl.store(x_ptr + i, 1.0)
+    >>> tl.debug_barrier()
+    >>> tl.load(x_ptr + 3 - i)
+    float32[4]: [1, 1, 1, 1]
+    """
     return outside()
 
 
@@ -79,7 +169,15 @@ def debug_barrier(_semantic: Any = None) -> None:
 def static_assert(cond: Any, msg: str = "", _semantic: Any = None) -> None:
     """Refuse to compile when a constexpr condition is false.
 
-    Errors: CompileError[STATIC_ASSERT], with msg.
+    Shapes: a constant, so none.
+    Types:  what is true or false in Python; msg is a constant string.
+    Cost:   nothing when the kernel runs.
+    Errors: CompileError[STATIC_ASSERT], with msg; CompileError[VALUE] for what is no constant.
+
+    >>> x = tl.arange(0, 8)
+    >>> tl.static_assert(x.shape[0] == 8, "eight of them")
+    >>> tl.sum(x)
+    int32: 28
     """
     return outside()
 
@@ -93,7 +191,17 @@ def static_print(
     flush: bool = False,
     _semantic: Any = None,
 ) -> None:
-    """Print while compiling; a run-time value shows its type."""
+    """Print while compiling, to Python's stdout; a run-time value shows its type.
+
+    Shapes: any.
+    Types:  any; sep and end as in Python's print.
+    Cost:   nothing when the kernel runs; a kernel from the cache prints nothing.
+
+    >>> x = tl.arange(0, 8)
+    >>> tl.static_print("x is", x)
+    >>> tl.sum(x)
+    int32: 28
+    """
     return outside()
 
 
@@ -101,7 +209,17 @@ def static_print(
 def device_print(
     prefix: str, *args: Any, hex: bool = False, _semantic: Any = None
 ) -> None:
-    """Print the elements of args when the kernel runs, one line each, after prefix."""
+    """Print the elements of args when the kernel runs, one line each, after prefix.
+
+    Shapes: any, for each of args.
+    Types:  numbers and pointers; hex shows bits. prefix is a constant string.
+    Cost:   a call per element; for debugging.
+    Errors: CompileError[TYPE] for a prefix that is no string.
+
+    >>> tl.device_print("the program", tl.program_id(0))
+    >>> tl.program_id(0)
+    int32: 0
+    """
     return outside()
 
 
@@ -109,5 +227,16 @@ def device_print(
 def device_assert(
     cond: Any, msg: str = "", mask: Any = None, _semantic: Any = None
 ) -> None:
-    """Stop the kernel where cond is false; only in debug builds (``@jit(debug=True)``)."""
+    """Stop the kernel where cond is false; only in debug builds (``@jit(debug=True)``).
+
+    Shapes: cond and mask broadcast; where mask is false nothing is checked.
+    Types:  int1, or integers that count as != 0; msg is a constant string.
+    Cost:   nothing without debug.
+    Errors: CompileError[TYPE] for another type. The launch raises where cond is false.
+
+    >>> i = tl.arange(0, 4)
+    >>> tl.device_assert(i < 4, "out of range")
+    >>> i
+    int32[4]: [0, 1, 2, 3]
+    """
     return outside()

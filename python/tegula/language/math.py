@@ -8,209 +8,478 @@ Errors: CompileError[TYPE] for another type: convert with ``.to(tl.float32)``.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .builtin import builtin, outside
 from .types import PropagateNan, tensor
 
+if TYPE_CHECKING:
+    from .types import Operand
+
 
 @builtin
-def exp(x: Any, _semantic: Any = None) -> tensor:
-    """e to the x. float32 or float64."""
+def exp(x: Operand, _semantic: Any = None) -> tensor:
+    """e to the x.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+    Cost:   one or two instructions of the special function unit on GPUs (float32).
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.exp(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [1, 2.718, 7.389, 20.09]
+    """
     return outside()
 
 
 @builtin
-def exp2(x: Any, _semantic: Any = None) -> tensor:
-    """2 to the x. float32 or float64."""
+def exp2(x: Operand, _semantic: Any = None) -> tensor:
+    """2 to the x.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+    Cost:   one or two instructions of the special function unit on GPUs (float32).
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.exp2(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [1, 2, 4, 8]
+    """
     return outside()
 
 
 @builtin
-def log(x: Any, _semantic: Any = None) -> tensor:
-    """Natural logarithm. float32 or float64."""
+def log(x: Operand, _semantic: Any = None) -> tensor:
+    """Natural logarithm; NaN below 0, -inf at 0.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+    Cost:   one or two instructions of the special function unit on GPUs (float32).
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.log(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [-inf, 0, 0.6931, 1.099]
+    """
     return outside()
 
 
 @builtin
-def log2(x: Any, _semantic: Any = None) -> tensor:
-    """Logarithm to base 2. float32 or float64."""
+def log2(x: Operand, _semantic: Any = None) -> tensor:
+    """Logarithm to base 2; NaN below 0, -inf at 0.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+    Cost:   one or two instructions of the special function unit on GPUs (float32).
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.log2(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [-inf, 0, 1, 1.585]
+    """
     return outside()
 
 
 @builtin
-def sin(x: Any, _semantic: Any = None) -> tensor:
-    """Sine of radians. float32 or float64."""
+def sin(x: Operand, _semantic: Any = None) -> tensor:
+    """Sine of radians.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.sin(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [0, 0.8415, 0.9093, 0.1411]
+    """
     return outside()
 
 
 @builtin
-def cos(x: Any, _semantic: Any = None) -> tensor:
-    """Cosine of radians. float32 or float64."""
+def cos(x: Operand, _semantic: Any = None) -> tensor:
+    """Cosine of radians.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.cos(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [1, 0.5403, -0.4161, -0.99]
+    """
     return outside()
 
 
 @builtin
-def sqrt(x: Any, _semantic: Any = None) -> tensor:
-    """Square root, approximate on GPUs. float32 or float64."""
+def sqrt(x: Operand, _semantic: Any = None) -> tensor:
+    """Square root; approximate for float32 on GPUs: sqrt_rn is exact.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+    Cost:   one or two instructions of the special function unit on GPUs (float32).
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.sqrt(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [0, 1, 1.414, 1.732]
+    """
     return outside()
 
 
 @builtin
-def rsqrt(x: Any, _semantic: Any = None) -> tensor:
-    """``1 / sqrt(x)``, approximate. float32 or float64."""
+def rsqrt(x: Operand, _semantic: Any = None) -> tensor:
+    """``1 / sqrt(x)``, approximate for float32 on GPUs.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+    Cost:   one or two instructions of the special function unit on GPUs (float32).
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.rsqrt(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [inf, 1, 0.7071, 0.5774]
+    """
     return outside()
 
 
 @builtin
-def erf(x: Any, _semantic: Any = None) -> tensor:
-    """Error function. float32 or float64."""
+def erf(x: Operand, _semantic: Any = None) -> tensor:
+    """Error function.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.erf(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [0, 0.8427, 0.9953, 1]
+    """
     return outside()
 
 
 @builtin
-def floor(x: Any, _semantic: Any = None) -> tensor:
-    """Round down. float32 or float64."""
+def floor(x: Operand, _semantic: Any = None) -> tensor:
+    """Round down, to a float.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.floor(tl.load(x_ptr + tl.arange(0, 4)) / 2)
+    float32[4]: [0, 0, 1, 1]
+    """
     return outside()
 
 
 @builtin
-def ceil(x: Any, _semantic: Any = None) -> tensor:
-    """Round up. float32 or float64."""
+def ceil(x: Operand, _semantic: Any = None) -> tensor:
+    """Round up, to a float.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.ceil(tl.load(x_ptr + tl.arange(0, 4)) / 2)
+    float32[4]: [0, 1, 1, 2]
+    """
     return outside()
 
 
 @builtin
-def tanh(x: Any, _semantic: Any = None) -> tensor:
-    """Hyperbolic tangent. float32 or float64."""
+def tanh(x: Operand, _semantic: Any = None) -> tensor:
+    """Hyperbolic tangent.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.math.tanh(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [0, 0.7616, 0.964, 0.9951]
+    """
     return outside()
 
 
 @builtin
-def sqrt_rn(x: Any, _semantic: Any = None) -> tensor:
-    """Square root, rounded to nearest. float32."""
+def sqrt_rn(x: Operand, _semantic: Any = None) -> tensor:
+    """Square root, rounded to nearest.
+
+    Shapes: the result has the shape of x.
+    Types:  float32, the result too.
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.sqrt_rn(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [0, 1, 1.414, 1.732]
+    """
     return outside()
 
 
 @builtin
-def abs(x: Any, _semantic: Any = None) -> tensor:
-    """Absolute value. Any float or integer; unsigned integers are unchanged."""
+def abs(x: Operand, _semantic: Any = None) -> tensor:
+    """Absolute value.
+
+    Shapes: the result has the shape of x.
+    Types:  any float or integer, the result as x; unsigned integers are unchanged, and the
+            most negative signed one too.
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.abs(tl.load(x_ptr + tl.arange(0, 4)) - 2)
+    float32[4]: [2, 1, 0, 1]
+    """
     return outside()
 
 
 @builtin
-def fma(x: Any, y: Any, z: Any, _semantic: Any = None) -> tensor:
-    """``x * y + z``, rounded once, after promotion to one float type."""
+def fma(x: Operand, y: Operand, z: Operand, _semantic: Any = None) -> tensor:
+    """``x * y + z``, rounded once.
+
+    Shapes: the operands broadcast together.
+    Types:  floats, promoted to one type; the result has it.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
+
+    >>> tl.fma(tl.load(x_ptr + tl.arange(0, 4)), 2.0, 1.0)
+    float32[4]: [1, 3, 5, 7]
+    """
     return outside()
 
 
 @builtin
-def fdiv(x: Any, y: Any, ieee_rounding: bool = False, _semantic: Any = None) -> tensor:
-    """Quotient of two floats of one type, within 2 ulp; exact with ieee_rounding."""
+def fdiv(
+    x: Operand, y: Operand, ieee_rounding: bool = False, _semantic: Any = None
+) -> tensor:
+    """Quotient of floats, within 2 ulp.
+
+    Shapes: the operands broadcast together.
+    Types:  two floats of one type, the result's; float16 and bfloat16 divide as float32.
+            ieee_rounding rounds to nearest, where ``x / y`` does not yet.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
+
+    >>> tl.fdiv(tl.load(x_ptr + tl.arange(0, 4)), 2.0)
+    float32[4]: [0, 0.5, 1, 1.5]
+    """
     return outside()
 
 
 @builtin
-def div_rn(x: Any, y: Any, _semantic: Any = None) -> tensor:
-    """Quotient, rounded to nearest. float32."""
+def div_rn(x: Operand, y: Operand, _semantic: Any = None) -> tensor:
+    """Quotient, rounded to nearest.
+
+    Shapes: the operands broadcast together.
+    Types:  float32, the result too.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
+
+    >>> tl.div_rn(tl.load(x_ptr + tl.arange(0, 4)), 3.0)
+    float32[4]: [0, 0.3333, 0.6667, 1]
+    """
     return outside()
 
 
 @builtin
-def umulhi(x: Any, y: Any, _semantic: Any = None) -> tensor:
-    """High half of the unsigned product. Integers of 32 or 64 bits."""
+def umulhi(x: Operand, y: Operand, _semantic: Any = None) -> tensor:
+    """High half of the unsigned product.
+
+    Shapes: the operands broadcast together.
+    Types:  integers of 32 or 64 bits, the result as they promote.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
+
+    >>> tl.umulhi(tl.full((2,), 1 << 31, tl.uint32), 6)
+    uint32[2]: [3, 3]
+    """
     return outside()
 
 
 @builtin
 def add(
-    x: Any, y: Any, sanitize_overflow: bool = True, _semantic: Any = None
+    x: Operand, y: Operand, sanitize_overflow: bool = True, _semantic: Any = None
 ) -> tensor:
-    """``x + y``."""
+    """``x + y``; with sanitize_overflow debug builds check that integers do not wrap.
+
+    Shapes: the operands broadcast together.
+    Types:  as the operator promotes: numbers, or a pointer and an integer.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
+
+    >>> tl.add(tl.arange(0, 4), 1)
+    int32[4]: [1, 2, 3, 4]
+    """
     return outside()
 
 
 @builtin
 def sub(
-    x: Any, y: Any, sanitize_overflow: bool = True, _semantic: Any = None
+    x: Operand, y: Operand, sanitize_overflow: bool = True, _semantic: Any = None
 ) -> tensor:
-    """``x - y``."""
+    """``x - y``; with sanitize_overflow debug builds check that integers do not wrap.
+
+    Shapes: the operands broadcast together.
+    Types:  as the operator promotes: numbers, or a pointer and an integer.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
+
+    >>> tl.sub(tl.arange(0, 4), 1)
+    int32[4]: [-1, 0, 1, 2]
+    """
     return outside()
 
 
 @builtin
 def mul(
-    x: Any, y: Any, sanitize_overflow: bool = True, _semantic: Any = None
+    x: Operand, y: Operand, sanitize_overflow: bool = True, _semantic: Any = None
 ) -> tensor:
-    """``x * y``."""
+    """``x * y``; with sanitize_overflow debug builds check that integers do not wrap.
+
+    Shapes: the operands broadcast together.
+    Types:  as the operator promotes: numbers.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
+
+    >>> tl.mul(tl.arange(0, 4), 3)
+    int32[4]: [0, 3, 6, 9]
+    """
     return outside()
 
 
 @builtin
-def logical_and(x: Any, y: Any, _semantic: Any = None) -> tensor:
-    """Both, of int1."""
+def logical_and(x: Operand, y: Operand, _semantic: Any = None) -> tensor:
+    """Are both true?
+
+    Shapes: the operands broadcast together.
+    Types:  int1, the result too; compare other types with ``!= 0``.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
+
+    >>> i = tl.arange(0, 4)
+    >>> tl.logical_and(i > 0, i < 3)
+    int1[4]: [0, 1, 1, 0]
+    """
     return outside()
 
 
 @builtin
-def logical_or(x: Any, y: Any, _semantic: Any = None) -> tensor:
-    """Either, of int1."""
+def logical_or(x: Operand, y: Operand, _semantic: Any = None) -> tensor:
+    """Is either true?
+
+    Shapes: the operands broadcast together.
+    Types:  int1, the result too; compare other types with ``!= 0``.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
+
+    >>> i = tl.arange(0, 4)
+    >>> tl.logical_or(i < 1, i > 2)
+    int1[4]: [1, 0, 0, 1]
+    """
     return outside()
 
 
 @builtin
 def minimum(
-    x: Any,
-    y: Any,
+    x: Operand,
+    y: Operand,
     propagate_nan: PropagateNan = PropagateNan.NONE,
     _semantic: Any = None,
 ) -> tensor:
-    """The smaller, elementwise, of any numbers; bfloat16 gives float32.
+    """The smaller one, element by element.
 
     A NaN loses against a number, unless propagate_nan is PropagateNan.ALL.
+
+    Shapes: the operands broadcast together.
+    Types:  any numbers, promoted after literals became tensors: a float16 block and 0.0
+            give float32; bfloat16 gives float32.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
+
+    >>> tl.minimum(tl.load(x_ptr + tl.arange(0, 4)), 1.5)
+    float32[4]: [0, 1, 1.5, 1.5]
     """
     return outside()
 
 
 @builtin
 def maximum(
-    x: Any,
-    y: Any,
+    x: Operand,
+    y: Operand,
     propagate_nan: PropagateNan = PropagateNan.NONE,
     _semantic: Any = None,
 ) -> tensor:
-    """The larger, as minimum."""
-    return outside()
+    """The larger one, element by element.
 
+    A NaN loses against a number, unless propagate_nan is PropagateNan.ALL.
 
-@builtin
-def clamp(
-    x: Any,
-    min: Any,
-    max: Any,
-    propagate_nan: PropagateNan = PropagateNan.NONE,
-    _semantic: Any = None,
-) -> tensor:
-    """x between two bounds. Floats."""
-    return outside()
+    Shapes: the operands broadcast together.
+    Types:  any numbers, promoted after literals became tensors: a float16 block and 0.0
+            give float32; bfloat16 gives float32.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
 
-
-@builtin
-def where(condition: Any, x: Any, y: Any, _semantic: Any = None) -> tensor:
-    """x where condition is true, else y; all three broadcast, x and y promote.
-
-    Both x and y are computed; to skip one, use ``if``.
+    >>> tl.maximum(tl.load(x_ptr + tl.arange(0, 4)), 1.5)
+    float32[4]: [1.5, 1.5, 2, 3]
     """
     return outside()
 
 
 @builtin
-def cdiv(x: Any, div: Any, _semantic: Any = None) -> tensor:
-    """``(x + (div - 1)) // div``: the quotient of positive integers, rounded up."""
+def clamp(
+    x: Operand,
+    min: Operand,
+    max: Operand,
+    propagate_nan: PropagateNan = PropagateNan.NONE,
+    _semantic: Any = None,
+) -> tensor:
+    """x, but at least min and at most max.
+
+    A NaN becomes min, unless propagate_nan is PropagateNan.ALL.
+
+    Shapes: the operands broadcast together.
+    Types:  floats, promoted as by maximum.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
+
+    >>> tl.clamp(tl.load(x_ptr + tl.arange(0, 4)), 0.5, 2.0)
+    float32[4]: [0.5, 1, 2, 2]
+    """
     return outside()
 
 
 @builtin
-def sigmoid(x: Any, _semantic: Any = None) -> tensor:
-    """``1 / (1 + exp(-x))``. float32 or float64."""
+def where(condition: Operand, x: Operand, y: Operand, _semantic: Any = None) -> tensor:
+    """x where condition is true, else y.
+
+    Both x and y are computed; to skip one, use ``if``. Mask the load, not its result: an
+    address outside is read before where can choose.
+
+    Shapes: the operands broadcast together.
+    Types:  condition is int1 (other integers count as != 0); x and y promote, and numbers
+            take the type of the other one; pointers of one type too.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
+
+    >>> i = tl.arange(0, 4)
+    >>> tl.where(i < 2, i, -i)
+    int32[4]: [0, 1, -2, -3]
+    """
+    return outside()
+
+
+@builtin
+def cdiv(x: Operand, div: Operand, _semantic: Any = None) -> tensor:
+    """``(x + (div - 1)) // div``: the quotient of positive integers, rounded up.
+
+    Shapes: the operands broadcast together.
+    Types:  integers, the result as they promote; two constants give a constant.
+    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+            broadcast.
+
+    >>> tl.cdiv(tl.arange(0, 4), 2)
+    int32[4]: [0, 1, 1, 2]
+    """
+    return outside()
+
+
+@builtin
+def sigmoid(x: Operand, _semantic: Any = None) -> tensor:
+    """``1 / (1 + exp(-x))``.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+    Cost:   one or two instructions of the special function unit on GPUs (float32).
+    Errors: CompileError[TYPE] for another type.
+
+    >>> tl.sigmoid(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [0.5, 0.7311, 0.8808, 0.9526]
+    """
     return outside()

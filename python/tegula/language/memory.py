@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .builtin import builtin, outside
 from .types import tensor
+
+if TYPE_CHECKING:
+    from .types import Operand, Shape
 
 
 @builtin
@@ -22,13 +25,22 @@ def load(
 ) -> tensor:
     """Read memory through a pointer, a block of pointers, or a block pointer.
 
-    Shapes: pointer, mask and other broadcast together; the result has their shape.
-    Types:  the result has the pointee's type; mask is int1; other is converted.
     Where mask is false nothing is read and the result is other, or 0 without one.
     Block pointers take boundary_check (dims to check) and padding_option ("zero", "nan")
     in place of mask and other.
+
+    Shapes: pointer, mask and other broadcast together; the result has their shape.
+    Types:  the result has the pointee's type; mask is int1; other is converted.
+    Cost:   neighbours in memory are read together where the compiler can prove that they
+            are: up to 16 bytes a thread, 128 a warp and line.
     Hints:  cache_modifier "", ".ca", ".cg", ".cs", ".cv"; eviction_policy "",
-            "evict_first", "evict_last".
+            "evict_first", "evict_last"; volatile reads again each time.
+    Errors: CompileError[TYPE] for what is no pointer; CompileError[VALUE] for other without
+            mask, or a mask with a block pointer.
+
+    >>> i = tl.arange(0, 4)
+    >>> tl.load(x_ptr + i, mask=i < 3, other=-1.0)
+    float32[4]: [0, 1, 2, -1]
     """
     return outside()
 
@@ -45,9 +57,18 @@ def store(
 ) -> None:
     """Write memory through a pointer, a block of pointers, or a block pointer.
 
+    Where mask is false nothing is written. The order of overlapping writes is undefined.
+
     Shapes: value and mask broadcast to the pointers' shape, which they may not enlarge.
     Types:  value is converted to the pointee's type; mask is int1.
-    Where mask is false nothing is written. The order of overlapping writes is undefined.
+    Cost:   as load's: neighbours are written together.
+    Errors: CompileError[TYPE] for what is no pointer, or a pointer to const;
+            CompileError[SHAPE] for a value larger than the pointers.
+
+    >>> i = tl.arange(0, 4)
+    >>> tl.store(x_ptr + i, i * 10, mask=i < 3)
+    >>> tl.load(x_ptr + i)
+    float32[4]: [0, 10, 20, 3]
     """
     return outside()
 
@@ -64,16 +85,32 @@ def make_block_ptr(
 ) -> Any:
     """A window of block_shape into a tensor in memory, at offsets.
 
-    base: a scalar pointer. shape, strides, offsets: integer scalars, one for each dim;
-    strides count elements. block_shape: constexpr powers of two. order: a permutation of
-    the dims, fastest first; a hint.
+    Shapes: base is a scalar pointer; shape, strides and offsets have one integer scalar per
+            dim, strides counting elements; block_shape: constexpr powers of two; order: a
+            permutation of the dims, fastest first, a hint.
+    Types:  loads give the pointee's type; stores want it.
+    Errors: CompileError[VALUE] where the lengths differ; CompileError[TYPE] for another base.
+
+    >>> p = tl.make_block_ptr(x_ptr, (8, 8), (8, 1), (0, 2), (2, 2), (1, 0))
+    >>> tl.load(p, boundary_check=(0, 1))
+    float32[2, 2]: [[2, 3], [10, 11]]
     """
     return outside()
 
 
 @builtin
 def advance(base: Any, offsets: Any, _semantic: Any = None) -> Any:
-    """The block pointer base, moved by offsets: ``p = tl.advance(p, (0, BLOCK_K))``."""
+    """The block pointer base, moved by offsets; also ``p.advance(offsets)``.
+
+    Shapes: one integer scalar per dim.
+    Types:  a block pointer as base; base itself stays where it is.
+    Errors: CompileError[VALUE] for another number of offsets.
+
+    >>> p = tl.make_block_ptr(x_ptr, (64,), (1,), (0,), (4,), (0,))
+    >>> p = tl.advance(p, (4,))
+    >>> tl.load(p)
+    float32[4]: [4, 5, 6, 7]
+    """
     return outside()
 
 
@@ -92,15 +129,31 @@ def make_tensor_descriptor(
     there; all dims are checked: outside reads as 0 (or NaN) and is not written. Also
     ``gather``, ``scatter``, ``atomic_add`` and friends; ``shape``, ``strides``, ``dtype``,
     ``block_shape``.
-    base: a scalar pointer; 1 to 5 dims; the last stride is the constant 1; block_shape:
-    constexpr powers of two whose last spans at least 16 bytes.
+
+    Shapes: base is a scalar pointer; 1 to 5 dims; the last stride is the constant 1;
+            block_shape: constexpr powers of two whose last spans at least 16 bytes.
+    Types:  loads give the pointee's type; stores convert to it.
+    Errors: CompileError[VALUE] where a rule above is broken.
+
+    >>> d = tl.make_tensor_descriptor(x_ptr, [8, 8], [8, 1], [2, 4])
+    >>> d.load([1, 6])
+    float32[2, 4]: [[14, 15, 0, 0], [22, 23, 0, 0]]
     """
     return outside()
 
 
 @builtin
 def load_tensor_descriptor(desc: Any, offsets: Any, _semantic: Any = None) -> tensor:
-    """``desc.load(offsets)``."""
+    """``desc.load(offsets)``.
+
+    Shapes: offsets: one int32 scalar per dim; the result has desc.block_shape.
+    Types:  that of the tensor in memory.
+    Errors: CompileError[VALUE] for another number of offsets.
+
+    >>> d = tl.make_tensor_descriptor(x_ptr, [64], [1], [4])
+    >>> tl.load_tensor_descriptor(d, [8])
+    float32[4]: [8, 9, 10, 11]
+    """
     return outside()
 
 
@@ -108,7 +161,17 @@ def load_tensor_descriptor(desc: Any, offsets: Any, _semantic: Any = None) -> te
 def store_tensor_descriptor(
     desc: Any, offsets: Any, value: Any, _semantic: Any = None
 ) -> None:
-    """``desc.store(offsets, value)``."""
+    """``desc.store(offsets, value)``.
+
+    Shapes: offsets: one int32 scalar per dim; value has desc.block_shape.
+    Types:  value is converted to that of the tensor in memory.
+    Errors: CompileError[VALUE] for another number of offsets or another shape.
+
+    >>> d = tl.make_tensor_descriptor(x_ptr, [64], [1], [4])
+    >>> tl.store_tensor_descriptor(d, [0], tl.zeros([4], tl.float32) + 5)
+    >>> tl.load(x_ptr + tl.arange(0, 8))
+    float32[8]: [5, 5, 5, 5, 4, 5, 6, 7]
+    """
     return outside()
 
 
@@ -123,9 +186,20 @@ def atomic_add(
 ) -> tensor:
     """Add val to memory in one step and return what was there.
 
-    Types: float16, bfloat16, float32, float64 and integers of 32 and 64 bits.
-    sem: "acq_rel" (default), "acquire", "release", "relaxed"; scope: "gpu" (default),
-    "cta", "sys". Where mask is false nothing happens.
+    Shapes: pointer, val and mask broadcast together; the result has their shape.
+    Types:  float16, bfloat16, float32, float64 and integers of 32 and 64 bits.
+            val is converted to it; the result, what was there before, has it too.
+            sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+            (default), "cta" or "sys".
+    Cost:   one atomic per element; those of equal addresses run one after another.
+    Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+            scope. Where mask is false nothing happens.
+
+    >>> i = tl.arange(0, 4)
+    >>> tl.atomic_add(x_ptr + i, 10.0)
+    float32[4]: [0, 1, 2, 3]
+    >>> tl.load(x_ptr + i)
+    float32[4]: [10, 11, 12, 13]
     """
     return outside()
 
@@ -139,7 +213,22 @@ def atomic_max(
     scope: str | None = None,
     _semantic: Any = None,
 ) -> tensor:
-    """Maximum of memory and val, as atomic_add; float32, float64, 32- and 64-bit ints."""
+    """Put the larger of memory and val there; return what was there.
+
+    Shapes: pointer, val and mask broadcast together; the result has their shape.
+    Types:  float32, float64 and integers of 32 and 64 bits.
+            val is converted to it; the result, what was there before, has it too.
+            sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+            (default), "cta" or "sys".
+    Cost:   one atomic per element; those of equal addresses run one after another.
+    Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+            scope. Where mask is false nothing happens.
+
+    >>> i = tl.arange(0, 4)
+    >>> old = tl.atomic_max(i_ptr + i, 2)
+    >>> tl.load(i_ptr + i)
+    int32[4]: [2, 2, 2, 3]
+    """
     return outside()
 
 
@@ -152,7 +241,22 @@ def atomic_min(
     scope: str | None = None,
     _semantic: Any = None,
 ) -> tensor:
-    """Minimum of memory and val, as atomic_max."""
+    """Put the smaller of memory and val there; return what was there.
+
+    Shapes: pointer, val and mask broadcast together; the result has their shape.
+    Types:  float32, float64 and integers of 32 and 64 bits.
+            val is converted to it; the result, what was there before, has it too.
+            sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+            (default), "cta" or "sys".
+    Cost:   one atomic per element; those of equal addresses run one after another.
+    Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+            scope. Where mask is false nothing happens.
+
+    >>> i = tl.arange(0, 4)
+    >>> old = tl.atomic_min(i_ptr + i, 2)
+    >>> tl.load(i_ptr + i)
+    int32[4]: [0, 1, 2, 2]
+    """
     return outside()
 
 
@@ -165,7 +269,22 @@ def atomic_and(
     scope: str | None = None,
     _semantic: Any = None,
 ) -> tensor:
-    """Bitwise and of memory and val, as atomic_add; 32- and 64-bit integers."""
+    """Bitwise and into memory; return what was there.
+
+    Shapes: pointer, val and mask broadcast together; the result has their shape.
+    Types:  integers of 32 and 64 bits.
+            val is converted to it; the result, what was there before, has it too.
+            sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+            (default), "cta" or "sys".
+    Cost:   one atomic per element; those of equal addresses run one after another.
+    Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+            scope. Where mask is false nothing happens.
+
+    >>> i = tl.arange(0, 4)
+    >>> old = tl.atomic_and(i_ptr + i, 2)
+    >>> tl.load(i_ptr + i)
+    int32[4]: [0, 0, 2, 2]
+    """
     return outside()
 
 
@@ -178,7 +297,22 @@ def atomic_or(
     scope: str | None = None,
     _semantic: Any = None,
 ) -> tensor:
-    """Bitwise or of memory and val, as atomic_and."""
+    """Bitwise or into memory; return what was there.
+
+    Shapes: pointer, val and mask broadcast together; the result has their shape.
+    Types:  integers of 32 and 64 bits.
+            val is converted to it; the result, what was there before, has it too.
+            sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+            (default), "cta" or "sys".
+    Cost:   one atomic per element; those of equal addresses run one after another.
+    Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+            scope. Where mask is false nothing happens.
+
+    >>> i = tl.arange(0, 4)
+    >>> old = tl.atomic_or(i_ptr + i, 4)
+    >>> tl.load(i_ptr + i)
+    int32[4]: [4, 5, 6, 7]
+    """
     return outside()
 
 
@@ -191,7 +325,22 @@ def atomic_xor(
     scope: str | None = None,
     _semantic: Any = None,
 ) -> tensor:
-    """Bitwise exclusive or of memory and val, as atomic_and."""
+    """Bitwise exclusive or into memory; return what was there.
+
+    Shapes: pointer, val and mask broadcast together; the result has their shape.
+    Types:  integers of 32 and 64 bits.
+            val is converted to it; the result, what was there before, has it too.
+            sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+            (default), "cta" or "sys".
+    Cost:   one atomic per element; those of equal addresses run one after another.
+    Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+            scope. Where mask is false nothing happens.
+
+    >>> i = tl.arange(0, 4)
+    >>> old = tl.atomic_xor(i_ptr + i, 1)
+    >>> tl.load(i_ptr + i)
+    int32[4]: [1, 0, 3, 2]
+    """
     return outside()
 
 
@@ -204,7 +353,22 @@ def atomic_xchg(
     scope: str | None = None,
     _semantic: Any = None,
 ) -> tensor:
-    """Write val and return what was there; types of 32 and 64 bits."""
+    """Write val and return what was there.
+
+    Shapes: pointer, val and mask broadcast together; the result has their shape.
+    Types:  floats and integers of 32 and 64 bits.
+            val is converted to it; the result, what was there before, has it too.
+            sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+            (default), "cta" or "sys".
+    Cost:   one atomic per element; those of equal addresses run one after another.
+    Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+            scope. Where mask is false nothing happens.
+
+    >>> tl.atomic_xchg(i_ptr + 7, 100)
+    int32: 7
+    >>> tl.load(i_ptr + 7)
+    int32: 100
+    """
     return outside()
 
 
@@ -219,7 +383,15 @@ def atomic_cas(
 ) -> tensor:
     """Write val where memory equals cmp; return what was there.
 
-    Types: 16, 32 and 64 bits. cmp and val have the pointee's type and the pointer's
-    shape: they are neither converted nor broadcast.
+    Shapes: cmp and val have the pointer's shape; they are not broadcast.
+    Types:  16, 32 and 64 bits; cmp and val have the pointee's type, and are not converted.
+            sem and scope as in atomic_add.
+    Cost:   one atomic per element; those of equal addresses run one after another.
+    Errors: CompileError[TYPE] for other types; CompileError[VALUE] for another sem or scope.
+
+    >>> tl.atomic_cas(i_ptr + 7, 7, 100)
+    int32: 7
+    >>> tl.load(i_ptr + 7)
+    int32: 100
     """
     return outside()

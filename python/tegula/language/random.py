@@ -5,17 +5,37 @@ A number depends on seed and offset alone, so a kernel can be run again and give
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 from tegula.jit import jit
 
 from . import core as tl
 from . import math
 
+if TYPE_CHECKING:
+    from .types import tensor
+
+    Four: TypeAlias = tuple[tensor, tensor, tensor, tensor]
+
 N_ROUNDS_DEFAULT = tl.constexpr(10)
 
 
 @jit
-def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
-    """n_rounds rounds of Philox on four counters with two keys, uint32 or uint64."""
+def philox_impl(
+    c0, c1, c2, c3, k0, k1, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT
+) -> Four:
+    """n_rounds rounds of Philox on four counters with two keys.
+
+    Shapes: the counters broadcast with the keys; four results.
+    Types:  uint32 or uint64, all of them.
+    Cost:   four multiplications a round.
+    Errors: CompileError[STATIC_ASSERT] for another type.
+
+    >>> z = tl.zeros((2,), tl.uint32)
+    >>> a, b, c, d = tl.philox_impl(z, z, z, z, 0, 0)
+    >>> a
+    uint32[2]: [1713891541, 1713891541]
+    """
     if c0.dtype == tl.uint32:
         key_a: tl.constexpr = 0x9E3779B9
         key_b: tl.constexpr = 0xBB67AE85
@@ -42,8 +62,20 @@ def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: tl.constexpr = N_ROUNDS_DEFAUL
 
 
 @jit
-def philox(seed, c0, c1, c2, c3, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
-    """Four blocks of random bits for a seed and four counters."""
+def philox(seed, c0, c1, c2, c3, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> Four:
+    """Four blocks of random bits for a seed and four counters.
+
+    Shapes: the counters' common shape, four times.
+    Types:  seed: 64 bits of an integer; counters of 32 or 64 bits; the results unsigned
+            integers of that width.
+    Cost:   ten rounds of four multiplications.
+    Errors: CompileError[STATIC_ASSERT] for another width.
+
+    >>> z = tl.zeros((2,), tl.int32)
+    >>> a, b, c, d = tl.philox(7, tl.arange(0, 2), z, z, z)
+    >>> b
+    uint32[2]: [3221879260, 3415718931]
+    """
     seed = tl.to_tensor(seed).to(tl.uint64)
     c0 = tl.to_tensor(c0)
     bits: tl.constexpr = c0.dtype.primitive_bitwidth
@@ -63,8 +95,18 @@ def philox(seed, c0, c1, c2, c3, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
 
 
 @jit
-def randint4x(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
-    """Four blocks of uint32 for a scalar seed and a block of offsets."""
+def randint4x(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> Four:
+    """Four blocks of uniform uint32 for a seed and a block of offsets.
+
+    Shapes: four blocks of the shape of offset.
+    Types:  seed is an integer; offset an integer of 32 or 64 bits; n_rounds is constexpr.
+    Cost:   ten rounds of four 32-bit multiplications.
+    Errors: CompileError[TYPE] for floats as offset.
+
+    >>> a, b, c, d = tl.randint4x(7, tl.arange(0, 2))
+    >>> a
+    uint32[2]: [4099963437, 1747881627]
+    """
     offset = tl.to_tensor(offset)
     low = offset.to(tl.uint32)
     zero = low * 0
@@ -76,15 +118,32 @@ def randint4x(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
 
 
 @jit
-def randint(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
-    """A block of uint32; randint4x gives four for the same work."""
+def randint(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> tensor:
+    """A block of uniform uint32 for a seed and a block of offsets.
+
+    Shapes: the shape of offset.
+    Types:  seed is an integer; offset an integer of 32 or 64 bits; n_rounds is constexpr.
+    Cost:   ten rounds of four 32-bit multiplications, for one number: the form with 4x gives four.
+    Errors: CompileError[TYPE] for floats as offset.
+
+    >>> tl.randint(7, tl.arange(0, 2))
+    uint32[2]: [4099963437, 1747881627]
+    """
     a, _, _, _ = randint4x(seed, offset, n_rounds)
     return a
 
 
 @jit
-def uint_to_uniform_float(x):
-    """Random bits as a float32 in [0, 1)."""
+def uint_to_uniform_float(x) -> tensor:
+    """Random bits as a float32 in [0, 1).
+
+    Shapes: that of x.
+    Types:  integers of 32 or 64 bits; the result is float32.
+    Errors: CompileError[STATIC_ASSERT] for another width.
+
+    >>> tl.uint_to_uniform_float(tl.arange(0, 4) * 500000000)
+    float32[4]: [0, 0.2328, 0.4657, 0.6985]
+    """
     if x.dtype.primitive_bitwidth == 32:
         x = x.to(tl.int32, bitcast=True)
         scale: tl.constexpr = 4.6566127342e-10
@@ -97,14 +156,33 @@ def uint_to_uniform_float(x):
 
 
 @jit
-def rand(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
-    """Uniform float32 in [0, 1) for a seed and a block of offsets."""
+def rand(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> tensor:
+    """Uniform float32 in [0, 1) for a seed and a block of offsets.
+
+    Shapes: the shape of offset.
+    Types:  seed is an integer; offset an integer of 32 or 64 bits; n_rounds is constexpr.
+    Cost:   ten rounds of four 32-bit multiplications, for one number: the form with 4x gives four.
+    Errors: CompileError[TYPE] for floats as offset.
+
+    >>> tl.rand(7, tl.arange(0, 4))
+    float32[4]: [0.09081, 0.8139, 0.01215, 0.7804]
+    """
     return uint_to_uniform_float(randint(seed, offset, n_rounds))
 
 
 @jit
-def rand4x(seed, offsets, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
-    """Four blocks of uniform float32."""
+def rand4x(seed, offsets, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> Four:
+    """Four blocks of uniform float32 in [0, 1).
+
+    Shapes: four blocks of the shape of offsets.
+    Types:  seed is an integer; offsets an integer of 32 or 64 bits; n_rounds is constexpr.
+    Cost:   ten rounds of four 32-bit multiplications.
+    Errors: CompileError[TYPE] for floats as offsets.
+
+    >>> a, b, c, d = tl.rand4x(7, tl.arange(0, 2))
+    >>> d
+    float32[2]: [0.1713, 0.08429]
+    """
     a, b, c, d = randint4x(seed, offsets, n_rounds)
     return (
         uint_to_uniform_float(a),
@@ -115,8 +193,18 @@ def rand4x(seed, offsets, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
 
 
 @jit
-def pair_uniform_to_normal(u1, u2):
-    """Two independent normal numbers from two uniform ones (Box-Muller)."""
+def pair_uniform_to_normal(u1, u2) -> tuple[tensor, tensor]:
+    """Two independent normal numbers from two uniform ones (Box-Muller).
+
+    Shapes: the operands broadcast; both results have their shape.
+    Types:  float32.
+    Errors: CompileError[TYPE] for another type.
+
+    >>> u = tl.full((2,), 0.5, tl.float32)
+    >>> tl.pair_uniform_to_normal(u, u / 4)
+    float32[2]: [0.8326, 0.8326]
+    float32[2]: [0.8326, 0.8326]
+    """
     u1 = math.maximum(1.0e-7, u1)
     angle = 6.283185307179586 * u2
     r = math.sqrt(-2.0 * math.log(u1))
@@ -124,16 +212,35 @@ def pair_uniform_to_normal(u1, u2):
 
 
 @jit
-def randn(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
-    """Normal float32 for a seed and a block of offsets."""
+def randn(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> tensor:
+    """Normal float32 of mean 0 and deviation 1 for a seed and a block of offsets.
+
+    Shapes: the shape of offset.
+    Types:  seed is an integer; offset an integer of 32 or 64 bits; n_rounds is constexpr.
+    Cost:   ten rounds of four 32-bit multiplications, for one number: the form with 4x gives four.
+    Errors: CompileError[TYPE] for floats as offset.
+
+    >>> tl.randn(7, tl.arange(0, 4))
+    float32[4]: [-2.19, -0.5406, 2.953, -0.7042]
+    """
     a, b, _, _ = randint4x(seed, offset, n_rounds)
     n, _ = pair_uniform_to_normal(uint_to_uniform_float(a), uint_to_uniform_float(b))
     return n
 
 
 @jit
-def randn4x(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT):
-    """Four blocks of normal float32."""
+def randn4x(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> Four:
+    """Four blocks of normal float32 of mean 0 and deviation 1.
+
+    Shapes: four blocks of the shape of offset.
+    Types:  seed is an integer; offset an integer of 32 or 64 bits; n_rounds is constexpr.
+    Cost:   ten rounds of four 32-bit multiplications.
+    Errors: CompileError[TYPE] for floats as offset.
+
+    >>> a, b, c, d = tl.randn4x(7, tl.arange(0, 2))
+    >>> d
+    float32[2]: [1.513, 0.7385]
+    """
     a, b, c, d = rand4x(seed, offset, n_rounds)
     n1, n2 = pair_uniform_to_normal(a, b)
     n3, n4 = pair_uniform_to_normal(c, d)

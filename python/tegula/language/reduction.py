@@ -24,8 +24,21 @@ def reduce(
 ) -> Any:
     """Combine along axis with a @jit function of scalars.
 
-    input: a block, or a tuple of blocks of one shape; combine_fn(acc.., new..) returns as
-    many values, of the element types. It must be associative and commutative.
+    combine_fn(acc.., new..) returns as many values as input has blocks. It must be
+    associative and commutative.
+
+    Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+            A tuple of blocks of one shape gives a tuple.
+    Types:  each result has the type of its block; combine_fn must return it.
+    Cost:   shuffles within a warp, then a pass through shared memory between warps.
+    Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+            CompileError[TYPE] for another type.
+
+    >>> @tegula.jit
+    ... def longer(a, b):
+    ...     return tl.maximum(a, b)
+    >>> tl.reduce(tl.arange(0, 8), 0, longer)
+    int32: 7
     """
     return outside()
 
@@ -38,7 +51,23 @@ def associative_scan(
     reverse: bool = False,
     _semantic: Any = None,
 ) -> Any:
-    """Inclusive scan along axis with an associative @jit function of scalars."""
+    """Combine each element with all before it, with a @jit function of scalars.
+
+    combine_fn(acc.., new..) returns as many values as input has blocks. It must be
+    associative. reverse starts from the end.
+
+    Shapes: that of input; a tuple of blocks of one shape gives a tuple.
+    Types:  each result has the type of its block; combine_fn must return it.
+    Cost:   shuffles within a warp, then a pass through shared memory between warps.
+    Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+            CompileError[TYPE] for another type.
+
+    >>> @tegula.jit
+    ... def plus(a, b):
+    ...     return a + b
+    >>> tl.associative_scan(tl.arange(0, 4), 0, plus)
+    int32[4]: [0, 1, 3, 6]
+    """
     return outside()
 
 
@@ -50,7 +79,21 @@ def sum(
     dtype: dtype | None = None,
     _semantic: Any = None,
 ) -> tensor:
-    """Sum. Integers below 32 bits become int32 or uint32; floats keep their type."""
+    """Sum along axis, or of all.
+
+    Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+    Types:  integers below 32 bits become int32 or uint32; floats keep theirs, float16 too.
+            dtype converts before summing.
+    Cost:   shuffles within a warp, then a pass through shared memory between warps.
+    Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+            CompileError[TYPE] for another type.
+
+    >>> x = tl.reshape(tl.arange(0, 8), (2, 4))
+    >>> tl.sum(x, axis=1)
+    int32[2]: [6, 22]
+    >>> tl.sum(x)
+    int32: 28
+    """
     return outside()
 
 
@@ -63,9 +106,24 @@ def max(
     keep_dims: bool = False,
     _semantic: Any = None,
 ) -> Any:
-    """Largest element; with return_indices also its int32 index along axis.
+    """Largest element along axis, or of all.
 
-    Types narrower than 32 bits give float32 or int32. NaN is skipped.
+    return_indices gives the pair of it and its index along axis: of equal ones the first, or
+    any without return_indices_tie_break_left.
+
+    Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+    Types:  types narrower than 32 bits give float32 or int32; the index is int32. NaN is
+            skipped.
+    Cost:   shuffles within a warp, then a pass through shared memory between warps.
+    Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+            CompileError[TYPE] for another type.
+
+    >>> x = tl.reshape(tl.arange(0, 8), (2, 4))
+    >>> tl.max(x, axis=0)
+    int32[4]: [4, 5, 6, 7]
+    >>> tl.max(x, axis=1, return_indices=True)
+    int32[2]: [3, 7]
+    int32[2]: [3, 3]
     """
     return outside()
 
@@ -79,7 +137,22 @@ def min(
     keep_dims: bool = False,
     _semantic: Any = None,
 ) -> Any:
-    """Smallest element, as max."""
+    """Smallest element along axis, or of all.
+
+    return_indices gives the pair of it and its index along axis: of equal ones the first, or
+    any without return_indices_tie_break_left.
+
+    Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+    Types:  types narrower than 32 bits give float32 or int32; the index is int32. NaN is
+            skipped.
+    Cost:   shuffles within a warp, then a pass through shared memory between warps.
+    Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+            CompileError[TYPE] for another type.
+
+    >>> x = tl.reshape(tl.arange(0, 8), (2, 4))
+    >>> tl.min(x, axis=0)
+    int32[4]: [0, 1, 2, 3]
+    """
     return outside()
 
 
@@ -91,7 +164,18 @@ def argmax(
     keep_dims: bool = False,
     _semantic: Any = None,
 ) -> tensor:
-    """int32 index of the largest element along axis, the first of equal ones."""
+    """Index of the largest element along axis, of equal ones the first.
+
+    Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+    Types:  any numbers; the result is int32.
+    Cost:   shuffles within a warp, then a pass through shared memory between warps.
+    Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+            CompileError[TYPE] for another type.
+
+    >>> x = tl.reshape(tl.arange(0, 8), (2, 4))
+    >>> tl.argmax(x, axis=1)
+    int32[2]: [3, 3]
+    """
     return outside()
 
 
@@ -103,7 +187,18 @@ def argmin(
     keep_dims: bool = False,
     _semantic: Any = None,
 ) -> tensor:
-    """int32 index of the smallest element along axis, the first of equal ones."""
+    """Index of the smallest element along axis, of equal ones the first.
+
+    Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+    Types:  any numbers; the result is int32.
+    Cost:   shuffles within a warp, then a pass through shared memory between warps.
+    Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+            CompileError[TYPE] for another type.
+
+    >>> x = tl.reshape(tl.arange(0, 8), (2, 4))
+    >>> tl.argmin(x, axis=1)
+    int32[2]: [0, 0]
+    """
     return outside()
 
 
@@ -114,7 +209,18 @@ def xor_sum(
     keep_dims: bool = False,
     _semantic: Any = None,
 ) -> tensor:
-    """Exclusive or of integers."""
+    """Bitwise exclusive or along axis, or of all.
+
+    Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+    Types:  integers, the result as input.
+    Cost:   shuffles within a warp, then a pass through shared memory between warps.
+    Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+            CompileError[TYPE] for another type.
+
+    >>> x = tl.reshape(tl.arange(0, 8), (2, 4))
+    >>> tl.xor_sum(x, axis=1)
+    int32[2]: [0, 0]
+    """
     return outside()
 
 
@@ -122,7 +228,18 @@ def xor_sum(
 def reduce_or(
     input: tensor, axis: int, keep_dims: bool = False, _semantic: Any = None
 ) -> tensor:
-    """Bitwise or of integers."""
+    """Bitwise or along axis.
+
+    Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+    Types:  integers, the result as input.
+    Cost:   shuffles within a warp, then a pass through shared memory between warps.
+    Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+            CompileError[TYPE] for another type.
+
+    >>> x = tl.reshape(tl.arange(0, 8), (2, 4))
+    >>> tl.reduce_or(x, axis=1)
+    int32[2]: [3, 7]
+    """
     return outside()
 
 
@@ -134,7 +251,18 @@ def cumsum(
     dtype: dtype | None = None,
     _semantic: Any = None,
 ) -> tensor:
-    """Running sum along axis. bfloat16 gives float32; narrow integers widen as in sum."""
+    """Running sum along axis; from the end with reverse.
+
+    Shapes: that of input.
+    Types:  as sum, but bfloat16 gives float32; dtype converts before summing.
+    Cost:   shuffles within a warp, then a pass through shared memory between warps.
+    Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+            CompileError[TYPE] for another type.
+
+    >>> x = tl.reshape(tl.arange(0, 8), (2, 4))
+    >>> tl.cumsum(x, axis=1)
+    int32[2, 4]: [[0, 1, 3, 6], [4, 9, 15, 22]]
+    """
     return outside()
 
 
@@ -142,5 +270,16 @@ def cumsum(
 def cumprod(
     input: tensor, axis: int = 0, reverse: bool = False, _semantic: Any = None
 ) -> tensor:
-    """Running product along axis. bfloat16 gives float32."""
+    """Running product along axis; from the end with reverse.
+
+    Shapes: that of input.
+    Types:  integers below 32 bits become int32 or uint32; bfloat16 gives float32.
+    Cost:   shuffles within a warp, then a pass through shared memory between warps.
+    Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+            CompileError[TYPE] for another type.
+
+    >>> x = tl.reshape(tl.arange(0, 8), (2, 4))
+    >>> tl.cumprod(x + 1, axis=1)
+    int32[2, 4]: [[1, 2, 6, 24], [5, 30, 210, 1680]]
+    """
     return outside()

@@ -112,6 +112,14 @@ def dot_scaled(
     Types:  formats are e2m1, e4m3, e5m2 (uint8 or float8), bf16, fp16; scales are uint8
             powers of two, or float8. The result is float32.
     Cost:   elements become bfloat16 (float16 with an operand of it) on every target.
+    Errors: CompileError[STATIC_ASSERT] for another format, or a scale whose last extent
+            does not divide K.
+
+    >>> a = tl.full((16, 32), 1.5, tl.bfloat16)
+    >>> scale = tl.full((16, 1), 128, tl.uint8)
+    >>> b = tl.full((32, 16), 1.0, tl.bfloat16)
+    >>> tl.max(tl.dot_scaled(a, scale, "bf16", b, None, "bf16"))
+    float32: 96
     """
     static_assert(out_dtype == core.float32, "dot_scaled gives float32")
     f16: constexpr = _is_f16(lhs_format, rhs_format)

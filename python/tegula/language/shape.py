@@ -2,58 +2,101 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .builtin import builtin, outside
 from .types import dtype, tensor
+
+if TYPE_CHECKING:
+    from .types import Operand, Shape
 
 
 @builtin
 def program_id(axis: int, _semantic: Any = None) -> tensor:
     """Index of this program along a grid axis.
 
-    Shape: a scalar int32. axis: constexpr 0, 1 or 2.
+    Shapes: a scalar. axis: constexpr 0, 1 or 2.
+    Types:  int32.
     Errors: CompileError[VALUE] for another axis.
+
+    >>> tl.program_id(0)
+    int32: 0
     """
     return outside()
 
 
 @builtin
 def num_programs(axis: int, _semantic: Any = None) -> tensor:
-    """Extent of the grid along an axis, as an int32 scalar. axis: constexpr 0, 1 or 2."""
+    """Extent of the grid along an axis.
+
+    Shapes: a scalar. axis: constexpr 0, 1 or 2.
+    Types:  int32.
+    Errors: CompileError[VALUE] for another axis.
+
+    >>> tl.num_programs(0)
+    int32: 1
+    """
     return outside()
 
 
 @builtin
 def arange(start: int, end: int, _semantic: Any = None) -> tensor:
-    """``start, start + 1, .. end - 1`` as an int32 block of shape [end - start].
+    """``start, start + 1, .. end - 1``.
 
-    Both ends are constexpr; 0 <= start < end, and end - start is a power of two.
-    Errors: CompileError[VALUE] otherwise. For n elements take the next power of two and
-    a mask: ``tl.arange(0, BLOCK) < n``.
+    Shapes: [end - start]. Both ends are constexpr; 0 <= start < end; end - start is a power
+            of two. For n elements take the next power of two and a mask.
+    Types:  int32.
+    Cost:   nothing: each thread knows its own elements.
+    Errors: CompileError[VALUE] for other ends.
+
+    >>> tl.arange(0, 4)
+    int32[4]: [0, 1, 2, 3]
+    >>> tl.arange(0, 4) < 3
+    int1[4]: [1, 1, 1, 0]
     """
     return outside()
 
 
 @builtin
 def full(shape: Any, value: Any, dtype: dtype, _semantic: Any = None) -> tensor:
-    """A block filled with value, converted to dtype.
+    """A block filled with value.
 
-    shape: a tuple of constexpr powers of two; ``()`` gives a scalar.
-    value: a constant, or a scalar known at run time.
+    Shapes: shape, a tuple of constexpr powers of two; ``()`` gives a scalar. value is a
+            number or a scalar known at run time.
+    Types:  dtype, to which value is converted.
+    Errors: CompileError[VALUE] for another shape; CompileError[TYPE] for a block as value.
+
+    >>> tl.full((2, 2), 1.5, tl.float16)
+    float16[2, 2]: [[1.5, 1.5], [1.5, 1.5]]
     """
     return outside()
 
 
 @builtin
 def zeros(shape: Any, dtype: dtype, _semantic: Any = None) -> tensor:
-    """A block of zeros. shape: a tuple of constexpr powers of two."""
+    """A block of zeros.
+
+    Shapes: shape, a tuple of constexpr powers of two; ``()`` gives a scalar.
+    Types:  dtype.
+    Errors: CompileError[VALUE] for another shape.
+
+    >>> tl.zeros((4,), tl.float32)
+    float32[4]: [0, 0, 0, 0]
+    """
     return outside()
 
 
 @builtin
 def zeros_like(input: tensor, _semantic: Any = None) -> tensor:
-    """Zeros of the shape and type of input."""
+    """Zeros of the shape and type of input.
+
+    Shapes: that of input.
+    Types:  any but pointers; the result has input's.
+    Errors: CompileError[TYPE] where input is no tensor.
+
+    >>> tl.zeros_like(tl.arange(0, 4))
+    int32[4]: [0, 0, 0, 0]
+    """
     return outside()
 
 
@@ -70,33 +113,78 @@ def cast(
     Floats to narrower floats round to nearest even, or towards zero with
     ``fp_downcast_rounding="rtz"``; floats to integers truncate; anything to int1 is
     ``!= 0``. bitcast keeps the bits of a type of equal width.
+
+    Shapes: that of input.
+    Types:  any to any, but not between float8 and integers (go through float32).
     Errors: CompileError[TYPE] between float8 and integers; CompileError[VALUE] for a
-    bitcast between widths, or a rounding mode elsewhere.
+            bitcast between widths, or a rounding mode where nothing is rounded.
+
+    >>> tl.cast(tl.full((2,), 2.75, tl.float32), tl.int32)
+    int32[2]: [2, 2]
+    >>> tl.full((2,), 1.0, tl.float32).to(tl.int32, bitcast=True)
+    int32[2]: [1065353216, 1065353216]
     """
     return outside()
 
 
 @builtin
 def to_tensor(x: Any, _semantic: Any = None) -> tensor:
-    """A number as a scalar: bool int1, int int32 or wider, float float32."""
+    """A number as a scalar that takes part in promotion.
+
+    Shapes: a scalar; a tensor stays as it is.
+    Types:  bool gives int1, int int32 or as wide as it needs, float float32 (float64 where
+            float32 overflows).
+    Errors: CompileError[TYPE] for what is no number.
+
+    >>> tl.to_tensor(3)
+    int32: 3
+    >>> tl.to_tensor(0.5)
+    float32: 0.5
+    """
     return outside()
 
 
 @builtin
 def broadcast(input: tensor, other: tensor, _semantic: Any = None) -> Any:
-    """Both operands, stretched to their common shape."""
+    """Both operands, stretched to their common shape.
+
+    Shapes: as in NumPy: dims of 1 stretch, and missing ones stand in front.
+    Types:  each keeps its own.
+    Errors: CompileError[SHAPE] where two dims differ and neither is 1.
+
+    >>> tl.broadcast(tl.arange(0, 2)[:, None], tl.arange(0, 2)[None, :])
+    int32[2, 2]: [[0, 0], [1, 1]]
+    int32[2, 2]: [[0, 1], [0, 1]]
+    """
     return outside()
 
 
 @builtin
 def broadcast_to(input: tensor, *shape: Any, _semantic: Any = None) -> tensor:
-    """Stretch dims of extent 1 to shape, which has the same number of dims."""
+    """Stretch dims of extent 1.
+
+    Shapes: shape, as a tuple or as arguments, has as many dims as input and differs only
+            where input has 1. A scalar stretches to any shape.
+    Types:  that of input.
+    Errors: CompileError[VALUE] for another shape.
+
+    >>> tl.broadcast_to(tl.arange(0, 2)[:, None], (2, 4))
+    int32[2, 4]: [[0, 0, 0, 0], [1, 1, 1, 1]]
+    """
     return outside()
 
 
 @builtin
 def expand_dims(input: tensor, axis: Any, _semantic: Any = None) -> tensor:
-    """Insert dims of extent 1 at axis (one or several, negative from the end)."""
+    """Insert dims of extent 1; ``x[:, None]`` does the same.
+
+    Shapes: axis is one constexpr or several, counted in the result, negative from the end.
+    Types:  that of input.
+    Errors: CompileError[VALUE] for an axis outside the result, or one named twice.
+
+    >>> tl.expand_dims(tl.arange(0, 4), 0)
+    int32[1, 4]: [[0, 1, 2, 3]]
+    """
     return outside()
 
 
@@ -104,37 +192,88 @@ def expand_dims(input: tensor, axis: Any, _semantic: Any = None) -> tensor:
 def reshape(
     input: tensor, *shape: Any, can_reorder: bool = False, _semantic: Any = None
 ) -> tensor:
-    """The same elements in row-major order with another shape of equal size."""
+    """The same elements in row-major order, in another shape.
+
+    Shapes: shape, as a tuple or as arguments, holds as many elements as input.
+    Types:  that of input.
+    Cost:   free, or a move through shared memory where layouts differ; can_reorder lets the
+            compiler choose another order of elements.
+    Errors: CompileError[VALUE] for a shape of another size.
+
+    >>> tl.reshape(tl.arange(0, 4), (2, 2))
+    int32[2, 2]: [[0, 1], [2, 3]]
+    """
     return outside()
 
 
 @builtin
 def view(input: tensor, *shape: Any, _semantic: Any = None) -> tensor:
-    """As reshape; the order of elements is not promised."""
+    """As reshape; the order of elements is not promised.
+
+    Shapes: shape, as a tuple or as arguments, holds as many elements as input.
+    Types:  that of input.
+    Errors: CompileError[VALUE] for a shape of another size.
+
+    >>> tl.view(tl.full((4,), 7, tl.int32), (2, 2))
+    int32[2, 2]: [[7, 7], [7, 7]]
+    """
     return outside()
 
 
 @builtin
 def item(input: tensor, _semantic: Any = None) -> tensor:
-    """The element of a block of one, as a scalar."""
+    """The element of a block of one, as a scalar.
+
+    Shapes: input holds one element, in any number of dims; the result is a scalar.
+    Types:  that of input.
+    Errors: CompileError[VALUE] for more elements.
+
+    >>> tl.full((1, 1), 7, tl.int32).item()
+    int32: 7
+    """
     return outside()
 
 
 @builtin
 def ravel(x: tensor, can_reorder: bool = False, _semantic: Any = None) -> tensor:
-    """Flatten to one dimension."""
+    """Flatten to one dim, in row-major order.
+
+    Shapes: [numel].
+    Types:  that of x.
+    Errors: CompileError[TYPE] where x is no tensor.
+
+    >>> tl.ravel(tl.full((2, 2), 7, tl.int32))
+    int32[4]: [7, 7, 7, 7]
+    """
     return outside()
 
 
 @builtin
 def trans(input: tensor, *dims: Any, _semantic: Any = None) -> tensor:
-    """Permute the dims; without dims, swap the last two."""
+    """Permute the dims; without dims, swap the last two.
+
+    Shapes: dims, as a tuple or as arguments, is a permutation of 0 .. rank - 1.
+    Types:  that of input.
+    Cost:   free until the elements have to meet those of another layout.
+    Errors: CompileError[VALUE] for no permutation, or fewer than two dims.
+
+    >>> tl.trans(tl.reshape(tl.arange(0, 4), (2, 2)))
+    int32[2, 2]: [[0, 2], [1, 3]]
+    """
     return outside()
 
 
 @builtin
 def permute(input: tensor, *dims: Any, _semantic: Any = None) -> tensor:
-    """Dim i of the result is dim dims[i] of input."""
+    """Dim i of the result is dim dims[i] of input.
+
+    Shapes: dims, as a tuple or as arguments, is a permutation of 0 .. rank - 1.
+    Types:  that of input.
+    Errors: CompileError[VALUE] for no permutation.
+
+    >>> tl.permute(tl.reshape(tl.arange(0, 4), (2, 2)), (1, 0))
+    int32[2, 2]: [[0, 2], [1, 3]]
+    """
     return outside()
 
 
@@ -146,25 +285,58 @@ def cat(
     dim: int = 0,
     _semantic: Any = None,
 ) -> tensor:
-    """Concatenate two blocks of one shape and type along dim, in order."""
+    """Concatenate two blocks along dim, in order.
+
+    Shapes: both have one shape; dim doubles.
+    Types:  both have one type, the result's.
+    Errors: CompileError[TYPE] or CompileError[VALUE] where types or shapes differ.
+
+    >>> tl.cat(tl.arange(0, 2), tl.arange(4, 6))
+    int32[4]: [0, 1, 4, 5]
+    """
     return outside()
 
 
 @builtin
 def join(a: tensor, b: tensor, _semantic: Any = None) -> tensor:
-    """Two blocks as a new last dim of 2; two scalars give the shape [2]."""
+    """Two blocks, side by side in a new last dim of 2.
+
+    Shapes: both broadcast to [..]; the result is [.., 2]; two scalars give [2].
+    Types:  both have one type, the result's.
+    Errors: CompileError[SHAPE] or CompileError[TYPE] where they do not agree.
+
+    >>> tl.join(tl.arange(0, 2), tl.arange(4, 6))
+    int32[2, 2]: [[0, 4], [1, 5]]
+    """
     return outside()
 
 
 @builtin
 def split(a: tensor, _semantic: Any = None) -> Any:
-    """Inverse of join: the two halves of a last dim of 2."""
+    """Inverse of join: the two halves of a last dim of 2.
+
+    Shapes: [.., 2] gives two of [..]; [2] gives two scalars.
+    Types:  that of a.
+    Errors: CompileError[VALUE] for another last dim.
+
+    >>> tl.split(tl.reshape(tl.arange(0, 4), (2, 2)))
+    int32[2]: [0, 2]
+    int32[2]: [1, 3]
+    """
     return outside()
 
 
 @builtin
 def interleave(a: tensor, b: tensor, _semantic: Any = None) -> tensor:
-    """Alternate the elements of a and b along the last dim, which doubles."""
+    """Alternate the elements of a and b along the last dim.
+
+    Shapes: both broadcast; the last dim doubles; two scalars give [2].
+    Types:  both have one type, the result's.
+    Errors: CompileError[SHAPE] or CompileError[TYPE] where they do not agree.
+
+    >>> tl.interleave(tl.arange(0, 2), tl.arange(4, 6))
+    int32[4]: [0, 4, 1, 5]
+    """
     return outside()
 
 
@@ -173,7 +345,14 @@ def gather(src: tensor, index: tensor, axis: int, _semantic: Any = None) -> tens
     """Pick elements along axis: ``out[i, j] = src[index[i, j], j]`` for axis 0.
 
     Shapes: index has the rank of src and its extents except along axis; the result has
-    the shape of index. Types: integer index. An index outside gives an undefined value.
+            the shape of index.
+    Types:  integer index; the result has src's type.
+    Cost:   a shuffle within a warp, or a pass through shared memory.
+    Errors: CompileError[VALUE] for other shapes; CompileError[TYPE] for another index. An
+            index outside the dim gives an undefined value.
+
+    >>> tl.gather(tl.arange(8, 12), 3 - tl.arange(0, 4), 0)
+    int32[4]: [11, 10, 9, 8]
     """
     return outside()
 
@@ -182,10 +361,17 @@ def gather(src: tensor, index: tensor, axis: int, _semantic: Any = None) -> tens
 def histogram(
     input: tensor, num_bins: int, mask: Any = None, _semantic: Any = None
 ) -> tensor:
-    """Counts of the values 0 .. num_bins - 1, as int32 of shape [num_bins].
+    """Counts of the values 0 .. num_bins - 1.
 
-    input: integers, one dim. num_bins: a constexpr power of two. Values outside are
-    undefined; where mask is false nothing is counted.
+    Shapes: input has one dim; num_bins is a constexpr power of two; the result is
+            [num_bins]; mask has the shape of input.
+    Types:  integer input; int32 counts; int1 mask, where false nothing is counted.
+    Cost:   atomics in shared memory on GPUs.
+    Errors: CompileError[VALUE] for another shape or number of bins; CompileError[TYPE] for
+            another type. Values outside the bins are undefined.
+
+    >>> tl.histogram(tl.arange(0, 8) // 3, 4)
+    int32[4]: [3, 3, 2, 0]
     """
     return outside()
 
@@ -206,9 +392,14 @@ def dot(
     Shapes: [M, K] and [K, N] give [M, N]; batch dims may stand in front of all.
     Types:  int8 gives int32, bfloat16 and float32 give float32, float64 float64; float16
             and float8 give out_dtype (float32, or float16). acc has the result's type.
-    input_precision: of float32 on tensor cores: "tf32" (default), "tf32x3", "ieee",
-            "bf16x3", "bf16x6".
+            input_precision says how float32 is multiplied on tensor cores: "tf32" (default),
+            "tf32x3", "ieee", "bf16x3", "bf16x6".
     Cost:   2*M*N*K flops, on tensor cores where the target has them.
     Errors: CompileError[SHAPE] when K differs; CompileError[TYPE] on mixed types.
+
+    >>> a = tl.full((16, 16), 2.0, tl.float16)
+    >>> c = tl.dot(a, a)
+    >>> tl.max(c)
+    float32: 64
     """
     return outside()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tegula.constexprs import constexpr_function
 from tegula.jit import jit
@@ -13,6 +13,9 @@ from .math import *  # noqa: F403
 from .math import exp, fdiv, where
 from .reduction import *  # noqa: F403
 from .reduction import max, sum, xor_sum
+
+if TYPE_CHECKING:
+    from .types import tensor
 
 
 @constexpr_function
@@ -27,8 +30,17 @@ def _is_power_of_two(i: int) -> bool:
 
 
 @jit
-def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
-    """exp(x - max) / sum along dim (the first by default). float32 or float64 results."""
+def softmax(x, dim=None, keep_dims=False, ieee_rounding=False) -> tensor:
+    """``exp(x - max) / sum`` along dim: positive numbers that add up to 1.
+
+    Shapes: that of x. dim is constexpr, the first by default, as in Triton.
+    Types:  float32 or float64; float16 and bfloat16 give float32.
+    Cost:   a max, a sum, and an exp per element.
+    Errors: CompileError[VALUE] for a dim outside the shape.
+
+    >>> tl.softmax(tl.load(x_ptr + tl.arange(0, 4)), 0)
+    float32[4]: [0.03206, 0.08714, 0.2369, 0.6439]
+    """
     axis: constexpr = 0 if dim is None else dim
     z = x - max(x, axis, keep_dims=True)
     num = exp(z)
@@ -37,10 +49,18 @@ def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
 
 
 @jit
-def swizzle2d(i, j, size_i, size_j, size_g):
+def swizzle2d(i, j, size_i, size_j, size_g) -> tuple[tensor, tensor]:
     """The place (i, j) of a size_i x size_j grid, walked in groups of size_g rows.
 
     Within a group the columns come first: programs that run together share columns.
+
+    Shapes: the operands broadcast; both results have their shape.
+    Types:  integers.
+    Errors: CompileError[TYPE] for other types.
+
+    >>> tl.swizzle2d(0, tl.arange(0, 4), 2, 4, 2)
+    int32[4]: [0, 1, 0, 1]
+    int32[4]: [0, 0, 1, 1]
     """
     ij = i * size_j + j
     size_gj = size_g * size_j
@@ -64,8 +84,17 @@ def _place_along(x, dim: constexpr):
 
 
 @jit
-def flip(x, dim=None):
-    """Reverse the order of elements along dim (the last by default)."""
+def flip(x, dim=None) -> tensor:
+    """Reverse the order of elements along dim, the last by default.
+
+    Shapes: that of x.
+    Types:  any.
+    Cost:   a gather.
+    Errors: CompileError[STATIC_ASSERT] for a dim outside the shape.
+
+    >>> tl.flip(tl.arange(0, 4))
+    int32[4]: [3, 2, 1, 0]
+    """
     axis: constexpr = len(x.shape) - 1 if dim is None else dim
     at: constexpr = axis + len(x.shape) if axis < 0 else axis
     core.static_assert(0 <= at and at < len(x.shape), "flip: dim is outside the shape")
@@ -112,15 +141,34 @@ def _is_last(dim: Any, rank: int) -> bool:
 
 
 @jit
-def sort(x, dim: constexpr = None, descending: constexpr = False):
-    """Sort along the last dim; the order of NaN is undefined, the type is kept."""
+def sort(x, dim: constexpr = None, descending: constexpr = False) -> tensor:
+    """Sort along the last dim; descending: largest first.
+
+    Shapes: that of x.
+    Types:  numbers, the type is kept; the order of NaN is undefined.
+    Cost:   log2(n) * (log2(n) + 1) / 2 exchanges of the whole block.
+    Errors: CompileError[STATIC_ASSERT] for another dim than the last.
+
+    >>> tl.sort((tl.arange(0, 4) * 3) % 4, descending=True)
+    int32[4]: [3, 2, 1, 0]
+    """
     core.static_assert(_is_last(dim, len(x.shape)), "sort: only along the last dim")
     return _sort_last(x, descending != 0)
 
 
 @jit
-def bitonic_merge(x, dim: constexpr = None, descending: constexpr = False):
-    """Sort along the last dim what rises and then falls (or falls and then rises)."""
+def bitonic_merge(x, dim: constexpr = None, descending: constexpr = False) -> tensor:
+    """Sort along the last dim what rises and then falls (or falls and then rises).
+
+    Shapes: that of x.
+    Types:  numbers, the type is kept.
+    Cost:   log2(n) exchanges of the whole block.
+    Errors: CompileError[STATIC_ASSERT] for another dim than the last.
+
+    >>> i = tl.arange(0, 4)
+    >>> tl.bitonic_merge(tl.where(i < 2, i * 5, 9 - i))
+    int32[4]: [0, 5, 6, 7]
+    """
     core.static_assert(_is_last(dim, len(x.shape)), "bitonic_merge: only the last dim")
     n: constexpr = x.shape[len(x.shape) - 1]
     for t in core.static_range(_log2(n)):
@@ -129,8 +177,19 @@ def bitonic_merge(x, dim: constexpr = None, descending: constexpr = False):
 
 
 @jit
-def topk(x, k: constexpr, dim: constexpr = None, descending: constexpr = True):
-    """The k largest along the last dim, largest first; smallest first if not descending."""
+def topk(
+    x, k: constexpr, dim: constexpr = None, descending: constexpr = True
+) -> tensor:
+    """The k largest along the last dim, largest first; smallest first if not descending.
+
+    Shapes: [.., n] gives [.., k]; k is a constexpr power of two, at most n.
+    Types:  numbers, the type is kept.
+    Cost:   a sort.
+    Errors: CompileError[STATIC_ASSERT] for another k or dim.
+
+    >>> tl.topk((tl.arange(0, 8) * 3) % 8, 2)
+    int32[2]: [7, 6]
+    """
     core.static_assert(_is_last(dim, len(x.shape)), "topk: only along the last dim")
     core.static_assert(_is_power_of_two(k), "topk: k must be a power of two")
     n: constexpr = x.shape[len(x.shape) - 1]

@@ -11,29 +11,64 @@ from .builtin import builtin, outside
 
 @builtin
 def is_cuda(_semantic: Any = None) -> bool:
-    """A constant: is the target a GPU of NVIDIA's, or its emulator?"""
+    """Is the target a GPU of NVIDIA's, or its emulator?
+
+    Types:  a constant bool.
+    Errors: none.
+
+    >>> tl.target_info.is_cuda()
+    int1: 0
+    """
     return outside()
 
 
 @builtin
 def cuda_capability_geq(major: int, minor: int = 0, _semantic: Any = None) -> bool:
-    """A constant: is the target's architecture at least major.minor? Not on the CPU."""
+    """Is the target's architecture at least major.minor? False on the CPU.
+
+    Types:  a constant bool.
+    Errors: none.
+
+    >>> tl.target_info.cuda_capability_geq(9, 0)
+    int1: 0
+    """
     return outside()
 
 
 @constexpr_function
 def is_hip() -> bool:
-    """Always false: no AMD target exists."""
+    """Always false: no AMD target exists.
+
+    Types:  a constant bool.
+    Errors: none.
+
+    >>> tl.target_info.is_hip()
+    int1: 0
+    """
     return False
 
 
 @constexpr_function
 def is_hip_cdna3() -> bool:
-    """Always false: no AMD target exists."""
+    """Always false: no AMD target exists.
+
+    Types:  a constant bool.
+    Errors: none.
+
+    >>> tl.target_info.is_hip_cdna3()
+    int1: 0
+    """
     return False
 
 
 @constexpr_function
 def is_hip_cdna4() -> bool:
-    """Always false: no AMD target exists."""
+    """Always false: no AMD target exists.
+
+    Types:  a constant bool.
+    Errors: none.
+
+    >>> tl.target_info.is_hip_cdna4()
+    int1: 0
+    """
     return False

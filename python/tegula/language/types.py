@@ -9,7 +9,15 @@ from __future__ import annotations
 import builtins
 import enum
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from ._tensor import tensor as tensor
+
+    # What stands for a block or a scalar, and for a shape: a sequence, or its dims as
+    # arguments.
+    Operand: TypeAlias = tensor | int | float
+    Shape: TypeAlias = Sequence[int] | int
 
 TRITON_MAX_TENSOR_NUMEL = 1048576
 
@@ -51,6 +59,27 @@ class dtype:
         else:
             raise ValueError(f"{name!r} is not a dtype")
         self.itemsize = self.primitive_bitwidth // 8
+
+    if TYPE_CHECKING:  # made below, one for each name
+
+        def is_int1(self) -> bool: ...
+        def is_int8(self) -> bool: ...
+        def is_int16(self) -> bool: ...
+        def is_int32(self) -> bool: ...
+        def is_int64(self) -> bool: ...
+        def is_uint8(self) -> bool: ...
+        def is_uint16(self) -> bool: ...
+        def is_uint32(self) -> bool: ...
+        def is_uint64(self) -> bool: ...
+        def is_fp8e4b15(self) -> bool: ...
+        def is_fp8e4nv(self) -> bool: ...
+        def is_fp8e4b8(self) -> bool: ...
+        def is_fp8e5(self) -> bool: ...
+        def is_fp8e5b16(self) -> bool: ...
+        def is_fp16(self) -> bool: ...
+        def is_bf16(self) -> bool: ...
+        def is_fp32(self) -> bool: ...
+        def is_fp64(self) -> bool: ...
 
     def is_fp8(self) -> bool:
         return self.name.startswith("fp8")
@@ -301,7 +330,7 @@ class tensor_descriptor:
     """What ``tl.make_tensor_descriptor`` gives: for ``isinstance`` in kernels."""
 
 
-class constexpr:
+class _Constexpr:
     """A value known when the kernel is compiled.
 
     As a parameter's annotation it asks for one variant per value; wrapped around a global
@@ -310,7 +339,7 @@ class constexpr:
     """
 
     def __init__(self, value: Any) -> None:
-        while isinstance(value, constexpr):
+        while isinstance(value, _Constexpr):
             value = value.value
         self.value: Any = value
 
@@ -322,7 +351,7 @@ class constexpr:
         return f"constexpr[{self.value}]"
 
     def __hash__(self) -> int:
-        return hash((constexpr, self.value))
+        return hash((_Constexpr, self.value))
 
     def __index__(self) -> int:
         return int(self.value)
@@ -358,45 +387,57 @@ class constexpr_type(dtype):
 
 
 def _unwrap(x: Any) -> Any:
-    return x.value if isinstance(x, constexpr) else x
+    return x.value if isinstance(x, _Constexpr) else x
 
 
 def _constexpr_operators() -> None:
     import operator
 
-    def two(fn: Callable[[Any, Any], Any]) -> Callable[[constexpr, Any], constexpr]:
-        return lambda a, b: constexpr(fn(a.value, _unwrap(b)))
+    def two(fn: Callable[[Any, Any], Any]) -> Callable[[_Constexpr, Any], _Constexpr]:
+        return lambda a, b: _Constexpr(fn(a.value, _unwrap(b)))
 
-    def swapped(fn: Callable[[Any, Any], Any]) -> Callable[[constexpr, Any], constexpr]:
-        return lambda a, b: constexpr(fn(_unwrap(b), a.value))
+    def swapped(
+        fn: Callable[[Any, Any], Any],
+    ) -> Callable[[_Constexpr, Any], _Constexpr]:
+        return lambda a, b: _Constexpr(fn(_unwrap(b), a.value))
 
-    def one(fn: Callable[[Any], Any]) -> Callable[[constexpr], constexpr]:
-        return lambda a: constexpr(fn(a.value))
+    def one(fn: Callable[[Any], Any]) -> Callable[[_Constexpr], _Constexpr]:
+        return lambda a: _Constexpr(fn(a.value))
 
     for name in "add sub mul truediv floordiv mod pow lshift rshift and or xor".split():
         fn = getattr(operator, f"__{name}__")
-        setattr(constexpr, f"__{name}__", two(fn))
-        setattr(constexpr, f"__r{name}__", swapped(fn))
+        setattr(_Constexpr, f"__{name}__", two(fn))
+        setattr(_Constexpr, f"__r{name}__", swapped(fn))
     for name in "eq ne lt le gt ge".split():
-        setattr(constexpr, f"__{name}__", two(getattr(operator, f"__{name}__")))
+        setattr(_Constexpr, f"__{name}__", two(getattr(operator, f"__{name}__")))
     for name in "neg pos invert".split():
-        setattr(constexpr, f"__{name}__", one(getattr(operator, f"__{name}__")))
+        setattr(_Constexpr, f"__{name}__", one(getattr(operator, f"__{name}__")))
 
 
 _constexpr_operators()
+_Constexpr.__name__ = _Constexpr.__qualname__ = "constexpr"
+
+if TYPE_CHECKING:
+    # An annotation in a kernel takes whatever the launch passes: BLOCK: tl.constexpr = 128.
+    constexpr: TypeAlias = Any
+else:
+    constexpr = _Constexpr
 
 
 class const:
     """Annotation of a pointer parameter that the kernel only reads."""
 
 
-class tensor:
-    """What a kernel computes with: a scalar, or a block of elements of one dtype.
+if not TYPE_CHECKING:  # checkers see it with its methods, in the generated _tensor.pyi
 
-    Exists for annotations and ``isinstance`` inside kernels; nothing on the host makes
-    one. A tensor has ``dtype``, ``shape``, ``type``, ``numel``, ``T`` and, as methods,
-    the functions of the language that list it (``x.to(tl.float16)``, ``x.sum(0)``).
-    """
+    class tensor:
+        """What a kernel computes with: a scalar, or a block of elements of one dtype.
+
+        Exists for annotations and ``isinstance`` inside kernels; nothing on the host makes
+        one. A tensor has ``dtype``, ``shape``, ``type``, ``numel``, ``T``, the operators
+        of Python's numbers, and as methods the functions of the language that say so
+        (``x.to(tl.float16)``, ``x.sum(0)``). ``x[:, None]`` inserts a dim of 1.
+        """
 
 
 class tuple(builtins.tuple):
@@ -437,7 +478,15 @@ pi32_t = pointer_type(int32)
 
 
 def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
-    """The integer type of this width and signedness."""
+    """The integer type of this width and signedness; int1 for one bit.
+
+    Types:  bitwidth 1, 8, 16, 32 or 64 and signed are constants; the result is a dtype.
+    Errors: ValueError for another width.
+
+    >>> x = tl.arange(0, 4)
+    >>> x.to(tl.core.get_int_dtype(16, False))
+    uint16[4]: [0, 1, 2, 3]
+    """
     bitwidth, signed = _unwrap(bitwidth), _unwrap(signed)
     if bitwidth == 1:
         return int1

@@ -112,7 +112,7 @@ def rint(x):
 
 @jit
 def nearbyint(x):
-    """As rint."""
+    """Round to the nearest integer, halfway to even, as rint."""
     return rint(x)
 
 

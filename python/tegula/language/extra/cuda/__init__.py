@@ -10,13 +10,27 @@ from .. import libdevice as libdevice
 
 @builtin
 def num_warps(_semantic: Any = None) -> int:
-    """A constant: warps of a program."""
+    """Warps of a program.
+
+    Types:  a constant int.
+    Errors: none.
+
+    >>> tl.extra.cuda.num_warps()
+    int32: 4
+    """
     return outside()
 
 
 @builtin
 def num_threads(_semantic: Any = None) -> int:
-    """A constant: threads of a program."""
+    """Threads of a program.
+
+    Types:  a constant int.
+    Errors: none.
+
+    >>> tl.extra.cuda.num_threads()
+    int32: 128
+    """
     return outside()
 
 

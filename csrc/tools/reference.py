@@ -1,0 +1,254 @@
+"""The reference of the language: one file per group, one section per name.
+
+What stands in it is the docstring of the name, its signature, and whether tensors have it
+as a method (csrc/frontend/builtins.def). Examples are the doctest lines of the docstring;
+tests/test_reference.py runs them, so what they show is what happens.
+
+A file per group and not per name: neighbours are read together (load beside store, the
+float functions beside each other), a change is one diff, and ``memory.md#load`` is still
+an address for one name.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+Rows = Callable[[str, str], Iterator[list[str]]]  # gen.rows: path, macro
+FOLDER = "python/tegula/language/reference"
+
+
+@dataclass
+class Group:
+    file: str  # FOLDER/<file>.md
+    title: str
+    modules: tuple[str, ...]  # whose names these are
+    prefix: str  # how a kernel writes them
+
+
+GROUPS = (
+    Group(
+        "shape",
+        "Programs, blocks, shapes, dot",
+        ("tegula.language.shape", "tegula.language.scaled"),
+        "tl.",
+    ),
+    Group("memory", "Memory", ("tegula.language.memory",), "tl."),
+    Group("math", "Elementwise functions", ("tegula.language.math",), "tl."),
+    Group("reduction", "Reductions and scans", ("tegula.language.reduction",), "tl."),
+    Group("standard", "Library", ("tegula.language.standard",), "tl."),
+    Group("random", "Random numbers", ("tegula.language.random",), "tl."),
+    Group(
+        "control", "Loops, hints, assertions, prints", ("tegula.language.debug",), "tl."
+    ),
+    Group("external", "Foreign code", ("tegula.language.external",), "tl."),
+    Group("types", "Types and constants", ("tegula.language.types",), "tl."),
+    Group(
+        "target_info", "The target", ("tegula.language.target_info",), "tl.target_info."
+    ),
+    Group("cuda", "CUDA", ("tegula.language.extra.cuda",), "tl.extra.cuda."),
+    Group(
+        "libdevice",
+        "libdevice",
+        ("tegula.language.extra.libdevice",),
+        "tl.extra.libdevice.",
+    ),
+    Group(
+        "host",
+        "Around the kernel",
+        ("tegula.jit", "tegula.autotune", "tegula.constexprs", "tegula.errors"),
+        "tegula.",
+    ),
+)
+
+
+@dataclass
+class Entry:
+    name: str
+    obj: Any
+    group: Group
+
+    @property
+    def doc(self) -> str:
+        return inspect.cleandoc(self.obj.__doc__ or "")
+
+    @property
+    def examples(self) -> list[doctest.Example]:
+        return doctest.DocTestParser().get_examples(self.doc)
+
+    @property
+    def kind(self) -> str:
+        kind = type(self.obj).__name__
+        if isinstance(self.obj, type):
+            return "class"
+        if kind == "ConstexprFunction":
+            return "function of constants, on the host too"
+        return "function"
+
+    def signature(self) -> str:
+        """As it is called: without what is passed behind the user's back."""
+        fn = inspect.unwrap(getattr(self.obj, "fn", self.obj))
+        if isinstance(fn, type):
+            fn = fn.__init__
+            if fn is object.__init__:
+                return ""
+        try:
+            signature = inspect.signature(fn)
+        except (TypeError, ValueError):
+            return "(..)"
+        params = [
+            p.replace(annotation=p.empty)
+            for p in signature.parameters.values()
+            if p.name not in ("_semantic", "self")
+        ]
+        text = str(signature.replace(parameters=params, return_annotation=p_empty))
+        text = re.sub(r"<PropagateNan\.(\w+): \w+>", r"PropagateNan.\1", text)
+        text = re.sub(r"=constexpr\[(.*?)\]", r"=\1", text)
+        return re.sub(r"<function (\w+) at 0x\w+>", r"\1", text)
+
+
+p_empty = inspect.Signature.empty
+
+
+def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """Names that are defined here, as they stand in the file."""
+    names = [n for n in vars(module) if not n.startswith("_")]
+    for name in names:
+        obj = getattr(module, name)
+        own = getattr(obj, "__module__", None) == module.__name__
+        documented = callable(obj) and getattr(obj, "__name__", None) == name
+        if own and documented and obj.__doc__:
+            yield name, obj
+
+
+def entries(group: Group) -> list[Entry]:
+    found = []
+    for name in group.modules:
+        module = importlib.import_module(name)
+        if group.file == "host":
+            import tegula
+
+            shown = [(n, o) for n, o in public(module) if getattr(tegula, n, None) is o]
+        else:
+            shown = list(public(module))
+        found += [Entry(n, o, group) for n, o in shown]
+    return sorted(found, key=lambda e: e.name.lower())
+
+
+# --- text ------------------------------------------------------------------------------
+LABEL = re.compile(r"^(Shapes?|Types?|Errors|Cost|Hints|Accuracy|Order):\s*(.*)$")
+
+
+def markdown(doc: str) -> str:
+    """A docstring as Markdown: labelled lines as a list, examples as a block of code."""
+    out: list[str] = []
+    mode = "text"
+    for line in doc.split("\n"):
+        code = line.startswith((">>>", "..."))
+        if mode != "code" and not code:
+            line = line.replace("``", "`")
+        label = LABEL.match(line)
+        if mode == "code" and line.strip():
+            out.append(line)
+            continue
+        if mode == "code":
+            out.append("```")
+            mode = "text"
+        if code:
+            out += ["```python", line]
+            mode = "code"
+        elif label:
+            if mode != "list":
+                out.append("")
+            out.append(f"- **{label[1]}**: {label[2]}")
+            mode = "list"
+        elif mode == "list" and line.startswith(" "):
+            out.append("  " + line.strip())
+        else:
+            if mode == "list" and line.strip():
+                out.append("")
+            mode = "text" if line.strip() else mode
+            out.append(line)
+    if mode == "code":
+        out.append("```")
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip()
+
+
+def page(group: Group, members: set[str]) -> str:
+    module = importlib.import_module(group.modules[0])
+    out = [
+        f"# {group.title}",
+        "",
+        "Made by csrc/tools/reference.py from the docstrings: `make gen`.",
+    ]
+    if group.file != "host":
+        out += ["", markdown(inspect.cleandoc(module.__doc__ or ""))]
+    for e in entries(group):
+        out += ["", f"## {e.name}", "", "```python"]
+        out += [f"{group.prefix}{e.name}{e.signature()}", "```", markdown(e.doc)]
+        if e.name in members and group.prefix == "tl.":
+            out += ["", f"Also a method of tensors: `x.{e.name}(..)`."]
+    return "\n".join(out) + "\n"
+
+
+def table_reference() -> str:
+    """The index: every name, a link each."""
+    out = "| group | names |\n|---|---|\n"
+    for g in GROUPS:
+        links = [
+            f"[{e.name}](reference/{g.file}.md#{e.name.lower()})" for e in entries(g)
+        ]
+        out += f"| [{g.title}](reference/{g.file}.md) `{g.prefix}` | {', '.join(links)} |\n"
+    return out
+
+
+def members(rows: Rows) -> set[str]:
+    """What tensors have as a method."""
+    path = "csrc/frontend/builtins.def"
+    found = {r[0] for r in rows(path, "BUILTIN") if r[3] == "BI_MEMBER"}
+    return found | {r[0] for r in rows(path, "JIT_MEMBER")}
+
+
+def home(name: str) -> str:
+    """A link to the section of a name of tl, or the name."""
+    for g in GROUPS:
+        if g.prefix == "tl." and any(e.name == name for e in entries(g)):
+            return f"[`{name}`](reference/{g.file}.md#{name})"
+    return f"`{name}`"
+
+
+def table_members(rows: Rows) -> str:
+    names = sorted(members(rows))
+    return ", ".join(home("cast" if n == "to" else n) for n in names) + "\n"
+
+
+def table_python(rows: Rows) -> str:
+    out = "| name | signature | in a kernel |\n|---|---|---|\n"
+    for name, signature, _, flags, doc in rows("csrc/frontend/builtins.def", "BUILTIN"):
+        if flags == "BI_PY":
+            out += f"| `{name}` | `({signature.replace('=', '=..')})` | {doc} |\n"
+    return out
+
+
+def table_dtypes() -> str:
+    import tegula.language as tl
+
+    out = "| `tl.` | `str()` | bits | kind |\n|---|---|---|---|\n"
+    for name, t in vars(tl).items():
+        if type(t) is tl.dtype and not t.name == "void":
+            kind = t.kind().name.lower()
+            if kind == "integral":
+                kind = "signed" if t.is_int_signed() else "unsigned"
+            out += f"| `{name}` | `{t}` | {t.primitive_bitwidth} | {kind} |\n"
+    return out
+
+
+def pages(rows: Rows) -> Iterator[tuple[str, str]]:
+    for g in GROUPS:
+        yield f"{FOLDER}/{g.file}.md", page(g, members(rows))

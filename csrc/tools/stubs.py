@@ -1,0 +1,226 @@
+"""Stubs for editors and type checkers: what Python cannot say about our own objects.
+
+``language/_tensor.pyi``  the tensor with its methods: the MEMBER rows of builtins.def, each
+                          with signature and docstring of the function of that name
+``_core.pyi``             what the C core exports: names and parameters as the built core
+                          has them, types from CORE below; a name without a row, or with
+                          other parameters, is an error
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Rows = Callable[[str, str], Iterator[list[str]]]
+
+# --- tensor ----------------------------------------------------------------------------
+TENSOR_HEAD = '''\
+# Made by csrc/tools/stubs.py from csrc/frontend/builtins.def: make gen.
+# ruff: noqa: E501
+from collections.abc import Callable
+from typing import Any
+
+from .types import Operand, PropagateNan, Shape
+from .types import dtype as _dtype
+
+class tensor:
+    """What a kernel computes with: a scalar, or a block of elements of one dtype."""
+
+    @property
+    def dtype(self) -> _dtype:
+        """The type of an element; a pointer_type for pointers."""
+    @property
+    def type(self) -> _dtype:
+        """The dtype, or for a block a block_type with shape."""
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents, constexpr; () for a scalar."""
+    @property
+    def numel(self) -> int:
+        """How many elements, constexpr."""
+    @property
+    def T(self) -> tensor:
+        """Rows and columns swapped; of two dims."""
+    def __getitem__(self, key: Any) -> tensor:
+        """``x[:, None]`` inserts a dim of 1."""
+    def __bool__(self) -> bool:
+        """In the condition of an ``if`` or ``while``: a scalar."""
+    def __index__(self) -> int:
+        """As a bound of ``range``: an integer scalar."""
+    def __int__(self) -> int: ...
+    def __float__(self) -> float: ...
+'''
+NOT_HASHED = "    __hash__: None  # type: ignore[assignment]\n"
+TWO = "add sub mul truediv floordiv mod lshift rshift and or xor".split()
+COMPARE = "eq ne lt le gt ge".split()
+ONE = "neg invert".split()
+
+
+def one_parameter(p: inspect.Parameter) -> str:
+    star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+    default = "" if p.default is p.empty else " = ..."
+    kind = "Any" if p.annotation is p.empty else p.annotation
+    # Within the class the name is the property's.
+    kind = re.sub(r"\bdtype\b", "_dtype", kind)
+    return f"{star}{p.name}: {kind}{default}"
+
+
+def method(name: str, fn: Any) -> str:
+    """A function of the language as a method: the first parameter is the tensor."""
+    signature = inspect.signature(getattr(fn, "fn", fn))
+    params, starred = ["self"], False
+    for p in list(signature.parameters.values())[1:]:
+        if p.name == "_semantic":
+            continue
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            params.append("*")
+        starred = starred or p.kind in (p.VAR_POSITIONAL, p.KEYWORD_ONLY)
+        params.append(one_parameter(p))
+    result = signature.return_annotation
+    result = "Any" if result is signature.empty else result
+    doc = (
+        inspect.cleandoc(fn.__doc__ or "").partition("\n\n>>>")[0].partition("\n>>>")[0]
+    )
+    text = f"    def {name}({', '.join(params)}) -> {result}:\n"
+    if "\n" in doc:
+        doc += "\n"
+    return text + textwrap.indent(f'"""{doc}"""', "        ") + "\n"
+
+
+def tensor_stub(rows: Rows) -> str:
+    import tegula.language as tl
+
+    out = TENSOR_HEAD
+    for name in TWO:
+        for side in ("", "r"):
+            out += f"    def __{side}{name}__(self, other: Operand) -> tensor: ...\n"
+    for name in COMPARE:
+        # object promises bool for == and !=; a block gives a block.
+        ignore = "  # type: ignore[override]" if name in ("eq", "ne") else ""
+        out += f"    def __{name}__(self, other: Operand) -> tensor: ...{ignore}\n"
+    for name in ONE:
+        out += f"    def __{name}__(self) -> tensor: ...\n"
+    out += NOT_HASHED
+    path = "csrc/frontend/builtins.def"
+    names = {r[0] for r in rows(path, "BUILTIN") if r[3] == "BI_MEMBER"}
+    names |= {r[0] for r in rows(path, "JIT_MEMBER")}
+    for name in sorted(names):
+        fn = getattr(tl, "cast" if name == "to" else name)
+        out += method(name, fn)
+    return out
+
+
+# --- _core -----------------------------------------------------------------------------
+# What the built core exports, and its types. Parameters of functions are compared with the
+# text signatures of C.
+CORE_HEAD = """\
+# Made by csrc/tools/stubs.py from the built core: make gen.
+# ruff: noqa: E501
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+Grid: TypeAlias = Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
+"""
+CORE = {
+    "build": "build: str",
+    "llvm": "llvm: str",
+    "_fail_after": "(n: int) -> None",
+    "configure": "(**knobs: Any) -> None",
+    "cuda_devices": "() -> list[dict[str, Any]]",
+    "hash_bytes": "(data: bytes) -> int",
+    "prune_cache": "(dir: str, max_bytes: int) -> int",
+    "CompiledKernel.__getitem__": "(self, grid: Grid, /) -> Callable[..., Any]",
+    "CompiledKernel._answers": "list[tuple[int, int, int]]",
+    "CompiledKernel._facts": "dict[str, Any]",
+    "CompiledKernel._init_handles": "(self) -> None",
+    "CompiledKernel._stages": "dict[str, Any]",
+    "CompiledKernel.asm": "Mapping[str, Any]",
+    "CompiledKernel.function": "int | None",
+    "CompiledKernel.hash": "str",
+    "CompiledKernel.kernel": "bytes",
+    "CompiledKernel.metadata": "Any",
+    "CompiledKernel.n_regs": "int",
+    "CompiledKernel.n_spills": "int",
+    "CompiledKernel.name": "str",
+    "CompiledKernel.src": "Kernel",
+    "CompiledKernel.target": "str",
+    "CompiledKernel.timings": "dict[str, float]",
+    "Kernel.__call__": "(self, /, *args: Any, **kwargs: Any) -> Any",
+    "Kernel.__getitem__": "(self, grid: Grid, /) -> Callable[..., CompiledKernel]",
+    "Kernel.__init__": "(self, fn: Callable[..., Any], *, do_not_specialize: Sequence[int | str] = ..., do_not_specialize_on_alignment: Sequence[int | str] = ..., debug: bool = ..., noinline: bool = ...) -> None",  # noqa: E501
+    "Kernel.add_pre_run_hook": "(self, hook: Callable[..., Any]) -> None",
+    "Kernel.arg_names": "list[str]",
+    "Kernel.cache_key": "str",
+    "Kernel.compile": "(self, *signature: Any, target: str | None = ..., **constexprs: Any) -> CompiledKernel",  # noqa: E501
+    "Kernel.fn": "Callable[..., Any]",
+    "Kernel.lower": "(self, *signature: Any, target: str | None = ..., **constexprs: Any) -> str",  # noqa: E501
+    "Kernel.run": "(self, *args: Any, grid: Grid, warmup: bool = ..., **kwargs: Any) -> CompiledKernel",  # noqa: E501
+    "Kernel.variants": "list[CompiledKernel]",
+    "Kernel.warmup": "(self, *args: Any, grid: Grid | None = ..., **kwargs: Any) -> CompiledKernel",  # noqa: E501
+}
+
+
+class Stale(Exception):
+    """CORE does not say what the built core has."""
+
+
+def names_of(text: str) -> list[str]:
+    """The parameters of "(self, a: T = .., *args: T) -> R", without self, * and /."""
+    found = inspect.signature(eval(f"lambda {bare(text)}: 0")).parameters
+    return [n for n in found if n != "self"]
+
+
+def bare(text: str) -> str:
+    tree = ast.parse(f"def f{text}: ...").body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    args = tree.args
+    for a in [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]:
+        if a:
+            a.annotation = None
+    return ast.unparse(args)
+
+
+def row(path: str, obj: Any, indent: str = "") -> str:
+    """The lines of one name, from its row, after a look at the built one."""
+    if path not in CORE:
+        raise Stale(f"_core.{path} has no row in CORE of csrc/tools/stubs.py")
+    text, name = CORE[path], path.rpartition(".")[2]
+    if not text.startswith("("):
+        line = text if text.startswith(f"{name}:") else f"{name}: {text}"
+        return f"{indent}{line}\n"
+    try:
+        built = [n for n in inspect.signature(obj).parameters if n != "self"]
+    except (TypeError, ValueError):
+        built = names_of(text)  # C tells nothing of this one
+    if not name.startswith("__") and built != names_of(text):
+        raise Stale(f"_core.{path} takes {built}, CORE says {text}")
+    doc = inspect.cleandoc(obj.__doc__ or "")
+    if name.startswith("__") or not doc:
+        return f"{indent}def {name}{text}: ...\n"
+    quoted = doc if "\n" not in doc else doc + "\n"
+    body = textwrap.indent(f'"""{quoted}"""', indent + "    ")
+    return f"{indent}def {name}{text}:\n{body}\n"
+
+
+def core_stub() -> str:
+    from tegula import _core
+
+    values, functions, classes = "", "", ""
+    for name, obj in sorted(vars(_core).items()):
+        if name.startswith("__"):
+            continue
+        if isinstance(obj, type):
+            classes += f"\nclass {name}:\n"
+            for key, value in sorted(vars(obj).items()):
+                if key in ("__call__", "__getitem__", "__init__") or key[:2] != "__":
+                    classes += row(f"{name}.{key}", value, "    ")
+        elif callable(obj):
+            functions += row(name, obj)
+        else:
+            values += row(name, obj)
+    return f"{CORE_HEAD}\n{values}\n{functions}{classes}"

@@ -1,0 +1,548 @@
+# Made by csrc/tools/stubs.py from csrc/frontend/builtins.def: make gen.
+# ruff: noqa: E501
+from collections.abc import Callable
+from typing import Any
+
+from .types import Operand, PropagateNan, Shape
+from .types import dtype as _dtype
+
+class tensor:
+    """What a kernel computes with: a scalar, or a block of elements of one dtype."""
+
+    @property
+    def dtype(self) -> _dtype:
+        """The type of an element; a pointer_type for pointers."""
+    @property
+    def type(self) -> _dtype:
+        """The dtype, or for a block a block_type with shape."""
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents, constexpr; () for a scalar."""
+    @property
+    def numel(self) -> int:
+        """How many elements, constexpr."""
+    @property
+    def T(self) -> tensor:
+        """Rows and columns swapped; of two dims."""
+    def __getitem__(self, key: Any) -> tensor:
+        """``x[:, None]`` inserts a dim of 1."""
+    def __bool__(self) -> bool:
+        """In the condition of an ``if`` or ``while``: a scalar."""
+    def __index__(self) -> int:
+        """As a bound of ``range``: an integer scalar."""
+    def __int__(self) -> int: ...
+    def __float__(self) -> float: ...
+    def __add__(self, other: Operand) -> tensor: ...
+    def __radd__(self, other: Operand) -> tensor: ...
+    def __sub__(self, other: Operand) -> tensor: ...
+    def __rsub__(self, other: Operand) -> tensor: ...
+    def __mul__(self, other: Operand) -> tensor: ...
+    def __rmul__(self, other: Operand) -> tensor: ...
+    def __truediv__(self, other: Operand) -> tensor: ...
+    def __rtruediv__(self, other: Operand) -> tensor: ...
+    def __floordiv__(self, other: Operand) -> tensor: ...
+    def __rfloordiv__(self, other: Operand) -> tensor: ...
+    def __mod__(self, other: Operand) -> tensor: ...
+    def __rmod__(self, other: Operand) -> tensor: ...
+    def __lshift__(self, other: Operand) -> tensor: ...
+    def __rlshift__(self, other: Operand) -> tensor: ...
+    def __rshift__(self, other: Operand) -> tensor: ...
+    def __rrshift__(self, other: Operand) -> tensor: ...
+    def __and__(self, other: Operand) -> tensor: ...
+    def __rand__(self, other: Operand) -> tensor: ...
+    def __or__(self, other: Operand) -> tensor: ...
+    def __ror__(self, other: Operand) -> tensor: ...
+    def __xor__(self, other: Operand) -> tensor: ...
+    def __rxor__(self, other: Operand) -> tensor: ...
+    def __eq__(self, other: Operand) -> tensor: ...  # type: ignore[override]
+    def __ne__(self, other: Operand) -> tensor: ...  # type: ignore[override]
+    def __lt__(self, other: Operand) -> tensor: ...
+    def __le__(self, other: Operand) -> tensor: ...
+    def __gt__(self, other: Operand) -> tensor: ...
+    def __ge__(self, other: Operand) -> tensor: ...
+    def __neg__(self) -> tensor: ...
+    def __invert__(self) -> tensor: ...
+    __hash__: None  # type: ignore[assignment]
+    def abs(self) -> tensor:
+        """Absolute value.
+
+        Shapes: the result has the shape of x.
+        Types:  any float or integer, the result as x; unsigned integers are unchanged, and the
+                most negative signed one too.
+        Errors: CompileError[TYPE] for another type.
+        """
+    def advance(self, offsets: Any) -> Any:
+        """The block pointer base, moved by offsets; also ``p.advance(offsets)``.
+
+        Shapes: one integer scalar per dim.
+        Types:  a block pointer as base; base itself stays where it is.
+        Errors: CompileError[VALUE] for another number of offsets.
+        """
+    def argmax(self, axis: int, tie_break_left: bool = ..., keep_dims: bool = ...) -> tensor:
+        """Index of the largest element along axis, of equal ones the first.
+
+        Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+        Types:  any numbers; the result is int32.
+        Cost:   shuffles within a warp, then a pass through shared memory between warps.
+        Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+                CompileError[TYPE] for another type.
+        """
+    def argmin(self, axis: int, tie_break_left: bool = ..., keep_dims: bool = ...) -> tensor:
+        """Index of the smallest element along axis, of equal ones the first.
+
+        Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+        Types:  any numbers; the result is int32.
+        Cost:   shuffles within a warp, then a pass through shared memory between warps.
+        Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+                CompileError[TYPE] for another type.
+        """
+    def associative_scan(self, axis: int, combine_fn: Callable[..., Any], reverse: bool = ...) -> Any:
+        """Combine each element with all before it, with a @jit function of scalars.
+
+        combine_fn(acc.., new..) returns as many values as input has blocks. It must be
+        associative. reverse starts from the end.
+
+        Shapes: that of input; a tuple of blocks of one shape gives a tuple.
+        Types:  each result has the type of its block; combine_fn must return it.
+        Cost:   shuffles within a warp, then a pass through shared memory between warps.
+        Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+                CompileError[TYPE] for another type.
+        """
+    def atomic_add(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+        """Add val to memory in one step and return what was there.
+
+        Shapes: pointer, val and mask broadcast together; the result has their shape.
+        Types:  float16, bfloat16, float32, float64 and integers of 32 and 64 bits.
+                val is converted to it; the result, what was there before, has it too.
+                sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+                (default), "cta" or "sys".
+        Cost:   one atomic per element; those of equal addresses run one after another.
+        Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+                scope. Where mask is false nothing happens.
+        """
+    def atomic_and(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+        """Bitwise and into memory; return what was there.
+
+        Shapes: pointer, val and mask broadcast together; the result has their shape.
+        Types:  integers of 32 and 64 bits.
+                val is converted to it; the result, what was there before, has it too.
+                sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+                (default), "cta" or "sys".
+        Cost:   one atomic per element; those of equal addresses run one after another.
+        Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+                scope. Where mask is false nothing happens.
+        """
+    def atomic_cas(self, cmp: Any, val: Any, sem: str | None = ..., scope: str | None = ...) -> tensor:
+        """Write val where memory equals cmp; return what was there.
+
+        Shapes: cmp and val have the pointer's shape; they are not broadcast.
+        Types:  16, 32 and 64 bits; cmp and val have the pointee's type, and are not converted.
+                sem and scope as in atomic_add.
+        Cost:   one atomic per element; those of equal addresses run one after another.
+        Errors: CompileError[TYPE] for other types; CompileError[VALUE] for another sem or scope.
+        """
+    def atomic_max(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+        """Put the larger of memory and val there; return what was there.
+
+        Shapes: pointer, val and mask broadcast together; the result has their shape.
+        Types:  float32, float64 and integers of 32 and 64 bits.
+                val is converted to it; the result, what was there before, has it too.
+                sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+                (default), "cta" or "sys".
+        Cost:   one atomic per element; those of equal addresses run one after another.
+        Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+                scope. Where mask is false nothing happens.
+        """
+    def atomic_min(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+        """Put the smaller of memory and val there; return what was there.
+
+        Shapes: pointer, val and mask broadcast together; the result has their shape.
+        Types:  float32, float64 and integers of 32 and 64 bits.
+                val is converted to it; the result, what was there before, has it too.
+                sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+                (default), "cta" or "sys".
+        Cost:   one atomic per element; those of equal addresses run one after another.
+        Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+                scope. Where mask is false nothing happens.
+        """
+    def atomic_or(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+        """Bitwise or into memory; return what was there.
+
+        Shapes: pointer, val and mask broadcast together; the result has their shape.
+        Types:  integers of 32 and 64 bits.
+                val is converted to it; the result, what was there before, has it too.
+                sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+                (default), "cta" or "sys".
+        Cost:   one atomic per element; those of equal addresses run one after another.
+        Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+                scope. Where mask is false nothing happens.
+        """
+    def atomic_xchg(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+        """Write val and return what was there.
+
+        Shapes: pointer, val and mask broadcast together; the result has their shape.
+        Types:  floats and integers of 32 and 64 bits.
+                val is converted to it; the result, what was there before, has it too.
+                sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+                (default), "cta" or "sys".
+        Cost:   one atomic per element; those of equal addresses run one after another.
+        Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+                scope. Where mask is false nothing happens.
+        """
+    def atomic_xor(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+        """Bitwise exclusive or into memory; return what was there.
+
+        Shapes: pointer, val and mask broadcast together; the result has their shape.
+        Types:  integers of 32 and 64 bits.
+                val is converted to it; the result, what was there before, has it too.
+                sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
+                (default), "cta" or "sys".
+        Cost:   one atomic per element; those of equal addresses run one after another.
+        Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
+                scope. Where mask is false nothing happens.
+        """
+    def broadcast_to(self, *shape: Any) -> tensor:
+        """Stretch dims of extent 1.
+
+        Shapes: shape, as a tuple or as arguments, has as many dims as input and differs only
+                where input has 1. A scalar stretches to any shape.
+        Types:  that of input.
+        Errors: CompileError[VALUE] for another shape.
+        """
+    def cast(self, dtype: _dtype, fp_downcast_rounding: str | None = ..., bitcast: bool = ...) -> tensor:
+        """Convert the element type; also ``x.to(dtype)``.
+
+        Floats to narrower floats round to nearest even, or towards zero with
+        ``fp_downcast_rounding="rtz"``; floats to integers truncate; anything to int1 is
+        ``!= 0``. bitcast keeps the bits of a type of equal width.
+
+        Shapes: that of input.
+        Types:  any to any, but not between float8 and integers (go through float32).
+        Errors: CompileError[TYPE] between float8 and integers; CompileError[VALUE] for a
+                bitcast between widths, or a rounding mode where nothing is rounded.
+        """
+    def cdiv(self, div: Operand) -> tensor:
+        """``(x + (div - 1)) // div``: the quotient of positive integers, rounded up.
+
+        Shapes: the operands broadcast together.
+        Types:  integers, the result as they promote; two constants give a constant.
+        Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+                broadcast.
+        """
+    def ceil(self) -> tensor:
+        """Round up, to a float.
+
+        Shapes: the result has the shape of x.
+        Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+        Errors: CompileError[TYPE] for another type.
+        """
+    def cos(self) -> tensor:
+        """Cosine of radians.
+
+        Shapes: the result has the shape of x.
+        Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+        Errors: CompileError[TYPE] for another type.
+        """
+    def cumprod(self, axis: int = ..., reverse: bool = ...) -> tensor:
+        """Running product along axis; from the end with reverse.
+
+        Shapes: that of input.
+        Types:  integers below 32 bits become int32 or uint32; bfloat16 gives float32.
+        Cost:   shuffles within a warp, then a pass through shared memory between warps.
+        Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+                CompileError[TYPE] for another type.
+        """
+    def cumsum(self, axis: int = ..., reverse: bool = ..., dtype: _dtype | None = ...) -> tensor:
+        """Running sum along axis; from the end with reverse.
+
+        Shapes: that of input.
+        Types:  as sum, but bfloat16 gives float32; dtype converts before summing.
+        Cost:   shuffles within a warp, then a pass through shared memory between warps.
+        Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+                CompileError[TYPE] for another type.
+        """
+    def erf(self) -> tensor:
+        """Error function.
+
+        Shapes: the result has the shape of x.
+        Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+        Errors: CompileError[TYPE] for another type.
+        """
+    def exp(self) -> tensor:
+        """e to the x.
+
+        Shapes: the result has the shape of x.
+        Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+        Cost:   one or two instructions of the special function unit on GPUs (float32).
+        Errors: CompileError[TYPE] for another type.
+        """
+    def exp2(self) -> tensor:
+        """2 to the x.
+
+        Shapes: the result has the shape of x.
+        Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+        Cost:   one or two instructions of the special function unit on GPUs (float32).
+        Errors: CompileError[TYPE] for another type.
+        """
+    def expand_dims(self, axis: Any) -> tensor:
+        """Insert dims of extent 1; ``x[:, None]`` does the same.
+
+        Shapes: axis is one constexpr or several, counted in the result, negative from the end.
+        Types:  that of input.
+        Errors: CompileError[VALUE] for an axis outside the result, or one named twice.
+        """
+    def flip(self, dim: Any = ...) -> tensor:
+        """Reverse the order of elements along dim, the last by default.
+
+        Shapes: that of x.
+        Types:  any.
+        Cost:   a gather.
+        Errors: CompileError[STATIC_ASSERT] for a dim outside the shape.
+        """
+    def floor(self) -> tensor:
+        """Round down, to a float.
+
+        Shapes: the result has the shape of x.
+        Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+        Errors: CompileError[TYPE] for another type.
+        """
+    def gather(self, index: tensor, axis: int) -> tensor:
+        """Pick elements along axis: ``out[i, j] = src[index[i, j], j]`` for axis 0.
+
+        Shapes: index has the rank of src and its extents except along axis; the result has
+                the shape of index.
+        Types:  integer index; the result has src's type.
+        Cost:   a shuffle within a warp, or a pass through shared memory.
+        Errors: CompileError[VALUE] for other shapes; CompileError[TYPE] for another index. An
+                index outside the dim gives an undefined value.
+        """
+    def histogram(self, num_bins: int, mask: Any = ...) -> tensor:
+        """Counts of the values 0 .. num_bins - 1.
+
+        Shapes: input has one dim; num_bins is a constexpr power of two; the result is
+                [num_bins]; mask has the shape of input.
+        Types:  integer input; int32 counts; int1 mask, where false nothing is counted.
+        Cost:   atomics in shared memory on GPUs.
+        Errors: CompileError[VALUE] for another shape or number of bins; CompileError[TYPE] for
+                another type. Values outside the bins are undefined.
+        """
+    def item(self) -> tensor:
+        """The element of a block of one, as a scalar.
+
+        Shapes: input holds one element, in any number of dims; the result is a scalar.
+        Types:  that of input.
+        Errors: CompileError[VALUE] for more elements.
+        """
+    def log(self) -> tensor:
+        """Natural logarithm; NaN below 0, -inf at 0.
+
+        Shapes: the result has the shape of x.
+        Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+        Cost:   one or two instructions of the special function unit on GPUs (float32).
+        Errors: CompileError[TYPE] for another type.
+        """
+    def log2(self) -> tensor:
+        """Logarithm to base 2; NaN below 0, -inf at 0.
+
+        Shapes: the result has the shape of x.
+        Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+        Cost:   one or two instructions of the special function unit on GPUs (float32).
+        Errors: CompileError[TYPE] for another type.
+        """
+    def logical_and(self, y: Operand) -> tensor:
+        """Are both true?
+
+        Shapes: the operands broadcast together.
+        Types:  int1, the result too; compare other types with ``!= 0``.
+        Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+                broadcast.
+        """
+    def logical_or(self, y: Operand) -> tensor:
+        """Is either true?
+
+        Shapes: the operands broadcast together.
+        Types:  int1, the result too; compare other types with ``!= 0``.
+        Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
+                broadcast.
+        """
+    def max(self, axis: int | None = ..., return_indices: bool = ..., return_indices_tie_break_left: bool = ..., keep_dims: bool = ...) -> Any:
+        """Largest element along axis, or of all.
+
+        return_indices gives the pair of it and its index along axis: of equal ones the first, or
+        any without return_indices_tie_break_left.
+
+        Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+        Types:  types narrower than 32 bits give float32 or int32; the index is int32. NaN is
+                skipped.
+        Cost:   shuffles within a warp, then a pass through shared memory between warps.
+        Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+                CompileError[TYPE] for another type.
+        """
+    def min(self, axis: int | None = ..., return_indices: bool = ..., return_indices_tie_break_left: bool = ..., keep_dims: bool = ...) -> Any:
+        """Smallest element along axis, or of all.
+
+        return_indices gives the pair of it and its index along axis: of equal ones the first, or
+        any without return_indices_tie_break_left.
+
+        Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+        Types:  types narrower than 32 bits give float32 or int32; the index is int32. NaN is
+                skipped.
+        Cost:   shuffles within a warp, then a pass through shared memory between warps.
+        Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+                CompileError[TYPE] for another type.
+        """
+    def permute(self, *dims: Any) -> tensor:
+        """Dim i of the result is dim dims[i] of input.
+
+        Shapes: dims, as a tuple or as arguments, is a permutation of 0 .. rank - 1.
+        Types:  that of input.
+        Errors: CompileError[VALUE] for no permutation.
+        """
+    def ravel(self, can_reorder: bool = ...) -> tensor:
+        """Flatten to one dim, in row-major order.
+
+        Shapes: [numel].
+        Types:  that of x.
+        Errors: CompileError[TYPE] where x is no tensor.
+        """
+    def reduce(self, axis: int | None, combine_fn: Callable[..., Any], keep_dims: bool = ...) -> Any:
+        """Combine along axis with a @jit function of scalars.
+
+        combine_fn(acc.., new..) returns as many values as input has blocks. It must be
+        associative and commutative.
+
+        Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+                A tuple of blocks of one shape gives a tuple.
+        Types:  each result has the type of its block; combine_fn must return it.
+        Cost:   shuffles within a warp, then a pass through shared memory between warps.
+        Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+                CompileError[TYPE] for another type.
+        """
+    def reduce_or(self, axis: int, keep_dims: bool = ...) -> tensor:
+        """Bitwise or along axis.
+
+        Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+        Types:  integers, the result as input.
+        Cost:   shuffles within a warp, then a pass through shared memory between warps.
+        Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+                CompileError[TYPE] for another type.
+        """
+    def reshape(self, *shape: Any, can_reorder: bool = ...) -> tensor:
+        """The same elements in row-major order, in another shape.
+
+        Shapes: shape, as a tuple or as arguments, holds as many elements as input.
+        Types:  that of input.
+        Cost:   free, or a move through shared memory where layouts differ; can_reorder lets the
+                compiler choose another order of elements.
+        Errors: CompileError[VALUE] for a shape of another size.
+        """
+    def rsqrt(self) -> tensor:
+        """``1 / sqrt(x)``, approximate for float32 on GPUs.
+
+        Shapes: the result has the shape of x.
+        Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+        Cost:   one or two instructions of the special function unit on GPUs (float32).
+        Errors: CompileError[TYPE] for another type.
+        """
+    def sigmoid(self) -> tensor:
+        """``1 / (1 + exp(-x))``.
+
+        Shapes: the result has the shape of x.
+        Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+        Cost:   one or two instructions of the special function unit on GPUs (float32).
+        Errors: CompileError[TYPE] for another type.
+        """
+    def sin(self) -> tensor:
+        """Sine of radians.
+
+        Shapes: the result has the shape of x.
+        Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+        Errors: CompileError[TYPE] for another type.
+        """
+    def softmax(self, dim: Any = ..., keep_dims: Any = ..., ieee_rounding: Any = ...) -> tensor:
+        """``exp(x - max) / sum`` along dim: positive numbers that add up to 1.
+
+        Shapes: that of x. dim is constexpr, the first by default, as in Triton.
+        Types:  float32 or float64; float16 and bfloat16 give float32.
+        Cost:   a max, a sum, and an exp per element.
+        Errors: CompileError[VALUE] for a dim outside the shape.
+        """
+    def split(self) -> Any:
+        """Inverse of join: the two halves of a last dim of 2.
+
+        Shapes: [.., 2] gives two of [..]; [2] gives two scalars.
+        Types:  that of a.
+        Errors: CompileError[VALUE] for another last dim.
+        """
+    def sqrt(self) -> tensor:
+        """Square root; approximate for float32 on GPUs: sqrt_rn is exact.
+
+        Shapes: the result has the shape of x.
+        Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
+        Cost:   one or two instructions of the special function unit on GPUs (float32).
+        Errors: CompileError[TYPE] for another type.
+        """
+    def sqrt_rn(self) -> tensor:
+        """Square root, rounded to nearest.
+
+        Shapes: the result has the shape of x.
+        Types:  float32, the result too.
+        Errors: CompileError[TYPE] for another type.
+        """
+    def store(self, value: Any, mask: Any = ..., boundary_check: Any = ..., cache_modifier: str = ..., eviction_policy: str = ...) -> None:
+        """Write memory through a pointer, a block of pointers, or a block pointer.
+
+        Where mask is false nothing is written. The order of overlapping writes is undefined.
+
+        Shapes: value and mask broadcast to the pointers' shape, which they may not enlarge.
+        Types:  value is converted to the pointee's type; mask is int1.
+        Cost:   as load's: neighbours are written together.
+        Errors: CompileError[TYPE] for what is no pointer, or a pointer to const;
+                CompileError[SHAPE] for a value larger than the pointers.
+        """
+    def sum(self, axis: int | None = ..., keep_dims: bool = ..., dtype: _dtype | None = ...) -> tensor:
+        """Sum along axis, or of all.
+
+        Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+        Types:  integers below 32 bits become int32 or uint32; floats keep theirs, float16 too.
+                dtype converts before summing.
+        Cost:   shuffles within a warp, then a pass through shared memory between warps.
+        Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+                CompileError[TYPE] for another type.
+        """
+    def to(self, dtype: _dtype, fp_downcast_rounding: str | None = ..., bitcast: bool = ...) -> tensor:
+        """Convert the element type; also ``x.to(dtype)``.
+
+        Floats to narrower floats round to nearest even, or towards zero with
+        ``fp_downcast_rounding="rtz"``; floats to integers truncate; anything to int1 is
+        ``!= 0``. bitcast keeps the bits of a type of equal width.
+
+        Shapes: that of input.
+        Types:  any to any, but not between float8 and integers (go through float32).
+        Errors: CompileError[TYPE] between float8 and integers; CompileError[VALUE] for a
+                bitcast between widths, or a rounding mode where nothing is rounded.
+        """
+    def trans(self, *dims: Any) -> tensor:
+        """Permute the dims; without dims, swap the last two.
+
+        Shapes: dims, as a tuple or as arguments, is a permutation of 0 .. rank - 1.
+        Types:  that of input.
+        Cost:   free until the elements have to meet those of another layout.
+        Errors: CompileError[VALUE] for no permutation, or fewer than two dims.
+        """
+    def view(self, *shape: Any) -> tensor:
+        """As reshape; the order of elements is not promised.
+
+        Shapes: shape, as a tuple or as arguments, holds as many elements as input.
+        Types:  that of input.
+        Errors: CompileError[VALUE] for a shape of another size.
+        """
+    def xor_sum(self, axis: int | None = ..., keep_dims: bool = ...) -> tensor:
+        """Bitwise exclusive or along axis, or of all.
+
+        Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+        Types:  integers, the result as input.
+        Cost:   shuffles within a warp, then a pass through shared memory between warps.
+        Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+                CompileError[TYPE] for another type.
+        """

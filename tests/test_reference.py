@@ -1,0 +1,189 @@
+"""The reference: each name says what it does, and its examples do what they show.
+
+In an example ``x_ptr`` points to the float32 numbers 0, 1, 2, .. 63 and ``i_ptr`` to the
+int32 ones. A line with an answer is an expression of the kernel; the answer is its type,
+shape and elements. All examples of a name are one kernel, run on the CPU.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula.language as tl
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "csrc/tools"))
+import gen  # noqa: E402
+import reference  # noqa: E402
+
+sys.path.pop(0)
+
+ROOM = 64  # elements of one answer, at most
+
+HEAD = """
+import tegula
+import tegula.language as tl
+from tegula.language.extra import libdevice
+
+SEEN = []
+
+
+@tegula.constexpr_function
+def place(dtype, shape):
+    SEEN.append((dtype, shape))
+    return {room} * (len(SEEN) - 1)
+
+
+@tegula.jit
+def show(out, r):
+    if isinstance(r, tl.tuple):
+        for i in tl.static_range(len(r)):
+            show(out, r[i])
+    else:
+        r = tl.to_tensor(r)
+        at: tl.constexpr = place(r.dtype, r.shape)
+        if r.dtype.is_fp8():
+            wide = r.to(tl.float32).to(tl.float64)
+        else:
+            wide = r.to(tl.float64)
+        if len(r.shape) == 0:
+            tl.store(out + at, wide)
+        else:
+            n: tl.constexpr = r.numel
+            tl.store(out + at + tl.arange(0, n), tl.reshape(wide, [n]))
+"""
+
+ENTRIES = [e for g in reference.GROUPS for e in reference.entries(g)]
+IN_KERNEL = [e for e in ENTRIES if e.group.file != "host" and e.examples]
+
+
+def source(entry: reference.Entry) -> tuple[str, list[str]]:
+    """A module with one kernel, and the answers it must give."""
+    above, body, wants = [], [], []
+    for example in entry.examples:
+        code = example.source.rstrip("\n")
+        if example.want:
+            wants += example.want.strip("\n").split("\n")
+            code = f"show(out, {code})"
+        (above if code.startswith("@") else body).append(code)
+    kernel = "@tegula.jit\ndef kernel(out, x_ptr, i_ptr):\n"
+    kernel += textwrap.indent("\n".join(body), "    ")
+    head = HEAD.replace("{room}", str(ROOM))
+    return "\n\n\n".join([head, *above, kernel]) + "\n", wants
+
+
+def number(x: float, dtype: tl.dtype) -> str:
+    return str(int(x)) if dtype.is_int() else f"{x:.4g}"
+
+
+def answer(dtype: tl.dtype, shape: tuple[int, ...], numbers: np.ndarray) -> str:
+    n = int(np.prod(shape))
+
+    def nested(a: np.ndarray) -> str:
+        if a.ndim == 0:
+            return number(float(a), dtype)
+        return "[" + ", ".join(map(nested, a)) + "]"
+
+    dims = f"[{', '.join(map(str, shape))}]" if shape else ""
+    return f"{dtype.codegen_name()}{dims}: {nested(numbers[:n].reshape(shape))}"
+
+
+def run(entry: reference.Entry, folder: Path) -> tuple[list[str], list[str]]:
+    text, wants = source(entry)
+    path = folder / f"example_{entry.group.file}_{entry.name}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    # What is shown is seen while compiling: a kernel out of the cache shows nothing.
+    with tegula.knobs.cache.scope():
+        tegula.knobs.cache.dir = ""
+        out = np.full(ROOM * max(1, len(wants)), np.nan)
+        x = np.arange(64, dtype=np.float32)
+        module.kernel[(1,)](out, x, np.arange(64, dtype=np.int32))
+    got = [answer(t, tuple(s), out[i * ROOM :]) for i, (t, s) in enumerate(module.SEEN)]
+    return got, wants
+
+
+@pytest.mark.parametrize("entry", IN_KERNEL, ids=lambda e: f"{e.group.file}-{e.name}")
+def test_example(entry: reference.Entry, tmp_path: Path) -> None:
+    got, wants = run(entry, tmp_path)
+    assert wants, "no line of the example has an answer"
+    assert got == wants
+
+
+# Names whose examples need what is not everywhere, and the host's own.
+NO_EXAMPLE = {
+    "inline_asm_elementwise": "GPUs alone",
+    "extern_elementwise": "tests/frontend",
+    "extern": "a decorator of extern_elementwise",
+    "gdc_wait": "needs a launch after another",
+    "gdc_launch_dependents": "needs a launch after another",
+    "globaltimer": "GPUs alone",
+    "smid": "GPUs alone",
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: f"{e.group.file}-{e.name}")
+def test_says_what_shapes_types_errors(entry: reference.Entry) -> None:
+    first = entry.doc.partition("\n\n")[0]
+    assert len(first) > 8 and first.endswith((".", "?", ":", "``", ")"))
+    if entry.group.file in ("host", "types", "libdevice"):
+        return
+    labels = set(re.findall(r"^(\w+):", entry.doc, re.M))
+    if entry.group.file in ("shape", "memory", "math", "reduction", "random"):
+        assert {"Shapes", "Types", "Errors"} <= labels
+    if entry.name not in NO_EXAMPLE:
+        assert entry.examples, "no example"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [e for e in ENTRIES if e.group.file == "host" and e.examples],
+    ids=lambda e: e.name,
+)
+def test_host_example(
+    entry: reference.Entry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kernels need a file to be read from, so the example becomes one."""
+    lines, wants = (
+        ["import numpy as np", "import tegula", "import tegula.language as tl"],
+        "",
+    )
+    for example in entry.examples:
+        code = example.source.rstrip("\n")
+        lines.append(f"print(repr({code}))" if example.want else code)
+        wants += example.want
+    path = tmp_path / f"host_{entry.name}.py"
+    path.write_text("\n".join(lines) + "\n")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert wants and capsys.readouterr().out == wants
+
+
+def test_pages_and_stubs_are_up_to_date() -> None:
+    made = [
+        *reference.pages(gen.rows),
+        ("python/tegula/_core.pyi", gen.stubs.core_stub()),
+        ("python/tegula/language/_tensor.pyi", gen.stubs.tensor_stub(gen.rows)),
+    ]
+    for path, text in made:
+        assert (ROOT / path).read_text(encoding="utf-8") == text, f"{path}: make gen"
+
+
+CODE = re.compile(r"CompileError\[(\w+)\]")
+
+
+def test_errors_exist() -> None:
+    rows = (ROOT / "csrc/base/errors.def").read_text()
+    known = set(re.findall(r"^ERR\((\w+)", rows, re.M))
+    for e in ENTRIES:
+        assert set(CODE.findall(e.doc)) <= known, e.name

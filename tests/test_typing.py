@@ -1,0 +1,62 @@
+"""What type checkers know of kernels: mypy over tests/typing, line by line.
+
+A comment on a line of kernels.py is the type that mypy must reveal there, without module
+names; on a line of mistakes.py a part of the error. No other line may have a message.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mypy")
+pytestmark = pytest.mark.slow  # mypy reads the standard library first
+ROOT = Path(__file__).resolve().parents[1]
+HERE = ROOT / "tests/typing"
+MESSAGE = re.compile(r"^(\w+\.py):(\d+): (note|error): (.*)$", re.M)
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], str]:
+    """(file, line) -> what mypy says there; the options are a user's, not ours."""
+    cmd = [sys.executable, "-m", "mypy", "--config-file=", "--python-version=3.11"]
+    cmd += ["--cache-dir", str(tmp_path_factory.mktemp("mypy"))]
+    done = subprocess.run(
+        [*cmd, "kernels.py", "mistakes.py"],
+        cwd=HERE,
+        env={**os.environ, "MYPYPATH": str(ROOT / "python")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    out: dict[tuple[str, int], str] = {}
+    for file, line, _, text in MESSAGE.findall(done.stdout):
+        if text.startswith("Revealed type is"):
+            text = re.sub(r"\b[\w.]+\.(?=\w)", "", text)[len('Revealed type is "') : -1]
+        out[file, int(line)] = (out.get((file, int(line)), "") + "\n" + text).strip()
+    return out
+
+
+def comments(file: str) -> dict[int, str]:
+    lines = (HERE / file).read_text(encoding="utf-8").split("\n")
+    found = {i: s.partition("  # ")[2] for i, s in enumerate(lines, 1)}
+    return {i: s for i, s in found.items() if s}
+
+
+def test_types(told: dict[tuple[str, int], str]) -> None:
+    assert {n: s for (f, n), s in told.items() if f == "kernels.py"} == comments(
+        "kernels.py"
+    )
+
+
+def test_mistakes_are_found(told: dict[tuple[str, int], str]) -> None:
+    wants = comments("mistakes.py")
+    got = {n: s for (f, n), s in told.items() if f == "mistakes.py"}
+    assert got.keys() == wants.keys()
+    for line, want in wants.items():
+        assert want in got[line], f"line {line}: {got[line]}"
