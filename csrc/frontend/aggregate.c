@@ -55,6 +55,13 @@ name_at(Fe *f, PyObject *names, int i)
     return s;
 }
 
+static const char *
+class_name(Fe *f, PyObject *cls)
+{
+    PyObject *s = fe_own(f, PyObject_GetAttrString(cls, "__name__"));
+    return v_const_str(f, v_obj(s), "the name of a class");
+}
+
 static PyObject *
 fields_of(Fe *f, PyObject *cls)
 {
@@ -95,7 +102,7 @@ fe_set_field(Fe *f, Value v, const char *name, Value to)
         err_help(f->c, "did you mean '%s'?", near);
     else
         err_help(f->c, "annotate it in the class: %s: tl.tensor", name);
-    err_at(f->c, f->b.loc, ATTRIBUTE, v_short(f, v_obj(v.tuple->type)), name);
+    err_at(f->c, f->b.loc, ATTRIBUTE, class_name(f, v.tuple->type), name);
 }
 
 /* Without an __init__ of its own: the fields in order, and defaults. */
@@ -104,7 +111,7 @@ set_all(Fe *f, Value v, int n, const Value *args, int n_kw, const char *const *k
         const Value *kw_args)
 {
     PyObject *cls = v.tuple->type, *names = fields_of(f, cls);
-    const char *who = str_printf(f->a, "%s()", v_short(f, v_obj(cls)));
+    const char *who = str_printf(f->a, "%s()", class_name(f, cls));
     if (n > v.tuple->n)
         err_at(f->c, f->b.loc, ARGUMENT, who,
                str_printf(f->a, "it has %d fields, but %d values were given",
@@ -148,8 +155,8 @@ fe_make_aggregate(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
     v.tuple->open_in = NULL;
     for (int i = 0; i < size; i++)
         if (is_absent(v.tuple->at[i]))
-            err_at(
-                f->c, loc, ARGUMENT, str_printf(f->a, "%s()", v_short(f, v_obj(cls))),
-                str_printf(f->a, "the field '%s' got no value", name_at(f, names, i)));
+            err_at(f->c, loc, ARGUMENT, str_printf(f->a, "%s()", class_name(f, cls)),
+                   str_printf(f->a, "the field '%s' got no value",
+                              name_at(f, names, i)));
     return v;
 }

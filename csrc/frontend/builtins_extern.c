@@ -189,3 +189,93 @@ bi_extern_elementwise(Fe *f, Value *a)
     Value r = fe_read(f, fe_call_value(f, v_obj(fn), n, args));
     return fe_cast_value(f, r, v_obj(PyTuple_GetItem(row, 1)), (Value){0}, false);
 }
+
+/* ---- map_elementwise ------------------------------------------------------------------ */
+
+/* x as n blocks: elements 0, n, 2n .. are the first. n is a power of two. */
+static void
+deal(Fe *f, Val *x, int n, Val **out)
+{
+    if (n == 1) {
+        out[0] = x;
+        return;
+    }
+    const Type *t = x->type;
+    int32_t shape[MAX_RANK];
+    int r = t->rank;
+    memcpy(shape, t->shape, sizeof shape);
+    if (r == MAX_RANK || shape[r - 1] % n)
+        fail(f, VALUE, "pack=%d does not divide the last dimension of %s", n,
+             ty_shape_str(f->a, t));
+    shape[r - 1] /= 2;
+    shape[r] = 2;
+    Val *half[2];
+    Value pair = bi_split(f, (Value[]){v_val(fe_reshape(f, x, r + 1, shape))});
+    Val *part[2][32];
+    for (int k = 0; k < 2; k++) {
+        half[k] = pair.tuple->at[k].val;
+        deal(f, half[k], n / 2, part[k]);
+    }
+    for (int i = 0; i < n; i++)
+        out[i] = part[i & 1][i / 2];
+}
+
+/* The inverse. */
+static Val *
+collect(Fe *f, int n, Val *const *x)
+{
+    if (n == 1)
+        return x[0];
+    Val *part[2][32];
+    for (int i = 0; i < n; i++)
+        part[i & 1][i / 2] = x[i];
+    Value pair[2];
+    for (int k = 0; k < 2; k++)
+        pair[k] = v_val(collect(f, n / 2, part[k]));
+    return bi_interleave(f, pair).val;
+}
+
+/* Branches on elements become choices: both sides are computed for all elements. */
+Value
+bi_map_elementwise(Fe *f, Value *a)
+{
+    Val *x[MAX_LEAVES], *part[32];
+    int n = operands(f, a[1], x);
+    int64_t pack = fe_is_given(a[2]) ? v_const_int(f, a[2], "pack") : 1;
+    if (pack < 1 || pack > 32 || pack & (pack - 1))
+        fail(f, VALUE, "pack must be 1, 2, 4 .. 32, not %lld", (long long)pack);
+    if (!n || !x[0]->type->rank)
+        fail(f, VALUE, "map_elementwise needs a block");
+    if (f->lanes)
+        fail(f, LIMIT, "map_elementwise inside of map_elementwise");
+    Value *args = NEW_N(f->a, Value, n * pack + 1);
+    for (int i = 0; i < n; i++) {
+        deal(f, x[i], (int)pack, part);
+        for (int k = 0; k < pack; k++)
+            args[i * pack + k] = v_val(part[k]);
+    }
+    const Loc *loc = f->b.loc;
+    const char *callee = f->callee;
+    f->lanes = args[0].val->type;
+    Value r = fe_decay(f, fe_read(f, fe_call_value(f, a[0], n * (int)pack, args)));
+    f->lanes = NULL;
+    f->b.loc = loc;
+    f->callee = callee;
+    Value one[1] = {r};
+    Value t = r.kind == V_TUPLE ? r : v_tuple(f, 1, one);
+    int n_out = t.tuple->n / (int)pack;
+    bool ok = n_out * pack == t.tuple->n && n_out > 0;
+    for (int i = 0; ok && i < t.tuple->n; i++)
+        ok = t.tuple->at[i].kind == V_TENSOR;
+    if (!ok) {
+        err_help(f->c, "it returns pack values for each result, all of them tensors");
+        fail(f, TYPE, "the function of map_elementwise returns %s", v_short(f, r));
+    }
+    Value *out = NEW_N(f->a, Value, n_out);
+    for (int i = 0; i < n_out; i++) {
+        for (int k = 0; k < pack; k++)
+            part[k] = t.tuple->at[i * pack + k].val;
+        out[i] = v_val(collect(f, (int)pack, part));
+    }
+    return n_out == 1 ? out[0] : v_tuple(f, n_out, out);
+}

@@ -202,6 +202,37 @@ read_signature(Fe *f, const char *s, SigParam *p)
     return n;
 }
 
+/* A function of map_elementwise is written for scalars but sees blocks: what tells them
+ * apart, and what may not run for elements that took another branch, is refused. */
+static void
+check_lanes(Fe *f, const Builtin *bi)
+{
+    static BuiltinFn *const elementwise[] = {
+        bi_program_id,   bi_num_programs, bi_cast,
+        bi_to_tensor,    bi_exp,          bi_exp2,
+        bi_log,          bi_log2,         bi_sin,
+        bi_cos,          bi_sqrt,         bi_rsqrt,
+        bi_erf,          bi_floor,        bi_ceil,
+        bi_sqrt_rn,      bi_tanh,         bi_abs,
+        bi_fma,          bi_fdiv,         bi_div_rn,
+        bi_umulhi,       bi_add,          bi_sub,
+        bi_mul,          bi_logical_and,  bi_logical_or,
+        bi_minimum,      bi_maximum,      bi_clamp,
+        bi_where,        bi_cdiv,         bi_sigmoid,
+        bi_range,        bi_static_range, bi_static_assert,
+        bi_static_print, bi_is_cuda,      bi_cuda_capability_geq,
+        bi_num_warps,    bi_num_threads,  bi_len,
+        bi_int,          bi_float,        bi_bool,
+        bi_isinstance,   bi_getattr,      bi_hasattr,
+        bi_py_min,       bi_py_max,       bi_tuple,
+    };
+    for (size_t i = 0; i < COUNT(elementwise); i++)
+        if (bi->fn == elementwise[i])
+            return;
+    err_at(f->c, f->b.loc, LIMIT,
+           str_printf(f->a, "%s() in a function of map_elementwise", bi->name));
+}
+
 /* Binds arguments to the signature and runs it. */
 static Value
 call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
@@ -245,6 +276,8 @@ call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
         if (is_absent(a[j]) && !p[j].has_default)
             err_at(f->c, f->b.loc, ARGUMENT, who,
                    str_printf(f->a, "the argument '%s' is missing", p[j].name));
+    if (f->lanes)
+        check_lanes(f, bi);
     f->callee = bi->name;
     Value r = bi->fn(f, a);
     f->callee = outer;

@@ -248,6 +248,7 @@ struct Fe {
     Map builtins;            /* PyObject * -> Builtin * */
     Map methods;             /* Python function * -> FeFunction *, of aggregates */
     Map lines;               /* file name -> list of lines, for carets */
+    const Type *lanes;       /* in map_elementwise: a block of that shape is a scalar */
     int depth;               /* of C recursion */
     int64_t n_steps; /* statements lowered: unrolled loops are finite but not small */
     PyObject *cls_constexpr, *cls_dtype, *cls_pointer, *cls_block, *cls_tensor,

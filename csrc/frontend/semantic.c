@@ -92,7 +92,9 @@ Value
 fe_decay(Fe *f, Value v)
 {
     if (is_number(v))
-        return v_val(fe_tensor(f, v, "the value"));
+        v = v_val(fe_tensor(f, v, "the value"));
+    if (f->lanes && v.kind == V_TENSOR && !v.val->type->rank)
+        return v_val(fe_splat_to(f, v.val, f->lanes->rank, f->lanes->shape));
     if (v.kind != V_TUPLE || v.tuple->is_aggregate)
         return v; /* an aggregate's fields are what its annotations say */
     Value t = v_tuple(f, v.tuple->n, v.tuple->at);
@@ -786,7 +788,7 @@ Val *
 fe_condition(Fe *f, Value v, const char *of)
 {
     Val *x = fe_tensor(f, v, of);
-    if (x->type->rank) {
+    if (x->type->rank && !(f->lanes && ty_same_shape(x->type, f->lanes))) {
         if (ty_numel(x->type) != 1) {
             err_help(f->c, "tl.where(condition, a, b) chooses element by element");
             err_at(f->c, f->b.loc, CONDITION,

@@ -15,6 +15,8 @@
 static int
 find_elem(const char *s, size_t n)
 {
+    if ((n == 2 && !memcmp(s, "u1", 2)) || (n == 1 && *s == 'B'))
+        return E_I1; /* Triton's other codes of it */
     for (int e = 0; e < N_ELEM; e++) {
         const char *const names[] = {elem_info[e].sig, elem_info[e].tl,
                                      elem_info[e].text};

@@ -23,6 +23,6 @@ def run():
 
 
 # ----
-# argument_field.py:18:17: CompileError[ARGUMENT]: <class '<run_path>.Point'>(): the field 'y' got no value
+# argument_field.py:18:17: CompileError[ARGUMENT]: Point(): the field 'y' got no value
 #     tl.store(p, Point(1.0).x)
 #                 ^~~~~~~~~~

@@ -255,7 +255,7 @@ class Maker:
             return f"larger({a}, {b}).to(tl.{dtype})"
         return self.whole(dtype, shape, depth)
 
-    # ---- statements -----------------------------------------------------------------------
+    # ---- statements ------------------------------------------------------------------
 
     def put(self, line: str) -> None:
         self.lines.append("    " * self.indent + line)

@@ -73,7 +73,8 @@ def compare(seed: int) -> str:
                 )
         if not np.allclose(got[2], want[2], rtol=1e-5, atol=1e-6, equal_nan=True):
             i = np.argmax(np.abs(got[2] - want[2]))
-            return f"seed {seed}, {target}: oa[{i}] is {got[2][i]}, not {want[2][i]}\n{text}"
+            said = f"oa[{i}] is {got[2][i]}, not {want[2][i]}"
+            return f"seed {seed}, {target}: {said}\n{text}"
     return ""
 
 
@@ -93,3 +94,4 @@ if __name__ == "__main__":
                 said = f"seed {number}: {type(e).__name__}: {e}"
             if said:
                 print(said, flush=True)
+        print(f"{word}: done", flush=True)

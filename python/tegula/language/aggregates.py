@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 
@@ -15,7 +16,7 @@ def aggregate(cls: type) -> Any:
     """
     fields: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
-        fields.update(base.__dict__.get("__annotations__", {}))
+        fields.update(inspect.get_annotations(base))
     cls._fields = tuple(fields)  # type: ignore[attr-defined]
     cls._constexpr_fields = frozenset(  # type: ignore[attr-defined]
         name for name, note in fields.items() if "constexpr" in str(note)

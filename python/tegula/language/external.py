@@ -51,6 +51,21 @@ def extern_elementwise(
     return outside()
 
 
+@builtin
+def map_elementwise(
+    scalar_fn: Any, *args: Any, pack: int = 1, _semantic: Any = None
+) -> Any:
+    """A jit function of scalars, on each element of blocks.
+
+    Shapes: args broadcast. With pack, the function gets that many neighbours of each
+            operand, one operand after the other, and returns as many of each result.
+    Cost:   both sides of a branch are computed for all elements, and one is chosen.
+    Errors: CompileError[LIMIT] for memory accesses, reductions and loops that depend on
+            an element.
+    """
+    return outside()
+
+
 def extern(fn: Callable[..., Any]) -> Any:
     """Decorator of a function that wraps extern_elementwise: it is inlined as ``@jit``."""
     from tegula.jit import jit
