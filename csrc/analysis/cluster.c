@@ -15,7 +15,8 @@
  *
  * Rule 1: block values are 1-D, all of one size, so no value ever changes its layout.
  * Rule 2: reductions stand outside loops and branches: each has a barrier that is used once.
- * Rule 3: no scalar is read back that may have been stored before: another block stores it.
+ * Rule 3: no scalar is read through an argument that is also stored through: the store is
+ *         another block's, and nothing puts the two in order.
  */
 #include "analysis/analysis.h"
 
@@ -25,13 +26,16 @@ enum {
     LOG2_MAX_WARPS = 5, /* of all blocks: one partial result a lane */
     LOG2_MAX_CTAS = 3,  /* what every machine with clusters takes */
     MAX_REDUCES = 32,
+    MAX_ROOTS = 16,
 };
 
 typedef struct Look {
     int64_t numel; /* of the blocks; 0: none seen */
     int row_bytes; /* of the widest element in memory, in bytes */
     int n_reduces;
-    bool has_loop, has_store, loads_scalar_in_loop;
+    bool has_loop;
+    const Val *stored[MAX_ROOTS], *read[MAX_ROOTS]; /* arguments; read: by scalars */
+    int n_stored, n_read;
     bool fits;
 } Look;
 
@@ -46,6 +50,35 @@ shapes_fit(Look *k, const Type *t)
     return true;
 }
 
+/* The argument a pointer is made of; NULL: not plain to see. */
+static const Val *
+root_of(const Val *v)
+{
+    while (v->type->is_ptr && v->def && v->def->n_args)
+        v = arg(v->def, 0);
+    return v->type->is_ptr && !v->def && !v->block->owner ? v : NULL;
+}
+
+static void
+note(Look *k, const Val **at, int *n, const Val *pointer)
+{
+    const Val *root = root_of(pointer);
+    if (root && *n < MAX_ROOTS)
+        at[(*n)++] = root;
+    else
+        k->fits = false;
+}
+
+static bool
+reads_what_it_stores(const Look *k)
+{
+    for (int i = 0; i < k->n_read; i++)
+        for (int j = 0; j < k->n_stored; j++)
+            if (k->read[i] == k->stored[j])
+                return true;
+    return false;
+}
+
 static void look_at(Look *k, const Block *b, bool is_body);
 
 static void
@@ -56,11 +89,11 @@ look_at_op(Look *k, const Op *o, bool is_body)
     switch (o->op) {
     case OP_LOAD:
         if (!result(o, 0)->type->rank)
-            k->fits = k->fits && !k->has_store, k->loads_scalar_in_loop |= !is_body;
+            note(k, k->read, &k->n_read, arg(o, 0));
         else
             k->row_bytes = MAX(k->row_bytes, elem_info[result(o, 0)->type->elem].bytes);
         return;
-    case OP_STORE: k->has_store = true; return;
+    case OP_STORE: note(k, k->stored, &k->n_stored, arg(o, 0)); return;
     case OP_REDUCE:
         k->n_reduces++;
         k->fits = k->fits && is_body;
@@ -101,9 +134,8 @@ cluster_log2_ctas(const Func *f)
         return 0;
     Look k = {.fits = true};
     look_at(&k, f->body, true);
-    if (k.loads_scalar_in_loop && k.has_store)
-        return 0;
-    if (!k.fits || !k.n_reduces || k.n_reduces > MAX_REDUCES || !k.row_bytes)
+    if (!k.fits || reads_what_it_stores(&k) || !k.n_reduces ||
+        k.n_reduces > MAX_REDUCES || !k.row_bytes)
         return 0;
     int log2_warps = __builtin_ctz((unsigned)opt->num_warps), log2_ctas = 0;
     int64_t bytes = k.numel * k.row_bytes /

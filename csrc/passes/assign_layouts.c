@@ -330,6 +330,7 @@ pass_assign_layouts(Func *f)
 {
     Arena *a = f->c->arena;
     sweep(f->body);
+    f->log2_ctas = cluster_log2_ctas(f);
     Assign s = {.f = f, .c = f->c, .wishes = wishes_new(f), .made.a = a, .origin.a = a};
     change_block(&s, f->body);
     sweep(f->body);

@@ -1,4 +1,4 @@
-"""Rows too wide for one thread block are shared by a cluster of them, from sm_90 on."""
+"""Rows too wide for one thread block are shared by the blocks of a cluster, from sm_90 on."""
 
 import numpy as np
 import pytest
@@ -126,3 +126,23 @@ def test_atomics_stay_in_one_block(device):
     assert kernel.metadata.num_ctas == 1
     assert device.get(count)[0] == 5
     np.testing.assert_array_equal(device.get(y), 16384)
+
+
+@triton.jit
+def scale_by_first_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    row = x_ptr + tl.program_id(0) * n
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(row + cols)
+    first = tl.load(row)
+    total = tl.sum(x, axis=0)
+    tl.store(row + cols, x * first)
+    tl.store(y_ptr + tl.program_id(0), total + tl.load(row + 1))
+
+
+def test_a_scalar_of_what_is_stored_keeps_to_one_block(device, rng):
+    x = rng.integers(-8, 8, (2, 16384)).astype(np.float32)
+    dx, y = device.put(x), device.poison(2, np.float32)
+    kernel = scale_by_first_kernel[(2,)](dx, y, 16384, BLOCK=16384)
+    np.testing.assert_array_equal(device.get(dx), x * x[:, :1])
+    np.testing.assert_array_equal(device.get(y), x.sum(axis=1) + x[:, 1] * x[:, 0])
+    assert device.target == "cpu" or kernel.metadata.num_ctas == 1
