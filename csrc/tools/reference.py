@@ -32,6 +32,15 @@ class Group:
     prefix: str  # how a kernel writes them
 
 
+HOST = (
+    "tegula.jit",
+    "tegula.autotune",
+    "tegula.constexprs",
+    "tegula.compiler",
+    "tegula.tensors",
+    "tegula.language.aggregates",
+    "tegula.errors",
+)
 GROUPS = (
     Group(
         "shape",
@@ -62,7 +71,7 @@ GROUPS = (
     Group(
         "host",
         "Around the kernel",
-        ("tegula.jit", "tegula.autotune", "tegula.constexprs", "tegula.errors"),
+        HOST,
         "tegula.",
     ),
 )
@@ -142,6 +151,7 @@ def entries(group: Group) -> list[Entry]:
 
 
 # --- text ------------------------------------------------------------------------------
+COLUMNS = re.compile(r"^(\S.*?) {2,}(\S.*)$")  # a name, and what it means
 LABEL = re.compile(r"^(Shapes?|Types?|Errors|Cost|Hints|Accuracy|Order):\s*(.*)$")
 
 
@@ -167,6 +177,11 @@ def markdown(doc: str) -> str:
             if mode != "list":
                 out.append("")
             out.append(f"- **{label[1]}**: {label[2]}")
+            mode = "list"
+        elif COLUMNS.match(line):
+            if mode != "list":
+                out.append("")
+            out.append(COLUMNS.sub(r"- `\1`: \2", line))
             mode = "list"
         elif mode == "list" and line.startswith(" "):
             out.append("  " + line.strip())

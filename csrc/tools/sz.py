@@ -33,7 +33,7 @@ CAPS = {
     "csrc/passes": 4000,
     "csrc/runtime": 5400,
     "csrc/runtime/emu": 1400,
-    "csrc/tools": 1700,
+    "csrc/tools": 2000,
     "python/tegula": 4900,
 }
 

@@ -33,7 +33,11 @@ _OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
 
 
 class Config:
-    """One configuration to try: values for parameters, and launch options."""
+    """One configuration to try: values for parameters, and launch options.
+
+    >>> tegula.Config({"BLOCK": 128}, num_warps=8).all_kwargs()["num_warps"]
+    8
+    """
 
     def __init__(
         self,
@@ -78,8 +82,10 @@ class Config:
 
 
 class Autotuner(KernelInterface):
-    """What ``@autotune`` makes. ``cache`` maps keys to configs, ``best_config`` is the
-    last one used."""
+    """What ``@autotune`` makes.
+
+    ``cache`` maps keys to configs, ``best_config`` is the last one used.
+    """
 
     def __init__(
         self,
@@ -372,6 +378,19 @@ def autotune(
     restore_value      arguments put back after every measured run
     pre_hook(args, reset_only=False), post_hook(args, exception=None) replace these two
     do_bench(call, quantiles=...)   the clock; milliseconds
+
+    Cost:   a compile and some milliseconds of runs for each config and key.
+    Errors: AutotunerError where pruning leaves no config.
+
+    >>> @tegula.autotune([tegula.Config({"BLOCK": 8})], key=["n"])
+    ... @tegula.jit
+    ... def fill(x_ptr, n, BLOCK: tl.constexpr):
+    ...     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    ...     tl.store(x_ptr + i, i, mask=i < n)
+    >>> x = np.zeros(5, np.float32)
+    >>> done = fill[lambda meta: (tegula.cdiv(5, meta["BLOCK"]),)](x, 5)
+    >>> x.tolist()
+    [0.0, 1.0, 2.0, 3.0, 4.0]
     """
 
     def decorator(fn: Any) -> Autotuner:
@@ -396,8 +415,20 @@ def autotune(
 
 
 def heuristics(values: dict[str, Callable[..., Any]]) -> Callable[[Any], Heuristics]:
-    """Compute arguments from others: ``{name: f(args)}``, in order, each seeing the ones
-    before it. What a heuristic gives replaces what the caller gave."""
+    """Compute arguments from others: ``{name: f(args)}``.
+
+    They run in order, each seeing the ones before it. What a heuristic gives replaces what
+    the caller gave.
+
+    >>> @tegula.heuristics({"EVEN": lambda args: args["n"] % 4 == 0})
+    ... @tegula.jit
+    ... def even(x_ptr, n, EVEN: tl.constexpr):
+    ...     tl.store(x_ptr, 1.0 if EVEN else 2.0)
+    >>> x = np.zeros(1, np.float32)
+    >>> done = even[(1,)](x, 7)
+    >>> x.tolist()
+    [2.0]
+    """
     return lambda fn: Heuristics(fn, fn.arg_names, values)
 
 

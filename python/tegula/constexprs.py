@@ -38,19 +38,42 @@ def _raw(x: Any) -> Any:
 
 
 def constexpr_function(fn: Callable[..., R]) -> ConstexprFunction[R]:
-    """Let kernels call fn on constants: ``@tegula.constexpr_function``."""
+    """Let kernels call fn on constants: ``@tegula.constexpr_function``.
+
+    Types:  arguments and results are Python's: numbers, strings, dtypes, tuples, None.
+    Cost:   it runs while compiling; the host may call it like any function.
+    Errors: CompileError[VALUE] in a kernel for arguments known only at run time.
+
+    >>> @tegula.constexpr_function
+    ... def largest_block(n):
+    ...     return min(1024, tegula.next_power_of_2(n))
+    >>> largest_block(300)
+    512
+    """
     return ConstexprFunction(fn)
 
 
 @constexpr_function
 def cdiv(x: int, y: int) -> int:
-    """The quotient of positive integers, rounded up: ``cdiv(10, 4) == 3``."""
+    """The quotient of positive integers, rounded up.
+
+    Types:  ints, on the host and constants in kernels (tl.cdiv takes tensors).
+
+    >>> tegula.cdiv(10, 4)
+    3
+    """
     return (x + y - 1) // y
 
 
 @constexpr_function
 def next_power_of_2(n: int) -> int:
-    """The smallest power of two that is at least n; 0 for 0."""
+    """The smallest power of two that is at least n; 0 for 0.
+
+    Types:  ints, on the host and constants in kernels.
+
+    >>> tegula.next_power_of_2(100)
+    128
+    """
     return 1 << (n - 1).bit_length() if n > 0 else 0
 
 

@@ -247,6 +247,25 @@ def jit(
     debug                           device_assert and overflow checks are live
     noinline                        accepted for Triton's sake; we inline
     repr                            repr(specialization) gives the name of the variant
+
+    The kernel runs as ``kernel[grid](*args, **options)``: grid is a tuple of up to three
+    ints, or a function that gives one for the dict of all parameters. Options are
+    num_warps (4), num_stages (3), num_ctas (1), maxnreg and others.
+
+    Types:  tensors of any framework with DLPack or ``data_ptr``; ints, floats, bools;
+            constexpr parameters take any constant.
+    Cost:   one compile for each set of types and constants; later launches look it up.
+    Errors: CompileError with the kernel's line; TypeError for arguments that do not fit.
+
+    >>> @tegula.jit
+    ... def add_one(x_ptr, n, BLOCK: tl.constexpr):
+    ...     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    ...     x = tl.load(x_ptr + i, mask=i < n)
+    ...     tl.store(x_ptr + i, x + 1, mask=i < n)
+    >>> x = np.zeros(5, np.float32)
+    >>> done = add_one[(tegula.cdiv(5, 4),)](x, 5, BLOCK=4)
+    >>> x.tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0]
     """
 
     def make(f: Callable[..., Any]) -> JITFunction[Any]:

@@ -135,11 +135,13 @@ class tensor:
     def atomic_cas(self, cmp: Any, val: Any, sem: str | None = ..., scope: str | None = ...) -> tensor:
         """Write val where memory equals cmp; return what was there.
 
-        Shapes: cmp and val have the pointer's shape; they are not broadcast.
-        Types:  16, 32 and 64 bits; cmp and val have the pointee's type, and are not converted.
+        Shapes: cmp and val have the pointer's shape, or are scalars.
+        Types:  16, 32 and 64 bits; cmp and val have the pointee's type: numbers are converted,
+                tensors are not.
                 sem and scope as in atomic_add.
         Cost:   one atomic per element; those of equal addresses run one after another.
-        Errors: CompileError[TYPE] for other types; CompileError[VALUE] for another sem or scope.
+        Errors: CompileError[TYPE] for other types; CompileError[VALUE] for another sem or
+                scope.
         """
     def atomic_max(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
         """Put the larger of memory and val there; return what was there.
@@ -207,7 +209,7 @@ class tensor:
         Shapes: shape, as a tuple or as arguments, has as many dims as input and differs only
                 where input has 1. A scalar stretches to any shape.
         Types:  that of input.
-        Errors: CompileError[VALUE] for another shape.
+        Errors: CompileError[SHAPE] for another shape.
         """
     def cast(self, dtype: _dtype, fp_downcast_rounding: str | None = ..., bitcast: bool = ...) -> tensor:
         """Convert the element type; also ``x.to(dtype)``.
@@ -313,8 +315,9 @@ class tensor:
                 the shape of index.
         Types:  integer index; the result has src's type.
         Cost:   a shuffle within a warp, or a pass through shared memory.
-        Errors: CompileError[VALUE] for other shapes; CompileError[TYPE] for another index. An
-                index outside the dim gives an undefined value.
+        Errors: CompileError[SHAPE] for other shapes; CompileError[TYPE] for another index;
+                CompileError[VALUE] for an axis outside the shape. An element of index outside
+                the dim gives an undefined value.
         """
     def histogram(self, num_bins: int, mask: Any = ...) -> tensor:
         """Counts of the values 0 .. num_bins - 1.
@@ -368,8 +371,8 @@ class tensor:
     def max(self, axis: int | None = ..., return_indices: bool = ..., return_indices_tie_break_left: bool = ..., keep_dims: bool = ...) -> Any:
         """Largest element along axis, or of all.
 
-        return_indices gives the pair of it and its index along axis: of equal ones the first, or
-        any without return_indices_tie_break_left.
+        return_indices gives the pair of it and its index along axis: of equal ones the first,
+        or any without return_indices_tie_break_left.
 
         Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
         Types:  types narrower than 32 bits give float32 or int32; the index is int32. NaN is
@@ -381,8 +384,8 @@ class tensor:
     def min(self, axis: int | None = ..., return_indices: bool = ..., return_indices_tie_break_left: bool = ..., keep_dims: bool = ...) -> Any:
         """Smallest element along axis, or of all.
 
-        return_indices gives the pair of it and its index along axis: of equal ones the first, or
-        any without return_indices_tie_break_left.
+        return_indices gives the pair of it and its index along axis: of equal ones the first,
+        or any without return_indices_tie_break_left.
 
         Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
         Types:  types narrower than 32 bits give float32 or int32; the index is int32. NaN is
@@ -465,7 +468,8 @@ class tensor:
         Shapes: that of x. dim is constexpr, the first by default, as in Triton.
         Types:  float32 or float64; float16 and bfloat16 give float32.
         Cost:   a max, a sum, and an exp per element.
-        Errors: CompileError[VALUE] for a dim outside the shape.
+        Errors: CompileError[VALUE] for a dim outside the shape; CompileError[TYPE] for
+                integers.
         """
     def split(self) -> Any:
         """Inverse of join: the two halves of a last dim of 2.
@@ -498,7 +502,8 @@ class tensor:
         Types:  value is converted to the pointee's type; mask is int1.
         Cost:   as load's: neighbours are written together.
         Errors: CompileError[TYPE] for what is no pointer, or a pointer to const;
-                CompileError[SHAPE] for a value larger than the pointers.
+                CompileError[SHAPE] for a value larger than the pointers, CompileError[VALUE]
+                where a block meets a scalar pointer.
         """
     def sum(self, axis: int | None = ..., keep_dims: bool = ..., dtype: _dtype | None = ...) -> tensor:
         """Sum along axis, or of all.

@@ -13,6 +13,21 @@ def aggregate(cls: type) -> Any:
     the annotation is ``tl.constexpr``. ``__init__`` runs while compiling and is the only
     place that sets fields; without one, the fields are its parameters. Methods are
     inlined, decorated with ``@jit`` or not.
+
+    >>> @tegula.aggregate
+    ... class Pair:
+    ...     a: tl.tensor
+    ...     b: tl.tensor
+    ...     def total(self):
+    ...         return self.a + self.b
+    >>> @tegula.jit
+    ... def kernel(x_ptr):
+    ...     p = Pair(tl.load(x_ptr), 2.0)
+    ...     tl.store(x_ptr, p.total())
+    >>> x = np.ones(1, np.float32)
+    >>> done = kernel[(1,)](x)
+    >>> x.tolist()
+    [3.0]
     """
     fields: dict[str, Any] = {}
     for base in reversed(cls.__mro__):

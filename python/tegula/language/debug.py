@@ -137,8 +137,8 @@ def assume(cond: Any, _semantic: Any = None) -> None:
     A promise, not a check: where it is broken, results are undefined.
 
     Shapes: a scalar.
-    Types:  int1.
-    Errors: CompileError[TYPE] for another type, or a block.
+    Types:  int1, or numbers that count as != 0.
+    Errors: CompileError[CONDITION] for a block.
 
     >>> n = tl.load(i_ptr + 16)
     >>> tl.assume(n % 16 == 0)
@@ -152,8 +152,9 @@ def assume(cond: Any, _semantic: Any = None) -> None:
 def debug_barrier(_semantic: Any = None) -> None:
     """All threads of the program arrive before any leaves.
 
-    Shapes, types: none. Reads and writes of the program's own blocks are ordered without it;
-    it is for memory that threads share by address.
+    Reads and writes of the program's own blocks are ordered without it; it is for memory
+    that threads share by address.
+
     Cost:   a barrier on GPUs, nothing on the CPU.
 
     >>> i = tl.arange(0, 4)
@@ -172,7 +173,8 @@ def static_assert(cond: Any, msg: str = "", _semantic: Any = None) -> None:
     Shapes: a constant, so none.
     Types:  what is true or false in Python; msg is a constant string.
     Cost:   nothing when the kernel runs.
-    Errors: CompileError[STATIC_ASSERT], with msg; CompileError[VALUE] for what is no constant.
+    Errors: CompileError[STATIC_ASSERT], with msg; CompileError[VALUE] for what is no
+            constant.
 
     >>> x = tl.arange(0, 8)
     >>> tl.static_assert(x.shape[0] == 8, "eight of them")
@@ -230,9 +232,9 @@ def device_assert(
     """Stop the kernel where cond is false; only in debug builds (``@jit(debug=True)``).
 
     Shapes: cond and mask broadcast; where mask is false nothing is checked.
-    Types:  int1, or integers that count as != 0; msg is a constant string.
+    Types:  int1, or numbers that count as != 0; msg is a constant string.
     Cost:   nothing without debug.
-    Errors: CompileError[TYPE] for another type. The launch raises where cond is false.
+    Errors: the launch raises where cond is false.
 
     >>> i = tl.arange(0, 4)
     >>> tl.device_assert(i < 4, "out of range")

@@ -62,6 +62,15 @@ def map_elementwise(
     Cost:   both sides of a branch are computed for all elements, and one is chosen.
     Errors: CompileError[LIMIT] for memory accesses, reductions and loops that depend on
             an element.
+
+    >>> @tegula.jit
+    ... def larger(a, b):
+    ...     if a > b:
+    ...         return a
+    ...     return b
+    >>> i = tl.arange(0, 4)
+    >>> tl.map_elementwise(larger, i, 3 - i)
+    int32[4]: [3, 2, 2, 3]
     """
     return outside()
 

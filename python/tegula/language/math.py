@@ -443,8 +443,8 @@ def where(condition: Operand, x: Operand, y: Operand, _semantic: Any = None) -> 
     address outside is read before where can choose.
 
     Shapes: the operands broadcast together.
-    Types:  condition is int1 (other integers count as != 0); x and y promote, and numbers
-            take the type of the other one; pointers of one type too.
+    Types:  condition counts as != 0 where it is not int1; x and y promote, and numbers take
+            the type of the other one; pointers of one type too.
     Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
             broadcast.
 

@@ -35,8 +35,9 @@ def load(
             are: up to 16 bytes a thread, 128 a warp and line.
     Hints:  cache_modifier "", ".ca", ".cg", ".cs", ".cv"; eviction_policy "",
             "evict_first", "evict_last"; volatile reads again each time.
-    Errors: CompileError[TYPE] for what is no pointer; CompileError[VALUE] for other without
-            mask, or a mask with a block pointer.
+    Errors: CompileError[TYPE] for what is no pointer, or a mask of numbers;
+            CompileError[SHAPE] where the shapes do not broadcast; CompileError[VALUE] for
+            other without mask, a mask with a block pointer, or an unknown hint.
 
     >>> i = tl.arange(0, 4)
     >>> tl.load(x_ptr + i, mask=i < 3, other=-1.0)
@@ -63,7 +64,8 @@ def store(
     Types:  value is converted to the pointee's type; mask is int1.
     Cost:   as load's: neighbours are written together.
     Errors: CompileError[TYPE] for what is no pointer, or a pointer to const;
-            CompileError[SHAPE] for a value larger than the pointers.
+            CompileError[SHAPE] for a value larger than the pointers, CompileError[VALUE]
+            where a block meets a scalar pointer.
 
     >>> i = tl.arange(0, 4)
     >>> tl.store(x_ptr + i, i * 10, mask=i < 3)
@@ -89,7 +91,7 @@ def make_block_ptr(
             dim, strides counting elements; block_shape: constexpr powers of two; order: a
             permutation of the dims, fastest first, a hint.
     Types:  loads give the pointee's type; stores want it.
-    Errors: CompileError[VALUE] where the lengths differ; CompileError[TYPE] for another base.
+    Errors: CompileError[VALUE] where the lengths differ, or for another base.
 
     >>> p = tl.make_block_ptr(x_ptr, (8, 8), (8, 1), (0, 2), (2, 2), (1, 0))
     >>> tl.load(p, boundary_check=(0, 1))
@@ -165,7 +167,8 @@ def store_tensor_descriptor(
 
     Shapes: offsets: one int32 scalar per dim; value has desc.block_shape.
     Types:  value is converted to that of the tensor in memory.
-    Errors: CompileError[VALUE] for another number of offsets or another shape.
+    Errors: CompileError[VALUE] for another number of offsets; CompileError[SHAPE] for
+            another shape.
 
     >>> d = tl.make_tensor_descriptor(x_ptr, [64], [1], [4])
     >>> tl.store_tensor_descriptor(d, [0], tl.zeros([4], tl.float32) + 5)
@@ -383,11 +386,13 @@ def atomic_cas(
 ) -> tensor:
     """Write val where memory equals cmp; return what was there.
 
-    Shapes: cmp and val have the pointer's shape; they are not broadcast.
-    Types:  16, 32 and 64 bits; cmp and val have the pointee's type, and are not converted.
+    Shapes: cmp and val have the pointer's shape, or are scalars.
+    Types:  16, 32 and 64 bits; cmp and val have the pointee's type: numbers are converted,
+            tensors are not.
             sem and scope as in atomic_add.
     Cost:   one atomic per element; those of equal addresses run one after another.
-    Errors: CompileError[TYPE] for other types; CompileError[VALUE] for another sem or scope.
+    Errors: CompileError[TYPE] for other types; CompileError[VALUE] for another sem or
+            scope.
 
     >>> tl.atomic_cas(i_ptr + 7, 7, 100)
     int32: 7

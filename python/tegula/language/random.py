@@ -101,7 +101,7 @@ def randint4x(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> Four:
     Shapes: four blocks of the shape of offset.
     Types:  seed is an integer; offset an integer of 32 or 64 bits; n_rounds is constexpr.
     Cost:   ten rounds of four 32-bit multiplications.
-    Errors: CompileError[TYPE] for floats as offset.
+    Errors: CompileError[TYPE] for pointers; floats are truncated first.
 
     >>> a, b, c, d = tl.randint4x(7, tl.arange(0, 2))
     >>> a
@@ -123,8 +123,9 @@ def randint(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> tensor:
 
     Shapes: the shape of offset.
     Types:  seed is an integer; offset an integer of 32 or 64 bits; n_rounds is constexpr.
-    Cost:   ten rounds of four 32-bit multiplications, for one number: the form with 4x gives four.
-    Errors: CompileError[TYPE] for floats as offset.
+    Cost:   ten rounds of four 32-bit multiplications; the form with 4x gives four blocks
+            for as much.
+    Errors: CompileError[TYPE] for pointers; floats are truncated first.
 
     >>> tl.randint(7, tl.arange(0, 2))
     uint32[2]: [4099963437, 1747881627]
@@ -161,8 +162,9 @@ def rand(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> tensor:
 
     Shapes: the shape of offset.
     Types:  seed is an integer; offset an integer of 32 or 64 bits; n_rounds is constexpr.
-    Cost:   ten rounds of four 32-bit multiplications, for one number: the form with 4x gives four.
-    Errors: CompileError[TYPE] for floats as offset.
+    Cost:   ten rounds of four 32-bit multiplications; the form with 4x gives four blocks
+            for as much.
+    Errors: CompileError[TYPE] for pointers; floats are truncated first.
 
     >>> tl.rand(7, tl.arange(0, 4))
     float32[4]: [0.09081, 0.8139, 0.01215, 0.7804]
@@ -177,7 +179,7 @@ def rand4x(seed, offsets, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> Four:
     Shapes: four blocks of the shape of offsets.
     Types:  seed is an integer; offsets an integer of 32 or 64 bits; n_rounds is constexpr.
     Cost:   ten rounds of four 32-bit multiplications.
-    Errors: CompileError[TYPE] for floats as offsets.
+    Errors: CompileError[TYPE] for pointers; floats are truncated first.
 
     >>> a, b, c, d = tl.rand4x(7, tl.arange(0, 2))
     >>> d
@@ -198,7 +200,7 @@ def pair_uniform_to_normal(u1, u2) -> tuple[tensor, tensor]:
 
     Shapes: the operands broadcast; both results have their shape.
     Types:  float32.
-    Errors: CompileError[TYPE] for another type.
+    Errors: CompileError[TYPE] for pointers; integers become float32.
 
     >>> u = tl.full((2,), 0.5, tl.float32)
     >>> tl.pair_uniform_to_normal(u, u / 4)
@@ -217,8 +219,9 @@ def randn(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> tensor:
 
     Shapes: the shape of offset.
     Types:  seed is an integer; offset an integer of 32 or 64 bits; n_rounds is constexpr.
-    Cost:   ten rounds of four 32-bit multiplications, for one number: the form with 4x gives four.
-    Errors: CompileError[TYPE] for floats as offset.
+    Cost:   ten rounds of four 32-bit multiplications; the form with 4x gives four blocks
+            for as much.
+    Errors: CompileError[TYPE] for pointers; floats are truncated first.
 
     >>> tl.randn(7, tl.arange(0, 4))
     float32[4]: [-2.19, -0.5406, 2.953, -0.7042]
@@ -235,7 +238,7 @@ def randn4x(seed, offset, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> Four:
     Shapes: four blocks of the shape of offset.
     Types:  seed is an integer; offset an integer of 32 or 64 bits; n_rounds is constexpr.
     Cost:   ten rounds of four 32-bit multiplications.
-    Errors: CompileError[TYPE] for floats as offset.
+    Errors: CompileError[TYPE] for pointers; floats are truncated first.
 
     >>> a, b, c, d = tl.randn4x(7, tl.arange(0, 2))
     >>> d

@@ -108,8 +108,8 @@ def max(
 ) -> Any:
     """Largest element along axis, or of all.
 
-    return_indices gives the pair of it and its index along axis: of equal ones the first, or
-    any without return_indices_tie_break_left.
+    return_indices gives the pair of it and its index along axis: of equal ones the first,
+    or any without return_indices_tie_break_left.
 
     Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
     Types:  types narrower than 32 bits give float32 or int32; the index is int32. NaN is
@@ -139,8 +139,8 @@ def min(
 ) -> Any:
     """Smallest element along axis, or of all.
 
-    return_indices gives the pair of it and its index along axis: of equal ones the first, or
-    any without return_indices_tie_break_left.
+    return_indices gives the pair of it and its index along axis: of equal ones the first,
+    or any without return_indices_tie_break_left.
 
     Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
     Types:  types narrower than 32 bits give float32 or int32; the index is int32. NaN is

@@ -64,7 +64,7 @@ def full(shape: Any, value: Any, dtype: dtype, _semantic: Any = None) -> tensor:
     Shapes: shape, a tuple of constexpr powers of two; ``()`` gives a scalar. value is a
             number or a scalar known at run time.
     Types:  dtype, to which value is converted.
-    Errors: CompileError[VALUE] for another shape; CompileError[TYPE] for a block as value.
+    Errors: CompileError[VALUE] for another shape, or a block as value.
 
     >>> tl.full((2, 2), 1.5, tl.float16)
     float16[2, 2]: [[1.5, 1.5], [1.5, 1.5]]
@@ -166,7 +166,7 @@ def broadcast_to(input: tensor, *shape: Any, _semantic: Any = None) -> tensor:
     Shapes: shape, as a tuple or as arguments, has as many dims as input and differs only
             where input has 1. A scalar stretches to any shape.
     Types:  that of input.
-    Errors: CompileError[VALUE] for another shape.
+    Errors: CompileError[SHAPE] for another shape.
 
     >>> tl.broadcast_to(tl.arange(0, 2)[:, None], (2, 4))
     int32[2, 4]: [[0, 0, 0, 0], [1, 1, 1, 1]]
@@ -289,7 +289,7 @@ def cat(
 
     Shapes: both have one shape; dim doubles.
     Types:  both have one type, the result's.
-    Errors: CompileError[TYPE] or CompileError[VALUE] where types or shapes differ.
+    Errors: CompileError[TYPE] or CompileError[SHAPE] where types or shapes differ.
 
     >>> tl.cat(tl.arange(0, 2), tl.arange(4, 6))
     int32[4]: [0, 1, 4, 5]
@@ -348,8 +348,9 @@ def gather(src: tensor, index: tensor, axis: int, _semantic: Any = None) -> tens
             the shape of index.
     Types:  integer index; the result has src's type.
     Cost:   a shuffle within a warp, or a pass through shared memory.
-    Errors: CompileError[VALUE] for other shapes; CompileError[TYPE] for another index. An
-            index outside the dim gives an undefined value.
+    Errors: CompileError[SHAPE] for other shapes; CompileError[TYPE] for another index;
+            CompileError[VALUE] for an axis outside the shape. An element of index outside
+            the dim gives an undefined value.
 
     >>> tl.gather(tl.arange(8, 12), 3 - tl.arange(0, 4), 0)
     int32[4]: [11, 10, 9, 8]
@@ -392,10 +393,11 @@ def dot(
     Shapes: [M, K] and [K, N] give [M, N]; batch dims may stand in front of all.
     Types:  int8 gives int32, bfloat16 and float32 give float32, float64 float64; float16
             and float8 give out_dtype (float32, or float16). acc has the result's type.
-            input_precision says how float32 is multiplied on tensor cores: "tf32" (default),
+            input_precision says how tensor cores multiply float32: "tf32" (default),
             "tf32x3", "ieee", "bf16x3", "bf16x6".
     Cost:   2*M*N*K flops, on tensor cores where the target has them.
-    Errors: CompileError[SHAPE] when K differs; CompileError[TYPE] on mixed types.
+    Errors: CompileError[SHAPE] when K differs; CompileError[TYPE] on mixed types;
+            CompileError[VALUE] for vectors.
 
     >>> a = tl.full((16, 16), 2.0, tl.float16)
     >>> c = tl.dot(a, a)

@@ -36,7 +36,8 @@ def softmax(x, dim=None, keep_dims=False, ieee_rounding=False) -> tensor:
     Shapes: that of x. dim is constexpr, the first by default, as in Triton.
     Types:  float32 or float64; float16 and bfloat16 give float32.
     Cost:   a max, a sum, and an exp per element.
-    Errors: CompileError[VALUE] for a dim outside the shape.
+    Errors: CompileError[VALUE] for a dim outside the shape; CompileError[TYPE] for
+            integers.
 
     >>> tl.softmax(tl.load(x_ptr + tl.arange(0, 4)), 0)
     float32[4]: [0.03206, 0.08714, 0.2369, 0.6439]
@@ -147,7 +148,7 @@ def sort(x, dim: constexpr = None, descending: constexpr = False) -> tensor:
     Shapes: that of x.
     Types:  numbers, the type is kept; the order of NaN is undefined.
     Cost:   log2(n) * (log2(n) + 1) / 2 exchanges of the whole block.
-    Errors: CompileError[STATIC_ASSERT] for another dim than the last.
+    Errors: CompileError[STATIC_ASSERT] for another dim; CompileError[TYPE] for pointers.
 
     >>> tl.sort((tl.arange(0, 4) * 3) % 4, descending=True)
     int32[4]: [3, 2, 1, 0]
@@ -163,7 +164,7 @@ def bitonic_merge(x, dim: constexpr = None, descending: constexpr = False) -> te
     Shapes: that of x.
     Types:  numbers, the type is kept.
     Cost:   log2(n) exchanges of the whole block.
-    Errors: CompileError[STATIC_ASSERT] for another dim than the last.
+    Errors: CompileError[STATIC_ASSERT] for another dim; CompileError[TYPE] for pointers.
 
     >>> i = tl.arange(0, 4)
     >>> tl.bitonic_merge(tl.where(i < 2, i * 5, 9 - i))
