@@ -47,6 +47,11 @@ def kernel(x_ptr, y_ptr, n: int, BLOCK: tl.constexpr = 128, ACT: tl.constexpr = 
     reveal_type(twice(x))  # tensor
     reveal_type(BLOCK // 2)  # Any
     reveal_type(SCALE)  # Any
+    desc = tl.make_tensor_descriptor(y_ptr, [n], [1], [BLOCK])
+    reveal_type(desc)  # tensor_descriptor
+    reveal_type(desc.load([0]))  # tensor
+    reveal_type(tl.split(x))  # tuple[tensor, tensor]
+    reveal_type(tl.extra.libdevice.pow(x, x))  # tensor
     half: tl.constexpr = BLOCK // 2
     if ACT == "relu":
         x = tl.maximum(x, 0)

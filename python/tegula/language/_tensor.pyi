@@ -1,10 +1,28 @@
 # Made by csrc/tools/stubs.py from csrc/frontend/builtins.def: make gen.
 # ruff: noqa: E501
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .types import Operand, PropagateNan, Shape
 from .types import dtype as _dtype
+
+class tensor_descriptor:
+    """What ``tl.make_tensor_descriptor`` gives, or a host's TensorDescriptor is."""
+
+    shape: Sequence[tensor]
+    strides: Sequence[tensor]
+    dtype: _dtype
+    block_shape: Sequence[int]
+    def load(self, offsets: Sequence[Operand]) -> tensor: ...
+    def store(self, offsets: Sequence[Operand], value: tensor) -> None: ...
+    def gather(self, x_offsets: tensor, y_offset: Operand) -> tensor: ...
+    def scatter(self, value: tensor, x_offsets: tensor, y_offset: Operand) -> None: ...
+    def atomic_add(self, offsets: Sequence[Operand], value: tensor) -> None: ...
+    def atomic_min(self, offsets: Sequence[Operand], value: tensor) -> None: ...
+    def atomic_max(self, offsets: Sequence[Operand], value: tensor) -> None: ...
+    def atomic_and(self, offsets: Sequence[Operand], value: tensor) -> None: ...
+    def atomic_or(self, offsets: Sequence[Operand], value: tensor) -> None: ...
+    def atomic_xor(self, offsets: Sequence[Operand], value: tensor) -> None: ...
 
 class tensor:
     """What a kernel computes with: a scalar, or a block of elements of one dtype."""
@@ -71,7 +89,7 @@ class tensor:
                 most negative signed one too.
         Errors: CompileError[TYPE] for another type.
         """
-    def advance(self, offsets: Any) -> Any:
+    def advance(self, offsets: Sequence[Operand]) -> tensor:
         """The block pointer base, moved by offsets; also ``p.advance(offsets)``.
 
         Shapes: one integer scalar per dim.
@@ -108,7 +126,7 @@ class tensor:
         Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
                 CompileError[TYPE] for another type.
         """
-    def atomic_add(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_add(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
         """Add val to memory in one step and return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -120,7 +138,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
         """
-    def atomic_and(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_and(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
         """Bitwise and into memory; return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -132,7 +150,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
         """
-    def atomic_cas(self, cmp: Any, val: Any, sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_cas(self, cmp: Operand, val: Operand, sem: str | None = ..., scope: str | None = ...) -> tensor:
         """Write val where memory equals cmp; return what was there.
 
         Shapes: cmp and val have the pointer's shape, or are scalars.
@@ -143,7 +161,7 @@ class tensor:
         Errors: CompileError[TYPE] for other types; CompileError[VALUE] for another sem or
                 scope.
         """
-    def atomic_max(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_max(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
         """Put the larger of memory and val there; return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -155,7 +173,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
         """
-    def atomic_min(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_min(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
         """Put the smaller of memory and val there; return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -167,7 +185,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
         """
-    def atomic_or(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_or(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
         """Bitwise or into memory; return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -179,7 +197,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
         """
-    def atomic_xchg(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_xchg(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
         """Write val and return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -191,7 +209,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
         """
-    def atomic_xor(self, val: Any, mask: Any = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_xor(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
         """Bitwise exclusive or into memory; return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -203,7 +221,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
         """
-    def broadcast_to(self, *shape: Any) -> tensor:
+    def broadcast_to(self, *shape: Shape) -> tensor:
         """Stretch dims of extent 1.
 
         Shapes: shape, as a tuple or as arguments, has as many dims as input and differs only
@@ -286,7 +304,7 @@ class tensor:
         Cost:   one or two instructions of the special function unit on GPUs (float32).
         Errors: CompileError[TYPE] for another type.
         """
-    def expand_dims(self, axis: Any) -> tensor:
+    def expand_dims(self, axis: Shape) -> tensor:
         """Insert dims of extent 1; ``x[:, None]`` does the same.
 
         Shapes: axis is one constexpr or several, counted in the result, negative from the end.
@@ -319,7 +337,7 @@ class tensor:
                 CompileError[VALUE] for an axis outside the shape. An element of index outside
                 the dim gives an undefined value.
         """
-    def histogram(self, num_bins: int, mask: Any = ...) -> tensor:
+    def histogram(self, num_bins: int, mask: tensor | None = ...) -> tensor:
         """Counts of the values 0 .. num_bins - 1.
 
         Shapes: input has one dim; num_bins is a constexpr power of two; the result is
@@ -430,7 +448,7 @@ class tensor:
         Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
                 CompileError[TYPE] for another type.
         """
-    def reshape(self, *shape: Any, can_reorder: bool = ...) -> tensor:
+    def reshape(self, *shape: Shape, can_reorder: bool = ...) -> tensor:
         """The same elements in row-major order, in another shape.
 
         Shapes: shape, as a tuple or as arguments, holds as many elements as input.
@@ -471,7 +489,7 @@ class tensor:
         Errors: CompileError[VALUE] for a dim outside the shape; CompileError[TYPE] for
                 integers.
         """
-    def split(self) -> Any:
+    def split(self) -> tuple[tensor, tensor]:
         """Inverse of join: the two halves of a last dim of 2.
 
         Shapes: [.., 2] gives two of [..]; [2] gives two scalars.
@@ -493,7 +511,7 @@ class tensor:
         Types:  float32, the result too.
         Errors: CompileError[TYPE] for another type.
         """
-    def store(self, value: Any, mask: Any = ..., boundary_check: Any = ..., cache_modifier: str = ..., eviction_policy: str = ...) -> None:
+    def store(self, value: Operand, mask: Operand | None = ..., boundary_check: Sequence[int] = ..., cache_modifier: str = ..., eviction_policy: str = ...) -> None:
         """Write memory through a pointer, a block of pointers, or a block pointer.
 
         Where mask is false nothing is written. The order of overlapping writes is undefined.
@@ -535,7 +553,7 @@ class tensor:
         Cost:   free until the elements have to meet those of another layout.
         Errors: CompileError[VALUE] for no permutation, or fewer than two dims.
         """
-    def view(self, *shape: Any) -> tensor:
+    def view(self, *shape: Shape) -> tensor:
         """As reshape; the order of elements is not promised.
 
         Shapes: shape, as a tuple or as arguments, holds as many elements as input.

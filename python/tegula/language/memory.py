@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .builtin import builtin, outside
-from .types import tensor
+from .types import tensor, tensor_descriptor
 
 if TYPE_CHECKING:
-    from .types import Operand, Shape
+    from .types import Operand
 
 
 @builtin
 def load(
-    pointer: Any,
-    mask: Any = None,
-    other: Any = None,
-    boundary_check: Any = (),
+    pointer: tensor,
+    mask: Operand | None = None,
+    other: Operand | None = None,
+    boundary_check: Sequence[int] = (),
     padding_option: str = "",
     cache_modifier: str = "",
     eviction_policy: str = "",
@@ -48,10 +49,10 @@ def load(
 
 @builtin
 def store(
-    pointer: Any,
-    value: Any,
-    mask: Any = None,
-    boundary_check: Any = (),
+    pointer: tensor,
+    value: Operand,
+    mask: Operand | None = None,
+    boundary_check: Sequence[int] = (),
     cache_modifier: str = "",
     eviction_policy: str = "",
     _semantic: Any = None,
@@ -77,14 +78,14 @@ def store(
 
 @builtin
 def make_block_ptr(
-    base: Any,
-    shape: Any,
-    strides: Any,
-    offsets: Any,
-    block_shape: Any,
-    order: Any,
+    base: tensor,
+    shape: Sequence[Operand],
+    strides: Sequence[Operand],
+    offsets: Sequence[Operand],
+    block_shape: Sequence[int],
+    order: Sequence[int],
     _semantic: Any = None,
-) -> Any:
+) -> tensor:
     """A window of block_shape into a tensor in memory, at offsets.
 
     Shapes: base is a scalar pointer; shape, strides and offsets have one integer scalar per
@@ -101,7 +102,7 @@ def make_block_ptr(
 
 
 @builtin
-def advance(base: Any, offsets: Any, _semantic: Any = None) -> Any:
+def advance(base: tensor, offsets: Sequence[Operand], _semantic: Any = None) -> tensor:
     """The block pointer base, moved by offsets; also ``p.advance(offsets)``.
 
     Shapes: one integer scalar per dim.
@@ -118,13 +119,13 @@ def advance(base: Any, offsets: Any, _semantic: Any = None) -> Any:
 
 @builtin
 def make_tensor_descriptor(
-    base: Any,
-    shape: Any,
-    strides: Any,
-    block_shape: Any,
+    base: tensor,
+    shape: Sequence[Operand],
+    strides: Sequence[Operand],
+    block_shape: Sequence[int],
     padding_option: str = "zero",
     _semantic: Any = None,
-) -> Any:
+) -> tensor_descriptor:
     """A tensor in memory that is read and written block by block.
 
     ``desc.load([i, j])`` and ``desc.store([i, j], value)`` move the block that begins
@@ -145,7 +146,9 @@ def make_tensor_descriptor(
 
 
 @builtin
-def load_tensor_descriptor(desc: Any, offsets: Any, _semantic: Any = None) -> tensor:
+def load_tensor_descriptor(
+    desc: tensor_descriptor, offsets: Sequence[Operand], _semantic: Any = None
+) -> tensor:
     """``desc.load(offsets)``.
 
     Shapes: offsets: one int32 scalar per dim; the result has desc.block_shape.
@@ -161,7 +164,10 @@ def load_tensor_descriptor(desc: Any, offsets: Any, _semantic: Any = None) -> te
 
 @builtin
 def store_tensor_descriptor(
-    desc: Any, offsets: Any, value: Any, _semantic: Any = None
+    desc: tensor_descriptor,
+    offsets: Sequence[Operand],
+    value: Operand,
+    _semantic: Any = None,
 ) -> None:
     """``desc.store(offsets, value)``.
 
@@ -180,9 +186,9 @@ def store_tensor_descriptor(
 
 @builtin
 def atomic_add(
-    pointer: Any,
-    val: Any,
-    mask: Any = None,
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
     _semantic: Any = None,
@@ -209,9 +215,9 @@ def atomic_add(
 
 @builtin
 def atomic_max(
-    pointer: Any,
-    val: Any,
-    mask: Any = None,
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
     _semantic: Any = None,
@@ -237,9 +243,9 @@ def atomic_max(
 
 @builtin
 def atomic_min(
-    pointer: Any,
-    val: Any,
-    mask: Any = None,
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
     _semantic: Any = None,
@@ -265,9 +271,9 @@ def atomic_min(
 
 @builtin
 def atomic_and(
-    pointer: Any,
-    val: Any,
-    mask: Any = None,
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
     _semantic: Any = None,
@@ -293,9 +299,9 @@ def atomic_and(
 
 @builtin
 def atomic_or(
-    pointer: Any,
-    val: Any,
-    mask: Any = None,
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
     _semantic: Any = None,
@@ -321,9 +327,9 @@ def atomic_or(
 
 @builtin
 def atomic_xor(
-    pointer: Any,
-    val: Any,
-    mask: Any = None,
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
     _semantic: Any = None,
@@ -349,9 +355,9 @@ def atomic_xor(
 
 @builtin
 def atomic_xchg(
-    pointer: Any,
-    val: Any,
-    mask: Any = None,
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
     _semantic: Any = None,
@@ -377,9 +383,9 @@ def atomic_xchg(
 
 @builtin
 def atomic_cas(
-    pointer: Any,
-    cmp: Any,
-    val: Any,
+    pointer: tensor,
+    cmp: Operand,
+    val: Operand,
     sem: str | None = None,
     scope: str | None = None,
     _semantic: Any = None,

@@ -58,7 +58,7 @@ def arange(start: int, end: int, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def full(shape: Any, value: Any, dtype: dtype, _semantic: Any = None) -> tensor:
+def full(shape: Shape, value: Operand, dtype: dtype, _semantic: Any = None) -> tensor:
     """A block filled with value.
 
     Shapes: shape, a tuple of constexpr powers of two; ``()`` gives a scalar. value is a
@@ -73,7 +73,7 @@ def full(shape: Any, value: Any, dtype: dtype, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def zeros(shape: Any, dtype: dtype, _semantic: Any = None) -> tensor:
+def zeros(shape: Shape, dtype: dtype, _semantic: Any = None) -> tensor:
     """A block of zeros.
 
     Shapes: shape, a tuple of constexpr powers of two; ``()`` gives a scalar.
@@ -102,7 +102,7 @@ def zeros_like(input: tensor, _semantic: Any = None) -> tensor:
 
 @builtin
 def cast(
-    input: Any,
+    input: Operand,
     dtype: dtype,
     fp_downcast_rounding: str | None = None,
     bitcast: bool = False,
@@ -128,7 +128,7 @@ def cast(
 
 
 @builtin
-def to_tensor(x: Any, _semantic: Any = None) -> tensor:
+def to_tensor(x: Operand, _semantic: Any = None) -> tensor:
     """A number as a scalar that takes part in promotion.
 
     Shapes: a scalar; a tensor stays as it is.
@@ -145,7 +145,9 @@ def to_tensor(x: Any, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def broadcast(input: tensor, other: tensor, _semantic: Any = None) -> Any:
+def broadcast(
+    input: tensor, other: tensor, _semantic: Any = None
+) -> tuple[tensor, tensor]:
     """Both operands, stretched to their common shape.
 
     Shapes: as in NumPy: dims of 1 stretch, and missing ones stand in front.
@@ -160,7 +162,7 @@ def broadcast(input: tensor, other: tensor, _semantic: Any = None) -> Any:
 
 
 @builtin
-def broadcast_to(input: tensor, *shape: Any, _semantic: Any = None) -> tensor:
+def broadcast_to(input: tensor, *shape: Shape, _semantic: Any = None) -> tensor:
     """Stretch dims of extent 1.
 
     Shapes: shape, as a tuple or as arguments, has as many dims as input and differs only
@@ -175,7 +177,7 @@ def broadcast_to(input: tensor, *shape: Any, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def expand_dims(input: tensor, axis: Any, _semantic: Any = None) -> tensor:
+def expand_dims(input: tensor, axis: Shape, _semantic: Any = None) -> tensor:
     """Insert dims of extent 1; ``x[:, None]`` does the same.
 
     Shapes: axis is one constexpr or several, counted in the result, negative from the end.
@@ -190,7 +192,7 @@ def expand_dims(input: tensor, axis: Any, _semantic: Any = None) -> tensor:
 
 @builtin
 def reshape(
-    input: tensor, *shape: Any, can_reorder: bool = False, _semantic: Any = None
+    input: tensor, *shape: Shape, can_reorder: bool = False, _semantic: Any = None
 ) -> tensor:
     """The same elements in row-major order, in another shape.
 
@@ -207,7 +209,7 @@ def reshape(
 
 
 @builtin
-def view(input: tensor, *shape: Any, _semantic: Any = None) -> tensor:
+def view(input: tensor, *shape: Shape, _semantic: Any = None) -> tensor:
     """As reshape; the order of elements is not promised.
 
     Shapes: shape, as a tuple or as arguments, holds as many elements as input.
@@ -312,7 +314,7 @@ def join(a: tensor, b: tensor, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def split(a: tensor, _semantic: Any = None) -> Any:
+def split(a: tensor, _semantic: Any = None) -> tuple[tensor, tensor]:
     """Inverse of join: the two halves of a last dim of 2.
 
     Shapes: [.., 2] gives two of [..]; [2] gives two scalars.
@@ -360,7 +362,7 @@ def gather(src: tensor, index: tensor, axis: int, _semantic: Any = None) -> tens
 
 @builtin
 def histogram(
-    input: tensor, num_bins: int, mask: Any = None, _semantic: Any = None
+    input: tensor, num_bins: int, mask: tensor | None = None, _semantic: Any = None
 ) -> tensor:
     """Counts of the values 0 .. num_bins - 1.
 

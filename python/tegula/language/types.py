@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from ._tensor import tensor as tensor
+    from ._tensor import tensor_descriptor as tensor_descriptor
 
     # What stands for a block or a scalar, and for a shape: a sequence, or its dims as
     # arguments.
@@ -23,7 +24,20 @@ TRITON_MAX_TENSOR_NUMEL = 1048576
 
 
 class dtype:
-    """An element type such as ``tl.float32``. Equal and hashed by its name."""
+    """An element type such as ``tl.float32``. Equal and hashed by its name.
+
+    In kernels and on the host: ``name``, ``primitive_bitwidth``, ``itemsize``,
+    ``is_floating()``, ``is_int()``, ``is_int_signed()``, ``is_fp8()``, and ``is_fp16()``
+    and so on for every name.
+
+    Errors: ValueError for a name that is none.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> x.dtype.primitive_bitwidth
+    int32: 32
+    >>> x.dtype == tl.float16
+    int1: 0
+    """
 
     SINT_TYPES = ["int8", "int16", "int32", "int64"]
     UINT_TYPES = ["int1", "uint8", "uint16", "uint32", "uint64"]
@@ -207,7 +221,14 @@ for _name in (*_INTS, *_FLOATS):
 
 
 class pointer_type(dtype):
-    """A pointer to elements of one dtype."""
+    """A pointer to elements of one dtype.
+
+    Types:  element_ty is a dtype, ``p.dtype.element_ty`` in kernels. const: reading only.
+    Errors: TypeError where element_ty is no dtype.
+
+    >>> x_ptr.dtype.element_ty == tl.float32
+    int1: 1
+    """
 
     def __init__(
         self, element_ty: dtype, address_space: int = 1, const: bool = False
@@ -255,7 +276,16 @@ class pointer_type(dtype):
 
 
 class block_type(dtype):
-    """A block: an element type and a shape."""
+    """A block: an element type and a shape; ``x.type`` in kernels.
+
+    Errors: TypeError without dims.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> x.type.shape[0]
+    int32: 4
+    >>> x.type.scalar == tl.float32
+    int1: 1
+    """
 
     def __init__(self, element_ty: dtype, shape: Sequence[int]) -> None:
         self.element_ty = element_ty
@@ -326,8 +356,15 @@ class tuple_type(dtype):
         return iter(self.types)
 
 
-class tensor_descriptor:
-    """What ``tl.make_tensor_descriptor`` gives: for ``isinstance`` in kernels."""
+if not TYPE_CHECKING:
+
+    class tensor_descriptor:
+        """What ``tl.make_tensor_descriptor`` gives: for ``isinstance`` in kernels.
+
+        It has ``load``, ``store``, ``gather``, ``scatter``, ``atomic_add``, ``_min``,
+        ``_max``, ``_and``, ``_or``, ``_xor``; ``shape``, ``strides``, ``dtype``,
+        ``block_shape``.
+        """
 
 
 class _Constexpr:

@@ -7,6 +7,8 @@ so they give the same on every target.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tegula.jit import jit
 
 from .. import core as tl
@@ -30,6 +32,9 @@ from ..math import tanh as tanh
 from ..math import umulhi as mulhi
 from ..math import where as where
 
+if TYPE_CHECKING:
+    from ..types import tensor
+
 fast_expf = exp
 fast_logf = log
 fast_log2f = log2
@@ -47,26 +52,46 @@ _INF = tl.constexpr(float("inf"))
 
 
 @jit
-def isnan(x):
-    """int1: is x not a number?"""
+def isnan(x) -> tensor:
+    """int1: is x not a number?
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.isnan(x / x)
+    int1[4]: [1, 0, 0, 0]
+    """
     return x != x
 
 
 @jit
-def isinf(x):
-    """int1: is x infinite?"""
+def isinf(x) -> tensor:
+    """int1: is x infinite?
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.isinf(1.0 / x)
+    int1[4]: [1, 0, 0, 0]
+    """
     return abs(x) == _INF
 
 
 @jit
-def finitef(x):
-    """int1: is x finite?"""
+def finitef(x) -> tensor:
+    """int1: is x finite?
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.finitef(1.0 / x)
+    int1[4]: [0, 1, 1, 1]
+    """
     return abs(x) < _INF
 
 
 @jit
-def isfinited(x):
-    """int1: is x finite?"""
+def isfinited(x) -> tensor:
+    """int1: is x finite?
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.isfinited(1.0 / x)
+    int1[4]: [0, 1, 1, 1]
+    """
     return abs(x) < _INF
 
 
@@ -76,33 +101,58 @@ def _bits(x):
 
 
 @jit
-def signbit(x):
-    """int32: 1 for negative numbers and -0.0."""
+def signbit(x) -> tensor:
+    """int32: 1 for negative numbers and -0.0.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
+    >>> tl.extra.libdevice.signbit(x)
+    int32[4]: [1, 1, 0, 0]
+    """
     return (_bits(x) < 0).to(tl.int32)
 
 
 @jit
-def copysign(x, y):
-    """The magnitude of x with the sign of y."""
+def copysign(x, y) -> tensor:
+    """The magnitude of x with the sign of y.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.copysign(x, -1.0 * x)
+    float32[4]: [-0, -1, -2, -3]
+    """
     return where(_bits(y) < 0, -abs(x), abs(x))
 
 
 @jit
-def trunc(x):
-    """Round towards zero."""
+def trunc(x) -> tensor:
+    """Round towards zero.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) * 0.75
+    >>> tl.extra.libdevice.trunc(x)
+    float32[4]: [0, 0, 1, 2]
+    """
     return copysign(floor(abs(x)), x)
 
 
 @jit
-def round(x):
-    """Round to the nearest integer, halves away from zero."""
+def round(x) -> tensor:
+    """Round to the nearest integer, halves away from zero.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) * 0.75
+    >>> tl.extra.libdevice.round(x)
+    float32[4]: [0, 1, 2, 2]
+    """
     whole = floor(abs(x))
     return copysign(where(abs(x) - whole >= 0.5, whole + 1.0, whole), x)
 
 
 @jit
-def rint(x):
-    """Round to the nearest integer, halves to even."""
+def rint(x) -> tensor:
+    """Round to the nearest integer, halves to even.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) * 0.75
+    >>> tl.extra.libdevice.rint(x)
+    float32[4]: [0, 1, 2, 2]
+    """
     whole = floor(abs(x))
     part = abs(x) - whole
     is_odd = floor(whole * 0.5) * 2.0 != whole
@@ -111,26 +161,46 @@ def rint(x):
 
 
 @jit
-def nearbyint(x):
-    """Round to the nearest integer, halfway to even, as rint."""
+def nearbyint(x) -> tensor:
+    """Round to the nearest integer, halfway to even, as rint.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) * 0.75
+    >>> tl.extra.libdevice.nearbyint(x)
+    float32[4]: [0, 1, 2, 2]
+    """
     return rint(x)
 
 
 @jit
-def fmod(x, y):
-    """Remainder with the sign of x."""
+def fmod(x, y) -> tensor:
+    """Remainder with the sign of x.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.fmod(x, x + 2.0)
+    float32[4]: [0, 1, 2, 3]
+    """
     return x % y
 
 
 @jit
-def fdim(x, y):
-    """x - y where that is positive, else 0."""
+def fdim(x, y) -> tensor:
+    """x - y where that is positive, else 0.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.fdim(x, 3.0 - x)
+    float32[4]: [0, 0, 1, 3]
+    """
     return where(x > y, x - y, x * 0.0)
 
 
 @jit
-def saturatef(x):
-    """x between 0 and 1; NaN gives 0."""
+def saturatef(x) -> tensor:
+    """x between 0 and 1; NaN gives 0.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.saturatef(x)
+    float32[4]: [0, 0.25, 0.5, 0.75]
+    """
     return math.minimum(math.maximum(x, 0.0), 1.0)
 
 
@@ -138,36 +208,61 @@ def saturatef(x):
 
 
 @jit
-def exp10(x):
-    """10 to the x."""
+def exp10(x) -> tensor:
+    """10 to the x.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.exp10(x)
+    float32[4]: [1, 10, 100, 1000]
+    """
     return pow(x * 0.0 + 10.0, x)
 
 
 @jit
-def expm1(x):
-    """exp(x) - 1, exact near 0 (Kahan)."""
+def expm1(x) -> tensor:
+    """exp(x) - 1, exact near 0 (Kahan).
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.expm1(x)
+    float32[4]: [0, 0.284, 0.6487, 1.117]
+    """
     u = exp(x)
     near = where(u == 1.0, x, (u - 1.0) * x / log(u))
     return where(abs(x) < 0.5, near, u - 1.0)
 
 
 @jit
-def log1p(x):
-    """log(1 + x), exact near 0 (Kahan)."""
+def log1p(x) -> tensor:
+    """log(1 + x), exact near 0 (Kahan).
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.log1p(x)
+    float32[4]: [0, 0.2231, 0.4055, 0.5596]
+    """
     u = x + 1.0
     near = log(u) * (x / (u - 1.0))
     return where(u == 1.0, x, where(u == _INF, u, near))
 
 
 @jit
-def log10(x):
-    """Logarithm to base 10."""
+def log10(x) -> tensor:
+    """Logarithm to base 10.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.log10(x)
+    float32[4]: [-inf, 0, 0.301, 0.4771]
+    """
     return log2(x) * 0.30102999566398120
 
 
 @jit
-def pow(x, y):
-    """x to the y. float32 is computed in float64."""
+def pow(x, y) -> tensor:
+    """x to the y. float32 is computed in float64.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.pow(x, x)
+    float32[4]: [1, 1, 4, 27]
+    """
     if x.dtype == tl.float32:
         return pow_f64(x.to(tl.float64), y.to(tl.float64)).to(tl.float32)
     else:
@@ -185,16 +280,26 @@ def pow_f64(x, y):
 
 
 @jit
-def cbrt(x):
-    """Cube root."""
+def cbrt(x) -> tensor:
+    """Cube root.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.cbrt(x)
+    float32[4]: [0, 1, 1.26, 1.442]
+    """
     r = exp2(log2(abs(x)) * 0.3333333333333333)
     r = r - (r * r * r - abs(x)) / (3.0 * r * r)
     return where((x == 0) | (abs(x) == _INF), x, copysign(r, x))
 
 
 @jit
-def hypot(x, y):
-    """sqrt(x * x + y * y) without overflow between."""
+def hypot(x, y) -> tensor:
+    """sqrt(x * x + y * y) without overflow between.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.hypot(x, x + 1.0)
+    float32[4]: [1, 2.236, 3.606, 5]
+    """
     a = math.maximum(abs(x), abs(y))
     b = math.minimum(abs(x), abs(y))
     q = b / where(a == 0, a + 1.0, a)
@@ -205,26 +310,46 @@ def hypot(x, y):
 
 
 @jit
-def tan(x):
-    """Tangent of radians."""
+def tan(x) -> tensor:
+    """Tangent of radians.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.tan(x)
+    float32[4]: [0, 0.2553, 0.5463, 0.9316]
+    """
     return sin(x) / cos(x)
 
 
 @jit
-def sinpi(x):
-    """sin(pi x)."""
+def sinpi(x) -> tensor:
+    """sin(pi x).
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.sinpi(x)
+    float32[4]: [0, 0.7071, 1, 0.7071]
+    """
     return sin((x - 2.0 * rint(x * 0.5)) * _PI)
 
 
 @jit
-def cospi(x):
-    """cos(pi x)."""
+def cospi(x) -> tensor:
+    """cos(pi x).
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 8
+    >>> tl.extra.libdevice.cospi(x)
+    float32[4]: [1, 0.9239, 0.7071, 0.3827]
+    """
     return cos((x - 2.0 * rint(x * 0.5)) * _PI)
 
 
 @jit
-def atan(x):
-    """Arc tangent: brought below tan(pi/8), then its power series."""
+def atan(x) -> tensor:
+    """Arc tangent: brought below tan(pi/8), then its power series.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.atan(x)
+    float32[4]: [0, 0.245, 0.4636, 0.6435]
+    """
     a = abs(x)
     is_big = a > 2.414213562373095
     is_mid = (a > 0.4142135623730951) & (is_big ^ True)
@@ -245,8 +370,13 @@ def atan(x):
 
 
 @jit
-def atan2(y, x):
-    """The angle of the point (x, y)."""
+def atan2(y, x) -> tensor:
+    """The angle of the point (x, y).
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.atan2(x, x + 1.0)
+    float32[4]: [0, 0.4636, 0.588, 0.6435]
+    """
     r = atan(y / where(x == 0, x * 0.0 + 1.0, x))
     r = where(x < 0, r + copysign(x * 0.0 + _PI, y), r)
     up = copysign(y * 0.0 + _PI / 2, y)
@@ -255,20 +385,35 @@ def atan2(y, x):
 
 
 @jit
-def asin(x):
-    """Arc sine."""
+def asin(x) -> tensor:
+    """Arc sine.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.asin(x)
+    float32[4]: [0, 0.2527, 0.5236, 0.8481]
+    """
     return 2.0 * atan(x / (sqrt((1.0 - x) * (1.0 + x)) + 1.0))
 
 
 @jit
-def acos(x):
-    """Arc cosine."""
+def acos(x) -> tensor:
+    """Arc cosine.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.acos(x)
+    float32[4]: [1.571, 1.318, 1.047, 0.7227]
+    """
     return 2.0 * atan(sqrt((1.0 - x) / (1.0 + x)))
 
 
 @jit
-def sinh(x):
-    """Hyperbolic sine."""
+def sinh(x) -> tensor:
+    """Hyperbolic sine.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.sinh(x)
+    float32[4]: [0, 0.2526, 0.5211, 0.8223]
+    """
     a = abs(x)
     e = expm1(math.minimum(a, 40.0))
     small = 0.5 * (e + e / (e + 1.0))
@@ -276,36 +421,61 @@ def sinh(x):
 
 
 @jit
-def cosh(x):
-    """Hyperbolic cosine."""
+def cosh(x) -> tensor:
+    """Hyperbolic cosine.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.cosh(x)
+    float32[4]: [1, 1.031, 1.128, 1.295]
+    """
     e = exp(abs(x) - 0.6931471805599453)
     return e + 0.25 / e
 
 
 @jit
-def asinh(x):
-    """Inverse hyperbolic sine."""
+def asinh(x) -> tensor:
+    """Inverse hyperbolic sine.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.asinh(x)
+    float32[4]: [0, 0.2475, 0.4812, 0.6931]
+    """
     a = abs(x)
     r = log1p(a + a * a / (sqrt(a * a + 1.0) + 1.0))
     return copysign(where(a > 1.0e9, log(a) + 0.6931471805599453, r), x)
 
 
 @jit
-def acosh(x):
-    """Inverse hyperbolic cosine."""
+def acosh(x) -> tensor:
+    """Inverse hyperbolic cosine.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) + 1.0
+    >>> tl.extra.libdevice.acosh(x)
+    float32[4]: [0, 1.317, 1.763, 2.063]
+    """
     t = x - 1.0
     return log1p(t + sqrt(t * (x + 1.0)))
 
 
 @jit
-def atanh(x):
-    """Inverse hyperbolic tangent."""
+def atanh(x) -> tensor:
+    """Inverse hyperbolic tangent.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.atanh(x)
+    float32[4]: [0, 0.2554, 0.5493, 0.973]
+    """
     return 0.5 * log1p(2.0 * x / (1.0 - x))
 
 
 @jit
-def erfc(x):
-    """1 - erf(x); relative accuracy is lost for large x."""
+def erfc(x) -> tensor:
+    """1 - erf(x); relative accuracy is lost for large x.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.erfc(x)
+    float32[4]: [1, 0.7237, 0.4795, 0.2888]
+    """
     return 1.0 - erf(x)
 
 
@@ -313,8 +483,12 @@ def erfc(x):
 
 
 @jit
-def popc(x):
-    """int32: set bits of an integer."""
+def popc(x) -> tensor:
+    """int32: set bits of an integer.
+
+    >>> tl.extra.libdevice.popc(tl.arange(0, 4) * 5)
+    int32[4]: [0, 2, 2, 4]
+    """
     kind: tl.constexpr = tl.get_int_dtype(x.dtype.primitive_bitwidth, False)
     u = x.to(kind, bitcast=True)
     wide: tl.constexpr = x.dtype.primitive_bitwidth == 64
@@ -328,8 +502,12 @@ def popc(x):
 
 
 @jit
-def clz(x):
-    """int32: zeros above the highest set bit."""
+def clz(x) -> tensor:
+    """int32: zeros above the highest set bit.
+
+    >>> tl.extra.libdevice.clz(tl.arange(0, 4) * 5)
+    int32[4]: [32, 29, 28, 28]
+    """
     bits: tl.constexpr = x.dtype.primitive_bitwidth
     kind: tl.constexpr = tl.get_int_dtype(bits, False)
     u = x.to(kind, bitcast=True)
@@ -344,19 +522,32 @@ def clz(x):
 
 
 @jit
-def ffs(x):
-    """int32: position of the lowest set bit, from 1; 0 for 0."""
+def ffs(x) -> tensor:
+    """int32: position of the lowest set bit, from 1; 0 for 0.
+
+    >>> tl.extra.libdevice.ffs(tl.arange(0, 4) * 5)
+    int32[4]: [0, 1, 2, 1]
+    """
     below = math.sub(x, 1, sanitize_overflow=False)
     return where(x == 0, 0, popc(x ^ below))
 
 
 @jit
-def float_as_int(x):
-    """The bits of a float32 as int32."""
+def float_as_int(x) -> tensor:
+    """The bits of a float32 as int32.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.float_as_int(x)
+    int32[4]: [0, 1065353216, 1073741824, 1077936128]
+    """
     return x.to(tl.int32, bitcast=True)
 
 
 @jit
-def int_as_float(x):
-    """int32 bits as a float32."""
+def int_as_float(x) -> tensor:
+    """int32 bits as a float32.
+
+    >>> tl.extra.libdevice.int_as_float(tl.full((2,), 1065353216, tl.int32))
+    float32[2]: [1, 1]
+    """
     return x.to(tl.float32, bitcast=True)
