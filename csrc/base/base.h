@@ -108,6 +108,7 @@ struct Loc {
     int line, col;    /* line from 1 in the file; col from 0 in UTF-8 bytes */
     int end_line, end_col;
     const Loc *caller; /* the call that inlined func, or NULL */
+    bool is_library; /* func is part of the language: errors are shown at its caller */
 };
 
 typedef enum ErrClass { CLASS_USER, CLASS_LIMIT, CLASS_BUG, CLASS_MEMORY } ErrClass;

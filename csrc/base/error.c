@@ -77,6 +77,8 @@ err_raise(Comp *c, const Loc *loc, ErrCode code, const char *fmt, ...)
         va_end(ap);
         help = c->pending_help;
     }
+    while (loc && loc->is_library && loc->caller)
+        loc = loc->caller;
     c->err = (Error){code, loc, msg, help};
     c->pending_help = NULL;
     longjmp(*c->escape, 1);

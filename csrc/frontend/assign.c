@@ -17,6 +17,9 @@ fe_assign(Fe *f, Node *t, Value v)
     case AST_Tuple:
     case AST_List: {
         Value e = fe_elements(f, v, "what is unpacked");
+        for (int i = 0; i < t->n_list; i++)
+            if (t->list[i]->kind == AST_Starred)
+                err_at(f->c, fe_loc(f, t->list[i]), SYNTAX, "'*' in an assignment");
         if (e.tuple->n != t->n_list) {
             f->b.loc = fe_loc(f, t);
             fail(f, VALUE, "%d names on the left, %d values on the right", t->n_list,

@@ -17,7 +17,7 @@ fe_index_scalar(Fe *f, Value v, int i, Elem e, const char *what)
 {
     Val *x = fe_tensor(f, v.tuple->at[i], what);
     if (x->type->rank || x->type->is_ptr || !elem_is_int(x->type->elem))
-        fail(f, TYPE, "%s must be integer scalars, not %s", what,
+        fail(f, TYPE, "%s must hold integer scalars, not %s", what,
              ty_str(f->a, x->type));
     int bits = elem_info[x->type->elem].bits;
     bool is_wide = bits == 64 || (bits == 32 && !elem_is_signed(x->type->elem));
@@ -30,8 +30,8 @@ need_tuple(Fe *f, Value v, int n, const char *what)
     if (v.kind != V_TUPLE)
         fail(f, TYPE, "%s must be a tuple, not %s", what, v_describe(f, v));
     if (n >= 0 && v.tuple->n != n)
-        fail(f, VALUE, "%s has %d entries, expected %d: one for each dimension", what,
-             v.tuple->n, n);
+        fail(f, VALUE, "%s needs %d entries, one for each dimension, not %d", what, n,
+             v.tuple->n);
     return v;
 }
 
@@ -78,8 +78,11 @@ bi_make_block_ptr(Fe *f, Value *a)
 Value
 bi_advance(Fe *f, Value *a)
 {
-    if (a[0].kind != V_BLOCK_PTR || a[0].bp->is_desc)
+    if (a[0].kind != V_BLOCK_PTR || a[0].bp->is_desc) {
+        err_help(f->c, "p + offset moves a plain pointer");
+        fe_blame(f, a[0]);
         fail(f, TYPE, "advance moves a block pointer, not %s", v_describe(f, a[0]));
+    }
     BlockPtr *p = NEW(f->a, BlockPtr);
     *p = *a[0].bp;
     Value by = need_tuple(f, a[1], p->rank, "offsets");
@@ -143,7 +146,7 @@ checked_dims(Fe *f, const BlockPtr *p, Value check, bool *is_checked)
     int n = v_int_list(f, check, dims, MAX_RANK, "boundary_check");
     for (int i = 0; i < n; i++) {
         if (dims[i] < 0 || dims[i] >= p->rank)
-            fail(f, VALUE, "boundary_check names dimension %lld of %d",
+            fail(f, VALUE, "boundary_check names dimension %lld, but there are %d",
                  (long long)dims[i], p->rank);
         if (is_checked[dims[i]])
             fail(f, VALUE, "boundary_check names dimension %lld twice",

@@ -95,8 +95,9 @@ hint(Fe *f, Attr attr, const Value *a, bool scalars)
     if (n != v->type->rank && !(scalars && !v->type->rank && n == 1)) {
         if (!v->type->rank)
             return a[0];
-        fail(f, VALUE, "%s: %d values for the %d dimensions of %s", f->callee, n,
-             v->type->rank, ty_str(f->a, v->type));
+        fail(f, VALUE, "%s: %d value%s for the %d dimension%s of %s", f->callee, n,
+             n == 1 ? "" : "s", v->type->rank, v->type->rank == 1 ? "" : "s",
+             ty_str(f->a, v->type));
     }
     int64_t code = 0;
     for (int i = 0; i < n; i++) {
@@ -160,6 +161,8 @@ bi_static_assert(Fe *f, Value *a)
         PyObject *s = fe_own(f, PyObject_Str(v_to_py(f, a[1], "the message")));
         msg = v_const_str(f, v_obj(s), "the message");
     }
+    if (a[0].kind == V_TENSOR)
+        err_help(f->c, "tl.device_assert checks when the kernel runs");
     v_to_py(f, a[0], "the condition of static_assert");
     if (!fe_truth(f, a[0], "the condition of static_assert"))
         err_at(f->c, f->b.loc, STATIC_ASSERT, *msg ? ": " : "", msg);
@@ -208,7 +211,9 @@ print(Fe *f, const char *prefix, int n, const Value *args, bool hex)
     Val **v = NEW_N(f->a, Val *, n + 1);
     for (const char *s = prefix; *s; s++)
         if ((unsigned char)*s < 32 || (unsigned char)*s > 126)
-            fail(f, VALUE, "the prefix of device_print must be printable ASCII");
+            fail(f, VALUE,
+                 "the prefix of device_print must be printable ASCII, not \"%s\"",
+                 prefix);
     for (int i = 0; i < n; i++)
         v[i] = fe_tensor(f, args[i], "an operand of device_print");
     Op *o = ir_op(&f->b, OP_PRINT, n, v, 0, NULL);
@@ -220,6 +225,8 @@ print(Fe *f, const char *prefix, int n, const Value *args, bool hex)
 Value
 bi_device_print(Fe *f, Value *a)
 {
+    if (a[0].kind == V_TENSOR)
+        err_help(f->c, "the first argument is a text: tl.device_print(\"x\", x)");
     const char *prefix = v_const_str(f, a[0], "the prefix of device_print");
     bool hex = !is_absent(a[2]) && v_const_bool(f, a[2], "hex");
     int n = a[1].kind == V_TUPLE ? a[1].tuple->n : 0;

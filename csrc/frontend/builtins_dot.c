@@ -24,6 +24,11 @@ operand(Fe *f, Value v, const char *what)
     if (x->type->is_ptr || x->type->rank < 2) {
         if (x->type->is_ptr)
             err_help(f->c, "tl.load it first");
+        else if (x->type->rank == 1)
+            err_help(f->c,
+                     "the product of two vectors is tl.sum(a * b); a[:, None] is a "
+                     "matrix of one column");
+        fe_blame(f, v);
         fail(f, VALUE, "%s of dot must be a block of two or more dimensions, not %s",
              what, ty_str(f->a, x->type));
     }

@@ -191,8 +191,10 @@ bi_fma(Fe *f, Value *a)
     typed_pair(f, a[0], a[1], &x, &y);
     typed_pair(f, v_val(x), a[2], &x, &z);
     typed_pair(f, v_val(y), v_val(z), &y, &z);
-    if (!is_float(x))
+    if (!is_float(x)) {
+        err_help(f->c, "convert first: x.to(tl.float32)");
         fail(f, TYPE, "fma takes floats, not %s", ty_str(f->a, x->type));
+    }
     fe_broadcast_pair(f, &x, &y);
     const Type *t = x->type;
     return v_val(result(ir_op(&f->b, OP_FMA, 3, (Val *[]){x, y, z}, 1, &t), 0));
@@ -202,9 +204,11 @@ Value
 bi_fdiv(Fe *f, Value *a)
 {
     Val *x = fe_tensor(f, a[0], "x"), *y = fe_tensor(f, a[1], "y");
-    if (!is_float(x) || !is_float(y) || x->type->elem != y->type->elem)
+    if (!is_float(x) || !is_float(y) || x->type->elem != y->type->elem) {
+        err_help(f->c, "convert first: x.to(tl.float32)");
         fail(f, TYPE, "fdiv takes two floats of one type, not %s and %s",
              ty_str(f->a, x->type), ty_str(f->a, y->type));
+    }
     bool ieee = !is_absent(a[2]) && v_const_bool(f, a[2], "ieee_rounding");
     fe_broadcast_pair(f, &x, &y);
     return v_val(ir_bin(&f->b, ieee ? OP_DIV_RN : OP_DIV, x, y));
@@ -215,8 +219,10 @@ bi_div_rn(Fe *f, Value *a)
 {
     Val *x, *y;
     typed_pair(f, a[0], a[1], &x, &y);
-    if (!is_float(x) || x->type->elem != E_F32)
+    if (!is_float(x) || x->type->elem != E_F32) {
+        err_help(f->c, "convert first: x.to(tl.float32)");
         fail(f, TYPE, "div_rn takes float32, not %s", ty_str(f->a, x->type));
+    }
     return v_val(ir_bin(&f->b, OP_DIV_RN, x, y));
 }
 
@@ -276,8 +282,15 @@ bi_maximum(Fe *f, Value *a)
 static Value
 py_extreme(Fe *f, bool is_max, Value args)
 {
-    if (args.kind == V_TUPLE && args.tuple->n == 1)
-        args = fe_elements(f, args.tuple->at[0], "what min and max run over");
+    if (args.kind == V_TUPLE && args.tuple->n == 1) {
+        Value v = fe_read(f, args.tuple->at[0]);
+        if (v.kind == V_TENSOR) {
+            err_help(f->c, "tl.%s(x) reduces a block", f->callee);
+            err_at(f->c, f->b.loc, ARGUMENT, is_max ? "max()" : "min()",
+                   "it takes two or more values");
+        }
+        args = fe_elements(f, v, "what min and max run over");
+    }
     if (args.kind != V_TUPLE || args.tuple->n < 1)
         err_at(f->c, f->b.loc, ARGUMENT, is_max ? "max()" : "min()",
                "it takes two or more values");

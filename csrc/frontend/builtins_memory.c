@@ -19,6 +19,7 @@ word(Fe *f, Value v, const char *what, const char *const *words)
             return i;
         sb_printf(&sb, "%s\"%s\"", i ? ", " : "", words[i]);
     }
+    fe_blame(f, v);
     fail(f, VALUE, "%s must be one of %s, not \"%s\"", what, sb.at, s);
 }
 
@@ -37,11 +38,16 @@ pointer(Fe *f, Value v, bool writes)
             err_help(
                 f->c,
                 "an integer becomes a pointer by .to(tl.pointer_type(tl.float32))");
+        else if (is_py_none(v))
+            err_help(f->c, "test it with 'is not None' first");
+        fe_blame(f, v);
         fail(f, TYPE, "%s needs a pointer or a block of pointers, not %s", f->callee,
              v_describe(f, v));
     }
-    if (writes && v.val->type->is_const)
+    if (writes && v.val->type->is_const) {
+        fe_blame(f, v);
         fail(f, TYPE, "%s through a pointer that is declared tl.const", f->callee);
+    }
     return v.val;
 }
 
@@ -65,10 +71,14 @@ mask_of(Fe *f, Value v, const Val *p, const char *what)
     Val *m = fe_tensor(f, v, what);
     if (m->type->is_ptr || m->type->elem != E_I1) {
         err_help(f->c, "compare: mask != 0");
+        fe_blame(f, v);
         fail(f, TYPE, "%s must be of int1, not %s", what, ty_str(f->a, m->type));
     }
-    if (!p->type->rank && m->type->rank)
+    if (!p->type->rank && m->type->rank) {
+        fe_blame(f, v);
+        err_help(f->c, "add a block of offsets to the pointer: p + tl.arange(..)");
         fail(f, VALUE, "%s cannot be a block when the pointer is a scalar", what);
+    }
     return m;
 }
 
@@ -117,8 +127,10 @@ bi_load(Fe *f, Value *a)
              "and other");
     Val *mask = mask_of(f, a[1], p, "the mask of load"), *other = NULL;
     if (!is_absent(a[2]) && !is_py_none(a[2])) {
-        if (!mask)
+        if (!mask) {
+            fe_blame(f, a[2]);
             fail(f, VALUE, "other cannot be provided without mask");
+        }
         other = fe_tensor(f, a[2], "other");
     }
     return load_block(f, p, mask, other, a);
@@ -172,14 +184,24 @@ atomic(Fe *f, int rmw, const Value *a)
     bool ok = bits >= 32 || (bits == 16 && is_float && rmw == RMW_ADD);
     if (rmw == RMW_AND || rmw == RMW_OR || rmw == RMW_XOR)
         ok = ok && !is_float;
-    if (!ok)
+    if (!ok) {
+        err_help(f->c, rmw == RMW_ADD
+                           ? "32 and 64 bits, float16 and bfloat16 are possible"
+                       : rmw == RMW_AND || rmw == RMW_OR || rmw == RMW_XOR
+                           ? "integers of 32 and 64 bits are possible"
+                           : "32 and 64 bits are possible");
         fail(f, TYPE, "%s does not support pointers to %s", f->callee,
              elem_info[t->elem].text);
+    }
     Val *v = fe_cast(f, fe_tensor(f, a[1], "the value of an atomic"), t->elem,
                      ROUND_RTNE);
     Val *mask = mask_of(f, a[2], p, "the mask of an atomic");
-    if (!t->rank && v->type->rank)
+    if (!t->rank && v->type->rank) {
+        err_help(
+            f->c,
+            "reduce it first: tl.sum(x); or add a block of offsets to the pointer");
         fail(f, VALUE, "a block of values needs a block of pointers");
+    }
     v = fe_broadcast_like(f, v, t);
     if (mask)
         mask = fe_broadcast_like(f, mask, t);
@@ -240,9 +262,14 @@ bi_atomic_cas(Fe *f, Value *a)
             v[i] = fe_cast(f, v[i], t->elem, ROUND_RTNE);
         if (v[i]->type != t && !v[i]->type->rank && a[i].kind == V_OBJ)
             v[i] = fe_broadcast_like(f, v[i], t);
-        if (v[i]->type != t)
+        if (v[i]->type != t) {
+            err_help(f->c, t->rank == v[i]->type->rank
+                               ? "convert it: x.to(p.dtype.element_ty)"
+                               : "give it the shape of the pointers: tl.full(..)");
+            fe_blame(f, a[i]);
             fail(f, TYPE, "%s of atomic_cas must be %s as the pointer says, not %s",
                  i == 1 ? "cmp" : "val", ty_str(f->a, t), ty_str(f->a, v[i]->type));
+        }
     }
     Op *o = ir_op(&f->b, OP_ATOMIC_CAS, 3, v, 1, &t);
     set_order(f, o, a[3], a[4]);

@@ -15,9 +15,11 @@ axis_of(Fe *f, Value v, const Type *t)
     int64_t axis = v_const_int(f, v, "axis");
     if (!t->rank)
         fail(f, VALUE, "%s needs a block, not a scalar", f->callee);
-    if (axis < -t->rank || axis >= t->rank)
+    if (axis < -t->rank || axis >= t->rank) {
+        fe_blame(f, v);
         fail(f, VALUE, "%s: axis %lld is outside the shape %s", f->callee,
              (long long)axis, ty_shape_str(f->a, t));
+    }
     return (int)(axis < 0 ? axis + t->rank : axis);
 }
 
@@ -111,7 +113,7 @@ combine_fn(Fe *f, int n, Val **acc, Val **now, Val **out, void *data)
         Value want = v_tuple(f, n, args);
         err_help(f->c, "it gets and gives the element types; convert the block before");
         fail(f, TYPE, "the combine function of %s returns %s, expected %s", f->callee,
-             v_short(f, t), v_short(f, want));
+             v_short(f, r), v_short(f, n == 1 ? args[0] : want));
     }
 }
 
@@ -159,8 +161,10 @@ static Val *
 block(Fe *f, Value v)
 {
     Val *x = fe_tensor(f, v, str_printf(f->a, "the operand of %s", f->callee));
-    if (x->type->is_ptr)
-        fail(f, TYPE, "%s of pointers", f->callee);
+    if (x->type->is_ptr) {
+        err_help(f->c, "tl.load them first");
+        fail(f, TYPE, "%s takes numbers, not %s", f->callee, ty_str(f->a, x->type));
+    }
     if (!x->type->rank)
         fail(f, VALUE, "%s needs a block, not a scalar", f->callee);
     return x;
@@ -316,10 +320,21 @@ as_operands(Fe *f, Value like, int n, Val *const *v)
 }
 
 static void
-need_function(Fe *f, Value fn)
+need_function(Fe *f, Value fn, int n)
 {
-    if (fe_as_function(f, fn) || (fn.kind == V_OBJ && fe_builtin_of(f, fn.obj)))
+    FeFunction *jit = fe_as_function(f, fn);
+    int takes = jit ? jit->n_params : 2 * n;
+    if (jit && takes < 2 * n && !fe_tree(f, jit)->has_vararg) {
+        fe_blame(f, fn);
+        err_at(f->c, f->b.loc, ARGUMENT, str_printf(f->a, "%s()", jit->name),
+               str_printf(f->a,
+                          "it combines %d values with %d, so it takes %d "
+                          "arguments, not %d",
+                          n, n, 2 * n, takes));
+    }
+    if (jit || (fn.kind == V_OBJ && fe_builtin_of(f, fn.obj)))
         return;
+    fe_blame(f, fn);
     fail(f, TYPE, "the combine function of %s must be a @jit function, not %s",
          f->callee, v_describe(f, fn));
 }
@@ -329,7 +344,7 @@ bi_reduce(Fe *f, Value *a)
 {
     Val *in[MAX_COMBINED], *out[MAX_COMBINED];
     int n = operands(f, a[0], in);
-    need_function(f, a[2]);
+    need_function(f, a[2], n);
     reduce(f, n, in, a[1], flag(f, a[3], false, "keep_dims"), combine_fn, &a[2], out);
     return as_operands(f, a[0], n, out);
 }
@@ -339,7 +354,7 @@ bi_associative_scan(Fe *f, Value *a)
 {
     Val *in[MAX_COMBINED], *out[MAX_COMBINED];
     int n = operands(f, a[0], in);
-    need_function(f, a[2]);
+    need_function(f, a[2], n);
     int axis = axis_of(f, a[1], in[0]->type);
     Op *o = combine_op(f, OP_SCAN, n, in, axis, combine_fn, &a[2], out);
     ir_set_attr(o, ATTR_REVERSE, flag(f, a[3], false, "reverse"));

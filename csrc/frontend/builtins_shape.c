@@ -5,9 +5,11 @@ static int
 grid_axis(Fe *f, Value v)
 {
     int64_t axis = v_const_int(f, v, "axis");
-    if (axis < 0 || axis > 2)
+    if (axis < 0 || axis > 2) {
+        fe_blame(f, v);
         fail(f, VALUE, "%s axis must be 0, 1, or 2 but got %lld", f->callee,
              (long long)axis);
+    }
     return (int)axis;
 }
 
@@ -42,7 +44,11 @@ bi_arange(Fe *f, Value *a)
     int64_t start = v_const_int(f, a[0], "arange's start");
     int64_t end = v_const_int(f, a[1], "arange's end");
     int64_t n = end - start;
-    if (start < 0 || end > UINT32_MAX)
+    if (start < 0) {
+        err_help(f->c, "tl.arange(0, N) - %lld", -(long long)start);
+        fail(f, VALUE, "arange's start must be 0 or more, not %lld", (long long)start);
+    }
+    if (end > UINT32_MAX)
         fail(f, VALUE, "arange must fit in int32, not %lld .. %lld", (long long)start,
              (long long)end);
     if (n <= 0)
@@ -56,7 +62,8 @@ bi_arange(Fe *f, Value *a)
         fail(f, VALUE, "arange's range must be a power of 2, not %lld", (long long)n);
     }
     if (n > MAX_NUMEL)
-        fail(f, VALUE, "a block may have at most %d elements", MAX_NUMEL);
+        fail(f, VALUE, "a block may have at most %d elements, not %lld", MAX_NUMEL,
+             (long long)n);
     return v_val(ir_arange(&f->b, start, end));
 }
 
@@ -326,7 +333,7 @@ bi_split(Fe *f, Value *a)
     Val *v = fe_tensor(f, a[0], "a");
     const Type *t = v->type;
     if (!t->rank || t->shape[t->rank - 1] != 2) {
-        err_help(f->c, "reshape it to [.., 2] first");
+        err_help(f->c, "x.reshape(.., 2) makes such a dimension");
         fail(f, VALUE, "split needs a last dimension of 2, not the shape %s",
              ty_shape_str(f->a, t));
     }
@@ -346,9 +353,11 @@ bi_cat(Fe *f, Value *a)
     int64_t dim = is_absent(a[3]) ? 0 : v_const_int(f, a[3], "dim");
     int rank = x->type->rank;
     need_same_elem(f, x, y);
-    if (!rank || !ty_same_shape(x->type, y->type))
+    if (!rank || !ty_same_shape(x->type, y->type)) {
+        err_help(f->c, "cat takes two blocks of one shape");
         err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, x->type),
                ty_shape_str(f->a, y->type));
+    }
     if (dim < -rank || dim >= rank)
         fail(f, VALUE, "dim %lld is outside the shape %s", (long long)dim,
              ty_shape_str(f->a, x->type));

@@ -17,6 +17,62 @@ fe_as_function(Fe *f, Value v)
     return f->env->as_function(f->env->data, v.obj);
 }
 
+/* ---- carets -------------------------------------------------------------------------------- */
+
+/* The arguments of the builtin that runs, bound to its parameters. */
+typedef struct CallArgs {
+    const Frame *frame; /* where the call stands */
+    int n;
+    const Value *v;
+    const Node *const *at; /* the argument as written; NULL: not known */
+} CallArgs;
+
+void
+fe_blame(Fe *f, Value v)
+{
+    const CallArgs *a = f->args;
+    const Node *found = NULL;
+    if (!a || a->frame != f->frame)
+        return;
+    for (int i = 0; i < a->n; i++)
+        if (!is_absent(a->v[i]) && v_identical(a->v[i], v)) {
+            if (found || !a->at[i])
+                return; /* given twice: which one is not known */
+            found = a->at[i];
+        }
+    if (found)
+        f->b.loc = fe_loc(f, found);
+}
+
+/* The i-th argument of a call as written, self of a method being its 0th; or NULL. */
+static const Node *
+positional(const Node *call, int i, bool is_method)
+{
+    if (!call)
+        return NULL;
+    for (int k = 0; k < call->n_list; k++)
+        if (call->list[k]->kind == AST_Starred)
+            return NULL;
+    if (is_method && !i)
+        return call->a->a;
+    i -= is_method;
+    return i < call->n_list ? call->list[i] : NULL;
+}
+
+static const Node *
+keyword(const Node *call, int k)
+{
+    return call && k < call->n_list2 ? call->list2[k] : NULL;
+}
+
+/* Points at node, if it is known. */
+static void
+point(Fe *f, const Node *node)
+{
+    if (node)
+        f->b.loc = fe_loc(f, node);
+}
+
 /* ---- inlining ------------------------------------------------------------------------------ */
 
 static const char *
@@ -31,8 +87,22 @@ unknown_keyword(Fe *f, const char *fn, const char *kw, const char *const *words)
     const char *near = fe_closest(kw, words);
     if (near)
         err_help(f->c, "did you mean '%s'?", near);
-    err_at(f->c, f->b.loc, ARGUMENT, str_printf(f->a, "%s()", fn),
+    err_at(f->c, f->b.loc, ARGUMENT,
+           strchr(fn, '(') ? fn : str_printf(f->a, "%s()", fn),
            str_printf(f->a, "it has no parameter '%s'", kw));
+}
+
+/* The parameters as the help of a message shows them: f(a, b=..). */
+static const char *
+params_text(Fe *f, const Tree *t)
+{
+    Sb sb = {.a = f->a};
+    sb_printf(&sb, "%s(", t->name);
+    for (int i = 0; i < t->n_params; i++)
+        sb_printf(&sb, "%s%s%s", i ? ", " : "", param_name(t, i),
+                  t->fn->params[i].default_value ? "=.." : "");
+    sb_printf(&sb, "%s)", t->has_vararg ? ", *.." : "");
+    return sb.at;
 }
 
 /* Binds arguments to the parameters of t in local[0..]. */
@@ -42,13 +112,17 @@ bind_params(Fe *f, const Tree *t, Value *local, int n, const Value *args, int n_
 {
     FeFunction *fn = t->fn;
     const char *who = str_printf(f->a, "%s()", t->name);
+    const Node *call = f->call;
+    f->call = NULL;
     int n_pos = 0;
     while (n_pos < t->n_params && !fn->params[n_pos].keyword_only)
         n_pos++;
-    if (n > n_pos && !t->has_vararg)
+    if (n > n_pos && !t->has_vararg) {
+        err_help(f->c, "it is %s", params_text(f, t));
         err_at(f->c, f->b.loc, ARGUMENT, who,
                str_printf(f->a, "it takes %d argument%s, but %d were given", n_pos,
                           n_pos == 1 ? "" : "s", n));
+    }
     for (int i = 0; i < MIN(n, n_pos); i++)
         local[i] = args[i];
     if (t->has_vararg)
@@ -61,20 +135,26 @@ bind_params(Fe *f, const Tree *t, Value *local, int n, const Value *args, int n_
         if (at < 0) {
             const char **words = NEW_N(f->a, const char *, t->n_params + 1);
             memcpy(words, t->local, (size_t)t->n_params * sizeof *words);
+            point(f, keyword(call, k));
+            err_help(f->c, "it is %s", params_text(f, t));
             unknown_keyword(f, t->name, kw[k], words);
         }
-        if (!is_absent(local[at]))
+        if (!is_absent(local[at])) {
+            point(f, keyword(call, k));
             err_at(f->c, f->b.loc, ARGUMENT, who,
                    str_printf(f->a, "'%s' is given twice", kw[k]));
+        }
         local[at] = kw_args[k];
     }
     for (int i = 0; i < t->n_params; i++) {
         FeParam *p = &fn->params[i];
         if (is_absent(local[i])) {
-            if (!p->default_value)
+            if (!p->default_value) {
+                err_help(f->c, "it is %s", params_text(f, t));
                 err_at(f->c, f->b.loc, ARGUMENT, who,
                        str_printf(f->a, "the argument '%s' is missing",
                                   param_name(t, i)));
+            }
             local[i] = v_from_py(f, p->default_value);
         }
         local[i] = fe_read(f, local[i]);
@@ -233,26 +313,50 @@ check_lanes(Fe *f, const Builtin *bi)
            str_printf(f->a, "%s() in a function of map_elementwise", bi->name));
 }
 
+/* f(a, b[, c, d]), for the help of a message. */
+static const char *
+signature_text(Fe *f, const Builtin *bi, const SigParam *p, int n)
+{
+    Sb sb = {.a = f->a};
+    bool optional = false;
+    sb_printf(&sb, "%s(", bi->name);
+    for (int i = 0; i < n; i++) {
+        bool opens = p[i].has_default && !p[i].is_rest && !optional;
+        sb_printf(&sb, "%s%s%s%s", opens ? "[" : "", i ? ", " : "",
+                  p[i].is_rest ? "*" : "", p[i].name);
+        optional |= opens;
+    }
+    sb_put(&sb, optional ? "])" : ")");
+    return sb.at;
+}
+
 /* Binds arguments to the signature and runs it. */
 static Value
 call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
              const char *const *kw, const Value *kw_args)
 {
     Value a[MAX_PARAM] = {0};
-    SigParam p[MAX_PARAM];
+    SigParam p[MAX_PARAM] = {0};
+    const Node *node[MAX_PARAM] = {0}, *call = f->call;
+    bool is_method = f->is_method;
+    f->call = NULL;
     int n_params = read_signature(f, bi->sig, p), at = 0, i = 0;
     const char *who = str_printf(f->a, "%s()", bi->name), *outer = f->callee;
     for (; i < n && at < n_params; at++) {
         if (p[at].is_rest) {
             a[at] = v_tuple(f, n - i, args + i);
             i = n;
-        } else
+        } else {
+            node[at] = positional(call, i, is_method);
             a[at] = fe_read(f, args[i++]);
+        }
     }
-    if (i < n)
+    if (i < n) {
+        err_help(f->c, "it is %s", signature_text(f, bi, p, n_params));
         err_at(f->c, f->b.loc, ARGUMENT, who,
                str_printf(f->a, "it takes at most %d argument%s, but %d were given",
                           n_params, n_params == 1 ? "" : "s", n));
+    }
     for (int k = 0; k < n_kw; k++) {
         int to = -1;
         for (int j = 0; j < n_params && to < 0; j++)
@@ -265,26 +369,43 @@ call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
             const char *words[MAX_PARAM + 1] = {0};
             for (int j = 0; j < n_params; j++)
                 words[j] = p[j].name;
+            point(f, keyword(call, k));
+            err_help(f->c, "it is %s", signature_text(f, bi, p, n_params));
             unknown_keyword(f, bi->name, kw[k], words);
         }
-        if (!is_absent(a[to]))
+        if (!is_absent(a[to])) {
+            point(f, keyword(call, k));
             err_at(f->c, f->b.loc, ARGUMENT, who,
                    str_printf(f->a, "'%s' is given twice", kw[k]));
+        }
+        node[to] = keyword(call, k);
         a[to] = fe_read(f, kw_args[k]);
     }
     for (int j = 0; j < n_params; j++)
-        if (is_absent(a[j]) && !p[j].has_default)
+        if (is_absent(a[j]) && !p[j].has_default) {
+            err_help(f->c, "it is %s", signature_text(f, bi, p, n_params));
             err_at(f->c, f->b.loc, ARGUMENT, who,
                    str_printf(f->a, "the argument '%s' is missing", p[j].name));
+        }
     if (f->lanes)
         check_lanes(f, bi);
+    const CallArgs now = {f->frame, n_params, a, node}, *outer_args = f->args;
+    f->args = &now;
     f->callee = bi->name;
     Value r = bi->fn(f, a);
     f->callee = outer;
+    f->args = outer_args;
     return r;
 }
 
 /* ---- Python objects ------------------------------------------------------------------------- */
+
+static const char *
+class_name(Fe *f, PyObject *cls)
+{
+    PyObject *name = fe_own(f, PyType_GetName((PyTypeObject *)cls));
+    return str_printf(f->a, "%s()", v_const_str(f, v_obj(name), "a name"));
+}
 
 /* A namedtuple of values: binds arguments to its fields. */
 static Value
@@ -299,7 +420,7 @@ make_named(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
     int size = (int)PyTuple_Size(fields);
     Value *items = NEW_N(f->a, Value, size + 1);
     const char **names = NEW_N(f->a, const char *, size + 1);
-    const char *who = v_short(f, v_obj(cls));
+    const char *who = class_name(f, cls);
     for (int i = 0; i < size; i++) {
         names[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(fields, i), NULL);
         if (!names[i])
@@ -315,8 +436,10 @@ make_named(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
         for (int i = 0; i < size && at < 0; i++)
             if (!strcmp(names[i], kw[k]))
                 at = i;
-        if (at < 0)
+        if (at < 0) {
+            point(f, keyword(f->call, k));
             unknown_keyword(f, who, kw[k], names);
+        }
         items[at] = kw_args[k];
     }
     for (int i = 0; i < size; i++) {
@@ -412,9 +535,17 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         return call_python(f, o, n, args, n_kw, kw, kw_args);
     if (!PyCallable_Check(o))
         fail(f, TYPE, "%s cannot be called", v_describe(f, v_obj(o)));
-    err_help(f->c,
-             "decorate it with @jit, or with @constexpr_function when it computes "
-             "constants");
+    PyObject *name = PyObject_GetAttrString(o, "__name__");
+    const char *s = name && PyUnicode_Check(fe_own(f, name))
+                        ? v_const_str(f, v_obj(name), "a name")
+                        : NULL;
+    PyErr_Clear();
+    if (s && row(s, false))
+        err_help(f->c, "the kernel language has tl.%s", s);
+    else if (!PyType_Check(o) && PyObject_HasAttrString(o, "__code__"))
+        err_help(f->c,
+                 "decorate it with @jit, or with @constexpr_function when it computes "
+                 "constants");
     fail(f, TYPE, "a kernel cannot call %s", v_describe(f, v_obj(o)));
 }
 
@@ -471,6 +602,9 @@ fe_call(Fe *f, Node *n)
         kw_args[k] = fe_expr(f, x->a);
     }
     f->b.loc = fe_loc(f, n);
-    return call_any(f, fn, args.n, args.n ? args.at : NEW(f->a, Value), n->n_list2, kw,
-                    kw_args);
+    f->call = n;
+    Value r = call_any(f, fn, args.n, args.n ? args.at : NEW(f->a, Value), n->n_list2,
+                       kw, kw_args);
+    f->call = NULL;
+    return r;
 }

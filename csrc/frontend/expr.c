@@ -192,13 +192,7 @@ expr_Attribute(Fe *f, Node *n)
         err_help(f->c, "here it is %s", here);
     else if (near)
         err_help(f->c, "did you mean '%s'?", near);
-    const char *what = v_describe(f, v);
-    if (v.kind == V_OBJ && PyModule_Check(v.obj)) {
-        PyObject *name = fe_own(f, PyModule_GetNameObject(v.obj));
-        const char *s = PyUnicode_AsUTF8AndSize(name, NULL);
-        what = s ? str_printf(f->a, "the module %s", s) : what;
-    }
-    err_at(f->c, f->b.loc, ATTRIBUTE, what, n->name);
+    err_at(f->c, f->b.loc, ATTRIBUTE, v_describe(f, v), n->name);
 }
 
 static Value
@@ -348,9 +342,7 @@ expr_any(Fe *f, Node *n)
     }
     case AST_Slice: err_at(f->c, fe_loc(f, n), SYNTAX, "a slice here");
     case AST_Starred: err_at(f->c, fe_loc(f, n), SYNTAX, "'*' here");
-    default:
-        err_at(f->c, fe_loc(f, n), SYNTAX,
-               node_words[n->kind] ? node_words[n->kind] : "this expression");
+    default: fe_no_such_syntax(f, n);
     }
 }
 

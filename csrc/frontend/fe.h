@@ -29,6 +29,8 @@ typedef enum NodeKind {
     N_AST
 } NodeKind;
 extern const char *const node_words[N_AST]; /* NULL: part of the language */
+/* n is nothing that a kernel may contain: raises, with what to write instead. */
+NORETURN void fe_no_such_syntax(Fe *f, const Node *n);
 
 /* Operators, named as their classes in ast. The order of a row's inner ones is fixed. */
 typedef enum Operator {
@@ -89,6 +91,7 @@ typedef struct Tree {
     int n_body;
     int n_params; /* they are locals 0.. ; *args follows when has_vararg */
     bool has_vararg, has_kwarg;
+    bool is_library;    /* a function of tegula.language itself */
     const char **local; /* names by slot */
     int n_locals;
 } Tree;
@@ -241,7 +244,9 @@ struct Fe {
     Func *func;
     Build b;
     Frame *frame;
-    const char *callee;      /* the builtin being lowered, for messages */
+    const char *callee;          /* the builtin being lowered, for messages */
+    const struct CallArgs *args; /* its arguments, for carets; may be NULL */
+    const Node *call;        /* what fe_call is about to call, for carets; or NULL */
     bool is_method;          /* it was written x.callee(..) */
     bool no_overflow_checks; /* tl.add(.., sanitize_overflow=False) */
     Map trees;               /* FeFunction * -> Tree * */
@@ -271,7 +276,9 @@ NORETURN void fe_raise(Fe *f, const Loc *loc);
 #define fail(f, code, ...)                                                             \
     err_at((f)->c, (f)->b.loc, code, str_printf((f)->a, __VA_ARGS__))
 const Loc *fe_loc(Fe *f, const Node *n);
-const Loc *fe_here(Fe *f);           /* b.loc */
+const Loc *fe_here(Fe *f); /* b.loc */
+/* The error that follows is about v: points at it when it is an argument of the builtin. */
+void fe_blame(Fe *f, Value v);
 void fe_enter(Fe *f, const Node *n); /* C recursion: raises when too deep */
 static inline void
 fe_leave(Fe *f)

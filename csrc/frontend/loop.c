@@ -72,11 +72,12 @@ get_carried(Fe *f, const Carried *k, Val **leaf)
                              elem_info[b[0]->type->elem].tl, fr->tree->local[s],
                              elem_info[a[0]->type->elem].tl);
                 else
-                    err_help(f->c,
-                             "give it its final shape before the loop: tl.zeros(..)");
+                    err_help(f->c, "give it its final shape before the loop%s",
+                             a[0]->type->is_ptr ? "" : ": tl.zeros(..)");
             } else
                 err_help(f->c,
-                         "a loop that runs may only change tensors, not constants");
+                         "a loop that runs may only change tensors, not constants: "
+                         "start with a tensor of the final type");
             err_at(f->c, fr->set_at[s] ? fr->set_at[s] : f->b.loc, LOOP_TYPE,
                    fr->tree->local[s], v_short(f, k->init[i]), v_short(f, v));
         }
@@ -289,7 +290,7 @@ run_time_for(Fe *f, Node *n, const Range *r)
     if (n->n_list2)
         err_at(f->c, fe_loc(f, n), SYNTAX, "'else' of a loop that is not unrolled");
     if (n->b->kind != AST_Name)
-        err_at(f->c, fe_loc(f, n->b), SYNTAX, "unpacking in 'for'");
+        err_at(f->c, fe_loc(f, n->b), SYNTAX, "unpacking in 'for' over a range");
     /* range(a, b, -s) runs as k = 0, s, .. below a - b with the index a - k. */
     Value step_v = fe_read(f, r->step);
     bool down = is_int_obj(step_v) && v_const_int(f, step_v, "the step") < 0;

@@ -24,6 +24,38 @@ static const char *const node_names[N_AST] = {
 #undef NODE
 };
 
+/* What to write instead of a construct with words. */
+static const char *const node_help[N_AST] = {
+    [AST_Delete] = "leave it out: names end with the kernel",
+    [AST_Global] = "a kernel gives its results by tl.store",
+    [AST_Nonlocal] = "a kernel gives its results by tl.store",
+    [AST_Import] = "import at the top of the file",
+    [AST_ImportFrom] = "import at the top of the file",
+    [AST_Try] = "nothing raises in a kernel",
+    [AST_TryStar] = "nothing raises in a kernel",
+    [AST_Raise] =
+        "tl.static_assert fails while compiling, tl.device_assert while running",
+    [AST_FunctionDef] = "define it outside, decorated with @jit",
+    [AST_ClassDef] = "define it outside: a NamedTuple groups values",
+    [AST_Match] = "write if, elif, else",
+    [AST_Lambda] = "define a function outside, decorated with @jit",
+    [AST_Set] = "write a tuple",
+    [AST_SetComp] = "write a list comprehension: it makes a tuple",
+    [AST_DictComp] = "write a list comprehension: it makes a tuple",
+    [AST_GeneratorExp] = "write a list comprehension, in brackets",
+    [AST_Yield] = "return gives a value from a function, tl.store from a kernel",
+    [AST_YieldFrom] = "return gives a value from a function, tl.store from a kernel",
+};
+
+void
+fe_no_such_syntax(Fe *f, const Node *n)
+{
+    if (node_help[n->kind])
+        err_help(f->c, "%s", node_help[n->kind]);
+    err_at(f->c, fe_loc(f, n), SYNTAX,
+           node_words[n->kind] ? node_words[n->kind] : node_names[n->kind]);
+}
+
 static const char *const opr_names[N_OPR] = {
     "",        "Add",    "Sub",    "Mult",   "Div",   "FloorDiv", "Mod",    "Pow",
     "MatMult", "LShift", "RShift", "BitAnd", "BitOr", "BitXor",   "Invert", "Not",
@@ -236,6 +268,12 @@ fe_tree(Fe *f, FeFunction *fn)
     t->fn = fn;
     t->file = str_intern(f->c, fn->file);
     t->name = str_intern(f->c, fn->name);
+    PyObject *module = PyDict_GetItemString(fn->globals, "__name__");
+    const char *s = module && PyUnicode_Check(module)
+                        ? PyUnicode_AsUTF8AndSize(module, NULL)
+                        : NULL;
+    PyErr_Clear();
+    t->is_library = s && !strncmp(s, "tegula.language", strlen("tegula.language"));
     if (!f->conv) {
         f->conv = NEW(f->a, Converter);
         f->conv->kinds.a = f->a;

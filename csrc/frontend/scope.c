@@ -21,6 +21,7 @@ fe_loc(Fe *f, const Node *n)
     l->end_line = n->end_line;
     l->end_col = n->end_col;
     l->caller = fr->call;
+    l->is_library = fr->tree->is_library;
     return l;
 }
 
@@ -140,6 +141,8 @@ not_defined(Fe *f, const Node *n)
                  "'%s' gets its value inside a loop, which may run zero times; give "
                  "it one before the loop",
                  n->name);
+    else if (n->slot >= 0)
+        err_help(f->c, "'%s' gets its value further down", n->name);
     else {
         const char *near = suggest(f, n->name);
         if (near)
@@ -164,9 +167,11 @@ fe_name(Fe *f, const Node *n)
         if (!is_allowed(f, o) &&
             fe_knob(f, "compilation", "allow_non_constexpr_globals") != Py_True) {
             const char *what = v_describe(f, v_obj(o));
-            if (PyLong_Check(o) || PyFloat_Check(o))
+            if (PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o))
                 err_help(f->c, "write %s = tl.constexpr(%s), or pass it as an argument",
                          n->name, v_short(f, v_obj(o)));
+            else if (PyType_Check(o))
+                err_help(f->c, "kernels know named tuples, and no other classes");
             else if (PyCallable_Check(o))
                 err_help(f->c,
                          "decorate it with @jit, or with @constexpr_function when it "

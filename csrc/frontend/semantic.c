@@ -70,9 +70,13 @@ number(Fe *f, PyObject *o, const Type *t)
         fits = bits == 64 || (i >= -(1LL << (bits - 1)) && i < 1LL << (bits - 1));
     else
         fits = i >= 0 && (bits == 64 || i < 1LL << bits);
-    if (!fits)
+    if (!fits) {
+        fe_blame(f, v_obj(o));
+        err_help(f->c, "convert the other side first: x.to(tl.%s)",
+                 elem_info[literal_elem(f, o)].tl);
         fail(f, VALUE, "the number %s is outside the range of %s", v_short(f, v_obj(o)),
              elem_info[t->elem].text);
+    }
     return ir_const_int(&f->b, t, i);
 }
 
@@ -82,9 +86,11 @@ fe_tensor(Fe *f, Value v, const char *what)
     v = fe_read(f, v);
     if (v.kind == V_TENSOR)
         return v.val;
-    if (!is_number(v))
+    if (!is_number(v)) {
+        fe_blame(f, v);
         fail(f, TYPE, "%s must be a number or a tensor, not %s", what,
              v_describe(f, v));
+    }
     return number(f, v.obj, ty_scalar(f->c, literal_elem(f, v.obj)));
 }
 
@@ -292,9 +298,15 @@ fe_broadcast_like(Fe *f, Val *v, const Type *like)
     if (ty_same_shape(v->type, like))
         return v;
     int rank = common_shape(f, v->type, like, shape);
-    if (rank != like->rank || memcmp(shape, like->shape, (size_t)rank * sizeof *shape))
+    if (rank != like->rank ||
+        memcmp(shape, like->shape, (size_t)rank * sizeof *shape)) {
+        err_help(f->c,
+                 "%s stays as it is: the other one is stretched to it, never the "
+                 "reverse",
+                 ty_shape_str(f->a, like));
         err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, v->type),
                ty_shape_str(f->a, like));
+    }
     return fe_splat_to(f, v, rank, shape);
 }
 
@@ -350,9 +362,11 @@ fe_promote_elems(Fe *f, Elem a, Elem b, bool is_div, const char *op)
         return E_F32;
     if (is_f8(a) && is_f8(b))
         return a == b ? a : E_F16;
-    if (is_f8(a) || is_f8(b))
+    if (is_f8(a) || is_f8(b)) {
+        err_help(f->c, "convert first: x.to(tl.float32)");
         fail(f, TYPE, "'%s' cannot combine %s and %s", op, elem_info[a].text,
              elem_info[b].text);
+    }
     if (is_div && elem_is_signed(a) != elem_is_signed(b)) {
         err_help(f->c, "convert one side: x.to(tl.%s)", elem_info[a].tl);
         fail(f, TYPE, "'%s' cannot combine %s and %s: one is signed, the other is not",
@@ -398,9 +412,13 @@ operand(Fe *f, Value v, const char *op)
         return v.val;
     if (v.kind == V_OBJ && v.obj == Py_None)
         err_help(f->c, "test it with 'is not None' first");
-    if (!is_number(v))
+    if (!is_number(v)) {
+        fe_blame(f, v);
+        if (v.kind == V_BLOCK_PTR && !v.bp->is_desc)
+            err_help(f->c, "tl.advance(p, offsets) moves a block pointer");
         fail(f, TYPE, "'%s' works on numbers and tensors, not on %s", op,
              v_describe(f, v));
+    }
     return NULL;
 }
 
@@ -543,8 +561,10 @@ pointer_op(Fe *f, Operator o, Value a, Value b)
         b = v;
     }
     if (!is_pointer(a) || !is_integer(b) || (o != OPR_Add && o != OPR_Sub)) {
-        if (is_pointer(a) && is_pointer(b))
-            err_help(f->c, "subtract or compare addresses: p.to(tl.int64)");
+        if (is_pointer(a) && is_pointer(b) && o == OPR_Add)
+            err_help(f->c, "an offset is an integer; was a tl.load left out?");
+        else if (is_pointer(a) && is_pointer(b))
+            err_help(f->c, "subtract addresses: p.to(tl.int64)");
         else
             err_help(f->c,
                      "only integers can be added to or subtracted from a pointer");
@@ -586,14 +606,18 @@ shift_right(Fe *f, Val *x, Val *y, bool arithmetic)
 }
 
 static void
-need_ints(Fe *f, Operator o, Val *x, Val *y)
+need_ints(Fe *f, Operator o, Val *x)
 {
     if (elem_is_int(x->type->elem))
         return;
     if (o == OPR_FloorDiv)
         err_help(f->c, "tl.floor(x / y) rounds a quotient of floats down");
-    fail(f, TYPE, "'%s' works on integers, not on %s and %s", opr_text[o],
-         ty_str(f->a, x->type), ty_str(f->a, y->type));
+    else
+        err_help(
+            f->c,
+            "x.to(tl.int32) converts; x.to(tl.int32, bitcast=True) keeps the bits");
+    fail(f, TYPE, "'%s' works on integers, not on %s", opr_text[o],
+         ty_str(f->a, x->type));
 }
 
 /* In debug builds: x op y stays within its integer type, which the wider sum tells. */
@@ -663,27 +687,27 @@ fe_binary(Fe *f, Operator o, Value a, Value b)
         break;
     case OPR_Mod: op = OP_REM; break;
     case OPR_FloorDiv:
-        need_ints(f, o, x, y);
+        need_ints(f, o, x);
         op = OP_DIV;
         break;
     case OPR_BitAnd:
-        need_ints(f, o, x, y);
+        need_ints(f, o, x);
         op = OP_AND;
         break;
     case OPR_BitOr:
-        need_ints(f, o, x, y);
+        need_ints(f, o, x);
         op = OP_OR;
         break;
     case OPR_BitXor:
-        need_ints(f, o, x, y);
+        need_ints(f, o, x);
         op = OP_XOR;
         break;
     case OPR_LShift:
-        need_ints(f, o, x, y);
+        need_ints(f, o, x);
         op = OP_SHL;
         break;
     case OPR_RShift:
-        need_ints(f, o, x, y);
+        need_ints(f, o, x);
         return v_val(shift_right(f, x, y, self_signed));
     default: unreachable(f->c);
     }

@@ -149,6 +149,14 @@ merge_local(Fe *f, Op *op, Side *side, int s, Value before, bool live0, bool liv
         fr->branch_only[s] = true;
         if (is_absent(before))
             return before;
+        if (a.kind != V_TENSOR || b.kind != V_TENSOR)
+            err_help(f->c,
+                     "start with a tensor: None and other constants cannot change "
+                     "when the kernel runs");
+        else if (ty_same_shape(a.val->type, b.val->type) && !b.val->type->is_ptr)
+            err_help(f->c, "convert one: x.to(tl.%s)", elem_info[b.val->type->elem].tl);
+        else
+            err_help(f->c, "give both one shape: tl.full(shape, value, dtype)");
         err_at(f->c, fr->set_at[s], BRANCH_TYPE, fr->tree->local[s], v_short(f, a),
                v_short(f, b));
     }
@@ -168,9 +176,12 @@ merge_return(Fe *f, Op *op, Side *side)
         err_help(f->c,
                  "every return of a function gives the same type; a function that "
                  "ends without one returns None");
+        /* Falling off the end is no place to point at. */
+        bool off_end = is_py_none(*b);
         err_at(f->c, f->frame->set_at[s], RETURN,
                str_printf(f->a, "%s() returns %s here and %s elsewhere",
-                          f->frame->tree->name, v_short(f, *b), v_short(f, *a)));
+                          f->frame->tree->name, v_short(f, off_end ? *a : *b),
+                          v_short(f, off_end ? *b : *a)));
     } else if (a || b)
         r = choose_value(f, op, side, a, b);
     f->frame->local[s] = r;
@@ -432,9 +443,7 @@ stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
         return FALLS;
     case AST_Break: return BREAKS;
     case AST_Continue: return CONTINUES;
-    default:
-        err_at(f->c, fe_loc(f, n), SYNTAX,
-               node_words[n->kind] ? node_words[n->kind] : "this statement");
+    default: fe_no_such_syntax(f, n);
     }
 }
 

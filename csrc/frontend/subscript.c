@@ -121,6 +121,12 @@ index_tensor(Fe *f, Node *n, Val *v)
             dim++;
             continue;
         }
+        if (!whole->rank) {
+            err_help(f->c, whole->is_ptr
+                               ? "tl.load(p + i) reads an element"
+                               : "a scalar takes None alone, for a new dimension");
+            fail(f, TYPE, "%s has no elements to index", ty_str(f->a, whole));
+        }
         if (dim >= v->type->rank) {
             err_help(f->c, "the block has shape %s", ty_shape_str(f->a, whole));
             fail(f, VALUE, "too many indices for a block of %d dimension%s",

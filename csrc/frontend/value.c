@@ -174,9 +174,10 @@ v_to_py(Fe *f, Value v, const char *what)
             err_help(f->c,
                      "assigning a constant to a name makes a tensor of it; "
                      "annotate the name, x: tl.constexpr = .., to keep it a constant");
-        else
+        else if (!f->c->pending_help)
             err_help(f->c, "pass it as a tl.constexpr parameter of the kernel");
     }
+    fe_blame(f, v);
     fail(f, VALUE, "%s must be known when the kernel is compiled, but it is %s", what,
          v_describe(f, v));
 }
@@ -248,6 +249,13 @@ v_describe(Fe *f, Value v)
             PyObject_HasAttrString(v.obj, "__code__")) {
             PyObject *name = fe_own(f, PyObject_GetAttrString(v.obj, "__name__"));
             return str_printf(f->a, "the Python function %s()",
+                              v_const_str(f, v_obj(name), "a name"));
+        }
+        if (PyType_Check(v.obj) || PyModule_Check(v.obj)) {
+            bool is_type = PyType_Check(v.obj);
+            PyObject *name = fe_own(f, is_type ? PyType_GetName((PyTypeObject *)v.obj)
+                                               : PyModule_GetNameObject(v.obj));
+            return str_printf(f->a, "the %s %s", is_type ? "class" : "module",
                               v_const_str(f, v_obj(name), "a name"));
         }
         return repr_text(f, v.obj);
@@ -379,8 +387,12 @@ int64_t
 v_const_int(Fe *f, Value v, const char *what)
 {
     PyObject *o = v_to_py(f, v, what);
-    if (!PyLong_Check(o))
+    if (!PyLong_Check(o)) {
+        fe_blame(f, v);
+        if (PyFloat_Check(o))
+            err_help(f->c, "'//' divides integers, int(..) converts a constant");
         fail(f, TYPE, "%s must be an int, not %s", what, v_describe(f, v_obj(o)));
+    }
     int overflow;
     long long i = PyLong_AsLongLongAndOverflow(o, &overflow);
     if (overflow)
@@ -401,8 +413,10 @@ const char *
 v_const_str(Fe *f, Value v, const char *what)
 {
     PyObject *o = v_to_py(f, v, what);
-    if (!PyUnicode_Check(o))
+    if (!PyUnicode_Check(o)) {
+        fe_blame(f, v);
         fail(f, TYPE, "%s must be a str, not %s", what, v_describe(f, v_obj(o)));
+    }
     const char *s = PyUnicode_AsUTF8AndSize(o, NULL);
     if (!s)
         fe_raise(f, f->b.loc);
@@ -438,11 +452,21 @@ v_elem(Fe *f, Value v, const char *what)
     Elem e;
     while (fe_is_instance(f, o, f->cls_block))
         o = fe_own(f, PyObject_GetAttrString(o, "element_ty"));
-    if (!fe_is_instance(f, o, f->cls_dtype) || fe_is_instance(f, o, f->cls_pointer))
+    if (!fe_is_instance(f, o, f->cls_dtype) || fe_is_instance(f, o, f->cls_pointer)) {
+        fe_blame(f, v);
+        if (o == (PyObject *)&PyFloat_Type)
+            err_help(f->c, "write tl.float32");
+        else if (o == (PyObject *)&PyLong_Type)
+            err_help(f->c, "write tl.int32");
         fail(f, TYPE, "%s must be a dtype such as tl.float32, not %s", what,
              v_describe(f, v_obj(o)));
-    if (!dtype_elem(f, o, &e))
-        err_at(f->c, f->b.loc, TARGET, v_short(f, v_obj(o)), "this architecture");
+    }
+    if (!dtype_elem(f, o, &e)) {
+        const char *name = v_short(f, v_obj(o)), *dot = strrchr(name, '.');
+        fe_blame(f, v);
+        err_at(f->c, f->b.loc, TARGET, str_printf(f->a, "tl.%s", dot ? dot + 1 : name),
+               "this architecture");
+    }
     return e;
 }
 
@@ -451,12 +475,21 @@ fe_check_shape(Fe *f, int rank, const int32_t *shape)
 {
     int64_t n = 1;
     for (int i = 0; i < rank; i++) {
-        if (shape[i] < 1 || (shape[i] & (shape[i] - 1)))
+        if (shape[i] < 1 || (shape[i] & (shape[i] - 1))) {
+            if (shape[i] > 1)
+                err_help(f->c, "take %d and mask what is beyond %d",
+                         1 << (32 - __builtin_clz((unsigned)shape[i])), (int)shape[i]);
             fail(f, VALUE, "Shape element %d must be a power of 2, not %d", i,
                  (int)shape[i]);
+        }
         n *= shape[i];
-        if (n > MAX_NUMEL)
-            fail(f, VALUE, "a block may have at most %d elements", MAX_NUMEL);
+        if (n > MAX_NUMEL) {
+            Sb sb = {.a = f->a};
+            for (int k = 0; k < rank; k++)
+                sb_printf(&sb, "%s%d", k ? ", " : "", (int)shape[k]);
+            fail(f, VALUE, "a block may have at most %d elements: [%s] has more",
+                 MAX_NUMEL, sb.at);
+        }
     }
 }
 
@@ -471,8 +504,14 @@ v_int_list(Fe *f, Value v, int64_t *out, int cap, const char *what)
     if (v.tuple->n > cap)
         fail(f, LIMIT, "%s has %d entries; at most %d are possible", what, v.tuple->n,
              cap);
-    for (int i = 0; i < v.tuple->n; i++)
-        out[i] = v_const_int(f, v.tuple->at[i], what);
+    for (int i = 0; i < v.tuple->n; i++) {
+        Value k = fe_read(f, v.tuple->at[i]);
+        if (!is_int_obj(k)) {
+            fe_blame(f, v);
+            v_const_int(f, k, str_printf(f->a, "element %d of %s", i, what));
+        }
+        out[i] = v_const_int(f, k, what);
+    }
     return v.tuple->n;
 }
 

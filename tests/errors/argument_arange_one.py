@@ -17,3 +17,4 @@ def run():
 # argument_arange_one.py:9:18: CompileError[ARGUMENT]: arange(): the argument 'end' is missing
 #     tl.store(x + tl.arange(64), 1.0)
 #                  ^~~~~~~~~~~~~
+#   help: it is arange(start, end)

@@ -19,7 +19,7 @@ def run():
 
 
 # ----
-# argument_helper_keyword.py:14:17: CompileError[ARGUMENT]: helper(): it has no parameter 'scael'
+# argument_helper_keyword.py:14:29: CompileError[ARGUMENT]: helper(): it has no parameter 'scael'
 #     tl.store(x, helper(1.0, scael=2.0))
-#                 ^~~~~~~~~~~~~~~~~~~~~~
+#                             ^~~~~~~~~
 #   help: did you mean 'scale'?

@@ -22,3 +22,4 @@ def run():
 # argument_helper_many.py:14:17: CompileError[ARGUMENT]: helper(): it takes 2 arguments, but 3 were given
 #     tl.store(x, helper(1.0, 2.0, 3.0))
 #                 ^~~~~~~~~~~~~~~~~~~~~
+#   help: it is helper(a, b)

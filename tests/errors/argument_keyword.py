@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# argument_keyword.py:10:5: CompileError[ARGUMENT]: store(): it has no parameter 'msk'
+# argument_keyword.py:10:26: CompileError[ARGUMENT]: store(): it has no parameter 'msk'
 #     tl.store(x + i, 1.0, msk=i < n)
-#     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                          ^~~~~~~~~
 #   help: did you mean 'mask'?

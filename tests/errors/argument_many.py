@@ -17,3 +17,4 @@ def run():
 # argument_many.py:9:17: CompileError[ARGUMENT]: program_id(): it takes at most 1 argument, but 3 were given
 #     tl.store(x, tl.program_id(0, 1, 2))
 #                 ^~~~~~~~~~~~~~~~~~~~~~
+#   help: it is program_id(axis)

@@ -14,6 +14,7 @@ def run():
 
 
 # ----
-# argument_max.py:9:17: CompileError[TYPE]: what min and max run over must be a tuple or a range, not a run-time value of type i32
+# argument_max.py:9:17: CompileError[ARGUMENT]: max(): it takes two or more values
 #     tl.store(x, max(n))
 #                 ^~~~~~
+#   help: tl.max(x) reduces a block

@@ -22,3 +22,4 @@ def run():
 # argument_missing.py:14:17: CompileError[ARGUMENT]: helper(): the argument 'b' is missing
 #     tl.store(x, helper(1.0))
 #                 ^~~~~~~~~~~
+#   help: it is helper(a, b)

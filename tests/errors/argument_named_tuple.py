@@ -21,6 +21,6 @@ def run():
 
 
 # ----
-# argument_named_tuple.py:16:17: CompileError[ARGUMENT]: <class '<run_path>.Pair'>: the field 'b' is missing
+# argument_named_tuple.py:16:17: CompileError[ARGUMENT]: Pair(): the field 'b' is missing
 #     tl.store(x, Pair(1.0).b)
 #                 ^~~~~~~~~

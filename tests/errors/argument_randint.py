@@ -17,3 +17,4 @@ def run():
 # argument_randint.py:9:17: CompileError[ARGUMENT]: randint(): the argument 'offset' is missing
 #     tl.store(x, tl.randint(42))
 #                 ^~~~~~~~~~~~~~
+#   help: it is randint(seed, offset, n_rounds=..)

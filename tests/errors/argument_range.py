@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# argument_range.py:9:14: CompileError[ARGUMENT]: range(): it has no parameter 'num_stage'
+# argument_range.py:9:26: CompileError[ARGUMENT]: range(): it has no parameter 'num_stage'
 #     for i in tl.range(n, num_stage=2):
-#              ^~~~~~~~~~~~~~~~~~~~~~~~
+#                          ^~~~~~~~~~~
 #   help: did you mean 'num_stages'?

@@ -21,6 +21,6 @@ def run():
 
 
 # ----
-# argument_reduce_count.py:15:12: CompileError[ARGUMENT]: add(): it takes 2 arguments, but 4 were given
+# argument_reduce_count.py:15:33: CompileError[ARGUMENT]: add(): it combines 2 values with 2, so it takes 4 arguments, not 2
 #     a, b = tl.reduce((i, i), 0, add)
-#            ^~~~~~~~~~~~~~~~~~~~~~~~~
+#                                 ^~~

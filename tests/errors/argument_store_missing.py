@@ -17,3 +17,4 @@ def run():
 # argument_store_missing.py:9:5: CompileError[ARGUMENT]: store(): the argument 'value' is missing
 #     tl.store(x + tl.arange(0, 64))
 #     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: it is store(pointer, value[, mask, boundary_check, cache_modifier, eviction_policy])

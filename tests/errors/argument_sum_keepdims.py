@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# argument_sum_keepdims.py:10:17: CompileError[ARGUMENT]: sum(): it has no parameter 'keepdims'
+# argument_sum_keepdims.py:10:30: CompileError[ARGUMENT]: sum(): it has no parameter 'keepdims'
 #     tl.store(x, tl.sum(a, 1, keepdims=True))
-#                 ^~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                              ^~~~~~~~~~~~~
 #   help: did you mean 'keep_dims'?

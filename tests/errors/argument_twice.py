@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# argument_twice.py:9:5: CompileError[ARGUMENT]: store(): 'value' is given twice
+# argument_twice.py:9:22: CompileError[ARGUMENT]: store(): 'value' is given twice
 #     tl.store(x, 1.0, value=2.0)
-#     ^~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                      ^~~~~~~~~

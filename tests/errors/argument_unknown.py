@@ -14,6 +14,7 @@ def run():
 
 
 # ----
-# argument_unknown.py:9:5: CompileError[ARGUMENT]: store(): it has no parameter 'streaming'
+# argument_unknown.py:9:22: CompileError[ARGUMENT]: store(): it has no parameter 'streaming'
 #     tl.store(x, 1.0, streaming=True)
-#     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                      ^~~~~~~~~~~~~~
+#   help: it is store(pointer, value[, mask, boundary_check, cache_modifier, eviction_policy])

@@ -18,3 +18,4 @@ def run():
 # argument_where.py:10:21: CompileError[ARGUMENT]: where(): the argument 'x' is missing
 #     tl.store(x + i, tl.where(i < n))
 #                     ^~~~~~~~~~~~~~~
+#   help: it is where(condition, x, y)

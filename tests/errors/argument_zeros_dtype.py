@@ -18,3 +18,4 @@ def run():
 # argument_zeros_dtype.py:9:9: CompileError[ARGUMENT]: zeros(): the argument 'dtype' is missing
 #     a = tl.zeros((16,))
 #         ^~~~~~~~~~~~~~~
+#   help: it is zeros(shape, dtype)

@@ -19,4 +19,4 @@ def run():
 # attribute_numpy.py:11:17: CompileError[TYPE]: a kernel cannot call <ufunc 'sqrt'>
 #     tl.store(x, np.sqrt(tl.load(x)))
 #                 ^~~~~~~~~~~~~~~~~~~
-#   help: decorate it with @jit, or with @constexpr_function when it computes constants
+#   help: the kernel language has tl.sqrt

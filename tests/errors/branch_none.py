@@ -21,3 +21,4 @@ def run():
 # branch_none.py:11:9: CompileError[BRANCH_TYPE]: variable 'v' has type f32 in one branch and None in the other
 #         v = tl.load(x)
 #         ^~~~~~~~~~~~~~
+#   help: start with a tensor: None and other constants cannot change when the kernel runs

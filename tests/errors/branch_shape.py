@@ -22,3 +22,4 @@ def run():
 # branch_shape.py:13:9: CompileError[BRANCH_TYPE]: variable 'v' has type f32[16] in one branch and f32 in the other
 #         v = 1.0
 #         ^~~~~~~
+#   help: give both one shape: tl.full(shape, value, dtype)

@@ -20,3 +20,4 @@ def run():
 # branch_type.py:11:9: CompileError[BRANCH_TYPE]: variable 'y' has type i32 in one branch and f32 in the other
 #         y = n
 #         ^~~~~
+#   help: convert one: x.to(tl.float32)

@@ -18,7 +18,7 @@ def run():
 
 
 # ----
-# global_class.py:13:17: CompileError[GLOBAL]: global variable 'Scale' cannot be used in a kernel: it is <class '<run_path>.Scale'>, not a tl.constexpr
+# global_class.py:13:17: CompileError[GLOBAL]: global variable 'Scale' cannot be used in a kernel: it is the class Scale, not a tl.constexpr
 #     tl.store(x, Scale().value)
 #                 ^~~~~
-#   help: decorate it with @jit, or with @constexpr_function when it computes constants
+#   help: kernels know named tuples, and no other classes

@@ -20,4 +20,4 @@ def run():
 # global_str.py:11:8: CompileError[GLOBAL]: global variable 'MODE' cannot be used in a kernel: it is the constant str 'fast', not a tl.constexpr
 #     if MODE == "fast":
 #        ^~~~
-#   help: pass it as an argument, or wrap it: tl.constexpr(..)
+#   help: write MODE = tl.constexpr('fast'), or pass it as an argument

@@ -18,4 +18,4 @@ def run():
 # name_unset.py:9:17: CompileError[NAME]: name 'y' is not defined
 #     tl.store(x, y)
 #                 ^
-#   help: did you mean 'x'?
+#   help: 'y' gets its value further down

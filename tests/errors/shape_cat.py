@@ -18,3 +18,4 @@ def run():
 # shape_cat.py:9:9: CompileError[SHAPE]: cannot combine shapes [16] and [32]
 #     a = tl.cat(tl.arange(0, 16), tl.arange(0, 32), can_reorder=True)
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: cat takes two blocks of one shape

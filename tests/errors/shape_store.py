@@ -18,3 +18,4 @@ def run():
 # shape_store.py:10:5: CompileError[SHAPE]: cannot combine shapes [4, 64] and [64]
 #     tl.store(x + i, tl.zeros((4, 64), tl.float32))
 #     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: [64] stays as it is: the other one is stretched to it, never the reverse

@@ -20,3 +20,4 @@ def run():
 # syntax_class.py:9:5: CompileError[SYNTAX]: a class definition is not part of the kernel language
 #     class Point:
 #     ^~~~~~~~~~~~
+#   help: define it outside: a NamedTuple groups values

@@ -19,3 +19,4 @@ def run():
 # syntax_del.py:10:5: CompileError[SYNTAX]: 'del' is not part of the kernel language
 #     del y
 #     ^~~~~
+#   help: leave it out: names end with the kernel

@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# syntax_for_unpack.py:9:9: CompileError[SYNTAX]: unpacking in 'for' is not part of the kernel language
+# syntax_for_unpack.py:9:9: CompileError[SYNTAX]: unpacking in 'for' over a range is not part of the kernel language
 #     for i, j in range(n):
 #         ^~~~

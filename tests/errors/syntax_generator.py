@@ -17,3 +17,4 @@ def run():
 # syntax_generator.py:9:20: CompileError[SYNTAX]: a generator expression is not part of the kernel language
 #     tl.store(x, sum(i for i in range(4)))
 #                    ^~~~~~~~~~~~~~~~~~~~~
+#   help: write a list comprehension, in brackets

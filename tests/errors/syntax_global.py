@@ -18,3 +18,4 @@ def run():
 # syntax_global.py:9:5: CompileError[SYNTAX]: 'global' is not part of the kernel language
 #     global count
 #     ^~~~~~~~~~~~
+#   help: a kernel gives its results by tl.store

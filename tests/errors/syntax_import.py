@@ -19,3 +19,4 @@ def run():
 # syntax_import.py:9:5: CompileError[SYNTAX]: 'import' is not part of the kernel language
 #     import math
 #     ^~~~~~~~~~~
+#   help: import at the top of the file

@@ -18,3 +18,4 @@ def run():
 # syntax_lambda.py:9:9: CompileError[SYNTAX]: a lambda is not part of the kernel language
 #     f = lambda y: y + 1
 #         ^~~~~~~~~~~~~~~
+#   help: define a function outside, decorated with @jit

@@ -19,3 +19,4 @@ def run():
 # syntax_match.py:9:5: CompileError[SYNTAX]: 'match' is not part of the kernel language
 #     match n:
 #     ^~~~~~~~
+#   help: write if, elif, else

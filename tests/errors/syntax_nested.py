@@ -20,3 +20,4 @@ def run():
 # syntax_nested.py:9:5: CompileError[SYNTAX]: a nested function is not part of the kernel language
 #     def inner(y):
 #     ^~~~~~~~~~~~~
+#   help: define it outside, decorated with @jit

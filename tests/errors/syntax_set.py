@@ -18,3 +18,4 @@ def run():
 # syntax_set.py:9:9: CompileError[SYNTAX]: a set display is not part of the kernel language
 #     s = {1, 2}
 #         ^~~~~~
+#   help: write a tuple

@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# syntax_star_assign.py:9:5: CompileError[VALUE]: 2 names on the left, 3 values on the right
+# syntax_star_assign.py:9:8: CompileError[SYNTAX]: '*' in an assignment is not part of the kernel language
 #     a, *b = (1.0, 2.0, 3.0)
-#     ^~~~~
+#        ^~

@@ -20,3 +20,4 @@ def run():
 # syntax_try.py:9:5: CompileError[SYNTAX]: 'try' is not part of the kernel language
 #     try:
 #     ^~~~
+#   help: nothing raises in a kernel

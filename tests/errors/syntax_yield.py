@@ -17,3 +17,4 @@ def run():
 # syntax_yield.py:9:5: CompileError[SYNTAX]: 'yield' is not part of the kernel language
 #     yield tl.load(x)
 #     ^~~~~~~~~~~~~~~~
+#   help: return gives a value from a function, tl.store from a kernel

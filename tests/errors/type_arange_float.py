@@ -14,6 +14,7 @@ def run():
 
 
 # ----
-# type_arange_float.py:9:18: CompileError[TYPE]: arange's end must be an int, not the constant float 64.0
+# type_arange_float.py:9:31: CompileError[TYPE]: arange's end must be an int, not the constant float 64.0
 #     tl.store(x + tl.arange(0, 64.0), 1.0)
-#                  ^~~~~~~~~~~~~~~~~~
+#                               ^~~~
+#   help: '//' divides integers, int(..) converts a constant

@@ -17,3 +17,4 @@ def run():
 # type_atomic_and_float.py:9:5: CompileError[TYPE]: atomic_and does not support pointers to f32
 #     tl.atomic_and(x, 1)
 #     ^~~~~~~~~~~~~~~~~~~
+#   help: integers of 32 and 64 bits are possible

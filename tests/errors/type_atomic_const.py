@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# type_atomic_const.py:9:5: CompileError[TYPE]: atomic_add through a pointer that is declared tl.const
+# type_atomic_const.py:9:19: CompileError[TYPE]: atomic_add through a pointer that is declared tl.const
 #     tl.atomic_add(x, 1.0)
-#     ^~~~~~~~~~~~~~~~~~~~~
+#                   ^

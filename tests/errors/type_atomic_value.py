@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# type_atomic_value.py:9:5: CompileError[TYPE]: atomic_add needs a pointer or a block of pointers, not a run-time value of type f32
+# type_atomic_value.py:9:19: CompileError[TYPE]: atomic_add needs a pointer or a block of pointers, not a run-time value of type f32
 #     tl.atomic_add(tl.load(x), 1.0)
-#     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                   ^~~~~~~~~~

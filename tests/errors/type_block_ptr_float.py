@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# type_block_ptr_float.py:9:9: CompileError[TYPE]: shape must be integer scalars, not f32
+# type_block_ptr_float.py:9:9: CompileError[TYPE]: shape must hold integer scalars, not f32
 #     p = tl.make_block_ptr(x, (n / 2,), (1,), (0,), (16,), (0,))
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

@@ -14,6 +14,7 @@ def run():
 
 
 # ----
-# type_cas.py:9:5: CompileError[TYPE]: cmp of atomic_cas must be i64 as the pointer says, not i32
+# type_cas.py:9:22: CompileError[TYPE]: cmp of atomic_cas must be i64 as the pointer says, not i32
 #     tl.atomic_cas(x, n, 1)
-#     ^~~~~~~~~~~~~~~~~~~~~~
+#                      ^
+#   help: convert it: x.to(p.dtype.element_ty)

@@ -14,6 +14,7 @@ def run():
 
 
 # ----
-# type_cast_torch.py:9:17: CompileError[TYPE]: the dtype must be a dtype such as tl.float32, not <class 'int'>
+# type_cast_torch.py:9:22: CompileError[TYPE]: the dtype must be a dtype such as tl.float32, not the class int
 #     tl.store(x, n.to(int))
-#                 ^~~~~~~~~
+#                      ^~~
+#   help: write tl.int32

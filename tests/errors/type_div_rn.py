@@ -18,3 +18,4 @@ def run():
 # type_div_rn.py:10:17: CompileError[TYPE]: div_rn takes float32, not f64
 #     tl.store(x, tl.div_rn(v, v))
 #                 ^~~~~~~~~~~~~~~
+#   help: convert first: x.to(tl.float32)

@@ -17,3 +17,4 @@ def run():
 # type_fdiv.py:9:17: CompileError[TYPE]: fdiv takes two floats of one type, not f32 and i32
 #     tl.store(x, tl.fdiv(tl.load(x), n))
 #                 ^~~~~~~~~~~~~~~~~~~~~~
+#   help: convert first: x.to(tl.float32)

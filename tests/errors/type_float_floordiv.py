@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# type_float_floordiv.py:10:17: CompileError[TYPE]: '//' works on integers, not on f32 and f32
+# type_float_floordiv.py:10:17: CompileError[TYPE]: '//' works on integers, not on f32
 #     tl.store(x, v // 2.0)
 #                 ^~~~~~~~
 #   help: tl.floor(x / y) rounds a quotient of floats down

@@ -17,3 +17,4 @@ def run():
 # type_fma.py:9:17: CompileError[TYPE]: fma takes floats, not i32
 #     tl.store(x, tl.fma(n, n, n))
 #                 ^~~~~~~~~~~~~~~
+#   help: convert first: x.to(tl.float32)

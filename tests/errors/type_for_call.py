@@ -15,7 +15,6 @@ def run():
 
 
 # ----
-# type_for_call.py:9:14: CompileError[TYPE]: a kernel cannot call <class 'zip'>
+# type_for_call.py:9:14: CompileError[TYPE]: a kernel cannot call the class zip
 #     for i in zip((1, 2), (3, 4)):
 #              ^~~~~~~~~~~~~~~~~~~
-#   help: decorate it with @jit, or with @constexpr_function when it computes constants

@@ -17,3 +17,4 @@ def run():
 # type_fp8_int.py:9:17: CompileError[TYPE]: '+' cannot combine f8e5m2 and i32
 #     tl.store(x, tl.load(y) + n)
 #                 ^~~~~~~~~~~~~~
+#   help: convert first: x.to(tl.float32)

@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_index_pointer.py:9:17: CompileError[VALUE]: too many indices for a block of 0 dimensions
+# type_index_pointer.py:9:17: CompileError[TYPE]: ptr<f32> has no elements to index
 #     tl.store(x, x[n])
 #                 ^~~~
-#   help: the block has shape scalar
+#   help: tl.load(p + i) reads an element

@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_index_scalar.py:9:17: CompileError[VALUE]: too many indices for a block of 0 dimensions
+# type_index_scalar.py:9:17: CompileError[TYPE]: i32 has no elements to index
 #     tl.store(x, n[0])
 #                 ^~~~
-#   help: the block has shape scalar
+#   help: a scalar takes None alone, for a new dimension

@@ -29,7 +29,7 @@ def run():
 
 
 # ----
-# type_inlined_chain.py:9:12: CompileError[TYPE]: '//' works on integers, not on f32 and f32
+# type_inlined_chain.py:9:12: CompileError[TYPE]: '//' works on integers, not on f32
 #     return tl.sqrt(v) // n
 #            ^~~~~~~~~~~~~~~
 #   help: tl.floor(x / y) rounds a quotient of floats down       in root(), inlined from type_inlined_chain.py:14

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# type_mask_int.py:10:21: CompileError[TYPE]: the mask of load must be of int1, not i32[64]
+# type_mask_int.py:10:36: CompileError[TYPE]: the mask of load must be of int1, not i32[64]
 #     tl.store(x + i, tl.load(x + i, mask=i & 1))
-#                     ^~~~~~~~~~~~~~~~~~~~~~~~~~
+#                                    ^~~~~~~~~~
 #   help: compare: mask != 0

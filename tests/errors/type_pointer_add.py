@@ -17,4 +17,4 @@ def run():
 # type_pointer_add.py:9:14: CompileError[TYPE]: '+' cannot combine a run-time value of type ptr<f32> and a run-time value of type ptr<f32>
 #     tl.store(x + y, 1.0)
 #              ^~~~~
-#   help: subtract or compare addresses: p.to(tl.int64)
+#   help: an offset is an integer; was a tl.load left out?

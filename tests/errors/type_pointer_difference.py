@@ -17,4 +17,4 @@ def run():
 # type_pointer_difference.py:9:17: CompileError[TYPE]: '-' cannot combine a run-time value of type ptr<f32> and a run-time value of type ptr<f32>
 #     tl.store(x, x - y)
 #                 ^~~~~
-#   help: subtract or compare addresses: p.to(tl.int64)
+#   help: subtract addresses: p.to(tl.int64)

@@ -19,7 +19,7 @@ def run():
 
 
 # ----
-# type_reduce_result.py:14:17: CompileError[TYPE]: the combine function of reduce returns (f32,), expected (i32,)
+# type_reduce_result.py:14:17: CompileError[TYPE]: the combine function of reduce returns f32, expected i32
 #     tl.store(x, tl.reduce(tl.arange(0, 16), 0, mean))
 #                 ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 #   help: it gets and gives the element types; convert the block before

@@ -14,6 +14,7 @@ def run():
 
 
 # ----
-# type_shift_float.py:9:17: CompileError[TYPE]: '<<' works on integers, not on f32 and f32
+# type_shift_float.py:9:17: CompileError[TYPE]: '<<' works on integers, not on f32
 #     tl.store(x, tl.load(x) << 2)
 #                 ^~~~~~~~~~~~~~~
+#   help: x.to(tl.int32) converts; x.to(tl.int32, bitcast=True) keeps the bits

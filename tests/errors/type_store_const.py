@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# type_store_const.py:9:5: CompileError[TYPE]: store through a pointer that is declared tl.const
+# type_store_const.py:9:14: CompileError[TYPE]: store through a pointer that is declared tl.const
 #     tl.store(x, 1.0)
-#     ^~~~~~~~~~~~~~~~
+#              ^

@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# type_store_str.py:9:5: CompileError[TYPE]: the value of store must be a number or a tensor, not the constant str 'hello'
+# type_store_str.py:9:17: CompileError[TYPE]: the value of store must be a number or a tensor, not the constant str 'hello'
 #     tl.store(x, "hello")
-#     ^~~~~~~~~~~~~~~~~~~~
+#                 ^~~~~~~

@@ -14,6 +14,7 @@ def run():
 
 
 # ----
-# type_sum_pointers.py:9:17: CompileError[TYPE]: sum of pointers
+# type_sum_pointers.py:9:17: CompileError[TYPE]: sum takes numbers, not ptr<f32>[16]
 #     tl.store(x, tl.sum(x + tl.arange(0, 16)))
 #                 ^~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: tl.load them first

@@ -17,3 +17,4 @@ def run():
 # type_to_missing.py:9:17: CompileError[ARGUMENT]: to(): the argument 'dtype' is missing
 #     tl.store(x, tl.load(x).to())
 #                 ^~~~~~~~~~~~~~~
+#   help: it is to(input, dtype[, fp_downcast_rounding, bitcast])

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# type_where_none.py:10:21: CompileError[TYPE]: 'where' works on numbers and tensors, not on None
+# type_where_none.py:10:42: CompileError[TYPE]: 'where' works on numbers and tensors, not on None
 #     tl.store(x + i, tl.where(i < n, 1.0, None))
-#                     ^~~~~~~~~~~~~~~~~~~~~~~~~~
+#                                          ^~~~
 #   help: test it with 'is not None' first

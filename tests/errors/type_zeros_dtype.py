@@ -15,6 +15,7 @@ def run():
 
 
 # ----
-# type_zeros_dtype.py:9:9: CompileError[TYPE]: dtype must be a dtype such as tl.float32, not <class 'float'>
+# type_zeros_dtype.py:9:25: CompileError[TYPE]: dtype must be a dtype such as tl.float32, not the class float
 #     a = tl.zeros((16,), float)
-#         ^~~~~~~~~~~~~~~~~~~~~~
+#                         ^~~~~
+#   help: write tl.float32

@@ -14,6 +14,7 @@ def run():
 
 
 # ----
-# value_arange_negative.py:9:18: CompileError[VALUE]: arange must fit in int32, not -4 .. 4
+# value_arange_negative.py:9:18: CompileError[VALUE]: arange's start must be 0 or more, not -4
 #     tl.store(x + tl.arange(-4, 4), 1.0)
 #                  ^~~~~~~~~~~~~~~~
+#   help: tl.arange(0, N) - 4

@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# value_arange_run_time.py:9:18: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
+# value_arange_run_time.py:9:31: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
 #     tl.store(x + tl.arange(0, n), 1.0)
-#                  ^~~~~~~~~~~~~~~
-#   help: pass it as a tl.constexpr parameter of the kernel
+#                               ^
+#   help: the ends must be literals or tl.constexpr; add a run-time offset outside: start + tl.arange(0, N)

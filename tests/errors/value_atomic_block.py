@@ -17,3 +17,4 @@ def run():
 # value_atomic_block.py:9:5: CompileError[VALUE]: a block of values needs a block of pointers
 #     tl.atomic_add(x, tl.zeros((16,), tl.float32))
 #     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: reduce it first: tl.sum(x); or add a block of offsets to the pointer

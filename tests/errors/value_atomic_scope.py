@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# value_atomic_scope.py:9:5: CompileError[VALUE]: scope must be one of "gpu", "cta", "sys", not "device"
+# value_atomic_scope.py:9:27: CompileError[VALUE]: scope must be one of "gpu", "cta", "sys", not "device"
 #     tl.atomic_add(x, 1.0, scope="device")
-#     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                           ^~~~~~~~~~~~~~

@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# value_atomic_sem.py:9:5: CompileError[VALUE]: sem must be one of "acq_rel", "acquire", "release", "relaxed", not "seq_cst"
+# value_atomic_sem.py:9:27: CompileError[VALUE]: sem must be one of "acq_rel", "acquire", "release", "relaxed", not "seq_cst"
 #     tl.atomic_add(x, 1.0, sem="seq_cst")
-#     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                           ^~~~~~~~~~~~~

@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# value_axis.py:9:17: CompileError[VALUE]: program_id axis must be 0, 1, or 2 but got 3
+# value_axis.py:9:31: CompileError[VALUE]: program_id axis must be 0, 1, or 2 but got 3
 #     tl.store(x, tl.program_id(3))
-#                 ^~~~~~~~~~~~~~~~
+#                               ^

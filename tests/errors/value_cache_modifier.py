@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# value_cache_modifier.py:9:17: CompileError[VALUE]: cache_modifier must be one of "", ".ca", ".cg", ".cs", ".cv", not ".cx"
+# value_cache_modifier.py:9:28: CompileError[VALUE]: cache_modifier must be one of "", ".ca", ".cg", ".cs", ".cv", not ".cx"
 #     tl.store(x, tl.load(x, cache_modifier=".cx"))
-#                 ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                            ^~~~~~~~~~~~~~~~~~~~

@@ -19,7 +19,7 @@ def run():
 
 
 # ----
-# value_constexpr_parameter.py:9:19: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
+# value_constexpr_parameter.py:9:32: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
 #     return tl.sum(tl.arange(0, N))
-#                   ^~~~~~~~~~~~~~~
-#   help: pass it as a tl.constexpr parameter of the kernel       in block(), inlined from value_constexpr_parameter.py:14
+#                                ^
+#   help: the ends must be literals or tl.constexpr; add a run-time offset outside: start + tl.arange(0, N)       in block(), inlined from value_constexpr_parameter.py:14

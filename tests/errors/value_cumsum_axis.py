@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_cumsum_axis.py:10:21: CompileError[VALUE]: cumsum: axis -2 is outside the shape [16]
+# value_cumsum_axis.py:10:34: CompileError[VALUE]: cumsum: axis -2 is outside the shape [16]
 #     tl.store(x + i, tl.cumsum(i, axis=-2))
-#                     ^~~~~~~~~~~~~~~~~~~~~
+#                                  ^~~~~~~

@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# value_device_print.py:9:5: CompileError[VALUE]: the prefix of device_print must be printable ASCII
+# value_device_print.py:9:5: CompileError[VALUE]: the prefix of device_print must be printable ASCII, not "nümber"
 #     tl.device_print("n\u00fcmber", n)
 #     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# value_eviction_policy.py:9:5: CompileError[VALUE]: eviction_policy must be one of "", "evict_first", "evict_last", not "evict_now"
+# value_eviction_policy.py:9:22: CompileError[VALUE]: eviction_policy must be one of "", "evict_first", "evict_last", not "evict_now"
 #     tl.store(x, 1.0, eviction_policy="evict_now")
-#     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                      ^~~~~~~~~~~~~~~~~~~~~~~~~~~

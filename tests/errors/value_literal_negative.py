@@ -17,3 +17,4 @@ def run():
 # value_literal_negative.py:9:17: CompileError[VALUE]: the number -1 is outside the range of u32
 #     tl.store(x, tl.load(x) + -1)
 #                 ^~~~~~~~~~~~~~~
+#   help: convert the other side first: x.to(tl.int32)

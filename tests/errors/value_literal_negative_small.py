@@ -17,3 +17,4 @@ def run():
 # value_literal_negative_small.py:9:17: CompileError[VALUE]: the number -2 is outside the range of u8
 #     tl.store(x, tl.load(x) * -2)
 #                 ^~~~~~~~~~~~~~~
+#   help: convert the other side first: x.to(tl.int32)

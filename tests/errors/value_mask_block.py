@@ -15,6 +15,7 @@ def run():
 
 
 # ----
-# value_mask_block.py:10:17: CompileError[VALUE]: the mask of load cannot be a block when the pointer is a scalar
+# value_mask_block.py:10:28: CompileError[VALUE]: the mask of load cannot be a block when the pointer is a scalar
 #     tl.store(x, tl.load(x, mask=i < n))
-#                 ^~~~~~~~~~~~~~~~~~~~~~
+#                            ^~~~~~~~~~
+#   help: add a block of offsets to the pointer: p + tl.arange(..)

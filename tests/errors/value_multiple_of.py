@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_multiple_of.py:9:9: CompileError[VALUE]: multiple_of: 2 values for the 1 dimensions of i32[16]
+# value_multiple_of.py:9:9: CompileError[VALUE]: multiple_of: 2 values for the 1 dimension of i32[16]
 #     i = tl.multiple_of(n + tl.arange(0, 16), (16, 16))
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# value_num_programs.py:9:17: CompileError[VALUE]: num_programs axis must be 0, 1, or 2 but got -1
+# value_num_programs.py:9:33: CompileError[VALUE]: num_programs axis must be 0, 1, or 2 but got -1
 #     tl.store(x, tl.num_programs(-1))
-#                 ^~~~~~~~~~~~~~~~~~~
+#                                 ^~

@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# value_other.py:9:17: CompileError[VALUE]: other cannot be provided without mask
+# value_other.py:9:28: CompileError[VALUE]: other cannot be provided without mask
 #     tl.store(x, tl.load(x, other=0.0))
-#                 ^~~~~~~~~~~~~~~~~~~~~
+#                            ^~~~~~~~~

@@ -20,6 +20,6 @@ def run():
 
 
 # ----
-# value_scan_axis.py:15:21: CompileError[VALUE]: associative_scan: axis 1 is outside the shape [16]
+# value_scan_axis.py:15:44: CompileError[VALUE]: associative_scan: axis 1 is outside the shape [16]
 #     tl.store(x + i, tl.associative_scan(i, 1, add))
-#                     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                                            ^

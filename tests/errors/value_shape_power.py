@@ -18,3 +18,4 @@ def run():
 # value_shape_power.py:9:9: CompileError[VALUE]: Shape element 0 must be a power of 2, not 48
 #     a = tl.zeros((48, 16), tl.float32)
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: take 64 and mask what is beyond 48

@@ -18,4 +18,4 @@ def run():
 # value_split.py:9:12: CompileError[VALUE]: split needs a last dimension of 2, not the shape [16, 4]
 #     a, b = tl.split(tl.zeros((16, 4), tl.float32))
 #            ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: reshape it to [.., 2] first
+#   help: x.reshape(.., 2) makes such a dimension

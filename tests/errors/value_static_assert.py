@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# value_static_assert.py:9:5: CompileError[VALUE]: the condition of static_assert must be known when the kernel is compiled, but it is a run-time value of type i1
+# value_static_assert.py:9:22: CompileError[VALUE]: the condition of static_assert must be known when the kernel is compiled, but it is a run-time value of type i1
 #     tl.static_assert(n > 0)
-#     ^~~~~~~~~~~~~~~~~~~~~~~
-#   help: pass it as a tl.constexpr parameter of the kernel
+#                      ^~~~~
+#   help: tl.device_assert checks when the kernel runs

@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_sum_axis.py:10:17: CompileError[VALUE]: sum: axis 2 is outside the shape [16, 16]
+# value_sum_axis.py:10:27: CompileError[VALUE]: sum: axis 2 is outside the shape [16, 16]
 #     tl.store(x, tl.sum(a, axis=2))
-#                 ^~~~~~~~~~~~~~~~~
+#                           ^~~~~~

@@ -1,0 +1,20 @@
+"""VALUE: the three largest."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    a = tl.topk(tl.zeros((16,), tl.float32), 3)
+    tl.store(x, tl.sum(a))
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# value_topk.py:9:9: CompileError[STATIC_ASSERT]: static assertion failed: topk: k must be a power of two
+#     a = tl.topk(tl.zeros((16,), tl.float32), 3)
+#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
