@@ -87,13 +87,15 @@ raise_compile_error(State *st, Comp *c)
     if (!errors)
         return NULL;
     const Loc *l = e->loc;
-    PyObject *exc = l ? PyObject_CallMethod(errors, "compile_error", "sssssiiz",
+    PyObject *exc = l ? PyObject_CallMethod(errors, "compile_error", "sss(siii)ssiiz",
                                             class_name[info->cls], info->name, text,
-                                            e->msg, l->file, l->line, l->col + 1,
-                                            e->help)
-                      : PyObject_CallMethod(errors, "compile_error", "ssssOOOz",
+                                            l->func ? l->func : "kernel", l->col,
+                                            l->end_line, l->end_col, e->msg, l->file,
+                                            l->line, l->col + 1, e->help)
+                      : PyObject_CallMethod(errors, "compile_error", "sssOsOOOz",
                                             class_name[info->cls], info->name, text,
-                                            e->msg, Py_None, Py_None, Py_None, e->help);
+                                            Py_None, e->msg, Py_None, Py_None, Py_None,
+                                            e->help);
     Py_DECREF(errors);
     return raise_it(exc);
 }

@@ -214,12 +214,48 @@ merge_place(Call *c, const FeParam *p, PyObject *x, Place place,
            -1;
 }
 
+/* The name of x's class, in buf. */
+static const char *
+type_name(PyObject *x, char *buf, size_t size)
+{
+    PyObject *name = PyType_GetName(Py_TYPE(x));
+    const char *s = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    snprintf(buf, size, "%s", s ? s : "?");
+    PyErr_Clear();
+    Py_XDECREF(name);
+    return buf;
+}
+
+/* A tensor could not be read, and an exception says why: it becomes one that names the
+ * argument, without the stack of the library that the tensor is from. Always -1. */
+static int
+unreadable(const FeParam *p, PyObject *x)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception) ||
+        PyErr_ExceptionMatches(PyExc_MemoryError))
+        return -1;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    const char *s = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    char name[80], line[200];
+    snprintf(line, sizeof line, "%.*s", s ? (int)strcspn(s, "\n") : 1, s ? s : "?");
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "argument '%U' is a %s that kernels cannot read: %s",
+                 p->name, type_name(x, name, sizeof name), line);
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return -1;
+}
+
 static int
 tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
 {
     Tensor t;
     if (tensor_read(c->k->st, s, x, &t))
-        return -1;
+        return unreadable(p, x);
     if (p->has_type) {
         if (!p->is_pointer)
             return PyErr_Format(PyExc_TypeError,
@@ -337,6 +373,7 @@ converted_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
 {
     PyObject *plain = s->kind == SET_INDEX ? PyNumber_Index(x)
                                            : PyObject_CallMethod(x, "item", NULL);
+    char name[80];
     if (!plain)
         return -1;
     int r = PyBool_Check(plain)    ? bool_node(c, p, plain)
@@ -345,8 +382,8 @@ converted_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
                                    : -2;
     if (r == -2)
         PyErr_Format(PyExc_TypeError,
-                     "argument '%U': a %R cannot be passed to a kernel", p->name,
-                     Py_TYPE(x));
+                     "argument '%U': a %s cannot be passed to a kernel", p->name,
+                     type_name(x, name, sizeof name));
     else if (!r)
         c->value[c->n - 1] = x; /* plain goes; its value is in bits */
     Py_DECREF(plain);
@@ -398,11 +435,12 @@ argument_node(Call *c, const FeParam *p, PyObject *x)
     case SET_NEW:
     case SET_UNKNOWN: break;
     }
+    char name[80];
     return PyErr_Format(
                PyExc_TypeError,
-               "argument '%U': a %S cannot be passed to a kernel; parameters take "
+               "argument '%U': a %s cannot be passed to a kernel; parameters take "
                "tensors, int, float, bool, None and tuples of them%s",
-               p->name, Py_TYPE(x),
+               p->name, type_name(x, name, sizeof name),
                PyUnicode_Check(x) || PyList_Check(x) || PyDict_Check(x)
                    ? ". For a compile-time value annotate it tl.constexpr"
                    : ""),

@@ -76,10 +76,12 @@ class OutOfResources(TegulaError):
         self.name = name
 
     def __str__(self) -> str:
+        less = (
+            "`num_warps`" if self.name == "threads" else "block sizes or `num_stages`"
+        )
         return (
             f"out of resource: {self.name}, Required: {self.required}, "
-            f"Hardware limit: {self.limit}. "
-            "Reducing block sizes or `num_stages` may help."
+            f"Hardware limit: {self.limit}. Reducing {less} may help."
         )
 
 
@@ -221,14 +223,52 @@ _BY_FAULT: dict[str, type[CompileError]] = {
 }
 
 
-def compile_error(fault: str, code: str, text: str, *place: Any) -> CompileError:
+def compile_error(
+    fault: str,
+    code: str,
+    text: str,
+    span: tuple[str, int, int, int] | None,
+    *place: Any,
+) -> CompileError:
     """The exception for a row of errors.def; ``module/raise.c`` calls this.
 
     fault is the row's class (USER, LIMIT, BUG); place is message, filename, lineno,
-    offset, help.
+    offset, help; span is the function, and the rest of what the caret is drawn from.
     """
-    cls = _BY_CODE.get(code) or _BY_FAULT[fault]
-    return cls(text, code, *place)
+    exc = (_BY_CODE.get(code) or _BY_FAULT[fault])(text, code, *place)
+    if span and exc.filename and exc.lineno and exc.lineno > 0:
+        _leave_kernel(exc, exc.filename, (exc.lineno, *span[1:]), span[0])
+    return exc
+
+
+_SPAN = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+
+
+def _leave_kernel(
+    exc: CompileError, filename: str, span: tuple[int, int, int, int], name: str
+) -> None:
+    """Gives exc a traceback that ends at its place in the kernel.
+
+    Python shows that line and debuggers stop there. A frame cannot be made, only left: so
+    a function that is compiled for that very place raises exc.
+    """
+    import ast
+
+    module = ast.parse("def kernel(): raise take()")
+    for node in ast.walk(module):
+        if "lineno" in node._attributes:
+            for field, at in zip(_SPAN, span, strict=True):
+                setattr(node, field, at)
+    code = compile(module, filename, "exec")
+    names: dict[str, Any] = {"take": [exc].pop}  # no local: exc is not in a cycle
+    exec(code, names)
+    kernel = names.pop("kernel")
+    kernel.__code__ = kernel.__code__.replace(co_name=name)
+    try:
+        kernel()
+    except CompileError as e:
+        if e.__traceback__:
+            e.__traceback__ = e.__traceback__.tb_next
 
 
 TritonError = TegulaError

@@ -271,6 +271,8 @@ def jit(
     def make(f: Callable[..., Any]) -> JITFunction[Any]:
         if isinstance(f, JITFunction):
             return f
+        if not hasattr(f, "__code__"):
+            raise TypeError(f"@jit needs a Python function, not {f!r}")
         return JITFunction(
             f,
             version=version,

@@ -8,10 +8,7 @@ import tegula.language as tl
 def kernel(x):
     a = tl.zeros((16, 16), tl.float32)
     b = tl.arange(0, 32)
-    c = (
-        a
-        + b
-    )
+    c = a + b
     tl.store(x, tl.sum(c))
 
 
@@ -20,7 +17,7 @@ def run():
 
 
 # ----
-# multi_line.py:12:9: CompileError[SHAPE]: cannot combine shapes [16, 16] and [32]
-#         a
-#         ^
+# multi_line.py:11:9: CompileError[SHAPE]: cannot combine shapes [16, 16] and [32]
+#     c = a + b
+#         ^~~~~
 #   help: extents must be equal or 1, counted from the last dimension

@@ -19,6 +19,6 @@ def run():
 
 # ----
 # target_asm.py:10:9: CompileError[TARGET]: inline_asm_elementwise is not supported on the CPU
-#     b = tl.inline_asm_elementwise("ex2.approx.f32 $0, $1;", "=f,f", [a], tl.float32, True, 1)
-#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#     b = tl.inline_asm_elementwise(
+#         ^~~~~~~~~~~~~~~~~~~~~~~~~~
 #   help: choose by tl.target_info.is_cuda(), or write it in the language

@@ -1,0 +1,20 @@
+"""A launch: a misspelt parameter."""
+
+import numpy as np
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n, BLOCK: tl.constexpr = 16):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, n, mask=i < n)
+
+
+def run():
+    kernel[(1,)](np.zeros(16, np.float32), 3, BLCK=16)
+
+
+# ----
+# KeyError: "kernel() has no parameter or option 'BLCK'; did you mean 'BLOCK'?"

@@ -1,0 +1,20 @@
+"""A launch: an array of Python objects."""
+
+import numpy as np
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n, BLOCK: tl.constexpr = 16):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, n, mask=i < n)
+
+
+def run():
+    kernel[(1,)](np.array([None]), 3)
+
+
+# ----
+# TypeError: argument 'x' is a ndarray that kernels cannot read: element type object is not supported

@@ -1,0 +1,20 @@
+"""A launch: a stream by keyword."""
+
+import numpy as np
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n, BLOCK: tl.constexpr = 16):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, n, mask=i < n)
+
+
+def run():
+    kernel[(1,)](np.zeros(16, np.float32), 3, stream=0)
+
+
+# ----
+# ValueError: kernel() takes no 'stream': the current stream and the device of the tensors are used
