@@ -255,7 +255,7 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
 {
     Tensor t;
     if (tensor_read(c->k->st, s, x, &t))
-        return unreadable(p, x);
+        return s->kind == SET_EXCHANGE || s->kind == SET_NUMPY ? unreadable(p, x) : -1;
     if (p->has_type) {
         if (!p->is_pointer)
             return PyErr_Format(PyExc_TypeError,

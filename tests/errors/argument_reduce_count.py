@@ -12,7 +12,7 @@ def add(a, b):
 @tegula.jit
 def kernel(x):
     i = tl.arange(0, 16)
-    a, b = tl.reduce((i, i), 0, add)
+    a, _ = tl.reduce((i, i), 0, add)
     tl.store(x, a)
 
 
@@ -22,5 +22,5 @@ def run():
 
 # ----
 # argument_reduce_count.py:15:33: CompileError[ARGUMENT]: add(): it combines 2 values with 2, so it takes 4 arguments, not 2
-#     a, b = tl.reduce((i, i), 0, add)
+#     a, _ = tl.reduce((i, i), 0, add)
 #                                 ^~~

@@ -2,7 +2,6 @@
 
 import tegula
 import tegula.language as tl
-
 from tegula.language.extra import libdevice
 
 
@@ -16,7 +15,7 @@ def run():
 
 
 # ----
-# attribute_extra.py:11:17: CompileError[ATTRIBUTE]: the module tegula.language.extra.libdevice has no attribute 'tan_h'
+# attribute_extra.py:10:17: CompileError[ATTRIBUTE]: the module tegula.language.extra.libdevice has no attribute 'tan_h'
 #     tl.store(x, libdevice.tan_h(tl.load(x)))
 #                 ^~~~~~~~~~~~~~~
 #   help: did you mean 'tanh'?

@@ -11,7 +11,7 @@ def first(a, b, c, d):
 
 @tegula.jit
 def kernel(x):
-    a, b = tl.reduce((tl.arange(0, 16), tl.arange(0, 32)), 0, first)
+    a, _ = tl.reduce((tl.arange(0, 16), tl.arange(0, 32)), 0, first)
     tl.store(x, a)
 
 
@@ -21,5 +21,5 @@ def run():
 
 # ----
 # shape_reduce.py:14:12: CompileError[SHAPE]: cannot combine shapes [16] and [32]
-#     a, b = tl.reduce((tl.arange(0, 16), tl.arange(0, 32)), 0, first)
+#     a, _ = tl.reduce((tl.arange(0, 16), tl.arange(0, 32)), 0, first)
 #            ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

@@ -7,7 +7,7 @@ import tegula.language as tl
 @tegula.jit
 def kernel(x):
     a = tl.zeros((16, 16), tl.float32)
-    v, i = tl.max(a, return_indices=True)
+    v, _ = tl.max(a, return_indices=True)
     tl.store(x, v)
 
 
@@ -17,5 +17,5 @@ def run():
 
 # ----
 # value_argmax_axis.py:10:12: CompileError[VALUE]: max with indices needs an axis
-#     v, i = tl.max(a, return_indices=True)
+#     v, _ = tl.max(a, return_indices=True)
 #            ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

@@ -6,7 +6,7 @@ import tegula.language as tl
 
 @tegula.jit
 def kernel(x, n):
-    a, b = n
+    a, _ = n
     tl.store(x, a)
 
 
@@ -16,5 +16,5 @@ def run():
 
 # ----
 # value_unpack_scalar.py:9:5: CompileError[TYPE]: what is unpacked must be a tuple or a range, not a run-time value of type i32
-#     a, b = n
+#     a, _ = n
 #     ^~~~~~~~
