@@ -297,6 +297,11 @@ join(Fe *f, Val *x, Val *y)
 {
     need_same_elem(f, x, y);
     fe_broadcast_pair(f, &x, &y);
+    bool is_pair = !x->type->rank;
+    if (is_pair) { /* layouts know blocks: [1] and [1] give [1, 2] */
+        x = ir_splat(&f->b, x, 1, (int32_t[]){1});
+        y = ir_splat(&f->b, y, 1, (int32_t[]){1});
+    }
     int rank = x->type->rank;
     int32_t shape[MAX_RANK];
     if (rank == MAX_RANK)
@@ -305,7 +310,8 @@ join(Fe *f, Val *x, Val *y)
     shape[rank] = 2;
     fe_check_shape(f, rank + 1, shape);
     const Type *t = ty_block(f->c, ty_element(f->c, x->type), rank + 1, shape);
-    return result(ir_op(&f->b, OP_JOIN, 2, (Val *[]){x, y}, 1, &t), 0);
+    Val *r = result(ir_op(&f->b, OP_JOIN, 2, (Val *[]){x, y}, 1, &t), 0);
+    return is_pair ? fe_reshape(f, r, 1, (int32_t[]){2}) : r;
 }
 
 Value
@@ -337,10 +343,16 @@ bi_split(Fe *f, Value *a)
         fail(f, VALUE, "split needs a last dimension of 2, not the shape %s",
              ty_shape_str(f->a, t));
     }
-    const Type *half = t->rank == 1 ? ty_element(f->c, t)
-                                    : ty_with_shape(f->c, t, t->rank - 1, t->shape);
+    bool is_pair = t->rank == 1;
+    if (is_pair) /* layouts know blocks: [1, 2] gives two of [1] */
+        v = fe_reshape(f, v, 2, (int32_t[]){1, 2});
+    const Type *half = ty_with_shape(f->c, t, v->type->rank - 1, v->type->shape);
     Op *o = ir_op(&f->b, OP_SPLIT, 1, &v, 2, (const Type *[]){half, half});
-    Value pair[2] = {v_val(result(o, 0)), v_val(result(o, 1))};
+    Value pair[2];
+    for (int i = 0; i < 2; i++) {
+        Val *r = result(o, i);
+        pair[i] = v_val(is_pair ? fe_reshape(f, r, 0, NULL) : r);
+    }
     return v_tuple(f, 2, pair);
 }
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import linecache
+import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -216,6 +217,13 @@ def result(dtype: str, shape: Any) -> Arg:
         return Arg(np.zeros(shape, bool), dtype)
     raw = np.full(np.prod(shape, dtype=int) * there.itemsize, 0x5B, np.uint8)
     return Arg(raw.view(there).reshape(shape), dtype)
+
+
+def index(shape: tuple[int, ...]) -> str:
+    """The offsets of a row-major block as an expression."""
+    n = math.prod(shape)
+    flat = f"tl.arange(0, {n})"
+    return flat if len(shape) == 1 else f"tl.reshape({flat}, {shape})"
 
 
 # --- comparing -----------------------------------------------------------------------

@@ -24,6 +24,7 @@ from suite import (
     close,
     decode,
     encode,
+    index,
     is_float,
     numbers,
     result,
@@ -172,13 +173,6 @@ def operands(rng: Any, row: Row, dtype: str, shape: Any) -> tuple[Any, Any]:
     elif row.kind == "grid":  # products and sums that one rounding to float64 keeps
         x, y = (encode(rng.integers(-200, 200, shape) / 64, dtype) for _ in "xy")
     return x, y
-
-
-def index(shape: tuple[int, ...]) -> str:
-    """The offsets of a row-major block as an expression."""
-    n = math.prod(shape)
-    flat = f"tl.arange(0, {n})"
-    return flat if len(shape) == 1 else f"tl.reshape({flat}, {shape})"
 
 
 CASES = [(row, t) for row in ROWS for t in row.dtypes]

@@ -90,6 +90,8 @@ BODIES = {
     "print": 'tl.device_print("x", x)\n    z = x',
     "barrier": "tl.debug_barrier()\n    z = x",
     "hint": "z = tl.load(x_ptr + tl.multiple_of(c * n, 16))",
+    "inline_asm": 'z = tl.inline_asm_elementwise("add.u32 $0, $1, 1;", "=r,r", [c], dtype=tl.int32, is_pure=True, pack=1) + x',
+    "inline_asm_io": 'z = tl.inline_asm_elementwise("add.u32 $0, $1, 1;", "=r,r", [c], dtype=tl.int32, is_pure=False, pack=1) + x',
     "shared_alloc": "z = x\n    for k in tl.range(0, n, 64, num_stages=3):\n        z = z + tl.load(x_ptr + k + c)",
 }  # fmt: skip
 # What passes make, and kernels come to by another row.
