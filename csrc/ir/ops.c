@@ -251,6 +251,8 @@ check_join(const Op *o)
     const Type *t = at(o, 0);
     if (at(o, 1) != t)
         return want_arg(o, 1, t);
+    if (!t->rank)
+        return say(o, "operands are scalars, expected blocks");
     if (t->rank == MAX_RANK)
         return say(o, "more than %d dims", MAX_RANK);
     int32_t shape[MAX_RANK];
@@ -263,8 +265,9 @@ static const char *
 check_split(const Op *o)
 {
     const Type *t = at(o, 0);
-    if (!t->rank || t->shape[t->rank - 1] != 2)
-        return say(o, "the last dim of %s is not 2", str(o, t));
+    if (t->rank < 2 || t->shape[t->rank - 1] != 2)
+        return say(o, "%s is not a block of two or more dims, the last one 2",
+                   str(o, t));
     const char *err = want_shape(o, 0, t, t->rank - 1, t->shape);
     return err ? err : want_result(o, 1, res(o, 0));
 }

@@ -416,7 +416,7 @@ make_join_split(Gen *g)
         s.n[0] *= 2;
         keep(g, with_shape(g, OP_CAT, 2,
                            (Val *[]){x, some(g, x->type->elem, shape_of(x))}, s));
-    } else if (s.n[s.rank - 1] == 2) {
+    } else if (s.rank > 1 && s.n[s.rank - 1] == 2) {
         const Type *t = ty_with_shape(g->c, x->type, s.rank - 1, s.n);
         Op *o = ir_op(&g->b, OP_SPLIT, 1, &x, 2, (const Type *[]){t, t});
         keep(g, result(o, 0));
