@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 import runpy
+import traceback
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,23 @@ def test_every_row_of_the_frontend_has_a_file() -> None:
     earned = {re.search(r"CompileError\[(\w+)\]", p.read_text()) for p in FILES}
     assert {"SYNTAX", "NAME", "SHAPE"} < raised
     assert raised - {m[1] for m in earned if m} == set()
+
+
+def test_no_message_shows_our_insides() -> None:
+    ours = re.compile(
+        r"tegula[/\\]|csrc|LLVM|<class|<module|0x[0-9a-f]{6}|run_path|PyObj"
+    )
+    for path in FILES:
+        found = ours.search(path.read_text().partition(MARK)[2])
+        assert not found, f"{path.name}: {found}"
+
+
+def test_the_traceback_ends_in_the_kernel() -> None:
+    path = HERE / "errors/shape_inlined.py"
+    with pytest.raises(tegula.CompileError) as e:
+        runpy.run_path(str(path))["run"]()
+    *_, host, kernel = traceback.extract_tb(e.value.__traceback__)
+    assert (host.name, host.filename) == ("run", str(path))
+    assert (kernel.name, kernel.filename) == ("add", str(path))
+    assert (kernel.lineno, kernel.line) == (e.value.lineno, "return a + b")
+    assert e.value.offset == 12 and e.value.filename == str(path)
