@@ -250,8 +250,8 @@ permuted(Fe *f, Val *v, Value dims, bool allow_negative)
         }
     }
     if (!ok)
-        fail(f, VALUE, "%s must be a permutation of 0..%d, for the shape %s",
-             v_short(f, dims), rank - 1, ty_shape_str(f->a, v->type));
+        fail(f, VALUE, "dims must be a permutation of 0..%d for the shape %s, not %s",
+             rank - 1, ty_shape_str(f->a, v->type), v_short(f, dims));
     return v_val(fe_trans(f, v, perm));
 }
 
@@ -287,7 +287,7 @@ need_same_elem(Fe *f, const Val *x, const Val *y)
 {
     if (ty_element(f->c, x->type) == ty_element(f->c, y->type))
         return;
-    err_help(f->c, "convert one of them with .to(..)");
+    err_help(f->c, "convert one of them: x.to(tl.%s)", elem_info[y->type->elem].tl);
     fail(f, TYPE, "%s needs one element type, not %s and %s", f->callee,
          ty_str(f->a, x->type), ty_str(f->a, y->type));
 }

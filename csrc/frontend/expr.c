@@ -265,6 +265,8 @@ fe_elements(Fe *f, Value v, const char *of)
     if (v.kind != V_RANGE)
         fail(f, TYPE, "%s must be a tuple or a range, not %s", of, v_describe(f, v));
     const Range *r = v.range;
+    if (fe_read(f, r->stop).kind == V_TENSOR || fe_read(f, r->start).kind == V_TENSOR)
+        err_help(f->c, "range(..) takes run-time ends and is not unrolled");
     int64_t start = v_const_int(f, r->start, "the start of the range");
     int64_t stop = v_const_int(f, r->stop, "the end of the range");
     int64_t step = v_const_int(f, r->step, "the step of the range");

@@ -15,7 +15,6 @@ def run():
 
 
 # ----
-# condition_assume.py:9:5: CompileError[CONDITION]: an assumption must be a scalar, not a block of shape [16]
+# condition_assume.py:9:15: CompileError[CONDITION]: an assumption must be a scalar, not i1[16]
 #     tl.assume(tl.arange(0, 16) < n)
-#     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: tl.where(condition, a, b) chooses element by element
+#               ^~~~~~~~~~~~~~~~~~~~

@@ -18,4 +18,4 @@ def run():
 # type_join.py:10:24: CompileError[TYPE]: join needs one element type, not i32[16] and f32[16]
 #     tl.store(x, tl.sum(tl.join(i, i.to(tl.float32))))
 #                        ^~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: convert one of them with .to(..)
+#   help: convert one of them: x.to(tl.float32)

@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_permute.py:10:24: CompileError[VALUE]: (0, 1, 1) must be a permutation of 0..2, for the shape [2, 4, 8]
+# value_permute.py:10:24: CompileError[VALUE]: dims must be a permutation of 0..2 for the shape [2, 4, 8], not (0, 1, 1)
 #     tl.store(x, tl.sum(tl.permute(a, (0, 1, 1))))
 #                        ^~~~~~~~~~~~~~~~~~~~~~~~

@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_permute_rank.py:10:24: CompileError[VALUE]: (1, 0) must be a permutation of 0..2, for the shape [2, 4, 8]
+# value_permute_rank.py:10:24: CompileError[VALUE]: dims must be a permutation of 0..2 for the shape [2, 4, 8], not (1, 0)
 #     tl.store(x, tl.sum(a.permute(1, 0)))
 #                        ^~~~~~~~~~~~~~~

@@ -18,4 +18,4 @@ def run():
 # value_static_range.py:9:14: CompileError[VALUE]: the end of the range must be known when the kernel is compiled, but it is a run-time value of type i32
 #     for i in tl.static_range(n):
 #              ^~~~~~~~~~~~~~~~~~
-#   help: pass it as a tl.constexpr parameter of the kernel
+#   help: range(..) takes run-time ends and is not unrolled
