@@ -93,7 +93,8 @@ test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) check \
 	@$(VPY) -m pytest -n 2 $(ARGS)
 
 # A package of its own beside the objects: python/tegula keeps its core. Python leaks at
-# exit by design; a sanitizer's library must be loaded before Python itself.
+# exit by design; a sanitizer's library must be loaded before Python itself. OpenBLAS is
+# not built for TSan, which takes what its threads do for races: one thread.
 SANITIZE ?= address,undefined
 SAMPLE ?= 8
 SAN := build/sanitized
@@ -103,7 +104,8 @@ sanitize: $(VENV)/.with-test
 	@cd python && tar cf - --exclude='*.so' --exclude=__pycache__ tegula | tar xf - -C ../$(SAN)
 	@TEGULA_SANITIZE=$(SANITIZE) $(CORE) OUT=$(SAN)/tegula/_core.abi3.so core
 	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=$(SAN_LIB)) $$($${CC:-cc} -print-file-name=libstdc++.so)" \
-		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SAN) PYTHONMALLOC=malloc \
+		ASAN_OPTIONS=detect_leaks=0 OPENBLAS_NUM_THREADS=1 \
+		PYTHONPATH=$(SAN) PYTHONMALLOC=malloc \
 		$(VPY) -m pytest -n 2 -o pythonpath=$(SAN) --sample=$(SAMPLE) $(ARGS)
 
 bench: $(VENV)/.with-bench build
