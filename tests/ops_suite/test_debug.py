@@ -160,3 +160,18 @@ tl.store(x0 + 1, tl.extra.cuda.num_threads())
 """
     got = machine.run(body, result("int32", 2), options={"num_warps": warps})[0]
     np.testing.assert_array_equal(got, [warps, 32 * warps])
+
+
+@pytest.mark.parametrize("chip", ("sm_75", "sm_90a", "sm_120a"))
+def test_registers_of_the_gpu(chip: str) -> None:
+    """smid and globaltimer are read where they stand; elsewhere there are none."""
+
+    @tegula.jit
+    def kernel(x, t):
+        tl.store(x, tl.extra.cuda.smid())
+        tl.store(t, tl.extra.cuda.globaltimer())
+
+    ptx = kernel.compile("*i32", "*i64", target=f"cuda:{chip}").asm["ptx"]
+    assert "%smid" in ptx and "%globaltimer" in ptx
+    with pytest.raises(tegula.CompileError):
+        kernel.compile("*i32", "*i64", target="cpu")
