@@ -85,7 +85,8 @@ void dot_plan(const Func *f, const Op *dot, DotPlan *p);
 
 /* ---- cluster.c ------------------------------------------------------------------------------- */
 /* Thread blocks that share one program, as log2. */
-int cluster_log2_ctas(const Func *f); /* thread blocks that share one program, as log2 */
+int cluster_log2_ctas(
+    const Func *f); /* thread blocks that share one program, as log2 */
 
 /* ---- target.c ------------------------------------------------------------------------------- */
 int shared_memory_limit(const Target *t); /* bytes a program can have */

@@ -28,7 +28,6 @@ typedef enum NodeKind {
 #undef NODE
     N_AST
 } NodeKind;
-extern const char *const node_words[N_AST]; /* NULL: part of the language */
 /* n is nothing that a kernel may contain: raises, with what to write instead. */
 NORETURN void fe_no_such_syntax(Fe *f, const Node *n);
 
@@ -131,7 +130,8 @@ struct TupleValue {
     Value *at;
     PyObject *type; /* a namedtuple class or an aggregate, or NULL */
     bool is_aggregate;
-    const Block *open_in; /* an aggregate whose __init__ runs: where fields may be set */
+    const Block
+        *open_in; /* an aggregate whose __init__ runs: where fields may be set */
 };
 typedef struct Builtin Builtin;
 struct MethodValue {

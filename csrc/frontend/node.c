@@ -8,7 +8,7 @@
  */
 #include "frontend/fe.h"
 
-const char *const node_words[N_AST] = {
+static const char *const node_words[N_AST] = {
 #define NODE(name, fields, words) [AST_##name] = words,
 #include "frontend/nodes.def"
 #undef NODE

@@ -10,6 +10,9 @@
  *
  * Comparisons, minimum and maximum type their numbers first (fe_tensor), so there a number
  * is not weak: maximum(x_f16, 0.0) is f32. That is how the language is defined.
+ *
+ * One file past 800 lines, because an operator's rule is read together with the promotion it
+ * relies on.
  */
 #include <math.h>
 

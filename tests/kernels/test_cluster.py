@@ -1,4 +1,4 @@
-"""Rows too wide for one thread block are shared by the blocks of a cluster, from sm_90 on."""
+"""Rows too wide for one thread block: the blocks of a cluster share them (sm_90 on)."""
 
 import numpy as np
 import pytest
