@@ -251,7 +251,8 @@ void
 test_host_elementwise(Test *t)
 {
     for (int op = 0; op < N_OP; op++) {
-        if (!(op_info[op].flags & OPF_ELEM) || is_math((OpCode)op))
+        if (!(op_info[op].flags & OPF_ELEM) || op_info[op].n_args < 0 ||
+            is_math((OpCode)op))
             continue;
         for (int e = 0; e < N_ELEM; e++) {
             if (!takes((OpCode)op, (Elem)e))

@@ -89,8 +89,9 @@ add_all(Module *m)
 {
     for (int op = 0; op < N_OP; op++) {
         bool is_ours = op == OP_ERF || op == OP_TANH; /* LLVM has no form of them */
-        if (!(op_info[op].flags & OPF_ELEM) || op == OP_HINT || op == OP_ADDPTR ||
-            (is_ours && !scalar_ops_host.math))
+        /* Ops of any number of operands are assembly of a GPU. */
+        if (!(op_info[op].flags & OPF_ELEM) || op_info[op].n_args < 0 ||
+            op == OP_HINT || op == OP_ADDPTR || (is_ours && !scalar_ops_host.math))
             continue;
         for (int e = 0; e < N_ELEM; e++) {
             Elem in[3] = {(Elem)e, (Elem)e, (Elem)e};
