@@ -38,6 +38,10 @@ def test_import_pulls_in_nothing_heavy():
 
 
 def test_import_is_quick():
+    from tegula import _core
+
+    if "address" in _core.build or "thread" in _core.build:
+        pytest.skip("a sanitizer's run-time costs more than the bound")
     # CPU time, the best of a few: the bound is on our work, not on a busy machine.
     assert min(float(run(CODE)[0]) for _ in range(5)) < 0.05
 
