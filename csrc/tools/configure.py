@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -120,7 +121,8 @@ def system_libs(llvm_config: str) -> list[str]:
 
 
 def archive(name: str) -> str | None:
-    path = output(os.environ.get("CC", "cc"), f"-print-file-name=lib{name}.a")
+    cc = shlex.split(os.environ.get("CC", "cc"))  # "ccache gcc" is two words
+    path = output(*cc, f"-print-file-name=lib{name}.a")
     return path if path and os.path.isabs(path) else None
 
 
