@@ -27,7 +27,10 @@ def attention_kernel(
     EVEN: tl.constexpr,
 ):
     """EVEN: n is a multiple of BM and BN, so nothing needs a mask."""
-    start = tl.program_id(0) * BM
+    pid = tl.program_id(0)
+    if CAUSAL:
+        pid = tl.num_programs(0) - 1 - pid  # the longest rows first: no late giants
+    start = pid * BM
     head = tl.program_id(1).to(tl.int64) * n * D
     rows = start + tl.arange(0, BM)
     cols = tl.arange(0, BN)
@@ -40,34 +43,37 @@ def attention_kernel(
     peak = tl.full((BM,), -float("inf"), tl.float32)
     total = tl.zeros((BM,), dtype=tl.float32)
     acc = tl.zeros((BM, D), dtype=tl.float32)
-    last = n
-    if CAUSAL:
-        last = tl.minimum(start + BM, n)
-    for at in range(0, last, BN):
-        keys = at + cols
-        k_ptrs = k_ptr + head + keys[None, :] * D + d[:, None]
-        v_ptrs = v_ptr + head + keys[:, None] * D + d[None, :]
-        if EVEN:
-            k = tl.load(k_ptrs)
-        else:
-            k = tl.load(k_ptrs, mask=keys[None, :] < n, other=0.0)
-        s = tl.dot(q, k, input_precision="ieee")
-        if not EVEN:
-            s = tl.where(keys[None, :] < n, s, -float("inf"))
+    # Causally, blocks left of the diagonal hide nothing; only the second loop masks.
+    for DIAGONAL in tl.static_range(2 if CAUSAL else 1):
+        first = start // BN * BN if DIAGONAL else 0
+        last = n
         if CAUSAL:
-            s = tl.where(keys[None, :] <= rows[:, None], s, -float("inf"))
-        # exp2 of scores in units of log2(e), which scale includes.
-        new_peak = tl.maximum(peak, tl.max(s, axis=1) * scale)
-        p = tl.exp2(s * scale - new_peak[:, None])
-        shrink = tl.exp2(peak - new_peak)
-        total = total * shrink + tl.sum(p, axis=1)
-        if EVEN:
-            v = tl.load(v_ptrs)
-        else:
-            v = tl.load(v_ptrs, mask=keys[:, None] < n, other=0.0)
-        acc = acc * shrink[:, None]
-        acc = tl.dot(p.to(v.dtype), v, acc, input_precision="ieee")
-        peak = new_peak
+            last = tl.minimum(start + BM, n) if DIAGONAL else start // BN * BN
+        for at in range(first, last, BN):
+            keys = at + cols
+            k_ptrs = k_ptr + head + keys[None, :] * D + d[:, None]
+            v_ptrs = v_ptr + head + keys[:, None] * D + d[None, :]
+            if EVEN:
+                k = tl.load(k_ptrs)
+            else:
+                k = tl.load(k_ptrs, mask=keys[None, :] < n, other=0.0)
+            s = tl.dot(q, k, input_precision="ieee")
+            if not EVEN:
+                s = tl.where(keys[None, :] < n, s, -float("inf"))
+            if DIAGONAL:
+                s = tl.where(keys[None, :] <= rows[:, None], s, -float("inf"))
+            # exp2 of scores in units of log2(e), which scale includes.
+            new_peak = tl.maximum(peak, tl.max(s, axis=1) * scale)
+            p = tl.exp2(s * scale - new_peak[:, None])
+            shrink = tl.exp2(peak - new_peak)
+            total = total * shrink + tl.sum(p, axis=1)
+            if EVEN:
+                v = tl.load(v_ptrs)
+            else:
+                v = tl.load(v_ptrs, mask=keys[:, None] < n, other=0.0)
+            acc = acc * shrink[:, None]
+            acc = tl.dot(p.to(v.dtype), v, acc, input_precision="ieee")
+            peak = new_peak
     o = (acc / total[:, None]).to(o_ptr.dtype.element_ty)
     o_ptrs = o_ptr + head + rows[:, None] * D + d[None, :]
     if EVEN:
@@ -156,7 +162,7 @@ def cases(device: str) -> Iterator[harness.Case]:
                 return args[3]
 
             configs = GPU_CONFIGS if gpu else [{"BM": 64, "BN": 64}]
-            case.add("tegula", harness.best(partial(run, kernel), configs, device))
+            case.add("tegula", harness.Best(partial(run, kernel), configs, device))
             if not gpu:
                 case.add("numpy", lambda a=(q, k, v), c=causal: attention(*a, c))
             if torch is not None:
@@ -167,5 +173,5 @@ def cases(device: str) -> Iterator[harness.Case]:
                     case.add("torch flash", partial(flash_attention, torch, ts, causal))
             theirs = harness.triton_kernel(attention_kernel, device)
             if theirs is not None:
-                case.add("triton", harness.best(partial(run, theirs), configs, device))
+                case.add("triton", harness.Best(partial(run, theirs), configs, device))
             yield case

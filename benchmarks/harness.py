@@ -68,6 +68,7 @@ class Row:
     gb_per_s: float
     tflop_per_s: float
     speedup: float = 1.0  # this case's yardstick: its time / ours, same run
+    config: str = ""  # chosen among several: "BM=128 BN=64 num_warps=4"
 
 
 def relative_error(got: Any, reference: Any) -> float:
@@ -139,6 +140,7 @@ def measure(case: Case, device: str, budget_ms: float, rounds: int = 15) -> list
                 errors[who],
                 case.n_bytes / ms / 1e6,
                 case.flops / ms / 1e9,
+                config=words(getattr(case.contenders[who], "config", {})),
             )
         )
     for row in rows:
@@ -218,30 +220,58 @@ def triton_kernel(fn: Callable[..., None], device: str) -> Any:
     return triton.jit(twin)
 
 
-def best(
-    launch: Callable[..., Any], configs: Iterable[dict[str, int]], device: str
-) -> Contender:
-    """launch with the keywords that run fastest; those a target cannot run are left out."""
-    timer = clock(device)
-    times: list[tuple[float, dict[str, int]]] = []
-    failures = []
-    for config in configs:
-        try:
-            launch(**config)
-            timer.sync()
-            ts = timer.time_each(lambda c=config: launch(**c), 7, timer.flush)
-        except Exception as e:  # too large for this machine: another may do
-            failures.append(f"{config}: {type(e).__name__}")
-            continue
-        times.append((statistics.median(ts), config))
-    if not times:
-        raise RuntimeError("no configuration runs: " + "; ".join(failures))
-    config = min(times, key=lambda t: t[0])[1]
-    return lambda: launch(**config)
+class Best:
+    """launch with the keywords that ran fastest, each alone, a few calls.
+
+    Configurations that a target cannot run are left out. ``times`` keeps what each one
+    took: (ms, keywords), fastest first.
+    """
+
+    def __init__(
+        self,
+        launch: Callable[..., Any],
+        configs: Iterable[dict[str, int]],
+        device: str,
+    ):
+        timer = clock(device)
+        self.launch = launch
+        self.times: list[tuple[float, dict[str, int]]] = []
+        failures = []
+        for config in configs:
+            try:
+                launch(**config)
+                timer.sync()
+                ts = timer.time_each(lambda c=config: launch(**c), 7, timer.flush)
+            except Exception as e:  # too large for this machine: another may do
+                failures.append(f"{config}: {type(e).__name__}")
+                continue
+            self.times.append((statistics.median(ts), config))
+        if not self.times:
+            raise RuntimeError("no configuration runs: " + "; ".join(failures))
+        self.times.sort(key=lambda t: t[0])
+        self.config = self.times[0][1]
+
+    def __call__(self) -> Any:
+        return self.launch(**self.config)
 
 
 # --- output --------------------------------------------------------------------------
-HEAD = ("benchmark", "size", "who", "ms", "+-", "GB/s", "TFLOP/s", "error", "speed")
+HEAD = tuple("benchmark size who ms +- GB/s TFLOP/s error speed config".split())
+
+
+def words(config: dict[str, int]) -> str:
+    return " ".join(f"{k}={v}" for k, v in config.items())
+
+
+def show_configs(case: Case) -> str:
+    """Every configuration that a contender was tried with, alone and not in turn."""
+    lines = []
+    for who, fn in case.contenders.items():
+        for ms, config in getattr(fn, "times", ()):
+            rate = f"{case.flops / ms / 1e9:.3g} TFLOP/s" if case.flops else ""
+            rate = rate or f"{case.n_bytes / ms / 1e6:.0f} GB/s"
+            lines.append(f"  {who:10} {ms:9.4g} ms  {rate:>13}  {words(config)}")
+    return "\n".join(lines)
 
 
 def line(row: Row) -> tuple[str, ...]:
@@ -255,6 +285,7 @@ def line(row: Row) -> tuple[str, ...]:
         f"{row.tflop_per_s:.3g}" if row.tflop_per_s else "",
         f"{row.error:.1e}",
         f"{row.speedup:.2f}",
+        row.config,
     )
 
 
@@ -263,7 +294,7 @@ def show(rows: Iterable[Row]) -> str:
     widths = [max(len(r[i]) for r in table) for i in range(len(HEAD))]
     return "\n".join(
         "  ".join(
-            c.ljust(w) if i < 3 else c.rjust(w)
+            c.ljust(w) if i < 3 or i == len(r) - 1 else c.rjust(w)
             for i, (c, w) in enumerate(zip(r, widths, strict=True))
         ).rstrip()
         for r in table
@@ -309,10 +340,14 @@ def plot(path: Path, env: dict[str, Any], rows: list[Row]) -> None:
     figure.savefig(path)
 
 
-def run(cases: Iterator[Case], device: str, budget_ms: float) -> list[Row]:
-    """Measure all cases, printing each as it is done."""
+def run(
+    cases: Iterator[Case], device: str, budget_ms: float, configs: bool = False
+) -> list[Row]:
+    """Measure all cases, printing each as it is done; configs: what each choice took."""
     rows = []
     for case in cases:
+        if configs and (text := show_configs(case)):
+            print(f"{case.name} {case.size}, one at a time\n{text}", flush=True)
         got = measure(case, device, budget_ms)
         print(show(got) + "\n", flush=True)
         rows += got

@@ -91,7 +91,7 @@ def cases(device: str) -> Iterator[harness.Case]:
             return c
 
         configs = GPU_CONFIGS if gpu else [{"BM": 64, "BN": 64, "BK": 64}]
-        case.add("tegula", harness.best(partial(run, kernel), configs, device))
+        case.add("tegula", harness.Best(partial(run, kernel), configs, device))
         if not gpu:
             out = np.empty_like(a)
             case.add("numpy", lambda a=a, b=b, out=out: np.matmul(a, b, out=out))
@@ -101,5 +101,5 @@ def cases(device: str) -> Iterator[harness.Case]:
             case.add("torch", lambda a=ta, b=tb, c=tc: torch.matmul(a, b, out=c))
         theirs = harness.triton_kernel(matmul_kernel, device)
         if theirs is not None:
-            case.add("triton", harness.best(partial(run, theirs), configs, device))
+            case.add("triton", harness.Best(partial(run, theirs), configs, device))
         yield case

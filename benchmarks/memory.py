@@ -121,7 +121,7 @@ def contenders(
     ):
         if k is not None:
             case.add(
-                who, harness.best(lambda k=k, **c: launch(k, **c), configs, "cuda")
+                who, harness.Best(lambda k=k, **c: launch(k, **c), configs, "cuda")
             )
     if torch_fn is not None:
         case.add("torch", torch_fn)

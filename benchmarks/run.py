@@ -25,6 +25,9 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help=f"of {', '.join(names)}")
     parser.add_argument("--device", choices=("cpu", "cuda"))
     parser.add_argument("--seconds", type=float, default=1.0, help="for each case")
+    parser.add_argument(
+        "--configs", action="store_true", help="print what every configuration took"
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
     args = parser.parse_args()
@@ -38,7 +41,8 @@ def main() -> int:
     rows = []
     for name in args.names or names:
         module = importlib.import_module(name)
-        rows += harness.run(module.cases(device), device, args.seconds * 1000)
+        budget_ms = args.seconds * 1000
+        rows += harness.run(module.cases(device), device, budget_ms, args.configs)
     env = harness.environment(device)
     print(harness.show(rows))
     print("\n" + ", ".join(f"{k} {v}" for k, v in env.items()))
