@@ -1,0 +1,89 @@
+/* ptx.h: what the files of machine_ptx share. Private to them. */
+#ifndef TEGULA_PTX_H
+#define TEGULA_PTX_H
+
+#include "codegen/simt/machine.h"
+
+enum { AS_GLOBAL = 1, AS_SHARED = 3 }; /* LLVM's address spaces */
+
+typedef struct PtxMachine {
+    Lv smem;               /* the kernel's dynamic shared memory; NULL until used */
+    int barriers_at;       /* of a cluster's exchanges, in shared memory */
+    bool is_cluster_ready; /* somewhere above all blocks were waited for */
+} PtxMachine;
+
+static inline PtxMachine *
+ptx_state(Ll *l)
+{
+    return l->machine_data;
+}
+
+static inline bool
+ptx_sm_at_least(const Ll *l, int sm)
+{
+    return l->c->opt.target.sm >= sm;
+}
+
+/* ---- ptx_asm.c ------------------------------------------------------------------- */
+enum { ASM_MAX_OPERANDS = 16, ASM_MAX_TEXT = 256 };
+
+typedef struct Asm {
+    Ll *l;
+    char text[ASM_MAX_TEXT], constraints[ASM_MAX_TEXT];
+    int n_out, n_in;
+    Lt out[ASM_MAX_OPERANDS];
+    Lv in[ASM_MAX_OPERANDS];
+} Asm;
+
+void asm_text(Asm *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Outputs come before inputs; both return the operand's number. */
+int asm_out(Asm *a, Lt t);
+int asm_in(Asm *a, Lv x);
+void asm_tie(Asm *a, int out, Lv x);       /* x is what output `out` holds before */
+void asm_vector(Asm *a, int first, int n); /* "{$first, .., $last}" */
+void asm_list(Asm *a, int first, int n);   /* the same, or "$first" alone */
+void asm_predicate(Asm *a, Lv pred);       /* "@$n "; nothing when NULL */
+Lv asm_done(Asm *a, bool touches_memory, bool effects);
+Lv asm_result(Asm *a, Lv call, int i);
+
+/* How a packed value travels through asm: its registers and the suffix of the access. */
+typedef struct Parts {
+    int n;
+    Lt type; /* of one register: i16, i32 or i64; bytes travel in i32 */
+    bool is_byte;
+} Parts;
+Parts asm_parts(Ll *l, Lt t);
+void asm_suffix(Asm *a, const Parts *p); /* ".v4.b32 " */
+Lv asm_part(Ll *l, const Parts *p, Lv value, int i);
+Lv ptx_as_bits(Ll *l, Elem e, Lv x); /* an element as an integer register */
+
+/* ---- the rows of machine.h, by file ---------------------------------------------- */
+Lv ptx_program_id(Ll *l, int axis);
+/* ptx_memory.c */
+Lv ptx_load(Ll *l, const Access *x, Lt type, Lv other);
+void ptx_store(Ll *l, const Access *x, Lv value);
+Lv ptx_shared_address(Ll *l, Lv offset); /* i32, as asm takes it */
+Lv ptx_shared_load(Ll *l, Lv offset, Lt type, int align, const Loc *loc);
+void ptx_shared_store(Ll *l, Lv offset, Lv value, int align, Lv pred, const Loc *loc);
+Lv ptx_shared_atomic_add(Ll *l, Lv offset, Lv value, Lv pred, const Loc *loc);
+bool ptx_has_async(Ll *l);
+void ptx_async_copy(Ll *l, Lv offset, const Access *x);
+void ptx_async_commit(Ll *l);
+void ptx_async_wait(Ll *l, int pending);
+/* ptx_atomics.c */
+Lv ptx_atomic_rmw(Ll *l, const Access *x, Elem e, int rmw, int sem, int scope,
+                  Lv value);
+Lv ptx_atomic_cas(Ll *l, const Access *x, Elem e, int sem, int scope, Lv compare,
+                  Lv value);
+/* ptx_mma.c */
+bool ptx_has_mma(Ll *l, MmaKind k);
+void ptx_mma(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);
+Lv ptx_round_tf32(Ll *l, Lv x);
+void ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);
+/* ptx_message.c */
+void ptx_trap_if(Ll *l, Lv cond, const char *text, const Loc *loc);
+void ptx_print(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);
+/* ptx_math.c */
+extern const ScalarOps ptx_scalar_ops;
+
+#endif

@@ -1,0 +1,146 @@
+/* ptx_asm: one line of inline assembly under construction.
+ *
+ * Outputs first, then inputs, then ties: LLVM numbers operands in that order. A packed value
+ * (ll_vec of integers) travels as its parts, one register each; bytes travel in 32 bits.
+ */
+#include "codegen/simt/ptx.h"
+
+static void
+asm_constraint(Asm *a, const char *s)
+{
+    size_t n = strlen(a->constraints);
+    snprintf(a->constraints + n, sizeof a->constraints - n, "%s%s", n ? "," : "", s);
+}
+
+void
+asm_text(Asm *a, const char *fmt, ...)
+{
+    size_t n = strlen(a->text);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(a->text + n, sizeof a->text - n, fmt, ap);
+    va_end(ap);
+}
+
+/* The letter of PTX's register class for an LLVM type. */
+static char
+letter(Ll *l, Lt t)
+{
+    if (t == l->i1)
+        return 'b';
+    if (t == l->i16 || t == l->f16)
+        return 'h';
+    if (t == l->i64 || LLVMGetTypeKind(t) == LLVMPointerTypeKind)
+        return 'l';
+    return t == l->f32 ? 'f' : t == l->f64 ? 'd' : 'r';
+}
+
+/* Outputs come before inputs; both return the operand's number. */
+int
+asm_out(Asm *a, Lt t)
+{
+    asm_constraint(a, (char[]){'=', letter(a->l, t), 0});
+    a->out[a->n_out] = t;
+    return a->n_out++;
+}
+
+int
+asm_in(Asm *a, Lv x)
+{
+    asm_constraint(a, (char[]){letter(a->l, LLVMTypeOf(x)), 0});
+    a->in[a->n_in] = x;
+    return a->n_out + a->n_in++;
+}
+
+/* x is what output `out` holds before. */
+void
+asm_tie(Asm *a, int out, Lv x)
+{
+    char s[12];
+    snprintf(s, sizeof s, "%d", out);
+    asm_constraint(a, s);
+    a->in[a->n_in++] = x;
+}
+
+/* "{$first, .., $last}" */
+void
+asm_vector(Asm *a, int first, int n)
+{
+    asm_text(a, "{");
+    for (int i = 0; i < n; i++)
+        asm_text(a, "%s$%d", i ? ", " : "", first + i);
+    asm_text(a, "}");
+}
+
+/* The same, or "$first" when there is one. */
+void
+asm_list(Asm *a, int first, int n)
+{
+    if (n > 1)
+        asm_vector(a, first, n);
+    else
+        asm_text(a, "$%d", first);
+}
+
+Lv
+asm_done(Asm *a, bool touches_memory, bool effects)
+{
+    Ll *l = a->l;
+    if (touches_memory)
+        asm_constraint(a, "~{memory}");
+    Lt t = a->n_out == 0 ? l->void_
+           : a->n_out == 1
+               ? a->out[0]
+               : LLVMStructTypeInContext(l->cx, a->out, (unsigned)a->n_out, 0);
+    return ll_asm(l, t, a->text, a->constraints, a->in, a->n_in, effects);
+}
+
+Lv
+asm_result(Asm *a, Lv call, int i)
+{
+    return a->n_out == 1 ? call : LLVMBuildExtractValue(a->l->b, call, (unsigned)i, "");
+}
+
+void
+asm_predicate(Asm *a, Lv pred)
+{
+    if (pred)
+        asm_text(a, "@$%d ", asm_in(a, pred));
+}
+
+Parts
+asm_parts(Ll *l, Lt t)
+{
+    Parts p = {1, t, t == l->i8};
+    if (LLVMGetTypeKind(t) == LLVMVectorTypeKind) {
+        p.n = (int)LLVMGetVectorSize(t);
+        p.type = LLVMGetElementType(t);
+    }
+    if (p.is_byte)
+        p.type = l->i32;
+    return p;
+}
+
+void
+asm_suffix(Asm *a, const Parts *p)
+{
+    if (p->n > 1)
+        asm_text(a, ".v%d", p->n);
+    asm_text(a, p->is_byte ? ".u8 " : ".b%u ", LLVMGetIntTypeWidth(p->type));
+}
+
+Lv
+asm_part(Ll *l, const Parts *p, Lv value, int i)
+{
+    if (p->is_byte)
+        return LLVMBuildZExt(l->b, value, l->i32, "");
+    return p->n > 1 ? LLVMBuildExtractElement(l->b, value, ll_i32(l, i), "") : value;
+}
+
+/* An element as an integer register. */
+Lv
+ptx_as_bits(Ll *l, Elem e, Lv x)
+{
+    return LLVMBuildBitCast(l->b, x, LLVMIntTypeInContext(l->cx, elem_info[e].bits),
+                            "");
+}

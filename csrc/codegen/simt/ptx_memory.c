@@ -1,0 +1,194 @@
+/* ptx_memory: global and shared memory, asynchronous copies between them.
+ *
+ * Plain accesses are LLVM loads and stores, so that their addresses fold. With a predicate
+ * or a hint an access is one asm with constraint "b" for the predicate:
+ *
+ *     @$5 ld.global.v4.b32 {$0, $1, $2, $3}, [$4];      outputs tied to what a false
+ *                                                       predicate gives
+ */
+#include "codegen/simt/ptx.h"
+
+/* ---- global memory --------------------------------------------------------------- */
+
+static const char *const cache_word[] = {"", ".ca", ".cg", ".cs", ".cv", ".wb", ".wt"};
+
+/* The cache and eviction words; a cache operator and a priority exclude each other. */
+static void
+put_hints(Asm *a, const Access *x)
+{
+    static const char *const evict[] = {"", ".L1::evict_first", ".L1::evict_last"};
+    asm_text(a, "%s", x->cache != CACHE_NONE ? cache_word[x->cache] : evict[x->evict]);
+}
+
+static bool
+is_plain(const Access *a)
+{
+    return !a->pred && a->cache == CACHE_NONE && a->evict == EVICT_NONE;
+}
+
+Lv
+ptx_load(Ll *l, const Access *x, Lt type, Lv other)
+{
+    if (is_plain(x)) {
+        Lv v = LLVMBuildLoad2(l->b, type, x->ptr, "");
+        LLVMSetAlignment(v, (unsigned)x->align);
+        LLVMSetVolatile(v, x->is_volatile);
+        return v;
+    }
+    Asm a = {.l = l};
+    Parts p = asm_parts(l, type);
+    for (int i = 0; i < p.n; i++)
+        asm_out(&a, p.type);
+    asm_predicate(&a, x->pred);
+    asm_text(&a, "ld%s.global", x->is_volatile ? ".volatile" : "");
+    if (!x->is_volatile)
+        put_hints(&a, x);
+    asm_suffix(&a, &p);
+    asm_list(&a, 0, p.n);
+    asm_text(&a, ", [$%d];", asm_in(&a, x->ptr));
+    if (x->pred)
+        for (int i = 0; i < p.n; i++)
+            asm_tie(&a, i, other ? asm_part(l, &p, other, i) : LLVMConstNull(p.type));
+    Lv call = asm_done(&a, true, true);
+    if (p.is_byte)
+        return LLVMBuildTrunc(l->b, call, l->i8, "");
+    if (p.n == 1)
+        return call;
+    Lv v = LLVMGetPoison(type);
+    for (int i = 0; i < p.n; i++)
+        v = LLVMBuildInsertElement(l->b, v, asm_result(&a, call, i), ll_i32(l, i), "");
+    return v;
+}
+
+void
+ptx_store(Ll *l, const Access *x, Lv value)
+{
+    if (is_plain(x)) {
+        Lv v = LLVMBuildStore(l->b, value, x->ptr);
+        LLVMSetAlignment(v, (unsigned)x->align);
+        return;
+    }
+    Asm a = {.l = l};
+    Parts p = asm_parts(l, LLVMTypeOf(value));
+    asm_predicate(&a, x->pred);
+    asm_text(&a, "st.global");
+    put_hints(&a, x);
+    asm_suffix(&a, &p);
+    asm_text(&a, "[$%d], ", asm_in(&a, x->ptr));
+    int first = a.n_in;
+    for (int i = 0; i < p.n; i++)
+        asm_in(&a, asm_part(l, &p, value, i));
+    asm_list(&a, first, p.n);
+    asm_text(&a, ";");
+    asm_done(&a, true, true);
+}
+
+/* ---- shared memory ----------------------------------------------------------------------------------- */
+
+static Lv
+shared_buffer(Ll *l)
+{
+    PtxMachine *m = ptx_state(l);
+    if (!m->smem) {
+        m->smem = LLVMAddGlobalInAddressSpace(l->m, LLVMArrayType2(l->i8, 0), "smem",
+                                              AS_SHARED);
+        LLVMSetLinkage(m->smem, LLVMExternalLinkage);
+        LLVMSetAlignment(m->smem, 1024);
+    }
+    return m->smem;
+}
+
+static Lv
+ptx_shared_pointer(Ll *l, Lv offset)
+{
+    return LLVMBuildGEP2(l->b, l->i8, shared_buffer(l), &offset, 1, "");
+}
+
+/* As the 32-bit address that asm takes. */
+Lv
+ptx_shared_address(Ll *l, Lv offset)
+{
+    Lv base = LLVMConstPtrToInt(shared_buffer(l), l->i32);
+    return LLVMBuildAdd(l->b, base, offset, "");
+}
+
+Lv
+ptx_shared_load(Ll *l, Lv offset, Lt type, int align, const Loc *loc)
+{
+    (void)loc;
+    Lv v = LLVMBuildLoad2(l->b, type, ptx_shared_pointer(l, offset), "");
+    LLVMSetAlignment(v, (unsigned)align);
+    return v;
+}
+
+void
+ptx_shared_store(Ll *l, Lv offset, Lv value, int align, Lv pred, const Loc *loc)
+{
+    (void)loc;
+    if (!pred) {
+        Lv v = LLVMBuildStore(l->b, value, ptx_shared_pointer(l, offset));
+        LLVMSetAlignment(v, (unsigned)align);
+        return;
+    }
+    Asm a = {.l = l};
+    Parts p = asm_parts(l, LLVMTypeOf(value));
+    asm_predicate(&a, pred);
+    asm_text(&a, "st.shared");
+    asm_suffix(&a, &p);
+    asm_text(&a, "[$%d], ", asm_in(&a, ptx_shared_address(l, offset)));
+    int first = a.n_in;
+    for (int i = 0; i < p.n; i++)
+        asm_in(&a, asm_part(l, &p, value, i));
+    asm_list(&a, first, p.n);
+    asm_text(&a, ";");
+    asm_done(&a, true, true);
+}
+
+Lv
+ptx_shared_atomic_add(Ll *l, Lv offset, Lv value, Lv pred, const Loc *loc)
+{
+    (void)loc;
+    Asm a = {.l = l};
+    asm_out(&a, l->i32);
+    asm_predicate(&a, pred);
+    int at = asm_in(&a, ptx_shared_address(l, offset));
+    asm_text(&a, "atom.shared.add.u32 $0, [$%d], $%d;", at, asm_in(&a, value));
+    if (pred)
+        asm_tie(&a, 0, ll_i32(l, 0));
+    return asm_done(&a, true, true);
+}
+
+/* ---- asynchronous copies -------------------------------------------------------------------------------- */
+
+bool
+ptx_has_async(Ll *l)
+{
+    return ptx_sm_at_least(l, 80);
+}
+
+void
+ptx_async_copy(Ll *l, Lv offset, const Access *x)
+{
+    Asm a = {.l = l};
+    int to = asm_in(&a, ptx_shared_address(l, offset)), from = asm_in(&a, x->ptr);
+    asm_text(&a, "cp.async.%s.shared.global [$%d], [$%d], %d",
+             x->bytes == 16 ? "cg" : "ca", to, from, x->bytes);
+    if (x->pred) /* where this holds the source is ignored and zeros are written */
+        asm_text(&a, ", $%d", asm_in(&a, LLVMBuildNot(l->b, x->pred, "")));
+    asm_text(&a, ";");
+    asm_done(&a, true, true);
+}
+
+void
+ptx_async_commit(Ll *l)
+{
+    ll_asm(l, l->void_, "cp.async.commit_group;", "~{memory}", NULL, 0, true);
+}
+
+void
+ptx_async_wait(Ll *l, int pending)
+{
+    char text[40];
+    snprintf(text, sizeof text, "cp.async.wait_group %d;", pending);
+    ll_asm(l, l->void_, text, "~{memory}", NULL, 0, true);
+}
