@@ -3,7 +3,7 @@
 # the next ones seconds.
 #
 #   make demo      a few kernels on this machine, beside NumPy
-#   make test      all tests (TORCH=1: with PyTorch too; ARGS="-k dot" goes to pytest)
+#   make test      all tests (TORCH=1, JAX=1: with these too; ARGS="-k dot" goes to pytest)
 #   make build     .venv/bin/python can import tegula; edits in python/ are live
 #   make wheel     .whl/tegula-*.whl, one for every Python >= 3.11
 #   make tirc      build/tirc, the compiler without Python: .tir in, passes, .tir out
@@ -88,7 +88,8 @@ demo: $(VENV)/.with-bench build
 	@$(VPY) -m tegula.demo
 
 # Tests run with asserts on, in the compiler and in what it checks of itself.
-test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) check \
+test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) \
+		$(if $(filter 1,$(JAX)),$(VENV)/.with-jax) check \
 		$(if $(wildcard csrc/tools/tirc.c),tirc) $(if $(wildcard tests/c/*.c),ctest)
 	@$(VPY) -m pytest -n 2 $(ARGS)
 

@@ -77,6 +77,7 @@ call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwn
     c->place = (Place){0, 0};
     c->api = NULL;
     c->tensor = NULL;
+    c->has_capsules = false;
     c->n = 0;
     if (n_args > n)
         return PyErr_Format(PyExc_TypeError,

@@ -485,17 +485,34 @@ param_of_node(const Call *c, int node)
     return p;
 }
 
+/* ValueError: the node's tensor is read-only. Always -1. */
+static int
+refuse_write(const Call *c, int node)
+{
+    PyObject *param_b = c->k->names[param_of_node(c, node)];
+    const char *library = c->value[node] ? immutable_library(Py_TYPE(c->value[node]))
+                                         : NULL;
+    const char *kernel = c->k->f->name;
+    if (library)
+        PyErr_Format(
+            PyExc_ValueError,
+            "argument '%U' is a %s array, which never changes, and %s() writes "
+            "it; pass a NumPy array (on a GPU, a torch or CuPy tensor) for the "
+            "result, and give that to %s afterwards",
+            param_b, library, kernel, library);
+    else
+        PyErr_Format(PyExc_ValueError, "argument '%U' is read-only, and %s() writes it",
+                     param_b, kernel);
+    return -1;
+}
+
 int
 cache_check_writes(const Call *c, const Compiled *v)
 {
-    for (int i = 0; i < v->bin.n_params; i++) {
-        int node = v->node[i];
-        if (v->bin.params[i].is_written && code_truth(c->code[node]) & NODE_READ_ONLY)
-            return PyErr_Format(PyExc_ValueError,
-                                "argument '%U' is read-only, and %s() writes it",
-                                c->k->names[param_of_node(c, node)], c->k->f->name),
-                   -1;
-    }
+    for (int i = 0; i < v->bin.n_params; i++)
+        if (v->bin.params[i].is_written &&
+            code_truth(c->code[v->node[i]]) & NODE_READ_ONLY)
+            return refuse_write(c, v->node[i]);
     return 0;
 }
 

@@ -136,7 +136,8 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
                    g->dim[0], g->dim[1], g->dim[2], v->bin.num_ctas),
                -1;
     void *stream;
-    if (tensor_stream(st, c, &stream))
+    if (tensor_stream(st, c, &stream) ||
+        (c->has_capsules && tensors_wait(st, c, stream)))
         return -1;
     void *pointers[MAX_NODES];
     for (int i = 0; i < v->bin.n_params; i++)

@@ -12,6 +12,11 @@
  *     array interface     whatever looks like an array     ~2 us: a dictionary
  *
  * No reader copies or keeps the tensor: the caller's arguments hold it during the launch.
+ *
+ * A tensor whose memory does not hold its values (a negated view, a FakeTensor) is refused
+ * here; one that must not be written is marked, and refused by cache_check_writes where the
+ * kernel writes it. Libraries whose arrays never change without saying so are in the table
+ * `immutable`.
  */
 #include "runtime/launch.h"
 
@@ -101,6 +106,48 @@ dtype_elem(PyObject *dtype, Elem *out)
     return e < 0 ? -1 : 0;
 }
 
+/* ---- what cannot be read --------------------------------------------------------------- */
+
+/* torch's FakeTensor and what else has a shape but no memory. 0, or -1 with TypeError. */
+static int
+check_memory(const DLTensor *t)
+{
+    if (t->data)
+        return 0;
+    for (int i = 0; i < t->ndim; i++)
+        if (!t->shape[i])
+            return 0;
+    PyErr_SetString(PyExc_TypeError,
+                    "it has a shape but no memory, like a FakeTensor or a wrapper");
+    return -1;
+}
+
+/* Only the imaginary part of a conjugate is negated, and that is every second element: who
+ * has an odd stride need not be asked. */
+static bool
+may_be_negated(const DLTensor *t)
+{
+    if (t->dtype.code != kDLFloat)
+        return false;
+    for (int i = t->ndim - 1; i >= 0 && t->strides; i--)
+        if (t->strides[i] % 2 && t->shape[i] > 1)
+            return false;
+    return true;
+}
+
+/* torch: the memory of x holds the values with their signs turned. 0, or -1. */
+static int
+check_negation(PyObject *x)
+{
+    PyObject *is = PyObject_CallMethod(x, "is_neg", NULL);
+    if (is == Py_True)
+        PyErr_SetString(PyExc_TypeError,
+                        "it is a view that negates its memory; pass x.resolve_neg()");
+    int r = is && is != Py_True ? 0 : -1;
+    Py_XDECREF(is);
+    return r;
+}
+
 /* ---- readers: each 0, or -1 with an exception ------------------------------------------ */
 
 static int
@@ -115,7 +162,11 @@ read_exchange(const Setter *s, PyObject *x, Tensor *out)
         if (s->api->managed_tensor_from_py_object_no_sync(x, &owner))
             return -1;
         t = owner->dl_tensor;
+        out->read_only = (owner->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
     }
+    int bad = check_memory(&t);
+    if (!bad && s->has_negation && may_be_negated(&t))
+        bad = check_negation(x);
     static const int8_t float_elem[] = {[16] = E_F16, [32] = E_F32, [64] = E_F64};
     int elem = t.dtype.code == kDLFloat && t.dtype.bits < COUNT(float_elem) &&
                        t.dtype.lanes == 1
@@ -128,6 +179,8 @@ read_exchange(const Setter *s, PyObject *x, Tensor *out)
     out->place = (Place){(int32_t)t.device.device_type, t.device.device_id};
     if (owner && owner->deleter)
         owner->deleter(owner);
+    if (bad)
+        return -1;
     if (elem < 0)
         return PyErr_Format(PyExc_TypeError,
                             "element type (DLPack code %d, %d bits) is not supported",
@@ -249,9 +302,11 @@ place_of_text(PyObject *device, Place *out)
 }
 
 static int
-read_data_ptr(PyObject *x, Tensor *out)
+read_data_ptr(const Setter *s, PyObject *x, Tensor *out)
 {
     int r = -1;
+    if (s->has_negation && check_negation(x))
+        return -1;
     PyObject *p = PyObject_CallMethod(x, "data_ptr", NULL);
     PyObject *t = p ? PyObject_GetAttrString(x, "dtype") : NULL;
     PyObject *d = t ? PyObject_GetAttrString(x, "device") : NULL;
@@ -271,51 +326,108 @@ read_data_ptr(PyObject *x, Tensor *out)
     return r;
 }
 
+/* x.__dlpack__(max_version=..): with a version it may say that it is read-only. Producers
+ * older than that argument are asked without, from their second tensor on at once. */
+PyObject *
+tensor_capsule(State *st, PyObject *x)
+{
+    Setter *s = setter_of(st, x);
+    if (!s)
+        return NULL;
+    PyObject *capsule = NULL;
+    if (!s->is_unversioned) {
+        PyObject *fn = PyObject_GetAttrString(x, "__dlpack__");
+        PyObject *none = fn ? PyTuple_New(0) : NULL;
+        PyObject *kw = none ? Py_BuildValue("{s:(ii)}", "max_version",
+                                            DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION)
+                            : NULL;
+        if (kw)
+            capsule = PyObject_Call(fn, none, kw);
+        Py_XDECREF(fn);
+        Py_XDECREF(none);
+        Py_XDECREF(kw);
+        if (capsule || !PyErr_ExceptionMatches(PyExc_TypeError))
+            return capsule;
+        PyErr_Clear();
+    }
+    capsule = PyObject_CallMethod(x, "__dlpack__", NULL);
+    if (capsule && (s = setter_of(st, x))) /* the call may have moved it */
+        s->is_unversioned = true;
+    return capsule;
+}
+
+void
+capsule_drop(PyObject *capsule)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    Py_XDECREF(capsule);
+    PyErr_Restore(type, value, trace);
+}
+
+const DLTensor *
+capsule_tensor(PyObject *capsule, uint64_t *flags)
+{
+    *flags = 0;
+    if (PyCapsule_IsValid(capsule, "dltensor"))
+        return &((DLManagedTensor *)PyCapsule_GetPointer(capsule, "dltensor"))
+                    ->dl_tensor;
+    if (!PyCapsule_IsValid(capsule, "dltensor_versioned"))
+        return PyErr_SetString(PyExc_TypeError,
+                               "__dlpack__ returned no DLPack capsule"),
+               NULL;
+    const DLManagedTensorVersioned *m = PyCapsule_GetPointer(capsule,
+                                                             "dltensor_versioned");
+    if (m->version.major != DLPACK_MAJOR_VERSION)
+        return PyErr_Format(PyExc_TypeError, "its DLPack is of version %u, ours of %d",
+                            m->version.major, DLPACK_MAJOR_VERSION),
+               NULL;
+    *flags = m->flags;
+    return &m->dl_tensor;
+}
+
 static int
-read_capsule(PyObject *x, Tensor *out)
+read_capsule(State *st, PyObject *x, Tensor *out)
 {
     int r = -1;
-    PyObject *capsule = PyObject_CallMethod(x, "__dlpack__", NULL);
-    if (!capsule)
-        return -1;
-    const DLTensor *t = NULL;
-    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
-        const DLManagedTensorVersioned *m = PyCapsule_GetPointer(capsule,
-                                                                 "dltensor_versioned");
-        t = &m->dl_tensor;
-        out->read_only = (m->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
-    } else if (PyCapsule_IsValid(capsule, "dltensor")) {
-        t = &((DLManagedTensor *)PyCapsule_GetPointer(capsule, "dltensor"))->dl_tensor;
-    }
-    if (!t) {
-        PyErr_SetString(PyExc_TypeError, "__dlpack__ returned no DLPack capsule");
-    } else {
+    uint64_t flags;
+    PyObject *capsule = tensor_capsule(st, x);
+    const DLTensor *t = capsule ? capsule_tensor(capsule, &flags) : NULL;
+    if (t && flags & DLPACK_FLAG_BITMASK_IS_COPIED) {
+        /* It would be gone before the kernel runs. */
+        PyErr_SetString(PyExc_TypeError, "its __dlpack__ gives a copy");
+    } else if (t && !check_memory(t)) {
         int e = elem_of_dl(t->dtype);
         out->address = (uint64_t)(uintptr_t)t->data + t->byte_offset;
         out->elem = (Elem)e;
         out->place = (Place){(int32_t)t->device.device_type, t->device.device_id};
+        out->read_only = (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
         r = e < 0 ? -1 : 0;
         if (r)
             PyErr_Format(PyExc_TypeError,
                          "element type (DLPack code %d, %d bits) is not supported",
                          t->dtype.code, t->dtype.bits);
     }
-    Py_DECREF(capsule); /* its destructor gives the tensor back: x keeps the memory */
+    capsule_drop(capsule); /* x keeps the memory */
     return r;
 }
 
 int
 tensor_read(State *st, const Setter *s, PyObject *x, Tensor *out)
 {
-    (void)st;
     out->read_only = false;
     switch (s->kind) {
     case SET_EXCHANGE: return read_exchange(s, x, out);
     case SET_NUMPY: return read_numpy(x, out);
     case SET_CUDA_INTERFACE:
         return read_interface(x, "__cuda_array_interface__", kDLCUDA, out);
-    case SET_DATA_PTR: return read_data_ptr(x, out);
-    case SET_DLPACK: return read_capsule(x, out);
+    case SET_DATA_PTR: return read_data_ptr(s, x, out);
+    case SET_DLPACK: {
+        bool immutable = s->is_immutable; /* s may move under the call */
+        int r = read_capsule(st, x, out);
+        out->read_only |= immutable;
+        return r;
+    }
     case SET_ARRAY_INTERFACE:
         return read_interface(x, "__array_interface__", kDLCPU, out);
     default: return PyErr_SetString(PyExc_SystemError, "not a tensor"), -1;
@@ -350,8 +462,8 @@ exchange_api(PyTypeObject *t)
 }
 
 /* Is there a class of this name among the bases? Without importing its module. */
-static bool
-derives_from(PyTypeObject *t, const char *module, const char *name)
+bool
+type_derives_from(PyTypeObject *t, const char *module, const char *name)
 {
     PyObject *mro = PyObject_GetAttrString((PyObject *)t, "__mro__");
     bool found = false;
@@ -368,6 +480,40 @@ derives_from(PyTypeObject *t, const char *module, const char *name)
     Py_XDECREF(mro);
     PyErr_Clear();
     return found;
+}
+
+/* Does the class, or one of its bases, come from a module of this package? */
+static bool
+is_of_package(PyTypeObject *t, const char *package)
+{
+    PyObject *mro = PyObject_GetAttrString((PyObject *)t, "__mro__");
+    size_t n = strlen(package);
+    bool found = false;
+    for (Py_ssize_t i = 0; mro && i < PyTuple_Size(mro) && !found; i++) {
+        PyObject *m = PyObject_GetAttrString(PyTuple_GetItem(mro, i), "__module__");
+        const char *s = m && PyUnicode_Check(m) ? PyUnicode_AsUTF8AndSize(m, NULL)
+                                                : NULL;
+        found = s && !strncmp(s, package, n) && (!s[n] || s[n] == '.');
+        Py_XDECREF(m);
+    }
+    Py_XDECREF(mro);
+    PyErr_Clear();
+    return found;
+}
+
+/* Arrays that never change, from libraries whose DLPack has no way of saying so yet (theirs
+ * is older than 1.0, where the flag READ_ONLY came): package -> the name people know. */
+static const struct {
+    const char *package, *name;
+} immutable[] = {{"jax", "JAX"}, {"jaxlib", "JAX"}, {"tensorflow", "TensorFlow"}};
+
+const char *
+immutable_library(PyTypeObject *t)
+{
+    for (size_t i = 0; i < COUNT(immutable); i++)
+        if (is_of_package(t, immutable[i].package))
+            return immutable[i].name;
+    return NULL;
 }
 
 /* Does the struct of abi.h say what __array_interface__ says of this array? */
@@ -432,14 +578,20 @@ choose(State *st, PyObject *x, Setter *s)
     if (PyUnicode_Check(x) || PyBytes_Check(x) || PyList_Check(x) || PyDict_Check(x) ||
         PyType_Check(x))
         return s->kind = SET_UNKNOWN, 0;
+    s->has_negation = type_derives_from(t, "torch", "Tensor") ||
+                      type_derives_from(t, "torch._C", "TensorBase");
     if ((s->api = exchange_api(t)))
         return s->kind = SET_EXCHANGE, 0;
-    if (derives_from(t, "numpy", "ndarray"))
+    if (type_derives_from(t, "numpy", "ndarray"))
         return s->kind = numpy_struct_holds(x) ? SET_NUMPY : SET_ARRAY_INTERFACE, 0;
-    if (derives_from(t, "numpy", "generic"))
+    if (type_derives_from(t, "numpy", "generic"))
         return s->kind = PyIndex_Check(x) ? SET_INDEX : SET_REAL, 0;
     if (has(x, "__tegula_descriptor__"))
         return s->kind = SET_DESCRIPTOR, 0;
+    /* JAX: of one class wherever they live, so what an array on a GPU has may not decide. */
+    s->is_immutable = immutable_library(t);
+    if (s->is_immutable && has(x, "__dlpack__"))
+        return s->kind = SET_DLPACK, 0;
     if (has(x, "__cuda_array_interface__"))
         return s->kind = SET_CUDA_INTERFACE, 0;
     if (has(x, "data_ptr") && has(x, "dtype"))
@@ -448,7 +600,7 @@ choose(State *st, PyObject *x, Setter *s)
         return s->kind = SET_DLPACK, 0;
     if (has(x, "__array_interface__"))
         return s->kind = SET_ARRAY_INTERFACE, 0;
-    if (derives_from(t, "torch", "dtype"))
+    if (type_derives_from(t, "torch", "dtype"))
         return s->kind = SET_TORCH_DTYPE, 0;
     FeEnv env = {0};
     if (language_types(st) || !kernel_env(st, &env))
@@ -498,142 +650,5 @@ setters_traverse(State *st, visitproc visit, void *arg)
 {
     for (int i = 0; st->setters && i < N_SETTERS; i++)
         Py_VISIT(st->setters[i].type);
-    return 0;
-}
-
-/* ---- what only some launches ask -------------------------------------------------------- */
-
-/* Elements n_dims x (shape, stride in bytes) around address -> the bytes they touch. */
-static void
-extent(uint64_t address, int n_dims, const int64_t *shape, const int64_t *stride,
-       int64_t item, uint64_t *start, uint64_t *bytes)
-{
-    int64_t low = 0, high = item;
-    for (int i = 0; i < n_dims; i++) {
-        if (shape[i] == 0)
-            low = 0, high = 0;
-        if (shape[i] <= 0)
-            break;
-        int64_t reach = (shape[i] - 1) * stride[i];
-        *(reach < 0 ? &low : &high) += reach;
-    }
-    *start = address + (uint64_t)low;
-    *bytes = (uint64_t)(high - low);
-}
-
-enum { MAX_DIMS = 64 };
-
-static int
-extent_of_dl(const DLTensor *t, uint64_t *start, uint64_t *bytes)
-{
-    int64_t stride[MAX_DIMS], item = (t->dtype.bits * t->dtype.lanes + 7) / 8,
-                              dense = item;
-    if (t->ndim > MAX_DIMS)
-        return 0;
-    for (int i = t->ndim - 1; i >= 0; i--) {
-        stride[i] = t->strides ? t->strides[i] * item : dense;
-        dense *= t->shape[i];
-    }
-    extent((uint64_t)(uintptr_t)t->data + t->byte_offset, t->ndim, t->shape, stride,
-           item, start, bytes);
-    return 1;
-}
-
-static int
-extent_of_numpy(const NumpyArray *a, uint64_t *start, uint64_t *bytes, bool *read_only)
-{
-    int64_t shape[MAX_DIMS], stride[MAX_DIMS];
-    PyObject *size = PyObject_GetAttrString((PyObject *)a, "itemsize");
-    long long item = size ? PyLong_AsLongLong(size) : -1;
-    Py_XDECREF(size);
-    if (PyErr_Occurred())
-        return -1;
-    if (a->n_dims > MAX_DIMS)
-        return 0;
-    for (int i = 0; i < a->n_dims; i++)
-        shape[i] = a->shape[i], stride[i] = a->strides[i];
-    extent((uint64_t)(uintptr_t)a->data, a->n_dims, shape, stride, item, start, bytes);
-    *read_only = !(a->flags & NUMPY_WRITEABLE);
-    return 1;
-}
-
-int
-tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes, bool *read_only)
-{
-    *read_only = false;
-    Setter *s = setter_of(st, x);
-    if (!s)
-        return -1;
-    if (s->kind == SET_NUMPY)
-        return extent_of_numpy((const NumpyArray *)x, start, bytes, read_only);
-    if (s->kind == SET_EXCHANGE) {
-        DLManagedTensorVersioned *t = NULL;
-        if (s->api->managed_tensor_from_py_object_no_sync(x, &t))
-            return -1;
-        int r = extent_of_dl(&t->dl_tensor, start, bytes);
-        *read_only = (t->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
-        if (t->deleter)
-            t->deleter(t);
-        return r;
-    }
-    if (s->kind == SET_DLPACK) {
-        PyObject *capsule = PyObject_CallMethod(x, "__dlpack__", NULL);
-        int r = capsule ? 0 : -1;
-        if (capsule && PyCapsule_IsValid(capsule, "dltensor"))
-            r = extent_of_dl(
-                &((DLManagedTensor *)PyCapsule_GetPointer(capsule, "dltensor"))
-                     ->dl_tensor,
-                start, bytes);
-        Py_XDECREF(capsule);
-        return r;
-    }
-    return 0;
-}
-
-/* The stream that module.fn(..) gives (or its attr). 1: *out is it; 0: the module was never
- * imported, or is built without CUDA; -1 with an exception. */
-static int
-stream_from(const char *module, const char *fn, int device, bool pass_device,
-            const char *attr, void **out)
-{
-    PyObject *modules_b = PyImport_GetModuleDict();
-    PyObject *mod_b = modules_b ? PyDict_GetItemString(modules_b, module) : NULL;
-    if (!mod_b)
-        return 0;
-    PyObject *r = pass_device ? PyObject_CallMethod(mod_b, fn, "i", device)
-                              : PyObject_CallMethod(mod_b, fn, NULL);
-    if (r && attr)
-        set_ref(&r, PyObject_GetAttrString(r, attr));
-    if (!r && PyErr_ExceptionMatches(PyExc_AttributeError)) {
-        PyErr_Clear(); /* a build of the framework without CUDA */
-        return 0;
-    }
-    if (!r)
-        return -1;
-    *out = PyLong_AsVoidPtr(r);
-    Py_DECREF(r);
-    return PyErr_Occurred() ? -1 : 1;
-}
-
-int
-tensor_stream(State *st, const Call *c, void **out)
-{
-    *out = NULL; /* the default stream */
-    if (c->api)
-        return c->api->current_work_stream(kDLCUDA, c->place.index, out) ? -1 : 0;
-    if (!c->tensor)
-        return 0;
-    Setter *s = setter_of(st, c->tensor);
-    if (!s)
-        return -1;
-    if (s->kind == SET_CUDA_INTERFACE && derives_from(s->type, "cupy", "ndarray"))
-        return stream_from("cupy.cuda", "get_current_stream", 0, false, "ptr", out) < 0
-                   ? -1
-                   : 0;
-    if (s->kind == SET_DATA_PTR)
-        return stream_from("torch._C", "_cuda_getCurrentRawStream", c->place.index,
-                           true, NULL, out) < 0
-                   ? -1
-                   : 0;
     return 0;
 }

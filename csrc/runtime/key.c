@@ -156,11 +156,19 @@ bool_node(Call *c, const FeParam *p, PyObject *x)
 static const char *
 place_name(int type)
 {
-    return type == kDLCUDA          ? "CUDA"
-           : type == kDLCUDAHost    ? "pinned CPU"
-           : type == kDLCUDAManaged ? "managed"
-           : type == kDLCPU         ? "CPU"
-                                    : "foreign";
+    switch (type) {
+    case kDLCPU: return "CPU";
+    case kDLCUDA: return "CUDA";
+    case kDLCUDAHost: return "pinned CPU";
+    case kDLCUDAManaged: return "managed";
+    case kDLOpenCL: return "OpenCL";
+    case kDLVulkan: return "Vulkan";
+    case kDLMetal: return "Metal";
+    case kDLROCM: return "ROCm";
+    case kDLROCMHost: return "pinned ROCm";
+    case kDLOneAPI: return "oneAPI";
+    default: return "foreign";
+    }
 }
 
 /* Tensors of several places: pinned and managed memory goes with either side. */
@@ -175,9 +183,9 @@ merge_place(Call *c, const FeParam *p, PyObject *x, Place place,
     if (!is_host && !is_cuda)
         return PyErr_Format(
                    PyExc_ValueError,
-                   "argument '%U' is on a device (DLPack type %d) that kernels "
-                   "cannot run on",
-                   p->name, place.type),
+                   "argument '%U' is on a %s device (DLPack type %d), and kernels "
+                   "run on CPUs and CUDA devices only",
+                   p->name, place_name(place.type), place.type),
                -1;
     if (!c->place.type || (place.type == kDLCUDA && c->place.type == kDLCUDAManaged) ||
         (place.type == kDLCUDA && c->place.type == kDLCUDAHost) ||
@@ -254,8 +262,15 @@ static int
 tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
 {
     Tensor t;
-    if (tensor_read(c->k->st, s, x, &t))
-        return s->kind == SET_EXCHANGE || s->kind == SET_NUMPY ? unreadable(p, x) : -1;
+    SetterKind kind = s->kind; /* s may move while the tensor is asked */
+    const DLPackExchangeAPI *api = s->api;
+    if (tensor_read(c->k->st, s, x, &t)) {
+        bool is_plain = kind == SET_DATA_PTR &&
+                        !PyErr_ExceptionMatches(PyExc_TypeError) &&
+                        !PyErr_ExceptionMatches(PyExc_ValueError);
+        return is_plain ? -1
+                        : unreadable(p, x); /* an exception of the user's own method */
+    }
     if (p->has_type) {
         if (!p->is_pointer)
             return PyErr_Format(PyExc_TypeError,
@@ -264,9 +279,12 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
                    -1;
         t.elem = p->elem;
     }
+    if (t.place.type == kDLCPU)
+        t.place.index = 0; /* JAX counts its CPU devices; their memory is one */
     if (t.place.type != c->place.type || t.place.index != c->place.index)
-        if (merge_place(c, p, x, t.place, s->api))
+        if (merge_place(c, p, x, t.place, api))
             return -1;
+    c->has_capsules |= kind == SET_DLPACK;
     unsigned truth = truth_of_bits(t.address) | (t.read_only ? NODE_READ_ONLY : 0);
     add(c, CODE(NODE_POINTER, t.elem, truth), t.address, x);
     return 0;
@@ -403,6 +421,19 @@ dtype_node(Call *c, const FeParam *p, PyObject *x)
     return 0;
 }
 
+/* What to do about an object that is no argument: the end of the message. */
+static const char *
+instead_of(PyObject *x)
+{
+    if (PyUnicode_Check(x) || PyList_Check(x) || PyDict_Check(x))
+        return ". For a compile-time value annotate it tl.constexpr";
+    if (PyObject_CheckBuffer(x) && !PyBytes_Check(x))
+        return ". numpy.asarray() makes an array of its memory, without a copy";
+    if (immutable_library(Py_TYPE(x)))
+        return ". A kernel runs on arrays that exist: launch it outside of jit";
+    return "";
+}
+
 static int
 argument_node(Call *c, const FeParam *p, PyObject *x)
 {
@@ -440,10 +471,7 @@ argument_node(Call *c, const FeParam *p, PyObject *x)
                PyExc_TypeError,
                "argument '%U': a %s cannot be passed to a kernel; parameters take "
                "tensors, int, float, bool, None and tuples of them%s",
-               p->name, type_name(x, name, sizeof name),
-               PyUnicode_Check(x) || PyList_Check(x) || PyDict_Check(x)
-                   ? ". For a compile-time value annotate it tl.constexpr"
-                   : ""),
+               p->name, type_name(x, name, sizeof name), instead_of(x)),
            -1;
 }
 

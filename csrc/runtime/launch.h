@@ -121,6 +121,7 @@ typedef struct Call {
     uint64_t target;         /* word of the target: see call_target_word */
     uint64_t hash;           /* of all that is in the fine key */
     bool types_only;         /* warmup: dtypes may stand for tensors */
+    bool has_capsules;       /* a tensor of kind SET_DLPACK is among the arguments */
     int n;                   /* nodes */
     PyObject *arg[MAX_ARGS]; /* by parameter, defaults filled in; borrowed */
     uint32_t code[MAX_NODES];
@@ -224,6 +225,9 @@ typedef enum SetterKind {
 struct Setter {
     PyTypeObject *type; /* owned */
     SetterKind kind;
+    bool has_negation;   /* torch: views may turn the sign of what memory holds */
+    bool is_immutable;   /* of a library whose arrays never change: JAX */
+    bool is_unversioned; /* DLPACK: its __dlpack__ knows no max_version */
     const DLPackExchangeAPI *api; /* static data of the framework */
 };
 
@@ -249,6 +253,15 @@ setter_is_tensor(const Setter *s)
 }
 /* 0, or -1 with an exception. x's type is the setter's. */
 int tensor_read(State *st, const Setter *s, PyObject *x, Tensor *out);
+/* x.__dlpack__(), a new reference, and the tensor in such a capsule with its
+ * DLPACK_FLAG_*; both NULL with an exception. */
+PyObject *tensor_capsule(State *st, PyObject *x);
+const DLTensor *capsule_tensor(PyObject *capsule, uint64_t *flags);
+void capsule_drop(PyObject *capsule); /* its destructor may be Python; NULL: nothing */
+/* Has the type a base class of this name? By name: nothing is imported. */
+bool type_derives_from(PyTypeObject *t, const char *module, const char *name);
+/* The library of a type whose tensors never change, though they cannot say so; or NULL. */
+const char *immutable_library(PyTypeObject *t);
 /* The element type that a framework's dtype object names. 0, or -1 with TypeError. */
 int dtype_elem(PyObject *dtype, Elem *out);
 /* Room for the types seen; 0 or -1. */
@@ -258,8 +271,11 @@ int setters_traverse(State *st, visitproc visit, void *arg);
 /* The bytes a tensor spans, from its shape and strides. 1: known; 0: unknown; -1: error. */
 int tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes,
                   bool *read_only);
-/* The stream its framework works on: *out is a CUstream. 0, or -1 with an exception. */
+/* The stream the tensors' frameworks work on: *out is a CUstream. 0, or -1 with an
+ * exception. */
 int tensor_stream(State *st, const Call *c, void **out);
+/* Has what produces tensors by __dlpack__ make the stream wait for them. 0 or -1. */
+int tensors_wait(State *st, const Call *c, void *stream);
 
 /* ---- bind.c, key.c: arguments -> nodes -> key ------------------------------------------------------ */
 /* Starts a call of k: its target is what TEGULA_TARGET asks for. */

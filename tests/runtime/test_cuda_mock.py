@@ -265,3 +265,143 @@ except tegula.errors.PTXASError as e:
             TEGULA_PTXAS=str(path),
         )
         assert words in out
+
+
+JAX = """
+import numpy as np
+import dlpack_mock as dl
+
+class ArrayImpl(dl.Producer):
+    def __init__(self, address=0x7000, index=0):
+        super().__init__(np.empty(64, np.float32), (dl.CUDA, index), address=address)
+    def __dlpack__(self, *, stream=None, max_version=None):
+        self.asked.append(stream)
+        return self.capsule()
+    @property
+    def __cuda_array_interface__(self):
+        raise AssertionError("not for bf16, and says nothing of streams")
+ArrayImpl.__module__ = "jaxlib._jax"
+"""
+CUPY = """
+import sys, types
+cupy = types.ModuleType("cupy.cuda")
+streams = {0: 0x5100, 1: 0x5200}
+cupy.get_current_stream = lambda device=0: types.SimpleNamespace(ptr=streams[device])
+sys.modules["cupy.cuda"] = cupy
+
+class ndarray:
+    def __init__(self, address=0x9000, index=0):
+        self.address = address
+        self.device = types.SimpleNamespace(id=index)
+    @property
+    def __cuda_array_interface__(self):
+        return {"data": (self.address, False), "typestr": "<f4", "shape": (64,),
+                "version": 3, "stream": 1}
+ndarray.__module__ = "cupy"
+"""
+
+
+def test_jax_arrays_go_in_and_cupy_arrays_come_out(tmp_path):
+    """The stream is CuPy's, wherever it stands; JAX is told of it."""
+    out = cuda_mock.run(
+        JAX
+        + CUPY
+        + """
+lib.mock_params(2)
+x, y = ArrayImpl(), ndarray()
+K.copy[(1,)](x, y, 64, BLOCK=64)
+print(log().split("\\n")[-1])
+print(x.asked)
+K.copy[(1,)](y, ndarray(0xA000), 64, BLOCK=64)
+print(log())
+try:
+    K.copy[(1,)](y, x, 64, BLOCK=64)
+except ValueError as e:
+    print(e)
+print(repr(log()))
+streams[0] = 0                          # CuPy's default stream
+x.asked.clear()
+K.copy[(1,)](x, y, 64, BLOCK=64)
+print(log(), x.asked)
+x = ArrayImpl(index=1)
+K.copy[(1,)](x, ndarray(index=1), 64, BLOCK=64)
+print([s for s in log().split("\\n") if s.startswith("launch")], x.asked)
+""",
+        tmp_path,
+    )
+    first, asked, cupy, error, nothing, default, second = out.strip().split("\n")
+    assert "stream 0x5100, context 0x100a, 0x7000, 0x9000" in first
+    assert asked == str([None, 0x5100])
+    assert "stream 0x5100" in cupy and "0x9000, 0xa000" in cupy
+    assert error.startswith("argument 'y' is a JAX array, which never changes")
+    assert nothing == "''"
+    assert "stream 0," in default and default.endswith("[None]")
+    assert "stream 0x5200, context 0x100b" in second
+    assert second.endswith(str([None, 0x5200]))
+
+
+def test_jax_arrays_alone_run_on_the_default_stream(tmp_path):
+    out = cuda_mock.run(
+        JAX
+        + """
+lib.mock_params(2)
+x, y = ArrayImpl(), Tensor(0x8000)
+K.copy[(1,)](x, y, 64, BLOCK=64)
+print(log().split("\\n")[-1])
+print(x.asked, x.n_alive)
+other = ArrayImpl(index=1)
+for pair in ((x, other), (x, np.zeros(64, np.float32))):
+    try:
+        K.copy[(1,)](*pair, 64, BLOCK=64)
+    except ValueError as e:
+        print(e)
+""",
+        tmp_path,
+    )
+    launch, asked, gpus, mixed = out.strip().split("\n")
+    assert "stream 0, context 0x100a, 0x7000, 0x8000" in launch
+    assert asked == "[None] 0"
+    assert gpus == "arguments 'x' and 'y' are on different GPUs (0 and 1)"
+    assert "'x' is a CUDA tensor and argument 'y' a CPU tensor" in mixed
+
+
+def test_an_old_cupy_knows_the_stream_of_its_device_only(tmp_path):
+    out = cuda_mock.run(
+        CUPY
+        + """
+cupy.get_current_stream = lambda: types.SimpleNamespace(ptr=0x5300)
+K.copy[(1,)](ndarray(), ndarray(), 64, BLOCK=64)
+print(log().split("\\n")[-1])
+""",
+        tmp_path,
+    )
+    assert "stream 0x5300" in out
+
+
+def test_the_stream_in_a_cuda_array_interface(tmp_path):
+    out = cuda_mock.run(
+        """
+class Array:
+    def __init__(self, **more):
+        self.more = more
+    @property
+    def __cuda_array_interface__(self):
+        return {"data": (0x7000, False), "typestr": "<f4", "shape": (64,),
+                "version": 3, **self.more}
+for more in ({}, {"stream": None}, {"stream": 1}, {"stream": 0x5400}):
+    K.copy[(1,)](Array(**more), Array(), 64, BLOCK=64)
+    print(log().split("\\n")[-1])
+frozen = Array()
+frozen.more = {"data": (0x7000, True)}
+K.copy[(1,)](frozen, Array(), 64, BLOCK=64)
+try:
+    K.copy[(1,)](Array(), frozen, 64, BLOCK=64)
+except ValueError as e:
+    print(e)
+""",
+        tmp_path,
+    )
+    *launches, error = out.strip().split("\n")
+    streams = [text.partition("stream ")[2].partition(",")[0] for text in launches]
+    assert streams == ["0", "0", "0x1", "0x5400"]
+    assert error == "argument 'y' is read-only, and copy() writes it"
