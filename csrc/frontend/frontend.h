@@ -53,10 +53,37 @@ int fe_function_traverse(FeFunction *f, visitproc visit, void *arg);
 /* Reads and parses the source now: 0, or -1 with an exception set (OSError-like ValueError
  * naming the function when there is no source). fe_kernel calls it. */
 int fe_function_parse(FeFunction *f);
+
+/* ---- capture.c ------------------------------------------------------------------------ */
+/* A global (or variable of an enclosing function) that a compile read. */
+typedef struct FeCapture {
+    PyObject *home;  /* a module's dict, or a cell; owned */
+    PyObject *name;  /* str; owned */
+    PyObject *value; /* what it was; owned */
+    bool is_cell;
+} FeCapture;
+typedef struct FeCaptures {
+    FeCapture *at; /* malloc'ed */
+    int n, cap;
+} FeCaptures;
+/* Notes one, unless it is noted. 0, or -1 with an exception. */
+int fe_capture(FeCaptures *c, PyObject *home, PyObject *name, PyObject *value,
+               bool is_cell);
+/* Notes those of more as well; 0 or -1. */
+int fe_captures_add(FeCaptures *c, const FeCaptures *more);
+/* 1: all are as they were. 0: a function or class among them is another one, so compile
+ * anew. -1 with RuntimeError: a constant has changed. kernel: whose they are. */
+int fe_captures_check(const FeEnv *env, FeCaptures *c, const FeFunction *kernel);
+void fe_captures_free(FeCaptures *c);
+int fe_captures_traverse(const FeCaptures *c, visitproc visit, void *arg);
+/* May a kernel read the global o? (Python's own functions and classes: fe_builtin_of.) */
+bool fe_may_read(const FeEnv *env, PyObject *o);
+
+/* ---- hash.c ---------------------------------------------------------------------------- */
 /* SHA-256 over the normalised AST dump (no line numbers, no docstrings) of f and of everything it
  * calls, and the values of the globals they use: new ref to bytes, or NULL with an exception.
- * For the disk key. */
-PyObject *fe_function_hash(const FeEnv *env, FeFunction *f);
+ * For the disk key. captures: gets those globals; may be NULL. */
+PyObject *fe_function_hash(const FeEnv *env, FeFunction *f, FeCaptures *captures);
 
 /* A new SHA-256 object with update() and digest(): CPython's own, because importing hashlib
  * loads OpenSSL, which takes longer than a compile. NULL with an exception. */

@@ -6,16 +6,32 @@
  * own library count by name: they change with the compiler's version, which the cache
  * knows. A global whose repr holds an address makes a new name each time: a miss, never a
  * wrong hit.
+ *
+ * Which names are globals: those that no enclosing scope of the function has stored to so
+ * far, in the order in which things are evaluated. A local that shares its name with a
+ * global tensor is none of our business. What a kernel may not read is left out as well:
+ * reading it is an error, and its text may be long. What is left is noted for the launches
+ * to come (capture.c).
  */
 #include "frontend/frontend.h"
 
 enum { MAX_DEPTH = 400 };
 
+/* The names that a function, or one nested in it, has stored to. */
+typedef struct Names {
+    struct Names *outer; /* NULL: fn's own */
+    PyObject *set;
+} Names;
+
 typedef struct Hash {
     const FeEnv *env;
     FeFunction *fn; /* the one being walked */
+    Names *names;   /* innermost */
     PyObject *sha;
-    PyObject *seen; /* set of FeFunction addresses */
+    PyObject *seen;       /* set of FeFunction addresses */
+    FeCaptures *captures; /* may be NULL */
+    int quiet;            /* > 0: in what runs with the def, not with the kernel */
+    bool reads_all;       /* the knob that lifts the rule on globals */
     char buf[4096];
     size_t n;
     int depth;
@@ -131,12 +147,30 @@ put_code(Hash *h, PyObject *code)
 
 static int put_value(Hash *h, PyObject *o);
 
-/* A class of tuples or an aggregate: its methods may be inlined. */
+/* The values of a class's fields that are left out. */
+static int
+put_field_defaults(Hash *h, PyObject *cls)
+{
+    PyObject *of = PyObject_GetAttrString(cls, "_field_defaults");
+    PyObject *items = of ? PyMapping_Items(of) : NULL;
+    int bad = 0;
+    PyErr_Clear(); /* aggregates have none */
+    for (Py_ssize_t i = 0; items && !bad && i < PyList_Size(items); i++)
+        bad = put_value(h, PyList_GetItem(items, i));
+    Py_XDECREF(of);
+    Py_XDECREF(items);
+    return bad;
+}
+
+/* A class of tuples or an aggregate: its fields, and its methods, which may be inlined. */
 static int
 put_class(Hash *h, PyObject *cls)
 {
     PyObject *mro = PyObject_GetAttrString(cls, "__mro__");
-    int bad = !mro || put_repr(h, cls);
+    PyObject *fields = PyObject_GetAttrString(cls, "_fields");
+    int bad = !mro || !fields || put_repr(h, cls) || put_repr(h, fields) ||
+              put_field_defaults(h, cls);
+    Py_XDECREF(fields);
     for (Py_ssize_t i = 0; !bad && i < PyTuple_Size(mro); i++) {
         PyObject *base = PyTuple_GetItem(mro, i), *dict = NULL, *items = NULL;
         if (base == (PyObject *)&PyTuple_Type || base == (PyObject *)&PyBaseObject_Type)
@@ -162,10 +196,34 @@ put_class(Hash *h, PyObject *cls)
     return bad ? -1 : 0;
 }
 
+static bool
+is_constexpr(Hash *h, PyObject *o)
+{
+    PyObject *cls = PyObject_GetAttrString(h->env->language, "constexpr");
+    bool is = cls && PyObject_IsInstance(o, cls) > 0;
+    PyErr_Clear();
+    Py_XDECREF(cls);
+    return is;
+}
+
 /* A value that a kernel may have used. */
 static int
 put_value(Hash *h, PyObject *o)
 {
+    if (is_constexpr(h, o)) {
+        PyObject *v = PyObject_GetAttrString(o, "value");
+        int bad = !v || put(h, "constexpr") || put_value(h, v);
+        Py_XDECREF(v);
+        return bad ? -1 : 0;
+    }
+    if (PyTuple_Check(o)) { /* functions may be in it */
+        PyObject *name = PyType_GetName(Py_TYPE(o));
+        int bad = !name || put_str(h, name) || put(h, "(");
+        Py_XDECREF(name);
+        for (Py_ssize_t i = 0; !bad && i < PyTuple_Size(o); i++)
+            bad = put_value(h, PyTuple_GetItem(o, i));
+        return bad || put(h, ")") ? -1 : 0;
+    }
     if (PyType_Check(o) && PyObject_HasAttrString(o, "_fields"))
         return put_class(h, o);
     if (PyModule_Check(o)) {
@@ -201,33 +259,123 @@ put_value(Hash *h, PyObject *o)
     return put_repr(h, o);
 }
 
-/* What expression o names: new ref, or NULL without an exception when it is not a name, or
- * an attribute of a module. */
-static PyObject *
-resolve(Hash *h, PyObject *o)
+/* ---- names ------------------------------------------------------------------------------ */
+
+static bool
+is_local(const Hash *h, PyObject *name)
 {
-    PyObject *res = NULL, *key = PyObject_GetAttrString(o, "id");
-    if (key) {
-        PyObject *v = NULL;
-        if (h->fn->closure)
-            v = PyDict_GetItemWithError(h->fn->closure, key);
-        if (!v)
-            v = PyDict_GetItemWithError(h->fn->globals, key);
-        res = Py_XNewRef(v);
-    } else {
-        PyErr_Clear();
-        key = PyObject_GetAttrString(o, "attr");
-        PyObject *of = key ? PyObject_GetAttrString(o, "value") : NULL;
-        PyObject *base = of ? resolve(h, of) : NULL;
-        if (base && PyModule_Check(base))
-            res = PyObject_GetAttr(base, key);
-        Py_XDECREF(base);
-        Py_XDECREF(of);
-    }
+    for (const Names *n = h->names; n; n = n->outer)
+        if (PySet_Contains(n->set, name) > 0)
+            return true;
+    return false;
+}
+
+/* The cell that holds the free variable name; new ref, or NULL. */
+static PyObject *
+cell_of(const FeFunction *fn, PyObject *name)
+{
+    PyObject *res = NULL, *code = PyObject_GetAttrString(fn->fn, "__code__");
+    PyObject *names = code ? PyObject_GetAttrString(code, "co_freevars") : NULL;
+    PyObject *cells = PyObject_GetAttrString(fn->fn, "__closure__");
+    Py_ssize_t n = names && cells && PyTuple_Check(cells) ? PyTuple_Size(names) : 0;
+    for (Py_ssize_t i = 0; i < n && !res; i++)
+        if (!PyUnicode_Compare(PyTuple_GetItem(names, i), name))
+            res = Py_XNewRef(PyTuple_GetItem(cells, i));
     PyErr_Clear();
-    Py_XDECREF(key);
+    Py_XDECREF(code);
+    Py_XDECREF(names);
+    Py_XDECREF(cells);
     return res;
 }
+
+/* Is the dict that of a module of ours? */
+static bool
+is_our_dict(PyObject *dict)
+{
+    PyObject *name_b = PyDict_GetItemString(dict, "__name__");
+    const char *s = name_b && PyUnicode_Check(name_b)
+                        ? PyUnicode_AsUTF8AndSize(name_b, NULL)
+                        : NULL;
+    PyErr_Clear();
+    return s && !strncmp(s, "tegula.", strlen("tegula."));
+}
+
+/* What expression o, a Name or Attribute, means; home: where it stands, a dict or a cell. */
+typedef struct Found {
+    PyObject *value, *home, *name; /* owned; value NULL: it is no global */
+    bool is_cell;
+} Found;
+
+static void
+found_done(Found *f)
+{
+    Py_XDECREF(f->value);
+    Py_XDECREF(f->home);
+    Py_XDECREF(f->name);
+}
+
+/* Sets no exception. */
+static Found
+resolve(Hash *h, PyObject *o)
+{
+    Found r = {.name = PyObject_GetAttrString(o, "id")};
+    if (r.name) {
+        PyObject *v_b = NULL;
+        if (is_local(h, r.name))
+            return r;
+        if (h->fn->closure && (v_b = PyDict_GetItemWithError(h->fn->closure, r.name))) {
+            r.is_cell = true;
+            r.home = cell_of(h->fn, r.name);
+        } else if ((v_b = PyDict_GetItemWithError(h->fn->globals, r.name)))
+            r.home = Py_NewRef(h->fn->globals);
+        r.value = Py_XNewRef(v_b);
+        PyErr_Clear();
+        return r;
+    }
+    PyErr_Clear();
+    r.name = PyObject_GetAttrString(o, "attr");
+    PyObject *of = r.name ? PyObject_GetAttrString(o, "value") : NULL;
+    Found base = of ? resolve(h, of) : (Found){0};
+    if (base.value && PyModule_Check(base.value)) {
+        PyObject *dict_b = PyModule_GetDict(base.value);
+        if (dict_b && PyDict_GetItemWithError(dict_b, r.name))
+            r.home = Py_NewRef(dict_b);
+        r.value = PyObject_GetAttr(base.value, r.name);
+    }
+    found_done(&base);
+    Py_XDECREF(of);
+    PyErr_Clear();
+    return r;
+}
+
+/* A name that was read, or an attribute of one. */
+static int
+put_name(Hash *h, PyObject *o)
+{
+    Found x = resolve(h, o);
+    int bad = 0;
+    if (x.value &&
+        (h->reads_all || PyType_Check(x.value) || fe_may_read(h->env, x.value))) {
+        bad = put_value(h, x.value);
+        if (!bad && h->captures && !h->quiet && x.home && !PyModule_Check(x.value) &&
+            (x.is_cell || !is_our_dict(x.home)))
+            bad = fe_capture(h->captures, x.home, x.name, x.value, x.is_cell);
+    }
+    found_done(&x);
+    return bad;
+}
+
+/* A name that was stored to. */
+static int
+note_local(Hash *h, PyObject *node, const char *field)
+{
+    PyObject *name = PyObject_GetAttrString(node, field);
+    int bad = !name || (name != Py_None && PySet_Add(h->names->set, name));
+    Py_XDECREF(name);
+    return bad ? -1 : 0;
+}
+
+/* ---- the tree --------------------------------------------------------------------------- */
 
 static int put_tree(Hash *h, PyObject *o);
 
@@ -259,6 +407,95 @@ has_docstring(PyObject *body)
     return is;
 }
 
+static bool
+is_key(PyObject *key, const char *const *words)
+{
+    for (; *words; words++)
+        if (!PyUnicode_CompareWithASCIIString(key, *words))
+            return true;
+    return false;
+}
+
+/* The fields of a node, but for the one called except: those that are evaluated first,
+ * first. */
+static int
+put_fields(Hash *h, PyObject *o, PyObject *fields, const char *except)
+{
+    static const char *const left_out[] = {"ctx", "kind", "decorator_list",
+                                           "type_comment", NULL};
+    static const char *const first[] = {"value", "iter", "generators", NULL};
+    static const char *const with_def[] = {"annotation", "returns", NULL};
+    for (int late = 0; late < 2; late++)
+        for (Py_ssize_t i = 0; i < PyTuple_Size(fields); i++) {
+            PyObject *key = PyTuple_GetItem(fields, i), *v;
+            if (is_key(key, left_out) || is_key(key, first) == (late == 1) ||
+                (except && !PyUnicode_CompareWithASCIIString(key, except)))
+                continue;
+            if (!(v = PyObject_GetAttr(o, key)))
+                return -1;
+            bool is_body = !PyUnicode_CompareWithASCIIString(key, "body"),
+                 is_quiet = is_key(key, with_def);
+            h->quiet += is_quiet;
+            int bad = is_body && PyList_Check(v) ? put_list(h, v, has_docstring(v))
+                                                 : put_tree(h, v);
+            h->quiet -= is_quiet;
+            Py_DECREF(v);
+            if (bad)
+                return -1;
+        }
+    return 0;
+}
+
+/* The names of the parameters; the expressions of their defaults. */
+static int
+put_params(Hash *h, PyObject *def, bool defaults)
+{
+    static const char *const names[] = {"posonlyargs", "args", "kwonlyargs", NULL};
+    static const char *const values[] = {"defaults", "kw_defaults", NULL};
+    static const char *const rest[] = {"vararg", "kwarg", NULL};
+    PyObject *args = PyObject_GetAttrString(def, "args"), *v;
+    int bad = !args;
+    for (const char *const *k = defaults ? values : names; !bad && *k; k++) {
+        bad = !(v = PyObject_GetAttrString(args, *k));
+        for (Py_ssize_t i = 0; !bad && i < PyList_Size(v); i++)
+            bad = defaults ? put_tree(h, PyList_GetItem(v, i))
+                           : note_local(h, PyList_GetItem(v, i), "arg");
+        Py_XDECREF(v);
+    }
+    for (const char *const *k = rest; !bad && !defaults && *k; k++) {
+        bad = !(v = PyObject_GetAttrString(args, *k)) ||
+              (v != Py_None && note_local(h, v, "arg"));
+        Py_XDECREF(v);
+    }
+    Py_XDECREF(args);
+    return bad ? -1 : 0;
+}
+
+/* A def or lambda: its parameters and locals are its own. */
+static int
+put_def(Hash *h, PyObject *o, PyObject *fields, bool is_lambda)
+{
+    bool is_nested = h->names;
+    if (is_nested && !is_lambda && note_local(h, o, "name"))
+        return -1;
+    if (is_nested && put_params(h, o, true))
+        return -1;
+    Names names = {h->names, PySet_New(NULL)};
+    if (!names.set)
+        return -1;
+    h->names = &names;
+    int bad = put_params(h, o, false);
+    PyObject *args = PyObject_GetAttrString(o, "args");
+    h->quiet++; /* defaults: their values count, and were read with the def */
+    bad = bad || !args || put_tree(h, args);
+    h->quiet--;
+    bad = bad || put_fields(h, o, fields, "args");
+    h->names = names.outer;
+    Py_XDECREF(args);
+    Py_DECREF(names.set);
+    return bad ? -1 : 0;
+}
+
 /* A node of ast, a list of them, or a constant. */
 static int
 put_tree(Hash *h, PyObject *o)
@@ -276,36 +513,38 @@ put_tree(Hash *h, PyObject *o)
         PyErr_SetString(PyExc_RecursionError, "a kernel is nested too deeply");
         return -1;
     }
-    PyObject *name = PyType_GetName(Py_TYPE(o)), *named = NULL;
-    if (!name || put_str(h, name))
+    PyObject *name = PyType_GetName(Py_TYPE(o)), *ctx = NULL;
+    const char *s = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    if (!s || put(h, s))
         goto done;
-    for (Py_ssize_t i = 0; i < PyTuple_Size(fields); i++) {
-        PyObject *key = PyTuple_GetItem(fields, i), *v;
-        if (!PyUnicode_CompareWithASCIIString(key, "ctx") ||
-            !PyUnicode_CompareWithASCIIString(key, "kind") ||
-            !PyUnicode_CompareWithASCIIString(key, "decorator_list") ||
-            !PyUnicode_CompareWithASCIIString(key, "type_comment"))
-            continue;
-        v = PyObject_GetAttr(o, key);
-        bool is_body = !PyUnicode_CompareWithASCIIString(key, "body");
-        int failed = !v ||
-                     (is_body && PyList_Check(v) ? put_list(h, v, has_docstring(v))
-                                                 : put_tree(h, v));
-        Py_XDECREF(v);
+    bool is_lambda = !strcmp(s, "Lambda"), is_name = !strcmp(s, "Name");
+    if (is_lambda || !strcmp(s, "FunctionDef")) {
+        bad = put_def(h, o, fields, is_lambda);
+        goto done;
+    }
+    if (!strcmp(s, "AugAssign")) { /* reads what it stores to */
+        PyObject *target = PyObject_GetAttrString(o, "target");
+        int failed = !target || put_name(h, target);
+        Py_XDECREF(target);
         if (failed)
             goto done;
     }
+    if (put_fields(h, o, fields, NULL))
+        goto done;
     bad = 0;
-    bool is_name = !PyUnicode_CompareWithASCIIString(name, "Name");
-    if (is_name || !PyUnicode_CompareWithASCIIString(name, "Attribute"))
-        named = resolve(h, o);
-    if (named)
-        bad = put_value(h, named);
+    if (is_name) {
+        ctx = PyObject_GetAttrString(o, "ctx");
+        PyObject *kind = ctx ? PyType_GetName(Py_TYPE(ctx)) : NULL;
+        bool is_store = kind && !PyUnicode_CompareWithASCIIString(kind, "Store");
+        bad = !kind || (is_store ? note_local(h, o, "id") : put_name(h, o));
+        Py_XDECREF(kind);
+    } else if (!strcmp(s, "Attribute"))
+        bad = put_name(h, o);
 done:
     h->depth--;
     Py_DECREF(fields);
     Py_XDECREF(name);
-    Py_XDECREF(named);
+    Py_XDECREF(ctx);
     return bad;
 }
 
@@ -326,8 +565,14 @@ put_function(Hash *h, FeFunction *fn)
         return -1;
     }
     FeFunction *outer = h->fn;
+    Names *names = h->names;
+    int quiet = h->quiet;
     h->fn = fn;
+    h->names = NULL;
+    h->quiet = 0;
     int bad = put_tree(h, fn->ast);
+    h->names = names;
+    h->quiet = quiet;
     for (int i = 0; !bad && i < fn->n_params; i++) {
         const FeParam *p = &fn->params[i];
         char flags[8] = {'0' + p->is_constexpr, '0' + p->is_const, '0' + p->has_type,
@@ -356,26 +601,39 @@ fe_sha256(void)
     return NULL;
 }
 
-/* The knob that the frontend bakes into a kernel. */
+/* knobs.group.name: new ref, or NULL with an exception. */
+static PyObject *
+knob(const char *group, const char *name)
+{
+    PyObject *knobs = PyImport_ImportModule("tegula.knobs");
+    PyObject *g = knobs ? PyObject_GetAttrString(knobs, group) : NULL;
+    PyObject *value = g ? PyObject_GetAttrString(g, name) : NULL;
+    Py_XDECREF(knobs);
+    Py_XDECREF(g);
+    return value;
+}
+
+/* The knobs that the frontend bakes into a kernel. */
 static int
 put_knobs(Hash *h)
 {
-    PyObject *knobs = PyImport_ImportModule("tegula.knobs");
-    PyObject *group = knobs ? PyObject_GetAttrString(knobs, "language") : NULL;
-    PyObject *value = group ? PyObject_GetAttrString(group, "fp32_default") : NULL;
+    PyObject *value = knob("language", "fp32_default");
     int bad = !value || put_repr(h, value);
-    Py_XDECREF(knobs);
-    Py_XDECREF(group);
     Py_XDECREF(value);
-    return bad;
+    value = bad ? NULL : knob("compilation", "allow_non_constexpr_globals");
+    h->reads_all = value == Py_True;
+    bad = !value || put(h, h->reads_all ? "all globals" : "constants");
+    Py_XDECREF(value);
+    return bad ? -1 : 0;
 }
 
 PyObject *
-fe_function_hash(const FeEnv *env, FeFunction *fn)
+fe_function_hash(const FeEnv *env, FeFunction *fn, FeCaptures *captures)
 {
-    Hash h = {.env = env, .sha = fe_sha256(), .seen = PySet_New(NULL)};
+    Hash h = {
+        .env = env, .sha = fe_sha256(), .seen = PySet_New(NULL), .captures = captures};
     PyObject *res = NULL;
-    if (h.sha && h.seen && !put_function(&h, fn) && !put_knobs(&h) && !flush(&h))
+    if (h.sha && h.seen && !put_knobs(&h) && !put_function(&h, fn) && !flush(&h))
         res = PyObject_CallMethod(h.sha, "digest", NULL);
     Py_XDECREF(h.sha);
     Py_XDECREF(h.seen);

@@ -72,36 +72,6 @@ look_b(Fe *f, PyObject *dict, PyObject *name)
     return v;
 }
 
-/* May a kernel read the global o? */
-static bool
-is_allowed(Fe *f, PyObject *o)
-{
-    if (o == Py_None || PyModule_Check(o) || PyCFunction_Check(o) ||
-        fe_is_instance(f, o, f->cls_constexpr) || fe_is_instance(f, o, f->cls_dtype) ||
-        fe_as_function(f, v_obj(o)) || fe_builtin_of(f, o))
-        return true;
-    if (PyObject_HasAttrString(o, "__tegula_constexpr__"))
-        return true;
-    if (PyType_Check(o)) {
-        if (PyObject_HasAttrString(o, "_fields"))
-            return true;
-    } else if (PyTuple_Check(o)) {
-        /* constants all the way down cannot change either */
-        for (Py_ssize_t i = 0; i < PyTuple_Size(o); i++)
-            if (!is_allowed(f, PyTuple_GetItem(o, i)))
-                return false;
-        return true;
-    } else
-        o = (PyObject *)Py_TYPE(o); /* members of our enums */
-    PyObject *mod = PyObject_GetAttrString(o, "__module__");
-    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL)
-                                                : NULL;
-    bool ours = s && !strncmp(s, "tegula", 6) && (s[6] == 0 || s[6] == '.');
-    PyErr_Clear();
-    Py_XDECREF(mod);
-    return ours;
-}
-
 /* What is near to a name that is not defined: a local with a value, or a global. */
 static const char *
 suggest(Fe *f, const char *name)
@@ -164,7 +134,7 @@ fe_name(Fe *f, const Node *n)
         o = look_b(f, fn->globals, name);
     if (o) {
         f->b.loc = fe_loc(f, n);
-        if (!is_allowed(f, o) &&
+        if (!fe_may_read(f->env, o) && !fe_builtin_of(f, o) &&
             fe_knob(f, "compilation", "allow_non_constexpr_globals") != Py_True) {
             const char *what = v_describe(f, v_obj(o));
             if (PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o))

@@ -324,7 +324,7 @@ kernel_variants(PyObject *self, void *closure)
     (void)closure;
     Kernel *k = made(self);
     PyObject *list = k ? PyList_New(0) : NULL;
-    for (int i = 0; list && i < k->n_variants; i++)
+    for (int i = list ? k->first_variant : 0; list && i < k->n_variants; i++)
         if (PyList_Append(list, (PyObject *)k->variants[i]))
             Py_CLEAR(list);
     return list;
@@ -338,7 +338,7 @@ kernel_cache_key(PyObject *self, void *closure)
     FeEnv env;
     if (!k || !kernel_env(k->st, &env))
         return NULL;
-    PyObject *bytes = fe_function_hash(&env, k->f);
+    PyObject *bytes = fe_function_hash(&env, k->f, NULL);
     PyObject *hex = bytes ? PyObject_CallMethod(bytes, "hex", NULL) : NULL;
     Py_XDECREF(bytes);
     return hex;

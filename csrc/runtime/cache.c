@@ -12,6 +12,10 @@
  * So `n = 1000` and `n = 1008` have two fine keys and, when nobody asked whether n is
  * divisible by 16, one variant.
  *
+ * Before the look-up the globals that the variants have inside are compared with what they
+ * are now (frontend/capture.c). Where a function among them was redefined all variants are
+ * retired: nobody finds them any more.
+ *
  * The GIL guards the tables. A compile lets it go, so a compile under way is written down
  * in Kernel.pending and a second thread that wants the same waits for it.
  */
@@ -55,6 +59,17 @@ table_put(Table *t, Entry e)
     t->n_used++;
 }
 
+/* An empty one; NULL with an exception. */
+static Table *
+table_new(size_t size)
+{
+    Table *t = calloc(1, sizeof *t + size * sizeof t->slot[0]);
+    if (!t)
+        return PyErr_NoMemory(), NULL;
+    t->mask = size - 1;
+    return t;
+}
+
 /* Grows so that one more fits. 0, or -1 with an exception. */
 static int
 table_grow(Kernel *k)
@@ -62,17 +77,45 @@ table_grow(Kernel *k)
     Table *old = k->table;
     if (old && 2 * (old->n_used + 1) <= old->mask + 1)
         return 0;
-    size_t size = old ? 2 * (old->mask + 1) : FIRST_SIZE;
-    Table *t = calloc(1, sizeof *t + size * sizeof t->slot[0]);
+    Table *t = table_new(old ? 2 * (old->mask + 1) : FIRST_SIZE);
     if (!t)
-        return PyErr_NoMemory(), -1;
-    t->mask = size - 1;
+        return -1;
     for (size_t i = 0; old && i <= old->mask; i++)
         if (old->slot[i].key)
             table_put(t, old->slot[i]);
     t->older = old; /* a reader may be comparing constants in it */
     k->table = t;
     return 0;
+}
+
+/* Forgets all variants, without freeing any: a reader may stand in the table, or look at
+ * one of them. 0, or -1 with an exception. */
+static int
+cache_retire(Kernel *k)
+{
+    Table *t = k->table ? table_new(FIRST_SIZE) : NULL;
+    if (k->table && !t)
+        return -1;
+    if (t) {
+        k->table->is_retired = true;
+        t->older = k->table;
+        k->table = t;
+    }
+    k->first_variant = k->n_variants;
+    fe_captures_free(&k->captures);
+    return 0;
+}
+
+/* Are the globals that the variants have inside as they were? Retires them where a function
+ * among those was redefined. 0, or -1 with an exception. */
+static int
+check_captures(Kernel *k)
+{
+    FeEnv env;
+    if (!kernel_env(k->st, &env))
+        return -1;
+    int r = fe_captures_check(&env, &k->captures, k->f);
+    return r > 0 ? 0 : r < 0 ? -1 : cache_retire(k);
 }
 
 /* Makes the call's key a name of v. A kernel whose launches differ without an end keeps the
@@ -410,9 +453,9 @@ keep_variant(Kernel *k, Compiled *v)
 }
 
 /* From the disk, or compiled. New reference, or NULL: with an exception, or because a hook
- * forbade it. */
+ * forbade it. captures gets the globals it has inside. */
 static Compiled *
-make_variant(Call *c, Target target)
+make_variant(Call *c, Target target, FeCaptures *captures)
 {
     const Config *config = &c->k->st->config;
     Options o = call_options(c, target);
@@ -425,7 +468,7 @@ make_variant(Call *c, Target target)
                NULL;
     DiskKey disk = {0};
     Compiled *v = compiled_new(c->k);
-    if (!v || disk_key(c, target, o, &disk) ||
+    if (!v || disk_key(c, target, o, &disk, captures) ||
         hooks_compile(c, target, disk.hash, NULL) <= 0)
         goto fail;
     /* Who asks to see the stages asks for a compile. */
@@ -461,7 +504,7 @@ same_target(Target a, Target b)
 static Compiled *
 find_variant(const Call *c, Target target)
 {
-    for (int i = 0; i < c->k->n_variants; i++) {
+    for (int i = c->k->first_variant; i < c->k->n_variants; i++) {
         Compiled *v = c->k->variants[i];
         int r = same_target(v->bin.target, target) ? call_agrees(c, v->key, v->asked)
                                                    : 0;
@@ -545,11 +588,14 @@ cache_miss(Call *c)
     Pending *mine = pending_begin(c);
     if (!mine)
         return NULL;
-    Compiled *v = make_variant(c, target);
-    if (v && (keep_variant(c->k, v) || cache_check_writes(c, v) || remember(c, v))) {
+    FeCaptures captures = {0};
+    Compiled *v = make_variant(c, target, &captures);
+    if (v && (keep_variant(c->k, v) || fe_captures_add(&c->k->captures, &captures) ||
+              cache_check_writes(c, v) || remember(c, v))) {
         Py_DECREF((PyObject *)v);
         v = NULL;
     }
+    fe_captures_free(&captures);
     pending_end(c->k, mine);
     Py_XDECREF((PyObject *)v); /* the kernel has its own */
     return v;
@@ -558,6 +604,8 @@ cache_miss(Call *c)
 Compiled *
 cache_get(Call *c)
 {
+    if (c->k->captures.n && check_captures(c->k))
+        return NULL;
     Entry *e = table_find(c);
     if (e)
         return e->variant;
@@ -571,16 +619,22 @@ cache_clear(Kernel *k)
 {
     Table *t = k->table;
     k->table = NULL;
-    for (size_t i = 0; t && i <= t->mask; i++)
-        if (t->slot[i].key) {
-            key_free(t->slot[i].key);
-            Py_DECREF((PyObject *)t->slot[i].variant);
-        }
-    while (t) { /* the older ones hold the same entries */
+    for (Table *x = t; x;
+         x = x->older) { /* the others hold the entries of a newer one */
+        if (x != t && !x->is_retired)
+            continue;
+        for (size_t i = 0; i <= x->mask; i++)
+            if (x->slot[i].key) {
+                key_free(x->slot[i].key);
+                Py_DECREF((PyObject *)x->slot[i].variant);
+            }
+    }
+    while (t) {
         Table *older = t->older;
         free(t);
         t = older;
     }
+    fe_captures_free(&k->captures);
     int n = k->n_variants;
     k->n_variants = 0;
     for (int i = 0; i < n; i++)
@@ -593,13 +647,17 @@ cache_clear(Kernel *k)
 int
 cache_traverse(Kernel *k, visitproc visit, void *arg)
 {
-    for (size_t i = 0; k->table && i <= k->table->mask; i++)
-        if (k->table->slot[i].key) {
-            int r = key_traverse(k->table->slot[i].key, visit, arg);
-            if (r)
-                return r;
-            Py_VISIT((PyObject *)k->table->slot[i].variant);
-        }
+    for (Table *t = k->table; t; t = t->older)
+        for (size_t i = 0; i <= t->mask; i++)
+            if (t->slot[i].key && (t == k->table || t->is_retired)) {
+                int r = key_traverse(t->slot[i].key, visit, arg);
+                if (r)
+                    return r;
+                Py_VISIT((PyObject *)t->slot[i].variant);
+            }
+    int r = fe_captures_traverse(&k->captures, visit, arg);
+    if (r)
+        return r;
     for (int i = 0; i < k->n_variants; i++)
         Py_VISIT((PyObject *)k->variants[i]);
     return 0;

@@ -219,11 +219,11 @@ put_machine(Bytes *b, const Config *config, Target target)
 
 /* 1: written; 0: a value with no name that lasts; -1 with an exception. */
 static int
-put_constant(Bytes *b, const FeEnv *env, PyObject *x)
+put_constant(Bytes *b, const FeEnv *env, PyObject *x, FeCaptures *captures)
 {
     FeFunction *f = env->as_function(env->data, x);
     if (f) {
-        PyObject *hash = fe_function_hash(env, f);
+        PyObject *hash = fe_function_hash(env, f, captures);
         if (!hash)
             return -1;
         put_block(b, PyBytes_AsString(hash), (size_t)PyBytes_Size(hash));
@@ -235,7 +235,7 @@ put_constant(Bytes *b, const FeEnv *env, PyObject *x)
         int r = 1;
         put_int(b, n);
         for (Py_ssize_t i = 0; r == 1 && i < n; i++)
-            r = put_constant(b, env, PyTuple_GetItem(x, i));
+            r = put_constant(b, env, PyTuple_GetItem(x, i), captures);
         return r;
     }
     const State *st = env->data;
@@ -277,21 +277,23 @@ put_tuple_type(Bytes *b, PyObject *x)
     return s && t && !PyErr_Occurred() ? 1 : -1;
 }
 
-/* 1, 0, -1 as above. */
+/* 1, 0, -1 as above. Whatever it is: functions among the arguments note their captures. */
 static int
-put_call(Bytes *b, const Call *c, const FeEnv *env)
+put_call(Bytes *b, const Call *c, const FeEnv *env, FeCaptures *captures)
 {
+    int res = 1;
     for (int i = 0; i < c->n; i++) {
         uint32_t code = c->code[i] & ~(uint32_t)TRUTH_BITS;
         put(b, &code, sizeof code);
         NodeKind kind = code_kind(code);
         int r = kind == NODE_TUPLE  ? put_tuple_type(b, c->value[i])
-                : kind >= NODE_NONE ? put_constant(b, env, c->value[i])
+                : kind >= NODE_NONE ? put_constant(b, env, c->value[i], captures)
                                     : 1;
-        if (r != 1)
+        if (r < 0)
             return r;
+        res = MIN(res, r);
     }
-    return 1;
+    return res;
 }
 
 /* SHA-256 of b in hex. 0, or -1 with an exception. */
@@ -312,14 +314,14 @@ sha256(const Bytes *b, char out[65])
 }
 
 int
-disk_key(const Call *c, Target target, Options o, DiskKey *key)
+disk_key(const Call *c, Target target, Options o, DiskKey *key, FeCaptures *captures)
 {
     const Config *config = &c->k->st->config;
     *key = (DiskKey){.hash = ""};
     FeEnv env;
     if (!kernel_env(c->k->st, &env))
         return -1;
-    PyObject *source = fe_function_hash(&env, c->k->f);
+    PyObject *source = fe_function_hash(&env, c->k->f, captures);
     if (!source)
         return -1;
     Bytes b = {0};
@@ -334,7 +336,9 @@ disk_key(const Call *c, Target target, Options o, DiskKey *key)
         o.interpret};
     put(&b, words, sizeof words);
     put_machine(&b, config, target);
-    int r = put_self(&b) ? put_call(&b, c, &env) : 0;
+    int r = put_call(&b, c, &env, captures);
+    if (r == 1 && !put_self(&b))
+        r = 0;
     if (b.failed)
         PyErr_NoMemory();
     if (r == 1 && !b.failed && !sha256(&b, key->hash) && config->cache_dir) {

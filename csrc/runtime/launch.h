@@ -148,6 +148,7 @@ typedef struct Entry {
  * kernel goes, because a reader may stand in one while it compares constants. */
 typedef struct Table {
     struct Table *older;
+    bool is_retired; /* by cache_retire: owns its entries, which no newer one has */
     size_t mask, n_used;
     Entry slot[];
 } Table;
@@ -168,6 +169,9 @@ struct Kernel {
     Table *table;            /* NULL before the first launch */
     Compiled **variants;     /* owned, in the order of their making */
     int n_variants, cap_variants;
+    int first_variant; /* those before it are of code that was redefined since; kept, as
+                                       another thread may look at one */
+    FeCaptures captures; /* globals that the variants have inside */
     Pending *pending;
 };
 
@@ -374,8 +378,10 @@ typedef struct DiskKey {
     char hash[65]; /* SHA-256 in hex over all but the answers; "": no disk for this */
     char *dir;     /* of the variants with this hash; malloc'ed; NULL: no disk */
 } DiskKey;
-/* 0; -1 with an exception (the source of a function is gone ..). *key needs disk_key_done. */
-int disk_key(const Call *c, Target target, Options o, DiskKey *key);
+/* 0; -1 with an exception (the source of a function is gone ..). *key needs disk_key_done.
+ * captures gets the globals that the compile will read. */
+int disk_key(const Call *c, Target target, Options o, DiskKey *key,
+             FeCaptures *captures);
 void disk_key_done(DiskKey *key);
 /* A variant whose answers are this call's, into *out. Any trouble is a miss. */
 bool disk_load(const DiskKey *key, const Call *c, Binary *out);
