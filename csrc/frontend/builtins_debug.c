@@ -267,6 +267,13 @@ bi_is_cuda(Fe *f, Value *a)
 }
 
 Value
+bi_is_ptx(Fe *f, Value *a)
+{
+    (void)a;
+    return v_bool(f->c->opt.target.kind == TARGET_CUDA && !f->c->opt.interpret);
+}
+
+Value
 bi_cuda_capability_geq(Fe *f, Value *a)
 {
     int64_t major = v_const_int(f, a[0], "major");

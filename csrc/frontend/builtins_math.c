@@ -200,6 +200,33 @@ bi_fma(Fe *f, Value *a)
     return v_val(result(ir_op(&f->b, OP_FMA, 3, (Val *[]){x, y, z}, 1, &t), 0));
 }
 
+/* By Horner. The coefficients are exact in x's type: as literals of an expression they
+ * would be float32 first. */
+Value
+bi_polynomial(Fe *f, Value *a)
+{
+    Val *x = fe_tensor(f, a[0], "x");
+    Value c = fe_elements(f, fe_read(f, a[1]), "the coefficients of a polynomial");
+    if (!is_float(x) || elem_info[x->type->elem].bits < 32) {
+        err_help(f->c, "convert first: x.to(tl.float32)");
+        fail(f, TYPE, "polynomial takes float32 or float64, not %s",
+             ty_str(f->a, x->type));
+    }
+    if (c.tuple->n < 1)
+        fail(f, VALUE, "a polynomial needs a coefficient");
+    Val *p = NULL;
+    for (int i = c.tuple->n - 1; i >= 0; i--) {
+        if (!is_number(c.tuple->at[i]))
+            fail(f, TYPE, "a coefficient of a polynomial must be a constant number");
+        double v = PyFloat_AsDouble(c.tuple->at[i].obj);
+        if (PyErr_Occurred())
+            fe_raise(f, f->b.loc);
+        Val *k = ir_const_float(&f->b, x->type, v);
+        p = p ? result(ir_op(&f->b, OP_FMA, 3, (Val *[]){p, x, k}, 1, &x->type), 0) : k;
+    }
+    return v_val(p);
+}
+
 Value
 bi_fdiv(Fe *f, Value *a)
 {

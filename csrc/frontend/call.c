@@ -189,9 +189,15 @@ fe_inline(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw,
     fr.branch_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
     fr.loop_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
     bind_params(f, t, fr.local, n, args, n_kw, kw, kw_args);
+    if (t->types)
+        fe_typed_args(f, t, fr.local);
+    bool outer = f->no_overflow_checks;
+    f->no_overflow_checks |= t->types !=
+                             NULL; /* they work on bits, and wrap on purpose */
     f->frame = &fr;
     Value v = fe_body(f);
     f->frame = fr.caller;
+    f->no_overflow_checks = outer;
     f->b.loc = call;
     return v;
 }
@@ -288,23 +294,61 @@ static void
 check_lanes(Fe *f, const Builtin *bi)
 {
     static BuiltinFn *const elementwise[] = {
-        bi_program_id,   bi_num_programs, bi_cast,
-        bi_to_tensor,    bi_exp,          bi_exp2,
-        bi_log,          bi_log2,         bi_sin,
-        bi_cos,          bi_sqrt,         bi_rsqrt,
-        bi_erf,          bi_floor,        bi_ceil,
-        bi_sqrt_rn,      bi_tanh,         bi_abs,
-        bi_fma,          bi_fdiv,         bi_div_rn,
-        bi_umulhi,       bi_add,          bi_sub,
-        bi_mul,          bi_logical_and,  bi_logical_or,
-        bi_minimum,      bi_maximum,      bi_clamp,
-        bi_where,        bi_cdiv,         bi_sigmoid,
-        bi_range,        bi_static_range, bi_static_assert,
-        bi_static_print, bi_is_cuda,      bi_cuda_capability_geq,
-        bi_num_warps,    bi_num_threads,  bi_len,
-        bi_int,          bi_float,        bi_bool,
-        bi_isinstance,   bi_getattr,      bi_hasattr,
-        bi_py_min,       bi_py_max,       bi_tuple,
+        bi_program_id,
+        bi_num_programs,
+        bi_cast,
+        bi_to_tensor,
+        bi_exp,
+        bi_exp2,
+        bi_log,
+        bi_log2,
+        bi_sin,
+        bi_cos,
+        bi_sqrt,
+        bi_rsqrt,
+        bi_erf,
+        bi_floor,
+        bi_ceil,
+        bi_sqrt_rn,
+        bi_tanh,
+        bi_abs,
+        bi_fma,
+        bi_fdiv,
+        bi_div_rn,
+        bi_umulhi,
+        bi_add,
+        bi_sub,
+        bi_mul,
+        bi_logical_and,
+        bi_logical_or,
+        bi_minimum,
+        bi_maximum,
+        bi_clamp,
+        bi_where,
+        bi_cdiv,
+        bi_sigmoid,
+        bi_range,
+        bi_static_range,
+        bi_static_assert,
+        bi_static_print,
+        bi_is_cuda,
+        bi_cuda_capability_geq,
+        bi_polynomial,
+        bi_is_ptx,
+        bi_full,
+        bi_inline_asm_elementwise,
+        bi_num_warps,
+        bi_num_threads,
+        bi_len,
+        bi_int,
+        bi_float,
+        bi_bool,
+        bi_isinstance,
+        bi_getattr,
+        bi_hasattr,
+        bi_py_min,
+        bi_py_max,
+        bi_tuple,
     };
     for (size_t i = 0; i < COUNT(elementwise); i++)
         if (bi->fn == elementwise[i])

@@ -91,6 +91,7 @@ typedef struct Tree {
     int n_params; /* they are locals 0.. ; *args follows when has_vararg */
     bool has_vararg, has_kwarg;
     bool is_library;    /* a function of tegula.language itself */
+    const char *types;  /* "f32 f32, f64 f64": what @typed says it takes; or NULL */
     const char **local; /* names by slot */
     int n_locals;
 } Tree;
@@ -391,6 +392,8 @@ Value fe_descriptor_attribute(Fe *f, Value p, const char *name);
  * be outside, which *mask then tells (NULL: none is). */
 Val *fe_window(Fe *f, const BlockPtr *p, const bool *checked, Val **mask);
 BlockPtr *fe_new_window(Fe *f, Value base, Value shape, Value strides, Value block);
+/* typed.c: brings the arguments of t to types it takes, and to one shape. */
+void fe_typed_args(Fe *f, const Tree *t, Value *local);
 Val *fe_index_scalar(Fe *f, Value tuple, int i, Elem e, const char *what);
 Value fe_block_ptr_load(Fe *f, Value *a);
 Value fe_block_ptr_store(Fe *f, Value *a);

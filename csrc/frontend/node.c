@@ -274,6 +274,12 @@ fe_tree(Fe *f, FeFunction *fn)
                         : NULL;
     PyErr_Clear();
     t->is_library = s && !strncmp(s, "tegula.language", strlen("tegula.language"));
+    if (t->is_library) {
+        PyObject *types = PyObject_GetAttrString(fn->fn, "__tegula_types__");
+        PyErr_Clear();
+        if (types)
+            t->types = text_of(f, fe_own(f, types));
+    }
     if (!f->conv) {
         f->conv = NEW(f->a, Converter);
         f->conv->kinds.a = f->a;

@@ -65,7 +65,10 @@ GROUPS = (
     Group(
         "libdevice",
         "libdevice",
-        ("tegula.language.extra.libdevice",),
+        tuple(
+            f"tegula.language.extra.libdevice{part}"
+            for part in ("", "._bits", "._whole", "._arithmetic", "._conversions")
+        ),
         "tl.extra.libdevice.",
     ),
     Group(

@@ -269,6 +269,22 @@ def div_rn(x: Operand, y: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
+def polynomial(x: Operand, coefficients: Any, _semantic: Any = None) -> tensor:
+    """``c[0] + x * (c[1] + x * (c[2] + ..))``, one fused multiply-add a coefficient.
+
+    Shapes: the result has the shape of x.
+    Types:  float32 or float64, the result as x. The coefficients are constants, lowest
+            first, and exact in that type.
+    Cost:   ``len(coefficients) - 1`` fused multiply-adds.
+    Errors: CompileError[TYPE] for another type; CompileError[VALUE] without coefficients.
+
+    >>> tl.polynomial(tl.load(x_ptr + tl.arange(0, 4)), (1.0, 0.5, 2.0))
+    float32[4]: [1, 3.5, 10, 20.5]
+    """
+    return outside()
+
+
+@builtin
 def umulhi(x: Operand, y: Operand, _semantic: Any = None) -> tensor:
     """High half of the unsigned product.
 

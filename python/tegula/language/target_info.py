@@ -35,6 +35,20 @@ def cuda_capability_geq(major: int, minor: int = 0, _semantic: Any = None) -> bo
     return outside()
 
 
+@builtin
+def is_ptx(_semantic: Any = None) -> bool:
+    """Is PTX made? False on the CPU, in the emulator and in the interpreter, which run
+    everything but ``inline_asm_elementwise``.
+
+    Types:  a constant bool.
+    Errors: none.
+
+    >>> tl.target_info.is_ptx()
+    int1: 0
+    """
+    return outside()
+
+
 @constexpr_function
 def is_hip() -> bool:
     """Always false: no AMD target exists.

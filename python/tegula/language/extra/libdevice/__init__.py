@@ -11,29 +11,157 @@ from typing import TYPE_CHECKING
 
 from tegula.jit import jit
 
-from .. import core as tl
-from .. import math
-from ..math import abs as abs
-from ..math import ceil as ceil
-from ..math import cos as cos
-from ..math import div_rn as div_rn
-from ..math import erf as erf
-from ..math import exp as exp
-from ..math import exp2 as exp2
-from ..math import floor as floor
-from ..math import fma as fma
-from ..math import log as log
-from ..math import log2 as log2
-from ..math import rsqrt as rsqrt
-from ..math import sin as sin
-from ..math import sqrt as sqrt
-from ..math import sqrt_rn as sqrt_rn
-from ..math import tanh as tanh
-from ..math import umulhi as mulhi
-from ..math import where as where
+from ... import core as tl
+from ... import math
+from ...math import ceil as ceil
+from ...math import cos as cos
+from ...math import erf as erf
+from ...math import exp as exp
+from ...math import exp2 as exp2
+from ...math import floor as floor
+from ...math import log as log
+from ...math import log2 as log2
+from ...math import rsqrt as rsqrt
+from ...math import sin as sin
+from ...math import sqrt as sqrt
+from ...math import tanh as tanh
+from ...math import where as where
+
+from ._bits import brev as brev
+from ._bits import byte_perm as byte_perm
+from ._bits import clz as clz
+from ._bits import double2hiint as double2hiint
+from ._bits import double2loint as double2loint
+from ._bits import double_as_longlong as double_as_longlong
+from ._bits import ffs as ffs
+from ._bits import float_as_int as float_as_int
+from ._bits import float_as_uint as float_as_uint
+from ._bits import hadd as hadd
+from ._bits import hiloint2double as hiloint2double
+from ._bits import int_as_float as int_as_float
+from ._bits import longlong_as_double as longlong_as_double
+from ._bits import mul24 as mul24
+from ._bits import mulhi as mulhi
+from ._bits import popc as popc
+from ._bits import rhadd as rhadd
+from ._bits import sad as sad
+from ._bits import uint_as_float as uint_as_float
+from ._whole import copysign as copysign
+from ._whole import fdim as fdim
+from ._whole import finitef as finitef
+from ._whole import fmod as fmod
+from ._whole import ilogb as ilogb
+from ._whole import isfinited as isfinited
+from ._whole import isinf as isinf
+from ._whole import isnan as isnan
+from ._whole import ldexp as ldexp
+from ._whole import llrint as llrint
+from ._whole import llround as llround
+from ._whole import logb as logb
+from ._whole import nearbyint as nearbyint
+from ._whole import nextafter as nextafter
+from ._whole import remainder as remainder
+from ._whole import rint as rint
+from ._whole import round as round
+from ._whole import saturatef as saturatef
+from ._whole import scalbn as scalbn
+from ._whole import signbit as signbit
+from ._whole import trunc as trunc
+from ._arithmetic import add_rd as add_rd
+from ._arithmetic import add_rn as add_rn
+from ._arithmetic import add_ru as add_ru
+from ._arithmetic import add_rz as add_rz
+from ._arithmetic import div_rd as div_rd
+from ._arithmetic import div_rn as div_rn
+from ._arithmetic import div_ru as div_ru
+from ._arithmetic import div_rz as div_rz
+from ._arithmetic import fma_rd as fma_rd
+from ._arithmetic import fma_rn as fma_rn
+from ._arithmetic import fma_ru as fma_ru
+from ._arithmetic import fma_rz as fma_rz
+from ._arithmetic import mul_rd as mul_rd
+from ._arithmetic import mul_rn as mul_rn
+from ._arithmetic import mul_ru as mul_ru
+from ._arithmetic import mul_rz as mul_rz
+from ._arithmetic import rcp_rd as rcp_rd
+from ._arithmetic import rcp_rn as rcp_rn
+from ._arithmetic import rcp_ru as rcp_ru
+from ._arithmetic import rcp_rz as rcp_rz
+from ._arithmetic import sqrt_rd as sqrt_rd
+from ._arithmetic import sqrt_rn as sqrt_rn
+from ._arithmetic import sqrt_ru as sqrt_ru
+from ._arithmetic import sqrt_rz as sqrt_rz
+from ._arithmetic import sub_rd as sub_rd
+from ._arithmetic import sub_rn as sub_rn
+from ._arithmetic import sub_ru as sub_ru
+from ._arithmetic import sub_rz as sub_rz
+from ._conversions import double2float_rd as double2float_rd
+from ._conversions import double2float_rn as double2float_rn
+from ._conversions import double2float_ru as double2float_ru
+from ._conversions import double2float_rz as double2float_rz
+from ._conversions import double2int_rd as double2int_rd
+from ._conversions import double2int_rn as double2int_rn
+from ._conversions import double2int_ru as double2int_ru
+from ._conversions import double2int_rz as double2int_rz
+from ._conversions import double2ll_rd as double2ll_rd
+from ._conversions import double2ll_rn as double2ll_rn
+from ._conversions import double2ll_ru as double2ll_ru
+from ._conversions import double2ll_rz as double2ll_rz
+from ._conversions import double2uint_rd as double2uint_rd
+from ._conversions import double2uint_rn as double2uint_rn
+from ._conversions import double2uint_ru as double2uint_ru
+from ._conversions import double2uint_rz as double2uint_rz
+from ._conversions import double2ull_rd as double2ull_rd
+from ._conversions import double2ull_rn as double2ull_rn
+from ._conversions import double2ull_ru as double2ull_ru
+from ._conversions import double2ull_rz as double2ull_rz
+from ._conversions import float2int_rd as float2int_rd
+from ._conversions import float2int_rn as float2int_rn
+from ._conversions import float2int_ru as float2int_ru
+from ._conversions import float2int_rz as float2int_rz
+from ._conversions import float2ll_rd as float2ll_rd
+from ._conversions import float2ll_rn as float2ll_rn
+from ._conversions import float2ll_ru as float2ll_ru
+from ._conversions import float2ll_rz as float2ll_rz
+from ._conversions import float2uint_rd as float2uint_rd
+from ._conversions import float2uint_rn as float2uint_rn
+from ._conversions import float2uint_ru as float2uint_ru
+from ._conversions import float2uint_rz as float2uint_rz
+from ._conversions import float2ull_rd as float2ull_rd
+from ._conversions import float2ull_rn as float2ull_rn
+from ._conversions import float2ull_ru as float2ull_ru
+from ._conversions import float2ull_rz as float2ull_rz
+from ._conversions import int2double_rn as int2double_rn
+from ._conversions import int2float_rd as int2float_rd
+from ._conversions import int2float_rn as int2float_rn
+from ._conversions import int2float_ru as int2float_ru
+from ._conversions import int2float_rz as int2float_rz
+from ._conversions import ll2double_rd as ll2double_rd
+from ._conversions import ll2double_rn as ll2double_rn
+from ._conversions import ll2double_ru as ll2double_ru
+from ._conversions import ll2double_rz as ll2double_rz
+from ._conversions import ll2float_rd as ll2float_rd
+from ._conversions import ll2float_rn as ll2float_rn
+from ._conversions import ll2float_ru as ll2float_ru
+from ._conversions import ll2float_rz as ll2float_rz
+from ._conversions import uint2double_rn as uint2double_rn
+from ._conversions import uint2float_rd as uint2float_rd
+from ._conversions import uint2float_rn as uint2float_rn
+from ._conversions import uint2float_ru as uint2float_ru
+from ._conversions import uint2float_rz as uint2float_rz
+from ._conversions import ull2double_rd as ull2double_rd
+from ._conversions import ull2double_rn as ull2double_rn
+from ._conversions import ull2double_ru as ull2double_ru
+from ._conversions import ull2double_rz as ull2double_rz
+from ._conversions import ull2float_rd as ull2float_rd
+from ._conversions import ull2float_rn as ull2float_rn
+from ._conversions import ull2float_ru as ull2float_ru
+from ._conversions import ull2float_rz as ull2float_rz
+from ...math import abs as abs
+from ...math import fma as fma
 
 if TYPE_CHECKING:
-    from ..types import tensor
+    from ...types import tensor
 
 fast_expf = exp
 fast_logf = log
@@ -42,169 +170,14 @@ fast_sinf = sin
 fast_cosf = cos
 fast_tanhf = tanh
 fast_dividef = math.fdiv
-fma_rn = fma
 
 _PI = tl.constexpr(3.141592653589793)
 _INF = tl.constexpr(float("inf"))
 
 
-# ---- classes of numbers, rounding -------------------------------------------------------
-
-
-@jit
-def isnan(x) -> tensor:
-    """int1: is x not a number?
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4))
-    >>> tl.extra.libdevice.isnan(x / x)
-    int1[4]: [1, 0, 0, 0]
-    """
-    return x != x
-
-
-@jit
-def isinf(x) -> tensor:
-    """int1: is x infinite?
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4))
-    >>> tl.extra.libdevice.isinf(1.0 / x)
-    int1[4]: [1, 0, 0, 0]
-    """
-    return abs(x) == _INF
-
-
-@jit
-def finitef(x) -> tensor:
-    """int1: is x finite?
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4))
-    >>> tl.extra.libdevice.finitef(1.0 / x)
-    int1[4]: [0, 1, 1, 1]
-    """
-    return abs(x) < _INF
-
-
-@jit
-def isfinited(x) -> tensor:
-    """int1: is x finite?
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4))
-    >>> tl.extra.libdevice.isfinited(1.0 / x)
-    int1[4]: [0, 1, 1, 1]
-    """
-    return abs(x) < _INF
-
-
 @jit
 def _bits(x):
     return x.to(tl.get_int_dtype(x.dtype.primitive_bitwidth, True), bitcast=True)
-
-
-@jit
-def signbit(x) -> tensor:
-    """int32: 1 for negative numbers and -0.0.
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
-    >>> tl.extra.libdevice.signbit(x)
-    int32[4]: [1, 1, 0, 0]
-    """
-    return (_bits(x) < 0).to(tl.int32)
-
-
-@jit
-def copysign(x, y) -> tensor:
-    """The magnitude of x with the sign of y.
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4))
-    >>> tl.extra.libdevice.copysign(x, -1.0 * x)
-    float32[4]: [-0, -1, -2, -3]
-    """
-    return where(_bits(y) < 0, -abs(x), abs(x))
-
-
-@jit
-def trunc(x) -> tensor:
-    """Round towards zero.
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4)) * 0.75
-    >>> tl.extra.libdevice.trunc(x)
-    float32[4]: [0, 0, 1, 2]
-    """
-    return copysign(floor(abs(x)), x)
-
-
-@jit
-def round(x) -> tensor:
-    """Round to the nearest integer, halves away from zero.
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4)) * 0.75
-    >>> tl.extra.libdevice.round(x)
-    float32[4]: [0, 1, 2, 2]
-    """
-    whole = floor(abs(x))
-    return copysign(where(abs(x) - whole >= 0.5, whole + 1.0, whole), x)
-
-
-@jit
-def rint(x) -> tensor:
-    """Round to the nearest integer, halves to even.
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4)) * 0.75
-    >>> tl.extra.libdevice.rint(x)
-    float32[4]: [0, 1, 2, 2]
-    """
-    whole = floor(abs(x))
-    part = abs(x) - whole
-    is_odd = floor(whole * 0.5) * 2.0 != whole
-    up = (part > 0.5) | ((part == 0.5) & is_odd)
-    return copysign(where(up, whole + 1.0, whole), x)
-
-
-@jit
-def nearbyint(x) -> tensor:
-    """Round to the nearest integer, halfway to even, as rint.
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4)) * 0.75
-    >>> tl.extra.libdevice.nearbyint(x)
-    float32[4]: [0, 1, 2, 2]
-    """
-    return rint(x)
-
-
-@jit
-def fmod(x, y) -> tensor:
-    """Remainder with the sign of x.
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4))
-    >>> tl.extra.libdevice.fmod(x, x + 2.0)
-    float32[4]: [0, 1, 2, 3]
-    """
-    return x % y
-
-
-@jit
-def fdim(x, y) -> tensor:
-    """x - y where that is positive, else 0.
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4))
-    >>> tl.extra.libdevice.fdim(x, 3.0 - x)
-    float32[4]: [0, 0, 1, 3]
-    """
-    return where(x > y, x - y, x * 0.0)
-
-
-@jit
-def saturatef(x) -> tensor:
-    """x between 0 and 1; NaN gives 0.
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
-    >>> tl.extra.libdevice.saturatef(x)
-    float32[4]: [0, 0.25, 0.5, 0.75]
-    """
-    return math.minimum(math.maximum(x, 0.0), 1.0)
-
-
-# ---- powers and logarithms --------------------------------------------------------------
 
 
 @jit
@@ -304,9 +277,6 @@ def hypot(x, y) -> tensor:
     b = math.minimum(abs(x), abs(y))
     q = b / where(a == 0, a + 1.0, a)
     return where(a == _INF, a, a * sqrt(q * q + 1.0))
-
-
-# ---- circular and hyperbolic ------------------------------------------------------------
 
 
 @jit
@@ -477,77 +447,3 @@ def erfc(x) -> tensor:
     float32[4]: [1, 0.7237, 0.4795, 0.2888]
     """
     return 1.0 - erf(x)
-
-
-# ---- bits --------------------------------------------------------------------------------
-
-
-@jit
-def popc(x) -> tensor:
-    """int32: set bits of an integer.
-
-    >>> tl.extra.libdevice.popc(tl.arange(0, 4) * 5)
-    int32[4]: [0, 2, 2, 4]
-    """
-    kind: tl.constexpr = tl.get_int_dtype(x.dtype.primitive_bitwidth, False)
-    u = x.to(kind, bitcast=True)
-    wide: tl.constexpr = x.dtype.primitive_bitwidth == 64
-    u = u - ((u >> 1) & (0x5555555555555555 if wide else 0x55555555))
-    three: tl.constexpr = 0x3333333333333333 if wide else 0x33333333
-    u = (u & three) + ((u >> 2) & three)
-    u = (u + (u >> 4)) & (0x0F0F0F0F0F0F0F0F if wide else 0x0F0F0F0F)
-    ones: tl.constexpr = 0x0101010101010101 if wide else 0x01010101
-    u = math.mul(u, ones, sanitize_overflow=False) >> (56 if wide else 24)
-    return u.to(tl.int32)
-
-
-@jit
-def clz(x) -> tensor:
-    """int32: zeros above the highest set bit.
-
-    >>> tl.extra.libdevice.clz(tl.arange(0, 4) * 5)
-    int32[4]: [32, 29, 28, 28]
-    """
-    bits: tl.constexpr = x.dtype.primitive_bitwidth
-    kind: tl.constexpr = tl.get_int_dtype(bits, False)
-    u = x.to(kind, bitcast=True)
-    u = u | (u >> 1)
-    u = u | (u >> 2)
-    u = u | (u >> 4)
-    u = u | (u >> 8)
-    u = u | (u >> 16)
-    if bits == 64:
-        u = u | (u >> 32)
-    return bits - popc(u)
-
-
-@jit
-def ffs(x) -> tensor:
-    """int32: position of the lowest set bit, from 1; 0 for 0.
-
-    >>> tl.extra.libdevice.ffs(tl.arange(0, 4) * 5)
-    int32[4]: [0, 1, 2, 1]
-    """
-    below = math.sub(x, 1, sanitize_overflow=False)
-    return where(x == 0, 0, popc(x ^ below))
-
-
-@jit
-def float_as_int(x) -> tensor:
-    """The bits of a float32 as int32.
-
-    >>> x = tl.load(x_ptr + tl.arange(0, 4))
-    >>> tl.extra.libdevice.float_as_int(x)
-    int32[4]: [0, 1065353216, 1073741824, 1077936128]
-    """
-    return x.to(tl.int32, bitcast=True)
-
-
-@jit
-def int_as_float(x) -> tensor:
-    """int32 bits as a float32.
-
-    >>> tl.extra.libdevice.int_as_float(tl.full((2,), 1065353216, tl.int32))
-    float32[2]: [1, 1]
-    """
-    return x.to(tl.float32, bitcast=True)
