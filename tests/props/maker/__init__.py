@@ -1,0 +1,9 @@
+"""Random kernels as source text: what test_random_kernels.py runs. Start at README.md."""
+
+from __future__ import annotations
+
+from .case import Case, Param
+from .draw import Draw, Seeded
+from .kernel import make
+
+__all__ = ["Case", "Draw", "Param", "Seeded", "make"]

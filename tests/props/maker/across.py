@@ -1,0 +1,189 @@
+"""Expressions across elements: reductions, scans, shapes, sorting, gathers."""
+
+from __future__ import annotations
+
+from .expr import Expr, clamped
+from .scope import FLOATS, INTS, Shape, Want, is_float, size
+
+
+class Across(Expr):
+    def across(self, w: Want, depth: int) -> str:
+        rank = len(w.shape)
+        forms = [(6, self.reduced)] if rank < 3 else []
+        if rank:
+            forms += [(2, self.reshaped), (2, self.gathered), (2, self.scanned)]
+            forms += [(1, self.flipped)]
+            if w.shape[-1] > 1 and w.shape[-1] <= 64 and size(w.shape) <= 256:
+                forms.append((1, self.sorted))
+            if w.shape[-1] > 1:
+                forms.append((1, self.interleaved))
+            if w.shape[-1] == 2:
+                forms.append((2, self.joined))
+            if size(w.shape) <= 512 and rank <= 2:
+                forms += [(1, self.split), (2, self.sliced)]
+        if rank > 1:
+            forms.append((3, self.permuted))
+        if rank == 1:
+            forms += [(2, self.picked), (1, self.counted)]
+        if rank == 0:
+            forms.append((1, self.element))
+        return self.d.weighted(forms)(w, depth)
+
+    # ---- reductions and scans --------------------------------------------------------
+
+    def reduced(self, w: Want, depth: int) -> str:
+        d = self.d
+        axis = d.below(len(w.shape) + 1)
+        wide = [*w.shape]
+        wide.insert(axis, d.pick([8, 16, 2, 32] if size(w.shape) <= 64 else [2, 4]))
+        v = w.with_shape(tuple(wide))
+        where = "" if len(w.shape) == 0 and d.chance(30) else f"axis={axis}"
+        comma = f", {where}" if where else ""
+        if w.dtype == "int1":
+            x = self.expr(v, depth - 1)
+            fn = d.pick(["sum", "max", "min", "xor_sum"])
+            return f"(tl.{fn}(({x}).to(tl.int32){comma}) > 0)"
+        x = self.expr(v, depth - 1)
+        if is_float(w.dtype):
+            fn = d.pick(["sum", "max", "min"] if w.whole else ["max", "min"])
+            if fn == "sum":
+                return clamped(f"tl.sum(({x}).to(tl.float32){comma})", w.dtype)
+            return f"(tl.{fn}({x}{comma}) + 0.0).to(tl.{w.dtype})"
+        kind = d.below(10)
+        if kind == 0:
+            return f"tl.reduce({x}, {axis}, plus).to(tl.{w.dtype})"
+        if kind == 1:
+            i = self.expr(v.with_dtype("int32"), depth - 1)
+            pair = f"tl.reduce(({x}, {i}), {axis}, top)"
+            return f"({pair}[{d.below(2)}]).to(tl.{w.dtype})"
+        if kind == 2:
+            kept = f"tl.sum({x}, axis={axis}, keep_dims=True)"
+            return f"tl.max({kept}, axis={axis}).to(tl.{w.dtype})"
+        fn = d.pick(["sum", "max", "min", "xor_sum"])
+        return f"tl.{fn}({x}{comma}).to(tl.{w.dtype})"
+
+    def picked(self, w: Want, depth: int) -> str:
+        """An index: of equal ones the first."""
+        d = self.d
+        dtype = d.pick(["int32", "float32", "int8", "uint16", "float16"])
+        wide = (d.pick([8, 16, 4]), *w.shape)
+        x = self.expr(Want(dtype, wide), depth - 1)
+        if d.chance(30):
+            e = f"tl.{d.pick(['max', 'min'])}({x}, 0, return_indices=True)[{d.below(2)}]"
+        else:
+            e = f"tl.{d.pick(['argmax', 'argmin'])}({x}, 0)"
+        if is_float(w.dtype):
+            return clamped(e, w.dtype) if w.whole else f"{e}.to(tl.{w.dtype})"
+        return f"{e}.to(tl.{w.dtype})"
+
+    def scanned(self, w: Want, depth: int) -> str:
+        d = self.d
+        axis = d.below(len(w.shape))
+        x = self.expr(w, depth - 1)
+        rev = ", reverse=True" if d.chance(40) else ""
+        if w.dtype not in INTS:
+            if is_float(w.dtype) and w.whole and d.chance(60):
+                e = f"tl.cumsum(({x}).to(tl.float32), {axis}{rev})"
+                return clamped(e, w.dtype)
+            if is_float(w.dtype) and not w.whole:  # larger is not associative with NaN
+                x = self.expr(Want(w.dtype, w.shape), depth - 1)
+            return f"tl.associative_scan({x}, {axis}, larger{rev}).to(tl.{w.dtype})"
+        kind = d.below(6)
+        if kind == 0:
+            y = self.expr(w, depth - 1)
+            pair = f"tl.associative_scan(({x}, {y}), {axis}, affine{rev})"
+            return f"{pair}[{d.below(2)}]"
+        if kind == 1:
+            return f"tl.associative_scan({x}, {axis}, first{rev})"
+        if kind == 2:
+            return f"tl.cumprod({x}, {axis}{rev}).to(tl.{w.dtype})"
+        return f"tl.cumsum({x}, {axis}{rev}).to(tl.{w.dtype})"
+
+    # ---- shapes ----------------------------------------------------------------------
+
+    def reshaped(self, w: Want, depth: int) -> str:
+        d = self.d
+        n = size(w.shape)
+        others: list[Shape] = [s for s in self.shapes if s and size(s) == n != 0]
+        flat = d.pick([(n,), *[s for s in others if s != w.shape]])
+        x = self.expr(w.with_shape(flat), depth - 1)
+        if len(w.shape) == 1 and d.chance(30):
+            return f"tl.ravel({x})"
+        return f"tl.reshape({x}, {list(w.shape)})"
+
+    def permuted(self, w: Want, depth: int) -> str:
+        perm = [*range(len(w.shape))]
+        for i in range(len(perm) - 1):
+            k = self.d.between(i, len(perm) - 1)
+            perm[i], perm[k] = perm[k], perm[i]
+        if len(perm) == 2:
+            x = self.expr(w.with_shape(w.shape[::-1]), depth - 1)
+            return f"tl.trans({x})"
+        # Dim i of the result is dim perm[i] of the source.
+        source = [0] * len(perm)
+        for i, p in enumerate(perm):
+            source[p] = w.shape[i]
+        x = self.expr(w.with_shape(tuple(source)), depth - 1)
+        return f"tl.permute({x}, {perm})"
+
+    def flipped(self, w: Want, depth: int) -> str:
+        x = self.expr(w, depth - 1)
+        return f"tl.flip({x}, {self.d.below(len(w.shape))})"
+
+    def interleaved(self, w: Want, depth: int) -> str:
+        half = w.with_shape((*w.shape[:-1], w.shape[-1] // 2))
+        a, b = self.expr(half, depth - 1), self.expr(half, depth - 1)
+        if len(w.shape) == 1 and self.d.chance(40):
+            return f"tl.cat({a}, {b}, can_reorder=False)"
+        return f"tl.interleave({a}, {b})"
+
+    def joined(self, w: Want, depth: int) -> str:
+        part = w.with_shape(w.shape[:-1])
+        a, b = self.expr(part, depth - 1), self.expr(part, depth - 1)
+        return f"tl.join({a}, {b})"
+
+    def split(self, w: Want, depth: int) -> str:
+        x = self.expr(w.with_shape((*w.shape, 2)), depth - 1)
+        return f"tl.split({x})[{self.d.below(2)}]"
+
+    def sliced(self, w: Want, depth: int) -> str:
+        d = self.d
+        if d.chance(30) and len(w.shape) == 1:
+            x = self.expr(w.with_shape((4, *w.shape)), depth - 1)
+            return f"({x})[{d.pick(['0', '-1', '2', 'n & 3'])}]"
+        n = w.shape[-1]
+        x = self.expr(w.with_shape((*w.shape[:-1], n * 2)), depth - 1)
+        lead = ":, " * (len(w.shape) - 1)
+        return f"({x})[{lead}{d.pick([f':{n}', f'{n}:', '::2', '1::2'])}]"
+
+    def element(self, w: Want, depth: int) -> str:
+        x = self.expr(w.with_shape((16,)), depth - 1)
+        return f"({x})[{self.d.pick(['0', '-1', '7', 'n & 15'])}]"
+
+    # ---- order -----------------------------------------------------------------------
+
+    def gathered(self, w: Want, depth: int) -> str:
+        axis = self.d.below(len(w.shape))
+        x = self.expr(w, depth - 1)
+        i = self.expr(w.with_dtype("int32"), depth - 1)
+        return f"tl.gather({x}, ({i}) & {w.shape[axis] - 1}, {axis})"
+
+    def sorted(self, w: Want, depth: int) -> str:
+        d = self.d
+        # NaNs have no place in an order, and a block of bools is not sorted.
+        v = Want("int32" if w.dtype == "int1" else w.dtype, w.shape)
+        x = self.expr(v, depth - 1)
+        if d.chance(30) and w.shape[-1] <= 32:
+            x = self.expr(v.with_shape((*w.shape[:-1], 2 * w.shape[-1])), depth - 1)
+            e = f"tl.topk({x}, {w.shape[-1]})"
+        else:
+            e = f"tl.sort({x}, descending={d.chance(50)})"
+        return f"({e}).to(tl.{w.dtype})"
+
+    def counted(self, w: Want, depth: int) -> str:
+        n = w.shape[0]
+        if n < 2 or n > 256 or w.dtype not in (*INTS, *FLOATS):
+            return self.arith(w, depth)
+        x = self.expr(w.with_dtype("int32").with_shape((64,)), depth - 1)
+        e = f"tl.histogram(({x}) & {n - 1}, {n})"
+        return clamped(e, w.dtype) if is_float(w.dtype) else f"{e}.to(tl.{w.dtype})"

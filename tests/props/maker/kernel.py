@@ -1,0 +1,164 @@
+"""A whole kernel: statements, then everything they made is stored."""
+
+from __future__ import annotations
+
+from .case import Case
+from .draw import Draw
+from .scope import INTS, Var, is_float, size
+from .stmt import Stmt
+
+HELPERS = """\
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def pick(a, b, n):
+    if n > 5:
+        return a
+    if n % 2 == 0:
+        return b
+    for i in range(n):
+        if i == 3:
+            return a
+    return b
+
+
+@tegula.jit
+def both(a, b):
+    return b, a
+
+
+@tegula.jit
+def larger(a, b):
+    return tl.where(a > b, a, b)
+
+
+@tegula.jit
+def keyed(first, *, second, least=0):
+    if least > 0:
+        return first
+    return second
+
+
+@tegula.jit
+def twice(a, times: tl.constexpr):
+    for _ in tl.static_range(times):
+        a = a + a
+    return a
+
+
+@tegula.jit
+def plus(a, b):
+    return a + b
+
+
+@tegula.jit
+def first(a, b):
+    return a
+
+
+@tegula.jit
+def affine(a, b, c, d):
+    return a * c, b * c + d
+
+
+@tegula.jit
+def top(a, i, b, j):
+    left = (a > b) | ((a == b) & (i < j))
+    return tl.where(left, a, b), tl.where(left, i, j)
+
+"""
+# Only accurate to a bound; {} is a float32 or float64 between -16 and 16.
+NEAR = [
+    "tl.exp({} * 0.125)",
+    "1.0 / ({} + 40.0)",
+    "tl.sqrt({} + 17.0)",
+    "tl.sin({})",
+    "tl.erf({} * 0.25)",
+    "tl.log2({} + 20.0)",
+    "tl.cos({} * 0.5)",
+    "tl.log({} + 17.5)",
+    "tl.exp2({} * 0.25)",
+    "tl.rsqrt({} + 18.0)",
+    "tl.sigmoid({} * 0.5)",
+    "tl.fdiv({}, {} + 99.0)",
+]
+
+
+class Kernel(Stmt):
+    def store(self, out: str, used: dict[str, int], text: str, shape: tuple) -> None:
+        at = f"{out} + {used.get(out, 0)}"
+        at += f" + {self.index(shape)}" if shape else ""
+        self.put(f"tl.store({at}, {text})")
+        used[out] = used.get(out, 0) + size(shape)
+
+    def results(self, used: dict[str, int]) -> None:
+        d = self.d
+        for v in self.vars:
+            if d.chance(40):  # as it is
+                name = self.param(f"o_{v.dtype}", "out", v.dtype, v.whole, 0).name
+                self.store(name, used, v.name, v.shape)
+            else:
+                out, wide = ("of", "float64") if is_float(v.dtype) else ("oi", "int64")
+                self.param(out, "out", wide, v.whole, 0)
+                self.store(out, used, f"{v.name}.to(tl.{wide})", v.shape)
+            if v.dtype in ("float32", "float64") and v.whole and d.chance(50):
+                self.param("oa", "near", "float64", False, 0)
+                e = d.pick(NEAR).replace("{}", v.name)
+                self.store("oa", used, f"({e}).to(tl.float64)", v.shape)
+            if v.dtype in INTS and v.shape and d.chance(10):
+                self.param("oa", "near", "float64", False, 0)
+                e = f"tl.rand(7, {v.name}.to(tl.int32) & 255)"
+                self.store("oa", used, f"({e}).to(tl.float64)", v.shape)
+
+    def make(self) -> Case:
+        d = self.d
+        case = Case("", n=d.below(9), seed=d.below(1000), grid=d.pick([1, 1, 2, 3]))
+        scalars = [("n0", "int32"), ("pid", "int32"), ("big", "int64")]
+        given = [Var(name, dtype, (), fixed=True) for name, dtype in scalars]
+        given.append(Var("scale", "float32", (), whole=False, fixed=True))
+        self.vars += given
+        for _ in range(d.between(1, 3)):
+            self.assign()
+        for _ in range(d.between(1, 6)):
+            self.statement()
+        if d.chance(10):
+            self.put(f"if {self.condition()}:")
+            self.put("    return")
+        del self.vars[: len(given)]
+        used: dict[str, int] = {}
+        self.results(used)
+        # An argument that is 1 is a constant; n0 is not.
+        head = ["    pid = tl.program_id(0)", "    n0 = tl.full([], 0, tl.int32) + n"]
+        for name, n in used.items():
+            self.params[name].n = n * case.grid
+            head.append(f"    {name} += pid * {n}")
+        for p in self.params.values():
+            if p.role == "work":
+                p.n = self.n_work * case.grid
+                head.append(f"    {p.name} += pid * {self.n_work}")
+        case.params = list(self.params.values())
+        names = [p.name for p in case.params]
+        first = f"def kernel({', '.join(names)}, n, big, scale, C: tl.constexpr):"
+        body = "\n".join(["@tegula.jit", first, *typed(case), *head, *self.lines])
+        case.text = f"{HELPERS}\n{body}\n"
+        case.big = d.pick([2**33, 2**40 + 16, -(2**35)])
+        case.options = {"C": d.pick([1, 2, 5]), "num_warps": d.pick([4, 1, 2, 8])}
+        if d.chance(40):
+            case.options["num_stages"] = d.pick([1, 2, 3, 4])
+        chip = d.pick(["sm_80", "sm_90a", "sm_80", "sm_90a", "sm_75"])
+        case.targets = ["cpu", f"emu:{chip}"]
+        if d.chance(30):
+            case.emu_seed = d.between(1, 99)
+        return case
+
+
+def typed(case: Case) -> list[str]:
+    """Types that NumPy has not come as bits of their size."""
+    odd = [p for p in case.params if p.dtype in ("bfloat16", "float8e5", "float8e4nv")]
+    return [f"    {p.name} = {p.name}.to(tl.pointer_type(tl.{p.dtype}))" for p in odd]
+
+
+def make(draw: Draw) -> Case:
+    return Kernel(draw).make()

@@ -1,0 +1,157 @@
+"""Cases run and compared, in a process that may die of it.
+
+    python machine.py           cases come from stdin, a line of JSON each; a line goes back
+    python machine.py FILE..    the cases in these files; prints what differs
+    python machine.py 0..99     the kernels of these seeds
+
+"" is agreement, "skip: .." a machine that is too small, all else a difference. What a
+kernel does to this process is seen by whoever reads the other end: watch.py.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import linecache
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import tegula
+from maker.case import Case, Param
+
+BITS_OF = {"bfloat16": np.uint16, "float8e4nv": np.uint8, "float8e5": np.uint8}
+# The bits of infinity; what is above it, sign aside, is NaN.
+INFINITY = {"bfloat16": 0x7F80, "float8e5": 0x7C, "float8e4nv": 0x7E}
+
+
+def build(case: Case, name: str) -> Any:
+    file = f"<random kernel {name}>"
+    lines = case.text.splitlines(True)
+    linecache.cache[file] = (len(case.text), None, lines, file)
+    scope: dict[str, Any] = {"__name__": "random_kernel"}
+    exec(compile(case.text, file, "exec"), scope)
+    return scope["kernel"]
+
+
+def storage(dtype: str) -> np.dtype:
+    return np.dtype(bool if dtype == "int1" else BITS_OF.get(dtype, dtype))
+
+
+def elements(p: Param, rng: np.random.Generator) -> np.ndarray:
+    """What an input holds."""
+    t = storage(p.dtype)
+    if p.dtype == "int1":
+        return rng.integers(0, 2, p.n).astype(bool)
+    if p.dtype in BITS_OF and not p.whole:
+        return rng.integers(0, np.iinfo(t).max, p.n, dtype=t, endpoint=True)
+    if "int" in p.dtype:
+        x = rng.integers(np.iinfo(t).min, np.iinfo(t).max, p.n, dtype=t, endpoint=True)
+        x[::3] = rng.integers(0, 20, x[::3].shape).astype(t)
+        return x
+    x = rng.integers(-9, 10, p.n).astype(np.float32)
+    if p.dtype == "bfloat16":
+        return (x.view(np.uint32) >> 16).astype(np.uint16)
+    if p.dtype in BITS_OF:  # the whole numbers up to 4, by their bits
+        small = {"float8e5": [0, 60, 64, 66, 68], "float8e4nv": [0, 56, 64, 68, 72]}
+        return np.array(small[p.dtype], np.uint8)[np.abs(x).astype(int) % 5]
+    if not p.whole:
+        x = (rng.standard_normal(p.n) * np.exp2(rng.integers(-6, 12, p.n))).astype(t)
+        x[::29] = rng.choice(
+            np.array([np.nan, np.inf, -np.inf, -0.0, 0.0], t), x[::29].shape
+        )
+    return x.astype(t)
+
+
+def outputs(kernel: Any, case: Case, target: str) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(case.seed)
+    arrays = {}
+    for p in case.params:
+        zeros = np.zeros(max(p.n, 1), storage(p.dtype))
+        arrays[p.name] = elements(p, rng) if p.role == "in" else zeros
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.interpret = target == "interpreter"
+        tegula.knobs.runtime.target = "cpu" if target == "interpreter" else target
+        tegula.knobs.runtime.emu_seed = case.emu_seed
+        kernel[(case.grid,)](
+            *arrays.values(),
+            case.n,
+            case.big,
+            case.scale,
+            **case.options,
+            enable_fp_fusion=False,
+        )
+    return {p.name: arrays[p.name] for p in case.params if p.role in ("out", "near")}
+
+
+def differs(p: Param, got: np.ndarray, want: np.ndarray) -> np.ndarray:
+    """Where two results are not the same; a NaN is like any other."""
+    if p.role == "near":
+        return ~np.isclose(got, want, rtol=1e-5, atol=1e-6, equal_nan=True)
+    if p.dtype in INFINITY:
+        size = np.array(2 ** (8 * got.itemsize - 1) - 1, got.dtype)
+        nans = ((got & size) > INFINITY[p.dtype]) & ((want & size) > INFINITY[p.dtype])
+        return (got != want) & ~nans
+    if got.dtype.kind != "f":
+        return got != want
+    bits = np.dtype(f"u{got.itemsize}")
+    return (got.view(bits) != want.view(bits)) & ~(np.isnan(got) & np.isnan(want))
+
+
+def compare(case: Case, name: str = "") -> str:
+    kernel = build(case, name)
+    results = {}
+    for target in ["interpreter", *case.targets]:
+        try:
+            results[target] = outputs(kernel, case, target)
+        except tegula.OutOfResources as e:
+            return f"skip: {e}"
+        except Exception as e:
+            return f"{target}: {type(e).__name__}: {e}"
+    want = results.pop("interpreter")
+    for target, got in results.items():
+        for p in case.params:
+            if p.name in got:
+                bad = np.flatnonzero(differs(p, got[p.name], want[p.name]))
+                if len(bad):
+                    i = bad[0]
+                    return (
+                        f"{target}: {p.name}[{i}] is {got[p.name][i]}, the interpreter "
+                        f"gives {want[p.name][i]} ({len(bad)} differ)"
+                    )
+    return ""
+
+
+def serve() -> None:
+    for number, line in enumerate(sys.stdin):
+        said = compare(Case.load(json.loads(line)), str(number))
+        print(json.dumps(said), flush=True)
+
+
+def main() -> None:
+    from maker import Seeded, make
+
+    for word in sys.argv[1:]:
+        if Path(word).is_file():
+            print(f"{word}: {compare(Case.load(Path(word).read_text())) or 'agree'}")
+            continue
+        low, _, high = word.partition("..")
+        for seed in range(int(low), int(high or low) + 1):
+            case = make(Seeded(seed))
+            said = compare(case, str(seed))
+            if said:
+                print(
+                    f"seed {seed}: {said}\n{case.dump() if not high else ''}",
+                    flush=True,
+                )
+    print("done")
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    tegula.knobs.cache.dir = ""
+    serve() if len(sys.argv) == 1 else main()

@@ -1,0 +1,136 @@
+"""What expressions and statements stand on: typed variables, lines, parameters.
+
+Want is what an expression must be. Floats come in two kinds:
+
+    whole   small whole numbers, -16 .. 16: sums and products of them are exact in every
+            float type and order, so they may be added up across elements
+    other   anything, NaN and infinities too. Arithmetic on them is rounded alike
+            everywhere, as long as no order of additions is left open
+
+Either way the targets must agree bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .case import Param
+from .draw import Draw
+
+SIGNED = ["int32", "int64", "int16", "int8"]
+UNSIGNED = ["uint32", "uint8", "uint64", "uint16"]
+INTS = SIGNED + UNSIGNED
+FLOATS = ["float32", "float16", "bfloat16", "float64"]
+FP8 = ["float8e5", "float8e4nv"]
+BITS = {t: int("".join(c for c in t if c.isdigit())) for t in INTS + FLOATS}
+ALL = ["int32", "float32", *SIGNED, *FLOATS, *UNSIGNED, "int1", "float32", "int32"]
+
+Shape = tuple[int, ...]
+SHAPES: list[Shape] = [
+    (16,), (), (64,), (16, 32), (4, 8), (2, 4, 8), (1, 16), (128,), (32, 16), (8, 1),
+    (1,), (2, 2), (4, 1, 16),
+]  # fmt: skip
+LARGE: list[Shape] = [(256,), (1024,), (64, 16), (32, 64), (8, 128), (2, 16, 32)]
+N_IN = 4096  # an index into an input is below this; arrays are twice as long
+
+
+def size(shape: Shape) -> int:
+    return math.prod(shape)
+
+
+def is_float(dtype: str) -> bool:
+    return dtype in FLOATS
+
+
+@dataclass(frozen=True)
+class Want:
+    dtype: str
+    shape: Shape
+    whole: bool = True  # of floats
+
+    def with_shape(self, shape: Shape) -> Want:
+        return Want(self.dtype, shape, self.whole)
+
+    def with_dtype(self, dtype: str) -> Want:
+        return Want(dtype, self.shape, self.whole)
+
+
+@dataclass
+class Var:
+    name: str
+    dtype: str
+    shape: Shape
+    whole: bool = True
+    fixed: bool = False  # the counter of a loop
+
+    def fits(self, w: Want) -> bool:
+        good = self.whole or not w.whole or not is_float(w.dtype)
+        return self.dtype == w.dtype and self.shape == w.shape and good
+
+
+class Scope:
+    def __init__(self, draw: Draw) -> None:
+        self.d = draw
+        self.lines: list[str] = []
+        self.vars: list[Var] = []
+        self.params: dict[str, Param] = {}
+        self.indent = 1
+        self.in_loop = 0
+        self.n_names = 0
+        self.n_work = 0  # elements of the scratch array that are in use
+        self.shapes = list(SHAPES)
+        if draw.chance(20):
+            self.shapes += LARGE
+        self.inputs: list[Param] = []
+        kinds = [("int64", True), ("float32", True), ("float32", False)]
+        kinds.append((draw.pick([*INTS, *FLOATS, "int1", *FP8]), draw.chance(50)))
+        for i, (dtype, whole) in enumerate(kinds):
+            self.inputs.append(self.param(f"x{i}", "in", dtype, whole, 2 * N_IN))
+
+    def param(self, name: str, role: str, dtype: str, whole: bool, n: int) -> Param:
+        """The parameter of that name; made the first time."""
+        if name not in self.params:
+            self.params[name] = Param(name, role, dtype, whole, n)
+        p = self.params[name]
+        p.n = max(p.n, n)
+        return p
+
+    def put(self, line: str) -> None:
+        self.lines.append("    " * self.indent + line)
+
+    def fresh(self, letter: str = "v") -> str:
+        self.n_names += 1
+        return f"{letter}{self.n_names}"
+
+    def bind(self, text: str, w: Want) -> Var:
+        """A new variable that is text, of w's type."""
+        v = Var(self.fresh(), w.dtype, w.shape, w.whole)
+        self.put(f"{v.name} = {text}")
+        self.vars.append(v)
+        return v
+
+    def some_want(self) -> Want:
+        dtype = self.d.pick(ALL)
+        return Want(dtype, self.d.pick(self.shapes), not self.d.chance(40))
+
+    def index(self, shape: Shape) -> str:
+        """int32: the place of each element in row-major order."""
+        if not shape:
+            return "0"
+        if len(shape) > 1 and self.d.chance(25):
+            return f"tl.arange(0, {size(shape)}).reshape({list(shape)})"
+        parts, step = [], 1
+        for dim in reversed(range(len(shape))):
+            at = ", ".join(":" if k == dim else "None" for k in range(len(shape)))
+            line = f"tl.arange(0, {shape[dim]})"
+            line += f"[{at}]" if len(shape) > 1 else ""
+            parts.append(f"{line} * {step}" if step > 1 else line)
+            step *= shape[dim]
+        return "(" + " + ".join(reversed(parts)) + ")"
+
+    def work(self, shape: Shape) -> int:
+        """A place in the scratch array that is nobody else's."""
+        at = self.n_work
+        self.n_work += -(-size(shape) // 16) * 16
+        return at
