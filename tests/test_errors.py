@@ -23,7 +23,8 @@ def message(path: Path) -> str:
     with pytest.raises(Exception) as e:  # launches raise what Python raises
         run()
     assert e.value.__cause__ is None and e.value.__context__ is None
-    text = str(e.value).replace(str(path), path.name)
+    notes = getattr(e.value, "__notes__", ())
+    text = "\n".join([str(e.value), *notes]).replace(str(path), path.name)
     named = isinstance(e.value, tegula.CompileError) and e.value.lineno
     return text if named else f"{type(e.value).__name__}: {text}"
 

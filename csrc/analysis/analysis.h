@@ -94,6 +94,10 @@ int shared_memory_limit(const Target *t); /* bytes a program can have */
 /* ---- pressure.c ----------------------------------------------------------------------------- */
 /* 32-bit registers of a FOR's big values, a thread. */
 int loop_pressure(const Op *loop);
+/* ... of all blocks that live at one time, anywhere in the function. */
+int64_t most_live_words(const Func *f);
+/* About how many instructions of one thread the block becomes. */
+int64_t code_size(const Func *f, const Block *b);
 
 /* ---- effects.c ----------------------------------------------------------------------------- */
 bool writes_memory(const Op *o);    /* stores, atomics and barriers; not in regions */

@@ -1,9 +1,14 @@
-/* pressure: about how many 32-bit registers the big values of a loop take from a
- * thread.
+/* pressure: about how many 32-bit registers blocks take from a thread, and how much code
+ * they are.
  *
- * Only what lives from one iteration to the next or is the work itself: carried blocks,
- * results of dots that go through other ops first, operands of dots that come from
- * outside. Addresses, fragments on their way and temporaries come on top: some forty.
+ * Of a loop: only what lives from one iteration to the next or is the work itself:
+ * carried blocks, results of dots that go through other ops first, operands of dots that
+ * come from outside. Addresses, fragments on their way and temporaries come on top: some
+ * forty.
+ *
+ * Of the function: the most words that live at one time, by the places of definitions and
+ * last uses. What is made anew where it is needed takes none: index arithmetic (in the
+ * addresses), other shapes and fillings of the same registers, slots of shared memory.
  */
 #include "analysis/analysis.h"
 
@@ -38,6 +43,198 @@ loop_pressure(const Op *loop)
         sum += is_carried_on(result(o, 0), b) ? 0 : words(result(o, 0));
         for (int i = 0; i < 2; i++)
             sum += is_defined_outside(arg(o, i), b) ? words(arg(o, i)) : 0;
+    }
+    return sum;
+}
+
+/* ---- the whole function ------------------------------------------------------------- */
+
+/* Places count the ops of the text; control flow has one at its beginning and its end. */
+typedef struct Lives {
+    int *from;     /* by id of a value: the place of its definition */
+    int *until;    /* by id: the last place where it is used; -1: none */
+    bool *is_free; /* by id: takes no registers of its own */
+    int place;
+} Lives;
+
+static int
+count_places(const Block *b)
+{
+    int n = 0;
+    for (const Op *o = b->first; o; o = o->next) {
+        n += 2;
+        for (int r = 0; r < o->n_regions; r++)
+            n += count_places(o->regions[r]);
+    }
+    return n;
+}
+
+/* Is the result made of its operand's registers, or of none that live long? */
+static bool
+is_view(const Op *o)
+{
+    switch (o->op) {
+    case OP_CONST:
+    case OP_ARANGE:
+    case OP_SPLAT:
+    case OP_EXPAND:
+    case OP_BROADCAST:
+    case OP_RESHAPE:
+    case OP_TRANS:
+    case OP_SPLIT:
+    case OP_HINT: return true;
+    default: return false;
+    }
+}
+
+static bool
+is_index(const Lives *l, const Op *o)
+{
+    if (!op_has(o, OPF_PURE) || !op_has(o, OPF_ELEM))
+        return false;
+    for (int i = 0; i < o->n_args; i++)
+        if (arg(o, i)->type->rank && !l->is_free[arg(o, i)->id])
+            return false;
+    return true;
+}
+
+/* v is used at `place`; so is what v is only a view of. */
+static void
+used(Lives *l, const Val *v, int place)
+{
+    for (; v; v = v->def && is_view(v->def) && v->def->n_args ? arg(v->def, 0) : NULL)
+        l->until[v->id] = MAX(l->until[v->id], place);
+}
+
+/* What the block uses from before `start` lives until the loop around it ends. */
+static void
+keep_alive(Lives *l, const Block *b, int start, int end)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_args; i++)
+            if (l->from[arg(o, i)->id] < start)
+                used(l, arg(o, i), end);
+        for (int r = 0; r < o->n_regions; r++)
+            keep_alive(l, o->regions[r], start, end);
+    }
+}
+
+static void
+defined(Lives *l, const Op *o, int place)
+{
+    bool is_free = is_view(o) || is_index(l, o);
+    for (int i = 0; i < o->n_results; i++) {
+        l->from[result(o, i)->id] = place;
+        l->is_free[result(o, i)->id] = is_free;
+    }
+}
+
+static void
+live_block(Lives *l, const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        int start = l->place++;
+        for (int i = 0; i < o->n_args; i++) /* a scan needs all of both at once */
+            used(l, arg(o, i), start + !op_has(o, OPF_ELEM));
+        if (!op_has(o, OPF_CONTROL)) {
+            l->place++;
+            defined(l, o, start);
+            continue;
+        }
+        for (int r = 0; r < o->n_regions; r++) {
+            for (int i = 0; i < o->regions[r]->n_args; i++)
+                l->from[o->regions[r]->args[i]->id] = start;
+            live_block(l, o->regions[r]);
+        }
+        int end = l->place++;
+        for (int r = 0; r < o->n_regions && o->op != OP_IF; r++)
+            keep_alive(l, o->regions[r], start, end);
+        defined(l, o, end);
+    }
+}
+
+/* Adds v's words to where its life begins and takes them away where it ends. */
+static void
+note_life(const Lives *l, const Val *v, int64_t *change)
+{
+    if (l->is_free[v->id] || l->until[v->id] < 0)
+        return;
+    int n = words(v);
+    change[l->from[v->id]] += n;
+    change[MAX(l->until[v->id], l->from[v->id] + 1)] -= n;
+}
+
+static void
+note_lives(const Lives *l, const Block *b, int64_t *change)
+{
+    for (int i = 0; i < b->n_args; i++)
+        note_life(l, b->args[i], change);
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_results; i++)
+            note_life(l, result(o, i), change);
+        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
+            note_lives(l, o->regions[r], change);
+    }
+}
+
+int64_t
+most_live_words(const Func *f)
+{
+    Arena *a = f->c->arena;
+    int n = count_places(f->body);
+    Lives l = {.from = NEW_N(a, int, f->n_vals),
+               .until = NEW_N(a, int, f->n_vals),
+               .is_free = NEW_N(a, bool, f->n_vals)};
+    for (int i = 0; i < f->n_vals; i++)
+        l.until[i] = -1;
+    live_block(&l, f->body);
+    int64_t *change = NEW_N(a, int64_t, n + 2), now = 0, most = 0;
+    note_lives(&l, f->body, change);
+    for (int i = 0; i < n + 2; i++) {
+        now += change[i];
+        most = MAX(most, now);
+    }
+    return most;
+}
+
+/* ---- how much code ------------------------------------------------------------------- */
+
+static int64_t
+registers(const Val *v)
+{
+    const Type *t = v->type;
+    return t->rank && t->layout && !t->slots ? (int64_t)1 << t->layout->n[IN_REG] : 1;
+}
+
+static int64_t
+dot_steps(const Func *f, const Op *o)
+{
+    DotPlan p;
+    dot_plan(f, o, &p);
+    const Type *a = arg(o, 0)->type;
+    int64_t k = a->shape[a->rank - 1], regs = registers(result(o, 0));
+    if (!p.is_mma)
+        return regs * MIN(k, 16); /* then it is a loop */
+    return MAX(regs / 4, 1) * MAX(k / mma_shape[p.kind].k, 1) * p.n_terms;
+}
+
+int64_t
+code_size(const Func *f, const Block *b)
+{
+    int64_t sum = 0;
+    for (const Op *o = b->first; o; o = o->next) {
+        int64_t regs = 1, each = 1;
+        for (int i = 0; i < o->n_args; i++)
+            regs = MAX(regs, registers(arg(o, i)));
+        for (int i = 0; i < o->n_results; i++)
+            regs = MAX(regs, registers(result(o, i)));
+        if (o->op == OP_DOT)
+            regs += dot_steps(f, o);
+        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
+            sum += code_size(f, o->regions[r]);
+        if (o->n_regions && !op_has(o, OPF_CONTROL))
+            each = code_size(f, o->regions[0]);
+        sum += regs * each;
     }
     return sum;
 }

@@ -24,8 +24,9 @@ raise_it(PyObject *exc)
     return NULL;
 }
 
-void *
-raise_out_of_resources(int64_t required, int64_t limit, const char *name)
+/* where: the place in the source, or NULL. A note, because the text is what others parse. */
+static void *
+raise_resources_at(int64_t required, int64_t limit, const char *name, const char *where)
 {
     PyObject *errors = errors_module();
     if (!errors)
@@ -33,7 +34,19 @@ raise_out_of_resources(int64_t required, int64_t limit, const char *name)
     PyObject *exc = PyObject_CallMethod(errors, "OutOfResources", "LLs",
                                         (long long)required, (long long)limit, name);
     Py_DECREF(errors);
+    if (exc && where) {
+        PyObject *done = PyObject_CallMethod(exc, "add_note", "s", where);
+        if (!done)
+            Py_CLEAR(exc);
+        Py_XDECREF(done);
+    }
     return raise_it(exc);
+}
+
+void *
+raise_out_of_resources(int64_t required, int64_t limit, const char *name)
+{
+    return raise_resources_at(required, limit, name, NULL);
 }
 
 void *
@@ -50,14 +63,15 @@ raise_error(const char *cls, const char *text)
 /* "out of resource: NAME, required: R, limit: L" -> OutOfResources(R, L, NAME), so that an
  * autotuner can tell a configuration that does not fit from a kernel that is wrong. */
 static void *
-raise_resources(const char *msg)
+raise_resources(Comp *c, const char *msg)
 {
     char name[64];
     long long required, limit;
     if (sscanf(msg, "out of resource: %63[^,], required: %lld, limit: %lld", name,
                &required, &limit) != 3)
         return PyErr_Format(PyExc_SystemError, "malformed error: %s", msg), NULL;
-    return raise_out_of_resources(required, limit, name);
+    const char *where = c->err.loc ? err_render(c, &c->err) : NULL;
+    return raise_resources_at(required, limit, name, where);
 }
 
 static const char *const class_name[] = {
@@ -77,7 +91,7 @@ raise_compile_error(State *st, Comp *c)
     if (info->cls == CLASS_MEMORY)
         return PyErr_NoMemory();
     if (e->code == ERR_RESOURCES)
-        return raise_resources(e->msg);
+        return raise_resources(c, e->msg);
     if (e->code == ERR_PTXAS)
         return raise_error("PTXASError", e->msg);
     const char *text = err_render(c, e);

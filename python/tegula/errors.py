@@ -76,13 +76,14 @@ class OutOfResources(TegulaError):
         self.name = name
 
     def __str__(self) -> str:
+        needs = f"out of resource: {self.name}, Required: {self.required}, "
+        if self.name in ("registers of a thread", "instructions"):
+            advice = "Smaller blocks or more `num_warps` may help."
+            return f"{needs}Limit: {self.limit}. {advice}"
         less = (
             "`num_warps`" if self.name == "threads" else "block sizes or `num_stages`"
         )
-        return (
-            f"out of resource: {self.name}, Required: {self.required}, "
-            f"Hardware limit: {self.limit}. Reducing {less} may help."
-        )
+        return f"{needs}Hardware limit: {self.limit}. Reducing {less} may help."
 
 
 class PTXASError(TegulaError):

@@ -554,6 +554,22 @@ check_options(Sim *s)
         err_at(s->c, s->f->loc, RESOURCES, "threads", warps * 32LL, 1024LL);
 }
 
+/* Blocks that no thread can hold: LLVM and ptxas would take minutes over a kernel that
+ * nobody wants, since each value would live in local memory. Up to the limits they take
+ * seconds; twice as much has taken three minutes (a cumsum). */
+static void
+check_size(Sim *s)
+{
+    enum { MAX_WORDS = 1 << 11, MAX_CODE = 1 << 18 };
+    int64_t words = most_live_words(s->f), code = code_size(s->f, s->f->body);
+    if (words > MAX_WORDS)
+        err_at(s->c, s->f->loc, RESOURCES, "registers of a thread", (long long)words,
+               (long long)MAX_WORDS);
+    if (code > MAX_CODE)
+        err_at(s->c, s->f->loc, RESOURCES, "instructions", (long long)code,
+               (long long)MAX_CODE);
+}
+
 /* The barriers of the exchanges lie behind all scratch; scratch is what each block gets. */
 static void
 open_cluster(Sim *s)
@@ -585,6 +601,7 @@ cg_simt(Func *f, Binary *out)
              .word_of.a = a};
     check_options(&s);
     s.log2_warps = __builtin_ctz((unsigned)c->opt.num_warps) + f->log2_ctas;
+    check_size(&s);
     s.facts = facts_new(f);
     s.vals = NEW_N(a, Lv *, f->n_vals);
     s.lazy = NEW_N(a, Lazy *, f->n_vals);

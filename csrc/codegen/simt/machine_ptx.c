@@ -62,6 +62,10 @@ known_align(const Func *f, int param)
     return 1;
 }
 
+/* Left to itself ptxas may answer a kernel that needs more registers than there are by
+ * taking 32 of them and spilling the rest. One block a multiprocessor is all we then ask. */
+enum { MANY_WORDS = 192 };
+
 static void
 ptx_begin(Ll *l, const Func *f, Lv *params)
 {
@@ -81,6 +85,8 @@ ptx_begin(Ll *l, const Func *f, Lv *params)
     if (l->c->opt.maxnreg) {
         snprintf(text, sizeof text, "%d", l->c->opt.maxnreg);
         ll_fn_attr(l, l->fn, "nvvm.maxnreg", text);
+    } else if (most_live_words(f) > MANY_WORDS) {
+        ll_fn_attr(l, l->fn, "nvvm.minctasm", "1");
     }
     l->machine_data = NEW(l->c->arena, PtxMachine);
     LLVMPositionBuilderAtEnd(l->b, ll_block(l, "entry"));
