@@ -527,6 +527,13 @@ wide_op(Ll *l, OpCode op, Elem e, Lv *x, int n)
     if (!name)
         err_at(l->c, NULL, TARGET, op_info[op].text, "this target");
     Lt t = LLVMTypeOf(a);
+#if defined __aarch64__
+    /* fmaxnm returns a signaling NaN; a quiet one loses, as all do in eval.c. */
+    bool on_host = l->gptr == l->ptr;
+    if (on_host && (op == OP_MIN || op == OP_MAX))
+        return binary(l, name, unary(l, "llvm.canonicalize", a),
+                      unary(l, "llvm.canonicalize", b));
+#endif
     return ll_intrinsic(l, name, &t, 1, x, n);
 }
 

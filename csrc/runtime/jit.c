@@ -6,23 +6,22 @@
  *     [ .text | .rodata .. | GOT and jump stubs ]      one mapping, each part on its pages
  *       r-x     r--           r-x
  *
- * Code is position independent, so its distances stay below 2 GB inside of the mapping;
- * what is outside is reached through the last part: 8 bytes of address for a GOT entry,
- * which a stub jumps through.
+ * Code is position independent, so its distances stay short inside of the mapping; what
+ * is outside is reached through the last part: 8 bytes of address for a GOT entry, which
+ * a stub jumps through. What a machine's relocations mean is reloc.h's.
  *
  * Reads the object as untrusted bytes (it may come from the disk cache): every offset is
  * checked against the size, and an unknown relocation is an error.
  */
 #include "codegen/host/calls.h"
 #include "runtime/emu/emu.h"
+#include "runtime/reloc.h"
 #include "runtime/runtime.h"
 
 #include <elf.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-enum { STUB = 16 }; /* bytes: jmp *entry(%rip), padding, then the entry */
 
 typedef struct Section {
     size_t at; /* in the mapping; SIZE_MAX: not loaded */
@@ -81,8 +80,8 @@ read_headers(Linker *k)
     if ((uintptr_t)k->obj % _Alignof(Elf64_Shdr))
         return fail(k, "the object is not aligned", "");
     k->eh = (const Elf64_Ehdr *)k->obj;
-    if (k->eh->e_ident[EI_CLASS] != ELFCLASS64 || k->eh->e_machine != EM_X86_64)
-        return fail(k, "it is for another machine (only x86-64 is linked so far)", "");
+    if (k->eh->e_ident[EI_CLASS] != ELFCLASS64 || k->eh->e_machine != RELOC_MACHINE)
+        return fail(k, "it is for another machine", "");
     size_t n = k->eh->e_shnum;
     if (k->eh->e_shoff % _Alignof(Elf64_Shdr) ||
         k->eh->e_shentsize != sizeof(Elf64_Shdr) ||
@@ -142,7 +141,7 @@ map_sections(Linker *k)
     place(k, false, &at);
     at = k->data_end = to_page(at);
     k->next_stub = at;
-    k->size = at + to_page(k->n_sym * STUB + STUB);
+    k->size = at + to_page(k->n_sym * RELOC_STUB + RELOC_STUB);
     void *p = mmap(NULL, k->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
                    -1, 0);
     if (p == MAP_FAILED)
@@ -177,7 +176,6 @@ defined_at(const Linker *k, const Elf64_Sym *s)
     return k->base + k->sec[s->st_shndx].at + s->st_value;
 }
 
-/* The stub of a symbol: jmp *2(%rip); int3; int3; <address>. The GOT entry is its end. */
 static char *
 stub_of(Linker *k, size_t index)
 {
@@ -191,12 +189,10 @@ stub_of(Linker *k, size_t index)
         fail(k, "it calls an unknown function: ", symbol_name(k, s));
         return NULL;
     }
-    static const unsigned char jump[8] = {0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc};
     char *p = k->base + k->next_stub;
-    memcpy(p, jump, sizeof jump);
-    memcpy(p + 8, &to, sizeof to);
+    reloc_write_stub(p, to);
     k->stub[index] = k->next_stub;
-    k->next_stub += STUB;
+    k->next_stub += RELOC_STUB;
     return p;
 }
 
@@ -205,40 +201,27 @@ relocate_one(Linker *k, const Elf64_Rela *r, char *section, size_t size)
 {
     size_t index = ELF64_R_SYM(r->r_info);
     uint32_t type = ELF64_R_TYPE(r->r_info);
-    size_t width = type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4;
-    if (index >= k->n_sym || r->r_offset > size || width > size - r->r_offset)
-        return fail(k, "bad relocation", "");
-    char *at = section + r->r_offset, *to = defined_at(k, &k->sym[index]);
-    switch (type) {
-    case R_X86_64_NONE: return true;
-    case R_X86_64_64:
-    case R_X86_64_PC64:
-    case R_X86_64_PC32:
-    case R_X86_64_PLT32:
-        if (!to)
-            to = stub_of(k, index);
-        break;
-    case R_X86_64_GOTPCREL:
-    case R_X86_64_GOTPCRELX:
-    case R_X86_64_REX_GOTPCRELX:
-        to = stub_of(k, index);
-        if (to)
-            to += 8;
-        break;
-    default: {
+    RelocKind kind = reloc_kind(type);
+    if (kind.target == RELOC_UNKNOWN) {
         char text[16];
         snprintf(text, sizeof text, "%u", type);
         return fail(k, "unknown relocation ", text);
     }
+    if (kind.target == RELOC_NOTHING)
+        return true;
+    if (index >= k->n_sym || r->r_offset > size || kind.width > size - r->r_offset)
+        return fail(k, "bad relocation", "");
+    char *to = kind.target == RELOC_SYMBOL ? defined_at(k, &k->sym[index]) : NULL;
+    if (!to) {
+        to = stub_of(k, index);
+        if (!to)
+            return false;
+        if (kind.target == RELOC_GOT)
+            to += RELOC_ENTRY;
     }
-    if (!to)
-        return false;
     uint64_t v = (uint64_t)(uintptr_t)to + (uint64_t)r->r_addend;
-    if (type != R_X86_64_64)
-        v -= (uint64_t)(uintptr_t)at;
-    if (width == 4 && (int64_t)v != (int32_t)v)
+    if (!reloc_apply(type, section + r->r_offset, v))
         return fail(k, "a relocation is out of range", "");
-    memcpy(at, &v, width); /* little endian, as all of x86 */
     return true;
 }
 
@@ -273,6 +256,9 @@ link_object(Linker *k, const char *symbol, void **fn)
     if (!*fn)
         return fail(k, "it has no function ", symbol);
     size_t code = k->text_end, data = k->data_end;
+    /* Nothing on x86; elsewhere instructions are fetched past the data's cache. */
+    __builtin___clear_cache(k->base, k->base + code);
+    __builtin___clear_cache(k->base + data, k->base + k->size);
     if ((code && mprotect(k->base, code, PROT_READ | PROT_EXEC)) ||
         (data > code && mprotect(k->base + code, data - code, PROT_READ)) ||
         mprotect(k->base + data, k->size - data, PROT_READ | PROT_EXEC))
