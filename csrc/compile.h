@@ -19,7 +19,7 @@ typedef struct ParamAbi {
 
 /* A named text or binary stage of a compile. */
 typedef struct Stage {
-    char name[8]; /* tir simt llir ptx cubin asm obj */
+    char name[8]; /* tir report simt llir ptx cubin asm obj */
     char *data;   /* malloc'ed; texts end with a NUL not counted in size */
     size_t size;
 } Stage;

@@ -348,6 +348,7 @@ mask_of(const Op *o)
     int i = o->op == OP_LOAD         ? 1
             : o->op == OP_STORE      ? 2
             : o->op == OP_ATOMIC_RMW ? 2
+            : o->op == OP_ATOMIC_CAS ? 3
             : o->op == OP_ASYNC_COPY ? 3
                                      : -1;
     return i > 0 && i < o->n_args ? arg(o, i) : NULL;

@@ -400,8 +400,9 @@ bi_histogram(Fe *f, Value *a)
     if (x->type->rank != 1)
         fail(f, VALUE, "histogram takes one dimension, not the shape %s",
              ty_shape_str(f->a, x->type));
-    if (bins < 1 || bins > MAX_NUMEL || (bins & (bins - 1)))
-        fail(f, VALUE, "num_bins must be a power of 2, not %lld", (long long)bins);
+    if (bins < 1 || bins > MAX_NUMEL)
+        fail(f, VALUE, "num_bins must be 1 to %d, not %lld", MAX_NUMEL,
+             (long long)bins);
     if (!is_absent(a[2]) && !is_py_none(a[2])) {
         mask = fe_tensor(f, a[2], "mask");
         if (mask->type->is_ptr || mask->type->elem != E_I1)

@@ -53,14 +53,6 @@ bi_arange(Fe *f, Value *a)
              (long long)end);
     if (n <= 0)
         fail(f, VALUE, "arange's end argument must be greater than the start argument");
-    if (n & (n - 1)) {
-        int64_t up = 1;
-        while (up < n)
-            up *= 2;
-        err_help(f->c, "take tl.arange(%lld, %lld) and mask what is beyond %lld",
-                 (long long)start, (long long)(start + up), (long long)end);
-        fail(f, VALUE, "arange's range must be a power of 2, not %lld", (long long)n);
-    }
     if (n > MAX_NUMEL)
         fail(f, VALUE, "a block may have at most %d elements, not %lld", MAX_NUMEL,
              (long long)n);
@@ -213,6 +205,43 @@ bi_reshape(Fe *f, Value *a)
              ty_shape_str(f->a, ty_with_shape(f->c, v->type, rank, shape)),
              (long long)n);
     return v_val(fe_reshape(f, v, rank, shape));
+}
+
+Val *
+fe_resize(Fe *f, Val *v, const int32_t *shape, Val *fill)
+{
+    const Type *t = ty_with_shape(f->c, v->type, v->type->rank, shape);
+    if (t == v->type)
+        return v;
+    if (!fill)
+        fill = ir_const_bits(&f->b, ty_element(f->c, v->type), 0);
+    return result(ir_op(&f->b, OP_RESIZE, 2, (Val *[]){v, fill}, 1, &t), 0);
+}
+
+Value
+bi_resize(Fe *f, Value *a)
+{
+    Val *v = fe_tensor(f, a[0], "input"), *fill = NULL;
+    const Type *t = v->type;
+    int32_t shape[MAX_RANK];
+    int rank = v_shape(f, a[1], shape, "a shape");
+    if (t->is_ptr) {
+        err_help(f->c, "tl.load them first");
+        fail(f, TYPE, "resize takes numbers, not %s", ty_str(f->a, t));
+    }
+    if (!t->rank || rank != t->rank) {
+        err_help(f->c, "resize keeps the dims; x[:, None] adds one");
+        err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, t),
+               ty_shape_str(f->a, ty_with_shape(f->c, t, rank, shape)));
+    }
+    if (fe_is_given(a[2])) {
+        fill = fe_tensor(f, a[2], "fill");
+        if (fill->type->rank || fill->type->is_ptr)
+            fail(f, TYPE, "fill must be a scalar number, not %s",
+                 ty_str(f->a, fill->type));
+        fill = fe_cast(f, fill, t->elem, ROUND_RTNE);
+    }
+    return v_val(fe_resize(f, v, shape, fill));
 }
 
 Value

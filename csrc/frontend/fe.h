@@ -199,7 +199,7 @@ int64_t v_const_int(Fe *f, Value v, const char *what);
 bool v_const_bool(Fe *f, Value v, const char *what);
 const char *v_const_str(Fe *f, Value v, const char *what);
 Elem v_elem(Fe *f, Value v, const char *what); /* a dtype */
-/* A block shape: a tuple of powers of two; returns the rank. */
+/* A block shape: a tuple of sides of 1 and more; returns the rank. */
 int v_shape(Fe *f, Value v, int32_t *shape, const char *what);
 void fe_check_shape(Fe *f, int rank, const int32_t *shape);
 /* Integers of a tuple, or of one int; returns how many. */
@@ -316,6 +316,8 @@ Val *fe_logical(Fe *f, Operator o, Val *x, Val *y);
 Val *fe_condition(Fe *f, Value v, const char *of); /* a scalar i1 */
 Val *fe_reshape(Fe *f, Val *v, int rank, const int32_t *shape);
 Val *fe_trans(Fe *f, Val *v, const int *perm);
+/* v with the sides of shape: cut, or with `fill` (NULL: 0) behind its elements. */
+Val *fe_resize(Fe *f, Val *v, const int32_t *shape, Val *fill);
 
 /* ---- expr.c, subscript.c, attr.c, call.c ------------------------------------------------------------------ */
 Value fe_expr(Fe *f, Node *n);

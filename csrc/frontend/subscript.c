@@ -2,7 +2,8 @@
  *
  * Of a block: None adds a dimension, ':' keeps one, and beyond Triton an integer picks an
  * element and a slice with constant bounds a part. Picking is a gather: on GPUs it goes
- * through shared memory, so in a hot loop it is better to load what is needed.
+ * through shared memory, so in a hot loop it is better to load what is needed. The first
+ * elements of a dimension are a resize, which costs nothing where the padded sides agree.
  */
 #include "frontend/fe.h"
 
@@ -57,10 +58,17 @@ slice_dim(Fe *f, Val *v, int dim, const Node *s)
     Py_ssize_t start, step, count = slice_of(f, s, extent, &start, &step);
     if (count == extent && step == 1)
         return v;
-    if (count < 1 || count & (count - 1)) {
-        err_help(f->c, "a slice has 1, 2, 4, 8 .. elements");
+    if (count < 1) {
+        err_help(f->c, "a block has at least one element");
         fail(f, VALUE, "this slice picks %lld of %d elements", (long long)count,
              extent);
+    }
+    if (!start && step == 1 && !v->type->is_ptr &&
+        ty_padded_side((int32_t)count) == ty_padded_side(extent)) {
+        int32_t shape[MAX_RANK];
+        memcpy(shape, v->type->shape, sizeof shape);
+        shape[dim] = (int32_t)count;
+        return fe_resize(f, v, shape, NULL);
     }
     Val *i = ir_arange(&f->b, 0, count);
     if (step != 1)

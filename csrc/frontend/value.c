@@ -470,26 +470,44 @@ v_elem(Fe *f, Value v, const char *what)
     return e;
 }
 
+/* The side a block of n has on the machine. */
+static int64_t
+padded_side(int32_t n)
+{
+    int64_t side = 1;
+    while (side < n)
+        side *= 2;
+    return side;
+}
+
+static NORETURN void
+too_many_elements(Fe *f, int rank, const int32_t *shape)
+{
+    Sb user = {.a = f->a}, padded = {.a = f->a};
+    for (int i = 0; i < rank; i++) {
+        sb_printf(&user, "%s%d", i ? ", " : "[", (int)shape[i]);
+        sb_printf(&padded, "%s%lld", i ? ", " : "[", (long long)padded_side(shape[i]));
+    }
+    if (strcmp(user.at, padded.at))
+        fail(f, VALUE,
+             "a block may have at most %d elements: %s], padded to %s], has more",
+             MAX_NUMEL, user.at, padded.at);
+    fail(f, VALUE, "a block may have at most %d elements: %s] has more", MAX_NUMEL,
+         user.at);
+}
+
 void
 fe_check_shape(Fe *f, int rank, const int32_t *shape)
 {
     int64_t n = 1;
-    for (int i = 0; i < rank; i++) {
-        if (shape[i] < 1 || (shape[i] & (shape[i] - 1))) {
-            if (shape[i] > 1)
-                err_help(f->c, "take %d and mask what is beyond %d",
-                         1 << (32 - __builtin_clz((unsigned)shape[i])), (int)shape[i]);
-            fail(f, VALUE, "Shape element %d must be a power of 2, not %d", i,
+    for (int i = 0; i < rank; i++)
+        if (shape[i] < 1)
+            fail(f, VALUE, "Shape element %d must be 1 or more, not %d", i,
                  (int)shape[i]);
-        }
-        n *= shape[i];
-        if (n > MAX_NUMEL) {
-            Sb sb = {.a = f->a};
-            for (int k = 0; k < rank; k++)
-                sb_printf(&sb, "%s%d", k ? ", " : "", (int)shape[k]);
-            fail(f, VALUE, "a block may have at most %d elements: [%s] has more",
-                 MAX_NUMEL, sb.at);
-        }
+    for (int i = 0; i < rank; i++) {
+        n *= padded_side(shape[i]);
+        if (n > MAX_NUMEL)
+            too_many_elements(f, rank, shape);
     }
 }
 

@@ -10,6 +10,9 @@
  * functions to their bound. Results the language leaves open are 0 here: an integer
  * divided by zero, a gather from outside, a masked-off load without other.
  *
+ * Sides are what the function says, powers of two or not: this is the reference for the
+ * padding of other targets.
+ *
  * The function must have passed ir_verify.
  */
 #include "ir/ir.h"
@@ -200,6 +203,18 @@ run_shape(Interp *in, const Op *o)
         memcpy(r, x, (size_t)n / 2 * 8);
         memcpy(r + n / 2, operand(in, o, 1), (size_t)n / 2 * 8);
         break;
+    case OP_RESIZE: {
+        const Type *xt = arg(o, 0)->type, *rt = result(o, 0)->type;
+        for (int64_t i = 0; i < n; i++) {
+            int32_t at[MAX_RANK] = {0};
+            bool is_inside = true;
+            unflatten(rt, i, at);
+            for (int d = 0; d < rt->rank; d++)
+                is_inside = is_inside && at[d] < xt->shape[d];
+            r[i] = is_inside ? x[flatten(xt, at)] : operand(in, o, 1)[0];
+        }
+        break;
+    }
     default: unreachable(in->c);
     }
 }
@@ -288,6 +303,9 @@ run_memory(Interp *in, const Op *o)
             write_elem(in, o, e, p[i], updated(o, e, r[i], operand(in, o, 1)[i]));
             break;
         case OP_ATOMIC_CAS:
+            r[i] = 0;
+            if (is_masked_off(in, o, 3, i))
+                break;
             r[i] = read_elem(in, o, e, p[i]);
             if (r[i] == operand(in, o, 1)[i])
                 write_elem(in, o, e, p[i], operand(in, o, 2)[i]);
@@ -506,15 +524,19 @@ run_if(Interp *in, const Op *o)
 
 /* ---- assert and print ----------------------------------------------------------- */
 
+/* "3, 14" of element i; NULL where it is padding. */
 static const char *
-index_text(Interp *in, const Type *t, int64_t i)
+index_text(Interp *in, const Op *o, const Type *t, int64_t i)
 {
     Sb sb = {.a = in->c->arena};
-    int32_t at[MAX_RANK];
+    int32_t at[MAX_RANK], sides[MAX_RANK];
     unflatten(t, i, at);
+    ty_unpack_sides(t, ir_attr(o, ATTR_SIDES), sides);
     sb_put(&sb, "");
     for (int d = 0; d < t->rank; d++) {
-        int width = snprintf(NULL, 0, "%d", t->shape[d] - 1);
+        int width = snprintf(NULL, 0, "%d", sides[d] - 1);
+        if (at[d] >= sides[d])
+            return NULL;
         sb_printf(&sb, "%s%*d", d ? ", " : "", width, at[d]);
     }
     return sb.at;
@@ -531,7 +553,7 @@ run_assert(Interp *in, const Op *o)
                    str_printf(in->c->arena,
                               "assertion failed: %s in program (%d, %d, %d)%s%s",
                               o->text, in->pid[0], in->pid[1], in->pid[2],
-                              t->rank ? ", element " : "", index_text(in, t, i)));
+                              t->rank ? ", element " : "", index_text(in, o, t, i)));
 }
 
 static void
@@ -557,8 +579,11 @@ run_print(Interp *in, const Op *o)
     for (int k = 0; k < o->n_args; k++) {
         const Type *t = arg(o, k)->type;
         for (int64_t i = 0; i < ty_numel(t); i++) {
-            fprintf(out, "pid (%d, %d, %d) idx (%s)%s", pid[0], pid[1], pid[2],
-                    index_text(in, t, i), o->text);
+            const char *index = index_text(in, o, t, i);
+            if (!index)
+                continue;
+            fprintf(out, "pid (%d, %d, %d) idx (%s)%s", pid[0], pid[1], pid[2], index,
+                    o->text);
             if (o->n_args > 1)
                 fprintf(out, "(operand %d) ", k);
             print_value(out, t, operand(in, o, k)[i], ir_attr(o, ATTR_HEX));

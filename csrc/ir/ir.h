@@ -93,6 +93,14 @@ int64_t ty_numel(const Type *t);
 /* Of one element; 64 for pointers. */
 int ty_bits(const Type *t);
 bool ty_same_shape(const Type *a, const Type *b);
+/* The power of two at or above n, which is 1 .. 2^30. */
+int32_t ty_padded_side(int32_t n);
+/* t with every side padded; a type of powers of two is itself. */
+const Type *ty_padded(Comp *c, const Type *t);
+/* The sides of t, from the padded type: bits of side - 1, dim 0 lowest, as many as the
+ * padded side has. 0 when t needs no padding, and 0 unpacks to the padded shape. */
+int64_t ty_pack_sides(const Type *t);
+void ty_unpack_sides(const Type *padded, int64_t packed, int32_t *sides);
 void ty_log2_shape(const Type *t, uint8_t *log2);
 /* F32[64, 32], ptr<f32>[64]. */
 char *ty_str(Arena *a, const Type *t);
@@ -219,6 +227,7 @@ struct Func {
     int log2_ctas;   /* thread blocks (of a cluster) that share a program; set with the
                                layouts, whose warps are then those of all of them */
     ArgFacts *facts; /* by slot; slots without a parameter are constexpr */
+    Sb report;       /* what passes did that costs more than it looks: a line each */
 };
 
 /* ---- build.c: the only writer of the lists -------------------------------------- */

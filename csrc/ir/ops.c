@@ -5,7 +5,7 @@
  * A check returns NULL or what is wrong in words. It looks at one op: types of operands
  * and results, attributes, arguments and yields of regions. It may trust what
  * verify.c's walk has seen before: counts that are not -1, linked blocks with a
- * terminator, types with powers of two.
+ * terminator, types of values.
  *
  * Long because it is one table: the checks are its cells, one after another as in ops.def.
  */
@@ -93,12 +93,6 @@ same_place(const Type *a, const Type *b)
     return ty_same_shape(a, b) && a->layout == b->layout;
 }
 
-static bool
-is_pow2(int64_t n)
-{
-    return n > 0 && (n & (n - 1)) == 0;
-}
-
 static const char *
 want_result(const Op *o, int i, const Type *t)
 {
@@ -170,8 +164,7 @@ static const char *
 check_arange(const Op *o)
 {
     int64_t start = ir_attr(o, ATTR_START), end = ir_attr(o, ATTR_END);
-    if (start < 0 || end <= start || end > (int64_t)1 << 32 || !is_pow2(end - start) ||
-        end - start > MAX_NUMEL)
+    if (start < 0 || end <= start || end > (int64_t)1 << 32 || end - start > MAX_NUMEL)
         return say(o, "bad range %" PRId64 "..%" PRId64, start, end);
     int32_t n = (int32_t)(end - start);
     return want_shape(o, 0, ty_scalar(comp(o), E_I32), 1, &n);
@@ -282,6 +275,16 @@ check_cat(const Op *o)
         return say(o, "operands are %s, expected one dim", str(o, t));
     int32_t n = 2 * t->shape[0];
     return want_shape(o, 0, t, 1, &n);
+}
+
+static const char *
+check_resize(const Op *o)
+{
+    const Type *from = at(o, 0), *to = res(o, 0);
+    if (!from->rank || from->rank != to->rank || !same_element(from, to) ||
+        from->is_ptr || from->layout || to->layout)
+        return say(o, "from %s to %s", str(o, from), str(o, to));
+    return want_arg(o, 1, ty_element(comp(o), from));
 }
 
 static const char *
@@ -474,7 +477,9 @@ check_atomic(const Op *o)
 static const char *
 check_cas(const Op *o)
 {
-    const char *err = want_pointer(o, true);
+    const char *err = want_count(o, 3, 4);
+    if (!err)
+        err = want_pointer(o, true);
     if (!err)
         err = want_order(o);
     if (err)
@@ -485,6 +490,8 @@ check_cas(const Op *o)
     err = want_arg(o, 1, t);
     if (!err)
         err = want_arg(o, 2, t);
+    if (!err)
+        err = want_mask(o, 3, t);
     return err ? err : want_result(o, 0, t);
 }
 
@@ -599,7 +606,7 @@ check_histogram(const Op *o)
     if (err)
         return err;
     int64_t bins = ir_attr(o, ATTR_BINS);
-    if (at(o, 0)->rank != 1 || !is_int(at(o, 0)) || !is_pow2(bins) || bins > MAX_NUMEL)
+    if (at(o, 0)->rank != 1 || !is_int(at(o, 0)) || bins < 1 || bins > MAX_NUMEL)
         return say(o, "of %s into %" PRId64 " bins", str(o, at(o, 0)), bins);
     err = want_mask(o, 1, at(o, 0));
     int32_t n = (int32_t)bins;
@@ -805,6 +812,21 @@ check_i1_scalar(const Op *o)
     return want_arg(o, 0, ty_scalar(comp(o), E_I1));
 }
 
+/* The sides of a padded block are those of operand 0, which has the room. */
+static const char *
+want_sides(const Op *o)
+{
+    int64_t sides = ir_attr(o, ATTR_SIDES);
+    if (!sides)
+        return NULL;
+    int bits = 0;
+    for (int d = 0; o->n_args && d < at(o, 0)->rank; d++)
+        bits += 31 - __builtin_clz((unsigned)at(o, 0)->shape[d]);
+    if (sides > 0 && sides >> bits == 0)
+        return NULL;
+    return say(o, "sides %" PRId64, sides);
+}
+
 static const char *
 check_assert_(const Op *o)
 {
@@ -815,7 +837,8 @@ check_assert_(const Op *o)
         return say(o, "of %s, expected i1", str(o, at(o, 0)));
     if (!o->text)
         return say(o, "without a text");
-    return want_mask(o, 1, at(o, 0));
+    err = want_sides(o);
+    return err ? err : want_mask(o, 1, at(o, 0));
 }
 
 static const char *
@@ -823,7 +846,8 @@ check_print(const Op *o)
 {
     if (!o->text)
         return say(o, "without a text");
-    return want_word(o, ATTR_HEX, 0, 1);
+    const char *err = want_sides(o);
+    return err ? err : want_word(o, ATTR_HEX, 0, 1);
 }
 
 static const char *

@@ -155,6 +155,55 @@ ty_same_shape(const Type *a, const Type *b)
            memcmp(a->shape, b->shape, a->rank * sizeof a->shape[0]) == 0;
 }
 
+int32_t
+ty_padded_side(int32_t n)
+{
+    return n <= 1 ? 1 : (int32_t)(1u << (32 - __builtin_clz((unsigned)n - 1)));
+}
+
+const Type *
+ty_padded(Comp *c, const Type *t)
+{
+    int32_t shape[MAX_RANK];
+    bool is_same = true;
+    for (int i = 0; i < t->rank; i++) {
+        shape[i] = ty_padded_side(t->shape[i]);
+        is_same = is_same && shape[i] == t->shape[i];
+    }
+    return is_same ? t : ty_with_shape(c, t, t->rank, shape);
+}
+
+static int
+side_bits(int32_t n)
+{
+    return 31 - __builtin_clz((unsigned)ty_padded_side(n));
+}
+
+int64_t
+ty_pack_sides(const Type *t)
+{
+    int64_t packed = 0;
+    int at = 0;
+    bool is_padded = false;
+    for (int i = 0; i < t->rank; i++) {
+        packed |= (int64_t)(t->shape[i] - 1) << at;
+        at += side_bits(t->shape[i]);
+        is_padded = is_padded || ty_padded_side(t->shape[i]) != t->shape[i];
+    }
+    return is_padded ? packed : 0;
+}
+
+void
+ty_unpack_sides(const Type *padded, int64_t packed, int32_t *sides)
+{
+    bool is_padded = packed != 0;
+    for (int i = 0; i < padded->rank; i++) {
+        int32_t n = padded->shape[i];
+        sides[i] = is_padded ? (int32_t)(packed & (n - 1)) + 1 : n;
+        packed >>= side_bits(n);
+    }
+}
+
 void
 ty_log2_shape(const Type *t, uint8_t *log2)
 {

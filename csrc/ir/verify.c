@@ -31,10 +31,10 @@ check_type(Walk *w, const Type *t, const Loc *loc)
     bool ok = t->rank <= MAX_RANK && (!t->layout || t->layout->rank == t->rank);
     int64_t numel = 1;
     for (int i = 0; ok && i < t->rank; i++) {
-        int32_t n = t->shape[i];
-        ok = n > 0 && (n & (n - 1)) == 0 &&
-             (!t->layout || (int64_t)1 << t->layout->log2_shape[i] == t->shape[i]);
-        numel *= t->shape[i];
+        int32_t n = t->shape[i]; /* a power of two once there is a layout */
+        ok = n > 0 && n <= MAX_NUMEL &&
+             (!t->layout || (int64_t)1 << t->layout->log2_shape[i] == n);
+        numel *= ok ? ty_padded_side(n) : 1;
         ok = ok && numel <= MAX_NUMEL;
     }
     if (!ok)

@@ -4,6 +4,7 @@
  *     c.asm["tir"], c.asm["llir"], c.asm["ptx"], ..       stages, as text or bytes
  *     c.metadata.shared, c.n_regs, c.n_spills             what it costs
  *     c.timings                                           what its compile cost, in ms
+ *     c.report                                            padding and its like, in words
  *     c[grid](x, y, n, 1024)                              again, without looking it up
  *
  * `metadata` and the disassembly are Python, in tegula/compiled.py, over what stands here.
@@ -85,6 +86,8 @@ get_stages(PyObject *self, void *closure)
         return Py_NewRef(v->asm_);
     PyObject *d = PyDict_New();
     for (int i = 0; d && i < v->bin.n_stages; i++) {
+        if (!strcmp(v->bin.stage[i].name, "report"))
+            continue;
         PyObject *o = stage_object(&v->bin.stage[i]);
         if (!o || PyDict_SetItemString(d, v->bin.stage[i].name, o))
             Py_CLEAR(d);
@@ -92,6 +95,14 @@ get_stages(PyObject *self, void *closure)
     }
     v->asm_ = Py_XNewRef(d);
     return d;
+}
+
+static PyObject *
+get_report(PyObject *self, void *closure)
+{
+    (void)closure;
+    const Stage *s = binary_stage(&((Compiled *)self)->bin, "report");
+    return s ? stage_object(s) : PyUnicode_FromString("");
 }
 
 static PyObject *
@@ -301,6 +312,9 @@ static PyGetSetDef compiled_getset[] = {
     {"src", get_src, NULL, "the kernel this is a variant of", NULL},
     {"timings", get_timings, NULL,
      "dict of milliseconds: frontend, passes, codegen, llvm, ptxas; empty if from disk",
+     NULL},
+    {"report", get_report, NULL,
+     "what costs more than it looks, a line each: blocks that were padded; or ''",
      NULL},
     {"n_regs", get_n_regs, NULL,
      "registers of a thread, or as many as it may use; -1: unknown", NULL},

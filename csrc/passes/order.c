@@ -2,7 +2,8 @@
 #include "passes/passes.h"
 
 const char *const order_tile[] = {
-    "inline_consts", /* first: a stride that is 1 changes what everything below sees */
+    "pad_blocks",    /* first: nothing below knows of other sides than powers of two */
+    "inline_consts", /* early: a stride that is 1 changes what everything below sees */
     "fold",          /* what the frontend wrote down literally; dead branches */
     "cse",           /* before licm: fewer ops to move */
     "unroll",        /* on small bodies; step and bounds are constants by now if ever */

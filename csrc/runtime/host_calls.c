@@ -15,12 +15,13 @@ run_of(char *scratch)
     return r;
 }
 
-/* "3, 14" of element `flat`; padded so that the columns of a listing stand under each other. */
-static void
+/* "3, 14" of element `flat`, so that the columns of a listing stand under each other; false
+ * where the element is padding. */
+static bool
 index_text(char *out, size_t size, const int32_t *what, int64_t flat)
 {
     int32_t at[MAX_RANK];
-    const int32_t *shape = what + PRINT_SHAPE;
+    const int32_t *shape = what + PRINT_SHAPE, *sides = shape + what[PRINT_RANK];
     size_t n = 0;
     *out = 0;
     for (int d = what[PRINT_RANK] - 1; d >= 0; d--) {
@@ -28,9 +29,12 @@ index_text(char *out, size_t size, const int32_t *what, int64_t flat)
         flat /= shape[d];
     }
     for (int d = 0; d < what[PRINT_RANK] && n < size; d++) {
-        int width = snprintf(NULL, 0, "%d", shape[d] - 1);
+        int width = snprintf(NULL, 0, "%d", sides[d] - 1);
+        if (at[d] >= sides[d])
+            return false;
         n += (size_t)snprintf(out + n, size - n, "%s%*d", d ? ", " : "", width, at[d]);
     }
+    return true;
 }
 
 void
@@ -46,19 +50,6 @@ tegula_assert(char *scratch, const int32_t *pid, const char *text, const int32_t
              pid[2], what[PRINT_RANK] ? ", element " : "", index);
 }
 
-/* The prefix as Triton's users know it: " prefix: " before a value. */
-static void
-put_prefix(FILE *out, const char *text, bool has_values)
-{
-    size_t n = strlen(text);
-    while (has_values && n && text[n - 1] == ' ')
-        n--;
-    if (has_values && n && text[n - 1] == ':')
-        n--;
-    fprintf(out, "%s%.*s%s", n && *text != ' ' ? " " : "", (int)n, text,
-            has_values ? ": " : "");
-}
-
 void
 tegula_print(char *scratch, const int32_t *pid, const char *text, const int32_t *what,
              int64_t flat, uint64_t bits)
@@ -66,10 +57,10 @@ tegula_print(char *scratch, const int32_t *pid, const char *text, const int32_t 
     FILE *out = run_of(scratch)->out;
     Elem e = (Elem)what[PRINT_ELEM];
     char index[128];
-    index_text(index, sizeof index, what, flat);
+    if (!index_text(index, sizeof index, what, flat))
+        return;
     flockfile(out); /* programs run side by side: a line stays one line */
-    fprintf(out, "pid (%d, %d, %d) idx (%s)", pid[0], pid[1], pid[2], index);
-    put_prefix(out, text, what[PRINT_N_OPERANDS] > 0);
+    fprintf(out, "pid (%d, %d, %d) idx (%s)%s", pid[0], pid[1], pid[2], index, text);
     if (what[PRINT_N_OPERANDS] > 1)
         fprintf(out, "(operand %d) ", what[PRINT_OPERAND]);
     if (!what[PRINT_N_OPERANDS])

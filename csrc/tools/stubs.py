@@ -165,6 +165,7 @@ CORE = {
     "CompiledKernel.n_regs": "int",
     "CompiledKernel.n_spills": "int",
     "CompiledKernel.name": "str",
+    "CompiledKernel.report": "str",
     "CompiledKernel.src": "Kernel",
     "CompiledKernel.target": "str",
     "CompiledKernel.timings": "dict[str, float]",

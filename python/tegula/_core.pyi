@@ -34,6 +34,7 @@ class CompiledKernel:
     n_regs: int
     n_spills: int
     name: str
+    report: str
     src: Kernel
     target: str
     timings: dict[str, float]

@@ -13,11 +13,10 @@ def kernel(x, n, BLOCK: tl.constexpr = 16):
 
 
 def run():
-    kernel[(1,)](np.zeros(16, np.float32), 3, BLOCK=48)
+    kernel[(1,)](np.zeros(16, np.float32), 3, BLOCK=0)
 
 
 # ----
-# launch_compile_error.py:11:9: CompileError[VALUE]: arange's range must be a power of 2, not 48
+# launch_compile_error.py:11:9: CompileError[VALUE]: arange's end argument must be greater than the start argument
 #     i = tl.arange(0, BLOCK)
 #         ^~~~~~~~~~~~~~~~~~~
-#   help: take tl.arange(0, 64) and mask what is beyond 48

@@ -1,4 +1,4 @@
-"""VALUE: a histogram of ten bins."""
+"""VALUE: a histogram of no bins."""
 
 import tegula
 import tegula.language as tl
@@ -6,7 +6,7 @@ import tegula.language as tl
 
 @tegula.jit
 def kernel(x):
-    tl.store(x, tl.sum(tl.histogram(tl.arange(0, 64), 10)))
+    tl.store(x, tl.sum(tl.histogram(tl.arange(0, 64), 0)))
 
 
 def run():
@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# value_histogram_bins.py:9:24: CompileError[VALUE]: num_bins must be a power of 2, not 10
-#     tl.store(x, tl.sum(tl.histogram(tl.arange(0, 64), 10)))
-#                        ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# value_histogram_bins.py:9:24: CompileError[VALUE]: num_bins must be 1 to 1048576, not 0
+#     tl.store(x, tl.sum(tl.histogram(tl.arange(0, 64), 0)))
+#                        ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

@@ -1,4 +1,4 @@
-"""VALUE: the three largest."""
+"""VALUE: more than there are."""
 
 import tegula
 import tegula.language as tl
@@ -6,7 +6,7 @@ import tegula.language as tl
 
 @tegula.jit
 def kernel(x):
-    a = tl.topk(tl.zeros((16,), tl.float32), 3)
+    a = tl.topk(tl.zeros((16,), tl.float32), 17)
     tl.store(x, tl.sum(a))
 
 
@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_topk.py:9:9: CompileError[STATIC_ASSERT]: static assertion failed: topk: k must be a power of two
-#     a = tl.topk(tl.zeros((16,), tl.float32), 3)
-#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# value_topk.py:9:9: CompileError[STATIC_ASSERT]: static assertion failed: topk: k must be 1 to the length of the dim
+#     a = tl.topk(tl.zeros((16,), tl.float32), 17)
+#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

@@ -44,5 +44,5 @@ def test_accesses_are_checked():
 
 
 def test_compile_errors_are_the_same():
-    with pytest.raises(tegula.CompileError, match="power of 2"):
-        softmax[(1,)](np.zeros(4, np.float32), np.zeros(4, np.float32), 4, BLOCK=3)
+    with pytest.raises(tegula.CompileError, match="greater than the start"):
+        softmax[(1,)](np.zeros(4, np.float32), np.zeros(4, np.float32), 4, BLOCK=0)

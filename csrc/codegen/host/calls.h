@@ -20,7 +20,8 @@ typedef struct HostSymbol {
 extern const HostSymbol host_symbols[];
 extern const int n_host_symbols;
 
-/* Words of the constant array `what`: PRINT_SHAPE is followed by the extents. */
+/* Words of the constant array `what`: PRINT_SHAPE is followed by the extents, and those by
+ * the sides without padding: elements beyond them are not shown. */
 enum {
     PRINT_OPERAND,
     PRINT_N_OPERANDS,

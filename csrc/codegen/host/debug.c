@@ -16,7 +16,7 @@ static Lv
 words(Host *h, const int32_t *w, int n)
 {
     Ll *l = h->l;
-    Lv all[PRINT_SHAPE + MAX_RANK];
+    Lv all[PRINT_SHAPE + 2 * MAX_RANK];
     for (int i = 0; i < n; i++)
         all[i] = ll_i32(l, w[i]);
     Lv array = LLVMConstArray2(l->i32, all, (uint64_t)n);
@@ -30,7 +30,7 @@ words(Host *h, const int32_t *w, int n)
 static Lv
 describe(Host *h, const Op *o, int operand)
 {
-    int32_t w[PRINT_SHAPE + MAX_RANK] = {operand, o->n_args};
+    int32_t w[PRINT_SHAPE + 2 * MAX_RANK] = {operand, o->n_args};
     int rank = 0;
     if (o->n_args) {
         const Type *t = arg(o, operand)->type;
@@ -39,8 +39,9 @@ describe(Host *h, const Op *o, int operand)
         rank = w[PRINT_RANK] = t->rank;
         for (int d = 0; d < rank; d++)
             w[PRINT_SHAPE + d] = t->shape[d];
+        ty_unpack_sides(t, ir_attr(o, ATTR_SIDES), w + PRINT_SHAPE + rank);
     }
-    return words(h, w, PRINT_SHAPE + rank);
+    return words(h, w, PRINT_SHAPE + 2 * rank);
 }
 
 static Lv

@@ -525,7 +525,7 @@ scalar_access(Host *h, const Op *o)
     switch (o->op) {
     case OP_LOAD: r = host_read(h, t, M_ROW, 0, p, x, y); break;
     case OP_STORE: host_write(h, t, M_ROW, 0, p, x, y); break;
-    case OP_ATOMIC_CAS: r = host_atomic(h, o, 0, p, x, y, NULL); break;
+    case OP_ATOMIC_CAS: r = host_atomic(h, o, 0, p, x, y, scalar_arg(h, o, 3)); break;
     default: r = host_atomic(h, o, 0, p, x, NULL, y);
     }
     h->done[host_pos(h, o)] = true;

@@ -242,7 +242,8 @@ emit_root(Host *h, Group *g, Root *r)
     }
     case R_ATOMIC: {
         bool is_cas = o->op == OP_ATOMIC_CAS;
-        Lv mask = !is_cas && o->n_args > 2 ? root_in(h, g, r, 2) : NULL;
+        int k = is_cas ? 3 : 2;
+        Lv mask = k < o->n_args ? root_in(h, g, r, k) : NULL;
         Lv old = host_atomic(h, o, lanes, root_in(h, g, r, 0), root_in(h, g, r, 1),
                              is_cas ? root_in(h, g, r, 2) : NULL, mask);
         const Type *t = result(o, 0)->type;

@@ -165,14 +165,16 @@ sim_atomic(Sim *s, const Op *o)
     check_layouts(s, o);
     bool is_cas = o->op == OP_ATOMIC_CAS;
     Lv *ptr = sim_val(s, arg(o, 0)), *x = sim_val(s, arg(o, 1)),
-       *y = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL, *r = sim_define(s, v);
+       *y = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL,
+       *mask = is_cas ? (o->n_args > 3 ? sim_val(s, arg(o, 3)) : NULL) : y,
+       *r = sim_define(s, v);
     int sem = (int)ir_attr(o, ATTR_SEM), scope = (int)ir_attr(o, ATTR_SCOPE),
         bytes = sim_elem_bytes(v->type);
     Lv owner = sim_owner(s, v->type->layout);
     Access a = {.bytes = bytes, .align = bytes, .loc = o->loc};
     for (int i = 0; i < sim_n_regs(v); i++) {
         a.ptr = ptr[i];
-        a.pred = is_cas ? owner : sim_and(s, owner, y ? y[i] : NULL);
+        a.pred = sim_and(s, owner, mask ? mask[i] : NULL);
         if (is_cas)
             r[i] = s->m->atomic_cas(s->l, &a, v->type->elem, sem, scope, x[i], y[i]);
         else

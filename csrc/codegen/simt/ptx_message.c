@@ -93,6 +93,16 @@ put_escaped(Sb *sb, const char *s)
         sb_put(sb, *s == '%' ? "%%" : (char[]){*s, 0});
 }
 
+static Lv
+coordinate(Ll *l, const Type *t, Lv flat, int dim)
+{
+    int stride = 1;
+    for (int i = dim + 1; i < t->rank; i++)
+        stride *= t->shape[i];
+    Lv at = LLVMBuildUDiv(l->b, flat, ll_i32(l, stride), "");
+    return LLVMBuildURem(l->b, at, ll_i32(l, t->shape[dim]), "");
+}
+
 /* "pid (0, 0, 0) idx ( 3, 17)text: value", as the emulator prints it. */
 void
 ptx_print(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
@@ -101,19 +111,25 @@ ptx_print(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
     const Type *t = operand < 0 ? NULL : arg(o, operand)->type;
     Lv v[PIDS + MAX_RANK + 1];
     int n = 0, rank = t ? t->rank : 0;
+    int32_t sides[MAX_RANK];
     Sb format = {.a = l->c->arena};
+    if (t)
+        ty_unpack_sides(t, ir_attr(o, ATTR_SIDES), sides);
+    for (int d = 0; d < rank; d++) { /* not the padding */
+        if (sides[d] == t->shape[d])
+            continue;
+        Lv at = coordinate(l, t, flat_index, d);
+        Lv in = LLVMBuildICmp(l->b, LLVMIntULT, at, ll_i32(l, sides[d]), "");
+        pred = pred ? LLVMBuildAnd(l->b, pred, in, "") : in;
+    }
     Skip k = open_if(l, pred);
     for (int axis = 0; axis < PIDS; axis++)
         v[n++] = ptx_program_id(l, axis);
     sb_put(&format, "pid (%d, %d, %d) idx (");
-    for (int d = 0, stride = 1 << 30; d < rank; d++) {
-        stride = 1;
-        for (int i = d + 1; i < rank; i++)
-            stride *= t->shape[i];
-        Lv at = LLVMBuildUDiv(l->b, flat_index, ll_i32(l, stride), "");
-        v[n++] = LLVMBuildURem(l->b, at, ll_i32(l, t->shape[d]), "");
+    for (int d = 0; d < rank; d++) {
+        v[n++] = coordinate(l, t, flat_index, d);
         sb_printf(&format, "%s%%%dd", d ? ", " : "",
-                  snprintf(NULL, 0, "%d", t->shape[d] - 1));
+                  snprintf(NULL, 0, "%d", sides[d] - 1));
     }
     sb_put(&format, ")");
     put_escaped(&format, o->text);

@@ -205,11 +205,13 @@ emu_print(EmuThread *t, const EmuPrint *p, int32_t flat_index, uint64_t bits)
     for (int d = p->rank - 1; d >= 0; d--) {
         at[d] = rest % p->shape[d];
         rest /= p->shape[d];
+        if (at[d] >= p->sides[d])
+            return;
     }
     pthread_mutex_lock(&g->lock);
     fprintf(out, "pid (%d, %d, %d) idx (", t->b->pid[0], t->b->pid[1], t->b->pid[2]);
     for (int d = 0; d < p->rank; d++) {
-        int width = snprintf(NULL, 0, "%d", p->shape[d] - 1);
+        int width = snprintf(NULL, 0, "%d", p->sides[d] - 1);
         fprintf(out, "%s%*d", d ? ", " : "", width, at[d]);
     }
     fprintf(out, ")%s", p->text);

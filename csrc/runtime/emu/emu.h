@@ -118,6 +118,7 @@ void emu_assert(EmuThread *t, const char *text, const EmuPlace *at);
 typedef struct EmuPrint {
     const char *text;
     int32_t operand, n_operands, elem, hex, rank, shape[8];
+    int32_t sides[8]; /* without padding: elements beyond are not shown */
 } EmuPrint;
 void emu_print(EmuThread *t, const EmuPrint *what, int32_t flat_index, uint64_t bits);
 

@@ -340,7 +340,7 @@ class tensor:
     def histogram(self, num_bins: int, mask: tensor | None = ...) -> tensor:
         """Counts of the values 0 .. num_bins - 1.
 
-        Shapes: input has one dim; num_bins is a constexpr power of two; the result is
+        Shapes: input has one dim; num_bins is constexpr, from 1 on; the result is
                 [num_bins]; mask has the shape of input.
         Types:  integer input; int32 counts; int1 mask, where false nothing is counted.
         Cost:   atomics in shared memory on GPUs.
@@ -456,6 +456,17 @@ class tensor:
         Cost:   free, or a move through shared memory where layouts differ; can_reorder lets the
                 compiler choose another order of elements.
         Errors: CompileError[VALUE] for a shape of another size.
+        """
+    def resize(self, shape: Shape, fill: Operand = ...) -> tensor:
+        """input cut, or extended by fill, at the end of its dims.
+
+        Beyond Triton.
+
+        Shapes: shape has the rank of input; each side is constexpr.
+        Types:  that of input, numbers; fill is a number or a scalar, converted to it.
+        Cost:   free where the power of two at or above each side stays the same; else a gather,
+                which on GPUs goes through shared memory.
+        Errors: CompileError[SHAPE] for another rank; CompileError[TYPE] for pointers.
         """
     def rsqrt(self) -> tensor:
         """``1 / sqrt(x)``, approximate for float32 on GPUs.

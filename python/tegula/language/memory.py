@@ -89,7 +89,7 @@ def make_block_ptr(
     """A window of block_shape into a tensor in memory, at offsets.
 
     Shapes: base is a scalar pointer; shape, strides and offsets have one integer scalar per
-            dim, strides counting elements; block_shape: constexpr powers of two; order: a
+            dim, strides counting elements; block_shape: constexpr sides from 1 on; order: a
             permutation of the dims, fastest first, a hint.
     Types:  loads give the pointee's type; stores want it.
     Errors: CompileError[VALUE] where the lengths differ, or for another base.
@@ -134,7 +134,7 @@ def make_tensor_descriptor(
     ``block_shape``.
 
     Shapes: base is a scalar pointer; 1 to 5 dims; the last stride is the constant 1;
-            block_shape: constexpr powers of two whose last spans at least 16 bytes.
+            block_shape: constexpr sides whose last spans at least 16 bytes.
     Types:  loads give the pointee's type; stores convert to it.
     Errors: CompileError[VALUE] where a rule above is broken.
 

@@ -43,16 +43,17 @@ def num_programs(axis: int, _semantic: Any = None) -> tensor:
 def arange(start: int, end: int, _semantic: Any = None) -> tensor:
     """``start, start + 1, .. end - 1``.
 
-    Shapes: [end - start]. Both ends are constexpr; 0 <= start < end; end - start is a power
-            of two. For n elements take the next power of two and a mask.
+    Shapes: [end - start]. Both ends are constexpr; 0 <= start < end. Beyond Triton, any
+            length will do: the compiler pads it to a power of two, masks what it added, and
+            says in ``compiled.report`` what that wastes.
     Types:  int32.
     Cost:   nothing: each thread knows its own elements.
-    Errors: CompileError[VALUE] for other ends.
+    Errors: CompileError[VALUE] for other ends, and for more than 1048576 elements.
 
     >>> tl.arange(0, 4)
     int32[4]: [0, 1, 2, 3]
-    >>> tl.arange(0, 4) < 3
-    int1[4]: [1, 1, 1, 0]
+    >>> tl.arange(0, 3) * 10
+    int32[3]: [0, 10, 20]
     """
     return outside()
 
@@ -61,7 +62,7 @@ def arange(start: int, end: int, _semantic: Any = None) -> tensor:
 def full(shape: Shape, value: Operand, dtype: dtype, _semantic: Any = None) -> tensor:
     """A block filled with value.
 
-    Shapes: shape, a tuple of constexpr powers of two; ``()`` gives a scalar. value is a
+    Shapes: shape, a tuple of constexpr sides from 1 on; ``()`` gives a scalar. value is a
             number or a scalar known at run time.
     Types:  dtype, to which value is converted.
     Errors: CompileError[VALUE] for another shape, or a block as value.
@@ -76,7 +77,7 @@ def full(shape: Shape, value: Operand, dtype: dtype, _semantic: Any = None) -> t
 def zeros(shape: Shape, dtype: dtype, _semantic: Any = None) -> tensor:
     """A block of zeros.
 
-    Shapes: shape, a tuple of constexpr powers of two; ``()`` gives a scalar.
+    Shapes: shape, a tuple of constexpr sides from 1 on; ``()`` gives a scalar.
     Types:  dtype.
     Errors: CompileError[VALUE] for another shape.
 
@@ -218,6 +219,28 @@ def view(input: tensor, *shape: Shape, _semantic: Any = None) -> tensor:
 
     >>> tl.view(tl.full((4,), 7, tl.int32), (2, 2))
     int32[2, 2]: [[7, 7], [7, 7]]
+    """
+    return outside()
+
+
+@builtin
+def resize(
+    input: tensor, shape: Shape, fill: Operand = 0, _semantic: Any = None
+) -> tensor:
+    """input cut, or extended by fill, at the end of its dims.
+
+    Beyond Triton.
+
+    Shapes: shape has the rank of input; each side is constexpr.
+    Types:  that of input, numbers; fill is a number or a scalar, converted to it.
+    Cost:   free where the power of two at or above each side stays the same; else a gather,
+            which on GPUs goes through shared memory.
+    Errors: CompileError[SHAPE] for another rank; CompileError[TYPE] for pointers.
+
+    >>> tl.resize(tl.arange(0, 4), (3,))
+    int32[3]: [0, 1, 2]
+    >>> tl.resize(tl.arange(0, 3), (6,), fill=-1)
+    int32[6]: [0, 1, 2, -1, -1, -1]
     """
     return outside()
 
@@ -366,7 +389,7 @@ def histogram(
 ) -> tensor:
     """Counts of the values 0 .. num_bins - 1.
 
-    Shapes: input has one dim; num_bins is a constexpr power of two; the result is
+    Shapes: input has one dim; num_bins is constexpr, from 1 on; the result is
             [num_bins]; mask has the shape of input.
     Types:  integer input; int32 counts; int1 mask, where false nothing is counted.
     Cost:   atomics in shared memory on GPUs.

@@ -29,6 +29,21 @@ def _is_power_of_two(i: int) -> bool:
     return i > 0 and i & (i - 1) == 0
 
 
+@constexpr_function
+def _padded(i: int) -> int:
+    """The power of two at or above i."""
+    return 1 << (i - 1).bit_length()
+
+
+@constexpr_function
+def _last_of(dtype: Any, descending: bool) -> int:
+    """The integer that sorts behind all others."""
+    bits = dtype.primitive_bitwidth
+    if dtype.is_int_signed():
+        return -(1 << (bits - 1)) if descending else (1 << (bits - 1)) - 1
+    return 0 if descending else (1 << bits) - 1
+
+
 @jit
 def softmax(x, dim=None, keep_dims=False, ieee_rounding=False) -> tensor:
     """``exp(x - max) / sum`` along dim: positive numbers that add up to 1.
@@ -136,6 +151,36 @@ def _sort_last(x, descending: constexpr):
     return x
 
 
+@jit
+def _as_key(raw):
+    """Bits of a float as an integer of the same order, and back; a NaN comes last."""
+    bits: constexpr = raw.dtype.primitive_bitwidth
+    return raw ^ ((raw >> (bits - 1)) & (2 ** (bits - 1) - 1))
+
+
+@jit
+def _sort_wide(x, descending: constexpr):
+    """x sorted along the last dim; a dim that is no power of two is widened to one.
+
+    What is put behind the elements sorts last, so it stays there: floats are sorted as
+    integers, because among NaN it would not.
+    """
+    n: constexpr = x.shape[len(x.shape) - 1]
+    if _is_power_of_two(n):
+        y = _sort_last(x, descending)
+    elif x.dtype.is_floating():
+        bits: constexpr = core.get_int_dtype(x.dtype.primitive_bitwidth, True)
+        fill: constexpr = _last_of(bits, descending)
+        wide: constexpr = x.shape[:-1] + [_padded(n)]
+        key = core.resize(_as_key(x.to(bits, bitcast=True)), wide, fill)
+        y = _as_key(_sort_last(key, descending)).to(x.dtype, bitcast=True)
+    else:
+        last: constexpr = _last_of(x.dtype, descending)
+        y = core.resize(x, x.shape[:-1] + [_padded(n)], last)
+        y = _sort_last(y, descending)
+    return y
+
+
 @constexpr_function
 def _is_last(dim: Any, rank: int) -> bool:
     return dim is None or dim == rank - 1 or dim == -1
@@ -154,7 +199,7 @@ def sort(x, dim: constexpr = None, descending: constexpr = False) -> tensor:
     int32[4]: [3, 2, 1, 0]
     """
     core.static_assert(_is_last(dim, len(x.shape)), "sort: only along the last dim")
-    return _sort_last(x, descending != 0)
+    return core.resize(_sort_wide(x, descending != 0), x.shape)
 
 
 @jit
@@ -172,8 +217,11 @@ def bitonic_merge(x, dim: constexpr = None, descending: constexpr = False) -> te
     """
     core.static_assert(_is_last(dim, len(x.shape)), "bitonic_merge: only the last dim")
     n: constexpr = x.shape[len(x.shape) - 1]
-    for t in core.static_range(_log2(n)):
-        x = _compare_exchange(x, n // 2 ** (t + 1), n, n, descending != 0)
+    if _is_power_of_two(n):
+        for t in core.static_range(_log2(n)):
+            x = _compare_exchange(x, n // 2 ** (t + 1), n, n, descending != 0)
+    else:
+        x = core.resize(_sort_wide(x, descending != 0), x.shape)
     return x
 
 
@@ -183,7 +231,7 @@ def topk(
 ) -> tensor:
     """The k largest along the last dim, largest first; smallest first if not descending.
 
-    Shapes: [.., n] gives [.., k]; k is a constexpr power of two, at most n.
+    Shapes: [.., n] gives [.., k]; k is constexpr, from 1 to n.
     Types:  numbers, the type is kept.
     Cost:   a sort.
     Errors: CompileError[STATIC_ASSERT] for another k or dim.
@@ -192,13 +240,16 @@ def topk(
     int32[2]: [7, 6]
     """
     core.static_assert(_is_last(dim, len(x.shape)), "topk: only along the last dim")
-    core.static_assert(_is_power_of_two(k), "topk: k must be a power of two")
     n: constexpr = x.shape[len(x.shape) - 1]
-    core.static_assert(k <= n, "topk: k is larger than the dim")
-    y = core.reshape(_sort_last(x, descending), [x.numel // n, n // k, k])
+    core.static_assert(1 <= k and k <= n, "topk: k must be 1 to the length of the dim")
+    y = _sort_wide(x, descending)
+    wide: constexpr = _padded(n)
+    part: constexpr = _padded(k)
+    y = core.reshape(y, [x.numel // n, wide // part, part])
     # The first group of each row; the other rows add nothing to its bits.
     bits: constexpr = core.get_int_dtype(x.dtype.primitive_bitwidth, True)
     raw = y.to(bits, bitcast=True)
-    first = core.arange(0, n // k)[None, :, None] == 0
+    first = core.arange(0, wide // part)[None, :, None] == 0
     picked = xor_sum(where(first, raw, core.zeros_like(raw)), 1)
-    return core.reshape(picked.to(x.dtype, bitcast=True), x.shape[:-1] + [k])
+    y = core.reshape(picked.to(x.dtype, bitcast=True), x.shape[:-1] + [part])
+    return core.resize(y, x.shape[:-1] + [k])

@@ -65,8 +65,8 @@ class TensorDescriptor:
         if self.padding == "nan" and not _is_floating(self.base.dtype):
             raise AssertionError("padding with nan needs floating-point elements")
         for n in self.block_shape:
-            if n < 1 or n & (n - 1):
-                raise AssertionError(f"block_shape must have powers of two, not {n}")
+            if n < 1:
+                raise AssertionError(f"the sides of block_shape are 1 or more, not {n}")
 
     @staticmethod
     def from_tensor(

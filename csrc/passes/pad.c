@@ -1,0 +1,475 @@
+/* pad_blocks: blocks whose sides are no powers of two become blocks that are.
+ *
+ *     %i = arange {start=0, end=96} : i32[96]        %i = arange {start=0, end=128} : i32[128]
+ *     ..                                             ..
+ *     %x = load %p : f32[96]                    =>   %in = lt (arange 0 .. 128), 96
+ *     %s = reduce %x by add                          %x = load %p, %in : f32[128]
+ *                                                    %s = reduce (select %in, %x, -0.0) by add
+ *
+ * Everything below this pass (layouts are matrices over bits) knows powers of two alone, and
+ * everything above it, the user and the interpreter included, knows the true sides. Every
+ * value gets its sides rounded up, its elements at the beginning of each dim; what stands
+ * behind them is padding. So most ops are as they were, and a function without such blocks
+ * is left alone after one look at its types.
+ *
+ * Rule 1: padding holds anything. Who combines elements along a padded dim puts in what
+ *         cannot be seen (pad_combine.c; zeros along K for a dot), unless it is known to be
+ *         there: a masked-off load gives zeros, and pad_fill knows.
+ * Rule 2: padding does nothing: memory is not touched, no assertion fails, nothing is printed
+ *         or counted.
+ * Rule 3: padding does not trap: a divisor of 0 becomes 1, an index of a gather stays inside
+ *         of its source. It may be infinite, NaN or overflow.
+ * Rule 4: the order of elements inside of a padded block is the row-major order of the true
+ *         ones with gaps. Who counts on there being no gaps moves the elements: pad_shape.c.
+ *
+ * First of all passes: no other has to know, and what it makes is folded with the rest.
+ */
+#include "passes/pad.h"
+
+enum {
+    MAX_LOOK = 16,  /* shapes behind a value that is_real follows */
+    MAX_FILL = 256, /* definitions behind a value that pad_fill looks at */
+};
+
+/* ---- types ------------------------------------------------------------------------------ */
+
+const Type *
+pad_type(const Pad *p, const Val *v)
+{
+    const Type *t = map_get(&p->sides, v, 0);
+    return t ? t : v->type;
+}
+
+/* Does v have padding along dim? */
+static bool
+pads(const Pad *p, const Val *v, int dim)
+{
+    return pad_type(p, v)->shape[dim] != v->type->shape[dim];
+}
+
+static bool
+is_padded(const Pad *p, const Val *v)
+{
+    return map_get(&p->sides, v, 0) != NULL;
+}
+
+static void
+widen(Pad *p, Val *v)
+{
+    const Type *t = ty_padded(p->c, v->type);
+    if (t == v->type)
+        return;
+    map_put(&p->sides, v, 0, (void *)(uintptr_t)v->type);
+    v->type = t;
+}
+
+static void
+widen_block(Pad *p, Block *b)
+{
+    for (int i = 0; i < b->n_args; i++)
+        widen(p, b->args[i]);
+    for (Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_results; i++)
+            widen(p, result(o, i));
+        p->is_needed = p->is_needed || o->op == OP_RESIZE;
+        for (int i = 0; i < o->n_regions; i++)
+            widen_block(p, o->regions[i]);
+    }
+}
+
+void
+pad_replace(Pad *p, Val *old, Val *v)
+{
+    void *sides = map_get(&p->sides, old, 0);
+    if (sides)
+        map_put(&p->sides, v, 0, sides);
+    if (!v->name)
+        v->name = old->name;
+    ir_replace(old, v);
+}
+
+/* ---- the report --------------------------------------------------------------------------- */
+
+void
+pad_note(Pad *p, const Op *o, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const char *what = str_vprintf(p->c->arena, fmt, ap);
+    va_end(ap);
+    const Loc *at = o->loc;
+    while (at && at->is_library && at->caller)
+        at = at->caller;
+    const char *line = str_printf(p->c->arena, "%s:%d: %s\n", at ? at->file : "?",
+                                  at ? at->line : 0, what);
+    if (map_get(&p->noted, line, strlen(line)))
+        return;
+    map_put(&p->noted, line, strlen(line), p);
+    p->f->report.a = p->c->arena;
+    sb_put(&p->f->report, line);
+}
+
+/* A shape is mentioned where it is seen first. */
+static void
+note_shape(Pad *p, const Op *o, const Val *v)
+{
+    const Type *t = pad_type(p, v);
+    const char *from = ty_shape_str(p->c->arena, t);
+    if (map_get(&p->noted, from, strlen(from)))
+        return;
+    map_put(&p->noted, from, strlen(from), p);
+    double waste = 100.0 - 100.0 * (double)ty_numel(t) / (double)ty_numel(v->type);
+    pad_note(p, o, "blocks of %s are padded to %s: %.0f%% of the elements are unused",
+             from, ty_shape_str(p->c->arena, v->type), waste);
+}
+
+/* ---- masks and values of padding ------------------------------------------------------------ */
+
+Val *
+pad_inside(Build *b, int rank, const int32_t *shape, const int32_t *limit)
+{
+    Val *all = NULL;
+    for (int d = 0; d < rank; d++) {
+        if (limit[d] >= shape[d])
+            continue;
+        Val *i = ir_arange(b, 0, shape[d]);
+        Val *in = ir_bin(b, OP_LT, i, ir_const_int(b, i->type, limit[d]));
+        for (int k = 0; k < d; k++)
+            in = ir_expand(b, in, 0);
+        for (int k = d + 1; k < rank; k++)
+            in = ir_expand(b, in, k);
+        in = ir_broadcast(b, in, rank, shape);
+        all = all ? ir_bin(b, OP_AND, all, in) : in;
+    }
+    return all;
+}
+
+Val *
+pad_valid(const Pad *p, Build *b, const Val *v, unsigned dims)
+{
+    const Type *t = pad_type(p, v);
+    int32_t limit[MAX_RANK];
+    for (int d = 0; d < t->rank; d++)
+        limit[d] = dims >> d & 1 ? t->shape[d] : v->type->shape[d];
+    return pad_inside(b, t->rank, v->type->shape, limit);
+}
+
+static bool fill(const Val *v, int dim, int32_t from, uint64_t *bits, int look);
+
+/* Of an elementwise op: from what its operands have there. */
+static bool
+fill_elementwise(const Op *o, int dim, int32_t from, uint64_t *bits, int look)
+{
+    uint64_t x[3], c;
+    const Type *t = result(o, 0)->type;
+    int64_t limit;
+    if (o->n_args > 3 || t->is_ptr || arg(o, 0)->type->is_ptr)
+        return false;
+    const Op *i = arg(o, 0)->def;
+    if (o->op == OP_LT && i && i->op == OP_ARANGE && ir_const_as_int(arg(o, 1), &limit))
+        if (limit <= ir_attr(i, ATTR_START) + from) {
+            *bits = 0; /* no index so far behind is below the limit */
+            return true;
+        }
+    if (o->op == OP_AND)
+        for (int k = 0; k < 2; k++)
+            if (fill(arg(o, k), dim, from, &c, look) && !c) {
+                *bits = 0;
+                return true;
+            }
+    if (o->op == OP_SELECT && fill(arg(o, 0), dim, from, &c, look))
+        return fill(arg(o, c ? 1 : 2), dim, from, bits, look);
+    for (int k = 0; k < o->n_args; k++)
+        if (arg(o, k)->type->is_ptr || !fill(arg(o, k), dim, from, &x[k], look))
+            return false;
+    if (o->op == OP_CAST) {
+        *bits = elem_cast(arg(o, 0)->type->elem, t->elem, x[0],
+                          (int)ir_attr(o, ATTR_ROUNDING));
+        return true;
+    }
+    return ir_eval(o->op, arg(o, 0)->type->elem, t->elem, x, o->n_args, bits);
+}
+
+static bool
+fill(const Val *v, int dim, int32_t from, uint64_t *bits, int look)
+{
+    const Op *o = v->def;
+    uint64_t mask;
+    if (!o || look <= 0 || v->type->is_ptr)
+        return false;
+    look /= 1 + (o->n_args > 1);
+    switch (o->op) {
+    case OP_CONST: return ir_is_const(v, bits);
+    case OP_SPLAT: return ir_is_const(arg(o, 0), bits);
+    case OP_EXPAND: {
+        int axis = (int)ir_attr(o, ATTR_AXIS);
+        return dim != axis && fill(arg(o, 0), dim - (dim > axis), from, bits, look - 1);
+    }
+    case OP_BROADCAST:
+        return arg(o, 0)->type->shape[dim] == v->type->shape[dim] &&
+               fill(arg(o, 0), dim, from, bits, look - 1);
+    case OP_TRANS: {
+        uint64_t perm = (uint64_t)ir_attr(o, ATTR_PERM);
+        return fill(arg(o, 0), (int)(perm >> (4 * dim) & 15), from, bits, look - 1);
+    }
+    case OP_LOAD:
+        if (o->n_args < 2 || !fill(arg(o, 1), dim, from, &mask, look - 1) || mask)
+            return false;
+        *bits = 0;
+        return o->n_args < 3 || fill(arg(o, 2), dim, from, bits, look - 1);
+    default:
+        return op_has(o, OPF_ELEM) && o->op != OP_INLINE_ASM &&
+               o->op != OP_INLINE_ASM_IO &&
+               fill_elementwise(o, dim, from, bits, look - 1);
+    }
+}
+
+bool
+pad_fill(const Val *v, int dim, int32_t from, uint64_t *bits)
+{
+    return fill(v, dim, from, bits, MAX_FILL);
+}
+
+/* v with that value in its padding along dim. */
+static Val *
+filled(const Pad *p, Build *b, Val *v, int dim, uint64_t bits)
+{
+    uint64_t there;
+    if (!pads(p, v, dim) ||
+        (pad_fill(v, dim, pad_type(p, v)->shape[dim], &there) && there == bits))
+        return v;
+    Val *in = pad_valid(p, b, v, 1u << dim);
+    return ir_select(b, in, v, ir_const_bits(b, v->type, bits));
+}
+
+Val *
+pad_pick(Build *b, Val *v, int dim, Val *index)
+{
+    const Type *t = v->type;
+    int32_t shape[MAX_RANK];
+    memcpy(shape, t->shape, sizeof shape);
+    shape[dim] = index->type->shape[0];
+    for (int d = 0; d < dim; d++)
+        index = ir_expand(b, index, 0);
+    for (int d = dim + 1; d < t->rank; d++)
+        index = ir_expand(b, index, d);
+    index = ir_broadcast(b, index, t->rank, shape);
+    const Type *bare = t->is_ptr ? ty_with_elem(b->f->c, t, E_I64) : t;
+    const Type *r = ty_with_shape(b->f->c, bare, t->rank, shape);
+    v = ir_bitcast(b, v, bare); /* pointers are picked as numbers */
+    Op *o = ir_op(b, OP_GATHER, 2, (Val *[]){v, index}, 1, &r);
+    ir_set_attr(o, ATTR_AXIS, dim);
+    return ir_bitcast(b, result(o, 0), ty_with_shape(b->f->c, t, t->rank, shape));
+}
+
+/* ---- what padding must not do ----------------------------------------------------------------- */
+
+/* Is what stands in v's padding also among its elements? Then it does what they do. */
+static bool
+is_real(const Pad *p, const Val *v, int look)
+{
+    const Op *o = v->def;
+    if (!is_padded(p, v) && v->type->rank)
+        return true;
+    if (!o || look <= 0)
+        return false;
+    if (o->op == OP_CONST || o->op == OP_SPLAT)
+        return true;
+    if (o->op != OP_EXPAND && o->op != OP_BROADCAST && o->op != OP_CAST &&
+        o->op != OP_BITCAST)
+        return false;
+    return is_real(p, arg(o, 0), look - 1);
+}
+
+/* Dividing by 0 is nobody's promise, but it may trap: a user who does it knows. */
+void
+pad_guard_division(Pad *p, Op *o)
+{
+    Val *y = o->op == OP_DIV || o->op == OP_REM ? arg(o, 1) : NULL;
+    if (!y || elem_is_float(y->type->elem) || is_real(p, y, MAX_LOOK))
+        return;
+    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Val *is_zero = ir_bin(&b, OP_EQ, y, ir_const_int(&b, y->type, 0));
+    ir_set_arg(o, 1, ir_select(&b, is_zero, ir_const_int(&b, y->type, 1), y));
+}
+
+/* Operand `at`, the mask of an op on blocks like operand 0, becomes false in padding. */
+static void
+mask_op(Pad *p, Op *o, int at)
+{
+    const Val *like = arg(o, 0);
+    unsigned dims = 0;
+    for (int d = 0; d < like->type->rank; d++) {
+        uint64_t bits;
+        bool is_off = at < o->n_args &&
+                      pad_fill(arg(o, at), d, pad_type(p, like)->shape[d], &bits) &&
+                      !bits;
+        if (!is_off)
+            dims |= 1u << d;
+    }
+    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Val *in = is_padded(p, like) ? pad_valid(p, &b, like, dims) : NULL;
+    if (in && at < o->n_args)
+        ir_set_arg(o, at, ir_bin(&b, OP_AND, arg(o, at), in));
+    else if (in)
+        ir_add_arg(o, in);
+}
+
+static void
+pad_arange(Pad *p, Op *o)
+{
+    int64_t start = ir_attr(o, ATTR_START), n = result(o, 0)->type->shape[0];
+    if (start + n <= (int64_t)1 << 32) {
+        ir_set_attr(o, ATTR_END, start + n);
+        return;
+    }
+    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Val *i = ir_arange(&b, 0, n);
+    pad_replace(p, result(o, 0),
+                ir_bin(&b, OP_ADD, i, ir_const_int(&b, i->type, start)));
+    ir_erase(o);
+}
+
+static void
+pad_gather(Pad *p, Op *o)
+{
+    Val *i = arg(o, 1);
+    int32_t n = arg(o, 0)->type->shape[ir_attr(o, ATTR_AXIS)];
+    if (!is_padded(p, i) || is_real(p, i, MAX_LOOK))
+        return;
+    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    if (elem_info[i->type->elem].bits < 32)
+        i = ir_cast(&b, i, E_I32);
+    ir_set_arg(o, 1, ir_bin(&b, OP_AND, i, ir_const_int(&b, i->type, n - 1)));
+}
+
+/* Along K both operands are 0: whatever stood there, and 0 * NaN is no 0. */
+static void
+pad_dot(Pad *p, Op *o)
+{
+    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    int64_t work[2] = {1, 1};
+    int r = result(o, 0)->type->rank;
+    for (int i = 0; i < 2; i++) {
+        int k = i ? r - 2 : r - 1;
+        Val *v = filled(p, &b, arg(o, i), k, 0);
+        if (v != arg(o, i))
+            ir_set_arg(o, i, v);
+    }
+    const Type *from = pad_type(p, result(o, 0)), *to = result(o, 0)->type;
+    work[0] = ty_numel(from) * pad_type(p, arg(o, 0))->shape[r - 1];
+    work[1] = ty_numel(to) * arg(o, 0)->type->shape[r - 1];
+    if (work[0] != work[1])
+        pad_note(p, o, "dot of %s and %s computes %.2f times the products",
+                 ty_shape_str(p->c->arena, pad_type(p, arg(o, 0))),
+                 ty_shape_str(p->c->arena, pad_type(p, arg(o, 1))),
+                 (double)work[1] / (double)work[0]);
+}
+
+/* Each operand has sides of its own: an op for each. */
+static void
+pad_print(Pad *p, Op *o)
+{
+    bool any = false;
+    for (int i = 0; i < o->n_args; i++)
+        any = any || is_padded(p, arg(o, i));
+    if (!any)
+        return;
+    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    for (int i = 0; i < o->n_args; i++) {
+        Op *one = ir_op(&b, OP_PRINT, 1, (Val *[]){arg(o, i)}, 0, NULL);
+        one->text = o->n_args == 1
+                        ? o->text
+                        : str_printf(p->c->arena, "%s(operand %d) ", o->text, i);
+        ir_set_attr(one, ATTR_HEX, ir_attr(o, ATTR_HEX));
+        ir_set_attr(one, ATTR_SIDES, ty_pack_sides(pad_type(p, arg(o, i))));
+    }
+    ir_erase(o);
+}
+
+static void
+pad_histogram(Pad *p, Op *o)
+{
+    mask_op(p, o, 1);
+    ir_set_attr(o, ATTR_BINS, result(o, 0)->type->shape[0]);
+}
+
+static void
+refuse_assembly(Pad *p, const Op *o)
+{
+    const Val *v = NULL;
+    for (int i = 0; i < o->n_args && !v; i++)
+        v = is_padded(p, arg(o, i)) ? arg(o, i) : NULL;
+    if (!v)
+        return;
+    err_help(p->c, "take %s, or is_pure=True if it only computes",
+             ty_shape_str(p->c->arena, v->type));
+    err_at(p->c, o->loc, LIMIT,
+           str_printf(p->c->arena,
+                      "assembly with side effects on blocks of %s: padded to powers of "
+                      "two, it would run for elements that are not there",
+                      ty_shape_str(p->c->arena, pad_type(p, v))));
+}
+
+/* ---- the walk ------------------------------------------------------------------------------------ */
+
+static void pad_block(Pad *p, Block *b);
+
+static void
+pad_op(Pad *p, Op *o)
+{
+    for (int i = 0; i < o->n_results; i++)
+        if (is_padded(p, result(o, i)))
+            note_shape(p, o, result(o, i));
+    switch (o->op) {
+    case OP_ARANGE:
+        if (is_padded(p, result(o, 0)))
+            pad_arange(p, o);
+        return;
+    case OP_DIV:
+    case OP_REM:
+        if (is_padded(p, result(o, 0)))
+            pad_guard_division(p, o);
+        return;
+    case OP_LOAD: mask_op(p, o, 1); return;
+    case OP_STORE:
+    case OP_ATOMIC_RMW: mask_op(p, o, 2); return;
+    case OP_ATOMIC_CAS: mask_op(p, o, 3); return;
+    case OP_ASSERT:
+        ir_set_attr(o, ATTR_SIDES, ty_pack_sides(pad_type(p, arg(o, 0))));
+        mask_op(p, o, 1);
+        return;
+    case OP_PRINT: pad_print(p, o); return;
+    case OP_HISTOGRAM: pad_histogram(p, o); return;
+    case OP_GATHER: pad_gather(p, o); return;
+    case OP_DOT: pad_dot(p, o); return;
+    case OP_RESHAPE: pad_reshape(p, o); return;
+    case OP_CAT: pad_cat(p, o); return;
+    case OP_RESIZE: pad_resize(p, o); return;
+    case OP_REDUCE:
+    case OP_SCAN: pad_combine(p, o); return;
+    case OP_INLINE_ASM_IO: refuse_assembly(p, o); return;
+    default: break;
+    }
+    for (int i = 0; i < o->n_regions; i++)
+        pad_block(p, o->regions[i]);
+}
+
+static void
+pad_block(Pad *p, Block *b)
+{
+    for (Op *o = b->first, *next; o; o = next) {
+        next = o->next;
+        pad_op(p, o);
+    }
+}
+
+void
+pass_pad_blocks(Func *f)
+{
+    Arena *a = f->c->arena;
+    Pad p = {.f = f, .c = f->c, .sides.a = a, .whole.a = a, .noted.a = a};
+    widen_block(&p, f->body);
+    if (p.sides.n || p.is_needed)
+        pad_block(&p, f->body);
+}

@@ -1,0 +1,20 @@
+"""VALUE: a block that is small enough only before it is padded."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    a = tl.zeros((1025, 1000), tl.float32)
+    tl.store(x, tl.sum(a))
+
+
+def run():
+    kernel.lower("*fp32")
+
+
+# ----
+# value_numel_padded.py:9:9: CompileError[VALUE]: a block may have at most 1048576 elements: [1025, 1000], padded to [2048, 1024], has more
+#     a = tl.zeros((1025, 1000), tl.float32)
+#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
