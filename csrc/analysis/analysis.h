@@ -75,8 +75,8 @@ bool affine_const_stride(const Affine *a, int dim, int64_t *c);
 
 /* ---- dot.c ---------------------------------------------------------------------------------- */
 typedef struct DotPlan {
-    bool is_mma;  /* false: multiply-adds, and the rest means nothing but operand */
-    Elem operand; /* both operands are cast to this first */
+    bool is_mma;     /* false: multiply-adds, and the rest means nothing but operand */
+    Elem operand[2]; /* what they are cast to first */
     MmaKind kind;
     int n_terms; /* 3: f32 as the sum of two tf32, three products */
     int log2_warps_m, log2_warps_n;

@@ -5,6 +5,8 @@
  * tiles are as square as they can be, but all to M when one dot's result feeds another
  * (attention): then a row of the first product stays in one warp, where its maximum and sum
  * are taken, and becomes the second dot's operand without leaving the registers.
+ *
+ * Blocks smaller than an instruction take it all the same (codegen/simt/dot.c fills up).
  */
 #include "analysis/analysis.h"
 
@@ -48,28 +50,75 @@ log2_of(int64_t n)
     return __builtin_ctzll((unsigned long long)n);
 }
 
-/* The instruction for operands of type e, depth k; false: there is none. */
 static bool
-pick_mma(Elem e, int precision, int sm, int k, DotPlan *p)
+is_f8(Elem e)
+{
+    return e == E_F8E4M3 || e == E_F8E5M2;
+}
+
+/* Do the tensor cores multiply float8? Those of sm_90 and sm_100 do not: ptxas would
+ * convert both operands for every mma.sync, where we convert once. */
+static bool
+multiplies_f8(int sm)
+{
+    return sm == 89 || sm >= 120;
+}
+
+static MmaKind
+f8_kind(Elem a, Elem b)
+{
+    if (a == b)
+        return a == E_F8E4M3 ? MMA_E4M3_M16N8K32 : MMA_E5M2_M16N8K32;
+    return a == E_F8E4M3 ? MMA_E4M3_E5M2_M16N8K32 : MMA_E5M2_E4M3_M16N8K32;
+}
+
+/* The deepest that the chip does as one and k fills. */
+static MmaKind
+f64_kind(int sm, int k)
+{
+    if (sm != 90) /* others take the large ones apart */
+        return MMA_F64_M8N8K4;
+    return k >= 16 ? MMA_F64_M16N8K16 : k >= 8 ? MMA_F64_M16N8K8 : MMA_F64_M16N8K4;
+}
+
+/* The instruction for operands of these types, depth k; false: there is none. Depths
+ * below the instruction's are filled up with zeros. */
+static bool
+pick_mma(const Elem *e, int precision, int sm, int k, DotPlan *p)
 {
     p->n_terms = 1;
-    switch (e) {
+    switch (e[0]) {
     case E_F16:
         p->kind = sm >= 80 && k >= 16 ? MMA_F16_M16N8K16 : MMA_F16_M16N8K8;
         break;
-    case E_BF16: p->kind = MMA_BF16_M16N8K16; break;
+    case E_BF16: p->kind = k >= 16 ? MMA_BF16_M16N8K16 : MMA_BF16_M16N8K8; break;
     case E_F32:
         if (precision == PREC_IEEE)
             return false;
-        p->kind = MMA_TF32_M16N8K8;
+        p->kind = k >= 8 ? MMA_TF32_M16N8K8 : MMA_TF32_M16N8K4;
         p->n_terms = precision == PREC_TF32 ? 1 : 3;
         break;
-    case E_I8: p->kind = MMA_S8_M16N8K32; break;
-    case E_F8E4M3: p->kind = MMA_E4M3_M16N8K32; break;
-    case E_F8E5M2: p->kind = MMA_E5M2_M16N8K32; break;
+    case E_I8:
+        p->kind = sm < 80   ? MMA_S8_M8N8K16
+                  : k >= 32 ? MMA_S8_M16N8K32
+                            : MMA_S8_M16N8K16;
+        break;
+    case E_F8E4M3:
+    case E_F8E5M2: p->kind = f8_kind(e[0], e[1]); break;
+    case E_F64: p->kind = f64_kind(sm, k); break;
     default: return false;
     }
-    return sm >= mma_shape[p->kind].min_sm && k >= mma_shape[p->kind].k;
+    return sm >= mma_shape[p->kind].min_sm;
+}
+
+static bool
+fits_acc(Elem operand, Elem acc)
+{
+    if (operand == E_I8)
+        return acc == E_I32;
+    if (operand == E_F64)
+        return acc == E_F64;
+    return acc == E_F32 || acc == E_F16;
 }
 
 static void
@@ -94,14 +143,10 @@ dot_plan(const Func *f, const Op *dot, DotPlan *p)
     int r = a->rank, m = a->shape[r - 2], k = a->shape[r - 1], n = b->shape[r - 1];
     int sm = f->c->opt.target.sm, precision = (int)ir_attr(dot, ATTR_PRECISION);
     Elem acc = dot->results[0]->type->elem;
-    *p = (DotPlan){.operand = a->elem};
-    bool is_f8 = a->elem == E_F8E4M3 || a->elem == E_F8E5M2;
-    if (is_f8 && (sm < 89 || a->elem != b->elem || k < 32))
-        p->operand = E_F16; /* exact */
-    else if (a->elem != b->elem)
-        return;
-    bool acc_ok = p->operand == E_I8 ? acc == E_I32 : acc == E_F32 || acc == E_F16;
-    if (!acc_ok || m < 16 || n < 8 || !pick_mma(p->operand, precision, sm, k, p))
+    *p = (DotPlan){.operand = {a->elem, b->elem}};
+    if (is_f8(a->elem) && (!multiplies_f8(sm) || k < 32))
+        p->operand[0] = p->operand[1] = E_F16; /* exact */
+    if (!fits_acc(p->operand[0], acc) || !pick_mma(p->operand, precision, sm, k, p))
         return;
     p->is_mma = true;
     deal_warps(p, log2_of(m), log2_of(n), log2_of(f->c->opt.num_warps),

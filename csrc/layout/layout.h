@@ -109,11 +109,11 @@ const Layout *layout_parse(Comp *c, int rank, const uint8_t *log2_shape,
 const Layout *layout_blocked(Comp *c, int rank, const uint8_t *log2_shape,
                              const int *per_thread, int log2_warps, const int *order);
 /* D (and C) of mma m16n8, tiled over [M, N] by warps_m x warps_n warps (the low warp
- * bits are n's). 2-D, or 3-D with a leading batch in registers. Smaller blocks than the
- * instruction are not given here. */
+ * bits are n's). 2-D, or 3-D with a leading batch in registers. Of blocks smaller than the
+ * instruction lanes hold copies. */
 const Layout *layout_mma_acc(Comp *c, int rank, const uint8_t *log2_shape,
                              int log2_warps_m, int log2_warps_n);
-/* A [M, K] and B [K, N] operands of that mma; kw = elements per 32-bit register. */
+/* A [M, K] and B [K, N] operands of that mma; kw = elements of a word (mma.h). */
 const Layout *layout_mma_a(Comp *c, int rank, const uint8_t *log2_shape, int kw,
                            int log2_warps_m, int log2_warps_n);
 const Layout *layout_mma_b(Comp *c, int rank, const uint8_t *log2_shape, int kw,

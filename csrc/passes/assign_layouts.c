@@ -230,7 +230,7 @@ change_dot(Assign *s, Op *o)
                 demand_arg(s, o, i, wishes_default(s->wishes, v->type));
             continue;
         }
-        cast_operand(s, o, i, p.operand);
+        cast_operand(s, o, i, p.operand[i]);
         uint8_t shape[MAX_RANK];
         ty_log2_shape(v->type, shape);
         int kw = mma_shape[p.kind].kw;

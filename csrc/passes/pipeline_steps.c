@@ -211,7 +211,7 @@ pipeline_steps(const Pipelined *p)
         !find_source(body, arg(dot, 1), &s[1]))
         return false;
     dot_plan(p->f, dot, &plan);
-    if (!plan.is_mma || plan.operand != arg(dot, 0)->type->elem)
+    if (!plan.is_mma || plan.operand[0] != arg(dot, 0)->type->elem)
         return false;
     int n_steps = arg(dot, 0)->type->shape[1] / mma_shape[plan.kind].k;
     if (n_steps < 2)

@@ -1,6 +1,8 @@
 /* emu: kernels written in C against emu.h; each rule of the machine broken on purpose. */
 #include "runtime/emu/emu.h"
 
+#include <math.h>
+
 #include "layout/mma.h"
 #include "ir/ir.h"
 #include "test.h"
@@ -226,6 +228,63 @@ k_mma(EmuThread *t, const uint64_t *p)
     float *c = (float *)(uintptr_t)p[2];
     for (int r = 0; r < 4; r++)
         memcpy(&c[(lane / 4 + 8 * (r / 2)) * 8 + lane % 4 * 2 + r % 2], &d[r], 4);
+}
+
+/* Lane l's words of every kind of instruction, at random, and the result:
+ * params: kind, a, b, d, and d before, with MMA_MAX_WORDS words of 8 bytes a lane. */
+static void
+k_any_mma(EmuThread *t, const uint64_t *p)
+{
+    enum { LANE = MMA_MAX_WORDS * 2 };
+    int lane = emu_thread_id(t);
+    uint32_t *d = (uint32_t *)(uintptr_t)p[3] + lane * LANE;
+    memcpy(d, (const uint32_t *)(uintptr_t)p[4] + lane * LANE, LANE * sizeof *d);
+    emu_mma(t, (int32_t)p[0], d, (const uint32_t *)(uintptr_t)p[1] + lane * LANE,
+            (const uint32_t *)(uintptr_t)p[2] + lane * LANE);
+}
+
+/* f64: the chain of fused multiply-adds, bit for bit; s8 of 8 rows: exact. */
+void
+test_emu_small_mma(Test *t)
+{
+    static const MmaKind kinds[] = {MMA_F64_M8N8K4, MMA_F64_M16N8K4, MMA_F64_M16N8K8,
+                                    MMA_F64_M16N8K16, MMA_S8_M8N8K16};
+    for (size_t j = 0; j < COUNT(kinds); j++) {
+        const MmaShape *s = &mma_shape[kinds[j]];
+        union {
+            double f[32][MMA_MAX_WORDS];
+            uint32_t w[32][MMA_MAX_WORDS * 2];
+        } a, b, d = {{{0}}}, was;
+        for (int l = 0; l < 32; l++)
+            for (int i = 0; i < MMA_MAX_WORDS; i++) {
+                a.f[l][i] = test_below(t, 1 << 20) / 3e3 - 150;
+                b.f[l][i] = test_below(t, 1 << 20) / 7e3 - 70;
+                was.f[l][i] = test_below(t, 1 << 20) / 11e3;
+            }
+        uint64_t p[] = {kinds[j], (uint64_t)(uintptr_t)&a, (uint64_t)(uintptr_t)&b,
+                        (uint64_t)(uintptr_t)&d, (uint64_t)(uintptr_t)&was};
+        expect(t, run_of(k_any_mma, p, 1, 0), EMU_OK, NULL);
+        for (int m = 0; m < s->m; m++)
+            for (int n = 0; n < 8; n++) {
+                int l = m % 8 * 4 + n / 2, r = n % 2 + m / 8 * 2, halves = s->m / 8;
+                double sum = was.f[l][r];
+                uint32_t isum = was.w[l][r];
+                for (int k = 0; k < s->k; k++) {
+                    int t_of = k / s->kw % 4, word = k / s->kw / 4;
+                    int la = m % 8 * 4 + t_of, wa = word * halves + m / 8,
+                        lb = n * 4 + t_of, shift = k % s->kw * 8;
+                    if (s->d == MMA_F64)
+                        sum = fma(a.f[la][wa], b.f[lb][word], sum);
+                    else
+                        isum += (uint32_t)((int8_t)(a.w[la][wa] >> shift) *
+                                           (int8_t)(b.w[lb][word] >> shift));
+                }
+                if (s->d == MMA_F64)
+                    CHECKF(t, d.f[l][r] == sum, "k%d d[%d][%d]", s->k, m, n);
+                else
+                    CHECKF(t, d.w[l][r] == isum, "s8 d[%d][%d]", m, n);
+            }
+    }
 }
 
 void

@@ -1,5 +1,6 @@
 /* layout: F2 algebra over all small matrices, and each law of the algebra against a
  * walk over every (register, lane, warp). */
+#include "layout/mma.h"
 #include "layouts.h"
 
 /* ---- f2 -------------------------------------------------------------------------- */
@@ -347,6 +348,61 @@ test_layout_text(Test *t)
 
 /* ---- catalog --------------------------------------------------------------------- */
 
+/* Every instruction of mma.h, its words as the PTX ISA spells them, against the layouts of
+ * a block of 16 x k, k x 8: those of 8 rows are the upper and the lower half of it. */
+static void
+check_instructions(Test *t, Comp *c)
+{
+    for (int kind = 0; kind < N_MMA; kind++) {
+        const MmaShape *s = &mma_shape[kind];
+        uint8_t log2_k = (uint8_t)__builtin_ctz((unsigned)s->k);
+        const Layout *a = layout_mma_a(c, 2, (uint8_t[]){4, log2_k}, s->kw, 0, 0);
+        const Layout *b = layout_mma_b(c, 2, (uint8_t[]){log2_k, 3}, s->kw, 0, 0);
+        const Layout *d = layout_mma_acc(c, 2, (uint8_t[]){4, 3}, 0, 0);
+        uint32_t halves = (uint32_t)s->m / 8, kw = (uint32_t)s->kw, k = (uint32_t)s->k;
+        CHECK(t, s->a_regs * s->kw * 32 == s->m * s->k);
+        CHECK(t, s->b_regs * s->kw * 32 == s->k * 8);
+        CHECK(t, s->d_regs * 32 == s->m * 8);
+        CHECK(t, s->a_regs <= MMA_MAX_WORDS && s->b_regs <= MMA_MAX_WORDS);
+        Col r;
+        for (uint32_t l = 0; l < 32; l++) {
+            uint32_t g = l / 4, at = l % 4;
+            for (uint32_t low = 0; low < 16; low += 8 * halves)
+                for (uint32_t i = 0; i < (uint32_t)s->a_regs * kw; i++) {
+                    uint32_t word = i / kw, row = low + g + 8 * (word % halves),
+                             col = kw * at + 4 * kw * (word / halves) + i % kw;
+                    Col base = layout_at(a, 0, l, 0, 0);
+                    CHECK(t, f2_solve(a->basis[IN_REG], a->n[IN_REG],
+                                      base ^ (row * k + col), &r));
+                }
+            for (uint32_t i = 0; i < (uint32_t)s->b_regs * kw; i++) {
+                uint32_t row = kw * at + 4 * kw * (i / kw) + i % kw;
+                CHECK(t, f2_solve(b->basis[IN_REG], b->n[IN_REG],
+                                  layout_at(b, 0, l, 0, 0) ^ (row * 8 + g), &r));
+            }
+            for (uint32_t low = 0; low < 16; low += 8 * halves)
+                for (uint32_t i = 0; i < (uint32_t)s->d_regs; i++)
+                    CHECK(t, layout_at(d, i | (low ? 2 : 0), l, 0, 0) ==
+                                 (low + g + 8 * (i / 2)) * 8 + 2 * at + i % 2);
+        }
+    }
+    /* Smaller than an instruction: lanes hold copies, no element is missing. */
+    for (uint8_t m = 0; m < 5; m++)
+        for (uint8_t n = 0; n < 5; n++)
+            for (int kw = 1; kw <= 4; kw *= 2) {
+                const Layout *all[] = {layout_mma_acc(c, 2, (uint8_t[]){m, n}, 1, 1),
+                                       layout_mma_a(c, 2, (uint8_t[]){m, n}, kw, 1, 1),
+                                       layout_mma_b(c, 2, (uint8_t[]){m, n}, kw, 1, 1)};
+                for (size_t i = 0; i < COUNT(all); i++)
+                    CHECK(t, layout_is_onto(all[i]) && all[i]->n[IN_LANE] == 5 &&
+                                 all[i]->n[IN_WARP] == 2);
+            }
+    CHECK_STR(t, layout_str(c->arena, layout_mma_acc(c, 2, (uint8_t[]){0, 2}, 0, 0)),
+              "reg [1] lane [2 0 0 0 0] warp []");
+    CHECK_STR(t, layout_str(c->arena, layout_mma_a(c, 2, (uint8_t[]){2, 2}, 2, 0, 0)),
+              "reg [1] lane [2 0 4 8 0] warp []");
+}
+
 /* Fragments as the PTX ISA spells them: lane / 4 and lane % 4, element i. */
 static void
 check_fragments(Comp *c, void *data)
@@ -378,6 +434,7 @@ check_fragments(Comp *c, void *data)
             }
         }
     }
+    check_instructions(t, c);
     const Layout *wg = layout_wgmma_acc(c, (const uint8_t[]){7, 7}, 2, 1);
     CHECK(t, wg->n[IN_REG] == 6 && layout_is_injective(wg) && layout_is_onto(wg));
     for (uint32_t w = 0; w < 8; w++)

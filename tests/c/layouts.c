@@ -36,15 +36,9 @@ random_mma(Test *t, Comp *c, int rank, const uint8_t *log2_shape, int log2_warps
     int wn = test_below(t, log2_warps + 1), wm = log2_warps - wn,
         log2_kw = test_below(t, 3);
     switch (test_below(t, 4)) {
-    case 0: return m < 4 || n < 3 ? NULL : layout_mma_acc(c, rank, log2_shape, wm, wn);
-    case 1:
-        if (m < 4 || n < log2_kw + 2)
-            return NULL;
-        return layout_mma_a(c, rank, log2_shape, 1 << log2_kw, wm, wn);
-    case 2:
-        if (n < 3 || m < log2_kw + 2)
-            return NULL;
-        return layout_mma_b(c, rank, log2_shape, 1 << log2_kw, wm, wn);
+    case 0: return layout_mma_acc(c, rank, log2_shape, wm, wn);
+    case 1: return layout_mma_a(c, rank, log2_shape, 1 << log2_kw, wm, wn);
+    case 2: return layout_mma_b(c, rank, log2_shape, 1 << log2_kw, wm, wn);
     default:
         if (rank > 2 || m < 6 || wm < 2 || n < 3 + wn)
             return NULL;

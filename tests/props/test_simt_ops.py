@@ -88,6 +88,37 @@ def test_batched_dot(elem: str) -> None:
     check(tirgen.dot(elem, acc, (4, 4, 8), batch=2, transposed=True), 2, error="1e-4")
 
 
+SMALL = [
+    (1, 1, 1), (1, 8, 16), (1, 64, 64), (2, 16, 4), (4, 2, 8), (8, 8, 8), (8, 64, 32),
+    (16, 1, 2), (16, 2, 16), (32, 4, 1), (64, 1, 64), (16, 16, 4), (64, 32, 8),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["emu:75", "emu:80", "emu:89", "emu:90a"])
+@pytest.mark.parametrize("elem", ["f16", "bf16", "f32", "i8", "f8e4m3", "f64"])
+def test_dot_smaller_than_an_instruction(elem: str, target: str) -> None:
+    """Lanes hold copies; along K zeros fill up."""
+    acc = {"i8": "i32", "f64": "f64"}.get(elem, "f32")
+    for i, size in enumerate(SMALL):
+        batch = 2 if i % 4 == 3 else 0
+        text = tirgen.dot(elem, acc, size, "tf32x3", batch, transposed=i % 3 == 1)
+        check(text, WARPS[i % 4], target, "1e-4")
+
+
+@pytest.mark.parametrize("target", ["emu:80", "emu:90a", "emu:100a"])
+def test_f64_dot_is_a_chain_of_multiply_adds(target: str) -> None:
+    """In the order of k, as the interpreter: not one bit differs."""
+    for i, size in enumerate([(16, 8, 4), (32, 16, 64), (64, 64, 16), (8, 8, 32)]):
+        check(tirgen.dot("f64", "f64", size), WARPS[i], target, "0")
+
+
+def test_mixed_float8() -> None:
+    for target in ("emu:80", "emu:89", "emu:90a", "emu:120a"):
+        for a, b in (("f8e4m3", "f8e5m2"), ("f8e5m2", "f8e4m3")):
+            for size in ((16, 8, 16), (32, 16, 32), (64, 64, 64)):
+                check(tirgen.dot(a, "f32", size, b_elem=b), 4, target, "1e-4")
+
+
 def test_dot_whose_operands_come_in_chunks() -> None:
     check(tirgen.dot("f64", "f64", (64, 64, 128)), 4, error="1e-6")
     check(tirgen.dot("f32", "f32", (128, 64, 128), "ieee"), 8, "emu:75", "1e-4")

@@ -140,11 +140,13 @@ def dot(
     precision: str = "tf32",
     batch: int = 0,
     transposed: bool = False,
+    b_elem: str | None = None,
 ) -> str:
     k = Kernel()
     m, n, depth = size
     more = [batch] if batch else []
     a = k.load(elem, [*more, m, depth])
+    elem = b_elem or elem
     if transposed:
         b = k.load(elem, [*more, n, depth], 5)
         perm = [0, 2, 1] if batch else [1, 0]

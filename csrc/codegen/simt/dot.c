@@ -2,67 +2,65 @@
  *
  * On tensor cores when the layouts are those of the fragments (assign_layouts): each warp
  * multiplies tiles of 16 x 8, all in registers. The registers of a tile are found by asking
- * the layouts which register has an element; nothing here knows their order.
+ * the layouts which register has an element; nothing here knows their order. An instruction
+ * of 8 rows does a tile in two.
  *
- * Otherwise by multiply-adds, operands through shared memory, transposed so that k is the
- * slowest: a as [K][M], b as [K][N]. Each thread walks k and reads a column of its rows and
- * a row of its columns:
+ * Blocks smaller than the instruction need no copy. Where M or N end early, several rows or
+ * columns of the tile are the same one: lanes hold copies, and so does the result. Along k
+ * nothing may count twice: what lies behind its end is zero, in both operands, so that no
+ * infinity of one meets a zero of the other.
  *
- *     acc patch of a thread      n n n n          per k: 2 vector loads, 16 multiply-adds
- *                              m . . . .
- *                              m . . . .
+ *     K = 4, kw = 2:     t = 0: k 0 1    t = 1: k 2 3    t = 2, 3: copies -> zero
+ *
+ * Otherwise by multiply-adds (dot_fma.c).
  *
  * f32 as tf32: rounded to nearest first, the hardware would cut. Three terms: x = hi + lo,
  * both tf32; hi hi + hi lo + lo hi has nearly the precision of f32.
  */
-#include "codegen/simt/simt.h"
+#include "codegen/simt/dot.h"
 
-enum {
-    MAX_VEC = 16,
-    MAX_UNROLLED = 512,    /* multiply-adds in a row */
-    MAX_PANELS = 48 << 10, /* bytes of both operands in shared memory */
-};
-
-static Elem
-work_elem(Elem acc)
+Elem
+sim_work_elem(Elem acc)
 {
     return acc == E_F16 ? E_F32 : acc;
 }
 
-/* The accumulator's registers as they are worked on. */
-static Lv *
-open_acc(Sim *s, const Op *o)
+Lv *
+sim_open_acc(Sim *s, const Op *o)
 {
     const Val *v = result(o, 0);
     Lv *from = sim_val(s, arg(o, 2)), *acc = NEW_N(s->a, Lv, sim_n_regs(v));
     if (arg(o, 2)->type->layout != v->type->layout)
         sim_bad_layout(s, o);
     for (int i = 0; i < sim_n_regs(v); i++)
-        acc[i] = cg_cast(s->l, v->type->elem, work_elem(v->type->elem), from[i],
+        acc[i] = cg_cast(s->l, v->type->elem, sim_work_elem(v->type->elem), from[i],
                          ROUND_RTNE);
     return acc;
 }
 
-static void
-close_acc(Sim *s, const Op *o, Lv *acc)
+void
+sim_close_acc(Sim *s, const Op *o, Lv *acc)
 {
     const Val *v = result(o, 0);
     Lv *to = sim_define(s, v);
     for (int i = 0; i < sim_n_regs(v); i++)
-        to[i] = cg_cast(s->l, work_elem(v->type->elem), v->type->elem, acc[i],
+        to[i] = cg_cast(s->l, sim_work_elem(v->type->elem), v->type->elem, acc[i],
                         ROUND_RTNE);
 }
 
-/* ---- tensor cores ------------------------------------------------------------------------ */
+/* ---- operands -------------------------------------------------------------------- */
 
 /* One operand: its words in the instruction's order, made when first wanted. */
 typedef struct Fragments {
     Sim *s;
     const Op *o;
     const Val *v;
+    bool is_a;
+    int depth;                             /* k ends here */
     int k_stride, mn_stride, batch_stride; /* of the flat index */
     const MmaShape *shape;
     int n_terms;
+    Lv inside;     /* is this lane's part of a word in front of k's end? NULL: always */
     Lv (*word)[2]; /* by first register: high and low term */
 } Fragments;
 
@@ -70,21 +68,33 @@ static Fragments
 open_fragments(Sim *s, const Op *o, int which, const DotPlan *p)
 {
     const Val *v = arg(o, which);
-    int r = v->type->rank, rows = v->type->shape[r - 2], cols = v->type->shape[r - 1];
-    Fragments f = {
-        .s = s, .o = o, .v = v, .shape = &mma_shape[p->kind], .n_terms = p->n_terms};
-    f.k_stride = which ? cols : 1;
-    f.mn_stride = which ? 1 : cols;
-    f.batch_stride = rows * cols;
+    const Type *t = v->type;
+    int r = t->rank, rows = t->shape[r - 2], cols = t->shape[r - 1];
+    Fragments f = {.s = s,
+                   .o = o,
+                   .v = v,
+                   .is_a = which == 0,
+                   .depth = which ? rows : cols,
+                   .k_stride = which ? cols : 1,
+                   .mn_stride = which ? 1 : cols,
+                   .batch_stride = rows * cols,
+                   .shape = &mma_shape[p->kind],
+                   .n_terms = p->n_terms};
+    uint32_t idle = 0; /* bits of t beyond k */
+    for (int i = 0; i < 2; i++)
+        if (f.depth <= f.shape->kw << i)
+            idle |= 1u << i;
+    f.inside = sim_all_clear(s, idle);
     f.word = arena_alloc_n(s->a, (size_t)sim_n_regs(v), sizeof *f.word, _Alignof(Lv));
     return f;
 }
 
+/* The register of the element that is by that much away from the thread's first. */
 static int
-register_of(Fragments *f, Col flat)
+register_of(Fragments *f, int batch, int mn, int k)
 {
     const Layout *l = f->v->type->layout;
-    Col r;
+    Col flat = (Col)(batch * f->batch_stride + mn * f->mn_stride + k * f->k_stride), r;
     if (!f2_solve(l->basis[IN_REG], l->n[IN_REG], flat, &r))
         sim_bad_layout(f->s, f->o);
     return (int)r;
@@ -103,23 +113,55 @@ round_tf32(Sim *s, Lv x)
     return LLVMBuildBitCast(l->b, LLVMBuildSelect(l->b, is_nan, w, r, ""), l->f32, "");
 }
 
-/* The word whose first element is at `flat`; term 1 is the low one of f32. */
+/* A word's type when it holds one wide element. */
+static Lt
+word_type(Sim *s, const Fragments *f)
+{
+    return f->shape->a == MMA_F64 ? s->l->f64 : s->l->i32;
+}
+
 static Lv
-fragment_word(Fragments *f, Col flat, int term)
+before_the_end(Sim *s, const Fragments *f, Lv word)
+{
+    if (!f->inside)
+        return word;
+    Lv zero = LLVMConstNull(word_type(s, f));
+    return LLVMBuildSelect(s->l->b, f->inside, word, zero, "");
+}
+
+/* kw elements along k from (mn, k) on, side by side. */
+static Lv
+packed_word(Fragments *f, int batch, int mn, int k)
 {
     Sim *s = f->s;
     const Type *t = f->v->type;
-    int first = register_of(f, flat);
+    Lv elems[4];
+    for (int e = 0; e < f->shape->kw; e++)
+        elems[e] = e < f->depth ? sim_reg(s, f->v, register_of(f, batch, mn, k + e))
+                                : LLVMConstNull(LLVMTypeOf(elems[0]));
+    return sim_pack_word(s, t, elems, f->shape->kw);
+}
+
+/* The word whose first element is at (mn, k); term 1 is the low one of f32. */
+static Lv
+fragment_word(Fragments *f, int batch, int mn, int k, int term)
+{
+    Sim *s = f->s;
+    if (k >= f->depth)
+        return LLVMConstNull(word_type(s, f));
+    int first = register_of(f, batch, mn, k);
     Lv *have = f->word[first];
     if (have[term])
         return have[term];
-    if (t->elem != E_F32) {
-        Lv elems[4];
-        for (int e = 0; e < f->shape->kw; e++)
-            elems[e] = sim_reg(s, f->v, register_of(f, flat ^ (Col)(e * f->k_stride)));
-        return have[0] = sim_pack_word(s, t, elems, f->shape->kw);
+    if (f->shape->a != MMA_TF32) {
+        Lv word = f->shape->a == MMA_F64 ? sim_reg(s, f->v, first)
+                                         : packed_word(f, batch, mn, k);
+        return have[0] = before_the_end(s, f, word);
     }
-    Lv x = sim_reg(s, f->v, first), hi = round_tf32(s, x);
+    Lv x = before_the_end(
+        s, f, LLVMBuildBitCast(s->l->b, sim_reg(s, f->v, first), s->l->i32, ""));
+    x = LLVMBuildBitCast(s->l->b, x, s->l->f32, "");
+    Lv hi = round_tf32(s, x);
     have[0] = LLVMBuildBitCast(s->l->b, hi, s->l->i32, "");
     if (f->n_terms > 1) {
         Lv lo = LLVMBuildFSub(s->l->b, x, hi, "");
@@ -128,20 +170,21 @@ fragment_word(Fragments *f, Col flat, int term)
     return have[term];
 }
 
-/* All words of one operand for the tile at (mn, k): register j of A holds rows + 8 (j & 1)
- * and depth + 4 kw (j >> 1); B has no second rows. */
+/* All words for the instruction at (mn, k). */
 static void
-fragment(Fragments *f, bool is_a, int batch, int mn, int k, int term, Lv *out)
+fragment(Fragments *f, int batch, int mn, int k, int term, Lv *out)
 {
-    int n = is_a ? f->shape->a_regs : f->shape->b_regs, kw = f->shape->kw;
+    int n = f->is_a ? f->shape->a_regs : f->shape->b_regs;
+    int halves = f->is_a ? f->shape->m / 8 : 1; /* rows g, and g + 8 */
+    int rows = f->v->type->shape[f->v->type->rank - 2];
     for (int j = 0; j < n; j++) {
-        int row = is_a ? mn + 8 * (j & 1) : mn;
-        int depth = k + 4 * kw * (is_a ? j >> 1 : j);
-        Col flat =
-            (Col)(batch * f->batch_stride + row * f->mn_stride + depth * f->k_stride);
-        out[j] = fragment_word(f, flat, term);
+        int row = f->is_a ? (mn + 8 * (j % halves)) & (rows - 1) : mn;
+        out[j] = fragment_word(f, batch, row, k + 4 * f->shape->kw * (j / halves),
+                               term);
     }
 }
+
+/* ---- tiles ----------------------------------------------------------------------- */
 
 static bool
 are_fragments(Sim *s, const Op *o, const DotPlan *p)
@@ -165,383 +208,114 @@ are_fragments(Sim *s, const Op *o, const DotPlan *p)
     return false;
 }
 
-/* The register bits of the accumulator inside a tile: n + 1 and m + 8. */
-static void
-tile_bits(const Layout *l, int n_cols, int *n_bit, int *m_bit)
+/* What a thread's accumulators are to the instructions. */
+typedef struct Tiles {
+    const Op *o;
+    const DotPlan *p;
+    Fragments a, b;
+    int rows, cols, depth, step;
+    int n_bit,
+        m_bit; /* register bits inside a tile: n + 1, m + 8; 0 in smaller blocks */
+} Tiles;
+
+static Tiles
+open_tiles(Sim *s, const Op *o, const DotPlan *p)
 {
+    const Type *t = result(o, 0)->type, *ta = arg(o, 0)->type;
+    const Layout *l = t->layout;
+    Tiles k = {.o = o,
+               .p = p,
+               .a = open_fragments(s, o, 0, p),
+               .b = open_fragments(s, o, 1, p),
+               .rows = t->shape[t->rank - 2],
+               .cols = t->shape[t->rank - 1],
+               .depth = ta->shape[ta->rank - 1],
+               .step = mma_shape[p->kind].k};
     for (int i = 0; i < l->n[IN_REG]; i++) {
-        if (l->basis[IN_REG][i] == 1)
-            *n_bit = 1 << i;
-        if (l->basis[IN_REG][i] == (Col)(8 * n_cols))
-            *m_bit = 1 << i;
+        if (l->basis[IN_REG][i] == 1 && k.cols > 1)
+            k.n_bit = 1 << i;
+        if (l->basis[IN_REG][i] == (Col)(8 * k.cols) && k.rows > 8)
+            k.m_bit = 1 << i;
     }
+    return k;
 }
 
-static void
-mma_tile(Sim *s, const DotPlan *p, Fragments *a, Fragments *b, Col flat, int n_cols,
-         int rows, int k, Lv *d)
+typedef struct Spot { /* the upper left corner of a tile, and of its instructions */
+    int batch, row, col;
+} Spot;
+
+static Spot
+spot_of(const Tiles *k, int r)
 {
-    int col = (int)(flat % (Col)n_cols), row = (int)(flat / (Col)n_cols) % rows;
-    int batch = (int)(flat / (Col)(n_cols * rows));
+    int flat = (int)layout_at(result(k->o, 0)->type->layout, (uint32_t)r, 0, 0, 0);
+    return (Spot){flat / (k->cols * k->rows), flat / k->cols % k->rows, flat % k->cols};
+}
+
+/* d: of the whole tile; an instruction of 8 rows takes one half after the other. */
+static void
+multiply_tile(Sim *s, Tiles *k, int r, int depth, Lv *d)
+{
     static const int terms[3][2] = {{0, 1}, {1, 0}, {0, 0}}; /* small ones first */
-    for (int t = 3 - p->n_terms; t < 3; t++) {
-        Lv wa[4], wb[2];
-        fragment(a, true, batch, row, k, terms[t][0], wa);
-        fragment(b, false, batch, col, k, terms[t][1], wb);
-        s->m->mma(s->l, p->kind, d, wa, wb);
-    }
+    const MmaShape *shape = &mma_shape[k->p->kind];
+    Spot at = spot_of(k, r);
+    int halves = k->m_bit ? 16 / shape->m : 1;
+    for (int t = 3 - k->p->n_terms; t < 3; t++)
+        for (int half = 0; half < halves; half++) {
+            Lv wa[MMA_MAX_WORDS], wb[MMA_MAX_WORDS];
+            fragment(&k->a, at.batch, at.row + 8 * half, depth, terms[t][0], wa);
+            fragment(&k->b, at.batch, at.col, depth, terms[t][1], wb);
+            s->m->mma(s->l, k->p->kind, d + 2 * half, wa, wb);
+        }
 }
 
 /* Makes the words of all tiles for one step along k. */
 static void
-fetch_step(Fragments *a, Fragments *b, const Layout *l, const int *inside, int n_cols,
-           int rows, int k)
+fetch_step(Tiles *k, int n_regs, int depth)
 {
-    for (int r = 0; r < 1 << l->n[IN_REG]; r++) {
-        if (r & (inside[0] | inside[1]))
+    Lv words[MMA_MAX_WORDS];
+    for (int r = 0; r < n_regs; r++) {
+        if (r & (k->n_bit | k->m_bit))
             continue;
-        Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
-        int col = (int)(flat % (Col)n_cols), row = (int)(flat / (Col)n_cols) % rows;
-        int batch = (int)(flat / (Col)(n_cols * rows));
-        Lv wa[4], wb[2];
-        fragment(a, true, batch, row, k, 0, wa);
-        fragment(b, false, batch, col, k, 0, wb);
+        Spot at = spot_of(k, r);
+        fragment(&k->a, at.batch, at.row, depth, 0, words);
+        fragment(&k->b, at.batch, at.col, depth, 0, words);
     }
 }
 
 static void
 mma_dot(Sim *s, const Op *o, const DotPlan *p)
 {
-    const Type *t = result(o, 0)->type;
-    int rows = t->shape[t->rank - 2], cols = t->shape[t->rank - 1], inside[2] = {0};
-    int depth = arg(o, 0)->type->shape[t->rank - 1], step = mma_shape[p->kind].k;
-    Fragments a = open_fragments(s, o, 0, p), b = open_fragments(s, o, 1, p);
-    Lv *acc = open_acc(s, o);
+    Tiles k = open_tiles(s, o, p);
+    Lv *acc = sim_open_acc(s, o);
+    int n_regs = sim_n_regs(result(o, 0));
+    int n_done = k.m_bit ? 4 : mma_shape[p->kind].d_regs;
     bool ahead = sim_reads_ahead(s, o);
-    tile_bits(t->layout, cols, &inside[0], &inside[1]);
-    for (int k = 0; k < depth; k += step) {
-        if (ahead && k + step < depth)
-            fetch_step(&a, &b, t->layout, inside, cols, rows, k + step);
-        for (int r = 0; r < sim_n_regs(result(o, 0)); r++) {
-            if (r & (inside[0] | inside[1]))
+    for (int depth = 0; depth < k.depth; depth += k.step) {
+        if (ahead && depth + k.step < k.depth)
+            fetch_step(&k, n_regs, depth + k.step);
+        for (int r = 0; r < n_regs; r++) {
+            if (r & (k.n_bit | k.m_bit))
                 continue;
-            int reg[4] = {r, r | inside[0], r | inside[1], r | inside[0] | inside[1]};
+            int reg[4] = {r, r | k.n_bit, r | k.m_bit, r | k.n_bit | k.m_bit};
             Lv d[4];
             for (int i = 0; i < 4; i++)
                 d[i] = acc[reg[i]];
-            mma_tile(s, p, &a, &b, layout_at(t->layout, (uint32_t)r, 0, 0, 0), cols,
-                     rows, k, d);
-            for (int i = 0; i < 4; i++)
+            multiply_tile(s, &k, r, depth, d);
+            for (int i = 0; i < n_done; i++)
                 acc[reg[i]] = d[i];
         }
     }
-    close_acc(s, o, acc);
+    sim_close_acc(s, o, acc);
 }
 
-/* ---- multiply-adds ------------------------------------------------------------------------- */
-
-/* One operand in shared memory, k slowest within a batch: [batch][k][mn]. When the whole of
- * it is too large it comes in chunks along k. */
-typedef struct Panel {
-    const Type *t;
-    int batch, mn, depth; /* of the tensor */
-    int k;                /* of a chunk */
-    bool k_is_last;       /* of the tensor's dims: a; else b */
-    int base;             /* bytes */
-    int n_regs;           /* elements a thread needs for one k */
-    int log2_vec;
-    Col moves[MAX_BITS];   /* offset of each register bit of the accumulator */
-    int compact[MAX_BITS]; /* ... and its bit among the n_regs, or -1 */
-    Lv thread;             /* element offset of this thread's first, at k = 0 */
-    Col can_have;
-} Panel;
-
-static int
-panel_bytes(const Panel *p)
-{
-    int bytes = p->batch * p->k * p->mn * sim_elem_bytes(p->t);
-    return (bytes + 15) / 16 * 16;
-}
-
-static Panel
-panel_shape(const Op *o, int which)
-{
-    const Type *t = arg(o, which)->type;
-    int r = t->rank;
-    Panel p = {.t = t, .batch = r > 2 ? t->shape[0] : 1, .k_is_last = which == 0};
-    p.k = p.depth = t->shape[which ? r - 2 : r - 1];
-    p.mn = t->shape[which ? r - 1 : r - 2];
-    return p;
-}
-
-/* Both panels of a dot, cut until they fit. */
-static void
-open_panels(const Op *o, Panel p[2])
-{
-    for (int i = 0; i < 2; i++)
-        p[i] = panel_shape(o, i);
-    while (p[0].k > 1 && panel_bytes(&p[0]) + panel_bytes(&p[1]) > MAX_PANELS) {
-        p[0].k /= 2;
-        p[1].k /= 2;
-    }
-    p[1].base = panel_bytes(&p[0]);
-}
-
-static Col
-k_of(const Panel *p, Col flat)
-{
-    return p->k_is_last ? flat % (Col)p->depth : flat / (Col)p->mn % (Col)p->depth;
-}
-
-/* Where the panel of its chunk has the tensor's flat index. */
-static Col
-panel_offset(const Panel *p, Col flat)
-{
-    Col k = k_of(p, flat) % (Col)p->k, batch = flat / (Col)(p->depth * p->mn);
-    Col mn = p->k_is_last ? flat / (Col)p->depth % (Col)p->mn : flat % (Col)p->mn;
-    return (batch * (Col)p->k + k) * (Col)p->mn + mn;
-}
-
-/* The panel's offset (k = 0) that the accumulator at flat index needs. */
-static Col
-needed_offset(const Panel *p, const Type *acc, Col flat)
-{
-    Col cols = (Col)acc->shape[acc->rank - 1], rows = (Col)acc->shape[acc->rank - 2];
-    Col mn = p->k_is_last ? flat / cols % rows : flat % cols;
-    return flat / (cols * rows) * (Col)(p->k * p->mn) + mn;
-}
-
-/* What a linear map of flat indices is for this thread; *can_have: bits it can set. */
-static Lv
-thread_part(Sim *s, const Panel *p, const Layout *l,
-            Col (*map)(const Panel *p, Col flat), Col *can_have)
-{
-    Col lane[LANE_BITS] = {0}, warp[WARP_BITS] = {0};
-    *can_have = 0;
-    for (int i = 0; i < l->n[IN_LANE]; i++)
-        *can_have |= lane[i] = map(p, l->basis[IN_LANE][i]);
-    for (int i = 0; i < l->n[IN_WARP]; i++)
-        *can_have |= warp[i] = map(p, l->basis[IN_WARP][i]);
-    return sim_linear(s, lane, LANE_BITS, warp, s->log2_warps);
-}
-
-static Col
-chunk_of(const Panel *p, Col flat)
-{
-    return k_of(p, flat) / (Col)p->k;
-}
-
-static void
-store_panel(Sim *s, const Op *o, const Panel *p, const Val *v, Col chunk)
-{
-    const Layout *l = v->type->layout;
-    Col seen, chunks;
-    Lv thread = thread_part(s, p, l, panel_offset, &seen);
-    Lv mine = thread_part(s, p, l, chunk_of, &chunks);
-    int bytes = sim_elem_bytes(p->t), bit[MAX_BITS];
-    int dim = p->k_is_last ? v->type->rank - 2 : v->type->rank - 1;
-    int run = layout_run(l, dim, __builtin_ctz(16u / (unsigned)bytes), bit);
-    uint32_t inside = 0;
-    for (int i = 0; i < run; i++)
-        inside |= 1u << bit[i];
-    for (int r = 0; r < sim_n_regs(v); r++) {
-        Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
-        Col want = chunk_of(p, flat) ^ chunk; /* the thread's part must supply this */
-        if ((uint32_t)r & inside || want & ~chunks)
-            continue;
-        Lv elems[MAX_VEC], pred = sim_owner(s, l);
-        for (int e = 0; e < 1 << run; e++) {
-            int reg = r;
-            for (int i = 0; i < run; i++)
-                reg |= (e >> i & 1) << bit[i];
-            elems[e] = sim_reg(s, v, reg);
-        }
-        if (chunks)
-            pred = sim_and(s, pred,
-                           LLVMBuildICmp(s->l->b, LLVMIntEQ, mine,
-                                         ll_i32(s->l, (int32_t)want), ""));
-        Lv at = sim_xor(s, thread, seen, panel_offset(p, flat));
-        s->m->shared_store(s->l, sim_shared_offset(s, at, bytes, p->base),
-                           sim_pack(s, p->t, elems, 1 << run), bytes << run, pred,
-                           o->loc);
-    }
-}
-
-/* How the accumulator's registers map to the panel's. */
-static void
-aim_panel(Sim *s, const Type *acc, Panel *p)
-{
-    const Layout *l = acc->layout;
-    Col lane[LANE_BITS] = {0}, warp[WARP_BITS] = {0};
-    for (int i = 0; i < l->n[IN_LANE]; i++)
-        p->can_have |= lane[i] = needed_offset(p, acc, l->basis[IN_LANE][i]);
-    for (int i = 0; i < l->n[IN_WARP]; i++)
-        p->can_have |= warp[i] = needed_offset(p, acc, l->basis[IN_WARP][i]);
-    p->thread = sim_linear(s, lane, LANE_BITS, warp, s->log2_warps);
-    int n = 0, most = __builtin_ctz(16u / (unsigned)sim_elem_bytes(p->t));
-    for (int i = 0; i < l->n[IN_REG]; i++) {
-        p->moves[i] = needed_offset(p, acc, l->basis[IN_REG][i]);
-        p->compact[i] = -1;
-    }
-    /* Neighbours first: they are one vector. */
-    for (bool found = true; found && n < most;) {
-        found = false;
-        for (int i = 0; i < l->n[IN_REG]; i++)
-            if (p->moves[i] == (Col)1 << n && p->compact[i] < 0 &&
-                !(p->can_have & (Col)1 << n)) {
-                p->compact[i] = n++;
-                found = true;
-                break;
-            }
-    }
-    p->log2_vec = n;
-    for (int i = 0; i < l->n[IN_REG]; i++)
-        if (p->moves[i] && p->compact[i] < 0)
-            p->compact[i] = n++;
-    p->n_regs = 1 << n;
-}
-
-/* The panel's registers for one k, as the accumulator's kind of number. `at`: bytes of the
- * thread's element at that k. */
-static void
-load_panel(Sim *s, const Op *o, const Panel *p, const Layout *acc, Lv at, int more,
-           Elem work, Lv *out)
-{
-    int bytes = sim_elem_bytes(p->t), vec = 1 << p->log2_vec;
-    for (int q = 0; q < p->n_regs; q += vec) {
-        Col by = 0;
-        for (int i = 0; i < acc->n[IN_REG]; i++)
-            if (p->compact[i] >= 0 && q >> p->compact[i] & 1)
-                by ^= p->moves[i];
-        Lv offset = sim_xor(s, at, p->can_have * (Col)bytes, by * (Col)bytes);
-        if (more + p->base)
-            offset = LLVMBuildAdd(s->l->b, offset, ll_i32(s->l, more + p->base), "");
-        Lv packed = s->m->shared_load(s->l, offset, sim_packed_type(s, p->t, vec),
-                                      vec * bytes, o->loc);
-        sim_unpack(s, p->t, packed, vec, out + q);
-    }
-    for (int q = 0; q < p->n_regs; q++)
-        out[q] = cg_cast(s->l, p->t->elem, work, out[q], ROUND_RTNE);
-}
-
-static int
-panel_register(const Panel *p, const Layout *acc, int r)
-{
-    int q = 0;
-    for (int i = 0; i < acc->n[IN_REG]; i++)
-        if (r >> i & 1 && p->compact[i] >= 0)
-            q |= 1 << p->compact[i];
-    return q;
-}
-
-static Lv
-multiply_add(Sim *s, Elem work, Lv a, Lv b, Lv acc)
-{
-    Ll *l = s->l;
-    if (!elem_is_float(work))
-        return LLVMBuildAdd(l->b, acc, LLVMBuildMul(l->b, a, b, ""), "");
-    Lt t = LLVMTypeOf(acc);
-    return ll_intrinsic(l, "llvm.fma", &t, 1, (Lv[]){a, b, acc}, 3);
-}
-
-static void
-fma_steps(Sim *s, const Op *o, Panel *p, Lv *at, int n_steps, Lv *acc)
-{
-    const Val *v = result(o, 0);
-    const Layout *l = v->type->layout;
-    Elem work = work_elem(v->type->elem);
-    Lv *x = NEW_N(s->a, Lv, p[0].n_regs), *y = NEW_N(s->a, Lv, p[1].n_regs);
-    for (int k = 0; k < n_steps; k++) {
-        load_panel(s, o, &p[0], l, at[0], k * p[0].mn * sim_elem_bytes(p[0].t), work,
-                   x);
-        load_panel(s, o, &p[1], l, at[1], k * p[1].mn * sim_elem_bytes(p[1].t), work,
-                   y);
-        for (int r = 0; r < sim_n_regs(v); r++)
-            acc[r] = multiply_add(s, work, x[panel_register(&p[0], l, r)],
-                                  y[panel_register(&p[1], l, r)], acc[r]);
-    }
-}
-
-/* for k in steps of `each`: phis of the accumulator around fma_steps. */
-static void
-fma_loop(Sim *s, const Op *o, Panel *p, Lv *start, int each, Lv *acc)
-{
-    Ll *l = s->l;
-    int n = sim_n_regs(result(o, 0));
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), body = ll_block(l, "k");
-    LLVMBuildBr(l->b, body);
-    LLVMPositionBuilderAtEnd(l->b, body);
-    Lv k = LLVMBuildPhi(l->b, l->i32, ""), zero = ll_i32(l, 0);
-    Lv *phi = NEW_N(s->a, Lv, n), at[2];
-    LLVMAddIncoming(k, &zero, &before, 1);
-    for (int r = 0; r < n; r++) {
-        phi[r] = LLVMBuildPhi(l->b, LLVMTypeOf(acc[r]), "");
-        LLVMAddIncoming(phi[r], &acc[r], &before, 1);
-        acc[r] = phi[r];
-    }
-    for (int i = 0; i < 2; i++) {
-        int bytes = p[i].mn * sim_elem_bytes(p[i].t);
-        Lv moved = LLVMBuildMul(l->b, k, ll_i32(l, bytes), "");
-        at[i] = LLVMBuildAdd(l->b, start[i], moved, "");
-    }
-    fma_steps(s, o, p, at, each, acc);
-    Lv next = LLVMBuildAdd(l->b, k, ll_i32(l, each), "");
-    Lv more = LLVMBuildICmp(l->b, LLVMIntSLT, next, ll_i32(l, p[0].k), "");
-    LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b), after = ll_block(l, "dotted");
-    LLVMBuildCondBr(l->b, more, body, after);
-    LLVMAddIncoming(k, &next, &end, 1);
-    for (int r = 0; r < n; r++)
-        LLVMAddIncoming(phi[r], &acc[r], &end, 1);
-    LLVMPositionBuilderAtEnd(l->b, after);
-}
-
-static void
-fma_chunk(Sim *s, const Op *o, Panel *p, Lv *start, Lv *acc)
-{
-    int each = p[0].k, n = sim_n_regs(result(o, 0));
-    while (each > 1 && each * n > MAX_UNROLLED)
-        each /= 2;
-    if (each == p[0].k)
-        fma_steps(s, o, p, start, each, acc);
-    else
-        fma_loop(s, o, p, start, each, acc);
-}
-
-static void
-fma_dot(Sim *s, const Op *o)
-{
-    int at = sim_scratch(s, o);
-    Panel p[2];
-    Lv start[2], *acc = open_acc(s, o);
-    open_panels(o, p);
-    for (int i = 0; i < 2; i++) {
-        p[i].base += at;
-        aim_panel(s, result(o, 0)->type, &p[i]);
-        start[i] = sim_shared_offset(s, p[i].thread, sim_elem_bytes(p[i].t), 0);
-    }
-    for (int chunk = 0; chunk < p[0].depth / p[0].k; chunk++) {
-        if (chunk)
-            sim_barrier(s, o->loc);
-        for (int i = 0; i < 2; i++)
-            store_panel(s, o, &p[i], arg(o, i), (Col)chunk);
-        sim_barrier(s, o->loc);
-        fma_chunk(s, o, p, start, acc);
-    }
-    close_acc(s, o, acc);
-}
-
-/* ---- the op ----------------------------------------------------------------------------------- */
+/* ---- the op ---------------------------------------------------------------------- */
 
 int64_t
 sim_dot_bytes(Sim *s, const Op *o)
 {
     DotPlan p;
     dot_plan(s->f, o, &p);
-    if (p.is_mma)
-        return 0;
-    Panel panel[2];
-    open_panels(o, panel);
-    return panel[1].base + panel_bytes(&panel[1]);
+    return p.is_mma ? 0 : sim_fma_bytes(o);
 }
 
 void
@@ -550,11 +324,11 @@ sim_dot(Sim *s, const Op *o)
     DotPlan p;
     dot_plan(s->f, o, &p);
     if (!p.is_mma) {
-        fma_dot(s, o);
+        sim_fma_dot(s, o);
         return;
     }
-    if (!s->m->has_mma(s->l, p.kind) || p.operand != arg(o, 0)->type->elem ||
-        !are_fragments(s, o, &p))
+    if (!s->m->has_mma(s->l, p.kind) || p.operand[0] != arg(o, 0)->type->elem ||
+        p.operand[1] != arg(o, 1)->type->elem || !are_fragments(s, o, &p))
         sim_bad_layout(s, o);
     mma_dot(s, o, &p);
 }

@@ -364,18 +364,18 @@ emu_has_mma(Ll *l, MmaKind k)
 }
 
 static Lv
-word_slot(Ll *l, Lv words, unsigned i)
+word_slot(Ll *l, Lt type, Lv words, int i)
 {
-    return LLVMBuildGEP2(l->b, l->i32, words, (Lv[]){ll_i32(l, (int)i)}, 1, "");
+    return LLVMBuildGEP2(l->b, type, words, (Lv[]){ll_i32(l, i)}, 1, "");
 }
 
-/* Words (or floats) into scratch i. */
+/* Words (i32, f32 or f64) into scratch i. */
 static Lv
-spill_words(Ll *l, Lv *v, unsigned n, int scratch)
+spill_words(Ll *l, Lv *v, int n, int scratch)
 {
     Lv s = emu(l)->scratch[scratch];
-    for (unsigned i = 0; i < n; i++)
-        LLVMBuildStore(l->b, v[i], word_slot(l, s, i));
+    for (int i = 0; i < n; i++)
+        LLVMBuildStore(l->b, v[i], word_slot(l, LLVMTypeOf(v[i]), s, i));
     return s;
 }
 
@@ -384,11 +384,11 @@ emu_mma_warp(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b)
 {
     const MmaShape *s = &mma_shape[k];
     Lt acc = LLVMTypeOf(d[0]);
-    Lv sd = spill_words(l, d, 4, 0), sa = spill_words(l, a, (unsigned)s->a_regs, 1),
-       sb = spill_words(l, b, (unsigned)s->b_regs, 2);
+    Lv sd = spill_words(l, d, s->d_regs, 0), sa = spill_words(l, a, s->a_regs, 1),
+       sb = spill_words(l, b, s->b_regs, 2);
     call(l, "emu_mma", l->void_, (Lv[]){ll_i32(l, (int)k), sd, sa, sb}, 4);
-    for (unsigned i = 0; i < 4; i++)
-        d[i] = LLVMBuildLoad2(l->b, acc, word_slot(l, sd, i), "");
+    for (int i = 0; i < s->d_regs; i++)
+        d[i] = LLVMBuildLoad2(l->b, acc, word_slot(l, acc, sd, i), "");
 }
 
 static void
@@ -398,7 +398,7 @@ emu_load_matrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
     Lv args[] = {offset, ll_i32(l, n), ll_i32(l, trans), s, place_of(l, loc)};
     call(l, "emu_ldmatrix", l->void_, args, COUNT(args));
     for (int i = 0; i < n; i++)
-        out[i] = LLVMBuildLoad2(l->b, l->i32, word_slot(l, s, (unsigned)i), "");
+        out[i] = LLVMBuildLoad2(l->b, l->i32, word_slot(l, l->i32, s, i), "");
 }
 
 /* ---- messages --------------------------------------------------------------------------------------------- */

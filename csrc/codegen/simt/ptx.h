@@ -25,7 +25,7 @@ ptx_sm_at_least(const Ll *l, int sm)
 }
 
 /* ---- ptx_asm.c ------------------------------------------------------------------- */
-enum { ASM_MAX_OPERANDS = 16, ASM_MAX_TEXT = 256 };
+enum { ASM_MAX_OPERANDS = 24, ASM_MAX_TEXT = 256 };
 
 typedef struct Asm {
     Ll *l;

@@ -8,39 +8,41 @@ ptx_has_mma(Ll *l, MmaKind k)
     return ptx_sm_at_least(l, mma_shape[k].min_sm);
 }
 
+/* A vector of n inputs; their numbers follow those of the outputs. */
+static void
+put_operand(Asm *x, Lv *word, int n)
+{
+    int first = x->n_out + x->n_in;
+    for (int i = 0; i < n; i++)
+        asm_in(x, word[i]);
+    asm_vector(x, first, n);
+    asm_text(x, ", ");
+}
+
 void
 ptx_mma(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b)
 {
-    static const char *const types[N_MMA] = {
-        [MMA_F16_M16N8K16] = "f32.f16.f16.f32",
-        [MMA_BF16_M16N8K16] = "f32.bf16.bf16.f32",
-        [MMA_TF32_M16N8K8] = "f32.tf32.tf32.f32",
-        [MMA_S8_M16N8K32] = "s32.s8.s8.s32",
-        [MMA_F16_M16N8K8] = "f32.f16.f16.f32",
-        [MMA_E4M3_M16N8K32] = "f32.e4m3.e4m3.f32",
-        [MMA_E5M2_M16N8K32] = "f32.e5m2.e5m2.f32",
+    static const char *const word[] = {
+        [MMA_F16] = "f16", [MMA_BF16] = "bf16", [MMA_TF32] = "tf32",
+        [MMA_S8] = "s8",   [MMA_E4M3] = "e4m3", [MMA_E5M2] = "e5m2",
+        [MMA_F32] = "f32", [MMA_S32] = "s32",   [MMA_F64] = "f64",
     };
     const MmaShape *s = &mma_shape[k];
     Asm x = {.l = l};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < s->d_regs; i++)
         asm_out(&x, LLVMTypeOf(d[i]));
-    asm_text(&x, "mma.sync.aligned.m16n8k%d.row.col.%s ", s->k, types[k]);
-    asm_vector(&x, 0, 4);
+    asm_text(&x, "mma.sync.aligned.m%dn8k%d.row.col.%s.%s.%s.%s ", s->m, s->k,
+             word[s->d], word[s->a], word[s->b], word[s->d]);
+    asm_vector(&x, 0, s->d_regs);
     asm_text(&x, ", ");
-    for (int i = 0; i < s->a_regs; i++)
-        asm_in(&x, a[i]);
-    asm_vector(&x, 4, s->a_regs);
-    asm_text(&x, ", ");
-    for (int i = 0; i < s->b_regs; i++)
-        asm_in(&x, b[i]);
-    asm_vector(&x, 4 + s->a_regs, s->b_regs);
-    asm_text(&x, ", ");
-    asm_vector(&x, 0, 4);
+    put_operand(&x, a, s->a_regs);
+    put_operand(&x, b, s->b_regs);
+    asm_vector(&x, 0, s->d_regs);
     asm_text(&x, ";");
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < s->d_regs; i++)
         asm_tie(&x, i, d[i]);
     Lv call = asm_done(&x, false, true);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < s->d_regs; i++)
         d[i] = asm_result(&x, call, i);
 }
 

@@ -1,0 +1,314 @@
+/* dot_fma: acc + a @ b by multiply-adds.
+ *
+ * Operands go through shared memory, transposed so that k is the slowest: a as [K][M], b as
+ * [K][N]. Each thread walks k and reads a column of its rows and a row of its columns:
+ *
+ *     acc patch of a thread      n n n n          per k: 2 vector loads, 16 multiply-adds
+ *                              m . . . .
+ *                              m . . . .
+ */
+#include "codegen/simt/dot.h"
+
+enum {
+    MAX_VEC = 16,
+    MAX_UNROLLED = 512,    /* multiply-adds in a row */
+    MAX_PANELS = 48 << 10, /* bytes of both operands in shared memory */
+};
+
+/* One operand in shared memory, k slowest within a batch: [batch][k][mn]. When the whole of
+ * it is too large it comes in chunks along k. */
+typedef struct Panel {
+    const Type *t;
+    int batch, mn, depth; /* of the tensor */
+    int k;                /* of a chunk */
+    bool k_is_last;       /* of the tensor's dims: a; else b */
+    int base;             /* bytes */
+    int n_regs;           /* elements a thread needs for one k */
+    int log2_vec;
+    Col moves[MAX_BITS];   /* offset of each register bit of the accumulator */
+    int compact[MAX_BITS]; /* ... and its bit among the n_regs, or -1 */
+    Lv thread;             /* element offset of this thread's first, at k = 0 */
+    Col can_have;
+} Panel;
+
+static int
+panel_bytes(const Panel *p)
+{
+    int bytes = p->batch * p->k * p->mn * sim_elem_bytes(p->t);
+    return (bytes + 15) / 16 * 16;
+}
+
+static Panel
+panel_shape(const Op *o, int which)
+{
+    const Type *t = arg(o, which)->type;
+    int r = t->rank;
+    Panel p = {.t = t, .batch = r > 2 ? t->shape[0] : 1, .k_is_last = which == 0};
+    p.k = p.depth = t->shape[which ? r - 2 : r - 1];
+    p.mn = t->shape[which ? r - 1 : r - 2];
+    return p;
+}
+
+/* Both panels of a dot, cut until they fit. */
+static void
+open_panels(const Op *o, Panel p[2])
+{
+    for (int i = 0; i < 2; i++)
+        p[i] = panel_shape(o, i);
+    while (p[0].k > 1 && panel_bytes(&p[0]) + panel_bytes(&p[1]) > MAX_PANELS) {
+        p[0].k /= 2;
+        p[1].k /= 2;
+    }
+    p[1].base = panel_bytes(&p[0]);
+}
+
+static Col
+k_of(const Panel *p, Col flat)
+{
+    return p->k_is_last ? flat % (Col)p->depth : flat / (Col)p->mn % (Col)p->depth;
+}
+
+/* Where the panel of its chunk has the tensor's flat index. */
+static Col
+panel_offset(const Panel *p, Col flat)
+{
+    Col k = k_of(p, flat) % (Col)p->k, batch = flat / (Col)(p->depth * p->mn);
+    Col mn = p->k_is_last ? flat / (Col)p->depth % (Col)p->mn : flat % (Col)p->mn;
+    return (batch * (Col)p->k + k) * (Col)p->mn + mn;
+}
+
+/* The panel's offset (k = 0) that the accumulator at flat index needs. */
+static Col
+needed_offset(const Panel *p, const Type *acc, Col flat)
+{
+    Col cols = (Col)acc->shape[acc->rank - 1], rows = (Col)acc->shape[acc->rank - 2];
+    Col mn = p->k_is_last ? flat / cols % rows : flat % cols;
+    return flat / (cols * rows) * (Col)(p->k * p->mn) + mn;
+}
+
+/* What a linear map of flat indices is for this thread; *can_have: bits it can set. */
+static Lv
+thread_part(Sim *s, const Panel *p, const Layout *l,
+            Col (*map)(const Panel *p, Col flat), Col *can_have)
+{
+    Col lane[LANE_BITS] = {0}, warp[WARP_BITS] = {0};
+    *can_have = 0;
+    for (int i = 0; i < l->n[IN_LANE]; i++)
+        *can_have |= lane[i] = map(p, l->basis[IN_LANE][i]);
+    for (int i = 0; i < l->n[IN_WARP]; i++)
+        *can_have |= warp[i] = map(p, l->basis[IN_WARP][i]);
+    return sim_linear(s, lane, LANE_BITS, warp, s->log2_warps);
+}
+
+static Col
+chunk_of(const Panel *p, Col flat)
+{
+    return k_of(p, flat) / (Col)p->k;
+}
+
+static void
+store_panel(Sim *s, const Op *o, const Panel *p, const Val *v, Col chunk)
+{
+    const Layout *l = v->type->layout;
+    Col seen, chunks;
+    Lv thread = thread_part(s, p, l, panel_offset, &seen);
+    Lv mine = thread_part(s, p, l, chunk_of, &chunks);
+    int bytes = sim_elem_bytes(p->t), bit[MAX_BITS];
+    int dim = p->k_is_last ? v->type->rank - 2 : v->type->rank - 1;
+    int run = layout_run(l, dim, __builtin_ctz(16u / (unsigned)bytes), bit);
+    uint32_t inside = 0;
+    for (int i = 0; i < run; i++)
+        inside |= 1u << bit[i];
+    for (int r = 0; r < sim_n_regs(v); r++) {
+        Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
+        Col want = chunk_of(p, flat) ^ chunk; /* the thread's part must supply this */
+        if ((uint32_t)r & inside || want & ~chunks)
+            continue;
+        Lv elems[MAX_VEC], pred = sim_owner(s, l);
+        for (int e = 0; e < 1 << run; e++) {
+            int reg = r;
+            for (int i = 0; i < run; i++)
+                reg |= (e >> i & 1) << bit[i];
+            elems[e] = sim_reg(s, v, reg);
+        }
+        if (chunks)
+            pred = sim_and(s, pred,
+                           LLVMBuildICmp(s->l->b, LLVMIntEQ, mine,
+                                         ll_i32(s->l, (int32_t)want), ""));
+        Lv at = sim_xor(s, thread, seen, panel_offset(p, flat));
+        s->m->shared_store(s->l, sim_shared_offset(s, at, bytes, p->base),
+                           sim_pack(s, p->t, elems, 1 << run), bytes << run, pred,
+                           o->loc);
+    }
+}
+
+/* How the accumulator's registers map to the panel's. */
+static void
+aim_panel(Sim *s, const Type *acc, Panel *p)
+{
+    const Layout *l = acc->layout;
+    Col lane[LANE_BITS] = {0}, warp[WARP_BITS] = {0};
+    for (int i = 0; i < l->n[IN_LANE]; i++)
+        p->can_have |= lane[i] = needed_offset(p, acc, l->basis[IN_LANE][i]);
+    for (int i = 0; i < l->n[IN_WARP]; i++)
+        p->can_have |= warp[i] = needed_offset(p, acc, l->basis[IN_WARP][i]);
+    p->thread = sim_linear(s, lane, LANE_BITS, warp, s->log2_warps);
+    int n = 0, most = __builtin_ctz(16u / (unsigned)sim_elem_bytes(p->t));
+    for (int i = 0; i < l->n[IN_REG]; i++) {
+        p->moves[i] = needed_offset(p, acc, l->basis[IN_REG][i]);
+        p->compact[i] = -1;
+    }
+    /* Neighbours first: they are one vector. */
+    for (bool found = true; found && n < most;) {
+        found = false;
+        for (int i = 0; i < l->n[IN_REG]; i++)
+            if (p->moves[i] == (Col)1 << n && p->compact[i] < 0 &&
+                !(p->can_have & (Col)1 << n)) {
+                p->compact[i] = n++;
+                found = true;
+                break;
+            }
+    }
+    p->log2_vec = n;
+    for (int i = 0; i < l->n[IN_REG]; i++)
+        if (p->moves[i] && p->compact[i] < 0)
+            p->compact[i] = n++;
+    p->n_regs = 1 << n;
+}
+
+/* The panel's registers for one k, as the accumulator's kind of number. `at`: bytes of the
+ * thread's element at that k. */
+static void
+load_panel(Sim *s, const Op *o, const Panel *p, const Layout *acc, Lv at, int more,
+           Elem work, Lv *out)
+{
+    int bytes = sim_elem_bytes(p->t), vec = 1 << p->log2_vec;
+    for (int q = 0; q < p->n_regs; q += vec) {
+        Col by = 0;
+        for (int i = 0; i < acc->n[IN_REG]; i++)
+            if (p->compact[i] >= 0 && q >> p->compact[i] & 1)
+                by ^= p->moves[i];
+        Lv offset = sim_xor(s, at, p->can_have * (Col)bytes, by * (Col)bytes);
+        if (more + p->base)
+            offset = LLVMBuildAdd(s->l->b, offset, ll_i32(s->l, more + p->base), "");
+        Lv packed = s->m->shared_load(s->l, offset, sim_packed_type(s, p->t, vec),
+                                      vec * bytes, o->loc);
+        sim_unpack(s, p->t, packed, vec, out + q);
+    }
+    for (int q = 0; q < p->n_regs; q++)
+        out[q] = cg_cast(s->l, p->t->elem, work, out[q], ROUND_RTNE);
+}
+
+static int
+panel_register(const Panel *p, const Layout *acc, int r)
+{
+    int q = 0;
+    for (int i = 0; i < acc->n[IN_REG]; i++)
+        if (r >> i & 1 && p->compact[i] >= 0)
+            q |= 1 << p->compact[i];
+    return q;
+}
+
+static Lv
+multiply_add(Sim *s, Elem work, Lv a, Lv b, Lv acc)
+{
+    Ll *l = s->l;
+    if (!elem_is_float(work))
+        return LLVMBuildAdd(l->b, acc, LLVMBuildMul(l->b, a, b, ""), "");
+    Lt t = LLVMTypeOf(acc);
+    return ll_intrinsic(l, "llvm.fma", &t, 1, (Lv[]){a, b, acc}, 3);
+}
+
+static void
+fma_steps(Sim *s, const Op *o, Panel *p, Lv *at, int n_steps, Lv *acc)
+{
+    const Val *v = result(o, 0);
+    const Layout *l = v->type->layout;
+    Elem work = sim_work_elem(v->type->elem);
+    Lv *x = NEW_N(s->a, Lv, p[0].n_regs), *y = NEW_N(s->a, Lv, p[1].n_regs);
+    for (int k = 0; k < n_steps; k++) {
+        load_panel(s, o, &p[0], l, at[0], k * p[0].mn * sim_elem_bytes(p[0].t), work,
+                   x);
+        load_panel(s, o, &p[1], l, at[1], k * p[1].mn * sim_elem_bytes(p[1].t), work,
+                   y);
+        for (int r = 0; r < sim_n_regs(v); r++)
+            acc[r] = multiply_add(s, work, x[panel_register(&p[0], l, r)],
+                                  y[panel_register(&p[1], l, r)], acc[r]);
+    }
+}
+
+/* for k in steps of `each`: phis of the accumulator around fma_steps. */
+static void
+fma_loop(Sim *s, const Op *o, Panel *p, Lv *start, int each, Lv *acc)
+{
+    Ll *l = s->l;
+    int n = sim_n_regs(result(o, 0));
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), body = ll_block(l, "k");
+    LLVMBuildBr(l->b, body);
+    LLVMPositionBuilderAtEnd(l->b, body);
+    Lv k = LLVMBuildPhi(l->b, l->i32, ""), zero = ll_i32(l, 0);
+    Lv *phi = NEW_N(s->a, Lv, n), at[2];
+    LLVMAddIncoming(k, &zero, &before, 1);
+    for (int r = 0; r < n; r++) {
+        phi[r] = LLVMBuildPhi(l->b, LLVMTypeOf(acc[r]), "");
+        LLVMAddIncoming(phi[r], &acc[r], &before, 1);
+        acc[r] = phi[r];
+    }
+    for (int i = 0; i < 2; i++) {
+        int bytes = p[i].mn * sim_elem_bytes(p[i].t);
+        Lv moved = LLVMBuildMul(l->b, k, ll_i32(l, bytes), "");
+        at[i] = LLVMBuildAdd(l->b, start[i], moved, "");
+    }
+    fma_steps(s, o, p, at, each, acc);
+    Lv next = LLVMBuildAdd(l->b, k, ll_i32(l, each), "");
+    Lv more = LLVMBuildICmp(l->b, LLVMIntSLT, next, ll_i32(l, p[0].k), "");
+    LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b), after = ll_block(l, "dotted");
+    LLVMBuildCondBr(l->b, more, body, after);
+    LLVMAddIncoming(k, &next, &end, 1);
+    for (int r = 0; r < n; r++)
+        LLVMAddIncoming(phi[r], &acc[r], &end, 1);
+    LLVMPositionBuilderAtEnd(l->b, after);
+}
+
+static void
+fma_chunk(Sim *s, const Op *o, Panel *p, Lv *start, Lv *acc)
+{
+    int each = p[0].k, n = sim_n_regs(result(o, 0));
+    while (each > 1 && each * n > MAX_UNROLLED)
+        each /= 2;
+    if (each == p[0].k)
+        fma_steps(s, o, p, start, each, acc);
+    else
+        fma_loop(s, o, p, start, each, acc);
+}
+
+void
+sim_fma_dot(Sim *s, const Op *o)
+{
+    int at = sim_scratch(s, o);
+    Panel p[2];
+    Lv start[2], *acc = sim_open_acc(s, o);
+    open_panels(o, p);
+    for (int i = 0; i < 2; i++) {
+        p[i].base += at;
+        aim_panel(s, result(o, 0)->type, &p[i]);
+        start[i] = sim_shared_offset(s, p[i].thread, sim_elem_bytes(p[i].t), 0);
+    }
+    for (int chunk = 0; chunk < p[0].depth / p[0].k; chunk++) {
+        if (chunk)
+            sim_barrier(s, o->loc);
+        for (int i = 0; i < 2; i++)
+            store_panel(s, o, &p[i], arg(o, i), (Col)chunk);
+        sim_barrier(s, o->loc);
+        fma_chunk(s, o, p, start, acc);
+    }
+    sim_close_acc(s, o, acc);
+}
+
+int64_t
+sim_fma_bytes(const Op *o)
+{
+    Panel panel[2];
+    open_panels(o, panel);
+    return panel[1].base + panel_bytes(&panel[1]);
+}
