@@ -41,6 +41,8 @@ void facts_range(FactTable *t, const Val *v, int64_t *lo, int64_t *hi);
 /* The widest vector a load/store/atomic may use along `dim`: log2 of elements, from
  * contiguity, alignment of the pointer and constancy of the mask; at most max_bytes. */
 int facts_access_log2(FactTable *t, const Op *access, int dim, int max_bytes);
+/* ... as far as the pointers allow, whatever the mask is. */
+int facts_pointer_log2(FactTable *t, const Op *access, int dim, int max_bytes);
 /* The dim with the longest contiguous run of the access's pointers, as far as 16 bytes; the
  * last one on ties. */
 int facts_fastest_dim(FactTable *t, const Op *access);

@@ -355,9 +355,9 @@ mask_of(const Op *o)
 }
 
 int
-facts_access_log2(FactTable *t, const Op *access, int dim, int max_bytes)
+facts_pointer_log2(FactTable *t, const Op *access, int dim, int max_bytes)
 {
-    const Val *p = arg(access, 0), *mask = mask_of(access);
+    const Val *p = arg(access, 0);
     int size = fact_log2(elem_info[p->type->elem].bytes);
     int w = fact_log2(max_bytes) - size;
     if (p->type->rank == 0 || w <= 0)
@@ -368,7 +368,14 @@ facts_access_log2(FactTable *t, const Op *access, int dim, int max_bytes)
     /* Shorter runs inside a run that starts at an address divisible by 1 << a start at
      * multiples of their own size up to that, so cutting w to a - size is enough. */
     int a = divisible(t, p, dim, w, w + size);
-    w = MAX(MIN(w, a - size), 0);
+    return MAX(MIN(w, a - size), 0);
+}
+
+int
+facts_access_log2(FactTable *t, const Op *access, int dim, int max_bytes)
+{
+    const Val *mask = mask_of(access);
+    int w = facts_pointer_log2(t, access, dim, max_bytes);
     return mask && w ? constancy(t, mask, dim, w) : w;
 }
 

@@ -320,7 +320,7 @@ static void
 k_count(EmuThread *t, const uint64_t *p)
 {
     int one = 1, old;
-    emu_atomic(t, RMW_ADD, E_I32, p[0], &one, &old, &here);
+    emu_atomic(t, RMW_ADD, E_I32, 1, p[0], &one, &old, &here);
     if (emu_thread_id(t) == 0) {
         int pid = emu_program_id(t, 0) + emu_num_programs(t, 0) * emu_program_id(t, 1);
         ((int *)(uintptr_t)p[1])[pid]++;

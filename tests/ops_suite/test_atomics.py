@@ -61,6 +61,26 @@ tl.store(x2 + i, old, mask=i % 7 != 2)
     same_bits(got[2], np.where(on, memory, result(dtype, 128).data), dtype)
 
 
+@pytest.mark.parametrize("used", [False, True], ids=["red", "atom"])
+@pytest.mark.parametrize("n", [256, 200, 133])
+@pytest.mark.parametrize("dtype", HAVE["add"])
+def test_rows(machine: Machine, rng: Any, dtype: str, n: int, used: bool) -> None:
+    """Neighbours in one access, where GPUs have that; an odd row ends inside of a pair."""
+    memory, x = whole(rng, dtype, 256), whole(rng, dtype, 256)
+    sem, scope = ORDERS[(sum(map(ord, dtype)) + n) % len(ORDERS)]
+    body = f"""
+i = tl.arange(0, 256)
+old = tl.atomic_add(x0 + i, tl.load(x1 + i), mask=i < {n}, sem="{sem}", scope="{scope}")
+"""
+    body += f"tl.store(x2 + i, old, mask=i < {n})\n" if used else ""
+    got = machine.run(body, Arg(memory, dtype), Arg(x, dtype), result(dtype, 256))
+    on = np.arange(256) < n
+    want = np.where(on, decode(memory, dtype) + decode(x, dtype), decode(memory, dtype))
+    same_bits(got[0], encode(want, dtype), dtype)
+    if used:
+        same_bits(got[2], np.where(on, memory, result(dtype, 256).data), dtype)
+
+
 @pytest.mark.parametrize("op,dtype", [c for c in CASES if c[0] != "xchg"])
 def test_contended(machine: Machine, rng: Any, op: str, dtype: str) -> None:
     """512 elements of 2 programs in 8 places; the results of any order are the same."""

@@ -47,10 +47,14 @@ typedef struct Machine {
      * what a false pred gives. */
     Lv (*load)(Ll *l, const Access *a, Lt type, Lv other);
     void (*store)(Ll *l, const Access *a, Lv value);
+    /* Elements one atomic takes at most, as log2. `value` is one (ll_elem) or, packed,
+     * the a->bytes of several; so is what was there. is_used: somebody asks for that. */
+    int (*atomic_log2)(Ll *l, Elem e, int rmw);
     Lv (*atomic_rmw)(Ll *l, const Access *a, Elem e, int rmw, int sem, int scope,
-                     Lv value);
+                     Lv value, bool is_used);
     Lv (*atomic_cas)(Ll *l, const Access *a, Elem e, int sem, int scope, Lv compare,
                      Lv value);
+    void (*fence)(Ll *l, int scope); /* acquire and release, SCOPE_* */
     /* Shared memory, by byte offset (i32) from the start of the kernel's buffer. */
     Lv (*shared_load)(Ll *l, Lv offset, Lt type, int align, const Loc *loc);
     void (*shared_store)(Ll *l, Lv offset, Lv value, int align, Lv pred,
@@ -78,5 +82,7 @@ typedef struct Machine {
 } Machine;
 
 extern const Machine machine_ptx, machine_emu;
+
+int simt_atomic_log2(Ll *l, Elem e, int rmw); /* memory.c: atomic_log2 of both */
 
 #endif

@@ -255,15 +255,26 @@ spill(Ll *l, Lv value, int i)
     return emu(l)->scratch[i];
 }
 
-static Lv
-emu_rmw(Ll *l, const Access *a, Elem e, int rmw, int sem, int scope, Lv value)
+/* The emulator's atomics are sequentially consistent. */
+static void
+emu_fence(Ll *l, int scope)
 {
-    (void)sem; /* the emulator's atomics are sequentially consistent */
+    (void)l;
     (void)scope;
+}
+
+static Lv
+emu_rmw(Ll *l, const Access *a, Elem e, int rmw, int sem, int scope, Lv value,
+        bool is_used)
+{
+    (void)sem;
+    (void)scope;
+    (void)is_used;
     Lv in = spill(l, value, 0), old = emu(l)->scratch[1];
     If i = open_if(l, a->pred);
     Lv args[] = {ll_i32(l, rmw),
                  ll_i32(l, (int)e),
+                 ll_i32(l, MAX(a->bytes / elem_info[e].bytes, 1)),
                  LLVMBuildPtrToInt(l->b, a->ptr, l->i64, ""),
                  in,
                  old,
@@ -467,7 +478,9 @@ const Machine machine_emu = {
     .ballot = emu_vote,
     .load = emu_load,
     .store = emu_store,
+    .atomic_log2 = simt_atomic_log2,
     .atomic_rmw = emu_rmw,
+    .fence = emu_fence,
     .atomic_cas = emu_compare_swap,
     .shared_load = emu_load_shared,
     .shared_store = emu_store_shared,

@@ -119,6 +119,18 @@ sim_store(Sim *s, const Op *o)
 
 /* ---- atomics ------------------------------------------------------------------------------ */
 
+/* Vectors of floats came with sm_90; before, f16 has pairs, and bf16 as a loop on 32 bits. */
+int
+simt_atomic_log2(Ll *l, Elem e, int rmw)
+{
+    bool is_half = e == E_F16 || e == E_BF16;
+    if (rmw != RMW_ADD || (e != E_F32 && !is_half))
+        return 0;
+    if (l->c->opt.target.sm < 90)
+        return is_half ? 1 : 0;
+    return is_half ? 3 : 2;
+}
+
 int64_t
 sim_atomic_bytes(Sim *s, const Op *o)
 {
@@ -158,6 +170,89 @@ share_result(Sim *s, const Op *o, Lv *r)
     }
 }
 
+/* The elements of one atomic. A pair of halves whose masks may differ is one atomic where
+ * both are on and two where one is: alone, a half is a loop around a compare-and-swap. */
+typedef struct Many {
+    SimVector vec;
+    bool is_split; /* vec is such a pair */
+} Many;
+
+static Many
+atomic_vector(Sim *s, const Op *o)
+{
+    const Val *p = arg(o, 0);
+    const Layout *l = p->type->layout;
+    Many m = {0};
+    if (o->op == OP_ATOMIC_CAS || !l)
+        return m;
+    int most = s->m->atomic_log2(s->l, result(o, 0)->type->elem,
+                                 (int)ir_attr(o, ATTR_RMW));
+    int size = sim_elem_bytes(result(o, 0)->type), bit[MAX_BITS];
+    if (!most)
+        return m;
+    int dim = facts_fastest_dim(s->facts, o);
+    int run = layout_run(l, dim, most, bit);
+    int log2 = run ? facts_access_log2(s->facts, o, dim, size << run) : 0;
+    if (run && !log2 && size == 2 && o->n_args > 2) {
+        log2 = facts_pointer_log2(s->facts, o, dim, 2 * size);
+        m.is_split = log2 > 0;
+    }
+    m.vec = sim_vector(bit, MIN(log2, run));
+    return m;
+}
+
+typedef struct Atomic {
+    const Op *o;
+    Access a;
+    int sem, scope;
+    bool is_used;
+} Atomic;
+
+/* The registers of vec from r on: x in, what was there out. */
+static void
+act(Sim *s, Atomic *k, const SimVector *vec, int r, Lv pred, Lv *x, Lv *old)
+{
+    const Type *t = result(k->o, 0)->type;
+    int n = 1 << vec->log2;
+    Lv elems[MAX_VEC];
+    k->a.pred = pred;
+    k->a.bytes = k->a.align = n * sim_elem_bytes(t);
+    pick(vec, x, r, elems);
+    Lv v = n > 1 ? sim_pack(s, t, elems, n) : elems[0];
+    v = s->m->atomic_rmw(s->l, &k->a, t->elem, (int)ir_attr(k->o, ATTR_RMW), k->sem,
+                         k->scope, v, k->is_used);
+    if (n > 1)
+        sim_unpack(s, t, v, n, elems);
+    else
+        elems[0] = v;
+    for (int e = 0; e < n; e++)
+        old[r | vec->reg[e]] = elems[e];
+}
+
+/* Two neighbours under masks of their own. */
+static void
+act_on_pair(Sim *s, Atomic *k, const SimVector *vec, int r, const Lv *mask, Lv owner,
+            Lv *ptr, Lv *x, Lv *old)
+{
+    Ll *l = s->l;
+    SimVector one = {0};
+    int at[] = {r, r | vec->reg[1]};
+    Lv both = LLVMBuildAnd(l->b, mask[at[0]], mask[at[1]], ""), together[2];
+    k->a.ptr = ptr[r];
+    act(s, k, vec, r, sim_and(s, owner, both), x, old);
+    for (int i = 0; i < 2; i++) {
+        together[i] = old[at[i]];
+        Lv alone = LLVMBuildAnd(l->b, mask[at[i]], LLVMBuildNot(l->b, both, ""), "");
+        k->a.ptr = ptr[at[i]];
+        act(s, k, &one, at[i], sim_and(s, owner, alone), x, old);
+        old[at[i]] = LLVMBuildSelect(l->b, both, together[i], old[at[i]], "");
+    }
+}
+
+/* Accesses of one thread after which order costs less as fences around all of them than
+ * as a fence inside of each. */
+enum { MANY_ACCESSES = 3 };
+
 void
 sim_atomic(Sim *s, const Op *o)
 {
@@ -168,19 +263,35 @@ sim_atomic(Sim *s, const Op *o)
        *y = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL,
        *mask = is_cas ? (o->n_args > 3 ? sim_val(s, arg(o, 3)) : NULL) : y,
        *r = sim_define(s, v);
-    int sem = (int)ir_attr(o, ATTR_SEM), scope = (int)ir_attr(o, ATTR_SCOPE),
+    Many m = atomic_vector(s, o);
+    int sem = (int)ir_attr(o, ATTR_SEM), n = sim_n_regs(v),
         bytes = sim_elem_bytes(v->type);
     Lv owner = sim_owner(s, v->type->layout);
-    Access a = {.bytes = bytes, .align = bytes, .loc = o->loc};
-    for (int i = 0; i < sim_n_regs(v); i++) {
-        a.ptr = ptr[i];
-        a.pred = sim_and(s, owner, mask ? mask[i] : NULL);
+    Atomic k = {o,
+                {.bytes = bytes, .align = bytes, .loc = o->loc},
+                sem,
+                (int)ir_attr(o, ATTR_SCOPE),
+                v->uses != NULL};
+    bool fences = sem != SEM_RELAXED && n >> m.vec.log2 >= MANY_ACCESSES;
+    if (fences)
+        k.sem = SEM_RELAXED;
+    if (fences && sem != SEM_ACQUIRE)
+        s->m->fence(s->l, k.scope);
+    for (int i = 0; i < n; i++) {
+        if ((uint32_t)i & m.vec.mask)
+            continue;
+        k.a.ptr = ptr[i];
+        k.a.pred = sim_and(s, owner, mask ? mask[i] : NULL);
         if (is_cas)
-            r[i] = s->m->atomic_cas(s->l, &a, v->type->elem, sem, scope, x[i], y[i]);
+            r[i] = s->m->atomic_cas(s->l, &k.a, v->type->elem, k.sem, k.scope, x[i],
+                                    y[i]);
+        else if (m.is_split)
+            act_on_pair(s, &k, &m.vec, i, mask, owner, ptr, x, r);
         else
-            r[i] = s->m->atomic_rmw(s->l, &a, v->type->elem, (int)ir_attr(o, ATTR_RMW),
-                                    sem, scope, x[i]);
+            act(s, &k, &m.vec, i, k.a.pred, x, r);
     }
+    if (fences && sem != SEM_RELEASE)
+        s->m->fence(s->l, k.scope);
     if (sim_atomic_bytes(s, o))
         share_result(s, o, r);
 }

@@ -71,10 +71,11 @@ void ptx_async_copy(Ll *l, Lv offset, const Access *x);
 void ptx_async_commit(Ll *l);
 void ptx_async_wait(Ll *l, int pending);
 /* ptx_atomics.c */
-Lv ptx_atomic_rmw(Ll *l, const Access *x, Elem e, int rmw, int sem, int scope,
-                  Lv value);
+Lv ptx_atomic_rmw(Ll *l, const Access *x, Elem e, int rmw, int sem, int scope, Lv value,
+                  bool is_used);
 Lv ptx_atomic_cas(Ll *l, const Access *x, Elem e, int sem, int scope, Lv compare,
                   Lv value);
+void ptx_fence(Ll *l, int scope);
 /* ptx_mma.c */
 bool ptx_has_mma(Ll *l, MmaKind k);
 void ptx_mma(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);

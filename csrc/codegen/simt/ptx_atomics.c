@@ -5,102 +5,173 @@
 static const char *const sem_word[] = {"acq_rel", "acquire", "release", "relaxed"};
 static const char *const scope_word[] = {"gpu", "cta", "sys"};
 
-/* "@p atom.sem.scope.global.<what> $0, [ptr], values;" with the result tied to 0. `first`
- * and its like are integers or floats of the register class that <what> needs. */
+/* One atomic: which, where and when. */
+typedef struct Atom {
+    const char *what; /* "add.f32", behind the scope and the space */
+    Lv ptr, pred;
+    int sem, scope;
+    bool
+        is_used; /* else it may be a red, which has no acquire and brings nothing back */
+} Atom;
+
+/* "@p atom.sem.scope.global.<what> $0, [ptr], values;" with the result tied to 0. Values
+ * are integers or floats of the register class that <what> needs; packed ones (ll_vec)
+ * travel as { .. }. */
 static Lv
-atom(Ll *l, Lv ptr, Lv pred, int sem, int scope, const char *what, Lv *values, int n,
-     Lv otherwise)
+atom(Ll *l, const Atom *k, Lv *values, int n, Lv otherwise)
 {
     Asm a = {.l = l};
     Lt t = LLVMTypeOf(values[0]);
-    asm_out(&a, t);
-    asm_predicate(&a, pred);
-    asm_text(&a, "atom.%s.%s.global.%s $0, [$%d]", sem_word[sem], scope_word[scope],
-             what, asm_in(&a, ptr));
-    for (int i = 0; i < n; i++)
-        asm_text(&a, ", $%d", asm_in(&a, values[i]));
+    Parts p = asm_parts(l, t);
+    bool is_red = !k->is_used && (k->sem == SEM_RELAXED || k->sem == SEM_RELEASE);
+    for (int i = 0; i < p.n && !is_red; i++)
+        asm_out(&a, p.type);
+    asm_predicate(&a, k->pred);
+    asm_text(&a, "%s.%s.%s.global.%s ", is_red ? "red" : "atom", sem_word[k->sem],
+             scope_word[k->scope], k->what);
+    if (!is_red) {
+        asm_list(&a, 0, p.n);
+        asm_text(&a, ", ");
+    }
+    asm_text(&a, "[$%d]", asm_in(&a, k->ptr));
+    for (int i = 0; i < n; i++) {
+        int first = a.n_out + a.n_in;
+        for (int e = 0; e < p.n; e++)
+            asm_in(&a, asm_part(l, &p, values[i], e));
+        asm_text(&a, ", ");
+        asm_list(&a, first, p.n);
+    }
     asm_text(&a, ";");
-    if (pred)
-        asm_tie(&a, 0, otherwise ? otherwise : LLVMConstNull(t));
-    return asm_done(&a, true, true);
+    if (!otherwise)
+        otherwise = LLVMConstNull(t);
+    for (int i = 0; i < p.n && k->pred && !is_red; i++)
+        asm_tie(&a, i, asm_part(l, &p, otherwise, i));
+    Lv call = asm_done(&a, true, true);
+    if (is_red)
+        return LLVMConstNull(t);
+    if (p.n == 1)
+        return call;
+    Lv v = LLVMGetPoison(t);
+    for (int i = 0; i < p.n; i++)
+        v = LLVMBuildInsertElement(l->b, v, asm_result(&a, call, i), ll_i32(l, i), "");
+    return v;
 }
 
 /* Integer order is float order for numbers without a sign, and the other way round,
  * unsigned, for those with one. So one of two instructions, by the operand's sign. */
 static Lv
-float_extreme(Ll *l, const Access *x, Elem e, int rmw, int sem, int scope, Lv value)
+float_extreme(Ll *l, Atom k, Elem e, int rmw, Lv value)
 {
     int bits = elem_info[e].bits;
     bool is_max = rmw == RMW_MAX;
     char up[16], down[16];
     snprintf(up, sizeof up, "%s.s%d", is_max ? "max" : "min", bits);
     snprintf(down, sizeof down, "%s.u%d", is_max ? "min" : "max", bits);
-    Lv v = ptx_as_bits(l, e, value);
+    Lv v = ptx_as_bits(l, e, value), always = k.pred;
     Lv is_neg = LLVMBuildICmp(l->b, LLVMIntSLT, v, LLVMConstNull(LLVMTypeOf(v)), "");
     Lv is_pos = LLVMBuildNot(l->b, is_neg, "");
-    if (x->pred) {
-        is_neg = LLVMBuildAnd(l->b, is_neg, x->pred, "");
-        is_pos = LLVMBuildAnd(l->b, is_pos, x->pred, "");
-    }
-    Lv old = atom(l, x->ptr, is_pos, sem, scope, up, &v, 1, NULL);
-    old = atom(l, x->ptr, is_neg, sem, scope, down, &v, 1, old);
+    k.what = up;
+    k.pred = always ? LLVMBuildAnd(l->b, is_pos, always, "") : is_pos;
+    Lv old = atom(l, &k, &v, 1, NULL);
+    k.what = down;
+    k.pred = always ? LLVMBuildAnd(l->b, is_neg, always, "") : is_neg;
+    old = atom(l, &k, &v, 1, old);
     return LLVMBuildBitCast(l->b, old, ll_elem(l, e), "");
 }
 
-/* bf16 addition before sm_90: compare and swap until nobody came between. */
+/* Half i of a word, as a float. */
 static Lv
-add_by_cas(Ll *l, const Access *x, Elem e, int sem, int scope, Lv value)
+half_of(Ll *l, Elem e, Lv word, int i)
+{
+    if (LLVMTypeOf(word) != l->i16) {
+        word = LLVMBuildLShr(l->b, word, ll_i32(l, 16 * i), "");
+        word = LLVMBuildTrunc(l->b, word, l->i16, "");
+    }
+    Lv x = LLVMBuildBitCast(l->b, word, ll_elem(l, e), "");
+    return cg_cast(l, e, E_F32, x, ROUND_RTNE);
+}
+
+/* Additions of one bf16, or of a word of two, before sm_90: compare and swap until nobody
+ * came between. */
+static Lv
+add_by_cas(Ll *l, Atom k, Elem e, Lv value)
 {
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), start = ll_block(l, "rmw"),
                       loop = ll_block(l, "retry"), after = ll_block(l, "added");
-    Lv pred = x->pred ? x->pred : LLVMConstInt(l->i1, 1, false);
+    Lv pred = k.pred ? k.pred : LLVMConstInt(l->i1, 1, false);
+    bool is_pair = LLVMTypeOf(value) == l->i32;
+    Lt word = is_pair ? l->i32 : l->i16;
     LLVMBuildCondBr(l->b, pred, start, after);
     LLVMPositionBuilderAtEnd(l->b, start);
-    Lv seen = LLVMBuildLoad2(l->b, l->i16, x->ptr, "");
+    Lv seen = LLVMBuildLoad2(l->b, word, k.ptr, "");
     LLVMSetVolatile(seen, 1);
     LLVMBuildBr(l->b, loop);
     LLVMPositionBuilderAtEnd(l->b, loop);
-    Lv old = LLVMBuildPhi(l->b, l->i16, "");
+    Lv old = LLVMBuildPhi(l->b, word, ""), new = LLVMConstNull(word);
     LLVMAddIncoming(old, &seen, &start, 1);
-    Lv sum = LLVMBuildFAdd(l->b,
-                           cg_cast(l, e, E_F32,
-                                   LLVMBuildBitCast(l->b, old, ll_elem(l, e), ""),
-                                   ROUND_RTNE),
-                           cg_cast(l, e, E_F32, value, ROUND_RTNE), "");
-    Lv new = ptx_as_bits(l, e, cg_cast(l, E_F32, e, sum, ROUND_RTNE));
-    Lv got = atom(l, x->ptr, NULL, sem, scope, "cas.b16", (Lv[]){old, new}, 2, NULL);
+    for (int i = 0; i < 1 + is_pair; i++) {
+        Lv sum = LLVMBuildFAdd(l->b, half_of(l, e, old, i), half_of(l, e, value, i),
+                               "");
+        Lv bits = ptx_as_bits(l, e, cg_cast(l, E_F32, e, sum, ROUND_RTNE));
+        bits = LLVMBuildZExt(l->b, bits, word, "");
+        if (i)
+            bits = LLVMBuildShl(l->b, bits, ll_i32(l, 16), "");
+        new = LLVMBuildOr(l->b, new, bits, "");
+    }
+    k.what = is_pair ? "cas.b32" : "cas.b16";
+    k.pred = NULL;
+    k.is_used = true;
+    Lv got = atom(l, &k, (Lv[]){old, new}, 2, NULL);
     Lv same = LLVMBuildICmp(l->b, LLVMIntEQ, got, old, "");
     LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b);
     LLVMAddIncoming(old, &got, &end, 1);
     LLVMBuildCondBr(l->b, same, after, loop);
     LLVMPositionBuilderAtEnd(l->b, after);
-    Lv r = LLVMBuildPhi(l->b, l->i16, "");
-    LLVMAddIncoming(r, (Lv[]){LLVMConstNull(l->i16), got},
+    Lv r = LLVMBuildPhi(l->b, word, "");
+    LLVMAddIncoming(r, (Lv[]){LLVMConstNull(word), got},
                     (LLVMBasicBlockRef[]){before, end}, 2);
-    return LLVMBuildBitCast(l->b, r, ll_elem(l, e), "");
+    return is_pair ? r : LLVMBuildBitCast(l->b, r, ll_elem(l, e), "");
+}
+
+/* What an addition of `bytes` bytes of e is called. */
+static void
+add_word(char *what, size_t size, Elem e, int bytes)
+{
+    bool is_float = elem_is_float(e), is_half = elem_info[e].bits == 16;
+    bool is_pair = is_half && bytes > 2;
+    int n = bytes / MAX(is_pair ? 4 : elem_info[e].bytes, 1);
+    char many[16] = "";
+    if (n > 1)
+        snprintf(many, sizeof many, "v%d.", n);
+    if (is_half)
+        snprintf(what, size, "add.noftz.%s%s%s", many, e == E_F16 ? "f16" : "bf16",
+                 is_pair ? "x2" : "");
+    else
+        snprintf(what, size, "add.%s%c%d", many, is_float ? 'f' : 'u',
+                 elem_info[e].bits);
 }
 
 Lv
-ptx_atomic_rmw(Ll *l, const Access *x, Elem e, int rmw, int sem, int scope, Lv value)
+ptx_atomic_rmw(Ll *l, const Access *x, Elem e, int rmw, int sem, int scope, Lv value,
+               bool is_used)
 {
     int bits = elem_info[e].bits;
-    char what[24];
+    bool is_one = x->bytes == elem_info[e].bytes;
+    char what[32];
+    Atom k = {what, x->ptr, x->pred, sem, scope, is_used};
     Lv v = value;
     switch (rmw) {
     case RMW_ADD:
-        if (e == E_BF16 && !ptx_sm_at_least(l, 90))
-            return add_by_cas(l, x, e, sem, scope, value);
-        if (elem_info[e].bits == 16)
-            snprintf(what, sizeof what, "add.noftz.%s", e == E_F16 ? "f16" : "bf16");
-        else
-            snprintf(what, sizeof what, "add.%c%d", elem_is_float(e) ? 'f' : 'u', bits);
-        if (bits == 16)
+        if (bits == 16 && is_one)
             v = ptx_as_bits(l, e, value);
+        if (e == E_BF16 && !ptx_sm_at_least(l, 90))
+            return add_by_cas(l, k, e, v);
+        add_word(what, sizeof what, e, x->bytes);
         break;
     case RMW_MAX:
     case RMW_MIN:
         if (elem_is_float(e))
-            return float_extreme(l, x, e, rmw, sem, scope, value);
+            return float_extreme(l, k, e, rmw, value);
         snprintf(what, sizeof what, "%s.%c%d", rmw == RMW_MAX ? "max" : "min",
                  elem_is_signed(e) ? 's' : 'u', bits);
         break;
@@ -110,10 +181,11 @@ ptx_atomic_rmw(Ll *l, const Access *x, Elem e, int rmw, int sem, int scope, Lv v
     case RMW_XCHG:
         snprintf(what, sizeof what, "exch.b%d", bits);
         v = ptx_as_bits(l, e, value);
+        k.is_used = true; /* there is no red.exch */
         break;
     default: unreachable(l->c);
     }
-    Lv old = atom(l, x->ptr, x->pred, sem, scope, what, &v, 1, NULL);
+    Lv old = atom(l, &k, &v, 1, NULL);
     return LLVMBuildBitCast(l->b, old, LLVMTypeOf(value), "");
 }
 
@@ -121,8 +193,17 @@ Lv
 ptx_atomic_cas(Ll *l, const Access *x, Elem e, int sem, int scope, Lv compare, Lv value)
 {
     char what[16];
+    Atom k = {what, x->ptr, x->pred, sem, scope, true};
     snprintf(what, sizeof what, "cas.b%d", elem_info[e].bits);
     Lv v[] = {ptx_as_bits(l, e, compare), ptx_as_bits(l, e, value)};
-    Lv old = atom(l, x->ptr, x->pred, sem, scope, what, v, 2, NULL);
+    Lv old = atom(l, &k, v, 2, NULL);
     return LLVMBuildBitCast(l->b, old, LLVMTypeOf(value), "");
+}
+
+void
+ptx_fence(Ll *l, int scope)
+{
+    Asm a = {.l = l};
+    asm_text(&a, "fence.acq_rel.%s;", scope_word[scope]);
+    asm_done(&a, true, true);
 }

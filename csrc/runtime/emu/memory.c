@@ -284,8 +284,8 @@ load_bits(const void *p, int bytes)
 }
 
 void
-emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, uint64_t address, const void *value,
-           void *old, const EmuPlace *at)
+emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, int32_t n, uint64_t address,
+           const void *value, void *old, const EmuPlace *at)
 {
     static const OpCode op_of[] = {
         [RMW_ADD] = OP_ADD, [RMW_MAX] = OP_MAX, [RMW_MIN] = OP_MIN,
@@ -293,14 +293,18 @@ emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, uint64_t address, const void
     };
     Elem e = (Elem)elem;
     int bytes = elem_info[e].bytes;
-    void *p = emu_global(t, address, bytes, bytes, true, at);
-    pthread_mutex_lock(&t->b->grid->lock);
-    uint64_t was = load_bits(p, bytes), with = load_bits(value, bytes), now = with;
-    if (rmw != RMW_XCHG)
-        ir_eval(op_of[rmw], e, e, (uint64_t[]){was, with}, 2, &now);
-    memcpy(p, &now, (size_t)bytes);
-    memcpy(old, &was, (size_t)bytes);
-    pthread_mutex_unlock(&t->b->grid->lock);
+    char *p = emu_global(t, address, n * bytes, n * bytes, true, at);
+    for (int at_byte = 0; at_byte < n * bytes; at_byte += bytes) {
+        const char *x = (const char *)value + at_byte;
+        pthread_mutex_lock(&t->b->grid->lock);
+        uint64_t was = load_bits(p + at_byte, bytes), with = load_bits(x, bytes),
+                 now = with;
+        if (rmw != RMW_XCHG)
+            ir_eval(op_of[rmw], e, e, (uint64_t[]){was, with}, 2, &now);
+        memcpy(p + at_byte, &now, (size_t)bytes);
+        memcpy((char *)old + at_byte, &was, (size_t)bytes);
+        pthread_mutex_unlock(&t->b->grid->lock);
+    }
 }
 
 void
