@@ -175,7 +175,9 @@ struct Comp {
     const char *ptxas;  /* the assembler the user asked for; NULL: look for one */
     const char *cpu;    /* make host code for x86-64-v2, -v3 or -v4; NULL: this CPU */
     const char *kernel; /* name of what is compiled, for dumps and messages */
-    Error err;          /* what comp_run caught */
+    const char
+        *symbol; /* what the code is called, by @jit(repr=); NULL: kernel's name */
+    Error err;   /* what comp_run caught */
     const char *pending_help;
     jmp_buf *escape;             /* NULL outside comp_run */
     Map strings, types, layouts; /* intern tables */

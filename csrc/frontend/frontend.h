@@ -53,6 +53,10 @@ int fe_function_traverse(FeFunction *f, visitproc visit, void *arg);
 /* Reads and parses the source now: 0, or -1 with an exception set (OSError-like ValueError
  * naming the function when there is no source). fe_kernel calls it. */
 int fe_function_parse(FeFunction *f);
+/* The function is what `text` says from now on; its parameters stay. text begins with the def,
+ * without indentation, and is line 1 of `file` in messages. 0, or -1 with an exception and
+ * nothing changed. */
+int fe_function_set_source(FeFunction *f, PyObject *text, PyObject *file);
 
 /* ---- capture.c ------------------------------------------------------------------------ */
 /* A global (or variable of an enclosing function) that a compile read. */

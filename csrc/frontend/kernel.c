@@ -167,7 +167,7 @@ fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_
         err_at(c, loc, SYNTAX, "a kernel's parameter with '*'");
     if (n_args != t->n_params)
         unreachable(c);
-    f->func = ir_func(c, t->name, loc);
+    f->func = ir_func(c, c->symbol ? c->symbol : t->name, loc);
     for (int i = 0; i < n_args; i++)
         f->func->n_facts += count_leaves(&args[i]);
     f->func->facts = NEW_N(f->a, ArgFacts, f->func->n_facts + 1);

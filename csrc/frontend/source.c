@@ -667,3 +667,23 @@ fe_function_parse(FeFunction *f)
     }
     return res;
 }
+
+int
+fe_function_set_source(FeFunction *f, PyObject *text, PyObject *file)
+{
+    char *copy = copy_utf8(file);
+    PyObject *ast = copy ? parse(copy, text, 1, false) : NULL;
+    PyObject *name = ast ? PyObject_GetAttrString(ast, "name") : NULL;
+    if (!name) { /* a SyntaxError, or text that begins with no def */
+        Py_XDECREF(ast);
+        free(copy);
+        return -1;
+    }
+    Py_DECREF(name);
+    free(f->file);
+    f->file = copy;
+    f->first_line = 1;
+    put_ref(&f->source, Py_NewRef(text));
+    put_ref(&f->ast, ast);
+    return 0;
+}

@@ -129,6 +129,9 @@ index_tensor(Fe *f, Node *n, Val *v)
             dim++;
             continue;
         }
+        /* x[None, :] of a scalar: all there is of a dimension that None made, or of none. */
+        if (!whole->rank && s->kind == AST_Slice && !s->a && !s->b && !s->c)
+            continue;
         if (!whole->rank) {
             err_help(f->c, whole->is_ptr
                                ? "tl.load(p + i) reads an element"

@@ -58,6 +58,7 @@ compiled_dealloc(PyObject *self)
     if (v->library)
         cuda_unload(v);
     key_free(v->key);
+    free(v->symbol);
     free(v->asked);
     free(v->node);
     binary_free(&v->bin);
@@ -118,7 +119,7 @@ get_name(PyObject *self, void *closure)
 {
     (void)closure;
     Compiled *v = (Compiled *)self;
-    return PyUnicode_FromString(v->kernel->f->name);
+    return PyUnicode_FromString(v->symbol ? v->symbol : v->kernel->f->name);
 }
 
 static PyObject *
@@ -176,6 +177,43 @@ get_metadata(PyObject *self, void *closure)
 {
     (void)closure;
     return by_python(self, "metadata");
+}
+
+static PyObject *
+get_packed_metadata(PyObject *self, void *closure)
+{
+    (void)closure;
+    return by_python(self, "packed_metadata");
+}
+
+static PyObject *
+get_run(PyObject *self, void *closure)
+{
+    (void)closure;
+    return by_python(self, "runner");
+}
+
+static PyObject *
+get_launch_metadata(PyObject *self, void *closure)
+{
+    (void)closure;
+    return by_python(self, "launch_metadata");
+}
+
+static PyObject *
+get_metadata_group(PyObject *self, void *closure)
+{
+    (void)closure;
+    return by_python(self, "metadata_group");
+}
+
+/* The driver's handle of the loaded code: a CUlibrary. */
+static PyObject *
+get_module(PyObject *self, void *closure)
+{
+    (void)closure;
+    Compiled *v = (Compiled *)self;
+    return v->library ? PyLong_FromVoidPtr(v->library) : Py_NewRef(Py_None);
 }
 
 /* The machine code: cubin (or PTX, when the driver assembles), object code on hosts. */
@@ -299,6 +337,18 @@ static PyGetSetDef compiled_getset[] = {
     {"asm", get_asm, NULL,
      "mapping of the stages: tir, simt, llir, ptx, cubin, asm, ..", NULL},
     {"metadata", get_metadata, NULL, "named tuple: shared, num_warps, name, hash, ..",
+     NULL},
+    {"packed_metadata", get_packed_metadata, NULL, "(num_warps, num_ctas, shared)",
+     NULL},
+    {"run", get_run, NULL,
+     "run(gx, gy, gz, stream, function, packed_metadata, launch_metadata, enter_hook,\n"
+     "exit_hook, *args): Triton's launcher; args are all of the kernel's.",
+     NULL},
+    {"launch_metadata", get_launch_metadata, NULL,
+     "launch_metadata(grid, stream, *args): what launch hooks get, or None.", NULL},
+    {"metadata_group", get_metadata_group, NULL, "dict: a name for each stage", NULL},
+    {"module", get_module, NULL,
+     "The driver's handle of the code, a CUlibrary, as an int; None until it is loaded.",
      NULL},
     {"kernel", get_kernel, NULL, "the machine code, as bytes", NULL},
     {"_stages", get_stages, NULL, "dict of the stages", NULL},

@@ -141,6 +141,7 @@ configure(PyObject *mod, PyObject *args, PyObject *kwargs)
             return NULL;
         PyObject **hook = !strcmp(name, "launch_hook")    ? &st->launch_hook
                           : !strcmp(name, "compile_hook") ? &st->compile_hook
+                          : !strcmp(name, "load_hook")    ? &st->load_hook
                                                           : NULL;
         if (hook)
             set_ref(hook, Py_NewRef(value));

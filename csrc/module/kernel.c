@@ -317,6 +317,21 @@ kernel_add_hook(PyObject *self, PyObject *hook)
     return PyList_Append(k->hooks, hook) ? NULL : Py_NewRef(Py_None);
 }
 
+static PyObject *
+kernel_set_source(PyObject *self, PyObject *args)
+{
+    Kernel *k = made(self);
+    PyObject *text, *file;
+    if (!k || !PyArg_ParseTuple(args, "UU:_set_source", &text, &file))
+        return NULL;
+    if (k->n_variants || k->pending)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "%s() has been compiled: its source can be replaced only "
+                            "ahead of its first launch",
+                            k->f->name);
+    return fe_function_set_source(k->f, text, file) ? NULL : Py_NewRef(Py_None);
+}
+
 /* The variants so far, in the order of their making. */
 static PyObject *
 kernel_variants(PyObject *self, void *closure)
@@ -397,6 +412,9 @@ static PyMethodDef kernel_methods[] = {
      "compile(*signature, target=None, **constexprs)\n--\n\n"
      "The variant for these types (see lower), without arguments and without the machine:\n"
      "target is cpu, cuda:sm_NN or emu:sm_NN. Options go by keyword, as in a launch."},
+    {"_set_source", kernel_set_source, METH_VARARGS,
+     "_set_source(text, file)\n--\n\n"
+     "The text to compile from now on, from def on; file names it in messages."},
     {"add_pre_run_hook", kernel_add_hook, METH_O,
      "add_pre_run_hook(hook)\n--\n\nhook(*args, **kwargs) is called before each launch."},
     {NULL, NULL, 0, NULL},

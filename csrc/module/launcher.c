@@ -7,11 +7,46 @@
 #include "module/module.h"
 #include "runtime/launch.h"
 
+/* compiled[grid](.., stream=s): the launch goes to that stream. The rest as without it. */
+static PyObject *
+call_on_stream(const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
+               PyObject *kwnames, Py_ssize_t at)
+{
+    Launcher on = *l;
+    Py_ssize_t n_kw = PyTuple_Size(kwnames);
+    PyObject *stream_b = args[n_args + at], *res = NULL;
+    PyObject **rest = PyMem_Malloc((size_t)(n_args + n_kw) * sizeof *rest);
+    PyObject *names = PyTuple_New(n_kw - 1);
+    if (!rest || !names) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    if (stream_b != Py_None && !PyLong_Check(stream_b)) {
+        PyErr_Format(PyExc_TypeError, "a stream is an integer, not %R", stream_b);
+        goto done;
+    }
+    on.stream = stream_b == Py_None ? NULL : stream_b;
+    for (Py_ssize_t i = 0, to = 0; i < n_args + n_kw; i++)
+        if (i != n_args + at)
+            rest[to++] = args[i];
+    for (Py_ssize_t i = 0, to = 0; i < n_kw; i++)
+        if (i != at)
+            PyTuple_SetItem(names, to++, Py_NewRef(PyTuple_GetItem(kwnames, i)));
+    res = launch(l->kernel, &on, rest, n_args, names, false);
+done:
+    PyMem_Free(rest);
+    Py_XDECREF(names);
+    return res;
+}
+
 static PyObject *
 launcher_call(PyObject *self, PyObject *const *args, Py_ssize_t n_args,
               PyObject *kwnames)
 {
     Launcher *l = (Launcher *)self;
+    for (Py_ssize_t i = 0; l->fixed && kwnames && i < PyTuple_Size(kwnames); i++)
+        if (!PyUnicode_CompareWithASCIIString(PyTuple_GetItem(kwnames, i), "stream"))
+            return call_on_stream(l, args, n_args, kwnames, i);
     return launch(l->kernel, l, args, n_args, kwnames, false);
 }
 
@@ -28,6 +63,7 @@ launcher_init(Launcher *l, Kernel *k, PyObject *grid)
     bool is_fn = !PyTuple_Check(grid) && PyCallable_Check(grid);
     l->kernel = k;
     l->fixed = NULL;
+    l->stream = NULL;
     l->fn = is_fn ? grid : NULL;
     l->grid = (Grid){{0, 0, 0}};
     return is_fn ? 0 : grid_from(grid, &l->grid);
@@ -43,6 +79,7 @@ wrap(const Launcher *from, PyObject *type, Launcher **out)
     l->kernel = (Kernel *)Py_NewRef((PyObject *)from->kernel);
     l->fixed = (Compiled *)Py_XNewRef((PyObject *)from->fixed);
     l->fn = Py_XNewRef(from->fn);
+    l->stream = NULL;
     l->grid = from->grid;
     PyObject_GC_Track((PyObject *)l);
     PyObject *f = PyCFunction_NewEx(&launch_methods[0], (PyObject *)l, NULL);

@@ -355,7 +355,7 @@ comp_configure(Comp *c, const State *st, const char *kernel, Options o)
 
 /* Frontend, passes, code: *out, or -1 with an exception. */
 static int
-build(Call *c, Options o, Binary *out)
+build(Call *c, Options o, const char *symbol, Binary *out)
 {
     State *st = c->k->st;
     FeEnv env;
@@ -370,6 +370,7 @@ build(Call *c, Options o, Binary *out)
     }
     call_specs(c, specs);
     comp_configure(&comp, st, c->k->f->name, o);
+    comp.symbol = symbol;
     if (compile_kernel(&comp, &env, c->k->f, specs, out))
         r = 0;
     else
@@ -468,7 +469,8 @@ make_variant(Call *c, Target target, FeCaptures *captures)
                NULL;
     DiskKey disk = {0};
     Compiled *v = compiled_new(c->k);
-    if (!v || disk_key(c, target, o, &disk, captures) ||
+    if (!v || hooks_symbol(c, &v->symbol) ||
+        disk_key(c, target, o, v->symbol, &disk, captures) ||
         hooks_compile(c, target, disk.hash, NULL) <= 0)
         goto fail;
     /* Who asks to see the stages asks for a compile. */
@@ -477,7 +479,7 @@ make_variant(Call *c, Target target, FeCaptures *captures)
         disk_load(&disk, c, &v->bin)) {
         v->from_disk = true;
     } else {
-        if (build(c, o, &v->bin))
+        if (build(c, o, v->symbol, &v->bin))
             goto fail;
         if (disk.dir)
             disk_store(config, &disk, c->k->f->name, &v->bin);

@@ -51,6 +51,8 @@ load_code(Compiled *v, Cuda *cu, int device, int sm)
         code = binary_stage(&v->bin, "ptx");
     if (!code)
         return PyErr_SetString(PyExc_SystemError, "a variant without code"), -1;
+    if (hooks_load(v, false))
+        return -1;
     char err[ERR_TEXT] = "";
     void *library = NULL, *kernel = NULL;
     PyThreadState *thread = PyEval_SaveThread();
@@ -65,7 +67,7 @@ load_code(Compiled *v, Cuda *cu, int device, int sm)
     }
     v->cu_kernel = kernel;
     v->library = library;
-    return 0;
+    return hooks_load(v, true);
 }
 
 int

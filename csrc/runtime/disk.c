@@ -314,7 +314,8 @@ sha256(const Bytes *b, char out[65])
 }
 
 int
-disk_key(const Call *c, Target target, Options o, DiskKey *key, FeCaptures *captures)
+disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *key,
+         FeCaptures *captures)
 {
     const Config *config = &c->k->st->config;
     *key = (DiskKey){.hash = ""};
@@ -336,6 +337,8 @@ disk_key(const Call *c, Target target, Options o, DiskKey *key, FeCaptures *capt
         o.interpret};
     put(&b, words, sizeof words);
     put_machine(&b, config, target);
+    if (symbol)
+        put_block(&b, symbol, strlen(symbol));
     int r = put_call(&b, c, &env, captures);
     if (r == 1 && !put_self(&b))
         r = 0;

@@ -2,14 +2,18 @@
  *
  *     pre-run hooks   add_pre_run_hook(f): f(*args, **kwargs), before anything else
  *     launch hook     h(variant, grid, arguments, stream) -> None, or what to call afterwards
+ *     load hook       h(variant, is_done): before its code is loaded, and after
  *     compile hook    h(kernel, key, target, options, arguments, warmup, variant or None);
  *                     before a compile (variant None) a true result forbids it
  *
- * The two hooks are one object each, made by tegula/hooks.py out of what stands in
+ * These hooks are one object each, made by tegula/hooks.py out of what stands in
  * knobs.runtime, and None while nothing stands there: a launch without hooks compares one
  * pointer.
  */
 #include "runtime/launch.h"
+
+#include <ctype.h>
+#include <stdlib.h>
 
 int
 hooks_pre_run(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
@@ -85,4 +89,44 @@ hooks_compile(const Call *c, Target target, const char *key, const Compiled *v)
     Py_XDECREF(res);
     Py_DECREF(hook);
     return forbidden < 0 ? -1 : v || !forbidden;
+}
+
+int
+hooks_load(Compiled *v, bool is_done)
+{
+    if (v->st->load_hook == Py_None)
+        return 0;
+    PyObject *hook = Py_NewRef(v->st->load_hook);
+    PyObject *res = PyObject_CallFunction(hook, "OO", (PyObject *)v,
+                                          is_done ? Py_True : Py_False);
+    Py_DECREF(hook);
+    Py_XDECREF(res);
+    return res ? 0 : -1;
+}
+
+int
+hooks_symbol(const Call *c, char **out)
+{
+    *out = NULL;
+    PyObject *self = (PyObject *)c->k, *repr = PyObject_GetAttrString(self, "_repr");
+    if (!repr || repr == Py_None) { /* a Kernel without the Python around it has none */
+        PyErr_Clear();
+        Py_XDECREF(repr);
+        return 0;
+    }
+    PyObject *meta = call_meta(c), *hooks = PyImport_ImportModule("tegula.hooks");
+    PyObject *name = meta && hooks
+                         ? PyObject_CallMethod(hooks, "variant_name", "OO", self, meta)
+                         : NULL;
+    const char *s = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    if (s && !(*out = strdup(s)))
+        PyErr_NoMemory();
+    for (char *p = *out; p && *p; p++)
+        if (!isalnum((unsigned char)*p) || (unsigned char)*p >= 128)
+            *p = '_';
+    Py_DECREF(repr);
+    Py_XDECREF(meta);
+    Py_XDECREF(hooks);
+    Py_XDECREF(name);
+    return *out ? 0 : -1;
 }

@@ -14,6 +14,10 @@ host_load(Compiled *v)
     const Stage *obj = binary_stage(&v->bin, "obj");
     if (!obj)
         return PyErr_SetString(PyExc_SystemError, "a variant without object code"), -1;
+    if (hooks_load(v, false))
+        return -1;
+    if (v->jit) /* the hook launched it */
+        return 0;
     char err[ERR_TEXT] = "";
     void *fn = NULL;
     JitCode *jit = jit_load(obj->data, obj->size, v->bin.symbol, &fn, err);
@@ -24,7 +28,7 @@ host_load(Compiled *v)
         v->emu = fn;
     else
         v->host = (HostKernel *)fn;
-    return 0;
+    return hooks_load(v, true);
 }
 
 int

@@ -290,17 +290,23 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
     return 0;
 }
 
-static int argument_node(Call *c, const FeParam *p, PyObject *x);
-
-static int
-tuple_node(Call *c, const FeParam *p, PyObject *x)
+int
+call_tuple(Call *c, PyObject *x)
 {
     Py_ssize_t n = PyTuple_Size(x);
     if (n > MAX_NODES || c->n + n + 1 > MAX_NODES)
         return too_many();
     add(c, CODE(NODE_TUPLE, 0, 0) | (uint32_t)n << 8, 0, x);
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (argument_node(c, p, PyTuple_GetItem(x, i)))
+    return 0;
+}
+
+static int
+tuple_node(Call *c, const FeParam *p, PyObject *x)
+{
+    if (call_tuple(c, x))
+        return -1;
+    for (Py_ssize_t i = 0, n = PyTuple_Size(x); i < n; i++)
+        if (call_argument(c, p, PyTuple_GetItem(x, i)))
             return -1;
     return 0;
 }
@@ -374,7 +380,7 @@ descriptor_node(Call *c, const FeParam *p, PyObject *x)
         goto done;
     }
     add(c, CODE(NODE_TUPLE, 0, 0) | (uint32_t)(3 * rank + 2) << 8, 0, x);
-    r = argument_node(c, p, field[BASE]);
+    r = call_argument(c, p, field[BASE]);
     for (int i = BASE + 1; !r && i <= BLOCK; i++)
         r = descriptor_ints(c, p, field[i], names[i], rank);
     if (!r)
@@ -434,8 +440,8 @@ instead_of(PyObject *x)
     return "";
 }
 
-static int
-argument_node(Call *c, const FeParam *p, PyObject *x)
+int
+call_argument(Call *c, const FeParam *p, PyObject *x)
 {
     if (c->n >= MAX_NODES)
         return too_many();
@@ -486,7 +492,7 @@ call_classify(Call *c, int i)
     if (Py_TYPE(x) == &PyLong_Type)
         r = int_node(c, p, x);
     else
-        r = argument_node(c, p, x);
+        r = call_argument(c, p, x);
     if (r)
         return -1;
     uint16_t mask = c->k->truth_mask[i];

@@ -142,6 +142,7 @@ launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
 {
     Call c;
     call_begin(&c, k, warmup);
+    c.stream = l ? l->stream : NULL;
     if (k->hooks && hooks_pre_run(k, args, n_args, kwnames))
         return NULL;
     if (call_bind(&c, args, n_args, kwnames))

@@ -116,13 +116,14 @@ typedef struct Call {
     OptWord opt;
     Place place;
     const DLPackExchangeAPI
-        *api;                /* of the tensor that set place: asked for the stream */
-    PyObject *tensor;        /* that tensor, borrowed; NULL: none */
-    uint64_t target;         /* word of the target: see call_target_word */
-    uint64_t hash;           /* of all that is in the fine key */
-    bool types_only;         /* warmup: dtypes may stand for tensors */
-    bool has_capsules;       /* a tensor of kind SET_DLPACK is among the arguments */
-    int n;                   /* nodes */
+        *api;          /* of the tensor that set place: asked for the stream */
+    PyObject *tensor;  /* that tensor, borrowed; NULL: none */
+    uint64_t target;   /* word of the target: see call_target_word */
+    uint64_t hash;     /* of all that is in the fine key */
+    bool types_only;   /* warmup: dtypes may stand for tensors */
+    PyObject *stream;  /* the caller's, an integer, borrowed; NULL: the framework's */
+    bool has_capsules; /* a tensor of kind SET_DLPACK is among the arguments */
+    int n;             /* nodes */
     PyObject *arg[MAX_ARGS]; /* by parameter, defaults filled in; borrowed */
     uint32_t code[MAX_NODES];
     uint64_t bits[MAX_NODES];
@@ -181,7 +182,9 @@ typedef struct Grid {
 
 struct Launcher {
     PyObject_HEAD Kernel *kernel; /* owned */
-    PyObject *fn;                 /* callable grid, owned; NULL: dims stand in grid */
+    PyObject
+        *stream;  /* borrowed; of a copy on the stack: compiled[grid](.., stream=) */
+    PyObject *fn; /* callable grid, owned; NULL: dims stand in grid */
     Grid grid;
     Compiled *fixed; /* compiled[grid]: run this variant; owned or NULL */
 };
@@ -194,7 +197,8 @@ struct Compiled {
     uint16_t *node;  /* node that feeds runtime parameter i */
     Binary bin;
     bool from_disk;
-    char hash[65];  /* DiskKey.hash */
+    char hash[65]; /* DiskKey.hash */
+    char *symbol;  /* what @jit(repr=) calls it, malloc'ed; NULL: the function's name */
     PyObject *asm_; /* dict of the stages, once asked for; owned or NULL */
     JitCode *jit;   /* host code; NULL until the first launch */
     HostKernel *host;
@@ -289,6 +293,7 @@ call_begin(Call *c, Kernel *k, bool types_only)
     c->k = k;
     c->want = k->st->config.has_target ? &k->st->config.target : NULL;
     c->types_only = types_only;
+    c->stream = NULL;
 }
 /* Binds and classifies: fills c but for target and hash. kwnames may be NULL. 0, or -1 with an exception. */
 int call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames);
@@ -310,6 +315,10 @@ int key_traverse(Key *key, visitproc visit, void *arg);
 /* The frontend's view of a call; out has room for call->n specs, the first n_params of which
  * are the parameters. Borrows from call. */
 void call_specs(const Call *c, ArgSpec *out);
+/* Adds the nodes of x, for parameter p or inside of it; and that of a tuple, whose elements
+ * the caller adds. 0, or -1 with an exception. */
+int call_argument(Call *c, const FeParam *p, PyObject *x);
+int call_tuple(Call *c, PyObject *x);
 /* Adds the node of a constant (borrowed). 0, or -1 with an exception. */
 int constant_node(Call *c, PyObject *value);
 int option_names_new(State *st); /* interns options.def; 0 or -1 */
@@ -352,6 +361,11 @@ PyObject *hooks_enter(Compiled *v, const Call *c, const Grid *g);
 int hooks_exit(PyObject *after); /* takes the reference; 0 or -1 */
 /* Before a compile (v NULL) and after it. 1: go on; 0: forbidden; -1 with an exception. */
 int hooks_compile(const Call *c, Target target, const char *key, const Compiled *v);
+/* What @jit(repr=) calls the variant for this call, malloc'ed, with letters, digits and _ only;
+ * *out is NULL when there is no repr. 0, or -1 with an exception. */
+int hooks_symbol(const Call *c, char **out);
+/* Before v's code is loaded, and after. 0, or -1 with an exception. */
+int hooks_load(Compiled *v, bool is_done);
 
 /* ---- host_launch.c: CPU and emulator ---------------------------------------------------------------- */
 int host_load(Compiled *v); /* 0, or -1 with an exception */
@@ -380,7 +394,7 @@ typedef struct DiskKey {
 } DiskKey;
 /* 0; -1 with an exception (the source of a function is gone ..). *key needs disk_key_done.
  * captures gets the globals that the compile will read. */
-int disk_key(const Call *c, Target target, Options o, DiskKey *key,
+int disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *key,
              FeCaptures *captures);
 void disk_key_done(DiskKey *key);
 /* A variant whose answers are this call's, into *out. Any trouble is a miss. */

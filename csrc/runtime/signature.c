@@ -3,6 +3,7 @@
  *     "*fp32"     pointer to fp32            "*fp32:16"   aligned to 16 bytes
  *     "i32"       a scalar                   "i32:16"     divisible by 16
  *     "i32:1"     an i32 known to be 1       "1" "2.5" "True" "None"   a constant
+ *     ("*fp32", "i32")    a tuple            "tensordesc<fp16[64, 64]>"   a TensorDescriptor
  *
  * Types go by their signature code (fp32), their name in tegula.language (float32) or their
  * name in tile IR (f32). What is not text is an argument as a launch would get it. Targets
@@ -86,16 +87,44 @@ type_node(Call *c, const FeParam *p, const char *s)
     return 1;
 }
 
+/* "tensordesc<fp16[64, 64]>": the nodes of a descriptor of no tensor, which Python makes. */
 static int
-signature_node(Call *c, int i, PyObject *keep)
+descriptor_type(Call *c, const FeParam *p, const char *s, PyObject *keep)
 {
-    const FeParam *p = &c->k->f->params[i];
-    PyObject *item = c->arg[i];
-    if (!PyUnicode_Check(item) || item == p->default_value)
-        return call_classify(c, i);
+    PyObject *mod = PyImport_ImportModule("tegula.tools.tensor_descriptor");
+    PyObject *d = mod ? PyObject_CallMethod(mod, "of_signature", "s", s) : NULL;
+    int r = d && !PyList_Append(keep, d) ? call_argument(c, p, d) : -1;
+    Py_XDECREF(mod);
+    Py_XDECREF(d);
+    return r;
+}
+
+static int signature_item(Call *c, const FeParam *p, PyObject *item, PyObject *keep);
+
+static int
+signature_tuple(Call *c, const FeParam *p, PyObject *items, PyObject *keep)
+{
+    if (call_tuple(c, items))
+        return -1;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(items); i++)
+        if (signature_item(c, p, PyTuple_GetItem(items, i), keep))
+            return -1;
+    return 0;
+}
+
+/* An element of the signature: a type as text, a tuple of them, or an argument. */
+static int
+signature_item(Call *c, const FeParam *p, PyObject *item, PyObject *keep)
+{
+    if (PyTuple_Check(item))
+        return signature_tuple(c, p, item, keep);
+    if (!PyUnicode_Check(item))
+        return call_argument(c, p, item);
     const char *s = PyUnicode_AsUTF8AndSize(item, NULL);
     if (!s)
         return -1;
+    if (!p->is_constexpr && !strncmp(s, "tensordesc<", 11))
+        return descriptor_type(c, p, s, keep);
     int r = p->is_constexpr ? 0 : type_node(c, p, s);
     if (r)
         return r < 0 ? -1 : 0;
@@ -112,6 +141,17 @@ signature_node(Call *c, int i, PyObject *keep)
     return PyErr_Format(PyExc_ValueError, "signature '%s' of '%U': unknown type", s,
                         p->name),
            -1;
+}
+
+static int
+signature_node(Call *c, int i, PyObject *keep)
+{
+    const FeParam *p = &c->k->f->params[i];
+    PyObject *item = c->arg[i];
+    bool is_text = PyUnicode_Check(item) || (PyTuple_Check(item) && !p->is_constexpr);
+    if (!is_text || item == p->default_value)
+        return call_classify(c, i);
+    return signature_item(c, p, item, keep);
 }
 
 int

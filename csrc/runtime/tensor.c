@@ -185,6 +185,10 @@ int
 tensor_stream(State *st, const Call *c, void **out)
 {
     *out = NULL; /* the default stream */
+    if (c->stream) {
+        *out = PyLong_AsVoidPtr(c->stream);
+        return !*out && PyErr_Occurred() ? -1 : 0;
+    }
     if (c->api && c->api->current_work_stream)
         return c->api->current_work_stream(kDLCUDA, c->place.index, out) ? -1 : 0;
     int known = c->tensor ? stream_of(st, c->tensor, c->place.index, out) : 0;

@@ -30,11 +30,16 @@ class CompiledKernel:
     function: int | None
     hash: str
     kernel: bytes
+    launch_metadata: Callable[..., Any]
     metadata: Any
+    metadata_group: dict[str, str]
+    module: int | None
     n_regs: int
     n_spills: int
     name: str
+    packed_metadata: tuple[int, int, int]
     report: str
+    run: Callable[..., None]
     src: Kernel
     target: str
     timings: dict[str, float]
@@ -43,6 +48,8 @@ class Kernel:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
     def __getitem__(self, grid: Grid, /) -> Callable[..., CompiledKernel]: ...
     def __init__(self, fn: Callable[..., Any], *, do_not_specialize: Sequence[int | str] = ..., do_not_specialize_on_alignment: Sequence[int | str] = ..., debug: bool = ..., noinline: bool = ...) -> None: ...
+    def _set_source(self, text: str, file: str) -> None:
+        """The text to compile from now on, from def on; file names it in messages."""
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """hook(*args, **kwargs) is called before each launch."""
     arg_names: list[str]

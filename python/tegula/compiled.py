@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections import namedtuple
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tegula import _core
@@ -82,3 +82,61 @@ def metadata(compiled: _core.CompiledKernel) -> Any:
     if compiled.target == "cpu":
         facts |= {"shared": max(facts["scratch"], 64), "warp_size": 1}
     return namedtuple("KernelMetadata", facts)(**facts)
+
+
+# --- Triton's launcher, which libraries call themselves -----------------
+def packed_metadata(compiled: _core.CompiledKernel) -> tuple[int, int, int]:
+    m = compiled.metadata
+    return m.num_warps, m.num_ctas, m.shared
+
+
+def metadata_group(compiled: _core.CompiledKernel) -> dict[str, str]:
+    """A name for each stage, and for the metadata: there are no files behind them."""
+    name = compiled.name
+    return {f"{name}.{s}": f"{name}.{s}" for s in ("json", *compiled.asm)}
+
+
+def runner(compiled: _core.CompiledKernel) -> Callable[..., None]:
+    """``compiled.run``. The handle and the packed metadata say what compiled knows itself;
+    the hooks are called where a launch without them would call those of ``knobs``."""
+
+    def run(
+        grid_x: int,
+        grid_y: int,
+        grid_z: int,
+        stream: int | None,
+        function: Any,
+        packed_metadata: Any,
+        launch_metadata: Any,
+        enter_hook: Callable[..., Any] | None,
+        exit_hook: Callable[..., Any] | None,
+        *args: Any,
+    ) -> None:
+        from tegula import knobs
+
+        ours = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
+        launch = compiled[(grid_x, grid_y, grid_z)]
+        if enter_hook in (None, ours[0]) and exit_hook in (None, ours[1]):
+            launch(*args, stream=stream)  # calls ours itself
+            return
+        if enter_hook:
+            enter_hook(launch_metadata)
+        launch(*args, stream=stream)
+        if exit_hook:
+            exit_hook(launch_metadata)
+
+    return run
+
+
+def launch_metadata(compiled: _core.CompiledKernel) -> Callable[..., Any]:
+    """``compiled.launch_metadata``: a LazyDict for the hooks; None while there are none."""
+
+    def describe(grid: Any, stream: int, *args: Any) -> Any:
+        from tegula import hooks, knobs
+
+        if not knobs.runtime.launch_enter_hook:
+            return None
+        arguments = dict(zip(compiled.src.arg_names, args, strict=False))
+        return hooks.launch_info(compiled, grid, arguments, stream)
+
+    return describe

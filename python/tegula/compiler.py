@@ -22,6 +22,56 @@ __path__: list[str] = []  # Triton has a package here: see tegula.compat
 _DIVISIBLE = "tt.divisibility"
 
 
+_CODES = {
+    "bool": "i1",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float64": "fp64",
+    "float8_e4m3fn": "fp8e4nv",
+    "float8_e5m2": "fp8e5",
+    **{f"int{n}": f"i{n}" for n in (1, 8, 16, 32, 64)},
+    **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
+}
+
+
+def _address(x: Any) -> int:
+    if hasattr(x, "data_ptr"):
+        return int(x.data_ptr())
+    interface = getattr(x, "__array_interface__", None) or getattr(
+        x, "__cuda_array_interface__", {"data": (1, False)}
+    )
+    return int(interface["data"][0])
+
+
+def signature_text(x: Any, facts: bool = False) -> Any:
+    """The type of an argument as signatures write it: "*fp32", "i32", a tuple of them.
+
+    facts: with what a launch would find out, "*fp32:16". "constexpr" is what has no type.
+    """
+    if isinstance(x, bool):
+        return "u1"
+    if isinstance(x, int):
+        ty = "i32" if -(2**31) <= x < 2**31 else "i64" if x < 2**63 else "u64"
+        hint = ":1" if x == 1 else ":16" if x % 16 == 0 else ""
+        return ty + hint if facts else ty
+    if isinstance(x, float):
+        return "fp32"
+    if isinstance(x, str):  # a type already: kernel.compile("*fp32:16")
+        return x if facts else x.partition(":")[0]
+    if isinstance(x, tuple):
+        return tuple(signature_text(e, facts) for e in x)
+    if hasattr(x, "block_shape"):
+        of = signature_text(x.base).removeprefix("*")
+        return f"tensordesc<{of}{list(map(int, x.block_shape))}>"
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        return "constexpr"
+    name = str(dtype).removeprefix("torch.")
+    aligned = facts and _address(x) % 16 == 0
+    return "*" + _CODES.get(name, name) + (":16" if aligned else "")
+
+
 class LazyDict:
     """A dict, part of which is computed when it is asked for."""
 
@@ -43,9 +93,11 @@ class LazyDict:
 class ASTSource:
     """A kernel and the types of its arguments.
 
-    signature    {name: "*fp32", "i32", .. or "constexpr"}
-    constexprs   {name, or (position,): value}
-    attrs        {(position,): [["tt.divisibility", 16]]}
+    signature    {name: "*fp32", "i32", "tensordesc<fp16[64, 64]>", "constexpr", or a tuple
+                 of these}
+    constexprs   {name, or (position,): value}; (1, 0) is the first element of the tuple
+                 that is the second parameter
+    attrs        {(position,): [["tt.divisibility", 16]]}, likewise
     """
 
     ext = "ttir"
@@ -53,7 +105,7 @@ class ASTSource:
     def __init__(
         self,
         fn: Any,
-        signature: dict[str, str],
+        signature: dict[str, Any],
         constexprs: dict[Any, Any] | None = None,
         attrs: dict[Any, Any] | None = None,
     ) -> None:
@@ -78,13 +130,21 @@ class ASTSource:
         """What ``kernel.compile`` takes by keyword."""
         given: dict[str, Any] = {}
         for i, name in enumerate(self.fn.arg_names):
-            if (i,) in self.constants:
-                given[name] = self.constants[(i,)]
-            elif name in self.signature and self.signature[name] != "constexpr":
-                facts = {a[0]: a[1] for a in self.attrs.get((i,), ())}
-                by = facts.get(_DIVISIBLE)
-                given[name] = self.signature[name] + (f":{by}" if by else "")
+            ty = self.signature.get(name)
+            if (i,) in self.constants or (ty is not None and ty != "constexpr"):
+                given[name] = self._argument((i,), ty)
         return given
+
+    def _argument(self, path: tuple[int, ...], ty: Any) -> Any:
+        if path in self.constants:
+            return self.constants[path]
+        if isinstance(ty, (tuple, list)):
+            parts = [self._argument((*path, i), t) for i, t in enumerate(ty)]
+            fields = hasattr(ty, "_fields")
+            return type(ty)(*parts) if fields else tuple(parts)
+        facts = {a[0]: a[1] for a in self.attrs.get(path, ())}
+        by = None if str(ty).startswith("tensordesc") else facts.get(_DIVISIBLE)
+        return ty + (f":{by}" if by else "")
 
 
 class IRSource:

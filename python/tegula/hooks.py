@@ -1,6 +1,6 @@
 """What the hooks of ``knobs.runtime`` and ``knobs.compilation`` are called with.
 
-C calls the two functions below while any hook is set (csrc/runtime/hooks.c).
+C calls the ``around_*`` below while any hook is set (csrc/runtime/hooks.c).
 
     launch_enter_hook(lazy), launch_exit_hook(lazy)
         lazy.get() is a dict: name, function, stream, and what @jit(launch_metadata=f)
@@ -8,6 +8,12 @@ C calls the two functions below while any hook is set (csrc/runtime/hooks.c).
     jit_cache_hook(key=, repr=, fn=, compile=, is_manual_warmup=, already_compiled=)
         before a compile; a true result forbids it, and the launch returns None
     jit_post_compile_hook(the same)
+    kernel_load_start_hook(module, function, name, metadata_group, hash), and _end_hook
+        before and after the code of a variant is loaded; module and function are the
+        driver's handles, None ahead of it and on the CPU
+    add_stages_inspection_hook(backend, stages, options, language, capability)
+        before a compile; stages is a dict by name. It is for looking: a stage that is
+        replaced is a RuntimeError
     compilation.listener(src=, metadata=, metadata_group=, times=, cache_hit=)
 """
 
@@ -17,7 +23,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tegula import knobs
-from tegula.compiler import LazyDict
+from tegula.compiler import LazyDict, signature_text
 
 
 class JitFunctionInfo(NamedTuple):
@@ -28,42 +34,120 @@ class JitFunctionInfo(NamedTuple):
     jit_function: Any
 
 
+def launch_info(
+    variant: Any, grid: Any, arguments: dict[str, Any], stream: int
+) -> LazyDict:
+    """What launch hooks are called with."""
+    info = LazyDict(
+        {"name": variant.name, "function": variant.function, "stream": stream}
+    )
+    describe = getattr(variant.src, "launch_metadata", None)
+    if describe is not None:
+        info.add(describe, (grid, variant.metadata, arguments))
+    return info
+
+
 def around_launch(
     variant: Any, grid: tuple[int, int, int], arguments: dict[str, Any], stream: int
 ) -> Callable[[], None] | None:
     """Call the enter hooks; what to call after the launch, if anything."""
-    info = LazyDict({"name": variant.name, "function": None, "stream": stream})
-    describe = getattr(variant.src, "launch_metadata", None)
-    if describe is not None:
-        info.add(describe, (grid, variant.metadata, arguments))
+    info = launch_info(variant, grid, arguments, stream)
     knobs.runtime.launch_enter_hook(info)
     leave = knobs.runtime.launch_exit_hook
     return (lambda: leave(info)) if leave else None
 
 
-def _type_name(x: Any) -> str:
-    """The type of an argument as signatures write it."""
-    if x is None:
-        return "constexpr"
-    if isinstance(x, bool):
-        return "u1"
-    if isinstance(x, int):
-        return "i32" if -(2**31) <= x < 2**31 else "i64" if x < 2**63 else "u64"
-    if isinstance(x, float):
-        return "fp32"
-    dtype = getattr(x, "dtype", None)
-    if dtype is None:
-        return "constexpr"
-    name = str(dtype).removeprefix("torch.")
-    return "*" + _SHORT.get(name, name)
+def around_load(variant: Any, is_done: bool) -> None:
+    """Call the load hooks."""
+    hook = (
+        knobs.runtime.kernel_load_end_hook
+        if is_done
+        else knobs.runtime.kernel_load_start_hook
+    )
+    if hook:
+        group = {f"{variant.name}.{k}": k for k in variant.asm}
+        hook(variant.module, variant.function, variant.name, group, variant.hash)
 
 
-_SHORT = {"bool": "i1", "float16": "fp16", "bfloat16": "bf16"}
-_SHORT |= {"float32": "fp32", "float64": "fp64", "uint8": "u8", "int8": "i8"}
-_SHORT |= {
-    f"{s}int{n}": f"{'u' if s else 'i'}{n}" for s in ("", "u") for n in (16, 32, 64)
-}
-_SHORT |= {"float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5"}
+class Specialization(NamedTuple):
+    """What ``@jit(repr=f)`` is called with."""
+
+    fn: Any
+    signature: dict[str, Any]
+    constants: dict[str, Any]
+
+
+def specialization(kernel: Any, arguments: dict[str, Any]) -> Specialization:
+    """The types and constants of a call."""
+    signature: dict[str, Any] = {}
+    for p in kernel.params:
+        x = arguments[p.name]
+        one = isinstance(x, int) and not isinstance(x, bool) and x == 1
+        if p.is_constexpr or (one and not p.do_not_specialize and not p.annotation):
+            signature[p.name] = "constexpr"
+        else:
+            signature[p.name] = signature_text(x)
+    constants = {k: arguments[k] for k, t in signature.items() if t == "constexpr"}
+    return Specialization(kernel, signature, constants)
+
+
+def variant_name(kernel: Any, arguments: dict[str, Any]) -> str:
+    """The name that ``@jit(repr=...)`` gives the variant of a call."""
+    name = kernel.repr(specialization(kernel, arguments))
+    if not isinstance(name, str):
+        raise TypeError(f"@jit(repr=) gave {name!r} for {kernel.__name__}, not a name")
+    return name
+
+
+def _inspect_stages(target: str, options: dict[str, Any]) -> None:
+    """Show the stages of a compile to ``add_stages_inspection_hook``."""
+    from tegula import backends
+
+    def stage(*_: Any) -> Any:
+        raise RuntimeError("the stages of tegula run in C: they cannot be called")
+
+    t = backends.target_of(target)
+    names = ["tir", "llir", "obj"]
+    if t.backend != "cpu":
+        names[1:1] = ["simt"]
+    if t.backend == "cuda":
+        names[2:] = ["llir", "ptx", "cubin"]
+    stages = dict.fromkeys(names, stage)
+    knobs.runtime.add_stages_inspection_hook(
+        backends.BaseBackend(t), stages, options, backends.Language.TRITON, t.arch
+    )
+    if stages != dict.fromkeys(names, stage):
+        raise RuntimeError("add_stages_inspection_hook cannot replace stages of tegula")
+
+
+def _specialization_data(
+    kernel: Any,
+    target: str,
+    options: dict[str, Any],
+    signature: dict[str, Any],
+    arguments: dict[str, Any],
+) -> str | None:
+    """What ``kernel.preload`` compiles from, as JSON; None when a constant has no text."""
+    import json
+
+    def text(name: str, x: Any) -> Any:
+        if isinstance(x, str) and signature[name] != "constexpr":
+            return x  # kernel.compile() was called with a signature
+        return signature_text(x, facts=True)
+
+    types = {k: text(k, x) for k, x in arguments.items() if signature[k] != "constexpr"}
+    constants = {k: arguments[k] for k in signature if k not in types}
+    data = {
+        "name": kernel.__qualname__,
+        "target": target,
+        "types": types,
+        "constants": constants,
+        "options": options,
+    }
+    try:
+        return json.dumps(data)
+    except (TypeError, ValueError):
+        return None
 
 
 def around_compile(
@@ -84,6 +168,8 @@ def around_compile(
             times=variant.timings,
             cache_hit=variant.metadata.from_disk,
         )
+    if variant is None and knobs.runtime.add_stages_inspection_hook:
+        _inspect_stages(target, options)
     hook = (
         knobs.runtime.jit_cache_hook
         if variant is None
@@ -91,11 +177,7 @@ def around_compile(
     )
     if hook is None:
         return False
-    signature = {
-        p.name: "constexpr" if p.is_constexpr else _type_name(arguments[p.name])
-        for p in kernel.params
-    }
-    constants = {k: arguments[k] for k, t in signature.items() if t == "constexpr"}
+    _, signature, constants = specialization(kernel, arguments)
     shown = ", ".join(f"{name}: {ty}" for name, ty in signature.items())
     flags = ", ".join(f"{k}={v}" for k, v in options.items())
     forbidden = hook(
@@ -110,7 +192,9 @@ def around_compile(
             **options,
             "extern_libs": None,
             "configs": [{}],
-            "specialization_data": None,
+            "specialization_data": _specialization_data(
+                kernel, target, options, signature, arguments
+            ),
             "is_warmup": warmup,
         },
         is_manual_warmup=warmup,

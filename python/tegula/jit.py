@@ -125,6 +125,7 @@ class JITFunction(Kernel, Generic[R]):
         self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []
         self._repr = repr
+        self._new_src: str | None = None
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self, name, getattr(fn, name))
         super().__init__(
@@ -183,12 +184,34 @@ class JITFunction(Kernel, Generic[R]):
     @property
     def src(self) -> str:
         """The text from ``def`` on, without its indentation."""
+        if self._new_src is not None:
+            return self._new_src
         import textwrap
 
         text = textwrap.dedent("".join(self.raw_src))
         lines = text.splitlines(keepends=True)
         first = next(i for i, s in enumerate(lines) if s.startswith(("def ", "async ")))
         return "".join(lines[first:])
+
+    def _unsafe_update_src(self, new_src: str) -> None:
+        """Compile this text from now on; the parameters stay as they are.
+
+        Ahead of the first launch only: what is compiled would not follow.
+        """
+        import linecache
+
+        # Messages show lines of the new text: it is a file of its own.
+        file = f"<{self.__name__} as updated, {id(self):#x}>"
+        self._set_source(new_src, file)
+        lines = new_src.splitlines(keepends=True)
+        linecache.cache[file] = (len(new_src), None, lines, file)
+        self._new_src = new_src
+
+    def parse(self) -> Any:
+        """The syntax tree of ``src``: an ast.Module with one function."""
+        import ast
+
+        return ast.parse(self.src)
 
     @property
     def hash(self) -> str:
@@ -200,6 +223,73 @@ class JITFunction(Kernel, Generic[R]):
 
     def is_gluon(self) -> bool:
         return False
+
+    # --- variants ----------------------------------------------------------------------
+    @property
+    def used_global_vals(self) -> dict[tuple[str, int], tuple[Any, dict[str, Any]]]:
+        """The constants that ``src`` reads from outside: (name, id(its dict)) to the value
+        and the dict. Functions, modules and types are not among them."""
+        import ast
+
+        from tegula.language import constexpr
+
+        local = set(self.arg_names)
+        tree = self.parse()
+        names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+        local |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        closure = dict(
+            zip(self.fn.__code__.co_freevars, self.fn.__closure__ or (), strict=False)
+        )
+        found: dict[tuple[str, int], tuple[Any, dict[str, Any]]] = {}
+        outside = {k: c.cell_contents for k, c in closure.items() if _is_filled(c)}
+        for name in (n.id for n in names if n.id not in local):
+            where = outside if name in outside else self.__globals__
+            value = where.get(name)
+            is_constant = isinstance(value, constexpr) or not (
+                isinstance(value, type(ast)) or callable(value)
+            )
+            if name in where and is_constant:
+                found[name, id(where)] = (value, where)
+        return found
+
+    @property
+    def device_caches(self) -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
+        """By device ("cpu", or the number of a GPU): a dict of the variants by their hash,
+        and an empty one. For looking: what is changed in them changes nothing."""
+        caches: dict[Any, Any] = {}
+        for i, v in enumerate(self.variants):
+            device = 0 if v.target.startswith("cuda") else v.target
+            caches.setdefault(device, ({}, {}))[0][v.hash or str(i)] = v
+        return caches
+
+    def create_binder(self) -> Callable[..., Any]:
+        """binder(*args, **kwargs) -> (arguments by name, specialisation, options)."""
+        from tegula.compiler import signature_text
+
+        def bind(*args: Any, **kwargs: Any) -> Any:
+            options = {k: v for k, v in kwargs.items() if k not in self.arg_names}
+            named = {k: v for k, v in kwargs.items() if k in self.arg_names}
+            bound = self.signature.bind(*args, **named)
+            bound.apply_defaults()
+            types = [
+                ("constexpr", x) if p.is_constexpr else (signature_text(x, True), None)
+                for p, x in zip(self.params, bound.arguments.values(), strict=True)
+            ]
+            return dict(bound.arguments), types, options
+
+        return bind
+
+    def preload(self, specialization_data: str) -> CompiledKernel:
+        """Compile what ``jit_cache_hook`` was told of in another process."""
+        import json
+
+        data = json.loads(specialization_data)
+        if data["name"] != self.__qualname__:
+            raise RuntimeError(
+                f"specialization data is of {data['name']}, not of {self.__qualname__}"
+            )
+        given = {k: _untuple(v) for k, v in (data["types"] | data["constants"]).items()}
+        return self.compile(**given, target=data["target"], **data["options"])
 
     # --- hooks -------------------------------------------------------------------------
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
@@ -213,6 +303,27 @@ class JITFunction(Kernel, Generic[R]):
     def __reduce__(self) -> str:
         # Like a function: pickled by its name, and its own copy.
         return self.__qualname__
+
+
+def _untuple(x: Any) -> Any:
+    """JSON's lists are tuples here."""
+    return tuple(map(_untuple, x)) if isinstance(x, list) else x
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def get_device_key() -> str:
+    """The machine that kernels run on now: "cpu:0", "cuda:1"."""
+    from tegula import driver
+
+    active: Any = driver.active
+    return f"{active.get_current_target().backend}:{active.get_current_device()}"
 
 
 @overload
@@ -286,6 +397,34 @@ def jit(
 
     return make if fn is None else make(fn)
 
+
+# Codes of types in signatures, by the names that libraries write.
+type_canonicalisation_dict = {
+    "bool": "i1",
+    "bool_": "i1",
+    "int1": "i1",
+    "uint1": "u1",
+    **{f"int{n}": f"i{n}" for n in (8, 16, 32, 64)},
+    **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
+    "float8_e4m3fn": "fp8e4nv",
+    "float8e4nv": "fp8e4nv",
+    "float8_e5m2": "fp8e5",
+    "float8e5": "fp8e5",
+    "float8e4b15": "fp8e4b15",
+    "float8_e4m3fnuz": "fp8e4b8",
+    "float8e4b8": "fp8e4b8",
+    "float8_e5m2fnuz": "fp8e5b16",
+    "float8e5b16": "fp8e5b16",
+    "half": "fp16",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float": "fp32",
+    "float32": "fp32",
+    "double": "fp64",
+    "float64": "fp64",
+    "void": "void",
+}
+type_canonicalisation_dict |= {v: v for v in list(type_canonicalisation_dict.values())}
 
 # Triton defines these beside JITFunction, and libraries import them from there.
 _ELSEWHERE = {

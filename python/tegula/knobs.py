@@ -6,7 +6,8 @@ changed.
 ``python -m tegula knobs`` prints the table below with what is set.
 
 A row names Triton's variable beside ours where Triton has one: ours wins when both are
-set. Variables of Triton's that have no row are ignored.
+set. Triton's knobs that have nothing to do here can be read and set all the same: they
+are listed in ``tegula/compat/knobs.py``.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ class Row(NamedTuple):
     default: Any
     doc: str
     core: str | None = None  # its name in _core.configure, when C reads it
+
+    @property
+    def key(self) -> str:
+        """The variable, Triton's where it has one."""
+        return self.triton or self.variable
 
 
 def _default_cache_dir() -> str:
@@ -136,11 +142,21 @@ class HookChain:
         return bool(self.calls)
 
 
-_CHAINS = ("launch_enter_hook", "launch_exit_hook")
-_REVERSED = ("launch_exit_hook",)
+_CHAINS = (
+    "launch_enter_hook",
+    "launch_exit_hook",
+    "kernel_load_start_hook",
+    "kernel_load_end_hook",
+)
+_REVERSED = ("launch_exit_hook", "kernel_load_end_hook")
 # Set to a function, or None. What each is called with: tegula/hooks.py.
 HOOKS = {
-    "runtime": (*_CHAINS, "jit_cache_hook", "jit_post_compile_hook"),
+    "runtime": (
+        *_CHAINS,
+        "jit_cache_hook",
+        "jit_post_compile_hook",
+        "add_stages_inspection_hook",
+    ),
     "compilation": ("listener",),
 }
 
@@ -148,18 +164,33 @@ HOOKS = {
 def _connect() -> None:
     """Tell C which hooks there are: a launch without any asks nothing."""
     launch = runtime.launch_enter_hook or runtime.launch_exit_hook
+    load = runtime.kernel_load_start_hook or runtime.kernel_load_end_hook
     compile = (
-        runtime.jit_cache_hook or runtime.jit_post_compile_hook or compilation.listener
+        runtime.jit_cache_hook
+        or runtime.jit_post_compile_hook
+        or runtime.add_stages_inspection_hook
+        or compilation.listener
     )
-    if not launch and not compile:
-        _core.configure(launch_hook=None, compile_hook=None)
+    if not launch and not compile and not load:
+        _core.configure(launch_hook=None, compile_hook=None, load_hook=None)
         return
     from tegula import hooks
 
     _core.configure(
         launch_hook=hooks.around_launch if launch else None,
         compile_hook=hooks.around_compile if compile else None,
+        load_hook=hooks.around_load if load else None,
     )
+
+
+class _Env:
+    """Assigned to a knob, it gives it back to the environment."""
+
+
+env = _Env()
+# Triton exports what is assigned to its knobs. Here a knob holds for this process, whatever
+# this says.
+propagate_env = False
 
 
 class Group:
@@ -176,6 +207,27 @@ class Group:
         """Read the environment again."""
         for row in self.rows():
             self._put(row, _from_environment(row))
+        object.__setattr__(self, "_others", {})
+
+    def copy(self) -> Group:
+        """A group of its own with the same values. Both configure the one compiler."""
+        new = Group(self._name)
+        for row in self.rows():
+            new._put(row, getattr(self, row.name))
+        for name in HOOKS.get(self._name, ()):
+            setattr(new, name, getattr(self, name))
+        new._others.update(self._others)
+        return new
+
+    @property
+    def knob_descriptors(self) -> dict[str, Row]:
+        """The rows of the group, by name."""
+        return {row.name: row for row in self.rows()}
+
+    @property
+    def knobs(self) -> dict[str, Any]:
+        """The values of the group, by name."""
+        return {row.name: getattr(self, row.name) for row in self.rows()}
 
     def reset(self) -> Group:
         """The same, and no hooks; Triton's name for it."""
@@ -193,15 +245,33 @@ class Group:
         return [row for row in ROWS if row.group == self._name]
 
     def __getattr__(self, name: str) -> Any:  # only for names that are not there
+        if not name.startswith("_"):
+            from tegula.compat import knobs as others
+
+            if name in self._others:
+                return self._others[name]
+            if name in others.ROWS[self._name]:
+                return others.read(self._name, name)
         raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
         for row in self.rows():
             if row.name == name:
+                value = _from_environment(row) if value is env else value
                 return self._put(row, value)
         if name in HOOKS.get(self._name, ()):
             return self._hook(name, value)
-        raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
+        from tegula.compat import knobs as others
+
+        if name not in others.ROWS[self._name]:
+            raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
+        if value is env:
+            self._others.pop(name, None)
+        else:
+            self._others[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        setattr(self, name, env)
 
     def _hook(self, name: str, value: Any) -> None:
         if name in _CHAINS:
@@ -220,9 +290,11 @@ class Group:
             else hook
             for name in HOOKS.get(self._name, ())
         }
+        others = dict(self._others)
         try:
             yield self
         finally:
+            object.__setattr__(self, "_others", others)
             for row, value in before:
                 self._put(row, value)
             for name, hook in hooks.items():
@@ -235,10 +307,22 @@ cache = Group("cache")
 autotuning = Group("autotuning")
 language = Group("language")
 nvidia = Group("nvidia")
+base_knobs = Group
 
 _GROUPS = {
     g._name: g for g in (runtime, compilation, cache, autotuning, language, nvidia)
 }
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("build", "redis", "amd", "proton"):  # Triton's, with no row here
+        globals()[name] = group = Group(name)
+        return group
+    if name == "NvidiaTool":
+        from tegula.compat.knobs import NvidiaTool
+
+        return NvidiaTool
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def refresh_knobs() -> None:

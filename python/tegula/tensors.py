@@ -99,6 +99,13 @@ Allocator = Callable[[int, int, int | None], Any]
 _allocator: ContextVar[Allocator | None] = ContextVar("allocator", default=None)
 
 
+class NullAllocator:
+    """The allocator of a program that has set none."""
+
+    def __call__(self, size: int, alignment: int, stream: int | None) -> Any:
+        raise RuntimeError("no allocator was set: call set_allocator first")
+
+
 def set_allocator(allocator: Allocator | None) -> None:
     """Remember who gives memory to kernels: ``allocator(size, alignment, stream)``.
 

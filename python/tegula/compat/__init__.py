@@ -37,6 +37,7 @@ ALIASES = {
     "triton.backends.nvidia.driver": "tegula.compat.nvidia",
     "triton.compiler.compiler": "tegula.compiler",
     "triton.compiler.errors": "tegula.errors",
+    "triton.runtime._allocation": "tegula.tensors",
     "triton.runtime.autotuner": "tegula.autotune",
     "triton.runtime.driver": "tegula.driver",
     "triton.runtime.errors": "tegula.errors",

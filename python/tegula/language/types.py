@@ -535,6 +535,31 @@ def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
 get_int_dtype.__tegula_constexpr__ = True  # type: ignore[attr-defined]
 
 
+def str_to_ty(name: str, c: Any = None) -> Any:
+    """The type that a signature's code stands for: "fp32", "*i64", "*kfp16".
+
+    Types:  name is a text of the host; c, the context of Triton's compiler, is ignored.
+    Errors: ValueError for a code that is none.
+
+    >>> tl.str_to_ty("*fp16").element_ty == tl.float16
+    int1: 1
+    """
+    name = _unwrap(name)
+    if name.startswith("*k"):
+        return pointer_type(str_to_ty(name[2:]), const=True)
+    if name.startswith("*"):
+        return pointer_type(str_to_ty(name[1:]))
+    short = {"B": "int1", "u1": "int1", "i1": "int1"} | {
+        f"{s}{n}": f"{'' if s == 'i' else 'u'}int{n}"
+        for s in "iu"
+        for n in (8, 16, 32, 64)
+    }
+    return dtype(short.get(name, name))
+
+
+str_to_ty.__tegula_constexpr__ = True  # type: ignore[attr-defined]
+
+
 def _unwrap_if_constexpr(o: Any) -> Any:
     if isinstance(o, (list, builtins.tuple)):
         return type(o)(_unwrap_if_constexpr(x) for x in o)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,3 +77,22 @@ class TensorDescriptor:
         return TensorDescriptor(
             tensor, tensor.shape, tensor.stride(), block_shape, padding
         )
+
+
+def of_signature(text: str) -> TensorDescriptor:
+    """A descriptor for compiling alone: of "tensordesc<fp16[64, 64]>".
+
+    It stands for every tensor that a descriptor takes: an aligned address, strides that are
+    multiples of 16 bytes, sides of which nothing is known.
+    """
+    from tegula.language.types import str_to_ty
+    from tegula.tensors import MockTensor
+
+    match = re.fullmatch(r"tensordesc<(\w+)\[([\d, ]+)\][^>]*>", text)
+    if not match:
+        raise ValueError(f"signature {text!r}: expected tensordesc<fp16[64, 64]>")
+    dtype = str_to_ty(match[1])
+    block = [int(n) for n in match[2].split(",")]
+    row = 3 * 16 // max(1, dtype.primitive_bitwidth // 8)
+    strides = [row * 3**i for i in range(len(block) - 1, 0, -1)] + [1]
+    return TensorDescriptor(MockTensor(dtype), [3] * len(block), strides, block)

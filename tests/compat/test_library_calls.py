@@ -1,0 +1,339 @@
+"""What libraries do with kernels and variants beside launching them."""
+
+from __future__ import annotations
+
+import json
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula.language as tl
+from tegula import knobs
+from tegula.backends import GPUTarget
+from tegula.compiler import ASTSource
+from tegula.tools.tensor_descriptor import TensorDescriptor
+
+
+@pytest.fixture(autouse=True)
+def no_hooks():
+    yield
+    knobs.runtime.reset()
+
+
+SCALE = tl.constexpr(2.0)
+
+
+def kernel(**options):
+    @tegula.jit(**options)
+    def scale(x, y, n, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + at, tl.load(x + at, mask=at < n) * SCALE, mask=at < n)
+
+    return scale
+
+
+def arrays(n=100):
+    return np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
+
+
+# --- source ---
+def test_update_src():
+    fn = tegula.JITFunction(kernel().fn)
+    x, y = arrays()
+    before = fn.cache_key
+    fn._unsafe_update_src(fn.src.replace("* SCALE", "* SCALE + 1"))
+    assert "SCALE + 1" in fn.src and fn.cache_key != before
+    assert fn.parse().body[0].name == "scale"
+    fn[(2,)](x, y, 100, BLOCK=64)
+    assert (y == 2 * x + 1).all()
+    with pytest.raises(RuntimeError, match="ahead of its first launch"):
+        fn._unsafe_update_src(fn.src)
+
+
+def test_errors_in_updated_source_show_it():
+    fn = tegula.JITFunction(kernel().fn)
+    fn._unsafe_update_src(fn.src.replace("SCALE", "NOWHERE"))
+    x, y = arrays()
+    with pytest.raises(tegula.CompileError) as e:
+        fn[(2,)](x, y, 100, BLOCK=64)
+    assert "NOWHERE, mask=at" in str(e.value) and "as updated" in e.value.filename
+
+
+def test_update_src_refuses_what_is_no_function():
+    fn = tegula.JITFunction(kernel().fn)
+    with pytest.raises(SyntaxError):
+        fn._unsafe_update_src("def f(:")
+    with pytest.raises(AttributeError):
+        fn._unsafe_update_src("x = 1")
+    x, y = arrays()
+    fn[(2,)](x, y, 100, BLOCK=64)
+    assert (y == 2 * x).all()
+
+
+def test_used_global_vals():
+    fn = kernel()
+    ((name, _),) = fn.used_global_vals
+    assert name == "SCALE"
+    assert [v for v, _ in fn.used_global_vals.values()] == [SCALE]
+
+
+# --- names ---
+def name_of(spec):
+    kinds = "_".join(str(t) for t in spec.signature.values())
+    return f"scale_{spec.constants['BLOCK']}_{kinds}"
+
+
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_80", "cuda:sm_90a"])
+def test_repr_names_the_symbol(target):
+    fn = kernel(repr=name_of)
+    v = fn.compile("*fp32:16", "*fp32", "i32", BLOCK=64, target=target)
+    assert v.name == "scale_64__fp32__fp32_i32_constexpr"
+    assert v.metadata.name == v.name and v.name in v.asm["llir"]
+    if target.startswith("cuda"):
+        assert f".entry {v.name}(" in v.asm["ptx"]
+
+
+def test_repr_is_part_of_the_key(tmp_path):
+    with knobs.cache.scope():
+        knobs.cache.dir = str(tmp_path)
+        a = kernel(repr=lambda spec: "one").compile("*fp32", "*fp32", "i32", BLOCK=64)
+        b = kernel(repr=lambda spec: "two").compile("*fp32", "*fp32", "i32", BLOCK=64)
+        again = kernel(repr=lambda spec: "two")
+        c = again.compile("*fp32", "*fp32", "i32", BLOCK=64)
+        assert (a.name, b.name, c.name) == ("one", "two", "two")
+        assert c.metadata.from_disk and not b.metadata.from_disk
+        x, y = arrays()
+        again[(2,)](x, y, 100, BLOCK=64)
+        assert (y == 2 * x).all()
+
+
+def test_repr_sees_what_a_launch_sees():
+    seen = []
+    fn = kernel(repr=lambda spec: seen.append(spec) or "name")
+    x, y = arrays(64)
+    fn[(1,)](x, y, 1, BLOCK=64)
+    assert seen[0].signature == {
+        "x": "*fp32",
+        "y": "*fp32",
+        "n": "constexpr",
+        "BLOCK": "constexpr",
+    }
+    assert seen[0].constants == {"n": 1, "BLOCK": 64} and seen[0].fn is fn
+
+
+def test_repr_that_gives_no_name():
+    x, y = arrays()
+    with pytest.raises(TypeError, match="not a name"):
+        kernel(repr=lambda spec: 3)[(2,)](x, y, 100, BLOCK=64)
+
+
+# --- the launcher of a variant ---
+def test_run():
+    fn, (x, y) = kernel(), arrays()
+    v = fn.warmup(x, y, 100, BLOCK=64, grid=(1,))
+    assert v.packed_metadata == (4, 1, v.metadata.shared)
+    assert v.launch_metadata((2, 1, 1), 0, x, y, 100, 64) is None
+    v.run(2, 1, 1, 0, v.function, v.packed_metadata, None, None, None, x, y, 100, 64)
+    assert (y == 2 * x).all()
+
+
+def test_run_calls_the_hooks_it_is_given_once():
+    fn, (x, y), log = kernel(), arrays(), []
+    v = fn.warmup(x, y, 100, BLOCK=64, grid=(1,))
+    knobs.runtime.launch_enter_hook.add(lambda m: log.append(m.get()["name"]))
+    meta = v.launch_metadata((2, 1, 1), 0, x, y, 100, 64)
+    enter = knobs.runtime.launch_enter_hook
+    v.run(2, 1, 1, 0, None, None, meta, enter, None, x, y, 100, 64)
+    assert log == ["scale"] and meta.get()["stream"] == 0
+
+
+def test_stream_of_a_variant():
+    fn, (x, y) = kernel(), arrays()
+    v = fn.warmup(x, y, 100, BLOCK=64, grid=(1,))
+    v[(2, 1, 1)](x, y, 100, 64, stream=0)
+    assert (y == 2 * x).all()
+    with pytest.raises(TypeError, match="a stream is an integer"):
+        v[(2, 1, 1)](x, y, 100, 64, stream="main")
+
+
+def test_metadata_group_and_device_caches():
+    fn, (x, y) = kernel(), arrays()
+    v = fn[(2,)](x, y, 100, BLOCK=64)
+    assert "scale.tir" in v.metadata_group
+    (cache, _) = fn.device_caches["cpu"]
+    assert list(cache.values()) == [v]
+
+
+def test_binder():
+    bind = kernel().create_binder()
+    args, types, options = bind(*arrays(16), 16, BLOCK=64, num_warps=8)
+    assert args["BLOCK"] == 64 and options == {"num_warps": 8}
+    assert types[2] == ("i32:16", None) and types[3] == ("constexpr", 64)
+
+
+# --- compiling from types ---
+@tegula.jit
+def copy_block(src, dst, i):
+    dst.store([i, 0], src.load([i, 0]))
+
+
+def test_descriptors_in_signatures():
+    ty = "tensordesc<fp32[16, 32]>"
+    v = copy_block.compile(ty, ty, "i32", target="cpu")
+    n = len(copy_block.variants)
+    x = np.arange(64 * 32, dtype=np.float32).reshape(64, 32)
+    y = np.zeros_like(x)
+    d = [TensorDescriptor(t, [64, 32], [32, 1], [16, 32]) for t in (x, y)]
+    assert copy_block[(1,)](*d, 16) is v and len(copy_block.variants) == n
+    assert (y[16:32] == x[16:32]).all() and not y[:16].any()
+    for target in ("emu:sm_80", "cuda:sm_80"):
+        copy_block.compile(ty, ty, "i32", target=target)
+
+
+def test_a_descriptor_that_is_none():
+    with pytest.raises(ValueError, match="expected tensordesc"):
+        copy_block.compile("tensordesc<fp32>", "tensordesc<fp32>", "i32")
+
+
+Pair = namedtuple("Pair", "to scale")
+
+
+@tegula.jit
+def tuples(x, p, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(p[0] + at, tl.load(x + at) * p[1])
+
+
+def test_tuples_in_signatures():
+    v = tuples.compile("*fp32", ("*fp32:16", "i32"), BLOCK=16)
+    x, y = arrays(16)
+    assert tuples[(1,)](x, (y, 3), BLOCK=16) is v
+    assert (y == 3 * x).all()
+    src = ASTSource(
+        tuples,
+        {"x": "*fp32", "p": ("*fp32", "constexpr"), "BLOCK": "constexpr"},
+        {(1, 1): 2, "BLOCK": 16},
+        {(1, 0): [["tt.divisibility", 16]]},
+    )
+    assert src.arguments()["p"] == ("*fp32:16", 2)
+    v = tegula.compile(src, target=GPUTarget("cuda", 90, 32))
+    assert v.name == "tuples" and "ptx" in v.asm
+
+
+def test_named_tuples_in_signatures():
+    @tegula.jit
+    def fields(x, p, BLOCK: tl.constexpr):
+        at = tl.arange(0, BLOCK)
+        tl.store(p.to + at, tl.load(x + at) * p.scale)
+
+    v = fields.compile("*fp32", Pair("*fp32", "fp32"), BLOCK=16)
+    x, y = arrays(16)
+    assert fields[(1,)](x, Pair(y, 0.5), BLOCK=16) is v
+    assert (y == x / 2).all()
+
+
+def test_preload():
+    told = []
+    fn, (x, y) = kernel(), arrays()
+    knobs.runtime.jit_cache_hook = lambda **kw: told.append(kw["compile"]) and False
+    fn[(2,)](x, y, 100, BLOCK=64, num_warps=2)
+    data = told[0]["specialization_data"]
+    assert json.loads(data)["constants"] == {"BLOCK": 64}
+    knobs.runtime.reset()
+    other = kernel()
+    v = other.preload(data)
+    assert v.metadata.num_warps == 2
+    assert other[(2,)](x, y, 100, BLOCK=64, num_warps=2) is v
+    with pytest.raises(RuntimeError, match="not of"):
+        copy_block.preload(data)
+
+
+# --- hooks ---
+def test_load_hooks():
+    log = []
+    knobs.runtime.kernel_load_start_hook.add(lambda *a: log.append(("start", a[2])))
+    knobs.runtime.kernel_load_end_hook.add(lambda *a: log.append(("end", a[4])))
+    fn, (x, y) = kernel(), arrays()
+    v = fn.warmup(x, y, 100, BLOCK=64, grid=(1,))
+    assert not log
+    fn[(2,)](x, y, 100, BLOCK=64)
+    fn[(2,)](x, y, 100, BLOCK=64)
+    assert log == [("start", "scale"), ("end", v.hash)]
+
+
+def test_a_load_hook_that_raises():
+    def no(*_):
+        raise KeyError("no")
+
+    fn, (x, y) = kernel(), arrays()
+    knobs.runtime.kernel_load_start_hook.add(no)
+    with pytest.raises(KeyError):
+        fn[(2,)](x, y, 100, BLOCK=64)
+    assert not y.any()
+    knobs.runtime.reset()
+    fn[(2,)](x, y, 100, BLOCK=64)
+    assert (y == 2 * x).all()
+
+
+def test_stages_inspection():
+    seen = []
+    fn, (x, y) = kernel(), arrays()
+    knobs.runtime.add_stages_inspection_hook = lambda *a: seen.append(a)
+    fn[(2,)](x, y, 100, BLOCK=64)
+    (_, stages, options, _, _) = seen[0]
+    assert list(stages) == ["tir", "llir", "obj"] and options["num_warps"] == 4
+
+    def replace(backend, stages, *_):
+        stages["llir"] = lambda *_: None
+
+    knobs.runtime.add_stages_inspection_hook = replace
+    with pytest.raises(RuntimeError, match="cannot replace stages"):
+        kernel()[(2,)](x, y, 100, BLOCK=64)
+
+
+# --- knobs ---
+def test_knobs_without_work_here(monkeypatch):
+    assert knobs.amd.use_buffer_ops is True and knobs.amd.use_async_copy is None
+    monkeypatch.setenv("AMDGCN_USE_BUFFER_OPS", "0")
+    assert knobs.amd.use_buffer_ops is False
+    knobs.amd.use_buffer_ops = True
+    assert knobs.amd.use_buffer_ops is True
+    del knobs.amd.use_buffer_ops
+    assert knobs.amd.use_buffer_ops is False
+    with knobs.compilation.scope():
+        knobs.compilation.disable_line_info = True
+        assert knobs.compilation.disable_line_info
+    assert not knobs.compilation.disable_line_info
+    assert knobs.redis.port == 6379 and knobs.proton.disable is False
+    assert knobs.build.cc is None or isinstance(knobs.build.cc, str)
+
+
+def test_unknown_knobs_stay_errors():
+    with pytest.raises(AttributeError, match="has no knob 'nothing'"):
+        knobs.amd.nothing  # noqa: B018
+    with pytest.raises(AttributeError, match="has no knob 'nothing'"):
+        knobs.compilation.nothing = 1
+    with pytest.raises(AttributeError):
+        knobs.nothing  # noqa: B018
+
+
+def test_copies_of_knobs():
+    group = knobs.autotuning.copy()
+    group.print = True
+    assert group.knobs["print"] and not knobs.autotuning.print
+    assert group.knob_descriptors["print"].key == "TRITON_PRINT_AUTOTUNING"
+    group.print = knobs.env
+    assert group.print is False
+
+
+# --- pointers ---
+def test_dimensions_of_a_scalar():
+    @tegula.jit
+    def store(x, n):
+        tl.store(x[None, None, :], (n + 4.0)[None, :, None])
+
+    x = np.zeros(1, np.float32)
+    store[(1,)](x, 3)
+    assert x[0] == 7
