@@ -1,16 +1,23 @@
 """The bars on a CPU: large adds, softmax and matmul beside NumPy and torch, caches warm.
 
-python benchmarks/bars_cpu.py        from a release build (make build), on an idle machine
+python benchmarks/bars_cpu.py [series]      from a release build (make build); 8 series
 
 Apart from run.py because its question is another: sustained speed, with nothing between
-two calls, where run.py empties the caches. The contenders take turns; medians, in ms.
+two calls, where run.py empties the caches. And how sure it is: a shared machine moves, so
+everything is measured in several series, each of which is one judgement of the bars.
+
+In a series the contenders take turns, ROUNDS times. A turn starts with a pause, for the
+threads of torch's OpenMP spin for a while after their work is done and would hold a core
+of the next contender; then one call that is not timed, which wakes its own threads, and
+CALLS that are. A series' time is the median; its ratio the other's time over ours.
 """
 
 from __future__ import annotations
 
 import statistics
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import matmul
 import numpy as np
@@ -20,34 +27,42 @@ import vector_add
 
 import tegula as triton
 
+ROUNDS, CALLS, PAUSE = 15, 3, 0.005
+Contenders = dict[str, Callable[[], object]]
 
-def medians(fns: dict[str, Callable[[], object]]) -> dict[str, float]:
+
+def series(fns: Contenders) -> dict[str, float]:
+    """Milliseconds of each contender: the median of its calls."""
     times: dict[str, list[float]] = {who: [] for who in fns}
-    for fn in fns.values():
-        fn(), fn()
-    for _ in range(15):
+    for _ in range(ROUNDS):
         for who, fn in fns.items():
-            for _ in range(3):
+            time.sleep(PAUSE)
+            fn()
+            for _ in range(CALLS):
                 start = time.perf_counter()
                 fn()
                 times[who].append((time.perf_counter() - start) * 1e3)
-    return {who: round(statistics.median(t), 2) for who, t in times.items()}
+    return {who: statistics.median(t) for who, t in times.items()}
 
 
-def main() -> None:
+def cases() -> Iterator[tuple[str, dict[str, float], Contenders]]:
+    """Name, bars by contender, contenders; ours is called tegula."""
     rng = np.random.default_rng(0)
     n = 1 << 24
     x, y = rng.standard_normal((2, n), dtype=np.float32)
-    z = np.empty_like(x)
+    z, nz = np.empty_like(x), np.empty_like(x)
     tx, ty, tz = torch.from_numpy(x), torch.from_numpy(y), torch.empty(n)
     add = triton.jit(vector_add.add_kernel)
     for block in (1024, 4096, 65536):
-        fns = {
-            "tegula": lambda b=block: add[(triton.cdiv(n, b),)](x, y, z, n, BLOCK=b),
-            "numpy": lambda: np.add(x, y, out=z),
-            "torch": lambda: torch.add(tx, ty, out=tz),
-        }
-        print("add 2^24, block", block, medians(fns), flush=True)
+        yield (
+            f"add 2^24 f32, BLOCK {block}",
+            {"numpy": 0.9},
+            {
+                "tegula": lambda b=block: add[(n // b,)](x, y, z, n, BLOCK=b),
+                "numpy": lambda: np.add(x, y, out=nz),
+                "torch": lambda: torch.add(tx, ty, out=tz),
+            },
+        )
 
     a = rng.standard_normal((4096, 1024), dtype=np.float32)
     b, ta = np.empty_like(a), torch.from_numpy(a)
@@ -57,24 +72,51 @@ def main() -> None:
         e = np.exp(a - a.max(axis=1, keepdims=True))
         return e / e.sum(axis=1, keepdims=True)
 
-    fns = {
-        "tegula": lambda: row[(4096,)](a, b, 1024, BLOCK=1024),
-        "numpy": plain,
-        "torch": lambda: torch.softmax(ta, 1),
-    }
-    print("softmax 4096x1024", medians(fns), flush=True)
+    yield (
+        "softmax 4096x1024 f32",
+        {"numpy": 3, "torch": 0.8},
+        {
+            "tegula": lambda: row[(4096,)](a, b, 1024, BLOCK=1024),
+            "numpy": plain,
+            "torch": lambda: torch.softmax(ta, 1),
+        },
+    )
 
-    a, b = rng.standard_normal((2, 1024, 1024)).astype(np.float32)
-    c, ta, tb = np.empty_like(a), torch.from_numpy(a), torch.from_numpy(b)
-    tc = torch.empty_like(ta)
+    p, q = rng.standard_normal((2, 1024, 1024)).astype(np.float32)
+    r, nr, tp, tq = np.empty_like(p), np.empty_like(p), *map(torch.from_numpy, (p, q))
+    tr = torch.empty_like(tp)
     dot = triton.jit(matmul.matmul_kernel)
     opts = {"BM": 64, "BN": 64, "BK": 32, "GROUP": 8}
-    fns = {
-        "tegula": lambda: dot[(256,)](a, b, c, 1024, 1024, 1024, **opts),
-        "numpy": lambda: np.matmul(a, b, out=c),
-        "torch": lambda: torch.matmul(ta, tb, out=tc),
-    }
-    print("matmul 1024^3", medians(fns))
+    yield (
+        "matmul 1024^3 f32, 64x64x32",
+        {"torch": 0.3},
+        {
+            "tegula": lambda: dot[(256,)](p, q, r, 1024, 1024, 1024, **opts),
+            "numpy": lambda: np.matmul(p, q, out=nr),
+            "torch": lambda: torch.matmul(tp, tq, out=tr),
+        },
+    )
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 8
+    print("| kernel | ours, ms | of | median | least to most | bar | below |")
+    print("|---|---|---|---|---|---|---|")
+    for name, bars, fns in cases():
+        got = [series(fns) for _ in range(count)]
+        ours = statistics.median(g["tegula"] for g in got)
+        for who in fns:
+            if who == "tegula":
+                continue
+            ratios = sorted(g[who] / g["tegula"] for g in got)
+            bar = bars.get(who)
+            below = sum(r < bar for r in ratios) if bar else ""
+            print(
+                f"| {name} | {ours:.2f} | {who} | {statistics.median(ratios):.2f} "
+                f"| {ratios[0]:.2f} to {ratios[-1]:.2f} | {bar or ''} "
+                f"| {f'{below} of {count}' if bar else ''} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

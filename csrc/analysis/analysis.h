@@ -111,6 +111,11 @@ bool is_defined_outside(const Val *v,
                         const Block *b); /* neither in b nor in its regions */
 
 /* ---- written.c ----------------------------------------------------------------------------- */
+/* Which parameters the pointers of a function may come from; in its arena. */
+typedef struct Written Written;
+Written *written_new(const Func *f);
+/* Can nothing in the function read what this store writes, nor wait for it? */
+bool written_is_fresh(const Written *w, const Op *store);
 /* Fills written[i], one for each parameter: may the function store through it? */
 void written_params(const Func *f, bool *written);
 

@@ -1,4 +1,4 @@
-/* written: which pointer parameters a kernel may store through.
+/* written: which pointer parameters a kernel may store through, and which it never reads.
  *
  * Each value carries the set of parameters it may have been computed from; a store, an
  * atomic or whatever else writes marks the set of its pointer. Sets only grow, so the walk is
@@ -9,16 +9,21 @@
  *     store %q, %v              x and y are written
  *
  * What memory holds is in no set: a pointer that was loaded belongs to no parameter.
+ *
+ * A store is `fresh` where no load can go through a parameter of its pointer: what it writes
+ * is of no use to this kernel, and codegen for hosts may keep it out of the caches.
  */
 #include "analysis/analysis.h"
 
-typedef struct Written {
+struct Written {
     const Func *f;
     int n_words;       /* 64-bit words of a set */
     uint64_t *set;     /* n_words for each value, by id */
     uint64_t *written; /* n_words */
+    uint64_t *read;    /* n_words */
+    bool has_atomics;  /* or barriers: programs that may wait for each other */
     bool grew;
-} Written;
+};
 
 static uint64_t *
 set_of(const Written *w, const Val *v)
@@ -88,9 +93,13 @@ walk(Written *w, const Block *b)
                 if (last && op_has(last, OPF_TERM))
                     leave(w, o, last);
             }
-        } else if (op_has(o, OPF_WRITES)) {
-            if (o->n_args && arg(o, 0)->type->is_ptr && o->op != OP_ASYNC_COPY)
+        } else if (op_has(o, OPF_READS | OPF_WRITES)) {
+            bool is_ptr = o->n_args && arg(o, 0)->type->is_ptr;
+            w->has_atomics |= op_has(o, OPF_READS) && op_has(o, OPF_WRITES);
+            if (is_ptr && op_has(o, OPF_WRITES) && o->op != OP_ASYNC_COPY)
                 merge(w, w->written, set_of(w, arg(o, 0)));
+            if (is_ptr && op_has(o, OPF_READS))
+                merge(w, w->read, set_of(w, arg(o, 0)));
         } else if (op_has(o, OPF_PURE)) {
             for (int i = 0; i < o->n_args; i++)
                 for (int k = 0; k < o->n_results; k++)
@@ -99,21 +108,40 @@ walk(Written *w, const Block *b)
     }
 }
 
-void
-written_params(const Func *f, bool *written)
+Written *
+written_new(const Func *f)
 {
     Arena *a = f->c->arena;
     int n = f->body->n_args;
-    Written w = {.f = f, .n_words = (n + 63) / 64, .grew = true};
-    w.set = NEW_N(a, uint64_t, (size_t)f->n_vals *(size_t)w.n_words);
-    w.written = NEW_N(a, uint64_t, w.n_words);
+    Written *w = NEW(a, Written);
+    *w = (Written){.f = f, .n_words = (n + 63) / 64, .grew = true};
+    w->set = NEW_N(a, uint64_t, (size_t)f->n_vals *(size_t)w->n_words);
+    w->written = NEW_N(a, uint64_t, w->n_words);
+    w->read = NEW_N(a, uint64_t, w->n_words);
     for (int i = 0; i < n; i++)
         if (f->body->args[i]->type->is_ptr)
-            set_of(&w, f->body->args[i])[i / 64] |= UINT64_C(1) << i % 64;
-    while (w.grew) {
-        w.grew = false;
-        walk(&w, f->body);
+            set_of(w, f->body->args[i])[i / 64] |= UINT64_C(1) << i % 64;
+    while (w->grew) {
+        w->grew = false;
+        walk(w, f->body);
     }
-    for (int i = 0; i < n; i++)
-        written[i] = w.written[i / 64] >> i % 64 & 1;
+    return w;
+}
+
+bool
+written_is_fresh(const Written *w, const Op *store)
+{
+    uint64_t any = 0, read = 0;
+    const uint64_t *set = set_of(w, arg(store, 0));
+    for (int i = 0; i < w->n_words; i++)
+        any |= set[i], read |= set[i] & w->read[i];
+    return any && !read && !w->has_atomics;
+}
+
+void
+written_params(const Func *f, bool *written)
+{
+    const Written *w = written_new(f);
+    for (int i = 0; i < f->body->n_args; i++)
+        written[i] = w->written[i / 64] >> i % 64 & 1;
 }

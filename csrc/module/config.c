@@ -107,6 +107,8 @@ set_knob(Config *c, const char *name, PyObject *value)
         return set_flag(&c->fp_fusion, value);
     if (!strcmp(name, "always_compile"))
         return set_flag(&c->always_compile, value);
+    if (!strcmp(name, "stream_bytes"))
+        return set_int64(&c->stream_bytes, value);
     if (!strcmp(name, "cache_max_bytes"))
         return set_int64(&c->cache_max_bytes, value);
     if (!strcmp(name, "emu_seed")) {

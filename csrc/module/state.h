@@ -18,9 +18,10 @@ enum { N_SETTERS = 64 }; /* Python types of arguments remembered; a power of two
 
 /* The knobs that C reads, as python/tegula/knobs.py last told them. Strings are owned. */
 typedef struct Config {
-    bool has_target; /* TEGULA_TARGET is set */
-    Target target;   /* sm 0 for "cuda": whatever the device is */
-    int num_threads; /* 0: as many as the process may use */
+    bool has_target;      /* TEGULA_TARGET is set */
+    Target target;        /* sm 0 for "cuda": whatever the device is */
+    int num_threads;      /* 0: as many as the process may use */
+    int64_t stream_bytes; /* 0: as many as the last cache holds */
     bool debug, fp_fusion, always_compile, interpret;
     uint64_t emu_seed;            /* order of the emulator's warps; 0: ascending */
     char *dump, *dump_dir, *stop; /* NULL: unset */

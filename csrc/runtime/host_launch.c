@@ -37,9 +37,15 @@ host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     if (!v->host && host_load(v))
         return -1;
     char err[ERR_TEXT];
-    int n_threads = c->k->st->config.num_threads;
+    const Config *config = &c->k->st->config;
+    HostLaunch launch = {.kernel = v->host,
+                         .params = params,
+                         .grid = g->dim,
+                         .scratch_bytes = v->bin.scratch,
+                         .n_threads = config->num_threads,
+                         .stream_bytes = config->stream_bytes};
     PyThreadState *thread = PyEval_SaveThread();
-    bool ok = pool_run(v->host, params, g->dim, v->bin.scratch, n_threads, err);
+    bool ok = pool_run(&launch, err);
     PyEval_RestoreThread(thread);
     return ok ? 0 : (raise_error("TegulaError", err), -1);
 }

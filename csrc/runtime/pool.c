@@ -24,6 +24,7 @@ enum {
     MAX_THREADS = 256,
     SPINS = 2000, /* tens of us: a launch that follows at once finds us awake */
     CHUNKS_PER_THREAD = 16,
+    GUESSED_CACHE = 32 << 20, /* where nobody says how large the last one is */
 };
 
 typedef struct Job {
@@ -51,6 +52,7 @@ typedef struct Pool {
     unsigned ticket; /* atomic: counts jobs; a worker joins each at most once */
     int n_workers;
     Scratch scratch[MAX_THREADS]; /* 0: the caller's; i: worker i's own */
+    int64_t cache_bytes;          /* of the last cache; set once */
 } Pool;
 
 /* One for the process: threads are the process's. */
@@ -90,6 +92,29 @@ after_fork_child(void)
     pool.job = NULL;
 }
 
+/* Bytes of the largest cache that the first CPU has a part in. Not from sysconf: glibc takes
+ * all caches of an AMD package for one. */
+static int64_t
+last_cache(void)
+{
+    int64_t most = 0;
+    for (int i = 0; i < 8; i++) {
+        char path[80], unit = 0;
+        long long size = 0;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size",
+                 i);
+        FILE *f = fopen(path, "r");
+        if (!f)
+            break;
+        if (fscanf(f, "%lld%c", &size, &unit) == 2)
+            most = MAX(most, unit == 'M'   ? size << 20
+                             : unit == 'K' ? size << 10
+                                           : size);
+        fclose(f);
+    }
+    return most ? most : GUESSED_CACHE;
+}
+
 static void
 set_up(void)
 {
@@ -101,6 +126,7 @@ set_up(void)
     if (n < 1)
         n = (int)sysconf(_SC_NPROCESSORS_ONLN);
     pool_size = MIN(MAX(n, 1), MAX_THREADS);
+    pool.cache_bytes = last_cache();
 }
 
 int
@@ -132,15 +158,19 @@ no_memory(HostRun *r, size_t bytes)
                  bytes);
 }
 
+/* Stores past the caches are ordered by nothing else. */
 static void
-work(Job *j, Scratch *s)
+fence(void)
+{
+#if defined __x86_64__
+    __builtin_ia32_sfence();
+#endif
+}
+
+static void
+run_programs(Job *j, Scratch *s)
 {
     HostRun *run = &j->run;
-    if (!grow(s, j->scratch_bytes)) {
-        no_memory(run, j->scratch_bytes);
-        return;
-    }
-    memcpy(s->at, &run, sizeof run);
     int64_t nx = j->grid[0], ny = j->grid[1];
     for (;;) {
         int64_t i = __atomic_fetch_add(&j->next, j->chunk, __ATOMIC_RELAXED);
@@ -160,6 +190,19 @@ work(Job *j, Scratch *s)
                 pid[1] = 0, pid[2]++;
         }
     }
+}
+
+static void
+work(Job *j, Scratch *s)
+{
+    HostRun *run = &j->run;
+    if (!grow(s, j->scratch_bytes)) {
+        no_memory(run, j->scratch_bytes);
+        return;
+    }
+    memcpy(s->at, &run, sizeof run);
+    run_programs(j, s);
+    fence();
 }
 
 static void
@@ -233,9 +276,9 @@ run_shared(Job *j)
 }
 
 bool
-pool_run(HostKernel *k, const uint64_t *params, const int32_t grid[3],
-         int scratch_bytes, int n_threads, char err[ERR_TEXT])
+pool_run(const HostLaunch *launch, char err[ERR_TEXT])
 {
+    const int32_t *grid = launch->grid;
     int64_t n = (int64_t)grid[0] * grid[1];
     if (grid[0] < 0 || grid[1] < 0 || grid[2] < 0 ||
         (grid[2] && n > INT64_MAX / 4 / grid[2])) {
@@ -246,18 +289,21 @@ pool_run(HostKernel *k, const uint64_t *params, const int32_t grid[3],
     n *= grid[2];
     if (!n)
         return true;
-    int threads = n_threads > 0 ? MIN(n_threads, MAX_THREADS) : pool_threads();
+    int most = pool_threads(); /* the handlers of fork, before the first lock */
+    int threads = launch->n_threads > 0 ? MIN(launch->n_threads, MAX_THREADS) : most;
     threads = (int)MIN(threads, n);
     *err = 0;
-    Job j = {.kernel = k,
-             .params = params,
+    Job j = {.kernel = launch->kernel,
+             .params = launch->params,
              .grid = grid,
              .n_programs = n,
              .chunk = MAX(n / ((int64_t)threads * CHUNKS_PER_THREAD), 1),
-             .scratch_bytes = (size_t)MAX(scratch_bytes, 64),
-             .run = {.err = err, .out = stdout},
+             .scratch_bytes = (size_t)MAX(launch->scratch_bytes, 64),
+             .run = {.stream_bytes = launch->stream_bytes ? launch->stream_bytes
+                                                          : pool.cache_bytes,
+                     .err = err,
+                     .out = stdout},
              .n_helpers = threads - 1};
-    pool_threads(); /* the handlers of fork, before the first lock */
     if (pthread_mutex_trylock(&pool.run) == 0) {
         if (j.n_helpers)
             run_shared(&j);

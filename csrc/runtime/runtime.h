@@ -33,10 +33,17 @@ JitCode *jit_load(const char *obj, size_t n, const char *symbol, void **fn,
 void jit_unload(JitCode *j);
 
 /* ---- pool.c ---------------------------------------------------------------------------- */
-/* Runs all programs of the grid; n_threads 0: as many as CPUs this process may
- * use (TEGULA_NUM_THREADS is the caller's to read). Blocks until done. Survives fork: a child starts its own threads. */
-bool pool_run(HostKernel *k, const uint64_t *params, const int32_t grid[3],
-              int scratch_bytes, int n_threads, char err[ERR_TEXT]);
+typedef struct HostLaunch {
+    HostKernel *kernel;
+    const uint64_t *params;
+    const int32_t *grid;  /* 3 sides */
+    int scratch_bytes;    /* of one program */
+    int n_threads;        /* 0: as many as CPUs this process may use */
+    int64_t stream_bytes; /* see HostRun; 0: what the last cache holds */
+} HostLaunch;
+/* Runs all programs of the grid. Blocks until done. Survives fork: a child starts its own
+ * threads. */
+bool pool_run(const HostLaunch *launch, char err[ERR_TEXT]);
 int pool_threads(void);
 
 /* ---- ptxas.c ---------------------------------------------------------------------------- */

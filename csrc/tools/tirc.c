@@ -400,7 +400,9 @@ run_host(Comp *c, Tirc *t, const Binary *b, void *fn)
     char err[ERR_TEXT] = "";
     HostKernel *k;
     memcpy(&k, &fn, sizeof k);
-    if (!pool_run(k, t->arg, t->grid, b->scratch, 0, err))
+    HostLaunch launch = {
+        .kernel = k, .params = t->arg, .grid = t->grid, .scratch_bytes = b->scratch};
+    if (!pool_run(&launch, err))
         err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
 }
 

@@ -48,6 +48,9 @@ ROWS: tuple[Row, ...] = (
         "machine to compile for when tensors do not say: cpu, cuda, cuda:sm_90a, emu:sm_90a", "target"),
     Row("runtime", "num_threads", "TEGULA_NUM_THREADS", None, int, 0,
         "threads a grid runs on at most on the CPU; 0: one per CPU of the process", "num_threads"),
+    Row("runtime", "stream_bytes", "TEGULA_STREAM_BYTES", None, int, 0,
+        "a launch on the CPU that writes so many bytes and reads none of them writes past the caches; "
+        "0: as many as the last cache holds", "stream_bytes"),
     Row("runtime", "interpret", "TEGULA_INTERPRET", "TRITON_INTERPRET", bool, False,
         "run kernels in the reference interpreter: slow, exact, checks every access", "interpret"),
     Row("runtime", "debug", "TEGULA_DEBUG_KERNELS", "TRITON_DEBUG", bool, False,

@@ -72,7 +72,8 @@ run(Test *t, Kernel *k, int n_programs, const void *a, const void *b, const void
     uint64_t params[] = {(uintptr_t)a, (uintptr_t)b, (uintptr_t)c, (uintptr_t)out};
     int32_t grid[3] = {n_programs, 1, 1};
     char err[ERR_TEXT] = "";
-    return CHECKF(t, pool_run(k->run, params, grid, k->bin.scratch, 0, err), "%s", err);
+    HostLaunch launch = {k->run, params, grid, k->bin.scratch, 0, 0};
+    return CHECKF(t, pool_run(&launch, err), "%s", err);
 }
 
 /* ---- elementwise ops ---------------------------------------------------------------- */
@@ -511,8 +512,9 @@ runs_all_once(int gx, int gy, int gz, int n_threads)
     int *seen = calloc((size_t)n + 1, sizeof *seen);
     uint64_t params[] = {(uintptr_t)seen};
     char err[ERR_TEXT];
-    bool ok = seen && pool_run(count_one, params, (int32_t[]){gx, gy, gz}, 2000,
-                               n_threads, err);
+    int32_t grid[3] = {gx, gy, gz};
+    HostLaunch launch = {count_one, params, grid, 2000, n_threads, 0};
+    bool ok = seen && pool_run(&launch, err);
     for (int i = 0; ok && i < n; i++)
         ok = seen[i] == 1;
     free(seen);
@@ -532,10 +534,11 @@ void
 test_host_pool(Test *t)
 {
     char err[ERR_TEXT];
-    CHECK(t, pool_run(count_one, NULL, (int32_t[]){0, 5, 5}, 64, 0, err));
-    CHECK(t, !pool_run(count_one, NULL, (int32_t[]){-1, 1, 1}, 64, 0, err));
-    CHECK(t,
-          !pool_run(count_one, NULL, (int32_t[]){INT32_MAX, INT32_MAX, 9}, 64, 0, err));
+    int32_t grids[3][3] = {{0, 5, 5}, {-1, 1, 1}, {INT32_MAX, INT32_MAX, 9}};
+    for (int i = 0; i < 3; i++) {
+        HostLaunch launch = {count_one, NULL, grids[i], 64, 0, 0};
+        CHECK(t, pool_run(&launch, err) == (i == 0));
+    }
     for (int n = 0; n < 6; n++)
         CHECK(t, runs_all_once(1, 1, 1, n) && runs_all_once(1000, 1, 1, n) &&
                      runs_all_once(7, 5, 3, n));

@@ -60,8 +60,8 @@ aligned(Lv access, const Type *t)
     return access;
 }
 
-static bool
-is_all_true(Lv mask)
+bool
+host_is_all_true(Lv mask)
 {
     return !mask || mask == LLVMConstAllOnes(LLVMTypeOf(mask));
 }
@@ -156,7 +156,7 @@ load_scalar(Host *h, const Type *t, Lv ptr, Lv mask, Lv other)
 {
     Ll *l = h->l;
     Lt e = host_mem_type(h, t);
-    if (is_all_true(mask))
+    if (host_is_all_true(mask))
         return aligned(LLVMBuildLoad2(l->b, e, ptr, ""), t);
     if (!other)
         other = LLVMConstNull(e);
@@ -216,7 +216,7 @@ load_row(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
 {
     Ll *l = h->l;
     Lt vt = ll_vec(host_mem_type(h, t), lanes);
-    if (is_all_true(mask))
+    if (host_is_all_true(mask))
         return aligned(LLVMBuildLoad2(l->b, vt, ptr, ""), t);
     if (h->has_masks)
         return masked_load(h, t, lanes, ptr, mask, other);
@@ -250,7 +250,8 @@ host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
     else if (bytes >= 4 && h->has_gather && !t->is_ptr)
         x = gather(h, t, lanes, ptr, mask, other);
     else
-        x = load_lanes(h, t, m, lanes, ptr, is_all_true(mask) ? NULL : mask, other);
+        x = load_lanes(h, t, m, lanes, ptr, host_is_all_true(mask) ? NULL : mask,
+                       other);
     return host_from_mem(h, t, x);
 }
 
@@ -279,7 +280,7 @@ static void
 store_row(Host *h, const Type *t, int lanes, Lv ptr, Lv value, Lv mask)
 {
     Ll *l = h->l;
-    if (is_all_true(mask)) {
+    if (host_is_all_true(mask)) {
         aligned(LLVMBuildStore(l->b, value, ptr), t);
         return;
     }
@@ -306,10 +307,10 @@ host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask)
     value = host_to_mem(h, t, value);
     if (lanes < 2) {
         When w;
-        if (!is_all_true(mask))
+        if (!host_is_all_true(mask))
             host_when_open(h, &w, mask);
         aligned(LLVMBuildStore(l->b, value, ptr), t);
-        if (!is_all_true(mask))
+        if (!host_is_all_true(mask))
             host_when_close(h, &w);
         return;
     }
@@ -320,8 +321,111 @@ host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask)
             mask = LLVMConstAllOnes(ll_vec(l->i1, lanes));
         masked_store(h, t, true, ptr, value, mask);
     } else {
-        store_lanes(h, t, m, lanes, ptr, value, is_all_true(mask) ? NULL : mask);
+        store_lanes(h, t, m, lanes, ptr, value, host_is_all_true(mask) ? NULL : mask);
     }
+}
+
+/* ---- stores past the caches --------------------------------------------------------------
+ *
+ * An ordinary store reads the line it is about to overwrite, and drops another one from the
+ * cache for it. Where a launch writes more than the caches hold and reads none of it, that is
+ * a third of the traffic of an add for nothing. Only the launch knows how large its grid is:
+ *
+ *     streams = programs * (bytes one program stores) >= stream_bytes of the launch
+ *     every step:  streams and the address is a multiple of 16  ?  movnt..  :  plain store
+ *
+ * In pieces of 16 bytes, for NumPy's arrays start 16 bytes behind a page; the CPU's buffers
+ * gather them to lines. These stores are not ordered with others: the pool has a fence at the
+ * end of a thread's share, and kernels with atomics or barriers have none of this. */
+
+enum { PIECE = 16 };
+
+bool
+host_is_fresh(const Host *h, const Op *store)
+{
+    for (const Block *b = store->block; b->owner; b = b->owner->block)
+        if (b->owner->op != OP_FOR)
+            return false; /* it may not run at all */
+    return arg(store, 0)->type->rank > 0 && written_is_fresh(h->written, store);
+}
+
+static int64_t
+fresh_bytes(const Host *h, const Block *b)
+{
+    int64_t n = 0;
+    for (const Op *o = b->first; o; o = o->next) {
+        if (o->op == OP_STORE && host_is_fresh(h, o))
+            n += ty_numel(arg(o, 0)->type) * elem_info[arg(o, 0)->type->elem].bytes;
+        for (int i = 0; i < o->n_regions; i++)
+            if (o->regions[i])
+                n += fresh_bytes(h, o->regions[i]);
+    }
+    return n;
+}
+
+void
+host_look_for_streams(Host *h)
+{
+#ifdef __x86_64__
+    Ll *l = h->l;
+    int64_t bytes = fresh_bytes(h, h->f->body);
+    if (!bytes)
+        return; /* then nest.c finds no fresh store */
+    Lv run = LLVMBuildLoad2(l->b, l->ptr, h->scratch, "");
+    Lv least = LLVMBuildLoad2(l->b, l->i64, run, "");
+    Lv n = ll_i64(l, 1);
+    for (int i = 0; i < 3; i++) {
+        Lv at = ll_i64(l, i);
+        at = LLVMBuildGEP2(l->b, l->i32, h->grid, &at, 1, "");
+        Lv side = LLVMBuildLoad2(l->b, l->i32, at, "");
+        n = LLVMBuildMul(l->b, n, LLVMBuildZExt(l->b, side, l->i64, ""), "");
+    }
+    least = LLVMBuildUDiv(l->b, least, ll_i64(l, bytes), "");
+    h->streams = LLVMBuildICmp(l->b, LLVMIntUGE, n, least, "streams");
+#else
+    (void)fresh_bytes; /* other CPUs' hints have other rules */
+#endif
+}
+
+void
+host_write_past(Host *h, const Type *t, int lanes, Lv ptr, Lv value)
+{
+    Ll *l = h->l;
+    int bytes = lanes * host_mem_bytes(t);
+    if (bytes % PIECE || t->is_ptr) {
+        host_write(h, t, M_ROW, lanes, ptr, value, NULL);
+        return;
+    }
+    Lv low = LLVMBuildAnd(l->b, LLVMBuildPtrToInt(l->b, ptr, l->i64, ""),
+                          ll_i64(l, PIECE - 1), "");
+    Lv past = LLVMBuildAnd(l->b, h->streams,
+                           LLVMBuildICmp(l->b, LLVMIntEQ, low, ll_i64(l, 0), ""), "");
+    LLVMBasicBlockRef fast = ll_block(l, "past"), plain = ll_block(l, "plain"),
+                      after = ll_block(l, "stored");
+    LLVMBuildCondBr(l->b, past, fast, plain);
+    LLVMPositionBuilderAtEnd(l->b, plain);
+    host_write(h, t, M_ROW, lanes, ptr, value, NULL);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, fast);
+    enum { WORDS = PIECE / 4 };
+    value = LLVMBuildBitCast(l->b, host_to_mem(h, t, value), ll_vec(l->i32, bytes / 4),
+                             "");
+    unsigned kind = LLVMGetMDKindIDInContext(l->cx, "nontemporal", 11);
+    LLVMMetadataRef one = LLVMValueAsMetadata(ll_i32(l, 1));
+    Lv hint = LLVMMetadataAsValue(l->cx, LLVMMDNodeInContext2(l->cx, &one, 1));
+    for (int i = 0; i < bytes / PIECE; i++) {
+        Lv pick[WORDS], at = ll_i64(l, i * PIECE);
+        for (int k = 0; k < WORDS; k++)
+            pick[k] = ll_i32(l, i * WORDS + k);
+        Lv piece = LLVMBuildShuffleVector(l->b, value, LLVMGetUndef(LLVMTypeOf(value)),
+                                          LLVMConstVector(pick, WORDS), "");
+        Lv store = LLVMBuildStore(l->b, piece,
+                                  LLVMBuildGEP2(l->b, l->i8, ptr, &at, 1, ""));
+        LLVMSetAlignment(store, PIECE);
+        LLVMSetMetadata(store, kind, hint);
+    }
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, after);
 }
 
 /* ---- atomics ---------------------------------------------------------------------------------------- */
@@ -472,7 +576,7 @@ host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
     b = b ? host_to_mem(h, t, b) : NULL;
     if (lanes < 2) {
         Lv none = LLVMConstNull(e);
-        if (is_all_true(mask))
+        if (host_is_all_true(mask))
             return host_from_mem(h, t, atomic_one(h, o, ptr, a, b));
         When w;
         host_when_open(h, &w, mask);
@@ -486,7 +590,7 @@ host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask)
     Lv out = spill(h, null_of(h, t, lanes));
     Lv p = spill(h, ptr), x = spill(h, a), y = b ? spill(h, b) : NULL;
     Lanes s;
-    lanes_open(h, &s, lanes, is_all_true(mask) ? NULL : mask);
+    lanes_open(h, &s, lanes, host_is_all_true(mask) ? NULL : mask);
     Lv i = s.loop.index;
     Lv old = atomic_one(h, o,
                         LLVMBuildLoad2(l->b, l->ptr, lane_at(h, l->ptr, p, i), ""),

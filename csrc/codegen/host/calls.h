@@ -5,9 +5,11 @@
 
 #include "base/base.h"
 
-/* One launch. The first 8 bytes of every program's scratch point to it. */
+/* One launch. The first 8 bytes of every program's scratch point to it. Compiled code reads
+ * the first field. */
 typedef struct HostRun {
-    char *err; /* ERR_TEXT bytes: the first fault, else empty */
+    int64_t stream_bytes; /* a launch that writes so much bypasses the caches */
+    char *err;            /* ERR_TEXT bytes: the first fault, else empty */
     int stop;  /* set (atomically) by the first fault; no program starts then */
     FILE *out; /* of device_print */
 } HostRun;

@@ -737,8 +737,10 @@ cg_host(Func *f, Binary *out)
     h->done = NEW_N(c->arena, bool, h->n_pos + 1);
     h->facts = facts_new(f);
     look_at_cpu(h);
+    h->written = written_new(f);
     const char *symbol = str_printf(c->arena, "tegula_%s", f->name);
     begin(h, symbol);
+    host_look_for_streams(h);
     host_walk(h, f->body);
     host_flush(h);
     LLVMBuildBr(l->b, h->leave);

@@ -74,6 +74,8 @@ struct Host {
     int vec_bytes;                /* of a register */
     bool has_masks;               /* masked loads and stores of every width (AVX-512) */
     bool has_gather, has_scatter; /* of 4 and 8 bytes */
+    const Written *written;
+    Lv streams; /* i1: fresh stores of this launch go past the caches; NULL: it has none */
     VEC(Buf *) bufs;
     int64_t high;             /* bytes of scratch */
     Group *open;              /* or NULL */
@@ -233,6 +235,13 @@ void host_when_close(Host *h, When *w);
  * NULL. t is the pointee. All values in register form. */
 Lv host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other);
 void host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask);
+/* The same of consecutive elements, past the caches where h->streams says so. */
+void host_write_past(Host *h, const Type *t, int lanes, Lv ptr, Lv value);
+/* Is the store one that h->streams is about? */
+bool host_is_fresh(const Host *h, const Op *store);
+/* Makes h->streams. */
+void host_look_for_streams(Host *h);
+bool host_is_all_true(Lv mask); /* or absent */
 Lv host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask);
 Lv host_all(Host *h, Lv mask); /* i1: of every lane */
 Lv host_any(Host *h, Lv mask); /* i1 */

@@ -228,9 +228,14 @@ emit_root(Host *h, Group *g, Root *r)
     switch (r->kind) {
     case R_KEEP: emit_keep(h, g, r); return;
     case R_STORE: {
+        const Type *t = ty_pointee(h->c, arg(o, 0)->type);
         Lv p = r->mode == M_ROW ? r->in[0]->x : root_in(h, g, r, 0);
-        host_write(h, ty_pointee(h->c, arg(o, 0)->type), (Mode)r->mode, lanes, p,
-                   root_in(h, g, r, 1), o->n_args > 2 ? root_in(h, g, r, 2) : NULL);
+        Lv x = root_in(h, g, r, 1), mask = o->n_args > 2 ? root_in(h, g, r, 2) : NULL;
+        if (r->mode == M_ROW && lanes && host_is_all_true(mask) && h->streams &&
+            host_is_fresh(h, o))
+            host_write_past(h, t, lanes, p, x);
+        else
+            host_write(h, t, (Mode)r->mode, lanes, p, x, mask);
         return;
     }
     case R_REDUCE: {
