@@ -67,7 +67,15 @@ GROUPS = (
         "libdevice",
         tuple(
             f"tegula.language.extra.libdevice{part}"
-            for part in ("", "._bits", "._whole", "._arithmetic", "._conversions")
+            for part in (
+                "._arithmetic",
+                "._bits",
+                "._circular",
+                "._conversions",
+                "._exponential",
+                "._fast",
+                "._whole",
+            )
         ),
         "tl.extra.libdevice.",
     ),
@@ -78,6 +86,9 @@ GROUPS = (
         "tegula.",
     ),
 )
+
+
+SHOWN_BY = {"host": "tegula", "libdevice": "tegula.language.extra.libdevice"}
 
 
 @dataclass
@@ -143,12 +154,12 @@ def entries(group: Group) -> list[Entry]:
     found = []
     for name in group.modules:
         module = importlib.import_module(name)
-        if group.file == "host":
-            import tegula
-
-            shown = [(n, o) for n, o in public(module) if getattr(tegula, n, None) is o]
-        else:
-            shown = list(public(module))
+        shown = list(public(module))
+        if (
+            group.file in SHOWN_BY
+        ):  # files of a package, whose names are what it imports
+            package = importlib.import_module(SHOWN_BY[group.file])
+            shown = [(n, o) for n, o in shown if getattr(package, n, None) is o]
         found += [Entry(n, o, group) for n, o in shown]
     return sorted(found, key=lambda e: e.name.lower())
 

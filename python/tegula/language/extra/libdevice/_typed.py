@@ -4,7 +4,7 @@ numbers of a type, and the steps from a float to its neighbours."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from tegula.jit import JITFunction, jit
 
@@ -21,14 +21,17 @@ FFFF = "f32 f32 f32 f32, f64 f64 f64 f64"
 INF = tl.constexpr(float("inf"))
 
 
-def typed(types: str) -> Callable[[Callable[..., Any]], JITFunction[Any]]:
+R = TypeVar("R")
+
+
+def typed(types: str) -> Callable[[Callable[..., R]], JITFunction[R]]:
     """``@jit`` for a function that takes these types: rows of types, with commas between.
 
     Its parameters arrive as tensors of one shape, whose types are those of a row: exactly,
     or after promotion. csrc/frontend/typed.c reads this.
     """
 
-    def wrap(fn: Callable[..., Any]) -> JITFunction[Any]:
+    def wrap(fn: Callable[..., R]) -> JITFunction[R]:
         fn.__tegula_types__ = types  # type: ignore[attr-defined]
         return jit(fn)
 

@@ -1,0 +1,723 @@
+"""Exponentials, logarithms, powers and roots.
+
+exp and its kin: x = n ln 2 + r, e^r by a polynomial, 2^n by its bits, in two steps so that
+subnormal results are rounded once. Logarithms that must be better than their type (for pow,
+log10) are sums of two numbers: f / (2 + f) and the first two terms of its series are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tegula.jit import jit
+
+from ... import core as tl
+from ... import math
+from ...math import abs, floor, fma, where
+from ...target_info import is_ptx
+from ._tables import (
+    CBRT,
+    EXP32,
+    EXP64,
+    LN2_32,
+    LN2_64,
+    LN10_32,
+    LN10_64,
+    LOG2_10_32,
+    LOG2_10_64,
+    LOG2E_32,
+    LOG2E_64,
+    LOG10_2_32,
+    LOG10_2_64,
+    LOG10E_32,
+    LOG10E_64,
+    LOG32,
+    LOG64,
+    TWO_THIRDS_32,
+    TWO_THIRDS_64,
+)
+from ._typed import (
+    FF,
+    INF,
+    F,
+    add,
+    bits,
+    const,
+    div,
+    fast_two_sum,
+    is_negative,
+    mul,
+    no_number,
+    power_of_two,
+    root,
+    two_product,
+    two_sum,
+    typed,
+    unit,
+    whole,
+    with_sign,
+)
+
+if TYPE_CHECKING:
+    from ...types import tensor
+
+
+# ---- exp -----------------------------------------------------------------------------
+
+
+@jit
+def between(x, low: tl.constexpr, high: tl.constexpr):
+    """x, not below low and not above high; a NaN stays."""
+    x = where(x < low, low, x)
+    return where(x > high, high, x)
+
+
+@jit
+def _times_power(y, n):
+    """y * 2^n for y near 1 and an n that may leave the range on either side by a half."""
+    half = n >> 1
+    return y * power_of_two(half, y) * power_of_two(n - half, y)
+
+
+@jit
+def _ln2_parts(x):
+    """x = n ln 2 + r + low."""
+    wide: tl.constexpr = x.dtype == tl.float64
+    log2e: tl.constexpr = LOG2E_64[0] if wide else LOG2E_32[0]
+    ln2: tl.constexpr = LN2_64 if wide else LN2_32
+    n = whole(x * log2e)
+    first = fma(n, const(-ln2[0], x), x)
+    r = fma(n, const(-ln2[1], x), first)
+    return n, r, fma(n, const(-ln2[1], x), add(first, -r))
+
+
+@jit
+def _curve(r):
+    """e^r - 1 - r."""
+    wide: tl.constexpr = r.dtype == tl.float64
+    p = math.polynomial(r, EXP64) if wide else math.polynomial(r, EXP32)
+    return r * r * p
+
+
+@jit
+def _exp_near(r, low):
+    """e^(r + low) as the sum of two numbers."""
+    h, rest = fast_two_sum(const(1.0, r), r)
+    return fast_two_sum(h, rest + (_curve(r) + fma(low, r, low)))
+
+
+@jit
+def exp_two(x, low, k: tl.constexpr):
+    """2^k e^(x + low), low small, as the sum of two numbers."""
+    wide: tl.constexpr = x.dtype == tl.float64
+    bound: tl.constexpr = 760.0 if wide else 110.0
+    x = between(x, -bound, bound)
+    n, r, more = _ln2_parts(x)
+    r, low = two_sum(r, more + low)
+    h, rest = _exp_near(r, low)
+    i = n.to(tl.int32) + k
+    return _times_power(h, i), _times_power(rest, i)
+
+
+@jit
+def exp_sum(x, low, k: tl.constexpr):
+    """2^k e^(x + low), low small."""
+    wide: tl.constexpr = x.dtype == tl.float64
+    bound: tl.constexpr = 760.0 if wide else 110.0
+    x = between(x, -bound, bound)
+    n, r, more = _ln2_parts(x)
+    r, low = two_sum(r, more + low)
+    h, rest = _exp_near(r, low)
+    return _times_power(h + rest, n.to(tl.int32) + k)
+
+
+@typed(F)
+def exp(x) -> tensor:
+    """e to the x, also where ``tl.exp`` of a GPU is an approximation.
+
+    Accuracy: 1 ulp.
+
+    >>> tl.extra.libdevice.exp(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [1, 2.718, 7.389, 20.09]
+    """
+    if x.dtype == tl.float32 and is_ptx():
+        return exp_sum(x, 0.0, 0)
+    else:
+        return math.exp(x)
+
+
+@jit
+def _exp_of_base(x, per: tl.constexpr, log2: tl.constexpr, ln: tl.constexpr):
+    """b^x: x = n log2 + r by the base's own logarithms, then e^(r ln)."""
+    n = whole(x * per)
+    r = fma(n, const(-log2[0], x), x)
+    r = fma(n, const(-log2[1], x), r)
+    t, low = two_product(r, const(ln[0], x))
+    low = fma(r, const(ln[1], x), low)
+    h, rest = _exp_near(t, low)
+    return _times_power(h + rest, n.to(tl.int32))
+
+
+@typed(F)
+def exp2(x) -> tensor:
+    """2 to the x, also where ``tl.exp2`` of a GPU is an approximation.
+
+    Accuracy: 1 ulp.
+
+    >>> tl.extra.libdevice.exp2(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [1, 2, 4, 8]
+    """
+    if x.dtype == tl.float32 and is_ptx():
+        x = between(x, -160.0, 160.0)
+        n = whole(x)
+        t, low = two_product(x - n, const(0.6931471824645996, x))
+        low = fma(x - n, const(-1.9046542121259336e-09, x), low)
+        h, rest = _exp_near(t, low)
+        return _times_power(h + rest, n.to(tl.int32))
+    else:
+        return math.exp2(x)
+
+
+@typed(F)
+def exp10(x) -> tensor:
+    """10 to the x.
+
+    Accuracy: 1 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.exp10(x)
+    float32[4]: [1, 10, 100, 1000]
+    """
+    if x.dtype == tl.float32:
+        x = between(x, -48.0, 48.0)
+        return _exp_of_base(x, LOG2_10_32[0], LOG10_2_32, LN10_32)
+    else:
+        x = between(x, -330.0, 330.0)
+        return _exp_of_base(x, LOG2_10_64[0], LOG10_2_64, LN10_64)
+
+
+@jit
+def exp_less_1(x):
+    """e^x - 1."""
+    wide: tl.constexpr = x.dtype == tl.float64
+    bound: tl.constexpr = 709.9 if wide else 89.0
+    t = between(x, -60.0, bound)
+    n, r, low = _ln2_parts(t)
+    # 2^n (e^r - 1) + (2^n - 1), in halves because 2^n may be just out of range.
+    half = power_of_two(n.to(tl.int32) - 1, x)
+    p, rest = fast_two_sum(r, _curve(r) + low)
+    h, more = two_sum(half - 0.5, half * p)
+    y = 2.0 * (h + fma(half, rest, more))
+    tiny: tl.constexpr = 2.0**-54 if wide else 2.0**-25
+    y = where(abs(x) < tiny, x, y)
+    return where(x > bound, INF, y)
+
+
+@typed(F)
+def expm1(x) -> tensor:
+    """e^x - 1, accurate near 0.
+
+    Accuracy: 1 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.expm1(x)
+    float32[4]: [0, 0.284, 0.6487, 1.117]
+    """
+    return exp_less_1(x)
+
+
+@typed(F)
+def sinh(x) -> tensor:
+    """Hyperbolic sine.
+
+    Accuracy: 2 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.sinh(x)
+    float32[4]: [0, 0.2526, 0.5211, 0.8223]
+    """
+    a = abs(x)
+    e = exp_less_1(where(a < 24.0, a, 24.0))
+    near = 0.5 * (e + div(e, e + 1.0))
+    return with_sign(where(a < 24.0, near, exp_sum(a, 0.0, -1)), x)
+
+
+@typed(F)
+def cosh(x) -> tensor:
+    """Hyperbolic cosine.
+
+    Accuracy: 1 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.cosh(x)
+    float32[4]: [1, 1.031, 1.128, 1.295]
+    """
+    e, low = exp_two(abs(x), 0.0, -1)
+    return where(e < INF, e + (low + div(const(0.25, x), e)), e)
+
+
+@typed(F)
+def tanh(x) -> tensor:
+    """Hyperbolic tangent.
+
+    Accuracy: 2 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.tanh(x)
+    float32[4]: [0, 0.2449, 0.4621, 0.6351]
+    """
+    return math.tanh(x)
+
+
+# ---- log -----------------------------------------------------------------------------
+
+
+@jit
+def _log_parts(x):
+    """x = 2^e (1 + f), 1 + f in sqrt 1/2 .. sqrt 2; x positive and finite."""
+    wide: tl.constexpr = x.dtype == tl.float64
+    mant: tl.constexpr = 52 if wide else 23
+    start: tl.constexpr = 0x3FE6A09E667F3BCD if wide else 0x3F3504F3
+    least: tl.constexpr = 2.0**-1022 if wide else 2.0**-126
+    low = x < least
+    w = bits(where(low, x * (2.0**64), x)) - start
+    e = (w >> mant).to(tl.int32) - where(low, 64, 0)
+    m = ((w & ((1 << mant) - 1)) + start).to(x.dtype, bitcast=True)
+    return e.to(x.dtype), m - 1.0
+
+
+@jit
+def log_sum(x):
+    """log(x) as the sum of two numbers, x positive and finite."""
+    wide: tl.constexpr = x.dtype == tl.float64
+    ln2: tl.constexpr = LN2_64 if wide else LN2_32
+    third: tl.constexpr = TWO_THIRDS_64 if wide else TWO_THIRDS_32
+    e, f = _log_parts(x)
+    d = add(f, const(2.0, x))
+    d_low = f - add(d, const(-2.0, x))
+    s = div(f, d)
+    s_low = div(fma(-s, d_low, fma(-s, d, f)), d)
+    z, z_low = two_product(s, s)
+    z_low = fma(s + s, s_low, z_low)
+    c, c_low = two_product(s, z)
+    c_low = c_low + fma(s, z_low, s_low * z)
+    t, t_low = two_product(c, const(third[0], x))
+    t_low = t_low + fma(c, const(third[1], x), c_low * third[0])
+    p = math.polynomial(z, LOG64) if wide else math.polynomial(z, LOG32)
+    h, low = fast_two_sum(s + s, t)
+    low = low + (s_low + s_low + t_low + c * z * p)
+    h, more = fast_two_sum(mul(e, const(ln2[0], x)), h)
+    return fast_two_sum(h, more + fma(e, const(ln2[1], x), low))
+
+
+@jit
+def log_special(x, r):
+    """r, but for 0, negative numbers, infinity and NaN."""
+    r = where(x == 0, -INF, r)
+    r = where(x < 0, no_number(x), r)
+    return where(x < INF, r, x)
+
+
+@jit
+def _log_of_base(x, per: tl.constexpr):
+    h, low = log_sum(x)
+    r, more = two_product(h, const(per[0], x))
+    more = more + fma(h, const(per[1], x), low * per[0])
+    return log_special(x, r + more)
+
+
+@typed(F)
+def log(x) -> tensor:
+    """Natural logarithm.
+
+    Accuracy: 1 ulp.
+
+    >>> tl.extra.libdevice.log(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [-inf, 0, 0.6931, 1.099]
+    """
+    return math.log(x)
+
+
+@typed(F)
+def log2(x) -> tensor:
+    """Logarithm to base 2, exact for powers of two.
+
+    Accuracy: 1 ulp.
+
+    >>> tl.extra.libdevice.log2(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [-inf, 0, 1, 1.585]
+    """
+    if x.dtype == tl.float64:
+        return _log_of_base(x, LOG2E_64)
+    else:
+        return _log_of_base(x, LOG2E_32)
+
+
+@typed(F)
+def log10(x) -> tensor:
+    """Logarithm to base 10.
+
+    Accuracy: 1 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.log10(x)
+    float32[4]: [-inf, 0, 0.301, 0.4771]
+    """
+    if x.dtype == tl.float64:
+        return _log_of_base(x, LOG10E_64)
+    else:
+        return _log_of_base(x, LOG10E_32)
+
+
+@jit
+def log_1_plus(x):
+    """log(1 + x): u is 1 + x, and what that lost is small against u."""
+    u = add(x, const(1.0, x))
+    v = add(u, const(-1.0, x))
+    lost = where(abs(x) < 1.0, x - v, 1.0 - add(u, -x))
+    r = math.log(u) + div(lost, where(u > 0, u, 1.0))
+    tiny: tl.constexpr = 2.0**-54 if x.dtype == tl.float64 else 2.0**-25
+    r = where(abs(x) < tiny, x, r)
+    return where(x < INF, where(x == -1.0, -INF, r), x)
+
+
+@typed(F)
+def log1p(x) -> tensor:
+    """log(1 + x), accurate near 0.
+
+    Accuracy: 2 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.log1p(x)
+    float32[4]: [0, 0.2231, 0.4055, 0.5596]
+    """
+    return log_1_plus(x)
+
+
+@typed(F)
+def asinh(x) -> tensor:
+    """Inverse hyperbolic sine.
+
+    Accuracy: 3 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.asinh(x)
+    float32[4]: [0, 0.2475, 0.4812, 0.6931]
+    """
+    a = abs(x)
+    far: tl.constexpr = 2.0**28 if x.dtype == tl.float64 else 2.0**13
+    b = where(a < far, a, 1.0)
+    near = log_1_plus(b + div(b * b, root(fma(b, b, 1.0)) + 1.0))
+    return with_sign(where(a < far, near, math.log(a) + 0.6931471805599453), x)
+
+
+@typed(F)
+def acosh(x) -> tensor:
+    """Inverse hyperbolic cosine.
+
+    Accuracy: 3 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) + 1.0
+    >>> tl.extra.libdevice.acosh(x)
+    float32[4]: [0, 1.317, 1.763, 2.063]
+    """
+    far: tl.constexpr = 2.0**28 if x.dtype == tl.float64 else 2.0**13
+    t = where(x < far, x, 1.0) - 1.0
+    near = log_1_plus(t + root(fma(t, t, t + t)))
+    r = where(x >= far, math.log(x) + 0.6931471805599453, near)
+    return where(x < 1.0, no_number(x), where(x == x, r, x))
+
+
+@typed(F)
+def atanh(x) -> tensor:
+    """Inverse hyperbolic tangent.
+
+    Accuracy: 3 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) / 4
+    >>> tl.extra.libdevice.atanh(x)
+    float32[4]: [0, 0.2554, 0.5493, 0.973]
+    """
+    a = abs(x)
+    return with_sign(0.5 * log_1_plus(div(a + a, 1.0 - a)), x)
+
+
+# ---- powers and roots ----------------------------------------------------------------
+
+
+@jit
+def _power(x, y, y_low, odd, fraction):
+    """x^(y + y_low) = e^(y log x), where y is odd, or no whole number."""
+    a = abs(x)
+    usual = (a > 0) & (a < INF)
+    h, low = log_sum(where(usual, a, 1.0))
+    h = where(a == 0, -INF, where(usual, h, a))
+    p, more = two_product(y, h)
+    more = where(usual & (abs(p) < 1000.0), fma(y, low, fma(y_low, h, more)), 0.0)
+    r = exp_sum(p, more, 0)
+    r = where(is_negative(x) & odd, -r, r)
+    r = where((x < 0) & (a < INF) & fraction, no_number(x), r)
+    r = where((a == 1.0) & (abs(y) == INF), 1.0, r)
+    return where((y == 0) | (x == 1.0), 1.0, r)
+
+
+@typed("f32 f32, f64 f64, f32 i32, f64 i32")
+def pow(x, y) -> tensor:
+    """x to the y; y may be an int32.
+
+    Accuracy: 1 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.pow(x, x + 0.5)
+    float32[4]: [0, 1, 5.657, 46.77]
+    """
+    if y.dtype == tl.int32:
+        z = y.to(x.dtype)
+        # What a float32 beyond 2^24 lacks of y; 2^31 itself would not come back.
+        back = between(z, -2147483520.0, 2147483520.0).to(tl.int32)
+        lost = (y - back).to(x.dtype) - (z - back.to(x.dtype))
+        return _power(x, z, lost, (y & 1) != 0, y != y)
+    else:
+        is_whole = floor(y) == y
+        half = y * 0.5
+        odd = is_whole & (floor(half) != half)
+        return _power(x, y, y * 0.0, odd, is_whole ^ True)
+
+
+@jit
+def cbrt_sum(a):
+    """The cube root of a positive a as the sum of two numbers, and what it is scaled by:
+    m in 1 .. 8 is what the root is taken of."""
+    m, e = unit(a)
+    third = (e + 3072) // 3 - 1024
+    rest = e - 3 * third
+    m = m * where(rest == 0, 1.0, where(rest == 1, 2.0, 4.0)).to(a.dtype)
+    y = math.polynomial(m, CBRT)
+    for _ in tl.static_range(3 if a.dtype == tl.float64 else 2):
+        c = y * y * y
+        y = y * div(c + (m + m), c + c + m)
+    s, s_low = two_product(y, y)
+    c, c_low = two_product(s, y)
+    low = div((m - c) - fma(s_low, y, c_low), 3.0 * s)
+    return y, low, third
+
+
+@typed(F)
+def cbrt(x) -> tensor:
+    """Cube root.
+
+    Accuracy: 1 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.cbrt(x)
+    float32[4]: [0, 1, 1.26, 1.442]
+    """
+    a = abs(x)
+    usual = (a > 0) & (a < INF)
+    y, low, k = cbrt_sum(where(usual, a, 1.0))
+    return where(usual, with_sign((y + low) * power_of_two(k, x), x), x)
+
+
+@jit
+def inverse(s, s_low):
+    """1 / (s + s_low), s_low small."""
+    y = div(const(1.0, s), s)
+    return fma(y, fma(-y, s_low, fma(-y, s, 1.0)), y)
+
+
+@typed(F)
+def rcbrt(x) -> tensor:
+    """1 / cbrt(x).
+
+    Accuracy: 1 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4)) + 1.0
+    >>> tl.extra.libdevice.rcbrt(x)
+    float32[4]: [1, 0.7937, 0.6934, 0.63]
+    """
+    a = abs(x)
+    usual = (a > 0) & (a < INF)
+    y, low, k = cbrt_sum(where(usual, a, 1.0))
+    r = inverse(y, low) * power_of_two(-k, x)
+    return where(usual, with_sign(r, x), div(const(1.0, x), x))
+
+
+@typed(F)
+def sqrt(x) -> tensor:
+    """The square root, rounded to nearest: exact as IEEE 754 has it.
+
+    >>> tl.extra.libdevice.sqrt(tl.load(x_ptr + tl.arange(0, 4)))
+    float32[4]: [0, 1, 1.414, 1.732]
+    """
+    return root(x)
+
+
+@typed(F)
+def rsqrt(x) -> tensor:
+    """1 / sqrt(x).
+
+    Accuracy: 2 ulp for float32, where a GPU has an instruction, 1 ulp for float64.
+
+    >>> tl.extra.libdevice.rsqrt(tl.load(x_ptr + tl.arange(0, 4)) + 1.0)
+    float32[4]: [1, 0.7071, 0.5774, 0.5]
+    """
+    if x.dtype == tl.float32:
+        return math.rsqrt(x)
+    else:
+        usual = (x > 0) & (x < INF)
+        half = where(x < 2.0**-900, 2.0**300, 1.0).to(tl.float64)
+        v = where(usual, x * half * half, 1.0)
+        s = root(v)
+        low = div(fma(-s, s, v), s + s)
+        return where(usual, inverse(s, low) * half, div(const(1.0, x), root(x)))
+
+
+@typed("f32")
+def rsqrt_rn(x) -> tensor:
+    """1 / sqrt(x) of float32, rounded to nearest.
+
+    >>> tl.extra.libdevice.rsqrt_rn(tl.load(x_ptr + tl.arange(0, 4)) + 1.0)
+    float32[4]: [1, 0.7071, 0.5774, 0.5]
+    """
+    d = x.to(tl.float64)
+    return div(const(1.0, d), math.sqrt(d)).to(tl.float32)
+
+
+@typed("f64")
+def rcp64h(x) -> tensor:
+    """1 / x with the upper half of a float64's bits, the lower ones 0.
+
+    Accuracy: 2^-18, as the instruction of a GPU.
+
+    >>> tl.extra.libdevice.rcp64h(tl.load(x_ptr + tl.arange(0, 4)).to(tl.float64) + 1.0)
+    float64[4]: [1, 0.5, 0.3333, 0.25]
+    """
+    r = bits(div(const(1.0, x), x))
+    return (r & -4294967296).to(tl.float64, bitcast=True)
+
+
+# ---- lengths -------------------------------------------------------------------------
+
+
+@jit
+def _length_sum(x, y, z, w):
+    """The root of the sum of squares as two numbers, and the power of two it is scaled by."""
+    wide: tl.constexpr = x.dtype == tl.float64
+    high: tl.constexpr = 2.0**500 if wide else 2.0**60
+    low: tl.constexpr = 2.0**-500 if wide else 2.0**-40
+    down: tl.constexpr = -600 if wide else -80
+    up: tl.constexpr = 600 if wide else 100
+    most = math.maximum(math.maximum(abs(x), abs(y)), math.maximum(abs(z), abs(w)))
+    k = where(most > high, down, where(most < low, up, 0))
+    f = power_of_two(k, x)
+    s, s_low = two_product(x * f, x * f)
+    for v in (y, z, w):
+        p, p_low = two_product(v * f, v * f)
+        t = add(s, p)
+        # Two-sum of positive numbers by the larger one.
+        big = math.maximum(s, p)
+        s_low = s_low + p_low + (math.minimum(s, p) - (t - big))
+        s = t
+    usual = (most > 0) & (most < INF)
+    s = where(usual, s, 1.0)
+    r = root(s)
+    r_low = div(fma(-r, r, s) + where(usual, s_low, 0.0), r + r)
+    return r, r_low, k, usual
+
+
+@jit
+def _length(x, y, z, w):
+    r, low, k, usual = _length_sum(x, y, z, w)
+    r = (r + low) * power_of_two(-k, x)
+    other = abs(x) + abs(y) + abs(z) + abs(w)
+    far = (abs(x) == INF) | (abs(y) == INF) | (abs(z) == INF) | (abs(w) == INF)
+    other = where(far, INF, other)
+    return where(usual & (other == other) & (far ^ True), r, other)
+
+
+@jit
+def _inverse_length(x, y, z, w):
+    r, low, k, usual = _length_sum(x, y, z, w)
+    r = inverse(r, low) * power_of_two(k, x)
+    other = abs(x) + abs(y) + abs(z) + abs(w)
+    far = (abs(x) == INF) | (abs(y) == INF) | (abs(z) == INF) | (abs(w) == INF)
+    r = where(usual & (other == other), r, div(const(1.0, x), other))
+    return where(far, 0.0, r)
+
+
+@typed(FF)
+def hypot(x, y) -> tensor:
+    """sqrt(x^2 + y^2) without overflow between.
+
+    Accuracy: 1 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.hypot(x, x + 1.0)
+    float32[4]: [1, 2.236, 3.606, 5]
+    """
+    return _length(x, y, const(0.0, x), const(0.0, x))
+
+
+@typed(FF)
+def rhypot(x, y) -> tensor:
+    """1 / sqrt(x^2 + y^2) without overflow between.
+
+    Accuracy: 1 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.rhypot(x, x + 1.0)
+    float32[4]: [1, 0.4472, 0.2774, 0.2]
+    """
+    return _inverse_length(x, y, const(0.0, x), const(0.0, x))
+
+
+@typed("f32 f32 f32, f64 f64 f64")
+def norm3d(x, y, z) -> tensor:
+    """sqrt(x^2 + y^2 + z^2) without overflow between.
+
+    Accuracy: 1 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.norm3d(x, x + 1.0, 2.0)
+    float32[4]: [2.236, 3, 4.123, 5.385]
+    """
+    return _length(x, y, z, const(0.0, x))
+
+
+@typed("f32 f32 f32, f64 f64 f64")
+def rnorm3d(x, y, z) -> tensor:
+    """1 / sqrt(x^2 + y^2 + z^2) without overflow between.
+
+    Accuracy: 1 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.rnorm3d(x, x + 1.0, 2.0)
+    float32[4]: [0.4472, 0.3333, 0.2425, 0.1857]
+    """
+    return _inverse_length(x, y, z, const(0.0, x))
+
+
+@typed("f32 f32 f32 f32, f64 f64 f64 f64")
+def norm4d(x, y, z, w) -> tensor:
+    """sqrt(x^2 + y^2 + z^2 + w^2) without overflow between.
+
+    Accuracy: 1 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.norm4d(x, x + 1.0, 2.0, 3.0)
+    float32[4]: [3.742, 4.243, 5.099, 6.164]
+    """
+    return _length(x, y, z, w)
+
+
+@typed("f32 f32 f32 f32, f64 f64 f64 f64")
+def rnorm4d(x, y, z, w) -> tensor:
+    """1 / sqrt(x^2 + y^2 + z^2 + w^2) without overflow between.
+
+    Accuracy: 1 ulp.
+
+    >>> x = tl.load(x_ptr + tl.arange(0, 4))
+    >>> tl.extra.libdevice.rnorm4d(x, x + 1.0, 2.0, 3.0)
+    float32[4]: [0.2673, 0.2357, 0.1961, 0.1622]
+    """
+    return _inverse_length(x, y, z, w)

@@ -1,0 +1,180 @@
+"""Accuracy: functions of mpmath, where to sample, and the distance in last places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+from mpmath import mp, mpf
+
+mp.prec = 200
+
+
+def ulp_of(v: Any, dtype: Any) -> Any:
+    p, least = (24, -149) if dtype == np.float32 else (53, -1074)
+    e = mpmath.frexp(v)[1] if v else -9999
+    return mpf(2) ** max(e - p, least)
+
+
+def distance(got: Any, want: Any, dtype: Any) -> float:
+    """Of a float from the exact value; inf where one is a number and the other is not."""
+    if isinstance(want, mpmath.mpc):
+        want = mpf("nan")
+    top = float(np.finfo(dtype).max)
+    if mpmath.isnan(want) or np.isnan(got):
+        return 0.0 if mpmath.isnan(want) and np.isnan(got) else np.inf
+    if mpmath.isinf(want) or abs(want) > top * (1 + np.finfo(dtype).eps / 4):
+        if np.isinf(got) and (got > 0) == (want > 0):
+            return 0.0
+        if mpmath.isinf(want):
+            return np.inf
+    if np.isinf(got):
+        # Half a unit beyond the largest number is infinite.
+        return float(
+            (mpf(top) + ulp_of(mpf(top), dtype) - abs(want)) / ulp_of(want, dtype)
+        )
+    return float(abs(mpf(float(got)) - want) / ulp_of(want, dtype))
+
+
+@dataclass
+class Case:
+    fn: Callable[..., Any]  # of mpmath
+    ulp32: float  # allowed
+    ulp64: float
+    ranges: Sequence[Sequence[tuple[float, float]]]  # of each operand: pieces
+    logs: bool = True  # also magnitudes over all exponents
+    whole: bool = False  # the last operand is an int32
+
+
+def samples(case: Case, dtype: Any, n: int, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    n_pieces = len(case.ranges[0])
+    out = []
+    for pieces in case.ranges:
+        a = [rng.uniform(lo, hi, n // n_pieces) for lo, hi in pieces]
+        if case.logs:
+            f = np.finfo(dtype)
+            lo, hi = np.log2(float(f.smallest_subnormal)), np.log2(float(f.max))
+            big = 2.0 ** rng.uniform(lo, hi, n // 4) * rng.choice([-1, 1], n // 4)
+            some = 2.0 ** rng.uniform(-30, 12, n // 4) * rng.choice([-1, 1], n // 4)
+            a += [big, some]
+        with np.errstate(all="ignore"):
+            out.append(np.concatenate(a).astype(dtype))
+    if case.whole:
+        out[-1] = rng.integers(-40, 40, len(out[0])).astype(np.int32)
+    return out
+
+
+def nan() -> Any:
+    return mpf("nan")
+
+
+def guarded(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Poles and branch cuts: what libm says there."""
+
+    def run(*args: Any) -> Any:
+        try:
+            v = fn(*args)
+        except ZeroDivisionError:
+            return mpf("inf")
+        except (ValueError, mpmath.libmp.libhyper.NoConvergence):
+            return nan()
+        return nan() if isinstance(v, mpmath.mpc) and v.imag else mpmath.re(v)
+
+    return run
+
+
+def log(x: Any) -> Any:
+    return mpf("-inf") if not x else (nan() if x < 0 else mpmath.log(x))
+
+
+def expm1(x: Any) -> Any:
+    return mpmath.expm1(x)
+
+
+def power(x: Any, y: Any) -> Any:
+    if not x:
+        if not y:
+            return mpf(1)
+        return mpf("inf") if y < 0 else mpf(0)
+    if x < 0 and y != mpmath.floor(y):
+        return nan()
+    return (
+        mpmath.sign(x) ** int(y % 2) * mpmath.exp(y * mpmath.log(abs(x)))
+        if x < 0
+        else mpmath.exp(y * mpmath.log(x))
+    )
+
+
+def root(x: Any) -> Any:
+    return nan() if x < 0 else mpmath.sqrt(x)
+
+
+def cube(x: Any) -> Any:
+    return mpmath.sign(x) * mpmath.cbrt(abs(x))
+
+
+def over(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        v = fn(*args)
+        return 1 / v if v else mpf("inf")
+
+    return run
+
+
+def norm(*args: Any) -> Any:
+    return mpmath.sqrt(sum(a * a for a in args))
+
+
+def logs_of(fn: Callable[..., Any], a: float, b: float) -> Callable[..., Any]:
+    return lambda x: fn(x) if a <= x <= b else nan()
+
+
+R = [(-4.0, 4.0)]
+CASES: dict[str, Case] = {
+    "exp": Case(mpmath.exp, 1, 1, [[(-90, 90), (-745, 710)]]),
+    "exp2": Case(lambda x: mpf(2) ** x, 1, 1, [[(-150, 130), (-1075, 1025)]]),
+    "exp10": Case(lambda x: mpf(10) ** x, 1, 1, [[(-46, 39), (-324, 310)]]),
+    "expm1": Case(expm1, 1, 1, [[(-1, 1), (-40, 90), (90, 710)]]),
+    "sinh": Case(mpmath.sinh, 2, 2, [[(-1, 1), (-90, 90), (90, 711)]]),
+    "cosh": Case(mpmath.cosh, 1, 1, [[(-1, 1), (-90, 90), (90, 711)]]),
+    "tanh": Case(mpmath.tanh, 2, 2, [[(-1, 1), (-20, 20)]]),
+    "log": Case(log, 1, 1, [[(0, 4), (0.9, 1.1)]]),
+    "log2": Case(lambda x: log(x) / mpmath.log(2), 1, 1, [[(0, 4), (0.9, 1.1)]]),
+    "log10": Case(lambda x: log(x) / mpmath.log(10), 1, 1, [[(0, 4), (0.9, 1.1)]]),
+    "log1p": Case(
+        lambda x: mpmath.log1p(x) if x > -1 else log(1 + x),
+        2,
+        2,
+        [[(-1, 4), (-0.1, 0.1)]],
+    ),
+    "asinh": Case(mpmath.asinh, 3, 3, [[(-4, 4), (-0.5, 0.5)]]),
+    "acosh": Case(logs_of(mpmath.acosh, 1, np.inf), 3, 3, [[(1, 4), (1, 1.1)]]),
+    "atanh": Case(logs_of(mpmath.atanh, -1, 1), 3, 3, [[(-1, 1), (-0.6, 0.6)]]),
+    "cbrt": Case(cube, 1, 1, [R]),
+    "rcbrt": Case(lambda x: 1 / cube(x), 1, 1, [R]),
+    "sqrt": Case(root, 0.5, 0.5, [R]),
+    "rsqrt": Case(lambda x: nan() if x < 0 else 1 / mpmath.sqrt(x), 2, 1, [[(0, 9)]]),
+    "hypot": Case(norm, 1, 1, [R] * 2),
+    "rhypot": Case(over(norm), 1, 1, [R] * 2),
+    "norm3d": Case(norm, 1, 1, [R] * 3),
+    "rnorm3d": Case(over(norm), 1, 1, [R] * 3),
+    "norm4d": Case(norm, 1, 1, [R] * 4),
+    "rnorm4d": Case(over(norm), 1, 1, [R] * 4),
+    "pow": Case(
+        power, 1, 1, [[(0, 4), (0.5, 2), (-4, 0)], [(-20, 20), (-300, 300), (-4, 4)]]
+    ),
+    "powi": Case(power, 1, 1, [[(0, 4), (-2, 2)]] * 2, whole=True),
+    "sin": Case(mpmath.sin, 2, 2, [[(-4, 4), (-1000, 1000), (-1e9, 1e9)]], logs=False),
+    "cos": Case(mpmath.cos, 2, 2, [[(-4, 4), (-1000, 1000), (-1e9, 1e9)]], logs=False),
+    "tan": Case(mpmath.tan, 3, 3, [[(-4, 4), (-1000, 1000), (-1e9, 1e9)]], logs=False),
+    "sinpi": Case(mpmath.sinpi, 1, 1, [[(-2, 2), (-1000, 1000)]]),
+    "cospi": Case(mpmath.cospi, 1, 1, [[(-2, 2), (-1000, 1000)]]),
+    "atan": Case(mpmath.atan, 1, 1, [[(-1, 1), (-9, 9)]]),
+    "atan2": Case(mpmath.atan2, 1, 1, [[(-4, 4), (-1, 1)], [(-4, 4), (-1, 1)]]),
+    "asin": Case(logs_of(mpmath.asin, -1, 1), 1, 1, [[(-1, 1), (-0.6, 0.6)]]),
+    "acos": Case(logs_of(mpmath.acos, -1, 1), 1, 1, [[(-1, 1), (-0.6, 0.6), (0.9, 1)]]),
+}
