@@ -601,7 +601,7 @@ def rcp64h(x) -> tensor:
 
 @jit
 def _length_sum(x, y, z, w):
-    """The root of the sum of squares as two numbers, and the power of two it is scaled by."""
+    """The root of the sum of squares as two numbers, and the power that scales it."""
     wide: tl.constexpr = x.dtype == tl.float64
     high: tl.constexpr = 2.0**500 if wide else 2.0**60
     low: tl.constexpr = 2.0**-500 if wide else 2.0**-40
