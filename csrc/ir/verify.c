@@ -19,6 +19,7 @@ typedef struct Walk {
     const char *after;
     uint8_t *state; /* by Val.id */
     int depth;
+    const Layout *good; /* seen last; NULL: none */
 } Walk;
 
 #define refuse(w, loc, ...)                                                            \
@@ -36,6 +37,10 @@ check_type(Walk *w, const Type *t, const Loc *loc)
              (!t->layout || (int64_t)1 << t->layout->log2_shape[i] == n);
         numel *= ok ? ty_padded_side(n) : 1;
         ok = ok && numel <= MAX_NUMEL;
+    }
+    if (ok && t->layout && !t->slots && t->layout != w->good) { /* a part held by nobody is no block */
+        ok = layout_is_onto(t->layout);
+        w->good = t->layout;
     }
     if (!ok)
         refuse(w, loc, "%s is no type of a value", ty_str(w->f->c->arena, t));

@@ -325,10 +325,24 @@ sweep(Block *b)
     }
 }
 
+/* Layouts are given once: what has some, shared memory too, is text that came so. */
+static void
+want_none(const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_results; i++)
+            if (o->results[i]->type->layout)
+                err_at(b->func->c, o->loc, VALUE, "this block has a layout already");
+        for (int i = 0; i < o->n_regions; i++)
+            want_none(o->regions[i]);
+    }
+}
+
 void
 pass_assign_layouts(Func *f)
 {
     Arena *a = f->c->arena;
+    want_none(f->body);
     sweep(f->body);
     f->log2_ctas = cluster_log2_ctas(f);
     Assign s = {.f = f, .c = f->c, .wishes = wishes_new(f), .made.a = a, .origin.a = a};

@@ -570,6 +570,39 @@ check_size(Sim *s)
                (long long)MAX_CODE);
 }
 
+static void
+check_layout(Sim *s, const Val *v, const Loc *loc)
+{
+    const Type *t = v->type;
+    const Layout *l = t->layout;
+    if (!t->rank || t->slots)
+        return;
+    if (!l)
+        err_at(s->c, loc, VALUE,
+               str_printf(s->a, "%s has no layout: run simt before this",
+                          ty_str(s->a, t)));
+    if (l->n[IN_LANE] != LANE_BITS || l->n[IN_WARP] + l->n[IN_BLOCK] != s->log2_warps ||
+        !layout_is_onto(l))
+        err_at(s->c, loc, VALUE,
+               str_printf(s->a, "%s: this layout is not one of %d warps",
+                          ty_str(s->a, t), 1 << s->log2_warps));
+}
+
+/* Who holds what is known of every block, for just these threads. Text may say otherwise:
+ * whatever an author of tile IR wrote ends here. Inside of a reduction are only scalars. */
+static void
+check_layouts(Sim *s, const Block *b)
+{
+    for (int i = 0; i < b->n_args; i++)
+        check_layout(s, b->args[i], b->owner ? b->owner->loc : s->f->loc);
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_results; i++)
+            check_layout(s, result(o, i), o->loc);
+        for (int i = 0; i < o->n_regions; i++)
+            check_layouts(s, o->regions[i]);
+    }
+}
+
 /* The barriers of the exchanges lie behind all scratch; scratch is what each block gets. */
 static void
 open_cluster(Sim *s)
@@ -601,6 +634,7 @@ cg_simt(Func *f, Binary *out)
              .word_of.a = a};
     check_options(&s);
     s.log2_warps = __builtin_ctz((unsigned)c->opt.num_warps) + f->log2_ctas;
+    check_layouts(&s, f->body);
     check_size(&s);
     s.facts = facts_new(f);
     s.vals = NEW_N(a, Lv *, f->n_vals);
