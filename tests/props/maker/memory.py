@@ -91,7 +91,8 @@ class Memory(Scope):
             length = d.pick([64, 100, 16])
             offset = d.pick(["0", "n", "pid * 8", str(length - w.shape[0] // 2)])
             if d.chance(50) and w.shape[0] * n_bytes >= 16 and dtype != "int1":
-                desc = f"tl.make_tensor_descriptor({source}, [{length}], [1], {list(w.shape)})"
+                about = f"{source}, [{length}], [1], {list(w.shape)}"
+                desc = f"tl.make_tensor_descriptor({about})"
                 return form.format(f"{desc}.load([{offset}])")
             block = (
                 f"tl.make_block_ptr({source}, ({length},), (1,), ({offset},), "
