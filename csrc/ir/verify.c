@@ -38,7 +38,8 @@ check_type(Walk *w, const Type *t, const Loc *loc)
         numel *= ok ? ty_padded_side(n) : 1;
         ok = ok && numel <= MAX_NUMEL;
     }
-    if (ok && t->layout && !t->slots && t->layout != w->good) { /* a part held by nobody is no block */
+    /* A block is held as a whole. */
+    if (ok && t->layout && !t->slots && t->layout != w->good) {
         ok = layout_is_onto(t->layout);
         w->good = t->layout;
     }

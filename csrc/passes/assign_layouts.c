@@ -325,16 +325,24 @@ sweep(Block *b)
     }
 }
 
-/* Layouts are given once: what has some, shared memory too, is text that came so. */
+/* Layouts are given once, to blocks whose sides are powers of two. Text may have others. */
 static void
-want_none(const Block *b)
+check_ready(const Block *b)
 {
+    Comp *c = b->func->c;
     for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_results; i++)
-            if (o->results[i]->type->layout)
-                err_at(b->func->c, o->loc, VALUE, "this block has a layout already");
+        for (int i = 0; i < o->n_results; i++) {
+            const Type *t = o->results[i]->type;
+            if (t->layout)
+                err_at(c, o->loc, VALUE, "this block has a layout already");
+            for (int d = 0; d < t->rank; d++)
+                if (ty_padded_side(t->shape[d]) != t->shape[d])
+                    err_at(c, o->loc, VALUE,
+                           str_printf(c->arena, "%s: run pad_blocks before this",
+                                      ty_str(c->arena, t)));
+        }
         for (int i = 0; i < o->n_regions; i++)
-            want_none(o->regions[i]);
+            check_ready(o->regions[i]);
     }
 }
 
@@ -342,7 +350,7 @@ void
 pass_assign_layouts(Func *f)
 {
     Arena *a = f->c->arena;
-    want_none(f->body);
+    check_ready(f->body);
     sweep(f->body);
     f->log2_ctas = cluster_log2_ctas(f);
     Assign s = {.f = f, .c = f->c, .wishes = wishes_new(f), .made.a = a, .origin.a = a};
