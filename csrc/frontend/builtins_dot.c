@@ -11,12 +11,6 @@
  */
 #include "frontend/fe.h"
 
-static bool
-is_f8(Elem e)
-{
-    return elem_is_float(e) && elem_info[e].bits == 8;
-}
-
 static Val *
 operand(Fe *f, Value v, const char *what)
 {
@@ -56,7 +50,7 @@ check_elems(Fe *f, const Type *a, const Type *b)
 {
     Elem x = a->elem, y = b->elem;
     bool known = x == E_I8 || x == E_F16 || x == E_BF16 || x == E_F32 || x == E_F64;
-    if ((x == y && known) || (is_f8(x) && is_f8(y)))
+    if ((x == y && known) || (fe_is_f8(x) && fe_is_f8(y)))
         return;
     if (x != y)
         err_help(f->c, "convert one: b.to(a.dtype)");
@@ -78,7 +72,7 @@ result_elem(Fe *f, Elem in, Value out_dtype, const Val *acc)
         fail(f, VALUE,
              "out_dtype=bfloat16 is unsupported: use float32 and convert after");
     Elem e = in == E_I8 ? E_I32 : in == E_F64 ? E_F64 : E_F32;
-    if (out == E_F16 && (in == E_F16 || is_f8(in)))
+    if (out == E_F16 && (in == E_F16 || fe_is_f8(in)))
         e = E_F16;
     if (acc && acc->type->elem != e) {
         err_help(f->c, "make acc of tl.%s: tl.zeros((M, N), dtype=tl.%s)",

@@ -295,7 +295,15 @@ Value fe_read(Fe *f, Value v); /* resolves V_PARAM */
 void fe_set(Fe *f, int slot, Value v);
 bool fe_is_py_builtin(Fe *f, PyObject *o, const char *name);
 
-/* ---- semantic.c ------------------------------------------------------------------------------ */
+/* ---- convert.c ------------------------------------------------------------------------------- */
+static inline bool
+fe_is_f8(Elem e)
+{
+    return elem_is_float(e) && elem_info[e].bits == 8;
+}
+Elem fe_literal_elem(Fe *f, PyObject *o); /* of a number that must become a tensor */
+/* The number o as a constant of t; raises when it is out of the range of an integer t. */
+Val *fe_number(Fe *f, PyObject *o, const Type *t);
 Val *fe_tensor(Fe *f, Value v, const char *what); /* to_tensor of section 2.2 */
 Value fe_decay(Fe *f, Value v); /* what an assignment does to constants */
 Val *fe_const_int(Fe *f, const Type *t, int64_t v);
@@ -305,6 +313,11 @@ Val *fe_splat_to(Fe *f, Val *v, int rank,
                  const int32_t *shape); /* scalar, or equal rank */
 void fe_broadcast_pair(Fe *f, Val **x, Val **y);
 Val *fe_broadcast_like(Fe *f, Val *v, const Type *shape); /* v to exactly that shape */
+Val *fe_reshape(Fe *f, Val *v, int rank, const int32_t *shape);
+Val *fe_trans(Fe *f, Val *v, const int *perm);
+/* v with the sides of shape: cut, or with `fill` (NULL: 0) behind its elements. */
+Val *fe_resize(Fe *f, Val *v, const int32_t *shape, Val *fill);
+/* ---- semantic.c ------------------------------------------------------------------------------ */
 /* Promotes and broadcasts; is_div: / // %. Numbers are weak. */
 void fe_promote(Fe *f, Value a, Value b, bool is_div, bool allow_ptr, Val **x, Val **y,
                 const char *op);
@@ -314,10 +327,6 @@ Value fe_unary(Fe *f, Operator o, Value a);
 Value fe_compare(Fe *f, Operator o, Value a, Value b);
 Val *fe_logical(Fe *f, Operator o, Val *x, Val *y);
 Val *fe_condition(Fe *f, Value v, const char *of); /* a scalar i1 */
-Val *fe_reshape(Fe *f, Val *v, int rank, const int32_t *shape);
-Val *fe_trans(Fe *f, Val *v, const int *perm);
-/* v with the sides of shape: cut, or with `fill` (NULL: 0) behind its elements. */
-Val *fe_resize(Fe *f, Val *v, const int32_t *shape, Val *fill);
 
 /* ---- expr.c, subscript.c, attr.c, call.c ------------------------------------------------------------------ */
 Value fe_expr(Fe *f, Node *n);
@@ -327,8 +336,15 @@ Value fe_elements(Fe *f, Value v, const char *of);
 bool fe_truth(Fe *f, Value v, const char *of); /* of a constant that an if may test */
 Value fe_attribute(Fe *f, Value v, const char *name); /* V_NONE: it has none */
 Value fe_call(Fe *f, Node *n);
+/* The i-th argument of a call as written, self of a method being its 0th; or NULL. */
+const Node *fe_positional_node(const Node *call, int i, bool is_method);
+const Node *fe_keyword_node(const Node *call, int k);
+void fe_point(Fe *f, const Node *node); /* at node, if it is known */
+NORETURN void fe_unknown_keyword(Fe *f, const char *fn, const char *kw,
+                                 const char *const *words);
 Value fe_call_value(Fe *f, Value fn, int n, const Value *args); /* positional */
 FeFunction *fe_as_function(Fe *f, Value v);                     /* NULL: it is none */
+/* ---- inline.c ---------------------------------------------------------------------- */
 Value fe_inline(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw,
                 const char *const *kw, const Value *kw_args);
 /* ---- aggregate.c ------------------------------------------------------------------- */
@@ -384,6 +400,11 @@ struct Builtin {
 #undef BUILTIN
 #undef JIT_MEMBER
 const Builtin *fe_builtin_of(Fe *f, PyObject *o); /* NULL: not one */
+/* Of tegula.language, or of Python's own; NULL: there is none of that name. */
+const Builtin *fe_builtin_row(const char *name, bool py);
+/* Binds arguments to the signature and runs it. */
+Value fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
+                      const char *const *kw, const Value *kw_args);
 const Builtin *fe_member(const char *name); /* NULL: tensors have no such method */
 extern const Builtin fe_builtins[];
 extern const int n_fe_builtins;

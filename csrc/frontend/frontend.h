@@ -15,7 +15,7 @@
 
 typedef struct FeEnv FeEnv;
 
-/* ---- source.c ------------------------------------------------------------------------- */
+/* ---- function.c, source.c ------------------------------------------------------------- */
 typedef struct FeParam {
     PyObject *name;          /* str */
     PyObject *default_value; /* NULL: none */
@@ -57,6 +57,8 @@ int fe_function_parse(FeFunction *f);
  * without indentation, and is line 1 of `file` in messages. 0, or -1 with an exception and
  * nothing changed. */
 int fe_function_set_source(FeFunction *f, PyObject *text, PyObject *file);
+long fe_get_long(PyObject *o, const char *name); /* o.name; -1 with an exception set */
+char *fe_copy_utf8(PyObject *s); /* malloc'ed; NULL with an exception */
 
 /* ---- capture.c ------------------------------------------------------------------------ */
 /* A global (or variable of an enclosing function) that a compile read. */

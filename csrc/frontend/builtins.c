@@ -1,0 +1,272 @@
+/* builtins: a function of tegula.language is called: its row in builtins.def says which
+ * parameters it has and which C function it is. What is bound is kept while that runs
+ * (Fe.args), so that an error can point at the argument that is wrong (fe_blame).
+ */
+#include "frontend/fe.h"
+
+/* The arguments of the builtin that runs, bound to its parameters. */
+typedef struct CallArgs {
+    const Frame *frame; /* where the call stands */
+    int n;
+    const Value *v;
+    const Node *const *at; /* the argument as written; NULL: not known */
+} CallArgs;
+
+void
+fe_blame(Fe *f, Value v)
+{
+    const CallArgs *a = f->args;
+    const Node *found = NULL;
+    if (!a || a->frame != f->frame)
+        return;
+    for (int i = 0; i < a->n; i++)
+        if (!is_absent(a->v[i]) && v_identical(a->v[i], v)) {
+            if (found || !a->at[i])
+                return; /* given twice: which one is not known */
+            found = a->at[i];
+        }
+    if (found)
+        f->b.loc = fe_loc(f, found);
+}
+
+/* ---- the table --------------------------------------------------------------------------- */
+
+const Builtin fe_builtins[] = {
+#define BUILTIN(name, sig, fn, flags, doc) {name, sig, fn, flags, doc},
+#define JIT_MEMBER(name) {name, "", NULL, BI_MEMBER, ""},
+#include "frontend/builtins.def"
+#undef BUILTIN
+#undef JIT_MEMBER
+};
+const int n_fe_builtins = (int)COUNT(fe_builtins);
+
+const Builtin *
+fe_builtin_row(const char *name, bool py)
+{
+    for (int i = 0; i < n_fe_builtins; i++)
+        if (!strcmp(fe_builtins[i].name, name) &&
+            ((fe_builtins[i].flags & BI_PY) != 0) == py && fe_builtins[i].fn)
+            return &fe_builtins[i];
+    return NULL;
+}
+
+const Builtin *
+fe_member(const char *name)
+{
+    for (int i = 0; i < n_fe_builtins; i++)
+        if ((fe_builtins[i].flags & BI_MEMBER) && !strcmp(fe_builtins[i].name, name))
+            return &fe_builtins[i];
+    return NULL;
+}
+
+const Builtin *
+fe_builtin_of(Fe *f, PyObject *o)
+{
+    const Builtin *bi = map_get(&f->builtins, o, 0);
+    if (bi)
+        return bi->name ? bi : NULL;
+    static const Builtin none;
+    bi = &none;
+    PyObject *mark = PyObject_GetAttr(o, f->attr_builtin);
+    const char *name = mark && PyUnicode_Check(mark)
+                           ? PyUnicode_AsUTF8AndSize(mark, NULL)
+                           : NULL;
+    if (name && fe_builtin_row(name, false))
+        bi = fe_builtin_row(name, false);
+    PyErr_Clear();
+    Py_XDECREF(mark);
+    if (bi == &none && (PyCFunction_Check(o) || PyType_Check(o))) {
+        PyObject *py = PyObject_GetAttrString(o, "__name__");
+        name = py && PyUnicode_Check(py) ? PyUnicode_AsUTF8AndSize(py, NULL) : NULL;
+        PyErr_Clear();
+        if (name && fe_builtin_row(name, true) && fe_is_py_builtin(f, o, name))
+            bi = fe_builtin_row(name, true);
+        Py_XDECREF(py);
+    }
+    map_put(&f->builtins, fe_own(f, Py_NewRef(o)), 0, (void *)bi);
+    return bi->name ? bi : NULL;
+}
+
+/* ---- a call ------------------------------------------------------------------------------ */
+
+/* One parameter of a signature. */
+typedef struct SigParam {
+    const char *name;
+    bool is_rest, has_default;
+} SigParam;
+
+static int
+read_signature(Fe *f, const char *s, SigParam *p)
+{
+    int n = 0;
+    while (*s) {
+        while (*s == ' ' || *s == ',')
+            s++;
+        size_t len = strcspn(s, ",");
+        if (!len)
+            break;
+        if (n == MAX_PARAM)
+            unreachable(f->c);
+        p[n].is_rest = *s == '*';
+        p[n].has_default = s[len - 1] == '=' || p[n].is_rest;
+        p[n].name = str_intern_n(f->c, s + p[n].is_rest,
+                                 len - p[n].is_rest - (s[len - 1] == '='));
+        n++;
+        s += len;
+    }
+    return n;
+}
+
+/* A function of map_elementwise is written for scalars but sees blocks: what tells them
+ * apart, and what may not run for elements that took another branch, is refused. */
+static void
+check_lanes(Fe *f, const Builtin *bi)
+{
+    static BuiltinFn *const elementwise[] = {
+        bi_program_id,
+        bi_num_programs,
+        bi_cast,
+        bi_to_tensor,
+        bi_exp,
+        bi_exp2,
+        bi_log,
+        bi_log2,
+        bi_sin,
+        bi_cos,
+        bi_sqrt,
+        bi_rsqrt,
+        bi_erf,
+        bi_floor,
+        bi_ceil,
+        bi_sqrt_rn,
+        bi_tanh,
+        bi_abs,
+        bi_fma,
+        bi_fdiv,
+        bi_div_rn,
+        bi_umulhi,
+        bi_add,
+        bi_sub,
+        bi_mul,
+        bi_logical_and,
+        bi_logical_or,
+        bi_minimum,
+        bi_maximum,
+        bi_clamp,
+        bi_where,
+        bi_cdiv,
+        bi_sigmoid,
+        bi_range,
+        bi_static_range,
+        bi_static_assert,
+        bi_static_print,
+        bi_is_cuda,
+        bi_cuda_capability_geq,
+        bi_polynomial,
+        bi_is_ptx,
+        bi_full,
+        bi_inline_asm_elementwise,
+        bi_num_warps,
+        bi_num_threads,
+        bi_len,
+        bi_int,
+        bi_float,
+        bi_bool,
+        bi_isinstance,
+        bi_getattr,
+        bi_hasattr,
+        bi_py_min,
+        bi_py_max,
+        bi_tuple,
+    };
+    for (size_t i = 0; i < COUNT(elementwise); i++)
+        if (bi->fn == elementwise[i])
+            return;
+    err_at(f->c, f->b.loc, LIMIT,
+           str_printf(f->a, "%s() in a function of map_elementwise", bi->name));
+}
+
+/* f(a, b[, c, d]), for the help of a message. */
+static const char *
+signature_text(Fe *f, const Builtin *bi, const SigParam *p, int n)
+{
+    Sb sb = {.a = f->a};
+    bool optional = false;
+    sb_printf(&sb, "%s(", bi->name);
+    for (int i = 0; i < n; i++) {
+        bool opens = p[i].has_default && !p[i].is_rest && !optional;
+        sb_printf(&sb, "%s%s%s%s", opens ? "[" : "", i ? ", " : "",
+                  p[i].is_rest ? "*" : "", p[i].name);
+        optional |= opens;
+    }
+    sb_put(&sb, optional ? "])" : ")");
+    return sb.at;
+}
+
+/* Binds arguments to the signature and runs it. */
+Value
+fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
+                const char *const *kw, const Value *kw_args)
+{
+    Value a[MAX_PARAM] = {0};
+    SigParam p[MAX_PARAM] = {0};
+    const Node *node[MAX_PARAM] = {0}, *call = f->call;
+    bool is_method = f->is_method;
+    f->call = NULL;
+    int n_params = read_signature(f, bi->sig, p), at = 0, i = 0;
+    const char *who = str_printf(f->a, "%s()", bi->name), *outer = f->callee;
+    for (; i < n && at < n_params; at++) {
+        if (p[at].is_rest) {
+            a[at] = v_tuple(f, n - i, args + i);
+            i = n;
+        } else {
+            node[at] = fe_positional_node(call, i, is_method);
+            a[at] = fe_read(f, args[i++]);
+        }
+    }
+    if (i < n) {
+        err_help(f->c, "it is %s", signature_text(f, bi, p, n_params));
+        err_at(f->c, f->b.loc, ARGUMENT, who,
+               str_printf(f->a, "it takes at most %d argument%s, but %d were given",
+                          n_params, n_params == 1 ? "" : "s", n));
+    }
+    for (int k = 0; k < n_kw; k++) {
+        int to = -1;
+        for (int j = 0; j < n_params && to < 0; j++)
+            if (p[j].name == kw[k] || !strcmp(p[j].name, kw[k]))
+                to = j;
+        /* what a wrapper written for Triton hands on */
+        if (to < 0 && (!strcmp(kw[k], "_semantic") || !strcmp(kw[k], "_builder")))
+            continue;
+        if (to < 0) {
+            const char *words[MAX_PARAM + 1] = {0};
+            for (int j = 0; j < n_params; j++)
+                words[j] = p[j].name;
+            fe_point(f, fe_keyword_node(call, k));
+            err_help(f->c, "it is %s", signature_text(f, bi, p, n_params));
+            fe_unknown_keyword(f, bi->name, kw[k], words);
+        }
+        if (!is_absent(a[to])) {
+            fe_point(f, fe_keyword_node(call, k));
+            err_at(f->c, f->b.loc, ARGUMENT, who,
+                   str_printf(f->a, "'%s' is given twice", kw[k]));
+        }
+        node[to] = fe_keyword_node(call, k);
+        a[to] = fe_read(f, kw_args[k]);
+    }
+    for (int j = 0; j < n_params; j++)
+        if (is_absent(a[j]) && !p[j].has_default) {
+            err_help(f->c, "it is %s", signature_text(f, bi, p, n_params));
+            err_at(f->c, f->b.loc, ARGUMENT, who,
+                   str_printf(f->a, "the argument '%s' is missing", p[j].name));
+        }
+    if (f->lanes)
+        check_lanes(f, bi);
+    const CallArgs now = {f->frame, n_params, a, node}, *outer_args = f->args;
+    f->args = &now;
+    f->callee = bi->name;
+    Value r = bi->fn(f, a);
+    f->callee = outer;
+    f->args = outer_args;
+    return r;
+}
