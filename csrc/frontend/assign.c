@@ -5,6 +5,31 @@
  */
 #include "frontend/fe.h"
 
+/* a, *b, c = e: the starred name takes what the others leave. */
+static void
+unpack(Fe *f, Node *t, const TupleValue *e)
+{
+    int star = -1, n = t->n_list;
+    for (int i = 0; i < n; i++)
+        if (t->list[i]->kind == AST_Starred)
+            star = i;
+    if (star < 0 ? e->n != n : e->n < n - 1) {
+        f->b.loc = fe_loc(f, t);
+        fail(f, VALUE, "%s%d name%s on the left, %d value%s on the right",
+             star < 0 ? "" : "at least ", star < 0 ? n : n - 1,
+             (star < 0 ? n : n - 1) == 1 ? "" : "s", e->n, e->n == 1 ? "" : "s");
+    }
+    int many = star < 0 ? 1 : e->n - (n - 1);
+    for (int i = 0, at = 0; i < n; i++) {
+        int take = i == star ? many : 1;
+        if (i == star)
+            fe_assign(f, t->list[i]->a, v_tuple(f, take, e->at + at));
+        else
+            fe_assign(f, t->list[i], e->at[at]);
+        at += take;
+    }
+}
+
 void
 fe_assign(Fe *f, Node *t, Value v)
 {
@@ -16,17 +41,7 @@ fe_assign(Fe *f, Node *t, Value v)
         return;
     case AST_Tuple:
     case AST_List: {
-        Value e = fe_elements(f, v, "what is unpacked");
-        for (int i = 0; i < t->n_list; i++)
-            if (t->list[i]->kind == AST_Starred)
-                err_at(f->c, fe_loc(f, t->list[i]), SYNTAX, "'*' in an assignment");
-        if (e.tuple->n != t->n_list) {
-            f->b.loc = fe_loc(f, t);
-            fail(f, VALUE, "%d names on the left, %d values on the right", t->n_list,
-                 e.tuple->n);
-        }
-        for (int i = 0; i < t->n_list; i++)
-            fe_assign(f, t->list[i], e.tuple->at[i]);
+        unpack(f, t, fe_elements(f, v, "what is unpacked").tuple);
         return;
     }
     case AST_Subscript:
@@ -75,9 +90,7 @@ constant_of(Fe *f, Value v)
         return v_int(f, elem_to_int(e, bits));
     }
     if (v.kind == V_TUPLE) {
-        Value t = v_tuple(f, v.tuple->n, v.tuple->at);
-        t.tuple->type = v.tuple->type;
-        t.tuple->is_aggregate = v.tuple->is_aggregate;
+        Value t = v_tuple_like(f, v.tuple);
         for (int i = 0; i < t.tuple->n; i++)
             t.tuple->at[i] = constant_of(f, t.tuple->at[i]);
         return t;

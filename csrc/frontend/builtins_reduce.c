@@ -26,6 +26,50 @@ axis_of(Fe *f, Value v, const Type *t)
 /* What a region computes from (acc.., new..): fills out[n]. */
 typedef void Combine(Fe *f, int n, Val **acc, Val **now, Val **out, void *data);
 
+static bool
+is_inside(const Val *v, const Block *region)
+{
+    const Block *b = v->block;
+    while (b && b != region)
+        b = b->owner ? b->owner->block : NULL;
+    return b != NULL;
+}
+
+/* What targets can run for each pair of elements: arithmetic on the arguments and on
+ * constants, and choices. at: a block of region, or region. */
+static void
+check_combine(Fe *f, const Block *region, const Block *at)
+{
+    for (const Op *o = at->first; o; o = o->next) {
+        uint64_t bits;
+        for (int i = 0; i < o->n_args; i++) {
+            const Val *v = arg(o, i);
+            if (is_inside(v, region) || (!v->type->rank && ir_is_const(v, &bits)))
+                continue;
+            const char *name = v->name ? str_printf(f->a, "'%s' of type ", v->name)
+                                       : "";
+            err_help(f->c, "it computes with its arguments and constants alone; apply "
+                           "what is around it before or after");
+            err_at(f->c, o->loc, LIMIT,
+                   str_printf(f->a,
+                              "the combine function of %s() uses %s%s from outside",
+                              f->callee, name, ty_str(f->a, v->type)));
+        }
+        if (o->op == OP_IF || o->op == OP_YIELD || o->op == OP_CONST) {
+            for (int r = 0; r < o->n_regions; r++)
+                check_combine(f, region, o->regions[r]);
+            continue;
+        }
+        if (op_has(o, OPF_ELEM) && !(o->n_results && result(o, 0)->type->rank))
+            continue;
+        err_help(f->c, "it gets two elements and computes one from them: arithmetic "
+                       "and choices");
+        err_at(f->c, o->loc, LIMIT,
+               str_printf(f->a, "'%s' in the combine function of %s()",
+                          op_info[o->op].text, f->callee));
+    }
+}
+
 /* REDUCE or SCAN of n blocks of one shape; fills out[n]. */
 static Op *
 combine_op(Fe *f, OpCode code, int n, Val **in, int axis, Combine *fn, void *data,
@@ -56,6 +100,7 @@ combine_op(Fe *f, OpCode code, int n, Val **in, int axis, Combine *fn, void *dat
     fn(f, n, arg_v, arg_v + n, res, data);
     ir_op(&f->b, OP_YIELD, n, res, 0, NULL);
     f->b = outer;
+    check_combine(f, body, body);
     for (int i = 0; i < n; i++)
         out[i] = result(o, i);
     return o;
@@ -326,16 +371,19 @@ need_function(Fe *f, Value fn, int n)
     int takes = jit ? jit->n_params : 2 * n;
     if (jit && takes < 2 * n && !fe_tree(f, jit)->has_vararg) {
         fe_blame(f, fn);
-        err_at(f->c, f->b.loc, ARGUMENT, str_printf(f->a, "%s()", jit->name),
+        err_at(f->c, f->b.loc, ARGUMENT,
+               !strcmp(jit->name, "lambda") ? "this lambda"
+                                            : str_printf(f->a, "%s()", jit->name),
                str_printf(f->a,
-                          "it combines %d values with %d, so it takes %d "
+                          "it combines %d value%s with %d, so it takes %d "
                           "arguments, not %d",
-                          n, n, 2 * n, takes));
+                          n, n == 1 ? "" : "s", n, 2 * n, takes));
     }
     if (jit || (fn.kind == V_OBJ && fe_builtin_of(f, fn.obj)))
         return;
     fe_blame(f, fn);
-    fail(f, TYPE, "the combine function of %s must be a @jit function, not %s",
+    fail(f, TYPE,
+         "the combine function of %s must be a function under @jit or a lambda, not %s",
          f->callee, v_describe(f, fn));
 }
 

@@ -1,7 +1,7 @@
 /* call: everything behind f(..).
  *
  *     a jit function          inlined: inline.c
- *     a nested def, a lambda  the same, with the variables around it: closure.c
+ *     a nested def, a lambda  the same, with the variables around it: inline.c
  *     a builtin               its row in builtins.def binds the arguments and runs: builtins.c
  *     a constexpr function    called in Python, on constants alone
  *     a namedtuple class      a tuple with named fields
@@ -11,6 +11,8 @@
 FeFunction *
 fe_as_function(Fe *f, Value v)
 {
+    if (v.kind == V_CLOSURE)
+        return v.closure->fn;
     if (v.kind != V_OBJ)
         return NULL;
     return f->env->as_function(f->env->data, v.obj);
@@ -35,6 +37,9 @@ fe_positional_node(const Node *call, int i, bool is_method)
 const Node *
 fe_keyword_node(const Node *call, int k)
 {
+    for (int i = 0; call && i <= k && i < call->n_list2; i++)
+        if (!call->list2[i]->name)
+            return NULL; /* '**' in front: positions differ */
     return call && k < call->n_list2 ? call->list2[k] : NULL;
 }
 
@@ -52,7 +57,7 @@ fe_unknown_keyword(Fe *f, const char *fn, const char *kw, const char *const *wor
     if (near)
         err_help(f->c, "did you mean '%s'?", near);
     err_at(f->c, f->b.loc, ARGUMENT,
-           strchr(fn, '(') ? fn : str_printf(f->a, "%s()", fn),
+           strpbrk(fn, "( ") ? fn : str_printf(f->a, "%s()", fn),
            str_printf(f->a, "it has no parameter '%s'", kw));
 }
 
@@ -222,6 +227,8 @@ call_any(Fe *f, Value fn, int n, const Value *args, int n_kw, const char *const 
         }
         return fe_inline(f, fn.method->fn, n + 1, all, n_kw, kw, kw_args);
     }
+    if (fn.kind == V_CLOSURE)
+        return fe_call_closure(f, fn.closure, n, args, n_kw, kw, kw_args);
     if (fn.kind != V_OBJ)
         fail(f, TYPE, "%s cannot be called", v_describe(f, fn));
     return call_object(f, fn.obj, n, args, n_kw, kw, kw_args);
@@ -233,11 +240,44 @@ fe_call_value(Fe *f, Value fn, int n, const Value *args)
     return call_any(f, fn, n, args, 0, NULL, NULL);
 }
 
+/* The arguments of a call as they are evaluated. */
+typedef struct Given {
+    VEC(Value) args;
+    VEC(const char *) kw;
+    VEC(Value) kw_args;
+} Given;
+
+/* **x: a dict of texts, known now, or what **kwargs and a dict display are. */
+static void
+spread_keywords(Fe *f, Given *g, const Node *x)
+{
+    Value v = fe_read(f, fe_expr(f, x->a));
+    f->b.loc = fe_loc(f, x);
+    if (v.kind == V_OBJ && PyDict_Check(v.obj)) {
+        PyObject *items = fe_own(f, PyMapping_Items(v.obj));
+        for (Py_ssize_t i = 0; i < PyList_Size(items); i++) {
+            PyObject *item = PyList_GetItem(items, i);
+            PUSH(f->a, &g->kw,
+                 v_const_str(f, v_obj(PyTuple_GetItem(item, 0)), "a key after '**'"));
+            PUSH(f->a, &g->kw_args, v_from_py(f, PyTuple_GetItem(item, 1)));
+        }
+        return;
+    }
+    if (v.kind != V_TUPLE || !v.tuple->keys) {
+        err_help(f->c, "it spreads what a helper got as **kwargs, or a dict");
+        fail(f, TYPE, "'**' cannot spread %s", v_describe(f, v));
+    }
+    for (int i = 0; i < v.tuple->n; i++) {
+        PUSH(f->a, &g->kw, v.tuple->keys[i]);
+        PUSH(f->a, &g->kw_args, v.tuple->at[i]);
+    }
+}
+
 Value
 fe_call(Fe *f, Node *n)
 {
     Value fn = fe_expr(f, n->a);
-    VEC(Value) args = {0};
+    Given g = {0};
     for (int i = 0; i < n->n_list; i++) {
         Node *x = n->list[i];
         if (x->kind == AST_Starred) {
@@ -245,25 +285,26 @@ fe_call(Fe *f, Node *n)
             f->b.loc = fe_loc(f, x);
             Value t = fe_elements(f, v, "what '*' spreads");
             for (int k = 0; k < t.tuple->n; k++)
-                PUSH(f->a, &args, t.tuple->at[k]);
+                PUSH(f->a, &g.args, t.tuple->at[k]);
         } else {
             Value v = fe_expr(f, x);
-            PUSH(f->a, &args, v);
+            PUSH(f->a, &g.args, v);
         }
     }
-    const char **kw = NEW_N(f->a, const char *, n->n_list2 + 1);
-    Value *kw_args = NEW_N(f->a, Value, n->n_list2 + 1);
     for (int k = 0; k < n->n_list2; k++) {
         Node *x = n->list2[k];
-        kw[k] = x->name;
-        if (!x->name)
-            err_at(f->c, fe_loc(f, x), SYNTAX, "'**' in a call");
-        kw_args[k] = fe_expr(f, x->a);
+        if (!x->name) {
+            spread_keywords(f, &g, x);
+            continue;
+        }
+        PUSH(f->a, &g.kw, x->name);
+        Value v = fe_expr(f, x->a);
+        PUSH(f->a, &g.kw_args, v);
     }
     f->b.loc = fe_loc(f, n);
     f->call = n;
-    Value r = call_any(f, fn, args.n, args.n ? args.at : NEW(f->a, Value), n->n_list2,
-                       kw, kw_args);
+    Value r = call_any(f, fn, g.args.n, g.args.n ? g.args.at : NEW(f->a, Value), g.kw.n,
+                       g.kw.at, g.kw_args.at);
     f->call = NULL;
     return r;
 }

@@ -91,8 +91,7 @@ fe_decay(Fe *f, Value v)
         return v_val(fe_splat_to(f, v.val, f->lanes->rank, f->lanes->shape));
     if (v.kind != V_TUPLE || v.tuple->is_aggregate)
         return v; /* an aggregate's fields are what its annotations say */
-    Value t = v_tuple(f, v.tuple->n, v.tuple->at);
-    t.tuple->type = v.tuple->type;
+    Value t = v_tuple_like(f, v.tuple);
     for (int i = 0; i < t.tuple->n; i++)
         t.tuple->at[i] = fe_decay(f, t.tuple->at[i]);
     return t;

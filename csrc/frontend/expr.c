@@ -30,15 +30,19 @@ fe_truth(Fe *f, Value v, const char *of)
 static Value
 expr_Tuple(Fe *f, Node *n)
 {
-    Value *items = NEW_N(f->a, Value, n->n_list + 1);
+    VEC(Value) items = {0};
     for (int i = 0; i < n->n_list; i++) {
-        if (n->list[i]->kind == AST_Starred) {
-            at(f, n->list[i]);
-            err_at(f->c, f->b.loc, SYNTAX, "'*' in a tuple or list");
-        }
-        items[i] = fe_expr(f, n->list[i]);
+        Node *x = n->list[i];
+        Value v = fe_expr(f, x->kind == AST_Starred ? x->a : x);
+        if (x->kind == AST_Starred) {
+            at(f, x);
+            const TupleValue *t = fe_elements(f, v, "what '*' spreads").tuple;
+            for (int k = 0; k < t->n; k++)
+                PUSH(f->a, &items, t->at[k]);
+        } else
+            PUSH(f->a, &items, v);
     }
-    return v_tuple(f, n->n_list, items);
+    return v_tuple(f, items.n, items.at);
 }
 
 static Value
@@ -74,11 +78,45 @@ expr_BoolOp(Fe *f, Node *n)
     return v_val(r);
 }
 
+/* x in (a, b, ..): x == a or x == b or .., of constants and scalars. */
+static Value
+is_in(Fe *f, Value x, Value in)
+{
+    if (in.kind == V_OBJ && !PyType_Check(in.obj) && x.kind == V_OBJ) {
+        int r = PySequence_Contains(in.obj, x.obj); /* a str in a str, a dict */
+        if (r < 0)
+            fe_raise(f, f->b.loc);
+        return v_bool(r);
+    }
+    if (x.kind == V_TENSOR && x.val->type->rank) {
+        err_help(f->c, "compare with each: (x == 1) | (x == 2)");
+        fail(f, TYPE, "'in' asks of one value, and on the left is %s",
+             v_describe(f, x));
+    }
+    const TupleValue *t = fe_elements(f, in, "what stands behind 'in'").tuple;
+    Val *any = NULL;
+    for (int i = 0; i < t->n; i++) {
+        Value y = fe_read(f, t->at[i]);
+        bool weak = x.kind != V_TENSOR && y.kind != V_TENSOR;
+        Value r = weak ? v_bool(v_same_shape(x, y) ||
+                                (is_number(x) && is_number(y) &&
+                                 fe_truth(f, fe_compare(f, OPR_Eq, x, y), "'in'")))
+                       : fe_compare(f, OPR_Eq, x, y);
+        if (r.kind == V_TENSOR)
+            any = any ? fe_logical(f, OPR_Or, any, r.val) : r.val;
+        else if (fe_truth(f, r, "'in'"))
+            return v_bool(true);
+    }
+    return any ? v_val(any) : v_bool(false);
+}
+
 static Value
 compare_two(Fe *f, Operator o, Value a, Value b)
 {
-    if (o == OPR_In || o == OPR_NotIn)
-        err_at(f->c, f->b.loc, SYNTAX, str_printf(f->a, "'%s'", opr_text[o]));
+    if (o == OPR_In || o == OPR_NotIn) {
+        Value r = is_in(f, a, b);
+        return o == OPR_In ? r : fe_unary(f, OPR_Not, r);
+    }
     if (o == OPR_Is || o == OPR_IsNot) {
         bool same = v_identical(a, b);
         if (!same && is_int_obj(a) && is_int_obj(b))
@@ -239,27 +277,68 @@ expr_JoinedStr(Fe *f, Node *n)
     return v_obj(s);
 }
 
-/* A table of constants: tl.constexpr functions and extern_elementwise take one. */
+static bool
+is_constant(Value v)
+{
+    if (v.kind != V_TUPLE)
+        return v.kind == V_OBJ;
+    for (int i = 0; i < v.tuple->n; i++)
+        if (!is_constant(v.tuple->at[i]))
+            return false;
+    return true;
+}
+
+/* A table of constants, as tl.constexpr functions and extern_elementwise take; of other
+ * values when the keys are texts, to be spread by ** or read by d["key"]. */
 static Value
 expr_Dict(Fe *f, Node *n)
 {
     PyObject *d = fe_own(f, PyDict_New());
+    Value *item = NEW_N(f->a, Value, n->n_list + 1);
+    PyObject **key = NEW_N(f->a, PyObject *, n->n_list + 1);
+    const char **text = NEW_N(f->a, const char *, n->n_list + 1);
+    bool constant = true;
     for (int i = 0; i < n->n_list; i++) {
         if (!n->list[i])
             err_at(f->c, fe_loc(f, n), SYNTAX, "'**' in a dict display");
-        PyObject *key = v_to_py(f, fe_expr(f, n->list[i]), "a key of a dict");
-        PyObject *value = v_to_py(f, fe_expr(f, n->list2[i]), "a value of a dict");
-        at(f, n);
-        if (PyDict_SetItem(d, key, value))
-            fe_raise(f, f->b.loc);
+        key[i] = v_to_py(f, fe_expr(f, n->list[i]), "a key of a dict");
+        item[i] = fe_read(f, fe_expr(f, n->list2[i]));
+        constant &= is_constant(item[i]);
     }
-    return v_obj(d);
+    at(f, n);
+    for (int i = 0; constant && i < n->n_list; i++)
+        if (PyDict_SetItem(d, key[i], v_to_py(f, item[i], "a value of a dict")))
+            fe_raise(f, f->b.loc);
+    if (constant)
+        return v_obj(d);
+    for (int i = 0; i < n->n_list; i++) {
+        at(f, n->list[i]);
+        if (!PyUnicode_Check(key[i])) {
+            err_help(f->c, "a dict with run-time values has texts for keys; a tuple is "
+                           "indexed by numbers");
+            fail(f, TYPE, "a key of a dict must be a str here, not %s",
+                 v_describe(f, v_obj(key[i])));
+        }
+        text[i] = v_const_str(f, v_obj(key[i]), "a key of a dict");
+        for (int k = 0; k < i; k++)
+            if (text[k] == text[i])
+                fail(f, VALUE, "the key '%s' is given twice", text[i]);
+    }
+    Value v = v_tuple(f, n->n_list, item);
+    v.tuple->keys = text;
+    return v;
 }
 
 Value
 fe_elements(Fe *f, Value v, const char *of)
 {
     v = fe_read(f, v);
+    if (v.kind == V_TUPLE && v.tuple->keys) {
+        Value t = v_tuple(f, v.tuple->n, v.tuple->at);
+        for (int i = 0; i < v.tuple->n; i++)
+            t.tuple->at[i] = v_obj(fe_own(f, PyUnicode_FromString(v.tuple->keys[i])));
+        return t;
+    }
     if (v.kind == V_TUPLE)
         return v;
     if (v.kind != V_RANGE)
@@ -287,28 +366,44 @@ fe_elements(Fe *f, Value v, const char *of)
     return v_tuple(f, (int)count, items);
 }
 
+typedef struct Listed {
+    VEC(Value) items;
+} Listed;
+
+/* The elements from the k-th "for" of the comprehension n on. */
+static void
+comprehend(Fe *f, Node *n, int k, Listed *out)
+{
+    if (k == n->n_list) {
+        Value v = fe_expr(f, n->a);
+        PUSH(f->a, &out->items, v);
+        return;
+    }
+    Node *g = n->list[k];
+    Value v = fe_expr(f, g->a);
+    at(f, g->a);
+    const TupleValue *t =
+        fe_elements(f, v, "what a list comprehension runs over").tuple;
+    for (int i = 0; i < t->n; i++) {
+        at(f, n);
+        fe_assign(f, g->b, t->at[i]);
+        bool keep = true;
+        for (int j = 0; keep && j < g->n_list; j++) {
+            Value c = fe_expr(f, g->list[j]);
+            at(f, g->list[j]);
+            keep = fe_truth(f, c, "the filter of a list comprehension");
+        }
+        if (keep)
+            comprehend(f, n, k + 1, out);
+    }
+}
+
 static Value
 expr_ListComp(Fe *f, Node *n)
 {
-    Node *g = n->list[0];
-    if (n->n_list != 1)
-        err_at(f->c, fe_loc(f, n), SYNTAX, "a list comprehension with two 'for'");
-    Value v = fe_expr(f, g->a);
-    at(f, n);
-    Value t = fe_elements(f, v, "what a list comprehension runs over");
-    Value *items = NEW_N(f->a, Value, t.tuple->n + 1);
-    int count = 0;
-    for (int i = 0; i < t.tuple->n; i++) {
-        at(f, n);
-        fe_assign(f, g->b, t.tuple->at[i]);
-        bool keep = true;
-        for (int k = 0; keep && k < g->n_list; k++)
-            keep = fe_truth(f, fe_expr(f, g->list[k]),
-                            "the filter of a list comprehension");
-        if (keep)
-            items[count++] = fe_expr(f, n->a);
-    }
-    return v_tuple(f, count, items);
+    Listed out = {0};
+    comprehend(f, n, 0, &out);
+    return v_tuple(f, out.items.n, out.items.at);
 }
 
 static Value
@@ -334,6 +429,7 @@ expr_any(Fe *f, Node *n)
     case AST_IfExp: return expr_IfExp(f, n);
     case AST_Call: return fe_call(f, n);
     case AST_ListComp: return expr_ListComp(f, n);
+    case AST_Lambda: return fe_closure(f, n);
     case AST_JoinedStr: return expr_JoinedStr(f, n);
     case AST_Dict: return expr_Dict(f, n);
     case AST_NamedExpr: {

@@ -71,8 +71,8 @@ struct Node {
     uint8_t kind; /* NodeKind */
     uint8_t opr;  /* Operator */
     int line, col, end_line, end_col;
-    Node *a, *b, *c; /* see nodes.def */
-    Node **list, **list2;
+    Node *a, *b, *c;      /* see nodes.def */
+    Node **list, **list2; /* entries may be NULL */
     int n_list, n_list2;
     uint8_t *oprs;    /* Compare: n_list of them */
     const char *name; /* interned */
@@ -96,6 +96,8 @@ typedef struct Tree {
     int n_locals;
 } Tree;
 Tree *fe_tree(Fe *f, FeFunction *fn); /* cached; raises */
+/* The function that a def or lambda inside of the current one is; cached. */
+FeFunction *fe_nested(Fe *f, const Node *n);
 
 /* ---- value.c ------------------------------------------------------------------------------- */
 typedef enum ValueKind {
@@ -107,6 +109,7 @@ typedef enum ValueKind {
     V_BLOCK_PTR, /* of make_block_ptr, or of make_tensor_descriptor */
     V_PARAM,     /* an integer parameter nobody has read: 1 becomes V_OBJ then */
     V_RANGE,     /* what a for iterates over */
+    V_CLOSURE,   /* a def or lambda inside of a function */
 } ValueKind;
 
 typedef struct TupleValue TupleValue;
@@ -114,6 +117,7 @@ typedef struct MethodValue MethodValue;
 typedef struct BlockPtr BlockPtr;
 typedef struct LazyParam LazyParam;
 typedef struct Range Range;
+typedef struct Closure Closure;
 struct Value {
     ValueKind kind;
     union {
@@ -124,6 +128,7 @@ struct Value {
         BlockPtr *bp;
         LazyParam *param;
         Range *range;
+        Closure *closure;
     };
 };
 struct TupleValue {
@@ -131,8 +136,14 @@ struct TupleValue {
     Value *at;
     PyObject *type; /* a namedtuple class or an aggregate, or NULL */
     bool is_aggregate;
+    const char *const *keys; /* of **kwargs or a dict display: interned; else NULL */
     const Block
         *open_in; /* an aggregate whose __init__ runs: where fields may be set */
+};
+struct Closure {
+    FeFunction *fn;
+    Frame *frame;    /* whose variables it sees: as they are when it is called */
+    Value *defaults; /* by parameter; V_NONE: it has none */
 };
 typedef struct Builtin Builtin;
 struct MethodValue {
@@ -181,10 +192,11 @@ is_py_none(Value v)
 }
 Value v_int(Fe *f, int64_t i);
 Value v_bool(bool b);
-Value v_tuple(Fe *f, int n, const Value *at); /* copies at */
-Value v_dtype(Fe *f, Elem e);                 /* the Python object tl.float32 .. */
-bool is_number(Value v);                      /* V_OBJ int, bool or float */
-bool is_int_obj(Value v);                     /* V_OBJ int or bool */
+Value v_tuple(Fe *f, int n, const Value *at);   /* copies at */
+Value v_tuple_like(Fe *f, const TupleValue *t); /* a copy of t, with its names */
+Value v_dtype(Fe *f, Elem e);                   /* the Python object tl.float32 .. */
+bool is_number(Value v);                        /* V_OBJ int, bool or float */
+bool is_int_obj(Value v);                       /* V_OBJ int or bool */
 Value v_from_py(Fe *f, PyObject *o); /* unwraps constexpr, spreads tuples; borrows */
 /* The Python object of a value known now; raises, naming what is asked for, when it is not. */
 PyObject *v_to_py(Fe *f, Value v, const char *what);
@@ -209,6 +221,7 @@ bool fe_is_instance(Fe *f, PyObject *o, PyObject *cls);
 /* ---- the run --------------------------------------------------------------------------------- */
 struct Frame {
     Frame *caller;
+    Frame *outer; /* of a closure: whose variables it sees; or NULL */
     Tree *tree;
     const Loc *call;    /* where it was called; NULL for the kernel */
     Value *local;       /* n_locals + N_HIDDEN */
@@ -251,6 +264,7 @@ struct Fe {
     bool is_method;          /* it was written x.callee(..) */
     bool no_overflow_checks; /* tl.add(.., sanitize_overflow=False) */
     Map trees;               /* FeFunction * -> Tree * */
+    Map nested;              /* Node * of a def -> FeFunction * */
     Map builtins;            /* PyObject * -> Builtin * */
     Map methods;             /* Python function * -> FeFunction *, of aggregates */
     Map lines;               /* file name -> list of lines, for carets */
@@ -343,8 +357,12 @@ void fe_point(Fe *f, const Node *node); /* at node, if it is known */
 NORETURN void fe_unknown_keyword(Fe *f, const char *fn, const char *kw,
                                  const char *const *words);
 Value fe_call_value(Fe *f, Value fn, int n, const Value *args); /* positional */
-FeFunction *fe_as_function(Fe *f, Value v);                     /* NULL: it is none */
+/* A @jit function, or what a closure runs; NULL: it is none. */
+FeFunction *fe_as_function(Fe *f, Value v);
 /* ---- inline.c ---------------------------------------------------------------------- */
+Value fe_closure(Fe *f, const Node *n); /* of a def or lambda */
+Value fe_call_closure(Fe *f, const Closure *k, int n, const Value *args, int n_kw,
+                      const char *const *kw, const Value *kw_args);
 Value fe_inline(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw,
                 const char *const *kw, const Value *kw_args);
 /* ---- aggregate.c ------------------------------------------------------------------- */

@@ -30,13 +30,14 @@ typedef struct FeParam {
 } FeParam;
 
 typedef struct FeFunction {
-    PyObject *fn;      /* the Python function, owned */
-    PyObject *ast;     /* ast.FunctionDef, line numbers as in the file; owned; NULL
+    PyObject *fn; /* the Python function, owned */
+    PyObject
+        *ast; /* ast.FunctionDef or Lambda, line numbers as in the file; owned; NULL
                                    until the first compile needs it */
     PyObject *globals; /* owned */
     PyObject *closure; /* dict name -> value of free variables; owned; may be NULL */
     PyObject *source;  /* str: the function's lines as written; owned */
-    char *file, *name; /* UTF-8, owned */
+    char *file, *name; /* UTF-8, owned; a lambda's name is "lambda" */
     int first_line;    /* in the file, from 1: the first decorator's, or the def's */
     FeParam *params;
     int n_params;

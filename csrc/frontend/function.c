@@ -270,6 +270,8 @@ fe_function_new(PyObject *fn, PyObject *no_specialize, PyObject *no_align)
     s = PyObject_GetAttrString(fn, "__name__");
     if (!s || !(f->name = fe_copy_utf8(s)))
         goto fail;
+    if (!strcmp(f->name, "<lambda>"))
+        strcpy(f->name, "lambda"); /* a word that no other function is called */
     Py_CLEAR(s);
     f->globals = PyObject_GetAttrString(fn, "__globals__");
     if (!f->globals)

@@ -1,5 +1,9 @@
 /* inline: a function written in the language is called: its parameters are bound and its
  * body is walked where the call stands.
+ *
+ * A def or lambda inside of a function is called the same way. It sees the variables around
+ * it as they are when it is called, as in Python, and sets none of them; the defaults of
+ * its parameters are evaluated where it stands.
  */
 #include "frontend/fe.h"
 
@@ -13,31 +17,64 @@ param_name(const Tree *t, int i)
 
 /* The parameters as the help of a message shows them: f(a, b=..). */
 static const char *
-params_text(Fe *f, const Tree *t)
+params_text(Fe *f, const Tree *t, const Value *defaults)
 {
     Sb sb = {.a = f->a};
-    sb_printf(&sb, "%s(", t->name);
-    for (int i = 0; i < t->n_params; i++)
-        sb_printf(&sb, "%s%s%s", i ? ", " : "", param_name(t, i),
-                  t->fn->params[i].default_value ? "=.." : "");
-    sb_printf(&sb, "%s)", t->has_vararg ? ", *.." : "");
+    const FeParam *p = t->fn->params;
+    int n = 0;
+    bool is_lambda = !strcmp(t->name, "lambda"); /* a word no function can have */
+    sb_printf(&sb, "%s%s", t->name, is_lambda ? " " : "(");
+    for (int i = 0; i < t->n_params; i++) {
+        if (p[i].keyword_only && (!i || !p[i - 1].keyword_only))
+            sb_printf(&sb, "%s%s", n++ ? ", " : "", t->has_vararg ? "*.." : "*");
+        bool may_miss = p[i].default_value || (defaults && !is_absent(defaults[i]));
+        sb_printf(&sb, "%s%s%s", n++ ? ", " : "", param_name(t, i),
+                  may_miss ? "=.." : "");
+    }
+    if (t->has_vararg && !(t->n_params && p[t->n_params - 1].keyword_only))
+        sb_printf(&sb, "%s*..", n++ ? ", " : "");
+    sb_printf(&sb, "%s%s",
+              !t->has_kwarg ? ""
+              : n           ? ", **.."
+                            : "**..",
+              is_lambda ? ": .." : ")");
     return sb.at;
 }
 
-/* Binds arguments to the parameters of t in local[0..]. */
+/* f(), or "this lambda". */
+static const char *
+who_is(Fe *f, const Tree *t)
+{
+    return !strcmp(t->name, "lambda") ? "this lambda"
+                                      : str_printf(f->a, "%s()", t->name);
+}
+
+/* The keywords that no parameter took, as what **kwargs is. */
+static Value
+rest_of_keywords(Fe *f, int n, const char *const *kw, const Value *at)
+{
+    Value v = v_tuple(f, n, at);
+    const char **keys = NEW_N(f->a, const char *, n + 1);
+    for (int i = 0; i < n; i++)
+        keys[i] = str_intern(f->c, kw[i]);
+    v.tuple->keys = keys;
+    return v;
+}
+
+/* Binds arguments to the parameters of t in local[0..]. defaults: of a closure, or NULL. */
 static void
-bind_params(Fe *f, const Tree *t, Value *local, int n, const Value *args, int n_kw,
-            const char *const *kw, const Value *kw_args)
+bind_params(Fe *f, const Tree *t, Value *local, const Value *defaults, int n,
+            const Value *args, int n_kw, const char *const *kw, const Value *kw_args)
 {
     FeFunction *fn = t->fn;
-    const char *who = str_printf(f->a, "%s()", t->name);
+    const char *who = who_is(f, t);
     const Node *call = f->call;
     f->call = NULL;
-    int n_pos = 0;
+    int n_pos = 0, n_rest = 0;
     while (n_pos < t->n_params && !fn->params[n_pos].keyword_only)
         n_pos++;
     if (n > n_pos && !t->has_vararg) {
-        err_help(f->c, "it is %s", params_text(f, t));
+        err_help(f->c, "it is %s", params_text(f, t, defaults));
         err_at(f->c, f->b.loc, ARGUMENT, who,
                str_printf(f->a, "it takes %d argument%s, but %d were given", n_pos,
                           n_pos == 1 ? "" : "s", n));
@@ -46,17 +83,24 @@ bind_params(Fe *f, const Tree *t, Value *local, int n, const Value *args, int n_
         local[i] = args[i];
     if (t->has_vararg)
         local[t->n_params] = v_tuple(f, MAX(n - n_pos, 0), args + MIN(n, n_pos));
+    const char **rest_kw = NEW_N(f->a, const char *, n_kw + 1);
+    Value *rest = NEW_N(f->a, Value, n_kw + 1);
     for (int k = 0; k < n_kw; k++) {
         int at = -1;
         for (int i = 0; i < t->n_params && at < 0; i++)
             if (!strcmp(param_name(t, i), kw[k]))
                 at = i;
+        if (at < 0 && t->has_kwarg) {
+            rest_kw[n_rest] = kw[k];
+            rest[n_rest++] = fe_read(f, kw_args[k]);
+            continue;
+        }
         if (at < 0) {
             const char **words = NEW_N(f->a, const char *, t->n_params + 1);
             memcpy(words, t->local, (size_t)t->n_params * sizeof *words);
             fe_point(f, fe_keyword_node(call, k));
-            err_help(f->c, "it is %s", params_text(f, t));
-            fe_unknown_keyword(f, t->name, kw[k], words);
+            err_help(f->c, "it is %s", params_text(f, t, defaults));
+            fe_unknown_keyword(f, who, kw[k], words);
         }
         if (!is_absent(local[at])) {
             fe_point(f, fe_keyword_node(call, k));
@@ -65,16 +109,21 @@ bind_params(Fe *f, const Tree *t, Value *local, int n, const Value *args, int n_
         }
         local[at] = kw_args[k];
     }
+    if (t->has_kwarg)
+        local[t->n_params + t->has_vararg] = rest_of_keywords(f, n_rest, rest_kw, rest);
     for (int i = 0; i < t->n_params; i++) {
-        FeParam *p = &fn->params[i];
+        const FeParam *p = &fn->params[i];
         if (is_absent(local[i])) {
-            if (!p->default_value) {
-                err_help(f->c, "it is %s", params_text(f, t));
+            if (defaults)
+                local[i] = defaults[i];
+            else if (p->default_value)
+                local[i] = v_from_py(f, p->default_value);
+            if (is_absent(local[i])) {
+                err_help(f->c, "it is %s", params_text(f, t, defaults));
                 err_at(f->c, f->b.loc, ARGUMENT, who,
                        str_printf(f->a, "the argument '%s' is missing",
                                   param_name(t, i)));
             }
-            local[i] = v_from_py(f, p->default_value);
         }
         local[i] = fe_read(f, local[i]);
         /* A tensor for a parameter annotated tl.constexpr is as good: published kernels
@@ -83,19 +132,17 @@ bind_params(Fe *f, const Tree *t, Value *local, int n, const Value *args, int n_
     }
 }
 
-Value
-fe_inline(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw,
+static Value
+inline_in(Fe *f, FeFunction *fn, const Closure *k, int n, const Value *args, int n_kw,
           const char *const *kw, const Value *kw_args)
 {
     const Loc *call = f->b.loc;
     Tree *t = fe_tree(f, fn);
-    Frame fr = {.caller = f->frame, .tree = t, .call = call};
-    fr.depth = f->frame ? f->frame->depth + 1 : 0;
-    if (t->has_kwarg) {
-        err_help(f->c, "name the parameters of %s()", t->name);
-        err_at(f->c, call, SYNTAX, "a parameter '**kwargs'");
-    }
-    if (fr.depth > MAX_INLINE) {
+    Frame *fr = NEW(f->a, Frame); /* a closure may outlive the call */
+    *fr = (Frame){.caller = f->frame, .tree = t, .call = call};
+    fr->outer = k ? k->frame : NULL;
+    fr->depth = f->frame ? f->frame->depth + 1 : 0;
+    if (fr->depth > MAX_INLINE) {
         int same = 0;
         for (Frame *up = f->frame; up; up = up->caller)
             same += up->tree == t;
@@ -103,20 +150,72 @@ fe_inline(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw,
             err_at(f->c, call, RECURSION, t->name);
         fail(f, LIMIT, "functions are inlined more than %d levels deep", MAX_INLINE);
     }
-    fr.local = NEW_N(f->a, Value, t->n_locals + N_HIDDEN);
-    fr.set_at = NEW_N(f->a, const Loc *, t->n_locals + N_HIDDEN);
-    fr.branch_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
-    fr.loop_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
-    bind_params(f, t, fr.local, n, args, n_kw, kw, kw_args);
+    fr->local = NEW_N(f->a, Value, t->n_locals + N_HIDDEN);
+    fr->set_at = NEW_N(f->a, const Loc *, t->n_locals + N_HIDDEN);
+    fr->branch_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
+    fr->loop_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
+    bind_params(f, t, fr->local, k ? k->defaults : NULL, n, args, n_kw, kw, kw_args);
     if (t->types)
-        fe_typed_args(f, t, fr.local);
+        fe_typed_args(f, t, fr->local);
     bool outer = f->no_overflow_checks;
-    f->no_overflow_checks |= t->types !=
-                             NULL; /* they work on bits, and wrap on purpose */
-    f->frame = &fr;
+    /* functions that list their types work on bits, and wrap on purpose */
+    f->no_overflow_checks |= t->types != NULL;
+    f->frame = fr;
     Value v = fe_body(f);
-    f->frame = fr.caller;
+    f->frame = fr->caller;
     f->no_overflow_checks = outer;
     f->b.loc = call;
     return v;
+}
+
+Value
+fe_inline(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw,
+          const char *const *kw, const Value *kw_args)
+{
+    return inline_in(f, fn, NULL, n, args, n_kw, kw, kw_args);
+}
+
+/* ---- closures ----------------------------------------------------------------------------- */
+
+Value
+fe_call_closure(Fe *f, const Closure *k, int n, const Value *args, int n_kw,
+                const char *const *kw, const Value *kw_args)
+{
+    return inline_in(f, k->fn, k, n, args, n_kw, kw, kw_args);
+}
+
+/* Decorators say nothing to a function that is inlined anyway; those but jit may. */
+static void
+check_decorators(Fe *f, const Node *n)
+{
+    for (int i = 0; i < n->n_list; i++) {
+        const Node *d = n->list[i];
+        const Node *name = d->kind == AST_Call ? d->a : d;
+        if ((name->kind == AST_Name || name->kind == AST_Attribute) &&
+            !strcmp(name->name, "jit"))
+            continue;
+        err_help(f->c, "a function inside of a kernel needs no decorator; with this "
+                       "one define it outside");
+        err_at(f->c, fe_loc(f, d), SYNTAX,
+               "a decorator but @jit on a function inside of a kernel");
+    }
+}
+
+Value
+fe_closure(Fe *f, const Node *n)
+{
+    Closure *k = NEW(f->a, Closure);
+    check_decorators(f, n);
+    Value *given = NEW_N(f->a, Value, n->n_list2 + 1);
+    for (int i = 0; i < n->n_list2; i++)
+        if (n->list2[i])
+            given[i] = fe_read(f, fe_expr(f, n->list2[i]));
+    k->fn = fe_nested(f, n);
+    k->frame = f->frame;
+    k->defaults = NEW_N(f->a, Value, k->fn->n_params + 1);
+    /* list2: for the last of the positional parameters, then one for each of the others */
+    memcpy(k->defaults + k->fn->n_params - n->n_list2, given,
+           (size_t)n->n_list2 * sizeof *given);
+    f->b.loc = fe_loc(f, n);
+    return (Value){V_CLOSURE, {.closure = k}};
 }

@@ -35,10 +35,8 @@ static const char *const node_help[N_AST] = {
     [AST_TryStar] = "nothing raises in a kernel",
     [AST_Raise] =
         "tl.static_assert fails while compiling, tl.device_assert while running",
-    [AST_FunctionDef] = "define it outside, decorated with @jit",
     [AST_ClassDef] = "define it outside: a NamedTuple groups values",
     [AST_Match] = "write if, elif, else",
-    [AST_Lambda] = "define a function outside, decorated with @jit",
     [AST_Set] = "write a tuple",
     [AST_SetComp] = "write a list comprehension: it makes a tuple",
     [AST_DictComp] = "write a list comprehension: it makes a tuple",
@@ -50,7 +48,10 @@ static const char *const node_help[N_AST] = {
 void
 fe_no_such_syntax(Fe *f, const Node *n)
 {
-    if (node_help[n->kind])
+    if (n->kind == AST_Nonlocal && f->frame->outer)
+        err_help(f->c,
+                 "return the new value, and assign it where the function is called");
+    else if (node_help[n->kind])
         err_help(f->c, "%s", node_help[n->kind]);
     err_at(f->c, fe_loc(f, n), SYNTAX,
            node_words[n->kind] ? node_words[n->kind] : node_names[n->kind]);
@@ -157,9 +158,30 @@ convert_list(Fe *f, PyObject *list, int *n)
     return at;
 }
 
+/* A def or lambda o: its body is converted when it is reached (fe_nested), as its names
+ * are its own; the defaults of its parameters belong to the function around it. */
+static void
+convert_def(Fe *f, Node *n, PyObject *o)
+{
+    PyObject *args = get_str_b(f, o, "args");
+    Node **at[2];
+    int count[2];
+    at[0] = convert_list(f, get_str_b(f, args, "defaults"), &count[0]);
+    at[1] = convert_list(f, get_str_b(f, args, "kw_defaults"), &count[1]);
+    n->value = o;
+    n->n_list2 = count[0] + count[1];
+    n->list2 = NEW_N(f->a, Node *, n->n_list2 + 1);
+    memcpy(n->list2, at[0], (size_t)count[0] * sizeof *n->list2);
+    memcpy(n->list2 + count[0], at[1], (size_t)count[1] * sizeof *n->list2);
+}
+
 static void
 convert_field(Fe *f, Node *n, PyObject *o, int i, const char *spec, size_t len)
 {
+    if (spec[0] == 's') {
+        convert_def(f, n, o);
+        return;
+    }
     PyObject **key = &f->conv->field[n->kind][i];
     if (!*key)
         *key = fe_own(f, PyUnicode_FromStringAndSize(spec + 2, (Py_ssize_t)len - 2));
@@ -209,7 +231,7 @@ convert(Fe *f, PyObject *o)
     Node *n = NEW(f->a, Node);
     n->kind = (uint8_t)class_index(f, o, node_names, N_AST);
     n->slot = -1;
-    if (n->kind == AST_comprehension) {
+    if (n->kind == AST_comprehension || n->kind == AST_withitem) {
         n->line = n->end_line = 1; /* has no position of its own */
     } else if (n->kind) {
         int *pos[4] = {&n->line, &n->col, &n->end_line, &n->end_col};
@@ -234,6 +256,9 @@ convert(Fe *f, PyObject *o)
         n->slot = slot_of(f, n->name, is_store);
         if (is_store)
             PUSH(f->a, &f->conv->log, n->slot);
+    } else if (n->kind == AST_FunctionDef) {
+        n->slot = slot_of(f, n->name, true);
+        PUSH(f->a, &f->conv->log, n->slot);
     } else if (n->kind == AST_For || n->kind == AST_While || n->kind == AST_If)
         note_stored(f, n, from);
     return n;
@@ -256,15 +281,44 @@ resolve(Fe *f, Node *n)
         resolve(f, n->list2[i]);
 }
 
-Tree *
-fe_tree(Fe *f, FeFunction *fn)
+/* The names of the parameters of def, a FunctionDef or Lambda, become locals 0, 1, .. */
+static void
+convert_params(Fe *f, Tree *t, PyObject *def)
 {
-    Tree *t = map_get(&f->trees, fn, 0);
-    if (t)
-        return t;
-    if (fe_function_parse(fn))
-        fe_raise(f, f->b.loc);
-    t = NEW(f->a, Tree);
+    PyObject *args = get_str_b(f, def, "args");
+    for (int i = 0; i < t->fn->n_params; i++)
+        slot_of(f, text_of(f, t->fn->params[i].name), true);
+    t->n_params = t->fn->n_params;
+    PyObject *vararg = get_str_b(f, args, "vararg"),
+             *kwarg = get_str_b(f, args, "kwarg");
+    t->has_vararg = vararg != Py_None;
+    t->has_kwarg = kwarg != Py_None;
+    if (t->has_vararg)
+        slot_of(f, text_of(f, get_str_b(f, vararg, "arg")), true);
+    if (t->has_kwarg)
+        slot_of(f, text_of(f, get_str_b(f, kwarg, "arg")), true);
+}
+
+/* The one statement that a lambda is. */
+static void
+convert_lambda_body(Fe *f, Tree *t, PyObject *body)
+{
+    Node *r = NEW(f->a, Node);
+    r->kind = AST_Return;
+    r->slot = -1;
+    r->a = convert(f, body);
+    r->line = r->a->line, r->col = r->a->col;
+    r->end_line = r->a->end_line, r->end_col = r->a->end_col;
+    t->body = NEW(f->a, Node *);
+    t->body[0] = r;
+    t->n_body = 1;
+}
+
+/* Converts def, the FunctionDef or Lambda that fn is. */
+static Tree *
+new_tree(Fe *f, FeFunction *fn, PyObject *def)
+{
+    Tree *t = NEW(f->a, Tree);
     t->fn = fn;
     t->file = str_intern(f->c, fn->file);
     t->name = str_intern(f->c, fn->name);
@@ -291,17 +345,12 @@ fe_tree(Fe *f, FeFunction *fn)
     v->log.n = 0;
     Frame shell = {.caller = f->frame, .tree = t}; /* names the file in errors */
     f->frame = &shell;
-    t->n_params = fn->n_params;
-    for (int i = 0; i < fn->n_params; i++)
-        slot_of(f, text_of(f, fn->params[i].name), true);
-    PyObject *args = get_str_b(f, fn->ast, "args");
-    PyObject *vararg = get_str_b(f, args, "vararg");
-    if (vararg != Py_None) {
-        t->has_vararg = true;
-        slot_of(f, text_of(f, get_str_b(f, vararg, "arg")), true);
-    }
-    t->has_kwarg = get_str_b(f, args, "kwarg") != Py_None;
-    t->body = convert_list(f, get_str_b(f, fn->ast, "body"), &t->n_body);
+    convert_params(f, t, def);
+    PyObject *body = get_str_b(f, def, "body");
+    if (PyList_Check(body))
+        t->body = convert_list(f, body, &t->n_body);
+    else
+        convert_lambda_body(f, t, body);
     for (int i = 0; i < t->n_body; i++)
         resolve(f, t->body[i]);
     t->local = v->local.at;
@@ -309,4 +358,55 @@ fe_tree(Fe *f, FeFunction *fn)
     f->frame = shell.caller;
     map_put(&f->trees, fn, 0, t);
     return t;
+}
+
+Tree *
+fe_tree(Fe *f, FeFunction *fn)
+{
+    Tree *t = map_get(&f->trees, fn, 0);
+    if (t)
+        return t;
+    if (fe_function_parse(fn))
+        fe_raise(f, f->b.loc);
+    return new_tree(f, fn, fn->ast);
+}
+
+/* ---- functions inside of functions ----------------------------------------------------------- */
+
+/* Adds the parameters of list, which are ast.arg. */
+static void
+add_params(Fe *f, FeFunction *fn, PyObject *args, const char *field, bool keyword_only)
+{
+    PyObject *list = get_str_b(f, args, field);
+    for (Py_ssize_t i = 0; i < PyList_Size(list); i++) {
+        FeParam *p = &fn->params[fn->n_params++];
+        p->name = get_str_b(f, PyList_GetItem(list, i), "arg");
+        p->keyword_only = keyword_only;
+    }
+}
+
+FeFunction *
+fe_nested(Fe *f, const Node *n)
+{
+    FeFunction *fn = map_get(&f->nested, n, 0);
+    if (fn)
+        return fn;
+    const FeFunction *outer = f->frame->tree->fn;
+    PyObject *args = get_str_b(f, n->value, "args");
+    Py_ssize_t count = 0;
+    static const char *const fields[] = {"posonlyargs", "args", "kwonlyargs"};
+    for (int i = 0; i < 3; i++)
+        count += PyList_Size(get_str_b(f, args, fields[i]));
+    fn = NEW(f->a, FeFunction);
+    fn->globals = outer->globals;
+    fn->closure = outer->closure;
+    fn->ast = n->value;
+    fn->file = outer->file;
+    fn->name = str_printf(f->a, "%s", n->name ? n->name : "lambda");
+    fn->params = NEW_N(f->a, FeParam, count + 1);
+    for (int i = 0; i < 3; i++)
+        add_params(f, fn, args, fields[i], i == 2);
+    map_put(&f->nested, n, 0, fn);
+    new_tree(f, fn, n->value);
+    return fn;
 }

@@ -78,11 +78,14 @@ suggest(Fe *f, const char *name)
 {
     const Frame *fr = f->frame;
     PyObject *globals = fr->tree->fn->globals;
-    Py_ssize_t n = PyDict_Size(globals), at = 0, k = 0;
-    const char **words = NEW_N(f->a, const char *, fr->tree->n_locals + n + 1);
-    for (int i = 0; i < fr->tree->n_locals; i++)
-        if (!is_absent(fr->local[i]))
-            words[k++] = fr->tree->local[i];
+    Py_ssize_t n = PyDict_Size(globals), n_locals = 0, at = 0, k = 0;
+    for (const Frame *o = fr; o; o = o->outer)
+        n_locals += o->tree->n_locals;
+    const char **words = NEW_N(f->a, const char *, n_locals + n + 1);
+    for (const Frame *o = fr; o; o = o->outer)
+        for (int i = 0; i < o->tree->n_locals; i++)
+            if (!is_absent(o->local[i]))
+                words[k++] = o->tree->local[i];
     PyObject *key, *value;
     Py_ssize_t limit = k + n;
     while (k < limit && PyDict_Next(globals, &at, &key, &value)) {
@@ -96,22 +99,22 @@ suggest(Fe *f, const char *name)
     return fe_closest(name, words);
 }
 
+/* slot: of the local of fr that it would be; -1: it is none. */
 static NORETURN void
-not_defined(Fe *f, const Node *n)
+not_defined(Fe *f, const Node *n, const Frame *fr, int slot)
 {
-    const Frame *fr = f->frame;
     const Loc *loc = fe_loc(f, n);
-    if (n->slot >= 0 && fr->branch_only[n->slot])
+    if (slot >= 0 && fr->branch_only[slot])
         err_help(f->c,
                  "'%s' has a value in one branch of an if alone, or of different "
                  "types in the two; give it one before the if",
                  n->name);
-    else if (n->slot >= 0 && fr->loop_only[n->slot])
+    else if (slot >= 0 && fr->loop_only[slot])
         err_help(f->c,
                  "'%s' gets its value inside a loop, which may run zero times; give "
                  "it one before the loop",
                  n->name);
-    else if (n->slot >= 0)
+    else if (slot >= 0)
         err_help(f->c, "'%s' gets its value further down", n->name);
     else {
         const char *near = suggest(f, n->name);
@@ -121,12 +124,34 @@ not_defined(Fe *f, const Node *n)
     err_at(f->c, loc, NAME, n->name);
 }
 
+/* The variable of an enclosing function that name means in a closure; NULL: there is none.
+ * names are interned. */
+static const Value *
+outer_variable(const Frame *fr, const char *name, const Frame **whose, int *slot)
+{
+    for (const Frame *o = fr->outer; o; o = o->outer)
+        for (int i = 0; i < o->tree->n_locals; i++)
+            if (o->tree->local[i] == name) {
+                *whose = o;
+                *slot = i;
+                return &o->local[i];
+            }
+    return NULL;
+}
+
 Value
 fe_name(Fe *f, const Node *n)
 {
-    const Frame *fr = f->frame;
+    const Frame *fr = f->frame, *whose;
+    int slot;
     if (n->slot >= 0 && !is_absent(fr->local[n->slot]))
         return fe_read(f, fr->local[n->slot]);
+    const Value *outer = n->slot < 0 ? outer_variable(fr, n->name, &whose, &slot)
+                                     : NULL;
+    if (outer && !is_absent(*outer))
+        return fe_read(f, *outer);
+    if (outer)
+        not_defined(f, n, whose, slot);
     PyObject *name = fe_own(f, PyUnicode_FromString(n->name));
     const FeFunction *fn = fr->tree->fn;
     PyObject *o = look_b(f, fn->closure, name);
@@ -156,7 +181,7 @@ fe_name(Fe *f, const Node *n)
     o = PyObject_GetAttr(f->builtins_mod, name);
     if (!o) {
         PyErr_Clear();
-        not_defined(f, n);
+        not_defined(f, n, fr, n->slot);
     }
     return v_obj(fe_own(f, o));
 }

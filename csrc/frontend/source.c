@@ -309,6 +309,99 @@ parse_lines(FeFunction *f, PyObject *code, PyObject *lines)
     }
 }
 
+/* ---- lambdas --------------------------------------------------------------------------- */
+
+/* Four positions of an ast node, in the order of co_positions: new ref, or NULL. */
+static PyObject *
+span_of(PyObject *node)
+{
+    long at[4];
+    static const char *const names[] = {"lineno", "end_lineno", "col_offset",
+                                        "end_col_offset"};
+    for (int i = 0; i < 4; i++)
+        at[i] = fe_get_long(node, names[i]);
+    return PyErr_Occurred() ? NULL : Py_BuildValue("llll", at[0], at[1], at[2], at[3]);
+}
+
+/* Is node the lambda that code was made of? spans: the positions of its instructions, of
+ * which one is that of the body. 1, 0, or -1 with an exception. */
+static int
+is_lambda_of(PyObject *node, PyObject *spans, int line)
+{
+    PyObject *name = PyType_GetName(Py_TYPE(node)), *body = NULL, *span = NULL;
+    int r = name ? !PyUnicode_CompareWithASCIIString(name, "Lambda") : -1;
+    if (r > 0)
+        r = fe_get_long(node, "lineno") == line;
+    if (r > 0) {
+        body = PyObject_GetAttrString(node, "body");
+        span = body ? span_of(body) : NULL;
+        r = span ? PySet_Contains(spans, span) : -1;
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(body);
+    Py_XDECREF(span);
+    return PyErr_Occurred() ? -1 : r;
+}
+
+/* The ast.Lambda of code among the nodes of tree; new ref, or NULL: without an exception
+ * when there is none, or more than one could be it. */
+static PyObject *
+find_lambda(PyObject *tree, PyObject *code, int line)
+{
+    PyObject *ast = PyImport_ImportModule("ast"), *found = NULL, *node;
+    PyObject *at = PyObject_CallMethod(code, "co_positions", NULL);
+    PyObject *spans = at ? PySet_New(at) : NULL;
+    PyObject *walk = ast && spans ? PyObject_CallMethod(ast, "walk", "O", tree) : NULL;
+    PyObject *it = walk ? PyObject_GetIter(walk) : NULL;
+    bool is_open = false;
+    while (it && !is_open && (node = PyIter_Next(it))) {
+        int r = is_lambda_of(node, spans, line);
+        if (r > 0 && !found)
+            found = Py_NewRef(node);
+        else if (r)
+            is_open = true;
+        Py_DECREF(node);
+    }
+    if (is_open || PyErr_Occurred())
+        Py_CLEAR(found);
+    Py_XDECREF(ast);
+    Py_XDECREF(at);
+    Py_XDECREF(spans);
+    Py_XDECREF(walk);
+    Py_XDECREF(it);
+    return found;
+}
+
+/* A lambda may stand anywhere in a statement: the whole file is parsed to find it. */
+static int
+parse_lambda(FeFunction *f, PyObject *code, PyObject *lines)
+{
+    PyObject *text = join(lines, 0, PyList_Size(lines)), *tree = NULL, *node = NULL;
+    PyObject *builtins = PyImport_ImportModule("builtins");
+    int res = -1;
+    if (text && builtins)
+        tree = PyObject_CallMethod(builtins, "compile", "OssiO", text, f->file, "exec",
+                                   AST_ONLY, Py_True);
+    node = tree ? find_lambda(tree, code, f->first_line) : NULL;
+    if (node) {
+        PyObject *source = join(lines, f->first_line - 1,
+                                fe_get_long(node, "end_lineno"));
+        if (source) {
+            put_ref(&f->source, source);
+            put_ref(&f->ast, Py_NewRef(node));
+            res = 0;
+        }
+    } else if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_SyntaxError)) {
+        PyErr_Clear();
+        res = no_source(f);
+    }
+    Py_XDECREF(text);
+    Py_XDECREF(builtins);
+    Py_XDECREF(tree);
+    Py_XDECREF(node);
+    return res;
+}
+
 int
 fe_function_parse(FeFunction *f)
 {
@@ -321,11 +414,14 @@ fe_function_parse(FeFunction *f)
     int res = -1;
     PyObject *code = PyObject_GetAttrString(f->fn, "__code__");
     PyObject *lines = code ? file_lines(f) : NULL;
+    bool is_lambda = !strcmp(f->name, "lambda");
     if (lines)
-        res = PyList_Size(lines) ? parse_lines(f, code, lines) : no_source(f);
+        res = !PyList_Size(lines) ? no_source(f)
+              : is_lambda         ? parse_lambda(f, code, lines)
+                                  : parse_lines(f, code, lines);
     Py_XDECREF(code);
     Py_XDECREF(lines);
-    if (res == 0) {
+    if (res == 0 && !is_lambda) {
         /* A file that changed on disk since its import gives other lines. */
         PyObject *name = PyObject_GetAttrString(f->ast, "name");
         const char *s = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;

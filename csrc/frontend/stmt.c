@@ -409,6 +409,40 @@ stmt_Assert(Fe *f, Node *n)
     fe_call_value(f, v_obj(fn), n_args, args);
 }
 
+static Value
+call_method(Fe *f, Value of, const char *name, int n, const Value *args)
+{
+    Value m = fe_attribute(f, of, name);
+    if (is_absent(m)) {
+        err_help(f->c, "a class of values with jit methods __enter__(self) and "
+                       "__exit__(self, type, value, traceback) has both");
+        fail(f, TYPE, "'with' needs an object with %s(), not %s", name,
+             v_describe(f, of));
+    }
+    return fe_call_value(f, m, n, args);
+}
+
+/* with a as x, b: ..: __enter__ before the suite, __exit__ behind it, however it ends:
+ * nothing raises in a kernel, and what leaves the suite early has merged there. */
+static Status
+stmt_With(Fe *f, Node *n, int i)
+{
+    if (i == n->n_list)
+        return fe_suite(f, n->list2, n->n_list2);
+    Node *item = n->list[i];
+    const Loc *loc = fe_loc(f, item->a);
+    Value of = fe_read(f, fe_expr(f, item->a));
+    f->b.loc = loc;
+    Value v = call_method(f, of, "__enter__", 0, NULL);
+    if (item->b)
+        fe_assign(f, item->b, v);
+    Status st = stmt_With(f, n, i + 1);
+    f->b.loc = loc;
+    const Value none[3] = {v_obj(Py_None), v_obj(Py_None), v_obj(Py_None)};
+    call_method(f, of, "__exit__", 3, none);
+    return st;
+}
+
 static bool
 is_block_ptr(Value v)
 {
@@ -434,6 +468,8 @@ stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
     case AST_Return: return stmt_Return(f, n);
     case AST_Assert: stmt_Assert(f, n); return FALLS;
     case AST_Pass: return FALLS;
+    case AST_With: return stmt_With(f, n, 0);
+    case AST_FunctionDef: fe_set(f, n->slot, fe_closure(f, n)); return FALLS;
     case AST_Expr:
         if (n->a->kind != AST_Constant && is_block_ptr(fe_expr(f, n->a))) {
             err_help(f->c, "write p = tl.advance(p, ..)");

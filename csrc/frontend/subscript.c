@@ -156,7 +156,7 @@ static Value
 index_tuple(Fe *f, Node *n, Value t)
 {
     int size = t.tuple->n;
-    if (n->b->kind == AST_Slice) {
+    if (n->b->kind == AST_Slice && !t.tuple->keys) {
         Py_ssize_t start, step, count = slice_of(f, n->b, size, &start, &step);
         at(f, n);
         Value *items = NEW_N(f->a, Value, count + 1);
@@ -166,6 +166,18 @@ index_tuple(Fe *f, Node *n, Value t)
     }
     Value k = fe_expr(f, n->b);
     at(f, n);
+    if (t.tuple->keys) {
+        const char *key = v_const_str(f, k, "the key of a dict");
+        for (int i = 0; i < size; i++)
+            if (!strcmp(t.tuple->keys[i], key))
+                return t.tuple->at[i];
+        const char **words = NEW_N(f->a, const char *, size + 1);
+        memcpy(words, t.tuple->keys, (size_t)size * sizeof *words);
+        const char *near = fe_closest(key, words);
+        if (near)
+            err_help(f->c, "did you mean '%s'?", near);
+        fail(f, VALUE, "this dict has no key '%s'", key);
+    }
     int64_t i = v_const_int(f, k, "the index of a tuple");
     if (i < -size || i >= size)
         fail(f, VALUE, "index %lld is outside a tuple of %d", (long long)i, size);

@@ -95,6 +95,16 @@ v_tuple(Fe *f, int n, const Value *at)
 }
 
 Value
+v_tuple_like(Fe *f, const TupleValue *t)
+{
+    Value r = v_tuple(f, t->n, t->at);
+    r.tuple->type = t->type;
+    r.tuple->is_aggregate = t->is_aggregate;
+    r.tuple->keys = t->keys;
+    return r;
+}
+
+Value
 v_dtype(Fe *f, Elem e)
 {
     if (!f->dtype[e])
@@ -158,6 +168,14 @@ v_to_py(Fe *f, Value v, const char *what)
         return v.obj;
     if (v.kind == V_METHOD && v.method->self.kind == V_OBJ)
         return v.method->self.obj;
+    if (v.kind == V_TUPLE && v.tuple->keys) {
+        PyObject *d = fe_own(f, PyDict_New());
+        for (int i = 0; i < v.tuple->n; i++)
+            if (PyDict_SetItemString(d, v.tuple->keys[i],
+                                     v_to_py(f, v.tuple->at[i], what)))
+                fe_raise(f, f->b.loc);
+        return d;
+    }
     if (v.kind == V_TUPLE) {
         PyObject *t = fe_own(f, PyTuple_New(v.tuple->n));
         for (int i = 0; i < v.tuple->n; i++) {
@@ -213,6 +231,7 @@ v_short(Fe *f, Value v)
     case V_PARAM: return ty_str(f->a, v.param->val->type);
     case V_METHOD: return "a method";
     case V_RANGE: return "a range";
+    case V_CLOSURE: return v_describe(f, v);
     case V_BLOCK_PTR:
         return str_printf(f->a, "%s of %s",
                           v.bp->is_desc ? "tensor descriptor" : "block pointer",
@@ -220,10 +239,12 @@ v_short(Fe *f, Value v)
                                                       v.bp->rank, v.bp->block)));
     case V_TUPLE: {
         Sb sb = {.a = f->a};
-        sb_put(&sb, "(");
+        const char *const *keys = v.tuple->keys;
+        sb_put(&sb, keys ? "{" : "(");
         for (int i = 0; i < v.tuple->n; i++)
-            sb_printf(&sb, "%s%s", i ? ", " : "", v_short(f, v.tuple->at[i]));
-        sb_put(&sb, v.tuple->n == 1 ? ",)" : ")");
+            sb_printf(&sb, "%s%s%s%s", i ? ", " : "", keys ? keys[i] : "",
+                      keys ? ": " : "", v_short(f, v.tuple->at[i]));
+        sb_put(&sb, keys ? "}" : v.tuple->n == 1 ? ",)" : ")");
         return sb.at;
     }
     }
@@ -264,7 +285,14 @@ v_describe(Fe *f, Value v)
         const Type *t = v.kind == V_TENSOR ? v.val->type : v.param->val->type;
         return str_printf(f->a, "a run-time value of type %s", ty_str(f->a, t));
     }
-    case V_TUPLE: return str_printf(f->a, "the tuple %s", v_short(f, v));
+    case V_TUPLE:
+        return str_printf(f->a, "the %s %s", v.tuple->keys ? "dict" : "tuple",
+                          v_short(f, v));
+    case V_CLOSURE: {
+        const char *name = v.closure->fn->name;
+        return !strcmp(name, "lambda") ? "a lambda"
+                                       : str_printf(f->a, "the function %s()", name);
+    }
     case V_BLOCK_PTR: return str_printf(f->a, "a %s", v_short(f, v));
     case V_RANGE: return "a range";
     default: return v_short(f, v);
@@ -312,9 +340,7 @@ v_rebuild(Fe *f, Value like, Val *const *leaf, int *at)
     case V_TENSOR:
     case V_PARAM: return v_val(leaf[(*at)++]);
     case V_TUPLE: {
-        Value t = v_tuple(f, like.tuple->n, like.tuple->at);
-        t.tuple->type = like.tuple->type;
-        t.tuple->is_aggregate = like.tuple->is_aggregate;
+        Value t = v_tuple_like(f, like.tuple);
         for (int i = 0; i < t.tuple->n; i++)
             t.tuple->at[i] = v_rebuild(f, like.tuple->at[i], leaf, at);
         return t;
@@ -347,6 +373,18 @@ v_identical(Value a, Value b)
     return a.kind == b.kind && (a.kind == V_NONE || a.obj == b.obj);
 }
 
+/* The same def in the same frame, with the same defaults. */
+static bool
+same_closure(const Closure *a, const Closure *b)
+{
+    if (a->fn != b->fn || a->frame != b->frame)
+        return false;
+    for (int i = 0; i < a->fn->n_params; i++)
+        if (!v_identical(a->defaults[i], b->defaults[i]))
+            return false;
+    return true;
+}
+
 bool
 v_same_shape(Value a, Value b)
 {
@@ -365,8 +403,12 @@ v_same_shape(Value a, Value b)
         return r > 0;
     }
     case V_TUPLE:
-        if (a.tuple->n != b.tuple->n || a.tuple->type != b.tuple->type)
+        if (a.tuple->n != b.tuple->n || a.tuple->type != b.tuple->type ||
+            !a.tuple->keys != !b.tuple->keys)
             return false;
+        for (int i = 0; a.tuple->keys && i < a.tuple->n; i++)
+            if (a.tuple->keys[i] != b.tuple->keys[i])
+                return false;
         for (int i = 0; i < a.tuple->n; i++)
             if (!v_same_shape(a.tuple->at[i], b.tuple->at[i]))
                 return false;
@@ -377,6 +419,7 @@ v_same_shape(Value a, Value b)
                !memcmp(a.bp->block, b.bp->block,
                        (size_t)a.bp->rank * sizeof *a.bp->block);
     case V_METHOD: return a.method == b.method;
+    case V_CLOSURE: return same_closure(a.closure, b.closure);
     default: return true;
     }
 }

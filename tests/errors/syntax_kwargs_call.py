@@ -15,6 +15,7 @@ def run():
 
 
 # ----
-# syntax_kwargs_call.py:10:22: CompileError[SYNTAX]: '**' in a call is not part of the kernel language
+# syntax_kwargs_call.py:10:22: CompileError[TYPE]: '**' cannot spread None
 #     tl.store(x, 1.0, **opts)
 #                      ^~~~~~
+#   help: it spreads what a helper got as **kwargs, or a dict

@@ -1,12 +1,12 @@
-"""SYNTAX: with."""
+"""SYNTAX: async with."""
 
 import tegula
 import tegula.language as tl
 
 
 @tegula.jit
-def kernel(x):
-    with open("f") as f:
+async def kernel(x):
+    async with x:
         tl.store(x, 1.0)
 
 
@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# syntax_with.py:9:5: CompileError[SYNTAX]: 'with' is not part of the kernel language
-#     with open("f") as f:
-#     ^~~~~~~~~~~~~~~~~~~~
+# syntax_with.py:9:5: CompileError[SYNTAX]: 'async with' is not part of the kernel language
+#     async with x:
+#     ^~~~~~~~~~~~~

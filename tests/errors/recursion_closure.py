@@ -1,0 +1,31 @@
+"""RECURSION: a nested function that calls itself without an end."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n):
+    def down(v):
+        return v if v < 1 else down(v - 1)
+
+    tl.store(x, down(n))
+
+
+def run():
+    kernel.lower("*i32", "i32")
+
+
+# ----
+# recursion_closure.py:10:32: CompileError[RECURSION]: 'down' is inlined into itself without an end
+#         return v if v < 1 else down(v - 1)
+#                                ^~~~~~~~~~~
+#   in down(), inlined from recursion_closure.py:10
+#   in down(), inlined from recursion_closure.py:10
+#   in down(), inlined from recursion_closure.py:10
+#   in down(), inlined from recursion_closure.py:10
+#   in down(), inlined from recursion_closure.py:10
+#   in down(), inlined from recursion_closure.py:10
+#   in down(), inlined from recursion_closure.py:10
+#   in down(), inlined from recursion_closure.py:10
+#   ... and 92 more
