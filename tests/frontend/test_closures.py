@@ -365,8 +365,8 @@ def test_jit_of_a_lambda(target):
 
 
 def test_jit_of_a_lambda_whose_text_cannot_be_told_apart():
-    pair = [tegula.jit(f) for f in (lambda: 1, lambda: 2)]
-    assert [k.cache_key for k in pair][0] != pair[1].cache_key
+    one, two = tegula.jit(lambda: 1), tegula.jit(lambda: 2)
+    assert one.cache_key != two.cache_key
     hidden = tegula.jit(eval("lambda out: 1"))
     with pytest.raises(ValueError, match="the source of"):
         assert hidden.cache_key
