@@ -328,7 +328,7 @@ new_tree(Fe *f, FeFunction *fn, PyObject *def)
                         : NULL;
     PyErr_Clear();
     t->is_library = s && !strncmp(s, "tegula.language", strlen("tegula.language"));
-    if (t->is_library) {
+    if (t->is_library && fn->fn) {
         PyObject *types = PyObject_GetAttrString(fn->fn, "__tegula_types__");
         PyErr_Clear();
         if (types)
