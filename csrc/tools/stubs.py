@@ -156,6 +156,7 @@ CORE = {
     "CompiledKernel._answers": "list[tuple[int, int, int]]",
     "CompiledKernel._facts": "dict[str, Any]",
     "CompiledKernel._init_handles": "(self) -> None",
+    "CompiledKernel._params": "list[tuple[int, str, bool]]",
     "CompiledKernel._stages": "dict[str, Any]",
     "CompiledKernel.asm": "Mapping[str, Any]",
     "CompiledKernel.function": "int | None",

@@ -29,6 +29,8 @@ from tegula.constexprs import next_power_of_2 as next_power_of_2
 # What few programs need, found when first asked for: importing us stays cheap.
 _LATER = {
     "ASTSource": "compiler",
+    "AsyncCompileMode": "async_compile",
+    "FutureKernel": "async_compile",
     "aggregate": "language.aggregates",
     "MockTensor": "tensors",
     "TensorWrapper": "tensors",
@@ -65,6 +67,8 @@ if TYPE_CHECKING:
     from tegula import runtime as runtime
     from tegula import testing as testing
     from tegula import tools as tools
+    from tegula.async_compile import AsyncCompileMode as AsyncCompileMode
+    from tegula.async_compile import FutureKernel as FutureKernel
     from tegula.compiler import ASTSource as ASTSource
     from tegula.tensors import MockTensor as MockTensor
     from tegula.tensors import TensorWrapper as TensorWrapper

@@ -43,12 +43,17 @@ class Stages(Mapping[str, Any]):
         return len(self._stages)
 
 
-def disassemble(cubin: bytes) -> str:
-    """The machine code as text. Needs cuobjdump or nvdisasm on PATH or in CUDA_HOME."""
+def tool(name: str) -> str | None:
+    """A program of CUDA's toolkit: in CUDA_HOME or on PATH."""
     places = [os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin")]
     path = os.pathsep.join([*places, os.environ.get("PATH", "")])
-    for tool, options in (("cuobjdump", ["-sass"]), ("nvdisasm", ["-c"])):  # noqa: B007
-        program = shutil.which(tool, path=path)
+    return shutil.which(name, path=path)
+
+
+def disassemble(cubin: bytes) -> str:
+    """The machine code as text. Needs cuobjdump or nvdisasm on PATH or in CUDA_HOME."""
+    for name, options in (("cuobjdump", ["-sass"]), ("nvdisasm", ["-c"])):  # noqa: B007
+        program = tool(name)
         if program:
             break
     else:

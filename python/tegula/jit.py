@@ -6,6 +6,7 @@ attributes of a kernel that are looked at by people and libraries, never by a la
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -290,6 +291,16 @@ class JITFunction(Kernel, Generic[R]):
             )
         given = {k: _untuple(v) for k, v in (data["types"] | data["constants"]).items()}
         return self.compile(**given, target=data["target"], **data["options"])
+
+    def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> Any:
+        """Compile what ``kernel[grid](...)`` would run, and do not run it; dtypes of torch
+        may stand for tensors. In an ``AsyncCompileMode`` a FutureKernel comes back."""
+        module = sys.modules.get("tegula.async_compile")
+        mode = module.active.get() if module else None
+        if mode is None:
+            return super().warmup(*args, grid=grid, **kwargs)
+        compile = super().warmup
+        return mode.submit(lambda: compile(*args, grid=grid, **kwargs))
 
     # --- hooks -------------------------------------------------------------------------
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:

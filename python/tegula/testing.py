@@ -23,6 +23,24 @@ __all__ = [
     "to_numpy",
 ]
 
+_PEAKS = (
+    "cuda_memcheck",
+    "get_dram_gbps",
+    "get_max_simd_tflops",
+    "get_max_tensorcore_tflops",
+    "nvsmi",
+    "set_gpu_clock",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PEAKS:
+        from tegula import peaks
+
+        return getattr(peaks, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 # Larger than the last-level cache of every GPU we know of (H200: 60 MB), and than the
 # share of a CPU's that one socket's cores reach.
 _FLUSH_BYTES = 256 << 20

@@ -38,6 +38,7 @@ ALIASES = {
     "triton.compiler.compiler": "tegula.compiler",
     "triton.compiler.errors": "tegula.errors",
     "triton.runtime._allocation": "tegula.tensors",
+    "triton.runtime._async_compile": "tegula.async_compile",
     "triton.runtime.autotuner": "tegula.autotune",
     "triton.runtime.driver": "tegula.driver",
     "triton.runtime.errors": "tegula.errors",

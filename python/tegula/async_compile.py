@@ -1,0 +1,78 @@
+"""``AsyncCompileMode``: compile many variants at once.
+
+    with AsyncCompileMode(ThreadPoolExecutor(8)):
+        futures = [kernel.warmup(x, n, BLOCK=b, grid=(1,)) for b in (64, 128, 256)]
+
+Inside, ``warmup`` returns a ``FutureKernel`` at once and the compile runs in the executor;
+at the end of the block all of them are done. A compile lets go of the GIL, so threads are
+enough. Launches inside the block are what they are elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from contextvars import ContextVar, Token
+from typing import Any
+
+active: ContextVar[AsyncCompileMode | None] = ContextVar("async_compile", default=None)
+
+
+class FutureKernel:
+    """A variant that is being compiled."""
+
+    def __init__(self, future: Future[Any]) -> None:
+        self._future = future
+
+    def result(self, ignore_errors: bool = False) -> Any:
+        """The variant, as soon as it is there; what its compile raised is raised here.
+        With ignore_errors None stands for a variant that could not be compiled."""
+        try:
+            return self._future.result()
+        except Exception:
+            if ignore_errors:
+                return None
+            raise
+
+    def done(self) -> bool:
+        """Has it been compiled, or failed to be?"""
+        return self._future.done()
+
+
+class AsyncCompileMode:
+    """A block in which ``kernel.warmup`` does not wait; see above.
+
+    executor: of ``concurrent.futures``, with threads. ignore_errors: a compile that fails
+    does not make the end of the block raise.
+    """
+
+    def __init__(self, executor: Executor, *, ignore_errors: bool = False) -> None:
+        self.executor = executor
+        self.ignore_errors = ignore_errors
+        self.futures: list[FutureKernel] = []
+        self._token: Token[AsyncCompileMode | None] | None = None
+
+    def submit(self, compile: Callable[[], Any]) -> FutureKernel:
+        """Have compile() called by the executor. Two for the same variant compile once:
+        the second waits for the first."""
+        future = FutureKernel(self.executor.submit(compile))
+        self.futures.append(future)
+        return future
+
+    def __enter__(self) -> AsyncCompileMode:
+        if active.get() is not None:
+            raise RuntimeError("an AsyncCompileMode inside of another one")
+        self._token = active.set(self)
+        return self
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        assert self._token is not None
+        active.reset(self._token)
+        failed: BaseException | None = None
+        for future in self.futures:  # all of them, whatever happens to one
+            try:
+                future.result(ignore_errors=self.ignore_errors)
+            except Exception as e:
+                failed = failed or e
+        if failed is not None and value is None:
+            raise failed
