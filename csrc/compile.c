@@ -157,6 +157,8 @@ phase_b(Comp *c, void *data)
         cg_host(f, out);
     else
         cg_simt(f, out);
+    if (f->report.n)
+        keep(c, out, "report", f->report.at, (size_t)f->report.n);
     out->ms[TIME_CODEGEN] = clock_ms() - start - out->ms[TIME_LLVM];
     dump_emitted(c, out);
     describe(f, out);

@@ -49,6 +49,7 @@ struct Ll {
     const struct Machine *machine; /* simt only; see simt/machine.h */
     void *machine_data;
     int log2_ctas; /* simt only: blocks of a cluster that share a program */
+    struct SimCosts *costs; /* simt only: what has been asked of the machine */
 };
 
 /* ---- llvm.c ----------------------------------------------------------------------------- */

@@ -532,8 +532,10 @@ op(Sim *s, const Op *o)
 void
 sim_block(Sim *s, const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next)
+    for (const Op *o = b->first; o; o = o->next) {
+        sim_costs_enter(s->l, o);
         op(s, o);
+    }
 }
 
 /* ---- the function ------------------------------------------------------------------------------------ */
@@ -643,6 +645,7 @@ cg_simt(Func *f, Binary *out)
 
     Ll *l = s.l = ll_new(c, is_ptx ? LL_NVPTX : LL_HOST, f->name);
     l->machine = s.m;
+    s.m = sim_costs_open(l, a);
     l->ops = s.m->ops;
     l->log2_ctas = f->log2_ctas;
     Lv *params = NEW_N(a, Lv, f->body->n_args);
@@ -657,6 +660,8 @@ cg_simt(Func *f, Binary *out)
     LLVMPositionBuilderAtEnd(l->b, body);
     sim_block(&s, f->body);
     s.m->end(l, f, s.shared_bytes);
+    f->report.a = a;
+    sim_costs_report(l, f, &f->report);
     ll_finish(l, passes, out);
     ll_emit(l, is_ptx ? LLVMAssemblyFile : LLVMObjectFile, is_ptx ? "ptx" : "obj", out);
     out->shared = s.shared_bytes;

@@ -10,6 +10,7 @@
  *     memory.c        load, store, atomics
  *     shared.c        shared memory as a value; asynchronous copies
  *     reduce.c scan.c convert.c dot.c lookup.c      the ops that threads do together
+ *     cost.c          what each line became, for the report
  *     machine.h       what they are made of
  */
 #ifndef TEGULA_SIMT_H
@@ -103,6 +104,14 @@ int sim_site(Sim *s, const Op *o);
 void sim_barrier(Sim *s, const Loc *loc); /* all threads of the program */
 /* Index * bytes + at. */
 Lv sim_shared_offset(Sim *s, Lv index, int elem_bytes, int at);
+
+/* ---- cost.c ------------------------------------------------------------------------------- */
+typedef struct SimCosts SimCosts;
+/* l->machine, counted in l->costs. */
+const Machine *sim_costs_open(Ll *l, Arena *a);
+void sim_costs_enter(Ll *l, const Op *o); /* what is asked next is o's */
+/* A line a row; ends in a newline. */
+void sim_costs_report(Ll *l, const Func *f, Sb *out);
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 enum { SHARED_ALIGN = 1024 }; /* of a shared_alloc */

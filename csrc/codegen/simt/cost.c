@@ -1,0 +1,344 @@
+/* cost: what each line of the kernel became, for compiled.report.
+ *
+ *     line  21  load           4 loads of 16 bytes
+ *     line  22  reduce         5 shuffles, 1 barrier, 1 shared store, 1 shared load
+ *     line  31  dot (loop)     32 mma m16n8k16, 12 ldmatrix
+ *
+ * Lowering asks a machine for primitives. Here stands a machine between the two that passes
+ * every request on and counts it, so no lowering knows of the report, and nothing that it
+ * forgets to say can be missing from it. The numbers are one thread's instructions, as many
+ * as are written down: a loop's stand for one iteration.
+ */
+#include "codegen/simt/simt.h"
+
+/* What is counted: its name for one of them, and for several. */
+/* clang-format off */
+#define COSTS(X)                                                                       \
+    X(LOAD,         "load",              "loads")                                      \
+    X(STORE,        "store",             "stores")                                     \
+    X(ATOMIC,       "atomic",            "atomics")                                    \
+    X(ASYNC_COPY,   "asynchronous copy", "asynchronous copies")                        \
+    X(MMA,          "mma",               "mma")                                        \
+    X(SHUFFLE,      "shuffle",           "shuffles")                                   \
+    X(BALLOT,       "vote",              "votes")                                      \
+    X(SHARED_STORE, "shared store",      "shared stores")                              \
+    X(SHARED_LOAD,  "shared load",       "shared loads")                               \
+    X(SHARED_ATOMIC,"shared atomic",     "shared atomics")                             \
+    X(LDMATRIX,     "ldmatrix",          "ldmatrix")                                   \
+    X(BARRIER,      "barrier",           "barriers")                                   \
+    X(WARP_SYNC,    "warp barrier",      "warp barriers")                              \
+    X(EXCHANGE,     "word to the blocks of the cluster", "words to the blocks of the cluster")
+/* clang-format on */
+
+typedef enum Cost {
+#define X(name, one, many) COST_##name,
+    COSTS(X)
+#undef X
+        N_COST
+} Cost;
+
+static const struct {
+    const char *one, *many;
+} cost_info[N_COST] = {
+#define X(name, one, many) {one, many},
+    COSTS(X)
+#undef X
+};
+
+typedef struct Row {
+    const char *file;
+    int line;
+    const char *what;
+    bool in_loop;
+    int n[N_COST];
+    int bytes[N_COST]; /* of the widest access */
+    MmaKind mma;
+} Row;
+
+struct SimCosts {
+    Machine machine; /* which counts */
+    Arena *a;
+    Row *row;
+    int n_rows, cap;
+    int at; /* the row of the op that is being lowered; -1: none yet */
+};
+
+static void
+count(Ll *l, Cost cost, int bytes)
+{
+    SimCosts *k = l->costs;
+    if (k->at < 0)
+        return;
+    Row *r = &k->row[k->at];
+    r->n[cost]++;
+    r->bytes[cost] = MAX(r->bytes[cost], bytes);
+}
+
+/* ---- the machine that counts ---------------------------------------------------------- */
+
+static void
+count_barrier(Ll *l, const Loc *loc)
+{
+    count(l, COST_BARRIER, 0);
+    l->machine->barrier(l, loc);
+}
+
+static void
+count_warp_sync(Ll *l, const Loc *loc)
+{
+    count(l, COST_WARP_SYNC, 0);
+    l->machine->warp_sync(l, loc);
+}
+
+static Lv
+count_shuffle_xor(Ll *l, Lv word, int mask)
+{
+    count(l, COST_SHUFFLE, 0);
+    return l->machine->shuffle_xor(l, word, mask);
+}
+
+static Lv
+count_shuffle_idx(Ll *l, Lv word, Lv lane)
+{
+    count(l, COST_SHUFFLE, 0);
+    return l->machine->shuffle_idx(l, word, lane);
+}
+
+static Lv
+count_shuffle_up(Ll *l, Lv word, int delta)
+{
+    count(l, COST_SHUFFLE, 0);
+    return l->machine->shuffle_up(l, word, delta);
+}
+
+static Lv
+count_ballot(Ll *l, Lv bit)
+{
+    count(l, COST_BALLOT, 0);
+    return l->machine->ballot(l, bit);
+}
+
+static void
+count_cluster_send(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred,
+                   const Loc *loc)
+{
+    count(l, COST_EXCHANGE, 0);
+    l->machine->cluster_send(l, site, offset, word, rank, pred, loc);
+}
+
+static Lv
+count_load(Ll *l, const Access *a, Lt type, Lv other)
+{
+    count(l, COST_LOAD, a->bytes);
+    return l->machine->load(l, a, type, other);
+}
+
+static void
+count_store(Ll *l, const Access *a, Lv value)
+{
+    count(l, COST_STORE, a->bytes);
+    l->machine->store(l, a, value);
+}
+
+static Lv
+count_atomic_rmw(Ll *l, const Access *a, Elem e, int rmw, int sem, int scope, Lv value)
+{
+    count(l, COST_ATOMIC, a->bytes);
+    return l->machine->atomic_rmw(l, a, e, rmw, sem, scope, value);
+}
+
+static Lv
+count_atomic_cas(Ll *l, const Access *a, Elem e, int sem, int scope, Lv compare,
+                 Lv value)
+{
+    count(l, COST_ATOMIC, a->bytes);
+    return l->machine->atomic_cas(l, a, e, sem, scope, compare, value);
+}
+
+static Lv
+count_shared_load(Ll *l, Lv offset, Lt type, int align, const Loc *loc)
+{
+    count(l, COST_SHARED_LOAD, align);
+    return l->machine->shared_load(l, offset, type, align, loc);
+}
+
+static void
+count_shared_store(Ll *l, Lv offset, Lv value, int align, Lv pred, const Loc *loc)
+{
+    count(l, COST_SHARED_STORE, align);
+    l->machine->shared_store(l, offset, value, align, pred, loc);
+}
+
+static Lv
+count_shared_atomic_add(Ll *l, Lv offset, Lv value, Lv pred, const Loc *loc)
+{
+    count(l, COST_SHARED_ATOMIC, 0);
+    return l->machine->shared_atomic_add(l, offset, value, pred, loc);
+}
+
+static void
+count_async_copy(Ll *l, Lv offset, const Access *a)
+{
+    count(l, COST_ASYNC_COPY, a->bytes);
+    l->machine->async_copy(l, offset, a);
+}
+
+static void
+count_mma(Ll *l, MmaKind kind, Lv *d, Lv *a, Lv *b)
+{
+    count(l, COST_MMA, 0);
+    if (l->costs->at >= 0)
+        l->costs->row[l->costs->at].mma = kind;
+    l->machine->mma(l, kind, d, a, b);
+}
+
+static void
+count_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
+{
+    count(l, COST_LDMATRIX, 0);
+    l->machine->ldmatrix(l, offset, n, trans, out, loc);
+}
+
+const Machine *
+sim_costs_open(Ll *l, Arena *a)
+{
+    SimCosts *k = l->costs = NEW(a, SimCosts);
+    *k = (SimCosts){.machine = *l->machine, .a = a, .at = -1};
+    Machine *m = &k->machine;
+    m->barrier = count_barrier;
+    m->warp_sync = count_warp_sync;
+    m->shuffle_xor = count_shuffle_xor;
+    m->shuffle_idx = count_shuffle_idx;
+    m->shuffle_up = count_shuffle_up;
+    m->ballot = count_ballot;
+    m->cluster_send = count_cluster_send;
+    m->load = count_load;
+    m->store = count_store;
+    m->atomic_rmw = count_atomic_rmw;
+    m->atomic_cas = count_atomic_cas;
+    m->shared_load = count_shared_load;
+    m->shared_store = count_shared_store;
+    m->shared_atomic_add = count_shared_atomic_add;
+    m->async_copy = count_async_copy;
+    m->mma = count_mma;
+    m->ldmatrix = count_ldmatrix;
+    return m;
+}
+
+/* ---- rows ------------------------------------------------------------------------------ */
+
+static bool
+in_loop(const Op *o)
+{
+    for (const Op *p = o->block->owner; p; p = p->block->owner)
+        if (p->op == OP_FOR || p->op == OP_WHILE)
+            return true;
+    return false;
+}
+
+/* The user's word for the op. */
+static const char *
+word(const Op *o)
+{
+    switch (o->op) {
+    case OP_CONVERT: return "other threads"; /* the same values, held by */
+    case OP_ASYNC_COPY:
+    case OP_ASYNC_COMMIT:
+    case OP_ASYNC_WAIT: return "load ahead";
+    case OP_SHARED_LOAD:
+    case OP_SHARED_STORE: return "staging";
+    default: return info(o)->text;
+    }
+}
+
+void
+sim_costs_enter(Ll *l, const Op *o)
+{
+    SimCosts *k = l->costs;
+    const Loc *loc = o->loc;
+    while (loc && loc->is_library && loc->caller)
+        loc = loc->caller;
+    Row r = {.what = word(o), .in_loop = in_loop(o)};
+    if (loc)
+        r.file = loc->file, r.line = loc->line;
+    for (int i = k->n_rows - 1; i >= 0; i--)
+        if (k->row[i].line == r.line && k->row[i].file == r.file &&
+            k->row[i].in_loop == r.in_loop && !strcmp(k->row[i].what, r.what)) {
+            k->at = i;
+            return;
+        }
+    if (k->n_rows == k->cap) {
+        Row *old = k->row;
+        k->cap = MAX(16, 2 * k->cap);
+        k->row = NEW_N(k->a, Row, k->cap);
+        if (old)
+            memcpy(k->row, old, (size_t)k->n_rows * sizeof *old);
+    }
+    k->row[k->at = k->n_rows++] = r;
+}
+
+static bool
+is_empty(const Row *r)
+{
+    for (int i = 0; i < N_COST; i++)
+        if (r->n[i])
+            return false;
+    return true;
+}
+
+static void
+put_row(Sb *out, const Row *r, const char *kernel_file)
+{
+    char what[32];
+    snprintf(what, sizeof what, "%s%s", r->what, r->in_loop ? " (loop)" : "");
+    sb_printf(out, "line %4d  %-20s", r->line, what);
+    const char *comma = "  ";
+    for (int i = 0; i < N_COST; i++) {
+        if (!r->n[i])
+            continue;
+        sb_printf(out, "%s%d %s", comma, r->n[i],
+                  r->n[i] == 1 ? cost_info[i].one : cost_info[i].many);
+        if (r->bytes[i])
+            sb_printf(out, " of %d byte%s", r->bytes[i], r->bytes[i] == 1 ? "" : "s");
+        if (i == COST_MMA)
+            sb_printf(out, " m16n8k%d", mma_shape[r->mma].k);
+        comma = ", ";
+    }
+    if (r->file && kernel_file && r->file != kernel_file)
+        sb_printf(out, "  (%s)", r->file);
+    sb_put(out, "\n");
+}
+
+static bool
+is_before(const Row *a, const Row *b, const char *kernel_file)
+{
+    bool a_is_elsewhere = a->file != kernel_file,
+         b_is_elsewhere = b->file != kernel_file;
+    if (a_is_elsewhere != b_is_elsewhere)
+        return b_is_elsewhere;
+    return a->file == b->file && a->line < b->line;
+}
+
+/* Those of the kernel's file first, by line; where lines are equal, as they came. */
+static void
+sort_rows(Row *row, int n, const char *kernel_file)
+{
+    for (int i = 1; i < n; i++) {
+        Row x = row[i];
+        int j = i;
+        for (; j > 0 && is_before(&x, &row[j - 1], kernel_file); j--)
+            row[j] = row[j - 1];
+        row[j] = x;
+    }
+}
+
+void
+sim_costs_report(Ll *l, const Func *f, Sb *out)
+{
+    SimCosts *k = l->costs;
+    const char *file = f->loc ? f->loc->file : NULL;
+    sort_rows(k->row, k->n_rows, file);
+    for (int i = 0; i < k->n_rows; i++)
+        if (!is_empty(&k->row[i]))
+            put_row(out, &k->row[i], file);
+}
