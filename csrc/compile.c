@@ -143,8 +143,6 @@ phase_b(Comp *c, void *data)
     out->ms[TIME_PASSES] = clock_ms() - start;
     const char *tir = ir_print(f, false);
     keep(c, out, "tir", tir, strlen(tir));
-    if (f->report.n)
-        keep(c, out, "report", f->report.at, (size_t)f->report.n);
     if (c->opt.target.kind != TARGET_CPU) {
         start = clock_ms();
         run_passes(f, order_simt);

@@ -207,6 +207,8 @@ char *err_render(Comp *c, const Error *e);
 
 const Loc *loc_new(Comp *c, const char *file, const char *func, int line, int col,
                    int end_line, int end_col, const Loc *caller);
+/* The place in the user's source: for code of the language's own, its call. */
+const Loc *loc_user(const Loc *loc);
 
 /* An impossible switch arm: BUG, not undefined behaviour. */
 #define unreachable(c) err_at((c), NULL, UNREACHABLE, __FILE__, __LINE__)

@@ -64,6 +64,14 @@ die(ErrCode code)
     abort();
 }
 
+const Loc *
+loc_user(const Loc *loc)
+{
+    while (loc && loc->is_library && loc->caller)
+        loc = loc->caller;
+    return loc;
+}
+
 void
 err_raise(Comp *c, const Loc *loc, ErrCode code, const char *fmt, ...)
 {
@@ -77,9 +85,7 @@ err_raise(Comp *c, const Loc *loc, ErrCode code, const char *fmt, ...)
         va_end(ap);
         help = c->pending_help;
     }
-    while (loc && loc->is_library && loc->caller)
-        loc = loc->caller;
-    c->err = (Error){code, loc, msg, help};
+    c->err = (Error){code, loc_user(loc), msg, help};
     c->pending_help = NULL;
     longjmp(*c->escape, 1);
 }

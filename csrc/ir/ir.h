@@ -230,6 +230,10 @@ struct Func {
     Sb report;       /* what passes did that costs more than it looks: a line each */
 };
 
+/* ---- report.c --------------------------------------------------------------------- */
+/* Adds a line to f->report: where, what ("padding"), and what there is to say of it. */
+void ir_report(Func *f, const Loc *at, const char *what, const char *text);
+
 /* ---- build.c: the only writer of the lists -------------------------------------- */
 static inline Val *
 arg(const Op *o, int i)

@@ -4,7 +4,7 @@
  *     c.asm["tir"], c.asm["llir"], c.asm["ptx"], ..       stages, as text or bytes
  *     c.metadata.shared, c.n_regs, c.n_spills             what it costs
  *     c.timings                                           what its compile cost, in ms
- *     c.report                                            padding and its like, in words
+ *     c.report                                            what each line costs, in words
  *     c[grid](x, y, n, 1024)                              again, without looking it up
  *
  * `metadata` and the disassembly are Python, in tegula/compiled.py, over what stands here.
@@ -383,7 +383,8 @@ static PyGetSetDef compiled_getset[] = {
      "dict of milliseconds: frontend, passes, codegen, llvm, ptxas; empty if from disk",
      NULL},
     {"report", get_report, NULL,
-     "what costs more than it looks, a line each: blocks that were padded; or ''",
+     "text: what lines of the kernel cost, such as shuffles, barriers and padding; ''\n"
+     "where there is nothing to say. On a GPU the numbers are one thread's.",
      NULL},
     {"n_regs", get_n_regs, NULL,
      "registers of a thread, or as many as it may use; -1: unknown", NULL},

@@ -97,16 +97,13 @@ pad_note(Pad *p, const Op *o, const char *fmt, ...)
     va_start(ap, fmt);
     const char *what = str_vprintf(p->c->arena, fmt, ap);
     va_end(ap);
-    const Loc *at = o->loc;
-    while (at && at->is_library && at->caller)
-        at = at->caller;
-    const char *line = str_printf(p->c->arena, "%s:%d: %s\n", at ? at->file : "?",
-                                  at ? at->line : 0, what);
-    if (map_get(&p->noted, line, strlen(line)))
+    const Loc *at = loc_user(o->loc);
+    const char *key = str_printf(p->c->arena, "%s:%d: %s", at ? at->file : "?",
+                                 at ? at->line : 0, what);
+    if (map_get(&p->noted, key, strlen(key)))
         return;
-    map_put(&p->noted, line, strlen(line), p);
-    p->f->report.a = p->c->arena;
-    sb_put(&p->f->report, line);
+    map_put(&p->noted, key, strlen(key), p);
+    ir_report(p->f, o->loc, "padding", what);
 }
 
 /* A shape is mentioned where it is seen first. */

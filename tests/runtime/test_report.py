@@ -86,4 +86,6 @@ def test_loops_and_tensor_cores():
 
 
 def test_the_cpu_has_nothing_to_say():
-    assert row_sum.compile("*fp32", "*fp32", "i32", BLOCK=128, target="cpu").report == ""
+    assert (
+        row_sum.compile("*fp32", "*fp32", "i32", BLOCK=128, target="cpu").report == ""
+    )

@@ -27,6 +27,7 @@
     X(LDMATRIX,     "ldmatrix",          "ldmatrix")                                   \
     X(BARRIER,      "barrier",           "barriers")                                   \
     X(WARP_SYNC,    "warp barrier",      "warp barriers")                              \
+    X(FENCE,        "fence",             "fences")                                     \
     X(EXCHANGE,     "word to the blocks of the cluster", "words to the blocks of the cluster")
 /* clang-format on */
 
@@ -46,8 +47,7 @@ static const struct {
 };
 
 typedef struct Row {
-    const char *file;
-    int line;
+    const Loc *loc; /* of the first op */
     const char *what;
     bool in_loop;
     int n[N_COST];
@@ -141,10 +141,11 @@ count_store(Ll *l, const Access *a, Lv value)
 }
 
 static Lv
-count_atomic_rmw(Ll *l, const Access *a, Elem e, int rmw, int sem, int scope, Lv value)
+count_atomic_rmw(Ll *l, const Access *a, Elem e, int rmw, int sem, int scope, Lv value,
+                 bool is_used)
 {
     count(l, COST_ATOMIC, a->bytes);
-    return l->machine->atomic_rmw(l, a, e, rmw, sem, scope, value);
+    return l->machine->atomic_rmw(l, a, e, rmw, sem, scope, value, is_used);
 }
 
 static Lv
@@ -153,6 +154,13 @@ count_atomic_cas(Ll *l, const Access *a, Elem e, int sem, int scope, Lv compare,
 {
     count(l, COST_ATOMIC, a->bytes);
     return l->machine->atomic_cas(l, a, e, sem, scope, compare, value);
+}
+
+static void
+count_fence(Ll *l, int scope)
+{
+    count(l, COST_FENCE, 0);
+    l->machine->fence(l, scope);
 }
 
 static Lv
@@ -216,6 +224,7 @@ sim_costs_open(Ll *l, Arena *a)
     m->store = count_store;
     m->atomic_rmw = count_atomic_rmw;
     m->atomic_cas = count_atomic_cas;
+    m->fence = count_fence;
     m->shared_load = count_shared_load;
     m->shared_store = count_shared_store;
     m->shared_atomic_add = count_shared_atomic_add;
@@ -251,19 +260,20 @@ word(const Op *o)
     }
 }
 
+static bool
+same_line(const Loc *a, const Loc *b)
+{
+    return a == b || (a && b && a->file == b->file && a->line == b->line);
+}
+
 void
 sim_costs_enter(Ll *l, const Op *o)
 {
     SimCosts *k = l->costs;
-    const Loc *loc = o->loc;
-    while (loc && loc->is_library && loc->caller)
-        loc = loc->caller;
-    Row r = {.what = word(o), .in_loop = in_loop(o)};
-    if (loc)
-        r.file = loc->file, r.line = loc->line;
+    Row r = {.loc = loc_user(o->loc), .what = word(o), .in_loop = in_loop(o)};
     for (int i = k->n_rows - 1; i >= 0; i--)
-        if (k->row[i].line == r.line && k->row[i].file == r.file &&
-            k->row[i].in_loop == r.in_loop && !strcmp(k->row[i].what, r.what)) {
+        if (same_line(k->row[i].loc, r.loc) && k->row[i].in_loop == r.in_loop &&
+            !strcmp(k->row[i].what, r.what)) {
             k->at = i;
             return;
         }
@@ -277,68 +287,57 @@ sim_costs_enter(Ll *l, const Op *o)
     k->row[k->at = k->n_rows++] = r;
 }
 
-static bool
-is_empty(const Row *r)
-{
-    for (int i = 0; i < N_COST; i++)
-        if (r->n[i])
-            return false;
-    return true;
-}
-
 static void
-put_row(Sb *out, const Row *r, const char *kernel_file)
+put_row(Func *f, const Row *r)
 {
-    char what[32];
-    snprintf(what, sizeof what, "%s%s", r->what, r->in_loop ? " (loop)" : "");
-    sb_printf(out, "line %4d  %-20s", r->line, what);
-    const char *comma = "  ";
+    Arena *a = f->c->arena;
+    Sb costs = {.a = a};
     for (int i = 0; i < N_COST; i++) {
         if (!r->n[i])
             continue;
-        sb_printf(out, "%s%d %s", comma, r->n[i],
+        sb_printf(&costs, "%s%d %s", costs.n ? ", " : "", r->n[i],
                   r->n[i] == 1 ? cost_info[i].one : cost_info[i].many);
         if (r->bytes[i])
-            sb_printf(out, " of %d byte%s", r->bytes[i], r->bytes[i] == 1 ? "" : "s");
+            sb_printf(&costs, " of %d byte%s", r->bytes[i],
+                      r->bytes[i] == 1 ? "" : "s");
         if (i == COST_MMA)
-            sb_printf(out, " m16n8k%d", mma_shape[r->mma].k);
-        comma = ", ";
+            sb_printf(&costs, " m%dn8k%d", mma_shape[r->mma].m, mma_shape[r->mma].k);
     }
-    if (r->file && kernel_file && r->file != kernel_file)
-        sb_printf(out, "  (%s)", r->file);
-    sb_put(out, "\n");
+    if (!costs.n)
+        return;
+    const char *what = r->in_loop ? str_printf(a, "%s (loop)", r->what) : r->what;
+    ir_report(f, r->loc, what, costs.at);
 }
 
 static bool
-is_before(const Row *a, const Row *b, const char *kernel_file)
+is_before(const Row *a, const Row *b, const Loc *kernel)
 {
-    bool a_is_elsewhere = a->file != kernel_file,
-         b_is_elsewhere = b->file != kernel_file;
-    if (a_is_elsewhere != b_is_elsewhere)
-        return b_is_elsewhere;
-    return a->file == b->file && a->line < b->line;
+    if (!a->loc || !b->loc || !kernel)
+        return false;
+    bool here = a->loc->file == kernel->file, other_here = b->loc->file == kernel->file;
+    if (here != other_here)
+        return here;
+    return a->loc->file == b->loc->file && a->loc->line < b->loc->line;
 }
 
 /* Those of the kernel's file first, by line; where lines are equal, as they came. */
 static void
-sort_rows(Row *row, int n, const char *kernel_file)
+sort_rows(Row *row, int n, const Loc *kernel)
 {
     for (int i = 1; i < n; i++) {
         Row x = row[i];
         int j = i;
-        for (; j > 0 && is_before(&x, &row[j - 1], kernel_file); j--)
+        for (; j > 0 && is_before(&x, &row[j - 1], kernel); j--)
             row[j] = row[j - 1];
         row[j] = x;
     }
 }
 
 void
-sim_costs_report(Ll *l, const Func *f, Sb *out)
+sim_costs_report(Ll *l, Func *f)
 {
     SimCosts *k = l->costs;
-    const char *file = f->loc ? f->loc->file : NULL;
-    sort_rows(k->row, k->n_rows, file);
+    sort_rows(k->row, k->n_rows, f->loc);
     for (int i = 0; i < k->n_rows; i++)
-        if (!is_empty(&k->row[i]))
-            put_row(out, &k->row[i], file);
+        put_row(f, &k->row[i]);
 }

@@ -660,8 +660,7 @@ cg_simt(Func *f, Binary *out)
     LLVMPositionBuilderAtEnd(l->b, body);
     sim_block(&s, f->body);
     s.m->end(l, f, s.shared_bytes);
-    f->report.a = a;
-    sim_costs_report(l, f, &f->report);
+    sim_costs_report(l, f);
     ll_finish(l, passes, out);
     ll_emit(l, is_ptx ? LLVMAssemblyFile : LLVMObjectFile, is_ptx ? "ptx" : "obj", out);
     out->shared = s.shared_bytes;

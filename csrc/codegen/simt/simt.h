@@ -110,8 +110,7 @@ typedef struct SimCosts SimCosts;
 /* l->machine, counted in l->costs. */
 const Machine *sim_costs_open(Ll *l, Arena *a);
 void sim_costs_enter(Ll *l, const Op *o); /* what is asked next is o's */
-/* A line a row; ends in a newline. */
-void sim_costs_report(Ll *l, const Func *f, Sb *out);
+void sim_costs_report(Ll *l, Func *f);    /* into f->report */
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 enum { SHARED_ALIGN = 1024 }; /* of a shared_alloc */
