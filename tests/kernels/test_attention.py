@@ -82,9 +82,21 @@ def attention(q, k, v, causal):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_attention(device, rng, seq, head, causal, dtype):
+    check(device, rng, seq, head, causal, dtype, 32, 32)
+
+
+@pytest.mark.parametrize("head,block_m,block_n", [(96, 32, 32), (80, 48, 24)])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_odd_heads(device, rng, head, block_m, block_n, causal, dtype):
+    """Heads as models have them, and blocks to match: the compiler pads."""
+    check(device, rng, 100, head, causal, dtype, block_m, block_n)
+
+
+def check(device, rng, seq, head, causal, dtype, block_m, block_n):
     q, k, v = rng.standard_normal((3, 2, seq, head)).astype(dtype)
     o = device.poison(q.shape, dtype)
-    attention_kernel[(triton.cdiv(seq, 32), 2)](
+    attention_kernel[(triton.cdiv(seq, block_m), 2)](
         device.put(q),
         device.put(k),
         device.put(v),
@@ -92,8 +104,8 @@ def test_attention(device, rng, seq, head, causal, dtype):
         seq,
         head**-0.5,
         HEAD=head,
-        BLOCK_M=32,
-        BLOCK_N=32,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
         CAUSAL=causal,
     )
     tol = 3e-3 if dtype == np.float16 else 2e-5

@@ -99,7 +99,7 @@ SHAPES = [(1, 1, 1), (33, 65, 17), (128, 128, 128), (1000, 1000, 1000)]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("block", [(16, 16, 16), (64, 64, 32)], ids=str)
+@pytest.mark.parametrize("block", [(16, 16, 16), (64, 64, 32), (96, 80, 48)], ids=str)
 def test_shapes_f32(device, rng, shape, block):
     M, N, K = shape
     if M == 1000 and (block[0] == 16 or device.is_emulated):

@@ -36,6 +36,31 @@ MOVES = {
     "cat dim 1": ((4, 8), "tl.cat(x, y, dim=1)", lambda x, y: np.concatenate([x, y], 1)),
     "full": ((1,), "tl.full((4, 8), 1, x.dtype)", lambda x, y: np.full((4, 8), encode(1, "int8"))),
     "zeros_like": ((8, 4), "tl.zeros_like(x)", lambda x, y: np.zeros((8, 4))),
+    "reshape plain": ((24, 4), "tl.reshape(x, (96,))", lambda x, y: x.ravel()),
+    "reshape plain back": ((5, 96, 2), "x.reshape(5, 3, 64)", lambda x, y: x.reshape(5, 3, 64)),
+    "reshape moved": ((96,), "tl.reshape(x, (4, 24))", lambda x, y: x.reshape(4, 24)),
+    "reshape moved back": ((6, 10), "x.reshape(4, 15)", lambda x, y: x.reshape(4, 15)),
+    "reshape 3-D": ((3, 5, 7), "x.reshape(7, 15)", lambda x, y: x.reshape(7, 15)),
+    "ravel odd": ((3, 1, 7), "tl.ravel(x)", lambda x, y: x.ravel()),
+    "trans odd": ((3, 100), "tl.trans(x)", lambda x, y: x.T),
+    "permute odd": ((3, 4, 5), "tl.permute(x, (2, 0, 1))", lambda x, y: x.transpose(2, 0, 1)),
+    "broadcast_to odd": ((1, 7), "tl.broadcast_to(x, (5, 7))", lambda x, y: np.broadcast_to(x, (5, 7))),
+    "join odd": ((7,), "tl.join(x, y)", lambda x, y: np.stack([x, y], -1)),
+    "split odd": ((5, 3, 2), "tl.split(x)[1]", lambda x, y: x[..., 1]),
+    "interleave odd": ((3, 5), "tl.interleave(x, y)", lambda x, y: np.stack([x, y], -1).reshape(3, 10)),
+    "cat odd": ((48,), "tl.cat(x, y)", lambda x, y: np.concatenate([x, y])),
+    "cat dim 0 odd": ((3, 5), "tl.cat(x, y, dim=0)", lambda x, y: np.concatenate([x, y], 0)),
+    "cat dim 1 odd": ((3, 5), "tl.cat(x, y, dim=1)", lambda x, y: np.concatenate([x, y], 1)),
+    "resize": ((5, 12), "tl.resize(x, (3, 12))", lambda x, y: x[:3]),
+    "resize free": ((7, 12), "tl.resize(x, (5, 10))", lambda x, y: x[:5, :10]),
+    "resize of powers": ((16, 4), "tl.resize(x, (4, 2))", lambda x, y: x[:4, :2]),
+    "resize up": ((3, 12), "tl.resize(x, (9, 16))", lambda x, y: np.pad(x, ((0, 6), (0, 4)))),
+    "slice": ((5, 100), "x[1:4, :96]", lambda x, y: x[1:4, :96]),
+    "slice steps": ((100,), "x[90:3:-7]", lambda x, y: x[90:3:-7]),
+    "slice of powers": ((64,), "x[:48]", lambda x, y: x[:48]),
+    "row": ((5, 24), "x[3]", lambda x, y: x[3]),
+    "column": ((5, 24), "x[:, -1]", lambda x, y: x[:, -1]),
+    "zeros odd": ((3, 5), "tl.zeros_like(x)", lambda x, y: np.zeros((3, 5))),
 }  # fmt: skip
 CASES = [(m, t) for m in MOVES for t in ALL]
 
@@ -93,7 +118,18 @@ tl.store(x1 + 7, tl.full([], 9, tl.int32))
 
 
 @pytest.mark.parametrize(
-    "start,end", ((0, 1), (5, 6), (0, 1024), (100, 228), (2**31, 2**31 + 8))
+    "start,end",
+    (
+        (0, 3),
+        (7, 107),
+        (0, 96),
+        (2**32 - 6, 2**32 - 1),
+        (0, 1),
+        (5, 6),
+        (0, 1024),
+        (100, 228),
+        (2**31, 2**31 + 8),
+    ),
 )
 def test_arange(machine: Machine, start: int, end: int) -> None:
     n = end - start
