@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .expr import Expr, clamped
-from .scope import FLOATS, INTS, Shape, Want, is_float, size
+from .scope import FLOATS, INTS, Shape, Want, is_float, size, within
 
 
 class Across(Expr):
@@ -15,7 +15,7 @@ class Across(Expr):
             forms += [(1, self.flipped)]
             if w.shape[-1] > 1 and w.shape[-1] <= 64 and size(w.shape) <= 256:
                 forms.append((1, self.sorted))
-            if w.shape[-1] > 1:
+            if w.shape[-1] % 2 == 0:
                 forms.append((1, self.interleaved))
             if w.shape[-1] == 2:
                 forms.append((2, self.joined))
@@ -35,7 +35,10 @@ class Across(Expr):
         d = self.d
         axis = d.below(len(w.shape) + 1)
         wide = [*w.shape]
-        wide.insert(axis, d.pick([8, 16, 2, 32] if size(w.shape) <= 64 else [2, 4]))
+        sides = [8, 16, 2, 32] if size(w.shape) <= 64 else [2, 4]
+        if self.is_odd:
+            sides += [3, 11, 5] if size(w.shape) <= 64 else [3]
+        wide.insert(axis, d.pick(sides))
         v = w.with_shape(tuple(wide))
         where = "" if len(w.shape) == 0 and d.chance(30) else f"axis={axis}"
         comma = f", {where}" if where else ""
@@ -66,7 +69,7 @@ class Across(Expr):
         """An index: of equal ones the first."""
         d = self.d
         dtype = d.pick(["int32", "float32", "int8", "uint16", "float16"])
-        wide = (d.pick([8, 16, 4]), *w.shape)
+        wide = (d.pick([8, 16, 4, *([9, 3] if self.is_odd else [])]), *w.shape)
         x = self.expr(Want(dtype, wide), depth - 1)
         if d.chance(30):
             e = f"tl.{d.pick(['max', 'min'])}({x}, 0, return_indices=True)[{d.below(2)}]"
@@ -154,6 +157,12 @@ class Across(Expr):
         n = w.shape[-1]
         x = self.expr(w.with_shape((*w.shape[:-1], n * 2)), depth - 1)
         lead = ":, " * (len(w.shape) - 1)
+        if self.is_odd and d.chance(40):  # a little longer, or a little shorter
+            more = d.pick([1, 3])
+            shape = (*w.shape[:-1], max(1, n + more if d.chance(60) else n - more))
+            x = self.expr(w.with_shape(shape), depth - 1)
+            c = self.constant(w.dtype, w.whole)
+            return f"tl.resize({x}, {list(w.shape)}, {c})"
         return f"({x})[{lead}{d.pick([f':{n}', f'{n}:', '::2', '1::2'])}]"
 
     def element(self, w: Want, depth: int) -> str:
@@ -166,7 +175,7 @@ class Across(Expr):
         axis = self.d.below(len(w.shape))
         x = self.expr(w, depth - 1)
         i = self.expr(w.with_dtype("int32"), depth - 1)
-        return f"tl.gather({x}, ({i}) & {w.shape[axis] - 1}, {axis})"
+        return f"tl.gather({x}, {within(i, w.shape[axis])}, {axis})"
 
     def sorted(self, w: Want, depth: int) -> str:
         d = self.d
@@ -185,5 +194,5 @@ class Across(Expr):
         if n < 2 or n > 256 or w.dtype not in (*INTS, *FLOATS):
             return self.arith(w, depth)
         x = self.expr(w.with_dtype("int32").with_shape((64,)), depth - 1)
-        e = f"tl.histogram(({x}) & {n - 1}, {n})"
+        e = f"tl.histogram({within(x, n)}, {n})"
         return clamped(e, w.dtype) if is_float(w.dtype) else f"{e}.to(tl.{w.dtype})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .scope import BITS, FLOATS, INTS, N_IN, Scope, Shape, Want, is_float, size
+from .scope import BITS, FLOATS, INTS, N_IN, Scope, Shape, Want, is_float, size, within
 
 # Operations whose result does not depend on the order.
 ATOMICS = {
@@ -140,7 +140,7 @@ class Memory(Scope):
         self.put("tl.debug_barrier()")
         there = self.index(w.shape)
         if d.chance(60):
-            there = f"(({there} + {self.simple(Want('int32', w.shape))}) & {n - 1})"
+            there = within(f"{there} + {self.simple(Want('int32', w.shape))}", n)
         self.bind(f"tl.load({array} + {at} + {there})", w)
 
     def atomic(self) -> None:

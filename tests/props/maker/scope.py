@@ -32,11 +32,20 @@ SHAPES: list[Shape] = [
     (1,), (2, 2), (4, 1, 16),
 ]  # fmt: skip
 LARGE: list[Shape] = [(256,), (1024,), (64, 16), (32, 64), (8, 128), (2, 16, 32)]
+# Sides that are no powers of two, which the compiler pads; small ones first.
+ODD: list[Shape] = [
+    (3,), (5, 6), (1, 7), (24,), (3, 2, 5), (12, 16), (100,), (16, 10), (7, 1), (4, 24),
+]  # fmt: skip
 N_IN = 4096  # an index into an input is below this; arrays are twice as long
 
 
 def size(shape: Shape) -> int:
     return math.prod(shape)
+
+
+def within(text: str, n: int) -> str:
+    """The int text as an index below n."""
+    return f"(({text}) & {n - 1})" if n & (n - 1) == 0 else f"((({text}) & 8191) % {n})"
 
 
 def is_float(dtype: str) -> bool:
@@ -82,6 +91,9 @@ class Scope:
         self.shapes = list(SHAPES)
         if draw.chance(20):
             self.shapes += LARGE
+        self.is_odd = draw.chance(40)
+        if self.is_odd:
+            self.shapes += ODD
         self.inputs: list[Param] = []
         kinds = [("int64", True), ("float32", True), ("float32", False)]
         kinds.append((draw.pick([*INTS, *FLOATS, "int1", *FP8]), draw.chance(50)))
