@@ -8,7 +8,12 @@ import tegula.language as tl
 def kernel(x):
     i = tl.arange(0, 100)
     y = tl.inline_asm_elementwise(
-        "red.global.add.u32 [$1], 1; mov.u32 $0, 0;", "=r,l", [x + i], tl.int32, False, 1
+        "red.global.add.u32 [$1], 1; mov.u32 $0, 0;",
+        "=r,l",
+        [x + i],
+        tl.int32,
+        False,
+        1,
     )
     tl.store(x + i, y)
 

@@ -144,6 +144,8 @@ class Stmt(Across):
         kind, acc, how, limit = d.pick(DOTS)
         m, n = d.pick([16, 32, 64, 8, 1, 2]), d.pick([16, 32, 64, 8, 4])
         k = d.pick([16, 32, 64]) if kind != "int8" else d.pick([32, 64])
+        if self.is_odd and d.chance(50):
+            m, n, k = d.pick([m, 3, 24, 48]), d.pick([n, 5, 40]), d.pick([k, 7, 20, 33])
         batch = (2,) if d.chance(10) else ()
         if batch and m * n > 512:
             m = n = 16
@@ -169,6 +171,8 @@ class Stmt(Across):
         kind, acc, how, _ = d.pick(DOTS[:5])
         m, n = d.pick([16, 32, 64]), d.pick([16, 32])
         k = d.pick([16, 32])
+        if self.is_odd and d.chance(50):
+            m, n, k = d.pick([m, 24]), d.pick([n, 40, 7]), d.pick([k, 12, 20])
         source = self.param(f"m_{kind}", "in", kind, True, 2 * N_IN).name
         a, b, c = (self.fresh(letter) for letter in "abc")
         i, j, s = (f"tl.arange(0, {x})" for x in (m, n, k))
