@@ -8,6 +8,8 @@
 #   make wheel     .whl/tegula-*.whl, one for every Python >= 3.11
 #   make tirc      build/tirc, the compiler without Python: .tir in, passes, .tir out
 #   make ctest     build and run the C unit tests
+#   make opsuite   every operation x type on CPU, interpreter and emulator; counts differences
+#                  and races
 #   make sanitize  every 8th test with ASan and UBSan in the core (SAMPLE=1: all;
 #                  SANITIZE=thread: TSan)
 #   make bench     the benchmarks, beside NumPy and PyTorch where installed
@@ -21,7 +23,7 @@
 # PYTHON=python3.12 chooses a Python, VENV=dir another environment, TEGULA_LLVM_CONFIG an
 # LLVM. How the C is built is csrc/Makefile.
 
-.PHONY: help demo test sanitize build wheel tirc ctest bench lint format gen clean check \
+.PHONY: help demo test opsuite sanitize build wheel tirc ctest bench lint format gen clean check \
 	replay sz
 MAKEFLAGS += --no-print-directory
 # Two of these at once would compile the same objects twice; csrc/Makefile is parallel.
@@ -92,6 +94,9 @@ test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) \
 		$(if $(filter 1,$(JAX)),$(VENV)/.with-jax) check \
 		$(if $(wildcard csrc/tools/tirc.c),tirc) $(if $(wildcard tests/c/*.c),ctest)
 	@$(VPY) -m pytest -n 2 $(ARGS)
+
+opsuite: $(VENV)/.with-test check
+	@$(VPY) -m pytest -q -n $(JOBS) tests/ops_suite --full $(ARGS)
 
 # A package of its own beside the objects: python/tegula keeps its core. Python leaks at
 # exit by design; a sanitizer's library must be loaded before Python itself. OpenBLAS is

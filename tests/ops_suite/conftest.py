@@ -1,7 +1,8 @@
 """Every operation x dtype x target beside NumPy. A row of a table is a case.
 
 Each case runs on every machine under --full; else on a GPU and on two of the others,
-drawn by the case's name: all operations meet all types every time.
+drawn by the case's name: all operations meet all types every time. --full ends with a line
+that counts cases, differences and races on the emulator.
 """
 
 from __future__ import annotations
@@ -49,6 +50,46 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
             dropped.append(item)
     config.hook.pytest_deselected(items=dropped)
     items[:] = kept
+
+
+class Tally:
+    """What became of the cases under --full: by machine, for the last line."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, set[str]] = {name: set() for name in MACHINES}
+        self.cases: set[str] = set()
+        self.wrong: set[str] = set()
+        self.races: set[str] = set()
+        self.skipped: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        test = report.nodeid
+        name = next((m for m in MACHINES if f"[{m}" in test or f"-{m}" in test), None)
+        if "ops_suite" not in test or name is None:
+            return
+        if report.skipped:
+            self.skipped.add(test)
+        elif report.failed:
+            self.wrong.add(test)
+            if "race" in report.longreprtext:
+                self.races.add(test)
+        elif report.when == "call":
+            self.runs[name].add(test)
+        self.cases.add(test.replace(name, ""))
+
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> None:
+        runs = ", ".join(f"{len(r)} on {name}" for name, r in self.runs.items() if r)
+        terminalreporter.write_line(
+            f"op suite: {len(self.cases)} cases, {len(self.wrong)} differences, "
+            f"{len(self.races)} races, {len(self.skipped)} skipped; passed: {runs}"
+        )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--full") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Tally(), "ops-suite-tally")
 
 
 def drawn(case: str) -> tuple[str, ...]:
