@@ -74,6 +74,8 @@ GROUPS = (
                 "._conversions",
                 "._exponential",
                 "._fast",
+                "._special",
+                "._bessel",
                 "._whole",
             )
         ),

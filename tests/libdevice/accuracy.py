@@ -133,7 +133,77 @@ def logs_of(fn: Callable[..., Any], a: float, b: float) -> Callable[..., Any]:
     return lambda x: fn(x) if a <= x <= b else nan()
 
 
+def erfc(x: Any) -> Any:
+    return mpmath.erfc(x) if abs(x) < 100 else mpf(0 if x > 0 else 2)
+
+
+def erf(x: Any) -> Any:
+    return mpmath.erf(x) if abs(x) < 100 else mpmath.sign(x)
+
+
+def erfcx(x: Any) -> Any:
+    if x > 1000:
+        y, t, total = 2 * x * x, mpf(1), mpf(1)
+        for k in range(1, 12):
+            t *= -(2 * k - 1) / y
+            total += t
+        return total / (x * mpmath.sqrt(mpmath.pi))
+    if x < -200:
+        return mpf("inf")
+    return mpmath.exp(x * x) * mpmath.erfc(x)
+
+
+def erfcinv(q: Any) -> Any:
+    """Newton on the logarithm of erfc."""
+    if q == 0 or q == 2:
+        return mpf("inf") if q == 0 else mpf("-inf")
+    if not 0 < q < 2:
+        return nan()
+    if q > 1:
+        return -erfcinv(2 - q)
+    if q > 0.4:
+        return mpmath.erfinv(1 - q)
+    y = mpmath.sqrt(-mpmath.log(q))
+    for _ in range(200):
+        e = mpmath.erfc(y)
+        d = mpmath.log(e / q) * e * mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(y * y)
+        y += d
+        if abs(d) < mpf(10) ** -40:
+            break
+    return y
+
+
+def erfinv(x: Any) -> Any:
+    if abs(x) > 1:
+        return nan()
+    if abs(x) < 0.5:
+        return mpmath.erfinv(x)
+    return mpmath.sign(x) * erfcinv(1 - abs(x))
+
+
+def gamma(x: Any) -> Any:
+    return mpmath.gamma(x) if abs(x) < 200 else (mpf(0) if x < 0 else mpf("inf"))
+
+
+def lgamma(x: Any) -> Any:
+    return mpmath.log(abs(mpmath.gamma(x))) if x < 0 else mpmath.loggamma(x)
+
+
+def positive(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x: nan() if x < 0 else (mpf("-inf") if x == 0 else fn(x))
+
+
+def modified(n: int) -> Callable[..., Any]:
+    def run(x: Any) -> Any:
+        if abs(x) > 800:
+            return mpf("inf") * (mpmath.sign(x) if n else 1)
+        return mpmath.besseli(n, x)
+
+    return run
+
+
 R = [(-4.0, 4.0)]
+SMALL = [(-8.0, 8.0), (-0.1, 0.1)]
 CASES: dict[str, Case] = {
     "exp": Case(mpmath.exp, 1, 1, [[(-90, 90), (-745, 710)]]),
     "exp2": Case(lambda x: mpf(2) ** x, 1, 1, [[(-150, 130), (-1075, 1025)]]),
@@ -177,4 +247,33 @@ CASES: dict[str, Case] = {
     "atan2": Case(mpmath.atan2, 1, 1, [[(-4, 4), (-1, 1)], [(-4, 4), (-1, 1)]]),
     "asin": Case(logs_of(mpmath.asin, -1, 1), 1, 1, [[(-1, 1), (-0.6, 0.6)]]),
     "acos": Case(logs_of(mpmath.acos, -1, 1), 1, 1, [[(-1, 1), (-0.6, 0.6), (0.9, 1)]]),
+    "erf": Case(erf, 3, 2, [[(-4, 4), (-1, 1)]]),
+    "erfc": Case(erfc, 1, 5, [[(-4, 4), (-1, 1), (4, 27)]]),
+    "erfcx": Case(erfcx, 1, 5, [[(-4, 4), (-1, 1), (4, 90), (-26, -4)]]),
+    "erfinv": Case(erfinv, 1, 4, [[(-1, 1), (-0.5, 0.5), (0.99, 1)]], logs=False),
+    "erfcinv": Case(erfcinv, 1, 4, [[(0, 2), (0, 1e-3), (0, 1e-300)]], logs=False),
+    "normcdf": Case(
+        lambda x: erfc(-x / mpmath.sqrt(2)) / 2, 1, 5, [[(-9, 9), (-38, 0)]]
+    ),
+    "normcdfinv": Case(
+        lambda x: -mpmath.sqrt(2) * erfcinv(2 * x),
+        1,
+        5,
+        [[(0, 1), (0, 1e-3), (0.4, 0.6)]],
+        logs=False,
+    ),
+    "tgamma": Case(
+        gamma, 1, 5, [[(-4, 4), (4, 35), (-180, 172), (-25, 0)]], logs=False
+    ),
+    "lgamma": Case(lgamma, 1, 4, [[(0, 4), (4, 14), (0, 3000), (-2, 0)]], logs=False),
+    "j0": Case(lambda x: mpmath.besselj(0, x), 1, 7, [SMALL], logs=False),
+    "j1": Case(lambda x: mpmath.besselj(1, x), 1, 7, [SMALL], logs=False),
+    "y0": Case(positive(lambda x: mpmath.bessely(0, x)), 1, 7, [SMALL], logs=False),
+    "y1": Case(positive(lambda x: mpmath.bessely(1, x)), 1, 7, [SMALL], logs=False),
+    "cyl_bessel_i0": Case(
+        modified(0), 1, 6, [[(-9, 9), (-89, 90), (90, 714)]], logs=False
+    ),
+    "cyl_bessel_i1": Case(
+        modified(1), 1, 6, [[(-9, 9), (-89, 90), (90, 714)]], logs=False
+    ),
 }

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
-
-pytest.importorskip("mpmath")
 from accuracy import CASES, Case, distance, guarded, samples
 from conftest import on, same
 from mpmath import mpf
@@ -121,6 +120,86 @@ def test_edges(name: str, dtype: Any) -> None:
     good = same(got, want) | (near & (np.signbit(got) == np.signbit(want)))
     bad = np.flatnonzero(~good)
     assert not len(bad), [(*(a[i] for a in args), got[i], want[i]) for i in bad[:5]]
+
+
+I, N, Z = np.inf, np.nan, -0.0
+POINTS: dict[str, list[tuple[float, float]]] = {
+    "erf": [(I, 1), (-I, -1), (Z, Z), (0, 0), (6, 1)],
+    "erfc": [(I, 0), (-I, 2), (0, 1), (30, 0), (-9, 2)],
+    "erfcx": [(I, 0), (-I, I), (0, 1), (-30, I)],
+    "erfinv": [(1, I), (-1, -I), (2, N), (-I, N), (Z, Z)],
+    "erfcinv": [(0, I), (2, -I), (1, 0), (3, N), (-1, N), (I, N)],
+    "normcdf": [(I, 1), (-I, 0), (0, 0.5), (50, 1), (-50, 0)],
+    "normcdfinv": [(0, -I), (1, I), (0.5, 0), (-1, N), (2, N)],
+    "tgamma": [
+        (0, I),
+        (Z, -I),
+        (-1, N),
+        (I, I),
+        (-I, N),
+        (5, 24),
+        (200, I),
+        (-200.5, Z),
+    ],
+    "lgamma": [(0, I), (Z, I), (-1, I), (-7, I), (I, I), (-I, I), (1, 0), (2, 0)],
+    "j0": [(0, 1), (I, 0), (-I, 0)],
+    "j1": [(0, 0), (Z, Z), (I, 0), (-I, 0)],
+    "y0": [(0, -I), (I, 0), (-1, N), (-I, N)],
+    "y1": [(0, -I), (I, 0), (-1, N), (-I, N)],
+    "cyl_bessel_i0": [(0, 1), (I, I), (-I, I), (900, I)],
+    "cyl_bessel_i1": [(0, 0), (Z, Z), (I, I), (-I, -I), (-900, -I)],
+}
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", POINTS)
+def test_points(name: str, dtype: Any) -> None:
+    at = np.array([p[0] for p in POINTS[name]] + [N], dtype)
+    want = np.array([p[1] for p in POINTS[name]] + [N], dtype)
+    got = on("cpu", getattr(libdevice, name), at)
+    rough = np.abs(got - want) <= 4 * np.finfo(dtype).eps * np.abs(want)
+    assert (same(got, want) | (rough & (want != 0))).all(), (got, want)
+    if name in ("tgamma", "lgamma"):
+        return
+    big = np.array([np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal], dtype)
+    if name not in ("erfinv", "erfcinv", "normcdfinv", "y1"):
+        assert not np.isnan(on("cpu", getattr(libdevice, name), big)).any()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["j0", "j1", "y0", "y1"])
+def test_far_bessel(name: str, dtype: Any) -> None:
+    x = np.concatenate([np.linspace(8, 60, 200), np.geomspace(60, 1e6, 100)]).astype(
+        dtype
+    )
+    got = on("cpu", getattr(libdevice, name), x)
+    case = CASES[name]
+    want = np.array([float(case.fn(mpf(v))) for v in x.tolist()])
+    assert np.abs(got - want).max() < (2.0**-24 if dtype == np.float32 else 2.0**-51)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["jn", "yn"])
+def test_orders(name: str, dtype: Any) -> None:
+    """All orders of a block at once, above and below the argument, negative ones too."""
+    n, x = np.meshgrid(np.arange(-9, 60, 4), [1e-12, 0.3, 2.0, 7.5, 20.0, 80.0, 500.0])
+    n, x = n.ravel().astype(np.int32), x.ravel().astype(dtype)
+    if name == "jn":
+        x[::5] *= -1
+    got = on("cpu", getattr(libdevice, name), n, x, out=dtype)
+    fn = mpmath.besselj if name == "jn" else mpmath.bessely
+    top = float(np.finfo(dtype).max)
+    want = [mpmath.re(fn(int(a), mpf(b))) for a, b in zip(n, x.tolist(), strict=True)]
+    rough = 2.0**-20 if dtype == np.float32 else 2.0**-42
+    for g, w, a, b in zip(got, want, n, x, strict=True):
+        if abs(w) > top:
+            assert np.isinf(g) and (g > 0) == (w > 0), (a, b, g, w)
+        else:
+            assert abs(g - w) <= rough * max(1, abs(w)), (a, b, g, w)
+    odd = np.array([0.0, np.inf, np.nan], dtype)
+    at = on("cpu", getattr(libdevice, name), np.full(3, 3, np.int32), odd, out=dtype)
+    assert at[1] == 0 and np.isnan(at[2]) and at[0] == (0 if name == "jn" else -np.inf)
 
 
 @tegula.jit
