@@ -25,6 +25,8 @@ class Across(Expr):
             forms.append((3, self.permuted))
         if rank == 1:
             forms += [(2, self.picked), (1, self.counted)]
+        if rank and size(w.shape) <= 256:
+            forms.append((1, self.resized))
         if rank == 0:
             forms.append((1, self.element))
         return self.d.weighted(forms)(w, depth)
@@ -54,7 +56,8 @@ class Across(Expr):
             return f"(tl.{fn}({x}{comma}) + 0.0).to(tl.{w.dtype})"
         kind = d.below(10)
         if kind == 0:
-            return f"tl.reduce({x}, {axis}, plus).to(tl.{w.dtype})"
+            fn = d.pick(["plus", "lambda a, b: a + b"])
+            return f"tl.reduce({x}, {axis}, {fn}).to(tl.{w.dtype})"
         if kind == 1:
             i = self.expr(v.with_dtype("int32"), depth - 1)
             pair = f"tl.reduce(({x}, {i}), {axis}, top)"
@@ -164,6 +167,13 @@ class Across(Expr):
             c = self.constant(w.dtype, w.whole)
             return f"tl.resize({x}, {list(w.shape)}, {c})"
         return f"({x})[{lead}{d.pick([f':{n}', f'{n}:', '::2', '1::2'])}]"
+
+    def resized(self, w: Want, depth: int) -> str:
+        """Cut, or extended at the end of its dims."""
+        source = tuple(self.d.pick([n, 2 * n, max(n // 2, 1), n + 3]) for n in w.shape)
+        x = self.expr(w.with_shape(source), depth - 1)
+        fill = "" if w.dtype == "int1" or self.d.chance(50) else ", fill=1"
+        return f"tl.resize({x}, {list(w.shape)}{fill})"
 
     def element(self, w: Want, depth: int) -> str:
         x = self.expr(w.with_shape((16,)), depth - 1)

@@ -215,10 +215,19 @@ class Expr(Memory):
         d = self.d
         a, b = self.pair(w, depth)
         forms = [f"larger({a}, {b})", f"keyed({a}, second={self.expr(w, depth - 1)})"]
+        forms.append(f"Pair({a}, {a}).swapped().a")
+        if w.shape:
+            c = self.expr(w, depth - 1)
+            forms.append(
+                f"tl.map_elementwise({d.pick(['branchy', 'larger'])}, {a}, {c})"
+            )
+        forms += [f"{v}({a})" for v, want in self.closures if want == w]
         if not w.shape:
             forms.append(f"pick({a}, {b}, n)")
         if w.dtype in SIGNED:
             forms.append(f"twice({a}, {d.between(0, 3)})")
+        if is_float(w.dtype) and w.whole:
+            return clamped(d.pick(forms), w.dtype)
         return f"{d.pick(forms)}.to(tl.{w.dtype})"
 
     def expr(self, w: Want, depth: int = 2) -> str:

@@ -10,6 +10,7 @@ from .stmt import Stmt
 HELPERS = """\
 import tegula
 import tegula.language as tl
+from tegula.language.extra import libdevice
 
 
 @tegula.jit
@@ -64,6 +65,28 @@ def affine(a, b, c, d):
 
 
 @tegula.jit
+def branchy(a, b):
+    if a > b:
+        return b
+    c = a
+    if b == 3:
+        c = b + b
+    elif a < b:
+        c = a + b
+    return c
+
+
+@tegula.aggregate
+class Pair:
+    a: tl.tensor
+    b: tl.tensor
+
+    @tegula.jit
+    def swapped(self):
+        return Pair(self.b, self.a)
+
+
+@tegula.jit
 def top(a, i, b, j):
     left = (a > b) | ((a == b) & (i < j))
     return tl.where(left, a, b), tl.where(left, i, j)
@@ -83,15 +106,31 @@ NEAR = [
     "tl.rsqrt({} + 18.0)",
     "tl.sigmoid({} * 0.5)",
     "tl.fdiv({}, {} + 99.0)",
+    "libdevice.tanh({} * 0.125)",
+    "libdevice.atan({})",
+    "libdevice.log1p({} + 17.0)",
+    "libdevice.pow({} + 17.5, 0.75)",
+    "libdevice.cbrt({})",
 ]
 
 
 class Kernel(Stmt):
     def store(self, out: str, used: dict[str, int], text: str, shape: tuple) -> None:
-        at = f"{out} + {used.get(out, 0)}"
+        d, start = self.d, used.get(out, 0)
+        used[out] = start + size(shape)
+        kind = d.below(10)
+        if len(shape) == 2 and kind > 7:
+            block = (
+                f"{out} + {start}, {shape}, ({shape[1]}, 1), (0, 0), {shape}, (1, 0)"
+            )
+            self.put(
+                f"tl.store(tl.make_block_ptr({block}), {text}, boundary_check=(0, 1))"
+            )
+            return
+        at = f"{out} + {start}"
         at += f" + {self.index(shape)}" if shape else ""
-        self.put(f"tl.store({at}, {text})")
-        used[out] = used.get(out, 0) + size(shape)
+        more = f", mask={self.mask(shape)}" if kind == 7 else ""
+        self.put(f"tl.store({at}, {text}{more})")
 
     def results(self, used: dict[str, int]) -> None:
         d = self.d

@@ -144,10 +144,9 @@ def main() -> None:
             case = make(Seeded(seed))
             said = compare(case, str(seed))
             if said:
-                print(
-                    f"seed {seed}: {said}\n{case.dump() if not high else ''}",
-                    flush=True,
-                )
+                print(f"seed {seed}: {said}\n{case.dump()}", flush=True)
+            if seed % 1000 == 999:
+                print(f"up to {seed}", flush=True)
     print("done")
 
 

@@ -82,6 +82,7 @@ class Scope:
     def __init__(self, draw: Draw) -> None:
         self.d = draw
         self.lines: list[str] = []
+        self.closures: list[tuple[str, Want]] = []  # functions of one, in scope
         self.vars: list[Var] = []
         self.params: dict[str, Param] = {}
         self.indent = 1

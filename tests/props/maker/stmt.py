@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .across import Across
 from .expr import clamped
-from .scope import INTS, N_IN, Var, Want, is_float, size
+from .scope import FP8, INTS, N_IN, Var, Want, is_float, size
 
 # left and right; accumulator; options; how large a factor may be, for the sums to be
 # exact in the accumulator
@@ -17,6 +17,8 @@ DOTS = [
     ("int8", "int32", ", out_dtype=tl.int32", 127),
     ("float16", "float16", ", out_dtype=tl.float16", 4),
     ("float64", "float64", ", out_dtype=tl.float64", 16),
+    ("float8e5", "float32", "", 4),
+    ("float8e4nv", "float32", "", 4),
 ]
 
 
@@ -40,10 +42,10 @@ class Stmt(Across):
     def suite(self, n: int) -> None:
         """Statements of a branch or a loop: what they define is gone after it."""
         self.indent += 1
-        known = len(self.vars)
+        known, functions = len(self.vars), len(self.closures)
         for _ in range(n):
             self.statement(nested=True)
-        del self.vars[known:]
+        del self.vars[known:], self.closures[functions:]
         self.indent -= 1
 
     def condition(self) -> str:
@@ -134,10 +136,30 @@ class Stmt(Across):
     # ---- dots ------------------------------------------------------------------------
 
     def factor(self, w: Want, limit: int) -> str:
+        if w.dtype in FP8:
+            return f"{clamped(self.expr(w.with_dtype('float32'), 1), w.dtype, limit)}"
         x = self.expr(w, 1)
         if is_float(w.dtype) and limit < 16:
             return clamped(x, w.dtype, limit)
         return x
+
+    def closure(self) -> None:
+        """A function of one block, which sees the variables around it."""
+        w = self.some_want()
+        name, x = (
+            self.fresh("f"),
+            Var(self.fresh("x"), w.dtype, w.shape, w.whole, fixed=True),
+        )
+        known = len(self.vars)
+        self.vars.append(x)
+        text = self.expr(w)
+        if self.d.chance(50):
+            self.put(f"{name} = lambda {x.name}: {text}")
+        else:
+            self.put(f"def {name}({x.name}):")
+            self.put(f"    return {text}")
+        del self.vars[known:]
+        self.closures.append((name, w))
 
     def dot(self) -> None:
         d = self.d
@@ -173,7 +195,7 @@ class Stmt(Across):
         k = d.pick([16, 32])
         if self.is_odd and d.chance(50):
             m, n, k = d.pick([m, 24]), d.pick([n, 40, 7]), d.pick([k, 12, 20])
-        source = self.param(f"m_{kind}", "in", kind, True, 2 * N_IN).name
+        source = self.param(f"m_{kind}", "in", kind, True, 3 * N_IN).name
         a, b, c = (self.fresh(letter) for letter in "abc")
         i, j, s = (f"tl.arange(0, {x})" for x in (m, n, k))
         wide = 128
@@ -264,6 +286,7 @@ class Stmt(Across):
             (3, self.swap),
             (2, self.unpack),
             (1, self.over_tuple),
+            (1, self.closure),
             (3, self.round_trip),
             (3, self.atomic),
             (2, self.exchange),
