@@ -116,6 +116,8 @@ typedef struct Written Written;
 Written *written_new(const Func *f);
 /* Can nothing in the function read what this store writes, nor wait for it? */
 bool written_is_fresh(const Written *w, const Op *store);
+/* The first parameter that ptr may come from; 0 where none is known. */
+int written_origin(const Written *w, const Val *ptr);
 /* Fills written[i], one for each parameter: may the function store through it? */
 void written_params(const Func *f, bool *written);
 

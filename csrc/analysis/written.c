@@ -138,6 +138,16 @@ written_is_fresh(const Written *w, const Op *store)
     return any && !read && !w->has_atomics;
 }
 
+int
+written_origin(const Written *w, const Val *ptr)
+{
+    const uint64_t *set = set_of(w, ptr);
+    for (int i = 0; i < w->n_words; i++)
+        if (set[i])
+            return 64 * i + __builtin_ctzll(set[i]);
+    return 0;
+}
+
 void
 written_params(const Func *f, bool *written)
 {

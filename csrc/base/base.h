@@ -157,7 +157,8 @@ typedef struct Options {
     bool debug; /* device_assert and overflow checks are live */
     bool sanitize_overflow;
     bool launch_pdl, launch_cooperative_grid;
-    bool interpret; /* no code is made: ir/interp.c runs the tile IR */
+    bool interpret;    /* no code is made: ir/interp.c runs the tile IR */
+    bool check_bounds; /* CPU: accesses outside of the tensors are errors */
 } Options;
 
 /* TEGULA_DUMP, TEGULA_DUMP_DIR, TEGULA_STOP, read once at import. */

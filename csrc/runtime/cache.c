@@ -308,6 +308,7 @@ call_options(const Call *c, Target target)
         .launch_pdl = o.flags & OPT_PDL,
         .launch_cooperative_grid = o.flags & OPT_COOPERATIVE,
         .interpret = o.flags & OPT_INTERPRET,
+        .check_bounds = o.flags & OPT_BOUNDS && target.kind == TARGET_CPU,
     };
 }
 
@@ -516,9 +517,8 @@ find_variant(const Call *c, Target target)
     return NULL;
 }
 
-/* The parameter whose argument the node is, or is an element of. */
-static int
-param_of_node(const Call *c, int node)
+int
+cache_param_of_node(const Call *c, int node)
 {
     int p = -1;
     for (int i = 0, open = 0; i <= node; i++) {
@@ -534,7 +534,7 @@ param_of_node(const Call *c, int node)
 static int
 refuse_write(const Call *c, int node)
 {
-    PyObject *param_b = c->k->names[param_of_node(c, node)];
+    PyObject *param_b = c->k->names[cache_param_of_node(c, node)];
     const char *library = c->value[node] ? immutable_library(Py_TYPE(c->value[node]))
                                          : NULL;
     const char *kernel = c->k->f->name;

@@ -334,7 +334,7 @@ disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *k
         o.num_warps,         o.num_stages,       o.num_ctas,
         o.maxnreg,           o.enable_fp_fusion, o.debug,
         o.sanitize_overflow, o.launch_pdl,       o.launch_cooperative_grid,
-        o.interpret};
+        o.interpret,         o.check_bounds};
     put(&b, words, sizeof words);
     put_machine(&b, config, target);
     if (symbol)

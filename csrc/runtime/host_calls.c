@@ -99,9 +99,73 @@ half_to_float(_Float16 h)
 
 #define SYMBOL(f) {#f, (void *)(uintptr_t)(f)}
 /* What LLVM may call for an op it has no instructions for, and our own calls. */
+/* The span the address is nearest to; *off is its distance from the start of that. */
+static int
+nearest(const HostRun *r, uint64_t address, int64_t *off)
+{
+    int best = -1;
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < r->n_spans; i++) {
+        const HostSpan *s = &r->spans[i];
+        bool below = address < s->start;
+        uint64_t d = below ? s->start - address : address - s->start;
+        uint64_t gap = below ? d : d - MIN(d, s->bytes);
+        if ((s->start || s->bytes) && (best < 0 || gap < least)) {
+            least = gap;
+            best = i;
+            *off = below ? -(int64_t)d : (int64_t)d;
+        }
+    }
+    return best;
+}
+
+static bool
+is_inside(const HostRun *r, uint64_t address, uint64_t bytes)
+{
+    for (int i = 0; i < r->n_spans; i++) {
+        uint64_t off = address - r->spans[i].start;
+        if (off <= r->spans[i].bytes && r->spans[i].bytes - off >= bytes)
+            return true;
+    }
+    return false;
+}
+
+int32_t
+tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what, uint64_t first,
+              const uint64_t *each, uint64_t mask)
+{
+    HostRun *r = run_of(scratch);
+    uint64_t address = 0;
+    int i = 0;
+    for (; i < what->lanes; i++) {
+        address = each ? each[i] : first + (uint64_t)i * (uint64_t)what->bytes;
+        if (mask >> i & 1 && !is_inside(r, address, (uint64_t)what->bytes))
+            break;
+    }
+    if (i == what->lanes)
+        return 0;
+    if (__atomic_exchange_n(&r->stop, 1, __ATOMIC_ACQ_REL))
+        return 1; /* another program failed first */
+    EmuReport *e = r->report;
+    int64_t off = 0;
+    int param = nearest(r, address, &off);
+    *e = (EmuReport){.fault = EMU_BOUNDS,
+                     .file = what->file,
+                     .func = what->func,
+                     .line = what->line,
+                     .col = what->col,
+                     .pid = {pid[0], pid[1], pid[2]},
+                     .thread = -1,
+                     .param = param};
+    snprintf(e->text, sizeof e->text, "%s of %d bytes at byte %" PRId64,
+             what->is_write ? "store" : "load", what->bytes, off);
+    return 1;
+}
+
 const HostSymbol host_symbols[] = {
     SYMBOL(tegula_print),
     SYMBOL(tegula_assert),
+    SYMBOL(tegula_bounds),
 #ifdef __FLT16_MANT_DIG__
     {"__truncsfhf2", (void *)(uintptr_t)float_to_half},
     {"__extendhfsf2", (void *)(uintptr_t)half_to_float},

@@ -5,6 +5,8 @@
  */
 #include "runtime/launch.h"
 
+#include "codegen/host/calls.h"
+
 /* Links the object code at the first launch. 0, or -1 with an exception. */
 int
 host_load(Compiled *v)
@@ -31,26 +33,7 @@ host_load(Compiled *v)
     return hooks_load(v, true);
 }
 
-int
-host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
-{
-    if (!v->host && host_load(v))
-        return -1;
-    char err[ERR_TEXT];
-    const Config *config = &c->k->st->config;
-    HostLaunch launch = {.kernel = v->host,
-                         .params = params,
-                         .grid = g->dim,
-                         .scratch_bytes = v->bin.scratch,
-                         .n_threads = config->num_threads,
-                         .stream_bytes = config->stream_bytes};
-    PyThreadState *thread = PyEval_SaveThread();
-    bool ok = pool_run(&launch, err);
-    PyEval_RestoreThread(thread);
-    return ok ? 0 : (raise_error("TegulaError", err), -1);
-}
-
-/* ---- the emulator -------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------- */
 
 static const char *const fault_name[] = {
     [EMU_OK] = "",
@@ -102,6 +85,80 @@ launch_regions(const Compiled *v, const Call *c, EmuRegion *out, int *n)
     }
     return 0;
 }
+
+/* ---- CPUs -------------------------------------------------------------------------------- */
+
+/* The memory of every parameter, for code that checks bounds. An address that was passed as
+ * an integer leads anywhere: then nothing is out of bounds. 0, or -1 with an exception. */
+static int
+find_spans(const Compiled *v, const Call *c, HostSpan *out)
+{
+    EmuRegion region[MAX_NODES];
+    int n;
+    if (launch_regions(v, c, region, &n))
+        return -1;
+    bool has_pointer = false;
+    for (int i = 0; i < v->bin.n_params; i++) {
+        has_pointer |= v->bin.params[i].is_ptr;
+        out[i] = (HostSpan){0, 0};
+    }
+    for (int i = 0; i < n; i++)
+        out[region[i].param] = (HostSpan){region[i].start, region[i].bytes};
+    for (int i = 0; has_pointer && !n && i < v->bin.n_params; i++)
+        out[i] = (HostSpan){0, UINT64_MAX};
+    return 0;
+}
+
+/* OutOfBoundsError. Always -1. */
+static int
+raise_bounds(const Compiled *v, const Call *c, EmuReport *r, const HostSpan *spans)
+{
+    PyObject *name_b = r->param < 0
+                           ? NULL
+                           : c->k->names[cache_param_of_node(c, v->node[r->param])];
+    const char *name = name_b ? PyUnicode_AsUTF8AndSize(name_b, NULL) : NULL;
+    size_t n = strlen(r->text);
+    if (name)
+        snprintf(r->text + n, sizeof r->text - n, " of argument '%s', which has %llu",
+                 name, (unsigned long long)spans[r->param].bytes);
+    PyErr_Clear();
+    return raise_report(c, r);
+}
+
+int
+host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
+{
+    if (!v->host && host_load(v))
+        return -1;
+    char err[ERR_TEXT];
+    const Config *config = &c->k->st->config;
+    HostSpan span[MAX_NODES];
+    EmuReport report;
+    report.fault = EMU_OK;
+    HostLaunch launch = {.kernel = v->host,
+                         .params = params,
+                         .grid = g->dim,
+                         .scratch_bytes = v->bin.scratch,
+                         .n_threads = config->num_threads,
+                         .stream_bytes = config->stream_bytes};
+    if (c->opt.flags & OPT_BOUNDS) {
+        if (find_spans(v, c, span))
+            return -1;
+        launch.spans = span;
+        launch.n_spans = v->bin.n_params;
+        launch.report = &report;
+    }
+    PyThreadState *thread = PyEval_SaveThread();
+    bool ok = pool_run(&launch, err);
+    PyEval_RestoreThread(thread);
+    if (ok)
+        return 0;
+    if (report.fault)
+        return raise_bounds(v, c, &report, span);
+    return raise_error("TegulaError", err), -1;
+}
+
+/* ---- the emulator -------------------------------------------------------------------- */
 
 int
 emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)

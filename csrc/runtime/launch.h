@@ -93,7 +93,8 @@ enum {
     OPT_SANITIZE = 4,
     OPT_PDL = 8,
     OPT_COOPERATIVE = 16,
-    OPT_INTERPRET = 32 /* of the knob, not of a launch */
+    OPT_INTERPRET = 32, /* of the knob, not of a launch */
+    OPT_BOUNDS = 64     /* the same */
 };
 typedef struct OptWord {
     uint8_t num_warps, num_stages, num_ctas;
@@ -334,6 +335,8 @@ enum { TARGET_TEXT = 32 };
 char *target_text(Target t, char buf[TARGET_TEXT]);
 
 /* ---- cache.c: variants in memory -------------------------------------------------------------- */
+/* The parameter whose argument a node is, or is an element of. */
+int cache_param_of_node(const Call *c, int node);
 /* The variant for this launch; borrowed from the kernel. NULL with an exception, or without
  * one when a hook forbade the compile. */
 Compiled *cache_get(Call *c);

@@ -302,7 +302,10 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
              .run = {.stream_bytes = launch->stream_bytes ? launch->stream_bytes
                                                           : pool.cache_bytes,
                      .err = err,
-                     .out = stdout},
+                     .out = stdout,
+                     .spans = launch->spans,
+                     .n_spans = launch->n_spans,
+                     .report = launch->report},
              .n_helpers = threads - 1};
     if (pthread_mutex_trylock(&pool.run) == 0) {
         if (j.n_helpers)

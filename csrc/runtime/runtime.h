@@ -36,10 +36,13 @@ void jit_unload(JitCode *j);
 typedef struct HostLaunch {
     HostKernel *kernel;
     const uint64_t *params;
-    const int32_t *grid;  /* 3 sides */
-    int scratch_bytes;    /* of one program */
-    int n_threads;        /* 0: as many as CPUs this process may use */
-    int64_t stream_bytes; /* see HostRun; 0: what the last cache holds */
+    const int32_t *grid;          /* 3 sides */
+    int scratch_bytes;            /* of one program */
+    int n_threads;                /* 0: as many as CPUs this process may use */
+    int64_t stream_bytes;         /* see HostRun; 0: what the last cache holds */
+    const struct HostSpan *spans; /* the same; NULL: the code does not check */
+    int n_spans;
+    struct EmuReport *report; /* of such code; fault EMU_OK: the failure is in err */
 } HostLaunch;
 /* Runs all programs of the grid. Blocks until done. Survives fork: a child starts its own
  * threads. */

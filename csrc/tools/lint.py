@@ -64,6 +64,7 @@ GLOBAL_ALONE: dict[str, str] = {
     "PyInit__core": "what Python looks up",
     "main": "what the system calls",
     "tegula_assert": "compiled CPU code calls it",
+    "tegula_bounds": "compiled CPU code calls it",
     "tegula_print": "compiled CPU code calls it",
     "emu_print": "called from the code it runs, by name",
     "tegula_fiber_enter": "called from assembly",

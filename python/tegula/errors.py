@@ -144,7 +144,10 @@ class UnwrittenError(EmulatorError):
 
 
 class OutOfBoundsError(EmulatorError):
-    """An access lies outside of the tensors of the launch."""
+    """An access lies outside of the tensors of the launch.
+
+    The emulator always looks; on the CPU it takes ``TEGULA_CHECK_BOUNDS=1``.
+    """
 
     kind = "BOUNDS"
 
@@ -198,7 +201,10 @@ def emulator_error(
     program_id: tuple[int, int, int],
     thread: int,
 ) -> EmulatorError:
-    """The exception for a report of the emulator; ``host_launch.c`` calls this."""
+    """The exception for a report of the emulator, or of a check on the CPU.
+
+    ``host_launch.c`` calls this.
+    """
     import linecache
 
     cls = _BY_FAULT_KIND.get(kind, EmulatorError)
@@ -209,7 +215,8 @@ def emulator_error(
         if source:
             lines += [source, " " * (offset - 1) + "^"]
     where = f" in {function}()" if function and function != kernel else ""
-    lines.append(f"  program {program_id}, thread {thread} of {kernel}(){where}")
+    who = f", thread {thread}" if thread >= 0 else ""
+    lines.append(f"  program {program_id}{who} of {kernel}(){where}")
     return cls("\n".join(lines), message, filename, lineno, offset, program_id, thread)
 
 

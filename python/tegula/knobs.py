@@ -55,6 +55,9 @@ ROWS: tuple[Row, ...] = (
         "run kernels in the reference interpreter: slow, exact, checks every access", "interpret"),
     Row("runtime", "debug", "TEGULA_DEBUG_KERNELS", "TRITON_DEBUG", bool, False,
         "device_assert and checks of integer overflow are live in every kernel", "debug"),
+    Row("runtime", "check_bounds", "TEGULA_CHECK_BOUNDS", None, bool, False,
+        "a load or store outside of the tensors of a launch on the CPU raises OutOfBoundsError; "
+        "up to a third slower", "check_bounds"),
     Row("runtime", "emu_seed", "TEGULA_EMU_SEED", None, int, 0,
         "order in which the emulator runs warps is shuffled by this; 0: in order", "emu_seed"),
     Row("compilation", "dump", "TEGULA_DUMP", None, str, None,

@@ -72,7 +72,10 @@ run(Test *t, Kernel *k, int n_programs, const void *a, const void *b, const void
     uint64_t params[] = {(uintptr_t)a, (uintptr_t)b, (uintptr_t)c, (uintptr_t)out};
     int32_t grid[3] = {n_programs, 1, 1};
     char err[ERR_TEXT] = "";
-    HostLaunch launch = {k->run, params, grid, k->bin.scratch, 0, 0};
+    HostLaunch launch = {.kernel = k->run,
+                         .params = params,
+                         .grid = grid,
+                         .scratch_bytes = k->bin.scratch};
     return CHECKF(t, pool_run(&launch, err), "%s", err);
 }
 
@@ -513,7 +516,11 @@ runs_all_once(int gx, int gy, int gz, int n_threads)
     uint64_t params[] = {(uintptr_t)seen};
     char err[ERR_TEXT];
     int32_t grid[3] = {gx, gy, gz};
-    HostLaunch launch = {count_one, params, grid, 2000, n_threads, 0};
+    HostLaunch launch = {.kernel = count_one,
+                         .params = params,
+                         .grid = grid,
+                         .scratch_bytes = 2000,
+                         .n_threads = n_threads};
     bool ok = seen && pool_run(&launch, err);
     for (int i = 0; ok && i < n; i++)
         ok = seen[i] == 1;
@@ -536,7 +543,8 @@ test_host_pool(Test *t)
     char err[ERR_TEXT];
     int32_t grids[3][3] = {{0, 5, 5}, {-1, 1, 1}, {INT32_MAX, INT32_MAX, 9}};
     for (int i = 0; i < 3; i++) {
-        HostLaunch launch = {count_one, NULL, grids[i], 64, 0, 0};
+        HostLaunch launch = {
+            .kernel = count_one, .grid = grids[i], .scratch_bytes = 64};
         CHECK(t, pool_run(&launch, err) == (i == 0));
     }
     for (int n = 0; n < 6; n++)

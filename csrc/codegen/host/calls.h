@@ -4,15 +4,32 @@
 #define TEGULA_HOST_CALLS_H
 
 #include "base/base.h"
+#include "runtime/emu/emu.h"
+
+/* The memory of a parameter's tensor; no bytes for a scalar. */
+typedef struct HostSpan {
+    uint64_t start, bytes;
+} HostSpan;
 
 /* One launch. The first 8 bytes of every program's scratch point to it. Compiled code reads
- * the first field. */
+ * stream_bytes and spans. */
 typedef struct HostRun {
     int64_t stream_bytes; /* a launch that writes so much bypasses the caches */
     char *err;            /* ERR_TEXT bytes: the first fault, else empty */
     int stop;  /* set (atomically) by the first fault; no program starts then */
     FILE *out; /* of device_print */
+    const HostSpan *spans; /* one a parameter, for code that checks bounds */
+    int n_spans;
+    EmuReport *report; /* for such code: the fault that stopped the run */
 } HostRun;
+
+/* A load, store or atomic in code that checks bounds. */
+typedef struct HostAccess {
+    const char *file, *func;
+    int32_t line, col;
+    int32_t bytes, lanes; /* of an element; how many */
+    int32_t is_write;
+} HostAccess;
 
 /* A table the JIT resolves symbols from. */
 typedef struct HostSymbol {
@@ -39,5 +56,10 @@ void tegula_print(char *scratch, const int32_t *pid, const char *text,
 /* An assertion that failed, at element `flat` of a block of that shape. */
 void tegula_assert(char *scratch, const int32_t *pid, const char *text,
                    const int32_t *what, int64_t flat);
+
+/* Lanes of an access whose bit of mask is set: at first, first + bytes .., or where `each`
+ * says. 0, or 1 when one lies in no tensor: that is in the report, and the run stops. */
+int32_t tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what,
+                      uint64_t first, const uint64_t *each, uint64_t mask);
 
 #endif

@@ -44,8 +44,8 @@ describe(Host *h, const Op *o, int operand)
     return words(h, w, PRINT_SHAPE + 2 * rank);
 }
 
-static Lv
-stack_slot(Host *h, Lv x)
+Lv
+host_stack_slot(Host *h, Lv x)
 {
     Ll *l = h->l;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
@@ -95,7 +95,7 @@ host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value)
     const Type *t = arg(o, operand)->type;
     value = host_to_mem(h, t, value); /* an array of i1 would be packed */
     Lt elem = LLVMGetElementType(LLVMTypeOf(value));
-    Lv slot = stack_slot(h, value);
+    Lv slot = host_stack_slot(h, value);
     Loop loop;
     host_loop_open(h, &loop, lanes, 1);
     args[4] = LLVMBuildAdd(l->b, flat, loop.index, "");
@@ -133,7 +133,7 @@ host_check(Host *h, const Op *o, int lanes, Lv flat, Lv cond, Lv mask)
     }
     When any;
     host_when_open(h, &any, host_any(h, bad));
-    Lv slot = stack_slot(h, LLVMBuildZExt(l->b, bad, ll_vec(l->i8, lanes), ""));
+    Lv slot = host_stack_slot(h, LLVMBuildZExt(l->b, bad, ll_vec(l->i8, lanes), ""));
     Loop loop;
     host_loop_open(h, &loop, lanes, 1);
     Lv bit = LLVMBuildTrunc(l->b, lane(h, slot, l->i8, loop.index), l->i1, "");

@@ -522,6 +522,10 @@ scalar_access(Host *h, const Op *o)
     const Type *t = ty_pointee(h->c, arg(o, 0)->type);
     Lv p = scalar_arg(h, o, 0), x = scalar_arg(h, o, 1), y = scalar_arg(h, o, 2);
     Lv r = NULL;
+    host_guard(h, o, M_ROW, 0, p,
+               o->op == OP_LOAD         ? x
+               : o->op == OP_ATOMIC_CAS ? NULL
+                                        : y);
     switch (o->op) {
     case OP_LOAD: r = host_read(h, t, M_ROW, 0, p, x, y); break;
     case OP_STORE: host_write(h, t, M_ROW, 0, p, x, y); break;

@@ -5,6 +5,7 @@
  *     nodes.c     what a group computes, how wide, what it keeps
  *     nest.c      one group -> one loop nest over register-sized vectors
  *     access.c    loads, stores, atomics of one vector
+ *     bounds.c    accesses against the tensors, where asked for
  *     debug.c     assert and print
  *     reduce.c    accumulators inside a nest; scans
  *     shape.c     reshape, join, split, cat, gather, histogram
@@ -246,9 +247,15 @@ Lv host_atomic(Host *h, const Op *o, int lanes, Lv ptr, Lv a, Lv b, Lv mask);
 Lv host_all(Host *h, Lv mask); /* i1: of every lane */
 Lv host_any(Host *h, Lv mask); /* i1 */
 
+/* ---- bounds.c ----------------------------------------------------------------------------------- */
+/* Before an access of o in memory: leaves the program where it lies outside of the tensors.
+ * Arguments as of host_read; nothing unless the options ask for it. */
+void host_guard(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv mask);
+
 /* ---- debug.c ----------------------------------------------------------------------------------- */
 /* flat: row-major index of the first lane (i64); NULL for scalars. */
 void host_check(Host *h, const Op *o, int lanes, Lv flat, Lv cond, Lv mask);
+Lv host_stack_slot(Host *h, Lv x); /* a slot made once, in the entry block; x in it */
 void host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value);
 
 /* ---- reduce.c ---------------------------------------------------------------------------------- */

@@ -123,11 +123,13 @@ emit_load(Host *h, Group *g, Node *n)
     if (!is_vector(g, n)) {
         Lv mask = n->n_in > 1 ? n->in[1]->x : NULL,
            other = n->n_in > 2 ? n->in[2]->x : NULL;
+        host_guard(h, n->v->def, M_ROW, 0, n->in[0]->x, mask);
         return host_read(h, t, M_ROW, 0, n->in[0]->x, mask, other);
     }
     Lv mask = n->n_in > 1 ? as_vector(h, g, n->in[1]) : NULL;
     Lv other = n->n_in > 2 ? as_vector(h, g, n->in[2]) : NULL;
     Lv p = n->mode == M_ROW ? n->in[0]->x : as_vector(h, g, n->in[0]);
+    host_guard(h, n->v->def, (Mode)n->mode, g->lanes, p, mask);
     return host_read(h, t, (Mode)n->mode, g->lanes, p, mask, other);
 }
 
@@ -231,6 +233,7 @@ emit_root(Host *h, Group *g, Root *r)
         const Type *t = ty_pointee(h->c, arg(o, 0)->type);
         Lv p = r->mode == M_ROW ? r->in[0]->x : root_in(h, g, r, 0);
         Lv x = root_in(h, g, r, 1), mask = o->n_args > 2 ? root_in(h, g, r, 2) : NULL;
+        host_guard(h, o, (Mode)r->mode, lanes, p, mask);
         if (r->mode == M_ROW && lanes && host_is_all_true(mask) && h->streams &&
             host_is_fresh(h, o))
             host_write_past(h, t, lanes, p, x);
@@ -249,6 +252,7 @@ emit_root(Host *h, Group *g, Root *r)
         bool is_cas = o->op == OP_ATOMIC_CAS;
         int k = is_cas ? 3 : 2;
         Lv mask = k < o->n_args ? root_in(h, g, r, k) : NULL;
+        host_guard(h, o, M_GATHER, lanes, root_in(h, g, r, 0), mask);
         Lv old = host_atomic(h, o, lanes, root_in(h, g, r, 0), root_in(h, g, r, 1),
                              is_cas ? root_in(h, g, r, 2) : NULL, mask);
         const Type *t = result(o, 0)->type;

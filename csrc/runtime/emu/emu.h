@@ -52,7 +52,8 @@ typedef struct EmuReport {
     const char *file, *func; /* the kernel's line (strings live in the object code) */
     int line, col;
     int32_t pid[3];
-    int thread;
+    int thread; /* -1: on a CPU, which has none */
+    int param;  /* BOUNDS, on a CPU: the nearest tensor's; -1: there is none */
 } EmuReport;
 
 /* Runs all programs; false with *report filled in at the first fault. No Python, no GIL. */
