@@ -108,6 +108,10 @@ object_attribute(Fe *f, PyObject *o, const char *name)
         return v;
     if (!is_number(v))
         return (Value){0};
+    if (!strcmp(name, "type")) { /* of a constant, it is its value */
+        PyObject *cls = fe_own(f, PyObject_GetAttrString(f->core, "constexpr_type"));
+        return v_obj(fe_own(f, PyObject_CallFunctionObjArgs(cls, o, NULL)));
+    }
     return tensor_attribute(f, fe_tensor(f, v, "the value"), name);
 }
 

@@ -168,6 +168,8 @@ static Value
 call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
             const char *const *kw, const Value *kw_args)
 {
+    if (o == f->cls_tuple) /* tl.tuple(x) is tuple(x) */
+        o = (PyObject *)&PyTuple_Type;
     const Builtin *bi = fe_builtin_of(f, o);
     f->is_method = false;
     if (bi)

@@ -31,8 +31,8 @@ elem_named(const char *s, Elem *e)
         const char *name;
         Elem e;
     } python[] = {
-        {"int", E_I32}, {"float", E_F32}, {"bool", E_I1},
-        {"B", E_I1},    {"u1", E_I1},     {"double", E_F64},
+        {"int", E_I32}, {"float", E_F32},  {"bool", E_I1},  {"B", E_I1},
+        {"u1", E_I1},   {"double", E_F64}, {"uint1", E_I1},
     };
     const char *dot = strrchr(s, '.');
     if (dot)

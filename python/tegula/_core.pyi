@@ -25,6 +25,7 @@ class CompiledKernel:
     _facts: dict[str, Any]
     def _init_handles(self) -> None:
         """Loads the code now instead of at the first launch."""
+    _params: list[tuple[int, str, bool]]
     _stages: dict[str, Any]
     asm: Mapping[str, Any]
     function: int | None

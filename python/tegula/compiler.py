@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+from tegula import errors as errors
 from tegula._core import CompiledKernel as CompiledKernel
 from tegula.backends import BaseBackend, GPUTarget
 from tegula.errors import CompilationError as CompilationError
@@ -61,6 +62,8 @@ def signature_text(x: Any, facts: bool = False) -> Any:
         return x if facts else x.partition(":")[0]
     if isinstance(x, tuple):
         return tuple(signature_text(e, facts) for e in x)
+    if facts and hasattr(x, "value") and type(x).__name__ == "_Constexpr":
+        return {"constexpr": x.value}
     if hasattr(x, "block_shape"):
         of = signature_text(x.base).removeprefix("*")
         return f"tensordesc<{of}{list(map(int, x.block_shape))}>"

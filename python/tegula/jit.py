@@ -317,7 +317,11 @@ class JITFunction(Kernel, Generic[R]):
 
 
 def _untuple(x: Any) -> Any:
-    """JSON's lists are tuples here."""
+    """JSON's lists are tuples here, and {"constexpr": v} is a constant."""
+    if isinstance(x, dict) and x.keys() == {"constexpr"}:
+        from tegula.language import constexpr
+
+        return constexpr(x["constexpr"])
     return tuple(map(_untuple, x)) if isinstance(x, list) else x
 
 

@@ -337,3 +337,16 @@ def test_dimensions_of_a_scalar():
     x = np.zeros(1, np.float32)
     store[(1,)](x, 3)
     assert x[0] == 7
+
+
+def test_tuples_of_constants():
+    @tegula.jit
+    def store(x, strides, values):
+        tl.static_assert(isinstance(strides[1].type, tl.core.constexpr_type))
+        more = tl.tuple([v + 1 for v in values])
+        for i in tl.static_range(len(more)):
+            tl.store(x + i, more[i])
+
+    x = np.zeros(3, np.float32)
+    store[(1,)](x, (4, 1), (1, 2, 3))
+    assert x.tolist() == [2, 3, 4]

@@ -45,6 +45,34 @@ def _last_of(dtype: Any, descending: bool) -> int:
 
 
 @jit
+def squeeze(x, dim: constexpr) -> tensor:
+    """Without a dimension of one element.
+
+    Shapes: that of x, dim left out. dim is constexpr and counts from 0.
+    Types:  as x.
+    Errors: CompileTimeAssertionFailure where the dimension has more elements.
+
+    >>> tl.squeeze(tl.arange(0, 4)[None, :], 0)
+    int32[4]: [0, 1, 2, 3]
+    """
+    core.static_assert(x.shape[dim] == 1, "squeeze() drops a dimension of one element")
+    return x.reshape(x.shape[:dim] + x.shape[dim + 1 :])
+
+
+@jit
+def unsqueeze(x, dim: constexpr) -> tensor:
+    """With a further dimension of one element, as ``expand_dims`` gives it.
+
+    Shapes: that of x with a 1 in place dim. dim is constexpr and counts from 0.
+    Types:  as x.
+
+    >>> tl.unsqueeze(tl.arange(0, 2), 1)
+    int32[2, 1]: [[0], [1]]
+    """
+    return core.expand_dims(x, dim)
+
+
+@jit
 def softmax(x, dim=None, keep_dims=False, ieee_rounding=False) -> tensor:
     """``exp(x - max) / sum`` along dim: positive numbers that add up to 1.
 

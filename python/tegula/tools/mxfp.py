@@ -58,12 +58,14 @@ class MXFP4Tensor:
         packed = data[..., 0::2] | data[..., 1::2] << 4
         return packed.movedim(-1, dim).contiguous()
 
-    def unpack_packed_tensor(self, packed: Any, dim: int, shape: Sequence[int]) -> Any:
+    def unpack_packed_tensor(
+        self, packed_tensor: Any, dim: int, original_shape: Sequence[int]
+    ) -> Any:
         """The inverse: a byte for each value of a tensor of this shape."""
         torch = _torch()
-        halves = packed.movedim(dim, -1)
+        halves = packed_tensor.movedim(dim, -1)
         data = torch.stack((halves & 15, halves >> 4), dim=-1).flatten(-2)
-        return data[..., : shape[dim]].movedim(-1, dim).contiguous()
+        return data[..., : original_shape[dim]].movedim(-1, dim).contiguous()
 
 
 def _round_to_fp4(x: Any) -> Any:
