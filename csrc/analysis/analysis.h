@@ -109,6 +109,8 @@ bool has_side_effects(const Op *o); /* anything that must stay; regions included
 bool may_be_clobbered(const Func *f, const Op *load, const Block *within);
 bool is_defined_outside(const Val *v,
                         const Block *b); /* neither in b nor in its regions */
+/* The argument of f that the pointers are made of; NULL: not known. */
+const Val *pointer_root(const Func *f, const Val *v);
 
 /* ---- written.c ----------------------------------------------------------------------------- */
 /* Which parameters the pointers of a function may come from; in its arena. */

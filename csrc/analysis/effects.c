@@ -66,3 +66,43 @@ is_defined_outside(const Val *v, const Block *b)
             return false;
     return true;
 }
+
+enum { MAX_STEPS = 256 };
+
+/* Is the result made of the pointers that operand 0 is? */
+static bool
+passes_pointer_on(const Op *o)
+{
+    switch (o->op) {
+    case OP_ADDPTR:
+    case OP_SPLAT:
+    case OP_EXPAND:
+    case OP_BROADCAST:
+    case OP_RESHAPE:
+    case OP_TRANS:
+    case OP_CONVERT:
+    case OP_HINT: return true;
+    case OP_BITCAST: return arg(o, 0)->type->is_ptr;
+    default: return false;
+    }
+}
+
+const Val *
+pointer_root(const Func *f, const Val *v)
+{
+    for (int i = 0; i < MAX_STEPS && v->type->is_ptr; i++) {
+        if (v->def && v->def->op == OP_FOR)
+            v = arg(v->def, v->index + 3);
+        else if (v->def && passes_pointer_on(v->def))
+            v = arg(v->def, 0);
+        else if (v->def)
+            return NULL;
+        else if (v->block == f->body)
+            return v;
+        else if (v->block->owner->op == OP_FOR && v->index > 0)
+            v = arg(v->block->owner, v->index + 2);
+        else
+            return NULL;
+    }
+    return NULL;
+}

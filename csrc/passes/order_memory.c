@@ -30,46 +30,6 @@ typedef struct Order {
     Accesses pending; /* since the last barrier */
 } Order;
 
-enum { MAX_STEPS = 256 };
-
-static bool
-passes_pointer_on(const Op *o)
-{
-    switch (o->op) {
-    case OP_ADDPTR:
-    case OP_SPLAT:
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_RESHAPE:
-    case OP_TRANS:
-    case OP_CONVERT:
-    case OP_HINT: return true;
-    case OP_BITCAST: return arg(o, 0)->type->is_ptr;
-    default: return false;
-    }
-}
-
-/* NULL: not known. */
-static const Val *
-root_of(const Func *f, const Val *v)
-{
-    for (int i = 0; i < MAX_STEPS && v->type->is_ptr; i++) {
-        if (v->def && v->def->op == OP_FOR)
-            v = arg(v->def, v->index + 3);
-        else if (v->def && passes_pointer_on(v->def))
-            v = arg(v->def, 0);
-        else if (v->def)
-            return NULL;
-        else if (v->block == f->body)
-            return v;
-        else if (v->block->owner->op == OP_FOR && v->index > 0)
-            v = arg(v->block->owner, v->index + 2);
-        else
-            return NULL;
-    }
-    return NULL;
-}
-
 static bool
 is_access(const Op *o)
 {
@@ -103,7 +63,7 @@ conflict(const Access *a, const Op *o, const Val *root)
 static bool
 conflicts(const Order *s, const Op *o)
 {
-    const Val *root = root_of(s->f, arg(o, 0));
+    const Val *root = pointer_root(s->f, arg(o, 0));
     for (int i = 0; i < s->pending.n; i++)
         if (conflict(&s->pending.at[i], o, root))
             return true;
@@ -206,7 +166,7 @@ order_block(Order *s, Block *b)
         else if (is_access(o)) {
             if (conflicts(s, o))
                 put_barrier(s, o);
-            const Val *root = root_of(s->f, arg(o, 0));
+            const Val *root = pointer_root(s->f, arg(o, 0));
             if (root)
                 add(s, o, root);
         }

@@ -34,16 +34,18 @@
  * to shared memory, too, where registers would not do otherwise: it is stored once
  * before the loop and read again in each iteration.
  *
- * Rule 1: nothing in the loop may write memory: a load must not overtake a store.
- * Rule 2: a copy is at least 4 bytes wide and fills with zeros; what needs another
- *         `other` stays a load.
+ * Where every thread reads only what it has copied itself (streams that feed no dot), the
+ * wait is enough, and there is no barrier.
+ *
+ * Rule 1: a load overtakes stores only where pipeline_order.c says that it may.
+ * Rule 2: a copy is at least 4 bytes wide and fills with zeros; another `other` is put in
+ *         when the slot is read.
  * Rule 3: facts are asked before anything changes, because they are about values.
  */
 #include "passes/layouts.h"
 #include "passes/pipeline.h"
 
 enum {
-    MAX_CHAIN = 8,
     MAX_STREAMS = 16,
     SLICE_BUDGET = 512,
     MIN_BYTES = 4,      /* of a copy */
@@ -54,16 +56,12 @@ enum {
 /* A load that becomes copies. */
 typedef struct Stream {
     Op *load;
-    int dim;       /* along which a thread's elements are contiguous */
-    int64_t bytes; /* of a slot, rounded up */
+    int dim;              /* along which a thread's elements are contiguous */
+    int64_t bytes;        /* of a slot, rounded up */
+    const Layout *layout; /* of what is copied: who copies which element */
+    bool is_filled;       /* where its mask is false with something else than zeros */
     Val *smem;
 } Stream;
-
-/* Ops that only rename or convert elements on the way from a load to its user. */
-typedef struct Chain {
-    Op *op[MAX_CHAIN];
-    int n;
-} Chain;
 
 typedef struct Pipe {
     Func *f;
@@ -76,19 +74,11 @@ typedef struct Pipe {
     Map slice;      /* Op in the body -> itself: what addresses are made of */
     bool *carried;  /* by argument of the body: part of the slice */
     int ahead;      /* iterations between a copy and its use */
+    int64_t step;   /* of the loop, a constant > 0; 0: not known */
     int64_t parked; /* bytes of operands that wait in shared memory */
 } Pipe;
 
 /* ---- which loads ----------------------------------------------------------------- */
-
-/* May o be redone in another layout, as part of a chain? */
-static bool
-is_link(const Op *o)
-{
-    if (o->op == OP_TRANS || o->op == OP_RESHAPE || o->op == OP_EXPAND)
-        return true;
-    return op_has(o, OPF_ELEM) && o->n_args == 1 && o->n_results == 1;
-}
 
 static bool
 is_operand(const Use *u)
@@ -103,7 +93,7 @@ feeds_dot(const Val *v, int depth)
         const Op *o = u->user;
         if (is_operand(u))
             return true;
-        if (depth < MAX_CHAIN && (o->op == OP_CONVERT || is_link(o)) &&
+        if (depth < MAX_CHAIN && (o->op == OP_CONVERT || pipeline_is_link(o)) &&
             feeds_dot(result(o, 0), depth + 1))
             return true;
     }
@@ -140,14 +130,17 @@ fits(Pipe *p, Op *o, Stream *s)
 {
     const Type *t = result(o, 0)->type;
     if (o->op != OP_LOAD || !t->rank || t->is_ptr || ir_attr(o, ATTR_VOLATILE) ||
-        ir_attr(o, ATTR_CACHE) == CACHE_CV || (o->n_args > 2 && !is_zero(arg(o, 2))) ||
-        !has_one_owner(t->layout))
+        ir_attr(o, ATTR_CACHE) == CACHE_CV || !has_one_owner(t->layout))
         return false;
     int dim = facts_fastest_dim(p->facts, o), bit[MAX_BITS],
         elem = elem_info[t->elem].bytes;
     int run = layout_run(t->layout, dim, __builtin_ctz(16u / (unsigned)elem), bit);
     int vec = facts_access_log2(p->facts, o, dim, elem << run);
-    *s = (Stream){.load = o, .dim = dim, .bytes = slot_bytes(t)};
+    *s = (Stream){.load = o,
+                  .dim = dim,
+                  .bytes = slot_bytes(t),
+                  .layout = t->layout,
+                  .is_filled = o->n_args > 2 && !is_zero(arg(o, 2))};
     return elem << vec >= MIN_BYTES;
 }
 
@@ -172,7 +165,8 @@ add_to_slice(Pipe *p, Map *slice, bool *carried, const Val *v, int *budget)
     }
     Op *o = v->def;
     if (o->block != p->body || o->op == OP_DOT || o->n_regions ||
-        (!op_has(o, OPF_PURE) && (o->op != OP_LOAD || ir_attr(o, ATTR_VOLATILE))))
+        (!op_has(o, OPF_PURE) && (o->op != OP_LOAD || ir_attr(o, ATTR_VOLATILE) ||
+                                  !pipeline_may_overtake(p->f, p->loop, o))))
         return false;
     if (map_get(slice, o, 0))
         return true;
@@ -187,7 +181,8 @@ static bool
 slice_of(Pipe *p, const Op *load, Map *slice, bool *carried)
 {
     int budget = SLICE_BUDGET;
-    for (int i = 0; i < load->n_args; i++)
+    int n = load->n_args > 2 ? 2 : load->n_args; /* `other` is not copied */
+    for (int i = 0; i < n; i++)
         if (!add_to_slice(p, slice, carried, arg(load, i), &budget))
             return false;
     return true;
@@ -218,7 +213,8 @@ find_streams(Pipe *p, bool all)
     for (Op *o = p->body->first; o && p->n_streams < MAX_STREAMS; o = o->next) {
         Stream s;
         Map slice = {.a = p->c->arena};
-        if (o->op == OP_LOAD && (all || feeds_dot(result(o, 0), 0)) && fits(p, o, &s) &&
+        if (o->op == OP_LOAD && (all || feeds_dot(result(o, 0), 0)) &&
+            pipeline_may_overtake(p->f, p->loop, o) && fits(p, o, &s) &&
             slice_of(p, o, &slice, NEW_N(p->c->arena, bool, p->body->n_args)))
             p->stream[p->n_streams++] = s;
     }
@@ -262,88 +258,6 @@ distance(Pipe *p, int stages)
     while (ahead > 0 && (ahead + 1) * each > room)
         ahead--;
     return ahead;
-}
-
-/* ---- the layout in shared memory ------------------------------------------------- */
-
-/* The layout that a chain's start has when its end has l. */
-static const Layout *
-pulled_back(Pipe *p, const Chain *chain, const Layout *l)
-{
-    for (int i = chain->n; i-- > 0;) {
-        const Layout *below = layouts_operand(p->c, chain->op[i], l);
-        l = below ? below : l;
-    }
-    return l;
-}
-
-/* What a warp spends on reading a slot as l, in accesses. */
-static int
-read_cost(const Layout *l, const Col *offset_of, int elem_bits)
-{
-    LdMatrix m;
-    int bit[MAX_BITS], regs = 1 << l->n[IN_REG];
-    if (layout_ldmatrix(l, offset_of, elem_bits, 0, &m)) {
-        Layout rows = {.rank = 1,
-                       .log2_shape = {(uint8_t)layout_bits(l)},
-                       .n = {[IN_LANE] = LANE_BITS}};
-        Col same[MAX_BITS];
-        for (int i = 0; i < layout_bits(l); i++)
-            same[i] = (Col)1 << i;
-        memcpy(rows.basis[IN_LANE], m.row, sizeof m.row);
-        int chunk = __builtin_ctz(128u / (unsigned)elem_bits);
-        return (regs >> m.log2_word) * layout_bank_ways(&rows, same, chunk, elem_bits);
-    }
-    int vec = layout_offset_run(l, offset_of, __builtin_ctz(128u / (unsigned)elem_bits),
-                                bit);
-    int words = MAX(elem_bits << vec, 32) / 32;
-    return (regs >> vec) * words * 2 * layout_bank_ways(l, offset_of, vec, elem_bits);
-}
-
-/* Adds up the cost of all reads of v's uses, from the start of the chain. */
-static int
-reads_cost(Pipe *p, const Val *v, Chain *chain, const Col *offset_of, int elem_bits)
-{
-    int cost = 0;
-    for (const Use *u = v->uses; u; u = u->next) {
-        Op *o = u->user;
-        if (o->op == OP_CONVERT) {
-            cost += read_cost(pulled_back(p, chain, result(o, 0)->type->layout),
-                              offset_of, elem_bits);
-        } else if (is_link(o) && chain->n < MAX_CHAIN) {
-            chain->op[chain->n++] = o;
-            cost += reads_cost(p, result(o, 0), chain, offset_of, elem_bits);
-            chain->n--;
-        } else {
-            cost += read_cost(pulled_back(p, chain, v->type->layout), offset_of,
-                              elem_bits);
-        }
-    }
-    return cost;
-}
-
-/* Where the elements of v shall lie, contiguous along dim. */
-static const Layout *
-slot_layout(Pipe *p, const Val *v, int dim)
-{
-    const Type *t = v->type;
-    const Layout *best = NULL;
-    uint8_t shape[MAX_RANK];
-    ty_log2_shape(t, shape);
-    int least = INT32_MAX, bytes = elem_info[t->elem].bytes;
-    for (int skip = 0; skip < 3; skip++) {
-        const Layout *l = layout_swizzled(p->c, t->rank, shape, dim,
-                                          __builtin_ctz((unsigned)bytes), skip);
-        Col offset_of[MAX_BITS];
-        Chain chain = {.n = 0};
-        layout_offsets(l, offset_of);
-        int cost = reads_cost(p, v, &chain, offset_of, bytes * 8);
-        if (cost < least) {
-            least = cost;
-            best = l;
-        }
-    }
-    return best;
 }
 
 /* ---- building: copies ------------------------------------------------------------ */
@@ -418,19 +332,67 @@ const_i32(Build *b, int v)
     return ir_const_int(b, ty_scalar(b->f->c, E_I32), v);
 }
 
-/* The first value of the induction variable that is not at least `ahead` steps before
- * the end: ub - ahead * step, but not below what the type holds. */
+/* Where the iterations end that have another one `stage` iterations behind them. */
+typedef struct Bound {
+    Val *end; /* what the induction variable stays below */
+    Val *
+        is_up; /* i1: else above, and all in i64; NULL: the step is a positive constant */
+} Bound;
+
+/* ub - stage * step, but not below what the type holds. */
 static Val *
-last_issue(Pipe *p, Build *b, int64_t step)
+constant_end(Pipe *p, Build *b, int stage)
 {
     Val *ub = arg(p->loop, 1);
     const Type *t = ub->type;
     Elem e = t->elem;
     uint64_t top = (uint64_t)1 << (elem_info[e].bits - 1);
-    int64_t least = elem_is_signed(e) ? elem_to_int(e, top) : 0, by = p->ahead * step;
+    int64_t least = elem_is_signed(e) ? elem_to_int(e, top) : 0, by = stage * p->step;
+    if (!stage)
+        return ub;
     Val *floor = ir_const_int(b, t, least + by), *d = ir_const_int(b, t, by);
     Val *is_low = ir_bin(b, OP_LT, ub, floor);
     return ir_select(b, is_low, ir_const_int(b, t, least), ir_bin(b, OP_SUB, ub, d));
+}
+
+static Val *
+widened(Build *b, Val *v)
+{
+    return op1(b, OP_CAST, 1, &v, ty_scalar(b->f->c, E_I64));
+}
+
+static Bound
+bound_of(Pipe *p, Build *b, int stage)
+{
+    if (p->step)
+        return (Bound){constant_end(p, b, stage), NULL};
+    Val *step = widened(b, arg(p->loop, 2)), *zero = ir_const_int(b, step->type, 0);
+    Val *by = ir_bin(b, OP_MUL, step, ir_const_int(b, step->type, stage));
+    Val *end = ir_bin(b, OP_SUB, widened(b, arg(p->loop, 1)), by);
+    return (Bound){end, ir_bin(b, OP_GT, step, zero)};
+}
+
+/* i1: does the iteration `stage` behind that of iv exist? iv's does, or is the first. */
+static Val *
+is_inside(Build *b, const Bound *k, Val *iv)
+{
+    if (!k->is_up)
+        return ir_bin(b, OP_LT, iv, k->end);
+    iv = widened(b, iv);
+    return ir_select(b, k->is_up, ir_bin(b, OP_LT, iv, k->end),
+                     ir_bin(b, OP_GT, iv, k->end));
+}
+
+/* The induction variable `stage` iterations after iv; meant only where that is inside. */
+static Val *
+iv_after(Pipe *p, Build *b, Val *iv, int stage)
+{
+    if (!stage)
+        return iv;
+    Val *by = ir_const_int(b, iv->type, p->step ? stage * p->step : stage);
+    if (!p->step)
+        by = ir_bin(b, OP_MUL, arg(p->loop, 2), by);
+    return ir_bin(b, OP_ADD, iv, by);
 }
 
 /* ---- building: reads ------------------------------------------------------------- */
@@ -442,7 +404,7 @@ read_slot(Pipe *p, const Stream *s, Val *slot, const Chain *chain, const Layout 
 {
     Build b = {
         .f = p->f, .block = before->block, .before = before, .loc = s->load->loc};
-    const Type *t = ty_slot(p->c, s->smem->type, pulled_back(p, chain, l));
+    const Type *t = ty_slot(p->c, s->smem->type, pipeline_pulled_back(p->c, chain, l));
     Val *v = op1(&b, OP_SHARED_LOAD, 2, (Val *[]){s->smem, slot}, t);
     for (int i = 0; i < chain->n; i++) {
         Chain rest = {.n = chain->n - i - 1};
@@ -451,7 +413,7 @@ read_slot(Pipe *p, const Stream *s, Val *slot, const Chain *chain, const Layout 
         Map map = {.a = p->c->arena};
         map_put(&map, arg(o, 0), 0, v);
         v = result(ir_clone(&b, o, &map), 0);
-        v->type = ty_with_layout(p->c, v->type, pulled_back(p, &rest, l));
+        v->type = ty_with_layout(p->c, v->type, pipeline_pulled_back(p->c, &rest, l));
     }
     return v;
 }
@@ -478,7 +440,7 @@ read_uses(Pipe *p, const Stream *s, Val *slot, Val *v, Chain *chain)
             Val *r = read_slot(p, s, slot, chain, l, first_user(result(o, 0)));
             ir_replace(result(o, 0), r);
             ir_erase(o);
-        } else if (is_link(o) && chain->n < MAX_CHAIN) {
+        } else if (pipeline_is_link(o) && chain->n < MAX_CHAIN) {
             chain->op[chain->n++] = o;
             read_uses(p, s, slot, result(o, 0), chain);
             chain->n--;
@@ -493,6 +455,16 @@ replace_load(Pipe *p, const Stream *s, Val *slot)
 {
     Chain none = {.n = 0};
     Val *v = result(s->load, 0);
+    if (s->is_filled) {
+        Build b = {.f = p->f,
+                   .block = s->load->block,
+                   .before = s->load->next,
+                   .loc = s->load->loc};
+        Val *r = read_slot(p, s, slot, &none, v->type->layout, s->load);
+        ir_replace(v, ir_select(&b, arg(s->load, 1), r, arg(s->load, 2)));
+        ir_erase(s->load);
+        return;
+    }
     read_uses(p, s, slot, v, &none);
     if (v->uses) /* by ops that take it as it was */
         ir_replace(v, read_slot(p, s, slot, &none, v->type->layout, s->load));
@@ -533,6 +505,29 @@ hoist_first_reads(const Block *body, Op *before)
 
 /* ---- building: the loop ---------------------------------------------------------- */
 
+/* Does every thread read what it copied itself, and nothing else? */
+static bool
+reads_are_own(Pipe *p)
+{
+    for (int i = 0; i < p->n_streams; i++)
+        for (const Use *u = p->stream[i].smem->uses; u; u = u->next)
+            if (u->user->op == OP_SHARED_LOAD &&
+                result(u->user, 0)->type->layout != p->stream[i].layout)
+                return false;
+    return true;
+}
+
+/* Then its wait is all it needs, and no matrix is read across lanes. */
+static void
+drop_barrier(Pipe *p, Op *barrier)
+{
+    for (int i = 0; i < p->n_streams; i++)
+        for (const Use *u = p->stream[i].smem->uses; u; u = u->next)
+            if (u->user->op == OP_SHARED_LOAD)
+                ir_set_attr(u->user, ATTR_OWN, 1);
+    ir_erase(barrier);
+}
+
 /* Another carried value of the loop; its next one is given later. */
 static Val *
 carry(Pipe *p, Val *init, const char *name)
@@ -543,7 +538,7 @@ carry(Pipe *p, Val *init, const char *name)
 }
 
 static void
-rewrite(Pipe *p, int64_t step)
+rewrite(Pipe *p)
 {
     Op *loop = p->loop, *yield = p->body->last;
     int n_args = p->body->n_args, ahead = p->ahead;
@@ -551,7 +546,8 @@ rewrite(Pipe *p, int64_t step)
     for (int i = 0; i < p->n_streams; i++) {
         Stream *s = &p->stream[i];
         const Val *v = result(s->load, 0);
-        const Type *t = ty_smem(p->c, v->type, ahead + 1, slot_layout(p, v, s->dim));
+        const Type *t = ty_smem(p->c, v->type, ahead + 1,
+                                pipeline_slot_layout(p->c, v, s->dim));
         b.loc = s->load->loc;
         s->smem = op1(&b, OP_SHARED_ALLOC, 0, NULL, t);
         s->smem->name = result(s->load, 0)->name;
@@ -559,29 +555,25 @@ rewrite(Pipe *p, int64_t step)
     b.loc = loop->loc;
 
     Val **now = NEW_N(p->c->arena, Val *, n_args); /* of the slice, by argument */
-    Val *lb = arg(loop, 0), *ub = arg(loop, 1), *slot_0 = const_i32(&b, 0);
+    Val *lb = arg(loop, 0), *slot_0 = const_i32(&b, 0);
     for (int i = 1; i < n_args; i++)
         now[i] = arg(loop, i + 2);
     for (int stage = 0; stage < ahead; stage++) {
         Map map = {.a = p->c->arena};
-        Val *iv = lb;
-        if (stage)
-            iv = ir_bin(&b, OP_ADD, lb, ir_const_int(&b, lb->type, stage * step));
-        map_put(&map, p->body->args[0], 0, iv);
+        map_put(&map, p->body->args[0], 0, iv_after(p, &b, lb, stage));
         for (int i = 1; i < n_args; i++)
             if (p->carried[i])
                 map_put(&map, p->body->args[i], 0, now[i]);
         /* As in the loop, i + stage is never computed: it might wrap. */
-        Pipe at = *p;
-        at.ahead = stage;
-        Val *end = stage ? last_issue(&at, &b, step) : ub;
-        issue(p, &b, &map, ir_bin(&b, OP_LT, lb, end),
+        Bound end = bound_of(p, &b, stage);
+        issue(p, &b, &map, is_inside(&b, &end, lb),
               stage ? const_i32(&b, stage) : slot_0);
         for (int i = 1; i < n_args; i++)
             if (p->carried[i])
                 now[i] = mapped(&map, arg(yield, i - 1));
     }
-    Val *end = last_issue(p, &b, step), *slot_d = const_i32(&b, ahead);
+    Bound end = bound_of(p, &b, ahead);
+    Val *slot_d = const_i32(&b, ahead);
     Val *one = const_i32(&b, 1), *n_slots = const_i32(&b, ahead + 1);
 
     Map map = {.a = p->c->arena};
@@ -599,9 +591,8 @@ rewrite(Pipe *p, int64_t step)
     ir_set_attr(wait, ATTR_PENDING, ahead - 1);
     Op *barrier = ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
     Val *iv = p->body->args[0];
-    Val *by = ir_const_int(&b, iv->type, ahead * step);
-    map_put(&map, iv, 0, ir_bin(&b, OP_ADD, iv, by));
-    issue(p, &b, &map, ir_bin(&b, OP_LT, iv, end), write);
+    map_put(&map, iv, 0, iv_after(p, &b, iv, ahead));
+    issue(p, &b, &map, is_inside(&b, &end, iv), write);
 
     for (int i = 1; i < n_args; i++)
         if (p->carried[i])
@@ -614,7 +605,9 @@ rewrite(Pipe *p, int64_t step)
     ir_add_arg(yield, next);
     ir_add_arg(yield, read);
     Pipelined done = {p->f, loop, wait, barrier, read, next, slot_0, ahead};
-    if (!pipeline_steps(&done))
+    if (reads_are_own(p))
+        drop_barrier(p, barrier);
+    else if (!pipeline_steps(&done))
         hoist_first_reads(p->body, barrier->next);
 
     b = (Build){
@@ -646,7 +639,7 @@ park(Pipe *p, Op *move)
 {
     Val *v = result(move, 0), *from = arg(move, 0);
     const Type *t = ty_smem(p->c, from->type, 1,
-                            slot_layout(p, from, from->type->rank - 1));
+                            pipeline_slot_layout(p->c, from, from->type->rank - 1));
     Build b = {.f = p->f, .block = move->block, .before = move, .loc = move->loc};
     Val *smem = op1(&b, OP_SHARED_ALLOC, 0, NULL, t), *slot = const_i32(&b, 0);
     ir_op(&b, OP_SHARED_STORE, 3, (Val *[]){smem, slot, from}, 0, NULL);
@@ -698,22 +691,24 @@ try_loop(Func *f, Op *loop)
 {
     int64_t asked = ir_attr(loop, ATTR_STAGES), step;
     int stages = asked ? (int)MIN(asked, MAX_SLOTS) : f->c->opt.num_stages;
-    if (stages < 2 || !ir_const_as_int(arg(loop, 2), &step) || step < 1 ||
-        step > INT32_MAX || elem_info[arg(loop, 0)->type->elem].bits < 32 ||
-        may_be_clobbered(f, NULL, loop->regions[0]))
+    int bits = elem_info[arg(loop, 0)->type->elem].bits;
+    if (!ir_const_as_int(arg(loop, 2), &step) || step < 1 || step > INT32_MAX)
+        step = 0;
+    if (stages < 2 || bits < 32 || (!step && bits > 32))
         return;
     Pipe p = {.f = f,
               .c = f->c,
               .facts = facts_new(f),
               .loop = loop,
-              .body = loop->regions[0]};
+              .body = loop->regions[0],
+              .step = step};
     if (!find_streams(&p, asked > 0))
         return;
     park_idle(&p);
     p.parked = parked_bytes(&p);
     p.ahead = distance(&p, stages);
     if (p.ahead > 0)
-        rewrite(&p, step);
+        rewrite(&p);
 }
 
 static void

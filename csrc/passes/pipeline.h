@@ -1,4 +1,4 @@
-/* pipeline.h: the two halves of the pass of that name. */
+/* pipeline.h: the parts of the pass of that name. */
 #ifndef TEGULA_PIPELINE_H
 #define TEGULA_PIPELINE_H
 
@@ -14,6 +14,23 @@ typedef struct Pipelined {
     Val *first_slot; /* of the first iteration, outside */
     int ahead;       /* iterations between a copy and its use */
 } Pipelined;
+
+/* Ops that only rename or convert elements on the way from a load to its user. */
+enum { MAX_CHAIN = 8 };
+typedef struct Chain {
+    Op *op[MAX_CHAIN];
+    int n;
+} Chain;
+
+/* pipeline_slots.c: may o be redone in another layout, as part of a chain? */
+bool pipeline_is_link(const Op *o);
+/* The layout that a chain's start has when its end has l. */
+const Layout *pipeline_pulled_back(Comp *c, const Chain *chain, const Layout *l);
+/* Where the elements of v shall lie, contiguous along dim. */
+const Layout *pipeline_slot_layout(Comp *c, const Val *v, int dim);
+
+/* pipeline_order.c: may the load of the loop's body be done iterations early? */
+bool pipeline_may_overtake(const Func *f, const Op *loop, const Op *load);
 
 /* pipeline_steps.c: carries the first step of the loop's dot. false: it has none. */
 bool pipeline_steps(const Pipelined *p);

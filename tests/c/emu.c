@@ -343,7 +343,8 @@ test_emu_grid(Test *t)
 }
 
 /* Double-buffered copies: params: source of 8 rows of 128 ints, destination, kind. kind 0 is
- * right; 1 forgets the wait, 2 the barrier after it, 3 overwrites a slot still read. */
+ * right; 1 forgets the wait, 2 the barrier after it, 3 overwrites a slot still read, 4 the
+ * source of a copy. */
 static void
 k_async(EmuThread *t, const uint64_t *p)
 {
@@ -364,6 +365,8 @@ k_async(EmuThread *t, const uint64_t *p)
                            p[0] + 512 * (uint64_t)(row + 1) + 4 * (uint64_t)id, 4, 1,
                            &here);
         emu_async_commit(t);
+        if (kind == 4 && row == 3)
+            ((int *)(uintptr_t)p[0])[128 * (row + 1) + id]++;
         emu_shared_load(t, 512 * slot + 4 * next, 4, 4, &got, &here);
         ((int *)(uintptr_t)p[1])[128 * row + id] = got;
     }
@@ -379,7 +382,7 @@ test_emu_async(Test *t)
     expect(t, run_of(k_async, p, 4, 1024), EMU_OK, NULL);
     for (int i = 0; i < 8 * 128; i++)
         CHECK(t, out[i] == 3 * (i / 128 * 128 + (i + 1) % 128));
-    for (p[2] = 1; p[2] <= 3; p[2]++)
+    for (p[2] = 1; p[2] <= 4; p[2]++)
         for (uint64_t seed = 0; seed < 4; seed++) {
             EmuReport report;
             EmuRun r = run_of(k_async, p, 4, 1024);

@@ -209,6 +209,241 @@ def test_without_a_dot(device, rng, stages, n):
     np.testing.assert_array_equal(device.get(y), x.sum(axis=1))
 
 
+# --- beside stores and atomics ---------------------------------------------------------
+@triton.jit
+def in_place_kernel(x_ptr, n, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+    at = x_ptr + tl.program_id(0) * n + tl.arange(0, BLOCK)
+    for k in tl.range(0, n, BLOCK, num_stages=STAGES):
+        mask = k + tl.arange(0, BLOCK) < n
+        x = tl.load(at, mask=mask)
+        tl.store(at, x * 2 + k, mask=mask)
+        at += BLOCK
+
+
+@pytest.mark.parametrize("n", [0, 1, 256, 1000])
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_in_place(device, rng, stages, n):
+    """Each load lies a block beyond the stores that it overtakes."""
+    if device.is_emulated:
+        tegula.knobs.runtime.emu_seed = stages + n
+    x = rng.integers(-99, 100, (2, max(n, 1))).astype(np.float32)
+    d = device.put(x)
+    in_place_kernel[(2,)](d, n, BLOCK=256, STAGES=stages)
+    want = x.copy()
+    want[:, :n] = x[:, :n] * 2 + np.arange(n) // 256 * 256
+    np.testing.assert_array_equal(device.get(d), want)
+
+
+@triton.jit
+def prefix_kernel(x_ptr, n, BLOCK: tl.constexpr):
+    """x[i + 1] += x[i], a block at a time: what is stored is loaded next."""
+    i = tl.arange(0, BLOCK)
+    for k in tl.range(0, n - BLOCK, BLOCK, num_stages=4):
+        x = tl.load(x_ptr + k + i)
+        y = tl.load(x_ptr + k + BLOCK + i)
+        tl.store(x_ptr + k + BLOCK + i, x + y)
+
+
+def test_what_is_stored_is_loaded_next(device, rng):
+    x = rng.integers(-9, 10, (8, 128)).astype(np.float32)
+    d = device.put(x.reshape(-1))
+    prefix_kernel[(1,)](d, x.size, BLOCK=128)
+    want = np.cumsum(x, axis=0).reshape(-1)
+    np.testing.assert_array_equal(device.get(d), want)
+
+
+@triton.jit
+def states_kernel(
+    k_ptr, v_ptr, h_ptr, sum_ptr, n, D: tl.constexpr, T: tl.constexpr, SEM: tl.constexpr
+):
+    """The running product of chunks of k and v, stored at each chunk, and its sum."""
+    t = tl.arange(0, T)
+    d = tl.arange(0, D)
+    h = tl.zeros((D, D), dtype=tl.float32)
+    for c in range(n):
+        k = tl.load(k_ptr + (c * T + t[None, :]) * D + d[:, None])
+        v = tl.load(v_ptr + (c * T + t[:, None]) * D + d[None, :])
+        tl.store(h_ptr + c * D * D + d[:, None] * D + d[None, :], h)
+        h = tl.dot(k, v, h)
+        if SEM is not None:
+            tl.atomic_add(sum_ptr + d[:, None] * D + d[None, :], h, sem=SEM)
+    tl.store(h_ptr + n * D * D + d[:, None] * D + d[None, :], h)
+
+
+@pytest.mark.parametrize("sem", [None, "relaxed", "acq_rel"])
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+@pytest.mark.parametrize("num_stages", [1, 2, 4])
+def test_dots_that_store(device, rng, num_stages, n, sem):
+    D, T = 32, 16
+    k, v = rng.integers(-3, 4, (2, max(n, 1) * T, D)).astype(np.float16)
+    h, total = (
+        device.poison((n + 1, D, D), np.float32),
+        device.put(np.zeros((D, D), np.float32)),
+    )
+    states_kernel[(1,)](
+        device.put(k),
+        device.put(v),
+        h,
+        total,
+        n,
+        D=D,
+        T=T,
+        SEM=sem,
+        num_stages=num_stages,
+    )
+    each = k.reshape(-1, T, D).transpose(0, 2, 1).astype(np.float64) @ v.reshape(
+        -1, T, D
+    )
+    want = np.concatenate([np.zeros((1, D, D)), np.cumsum(each[:n], axis=0)])
+    np.testing.assert_array_equal(device.get(h), want)
+    if sem:
+        np.testing.assert_array_equal(device.get(total), want.sum(axis=0))
+
+
+@triton.jit
+def filled_kernel(x_ptr, w_ptr, y_ptr, z_ptr, n, P: tl.constexpr, STAGES: tl.constexpr):
+    i = tl.arange(0, P)
+    most = tl.full((P, P), -1e30, dtype=tl.float32)
+    acc = tl.zeros((P, P), dtype=tl.float32)
+    for k in tl.range(0, n, P, num_stages=STAGES):
+        at = i[:, None] * n + k + i[None, :]
+        x = tl.load(x_ptr + at, mask=k + i[None, :] < n, other=-float("inf"))
+        w = tl.load(w_ptr + at, mask=k + i[None, :] < n, other=1.0)
+        most = tl.maximum(most, x)
+        acc = tl.dot(w, tl.trans(w), acc)
+    tl.store(y_ptr + i, tl.max(most, axis=1))
+    tl.store(z_ptr + i[:, None] * P + i[None, :], acc)
+
+
+@pytest.mark.parametrize("n", [16, 40, 76])
+@pytest.mark.parametrize("stages", [1, 3])
+def test_filled(device, rng, stages, n):
+    """What a copy leaves zero becomes `other` on the way out of shared memory."""
+    P = 16
+    x = -1 - rng.integers(0, 9, (P, n)).astype(np.float32)
+    w = rng.integers(-3, 4, (P, n)).astype(np.float16)
+    y, z = device.poison(P, np.float32), device.poison((P, P), np.float32)
+    filled_kernel[(1,)](
+        device.put(x), device.put(w), y, z, n, P=P, STAGES=stages, num_warps=2
+    )
+    np.testing.assert_array_equal(device.get(y), x.max(axis=1))
+    full = np.ones((P, -(-n // P) * P))
+    full[:, :n] = w
+    np.testing.assert_array_equal(device.get(z), full @ full.T)
+
+
+@triton.jit
+def steps_kernel(x_ptr, y_ptr, lo, hi, step, P: tl.constexpr, STAGES: tl.constexpr):
+    i = tl.arange(0, P)
+    acc = tl.zeros((P, P), dtype=tl.float32)
+    for k in tl.range(lo, hi, step, num_stages=STAGES):
+        x = tl.load(x_ptr + k * P * P + i[:, None] * P + i[None, :])
+        acc = tl.dot(x, x, acc)
+    tl.store(y_ptr + i[:, None] * P + i[None, :], acc)
+
+
+RANGES = [(0, 8, 3), (2, 8, 2), (0, 8, 100), (7, -1, -1), (7, 0, -3), (0, 0, 2)]
+FAR = (0, 2, 2**31 - 1)  # what comes after 0 would not fit into 32 bits
+
+
+@pytest.mark.parametrize("loop", [*RANGES, FAR], ids=str)
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_steps_that_are_arguments(device, rng, stages, loop):
+    P = 16
+    x = rng.integers(-3, 4, (8, P, P)).astype(np.float16)
+    y = device.poison((P, P), np.float32)
+    steps_kernel[(1,)](device.put(x), y, *loop, P=P, STAGES=stages, num_warps=1)
+    pages = x[list(range(*loop))].astype(np.float64)
+    np.testing.assert_array_equal(device.get(y), (pages @ pages).sum(axis=0))
+
+
+@triton.jit
+def nested_kernel(x_ptr, w_ptr, y_ptr, n, P: tl.constexpr, STAGES: tl.constexpr):
+    i = tl.arange(0, P)
+    for r in tl.range(0, n, num_stages=STAGES):
+        x = tl.load(x_ptr + r * P * P + i[:, None] * P + i[None, :])
+        acc = tl.zeros((P, P), dtype=tl.float32)
+        for c in tl.range(0, n, num_stages=STAGES):
+            w = tl.load(w_ptr + c * P * P + i[:, None] * P + i[None, :])
+            acc = tl.dot(x, w, acc)
+        tl.store(y_ptr + r * P * P + i[:, None] * P + i[None, :], acc)
+
+
+@pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.parametrize("stages", [1, 3])
+def test_nested(device, rng, stages, n):
+    P = 16
+    x, w = rng.integers(-3, 4, (2, n, P, P)).astype(np.float16)
+    y = device.poison((n, P, P), np.float32)
+    nested_kernel[(1,)](
+        device.put(x), device.put(w), y, n, P=P, STAGES=stages, num_warps=2
+    )
+    want = x.astype(np.float64) @ w.sum(axis=0, dtype=np.float64)
+    np.testing.assert_array_equal(device.get(y), want)
+
+
+@pytest.mark.parametrize("shift,width", [(0, 16), (4, 8), (2, 4)])
+def test_narrow_copies(device, rng, shift, width):
+    """Rows that begin at 8 or 4 bytes of 16 come in copies of that size."""
+    n, P = 1024 + 8, 256
+    x = rng.integers(-9, 10, n).astype(np.float16)
+    y = device.poison(1, np.float32)
+    row_sums_f16_kernel[(1,)](device.put(x)[shift:], y, 1024, BLOCK=P)
+    assert device.get(y)[0] == x[shift : shift + 1024].sum(dtype=np.float64)
+    align = {16: ":16", 8: ":8", 4: ":4"}[width]
+    kernel = row_sums_f16_kernel.compile(
+        f"*fp16{align}", "*fp32:16", "i32:16", BLOCK=P, target="cuda:sm_80", num_warps=1
+    )
+    kind = "cg" if width == 16 else "ca"
+    found = re.findall(
+        rf"cp\.async\.{kind}\.shared\.global .*, {width}", kernel.asm["ptx"]
+    )
+    assert found and "bar.sync" not in kernel.asm["ptx"]
+
+
+@triton.jit
+def row_sums_f16_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), dtype=tl.float32)
+    for at in tl.range(0, n, BLOCK, num_stages=3):
+        acc += tl.load(x_ptr + at + i)
+    tl.store(y_ptr, tl.sum(acc))
+
+
+OVERTAKING = {
+    "in place": (in_place_kernel, "*fp32:16 i32:16", {"BLOCK": 256, "STAGES": 3}),
+    "stores": (
+        states_kernel,
+        "*fp16:16 *fp16:16 *fp32:16 *fp32:16 i32",
+        {"D": 32, "T": 16, "SEM": None},
+    ),
+    "atomics": (
+        states_kernel,
+        "*fp16:16 *fp16:16 *fp32:16 *fp32:16 i32",
+        {"D": 32, "T": 16, "SEM": "acq_rel"},
+    ),
+    "any step": (
+        steps_kernel,
+        "*fp16:16 *fp32:16 i32 i32 i32",
+        {"P": 16, "STAGES": 3},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OVERTAKING)
+def test_code_of_overtaking(name):
+    kernel, signature, options = OVERTAKING[name]
+    ptx = kernel.compile(*signature.split(), **options, target="cuda:sm_80").asm["ptx"]
+    assert "cp.async.wait_group" in ptx
+    if name == "in place":  # threads read what they copied
+        assert "bar.sync" not in ptx
+
+
+def test_code_of_what_must_not_overtake():
+    c = prefix_kernel.compile("*fp32:16", "i32:16", BLOCK=128, target="cuda:sm_80")
+    assert "cp.async" not in c.asm["ptx"]
+
+
 # --- what the code is made of ---------------------------------------------------------
 SIGNATURE = ["*fp16:16", "*fp16:16", "*fp32:16"] + ["i32:16"] * 2 + ["1", "i32:16", "1"]
 

@@ -365,7 +365,8 @@ sim_shared_load(Sim *s, const Op *o)
     lane_offsets(l, k->offset_of, lane);
     int bytes = sim_elem_bytes(v->type);
     uint32_t far = far_along_k(s, v, 1);
-    k->is_ldmatrix = layout_ldmatrix(l, k->offset_of, bytes * 8, far, &k->m);
+    k->is_ldmatrix = !ir_attr(o, ATTR_OWN) &&
+                     layout_ldmatrix(l, k->offset_of, bytes * 8, far, &k->m);
     if (k->is_ldmatrix)
         memcpy(lane, k->m.row, sizeof lane);
     else

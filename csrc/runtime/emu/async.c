@@ -2,7 +2,8 @@
  *
  * Issuing claims the bytes as a write of this thread does and poisons them; waiting writes
  * them, again as this thread. So others need a barrier after the wait, as on the machine,
- * and whoever looks between issue and wait is told.
+ * and whoever looks between issue and wait is told. So is who writes what a copy is still
+ * reading: the machine may have read it before or after.
  */
 #include "runtime/emu/internal.h"
 
@@ -25,8 +26,10 @@ emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t bytes,
         t->copies = grown;
         t->cap_copies = cap;
     }
-    t->copies[t->n_copies++] = (AsyncCopy){pred ? address : 0, offset, bytes, t->group,
-                                           at};
+    AsyncCopy *k = &t->copies[t->n_copies++];
+    *k = (AsyncCopy){pred ? address : 0, offset, bytes, t->group, at, {0}};
+    if (k->address)
+        memcpy(k->seen, (const void *)(uintptr_t)address, (size_t)bytes);
     memset(t->cta->shared + offset, 0xff, (size_t)bytes);
     for (int32_t i = offset; i < offset + bytes; i++)
         t->cta->shadow[i].in_flight = true;
@@ -47,6 +50,11 @@ emu_async_wait(EmuThread *t, int32_t pending)
         for (int32_t i = k->offset; i < k->offset + k->bytes; i++)
             t->cta->shadow[i].in_flight = false;
         emu_note_write(t, k->offset, k->bytes, NULL, k->at);
+        if (k->address &&
+            memcmp(k->seen, (const void *)(uintptr_t)k->address, (size_t)k->bytes) != 0)
+            emu_fault(t, EMU_RACE, k->at,
+                      "race: memory was written while an asynchronous copy of it was "
+                      "under way");
         if (k->address)
             memcpy(t->cta->shared + k->offset, (const void *)(uintptr_t)k->address,
                    (size_t)k->bytes);

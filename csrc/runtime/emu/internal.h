@@ -56,6 +56,7 @@ typedef struct AsyncCopy {
     uint64_t address; /* 0: zeros */
     int32_t offset, bytes, group;
     const EmuPlace *at;
+    unsigned char seen[16]; /* what stood there when it was issued */
 } AsyncCopy;
 
 typedef struct EmuBlock EmuBlock;

@@ -1,0 +1,177 @@
+/* pipeline_order: may a load run ahead of what else its loop does?
+ *
+ * It may where nothing in the loop orders threads or memory (barriers, assembly, atomics
+ * that acquire and whose result is used), and every store and atomic goes elsewhere:
+ *
+ *     through another argument     as in order_memory: what the arguments of a kernel point
+ *                                  to is taken to meet nowhere while a loop runs
+ *     to the same place, in place  x = load p; store p, f(x); p += n, where p moves on by
+ *                                  at least what a block covers, so that the load of a
+ *                                  later iteration reads what no earlier one has written
+ *
+ * A pointer that comes from nowhere known may be any.
+ */
+#include "passes/pipeline.h"
+
+enum { MAX_DEPTH = 16 };
+
+/* ---- how far an address moves an iteration ---------------------------------------------- */
+
+/* v = slope * iv + what does not change in the loop. */
+static bool
+slope_of(const Val *v, const Block *body, int depth, int64_t *slope)
+{
+    int64_t x, y, c;
+    *slope = 0;
+    if (v == body->args[0])
+        return *slope = 1, true;
+    if (is_defined_outside(v, body))
+        return true;
+    const Op *o = v->def;
+    if (!o || depth == MAX_DEPTH || !op_has(o, OPF_ELEM) || o->n_args > 2)
+        return false;
+    if (o->op == OP_CAST)
+        return ty_bits(arg(o, 0)->type) <= ty_bits(v->type) &&
+               elem_is_int(arg(o, 0)->type->elem) &&
+               slope_of(arg(o, 0), body, depth + 1, slope);
+    if (o->op == OP_MUL && ir_const_as_int(arg(o, 1), &c)) {
+        bool ok = slope_of(arg(o, 0), body, depth + 1, &x);
+        return ok && !__builtin_mul_overflow(x, c, slope);
+    }
+    if (o->op != OP_ADD && o->op != OP_SUB)
+        return false;
+    if (!slope_of(arg(o, 0), body, depth + 1, &x) ||
+        !slope_of(arg(o, 1), body, depth + 1, &y))
+        return false;
+    return o->op == OP_ADD ? !__builtin_add_overflow(x, y, slope)
+                           : !__builtin_sub_overflow(x, y, slope);
+}
+
+/* How many elements the sum grows by when iv does by step. */
+static bool
+growth(const AffSum *s, const Block *body, int64_t step, int64_t *by)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < s->n; i++) {
+        int64_t slope, moves;
+        const AffTerm *t = &s->term[i];
+        if (t->b &&
+            (!is_defined_outside(t->a, body) || !is_defined_outside(t->b, body)))
+            return false;
+        if (t->b)
+            continue;
+        if (!slope_of(t->a, body, 0, &slope) ||
+            __builtin_mul_overflow(slope, t->factor, &moves) ||
+            __builtin_mul_overflow(moves, step, &moves) ||
+            __builtin_add_overflow(sum, moves, &sum))
+            return false;
+    }
+    *by = sum;
+    return true;
+}
+
+/* Elements that the block covers, first to last; false: not a constant. */
+static bool
+span_of(const Affine *a, const Type *t, int64_t *span)
+{
+    *span = 1;
+    for (int d = 0; d < t->rank; d++) {
+        int64_t c;
+        if (t->shape[d] > 1 && !affine_const_stride(a, d, &c))
+            return false;
+        if (t->shape[d] > 1)
+            *span += (c < 0 ? -c : c) * (t->shape[d] - 1);
+    }
+    return true;
+}
+
+static bool
+is_same_place(const Affine *x, const Affine *y, const Type *t)
+{
+    if (x->pointer != y->pointer || x->origin != y->origin || x->base.c != y->base.c ||
+        x->base.n != y->base.n)
+        return false;
+    for (int i = 0; i < x->base.n; i++)
+        if (x->base.term[i].factor != y->base.term[i].factor ||
+            x->base.term[i].a != y->base.term[i].a ||
+            x->base.term[i].b != y->base.term[i].b)
+            return false;
+    for (int d = 0; d < t->rank; d++)
+        if (t->shape[d] > 1 && x->stride[d].c != y->stride[d].c)
+            return false;
+    return true;
+}
+
+/* Do both access the same block, which in each iteration lies beyond those before? */
+static bool
+moves_on(const Func *f, const Op *loop, const Val *load, const Val *store)
+{
+    const Block *body = loop->regions[0];
+    const Type *t = load->type;
+    Affine x, y, next;
+    int64_t span, span_y, step, by;
+    if (!ty_same_shape(t, store->type) || !ir_const_as_int(arg(loop, 2), &step) ||
+        !affine_of(f, load, &x) || !affine_of(f, store, &y) || !span_of(&x, t, &span) ||
+        !span_of(&y, t, &span_y) || !is_same_place(&x, &y, t))
+        return false;
+    if (!growth(&x.base, body, step, &by))
+        return false;
+    if (x.pointer && !is_defined_outside(x.pointer, body))
+        return false;
+    if (x.origin && !is_defined_outside(x.origin, body)) {
+        /* A carried pointer: by what it comes round. */
+        const Val *v = x.origin;
+        if (v->def || v->block != body || v->index == 0 || by)
+            return false;
+        const Val *round = arg(body->last, v->index - 1);
+        if (!affine_of(f, round, &next) || next.origin != v || next.base.n ||
+            next.pointer)
+            return false;
+        by = next.base.c;
+    }
+    return by >= span || -by >= span;
+}
+
+/* ---- what stands in the way ---------------------------------------------------------------- */
+
+static bool
+orders_memory(const Op *o)
+{
+    int64_t sem = ir_attr(o, ATTR_SEM);
+    return (sem == SEM_ACQUIRE || sem == SEM_ACQ_REL) && result(o, 0)->uses;
+}
+
+/* May the load go before o of an earlier iteration? */
+static bool
+may_pass(const Func *f, const Op *loop, const Op *load, const Op *o)
+{
+    bool is_atomic = o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS;
+    if (!writes_memory(o))
+        return true;
+    if ((o->op != OP_STORE && !is_atomic) || (is_atomic && orders_memory(o)))
+        return false;
+    const Val *from = pointer_root(f, arg(load, 0)), *to = pointer_root(f, arg(o, 0));
+    if (!from || !to)
+        return false;
+    return from != to || (!is_atomic && o->block == loop->regions[0] &&
+                          moves_on(f, loop, arg(load, 0), arg(o, 0)));
+}
+
+static bool
+may_pass_all(const Func *f, const Op *loop, const Op *load, const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        if (!may_pass(f, loop, load, o))
+            return false;
+        for (int r = 0; r < o->n_regions; r++)
+            if (!may_pass_all(f, loop, load, o->regions[r]))
+                return false;
+    }
+    return true;
+}
+
+bool
+pipeline_may_overtake(const Func *f, const Op *loop, const Op *load)
+{
+    return may_pass_all(f, loop, load, loop->regions[0]);
+}
