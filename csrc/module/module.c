@@ -7,6 +7,8 @@
 #include "runtime/launch.h"
 
 #include <llvm/Config/llvm-config.h>
+#include <time.h>
+#include <unistd.h>
 
 PyObject *
 state_language(State *st)
@@ -77,6 +79,23 @@ cuda_devices(PyObject *mod, PyObject *unused)
     return list;
 }
 
+/* At exit, C++ takes down LLVM's tables, whoever reads them: a daemon thread may be in the
+ * middle of a compile, without the GIL. So Python waits for it first (jit.py). */
+static PyObject *
+wait_for_compiles(PyObject *mod, PyObject *unused)
+{
+    (void)unused;
+    State *st = PyModule_GetState(mod);
+    while (st->n_compiling && st->compiling_pid == getpid()) {
+        Py_BEGIN_ALLOW_THREADS;
+        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+        Py_END_ALLOW_THREADS;
+        if (PyErr_CheckSignals())
+            return NULL;
+    }
+    return Py_NewRef(Py_None);
+}
+
 static PyMethodDef mod_methods[] = {
     {"hash_bytes", checksum, METH_O,
      "hash_bytes(data)\n--\n\nThe checksum of files in the cache."},
@@ -86,6 +105,8 @@ static PyMethodDef mod_methods[] = {
      "cuda_devices()\n--\n\nOne dict for each GPU; RuntimeError without a driver."},
     {"configure", (PyCFunction)(void (*)(void))configure, METH_VARARGS | METH_KEYWORDS,
      "configure(**knobs)\n--\n\nTells C the knobs; python/tegula/knobs.py calls it."},
+    {"_wait_for_compiles", wait_for_compiles, METH_NOARGS,
+     "_wait_for_compiles()\n--\n\nReturns when no other thread is compiling."},
     {"_fail_after", fail_after, METH_O,
      "_fail_after(n)\n--\n\nTests: allocation number n of each compile fails; 0: none."},
     {NULL, NULL, 0, NULL},

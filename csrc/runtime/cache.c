@@ -354,6 +354,17 @@ comp_configure(Comp *c, const State *st, const char *kernel, Options o)
         arena_fail_after(c->arena, st->fail_after);
 }
 
+/* Counted for whoever ends the process: module.c. Under the GIL. */
+static void
+compiling(State *st, int change)
+{
+    int pid = getpid();
+    if (st->compiling_pid != pid)
+        st->n_compiling = 0;
+    st->compiling_pid = pid;
+    st->n_compiling = MAX(st->n_compiling + change, 0);
+}
+
 /* Frontend, passes, code: *out, or -1 with an exception. */
 static int
 build(Call *c, Options o, const char *symbol, Binary *out)
@@ -372,7 +383,10 @@ build(Call *c, Options o, const char *symbol, Binary *out)
     call_specs(c, specs);
     comp_configure(&comp, st, c->k->f->name, o);
     comp.symbol = symbol;
-    if (compile_kernel(&comp, &env, c->k->f, specs, out))
+    compiling(st, 1);
+    bool ok = compile_kernel(&comp, &env, c->k->f, specs, out);
+    compiling(st, -1);
+    if (ok)
         r = 0;
     else
         raise_compile_error(st, &comp);

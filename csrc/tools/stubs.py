@@ -148,6 +148,7 @@ CORE = {
     "build": "build: str",
     "llvm": "llvm: str",
     "_fail_after": "(n: int) -> None",
+    "_wait_for_compiles": "() -> None",
     "configure": "(**knobs: Any) -> None",
     "cuda_devices": "() -> list[dict[str, Any]]",
     "hash_bytes": "(data: bytes) -> int",

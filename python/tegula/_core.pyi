@@ -10,6 +10,8 @@ llvm: str
 
 def _fail_after(n: int) -> None:
     """Tests: allocation number n of each compile fails; 0: none."""
+def _wait_for_compiles() -> None:
+    """Returns when no other thread is compiling."""
 def configure(**knobs: Any) -> None:
     """Tells C the knobs; python/tegula/knobs.py calls it."""
 def cuda_devices() -> list[dict[str, Any]]:

@@ -6,10 +6,12 @@ attributes of a kernel that are looked at by people and libraries, never by a la
 
 from __future__ import annotations
 
+import atexit
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from tegula import _core
 from tegula._core import Kernel
 
 if TYPE_CHECKING:  # they take a third of our import; only inquiries need them
@@ -18,6 +20,9 @@ if TYPE_CHECKING:  # they take a third of our import; only inquiries need them
     from tegula._core import CompiledKernel, Grid
 
 R = TypeVar("R")
+
+# A compile in a daemon thread must not see the process being taken down.
+atexit.register(_core._wait_for_compiles)
 
 
 class KernelParam:

@@ -1,0 +1,228 @@
+"""What programs do to a process while kernels compile and run: threads, forks, exits.
+
+Each is a script in a process of its own, which must come to its end with status 0.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import tegula
+
+HEAD = """
+import faulthandler, gc, os, signal, sys, threading, time
+import numpy as np
+import tegula
+import tegula.language as tl
+
+tegula.knobs.cache.dir = ""
+faulthandler.dump_traceback_later(100, exit=True)
+
+
+@tegula.jit
+def scaled(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n)
+    for k in range(4):
+        v = v * 2
+    tl.store(y + i, v, mask=i < n)
+
+
+@tegula.jit
+def slow(x, y, B: tl.constexpr):  # to compile
+    i = tl.arange(0, B)
+    v = tl.load(x + i)
+    for k in tl.static_range(60):
+        v = tl.sort(v * 3 + k) if k % 20 == 0 else v * 3 + k
+    tl.store(y + i, v)
+
+
+def run(dtype=np.float32, n=1000, B=128):
+    x = np.arange(n).astype(dtype)
+    y = np.zeros_like(x)
+    scaled[(-(-n // B),)](x, y, n, B=B)
+    assert (y == x * 16).all()
+
+
+def compile_slowly():
+    x = np.zeros(256, np.float32)
+    slow[(1,)](x, x.copy(), B=256)
+
+
+def together(n, work):
+    wrong = []
+
+    def guarded(k):
+        try:
+            work(k)
+        except BaseException as e:
+            wrong.append(repr(e))
+
+    threads = [threading.Thread(target=guarded, args=(k,)) for k in range(n)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong, wrong
+
+
+def in_child(work):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(60)
+        work()
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+
+"""
+TYPES = "(np.float32, np.float64, np.int32, np.int64)"
+SCRIPTS = {
+    "threads want the same variants": f"""
+        together(16, lambda k: [run(t) for t in {TYPES}])
+        assert len(scaled.variants) == 4
+    """,
+    "a thread looks while others compile": """
+        done = []
+
+        def look():
+            while not done:
+                for v in list(scaled.variants):
+                    repr(v), v.timings, v.metadata, [len(s) for s in v.asm.values()]
+
+        watcher = threading.Thread(target=look)
+        watcher.start()
+        together(8, lambda k: [run(n=1000 + k, B=b) for b in (32, 64, 128, 256)])
+        done.append(True)
+        watcher.join()
+    """,
+    "fork after a compile": """
+        run(n=100000)
+        in_child(lambda: (run(n=100000), run(np.int64, n=100000)))
+        run(n=100000)
+    """,
+    "fork while another thread compiles": """
+        t = threading.Thread(target=compile_slowly)
+        t.start()
+        time.sleep(0.02)
+        in_child(lambda: (run(), compile_slowly()))
+        t.join()
+    """,
+    "fork while another thread launches": """
+        run(n=1000000)
+        done = []
+
+        def launch():
+            while not done:
+                run(n=1000000)
+
+        t = threading.Thread(target=launch)
+        t.start()
+        try:
+            for _ in range(5):
+                time.sleep(0.01)
+                in_child(lambda: run(n=1000000))
+        finally:
+            done.append(True)
+            t.join()
+    """,
+    "exit while a thread compiles": """
+        threading.Thread(target=compile_slowly, daemon=True).start()
+        time.sleep(0.02)
+    """,
+    "exit while threads launch": """
+        def launch():
+            while True:
+                run(n=1000000)
+
+        for _ in range(3):
+            threading.Thread(target=launch, daemon=True).start()
+        time.sleep(0.1)
+    """,
+    "launches at exit": """
+        import atexit
+        atexit.register(lambda: (run(), run(np.int64)))
+        run()
+    """,
+    "signals": """
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        signal.signal(signal.SIGALRM, stop)
+        for k in range(12):
+            signal.setitimer(signal.ITIMER_REAL, 0.002 * (k + 1))
+            try:
+                x = np.zeros(64, np.float32)
+                tegula.jit(slow.fn)[(1,)](x, x.copy(), B=64)
+            except KeyboardInterrupt:
+                pass
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        run()
+    """,
+    "kernels that come and go": """
+        def work(_):
+            x = np.arange(64, dtype=np.float32)
+            for k in range(8):
+                def shift(x, y, n, B: tl.constexpr):
+                    i = tl.arange(0, B)
+                    tl.store(y + i, tl.load(x + i) + n)
+
+                kernel, y = tegula.jit(shift), np.zeros_like(x)
+                kernel[(1,)](x, y, k + 2, B=64)
+                kernel.me = kernel
+                del kernel
+                gc.collect()
+                assert (y == x + k + 2).all()
+
+        together(4, work)
+    """,
+    "the package is imported anew": """
+        import importlib
+        run()
+        importlib.reload(tegula)
+        importlib.reload(tl)
+        run(np.int32)
+        for name in [n for n in sys.modules if n.split(".")[0] == "tegula"]:
+            del sys.modules[name]
+        import tegula
+        run(np.int64)
+        gc.collect()
+        run(np.float64)
+    """,
+    "another interpreter": """
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        run()
+        other = interpreters.create()
+        text = "import sys; sys.path[:0] = " + repr(sys.path)
+        try:
+            interpreters.run_string(other, text + "; import tegula.language")
+        except Exception as e:  # it may be refused
+            print(e)
+        interpreters.destroy(other)
+        run(np.int64)
+    """,
+}
+
+
+@pytest.mark.parametrize("what", SCRIPTS)
+def test_process_lives(what: str, tmp_path: Path) -> None:
+    file = tmp_path / "script.py"
+    file.write_text(HEAD + textwrap.dedent(SCRIPTS[what]), encoding="utf-8")
+    path = str(Path(tegula.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, file],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "Exception ignored" not in done.stderr, done.stderr
