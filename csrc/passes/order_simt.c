@@ -4,6 +4,7 @@
 const char *const order_simt[] = {
     "assign_layouts", /* first: everything below wants to see layouts */
     "cse",            /* a value made twice in one layout; conversions of one value */
+    "defer_sums", /* layouts say what a thread sums by itself; before places are dealt */
     "order_memory", /* after cse: equal pointers are one value; before loops are cut up */
     "pipeline", /* layouts are settled: what is copied and how it is read is known */
     "cse",      /* addresses that the prologue and the loop share */
