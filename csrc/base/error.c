@@ -144,16 +144,30 @@ put_caret(Sb *sb, const Loc *l, const char *text)
             sb_put(sb, "~");
 }
 
+/* A function that inlines itself, from one place. */
+static bool
+is_same_step(const Loc *l, const Loc *up)
+{
+    return up->caller && l->func == up->func && l->caller->line == up->caller->line &&
+           l->caller->file == up->caller->file;
+}
+
 /* "in softmax(), inlined from layer.py:58", and a line for each further step. */
 static void
 put_chain(Sb *sb, const Loc *l)
 {
-    int n = 0;
-    for (; l->caller && n < MAX_CHAIN; l = l->caller, n++) {
+    for (int n = 0; l->caller && n < MAX_CHAIN; l = l->caller, n++) {
+        int times = 1;
+        while (is_same_step(l, l->caller)) {
+            times++;
+            l = l->caller;
+        }
         if (n)
             sb_put(sb, "\n  ");
         sb_printf(sb, "in %s(), inlined from %s:%d", l->func ? l->func : "?",
                   l->caller->file, l->caller->line);
+        if (times > 1)
+            sb_printf(sb, " (%d times)", times);
     }
     int more = 0;
     for (; l->caller; l = l->caller)
@@ -161,6 +175,14 @@ put_chain(Sb *sb, const Loc *l)
     if (more)
         sb_printf(sb, "\n  ... and %d more", more);
 }
+
+/* Of the exceptions in tegula/errors.py. */
+static const char *const class_names[] = {
+    [CLASS_USER] = "CompileError",
+    [CLASS_LIMIT] = "UnsupportedError",
+    [CLASS_BUG] = "InternalError",
+    [CLASS_MEMORY] = "MemoryError",
+};
 
 static void
 put_error(Comp *c, Sb *sb, const Error *e)
@@ -172,7 +194,7 @@ put_error(Comp *c, Sb *sb, const Error *e)
     if (cls == CLASS_MEMORY)
         sb_printf(sb, "MemoryError: %s", e->msg);
     else
-        sb_printf(sb, "CompileError[%s]: %s", err_info[e->code].name, e->msg);
+        sb_printf(sb, "%s[%s]: %s", class_names[cls], err_info[e->code].name, e->msg);
     const char *text = l && c->source_line ? c->source_line(c, l->file, l->line) : NULL;
     if (text)
         put_caret(sb, l, text);

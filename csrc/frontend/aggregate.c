@@ -74,6 +74,9 @@ fe_set_field(Fe *f, Value v, const char *name, Value to)
     if (v.kind != V_TUPLE || !v.tuple->open_in) {
         if (v.kind == V_TUPLE && v.tuple->is_aggregate)
             err_help(f->c, "fields are set in __init__ alone: make a new value");
+        else
+            err_help(f->c, "values do not change: assign to a name, or tl.store to "
+                           "memory");
         err_at(f->c, f->b.loc, SYNTAX, "assigning to an attribute");
     }
     if (v.tuple->open_in != f->b.block) {

@@ -30,6 +30,20 @@ unpack(Fe *f, Node *t, const TupleValue *e)
     }
 }
 
+/* What to write instead of x[i] = v. */
+static void
+help_element(Fe *f, Value x)
+{
+    if (x.kind == V_TENSOR && x.val->type->is_ptr)
+        err_help(f->c, "tl.store(p + i, value) writes to memory");
+    else if (x.kind == V_TENSOR)
+        err_help(f->c, "blocks are values: tl.where(index == i, value, x) is x with "
+                       "another element");
+    else
+        err_help(f->c, "tuples are values: (*t[:i], value, *t[i + 1:]) is t with "
+                       "another element");
+}
+
 void
 fe_assign(Fe *f, Node *t, Value v)
 {
@@ -45,9 +59,7 @@ fe_assign(Fe *f, Node *t, Value v)
         return;
     }
     case AST_Subscript:
-        err_help(f->c,
-                 "blocks are values: build a new one with tl.where, or tl.store to "
-                 "memory");
+        help_element(f, fe_read(f, fe_expr(f, t->a)));
         err_at(f->c, fe_loc(f, t), SYNTAX, "assigning to an element");
     case AST_Attribute: {
         Value of = fe_read(f, fe_expr(f, t->a));
@@ -119,7 +131,13 @@ fe_aug_assign(Fe *f, Node *n)
         fe_assign(f, n->b, (Value){0}); /* says what is wrong */
         unreachable(f->c);
     }
-    Value old = fe_name(f, n->b), v = fe_expr(f, n->a);
+    Value old = fe_name(f, n->b), v = fe_read(f, fe_expr(f, n->a));
     f->b.loc = fe_loc(f, n);
-    fe_assign(f, n->b, fe_decay(f, fe_binary(f, (Operator)n->opr, old, v)));
+    const Value both[2] = {old, v};
+    const Node *const nodes[2] = {n->b, n->a};
+    const CallArgs now = {f->frame, 2, both, nodes}, *outer = f->args;
+    f->args = &now;
+    Value r = fe_decay(f, fe_binary(f, (Operator)n->opr, old, v));
+    f->args = outer;
+    fe_assign(f, n->b, r);
 }

@@ -1,33 +1,9 @@
 /* builtins: a function of tegula.language is called: its row in builtins.def says which
  * parameters it has and which C function it is. What is bound is kept while that runs
- * (Fe.args), so that an error can point at the argument that is wrong (fe_blame).
+ *
+ * (Fe.args), so that an error can name and point at the argument that is wrong: blame.c.
  */
 #include "frontend/fe.h"
-
-/* The arguments of the builtin that runs, bound to its parameters. */
-typedef struct CallArgs {
-    const Frame *frame; /* where the call stands */
-    int n;
-    const Value *v;
-    const Node *const *at; /* the argument as written; NULL: not known */
-} CallArgs;
-
-void
-fe_blame(Fe *f, Value v)
-{
-    const CallArgs *a = f->args;
-    const Node *found = NULL;
-    if (!a || a->frame != f->frame)
-        return;
-    for (int i = 0; i < a->n; i++)
-        if (!is_absent(a->v[i]) && v_identical(a->v[i], v)) {
-            if (found || !a->at[i])
-                return; /* given twice: which one is not known */
-            found = a->at[i];
-        }
-    if (found)
-        f->b.loc = fe_loc(f, found);
-}
 
 /* ---- the table --------------------------------------------------------------------------- */
 

@@ -170,8 +170,15 @@ bi_static_assert(Fe *f, Value *a)
     if (a[0].kind == V_TENSOR)
         err_help(f->c, "tl.device_assert checks when the kernel runs");
     v_to_py(f, a[0], "the condition of static_assert");
-    if (!fe_truth(f, a[0], "the condition of static_assert"))
+    if (!fe_truth(f, a[0], "the condition of static_assert")) {
+        const char *text = fe_written(f, a[0]);
+        const char *values = fe_values(f, f->args ? f->args->at[0] : NULL);
+        if (values)
+            err_help(f->c, "%s", values);
+        if (!*msg && text)
+            msg = text;
         err_at(f->c, f->b.loc, STATIC_ASSERT, *msg ? ": " : "", msg);
+    }
     return v_obj(Py_None);
 }
 
@@ -231,8 +238,12 @@ print(Fe *f, const char *prefix, int n, const Value *args, bool hex)
 Value
 bi_device_print(Fe *f, Value *a)
 {
-    if (a[0].kind == V_TENSOR)
-        err_help(f->c, "the first argument is a text: tl.device_print(\"x\", x)");
+    if (a[0].kind == V_TENSOR) {
+        err_help(f->c, "tl.device_print(\"x\", x): a text comes first");
+        fe_blame(f, a[0]);
+        fail(f, TYPE, "the prefix of device_print must be a str, not %s",
+             v_describe(f, a[0]));
+    }
     const char *prefix = v_const_str(f, a[0], "the prefix of device_print");
     bool hex = !is_absent(a[2]) && v_const_bool(f, a[2], "hex");
     int n = a[1].kind == V_TUPLE ? a[1].tuple->n : 0;

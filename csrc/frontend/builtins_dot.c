@@ -30,7 +30,7 @@ operand(Fe *f, Value v, const char *what)
 }
 
 static void
-check_shapes(Fe *f, const Type *a, const Type *b)
+check_shapes(Fe *f, const Value *v, const Type *a, const Type *b)
 {
     int r = a->rank;
     bool ok = r == b->rank && a->shape[r - 1] == b->shape[r - 2];
@@ -42,7 +42,16 @@ check_shapes(Fe *f, const Type *a, const Type *b)
         err_help(f->c, "[M, K] @ [K, N]; tl.trans(b) swaps the dims of the second");
     else
         err_help(f->c, "[M, K] @ [K, N], with equal batch dimensions in front");
-    err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, a), ty_shape_str(f->a, b));
+    const char *x = fe_written(f, v[0]), *y = fe_written(f, v[1]);
+    bool inner = b->rank == r && a->shape[r - 1] != b->shape[r - 2];
+    err_at(f->c, f->b.loc, SHAPE,
+           str_printf(f->a, "dot of %s%s%s %s and %s%s%s %s: %s", x ? "'" : "",
+                      x ? x : "a block", x ? "'" : "", ty_str(f->a, a), y ? "'" : "",
+                      y ? y : "a block", y ? "'" : "", ty_str(f->a, b),
+                      inner ? str_printf(f->a,
+                                         "the first has %d columns, the second %d rows",
+                                         (int)a->shape[r - 1], (int)b->shape[r - 2])
+                            : "their other dimensions differ"));
 }
 
 static void
@@ -129,7 +138,7 @@ bi_dot(Fe *f, Value *v)
         *b = operand(f, v[1], "the second operand");
     Val *acc = NULL;
     check_elems(f, a->type, b->type);
-    check_shapes(f, a->type, b->type);
+    check_shapes(f, v, a->type, b->type);
     int r = a->type->rank;
     int32_t shape[MAX_RANK];
     memcpy(shape, a->type->shape, sizeof shape);
@@ -138,10 +147,14 @@ bi_dot(Fe *f, Value *v)
         acc = fe_tensor(f, v[2], "acc");
         if (acc->type->is_ptr || acc->type->rank != r ||
             memcmp(acc->type->shape, shape, (size_t)r * sizeof *shape)) {
-            err_help(f->c, "acc has the shape [M, N] of the result");
-            err_at(f->c, f->b.loc, SHAPE,
-                   ty_shape_str(f->a, ty_with_shape(f->c, a->type, r, shape)),
-                   ty_shape_str(f->a, acc->type));
+            err_help(f->c, "acc = tl.zeros(%s, tl.float32)",
+                     ty_shape_str(f->a, ty_with_shape(f->c, a->type, r, shape)));
+            fe_blame(f, v[2]);
+            err_at(
+                f->c, f->b.loc, SHAPE,
+                str_printf(f->a, "acc of dot has the shape %s, and the product %s",
+                           ty_shape_str(f->a, acc->type),
+                           ty_shape_str(f->a, ty_with_shape(f->c, a->type, r, shape))));
         }
     }
     Elem e = result_elem(f, a->type->elem, v[6], acc);

@@ -96,8 +96,11 @@ bi_abs(Fe *f, Value *a)
     if (is_number(a[0]))
         return v_obj(fe_own(f, PyNumber_Absolute(a[0].obj)));
     Val *x = fe_tensor(f, a[0], "the operand of abs");
-    if (x->type->is_ptr)
-        fail(f, TYPE, "abs is not available on %s", ty_str(f->a, x->type));
+    if (x->type->is_ptr) {
+        if (x->type->is_ptr)
+            err_help(f->c, "tl.load it first");
+        fail(f, TYPE, "abs is not available on %s", v_describe(f, v_val(x)));
+    }
     if (elem_info[x->type->elem].kind == KIND_U)
         return v_val(x);
     return v_val(ir_un(&f->b, OP_ABS, x));

@@ -35,9 +35,11 @@ pointer(Fe *f, Value v, bool writes)
 {
     if (v.kind != V_TENSOR || !v.val->type->is_ptr) {
         if (v.kind == V_TENSOR && elem_is_int(v.val->type->elem))
-            err_help(
-                f->c,
-                "an integer becomes a pointer by .to(tl.pointer_type(tl.float32))");
+            err_help(f->c, "a tensor that is passed to the kernel is a pointer; an "
+                           "address becomes one by .to(tl.pointer_type(tl.float32))");
+        else if (v.kind == V_TENSOR)
+            err_help(f->c, "a tensor that is passed to the kernel is a pointer, and so "
+                           "is that plus offsets; this is a value already");
         else if (is_py_none(v))
             err_help(f->c, "test it with 'is not None' first");
         fe_blame(f, v);

@@ -106,3 +106,96 @@ bi_getattr(Fe *f, Value *a)
         err_at(f->c, f->b.loc, ATTRIBUTE, v_describe(f, a[0]), name);
     return a[2];
 }
+
+/* ---- over tuples ------------------------------------------------------------------------- */
+
+Value
+bi_enumerate(Fe *f, Value *a)
+{
+    const TupleValue *t = fe_elements(f, a[0], "what enumerate() counts").tuple;
+    int64_t start = is_absent(a[1]) ? 0 : v_const_int(f, a[1], "start of enumerate()");
+    Value *items = NEW_N(f->a, Value, t->n + 1);
+    for (int i = 0; i < t->n; i++) {
+        const Value pair[2] = {v_int(f, start + i), t->at[i]};
+        items[i] = v_tuple(f, 2, pair);
+    }
+    return v_tuple(f, t->n, items);
+}
+
+/* As long as the shortest. */
+Value
+bi_zip(Fe *f, Value *a)
+{
+    const TupleValue *args = a[0].tuple;
+    int n_args = is_absent(a[0]) ? 0 : args->n, n = 0;
+    const TupleValue **t = NEW_N(f->a, const TupleValue *, n_args + 1);
+    for (int k = 0; k < n_args; k++) {
+        t[k] = fe_elements(f, args->at[k], "an argument of zip()").tuple;
+        n = k ? MIN(n, t[k]->n) : t[k]->n;
+    }
+    Value *items = NEW_N(f->a, Value, n + 1), *row = NEW_N(f->a, Value, n_args + 1);
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < n_args; k++)
+            row[k] = t[k]->at[i];
+        items[i] = v_tuple(f, n_args, row);
+    }
+    return v_tuple(f, n, items);
+}
+
+Value
+bi_reversed(Fe *f, Value *a)
+{
+    const TupleValue *t = fe_elements(f, a[0], "what reversed() turns around").tuple;
+    Value *items = NEW_N(f->a, Value, t->n + 1);
+    for (int i = 0; i < t->n; i++)
+        items[i] = t->at[t->n - 1 - i];
+    return v_tuple(f, t->n, items);
+}
+
+/* sum((a, b)), any(..), all(..): of the elements of a tuple, not of a block. */
+static const TupleValue *
+summed(Fe *f, Value v, const char *reduction)
+{
+    if (v.kind == V_TENSOR)
+        err_help(f->c, "%s reduces a block", reduction);
+    return fe_elements(f, v, str_printf(f->a, "the argument of %s()", f->callee)).tuple;
+}
+
+Value
+bi_py_sum(Fe *f, Value *a)
+{
+    const TupleValue *t = summed(f, a[0], "tl.sum(x)");
+    Value r = is_absent(a[1]) ? v_int(f, 0) : a[1];
+    for (int i = 0; i < t->n; i++)
+        r = i || !is_absent(a[1]) ? fe_binary(f, OPR_Add, r, t->at[i]) : t->at[i];
+    return r;
+}
+
+/* One of them decides: of constants now, of scalars when the kernel runs. */
+static Value
+any_or_all(Fe *f, Value v, bool is_all, const char *reduction)
+{
+    const TupleValue *t = summed(f, v, reduction);
+    Val *r = NULL;
+    for (int i = 0; i < t->n; i++) {
+        Value x = fe_read(f, t->at[i]);
+        if (x.kind == V_TENSOR) {
+            Val *c = fe_condition(f, x, "an element");
+            r = r ? fe_logical(f, is_all ? OPR_And : OPR_Or, r, c) : c;
+        } else if (fe_truth(f, x, "an element") != is_all)
+            return v_bool(!is_all);
+    }
+    return r ? v_val(r) : v_bool(is_all);
+}
+
+Value
+bi_any(Fe *f, Value *a)
+{
+    return any_or_all(f, a[0], false, "tl.max(x)");
+}
+
+Value
+bi_all(Fe *f, Value *a)
+{
+    return any_or_all(f, a[0], true, "tl.min(x)");
+}

@@ -347,8 +347,9 @@ operands(Fe *f, Value v, Val **in)
     for (int i = 0; i < t.tuple->n; i++) {
         in[i] = block(f, t.tuple->at[i]);
         if (!ty_same_shape(in[i]->type, in[0]->type))
-            err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, in[0]->type),
-                   ty_shape_str(f->a, in[i]->type));
+            fe_bad_shapes(f,
+                          str_printf(f->a, "%s needs blocks of one shape", f->callee),
+                          in[0]->type, in[i]->type);
     }
     return t.tuple->n;
 }
@@ -477,9 +478,11 @@ bi_gather(Fe *f, Value *a)
     for (int d = 0; ok && d < src->type->rank; d++)
         ok = d == axis || src->type->shape[d] == index->type->shape[d];
     if (!ok) {
-        err_help(f->c, "index has the rank of src and its extents, except along axis");
-        err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, src->type),
-               ty_shape_str(f->a, index->type));
+        err_help(
+            f->c,
+            "index has as many dimensions as src, and the same ones but along axis");
+        fe_bad_shapes(f, "the index of gather does not fit its source", src->type,
+                      index->type);
     }
     const Type *t = ty_with_shape(f->c, src->type, index->type->rank,
                                   index->type->shape);

@@ -38,9 +38,8 @@ Value
 bi_arange(Fe *f, Value *a)
 {
     if (a[0].kind == V_TENSOR || a[1].kind == V_TENSOR)
-        err_help(f->c,
-                 "the ends must be literals or tl.constexpr; add a run-time offset "
-                 "outside: start + tl.arange(0, N)");
+        err_help(f->c, "add a run-time offset "
+                       "outside: start + tl.arange(0, N)");
     int64_t start = v_const_int(f, a[0], "arange's start");
     int64_t end = v_const_int(f, a[1], "arange's end");
     int64_t n = end - start;
@@ -153,9 +152,12 @@ bi_broadcast_to(Fe *f, Value *a)
     for (int i = 0; fits && i < rank; i++)
         fits = t->shape[i] == shape[i] || t->shape[i] == 1;
     if (!fits) {
-        err_help(f->c, "the number of dims must be equal, and each extent equal or 1");
-        err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, t),
-               ty_shape_str(f->a, ty_with_shape(f->c, t, rank, shape)));
+        if (rank != t->rank)
+            err_help(f->c, "x[None, :] and x[:, None] add the dimensions that miss");
+        else
+            err_help(f->c, "each dimension must be equal, or 1 in the block");
+        fe_bad_shapes(f, "the block cannot be broadcast to that shape", t,
+                      ty_with_shape(f->c, t, rank, shape));
     }
     return v_val(fe_splat_to(f, v, rank, shape));
 }
@@ -231,8 +233,8 @@ bi_resize(Fe *f, Value *a)
     }
     if (!t->rank || rank != t->rank) {
         err_help(f->c, "resize keeps the dims; x[:, None] adds one");
-        err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, t),
-               ty_shape_str(f->a, ty_with_shape(f->c, t, rank, shape)));
+        fe_bad_shapes(f, "resize to another number of dimensions", t,
+                      ty_with_shape(f->c, t, rank, shape));
     }
     if (fe_is_given(a[2])) {
         fill = fe_tensor(f, a[2], "fill");
@@ -395,9 +397,7 @@ bi_cat(Fe *f, Value *a)
     int rank = x->type->rank;
     need_same_elem(f, x, y);
     if (!rank || !ty_same_shape(x->type, y->type)) {
-        err_help(f->c, "cat takes two blocks of one shape");
-        err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, x->type),
-               ty_shape_str(f->a, y->type));
+        fe_bad_shapes(f, "cat needs two blocks of one shape", x->type, y->type);
     }
     if (dim < -rank || dim >= rank)
         fail(f, VALUE, "dim %lld is outside the shape %s", (long long)dim,

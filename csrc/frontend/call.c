@@ -123,13 +123,39 @@ make_named(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
     return t;
 }
 
+/* Is o's module, or that of the object it is a method of, one whose functions compute
+ * constants from constants? */
+static bool
+is_plain_builtin(PyObject *o)
+{
+    static const char *const modules[] = {"builtins",  "math", "operator",
+                                          "_operator", "copy", "cmath"};
+    static const char *const effects[] = {
+        "open",    "exec",   "eval", "input",   "__import__", "compile", "breakpoint",
+        "globals", "locals", "vars", "setattr", "delattr",    "id"};
+    PyObject *self = PyObject_GetAttrString(o, "__self__");
+    PyObject *mod = PyObject_GetAttrString(o, "__module__");
+    PyObject *name = PyObject_GetAttrString(o, "__name__");
+    PyErr_Clear();
+    bool ok = self && !PyModule_Check(self) && !PyType_Check(self) &&
+              (PyUnicode_Check(self) || PyLong_Check(self) || PyFloat_Check(self) ||
+               PyDict_Check(self) || PyTuple_Check(self));
+    for (size_t i = 0; !ok && mod && PyUnicode_Check(mod) && i < COUNT(modules); i++)
+        ok = !PyUnicode_CompareWithASCIIString(mod, modules[i]);
+    for (size_t i = 0; ok && name && i < COUNT(effects); i++)
+        ok = PyUnicode_CompareWithASCIIString(name, effects[i]) != 0;
+    Py_XDECREF(self);
+    Py_XDECREF(mod);
+    Py_XDECREF(name);
+    return ok;
+}
+
 /* May o be called by the compiler? Only what computes constants from constants. */
 static bool
-is_constant_function(Fe *f, PyObject *o)
+is_constant_function(PyObject *o)
 {
     if (PyCFunction_Check(o))
-        return !fe_is_py_builtin(f, o, "open") && !fe_is_py_builtin(f, o, "exec") &&
-               !fe_is_py_builtin(f, o, "eval") && !fe_is_py_builtin(f, o, "input");
+        return is_plain_builtin(o);
     if (PyObject_HasAttrString(o, "__tegula_constexpr__"))
         return true;
     PyObject *of = PyType_Check(o) ? Py_NewRef(o)
@@ -148,20 +174,82 @@ is_constant_function(Fe *f, PyObject *o)
     return ours;
 }
 
+/* o.__name__, or NULL. */
+static const char *
+callee_name(Fe *f, PyObject *o)
+{
+    PyObject *name = PyObject_GetAttrString(o, "__name__");
+    const char *s = name && PyUnicode_Check(fe_own(f, name))
+                        ? v_const_str(f, v_obj(name), "a name")
+                        : NULL;
+    PyErr_Clear();
+    return s;
+}
+
+/* Says what the language has in place of the function called name. */
+static void
+help_instead(Fe *f, const char *name)
+{
+    const char *other = fe_other_name(name);
+    if (other)
+        err_help(f->c, "here it is %s", other);
+    else if (fe_builtin_row(name, false))
+        err_help(f->c, "the kernel language has tl.%s", name);
+}
+
+/* A function of Python's runs while compiling: all of its arguments are constants. */
 static Value
 call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
             const char *const *kw, const Value *kw_args)
 {
-    const char *what = "an argument of a compile-time function";
+    const char *name = callee_name(f, o);
+    const Node **at = NEW_N(f->a, const Node *, n + n_kw + 1);
+    Value *all = NEW_N(f->a, Value, n + n_kw + 1);
+    for (int i = 0; i < n + n_kw; i++) {
+        at[i] = i < n ? fe_positional_node(f->call, i, false)
+                      : fe_keyword_node(f->call, i - n);
+        all[i] = fe_read(f, i < n ? args[i] : kw_args[i - n]);
+    }
+    const CallArgs now = {f->frame, n + n_kw, all, at}, *outer = f->args;
+    f->args = &now;
+    f->call = NULL;
+    const char *what = str_printf(f->a, "an argument of %s()", name ? name : "it");
     PyObject *pos = fe_own(f, PyTuple_New(n)), *named = NULL;
-    for (int i = 0; i < n; i++)
-        PyTuple_SetItem(pos, i, Py_NewRef(v_to_py(f, args[i], what)));
     if (n_kw)
         named = fe_own(f, PyDict_New());
-    for (int k = 0; k < n_kw; k++)
-        if (PyDict_SetItemString(named, kw[k], v_to_py(f, kw_args[k], what)))
+    for (int i = 0; i < n + n_kw; i++) {
+        if (all[i].kind != V_OBJ && name &&
+            !PyObject_HasAttrString(o, "__tegula_constexpr__"))
+            help_instead(f, name);
+        PyObject *x = v_to_py(f, all[i], what);
+        f->c->pending_help = NULL;
+        if (i < n)
+            PyTuple_SetItem(pos, i, Py_NewRef(x));
+        else if (PyDict_SetItemString(named, kw[i - n], x))
             fe_raise(f, f->b.loc);
-    return v_from_py(f, fe_own(f, PyObject_Call(o, pos, named)));
+    }
+    Value r = v_from_py(f, fe_own(f, PyObject_Call(o, pos, named)));
+    f->args = outer;
+    return r;
+}
+
+/* o is nothing that can be called in a kernel. */
+static NORETURN void
+cannot_call(Fe *f, PyObject *o)
+{
+    const char *name = callee_name(f, o);
+    const char *text = f->call ? fe_text(f, f->call->a) : NULL;
+    if (name)
+        help_instead(f, name);
+    bool is_python = !PyType_Check(o) && PyObject_HasAttrString(o, "__code__");
+    if (!f->c->pending_help && is_python)
+        err_help(f->c,
+                 "decorate it with @jit, or with @constexpr_function when it computes "
+                 "constants");
+    if (is_python || !text)
+        fail(f, TYPE, "a kernel cannot call %s", v_describe(f, v_obj(o)));
+    fail(f, TYPE, "a kernel cannot call %s: it is no function of the kernel language",
+         text);
 }
 
 static Value
@@ -196,22 +284,11 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         return fe_make_aggregate(f, o, n, args, n_kw, kw, kw_args);
     if (PyType_Check(o) && PyObject_HasAttrString(o, "_fields"))
         return make_named(f, o, n, args, n_kw, kw, kw_args);
-    if (is_constant_function(f, o))
+    if (is_constant_function(o))
         return call_python(f, o, n, args, n_kw, kw, kw_args);
     if (!PyCallable_Check(o))
         fail(f, TYPE, "%s cannot be called", v_describe(f, v_obj(o)));
-    PyObject *name = PyObject_GetAttrString(o, "__name__");
-    const char *s = name && PyUnicode_Check(fe_own(f, name))
-                        ? v_const_str(f, v_obj(name), "a name")
-                        : NULL;
-    PyErr_Clear();
-    if (s && fe_builtin_row(s, false))
-        err_help(f->c, "the kernel language has tl.%s", s);
-    else if (!PyType_Check(o) && PyObject_HasAttrString(o, "__code__"))
-        err_help(f->c,
-                 "decorate it with @jit, or with @constexpr_function when it computes "
-                 "constants");
-    fail(f, TYPE, "a kernel cannot call %s", v_describe(f, v_obj(o)));
+    cannot_call(f, o);
 }
 
 static Value

@@ -224,21 +224,6 @@ fe_splat_to(Fe *f, Val *v, int rank, const int32_t *shape)
     return ir_broadcast(&f->b, v, rank, shape);
 }
 
-/* Says how one operand could be indexed to fit the other: [64] beside [64, 32]. */
-static void
-help_shapes(Fe *f, const Type *x, const Type *y)
-{
-    const Type *small = x->rank < y->rank ? x : y, *big = small == x ? y : x;
-    if (small->rank == 1 && big->rank == 2 && small->shape[0] == big->shape[0])
-        err_help(f->c, "the operand of shape %s becomes [%d, 1] with [:, None]",
-                 ty_shape_str(f->a, small), (int)small->shape[0]);
-    else if (x->rank == 1 && y->rank == 1)
-        err_help(f->c, "extents must be equal or 1; x[:, None] and y[None, :] make an "
-                       "outer product");
-    else
-        err_help(f->c, "extents must be equal or 1, counted from the last dimension");
-}
-
 /* The shape both broadcast to; raises SHAPE. */
 static int
 common_shape(Fe *f, const Type *x, const Type *y, int32_t *shape)
@@ -247,10 +232,8 @@ common_shape(Fe *f, const Type *x, const Type *y, int32_t *shape)
     for (int i = 0; i < rank; i++) {
         int ix = i - (rank - x->rank), iy = i - (rank - y->rank);
         int32_t nx = ix >= 0 ? x->shape[ix] : 1, ny = iy >= 0 ? y->shape[iy] : 1;
-        if (nx != ny && nx != 1 && ny != 1) {
-            help_shapes(f, x, y);
-            err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, x), ty_shape_str(f->a, y));
-        }
+        if (nx != ny && nx != 1 && ny != 1)
+            fe_cannot_broadcast(f, x, y);
         shape[i] = MAX(nx, ny);
     }
     int64_t n = 1;
@@ -282,11 +265,10 @@ fe_broadcast_like(Fe *f, Val *v, const Type *like)
     if (rank != like->rank ||
         memcmp(shape, like->shape, (size_t)rank * sizeof *shape)) {
         err_help(f->c,
-                 "%s stays as it is: the other one is stretched to it, never the "
-                 "reverse",
+                 "the second keeps its shape %s; [:, None] and [None, :] add "
+                 "dimensions to it",
                  ty_shape_str(f->a, like));
-        err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, v->type),
-               ty_shape_str(f->a, like));
+        fe_bad_shapes(f, "the first has to stretch to the second", v->type, like);
     }
     return fe_splat_to(f, v, rank, shape);
 }

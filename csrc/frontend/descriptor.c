@@ -86,8 +86,11 @@ stored(Fe *f, const BlockPtr *p, Value v)
     if (x->type->rank != p->rank ||
         memcmp(x->type->shape, p->block, (size_t)p->rank * sizeof *p->block)) {
         const Type *t = ty_block(f->c, ty_scalar(f->c, E_I8), p->rank, p->block);
-        err_at(f->c, f->b.loc, SHAPE, ty_shape_str(f->a, t),
-               ty_shape_str(f->a, x->type));
+        fe_blame(f, v);
+        err_at(f->c, f->b.loc, SHAPE,
+               str_printf(f->a,
+                          "the value has the shape %s, and the descriptor's block %s",
+                          ty_shape_str(f->a, x->type), ty_shape_str(f->a, t)));
     }
     return v_val(x);
 }

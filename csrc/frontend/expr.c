@@ -135,7 +135,12 @@ expr_Compare(Fe *f, Node *n)
     for (int i = 0; i < n->n_list; i++) {
         Value b = fe_read(f, fe_expr(f, n->list[i]));
         at(f, n);
+        const Value v[2] = {a, b};
+        const Node *const nodes[2] = {i ? n->list[i - 1] : n->a, n->list[i]};
+        const CallArgs now = {f->frame, 2, v, nodes}, *outer = f->args;
+        f->args = &now;
         Value r = fe_read(f, compare_two(f, (Operator)n->oprs[i], a, b));
+        f->args = outer;
         if (r.kind != V_TENSOR) {
             if (n->n_list == 1 || !fe_truth(f, r, "a comparison"))
                 return r;
@@ -160,8 +165,8 @@ expr_IfExp(Fe *f, Node *n)
 /* ---- the rest ------------------------------------------------------------------------------ */
 
 /* What NumPy and torch call it, and what it is here. */
-static const char *
-other_name(const char *name)
+const char *
+fe_other_name(const char *name)
 {
     static const char *const names[][2] = {
         {"astype", "x.to(dtype)"},
@@ -187,6 +192,36 @@ other_name(const char *name)
         {"println", "tl.device_print(prefix, x)"},
         {"log10", "libdevice.log10(x) of tegula.language.extra"},
         {"log1p", "libdevice.log1p(x) of tegula.language.extra"},
+        {"expm1", "libdevice.expm1(x) of tegula.language.extra"},
+        {"tan", "libdevice.tan(x) of tegula.language.extra"},
+        {"round", "libdevice.rint(x) of tegula.language.extra"},
+        {"power", "libdevice.pow(x, y) of tegula.language.extra"},
+        {"float32", "x.to(tl.float32)"},
+        {"float16", "x.to(tl.float16)"},
+        {"int32", "x.to(tl.int32)"},
+        {"int64", "x.to(tl.int64)"},
+        {"array", "tl.full(shape, value, dtype), or a tuple"},
+        {"tensor", "tl.full(shape, value, dtype), or a tuple"},
+        {"empty", "tl.zeros(shape, dtype)"},
+        {"empty_like", "tl.zeros_like(x)"},
+        {"amax", "tl.max(x, axis)"},
+        {"amin", "tl.min(x, axis)"},
+        {"logical_or", "x | y"},
+        {"logical_and", "x & y"},
+        {"logical_not", "~x"},
+        {"stack", "tl.join(a, b)"},
+        {"clone", "the same: blocks are values and do not change"},
+        {"contiguous", "the same: blocks have no strides"},
+        {"append", "t + (x,): tuples are values"},
+        {"extend", "a + b: tuples are values"},
+        {"str",
+         "a text of constants: f\"{N}\"; tl.device_print shows a run-time value"},
+        {"type", "x.dtype"},
+        {"divmod", "(x // y, x % y)"},
+        {"sorted", "tl.sort(x)"},
+        {"ceil", "tl.ceil(x)"},
+        {"input", "an argument of the kernel"},
+        {"open", "an argument of the kernel"},
     };
     for (size_t i = 0; i < COUNT(names); i++)
         if (!strcmp(name, names[i][0]))
@@ -202,7 +237,7 @@ expr_Attribute(Fe *f, Node *n)
     Value r = fe_attribute(f, v, n->name);
     if (!is_absent(r))
         return r;
-    const char *near = NULL, *here = other_name(n->name);
+    const char *near = NULL, *here = fe_other_name(n->name);
     if (v.kind == V_TENSOR) {
         const char **words = NEW_N(f->a, const char *, n_fe_builtins + 8);
         int k = 0;
@@ -226,7 +261,7 @@ expr_Attribute(Fe *f, Node *n)
         PyErr_Clear();
         near = fe_closest(n->name, words);
     }
-    if (here && (v.kind == V_TENSOR || v.obj == f->env->language))
+    if (here && (v.kind == V_TENSOR || v.kind == V_TUPLE || v.obj == f->env->language))
         err_help(f->c, "here it is %s", here);
     else if (near)
         err_help(f->c, "did you mean '%s'?", near);
@@ -236,17 +271,28 @@ expr_Attribute(Fe *f, Node *n)
 static Value
 expr_BinOp(Fe *f, Node *n)
 {
-    Value a = fe_expr(f, n->a), b = fe_expr(f, n->b);
+    Value a = fe_read(f, fe_expr(f, n->a)), b = fe_read(f, fe_expr(f, n->b));
     at(f, n);
-    return fe_binary(f, (Operator)n->opr, a, b);
+    const Value v[2] = {a, b};
+    const Node *const nodes[2] = {n->a, n->b};
+    const CallArgs now = {f->frame, 2, v, nodes}, *outer = f->args;
+    f->args = &now;
+    Value r = fe_binary(f, (Operator)n->opr, a, b);
+    f->args = outer;
+    return r;
 }
 
 static Value
 expr_UnaryOp(Fe *f, Node *n)
 {
-    Value a = fe_expr(f, n->a);
+    const Value a = fe_read(f, fe_expr(f, n->a));
     at(f, n);
-    return fe_unary(f, (Operator)n->opr, a);
+    const Node *const node = n->a;
+    const CallArgs now = {f->frame, 1, &a, &node}, *outer = f->args;
+    f->args = &now;
+    Value r = fe_unary(f, (Operator)n->opr, a);
+    f->args = outer;
+    return r;
 }
 
 static Value
@@ -414,7 +460,12 @@ expr_any(Fe *f, Node *n)
         if (n->value == Py_Ellipsis || PyBytes_Check(n->value) ||
             PyComplex_Check(n->value)) {
             at(f, n);
-            err_at(f->c, f->b.loc, SYNTAX, v_short(f, v_obj(n->value)));
+            err_help(f->c, PyBytes_Check(n->value) ? "a text is written without the b"
+                           : PyComplex_Check(n->value)
+                               ? "keep the real and the imaginary part in two values"
+                               : "write a ':' for each dimension that stays");
+            err_at(f->c, f->b.loc, SYNTAX,
+                   n->value == Py_Ellipsis ? "'...'" : v_short(f, v_obj(n->value)));
         }
         return v_obj(n->value);
     case AST_Name: return fe_name(f, n);

@@ -226,8 +226,7 @@ struct Frame {
     const Loc *call;    /* where it was called; NULL for the kernel */
     Value *local;       /* n_locals + N_HIDDEN */
     const Loc **set_at; /* by local: the last assignment */
-    bool *branch_only;  /* by local: was defined in one branch of an if alone */
-    bool *loop_only;    /* by local: was defined inside a loop alone */
+    const char **lost;  /* by local: why it has no value any more, for help; or NULL */
     int depth;
 };
 /* How a suite may end, as a set. */
@@ -251,6 +250,14 @@ slot_flag(const Frame *fr, Status way)
     return fr->tree->n_locals + (way == RETURNS ? 1 : way == BREAKS ? 2 : 3);
 }
 
+/* The operands of the builtin or operator that runs: blame.c. */
+typedef struct CallArgs {
+    const Frame *frame; /* where it stands */
+    int n;
+    const Value *v;
+    const Node *const *at; /* as written; NULL: not known */
+} CallArgs;
+
 struct Fe {
     Comp *c;
     Arena *a;
@@ -258,8 +265,8 @@ struct Fe {
     Func *func;
     Build b;
     Frame *frame;
-    const char *callee;          /* the builtin being lowered, for messages */
-    const struct CallArgs *args; /* its arguments, for carets; may be NULL */
+    const char *callee;      /* the builtin being lowered, for messages */
+    const CallArgs *args;    /* its operands, or an operator's; may be NULL */
     const Node *call;        /* what fe_call is about to call, for carets; or NULL */
     bool is_method;          /* it was written x.callee(..) */
     bool no_overflow_checks; /* tl.add(.., sanitize_overflow=False) */
@@ -292,16 +299,23 @@ NORETURN void fe_raise(Fe *f, const Loc *loc);
     err_at((f)->c, (f)->b.loc, code, str_printf((f)->a, __VA_ARGS__))
 const Loc *fe_loc(Fe *f, const Node *n);
 const Loc *fe_here(Fe *f); /* b.loc */
-/* The error that follows is about v: points at it when it is an argument of the builtin. */
+/* ---- blame.c ------------------------------------------------------------------------ */
+/* The error that follows is about v: points at it when it is an operand of what runs. */
 void fe_blame(Fe *f, Value v);
+const char *fe_text(Fe *f, const Node *n); /* as written, when short; else NULL */
+const char *fe_written(Fe *f, Value v);    /* the operand v as written; or NULL */
+const char *fe_who(Fe *f, Value v);        /* 'x' (a block f32[64]) */
+/* \"N is 24, K is 3\": the constants that n names; or NULL */
+const char *fe_values(Fe *f, const Node *n);
+NORETURN void fe_cannot_broadcast(Fe *f, const Type *x, const Type *y);
+/* "what: 'x' (f32[64]) and 'y' (f32[32])" */
+NORETURN void fe_bad_shapes(Fe *f, const char *what, const Type *x, const Type *y);
 void fe_enter(Fe *f, const Node *n); /* C recursion: raises when too deep */
 static inline void
 fe_leave(Fe *f)
 {
     f->depth--;
 }
-/* the closest of words to name, or NULL; words end with NULL */
-const char *fe_closest(const char *name, const char *const *words);
 
 /* ---- scope.c -------------------------------------------------------------------------------- */
 Value fe_name(Fe *f, const Node *n);
@@ -344,6 +358,8 @@ Val *fe_condition(Fe *f, Value v, const char *of); /* a scalar i1 */
 
 /* ---- expr.c, subscript.c, attr.c, call.c ------------------------------------------------------------------ */
 Value fe_expr(Fe *f, Node *n);
+/* What is called so in NumPy, torch or Python, as it is written here; or NULL. */
+const char *fe_other_name(const char *name);
 Value fe_subscript(Fe *f, Node *n); /* subscript.c */
 /* The constant elements of something iterated over now: a tuple or a constant range. */
 Value fe_elements(Fe *f, Value v, const char *of);

@@ -59,7 +59,7 @@ int fe_function_parse(FeFunction *f);
  * nothing changed. */
 int fe_function_set_source(FeFunction *f, PyObject *text, PyObject *file);
 long fe_get_long(PyObject *o, const char *name); /* o.name; -1 with an exception set */
-char *fe_copy_utf8(PyObject *s); /* malloc'ed; NULL with an exception */
+char *fe_copy_utf8(PyObject *s);                 /* malloc'ed; NULL with an exception */
 
 /* ---- capture.c ------------------------------------------------------------------------ */
 /* A global (or variable of an enclosing function) that a compile read. */
@@ -107,6 +107,9 @@ typedef struct ArgSpec {
     struct ArgSpec *child; /* TUPLE */
     int n_child;
 } ArgSpec;
+
+/* "Did you mean": the closest of words to name, or NULL. words end with NULL. */
+const char *fe_closest(const char *name, const char *const *words);
 
 /* What the frontend asks of the module that embeds it. */
 struct FeEnv {

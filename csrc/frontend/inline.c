@@ -152,8 +152,7 @@ inline_in(Fe *f, FeFunction *fn, const Closure *k, int n, const Value *args, int
     }
     fr->local = NEW_N(f->a, Value, t->n_locals + N_HIDDEN);
     fr->set_at = NEW_N(f->a, const Loc *, t->n_locals + N_HIDDEN);
-    fr->branch_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
-    fr->loop_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
+    fr->lost = NEW_N(f->a, const char *, t->n_locals + N_HIDDEN);
     bind_params(f, t, fr->local, k ? k->defaults : NULL, n, args, n_kw, kw, kw_args);
     if (t->types)
         fe_typed_args(f, t, fr->local);

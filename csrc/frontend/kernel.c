@@ -9,8 +9,8 @@ drop_ref(void *o)
     Py_DECREF((PyObject *)o);
 }
 
-/* Comp.source_line: a line as linecache has it; the arena keeps it. Called by err_render
- * alone, so with the GIL. */
+/* Comp.source_line: a line as linecache has it; the arena keeps it. With the GIL: the
+ * frontend and err_render call it. */
 static const char *
 source_line(Comp *c, const char *file, int line)
 {
@@ -163,8 +163,10 @@ fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_
     Node def = {.line = (int)PyLong_AsLong(line)};
     def.end_line = def.line;
     const Loc *loc = f->b.loc = fe_loc(f, &def);
-    if (t->has_vararg || t->has_kwarg)
+    if (t->has_vararg || t->has_kwarg) {
+        err_help(c, "name each parameter, or take a tuple: kernel[grid](x, (a, b))");
         err_at(c, loc, SYNTAX, "a kernel's parameter with '*'");
+    }
     if (n_args != t->n_params)
         unreachable(c);
     f->func = ir_func(c, c->symbol ? c->symbol : t->name, loc);
@@ -174,8 +176,7 @@ fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_
     f->b = (Build){.f = f->func, .block = f->func->body, .loc = loc};
     fr.local = NEW_N(f->a, Value, t->n_locals + N_HIDDEN);
     fr.set_at = NEW_N(f->a, const Loc *, t->n_locals + N_HIDDEN);
-    fr.branch_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
-    fr.loop_only = NEW_N(f->a, bool, t->n_locals + N_HIDDEN);
+    fr.lost = NEW_N(f->a, const char *, t->n_locals + N_HIDDEN);
     for (int i = 0, slot = 0; i < n_args; i++) {
         fr.local[i] = param(f, &args[i], &fn->params[i], t->local[i], &slot);
         fr.set_at[i] = loc;

@@ -19,6 +19,7 @@ typedef struct Carried {
     int n_slots, n_leaves;
     int *slot;
     Value *init;
+    const Loc **set_at;    /* where init was assigned */
     Val *leaf[MAX_LEAVES]; /* initial values */
     const Type *type[MAX_LEAVES];
 } Carried;
@@ -30,12 +31,14 @@ carried(Fe *f, const Node *n, const Node *target)
     Frame *fr = f->frame;
     k->slot = NEW_N(f->a, int, n->n_stored + 1);
     k->init = NEW_N(f->a, Value, n->n_stored + 1);
+    k->set_at = NEW_N(f->a, const Loc *, n->n_stored + 1);
     for (int i = 0; i < n->n_stored; i++) {
         int s = n->stored[i];
         if (is_absent(fr->local[s]) || (target && target->slot == s))
             continue;
         Value v = fe_decay(f, fr->local[s]);
         k->slot[k->n_slots] = s;
+        k->set_at[k->n_slots] = fr->set_at[s];
         k->init[k->n_slots++] = v;
         k->n_leaves = v_flatten(f, v, k->leaf, MAX_LEAVES, k->n_leaves);
     }
@@ -53,6 +56,41 @@ set_carried(Fe *f, const Carried *k, Val *const *leaf)
         f->frame->local[k->slot[i]] = v_rebuild(f, k->init[i], leaf, &at);
 }
 
+/* Carried variable i has the value v after the body, of another type than before. */
+static NORETURN void
+loop_type_error(Fe *f, const Carried *k, int i, Value v)
+{
+    Frame *fr = f->frame;
+    int s = k->slot[i];
+    Value init = k->init[i];
+    const char *name = fr->tree->local[s];
+    const char *line = k->set_at[i] ? str_printf(f->a, "line %d: ", k->set_at[i]->line)
+                                    : "";
+    if (init.kind == V_TENSOR && v.kind == V_TENSOR) {
+        const Type *t = init.val->type, *u = v.val->type;
+        uint64_t bits;
+        if (ty_same_shape(t, u) && !t->is_ptr && !u->is_ptr && !t->rank &&
+            elem_is_int(t->elem) && u->elem == E_F32 && ir_is_const(init.val, &bits))
+            err_help(f->c, "%sstart with a float, %s = %lld.0, or assign %s.to(tl.%s)",
+                     line, name, (long long)elem_to_int(t->elem, bits), name,
+                     elem_info[t->elem].tl);
+        else if (ty_same_shape(t, u) && !t->is_ptr && !u->is_ptr)
+            err_help(f->c, "%sstart with tl.%s, or assign %s.to(tl.%s) in the loop",
+                     line, elem_info[u->elem].tl, name, elem_info[t->elem].tl);
+        else if (!u->is_ptr && u->rank)
+            err_help(f->c, "%sstart with its final shape: %s = tl.zeros(%s, tl.%s)",
+                     line, name, ty_shape_str(f->a, u), elem_info[u->elem].tl);
+        else
+            err_help(f->c, "%sgive it its final shape before the loop", line);
+    } else
+        err_help(f->c,
+                 "%sa loop that runs may only change tensors, not constants: start "
+                 "with a tensor of the final type",
+                 line);
+    err_at(f->c, fr->set_at[s] ? fr->set_at[s] : f->b.loc, LOOP_TYPE, name,
+           v_short(f, init), v_short(f, v));
+}
+
 /* Their values at the end of the body, of the types they began with. */
 static void
 get_carried(Fe *f, const Carried *k, Val **leaf)
@@ -62,25 +100,8 @@ get_carried(Fe *f, const Carried *k, Val **leaf)
     for (int i = 0; i < k->n_slots; i++) {
         int s = k->slot[i];
         Value v = fe_decay(f, fr->local[s]);
-        if (!fe_same_types(f, k->init[i], v)) {
-            Val *a[MAX_LEAVES], *b[MAX_LEAVES];
-            if (k->init[i].kind == V_TENSOR && v.kind == V_TENSOR) {
-                v_flatten(f, k->init[i], a, MAX_LEAVES, 0);
-                v_flatten(f, v, b, MAX_LEAVES, 0);
-                if (ty_same_shape(a[0]->type, b[0]->type) && !b[0]->type->is_ptr)
-                    err_help(f->c, "start with tl.%s, or assign %s.to(tl.%s)",
-                             elem_info[b[0]->type->elem].tl, fr->tree->local[s],
-                             elem_info[a[0]->type->elem].tl);
-                else
-                    err_help(f->c, "give it its final shape before the loop%s",
-                             a[0]->type->is_ptr ? "" : ": tl.zeros(..)");
-            } else
-                err_help(f->c,
-                         "a loop that runs may only change tensors, not constants: "
-                         "start with a tensor of the final type");
-            err_at(f->c, fr->set_at[s] ? fr->set_at[s] : f->b.loc, LOOP_TYPE,
-                   fr->tree->local[s], v_short(f, k->init[i]), v_short(f, v));
-        }
+        if (!fe_same_types(f, k->init[i], v))
+            loop_type_error(f, k, i, v);
         n = v_flatten(f, v, leaf, MAX_LEAVES, n);
     }
 }
@@ -90,9 +111,15 @@ static void
 leave_loop(Fe *f, const Node *n, const Value *before)
 {
     fe_set_locals(f, before);
-    for (int i = 0; i < n->n_stored; i++)
-        if (is_absent(before[n->stored[i]]))
-            f->frame->loop_only[n->stored[i]] = true;
+    for (int i = 0; i < n->n_stored; i++) {
+        int s = n->stored[i];
+        if (is_absent(before[s]))
+            f->frame->lost[s] = str_printf(
+                f->a,
+                "'%s' gets its value inside the loop of line %d, which may run zero "
+                "times; give it one before the loop",
+                f->frame->tree->local[s], n->line);
+    }
 }
 
 /* A bound of a range as an integer scalar. */
@@ -287,10 +314,18 @@ leave(Fe *f, Loop *l, Op *op, int at)
 static Status
 run_time_for(Fe *f, Node *n, const Range *r)
 {
-    if (n->n_list2)
-        err_at(f->c, fe_loc(f, n), SYNTAX, "'else' of a loop that is not unrolled");
-    if (n->b->kind != AST_Name)
+    if (n->n_list2) {
+        err_help(f->c, "set a flag before the break and test it after the loop; "
+                       "tl.static_range(..) may have an 'else'");
+        err_at(f->c, fe_loc(f, n->list2[0]), SYNTAX,
+               "'else' of a loop that is not unrolled");
+    }
+    if (n->b->kind != AST_Name) {
+        err_help(f->c,
+                 "a range gives one integer: write 'for i in range(..)', and take "
+                 "it apart by // and %%");
         err_at(f->c, fe_loc(f, n->b), SYNTAX, "unpacking in 'for' over a range");
+    }
     /* range(a, b, -s) runs as k = 0, s, .. below a - b with the index a - k. */
     Value step_v = fe_read(f, r->step);
     bool down = is_int_obj(step_v) && v_const_int(f, step_v, "the step") < 0;
@@ -412,8 +447,10 @@ fe_for(Fe *f, Node *n)
 Status
 fe_while(Fe *f, Node *n)
 {
-    if (n->n_list2)
-        err_at(f->c, fe_loc(f, n), SYNTAX, "'else' of a while");
+    if (n->n_list2) {
+        err_help(f->c, "set a flag before the break and test it after the loop");
+        err_at(f->c, fe_loc(f, n->list2[0]), SYNTAX, "'else' of a while");
+    }
     f->b.loc = fe_loc(f, n->a);
     Loop l = {.n = n, .outer = f->b.block, .loc = f->b.loc};
     Carried *k = l.k = carried(f, n, NULL);

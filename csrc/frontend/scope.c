@@ -104,16 +104,8 @@ static NORETURN void
 not_defined(Fe *f, const Node *n, const Frame *fr, int slot)
 {
     const Loc *loc = fe_loc(f, n);
-    if (slot >= 0 && fr->branch_only[slot])
-        err_help(f->c,
-                 "'%s' has a value in one branch of an if alone, or of different "
-                 "types in the two; give it one before the if",
-                 n->name);
-    else if (slot >= 0 && fr->loop_only[slot])
-        err_help(f->c,
-                 "'%s' gets its value inside a loop, which may run zero times; give "
-                 "it one before the loop",
-                 n->name);
+    if (slot >= 0 && fr->lost[slot])
+        err_help(f->c, "%s", fr->lost[slot]);
     else if (slot >= 0)
         err_help(f->c, "'%s' gets its value further down", n->name);
     else {

@@ -201,8 +201,8 @@ tuple_op(Fe *f, Operator o, Value a, Value b)
             at[i] = t.tuple->at[i % t.tuple->n];
         return v_tuple(f, (int)(times * t.tuple->n), at);
     }
-    fail(f, TYPE, "'%s' cannot combine %s and %s", opr_text[o], v_describe(f, a),
-         v_describe(f, b));
+    fail(f, TYPE, "'%s' cannot combine %s and %s", opr_text[o], fe_who(f, a),
+         fe_who(f, b));
 }
 
 static bool
@@ -236,8 +236,8 @@ pointer_op(Fe *f, Operator o, Value a, Value b)
         else
             err_help(f->c,
                      "only integers can be added to or subtracted from a pointer");
-        fail(f, TYPE, "'%s' cannot combine %s and %s", opr_text[o], v_describe(f, a),
-             v_describe(f, b));
+        fail(f, TYPE, "'%s' cannot combine %s and %s", opr_text[o], fe_who(f, a),
+             fe_who(f, b));
     }
     Val *x = a.val, *y = b.kind == V_TENSOR ? b.val : NULL;
     if (!y)
@@ -449,8 +449,8 @@ fe_compare(Fe *f, Operator o, Value a, Value b)
         err_help(f->c, "write 'is None' or 'is not None'");
     if (is_pointer(a) || is_pointer(b)) {
         err_help(f->c, "compare addresses: p.to(tl.int64)");
-        fail(f, TYPE, "'%s' cannot compare %s and %s", opr_text[o], v_describe(f, a),
-             v_describe(f, b));
+        fail(f, TYPE, "'%s' cannot compare %s and %s", opr_text[o], fe_who(f, a),
+             fe_who(f, b));
     }
     Val *x, *y;
     fe_promote(f, v_val(fe_tensor(f, a, "an operand of a comparison")),

@@ -135,7 +135,11 @@ merge_local(Fe *f, Op *op, Side *side, int s, Value before, bool live0, bool liv
     if (v_identical(a, b))
         return a;
     if (is_absent(a) || is_absent(b)) {
-        fr->branch_only[s] = true;
+        fr->lost[s] =
+            str_printf(f->a,
+                       "'%s' has a value in one branch of the if of line %d "
+                       "alone; give it one in the other too, or before the if",
+                       fr->tree->local[s], f->b.loc->line);
         return (Value){0};
     }
     for (int k = 0; k < 2; k++) {
@@ -146,7 +150,9 @@ merge_local(Fe *f, Op *op, Side *side, int s, Value before, bool live0, bool liv
         }
     }
     if (!fe_same_types(f, a, b)) {
-        fr->branch_only[s] = true;
+        fr->lost[s] = str_printf(
+            f->a, "'%s' is %s in one branch of the if of line %d and %s in the other",
+            fr->tree->local[s], v_short(f, a), f->b.loc->line, v_short(f, b));
         if (is_absent(before))
             return before;
         if (a.kind != V_TENSOR || b.kind != V_TENSOR)
@@ -387,7 +393,9 @@ static Status
 stmt_Return(Fe *f, Node *n)
 {
     Frame *fr = f->frame;
-    Value v = n->a ? fe_decay(f, fe_read(f, fe_expr(f, n->a))) : v_obj(Py_None);
+    Value v = n->a ? fe_read(f, fe_expr(f, n->a)) : v_obj(Py_None);
+    f->b.loc = fe_loc(f, n->a ? n->a : n);
+    v = fe_decay(f, v);
     f->b.loc = fe_loc(f, n);
     if (!fr->call && !is_py_none(v)) {
         err_help(f->c, "a kernel gives its results by tl.store");
@@ -454,7 +462,9 @@ stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
 {
     switch (n->kind) {
     case AST_Assign: {
-        Value v = fe_read(f, fe_expr(f, n->a)), decayed = fe_decay(f, v);
+        Value v = fe_read(f, fe_expr(f, n->a));
+        f->b.loc = fe_loc(f, n->a);
+        Value decayed = fe_decay(f, v);
         f->b.loc = fe_loc(f, n);
         for (int i = 0; i < n->n_list; i++) /* a field knows whether it is constant */
             fe_assign(f, n->list[i], n->list[i]->kind == AST_Attribute ? v : decayed);

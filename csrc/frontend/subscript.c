@@ -136,7 +136,10 @@ index_tensor(Fe *f, Node *n, Val *v)
             err_help(f->c, whole->is_ptr
                                ? "tl.load(p + i) reads an element"
                                : "a scalar takes None alone, for a new dimension");
-            fail(f, TYPE, "%s has no elements to index", ty_str(f->a, whole));
+            const char *text = fe_text(f, n->a);
+            fail(f, TYPE, "%s%s%s%s%s has no elements to index", text ? "'" : "",
+                 text ? text : "", text ? "' (" : "", v_describe(f, v_val(v)),
+                 text ? ")" : "");
         }
         if (dim >= v->type->rank) {
             err_help(f->c, "the block has shape %s", ty_shape_str(f->a, whole));
@@ -178,9 +181,31 @@ index_tuple(Fe *f, Node *n, Value t)
             err_help(f->c, "did you mean '%s'?", near);
         fail(f, VALUE, "this dict has no key '%s'", key);
     }
+    bool is_shape = n->a->kind == AST_Attribute && !strcmp(n->a->name, "shape");
+    if (fe_read(f, k).kind == V_TENSOR) {
+        err_help(f->c, "tl.static_range(%d) or 'for x in t' unrolls a loop over it%s",
+                 size, is_shape ? "" : "; a block is indexed at run time");
+        const char *text = fe_text(f, n->b);
+        fe_point(f, n->b);
+        fail(f, VALUE,
+             "the index of a tuple must be known when the kernel is compiled, but "
+             "'%s' (%s) is known only when it runs",
+             text ? text : "it", v_describe(f, k));
+    }
     int64_t i = v_const_int(f, k, "the index of a tuple");
-    if (i < -size || i >= size)
+    if (i < -size || i >= size) {
+        const char *text = fe_text(f, n->a->a);
+        if (is_shape && !size)
+            err_help(f->c,
+                     "a kernel gets the address of a tensor alone: pass its sizes as "
+                     "arguments");
+        else
+            err_help(f->c, "the first has the index 0, the last %d", size - 1);
+        if (is_shape && !size)
+            fail(f, VALUE, "%s%s%s is a scalar: its shape is ()", text ? "'" : "",
+                 text ? text : "it", text ? "'" : "");
         fail(f, VALUE, "index %lld is outside a tuple of %d", (long long)i, size);
+    }
     return t.tuple->at[i < 0 ? i + size : i];
 }
 

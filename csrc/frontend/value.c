@@ -135,12 +135,28 @@ named_type(PyObject *o)
                : NULL;
 }
 
+/* NumPy's scalars as the numbers they are; else o. */
+static PyObject *
+plain_number(Fe *f, PyObject *o)
+{
+    PyObject *mod = PyObject_GetAttrString((PyObject *)Py_TYPE(o), "__module__");
+    bool is_numpy = mod && PyUnicode_Check(mod) &&
+                    !PyUnicode_CompareWithASCIIString(mod, "numpy") &&
+                    !PyObject_HasAttrString(o, "__len__");
+    PyErr_Clear();
+    Py_XDECREF(mod);
+    PyObject *r = is_numpy ? fe_own(f, PyObject_CallMethod(o, "item", NULL)) : o;
+    return PyLong_Check(r) || PyFloat_Check(r) ? r : o;
+}
+
 Value
 v_from_py(Fe *f, PyObject *o)
 {
     for (int i = 0; i < 10 && fe_is_instance(f, o, f->cls_constexpr); i++)
         o = fe_own(f, PyObject_GetAttrString(o, "value"));
     bool is_list = PyList_Check(o);
+    if (PyNumber_Check(o) && !PyLong_Check(o) && !PyFloat_Check(o))
+        o = plain_number(f, o);
     if (!is_list && !PyTuple_Check(o)) {
         if (f->cls_tuple && fe_is_instance(f, o, f->cls_tuple))
             return v_from_py(f, fe_own(f, PySequence_Tuple(o)));
@@ -186,18 +202,32 @@ v_to_py(Fe *f, Value v, const char *what)
             return t;
         return fe_own(f, PyObject_Call(v.tuple->type, t, NULL));
     }
+    const char *text = fe_written(f, v);
     if (v.kind == V_TENSOR) {
         uint64_t bits;
-        if (v.val && ir_is_const(v.val, &bits) && !v.val->type->rank)
+        const char *name = v.val->name ? v.val->name : "x";
+        if (ir_is_const(v.val, &bits) && !v.val->type->rank)
             err_help(f->c,
                      "assigning a constant to a name makes a tensor of it; "
-                     "annotate the name, x: tl.constexpr = .., to keep it a constant");
+                     "%s: tl.constexpr = .. keeps it a constant",
+                     name);
+        else if (!v.val->def && v.val->block == f->func->body && !v.val->type->is_ptr &&
+                 !v.val->type->rank && v.val->name)
+            err_help(f->c, "annotate the parameter of %s(): %s: tl.constexpr%s%s",
+                     f->func->name, name, f->c->pending_help ? "; or " : "",
+                     f->c->pending_help ? f->c->pending_help : "");
         else if (!f->c->pending_help)
-            err_help(f->c, "pass it as a tl.constexpr parameter of the kernel");
+            err_help(f->c, "compute it from literals, shapes and tl.constexpr "
+                           "parameters of the kernel");
     }
     fe_blame(f, v);
-    fail(f, VALUE, "%s must be known when the kernel is compiled, but it is %s", what,
-         v_describe(f, v));
+    if (v.kind != V_TENSOR)
+        fail(f, VALUE, "%s must be known when the kernel is compiled, but it is %s",
+             what, v_describe(f, v));
+    fail(f, VALUE,
+         "%s must be known when the kernel is compiled, but %s%s%s (%s) is known only "
+         "when it runs",
+         what, text ? "'" : "", text ? text : "it", text ? "'" : "", v_describe(f, v));
 }
 
 /* ---- text ------------------------------------------------------------------------------ */
@@ -251,6 +281,21 @@ v_short(Fe *f, Value v)
     unreachable(f->c);
 }
 
+/* an f32 scalar, a block f32[64], a pointer to f32, a block [64] of pointers to f32 */
+static const char *
+type_words(Fe *f, const Type *t)
+{
+    const char *e = elem_info[t->elem].text;
+    if (t->is_ptr && t->rank)
+        return str_printf(f->a, "a block %s of pointers to %s", ty_shape_str(f->a, t),
+                          e);
+    if (t->is_ptr)
+        return str_printf(f->a, "a pointer to %s", e);
+    if (t->rank)
+        return str_printf(f->a, "a block %s", ty_str(f->a, t));
+    return str_printf(f->a, "%s %s scalar", strchr("fi", e[0]) ? "an" : "a", e);
+}
+
 const char *
 v_describe(Fe *f, Value v)
 {
@@ -282,8 +327,7 @@ v_describe(Fe *f, Value v)
         return repr_text(f, v.obj);
     case V_TENSOR:
     case V_PARAM: {
-        const Type *t = v.kind == V_TENSOR ? v.val->type : v.param->val->type;
-        return str_printf(f->a, "a run-time value of type %s", ty_str(f->a, t));
+        return type_words(f, v.kind == V_TENSOR ? v.val->type : v.param->val->type);
     }
     case V_TUPLE:
         return str_printf(f->a, "the %s %s", v.tuple->keys ? "dict" : "tuple",
@@ -488,6 +532,31 @@ dtype_elem(Fe *f, PyObject *dtype, Elem *e)
     return false;
 }
 
+/* o is no dtype of ours: "float16", torch.float16, numpy.float16, float .. */
+static void
+help_dtype(Fe *f, PyObject *o)
+{
+    PyObject *text = PyType_Check(o)      ? PyType_GetName((PyTypeObject *)o)
+                     : PyUnicode_Check(o) ? Py_NewRef(o)
+                                          : PyObject_Str(o);
+    const char *s = text ? PyUnicode_AsUTF8AndSize(fe_own(f, text), NULL) : NULL;
+    PyErr_Clear();
+    if (!s)
+        return;
+    const char *dot = strrchr(s, '.'), *name = dot ? dot + 1 : s;
+    if (!strcmp(name, "float"))
+        name = "float32";
+    else if (!strcmp(name, "int"))
+        name = "int32";
+    else if (!strcmp(name, "bool"))
+        name = "int1";
+    for (int i = 0; i < N_ELEM; i++)
+        if (!strcmp(name, elem_info[i].tl) || !strcmp(name, elem_info[i].sig)) {
+            err_help(f->c, "write tl.%s", elem_info[i].tl);
+            return;
+        }
+}
+
 Elem
 v_elem(Fe *f, Value v, const char *what)
 {
@@ -497,10 +566,7 @@ v_elem(Fe *f, Value v, const char *what)
         o = fe_own(f, PyObject_GetAttrString(o, "element_ty"));
     if (!fe_is_instance(f, o, f->cls_dtype) || fe_is_instance(f, o, f->cls_pointer)) {
         fe_blame(f, v);
-        if (o == (PyObject *)&PyFloat_Type)
-            err_help(f->c, "write tl.float32");
-        else if (o == (PyObject *)&PyLong_Type)
-            err_help(f->c, "write tl.int32");
+        help_dtype(f, o);
         fail(f, TYPE, "%s must be a dtype such as tl.float32, not %s", what,
              v_describe(f, v_obj(o)));
     }

@@ -178,29 +178,6 @@ set_option(Call *c, OptionId id, PyObject *value)
     return 0;
 }
 
-/* How many edits a word is from another, at most `limit`: for "did you mean". */
-static int
-distance(const char *a, const char *b, int limit)
-{
-    enum { LONGEST = 40 };
-    int n = (int)strlen(b), row[LONGEST + 1];
-    if (n > LONGEST || strlen(a) > LONGEST)
-        return limit + 1;
-    for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int up = row[j];
-            int swap = diagonal + (a[i - 1] != b[j - 1]);
-            row[j] = MIN(MIN(row[j - 1], up) + 1, swap);
-            diagonal = up;
-        }
-    }
-    return row[n];
-}
-
 static int
 unknown_keyword(const Call *c, PyObject *name)
 {
@@ -216,23 +193,32 @@ unknown_keyword(const Call *c, PyObject *name)
                        "the tensors are used",
                        c->k->f->name, s),
                    -1;
-    int least = MAX(1, (int)strlen(s) / 3) + 1;
-    for (int i = 0; i < c->k->f->n_params; i++) {
-        const char *p = PyUnicode_AsUTF8AndSize(c->k->names[i], NULL);
-        int d = p ? distance(s, p, least) : least;
-        if (d < least)
-            least = d, best = p;
-    }
-    for (int i = 0; i < N_OPTION; i++) {
-        int d = distance(s, option_info[i].name, least);
-        if (d < least)
-            least = d, best = option_info[i].name;
-    }
-    PyErr_Format(PyExc_KeyError,
-                 best ? "%s() has no parameter or option '%s'; did you mean "
-                        "'%s'?"
-                      : "%s() has no parameter or option '%s'",
-                 c->k->f->name, s, best);
+    const char *words[MAX_ARGS + N_OPTION + 1];
+    int n = 0;
+    for (int i = 0; i < c->k->f->n_params; i++)
+        if ((words[n] = PyUnicode_AsUTF8AndSize(c->k->names[i], NULL)))
+            n++;
+    for (int i = 0; i < N_OPTION; i++)
+        words[n++] = option_info[i].name;
+    words[n] = NULL;
+    best = fe_closest(s, words);
+    if (best)
+        return PyErr_Format(PyExc_KeyError,
+                            "%s() has no parameter or option '%s'; did you mean '%s'?",
+                            c->k->f->name, s, best),
+               -1;
+    PyObject *list = PyList_New(0), *comma = PyUnicode_FromString(", "), *text = NULL;
+    for (int i = 0; list && i < c->k->f->n_params; i++)
+        if (PyList_Append(list, c->k->names[i]))
+            Py_CLEAR(list);
+    text = list && comma ? PyUnicode_Join(comma, list) : NULL;
+    if (text)
+        PyErr_Format(PyExc_KeyError,
+                     "%s() has no parameter or option '%s'; its parameters are %U",
+                     c->k->f->name, s, text);
+    Py_XDECREF(list);
+    Py_XDECREF(comma);
+    Py_XDECREF(text);
     return -1;
 }
 

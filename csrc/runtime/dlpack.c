@@ -86,6 +86,50 @@ elem_of_name(const char *s)
     return -1;
 }
 
+/* TypeError for the element type of that name. Always -1. */
+static int
+bad_elem(const char *name)
+{
+    bool is_complex = strstr(name, "complex") || !strncmp(name, "<c", 2);
+    const char *instead =
+        is_complex       ? ": pass the real numbers it is made of, by "
+                           "torch.view_as_real(x) or x.view(numpy.float32), where real "
+                           "and imaginary parts take turns"
+        : name[0] == '>' ? ": its bytes are in the other order, and "
+                           "x.astype(x.dtype.newbyteorder('=')) turns "
+                           "them"
+        : strstr(name, "datetime") || strstr(name, "timedelta")
+            ? ": x.view(numpy.int64) has its numbers"
+        : strstr(name, "float128") || strstr(name, "longdouble")
+            ? ": x.astype(numpy.float64) is the widest there is"
+            : "";
+    PyErr_Format(PyExc_TypeError, "element type %s is not supported%s", name, instead);
+    return -1;
+}
+
+/* The same for a DLPack type, by the name that frameworks give it. */
+static int
+bad_dl(DLDataType t)
+{
+    static const char *const kinds[] = {"int",    "uint",    "float", "opaque",
+                                        "bfloat", "complex", "bool"};
+    static const char *const small[] = {
+        "float8_e3m4",     "float8_e4m3",   "float8_e4m3b11fnuz", "float8_e4m3fn",
+        "float8_e4m3fnuz", "float8_e5m2",   "float8_e5m2fnuz",    "float8_e8m0fnu",
+        "float6_e2m3fn",   "float6_e3m2fn", "float4_e2m1fn"};
+    char name[64];
+    size_t code = t.code;
+    if (code < COUNT(kinds))
+        snprintf(name, sizeof name, "%s%d", kinds[code], t.bits);
+    else if (code - COUNT(kinds) < COUNT(small))
+        snprintf(name, sizeof name, "%s", small[code - COUNT(kinds)]);
+    else
+        snprintf(name, sizeof name, "of %d bits (DLPack code %d)", t.bits, t.code);
+    if (t.lanes != 1)
+        snprintf(name + strlen(name), sizeof name - strlen(name), "x%d", t.lanes);
+    return bad_elem(name);
+}
+
 static int
 elem_of_object(PyObject *dtype)
 {
@@ -93,7 +137,7 @@ elem_of_object(PyObject *dtype)
     const char *s = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     int e = s ? elem_of_name(s) : -1;
     if (s && e < 0)
-        PyErr_Format(PyExc_TypeError, "element type %s is not supported", s);
+        bad_elem(s);
     Py_XDECREF(text);
     return e;
 }
@@ -182,10 +226,7 @@ read_exchange(const Setter *s, PyObject *x, Tensor *out)
     if (bad)
         return -1;
     if (elem < 0)
-        return PyErr_Format(PyExc_TypeError,
-                            "element type (DLPack code %d, %d bits) is not supported",
-                            t.dtype.code, t.dtype.bits),
-               -1;
+        return bad_dl(t.dtype);
     return 0;
 }
 
@@ -212,8 +253,13 @@ numpy_other(const NumpyDescr *d)
         Py_DECREF(name);
     }
     PyErr_Clear();
-    if (e < 0)
-        PyErr_Format(PyExc_TypeError, "element type %S is not supported", d);
+    if (e < 0) {
+        PyObject *text = PyObject_Str((PyObject *)d);
+        const char *s = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+        if (s)
+            bad_elem(s);
+        Py_XDECREF(text);
+    }
     return e;
 }
 
@@ -266,7 +312,7 @@ read_interface(PyObject *x, const char *attr, int place, Tensor *out)
         const char *s = PyUnicode_AsUTF8AndSize(type_b, NULL);
         int e = s ? elem_of_typestr(s) : -1;
         if (!PyErr_Occurred() && e < 0)
-            PyErr_Format(PyExc_TypeError, "element type %s is not supported", s);
+            bad_elem(s);
         out->elem = (Elem)e;
         out->place = (Place){place, 0};
         r = PyErr_Occurred() || (place == kDLCUDA && device_id(x, &out->place.index))
@@ -404,9 +450,7 @@ read_capsule(State *st, PyObject *x, Tensor *out)
         out->read_only = (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
         r = e < 0 ? -1 : 0;
         if (r)
-            PyErr_Format(PyExc_TypeError,
-                         "element type (DLPack code %d, %d bits) is not supported",
-                         t->dtype.code, t->dtype.bits);
+            bad_dl(t->dtype);
     }
     capsule_drop(capsule); /* x keeps the memory */
     return r;

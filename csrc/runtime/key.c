@@ -246,7 +246,7 @@ unreadable(const FeParam *p, PyObject *x)
     PyErr_Fetch(&type, &value, &trace);
     PyObject *text = value ? PyObject_Str(value) : NULL;
     const char *s = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-    char name[80], line[200];
+    char name[80], line[300];
     snprintf(line, sizeof line, "%.*s", s ? (int)strcspn(s, "\n") : 1, s ? s : "?");
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "argument '%U' is a %s that kernels cannot read: %s",
@@ -431,7 +431,9 @@ dtype_node(Call *c, const FeParam *p, PyObject *x)
 static const char *
 instead_of(PyObject *x)
 {
-    if (PyUnicode_Check(x) || PyList_Check(x) || PyDict_Check(x))
+    if (PyList_Check(x))
+        return ". Make it a tuple, or a tensor when it is data";
+    if (PyUnicode_Check(x) || PyDict_Check(x))
         return ". For a compile-time value annotate it tl.constexpr";
     if (PyObject_CheckBuffer(x) && !PyBytes_Check(x))
         return ". numpy.asarray() makes an array of its memory, without a copy";

@@ -255,7 +255,7 @@ static void
 raise_with_help(Comp *c, void *data)
 {
     err_help(c, "write %s", (const char *)data);
-    err_at(c, NULL, SHAPE, "[1]", "[2]");
+    err_at(c, NULL, SHAPE, "cannot combine shapes [1] and [2]");
 }
 
 static void

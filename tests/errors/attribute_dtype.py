@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# attribute_dtype.py:9:31: CompileError[ATTRIBUTE]: a run-time value of type ptr<f32> has no attribute 'dtpye'
+# attribute_dtype.py:9:31: CompileError[ATTRIBUTE]: a pointer to f32 has no attribute 'dtpye'
 #     tl.store(x, tl.load(x).to(x.dtpye))
 #                               ^~~~~~~
 #   help: did you mean 'dtype'?

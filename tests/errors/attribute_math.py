@@ -16,7 +16,7 @@ def run():
 
 
 # ----
-# attribute_math.py:11:17: CompileError[VALUE]: an argument of a compile-time function must be known when the kernel is compiled, but it is a run-time value of type f32
+# attribute_math.py:11:26: CompileError[VALUE]: an argument of exp() must be known when the kernel is compiled, but 'tl.load(x)' (an f32 scalar) is known only when it runs
 #     tl.store(x, math.exp(tl.load(x)))
-#                 ^~~~~~~~~~~~~~~~~~~~
-#   help: pass it as a tl.constexpr parameter of the kernel
+#                          ^~~~~~~~~~
+#   help: the kernel language has tl.exp

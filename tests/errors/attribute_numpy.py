@@ -16,7 +16,7 @@ def run():
 
 
 # ----
-# attribute_numpy.py:11:17: CompileError[TYPE]: a kernel cannot call <ufunc 'sqrt'>
+# attribute_numpy.py:11:17: CompileError[TYPE]: a kernel cannot call np.sqrt: it is no function of the kernel language
 #     tl.store(x, np.sqrt(tl.load(x)))
 #                 ^~~~~~~~~~~~~~~~~~~
 #   help: the kernel language has tl.sqrt

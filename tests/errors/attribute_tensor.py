@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# attribute_tensor.py:10:17: CompileError[ATTRIBUTE]: a run-time value of type f32 has no attribute 'astype'
+# attribute_tensor.py:10:17: CompileError[ATTRIBUTE]: an f32 scalar has no attribute 'astype'
 #     tl.store(x, v.astype(tl.float16))
 #                 ^~~~~~~~
 #   help: here it is x.to(dtype)

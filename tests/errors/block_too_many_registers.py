@@ -16,6 +16,6 @@ def run():
 
 # ----
 # OutOfResources: out of resource: registers of a thread, Required: 8192, Limit: 2048. Smaller blocks or more `num_warps` may help.
-# block_too_many_registers.py:8:1: CompileError[RESOURCES]: out of resource: registers of a thread, required: 8192, limit: 2048
+# block_too_many_registers.py:8:1: UnsupportedError[RESOURCES]: out of resource: registers of a thread, required: 8192, limit: 2048
 # def kernel(x, BLOCK: tl.constexpr = 1 << 20):
 # ^

@@ -15,4 +15,4 @@ def run():
 
 
 # ----
-# TypeError: argument 'x': a list cannot be passed to a kernel; parameters take tensors, int, float, bool, None and tuples of them. For a compile-time value annotate it tl.constexpr
+# TypeError: argument 'x': a list cannot be passed to a kernel; parameters take tensors, int, float, bool, None and tuples of them. Make it a tuple, or a tensor when it is data

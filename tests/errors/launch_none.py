@@ -17,5 +17,5 @@ def run():
 # ----
 # launch_none.py:10:14: CompileError[TYPE]: '+' works on numbers and tensors, not on None
 #     tl.store(x + i, n, mask=i < n)
-#              ^~~~~
+#              ^
 #   help: test it with 'is not None' first

@@ -23,7 +23,7 @@ def run():
 
 
 # ----
-# limit_asm_padded.py:10:9: CompileError[LIMIT]: assembly with side effects on blocks of [100]: padded to powers of two, it would run for elements that are not there
+# limit_asm_padded.py:10:9: UnsupportedError[LIMIT]: assembly with side effects on blocks of [100]: padded to powers of two, it would run for elements that are not there
 #     y = tl.inline_asm_elementwise(
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~
 #   help: take [128], or is_pure=True if it only computes

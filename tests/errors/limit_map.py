@@ -20,7 +20,7 @@ def run():
 
 
 # ----
-# limit_map.py:9:16: CompileError[LIMIT]: load() in a function of map_elementwise
+# limit_map.py:9:16: UnsupportedError[LIMIT]: load() in a function of map_elementwise
 #     return v + tl.load(v)
 #                ^~~~~~~~~~
 #   in f(), inlined from limit_map.py:15

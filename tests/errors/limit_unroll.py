@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# limit_unroll.py:9:14: CompileError[LIMIT]: unrolling a range of 1048576 steps
+# limit_unroll.py:9:14: UnsupportedError[LIMIT]: unrolling a range of 1048576 steps
 #     for i in tl.static_range(1 << 20):
 #              ^~~~~~~~~~~~~~~~~~~~~~~~
 #   help: range(..) makes a loop that is not unrolled

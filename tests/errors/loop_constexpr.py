@@ -20,4 +20,4 @@ def run():
 # loop_constexpr.py:11:9: CompileError[LOOP_TYPE]: loop-carried variable 'mode' has type None before the loop and i32 after one iteration
 #         mode = i
 #         ^~~~~~~~
-#   help: a loop that runs may only change tensors, not constants: start with a tensor of the final type
+#   help: line 9: a loop that runs may only change tensors, not constants: start with a tensor of the final type

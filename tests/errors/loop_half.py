@@ -20,4 +20,4 @@ def run():
 # loop_half.py:11:9: CompileError[LOOP_TYPE]: loop-carried variable 'acc' has type f16[16] before the loop and f32[16] after one iteration
 #         acc += tl.load(x + tl.arange(0, 16)).to(tl.float32)
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: start with tl.float32, or assign acc.to(tl.float16)
+#   help: line 9: start with tl.float32, or assign acc.to(tl.float16) in the loop

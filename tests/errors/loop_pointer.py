@@ -20,4 +20,4 @@ def run():
 # loop_pointer.py:11:9: CompileError[LOOP_TYPE]: loop-carried variable 'p' has type ptr<f32> before the loop and ptr<f32>[16] after one iteration
 #         p += tl.arange(0, 16)
 #         ^~~~~~~~~~~~~~~~~~~~~
-#   help: give it its final shape before the loop
+#   help: line 9: give it its final shape before the loop

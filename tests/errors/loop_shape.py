@@ -20,4 +20,4 @@ def run():
 # loop_shape.py:11:9: CompileError[LOOP_TYPE]: loop-carried variable 'acc' has type f32 before the loop and f32[64] after one iteration
 #         acc += tl.load(x + tl.arange(0, 64))
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: give it its final shape before the loop: tl.zeros(..)
+#   help: line 9: start with its final shape: acc = tl.zeros([64], tl.float32)

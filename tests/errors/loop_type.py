@@ -20,4 +20,4 @@ def run():
 # loop_type.py:11:9: CompileError[LOOP_TYPE]: loop-carried variable 'acc' has type i32 before the loop and f32 after one iteration
 #         acc += tl.load(x + i)
 #         ^~~~~~~~~~~~~~~~~~~~~
-#   help: start with tl.float32, or assign acc.to(tl.int32)
+#   help: line 9: start with a float, acc = 0.0, or assign acc.to(tl.int32)

@@ -20,4 +20,4 @@ def run():
 # loop_width.py:11:9: CompileError[LOOP_TYPE]: loop-carried variable 'total' has type i32 before the loop and i64 after one iteration
 #         total += m
 #         ^~~~~~~~~~
-#   help: start with tl.int64, or assign total.to(tl.int32)
+#   help: line 9: start with tl.int64, or assign total.to(tl.int32) in the loop

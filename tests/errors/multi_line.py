@@ -17,7 +17,7 @@ def run():
 
 
 # ----
-# multi_line.py:11:9: CompileError[SHAPE]: cannot combine shapes [16, 16] and [32]
+# multi_line.py:11:9: CompileError[SHAPE]: cannot broadcast 'a' (f32[16, 16]) with 'b' (i32[32]): their last dimensions are 16 and 32
 #     c = a + b
 #         ^~~~~
-#   help: extents must be equal or 1, counted from the last dimension
+#   help: only dimensions of 1 stretch, counted from the last; x[:, None] and x[None, :] add one

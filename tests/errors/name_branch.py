@@ -19,4 +19,4 @@ def run():
 # name_branch.py:11:17: CompileError[NAME]: name 'y' is not defined
 #     tl.store(x, y)
 #                 ^
-#   help: 'y' has a value in one branch of an if alone, or of different types in the two; give it one before the if
+#   help: 'y' has a value in one branch of the if of line 9 alone; give it one in the other too, or before the if

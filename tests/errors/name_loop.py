@@ -19,4 +19,4 @@ def run():
 # name_loop.py:11:17: CompileError[NAME]: name 'y' is not defined
 #     tl.store(x, y)
 #                 ^
-#   help: 'y' gets its value inside a loop, which may run zero times; give it one before the loop
+#   help: 'y' gets its value inside the loop of line 9, which may run zero times; give it one before the loop

@@ -21,4 +21,4 @@ def run():
 # name_two_types.py:13:17: CompileError[NAME]: name 'v' is not defined
 #     tl.store(x, v)
 #                 ^
-#   help: 'v' has a value in one branch of an if alone, or of different types in the two; give it one before the if
+#   help: 'v' is i32 in one branch of the if of line 9 and f32 in the other

@@ -22,12 +22,5 @@ def run():
 # recursion.py:9:12: CompileError[RECURSION]: 'forever' is inlined into itself without an end
 #     return forever(n) + 1
 #            ^~~~~~~~~~
-#   in forever(), inlined from recursion.py:9
-#   in forever(), inlined from recursion.py:9
-#   in forever(), inlined from recursion.py:9
-#   in forever(), inlined from recursion.py:9
-#   in forever(), inlined from recursion.py:9
-#   in forever(), inlined from recursion.py:9
-#   in forever(), inlined from recursion.py:9
-#   in forever(), inlined from recursion.py:9
-#   ... and 92 more
+#   in forever(), inlined from recursion.py:9 (99 times)
+#   in forever(), inlined from recursion.py:14

@@ -20,12 +20,5 @@ def run():
 # recursion_closure.py:10:32: CompileError[RECURSION]: 'down' is inlined into itself without an end
 #         return v if v < 1 else down(v - 1)
 #                                ^~~~~~~~~~~
-#   in down(), inlined from recursion_closure.py:10
-#   in down(), inlined from recursion_closure.py:10
-#   in down(), inlined from recursion_closure.py:10
-#   in down(), inlined from recursion_closure.py:10
-#   in down(), inlined from recursion_closure.py:10
-#   in down(), inlined from recursion_closure.py:10
-#   in down(), inlined from recursion_closure.py:10
-#   in down(), inlined from recursion_closure.py:10
-#   ... and 92 more
+#   in down(), inlined from recursion_closure.py:10 (99 times)
+#   in down(), inlined from recursion_closure.py:12

@@ -17,7 +17,7 @@ def run():
 
 
 # ----
-# shape_add.py:11:9: CompileError[SHAPE]: cannot combine shapes [64, 32] and [64]
+# shape_add.py:11:9: CompileError[SHAPE]: cannot broadcast 'a' (f32[64, 32]) with 'b' (i32[64]): their last dimensions are 32 and 64
 #     c = a + b
 #         ^~~~~
-#   help: the operand of shape [64] becomes [64, 1] with [:, None]
+#   help: b[:, None] has the shape [64, 1], which stretches to [64, 32]

@@ -16,7 +16,7 @@ def run():
 
 
 # ----
-# shape_block_ptr_store.py:11:5: CompileError[SHAPE]: cannot combine shapes [32, 16] and [16, 16]
+# shape_block_ptr_store.py:11:5: CompileError[SHAPE]: cannot broadcast 'tl.zeros((32, 16), tl.float32)' (f32[32, 16]) with the shape [16, 16]: their dimensions before the last are 32 and 16
 #     tl.store(p, tl.zeros((32, 16), tl.float32))
 #     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: extents must be equal or 1, counted from the last dimension
+#   help: only dimensions of 1 stretch, counted from the last; x[:, None] and x[None, :] add one

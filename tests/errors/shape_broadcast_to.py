@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# shape_broadcast_to.py:9:9: CompileError[SHAPE]: cannot combine shapes [16, 1] and [32, 16]
+# shape_broadcast_to.py:9:9: CompileError[SHAPE]: the block cannot be broadcast to that shape: 'tl.arange(0, 16)[:, None]' (i32[16, 1]) and the shape [32, 16]
 #     a = tl.broadcast_to(tl.arange(0, 16)[:, None], (32, 16))
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: the number of dims must be equal, and each extent equal or 1
+#   help: each dimension must be equal, or 1 in the block

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# shape_broadcast_to_rank.py:9:9: CompileError[SHAPE]: cannot combine shapes [16] and [4, 16]
+# shape_broadcast_to_rank.py:9:9: CompileError[SHAPE]: the block cannot be broadcast to that shape: 'tl.arange(0, 16)' (i32[16]) and the shape [4, 16]
 #     a = tl.broadcast_to(tl.arange(0, 16), (4, 16))
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: the number of dims must be equal, and each extent equal or 1
+#   help: x[None, :] and x[:, None] add the dimensions that miss

@@ -15,7 +15,6 @@ def run():
 
 
 # ----
-# shape_cat.py:9:9: CompileError[SHAPE]: cannot combine shapes [16] and [32]
+# shape_cat.py:9:9: CompileError[SHAPE]: cat needs two blocks of one shape: 'tl.arange(0, 16)' (i32[16]) and 'tl.arange(0, 32)' (i32[32])
 #     a = tl.cat(tl.arange(0, 16), tl.arange(0, 32), can_reorder=True)
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: cat takes two blocks of one shape

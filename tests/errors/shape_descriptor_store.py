@@ -16,6 +16,6 @@ def run():
 
 
 # ----
-# shape_descriptor_store.py:11:5: CompileError[SHAPE]: cannot combine shapes [16, 16] and [32, 16]
+# shape_descriptor_store.py:11:21: CompileError[SHAPE]: the value has the shape [32, 16], and the descriptor's block [16, 16]
 #     d.store([0, 0], tl.zeros((32, 16), tl.float32))
-#     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

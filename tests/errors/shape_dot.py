@@ -16,7 +16,7 @@ def run():
 
 
 # ----
-# shape_dot.py:11:24: CompileError[SHAPE]: cannot combine shapes [16, 32] and [16, 32]
+# shape_dot.py:11:24: CompileError[SHAPE]: dot of 'a' f16[16, 32] and 'b' f16[16, 32]: the first has 32 columns, the second 16 rows
 #     tl.store(x, tl.sum(tl.dot(a, b)))
 #                        ^~~~~~~~~~~~
 #   help: [M, K] @ [K, N]; tl.trans(b) swaps the dims of the second

@@ -17,7 +17,7 @@ def run():
 
 
 # ----
-# shape_dot_acc.py:12:24: CompileError[SHAPE]: cannot combine shapes [16, 64] and [16, 32]
+# shape_dot_acc.py:12:37: CompileError[SHAPE]: acc of dot has the shape [16, 32], and the product [16, 64]
 #     tl.store(x, tl.sum(tl.dot(a, b, acc)))
-#                        ^~~~~~~~~~~~~~~~~
-#   help: acc has the shape [M, N] of the result
+#                                     ^~~
+#   help: acc = tl.zeros([16, 64], tl.float32)

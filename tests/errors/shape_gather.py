@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# shape_gather.py:10:24: CompileError[SHAPE]: cannot combine shapes [16, 16] and [16]
+# shape_gather.py:10:24: CompileError[SHAPE]: the index of gather does not fit its source: 'a' (f32[16, 16]) and 'tl.arange(0, 16)' (i32[16])
 #     tl.store(x, tl.sum(tl.gather(a, tl.arange(0, 16), 0)))
 #                        ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: index has the rank of src and its extents, except along axis
+#   help: index has as many dimensions as src, and the same ones but along axis

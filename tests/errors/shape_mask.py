@@ -16,7 +16,7 @@ def run():
 
 
 # ----
-# shape_mask.py:11:21: CompileError[SHAPE]: cannot combine shapes [64] and [32]
+# shape_mask.py:11:21: CompileError[SHAPE]: cannot broadcast 'x + i' (ptr<f32>[64]) with 'm' (i1[32]): their lengths are 64 and 32
 #     tl.store(x + i, tl.load(x + i, mask=m))
 #                     ^~~~~~~~~~~~~~~~~~~~~~
-#   help: extents must be equal or 1; x[:, None] and y[None, :] make an outer product
+#   help: blocks of one length combine element by element; x[:, None] and y[None, :] combine each with each, to [64, 32]

@@ -20,6 +20,6 @@ def run():
 
 
 # ----
-# shape_reduce.py:14:12: CompileError[SHAPE]: cannot combine shapes [16] and [32]
+# shape_reduce.py:14:12: CompileError[SHAPE]: reduce needs blocks of one shape: the shape [16] and the shape [32]
 #     a, _ = tl.reduce((tl.arange(0, 16), tl.arange(0, 32)), 0, first)
 #            ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# shape_resize.py:9:9: CompileError[SHAPE]: cannot combine shapes [12] and [3, 4]
+# shape_resize.py:9:9: CompileError[SHAPE]: resize to another number of dimensions: 'tl.arange(0, 12)' (i32[12]) and the shape [3, 4]
 #     a = tl.resize(tl.arange(0, 12), (3, 4))
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 #   help: resize keeps the dims; x[:, None] adds one

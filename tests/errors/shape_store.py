@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# shape_store.py:10:5: CompileError[SHAPE]: cannot combine shapes [4, 64] and [64]
+# shape_store.py:10:5: CompileError[SHAPE]: the first has to stretch to the second: 'tl.zeros((4, 64), tl.float32)' (f32[4, 64]) and 'x + i' (ptr<f32>[64])
 #     tl.store(x + i, tl.zeros((4, 64), tl.float32))
 #     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: [64] stays as it is: the other one is stretched to it, never the reverse
+#   help: the second keeps its shape [64]; [:, None] and [None, :] add dimensions to it

@@ -16,7 +16,7 @@ def run():
 
 
 # ----
-# shape_where.py:10:9: CompileError[SHAPE]: cannot combine shapes [16] and [32]
+# shape_where.py:10:9: CompileError[SHAPE]: cannot broadcast 'i < n' (i1[16]) with 'tl.zeros((32,), tl.float32)' (f32[32]): their lengths are 16 and 32
 #     v = tl.where(i < n, tl.zeros((32,), tl.float32), 0.0)
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: extents must be equal or 1; x[:, None] and y[None, :] make an outer product
+#   help: blocks of one length combine element by element; x[:, None] and y[None, :] combine each with each, to [16, 32]

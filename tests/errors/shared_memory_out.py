@@ -16,6 +16,6 @@ def run():
 
 # ----
 # OutOfResources: out of resource: shared memory, Required: 262144, Hardware limit: 232448. Reducing block sizes or `num_stages` may help.
-# shared_memory_out.py:10:21: CompileError[RESOURCES]: out of resource: shared memory, required: 262144, limit: 232448
+# shared_memory_out.py:10:21: UnsupportedError[RESOURCES]: out of resource: shared memory, required: 262144, limit: 232448
 #     tl.store(x + i, tl.gather(tl.load(x + i), tl.load(y + i), axis=0))
 #                     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

@@ -18,3 +18,4 @@ def run():
 # static_assert.py:9:5: CompileError[STATIC_ASSERT]: static assertion failed: B must be a multiple of 16
 #     tl.static_assert(B % 16 == 0, "B must be a multiple of 16")
 #     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: B is 24

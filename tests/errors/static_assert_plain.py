@@ -15,6 +15,7 @@ def run():
 
 
 # ----
-# static_assert_plain.py:9:5: CompileError[STATIC_ASSERT]: static assertion failed
+# static_assert_plain.py:9:5: CompileError[STATIC_ASSERT]: static assertion failed: B % 16 == 0
 #     tl.static_assert(B % 16 == 0)
 #     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: B is 24

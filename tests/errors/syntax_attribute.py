@@ -18,3 +18,4 @@ def run():
 # syntax_attribute.py:9:5: CompileError[SYNTAX]: assigning to an attribute is not part of the kernel language
 #     x.count = 3
 #     ^~~~~~~
+#   help: values do not change: assign to a name, or tl.store to memory

@@ -17,3 +17,4 @@ def run():
 # syntax_bytes.py:9:17: CompileError[SYNTAX]: b'a' is not part of the kernel language
 #     tl.store(x, b"a")
 #                 ^~~~
+#   help: a text is written without the b

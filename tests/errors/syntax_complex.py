@@ -17,3 +17,4 @@ def run():
 # syntax_complex.py:9:17: CompileError[SYNTAX]: 1j is not part of the kernel language
 #     tl.store(x, 1.0j)
 #                 ^~~~
+#   help: keep the real and the imaginary part in two values

@@ -19,4 +19,4 @@ def run():
 # syntax_element.py:10:5: CompileError[SYNTAX]: assigning to an element is not part of the kernel language
 #     a[3] = 1.0
 #     ^~~~
-#   help: blocks are values: build a new one with tl.where, or tl.store to memory
+#   help: blocks are values: tl.where(index == i, value, x) is x with another element

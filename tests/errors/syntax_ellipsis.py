@@ -15,6 +15,7 @@ def run():
 
 
 # ----
-# syntax_ellipsis.py:10:26: CompileError[SYNTAX]: Ellipsis is not part of the kernel language
+# syntax_ellipsis.py:10:26: CompileError[SYNTAX]: '...' is not part of the kernel language
 #     tl.store(x, tl.sum(a[..., None]))
 #                          ^~~
+#   help: write a ':' for each dimension that stays

@@ -17,6 +17,7 @@ def run():
 
 
 # ----
-# syntax_for_else.py:9:5: CompileError[SYNTAX]: 'else' of a loop that is not unrolled is not part of the kernel language
-#     for i in range(n):
-#     ^~~~~~~~~~~~~~~~~~
+# syntax_for_else.py:12:9: CompileError[SYNTAX]: 'else' of a loop that is not unrolled is not part of the kernel language
+#         tl.store(x, 2.0)
+#         ^~~~~~~~~~~~~~~~
+#   help: set a flag before the break and test it after the loop; tl.static_range(..) may have an 'else'

@@ -18,3 +18,4 @@ def run():
 # syntax_for_unpack.py:9:9: CompileError[SYNTAX]: unpacking in 'for' over a range is not part of the kernel language
 #     for i, j in range(n):
 #         ^~~~
+#   help: a range gives one integer: write 'for i in range(..)', and take it apart by // and %

@@ -17,3 +17,4 @@ def run():
 # syntax_vararg.py:8:1: CompileError[SYNTAX]: a kernel's parameter with '*' is not part of the kernel language
 # def kernel(x, *rest):
 # ^
+#   help: name each parameter, or take a tuple: kernel[grid](x, (a, b))

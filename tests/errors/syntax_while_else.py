@@ -18,6 +18,7 @@ def run():
 
 
 # ----
-# syntax_while_else.py:10:5: CompileError[SYNTAX]: 'else' of a while is not part of the kernel language
-#     while i < n:
-#     ^~~~~~~~~~~~
+# syntax_while_else.py:13:9: CompileError[SYNTAX]: 'else' of a while is not part of the kernel language
+#         tl.store(x, 2.0)
+#         ^~~~~~~~~~~~~~~~
+#   help: set a flag before the break and test it after the loop

@@ -18,3 +18,4 @@ def run():
 # syntax_with.py:9:5: CompileError[SYNTAX]: 'async with' is not part of the kernel language
 #     async with x:
 #     ^~~~~~~~~~~~~
+#   help: write with

@@ -18,7 +18,7 @@ def run():
 
 
 # ----
-# target_asm.py:10:9: CompileError[TARGET]: inline_asm_elementwise is not supported on the CPU
+# target_asm.py:10:9: UnsupportedError[TARGET]: inline_asm_elementwise is not supported on the CPU
 #     b = tl.inline_asm_elementwise(
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~
 #   help: choose by tl.target_info.is_cuda(), or write it in the language

@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# target_dtype.py:9:31: CompileError[TARGET]: tl.float8e4b15 is not supported on this architecture
+# target_dtype.py:9:31: UnsupportedError[TARGET]: tl.float8e4b15 is not supported on this architecture
 #     tl.store(x, tl.load(x).to(tl.float8e4b15).to(tl.float32))
 #                               ^~~~~~~~~~~~~~

@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# target_e4b8.py:9:31: CompileError[TARGET]: tl.float8e4b8 is not supported on this architecture
+# target_e4b8.py:9:31: UnsupportedError[TARGET]: tl.float8e4b8 is not supported on this architecture
 #     tl.store(x, tl.load(x).to(tl.float8e4b8))
 #                               ^~~~~~~~~~~~~

@@ -14,6 +14,7 @@ def run():
 
 
 # ----
-# type_abs_pointer.py:9:17: CompileError[TYPE]: abs is not available on ptr<f32>
+# type_abs_pointer.py:9:17: CompileError[TYPE]: abs is not available on a pointer to f32
 #     tl.store(x, tl.abs(x))
 #                 ^~~~~~~~~
+#   help: tl.load it first

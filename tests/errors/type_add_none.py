@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_add_none.py:9:17: CompileError[TYPE]: '+' works on numbers and tensors, not on None
+# type_add_none.py:9:30: CompileError[TYPE]: '+' works on numbers and tensors, not on None
 #     tl.store(x, tl.load(x) + bias)
-#                 ^~~~~~~~~~~~~~~~~
+#                              ^~~~
 #   help: test it with 'is not None' first

@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# type_add_tuple.py:9:17: CompileError[TYPE]: '+' cannot combine a run-time value of type f32 and the tuple (1.0, 2.0)
+# type_add_tuple.py:9:17: CompileError[TYPE]: '+' cannot combine 'tl.load(x)' (an f32 scalar) and the tuple (1.0, 2.0)
 #     tl.store(x, tl.load(x) + (1.0, 2.0))
 #                 ^~~~~~~~~~~~~~~~~~~~~~~

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# type_advance.py:9:20: CompileError[TYPE]: advance moves a block pointer, not a run-time value of type ptr<f32>
+# type_advance.py:9:20: CompileError[TYPE]: advance moves a block pointer, not a pointer to f32
 #     p = tl.advance(x, (16,))
 #                    ^
 #   help: p + offset moves a plain pointer

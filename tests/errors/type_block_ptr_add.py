@@ -18,5 +18,5 @@ def run():
 # ----
 # type_block_ptr_add.py:11:14: CompileError[TYPE]: '+' works on numbers and tensors, not on a block pointer of [16, 16]
 #     tl.store(p + 16, tl.zeros((16, 16), tl.float32))
-#              ^~~~~~
+#              ^
 #   help: tl.advance(p, offsets) moves a block pointer

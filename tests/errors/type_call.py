@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# type_call.py:9:17: CompileError[TYPE]: a run-time value of type i32 cannot be called
+# type_call.py:9:17: CompileError[TYPE]: an i32 scalar cannot be called
 #     tl.store(x, n(3))
 #                 ^~~~

@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# type_call_tensor.py:10:17: CompileError[TYPE]: a run-time value of type f32 cannot be called
+# type_call_tensor.py:10:17: CompileError[TYPE]: an f32 scalar cannot be called
 #     tl.store(x, v(3))
 #                 ^~~~

@@ -17,3 +17,4 @@ def run():
 # type_cast_str.py:9:31: CompileError[TYPE]: the dtype must be a dtype such as tl.float32, not the constant str 'float16'
 #     tl.store(x, tl.load(x).to("float16"))
 #                               ^~~~~~~~~
+#   help: write tl.float16

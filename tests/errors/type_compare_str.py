@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# type_compare_str.py:9:8: CompileError[TYPE]: an operand of a comparison must be a number or a tensor, not the constant str 'small'
+# type_compare_str.py:9:13: CompileError[TYPE]: an operand of a comparison must be a number or a tensor, not the constant str 'small'
 #     if n == "small":
-#        ^~~~~~~~~~~~
+#             ^~~~~~~

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# type_element.py:10:36: CompileError[TYPE]: a block is indexed by integers, slices and None, not by a run-time value of type i32[64]
+# type_element.py:10:36: CompileError[TYPE]: a block is indexed by integers, slices and None, not by a block i32[64]
 #     tl.store(x + tl.arange(0, 64), a[63 - a])
 #                                    ^~~~~~~~~
 #   help: tl.gather(x, index, axis) picks by a block of indices

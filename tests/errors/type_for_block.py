@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# type_for_block.py:9:14: CompileError[TYPE]: 'for' runs over a range or a tuple, not over a run-time value of type i32[16]
+# type_for_block.py:9:14: CompileError[TYPE]: 'for' runs over a range or a tuple, not over a block i32[16]
 #     for v in tl.arange(0, 16):
 #              ^~~~~~~~~~~~~~~~
 #   help: write range(..), tl.range(..) or tl.static_range(..)

@@ -6,7 +6,7 @@ import tegula.language as tl
 
 @tegula.jit
 def kernel(x):
-    for i in zip((1, 2), (3, 4)):
+    for i in map(abs, (1, 2)):
         tl.store(x, 1.0)
 
 
@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# type_for_call.py:9:14: CompileError[TYPE]: a kernel cannot call the class zip
-#     for i in zip((1, 2), (3, 4)):
-#              ^~~~~~~~~~~~~~~~~~~
+# type_for_call.py:9:14: CompileError[TYPE]: a kernel cannot call map: it is no function of the kernel language
+#     for i in map(abs, (1, 2)):
+#              ^~~~~~~~~~~~~~~~

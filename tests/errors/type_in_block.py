@@ -16,7 +16,7 @@ def run():
 
 
 # ----
-# type_in_block.py:10:8: CompileError[TYPE]: 'in' asks of one value, and on the left is a run-time value of type i32[64]
+# type_in_block.py:10:8: CompileError[TYPE]: 'in' asks of one value, and on the left is a block i32[64]
 #     if i in (1, 2):
 #        ^~~~~~~~~~~
 #   help: compare with each: (x == 1) | (x == 2)

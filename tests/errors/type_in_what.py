@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# type_in_what.py:9:8: CompileError[TYPE]: what stands behind 'in' must be a tuple or a range, not a run-time value of type ptr<f32>
+# type_in_what.py:9:8: CompileError[TYPE]: what stands behind 'in' must be a tuple or a range, not a pointer to f32
 #     if n in x:
 #        ^~~~~~

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# type_index_block.py:10:21: CompileError[TYPE]: a block is indexed by integers, slices and None, not by a run-time value of type i32[16]
+# type_index_block.py:10:21: CompileError[TYPE]: a block is indexed by integers, slices and None, not by a block i32[16]
 #     tl.store(x + a, a[a])
 #                     ^~~~
 #   help: tl.gather(x, index, axis) picks by a block of indices

@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_index_pointer.py:9:17: CompileError[TYPE]: ptr<f32> has no elements to index
+# type_index_pointer.py:9:17: CompileError[TYPE]: 'x' (a pointer to f32) has no elements to index
 #     tl.store(x, x[n])
 #                 ^~~~
 #   help: tl.load(p + i) reads an element

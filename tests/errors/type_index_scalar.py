@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_index_scalar.py:9:17: CompileError[TYPE]: i32 has no elements to index
+# type_index_scalar.py:9:17: CompileError[TYPE]: 'n' (an i32 scalar) has no elements to index
 #     tl.store(x, n[0])
 #                 ^~~~
 #   help: a scalar takes None alone, for a new dimension

@@ -14,6 +14,6 @@ def run():
 
 
 # ----
-# type_len.py:9:17: CompileError[TYPE]: a run-time value of type i32 has no length
+# type_len.py:9:17: CompileError[TYPE]: an i32 scalar has no length
 #     tl.store(x, len(n))
 #                 ^~~~~~

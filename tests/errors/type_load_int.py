@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_load_int.py:9:25: CompileError[TYPE]: load needs a pointer or a block of pointers, not a run-time value of type i32
+# type_load_int.py:9:25: CompileError[TYPE]: load needs a pointer or a block of pointers, not an i32 scalar
 #     tl.store(x, tl.load(n + 4))
 #                         ^~~~~
-#   help: an integer becomes a pointer by .to(tl.pointer_type(tl.float32))
+#   help: a tensor that is passed to the kernel is a pointer; an address becomes one by .to(tl.pointer_type(tl.float32))

@@ -16,5 +16,5 @@ def run():
 # ----
 # type_none.py:9:17: CompileError[TYPE]: '+' works on numbers and tensors, not on None
 #     tl.store(x, y + 1.0)
-#                 ^~~~~~~
+#                 ^
 #   help: test it with 'is not None' first

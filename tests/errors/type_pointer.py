@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_pointer.py:9:14: CompileError[TYPE]: '+' cannot combine a run-time value of type ptr<f32> and a run-time value of type ptr<f32>
+# type_pointer.py:9:14: CompileError[TYPE]: '+' cannot combine 'x' (a pointer to f32) and 'y' (a pointer to f32)
 #     tl.store(x + y, 1.0)
 #              ^~~~~
 #   help: an offset is an integer; was a tl.load left out?

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# type_pointer_compare.py:9:8: CompileError[TYPE]: '==' cannot compare a run-time value of type ptr<f32> and a run-time value of type ptr<f32>
+# type_pointer_compare.py:9:8: CompileError[TYPE]: '==' cannot compare 'x' (a pointer to f32) and 'y' (a pointer to f32)
 #     if x == y:
 #        ^~~~~~
 #   help: compare addresses: p.to(tl.int64)

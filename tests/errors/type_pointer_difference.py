@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_pointer_difference.py:9:17: CompileError[TYPE]: '-' cannot combine a run-time value of type ptr<f32> and a run-time value of type ptr<f32>
+# type_pointer_difference.py:9:17: CompileError[TYPE]: '-' cannot combine 'x' (a pointer to f32) and 'y' (a pointer to f32)
 #     tl.store(x, x - y)
 #                 ^~~~~
 #   help: subtract addresses: p.to(tl.int64)

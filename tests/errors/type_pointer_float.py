@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_pointer_float.py:9:14: CompileError[TYPE]: '+' cannot combine a run-time value of type ptr<f32> and a run-time value of type f32
+# type_pointer_float.py:9:14: CompileError[TYPE]: '+' cannot combine 'x' (a pointer to f32) and 'n / 2' (an f32 scalar)
 #     tl.store(x + n / 2, 1.0)
 #              ^~~~~~~~~
 #   help: only integers can be added to or subtracted from a pointer

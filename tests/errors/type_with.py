@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# type_with.py:9:10: CompileError[TYPE]: 'with' needs an object with __enter__(), not a run-time value of type f32
+# type_with.py:9:10: CompileError[TYPE]: 'with' needs an object with __enter__(), not an f32 scalar
 #     with tl.load(x) as v:
 #          ^~~~~~~~~~
 #   help: a class of values with jit methods __enter__(self) and __exit__(self, type, value, traceback) has both

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# unicode_line.py:10:24: CompileError[SHAPE]: cannot combine shapes [16, 16] and [32]
+# unicode_line.py:10:24: CompileError[SHAPE]: cannot broadcast 'größe' (f32[16, 16]) with 'tl.arange(0, 32)' (i32[32]): their last dimensions are 16 and 32
 #     tl.store(x, tl.sum(größe + tl.arange(0, 32)))
 #                        ^~~~~~~~~~~~~~~~~~~~~~~~
-#   help: extents must be equal or 1, counted from the last dimension
+#   help: only dimensions of 1 stretch, counted from the last; x[:, None] and x[None, :] add one

@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# value_arange_run_time.py:9:31: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
+# value_arange_run_time.py:9:31: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but 'n' (an i32 scalar) is known only when it runs
 #     tl.store(x + tl.arange(0, n), 1.0)
 #                               ^
-#   help: the ends must be literals or tl.constexpr; add a run-time offset outside: start + tl.arange(0, N)
+#   help: annotate the parameter of kernel(): n: tl.constexpr; or add a run-time offset outside: start + tl.arange(0, N)

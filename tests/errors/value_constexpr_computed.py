@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# value_constexpr_computed.py:10:37: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
+# value_constexpr_computed.py:10:37: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but 'half' (an i32 scalar) is known only when it runs
 #     tl.store(x, tl.sum(tl.arange(0, half)))
 #                                     ^~~~
-#   help: assigning a constant to a name makes a tensor of it; annotate the name, x: tl.constexpr = .., to keep it a constant
+#   help: assigning a constant to a name makes a tensor of it; half: tl.constexpr = .. keeps it a constant

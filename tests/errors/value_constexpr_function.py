@@ -19,7 +19,7 @@ def run():
 
 
 # ----
-# value_constexpr_function.py:14:17: CompileError[VALUE]: an argument of a compile-time function must be known when the kernel is compiled, but it is a run-time value of type i32
+# value_constexpr_function.py:14:22: CompileError[VALUE]: an argument of log2() must be known when the kernel is compiled, but 'n' (an i32 scalar) is known only when it runs
 #     tl.store(x, log2(n))
-#                 ^~~~~~~
-#   help: pass it as a tl.constexpr parameter of the kernel
+#                      ^
+#   help: annotate the parameter of kernel(): n: tl.constexpr

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# value_constexpr_loop.py:10:41: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
+# value_constexpr_loop.py:10:41: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but 'i' (an i32 scalar) is known only when it runs
 #         tl.store(x, tl.sum(tl.arange(0, i)))
 #                                         ^
-#   help: the ends must be literals or tl.constexpr; add a run-time offset outside: start + tl.arange(0, N)
+#   help: add a run-time offset outside: start + tl.arange(0, N)

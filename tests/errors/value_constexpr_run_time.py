@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# value_constexpr_run_time.py:9:5: CompileError[VALUE]: the value of a tl.constexpr must be known when the kernel is compiled, but it is a run-time value of type i32
+# value_constexpr_run_time.py:9:5: CompileError[VALUE]: the value of a tl.constexpr must be known when the kernel is compiled, but it (an i32 scalar) is known only when it runs
 #     k: tl.constexpr = n + 1
 #     ^~~~~~~~~~~~~~~~~~~~~~~
-#   help: pass it as a tl.constexpr parameter of the kernel
+#   help: compute it from literals, shapes and tl.constexpr parameters of the kernel

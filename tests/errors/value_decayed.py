@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# value_decayed.py:10:31: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but it is a run-time value of type i32
+# value_decayed.py:10:31: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but 'n' (an i32 scalar) is known only when it runs
 #     tl.store(x + tl.arange(0, n), 1.0)
 #                               ^
-#   help: assigning a constant to a name makes a tensor of it; annotate the name, x: tl.constexpr = .., to keep it a constant
+#   help: assigning a constant to a name makes a tensor of it; n: tl.constexpr = .. keeps it a constant

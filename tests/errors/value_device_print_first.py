@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# value_device_print_first.py:9:21: CompileError[VALUE]: the prefix of device_print must be known when the kernel is compiled, but it is a run-time value of type i32
+# value_device_print_first.py:9:21: CompileError[TYPE]: the prefix of device_print must be a str, not an i32 scalar
 #     tl.device_print(n)
 #                     ^
-#   help: the first argument is a text: tl.device_print("x", x)
+#   help: tl.device_print("x", x): a text comes first

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# value_fstring.py:9:29: CompileError[VALUE]: a field of an f-string must be known when the kernel is compiled, but it is a run-time value of type i32
+# value_fstring.py:9:29: CompileError[VALUE]: a field of an f-string must be known when the kernel is compiled, but it (an i32 scalar) is known only when it runs
 #     tl.static_assert(False, f"n is {n}")
 #                             ^~~~~~~~~~~
-#   help: pass it as a tl.constexpr parameter of the kernel
+#   help: annotate the parameter of kernel(): n: tl.constexpr

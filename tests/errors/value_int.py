@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# value_int.py:9:21: CompileError[VALUE]: the argument of int() must be known when the kernel is compiled, but it is a run-time value of type f32
+# value_int.py:9:21: CompileError[VALUE]: the argument of int() must be known when the kernel is compiled, but 'tl.load(x)' (an f32 scalar) is known only when it runs
 #     tl.store(x, int(tl.load(x)))
 #                     ^~~~~~~~~~
 #   help: x.to(tl.int32) converts a run-time value

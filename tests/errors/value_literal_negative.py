@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# value_literal_negative.py:9:17: CompileError[VALUE]: the number -1 is outside the range of u32
+# value_literal_negative.py:9:30: CompileError[VALUE]: the number -1 is outside the range of u32
 #     tl.store(x, tl.load(x) + -1)
-#                 ^~~~~~~~~~~~~~~
+#                              ^~
 #   help: convert the other side first: x.to(tl.int32)

@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# value_literal_negative_small.py:9:17: CompileError[VALUE]: the number -2 is outside the range of u8
+# value_literal_negative_small.py:9:30: CompileError[VALUE]: the number -2 is outside the range of u8
 #     tl.store(x, tl.load(x) * -2)
-#                 ^~~~~~~~~~~~~~~
+#                              ^~
 #   help: convert the other side first: x.to(tl.int32)

@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# value_program_id_run_time.py:9:31: CompileError[VALUE]: axis must be known when the kernel is compiled, but it is a run-time value of type i32
+# value_program_id_run_time.py:9:31: CompileError[VALUE]: axis must be known when the kernel is compiled, but 'n' (an i32 scalar) is known only when it runs
 #     tl.store(x, tl.program_id(n))
 #                               ^
-#   help: pass it as a tl.constexpr parameter of the kernel
+#   help: annotate the parameter of kernel(): n: tl.constexpr

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# value_static_assert.py:9:22: CompileError[VALUE]: the condition of static_assert must be known when the kernel is compiled, but it is a run-time value of type i1
+# value_static_assert.py:9:22: CompileError[VALUE]: the condition of static_assert must be known when the kernel is compiled, but 'n > 0' (an i1 scalar) is known only when it runs
 #     tl.static_assert(n > 0)
 #                      ^~~~~
 #   help: tl.device_assert checks when the kernel runs

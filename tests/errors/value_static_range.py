@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# value_static_range.py:9:14: CompileError[VALUE]: the end of the range must be known when the kernel is compiled, but it is a run-time value of type i32
+# value_static_range.py:9:14: CompileError[VALUE]: the end of the range must be known when the kernel is compiled, but it (an i32 scalar) is known only when it runs
 #     for i in tl.static_range(n):
 #              ^~~~~~~~~~~~~~~~~~
-#   help: range(..) takes run-time ends and is not unrolled
+#   help: annotate the parameter of kernel(): n: tl.constexpr; or range(..) takes run-time ends and is not unrolled

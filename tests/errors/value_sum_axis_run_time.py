@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# value_sum_axis_run_time.py:10:46: CompileError[VALUE]: axis must be known when the kernel is compiled, but it is a run-time value of type i32
+# value_sum_axis_run_time.py:10:46: CompileError[VALUE]: axis must be known when the kernel is compiled, but 'n' (an i32 scalar) is known only when it runs
 #     tl.store(x + tl.arange(0, 16), tl.sum(a, n))
 #                                              ^
-#   help: pass it as a tl.constexpr parameter of the kernel
+#   help: annotate the parameter of kernel(): n: tl.constexpr

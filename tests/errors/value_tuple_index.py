@@ -18,3 +18,4 @@ def run():
 # value_tuple_index.py:10:17: CompileError[VALUE]: index 2 is outside a tuple of 2
 #     tl.store(x, t[2])
 #                 ^~~~
+#   help: the first has the index 0, the last 1

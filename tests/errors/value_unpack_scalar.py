@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_unpack_scalar.py:9:5: CompileError[TYPE]: what is unpacked must be a tuple or a range, not a run-time value of type i32
+# value_unpack_scalar.py:9:5: CompileError[TYPE]: what is unpacked must be a tuple or a range, not an i32 scalar
 #     a, _ = n
 #     ^~~~~~~~

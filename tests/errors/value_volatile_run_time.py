@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# value_volatile_run_time.py:9:28: CompileError[VALUE]: volatile must be known when the kernel is compiled, but it is a run-time value of type i1
+# value_volatile_run_time.py:9:28: CompileError[VALUE]: volatile must be known when the kernel is compiled, but 'n > 3' (an i1 scalar) is known only when it runs
 #     tl.store(x, tl.load(x, volatile=n > 3))
 #                            ^~~~~~~~~~~~~~
-#   help: pass it as a tl.constexpr parameter of the kernel
+#   help: compute it from literals, shapes and tl.constexpr parameters of the kernel

@@ -370,3 +370,25 @@ def test_jit_of_a_lambda_whose_text_cannot_be_told_apart():
     hidden = tegula.jit(eval("lambda out: 1"))
     with pytest.raises(ValueError, match="the source of"):
         assert hidden.cache_key
+
+
+def test_functions_of_python_over_tuples(target):
+    @tegula.jit
+    def kernel(out, a, b):
+        total = 0
+        for i, (x, y) in enumerate(zip((a, b, 5), (1, 2)), start=1):
+            total += i * x * y
+        for x in reversed((a, b)):
+            total = total * 10 + x
+        tl.store(out, total)
+        tl.store(out + 1, sum((a, b, 1)) + sum(()) + sum((a,), start=10))
+        if any((a > b, b > 100, False)):
+            tl.store(out + 2, 1)
+        if all((a > 0, True, b > 0)):
+            tl.store(out + 3, 1)
+        tl.static_assert(any((False, True)) and not all((True, False)))
+
+    total = 3 + 2 * 7 * 2
+    total = (total * 10 + 7) * 10 + 3
+    assert run(kernel, 3, 7, n=4, dtype=np.int32).tolist() == [total, 24, 0, 1]
+    assert run(kernel, 7, 3, n=4, dtype=np.int32)[2:].tolist() == [1, 1]

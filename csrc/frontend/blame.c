@@ -1,0 +1,195 @@
+/* blame: what a message says of the values it is about: the operands as they are written,
+ * their types, and where the caret goes.
+ *
+ * While a builtin or an operator runs, Fe.args has its operands beside their nodes. A value
+ * is recognised among them by identity; a shape, after casts, by being the only one like it.
+ */
+#include "frontend/fe.h"
+
+enum { MAX_TEXT = 40 }; /* longer expressions are not repeated in a message */
+
+const char *
+fe_text(Fe *f, const Node *n)
+{
+    const Frame *fr = f->frame;
+    if (!n || !n->line || n->line != n->end_line || !fr || fr->tree->is_library)
+        return NULL;
+    const char *line = f->c->source_line
+                           ? f->c->source_line(f->c, fr->tree->file, n->line)
+                           : NULL;
+    int len = n->end_col - n->col;
+    if (!line || len < 1 || len > MAX_TEXT || (int)strlen(line) < n->end_col)
+        return NULL;
+    return str_intern_n(f->c, line + n->col, (size_t)len);
+}
+
+/* Which operand v is; -1: none, or more than one that are written differently. */
+static int
+find_operand(Fe *f, Value v)
+{
+    const CallArgs *a = f->args;
+    int found = -1;
+    if (!a || a->frame != f->frame)
+        return -1;
+    for (int i = 0; i < a->n; i++)
+        if (!is_absent(a->v[i]) && v_identical(a->v[i], v)) {
+            if (found >= 0 || !a->at[i])
+                return -1;
+            found = i;
+        }
+    return found;
+}
+
+void
+fe_blame(Fe *f, Value v)
+{
+    int i = find_operand(f, v);
+    if (i >= 0)
+        f->b.loc = fe_loc(f, f->args->at[i]);
+}
+
+const char *
+fe_written(Fe *f, Value v)
+{
+    int i = find_operand(f, v);
+    const Node *n = i >= 0 ? f->args->at[i] : NULL;
+    if (n && n->kind == AST_keyword)
+        n = n->a;
+    /* these are described as they are written */
+    if (!n || n->kind == AST_Constant || n->kind == AST_Tuple || n->kind == AST_List ||
+        n->kind == AST_Lambda)
+        return NULL;
+    return fe_text(f, n);
+}
+
+const char *
+fe_who(Fe *f, Value v)
+{
+    const char *text = fe_written(f, v), *what = v_describe(f, v);
+    return text ? str_printf(f->a, "'%s' (%s)", text, what) : what;
+}
+
+/* Adds the names in n that are constants of the current function. */
+static void
+put_values(Fe *f, Sb *sb, const Node *n, int *count)
+{
+    if (!n || *count > 4)
+        return;
+    const Frame *fr = f->frame;
+    if (n->kind == AST_Name && n->slot >= 0) {
+        Value v = fe_read(f, fr->local[n->slot]);
+        const char *text = str_printf(f->a, "%s is %s", n->name, v_short(f, v));
+        if ((v.kind == V_OBJ && (is_number(v) || PyUnicode_Check(v.obj))) ||
+            is_py_none(v))
+            if (!sb->n || !strstr(sb->at, text))
+                sb_printf(sb, "%s%s", (*count)++ ? ", " : "", text);
+    }
+    put_values(f, sb, n->a, count);
+    put_values(f, sb, n->b, count);
+    put_values(f, sb, n->c, count);
+    for (int i = 0; i < n->n_list; i++)
+        put_values(f, sb, n->list[i], count);
+}
+
+const char *
+fe_values(Fe *f, const Node *n)
+{
+    Sb sb = {.a = f->a};
+    int count = 0;
+    if (!f->frame->tree->is_library)
+        put_values(f, &sb, n, &count);
+    return count ? sb.at : NULL;
+}
+
+/* ---- shapes --------------------------------------------------------------------------------- */
+
+/* The operand that has t's shape, when there is one alone; else -1. */
+static int
+operand_of_shape(Fe *f, const Type *t)
+{
+    const CallArgs *a = f->args;
+    int found = -1;
+    if (!a || a->frame != f->frame)
+        return -1;
+    for (int i = 0; i < a->n; i++) {
+        Value v = a->v[i];
+        if (v.kind != V_TENSOR || !ty_same_shape(v.val->type, t) || !a->at[i])
+            continue;
+        if (found >= 0)
+            return -1;
+        found = i;
+    }
+    return found;
+}
+
+/* 'x' (f32[64, 32]), or the shape. */
+static const char *
+shape_words(Fe *f, const Type *t)
+{
+    int i = operand_of_shape(f, t);
+    const Node *n = i >= 0 ? f->args->at[i] : NULL;
+    const char *text = n ? fe_text(f, n->kind == AST_keyword ? n->a : n) : NULL;
+    if (!text)
+        return i >= 0 ? ty_str(f->a, f->args->v[i].val->type)
+                      : str_printf(f->a, "the shape %s", ty_shape_str(f->a, t));
+    return str_printf(f->a, "'%s' (%s)", text, ty_str(f->a, f->args->v[i].val->type));
+}
+
+/* The name of the operand of t's shape, or one to stand for it. */
+static const char *
+name_for(Fe *f, const Type *t, const char *otherwise)
+{
+    int i = operand_of_shape(f, t);
+    const Node *n = i >= 0 ? f->args->at[i] : NULL;
+    return n && n->kind == AST_Name ? n->name : otherwise;
+}
+
+/* What to write where x and y do not broadcast. */
+static void
+help_shapes(Fe *f, const Type *x, const Type *y)
+{
+    const Type *small = x->rank < y->rank ? x : y, *big = small == x ? y : x;
+    if (small->rank == 1 && big->rank == 2 && small->shape[0] == big->shape[0])
+        err_help(f->c, "%s[:, None] has the shape [%d, 1], which stretches to %s",
+                 name_for(f, small, "x"), (int)small->shape[0],
+                 ty_shape_str(f->a, big));
+    else if (x->rank == 1 && y->rank == 1)
+        err_help(f->c,
+                 "blocks of one length combine element by element; %s[:, None] and "
+                 "%s[None, :] combine each with each, to [%d, %d]",
+                 name_for(f, x, "x"), name_for(f, y, "y"), (int)x->shape[0],
+                 (int)y->shape[0]);
+    else
+        err_help(f->c,
+                 "only dimensions of 1 stretch, counted from the last; x[:, None] "
+                 "and x[None, :] add one");
+}
+
+NORETURN void
+fe_cannot_broadcast(Fe *f, const Type *x, const Type *y)
+{
+    int rank = MAX(x->rank, y->rank), at = 0;
+    for (int i = 0; i < rank; i++) {
+        int ix = i - (rank - x->rank), iy = i - (rank - y->rank);
+        int32_t nx = ix >= 0 ? x->shape[ix] : 1, ny = iy >= 0 ? y->shape[iy] : 1;
+        if (nx != ny && nx != 1 && ny != 1)
+            at = rank - i; /* from the end, 1 is the last */
+    }
+    const char *which = at == 1 ? rank == 1 ? "their lengths" : "their last dimensions"
+                        : at == 2 ? "their dimensions before the last"
+                                  : str_printf(f->a, "their dimensions -%d", at);
+    if (!f->c->pending_help)
+        help_shapes(f, x, y);
+    err_at(f->c, f->b.loc, SHAPE,
+           str_printf(f->a, "cannot broadcast %s with %s: %s are %d and %d",
+                      shape_words(f, x), shape_words(f, y), which,
+                      (int)x->shape[x->rank - at], (int)y->shape[y->rank - at]));
+}
+
+NORETURN void
+fe_bad_shapes(Fe *f, const char *what, const Type *x, const Type *y)
+{
+    err_at(f->c, f->b.loc, SHAPE,
+           str_printf(f->a, "%s: %s and %s", what, shape_words(f, x),
+                      shape_words(f, y)));
+}
