@@ -122,7 +122,7 @@ bi_enumerate(Fe *f, Value *a)
     return v_tuple(f, t->n, items);
 }
 
-/* As long as the shortest. */
+/* As long as the shortest; with strict=True all are as long. */
 Value
 bi_zip(Fe *f, Value *a)
 {
@@ -133,6 +133,11 @@ bi_zip(Fe *f, Value *a)
         t[k] = fe_elements(f, args->at[k], "an argument of zip()").tuple;
         n = k ? MIN(n, t[k]->n) : t[k]->n;
     }
+    bool strict = !is_absent(a[1]) && v_const_bool(f, a[1], "strict");
+    for (int k = 0; strict && k < n_args; k++)
+        if (t[k]->n != n)
+            fail(f, VALUE, "zip(strict=True) of tuples of %d and %d elements", t[0]->n,
+                 t[k]->n == t[0]->n ? n : t[k]->n);
     Value *items = NEW_N(f->a, Value, n + 1), *row = NEW_N(f->a, Value, n_args + 1);
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < n_args; k++)

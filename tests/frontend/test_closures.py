@@ -376,7 +376,7 @@ def test_functions_of_python_over_tuples(target):
     @tegula.jit
     def kernel(out, a, b):
         total = 0
-        for i, (x, y) in enumerate(zip((a, b, 5), (1, 2)), start=1):
+        for i, (x, y) in enumerate(zip((a, b, 5), (1, 2), strict=False), start=1):
             total += i * x * y
         for x in reversed((a, b)):
             total = total * 10 + x

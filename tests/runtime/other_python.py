@@ -51,7 +51,7 @@ for kind in (Array, Pointer):
 assert compiled.asm["tir"] and compiled.metadata.num_warps == 4
 must_raise(lambda: add[5](x))
 must_raise(lambda: add(x))
-must_raise(lambda: add[(1,)](x, y, out, 100, BLOCK=63))
+must_raise(lambda: add[(1,)](x, y, out, 100, BLOCK=0))
 must_raise(lambda: add[(1,)](x, y, out, 100, BLOK=64))
 must_raise(lambda: add[(1,)](x, y, [], 100, BLOCK=64))
 with tegula.knobs.runtime.scope():
