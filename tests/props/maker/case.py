@@ -36,7 +36,9 @@ class Case:
     big: int = 0  # the same, beyond 32 bits
     scale: float = 0.5
     seed: int = 0  # of the elements
-    grid: int = 1
+    grid: int = 1  # programs
+    rows: int = 1  # of them; the grid's second side
+    streams: bool = False  # the CPU writes past its caches
     targets: list[str] = field(default_factory=lambda: ["cpu", "emu:sm_80"])
     options: dict[str, int] = field(default_factory=dict)
     emu_seed: int = 0  # the order of warps

@@ -153,7 +153,7 @@ class Kernel(Stmt):
 
     def make(self) -> Case:
         d = self.d
-        case = Case("", n=d.below(9), seed=d.below(1000), grid=d.pick([1, 1, 2, 3]))
+        case = Case("", n=d.below(9), seed=d.below(1000), grid=d.pick([1, 1, 2, 3, 4]))
         scalars = [("n0", "int32"), ("pid", "int32"), ("big", "int64")]
         given = [Var(name, dtype, (), fixed=True) for name, dtype in scalars]
         given.append(Var("scale", "float32", (), whole=False, fixed=True))
@@ -169,7 +169,8 @@ class Kernel(Stmt):
         used: dict[str, int] = {}
         self.results(used)
         # An argument that is 1 is a constant; n0 is not.
-        head = ["    pid = tl.program_id(0)", "    n0 = tl.full([], 0, tl.int32) + n"]
+        head = ["    pid = tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)"]
+        head.append("    n0 = tl.full([], 0, tl.int32) + n")
         for name, n in used.items():
             self.params[name].n = n * case.grid
             head.append(f"    {name} += pid * {n}")
@@ -177,6 +178,7 @@ class Kernel(Stmt):
             if p.role == "work":
                 p.n = self.n_work * case.grid
                 head.append(f"    {p.name} += pid * {self.n_work}")
+        case.rows = 2 if case.grid == 4 else 1
         case.params = list(self.params.values())
         names = [p.name for p in case.params]
         first = f"def kernel({', '.join(names)}, n, big, scale, C: tl.constexpr):"
@@ -188,6 +190,9 @@ class Kernel(Stmt):
             case.options["num_stages"] = d.pick([1, 2, 3, 4])
         chip = d.pick(["sm_80", "sm_90a", "sm_80", "sm_90a", "sm_75"])
         case.targets = ["cpu", f"emu:{chip}"]
+        if chip == "sm_90a" and d.chance(25):
+            case.options["num_ctas"] = d.pick([2, 4])
+        case.streams = d.chance(20)
         if d.chance(30):
             case.emu_seed = d.between(1, 99)
         return case

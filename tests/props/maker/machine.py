@@ -77,7 +77,9 @@ def outputs(kernel: Any, case: Case, target: str) -> dict[str, np.ndarray]:
         tegula.knobs.runtime.interpret = target == "interpreter"
         tegula.knobs.runtime.target = "cpu" if target == "interpreter" else target
         tegula.knobs.runtime.emu_seed = case.emu_seed
-        kernel[(case.grid,)](
+        if case.streams:
+            tegula.knobs.runtime.stream_bytes = 1
+        kernel[(case.grid // case.rows, case.rows)](
             *arrays.values(),
             case.n,
             case.big,

@@ -12,6 +12,8 @@ ATOMICS = {
     "uint64": ["add", "max", "min"],
     "float32": ["add", "max", "min"],
     "float64": ["add"],
+    "float16": ["add"],
+    "bfloat16": ["add"],
 }
 N_COUNTS = 64
 
@@ -149,10 +151,18 @@ class Memory(Scope):
         op = d.pick(ATOMICS[dtype])
         shape = d.pick(self.shapes)
         counts = self.param(f"c_{op}_{dtype}", "out", dtype, True, N_COUNTS).name
-        i = self.expr(Want("int32", shape), 1)
         value = self.expr(Want(dtype, shape))
         if is_float(dtype):  # max and min of -0 and +0 depend on the order
             value += " + 0.0"
+        if dtype in (
+            "float16",
+            "bfloat16",
+        ):  # many ones are exact, many sixteens are not
+            value = f"tl.minimum(tl.maximum({value}, -1), 1).to(tl.{dtype})"
+        if d.chance(40):  # neighbours, which may be one instruction
+            i = f"{self.index(shape)} + {d.pick(['0', 'n', '8'])}"
+        else:
+            i = self.expr(Want("int32", shape), 1)
         more = f", mask={self.mask(shape)}" if d.chance(40) else ""
         if d.chance(20):
             more += f', sem="{d.pick(["relaxed", "release", "acq_rel"])}"'

@@ -98,6 +98,8 @@ class Stmt(Across):
             "tl.range(0, n, num_stages=3)",
             "tl.range(n, loop_unroll_factor=2)",
             "range(0, n.to(tl.int64))",
+            "tl.range(n, flatten=True, disallow_acc_multi_buffer=True)",
+            "tl.range(pid, 3, num_stages=2, loop_unroll_factor=3)",
         ]
         kind = self.d.pick(how)
         self.put(f"for {i} in {kind}:")
