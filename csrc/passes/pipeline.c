@@ -37,6 +37,12 @@
  * Where every thread reads only what it has copied itself (streams that feed no dot), the
  * wait is enough, and there is no barrier.
  *
+ * Before sm_80 there is no asynchronous copy. There an iteration loads what the next one
+ * wants into registers before its products and stores it into the other of two slots
+ * behind them; one barrier an iteration serves both slots as above:
+ *
+ *     barrier; x = load q; acc = dot (shared_load s[read]), ..; shared_store s[write], x
+ *
  * Rule 1: a load overtakes stores only where pipeline_order.c says that it may.
  * Rule 2: a copy is at least 4 bytes wide and fills with zeros; another `other` is put in
  *         when the slot is read.
@@ -61,6 +67,9 @@ typedef struct Stream {
     const Layout *layout; /* of what is copied: who copies which element */
     bool is_filled;       /* where its mask is false with something else than zeros */
     Val *smem;
+    /* Where there are no asynchronous copies: */
+    bool is_carried; /* from iteration to iteration, in registers: there is no slot */
+    Val *loaded;     /* of the last issue */
 } Stream;
 
 typedef struct Pipe {
@@ -76,6 +85,7 @@ typedef struct Pipe {
     int ahead;      /* iterations between a copy and its use */
     int64_t step;   /* of the loop, a constant > 0; 0: not known */
     int64_t parked; /* bytes of operands that wait in shared memory */
+    bool is_async;  /* has the chip copies that pass registers by? */
 } Pipe;
 
 /* ---- which loads ----------------------------------------------------------------- */
@@ -96,6 +106,25 @@ feeds_dot(const Val *v, int depth)
         if (depth < MAX_CHAIN && (o->op == OP_CONVERT || pipeline_is_link(o)) &&
             feeds_dot(result(o, 0), depth + 1))
             return true;
+    }
+    return false;
+}
+
+/* Does v end in tensor cores? Multiply-adds put operands into shared memory themselves. */
+static bool
+feeds_mma(const Func *f, const Val *v, int depth)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        if (is_operand(u)) {
+            DotPlan plan;
+            dot_plan(f, o, &plan);
+            if (plan.is_mma)
+                return true;
+        } else if (depth < MAX_CHAIN && (o->op == OP_CONVERT || pipeline_is_link(o)) &&
+                   feeds_mma(f, result(o, 0), depth + 1)) {
+            return true;
+        }
     }
     return false;
 }
@@ -140,8 +169,13 @@ fits(Pipe *p, Op *o, Stream *s)
                   .dim = dim,
                   .bytes = slot_bytes(t),
                   .layout = t->layout,
-                  .is_filled = o->n_args > 2 && !is_zero(arg(o, 2))};
-    return elem << vec >= MIN_BYTES;
+                  .is_filled = o->n_args > 2 && !is_zero(arg(o, 2)),
+                  .is_carried = !p->is_async && !feeds_mma(p->f, result(o, 0), 0)};
+    if (s->is_carried) {
+        s->bytes = 0;
+        return !s->is_filled;
+    }
+    return elem << vec >= MIN_BYTES || !p->is_async;
 }
 
 /* ---- the slice ------------------------------------------------------------------- */
@@ -254,7 +288,7 @@ distance(Pipe *p, int stages)
     room -= p->parked;
     for (int i = 0; i < p->n_streams; i++)
         each += p->stream[i].bytes;
-    int ahead = MIN(stages, MAX_SLOTS) - 1;
+    int ahead = p->is_async ? MIN(stages, MAX_SLOTS) - 1 : 1;
     while (ahead > 0 && (ahead + 1) * each > room)
         ahead--;
     return ahead;
@@ -284,6 +318,20 @@ masked(Build *b, Val *mask, Val *pred, const Type *t)
     return mask ? ir_bin(b, OP_AND, mask, all) : all;
 }
 
+/* The load o as map has its operands; it happens only if pred. otherwise: what it gives
+ * where it does not happen, or NULL. */
+static Val *
+clone_load(Build *b, const Op *o, const Map *map, Val *pred, Val *otherwise)
+{
+    Val *args[3] = {mapped(map, arg(o, 0)), NULL, otherwise};
+    const Type *t = result(o, 0)->type;
+    b->loc = o->loc;
+    args[1] = masked(b, o->n_args > 1 ? mapped(map, arg(o, 1)) : NULL, pred, t);
+    Op *n = ir_op(b, OP_LOAD, otherwise ? 3 : 2, args, 1, &t);
+    memcpy(n->attr, o->attr, sizeof n->attr);
+    return result(n, 0);
+}
+
 /* One iteration of the slice, as map has its arguments. Loads happen only if pred. */
 static void
 clone_slice(Pipe *p, Build *b, Map *map, Val *pred)
@@ -296,22 +344,24 @@ clone_slice(Pipe *p, Build *b, Map *map, Val *pred)
             ir_clone(b, o, map);
             continue;
         }
-        Val *args[3] = {mapped(map, arg(o, 0))};
-        const Type *t = result(o, 0)->type;
-        args[1] = masked(b, o->n_args > 1 ? mapped(map, arg(o, 1)) : NULL, pred, t);
-        if (o->n_args > 2)
-            args[2] = mapped(map, arg(o, 2));
-        Op *n = ir_op(b, OP_LOAD, MAX(o->n_args, 2), args, 1, &t);
-        memcpy(n->attr, o->attr, sizeof n->attr);
-        map_put(map, result(o, 0), 0, result(n, 0));
+        Val *otherwise = o->n_args > 2 ? mapped(map, arg(o, 2)) : NULL;
+        map_put(map, result(o, 0), 0, clone_load(b, o, map, pred, otherwise));
     }
 }
 
-/* The copies of one iteration into `slot`, and their commit. */
+/* What one iteration wants, on its way: copies into `slot` and their commit, or loads. */
 static void
 issue(Pipe *p, Build *b, Map *map, Val *pred, Val *slot)
 {
     clone_slice(p, b, map, pred);
+    for (int i = 0; i < p->n_streams && !p->is_async; i++) {
+        const Op *o = p->stream[i].load;
+        b->loc = o->loc;
+        Val *zero = ir_const_bits(b, result(o, 0)->type, 0);
+        p->stream[i].loaded = clone_load(b, o, map, pred, zero);
+    }
+    if (!p->is_async)
+        return;
     for (int i = 0; i < p->n_streams; i++) {
         const Op *o = p->stream[i].load;
         b->loc = o->loc;
@@ -326,73 +376,23 @@ issue(Pipe *p, Build *b, Map *map, Val *pred, Val *slot)
     ir_op(b, OP_ASYNC_COMMIT, 0, NULL, 0, NULL);
 }
 
+/* The loads of the last issue, which have come by now, into `slot`. */
+static void
+land(Pipe *p, Build *b, Val *slot)
+{
+    for (int i = 0; i < p->n_streams && !p->is_async; i++) {
+        const Stream *s = &p->stream[i];
+        Val *args[] = {s->smem, slot, s->loaded};
+        b->loc = s->load->loc;
+        if (!s->is_carried)
+            ir_op(b, OP_SHARED_STORE, COUNT(args), args, 0, NULL);
+    }
+}
+
 static Val *
 const_i32(Build *b, int v)
 {
     return ir_const_int(b, ty_scalar(b->f->c, E_I32), v);
-}
-
-/* Where the iterations end that have another one `stage` iterations behind them. */
-typedef struct Bound {
-    Val *end; /* what the induction variable stays below */
-    Val *
-        is_up; /* i1: else above, and all in i64; NULL: the step is a positive constant */
-} Bound;
-
-/* ub - stage * step, but not below what the type holds. */
-static Val *
-constant_end(Pipe *p, Build *b, int stage)
-{
-    Val *ub = arg(p->loop, 1);
-    const Type *t = ub->type;
-    Elem e = t->elem;
-    uint64_t top = (uint64_t)1 << (elem_info[e].bits - 1);
-    int64_t least = elem_is_signed(e) ? elem_to_int(e, top) : 0, by = stage * p->step;
-    if (!stage)
-        return ub;
-    Val *floor = ir_const_int(b, t, least + by), *d = ir_const_int(b, t, by);
-    Val *is_low = ir_bin(b, OP_LT, ub, floor);
-    return ir_select(b, is_low, ir_const_int(b, t, least), ir_bin(b, OP_SUB, ub, d));
-}
-
-static Val *
-widened(Build *b, Val *v)
-{
-    return op1(b, OP_CAST, 1, &v, ty_scalar(b->f->c, E_I64));
-}
-
-static Bound
-bound_of(Pipe *p, Build *b, int stage)
-{
-    if (p->step)
-        return (Bound){constant_end(p, b, stage), NULL};
-    Val *step = widened(b, arg(p->loop, 2)), *zero = ir_const_int(b, step->type, 0);
-    Val *by = ir_bin(b, OP_MUL, step, ir_const_int(b, step->type, stage));
-    Val *end = ir_bin(b, OP_SUB, widened(b, arg(p->loop, 1)), by);
-    return (Bound){end, ir_bin(b, OP_GT, step, zero)};
-}
-
-/* i1: does the iteration `stage` behind that of iv exist? iv's does, or is the first. */
-static Val *
-is_inside(Build *b, const Bound *k, Val *iv)
-{
-    if (!k->is_up)
-        return ir_bin(b, OP_LT, iv, k->end);
-    iv = widened(b, iv);
-    return ir_select(b, k->is_up, ir_bin(b, OP_LT, iv, k->end),
-                     ir_bin(b, OP_GT, iv, k->end));
-}
-
-/* The induction variable `stage` iterations after iv; meant only where that is inside. */
-static Val *
-iv_after(Pipe *p, Build *b, Val *iv, int stage)
-{
-    if (!stage)
-        return iv;
-    Val *by = ir_const_int(b, iv->type, p->step ? stage * p->step : stage);
-    if (!p->step)
-        by = ir_bin(b, OP_MUL, arg(p->loop, 2), by);
-    return ir_bin(b, OP_ADD, iv, by);
 }
 
 /* ---- building: reads ------------------------------------------------------------- */
@@ -546,6 +546,8 @@ rewrite(Pipe *p)
     for (int i = 0; i < p->n_streams; i++) {
         Stream *s = &p->stream[i];
         const Val *v = result(s->load, 0);
+        if (s->is_carried)
+            continue;
         const Type *t = ty_smem(p->c, v->type, ahead + 1,
                                 pipeline_slot_layout(p->c, v, s->dim));
         b.loc = s->load->loc;
@@ -560,19 +562,21 @@ rewrite(Pipe *p)
         now[i] = arg(loop, i + 2);
     for (int stage = 0; stage < ahead; stage++) {
         Map map = {.a = p->c->arena};
-        map_put(&map, p->body->args[0], 0, iv_after(p, &b, lb, stage));
+        map_put(&map, p->body->args[0], 0,
+                pipeline_iv_after(&b, loop, p->step, lb, stage));
         for (int i = 1; i < n_args; i++)
             if (p->carried[i])
                 map_put(&map, p->body->args[i], 0, now[i]);
         /* As in the loop, i + stage is never computed: it might wrap. */
-        Bound end = bound_of(p, &b, stage);
-        issue(p, &b, &map, is_inside(&b, &end, lb),
+        PipeBound end = pipeline_bound(&b, loop, p->step, stage);
+        issue(p, &b, &map, pipeline_is_inside(&b, &end, lb),
               stage ? const_i32(&b, stage) : slot_0);
+        land(p, &b, slot_0);
         for (int i = 1; i < n_args; i++)
             if (p->carried[i])
                 now[i] = mapped(&map, arg(yield, i - 1));
     }
-    Bound end = bound_of(p, &b, ahead);
+    PipeBound end = pipeline_bound(&b, loop, p->step, ahead);
     Val *slot_d = const_i32(&b, ahead);
     Val *one = const_i32(&b, 1), *n_slots = const_i32(&b, ahead + 1);
 
@@ -585,34 +589,56 @@ rewrite(Pipe *p)
         }
     Val *read = carry(p, slot_0, "read"), *write = carry(p, slot_d, "write");
 
+    Val **before = NEW_N(p->c->arena, Val *,
+                         p->n_streams); /* loaded an iteration ago */
+    for (int i = 0; i < p->n_streams; i++)
+        if (p->stream[i].is_carried)
+            before[i] = carry(p, p->stream[i].loaded,
+                              p->stream[i].load->results[0]->name);
     Op *first = p->body->first;
     b = (Build){.f = p->f, .block = p->body, .before = first, .loc = loop->loc};
-    Op *wait = ir_op(&b, OP_ASYNC_WAIT, 0, NULL, 0, NULL);
-    ir_set_attr(wait, ATTR_PENDING, ahead - 1);
+    Op *wait = p->is_async ? ir_op(&b, OP_ASYNC_WAIT, 0, NULL, 0, NULL) : NULL;
+    if (wait)
+        ir_set_attr(wait, ATTR_PENDING, ahead - 1);
     Op *barrier = ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
     Val *iv = p->body->args[0];
-    map_put(&map, iv, 0, iv_after(p, &b, iv, ahead));
-    issue(p, &b, &map, is_inside(&b, &end, iv), write);
+    map_put(&map, iv, 0, pipeline_iv_after(&b, loop, p->step, iv, ahead));
+    issue(p, &b, &map, pipeline_is_inside(&b, &end, iv), write);
 
     for (int i = 1; i < n_args; i++)
         if (p->carried[i])
             ir_add_arg(yield, mapped(&map, arg(yield, i - 1)));
     for (int i = 0; i < p->n_streams; i++)
-        replace_load(p, &p->stream[i], read);
+        if (!p->stream[i].is_carried)
+            replace_load(p, &p->stream[i], read);
     b = (Build){.f = p->f, .block = p->body, .before = barrier->next, .loc = loop->loc};
     Val *up = ir_bin(&b, OP_ADD, read, one);
     Val *next = ir_select(&b, ir_bin(&b, OP_EQ, up, n_slots), slot_0, up);
     ir_add_arg(yield, next);
     ir_add_arg(yield, read);
+    for (int i = 0; i < p->n_streams; i++)
+        if (p->stream[i].is_carried) {
+            ir_add_arg(yield, p->stream[i].loaded);
+            ir_replace(result(p->stream[i].load, 0), before[i]);
+            ir_erase(p->stream[i].load);
+        }
+    bool any_slot = false;
+    for (int i = 0; i < p->n_streams; i++)
+        any_slot = any_slot || !p->stream[i].is_carried;
     Pipelined done = {p->f, loop, wait, barrier, read, next, slot_0, ahead};
-    if (reads_are_own(p))
+    if (!any_slot)
+        ir_erase(barrier);
+    else if (p->is_async && reads_are_own(p))
         drop_barrier(p, barrier);
-    else if (!pipeline_steps(&done))
+    else if (p->is_async && !pipeline_steps(&done))
         hoist_first_reads(p->body, barrier->next);
+    b.before = yield;
+    land(p, &b, write);
 
     b = (Build){
         .f = p->f, .block = loop->block, .before = loop->next, .loc = loop->loc};
-    ir_op(&b, OP_ASYNC_WAIT, 0, NULL, 0, NULL);
+    if (p->is_async)
+        ir_op(&b, OP_ASYNC_WAIT, 0, NULL, 0, NULL);
     ir_set_attr(loop, ATTR_STAGES, 1); /* done: not again */
 }
 
@@ -701,8 +727,9 @@ try_loop(Func *f, Op *loop)
               .facts = facts_new(f),
               .loop = loop,
               .body = loop->regions[0],
-              .step = step};
-    if (!find_streams(&p, asked > 0))
+              .step = step,
+              .is_async = f->c->opt.target.sm >= 80};
+    if (!find_streams(&p, asked > 0 && p.is_async))
         return;
     park_idle(&p);
     p.parked = parked_bytes(&p);
@@ -726,6 +753,6 @@ walk(Func *f, Block *b)
 void
 pass_pipeline(Func *f)
 {
-    if (f->c->opt.target.kind != TARGET_CPU && f->c->opt.target.sm >= 80)
+    if (f->c->opt.target.kind != TARGET_CPU)
         walk(f, f->body);
 }

@@ -17,6 +17,13 @@ import tegula
 import tegula as triton
 import tegula.language as tl
 
+# Before sm_80 there are no asynchronous copies: registers run ahead.
+with_registers = pytest.mark.parametrize(
+    "device",
+    ["cpu", "emu:sm_75", "emu:sm_80", "emu:sm_90a", "cuda"],
+    indirect=True,
+)
+
 
 @triton.jit
 def matmul_kernel(
@@ -70,6 +77,7 @@ def check_matmul(device, rng, dtype, trips, block_k, turned=(False, False), **op
     np.testing.assert_array_equal(device.get(c), want)
 
 
+@with_registers
 @pytest.mark.parametrize("trips", [0, 1, 2, 3, 4, 7])
 @pytest.mark.parametrize("num_stages", [1, 2, 3, 4, 5])
 def test_distances(device, rng, num_stages, trips):
@@ -79,6 +87,7 @@ def test_distances(device, rng, num_stages, trips):
 TURNED = list(itertools.product([False, True], repeat=2))
 
 
+@with_registers
 @pytest.mark.parametrize("turned", TURNED, ids=["ab", "ab'", "a'b", "a'b'"])
 @pytest.mark.parametrize("num_warps", [1, 2, 8])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8])
@@ -86,6 +95,7 @@ def test_operands(device, rng, dtype, num_warps, turned):
     check_matmul(device, rng, dtype, 3, 32, turned, num_warps=num_warps, num_stages=3)
 
 
+@with_registers
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_orders(device, rng, seed):
     """Warps that run away, warps that stay behind."""
@@ -134,6 +144,7 @@ def attention_kernel(
 
 
 # The last needs so many registers that the queries wait in shared memory.
+@with_registers
 @pytest.mark.parametrize("size", [(64, 32, 64), (32, 16, 32), (128, 64, 128)], ids=str)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("num_stages", [1, 2, 3])
@@ -175,6 +186,7 @@ def pages_kernel(table_ptr, x_ptr, y_ptr, n, P: tl.constexpr, STAGES: tl.constex
     tl.store(y_ptr + i[:, None] * P + i[None, :], acc)
 
 
+@with_registers
 @pytest.mark.parametrize("n", [0, 1, 3, 6])
 @pytest.mark.parametrize("stages", [1, 2, 4])
 def test_pages(device, rng, stages, n):
@@ -270,6 +282,7 @@ def states_kernel(
     tl.store(h_ptr + n * D * D + d[:, None] * D + d[None, :], h)
 
 
+@with_registers
 @pytest.mark.parametrize("sem", [None, "relaxed", "acq_rel"])
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 @pytest.mark.parametrize("num_stages", [1, 2, 4])
@@ -315,6 +328,7 @@ def filled_kernel(x_ptr, w_ptr, y_ptr, z_ptr, n, P: tl.constexpr, STAGES: tl.con
     tl.store(z_ptr + i[:, None] * P + i[None, :], acc)
 
 
+@with_registers
 @pytest.mark.parametrize("n", [16, 40, 76])
 @pytest.mark.parametrize("stages", [1, 3])
 def test_filled(device, rng, stages, n):
@@ -346,6 +360,7 @@ RANGES = [(0, 8, 3), (2, 8, 2), (0, 8, 100), (7, -1, -1), (7, 0, -3), (0, 0, 2)]
 FAR = (0, 2, 2**31 - 1)  # what comes after 0 would not fit into 32 bits
 
 
+@with_registers
 @pytest.mark.parametrize("loop", [*RANGES, FAR], ids=str)
 @pytest.mark.parametrize("stages", [1, 2, 4])
 def test_steps_that_are_arguments(device, rng, stages, loop):
@@ -369,6 +384,7 @@ def nested_kernel(x_ptr, w_ptr, y_ptr, n, P: tl.constexpr, STAGES: tl.constexpr)
         tl.store(y_ptr + r * P * P + i[:, None] * P + i[None, :], acc)
 
 
+@with_registers
 @pytest.mark.parametrize("n", [1, 4])
 @pytest.mark.parametrize("stages", [1, 3])
 def test_nested(device, rng, stages, n):
@@ -491,6 +507,31 @@ def test_code_of_matmul(tile):
     products = M * N * block_k // (num_warps * 16 * 8 * 16)
     assert loop.count("mma.sync.aligned.m16n8k16") == products
     assert "ld.shared" not in loop and "st.shared" not in loop
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "i8"])
+def test_code_with_registers(dtype):
+    """sm_75: loads, then products, then stores into the other slot; one barrier."""
+    signature = [s.replace("fp16", dtype) for s in SIGNATURE]
+    acc = tl.int32 if dtype == "i8" else tl.float32
+    if dtype == "i8":
+        signature[2] = "*i32:16"
+    options = {"M": 128, "N": 128, "BLOCK_K": 32, "ACC": acc, "num_warps": 8}
+    for stages in (1, 2, 4):
+        c = matmul_kernel.compile(
+            *signature, target="cuda:sm_75", **options, num_stages=stages
+        )
+        ptx = c.asm["ptx"]
+        loop = last_loop(ptx)
+        order = [loop.rfind("ld.global"), loop.find("mma."), loop.rfind("mma.")]
+        order.append(loop.find("st.shared"))
+        assert "cp.async" not in ptx and min(order) > 0
+        slots = 256 * 32 * (2 if dtype == "fp16" else 1) * 2
+        if stages > 1:
+            assert order == sorted(order)
+            assert loop.count("bar.sync") == 1 and c.metadata.shared == slots
+        else:
+            assert loop.count("bar.sync") > 1 and c.metadata.shared < slots
 
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
