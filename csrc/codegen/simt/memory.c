@@ -45,6 +45,15 @@ pick(const SimVector *v, Lv *regs, int r, Lv *out)
         out[e] = regs[r | v->reg[e]];
 }
 
+/* One mask for all of a vector: what else asks for those of the others shall see that, too,
+ * and nothing computes them. Not those that a loop carries: they are phis to be filled. */
+static void
+share_mask(Sim *s, const Val *mask, const SimVector *v, int r)
+{
+    for (int e = 1; mask && mask->def && e < 1 << v->log2; e++)
+        sim_val(s, mask)[r | v->reg[e]] = sim_val(s, mask)[r];
+}
+
 static void
 check_layouts(Sim *s, const Op *o)
 {
@@ -78,6 +87,7 @@ sim_load(Sim *s, const Op *o)
             continue;
         a.ptr = ptr[i];
         a.pred = mask ? mask[i] : NULL;
+        share_mask(s, mask ? arg(o, 1) : NULL, &vec, i);
         Lv otherwise = NULL;
         if (mask) {
             otherwise = LLVMConstNull(type);
@@ -112,6 +122,7 @@ sim_store(Sim *s, const Op *o)
             continue;
         a.ptr = ptr[i];
         a.pred = sim_and(s, owner, mask ? mask[i] : NULL);
+        share_mask(s, mask ? arg(o, 2) : NULL, &vec, i);
         pick(&vec, from, i, elems);
         s->m->store(s->l, &a, sim_pack(s, v->type, elems, n));
     }
