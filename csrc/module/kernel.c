@@ -238,6 +238,13 @@ kernel_compile(PyObject *self, PyObject *args, PyObject *kwargs)
 
 /* ---- launching by name ----------------------------------------------------------------- */
 
+/* Is a keyword this interned text? Written at a call it is interned, too. */
+static bool
+is_text(PyObject *name, PyObject *text)
+{
+    return name == text || !PyUnicode_Compare(name, text);
+}
+
 /* run() and warmup() take grid= and warmup= among the keywords. Splits them off and launches
  * with the rest. */
 static PyObject *
@@ -246,8 +253,8 @@ run(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames, bool
     Py_ssize_t n_kw = kwnames ? PyTuple_Size(kwnames) : 0, n_kept = 0;
     PyObject *grid_b = NULL, *names = NULL, *res = NULL;
     PyObject **kept = PyMem_Malloc((size_t)(n_args + n_kw + 1) * sizeof *kept);
-    PyObject *list = PyList_New(0);
-    if (!kept || !list) {
+    bool *is_ours = PyMem_Calloc((size_t)n_kw + 1, sizeof *is_ours);
+    if (!kept || !is_ours) {
         PyErr_NoMemory();
         goto done;
     }
@@ -255,22 +262,25 @@ run(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames, bool
         kept[i] = args[i];
     for (Py_ssize_t i = 0; i < n_kw; i++) {
         PyObject *name_b = PyTuple_GetItem(kwnames, i), *value_b = args[n_args + i];
-        if (!PyUnicode_CompareWithASCIIString(name_b, "grid")) {
+        if (is_text(name_b, k->st->str_grid)) {
             grid_b = value_b;
-        } else if (!PyUnicode_CompareWithASCIIString(name_b, "warmup")) {
+            is_ours[i] = true;
+        } else if (is_text(name_b, k->st->str_warmup)) {
             int truth = PyObject_IsTrue(value_b);
             if (truth < 0)
                 goto done;
             warmup |= truth > 0;
+            is_ours[i] = true;
         } else {
-            if (PyList_Append(list, name_b))
-                goto done;
             kept[n_args + n_kept++] = value_b;
         }
     }
-    names = PyList_AsTuple(list);
+    names = PyTuple_New(n_kept);
     if (!names)
         goto done;
+    for (Py_ssize_t i = 0, to = 0; i < n_kw; i++)
+        if (!is_ours[i])
+            PyTuple_SetItem(names, to++, Py_NewRef(PyTuple_GetItem(kwnames, i)));
     if (warmup) {
         res = launch(k, NULL, kept, n_args, names, true);
     } else if (!grid_b) {
@@ -282,7 +292,7 @@ run(Kernel *k, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames, bool
     }
 done:
     PyMem_Free(kept);
-    Py_XDECREF(list);
+    PyMem_Free(is_ours);
     Py_XDECREF(names);
     return res;
 }

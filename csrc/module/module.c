@@ -99,6 +99,9 @@ wait_for_compiles(PyObject *mod, PyObject *unused)
 static PyMethodDef mod_methods[] = {
     {"hash_bytes", checksum, METH_O,
      "hash_bytes(data)\n--\n\nThe checksum of files in the cache."},
+    {"fingerprint", fingerprint, METH_VARARGS,
+     "fingerprint(args, kwargs, keys, places)\n--\n\n"
+     "What an autotuner's choice depends on, as a tuple: module/tuner.c."},
     {"prune_cache", prune_cache, METH_VARARGS,
      "prune_cache(dir, max_bytes)\n--\n\nDrops what was not used for longest; bytes freed."},
     {"cuda_devices", cuda_devices, METH_NOARGS,

@@ -9,6 +9,10 @@ extern PyType_Spec kernel_spec, launcher_spec, compiled_spec;
 /* ---- config.c ------------------------------------------------------------------------ */
 /* configure(**knobs): what python/tegula/knobs.py tells. */
 PyObject *configure(PyObject *mod, PyObject *args, PyObject *kwargs);
+/* ---- tuner.c ------------------------------------------------------------------------- */
+/* fingerprint(args, kwargs, keys, places): what an autotuner's choice depends on. */
+PyObject *fingerprint(PyObject *mod, PyObject *all);
+
 void config_init(Config *c);
 void config_free(Config *c);
 

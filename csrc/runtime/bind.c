@@ -227,22 +227,25 @@ unknown_keyword(const Call *c, PyObject *name)
 static int
 bind_unusual(Call *c, PyObject *name, PyObject *value)
 {
-    for (int i = 0; i < c->k->f->n_params; i++)
-        if (c->k->names[i] == name || !PyUnicode_Compare(c->k->names[i], name)) {
-            if (c->arg[i])
-                return PyErr_Format(PyExc_TypeError,
-                                    "%s() got multiple values for argument '%U'",
-                                    c->k->f->name, name),
-                       -1;
-            c->arg[i] = value;
-            return 1;
-        }
-    if (PyErr_Occurred())
-        return -1;
+    int at = find_parameter(c->k, name, 0);
     PyObject *const *known = c->k->st->option_names;
-    for (int i = 0; i < N_OPTION; i++)
+    for (int i = 0; at < 0 && i < N_OPTION; i++)
         if (known[i] == name)
             return set_option(c, (OptionId)i, value);
+    for (int i = 0; at < 0 && i < c->k->f->n_params; i++)
+        if (!PyUnicode_Compare(c->k->names[i], name))
+            at = i;
+    if (PyErr_Occurred())
+        return -1;
+    if (at >= 0) {
+        if (c->arg[at])
+            return PyErr_Format(PyExc_TypeError,
+                                "%s() got multiple values for argument '%U'",
+                                c->k->f->name, name),
+                   -1;
+        c->arg[at] = value;
+        return 1;
+    }
     for (int i = 0; i < N_OPTION; i++)
         if (!PyUnicode_CompareWithASCIIString(name, option_info[i].name))
             return set_option(c, (OptionId)i, value);

@@ -16,6 +16,8 @@ def configure(**knobs: Any) -> None:
     """Tells C the knobs; python/tegula/knobs.py calls it."""
 def cuda_devices() -> list[dict[str, Any]]:
     """One dict for each GPU; RuntimeError without a driver."""
+def fingerprint(args: tuple[Any, ...], kwargs: dict[str, Any], keys: tuple[str, ...], places: tuple[int, ...]) -> tuple[Any, ...]:
+    """What an autotuner's choice depends on, as a tuple: module/tuner.c."""
 def hash_bytes(data: bytes) -> int:
     """The checksum of files in the cache."""
 def prune_cache(dir: str, max_bytes: int) -> int:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tegula import knobs
+from tegula import _core, knobs
 from tegula.errors import (
     AutotunerError,
     CompileTimeAssertionFailure,
@@ -28,8 +28,6 @@ from tegula.errors import (
     PTXASError,
 )
 from tegula.jit import KernelInterface
-
-_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
 
 
 class Config:
@@ -59,8 +57,18 @@ class Config:
 
     def all_kwargs(self) -> dict[str, Any]:
         """What a launch gets: the values and the options that are set."""
-        options = {name: getattr(self, name) for name in _OPTIONS}
-        return self.kwargs | {k: v for k, v in options.items() if v is not None}
+        given = dict(self.kwargs)  # spelled out: every launch of a tuner comes by
+        if self.num_warps is not None:
+            given["num_warps"] = self.num_warps
+        if self.num_ctas is not None:
+            given["num_ctas"] = self.num_ctas
+        if self.num_stages is not None:
+            given["num_stages"] = self.num_stages
+        if self.maxnreg is not None:
+            given["maxnreg"] = self.maxnreg
+        if self.ir_override is not None:
+            given["ir_override"] = self.ir_override
+        return given
 
     def __str__(self) -> str:
         shown = self.kwargs | {
@@ -112,6 +120,10 @@ class Autotuner(KernelInterface):
         self.configs = list(configs or [Config({})])
         self.keys = list(key)
         self.cache: dict[tuple[Any, ...], Config] = {}
+        # What a launch looks up: (key of cache, config) by values and types of arguments.
+        self._seen: dict[Any, tuple[tuple[Any, ...], Config]] = {}
+        # The names in the key and their positions, -1 for no parameter.
+        self._placed: tuple[tuple[str, ...], tuple[int, ...]] = ((), ())
         self.best_config: Config | None = None
         self.nargs: dict[str, Any] | None = None
         self.bench_time: float | None = None
@@ -256,29 +268,48 @@ class Autotuner(KernelInterface):
         key += [str(v.dtype) for v in values.values() if hasattr(v, "dtype")]
         return tuple(key)
 
-    def run(self, *args: Any, **kwargs: Any) -> Any:
+    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config:
+        """The config for these arguments; measured where it is not known."""
+        keys = tuple(self.keys)
+        if keys != self._placed[0]:
+            names = self.arg_names
+            places = [names.index(k) if k in names else -1 for k in keys]
+            self._placed = keys, tuple(places)
+        # What _key depends on, and cheaper: the types are no texts yet.
+        fingerprint = _core.fingerprint(args, kwargs, *self._placed)
+        try:
+            key, config = self._seen[fingerprint]
+            if self.cache.get(key) is config:
+                return config
+        except KeyError:
+            pass
         self.nargs = dict(zip(self.arg_names, args, strict=False))
-        used_cache = True
-        if len(self.configs) > 1:
-            key = self._key(kwargs)
-            if key not in self.cache:
-                used_cache = False
-                configs = self.prune_configs(kwargs)
-                self.cache[key] = self._from_disk(key, configs) or self._tuned(
-                    key, configs, args, kwargs
-                )
-            config = self.cache[key]
-        else:
-            config = self.configs[0]
-        self.best_config = config
-        if knobs.autotuning.print and not used_cache:
-            print(
-                f"autotuning {self.base_fn.__name__} for {key}: {config} "
-                f"({self.bench_time or 0.0:.2f} s)"
+        key = self._key(kwargs)
+        if key not in self.cache:
+            configs = self.prune_configs(kwargs)
+            self.cache[key] = self._from_disk(key, configs) or self._tuned(
+                key, configs, args, kwargs
             )
+            if knobs.autotuning.print:
+                print(
+                    f"autotuning {self.base_fn.__name__} for {key}: {self.cache[key]} "
+                    f"({self.bench_time or 0.0:.2f} s)"
+                )
+        if len(self._seen) > 4096:  # arguments that never come again
+            self._seen.clear()
+        self._seen[fingerprint] = key, self.cache[key]
+        return self.cache[key]
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        config = (
+            self._choose(args, kwargs) if len(self.configs) > 1 else self.configs[0]
+        )
+        self.best_config = config
+        chosen = config.all_kwargs()
         if config.pre_hook:
-            config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
-        result = self.fn.run(*args, **kwargs, **config.all_kwargs())
+            self.nargs = dict(zip(self.arg_names, args, strict=False))
+            config.pre_hook({**self.nargs, **kwargs, **chosen})
+        result = self.fn.run(*args, **kwargs, **chosen)
         self.nargs = None
         return result
 
@@ -348,9 +379,10 @@ class Heuristics(KernelInterface):
         self.values = values
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
+        named = dict(zip(self.arg_names, args, strict=False))
+        named.update(kwargs)
         for name, compute in self.values.items():
-            named = dict(zip(self.arg_names, args, strict=False))
-            kwargs[name] = compute({**named, **kwargs})
+            named[name] = kwargs[name] = compute(named)
         return self.fn.run(*args, **kwargs)
 
 
@@ -485,8 +517,6 @@ def _device_of(args: Iterable[Any]) -> str | None:
 
 
 def _device_name() -> str:
-    from tegula import _core
-
     try:
         return ",".join(d["name"] for d in _core.cuda_devices())
     except RuntimeError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from tegula import _core
@@ -82,9 +83,7 @@ class KernelInterface:
         raise NotImplementedError
 
     def __getitem__(self, grid: Grid) -> Callable[..., CompiledKernel]:
-        return lambda *args, **kwargs: self.run(
-            *args, grid=grid, warmup=False, **kwargs
-        )
+        return partial(self.run, grid=grid, warmup=False)
 
     def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> Any:
         return self.run(*args, grid=grid, warmup=True, **kwargs)

@@ -223,3 +223,40 @@ def test_the_real_clock():
     x = np.zeros(4096, np.float32)
     tuned[grid](x, 4096, STEP=0)
     assert tuned.best_config in tuned.configs and tuned.bench_time > 0
+
+
+def test_choices_are_looked_up_by_values_and_types():
+    times = [1, 2] * 8
+    tuned = tegula.autotune(blocks(16, 32), ["n", "nowhere"], do_bench=clock(times))(
+        plain
+    )
+    x = np.zeros(64, np.float32)
+    tuned[grid](x, 64, STEP=1)
+    tuned[grid](x, n=64, STEP=1)  # the same key, written otherwise
+    tuned[grid](STEP=1, n=64, x=x)
+    assert len(tuned.cache) == 1
+    tuned[grid](x.astype(np.float64), 64, STEP=1)
+    tuned[grid](x, 32, STEP=1)
+    assert len(tuned.cache) == 3
+    # What is done to the cache counts: libraries fill and empty it.
+    key = next(iter(tuned.cache))
+    tuned.cache[key] = tuned.configs[1]
+    tuned[grid](x, 64, STEP=1)
+    assert tuned.best_config is tuned.configs[1]
+    tuned.cache.clear()
+    tuned[grid](x, 64, STEP=1)
+    assert tuned.best_config is tuned.configs[0] and len(tuned.cache) == 1
+    tuned.keys.append("STEP")
+    tuned[grid](x, 64, STEP=1)
+    assert len(tuned.cache) == 2
+
+
+def test_configurations_may_be_changed():
+    tuned = tegula.autotune([Config({"BLOCK": 32})], ["n"])(plain)
+    x = np.zeros(64, np.float32)
+    tuned.configs[0].num_warps = 2
+    assert tuned[grid](x, 64, STEP=1).metadata.num_warps == 2
+    tuned.configs[0].kwargs["BLOCK"] = 16
+    tuned[lambda meta: (meta["BLOCK"],)](x, 64, STEP=1)
+    with pytest.raises(TypeError, match="BLOCK"):
+        tuned[grid](x, 64, STEP=1, BLOCK=8)
