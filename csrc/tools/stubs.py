@@ -152,7 +152,10 @@ CORE = {
     "configure": "(**knobs: Any) -> None",
     "cuda_devices": "() -> list[dict[str, Any]]",
     "hash_bytes": "(data: bytes) -> int",
-    "fingerprint": "(args: tuple[Any, ...], kwargs: dict[str, Any], keys: tuple[str, ...], places: tuple[int, ...]) -> tuple[Any, ...]",
+    "fingerprint": (
+        "(args: tuple[Any, ...], kwargs: dict[str, Any], keys: tuple[str, ...], "
+        "places: tuple[int, ...]) -> tuple[Any, ...]"
+    ),
     "prune_cache": "(dir: str, max_bytes: int) -> int",
     "CompiledKernel.__getitem__": "(self, grid: Grid, /) -> Callable[..., Any]",
     "CompiledKernel._answers": "list[tuple[int, int, int]]",

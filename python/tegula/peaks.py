@@ -141,7 +141,7 @@ def cuda_memcheck(**target_kwargs: Any) -> Callable[..., Any]:
             import sys
 
             is_target = target_kwargs.items() <= kwargs.items()
-            if not is_target or os.environ.get("TEGULA_MEMCHECK"):
+            if not is_target or os.environ.get("UNDER_COMPUTE_SANITIZER"):
                 test(*args, **kwargs)
                 return
             if "request" not in kwargs:
@@ -152,7 +152,7 @@ def cuda_memcheck(**target_kwargs: Any) -> Callable[..., Any]:
                 ["compute-sanitizer", sys.executable, "-m", "pytest", "-vsx", where],
                 capture_output=True,
                 text=True,
-                env={**os.environ, "TEGULA_MEMCHECK": "1"},
+                env={**os.environ, "UNDER_COMPUTE_SANITIZER": "1"},
                 check=False,
             )
             if done.returncode or "ERROR SUMMARY: 0 errors" not in done.stdout:
