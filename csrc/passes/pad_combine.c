@@ -139,35 +139,6 @@ guard_region(Pad *p, Block *b)
     }
 }
 
-/* A region that may run on and on for numbers nobody put there. */
-static bool
-has_loop(const Block *b)
-{
-    for (const Op *o = b->first; o; o = o->next) {
-        if (o->op == OP_WHILE || o->op == OP_FOR)
-            return true;
-        for (int i = 0; i < o->n_regions; i++)
-            if (has_loop(o->regions[i]))
-                return true;
-    }
-    return false;
-}
-
-/* v with copies of its last elements as padding. */
-static Val *
-copied(const Pad *p, Build *b, Val *v)
-{
-    const Type *t = pad_type(p, v);
-    for (int d = 0; d < t->rank; d++) {
-        if (t->shape[d] == v->type->shape[d])
-            continue;
-        Val *i = ir_arange(b, 0, v->type->shape[d]);
-        i = ir_bin(b, OP_MIN, i, ir_const_int(b, i->type, t->shape[d] - 1));
-        v = pad_pick(b, v, d, i);
-    }
-    return v;
-}
-
 /* The blocks that the operands of a reduction were flattened from, all of one shape. */
 static bool
 whole_blocks(Pad *p, const Op *o, Val **whole)
@@ -202,12 +173,6 @@ pad_combine(Pad *p, Op *o)
     unsigned dims = is_whole ? ~0u : 1u << axis;
     for (int i = 0; i < n && !is_whole; i++)
         in[i] = arg(o, i);
-    if (has_loop(o->regions[0]))
-        for (int i = 0; i < n; i++) {
-            Val *v = copied(p, &b, in[i]);
-            map_put(&p->sides, v, 0, map_get(&p->sides, in[i], 0));
-            in[i] = v;
-        }
     bool is_seen = o->op == OP_REDUCE || ir_attr(o, ATTR_REVERSE);
     Val *valid = NULL;
     if (is_seen && !neutralise(p, &b, o, dims, in, out))
