@@ -84,6 +84,13 @@ typedef struct DotPlan {
     int log2_warps_m, log2_warps_n;
 } DotPlan;
 void dot_plan(const Func *f, const Op *dot, DotPlan *p);
+/* M, N and K without padding: what is behind them need not be computed, and along k it is
+ * zero in both operands. */
+typedef struct DotSides {
+    int m, n, k;
+} DotSides;
+DotSides dot_sides(const Op *dot);
+void dot_set_sides(Op *dot, DotSides s);
 
 /* ---- cluster.c ------------------------------------------------------------------------------- */
 /* Thread blocks that share one program, as log2. */

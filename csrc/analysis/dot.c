@@ -152,3 +152,27 @@ dot_plan(const Func *f, const Op *dot, DotPlan *p)
     deal_warps(p, log2_of(m), log2_of(n), log2_of(f->c->opt.num_warps),
                has_chained_dot(f->body));
 }
+
+/* The attribute has 20 bits each of m - 1, n - 1, k - 1, and is 0 where nothing is padded. */
+DotSides
+dot_sides(const Op *dot)
+{
+    const Type *a = arg(dot, 0)->type, *r = dot->results[0]->type;
+    int64_t bits = ir_attr(dot, ATTR_SIDES);
+    if (!bits)
+        return (DotSides){r->shape[r->rank - 2], r->shape[r->rank - 1],
+                          a->shape[a->rank - 1]};
+    return (DotSides){(int)(bits & 0xfffff) + 1, (int)(bits >> 20 & 0xfffff) + 1,
+                      (int)(bits >> 40 & 0xfffff) + 1};
+}
+
+void
+dot_set_sides(Op *dot, DotSides s)
+{
+    ir_set_attr(dot, ATTR_SIDES, 0);
+    DotSides all = dot_sides(dot);
+    if (s.m != all.m || s.n != all.n || s.k != all.k)
+        ir_set_attr(dot, ATTR_SIDES,
+                    (int64_t)(s.m - 1) | (int64_t)(s.n - 1) << 20 |
+                        (int64_t)(s.k - 1) << 40);
+}

@@ -582,6 +582,11 @@ check_dot(const Op *o)
     if (!ok || !dot_elements_fit(a, b, acc))
         return say(o, "%s @ %s + %s", str(o, a), str(o, b), str(o, acc));
     const char *err = want_word(o, ATTR_PRECISION, PREC_TF32, PREC_BF16X6);
+    int64_t sides = ir_attr(o, ATTR_SIDES); /* M - 1, N - 1, K - 1: dot_sides */
+    const int32_t most[3] = {acc->shape[r - 2], acc->shape[r - 1], a->shape[r - 1]};
+    for (int i = 0; i < 3 && !err; i++)
+        if (sides < 0 || (sides >> (20 * i) & 0xfffff) >= most[i])
+            err = say(o, "sides %" PRId64, sides);
     return err ? err : want_result(o, 0, acc);
 }
 

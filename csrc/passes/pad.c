@@ -106,15 +106,19 @@ pad_note(Pad *p, const Op *o, const char *fmt, ...)
     ir_report(p->f, o->loc, "padding", what);
 }
 
-/* A shape is mentioned where it is seen first. */
+/* A shape is mentioned where it is seen first; dims of 1 make no other shape of it. */
 static void
 note_shape(Pad *p, const Op *o, const Val *v)
 {
     const Type *t = pad_type(p, v);
     const char *from = ty_shape_str(p->c->arena, t);
-    if (map_get(&p->noted, from, strlen(from)))
+    int32_t key[MAX_RANK + 1] = {0};
+    for (int d = 0; d < t->rank; d++)
+        if (t->shape[d] > 1)
+            key[++key[0]] = t->shape[d];
+    if (map_get(&p->noted, key, sizeof key))
         return;
-    map_put(&p->noted, from, strlen(from), p);
+    map_put(&p->noted, key, sizeof key, p);
     double waste = 100.0 - 100.0 * (double)ty_numel(t) / (double)ty_numel(v->type);
     pad_note(p, o, "blocks of %s are padded to %s: %.0f%% of the elements are unused",
              from, ty_shape_str(p->c->arena, v->type), waste);
@@ -345,7 +349,6 @@ static void
 pad_dot(Pad *p, Op *o)
 {
     Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
-    int64_t work[2] = {1, 1};
     int r = result(o, 0)->type->rank;
     for (int i = 0; i < 2; i++) {
         int k = i ? r - 2 : r - 1;
@@ -353,14 +356,17 @@ pad_dot(Pad *p, Op *o)
         if (v != arg(o, i))
             ir_set_arg(o, i, v);
     }
-    const Type *from = pad_type(p, result(o, 0)), *to = result(o, 0)->type;
-    work[0] = ty_numel(from) * pad_type(p, arg(o, 0))->shape[r - 1];
-    work[1] = ty_numel(to) * arg(o, 0)->type->shape[r - 1];
-    if (work[0] != work[1])
-        pad_note(p, o, "dot of %s and %s computes %.2f times the products",
-                 ty_shape_str(p->c->arena, pad_type(p, arg(o, 0))),
-                 ty_shape_str(p->c->arena, pad_type(p, arg(o, 1))),
-                 (double)work[1] / (double)work[0]);
+    const Type *ta = pad_type(p, arg(o, 0)), *tb = pad_type(p, arg(o, 1));
+    if (ta == arg(o, 0)->type && tb == arg(o, 1)->type)
+        return;
+    dot_set_sides(o, (DotSides){ta->shape[r - 2], tb->shape[r - 1], ta->shape[r - 1]});
+    Arena *a = p->c->arena;
+    pad_note(
+        p, o,
+        "dot of %s and %s is padded to %s and %s: where a whole tile is padding, it "
+        "is left out",
+        ty_shape_str(a, ta), ty_shape_str(a, tb), ty_shape_str(a, arg(o, 0)->type),
+        ty_shape_str(a, arg(o, 1)->type));
 }
 
 /* Each operand has sides of its own: an op for each. */

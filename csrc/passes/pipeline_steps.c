@@ -175,6 +175,7 @@ rewrite(const Pipelined *p, Op *dot, const Source *s, int n_steps)
 
     Build at = {.f = p->f, .block = body, .before = dot};
     Val *acc = arg(dot, 2);
+    DotSides sides = dot_sides(dot);
     for (int step = 0; step < n_steps; step++) {
         if (step && step + 1 < n_steps)
             read_both(&at, s, step + 1, p->read, later);
@@ -184,10 +185,14 @@ rewrite(const Pipelined *p, Op *dot, const Source *s, int n_steps)
             read_both(&at, s, 0, p->next_read, later);
         }
         at.loc = dot->loc;
-        Op *part = ir_op(&at, OP_DOT, 3, (Val *[]){now[0], now[1], acc}, 1,
-                         &result(dot, 0)->type);
-        memcpy(part->attr, dot->attr, sizeof part->attr);
-        acc = result(part, 0);
+        int k = now[0]->type->shape[1]; /* of a step */
+        if (step * k < sides.k) {       /* else there is padding alone */
+            Op *part = ir_op(&at, OP_DOT, 3, (Val *[]){now[0], now[1], acc}, 1,
+                             &result(dot, 0)->type);
+            memcpy(part->attr, dot->attr, sizeof part->attr);
+            dot_set_sides(part, (DotSides){sides.m, sides.n, k});
+            acc = result(part, 0);
+        }
         memcpy(now, later, sizeof now);
     }
     ir_add_arg(body->last, now[0]);

@@ -10,6 +10,9 @@
  *         for k:                   one vector row of b, MR broadcast elements of a
  *             c += a[i.., k] * b[k, j..]
  *
+ * Of a padded product (pad_blocks) only the tiles with true rows and columns are computed,
+ * and k ends where it ends.
+ *
  * A transposed a costs nothing (its elements are broadcast one by one); a transposed b is
  * turned on its way into scratch. With AVX-512 the tile is 8 x 32: 16 accumulators hide the
  * latency of two FMA units, and a step reads 10 values for 16 FMAs.
@@ -224,13 +227,20 @@ place_result(Host *h, const Op *o, Product *p)
     }
 }
 
+/* The least multiple of step from n on. */
+static int
+in_steps(int n, int step)
+{
+    return (n + step - 1) / step * step;
+}
+
 void
 host_dot(Host *h, const Op *o)
 {
     Product p = {.o = o};
     const Type *rt = result(o, 0)->type;
     int m = rt->shape[rt->rank - 2], n = rt->shape[rt->rank - 1];
-    int n_k = arg(o, 0)->type->shape[rt->rank - 1];
+    DotSides sides = dot_sides(o);
     p.t.e = arithmetic_of(arg(o, 0)->type->elem);
     host_flush(h);
     h->done[host_pos(h, o)] = true;
@@ -238,6 +248,11 @@ host_dot(Host *h, const Op *o)
     p.a = operand(h, o, 0, p.t.e, true);
     p.b = operand(h, o, 1, p.t.e, false);
     place_result(h, o, &p);
+    if (!p.acc.buf && (sides.m < m || sides.n < n)) {
+        /* What no tile writes is read all the same. */
+        host_materialise_to(h, arg(o, 2), p.out, false);
+        p.acc = p.out;
+    }
     host_flush(h);
     p.at = ty_with_elem(h->c, arg(o, 0)->type, p.t.e);
     p.bt = ty_with_elem(h->c, arg(o, 1)->type, p.t.e);
@@ -248,9 +263,9 @@ host_dot(Host *h, const Op *o)
     p.t.mr = MIN(h->vec_bytes == 64 ? 8 : 4, m);
     Loop batch, row, col;
     host_loop_open(h, &batch, rt->rank == 3 ? rt->shape[0] : 1, 1);
-    host_loop_open(h, &col, n, p.t.lanes * p.t.nv);
-    host_loop_open(h, &row, m, p.t.mr);
-    tile(h, &p, batch.index, row.index, col.index, n_k);
+    host_loop_open(h, &col, in_steps(sides.n, p.t.lanes * p.t.nv), p.t.lanes * p.t.nv);
+    host_loop_open(h, &row, in_steps(sides.m, p.t.mr), p.t.mr);
+    tile(h, &p, batch.index, row.index, col.index, sides.k);
     host_loop_close(h, &row);
     host_loop_close(h, &col);
     host_loop_close(h, &batch);

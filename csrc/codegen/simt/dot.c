@@ -14,6 +14,9 @@
  *
  * Otherwise by multiply-adds (dot_fma.c).
  *
+ * Of a padded product (pad_blocks) the tiles and steps that lie in the padding alone are
+ * left out: those whose first element, wherever the warp stands, is behind a true side.
+ *
  * f32 as tf32: rounded to nearest first, the hardware would cut. Three terms: x = hi + lo,
  * both tf32; hi hi + hi lo + lo hi has nearly the precision of f32.
  */
@@ -214,6 +217,7 @@ typedef struct Tiles {
     const DotPlan *p;
     Fragments a, b;
     int rows, cols, depth, step;
+    DotSides sides; /* of what is worth computing */
     int n_bit,
         m_bit; /* register bits inside a tile: n + 1, m + 8; 0 in smaller blocks */
 } Tiles;
@@ -230,6 +234,7 @@ open_tiles(Sim *s, const Op *o, const DotPlan *p)
                .rows = t->shape[t->rank - 2],
                .cols = t->shape[t->rank - 1],
                .depth = ta->shape[ta->rank - 1],
+               .sides = dot_sides(o),
                .step = mma_shape[p->kind].k};
     for (int i = 0; i < l->n[IN_REG]; i++) {
         if (l->basis[IN_REG][i] == 1 && k.cols > 1)
@@ -249,6 +254,14 @@ spot_of(const Tiles *k, int r)
 {
     int flat = (int)layout_at(result(k->o, 0)->type->layout, (uint32_t)r, 0, 0, 0);
     return (Spot){flat / (k->cols * k->rows), flat / k->cols % k->rows, flat % k->cols};
+}
+
+/* Does register r begin a tile that has elements? */
+static bool
+begins_tile(const Tiles *k, int r)
+{
+    Spot at = spot_of(k, r);
+    return !(r & (k->n_bit | k->m_bit)) && at.row < k->sides.m && at.col < k->sides.n;
 }
 
 /* d: of the whole tile; an instruction of 8 rows takes one half after the other. */
@@ -274,7 +287,7 @@ fetch_step(Tiles *k, int n_regs, int depth)
 {
     Lv words[MMA_MAX_WORDS];
     for (int r = 0; r < n_regs; r++) {
-        if (r & (k->n_bit | k->m_bit))
+        if (!begins_tile(k, r))
             continue;
         Spot at = spot_of(k, r);
         fragment(&k->a, at.batch, at.row, depth, 0, words);
@@ -290,11 +303,11 @@ mma_dot(Sim *s, const Op *o, const DotPlan *p)
     int n_regs = sim_n_regs(result(o, 0));
     int n_done = k.m_bit ? 4 : mma_shape[p->kind].d_regs;
     bool ahead = sim_reads_ahead(s, o);
-    for (int depth = 0; depth < k.depth; depth += k.step) {
-        if (ahead && depth + k.step < k.depth)
+    for (int depth = 0; depth < k.sides.k; depth += k.step) {
+        if (ahead && depth + k.step < k.sides.k)
             fetch_step(&k, n_regs, depth + k.step);
         for (int r = 0; r < n_regs; r++) {
-            if (r & (k.n_bit | k.m_bit))
+            if (!begins_tile(&k, r))
                 continue;
             int reg[4] = {r, r | k.n_bit, r | k.m_bit, r | k.n_bit | k.m_bit};
             Lv d[4];

@@ -219,6 +219,16 @@ multiply_add(Sim *s, Elem work, Lv a, Lv b, Lv acc)
     return ll_intrinsic(l, "llvm.fma", &t, 1, (Lv[]){a, b, acc}, 3);
 }
 
+/* Is register r's element, wherever the thread stands, perhaps no padding? */
+static bool
+is_wanted(const Op *o, const DotSides *sides, int r)
+{
+    const Type *t = result(o, 0)->type;
+    int rows = t->shape[t->rank - 2], cols = t->shape[t->rank - 1];
+    int flat = (int)layout_at(t->layout, (uint32_t)r, 0, 0, 0);
+    return flat / cols % rows < sides->m && flat % cols < sides->n;
+}
+
 static void
 fma_steps(Sim *s, const Op *o, Panel *p, Lv *at, int n_steps, Lv *acc)
 {
@@ -226,20 +236,22 @@ fma_steps(Sim *s, const Op *o, Panel *p, Lv *at, int n_steps, Lv *acc)
     const Layout *l = v->type->layout;
     Elem work = sim_work_elem(v->type->elem);
     Lv *x = NEW_N(s->a, Lv, p[0].n_regs), *y = NEW_N(s->a, Lv, p[1].n_regs);
+    DotSides sides = dot_sides(o);
     for (int k = 0; k < n_steps; k++) {
         load_panel(s, o, &p[0], l, at[0], k * p[0].mn * sim_elem_bytes(p[0].t), work,
                    x);
         load_panel(s, o, &p[1], l, at[1], k * p[1].mn * sim_elem_bytes(p[1].t), work,
                    y);
         for (int r = 0; r < sim_n_regs(v); r++)
-            acc[r] = multiply_add(s, work, x[panel_register(&p[0], l, r)],
-                                  y[panel_register(&p[1], l, r)], acc[r]);
+            if (is_wanted(o, &sides, r))
+                acc[r] = multiply_add(s, work, x[panel_register(&p[0], l, r)],
+                                      y[panel_register(&p[1], l, r)], acc[r]);
     }
 }
 
-/* for k in steps of `each`: phis of the accumulator around fma_steps. */
+/* for k below n_k in steps of `each`: phis of the accumulator around fma_steps. */
 static void
-fma_loop(Sim *s, const Op *o, Panel *p, Lv *start, int each, Lv *acc)
+fma_loop(Sim *s, const Op *o, Panel *p, Lv *start, int n_k, int each, Lv *acc)
 {
     Ll *l = s->l;
     int n = sim_n_regs(result(o, 0));
@@ -261,7 +273,7 @@ fma_loop(Sim *s, const Op *o, Panel *p, Lv *start, int each, Lv *acc)
     }
     fma_steps(s, o, p, at, each, acc);
     Lv next = LLVMBuildAdd(l->b, k, ll_i32(l, each), "");
-    Lv more = LLVMBuildICmp(l->b, LLVMIntSLT, next, ll_i32(l, p[0].k), "");
+    Lv more = LLVMBuildICmp(l->b, LLVMIntSLT, next, ll_i32(l, n_k), "");
     LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b), after = ll_block(l, "dotted");
     LLVMBuildCondBr(l->b, more, body, after);
     LLVMAddIncoming(k, &next, &end, 1);
@@ -270,16 +282,17 @@ fma_loop(Sim *s, const Op *o, Panel *p, Lv *start, int each, Lv *acc)
     LLVMPositionBuilderAtEnd(l->b, after);
 }
 
+/* The first n_k of a chunk. */
 static void
-fma_chunk(Sim *s, const Op *o, Panel *p, Lv *start, Lv *acc)
+fma_chunk(Sim *s, const Op *o, Panel *p, Lv *start, int n_k, Lv *acc)
 {
     int each = p[0].k, n = sim_n_regs(result(o, 0));
     while (each > 1 && each * n > MAX_UNROLLED)
         each /= 2;
-    if (each == p[0].k)
-        fma_steps(s, o, p, start, each, acc);
+    if (n_k <= each)
+        fma_steps(s, o, p, start, n_k, acc);
     else
-        fma_loop(s, o, p, start, each, acc);
+        fma_loop(s, o, p, start, n_k, each, acc); /* zeros behind the end do no harm */
 }
 
 void
@@ -294,13 +307,14 @@ sim_fma_dot(Sim *s, const Op *o)
         aim_panel(s, result(o, 0)->type, &p[i]);
         start[i] = sim_shared_offset(s, p[i].thread, sim_elem_bytes(p[i].t), 0);
     }
-    for (int chunk = 0; chunk < p[0].depth / p[0].k; chunk++) {
+    int left = dot_sides(o).k; /* behind it, both are zero */
+    for (int chunk = 0; left > 0; chunk++, left -= p[0].k) {
         if (chunk)
             sim_barrier(s, o->loc);
         for (int i = 0; i < 2; i++)
             store_panel(s, o, &p[i], arg(o, i), (Col)chunk);
         sim_barrier(s, o->loc);
-        fma_chunk(s, o, p, start, acc);
+        fma_chunk(s, o, p, start, MIN(left, p[0].k), acc);
     }
     sim_close_acc(s, o, acc);
 }
