@@ -11,6 +11,7 @@ writes_memory(const Op *o)
     switch (o->op) {
     case OP_ASSUME:
     case OP_ASSERT:
+    case OP_DEBUG:
     case OP_PRINT: return false; /* WRITES only to stay */
     default: return op_has(o, OPF_WRITES | OPF_SYNC);
     }

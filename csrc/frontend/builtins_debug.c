@@ -250,13 +250,18 @@ bi_device_print(Fe *f, Value *a)
     return print(f, prefix, n, n ? a[1].tuple->at : NULL, hex);
 }
 
-/* Python's print: texts become the prefix, the rest are operands. */
+/* Python's print: texts become the prefix, the rest are operands. In the interpreter it is
+ * Python's own, of NumPy's arrays. */
 Value
 bi_print(Fe *f, Value *a)
 {
     Sb sb = {.a = f->a};
     int n = a[0].kind == V_TUPLE ? a[0].tuple->n : 0, n_args = 0;
     Value *args = NEW_N(f->a, Value, n + 1);
+    if (f->c->opt.interpret) {
+        fe_print_values(f, n, n ? a[0].tuple->at : NULL);
+        return v_obj(Py_None);
+    }
     sb_put(&sb, "");
     for (int i = 0; i < n; i++) {
         Value v = fe_read(f, a[0].tuple->at[i]);

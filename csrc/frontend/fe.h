@@ -449,6 +449,8 @@ Value fe_descriptor_attribute(Fe *f, Value p, const char *name);
  * be outside, which *mask then tells (NULL: none is). */
 Val *fe_window(Fe *f, const BlockPtr *p, const bool *checked, Val **mask);
 BlockPtr *fe_new_window(Fe *f, Value base, Value shape, Value strides, Value block);
+/* builtins_stop.c: print(..) of a kernel that is interpreted. */
+void fe_print_values(Fe *f, int n, const Value *args);
 /* typed.c: brings the arguments of t to types it takes, and to one shape. */
 void fe_typed_args(Fe *f, const Tree *t, Value *local);
 Val *fe_index_scalar(Fe *f, Value tuple, int i, Elem e, const char *what);

@@ -592,6 +592,19 @@ run_print(Interp *in, const Op *o)
     }
 }
 
+static void
+run_debug(Interp *in, const Op *o)
+{
+    const InterpRun *r = in->run;
+    if (!r->debug)
+        return;
+    const uint64_t **v = NEW_N(in->c->arena, const uint64_t *, o->n_args + 1);
+    for (int i = 0; i < o->n_args; i++)
+        v[i] = operand(in, o, i);
+    if (!r->debug(r->data, o, v, in->pid))
+        err_at(in->c, o->loc, VALUE, "stopped");
+}
+
 /* ---- blocks --------------------------------------------------------------------- */
 
 static void
@@ -626,6 +639,7 @@ run_op(Interp *in, const Op *o)
     case OP_IF: run_if(in, o); break;
     case OP_ASSERT: run_assert(in, o); break;
     case OP_PRINT: run_print(in, o); break;
+    case OP_DEBUG: run_debug(in, o); break;
     case OP_ASSUME:
         if (!operand(in, o, 0)[0])
             err_at(in->c, o->loc, VALUE, "what tl.assume says is not true");

@@ -358,6 +358,10 @@ typedef struct InterpRun {
     /* NULL, or called for every element read or written; false stops with ERR_VALUE. */
     bool (*access)(void *data, uint64_t address, int bytes, bool is_write,
                    const Loc *loc);
+    /* NULL, or called for the op `debug` with its operands' elements; false stops the
+     * run, with an error that says nothing: data knows. */
+    bool (*debug)(void *data, const Op *o, const uint64_t *const *values,
+                  const int32_t *pid);
     void *data;
     FILE *out; /* of print; stdout when NULL */
 } InterpRun;

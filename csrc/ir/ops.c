@@ -856,6 +856,12 @@ check_print(const Op *o)
 }
 
 static const char *
+check_debug(const Op *o)
+{
+    return o->text ? NULL : say(o, "without a text");
+}
+
+static const char *
 check_inline_asm(const Op *o)
 {
     int64_t pack = ir_attr(o, ATTR_PACK);

@@ -62,11 +62,13 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
     Kernel *k = (Kernel *)self;
     static char *names[] = {
         "fn",    "do_not_specialize", "do_not_specialize_on_alignment",
-        "debug", "noinline",          NULL};
+        "debug", "noinline",          "interpret",
+        NULL};
     PyObject *fn, *no_spec = Py_None, *no_align = Py_None;
-    int debug = 0, noinline = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOpp:Kernel", names, &fn,
-                                     &no_spec, &no_align, &debug, &noinline))
+    int debug = 0, noinline = 0, interpret = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOppp:Kernel", names, &fn,
+                                     &no_spec, &no_align, &debug, &noinline,
+                                     &interpret))
         return -1;
     if (k->f)
         return PyErr_SetString(PyExc_TypeError, "a Kernel is made once"), -1;
@@ -98,6 +100,7 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
     }
     f->noinline = noinline;
     k->debug = debug;
+    k->interpret = interpret;
     return 0;
 }
 

@@ -44,7 +44,8 @@ opt_default(const Kernel *k)
         .num_warps = 4,
         .num_stages = 3,
         .num_ctas = 1,
-        .flags = (uint8_t)(OPT_SANITIZE | (config->interpret ? OPT_INTERPRET : 0) |
+        .flags = (uint8_t)(OPT_SANITIZE |
+                           (k->interpret || config->interpret ? OPT_INTERPRET : 0) |
                            (config->check_bounds ? OPT_BOUNDS : 0) |
                            (config->fp_fusion ? OPT_FUSION : 0) |
                            (k->debug || config->debug ? OPT_DEBUG : 0)),

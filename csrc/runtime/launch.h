@@ -168,6 +168,7 @@ struct Kernel {
                                        sides, as it cannot change; owned or NULL */
     Launcher *last_launcher; /* inside of last */
     bool debug;              /* @jit(debug=True) */
+    bool interpret;          /* @jit(interpret=True) */
     Table *table;            /* NULL before the first launch */
     Compiled **variants;     /* owned, in the order of their making */
     int n_variants, cap_variants;

@@ -117,6 +117,7 @@ class JITFunction(Kernel, Generic[R]):
         do_not_specialize_on_alignment: Iterable[int | str] | None = None,
         debug: bool | None = None,
         noinline: bool | None = None,
+        interpret: bool | None = None,
         repr: Callable[[Any], str] | None = None,
         launch_metadata: Callable[..., Any] | None = None,
     ) -> None:
@@ -127,6 +128,7 @@ class JITFunction(Kernel, Generic[R]):
         )
         self.debug = debug
         self.noinline = bool(noinline)
+        self.interpret = bool(interpret)
         self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []
         self._repr = repr
@@ -139,6 +141,7 @@ class JITFunction(Kernel, Generic[R]):
             do_not_specialize_on_alignment=self.do_not_specialize_on_alignment,
             debug=bool(debug),
             noinline=self.noinline,
+            interpret=bool(interpret),
         )
 
     def _names(self, chosen: tuple[int | str, ...], num: int) -> bool:
@@ -357,6 +360,7 @@ def jit(
     do_not_specialize_on_alignment: Iterable[int | str] | None = None,
     debug: bool | None = None,
     noinline: bool | None = None,
+    interpret: bool | None = None,
 ) -> Callable[[Callable[..., R]], JITFunction[R]]: ...
 def jit(
     fn: Callable[..., Any] | None = None,
@@ -368,6 +372,7 @@ def jit(
     do_not_specialize_on_alignment: Iterable[int | str] | None = None,
     debug: bool | None = None,
     noinline: bool | None = None,
+    interpret: bool | None = None,
 ) -> Any:
     """Compile a function written in ``tegula.language``.
 
@@ -376,6 +381,8 @@ def jit(
     do_not_specialize_on_alignment  the same for their divisibility alone
     debug                           device_assert and overflow checks are live
     noinline                        accepted for Triton's sake; we inline
+    interpret                       runs in the reference interpreter, program by program:
+                                    ``breakpoint()`` and ``print(x)`` show whole blocks
     repr                            repr(specialization) gives the name of the variant
 
     The kernel runs as ``kernel[grid](*args, **options)``: grid is a tuple of up to three
@@ -410,6 +417,7 @@ def jit(
             do_not_specialize_on_alignment=do_not_specialize_on_alignment,
             debug=debug,
             noinline=noinline,
+            interpret=interpret,
             repr=repr,
             launch_metadata=launch_metadata,
         )

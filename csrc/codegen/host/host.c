@@ -606,6 +606,7 @@ visit(Host *h, const Op *o)
     case OP_REDUCE: reduce_op(h, o); return;
     case OP_ASSERT:
     case OP_PRINT: debug_op(h, o); return;
+    case OP_DEBUG: err_at(h->c, o->loc, TARGET, info(o)->text, "the CPU");
     case OP_ASSUME: break;
     case OP_BARRIER:
         settle_loads(h, o);
