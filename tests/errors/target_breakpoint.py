@@ -16,7 +16,7 @@ def run():
 
 
 # ----
-# target_breakpoint.py:10:5: CompileError[TARGET]: breakpoint() is not supported on the CPU
+# target_breakpoint.py:10:5: UnsupportedError[TARGET]: breakpoint() is not supported on the CPU
 #     breakpoint()
 #     ^~~~~~~~~~~~
 #   help: @tegula.jit(interpret=True), or TEGULA_INTERPRET=1, runs the kernel where it can be stopped
