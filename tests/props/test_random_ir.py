@@ -85,3 +85,13 @@ def test_gpu(seeds: str, warps: int) -> None:
         pytest.skip("no GPU")
     machine = ["-t", f"cuda:{arch}", "-w", str(warps), "-e", "0"]
     tirc(*machine, "--random", seeds, "-n", "60", "tile,simt,check")
+
+
+FOUND = sorted(Path(__file__).with_name("found").glob("*.tir"))
+
+
+@pytest.mark.parametrize("file", FOUND, ids=lambda file: file.stem)
+def test_found(file: Path) -> None:
+    """What failed once, as small as shrink_text.py makes it; its first line is the call."""
+    text = file.read_text(encoding="utf-8")
+    tirc(*text.splitlines()[0].removeprefix("// RUN:").split(), "-", text=text)

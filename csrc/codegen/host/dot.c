@@ -78,7 +78,7 @@ find_reusable(Host *h, const Val *v, const Op *o)
     if (s->kind == V_BUFFER)
         return v->block == o->block && ty_same_shape(v->type, result(o, 0)->type) &&
                        v->type->elem == result(o, 0)->type->elem && !v->type->is_ptr &&
-                       !host_is_live(h, v)
+                       !host_may_be_read(h, v)
                    ? v
                    : NULL;
     if (s->kind != V_LAZY || !op_has(v->def, OPF_ELEM))

@@ -102,6 +102,8 @@ bool host_is_lazy_op(const Op *o); /* pure per element, or a load: computed on d
 int host_last_use(Host *h, const Val *v);
 /* Does anything outside of the values stamped in this group build still need v? */
 bool host_is_live(Host *h, const Val *v);
+/* The same, before it is known what this group build keeps and what is computed from v again. */
+bool host_may_be_read(Host *h, const Val *v);
 Buf *host_buf(Host *h, int64_t bytes, int free_at);
 void host_free_before(Host *h,
                       int pos);        /* buffers whose last reader stands before pos */

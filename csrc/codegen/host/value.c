@@ -160,6 +160,12 @@ host_is_live(Host *h, const Val *v)
     return is_live(h, v, true);
 }
 
+bool
+host_may_be_read(Host *h, const Val *v)
+{
+    return is_live(h, v, false);
+}
+
 /* ---- scratch ---------------------------------------------------------------------------- */
 
 Buf *

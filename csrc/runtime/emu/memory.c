@@ -83,7 +83,11 @@ note_read(EmuThread *t, int32_t offset, int32_t bytes, const EmuPlace *at)
                 "race: thread %d reads shared memory at offset %d, written by thread %d "
                 "since the last barrier",
                 t->id, i, s->w_thread);
-        if (s->r_epoch != t->cta->epoch) {
+        /* What this warp alone read before it synchronised is behind all its threads, and
+         * another warp's write meets this read as well. */
+        bool is_behind = s->r_many < 2 && s->r_thread / LANES == t->id / LANES &&
+                         s->r_warp_epoch != warp_epoch;
+        if (s->r_epoch != t->cta->epoch || is_behind) {
             s->r_many = 0;
             s->r_thread = (uint16_t)t->id;
         } else if (s->r_thread != t->id) {
