@@ -70,6 +70,22 @@ check_combine(Fe *f, const Block *region, const Block *at)
     }
 }
 
+/* Drops what nobody uses: x + tl.zeros((1,), ..) may have been asked for its type alone. */
+static void
+drop_unused(Block *at)
+{
+    for (Op *o = at->last, *prev; o; o = prev) {
+        prev = o->prev;
+        for (int r = 0; r < o->n_regions; r++)
+            drop_unused(o->regions[r]);
+        bool is_used = !op_has(o, OPF_PURE);
+        for (int i = 0; i < o->n_results; i++)
+            is_used |= result(o, i)->uses != NULL;
+        if (!is_used)
+            ir_erase(o);
+    }
+}
+
 /* REDUCE or SCAN of n blocks of one shape; fills out[n]. */
 static Op *
 combine_op(Fe *f, OpCode code, int n, Val **in, int axis, Combine *fn, void *data,
@@ -100,6 +116,7 @@ combine_op(Fe *f, OpCode code, int n, Val **in, int axis, Combine *fn, void *dat
     fn(f, n, arg_v, arg_v + n, res, data);
     ir_op(&f->b, OP_YIELD, n, res, 0, NULL);
     f->b = outer;
+    drop_unused(body);
     check_combine(f, body, body);
     for (int i = 0; i < n; i++)
         out[i] = result(o, i);

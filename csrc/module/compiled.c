@@ -130,7 +130,7 @@ get_hash(PyObject *self, void *closure)
 }
 
 static PyObject *
-get_src(PyObject *self, void *closure)
+get_kernel_object(PyObject *self, void *closure)
 {
     (void)closure;
     return Py_NewRef((PyObject *)((Compiled *)self)->kernel);
@@ -195,6 +195,13 @@ get_metadata(PyObject *self, void *closure)
 {
     (void)closure;
     return by_python(self, "metadata");
+}
+
+static PyObject *
+get_src(PyObject *self, void *closure)
+{
+    (void)closure;
+    return by_python(self, "source");
 }
 
 static PyObject *
@@ -378,7 +385,8 @@ static PyGetSetDef compiled_getset[] = {
     {"name", get_name, NULL, "of the kernel", NULL},
     {"hash", get_hash, NULL, "key on disk, without the answers; '' if it is not kept",
      NULL},
-    {"src", get_src, NULL, "the kernel this is a variant of", NULL},
+    {"src", get_src, NULL, "what it was made of: .fn is the kernel", NULL},
+    {"_kernel", get_kernel_object, NULL, "the kernel this is a variant of", NULL},
     {"timings", get_timings, NULL,
      "dict of milliseconds: frontend, passes, codegen, llvm, ptxas; empty if from disk",
      NULL},

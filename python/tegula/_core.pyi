@@ -29,6 +29,7 @@ class CompiledKernel:
     _facts: dict[str, Any]
     def _init_handles(self) -> None:
         """Loads the code now instead of at the first launch."""
+    _kernel: Kernel
     _params: list[tuple[int, str, bool]]
     _stages: dict[str, Any]
     asm: Mapping[str, Any]
@@ -45,7 +46,7 @@ class CompiledKernel:
     packed_metadata: tuple[int, int, int]
     report: str
     run: Callable[..., None]
-    src: Kernel
+    src: Any
     target: str
     timings: dict[str, float]
 

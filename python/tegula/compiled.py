@@ -67,6 +67,32 @@ def disassemble(cubin: bytes) -> str:
     return done.stdout
 
 
+class Source:
+    """``compiled.src``: what a variant was made of.
+
+    fn is the kernel; the kernel's other attributes are found here, too.
+    """
+
+    ext = "ttir"
+
+    def __init__(self, compiled: _core.CompiledKernel) -> None:
+        self.fn = compiled._kernel
+        self.name = compiled.name
+        self._hash = compiled.hash
+
+    def hash(self) -> str:
+        return self._hash
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "fn":  # not there yet: a copy is being made
+            raise AttributeError(name)
+        return getattr(self.fn, name)
+
+
+def source(compiled: _core.CompiledKernel) -> Source:
+    return Source(compiled)
+
+
 def stages(compiled: _core.CompiledKernel) -> Stages:
     return Stages(compiled)
 
@@ -141,7 +167,7 @@ def launch_metadata(compiled: _core.CompiledKernel) -> Callable[..., Any]:
 
         if not knobs.runtime.launch_enter_hook:
             return None
-        arguments = dict(zip(compiled.src.arg_names, args, strict=False))
+        arguments = dict(zip(compiled._kernel.arg_names, args, strict=False))
         return hooks.launch_info(compiled, grid, arguments, stream)
 
     return describe

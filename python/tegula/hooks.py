@@ -41,7 +41,7 @@ def launch_info(
     info = LazyDict(
         {"name": variant.name, "function": variant.function, "stream": stream}
     )
-    describe = getattr(variant.src, "launch_metadata", None)
+    describe = getattr(variant._kernel, "launch_metadata", None)
     if describe is not None:
         info.add(describe, (grid, variant.metadata, arguments))
     return info

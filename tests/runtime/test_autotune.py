@@ -54,7 +54,7 @@ def test_one_configuration_is_not_measured():
     tuned = tegula.autotune(blocks(32), ["n"], do_bench=never)(plain)
     x = np.zeros(40, np.float32)
     compiled = tuned[grid](x, 40, STEP=2)
-    assert x.tolist() == [2.0] * 40 and compiled.src is plain
+    assert x.tolist() == [2.0] * 40 and compiled.src.fn is plain
 
 
 def test_restore_and_reset():

@@ -117,7 +117,7 @@ def test_empty_grid_runs_nothing(grid):
 def test_launch_returns_the_variant_which_launches_again():
     out = zeros()
     compiled = fill[(1,)](out, 5)
-    assert compiled.kernel and compiled.src is fill and "tir" in compiled.asm
+    assert compiled.kernel and compiled.src.fn is fill and "tir" in compiled.asm
     assert compiled.metadata.num_warps == 4 and compiled.target == "cpu"
     out[:] = 0
     assert compiled[(1,)](out, 6, 8, 16) is compiled

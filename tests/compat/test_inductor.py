@@ -1,0 +1,77 @@
+"""torch.compile makes Triton kernels, for the CPU too: they run here as they come."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import tegula
+import tegula.language as tl
+
+CODE = """
+import tegula.compat
+tegula.compat.install()
+import torch
+import torch._inductor.config as config
+
+config.cpu_backend = "triton"
+config.compile_threads = 1
+config.fx_graph_cache = False
+
+def functions(x, i):
+    normal = torch.nn.functional.layer_norm(x, (100,))
+    best, where = torch.softmax(x, -1).max(1)
+    return normal, best, where, x.cumsum(1), x[i] * 2, (x > 1).any(0)
+
+x, i = torch.randn(16, 100), torch.randint(0, 16, (5,))
+compiled = torch.compile(functions)
+torch.testing.assert_close(compiled(x, i), functions(x, i))
+from torch._inductor.codecache import PyCodeCache
+text = "".join(open(m.__file__).read() for m in PyCodeCache.modules)
+assert "@triton.jit" in text, "no Triton was made"
+"""
+
+
+@pytest.mark.slow
+def test_torch_compile(tmp_path):
+    pytest.importorskip("torch")
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", CODE], capture_output=True, text=True, env=env
+    )
+    if "Unsupported device type: cpu" in done.stderr:
+        pytest.skip("this torch makes no Triton for CPUs")
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_a_combine_function_asks_of_types_alone():
+    """Inductor's helpers compute a value whose type they look at, and drop it."""
+    np = pytest.importorskip("numpy")
+
+    @tegula.jit
+    def is_floating(x):
+        return (x + tl.zeros((1,), tl.int1)).dtype.is_floating()
+
+    @tegula.jit
+    def larger(a, b):
+        mask = a > b
+        if is_floating(a):
+            mask |= a != a
+        return tl.where(mask, a, b)
+
+    @tegula.jit
+    def reduce(x, out):
+        tl.store(out, tl.reduce(tl.load(x + tl.arange(0, 16)), 0, larger))
+
+    x = np.arange(16, dtype=np.float32)
+    for value in (15.0, np.nan):
+        x[3], out = value, np.zeros(1, np.float32)
+        reduce[(1,)](x, out)
+        np.testing.assert_equal(out[0], np.float32(value))
