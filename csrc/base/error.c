@@ -204,7 +204,7 @@ put_error(Comp *c, Sb *sb, const Error *e)
     if (help)
         sb_printf(sb, "\n  help: %s", help);
     if (l && l->caller) {
-        sb_put(sb, help ? "       " : "\n  ");
+        sb_put(sb, "\n  ");
         put_chain(sb, l);
     }
 }

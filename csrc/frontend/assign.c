@@ -15,6 +15,8 @@ unpack(Fe *f, Node *t, const TupleValue *e)
             star = i;
     if (star < 0 ? e->n != n : e->n < n - 1) {
         f->b.loc = fe_loc(f, t);
+        if (star < 0 && e->n > n && t->list[n - 1]->kind == AST_Name)
+            err_help(f->c, "*%s takes all that is left", t->list[n - 1]->name);
         fail(f, VALUE, "%s%d name%s on the left, %d value%s on the right",
              star < 0 ? "" : "at least ", star < 0 ? n : n - 1,
              (star < 0 ? n : n - 1) == 1 ? "" : "s", e->n, e->n == 1 ? "" : "s");

@@ -76,6 +76,13 @@ put_values(Fe *f, Sb *sb, const Node *n, int *count)
     if (!n || *count > 4)
         return;
     const Frame *fr = f->frame;
+    if (n->kind == AST_Attribute && !strcmp(n->name, "shape") && n->a->slot >= 0) {
+        Value v = fe_read(f, fr->local[n->a->slot]);
+        if (v.kind == V_TENSOR)
+            sb_printf(sb, "%s%s.shape is %s", (*count)++ ? ", " : "", n->a->name,
+                      ty_shape_str(f->a, v.val->type));
+        return;
+    }
     if (n->kind == AST_Name && n->slot >= 0) {
         Value v = fe_read(f, fr->local[n->slot]);
         const char *text = str_printf(f->a, "%s is %s", n->name, v_short(f, v));

@@ -134,8 +134,14 @@ Value
 bi_assume(Fe *f, Value *a)
 {
     if (a[0].kind == V_OBJ) {
-        if (!fe_truth(f, a[0], "an assumption"))
-            fail(f, VALUE, "the assumption is false");
+        if (!fe_truth(f, a[0], "an assumption")) {
+            const char *text = fe_written(f, a[0]);
+            const char *values = fe_values(f, f->args ? f->args->at[0] : NULL);
+            if (values)
+                err_help(f->c, "%s", values);
+            fail(f, VALUE, "the assumption is false%s%s", text ? ": " : "",
+                 text ? text : "");
+        }
         return v_obj(Py_None);
     }
     if (a[0].kind == V_TENSOR && a[0].val->type->rank) {

@@ -8,13 +8,24 @@
  */
 #include "frontend/fe.h"
 
+static NORETURN void
+need_block(Fe *f)
+{
+    const CallArgs *a = f->args;
+    err_help(f->c,
+             "a scalar is one value already; tl.load of a block of pointers gives "
+             "a block");
+    fail(f, VALUE, "%s needs a block, not %s", f->callee,
+         a && a->n && a->v[0].kind == V_TENSOR ? fe_who(f, a->v[0]) : "a scalar");
+}
+
 /* axis of t, from -rank to rank - 1, made non-negative. */
 static int
 axis_of(Fe *f, Value v, const Type *t)
 {
     int64_t axis = v_const_int(f, v, "axis");
     if (!t->rank)
-        fail(f, VALUE, "%s needs a block, not a scalar", f->callee);
+        need_block(f);
     if (axis < -t->rank || axis >= t->rank) {
         fe_blame(f, v);
         fail(f, VALUE, "%s: axis %lld is outside the shape %s", f->callee,
@@ -201,7 +212,7 @@ reduce(Fe *f, int n, Val **in, Value axis_v, bool keep, Combine *fn, void *data,
     bool all = is_absent(axis_v) || is_py_none(axis_v);
     int rank = in[0]->type->rank, axis = 0;
     if (!rank)
-        fail(f, VALUE, "%s needs a block, not a scalar", f->callee);
+        need_block(f);
     if (all) {
         int32_t size = (int32_t)ty_numel(in[0]->type);
         for (int i = 0; i < n; i++)
@@ -228,7 +239,7 @@ block(Fe *f, Value v)
         fail(f, TYPE, "%s takes numbers, not %s", f->callee, ty_str(f->a, x->type));
     }
     if (!x->type->rank)
-        fail(f, VALUE, "%s needs a block, not a scalar", f->callee);
+        need_block(f);
     return x;
 }
 
@@ -263,8 +274,10 @@ static void
 reduce_arg(Fe *f, bool is_max, Val *x, Value axis_v, bool tie_left, bool keep,
            Val **out)
 {
-    if (is_absent(axis_v) || is_py_none(axis_v))
+    if (is_absent(axis_v) || is_py_none(axis_v)) {
+        err_help(f->c, "axis=0 is the only one of a block of one dimension");
         fail(f, VALUE, "%s with indices needs an axis", f->callee);
+    }
     if (x->type->elem == E_BF16)
         x = fe_cast(f, x, E_F32, ROUND_RTNE);
     const Type *t = x->type;
@@ -487,9 +500,12 @@ Value
 bi_gather(Fe *f, Value *a)
 {
     Val *src = block(f, a[0]), *index = block(f, a[1]);
-    if (!elem_is_int(index->type->elem))
+    if (!elem_is_int(index->type->elem)) {
+        err_help(f->c, "convert: index.to(tl.int32)");
+        fe_blame(f, a[1]);
         fail(f, TYPE, "gather needs integer indices, not %s",
              ty_str(f->a, index->type));
+    }
     int axis = axis_of(f, a[2], src->type);
     bool ok = src->type->rank == index->type->rank;
     for (int d = 0; ok && d < src->type->rank; d++)

@@ -53,7 +53,17 @@ fe_point(Fe *f, const Node *node)
 NORETURN void
 fe_unknown_keyword(Fe *f, const char *fn, const char *kw, const char *const *words)
 {
+    static const char *const others[][2] = {
+        {"dim", "axis"},          {"axis", "dim"},
+        {"keepdim", "keep_dims"}, {"keepdims", "keep_dims"},
+        {"out_dtype", "dtype"},   {"default", "other"},
+        {"fill_value", "value"},  {"evict", "eviction_policy"},
+    };
     const char *near = fe_closest(kw, words);
+    for (size_t i = 0; !near && i < COUNT(others); i++)
+        for (int k = 0; !strcmp(kw, others[i][0]) && words[k]; k++)
+            if (!strcmp(words[k], others[i][1]))
+                near = words[k];
     if (near)
         err_help(f->c, "did you mean '%s'?", near);
     err_at(f->c, f->b.loc, ARGUMENT,
@@ -308,8 +318,13 @@ call_any(Fe *f, Value fn, int n, const Value *args, int n_kw, const char *const 
     }
     if (fn.kind == V_CLOSURE)
         return fe_call_closure(f, fn.closure, n, args, n_kw, kw, kw_args);
-    if (fn.kind != V_OBJ)
-        fail(f, TYPE, "%s cannot be called", v_describe(f, fn));
+    if (fn.kind != V_OBJ) {
+        const char *text = f->call ? fe_text(f, f->call->a) : NULL;
+        if (fn.kind == V_TENSOR)
+            err_help(f->c, "x * (..) multiplies; x[..] indexes a block");
+        fail(f, TYPE, "%s%s%s%s%s cannot be called", text ? "'" : "", text ? text : "",
+             text ? "' (" : "", v_describe(f, fn), text ? ")" : "");
+    }
     return call_object(f, fn.obj, n, args, n_kw, kw, kw_args);
 }
 

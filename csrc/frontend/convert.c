@@ -23,6 +23,9 @@ fe_literal_elem(Fe *f, PyObject *o)
         PyLong_AsUnsignedLongLong(o);
         if (overflow < 0 || PyErr_Occurred()) {
             PyErr_Clear();
+            fe_blame(f, v_obj(o));
+            err_help(f->c, "integers reach from -2**63 to 2**64 - 1; a float reaches "
+                           "further: float(..)");
             fail(f, VALUE, "the integer %s does not fit 64 bits", v_short(f, v_obj(o)));
         }
         return E_U64;

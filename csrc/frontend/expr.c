@@ -249,6 +249,13 @@ expr_Attribute(Fe *f, Node *n)
         words[k++] = "type";
         words[k++] = "numel";
         near = fe_closest(n->name, words);
+    } else if (v.kind == V_BLOCK_PTR) {
+        static const char *const of_desc[] = {"load",    "store",       "gather",
+                                              "scatter", "dtype",       "shape",
+                                              "strides", "block_shape", NULL};
+        static const char *const of_pointer[] = {"advance", "store", "dtype",
+                                                 "shape",   "type",  NULL};
+        near = fe_closest(n->name, v.bp->is_desc ? of_desc : of_pointer);
     } else if (v.kind == V_OBJ) {
         PyObject *dir = fe_own(f, PyObject_Dir(v.obj));
         Py_ssize_t size = PyList_Size(dir), k = 0;

@@ -146,8 +146,11 @@ inline_in(Fe *f, FeFunction *fn, const Closure *k, int n, const Value *args, int
         int same = 0;
         for (Frame *up = f->frame; up; up = up->caller)
             same += up->tree == t;
-        if (same > 1)
+        if (same > 1) {
+            err_help(f->c, "every call is inlined: a function may call itself where "
+                           "constants decide when that ends");
             err_at(f->c, call, RECURSION, t->name);
+        }
         fail(f, LIMIT, "functions are inlined more than %d levels deep", MAX_INLINE);
     }
     fr->local = NEW_N(f->a, Value, t->n_locals + N_HIDDEN);

@@ -130,9 +130,14 @@ bound(Fe *f, Value v, const char *what)
     if (v.kind != V_TENSOR && !is_int_obj(v))
         fail(f, TYPE, "%s must be an integer, not %s", what, v_describe(f, v));
     Val *x = fe_tensor(f, v, what);
-    if (x->type->rank || x->type->is_ptr || !elem_is_int(x->type->elem))
+    if (x->type->rank || x->type->is_ptr || !elem_is_int(x->type->elem)) {
+        if (x->type->rank)
+            err_help(f->c, "a block is one value: arithmetic on it needs no loop");
+        else if (!x->type->is_ptr)
+            err_help(f->c, "'//' divides integers; x.to(tl.int32) converts");
         fail(f, TYPE, "%s must be an integer scalar, not %s", what,
-             ty_str(f->a, x->type));
+             v_describe(f, v_val(x)));
+    }
     return x;
 }
 

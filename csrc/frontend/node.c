@@ -351,6 +351,14 @@ new_tree(Fe *f, FeFunction *fn, PyObject *def)
     v->log.n = 0;
     Frame shell = {.caller = f->frame, .tree = t}; /* names the file in errors */
     f->frame = &shell;
+    if (class_index(f, def, node_names, N_AST) == AST_AsyncFunctionDef) {
+        Node n = {.kind = AST_AsyncFunctionDef};
+        for (int i = 0; i < 4; i++) {
+            int *pos[4] = {&n.line, &n.col, &n.end_line, &n.end_col};
+            *pos[i] = (int)PyLong_AsLong(get_b(f, def, f->loc_attr[i]));
+        }
+        fe_no_such_syntax(f, &n);
+    }
     convert_params(f, t, def);
     PyObject *body = get_str_b(f, def, "body");
     if (PyList_Check(body))

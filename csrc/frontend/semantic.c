@@ -410,9 +410,17 @@ fe_unary(Fe *f, Operator o, Value a)
         err_help(f->c, "leave it out");
         fail(f, TYPE, "unary '+' is not available on tensors");
     }
-    if (x->type->is_ptr || (o == OPR_Invert && !elem_is_int(e)))
+    if (x->type->is_ptr || (o == OPR_Invert && !elem_is_int(e))) {
+        if (x->type->is_ptr)
+            err_help(f->c, "tl.load reads what it points to");
+        else
+            err_help(f->c,
+                     "x == 0 asks whether it is zero; x.to(tl.int%d, bitcast=True) "
+                     "has its bits",
+                     elem_info[e].bits);
         fail(f, TYPE, "'%s' is not available on %s", opr_text[o],
-             ty_str(f->a, x->type));
+             v_describe(f, v_val(x)));
+    }
     if (o == OPR_USub)
         return v_val(ir_un(&f->b, OP_NEG, x));
     if (o == OPR_Not && e != E_I1) {

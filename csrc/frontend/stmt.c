@@ -339,7 +339,12 @@ stmt_If(Fe *f, Node *n, Rest *rest, bool *used)
          other = {n->list2, 0, n->n_list2, false};
     if (c.kind != V_TENSOR) {
         if (!is_py_none(c) && !is_int_obj(c)) {
-            err_help(f->c, "compare it with something: the result is then a bool");
+            if (c.kind == V_OBJ && PyUnicode_Check(c.obj))
+                err_help(f->c, "compare it: == %s", v_short(f, c));
+            else if (c.kind == V_OBJ && PyFloat_Check(c.obj))
+                err_help(f->c, "compare it: != 0");
+            else
+                err_help(f->c, "compare it with something: the result is then a bool");
             err_at(f->c, f->b.loc, CONDITION,
                    str_printf(f->a,
                               "the condition of an if must be a bool, an int, None or "

@@ -316,7 +316,7 @@ render_all(Comp *c, void *data)
               "    acc = p * scale\n"
               "          ^~~~~~~~~\n"
               "  help: scale is [64]; scale[:, None] makes it [64, 1]"
-              "       in softmax(), inlined from layer.py:58");
+              "\n  in softmax(), inlined from layer.py:58");
     e.help = NULL;
     e.loc = loc_new(c, "softmax.py", "softmax", 41, 4, 41, 7, under);
     CHECK_STR(t, err_render(c, &e),

@@ -18,4 +18,4 @@ def run():
 # argument_sum_dim.py:10:46: CompileError[ARGUMENT]: sum(): it has no parameter 'dim'
 #     tl.store(x + tl.arange(0, 16), tl.sum(a, dim=1))
 #                                              ^~~~~
-#   help: it is sum(input[, axis, keep_dims, dtype])
+#   help: did you mean 'axis'?

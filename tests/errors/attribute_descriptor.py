@@ -19,3 +19,4 @@ def run():
 # attribute_descriptor.py:11:24: CompileError[ATTRIBUTE]: a tensor descriptor of [16, 16] has no attribute 'laod'
 #     tl.store(x, tl.sum(d.laod([0, 0])))
 #                        ^~~~~~
+#   help: did you mean 'load'?

@@ -18,4 +18,4 @@ def run():
 # condition_float.py:9:8: CompileError[CONDITION]: the condition of an if must be a bool, an int, None or a scalar, not the constant float 0.5
 #     if scale:
 #        ^~~~~
-#   help: compare it with something: the result is then a bool
+#   help: compare it: != 0

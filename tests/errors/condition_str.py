@@ -18,4 +18,4 @@ def run():
 # condition_str.py:9:8: CompileError[CONDITION]: the condition of an if must be a bool, an int, None or a scalar, not the constant str 'relu'
 #     if ACT:
 #        ^~~
-#   help: compare it with something: the result is then a bool
+#   help: compare it: == 'relu'

@@ -18,4 +18,5 @@ def run():
 # limit_combine_block.py:10:57: UnsupportedError[LIMIT]: 'arange' in the combine function of reduce()
 #     tl.store(x, tl.reduce(i, 0, lambda a, b: tl.max(a + tl.arange(0, 16), 0)))
 #                                                         ^~~~~~~~~~~~~~~~
-#   help: it gets two elements and computes one from them: arithmetic and choices       in lambda(), inlined from limit_combine_block.py:10
+#   help: it gets two elements and computes one from them: arithmetic and choices
+#   in lambda(), inlined from limit_combine_block.py:10

@@ -19,4 +19,5 @@ def run():
 # limit_combine_outside.py:11:50: UnsupportedError[LIMIT]: the combine function of reduce() uses 'scale' of type f32 from outside
 #     tl.store(x, tl.reduce(v, 0, lambda a, b: a + b * scale))
 #                                                  ^~~~~~~~~
-#   help: it computes with its arguments and constants alone; apply what is around it before or after       in lambda(), inlined from limit_combine_outside.py:11
+#   help: it computes with its arguments and constants alone; apply what is around it before or after
+#   in lambda(), inlined from limit_combine_outside.py:11

@@ -22,4 +22,5 @@ def run():
 # limit_combine_sum.py:12:38: UnsupportedError[LIMIT]: the combine function of reduce() uses 'x' of type ptr<i32> from outside
 #         return tl.maximum(a, tl.load(x + tl.abs(b)))
 #                                      ^~~~~~~~~~~~~
-#   help: it computes with its arguments and constants alone; apply what is around it before or after       in largest(), inlined from limit_combine_sum.py:14
+#   help: it computes with its arguments and constants alone; apply what is around it before or after
+#   in largest(), inlined from limit_combine_sum.py:14

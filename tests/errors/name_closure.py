@@ -22,4 +22,5 @@ def run():
 # name_closure.py:10:20: CompileError[NAME]: name 'scale' is not defined
 #         return v * scale
 #                    ^~~~~
-#   help: 'scale' gets its value further down       in scaled(), inlined from name_closure.py:12
+#   help: 'scale' gets its value further down
+#   in scaled(), inlined from name_closure.py:12

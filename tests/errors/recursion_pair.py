@@ -27,6 +27,7 @@ def run():
 # recursion_pair.py:14:12: CompileError[RECURSION]: 'even' is inlined into itself without an end
 #     return even(n - 1)
 #            ^~~~~~~~~~~
+#   help: every call is inlined: a function may call itself where constants decide when that ends
 #   in odd(), inlined from recursion_pair.py:9
 #   in even(), inlined from recursion_pair.py:14
 #   in odd(), inlined from recursion_pair.py:9

@@ -23,4 +23,5 @@ def run():
 # return_none.py:10:9: CompileError[RETURN]: pick() returns f32 here and None elsewhere
 #         return 1.0
 #         ^~~~~~~~~~
-#   help: every return of a function gives the same type; a function that ends without one returns None       in pick(), inlined from return_none.py:15
+#   help: every return of a function gives the same type; a function that ends without one returns None
+#   in pick(), inlined from return_none.py:15

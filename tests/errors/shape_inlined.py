@@ -29,5 +29,6 @@ def run():
 # shape_inlined.py:9:12: CompileError[SHAPE]: cannot broadcast 'a' (f32[64, 32]) with 'b' (i32[64]): their last dimensions are 32 and 64
 #     return a + b
 #            ^~~~~
-#   help: b[:, None] has the shape [64, 1], which stretches to [64, 32]       in add(), inlined from shape_inlined.py:14
+#   help: b[:, None] has the shape [64, 1], which stretches to [64, 32]
+#   in add(), inlined from shape_inlined.py:14
 #   in helper(), inlined from shape_inlined.py:21

@@ -28,5 +28,6 @@ def run():
 # static_assert_inlined.py:9:5: CompileError[STATIC_ASSERT]: static assertion failed: tiles have 64 rows
 #     tl.static_assert(a.shape[0] == 64, "tiles have 64 rows")
 #     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: a.shape is [32]
 #   in check(), inlined from static_assert_inlined.py:14
 #   in tile(), inlined from static_assert_inlined.py:20

@@ -24,4 +24,5 @@ def run():
 # syntax_nonlocal.py:12:9: CompileError[SYNTAX]: 'nonlocal' is not part of the kernel language
 #         nonlocal total
 #         ^~~~~~~~~~~~~~
-#   help: return the new value, and assign it where the function is called       in add(), inlined from syntax_nonlocal.py:15
+#   help: return the new value, and assign it where the function is called
+#   in add(), inlined from syntax_nonlocal.py:15

@@ -14,6 +14,7 @@ def run():
 
 
 # ----
-# type_call.py:9:17: CompileError[TYPE]: an i32 scalar cannot be called
+# type_call.py:9:17: CompileError[TYPE]: 'n' (an i32 scalar) cannot be called
 #     tl.store(x, n(3))
 #                 ^~~~
+#   help: x * (..) multiplies; x[..] indexes a block

@@ -15,6 +15,7 @@ def run():
 
 
 # ----
-# type_call_tensor.py:10:17: CompileError[TYPE]: an f32 scalar cannot be called
+# type_call_tensor.py:10:17: CompileError[TYPE]: 'v' (an f32 scalar) cannot be called
 #     tl.store(x, v(3))
 #                 ^~~~
+#   help: x * (..) multiplies; x[..] indexes a block

@@ -24,4 +24,5 @@ def run():
 # type_extern.py:11:12: CompileError[TYPE]: the external function has no row for the types (f16,)
 #     return core.extern_elementwise("libdevice", "", [x], table, is_pure=True)
 #            ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: convert the operands with .to(..) to a combination it lists       in erf(), inlined from type_extern.py:16
+#   help: convert the operands with .to(..) to a combination it lists
+#   in erf(), inlined from type_extern.py:16

@@ -18,3 +18,4 @@ def run():
 # type_gather_float.py:10:24: CompileError[TYPE]: gather needs integer indices, not f32[16]
 #     tl.store(x, tl.sum(tl.gather(a, a, 0)))
 #                        ^~~~~~~~~~~~~~~~~~
+#   help: convert: index.to(tl.int32)

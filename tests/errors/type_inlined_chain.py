@@ -32,6 +32,7 @@ def run():
 # type_inlined_chain.py:9:12: CompileError[TYPE]: '//' works on integers, not on f32
 #     return tl.sqrt(v) // n
 #            ^~~~~~~~~~~~~~~
-#   help: tl.floor(x / y) rounds a quotient of floats down       in root(), inlined from type_inlined_chain.py:14
+#   help: tl.floor(x / y) rounds a quotient of floats down
+#   in root(), inlined from type_inlined_chain.py:14
 #   in mean(), inlined from type_inlined_chain.py:19
 #   in norm(), inlined from type_inlined_chain.py:24

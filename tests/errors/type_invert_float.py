@@ -14,6 +14,7 @@ def run():
 
 
 # ----
-# type_invert_float.py:9:17: CompileError[TYPE]: '~' is not available on f32
+# type_invert_float.py:9:17: CompileError[TYPE]: '~' is not available on an f32 scalar
 #     tl.store(x, ~tl.load(x))
 #                 ^~~~~~~~~~~
+#   help: x == 0 asks whether it is zero; x.to(tl.int32, bitcast=True) has its bits

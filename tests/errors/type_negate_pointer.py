@@ -14,6 +14,7 @@ def run():
 
 
 # ----
-# type_negate_pointer.py:9:14: CompileError[TYPE]: '-' is not available on ptr<f32>
+# type_negate_pointer.py:9:14: CompileError[TYPE]: '-' is not available on a pointer to f32
 #     tl.store(-x, 1.0)
 #              ^~
+#   help: tl.load reads what it points to

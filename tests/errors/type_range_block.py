@@ -15,6 +15,7 @@ def run():
 
 
 # ----
-# type_range_block.py:9:14: CompileError[TYPE]: the end of a range must be an integer scalar, not i32[16]
+# type_range_block.py:9:14: CompileError[TYPE]: the end of a range must be an integer scalar, not a block i32[16]
 #     for i in range(tl.arange(0, 16)):
 #              ^~~~~~~~~~~~~~~~~~~~~~~
+#   help: a block is one value: arithmetic on it needs no loop

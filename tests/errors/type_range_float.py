@@ -15,6 +15,7 @@ def run():
 
 
 # ----
-# type_range_float.py:9:14: CompileError[TYPE]: the end of a range must be an integer scalar, not f32
+# type_range_float.py:9:14: CompileError[TYPE]: the end of a range must be an integer scalar, not an f32 scalar
 #     for i in range(n / 2):
 #              ^~~~~~~~~~~~
+#   help: '//' divides integers; x.to(tl.int32) converts

@@ -19,3 +19,4 @@ def run():
 # value_argmax_axis.py:10:12: CompileError[VALUE]: max with indices needs an axis
 #     v, _ = tl.max(a, return_indices=True)
 #            ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: axis=0 is the only one of a block of one dimension

@@ -15,6 +15,7 @@ def run():
 
 
 # ----
-# value_assume.py:9:5: CompileError[VALUE]: the assumption is false
+# value_assume.py:9:5: CompileError[VALUE]: the assumption is false: N > 4
 #     tl.assume(N > 4)
 #     ^~~~~~~~~~~~~~~~
+#   help: N is 3

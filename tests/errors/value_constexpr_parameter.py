@@ -22,4 +22,5 @@ def run():
 # value_constexpr_parameter.py:9:32: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but 'N' (an i32 scalar) is known only when it runs
 #     return tl.sum(tl.arange(0, N))
 #                                ^
-#   help: annotate the parameter of kernel(): n: tl.constexpr; or add a run-time offset outside: start + tl.arange(0, N)       in block(), inlined from value_constexpr_parameter.py:14
+#   help: annotate the parameter of kernel(): n: tl.constexpr; or add a run-time offset outside: start + tl.arange(0, N)
+#   in block(), inlined from value_constexpr_parameter.py:14

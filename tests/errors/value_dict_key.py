@@ -22,4 +22,5 @@ def run():
 # value_dict_key.py:9:16: CompileError[VALUE]: this dict has no key 'scal'
 #     return x * options["scal"]
 #                ^~~~~~~~~~~~~~~
-#   help: did you mean 'scale'?       in helper(), inlined from value_dict_key.py:14
+#   help: did you mean 'scale'?
+#   in helper(), inlined from value_dict_key.py:14

@@ -23,4 +23,5 @@ def run():
 # value_forgotten_constexpr.py:9:38: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but 'size' (an i32 scalar) is known only when it runs
 #     return pid * size + tl.arange(0, size)
 #                                      ^~~~
-#   help: annotate the parameter of kernel(): BLOCK: tl.constexpr; or add a run-time offset outside: start + tl.arange(0, N)       in offsets(), inlined from value_forgotten_constexpr.py:14
+#   help: annotate the parameter of kernel(): BLOCK: tl.constexpr; or add a run-time offset outside: start + tl.arange(0, N)
+#   in offsets(), inlined from value_forgotten_constexpr.py:14

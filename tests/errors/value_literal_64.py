@@ -14,6 +14,7 @@ def run():
 
 
 # ----
-# value_literal_64.py:9:5: CompileError[VALUE]: the integer 1180591620717411303424 does not fit 64 bits
+# value_literal_64.py:9:17: CompileError[VALUE]: the integer 1180591620717411303424 does not fit 64 bits
 #     tl.store(x, 1 << 70)
-#     ^~~~~~~~~~~~~~~~~~~~
+#                 ^~~~~~~
+#   help: integers reach from -2**63 to 2**64 - 1; a float reaches further: float(..)

@@ -18,3 +18,4 @@ def run():
 # value_unpack.py:9:5: CompileError[VALUE]: 2 names on the left, 3 values on the right
 #     a, b = 1, 2, 3
 #     ^~~~
+#   help: *b takes all that is left

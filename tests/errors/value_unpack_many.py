@@ -23,3 +23,4 @@ def run():
 # value_unpack_many.py:14:5: CompileError[VALUE]: 2 names on the left, 3 values on the right
 #     a, b = three()
 #     ^~~~
+#   help: *b takes all that is left

@@ -193,3 +193,84 @@ def test_hash_of_source() -> None:
     assert made(calls) != made(calls.replace("n + 1", "n + 2"))
     default = body.replace("x, n", "x, n, m=K")
     assert made(default, K=3) != made(default, K=4)
+
+
+FORMS = {
+    "crlf": (
+        "@tegula.jit\r\ndef kernel(x, n):\r\n    tl.store(x, n)  # no end\r\n"
+        "    tl.store(x, bad)\r\n"
+    ),
+    "cr and tabs": "@tegula.jit\ndef kernel(x, n):\n\ttl.store(x, n)\n\ttl.store(x, bad)\n",
+    "form feed": (
+        "\f\n@tegula.jit\ndef kernel(x, n):\n    tl.store(x, n)\n\f\n    tl.store(x, bad)\n"
+    ),
+    "continued": (
+        "@tegula.jit\ndef kernel(\\\n    x, n):\n    tl.store( \\\n  x, n); \\\n"
+        "    tl.store(x, bad)\n"
+    ),
+    "no end of line": "@tegula.jit\ndef kernel(x, n): tl.store(x, bad)",
+    "one line after another": (
+        "@tegula.jit\ndef other(x): tl.store(x, 1)\n"
+        "@tegula.jit\ndef kernel(x, n): tl.store(x, bad)\nz = 3\n"
+    ),
+    "decorators over lines": (
+        "def same(*a, **k): return lambda f: f\n"
+        "@same(1, (2,\n  3))\n@tegula.jit(\n    do_not_specialize=['n'],\n)\n"
+        "# between\n@same()\ndef kernel(x, n):\n    tl.store(x, bad)\n"
+    ),
+    "a class in a function": (
+        "def make():\n    class A:\n        class B:\n            @staticmethod\n"
+        "            @tegula.jit\n            def kernel(x, n):\n"
+        "                tl.store(x, bad)\n    return A.B.kernel\nkernel = make()\n"
+    ),
+    "a lambda in a container": (
+        "table = {'a': [tegula.jit(lambda x, n: tl.store(x, n)),\n"
+        "    tegula.jit(lambda x, n: tl.store(x, bad))]}\nkernel = table['a'][1]\n"
+    ),
+    "a lambda as a default": (
+        "def f(g=tegula.jit(lambda x, n: tl.store(x,\n   bad))): return g\nkernel = f()\n"
+    ),
+    "texts that look like code": (
+        '@tegula.jit\ndef kernel(x, n):\n    """\n@tegula.jit\ndef kernel(x, n):\n"""\n'
+        "    s = '''\ndef kernel():\n'''\n    tl.store(x, bad)\n"
+    ),
+    "wide characters": (
+        "@tegula.jit\ndef kernel(x, n):\n    ÿ = '\U0001f600'; tl.store(x, bad)\n"
+    ),
+    "a comment at the end, less indented": (
+        "@tegula.jit\ndef kernel(x, n):\n    if n:\n        tl.store(x, bad)\n"
+        "  # less\n# none\n"
+    ),
+    "continued text": (
+        "@tegula.jit\ndef kernel(x, n):\n    s = 'a\\\nb'\n    tl.store(x, bad)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms(name: str, tmp_path: Path) -> None:
+    """However it is written: the error is at `bad`, in the file's own counting."""
+    path = tmp_path / "forms.py"
+    head = "import tegula\nimport tegula.language as tl\n"
+    path.write_bytes((head + FORMS[name]).encode())
+    space: dict[str, Any] = {"__name__": "forms"}
+    text = path.read_text(encoding="utf-8")  # universal newlines, as an import reads
+    exec(compile(text, str(path), "exec"), space)
+    linecache.checkcache(str(path))
+    with pytest.raises(tegula.CompileError, match="name 'bad' is not defined") as e:
+        space["kernel"].lower(*SIG)
+    line = text.splitlines()[e.value.lineno - 1] if "feed" not in name else None
+    if line is not None:
+        assert line.encode()[: e.value.offset - 1 + 3].decode().endswith("bad"), line
+    bad = space["kernel"]
+    assert bad.cache_key == bad.cache_key
+
+
+def test_an_async_function_is_no_kernel() -> None:
+    @tegula.jit
+    async def kernel(x, n):
+        tl.store(x, n)
+
+    with pytest.raises(tegula.CompileError) as e:
+        kernel.lower(*SIG)
+    assert "async" in str(e.value)

@@ -32,3 +32,21 @@ def test_mutated_kernels(first: int) -> None:
     seen = Counter(line.split(maxsplit=1)[1] for line in lines)
     assert sum(seen.values()) == N
     assert seen["ok"] > N // 6 and len(seen) > 3, f"too tame or too wild: {seen}"
+
+
+@pytest.mark.parametrize("first", range(0, 4 * 400, 400))
+def test_odd_python(first: int) -> None:
+    path = str(Path(tegula.__file__).parents[1])
+    fuzz = FUZZ.with_name("fuzz_source.py")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", fuzz, path, str(first), "400"],
+        capture_output=True,
+        text=True,
+    )
+    lines = done.stdout.splitlines()
+    last = lines[-1][:20] if lines else first
+    assert done.returncode == 0, (
+        f"seed {last}: {done.returncode}\n{done.stderr[-3000:]}"
+    )
+    seen = Counter(w[1] for line in lines if len(w := line.split()) > 1)
+    assert seen["ok"] > 40 and seen["TYPE"] > 40 and len(seen) > 8, seen
