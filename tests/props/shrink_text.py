@@ -1,7 +1,7 @@
 """The smallest tile IR near one of which tirc says the same.
 
     python tests/props/shrink_text.py "-t cpu -e 0 tile,check" FILE
-    python tests/props/shrink_text.py "-t emu:80 -w 1 -e 0 tile,simt,check" --random 5136 -n 60
+    python tests/props/shrink_text.py "-t emu:80 -e 0 tile,simt,check" --random 5136 -n 60
 
 Lines go, blocks with what is in them; what a line computes becomes a constant, which cuts
 it from its operands. Numbers of the message do not count.
