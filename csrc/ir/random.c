@@ -4,7 +4,8 @@
  *
  *     loads       only from buffers that are never stored to, at indices & (n - 1)
  *     stores      each op has a buffer and gives every element an address of its own
- *     atomics     integer add, result unused, to a buffer nobody reads
+ *     atomics     such that their order does not matter, result unused, each to a
+ *                 buffer of its own
  *     loops       over small ranges; while loops count
  *     division    by something odd and positive
  *     floats      ops that are rounded the same everywhere; sums (dot) of whole
@@ -240,6 +241,8 @@ Val *
 rnd_some_small(Gen *g, Elem e, Shape s)
 {
     Val *v = ir_bin(&g->b, OP_AND, rnd_some(g, E_I8, s), rnd_splat_int(g, E_I8, s, 7));
+    if (elem_info[e].bits == 8 && elem_is_float(e)) /* by way of another float */
+        v = ir_cast(&g->b, v, E_F16);
     return ir_cast(&g->b, v, e);
 }
 

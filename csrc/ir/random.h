@@ -22,7 +22,6 @@ typedef struct Gen {
     uint64_t rng;
     VEC(Val *) pool;    /* in scope */
     Val *input[N_ELEM]; /* parameter, a buffer to load from; NULL: not made yet */
-    Val *sums;          /* parameter, the buffer of atomics */
     Val *limit;         /* parameter, LIMIT */
     Val *stride;        /* parameter, of the rows of matrices to load */
     int n_buffer;       /* elements of a buffer, and the most of a block */

@@ -107,18 +107,33 @@ make_store(Gen *g)
     rnd_store_value(g, v);
 }
 
+/* To a buffer of its own, with an operation whose order does not matter; of narrow floats
+ * that means few ones for each element, which lie side by side as in a split sum. */
 static void
 make_atomic(Gen *g)
 {
-    if (!g->sums)
-        g->sums = rnd_parameter(g, ty_ptr(g->c, E_I32, false), "sums");
+    static const Elem kinds[] = {E_I32, E_I32, E_U32, E_I64,
+                                 E_U64, E_F32, E_F16, E_BF16};
+    Elem e = kinds[rnd_below(g, COUNT(kinds))];
     Shape s = rnd_some_shape(g);
-    Val *i = rnd_some(g, E_I32, s);
-    i = ir_bin(&g->b, OP_AND, i, rnd_splat_int(g, E_I32, s, g->n_buffer - 1));
-    Val *args[] = {rnd_pointers(g, g->sums, i), rnd_some(g, E_I32, s),
-                   rnd_some(g, E_I1, s)};
-    const Type *t = rnd_type_of(g, E_I32, s);
-    ir_op(&g->b, OP_ATOMIC_RMW, 2 + rnd_below(g, 2), args, 1, &t);
+    const Type *t = rnd_type_of(g, e, s);
+    if (ty_numel(t) > g->n_buffer)
+        return;
+    bool is_narrow = e == E_F16 || e == E_BF16;
+    int n = g->f->body->n_args;
+    Val *sums = rnd_parameter(g, ty_ptr(g->c, e, false),
+                              str_printf(g->c->arena, "sums%d", n));
+    Val *i = is_narrow || rnd_chance(g, 40) ? rnd_own_index(g, s)
+                                            : rnd_some(g, E_I32, s);
+    i = ir_bin(&g->b, OP_AND, i, rnd_splat_int(g, E_I32, s, 2 * g->n_buffer - 1));
+    Val *x = elem_is_float(e) ? rnd_some_small(g, e, s) : rnd_some(g, e, s);
+    if (is_narrow)
+        x = ir_cast(&g->b, rnd_some(g, E_I1, s), e);
+    Val *args[] = {rnd_pointers(g, sums, i), x, rnd_some(g, E_I1, s)};
+    Op *o = ir_op(&g->b, OP_ATOMIC_RMW, 2 + rnd_below(g, 2), args, 1, &t);
+    ir_set_attr(o, ATTR_RMW,
+                elem_is_float(e) ? RMW_ADD
+                                 : RMW_ADD + rnd_below(g, e == E_I32 ? 6 : 3));
 }
 
 /* ---- control -------------------------------------------------------------------- */

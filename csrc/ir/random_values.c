@@ -249,13 +249,15 @@ make_dot(Gen *g)
     static const struct {
         Elem in, out;
     } kind[] = {
-        {E_I8, E_I32},  {E_F16, E_F32}, {E_BF16, E_F32},
-        {E_F32, E_F32}, {E_F64, E_F64}, {E_F16, E_F16},
+        {E_I8, E_I32},  {E_F16, E_F32}, {E_BF16, E_F32},   {E_F32, E_F32},
+        {E_F64, E_F64}, {E_F16, E_F16}, {E_F8E5M2, E_F32}, {E_F8E4M3, E_F32},
     };
-    static const int sizes[][3] = {
-        {16, 16, 16}, {16, 8, 32}, {32, 16, 16}, {64, 32, 32}};
+    static const int sizes[][3] = {{16, 16, 16}, {16, 8, 32},  {8, 16, 32},
+                                   {1, 16, 16},  {2, 4, 32},   {16, 1, 16},
+                                   {32, 16, 16}, {64, 32, 32}, {32, 8, 64},
+                                   {8, 64, 32}};
     int k = rnd_below(g, COUNT(kind));
-    const int *n = sizes[rnd_below(g, rnd_is_large(g->spec->seed) ? 4 : 2)];
+    const int *n = sizes[rnd_below(g, rnd_is_large(g->spec->seed) ? COUNT(sizes) : 6)];
     Shape sa = {2, {n[0], n[2]}}, sb = {2, {n[2], n[1]}}, sc = {2, {n[0], n[1]}};
     if (rnd_chance(g, 20) && !rnd_is_large(g->spec->seed)) { /* a batch of two */
         sa = sb = sc = (Shape){3, {2, 16, 16}};
@@ -263,7 +265,9 @@ make_dot(Gen *g)
     Val *args[] = {rnd_some_small(g, kind[k].in, sa), rnd_some_small(g, kind[k].in, sb),
                    rnd_some_small(g, kind[k].out, sc)};
     Op *o = ir_op(&g->b, OP_DOT, 3, args, 1, &args[2]->type);
-    ir_set_attr(o, ATTR_PRECISION, PREC_IEEE);
+    /* Small whole numbers are exact in tf32 as well. */
+    bool short_f32 = kind[k].in == E_F32 && rnd_chance(g, 50);
+    ir_set_attr(o, ATTR_PRECISION, short_f32 ? PREC_TF32 : PREC_IEEE);
     rnd_keep(g, result(o, 0));
 }
 
