@@ -373,6 +373,7 @@ typedef struct RandomSpec {
     uint64_t seed;
     int n_ops;        /* about this many, without what they need for themselves */
     bool approximate; /* also ops that targets compute to a bound: exp, sqrt .. */
+    bool odd_sides;   /* also blocks whose sides are no powers of two */
 } RandomSpec;
 /* A valid function that ends, stays inside of its buffers and has one right answer. */
 Func *ir_random(Comp *c, const RandomSpec *spec);

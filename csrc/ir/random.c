@@ -27,6 +27,11 @@ static const Shape shapes[] = {
     {1, {1024}},  {2, {64, 32}}, {2, {8, 128}},  {3, {2, 16, 32}},
 };
 enum { N_SMALL = 12 }; /* shapes of functions with small buffers come first */
+static const Shape odd_shapes[] = {
+    {1, {3}},       {1, {24}},      {1, {100}},    {2, {5, 6}},
+    {2, {1, 7}},    {2, {7, 1}},    {2, {6, 4}},   {2, {4, 6}},
+    {3, {2, 3, 5}}, {3, {3, 4, 2}}, {2, {12, 16}},
+};
 
 /* Of the values in random functions; f8 types have no arithmetic of their own. */
 static const Elem elems[] = {
@@ -63,18 +68,20 @@ rnd_some_elem(Gen *g)
     return elems[rnd_below(g, COUNT(elems))];
 }
 
-Shape
-rnd_some_shape(Gen *g)
-{
-    return rnd_chance(g, 80) ? g->home[rnd_below(g, COUNT(g->home))]
-                             : shapes[rnd_below(g, g->n_shapes)];
-}
-
 /* Any shape that this function may have. */
 Shape
 rnd_other_shape(Gen *g)
 {
+    if (g->spec->odd_sides && rnd_chance(g, 60))
+        return odd_shapes[rnd_below(g, COUNT(odd_shapes))];
     return shapes[rnd_below(g, g->n_shapes)];
+}
+
+Shape
+rnd_some_shape(Gen *g)
+{
+    return rnd_chance(g, 80) ? g->home[rnd_below(g, COUNT(g->home))]
+                             : rnd_other_shape(g);
 }
 
 const Type *
@@ -310,7 +317,7 @@ ir_random(Comp *c, const RandomSpec *spec)
     g.f = ir_func(c, "random", NULL);
     g.b = (Build){.f = g.f, .block = g.f->body};
     for (size_t i = 0; i < COUNT(g.home); i++)
-        g.home[i] = shapes[rnd_below(&g, g.n_shapes)];
+        g.home[i] = rnd_other_shape(&g);
     g.limit = rnd_keep(&g, rnd_parameter(&g, ty_scalar(c, E_I32), "limit"));
     g.stride = rnd_keep(&g, rnd_parameter(&g, ty_scalar(c, E_I32), "stride"));
     rnd_keep(&g, rnd_parameter(&g, ty_scalar(c, E_I32), "unit"));

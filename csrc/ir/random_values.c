@@ -98,6 +98,10 @@ make_reshape(Gen *g)
         s = rnd_other_shape(g);
     if (ty_numel(rnd_type_of(g, E_I32, s)) == n)
         rnd_keep(g, rnd_with_shape(g, OP_RESHAPE, 1, &x, s));
+    else if (g->spec->odd_sides && s.rank == x->type->rank)
+        rnd_keep(g, rnd_with_shape(g, OP_RESIZE, 2,
+                                   (Val *[]){x, rnd_some(g, x->type->elem, (Shape){0})},
+                                   s));
 }
 
 static void
@@ -162,6 +166,8 @@ static void
 make_source(Gen *g)
 {
     int n = 1 << rnd_below(g, 9);
+    if (g->spec->odd_sides && rnd_chance(g, 50))
+        n -= n / 4;
     switch (rnd_below(g, 3)) {
     case 0: rnd_keep(g, ir_arange(&g->b, 0, n)); break;
     case 1:
@@ -257,7 +263,10 @@ make_dot(Gen *g)
                                    {32, 16, 16}, {64, 32, 32}, {32, 8, 64},
                                    {8, 64, 32}};
     int k = rnd_below(g, COUNT(kind));
+    static const int odd[][3] = {{3, 5, 7}, {24, 4, 12}, {16, 6, 20}, {12, 16, 16}};
     const int *n = sizes[rnd_below(g, rnd_is_large(g->spec->seed) ? COUNT(sizes) : 6)];
+    if (g->spec->odd_sides && rnd_chance(g, 70))
+        n = odd[rnd_below(g, COUNT(odd))];
     Shape sa = {2, {n[0], n[2]}}, sb = {2, {n[2], n[1]}}, sc = {2, {n[0], n[1]}};
     if (rnd_chance(g, 20) && !rnd_is_large(g->spec->seed)) { /* a batch of two */
         sa = sb = sc = (Shape){3, {2, 16, 16}};
@@ -278,7 +287,12 @@ make_gather(Gen *g)
     Shape s = rnd_shape_of(x);
     int axis = rnd_below(g, s.rank);
     Val *i = rnd_some(g, E_I32, s);
-    i = ir_bin(&g->b, OP_AND, i, rnd_splat_int(g, E_I32, s, s.n[axis] - 1));
+    int side = s.n[axis];
+    bool is_power = ty_padded_side(side) == side;
+    i = ir_bin(&g->b, OP_AND, i,
+               rnd_splat_int(g, E_I32, s, is_power ? side - 1 : 8191));
+    if (!is_power)
+        i = ir_bin(&g->b, OP_REM, i, rnd_splat_int(g, E_I32, s, side));
     Op *o = ir_op(&g->b, OP_GATHER, 2, (Val *[]){x, i}, 1, &x->type);
     ir_set_attr(o, ATTR_AXIS, axis);
     rnd_keep(g, result(o, 0));

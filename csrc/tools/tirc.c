@@ -6,6 +6,7 @@
  *     tirc interp kernel.tir              runs it, see below
  *     tirc --random 42 print              a random kernel with its ARG lines
  *     tirc -t cpu --random 0..99 tile,check    a hundred of them; errors name the seed
+ *     tirc -t cpu --odd 0..99 tile,check       the same with sides as 3, 24, 100 among them
  *
  * Words are passes of passes.def, or: print (changes nothing), locs (prints locations
  * from here on), verify (always done after reading and after each pass), tile (every
@@ -70,6 +71,7 @@ typedef struct Tirc {
     const char *text;
     bool with_locs;
     bool is_random;           /* no text: a function from seed */
+    bool is_odd;              /* ... with sides that are no powers of two, too */
     uint64_t seed, last_seed; /* of the random functions still to make */
     int n_ops;
     Gpu *gpu; /* opened by the first run on it */
@@ -631,7 +633,9 @@ compile(Comp *c, void *data)
     Tirc *t = data;
     Func *f;
     if (t->is_random) {
-        f = ir_random(c, &(RandomSpec){.seed = t->seed, .n_ops = t->n_ops});
+        f = ir_random(c, &(RandomSpec){.seed = t->seed,
+                                       .n_ops = t->n_ops,
+                                       .odd_sides = t->is_odd});
         t->text = ir_random_args(f, t->seed);
     } else {
         f = ir_parse(c, t->text);
@@ -700,7 +704,7 @@ usage(void)
 {
     fputs(
         "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages] [-m cpu] [-e tolerance]\n"
-        "            [-o order] [--random seed[..seed] [-n ops]] word[,word] [file]\n"
+        "            [-o order] [--random|--odd seed[..seed] [-n ops]] word[,word] [file]\n"
         "words: the passes of passes.def, tile, simt, print, locs, verify, facts, access,\n"
         "       interp, run, check, time, llir, asm, ptx\n",
         stderr);
@@ -768,7 +772,8 @@ main(int argc, char **argv)
             continue;
         if (!strcmp(argv[i], "-n") && (t.n_ops = atoi(argv[i + 1])) > 0)
             continue;
-        if (strcmp(argv[i], "--random") != 0 || !parse_seeds(argv[i + 1], &t))
+        t.is_odd = !strcmp(argv[i], "--odd");
+        if ((strcmp(argv[i], "--random") && !t.is_odd) || !parse_seeds(argv[i + 1], &t))
             return usage();
         t.is_random = true;
         opt.enable_fp_fusion = false; /* one right answer */

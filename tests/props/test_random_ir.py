@@ -95,3 +95,32 @@ def test_found(file: Path) -> None:
     """What failed once, as small as shrink_text.py makes it; its first line is the call."""
     text = file.read_text(encoding="utf-8")
     tirc(*text.splitlines()[0].removeprefix("// RUN:").split(), "-", text=text)
+
+
+# ---- sides that are no powers of two ------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_padding_keeps_the_meaning(seed: int) -> None:
+    odd = ["--odd", str(seed), "-n", str(20 + seed)]
+    text = tirc(*odd, "print")
+    body = text[text.index("func") :]
+    assert tirc("print", "-", text=text) == body
+    want = tirc(*odd, "interp")
+    for words in ("pad_blocks", "tile", "tile,tile", "pad_blocks,pad_blocks"):
+        assert tirc(*odd, f"{words},interp") == want, words
+
+
+@pytest.mark.parametrize("n_ops", [20, 60, 120])
+@pytest.mark.parametrize("seeds", CHUNKS)
+def test_odd_sides_on_cpu(seeds: str, n_ops: int) -> None:
+    for words in ("pad_blocks,check", "tile,check"):
+        tirc("-t", "cpu", "-e", "0", "--odd", seeds, "-n", str(n_ops), words)
+
+
+@pytest.mark.parametrize("warps", [1, 4, 8])
+@pytest.mark.parametrize("target", ["emu:75", "emu:80", "emu:90a"])
+@pytest.mark.parametrize("seeds", CHUNKS)
+def test_odd_sides_on_emulator(seeds: str, target: str, warps: int) -> None:
+    machine = ["-t", target, "-w", str(warps), "-e", "0"]
+    tirc(*machine, "--odd", seeds, "-n", "60", "tile,simt,check")
