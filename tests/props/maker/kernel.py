@@ -160,7 +160,8 @@ class Kernel(Stmt):
         self.vars += given
         for _ in range(d.between(1, 3)):
             self.assign()
-        for _ in range(d.between(1, 6)):
+        most = 14 if d.chance(10) else 6
+        for _ in range(d.between(1, most)):
             self.statement()
         if d.chance(10):
             self.put(f"if {self.condition()}:")
