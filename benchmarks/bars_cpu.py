@@ -1,15 +1,17 @@
 """The bars on a CPU: large adds, softmax and matmul beside NumPy and torch, caches warm.
 
-python benchmarks/bars_cpu.py [series]      from a release build (make build); 8 series
+python benchmarks/bars_cpu.py [series] [names]    from a release build (make build)
+python benchmarks/bars_cpu.py 8 softmax matmul    these cases only, 8 series (the default)
 
 Apart from run.py because its question is another: sustained speed, with nothing between
 two calls, where run.py empties the caches. And how sure it is: a shared machine moves, so
 everything is measured in several series, each of which is one judgement of the bars.
 
 In a series the contenders take turns, ROUNDS times. A turn starts with a pause, for the
-threads of torch's OpenMP spin for a while after their work is done and would hold a core
-of the next contender; then one call that is not timed, which wakes its own threads, and
-CALLS that are. A series' time is the median; its ratio the other's time over ours.
+threads of torch's OpenMP and of NumPy's OpenBLAS spin after their work is done (OpenBLAS
+for 2^26 cycles) and would hold a core of the next contender; then one call that is not
+timed, which wakes its own threads, and CALLS that are. A series' time is the median; its
+ratio the other's time over ours.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import vector_add
 
 import tegula as triton
 
-ROUNDS, CALLS, PAUSE = 15, 3, 0.005
+ROUNDS, CALLS, PAUSE = 10, 4, 0.03
 Contenders = dict[str, Callable[[], object]]
 
 
@@ -86,23 +88,28 @@ def cases() -> Iterator[tuple[str, dict[str, float], Contenders]]:
     r, nr, tp, tq = np.empty_like(p), np.empty_like(p), *map(torch.from_numpy, (p, q))
     tr = torch.empty_like(tp)
     dot = triton.jit(matmul.matmul_kernel)
-    opts = {"BM": 64, "BN": 64, "BK": 32, "GROUP": 8}
-    yield (
-        "matmul 1024^3 f32, 64x64x32",
-        {"torch": 0.3},
-        {
-            "tegula": lambda: dot[(256,)](p, q, r, 1024, 1024, 1024, **opts),
-            "numpy": lambda: np.matmul(p, q, out=nr),
-            "torch": lambda: torch.matmul(tp, tq, out=tr),
-        },
-    )
+    for m, n, k in ((64, 64, 32), (128, 128, 64)):
+        opts = {"BM": m, "BN": n, "BK": k, "GROUP": 8}
+        grid = (1024 // m * 1024 // n,)
+        yield (
+            f"matmul 1024^3 f32, {m}x{n}x{k}",
+            {"torch": 0.3},
+            {
+                "tegula": lambda g=grid, o=opts: dot[g](p, q, r, 1024, 1024, 1024, **o),
+                "numpy": lambda: np.matmul(p, q, out=nr),
+                "torch": lambda: torch.matmul(tp, tq, out=tr),
+            },
+        )
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 8
+    names = sys.argv[1:]
+    count = int(names.pop(0)) if names and names[0].isdigit() else 8
     print("| kernel | ours, ms | of | median | least to most | bar | below |")
     print("|---|---|---|---|---|---|---|")
     for name, bars, fns in cases():
+        if names and not any(part in name for part in names):
+            continue
         got = [series(fns) for _ in range(count)]
         ours = statistics.median(g["tegula"] for g in got)
         for who in fns:
