@@ -203,8 +203,9 @@ fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
     if (i < n) {
         err_help(f->c, "it is %s", signature_text(f, bi, p, n_params));
         err_at(f->c, f->b.loc, ARGUMENT, who,
-               str_printf(f->a, "it takes at most %d argument%s, but %d were given",
-                          n_params, n_params == 1 ? "" : "s", n));
+               str_printf(f->a, "it takes %s%d argument%s, but %d %s given",
+                          n_params ? "at most " : "", n_params,
+                          n_params == 1 ? "" : "s", n, n == 1 ? "was" : "were"));
     }
     for (int k = 0; k < n_kw; k++) {
         int to = -1;

@@ -251,6 +251,8 @@ cannot_call(Fe *f, PyObject *o)
     const char *text = f->call ? fe_text(f, f->call->a) : NULL;
     if (name)
         help_instead(f, name);
+    if (f->call && f->call->a->kind == AST_Subscript)
+        err_help(f->c, "a kernel calls other functions without a grid: f(..)");
     bool is_python = !PyType_Check(o) && PyObject_HasAttrString(o, "__code__");
     if (!f->c->pending_help && is_python)
         err_help(f->c,

@@ -159,7 +159,14 @@ expr_IfExp(Fe *f, Node *n)
     at(f, n);
     if (c.kind != V_TENSOR)
         return fe_expr(f, fe_truth(f, c, "the condition") ? n->b : n->c);
-    return fe_ternary(f, n, fe_condition(f, c, "the condition of 'a if c else b'"));
+    const char *cond = fe_text(f, n->a), *yes = fe_text(f, n->b),
+               *no = fe_text(f, n->c);
+    if (cond && yes && no)
+        err_help(f->c, "tl.where(%s, %s, %s) chooses element by element", cond, yes,
+                 no);
+    Val *test = fe_condition(f, c, "the condition of 'a if c else b'");
+    f->c->pending_help = NULL;
+    return fe_ternary(f, n, test);
 }
 
 /* ---- the rest ------------------------------------------------------------------------------ */
@@ -220,6 +227,11 @@ fe_other_name(const char *name)
         {"divmod", "(x // y, x % y)"},
         {"sorted", "tl.sort(x)"},
         {"ceil", "tl.ceil(x)"},
+        {"fill_", "x = tl.full(x.shape, value, x.dtype): blocks are values"},
+        {"zero_", "x = tl.zeros_like(x): blocks are values"},
+        {"copy_", "x = y: blocks are values"},
+        {"add_", "x += y"},
+        {"mul_", "x *= y"},
         {"input", "an argument of the kernel"},
         {"open", "an argument of the kernel"},
     };
@@ -310,9 +322,15 @@ expr_JoinedStr(Fe *f, Node *n)
         Node *p = n->list[i];
         PyObject *o, *spec = NULL;
         if (p->kind == AST_FormattedValue) {
-            Value v = fe_expr(f, p->a);
+            const Value v = fe_read(f, fe_expr(f, p->a));
+            const Node *const node = p->a;
+            const CallArgs now = {f->frame, 1, &v, &node}, *outer = f->args;
             at(f, p);
+            f->args = &now;
+            if (v.kind == V_TENSOR)
+                err_help(f->c, "tl.device_print(..) shows run-time values");
             o = v_to_py(f, v, "a field of an f-string");
+            f->args = outer;
             long conv = PyLong_AsLong(p->value);
             if (conv == 'r')
                 o = fe_own(f, PyObject_Repr(o));
@@ -398,7 +416,9 @@ fe_elements(Fe *f, Value v, const char *of)
         fail(f, TYPE, "%s must be a tuple or a range, not %s", of, v_describe(f, v));
     const Range *r = v.range;
     if (fe_read(f, r->stop).kind == V_TENSOR || fe_read(f, r->start).kind == V_TENSOR)
-        err_help(f->c, "range(..) takes run-time ends and is not unrolled");
+        err_help(f->c, r->is_static
+                           ? "range(..) takes run-time ends and is not unrolled"
+                           : "a for over the range runs as often as it says");
     int64_t start = v_const_int(f, r->start, "the start of the range");
     int64_t stop = v_const_int(f, r->stop, "the end of the range");
     int64_t step = v_const_int(f, r->step, "the step of the range");

@@ -82,7 +82,13 @@ loop_type_error(Fe *f, const Carried *k, int i, Value v)
                      line, name, ty_shape_str(f->a, u), elem_info[u->elem].tl);
         else
             err_help(f->c, "%sgive it its final shape before the loop", line);
-    } else
+    } else if (fe_as_function(f, init) || fe_as_function(f, v))
+        err_help(f->c, "which function is called is known when the kernel is compiled; "
+                       "tl.static_range(..) unrolls a loop");
+    else if (init.kind == V_TUPLE && v.kind == V_TUPLE)
+        err_help(f->c, "%sa tuple keeps its length and its types in a loop that runs",
+                 line);
+    else
         err_help(f->c,
                  "%sa loop that runs may only change tensors, not constants: start "
                  "with a tensor of the final type",

@@ -456,7 +456,8 @@ fe_compare(Fe *f, Operator o, Value a, Value b)
     if (is_py_none(a) || is_py_none(b))
         err_help(f->c, "write 'is None' or 'is not None'");
     if (is_pointer(a) || is_pointer(b)) {
-        err_help(f->c, "compare addresses: p.to(tl.int64)");
+        if (!is_py_none(a) && !is_py_none(b))
+            err_help(f->c, "compare addresses: p.to(tl.int64)");
         fail(f, TYPE, "'%s' cannot compare %s and %s", opr_text[o], fe_who(f, a),
              fe_who(f, b));
     }
@@ -490,7 +491,8 @@ fe_condition(Fe *f, Value v, const char *of)
     Val *x = fe_tensor(f, v, of);
     if (x->type->rank && !(f->lanes && ty_same_shape(x->type, f->lanes))) {
         if (ty_numel(x->type) != 1) {
-            err_help(f->c, "tl.where(condition, a, b) chooses element by element");
+            if (!f->c->pending_help)
+                err_help(f->c, "tl.where(condition, a, b) chooses element by element");
             err_at(f->c, f->b.loc, CONDITION,
                    str_printf(f->a, "%s must be a scalar, not a block of shape %s", of,
                               ty_shape_str(f->a, x->type)));

@@ -155,10 +155,23 @@ merge_local(Fe *f, Op *op, Side *side, int s, Value before, bool live0, bool liv
             fr->tree->local[s], v_short(f, a), f->b.loc->line, v_short(f, b));
         if (is_absent(before))
             return before;
-        if (a.kind != V_TENSOR || b.kind != V_TENSOR)
+        const char *name = fr->tree->local[s];
+        int64_t k;
+        if (fe_as_function(f, a) || fe_as_function(f, b))
+            err_help(f->c, "which function is called is known when the kernel is "
+                           "compiled; choose between results");
+        else if (a.kind != V_TENSOR || b.kind != V_TENSOR)
             err_help(f->c,
                      "start with a tensor: None and other constants cannot change "
                      "when the kernel runs");
+        else if (b.val->type->elem == E_I32 && a.val->type->elem == E_F32 &&
+                 ir_const_as_int(b.val, &k) && !a.val->type->rank)
+            err_help(f->c, "write %s = %lld.0 in place of %lld", name, (long long)k,
+                     (long long)k);
+        else if (a.val->type->elem == E_I32 && b.val->type->elem == E_F32 &&
+                 ir_const_as_int(a.val, &k) && !b.val->type->rank)
+            err_help(f->c, "write %s = %lld.0 in place of %lld", name, (long long)k,
+                     (long long)k);
         else if (ty_same_shape(a.val->type, b.val->type) && !b.val->type->is_ptr)
             err_help(f->c, "convert one: x.to(tl.%s)", elem_info[b.val->type->elem].tl);
         else

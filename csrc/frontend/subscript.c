@@ -87,7 +87,10 @@ element(Fe *f, Val *v, int dim, Value k)
     if (k.kind == V_TENSOR) {
         i = k.val;
         if (i->type->rank || i->type->is_ptr || !elem_is_int(i->type->elem)) {
-            err_help(f->c, "tl.gather(x, index, axis) picks by a block of indices");
+            if (i->type->elem == E_I1)
+                err_help(f->c, "blocks keep their shape: tl.where(mask, x, 0)");
+            else
+                err_help(f->c, "tl.gather(x, index, axis) picks by a block of indices");
             fail(f, TYPE, "a block is indexed by integers, slices and None, not by %s",
                  v_describe(f, k));
         }
@@ -197,8 +200,8 @@ index_tuple(Fe *f, Node *n, Value t)
         const char *text = fe_text(f, n->a->a);
         if (is_shape && !size)
             err_help(f->c,
-                     "a kernel gets the address of a tensor alone: pass its sizes as "
-                     "arguments");
+                     "of a tensor that is passed a kernel gets the address alone: "
+                     "pass its sizes as arguments");
         else
             err_help(f->c, "the first has the index 0, the last %d", size - 1);
         if (is_shape && !size)

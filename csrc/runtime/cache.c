@@ -525,8 +525,10 @@ find_variant(const Call *c, Target target)
         Compiled *v = c->k->variants[i];
         int r = same_target(v->bin.target, target) ? call_agrees(c, v->key, v->asked)
                                                    : 0;
-        if (r)
-            return r > 0 ? v : NULL;
+        if (r < 0)
+            return NULL;
+        if (r && i >= c->k->first_variant) /* comparing runs code, which may retire it */
+            return v;
     }
     return NULL;
 }

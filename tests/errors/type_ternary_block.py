@@ -18,4 +18,4 @@ def run():
 # type_ternary_block.py:10:21: CompileError[CONDITION]: the condition of 'a if c else b' must be a scalar, not a block of shape [16]
 #     tl.store(x + i, 1.0 if i < n else 0.0)
 #                     ^~~~~~~~~~~~~~~~~~~~~
-#   help: tl.where(condition, a, b) chooses element by element
+#   help: tl.where(i < n, 1.0, 0.0) chooses element by element

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# value_fstring.py:9:29: CompileError[VALUE]: a field of an f-string must be known when the kernel is compiled, but it (an i32 scalar) is known only when it runs
+# value_fstring.py:9:37: CompileError[VALUE]: a field of an f-string must be known when the kernel is compiled, but 'n' (an i32 scalar) is known only when it runs
 #     tl.static_assert(False, f"n is {n}")
-#                             ^~~~~~~~~~~
-#   help: annotate the parameter of kernel(): n: tl.constexpr
+#                                     ^
+#   help: annotate the parameter of kernel(): n: tl.constexpr; or tl.device_print(..) shows run-time values

@@ -17,4 +17,4 @@ def run():
 # value_shape_pointer.py:9:17: CompileError[VALUE]: 'x' is a scalar: its shape is ()
 #     tl.store(x, x.shape[0])
 #                 ^~~~~~~~~~
-#   help: a kernel gets the address of a tensor alone: pass its sizes as arguments
+#   help: of a tensor that is passed a kernel gets the address alone: pass its sizes as arguments
