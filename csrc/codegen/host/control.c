@@ -383,9 +383,16 @@ host_for(Host *h, const Op *o)
     LLVMPositionBuilderAtEnd(l->b, start);
 
     set_scalar(h, body->args[0], iv);
+    VState *form = NEW_N(a, VState, n + 1);
+    for (int i = 0; i < n; i++)
+        form[i] = *state(h, carried[i]);
     Region r;
     host_region_open(h, &r);
     host_walk(h, body);
+    /* One that the body had to put into scratch is handed on as it came. */
+    for (int i = 0; i < n; i++)
+        if (form[i].kind == V_CARRIED)
+            *state(h, carried[i]) = form[i];
     buffers_of(h, body->last, 0, n, carried);
     scalars_of(h, body->last, 0, n, carried, next);
     host_region_close(h, &r);
