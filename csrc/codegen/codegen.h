@@ -48,12 +48,13 @@ struct Ll {
     const ScalarOps *ops;
     const struct Machine *machine; /* simt only; see simt/machine.h */
     void *machine_data;
-    int log2_ctas; /* simt only: blocks of a cluster that share a program */
+    int log2_ctas;          /* simt only: blocks of a cluster that share a program */
     struct SimCosts *costs; /* simt only: what has been asked of the machine */
 };
 
 /* ---- llvm.c ----------------------------------------------------------------------------- */
-typedef enum LlTarget { LL_HOST, LL_NVPTX } LlTarget;
+/* LL_HOST_QUICK: no optimisation while instructions are chosen; linear in their number. */
+typedef enum LlTarget { LL_HOST, LL_HOST_QUICK, LL_NVPTX } LlTarget;
 /* A module for the target in opt.target; disposed with the Comp's arena. While LLVM runs,
  * its fatal errors arrive as ERR_LLVM at the Comp's escape and leak the context. */
 Ll *ll_new(Comp *c, LlTarget t, const char *name);

@@ -119,7 +119,7 @@ ll_host_features(Comp *c)
 
 /* The CPU this process runs on, with everything it can do. */
 static LLVMTargetMachineRef
-host_machine(Ll *l, char **triple)
+host_machine(Ll *l, LLVMCodeGenOptLevel level, char **triple)
 {
     *triple = LLVMGetDefaultTargetTriple();
     LLVMTargetRef t;
@@ -129,8 +129,7 @@ host_machine(Ll *l, char **triple)
     Comp *c = l->c;
     const char *features = c->cpu ? "" : ll_host_features(c);
     char *cpu = c->cpu ? LLVMCreateMessage(c->cpu) : LLVMGetHostCPUName();
-    LLVMTargetMachineRef tm = LLVMCreateTargetMachine(t, *triple, cpu, features,
-                                                      LLVMCodeGenLevelDefault,
+    LLVMTargetMachineRef tm = LLVMCreateTargetMachine(t, *triple, cpu, features, level,
                                                       LLVMRelocPIC, LLVMCodeModelSmall);
     LLVMDisposeMessage(cpu);
     return tm;
@@ -187,7 +186,9 @@ ll_new(Comp *c, LlTarget t, const char *name)
     arena_defer(c->arena, session_drop, s);
     current = c;
     char *triple;
-    l->tm = t == LL_HOST ? host_machine(l, &triple) : nvptx_machine(l, &triple);
+    LLVMCodeGenOptLevel level = t == LL_HOST_QUICK ? LLVMCodeGenLevelNone
+                                                   : LLVMCodeGenLevelDefault;
+    l->tm = t == LL_NVPTX ? nvptx_machine(l, &triple) : host_machine(l, level, &triple);
     l->cx = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(l->cx, on_diagnostic, s);
     l->m = LLVMModuleCreateWithNameInContext(name, l->cx);
@@ -198,9 +199,9 @@ ll_new(Comp *c, LlTarget t, const char *name)
     LLVMDisposeTargetData(layout);
     l->b = LLVMCreateBuilderInContext(l->cx);
     fill_types(l);
-    l->gptr = t == LL_HOST ? l->ptr : LLVMPointerTypeInContext(l->cx, 1);
+    l->gptr = t == LL_NVPTX ? LLVMPointerTypeInContext(l->cx, 1) : l->ptr;
     l->contract = c->opt.enable_fp_fusion;
-    l->ops = t == LL_HOST ? &scalar_ops_host : NULL;
+    l->ops = t == LL_NVPTX ? NULL : &scalar_ops_host;
     return l;
 }
 

@@ -221,6 +221,37 @@ def test_without_a_dot(device, rng, stages, n):
     np.testing.assert_array_equal(device.get(y), x.sum(axis=1))
 
 
+@triton.jit
+def unrolled_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr, UNROLL: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), dtype=tl.float32)
+    for at in tl.range(
+        0,
+        n,
+        BLOCK,
+        num_stages=3,
+        loop_unroll_factor=UNROLL,
+        flatten=True,
+        disallow_acc_multi_buffer=True,
+        warp_specialize=True,
+    ):
+        acc = acc * 2 + tl.load(x_ptr + at + i)
+    tl.store(y_ptr + i, acc)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 7])
+@pytest.mark.parametrize("unroll", [1, 2, 4])
+def test_hints_together(device, rng, unroll, n):
+    """A loop that is unrolled is pipelined as well; what remains of it is in order."""
+    x = rng.integers(-9, 10, (max(n, 1), 128)).astype(np.float32)
+    y = device.poison(128, np.float32)
+    unrolled_kernel[(1,)](device.put(x), y, 128 * n, BLOCK=128, UNROLL=unroll)
+    want = np.zeros(128)
+    for row in x[:n]:
+        want = want * 2 + row
+    np.testing.assert_array_equal(device.get(y), want)
+
+
 # --- beside stores and atomics ---------------------------------------------------------
 @triton.jit
 def in_place_kernel(x_ptr, n, BLOCK: tl.constexpr, STAGES: tl.constexpr):

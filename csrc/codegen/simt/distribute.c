@@ -558,8 +558,8 @@ check_options(Sim *s)
 
 /* Blocks that no thread can hold: LLVM and ptxas would take minutes over a kernel that
  * nobody wants, since each value would live in local memory. Up to the limits they take
- * seconds; twice as much has taken three minutes (a cumsum). */
-static void
+ * seconds; twice as much has taken three minutes (a cumsum). Gives the size of the code. */
+static int64_t
 check_size(Sim *s)
 {
     enum { MAX_WORDS = 1 << 11, MAX_CODE = 1 << 18 };
@@ -570,6 +570,7 @@ check_size(Sim *s)
     if (code > MAX_CODE)
         err_at(s->c, s->f->loc, RESOURCES, "instructions", (long long)code,
                (long long)MAX_CODE);
+    return code;
 }
 
 static void
@@ -620,6 +621,10 @@ open_cluster(Sim *s)
     s->m->cluster_open(s->l, s->n_sites, bytes, at);
 }
 
+/* Where the emulator's code is long, choosing its instructions well takes longer than running
+ * it: a sort of 2048 took 5.1 s to compile, and takes 1.7 s. */
+enum { MANY_INSTRUCTIONS = 1 << 12 };
+
 void
 cg_simt(Func *f, Binary *out)
 {
@@ -637,13 +642,17 @@ cg_simt(Func *f, Binary *out)
     check_options(&s);
     s.log2_warps = __builtin_ctz((unsigned)c->opt.num_warps) + f->log2_ctas;
     check_layouts(&s, f->body);
-    check_size(&s);
+    int64_t code = check_size(&s);
     s.facts = facts_new(f);
     s.vals = NEW_N(a, Lv *, f->n_vals);
     s.lazy = NEW_N(a, Lazy *, f->n_vals);
     sim_plan_scratch(&s);
 
-    Ll *l = s.l = ll_new(c, is_ptx ? LL_NVPTX : LL_HOST, f->name);
+    Ll *l = s.l = ll_new(c,
+                         is_ptx                     ? LL_NVPTX
+                         : code > MANY_INSTRUCTIONS ? LL_HOST_QUICK
+                                                    : LL_HOST,
+                         f->name);
     l->machine = s.m;
     s.m = sim_costs_open(l, a);
     l->ops = s.m->ops;

@@ -23,9 +23,12 @@ def range(
 ) -> Any:
     """What a ``for`` runs over, as Python's range, with hints for the compiler.
 
-    num_stages: how many iterations of loads are in flight; loop_unroll_factor: copies of
-    the body; flatten: one loop of this nest; warp_specialize: loads and arithmetic on
-    warps of their own. A hint never changes results.
+    num_stages: how many iterations of loads are in flight, whatever the loads feed;
+    without it the launch's, for loads that feed a dot. loop_unroll_factor: copies of the
+    body. flatten, warp_specialize and disallow_acc_multi_buffer are taken and change
+    nothing: no loops are merged, warps all do the same, accumulators stay in registers. A
+    hint never changes results, as long as what different arguments point to does not
+    overlap where one is loaded and the other stored in the loop.
 
     Shapes: scalars as bounds and step; a negative step must be a constant.
     Types:  integers; the index has the type to which they promote.
