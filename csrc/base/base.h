@@ -178,7 +178,8 @@ struct Comp {
     const char *kernel; /* name of what is compiled, for dumps and messages */
     const char
         *symbol; /* what the code is called, by @jit(repr=); NULL: kernel's name */
-    Error err;   /* what comp_run caught */
+    const char *extern_libs; /* "name\tpath\n" each: the option; NULL: not given */
+    Error err;               /* what comp_run caught */
     const char *pending_help;
     jmp_buf *escape;             /* NULL outside comp_run */
     Map strings, types, layouts; /* intern tables */

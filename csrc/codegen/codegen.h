@@ -50,6 +50,7 @@ struct Ll {
     void *machine_data;
     int log2_ctas;          /* simt only: blocks of a cluster that share a program */
     struct SimCosts *costs; /* simt only: what has been asked of the machine */
+    struct LlLibrary *libraries; /* of bitcode, to be linked: link.c */
 };
 
 /* ---- llvm.c ----------------------------------------------------------------------------- */
@@ -84,6 +85,13 @@ LLVMBasicBlockRef ll_block(Ll *l, const char *name);
 /* Verifies (BUG on failure), optimises with the pass list ("function(sroa,instcombine)"),
  * adds the text to out as "llir". */
 void ll_finish(Ll *l, const char *passes, Binary *out);
+/* Runs fn(l, data) where LLVM's fatal errors and diagnostics become ours. */
+void ll_guarded(Ll *l, void (*fn)(Ll *l, void *data), void *data);
+/* ---- link.c: functions of the user's bitcode ---- */
+/* Calls the function that o, an EXTERN, names, and remembers to link its file. */
+Lv ll_call_extern(Ll *l, const Op *o, Lv *x);
+/* Links those files; the passes to run ahead of `passes` are in front of the result. */
+const char *ll_link(Ll *l, const char *passes);
 /* kind: LLVMAssemblyFile or LLVMObjectFile; adds it to out under `stage`. */
 void ll_emit(Ll *l, LLVMCodeGenFileType kind, const char *stage, Binary *out);
 /* ---- disasm.c --------------------------------------------------------------------------- */

@@ -390,6 +390,15 @@ end(Session *s)
 }
 
 void
+ll_guarded(Ll *l, void (*fn)(Ll *l, void *data), void *data)
+{
+    Session *s = (Session *)l;
+    begin(s);
+    fn(l, data);
+    end(s);
+}
+
+void
 ll_finish(Ll *l, const char *passes, Binary *out)
 {
     Session *s = (Session *)l;

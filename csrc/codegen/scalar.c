@@ -644,6 +644,7 @@ cg_elementwise(Ll *l, const Op *o, Lv *x)
     case OP_INLINE_ASM_IO:
         err_at(l->c, o->loc, TARGET, "inline assembly",
                l->machine ? l->machine->name : "the CPU");
+    case OP_EXTERN: return ll_call_extern(l, o, x);
     case OP_SELECT: return choose(l, x[0], x[1], x[2]);
     case OP_BITCAST: return bitcast(l, t, result(o, 0)->type, x[0]);
     case OP_ADDPTR: return add_pointer(l, t, arg(o, 1)->type, x[0], x[1]);

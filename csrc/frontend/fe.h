@@ -451,6 +451,8 @@ Val *fe_window(Fe *f, const BlockPtr *p, const bool *checked, Val **mask);
 BlockPtr *fe_new_window(Fe *f, Value base, Value shape, Value strides, Value block);
 /* builtins_stop.c: print(..) of a kernel that is interpreted. */
 void fe_print_values(Fe *f, int n, const Value *args);
+/* typed.c: all promoted to one type, numbers weakly; false: one is a pointer. */
+bool fe_promote_all(Fe *f, int n, const Value *given, Val **out, const char *op);
 /* typed.c: brings the arguments of t to types it takes, and to one shape. */
 void fe_typed_args(Fe *f, const Tree *t, Value *local);
 Val *fe_index_scalar(Fe *f, Value tuple, int i, Elem e, const char *what);

@@ -52,6 +52,28 @@ types_text(Fe *f, int n, Val *const *x)
     return sb.at;
 }
 
+bool
+fe_promote_all(Fe *f, int n, const Value *given, Val **out, const char *op)
+{
+    for (int i = 0; i < n; i++) {
+        out[i] = fe_tensor(f, given[i], str_printf(f->a, "an operand of %s", op));
+        if (out[i]->type->is_ptr)
+            return false;
+    }
+    /* Against the widest of all; numbers stay weak, so 0.1 is exact in float64. */
+    Value all = given[0];
+    for (int i = 1; i < n; i++) {
+        Val *a, *b;
+        fe_promote(f, all, given[i], false, false, &a, &b, op);
+        all = v_val(a);
+    }
+    for (int i = 0; i < n && n > 1; i++) {
+        Val *unused;
+        fe_promote(f, all, given[i], false, false, &unused, &out[i], op);
+    }
+    return true;
+}
+
 void
 fe_typed_args(Fe *f, const Tree *t, Value *local)
 {
@@ -63,21 +85,7 @@ fe_typed_args(Fe *f, const Tree *t, Value *local)
         y[i] = x[i] = fe_tensor(f, local[i],
                                 str_printf(f->a, "an operand of %s", t->name));
     if (!is_listed(t->types, n, x)) {
-        /* Against the widest of all; numbers stay weak, so 0.1 is exact in float64. */
-        Value all = local[0];
-        bool has_ptr = false;
-        for (int i = 0; i < n; i++)
-            has_ptr |= x[i]->type->is_ptr;
-        for (int i = 1; i < n && !has_ptr; i++) {
-            Val *a, *b;
-            fe_promote(f, all, local[i], false, false, &a, &b, t->name);
-            all = v_val(a);
-        }
-        for (int i = 0; i < n && n > 1 && !has_ptr; i++) {
-            Val *unused;
-            fe_promote(f, all, local[i], false, false, &unused, &y[i], t->name);
-        }
-        if (has_ptr || !is_listed(t->types, n, y)) {
+        if (!fe_promote_all(f, n, local, y, t->name) || !is_listed(t->types, n, y)) {
             err_help(f->c, "convert first: x.to(tl.float32)");
             fail(f, TYPE, "%s takes %s, not %s", t->name, t->types,
                  types_text(f, n, x));

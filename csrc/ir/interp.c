@@ -612,6 +612,9 @@ run_op(Interp *in, const Op *o)
 {
     if (o->op == OP_INLINE_ASM || o->op == OP_INLINE_ASM_IO)
         err_at(o->block->func->c, o->loc, TARGET, "inline assembly", "the interpreter");
+    if (o->op == OP_EXTERN)
+        err_at(o->block->func->c, o->loc, TARGET, "a function of a library",
+               "the interpreter");
     if (op_has(o, OPF_ELEM)) {
         run_elementwise(in, o);
         return;

@@ -877,6 +877,18 @@ check_inline_asm(const Op *o)
 }
 
 static const char *
+check_extern_(const Op *o)
+{
+    if (!o->text || !strchr(o->text, '\n') || o->n_args < 1 || o->n_args > 4)
+        return say(o, "without a symbol and a file, or not of 1 to 4 operands");
+    for (int i = 0; i < o->n_args; i++)
+        if (at(o, i)->is_ptr || !ty_same_shape(at(o, i), result(o, 0)->type))
+            return say(o, "of %s, result %s", str(o, at(o, i)),
+                       str(o, result(o, 0)->type));
+    return NULL;
+}
+
+static const char *
 check_none(const Op *o)
 {
     (void)o;

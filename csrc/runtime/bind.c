@@ -17,6 +17,7 @@ typedef enum OptionKind {
     OPTION_POWER,
     OPTION_FLAG,
     OPTION_IGNORED,
+    OPTION_FILES,
     OPTION_NONE
 } OptionKind;
 typedef struct OptionInfo {
@@ -116,6 +117,68 @@ set_flag(OptWord *o, uint8_t flag, bool on)
     o->flags = (uint8_t)(on ? o->flags | flag : o->flags & ~flag);
 }
 
+/* "name\tpath\n" for each item of a dict: new ref, or NULL. */
+static PyObject *
+files_text(PyObject *dict)
+{
+    PyObject *items = PyDict_Items(dict), *all = NULL, *text = NULL;
+    if (!items || PyList_Sort(items) || !(all = PyUnicode_FromString("")))
+        goto done;
+    for (Py_ssize_t i = 0; i < PyList_Size(items); i++) {
+        PyObject *pair = PyList_GetItem(items, i);
+        PyObject *next = PyUnicode_FromFormat(
+            "%U%S\t%S\n", all, PyTuple_GetItem(pair, 0), PyTuple_GetItem(pair, 1));
+        Py_DECREF(all);
+        all = next;
+        if (!all)
+            goto done;
+    }
+    text = Py_NewRef(all);
+done:
+    Py_XDECREF(items);
+    Py_XDECREF(all);
+    return text;
+}
+
+static int
+set_extern_libs(Call *c, PyObject *value)
+{
+    PyObject *known = c->k->st->extern_libs;
+    if (value == Py_None || (PyDict_Check(value) && !PyDict_Size(value)))
+        return c->opt.libs = 0, 0;
+    if (!PyDict_Check(value))
+        return PyErr_Format(PyExc_TypeError,
+                            "option extern_libs must be a dict of files by the name of "
+                            "their library, not %R",
+                            value),
+               -1;
+    PyObject *text = files_text(value);
+    if (!text)
+        return -1;
+    Py_ssize_t at = 0, n = PyList_Size(known);
+    int same = 0;
+    while (at < n && !(same = PyUnicode_Compare(PyList_GetItem(known, at), text) == 0))
+        at++;
+    int r = same ? 0 : PyList_Append(known, text);
+    Py_DECREF(text);
+    if (at >= UINT16_MAX)
+        return PyErr_SetString(PyExc_ValueError, "too many different extern_libs"), -1;
+    c->opt.libs = (uint16_t)(at + 1);
+    return r;
+}
+
+const char *
+call_extern_libs(const Call *c)
+{
+    if (!c->opt.libs)
+        return NULL;
+    PyObject *text = PyList_GetItem(c->k->st->extern_libs, c->opt.libs - 1);
+    const char *s = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    if (!s)
+        PyErr_Clear();
+    return s;
+}
+
 static int
 set_option(Call *c, OptionId id, PyObject *value)
 {
@@ -123,6 +186,8 @@ set_option(Call *c, OptionId id, PyObject *value)
     OptWord *o = &c->opt;
     if (info->kind == OPTION_IGNORED)
         return 0;
+    if (info->kind == OPTION_FILES)
+        return set_extern_libs(c, value);
     if (info->kind == OPTION_NONE) {
         if (value == Py_None)
             return 0;

@@ -383,6 +383,7 @@ build(Call *c, Options o, const char *symbol, Binary *out)
     call_specs(c, specs);
     comp_configure(&comp, st, c->k->f->name, o);
     comp.symbol = symbol;
+    comp.extern_libs = call_extern_libs(c);
     compiling(st, 1);
     bool ok = compile_kernel(&comp, &env, c->k->f, specs, out);
     compiling(st, -1);
@@ -412,6 +413,7 @@ cache_lower(Call *c)
     }
     call_specs(c, specs);
     comp_configure(&comp, st, c->k->f->name, call_options(c, target));
+    comp.extern_libs = call_extern_libs(c);
     const char *inner = compile_lower(&comp, &env, c->k->f, specs);
     if (!inner)
         raise_compile_error(st, &comp);
@@ -496,7 +498,7 @@ make_variant(Call *c, Target target, FeCaptures *captures)
     } else {
         if (build(c, o, v->symbol, &v->bin))
             goto fail;
-        if (disk.dir)
+        if (disk.dir && !v->bin.is_linked)
             disk_store(config, &disk, c->k->f->name, &v->bin);
     }
     memcpy(v->hash, disk.hash, sizeof v->hash);

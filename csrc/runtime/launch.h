@@ -100,7 +100,7 @@ typedef struct OptWord {
     uint8_t num_warps, num_stages, num_ctas;
     uint8_t flags;    /* OPT_* */
     uint16_t maxnreg; /* 0: no cap */
-    uint16_t zero;
+    uint16_t libs; /* extern_libs: which of State.extern_libs, from 1; 0: not given */
 } OptWord;
 _Static_assert(sizeof(OptWord) == 8, "OptWord is compared as one word");
 
@@ -378,6 +378,9 @@ int emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 /* The memory the tensors of the launch span. A pointer whose extent is unknown (an address
  * passed as an integer) switches the check off: *n = 0. 0, or -1 with an exception. */
 int launch_regions(const Compiled *v, const Call *c, EmuRegion *out, int *n);
+
+/* bind.c: the option extern_libs as Comp.extern_libs has it; NULL: not given. */
+const char *call_extern_libs(const Call *c);
 
 /* ---- interp_launch.c: TEGULA_INTERPRET -------------------------------------------------------------- */
 int interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);

@@ -71,6 +71,8 @@ ROWS: tuple[Row, ...] = (
     Row("compilation", "allow_non_constexpr_globals", "TEGULA_ALLOW_NON_CONSTEXPR_GLOBALS",
         "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS", bool, False,
         "kernels may read any global, which is then taken for a constant"),
+    Row("compilation", "libdevice", "TEGULA_LIBDEVICE", "TRITON_LIBDEVICE_PATH", str, None,
+        "libdevice.10.bc, for functions of it that tl.extra.libdevice has not; else where CUDA is"),
     Row("cache", "dir", "TEGULA_CACHE_DIR", "TRITON_CACHE_DIR", str, _default_cache_dir(),
         "where compiled kernels are kept; empty: nowhere", "cache_dir"),
     Row("cache", "max_bytes", "TEGULA_CACHE_MAX_BYTES", None, int, 2 << 30,

@@ -18,6 +18,21 @@ def _in_wheels(name: str) -> str | None:
     return None
 
 
+def find_libdevice() -> str | None:
+    """libdevice.10.bc: of the knob, of a wheel, of CUDA_HOME, of the usual place."""
+    from tegula import knobs
+
+    if knobs.compilation.libdevice:
+        return str(knobs.compilation.libdevice)
+    name = "nvvm/libdevice/libdevice.10.bc"
+    found = _in_wheels(name)
+    for home in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
+        path = Path(home or "") / name
+        if not found and home and path.is_file():
+            found = str(path)
+    return found
+
+
 def find_ptxas() -> str | None:
     """ptxas of the nvidia-cuda-nvcc wheel, if it is there and may be run.
 

@@ -164,7 +164,9 @@ def test_report():
     """Each shape once, where it is first seen."""
     lines = matmul_kernel.compile("*fp32", "*fp16", "*fp16", M=96, N=80, K=48).report
     padding = [line for line in lines.splitlines() if " padding " in line]
-    blocks = [f"blocks of {shape} are padded" in lines for shape in ("[96]", "[96, 80]")]
+    blocks = [
+        f"blocks of {shape} are padded" in lines for shape in ("[96]", "[96, 80]")
+    ]
     assert all(blocks), lines
     assert "are padded to [128]: 25% of the elements are unused" in padding[0]
     assert "dot of [96, 48] and [48, 80] is padded to [128, 64] and [64, 128]" in lines

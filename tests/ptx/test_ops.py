@@ -93,6 +93,7 @@ BODIES = {
     "hint": "z = tl.load(x_ptr + tl.multiple_of(c * n, 16))",
     "inline_asm": 'z = tl.inline_asm_elementwise("add.u32 $0, $1, 1;", "=r,r", [c], dtype=tl.int32, is_pure=True, pack=1) + x',
     "inline_asm_io": 'z = tl.inline_asm_elementwise("add.u32 $0, $1, 1;", "=r,r", [c], dtype=tl.int32, is_pure=False, pack=1) + x',
+    "extern": "z = mine(x.to(tl.float32), LIBRARY)",
     "shared_alloc": "z = x\n    for k in tl.range(0, n, 64, num_stages=3):\n        z = z + tl.load(x_ptr + k + c)",
 }  # fmt: skip
 # What passes make, and kernels come to by another row.
@@ -100,6 +101,7 @@ MADE_BY = {
     "yield": "for",
     "condition": "while",
     "return": "const",
+    "debug": "print",  # of the interpreter alone
     **dict.fromkeys(
         ("shared_load", "shared_store", "async_copy", "async_commit", "async_wait"),
         "shared_alloc",
@@ -137,6 +139,20 @@ def odd(text: str) -> str:
     return text
 
 
+@core.extern
+def mine(x, path: tl.constexpr, _semantic=None):
+    row = {(core.dtype("fp32"),): ("mine", core.dtype("fp32"))}
+    return core.extern_elementwise("mine", path, [x], row, True, _semantic=_semantic)
+
+
+@cache
+def library() -> str:
+    """A file of bitcode with one function."""
+    path = Path(tempfile.mkdtemp(prefix="tegula-")) / "mine.ll"
+    path.write_text("define float @mine(float %x) {\n  ret float %x\n}\n")
+    return str(path)
+
+
 def make(op: str, dtype: str, is_odd: bool = False) -> tegula.jit:
     """A kernel of its own name: what is assembled together needs distinct ones."""
     name = f"{op}_{dtype}"
@@ -145,7 +161,7 @@ def make(op: str, dtype: str, is_odd: bool = False) -> tegula.jit:
     text = odd(text) if is_odd else text
     file = f"<one op: {name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    space = {"tl": tl}
+    space = {"tl": tl, "mine": mine, "LIBRARY": tl.constexpr(library())}
     exec(compile(text, file, "exec"), space)
     return tegula.jit(space[name])
 

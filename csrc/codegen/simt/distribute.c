@@ -670,7 +670,8 @@ cg_simt(Func *f, Binary *out)
     sim_block(&s, f->body);
     s.m->end(l, f, s.shared_bytes);
     sim_costs_report(l, f);
-    ll_finish(l, passes, out);
+    out->is_linked = l->libraries != NULL;
+    ll_finish(l, ll_link(l, passes), out);
     ll_emit(l, is_ptx ? LLVMAssemblyFile : LLVMObjectFile, is_ptx ? "ptx" : "obj", out);
     out->shared = s.shared_bytes;
     out->num_warps = c->opt.num_warps;

@@ -44,9 +44,13 @@ def extern_elementwise(
     """A function of a library, chosen by the types of the operands.
 
     Types:  arg_type_symbol_dict maps a tuple of types to (symbol, type of the result).
-    Errors: CompileError[TYPE] for a combination it does not list, CompileError[TARGET]
-            for a symbol that is not one of CUDA's libdevice. Those (``__nv_tanhf``) are
-            the functions of ``tl.extra.libdevice``, on every target.
+            The symbols of CUDA's libdevice (``__nv_tanhf``) are the functions of
+            ``tl.extra.libdevice``, on every target and without a file.
+    Cost:   any other function is linked into the PTX, and inlined: of ``lib_path``, or
+            of what the launch's option ``extern_libs={lib_name: path}`` says, LLVM bitcode
+            or text for nvptx64; for "libdevice", of CUDA's own file (TEGULA_LIBDEVICE).
+    Errors: CompileError[TYPE] for a combination it does not list, CompileError[VALUE] for
+            a file without the function, CompileError[TARGET] where no PTX is made.
     """
     return outside()
 

@@ -1,0 +1,244 @@
+"""extern_elementwise of the user's bitcode: linked into PTX, refused elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula.language as tl
+from tegula import toolchain
+from tegula.language import core
+
+LIBRARY = """
+target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
+target triple = "nvptx64-nvidia-cuda"
+
+@table = internal addrspace(4) constant [2 x float] [float 3.0, float 5.0]
+
+define float @twice_and(float %x, i32 %k) {
+  %i = and i32 %k, 1
+  %p = getelementptr [2 x float], ptr addrspace(4) @table, i32 0, i32 %i
+  %c = load float, ptr addrspace(4) %p
+  %y = fmul float %x, 2.0
+  %z = call float @inner(float %y, float %c)
+  ret float %z
+}
+
+define float @inner(float %y, float %c) {
+  %ftz = call i32 @__nvvm_reflect(ptr @flag)
+  %is = icmp ne i32 %ftz, 0
+  %z = fadd float %y, %c
+  %r = select i1 %is, float 0.0, float %z
+  ret float %r
+}
+
+define double @other(double %x) {
+  ret double %x
+}
+
+declare i32 @__nvvm_reflect(ptr)
+@flag = private constant [11 x i8] c"__CUDA_FTZ\\00"
+"""
+
+
+@core.extern
+def twice_and(x, k, path: tl.constexpr, _semantic=None):
+    row = {(core.dtype("fp32"), core.dtype("int32")): ("twice_and", core.dtype("fp32"))}
+    return core.extern_elementwise("mine", path, [x, k], row, True, _semantic=_semantic)
+
+
+@core.extern
+def misnamed(x, path: tl.constexpr, _semantic=None):
+    row = {(core.dtype("fp32"),): ("no_such", core.dtype("fp32"))}
+    return core.extern_elementwise("mine", path, [x], row, True, _semantic=_semantic)
+
+
+@core.extern
+def mistyped(x, path: tl.constexpr, _semantic=None):
+    row = {(core.dtype("fp32"),): ("other", core.dtype("fp32"))}
+    return core.extern_elementwise("mine", path, [x], row, True, _semantic=_semantic)
+
+
+@tegula.jit
+def kernel(x, out, PATH: tl.constexpr):
+    i = tl.arange(0, 128)
+    tl.store(out + i, twice_and(tl.load(x + i), i, PATH))
+
+
+@tegula.jit
+def one(x, out, F: tl.constexpr, PATH: tl.constexpr):
+    i = tl.arange(0, 128)
+    tl.store(out + i, F(tl.load(x + i), PATH))
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> str:
+    path = tmp_path / "mine.ll"
+    path.write_text(LIBRARY)
+    return str(path)
+
+
+def compiled(k: Any, *types: str, **options: Any) -> Any:
+    return k.compile(*types, target="cuda:sm_80", **options)
+
+
+def test_linked(library: str) -> None:
+    out = compiled(kernel, "*fp32", "*fp32", PATH=library)
+    assert "twice_and" in out.asm["tir"] and out.asm["cubin"]
+    ptx = out.asm["ptx"]
+    assert ".entry kernel" in ptx and "call" not in ptx and ".func" not in ptx
+    assert "other" not in ptx and "ld.const" in ptx
+
+
+def test_by_the_option(library: str, tmp_path: Path) -> None:
+    out = compiled(kernel, "*fp32", "*fp32", PATH="", extern_libs={"mine": library})
+    assert "call" not in out.asm["ptx"] and "ld.const" in out.asm["ptx"]
+    # another file is another variant, and its contents are what counts
+    second = tmp_path / "second.ll"
+    second.write_text(LIBRARY.replace("fmul float %x, 2.0", "fadd float %x, 7.0"))
+    other = compiled(
+        kernel, "*fp32", "*fp32", PATH="", extern_libs={"mine": str(second)}
+    )
+    assert other.asm["ptx"] != out.asm["ptx"]
+    with pytest.raises(tegula.CompileError, match=r"'mine'.*is not known"):
+        compiled(kernel, "*fp32", "*fp32", PATH="")
+    with pytest.raises(TypeError, match="extern_libs must be a dict"):
+        compiled(kernel, "*fp32", "*fp32", PATH="", extern_libs=[library])
+
+
+def test_a_changed_file_is_read_again(library: str) -> None:
+    """What is inside of a library is no part of a key, so nothing of it is kept on disk."""
+    first = compiled(kernel, "*fp32", "*fp32", PATH=library).asm["ptx"]
+    Path(library).write_text(LIBRARY.replace("float 5.0", "float 9.0"))
+
+    @tegula.jit
+    def kernel2(x, out, PATH: tl.constexpr):
+        i = tl.arange(0, 128)
+        tl.store(out + i, twice_and(tl.load(x + i), i, PATH))
+
+    second = compiled(kernel2, "*fp32", "*fp32", PATH=library).asm["ptx"]
+    assert first.replace("kernel2", "kernel") != second.replace("kernel2", "kernel")
+
+
+def test_mistakes(library: str, tmp_path: Path) -> None:
+    with pytest.raises(tegula.CompileError, match="has no function 'no_such'"):
+        compiled(one, "*fp32", "*fp32", F=misnamed, PATH=library)
+    with pytest.raises(
+        tegula.CompileError, match=r"'other' is double.*called as float"
+    ):
+        compiled(one, "*fp32", "*fp32", F=mistyped, PATH=library)
+    with pytest.raises(tegula.CompileError, match="No such file"):
+        compiled(kernel, "*fp32", "*fp32", PATH=str(tmp_path / "absent.bc"))
+    bad = tmp_path / "bad.bc"
+    for data in (
+        b"",
+        b"BC\xc0\xde",
+        b"BC\xc0\xde" + bytes(400),
+        b"define float @twice_and(",
+    ):
+        bad.write_bytes(data)
+        with pytest.raises(tegula.CompileError, match="the library"):
+            compiled(kernel, "*fp32", "*fp32", PATH=str(bad))
+
+
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_80"])
+def test_refused_elsewhere(library: str, target: str) -> None:
+    with pytest.raises(tegula.CompileError, match=r"function 'twice_and'.*is_ptx"):
+        raise_in_one_line(
+            lambda: kernel.compile("*fp32", "*fp32", PATH=library, target=target)
+        )
+
+
+def raise_in_one_line(fn: Any) -> None:
+    try:
+        fn()
+    except tegula.CompileError as e:
+        raise tegula.CompileError(" ".join(str(e).split())) from None
+
+
+def test_refused_in_the_interpreter(library: str) -> None:
+    x = np.zeros(128, np.float32)
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.interpret = True
+        with pytest.raises(tegula.CompileError, match="the interpreter"):
+            kernel[(1,)](x, x.copy(), PATH=library)
+
+
+@core.extern
+def of_cuda(x, _semantic=None):
+    row = {(core.dtype("fp64"),): ("__nv_frcp_of_nothing", core.dtype("fp64"))}
+    return core.extern_elementwise("libdevice", "", [x], row, True, _semantic=_semantic)
+
+
+@core.extern
+def tanh_of_cuda(x, path: tl.constexpr, _semantic=None):
+    row = {(core.dtype("fp32"),): ("__nv_tanhf", core.dtype("fp32"))}
+    return core.extern_elementwise(
+        "libdevice", path, [x], row, True, _semantic=_semantic
+    )
+
+
+@tegula.jit
+def plain(x, out, F: tl.constexpr):
+    i = tl.arange(0, 128)
+    tl.store(out + i, F(tl.load(x + i)))
+
+
+def test_known_names_need_no_file() -> None:
+    """Given or not, a file is not looked at for a function that we have."""
+    x = np.linspace(-2, 2, 128, dtype=np.float32)
+    out = np.zeros_like(x)
+    one[(1,)](x, out, F=tanh_of_cuda, PATH="/nowhere/libdevice.10.bc")
+    np.testing.assert_allclose(out, np.tanh(x), rtol=1e-6)
+
+
+def test_libdevice_itself() -> None:
+    """Where CUDA's file is: what we do not have comes out of it, or is not in it."""
+    if toolchain.find_libdevice() is None:
+        pytest.skip("no libdevice.10.bc")
+    with pytest.raises(
+        tegula.CompileError, match="has no function '__nv_frcp_of_nothing'"
+    ):
+        compiled(plain, "*fp64", "*fp64", F=of_cuda)
+
+
+@core.extern
+def rounded_down(x, y, _semantic=None):
+    row = {(core.dtype("fp64"),) * 2: ("__nv_dadd_rd", core.dtype("fp64"))}
+    return core.extern_elementwise(
+        "libdevice", "", [x, y], row, True, _semantic=_semantic
+    )
+
+
+@tegula.jit
+def sums(x, out):
+    i = tl.arange(0, 128)
+    tl.store(out + i, rounded_down(tl.load(x + i), 1.0))
+
+
+def test_symbols_of_cuda_are_ours() -> None:
+    """__nv_dadd_rd is add_rd: on every target, without a file."""
+    x = np.full(128, 1e-30)
+    out = np.zeros_like(x)
+    sums[(1,)](-x, out)
+    assert (out == np.nextafter(1.0, 0)).all()
+
+
+def test_libdevice_linked() -> None:
+    """A function of CUDA's file that is not ours; nothing else of the file is kept."""
+    if toolchain.find_libdevice() is None:
+        pytest.skip("no libdevice.10.bc")
+    ptx = compiled(plain, "*fp32", "*fp32", F=larger_of_cuda).asm["ptx"]
+    assert "call" not in ptx and "max.f32" in ptx and len(ptx) < 6000
+
+
+@core.extern
+def larger_of_cuda(x, _semantic=None):
+    row = {(core.dtype("fp32"),) * 2: ("__nv_fmaxf", core.dtype("fp32"))}
+    return core.extern_elementwise(
+        "libdevice", "", [x, 1.5], row, True, _semantic=_semantic
+    )
