@@ -7,7 +7,9 @@ from __future__ import annotations
 import linecache
 import re
 import subprocess
+import tempfile
 import zlib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from test_gate import PTXAS
 
 import tegula
 import tegula.language as tl
+from tegula.language import core
 
 DTYPES = re.findall(
     r'^ELEM\(\w+,\s+"\w+",\s+"\w+",\s+"(\w+)"',
