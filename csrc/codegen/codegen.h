@@ -43,8 +43,9 @@ struct Ll {
     LLVMTargetMachineRef tm;
     Lv fn;                                               /* the function being filled */
     Lt void_, i1, i8, i16, i32, i64, f16, f32, f64, ptr; /* ptr: address space 0 */
-    Lt gptr;       /* a tensor's pointer: address space 1 for PTX, else ptr */
-    bool contract; /* mul + add may become fma */
+    Lt gptr;         /* a tensor's pointer: address space 1 for PTX, else ptr */
+    bool contract;   /* mul + add may become fma */
+    bool has_scalef; /* host: AVX-512's x * 2^n, see math.c */
     const ScalarOps *ops;
     const struct Machine *machine; /* simt only; see simt/machine.h */
     void *machine_data;
