@@ -339,7 +339,7 @@ render_all(Comp *c, void *data)
               "MemoryError: out of memory");
     CHECK_STR(
         t, err_render(c, &(Error){ERR_LLVM, NULL, "bad", NULL}),
-        "CompileError[LLVM]: bad\n"
+        "InternalError[LLVM]: bad\n"
         "  help: this is a fault of the compiler, not of the kernel: please report it");
     const Loc *chain = NULL;
     for (int i = 0; i < 12; i++)
