@@ -229,6 +229,20 @@ void layout_offsets(const Layout *smem, Col *offset_of);
 /* Like layout_run, along offsets: registers that are neighbours in shared memory. */
 int layout_offset_run(const Layout *l, const Col *offset_of, int max, int *reg_bit);
 
+/* For 16-bit elements and a buffer that is still to be planned: the layout in which each
+ * lane has its row of 8 elements for ld- or stmatrix(.trans) of l. Registers 0-2 go along
+ * the row; lanes 0-2 pick the row of a matrix, lanes 3, 4 the matrix. A row's number, its
+ * register >> 3, is that of an instruction, which takes the 2 n registers of l from
+ * 2 n times that number on. n is 1, 2 or 4 matrices, or 0: l has no such rows. */
+typedef struct MatrixRows {
+    const Layout *rows;
+    bool trans;
+    int n;
+} MatrixRows;
+MatrixRows layout_matrix_rows(Comp *c, const Layout *l, bool trans);
+/* Do the rows lie in p's buffer as the instructions take them? */
+bool layout_rows_fit(const ConvPlan *p, const Layout *rows);
+
 /* ---- bank.c ---------------------------------------------------------------------- */
 /* In how many ways one access of a warp to shared memory conflicts: 1 is conflict-free.
  * The thread's vector of 1 << log2_vec elements is aligned and at most 16 bytes;

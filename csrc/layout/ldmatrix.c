@@ -1,5 +1,5 @@
-/* ldmatrix: may this instruction fill those registers? And other questions to a buffer
- * in shared memory whose offsets are a linear function of the element.
+/* ldmatrix: may this instruction (or stmatrix, its inverse) fill those registers? And other
+ * questions to a buffer in shared memory whose offsets are a linear function of the element.
  *
  * ldmatrix deals out matrices of 8 rows of 16 bytes. Each lane hands in the address of
  * one row (lanes 0-7 of matrix 0, 8-15 of matrix 1, ..) and gets one 32-bit word of
@@ -100,4 +100,44 @@ layout_offset_run(const Layout *l, const Col *offset_of, int max, int *reg_bit)
         reg_bit[run] = found;
     }
     return max;
+}
+
+MatrixRows
+layout_matrix_rows(Comp *c, const Layout *l, bool trans)
+{
+    if (l->n[IN_REG] < 1 || l->n[IN_LANE] != LANE_BITS)
+        return (MatrixRows){0};
+    for (int i = 0; i < LANE_BITS; i++)
+        if (!l->basis[IN_LANE][i])
+            return (MatrixRows){0};
+    const Col *reg = l->basis[IN_REG], *lane = l->basis[IN_LANE];
+    int log2_n = MIN(l->n[IN_REG] - 1, 2);
+    Layout r = *l;
+    const Col plain_row[ROW_BITS] = {reg[0], lane[0], lane[1]};
+    for (int i = 0; i < ROW_BITS; i++) {
+        r.basis[IN_REG][i] = trans ? lane[2 + i] : plain_row[i];
+        r.basis[IN_LANE][i] = trans ? plain_row[i] : lane[2 + i];
+    }
+    for (int i = 0; i < 2; i++)
+        r.basis[IN_LANE][ROW_BITS + i] = i < log2_n ? reg[1 + i] : 0;
+    r.n[IN_REG] = ROW_BITS;
+    for (int i = 1 + log2_n; i < l->n[IN_REG]; i++)
+        r.basis[IN_REG][r.n[IN_REG]++] = reg[i];
+    const Layout *rows = layout_intern(c, &r);
+    if (!layout_is_onto(rows))
+        return (MatrixRows){0};
+    return (MatrixRows){rows, trans, 1 << log2_n};
+}
+
+bool
+layout_rows_fit(const ConvPlan *p, const Layout *rows)
+{
+    int bits = layout_bits(rows);
+    for (int in = 0; in < N_IN; in++)
+        for (int i = 0; i < rows->n[in]; i++) {
+            Col at = f2_mul(p->offset_of, bits, rows->basis[in][i]);
+            if (in == IN_REG && i < ROW_BITS ? at != (Col)1 << i : (at & 7) != 0)
+                return false;
+        }
+    return true;
 }

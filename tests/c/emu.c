@@ -230,6 +230,42 @@ k_mma(EmuThread *t, const uint64_t *p)
         memcpy(&c[(lane / 4 + 8 * (r / 2)) * 8 + lane % 4 * 2 + r % 2], &d[r], 4);
 }
 
+/* Words go out by stmatrix and come back by ldmatrix: params: out [32][4], n, trans of the
+ * one and of the other. Rows of matrix m begin at 128 m + 16 r. */
+static void
+k_stmatrix(EmuThread *t, const uint64_t *p)
+{
+    int lane = emu_thread_id(t), n = (int)p[1];
+    uint32_t w[4], *out = (uint32_t *)(uintptr_t)p[0] + 4 * lane;
+    for (int k = 0; k < n; k++)
+        w[k] = (uint32_t)((k * 32 + lane) * 2 | ((k * 32 + lane) * 2 + 1) << 16);
+    emu_stmatrix(t, 16 * (lane % (8 * n)), n, (int)p[2], w, &here);
+    emu_warp_sync(t, &here);
+    emu_ldmatrix(t, 16 * (lane % (8 * n)), n, (int)p[3], out, &here);
+}
+
+void
+test_emu_stmatrix(Test *t)
+{
+    for (int n = 1; n <= 4; n *= 2)
+        for (int turns = 0; turns < 4; turns++) {
+            uint32_t out[32][4];
+            bool st = turns & 1, ld = turns & 2;
+            uint64_t p[] = {(uint64_t)(uintptr_t)out, (uint64_t)n, st, ld};
+            expect(t, run_of(k_stmatrix, p, 1, 512), EMU_OK, NULL);
+            for (int l = 0; l < 32; l++)
+                for (int k = 0; k < n; k++)
+                    for (int h = 0; h < 2; h++) {
+                        int row = l / 4, col = l % 4 * 2 + h;
+                        if (st != ld) /* transposed once */
+                            row = l % 4 * 2 + h, col = l / 4;
+                        uint32_t want =
+                            (uint32_t)((k * 32 + row * 4 + col / 2) * 2 + col % 2);
+                        CHECK(t, (out[l][k] >> 16 * h & 0xffff) == want);
+                    }
+        }
+}
+
 /* Lane l's words of every kind of instruction, at random, and the result:
  * params: kind, a, b, d, and d before, with MMA_MAX_WORDS words of 8 bytes a lane. */
 static void

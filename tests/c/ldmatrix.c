@@ -103,6 +103,97 @@ check_operands(Comp *c, void *data)
     CHECK(t, n_plain > 100 && n_trans > 20);
 }
 
+/* Where stmatrix puts what lane `lane` has in half `half` of word k: the lane whose row it
+ * goes to, and the element of that row. Source: PTX ISA, stmatrix. */
+static void
+target_of(bool trans, int lane, int half, int k, int *row_lane, int *elem)
+{
+    int row = lane / 4, col = lane % 4 * 2 + half;
+    *row_lane = 8 * k + (trans ? col : row);
+    *elem = trans ? row : col;
+}
+
+/* Every store of p as one stmatrix: each element of each warp lands where p's loads look for
+ * it, and 8 rows of a matrix lie in 8 different groups of banks. Returns the number. */
+static int
+check_stores(Test *t, const Layout *l, const MatrixRows *r, const ConvPlan *p,
+             int warps)
+{
+    int bits = layout_bits(l), n = 0;
+    for (int rep = 0; rep < p->n_reps; rep++)
+        for (int i = 0; i < p->n_stores; i++)
+            for (int warp = 0; warp < warps; warp++, n++) {
+                int first = p->src_from[(rep * p->n_stores + i) * 8] / 8 * 2 * r->n;
+                Col row[LANES];
+                for (int lane = 0; lane < LANES; lane++)
+                    row[lane] = f2_mul(p->store_lane, LANE_BITS, (Col)lane) ^
+                                f2_mul(p->store_warp, WARP_BITS, (Col)warp) ^
+                                p->store_xor[i];
+                for (int k = 0; k < r->n; k++) {
+                    uint32_t banks = 0;
+                    for (int lane = 8 * k; lane < 8 * k + 8; lane++)
+                        banks |= 1u << row[lane] * 2 % 128 / ROW;
+                    CHECK(t, banks == 0xff);
+                    for (int lane = 0; lane < LANES; lane++)
+                        for (int half = 0; half < 2; half++) {
+                            int to, elem;
+                            target_of(r->trans, lane, half, k, &to, &elem);
+                            Col has = layout_at(l, (uint32_t)(first + 2 * k + half),
+                                                (uint32_t)lane, (uint32_t)warp, 0);
+                            CHECK(t, row[to] % 8 == 0);
+                            CHECK(t, row[to] + (Col)elem ==
+                                         f2_mul(p->offset_of, bits, has));
+                        }
+                }
+            }
+    return n;
+}
+
+static void
+check_epilogues(Comp *c, void *data)
+{
+    Test *t = data;
+    int n_plain = 0, n_trans = 0, n_reps = 0;
+    for (int m = 4; m <= 8; m++)
+        for (int n = 4; n <= 8; n++)
+            for (int w = 0; w < 8; w++) {
+                int wm = w & 1, wn = w >> 1 & 1, along_m = w >> 2;
+                uint8_t shape[2] = {(uint8_t)m, (uint8_t)n};
+                const Layout *acc = layout_mma_acc(c, 2, shape, wm, wn);
+                const Layout *row = layout_blocked(
+                    c, 2, shape, (const int[]){along_m ? 8 : 1, along_m ? 1 : 8},
+                    wm + wn, along_m ? (const int[]){0, 1} : (const int[]){1, 0});
+                MatrixRows r = layout_matrix_rows(c, acc, along_m);
+                if (!r.n)
+                    continue;
+                const ConvPlan *p = layout_plan(c, r.rows, row, 16);
+                if (p->kind != CONV_SHARED || p->log2_store != 3 ||
+                    !layout_rows_fit(p, r.rows))
+                    continue;
+                check_stores(t, acc, &r, p, 1 << (wm + wn));
+                n_plain += !r.trans;
+                n_trans += r.trans;
+                n_reps += p->n_reps > 1;
+            }
+    CHECK(t, n_plain > 20 && n_trans > 20 && n_reps > 0);
+    /* No rows: lanes that hold copies, a layout that is no fragment. */
+    CHECK(
+        t,
+        !layout_matrix_rows(c, layout_mma_acc(c, 2, (uint8_t[]){2, 4}, 0, 0), false).n);
+    const Layout *one = layout_blocked(c, 1, (uint8_t[]){5}, (const int[]){1}, 0,
+                                       (const int[]){0});
+    CHECK(t, !layout_matrix_rows(c, one, false).n);
+}
+
+void
+test_stmatrix(Test *t)
+{
+    Comp c;
+    CHECK(t, comp_init(&c));
+    CHECK(t, comp_run(&c, check_epilogues, t));
+    comp_done(&c);
+}
+
 void
 test_ldmatrix(Test *t)
 {

@@ -34,6 +34,7 @@ COUNTS = {
     "st.v4": r"\bst\.global[.\w:]*\.v4\b|\bst\.global[.\w:]*\.v2\.[bfu]64\b",
     "mma": r"\bmma\.sync",
     "ldmatrix": r"\bldmatrix\.",
+    "stmatrix": r"\bstmatrix\.",
     "cp.async": r"\bcp\.async\.c[ag]\.",
     "bar.sync": r"\b(?:bar|barrier)\.(?:cta\.)?sync",
     "shfl": r"\bshfl\.sync",

@@ -1,102 +1,100 @@
 /* convert: the same values, held by other threads. layout_plan says how (layout.h); here
- * its three forms become code. For tensor-core operands there is a fourth:
+ * its three forms become code. For 16-bit elements either end of the way through shared
+ * memory may be done by matrices:
  *
  *     ldmatrix    each lane hands in the address of a row of 16 bytes, and the rows come
  *                 back dealt out as the fragments want them
+ *     stmatrix    the same the other way (sm_90 on): fragments go out as rows, where a
+ *                 plain store would write 4 bytes at a time
  *
  * Which lane hands in which row is a layout, too: `rows` below. A buffer that suits a plan
  * from the source to `rows` with 16-byte rows serves ldmatrix without bank conflicts, so
- * the plan is asked for that layout and its second half is not used.
+ * the plan is asked for that layout and its second half is not used. For stmatrix the plan
+ * starts at the rows of the source; each of its stores is one instruction.
  */
 #include "codegen/simt/simt.h"
 
 enum { MAX_WORD = 4, MAX_VEC = 16 };
 
-/* ---- ldmatrix -------------------------------------------------------------------------- */
+/* ---- matrices -------------------------------------------------------------------------- */
 
-typedef struct Rows {
-    const ConvPlan *plan; /* from the source to the rows; NULL: no ldmatrix here */
-    const Layout *rows;
-    bool trans;
-    int n; /* matrices an instruction: 1, 2, 4 */
-} Rows;
+/* The way through shared memory. */
+typedef struct Way {
+    const ConvPlan *plan; /* between the rows where there are such */
+    MatrixRows from, to;  /* stmatrix; ldmatrix: n 0 without */
+} Way;
 
-/* The layout in which each lane has its row of 8 elements for ldmatrix(.trans) into dst:
- * registers along the row; lanes 0-2 pick the row of a matrix, lanes 3, 4 the matrix. */
-static const Layout *
-rows_of(Comp *c, const Layout *dst, bool trans, int log2_n)
+/* way with ldmatrix at its end, if that can be. */
+static void
+try_ldmatrix(Sim *s, Way *way, const Layout *from, const Layout *to)
 {
-    const Col *reg = dst->basis[IN_REG], *lane = dst->basis[IN_LANE];
-    Layout r = *dst;
-    const Col plain_row[3] = {reg[0], lane[0], lane[1]};
-    for (int i = 0; i < 3; i++) {
-        r.basis[IN_REG][i] = trans ? lane[2 + i] : plain_row[i];
-        r.basis[IN_LANE][i] = trans ? plain_row[i] : lane[2 + i];
+    for (int trans = 0; trans < 2 && !way->to.n; trans++) {
+        MatrixRows r = layout_matrix_rows(s->c, to, trans);
+        const ConvPlan *p = r.n ? layout_plan(s->c, from, r.rows, 16) : NULL;
+        if (p && p->kind == CONV_SHARED && p->n_reps == 1 && p->log2_load == 3 &&
+            layout_rows_fit(p, r.rows))
+            *way = (Way){p, {0}, r};
     }
-    for (int i = 0; i < 2; i++)
-        r.basis[IN_LANE][3 + i] = i < log2_n ? reg[1 + i] : 0;
-    r.n[IN_REG] = 3;
-    for (int i = 1 + log2_n; i < dst->n[IN_REG]; i++)
-        r.basis[IN_REG][r.n[IN_REG]++] = reg[i];
-    return layout_intern(c, &r);
 }
 
-/* Do the rows lie in the buffer as ldmatrix reads them? */
-static bool
-suits(const ConvPlan *p, const Layout *rows)
+/* Instructions that touch the buffer. All ways move the same bytes without conflicts. */
+static int
+n_accesses(const Way *way, const Layout *to)
 {
-    if (p->kind != CONV_SHARED || p->n_reps != 1 || p->log2_load != 3)
-        return false;
-    int bits = layout_bits(rows);
-    for (int in = 0; in < N_IN; in++)
-        for (int i = 0; i < rows->n[in]; i++) {
-            Col at = f2_mul(p->offset_of, bits, rows->basis[in][i]);
-            if (in == IN_REG && i < 3 ? at != (Col)1 << i : (at & 7) != 0)
-                return false;
-        }
-    return true;
+    const ConvPlan *p = way->plan;
+    int loads = way->to.n ? (1 << to->n[IN_REG]) / (2 * way->to.n)
+                          : p->n_reps * p->n_loads;
+    return p->n_reps * p->n_stores + loads;
 }
 
-static Rows
-find_rows(Sim *s, const Type *from, const Type *to)
+/* way with stmatrix at its start, if that is shorter; the end stays or becomes plain. */
+static void
+try_stmatrix(Sim *s, Way *way, const Layout *from, const Layout *to)
 {
-    const Layout *dst = to->layout;
-    Rows r = {0};
-    if (sim_elem_bytes(to) != 2 || dst->n[IN_REG] < 1 || dst->n[IN_LANE] != LANE_BITS)
-        return r;
-    for (int i = 0; i < LANE_BITS; i++)
-        if (!dst->basis[IN_LANE][i])
-            return r;
-    int log2_n = MIN(dst->n[IN_REG] - 1, 2);
-    for (int trans = 0; trans < 2; trans++) {
-        const Layout *rows = rows_of(s->c, dst, trans, log2_n);
-        if (!layout_is_onto(rows))
+    const Way old = *way;
+    for (int i = 0; i < 4; i++) { /* trans or not; both ends or this one */
+        MatrixRows none = {0}, r = layout_matrix_rows(s->c, from, i & 1);
+        Way k = {.from = r, .to = i & 2 ? none : old.to};
+        if (!r.n || (!old.to.n && !(i & 2)))
             continue;
-        const ConvPlan *p = layout_plan(s->c, from->layout, rows, 16);
-        if (suits(p, rows))
-            return (Rows){p, rows, trans, 1 << log2_n};
+        const Layout *end = k.to.n ? k.to.rows : to;
+        const ConvPlan *p = k.plan = layout_plan(s->c, r.rows, end, 16);
+        if (p->kind == CONV_SHARED && p->log2_store == 3 && p->store_ways == 1 &&
+            p->n_reps <= old.plan->n_reps && p->load_ways <= old.plan->load_ways &&
+            p->warp_local == old.plan->warp_local && layout_rows_fit(p, r.rows) &&
+            (!k.to.n || (p->log2_load == 3 && layout_rows_fit(p, end))) &&
+            n_accesses(&k, to) < n_accesses(way, to))
+            *way = k;
     }
-    return r;
 }
 
-/* ---- the plan of an op -------------------------------------------------------------------- */
-
-static const ConvPlan *
-plan_of(Sim *s, const Op *o)
+static Way
+find_way(Sim *s, const Type *from, const Type *to)
 {
-    const Type *from = arg(o, 0)->type, *to = result(o, 0)->type;
-    return layout_plan(s->c, from->layout, to->layout, sim_elem_bytes(to) * 8);
+    Way way = {
+        .plan = layout_plan(s->c, from->layout, to->layout, sim_elem_bytes(to) * 8)};
+    if (way.plan->kind != CONV_SHARED || sim_elem_bytes(to) != 2)
+        return way;
+    try_ldmatrix(s, &way, from->layout, to->layout);
+    if (s->m->has_stmatrix(s->c))
+        try_stmatrix(s, &way, from->layout, to->layout);
+    return way;
+}
+
+/* ---- the way of an op --------------------------------------------------------------------- */
+
+static Way
+way_of(Sim *s, const Op *o)
+{
+    return find_way(s, arg(o, 0)->type, result(o, 0)->type);
 }
 
 int64_t
 sim_convert_bytes(Sim *s, const Op *o, bool *warp_local)
 {
-    const ConvPlan *p = plan_of(s, o);
+    const ConvPlan *p = way_of(s, o).plan;
     if (p->kind != CONV_SHARED)
         return 0;
-    Rows r = find_rows(s, arg(o, 0)->type, result(o, 0)->type);
-    if (r.plan)
-        p = r.plan;
     *warp_local = p->warp_local;
     return layout_plan_bytes(p);
 }
@@ -198,7 +196,7 @@ access_offset(Sim *s, const ConvPlan *p, Lv at, Col moving, Col by, int base)
 }
 
 static void
-store_rep(Sim *s, const Op *o, const ConvPlan *p, int rep, int base)
+store_vectors(Sim *s, const Op *o, const ConvPlan *p, int rep, int base)
 {
     const Type *t = result(o, 0)->type;
     Lv *src = sim_val(s, arg(o, 0)), elems[MAX_VEC];
@@ -214,9 +212,39 @@ store_rep(Sim *s, const Op *o, const ConvPlan *p, int rep, int base)
     }
 }
 
+/* Registers of `rows` are 8 of a row, then those of the fragments that no instruction
+ * takes together: so a row's number there is that of an instruction. */
 static void
-through_shared(Sim *s, const Op *o, const ConvPlan *p)
+store_matrices(Sim *s, const Op *o, const Way *way, int rep, int base)
 {
+    enum { ROW = 8 };
+    const ConvPlan *p = way->plan;
+    const Type *t = result(o, 0)->type;
+    Lv *src = sim_val(s, arg(o, 0)), words[4];
+    Lv at = sim_linear(s, p->store_lane, LANE_BITS, p->store_warp, s->log2_warps);
+    for (int i = 0; i < p->n_stores; i++) {
+        int row = p->src_from[(rep * p->n_stores + i) * ROW] / ROW;
+        Lv *first = src + row * 2 * way->from.n;
+        for (int k = 0; k < way->from.n; k++)
+            words[k] = sim_pack_word(s, t, first + 2 * k, 2);
+        Lv offset = access_offset(s, p, at, p->store_moving, p->store_xor[i], base);
+        s->m->stmatrix(s->l, offset, way->from.n, way->from.trans, words, o->loc);
+    }
+}
+
+static void
+store_rep(Sim *s, const Op *o, const Way *way, int rep, int base)
+{
+    if (way->from.n)
+        store_matrices(s, o, way, rep, base);
+    else
+        store_vectors(s, o, way->plan, rep, base);
+}
+
+static void
+through_shared(Sim *s, const Op *o, const Way *way)
+{
+    const ConvPlan *p = way->plan;
     const Type *t = result(o, 0)->type;
     Lv *dst = sim_define(s, result(o, 0));
     int base = sim_scratch(s, o), n = 1 << p->log2_load;
@@ -225,7 +253,7 @@ through_shared(Sim *s, const Op *o, const ConvPlan *p)
     for (int rep = 0; rep < p->n_reps; rep++) {
         if (rep)
             wait(s, o, p);
-        store_rep(s, o, p, rep, base);
+        store_rep(s, o, way, rep, base);
         wait(s, o, p);
         for (int i = 0; i < p->n_loads; i++) {
             Lv offset = access_offset(s, p, at, p->load_moving, p->load_xor[i], base);
@@ -239,22 +267,22 @@ through_shared(Sim *s, const Op *o, const ConvPlan *p)
 }
 
 static void
-through_ldmatrix(Sim *s, const Op *o, const Rows *r)
+through_ldmatrix(Sim *s, const Op *o, const Way *way)
 {
     const Type *t = result(o, 0)->type;
     const Layout *dst = t->layout;
-    const ConvPlan *p = r->plan;
-    int base = sim_scratch(s, o), bits = layout_bits(dst);
-    store_rep(s, o, p, 0, base);
+    const ConvPlan *p = way->plan;
+    int base = sim_scratch(s, o), bits = layout_bits(dst), n = way->to.n;
+    store_rep(s, o, way, 0, base);
     wait(s, o, p);
     Lv at = sim_linear(s, p->load_lane, LANE_BITS, p->load_warp, s->log2_warps);
     Lv *regs = sim_define(s, result(o, 0)), words[4];
-    for (int first = 0; first < sim_n_regs(result(o, 0)); first += 2 * r->n) {
+    for (int first = 0; first < sim_n_regs(result(o, 0)); first += 2 * n) {
         Col flat = layout_at(dst, (uint32_t)first, 0, 0, 0);
         Lv offset = access_offset(s, p, at, p->load_moving,
                                   f2_mul(p->offset_of, bits, flat), base);
-        s->m->ldmatrix(s->l, offset, r->n, r->trans, words, o->loc);
-        for (int k = 0; k < r->n; k++)
+        s->m->ldmatrix(s->l, offset, n, way->to.trans, words, o->loc);
+        for (int k = 0; k < n; k++)
             sim_unpack_word(s, t, words[k], 2, regs + first + 2 * k);
     }
 }
@@ -262,7 +290,8 @@ through_ldmatrix(Sim *s, const Op *o, const Rows *r)
 void
 sim_convert(Sim *s, const Op *o)
 {
-    const ConvPlan *p = plan_of(s, o);
+    Way way = way_of(s, o);
+    const ConvPlan *p = way.plan;
     switch (p->kind) {
     case CONV_NONE: s->vals[result(o, 0)->id] = sim_val(s, arg(o, 0)); return;
     case CONV_REGS: {
@@ -272,13 +301,11 @@ sim_convert(Sim *s, const Op *o)
         return;
     }
     case CONV_SHUFFLE: through_shuffles(s, o, p); return;
-    case CONV_SHARED: {
-        Rows r = find_rows(s, arg(o, 0)->type, result(o, 0)->type);
-        if (r.plan)
-            through_ldmatrix(s, o, &r);
+    case CONV_SHARED:
+        if (way.to.n)
+            through_ldmatrix(s, o, &way);
         else
-            through_shared(s, o, p);
+            through_shared(s, o, &way);
         return;
-    }
     }
 }

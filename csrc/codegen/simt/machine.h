@@ -73,6 +73,8 @@ typedef struct Machine {
     Lv (*round_tf32)(Ll *l, Lv x); /* float to nearest, ties away; NULL: bit tricks */
     void (*ldmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *out,
                      const Loc *loc); /* n = 1, 2, 4 words */
+    bool (*has_stmatrix)(const Comp *c); /* asked before there is any code */
+    void (*stmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc);
     /* Stop the kernel where cond is true, with text; print one element. */
     void (*trap_if)(Ll *l, Lv cond, const char *text, const Loc *loc);
     /* flat_index (i32) is the element's row-major position in operand's shape; operand -1:

@@ -412,6 +412,20 @@ emu_load_matrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
         out[i] = LLVMBuildLoad2(l->b, l->i32, word_slot(l, l->i32, s, i), "");
 }
 
+static bool
+emu_has_stmatrix(const Comp *c)
+{
+    return c->opt.target.sm >= 90;
+}
+
+static void
+emu_store_matrix(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc)
+{
+    Lv args[] = {offset, ll_i32(l, n), ll_i32(l, trans), spill_words(l, words, n, 0),
+                 place_of(l, loc)};
+    call(l, "emu_stmatrix", l->void_, args, COUNT(args));
+}
+
 /* ---- messages --------------------------------------------------------------------------------------------- */
 
 static void
@@ -492,6 +506,8 @@ const Machine machine_emu = {
     .has_mma = emu_has_mma,
     .mma = emu_mma_warp,
     .ldmatrix = emu_load_matrix,
+    .has_stmatrix = emu_has_stmatrix,
+    .stmatrix = emu_store_matrix,
     .trap_if = emu_trap_if,
     .print = emu_print_one,
     .ops = &scalar_ops_host,

@@ -81,6 +81,8 @@ bool ptx_has_mma(Ll *l, MmaKind k);
 void ptx_mma(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);
 Lv ptx_round_tf32(Ll *l, Lv x);
 void ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);
+bool ptx_has_stmatrix(const Comp *c);
+void ptx_stmatrix(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc);
 /* ptx_message.c */
 void ptx_trap_if(Ll *l, Lv cond, const char *text, const Loc *loc);
 void ptx_print(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);

@@ -70,3 +70,24 @@ ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
     for (int i = 0; i < n; i++)
         out[i] = asm_result(&a, call, i);
 }
+
+bool
+ptx_has_stmatrix(const Comp *c)
+{
+    return c->opt.target.sm >= 90;
+}
+
+void
+ptx_stmatrix(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc)
+{
+    (void)loc;
+    Asm a = {.l = l};
+    asm_text(&a, "stmatrix.sync.aligned.m8n8.x%d%s.shared.b16 [$%d], ", n,
+             trans ? ".trans" : "", asm_in(&a, ptx_shared_address(l, offset)));
+    int first = a.n_in;
+    for (int i = 0; i < n; i++)
+        asm_in(&a, words[i]);
+    asm_vector(&a, first, n);
+    asm_text(&a, ";");
+    asm_done(&a, true, true);
+}

@@ -73,9 +73,9 @@ emu_barrier(EmuThread *t, const EmuPlace *at)
 }
 
 static const char *const warp_op_text[N_WARP_OP] = {
-    [W_SYNC] = "warp_sync",    [W_XOR] = "shuffle_xor", [W_IDX] = "shuffle_idx",
-    [W_UP] = "shuffle_up",     [W_BALLOT] = "ballot",   [W_MMA] = "mma",
-    [W_LDMATRIX] = "ldmatrix",
+    [W_SYNC] = "warp_sync",    [W_XOR] = "shuffle_xor",   [W_IDX] = "shuffle_idx",
+    [W_UP] = "shuffle_up",     [W_BALLOT] = "ballot",     [W_MMA] = "mma",
+    [W_LDMATRIX] = "ldmatrix", [W_STMATRIX] = "stmatrix",
 };
 
 static void
@@ -105,6 +105,7 @@ do_warp_op(EmuThread *warp, WarpOp op)
     }
     case W_MMA: emu_do_mma(warp); break;
     case W_LDMATRIX: emu_do_ldmatrix(warp); break;
+    case W_STMATRIX: emu_do_stmatrix(warp); break;
     case N_WARP_OP: break;
     }
 }
@@ -460,9 +461,9 @@ const EmuSymbol emu_symbols[] = {
     SYMBOL(emu_shuffle_idx),  SYMBOL(emu_shuffle_up),   SYMBOL(emu_ballot),
     SYMBOL(emu_global),       SYMBOL(emu_shared_load),  SYMBOL(emu_shared_store),
     SYMBOL(emu_shared_add),   SYMBOL(emu_mma),          SYMBOL(emu_ldmatrix),
-    SYMBOL(emu_atomic),       SYMBOL(emu_cas),          SYMBOL(emu_assert),
-    SYMBOL(emu_print),        SYMBOL(emu_async_copy),   SYMBOL(emu_async_commit),
-    SYMBOL(emu_async_wait),   SYMBOL(emu_cluster_open), SYMBOL(emu_cluster_send),
-    SYMBOL(emu_cluster_wait),
+    SYMBOL(emu_stmatrix),     SYMBOL(emu_atomic),       SYMBOL(emu_cas),
+    SYMBOL(emu_assert),       SYMBOL(emu_print),        SYMBOL(emu_async_copy),
+    SYMBOL(emu_async_commit), SYMBOL(emu_async_wait),   SYMBOL(emu_cluster_open),
+    SYMBOL(emu_cluster_send), SYMBOL(emu_cluster_wait),
 };
 const int n_emu_symbols = COUNT(emu_symbols);

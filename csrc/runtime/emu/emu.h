@@ -111,6 +111,8 @@ void emu_mma(EmuThread *t, int32_t kind, uint32_t *d, const uint32_t *a,
 void emu_ldmatrix(EmuThread *t, int32_t offset, int32_t n, int32_t trans, uint32_t *out,
                   const EmuPlace *at);
 /* n elements side by side, each atomic by itself. */
+void emu_stmatrix(EmuThread *t, int32_t offset, int32_t n, int32_t trans,
+                  const uint32_t *words, const EmuPlace *at);
 void emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, int32_t n, uint64_t address,
                 const void *value, void *old, const EmuPlace *at);
 void emu_cas(EmuThread *t, int32_t elem, uint64_t address, const void *compare,

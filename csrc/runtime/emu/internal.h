@@ -27,6 +27,7 @@ typedef enum WarpOp {
     W_BALLOT,
     W_MMA,
     W_LDMATRIX,
+    W_STMATRIX,
     N_WARP_OP
 } WarpOp;
 
@@ -120,5 +121,6 @@ void emu_note_write(EmuThread *t, int32_t offset, int32_t bytes,
 void emu_wait(EmuThread *t, ThreadState state, const EmuPlace *at);
 void emu_do_mma(EmuThread *warp); /* warp: its 32 threads */
 void emu_do_ldmatrix(EmuThread *warp);
+void emu_do_stmatrix(EmuThread *warp);
 
 #endif

@@ -217,6 +217,36 @@ emu_ldmatrix(EmuThread *t, int32_t offset, int32_t n, int32_t trans, uint32_t *o
     emu_warp_op(t, W_LDMATRIX, at);
 }
 
+/* Lane 8 m + r is said to have written row r of matrix m: it handed in the address. */
+void
+emu_do_stmatrix(EmuThread *warp)
+{
+    int n = warp[0].in;
+    bool trans = warp[0].out != 0;
+    for (int m = 0; m < n; m++)
+        for (int r = 0; r < 8; r++) {
+            uint16_t row[8];
+            for (int c = 0; c < 8; c++) {
+                int i = trans ? c : r, j = trans ? r : c;
+                row[c] = (uint16_t)(warp[4 * i + j / 2].a[m] >> 16 * (j % 2));
+            }
+            EmuThread *t = &warp[8 * m + r];
+            emu_shared_store(t, t->param, sizeof row, sizeof row, row, t->at);
+        }
+}
+
+void
+emu_stmatrix(EmuThread *t, int32_t offset, int32_t n, int32_t trans,
+             const uint32_t *words, const EmuPlace *at)
+{
+    t->in = n;
+    t->out = trans;
+    t->param = offset;
+    t->a = words;
+    t->at = at;
+    emu_warp_op(t, W_STMATRIX, at);
+}
+
 /* ---- global ------------------------------------------------------------------------------------ */
 
 static bool
