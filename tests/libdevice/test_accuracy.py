@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 from accuracy import CASES, Case, distance, guarded, samples
-from conftest import on, same
+from calling import on, same
 from mpmath import mpf
 from test_rounding import edges
 

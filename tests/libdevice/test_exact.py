@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import same
+from calling import same
 from test_rounding import edges, pairs, value
 
 import tegula

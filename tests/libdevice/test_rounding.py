@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import same
+from calling import same
 from exact import root, to_float, whole
 
 from tegula.language.extra import libdevice
