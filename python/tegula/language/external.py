@@ -27,7 +27,7 @@ def inline_asm_elementwise(
             32-bit registers, the first in the low bits. constraints are LLVM's:
             ``"=r,r,r"``, results first.
     Cost:   is_pure=False keeps the assembly where it is, in order with memory accesses.
-    Errors: CompileError[TARGET] on the CPU, the emulator and the interpreter.
+    Errors: UnsupportedError[TARGET] on the CPU, the emulator and the interpreter.
     """
     return outside()
 
@@ -50,7 +50,7 @@ def extern_elementwise(
             of what the launch's option ``extern_libs={lib_name: path}`` says, LLVM bitcode
             or text for nvptx64; for "libdevice", of CUDA's own file (TEGULA_LIBDEVICE).
     Errors: CompileError[TYPE] for a combination it does not list, CompileError[VALUE] for
-            a file without the function, CompileError[TARGET] where no PTX is made.
+            a file without the function, UnsupportedError[TARGET] where no PTX is made.
     """
     return outside()
 
@@ -64,7 +64,7 @@ def map_elementwise(
     Shapes: args broadcast. With pack, the function gets that many neighbours of each
             operand, one operand after the other, and returns as many of each result.
     Cost:   both sides of a branch are computed for all elements, and one is chosen.
-    Errors: CompileError[LIMIT] for memory accesses, reductions and loops that depend on
+    Errors: UnsupportedError[LIMIT] for memory accesses, reductions and loops that depend on
             an element.
 
     >>> @tegula.jit
