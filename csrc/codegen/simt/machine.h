@@ -72,7 +72,7 @@ typedef struct Machine {
     void (*mma)(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);
     Lv (*round_tf32)(Ll *l, Lv x); /* float to nearest, ties away; NULL: bit tricks */
     void (*ldmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *out,
-                     const Loc *loc); /* n = 1, 2, 4 words */
+                     const Loc *loc);    /* n = 1, 2, 4 words */
     bool (*has_stmatrix)(const Comp *c); /* asked before there is any code */
     void (*stmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc);
     /* Stop the kernel where cond is true, with text; print one element. */
