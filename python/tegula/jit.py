@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import sys
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from tegula import _core
@@ -176,18 +176,35 @@ class JITFunction(Kernel, Generic[R]):
         """Positions of the parameters that are constants of the compile."""
         return [p.num for p in self.params if p.is_constexpr]
 
-    @property
+    # Assigned to by libraries that make kernels out of kernels, so no properties.
+    @cached_property
     def raw_src(self) -> list[str]:
         """The lines as written, decorators included."""
         import inspect
 
         return inspect.getsourcelines(self.fn)[0]
 
-    @property
+    @cached_property
     def starting_line_number(self) -> int:
         import inspect
 
         return inspect.getsourcelines(self.fn)[1]
+
+    @cached_property
+    def def_file_line_number(self) -> int:
+        """The line of ``def``, behind the decorators."""
+        return self.starting_line_number + self._def_line()
+
+    @cached_property
+    def def_file_col_number(self) -> int:
+        line = self.raw_src[self._def_line()]
+        return len(line) - len(line.lstrip())
+
+    def _def_line(self) -> int:
+        starts = ("def ", "async ")
+        return next(
+            i for i, s in enumerate(self.raw_src) if s.lstrip().startswith(starts)
+        )
 
     @property
     def src(self) -> str:
@@ -231,6 +248,13 @@ class JITFunction(Kernel, Generic[R]):
 
     def is_gluon(self) -> bool:
         return False
+
+    def get_capture_scope(self) -> dict[str, Any]:
+        """The names from outside that the function sees: globals and closure."""
+        cells = self.fn.__closure__ or ()
+        outer = zip(self.fn.__code__.co_freevars, cells, strict=True)
+        captured = {k: c.cell_contents for k, c in outer if _is_filled(c)}
+        return self.__globals__ | captured
 
     # --- variants ----------------------------------------------------------------------
     @property

@@ -86,3 +86,16 @@ def is_hip_cdna4() -> bool:
     int1: 0
     """
     return False
+
+
+@constexpr_function
+def is_hip_gfx1250() -> bool:
+    """Always false: no AMD target exists.
+
+    Types:  a constant bool.
+    Errors: none.
+
+    >>> tl.target_info.is_hip_gfx1250()
+    int1: 0
+    """
+    return False
