@@ -195,6 +195,55 @@ read_annotations(PyObject *fn)
     return ann;
 }
 
+/* One inspect.Parameter; empty is its mark for what is not given. 0, or -1. */
+static int
+read_parameter(FeParam *p, PyObject *from, PyObject *empty)
+{
+    p->name = PyObject_GetAttrString(from, "name");
+    PyObject *value = PyObject_GetAttrString(from, "default");
+    PyObject *ann = PyObject_GetAttrString(from, "annotation");
+    long kind = fe_get_long(from, "kind");
+    int r = p->name && value && ann && !PyErr_Occurred() ? 0 : -1;
+    p->keyword_only = kind == 3; /* inspect.Parameter.KEYWORD_ONLY */
+    if (!r && value != empty)
+        p->default_value = Py_NewRef(value);
+    if (!r && ann != empty)
+        r = annotation(p, ann);
+    Py_XDECREF(value);
+    Py_XDECREF(ann);
+    return r;
+}
+
+/* Libraries that write kernels at run time give a function without parameters the signature
+ * of the source that _set_source is about to bring. 1: f->params are filled from it; 0: fn
+ * has none, or one of as many parameters as its code; -1 with an exception. */
+static int
+read_signature(FeFunction *f, long n_of_code)
+{
+    PyObject *sig = PyObject_GetAttrString(f->fn, "__signature__");
+    if (!sig)
+        return PyErr_Clear(), 0;
+    PyObject *by_name = PyObject_GetAttrString(sig, "parameters");
+    PyObject *empty = PyObject_GetAttrString(sig, "empty");
+    PyObject *list = by_name && empty ? PyMapping_Values(by_name) : NULL;
+    int r = list ? 0 : -1;
+    if (list && PyList_Size(list) != n_of_code) {
+        f->n_params = (int)PyList_Size(list);
+        f->params = calloc((size_t)f->n_params + 1, sizeof *f->params);
+        if (!f->params)
+            PyErr_NoMemory();
+        r = f->params ? 1 : -1;
+        for (int i = 0; r > 0 && i < f->n_params; i++)
+            if (read_parameter(&f->params[i], PyList_GetItem(list, i), empty))
+                r = -1;
+    }
+    Py_DECREF(sig);
+    Py_XDECREF(by_name);
+    Py_XDECREF(empty);
+    Py_XDECREF(list);
+    return r;
+}
+
 /* Fills f->params from code, defaults and annotations; 0, or -1 with an exception. */
 static int
 read_params(FeFunction *f, PyObject *code)
@@ -205,6 +254,9 @@ read_params(FeFunction *f, PyObject *code)
     long n_kw = fe_get_long(code, "co_kwonlyargcount");
     if (PyErr_Occurred())
         goto done;
+    int from_signature = read_signature(f, n_pos + n_kw);
+    if (from_signature)
+        return from_signature > 0 ? 0 : -1;
     names = PyObject_GetAttrString(code, "co_varnames");
     defaults = PyObject_GetAttrString(f->fn, "__defaults__");
     kw_defaults = PyObject_GetAttrString(f->fn, "__kwdefaults__");

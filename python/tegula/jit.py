@@ -323,7 +323,9 @@ class JITFunction(Kernel, Generic[R]):
         given = {k: _untuple(v) for k, v in (data["types"] | data["constants"]).items()}
         return self.compile(**given, target=data["target"], **data["options"])
 
-    def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> Any:
+    def warmup(
+        self, *args: Any, grid: Grid | None = None, **kwargs: Any
+    ) -> CompiledKernel:
         """Compile what ``kernel[grid](...)`` would run, and do not run it; dtypes of torch
         may stand for tensors. In an ``AsyncCompileMode`` a FutureKernel comes back."""
         module = sys.modules.get("tegula.async_compile")
@@ -331,7 +333,8 @@ class JITFunction(Kernel, Generic[R]):
         if mode is None:
             return super().warmup(*args, grid=grid, **kwargs)
         compile = super().warmup
-        return mode.submit(lambda: compile(*args, grid=grid, **kwargs))
+        future: Any = mode.submit(lambda: compile(*args, grid=grid, **kwargs))
+        return future
 
     # --- hooks -------------------------------------------------------------------------
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:

@@ -350,3 +350,27 @@ def test_tuples_of_constants():
     x = np.zeros(3, np.float32)
     store[(1,)](x, (4, 1), (1, 2, 3))
     assert x.tolist() == [2, 3, 4]
+
+
+def test_a_kernel_written_at_run_time():
+    """A function without parameters, a signature, and then the source: triton_kernels."""
+    import inspect
+    import types
+
+    def empty():
+        pass
+
+    def written(x, n: tl.constexpr, to=3):
+        pass
+
+    fn = types.FunctionType(empty.__code__, {"tl": tl})
+    fn.__name__, fn.__signature__ = "fill", inspect.signature(written)
+    k = tegula.JITFunction(fn)
+    k._unsafe_update_src(
+        "def fill(x, n: tl.constexpr, to=3):\n    tl.store(x + tl.arange(0, n), to)\n"
+    )
+    k.raw_src, k.starting_line_number = ["def fill():"], 7
+    assert k.arg_names == ["x", "n", "to"] and k.constexprs == [1]
+    x = np.zeros(4, np.float32)
+    k[(1,)](x, 4)
+    assert x.tolist() == [3] * 4 and k.starting_line_number == 7

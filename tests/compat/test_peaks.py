@@ -68,3 +68,16 @@ def test_memcheck_leaves_other_arguments_alone():
 
     check(n=3)
     assert ran == [3]
+
+
+def test_the_host_asks_for_the_target(hopper):
+    from tegula.language import target_info
+
+    assert target_info.current_target().arch == 90 and target_info.is_cuda()
+    assert target_info.cuda_capability_geq(9) and not target_info.cuda_capability_geq(
+        10
+    )
+    driver.reset_active()
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = "cpu"
+        assert not target_info.is_cuda() and not target_info.cuda_capability_geq(7, 5)

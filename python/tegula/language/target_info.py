@@ -9,6 +9,15 @@ from tegula.constexprs import constexpr_function
 from .builtin import builtin, outside
 
 
+def _host_target() -> Any:
+    """The machine that kernels run on now. A kernel is answered for the target that it is
+    compiled for; the host, which may ask as well, for this one."""
+    from tegula import driver
+
+    active: Any = driver.active
+    return active.get_current_target()
+
+
 @builtin
 def is_cuda(_semantic: Any = None) -> bool:
     """Is the target a GPU of NVIDIA's, or its emulator?
@@ -19,7 +28,7 @@ def is_cuda(_semantic: Any = None) -> bool:
     >>> tl.target_info.is_cuda()
     int1: 0
     """
-    return outside()
+    return bool(_host_target().backend == "cuda")
 
 
 @builtin
@@ -32,7 +41,8 @@ def cuda_capability_geq(major: int, minor: int = 0, _semantic: Any = None) -> bo
     >>> tl.target_info.cuda_capability_geq(9, 0)
     int1: 0
     """
-    return outside()
+    target = _host_target()
+    return bool(target.backend == "cuda" and target.arch >= 10 * major + minor)
 
 
 @builtin
@@ -99,3 +109,9 @@ def is_hip_gfx1250() -> bool:
     int1: 0
     """
     return False
+
+
+def __getattr__(name: str) -> Any:
+    if name == "current_target":  # of the host alone
+        return _host_target
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
