@@ -14,3 +14,11 @@ from .types import _unwrap_if_constexpr as _unwrap_if_constexpr
 # The two that have to be spelled out: static analysers must not take Python's own.
 from .debug import range as range
 from .types import tuple as tuple
+
+
+def __getattr__(name: str) -> object:
+    if name in ("add", "sub", "mul"):  # of math here, of core in Triton
+        from . import math
+
+        return getattr(math, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
