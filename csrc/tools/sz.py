@@ -21,20 +21,20 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
     "csrc": 300,
-    "csrc/analysis": 2300,
+    "csrc/analysis": 2400,
     "csrc/base": 800,
     "csrc/codegen": 2200,
     "csrc/codegen/host": 4200,
-    "csrc/codegen/simt": 5200,
-    "csrc/frontend": 8200,
+    "csrc/codegen/simt": 5700,
+    "csrc/frontend": 10400,
     "csrc/ir": 5300,
     "csrc/layout": 1800,
-    "csrc/module": 1400,
-    "csrc/passes": 4000,
-    "csrc/runtime": 5400,
+    "csrc/module": 1500,
+    "csrc/passes": 5100,
+    "csrc/runtime": 5800,
     "csrc/runtime/emu": 1400,
-    "csrc/tools": 2000,
-    "python/tegula": 4900,
+    "csrc/tools": 2100,
+    "python/tegula": 9000,
 }
 
 
