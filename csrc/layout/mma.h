@@ -66,10 +66,10 @@ typedef struct MmaShape {
 } MmaShape;
 
 static const MmaShape mma_shape[N_MMA] = {
+/* In the order of the enum. */
 #define MMA(name, a, b, d, m, k, kw, sm)                                               \
-    [MMA_##name] = {                                                                   \
-        MMA_##a, MMA_##b, MMA_##d, m, k, kw, (m) * (k) / (kw) / 32, (k) / (kw) / 4,    \
-        (m) / 4, sm},
+    {MMA_##a,        MMA_##b, MMA_##d, m, k, kw, (m) * (k) / (kw) / 32,                \
+     (k) / (kw) / 4, (m) / 4, sm},
     MMA_TABLE(MMA)
 #undef MMA
 };

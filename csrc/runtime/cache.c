@@ -529,7 +529,8 @@ find_variant(const Call *c, Target target)
                                                    : 0;
         if (r < 0)
             return NULL;
-        if (r && i >= c->k->first_variant) /* comparing runs code, which may retire it */
+        if (r &&
+            i >= c->k->first_variant) /* comparing runs code, which may retire it */
             return v;
     }
     return NULL;
