@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -272,6 +273,7 @@ def test_the_environment_switches_it_on(tmp_path):
         text=True,
         cwd=tmp_path,
         env={
+            **os.environ,  # a sanitizer's LD_PRELOAD, too
             "PYTHONPATH": str(root),
             "TEGULA_CHECK_BOUNDS": "1",
             "HOME": str(tmp_path),
