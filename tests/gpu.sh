@@ -14,7 +14,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 OUT=$(realpath -m "${OUT:-build/gpu}")
 LIMIT=${LIMIT:-540}
-PY=${PYTHON:-python3}
+PY=$(realpath -s "$(command -v "${PYTHON:-python3}")")
 mkdir -p "$OUT"
 
 # A tree of its own: python/tegula beside the tests has no core here, the wheel has.
