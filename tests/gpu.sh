@@ -23,6 +23,11 @@ if [ ! -d "$site/tegula" ] || [ .whl -nt "$site" ]; then
     rm -rf "$site"
     "$PY" -m pip install -q --no-index --no-deps --no-compile --target "$site" .whl/tegula-*.whl || exit
 fi
+# Without one every test is skipped, and nothing would have failed.
+if ! "$PY" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+    echo "gpu: torch sees none, so nothing was tested" >&2
+    exit 2
+fi
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 cp -r tests benchmarks tutorials csrc pyproject.toml "$tree"
