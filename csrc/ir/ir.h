@@ -138,7 +138,7 @@ typedef struct OpInfo {
     uint16_t flags;                      /* OPF_* */
     uint8_t n_attrs;
     uint8_t attrs[MAX_ATTR];           /* Attr */
-    const char *(*check)(const Op *o); /* ops.c: NULL, or what is wrong in words */
+    const char *(*check)(const Op *o); /* check.h: NULL, or what is wrong */
     const char *doc;
 } OpInfo;
 extern const OpInfo op_info[N_OP];

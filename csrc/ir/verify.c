@@ -1,7 +1,7 @@
 /* verify: what every pass may rely on.
  *
  *     walk        lists, ids, owners, counts, scoping, terminators, shapes and layouts
- *     ops.c       one op: the check_* of its row
+ *     check_*.c   one op: the check of its row
  *
  * Rule 1: nothing here trusts what it has not looked at: a walk over broken lists must
  *         end with a message and not with a crash, because it runs on parsed text, too.

@@ -1,0 +1,129 @@
+/* check_across: what must hold for ops that combine elements of a block: reductions,
+ * scans, dots, gathers. check.h says how a check is written.
+ */
+#include "ir/check.h"
+
+#include <inttypes.h>
+
+/* The region's arguments are 2 n scalars and it yields n of the operands' elements. */
+static const char *
+check_combine(const Op *o)
+{
+    Comp *c = comp(o);
+    const Block *b = o->regions[0];
+    int n = o->n_args;
+    int64_t axis = ir_attr(o, ATTR_AXIS);
+    if (n < 1 || o->n_results != n || b->n_args != 2 * n)
+        return refuse(o, "%d operands, %d results, %d arguments of the region", n,
+                      o->n_results, b->n_args);
+    if (axis < 0 || axis >= at(o, 0)->rank)
+        return refuse(o, "axis %" PRId64 " of %s", axis, type_text(o, at(o, 0)));
+    const Op *y = b->last;
+    if (y->op != OP_YIELD || y->n_args != n)
+        return refuse(o, "the region must yield %d values", n);
+    for (int i = 0; i < n; i++) {
+        const Type *elem = ty_element(c, at(o, i));
+        if (elem->is_ptr || !same_place(at(o, i), at(o, 0)))
+            return refuse(o, "operand %d is %s", i, type_text(o, at(o, i)));
+        if (b->args[i]->type != elem || b->args[n + i]->type != elem ||
+            at(y, i) != elem)
+            return refuse(o, "value %d of the region is not %s everywhere", i,
+                          type_text(o, elem));
+    }
+    return NULL;
+}
+
+const char *
+check_reduce(const Op *o)
+{
+    const char *err = check_combine(o);
+    for (int i = 0; !err && i < o->n_args; i++) {
+        const Type *t = at(o, i);
+        int64_t axis = ir_attr(o, ATTR_AXIS);
+        int32_t shape[MAX_RANK] = {0};
+        for (int d = 0, n = 0; d < t->rank; d++)
+            if (d != axis)
+                shape[n++] = t->shape[d];
+        err = want_shape(o, i, t, t->rank - 1, shape);
+    }
+    return err;
+}
+
+const char *
+check_scan(const Op *o)
+{
+    const char *err = check_combine(o);
+    if (!err)
+        err = want_word(o, ATTR_REVERSE, 0, 1);
+    for (int i = 0; !err && i < o->n_args; i++)
+        err = want_result(o, i, at(o, i));
+    return err;
+}
+
+static bool
+dot_elements_fit(const Type *a, const Type *b, const Type *acc)
+{
+    if (is_f8(a) && is_f8(b))
+        return is_elem(acc, E_F32) || is_elem(acc, E_F16);
+    if (!same_element(a, b) || a->is_ptr)
+        return false;
+    switch (a->elem) {
+    case E_I8: return is_elem(acc, E_I32);
+    case E_F16: return is_elem(acc, E_F32) || is_elem(acc, E_F16);
+    case E_BF16:
+    case E_F32: return is_elem(acc, E_F32);
+    case E_F64: return is_elem(acc, E_F64);
+    default: return false;
+    }
+}
+
+const char *
+check_dot(const Op *o)
+{
+    const Type *a = at(o, 0), *b = at(o, 1), *acc = at(o, 2);
+    int r = acc->rank;
+    bool ok =
+        (r == 2 || r == 3) && a->rank == r && b->rank == r &&
+        a->shape[r - 1] == b->shape[r - 2] && a->shape[r - 2] == acc->shape[r - 2] &&
+        b->shape[r - 1] == acc->shape[r - 1] &&
+        (r == 2 || (a->shape[0] == acc->shape[0] && b->shape[0] == acc->shape[0]));
+    if (!ok || !dot_elements_fit(a, b, acc))
+        return refuse(o, "%s @ %s + %s", type_text(o, a), type_text(o, b),
+                      type_text(o, acc));
+    const char *err = want_word(o, ATTR_PRECISION, PREC_TF32, PREC_BF16X6);
+    int64_t sides = ir_attr(o, ATTR_SIDES); /* M - 1, N - 1, K - 1: dot_sides */
+    const int32_t most[3] = {acc->shape[r - 2], acc->shape[r - 1], a->shape[r - 1]};
+    for (int i = 0; i < 3 && !err; i++)
+        if (sides < 0 || (sides >> (20 * i) & 0xfffff) >= most[i])
+            err = refuse(o, "sides %" PRId64, sides);
+    return err ? err : want_result(o, 0, acc);
+}
+
+const char *
+check_gather(const Op *o)
+{
+    const Type *src = at(o, 0), *index = at(o, 1);
+    int64_t axis = ir_attr(o, ATTR_AXIS);
+    bool ok = src->rank && src->rank == index->rank && is_int(index) && axis >= 0 &&
+              axis < src->rank;
+    for (int d = 0; ok && d < src->rank; d++)
+        ok = d == axis || src->shape[d] == index->shape[d];
+    if (!ok)
+        return refuse(o, "%s by %s along %" PRId64, type_text(o, src),
+                      type_text(o, index), axis);
+    return want_shape(o, 0, src, index->rank, index->shape);
+}
+
+const char *
+check_histogram(const Op *o)
+{
+    const char *err = want_count(o, 1, 2);
+    if (err)
+        return err;
+    int64_t bins = ir_attr(o, ATTR_BINS);
+    if (at(o, 0)->rank != 1 || !is_int(at(o, 0)) || bins < 1 || bins > MAX_NUMEL)
+        return refuse(o, "of %s into %" PRId64 " bins", type_text(o, at(o, 0)), bins);
+    err = want_mask(o, 1, at(o, 0));
+    int32_t n = (int32_t)bins;
+    return err ? err : want_shape(o, 0, ty_scalar(comp(o), E_I32), 1, &n);
+}

@@ -1,0 +1,203 @@
+/* check_control: what must hold for ops with regions, for the ends of blocks, and for ops
+ * that carry a text: asserts, prints, assembly. check.h says how a check is written.
+ */
+#include "ir/check.h"
+
+#include <inttypes.h>
+
+/* ---- control --------------------------------------------------------------------- */
+
+/* Are the n values from *v on (as operands) of the types of the block arguments from
+ * `first`? */
+static const char *
+want_block_args(const Op *o, const Block *b, int first, const Op *from, int from_first)
+{
+    int n = from->n_args - from_first;
+    if (n < 0 || b->n_args - first != n)
+        return refuse(o, "the region has %d arguments for %d values of %s",
+                      b->n_args - first, n, info(from)->text);
+    for (int i = 0; i < n; i++)
+        if (b->args[first + i]->type != at(from, from_first + i))
+            return refuse(o, "argument %d of the region is %s, %s gives %s", first + i,
+                          type_text(o, b->args[first + i]->type), info(from)->text,
+                          type_text(o, at(from, from_first + i)));
+    return NULL;
+}
+
+/* Are the operands of `from`, from from_first on, the results of o? */
+static const char *
+want_results(const Op *o, const Op *from, int from_first)
+{
+    int n = from->n_args - from_first;
+    if (n != o->n_results)
+        return refuse(o, "%d results, %s gives %d", o->n_results, info(from)->text, n);
+    for (int i = 0; i < n; i++)
+        if (res(o, i) != at(from, from_first + i))
+            return refuse(o, "result %d is %s, %s gives %s", i, type_text(o, res(o, i)),
+                          info(from)->text, type_text(o, at(from, from_first + i)));
+    return NULL;
+}
+
+const char *
+check_for_(const Op *o)
+{
+    if (o->n_args < 3)
+        return refuse(o, "%d operands, expected lower, upper, step", o->n_args);
+    const Type *t = at(o, 0);
+    if (t->rank || !is_int(t) || at(o, 1) != t || at(o, 2) != t)
+        return refuse(o, "from %s to %s by %s", type_text(o, t), type_text(o, at(o, 1)),
+                      type_text(o, at(o, 2)));
+    const Block *b = o->regions[0];
+    if (b->n_args < 1 || b->args[0]->type != t)
+        return refuse(o, "the first argument of the region must be %s",
+                      type_text(o, t));
+    if (b->last->op != OP_YIELD)
+        return refuse(o, "the region must end in yield");
+    const char *err = want_block_args(o, b, 1, o, 3);
+    if (!err)
+        err = want_block_args(o, b, 1, b->last, 0);
+    return err ? err : want_results(o, o, 3);
+}
+
+const char *
+check_while_(const Op *o)
+{
+    const Block *before = o->regions[0], *body = o->regions[1];
+    const Op *cond = before->last, *y = body->last;
+    if (cond->op != OP_CONDITION || cond->n_args < 1 || y->op != OP_YIELD)
+        return refuse(o, "region 0 must end in condition, region 1 in yield");
+    const char *err = want_block_args(o, before, 0, o, 0);
+    if (!err)
+        err = want_block_args(o, before, 0, y, 0);
+    if (!err)
+        err = want_block_args(o, body, 0, cond, 1);
+    return err ? err : want_results(o, cond, 1);
+}
+
+const char *
+check_if_(const Op *o)
+{
+    const char *err = want_arg(o, 0, ty_scalar(comp(o), E_I1));
+    if (!err && o->n_regions == 1 && o->n_results)
+        err = refuse(o, "results need a second region");
+    for (int i = 0; !err && i < o->n_regions; i++) {
+        const Block *b = o->regions[i];
+        if (b->n_args)
+            err = refuse(o, "region %d has arguments", i);
+        else if (b->last->op != OP_YIELD)
+            err = refuse(o, "region %d must end in yield", i);
+        else
+            err = want_results(o, b->last, 0);
+    }
+    return err;
+}
+
+const char *
+check_yield(const Op *o)
+{
+    return o->block->owner ? NULL : refuse(o, "outside of a region");
+}
+
+const char *
+check_condition(const Op *o)
+{
+    const Op *owner = o->block->owner;
+    if (!owner || owner->op != OP_WHILE || owner->regions[0] != o->block)
+        return refuse(o, "belongs at the end of a while's region 0");
+    if (o->n_args < 1)
+        return refuse(o, "without operands");
+    return want_arg(o, 0, ty_scalar(comp(o), E_I1));
+}
+
+const char *
+check_return_(const Op *o)
+{
+    return o->block->owner ? refuse(o, "inside of a region") : NULL;
+}
+
+/* ---- hints and debugging --------------------------------------------------------- */
+
+const char *
+check_i1_scalar(const Op *o)
+{
+    return want_arg(o, 0, ty_scalar(comp(o), E_I1));
+}
+
+/* The sides of a padded block are those of operand 0, which has the room. */
+static const char *
+want_sides(const Op *o)
+{
+    int64_t sides = ir_attr(o, ATTR_SIDES);
+    if (!sides)
+        return NULL;
+    int bits = 0;
+    for (int d = 0; o->n_args && d < at(o, 0)->rank; d++)
+        bits += 31 - __builtin_clz((unsigned)at(o, 0)->shape[d]);
+    if (sides > 0 && sides >> bits == 0)
+        return NULL;
+    return refuse(o, "sides %" PRId64, sides);
+}
+
+const char *
+check_assert_(const Op *o)
+{
+    const char *err = want_count(o, 1, 2);
+    if (err)
+        return err;
+    if (!is_elem(at(o, 0), E_I1))
+        return refuse(o, "of %s, expected i1", type_text(o, at(o, 0)));
+    if (!o->text)
+        return refuse(o, "without a text");
+    err = want_sides(o);
+    return err ? err : want_mask(o, 1, at(o, 0));
+}
+
+const char *
+check_print(const Op *o)
+{
+    if (!o->text)
+        return refuse(o, "without a text");
+    const char *err = want_sides(o);
+    return err ? err : want_word(o, ATTR_HEX, 0, 1);
+}
+
+const char *
+check_debug(const Op *o)
+{
+    return o->text ? NULL : refuse(o, "without a text");
+}
+
+const char *
+check_inline_asm(const Op *o)
+{
+    int64_t pack = ir_attr(o, ATTR_PACK);
+    if (!o->text || !strchr(o->text, '\n'))
+        return refuse(o, "without constraints and assembly");
+    if (pack < 1 || pack > 64 || ir_attr(o, ATTR_START) < 0)
+        return refuse(o, "pack %" PRId64 ", start %" PRId64, pack,
+                      ir_attr(o, ATTR_START));
+    for (int i = 0; i < o->n_args; i++)
+        if (!ty_same_shape(at(o, i), result(o, 0)->type))
+            return refuse(o, "of %s, result %s", type_text(o, at(o, i)),
+                          type_text(o, result(o, 0)->type));
+    return NULL;
+}
+
+const char *
+check_extern_(const Op *o)
+{
+    if (!o->text || !strchr(o->text, '\n') || o->n_args < 1 || o->n_args > 4)
+        return refuse(o, "without a symbol and a file, or not of 1 to 4 operands");
+    for (int i = 0; i < o->n_args; i++)
+        if (at(o, i)->is_ptr || !ty_same_shape(at(o, i), result(o, 0)->type))
+            return refuse(o, "of %s, result %s", type_text(o, at(o, i)),
+                          type_text(o, result(o, 0)->type));
+    return NULL;
+}
+
+const char *
+check_none(const Op *o)
+{
+    (void)o;
+    return NULL;
+}

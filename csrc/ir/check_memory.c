@@ -1,0 +1,192 @@
+/* check_memory: what must hold for ops that touch memory, the user's or shared. check.h
+ * says how a check is written.
+ */
+#include "ir/check.h"
+
+#include <inttypes.h>
+
+/* ---- memory ---------------------------------------------------------------------- */
+
+/* Operand 0 is a pointer, and one that may be written when asked. */
+static const char *
+want_pointer(const Op *o, bool writes)
+{
+    if (!at(o, 0)->is_ptr)
+        return refuse(o, "operand 0 is %s, expected a pointer", type_text(o, at(o, 0)));
+    if (writes && at(o, 0)->is_const)
+        return refuse(o, "through a const pointer");
+    return NULL;
+}
+
+const char *
+check_load(const Op *o)
+{
+    const char *err = want_count(o, 1, 3);
+    if (!err)
+        err = want_pointer(o, false);
+    if (err)
+        return err;
+    const Type *t = ty_pointee(comp(o), at(o, 0));
+    err = want_mask(o, 1, t);
+    if (!err && o->n_args > 2)
+        err = want_arg(o, 2, t);
+    if (!err)
+        err = want_word(o, ATTR_CACHE, CACHE_NONE, CACHE_CV);
+    if (!err)
+        err = want_word(o, ATTR_EVICT, EVICT_NONE, EVICT_LAST);
+    return err ? err : want_result(o, 0, t);
+}
+
+const char *
+check_store(const Op *o)
+{
+    const char *err = want_count(o, 2, 3);
+    if (!err)
+        err = want_pointer(o, true);
+    if (err)
+        return err;
+    const Type *t = ty_pointee(comp(o), at(o, 0));
+    err = want_arg(o, 1, t);
+    if (!err)
+        err = want_mask(o, 2, t);
+    if (!err)
+        err = want_word(o, ATTR_CACHE, CACHE_NONE, CACHE_WT);
+    return err ? err : want_word(o, ATTR_EVICT, EVICT_NONE, EVICT_LAST);
+}
+
+static const char *
+want_order(const Op *o)
+{
+    const char *err = want_word(o, ATTR_SEM, SEM_ACQ_REL, SEM_RELAXED);
+    return err ? err : want_word(o, ATTR_SCOPE, SCOPE_GPU, SCOPE_SYS);
+}
+
+const char *
+check_atomic(const Op *o)
+{
+    const char *err = want_count(o, 2, 3);
+    if (!err)
+        err = want_pointer(o, true);
+    if (!err)
+        err = want_order(o);
+    if (!err)
+        err = want_word(o, ATTR_RMW, RMW_ADD, RMW_XCHG);
+    if (err)
+        return err;
+    const Type *t = ty_pointee(comp(o), at(o, 0));
+    int64_t rmw = ir_attr(o, ATTR_RMW);
+    bool wide = ty_bits(t) >= 32, narrow_float = is_float(t) && ty_bits(t) == 16;
+    bool bitwise = rmw == RMW_AND || rmw == RMW_OR || rmw == RMW_XOR;
+    if (!(wide || (narrow_float && rmw == RMW_ADD)) || (bitwise && is_float(t)))
+        return refuse(o, "not for %s", type_text(o, t));
+    err = want_arg(o, 1, t);
+    if (!err)
+        err = want_mask(o, 2, t);
+    return err ? err : want_result(o, 0, t);
+}
+
+const char *
+check_cas(const Op *o)
+{
+    const char *err = want_count(o, 3, 4);
+    if (!err)
+        err = want_pointer(o, true);
+    if (!err)
+        err = want_order(o);
+    if (err)
+        return err;
+    const Type *t = ty_pointee(comp(o), at(o, 0));
+    if (ty_bits(t) < 16)
+        return refuse(o, "not for %s", type_text(o, t));
+    err = want_arg(o, 1, t);
+    if (!err)
+        err = want_arg(o, 2, t);
+    if (!err)
+        err = want_mask(o, 3, t);
+    return err ? err : want_result(o, 0, t);
+}
+
+/* ---- shared memory --------------------------------------------------------------- */
+
+/* The type of one slot of operand i, which must be shared memory, in layout l. */
+static const Type *
+slot_type(const Op *o, int i, const Layout *l)
+{
+    return ty_slot(comp(o), at(o, i), l);
+}
+
+static const char *
+want_slot(const Op *o, int smem)
+{
+    if (!at(o, smem)->slots)
+        return refuse(o, "operand %d is %s, expected smem", smem,
+                      type_text(o, at(o, smem)));
+    return want_arg(o, smem + 1, ty_scalar(comp(o), E_I32));
+}
+
+const char *
+check_shared_alloc(const Op *o)
+{
+    const Type *t = res(o, 0);
+    const Layout *l = t->layout;
+    bool ok = t->slots && t->rank && !t->is_ptr && l &&
+              l->n[IN_REG] == layout_n_in(l) && l->n[IN_REG] == layout_bits(l) &&
+              layout_is_onto(l);
+    return ok ? NULL
+              : refuse(o, "of %s: no map of offsets to elements", type_text(o, t));
+}
+
+const char *
+check_shared_load(const Op *o)
+{
+    const char *err = want_slot(o, 0);
+    const Type *whole = at(o, 0), *t = res(o, 0);
+    int64_t axis = ir_attr(o, ATTR_AXIS), start = ir_attr(o, ATTR_START);
+    if (err)
+        return err;
+    if (!t->layout)
+        return refuse(o, "result 0 has no layout");
+    bool ok = t->rank == whole->rank && axis >= 0 && axis < t->rank && start >= 0;
+    for (int d = 0; ok && d < t->rank; d++)
+        ok = d == axis
+                 ? start % t->shape[d] == 0 && start + t->shape[d] <= whole->shape[d]
+                 : t->shape[d] == whole->shape[d];
+    if (!ok || !same_element(t, ty_slot(comp(o), whole, NULL)))
+        return refuse(o, "%s from %s", type_text(o, t), type_text(o, whole));
+    return NULL;
+}
+
+const char *
+check_shared_store(const Op *o)
+{
+    const char *err = want_slot(o, 0);
+    if (!err && !at(o, 2)->layout)
+        err = refuse(o, "operand 2 has no layout");
+    return err ? err : want_arg(o, 2, slot_type(o, 0, at(o, 2)->layout));
+}
+
+const char *
+check_async_copy(const Op *o)
+{
+    const char *err = want_count(o, 3, 4);
+    if (!err)
+        err = want_pointer(o, false);
+    if (!err)
+        err = want_slot(o, 1);
+    if (err)
+        return err;
+    const Type *t = ty_pointee(comp(o), at(o, 0));
+    if (!t->layout || slot_type(o, 1, t->layout) != t)
+        return refuse(o, "from %s to %s", type_text(o, at(o, 0)),
+                      type_text(o, at(o, 1)));
+    err = want_mask(o, 3, t);
+    if (!err)
+        err = want_word(o, ATTR_CACHE, CACHE_NONE, CACHE_CV);
+    return err ? err : want_word(o, ATTR_EVICT, EVICT_NONE, EVICT_LAST);
+}
+
+const char *
+check_pending(const Op *o)
+{
+    return want_word(o, ATTR_PENDING, 0, MAX_SLOTS);
+}
