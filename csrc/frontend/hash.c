@@ -635,6 +635,10 @@ fe_function_hash(const FeEnv *env, FeFunction *fn, FeCaptures *captures)
     PyObject *res = NULL;
     if (h.sha && h.seen && !put_knobs(&h) && !put_function(&h, fn) && !flush(&h))
         res = PyObject_CallMethod(h.sha, "digest", NULL);
+    if (res && !PyBytes_Check(res)) { /* someone's module stands in place of Python's */
+        PyErr_SetString(PyExc_TypeError, "sha256.digest() gave no bytes");
+        Py_CLEAR(res);
+    }
     Py_XDECREF(h.sha);
     Py_XDECREF(h.seen);
     return res;

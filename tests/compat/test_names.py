@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -92,7 +93,7 @@ def test_says_who_it_is():
     assert "tegula" in importlib.metadata.metadata("triton")["Summary"]
     assert importlib.util.find_spec("triton").origin == tegula.__file__
     with pytest.raises(ImportError, match="tegula"):
-        importlib.import_module("triton.experimental.gluon")
+        importlib.import_module("triton.experimental.no_such_module")
     with pytest.raises(AttributeError, match="no_such_name"):
         getattr(triton, "no_such_name")  # noqa: B009
     with pytest.raises(AttributeError):
@@ -106,6 +107,51 @@ def test_assignments_stay():
     before = tegula.autotune
     triton.autotune = None
     assert triton.autotune is None and tegula.autotune is before
+
+
+def test_steps_of_an_import_by_hand():
+    """Some libraries look a function up in a module that they make from its spec."""
+    import importlib.util
+
+    import tegula.language.extra.libdevice as ours
+
+    for name in (
+        "triton.language.extra.libdevice",
+        "triton.language.extra.cuda.libdevice",
+    ):
+        spec = importlib.util.find_spec(name)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        assert module.rsqrt is ours.rsqrt
+        with pytest.raises(AttributeError, match="no_such_function"):
+            module.no_such_function  # noqa: B018
+
+
+def test_gluon_can_be_imported_and_refuses():
+    """Libraries import it unasked, and have other kernels for GPUs it is not made for."""
+    from triton.experimental import gluon
+    from triton.experimental.gluon import language as gl
+
+    @gluon.jit
+    def scale(x, BLOCK: gl.constexpr):
+        layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
+        gl.store(x + gl.arange(0, BLOCK, layout=layout), 1.0)
+
+    @gluon.jit(noinline=True)
+    def helper(x):
+        return x
+
+    assert scale.arg_names == ["x", "BLOCK"] and helper.__name__ == "helper"
+    for use in (
+        lambda: scale[(1,)](None, BLOCK=32),
+        lambda: scale.warmup(None, grid=(1,)),
+    ):
+        with pytest.raises(NotImplementedError, match="scale is written in Gluon"):
+            use()
+    with pytest.raises(AttributeError, match="BlockedLayout"):
+        gl.BlockedLayout  # noqa: B018
+    with pytest.raises(ImportError):
+        importlib.import_module("triton.experimental.gluon.language.nvidia")
 
 
 def test_uninstall():

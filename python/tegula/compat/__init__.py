@@ -14,6 +14,7 @@ A name of Triton's that has no counterpart is an ImportError that says so.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -37,6 +38,9 @@ ALIASES = {
     "triton.backends.nvidia.driver": "tegula.compat.nvidia",
     "triton.compiler.compiler": "tegula.compiler",
     "triton.compiler.errors": "tegula.errors",
+    "triton.experimental": "tegula.compat.experimental",
+    "triton.experimental.gluon": "tegula.compat.experimental.gluon",
+    "triton.experimental.gluon.language": "tegula.compat.experimental.gluon.language",
     "triton.runtime._allocation": "tegula.tensors",
     "triton.runtime._async_compile": "tegula.async_compile",
     "triton.runtime.autotuner": "tegula.autotune",
@@ -93,8 +97,11 @@ class _Loader(importlib.abc.Loader):
         assert spec is not None
         if spec.name == "triton":
             return
-        # importlib takes what stands in sys.modules after this, whatever it made itself.
-        sys.modules[spec.name] = importlib.import_module(spec.loader_state)
+        real = importlib.import_module(spec.loader_state)
+        # importlib takes what stands in sys.modules after this, whatever it made itself;
+        # who runs the steps of an import by hand keeps the empty one, which asks ours.
+        vars(module)["__getattr__"] = functools.partial(getattr, real)
+        sys.modules[spec.name] = real
 
 
 class _Finder(importlib.abc.MetaPathFinder):
