@@ -10,7 +10,7 @@
  * that has it, together with the columns whose XOR it is. Reducing y by the table
  * leaves 0 when y is in the image, and the columns used on the way solve m x = y. The
  * solution is a linear function of y (the same columns for the same pivots), which
- * convert.c needs.
+ * convert_*.c need.
  */
 #include "layout/layout.h"
 

@@ -136,7 +136,7 @@ const Layout *layout_swizzled(Comp *c, int rank, const uint8_t *log2_shape, int 
 
 /* ---- convert.c: plan a change of layout ----------------------------------------------
  * How to turn the registers src[] of a value laid out as `src` into dst[] of `dst`. The
- * plan is arrays of constants for one loop each; see convert.c for why it is right.
+ * plan is arrays of constants for one loop each; the essays of convert_*.c say why it is right.
  *
  * REGS     dst[r] = src[dst_from[r]]
  *
