@@ -86,7 +86,10 @@ is_constexpr_annotation(Fe *f, const Node *n)
 }
 
 /* The value of "x: tl.constexpr = v": also of a tensor that folded to a constant, as what
- * a helper returns is: n: tl.constexpr = tl.cdiv(N, BLOCK). */
+ * a helper returns is: n: tl.constexpr = tl.cdiv(N, BLOCK). What is known only at run time
+ * stays a tensor, as in Triton: a parameter without an annotation is a constant when it is
+ * 1, and kernels that were written for that must compile for 2. Where a constant is needed,
+ * the message is about that place. */
 static Value
 constant_of(Fe *f, Value v)
 {
@@ -109,6 +112,8 @@ constant_of(Fe *f, Value v)
             t.tuple->at[i] = constant_of(f, t.tuple->at[i]);
         return t;
     }
+    if (v.kind == V_TENSOR)
+        return v;
     return v_from_py(f, v_to_py(f, v, "the value of a tl.constexpr"));
 }
 

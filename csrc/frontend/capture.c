@@ -144,7 +144,8 @@ is_code(const FeEnv *env, PyObject *o)
 {
     return PyType_Check(o) || env->as_function(env->data, o) ||
            PyObject_HasAttrString(o, "__tegula_constexpr__") ||
-           PyObject_HasAttrString(o, "__tegula_builtin__");
+           PyObject_HasAttrString(o, "__tegula_builtin__") ||
+           PyObject_HasAttrString(o, "__code__"); /* of tl.constexpr(function) */
 }
 
 /* New reference to what a constexpr wraps, else to o. */

@@ -113,7 +113,9 @@ annotation(FeParam *p, PyObject *ann)
 
 /* ---- parameters ---------------------------------------------------------------------- */
 
-/* Marks the parameters that list (names or indices) picks; 0, or -1 with an exception. */
+/* Marks the parameters that list (names or indices) picks; 0, or -1 with an exception.
+ * One that is no parameter is a warning: libraries leave the names of parameters that they
+ * removed in their decorators. Frames above: __init__, jit's make, the kernel's file. */
 static int
 mark(FeFunction *f, PyObject *list, size_t offset, const char *option)
 {
@@ -144,10 +146,13 @@ mark(FeFunction *f, PyObject *list, size_t offset, const char *option)
             }
         }
         if (at < 0) {
-            PyErr_Format(PyExc_ValueError, "%s(): %s names %R, which is no parameter",
-                         f->name, option, item);
+            int bad = PyErr_WarnFormat(PyExc_UserWarning, 3,
+                                       "%s(): %s names %R, which is no parameter",
+                                       f->name, option, item);
             Py_DECREF(item);
-            return -1;
+            if (bad)
+                return -1;
+            continue;
         }
         Py_DECREF(item);
         *(bool *)((char *)&f->params[at] + offset) = true;

@@ -256,6 +256,14 @@ put_value(Hash *h, PyObject *o)
         Py_XDECREF(code);
         return bad;
     }
+    PyObject *code = PyObject_GetAttrString(o,
+                                            "__code__"); /* of tl.constexpr(function) */
+    PyErr_Clear();
+    if (code) {
+        int bad = put_code(h, code);
+        Py_DECREF(code);
+        return bad;
+    }
     return put_repr(h, o);
 }
 

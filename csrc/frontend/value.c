@@ -152,8 +152,13 @@ plain_number(Fe *f, PyObject *o)
 Value
 v_from_py(Fe *f, PyObject *o)
 {
-    for (int i = 0; i < 10 && fe_is_instance(f, o, f->cls_constexpr); i++)
-        o = fe_own(f, PyObject_GetAttrString(o, "value"));
+    for (int i = 0; i < 10 && fe_is_instance(f, o, f->cls_constexpr); i++) {
+        PyObject *wrap = o;
+        o = fe_own(f, PyObject_GetAttrString(wrap, "value"));
+        if (PyObject_HasAttrString(o,
+                                   "__code__")) /* called with constexprs, not bare */
+            o = fe_own(f, PyObject_CallMethod(wrap, "_callee", NULL));
+    }
     bool is_list = PyList_Check(o);
     if (PyNumber_Check(o) && !PyLong_Check(o) && !PyFloat_Check(o))
         o = plain_number(f, o);

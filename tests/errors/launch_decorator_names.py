@@ -1,4 +1,6 @@
-"""@jit: a parameter that is not there."""
+"""@jit: a parameter that is not there. A warning, here made an error."""
+
+import warnings
 
 import tegula
 import tegula.language as tl
@@ -11,8 +13,10 @@ def kernel(x, n, BLOCK: tl.constexpr = 16):
 
 
 def run():
-    tegula.jit(do_not_specialize=["m"])(kernel.fn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tegula.jit(do_not_specialize=["m"])(kernel.fn)
 
 
 # ----
-# ValueError: kernel(): do_not_specialize names 'm', which is no parameter
+# UserWarning: kernel(): do_not_specialize names 'm', which is no parameter

@@ -1,4 +1,4 @@
-"""VALUE: a run-time value as tl.constexpr."""
+"""VALUE: what is called tl.constexpr and has a run-time value, where a constant is needed."""
 
 import tegula
 import tegula.language as tl
@@ -7,7 +7,8 @@ import tegula.language as tl
 @tegula.jit
 def kernel(x, n):
     k: tl.constexpr = n + 1
-    tl.store(x, k)
+    i = tl.arange(0, k)
+    tl.store(x + i, i)
 
 
 def run():
@@ -15,7 +16,7 @@ def run():
 
 
 # ----
-# value_constexpr_run_time.py:9:5: CompileError[VALUE]: the value of a tl.constexpr must be known when the kernel is compiled, but it (an i32 scalar) is known only when it runs
-#     k: tl.constexpr = n + 1
-#     ^~~~~~~~~~~~~~~~~~~~~~~
-#   help: compute it from literals, shapes and tl.constexpr parameters of the kernel
+# value_constexpr_run_time.py:10:22: CompileError[VALUE]: arange's end must be known when the kernel is compiled, but 'k' (an i32 scalar) is known only when it runs
+#     i = tl.arange(0, k)
+#                      ^
+#   help: add a run-time offset outside: start + tl.arange(0, N)

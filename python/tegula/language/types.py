@@ -373,6 +373,8 @@ class _Constexpr:
     As a parameter's annotation it asks for one variant per value; wrapped around a global
     (``SCALE = tl.constexpr(0.5)``) it lets kernels read it. In a kernel an annotated name,
     ``n: tl.constexpr = 4``, stays a constant where a plain assignment makes a tensor.
+    Around a function it lets kernels call it on constants, which it is given as
+    constexprs; ``@tegula.constexpr_function`` gives it the bare values.
     """
 
     def __init__(self, value: Any) -> None:
@@ -399,11 +401,29 @@ class _Constexpr:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.value(*args, **kwargs)
 
+    def _callee(self) -> _Callee:
+        """The function it wraps, as kernels call it."""
+        return _Callee(self.value)
+
     def __getitem__(self, key: Any) -> Any:
         return self.value[_unwrap(key)]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.value)
+
+
+class _Callee:
+    """The function of a tl.constexpr(function): kernels call it, with constexprs."""
+
+    __tegula_constexpr__ = True
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        self.__name__ = fn.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        named = {k: _Constexpr(v) for k, v in kwargs.items()}
+        return self.fn(*map(_Constexpr, args), **named)
 
 
 class constexpr_type(dtype):

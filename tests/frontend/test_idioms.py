@@ -1,0 +1,110 @@
+"""Habits of libraries that Triton puts up with: here is what some of them write."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula.language as tl
+
+
+@tl.constexpr
+def unsigned_of(dtype: tl.constexpr):
+    """A function of constants in tl.constexpr: it is given constexprs."""
+    assert isinstance(dtype, tl.constexpr)
+    return tl.core.get_int_dtype(dtype.value.primitive_bitwidth, False)
+
+
+@tegula.jit
+def to_bits(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at)
+    tl.store(y_ptr + at, x.to(unsigned_of(dtype=x.dtype), bitcast=True))
+
+
+def test_constexpr_function(run):
+    x = np.linspace(-1, 1, 16, dtype=np.float32)
+    y = np.zeros(16, np.uint32)
+    run(to_bits, x, y, BLOCK=16)
+    assert np.array_equal(y, x.view(np.uint32))
+
+
+def test_constexpr_function_is_an_ordinary_one_on_the_host():
+    assert unsigned_of(tl.constexpr(tl.float16)) == tl.uint16
+    assert tl.constexpr(max)(3, 4) == 4
+
+
+def test_constexpr_function_changed():
+    """The kernel is compiled anew, as it is for a changed helper."""
+    f = tl.constexpr(lambda x: x * 2)
+
+    @tegula.jit
+    def kernel(y, n: tl.constexpr):
+        tl.store(y, f(n))
+
+    y = np.zeros(1, np.int32)
+    kernel[(1,)](y, 5)
+    assert y[0] == 10
+    f = tl.constexpr(lambda x: x * 3)
+    kernel[(1,)](y, 5)
+    assert y[0] == 15
+
+
+@tegula.jit
+def tiles(y_ptr, n_tiles, TILE: tl.constexpr):
+    """A constant only when n_tiles is 1: the annotation says nothing for others."""
+    size: tl.constexpr = TILE * n_tiles
+    block: tl.constexpr = tl.arange(0, TILE) + size
+    tl.store(y_ptr + tl.arange(0, TILE), block)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_annotation_of_what_is_no_constant(run, n):
+    y = np.zeros(8, np.int32)
+    run(tiles, y, n, TILE=8)
+    assert np.array_equal(y, np.arange(8) + 8 * n)
+
+
+def test_option_names_what_is_no_parameter():
+    """A decorator may keep the name of a parameter that was removed."""
+    with pytest.warns(
+        UserWarning, match="names 'stride', which is no parameter"
+    ) as seen:
+
+        @tegula.jit(do_not_specialize=["stride", "n"])
+        def kernel(y, n):
+            tl.store(y, n)
+
+    assert seen[0].filename == __file__
+    y = np.zeros(1, np.int32)
+    kernel[(1,)](y, 1)
+    kernel[(1,)](y, 7)
+    assert y[0] == 7 and len(kernel.variants) == 1
+
+
+def test_tuner_that_measures_by_itself():
+    """A class derived from Autotuner calls _bench(*args, config=.., **names)."""
+    measured = []
+
+    class Tuner(tegula.runtime.Autotuner):
+        def run(self, *args, **kwargs):
+            self.nargs = dict(zip(self.arg_names, args, strict=False))
+            times = {c: self._bench(*args, config=c, **kwargs) for c in self.configs}
+            measured.extend(times.values())
+            best = min(times, key=times.get)
+            return self.fn.run(*args, **kwargs, **best.all_kwargs())
+
+    @tegula.jit
+    def fill(y, n, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + at, at, mask=at < n)
+
+    configs = [tegula.Config({"BLOCK": 32}), tegula.Config({"BLOCK": 64})]
+    tuner = Tuner(fill, fill.arg_names, configs, [], None, None)
+    y = np.zeros(50, np.int32)
+    tuner[lambda meta: (tegula.cdiv(50, meta["BLOCK"]),)](y, 50)
+    assert np.array_equal(y, np.arange(50))
+    assert len(measured) == 2 and all(len(m) == 3 for m in measured)
+    with pytest.raises(ValueError, match="given at the launch"):
+        tuner._bench(y, 50, config=configs[0], BLOCK=8)
