@@ -110,6 +110,10 @@ Lv cg_from_memory(Ll *l, Elem e, Lv x);
  * holds only scalar elementwise ops, ifs are selects. */
 void cg_region(Ll *l, const Block *region, Lv *args, int n_args, Lv *out);
 
+/* ---- rem.c ---------------------------------------------------------------------------------- */
+/* C's fmod of floats or doubles, or of vectors of them; exact. */
+Lv cg_float_rem(Ll *l, Lv x, Lv y);
+
 /* ---- math.c --------------------------------------------------------------------------------- */
 /* ScalarOps.math for hosts: straight-line polynomials with a stated ulp bound, any vector width. */
 extern const ScalarOps scalar_ops_host;

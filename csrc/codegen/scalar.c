@@ -7,10 +7,11 @@
  *
  * Rule 1: an op gives what ir_eval gives, bit for bit, except the payload of a NaN, the
  *         sign of a zero from min and max, and the last bits of math functions.
- *         Dividing integers by zero gives 0 (on PTX: anything).
+ *         Dividing integers by zero gives 0, and so does the remainder.
  * Rule 2: nothing here may trap or be poison for any operands: a masked-off lane computes
  *         with garbage. So shifts are bounded, conversions saturate, divisors are made
- *         harmless (on PTX a division by zero does not trap and needs no care).
+ *         harmless. GPUs do not trap, yet LLVM concludes from a division that the divisor
+ *         is not 0, and would drop the test in where(b == 0, 0, a // b).
  */
 #include "codegen/codegen.h"
 #include "codegen/simt/machine.h"
@@ -364,29 +365,27 @@ static Lv
 int_divide(Ll *l, Elem e, Lv a, Lv b, bool want_rem)
 {
     bool is_signed = elem_is_signed(e);
-    if (!traps(l)) {
-        if (is_signed)
-            return want_rem ? LLVMBuildSRem(l->b, a, b, "")
-                            : LLVMBuildSDiv(l->b, a, b, "");
-        return want_rem ? LLVMBuildURem(l->b, a, b, "") : LLVMBuildUDiv(l->b, a, b, "");
-    }
     if (e == E_I1) /* the only divisor is 1 */
-        return want_rem ? same_int(a, 0) : a;
-    /* Zero becomes 1, and so does -1, whose quotient is -a (MIN / -1 would trap). */
+        return want_rem ? same_int(a, 0) : LLVMBuildAnd(l->b, a, b, "");
+    /* Zero becomes 1, and so does -1, whose quotient is -a: MIN / -1 would trap. A GPU
+     * wraps there, and only of a constant does LLVM know that it is -1. */
     Lv is_zero = cmp_int(l, LLVMIntEQ, b, same_int(b, 0));
     Lv bad = is_zero, is_minus = NULL;
-    if (is_signed) {
+    if (is_signed && (traps(l) || LLVMIsConstant(b))) {
         is_minus = cmp_int(l, LLVMIntEQ, b, LLVMConstAllOnes(LLVMTypeOf(b)));
         bad = LLVMBuildOr(l->b, is_zero, is_minus, "");
     }
     Lv d = choose(l, bad, same_int(b, 1), b), q;
+    if (want_rem && !traps(l))
+        return is_signed ? LLVMBuildSRem(l->b, a, d, "")
+                         : LLVMBuildURem(l->b, a, d, "");
     if (ll_lanes(a) && elem_info[e].bits <= 32 && !LLVMIsConstant(d))
         q = divide_by_float(l, e, a, d);
     else
         q = is_signed ? LLVMBuildSDiv(l->b, a, d, "") : LLVMBuildUDiv(l->b, a, d, "");
     if (want_rem) /* by 1 it is 0, which -1 wants too */
         return LLVMBuildSub(l->b, a, LLVMBuildMul(l->b, q, d, ""), "");
-    if (is_signed)
+    if (is_minus)
         q = choose(l, is_minus, LLVMBuildNeg(l->b, a, ""), q);
     return choose(l, is_zero, same_int(a, 0), q);
 }
@@ -513,7 +512,7 @@ wide_op(Ll *l, OpCode op, Elem e, Lv *x, int n)
     case OP_NEG: return LLVMBuildFNeg(l->b, a, "");
     case OP_ABS: return unary(l, "llvm.fabs", a);
     case OP_DIV_RN: return LLVMBuildFDiv(l->b, a, b, "");
-    case OP_REM: return LLVMBuildFRem(l->b, a, b, "");
+    case OP_REM: return cg_float_rem(l, a, b);
     default: break;
     }
     Lv v = l->ops && l->ops->math ? l->ops->math(l, op, e, x) : NULL;

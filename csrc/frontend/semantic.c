@@ -312,6 +312,18 @@ check_overflow(Fe *f, Operator o, OpCode op, Val *x, Val *y)
                              elem_info[e].tl, opr_text[o]);
 }
 
+/* x // y or x % y of integers, y by a constant 0 of the user's: at run time both are 0. */
+static void
+check_divisor(Fe *f, Operator o, Value b, const Val *y)
+{
+    uint64_t bits;
+    if (b.kind == V_TENSOR || !elem_is_int(y->type->elem) || !ir_is_const(y, &bits) ||
+        bits)
+        return;
+    fe_blame(f, b);
+    fail(f, VALUE, "'%s' by the constant 0", opr_text[o]);
+}
+
 Value
 fe_binary(Fe *f, Operator o, Value a, Value b)
 {
@@ -353,9 +365,13 @@ fe_binary(Fe *f, Operator o, Value a, Value b)
         }
         op = OP_DIV;
         break;
-    case OPR_Mod: op = OP_REM; break;
+    case OPR_Mod:
+        check_divisor(f, o, b, y);
+        op = OP_REM;
+        break;
     case OPR_FloorDiv:
         need_ints(f, o, x);
+        check_divisor(f, o, b, y);
         op = OP_DIV;
         break;
     case OPR_BitAnd:

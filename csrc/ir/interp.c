@@ -7,8 +7,8 @@
  *
  * What a target may do otherwise: the order of the sums in reduce and dot; the rounding
  * of dot in another precision than ieee (here f32 products are not cut to tf32); math
- * functions to their bound. Results the language leaves open are 0 here: an integer
- * divided by zero, a gather from outside, a masked-off load without other.
+ * functions to their bound. Results the language leaves open are 0 here: a gather from
+ * outside, a masked-off load without other.
  *
  * Sides are what the function says, powers of two or not: this is the reference for the
  * padding of other targets.

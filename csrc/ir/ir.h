@@ -331,7 +331,7 @@ int64_t elem_to_int(Elem e, uint64_t bits);
 uint64_t elem_from_int(Elem e, int64_t v); /* any type; ints wrap */
 uint64_t elem_cast(Elem from, Elem to, uint64_t bits, int rounding);
 /* One element of an OPF_ELEM op with operand element type `in` and result `out`;
- * false when undefined (integer division by zero) or when op is not such an op.
+ * false for an integer division by zero (which gives 0) or when op is not such an op.
  * Pointers go as E_U64; SELECT: args[0] is the i1; ADDPTR: in is the index's type,
  * out what the pointer points to; a CAST with another rounding than RTNE goes to
  * elem_cast. */

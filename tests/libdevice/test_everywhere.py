@@ -67,4 +67,4 @@ def test_ptx(name: str) -> None:
         words = ["*" + SIGNATURE[t] for t in types.split()]
         compiled = KERNELS[len(words)].compile(*words, F=fn, target="cuda:sm_80")
         assert ".visible .entry" in compiled.asm["ptx"]
-        assert "call.uni" not in compiled.asm["ptx"]
+        assert ".extern .func" not in compiled.asm["ptx"]

@@ -78,20 +78,37 @@ typedef struct Move {
     bool is_there; /* v is in `to` already */
 } Move;
 
-/* How computing v reads buf: 0 not, 1 at v's own index, 2 otherwise. */
-static int
-reads(Host *h, const Val *v, const Buf *buf, bool turned)
+/* One question of reads(). */
+typedef struct Reads {
+    const Buf *buf;
+    Map seen; /* Val -> turned, a bool: what is used twice is walked once, not 2^depth times */
+    int worst; /* so far */
+} Reads;
+
+static void
+reads_more(Host *h, Reads *r, const Val *v, bool turned)
 {
     VState *s = state(h, v);
-    if (s->kind == V_BUFFER)
-        return s->view.buf != buf ? 0 : turned ? 2 : 1;
-    if (s->kind != V_LAZY || s->is_virtual)
-        return 0;
+    if (s->kind == V_BUFFER && s->view.buf == r->buf)
+        r->worst = MAX(r->worst, turned ? 2 : 1);
+    const bool *was_turned = map_get(&r->seen, v, 0);
+    if (s->kind != V_LAZY || s->is_virtual || (was_turned && *was_turned >= turned))
+        return;
+    bool *kept = NEW(h->c->arena, bool);
+    *kept = turned;
+    map_put(&r->seen, v, 0, kept);
     turned |= host_is_through(v->def);
-    int worst = 0;
-    for (int i = 0; i < v->def->n_args; i++)
-        worst = MAX(worst, reads(h, arg(v->def, i), buf, turned));
-    return worst;
+    for (int i = 0; i < v->def->n_args && r->worst < 2; i++)
+        reads_more(h, r, arg(v->def, i), turned);
+}
+
+/* How computing v reads buf: 0 not, 1 at v's own index, 2 otherwise. */
+static int
+reads(Host *h, const Val *v, const Buf *buf)
+{
+    Reads r = {.buf = buf, .seen = {.a = h->c->arena}};
+    reads_more(h, &r, v, false);
+    return r.worst;
 }
 
 static bool
@@ -100,7 +117,7 @@ goes_straight(Host *h, const Move *m, int n, int i)
     if (state(h, m[i].v)->kind == V_BUFFER)
         return true; /* a copy at the end, unless somebody writes over it: below */
     for (int k = 0; k < n; k++) {
-        int how = m[k].is_there ? 0 : reads(h, m[k].v, m[i].to.buf, false);
+        int how = m[k].is_there ? 0 : reads(h, m[k].v, m[i].to.buf);
         if (how && (k != i || how == 2))
             return false;
     }

@@ -124,7 +124,9 @@ class Stmt(Across):
         d = self.d
         w = Want("float32", d.pick([s for s in self.shapes if s]))
         source = self.inputs[1]  # whole float32
-        step, p = d.pick([size(w.shape), 16, 1]), self.fresh("p")
+        # At most 8 steps, within the array.
+        whole = size(w.shape) if 9 * size(w.shape) <= 2 * N_IN else 8
+        step, p = d.pick([whole, 16, 1]), self.fresh("p")
         v = self.bind(f"tl.zeros({list(w.shape)}, tl.float32)", w)
         self.put(f"{p} = {source.name} + {self.index(w.shape)}")
         count = d.pick(["n", "3", "4"])

@@ -251,79 +251,6 @@ def scalbn(x, y) -> tensor:
 # ---- remainders ----------------------------------------------------------------------
 
 
-@jit
-def _significand(x, mant: tl.constexpr):
-    """|x| as s * 2^e: s a uint64, e at least 0, in units of the least number."""
-    w = bits(abs(x)).to(tl.uint64)
-    field = w >> mant
-    s = w & ((1 << mant) - 1)
-    s = where(field == 0, s, s | (1 << mant))
-    return s, math.maximum(field.to(tl.int32), 1) - 1
-
-
-@jit
-def _mul_mod(a, b, m, m_inv):
-    """a * b / 2^64 modulo m, odd, where m * m_inv is -1 modulo 2^64 (Montgomery, 1985)."""
-    low = a * b
-    t = low * m_inv
-    r = math.umulhi(a, b) + math.umulhi(t, m) + where(low != 0, 1, 0).to(tl.uint64)
-    return where(r >= m, r - m, r)
-
-
-@jit
-def _power_mod(s, d, m, n: tl.constexpr):
-    """s * 2^d modulo the odd m below 2^53; d has n bits."""
-    inv = m  # 3 bits are right, and twice as many after each step
-    for _ in tl.static_range(5):
-        inv = inv * (2 - m * inv)
-    m_inv = 0 - inv
-    one = (0 - m) % m  # 2^64
-    v = one
-    for i in tl.static_range(n):
-        v = _mul_mod(v, v, m, m_inv)
-        twice = v + v
-        twice = where(twice >= m, twice - m, twice)
-        v = where(((d >> (n - 1 - i)) & 1) != 0, twice, v)
-    return _mul_mod(v, s % m, m, m_inv)
-
-
-@jit
-def _remainder(x, y):
-    """|x| modulo |y|, exactly, for finite x and y other than 0.
-
-    In units of the least number both are s 2^e. Powers of two that divide y are taken out
-    first; if y's exponent is the smaller one, what is left of it is odd.
-    """
-    wide: tl.constexpr = x.dtype == tl.float64
-    mant: tl.constexpr = 52 if wide else 23
-    n: tl.constexpr = 11 if wide else 8
-    s, e = _significand(x, mant)
-    m, k = _significand(y, mant)
-    m = where(m == 0, 1, m)
-    d = math.maximum(e - k, 0)
-    # The zeros at the end of m: the exponent of its lowest bit, which a float64 holds.
-    lowest = (m & (0 - m)).to(tl.float64).to(tl.int64, bitcast=True)
-    zeros = ((lowest >> 52) - 1023).to(tl.int32)
-    t = math.minimum(zeros, d).to(tl.uint64)
-    less = m >> t
-    odd = less | 1
-    turned = _power_mod(s, (d.to(tl.uint64) - t), odd, n)
-    plain = s % less
-    r = where(d.to(tl.uint64) > t, turned, plain) << t
-    # r 2^k; where x has the smaller exponent it may be x itself, or off by whole y.
-    r = scaled(r.to(x.dtype), k - (1074 if wide else 149))
-    return r
-
-
-@jit
-def _fmod(x, y):
-    ax = abs(x)
-    ay = abs(y)
-    usual = (ax < INF) & (ay < INF) & (ay > 0)
-    r = where(ax < ay, ax, _remainder(where(usual, x, 1.0), where(usual, y, 1.0)))
-    return where(usual | (ax < ay), r, no_number(x))
-
-
 @typed(FF)
 def fmod(x, y) -> tensor:
     """x - n y with the sign of x, n whole and not beyond x / y. Exact.
@@ -332,7 +259,7 @@ def fmod(x, y) -> tensor:
     >>> tl.extra.libdevice.fmod(x * 10.0, x + 2.0)
     float32[4]: [0, 1, 0, 0]
     """
-    return where(y == y, with_sign(_fmod(x, y), x), y)
+    return x % y
 
 
 @typed(FF)
@@ -346,7 +273,7 @@ def remainder(x, y) -> tensor:
     huge: tl.constexpr = 2.0**1023 if x.dtype == tl.float64 else 2.0**127
     ay = abs(y)
     # Modulo 2y first: whether y is still in it is n's last bit. Beside a huge y, x is so.
-    r = _fmod(x, where(ay < huge, y + y, y))
+    r = abs(x) % where(ay < huge, ay + ay, ay)
     r = where((ay >= huge) & (ay < INF), abs(x), r)
     odd = r >= ay
     r = where(odd, r - ay, r)
