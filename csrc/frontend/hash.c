@@ -3,7 +3,7 @@
  * Into SHA-256 go: the function's syntax tree (classes, identifiers and constants; no
  * positions, no docstring, no decorators), the values of the globals, closure variables
  * and defaults it names, and the same of every @jit function among those. Functions of our
- * own library count by name: they change with the compiler's version, which the cache
+ * own library count by name: they change with the package's files, which the cache
  * knows. A global whose repr holds an address makes a new name each time: a miss, never a
  * wrong hit.
  *

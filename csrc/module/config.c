@@ -9,7 +9,9 @@
 void
 config_init(Config *c)
 {
-    *c = (Config){.fp_fusion = true, .cache_max_bytes = INT64_C(2) << 30};
+    *c = (Config){.fp_fusion = true,
+                  .cache_max_bytes = INT64_C(2) << 30,
+                  .library = disk_library_stamp()};
 }
 
 void

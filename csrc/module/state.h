@@ -27,6 +27,7 @@ typedef struct Config {
     char *dump, *dump_dir, *stop; /* NULL: unset */
     char *cache_dir;              /* NULL or "": no cache on disk */
     int64_t cache_max_bytes;
+    uint64_t library; /* what the files of tegula.language were at import: disk.c */
     char *ptxas, *libcuda; /* NULL: look for it */
     bool has_searched;     /* for ptxas in Python's packages */
 } Config;

@@ -183,15 +183,59 @@ get_binary(Reader *r, Binary *bin)
 
 /* ---- the hash ------------------------------------------------------------------------------ */
 
-/* This compiler: where its code lies and when it was written. Another build is another one. */
+/* Adds up what the Python files below folder are: names, sizes, times; in any order. */
+static uint64_t
+folder_stamp(const char *folder, int depth)
+{
+    DIR *d = depth ? opendir(folder) : NULL;
+    uint64_t sum = 0;
+    for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        char path[PATH_MAX];
+        struct stat s;
+        size_t n = strlen(e->d_name);
+        if (e->d_name[0] == '.' ||
+            snprintf(path, sizeof path, "%s/%s", folder, e->d_name) >=
+                (int)sizeof path ||
+            stat(path, &s))
+            continue;
+        if (S_ISDIR(s.st_mode))
+            sum += folder_stamp(path, depth - 1);
+        if (n < 3 || strcmp(e->d_name + n - 3, ".py") != 0)
+            continue;
+        const uint64_t words[] = {hash_bytes(path, strlen(path)), (uint64_t)s.st_size,
+                                  (uint64_t)s.st_mtim.tv_sec,
+                                  (uint64_t)s.st_mtim.tv_nsec};
+        sum += hash_bytes(words, sizeof words);
+    }
+    if (d)
+        closedir(d);
+    return sum;
+}
+
+uint64_t
+disk_library_stamp(void)
+{
+    Dl_info info;
+    char path[PATH_MAX];
+    if (!dladdr((void *)(uintptr_t)&disk_key, &info))
+        return 0;
+    const char *slash = strrchr(info.dli_fname, '/');
+    int n = slash ? (int)(slash - info.dli_fname) : 0;
+    snprintf(path, sizeof path, "%.*s%slanguage", n, info.dli_fname, n ? "/" : "");
+    return folder_stamp(path, 4);
+}
+
+/* This compiler: when its code was written, and its functions in Python. Another build is
+ * another one. */
 static bool
-put_self(Bytes *b)
+put_self(Bytes *b, const Config *config)
 {
     Dl_info info;
     struct stat s;
     if (!dladdr((void *)(uintptr_t)&disk_key, &info) || stat(info.dli_fname, &s))
         return false;
-    int64_t words[] = {s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
+    int64_t words[] = {s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec,
+                       (int64_t)config->library};
     put_block(b, words, sizeof words);
     return true;
 }
@@ -340,7 +384,7 @@ disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *k
     if (symbol)
         put_block(&b, symbol, strlen(symbol));
     int r = put_call(&b, c, &env, captures);
-    if (r == 1 && !put_self(&b))
+    if (r == 1 && !put_self(&b, config))
         r = 0;
     if (b.failed)
         PyErr_NoMemory();

@@ -404,6 +404,9 @@ typedef struct DiskKey {
 int disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *key,
              FeCaptures *captures);
 void disk_key_done(DiskKey *key);
+/* Differs when a file of tegula.language does. Asked once, at import: what is compiled later
+ * comes from what was read then. */
+uint64_t disk_library_stamp(void);
 /* A variant whose answers are this call's, into *out. Any trouble is a miss. */
 bool disk_load(const DiskKey *key, const Call *c, Binary *out);
 void disk_store(const Config *config, const DiskKey *key, const char *kernel,

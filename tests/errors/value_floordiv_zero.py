@@ -13,6 +13,7 @@ def kernel(x, N: tl.constexpr):
 def run():
     kernel.lower("*fp32", N=0)
 
+
 # ----
 # value_floordiv_zero.py:10:26: CompileError[VALUE]: '//' by the constant 0
 #     tl.store(x + i, i // N)

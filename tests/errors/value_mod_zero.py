@@ -17,6 +17,7 @@ def kernel(x, k, N: tl.constexpr):
 def run():
     kernel.lower("*i64", "u32", N=8)
 
+
 # ----
 # value_mod_zero.py:9:16: CompileError[VALUE]: '%' by the constant 0
 #     return i % n

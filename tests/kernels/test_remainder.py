@@ -43,14 +43,23 @@ def hard(rng, dtype: type, n: int) -> tuple[np.ndarray, np.ndarray]:
     y *= rng.choice(np.array([-1, 1], dtype), n)
     tiny = info.smallest_subnormal
     odd = np.array(
-        [0, 1, 3, tiny, 3 * tiny, info.tiny, np.nextafter(info.tiny, dtype(0)), info.max]
+        [
+            0,
+            1,
+            3,
+            tiny,
+            3 * tiny,
+            info.tiny,
+            np.nextafter(info.tiny, dtype(0)),
+            info.max,
+        ]
         + [np.inf, np.nan, 2**23 - 1, 2**24 + 2, 2.0**52 + 1, np.nextafter(dtype(1), 0)]
         + [np.nextafter(dtype(3), 0), np.nextafter(info.max, dtype(0)), 1 / 3, 1e30],
         dtype,
     )
     odd = np.concatenate([odd, -odd])
     pairs = np.meshgrid(odd, odd)
-    x[-odd.size**2 :], y[-odd.size**2 :] = pairs[0].ravel(), pairs[1].ravel()
+    x[-(odd.size**2) :], y[-(odd.size**2) :] = pairs[0].ravel(), pairs[1].ravel()
     return x, y
 
 

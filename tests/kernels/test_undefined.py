@@ -1,9 +1,9 @@
 """What C leaves undefined has one meaning on every target, and nothing ends the process.
 
-    x // 0, x % 0       0
-    MIN // -1           MIN, and MIN % -1 is 0
-    x << n, x >> n      n >= the width, or negative: 0, or the sign of a signed x
-    float to int        the nearest number of the type; of NaN 0
+x // 0, x % 0       0
+MIN // -1           MIN, and MIN % -1 is 0
+x << n, x >> n      n >= the width, or negative: 0, or the sign of a signed x
+float to int        the nearest number of the type; of NaN 0
 """
 
 import numpy as np
@@ -12,7 +12,16 @@ import pytest
 import tegula as triton
 import tegula.language as tl
 
-INTS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
+INTS = [
+    np.int8,
+    np.int16,
+    np.int32,
+    np.int64,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+    np.uint64,
+]
 
 
 @triton.jit
@@ -128,7 +137,20 @@ def test_floats_to_integers(device, run, dtype, source):
     edges = [float(info.min), float(info.max), 2.0**31, 2.0**32, 2.0**63, 2.0**64]
     with np.errstate(over="ignore"):
         x = np.array(
-            [np.nan, np.inf, 0.0, 0.5, 0.999, 1.5, 127.9, 128.0, 255.9, 256.0, 6e4, 1e30]
+            [
+                np.nan,
+                np.inf,
+                0.0,
+                0.5,
+                0.999,
+                1.5,
+                127.9,
+                128.0,
+                255.9,
+                256.0,
+                6e4,
+                1e30,
+            ]
             + [edge + d for edge in edges for d in (-1.0, -0.5, 0.0, 0.5, 1.0)]
             + [np.finfo(source).max, np.finfo(source).tiny],
             source,

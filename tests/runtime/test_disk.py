@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -196,3 +197,45 @@ def test_threads_write_at_once(folder):
     for t in threads:
         t.join()
     assert launch(make()).metadata.from_disk
+
+
+LIBRARY = """
+import numpy as np, tegula, tegula.language as tl
+
+@tegula.jit
+def kernel(x):
+    i = tl.arange(0, 2)
+    tl.store(x + i, tl.flip(tl.load(x + i), 0))
+
+x = np.arange(2, dtype=np.float32)
+print(kernel[(1,)](x).metadata.from_disk, x[0])
+"""
+
+
+def test_an_edited_library_is_another_compiler(tmp_path):
+    """The functions of tegula.language are in machine code, too."""
+    package = Path(tegula.__file__).parent
+    copy = tmp_path / "tegula"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    for core in package.glob("_core*.so"):
+        (copy / core.name).symlink_to(core)
+    script = tmp_path / "script.py"
+    script.write_text(LIBRARY)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path), "TEGULA_TARGET": "cpu"}
+    env["TEGULA_CACHE_DIR"] = str(tmp_path / "cache")
+
+    def run() -> str:
+        command = [sys.executable, str(script)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        assert not done.returncode, done.stderr
+        return done.stdout.strip()
+
+    assert run() == "False 1.0"
+    assert run() == "True 1.0"
+    library = copy / "language" / "standard.py"
+    text = library.read_text()
+    flipped = "return core.gather(x, x.shape[at] - 1 - _place_along(x, at), at)"
+    assert text.count(flipped) == 1
+    library.write_text(text.replace(flipped, "return x"))
+    assert run() == "False 0.0"
+    assert run() == "True 0.0"

@@ -350,3 +350,76 @@ def test_torch_tensors_without_memory_of_their_own(torch):
     torch.vmap(lambda x: seen.append(unreadable(x)) or x)(torch.zeros(2, 4))
     assert seen
     copy[(1,)](torch.zeros(0), torch.zeros(0), 0)  # empty: no memory, and none is used
+
+
+# ---- descriptors of all of an array --------------------------------------------------
+
+
+@tegula.jit
+def double_tile(x, y):
+    at = [tl.program_id(0) * 8, tl.program_id(1) * 8]
+    y.store(at, x.load(at) * 2)
+
+
+class Bare:
+    """An array that says nothing but DLPack."""
+
+    def __init__(self, x: np.ndarray) -> None:
+        self.x, self.shape, self.dtype = x, x.shape, x.dtype
+
+    def __dlpack__(self, **kwargs):
+        return self.x.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+
+class Rows:
+    """An array of rows without gaps, as CuPy and JAX say it of theirs on a GPU."""
+
+    def __init__(self, x: np.ndarray) -> None:
+        self.x, self.shape, self.dtype = x, x.shape, x.dtype
+        at, _ = x.__array_interface__["data"]
+        self.__cuda_array_interface__ = {"data": (at, False), "strides": None}
+
+
+def numpy_slice() -> np.ndarray:
+    return np.arange(24.0 * 32, dtype=np.float32).reshape(24, 32)[4:20, 8:24]
+
+
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_90a", "interpret"])
+@pytest.mark.parametrize("library", ["numpy", "dlpack", "jax"])
+def test_descriptors_of_arrays(target, library):
+    want = numpy_slice() * 2
+    x = numpy_slice()
+    if library == "dlpack":
+        x = Bare(x)
+    if library == "jax":
+        x = pytest.importorskip("jax.numpy").asarray(np.ascontiguousarray(x))
+    y = np.zeros((16, 48), np.float32)
+    desc = TensorDescriptor.from_tensor(x, [8, 8])
+    assert list(desc.shape) == [16, 16]
+    assert list(desc.strides) == ([16, 1] if library == "jax" else [32, 1])
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.interpret = target == "interpret"
+        tegula.knobs.runtime.target = "cpu" if target == "interpret" else target
+        double_tile[(2, 2)](desc, TensorDescriptor.from_tensor(y[:, 16:], [8, 8]))
+    assert np.array_equal(y[:, 16:32], want)
+    assert not y[:, :16].any() and not y[:, 32:].any()
+
+
+def test_descriptors_of_arrays_are_checked():
+    whole = np.zeros((4, 4, 8), np.float32)
+    rows = TensorDescriptor.from_tensor(Rows(whole), [1, 4, 8])
+    assert list(rows.strides) == [32, 8, 1]
+    with pytest.raises(AssertionError, match="16"):
+        TensorDescriptor.from_tensor(whole.ravel()[1:], [8])
+    with pytest.raises(AssertionError, match="16"):
+        TensorDescriptor.from_tensor(Rows(whole.ravel()[1:]), [8])
+    with pytest.raises(AssertionError, match="last side"):
+        TensorDescriptor.from_tensor(whole[0, :, ::2], [4, 4])
+    parts = np.zeros(4, np.dtype([("a", "f8"), ("b", "f4")]))
+    with pytest.raises(ValueError, match="split"):
+        TensorDescriptor.from_tensor(parts["a"], [4])
+    with pytest.raises(TypeError, match="no tensor"):
+        TensorDescriptor([1.0], [1], [1], [1])

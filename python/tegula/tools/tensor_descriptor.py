@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,45 @@ def _is_floating(dtype: Any) -> bool:
     if is_floating is None:
         return "float" in str(dtype)
     return bool(is_floating() if callable(is_floating) else is_floating)
+
+
+def _interface(base: Any) -> dict[str, Any]:
+    """What an array says of its memory in NumPy's words, whoever made it."""
+    for name in ("__cuda_array_interface__", "__array_interface__"):
+        try:
+            return dict(getattr(base, name))
+        except (AttributeError, TypeError):  # JAX has the first one on GPUs alone
+            pass
+    if hasattr(base, "__dlpack__"):
+        import numpy
+
+        try:
+            return dict(numpy.from_dlpack(base).__array_interface__)
+        except (BufferError, RuntimeError, TypeError, ValueError):
+            pass
+    raise TypeError(f"a {type(base).__name__} is no tensor with an address and strides")
+
+
+def _address(base: Any) -> int:
+    if hasattr(base, "data_ptr"):
+        return int(base.data_ptr())
+    return int(_interface(base)["data"][0])
+
+
+def _strides(base: Any) -> tuple[int, ...]:
+    """In elements."""
+    if callable(getattr(base, "stride", None)):
+        return base.stride()
+    shape, size = base.shape, _itemsize(base)
+    strides = getattr(base, "strides", None) or _interface(base).get("strides")
+    if strides is None:  # by rows
+        steps = [1]
+        for n in reversed(shape[1:]):
+            steps.append(steps[-1] * n)
+        return tuple(reversed(steps))
+    if any(n % size for n in strides):
+        raise ValueError(f"strides of {tuple(strides)} bytes split elements of {size}")
+    return tuple(n // size for n in strides)
 
 
 @dataclass
@@ -35,9 +75,9 @@ class TensorDescriptor:
     __tegula_descriptor__ = True  # how a launch knows it
 
     base: Any
-    shape: list[int]
-    strides: list[int]
-    block_shape: list[int]
+    shape: Sequence[int]
+    strides: Sequence[int]
+    block_shape: Sequence[int]
     padding: str = "zero"
 
     def __post_init__(self) -> None:
@@ -48,8 +88,7 @@ class TensorDescriptor:
             n = len(getattr(self, name))
             if n != rank:
                 raise AssertionError(f"{name} has {n} sides, shape has {rank}")
-        address = self.base.data_ptr() if hasattr(self.base, "data_ptr") else 0
-        if address % 16:
+        if _address(self.base) % 16:
             raise AssertionError("the tensor's address must be a multiple of 16")
         size = _itemsize(self.base)
         for n in self.strides[:-1]:
@@ -71,11 +110,12 @@ class TensorDescriptor:
 
     @staticmethod
     def from_tensor(
-        tensor: Any, block_shape: list[int], padding: str = "zero"
+        tensor: Any, block_shape: Sequence[int], padding: str = "zero"
     ) -> TensorDescriptor:
-        """The descriptor of all of a tensor."""
+        """The descriptor of all of a tensor: of torch, NumPy, CuPy, JAX, or any other
+        that kernels take."""
         return TensorDescriptor(
-            tensor, tensor.shape, tensor.stride(), block_shape, padding
+            tensor, tensor.shape, _strides(tensor), block_shape, padding
         )
 
 
