@@ -10,6 +10,8 @@
 #   make ctest     build and run the C unit tests
 #   make opsuite   every operation x type on CPU, interpreter and emulator; counts differences
 #                  and races
+#   make ptxsim-test  kernels as PTX, run by an interpreter of it: no GPU needed
+#                  (ARGS="--full": every operation as well)
 #   make sanitize  every 8th test with ASan and UBSan in the core (SAMPLE=1: all;
 #                  SANITIZE=thread: TSan)
 #   make bench     the benchmarks, beside NumPy and PyTorch where installed
@@ -24,7 +26,7 @@
 # LLVM. How the C is built is csrc/Makefile.
 
 .PHONY: help demo test opsuite sanitize build wheel tirc ctest bench lint format gen clean check \
-	replay sz
+	replay sz ptxsim ptxsim-test
 MAKEFLAGS += --no-print-directory
 # Two of these at once would compile the same objects twice; csrc/Makefile is parallel.
 .NOTPARALLEL:
@@ -75,6 +77,9 @@ check: $(VENV)/.with-build
 tirc: $(VENV)/.with-build
 	@$(CORE) tirc
 
+ptxsim: $(VENV)/.with-build
+	@$(CORE) ptxsim
+
 ctest: $(VENV)/.with-build
 	@$(CORE) ctest
 	@build/ctest
@@ -92,8 +97,12 @@ demo: $(VENV)/.with-bench build
 # Tests run with asserts on, in the compiler and in what it checks of itself.
 test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) \
 		$(if $(filter 1,$(JAX)),$(VENV)/.with-jax) check \
-		$(if $(wildcard csrc/tools/tirc.c),tirc) $(if $(wildcard tests/c/*.c),ctest)
+		ptxsim $(if $(wildcard csrc/tools/tirc.c),tirc) $(if $(wildcard tests/c/*.c),ctest)
 	@$(VPY) -m pytest -n 2 $(ARGS)
+
+ptxsim-test: $(VENV)/.with-test check ptxsim
+	@$(VPY) -m pytest -q -n $(JOBS) tests/ptxsim tests/kernels tests/ops_suite tests/frontend \
+		-k ptxsim $(ARGS)
 
 opsuite: $(VENV)/.with-test check
 	@$(VPY) -m pytest -q -n $(JOBS) tests/ops_suite --full $(ARGS)

@@ -34,6 +34,7 @@ CAPS = {
     "csrc/runtime": 5800,
     "csrc/runtime/emu": 1400,
     "csrc/tools": 2100,
+    "csrc/tools/ptxsim": 5200,
     "python/tegula": 9000,
 }
 
@@ -60,7 +61,8 @@ def python_code(text: str) -> int:
 
 def folder(path: str) -> str:
     parts = path.split("/")[:-1]
-    depth = 3 if parts[:2] in (["csrc", "codegen"], ["csrc", "runtime"]) else 2
+    nested = ("codegen", "runtime", "tools")
+    depth = 3 if parts[0] == "csrc" and parts[1:2] and parts[1] in nested else 2
     return "/".join(parts[:depth])
 
 

@@ -1,0 +1,193 @@
+/* atomic: atom and red. One lane after the other, in the order of the lanes: the order is
+ * the machine's to choose, and a result that depends on it is wrong.
+ *
+ * atom.add.f32 flushes subnormals in global memory and not in shared, as the ISA says.
+ */
+#include "tools/ptxsim/half.h"
+#include "tools/ptxsim/lanes.h"
+
+#include <cuda.h>
+#include <math.h>
+
+enum { ADD, MIN, MAX, INC, DEC, AND, OR, XOR, EXCH, CAS };
+static const char *const op_words[] = {"add", "min", "max",  "inc", "dec", "and",
+                                       "or",  "xor", "exch", "cas", NULL};
+
+static double
+f64_of(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint64_t
+add_floats(Type t, uint64_t a, uint64_t b, bool flush)
+{
+    if (t == T_F64) {
+        double x = f64_of(a) + f64_of(b);
+        memcpy(&a, &x, sizeof x);
+        return a;
+    }
+    if (t == T_F32) {
+        float x = (float)sim_lane_float(T_F32, a, flush) +
+                  (float)sim_lane_float(T_F32, b, flush);
+        uint32_t bits;
+        if (x != x)
+            return 0x7fffffff;
+        x = flush ? flushed(x) : x;
+        memcpy(&bits, &x, sizeof x);
+        return bits;
+    }
+    if (type_info[t].bytes == 4) {
+        Type h = t == T_F16X2 ? T_F16 : T_BF16;
+        return add_floats(h, a & 0xffff, b & 0xffff, false) |
+               add_floats(h, a >> 16, b >> 16, false) << 16;
+    }
+    return half_bits(t, half_value(t, a) + half_value(t, b));
+}
+
+static uint64_t
+extreme_floats(Type t, uint64_t a, uint64_t b, bool is_max)
+{
+    if (t == T_F16X2 || t == T_BF16X2) {
+        Type h = t == T_F16X2 ? T_F16 : T_BF16;
+        return extreme_floats(h, a & 0xffff, b & 0xffff, is_max) |
+               extreme_floats(h, a >> 16, b >> 16, is_max) << 16;
+    }
+    double x = sim_lane_float(t, a, false), y = sim_lane_float(t, b, false);
+    if (x != x || y != y)
+        return x == x ? a : b;
+    bool less = x < y || (x == y && signbit(x) && !signbit(y));
+    return less != is_max ? a : b;
+}
+
+static uint64_t
+combine(const Ins *i, uint64_t old, uint64_t b, uint64_t c)
+{
+    Type t = (Type)i->type;
+    int shift = 64 - 8 * type_info[t].bytes;
+    bool is_signed = type_info[t].kind == 's', is_float = type_info[t].kind == 'f';
+    bool less = is_signed ? (int64_t)(old << shift) < (int64_t)(b << shift) : old < b;
+    switch (i->op) {
+    case ADD: return is_float ? add_floats(t, old, b, i->flags) : old + b;
+    case MIN: return is_float ? extreme_floats(t, old, b, false) : less ? old : b;
+    case MAX: return is_float ? extreme_floats(t, old, b, true) : less ? b : old;
+    case INC: return old >= b ? 0 : old + 1;
+    case DEC: return old == 0 || old > b ? b : old - 1;
+    case AND: return old & b;
+    case OR: return old | b;
+    case XOR: return old ^ b;
+    case EXCH: return b;
+    default: return old == b ? c : old;
+    }
+}
+
+static void
+atomic(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t address[LANES], b[8][LANES], c[LANES] = {0}, old[8][LANES] = {{0}};
+    int size = i->bytes;
+    uint32_t n_bytes = (uint32_t)(i->n * size);
+    sim_addresses(w, i, m, address);
+    sim_access(w, i, m, (Space)i->space, address, (int)n_bytes, true);
+    for (int k = 0; k < i->n; k++)
+        lanes_get(w, i->in[1 + k], b[k]);
+    if (i->op == CAS)
+        lanes_get(w, i->in[2], c);
+    for (int k = 1; k < i->n_in; k++) {
+        uint32_t bad = w->undef[i->in[k].id] & m;
+        if (bad)
+            sim_fault(w, i, __builtin_ctz(bad), CUDA_ERROR_INVALID_VALUE,
+                      "an operand was never written");
+    }
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        uint8_t *p = sim_bytes(w, i, l, (Space)i->space, address[l], n_bytes, true);
+        uint8_t *s = sim_states(w, (Space)i->space, address[l]);
+        for (uint32_t k = 0; s && k < n_bytes; k++)
+            if (s[k] == BYTE_UNDEF)
+                sim_fault(w, i, l, CUDA_ERROR_INVALID_VALUE,
+                          "an atomic on shared memory that was never written");
+        for (int k = 0; k < i->n; k++) {
+            memcpy(&old[k][l], p + k * size, (size_t)size);
+            uint64_t new = combine(i, old[k][l], b[k][l], c[l]);
+            memcpy(p + k * size, &new, (size_t)size);
+        }
+    }
+    for (int k = 0; k < i->n_out; k++) {
+        lanes_put(w, i->out[k], m, old[k]);
+        w->undef[i->out[k].id] &= ~m;
+    }
+}
+
+static void
+dec_atomic(Dec *d, bool is_red)
+{
+    Ins *i = d->ins;
+    const Sym *sym;
+    static const char *const vectors[] = {"v2", "v4", "v8", NULL};
+    i->space = (uint8_t)dec_space(d);
+    dec_take_hints(d);
+    bool noftz = dec_has(d, "noftz"), policy = dec_has(d, "L2::cache_hint");
+    int op = dec_one(d, op_words), v = dec_one(d, vectors);
+    Type t = dec_type(d);
+    if (op < 0 || t == T_PRED || type_info[t].bytes > 8 || type_info[t].bytes < 2)
+        dec_fail(d, "no such form");
+    bool is_float = type_info[t].kind == 'f',
+         is_half = is_float && type_info[t].bytes == 2;
+    bool is_pair = t == T_F16X2 || t == T_BF16X2;
+    if ((is_half || is_pair) && !noftz)
+        dec_fail(d, ".noftz is missing");
+    if (is_float && op > MAX)
+        dec_fail(d, "not of floats");
+    if (!is_float && type_info[t].bytes == 2 && op != CAS)
+        dec_fail(d, "16 bits only with .cas");
+    if ((t == T_F32 || t == T_F64) && op != ADD && (v < 0 || dec_sm(d) < 90))
+        dec_fail(d, "f32 and f64 are only added");
+    if (v >= 0 && dec_sm(d) < 90)
+        dec_fail(d, "vectors from sm_90 on");
+    if ((t == T_BF16 || t == T_BF16X2) && dec_sm(d) < 90)
+        dec_fail(d, "bfloat16 from sm_90 on");
+    i->n = (uint8_t)(v < 0 ? 1 : 2 << v);
+    i->op = (uint8_t)op;
+    i->type = (uint8_t)t;
+    i->bytes = type_info[t].bytes;
+    if (i->n * i->bytes > 16)
+        dec_fail(d, "more than 16 bytes");
+    int at = is_red ? 0 : 1;
+    dec_address(d, at, &sym);
+    if (sym && i->space == SPACE_GENERIC)
+        i->space = (uint8_t)sym->space;
+    i->flags = t == T_F32 && i->space != SPACE_SHARED && i->space != SPACE_CLUSTER;
+    if (!is_red && v >= 0)
+        for (int k = 0; k < i->n; k++)
+            dec_out_opd(d, &d->opd[0].part[k], i->bytes);
+    else if (!is_red)
+        dec_out(d, 0, i->bytes);
+    for (int k = 0; k < i->n; k++)
+        if (v >= 0)
+            dec_in_opd(d, &d->opd[at + 1].part[k], i->bytes);
+        else
+            dec_in_typed(d, at + 1, t);
+    if (op == CAS)
+        dec_in_typed(d, at + 2, t);
+    if (d->n_opds != at + 2 + (op == CAS) + policy)
+        dec_fail(d, "%d operands", d->n_opds);
+    if (v >= 0 &&
+        (d->opd[at + 1].n_parts != i->n || (!is_red && d->opd[0].n_parts != i->n)))
+        dec_fail(d, "not %d elements", i->n);
+    i->tracks = true;
+    i->run = atomic;
+}
+
+static void
+dec_atom(Dec *d)
+{
+    if (dec_has(d, "async"))
+        dec_fail(d, "red.async is not simulated");
+    dec_atomic(d, d->op[0] == 'r');
+}
+
+const OpRow atomic_ops[] = {{"atom", dec_atom}, {"red", dec_atom}, {NULL, NULL}};

@@ -1,0 +1,216 @@
+/* control: branches, the end of a thread, and the functions that the driver brings:
+ * vprintf, __assertfail.
+ */
+#include "tools/ptxsim/lanes.h"
+
+#include <cuda.h>
+#include <inttypes.h>
+
+static void
+dec_bra(Dec *d)
+{
+    dec_has(d, "uni");
+    if (d->n_opds != 1 || d->opd[0].kind != OPD_NAME)
+        dec_fail(d, "no label");
+    dec_label(d, d->opd[0].name);
+    d->ins->flow = FLOW_BRA;
+}
+
+static void
+dec_ret(Dec *d)
+{
+    dec_has(d, "uni");
+    d->ins->flow = FLOW_EXIT;
+}
+
+static void
+trap(Warp *w, const Ins *i, uint32_t m)
+{
+    sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED, "trap");
+}
+
+static void
+dec_trap(Dec *d)
+{
+    d->ins->run = trap;
+}
+
+static void
+dec_nanosleep(Dec *d)
+{
+    if (dec_type(d) != T_U32)
+        dec_fail(d, "no such form");
+    dec_in(d, 0, 4);
+    d->ins->flow = FLOW_YIELD;
+}
+
+static void
+dec_setmaxnreg(Dec *d)
+{
+    dec_take_all(d);
+    d->ins->is_aligned = true;
+    d->ins->flow = FLOW_NEXT;
+}
+
+/* ---- what the driver brings ------------------------------------------------------ */
+
+enum { MAX_ARGS = 8 };
+typedef struct Call {
+    uint32_t arg[MAX_ARGS]; /* places in local memory */
+    int n_args;
+    int64_t result; /* its place; -1: none */
+} Call;
+
+static uint64_t
+argument(const Warp *w, const Call *c, int lane, int k, size_t bytes)
+{
+    uint64_t v = 0;
+    memcpy(&v, w->local + (size_t)lane * w->f->local_bytes + c->arg[k], bytes);
+    return v;
+}
+
+/* The text at a generic address, up to its end, checked byte by byte. */
+static const char *
+text_at(Warp *w, const Ins *i, int lane, uint64_t address)
+{
+    const char *s = (const char *)sim_bytes(w, i, lane, SPACE_GENERIC, address, 1,
+                                            false);
+    for (uint64_t k = 0; s[k]; k++)
+        sim_bytes(w, i, lane, SPACE_GENERIC, address + k + 1, 1, false);
+    return s;
+}
+
+/* One conversion of a format, its arguments taken from the buffer. */
+static const char *
+print_one(Warp *w, const Ins *i, int lane, const char *f, uint64_t *at)
+{
+    char spec[32], last;
+    size_t n = 1 + strspn(f + 1, "-+ #0123456789.");
+    size_t longs = strspn(f + n, "lhjztL");
+    last = f[n + longs];
+    if (n + longs + 4 > sizeof spec || !last)
+        sim_fault(w, i, lane, CUDA_ERROR_INVALID_VALUE, "printf of %.10s", f);
+    if (last == '%') {
+        putchar('%');
+        return f + n + 1;
+    }
+    bool is_wide = longs || strchr("fFeEgGaAsp", last);
+    uint64_t bytes = is_wide ? 8 : 4, v = 0;
+    *at = (*at + bytes - 1) & -bytes;
+    memcpy(&v, sim_bytes(w, i, lane, SPACE_GENERIC, *at, (uint32_t)bytes, false),
+           bytes);
+    *at += bytes;
+    if (strchr("diuxXoc", last)) {
+        snprintf(spec, sizeof spec, "%.*s%s%c", (int)n, f, last == 'c' ? "" : "ll",
+                 last);
+        bool is_signed = last == 'd' || last == 'i';
+        long long x = is_wide     ? (long long)v
+                      : is_signed ? (long long)(int32_t)v
+                                  : (long long)(uint32_t)v;
+        if (last == 'c')
+            printf(spec, (int)x);
+        else
+            printf(spec, x);
+    } else if (strchr("fFeEgGaA", last)) {
+        double x;
+        memcpy(&x, &v, sizeof x);
+        snprintf(spec, sizeof spec, "%.*s%c", (int)n, f, last);
+        printf(spec, x);
+    } else if (last == 's') {
+        snprintf(spec, sizeof spec, "%.*ss", (int)n, f);
+        printf(spec, text_at(w, i, lane, v));
+    } else if (last == 'p') {
+        printf("%#" PRIx64, v);
+    } else {
+        sim_fault(w, i, lane, CUDA_ERROR_INVALID_VALUE, "printf of %%%c", last);
+    }
+    return f + n + longs + 1;
+}
+
+static void
+call_vprintf(Warp *w, const Ins *i, uint32_t m)
+{
+    const Call *c = i->more;
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        const char *f = text_at(w, i, l, argument(w, c, l, 0, 8));
+        uint64_t at = argument(w, c, l, 1, 8);
+        while (*f)
+            if (*f == '%')
+                f = print_one(w, i, l, f, &at);
+            else
+                putchar(*f++);
+        if (c->result >= 0)
+            memset(w->local + (size_t)l * w->f->local_bytes + c->result, 0, 4);
+    }
+    fflush(stdout);
+}
+
+/* __assertfail(text, file, line, function, bytes of a character) */
+static void
+call_assertfail(Warp *w, const Ins *i, uint32_t m)
+{
+    const Call *c = i->more;
+    int l = __builtin_ctz(m);
+    const char *text = text_at(w, i, l, argument(w, c, l, 0, 8)),
+               *file = text_at(w, i, l, argument(w, c, l, 1, 8)),
+               *function = text_at(w, i, l, argument(w, c, l, 3, 8));
+    unsigned line = (unsigned)argument(w, c, l, 2, 4);
+    int tid = 32 * w->id + l;
+    const int *block = warp_launch(w)->block;
+    fprintf(stderr,
+            "%s:%u: %s: block: [%d,%d,%d], thread: [%d,%d,%d] Assertion `%s` failed.\n",
+            file, line, function, w->cta->id[0], w->cta->id[1], w->cta->id[2],
+            tid % block[0], tid / block[0] % block[1], tid / block[0] / block[1], text);
+    fflush(stderr);
+    sim_fault(w, i, l, CUDA_ERROR_ASSERT, "%s:%u: %s: %s", file, line, function, text);
+}
+
+static uint32_t
+place_of(Dec *d, const Opd *o)
+{
+    Sym *s = o->kind == OPD_NAME ? dec_sym(d, o->name) : NULL;
+    if (!s || s->kind != SYM_VAR || s->space != SPACE_LOCAL)
+        dec_fail(d, "the argument is no .param variable");
+    return (uint32_t)s->offset;
+}
+
+static void
+dec_call(Dec *d)
+{
+    static const struct {
+        const char *name;
+        int n_args;
+        Run *run;
+    } rows[] = {{"vprintf", 2, call_vprintf}, {"__assertfail", 5, call_assertfail}};
+    dec_has(d, "uni");
+    Call *c = dec_more(d, sizeof *c);
+    int at = d->n_opds && d->opd[0].kind == OPD_LIST;
+    c->result = at && d->opd[0].n_parts ? (int64_t)place_of(d, &d->opd[0].part[0]) : -1;
+    if (at >= d->n_opds || d->opd[at].kind != OPD_NAME)
+        dec_fail(d, "no function");
+    const char *name = d->opd[at++].name;
+    const Opd *args = at < d->n_opds && d->opd[at].kind == OPD_LIST ? &d->opd[at]
+                                                                    : NULL;
+    c->n_args = args ? args->n_parts : 0;
+    for (int k = 0; k < c->n_args && k < MAX_ARGS; k++)
+        c->arg[k] = place_of(d, &args->part[k]);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (!strcmp(rows[k].name, name) && rows[k].n_args == c->n_args) {
+            d->ins->run = rows[k].run;
+            return;
+        }
+    dec_fail(d, "a call of %s with %d arguments is not simulated", name, c->n_args);
+}
+
+const OpRow control_ops[] = {
+    {"bra", dec_bra},
+    {"ret", dec_ret},
+    {"exit", dec_ret},
+    {"trap", dec_trap},
+    {"call", dec_call},
+    {"nanosleep", dec_nanosleep},
+    {"setmaxnreg", dec_setmaxnreg},
+    {NULL, NULL},
+};

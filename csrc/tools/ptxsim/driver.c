@@ -1,0 +1,351 @@
+/* driver: libcuda's entry points (runtime/driver.def lists them), as much of each as our
+ * run time asks for, with the simulator behind.
+ *
+ * There is a device for each architecture; device memory is the host's, made known by
+ * ptxsim_register. A launch runs before it returns. An error of a kernel has the CUDA
+ * number a GPU would give; cuGetErrorString says where it was, and unlike a GPU's
+ * the context lives on.
+ */
+#include "tools/ptxsim/ptxsim.h"
+
+#include <cuda.h>
+#include <pthread.h>
+
+static const struct {
+    int sm, max_shared;
+} devices[] = {{80, 163 << 10}, {90, 227 << 10},  {75, 64 << 10},
+               {89, 99 << 10},  {100, 227 << 10}, {120, 99 << 10}};
+enum { N_DEVICES = sizeof devices / sizeof *devices, PLAIN = 48 << 10 };
+
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local CUcontext current;
+static _Thread_local char last_text[SIM_TEXT]; /* of the last launch that failed */
+static _Thread_local int last_error;
+static struct Counts {
+    uint64_t instructions, lanes;
+} counts; /* of all launches */
+
+/* ---- beside CUDA's --------------------------------------------------------------- */
+
+SIM_EXPORT int ptxsim_register(const void *p, size_t n);
+SIM_EXPORT int ptxsim_unregister(const void *p);
+SIM_EXPORT const char *ptxsim_error(void);
+SIM_EXPORT void ptxsim_counts(uint64_t *instructions, uint64_t *lanes);
+
+/* n bytes at p are device memory: kernels may read and write them. */
+int
+ptxsim_register(const void *p, size_t n)
+{
+    pthread_mutex_lock(&one_at_a_time);
+    bool ok = region_add(p, n);
+    pthread_mutex_unlock(&one_at_a_time);
+    return ok;
+}
+
+int
+ptxsim_unregister(const void *p)
+{
+    pthread_mutex_lock(&one_at_a_time);
+    bool ok = region_remove(p);
+    pthread_mutex_unlock(&one_at_a_time);
+    return ok;
+}
+
+/* What the last failure of this thread was. */
+const char *
+ptxsim_error(void)
+{
+    return last_text;
+}
+
+/* Instructions run so far: of warps, and of lanes. */
+void
+ptxsim_counts(uint64_t *instructions, uint64_t *lanes)
+{
+    *instructions = counts.instructions;
+    *lanes = counts.lanes;
+}
+
+/* ---- devices --------------------------------------------------------------------- */
+
+SIM_EXPORT CUresult
+cuInit(unsigned flags)
+{
+    (void)flags;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuDriverGetVersion(int *version)
+{
+    *version = 13010;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuGetErrorName(CUresult e, const char **text)
+{
+    static const struct {
+        CUresult e;
+        const char *name;
+    } rows[] = {
+#define ROW(x) {x, #x}
+        ROW(CUDA_SUCCESS),
+        ROW(CUDA_ERROR_INVALID_VALUE),
+        ROW(CUDA_ERROR_OUT_OF_MEMORY),
+        ROW(CUDA_ERROR_INVALID_DEVICE),
+        ROW(CUDA_ERROR_NO_BINARY_FOR_GPU),
+        ROW(CUDA_ERROR_INVALID_PTX),
+        ROW(CUDA_ERROR_NOT_FOUND),
+        ROW(CUDA_ERROR_ILLEGAL_ADDRESS),
+        ROW(CUDA_ERROR_MISALIGNED_ADDRESS),
+        ROW(CUDA_ERROR_LAUNCH_TIMEOUT),
+        ROW(CUDA_ERROR_ASSERT),
+        ROW(CUDA_ERROR_LAUNCH_FAILED),
+        ROW(CUDA_ERROR_INVALID_CONTEXT),
+#undef ROW
+    };
+    *text = "CUDA_ERROR_UNKNOWN";
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (rows[k].e == e)
+            *text = rows[k].name;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuGetErrorString(CUresult e, const char **text)
+{
+    *text = (int)e == last_error && last_text[0] ? last_text : "ptxsim refuses";
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuDeviceGetCount(int *count)
+{
+    *count = N_DEVICES;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuDeviceGet(CUdevice *device, int ordinal)
+{
+    *device = ordinal;
+    return ordinal < 0 || ordinal >= N_DEVICES ? CUDA_ERROR_INVALID_DEVICE
+                                               : CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuDeviceGetName(char *name, int len, CUdevice device)
+{
+    snprintf(name, (size_t)len, "PTX simulator, sm_%d", devices[device].sm);
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuDeviceGetAttribute(int *value, CUdevice_attribute a, CUdevice device)
+{
+    if (device < 0 || device >= N_DEVICES)
+        return CUDA_ERROR_INVALID_DEVICE;
+    switch (a) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+        *value = devices[device].sm / 10;
+        break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+        *value = devices[device].sm % 10;
+        break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+        *value = devices[device].max_shared;
+        break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 16; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* A context is its device. */
+SIM_EXPORT CUresult
+cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    *context = (CUcontext)(uintptr_t)(0x1000 + device);
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuCtxGetCurrent(CUcontext *context)
+{
+    *context = current;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuCtxSetCurrent(CUcontext context)
+{
+    current = context;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuCtxGetDevice(CUdevice *device)
+{
+    *device = current ? (CUdevice)((uintptr_t)current - 0x1000) : 0;
+    return current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/* ---- code ------------------------------------------------------------------------ */
+
+static CUresult
+refuse(CUresult e, const char *text)
+{
+    snprintf(last_text, sizeof last_text, "%s", text);
+    last_error = e;
+    return e;
+}
+
+static void
+register_globals(const Module *m, bool is_new)
+{
+    for (int k = 0; k < m->n_globals; k++) {
+        const void *p = (const void *)(uintptr_t)m->globals[k]->offset;
+        if (is_new)
+            region_add(p, m->globals[k]->size);
+        else
+            region_remove(p);
+    }
+}
+
+SIM_EXPORT CUresult
+cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
+                  void **jit_values, unsigned n_jit, CUlibraryOption *options,
+                  void **values, unsigned n)
+{
+    char err[SIM_TEXT] = "";
+    (void)options, (void)values, (void)n;
+    if (!memcmp(code, "\177ELF", 4))
+        return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                      "ptxsim takes PTX, not machine code (TEGULA_PTXAS=none)");
+    pthread_mutex_lock(&one_at_a_time);
+    Module *m = module_parse(code, err);
+    if (m)
+        register_globals(m, true);
+    pthread_mutex_unlock(&one_at_a_time);
+    *library = (CUlibrary)m;
+    if (m)
+        return CUDA_SUCCESS;
+    for (unsigned k = 0; k + 1 < n_jit; k++)
+        if (jit[k] == CU_JIT_ERROR_LOG_BUFFER &&
+            jit[k + 1] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+            snprintf(jit_values[k], (size_t)(uintptr_t)jit_values[k + 1], "%s", err);
+    return refuse(CUDA_ERROR_INVALID_PTX, err);
+}
+
+SIM_EXPORT CUresult
+cuLibraryUnload(CUlibrary library)
+{
+    pthread_mutex_lock(&one_at_a_time);
+    register_globals((Module *)library, false);
+    module_free((Module *)library);
+    pthread_mutex_unlock(&one_at_a_time);
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+    Func *f = module_kernel((Module *)library, name);
+    *kernel = (CUkernel)f;
+    return f ? CUDA_SUCCESS : refuse(CUDA_ERROR_NOT_FOUND, name);
+}
+
+SIM_EXPORT CUresult
+cuKernelGetAttribute(int *value, CUfunction_attribute a, CUkernel kernel,
+                     CUdevice device)
+{
+    const Func *f = (const Func *)kernel;
+    (void)device;
+    switch (a) {
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = f->max_regs ? f->max_regs : 32; break;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = (int)f->local_bytes; break;
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = 1024; break;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)sim_shared_bytes(f); break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuKernelSetAttribute(CUfunction_attribute a, int value, CUkernel kernel,
+                     CUdevice device)
+{
+    Func *f = (Func *)kernel;
+    if (a != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+        return CUDA_SUCCESS;
+    if (value + (int)sim_shared_bytes(f) > devices[device].max_shared)
+        return refuse(CUDA_ERROR_INVALID_VALUE, "more shared memory than there is");
+    f->max_dynamic = value;
+    return CUDA_SUCCESS;
+}
+
+/* ---- launches -------------------------------------------------------------------- */
+
+static bool
+shape_of(const CUlaunchConfig *c, const Func *f, Launch *l)
+{
+    const unsigned grid[3] = {c->gridDimX, c->gridDimY, c->gridDimZ};
+    const unsigned block[3] = {c->blockDimX, c->blockDimY, c->blockDimZ};
+    unsigned cluster[3] = {1, 1, 1};
+    for (int d = 0; d < 3 && f->cluster[0]; d++)
+        cluster[d] = (unsigned)f->cluster[d];
+    for (unsigned k = 0; k < c->numAttrs; k++)
+        if (c->attrs[k].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            cluster[0] = c->attrs[k].value.clusterDim.x;
+            cluster[1] = c->attrs[k].value.clusterDim.y;
+            cluster[2] = c->attrs[k].value.clusterDim.z;
+        }
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    bool ok = threads > 0 && threads <= LANES * MAX_WARPS;
+    for (int d = 0; d < 3; d++) {
+        ok &= grid[d] > 0 && cluster[d] > 0 && grid[d] % cluster[d] == 0;
+        ok &= !f->reqntid[0] || block[d] == (unsigned)f->reqntid[d];
+        ok &= !f->cluster[0] || cluster[d] == (unsigned)f->cluster[d];
+        l->grid[d] = (int)grid[d];
+        l->block[d] = (int)block[d];
+        l->cluster[d] = (int)cluster[d];
+    }
+    return ok;
+}
+
+SIM_EXPORT CUresult
+cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
+                 void **extra)
+{
+    const Func *f = (const Func *)function;
+    const Module *m = f->mod;
+    CUdevice device = 0;
+    (void)extra;
+    cuCtxGetDevice(&device);
+    Launch l = {.f = f, .device = device, .shared = config->sharedMemBytes};
+    if (!shape_of(config, f, &l))
+        return refuse(CUDA_ERROR_INVALID_VALUE,
+                      "the grid, block or cluster is not one the kernel takes");
+    int sm = devices[device].sm;
+    if (m->sm > sm || (m->is_accelerated && m->sm != sm))
+        return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "PTX of a newer architecture");
+    uint32_t most = f->max_dynamic ? (uint32_t)f->max_dynamic
+                                   : PLAIN - (uint32_t)sim_shared_bytes(f);
+    if (config->sharedMemBytes > most)
+        return refuse(CUDA_ERROR_INVALID_VALUE,
+                      "more shared memory than the kernel was allowed");
+    uint8_t *buffer = calloc(1, f->param_bytes + 8u);
+    if (!buffer)
+        return refuse(CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
+    for (int k = 0; k < f->n_params; k++)
+        memcpy(buffer + f->params[k].offset, params[k], f->params[k].size);
+    l.params = buffer;
+    pthread_mutex_lock(&one_at_a_time);
+    int e = sim_launch(&l);
+    counts.instructions += l.n_run;
+    counts.lanes += l.n_lanes;
+    pthread_mutex_unlock(&one_at_a_time);
+    free(buffer);
+    return e ? refuse((CUresult)e, l.text) : CUDA_SUCCESS;
+}

@@ -1,0 +1,558 @@
+/* float: arithmetic on f32 and f64, and what is approximate in f32.
+ *
+ * To nearest without flags is a loop the C compiler makes vectors of; any other rounding,
+ * .ftz and .sat go through one function with the processor's rounding mode set. NaN
+ * results of f32 are 0x7fffffff, as the hardware's. Approximate functions are computed in
+ * double and rounded: nearer than what PTX promises, so a test that passes here by less
+ * than PTX's bounds says nothing about a GPU.
+ */
+#include "tools/ptxsim/half.h"
+#include "tools/ptxsim/lanes.h"
+
+#include <fenv.h>
+#include <math.h>
+
+static inline float
+canon(float x)
+{
+    return x == x ? x : __builtin_nanf("0x3fffff");
+}
+
+BINARY(add_f32, float, float, canon(x + y))
+BINARY(sub_f32, float, float, canon(x - y))
+BINARY(mul_f32, float, float, canon(x *y))
+BINARY(div_f32, float, float, canon(x / y))
+TERNARY(fma_f32, float, float, float, canon(fmaf(x, y, z)))
+UNARY(rcp_f32, float, float, canon(1.0f / x))
+UNARY(sqrt_f32, float, float, canon(sqrtf(x)))
+BINARY(add_f64, double, double, x + y)
+BINARY(sub_f64, double, double, x - y)
+BINARY(mul_f64, double, double, x *y)
+BINARY(div_f64, double, double, x / y)
+TERNARY(fma_f64, double, double, double, fma(x, y, z))
+UNARY(rcp_f64, double, double, 1.0 / x)
+UNARY(sqrt_f64, double, double, sqrt(x))
+UNARY(neg_f32, uint32_t, uint32_t, x ^ 0x80000000u)
+UNARY(abs_f32, uint32_t, uint32_t, x & 0x7fffffffu)
+UNARY(neg_f64, uint64_t, uint64_t, x ^ UINT64_C(1) << 63)
+UNARY(abs_f64, uint64_t, uint64_t, x &INT64_MAX)
+BINARY(copysign_f32, uint32_t, uint32_t, (x & 0x80000000u) | (y & 0x7fffffffu))
+BINARY(copysign_f64, uint64_t, uint64_t,
+       (x & UINT64_C(1) << 63) | (y & UINT64_C(0x7fffffffffffffff)))
+
+/* ---- with flags ------------------------------------------------------------------ */
+
+enum { ADD, SUB, MUL, FMA, DIV, RCP, SQRT, N_OPS };
+enum { FTZ = 1, SAT = 2 };
+static const int host_mode[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+
+static Run *const nearest[N_OPS][2] = {
+    [ADD] = {add_f32, add_f64},   [SUB] = {sub_f32, sub_f64},
+    [MUL] = {mul_f32, mul_f64},   [FMA] = {fma_f32, fma_f64},
+    [DIV] = {div_f32, div_f64},   [RCP] = {rcp_f32, rcp_f64},
+    [SQRT] = {sqrt_f32, sqrt_f64}};
+
+/* Noinline and volatile: nothing is moved across the change of the rounding mode. */
+static __attribute__((noinline)) float
+op_f32(int op, float a, float b, float c)
+{
+    volatile float x = a, y = b, z = c;
+    switch (op) {
+    case ADD: return x + y;
+    case SUB: return x - y;
+    case MUL: return x * y;
+    case FMA: return fmaf(x, y, z);
+    case DIV: return x / y;
+    case RCP: return 1.0f / x;
+    default: return sqrtf(x);
+    }
+}
+
+static __attribute__((noinline)) double
+op_f64(int op, double a, double b, double c)
+{
+    volatile double x = a, y = b, z = c;
+    switch (op) {
+    case ADD: return x + y;
+    case SUB: return x - y;
+    case MUL: return x * y;
+    case FMA: return fma(x, y, z);
+    case DIV: return x / y;
+    case RCP: return 1.0 / x;
+    default: return sqrt(x);
+    }
+}
+
+float
+flushed(float x)
+{
+    return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+}
+
+static float
+saturated(float x)
+{
+    return !(x > 0) ? 0 : x > 1 ? 1 : x;
+}
+
+static void
+flagged_f32(Warp *w, const Ins *i, uint32_t m)
+{
+    float *d = LANE(float, w, i->d);
+    const float *a = LANE(float, w, i->a), *b = i->n_in > 1 ? LANE(float, w, i->b) : a,
+                *c = i->n_in > 2 ? LANE(float, w, i->c) : a;
+    bool ftz = i->flags & FTZ;
+    fesetround(host_mode[i->bytes]);
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        float r =
+            ftz ? flushed(op_f32(i->op, flushed(a[l]), flushed(b[l]), flushed(c[l])))
+                : op_f32(i->op, a[l], b[l], c[l]);
+        r = canon(r);
+        d[l] = i->flags & SAT ? saturated(r) : r;
+    }
+    fesetround(FE_TONEAREST);
+}
+
+static void
+flagged_f64(Warp *w, const Ins *i, uint32_t m)
+{
+    double *d = LANE(double, w, i->d);
+    const double *a = LANE(double, w, i->a),
+                 *b = i->n_in > 1 ? LANE(double, w, i->b) : a,
+                 *c = i->n_in > 2 ? LANE(double, w, i->c) : a;
+    fesetround(host_mode[i->bytes]);
+    for (int l = 0; l < LANES; l++)
+        if (m >> l & 1)
+            d[l] = op_f64(i->op, a[l], b[l], c[l]);
+    fesetround(FE_TONEAREST);
+}
+
+/* f32 += a half: the type of one operand (two, of fma) differs. */
+static void
+mixed(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t a[LANES], b[LANES], c[LANES] = {0};
+    float *d = LANE(float, w, i->d);
+    lanes_get(w, i->in[0], a);
+    lanes_get(w, i->in[1], b);
+    if (i->n_in > 2)
+        lanes_get(w, i->in[2], c);
+    fesetround(host_mode[i->bytes]);
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        float x = (float)half_value((Type)i->type, a[l]), z;
+        uint32_t last = (uint32_t)(i->n_in > 2 ? c[l] : b[l]);
+        memcpy(&z, &last, sizeof z);
+        float r = i->n_in > 2
+                      ? op_f32(FMA, x, (float)half_value((Type)i->type, b[l]), z)
+                      : op_f32(i->op, x, z, 0);
+        r = canon(r);
+        d[l] = i->flags & SAT ? saturated(r) : r;
+    }
+    fesetround(FE_TONEAREST);
+}
+
+/* ---- min and max ----------------------------------------------------------------- */
+
+#define MINMAX(name, T, is_max, nan)                                                   \
+    static inline T name##_one(T x, T y)                                               \
+    {                                                                                  \
+        if (x != x || y != y)                                                          \
+            return x != x && y != y ? nan : x != x ? y : x;                            \
+        bool less = x < y || (x == y && signbit(x) && !signbit(y));                    \
+        return less != is_max ? x : y;                                                 \
+    }                                                                                  \
+    BINARY(name, T, T, name##_one(x, y))
+MINMAX(min_f32, float, false, __builtin_nanf("0x3fffff"))
+MINMAX(max_f32, float, true, __builtin_nanf("0x3fffff"))
+MINMAX(min_f64, double, false, (double)NAN)
+MINMAX(max_f64, double, true, (double)NAN)
+
+enum { MM_NAN = 4, MM_XORSIGN = 8 };
+
+static void
+flagged_minmax(Warp *w, const Ins *i, uint32_t m)
+{
+    float *d = LANE(float, w, i->d);
+    const float *a = LANE(float, w, i->a), *b = LANE(float, w, i->b);
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        float x = a[l], y = b[l];
+        if (i->flags & FTZ)
+            x = flushed(x), y = flushed(y);
+        bool sign = signbit(x) ^ signbit(y);
+        if (i->flags & MM_XORSIGN)
+            x = fabsf(x), y = fabsf(y);
+        float r = i->op ? max_f32_one(x, y) : min_f32_one(x, y);
+        if (i->flags & MM_NAN && (x != x || y != y))
+            r = canon(NAN);
+        else if (i->flags & MM_XORSIGN)
+            r = sign ? -r : r;
+        d[l] = r;
+    }
+}
+
+/* Of three, from sm_100 on: the second instruction's operands are the first's result and c. */
+static void
+minmax_of_three(Warp *w, const Ins *i, uint32_t m)
+{
+    float *d = LANE(float, w, i->d);
+    const float *a = LANE(float, w, i->a), *b = LANE(float, w, i->b),
+                *c = LANE(float, w, i->c);
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        float x[3] = {a[l], b[l], c[l]}, r = x[0];
+        bool nan = r != r;
+        for (int k = 0; k < 3 && i->flags & FTZ; k++)
+            x[k] = flushed(x[k]);
+        for (int k = 1; k < 3; k++) {
+            nan |= x[k] != x[k];
+            r = i->op ? max_f32_one(k == 1 ? x[0] : r, x[k])
+                      : min_f32_one(k == 1 ? x[0] : r, x[k]);
+        }
+        d[l] = nan && i->flags & MM_NAN ? canon(NAN) : r;
+    }
+}
+
+/* ---- approximations -------------------------------------------------------------- */
+
+enum { EX2, LG2, SIN, COS, TANH, RSQRT, SQRT_APPROX, RCP_APPROX, DIV_APPROX, DIV_FULL };
+
+static float
+approx_one(int op, float x, float y)
+{
+    switch (op) {
+    case EX2: return (float)exp2((double)x);
+    case LG2: return (float)log2((double)x);
+    case SIN: return (float)sin((double)x);
+    case COS: return (float)cos((double)x);
+    case TANH: return (float)tanh((double)x);
+    case RSQRT: return (float)(1 / sqrt((double)x));
+    case SQRT_APPROX: return sqrtf(x);
+    case RCP_APPROX: return (float)(1 / (double)x);
+    case DIV_APPROX: /* by 2^126 and more: 0, and NaN of infinity */
+        if (fabsf(y) > 0x1p126f && fabsf(y) < INFINITY)
+            return isinf(x) ? NAN : copysignf(0, x) * copysignf(1, y);
+        return x / y;
+    default: return x / y;
+    }
+}
+
+static void
+approx(Warp *w, const Ins *i, uint32_t m)
+{
+    float *d = LANE(float, w, i->d);
+    const float *a = LANE(float, w, i->a), *b = i->n_in > 1 ? LANE(float, w, i->b) : a;
+    bool ftz = i->flags & FTZ;
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        float r = approx_one(i->op, ftz ? flushed(a[l]) : a[l],
+                             ftz ? flushed(b[l]) : b[l]);
+        d[l] = canon(ftz ? flushed(r) : r);
+    }
+}
+
+/* rcp.approx.ftz.f64 and rsqrt's: the upper 32 bits of operand and result alone. */
+static void
+approx_f64(Warp *w, const Ins *i, uint32_t m)
+{
+    double *d = LANE(double, w, i->d);
+    const double *a = LANE(double, w, i->a);
+    for (int l = 0; l < LANES; l++) {
+        uint64_t bits;
+        double x = a[l];
+        memcpy(&bits, &x, sizeof x);
+        bits &= i->op == RCP_APPROX ? ~UINT64_C(0xffffffff) : ~UINT64_C(0);
+        memcpy(&x, &bits, sizeof x);
+        if (i->flags & FTZ && fabs(x) < 0x1p-1022)
+            x = copysign(0, x);
+        x = i->op == RCP_APPROX ? 1 / x : 1 / sqrt(x);
+        if (i->flags & FTZ && fabs(x) < 0x1p-1022)
+            x = copysign(0, x);
+        memcpy(&bits, &x, sizeof x);
+        bits &= ~UINT64_C(0xffffffff);
+        memcpy(&x, &bits, sizeof x);
+        if (m >> l & 1)
+            d[l] = x;
+    }
+}
+
+/* ---- testp ----------------------------------------------------------------------- */
+
+static const char *const testp_words[] = {"finite", "infinite",  "number", "notanumber",
+                                          "normal", "subnormal", NULL};
+
+static void
+testp(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t a[LANES], out[LANES];
+    lanes_get(w, i->in[0], a);
+    for (int l = 0; l < LANES; l++) {
+        int c;
+        if (i->in[0].bytes == 4) {
+            uint32_t bits = (uint32_t)a[l];
+            float x;
+            memcpy(&x, &bits, sizeof x);
+            c = fpclassify(x);
+        } else {
+            double x;
+            memcpy(&x, &a[l], sizeof x);
+            c = fpclassify(x);
+        }
+        const bool by[] = {c != FP_NAN && c != FP_INFINITE,
+                           c == FP_INFINITE,
+                           c != FP_NAN,
+                           c == FP_NAN,
+                           c == FP_NORMAL,
+                           c == FP_SUBNORMAL};
+        out[l] = by[i->op];
+    }
+    lanes_put(w, i->out[0], m, out);
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+static const char *const round_words[] = {"rn", "rz", "rm", "rp", NULL};
+
+static int
+dec_rounding(Dec *d)
+{
+    int r = dec_one(d, round_words);
+    d->ins->bytes = (uint8_t)(r < 0 ? 0 : r);
+    return r;
+}
+
+static void
+dec_arithmetic(Dec *d, int op, int n)
+{
+    Ins *i = d->ins;
+    dec_rounding(d);
+    bool ftz = dec_has(d, "ftz"), sat = dec_has(d, "sat"), relu = dec_has(d, "relu"),
+         noftz = dec_has(d, "noftz");
+    Type t = dec_type(d), other = dec_maybe_type(d);
+    (void)noftz;
+    i->op = (uint8_t)op;
+    i->flags = (uint16_t)((ftz ? FTZ : 0) | (sat ? SAT : 0));
+    if (other) { /* add.f32.f16 d, a, c: a is a half */
+        if (t != T_F32 || (other != T_F16 && other != T_BF16) || op == DIV ||
+            dec_sm(d) < 100)
+            dec_fail(d, "no such form");
+        dec_out(d, 0, 4);
+        for (int k = 1; k < n; k++)
+            dec_in_typed(d, k, other);
+        dec_in_typed(d, n, T_F32);
+        dec_places(d);
+        i->type = (uint8_t)other;
+        i->run = mixed;
+        return;
+    }
+    if (type_info[t].bytes == 2 || t == T_F16X2 || t == T_BF16X2) {
+        if (op > FMA || i->bytes)
+            dec_fail(d, "no such form");
+        dec_half(d, t, (HalfOp)(HALF_ADD + op), n, ftz, sat, relu);
+        return;
+    }
+    if (relu || (t == T_F64 && (ftz || sat)))
+        dec_fail(d, "no such form");
+    dec_same(d, t, n);
+    i->run = i->bytes || i->flags ? (t == T_F32 ? flagged_f32 : flagged_f64)
+                                  : nearest[op][t == T_F64];
+}
+
+static void
+dec_approx(Dec *d, int op, int n)
+{
+    bool ftz = dec_has(d, "ftz");
+    Type t = dec_type(d);
+    d->ins->op = (uint8_t)op;
+    d->ins->flags = ftz ? FTZ : 0;
+    if ((t == T_F16 || t == T_F16X2 || t == T_BF16 || t == T_BF16X2) &&
+        (op == EX2 || op == TANH)) {
+        dec_half(d, t, op == EX2 ? HALF_EX2 : HALF_TANH, 1,
+                 ftz && type_info[t].name[0] == 'f', false, false);
+        return;
+    }
+    if (t == T_F64 && (op == RCP_APPROX || op == RSQRT)) {
+        dec_same(d, t, 1);
+        d->ins->run = approx_f64;
+        return;
+    }
+    if (t != T_F32)
+        dec_fail(d, ".%s is not simulated", type_info[t].name);
+    dec_same(d, t, n);
+    d->ins->run = approx;
+}
+
+void
+dec_float_add(Dec *d)
+{
+    dec_arithmetic(d, ADD, 2);
+}
+
+void
+dec_float_sub(Dec *d)
+{
+    dec_arithmetic(d, SUB, 2);
+}
+
+void
+dec_float_mul(Dec *d)
+{
+    dec_arithmetic(d, MUL, 2);
+}
+
+void
+dec_fma(Dec *d)
+{
+    dec_arithmetic(d, FMA, 3);
+}
+
+void
+dec_float_div(Dec *d)
+{
+    if (dec_has(d, "approx"))
+        dec_approx(d, DIV_APPROX, 2);
+    else if (dec_has(d, "full"))
+        dec_approx(d, DIV_FULL, 2);
+    else
+        dec_arithmetic(d, DIV, 2);
+}
+
+static void
+dec_rcp(Dec *d)
+{
+    if (dec_has(d, "approx"))
+        dec_approx(d, RCP_APPROX, 1);
+    else
+        dec_arithmetic(d, RCP, 1);
+}
+
+static void
+dec_sqrt(Dec *d)
+{
+    if (dec_has(d, "approx"))
+        dec_approx(d, SQRT_APPROX, 1);
+    else
+        dec_arithmetic(d, SQRT, 1);
+}
+
+#define APPROX_ROW(name, op)                                                           \
+    static void dec_##name(Dec *d)                                                     \
+    {                                                                                  \
+        if (!dec_has(d, "approx"))                                                     \
+            dec_fail(d, ".approx is missing");                                         \
+        dec_approx(d, op, 1);                                                          \
+    }
+APPROX_ROW(rsqrt, RSQRT)
+APPROX_ROW(sin, SIN)
+APPROX_ROW(cos, COS)
+APPROX_ROW(lg2, LG2)
+APPROX_ROW(tanh, TANH)
+APPROX_ROW(ex2, EX2)
+
+static void
+dec_sign(Dec *d, bool is_neg)
+{
+    bool ftz = dec_has(d, "ftz");
+    Type t = dec_type(d);
+    if (type_info[t].bytes == 2 || t == T_F16X2 || t == T_BF16X2) {
+        dec_half(d, t, is_neg ? HALF_NEG : HALF_ABS, 1, ftz, false, false);
+        return;
+    }
+    if (ftz)
+        dec_fail(d, ".ftz is not simulated");
+    dec_same(d, t, 1);
+    d->ins->run = t == T_F32 ? (is_neg ? neg_f32 : abs_f32)
+                             : (is_neg ? neg_f64 : abs_f64);
+}
+
+void
+dec_float_neg(Dec *d)
+{
+    dec_sign(d, true);
+}
+
+void
+dec_float_abs(Dec *d)
+{
+    dec_sign(d, false);
+}
+
+static void
+dec_minmax(Dec *d, bool is_max)
+{
+    bool ftz = dec_has(d, "ftz"), nan = dec_has(d, "NaN"), xor = dec_has(d, "xorsign");
+    if (xor && !dec_has(d, "abs"))
+        dec_fail(d, ".abs is missing");
+    Type t = dec_type(d);
+    if (type_info[t].bytes == 2 || t == T_F16X2 || t == T_BF16X2) {
+        if (xor)
+            dec_fail(d, ".xorsign.abs of halves is not simulated");
+        dec_half(d, t,
+                 is_max ? (nan ? HALF_MAX_NAN : HALF_MAX)
+                        : (nan ? HALF_MIN_NAN : HALF_MIN),
+                 2, ftz, false, false);
+        return;
+    }
+    if (t == T_F64 && (ftz || nan || xor))
+        dec_fail(d, "no such form");
+    bool three = d->n_opds == 4 && t == T_F32 && !xor && dec_sm(d) >= 100;
+    dec_same(d, t, three ? 3 : 2);
+    d->ins->op = is_max;
+    d->ins->flags = (uint16_t)((ftz ? FTZ : 0) | (nan ? MM_NAN : 0) |
+                               (xor ? MM_XORSIGN : 0));
+    if (three) {
+        d->ins->run = minmax_of_three;
+        return;
+    }
+    d->ins->run = d->ins->flags ? flagged_minmax
+                  : t == T_F32  ? (is_max ? max_f32 : min_f32)
+                                : (is_max ? max_f64 : min_f64);
+}
+
+void
+dec_float_min(Dec *d)
+{
+    dec_minmax(d, false);
+}
+
+void
+dec_float_max(Dec *d)
+{
+    dec_minmax(d, true);
+}
+
+static void
+dec_copysign(Dec *d)
+{
+    Type t = dec_type(d);
+    static Run *const run[N_TYPES] = {[T_F32] = copysign_f32, [T_F64] = copysign_f64};
+    dec_run(d, run, t);
+    dec_same(d, t, 2);
+}
+
+static void
+dec_testp(Dec *d)
+{
+    int op = dec_one(d, testp_words);
+    Type t = dec_type(d);
+    if (op < 0 || (t != T_F32 && t != T_F64))
+        dec_fail(d, "no such form");
+    d->ins->op = (uint8_t)op;
+    d->ins->run = testp;
+    dec_out(d, 0, 1);
+    dec_in_typed(d, 1, t);
+}
+
+const OpRow float_ops[] = {
+    {"fma", dec_fma},     {"rcp", dec_rcp},           {"sqrt", dec_sqrt},
+    {"rsqrt", dec_rsqrt}, {"sin", dec_sin},           {"cos", dec_cos},
+    {"lg2", dec_lg2},     {"ex2", dec_ex2},           {"tanh", dec_tanh},
+    {"testp", dec_testp}, {"copysign", dec_copysign}, {NULL, NULL},
+};

@@ -1,0 +1,131 @@
+/* half: arithmetic on f16 and bf16: exact in double, then rounded once.
+ *
+ * Sums and products of halves fit double, or are off by less than could matter. The sum in
+ * a fma is not: it is rounded to odd first (the last bit of double tells that something
+ * was cut), which makes the second rounding the only one. Boldo and Melquiond, 2008.
+ */
+#include "tools/ptxsim/half.h"
+#include "tools/ptxsim/tensor.h"
+
+#include <math.h>
+
+double
+half_value(Type t, uint64_t bits)
+{
+    return sim_to_double(t == T_F16 ? SIM_F16 : SIM_BF16, bits & 0xffff);
+}
+
+uint64_t
+half_bits(Type t, double x)
+{
+    return sim_from_double(t == T_F16 ? SIM_F16 : SIM_BF16, SIM_RN, false, x);
+}
+
+double
+sim_lane_float(Type t, uint64_t bits, bool ftz)
+{
+    double x;
+    if (t == T_F64) {
+        memcpy(&x, &bits, sizeof x);
+        return x;
+    }
+    if (t == T_F32) {
+        float f;
+        uint32_t low = (uint32_t)bits;
+        memcpy(&f, &low, sizeof f);
+        return ftz ? flushed(f) : f;
+    }
+    x = half_value(t, bits);
+    return ftz && t == T_F16 && fabs(x) < 0x1p-14 ? copysign(0, x) : x;
+}
+
+static double
+sum_to_odd(double a, double b)
+{
+    double s = a + b;
+    if (!isfinite(s))
+        return s;
+    double bb = s - a, rest = (a - (s - bb)) + (b - bb);
+    uint64_t bits;
+    memcpy(&bits, &s, sizeof s);
+    if (rest != 0 && !(bits & 1))
+        bits += (rest > 0) == (s > 0) ? 1 : -UINT64_C(1);
+    memcpy(&s, &bits, sizeof s);
+    return s;
+}
+
+enum { FTZ = 1, SAT = 2, RELU = 4 };
+
+static uint64_t
+one(const Ins *i, Type t, uint64_t a, uint64_t b, uint64_t c)
+{
+    bool ftz = i->flags & FTZ;
+    a &= 0xffff, b &= 0xffff;
+    if (i->op == HALF_NEG)
+        return a ^ 0x8000;
+    if (i->op == HALF_ABS)
+        return a & 0x7fff;
+    double x = sim_lane_float(t, a, ftz), y = sim_lane_float(t, b, ftz), r = 0;
+    bool less = x < y || (x == y && signbit(x) && !signbit(y));
+    switch (i->op) {
+    case HALF_ADD: r = x + y; break;
+    case HALF_SUB: r = x - y; break;
+    case HALF_MUL: r = x * y; break;
+    case HALF_FMA: r = sum_to_odd(x * y, sim_lane_float(t, c & 0xffff, ftz)); break;
+    case HALF_EX2: r = exp2(x); break;
+    case HALF_TANH: r = tanh(x); break;
+    default: {
+        bool is_max = i->op == HALF_MAX || i->op == HALF_MAX_NAN;
+        if (x == x && y == y)
+            r = less != is_max ? x : y;
+        else if (i->op == HALF_MIN_NAN || i->op == HALF_MAX_NAN)
+            r = NAN;
+        else
+            r = x == x ? x : y;
+    }
+    }
+    if (i->flags & SAT)
+        r = !(r > 0) ? 0 : r > 1 ? 1 : r;
+    if (i->flags & RELU && r < 0)
+        r = 0;
+    uint64_t bits = half_bits(t, r);
+    return ftz && (bits & 0x7c00) == 0 && t == T_F16 ? bits & 0x8000 : bits;
+}
+
+static void
+run_half(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t a[LANES], b[LANES] = {0}, c[LANES] = {0}, out[LANES] = {0};
+    Type t = i->type == T_F16 || i->type == T_F16X2 ? T_F16 : T_BF16;
+    bool two = type_info[i->type].bytes == 4;
+    lanes_get(w, i->in[0], a);
+    if (i->n_in > 1)
+        lanes_get(w, i->in[1], b);
+    if (i->n_in > 2)
+        lanes_get(w, i->in[2], c);
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        out[l] = one(i, t, a[l], b[l], c[l]);
+        if (two)
+            out[l] |= one(i, t, a[l] >> 16, b[l] >> 16, c[l] >> 16) << 16;
+    }
+    lanes_put(w, i->out[0], m, out);
+}
+
+void
+dec_half(Dec *d, Type t, HalfOp op, int n, bool ftz, bool sat, bool relu)
+{
+    bool is_bf16 = t == T_BF16 || t == T_BF16X2;
+    if (is_bf16 && (ftz || sat) && op != HALF_EX2)
+        dec_fail(d, "no such form");
+    if (is_bf16 && op <= HALF_MUL && dec_sm(d) < 90)
+        dec_fail(d, "bfloat16 has only fma before sm_90");
+    dec_out(d, 0, type_info[t].bytes);
+    for (int k = 1; k <= n; k++)
+        dec_in(d, k, type_info[t].bytes);
+    d->ins->op = (uint8_t)op;
+    d->ins->type = (uint8_t)t;
+    d->ins->flags = (uint16_t)((ftz ? FTZ : 0) | (sat ? SAT : 0) | (relu ? RELU : 0));
+    d->ins->run = run_half;
+}

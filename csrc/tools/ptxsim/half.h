@@ -1,0 +1,42 @@
+/* half.h: what the files of arithmetic share: f16 and bf16, alone and packed; the rows of
+ * floats that have the name of an integer's. */
+#ifndef TEGULA_PTXSIM_HALF_H
+#define TEGULA_PTXSIM_HALF_H
+
+#include "tools/ptxsim/ptxsim.h"
+
+typedef enum HalfOp { /* the first four in the order of float.c's */
+                      HALF_ADD,
+                      HALF_SUB,
+                      HALF_MUL,
+                      HALF_FMA,
+                      HALF_NEG,
+                      HALF_ABS,
+                      HALF_MIN,
+                      HALF_MAX,
+                      HALF_MIN_NAN,
+                      HALF_MAX_NAN,
+                      HALF_EX2,
+                      HALF_TANH
+} HalfOp;
+
+/* Operands and the function for n operands of type t, which may be packed. */
+void dec_half(Dec *d, Type t, HalfOp op, int n, bool ftz, bool sat, bool relu);
+/* T_F16 or T_BF16, exactly. */
+double half_value(Type t, uint64_t bits);
+uint64_t half_bits(Type t, double x); /* to nearest even; NaN is 0x7fff */
+double sim_lane_float(Type t, uint64_t bits, bool ftz);
+float flushed(float x);
+
+/* float.c */
+void dec_fma(Dec *d);
+void dec_float_add(Dec *d);
+void dec_float_sub(Dec *d);
+void dec_float_mul(Dec *d);
+void dec_float_div(Dec *d);
+void dec_float_min(Dec *d);
+void dec_float_max(Dec *d);
+void dec_float_neg(Dec *d);
+void dec_float_abs(Dec *d);
+
+#endif

@@ -1,0 +1,541 @@
+/* integer: arithmetic on integers. Results are modulo 2^n; what PTX leaves open (division
+ * by zero) is what the hardware gives: all ones.
+ */
+#include "tools/ptxsim/half.h"
+#include "tools/ptxsim/lanes.h"
+
+typedef __int128 Wide;
+typedef unsigned __int128 UWide;
+
+/* A function for each type: NAME_u16 .. NAME_s64. U(x) is x without its sign, so that an
+ * overflow is defined. */
+#define ALL_TYPES(MAKE, name, expr)                                                    \
+    MAKE(name##_u16, uint16_t, uint16_t, expr)                                         \
+    MAKE(name##_u32, uint32_t, uint32_t, expr)                                         \
+    MAKE(name##_u64, uint64_t, uint64_t, expr)                                         \
+    MAKE(name##_s16, int16_t, int16_t, expr)                                           \
+    MAKE(name##_s32, int32_t, int32_t, expr)                                           \
+    MAKE(name##_s64, int64_t, int64_t, expr)
+#define TABLE(name)                                                                    \
+    static Run *const name##_run[N_TYPES] = {                                          \
+        [T_U16] = name##_u16, [T_U32] = name##_u32, [T_U64] = name##_u64,              \
+        [T_S16] = name##_s16, [T_S32] = name##_s32, [T_S64] = name##_s64}
+#define U(x) ((uint64_t)(x))
+
+ALL_TYPES(BINARY, add, U(x) + U(y))
+TABLE(add);
+ALL_TYPES(BINARY, sub, U(x) - U(y))
+TABLE(sub);
+ALL_TYPES(BINARY, mul_lo, U(x) * U(y))
+TABLE(mul_lo);
+ALL_TYPES(BINARY, min, x < y ? x : y)
+TABLE(min);
+ALL_TYPES(BINARY, max, x > y ? x : y)
+TABLE(max);
+ALL_TYPES(UNARY, neg, U(0) - U(x))
+TABLE(neg);
+UNARY(abs_s16, int16_t, int16_t, x < 0 ? -x : x)
+UNARY(abs_s32, int32_t, int32_t, x < 0 ? U(0) - U(x) : U(x))
+UNARY(abs_s64, int64_t, int64_t, x < 0 ? U(0) - U(x) : U(x))
+static Run *const abs_run[N_TYPES] = {
+    [T_S16] = abs_s16, [T_S32] = abs_s32, [T_S64] = abs_s64};
+BINARY(div_u16, uint16_t, uint16_t, y ? x / y : ~0)
+BINARY(div_u32, uint32_t, uint32_t, y ? x / y : ~0u)
+BINARY(div_u64, uint64_t, uint64_t, y ? x / y : ~U(0))
+BINARY(div_s16, int16_t, int16_t, y ? x / y : ~0)
+BINARY(div_s32, int32_t, int32_t, y == -1 ? U(0) - U(x) : y ? U(x / y) : ~U(0))
+BINARY(div_s64, int64_t, int64_t, y == -1 ? U(0) - U(x) : y ? U(x / y) : ~U(0))
+TABLE(div);
+BINARY(rem_u16, uint16_t, uint16_t, y ? x % y : x)
+BINARY(rem_u32, uint32_t, uint32_t, y ? x % y : x)
+BINARY(rem_u64, uint64_t, uint64_t, y ? x % y : x)
+BINARY(rem_s16, int16_t, int16_t, y ? x % y : x)
+BINARY(rem_s32, int32_t, int32_t, y == -1 ? 0 : y ? x % y : x)
+BINARY(rem_s64, int64_t, int64_t, y == -1 ? 0 : y ? x % y : x)
+TABLE(rem);
+BINARY(mul_hi_u16, uint16_t, uint16_t, (uint32_t)x *y >> 16)
+BINARY(mul_hi_u32, uint32_t, uint32_t, U(x) * U(y) >> 32)
+BINARY(mul_hi_u64, uint64_t, uint64_t, (UWide)x *y >> 64)
+BINARY(mul_hi_s16, int16_t, int16_t, (int32_t)x *y >> 16)
+BINARY(mul_hi_s32, int32_t, int32_t, (int64_t)x *y >> 32)
+BINARY(mul_hi_s64, int64_t, int64_t, (Wide)x *y >> 64)
+TABLE(mul_hi);
+BINARY(mul_wide_u16, uint32_t, uint16_t, (uint32_t)x *y)
+BINARY(mul_wide_u32, uint64_t, uint32_t, U(x) * U(y))
+BINARY(mul_wide_s16, int32_t, int16_t, (int32_t)x *y)
+BINARY(mul_wide_s32, int64_t, int32_t, (int64_t)x *y)
+static Run *const mul_wide_run[N_TYPES] = {[T_U16] = mul_wide_u16,
+                                           [T_U32] = mul_wide_u32,
+                                           [T_S16] = mul_wide_s16,
+                                           [T_S32] = mul_wide_s32};
+#define SAME_TERNARY(name, D, S, expr) TERNARY(name, D, S, D, expr)
+ALL_TYPES(SAME_TERNARY, mad_lo, U(x) * U(y) + U(z))
+TABLE(mad_lo);
+TERNARY(mad_hi_u16, uint16_t, uint16_t, uint16_t, ((uint32_t)x * y >> 16) + z)
+TERNARY(mad_hi_u32, uint32_t, uint32_t, uint32_t, (U(x) * U(y) >> 32) + z)
+TERNARY(mad_hi_u64, uint64_t, uint64_t, uint64_t, ((UWide)x * y >> 64) + z)
+TERNARY(mad_hi_s16, int16_t, int16_t, int16_t, ((int32_t)x * y >> 16) + z)
+TERNARY(mad_hi_s32, int32_t, int32_t, int32_t, U((int64_t)x *y >> 32) + U(z))
+TERNARY(mad_hi_s64, int64_t, int64_t, int64_t, U((Wide)x *y >> 64) + U(z))
+TABLE(mad_hi);
+TERNARY(mad_wide_u16, uint32_t, uint16_t, uint32_t, (uint32_t)x *y + z)
+TERNARY(mad_wide_u32, uint64_t, uint32_t, uint64_t, U(x) * U(y) + z)
+TERNARY(mad_wide_s16, int32_t, int16_t, int32_t, U((int32_t)x *y) + U(z))
+TERNARY(mad_wide_s32, int64_t, int32_t, int64_t, U((int64_t)x *y) + U(z))
+static Run *const mad_wide_run[N_TYPES] = {[T_U16] = mad_wide_u16,
+                                           [T_U32] = mad_wide_u32,
+                                           [T_S16] = mad_wide_s16,
+                                           [T_S32] = mad_wide_s32};
+#define SAD(name, D, S, expr) TERNARY(name, D, S, D, expr)
+ALL_TYPES(SAD, sad, U(z) + (x < y ? U(y) - U(x) : U(x) - U(y)))
+TABLE(sad);
+#define LOW24(x) ((int64_t)((int32_t)((uint32_t)(x) << 8) >> 8))
+BINARY(mul24_lo_u32, uint32_t, uint32_t, (x & 0xffffff) * U(y & 0xffffff))
+BINARY(mul24_lo_s32, int32_t, int32_t, LOW24(x) * LOW24(y))
+
+static int32_t
+clamp32(int64_t x)
+{
+    return (int32_t)(x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x);
+}
+BINARY(add_sat, int32_t, int32_t, clamp32((int64_t)x + y))
+BINARY(sub_sat, int32_t, int32_t, clamp32((int64_t)x - y))
+TERNARY(mad_hi_sat, int32_t, int32_t, int32_t, clamp32(((int64_t)x * y >> 32) + z))
+
+/* ---- with a carry ---------------------------------------------------------------- */
+/* CC.CF of each lane is a bit of w->carry. is_in: it is added (taken away), is_out: the new
+ * one is kept. A borrow is a carry that did not come: PTX keeps the borrow itself. */
+enum { CARRY_IN = 1, CARRY_OUT = 2, CARRY_SUB = 4, CARRY_HI = 8 };
+
+static void
+carried(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t a[LANES], b[LANES], out[LANES];
+    int bits = 8 * i->in[0].bytes;
+    lanes_get(w, i->in[0], a);
+    lanes_get(w, i->in[1], b);
+    for (int l = 0; l < LANES; l++) {
+        bool in = (i->flags & CARRY_IN) && (w->carry >> l & 1);
+        UWide r = i->flags & CARRY_SUB ? (UWide)a[l] - b[l] - in
+                                       : (UWide)a[l] + b[l] + in;
+        out[l] = (uint64_t)r;
+        if (m >> l & 1 && i->flags & CARRY_OUT)
+            w->carry = (w->carry & ~(1u << l)) | (uint32_t)(r >> bits & 1) << l;
+    }
+    lanes_put(w, i->out[0], m, out);
+}
+
+static void
+mad_carried(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t a[LANES], b[LANES], c[LANES], out[LANES];
+    int bits = 8 * i->in[0].bytes;
+    bool is_signed = type_info[i->type].kind == 's';
+    lanes_get(w, i->in[0], a);
+    lanes_get(w, i->in[1], b);
+    lanes_get(w, i->in[2], c);
+    for (int l = 0; l < LANES; l++) {
+        bool in = (i->flags & CARRY_IN) && (w->carry >> l & 1);
+        UWide p = (UWide)a[l] * b[l];
+        if (is_signed && bits == 32)
+            p = (UWide)((Wide)(int32_t)a[l] * (int32_t)b[l]);
+        else if (is_signed)
+            p = (UWide)((Wide)(int64_t)a[l] * (int64_t)b[l]);
+        uint64_t part = (uint64_t)(i->flags & CARRY_HI ? p >> bits : p);
+        if (bits == 32)
+            part = (uint32_t)part;
+        UWide r = (UWide)part + c[l] + in;
+        out[l] = (uint64_t)r;
+        if (m >> l & 1 && i->flags & CARRY_OUT)
+            w->carry = (w->carry & ~(1u << l)) | (uint32_t)(r >> bits & 1) << l;
+    }
+    lanes_put(w, i->out[0], m, out);
+}
+
+/* ---- bits and bytes -------------------------------------------------------------- */
+
+UNARY(popc_b32, uint32_t, uint32_t, __builtin_popcount(x))
+UNARY(popc_b64, uint32_t, uint64_t, __builtin_popcountll(x))
+UNARY(clz_b32, uint32_t, uint32_t, x ? __builtin_clz(x) : 32)
+UNARY(clz_b64, uint32_t, uint64_t, x ? __builtin_clzll(x) : 64)
+
+static uint64_t
+reversed(uint64_t x, int bits)
+{
+    uint64_t r = 0;
+    for (int k = 0; k < bits; k++)
+        r |= (x >> k & 1) << (bits - 1 - k);
+    return r;
+}
+UNARY(brev_b32, uint32_t, uint32_t, reversed(x, 32))
+UNARY(brev_b64, uint64_t, uint64_t, reversed(x, 64))
+
+static uint32_t
+bit_found(uint64_t x, int bits, bool is_signed, bool shift)
+{
+    if (is_signed && x >> (bits - 1) & 1)
+        x = ~x & (bits == 64 ? UINT64_MAX : UINT32_MAX);
+    if (!x)
+        return UINT32_MAX;
+    int at = 63 - __builtin_clzll(x);
+    return (uint32_t)(shift ? bits - 1 - at : at);
+}
+
+static void
+bfind(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t a[LANES], out[LANES];
+    lanes_get(w, i->in[0], a);
+    for (int l = 0; l < LANES; l++)
+        out[l] = bit_found(a[l], 8 * i->in[0].bytes, type_info[i->type].kind == 's',
+                           i->flags);
+    lanes_put(w, i->out[0], m, out);
+}
+
+static uint64_t
+field(uint64_t x, uint32_t at, uint32_t n, int bits, bool is_signed)
+{
+    at &= 255, n &= 255;
+    uint64_t sign = 0;
+    if (is_signed && n) {
+        uint32_t top = at + n - 1 < (uint32_t)bits - 1 ? at + n - 1
+                                                       : (uint32_t)bits - 1;
+        sign = x >> top & 1;
+    }
+    uint64_t v = at < (uint32_t)bits ? x >> at : 0;
+    uint32_t have = at < (uint32_t)bits ? (uint32_t)bits - at : 0;
+    if (n < have)
+        have = n;
+    if (have < 64) {
+        v &= (UINT64_C(1) << have) - 1;
+        if (sign)
+            v |= UINT64_MAX << have;
+    }
+    return v;
+}
+TERNARY3(bfe_u32, uint32_t, uint32_t, uint32_t, uint32_t, field(x, y, z, 32, false))
+TERNARY3(bfe_u64, uint64_t, uint64_t, uint32_t, uint32_t, field(x, y, z, 64, false))
+TERNARY3(bfe_s32, uint32_t, uint32_t, uint32_t, uint32_t, field(x, y, z, 32, true))
+TERNARY3(bfe_s64, uint64_t, uint64_t, uint32_t, uint32_t, field(x, y, z, 64, true))
+
+static void
+bfi(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t a[LANES], b[LANES], at[LANES], n[LANES], out[LANES];
+    uint64_t bits = 8u * i->in[0].bytes;
+    lanes_get(w, i->in[0], a);
+    lanes_get(w, i->in[1], b);
+    lanes_get(w, i->in[2], at);
+    lanes_get(w, i->in[3], n);
+    for (int l = 0; l < LANES; l++) {
+        uint64_t from = at[l] & 255, len = n[l] & 255;
+        uint64_t mask = len >= 64 ? UINT64_MAX : (UINT64_C(1) << len) - 1;
+        mask = from >= bits ? 0 : mask << from;
+        out[l] = from >= bits ? b[l] : (b[l] & ~mask) | (a[l] << from & mask);
+    }
+    lanes_put(w, i->out[0], m, out);
+}
+
+/* dp4a, dp2a: type is a's, op b's kind. */
+enum { DP_A_SIGNED = 1, DP_B_SIGNED = 2, DP_TWO = 4, DP_HI = 8 };
+
+static void
+dp(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t a[LANES], b[LANES], c[LANES], out[LANES];
+    lanes_get(w, i->in[0], a);
+    lanes_get(w, i->in[1], b);
+    lanes_get(w, i->in[2], c);
+    for (int l = 0; l < LANES; l++) {
+        int64_t sum = 0;
+        for (int k = 0; k < (i->flags & DP_TWO ? 2 : 4); k++) {
+            int at = i->flags & DP_TWO ? 16 * k : 8 * k;
+            int bt = i->flags & DP_TWO ? 8 * k + (i->flags & DP_HI ? 16 : 0) : 8 * k;
+            int64_t x = i->flags & DP_TWO
+                            ? (i->flags & DP_A_SIGNED ? (int16_t)(a[l] >> at)
+                                                      : (uint16_t)(a[l] >> at))
+                            : (i->flags & DP_A_SIGNED ? (int8_t)(a[l] >> at)
+                                                      : (uint8_t)(a[l] >> at));
+            int64_t y = i->flags & DP_B_SIGNED ? (int8_t)(b[l] >> bt)
+                                               : (uint8_t)(b[l] >> bt);
+            sum += x * y;
+        }
+        out[l] = (uint64_t)sum + c[l];
+    }
+    lanes_put(w, i->out[0], m, out);
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+static void
+dec_carry(Dec *d, Type t, int flags, bool is_mad)
+{
+    dec_same(d, t, is_mad ? 3 : 2);
+    if (type_info[t].log2 < 2)
+        dec_fail(d, ".%s is not simulated", type_info[t].name);
+    d->ins->type = (uint8_t)t;
+    d->ins->flags = (uint16_t)flags;
+    d->ins->run = is_mad ? mad_carried : carried;
+}
+
+static void
+dec_signless(Dec *d, Run *const table[N_TYPES], Run *sat, int carry)
+{
+    bool is_sat = dec_has(d, "sat");
+    if (dec_has(d, "cc") || carry & CARRY_IN) {
+        bool out = !(carry & CARRY_IN) || dec_has(d, "cc");
+        dec_carry(d, dec_type(d), carry | (out ? CARRY_OUT : 0), false);
+        return;
+    }
+    Type t = dec_type(d);
+    dec_run(d, table, t);
+    dec_same(d, t, 2);
+    if (is_sat && t != T_S32)
+        dec_fail(d, ".sat is for .s32");
+    if (is_sat)
+        d->ins->run = sat;
+}
+
+/* Names that floats have as well: theirs when a type of theirs stands last. */
+static bool
+is_float(const Dec *d)
+{
+    for (int k = 0; k < d->n_mods; k++)
+        if (type_info[type_named(d->mod[k])].kind == 'f')
+            return true;
+    return false;
+}
+
+static void
+dec_add(Dec *d)
+{
+    if (is_float(d))
+        dec_float_add(d);
+    else
+        dec_signless(d, add_run, add_sat, 0);
+}
+
+static void
+dec_sub(Dec *d)
+{
+    if (is_float(d))
+        dec_float_sub(d);
+    else
+        dec_signless(d, sub_run, sub_sat, CARRY_SUB);
+}
+
+static void
+dec_addc(Dec *d)
+{
+    dec_signless(d, add_run, NULL, CARRY_IN);
+}
+
+static void
+dec_subc(Dec *d)
+{
+    dec_signless(d, sub_run, NULL, CARRY_IN | CARRY_SUB);
+}
+
+static const char *const part_words[] = {"lo", "hi", "wide", NULL};
+
+static void
+dec_wide(Dec *d, Type t, int n)
+{
+    Type twice = t == T_U16 ? T_U32 : t == T_S16 ? T_S32 : t == T_U32 ? T_U64 : T_S64;
+    dec_out(d, 0, type_info[twice].bytes);
+    dec_in_typed(d, 1, t);
+    dec_in_typed(d, 2, t);
+    if (n == 3)
+        dec_in_typed(d, 3, twice);
+    dec_places(d);
+}
+
+static void
+dec_mul(Dec *d)
+{
+    if (is_float(d)) {
+        dec_float_mul(d);
+        return;
+    }
+    int part = dec_one(d, part_words);
+    Type t = dec_type(d);
+    if (part < 0)
+        dec_fail(d, "one of .lo, .hi and .wide is missing");
+    dec_run(d, part == 0 ? mul_lo_run : part == 1 ? mul_hi_run : mul_wide_run, t);
+    if (part == 2)
+        dec_wide(d, t, 2);
+    else
+        dec_same(d, t, 2);
+}
+
+static void
+dec_mad_any(Dec *d, bool is_carried)
+{
+    bool cc = dec_has(d, "cc"), sat = dec_has(d, "sat");
+    int part = dec_one(d, part_words);
+    Type t = dec_type(d);
+    if (part < 0)
+        dec_fail(d, "one of .lo, .hi and .wide is missing");
+    if (cc || is_carried) {
+        if (part == 2)
+            dec_fail(d, ".wide has no carry");
+        dec_carry(d, t,
+                  (is_carried ? CARRY_IN : 0) | (cc ? CARRY_OUT : 0) |
+                      (part == 1 ? CARRY_HI : 0),
+                  true);
+        return;
+    }
+    dec_run(d, part == 0 ? mad_lo_run : part == 1 ? mad_hi_run : mad_wide_run, t);
+    if (part == 2)
+        dec_wide(d, t, 3);
+    else
+        dec_same(d, t, 3);
+    if (sat && (part != 1 || t != T_S32))
+        dec_fail(d, ".sat is for .hi.s32");
+    if (sat)
+        d->ins->run = mad_hi_sat;
+}
+
+static void
+dec_madc(Dec *d)
+{
+    dec_mad_any(d, true);
+}
+
+static void
+dec_mad(Dec *d)
+{
+    if (is_float(d)) /* another name of fma */
+        dec_fma(d);
+    else
+        dec_mad_any(d, false);
+}
+
+static void
+dec_mul24(Dec *d)
+{
+    if (!dec_has(d, "lo"))
+        dec_fail(d, "only .lo is simulated");
+    Type t = dec_type(d);
+    static Run *const run[N_TYPES] = {[T_U32] = mul24_lo_u32, [T_S32] = mul24_lo_s32};
+    dec_run(d, run, t);
+    dec_same(d, t, 2);
+}
+
+#define ROW(name, table, n, other)                                                     \
+    static void dec_##name(Dec *d)                                                     \
+    {                                                                                  \
+        if (is_float(d)) {                                                             \
+            other;                                                                     \
+            return;                                                                    \
+        }                                                                              \
+        Type t = dec_type(d);                                                          \
+        dec_run(d, table, t);                                                          \
+        dec_same(d, t, n);                                                             \
+    }
+#define NO_FLOATS dec_fail(d, "not of floats")
+ROW(div, div_run, 2, dec_float_div(d))
+ROW(rem, rem_run, 2, NO_FLOATS)
+ROW(sad, sad_run, 3, NO_FLOATS)
+ROW(neg, neg_run, 1, dec_float_neg(d))
+ROW(abs, abs_run, 1, dec_float_abs(d))
+ROW(min, min_run, 2, dec_float_min(d))
+ROW(max, max_run, 2, dec_float_max(d))
+
+/* A count of bits: 32 of them, whatever is counted. */
+static void
+dec_count(Dec *d, Run *r32, Run *r64)
+{
+    Type t = dec_type(d);
+    Run *const run[N_TYPES] = {[T_B32] = r32, [T_B64] = r64};
+    dec_run(d, run, t);
+    dec_out(d, 0, r32 == brev_b32 ? type_info[t].bytes : 4);
+    dec_in_typed(d, 1, t);
+    dec_places(d);
+}
+
+static void
+dec_popc(Dec *d)
+{
+    dec_count(d, popc_b32, popc_b64);
+}
+
+static void
+dec_clz(Dec *d)
+{
+    dec_count(d, clz_b32, clz_b64);
+}
+
+static void
+dec_brev(Dec *d)
+{
+    dec_count(d, brev_b32, brev_b64);
+}
+
+static void
+dec_bfind(Dec *d)
+{
+    d->ins->flags = dec_has(d, "shiftamt");
+    Type t = dec_type(d);
+    if (type_info[t].log2 < 2)
+        dec_fail(d, ".%s is not simulated", type_info[t].name);
+    d->ins->type = (uint8_t)t;
+    d->ins->run = bfind;
+    dec_out(d, 0, 4);
+    dec_in_typed(d, 1, t);
+}
+
+static void
+dec_bfe(Dec *d)
+{
+    static Run *const run[N_TYPES] = {
+        [T_U32] = bfe_u32, [T_U64] = bfe_u64, [T_S32] = bfe_s32, [T_S64] = bfe_s64};
+    Type t = dec_type(d);
+    dec_run(d, run, t);
+    dec_out(d, 0, type_info[t].bytes);
+    dec_in_typed(d, 1, t);
+    dec_in(d, 2, 4);
+    dec_in(d, 3, 4);
+    dec_places(d);
+}
+
+static void
+dec_bfi(Dec *d)
+{
+    Type t = dec_type(d);
+    if (t != T_B32 && t != T_B64)
+        dec_fail(d, ".%s is not simulated", type_info[t].name);
+    d->ins->run = bfi;
+    dec_out(d, 0, type_info[t].bytes);
+    dec_in_typed(d, 1, t);
+    dec_in_typed(d, 2, t);
+    dec_in(d, 3, 4);
+    dec_in(d, 4, 4);
+}
+
+static void
+dec_dp(Dec *d)
+{
+    bool two = !strcmp(d->op, "dp2a");
+    static const char *const half[] = {"lo", "hi", NULL};
+    int hi = two ? dec_one(d, half) : 0;
+    Type a = dec_type(d), b = dec_maybe_type(d);
+    if (!b)
+        b = a;
+    if (hi < 0 || (a != T_U32 && a != T_S32) || (b != T_U32 && b != T_S32))
+        dec_fail(d, "no such form");
+    d->ins->flags = (uint16_t)((a == T_S32 ? DP_A_SIGNED : 0) |
+                               (b == T_S32 ? DP_B_SIGNED : 0) | (two ? DP_TWO : 0) |
+                               (hi ? DP_HI : 0));
+    dec_same(d, T_B32, 3);
+    d->ins->run = dp;
+}
+
+const OpRow integer_ops[] = {
+    {"add", dec_add},   {"sub", dec_sub},   {"mul", dec_mul},     {"mad", dec_mad},
+    {"addc", dec_addc}, {"subc", dec_subc}, {"madc", dec_madc},   {"mul24", dec_mul24},
+    {"div", dec_div},   {"rem", dec_rem},   {"sad", dec_sad},     {"neg", dec_neg},
+    {"abs", dec_abs},   {"min", dec_min},   {"max", dec_max},     {"popc", dec_popc},
+    {"clz", dec_clz},   {"brev", dec_brev}, {"bfind", dec_bfind}, {"bfe", dec_bfe},
+    {"bfi", dec_bfi},   {"dp4a", dec_dp},   {"dp2a", dec_dp},     {NULL, NULL},
+};

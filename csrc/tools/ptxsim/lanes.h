@@ -1,0 +1,93 @@
+/* lanes.h: the shape of an instruction's body: one expression over x, y, z, for every lane.
+ *
+ *     BINARY(add_u32, uint32_t, uint32_t, x + y)
+ *
+ * When all lanes take part the loop has no condition, and the C compiler makes vectors of
+ * it. A result's register may be an operand's as well: lane by lane that is no hazard,
+ * which is what the pragma says.
+ */
+#ifndef TEGULA_PTXSIM_LANES_H
+#define TEGULA_PTXSIM_LANES_H
+
+#include "tools/ptxsim/ptxsim.h"
+
+#if defined(__clang__)
+#define NO_HAZARD _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define NO_HAZARD _Pragma("GCC ivdep")
+#endif
+
+#define EACH_LANE(m, body)                                                             \
+    if ((m) == (uint32_t)FULL) {                                                       \
+        NO_HAZARD for (int l = 0; l < LANES; l++)                                      \
+        {                                                                              \
+            body;                                                                      \
+        }                                                                              \
+    } else {                                                                           \
+        for (int l = 0; l < LANES; l++)                                                \
+            if ((m) >> l & 1) {                                                        \
+                body;                                                                  \
+            }                                                                          \
+    }
+
+#define UNARY(name, D, S, expr)                                                        \
+    static void name(Warp *w, const Ins *i, uint32_t m)                                \
+    {                                                                                  \
+        D *d = LANE(D, w, i->d);                                                       \
+        const S *a = LANE(S, w, i->a);                                                 \
+        EACH_LANE(m, S x = a[l]; d[l] = (D)(expr))                                     \
+    }
+
+#define BINARY2(name, D, S, S2, expr)                                                  \
+    static void name(Warp *w, const Ins *i, uint32_t m)                                \
+    {                                                                                  \
+        D *d = LANE(D, w, i->d);                                                       \
+        const S *a = LANE(S, w, i->a);                                                 \
+        const S2 *b = LANE(S2, w, i->b);                                               \
+        EACH_LANE(m, S x = a[l]; S2 y = b[l]; d[l] = (D)(expr))                        \
+    }
+#define BINARY(name, D, S, expr) BINARY2(name, D, S, S, expr)
+
+#define TERNARY3(name, D, S, S2, S3, expr)                                             \
+    static void name(Warp *w, const Ins *i, uint32_t m)                                \
+    {                                                                                  \
+        D *d = LANE(D, w, i->d);                                                       \
+        const S *a = LANE(S, w, i->a);                                                 \
+        const S2 *b = LANE(S2, w, i->b);                                               \
+        const S3 *c = LANE(S3, w, i->c);                                               \
+        EACH_LANE(m, S x = a[l]; S2 y = b[l]; S3 z = c[l]; d[l] = (D)(expr))           \
+    }
+#define TERNARY(name, D, S, S3, expr) TERNARY3(name, D, S, S, S3, expr)
+
+/* A place in i->in or i->out of each. */
+static inline void
+dec_places(Dec *d)
+{
+    d->ins->d = d->n_out ? d->out[0].at : 0;
+    d->ins->a = d->n_in > 0 ? d->in[0].at : 0;
+    d->ins->b = d->n_in > 1 ? d->in[1].at : 0;
+    d->ins->c = d->n_in > 2 ? d->in[2].at : 0;
+}
+
+/* d, and n operands, all of type t. */
+static inline void
+dec_same(Dec *d, Type t, int n)
+{
+    dec_out(d, 0, type_info[t].bytes);
+    for (int k = 1; k <= n; k++)
+        dec_in_typed(d, k, t);
+    if (d->n_opds != n + 1)
+        dec_fail(d, "%d operands, not %d", d->n_opds, n + 1);
+    dec_places(d);
+}
+
+/* Rows of a table by type; the instruction is an error where the row is empty. */
+static inline void
+dec_run(Dec *d, Run *const table[N_TYPES], Type t)
+{
+    if (!table[t])
+        dec_fail(d, ".%s is not simulated", type_info[t].name);
+    d->ins->run = table[t];
+}
+
+#endif

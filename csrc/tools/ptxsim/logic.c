@@ -1,0 +1,557 @@
+/* logic: bits, shifts, comparisons, selection, moves.
+ */
+#include "tools/ptxsim/half.h"
+#include "tools/ptxsim/lanes.h"
+
+#define BITS(MAKE, name, expr)                                                         \
+    MAKE(name##_b16, uint16_t, uint16_t, expr)                                         \
+    MAKE(name##_b32, uint32_t, uint32_t, expr)                                         \
+    MAKE(name##_b64, uint64_t, uint64_t, expr)
+#define BIT_TABLE(name)                                                                \
+    static Run *const name##_run[N_TYPES] = {[T_PRED] = name##_pred,                   \
+                                             [T_B16] = name##_b16,                     \
+                                             [T_B32] = name##_b32,                     \
+                                             [T_B64] = name##_b64}
+BITS(BINARY, and, x &y)
+BINARY(and_pred, uint8_t, uint8_t, x &y)
+BIT_TABLE(and);
+BITS(BINARY, or, x | y)
+BINARY(or_pred, uint8_t, uint8_t, x | y)
+BIT_TABLE(or);
+BITS(BINARY, xor, x ^ y)
+BINARY(xor_pred, uint8_t, uint8_t, x ^ y)
+BIT_TABLE(xor);
+BITS(UNARY, not, ~x)
+UNARY(not_pred, uint8_t, uint8_t, !x)
+BIT_TABLE(not);
+BITS(UNARY, cnot, !x)
+static Run *const cnot_run[N_TYPES] = {
+    [T_B16] = cnot_b16, [T_B32] = cnot_b32, [T_B64] = cnot_b64};
+BITS(UNARY, mov, x)
+UNARY(mov_pred, uint8_t, uint8_t, x)
+
+/* Shifts: the amount has 32 bits and is clamped, not cut. */
+BINARY2(shl_b16, uint16_t, uint16_t, uint32_t, y > 15 ? 0 : x << y)
+BINARY2(shl_b32, uint32_t, uint32_t, uint32_t, y > 31 ? 0 : x << y)
+BINARY2(shl_b64, uint64_t, uint64_t, uint32_t, y > 63 ? 0 : x << y)
+BINARY2(shr_u16, uint16_t, uint16_t, uint32_t, y > 15 ? 0 : x >> y)
+BINARY2(shr_u32, uint32_t, uint32_t, uint32_t, y > 31 ? 0 : x >> y)
+BINARY2(shr_u64, uint64_t, uint64_t, uint32_t, y > 63 ? 0 : x >> y)
+BINARY2(shr_s16, int16_t, int16_t, uint32_t, x >> (y > 15 ? 15 : y))
+BINARY2(shr_s32, int32_t, int32_t, uint32_t, x >> (y > 31 ? 31 : y))
+BINARY2(shr_s64, int64_t, int64_t, uint32_t, x >> (y > 63 ? 63 : y))
+
+TERNARY(shf_l_wrap, uint32_t, uint32_t, uint32_t,
+        z & 31 ? y << (z & 31) | x >> (32 - (z & 31)) : y)
+TERNARY(shf_r_wrap, uint32_t, uint32_t, uint32_t,
+        z & 31 ? y << (32 - (z & 31)) | x >> (z & 31) : x)
+TERNARY(shf_l_clamp, uint32_t, uint32_t, uint32_t,
+        z == 0    ? y
+        : z >= 32 ? x
+                  : y << z | x >> (32 - z))
+TERNARY(shf_r_clamp, uint32_t, uint32_t, uint32_t,
+        z == 0    ? x
+        : z >= 32 ? y
+                  : y << (32 - z) | x >> z)
+
+static void
+lop3(Warp *w, const Ins *i, uint32_t m)
+{
+    uint32_t *d = LANE(uint32_t, w, i->d);
+    const uint32_t *a = LANE(uint32_t, w, i->a), *b = LANE(uint32_t, w, i->b),
+                   *c = LANE(uint32_t, w, i->c);
+    int t = (int)i->imm;
+    for (int l = 0; l < LANES; l++) {
+        uint32_t r = 0;
+        for (int k = 0; k < 8; k++)
+            if (t >> k & 1)
+                r |= (k & 4 ? a[l] : ~a[l]) & (k & 2 ? b[l] : ~b[l]) &
+                     (k & 1 ? c[l] : ~c[l]);
+        if (m >> l & 1)
+            d[l] = r;
+    }
+}
+
+/* op: 0 plain, else the place in prmt_words. */
+static const char *const prmt_words[] = {"",    "f4e", "b4e",  "rc8",
+                                         "ecl", "ecr", "rc16", NULL};
+
+static uint32_t
+permuted(uint32_t a, uint32_t b, uint32_t s, int mode)
+{
+    static const uint16_t by_mode[][4] = {
+        {0},
+        {0x3210, 0x4321, 0x5432, 0x6543},
+        {0x5670, 0x6701, 0x7012, 0x0123},
+        {0x0000, 0x1111, 0x2222, 0x3333},
+        {0x3210, 0x3211, 0x3222, 0x3333},
+        {0x0000, 0x1110, 0x2210, 0x3210},
+        {0x1010, 0x3232, 0x1010, 0x3232},
+    };
+    uint64_t both = (uint64_t)b << 32 | a;
+    uint32_t r = 0, sel = mode ? by_mode[mode][s & 3] : s;
+    for (int k = 0; k < 4; k++) {
+        uint32_t pick = sel >> 4 * k & 15;
+        uint32_t byte = (uint32_t)(both >> 8 * (pick & 7)) & 255;
+        if (pick & 8)
+            byte = byte & 128 ? 255 : 0;
+        r |= byte << 8 * k;
+    }
+    return r;
+}
+TERNARY(prmt, uint32_t, uint32_t, uint32_t, permuted(x, y, z, i->op))
+
+/* ---- comparisons ----------------------------------------------------------------- */
+/* op: the comparison; flags: what is done with the third operand, a predicate. */
+enum { EQ, NE, LT, LE, GT, GE, EQU, NEU, LTU, LEU, GTU, GEU, NUM, NOT_NUM, N_CMP };
+/* lo, ls, hi, hs are lt, le, gt, ge of numbers without a sign. */
+static const char *const cmp_words[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
+                                        "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
+                                        "lo",  "ls",  "hi",  "hs",  NULL};
+static const char *const bool_words[] = {"and", "or", "xor", NULL};
+enum { BOOL_NONE, BOOL_AND, BOOL_OR, BOOL_XOR, BOOL_NOT = 4, CMP_FTZ = 8 };
+
+#define CMP_INT(T)                                                                     \
+    BINARY(eq_##T, uint8_t, T, x == y)                                                 \
+    BINARY(ne_##T, uint8_t, T, x != y)                                                 \
+    BINARY(lt_##T, uint8_t, T, x < y)                                                  \
+    BINARY(le_##T, uint8_t, T, x <= y)                                                 \
+    BINARY(gt_##T, uint8_t, T, x > y)                                                  \
+    BINARY(ge_##T, uint8_t, T, x >= y)
+#define CMP_ROW(T) {eq_##T, ne_##T, lt_##T, le_##T, gt_##T, ge_##T}
+CMP_INT(uint16_t)
+CMP_INT(uint32_t)
+CMP_INT(uint64_t)
+CMP_INT(int16_t)
+CMP_INT(int32_t)
+CMP_INT(int64_t)
+/* x == x: no NaN. Ordered comparisons are C's, but for !=. */
+#define CMP_FLOAT(T)                                                                   \
+    BINARY(eq_##T, uint8_t, T, x == y)                                                 \
+    BINARY(ne_##T, uint8_t, T, (x < y) | (x > y))                                      \
+    BINARY(lt_##T, uint8_t, T, x < y)                                                  \
+    BINARY(le_##T, uint8_t, T, x <= y)                                                 \
+    BINARY(gt_##T, uint8_t, T, x > y)                                                  \
+    BINARY(ge_##T, uint8_t, T, x >= y)                                                 \
+    BINARY(equ_##T, uint8_t, T, !((x < y) | (x > y)))                                  \
+    BINARY(neu_##T, uint8_t, T, x != y)                                                \
+    BINARY(ltu_##T, uint8_t, T, !(x >= y))                                             \
+    BINARY(leu_##T, uint8_t, T, !(x > y))                                              \
+    BINARY(gtu_##T, uint8_t, T, !(x <= y))                                             \
+    BINARY(geu_##T, uint8_t, T, !(x < y))                                              \
+    BINARY(num_##T, uint8_t, T, (x == x) & (y == y))                                   \
+    BINARY(nan_##T, uint8_t, T, (x != x) | (y != y))
+#define CMP_FLOAT_ROW(T)                                                               \
+    {eq_##T,  ne_##T,  lt_##T,  le_##T,  gt_##T,  ge_##T,  equ_##T,                    \
+     neu_##T, ltu_##T, leu_##T, gtu_##T, geu_##T, num_##T, nan_##T}
+CMP_FLOAT(float)
+CMP_FLOAT(double)
+
+static Run *const cmp_run[N_TYPES][N_CMP] = {
+    [T_U16] = CMP_ROW(uint16_t),          [T_S16] = CMP_ROW(int16_t),
+    [T_U32] = CMP_ROW(uint32_t),          [T_S32] = CMP_ROW(int32_t),
+    [T_U64] = CMP_ROW(uint64_t),          [T_S64] = CMP_ROW(int64_t),
+    [T_B16] = {eq_uint16_t, ne_uint16_t}, [T_B32] = {eq_uint32_t, ne_uint32_t},
+    [T_B64] = {eq_uint64_t, ne_uint64_t}, [T_F32] = CMP_FLOAT_ROW(float),
+    [T_F64] = CMP_FLOAT_ROW(double),
+};
+
+static bool
+compares(int cmp, double x, double y)
+{
+    bool un = x != x || y != y;
+    switch (cmp) {
+    case EQ: return x == y;
+    case NE: return !un && x != y;
+    case LT: return x < y;
+    case LE: return x <= y;
+    case GT: return x > y;
+    case GE: return x >= y;
+    case EQU: return un || x == y;
+    case NEU: return x != y;
+    case LTU: return !(x >= y);
+    case LEU: return !(x > y);
+    case GTU: return !(x <= y);
+    case GEU: return !(x < y);
+    case NUM: return !un;
+    default: return un;
+    }
+}
+
+/* One comparison as 0 or 1, of any type: what setp, set and slct share. */
+static bool
+compare_one(Type t, int cmp, bool ftz, uint64_t x, uint64_t y)
+{
+    if (type_info[t].kind == 'f')
+        return compares(cmp, sim_lane_float(t, x, ftz), sim_lane_float(t, y, ftz));
+    int shift = 64 - 8 * type_info[t].bytes;
+    x <<= shift, y <<= shift;
+    bool is_signed = type_info[t].kind == 's';
+    bool less = is_signed ? (int64_t)x < (int64_t)y : x < y;
+    switch (cmp) {
+    case EQ: return x == y;
+    case NE: return x != y;
+    case LT: return less;
+    case LE: return less || x == y;
+    case GT: return !less && x != y;
+    default: return !less;
+    }
+}
+
+/* setp and set in their general forms: a second result, a third operand, halves. */
+typedef struct Set {
+    Type type, to;   /* to: T_PRED, or of set */
+    Type of_half;    /* of a packed type, else T_NONE */
+    bool has_second; /* setp p|q: of the other result */
+} Set;
+
+static bool
+combined(const Ins *i, bool t, bool with)
+{
+    switch (i->flags & 3) {
+    case BOOL_AND: return t && (with ^ (bool)(i->flags & BOOL_NOT));
+    case BOOL_OR: return t || (with ^ (bool)(i->flags & BOOL_NOT));
+    case BOOL_XOR: return t ^ (with ^ (bool)(i->flags & BOOL_NOT));
+    default: return t;
+    }
+}
+
+static uint64_t
+truth(Type to, bool t)
+{
+    return to == T_F32    ? (t ? 0x3f800000 : 0)
+           : to == T_F16  ? (t ? 0x3c00 : 0)
+           : to == T_BF16 ? (t ? 0x3f80 : 0)
+                          : (t ? UINT64_MAX : 0);
+}
+
+static void
+set_any(Warp *w, const Ins *i, uint32_t m)
+{
+    const Set *s = i->more;
+    uint64_t a[LANES], b[LANES], c[LANES] = {0}, p[LANES], q[LANES];
+    bool ftz = i->flags & CMP_FTZ;
+    lanes_get(w, i->in[0], a);
+    lanes_get(w, i->in[1], b);
+    if (i->n_in > 2)
+        lanes_get(w, i->in[2], c);
+    for (int l = 0; l < LANES; l++) {
+        Type t = s->of_half ? s->of_half : s->type;
+        bool lo = compare_one(t, i->op, ftz, s->of_half ? a[l] & 0xffff : a[l],
+                              s->of_half ? b[l] & 0xffff : b[l]);
+        bool hi = s->of_half && compare_one(t, i->op, ftz, a[l] >> 16, b[l] >> 16);
+        if (s->to == T_PRED) {
+            p[l] = combined(i, lo, c[l] & 1);
+            q[l] = combined(i, s->of_half ? hi : !lo, c[l] & 1);
+        } else if (s->of_half) {
+            Type half = s->to == T_F16X2 ? T_F16 : s->to == T_BF16X2 ? T_BF16 : s->to;
+            p[l] = (truth(half, combined(i, lo, c[l] & 1)) & 0xffff) |
+                   (truth(half, combined(i, hi, c[l] & 1)) & 0xffff) << 16;
+        } else {
+            p[l] = truth(s->to, combined(i, lo, c[l] & 1));
+        }
+    }
+    lanes_put(w, i->out[0], m, p);
+    if (s->has_second)
+        lanes_put(w, i->out[1], m, q);
+}
+
+/* ---- selection ------------------------------------------------------------------- */
+
+/* Of what is not chosen it does not matter whether it is defined. */
+static void
+selp_undef(Warp *w, const Ins *i, uint32_t m)
+{
+    const uint8_t *p = LANE(uint8_t, w, i->c);
+    uint32_t a = w->undef[i->in[0].id], b = w->undef[i->in[1].id], u = 0;
+    uint32_t *d = &w->undef[i->out[0].id];
+    if (a | b)
+        for (int l = 0; l < LANES; l++)
+            u |= ((p[l] ? a : b) >> l & 1) << l;
+    u |= w->undef[i->in[2].id];
+    *d = (*d & ~m) | (u & m);
+}
+
+#define SELP(T)                                                                        \
+    static void selp_##T(Warp *w, const Ins *i, uint32_t m)                            \
+    {                                                                                  \
+        T *d = LANE(T, w, i->d);                                                       \
+        const T *a = LANE(T, w, i->a), *b = LANE(T, w, i->b);                          \
+        const uint8_t *p = LANE(uint8_t, w, i->c);                                     \
+        selp_undef(w, i, m);                                                           \
+        EACH_LANE(m, d[l] = p[l] ? a[l] : b[l])                                        \
+    }
+SELP(uint16_t)
+SELP(uint32_t)
+SELP(uint64_t)
+
+static void
+slct(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t a[LANES], b[LANES], c[LANES], out[LANES];
+    lanes_get(w, i->in[0], a);
+    lanes_get(w, i->in[1], b);
+    lanes_get(w, i->in[2], c);
+    for (int l = 0; l < LANES; l++)
+        out[l] = compare_one((Type)i->type, GE, i->flags & CMP_FTZ, c[l], 0) ? a[l]
+                                                                             : b[l];
+    lanes_put(w, i->out[0], m, out);
+}
+
+/* ---- moves ----------------------------------------------------------------------- */
+
+/* {lo, hi} <-> one register: the parts are as wide as they are many. */
+static void
+pack(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t sum[LANES] = {0}, part[LANES];
+    int bits = 8 * i->in[0].bytes;
+    for (int k = 0; k < i->n_in; k++) {
+        lanes_get(w, i->in[k], part);
+        for (int l = 0; l < LANES; l++)
+            sum[l] |= part[l] << k * bits;
+    }
+    lanes_put(w, i->out[0], m, sum);
+}
+
+static void
+unpack(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t x[LANES], part[LANES];
+    lanes_get(w, i->in[0], x);
+    for (int k = 0; k < i->n_out; k++) {
+        for (int l = 0; l < LANES; l++)
+            part[l] = x[l] >> k * 8 * i->out[0].bytes;
+        lanes_put(w, i->out[k], m, part);
+    }
+}
+
+/* A clock: every read sees it later. */
+static void
+read_clock(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t now[LANES];
+    for (int l = 0; l < LANES; l++)
+        now[l] = (warp_launch(w)->n_run * 4) >> (i->flags ? 32 : 0);
+    lanes_put(w, i->out[0], m, now);
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+static void
+dec_bits(Dec *d, Run *const table[N_TYPES], int n)
+{
+    Type t = dec_type(d);
+    dec_run(d, table, t);
+    dec_same(d, t, n);
+}
+
+#define BIT_ROW(name, n)                                                               \
+    static void dec_##name(Dec *d)                                                     \
+    {                                                                                  \
+        dec_bits(d, name##_run, n);                                                    \
+    }
+BIT_ROW(and, 2)
+BIT_ROW(or, 2)
+BIT_ROW(xor, 2)
+BIT_ROW(not, 1)
+BIT_ROW(cnot, 1)
+
+static void
+dec_shift(Dec *d)
+{
+    static Run *const shl[N_TYPES] = {
+        [T_B16] = shl_b16, [T_B32] = shl_b32, [T_B64] = shl_b64};
+    static Run *const shr[N_TYPES] = {[T_B16] = shr_u16, [T_B32] = shr_u32,
+                                      [T_B64] = shr_u64, [T_U16] = shr_u16,
+                                      [T_U32] = shr_u32, [T_U64] = shr_u64,
+                                      [T_S16] = shr_s16, [T_S32] = shr_s32,
+                                      [T_S64] = shr_s64};
+    Type t = dec_type(d);
+    dec_run(d, d->op[2] == 'l' ? shl : shr, t);
+    dec_out(d, 0, type_info[t].bytes);
+    dec_in_typed(d, 1, t);
+    dec_in(d, 2, 4);
+    dec_places(d);
+}
+
+static void
+dec_shf(Dec *d)
+{
+    static const char *const side[] = {"l", "r", NULL}, *const mode[] = {"wrap",
+                                                                         "clamp", NULL};
+    int s = dec_one(d, side), k = dec_one(d, mode);
+    if (s < 0 || k < 0 || dec_type(d) != T_B32)
+        dec_fail(d, "no such form");
+    static Run *const run[2][2] = {{shf_l_wrap, shf_l_clamp},
+                                   {shf_r_wrap, shf_r_clamp}};
+    dec_same(d, T_B32, 3);
+    d->ins->run = run[s][k];
+}
+
+static void
+dec_lop3(Dec *d)
+{
+    if (dec_type(d) != T_B32 || !dec_literal(d, 4, &d->ins->imm))
+        dec_fail(d, "no such form");
+    d->n_opds = 4;
+    dec_same(d, T_B32, 3);
+    d->ins->run = lop3;
+}
+
+static void
+dec_prmt(Dec *d)
+{
+    if (dec_type(d) != T_B32)
+        dec_fail(d, "no such form");
+    int mode = dec_one(d, prmt_words);
+    d->ins->op = (uint8_t)(mode < 0 ? 0 : mode);
+    dec_same(d, T_B32, 3);
+    d->ins->run = prmt;
+}
+
+/* The comparison, and what is combined with operand k. */
+static int
+dec_comparison(Dec *d)
+{
+    int cmp = dec_one(d, cmp_words);
+    if (cmp < 0)
+        dec_fail(d, "no comparison");
+    int with = dec_one(d, bool_words);
+    d->ins->flags = (uint16_t)(with + 1 + (dec_has(d, "ftz") ? CMP_FTZ : 0));
+    return cmp > NOT_NUM ? LT + (cmp - NOT_NUM - 1) : cmp;
+}
+
+static Type
+half_type(Type t)
+{
+    return t == T_F16X2 ? T_F16 : t == T_BF16X2 ? T_BF16 : T_NONE;
+}
+
+static void
+dec_set_operands(Dec *d, Type t, int cmp)
+{
+    Ins *i = d->ins;
+    i->op = (uint8_t)cmp;
+    if (type_info[t].kind != 'f' && cmp > GE)
+        dec_fail(d, "a comparison of floats");
+    if (type_info[t].kind == 'b' && cmp > NE)
+        dec_fail(d, "bits have no order");
+    dec_in_typed(d, 1, t);
+    dec_in_typed(d, 2, t);
+    if (i->flags & 3) {
+        if (d->n_opds < 4)
+            dec_fail(d, "a predicate is missing");
+        i->flags |= d->opd[3].is_not ? BOOL_NOT : 0;
+        d->opd[3].is_not = false;
+        dec_in(d, 3, 1);
+    }
+}
+
+static void
+dec_setp(Dec *d)
+{
+    int cmp = dec_comparison(d);
+    Type t = dec_type(d);
+    const char *second = d->opd[0].second;
+    dec_out(d, 0, 1);
+    if (second)
+        dec_out_opd(d, &(Opd){.kind = OPD_NAME, .name = second}, 1);
+    dec_set_operands(d, t, cmp);
+    dec_places(d);
+    d->ins->run = cmp_run[t][cmp];
+    if (!d->ins->run || d->ins->flags || second) {
+        Set *s = dec_more(d, sizeof *s);
+        *s = (Set){t, T_PRED, half_type(t), second != NULL};
+        d->ins->run = set_any;
+    }
+}
+
+static void
+dec_set(Dec *d)
+{
+    int cmp = dec_comparison(d);
+    Type to = dec_type(d), t = dec_type(d);
+    dec_out(d, 0, type_info[to].bytes);
+    dec_set_operands(d, t, cmp);
+    Set *s = dec_more(d, sizeof *s);
+    *s = (Set){t, to, half_type(t), false};
+    d->ins->run = set_any;
+}
+
+static void
+dec_selp(Dec *d)
+{
+    static Run *const run[] = {NULL, selp_uint16_t, selp_uint32_t, selp_uint64_t};
+    Type t = dec_type(d);
+    d->ins->run = run[type_info[t].log2];
+    if (!d->ins->run)
+        dec_fail(d, ".%s is not simulated", type_info[t].name);
+    dec_out(d, 0, type_info[t].bytes);
+    dec_in_typed(d, 1, t);
+    dec_in_typed(d, 2, t);
+    dec_in(d, 3, 1);
+    dec_places(d);
+    d->ins->tracks = true;
+}
+
+static void
+dec_slct(Dec *d)
+{
+    bool ftz = dec_has(d, "ftz");
+    Type t = dec_type(d), by = dec_type(d);
+    dec_out(d, 0, type_info[t].bytes);
+    dec_in_typed(d, 1, t);
+    dec_in_typed(d, 2, t);
+    dec_in_typed(d, 3, by);
+    d->ins->type = (uint8_t)by;
+    d->ins->flags = ftz ? CMP_FTZ : 0;
+    d->ins->run = slct;
+}
+
+static void
+dec_mov(Dec *d)
+{
+    static Run *const run[] = {NULL, mov_b16, mov_b32, mov_b64};
+    Type t = dec_type(d);
+    int bytes = type_info[t].bytes;
+    if (d->n_opds != 2)
+        dec_fail(d, "two operands are wanted");
+    Opd *to = &d->opd[0], *from = &d->opd[1];
+    if (from->kind == OPD_VEC) {
+        int part = from->n_parts ? bytes / from->n_parts : 0;
+        if (part < 1 || part * from->n_parts != bytes)
+            dec_fail(d, "%d parts do not make %d bytes", from->n_parts, bytes);
+        dec_out(d, 0, bytes);
+        for (int k = 0; k < from->n_parts; k++)
+            dec_in_opd(d, &from->part[k], part);
+        d->ins->run = pack;
+        return;
+    }
+    if (to->kind == OPD_VEC) {
+        int part = to->n_parts ? bytes / to->n_parts : 0;
+        if (part < 1 || part * to->n_parts != bytes)
+            dec_fail(d, "%d parts do not make %d bytes", to->n_parts, bytes);
+        for (int k = 0; k < to->n_parts; k++)
+            dec_out_opd(d, &to->part[k], part);
+        dec_in(d, 1, bytes);
+        d->ins->run = unpack;
+        return;
+    }
+    dec_out(d, 0, bytes);
+    Sym *s = from->kind == OPD_NAME ? dec_sym(d, from->name) : NULL;
+    dec_in_typed(d, 1, t);
+    dec_places(d);
+    d->ins->run = t == T_PRED ? mov_pred : run[type_info[t].log2];
+    if (s && s->is_sreg_live) {
+        d->ins->run = read_clock;
+        d->ins->flags = strstr(s->name, "_hi") != NULL;
+    }
+}
+
+const OpRow logic_ops[] = {
+    {"and", dec_and},   {"or", dec_or},     {"xor", dec_xor},   {"not", dec_not},
+    {"cnot", dec_cnot}, {"shl", dec_shift}, {"shr", dec_shift}, {"shf", dec_shf},
+    {"lop3", dec_lop3}, {"prmt", dec_prmt}, {"setp", dec_setp}, {"set", dec_set},
+    {"selp", dec_selp}, {"slct", dec_slct}, {"mov", dec_mov},   {NULL, NULL},
+};

@@ -1,0 +1,66 @@
+/* parse.h: the reader's state; decode.c resolves names with it. */
+#ifndef TEGULA_PTXSIM_PARSE_H
+#define TEGULA_PTXSIM_PARSE_H
+
+#include "tools/ptxsim/ptxsim.h"
+
+typedef enum TokenKind {
+    TOK_END,
+    TOK_WORD,
+    TOK_INT,
+    TOK_F32,
+    TOK_F64,
+    TOK_STRING,
+    TOK_MARK
+} TokenKind;
+
+typedef struct Token {
+    TokenKind kind;
+    const char *text; /* of a word or string, in the pool */
+    char mark;
+    uint64_t value;
+    int line;
+} Token;
+
+enum { MAX_SCOPES = 32 };
+
+struct Parser {
+    Module *mod;
+    const char *at; /* behind the token */
+    int line;
+    Token tok;
+    jmp_buf stop;
+    char *err;
+    Func *func; /* whose body is read */
+    Map *scope[MAX_SCOPES];
+    int n_scopes;
+    int file, src; /* of the last .loc */
+    struct Use {   /* of a label that has not been met: looked for as scopes close */
+        const char *name;
+        int depth, ins, line; /* ins: the branch */
+    } *use;
+    int n_uses, cap_uses;
+    uint32_t param_at; /* of .param variables inside a body */
+};
+
+_Noreturn void parse_fail(Parser *p, int line, const char *fmt, ...) SIM_PRINTF(3, 4);
+void next(Parser *p);
+bool is_mark(const Parser *p, char c);
+bool take_mark(Parser *p, char c);
+void want_mark(Parser *p, char c);
+const char *want_name(Parser *p);
+
+Sym *find_name(const Parser *p, const char *name);
+Reg new_reg(Parser *p, int bytes);
+
+/* decode.c */
+void decode_statement(Parser *p);
+/* specials.c: %tid.x and its kin; NULL: no such name */
+Sym *special_name(Parser *p, const char *name);
+
+/* Room for one more. */
+#define GROW(pool, v, n, cap)                                                          \
+    ((n) < (cap) ? (void)0 : (void)((v) = grow((pool), (v), sizeof *(v), (n), &(cap))))
+void *grow(Pool *p, void *v, size_t size, int n, int *cap);
+
+#endif

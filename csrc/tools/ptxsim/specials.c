@@ -1,0 +1,38 @@
+/* specials: %tid.x and its kin. All but the clocks are constants of a warp's lanes, so they
+ * are registers that a warp starts with.
+ */
+#include "tools/ptxsim/specials.h"
+#include "tools/ptxsim/parse.h"
+
+static const struct {
+    const char *name;
+    uint8_t bytes;
+} special_info[N_SPECIALS] = {
+#define SPECIAL(id, text, n) [S_##id] = {text, n},
+    SPECIALS(SPECIAL)
+#undef SPECIAL
+};
+
+Sym *
+special_name(Parser *p, const char *name)
+{
+    Func *f = p->func;
+    if (name[0] != '%' || !f)
+        return NULL;
+    for (int k = 0; k < N_SPECIALS; k++) {
+        if (strcmp(special_info[k].name, name))
+            continue;
+        Sym *s = POOL_NEW(p->mod->pool, Sym, 1);
+        s->kind = SYM_REG;
+        s->name = name;
+        s->type = special_info[k].bytes == 8 ? T_U64 : T_U32;
+        s->reg = new_reg(p, special_info[k].bytes);
+        s->reg.id = 0;
+        s->is_sreg_live = k <= S_LAST_LIVE;
+        GROW(p->mod->pool, f->specials, f->n_specials, f->cap_specials);
+        f->specials[f->n_specials++] = (struct SpecialReg){s->reg, k};
+        map_set(p->scope[1], name, s); /* of the function: found from now on */
+        return s;
+    }
+    return NULL;
+}
