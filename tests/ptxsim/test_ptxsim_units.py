@@ -1,5 +1,5 @@
-"""Matrix instructions and float conversions of the interpreter of PTX, without PTX: called
-on registers, beside NumPy.
+"""Matrix instructions, float conversions and costs of accesses of the interpreter of PTX,
+without PTX: called on registers and addresses, beside NumPy.
 
 The references here are written another way than the C: a conversion searches the sorted
 list of all numbers of a format, and fragments follow one formula for all shapes, where the
@@ -22,7 +22,10 @@ ROOT = Path(__file__).parents[2]
 SIM = ROOT / "csrc/tools/ptxsim"
 
 DRIVER = """
+#include <string.h>
+#include "tools/ptxsim/cost.h"
 #include "tools/ptxsim/tensor.h"
+void cost(const char *what, uint32_t m, const uint64_t *at, int bytes, int *out);
 int convert(const char *op, const uint64_t *a, const uint64_t *b, uint64_t *out, int n);
 int mma(const char *op, SimMma *m, uint64_t *d, uint64_t *a, uint64_t *b, uint64_t *c);
 int matrix(const char *op, uint8_t *const *row, uint64_t *reg);
@@ -55,6 +58,17 @@ int matrix(const char *op, uint8_t *const *row, uint64_t *reg)
         sim_ldmatrix(&m, (uint64_t(*)[32])reg, (const uint8_t *const *)row);
     return m.n;
 }
+void cost(const char *what, uint32_t m, const uint64_t *at, int bytes, int *out)
+{
+    if (!strcmp(what, "global")) {
+        GlobalCost c = cost_global(m, at, bytes);
+        memcpy(out, &c, sizeof c);
+    } else {
+        SharedCost c = *what == 's' ? cost_shared(m, at, bytes)
+                                    : cost_shared_atomic(m, at, bytes);
+        memcpy(out, &c, sizeof c);
+    }
+}
 """
 
 
@@ -73,7 +87,10 @@ def sim(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     assert cc, "a C compiler, which built the core, is needed here"
     folder = tmp_path_factory.mktemp("sim")
     (folder / "driver.c").write_text(DRIVER)
-    parts = [folder / "driver.c", SIM / "tensor.c", SIM / "floats.c"]
+    parts = [
+        folder / "driver.c",
+        *(SIM / f"{x}.c" for x in ("tensor", "floats", "cost")),
+    ]
     so = folder / "sim.so"
     flags = ["-std=c17", "-O2", "-ffp-contract=off", "-shared", "-fPIC"]
     flags += ["-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'csrc'}"]
@@ -609,3 +626,93 @@ NOT_MATRIX = [
 @pytest.mark.parametrize("op", NOT_MATRIX)
 def test_no_such_matrix(sim, op):
     assert not sim.matrix(op.encode(), None, None)
+
+
+# ---- costs ---------------------------------------------------------------------------
+def cost(
+    sim, name: str, at: list[int], n_bytes: int, mask: int = 2**32 - 1
+) -> list[int]:
+    address = np.array((at * 32)[:32] if len(at) < 32 else at, np.uint64)
+    out = (ctypes.c_int * 3)()
+    sim.cost(name.encode(), ctypes.c_uint32(mask), pointer(address), n_bytes, out)
+    return list(out)
+
+
+LANES = range(32)
+
+
+@pytest.mark.parametrize(
+    ("at", "n_bytes", "mask", "want"),
+    [
+        ([4 * i for i in LANES], 4, 2**32 - 1, [128, 4]),
+        ([16 * i for i in LANES], 16, 2**32 - 1, [512, 16]),
+        ([4 * i + 4 for i in LANES], 4, 2**32 - 1, [128, 5]),
+        ([1024 * i for i in LANES], 4, 2**32 - 1, [128, 32]),
+        ([0] * 32, 4, 2**32 - 1, [4, 1]),
+        ([4 * i for i in LANES], 4, 0xFF, [32, 1]),
+        ([4 * i for i in LANES], 4, 0, [0, 0]),
+        ([24 + 16 * i for i in LANES], 16, 1, [16, 2]),
+        ([2**40 + 2 * (31 - i) for i in LANES], 2, 2**32 - 1, [64, 2]),
+    ],
+)
+def test_sectors(sim, at, n_bytes, mask, want):
+    assert cost(sim, "global", at, n_bytes, mask)[:2] == want
+
+
+def swizzled(i: int) -> int:
+    return i * 128 + (i % 8) * 16
+
+
+@pytest.mark.parametrize(
+    ("at", "n_bytes", "mask", "want"),
+    [  # bytes, phases, wavefronts
+        ([4 * i for i in LANES], 4, 2**32 - 1, [128, 1, 1]),
+        ([4 * (31 - i) for i in LANES], 4, 2**32 - 1, [128, 1, 1]),
+        ([8 * i for i in LANES], 4, 2**32 - 1, [128, 1, 2]),
+        ([128 * i for i in LANES], 4, 2**32 - 1, [128, 1, 32]),
+        ([132 * i for i in LANES], 4, 2**32 - 1, [128, 1, 1]),
+        ([0] * 32, 4, 2**32 - 1, [4, 1, 1]),
+        ([2 * i for i in LANES], 2, 2**32 - 1, [64, 1, 1]),
+        (list(LANES), 1, 2**32 - 1, [32, 1, 1]),
+        ([8 * i for i in LANES], 8, 2**32 - 1, [256, 2, 2]),
+        ([8 * (i % 16) for i in LANES], 8, 2**32 - 1, [128, 2, 2]),
+        ([16 * i for i in LANES], 8, 2**32 - 1, [256, 2, 4]),
+        ([16 * i for i in LANES], 16, 2**32 - 1, [512, 4, 4]),
+        ([128 * i for i in LANES], 16, 2**32 - 1, [512, 4, 32]),
+        ([swizzled(i) for i in LANES], 16, 2**32 - 1, [512, 4, 4]),
+        ([16 * i for i in LANES], 16, 0xFF00, [128, 1, 1]),
+        ([128 * i for i in LANES], 4, 0x3, [8, 1, 2]),
+        ([4 * i for i in LANES], 4, 0, [0, 0, 0]),
+    ],
+)
+def test_wavefronts(sim, at, n_bytes, mask, want):
+    assert cost(sim, "shared", at, n_bytes, mask) == want
+
+
+def test_wavefronts_of_atomics(sim):
+    assert cost(sim, "atomic", [0] * 32, 4) == [4, 1, 32]
+    assert cost(sim, "atomic", [4 * i for i in LANES], 4) == [128, 1, 1]
+    assert cost(sim, "atomic", [4 * (i % 8) for i in LANES], 4) == [32, 1, 4]
+
+
+def test_wavefronts_by_brute_force(sim):
+    """Of random accesses: the most words any bank is asked for, phase by phase."""
+    rng = np.random.default_rng(0)
+    for n_bytes in (1, 2, 4, 8, 16):
+        for _ in range(50):
+            at = rng.integers(0, 64, 32) * n_bytes * int(rng.integers(1, 9))
+            mask = int(rng.integers(0, 2**32)) | 1
+            lanes = 32 // max(1, n_bytes // 4)
+            phases = waves = 0
+            for first in range(0, 32, lanes):
+                asked = {
+                    w
+                    for i in range(first, first + lanes)
+                    if mask >> i & 1
+                    for w in range(at[i] // 4, (at[i] + n_bytes - 1) // 4 + 1)
+                }
+                phases += bool(asked)
+                banks = [w % 32 for w in asked]
+                waves += max((banks.count(b) for b in set(banks)), default=0)
+            got = cost(sim, "shared", at.tolist(), n_bytes, mask)
+            assert got[1:] == [phases, waves], (at, n_bytes, mask)
