@@ -159,6 +159,7 @@ typedef struct Options {
     bool launch_pdl, launch_cooperative_grid;
     bool interpret;    /* no code is made: ir/interp.c runs the tile IR */
     bool check_bounds; /* CPU: accesses outside of the tensors are errors */
+    bool line_info;    /* PTX says which line an instruction is for */
 } Options;
 
 /* TEGULA_DUMP, TEGULA_DUMP_DIR, TEGULA_STOP, read once at import. */

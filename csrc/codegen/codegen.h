@@ -52,6 +52,7 @@ struct Ll {
     int log2_ctas;          /* simt only: blocks of a cluster that share a program */
     struct SimCosts *costs; /* simt only: what has been asked of the machine */
     struct LlLibrary *libraries; /* of bitcode, to be linked: link.c */
+    struct LlLines *lines;       /* of the source, for PTX: lines.c; NULL: none */
 };
 
 /* ---- llvm.c ----------------------------------------------------------------------------- */
@@ -88,6 +89,11 @@ LLVMBasicBlockRef ll_block(Ll *l, const char *name);
 void ll_finish(Ll *l, const char *passes, Binary *out);
 /* Runs fn(l, data) where LLVM's fatal errors and diagnostics become ours. */
 void ll_guarded(Ll *l, void (*fn)(Ll *l, void *data), void *data);
+/* ---- lines.c: .loc ------------------------------------------------------------------------ */
+void ll_lines_open(Ll *l, const Loc *kernel); /* of l->fn */
+void ll_lines_at(Ll *l, const Loc *loc);      /* what is built from here on */
+void ll_lines_close(Ll *l);
+
 /* ---- link.c: functions of the user's bitcode ---- */
 /* Calls the function that o, an EXTERN, names, and remembers to link its file. */
 Lv ll_call_extern(Ll *l, const Op *o, Lv *x);

@@ -107,6 +107,8 @@ set_knob(Config *c, const char *name, PyObject *value)
         return set_flag(&c->interpret, value);
     if (!strcmp(name, "check_bounds"))
         return set_flag(&c->check_bounds, value);
+    if (!strcmp(name, "line_info"))
+        return set_flag(&c->line_info, value);
     if (!strcmp(name, "fp_fusion"))
         return set_flag(&c->fp_fusion, value);
     if (!strcmp(name, "always_compile"))

@@ -22,7 +22,7 @@ typedef struct Config {
     Target target;        /* sm 0 for "cuda": whatever the device is */
     int num_threads;      /* 0: as many as the process may use */
     int64_t stream_bytes; /* 0: as many as the last cache holds */
-    bool debug, fp_fusion, always_compile, interpret, check_bounds;
+    bool debug, fp_fusion, always_compile, interpret, check_bounds, line_info;
     uint64_t emu_seed;            /* order of the emulator's warps; 0: ascending */
     char *dump, *dump_dir, *stop; /* NULL: unset */
     char *cache_dir;              /* NULL or "": no cache on disk */

@@ -48,6 +48,7 @@ opt_default(const Kernel *k)
         .flags = (uint8_t)(OPT_SANITIZE |
                            (k->interpret || config->interpret ? OPT_INTERPRET : 0) |
                            (config->check_bounds ? OPT_BOUNDS : 0) |
+                           (config->line_info ? OPT_LINES : 0) |
                            (config->fp_fusion ? OPT_FUSION : 0) |
                            (k->debug || config->debug ? OPT_DEBUG : 0)),
     };

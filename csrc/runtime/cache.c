@@ -309,6 +309,7 @@ call_options(const Call *c, Target target)
         .launch_cooperative_grid = o.flags & OPT_COOPERATIVE,
         .interpret = o.flags & OPT_INTERPRET,
         .check_bounds = o.flags & OPT_BOUNDS && target.kind == TARGET_CPU,
+        .line_info = o.flags & OPT_LINES && target.kind == TARGET_CUDA,
     };
 }
 

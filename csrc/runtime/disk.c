@@ -378,7 +378,7 @@ disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *k
         o.num_warps,         o.num_stages,       o.num_ctas,
         o.maxnreg,           o.enable_fp_fusion, o.debug,
         o.sanitize_overflow, o.launch_pdl,       o.launch_cooperative_grid,
-        o.interpret,         o.check_bounds};
+        o.interpret,         o.check_bounds,     o.line_info};
     put(&b, words, sizeof words);
     put_machine(&b, config, target);
     if (symbol)
@@ -388,7 +388,9 @@ disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *k
         r = 0;
     if (b.failed)
         PyErr_NoMemory();
-    if (r == 1 && !b.failed && !sha256(&b, key->hash) && config->cache_dir) {
+    /* The name does not tell where in its file a function stands, and lines do. */
+    if (r == 1 && !b.failed && !sha256(&b, key->hash) && config->cache_dir &&
+        !o.line_info) {
         size_t n = strlen(config->cache_dir) + sizeof "/v1/" + sizeof key->hash;
         key->dir = malloc(n);
         if (key->dir)

@@ -94,7 +94,8 @@ enum {
     OPT_PDL = 8,
     OPT_COOPERATIVE = 16,
     OPT_INTERPRET = 32, /* of the knob, not of a launch */
-    OPT_BOUNDS = 64     /* the same */
+    OPT_BOUNDS = 64,    /* the same */
+    OPT_LINES = 128     /* the same */
 };
 typedef struct OptWord {
     uint8_t num_warps, num_stages, num_ctas;

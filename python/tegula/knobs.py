@@ -71,6 +71,9 @@ ROWS: tuple[Row, ...] = (
     Row("compilation", "allow_non_constexpr_globals", "TEGULA_ALLOW_NON_CONSTEXPR_GLOBALS",
         "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS", bool, False,
         "kernels may read any global, which is then taken for a constant"),
+    Row("compilation", "line_info", "TEGULA_LINE_INFO", None, bool, False,
+        "PTX and machine code for GPUs say which line of the kernel they are for: Nsight Compute and "
+        "compute-sanitizer show it; nothing else changes, and the disk cache is not used", "line_info"),
     Row("compilation", "libdevice", "TEGULA_LIBDEVICE", "TRITON_LIBDEVICE_PATH", str, None,
         "libdevice.10.bc, for functions of it that tl.extra.libdevice has not; else where CUDA is"),
     Row("cache", "dir", "TEGULA_CACHE_DIR", "TRITON_CACHE_DIR", str, _default_cache_dir(),

@@ -534,6 +534,7 @@ sim_block(Sim *s, const Block *b)
 {
     for (const Op *o = b->first; o; o = o->next) {
         sim_costs_enter(s->l, o);
+        ll_lines_at(s->l, o->loc);
         op(s, o);
     }
 }
@@ -659,6 +660,8 @@ cg_simt(Func *f, Binary *out)
     l->log2_ctas = f->log2_ctas;
     Lv *params = NEW_N(a, Lv, f->body->n_args);
     s.m->begin(l, f, params);
+    if (c->opt.line_info)
+        ll_lines_open(l, f->loc);
     for (int i = 0; i < f->body->n_args; i++)
         sim_define(&s, f->body->args[i])[0] = params[i];
     s.tid = s.m->thread_id(l);
@@ -669,6 +672,7 @@ cg_simt(Func *f, Binary *out)
     LLVMPositionBuilderAtEnd(l->b, body);
     sim_block(&s, f->body);
     s.m->end(l, f, s.shared_bytes);
+    ll_lines_close(l);
     sim_costs_report(l, f);
     out->is_linked = l->libraries != NULL;
     ll_finish(l, ll_link(l, passes), out);
