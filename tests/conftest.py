@@ -26,6 +26,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run every Nth test, the same ones each time (for slow builds)",
     )
     parser.addoption(
+        "--shard",
+        default="",
+        metavar="I/N",
+        help="run the I-th of N parts, counted from 0 (for tools that xdist cannot run under)",
+    )
+    parser.addoption(
         "--full",
         action="store_true",
         help="every case of tests/ops_suite on every target, not a sample",
@@ -39,9 +45,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
     n = config.getoption("--sample")
-    if n <= 1:
+    part, parts = map(int, (config.getoption("--shard") or "0/1").split("/"))
+    if n * parts <= 1:
         return
     # By a hash of the name, not by position: the choice survives an added test.
-    drawn = [i for i in items if zlib.crc32(i.nodeid.encode()) % n == 0]
+    drawn = []
+    for i in items:
+        place, beside = divmod(zlib.crc32(i.nodeid.encode()), n)
+        if beside == 0 and place % parts == part:
+            drawn.append(i)
     config.hook.pytest_deselected(items=[i for i in items if i not in set(drawn)])
     items[:] = drawn

@@ -3,7 +3,7 @@
 # a compiler nor a network: from the wheel that `make wheel` left in .whl/.
 #
 #     tests/gpu.sh suite               every test that takes a GPU, on it
-#     tests/gpu.sh sanitizer           the same under compute-sanitizer, three tools; SAMPLE=8: every 8th
+#     tests/gpu.sh sanitizer           the same under compute-sanitizer, three tools (TOOLS); SAMPLE=8: every 8th
 #     tests/gpu.sh bench               launch, memory, matmul, attention beside torch and Triton
 #     tests/gpu.sh sm80                matmul and attention compiled for sm_80
 #     ... suite bench                  one after the other
@@ -47,16 +47,23 @@ step() {
     [ "$code" -eq 0 ] || { failed="$failed $name($code)"; grep -aE '^(FAILED|ERROR)' "$OUT/$name.log" | head -n 20; }
 }
 
-# Every allocation by itself, so that one past a tensor's end is nobody else's memory.
+# Every allocation by itself, so that one past a tensor's end is nobody else's memory. In parts beside each
+# other, because xdist's workers hang under the tool.
 sanitizer() {
-    PYTORCH_NO_CUDA_MEMORY_CACHING=1 step "$1" compute-sanitizer --tool "$1" --target-processes all \
-        --error-exitcode 99 "${pytest[@]}" -k cuda --sample="${SAMPLE:-1}" "${gpu[@]}"
+    local parts=${JOBS:-12} i
+    mkdir -p "$OUT/$1"
+    step "$1" xargs -P "$parts" -I{} sh -c 'out=$1 tool=$2; shift 2
+        PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool "$tool" --error-exitcode 99 "$@" >"$out/$tool/{}.log" 2>&1
+        code=$?; echo "part {}: $(grep -aE "passed|failed" "$out/$tool/{}.log" | tail -n 1)" \
+            "$(grep -a "SUMMARY" "$out/$tool/{}.log" | tail -n 1)"; exit $code' \
+        - "$OUT" "$1" "${pytest[@]}" -k cuda --sample="${SAMPLE:-1}" --shard="{}/$parts" "${gpu[@]}" \
+        < <(seq 0 $((parts - 1)))
 }
 
 for what in "${@:-suite}"; do
     case $what in
     suite) step suite "${pytest[@]}" ${jobs[@]+"${jobs[@]}"} --full -k cuda "${gpu[@]}" ;;
-    sanitizer) for tool in memcheck racecheck synccheck; do sanitizer $tool; done ;;
+    sanitizer) for tool in ${TOOLS:-memcheck racecheck synccheck}; do sanitizer "$tool"; done ;;
     bench) step bench "$PY" benchmarks/run.py launch memory matmul attention --device cuda --configs --seconds 0.4 \
         --json "$OUT/bench.json" ;;
     sm80) TEGULA_TARGET=cuda:sm_80 step sm80 "$PY" benchmarks/run.py matmul attention --device cuda --configs \
