@@ -15,7 +15,7 @@
 #   make sanitize  every 8th test with ASan and UBSan in the core (SAMPLE=1: all;
 #                  SANITIZE=thread: TSan)
 #   make bench     the benchmarks, beside NumPy and PyTorch where installed
-#   make lint      clang-format, ruff, mypy, csrc/tools/lint.py
+#   make lint      clang-format, ruff, mypy, what it knows of kernels, csrc/tools/lint.py
 #   make replay    kernels whose PTX differs from another commit's (BASE=main)
 #   make sz        lines of code per folder beside their caps
 #   make format    what clang-format and ruff would have written
@@ -136,6 +136,7 @@ lint: $(VENV)/.with-test $(VENV)/.with-lint
 	$(VENV)/bin/ruff check -q . || bad=1; \
 	$(VENV)/bin/ruff format -q --check . || { echo "ruff: make format"; bad=1; }; \
 	$(VENV)/bin/mypy || bad=1; \
+	$(VPY) -m pytest -q tests/test_typing.py || bad=1; \
 	$(VPY) csrc/tools/gen.py --check || bad=1; \
 	$(VPY) csrc/tools/lint.py || bad=1; \
 	exit $$bad

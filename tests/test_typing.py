@@ -1,13 +1,17 @@
 """What type checkers know of kernels: mypy over tests/typing, line by line.
 
 A comment on a line of kernels.py is the type that mypy must reveal there, without module
-names; on a line of mistakes.py a part of the error. No other line may have a message.
+names; on a line of mistakes.py a part of the error. No other line may have a message, and
+none of legal.py. Where pyright or basedpyright is installed it must point at the same
+lines; what it says there is its own.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +22,7 @@ pytest.importorskip("mypy")
 pytestmark = pytest.mark.slow  # mypy reads the standard library first
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "tests/typing"
+PYRIGHTS = ("pyright", "basedpyright")
 MESSAGE = re.compile(r"^(\w+\.py):(\d+): (note|error): (.*)$", re.M)
 
 
@@ -25,9 +30,9 @@ MESSAGE = re.compile(r"^(\w+\.py):(\d+): (note|error): (.*)$", re.M)
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], str]:
     """(file, line) -> what mypy says there; the options are a user's, not ours."""
     cmd = [sys.executable, "-m", "mypy", "--config-file=", "--python-version=3.11"]
-    cmd += ["--cache-dir", str(tmp_path_factory.mktemp("mypy"))]
+    cmd += ["--cache-dir", str(tmp_path_factory.mktemp("mypy")), "--check-untyped-defs"]
     done = subprocess.run(
-        [*cmd, "kernels.py", "mistakes.py"],
+        [*cmd, "kernels.py", "mistakes.py", "legal.py"],
         cwd=HERE,
         env={**os.environ, "MYPYPATH": str(ROOT / "python")},
         capture_output=True,
@@ -60,3 +65,35 @@ def test_mistakes_are_found(told: dict[tuple[str, int], str]) -> None:
     assert got.keys() == wants.keys()
     for line, want in wants.items():
         assert want in got[line], f"line {line}: {got[line]}"
+
+
+def test_what_is_legal_is_accepted(told: dict[tuple[str, int], str]) -> None:
+    assert {place: s for place, s in told.items() if place[0] == "legal.py"} == {}
+
+
+def test_pyright_points_at_the_same_lines(tmp_path: Path) -> None:
+    beside = Path(sys.executable).parent
+    found = [shutil.which(n, path=f"{beside}:{os.environ['PATH']}") for n in PYRIGHTS]
+    pyright = next((p for p in found if p), None)
+    if not pyright:
+        pytest.skip("neither pyright nor basedpyright is installed")
+    config = {
+        "include": [str(HERE)],
+        "extraPaths": [str(ROOT / "python")],
+        "typeCheckingMode": "standard",
+        "pythonVersion": "3.11",
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config), encoding="utf-8")
+    done = subprocess.run(
+        [pyright, "-p", str(tmp_path), "--outputjson"], capture_output=True, text=True
+    )
+    errors: dict[str, set[int]] = {
+        "kernels.py": set(),
+        "legal.py": set(),
+        "mistakes.py": set(),
+    }
+    for e in json.loads(done.stdout)["generalDiagnostics"]:
+        if e["severity"] == "error":
+            errors[Path(e["file"]).name].add(e["range"]["start"]["line"] + 1)
+    assert errors["kernels.py"] == errors["legal.py"] == set()
+    assert errors["mistakes.py"] == comments("mistakes.py").keys()

@@ -13,6 +13,7 @@ import ast
 import inspect
 import re
 import textwrap
+import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,7 +24,7 @@ TENSOR_HEAD = '''\
 # Made by csrc/tools/stubs.py from csrc/frontend/builtins.def: make gen.
 # ruff: noqa: E501
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from .types import Operand, PropagateNan, Shape
 from .types import dtype as _dtype
@@ -71,9 +72,13 @@ class tensor:
     def __index__(self) -> int:
         """As a bound of ``range``: an integer scalar."""
     def __int__(self) -> int: ...
+    def __len__(self) -> int:
+        """The extent of the first dim, constexpr."""
+    def __abs__(self) -> tensor: ...
     def __float__(self) -> float: ...
 '''
 NOT_HASHED = "    __hash__: None  # type: ignore[assignment]\n"
+NOT_ITERATED = "    __iter__: None\n"
 TWO = "add sub mul truediv floordiv mod lshift rshift and or xor".split()
 COMPARE = "eq ne lt le gt ge".split()
 ONE = "neg invert".split()
@@ -81,7 +86,8 @@ ONE = "neg invert".split()
 
 def one_parameter(p: inspect.Parameter) -> str:
     star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-    default = "" if p.default is p.empty else " = ..."
+    plain = p.default is None or isinstance(p.default, (bool, int, float, str, tuple))
+    default = "" if p.default is p.empty else f" = {p.default!r}" if plain else " = ..."
     kind = "Any" if p.annotation is p.empty else p.annotation
     # Within the class the name is the property's.
     kind = re.sub(r"\bdtype\b", "_dtype", kind)
@@ -90,7 +96,16 @@ def one_parameter(p: inspect.Parameter) -> str:
 
 def method(name: str, fn: Any) -> str:
     """A function of the language as a method: the first parameter is the tensor."""
-    signature = inspect.signature(getattr(fn, "fn", fn))
+    doc = (
+        inspect.cleandoc(fn.__doc__ or "").partition("\n\n>>>")[0].partition("\n>>>")[0]
+    )
+    heads = [head(name, f) for f in typing.get_overloads(fn) or [getattr(fn, "fn", fn)]]
+    mark = "    @overload\n" if len(heads) > 1 else ""
+    return "".join(f"{mark}{h}:\n" + quoted(doc, " " * 8) for h in heads)
+
+
+def head(name: str, fn: Any) -> str:
+    signature = inspect.signature(fn)
     params, starred = ["self"], False
     for p in list(signature.parameters.values())[1:]:
         if p.name == "_semantic":
@@ -101,13 +116,7 @@ def method(name: str, fn: Any) -> str:
         params.append(one_parameter(p))
     result = signature.return_annotation
     result = "Any" if result is signature.empty else result
-    doc = (
-        inspect.cleandoc(fn.__doc__ or "").partition("\n\n>>>")[0].partition("\n>>>")[0]
-    )
-    text = f"    def {name}({', '.join(params)}) -> {result}:\n"
-    if "\n" in doc:
-        doc += "\n"
-    return text + textwrap.indent(f'"""{doc}"""', "        ") + "\n"
+    return f"    def {name}({', '.join(params)}) -> {result}"
 
 
 def tensor_stub(rows: Rows) -> str:
@@ -123,7 +132,7 @@ def tensor_stub(rows: Rows) -> str:
         out += f"    def __{name}__(self, other: Operand) -> tensor: ...{ignore}\n"
     for name in ONE:
         out += f"    def __{name}__(self) -> tensor: ...\n"
-    out += NOT_HASHED
+    out += NOT_HASHED + NOT_ITERATED
     path = "csrc/frontend/builtins.def"
     names = {r[0] for r in rows(path, "BUILTIN") if r[3] == "BI_MEMBER"}
     names |= {r[0] for r in rows(path, "JIT_MEMBER")}
@@ -195,6 +204,13 @@ CORE = {
     "Kernel.variants": "list[CompiledKernel]",
     "Kernel.warmup": "(self, *args: Any, grid: Grid | None = ..., **kwargs: Any) -> CompiledKernel",  # noqa: E501
 }
+LAUNCH = """\
+Sets the grid of a launch: ``kernel[grid](*args, **options)``.
+
+grid is a tuple of one to three ints, or a function that gives one for the dict of all
+arguments: ``kernel[lambda meta: (tegula.cdiv(n, meta["BLOCK"]),)](x, n, BLOCK=128)``.
+Options: num_warps, num_stages, num_ctas, maxnreg, stream and others.
+"""
 
 
 class Stale(Exception):
@@ -224,7 +240,8 @@ def row(path: str, obj: Any, indent: str = "") -> str:
     text, name = CORE[path], path.rpartition(".")[2]
     if not text.startswith("("):
         line = text if text.startswith(f"{name}:") else f"{name}: {text}"
-        return f"{indent}{line}\n"
+        doc = inspect.cleandoc(obj.__doc__ or "") if indent else ""
+        return f"{indent}{line}\n" + quoted(doc, indent)
     try:
         built = [n for n in inspect.signature(obj).parameters if n != "self"]
     except (TypeError, ValueError):
@@ -232,11 +249,18 @@ def row(path: str, obj: Any, indent: str = "") -> str:
     if not name.startswith("__") and built != names_of(text):
         raise Stale(f"_core.{path} takes {built}, CORE says {text}")
     doc = inspect.cleandoc(obj.__doc__ or "")
-    if name.startswith("__") or not doc:
+    if name.startswith("__"):
+        doc = LAUNCH if name == "__getitem__" else ""
+    if not doc:
         return f"{indent}def {name}{text}: ...\n"
-    quoted = doc if "\n" not in doc else doc + "\n"
-    body = textwrap.indent(f'"""{quoted}"""', indent + "    ")
-    return f"{indent}def {name}{text}:\n{body}\n"
+    return f"{indent}def {name}{text}:\n" + quoted(doc, indent + "    ")
+
+
+def quoted(doc: str, indent: str) -> str:
+    """A docstring's lines; "" for none. Editors show those of attributes, too."""
+    if not doc:
+        return ""
+    return textwrap.indent(f'"""{doc}{chr(10) * (chr(10) in doc)}"""', indent) + "\n"
 
 
 def core_stub() -> str:
@@ -247,7 +271,7 @@ def core_stub() -> str:
         if name.startswith("__"):
             continue
         if isinstance(obj, type):
-            classes += f"\nclass {name}:\n"
+            classes += f"\nclass {name}:\n" + quoted(obj.__doc__ or "", "    ")
             for key, value in sorted(vars(obj).items()):
                 if key in ("__call__", "__getitem__", "__init__") or key[:2] != "__":
                     classes += row(f"{name}.{key}", value, "    ")

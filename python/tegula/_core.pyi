@@ -24,47 +24,92 @@ def prune_cache(dir: str, max_bytes: int) -> int:
     """Drops what was not used for longest; bytes freed."""
 
 class CompiledKernel:
-    def __getitem__(self, grid: Grid, /) -> Callable[..., Any]: ...
+    """A compiled variant of a kernel."""
+    def __getitem__(self, grid: Grid, /) -> Callable[..., Any]:
+        """Sets the grid of a launch: ``kernel[grid](*args, **options)``.
+
+        grid is a tuple of one to three ints, or a function that gives one for the dict of all
+        arguments: ``kernel[lambda meta: (tegula.cdiv(n, meta["BLOCK"]),)](x, n, BLOCK=128)``.
+        Options: num_warps, num_stages, num_ctas, maxnreg, stream and others.
+
+        """
     _answers: list[tuple[int, int, int]]
+    """what was asked of the arguments: (node, asked, truth)"""
     _facts: dict[str, Any]
+    """dict of numbers for metadata"""
     def _init_handles(self) -> None:
         """Loads the code now instead of at the first launch."""
     _kernel: Kernel
+    """the kernel this is a variant of"""
     _params: list[tuple[int, str, bool]]
+    """of the code: (node, type, is it a pointer)"""
     _stages: dict[str, Any]
+    """dict of the stages"""
     asm: Mapping[str, Any]
+    """mapping of the stages: tir, simt, llir, ptx, cubin, asm, .."""
     function: int | None
+    """The driver's handle, a CUkernel, as an int; None until the code is loaded."""
     hash: str
+    """key on disk, without the answers; '' if it is not kept"""
     kernel: bytes
+    """the machine code, as bytes"""
     launch_metadata: Callable[..., Any]
+    """launch_metadata(grid, stream, *args): what launch hooks get, or None."""
     metadata: Any
+    """named tuple: shared, num_warps, name, hash, .."""
     metadata_group: dict[str, str]
+    """dict: a name for each stage"""
     module: int | None
+    """The driver's handle of the code, a CUlibrary, as an int; None until it is loaded."""
     n_regs: int
+    """registers of a thread, or as many as it may use; -1: unknown"""
     n_spills: int
+    """bytes of spilled registers; -1: unknown"""
     name: str
+    """of the kernel"""
     packed_metadata: tuple[int, int, int]
+    """(num_warps, num_ctas, shared)"""
     report: str
+    """text: what lines of the kernel cost, such as shuffles, barriers and padding; ''
+    where there is nothing to say. On a GPU the numbers are one thread's.
+    """
     run: Callable[..., None]
+    """run(gx, gy, gz, stream, function, packed_metadata, launch_metadata, enter_hook,
+    exit_hook, *args): Triton's launcher; args are all of the kernel's.
+    """
     src: Any
+    """what it was made of: .fn is the kernel"""
     target: str
+    """cpu, cuda:sm_90a, emu:sm_80"""
     timings: dict[str, float]
+    """dict of milliseconds: frontend, passes, codegen, llvm, ptxas; empty if from disk"""
 
 class Kernel:
+    """What @tegula.jit makes of a function."""
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
-    def __getitem__(self, grid: Grid, /) -> Callable[..., CompiledKernel]: ...
+    def __getitem__(self, grid: Grid, /) -> Callable[..., CompiledKernel]:
+        """Sets the grid of a launch: ``kernel[grid](*args, **options)``.
+
+        grid is a tuple of one to three ints, or a function that gives one for the dict of all
+        arguments: ``kernel[lambda meta: (tegula.cdiv(n, meta["BLOCK"]),)](x, n, BLOCK=128)``.
+        Options: num_warps, num_stages, num_ctas, maxnreg, stream and others.
+
+        """
     def __init__(self, fn: Callable[..., Any], *, do_not_specialize: Sequence[int | str] = ..., do_not_specialize_on_alignment: Sequence[int | str] = ..., debug: bool = ..., noinline: bool = ..., interpret: bool = ...) -> None: ...
     def _set_source(self, text: str, file: str) -> None:
         """The text to compile from now on, from def on; file names it in messages."""
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """hook(*args, **kwargs) is called before each launch."""
     arg_names: list[str]
+    """names of the parameters"""
     cache_key: str
+    """SHA-256 of the kernel's source and all that it uses, in hex"""
     def compile(self, *signature: Any, target: str | None = ..., **constexprs: Any) -> CompiledKernel:
         """The variant for these types (see lower), without arguments and without the machine:
         target is cpu, cuda:sm_NN or emu:sm_NN. Options go by keyword, as in a launch.
         """
     fn: Callable[..., Any]
+    """the Python function"""
     def lower(self, *signature: Any, target: str | None = ..., **constexprs: Any) -> str:
         """The kernel's tile IR as text, as the frontend makes it for these types.
 
@@ -75,6 +120,7 @@ class Kernel:
     def run(self, *args: Any, grid: Grid, warmup: bool = ..., **kwargs: Any) -> CompiledKernel:
         """The same as kernel[grid](...)."""
     variants: list[CompiledKernel]
+    """the compiled variants, oldest first"""
     def warmup(self, *args: Any, grid: Grid | None = ..., **kwargs: Any) -> CompiledKernel:
         """Compiles what kernel[grid](...) would run, and does not run it. torch dtypes may
         stand for tensors.

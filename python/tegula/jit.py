@@ -83,6 +83,11 @@ class KernelInterface:
         raise NotImplementedError
 
     def __getitem__(self, grid: Grid) -> Callable[..., CompiledKernel]:
+        """Sets the grid of a launch: ``kernel[grid](*args, **options)``.
+
+        grid is a tuple of one to three ints, or a function that gives one for the dict of
+        all arguments, those a config chose among them.
+        """
         return partial(self.run, grid=grid, warmup=False)
 
     def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> Any:

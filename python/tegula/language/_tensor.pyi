@@ -1,7 +1,7 @@
 # Made by csrc/tools/stubs.py from csrc/frontend/builtins.def: make gen.
 # ruff: noqa: E501
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from .types import Operand, PropagateNan, Shape
 from .types import dtype as _dtype
@@ -49,6 +49,9 @@ class tensor:
     def __index__(self) -> int:
         """As a bound of ``range``: an integer scalar."""
     def __int__(self) -> int: ...
+    def __len__(self) -> int:
+        """The extent of the first dim, constexpr."""
+    def __abs__(self) -> tensor: ...
     def __float__(self) -> float: ...
     def __add__(self, other: Operand) -> tensor: ...
     def __radd__(self, other: Operand) -> tensor: ...
@@ -81,6 +84,7 @@ class tensor:
     def __neg__(self) -> tensor: ...
     def __invert__(self) -> tensor: ...
     __hash__: None  # type: ignore[assignment]
+    __iter__: None
     def abs(self) -> tensor:
         """Absolute value.
 
@@ -96,25 +100,25 @@ class tensor:
         Types:  a block pointer as base; base itself stays where it is.
         Errors: CompileError[VALUE] for another number of offsets.
         """
-    def argmax(self, axis: int, tie_break_left: bool = ..., keep_dims: bool = ...) -> tensor:
+    def argmax(self, axis: int, tie_break_left: bool = True, keep_dims: bool = False) -> tensor:
         """Index of the largest element along axis, of equal ones the first.
 
-        Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+        Shapes: axis goes, or stays as 1 with keep_dims.
         Types:  any numbers; the result is int32.
         Cost:   shuffles within a warp, then a pass through shared memory between warps.
         Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
                 CompileError[TYPE] for another type.
         """
-    def argmin(self, axis: int, tie_break_left: bool = ..., keep_dims: bool = ...) -> tensor:
+    def argmin(self, axis: int, tie_break_left: bool = True, keep_dims: bool = False) -> tensor:
         """Index of the smallest element along axis, of equal ones the first.
 
-        Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+        Shapes: axis goes, or stays as 1 with keep_dims.
         Types:  any numbers; the result is int32.
         Cost:   shuffles within a warp, then a pass through shared memory between warps.
         Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
                 CompileError[TYPE] for another type.
         """
-    def associative_scan(self, axis: int, combine_fn: Callable[..., Any], reverse: bool = ...) -> Any:
+    def associative_scan(self, axis: int, combine_fn: Callable[..., Any], reverse: bool = False) -> Any:
         """Combine each element with all before it, with a @jit function of scalars.
 
         combine_fn(acc.., new..) returns as many values as input has blocks. It must be
@@ -126,7 +130,7 @@ class tensor:
         Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
                 CompileError[TYPE] for another type.
         """
-    def atomic_add(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_add(self, val: Operand, mask: Operand | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
         """Add val to memory in one step and return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -138,7 +142,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
         """
-    def atomic_and(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_and(self, val: Operand, mask: Operand | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
         """Bitwise and into memory; return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -150,7 +154,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
         """
-    def atomic_cas(self, cmp: Operand, val: Operand, sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_cas(self, cmp: Operand, val: Operand, sem: str | None = None, scope: str | None = None) -> tensor:
         """Write val where memory equals cmp; return what was there.
 
         Shapes: cmp and val have the pointer's shape, or are scalars.
@@ -161,7 +165,7 @@ class tensor:
         Errors: CompileError[TYPE] for other types; CompileError[VALUE] for another sem or
                 scope.
         """
-    def atomic_max(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_max(self, val: Operand, mask: Operand | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
         """Put the larger of memory and val there; return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -173,7 +177,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
         """
-    def atomic_min(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_min(self, val: Operand, mask: Operand | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
         """Put the smaller of memory and val there; return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -185,7 +189,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
         """
-    def atomic_or(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_or(self, val: Operand, mask: Operand | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
         """Bitwise or into memory; return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -197,7 +201,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
         """
-    def atomic_xchg(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_xchg(self, val: Operand, mask: Operand | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
         """Write val and return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -209,7 +213,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
         """
-    def atomic_xor(self, val: Operand, mask: Operand | None = ..., sem: str | None = ..., scope: str | None = ...) -> tensor:
+    def atomic_xor(self, val: Operand, mask: Operand | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
         """Bitwise exclusive or into memory; return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
@@ -229,7 +233,7 @@ class tensor:
         Types:  that of input.
         Errors: CompileError[SHAPE] for another shape.
         """
-    def cast(self, dtype: _dtype, fp_downcast_rounding: str | None = ..., bitcast: bool = ...) -> tensor:
+    def cast(self, dtype: _dtype, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> tensor:
         """Convert the element type; also ``x.to(dtype)``.
 
         Floats to narrower floats round to nearest even, or towards zero with
@@ -263,7 +267,7 @@ class tensor:
         Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
         Errors: CompileError[TYPE] for another type.
         """
-    def cumprod(self, axis: int = ..., reverse: bool = ...) -> tensor:
+    def cumprod(self, axis: int = 0, reverse: bool = False) -> tensor:
         """Running product along axis; from the end with reverse.
 
         Shapes: that of input.
@@ -272,7 +276,7 @@ class tensor:
         Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
                 CompileError[TYPE] for another type.
         """
-    def cumsum(self, axis: int = ..., reverse: bool = ..., dtype: _dtype | None = ...) -> tensor:
+    def cumsum(self, axis: int = 0, reverse: bool = False, dtype: _dtype | None = None) -> tensor:
         """Running sum along axis; from the end with reverse.
 
         Shapes: that of input.
@@ -311,7 +315,7 @@ class tensor:
         Types:  that of input.
         Errors: CompileError[VALUE] for an axis outside the result, or one named twice.
         """
-    def flip(self, dim: Any = ...) -> tensor:
+    def flip(self, dim: Any = None) -> tensor:
         """Reverse the order of elements along dim, the last by default.
 
         Shapes: that of x.
@@ -337,7 +341,7 @@ class tensor:
                 CompileError[VALUE] for an axis outside the shape. An element of index outside
                 the dim gives an undefined value.
         """
-    def histogram(self, num_bins: int, mask: tensor | None = ...) -> tensor:
+    def histogram(self, num_bins: int, mask: tensor | None = None) -> tensor:
         """Counts of the values 0 .. num_bins - 1.
 
         Shapes: input has one dim; num_bins is constexpr, from 1 on; the result is
@@ -386,7 +390,8 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
                 broadcast.
         """
-    def max(self, axis: int | None = ..., return_indices: bool = ..., return_indices_tie_break_left: bool = ..., keep_dims: bool = ...) -> Any:
+    @overload
+    def max(self, axis: int | None = None, return_indices: Literal[False] = False, return_indices_tie_break_left: bool = True, keep_dims: bool = False) -> tensor:
         """Largest element along axis, or of all.
 
         return_indices gives the pair of it and its index along axis: of equal ones the first,
@@ -399,7 +404,36 @@ class tensor:
         Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
                 CompileError[TYPE] for another type.
         """
-    def min(self, axis: int | None = ..., return_indices: bool = ..., return_indices_tie_break_left: bool = ..., keep_dims: bool = ...) -> Any:
+    @overload
+    def max(self, axis: int, return_indices: Literal[True], return_indices_tie_break_left: bool = True, keep_dims: bool = False) -> tuple[tensor, tensor]:
+        """Largest element along axis, or of all.
+
+        return_indices gives the pair of it and its index along axis: of equal ones the first,
+        or any without return_indices_tie_break_left.
+
+        Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+        Types:  types narrower than 32 bits give float32 or int32; the index is int32. NaN is
+                skipped.
+        Cost:   shuffles within a warp, then a pass through shared memory between warps.
+        Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+                CompileError[TYPE] for another type.
+        """
+    @overload
+    def min(self, axis: int | None = None, return_indices: Literal[False] = False, return_indices_tie_break_left: bool = True, keep_dims: bool = False) -> tensor:
+        """Smallest element along axis, or of all.
+
+        return_indices gives the pair of it and its index along axis: of equal ones the first,
+        or any without return_indices_tie_break_left.
+
+        Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+        Types:  types narrower than 32 bits give float32 or int32; the index is int32. NaN is
+                skipped.
+        Cost:   shuffles within a warp, then a pass through shared memory between warps.
+        Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
+                CompileError[TYPE] for another type.
+        """
+    @overload
+    def min(self, axis: int, return_indices: Literal[True], return_indices_tie_break_left: bool = True, keep_dims: bool = False) -> tuple[tensor, tensor]:
         """Smallest element along axis, or of all.
 
         return_indices gives the pair of it and its index along axis: of equal ones the first,
@@ -419,14 +453,14 @@ class tensor:
         Types:  that of input.
         Errors: CompileError[VALUE] for no permutation.
         """
-    def ravel(self, can_reorder: bool = ...) -> tensor:
+    def ravel(self, can_reorder: bool = False) -> tensor:
         """Flatten to one dim, in row-major order.
 
         Shapes: [numel].
         Types:  that of x.
         Errors: CompileError[TYPE] where x is no tensor.
         """
-    def reduce(self, axis: int | None, combine_fn: Callable[..., Any], keep_dims: bool = ...) -> Any:
+    def reduce(self, axis: int | None, combine_fn: Callable[..., Any], keep_dims: bool = False) -> Any:
         """Combine along axis with a @jit function of scalars.
 
         combine_fn(acc.., new..) returns as many values as input has blocks. It must be
@@ -439,7 +473,7 @@ class tensor:
         Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
                 CompileError[TYPE] for another type.
         """
-    def reduce_or(self, axis: int, keep_dims: bool = ...) -> tensor:
+    def reduce_or(self, axis: int, keep_dims: bool = False) -> tensor:
         """Bitwise or along axis.
 
         Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
@@ -448,7 +482,7 @@ class tensor:
         Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
                 CompileError[TYPE] for another type.
         """
-    def reshape(self, *shape: Shape, can_reorder: bool = ...) -> tensor:
+    def reshape(self, *shape: Shape, can_reorder: bool = False) -> tensor:
         """The same elements in row-major order, in another shape.
 
         Shapes: shape, as a tuple or as arguments, holds as many elements as input.
@@ -457,7 +491,7 @@ class tensor:
                 compiler choose another order of elements.
         Errors: CompileError[VALUE] for a shape of another size.
         """
-    def resize(self, shape: Shape, fill: Operand = ...) -> tensor:
+    def resize(self, shape: Shape, fill: Operand = 0) -> tensor:
         """input cut, or extended by fill, at the end of its dims.
 
         Beyond Triton.
@@ -491,7 +525,7 @@ class tensor:
         Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
         Errors: CompileError[TYPE] for another type.
         """
-    def softmax(self, dim: Any = ..., keep_dims: Any = ..., ieee_rounding: Any = ...) -> tensor:
+    def softmax(self, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any = False) -> tensor:
         """``exp(x - max) / sum`` along dim: positive numbers that add up to 1.
 
         Shapes: that of x. dim is constexpr, the first by default, as in Triton.
@@ -522,7 +556,7 @@ class tensor:
         Types:  float32, the result too.
         Errors: CompileError[TYPE] for another type.
         """
-    def store(self, value: Operand, mask: Operand | None = ..., boundary_check: Sequence[int] = ..., cache_modifier: str = ..., eviction_policy: str = ...) -> None:
+    def store(self, value: Operand, mask: Operand | None = None, boundary_check: Sequence[int] = (), cache_modifier: str | None = '', eviction_policy: str | None = '') -> None:
         """Write memory through a pointer, a block of pointers, or a block pointer.
 
         Where mask is false nothing is written. The order of overlapping writes is undefined.
@@ -534,7 +568,7 @@ class tensor:
                 CompileError[SHAPE] for a value larger than the pointers, CompileError[VALUE]
                 where a block meets a scalar pointer.
         """
-    def sum(self, axis: int | None = ..., keep_dims: bool = ..., dtype: _dtype | None = ...) -> tensor:
+    def sum(self, axis: int | None = None, keep_dims: bool = False, dtype: _dtype | None = None) -> tensor:
         """Sum along axis, or of all.
 
         Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
@@ -544,7 +578,7 @@ class tensor:
         Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
                 CompileError[TYPE] for another type.
         """
-    def to(self, dtype: _dtype, fp_downcast_rounding: str | None = ..., bitcast: bool = ...) -> tensor:
+    def to(self, dtype: _dtype, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> tensor:
         """Convert the element type; also ``x.to(dtype)``.
 
         Floats to narrower floats round to nearest even, or towards zero with
@@ -571,7 +605,7 @@ class tensor:
         Types:  that of input.
         Errors: CompileError[VALUE] for a shape of another size.
         """
-    def xor_sum(self, axis: int | None = ..., keep_dims: bool = ...) -> tensor:
+    def xor_sum(self, axis: int | None = None, keep_dims: bool = False) -> tensor:
         """Bitwise exclusive or along axis, or of all.
 
         Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from .builtin import builtin, outside
-from .types import tensor
+
+# A hint gives what it got: a parameter annotated as int stays one to checkers.
+_Hinted = TypeVar("_Hinted")
 
 
 @builtin
@@ -82,7 +84,7 @@ def condition(arg1: Any, disable_licm: bool = False, _semantic: Any = None) -> A
 
 
 @builtin
-def multiple_of(input: tensor, values: Any, _semantic: Any = None) -> tensor:
+def multiple_of(input: _Hinted, values: Any, _semantic: Any = None) -> _Hinted:
     """input, with the promise that its first element along each dim, counted in runs of
     consecutive values, is a multiple of values.
 
@@ -100,7 +102,7 @@ def multiple_of(input: tensor, values: Any, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def max_contiguous(input: tensor, values: Any, _semantic: Any = None) -> tensor:
+def max_contiguous(input: _Hinted, values: Any, _semantic: Any = None) -> _Hinted:
     """input, with the promise that it consists of runs of that many consecutive values.
 
     A promise, not a check: where it is broken, results are undefined.
@@ -117,7 +119,7 @@ def max_contiguous(input: tensor, values: Any, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def max_constancy(input: tensor, values: Any, _semantic: Any = None) -> tensor:
+def max_constancy(input: _Hinted, values: Any, _semantic: Any = None) -> _Hinted:
     """input, with the promise that it consists of runs of that many equal values.
 
     A promise, not a check: where it is broken, results are undefined.

@@ -18,9 +18,9 @@ def load(
     mask: Operand | None = None,
     other: Operand | None = None,
     boundary_check: Sequence[int] = (),
-    padding_option: str = "",
-    cache_modifier: str = "",
-    eviction_policy: str = "",
+    padding_option: str | None = "",
+    cache_modifier: str | None = "",
+    eviction_policy: str | None = "",
     volatile: bool = False,
     _semantic: Any = None,
 ) -> tensor:
@@ -53,8 +53,8 @@ def store(
     value: Operand,
     mask: Operand | None = None,
     boundary_check: Sequence[int] = (),
-    cache_modifier: str = "",
-    eviction_policy: str = "",
+    cache_modifier: str | None = "",
+    eviction_policy: str | None = "",
     _semantic: Any = None,
 ) -> None:
     """Write memory through a pointer, a block of pointers, or a block pointer.

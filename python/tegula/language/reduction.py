@@ -8,7 +8,7 @@ Errors: CompileError[VALUE] for a scalar operand or an axis outside the shape.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, overload
 
 from .builtin import builtin, outside
 from .types import dtype, tensor
@@ -97,6 +97,22 @@ def sum(
     return outside()
 
 
+@overload
+def max(
+    input: tensor,
+    axis: int | None = None,
+    return_indices: Literal[False] = False,
+    return_indices_tie_break_left: bool = True,
+    keep_dims: bool = False,
+) -> tensor: ...
+@overload
+def max(
+    input: tensor,
+    axis: int,
+    return_indices: Literal[True],
+    return_indices_tie_break_left: bool = True,
+    keep_dims: bool = False,
+) -> tuple[tensor, tensor]: ...
 @builtin
 def max(
     input: tensor,
@@ -128,6 +144,22 @@ def max(
     return outside()
 
 
+@overload
+def min(
+    input: tensor,
+    axis: int | None = None,
+    return_indices: Literal[False] = False,
+    return_indices_tie_break_left: bool = True,
+    keep_dims: bool = False,
+) -> tensor: ...
+@overload
+def min(
+    input: tensor,
+    axis: int,
+    return_indices: Literal[True],
+    return_indices_tie_break_left: bool = True,
+    keep_dims: bool = False,
+) -> tuple[tensor, tensor]: ...
 @builtin
 def min(
     input: tensor,
@@ -166,7 +198,7 @@ def argmax(
 ) -> tensor:
     """Index of the largest element along axis, of equal ones the first.
 
-    Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+    Shapes: axis goes, or stays as 1 with keep_dims.
     Types:  any numbers; the result is int32.
     Cost:   shuffles within a warp, then a pass through shared memory between warps.
     Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
@@ -189,7 +221,7 @@ def argmin(
 ) -> tensor:
     """Index of the smallest element along axis, of equal ones the first.
 
-    Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
+    Shapes: axis goes, or stays as 1 with keep_dims.
     Types:  any numbers; the result is int32.
     Cost:   shuffles within a warp, then a pass through shared memory between warps.
     Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;

@@ -95,6 +95,10 @@ class dtype:
         def is_fp32(self) -> bool: ...
         def is_fp64(self) -> bool: ...
 
+        # Checkers cannot tell pointers from blocks and scalars: all have it.
+        element_ty: dtype
+        """What a pointer points to, what a block consists of."""
+
     def is_fp8(self) -> bool:
         return self.name.startswith("fp8")
 
@@ -475,14 +479,27 @@ _constexpr_operators()
 _Constexpr.__name__ = _Constexpr.__qualname__ = "constexpr"
 
 if TYPE_CHECKING:
-    # An annotation in a kernel takes whatever the launch passes: BLOCK: tl.constexpr = 128.
-    constexpr: TypeAlias = Any
+    # To checkers it is Any: an annotation takes whatever a launch passes (BLOCK:
+    # tl.constexpr = 128), and a constant serves as what it holds. It is the name of a
+    # module that is not there because pyright lets nobody call an alias of Any, as
+    # SCALE = tl.constexpr(0.5) does.
+    from tegula.language._unknown import Unknown  # type: ignore[import-not-found]
+
+    constexpr: TypeAlias = Unknown
+    """A value known when the kernel is compiled.
+
+    ``BLOCK: tl.constexpr`` as a parameter: one variant of the kernel per value.
+    ``n: tl.constexpr = 4`` in a kernel: stays a constant where ``n = 4`` makes a tensor.
+    ``SCALE = tl.constexpr(0.5)`` outside: a constant that kernels may read.
+    """
+
+    const: TypeAlias = "tensor"
+    """Annotation of a pointer parameter that the kernel only reads."""
 else:
     constexpr = _Constexpr
 
-
-class const:
-    """Annotation of a pointer parameter that the kernel only reads."""
+    class const:
+        """Annotation of a pointer parameter that the kernel only reads."""
 
 
 if not TYPE_CHECKING:  # checkers see it with its methods, in the generated _tensor.pyi
@@ -513,7 +530,9 @@ class PropagateNan(enum.Enum):
 
 
 void = dtype("void")
+"""No value: what a kernel returns."""
 int1 = dtype("int1")
+"""A bool: what comparisons give and masks are."""
 int8 = dtype("int8")
 int16 = dtype("int16")
 int32 = dtype("int32")
@@ -523,15 +542,25 @@ uint16 = dtype("uint16")
 uint32 = dtype("uint32")
 uint64 = dtype("uint64")
 float8e5 = dtype("fp8e5")
+"""8 bits: 5 of exponent, 2 of mantissa; has infinities."""
 float8e5b16 = dtype("fp8e5b16")
+"""8 bits: 5 of exponent with a bias of 16, 2 of mantissa; no infinities."""
 float8e4nv = dtype("fp8e4nv")
+"""8 bits: 4 of exponent, 3 of mantissa, to 448; no infinities."""
 float8e4b8 = dtype("fp8e4b8")
+"""8 bits: 4 of exponent with a bias of 8, 3 of mantissa; no infinities."""
 float8e4b15 = dtype("fp8e4b15")
+"""8 bits: 4 of exponent with a bias of 15, 3 of mantissa."""
 float16 = dtype("fp16")
+"""IEEE half: 5 bits of exponent, 10 of mantissa."""
 bfloat16 = dtype("bf16")
+"""The upper half of a float32: 8 bits of exponent, 7 of mantissa."""
 float32 = dtype("fp32")
+"""IEEE single: 8 bits of exponent, 23 of mantissa."""
 float64 = dtype("fp64")
+"""IEEE double: 11 bits of exponent, 52 of mantissa."""
 pi32_t = pointer_type(int32)
+"""A pointer to int32."""
 
 
 def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
