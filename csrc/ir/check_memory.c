@@ -132,6 +132,9 @@ check_shared_alloc(const Op *o)
     bool ok = t->slots && t->rank && !t->is_ptr && l &&
               l->n[IN_REG] == layout_n_in(l) && l->n[IN_REG] == layout_bits(l) &&
               layout_is_onto(l);
+    int64_t unit = ir_attr(o, ATTR_UNIT);
+    if (unit < 0 || unit > 24)
+        return refuse(o, "unit %" PRId64, unit);
     return ok ? NULL
               : refuse(o, "of %s: no map of offsets to elements", type_text(o, t));
 }

@@ -323,11 +323,12 @@ slot_of(Interp *in, const Op *o, int i)
 {
     int64_t slot = elem_to_int(E_I32, operand(in, o, i + 1)[0]);
     const Val *smem = arg(o, i);
-    if (slot < 0 || slot >= smem->type->slots)
+    int64_t unit = (int64_t)1 << ir_attr(smem->def, ATTR_UNIT);
+    if (slot < 0 || slot >= smem->type->slots * unit || slot % unit)
         err_at(in->c, o->loc, VALUE,
-               str_printf(in->c->arena, "slot %" PRId64 " of %d", slot,
-                          smem->type->slots));
-    return place(in, smem) + slot * numel(smem);
+               str_printf(in->c->arena, "slot %" PRId64 " of %" PRId64, slot,
+                          smem->type->slots * unit));
+    return place(in, smem) + slot / unit * numel(smem);
 }
 
 static void

@@ -85,6 +85,7 @@ typedef struct Pipe {
     int ahead;      /* iterations between a copy and its use */
     int64_t step;   /* of the loop, a constant > 0; 0: not known */
     int64_t parked; /* bytes of operands that wait in shared memory */
+    int unit;       /* slots are counted in bytes of the largest, log2 */
     bool is_async;  /* has the chip copies that pass registers by? */
 } Pipe;
 
@@ -537,12 +538,38 @@ carry(Pipe *p, Val *init, const char *name)
     return ir_block_arg(p->body, init->type, name);
 }
 
+/* Bytes of the largest slot as log2: what is carried round the loop for a slot is then an
+ * offset that needs no multiplication, and a shift where slots are smaller. */
+static int
+largest_slot(const Pipe *p)
+{
+    int log2 = 0;
+    for (int i = 0; i < p->n_streams; i++) {
+        const Type *t = result(p->stream[i].load, 0)->type;
+        int64_t bytes = ty_numel(t) * elem_info[t->elem].bytes;
+        if (!p->stream[i].is_carried)
+            log2 = MAX(log2, 63 - __builtin_clzll((unsigned long long)bytes));
+    }
+    return log2;
+}
+
+/* Pointers that nobody but the next iteration wants are advanced when this one's copies are
+ * through: in the registers they are in. */
+static void
+sink(Op *yield, const Val *v)
+{
+    if (v->type->is_ptr && v->def && v->def->block == yield->block &&
+        v->def->op == OP_ADDPTR && v->uses && !v->uses->next)
+        ir_move_before(v->def, yield);
+}
+
 static void
 rewrite(Pipe *p)
 {
     Op *loop = p->loop, *yield = p->body->last;
     int n_args = p->body->n_args, ahead = p->ahead;
     Build b = {.f = p->f, .block = loop->block, .before = loop, .loc = loop->loc};
+    p->unit = largest_slot(p);
     for (int i = 0; i < p->n_streams; i++) {
         Stream *s = &p->stream[i];
         const Val *v = result(s->load, 0);
@@ -553,6 +580,7 @@ rewrite(Pipe *p)
         b.loc = s->load->loc;
         s->smem = op1(&b, OP_SHARED_ALLOC, 0, NULL, t);
         s->smem->name = result(s->load, 0)->name;
+        ir_set_attr(s->smem->def, ATTR_UNIT, p->unit);
     }
     b.loc = loop->loc;
 
@@ -570,15 +598,15 @@ rewrite(Pipe *p)
         /* As in the loop, i + stage is never computed: it might wrap. */
         PipeBound end = pipeline_bound(&b, loop, p->step, stage);
         issue(p, &b, &map, pipeline_is_inside(&b, &end, lb),
-              stage ? const_i32(&b, stage) : slot_0);
+              stage ? const_i32(&b, stage << p->unit) : slot_0);
         land(p, &b, slot_0);
         for (int i = 1; i < n_args; i++)
             if (p->carried[i])
                 now[i] = mapped(&map, arg(yield, i - 1));
     }
     PipeBound end = pipeline_bound(&b, loop, p->step, ahead);
-    Val *slot_d = const_i32(&b, ahead);
-    Val *one = const_i32(&b, 1), *n_slots = const_i32(&b, ahead + 1);
+    Val *slot_d = const_i32(&b, ahead << p->unit), *one = const_i32(&b, 1 << p->unit),
+        *n_slots = const_i32(&b, (ahead + 1) << p->unit);
 
     Map map = {.a = p->c->arena};
     Val **arg_of = NEW_N(p->c->arena, Val *, n_args);
@@ -606,8 +634,10 @@ rewrite(Pipe *p)
     issue(p, &b, &map, pipeline_is_inside(&b, &end, iv), write);
 
     for (int i = 1; i < n_args; i++)
-        if (p->carried[i])
+        if (p->carried[i]) {
             ir_add_arg(yield, mapped(&map, arg(yield, i - 1)));
+            sink(yield, arg(yield, yield->n_args - 1));
+        }
     for (int i = 0; i < p->n_streams; i++)
         if (!p->stream[i].is_carried)
             replace_load(p, &p->stream[i], read);

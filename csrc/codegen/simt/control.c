@@ -168,6 +168,34 @@ goes_on(Sim *s, const Direction *d, Lv iv, Lv ub)
     return LLVMBuildICmp(b, LLVMIntUGT, left, d->distance, "");
 }
 
+static bool
+has_async_copy(const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next)
+        if (o->op == OP_ASYNC_COPY)
+            return true;
+    return false;
+}
+
+/* Pointers of copies that run ahead go round the loop each by itself. LLVM would keep them
+ * all as what they began with, and add one running offset to each before its use: as many
+ * additions, and twice the registers. What is added to a phi and used nowhere else stays
+ * as it is, so that it is seen to be dead. */
+static void
+keep_pointers(Sim *s, const Block *b, Lv **phis, Lv **parts)
+{
+    if (!s->m->opaque || !has_async_copy(b))
+        return;
+    for (int i = 0; i < b->last->n_args; i++) {
+        const Val *v = arg(b->last, i);
+        for (int r = 0; v->type->is_ptr && r < sim_n_regs(v); r++) {
+            LLVMUseRef u = LLVMGetFirstUse(phis[i][r]);
+            if (u && LLVMGetNextUse(u))
+                parts[i][r] = s->m->opaque(s->l, parts[i][r]);
+        }
+    }
+}
+
 /* A guard, then the body with its test below: LICM needs no other form. */
 void
 sim_for(Sim *s, const Op *o)
@@ -192,6 +220,7 @@ sim_for(Sim *s, const Op *o)
     sim_block(s, b);
     Lv more = goes_on(s, &d, iv, ub), next = LLVMBuildAdd(l->b, iv, step, "");
     Lv **yielded = all_parts(s, b->last, 0, n);
+    keep_pointers(s, b, phis, yielded);
     LLVMBasicBlockRef end = here(s);
     LLVMAddIncoming(iv, &next, &end, 1);
     add_all(s, carried, n, phis, yielded, end);

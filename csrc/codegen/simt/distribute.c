@@ -157,6 +157,25 @@ sim_linear(Sim *s, const Col *lane, int n_lane, const Col *warp, int n_warp)
 }
 
 Lv
+sim_flipped(Sim *s, Lv linear, Col k)
+{
+    struct {
+        Lv v;
+        uint64_t k; /* as wide as a pointer: no padding */
+    } key = {linear, k};
+    Lv v = map_get(&s->flipped, &key, sizeof key);
+    if (v)
+        return v;
+    LLVMBasicBlockRef here = enter_setup(s);
+    v = k ? LLVMBuildXor(s->l->b, linear, ll_i32(s->l, (int32_t)k), "") : linear;
+    if (s->m->opaque)
+        v = s->m->opaque(s->l, v);
+    leave_setup(s, here);
+    map_put(&s->flipped, &key, sizeof key, v);
+    return v;
+}
+
+Lv
 sim_xor(Sim *s, Lv a, Col can_have, Col k)
 {
     if (!k)
@@ -637,6 +656,7 @@ cg_simt(Func *f, Binary *out)
              .f = f,
              .m = is_ptx ? &machine_ptx : &machine_emu,
              .linear.a = a,
+             .flipped.a = a,
              .owners.a = a,
              .scratch.a = a,
              .word_of.a = a};

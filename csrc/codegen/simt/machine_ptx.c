@@ -294,6 +294,7 @@ const Machine machine_ptx = {
     .async_wait = ptx_async_wait,
     .has_mma = ptx_has_mma,
     .mma = ptx_mma,
+    .opaque = ptx_opaque,
     .round_tf32 = ptx_round_tf32,
     .ldmatrix = ptx_ldmatrix,
     .has_stmatrix = ptx_has_stmatrix,

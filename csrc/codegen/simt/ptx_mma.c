@@ -47,6 +47,15 @@ ptx_mma(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b)
 }
 
 Lv
+ptx_opaque(Ll *l, Lv x)
+{
+    Lt t = LLVMTypeOf(x);
+    if (t == l->i32)
+        return ll_asm(l, t, "mov.b32 $0, $1;", "=r,r", &x, 1, false);
+    return ll_asm(l, t, "mov.b64 $0, $1;", "=l,l", &x, 1, false);
+}
+
+Lv
 ptx_round_tf32(Ll *l, Lv x)
 {
     if (!ptx_sm_at_least(l, 80))

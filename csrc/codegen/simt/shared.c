@@ -4,10 +4,11 @@
  * layouts of what is copied or read which elements a thread has. An address is
  * therefore
  *
- *     at + slot * bytes     one addition an iteration of the loop around it
- *     ^ thread              of lane and warp bits, computed once a kernel (sim_linear)
- *     ^ register            a constant: an immediate where the thread's part has none
- *                           of its bits, else an XOR (a swizzled chunk of 16 bytes)
+ *     at + slot * bytes       the same for all threads: a uniform register
+ *     + (thread ^ swizzle)    of lane and warp bits, with those of the register's constant
+ *                             that it can have itself (a swizzled chunk of 16 bytes)
+ *                             turned over: computed once a kernel (sim_flipped)
+ *     + register              the rest of that constant: an immediate
  *
  * A read is made of ldmatrix where the layouts allow it (layout_ldmatrix), else of
  * vectors. When all that wants the block are dots of the same straight piece of code,
@@ -21,10 +22,15 @@ enum { MAX_VEC = 16 };
 
 /* ---- addresses ------------------------------------------------------------------- */
 
+static int
+log2_of(int n)
+{
+    return __builtin_ctz((unsigned)n);
+}
+
 typedef struct Place {
-    Lv slot, thread, both; /* bytes */
-    Col can_have;          /* bits of the thread's part */
-    Col below;             /* bits below this are 0 in the slot's part */
+    Lv slot, thread; /* bytes */
+    Col can_have;    /* bits of the thread's part */
 } Place;
 
 static Place
@@ -42,12 +48,14 @@ place_of(Sim *s, const Op *o, int smem, const Col *lane, const Layout *l,
         p.can_have |= warps[i] = f2_mul(offset_of, bits, l->basis[IN_WARP][i]) *
                                  (Col)bytes;
     p.thread = sim_linear(s, lanes, LANE_BITS, warps, s->log2_warps);
-    Col slot_bytes = (Col)(ty_numel(v->type) * bytes);
-    p.slot = LLVMBuildMul(b->b, sim_val(s, arg(o, smem + 1))[0],
-                          ll_i32(b, (int)slot_bytes), "");
+    int each = log2_of((int)(ty_numel(v->type) * bytes)),
+        unit = (int)ir_attr(v->def, ATTR_UNIT);
+    p.slot = sim_val(s, arg(o, smem + 1))[0];
+    if (unit > each)
+        p.slot = LLVMBuildLShr(b->b, p.slot, ll_i32(b, unit - each), "");
+    else if (unit < each)
+        p.slot = LLVMBuildShl(b->b, p.slot, ll_i32(b, each - unit), "");
     p.slot = LLVMBuildAdd(b->b, p.slot, sim_val(s, v)[0], "");
-    p.both = LLVMBuildAdd(b->b, p.slot, p.thread, "");
-    p.below = MIN(slot_bytes & (0 - slot_bytes), (Col)SHARED_ALIGN);
     return p;
 }
 
@@ -56,13 +64,7 @@ address(Sim *s, const Place *p, Col by)
 {
     Ll *l = s->l;
     Col clash = by & p->can_have;
-    Lv at = p->both;
-    if (clash >= p->below) {
-        at = LLVMBuildXor(l->b, p->thread, ll_i32(l, (int)clash), "");
-        at = LLVMBuildAdd(l->b, at, p->slot, "");
-    } else if (clash) {
-        at = LLVMBuildXor(l->b, at, ll_i32(l, (int)clash), "");
-    }
+    Lv at = LLVMBuildAdd(l->b, p->slot, sim_flipped(s, p->thread, clash), "");
     by ^= clash;
     return by ? LLVMBuildAdd(l->b, at, ll_i32(l, (int)by), "") : at;
 }
@@ -98,12 +100,6 @@ neighbours(const Layout *l, const Col *offset_of, int max)
 {
     int bit[MAX_BITS], run = layout_offset_run(l, offset_of, max, bit);
     return sim_vector(bit, run);
-}
-
-static int
-log2_of(int n)
-{
-    return __builtin_ctz((unsigned)n);
 }
 
 void

@@ -30,7 +30,7 @@ typedef struct Sim {
     struct Lazy **lazy; /* by value id: how registers that are NULL are made; or NULL */
     Lv tid;             /* i32: lane bits, then warp bits */
     Lv setup_end;       /* the branch that ends the block of per-thread constants */
-    Map linear, owners; /* what that block has computed already */
+    Map linear, flipped, owners; /* what that block has computed already */
     Map scratch;        /* Op -> Scratch */
     Map word_of;        /* element Lv -> Word: where it was unpacked from */
     int shared_bytes;
@@ -48,6 +48,9 @@ Lv sim_reg(Sim *s, const Val *v, int r); /* one register; sim_val makes all */
 int sim_n_regs(const Val *v);            /* 1 for a scalar */
 /* XOR of the columns of this thread's set lane and warp bits, as i32. */
 Lv sim_linear(Sim *s, const Col *lane, int n_lane, const Col *warp, int n_warp);
+/* What sim_linear gave with the bits of k turned over, in setup too. The optimiser cannot
+ * look into it: a sum with it stays one, and what is not the thread's stays uniform. */
+Lv sim_flipped(Sim *s, Lv linear, Col k);
 Lv sim_index(Sim *s, const Layout *l, int reg); /* flat index of a register's element */
 /* a ^ k, as an addition where k shares no bit with those that a can have. */
 Lv sim_xor(Sim *s, Lv a, Col can_have, Col k);
