@@ -22,7 +22,7 @@
 #include "passes/layouts.h"
 #include "passes/pipeline.h"
 
-enum { MAX_TURNS = 4, MAX_PRESSURE = 216 }; /* registers of 255 */
+enum { MAX_TURNS = 4, MAX_PRESSURE = 224 }; /* registers of 255 */
 
 /* How one operand of the dot comes out of its slot: a load and transpositions. */
 typedef struct Source {

@@ -70,7 +70,9 @@ typedef struct Machine {
     /* d += a * b on one warp; regs in place. false: this target lacks the kind. */
     bool (*has_mma)(Ll *l, MmaKind k);
     void (*mma)(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);
-    Lv (*opaque)(Ll *l, Lv x); /* x, i32 or global pointer, unknown to the optimiser; may be NULL */
+    Lv (*opaque)(
+        Ll *l,
+        Lv x); /* x, i32 or global pointer, unknown to the optimiser; may be NULL */
     Lv (*round_tf32)(Ll *l, Lv x); /* float to nearest, ties away; NULL: bit tricks */
     void (*ldmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *out,
                      const Loc *loc);    /* n = 1, 2, 4 words */

@@ -31,8 +31,8 @@ typedef struct Sim {
     Lv tid;             /* i32: lane bits, then warp bits */
     Lv setup_end;       /* the branch that ends the block of per-thread constants */
     Map linear, flipped, owners; /* what that block has computed already */
-    Map scratch;        /* Op -> Scratch */
-    Map word_of;        /* element Lv -> Word: where it was unpacked from */
+    Map scratch;                 /* Op -> Scratch */
+    Map word_of;                 /* element Lv -> Word: where it was unpacked from */
     int shared_bytes;
     int n_sites; /* exchanges of a cluster */
 } Sim;
