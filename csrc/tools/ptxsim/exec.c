@@ -8,6 +8,7 @@
  * cluster at a time, so that a block's memory stays warm; one that does not end (it may
  * wait for another block) gets company, and then they take turns too.
  */
+#include "tools/ptxsim/count.h"
 #include "tools/ptxsim/ptxsim.h"
 #include "tools/ptxsim/specials.h"
 
@@ -298,6 +299,7 @@ run_warp(Warp *w)
     const Ins *code = w->f->code;
     int n_code = w->f->n_code;
     uint64_t n = 0, n_lanes = 0;
+    Counts *counts = warp_launch(w)->counts;
     while (w->state == WARP_RUNS && n < SLICE) {
         if (w->pc >= w->wait_pc)
             regroup(w);
@@ -315,6 +317,8 @@ run_warp(Warp *w)
                           "the predicate was never written");
             m &= i->guard_not ? ~p : p;
         }
+        if (counts)
+            count_run(counts, i, m);
         if (i->flow == FLOW_BRA) {
             branch(w, i, m);
             continue;
@@ -639,10 +643,12 @@ sim_launch(Launch *l)
     if (!r)
         return CUDA_ERROR_OUT_OF_MEMORY;
     l->error = 0;
+    l->counts = count_begin(l);
     if (!setjmp(l->stop))
         run_grid(l, r);
     for (int k = 0; k < r->n; k++)
         cluster_free(r->live[k]);
     free(r);
+    count_end(l->counts, l);
     return l->error;
 }

@@ -354,6 +354,7 @@ typedef struct Launch {
     int error; /* a CUresult */
     char text[SIM_TEXT];
     uint64_t n_run, n_lanes; /* instructions of warps, of lanes */
+    struct Counts *counts;   /* count.c's; NULL: nobody asked */
 } Launch;
 
 /* Runs a grid: 0 or a CUresult with l->text. */

@@ -1,0 +1,155 @@
+"""What the benchmarks' kernels ask of a GPU, counted by the interpreter of their PTX: the
+counts that must not get worse. `python benchmarks/count.py` shows all of them; it checks
+each kernel's result as well."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import simulated
+
+import tegula
+import tegula.language as tl
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+
+from count import TABLE, Count, Device, count
+
+if not simulated.available():
+    pytest.skip("no build/libptxsim.so", allow_module_level=True)
+
+
+@pytest.fixture(scope="module", params=["sm_80", "sm_90a"])
+def device(request: pytest.FixtureRequest):
+    with tegula.knobs.nvidia.scope(), tegula.knobs.compilation.scope():
+        tegula.knobs.nvidia.ptxas = "none"
+        tegula.knobs.compilation.line_info = True
+        yield Device(request.param)
+
+
+@pytest.fixture(scope="module")
+def counts(device: Device) -> dict[str, Count]:
+    return {name: count(device, name) for name in TABLE}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_no_bank_conflicts(counts, name):
+    bad = [r for r in counts[name].rows if r["wavefronts"] > r["phases"]]
+    if name == "column sum f32":  # of its one reduction, behind the loop
+        assert {r["run"] for r in bad} <= {counts[name].warps}
+        bad = []
+    assert not bad
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_sectors_are_used_whole(counts, name):
+    c = counts[name]
+    # Cross entropy picks one element of a row besides.
+    assert c.efficiency() >= (0.96 if "entropy" in name else 1)
+    if "entropy" not in name:
+        assert c.widths("ld.global", "cp.async") == [16]
+        assert c.widths("st.global") == [16]
+
+
+PIPELINED = [n for n in TABLE if "matmul" in n or "attention" in n]
+
+
+@pytest.mark.parametrize("name", PIPELINED)
+def test_operands_come_by_cp_async_and_ldmatrix(counts, name):
+    """In the loop: no load but those; one instruction of copies for each 512 bytes."""
+    c = counts[name]
+    rows = c.loop or c.rows
+    assert not [r for r in c.loop if r["class"] in ("ld.global", "st.shared")]
+    loads = [r for r in rows if r["class"] == "ld.shared"]
+    if c.loop:
+        assert loads
+        assert all(r["op"].startswith("ldmatrix") and ".x4" in r["op"] for r in loads)
+    for r in rows:
+        if r["class"] == "cp.async":
+            assert r["width"] == 16
+
+
+# Instructions of PTX that a warp issues for an iteration, at most; and of them mma.
+MOST = {
+    "matmul 128x128x64 f16": (183, 64),
+    "matmul 256x128x32 f16": (159, 64),
+    "matmul 64x64x64 f16": (130, 32),
+    "attention D=64 f16": (702, 128),
+    "attention D=128 f16": (571, 128),
+    "rms norm loop bf16": (160, 0),
+    "column sum f32": (34, 0),
+}
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_iterations_stay_short(counts, name):
+    most, mma = MOST[name]
+    c = counts[name]
+    assert c.total("run", "mma", loop=True) == mma
+    assert c.total("run", loop=True) <= most * 1.01 + 1
+
+
+def test_one_barrier_an_iteration(counts):
+    """Three instructions: what a cp.async group ends and waits with, and the barrier."""
+    for name in PIPELINED:
+        if counts[name].loop:
+            assert counts[name].total("run", "bar", loop=True) == 1
+            assert counts[name].total("run", "async", loop=True) == 2
+
+
+# ---- the counter itself: kernels whose costs can be told by hand -----------------------
+
+
+@tegula.jit
+def strided(x, y, STRIDE: tl.constexpr):
+    i = tl.arange(0, 128)
+    tl.store(y + i, tl.load(x + i * STRIDE))
+
+
+@pytest.mark.parametrize("stride", [1, 2, 8, 33])
+def test_sectors_of_a_strided_load(device, stride):
+    x, y = device.random(128 * stride), device.empty(128)
+    one = device.profile(lambda: strided[(3,)](x, y, STRIDE=stride, num_warps=4))
+    c = Count("strided", one["warps"], one["rows"])
+    assert c.warps == 12
+    assert np.array_equal(y.numpy(), x.numpy()[:: stride or 1])
+    # A program's 128 elements, each 4 bytes at a distance of 4 * stride.
+    sectors = {1: 16, 2: 32, 8: 128, 33: 128}[stride]
+    assert c.total("sectors", "ld.global") == 3 * sectors
+    assert c.total("bytes", "ld.global") == 3 * 512
+    assert c.efficiency("st.global") == 1
+    assert c.total("wavefronts") == 0
+
+
+@tegula.jit
+def half_masked(x, y, n):
+    i = tl.arange(0, 1024)
+    tl.store(y + i, tl.load(x + i, mask=i < n, other=0.0))
+
+
+def test_masked_lanes_cost_nothing(device):
+    x, y = device.random(512), device.empty(1024)
+    one = device.profile(lambda: half_masked[(1,)](x, y, 512, num_warps=4))
+    c = Count("masked", one["warps"], one["rows"])
+    assert c.total("sectors", "ld.global") == 64
+    assert c.total("sectors", "st.global") == 128
+    loads = [r for r in c.rows if r["class"] == "ld.global"]
+    assert sum(r["run"] for r in loads) > sum(r["requests"] for r in loads)
+
+
+def test_lines_are_the_kernels(device):
+    x, y = device.random(512), device.empty(1024)
+    one = device.profile(lambda: half_masked[(1,)](x, y, 512, num_warps=4))
+    first = half_masked.fn.__code__.co_firstlineno
+    lines = {r["src"] for r in one["rows"] if "global" in r["class"]}
+    assert {s - first for s in lines} <= {2, 3, 4}
+    assert lines
+
+
+def test_only_what_was_asked_for(device):
+    x, y = device.random(512), device.empty(1024)
+    half_masked[(1,)](x, y, 512, num_warps=4)
+    assert device.lib.ptxsim_profiled() == b"[]"
