@@ -24,7 +24,9 @@ def prune_cache(dir: str, max_bytes: int) -> int:
     """Drops what was not used for longest; bytes freed."""
 
 class CompiledKernel:
-    """A compiled variant of a kernel."""
+    """A compiled variant of a kernel: asm has its stages as text, report what its
+    lines cost, timings what compiling it took; metadata, n_regs, n_spills.
+    """
     def __getitem__(self, grid: Grid, /) -> Callable[..., Any]:
         """Sets the grid of a launch: ``kernel[grid](*args, **options)``.
 

@@ -13,14 +13,13 @@ JSON file for each function, key and list of configurations.
 from __future__ import annotations
 
 import builtins
-import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tegula import _core, knobs
+from tegula import _core, knobs, tuning
 from tegula.errors import (
     AutotunerError,
     CompileTimeAssertionFailure,
@@ -158,9 +157,13 @@ class Autotuner(KernelInterface):
     ) -> Any:
         from tegula import testing
 
-        device = _device_of((self.nargs or {}).values()) or testing.default_device()
+        device = (
+            tuning.device_of((self.nargs or {}).values()) or testing.default_device()
+        )
         if device == "cpu":
-            return _bench_warm(call, quantiles, self.num_reps if self._has_rep else 20)
+            return tuning.bench_warm(
+                call, quantiles, self.num_reps if self._has_rep else 20
+            )
         if self.use_cuda_graph:
             return testing.do_bench_cudagraph(
                 call, rep=self.num_reps, quantiles=quantiles
@@ -176,10 +179,10 @@ class Autotuner(KernelInterface):
     def _default_pre_hook(self, args: dict[str, Any], reset_only: bool = False) -> None:
         for name in self.reset_to_zero:
             if args[name] is not None:
-                _fill_zero(args[name])
+                tuning.fill_zero(args[name])
         if not reset_only:
             self.restore_copies = {
-                name: _clone(args[name])
+                name: tuning.clone(args[name])
                 for name in self.restore_value
                 if args[name] is not None
             }
@@ -188,7 +191,7 @@ class Autotuner(KernelInterface):
         self, args: dict[str, Any], exception: BaseException | None = None
     ) -> None:
         for name, copy in self.restore_copies.items():
-            _copy_into(args[name], copy)
+            tuning.copy_into(args[name], copy)
         self.restore_copies = {}
 
     def _bench(self, *args: Any, config: Config, **kwargs: Any) -> list[float]:
@@ -341,7 +344,7 @@ class Autotuner(KernelInterface):
                     [c.all_kwargs(), t] for c, t in self.configs_timings.items()
                 ],
             }
-            _write(path, json.dumps(record, default=str))
+            tuning.write_whole(path, json.dumps(record, default=str))
         return best
 
     def _path(self, key: Any, configs: list[Config]) -> Path | None:
@@ -354,7 +357,7 @@ class Autotuner(KernelInterface):
         import json
 
         text = json.dumps(
-            [self.base_fn.cache_key, knobs.runtime.target, _device_name()]
+            [self.base_fn.cache_key, knobs.runtime.target, tuning.device_name()]
             + [str(k) for k in key]
             + [str(c) for c in configs]
         )
@@ -466,76 +469,3 @@ def heuristics(values: dict[str, Callable[..., Any]]) -> Callable[[Any], Heurist
     [2.0]
     """
     return lambda fn: Heuristics(fn, fn.arg_names, values)
-
-
-# --- tensors of any framework ------------------------------------------------------------
-def _fill_zero(x: Any) -> None:
-    if hasattr(x, "zero_"):
-        x.zero_()
-    else:
-        x[...] = 0
-
-
-def _clone(x: Any) -> Any:
-    return x.clone() if hasattr(x, "clone") else x.copy()
-
-
-def _copy_into(x: Any, copy: Any) -> None:
-    if hasattr(x, "copy_"):
-        x.copy_(copy)
-    else:
-        x[...] = copy
-
-
-def _bench_warm(
-    call: Callable[[], Any], quantiles: Sequence[float], rep: float
-) -> list[float]:
-    """Milliseconds of call() on the CPU, caches warm.
-
-    do_bench drives 256 MB through the caches ahead of each run. On a CPU that takes longer
-    than most kernels, and a library may bring hundreds of configurations: here rep
-    milliseconds, or three runs, are all that one costs.
-    """
-    from tegula.testing import quantile
-
-    call()
-    times: list[float] = []
-    end = time.perf_counter() + rep / 1e3
-    while len(times) < 3 or (time.perf_counter() < end and len(times) < 1000):
-        start = time.perf_counter_ns()
-        call()
-        times.append((time.perf_counter_ns() - start) / 1e6)
-    times.sort()
-    return [quantile(times, q) for q in quantiles]
-
-
-def _device_of(args: Iterable[Any]) -> str | None:
-    """ "cuda" or "cpu": where the tensors are. None: there are none."""
-    for x in args:
-        base = getattr(x, "base", None) if hasattr(x, "block_shape") else x
-        device = getattr(base, "device", None)
-        if device is not None:
-            kind = getattr(device, "type", None) or str(device)
-            return "cpu" if kind == "cpu" else "cuda"
-    return None
-
-
-def _device_name() -> str:
-    try:
-        return ",".join(d["name"] for d in _core.cuda_devices())
-    except RuntimeError:
-        return ""
-
-
-def _write(path: Path, text: str) -> None:
-    """All of it or nothing; a disk that refuses is no reason to fail."""
-    import tempfile
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fd, tmp = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(fd, "w") as f:
-            f.write(text)
-        os.replace(tmp, path)
-    except OSError:
-        pass

@@ -36,6 +36,9 @@ class Stages(Mapping[str, Any]):
             raise KeyError(f"no stage '{name}' here; there are {', '.join(self)}")
         return self._stages[name]
 
+    def __repr__(self) -> str:
+        return f"Stages({', '.join(self)})"
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._stages)
 

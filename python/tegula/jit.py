@@ -79,6 +79,13 @@ class KernelInterface:
 
     fn: Any
 
+    @property
+    def __wrapped__(self) -> Any:
+        return self.fn  # so that inspect, and ?? in IPython, find the kernel's source
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({getattr(self, 'fn', None)!r})"
+
     def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         raise NotImplementedError
 
@@ -102,10 +109,9 @@ class KernelInterface:
 
 
 class JITFunction(Kernel, Generic[R]):
-    """A kernel: launch it with ``kernel[grid](...)``, or call it from another kernel.
+    """A kernel: launch it with ``kernel[grid](...)``, or call it from another kernel."""
 
-    To type checkers R is what it returns to another kernel.
-    """
+    # To type checkers R is what it returns to another kernel.
 
     if TYPE_CHECKING:
 

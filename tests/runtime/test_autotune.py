@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -260,3 +262,18 @@ def test_configurations_may_be_changed():
     tuned[lambda meta: (meta["BLOCK"],)](x, 64, STEP=1)
     with pytest.raises(TypeError, match="BLOCK"):
         tuned[grid](x, 64, STEP=1, BLOCK=8)
+
+
+def test_what_people_see_of_a_tuned_kernel() -> None:
+    """repr names the kernel inside; inspect, and so ?? in IPython, finds its source."""
+
+    @tegula.autotune([Config({"BLOCK": 8})], key=["n"])
+    @tegula.heuristics({"EVEN": lambda args: args["n"] % 2 == 0})
+    @tegula.jit
+    def seen(x_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+        tl.store(x_ptr, n + BLOCK)
+
+    assert repr(seen).startswith("Autotuner(Heuristics(JITFunction(")
+    assert "seen" in repr(seen)
+    assert list(inspect.signature(seen).parameters) == ["x_ptr", "n", "BLOCK", "EVEN"]
+    assert "tl.store(x_ptr, n + BLOCK)" in inspect.getsource(seen)

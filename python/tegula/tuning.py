@@ -1,0 +1,83 @@
+"""What ``@autotune`` asks of tensors of any framework, of the clock and of the disk."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tegula import _core
+
+
+def fill_zero(x: Any) -> None:
+    if hasattr(x, "zero_"):
+        x.zero_()
+    else:
+        x[...] = 0
+
+
+def clone(x: Any) -> Any:
+    return x.clone() if hasattr(x, "clone") else x.copy()
+
+
+def copy_into(x: Any, copy: Any) -> None:
+    if hasattr(x, "copy_"):
+        x.copy_(copy)
+    else:
+        x[...] = copy
+
+
+def bench_warm(
+    call: Callable[[], Any], quantiles: Sequence[float], rep: float
+) -> list[float]:
+    """Milliseconds of call() on the CPU, caches warm.
+
+    do_bench drives 256 MB through the caches ahead of each run. On a CPU that takes longer
+    than most kernels, and a library may bring hundreds of configurations: here rep
+    milliseconds, or three runs, are all that one costs.
+    """
+    from tegula.testing import quantile
+
+    call()
+    times: list[float] = []
+    end = time.perf_counter() + rep / 1e3
+    while len(times) < 3 or (time.perf_counter() < end and len(times) < 1000):
+        start = time.perf_counter_ns()
+        call()
+        times.append((time.perf_counter_ns() - start) / 1e6)
+    times.sort()
+    return [quantile(times, q) for q in quantiles]
+
+
+def device_of(args: Iterable[Any]) -> str | None:
+    """ "cuda" or "cpu": where the tensors are. None: there are none."""
+    for x in args:
+        base = getattr(x, "base", None) if hasattr(x, "block_shape") else x
+        device = getattr(base, "device", None)
+        if device is not None:
+            kind = getattr(device, "type", None) or str(device)
+            return "cpu" if kind == "cpu" else "cuda"
+    return None
+
+
+def device_name() -> str:
+    try:
+        return ",".join(d["name"] for d in _core.cuda_devices())
+    except RuntimeError:
+        return ""
+
+
+def write_whole(path: Path, text: str) -> None:
+    """All of it or nothing; a disk that refuses is no reason to fail."""
+    import tempfile
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd, tmp = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(fd, "w") as f:
+            f.write(text)
+        os.replace(tmp, path)
+    except OSError:
+        pass
