@@ -128,26 +128,48 @@ def _specialization_data(
     arguments: dict[str, Any],
 ) -> str | None:
     """What ``kernel.preload`` compiles from, as JSON; None when a constant has no text."""
-    import json
+    import importlib
 
-    def text(name: str, x: Any) -> Any:
+    jit: Any = importlib.import_module("tegula.jit")
+
+    def type_of(name: str, x: Any) -> Any:
         if isinstance(x, str) and signature[name] != "constexpr":
             return x  # kernel.compile() was called with a signature
         return signature_text(x, facts=True)
 
-    types = {k: text(k, x) for k, x in arguments.items() if signature[k] != "constexpr"}
-    constants = {k: arguments[k] for k in signature if k not in types}
-    data = {
-        "name": kernel.__qualname__,
-        "target": target,
-        "types": types,
-        "constants": constants,
-        "options": options,
+    types = {
+        k: type_of(k, x) for k, x in arguments.items() if signature[k] != "constexpr"
     }
+    constants = {k: arguments[k] for k in signature if k not in types}
     try:
-        return json.dumps(data)
+        # Looked up there, where programs replace it.
+        text: str | None = jit.serialize_specialization_data(
+            kernel.__qualname__, target, types, constants, options
+        )
     except (TypeError, ValueError):
         return None
+    return text
+
+
+def serialize_specialization_data(
+    name: str,
+    target: str,
+    types: dict[str, Any],
+    constants: dict[str, Any],
+    options: dict[str, Any],
+) -> str:
+    """A variant as JSON, for ``kernel.preload``. TypeError where a constant has no text."""
+    import json
+
+    return json.dumps(
+        {
+            "name": name,
+            "target": target,
+            "types": types,
+            "constants": constants,
+            "options": options,
+        }
+    )
 
 
 def around_compile(

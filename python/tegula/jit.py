@@ -499,6 +499,7 @@ _ELSEWHERE = {
     "TensorWrapper": "tensors",
     "constexpr_function": "constexprs",
     "reinterpret": "tensors",
+    "serialize_specialization_data": "hooks",
 }
 
 

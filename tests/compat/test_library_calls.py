@@ -374,3 +374,68 @@ def test_a_kernel_written_at_run_time():
     x = np.zeros(4, np.float32)
     k[(1,)](x, 4)
     assert x.tolist() == [3] * 4 and k.starting_line_number == 7
+
+
+def test_options_as_an_object():
+    """The options of a compile may come as the attributes of Triton's own class."""
+    from tegula.compat.nvidia import CUDAOptions
+    from tegula.compiler import compile
+
+    k = kernel()
+    src = ASTSource(
+        k,
+        {"x": "*fp32", "y": "*fp32", "n": "i32", "BLOCK": "constexpr"},
+        {"BLOCK": 64},
+    )
+    options = CUDAOptions(num_warps=8, num_stages=2, enable_fp_fusion=False)
+    compiled = compile(src, GPUTarget("cuda", 90, 32), options.__dict__)
+    assert compiled.metadata.num_warps == 8 and ".entry scale" in compiled.asm["ptx"]
+    with pytest.raises(ValueError, match="num_warps"):
+        CUDAOptions(num_warps=6)
+
+
+def test_serializer_of_hooks_may_be_replaced():
+    """A library guards Triton's serializer by wrapping it where JITFunction lives."""
+    import importlib
+
+    jit = importlib.import_module("tegula.jit")
+    seen = []
+    knobs.runtime.jit_post_compile_hook = lambda **told: seen.append(
+        told["compile"]["specialization_data"]
+    )
+    x, y = arrays()
+    kernel()[(1,)](x, y, 100, BLOCK=128)
+    assert json.loads(seen[-1])["constants"] == {"BLOCK": 128}
+    ours = jit.serialize_specialization_data
+    jit.serialize_specialization_data = lambda *_: "replaced"
+    try:
+        kernel()[(1,)](x, y, 100, BLOCK=256)
+    finally:
+        jit.serialize_specialization_data = ours
+    assert seen[-1] == "replaced"
+
+
+def test_functions_of_core_and_standard_in_a_kernel():
+    """Kernels call them by the module in which Triton defines them."""
+    from tegula.language import core, standard
+
+    @tegula.jit
+    def clip(x, BLOCK: tl.constexpr):
+        at = tl.arange(0, BLOCK)
+        v = tl.load(x + at)
+        low = core.maximum(v, standard.zeros_like(v))
+        tl.store(x + at, core.where(at > 3, core.clamp(low, 0.0, 5.0), -1.0))
+
+    x = np.arange(-8, 24, dtype=np.float32)
+    want = np.where(np.arange(32) > 3, np.clip(x, 0, 5), -1)
+    clip[(1,)](x, BLOCK=32)
+    assert (x == want).all()
+
+
+def test_unwrapped_shapes():
+    from tegula.language.core import _unwrap_iterable, _unwrap_shape
+
+    shape = tl.constexpr((2, 3))
+    assert _unwrap_iterable((shape,)) == (2, 3) == _unwrap_iterable(((2, 3),))
+    assert _unwrap_iterable((2, 3)) == (2, 3) and _unwrap_iterable((4,)) == (4,)
+    assert _unwrap_shape((tl.constexpr(4), 8)) == [4, 8]

@@ -33,6 +33,8 @@ from triton import runtime, tools, backends, compiler, errors, knobs
 import triton.language as tl
 from triton.language import constexpr, core, math, random, standard, target_info
 from triton.language.core import _unwrap_if_constexpr, constexpr_type
+from triton.language.core import associative_scan, clamp, dot_scaled, maximum, reduce, where
+from triton.language.standard import interleave, ravel, zeros, zeros_like
 from triton.language.extra import libdevice
 from triton.language.extra.libdevice import rsqrt as a
 from triton.language.extra.cuda import libdevice as cuda_libdevice
@@ -50,7 +52,10 @@ from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 from triton.backends import backends
 from triton.backends.compiler import BaseBackend, GPUTarget
 from triton.backends.driver import DriverBase
+from triton.backends.nvidia import compiler, driver
+from triton.backends.nvidia.compiler import CUDAOptions
 from triton.backends.nvidia.driver import libcuda_dirs
+from triton.testing import runtime
 from triton.testing import Benchmark, do_bench, do_bench_cudagraph, perf_report
 from triton.tools.tensor_descriptor import TensorDescriptor
 """.strip().splitlines()

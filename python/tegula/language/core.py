@@ -10,15 +10,26 @@ from .memory import *  # noqa: F403
 from .shape import *  # noqa: F403
 from .types import *  # noqa: F403
 from .types import _unwrap_if_constexpr as _unwrap_if_constexpr
+from .types import _unwrap_iterable as _unwrap_iterable
+from .types import _unwrap_shape as _unwrap_shape
 
 # The two that have to be spelled out: static analysers must not take Python's own.
 from .debug import range as range
 from .types import tuple as tuple
 
 
-def __getattr__(name: str) -> object:
-    if name in ("add", "sub", "mul"):  # of math here, of core in Triton
-        from . import math
+# Functions that Triton defines in core: where they are here.
+_ELSEWHERE = {
+    **dict.fromkeys(("add", "sub", "mul", "maximum", "minimum"), "math"),
+    **dict.fromkeys(("clamp", "where"), "math"),
+    **dict.fromkeys(("associative_scan", "reduce"), "reduction"),
+    "dot_scaled": "scaled",
+}
 
-        return getattr(math, name)
+
+def __getattr__(name: str) -> object:
+    if name in _ELSEWHERE:
+        import importlib
+
+        return getattr(importlib.import_module(f"..{_ELSEWHERE[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

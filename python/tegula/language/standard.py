@@ -14,6 +14,12 @@ from .math import exp, fdiv, where
 from .reduction import *  # noqa: F403
 from .reduction import max, sum, xor_sum
 
+# Triton has these in this module, and libraries import them from it.
+from .shape import interleave as interleave
+from .shape import ravel as ravel
+from .shape import zeros as zeros
+from .shape import zeros_like as zeros_like
+
 if TYPE_CHECKING:
     from .types import tensor
 

@@ -615,4 +615,18 @@ def _unwrap_if_constexpr(o: Any) -> Any:
     return _unwrap(o)
 
 
+def _unwrap_iterable(x: Any) -> Any:
+    """What ``*shape`` caught: of ``f(x, (1, 2))`` and ``f(x, 1, 2)`` the same tuple."""
+    if len(x) == 1:
+        inner = _unwrap(x[0])
+        if hasattr(inner, "__iter__"):
+            return inner
+    return x
+
+
+def _unwrap_shape(shape: Any) -> list[Any]:
+    """The numbers of a shape, which may be constexprs."""
+    return [_unwrap(o) for o in _unwrap(shape)]
+
+
 CONSTEXPR_0 = constexpr(0)
