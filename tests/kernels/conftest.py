@@ -1,9 +1,12 @@
-"""Kernel tests run on every target: the CPU, the emulator, a GPU where there is one."""
+"""Kernel tests run on every target: the CPU, the emulator, as PTX on its interpreter, a GPU
+where there is one."""
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,30 @@ import pytest
 
 import tegula
 
-TARGETS = ["cpu", "emu:sm_80", "emu:sm_90a", "cuda"]
+HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent / "ptxsim"))  # simulated.py
+
+import simulated
+
+SIMULATED = ["ptxsim:sm_75", "ptxsim:sm_80", "ptxsim:sm_90a"]
+TARGETS = ["cpu", "emu:sm_80", "emu:sm_90a", *SIMULATED, "cuda"]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
+    """Of the simulated GPUs each case meets one, drawn by its name; under --full all."""
+    if config.getoption("--full"):
+        return
+    dropped = []
+    for item in items:
+        of_ours = HERE in item.path.parents and hasattr(item, "callspec")
+        target = item.callspec.params.get("device") if of_ours else None
+        if target in SIMULATED:
+            case = zlib.crc32(item.nodeid.replace(target, "").encode())
+            if target != SIMULATED[case % len(SIMULATED)]:
+                dropped.append(item)
+    config.hook.pytest_deselected(items=dropped)
+    gone = {id(item) for item in dropped}
+    items[:] = [item for item in items if id(item) not in gone]
 
 
 def torch_cuda() -> Any:
@@ -28,12 +54,16 @@ class Device:
 
     def __init__(self, target: str) -> None:
         self.target = target
-        self.is_emulated = target.startswith("emu")
+        self.is_simulated = target.startswith("ptxsim")
+        self.is_ptx = self.is_simulated or target == "cuda"
+        self.is_emulated = target.startswith("emu") or self.is_simulated
 
     def put(self, x: np.ndarray) -> Any:
         """A copy of x that kernels of this target take."""
         if self.target == "cuda":
             return torch_cuda().from_numpy(np.ascontiguousarray(x)).cuda()
+        if self.is_simulated:
+            return simulated.put(x, self.target.removeprefix("ptxsim:"))
         return np.array(x, order="C")
 
     def poison(self, shape: Any, dtype: Any) -> Any:
@@ -43,6 +73,8 @@ class Device:
         return self.put(np.full(shape, value, dtype))
 
     def get(self, x: Any) -> np.ndarray:
+        if self.is_simulated:
+            return x.numpy()
         return x if isinstance(x, np.ndarray) else x.cpu().numpy()
 
     def small(self, sizes: list, limit: int) -> list:
@@ -54,8 +86,15 @@ class Device:
 def device(request: pytest.FixtureRequest) -> Iterator[Device]:
     if request.param == "cuda" and torch_cuda() is None:
         pytest.skip("no GPU")
-    with tegula.knobs.runtime.scope():
-        tegula.knobs.runtime.target = None if request.param == "cuda" else request.param
+    is_simulated = request.param.startswith("ptxsim")
+    if is_simulated and not simulated.available():
+        pytest.skip("no build/libptxsim.so")
+    with tegula.knobs.runtime.scope(), tegula.knobs.nvidia.scope():
+        is_there = is_simulated or request.param == "cuda"
+        tegula.knobs.runtime.target = None if is_there else request.param
+        if is_simulated:
+            tegula.knobs.nvidia.ptxas = "none"
+            simulated.start()
         yield Device(request.param)
 
 

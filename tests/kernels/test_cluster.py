@@ -20,7 +20,7 @@ def has_clusters(device):
     if device.target == "cuda":
         torch = pytest.importorskip("torch")
         return torch.cuda.get_device_capability() >= (9, 0)
-    return device.target == "emu:sm_90a"
+    return device.target in ("emu:sm_90a", "ptxsim:sm_90a")
 
 
 def expected_ctas(device, n, itemsize, num_warps):

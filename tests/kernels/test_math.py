@@ -76,7 +76,7 @@ def test_math(device, rng, op, dtype):
     if dtype == np.float64:
         # Hosts call libm there, and glibc 2.36 is 8 ulp off at the last of them.
         bound = 10.0 if device.target == "cpu" and op in ("sin", "cos") else 2.5
-    elif device.target == "cuda":
+    elif device.is_ptx:
         # The GPU's own approximations: exp is one instruction after a rounded product.
         bound = 3.0 + (np.abs(x) if op.startswith("exp") else 0)
     else:

@@ -57,21 +57,25 @@ def library() -> ctypes.CDLL:
 class Tensor:
     """As much of torch.Tensor as a launch asks for."""
 
-    def __init__(self, array: np.ndarray, target: str) -> None:
+    def __init__(self, array: np.ndarray, target: str, of: Tensor | None = None):
         self.lib = start()
         self.array = array
+        self.of = of  # whose memory it is
         self.target = target
         self.dtype = str(array.dtype)
         self.device = f"cuda:{DEVICES[target]}"
         self.shape = array.shape
-        low, high = np.lib.array_utils.byte_bounds(array) if array.size else (0, 0)
-        self.base = low if high > low else None
+        self.base = array.ctypes.data if array.nbytes and not of else None
         if self.base:
-            assert self.lib.ptxsim_register(low, high - low)
+            assert array.flags.c_contiguous
+            assert self.lib.ptxsim_register(self.base, array.nbytes)
 
     def __del__(self) -> None:
         if getattr(self, "base", None):
             self.lib.ptxsim_unregister(self.base)
+
+    def __getitem__(self, at: Any) -> Tensor:
+        return Tensor(self.array[at], self.target, self.of or self)
 
     def data_ptr(self) -> int:
         return self.array.ctypes.data

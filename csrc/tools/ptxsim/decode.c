@@ -201,14 +201,14 @@ literal(Dec *d, const Opd *o, Type t)
     if ((o->kind == OPD_F32 && type_info[t].bytes != 4) ||
         (o->kind == OPD_F64 && type_info[t].bytes != 8))
         dec_fail(d, "a float where %s is wanted", type_info[t].name);
-    return o->value;
+    return t == T_PRED ? o->value != 0 : o->value; /* of a predicate */
 }
 
 static Reg
 source(Dec *d, Opd *o, Type t, int bytes, bool may_be_wider)
 {
-    if (o->is_not && t != T_PRED)
-        dec_fail(d, "'!' of what is no predicate");
+    if (o->is_not)
+        dec_fail(d, "'!' stands here only in front of a guard");
     switch (o->kind) {
     case OPD_INT:
     case OPD_F32:
@@ -236,7 +236,7 @@ source(Dec *d, Opd *o, Type t, int bytes, bool may_be_wider)
     }
 }
 
-static const Type bits_of[] = {[1] = T_B8, [2] = T_B16, [4] = T_B32, [8] = T_B64};
+static const Type bits_of[] = {[1] = T_PRED, [2] = T_B16, [4] = T_B32, [8] = T_B64};
 
 static Opd *
 nth(Dec *d, int k)
@@ -267,7 +267,7 @@ dec_in_typed(Dec *d, int k, Type t)
 Reg
 dec_in_wide(Dec *d, Opd *o, int least)
 {
-    return source(d, o, bits_of[least], least, true);
+    return source(d, o, least == 1 ? T_B8 : bits_of[least], least, true);
 }
 
 static Reg
