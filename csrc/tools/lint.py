@@ -73,7 +73,10 @@ GLOBAL_ALONE: dict[str, str] = {
 }
 
 # Files whose names a process looks up: a library's entry points.
-EXPORTING = {"csrc/tools/ptxsim/driver.c": re.compile(r"(cu[A-Z]|ptxsim_)\w+$")}
+EXPORTING = {
+    "csrc/tools/ptxsim/driver.c": re.compile(r"(cu[A-Z]|ptxsim_)\w+$"),
+    "csrc/tools/ptxsim/count.c": re.compile(r"ptxsim_\w+$"),
+}
 NOTHING = re.compile(r"$")
 
 LONG, TOO_LONG = 800, 1200
