@@ -113,8 +113,9 @@ Lv cg_cast(Ll *l, Elem from, Elem to, Lv x, int rounding);
 Lv cg_to_memory(Ll *l, Elem e, Lv x); /* i1 -> i8; others unchanged */
 Lv cg_from_memory(Ll *l, Elem e, Lv x);
 /* The scalars `args` through a reduce/scan/map region; fills out with the yielded values. The region
- * holds only scalar elementwise ops, ifs are selects. */
-void cg_region(Ll *l, const Block *region, Lv *args, int n_args, Lv *out);
+ * holds only scalar elementwise ops, ifs are selects. outer(data, v) has the scalars around it. */
+void cg_region(Ll *l, const Block *region, Lv *args, int n_args, Lv *out,
+               Lv (*outer)(void *data, const Val *v), void *data);
 
 /* ---- rem.c ---------------------------------------------------------------------------------- */
 /* C's fmod of floats or doubles, or of vectors of them; exact. */

@@ -674,6 +674,8 @@ typedef struct Region {
     Ll *l;
     Map at;    /* Val -> Lv */
     int lanes; /* of the arguments */
+    Lv (*outer)(void *data, const Val *v);
+    void *data;
 } Region;
 
 static Lv
@@ -682,12 +684,9 @@ region_value(Region *r, const Val *v)
     Lv x = map_get(&r->at, v, 0);
     if (x)
         return x;
-    /* A constant may have been moved out of the region. */
-    uint64_t bits;
-    if (!v->def || v->def->op != OP_CONST || v->type->is_ptr || v->type->rank)
+    if (v->type->rank)
         unreachable(r->l->c);
-    bits = v->def->bits;
-    return ll_bits(r->l, v->type->elem, bits, r->lanes);
+    return ll_splat(r->l, r->outer(r->data, v), r->lanes);
 }
 
 static void region_block(Region *r, const Block *b, Lv *out);
@@ -738,9 +737,10 @@ region_block(Region *r, const Block *b, Lv *out)
 }
 
 void
-cg_region(Ll *l, const Block *region, Lv *args, int n_args, Lv *out)
+cg_region(Ll *l, const Block *region, Lv *args, int n_args, Lv *out,
+          Lv (*outer)(void *data, const Val *v), void *data)
 {
-    Region r = {l, {.a = l->c->arena}, n_args ? ll_lanes(args[0]) : 0};
+    Region r = {l, {.a = l->c->arena}, n_args ? ll_lanes(args[0]) : 0, outer, data};
     for (int i = 0; i < n_args; i++)
         map_put(&r.at, region->args[i], 0, args[i]);
     region_block(&r, region, out);

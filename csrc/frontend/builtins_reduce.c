@@ -47,20 +47,20 @@ is_inside(const Val *v, const Block *region)
 }
 
 /* What targets can run for each pair of elements: arithmetic on the arguments and on
- * constants, and choices. at: a block of region, or region. */
+ * scalars, and choices. at: a block of region, or region. */
 static void
 check_combine(Fe *f, const Block *region, const Block *at)
 {
     for (const Op *o = at->first; o; o = o->next) {
-        uint64_t bits;
         for (int i = 0; i < o->n_args; i++) {
             const Val *v = arg(o, i);
-            if (is_inside(v, region) || (!v->type->rank && ir_is_const(v, &bits)))
+            if (is_inside(v, region) || (!v->type->rank && !v->type->is_ptr))
                 continue;
             const char *name = v->name ? str_printf(f->a, "'%s' of type ", v->name)
                                        : "";
-            err_help(f->c, "it computes with its arguments and constants alone; apply "
-                           "what is around it before or after");
+            err_help(f->c,
+                     "it computes with its arguments and with numbers; of several "
+                     "blocks, tl.reduce((x, y), axis, f) gives it one element each");
             err_at(f->c, o->loc, LIMIT,
                    str_printf(f->a,
                               "the combine function of %s() uses %s%s from outside",
@@ -184,7 +184,12 @@ combine_fn(Fe *f, int n, Val **acc, Val **now, Val **out, void *data)
     }
     if (!ok) {
         Value want = v_tuple(f, n, args);
-        err_help(f->c, "it gets and gives the element types; convert the block before");
+        if (r.kind == V_TENSOR && r.val->type->rank)
+            err_help(f->c, "it gets single elements; of several blocks, "
+                           "tl.reduce((x, y), axis, f) gives it one of each");
+        else
+            err_help(f->c, "it gets and gives the element types; convert the block "
+                           "before");
         fail(f, TYPE, "the combine function of %s returns %s, expected %s", f->callee,
              v_short(f, r), v_short(f, n == 1 ? args[0] : want));
     }

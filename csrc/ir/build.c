@@ -573,3 +573,46 @@ ir_ask(const Func *f, const Val *param, unsigned fact)
     a->asked |= (uint16_t)fact;
     return (a->truth & fact) == fact;
 }
+
+const Op *
+ir_combine_op(const Op *o)
+{
+    const Block *r = o->regions[0];
+    const Op *f = r->first;
+    if (r->n_args != 2 || f->next != r->last || f->n_args != 2 ||
+        arg(r->last, 0) != result(f, 0))
+        return NULL;
+    const Val *a = r->args[0], *b = r->args[1];
+    bool both = (arg(f, 0) == a && arg(f, 1) == b) ||
+                (arg(f, 0) == b && arg(f, 1) == a);
+    return both ? f : NULL;
+}
+
+static bool
+is_below(const Val *v, const Op *o)
+{
+    const Op *at = v->block->owner;
+    while (at && at != o)
+        at = at->block->owner;
+    return at != NULL;
+}
+
+static void
+each_outer(const Op *top, const Block *b, void (*see)(void *data, const Val *v),
+           void *data)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_args; i++)
+            if (!is_below(arg(o, i), top))
+                see(data, arg(o, i));
+        for (int i = 0; i < o->n_regions; i++)
+            each_outer(top, o->regions[i], see, data);
+    }
+}
+
+void
+ir_each_outer(const Op *o, void (*see)(void *data, const Val *v), void *data)
+{
+    for (int i = 0; i < o->n_regions; i++)
+        each_outer(o, o->regions[i], see, data);
+}

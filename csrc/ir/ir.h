@@ -315,6 +315,11 @@ Op *ir_store(Build *b, Val *p, Val *v, Val *mask);
 const char *ir_print_prefix(Comp *c, const char *text, bool has_values);
 /* A CONST, scalar or block. */
 bool ir_is_const(const Val *v, uint64_t *bits);
+/* The one op by which o, a REDUCE or SCAN of one block, combines its region's two
+ * arguments; else NULL. */
+const Op *ir_combine_op(const Op *o);
+/* Calls see(data, v) for each value from outside that the regions of o read. */
+void ir_each_outer(const Op *o, void (*see)(void *data, const Val *v), void *data);
 bool ir_const_as_int(const Val *v, int64_t *i); /* sign- or zero-extended */
 
 /* ---- facts of arguments --------------------------------------------------------- */

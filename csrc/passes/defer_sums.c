@@ -55,11 +55,8 @@ is_sum(const Op *o)
 {
     if (o->op != OP_REDUCE || o->n_results != 1)
         return false;
-    const Block *b = o->regions[0];
-    const Op *add = b->first;
-    return add->op == OP_ADD && add->next == b->last &&
-           arg(b->last, 0) == result(add, 0) && arg(add, 0) != arg(add, 1) &&
-           !arg(add, 0)->def && !arg(add, 1)->def;
+    const Op *add = ir_combine_op(o);
+    return add && add->op == OP_ADD;
 }
 
 /* Rule 1. */

@@ -22,5 +22,5 @@ def run():
 # limit_combine_sum.py:12:38: UnsupportedError[LIMIT]: the combine function of reduce() uses 'x' of type ptr<i32> from outside
 #         return tl.maximum(a, tl.load(x + tl.abs(b)))
 #                                      ^~~~~~~~~~~~~
-#   help: it computes with its arguments and constants alone; apply what is around it before or after
+#   help: it computes with its arguments and with numbers; of several blocks, tl.reduce((x, y), axis, f) gives it one element each
 #   in largest(), inlined from limit_combine_sum.py:14

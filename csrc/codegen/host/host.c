@@ -551,8 +551,22 @@ access_op(Host *h, const Op *o)
 }
 
 static void
+settle_outer(void *h, const Val *v)
+{
+    if (!is_ready(h, v))
+        host_flush(h);
+}
+
+void
+host_settle_outer(Host *h, const Op *o)
+{
+    ir_each_outer(o, settle_outer, h);
+}
+
+static void
 reduce_op(Host *h, const Op *o)
 {
+    host_settle_outer(h, o);
     Root r = {.kind = R_REDUCE, .o = o, .pos = host_pos(h, o)};
     for (int i = 0; i < o->n_results; i++)
         if (!result(o, i)->type->rank)

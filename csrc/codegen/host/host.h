@@ -114,6 +114,8 @@ View host_new_view(Host *h, const Val *v);
 uint32_t host_through_map(const Op *o, uint32_t map);
 Lv host_affine_sum(Host *h, const AffSum *s); /* i64 */
 Lv host_scalar(Host *h, const Val *v);
+/* The scalars that the region of a REDUCE or SCAN reads from outside exist now. */
+void host_settle_outer(Host *h, const Op *o);
 Lv host_const(Host *h, const Type *t, uint64_t bits, int lanes);
 Lt host_mem_type(Host *h, const Type *t);
 Lv host_to_mem(Host *h, const Type *t, Lv x);

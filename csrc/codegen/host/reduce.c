@@ -28,14 +28,10 @@ entry_slot(Host *h, Lt t)
 
 /* x op identity = x, for a region of one op on its two arguments. */
 static bool
-identity_of(const Block *region, Elem e, uint64_t *bits)
+identity_of(const Op *reduce, Elem e, uint64_t *bits)
 {
-    const Op *o = region->first;
-    if (!o || !o->next || o->next->op != OP_YIELD || region->n_args != 2 ||
-        o->n_args != 2)
-        return false;
-    if (arg(o->next, 0) != result(o, 0) || arg(o, 0) == arg(o, 1) || arg(o, 0)->def ||
-        arg(o, 1)->def)
+    const Op *o = ir_combine_op(reduce);
+    if (!o)
         return false;
     int n = elem_info[e].bits;
     uint64_t ones = n == 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1;
@@ -63,13 +59,25 @@ static bool
 has_identity(const Op *o)
 {
     uint64_t bits;
-    return o->n_args == 1 && identity_of(o->regions[0], arg(o, 0)->type->elem, &bits);
+    return o->n_args == 1 && identity_of(o, arg(o, 0)->type->elem, &bits);
 }
 
 static bool
 is_horizontal(const Group *g)
 {
     return g->axis == g->vec && g->lanes > 1;
+}
+
+static Lv
+outer(void *data, const Val *v)
+{
+    return host_scalar(data, v);
+}
+
+static void
+combine(Host *h, const Op *o, Lv *x, Lv *out)
+{
+    cg_region(h->l, o->regions[0], x, 2 * o->n_args, out, outer, h);
 }
 
 void
@@ -81,7 +89,7 @@ host_reduce_begin(Host *h, Group *g, Root *r)
     for (int i = 0; i < n; i++) {
         const Type *t = arg(r->o, i)->type;
         uint64_t bits = 0;
-        identity_of(r->o->regions[0], t->elem, &bits);
+        identity_of(r->o, t->elem, &bits);
         Lv init = host_const(h, ty_element(h->c, t), bits, g->lanes);
         r->acc[i] = entry_slot(h, LLVMTypeOf(init));
         LLVMBuildStore(l->b, init, r->acc[i]);
@@ -99,7 +107,7 @@ host_reduce_step(Host *h, Group *g, Root *r, Lv *in)
         x[i] = LLVMBuildLoad2(l->b, LLVMTypeOf(in[i]), r->acc[i], "");
         x[n + i] = in[i];
     }
-    cg_region(l, r->o->regions[0], x, 2 * n, out);
+    combine(h, r->o, x, out);
     bool known = has_identity(r->o);
     Lv first = LLVMBuildICmp(l->b, LLVMIntEQ, g->index[g->axis], ll_i64(l, 0), "");
     for (int i = 0; i < n; i++) {
@@ -144,7 +152,7 @@ host_reduce_end(Host *h, Group *g, Root *r)
             x[n + i] = lanes_of(h, out[i], halves ? lanes / 2 : 1, halves ? 1 : 2,
                                 lanes / 2);
         }
-        cg_region(l, o->regions[0], x, 2 * n, out);
+        combine(h, o, x, out);
     }
     for (int i = 0; i < n; i++) {
         const Val *v = result(o, i);
@@ -207,7 +215,7 @@ scan_lanes(Host *h, const Op *o, Lv *x, int lanes)
             in[i] = moved_up(h, x[i], s, lanes);
             in[n + i] = x[i];
         }
-        cg_region(l, o->regions[0], in, 2 * n, out);
+        combine(h, o, in, out);
         for (int i = 0; i < n; i++)
             x[i] = LLVMBuildSelect(l->b, low, x[i], out[i], "");
     }
@@ -227,6 +235,7 @@ host_scan(Host *h, const Op *o)
     int last = t->rank - 1;
     bool along = axis == last;
     int widest = 1;
+    host_settle_outer(h, o);
     for (int i = 0; i < n; i++) {
         host_materialise(h, arg(o, i));
         widest = MAX(widest, host_mem_bytes(arg(o, i)->type));
@@ -272,7 +281,7 @@ host_scan(Host *h, const Op *o)
         if (along)
             x[i] = ll_splat(l, x[i], lanes);
     }
-    cg_region(l, o->regions[0], x, 2 * n, y);
+    combine(h, o, x, y);
     Lv first = LLVMBuildICmp(l->b, LLVMIntEQ, loop[axis].index, ll_i64(l, 0), "");
     for (int i = 0; i < n; i++) {
         const Type *rt = result(o, i)->type;

@@ -4,11 +4,8 @@
 static bool
 is_commutative(const Op *o)
 {
-    const Block *b = o->regions[0];
-    const Op *f = b->first;
-    return o->n_args == 1 && op_has(f, OPF_COMM) && f->next == b->last &&
-           arg(b->last, 0) == result(f, 0) && arg(f, 0) != arg(f, 1) &&
-           !arg(f, 0)->def && !arg(f, 1)->def;
+    const Op *f = ir_combine_op(o);
+    return f && op_has(f, OPF_COMM);
 }
 
 void
@@ -68,13 +65,19 @@ across_copy_operands(Across *k)
     }
 }
 
+static Lv
+outer(void *data, const Val *v)
+{
+    return sim_val(data, v)[0];
+}
+
 void
 across_combine(Across *k, Lv *x, Lv *y, Lv *to)
 {
     Lv *args = NEW_N(k->s->a, Lv, 2 * k->n);
     memcpy(args, x, (size_t)k->n * sizeof *x);
     memcpy(args + k->n, y, (size_t)k->n * sizeof *y);
-    cg_region(k->s->l, k->o->regions[0], args, 2 * k->n, to);
+    cg_region(k->s->l, k->o->regions[0], args, 2 * k->n, to, outer, k->s);
 }
 
 void

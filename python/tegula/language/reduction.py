@@ -25,7 +25,7 @@ def reduce(
     """Combine along axis with a @jit function of scalars.
 
     combine_fn(acc.., new..) returns as many values as input has blocks. It must be
-    associative and commutative.
+    associative and commutative, and may use the numbers around it, not blocks or memory.
 
     Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
             A tuple of blocks of one shape gives a tuple.
@@ -54,7 +54,7 @@ def associative_scan(
     """Combine each element with all before it, with a @jit function of scalars.
 
     combine_fn(acc.., new..) returns as many values as input has blocks. It must be
-    associative. reverse starts from the end.
+    associative, and may use the numbers around it. reverse starts from the end.
 
     Shapes: that of input; a tuple of blocks of one shape gives a tuple.
     Types:  each result has the type of its block; combine_fn must return it.
