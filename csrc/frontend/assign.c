@@ -85,13 +85,13 @@ is_constexpr_annotation(Fe *f, const Node *n)
            strstr(v_const_str(f, v_obj(n->value), "an annotation"), "constexpr");
 }
 
-/* The value of "x: tl.constexpr = v": also of a tensor that folded to a constant, as what
+/* The value of "x: tl.constexpr = v" and of tl.constexpr(v): also of a tensor that folded to a constant, as what
  * a helper returns is: n: tl.constexpr = tl.cdiv(N, BLOCK). What is known only at run time
  * stays a tensor, as in Triton: a parameter without an annotation is a constant when it is
  * 1, and kernels that were written for that must compile for 2. Where a constant is needed,
  * the message is about that place. */
-static Value
-constant_of(Fe *f, Value v)
+Value
+fe_constexpr(Fe *f, Value v)
 {
     uint64_t bits;
     v = fe_read(f, v);
@@ -109,7 +109,7 @@ constant_of(Fe *f, Value v)
     if (v.kind == V_TUPLE) {
         Value t = v_tuple_like(f, v.tuple);
         for (int i = 0; i < t.tuple->n; i++)
-            t.tuple->at[i] = constant_of(f, t.tuple->at[i]);
+            t.tuple->at[i] = fe_constexpr(f, t.tuple->at[i]);
         return t;
     }
     if (v.kind == V_TENSOR)
@@ -125,7 +125,7 @@ fe_ann_assign(Fe *f, Node *n)
     Value v = fe_expr(f, n->a);
     f->b.loc = fe_loc(f, n);
     if (n->c && is_constexpr_annotation(f, n->c))
-        v = constant_of(f, v);
+        v = fe_constexpr(f, v);
     else
         v = fe_decay(f, v);
     fe_assign(f, n->b, v);

@@ -280,7 +280,7 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     if (o == f->cls_constexpr) {
         if (n != 1 || n_kw)
             err_at(f->c, f->b.loc, ARGUMENT, "constexpr()", "it takes one argument");
-        return v_from_py(f, v_to_py(f, args[0], "a tl.constexpr"));
+        return fe_constexpr(f, args[0]);
     }
     if (fe_is_instance(f, o, f->cls_dtype)) {
         /* tl.float32(0.5): a scalar of that type */

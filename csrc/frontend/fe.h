@@ -390,6 +390,8 @@ FeFunction *fe_method_of(Fe *f, PyObject *o); /* of a class of values; NULL: non
 
 /* ---- assign.c ------------------------------------------------------------------ */
 void fe_assign(Fe *f, Node *target, Value v); /* to a name or a pattern; no decay */
+/* v as a constant where it is one at compile time, else the tensor that it is. */
+Value fe_constexpr(Fe *f, Value v);
 void fe_ann_assign(Fe *f, Node *n);
 void fe_aug_assign(Fe *f, Node *n);
 

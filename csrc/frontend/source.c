@@ -158,6 +158,23 @@ join(PyObject *lines, Py_ssize_t first, Py_ssize_t end)
     return res;
 }
 
+/* compile(text, file, "exec", AST_ONLY, True): new ref, or NULL with an exception.
+ *
+ * In CPython 3.11 and 3.12 threads that build syntax trees count their depth in one place;
+ * where a collection of garbage lets another thread in, the tree ends in this SystemError
+ * (python/cpython issue 106905). Once more it goes well. */
+static PyObject *
+compile_ast(PyObject *builtins, PyObject *text, const char *file)
+{
+    for (int i = 0;; i++) {
+        PyObject *tree = PyObject_CallMethod(builtins, "compile", "OssiO", text, file,
+                                             "exec", AST_ONLY, Py_True);
+        if (tree || i == 20 || !PyErr_ExceptionMatches(PyExc_SystemError))
+            return tree;
+        PyErr_Clear();
+    }
+}
+
 /* The FunctionDef in text, whose first line is `first` of its file: new ref; NULL with an
  * exception (SyntaxError when the text is cut wrongly). */
 static PyObject *
@@ -177,8 +194,7 @@ parse(const char *file, PyObject *text, int first, bool is_indented)
     padded = PyUnicode_FromFormat("%s%U", pad, text);
     if (!padded)
         goto done;
-    tree = PyObject_CallMethod(builtins, "compile", "OssiO", padded, file, "exec",
-                               AST_ONLY, Py_True);
+    tree = compile_ast(builtins, padded, file);
     if (!tree)
         goto done;
     for (int level = is_indented ? 2 : 1; level > 0; level--) {

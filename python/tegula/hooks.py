@@ -120,6 +120,15 @@ def _inspect_stages(target: str, options: dict[str, Any]) -> None:
         raise RuntimeError("add_stages_inspection_hook cannot replace stages of tegula")
 
 
+def _plain(x: Any) -> Any:
+    """A constant as JSON has it; a dtype by its name. jit._untuple reads it back."""
+    from tegula.language import dtype
+
+    if isinstance(x, tuple):
+        return tuple(map(_plain, x))
+    return {"dtype": x.name} if type(x) is dtype else x
+
+
 def _specialization_data(
     kernel: Any,
     target: str,
@@ -166,7 +175,7 @@ def serialize_specialization_data(
             "name": name,
             "target": target,
             "types": types,
-            "constants": constants,
+            "constants": {k: _plain(v) for k, v in constants.items()},
             "options": options,
         }
     )

@@ -362,7 +362,11 @@ class JITFunction(Kernel, Generic[R]):
 
 
 def _untuple(x: Any) -> Any:
-    """JSON's lists are tuples here, and {"constexpr": v} is a constant."""
+    """JSON's lists are tuples here, {"constexpr": v} is a constant, {"dtype": s} a dtype."""
+    if isinstance(x, dict) and x.keys() == {"dtype"}:
+        from tegula.language import dtype
+
+        return dtype(x["dtype"])
     if isinstance(x, dict) and x.keys() == {"constexpr"}:
         from tegula.language import constexpr
 

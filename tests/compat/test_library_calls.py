@@ -250,6 +250,21 @@ def test_preload():
         copy_block.preload(data)
 
 
+def test_preload_of_dtypes():
+    @tegula.jit
+    def fill(y, how: tl.constexpr, TYPES: tl.constexpr):
+        tl.store(y, tl.full((), 1, TYPES[0]).to(how))
+
+    told = []
+    knobs.runtime.jit_cache_hook = lambda **kw: told.append(kw["compile"]) and False
+    y = np.zeros(1, np.float32)
+    fill[(1,)](y, tl.float32, (tl.float16, 2))
+    knobs.runtime.reset()
+    data = told[0]["specialization_data"]
+    assert json.loads(data)["constants"]["how"] == {"dtype": "fp32"}
+    assert fill.preload(data) is fill[(1,)](y, tl.float32, (tl.float16, 2))
+
+
 # --- hooks ---
 def test_load_hooks():
     log = []

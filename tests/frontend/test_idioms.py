@@ -10,17 +10,17 @@ import tegula.language as tl
 
 
 @tl.constexpr
-def unsigned_of(dtype: tl.constexpr):
-    """A function of constants in tl.constexpr: it is given constexprs."""
-    assert isinstance(dtype, tl.constexpr)
-    return tl.core.get_int_dtype(dtype.value.primitive_bitwidth, False)
+def bits_of(dtype, signed: tl.constexpr):
+    """Numbers are given as constexprs, dtypes as they are."""
+    assert not dtype.is_bf16() and isinstance(signed, tl.constexpr)
+    return tl.core.get_int_dtype(dtype.primitive_bitwidth, signed.value)
 
 
 @tegula.jit
 def to_bits(x_ptr, y_ptr, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + at)
-    tl.store(y_ptr + at, x.to(unsigned_of(dtype=x.dtype), bitcast=True))
+    tl.store(y_ptr + at, x.to(bits_of(x.dtype, signed=False), bitcast=True))
 
 
 def test_constexpr_function(run):
@@ -31,7 +31,7 @@ def test_constexpr_function(run):
 
 
 def test_constexpr_function_is_an_ordinary_one_on_the_host():
-    assert unsigned_of(tl.constexpr(tl.float16)) == tl.uint16
+    assert bits_of(tl.float16, tl.constexpr(False)) == tl.uint16
     assert tl.constexpr(max)(3, 4) == 4
 
 

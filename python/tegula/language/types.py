@@ -377,8 +377,8 @@ class _Constexpr:
     As a parameter's annotation it asks for one variant per value; wrapped around a global
     (``SCALE = tl.constexpr(0.5)``) it lets kernels read it. In a kernel an annotated name,
     ``n: tl.constexpr = 4``, stays a constant where a plain assignment makes a tensor.
-    Around a function it lets kernels call it on constants, which it is given as
-    constexprs; ``@tegula.constexpr_function`` gives it the bare values.
+    Around a function it lets kernels call it on constants, where numbers and strings
+    are given as constexprs; ``@tegula.constexpr_function`` gives it the bare values.
     """
 
     def __init__(self, value: Any) -> None:
@@ -417,7 +417,7 @@ class _Constexpr:
 
 
 class _Callee:
-    """The function of a tl.constexpr(function): kernels call it, with constexprs."""
+    """The function of a tl.constexpr(function), as kernels call it."""
 
     __tegula_constexpr__ = True
 
@@ -426,8 +426,13 @@ class _Callee:
         self.__name__ = fn.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        named = {k: _Constexpr(v) for k, v in kwargs.items()}
-        return self.fn(*map(_Constexpr, args), **named)
+        named = {k: self._given(v) for k, v in kwargs.items()}
+        return self.fn(*map(self._given, args), **named)
+
+    @staticmethod
+    def _given(x: Any) -> Any:
+        """Numbers come as constexprs; dtypes as they are: functions ask them is_bf16()."""
+        return _Constexpr(x) if isinstance(x, (int, float, str)) else x
 
 
 class constexpr_type(dtype):
