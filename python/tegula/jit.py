@@ -362,7 +362,7 @@ class JITFunction(Kernel, Generic[R]):
 
 
 def _untuple(x: Any) -> Any:
-    """JSON's lists are tuples here, {"constexpr": v} is a constant, {"dtype": s} a dtype."""
+    """JSON's lists are tuples, {"constexpr": v} is a constant, {"dtype": s} a dtype."""
     if isinstance(x, dict) and x.keys() == {"dtype"}:
         from tegula.language import dtype
 
