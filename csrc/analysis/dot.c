@@ -44,12 +44,6 @@ has_chained_dot(const Block *b)
     return false;
 }
 
-static int
-log2_of(int64_t n)
-{
-    return __builtin_ctzll((unsigned long long)n);
-}
-
 static bool
 is_f8(Elem e)
 {

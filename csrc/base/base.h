@@ -23,6 +23,13 @@
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define NORETURN _Noreturn
 
+/* Of a power of two. */
+static inline int
+log2_of(int64_t n)
+{
+    return __builtin_ctzll((unsigned long long)n);
+}
+
 typedef struct Comp Comp;
 
 /* ---- arena.c ---------------------------------------------------------------------

@@ -128,9 +128,11 @@ enum {
     OPF_WRITES = 16,
     OPF_TERM = 32,
     OPF_SYNC = 64,
-    OPF_CHEAP = 128,
-    OPF_CONTROL = 256,
-    OPF_SHARED = 512,
+    OPF_CONTROL = 128,
+    OPF_SHARED = 256,
+    OPF_VIEW = 512,
+    OPF_SLOW = 1024,
+    OPF_HEAVY = 2048,
 };
 typedef struct OpInfo {
     const char *text;
@@ -254,6 +256,13 @@ static inline bool
 op_has(const Op *o, unsigned flag)
 {
     return (op_info[o->op].flags & flag) != 0;
+}
+/* Does it go through pointers, operand 0, to the user's memory? */
+static inline bool
+op_is_access(const Op *o)
+{
+    return o->op == OP_LOAD || o->op == OP_STORE || o->op == OP_ATOMIC_RMW ||
+           o->op == OP_ATOMIC_CAS;
 }
 
 /* Where new ops go and what they say about themselves. */

@@ -10,9 +10,11 @@
 #define WRITES OPF_WRITES
 #define TERM OPF_TERM
 #define SYNC OPF_SYNC
-#define CHEAP OPF_CHEAP
 #define CONTROL OPF_CONTROL
 #define SHARED OPF_SHARED
+#define VIEW OPF_VIEW
+#define SLOW OPF_SLOW
+#define HEAVY OPF_HEAVY
 #define A0() 0, {0}
 #define A1(a)                                                                          \
     1,                                                                                 \

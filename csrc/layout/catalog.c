@@ -69,13 +69,6 @@ deal_rest(Comp *c, Deal *t)
     return layout_intern(c, &t->l);
 }
 
-static int
-log2_of(int n)
-{
-    assert(n > 0 && (n & (n - 1)) == 0);
-    return __builtin_ctz((unsigned)n);
-}
-
 const Layout *
 layout_blocked(Comp *c, int rank, const uint8_t *log2_shape, const int *per_thread,
                int log2_warps, const int *order)

@@ -31,13 +31,6 @@ typedef struct Order {
 } Order;
 
 static bool
-is_access(const Op *o)
-{
-    return o->op == OP_LOAD || o->op == OP_STORE || o->op == OP_ATOMIC_RMW ||
-           o->op == OP_ATOMIC_CAS;
-}
-
-static bool
 is_held_once(const Type *t)
 {
     if (!t->layout)
@@ -76,7 +69,7 @@ conflicts_inside(const Order *s, const Block *b)
     for (const Op *o = b->first; o; o = o->next) {
         if (o->op == OP_BARRIER)
             return false;
-        if (is_access(o) && conflicts(s, o))
+        if (op_is_access(o) && conflicts(s, o))
             return true;
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
             if (conflicts_inside(s, o->regions[i]))
@@ -163,7 +156,7 @@ order_block(Order *s, Block *b)
             order_if(s, o);
         else if (o->op == OP_BARRIER)
             s->pending.n = 0;
-        else if (is_access(o)) {
+        else if (op_is_access(o)) {
             if (conflicts(s, o))
                 put_barrier(s, o);
             const Val *root = pointer_root(s->f, arg(o, 0));

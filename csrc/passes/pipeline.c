@@ -482,7 +482,7 @@ hoist_read(const Block *body, const Val *v, Op *before)
         chain[n++] = o;
         if (o->op == OP_SHARED_LOAD)
             break;
-        if (o->op != OP_TRANS && o->op != OP_RESHAPE && o->op != OP_EXPAND)
+        if (!op_has(o, OPF_VIEW))
             return;
     }
     if (!n || chain[n - 1]->op != OP_SHARED_LOAD)

@@ -11,7 +11,7 @@
 bool
 pipeline_is_link(const Op *o)
 {
-    if (o->op == OP_TRANS || o->op == OP_RESHAPE || o->op == OP_EXPAND)
+    if (op_has(o, OPF_VIEW))
         return true;
     return op_has(o, OPF_ELEM) && o->n_args == 1 && o->n_results == 1;
 }

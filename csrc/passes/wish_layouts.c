@@ -41,12 +41,6 @@ struct Wishes {
 
 /* ---- layouts ------------------------------------------------------------------------- */
 
-static int
-log2_of(int64_t n)
-{
-    return __builtin_ctzll((unsigned long long)n);
-}
-
 const Layout *
 layouts_slice(Comp *c, const Layout *l, int axis)
 {
@@ -203,13 +197,6 @@ run_bytes(const Layout *l, int dim, int elem_bytes)
 
 /* ---- accesses --------------------------------------------------------------------------- */
 
-static bool
-is_access(const Op *o)
-{
-    return o->op == OP_LOAD || o->op == OP_STORE || o->op == OP_ATOMIC_RMW ||
-           o->op == OP_ATOMIC_CAS;
-}
-
 static int
 pointee_bytes(const Type *ptr)
 {
@@ -239,7 +226,7 @@ scan_accesses(Wishes *s, const Block *b, bool assign)
     for (const Op *o = b->first; o; o = o->next) {
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
             scan_accesses(s, o->regions[i], assign);
-        if (!is_access(o) || !is_block(arg(o, 0)))
+        if (!op_is_access(o) || !is_block(arg(o, 0)))
             continue;
         AccessClass k = class_of(s, o);
         int *widest = map_get(&s->vec, &k, sizeof k);
@@ -295,23 +282,9 @@ set_wish(Wishes *s, const Val *v, const Layout *l, bool is_weak)
 static int
 weight(const Op *o)
 {
-    switch (o->op) {
-    case OP_DIV:
-    case OP_REM: return elem_is_float(arg(o, 0)->type->elem) ? CHEAP_BUDGET : 8;
-    case OP_DIV_RN:
-    case OP_EXP:
-    case OP_EXP2:
-    case OP_LOG:
-    case OP_LOG2:
-    case OP_SIN:
-    case OP_COS:
-    case OP_TANH:
-    case OP_ERF:
-    case OP_SQRT:
-    case OP_SQRT_RN:
-    case OP_RSQRT: return CHEAP_BUDGET;
-    default: return 1;
-    }
+    if (!op_has(o, OPF_SLOW | OPF_HEAVY))
+        return 1;
+    return elem_is_float(arg(o, 0)->type->elem) ? CHEAP_BUDGET : 8;
 }
 
 static const Layout *hint_of(Wishes *s, const Val *v, int *budget);
@@ -321,13 +294,12 @@ hint_of_use(Wishes *s, const Use *u, int *budget)
 {
     const Op *o = u->user;
     int i = (int)(u - o->args);
-    if (is_access(o))
+    if (op_is_access(o))
         return access_layout(s, o);
     if (op_has(o, OPF_ELEM))
         return hint_of(s, o->results[0], budget);
     const Layout *l = NULL;
-    if (o->op == OP_EXPAND || o->op == OP_BROADCAST || o->op == OP_TRANS ||
-        o->op == OP_RESHAPE) {
+    if (op_has(o, OPF_VIEW) || o->op == OP_BROADCAST) {
         l = hint_of(s, o->results[0], budget);
         return l ? layouts_operand(s->c, o, l) : NULL;
     }

@@ -148,30 +148,13 @@ cost(Host *h, const Val *v)
     if (s->kind != V_LAZY)
         return 1;
     const Op *o = v->def;
-    int n = 0;
     if (host_is_through(o))
         return cost(h, arg(o, 0));
-    switch (o->op) {
-    case OP_CONST:
-    case OP_SPLAT:
-    case OP_ARANGE: return 0;
-    case OP_LOAD: return 3;
-    case OP_DIV:
-    case OP_DIV_RN:
-    case OP_REM:
-    case OP_SQRT:
-    case OP_SQRT_RN:
-    case OP_RSQRT: n = 8; break;
-    case OP_EXP:
-    case OP_EXP2:
-    case OP_LOG:
-    case OP_LOG2:
-    case OP_SIN:
-    case OP_COS:
-    case OP_TANH:
-    case OP_ERF: n = 20; break;
-    default: n = 1;
-    }
+    if (o->op == OP_CONST || o->op == OP_SPLAT || o->op == OP_ARANGE)
+        return 0;
+    if (o->op == OP_LOAD)
+        return 3;
+    int n = op_has(o, OPF_HEAVY) ? 20 : op_has(o, OPF_SLOW) ? 8 : 1;
     for (int i = 0; i < o->n_args && n < 64; i++)
         n += cost(h, arg(o, i));
     return MIN(n, 64);
@@ -462,18 +445,9 @@ host_settle_regions(Host *h, const Op *o)
 static bool
 is_cheap_op(const Op *o)
 {
-    switch (o->op) {
-    case OP_CONST:
-    case OP_SPLAT:
-    case OP_ARANGE: return true;
-    case OP_LOAD:
-    case OP_DIV:
-    case OP_DIV_RN:
-    case OP_REM: return false;
-    default:
-        return host_is_through(o) ||
-               (op_has(o, OPF_ELEM) && !(o->op >= OP_EXP && o->op <= OP_CEIL));
-    }
+    return o->op == OP_CONST || o->op == OP_SPLAT || o->op == OP_ARANGE ||
+           host_is_through(o) ||
+           (op_has(o, OPF_ELEM) && !op_has(o, OPF_SLOW | OPF_HEAVY));
 }
 
 static void

@@ -101,18 +101,10 @@ survey(Host *h, Group *g, Survey *s, const Val *v, uint32_t map)
         return;
     }
     s->n_ops++;
-    switch (o->op) {
-    case OP_EXP:
-    case OP_EXP2:
-    case OP_LOG:
-    case OP_LOG2:
-    case OP_SIN:
-    case OP_COS:
-    case OP_TANH:
-    case OP_ERF: s->n_ops += 12; break;
-    case OP_LOAD: survey_access(h, g, s, o, map); break;
-    default: break;
-    }
+    if (op_has(o, OPF_HEAVY))
+        s->n_ops += 12;
+    if (o->op == OP_LOAD)
+        survey_access(h, g, s, o, map);
     for (int i = 0; i < o->n_args; i++)
         survey(h, g, s, arg(o, i), map);
 }
@@ -280,10 +272,7 @@ is_cheap_again(Host *h, const Val *v)
     const Op *o = v->def;
     if (host_is_through(o) || state(h, v)->is_virtual)
         return true;
-    if (!op_has(o, OPF_ELEM) || o->op == OP_DIV || o->op == OP_DIV_RN ||
-        o->op == OP_REM)
-        return false;
-    if (op_info[o->op].flags & OPF_ELEM && o->op >= OP_EXP && o->op <= OP_RSQRT)
+    if (!op_has(o, OPF_ELEM) || op_has(o, OPF_SLOW | OPF_HEAVY))
         return false;
     int n_reads = 0;
     for (int i = 0; i < o->n_args; i++) {

@@ -22,12 +22,6 @@ enum { MAX_VEC = 16 };
 
 /* ---- addresses ------------------------------------------------------------------- */
 
-static int
-log2_of(int n)
-{
-    return __builtin_ctz((unsigned)n);
-}
-
 typedef struct Place {
     Lv slot, thread; /* bytes */
     Col can_have;    /* bits of the thread's part */
@@ -228,12 +222,6 @@ read_register(Sim *s, void *data, int r)
         regs[r | k->vec.reg[e]] = elems[e];
 }
 
-static bool
-is_view(const Op *o)
-{
-    return o->op == OP_TRANS || o->op == OP_RESHAPE || o->op == OP_EXPAND;
-}
-
 /* Is the slot that o reads still what it was when `user` asks? A copy or store in
  * between goes elsewhere, or threads would race, unless a barrier stands before it. */
 static bool
@@ -261,7 +249,7 @@ can_wait(const Op *o, const Val *v)
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *user = u->user;
         bool ok = user->block == o->block;
-        if (ok && is_view(user))
+        if (ok && op_has(user, OPF_VIEW))
             ok = can_wait(o, result(user, 0));
         else if (ok)
             ok = user->op == OP_DOT && stays_until(o, user);
@@ -280,7 +268,7 @@ dot_of(const Val *v, int *which)
         const Op *o = u->user, *d = o->op == OP_DOT ? o : NULL;
         if (d)
             *which = (int)(u - o->args);
-        else if (is_view(o) && sim_n_regs(result(o, 0)) == sim_n_regs(v))
+        else if (op_has(o, OPF_VIEW) && sim_n_regs(result(o, 0)) == sim_n_regs(v))
             d = dot_of(result(o, 0), which);
         if (d)
             return d;
