@@ -18,9 +18,8 @@ null_of(Host *h, const Type *t, int lanes)
     return LLVMConstNull(ll_vec(host_mem_type(h, t), lanes));
 }
 
-/* A slot on the stack, made once, in the entry block. */
-static Lv
-slot(Host *h, Lt t)
+Lv
+host_slot(Host *h, Lt t)
 {
     Ll *l = h->l;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
@@ -82,7 +81,7 @@ spill(Host *h, Lv x)
     Ll *l = h->l;
     if (LLVMGetElementType(LLVMTypeOf(x)) == l->i1)
         x = LLVMBuildZExt(l->b, x, ll_vec(l->i8, ll_lanes(x)), "");
-    Lv p = slot(h, LLVMTypeOf(x));
+    Lv p = host_slot(h, LLVMTypeOf(x));
     LLVMBuildStore(l->b, x, p);
     return p;
 }

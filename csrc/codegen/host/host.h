@@ -1,6 +1,7 @@
 /* host.h: inside the CPU target. README.md has the idea; cg_host is in host.c.
  *
- *     host.c      the walk over ops: what is lazy, what is a root, when a group is emitted
+ *     host.c      the walk over ops: what is lazy, what is a root
+ *     roots.c     which roots share a group, what must be in scratch before it is emitted
  *     value.c     states of values, who still needs them, the scratch arena
  *     nodes.c     what a group computes, how wide, what it keeps
  *     nest.c      one group -> one loop nest over register-sized vectors
@@ -134,15 +135,9 @@ typedef struct Region {
 } Region;
 void host_region_open(Host *h, Region *r);
 void host_region_close(Host *h, const Region *r);
-void host_materialise(Host *h, const Val *v); /* into scratch, now */
-/* ... at dest; alone: in a group of its own, emitted before this returns. */
-void host_materialise_to(Host *h, const Val *v, View dest, bool alone);
-/* The same converted to elem e: for dot. */
-void host_convert_to(Host *h, const Val *v, View dest, Elem e);
-/* Everything the regions of o want from outside is made ready. */
-void host_settle_regions(Host *h, const Op *o);
+bool host_is_ready(Host *h, const Val *v); /* a scalar that has been emitted */
 
-/* ---- nest.c ------------------------------------------------------------------------------- */
+/* ---- roots.c ---------------------------------------------------------------------------- */
 typedef enum RootKind {
     R_STORE,
     R_ATOMIC,
@@ -159,12 +154,11 @@ struct Root {
     bool is_forced; /* KEEP: dest is the caller's */
     bool converts;  /* KEEP, forced: to element type `elem` on the way */
     Elem elem;
-    int pos;
+    int pos;   /* of o, or of the op that makes v: host_pos */
     Node **in; /* by operand; NULL: absent */
     int mode;  /* STORE: Mode of the access; PRINT: the operand */
     Lv *acc;   /* REDUCE: a stack slot an operand */
 };
-
 struct Group {
     int rank;
     int32_t shape[MAX_RANK];
@@ -179,6 +173,20 @@ struct Group {
     VEC(Node *) list;
     Lv index[MAX_RANK]; /* i64, of the first lane */
 };
+/* Into the open group, or into a new one of t's shape after what is open; axis: along which
+ * r reduces, or -1. */
+void host_add_root(Host *h, Root r, const Type *t, int axis);
+/* Pending loads that something behind `writer` still wants happen now. */
+void host_settle_loads(Host *h, const Op *writer);
+void host_materialise(Host *h, const Val *v); /* into scratch, now */
+/* ... at dest; alone: in a group of its own, emitted before this returns. */
+void host_materialise_to(Host *h, const Val *v, View dest, bool alone);
+/* The same converted to elem e: for dot. */
+void host_convert_to(Host *h, const Val *v, View dest, Elem e);
+/* Everything the regions of o want from outside is made ready. */
+void host_settle_regions(Host *h, const Op *o);
+
+/* ---- nest.c ------------------------------------------------------------------------------- */
 
 typedef enum NodeKind {
     N_SCALAR,
@@ -236,6 +244,8 @@ void host_when_open(Host *h, When *w, Lv cond);
 void host_when_close(Host *h, When *w);
 
 /* ---- access.c -------------------------------------------------------------------------------- */
+/* A slot on the stack, made once, in the entry block. */
+Lv host_slot(Host *h, Lt t);
 /* lanes 0: scalars. ptr: one pointer for M_ROW and scalars, else a vector. mask, other: may be
  * NULL. t is the pointee. All values in register form. */
 Lv host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other);

@@ -15,17 +15,6 @@
  */
 #include "codegen/host/host.h"
 
-static Lv
-entry_slot(Host *h, Lt t)
-{
-    Ll *l = h->l;
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
-    LLVMPositionBuilderBefore(l->b, LLVMGetBasicBlockTerminator(h->entry));
-    Lv p = LLVMBuildAlloca(l->b, t, "");
-    LLVMPositionBuilderAtEnd(l->b, here);
-    return p;
-}
-
 /* x op identity = x, for a region of one op on its two arguments. */
 static bool
 identity_of(const Op *reduce, Elem e, uint64_t *bits)
@@ -91,7 +80,7 @@ host_reduce_begin(Host *h, Group *g, Root *r)
         uint64_t bits = 0;
         identity_of(r->o, t->elem, &bits);
         Lv init = host_const(h, ty_element(h->c, t), bits, g->lanes);
-        r->acc[i] = entry_slot(h, LLVMTypeOf(init));
+        r->acc[i] = host_slot(h, LLVMTypeOf(init));
         LLVMBuildStore(l->b, init, r->acc[i]);
     }
 }
@@ -255,7 +244,7 @@ host_scan(Host *h, const Op *o)
     int width = along ? 1 : lanes;
     for (int i = 0; i < n; i++) {
         Lt ct = ll_vec(ll_type(l, ty_element(h->c, arg(o, i)->type)), width);
-        carry[i] = entry_slot(h, ct);
+        carry[i] = host_slot(h, ct);
         LLVMBuildStore(l->b, LLVMConstNull(ct), carry[i]);
     }
     int step = along ? lanes : 1;
