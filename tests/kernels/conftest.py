@@ -17,7 +17,7 @@ import tegula
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "ptxsim"))  # simulated.py
 
-import simulated
+import simulated  # noqa: E402
 
 SIMULATED = ["ptxsim:sm_75", "ptxsim:sm_80", "ptxsim:sm_90a"]
 TARGETS = ["cpu", "emu:sm_80", "emu:sm_90a", *SIMULATED, "cuda"]

@@ -1,7 +1,8 @@
 """Every operation x dtype x target beside NumPy. A row of a table is a case.
 
-Each case runs on every machine under --full; else on a GPU and on two of the others,
-drawn by the case's name: all operations meet all types every time. --full ends with a line
+Each case runs on every machine under --full; else on a GPU and on two of the others, drawn
+by the case's name: all operations meet all types every time. Every fourth runs as PTX too,
+interpreted, for one architecture. --full ends with a line
 that counts cases, differences and races on the emulator.
 """
 
@@ -19,16 +20,24 @@ import pytest
 import tegula
 
 HERE = Path(__file__).parent
-sys.path.append(str(HERE))  # suite.py, whatever folder pytest is started in
+# suite.py and simulated.py, whatever folder pytest is started in
+sys.path += [str(HERE), str(HERE.parent / "ptxsim")]
 
+import simulated  # noqa: E402
 from suite import Machine, torch_cuda  # noqa: E402
 
-MACHINES = ("cpu", "interpreter", "emu:sm_80", "emu:sm_90a", "cuda")
+SIMULATED = tuple(f"ptxsim:{t}" for t in ("sm_75", "sm_80", "sm_90a", "sm_120a"))
+MACHINES = ("cpu", "interpreter", "emu:sm_80", "emu:sm_90a", *SIMULATED, "cuda")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "machine" in metafunc.fixturenames:
-        here = [m for m in MACHINES if m != "cuda" or torch_cuda()]
+        here = [
+            m
+            for m in MACHINES
+            if (m != "cuda" or torch_cuda())
+            and (m not in SIMULATED or simulated.available())
+        ]
         metafunc.parametrize("machine", here, indirect=True)
 
 
@@ -94,17 +103,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def drawn(case: str) -> tuple[str, ...]:
     """Where a case runs unless all are asked for. By name, so that it is stable."""
-    pairs = list(itertools.combinations(MACHINES[:-1], 2))
-    return pairs[zlib.crc32(case.encode()) % len(pairs)]
+    pairs = list(itertools.combinations(MACHINES[:4], 2))
+    draw = zlib.crc32(case.encode())
+    some = (
+        draw // 8 % (4 * len(SIMULATED))
+    )  # every fourth case: most of it is LLVM's time
+    return *pairs[draw % len(pairs)], *SIMULATED[some : some + 1]
 
 
 @pytest.fixture
 def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
     name = request.param
-    with tegula.knobs.runtime.scope():
+    with tegula.knobs.runtime.scope(), tegula.knobs.nvidia.scope():
         tegula.knobs.runtime.interpret = name == "interpreter"
-        target = {"interpreter": "cpu", "cuda": None}.get(name, name)
+        there = dict.fromkeys((*SIMULATED, "cuda"))  # where the tensors are
+        target = {"interpreter": "cpu", **there}.get(name, name)
         tegula.knobs.runtime.target = target
+        if name in SIMULATED:
+            tegula.knobs.nvidia.ptxas = "none"
+            simulated.start()
         yield Machine(name)
 
 

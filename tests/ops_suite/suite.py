@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import simulated
 
 import tegula
 import tegula.language as tl
@@ -180,6 +181,8 @@ class Machine:
     def __init__(self, name: str) -> None:
         self.name = name
         self.is_emulated = name.startswith("emu")
+        self.is_simulated = name.startswith("ptxsim")
+        self.is_ptx = self.is_simulated or name == "cuda"
 
     def run(
         self,
@@ -201,13 +204,17 @@ class Machine:
         """A copy of x where kernels can reach it."""
         if self.name == "cuda":
             return torch_cuda().from_numpy(np.ascontiguousarray(x)).cuda()
+        if self.is_simulated:
+            return simulated.put(x, self.name.removeprefix("ptxsim:"))
         return np.array(x, order="C")
 
     def get(self, x: Any) -> np.ndarray:
+        if self.is_simulated:
+            return x.numpy()
         return x.cpu().numpy() if self.name == "cuda" else x
 
     def address(self, x: Any) -> int:
-        return x.data_ptr() if self.name == "cuda" else x.ctypes.data
+        return x.data_ptr() if self.is_ptx else x.ctypes.data
 
 
 def result(dtype: str, shape: Any) -> Arg:

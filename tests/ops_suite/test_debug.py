@@ -95,10 +95,8 @@ def test_device_assert(machine: Machine, text: str, top: int) -> None:
         got = machine.run(body, x, options={"debug": True})[0]
         np.testing.assert_array_equal(got, 5)
         return
-    with pytest.raises(
-        tegula.TegulaError if hasattr(tegula, "TegulaError") else Exception,
-        match="too large",
-    ):
+    error = RuntimeError if machine.is_simulated else tegula.TegulaError
+    with pytest.raises(error, match="too large"):  # a driver knows only CUDA's errors
         machine.run(body, x, options={"debug": True})
 
 

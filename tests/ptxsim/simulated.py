@@ -99,3 +99,121 @@ def put(x: np.ndarray, target: str) -> Tensor:
     there = room[at : at + x.nbytes].view(x.dtype).reshape(x.shape)
     there[...] = x
     return Tensor(there, target)
+
+
+# --- PTX of the test's own -----------------------------------------------------------
+class Config(ctypes.Structure):
+    """CUlaunchConfig"""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attrs", ctypes.c_void_p),
+        ("n_attrs", ctypes.c_uint),
+    )
+
+
+class Fault(Exception):
+    """What a load or a launch failed with: the number of CUDA's error, and the text."""
+
+
+def launch(
+    ptx: str,
+    *arrays: np.ndarray,
+    target: str = "sm_90a",
+    grid: int = 1,
+    block: int = 32,
+    shared: int = 0,
+) -> list[np.ndarray]:
+    """The kernel of a module over copies of the arrays, which are given back."""
+    lib = library()
+    there = [put(a, target) for a in arrays]
+
+    def check(e: int) -> None:
+        if e:
+            raise Fault(e, lib.ptxsim_error().decode())
+
+    module, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+    name = ptx.split(".entry ")[1].split("(")[0]
+    text = ptx.encode()
+    none = (None, None, 0, None, None, 0)
+    check(lib.cuLibraryLoadData(ctypes.byref(module), text, *none))
+    check(lib.cuLibraryGetKernel(ctypes.byref(kernel), module, name.encode()))
+    context = ctypes.c_void_p(0x1000 + DEVICES[target])
+    lib.cuCtxSetCurrent(context)
+    values = [ctypes.c_uint64(t.data_ptr()) for t in there]
+    params = (ctypes.c_void_p * (len(values) + 1))(*map(ctypes.addressof, values))
+    config = Config((grid, 1, 1), (block, 1, 1), shared)
+    try:
+        check(lib.cuLaunchKernelEx(ctypes.byref(config), kernel, params, None))
+    finally:
+        lib.cuLibraryUnload(module)
+    return [t.numpy() for t in there]
+
+
+HEAD = """
+.version 9.0
+.target {target}
+.address_size 64
+.extern .shared .align 16 .b8 smem[];
+.visible .entry k({params})
+{{
+    .reg .b64 %p<9>, %at<9>;
+    .reg .b32 %t;
+    mov.u32 %t, %tid.x;
+"""
+
+
+def kernel(body: str, n_params: int, target: str = "sm_90a") -> str:
+    """A module around body: %t is the thread, %p0, %p1, .. the arrays."""
+    params = ", ".join(f".param .u64 p{i}" for i in range(n_params))
+    head = HEAD.format(target=target, params=params)
+    loads = "".join(f"    ld.param.u64 %p{i}, [p{i}];\n" for i in range(n_params))
+    return f"{head}{loads}{body}\n    ret;\n}}\n"
+
+
+REGISTER = {"pred": "pred", "8": "b16", "16": "b16", "32": "b32", "64": "b64"}
+
+
+def bits_of(ptx_type: str) -> int:
+    if "x2" in ptx_type:
+        return 32
+    return int("".join(c for c in ptx_type if c.isdigit()))
+
+
+def elementwise(
+    op: str,
+    result: str,
+    types: tuple[str, ...],
+    *arrays: np.ndarray,
+    target: str = "sm_90a",
+    before: str = "",
+) -> np.ndarray:
+    """op of a lane's elements: "add.s32 %d, %a, %b;". Types are PTX's, of the result and of
+    each array; predicates come and go as bytes."""
+    n = len(types)
+    assert arrays[0].size == 32
+    lines = [before]
+    for name, t in zip("dabc", (result, *types), strict=False):
+        bits = 8 if t == "pred" else bits_of(t)
+        register = "pred" if t == "pred" else REGISTER[str(bits)]
+        lines.append(f".reg .{register} %{name}; .reg .b32 %w{name};")
+    for i, (name, t) in enumerate(zip("abc", types, strict=False)):
+        bits = 8 if t == "pred" else bits_of(t)
+        lines.append(f"mad.wide.u32 %at{i}, %t, {bits // 8}, %p{i};")
+        if t == "pred":
+            lines.append(f"ld.global.u8 %w{name}, [%at{i}];")
+            lines.append(f"setp.ne.b32 %{name}, %w{name}, 0;")
+        else:
+            lines.append(f"ld.global.b{bits} %{name}, [%at{i}];")
+    bits = 8 if result == "pred" else bits_of(result)
+    lines += [op, f"mad.wide.u32 %at{n}, %t, {bits // 8}, %p{n};"]
+    if result == "pred":
+        lines.append(f"selp.b32 %wd, 1, 0, %d; st.global.b8 [%at{n}], %wd;")
+    else:
+        lines.append(f"st.global.b{bits} [%at{n}], %d;")
+    out = np.zeros(32, f"u{bits // 8}")
+    text = kernel("\n".join(lines), n + 1, target)
+    return launch(text, *arrays, out, target=target)[-1]

@@ -20,6 +20,12 @@ static void
 dec_ret(Dec *d)
 {
     dec_has(d, "uni");
+    d->ins->flow = dec_in_kernel(d) ? FLOW_EXIT : FLOW_RET;
+}
+
+static void
+dec_exit(Dec *d)
+{
     d->ins->flow = FLOW_EXIT;
 }
 
@@ -53,13 +59,6 @@ dec_setmaxnreg(Dec *d)
 }
 
 /* ---- what the driver brings ------------------------------------------------------ */
-
-enum { MAX_ARGS = 8 };
-typedef struct Call {
-    uint32_t arg[MAX_ARGS]; /* places in local memory */
-    int n_args;
-    int64_t result; /* its place; -1: none */
-} Call;
 
 static uint64_t
 argument(const Warp *w, const Call *c, int lane, int k, size_t bytes)
@@ -194,20 +193,25 @@ dec_call(Dec *d)
     const Opd *args = at < d->n_opds && d->opd[at].kind == OPD_LIST ? &d->opd[at]
                                                                     : NULL;
     c->n_args = args ? args->n_parts : 0;
-    for (int k = 0; k < c->n_args && k < MAX_ARGS; k++)
+    if (c->n_args > MAX_ARGS)
+        dec_fail(d, "more than %d arguments", MAX_ARGS);
+    for (int k = 0; k < c->n_args; k++)
         c->arg[k] = place_of(d, &args->part[k]);
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         if (!strcmp(rows[k].name, name) && rows[k].n_args == c->n_args) {
             d->ins->run = rows[k].run;
+            d->ins->is_call = true;
             return;
         }
-    dec_fail(d, "a call of %s with %d arguments is not simulated", name, c->n_args);
+    c->name = name;
+    d->ins->is_call = true;
+    d->ins->flow = FLOW_CALL;
 }
 
 const OpRow control_ops[] = {
     {"bra", dec_bra},
     {"ret", dec_ret},
-    {"exit", dec_ret},
+    {"exit", dec_exit},
     {"trap", dec_trap},
     {"call", dec_call},
     {"nanosleep", dec_nanosleep},

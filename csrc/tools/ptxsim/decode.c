@@ -71,6 +71,12 @@ dec_take_all(Dec *d)
     memset(d->used, 1, sizeof d->used);
 }
 
+bool
+dec_in_kernel(const Dec *d)
+{
+    return d->p->func->is_entry;
+}
+
 int
 dec_sm(const Dec *d)
 {

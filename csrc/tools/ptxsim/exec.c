@@ -108,19 +108,18 @@ bits_of(const uint8_t *p)
 
 /* ---- lanes that part and meet ---------------------------------------------------- */
 
-/* Those with the lowest pc run. */
+/* Of the lanes in the deepest call, those with the lowest pc run. */
 static void
-regroup(Warp *w)
+choose(Warp *w)
 {
-    for (int l = 0; l < LANES; l++)
-        if (w->mask >> l & 1)
-            w->lane_pc[l] = w->pc;
-    int low = INT32_MAX, next = INT32_MAX;
+    int low = INT32_MAX, next = INT32_MAX, deepest = -1;
     uint32_t m = 0;
     for (int l = 0; l < LANES; l++) {
-        if (!(w->alive >> l & 1))
+        if (!(w->alive >> l & 1) || w->depth[l] < deepest)
             continue;
         int pc = w->lane_pc[l];
+        if (w->depth[l] > deepest)
+            deepest = w->depth[l], low = next = INT32_MAX;
         if (pc < low)
             next = low, low = pc, m = 0;
         else if (pc > low && pc < next)
@@ -130,6 +129,15 @@ regroup(Warp *w)
     w->pc = low;
     w->mask = m;
     w->wait_pc = next;
+}
+
+static void
+regroup(Warp *w)
+{
+    for (int l = 0; l < LANES; l++)
+        if (w->mask >> l & 1)
+            w->lane_pc[l] = w->pc;
+    choose(w);
 }
 
 static void
@@ -148,6 +156,50 @@ branch(Warp *w, const Ins *i, uint32_t m)
     w->mask &= ~m;
     if (i->target < w->wait_pc)
         w->wait_pc = i->target;
+}
+
+/* Arguments there, results back: bytes of local memory. */
+static void
+call(Warp *w, const Ins *i, uint32_t m)
+{
+    const Call *c = i->more;
+    for (int l = 0; l < LANES; l++) {
+        if (!(w->mask >> l & 1))
+            continue;
+        w->lane_pc[l] = w->pc + 1;
+        if (!(m >> l & 1))
+            continue;
+        if (w->depth[l] == MAX_DEPTH)
+            sim_fault(w, i, l, CUDA_ERROR_LAUNCH_FAILED, "calls nested too deeply");
+        uint8_t *local = w->local + (size_t)l * w->f->local_bytes;
+        for (int k = 0; k < c->n_args; k++) {
+            const Param *to = &c->callee->params[k];
+            memcpy(local + c->local + to->offset, local + c->arg[k], to->size);
+        }
+        w->returns[l][w->depth[l]++] = w->pc;
+        w->lane_pc[l] = c->entry;
+    }
+    choose(w);
+}
+
+static void
+return_from(Warp *w, uint32_t m)
+{
+    for (int l = 0; l < LANES; l++) {
+        if (!(w->mask >> l & 1))
+            continue;
+        w->lane_pc[l] = w->pc + 1;
+        if (!(m >> l & 1))
+            continue;
+        int at = w->returns[l][--w->depth[l]];
+        const Call *c = w->f->code[at].more;
+        uint8_t *local = w->local + (size_t)l * w->f->local_bytes;
+        const Param *from = &c->callee->result;
+        if (c->result >= 0)
+            memcpy(local + c->result, local + c->local + from->offset, from->size);
+        w->lane_pc[l] = at + 1;
+    }
+    choose(w);
 }
 
 /* ---- barriers -------------------------------------------------------------------- */
@@ -290,6 +342,9 @@ spread(Warp *w, const Ins *i, uint32_t m)
     u &= m;
     for (int k = 0; k < i->n_out; k++)
         undef[i->out[k].id] = (undef[i->out[k].id] & ~m) | u;
+    if (u)
+        for (int k = 0; k < i->n_out; k++)
+            w->has_low[i->out[k].id] = w->has_high[i->out[k].id] = 0;
 }
 
 /* Until it waits, ends, or has had its turn. */
@@ -336,8 +391,13 @@ run_warp(Warp *w)
             if (!i->tracks)
                 spread(w, i, m);
         }
-        if (i->flow == FLOW_EXIT) {
-            leave(w, m);
+        if (i->flow >= FLOW_EXIT) {
+            if (i->flow == FLOW_EXIT)
+                leave(w, m);
+            else if (i->flow == FLOW_CALL)
+                call(w, i, m);
+            else
+                return_from(w, m);
             continue;
         }
         w->pc++;
@@ -452,7 +512,7 @@ warp_new(Warp *w, const Func *f, Cta *c, int id)
     void *file = NULL;
     if (posix_memalign(&file, 64, f->file_bytes + 64) == 0)
         memset(w->file = file, 0, f->file_bytes + 64);
-    w->undef = malloc((f->n_regs + 1) * sizeof *w->undef);
+    w->undef = calloc(3 * (f->n_regs + 1u), sizeof *w->undef);
     w->local = calloc(LANES, f->local_bytes + 1);
     if (!w->file || !w->undef || !w->local) {
         Launch *l = c->cluster->launch;
@@ -460,6 +520,8 @@ warp_new(Warp *w, const Func *f, Cta *c, int id)
         l->error = CUDA_ERROR_OUT_OF_MEMORY;
         longjmp(l->stop, 1);
     }
+    w->has_low = w->undef + f->n_regs + 1;
+    w->has_high = w->has_low + f->n_regs + 1;
     for (int k = 0; k < f->n_consts; k++) {
         uint64_t v[LANES];
         for (int l = 0; l < LANES; l++)
@@ -481,7 +543,9 @@ warp_reset(Warp *w, int n_threads)
     w->has_arrived = false;
     w->n_copies = 0;
     memset(w->committed, 0, sizeof w->committed);
+    memset(w->depth, 0, sizeof w->depth);
     memset(w->undef, 0xff, (f->n_regs + 1) * sizeof *w->undef);
+    memset(w->has_low, 0, 2 * (f->n_regs + 1u) * sizeof *w->undef);
     w->undef[0] = 0;
     for (int k = 0; k < f->n_specials; k++) {
         uint64_t v[LANES];

@@ -300,29 +300,40 @@ slct(Warp *w, const Ins *i, uint32_t m)
 
 /* ---- moves ----------------------------------------------------------------------- */
 
-/* {lo, hi} <-> one register: the parts are as wide as they are many. */
+/* {lo, hi} <-> one register: the parts are as wide as they are many. Where one half of two
+ * is undefined, w->has_low or w->has_high knows that the other is not: LLVM puts a half
+ * into a word, and takes it out, without caring for the other. */
 static void
 pack(Warp *w, const Ins *i, uint32_t m)
 {
     uint64_t sum[LANES] = {0}, part[LANES];
+    uint32_t undef = 0, to = i->out[0].id;
     int bits = 8 * i->in[0].bytes;
     for (int k = 0; k < i->n_in; k++) {
+        undef |= w->undef[i->in[k].id];
         lanes_get(w, i->in[k], part);
         for (int l = 0; l < LANES; l++)
             sum[l] |= part[l] << k * bits;
     }
     lanes_put(w, i->out[0], m, sum);
+    w->undef[to] = (w->undef[to] & ~m) | (undef & m);
+    w->has_low[to] = i->n_in == 2 ? m & ~w->undef[i->in[0].id] : 0;
+    w->has_high[to] = i->n_in == 2 ? m & ~w->undef[i->in[1].id] : 0;
 }
 
 static void
 unpack(Warp *w, const Ins *i, uint32_t m)
 {
     uint64_t x[LANES], part[LANES];
+    uint32_t of = i->in[0].id, undef = w->undef[of] & m;
     lanes_get(w, i->in[0], x);
     for (int k = 0; k < i->n_out; k++) {
+        uint32_t *u = &w->undef[i->out[k].id];
         for (int l = 0; l < LANES; l++)
             part[l] = x[l] >> k * 8 * i->out[0].bytes;
         lanes_put(w, i->out[k], m, part);
+        *u = (*u & ~m) |
+             (i->n_out == 2 ? undef & ~(k ? w->has_high[of] : w->has_low[of]) : undef);
     }
 }
 
@@ -526,6 +537,7 @@ dec_mov(Dec *d)
         for (int k = 0; k < from->n_parts; k++)
             dec_in_opd(d, &from->part[k], part);
         d->ins->run = pack;
+        d->ins->tracks = true;
         return;
     }
     if (to->kind == OPD_VEC) {
@@ -536,6 +548,7 @@ dec_mov(Dec *d)
             dec_out_opd(d, &to->part[k], part);
         dec_in(d, 1, bytes);
         d->ins->run = unpack;
+        d->ins->tracks = true;
         return;
     }
     dec_out(d, 0, bytes);

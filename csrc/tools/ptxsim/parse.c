@@ -343,7 +343,8 @@ place(Parser *p, Sym *s)
         break;
     }
     case SPACE_PARAM: {
-        if (p->func && p->func->has_body) { /* of a call: each thread's own */
+        if (p->func &&
+            (p->func->has_body || !p->func->is_entry)) { /* each thread's own */
             s->space = SPACE_LOCAL;
             place(p, s);
             return;
@@ -593,11 +594,6 @@ function(Parser *p, bool is_entry)
     parameters(p, f, false);
     attributes(p, f);
     if (!take_mark(p, ';')) {
-        if (!is_entry)
-            parse_fail(p, p->tok.line,
-                       "%s has a body: only kernels may, other functions are those of "
-                       "the driver",
-                       f->name);
         body(p, f);
     }
     GROW(m->pool, m->funcs, m->n_funcs, m->cap_funcs);
@@ -711,6 +707,9 @@ module_parse(const char *text, char err[SIM_TEXT])
         top(p);
     if (!p->mod->sm)
         parse_fail(p, p->line, "no .target");
+    for (int i = 0; i < p->mod->n_funcs; i++)
+        if (p->mod->funcs[i]->is_entry && !link_kernel(p->mod, p->mod->funcs[i], err))
+            longjmp(p->stop, 1);
     return p->mod;
 }
 

@@ -108,10 +108,12 @@ typedef struct Reg {
 typedef enum Flow {
     FLOW_NEXT,
     FLOW_BRA,     /* to target */
-    FLOW_EXIT,    /* ret of a kernel, exit */
     FLOW_BARRIER, /* bar.*: the warp may have to wait */
     FLOW_CLUSTER, /* barrier.cluster.wait */
-    FLOW_YIELD    /* polls: another warp's turn */
+    FLOW_YIELD,   /* polls: another warp's turn */
+    FLOW_EXIT, /* ret of a kernel, exit; from here on the next pc is not this one's + 1 */
+    FLOW_CALL,
+    FLOW_RET
 } Flow;
 
 enum { BAR_ARRIVE = 1, BAR_RED = 2 }; /* flags of a barrier */
@@ -122,6 +124,7 @@ struct Ins {
     uint8_t flow;
     bool has_guard, guard_not;
     bool is_aligned;               /* all lanes that have not left must be here */
+    bool is_call;                  /* more is a Call */
     bool tracks;                   /* sets the undefined lanes of its results itself */
     bool is_volatile;              /* ld.volatile, polls */
     uint8_t space, type, n, bytes; /* of an access: n elements of `bytes` */
@@ -137,6 +140,18 @@ struct Ins {
     int file, src;     /* .loc: which file, its line; 0: none */
     const char *words; /* the opcode */
 };
+
+enum { MAX_ARGS = 16, MAX_DEPTH = 8 };
+typedef struct Call {
+    const char *name;
+    uint32_t arg[MAX_ARGS]; /* places in local memory */
+    int n_args;
+    int64_t result; /* its place; -1: none */
+    /* link.c, when the function is no other's than the text's: */
+    const struct Func *callee;
+    uint32_t local; /* its frame */
+    int entry;
+} Call;
 
 /* A name in the text: a register, a variable, a parameter, a label or a function. */
 typedef struct Sym {
@@ -181,6 +196,7 @@ typedef struct Func {
     int n_specials, cap_specials;
     Param *params;
     int n_params, cap_params;
+    Param result; /* of a function, in its local memory; size 0: none */
     uint32_t param_bytes;
     uint32_t file_bytes;  /* of the registers of a warp */
     uint32_t n_regs;      /* masks */
@@ -209,6 +225,7 @@ typedef struct Module {
 /* Reads text. NULL: err says where and why. */
 Module *module_parse(const char *text, char err[SIM_TEXT]);
 void module_free(Module *m);
+bool link_kernel(Module *m, Func *kernel, char err[SIM_TEXT]);
 Func *module_kernel(const Module *m, const char *name);
 
 /* ---- decoding (decode.c), for the files that have instructions ------------------- */
@@ -273,6 +290,7 @@ Space dec_space(Dec *d);
 void dec_take_hints(Dec *d); /* caches, orders, scopes */
 void dec_st_async(Dec *d);
 int dec_sm(const Dec *d);
+bool dec_in_kernel(const Dec *d);
 
 typedef void Decode(Dec *d);
 typedef struct OpRow {
@@ -294,7 +312,8 @@ typedef struct Copy { /* of cp.async, that has not landed */
 enum { WARP_RUNS, WARP_AT_BARRIER, WARP_AT_CLUSTER, WARP_DONE };
 struct Warp {
     uint8_t *file;
-    uint32_t *undef;
+    uint32_t *undef;              /* lanes, by register */
+    uint32_t *has_low, *has_high; /* of those: with a defined half (logic.c, pack) */
     const Func *f;
     struct Cta *cta;
     int id;         /* in the block */
@@ -304,8 +323,10 @@ struct Warp {
     int pc;
     int wait_pc; /* the lowest pc of the lanes that wait; INT32_MAX: none do */
     int lane_pc[LANES];
-    uint32_t carry;   /* CC.CF */
-    const Ins *at;    /* where it waits */
+    int depth[LANES];              /* of calls */
+    int returns[LANES][MAX_DEPTH]; /* the calls */
+    uint32_t carry;                /* CC.CF */
+    const Ins *at;                 /* where it waits */
     bool has_arrived; /* at the cluster's barrier, whose phase is not over */
     uint8_t *local;   /* of 32 threads, one behind the other */
     Copy *copies;
