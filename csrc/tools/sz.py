@@ -34,7 +34,7 @@ CAPS = {
     "csrc/runtime": 5800,
     "csrc/runtime/emu": 1400,
     "csrc/tools": 2100,
-    "csrc/tools/ptxsim": 5200,
+    "csrc/tools/ptxsim": 7600,
     "python/tegula": 9000,
 }
 
