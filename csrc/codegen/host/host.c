@@ -175,7 +175,7 @@ access_op(Host *h, const Op *o)
 static void
 settle_outer(void *h, const Val *v)
 {
-    if (!is_ready(h, v))
+    if (!host_is_ready(h, v))
         host_flush(h);
 }
 
