@@ -5,8 +5,18 @@ static Value
 bind(Fe *f, const Builtin *bi, FeFunction *fn, Value self)
 {
     MethodValue *m = NEW(f->a, MethodValue);
-    *m = (MethodValue){bi, fn, self};
+    *m = (MethodValue){.builtin = bi, .fn = fn, .self = self};
     return (Value){V_METHOD, {.method = m}};
+}
+
+/* A function of an aggregate's class that no instance is bound to, written Class.name: a
+ * @staticmethod, decorated with @jit or not. */
+static Value
+static_method(Fe *f, PyObject *fn)
+{
+    Closure *k = NEW(f->a, Closure);
+    k->fn = fe_method_of(f, fn);
+    return (Value){V_CLOSURE, {.closure = k}};
 }
 
 /* pointer_type(element, const=..) as the Python object that kernels compare with. */
@@ -97,6 +107,8 @@ static Value
 object_attribute(Fe *f, PyObject *o, const char *name)
 {
     PyObject *r = PyObject_GetAttrString(o, name);
+    if (r && fe_is_aggregate(o) && PyObject_HasAttrString(r, "__code__"))
+        return static_method(f, fe_own(f, r));
     if (r)
         return v_from_py(f, fe_own(f, r));
     if (!PyErr_ExceptionMatches(PyExc_AttributeError))
@@ -106,13 +118,45 @@ object_attribute(Fe *f, PyObject *o, const char *name)
     Value v = v_obj(o);
     if (!strcmp(name, "value"))
         return v;
-    if (!is_number(v))
+    bool is_tuple = PyTuple_Check(o);
+    if (!is_number(v) && !is_tuple)
         return (Value){0};
     if (!strcmp(name, "type")) { /* of a constant, it is its value */
         PyObject *cls = fe_own(f, PyObject_GetAttrString(f->core, "constexpr_type"));
         return v_obj(fe_own(f, PyObject_CallFunctionObjArgs(cls, o, NULL)));
     }
-    return tensor_attribute(f, fe_tensor(f, v, "the value"), name);
+    return is_tuple ? (Value){0}
+                    : tensor_attribute(f, fe_tensor(f, v, "the value"), name);
+}
+
+/* Is every leaf of a tuple known now? */
+static bool
+all_known(Fe *f, Value v)
+{
+    v = fe_read(f, v);
+    if (v.kind != V_TUPLE)
+        return v.kind == V_OBJ;
+    for (int i = 0; i < v.tuple->n; i++)
+        if (!all_known(f, v.tuple->at[i]))
+            return false;
+    return true;
+}
+
+/* Is cls.name a @staticmethod? Named tuples have methods, too. */
+static bool
+is_static(Fe *f, PyObject *cls, const char *name)
+{
+    PyObject *mro = fe_own(f, PyObject_GetAttrString(cls, "__mro__"));
+    PyObject *kind = fe_own(f, PyObject_GetAttrString(f->builtins_mod, "staticmethod"));
+    for (Py_ssize_t i = 0; i < PyTuple_Size(mro); i++) {
+        PyObject *dict =
+            fe_own(f, PyObject_GetAttrString(PyTuple_GetItem(mro, i), "__dict__"));
+        PyObject *o = PyMapping_GetItemString(dict, name);
+        if (o)
+            return fe_is_instance(f, fe_own(f, o), kind);
+        PyErr_Clear();
+    }
+    return false;
 }
 
 Value
@@ -124,6 +168,8 @@ fe_attribute(Fe *f, Value v, const char *name)
     case V_OBJ: return object_attribute(f, v.obj, name);
     case V_BLOCK_PTR: return block_ptr_attribute(f, v, name);
     case V_TUPLE: {
+        if (!v.tuple->type && !strcmp(name, "type") && all_known(f, v))
+            return object_attribute(f, v_to_py(f, v, "the tuple"), name);
         if (!v.tuple->type)
             break;
         PyObject *fields = fe_own(f, PyObject_GetAttrString(v.tuple->type, "_fields"));
@@ -139,8 +185,14 @@ fe_attribute(Fe *f, Value v, const char *name)
         PyErr_Clear();
         if (o) {
             FeFunction *fn = fe_method_of(f, fe_own(f, o));
-            if (fn)
-                return bind(f, NULL, fn, v);
+            if (fn && is_static(f, v.tuple->type, name))
+                return static_method(f, o);
+            if (fn) {
+                Value m = bind(f, NULL, fn, v);
+                m.method->is_constant = PyObject_HasAttrString(o,
+                                                               "__tegula_constexpr__");
+                return m;
+            }
             return v_from_py(f, o);
         }
         break;

@@ -316,7 +316,8 @@ call_any(Fe *f, Value fn, int n, const Value *args, int n_kw, const char *const 
             return fe_call_builtin(f, fn.method->builtin, n + 1, all, n_kw, kw,
                                    kw_args);
         }
-        return fe_inline(f, fn.method->fn, n + 1, all, n_kw, kw, kw_args);
+        Value r = fe_inline(f, fn.method->fn, n + 1, all, n_kw, kw, kw_args);
+        return fn.method->is_constant ? fe_constexpr(f, r) : r;
     }
     if (fn.kind == V_CLOSURE)
         return fe_call_closure(f, fn.closure, n, args, n_kw, kw, kw_args);
@@ -369,10 +370,33 @@ spread_keywords(Fe *f, Given *g, const Node *x)
     }
 }
 
+/* A call that is a statement: refused where @must_use_result says so, with its reason. */
+static void
+check_dropped(Fe *f, const Node *n, Value fn)
+{
+    if (fn.kind != V_OBJ)
+        return;
+    PyObject *why = PyObject_GetAttrString(fn.obj, "_must_use_result");
+    PyErr_Clear();
+    if (!why || PyObject_IsTrue(fe_own(f, why)) != 1)
+        return;
+    f->b.loc = fe_loc(f, n);
+    if (PyUnicode_Check(why))
+        err_help(f->c, "%s", v_const_str(f, v_obj(why), "the text of must_use_result"));
+    const char *text = fe_text(f, n->a), *name = callee_name(f, fn.obj);
+    fail(f, VALUE, "the result of %s() is not being used",
+         text   ? text
+         : name ? name
+                : "this function");
+}
+
 Value
 fe_call(Fe *f, Node *n)
 {
+    bool is_dropped = f->dropped == n;
     Value fn = fe_expr(f, n->a);
+    if (is_dropped)
+        check_dropped(f, n, fn);
     Given g = {0};
     for (int i = 0; i < n->n_list; i++) {
         Node *x = n->list[i];

@@ -202,7 +202,7 @@ fe_descriptor_attribute(Fe *f, Value v, const char *name)
     for (size_t i = 0; i < COUNT(methods); i++)
         if (!strcmp(name, methods[i].name)) {
             MethodValue *m = NEW(f->a, MethodValue);
-            *m = (MethodValue){&methods[i], NULL, v};
+            *m = (MethodValue){.builtin = &methods[i], .self = v};
             return (Value){V_METHOD, {.method = m}};
         }
     if (!strcmp(name, "dtype"))

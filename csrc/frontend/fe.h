@@ -150,6 +150,7 @@ struct MethodValue {
     const Builtin *builtin; /* or NULL */
     FeFunction *fn;         /* or NULL */
     Value self;
+    bool is_constant; /* a @constexpr_function of an aggregate: so is what it returns */
 };
 struct BlockPtr {
     Val *base; /* scalar pointer */
@@ -265,10 +266,11 @@ struct Fe {
     Func *func;
     Build b;
     Frame *frame;
-    const char *callee;      /* the builtin being lowered, for messages */
-    const CallArgs *args;    /* its operands, or an operator's; may be NULL */
-    const Node *call;        /* what fe_call is about to call, for carets; or NULL */
-    bool is_method;          /* it was written x.callee(..) */
+    const char *callee;   /* the builtin being lowered, for messages */
+    const CallArgs *args; /* its operands, or an operator's; may be NULL */
+    const Node *call;     /* what fe_call is about to call, for carets; or NULL */
+    const Node *dropped;  /* an expression that is a statement: nobody uses its value */
+    bool is_method;       /* it was written x.callee(..) */
     bool no_overflow_checks; /* tl.add(.., sanitize_overflow=False) */
     Map trees;               /* FeFunction * -> Tree * */
     Map nested;              /* Node * of a def -> FeFunction * */

@@ -180,6 +180,10 @@ put_class(Hash *h, PyObject *cls)
         bad = !items;
         for (Py_ssize_t k = 0; !bad && k < PyList_Size(items); k++) {
             PyObject *item = PyList_GetItem(items, k), *v = PyTuple_GetItem(item, 1);
+            PyObject *inner = PyObject_GetAttrString(v,
+                                                     "__func__"); /* a staticmethod's */
+            PyErr_Clear();
+            v = inner ? inner : v;
             PyObject *code = PyObject_GetAttrString(v, "__code__");
             PyErr_Clear();
             if (code)
@@ -188,6 +192,7 @@ put_class(Hash *h, PyObject *cls)
                      PyObject_HasAttrString(v, "__tegula_constexpr__"))
                 bad = put_value(h, v);
             Py_XDECREF(code);
+            Py_XDECREF(inner);
         }
         Py_XDECREF(items);
         Py_XDECREF(dict);

@@ -499,6 +499,7 @@ stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
     case AST_With: return stmt_With(f, n, 0);
     case AST_FunctionDef: fe_set(f, n->slot, fe_closure(f, n)); return FALLS;
     case AST_Expr:
+        f->dropped = n->a;
         if (n->a->kind != AST_Constant && is_block_ptr(fe_expr(f, n->a))) {
             err_help(f->c, "write p = tl.advance(p, ..)");
             f->b.loc = fe_loc(f, n);

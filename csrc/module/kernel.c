@@ -191,6 +191,8 @@ wish_free(Wish *w)
 static Wish *
 wish_new(Kernel *k, PyObject *args, PyObject *kwargs)
 {
+    if (cache_read_environment() < 0)
+        return NULL;
     Wish *w = malloc(sizeof *w);
     if (!w)
         return PyErr_NoMemory(), NULL;

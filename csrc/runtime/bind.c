@@ -214,10 +214,11 @@ set_option(Call *c, OptionId id, PyObject *value)
                                 info->name, value),
                    -1;
         }
-        if (id == OPTION_ID_num_warps && !over && v > info->most && !(v & (v - 1)))
-            return raise_out_of_resources(v * 32, (int64_t)info->most * 32, "threads"),
-                   -1;
-        if (over || v < info->least || v > info->most ||
+        /* On the CPU, where a warp is one thread to host code, there may be more of them. */
+        long most = id == OPTION_ID_num_warps && !(v & (v - 1)) ? 128 : info->most;
+        if (id == OPTION_ID_num_warps && !over && v > most && !(v & (v - 1)))
+            return raise_out_of_resources(v * 32, 1024, "threads"), -1;
+        if (over || v < info->least || v > most ||
             (info->kind == OPTION_POWER && (v & (v - 1))))
             return PyErr_Format(PyExc_ValueError,
                                 "option %s must be %s from %d to %d, not "

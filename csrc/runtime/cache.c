@@ -478,6 +478,8 @@ make_variant(Call *c, Target target, FeCaptures *captures)
 {
     const Config *config = &c->k->st->config;
     Options o = call_options(c, target);
+    if (o.num_warps > 32 && target.kind != TARGET_CPU)
+        return raise_out_of_resources(o.num_warps * 32, 1024, "threads");
     if (o.num_ctas > 1 && target.kind != TARGET_CPU && target.sm < 90)
         return PyErr_Format(
                    PyExc_ValueError,
@@ -624,14 +626,30 @@ cache_miss(Call *c)
 }
 
 Compiled *
-cache_get(Call *c)
+cache_find(Call *c)
 {
     if (c->k->captures.n && check_captures(c->k))
         return NULL;
     Entry *e = table_find(c);
-    if (e)
-        return e->variant;
-    return PyErr_Occurred() ? NULL : cache_miss(c);
+    return e ? e->variant : NULL;
+}
+
+Compiled *
+cache_get(Call *c)
+{
+    Compiled *v = cache_find(c);
+    return v || PyErr_Occurred() ? v : cache_miss(c);
+}
+
+int
+cache_read_environment(void)
+{
+    PyObject *knobs = PyImport_ImportModule("tegula.knobs");
+    PyObject *r = knobs ? PyObject_CallMethod(knobs, "_sync", NULL) : NULL;
+    int changed = r ? PyObject_IsTrue(r) : -1;
+    Py_XDECREF(knobs);
+    Py_XDECREF(r);
+    return changed;
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */

@@ -136,19 +136,37 @@ fixed_variant(Compiled *v, Call *c)
     return NULL;
 }
 
+/* The arguments as a call with a key. 0, or -1 with an exception. */
+static int
+call_begin_bound(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
+                 Py_ssize_t n_args, PyObject *kwnames, bool warmup)
+{
+    call_begin(c, k, warmup);
+    c->stream = l ? l->stream : NULL;
+    if (call_bind(c, args, n_args, kwnames))
+        return -1;
+    call_hash(c);
+    return 0;
+}
+
 PyObject *
 launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
        PyObject *kwnames, bool warmup)
 {
     Call c;
-    call_begin(&c, k, warmup);
-    c.stream = l ? l->stream : NULL;
     if (k->hooks && hooks_pre_run(k, args, n_args, kwnames))
         return NULL;
-    if (call_bind(&c, args, n_args, kwnames))
+    if (call_begin_bound(&c, k, l, args, n_args, kwnames, warmup))
         return NULL;
-    call_hash(&c);
-    Compiled *v = l && l->fixed ? fixed_variant(l->fixed, &c) : cache_get(&c);
+    Compiled *v = l && l->fixed ? fixed_variant(l->fixed, &c) : cache_find(&c);
+    if (!v && !(l && l->fixed) && !PyErr_Occurred()) {
+        /* Knobs may have changed in os.environ: then it is another key. */
+        int changed = cache_read_environment();
+        if (changed < 0 ||
+            (changed && call_begin_bound(&c, k, l, args, n_args, kwnames, warmup)))
+            return NULL;
+        v = cache_get(&c);
+    }
     if (!v) /* without an exception: a hook forbade the compile */
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     Py_INCREF((PyObject *)v);

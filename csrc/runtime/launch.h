@@ -342,6 +342,10 @@ int cache_param_of_node(const Call *c, int node);
 /* The variant for this launch; borrowed from the kernel. NULL with an exception, or without
  * one when a hook forbade the compile. */
 Compiled *cache_get(Call *c);
+/* The variant that this launch had before; NULL: none yet, or an exception. */
+Compiled *cache_find(Call *c);
+/* Reads the knobs' variables again (knobs.py). 1: a knob of C's changed; 0; -1: exception. */
+int cache_read_environment(void);
 /* 0, or -1 with an exception: v would write a tensor that is read-only. */
 int cache_check_writes(const Call *c, const Compiled *v);
 /* The frontend's tile IR for this call, malloc'ed; NULL with an exception. */

@@ -60,6 +60,22 @@ extent_of_numpy(const NumpyArray *a, uint64_t *start, uint64_t *bytes, bool *rea
     return 1;
 }
 
+/* What reinterpret() made (tegula/tensors.py) lies where its base does. Of what else only has
+ * a data_ptr() nobody knows how far it reaches. */
+static int
+extent_of_base(State *st, PyObject *x, uint64_t *start, uint64_t *bytes,
+               bool *read_only)
+{
+    PyObject *base = PyObject_GetAttrString(x, "base");
+    if (!base)
+        return PyErr_Clear(), 0;
+    int r = base == x || base == Py_None
+                ? 0
+                : tensor_extent(st, base, start, bytes, read_only);
+    Py_DECREF(base);
+    return r;
+}
+
 int
 tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes, bool *read_only)
 {
@@ -89,6 +105,9 @@ tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes, bool *re
         capsule_drop(capsule);
         return r;
     }
+    if (s->kind == SET_DATA_PTR &&
+        type_derives_from(s->type, "tegula.tensors", "TensorWrapper"))
+        return extent_of_base(st, x, start, bytes, read_only);
     return 0;
 }
 

@@ -20,7 +20,7 @@ class Stages(Mapping[str, Any]):
     """``compiled.asm``: tir, simt, llir, ptx, cubin, asm, obj, as far as they exist.
 
     ``asm["sass"]`` disassembles the cubin when asked, with cuobjdump or nvdisasm.
-    Triton's names of the stages work: ttir is tir, ttgir is simt.
+    Triton's names of the stages work: ttir is tir, ttgir is simt, or tir on the CPU.
     """
 
     _TRITON = {"ttir": "tir", "ttgir": "simt"}
@@ -29,6 +29,8 @@ class Stages(Mapping[str, Any]):
         self._stages = compiled._stages
 
     def __getitem__(self, name: str) -> Any:
+        if name == "ttgir" and "simt" not in self._stages:
+            name = "tir"
         name = self._TRITON.get(name, name)
         if name == "sass" and name not in self._stages and "cubin" in self._stages:
             self._stages["sass"] = disassemble(self._stages["cubin"])

@@ -178,7 +178,8 @@ def compile(
     if target is None:
         from tegula import driver
 
-        target = driver.active.get_current_target()
+        active: Any = driver.active
+        target = active.get_current_target()
     text = target if isinstance(target, str) else target.text
     if hasattr(options, "__dict__"):
         options = vars(options)

@@ -181,6 +181,15 @@ def serialize_specialization_data(
     )
 
 
+def _times(variant: Any) -> knobs.CompileTimes:
+    """In whole microseconds, at least one for what was done at all."""
+    took = {k: max(1, round(1000 * v)) for k, v in variant.timings.items() if v}
+    first = took.pop("frontend", 1)
+    if variant.metadata.from_disk:
+        return knobs.CompileTimes(first, [], 0)
+    return knobs.CompileTimes(first, list(took.items()), 1)
+
+
 def around_compile(
     kernel: Any,
     key: str,
@@ -196,7 +205,7 @@ def around_compile(
             src=kernel,
             metadata=variant.metadata._asdict(),
             metadata_group={},
-            times=variant.timings,
+            times=_times(variant),
             cache_hit=variant.metadata.from_disk,
         )
     if variant is None and knobs.runtime.add_stages_inspection_hook:

@@ -1,8 +1,10 @@
-"""Every environment variable Tegula reads: one row each, read once, at import.
+"""Every environment variable Tegula reads: one row each.
 
-``knobs.compilation.dump`` is the value; assigning to it holds for this process, from
-the next compile on, and ``with knobs.compilation.scope():`` puts back what the block
-changed.
+``knobs.compilation.dump`` is what was assigned to it, else what the environment says now;
+assigning holds from the next compile on, and ``with knobs.compilation.scope():`` puts back
+what the block changed. What C has to know of them it is told when a knob is assigned, when
+a function is decorated and ahead of each compile: launches of what is compiled already read
+no environment.
 ``python -m tegula knobs`` prints the table below with what is set.
 
 A row names Triton's variable beside ours where Triton has one: ours wins when both are
@@ -13,12 +15,32 @@ are listed in ``tegula/compat/knobs.py``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from tegula import _core
+
+from .knob_types import HookChain as HookChain
+from .knob_types import base_knobs as base_knobs
+from .knob_types import env as env
+from .knob_types import env_base as env_base
+from .knob_types import env_bool as env_bool
+from .knob_types import env_class as env_class
+from .knob_types import env_int as env_int
+from .knob_types import env_nvidia_tool as env_nvidia_tool
+from .knob_types import env_opt_bool as env_opt_bool
+from .knob_types import env_opt_str as env_opt_str
+from .knob_types import env_str as env_str
+from .knob_types import env_str_callable_default as env_str_callable_default
+from .knob_types import env_strset as env_strset
+from .knob_types import setenv as setenv
+
+# Does assigning a knob that Triton has, too, export it to the environment?
+propagate_env = True
 
 
 class Row(NamedTuple):
@@ -26,132 +48,83 @@ class Row(NamedTuple):
     name: str
     variable: str
     triton: str | None  # Triton's name for the same thing
-    kind: type  # bool, int, str; str means None when unset and no default is given
+    kind: type[env_base]
     default: Any
     doc: str
     core: str | None = None  # its name in _core.configure, when C reads it
 
-    @property
-    def key(self) -> str:
-        """The variable, Triton's where it has one."""
-        return self.triton or self.variable
 
-
-def _default_cache_dir() -> str:
+def _default_cache_dir(group: Any) -> str:
+    if "home_dir" in vars(group) or "TRITON_HOME" in os.environ:
+        return os.path.join(group.home_dir, ".triton", "cache")
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache")
     return os.path.join(home, "tegula")
 
 
+def _default_dump_dir(group: Any) -> str | None:
+    if not group.dump_ir:
+        return None
+    os.makedirs(cache.dump_dir, exist_ok=True)
+    return str(cache.dump_dir)
+
+
+def _default_libcuda(group: Any) -> str | None:
+    place = group.libcuda_path
+    return os.path.join(place, "libcuda.so.1") if place else None
+
+
 # fmt: off
 ROWS: tuple[Row, ...] = (
-    Row("runtime", "target", "TEGULA_TARGET", None, str, None,
+    Row("runtime", "target", "TEGULA_TARGET", None, env_opt_str, None,
         "machine to compile for when tensors do not say: cpu, cuda, cuda:sm_90a, emu:sm_90a", "target"),
-    Row("runtime", "num_threads", "TEGULA_NUM_THREADS", None, int, 0,
+    Row("runtime", "num_threads", "TEGULA_NUM_THREADS", None, env_int, 0,
         "threads a grid runs on at most on the CPU; 0: one per CPU of the process", "num_threads"),
-    Row("runtime", "stream_bytes", "TEGULA_STREAM_BYTES", None, int, 0,
+    Row("runtime", "stream_bytes", "TEGULA_STREAM_BYTES", None, env_int, 0,
         "a launch on the CPU that writes so many bytes and reads none of them writes past the caches; "
         "0: as many as the last cache holds", "stream_bytes"),
-    Row("runtime", "interpret", "TEGULA_INTERPRET", "TRITON_INTERPRET", bool, False,
+    Row("runtime", "interpret", "TEGULA_INTERPRET", "TRITON_INTERPRET", env_bool, False,
         "run kernels in the reference interpreter: slow, exact, checks every access", "interpret"),
-    Row("runtime", "debug", "TEGULA_DEBUG_KERNELS", "TRITON_DEBUG", bool, False,
+    Row("runtime", "debug", "TEGULA_DEBUG_KERNELS", "TRITON_DEBUG", env_bool, False,
         "device_assert and checks of integer overflow are live in every kernel", "debug"),
-    Row("runtime", "check_bounds", "TEGULA_CHECK_BOUNDS", None, bool, False,
+    Row("runtime", "check_bounds", "TEGULA_CHECK_BOUNDS", None, env_bool, False,
         "a load or store outside of the tensors of a launch on the CPU raises OutOfBoundsError; "
         "up to a third slower", "check_bounds"),
-    Row("runtime", "emu_seed", "TEGULA_EMU_SEED", None, int, 0,
+    Row("runtime", "emu_seed", "TEGULA_EMU_SEED", None, env_int, 0,
         "order in which the emulator runs warps is shuffled by this; 0: in order", "emu_seed"),
-    Row("compilation", "dump", "TEGULA_DUMP", None, str, None,
+    Row("compilation", "dump", "TEGULA_DUMP", None, env_opt_str, None,
         "passes to print the IR after: fold,coalesce or all; kernel: in front picks one kernel", "dump"),
-    Row("compilation", "dump_dir", "TEGULA_DUMP_DIR", "TRITON_DUMP_DIR", str, None,
+    Row("compilation", "dump_dir", "TEGULA_DUMP_DIR", "TRITON_DUMP_DIR", env_opt_str, _default_dump_dir,
         "directory that gets every stage: 00-frontend.tir .. 20-emit.ptx", "dump_dir"),
-    Row("compilation", "stop", "TEGULA_STOP", None, str, None,
+    Row("compilation", "stop", "TEGULA_STOP", None, env_opt_str, None,
         "pass after which a compile stops, with an error that says so", "stop"),
-    Row("compilation", "always_compile", "TEGULA_ALWAYS_COMPILE", "TRITON_ALWAYS_COMPILE", bool, False,
+    Row("compilation", "always_compile", "TEGULA_ALWAYS_COMPILE", "TRITON_ALWAYS_COMPILE", env_bool, False,
         "do not take kernels from the cache on disk", "always_compile"),
     Row("compilation", "allow_non_constexpr_globals", "TEGULA_ALLOW_NON_CONSTEXPR_GLOBALS",
-        "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS", bool, False,
+        "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS", env_bool, False,
         "kernels may read any global, which is then taken for a constant"),
-    Row("compilation", "line_info", "TEGULA_LINE_INFO", None, bool, False,
+    Row("compilation", "line_info", "TEGULA_LINE_INFO", None, env_bool, False,
         "PTX and machine code for GPUs say which line of the kernel they are for: Nsight Compute and "
         "compute-sanitizer show it; nothing else changes, and the disk cache is not used", "line_info"),
-    Row("compilation", "libdevice", "TEGULA_LIBDEVICE", "TRITON_LIBDEVICE_PATH", str, None,
+    Row("compilation", "libdevice", "TEGULA_LIBDEVICE", "TRITON_LIBDEVICE_PATH", env_opt_str, None,
         "libdevice.10.bc, for functions of it that tl.extra.libdevice has not; else where CUDA is"),
-    Row("cache", "dir", "TEGULA_CACHE_DIR", "TRITON_CACHE_DIR", str, _default_cache_dir(),
+    Row("cache", "dir", "TEGULA_CACHE_DIR", "TRITON_CACHE_DIR", env_opt_str, _default_cache_dir,
         "where compiled kernels are kept; empty: nowhere", "cache_dir"),
-    Row("cache", "max_bytes", "TEGULA_CACHE_MAX_BYTES", None, int, 2 << 30,
+    Row("cache", "max_bytes", "TEGULA_CACHE_MAX_BYTES", None, env_int, 2 << 30,
         "size above which the least recently used kernels are dropped", "cache_max_bytes"),
-    Row("autotuning", "cache", "TEGULA_CACHE_AUTOTUNING", "TRITON_CACHE_AUTOTUNING", bool, False,
+    Row("autotuning", "cache", "TEGULA_CACHE_AUTOTUNING", "TRITON_CACHE_AUTOTUNING", env_bool, False,
         "keep the results of every autotuner on disk"),
-    Row("autotuning", "print", "TEGULA_PRINT_AUTOTUNING", "TRITON_PRINT_AUTOTUNING", bool, False,
+    Row("autotuning", "print", "TEGULA_PRINT_AUTOTUNING", "TRITON_PRINT_AUTOTUNING", env_bool, False,
         "say which configuration won, and by how much"),
-    Row("language", "fp32_default", "TEGULA_F32_DEFAULT", "TRITON_F32_DEFAULT", str, None,
+    Row("language", "fp32_default", "TEGULA_F32_DEFAULT", "TRITON_F32_DEFAULT", env_opt_str, None,
         "input_precision of an f32 dot that does not give one: tf32, tf32x3, ieee, bf16x3, bf16x6"),
-    Row("language", "default_fp_fusion", "TEGULA_FP_FUSION", "TRITON_DEFAULT_FP_FUSION", bool, True,
+    Row("language", "default_fp_fusion", "TEGULA_FP_FUSION", "TRITON_DEFAULT_FP_FUSION", env_bool, True,
         "a * b + c may be rounded once, unless a launch says otherwise", "fp_fusion"),
-    Row("nvidia", "ptxas", "TEGULA_PTXAS", "TRITON_PTXAS_PATH", str, None,
+    Row("nvidia", "ptxas", "TEGULA_PTXAS", "TRITON_PTXAS_PATH", env_nvidia_tool, None,
         "the assembler; none: the driver's; else the nvidia-cuda-nvcc wheel's, CUDA_HOME's, the one on PATH", "ptxas"),
-    Row("nvidia", "libcuda", "TEGULA_LIBCUDA", None, str, None,
+    Row("nvidia", "libcuda", "TEGULA_LIBCUDA", None, env_opt_str, _default_libcuda,
         "the driver's library; else libcuda.so.1", "libcuda"),
 )
 # fmt: on
-
-_TRUE = ("1", "true", "y", "yes", "on")
-_FALSE = ("0", "false", "n", "no", "off", "")
-
-
-def _parse(row: Row, variable: str, text: str) -> Any:
-    if row.kind is bool:
-        lower = text.strip().lower()
-        if lower in _TRUE:
-            return True
-        if lower in _FALSE:
-            return False
-        raise ValueError(f"{variable}={text}: expected 1 or 0")
-    if row.kind is int:
-        try:
-            return int(text, 0) if text.strip() else row.default
-        except ValueError:
-            raise ValueError(f"{variable}={text}: expected an integer") from None
-    return text
-
-
-def _from_environment(row: Row) -> Any:
-    for variable in (row.variable, row.triton):
-        text = os.environ.get(variable) if variable else None
-        if variable and text is not None:
-            return _parse(row, variable, text)
-    return row.default
-
-
-class HookChain:
-    """Functions that are called one after the other; ``add`` and ``remove`` them.
-
-    What ends something is called in the reverse order of what begins it.
-    """
-
-    def __init__(
-        self, backwards: bool = False, calls: Iterable[Callable[..., Any]] = ()
-    ) -> None:
-        self.calls = list(calls)
-        self._reversed = backwards
-
-    def add(self, func: Callable[..., Any]) -> None:
-        if func not in self.calls:
-            self.calls.append(func)
-        _connect()
-
-    def remove(self, func: Callable[..., Any]) -> None:
-        if func in self.calls:
-            self.calls.remove(func)
-        _connect()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
-        for call in list(reversed(self.calls) if self._reversed else self.calls):
-            call(*args, **kwargs)
-
-    def __bool__(self) -> bool:
-        return bool(self.calls)
-
 
 _CHAINS = (
     "launch_enter_hook",
@@ -172,8 +145,128 @@ HOOKS = {
 }
 
 
+class Group(base_knobs):
+    """The knobs of one group, as attributes, and its hooks."""
+
+    _name = ""
+
+    def __init__(self) -> None:
+        for hook in HOOKS.get(self._name, ()):
+            chain = HookChain(hook in _REVERSED) if hook in _CHAINS else None
+            self.__dict__[hook] = chain
+
+    def _change(self, knob: env_base, value: Any) -> None:
+        """Tell C, unless this is a copy that nobody reads."""
+        if knob.core and _groups().get(self._name) is self:
+            _configure(knob.core, value)
+
+    def rows(self) -> list[Row]:
+        return [row for row in ROWS if row.group == self._name]
+
+    def copy(self) -> Group:
+        new = super().copy()
+        new._put_hooks(self._hooks())
+        return new
+
+    def reset(self) -> Group:
+        """The same as the environment has it, and no hooks."""
+        super().reset()
+        for name in HOOKS.get(self._name, ()):
+            setattr(self, name, None)
+        return self
+
+    @contextmanager
+    def scope(self) -> Iterator[Group]:
+        """Put every knob and hook of the group, and its variables, back at the end."""
+        hooks = self._hooks()
+        try:
+            with super().scope():
+                yield self
+        finally:
+            self._put_hooks(hooks)
+
+    def _hooks(self) -> dict[str, Any]:
+        """The hooks: chains as lists."""
+        return {
+            name: list(hook.calls) if isinstance(hook, HookChain) else hook
+            for name in HOOKS.get(self._name, ())
+            for hook in (self.__dict__[name],)
+        }
+
+    def _put_hooks(self, hooks: dict[str, Any]) -> None:
+        for name, hook in hooks.items():
+            setattr(self, name, hook)
+
+    def __getattr__(self, name: str) -> Any:  # only for names that are not there
+        raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in HOOKS.get(self._name, ()):
+            if name in _CHAINS:
+                calls = getattr(value, "calls", value)
+                calls = calls if isinstance(calls, list) else [calls] if calls else []
+                value = HookChain(name in _REVERSED, calls)
+            self.__dict__[name] = value
+            _connect()
+        elif isinstance(getattr(type(self), name, None), env_base):
+            super().__setattr__(name, value)
+        else:
+            raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
+
+
+def _groups() -> dict[str, Group]:
+    """The groups as they are now: tests put others in their places."""
+    return {k: v for k, v in globals().items() if isinstance(v, Group)}
+
+
+def _make_group(name: str) -> Any:
+    """A group, of a class of its own, of our rows and of Triton's other knobs."""
+    from tegula.compat import knobs as others
+
+    of_class: dict[str, Any] = {"_name": name, "__doc__": f"The knobs of {name}."}
+    of_class |= others.ROWS[name]
+    for row in ROWS:
+        if row.group == name:
+            of_class[row.name] = row.kind(
+                row.triton or "",
+                default=row.default,
+                ours=row.variable,
+                core=row.core,
+            )
+    cls = type(f"{name}_knobs", (Group,), of_class)
+    globals()[cls.__name__] = cls
+    return cls()
+
+
+# --- what C is told ---
+_told: dict[str, Any] = {}  # by the name in configure
+
+
+def _configure(core: str, value: Any) -> bool:
+    """Tell C, unless it knows; did it not?"""
+    if core in _told and _told[core] == value:
+        return False
+    _core.configure(**{core: value})
+    _told[core] = value
+    return True
+
+
+def _sync() -> bool:
+    """Tell C what has changed in the environment; has anything? C calls it (cache.c)."""
+    changed = [
+        _configure(row.core, getattr(type(group), row.name).raw(group))
+        for row in ROWS
+        if row.core
+        for group in (globals()[row.group],)
+    ]
+    return any(changed)
+
+
 def _connect() -> None:
     """Tell C which hooks there are: a launch without any asks nothing."""
+    here = globals()
+    if "runtime" not in here or "compilation" not in here:
+        return
     launch = runtime.launch_enter_hook or runtime.launch_exit_hook
     load = runtime.kernel_load_start_hook or runtime.kernel_load_end_hook
     compile = (
@@ -194,159 +287,55 @@ def _connect() -> None:
     )
 
 
-class _Env:
-    """Assigned to a knob, it gives it back to the environment."""
-
-
-env = _Env()
-# Triton exports what is assigned to its knobs. Here a knob holds for this process, whatever
-# this says.
-propagate_env = False
-
-
-class Group:
-    """The knobs of one group, as attributes."""
-
-    def __init__(self, name: str) -> None:
-        object.__setattr__(self, "_name", name)
-        for hook in HOOKS.get(name, ()):
-            chain = HookChain(hook in _REVERSED) if hook in _CHAINS else None
-            object.__setattr__(self, hook, chain)
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Read the environment again."""
-        for row in self.rows():
-            self._put(row, _from_environment(row))
-        object.__setattr__(self, "_others", {})
-
-    def copy(self) -> Group:
-        """A group of its own with the same values. Both configure the one compiler."""
-        new = Group(self._name)
-        for row in self.rows():
-            new._put(row, getattr(self, row.name))
-        for name in HOOKS.get(self._name, ()):
-            setattr(new, name, getattr(self, name))
-        new._others.update(self._others)
-        return new
-
-    @property
-    def knob_descriptors(self) -> dict[str, Row]:
-        """The rows of the group, by name."""
-        return {row.name: row for row in self.rows()}
-
-    @property
-    def knobs(self) -> dict[str, Any]:
-        """The values of the group, by name."""
-        return {row.name: getattr(self, row.name) for row in self.rows()}
-
-    def reset(self) -> Group:
-        """The same, and no hooks; Triton's name for it."""
-        self.refresh()
-        for name in HOOKS.get(self._name, ()):
-            setattr(self, name, None)
-        return self
-
-    def _put(self, row: Row, value: Any) -> None:
-        if row.core:
-            _core.configure(**{row.core: value})  # first: it may refuse the value
-        object.__setattr__(self, row.name, value)
-
-    def rows(self) -> list[Row]:
-        return [row for row in ROWS if row.group == self._name]
-
-    def __getattr__(self, name: str) -> Any:  # only for names that are not there
-        if not name.startswith("_"):
-            from tegula.compat import knobs as others
-
-            if name in self._others:
-                return self._others[name]
-            if name in others.ROWS[self._name]:
-                return others.read(self._name, name)
-        raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
+class _Knobs(ModuleType):
+    """This module: a group that is put in the place of another one counts at once."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        for row in self.rows():
-            if row.name == name:
-                value = _from_environment(row) if value is env else value
-                return self._put(row, value)
-        if name in HOOKS.get(self._name, ()):
-            return self._hook(name, value)
-        from tegula.compat import knobs as others
-
-        if name not in others.ROWS[self._name]:
-            raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
-        if value is env:
-            self._others.pop(name, None)
-        else:
-            self._others[name] = value
-
-    def __delattr__(self, name: str) -> None:
-        setattr(self, name, env)
-
-    def _hook(self, name: str, value: Any) -> None:
-        if name in _CHAINS:
-            calls = [] if value is None else getattr(value, "calls", [value])
-            value = HookChain(name in _REVERSED, calls)
-        object.__setattr__(self, name, value)
-        _connect()
-
-    @contextmanager
-    def scope(self) -> Iterator[Group]:
-        """Put every knob and hook of the group back at the end of the block."""
-        before = [(row, getattr(self, row.name)) for row in self.rows()]
-        hooks = {
-            name: HookChain(hook._reversed, hook.calls)
-            if isinstance(hook := getattr(self, name), HookChain)
-            else hook
-            for name in HOOKS.get(self._name, ())
-        }
-        others = dict(self._others)
-        try:
-            yield self
-        finally:
-            object.__setattr__(self, "_others", others)
-            for row, value in before:
-                self._put(row, value)
-            for name, hook in hooks.items():
-                setattr(self, name, hook)
+        super().__setattr__(name, value)
+        if isinstance(value, Group):
+            _sync()
+            _connect()
 
 
-runtime = Group("runtime")
-compilation = Group("compilation")
-cache = Group("cache")
-autotuning = Group("autotuning")
-language = Group("language")
-nvidia = Group("nvidia")
-base_knobs = Group
-
-_GROUPS = {
-    g._name: g for g in (runtime, compilation, cache, autotuning, language, nvidia)
-}
+runtime = _make_group("runtime")
+compilation = _make_group("compilation")
+cache = _make_group("cache")
+autotuning = _make_group("autotuning")
+language = _make_group("language")
+nvidia = _make_group("nvidia")
+build = _make_group("build")
+redis = _make_group("redis")
+amd = _make_group("amd")
+proton = _make_group("proton")
+_sync()
+sys.modules[__name__].__class__ = _Knobs
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("build", "redis", "amd", "proton"):  # Triton's, with no row here
-        globals()[name] = group = Group(name)
-        return group
-    if name == "NvidiaTool":
-        from tegula.compat.knobs import NvidiaTool
+    from tegula.compat import knobs as others
 
-        return NvidiaTool
+    if name in ("NvidiaTool", "CompileTimes"):
+        return getattr(others, name)
+    if name in others.PROTOCOLS:  # for annotations
+        return Callable[..., Any]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def getenv(key: str) -> str | None:
+    """An environment variable, or None."""
+    return os.environ.get(key)
+
+
 def refresh_knobs() -> None:
-    """Read the environment again: it is read once, at import."""
-    for group in _GROUPS.values():
-        group.refresh()
+    """Tell C of changes in the environment now, and not ahead of the next compile."""
+    _sync()
 
 
 def describe() -> str:
     """The table as text: variable, value, meaning."""
     lines = []
     for row in ROWS:
-        value = getattr(_GROUPS[row.group], row.name)
+        value = getattr(globals()[row.group], row.name)
         also = f" (also {row.triton})" if row.triton else ""
         lines.append(f"{row.variable}={'' if value is None else value}")
         lines.append(f"    knobs.{row.group}.{row.name}: {row.doc}{also}")

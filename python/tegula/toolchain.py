@@ -22,8 +22,9 @@ def find_libdevice() -> str | None:
     """libdevice.10.bc: of the knob, of a wheel, of CUDA_HOME, of the usual place."""
     from tegula import knobs
 
-    if knobs.compilation.libdevice:
-        return str(knobs.compilation.libdevice)
+    chosen = knobs.compilation.libdevice or knobs.nvidia.libdevice_path
+    if chosen:
+        return str(chosen)
     name = "nvvm/libdevice/libdevice.10.bc"
     found = _in_wheels(name)
     for home in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):

@@ -310,6 +310,7 @@ def test_stages_inspection():
 
 # --- knobs ---
 def test_knobs_without_work_here(monkeypatch):
+    monkeypatch.setattr(knobs, "propagate_env", False)
     assert knobs.amd.use_buffer_ops is True and knobs.amd.use_async_copy is None
     monkeypatch.setenv("AMDGCN_USE_BUFFER_OPS", "0")
     assert knobs.amd.use_buffer_ops is False
@@ -334,7 +335,8 @@ def test_unknown_knobs_stay_errors():
         knobs.nothing  # noqa: B018
 
 
-def test_copies_of_knobs():
+def test_copies_of_knobs(monkeypatch):
+    monkeypatch.setattr(knobs, "propagate_env", False)
     group = knobs.autotuning.copy()
     group.print = True
     assert group.knobs["print"] and not knobs.autotuning.print

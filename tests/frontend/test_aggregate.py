@@ -75,3 +75,71 @@ def test_aggregates(run: Any, n: int) -> None:
     out = np.zeros_like(x)
     run(kernel, x, out, n, N=32)
     np.testing.assert_allclose(out, first * 3 + second + 15.5, rtol=1e-6)
+
+
+@core._aggregate
+class Grid:
+    side: tl.constexpr
+    cells: tl.constexpr
+    at: tl.tensor
+
+    def __init__(self, side, at):
+        self.side = tl.constexpr(side)
+        self.cells = tl.constexpr(self.area())
+        self.at = at
+
+    @tegula.constexpr_function
+    def area(self):
+        return self.side * self.side
+
+    @staticmethod
+    def corner(side):
+        return Grid(side, tl.program_id(0))
+
+    @staticmethod
+    @tegula.jit
+    def shifted(side, by):
+        return Grid(side, tl.program_id(0) + by)
+
+
+def test_static_methods_and_constant_methods():
+    @tegula.jit
+    def kernel(x):
+        g = Grid.corner(4)
+        h = g.shifted(2, 100)
+        i = tl.arange(0, g.cells)
+        tl.static_assert(g.area() == 16 and Grid.shifted(8, 0).cells == 64)
+        tl.store(x + i, i + h.at + h.area())
+
+    x = np.zeros(16, np.int32)
+    kernel[(1,)](x)
+    assert (x == np.arange(16) + 104).all()
+
+
+def test_a_static_method_is_part_of_the_key():
+    def make(k):
+        @core._aggregate
+        class One:
+            v: tl.tensor
+
+            def __init__(self, v):
+                self.v = v
+
+            if k == 1:
+
+                @staticmethod
+                def make(x):
+                    return One(x + 1)
+            else:
+
+                @staticmethod
+                def make(x):
+                    return One(x + 2)
+
+        @tegula.jit
+        def kernel(x):
+            tl.store(x, One.make(tl.load(x)).v)
+
+        return kernel
+
+    assert make(1).cache_key != make(2).cache_key

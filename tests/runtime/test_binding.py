@@ -323,7 +323,7 @@ def test_bad_grids(grid, kind, words):
         ((0, 1), {"stream": 4}, ValueError, "current stream"),
         ((0, 1), {"num_warps": 3}, ValueError, "power of two"),
         ((0, 1), {"num_warps": 0}, ValueError, "power of two"),
-        ((0, 1), {"num_warps": 64}, tegula.OutOfResources, "2048"),
+        ((0, 1), {"num_warps": 256}, tegula.OutOfResources, "8192"),
         ((0, 1), {"num_warps": "4"}, TypeError, "integer"),
         ((0, 1), {"num_stages": -1}, ValueError, "0 to 64"),
         ((0, 1), {"ir_override": "a.ttir"}, ValueError, "not supported"),

@@ -23,6 +23,15 @@ def checked():
         yield
 
 
+def test_reinterpreted_tensors():
+    torch = pytest.importorskip("torch")
+    x = tegula.reinterpret(torch.zeros(8, dtype=torch.int32), tl.uint32)
+    y = torch.zeros(8, dtype=torch.int32)
+    copy[(1,)](x, y, 8, BLOCK=16)
+    with pytest.raises(OutOfBoundsError, match="argument 'x', which has 32"):
+        whole[(1,)](x, y, 8, BLOCK=16)
+
+
 @tegula.jit
 def copy(x, y, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

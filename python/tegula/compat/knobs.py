@@ -1,8 +1,10 @@
 """Knobs that Triton has and that have no work to do here.
 
 Libraries read and set them, so they exist: reading gives what was set, else the
-environment's value, else Triton's default. None of them changes what is compiled or run;
-those that do are rows of ``tegula.knobs``. A name of neither table is an AttributeError.
+environment's value, else Triton's default. Few of them change what is compiled or run:
+``compilation.dump_ir`` and the directories of ``cache`` say where stages are dumped,
+``nvidia.libdevice_path`` and ``libcuda_path`` where files are. A name of neither this table
+nor that of ``tegula.knobs`` is an AttributeError.
 """
 
 from __future__ import annotations
@@ -10,83 +12,129 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from typing import Any
+from typing import Any, NamedTuple
 
-# group.knob: (environment variable, default). The type of the default is the knob's; None
-# is a text or nothing, ... a flag or nothing.
-ROWS: dict[str, dict[str, tuple[str | None, Any]]] = {
+from tegula.knob_types import (
+    env_base,
+    env_bool,
+    env_class,
+    env_int,
+    env_nvidia_tool,
+    env_opt_bool,
+    env_opt_str,
+    env_str,
+    env_strset,
+)
+
+
+def _below_home(place: str) -> Any:
+    return lambda group: os.path.join(group.home_dir, ".triton", place)
+
+
+ROWS: dict[str, dict[str, env_base]] = {
     "build": {
-        "cc": ("CC", None),
-        "cudacrt_path": ("TRITON_CUDACRT_PATH", None),
-        "cudart_path": ("TRITON_CUDART_PATH", None),
-        "impl": (None, None),
+        "cc": env_opt_str("CC"),
+        "cudacrt_path": env_opt_str("TRITON_CUDACRT_PATH"),
+        "cudart_path": env_opt_str("TRITON_CUDART_PATH"),
+        "impl": env_base(""),
+        "backend_dirs": env_strset("TRITON_CUDACRT_PATH", "TRITON_CUDART_PATH"),
     },
     "redis": {
-        "key_format": ("TRITON_REDIS_KEY_FORMAT", "triton:{key}:{filename}"),
-        "host": ("TRITON_REDIS_HOST", "localhost"),
-        "port": ("TRITON_REDIS_PORT", 6379),
+        "key_format": env_str("TRITON_REDIS_KEY_FORMAT", "triton:{key}:{filename}"),
+        "host": env_str("TRITON_REDIS_HOST", "localhost"),
+        "port": env_int("TRITON_REDIS_PORT", 6379),
     },
     "cache": {
-        "home_dir": ("TRITON_HOME", os.path.expanduser("~/")),
-        "dump_dir": ("TRITON_DUMP_DIR", None),
-        "override_dir": ("TRITON_OVERRIDE_DIR", None),
-        "manager_class": ("TRITON_CACHE_MANAGER", None),
-        "remote_manager_class": ("TRITON_REMOTE_CACHE_BACKEND", None),
+        "home_dir": env_str("TRITON_HOME", os.path.expanduser("~/")),
+        "dump_dir": env_str("TRITON_DUMP_DIR", _below_home("dump")),
+        "override_dir": env_str("TRITON_OVERRIDE_DIR", _below_home("override")),
+        "manager_class": env_class("TRITON_CACHE_MANAGER", "CacheManager"),
+        "remote_manager_class": env_class(
+            "TRITON_REMOTE_CACHE_BACKEND", "RemoteCacheBackend"
+        ),
     },
     "compilation": {
-        "override": ("TRITON_KERNEL_OVERRIDE", False),
-        "dump_ir": ("TRITON_KERNEL_DUMP", False),
-        "dump_ir_extract_di_local_variables": (
-            "LLVM_EXTRACT_DI_LOCAL_VARIABLES",
-            False,
+        "override": env_bool("TRITON_KERNEL_OVERRIDE", False),
+        "dump_ir": env_bool("TRITON_KERNEL_DUMP", False),
+        "dump_ir_extract_di_local_variables": env_bool(
+            "LLVM_EXTRACT_DI_LOCAL_VARIABLES", False
         ),
-        "store_binary_only": ("TRITON_STORE_BINARY_ONLY", False),
-        "use_ir_loc": ("USE_IR_LOC", None),
-        "enable_asan": ("TRITON_ENABLE_ASAN", False),
-        "disable_line_info": ("TRITON_DISABLE_LINE_INFO", False),
-        "front_end_debugging": ("TRITON_FRONT_END_DEBUGGING", False),
-        "instrumentation_mode": ("TRITON_INSTRUMENTATION_MODE", ""),
-        "enable_experimental_consan": ("TRITON_ENABLE_EXPERIMENTAL_CONSAN", False),
+        "store_binary_only": env_bool("TRITON_STORE_BINARY_ONLY", False),
+        "use_ir_loc": env_opt_str("USE_IR_LOC"),
+        "enable_asan": env_bool("TRITON_ENABLE_ASAN", False),
+        "disable_line_info": env_bool("TRITON_DISABLE_LINE_INFO", False),
+        "front_end_debugging": env_bool("TRITON_FRONT_END_DEBUGGING", False),
+        "instrumentation_mode": env_str("TRITON_INSTRUMENTATION_MODE", ""),
+        "enable_experimental_consan": env_bool(
+            "TRITON_ENABLE_EXPERIMENTAL_CONSAN", False
+        ),
     },
-    "autotuning": {"listener": (None, None)},
+    "autotuning": {"listener": env_base("")},
     "runtime": {
-        "override_arch": ("TRITON_OVERRIDE_ARCH", None),
+        "override_arch": env_opt_str("TRITON_OVERRIDE_ARCH"),
     },
     "language": {},
     "nvidia": {
-        "cuobjdump": ("TRITON_CUOBJDUMP_PATH", None),
-        "nvdisasm": ("TRITON_NVDISASM_PATH", None),
-        "ptxas_blackwell": ("TRITON_PTXAS_BLACKWELL_PATH", None),
-        "dump_nvptx": ("NVPTX_ENABLE_DUMP", False),
-        "disable_ptxas_opt": ("DISABLE_PTXAS_OPT", False),
-        "ptxas_options": ("PTXAS_OPTIONS", None),
-        "mock_ptx_version": ("TRITON_MOCK_PTX_VERSION", None),
-        "dump_ptxas_log": ("TRITON_DUMP_PTXAS_LOG", False),
-        "libdevice_path": ("TRITON_LIBDEVICE_PATH", None),
-        "libcuda_path": ("TRITON_LIBCUDA_PATH", None),
+        "cuobjdump": env_nvidia_tool("TRITON_CUOBJDUMP_PATH"),
+        "nvdisasm": env_nvidia_tool("TRITON_NVDISASM_PATH"),
+        "ptxas_blackwell": env_nvidia_tool("TRITON_PTXAS_BLACKWELL_PATH"),
+        "dump_nvptx": env_bool("NVPTX_ENABLE_DUMP", False),
+        "disable_ptxas_opt": env_bool("DISABLE_PTXAS_OPT", False),
+        "ptxas_options": env_opt_str("PTXAS_OPTIONS"),
+        "mock_ptx_version": env_opt_str("TRITON_MOCK_PTX_VERSION"),
+        "dump_ptxas_log": env_bool("TRITON_DUMP_PTXAS_LOG", False),
+        "libdevice_path": env_opt_str("TRITON_LIBDEVICE_PATH"),
+        "libcuda_path": env_opt_str("TRITON_LIBCUDA_PATH"),
     },
     "amd": {
-        "use_buffer_ops": ("AMDGCN_USE_BUFFER_OPS", True),
-        "use_buffer_atomics": ("AMDGCN_USE_BUFFER_ATOMICS", True),
-        "buffer_ops_analyze_small_tensor_range": (
-            "AMDGCN_ANALYZE_SMALL_TENSOR_RANGE",
-            False,
+        "use_buffer_ops": env_bool("AMDGCN_USE_BUFFER_OPS", True),
+        "use_buffer_atomics": env_bool("AMDGCN_USE_BUFFER_ATOMICS", True),
+        "buffer_ops_analyze_small_tensor_range": env_bool(
+            "AMDGCN_ANALYZE_SMALL_TENSOR_RANGE", False
         ),
-        "dump_amdgcn": ("AMDGCN_ENABLE_DUMP", False),
-        "libhip_path": ("TRITON_LIBHIP_PATH", None),
-        "use_block_pingpong": ("TRITON_HIP_USE_BLOCK_PINGPONG", ...),
-        "use_in_thread_transpose": ("TRITON_HIP_USE_IN_THREAD_TRANSPOSE", ...),
-        "use_async_copy": ("TRITON_HIP_USE_ASYNC_COPY", ...),
-        "scalarize_packed_fops": ("AMDGCN_SCALARIZE_PACKED_FOPS", False),
+        "dump_amdgcn": env_bool("AMDGCN_ENABLE_DUMP", False),
+        "libhip_path": env_opt_str("TRITON_LIBHIP_PATH"),
+        "use_block_pingpong": env_opt_bool("TRITON_HIP_USE_BLOCK_PINGPONG"),
+        "use_in_thread_transpose": env_opt_bool("TRITON_HIP_USE_IN_THREAD_TRANSPOSE"),
+        "use_async_copy": env_opt_bool("TRITON_HIP_USE_ASYNC_COPY"),
+        "scalarize_packed_fops": env_bool("AMDGCN_SCALARIZE_PACKED_FOPS", False),
     },
     "proton": {
-        "disable": ("TRITON_PROTON_DISABLE", False),
-        "cupti_lib_dir": ("TRITON_CUPTI_LIB_PATH", None),
-        "cupti_lib_blackwell_dir": ("TRITON_CUPTI_LIB_BLACKWELL_PATH", None),
-        "profile_buffer_size": ("TRITON_PROFILE_BUFFER_SIZE", 64 << 20),
-        "enable_nvtx": ("TRITON_ENABLE_NVTX", True),
+        "disable": env_bool("TRITON_PROTON_DISABLE", False),
+        "cupti_lib_dir": env_opt_str("TRITON_CUPTI_LIB_PATH"),
+        "cupti_lib_blackwell_dir": env_opt_str("TRITON_CUPTI_LIB_BLACKWELL_PATH"),
+        "profile_buffer_size": env_int("TRITON_PROFILE_BUFFER_SIZE", 64 << 20),
+        "enable_nvtx": env_bool("TRITON_ENABLE_NVTX", True),
     },
 }
+
+
+# Names of types that Triton's module has for annotations.
+PROTOCOLS = (
+    "CompilationListener",
+    "JITHook",
+    "LaunchHook",
+    "InitHandleHook",
+    "KernelLoadHook",
+    "PipelineStagesHook",
+)
+
+
+class CompileTimes(NamedTuple):
+    """What a compile cost, in microseconds: as ``compilation.listener`` gets it."""
+
+    ir_initialization: int
+    lowering_stages: list[tuple[str, int]]
+    store_results: int
+
+    @property
+    def total_lowering(self) -> int:
+        return sum(t for _, t in self.lowering_stages)
+
+    @property
+    def total(self) -> int:
+        return self.ir_initialization + self.total_lowering + self.store_results
+
 
 # Programs: their knobs are a path that knows its version.
 TOOLS = {
@@ -123,16 +171,3 @@ def find_tool(knob: str, path: str | None = None) -> NvidiaTool | None:
     if path is None:
         path = shutil.which(TOOLS[knob])
     return NvidiaTool(path) if path else None
-
-
-def read(group: str, name: str) -> Any:
-    """The value of a knob that was not set; KeyError if there is none of this name."""
-    variable, default = ROWS[group][name]
-    text = os.environ.get(variable) if variable else None
-    if name in TOOLS:
-        return find_tool(name, text)
-    if text is None:
-        return None if default is ... else default
-    if isinstance(default, bool) or default is ...:
-        return text.strip().lower() in ("1", "true", "y", "yes", "on")
-    return int(text) if isinstance(default, int) else text

@@ -69,14 +69,19 @@ def philox(seed, c0, c1, c2, c3, n_rounds: tl.constexpr = N_ROUNDS_DEFAULT) -> F
     Types:  seed: 64 bits of an integer; counters of 32 or 64 bits; the results unsigned
             integers of that width.
     Cost:   ten rounds of four multiplications.
-    Errors: CompileError[STATIC_ASSERT] for another width.
+    Errors: CompileError[STATIC_ASSERT] for another width, and a seed that is no integer.
 
     >>> z = tl.zeros((2,), tl.int32)
     >>> a, b, c, d = tl.philox(7, tl.arange(0, 2), z, z, z)
     >>> b
     uint32[2]: [3221879260, 3415718931]
     """
-    seed = tl.to_tensor(seed).to(tl.uint64)
+    seed = tl.to_tensor(seed)
+    tl.static_assert(
+        seed.dtype.is_int() and not seed.type.is_ptr(),
+        f"the seed is an integer, not {seed.dtype}; tl.load(p) reads one from memory",
+    )
+    seed = seed.to(tl.uint64)
     c0 = tl.to_tensor(c0)
     bits: tl.constexpr = c0.dtype.primitive_bitwidth
     kind: tl.constexpr = tl.get_int_dtype(bits, False)

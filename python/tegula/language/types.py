@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import enum
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -195,7 +196,10 @@ class dtype:
         return self.name
 
     def __repr__(self) -> str:
-        return f"tegula.language.{self.codegen_name()}"
+        # Programs are written with it: the name their module has it under.
+        compat = sys.modules.get("tegula.compat")
+        home = "triton" if compat and compat.is_installed() else "tegula"
+        return f"{home}.language.{self.codegen_name()}"
 
     def __reduce__(self) -> Any:
         return type(self), (self.name,)

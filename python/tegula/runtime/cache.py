@@ -46,7 +46,9 @@ class FileCacheManager(CacheManager):
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
         super().__init__(key, override, dump)
-        root = knobs.compilation.dump_dir if dump else knobs.cache.dir
+        root = knobs.cache.dir
+        if dump:
+            root = knobs.compilation.dump_dir or knobs.cache.dump_dir
         if not root:
             raise RuntimeError("there is no cache directory: set TEGULA_CACHE_DIR")
         self.cache_dir = os.path.join(root, "files", key)
@@ -136,16 +138,22 @@ def _base32(digest: str) -> str:
     return base64.b32encode(bytes.fromhex(digest)).decode().rstrip("=")
 
 
+def _manager(key: str, **kwargs: bool) -> CacheManager:
+    cls = knobs.cache.manager_class or FileCacheManager
+    manager: CacheManager = cls(_base32(key), **kwargs)
+    return manager
+
+
 def get_cache_manager(key: str) -> CacheManager:
-    return FileCacheManager(_base32(key))
+    return _manager(key)
 
 
 def get_dump_manager(key: str) -> CacheManager:
-    return FileCacheManager(_base32(key), dump=True)
+    return _manager(key, dump=True)
 
 
 def get_override_manager(key: str) -> CacheManager:
-    return FileCacheManager(_base32(key), override=True)
+    return _manager(key, override=True)
 
 
 @functools.cache
