@@ -56,7 +56,7 @@ def scan_kernel(x, out, scale, N: tl.constexpr, REVERSE: tl.constexpr):
 
         def affine(a, b, c, d):
             # x -> c (a x + b) + d modulo what is around: associative
-            return (a * c) % add, (b * c + d) % add
+            return (a * c) % add, (b * c + d) % add  # noqa: B023
 
         a, b = tl.associative_scan((v, v + k), 0, affine, reverse=REVERSE)
         tl.store(out + k * 2 * N + i, a)
@@ -92,8 +92,8 @@ def looped_kernel(x, out, n, BLOCK: tl.constexpr):
 
         def most(a, b):
             r = tl.maximum(a, b)
-            if r < floor:
-                r = floor
+            if r < floor:  # noqa: B023
+                r = floor  # noqa: B023
             return r
 
         floor = tl.reduce(v, 0, most) - 1.0

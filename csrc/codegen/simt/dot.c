@@ -18,7 +18,9 @@
  * left out: those whose first element, wherever the warp stands, is behind a true side.
  *
  * f32 as tf32: rounded to nearest first, the hardware would cut. Three terms: x = hi + lo,
- * both tf32; hi hi + hi lo + lo hi has nearly the precision of f32.
+ * both tf32; hi hi + hi lo + lo hi has nearly the precision of f32. Where hi is infinite or
+ * NaN, the mixed terms are 0: what comes of it comes of hi hi, as without a split. Every lane
+ * rounds what it holds once a dot; a loop's invariant operand is rounded ahead of the loop.
  */
 #include "codegen/simt/dot.h"
 
@@ -53,6 +55,9 @@ sim_close_acc(Sim *s, const Op *o, Lv *acc)
 
 /* ---- operands -------------------------------------------------------------------- */
 
+/* Of an f32: high; low; high for products with the other's low one, which is finite. */
+enum { HIGH, LOW, MIXED, N_TERM };
+
 /* One operand: its words in the instruction's order, made when first wanted. */
 typedef struct Fragments {
     Sim *s;
@@ -63,8 +68,8 @@ typedef struct Fragments {
     int k_stride, mn_stride, batch_stride; /* of the flat index */
     const MmaShape *shape;
     int n_terms;
-    Lv inside;     /* is this lane's part of a word in front of k's end? NULL: always */
-    Lv (*word)[2]; /* by first register: high and low term */
+    Lv inside; /* is this lane's part of a word in front of k's end? NULL: always */
+    Lv (*word)[N_TERM]; /* by first register */
 } Fragments;
 
 static Fragments
@@ -145,7 +150,26 @@ packed_word(Fragments *f, int batch, int mn, int k)
     return sim_pack_word(s, t, elems, f->shape->kw);
 }
 
-/* The word whose first element is at (mn, k); term 1 is the low one of f32. */
+/* x = high + low, both tf32. */
+static void
+split_tf32(Sim *s, Lv x, bool is_split, Lv *term)
+{
+    LLVMBuilderRef b = s->l->b;
+    Lt i32 = s->l->i32;
+    Lv hi = round_tf32(s, x);
+    term[HIGH] = LLVMBuildBitCast(b, hi, i32, "");
+    if (!is_split)
+        return;
+    Lv zero = LLVMConstNull(i32);
+    Lv magnitude = LLVMBuildAnd(b, term[HIGH], ll_i32(s->l, 0x7fffffff), "");
+    Lv finite = LLVMBuildICmp(b, LLVMIntSLT, magnitude, ll_i32(s->l, 0x7f800000), "");
+    Lv lo = round_tf32(s, LLVMBuildFSub(b, x, hi, ""));
+    lo = LLVMBuildBitCast(b, lo, i32, "");
+    term[LOW] = LLVMBuildSelect(b, finite, lo, zero, "");
+    term[MIXED] = LLVMBuildSelect(b, finite, term[HIGH], zero, "");
+}
+
+/* The word whose first element is at (mn, k). */
 static Lv
 fragment_word(Fragments *f, int batch, int mn, int k, int term)
 {
@@ -159,17 +183,12 @@ fragment_word(Fragments *f, int batch, int mn, int k, int term)
     if (f->shape->a != MMA_TF32) {
         Lv word = f->shape->a == MMA_F64 ? sim_reg(s, f->v, first)
                                          : packed_word(f, batch, mn, k);
-        return have[0] = before_the_end(s, f, word);
+        return have[HIGH] = before_the_end(s, f, word);
     }
     Lv x = before_the_end(
         s, f, LLVMBuildBitCast(s->l->b, sim_reg(s, f->v, first), s->l->i32, ""));
     x = LLVMBuildBitCast(s->l->b, x, s->l->f32, "");
-    Lv hi = round_tf32(s, x);
-    have[0] = LLVMBuildBitCast(s->l->b, hi, s->l->i32, "");
-    if (f->n_terms > 1) {
-        Lv lo = LLVMBuildFSub(s->l->b, x, hi, "");
-        have[1] = LLVMBuildBitCast(s->l->b, round_tf32(s, lo), s->l->i32, "");
-    }
+    split_tf32(s, x, f->n_terms > 1, have);
     return have[term];
 }
 
@@ -268,7 +287,8 @@ begins_tile(const Tiles *k, int r)
 static void
 multiply_tile(Sim *s, Tiles *k, int r, int depth, Lv *d)
 {
-    static const int terms[3][2] = {{0, 1}, {1, 0}, {0, 0}}; /* small ones first */
+    static const int terms[3][2] = {
+        {MIXED, LOW}, {LOW, MIXED}, {HIGH, HIGH}}; /* small ones first */
     const MmaShape *shape = &mma_shape[k->p->kind];
     Spot at = spot_of(k, r);
     int halves = k->m_bit ? 16 / shape->m : 1;
@@ -290,8 +310,8 @@ fetch_step(Tiles *k, int n_regs, int depth)
         if (!begins_tile(k, r))
             continue;
         Spot at = spot_of(k, r);
-        fragment(&k->a, at.batch, at.row, depth, 0, words);
-        fragment(&k->b, at.batch, at.col, depth, 0, words);
+        fragment(&k->a, at.batch, at.row, depth, HIGH, words);
+        fragment(&k->b, at.batch, at.col, depth, HIGH, words);
     }
 }
 

@@ -148,8 +148,11 @@ plan_op(Sim *s, const Op *o, Pending *p)
         for (int pass = 0; pass < 2; pass++) {
             Pending before = copy(s, p);
             plan_block(s, o->regions[0], p);
-            if (o->op == OP_WHILE)
+            if (o->op == OP_WHILE) { /* which is left behind its test */
+                Pending tested = copy(s, p);
                 plan_block(s, o->regions[1], p);
+                join(s, p, &tested);
+            }
             join(s, p, &before);
         }
         return;

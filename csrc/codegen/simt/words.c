@@ -6,8 +6,8 @@
  * LLVM folds those into the conversions that follow (bf16 -> f32 is one shift or one mask).
  * Where an element came from is remembered, so that packing the same elements again (a load
  * that goes straight to shared memory, or from there into a matrix instruction) is the word
- * itself. bf16 is packed as LLVM's bfloat, not as an integer: two conversions of floats then
- * become one cvt.rn.bf16x2.
+ * itself. On GPUs bf16 is packed as LLVM's bfloat, not as an integer: two conversions of
+ * floats then become one cvt.rn.bf16x2.
  */
 #include "codegen/simt/simt.h"
 
@@ -77,7 +77,9 @@ side_by_side(Sim *s, const Type *t)
 {
     if (t->elem == E_F16)
         return s->l->f16;
-    if (t->elem == E_BF16)
+    /* x86 moves vectors of bfloat by an instruction that rounds, and flushes subnormals. */
+    bool on_gpu = s->l->gptr != s->l->ptr;
+    if (t->elem == E_BF16 && on_gpu)
         return LLVMBFloatTypeInContext(s->l->cx);
     return LLVMIntTypeInContext(s->l->cx, elem_info[t->elem].bytes * 8u);
 }

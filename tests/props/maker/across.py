@@ -56,7 +56,9 @@ class Across(Expr):
             return f"(tl.{fn}({x}{comma}) + 0.0).to(tl.{w.dtype})"
         kind = d.below(10)
         if kind == 0:
-            fn = d.pick(["plus", "lambda a, b: a + b"])
+            near = self.simple(w.with_shape(()))  # a number from outside
+            outer = f"lambda a, b: tl.minimum(tl.minimum(a, b), {near})"
+            fn = d.pick(["plus", "lambda a, b: a + b", outer])
             return f"tl.reduce({x}, {axis}, {fn}).to(tl.{w.dtype})"
         if kind == 1:
             i = self.expr(v.with_dtype("int32"), depth - 1)

@@ -123,6 +123,7 @@ class Expr(Memory):
             f"({self.constant(w.dtype)} - {a})",
             f"tl.floor({a}.to(tl.float32))",
             f"tl.ceil({a}.to(tl.float32))",
+            f"({a} % {b})",
         ]
         kind = d.below(len(forms) + 4)
         if kind < len(forms):
@@ -142,7 +143,7 @@ class Expr(Memory):
         d = self.d
         a, b = self.pair(w, depth)
         unsigned = w.dtype in UNSIGNED
-        kind = d.below(22)
+        kind = d.below(23)
         if kind < 6:
             e = f"({a} {d.pick('+-*&|^')} {b})"
         elif kind == 6:
@@ -172,6 +173,8 @@ class Expr(Memory):
             e = f"tl.umulhi({a}, {self.expr(w, depth - 1)})"
         elif kind == 18:
             e = f"tl.cdiv({a}, {d.pick([1, 2, 3, 16])})"
+        elif kind == 19:  # by anything, by anything much: 0, -1, beyond the width
+            e = f"({a} {d.pick(['//', '%', '<<', '>>'])} {b})"
         else:  # integers of two types
             other = self.expr(Want(d.pick(INTS), w.shape), depth - 1)
             e = f"({a} {d.pick('+-*&|^')} {other})"

@@ -189,9 +189,9 @@ class Kernel(Stmt):
         case.options = {"C": d.pick([1, 2, 5]), "num_warps": d.pick([4, 1, 2, 8])}
         if d.chance(40):
             case.options["num_stages"] = d.pick([1, 2, 3, 4])
-        chip = d.pick(["sm_80", "sm_90a", "sm_80", "sm_90a", "sm_75"])
+        chip = d.pick(["sm_80", "sm_90a", "sm_75", "sm_100a", "sm_120a"])
         case.targets = ["cpu", f"emu:{chip}"]
-        if chip == "sm_90a" and d.chance(25):
+        if chip in ("sm_90a", "sm_100a", "sm_120a") and d.chance(25):
             case.options["num_ctas"] = d.pick([2, 4])
         case.streams = d.chance(20)
         if d.chance(30):

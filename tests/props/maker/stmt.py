@@ -180,7 +180,13 @@ class Stmt(Across):
         w = Want(acc, (*batch, m, n))
         more = ""
         if d.chance(40):
-            more = f", acc={self.factor(w, 16)}"
+            more = self.factor(w, 16)
+            # Whether -0 and products that are -0 make 0 or -0 depends on the order.
+            more = (
+                f", acc={more}"
+                if not is_float(acc)
+                else f", acc=({more} + 0.0).to(tl.{acc})"
+            )
         text = f"tl.dot({a}, {b}{more}{how})"
         v = self.bind(text, w)
         if is_float(acc):
