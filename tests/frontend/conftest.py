@@ -4,6 +4,7 @@ generator between, and then on every target."""
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ import numpy as np
 import pytest
 
 import tegula
+
+sys.path.append(str(Path(__file__).parents[1] / "ptxsim"))
+
+import simulated
 
 TIRC = Path(__file__).parents[2] / "build" / "tirc"
 SIG = {
@@ -103,12 +108,20 @@ def _has_gpu() -> bool:
     return torch.cuda.is_available()
 
 
-@pytest.fixture(params=["interp", "cpu", "emu:sm_80", "emu:sm_90a", "cuda"])
+@pytest.fixture(
+    params=["interp", "cpu", "emu:sm_80", "emu:sm_90a", "ptxsim:sm_90a", "cuda"]
+)
 def run(request: pytest.FixtureRequest) -> Iterator[Any]:
     if request.param == "interp":
         if not TIRC.exists():
             pytest.fail("build/tirc is missing: make tirc")
         yield interpret
+        return
+    if request.param.startswith("ptxsim"):
+        if not simulated.available():
+            pytest.skip("no build/libptxsim.so")
+        with simulated.driver():
+            yield simulated.launcher(request.param.removeprefix("ptxsim:"))
         return
     if request.param == "cuda" and not _has_gpu():
         pytest.skip("no GPU")

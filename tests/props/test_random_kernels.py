@@ -1,4 +1,5 @@
-"""Random kernels mean one thing: interpreter, CPU and emulator agree.
+"""Random kernels mean one thing: interpreter, CPU, emulator and, for a third of them, PTX
+agree.
 
     TEGULA_RANDOM_KERNELS=20000         that many instead of 2000
     TEGULA_SEED=7                       other ones; `date +%j` for new ones every day

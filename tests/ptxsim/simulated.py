@@ -8,6 +8,8 @@ architecture; ``put(array, "sm_80")`` is a tensor there whose memory is a NumPy 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,15 @@ def start() -> ctypes.CDLL:
     """The library, as tegula's driver from now on."""
     tegula.knobs.nvidia.libcuda = str(LIBRARY)
     return library()
+
+
+@contextmanager
+def driver() -> Iterator[ctypes.CDLL]:
+    """Launches find their tensors' devices here, and PTX is nobody's to assemble."""
+    with tegula.knobs.runtime.scope(), tegula.knobs.nvidia.scope():
+        tegula.knobs.runtime.target = None
+        tegula.knobs.nvidia.ptxas = "none"
+        yield start()
 
 
 @cache
@@ -99,6 +110,19 @@ def put(x: np.ndarray, target: str) -> Tensor:
     there = room[at : at + x.nbytes].view(x.dtype).reshape(x.shape)
     there[...] = x
     return Tensor(there, target)
+
+
+def launcher(target: str) -> Any:
+    """What launches a kernel on arrays, which are changed in place, as PTX for target."""
+
+    def run(kernel: Any, *args: Any, grid: int = 1, **constants: Any) -> None:
+        there = [put(a, target) if isinstance(a, np.ndarray) else a for a in args]
+        kernel[(grid,)](*there, **constants)
+        for a, t in zip(args, there, strict=True):
+            if isinstance(a, np.ndarray):
+                a[...] = t.numpy()
+
+    return run
 
 
 # --- PTX of the test's own -----------------------------------------------------------

@@ -566,6 +566,26 @@ DONE:
     np.testing.assert_array_equal(got, [steps((k ^ 1) + 1) for k in range(32)])
 
 
+def test_lanes_meet_behind_a_loop_that_was_turned() -> None:
+    """Where they meet stands above where they part."""
+    body = """
+    .reg .b32 %n, %o; .reg .pred %q, %s;
+    mov.u32 %n, 0;
+    bra.uni PART;
+MEET:
+    shfl.sync.bfly.b32 %o, %t, 1, 31, -1;
+    add.u32 %n, %n, %o;
+    setp.ge.u32 %s, %t, 0; @%s bra DONE;
+PART:
+    setp.lt.u32 %q, %t, 7; @%q bra MEET;
+    add.u32 %n, %n, 0;
+    bra.uni MEET;
+DONE:
+    mad.wide.u32 %at0, %t, 4, %p0; st.global.u32 [%at0], %n;"""
+    (got,) = launch(kernel(body, 1), np.zeros(32, np.uint32))
+    np.testing.assert_array_equal(got, LANE ^ 1)
+
+
 def test_barriers_between_warps() -> None:
     body = """
     .reg .b32 %r<4>; .reg .b64 %w; .reg .pred %q;
@@ -590,7 +610,7 @@ FAULTS = [
     ("ld.shared.b32 %t, [smem]; st.global.b32 [%p0], %t;", "never written"),
     (".reg .b32 %u; st.global.b32 [%p0], %u;", "never written"),
     (".reg .pred %q; @%q bra L; L:", "the predicate was never written"),
-    (f"{SOME} @%q bra L; bar.sync 0; L:", "has diverged"),
+    (f"{SOME} @%q bra L; bar.sync 0; bra M; L: bar.sync 0; M:", "has diverged"),
     (f"{SOME} @%q shfl.sync.idx.b32 %t, %t, 0, 31, -1;", "elsewhere"),
     ("bar.sync 0, 96;", "waits for ever"),
     ("trap;", "trap"),

@@ -1,8 +1,9 @@
 /* exec: a grid, block after block; a warp, lanes with the lowest pc first.
  *
  * Lanes that part at a branch wait where they are until the others, which are behind, have
- * come to them. LLVM lays blocks out so that what is shared stands below, and so they meet
- * again before the next instruction that wants them all.
+ * come to them: mostly LLVM lays blocks out so that what is shared stands below. Where it
+ * does not (the end of a rotated loop), lanes wait at the next instruction that wants all
+ * of them, as a GPU's do; an error is that they all wait, at different ones.
  *
  * Warps of a block take turns of SLICE instructions, or until they wait. Blocks run one
  * cluster at a time, so that a block's memory stays warm; one that does not end (it may
@@ -108,14 +109,19 @@ bits_of(const uint8_t *p)
 
 /* ---- lanes that part and meet ---------------------------------------------------- */
 
-/* Of the lanes in the deepest call, those with the lowest pc run. */
+/* Of the lanes in the deepest call, those with the lowest pc run; not those that wait
+ * where all must meet, unless nobody else is left to come. */
 static void
 choose(Warp *w)
 {
+    if (!(w->alive & ~w->parked)) {
+        w->parked = 0;
+        w->is_last = true;
+    }
     int low = INT32_MAX, next = INT32_MAX, deepest = -1;
     uint32_t m = 0;
     for (int l = 0; l < LANES; l++) {
-        if (!(w->alive >> l & 1) || w->depth[l] < deepest)
+        if (!((w->alive & ~w->parked) >> l & 1) || w->depth[l] < deepest)
             continue;
         int pc = w->lane_pc[l];
         if (w->depth[l] > deepest)
@@ -156,6 +162,17 @@ branch(Warp *w, const Ins *i, uint32_t m)
     w->mask &= ~m;
     if (i->target < w->wait_pc)
         w->wait_pc = i->target;
+}
+
+/* The lanes wait here for the others, which run first. */
+static void
+park(Warp *w)
+{
+    for (int l = 0; l < LANES; l++)
+        if (w->mask >> l & 1)
+            w->lane_pc[l] = w->pc;
+    w->parked |= w->mask;
+    choose(w);
 }
 
 /* Arguments there, results back: bytes of local memory. */
@@ -363,6 +380,11 @@ run_warp(Warp *w)
                       "runs beyond the end of the kernel");
         const Ins *i = &code[w->pc];
         uint32_t m = w->mask;
+        if (i->meets && w->alive & ~m && !w->is_last) {
+            park(w);
+            continue;
+        }
+        w->is_last = false;
         n++;
         if (i->has_guard) {
             uint32_t p = bits_of(w->file + i->guard.at),
@@ -540,6 +562,8 @@ warp_reset(Warp *w, int n_threads)
     w->pc = 0;
     w->wait_pc = INT32_MAX;
     w->carry = 0;
+    w->parked = 0;
+    w->is_last = false;
     w->has_arrived = false;
     w->n_copies = 0;
     memset(w->committed, 0, sizeof w->committed);

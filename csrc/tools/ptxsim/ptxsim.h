@@ -124,6 +124,7 @@ struct Ins {
     uint8_t flow;
     bool has_guard, guard_not;
     bool is_aligned;               /* all lanes that have not left must be here */
+    bool meets;                    /* the lanes of a warp wait here for each other */
     bool is_call;                  /* more is a Call */
     bool tracks;                   /* sets the undefined lanes of its results itself */
     bool is_volatile;              /* ld.volatile, polls */
@@ -326,7 +327,9 @@ struct Warp {
     int depth[LANES];              /* of calls */
     int returns[LANES][MAX_DEPTH]; /* the calls */
     uint32_t carry;                /* CC.CF */
-    const Ins *at;                 /* where it waits */
+    uint32_t parked;  /* lanes that wait for others to come where they are */
+    bool is_last;     /* nobody else will: the next instruction runs, or is an error */
+    const Ins *at;    /* where it waits */
     bool has_arrived; /* at the cluster's barrier, whose phase is not over */
     uint8_t *local;   /* of 32 threads, one behind the other */
     Copy *copies;

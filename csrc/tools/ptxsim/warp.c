@@ -86,6 +86,7 @@ dec_shfl(Dec *d)
     dec_places(d);
     d->ins->op = (uint8_t)op;
     d->ins->tracks = true;
+    d->ins->meets = true;
     d->ins->run = shfl;
 }
 
@@ -156,6 +157,7 @@ dec_vote(Dec *d)
     dec_in(d, 2, 4);
     d->ins->op = (uint8_t)op;
     d->ins->tracks = true;
+    d->ins->meets = true;
     d->ins->run = vote;
 }
 
@@ -210,6 +212,7 @@ dec_match(Dec *d)
     dec_in(d, 2, 4);
     d->ins->op = (uint8_t)op;
     d->ins->tracks = true;
+    d->ins->meets = true;
     d->ins->run = match;
 }
 
@@ -286,6 +289,7 @@ dec_redux(Dec *d)
     d->ins->op = (uint8_t)op;
     d->ins->type = (uint8_t)t;
     d->ins->tracks = true;
+    d->ins->meets = true;
     d->ins->run = redux;
 }
 
@@ -308,6 +312,7 @@ dec_elect(Dec *d)
     dec_out(d, 0, 4);
     dec_out_opd(d, &(Opd){.kind = OPD_NAME, .name = d->opd[0].second}, 1);
     dec_in(d, 1, 4);
+    d->ins->meets = true;
     d->ins->run = elect;
 }
 
@@ -457,6 +462,7 @@ dec_bar(Dec *d)
         if (!dec_has(d, "sync"))
             dec_fail(d, "no such form");
         dec_in(d, 0, 4);
+        i->meets = true;
         i->run = warp_sync;
         return;
     }

@@ -20,6 +20,9 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[2] / "ptxsim"))
+
+import simulated
 
 import tegula
 from maker.case import Case, Param
@@ -69,18 +72,24 @@ def elements(p: Param, rng: np.random.Generator) -> np.ndarray:
 
 def outputs(kernel: Any, case: Case, target: str) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(case.seed)
-    arrays = {}
+    arrays, there = {}, {}
     for p in case.params:
         zeros = np.zeros(max(p.n, 1), storage(p.dtype))
         arrays[p.name] = elements(p, rng) if p.role == "in" else zeros
-    with tegula.knobs.runtime.scope():
+    with tegula.knobs.runtime.scope(), tegula.knobs.nvidia.scope():
         tegula.knobs.runtime.interpret = target == "interpreter"
-        tegula.knobs.runtime.target = "cpu" if target == "interpreter" else target
+        if not target.startswith("ptxsim"):
+            tegula.knobs.runtime.target = "cpu" if target == "interpreter" else target
+        else:
+            tegula.knobs.runtime.target, tegula.knobs.nvidia.ptxas = None, "none"
+            for name, array in arrays.items():
+                there[name] = simulated.put(array, target.removeprefix("ptxsim:"))
+                arrays[name] = there[name].numpy()
         tegula.knobs.runtime.emu_seed = case.emu_seed
         if case.streams:
             tegula.knobs.runtime.stream_bytes = 1
         kernel[(case.grid // case.rows, case.rows)](
-            *arrays.values(),
+            *(there or arrays).values(),
             case.n,
             case.big,
             case.scale,
@@ -104,10 +113,19 @@ def differs(p: Param, got: np.ndarray, want: np.ndarray) -> np.ndarray:
     return (got.view(bits) != want.view(bits)) & ~(np.isnan(got) & np.isnan(want))
 
 
+def as_ptx(case: Case) -> list[str]:
+    """An architecture for a third of the cases, where PTX can be interpreted."""
+    chips = ("sm_75", "sm_80", "sm_90a", "sm_120a")
+    draw = case.seed % (3 * len(chips))
+    if case.options.get("num_ctas", 1) > 1 and draw < len(chips):
+        draw = chips.index("sm_90a")
+    return [f"ptxsim:{c}" for c in chips[draw : draw + 1] if simulated.available()]
+
+
 def compare(case: Case, name: str = "") -> str:
     kernel = build(case, name)
     results = {}
-    for target in ["interpreter", *case.targets]:
+    for target in ["interpreter", *case.targets, *as_ptx(case)]:
         try:
             results[target] = outputs(kernel, case, target)
         except tegula.OutOfResources as e:
