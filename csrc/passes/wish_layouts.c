@@ -649,6 +649,13 @@ look_at_op(Wishes *s, const Op *o)
         if (is_block(arg(o, 0)))
             work_in(s, o, working_layout(s, o));
         return;
+    case OP_INLINE_ASM_IO: /* runs even if nobody wants what it gives, so it is never cheap */
+        for (int i = 0; i < o->n_results && is_block(o->results[i]); i++)
+            set_wish(s, o->results[i],
+                     o->n_args ? working_layout(s, o)
+                               : wishes_default(s, o->results[i]->type),
+                     false);
+        return;
     case OP_FOR: wish_for(s, o); return;
     case OP_WHILE: wish_while(s, o); return;
     case OP_IF: wish_if(s, o); return;

@@ -168,6 +168,9 @@ def find_tool(knob: str, path: str | None = None) -> NvidiaTool | None:
         from tegula import toolchain
 
         path = toolchain.find_ptxas()
-    if path is None:
-        path = shutil.which(TOOLS[knob])
+    # In the order of csrc/runtime/ptxas.c.
+    homes = [os.environ.get(home) for home in ("CUDA_HOME", "CUDA_PATH")]
+    places = [os.path.join(home, "bin") for home in homes if home]
+    for place in (*places, None, "/usr/local/cuda/bin"):  # None: PATH
+        path = path or shutil.which(TOOLS[knob], path=place)
     return NvidiaTool(path) if path else None
