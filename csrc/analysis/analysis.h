@@ -80,6 +80,7 @@ typedef struct DotPlan {
     bool is_mma;     /* false: multiply-adds, and the rest means nothing but operand */
     Elem operand[2]; /* what they are cast to first */
     MmaKind kind;
+    int kw; /* elements along k side by side in a lane: the instruction's, or more */
     int n_terms; /* 3: f32 as the sum of two tf32, three products */
     int log2_warps_m, log2_warps_n;
 } DotPlan;

@@ -7,6 +7,10 @@
  * are taken, and becomes the second dot's operand without leaving the registers.
  *
  * Blocks smaller than an instruction take it all the same (codegen/simt/dot.c fills up).
+ *
+ * Along k an instruction may take the elements in any order that both operands share. So
+ * float8 that is multiplied as f16 is dealt out by words of memory, four elements and not
+ * two: ldmatrix reads it, and two conversions make two words of it.
  */
 #include "analysis/analysis.h"
 
@@ -142,9 +146,13 @@ dot_plan(const Func *f, const Op *dot, DotPlan *p)
         p->operand[0] = p->operand[1] = E_F16; /* exact */
     if (!fits_acc(p->operand[0], acc) || !pick_mma(p->operand, precision, sm, k, p))
         return;
+    bool chained = has_chained_dot(f->body);
+    int kw = (int)ir_attr(dot, ATTR_KW);
     p->is_mma = true;
-    deal_warps(p, log2_of(m), log2_of(n), log2_of(f->c->opt.num_warps),
-               has_chained_dot(f->body));
+    p->kw = kw ? kw : mma_shape[p->kind].kw;
+    if (is_f8(a->elem) && p->operand[0] == E_F16 && k >= 32 && !chained)
+        p->kw = 4; /* a word of what they are in memory */
+    deal_warps(p, log2_of(m), log2_of(n), log2_of(f->c->opt.num_warps), chained);
 }
 
 /* The attribute has 20 bits each of m - 1, n - 1, k - 1, and is 0 where nothing is padded. */

@@ -31,6 +31,11 @@
     {                                                                                  \
         ATTR_##a, ATTR_##b, ATTR_##c                                                   \
     }
+#define A4(a, b, c, d)                                                                 \
+    4,                                                                                 \
+    {                                                                                  \
+        ATTR_##a, ATTR_##b, ATTR_##c, ATTR_##d                                         \
+    }
 
 const OpInfo op_info[N_OP] = {
 #define OP(name, text, args, res, reg, flags, check, attrs, doc)                       \

@@ -223,6 +223,8 @@ change_dot(Assign *s, Op *o)
     dot_plan(s->f, o, &p);
     give_wishes(s, o->results, 1);
     demand_arg(s, o, 2, o->results[0]->type->layout);
+    if (p.is_mma && p.kw != mma_shape[p.kind].kw)
+        ir_set_attr(o, ATTR_KW, p.kw);
     for (int i = 0; i < 2; i++) {
         Val *v = arg(o, i);
         if (!p.is_mma) { /* through shared memory: any layout will do */
@@ -233,9 +235,8 @@ change_dot(Assign *s, Op *o)
         cast_operand(s, o, i, p.operand[i]);
         uint8_t shape[MAX_RANK];
         ty_log2_shape(v->type, shape);
-        int kw = mma_shape[p.kind].kw;
         demand_arg(s, o, i,
-                   (i ? layout_mma_b : layout_mma_a)(s->c, v->type->rank, shape, kw,
+                   (i ? layout_mma_b : layout_mma_a)(s->c, v->type->rank, shape, p.kw,
                                                      p.log2_warps_m, p.log2_warps_n));
     }
 }

@@ -96,11 +96,10 @@ step_type(Comp *c, const Op *dot, int which, const DotPlan *plan)
     shape[which ? 0 : 1] = mma_shape[plan->kind].k;
     t = ty_with_shape(c, t, t->rank, shape);
     ty_log2_shape(t, log2_shape);
-    int kw = mma_shape[plan->kind].kw;
-    return ty_with_layout(c, t,
-                          (which ? layout_mma_b : layout_mma_a)(c, 2, log2_shape, kw,
-                                                                plan->log2_warps_m,
-                                                                plan->log2_warps_n));
+    return ty_with_layout(
+        c, t,
+        (which ? layout_mma_b : layout_mma_a)(c, 2, log2_shape, plan->kw,
+                                              plan->log2_warps_m, plan->log2_warps_n));
 }
 
 /* The type of operand 0 of a transposition whose result is t. */

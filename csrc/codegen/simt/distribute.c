@@ -425,6 +425,30 @@ splat(Sim *s, const Op *o)
 
 enum { MAX_OPERANDS = 4 };
 
+/* Registers i and i + 1 of a cast from float8, where one instruction converts both. */
+static bool
+cast_pair(Sim *s, const Op *o, Lv *from, int i, Lv *r)
+{
+    const Type *t = arg(o, 0)->type, *to = result(o, 0)->type;
+    int part, next;
+    if (o->op != OP_CAST || !s->m->f8_pair || !t->rank ||
+        i + 1 >= sim_n_regs(arg(o, 0)) ||
+        (t->elem != E_F8E4M3 && t->elem != E_F8E5M2) ||
+        (to->elem != E_F16 && to->elem != E_BF16 && to->elem != E_F32))
+        return false;
+    Lv word = sim_word_of(s, from[i], &part);
+    if (!word || sim_word_of(s, from[i + 1], &next) != word || part % 2 ||
+        next != part + 1)
+        return false;
+    Lv both = s->m->f8_pair(s->l, t->elem, word, part / 2);
+    if (!both)
+        return false;
+    sim_unpack_word(s, ty_with_elem(s->c, t, E_F16), both, 2, r + i);
+    for (int k = i; k < i + 2; k++)
+        r[k] = cg_cast(s->l, E_F16, to->elem, r[k], ROUND_RTNE);
+    return true;
+}
+
 static void
 elementwise(Sim *s, const Op *o)
 {
@@ -437,6 +461,10 @@ elementwise(Sim *s, const Op *o)
         from[k] = sim_val(s, arg(o, k));
     }
     for (int i = 0; i < sim_n_regs(result(o, 0)); i++) {
+        if (cast_pair(s, o, from[0], i, r)) {
+            i++;
+            continue;
+        }
         bool is_first = i == 0, is_last = i > 0; /* the same operands as there? */
         for (int k = 0; k < o->n_args; k++) {
             x[k] = from[k][i];

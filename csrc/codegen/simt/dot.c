@@ -67,6 +67,7 @@ typedef struct Fragments {
     int depth;                             /* k ends here */
     int k_stride, mn_stride, batch_stride; /* of the flat index */
     const MmaShape *shape;
+    int kw; /* of the layout; a multiple of the instruction's */
     int n_terms;
     Lv inside; /* is this lane's part of a word in front of k's end? NULL: always */
     Lv (*word)[N_TERM]; /* by first register */
@@ -87,6 +88,7 @@ open_fragments(Sim *s, const Op *o, int which, const DotPlan *p)
                    .mn_stride = which ? 1 : cols,
                    .batch_stride = rows * cols,
                    .shape = &mma_shape[p->kind],
+                   .kw = p->kw,
                    .n_terms = p->n_terms};
     uint32_t idle = 0; /* bits of t beyond k */
     for (int i = 0; i < 2; i++)
@@ -95,6 +97,17 @@ open_fragments(Sim *s, const Op *o, int which, const DotPlan *p)
     f.inside = sim_all_clear(s, idle);
     f.word = arena_alloc_n(s->a, (size_t)sim_n_regs(v), sizeof *f.word, _Alignof(Lv));
     return f;
+}
+
+/* Where the words of the step that begins at k stand along k. A lane's words count on
+ * through the steps; in the layout, those that lie side by side come first:
+ *     kw = 4, instruction's 2:     step 0  k 4t, 4t + 2     step 1  k 4t + 16, 4t + 18
+ */
+static int
+place_along_k(const MmaShape *shape, int kw, int k, int word)
+{
+    int i = k / (4 * shape->kw) + word, each = kw / shape->kw;
+    return 4 * kw * (i / each) + shape->kw * (i % each);
 }
 
 /* The register of the element that is by that much away from the thread's first. */
@@ -201,8 +214,8 @@ fragment(Fragments *f, int batch, int mn, int k, int term, Lv *out)
     int rows = f->v->type->shape[f->v->type->rank - 2];
     for (int j = 0; j < n; j++) {
         int row = f->is_a ? (mn + 8 * (j % halves)) & (rows - 1) : mn;
-        out[j] = fragment_word(f, batch, row, k + 4 * f->shape->kw * (j / halves),
-                               term);
+        int at = place_along_k(f->shape, f->kw, k, j / halves);
+        out[j] = fragment_word(f, batch, row, at, term);
     }
 }
 
@@ -212,7 +225,7 @@ static bool
 are_fragments(Sim *s, const Op *o, const DotPlan *p)
 {
     uint8_t shape[MAX_RANK];
-    int kw = mma_shape[p->kind].kw;
+    int kw = p->kw;
     for (int wm = 0; wm <= s->log2_warps; wm++) {
         const Layout *want[3];
         for (int i = 0; i < 3; i++) {
@@ -315,6 +328,13 @@ fetch_step(Tiles *k, int n_regs, int depth)
     }
 }
 
+/* Is there anything but padding in the step at that depth? */
+static bool
+has_step(const Tiles *k, int depth)
+{
+    return place_along_k(&mma_shape[k->p->kind], k->p->kw, depth, 0) < k->sides.k;
+}
+
 static void
 mma_dot(Sim *s, const Op *o, const DotPlan *p)
 {
@@ -323,8 +343,8 @@ mma_dot(Sim *s, const Op *o, const DotPlan *p)
     int n_regs = sim_n_regs(result(o, 0));
     int n_done = k.m_bit ? 4 : mma_shape[p->kind].d_regs;
     bool ahead = sim_reads_ahead(s, o);
-    for (int depth = 0; depth < k.sides.k; depth += k.step) {
-        if (ahead && depth + k.step < k.sides.k)
+    for (int depth = 0; has_step(&k, depth); depth += k.step) {
+        if (ahead && has_step(&k, depth + k.step))
             fetch_step(&k, n_regs, depth + k.step);
         for (int r = 0; r < n_regs; r++) {
             if (!begins_tile(&k, r))

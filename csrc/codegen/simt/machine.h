@@ -70,6 +70,9 @@ typedef struct Machine {
     /* d += a * b on one warp; regs in place. false: this target lacks the kind. */
     bool (*has_mma)(Ll *l, MmaKind k);
     void (*mma)(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);
+    /* Elements 2 i and 2 i + 1 of four float8 in a word, as two f16 in a word; NULL, or NULL
+     * given back: one by one. */
+    Lv (*f8_pair)(Ll *l, Elem e, Lv word, int i);
     Lv (*opaque)(
         Ll *l,
         Lv x); /* x, i32 or global pointer, unknown to the optimiser; may be NULL */

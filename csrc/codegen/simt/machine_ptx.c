@@ -294,6 +294,7 @@ const Machine machine_ptx = {
     .async_wait = ptx_async_wait,
     .has_mma = ptx_has_mma,
     .mma = ptx_mma,
+    .f8_pair = ptx_f8_pair,
     .opaque = ptx_opaque,
     .round_tf32 = ptx_round_tf32,
     .ldmatrix = ptx_ldmatrix,

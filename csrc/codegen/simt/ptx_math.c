@@ -38,15 +38,54 @@ ptx_math(Ll *l, OpCode op, Elem e, Lv *x)
     return scalar_ops_host.math(l, op, e, x);
 }
 
+/* Two float8 in an i16, as two f16. */
+static Lv
+both_to_f16(Ll *l, Elem e, Lv pair)
+{
+    const char *text = e == E_F8E4M3 ? "cvt.rn.f16x2.e4m3x2 $0, $1;"
+                                     : "cvt.rn.f16x2.e5m2x2 $0, $1;";
+    return ll_asm(l, l->i32, text, "=r,h", &pair, 1, false);
+}
+
+/* Two e4m3 in the high bytes of two halves, as two f16: exponent and mantissa one place
+ * lower are the f16 of 2^-8 times as much, subnormals too. 0x7f is NaN; it alone carries
+ * into bit 14 when one is added to its mantissa, and 480 with bit 13 is a NaN of f16. */
+static Lv
+e4m3_to_f16(Ll *l, Lv high)
+{
+    LLVMBuilderRef b = l->b;
+    Lt halves = ll_vec(l->f16, 2);
+    Lv low = LLVMBuildAnd(b, high, ll_i32(l, 0x7f007f00), "");
+    low = LLVMBuildLShr(b, low, ll_i32(l, 1), "");
+    Lv scale = LLVMBuildBitCast(b, ll_i32(l, 0x5c005c00), halves, "");
+    Lv x = LLVMBuildFMul(b, LLVMBuildBitCast(b, low, halves, ""), scale, "");
+    Lv nan = LLVMBuildAdd(b, low, ll_i32(l, 0x00800080), "");
+    nan = LLVMBuildLShr(b, nan, ll_i32(l, 1), "");
+    nan = LLVMBuildAnd(b, nan, ll_i32(l, 0x20002000), "");
+    Lv sign = LLVMBuildAnd(b, high, ll_i32(l, (int)0x80008000), "");
+    x = LLVMBuildOr(b, LLVMBuildBitCast(b, x, l->i32, ""), sign, "");
+    return LLVMBuildOr(b, x, nan, "");
+}
+
+Lv
+ptx_f8_pair(Ll *l, Elem e, Lv word, int i)
+{
+    if (e == E_F8E5M2 || !ptx_sm_at_least(l, 89)) { /* e5m2: the high byte of an f16 */
+        Lv in[] = {word, ll_i32(l, 0), ll_i32(l, i ? 0x3424 : 0x1404)};
+        Lv high = ll_intrinsic(l, "llvm.nvvm.prmt", NULL, 0, in, 3);
+        return e == E_F8E5M2 ? high : e4m3_to_f16(l, high);
+    }
+    if (i)
+        word = LLVMBuildLShr(l->b, word, ll_i32(l, 16), "");
+    return both_to_f16(l, e, LLVMBuildTrunc(l->b, word, l->i16, ""));
+}
+
 static Lv
 ptx_to_float(Ll *l, Elem e, Lv x)
 {
     if ((e != E_F8E4M3 && e != E_F8E5M2) || !ptx_sm_at_least(l, 89))
         return NULL;
-    const char *text = e == E_F8E4M3 ? "cvt.rn.f16x2.e4m3x2 $0, $1;"
-                                     : "cvt.rn.f16x2.e5m2x2 $0, $1;";
-    Lv pair = LLVMBuildZExt(l->b, x, l->i16, "");
-    Lv both = ll_asm(l, l->i32, text, "=r,h", &pair, 1, false);
+    Lv both = both_to_f16(l, e, LLVMBuildZExt(l->b, x, l->i16, ""));
     Lv half = LLVMBuildTrunc(l->b, both, l->i16, "");
     return LLVMBuildFPExt(l->b, LLVMBuildBitCast(l->b, half, l->f16, ""), l->f32, "");
 }

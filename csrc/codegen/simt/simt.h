@@ -79,6 +79,8 @@ Lv sim_from_words(Sim *s, const Type *t, Lv word[2]);
 /* n elements side by side in the low bits of a 32-bit word. */
 Lv sim_pack_word(Sim *s, const Type *t, Lv *elems, int n);
 void sim_unpack_word(Sim *s, const Type *t, Lv word, int n, Lv *elems);
+/* The word that the element x was taken out of, and which of its parts; NULL: none. */
+Lv sim_word_of(Sim *s, Lv x, int *part);
 Lv sim_shuffle_xor(Sim *s, const Type *t, Lv x, int mask);
 
 /* ---- memory.c --------------------------------------------------------------------------------- */

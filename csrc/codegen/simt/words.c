@@ -71,6 +71,16 @@ whole_word(Sim *s, Lv *elems, int n)
     return word;
 }
 
+Lv
+sim_word_of(Sim *s, Lv x, int *part)
+{
+    const Word *w = map_get(&s->word_of, x, 0);
+    if (!w)
+        return NULL;
+    *part = w->part;
+    return w->word;
+}
+
 /* The type in which narrow elements are put side by side. */
 static Lt
 side_by_side(Sim *s, const Type *t)
