@@ -142,7 +142,7 @@ fe_aug_assign(Fe *f, Node *n)
     f->b.loc = fe_loc(f, n);
     const Value both[2] = {old, v};
     const Node *const nodes[2] = {n->b, n->a};
-    const CallArgs now = {f->frame, 2, both, nodes}, *outer = f->args;
+    const CallArgs now = {f->frame, 2, both, nodes, NULL}, *outer = f->args;
     f->args = &now;
     Value r = fe_decay(f, fe_binary(f, (Operator)n->opr, old, v));
     f->args = outer;

@@ -108,6 +108,23 @@ fe_values(Fe *f, const Node *n)
     return count ? sb.at : NULL;
 }
 
+void
+fe_help_values(Fe *f)
+{
+    const CallArgs *a = f->args;
+    Sb sb = {.a = f->a};
+    int count = 0;
+    if (!a || a->frame != f->frame || f->frame->tree->is_library)
+        return;
+    if (a->call)
+        put_values(f, &sb, a->call, &count);
+    else
+        for (int i = 0; i < a->n; i++)
+            put_values(f, &sb, a->at[i], &count);
+    if (count)
+        err_help(f->c, "%s", sb.at);
+}
+
 /* ---- shapes --------------------------------------------------------------------------------- */
 
 /* The operand that has t's shape, when there is one alone; else -1. */

@@ -239,7 +239,7 @@ fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
         }
     if (f->lanes)
         check_lanes(f, bi);
-    const CallArgs now = {f->frame, n_params, a, node}, *outer_args = f->args;
+    const CallArgs now = {f->frame, n_params, a, node, call}, *outer_args = f->args;
     f->args = &now;
     f->callee = bi->name;
     Value r = bi->fn(f, a);

@@ -50,6 +50,8 @@ bi_arange(Fe *f, Value *a)
     if (end > UINT32_MAX)
         fail(f, VALUE, "arange must fit in int32, not %lld .. %lld", (long long)start,
              (long long)end);
+    if (n <= 0 || n > MAX_NUMEL)
+        fe_help_values(f);
     if (n <= 0)
         fail(f, VALUE, "arange's end argument must be greater than the start argument");
     if (n > MAX_NUMEL)
@@ -201,6 +203,8 @@ bi_reshape(Fe *f, Value *a)
     int64_t n = 1;
     for (int i = 0; i < rank; i++)
         n *= shape[i];
+    if (n != ty_numel(v->type))
+        fe_help_values(f);
     if (n != ty_numel(v->type))
         fail(f, VALUE, "cannot reshape %s (%lld elements) to %s (%lld)",
              ty_shape_str(f->a, v->type), (long long)ty_numel(v->type),

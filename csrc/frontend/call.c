@@ -220,7 +220,7 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
                       : fe_keyword_node(f->call, i - n);
         all[i] = fe_read(f, i < n ? args[i] : kw_args[i - n]);
     }
-    const CallArgs now = {f->frame, n + n_kw, all, at}, *outer = f->args;
+    const CallArgs now = {f->frame, n + n_kw, all, at, NULL}, *outer = f->args;
     f->args = &now;
     f->call = NULL;
     const char *what = str_printf(f->a, "an argument of %s()", name ? name : "it");

@@ -137,7 +137,7 @@ expr_Compare(Fe *f, Node *n)
         at(f, n);
         const Value v[2] = {a, b};
         const Node *const nodes[2] = {i ? n->list[i - 1] : n->a, n->list[i]};
-        const CallArgs now = {f->frame, 2, v, nodes}, *outer = f->args;
+        const CallArgs now = {f->frame, 2, v, nodes, NULL}, *outer = f->args;
         f->args = &now;
         Value r = fe_read(f, compare_two(f, (Operator)n->oprs[i], a, b));
         f->args = outer;
@@ -294,7 +294,7 @@ expr_BinOp(Fe *f, Node *n)
     at(f, n);
     const Value v[2] = {a, b};
     const Node *const nodes[2] = {n->a, n->b};
-    const CallArgs now = {f->frame, 2, v, nodes}, *outer = f->args;
+    const CallArgs now = {f->frame, 2, v, nodes, NULL}, *outer = f->args;
     f->args = &now;
     Value r = fe_binary(f, (Operator)n->opr, a, b);
     f->args = outer;
@@ -307,7 +307,7 @@ expr_UnaryOp(Fe *f, Node *n)
     const Value a = fe_read(f, fe_expr(f, n->a));
     at(f, n);
     const Node *const node = n->a;
-    const CallArgs now = {f->frame, 1, &a, &node}, *outer = f->args;
+    const CallArgs now = {f->frame, 1, &a, &node, NULL}, *outer = f->args;
     f->args = &now;
     Value r = fe_unary(f, (Operator)n->opr, a);
     f->args = outer;
@@ -324,7 +324,7 @@ expr_JoinedStr(Fe *f, Node *n)
         if (p->kind == AST_FormattedValue) {
             const Value v = fe_read(f, fe_expr(f, p->a));
             const Node *const node = p->a;
-            const CallArgs now = {f->frame, 1, &v, &node}, *outer = f->args;
+            const CallArgs now = {f->frame, 1, &v, &node, NULL}, *outer = f->args;
             at(f, p);
             f->args = &now;
             if (v.kind == V_TENSOR)

@@ -257,6 +257,7 @@ typedef struct CallArgs {
     int n;
     const Value *v;
     const Node *const *at; /* as written; NULL: not known */
+    const Node *call;      /* all of it, also what *shape caught; or NULL */
 } CallArgs;
 
 struct Fe {
@@ -309,6 +310,7 @@ const char *fe_written(Fe *f, Value v);    /* the operand v as written; or NULL 
 const char *fe_who(Fe *f, Value v);        /* 'x' (a block f32[64]) */
 /* \"N is 24, K is 3\": the constants that n names; or NULL */
 const char *fe_values(Fe *f, const Node *n);
+void fe_help_values(Fe *f); /* the same of all operands, as the help of what follows */
 NORETURN void fe_cannot_broadcast(Fe *f, const Type *x, const Type *y);
 /* "what: 'x' (f32[64]) and 'y' (f32[32])" */
 NORETURN void fe_bad_shapes(Fe *f, const char *what, const Type *x, const Type *y);

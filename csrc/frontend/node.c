@@ -33,8 +33,6 @@ static const char *const node_help[N_AST] = {
     [AST_ImportFrom] = "import at the top of the file",
     [AST_Try] = "nothing raises in a kernel",
     [AST_TryStar] = "nothing raises in a kernel",
-    [AST_Raise] =
-        "tl.static_assert fails while compiling, tl.device_assert while running",
     [AST_ClassDef] = "define it outside: a NamedTuple groups values",
     [AST_Match] = "write if, elif, else",
     [AST_AsyncFunctionDef] = "write def: the programs of a grid run at once anyway",

@@ -435,6 +435,41 @@ stmt_Assert(Fe *f, Node *n)
     fe_call_value(f, v_obj(fn), n_args, args);
 }
 
+/* What E("..") says, where that is known while compiling; else NULL. */
+static const char *
+raised_text(Fe *f, Node *e)
+{
+    if (!e || e->kind != AST_Call || e->n_list != 1)
+        return NULL;
+    Node *msg = e->list[0];
+    if (msg->kind == AST_JoinedStr)
+        for (int i = 0; i < msg->n_list; i++) {
+            const Node *part = msg->list[i], *of = part->a;
+            if (part->kind == AST_FormattedValue &&
+                (of->kind != AST_Name || of->slot < 0 || part->b ||
+                 fe_read(f, f->frame->local[of->slot]).kind != V_OBJ))
+                return NULL;
+        }
+    else if (msg->kind != AST_Constant)
+        return NULL;
+    Value v = fe_expr(f, msg);
+    return v.kind == V_OBJ && PyUnicode_Check(v.obj) ? v_const_str(f, v, "a message")
+                                                     : NULL;
+}
+
+/* Libraries write it where no value of a constexpr gets to; so what it says is of use. */
+NORETURN static void
+stmt_Raise(Fe *f, Node *n)
+{
+    const char *says = raised_text(f, n->a);
+    const char *what = says ? fe_text(f, n->a->a) : NULL;
+    err_help(f->c,
+             "%s%s%s%stl.static_assert fails while compiling, tl.device_assert "
+             "while running",
+             what ? what : "", what ? ": " : "", says ? says : "", says ? "; " : "");
+    err_at(f->c, fe_loc(f, n), SYNTAX, "'raise'");
+}
+
 static Value
 call_method(Fe *f, Value of, const char *name, int n, const Value *args)
 {
@@ -495,6 +530,7 @@ stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
     case AST_While: return fe_while(f, n);
     case AST_Return: return stmt_Return(f, n);
     case AST_Assert: stmt_Assert(f, n); return FALLS;
+    case AST_Raise: stmt_Raise(f, n);
     case AST_Pass: return FALLS;
     case AST_With: return stmt_With(f, n, 0);
     case AST_FunctionDef: fe_set(f, n->slot, fe_closure(f, n)); return FALLS;

@@ -20,3 +20,4 @@ def run():
 # launch_compile_error.py:11:9: CompileError[VALUE]: arange's end argument must be greater than the start argument
 #     i = tl.arange(0, BLOCK)
 #         ^~~~~~~~~~~~~~~~~~~
+#   help: BLOCK is 0

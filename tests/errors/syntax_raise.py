@@ -17,4 +17,4 @@ def run():
 # syntax_raise.py:9:5: CompileError[SYNTAX]: 'raise' is not part of the kernel language
 #     raise ValueError("no")
 #     ^~~~~~~~~~~~~~~~~~~~~~
-#   help: tl.static_assert fails while compiling, tl.device_assert while running
+#   help: ValueError: no; tl.static_assert fails while compiling, tl.device_assert while running
