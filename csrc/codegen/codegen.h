@@ -3,6 +3,7 @@
  *     llvm.c      contexts, target machines, optimise, verify, emit; every LLVMDispose
  *     disasm.c    object code -> text
  *     scalar.c    elementwise ops on one element or on a vector of them; both targets
+ *     cast.c      the same for casts
  *     math.c      exp, log, sin, .. as polynomials, for host code and the emulator
  *     simt/       one thread's program: distribute, memory, reduce, convert, dot
  *     host/       tile loops, jit
@@ -109,13 +110,15 @@ void ll_disassemble(Ll *l, Binary *out);
 /* The value of an OPF_ELEM op (not HINT), given its operands as scalars or as vectors of equal width.
  * Types come from o; pointers too (ADDPTR, BITCAST, SELECT, EQ ..). */
 Lv cg_elementwise(Ll *l, const Op *o, Lv *args);
-Lv cg_cast(Ll *l, Elem from, Elem to, Lv x, int rounding);
-Lv cg_to_memory(Ll *l, Elem e, Lv x); /* i1 -> i8; others unchanged */
-Lv cg_from_memory(Ll *l, Elem e, Lv x);
 /* The scalars `args` through a reduce/scan/map region; fills out with the yielded values. The region
  * holds only scalar elementwise ops, ifs are selects. outer(data, v) has the scalars around it. */
 void cg_region(Ll *l, const Block *region, Lv *args, int n_args, Lv *out,
                Lv (*outer)(void *data, const Val *v), void *data);
+
+/* ---- cast.c -------------------------------------------------------------------------------- */
+Lv cg_cast(Ll *l, Elem from, Elem to, Lv x, int rounding);
+Lv cg_to_memory(Ll *l, Elem e, Lv x); /* i1 -> i8; others unchanged */
+Lv cg_from_memory(Ll *l, Elem e, Lv x);
 
 /* ---- rem.c ---------------------------------------------------------------------------------- */
 /* C's fmod of floats or doubles, or of vectors of them; exact. */

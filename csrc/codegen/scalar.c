@@ -13,58 +13,10 @@
  *         harmless. GPUs do not trap, yet LLVM concludes from a division that the divisor
  *         is not 0, and would drop the test in where(b == 0, 0, a // b).
  */
-#include "codegen/codegen.h"
+#include "codegen/scalar.h"
 #include "codegen/simt/machine.h"
 
 /* ---- small words --------------------------------------------------------------------- */
-
-static Lt
-like(Lv x, Lt t)
-{
-    return ll_vec(t, ll_lanes(x));
-}
-
-/* An integer constant of x's type. */
-static Lv
-same_int(Lv x, uint64_t v)
-{
-    Lt t = LLVMTypeOf(x);
-    if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
-        return LLVMConstInt(t, v, false);
-    Lv all[256], one = LLVMConstInt(LLVMGetElementType(t), v, false);
-    unsigned n = LLVMGetVectorSize(t);
-    for (unsigned i = 0; i < n && i < COUNT(all); i++)
-        all[i] = one;
-    return LLVMConstVector(all, n);
-}
-
-static Lv
-same_float(Ll *l, Lv x, double v)
-{
-    Lt t = LLVMTypeOf(x);
-    if (LLVMGetTypeKind(t) == LLVMVectorTypeKind)
-        t = LLVMGetElementType(t);
-    return ll_splat(l, LLVMConstReal(t, v), ll_lanes(x));
-}
-
-static Lv
-cmp_int(Ll *l, LLVMIntPredicate p, Lv x, Lv y)
-{
-    return LLVMBuildICmp(l->b, p, x, y, "");
-}
-
-static Lv
-choose(Ll *l, Lv c, Lv x, Lv y)
-{
-    return LLVMBuildSelect(l->b, c, x, y, "");
-}
-
-static Lv
-unary(Ll *l, const char *name, Lv x)
-{
-    Lt t = LLVMTypeOf(x);
-    return ll_intrinsic(l, name, &t, 1, &x, 1);
-}
 
 static Lv
 binary(Ll *l, const char *name, Lv x, Lv y)
@@ -85,261 +37,6 @@ static bool
 traps(const Ll *l)
 {
     return l->gptr == l->ptr; /* a CPU; PTX has another address space */
-}
-
-static bool
-is_narrow_float(Elem e)
-{
-    return elem_is_float(e) && elem_info[e].bits < 32;
-}
-
-/* ---- narrow floats <-> float --------------------------------------------------------- */
-
-static Lv
-f8e4m3_to_float(Ll *l, Lv x)
-{
-    /* Exponent and mantissa moved to their place in a float are the number times 2^-120,
-     * subnormals too: one exact multiplication. 0x7f is the NaN, there is no infinity. */
-    Lt i32 = like(x, l->i32), f32 = like(x, l->f32);
-    Lv w = LLVMBuildZExt(l->b, x, i32, "");
-    Lv magnitude = LLVMBuildAnd(l->b, w, same_int(w, 0x7f), "");
-    Lv f = LLVMBuildBitCast(l->b, LLVMBuildShl(l->b, magnitude, same_int(w, 20), ""),
-                            f32, "");
-    f = LLVMBuildFMul(l->b, f, same_float(l, f, 0x1p120), "");
-    Lv bits = LLVMBuildBitCast(l->b, f, i32, "");
-    Lv is_nan = cmp_int(l, LLVMIntEQ, magnitude, same_int(w, 0x7f));
-    bits = choose(l, is_nan, same_int(w, 0x7fc00000), bits);
-    Lv sign = LLVMBuildShl(l->b, LLVMBuildAnd(l->b, w, same_int(w, 0x80), ""),
-                           same_int(w, 24), "");
-    return LLVMBuildBitCast(l->b, LLVMBuildOr(l->b, bits, sign, ""), f32, "");
-}
-
-static Lv
-narrow_to_float(Ll *l, Elem e, Lv x)
-{
-    if (l->ops && l->ops->to_float) {
-        Lv v = l->ops->to_float(l, e, x);
-        if (v)
-            return v;
-    }
-    Lt i32 = like(x, l->i32), f32 = like(x, l->f32);
-    switch (e) {
-    case E_F16: return LLVMBuildFPExt(l->b, x, f32, "");
-    case E_BF16: {
-        Lv w = LLVMBuildZExt(l->b, x, i32, "");
-        return LLVMBuildBitCast(l->b, LLVMBuildShl(l->b, w, same_int(w, 16), ""), f32,
-                                "");
-    }
-    case E_F8E5M2: { /* the upper byte of a half */
-        Lv w = LLVMBuildZExt(l->b, x, like(x, l->i16), "");
-        w = LLVMBuildShl(l->b, w, same_int(w, 8), "");
-        Lv h = LLVMBuildBitCast(l->b, w, like(x, l->f16), "");
-        return LLVMBuildFPExt(l->b, h, f32, "");
-    }
-    case E_F8E4M3: return f8e4m3_to_float(l, x);
-    default: unreachable(l->c);
-    }
-}
-
-static Lv
-float_to_half(Ll *l, Lv x, int rounding)
-{
-    Lt i16 = like(x, l->i16), f16 = like(x, l->f16);
-    Lv h = LLVMBuildFPTrunc(l->b, x, f16, "");
-    if (rounding == ROUND_RTNE)
-        return h;
-    /* One step toward zero where rounding went away from it; that turns an infinity made
-     * by overflow into the largest number, too. A NaN compares false. */
-    Lv back = LLVMBuildFPExt(l->b, h, LLVMTypeOf(x), "");
-    Lv away = LLVMBuildFCmp(l->b, LLVMRealOGT, unary(l, "llvm.fabs", back),
-                            unary(l, "llvm.fabs", x), "");
-    Lv bits = LLVMBuildBitCast(l->b, h, i16, "");
-    bits = LLVMBuildSub(l->b, bits, LLVMBuildZExt(l->b, away, i16, ""), "");
-    return LLVMBuildBitCast(l->b, bits, f16, "");
-}
-
-static Lv
-float_to_bf16(Ll *l, Lv x, int rounding)
-{
-    Lt i16 = like(x, l->i16), i32 = like(x, l->i32);
-    Lv w = LLVMBuildBitCast(l->b, x, i32, ""), r = w;
-    if (rounding == ROUND_RTNE) {
-        Lv odd = LLVMBuildAnd(l->b, LLVMBuildLShr(l->b, w, same_int(w, 16), ""),
-                              same_int(w, 1), "");
-        r = LLVMBuildAdd(l->b, w, LLVMBuildAdd(l->b, odd, same_int(w, 0x7fff), ""), "");
-    }
-    Lv is_nan = LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, "");
-    r = choose(l, is_nan, same_int(w, 0x7fc00000), r);
-    r = LLVMBuildLShr(l->b, r, same_int(w, 16), "");
-    return LLVMBuildTrunc(l->b, r, i16, "");
-}
-
-/* To sign, exponent, mant bits of mantissa; above max: max, infinity too. */
-static Lv
-float_to_f8(Ll *l, Lv x, int mant, int bias, uint64_t max, int rounding)
-{
-    Lt i32 = like(x, l->i32);
-    int drop = 23 - mant;
-    Lv w = LLVMBuildBitCast(l->b, x, i32, "");
-    Lv a = LLVMBuildAnd(l->b, w, same_int(w, 0x7fffffff), "");
-    Lv magnitude = unary(l, "llvm.fabs", x);
-    Lv n = a; /* normal: move the exponent's bias, cut the mantissa */
-    Lv s;     /* subnormal: count units of 2^(1 - bias - mant) */
-    if (rounding == ROUND_RTNE) {
-        Lv odd = LLVMBuildAnd(l->b,
-                              LLVMBuildLShr(l->b, a, same_int(w, (unsigned)drop), ""),
-                              same_int(w, 1), "");
-        n = LLVMBuildAdd(l->b, n, odd, "");
-        n = LLVMBuildAdd(l->b, n, same_int(w, (1u << (drop - 1)) - 1), "");
-        /* Adding 2^23 units leaves the rounded count in the low bits of the sum. */
-        union {
-            float f;
-            uint32_t u;
-        } magic = {.u = (uint32_t)(24 - bias - mant + 127) << 23};
-        s = LLVMBuildFAdd(l->b, magnitude, same_float(l, x, (double)magic.f), "");
-        s = LLVMBuildSub(l->b, LLVMBuildBitCast(l->b, s, i32, ""), same_int(w, magic.u),
-                         "");
-    } else {
-        union {
-            float f;
-            uint32_t u;
-        } scale = {.u = (uint32_t)(bias + mant - 1 + 127) << 23};
-        s = LLVMBuildFMul(l->b, magnitude, same_float(l, x, (double)scale.f), "");
-        s = ll_intrinsic(l, "llvm.fptosi.sat", (Lt[]){i32, LLVMTypeOf(x)}, 2, &s, 1);
-    }
-    n = LLVMBuildSub(l->b, n, same_int(w, (uint64_t)(127 - bias) << 23), "");
-    n = LLVMBuildLShr(l->b, n, same_int(w, (unsigned)drop), "");
-    Lv is_small = cmp_int(l, LLVMIntULT, a, same_int(w, (uint64_t)(128 - bias) << 23));
-    Lv r = choose(l, is_small, s, n);
-    r = choose(l, cmp_int(l, LLVMIntUGT, r, same_int(w, max)), same_int(w, max), r);
-    Lv sign = LLVMBuildAnd(l->b, LLVMBuildLShr(l->b, w, same_int(w, 24), ""),
-                           same_int(w, 0x80), "");
-    r = LLVMBuildOr(l->b, r, sign, "");
-    Lv is_nan = LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, "");
-    r = choose(l, is_nan, same_int(w, 0x7f), r);
-    return LLVMBuildTrunc(l->b, r, like(x, l->i8), "");
-}
-
-static Lv
-float_to_narrow(Ll *l, Elem e, Lv x, int rounding)
-{
-    if (l->ops && l->ops->from_float) {
-        Lv v = l->ops->from_float(l, e, x, rounding);
-        if (v)
-            return v;
-    }
-    switch (e) {
-    case E_F16: return float_to_half(l, x, rounding);
-    case E_BF16: return float_to_bf16(l, x, rounding);
-    case E_F8E4M3: return float_to_f8(l, x, 3, 7, 0x7e, rounding);
-    case E_F8E5M2: return float_to_f8(l, x, 2, 15, 0x7b, rounding);
-    default: unreachable(l->c);
-    }
-}
-
-/* double -> float, so that a second rounding to fewer bits gives what one would have:
- * toward zero, with the last bit set when anything was cut off ("round to odd"; Boldo and
- * Melquiond, "Emulation of FMA and correctly rounded sums", 2008). */
-static Lv
-double_to_odd_float(Ll *l, Lv x)
-{
-    Lt i32 = like(x, l->i32), f32 = like(x, l->f32), f64 = LLVMTypeOf(x);
-    Lv f = LLVMBuildFPTrunc(l->b, x, f32, ""), back = LLVMBuildFPExt(l->b, f, f64, "");
-    Lv away = LLVMBuildFCmp(l->b, LLVMRealOGT, unary(l, "llvm.fabs", back),
-                            unary(l, "llvm.fabs", x), "");
-    Lv inexact = LLVMBuildFCmp(l->b, LLVMRealONE, back, x, "");
-    Lv w = LLVMBuildBitCast(l->b, f, i32, "");
-    w = LLVMBuildSub(l->b, w, LLVMBuildZExt(l->b, away, i32, ""), "");
-    w = LLVMBuildOr(l->b, w, LLVMBuildZExt(l->b, inexact, i32, ""), "");
-    return LLVMBuildBitCast(l->b, w, f32, "");
-}
-
-static Lv
-double_to_float_rtz(Ll *l, Lv x)
-{
-    Lt i32 = like(x, l->i32), f32 = like(x, l->f32), f64 = LLVMTypeOf(x);
-    Lv f = LLVMBuildFPTrunc(l->b, x, f32, ""), back = LLVMBuildFPExt(l->b, f, f64, "");
-    Lv away = LLVMBuildFCmp(l->b, LLVMRealOGT, unary(l, "llvm.fabs", back),
-                            unary(l, "llvm.fabs", x), "");
-    Lv w = LLVMBuildBitCast(l->b, f, i32, "");
-    w = LLVMBuildSub(l->b, w, LLVMBuildZExt(l->b, away, i32, ""), "");
-    return LLVMBuildBitCast(l->b, w, f32, "");
-}
-
-/* ---- casts ------------------------------------------------------------------------------ */
-
-static Lv
-float_to_float(Ll *l, Elem from, Elem to, Lv x, int rounding)
-{
-    if (to == E_F64) {
-        if (is_narrow_float(from))
-            x = narrow_to_float(l, from, x);
-        return LLVMBuildFPExt(l->b, x, like(x, l->f64), "");
-    }
-    if (from == E_F64) {
-        if (to != E_F32)
-            return float_to_narrow(l, to, double_to_odd_float(l, x), rounding);
-        return rounding == ROUND_RTZ ? double_to_float_rtz(l, x)
-                                     : LLVMBuildFPTrunc(l->b, x, like(x, l->f32), "");
-    }
-    if (is_narrow_float(from))
-        x = narrow_to_float(l, from, x);
-    return to == E_F32 ? x : float_to_narrow(l, to, x, rounding);
-}
-
-static Lv
-int_to_float(Ll *l, Elem from, Elem to, Lv x)
-{
-    Lt t = like(x, to == E_F64 ? l->f64 : l->f32);
-    Lv v = elem_is_signed(from) ? LLVMBuildSIToFP(l->b, x, t, "")
-                                : LLVMBuildUIToFP(l->b, x, t, "");
-    return is_narrow_float(to) ? float_to_narrow(l, to, v, ROUND_RTNE) : v;
-}
-
-static Lv
-float_to_int(Ll *l, Elem from, Elem to, Lv x)
-{
-    if (is_narrow_float(from))
-        x = narrow_to_float(l, from, x);
-    if (to == E_I1)
-        return LLVMBuildFCmp(l->b, LLVMRealUNE, x, same_float(l, x, 0), "");
-    const char *name = elem_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
-    Lt t = like(x, ll_elem(l, to));
-    return ll_intrinsic(l, name, (Lt[]){t, LLVMTypeOf(x)}, 2, &x, 1);
-}
-
-Lv
-cg_cast(Ll *l, Elem from, Elem to, Lv x, int rounding)
-{
-    if (from == to)
-        return x;
-    if (elem_is_float(from))
-        return elem_is_float(to) ? float_to_float(l, from, to, x, rounding)
-                                 : float_to_int(l, from, to, x);
-    if (elem_is_float(to))
-        return int_to_float(l, from, to, x);
-    if (to == E_I1)
-        return cmp_int(l, LLVMIntNE, x, same_int(x, 0));
-    int a = elem_info[from].bits, b = elem_info[to].bits;
-    Lt t = like(x, ll_elem(l, to));
-    if (a == b)
-        return x;
-    if (a > b)
-        return LLVMBuildTrunc(l->b, x, t, "");
-    return elem_is_signed(from) ? LLVMBuildSExt(l->b, x, t, "")
-                                : LLVMBuildZExt(l->b, x, t, "");
-}
-
-Lv
-cg_to_memory(Ll *l, Elem e, Lv x)
-{
-    return e == E_I1 ? LLVMBuildZExt(l->b, x, like(x, l->i8), "") : x;
-}
-
-Lv
-cg_from_memory(Ll *l, Elem e, Lv x)
-{
-    return e == E_I1 ? cmp_int(l, LLVMIntNE, x, same_int(x, 0)) : x;
 }
 
 /* ---- integers ------------------------------------------------------------------------------ */
@@ -581,12 +278,12 @@ float_op(Ll *l, OpCode op, Elem e, Lv *x, int n)
         return narrow_fma(l, e, x);
     Lv y[3];
     for (int i = 0; i < n; i++)
-        y[i] = narrow_to_float(l, e, x[i]);
+        y[i] = cast_narrow_to_float(l, e, x[i]);
     bool kept = l->contract;
     l->contract = false; /* each op rounds to the narrow type */
     Lv r = wide_op(l, op, E_F32, y, n);
     l->contract = kept;
-    return float_to_narrow(l, e, r, ROUND_RTNE);
+    return cast_float_to_narrow(l, e, r, ROUND_RTNE);
 }
 
 static Lv
@@ -604,8 +301,8 @@ compare(Ll *l, OpCode op, const Type *t, Lv *x)
                        x[0], x[1]);
     Lv a = x[0], b = x[1];
     if (is_narrow_float(t->elem)) {
-        a = narrow_to_float(l, t->elem, a);
-        b = narrow_to_float(l, t->elem, b);
+        a = cast_narrow_to_float(l, t->elem, a);
+        b = cast_narrow_to_float(l, t->elem, b);
     }
     return LLVMBuildFCmp(l->b, real[i], a, b, "");
 }

@@ -336,13 +336,6 @@ ir_move_before(Op *o, Op *before)
     link_op(o, before->block, before);
 }
 
-void
-ir_move_to_end(Op *o, Block *b)
-{
-    unlink_op(o);
-    link_op(o, b, NULL);
-}
-
 static Val *
 mapped(const Map *map, Val *v)
 {

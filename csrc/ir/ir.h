@@ -296,7 +296,6 @@ void ir_replace(Val *old, Val *with);    /* all uses */
 /* Results must be unused; erases regions. */
 void ir_erase(Op *o);
 void ir_move_before(Op *o, Op *before);
-void ir_move_to_end(Op *o, Block *b);
 /* Copies o (with regions) at b; operands are looked up in map (Val * -> Val *),
  * which gains the new results. */
 Op *ir_clone(Build *b, const Op *o, Map *map);

@@ -89,12 +89,6 @@ const Layout *layout_split(Comp *c, const Layout *l);
 int layout_split_bit(const Layout *l);
 /* Drops repeated registers (zero register bases). */
 const Layout *layout_dedup_regs(Comp *c, const Layout *l);
-/* Product: inputs concatenated, b's bases shifted by a's size per dim (same rank). */
-const Layout *layout_product(Comp *c, const Layout *a, const Layout *b);
-/* outer after inner: inner's flat index picks among outer's columns, in their order. */
-const Layout *layout_compose(Comp *c, const Layout *outer, const Layout *inner);
-/* Left division: is l the product of tile t and some quotient? Fills it if so. */
-bool layout_divide(Comp *c, const Layout *l, const Layout *t, const Layout **quotient);
 /* "reg [1 2] lane [4 8 0 0 0] warp []", and " block [..]" if there are block bits. */
 char *layout_str(Arena *a, const Layout *l);
 /* Reads that and moves *text behind it; NULL when it is no layout of that shape. */
