@@ -59,7 +59,15 @@ fe_unknown_keyword(Fe *f, const char *fn, const char *kw, const char *const *wor
         {"out_dtype", "dtype"},   {"default", "other"},
         {"fill_value", "value"},  {"evict", "eviction_policy"},
     };
+    /* parameters that Triton had once, and kernels still give */
+    static const char *const gone[][2] = {
+        {"trans_a", "transpose it first: tl.dot(tl.trans(a), b)"},
+        {"trans_b", "transpose it first: tl.dot(a, tl.trans(b))"},
+    };
     const char *near = fe_closest(kw, words);
+    for (size_t i = 0; i < COUNT(gone); i++)
+        if (!strcmp(kw, gone[i][0]))
+            err_help(f->c, "%s", gone[i][1]);
     for (size_t i = 0; !near && i < COUNT(others); i++)
         for (int k = 0; !strcmp(kw, others[i][0]) && words[k]; k++)
             if (!strcmp(words[k], others[i][1]))
