@@ -3,15 +3,18 @@
 Each case runs on every machine under --full; else on a GPU and on two of the others, drawn
 by the case's name: all operations meet all types every time. Every fourth runs as PTX too,
 interpreted, for one architecture. --full ends with a line
-that counts cases, differences and races on the emulator.
+that counts cases, differences and races on the emulator, and a table of how emulator and
+interpreter compare with the CPU (beside.py).
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import sys
+import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +26,11 @@ HERE = Path(__file__).parent
 # suite.py and simulated.py, whatever folder pytest is started in
 sys.path += [str(HERE), str(HERE.parent / "ptxsim")]
 
+import beside  # noqa: E402
 import simulated  # noqa: E402
 from suite import Machine, torch_cuda  # noqa: E402
 
+KEPT = "TEGULA_OPSUITE_KEPT"  # the folder for what beside.py compares
 SIMULATED = tuple(f"ptxsim:{t}" for t in ("sm_75", "sm_80", "sm_90a", "sm_120a"))
 MACHINES = ("cpu", "interpreter", "emu:sm_80", "emu:sm_90a", *SIMULATED, "cuda")
 
@@ -70,6 +75,8 @@ class Tally:
         self.wrong: set[str] = set()
         self.races: set[str] = set()
         self.skipped: set[str] = set()
+        self.folder = tempfile.TemporaryDirectory()
+        os.environ[KEPT] = self.folder.name  # workers inherit it
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         test = report.nodeid
@@ -94,6 +101,20 @@ class Tally:
             f"op suite: {len(self.cases)} cases, {len(self.wrong)} differences, "
             f"{len(self.races)} races, {len(self.skipped)} skipped; passed: {runs}"
         )
+        self.beside_the_cpu(terminalreporter.write_line)
+
+    def beside_the_cpu(self, say: Callable[[str], None]) -> None:
+        say(f"{'beside the CPU':44} cases  same bits  the others differ by at most")
+        for (machine, test), row in beside.compare(Path(self.folder.name)).items():
+            worst = "" if row.equal == row.cases else f"{row.worst:9.2f} ulp"
+            say(f"  {machine:11} {test:30} {row.cases:5} {row.equal:10}  {worst}")
+            for case in row.beyond:
+                say(f"    MORE THAN ROUNDING: {case}")
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        rows = beside.compare(Path(self.folder.name)).values()
+        if any(row.beyond for row in rows) and not session.exitstatus:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -122,7 +143,15 @@ def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
         if name in SIMULATED:
             tegula.knobs.nvidia.ptxas = "none"
             simulated.start()
-        yield Machine(name)
+        it = Machine(name)
+        if KEPT in os.environ and (name in MACHINES[:4]):
+            case = request.node.nodeid.split("::")[-1].replace(name, "")
+            test = Path(request.node.path).stem.removeprefix("test_")
+            folder = Path(os.environ[KEPT])
+            it.record = beside.Record(folder, f"{test}.{case}", name)
+        yield it
+        if it.record:
+            it.record.close()
 
 
 @pytest.fixture

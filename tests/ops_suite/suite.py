@@ -183,6 +183,7 @@ class Machine:
         self.is_emulated = name.startswith("emu")
         self.is_simulated = name.startswith("ptxsim")
         self.is_ptx = self.is_simulated or name == "cuda"
+        self.record: Any = None  # where results are kept: beside.Record
 
     def run(
         self,
@@ -198,7 +199,10 @@ class Machine:
         kernel = make(body, types, " ".join(constants), helpers)
         there = [self.put(a.data) for a in args]
         kernel[grid](*there, **constants, **(options or {}))
-        return [self.get(t) for t in there]
+        results = [self.get(t) for t in there]
+        if self.record:
+            self.record.add(results, types)
+        return results
 
     def put(self, x: np.ndarray) -> Any:
         """A copy of x where kernels can reach it."""
