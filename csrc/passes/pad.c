@@ -17,7 +17,7 @@
  *         there: a masked-off load gives zeros, and pad_fill knows.
  * Rule 2: padding does nothing: memory is not touched, no assertion fails, nothing is printed
  *         or counted.
- * Rule 3: padding does not trap: a divisor of 0 becomes 1, an index of a gather stays inside
+ * Rule 3: padding does not trap: division by 0 gives 0, an index of a gather stays inside
  *         of its source. It may be infinite, NaN or overflow.
  * Rule 4: the order of elements inside of a padded block is the row-major order of the true
  *         ones with gaps. Who counts on there being no gaps moves the elements: pad_shape.c.
@@ -282,18 +282,6 @@ is_real(const Pad *p, const Val *v, int look)
     return is_real(p, arg(o, 0), look - 1);
 }
 
-/* Dividing by 0 is nobody's promise, but it may trap: a user who does it knows. */
-void
-pad_guard_division(Pad *p, Op *o)
-{
-    Val *y = o->op == OP_DIV || o->op == OP_REM ? arg(o, 1) : NULL;
-    if (!y || elem_is_float(y->type->elem) || is_real(p, y, MAX_LOOK))
-        return;
-    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
-    Val *is_zero = ir_bin(&b, OP_EQ, y, ir_const_int(&b, y->type, 0));
-    ir_set_arg(o, 1, ir_select(&b, is_zero, ir_const_int(&b, y->type, 1), y));
-}
-
 /* Operand `at`, the mask of an op on blocks like operand 0, becomes false in padding. */
 static void
 mask_op(Pad *p, Op *o, int at)
@@ -428,11 +416,6 @@ pad_op(Pad *p, Op *o)
     case OP_ARANGE:
         if (is_padded(p, result(o, 0)))
             pad_arange(p, o);
-        return;
-    case OP_DIV:
-    case OP_REM:
-        if (is_padded(p, result(o, 0)))
-            pad_guard_division(p, o);
         return;
     case OP_LOAD: mask_op(p, o, 1); return;
     case OP_STORE:

@@ -27,7 +27,6 @@ Val *pad_valid(const Pad *p, Build *b, const Val *v, unsigned dims);
 bool pad_fill(const Val *v, int dim, int32_t from, uint64_t *bits);
 /* The block with index[i] along dim for i; index is i32 of one dim, in range. */
 Val *pad_pick(Build *b, Val *v, int dim, Val *index);
-void pad_guard_division(Pad *p, Op *o);
 /* A line of the kernel's report; said once. */
 void pad_note(Pad *p, const Op *o, const char *fmt, ...) PRINTF_LIKE(3, 4);
 

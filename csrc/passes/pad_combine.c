@@ -128,17 +128,6 @@ flagged(Pad *p, Build *b, Op *o, Val *const *in, Val *valid)
     return w;
 }
 
-static void
-guard_region(Pad *p, Block *b)
-{
-    for (Op *o = b->first, *next; o; o = next) {
-        next = o->next;
-        pad_guard_division(p, o);
-        for (int i = 0; i < o->n_regions; i++)
-            guard_region(p, o->regions[i]);
-    }
-}
-
 /* The blocks that the operands of a reduction were flattened from, all of one shape. */
 static bool
 whole_blocks(Pad *p, const Op *o, Val **whole)
@@ -168,7 +157,6 @@ pad_combine(Pad *p, Op *o)
     if (t == arg(o, 0)->type)
         return;
     Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
-    guard_region(p, o->regions[0]);
     bool is_whole = whole_blocks(p, o, in);
     unsigned dims = is_whole ? ~0u : 1u << axis;
     for (int i = 0; i < n && !is_whole; i++)

@@ -174,3 +174,28 @@ def test_scalars(device, run):
     run(scalar_kernel)[(1,)](out, 0, least, -1, 2.0)
     want = [0, 0, least, 0, 2**63 - 1, least, 0, 7]
     assert device.get(out).tolist() == want
+
+
+@triton.jit
+def padded_kernel(x_ptr, out_ptr, ROWS: tl.constexpr, COLS: tl.constexpr):
+    """Sides that the compiler pads: a division by 0 there, or here, is no other number."""
+    i, j = tl.arange(0, ROWS), tl.arange(0, COLS)
+    x = tl.load(x_ptr + i[:, None] * COLS + j[None, :])
+    tl.store(out_ptr + i[:, None] * COLS + j[None, :], 7 // x)
+    tl.store(out_ptr + ROWS * COLS + j, tl.max(1 // x, axis=0))
+    tl.store(out_ptr + ROWS * COLS + COLS, tl.sum(tl.sum(7 % x, axis=1), axis=0))
+
+
+@pytest.mark.parametrize("rows, cols", [(3, 16), (5, 7), (4, 8)])
+def test_padded(device, run, rows, cols):
+    x = (np.arange(rows * cols, dtype=np.int32) % 5 - 1).reshape(rows, cols)
+    x[x == 1] = 0
+    out = device.poison(rows * cols + cols + 1, np.int32)
+    run(padded_kernel)[(1,)](device.put(x), out, rows, cols)
+    got = device.get(out)
+    quotients = np.array([divided(7, int(v)) for v in x.ravel()])
+    assert np.array_equal(got[: x.size], quotients)
+    ones = np.array([divided(1, int(v)) for v in x.ravel()]).reshape(x.shape)
+    assert np.array_equal(got[x.size : -1], ones.max(axis=0))
+    rest = [7 - int(v) * divided(7, int(v)) if v else 0 for v in x.ravel()]
+    assert got[-1] == sum(rest)
