@@ -586,6 +586,43 @@ DONE:
     np.testing.assert_array_equal(got, LANE ^ 1)
 
 
+FUNCTION = """
+.func (.param .b32 r) rise(.param .b32 a, .param .b32 b)
+{
+    .reg .b32 %u, %v; .reg .pred %q;
+    ld.param.b32 %u, [a]; ld.param.b32 %v, [b];
+LOOP:
+    setp.gt.u32 %q, %u, 10; @%q bra DONE;
+    add.u32 %u, %u, 3; bra.uni LOOP;
+DONE:
+    mad.lo.u32 %u, %u, 1000, %v;
+    st.param.b32 [r], %u;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize("guard", ("", "@%q "))
+def test_functions(guard: str) -> None:
+    """Called by all lanes, or by some; twice, so that the frame is used again."""
+    once = f"""
+    {{ .param .b32 q0; .param .b32 q1; .param .b32 rv;
+    st.param.b32 [q0], %t; st.param.b32 [q1], %y; st.param.b32 [rv], %y;
+    {guard}call.uni (rv), rise, (q0, q1);
+    ld.param.b32 %y, [rv]; }}"""
+    body = f"""
+    .reg .b32 %y; .reg .pred %q;
+    setp.lt.u32 %q, %t, 5; add.u32 %y, %t, 100;
+    {once} {once}
+    mad.wide.u32 %at0, %t, 4, %p0; st.global.u32 [%at0], %y;"""
+    head = ".func (.param .b32 r) rise(.param .b32 a, .param .b32 b);\n.extern"
+    text = kernel(body, 1).replace(".extern", head, 1) + FUNCTION
+    (got,) = launch(text, np.zeros(32, np.uint32))
+    rise = np.where(LANE > 10, LANE, LANE + (13 - LANE) // 3 * 3) * 1000
+    want = LANE + 100 + np.where((LANE < 5) | (guard == ""), 2 * rise, 0)
+    np.testing.assert_array_equal(got, want)
+
+
 def test_barriers_between_warps() -> None:
     body = """
     .reg .b32 %r<4>; .reg .b64 %w; .reg .pred %q;

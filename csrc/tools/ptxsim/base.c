@@ -3,6 +3,7 @@
 #include "tools/ptxsim/ptxsim.h"
 
 struct Pool {
+    jmp_buf stop;
     struct Piece {
         struct Piece *next;
     } *pieces;
@@ -12,6 +13,12 @@ Pool *
 pool_new(void)
 {
     return calloc(1, sizeof(Pool));
+}
+
+jmp_buf *
+pool_stop(Pool *p)
+{
+    return &p->stop;
 }
 
 void
@@ -29,10 +36,8 @@ void *
 pool_alloc(Pool *p, size_t n)
 {
     struct Piece *k = calloc(1, 16 + n);
-    if (!k) {
-        fprintf(stderr, "ptxsim: out of memory\n");
-        exit(1);
-    }
+    if (!k)
+        longjmp(p->stop, 1);
     k->next = p->pieces;
     p->pieces = k;
     return (char *)k + 16;

@@ -19,7 +19,7 @@ parse_fail(Parser *p, int line, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(p->err + n, SIM_TEXT - (size_t)n, fmt, ap);
     va_end(ap);
-    longjmp(p->stop, 1);
+    longjmp(*pool_stop(p->mod->pool), 1);
 }
 
 void *
@@ -442,9 +442,12 @@ parameters(Parser *p, Func *f, bool is_result)
         if (!take_word(p, ".param"))
             unexpected(p, ".param");
         Sym *s = variable(p, SPACE_PARAM, false);
-        if (!is_result) {
+        Param one = {(uint32_t)s->offset, (uint32_t)s->size};
+        if (is_result) {
+            f->result = one;
+        } else {
             GROW(p->mod->pool, f->params, f->n_params, f->cap_params);
-            f->params[f->n_params++] = (Param){(uint32_t)s->offset, (uint32_t)s->size};
+            f->params[f->n_params++] = one;
         }
         take_mark(p, ',');
     }
@@ -686,20 +689,15 @@ top(Parser *p)
     }
 }
 
-Module *
-module_parse(const char *text, char err[SIM_TEXT])
+static Module *
+parse_into(Pool *pool, const char *text, char err[SIM_TEXT])
 {
-    Pool *pool = pool_new();
     Parser *p = POOL_NEW(pool, Parser, 1);
     p->mod = POOL_NEW(pool, Module, 1);
     p->mod->pool = pool;
     p->at = text;
     p->line = 1;
     p->err = err;
-    if (setjmp(p->stop)) {
-        pool_free(pool);
-        return NULL;
-    }
     open_scope(p);
     p->mod->names = p->scope[0];
     next(p);
@@ -709,8 +707,22 @@ module_parse(const char *text, char err[SIM_TEXT])
         parse_fail(p, p->line, "no .target");
     for (int i = 0; i < p->mod->n_funcs; i++)
         if (p->mod->funcs[i]->is_entry && !link_kernel(p->mod, p->mod->funcs[i], err))
-            longjmp(p->stop, 1);
+            longjmp(*pool_stop(pool), 1);
     return p->mod;
+}
+
+Module *
+module_parse(const char *text, char err[SIM_TEXT])
+{
+    Pool *pool = pool_new();
+    snprintf(err, SIM_TEXT, "ptxsim: out of memory");
+    if (!pool)
+        return NULL;
+    if (setjmp(*pool_stop(pool))) {
+        pool_free(pool);
+        return NULL;
+    }
+    return parse_into(pool, text, err);
 }
 
 void

@@ -29,7 +29,6 @@ struct Parser {
     const char *at; /* behind the token */
     int line;
     Token tok;
-    jmp_buf stop;
     char *err;
     Func *func; /* whose body is read */
     Map *scope[MAX_SCOPES];

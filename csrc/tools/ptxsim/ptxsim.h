@@ -37,9 +37,8 @@ enum { LANES = 32, FULL = -1, SIM_TEXT = 1024, MAX_WARPS = 32, N_BARRIERS = 16 }
 typedef struct Pool Pool;
 Pool *pool_new(void);
 void pool_free(Pool *p);
-void *pool_alloc(Pool *p,
-                 size_t n); /* zeroed; a failure jumps nowhere: it is NULL never:
-                                      * the process has no use for a simulator then */
+void *pool_alloc(Pool *p, size_t n); /* zeroed; without memory it jumps to pool_stop */
+jmp_buf *pool_stop(Pool *p);
 char *pool_text(Pool *p, const char *s, size_t n);
 #define POOL_NEW(p, T, n) ((T *)pool_alloc(p, sizeof(T) * (size_t)(n)))
 
