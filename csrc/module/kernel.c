@@ -347,6 +347,14 @@ kernel_set_source(PyObject *self, PyObject *args)
     return fe_function_set_source(k->f, text, file) ? NULL : Py_NewRef(Py_None);
 }
 
+static PyObject *
+kernel_forget(PyObject *self, PyObject *none)
+{
+    (void)none;
+    Kernel *k = made(self);
+    return !k || cache_retire(k) ? NULL : Py_NewRef(Py_None);
+}
+
 /* The variants so far, in the order of their making. */
 static PyObject *
 kernel_variants(PyObject *self, void *closure)
@@ -427,6 +435,8 @@ static PyMethodDef kernel_methods[] = {
      "compile(*signature, target=None, **constexprs)\n--\n\n"
      "The variant for these types (see lower), without arguments and without the machine:\n"
      "target is cpu, cuda:sm_NN or emu:sm_NN. Options go by keyword, as in a launch."},
+    {"_forget", kernel_forget, METH_NOARGS,
+     "_forget()\n--\n\nThe variants so far are found by no launch from now on."},
     {"_set_source", kernel_set_source, METH_VARARGS,
      "_set_source(text, file)\n--\n\n"
      "The text to compile from now on, from def on; file names it in messages."},

@@ -88,9 +88,7 @@ table_grow(Kernel *k)
     return 0;
 }
 
-/* Forgets all variants, without freeing any: a reader may stand in the table, or look at
- * one of them. 0, or -1 with an exception. */
-static int
+int
 cache_retire(Kernel *k)
 {
     Table *t = k->table ? table_new(FIRST_SIZE) : NULL;

@@ -44,6 +44,7 @@ tegula_assert(char *scratch, const int32_t *pid, const char *text, const int32_t
     HostRun *r = run_of(scratch);
     if (__atomic_exchange_n(&r->stop, 1, __ATOMIC_ACQ_REL))
         return; /* another program failed first */
+    r->is_assert = true;
     char index[128];
     index_text(index, sizeof index, what, flat);
     snprintf(r->err, ERR_TEXT, "%s in program (%d, %d, %d)%s%s", text, pid[0], pid[1],

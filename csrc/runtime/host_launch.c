@@ -135,12 +135,14 @@ host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     HostSpan span[MAX_NODES];
     EmuReport report;
     report.fault = EMU_OK;
+    bool is_assert = false;
     HostLaunch launch = {.kernel = v->host,
                          .params = params,
                          .grid = g->dim,
                          .scratch_bytes = v->bin.scratch,
                          .n_threads = config->num_threads,
-                         .stream_bytes = config->stream_bytes};
+                         .stream_bytes = config->stream_bytes,
+                         .is_assert = &is_assert};
     if (c->opt.flags & OPT_BOUNDS) {
         if (find_spans(v, c, span))
             return -1;
@@ -155,7 +157,7 @@ host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         return 0;
     if (report.fault)
         return raise_bounds(v, c, &report, span);
-    return raise_error("TegulaError", err), -1;
+    return raise_error(is_assert ? "DeviceAssertError" : "TegulaError", err), -1;
 }
 
 /* ---- the emulator -------------------------------------------------------------------- */

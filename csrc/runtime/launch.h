@@ -346,6 +346,9 @@ Compiled *cache_get(Call *c);
 Compiled *cache_find(Call *c);
 /* Reads the knobs' variables again (knobs.py). 1: a knob of C's changed; 0; -1: exception. */
 int cache_read_environment(void);
+/* Forgets all variants, without freeing any: a reader may stand in the table, or look at
+ * one of them. 0, or -1 with an exception. */
+int cache_retire(Kernel *k);
 /* 0, or -1 with an exception: v would write a tensor that is read-only. */
 int cache_check_writes(const Call *c, const Compiled *v);
 /* The frontend's tile IR for this call, malloc'ed; NULL with an exception. */

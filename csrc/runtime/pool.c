@@ -318,5 +318,6 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
         work(&j, &own);
         free(own.at);
     }
+    *launch->is_assert = j.run.is_assert;
     return !j.run.stop;
 }

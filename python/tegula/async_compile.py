@@ -50,13 +50,17 @@ class AsyncCompileMode:
         self.executor = executor
         self.ignore_errors = ignore_errors
         self.futures: list[FutureKernel] = []
+        self._by_key: dict[str, FutureKernel] = {}
         self._token: Token[AsyncCompileMode | None] | None = None
 
-    def submit(self, compile: Callable[[], Any]) -> FutureKernel:
-        """Have compile() called by the executor. Two for the same variant compile once:
-        the second waits for the first."""
+    def submit(self, compile: Callable[[], Any], key: str = "") -> FutureKernel:
+        """Have compile() called by the executor. What has the key of an earlier one is that;
+        two for the same variant compile once: the second waits for the first."""
+        if key and key in self._by_key:
+            return self._by_key[key]
         future = FutureKernel(self.executor.submit(compile))
         self.futures.append(future)
+        self._by_key[key] = future
         return future
 
     def __enter__(self) -> AsyncCompileMode:
@@ -70,6 +74,8 @@ class AsyncCompileMode:
         active.reset(self._token)
         failed: BaseException | None = None
         for future in self.futures:  # all of them, whatever happens to one
+            if value is not None and future._future.cancel():
+                continue  # the block has failed: nothing new is begun, or waited for
             try:
                 future.result(ignore_errors=self.ignore_errors)
             except Exception as e:

@@ -84,6 +84,12 @@ def __getattr__(name: str) -> Any:
             "nvidia": Backend(BaseBackend, driver.CudaDriver),
             "cpu": Backend(BaseBackend, driver.CpuDriver),
         }
+    if name in ("compiler", "driver"):  # Triton's modules, which stay in tegula
+        import importlib
+
+        return importlib.import_module(
+            {"compiler": __name__}.get(name, f"tegula.{name}")
+        )
     if name == "DriverBase":
         from tegula import driver
 

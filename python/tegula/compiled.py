@@ -176,3 +176,34 @@ def launch_metadata(compiled: _core.CompiledKernel) -> Callable[..., Any]:
         return hooks.launch_info(compiled, grid, arguments, stream)
 
     return describe
+
+
+class Forgetful(dict[Any, Any]):
+    """A dict of a kernel's variants whose ``clear()`` makes the kernel forget them."""
+
+    def __init__(self, kernel: Any) -> None:
+        super().__init__()
+        self._kernel = kernel
+
+    def clear(self) -> None:
+        self._kernel._forget()
+        super().clear()
+
+
+class DeviceCaches(Forgetful):
+    """``kernel.device_caches``; a device without variants has an empty dict of them."""
+
+    def __init__(self, kernel: Any) -> None:
+        super().__init__(kernel)
+        for i, v in enumerate(kernel.variants):
+            device = 0 if v.target.startswith("cuda") else v.target
+            self[device][0][v.hash or str(i)] = v
+
+    def __missing__(self, device: Any) -> Any:
+        from tegula import driver
+
+        if device == 0 and driver.__getattr__("active").torch_device == "cpu":
+            others = [k for k in self if k != 0]  # the machine's only device
+            return self[others[0] if others else "cpu"]
+        self[device] = Forgetful(self._kernel), {}
+        return self[device]

@@ -187,3 +187,11 @@ def compile(
     while not hasattr(kernel, "compile"):
         kernel = kernel.fn  # a tuner's
     return kernel.compile(**src.arguments(), target=text, **(options or {}))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "compiler":  # Triton has a package and a module in it
+        import sys
+
+        return sys.modules[__name__]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,6 +27,22 @@ class ConstexprFunction(Generic[R]):
     def __get__(self, obj: Any, cls: Any = None) -> Any:
         return self if obj is None else ConstexprFunction(self.fn.__get__(obj, cls))
 
+    @property
+    def src(self) -> str:
+        """The text from ``def`` on, without its indentation."""
+        import inspect
+        import textwrap
+
+        text = textwrap.dedent(inspect.getsource(self.fn))
+        return text[text.index("def ") :]
+
+    @property
+    def cache_key(self) -> str:
+        """SHA-256 of the text, in hex."""
+        import hashlib
+
+        return hashlib.sha256(self.src.encode()).hexdigest()
+
     def __repr__(self) -> str:
         return f"ConstexprFunction({self.__module__}:{self.__qualname__})"
 

@@ -94,7 +94,7 @@ class AutotunerError(TegulaError):
     """No configuration is left to try."""
 
 
-class InterpreterError(TegulaError):
+class InterpreterError(TegulaError, RuntimeError):
     """A kernel failed in the reference interpreter."""
 
 
@@ -164,8 +164,11 @@ class BarrierError(EmulatorError):
     kind = "BARRIER"
 
 
-class DeviceAssertError(EmulatorError):
-    """A ``tl.device_assert`` is false."""
+class DeviceAssertError(EmulatorError, RuntimeError):
+    """A ``tl.device_assert`` is false, on the emulator or a CPU.
+
+    A RuntimeError, as what torch raises for one on a GPU is.
+    """
 
     kind = "ASSERT"
 

@@ -181,6 +181,12 @@ def serialize_specialization_data(
     )
 
 
+def _target(variant: Any) -> Any:
+    from tegula import backends
+
+    return backends.target_of(variant.target)
+
+
 def _times(variant: Any) -> knobs.CompileTimes:
     """In whole microseconds, at least one for what was done at all."""
     took = {k: max(1, round(1000 * v)) for k, v in variant.timings.items() if v}
@@ -203,7 +209,7 @@ def around_compile(
     if variant is not None and knobs.compilation.listener:
         knobs.compilation.listener(
             src=kernel,
-            metadata=variant.metadata._asdict(),
+            metadata=variant.metadata._asdict() | {"target": _target(variant)},
             metadata_group={},
             times=_times(variant),
             cache_hit=variant.metadata.from_disk,

@@ -253,6 +253,12 @@ class JITFunction(Kernel, Generic[R]):
     def hash(self) -> str:
         return self.cache_key
 
+    @hash.setter
+    def hash(self, value: None) -> None:
+        """Programs that change a kernel forget its hash with None; ours is never kept."""
+        if value is not None:
+            raise AttributeError("the hash of a kernel is computed: None forgets it")
+
     def repr(self, specialization: Any = None) -> str:
         """The name of a variant; ``@jit(repr=...)`` chooses it."""
         return self._repr(specialization) if self._repr else self.__name__
@@ -297,13 +303,12 @@ class JITFunction(Kernel, Generic[R]):
 
     @property
     def device_caches(self) -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
-        """By device ("cpu", or the number of a GPU): a dict of the variants by their hash,
-        and an empty one. For looking: what is changed in them changes nothing."""
-        caches: dict[Any, Any] = {}
-        for i, v in enumerate(self.variants):
-            device = 0 if v.target.startswith("cuda") else v.target
-            caches.setdefault(device, ({}, {}))[0][v.hash or str(i)] = v
-        return caches
+        """By device ("cpu", or the number of a GPU; 0 is the only device of a machine without
+        one): a dict of the variants by their hash, and an empty one. To look at; ``clear()``
+        of any of them makes the kernel forget all of its variants."""
+        from tegula.compiled import DeviceCaches
+
+        return DeviceCaches(self)
 
     def create_binder(self) -> Callable[..., Any]:
         """binder(*args, **kwargs) -> (arguments by name, specialisation, options)."""
@@ -344,7 +349,9 @@ class JITFunction(Kernel, Generic[R]):
         if mode is None:
             return super().warmup(*args, grid=grid, **kwargs)
         compile = super().warmup
-        future: Any = mode.submit(lambda: compile(*args, grid=grid, **kwargs))
+        _, types, options = self.create_binder()(*args, **kwargs)
+        key = repr((id(self), types, sorted(options.items())))
+        future: Any = mode.submit(lambda: compile(*args, grid=grid, **kwargs), key)
         return future
 
     # --- hooks -------------------------------------------------------------------------

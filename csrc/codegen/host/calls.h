@@ -21,6 +21,7 @@ typedef struct HostRun {
     const HostSpan *spans; /* one a parameter, for code that checks bounds */
     int n_spans;
     EmuReport *report; /* for such code: the fault that stopped the run */
+    bool is_assert;    /* a device_assert stopped it: err is its text */
 } HostRun;
 
 /* A load, store or atomic in code that checks bounds. */

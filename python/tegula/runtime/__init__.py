@@ -24,3 +24,4 @@ from tegula.tensors import reinterpret as reinterpret
 # tegula.jit and tegula.autotune are, as attributes, the decorators.
 jit = importlib.import_module("tegula.jit")
 autotuner = importlib.import_module("tegula.autotune")
+_allocation = importlib.import_module("tegula.tensors")
