@@ -318,6 +318,7 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
         work(&j, &own);
         free(own.at);
     }
-    *launch->is_assert = j.run.is_assert;
+    if (launch->is_assert)
+        *launch->is_assert = j.run.is_assert;
     return !j.run.stop;
 }

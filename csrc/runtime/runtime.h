@@ -43,7 +43,7 @@ typedef struct HostLaunch {
     const struct HostSpan *spans; /* the same; NULL: the code does not check */
     int n_spans;
     struct EmuReport *report; /* of such code; fault EMU_OK: the failure is in err */
-    bool *is_assert;          /* set when a device_assert failed */
+    bool *is_assert; /* set to whether a device_assert failed; NULL: nobody asks */
 } HostLaunch;
 /* Runs all programs of the grid. Blocks until done. Survives fork: a child starts its own
  * threads. */

@@ -98,7 +98,8 @@ class Kernel:
 
         """
     def __init__(self, fn: Callable[..., Any], *, do_not_specialize: Sequence[int | str] = ..., do_not_specialize_on_alignment: Sequence[int | str] = ..., debug: bool = ..., noinline: bool = ..., interpret: bool = ...) -> None: ...
-    def _forget(self) -> None: ...
+    def _forget(self) -> None:
+        """The variants so far are found by no launch from now on."""
     def _set_source(self, text: str, file: str) -> None:
         """The text to compile from now on, from def on; file names it in messages."""
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:

@@ -54,8 +54,8 @@ class AsyncCompileMode:
         self._token: Token[AsyncCompileMode | None] | None = None
 
     def submit(self, compile: Callable[[], Any], key: str = "") -> FutureKernel:
-        """Have compile() called by the executor. What has the key of an earlier one is that;
-        two for the same variant compile once: the second waits for the first."""
+        """Have compile() called by the executor. What has the key of an earlier one is
+        that one; two for the same variant compile once: the second waits for the first."""
         if key and key in self._by_key:
             return self._by_key[key]
         future = FutureKernel(self.executor.submit(compile))

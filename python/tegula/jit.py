@@ -303,9 +303,9 @@ class JITFunction(Kernel, Generic[R]):
 
     @property
     def device_caches(self) -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
-        """By device ("cpu", or the number of a GPU; 0 is the only device of a machine without
-        one): a dict of the variants by their hash, and an empty one. To look at; ``clear()``
-        of any of them makes the kernel forget all of its variants."""
+        """By device ("cpu", or the number of a GPU; 0 is the only device of a machine
+        without one): a dict of the variants by their hash, and an empty one. To look at;
+        ``clear()`` of any of them makes the kernel forget all of its variants."""
         from tegula.compiled import DeviceCaches
 
         return DeviceCaches(self)
