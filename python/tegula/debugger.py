@@ -6,6 +6,10 @@ and pointers are addresses. For a breakpoint each function from the kernel inwar
 frame of Python's own, with its file, line and variables, so that pdb's ``where``, ``up``,
 ``p x`` work as anywhere. The arrays are copies: what a debugger writes into them is not
 seen by the kernel.
+
+Stepping (``n``, ``s``) does not go through the kernel line by line: pdb follows frames of
+Python, and a program has some only while it is stopped; what runs is tile IR, op by op, in
+C. ``c`` goes on to the next ``breakpoint()``, which may stand under an ``if``.
 """
 
 from __future__ import annotations

@@ -283,8 +283,10 @@ def test_references() -> None:
     try:
         watched = [None, tl.float32, tl.core, tl.load, sample.fn, True, tl.constexpr]
         for n in (0, 10, 100, 400, 900):
-            grown = [1000]
-            while grown[-1] >= 10 and len(grown) < 12:
+            # The first rounds fill caches and free lists, and other threads (pytest's,
+            # say) hold None and True for a while. A leak shows in every round.
+            grown, moved = [1000], [1000]
+            while (grown[-1] >= 10 or moved[-1] >= 20) and len(grown) < 12:
                 gc.collect()
                 before = [sys.getrefcount(o) for o in watched]
                 blocks = sys.getallocatedblocks()
@@ -293,10 +295,9 @@ def test_references() -> None:
                 gc.collect()
                 after = [sys.getrefcount(o) for o in watched]
                 grown.append(sys.getallocatedblocks() - blocks)
-                assert all(
-                    abs(a - b) < 20 for a, b in zip(after, before, strict=True)
-                ), n
-            # The first rounds fill caches and free lists.
+                pairs = zip(after, before, strict=True)
+                moved.append(max(abs(a - b) for a, b in pairs))
             assert min(grown) < 10, (n, grown)
+            assert min(moved) < 20, (n, moved)
     finally:
         _core._fail_after(0)
