@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--shard",
         default="",
         metavar="I/N",
-        help="run the I-th of N parts, counted from 0 (for tools that xdist cannot run under)",
+        help="run the I-th of N parts, from 0 on (for tools that xdist hangs under)",
     )
     parser.addoption(
         "--full",
