@@ -142,7 +142,7 @@ INTEGERS = [
     ("dp4a.s32.s32", "s32", "u32 u32 s32", wide(dp4a)),
     ("min.u16", "u16", "u16 u16", np.minimum),
     ("div.s32", "s32", "s32 s32", wide(div)),
-    ("rem.u32", "u32", "u32 u32", wide(lambda x, y: x % y if y else x)),
+    ("rem.u32", "u32", "u32 u32", wide(lambda x, y: x % y if y else -1)),
 ]  # fmt: skip
 
 

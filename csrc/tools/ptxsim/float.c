@@ -32,9 +32,12 @@ BINARY(div_f64, double, double, x / y)
 TERNARY(fma_f64, double, double, double, fma(x, y, z))
 UNARY(rcp_f64, double, double, 1.0 / x)
 UNARY(sqrt_f64, double, double, sqrt(x))
-UNARY(neg_f32, uint32_t, uint32_t, x ^ 0x80000000u)
-UNARY(abs_f32, uint32_t, uint32_t, x & 0x7fffffffu)
-UNARY(neg_f64, uint64_t, uint64_t, x ^ UINT64_C(1) << 63)
+/* A NaN has no sign to change: the hardware's own comes out. */
+#define IS_NAN_F32(x) (((x) & 0x7fffffffu) > 0x7f800000u)
+#define IS_NAN_F64(x) (((x) & INT64_MAX) > UINT64_C(0x7ff0000000000000))
+UNARY(neg_f32, uint32_t, uint32_t, IS_NAN_F32(x) ? 0x7fffffffu : x ^ 0x80000000u)
+UNARY(abs_f32, uint32_t, uint32_t, IS_NAN_F32(x) ? 0x7fffffffu : x & 0x7fffffffu)
+UNARY(neg_f64, uint64_t, uint64_t, IS_NAN_F64(x) ? x : x ^ UINT64_C(1) << 63)
 UNARY(abs_f64, uint64_t, uint64_t, x &INT64_MAX)
 BINARY(copysign_f32, uint32_t, uint32_t, (x & 0x80000000u) | (y & 0x7fffffffu))
 BINARY(copysign_f64, uint64_t, uint64_t,
@@ -305,12 +308,9 @@ testp(Warp *w, const Ins *i, uint32_t m)
             memcpy(&x, &a[l], sizeof x);
             c = fpclassify(x);
         }
-        const bool by[] = {c != FP_NAN && c != FP_INFINITE,
-                           c == FP_INFINITE,
-                           c != FP_NAN,
-                           c == FP_NAN,
-                           c == FP_NORMAL,
-                           c == FP_SUBNORMAL};
+        const bool by[] = {
+            c != FP_NAN && c != FP_INFINITE, c == FP_INFINITE, c != FP_NAN, c == FP_NAN,
+            c == FP_NORMAL || c == FP_ZERO,  c == FP_SUBNORMAL};
         out[l] = by[i->op];
     }
     lanes_put(w, i->out[0], m, out);

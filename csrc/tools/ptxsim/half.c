@@ -61,6 +61,9 @@ one(const Ins *i, Type t, uint64_t a, uint64_t b, uint64_t c)
 {
     bool ftz = i->flags & FTZ;
     a &= 0xffff, b &= 0xffff;
+    if ((i->op == HALF_NEG || (i->op == HALF_ABS && t == T_F16)) &&
+        (a & 0x7fff) > (t == T_F16 ? 0x7c00 : 0x7f80))
+        return 0x7fff; /* as the hardware does it */
     if (i->op == HALF_NEG)
         return a ^ 0x8000;
     if (i->op == HALF_ABS)

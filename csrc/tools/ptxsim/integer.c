@@ -1,5 +1,5 @@
 /* integer: arithmetic on integers. Results are modulo 2^n; what PTX leaves open (division
- * by zero) is what the hardware gives: all ones.
+ * by zero) is what the hardware gives: all ones, as quotient and as remainder.
  */
 #include "tools/ptxsim/half.h"
 #include "tools/ptxsim/lanes.h"
@@ -46,12 +46,12 @@ BINARY(div_s16, int16_t, int16_t, y ? x / y : ~0)
 BINARY(div_s32, int32_t, int32_t, y == -1 ? U(0) - U(x) : y ? U(x / y) : ~U(0))
 BINARY(div_s64, int64_t, int64_t, y == -1 ? U(0) - U(x) : y ? U(x / y) : ~U(0))
 TABLE(div);
-BINARY(rem_u16, uint16_t, uint16_t, y ? x % y : x)
-BINARY(rem_u32, uint32_t, uint32_t, y ? x % y : x)
-BINARY(rem_u64, uint64_t, uint64_t, y ? x % y : x)
-BINARY(rem_s16, int16_t, int16_t, y ? x % y : x)
-BINARY(rem_s32, int32_t, int32_t, y == -1 ? 0 : y ? x % y : x)
-BINARY(rem_s64, int64_t, int64_t, y == -1 ? 0 : y ? x % y : x)
+BINARY(rem_u16, uint16_t, uint16_t, y ? U(x % y) : ~U(0))
+BINARY(rem_u32, uint32_t, uint32_t, y ? U(x % y) : ~U(0))
+BINARY(rem_u64, uint64_t, uint64_t, y ? U(x % y) : ~U(0))
+BINARY(rem_s16, int16_t, int16_t, y ? U(x % y) : ~U(0))
+BINARY(rem_s32, int32_t, int32_t, y == -1 ? 0 : y ? U(x % y) : ~U(0))
+BINARY(rem_s64, int64_t, int64_t, y == -1 ? 0 : y ? U(x % y) : ~U(0))
 TABLE(rem);
 BINARY(mul_hi_u16, uint16_t, uint16_t, (uint32_t)x *y >> 16)
 BINARY(mul_hi_u32, uint32_t, uint32_t, U(x) * U(y) >> 32)
