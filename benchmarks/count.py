@@ -267,11 +267,13 @@ def transpose(d: Device, _: int) -> Run:
     return Run(memory.transpose, (2, 2), [x, y, 128, 128], options, y, numbers(x).T)
 
 
-def matmul_of(m: int, n: int, k: int, warps: int, stages: int) -> Make:
+def matmul_of(
+    m: int, n: int, k: int, warps: int, stages: int, dtype: str = "float16"
+) -> Make:
     def make(d: Device, iterations: int) -> Run:
         depth = k * iterations
-        a = d.random(m, depth, dtype="float16")
-        b, c = d.random(depth, n, dtype="float16"), d.empty(m, n, dtype="float16")
+        a = d.random(m, depth, dtype=dtype)
+        b, c = d.random(depth, n, dtype=dtype), d.empty(m, n, dtype=dtype)
         options = {"BM": m, "BN": n, "BK": k, "GROUP": 8}
         options |= {"num_warps": warps, "num_stages": stages}
         want = numbers(a) @ numbers(b)
@@ -283,6 +285,7 @@ def matmul_of(m: int, n: int, k: int, warps: int, stages: int) -> Make:
 row("matmul 128x128x64 f16", 9, 8)(matmul_of(128, 128, 64, 8, 3))
 row("matmul 256x128x32 f16", 11, 10)(matmul_of(256, 128, 32, 8, 4))
 row("matmul 64x64x64 f16", 9, 8)(matmul_of(64, 64, 64, 4, 4))
+row("matmul 64x64x32 f32", 5, 4)(matmul_of(64, 64, 32, 4, 3, "float32"))
 
 
 def attention_of(width: int, warps: int, causal: bool) -> Make:

@@ -6,6 +6,15 @@
  *     acc patch of a thread      n n n n          per k: 2 vector loads, 16 multiply-adds
  *                              m . . . .
  *                              m . . . .
+ *
+ * A warp that holds neighbours along k would store them a row apart, in one bank. So where
+ * that happens, bits of k are added (without carry) to bits of the column:
+ *
+ *     k = 0:  0 1 2 3 4 5 6 7        a row of the panel, in pieces as large as what is
+ *     k = 1:  2 3 0 1 6 7 4 5        read at once, here 2
+ *     k = 2:  4 5 6 7 0 1 2 3
+ *
+ * Readers are all in one row; for them it is a constant.
  */
 #include "codegen/simt/dot.h"
 
@@ -28,6 +37,7 @@ typedef struct Panel {
     Col moves[MAX_BITS];   /* offset of each register bit of the accumulator */
     int compact[MAX_BITS]; /* ... and its bit among the n_regs, or -1 */
     Lv thread;             /* element offset of this thread's first, at k = 0 */
+    Col twist[MAX_BITS];   /* what each bit of k changes of the column */
     Col can_have;
 } Panel;
 
@@ -68,13 +78,22 @@ k_of(const Panel *p, Col flat)
     return p->k_is_last ? flat % (Col)p->depth : flat / (Col)p->mn % (Col)p->depth;
 }
 
+static Col
+twisted(const Panel *p, Col k)
+{
+    Col x = 0;
+    for (int i = 0; i < MAX_BITS; i++)
+        x ^= k >> i & 1 ? p->twist[i] : 0;
+    return x;
+}
+
 /* Where the panel of its chunk has the tensor's flat index. */
 static Col
 panel_offset(const Panel *p, Col flat)
 {
     Col k = k_of(p, flat) % (Col)p->k, batch = flat / (Col)(p->depth * p->mn);
     Col mn = p->k_is_last ? flat / (Col)p->depth % (Col)p->mn : flat % (Col)p->mn;
-    return (batch * (Col)p->k + k) * (Col)p->mn + mn;
+    return (batch * (Col)p->k + k) * (Col)p->mn + (mn ^ twisted(p, k));
 }
 
 /* The panel's offset (k = 0) that the accumulator at flat index needs. */
@@ -106,6 +125,49 @@ chunk_of(const Panel *p, Col flat)
     return k_of(p, flat) / (Col)p->k;
 }
 
+/* How many neighbours of a column a thread can store at once, as a power of two; the bits
+ * of its registers that lead to them. */
+static int
+stored_run(const Panel *p, const Type *t, int *bit)
+{
+    int dim = p->k_is_last ? t->rank - 2 : t->rank - 1, bytes = sim_elem_bytes(p->t);
+    return layout_run(t->layout, dim, __builtin_ctz(16u / (unsigned)bytes), bit);
+}
+
+/* x less what the n vectors of `span` can make of it; each has a highest bit of its own. */
+static Col
+reduced(Col x, const Col *span, int n)
+{
+    for (int i = 0; i < n; i++)
+        x = MIN(x, x ^ span[i]);
+    return x;
+}
+
+/* Choose p->twist so that the lanes of a store are in banks of their own, as far as pieces
+ * of what is read at once allow. */
+static void
+twist_panel(Panel *p, const Type *t)
+{
+    int bit[MAX_BITS], bytes = sim_elem_bytes(p->t), run = stored_run(p, t, bit);
+    int lanes = LANE_BITS - MAX(0, __builtin_ctz((unsigned)bytes) + run - 2);
+    int low = MAX(run, p->log2_vec); /* bits of a column that may change */
+    Col banks = MIN((Col)128 / (Col)bytes, (Col)p->mn), span[LANE_BITS], met = 0;
+    int n = 0;
+    for (int i = 0; i < MIN(lanes, t->layout->n[IN_LANE]); i++) {
+        Col flat = t->layout->basis[IN_LANE][i], k = k_of(p, flat) % (Col)p->k;
+        Col own = reduced(panel_offset(p, flat) % banks, span, n);
+        int b = k & ~met ? __builtin_ctz(k & ~met) : -1;
+        for (int to = low; !own && b >= 0 && (Col)1 << to < banks; to++) {
+            own = reduced((Col)1 << to, span, n);
+            if (own)
+                p->twist[b] ^= (Col)1 << to;
+        }
+        met |= k;
+        if (own)
+            span[n++] = own;
+    }
+}
+
 static void
 store_panel(Sim *s, const Op *o, const Panel *p, const Val *v, Col chunk)
 {
@@ -114,8 +176,7 @@ store_panel(Sim *s, const Op *o, const Panel *p, const Val *v, Col chunk)
     Lv thread = thread_part(s, p, l, panel_offset, &seen);
     Lv mine = thread_part(s, p, l, chunk_of, &chunks);
     int bytes = sim_elem_bytes(p->t), bit[MAX_BITS];
-    int dim = p->k_is_last ? v->type->rank - 2 : v->type->rank - 1;
-    int run = layout_run(l, dim, __builtin_ctz(16u / (unsigned)bytes), bit);
+    int run = stored_run(p, v->type, bit);
     uint32_t inside = 0;
     for (int i = 0; i < run; i++)
         inside |= 1u << bit[i];
@@ -177,18 +238,22 @@ aim_panel(Sim *s, const Type *acc, Panel *p)
 }
 
 /* The panel's registers for one k, as the accumulator's kind of number. `at`: bytes of the
- * thread's element at that k. */
+ * thread's element where k is 0. */
 static void
-load_panel(Sim *s, const Op *o, const Panel *p, const Layout *acc, Lv at, int more,
+load_panel(Sim *s, const Op *o, const Panel *p, const Layout *acc, Lv at, int k,
            Elem work, Lv *out)
 {
+    int more = k * p->mn * sim_elem_bytes(p->t);
     int bytes = sim_elem_bytes(p->t), vec = 1 << p->log2_vec;
     for (int q = 0; q < p->n_regs; q += vec) {
-        Col by = 0;
+        Col by = twisted(p, (Col)k);
         for (int i = 0; i < acc->n[IN_REG]; i++)
             if (p->compact[i] >= 0 && q >> p->compact[i] & 1)
                 by ^= p->moves[i];
-        Lv offset = sim_xor(s, at, p->can_have * (Col)bytes, by * (Col)bytes);
+        /* Apart, as few numbers differ by more than the address's constant. */
+        Lv offset = sim_xor(s, at, p->can_have * (Col)bytes,
+                            (by & p->can_have) * (Col)bytes);
+        offset = sim_xor(s, offset, 0, (by & ~p->can_have) * (Col)bytes);
         if (more + p->base)
             offset = LLVMBuildAdd(s->l->b, offset, ll_i32(s->l, more + p->base), "");
         Lv packed = s->m->shared_load(s->l, offset, sim_packed_type(s, p->t, vec),
@@ -238,15 +303,32 @@ fma_steps(Sim *s, const Op *o, Panel *p, Lv *at, int n_steps, Lv *acc)
     Lv *x = NEW_N(s->a, Lv, p[0].n_regs), *y = NEW_N(s->a, Lv, p[1].n_regs);
     DotSides sides = dot_sides(o);
     for (int k = 0; k < n_steps; k++) {
-        load_panel(s, o, &p[0], l, at[0], k * p[0].mn * sim_elem_bytes(p[0].t), work,
-                   x);
-        load_panel(s, o, &p[1], l, at[1], k * p[1].mn * sim_elem_bytes(p[1].t), work,
-                   y);
+        load_panel(s, o, &p[0], l, at[0], k, work, x);
+        load_panel(s, o, &p[1], l, at[1], k, work, y);
         for (int r = 0; r < sim_n_regs(v); r++)
             if (is_wanted(o, &sides, r))
                 acc[r] = multiply_add(s, work, x[panel_register(&p[0], l, r)],
                                       y[panel_register(&p[1], l, r)], acc[r]);
     }
+}
+
+/* The thread's start in row k, a multiple of `each`; p->can_have is what it can be now. */
+static Lv
+twist_start(Sim *s, Panel *p, Lv start, Lv k, int each)
+{
+    LLVMBuilderRef b = s->l->b;
+    Lv x = start;
+    for (int i = __builtin_ctz((unsigned)each); i < MAX_BITS; i++) {
+        Col by = p->twist[i];
+        if (!by)
+            continue;
+        Lv is_set = LLVMBuildAnd(b, LLVMBuildLShr(b, k, ll_i32(s->l, i), ""),
+                                 ll_i32(s->l, 1), "");
+        Lv bytes = ll_i32(s->l, (int32_t)by * sim_elem_bytes(p->t));
+        x = LLVMBuildXor(b, x, LLVMBuildMul(b, is_set, bytes, ""), "");
+        p->can_have |= by;
+    }
+    return x;
 }
 
 /* for k below n_k in steps of `each`: phis of the accumulator around fma_steps. */
@@ -269,7 +351,7 @@ fma_loop(Sim *s, const Op *o, Panel *p, Lv *start, int n_k, int each, Lv *acc)
     for (int i = 0; i < 2; i++) {
         int bytes = p[i].mn * sim_elem_bytes(p[i].t);
         Lv moved = LLVMBuildMul(l->b, k, ll_i32(l, bytes), "");
-        at[i] = LLVMBuildAdd(l->b, start[i], moved, "");
+        at[i] = LLVMBuildAdd(l->b, twist_start(s, &p[i], start[i], k, each), moved, "");
     }
     fma_steps(s, o, p, at, each, acc);
     Lv next = LLVMBuildAdd(l->b, k, ll_i32(l, each), "");
@@ -305,6 +387,7 @@ sim_fma_dot(Sim *s, const Op *o)
     for (int i = 0; i < 2; i++) {
         p[i].base += at;
         aim_panel(s, result(o, 0)->type, &p[i]);
+        twist_panel(&p[i], arg(o, i)->type);
         start[i] = sim_shared_offset(s, p[i].thread, sim_elem_bytes(p[i].t), 0);
     }
     int left = dot_sides(o).k; /* behind it, both are zero */
