@@ -105,19 +105,29 @@ across_is_live(const Across *k, int r)
 Slots
 across_slots(const Across *k)
 {
-    Slots t = {0};
-    for (int i = 0; i < k->n_steps; i++) /* sorted by basis among the warps */
-        if (k->step[i].in == IN_WARP)
-            t.warp[k->step[i].bit] = (Col)1 << t.log2_warps++;
-    int used = t.log2_warps;
+    Slots t = {.log2_which = __builtin_popcount(k->reg_left)};
+    for (int i = 0; i < k->l->n[IN_LANE]; i++)
+        t.log2_outer += k->l->basis[IN_LANE][i] && !(k->lane_axis >> i & 1);
+    for (int i = 0; i < k->l->n[IN_WARP]; i++)
+        t.log2_outer += k->l->basis[IN_WARP][i] && !(k->warp_axis >> i & 1);
+    if (t.log2_outer) {
+        t.log2_vec = t.log2_which;
+        for (int i = 0; i < k->n; i++) {
+            int bytes = sim_elem_bytes(arg(k->o, i)->type);
+            t.log2_vec = MIN(t.log2_vec, __builtin_ctz(16u / (unsigned)bytes));
+        }
+        t.warp_at = t.log2_vec + t.log2_outer;
+    }
+    int at = t.log2_vec;
     for (int i = 0; i < k->l->n[IN_LANE]; i++)
         if (k->l->basis[IN_LANE][i] && !(k->lane_axis >> i & 1))
-            t.lane[i] = (Col)1 << used++;
+            t.lane[i] = (Col)1 << at++;
     for (int i = 0; i < k->l->n[IN_WARP]; i++)
         if (k->l->basis[IN_WARP][i] && !(k->warp_axis >> i & 1))
-            t.warp[i] = (Col)1 << used++;
-    t.log2_outer = used - t.log2_warps;
-    t.log2_which = __builtin_popcount(k->reg_left);
+            t.warp[i] = (Col)1 << at++;
+    for (int i = 0; i < k->n_steps; i++) /* sorted by basis among the warps */
+        if (k->step[i].in == IN_WARP)
+            t.warp[k->step[i].bit] = (Col)1 << (t.warp_at + t.log2_warps++);
     return t;
 }
 
@@ -138,11 +148,13 @@ across_bytes(const Across *k, const Slots *t)
     return bytes;
 }
 
-/* Byte offset of a slot's first warp, without the thread's part. */
+/* Byte offset of a slot, without the thread's part. */
 static int
 slot_at(const Slots *t, int which, int warp, int bytes, int base)
 {
-    return base + ((which << (t->log2_outer + t->log2_warps)) + warp) * bytes;
+    int low = which & ((1 << t->log2_vec) - 1), high = which >> t->log2_vec;
+    int index = high << (t->log2_vec + t->log2_outer + t->log2_warps);
+    return base + (index + (warp << t->warp_at) + low) * bytes;
 }
 
 /* Threads that hold what another holds, too, now that the lanes are done. */
@@ -165,14 +177,18 @@ across_store(Across *k, const Slots *t, int base)
     Lv pred = sim_all_clear(s, idle_threads(k));
     for (int i = 0; i < k->n; i++) {
         const Type *type = arg(k->o, i)->type;
-        int bytes = sim_elem_bytes(type), which = 0;
+        int bytes = sim_elem_bytes(type), which = 0, vec = 1 << t->log2_vec;
+        Lv elems[16];
         for (int r = 0; r < k->n_regs; r++) {
             if (!across_is_live(k, r))
                 continue;
+            elems[which % vec] = k->v[i][r];
+            if (++which % vec)
+                continue;
             Lv at = sim_shared_offset(s, index, bytes,
-                                      slot_at(t, which++, 0, bytes, base));
-            s->m->shared_store(s->l, at, sim_pack(s, type, &k->v[i][r], 1), bytes, pred,
-                               k->o->loc);
+                                      slot_at(t, which - vec, 0, bytes, base));
+            s->m->shared_store(s->l, at, sim_pack(s, type, elems, vec), vec * bytes,
+                               pred, k->o->loc);
         }
         base += (int)operand_bytes(t, type);
     }
@@ -189,13 +205,44 @@ without_axis(const Across *k, const Slots *t)
     return r;
 }
 
+/* Vectors of live registers: those of `warps` warps, numbered by the offset or, where that
+ * is one, by `index`. */
+static void
+load_vectors(Across *k, Slots *t, Lv index, int warps, int which, int base, Lv *x)
+{
+    Sim *s = k->s;
+    int vec = 1 << t->log2_vec;
+    if (!t->loaded)
+        t->loaded = NEW_N(s->a, Lv, k->n * warps * vec);
+    for (int i = 0; i < k->n; i++) {
+        const Type *type = arg(k->o, i)->type;
+        int bytes = sim_elem_bytes(type);
+        for (int w = 0; w < warps; w++) {
+            Lv *to = t->loaded + (i * warps + w) * vec;
+            if (which % vec == 0) {
+                Lv at = sim_shared_offset(s, index, bytes,
+                                          slot_at(t, which, w, bytes, base));
+                Lv packed = s->m->shared_load(s->l, at, sim_packed_type(s, type, vec),
+                                              vec * bytes, k->o->loc);
+                sim_unpack(s, type, packed, vec, to);
+            }
+            x[w * k->n + i] = to[which % vec];
+        }
+        base += (int)operand_bytes(t, type);
+    }
+}
+
 void
-across_load_all(Across *k, const Slots *t, int which, int base, Lv *x)
+across_load_all(Across *k, Slots *t, int which, int base, Lv *x)
 {
     Sim *s = k->s;
     Slots mine = without_axis(k, t);
     Lv index = sim_linear(s, mine.lane, LANE_BITS, mine.warp, s->log2_warps);
     int warps = 1 << t->log2_warps;
+    if (t->log2_outer) {
+        load_vectors(k, t, index, warps, which, base, x);
+        return;
+    }
     for (int i = 0; i < k->n; i++) {
         const Type *type = arg(k->o, i)->type;
         int bytes = sim_elem_bytes(type), each = MIN(warps, 16 / bytes);
@@ -214,21 +261,12 @@ across_load_all(Across *k, const Slots *t, int which, int base, Lv *x)
 }
 
 void
-across_load_one(Across *k, const Slots *t, const int *lane_bit, int which, int base,
-                Lv *x)
+across_load_one(Across *k, Slots *t, const int *lane_bit, int which, int base, Lv *x)
 {
     Sim *s = k->s;
     Slots mine = without_axis(k, t);
     for (int i = 0; i < t->log2_warps; i++)
-        mine.lane[lane_bit[i]] = (Col)1 << i;
+        mine.lane[lane_bit[i]] = (Col)1 << (t->warp_at + i);
     Lv index = sim_linear(s, mine.lane, LANE_BITS, mine.warp, s->log2_warps);
-    for (int i = 0; i < k->n; i++) {
-        const Type *type = arg(k->o, i)->type;
-        int bytes = sim_elem_bytes(type);
-        Lv at = sim_shared_offset(s, index, bytes, slot_at(t, which, 0, bytes, base));
-        Lv packed = s->m->shared_load(s->l, at, sim_packed_type(s, type, 1), bytes,
-                                      k->o->loc);
-        sim_unpack(s, type, packed, 1, &x[i]);
-        base += (int)operand_bytes(t, type);
-    }
+    load_vectors(k, t, index, 1, which, base, x);
 }

@@ -37,20 +37,29 @@ void across_get(Across *k, int r, Lv *x);
 void across_put(Across *k, int r, Lv *x);
 bool across_is_live(const Across *k, int r);
 
-/* Where partial results lie: for each live register (which), for what lanes and warps off
- * the axis hold (outer), the warps along the axis side by side. */
+/* Where partial results lie, the index of a slot from its highest bits down:
+ *     [which] [warp]                    each lane holds the same: a thread reads all warps'
+ *                                       partials as vectors
+ *     [which] [warp] [outer] [which]    lanes or warps off the axis (outer) hold others: up
+ *                                       to 16 bytes of live registers (the lower bits of
+ *                                       which) are a vector, and lanes lie side by side,
+ *                                       in banks of their own */
 typedef struct Slots {
     int log2_warps; /* along the axis */
     int log2_outer, log2_which;
+    int log2_vec;                         /* lower bits of which */
+    int warp_at;                          /* bit of the warp's number in the index */
     Col lane[LANE_BITS], warp[WARP_BITS]; /* index of a thread's slot */
+    Lv *loaded; /* of the last `which` whose lower bits were 0, all its vectors */
 } Slots;
 Slots across_slots(const Across *k);
 int64_t across_bytes(const Across *k, const Slots *t);
 void across_store(Across *k, const Slots *t, int base);
-/* The warps' partials of live register number `which`, in order: x[warp * n + operand]. */
-void across_load_all(Across *k, const Slots *t, int which, int base, Lv *x);
+/* The warps' partials of live register number `which`: x[warp * n + operand]. In the order of
+ * which, from 0 on. */
+void across_load_all(Across *k, Slots *t, int which, int base, Lv *x);
 /* One of them a lane: lane bit lane_bit[i] stands for bit i of the warp's number. */
-void across_load_one(Across *k, const Slots *t, const int *lane_bit, int which,
-                     int base, Lv *x);
+void across_load_one(Across *k, Slots *t, const int *lane_bit, int which, int base,
+                     Lv *x);
 
 #endif

@@ -3,17 +3,30 @@
  */
 #include "codegen/simt/simt.h"
 
-/* Every element of v at its flat index, stored once. */
+/* Every element of v at its flat index, stored once; neighbours as vectors. */
 static void
 store_all(Sim *s, const Op *o, const Val *v, int base)
 {
     const Layout *l = v->type->layout;
     Lv *x = sim_val(s, v), owner = sim_owner(s, l);
-    int bytes = sim_elem_bytes(v->type);
+    int bytes = sim_elem_bytes(v->type), bit[MAX_BITS];
+    int run = layout_run(l, v->type->rank - 1, __builtin_ctz(16u / (unsigned)bytes),
+                         bit);
+    uint32_t inside = 0;
+    for (int i = 0; i < run; i++)
+        inside |= 1u << bit[i];
     for (int r = 0; r < sim_n_regs(v); r++) {
-        Lv at = sim_shared_offset(s, sim_index(s, l, r), bytes, base);
-        s->m->shared_store(s->l, at, sim_pack(s, v->type, &x[r], 1), bytes, owner,
-                           o->loc);
+        if ((uint32_t)r & inside)
+            continue;
+        Lv elems[16], at = sim_shared_offset(s, sim_index(s, l, r), bytes, base);
+        for (int e = 0; e < 1 << run; e++) {
+            int reg = r;
+            for (int i = 0; i < run; i++)
+                reg |= (e >> i & 1) << bit[i];
+            elems[e] = x[reg];
+        }
+        s->m->shared_store(s->l, at, sim_pack(s, v->type, elems, 1 << run),
+                           bytes << run, owner, o->loc);
     }
 }
 

@@ -143,7 +143,7 @@ scan_warps(Scan *c)
     Col none[LANE_BITS] = {0}, bits[WARP_BITS] = {0};
     for (int i = 0; i < WARP_BITS; i++)
         if (k->warp_axis >> i & 1)
-            bits[i] = t.warp[i];
+            bits[i] = t.warp[i] >> t.warp_at;
     Lv mine = sim_linear(s, none, LANE_BITS, bits, s->log2_warps), had = c->has_before;
     int first = c->reverse ? warps - 1 : 0;
     Lv any = LLVMBuildICmp(s->l->b, LLVMIntNE, mine, ll_i32(s->l, first), "");
