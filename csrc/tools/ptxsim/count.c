@@ -30,7 +30,7 @@ typedef struct InsCount {
 
 struct Counts {
     const Func *f;
-    InsCount *of; /* an instruction of f->code each */
+    InsCount *of; /* an instruction of f->code each; last, those of other functions */
 };
 
 /* The text of ptxsim_profiled(), and whether launches are counted: the process's, as a
@@ -102,7 +102,8 @@ count_begin(const Launch *l)
 static InsCount *
 row_of(Counts *c, const Ins *i)
 {
-    return &c->of[i - c->f->code];
+    ptrdiff_t at = i - c->f->code;
+    return &c->of[at >= 0 && at < c->f->n_code ? at : c->f->n_code];
 }
 
 /* A warp ran an instruction, with the lanes of m that its guard let through. */
@@ -212,9 +213,10 @@ count_end(Counts *c, const Launch *l)
         l->block[0], l->block[1], l->block[2],
         (unsigned long long)(product(l->grid) * ((product(l->block) + 31) / 32)));
     bool is_first = true;
-    for (int i = 0; i < c->f->n_code; i++) {
+    static const Ins others = {.words = "(in functions called)"};
+    for (int i = 0; i <= c->f->n_code; i++) {
         const InsCount *n = &c->of[i];
-        const Ins *ins = &c->f->code[i];
+        const Ins *ins = i < c->f->n_code ? &c->f->code[i] : &others;
         if (!n->n_run)
             continue;
 #define U(x) ((unsigned long long)(x))
