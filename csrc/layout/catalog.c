@@ -155,7 +155,7 @@ layout_wgmma_acc(Comp *c, const uint8_t *log2_shape, int log2_warps_m, int log2_
 
 const Layout *
 layout_swizzled(Comp *c, int rank, const uint8_t *log2_shape, int fastest,
-                int log2_elem_bytes, int skip)
+                int log2_elem_bytes, int skip, int from)
 {
     enum { LOG2_CHUNK = 4, LOG2_LINE = 7 };
     Deal t = deal_new(rank, log2_shape);
@@ -168,7 +168,7 @@ layout_swizzled(Comp *c, int rank, const uint8_t *log2_shape, int fastest,
     Col *b = t.l.basis[IN_REG];
     int n = t.l.n[IN_REG];
     for (int i = 0; LOG2_CHUNK + skip + i < line; i++) {
-        int row = LOG2_LINE + i - log2_elem_bytes;
+        int row = LOG2_LINE + from + i - log2_elem_bytes;
         if (row < n) /* that row of 128 bytes has the chunk bit turned over */
             b[row] ^= b[LOG2_CHUNK + skip + i - log2_elem_bytes];
     }

@@ -122,11 +122,12 @@ const Layout *layout_wgmma_acc(Comp *c, const uint8_t *log2_shape, int log2_warp
  *
  *     offset bytes   [ 128-byte column | rows | chunk of 16 bytes | inside ]
  *
- * and chunk bits from `skip` on are XORed with the low bits of the 128-byte row they are
- * in, so that 8 rows of 16 bytes (4, 2 with skip 1, 2) lie in different banks. With skip 0
- * it is what TMA and wgmma call swizzle 128B, 64B and 32B. */
+ * and chunk bits from `skip` on are XORed with the bits, from `from` on, of the number of the
+ * 128-byte row they are in, so that 8 rows of 16 bytes (4, 2 with skip 1, 2) lie in
+ * different banks; with from 1, every second row, as who gathers 4 bytes out of 4 rows wants
+ * it. With both 0 it is what TMA and wgmma call swizzle 128B, 64B and 32B. */
 const Layout *layout_swizzled(Comp *c, int rank, const uint8_t *log2_shape, int fastest,
-                              int log2_elem_bytes, int skip);
+                              int log2_elem_bytes, int skip, int from);
 
 /* ---- convert.c: plan a change of layout ----------------------------------------------
  * How to turn the registers src[] of a value laid out as `src` into dst[] of `dst`. The

@@ -80,9 +80,9 @@ pipeline_slot_layout(Comp *c, const Val *v, int dim)
     uint8_t shape[MAX_RANK];
     ty_log2_shape(t, shape);
     int least = INT32_MAX, bytes = elem_info[t->elem].bytes;
-    for (int skip = 0; skip < 3; skip++) {
+    for (int i = 0; i < 9; i++) {
         const Layout *l = layout_swizzled(c, t->rank, shape, dim,
-                                          __builtin_ctz((unsigned)bytes), skip);
+                                          __builtin_ctz((unsigned)bytes), i % 3, i / 3);
         Col offset_of[MAX_BITS];
         Chain chain = {.n = 0};
         layout_offsets(l, offset_of);

@@ -82,7 +82,7 @@ check_operands(Comp *c, void *data)
                         is_a ? layout_mma_a(c, 2, shape, kw, which >> 2, 1)
                              : layout_mma_b(c, 2, shape, kw, 1, which >> 2);
                     const Layout *smem = layout_swizzled(c, 2, shape, fastest,
-                                                         log2_bytes, 0);
+                                                         log2_bytes, 0, 0);
                     Col offset_of[MAX_BITS];
                     layout_offsets(smem, offset_of);
                     CHECK(t, layout_is_onto(smem) && layout_is_injective(smem));
@@ -210,7 +210,7 @@ check_swizzled(Comp *c, void *data)
 {
     Test *t = data;
     static const uint8_t shape[2] = {5, 7}; /* 32 rows of 128 */
-    const Layout *l = layout_swizzled(c, 2, shape, 1, 1, 0);
+    const Layout *l = layout_swizzled(c, 2, shape, 1, 1, 0, 0);
     Col offset_of[MAX_BITS];
     layout_offsets(l, offset_of);
     for (Col row = 0; row < 32; row++)
