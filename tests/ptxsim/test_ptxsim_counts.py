@@ -143,6 +143,34 @@ def test_exchanges_without_conflicts(device, op, shape):
     assert counts.conflicts() == 0
 
 
+@tegula.jit
+def product(a, b, c, am, ak, bk, bn, K, BK: tl.constexpr):
+    m, n, k = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :], tl.arange(0, BK)
+    acc = tl.zeros((64, 64), c.dtype.element_ty)
+    for at in range(0, K, BK):
+        x = tl.load(a + m * am + (at + k)[None, :] * ak)
+        y = tl.load(b + (at + k)[:, None] * bk + n * bn)
+        acc = tl.dot(x, y, acc, input_precision="tf32")
+    tl.store(c + m * 64 + n, acc)
+
+
+@pytest.mark.parametrize("a_along_k", [True, False])
+@pytest.mark.parametrize("b_along_k", [True, False])
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32])
+def test_operands_either_way_round(device, a_along_k, b_along_k, dtype):
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-4, 4, s).astype(dtype) for s in ((64, 256), (256, 64)))
+    a = simulated.put(x if a_along_k else x.T, device.target)
+    b = simulated.put(y.T if b_along_k else y, device.target)
+    out = np.int32 if dtype == np.int8 else np.float32
+    c = simulated.put(np.zeros((64, 64), out), device.target)
+    strides = (256, 1) if a_along_k else (1, 64), (1, 256) if b_along_k else (64, 1)
+    args = (a, b, c, *strides[0], *strides[1], 256)
+    one = device.profile(lambda: product[(1,)](*args, BK=64))
+    assert np.array_equal(c.numpy(), x.astype(float) @ y.astype(float))
+    assert Count("product", one["warps"], one["rows"]).conflicts() == 0
+
+
 # ---- the counter itself: kernels whose costs can be told by hand -----------------------
 
 
