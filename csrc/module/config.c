@@ -1,5 +1,6 @@
 /* config: the knobs that C reads. python/tegula/knobs.py reads the environment and tells them
- * here, at import and whenever one is assigned, so that no launch looks anywhere else.
+ * here: at import, when one is assigned, and ahead of each compile, so that no launch of what
+ * is compiled looks anywhere else.
  */
 #include "module/module.h"
 #include "runtime/launch.h"
