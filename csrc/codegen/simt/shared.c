@@ -24,8 +24,23 @@ enum { MAX_VEC = 16 };
 
 typedef struct Place {
     Lv slot, thread; /* bytes */
+    Lv both;         /* their sum, in which swizzles are turned over; NULL: in thread */
     Col can_have;    /* bits of the thread's part */
+    Col below;       /* bits below this are 0 in the slot's part */
 } Place;
+
+/* Where several dots share a loop (attention), registers are worth more than what an XOR
+ * for each swizzle costs. */
+static bool
+flips_in_place(const Op *o)
+{
+    int n = 0;
+    for (const Op *d = o->block->first; d; d = d->next) {
+        const Op *acc = d->op == OP_DOT ? arg(d, 2)->def : NULL;
+        n += d->op == OP_DOT && !(acc && acc->op == OP_DOT); /* no step of another */
+    }
+    return n > 1;
+}
 
 static Place
 place_of(Sim *s, const Op *o, int smem, const Col *lane, const Layout *l,
@@ -50,6 +65,9 @@ place_of(Sim *s, const Op *o, int smem, const Col *lane, const Layout *l,
     else if (unit < each)
         p.slot = LLVMBuildShl(b->b, p.slot, ll_i32(b, each - unit), "");
     p.slot = LLVMBuildAdd(b->b, p.slot, sim_val(s, v)[0], "");
+    if (flips_in_place(o))
+        p.both = LLVMBuildAdd(b->b, p.slot, p.thread, "");
+    p.below = MIN((Col)1 << each, (Col)SHARED_ALIGN);
     return p;
 }
 
@@ -58,7 +76,11 @@ address(Sim *s, const Place *p, Col by)
 {
     Ll *l = s->l;
     Col clash = by & p->can_have;
-    Lv at = LLVMBuildAdd(l->b, p->slot, sim_flipped(s, p->thread, clash), "");
+    Lv at;
+    if (p->both && clash < p->below)
+        at = clash ? LLVMBuildXor(l->b, p->both, ll_i32(l, (int)clash), "") : p->both;
+    else
+        at = LLVMBuildAdd(l->b, p->slot, sim_flipped(s, p->thread, clash), "");
     by ^= clash;
     return by ? LLVMBuildAdd(l->b, at, ll_i32(l, (int)by), "") : at;
 }
