@@ -76,7 +76,7 @@ MOST = {
     "matmul 256x128x32 f16": (151, 64),
     "matmul 64x64x64 f16": (128, 32),
     "attention D=64 f16": (699, 128),
-    "attention D=128 f16": (568, 128),
+    "attention D=128 f16": (576, 128),  # an xor for each swizzle, to spare registers
     "rms norm loop bf16": (160, 0),
     "column sum f32": (34, 0),
 }
