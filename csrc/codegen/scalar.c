@@ -230,6 +230,13 @@ wide_op(Ll *l, OpCode op, Elem e, Lv *x, int n)
         return binary(l, name, unary(l, "llvm.canonicalize", a),
                       unary(l, "llvm.canonicalize", b));
 #endif
+#if LLVM_VERSION_MAJOR < 20
+    /* LLVM 19 loses the NaN of vectors beside -0 on x86. */
+    if (l->gptr == l->ptr && (op == OP_MINNAN || op == OP_MAXNAN)) {
+        Lv is_nan = LLVMBuildFCmp(l->b, LLVMRealUNO, a, b, "");
+        return choose(l, is_nan, LLVMBuildFAdd(l->b, a, b, ""), binary(l, name, a, b));
+    }
+#endif
     return ll_intrinsic(l, name, &t, 1, x, n);
 }
 
