@@ -128,7 +128,7 @@ bench: $(VENV)/.with-bench build
 
 C_FILES = $$(git ls-files --cached --others --exclude-standard 'csrc/*.c' 'csrc/*.h' 'tests/*.c')
 lint: $(VENV)/.with-test $(VENV)/.with-lint
-	@$(CORE) WERROR=1 core tirc ctest
+	@$(CORE) WERROR=1 core tirc ctest ptxsim
 	@bad=0; \
 	for f in $(C_FILES); do \
 		$(VENV)/bin/clang-format "$$f" | cmp -s - "$$f" || { echo "$$f: make format"; bad=1; }; \
