@@ -78,6 +78,8 @@ def test_every_chip_assembles(chip: str, tmp_path: Path) -> None:
         code = ptx(text.replace("@k(", f"@{name}("), chip)
         for data in re.findall(r"^[^;{]*\.(?:global|shared) [^;]*?(\w+)\[", code, re.M):
             code = re.sub(rf"\b{data}\b", f"{data}_{name}", code)
+        for func in set(re.findall(r"^\.func .*?(\w+)\($", code, re.M)):
+            code = re.sub(rf"\b{func}\b", f"{func}_{name}", code)
         parts.append(code)
     body = "\n".join(
         re.sub(r"^\.(version|target|address_size).*$", "", p, flags=re.M) for p in parts

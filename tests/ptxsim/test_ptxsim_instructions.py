@@ -639,6 +639,30 @@ def test_barriers_between_warps() -> None:
     np.testing.assert_array_equal(got, 127 - np.arange(128) + 40)
 
 
+@pytest.mark.parametrize(
+    "low, keep, want",
+    [
+        (True, "shl.b32 %r0, %r0, 16;", 0xABCD0000),
+        (True, "and.b32 %r0, %r0, 0xffff;", 0xABCD),
+        (False, "shr.u32 %r0, %r0, 16;", 0xABCD),
+        (False, "shr.s32 %r0, %r0, 16;", 0xFFFFABCD),
+        (False, "and.b32 %r0, %r0, -65536;", 0xABCD0000),
+    ],
+)
+def test_the_half_of_a_word_that_nobody_wrote(low: bool, keep: str, want: int) -> None:
+    """bfloat16 before sm_90: a half is put into a word, and moved to where floats have it."""
+
+    def body(low: bool) -> str:
+        return f""".reg .b16 %h<2>; .reg .b32 %r0; mov.b16 %h0, 0xabcd;
+            mov.b32 %r0, {{{"%h0, %h1" if low else "%h1, %h0"}}};
+            {keep} st.global.b32 [%p0], %r0;"""
+
+    (got,) = launch(kernel(body(low), 1), np.zeros(1, np.uint32))
+    assert got[0] == want
+    with pytest.raises(Fault, match="never written"):
+        launch(kernel(body(not low), 1), np.zeros(1, np.uint32))
+
+
 SOME = ".reg .pred %q; setp.lt.u32 %q, %t, 9;"
 FAULTS = [
     ("ld.global.b64 %at0, [%p0+4];", "misaligned: a load of 8 bytes"),

@@ -337,6 +337,33 @@ unpack(Warp *w, const Ins *i, uint32_t m)
     }
 }
 
+/* What leaves one half of a word: a shift by 16 or a mask. The other may be undefined. */
+enum { LOW_UP, HIGH_DOWN, HIGH_DOWN_SIGNED, LOW_ALONE, HIGH_ALONE };
+
+static void
+keep_half(Warp *w, const Ins *i, uint32_t m)
+{
+    uint64_t v[LANES];
+    uint32_t of = i->in[0].id, to = i->out[0].id;
+    bool is_low = i->op == LOW_UP || i->op == LOW_ALONE;
+    uint32_t undef = w->undef[of] & ~(is_low ? w->has_low[of] : w->has_high[of]) & m;
+    lanes_get(w, i->in[0], v);
+    for (int l = 0; l < LANES; l++) {
+        uint32_t x = (uint32_t)v[l];
+        switch (i->op) {
+        case LOW_UP: x <<= 16; break;
+        case HIGH_DOWN: x >>= 16; break;
+        case HIGH_DOWN_SIGNED: x = (uint32_t)((int32_t)x >> 16); break;
+        case LOW_ALONE: x &= 0xffff; break;
+        default: x &= 0xffff0000;
+        }
+        v[l] = x;
+    }
+    lanes_put(w, i->out[0], m, v);
+    w->undef[to] = (w->undef[to] & ~m) | undef;
+    w->has_low[to] = w->has_high[to] = 0;
+}
+
 /* A clock: every read sees it later. */
 static void
 read_clock(Warp *w, const Ins *i, uint32_t m)
@@ -350,11 +377,26 @@ read_clock(Warp *w, const Ins *i, uint32_t m)
 /* ---- rows ------------------------------------------------------------------------ */
 
 static void
+keeps_half(Dec *d, int which)
+{
+    d->ins->op = (uint8_t)which;
+    d->ins->tracks = true;
+    d->ins->run = keep_half;
+}
+
+static void
 dec_bits(Dec *d, Run *const table[N_TYPES], int n)
 {
     Type t = dec_type(d);
+    int64_t mask = 0;
     dec_run(d, table, t);
     dec_same(d, t, n);
+    if (table == and_run && t == T_B32 && dec_literal(d, 2, &mask)) {
+        if ((uint32_t)mask == 0xffff)
+            keeps_half(d, LOW_ALONE);
+        else if ((uint32_t)mask == 0xffff0000)
+            keeps_half(d, HIGH_ALONE);
+    }
 }
 
 #define BIT_ROW(name, n)                                                               \
@@ -384,6 +426,11 @@ dec_shift(Dec *d)
     dec_in_typed(d, 1, t);
     dec_in(d, 2, 4);
     dec_places(d);
+    int64_t by = 0;
+    if (type_info[t].bytes == 4 && dec_literal(d, 2, &by) && by == 16)
+        keeps_half(d, d->op[2] == 'l'            ? LOW_UP
+                      : type_info[t].kind == 's' ? HIGH_DOWN_SIGNED
+                                                 : HIGH_DOWN);
 }
 
 static void
