@@ -650,7 +650,7 @@ def test_barriers_between_warps() -> None:
     ],
 )
 def test_the_half_of_a_word_that_nobody_wrote(low: bool, keep: str, want: int) -> None:
-    """bfloat16 before sm_90: a half is put into a word, and moved to where floats have it."""
+    """bfloat16 before sm_90: a half goes into a word, and to where floats have it."""
 
     def body(low: bool) -> str:
         return f""".reg .b16 %h<2>; .reg .b32 %r0; mov.b16 %h0, 0xabcd;
