@@ -17,6 +17,11 @@ import numpy as np
 from suite import EPS, decode, is_float
 
 REFERENCE = "cpu"
+# What the language leaves open, so that each machine may have it its own way.
+OPEN = {
+    "atomics.test_tickets": "who comes first to a counter",
+    "sides.test_nothing_is_neutral": "which of equals argmax takes with tie_break_left=False",
+}
 
 
 class Record:
@@ -82,6 +87,6 @@ def compare(folder: Path) -> dict[tuple[str, str], Row]:
             )
         row.equal += far == 0
         row.worst = max(row.worst, far)
-        if far == np.inf:
+        if far == np.inf and head["case"].split("[")[0] not in OPEN:
             row.beyond.append(head["case"])
     return rows
