@@ -215,11 +215,12 @@ set_option(Call *c, OptionId id, PyObject *value)
                    -1;
         }
         /* On the CPU, where a warp is one thread to host code, there may be more of them. */
-        long most = id == OPTION_ID_num_warps && !(v & (v - 1)) ? 128 : info->most;
-        if (id == OPTION_ID_num_warps && !over && v > most && !(v & (v - 1)))
-            return raise_out_of_resources(v * 32, 1024, "threads"), -1;
+        bool is_power = v > 0 && !(v & (v - 1));
+        long most = id == OPTION_ID_num_warps && is_power ? 128 : info->most;
+        if (id == OPTION_ID_num_warps && !over && v > most && is_power)
+            return raise_out_of_resources(32 * MIN(v, INT32_MAX), 1024, "threads"), -1;
         if (over || v < info->least || v > most ||
-            (info->kind == OPTION_POWER && (v & (v - 1))))
+            (info->kind == OPTION_POWER && !is_power))
             return PyErr_Format(PyExc_ValueError,
                                 "option %s must be %s from %d to %d, not "
                                 "%R",
