@@ -318,7 +318,8 @@ call_any(Fe *f, Value fn, int n, const Value *args, int n_kw, const char *const 
     if (fn.kind == V_METHOD) {
         Value *all = NEW_N(f->a, Value, n + 1);
         all[0] = fn.method->self;
-        memcpy(all + 1, args, (size_t)n * sizeof *all);
+        if (n) /* args may be NULL */
+            memcpy(all + 1, args, (size_t)n * sizeof *all);
         if (fn.method->builtin) {
             f->is_method = true;
             return fe_call_builtin(f, fn.method->builtin, n + 1, all, n_kw, kw,
