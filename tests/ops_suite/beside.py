@@ -17,10 +17,10 @@ import numpy as np
 from suite import EPS, decode, is_float
 
 REFERENCE = "cpu"
-# What the language leaves open, so that each machine may have it its own way.
+# Arrays of a launch, by place, that the language leaves open: each machine has its own way.
 OPEN = {
-    "atomics.test_tickets": "who comes first to a counter",
-    "sides.test_nothing_is_neutral": "which of equals argmax takes with tie_break_left=False",
+    "atomics.test_tickets": (1, 2),  # who comes first to a counter
+    "sides.test_nothing_is_neutral": (2,),  # which of equals is the last one
 }
 
 
@@ -80,13 +80,15 @@ def compare(folder: Path) -> dict[tuple[str, str], Row]:
         row.cases += 1
         far = np.inf
         if head["types"] == same["types"]:
-            each = enumerate(head["types"], 1)
+            free = OPEN.get(head["case"].split("[")[0], ())
+            types = enumerate(head["types"], 1)
+            each = ((i, t) for i, t in types if i - 1 not in free)
             far = max(
                 (distance(got[f"arr_{i}"], want[f"arr_{i}"], t) for i, t in each),
                 default=0.0,
             )
         row.equal += far == 0
         row.worst = max(row.worst, far)
-        if far == np.inf and head["case"].split("[")[0] not in OPEN:
+        if far == np.inf:
             row.beyond.append(head["case"])
     return rows

@@ -73,20 +73,8 @@ class MyTuple(tuple):
 
 F = np.zeros(64, np.float32)
 NUMBERS = [
-    0,
-    1,
-    16,
-    -1,
-    2**31,
-    2**62,
-    2**63,
-    2**70,
-    -(2**63),
-    1.5,
-    float("nan"),
-    -0.0,
-    True,
-]
+    0, 1, 16, -1, 2**31, 2**62, 2**63, 2**70, -(2**63), 1.5, float("nan"), -0.0, True,
+]  # fmt: skip
 OBJECTS = [
     None, False, "s", b"b", (), (1,), (1, (2, (F,))), Pair(F, 1), [1], {}, set(), int, len,
     object(), ..., range(3), memoryview(b"xx"), lambda: 0, tl, np, kernel, MyInt(4),

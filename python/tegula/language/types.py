@@ -557,9 +557,9 @@ float8e5b16 = dtype("fp8e5b16")
 float8e4nv = dtype("fp8e4nv")
 """8 bits: 4 of exponent, 3 of mantissa, to 448; no infinities."""
 float8e4b8 = dtype("fp8e4b8")
-"""8 bits: 4 of exponent with a bias of 8, 3 of mantissa; no infinities."""
+"""8 bits: 4 of exponent with a bias of 8, 3 of mantissa. Kernels refuse it."""
 float8e4b15 = dtype("fp8e4b15")
-"""8 bits: 4 of exponent with a bias of 15, 3 of mantissa."""
+"""8 bits: 4 of exponent with a bias of 15, 3 of mantissa. Kernels refuse it."""
 float16 = dtype("fp16")
 """IEEE half: 5 bits of exponent, 10 of mantissa."""
 bfloat16 = dtype("bf16")
