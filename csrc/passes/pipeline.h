@@ -4,7 +4,7 @@
 
 #include "passes/passes.h"
 
-/* A loop whose copies run ahead, as pipeline.c leaves it. */
+/* A loop whose copies run ahead, as pipeline_rewrite.c leaves it. */
 typedef struct Pipelined {
     Func *f;
     Op *loop;
@@ -21,6 +21,50 @@ typedef struct Chain {
     Op *op[MAX_CHAIN];
     int n;
 } Chain;
+
+enum { MAX_STREAMS = 16 };
+
+/* A load that becomes copies. */
+typedef struct Stream {
+    Op *load;
+    int dim;              /* along which a thread's elements are contiguous */
+    int64_t bytes;        /* of a slot, rounded up */
+    const Layout *layout; /* of what is copied: who copies which element */
+    bool is_filled;       /* where its mask is false with something else than zeros */
+    Val *smem;
+    /* Where there are no asynchronous copies: */
+    bool is_carried; /* from iteration to iteration, in registers: there is no slot */
+    Val *loaded;     /* of the last issue */
+} Stream;
+
+/* A loop at work: pipeline.c chooses, pipeline_rewrite.c builds. */
+typedef struct Pipe {
+    Func *f;
+    Comp *c;
+    FactTable *facts;
+    Op *loop;
+    Block *body;
+    Stream stream[MAX_STREAMS];
+    int n_streams;
+    Map slice;      /* Op in the body -> itself: what addresses are made of */
+    bool *carried;  /* by argument of the body: part of the slice */
+    int ahead;      /* iterations between a copy and its use */
+    int64_t step;   /* of the loop, a constant > 0; 0: not known */
+    int64_t parked; /* bytes of operands that wait in shared memory */
+    int unit;       /* slots are counted in bytes of the largest, log2 */
+    bool is_async;  /* has the chip copies that pass registers by? */
+} Pipe;
+
+/* pipeline_rewrite.c: makes the loop what the head of pipeline.c shows. */
+void pipeline_rewrite(Pipe *p);
+/* result 0 of a new op */
+Val *pipeline_op1(Build *b, OpCode op, int n, Val *const *args, const Type *t);
+
+/* pipeline_park.c: puts operands of dots that do not change into shared memory, where
+ * the loop has more in registers than there are. */
+void pipeline_park_idle(Pipe *p);
+/* Bytes of shared memory that the loop reads already. */
+int64_t pipeline_parked_bytes(Pipe *p);
 
 /* pipeline_slots.c: may o be redone in another layout, as part of a chain? */
 bool pipeline_is_link(const Op *o);
