@@ -138,17 +138,6 @@ log_parts(const M *m, Lv x)
     return p;
 }
 
-/* r for ordinary x; 0, negative, infinite and NaN arguments as they should be. */
-static Lv
-log_special(const M *m, Lv x, Lv r)
-{
-    double inf = (double)__builtin_inff();
-    r = pick(m, LLVMBuildFCmp(m->l->b, LLVMRealOEQ, x, num(m, 0), ""), num(m, -inf), r);
-    r = pick(m, less(m, x, num(m, 0)), num(m, __builtin_nan("")), r);
-    /* +inf and NaN are their own logarithm. */
-    return pick(m, less(m, x, num(m, inf)), r, x);
-}
-
 static Lv
 log_f32(const M *m, Lv x)
 {

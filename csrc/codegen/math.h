@@ -104,6 +104,17 @@ with_sign_of(const M *m, Lv x, Lv sign)
     return ll_intrinsic(m->l, "llvm.copysign", (Lt[]){m->f}, 1, (Lv[]){x, sign}, 2);
 }
 
+/* A logarithm: r for ordinary x; 0, negative, infinite and NaN x as they should be. */
+static inline Lv
+log_special(const M *m, Lv x, Lv r)
+{
+    double inf = __builtin_inf();
+    r = pick(m, LLVMBuildFCmp(m->l->b, LLVMRealOEQ, x, num(m, 0), ""), num(m, -inf), r);
+    r = pick(m, less(m, x, num(m, 0)), num(m, __builtin_nan("")), r);
+    /* +inf and NaN are their own logarithm. */
+    return pick(m, less(m, x, num(m, inf)), r, x);
+}
+
 /* c[0] + c[1] x + ..., by Horner. */
 static inline Lv
 poly(const M *m, Lv x, const double *c, int n)

@@ -1,4 +1,5 @@
-/* layouts.h: how assign_layouts chooses; wish_layouts.c is the choice. */
+/* layouts.h: how assign_layouts chooses; wish_layouts.c is the choice, shape_layouts.c
+ * what shape ops do to a layout. */
 #ifndef TEGULA_LAYOUTS_H
 #define TEGULA_LAYOUTS_H
 
@@ -9,6 +10,10 @@ const Layout *layouts_slice(Comp *c, const Layout *l, int axis);
 /* What the operand of expand_dims, broadcast, trans, reshape must have for o's result to
  * have layout l without a move; NULL: o is none of these. */
 const Layout *layouts_operand(Comp *c, const Op *o, const Layout *l);
+/* The other direction: the result's layout when the operand has l. */
+const Layout *layouts_result(Comp *c, const Op *o, const Layout *l);
+/* Of a and b side by side, which both have l: b in a new high register bit. */
+const Layout *layouts_cat(Comp *c, const Layout *l);
 
 /* What each value and op of a function would like, found before anything changes. */
 typedef struct Wishes Wishes;

@@ -1,0 +1,65 @@
+/* shape_layouts: what ops that only rename elements do to a layout, in both directions. */
+#include "passes/layouts.h"
+
+const Layout *
+layouts_slice(Comp *c, const Layout *l, int axis)
+{
+    return layout_dedup_regs(c, layout_slice(c, l, axis));
+}
+
+/* l with the dims of t that are 1 (and larger in l) projected away. */
+static const Layout *
+narrowed(Comp *c, const Layout *l, const Type *t)
+{
+    for (int d = 0; d < t->rank; d++)
+        if (t->shape[d] == 1 && l->log2_shape[d])
+            l = layout_expand(c, layout_slice(c, l, d), d);
+    return layout_dedup_regs(c, l);
+}
+
+const Layout *
+layouts_operand(Comp *c, const Op *o, const Layout *l)
+{
+    uint8_t shape[MAX_RANK];
+    int perm[MAX_RANK];
+    switch (o->op) {
+    case OP_EXPAND: return layouts_slice(c, l, (int)ir_attr(o, ATTR_AXIS));
+    case OP_BROADCAST: return narrowed(c, l, arg(o, 0)->type);
+    case OP_RESHAPE:
+        ty_log2_shape(arg(o, 0)->type, shape);
+        return layout_reshape(c, l, arg(o, 0)->type->rank, shape);
+    case OP_TRANS:
+        for (int d = 0; d < arg(o, 0)->type->rank; d++)
+            perm[(uint64_t)ir_attr(o, ATTR_PERM) >> (4 * d) & 15] = d;
+        return layout_permute(c, l, perm);
+    default: return NULL;
+    }
+}
+
+const Layout *
+layouts_result(Comp *c, const Op *o, const Layout *l)
+{
+    const Type *t = o->results[0]->type;
+    uint8_t shape[MAX_RANK];
+    int perm[MAX_RANK];
+    ty_log2_shape(t, shape);
+    switch (o->op) {
+    case OP_EXPAND: return layout_expand(c, l, (int)ir_attr(o, ATTR_AXIS));
+    case OP_BROADCAST: return layout_dedup_regs(c, layout_broadcast(c, l, shape));
+    case OP_RESHAPE: return layout_reshape(c, l, t->rank, shape);
+    case OP_TRANS:
+        for (int d = 0; d < t->rank; d++)
+            perm[d] = (int)((uint64_t)ir_attr(o, ATTR_PERM) >> (4 * d) & 15);
+        return layout_permute(c, l, perm);
+    default: unreachable(c);
+    }
+}
+
+const Layout *
+layouts_cat(Comp *c, const Layout *l)
+{
+    Layout r = *l;
+    r.basis[IN_REG][r.n[IN_REG]++] = (Col)1 << l->log2_shape[0];
+    r.log2_shape[0]++;
+    return layout_intern(c, &r);
+}
