@@ -23,17 +23,18 @@ CSRC = ROOT / "csrc"
 # What each folder may include from; "csrc" is compile.c and compile.h.
 ARROWS = {
     "base": "",
+    "ptx": "",
     "layout": "base",
-    "ir": "base layout",
+    "ir": "base layout ptx",
     "analysis": "base layout ir",
     "passes": "base layout ir analysis",
-    "frontend": "base layout ir",
-    "codegen": "base layout ir analysis passes runtime/emu",
-    "runtime/emu": "base layout ir",
-    "runtime": "base layout ir codegen frontend csrc runtime/emu",
+    "frontend": "base layout ir ptx",
+    "codegen": "base layout ir analysis passes ptx runtime/emu",
+    "runtime/emu": "base layout ir ptx",
+    "runtime": "base layout ir ptx codegen frontend csrc runtime/emu",
     "csrc": "base layout ir analysis passes codegen frontend runtime runtime/emu",
     "module": "base layout ir analysis passes codegen frontend runtime csrc",
-    "tools": "base layout ir analysis passes codegen runtime runtime/emu csrc",
+    "tools": "base layout ir ptx analysis passes codegen runtime runtime/emu csrc",
 }
 # A header that is read across the arrows, and why.
 ARROW_EXCEPTIONS: dict[tuple[str, str], str] = {

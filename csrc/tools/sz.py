@@ -31,10 +31,11 @@ CAPS = {
     "csrc/layout": 1800,
     "csrc/module": 1500,
     "csrc/passes": 5100,
+    "csrc/ptx": 3200,
     "csrc/runtime": 5800,
     "csrc/runtime/emu": 1400,
     "csrc/tools": 2100,
-    "csrc/tools/ptxsim": 7600,
+    "csrc/tools/ptxsim": 3700,
     "python/tegula": 9000,
 }
 

@@ -32,11 +32,11 @@ int matrix(const char *op, uint8_t *const *row, uint64_t *reg);
 
 int convert(const char *op, const uint64_t *a, const uint64_t *b, uint64_t *out, int n)
 {
-    SimCvt c;
-    if (!sim_cvt_decode(&c, op))
+    FmtCvt c;
+    if (!fmt_cvt_decode(&c, op))
         return 0;
     for (int i = 0; i < n; i++)
-        out[i] = sim_cvt_run(&c, a[i], b[i]);
+        out[i] = fmt_cvt_run(&c, a[i], b[i]);
     return c.n_sources;
 }
 int mma(const char *op, SimMma *m, uint64_t *d, uint64_t *a, uint64_t *b, uint64_t *c)
@@ -89,7 +89,8 @@ def sim(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     (folder / "driver.c").write_text(DRIVER)
     parts = [
         folder / "driver.c",
-        *(SIM / f"{x}.c" for x in ("tensor", "floats", "cost")),
+        *(SIM / f"{x}.c" for x in ("tensor", "cost")),
+        SIM.parents[1] / "ptx/floats.c",
     ]
     so = folder / "sim.so"
     flags = ["-std=c17", "-O2", "-ffp-contract=off", "-shared", "-fPIC"]

@@ -7,7 +7,8 @@
  * An mbarrier's 64 bits, from the low end: bytes expected (signed, 22), arrivals pending
  * (21), arrivals a phase expects (20), phase (1).
  */
-#include "tools/ptxsim/lanes.h"
+#include "ptx/lanes.h"
+#include "tools/ptxsim/ptxsim.h"
 
 #include <cuda.h>
 
@@ -30,15 +31,16 @@ keep_copy(Warp *w, const Ins *i, int lane, Copy c)
 }
 
 static void
-cp_async(Warp *w, const Ins *i, uint32_t m)
+cp_async(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     uint64_t to[LANES], from[LANES], size[LANES];
-    sim_addresses(w, i, m, to);
-    lanes_get(w, i->in[1], from);
+    lanes_addresses(&w->lanes, i, m, to);
+    lanes_get(&w->lanes, i->in[1], from);
     if (i->n_in > 2)
-        lanes_get(w, i->in[2], size);
+        lanes_get(&w->lanes, i->in[2], size);
     for (int k = 1; k < i->n_in; k++) {
-        uint32_t bad = w->undef[i->in[k].id] & m;
+        uint32_t bad = w->lanes.undef[i->in[k].id] & m;
         if (bad)
             sim_fault(w, i, __builtin_ctz(bad), CUDA_ERROR_INVALID_VALUE,
                       "an operand was never written");
@@ -71,8 +73,8 @@ cp_async(Warp *w, const Ins *i, uint32_t m)
                   (Copy){(uint32_t)l, (uint32_t)(to[l] - SHARED_BASE), i->bytes,
                          w->committed[l], src, n});
     }
-    sim_access(w, i, reads, SPACE_GLOBAL, from, i->bytes, false);
-    sim_access(w, i, m, SPACE_SHARED, to, i->bytes, true);
+    sim_access(&w->lanes, i, reads, SPACE_GLOBAL, from, i->bytes, false);
+    sim_access(&w->lanes, i, m, SPACE_SHARED, to, i->bytes, true);
 }
 
 /* All but the newest `pending` groups of the lanes in m land; -1: what has no group too. */
@@ -97,16 +99,18 @@ sim_copies_land(Warp *w, uint32_t m, int64_t pending)
 }
 
 static void
-commit(Warp *w, const Ins *i, uint32_t m)
+commit(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     (void)i;
     for (int l = 0; l < LANES; l++)
         w->committed[l] += m >> l & 1;
 }
 
 static void
-wait_group(Warp *w, const Ins *i, uint32_t m)
+wait_group(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     sim_copies_land(w, m, i->imm);
 }
 
@@ -167,13 +171,14 @@ mb_update(Warp *w, const Ins *i, int lane, Space space, uint64_t address,
 enum { MB_INIT, MB_INVAL, MB_ARRIVE, MB_EXPECT, MB_COMPLETE, MB_TEST };
 
 static void
-mbarrier(Warp *w, const Ins *i, uint32_t m)
+mbarrier(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     uint64_t address[LANES], v[LANES] = {0}, out[LANES] = {0};
     Space space = (Space)i->space;
-    sim_addresses(w, i, m, address);
+    lanes_addresses(&w->lanes, i, m, address);
     if (i->n_in > 1)
-        lanes_get(w, i->in[1], v);
+        lanes_get(&w->lanes, i->in[1], v);
     for (int l = 0; l < LANES; l++) {
         if (!(m >> l & 1))
             continue;
@@ -214,26 +219,27 @@ mbarrier(Warp *w, const Ins *i, uint32_t m)
         }
     }
     if (i->n_out)
-        lanes_put(w, i->out[0], m, out);
+        lanes_put(&w->lanes, i->out[0], m, out);
 }
 
 /* st.async: stores, and tells the mbarrier how many bytes came. */
 static void
-st_async(Warp *w, const Ins *i, uint32_t m)
+st_async(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     uint64_t address[LANES], bar[LANES], v[4][LANES];
-    sim_addresses(w, i, m, address);
-    lanes_get(w, i->in[1], bar);
+    lanes_addresses(&w->lanes, i, m, address);
+    lanes_get(&w->lanes, i->in[1], bar);
     for (int k = 1; k < i->n_in; k++) {
-        uint32_t bad = w->undef[i->in[k].id] & m;
+        uint32_t bad = w->lanes.undef[i->in[k].id] & m;
         if (bad)
             sim_fault(w, i, __builtin_ctz(bad), CUDA_ERROR_INVALID_VALUE,
                       "an operand was never written");
     }
     for (int k = 0; k < i->n; k++)
-        lanes_get(w, i->in[2 + k], v[k]);
+        lanes_get(&w->lanes, i->in[2 + k], v[k]);
     uint32_t n = (uint32_t)i->n * i->bytes;
-    sim_access(w, i, m, SPACE_CLUSTER, address, (int)n, true);
+    sim_access(&w->lanes, i, m, SPACE_CLUSTER, address, (int)n, true);
     for (int l = 0; l < LANES; l++) {
         if (!(m >> l & 1))
             continue;
@@ -346,7 +352,7 @@ dec_mbarrier(Dec *d)
     i->run = mbarrier;
 }
 
-void
+static void
 dec_st_async(Dec *d)
 {
     static const char *const vectors[] = {"v2", "v4", NULL};
@@ -371,4 +377,15 @@ dec_st_async(Dec *d)
     i->run = st_async;
 }
 
-const OpRow async_ops[] = {{"cp", dec_cp}, {"mbarrier", dec_mbarrier}, {NULL, NULL}};
+static void
+dec_st_or_async(Dec *d)
+{
+    if (dec_has(d, "async"))
+        dec_st_async(d);
+    else
+        dec_st(d);
+}
+
+/* Found before memory.c's st. */
+const OpRow async_ops[] = {
+    {"cp", dec_cp}, {"mbarrier", dec_mbarrier}, {"st", dec_st_or_async}, {NULL, NULL}};

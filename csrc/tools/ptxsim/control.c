@@ -1,20 +1,11 @@
-/* control: branches, the end of a thread, and the functions that the driver brings:
+/* control: the end of a thread, and the functions that the driver brings:
  * vprintf, __assertfail.
  */
-#include "tools/ptxsim/lanes.h"
+#include "ptx/lanes.h"
+#include "tools/ptxsim/ptxsim.h"
 
 #include <cuda.h>
 #include <inttypes.h>
-
-static void
-dec_bra(Dec *d)
-{
-    dec_has(d, "uni");
-    if (d->n_opds != 1 || d->opd[0].kind != OPD_NAME)
-        dec_fail(d, "no label");
-    dec_label(d, d->opd[0].name);
-    d->ins->flow = FLOW_BRA;
-}
 
 static void
 dec_ret(Dec *d)
@@ -30,8 +21,9 @@ dec_exit(Dec *d)
 }
 
 static void
-trap(Warp *w, const Ins *i, uint32_t m)
+trap(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED, "trap");
 }
 
@@ -39,15 +31,6 @@ static void
 dec_trap(Dec *d)
 {
     d->ins->run = trap;
-}
-
-static void
-dec_nanosleep(Dec *d)
-{
-    if (dec_type(d) != T_U32)
-        dec_fail(d, "no such form");
-    dec_in(d, 0, 4);
-    d->ins->flow = FLOW_YIELD;
 }
 
 static void
@@ -127,8 +110,9 @@ print_one(Warp *w, const Ins *i, int lane, const char *f, uint64_t *at)
 }
 
 static void
-call_vprintf(Warp *w, const Ins *i, uint32_t m)
+call_vprintf(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     const Call *c = i->more;
     for (int l = 0; l < LANES; l++) {
         if (!(m >> l & 1))
@@ -148,8 +132,9 @@ call_vprintf(Warp *w, const Ins *i, uint32_t m)
 
 /* __assertfail(text, file, line, function, bytes of a character) */
 static void
-call_assertfail(Warp *w, const Ins *i, uint32_t m)
+call_assertfail(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     const Call *c = i->more;
     int l = __builtin_ctz(m);
     const char *text = text_at(w, i, l, argument(w, c, l, 0, 8)),
@@ -209,12 +194,10 @@ dec_call(Dec *d)
 }
 
 const OpRow control_ops[] = {
-    {"bra", dec_bra},
     {"ret", dec_ret},
     {"exit", dec_exit},
     {"trap", dec_trap},
     {"call", dec_call},
-    {"nanosleep", dec_nanosleep},
     {"setmaxnreg", dec_setmaxnreg},
     {NULL, NULL},
 };

@@ -151,11 +151,11 @@ add_cluster(InsCount *n, const Ins *i, uint32_t m, const uint64_t address[LANES]
 
 /* Before every access of a warp: lanes of m, `bytes` each. */
 void
-sim_access(const Warp *w, const Ins *i, uint32_t m, Space space,
+sim_access(const Lanes *lanes, const Ins *i, uint32_t m, Space space,
            const uint64_t address[LANES], int bytes, bool is_store)
 {
     (void)is_store;
-    Counts *c = warp_launch(w)->counts;
+    Counts *c = warp_launch((const Warp *)(const void *)lanes)->counts;
     if (!c || !m)
         return;
     InsCount *n = row_of(c, i);
@@ -177,7 +177,7 @@ sim_access(const Warp *w, const Ins *i, uint32_t m, Space space,
         n->width = bytes;
 }
 
-static void SIM_PRINTF(1, 2) say(const char *fmt, ...)
+static void PTX_PRINTF(1, 2) say(const char *fmt, ...)
 {
     va_list ap;
     if (state.cap - state.n < 512) {

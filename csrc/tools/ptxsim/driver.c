@@ -19,7 +19,7 @@ enum { N_DEVICES = sizeof devices / sizeof *devices, PLAIN = 48 << 10 };
 
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local CUcontext current;
-static _Thread_local char last_text[SIM_TEXT]; /* of the last launch that failed */
+static _Thread_local char last_text[PTX_TEXT]; /* of the last launch that failed */
 static _Thread_local int last_error;
 static struct Counts {
     uint64_t instructions, lanes;
@@ -218,7 +218,7 @@ cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
                   void **jit_values, unsigned n_jit, CUlibraryOption *options,
                   void **values, unsigned n)
 {
-    char err[SIM_TEXT] = "";
+    char err[PTX_TEXT] = "";
     (void)options, (void)values, (void)n;
     if (!memcmp(code, "\177ELF", 4))
         return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU,

@@ -9,9 +9,9 @@
  * cluster at a time, so that a block's memory stays warm; one that does not end (it may
  * wait for another block) gets company, and then they take turns too.
  */
+#include "ptx/specials.h"
 #include "tools/ptxsim/count.h"
 #include "tools/ptxsim/ptxsim.h"
-#include "tools/ptxsim/specials.h"
 
 #include <cuda.h>
 #include <inttypes.h>
@@ -48,64 +48,35 @@ sim_fault(Warp *w, const Ins *i, int lane, int error, const char *fmt, ...)
     longjmp(l->stop, 1);
 }
 
-/* ---- registers ------------------------------------------------------------------- */
+/* ---- what lanes ask for ---------------------------------------------------------- */
 
-void
-lanes_get(const Warp *w, Reg r, uint64_t out[LANES])
+static uint8_t *
+own_bytes(Lanes *lanes, const Ins *i, int lane, Space space, uint64_t address,
+          uint32_t n, bool is_store)
 {
-    const uint8_t *at = w->file + r.at;
-    switch (r.bytes) {
-    case 1:
-        for (int l = 0; l < LANES; l++)
-            out[l] = at[l];
-        break;
-    case 2:
-        for (int l = 0; l < LANES; l++)
-            out[l] = ((const uint16_t *)(const void *)at)[l];
-        break;
-    case 4:
-        for (int l = 0; l < LANES; l++)
-            out[l] = ((const uint32_t *)(const void *)at)[l];
-        break;
-    default: memcpy(out, at, 8 * LANES);
-    }
+    return sim_bytes(warp_of(lanes), i, lane, space, address, n, is_store);
 }
 
-#define PUT(T)                                                                         \
-    do {                                                                               \
-        T *to = (T *)(void *)at;                                                       \
-        if (m == (uint32_t)FULL)                                                       \
-            for (int l = 0; l < LANES; l++)                                            \
-                to[l] = (T)in[l];                                                      \
-        else                                                                           \
-            for (int l = 0; l < LANES; l++)                                            \
-                to[l] = m >> l & 1 ? (T)in[l] : to[l];                                 \
-    } while (0)
-
-void
-lanes_put(Warp *w, Reg r, uint32_t m, const uint64_t in[LANES])
+static uint8_t *
+own_states(Lanes *lanes, Space space, uint64_t address)
 {
-    uint8_t *at = w->file + r.at;
-    switch (r.bytes) {
-    case 1: PUT(uint8_t); break;
-    case 2: PUT(uint16_t); break;
-    case 4: PUT(uint32_t); break;
-    default: PUT(uint64_t);
-    }
+    return sim_states(warp_of(lanes), space, address);
 }
 
-/* The lanes whose predicate holds: bytes of 0 or 1 -> bits. */
-static uint32_t
-bits_of(const uint8_t *p)
+/* Every read sees it later. */
+static uint64_t
+own_clock(Lanes *lanes)
 {
-    uint32_t m = 0;
-    for (int k = 0; k < 4; k++) {
-        uint64_t x;
-        memcpy(&x, p + 8 * k, 8);
-        m |= (uint32_t)(x * UINT64_C(0x0102040810204080) >> 56) << 8 * k;
-    }
-    return m;
+    return 4 * warp_launch(warp_of(lanes))->n_run;
 }
+
+static _Noreturn void
+own_fault(Lanes *lanes, const Ins *i, int lane, const char *text)
+{
+    sim_fault(warp_of(lanes), i, lane, CUDA_ERROR_INVALID_VALUE, "%s", text);
+}
+
+static const Owner owner = {own_bytes, own_states, sim_access, own_clock, own_fault};
 
 /* ---- lanes that part and meet ---------------------------------------------------- */
 
@@ -236,7 +207,7 @@ release(Cta *c, Barrier *b, int n_threads)
             v[l] = w->at->op == 0   ? b->n_true
                    : w->at->op == 1 ? b->n_true == (uint32_t)n_threads
                                     : b->n_true != 0;
-        lanes_put(w, w->at->out[0], w->mask, v);
+        lanes_put(&w->lanes, w->at->out[0], w->mask, v);
     }
     *b = (Barrier){0};
 }
@@ -259,7 +230,7 @@ barrier(Warp *w, const Ins *i, uint32_t m)
         sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED,
                   "lanes %#x are elsewhere: the warp has diverged at a barrier",
                   w->alive & ~m);
-    lanes_get(w, i->in[0], v);
+    lanes_get(&w->lanes, i->in[0], v);
     int lane = __builtin_ctz(m);
     if (v[lane] >= N_BARRIERS)
         sim_fault(w, i, lane, CUDA_ERROR_INVALID_VALUE, "barrier %d", (int)v[lane]);
@@ -267,7 +238,7 @@ barrier(Warp *w, const Ins *i, uint32_t m)
     bool red = i->flags & BAR_RED;
     int expected = 0;
     if (i->n_in > 1 + red) {
-        lanes_get(w, i->in[1], v);
+        lanes_get(&w->lanes, i->in[1], v);
         expected = (int)v[lane];
         if (expected <= 0 || expected % LANES)
             sim_fault(w, i, lane, CUDA_ERROR_INVALID_VALUE, "a barrier of %d threads",
@@ -280,7 +251,7 @@ barrier(Warp *w, const Ins *i, uint32_t m)
     b->expected = expected;
     b->n_threads += LANES;
     if (red) {
-        uint32_t p = bits_of(w->file + i->in[i->n_in - 1].at);
+        uint32_t p = lanes_true(&w->lanes, i->in[i->n_in - 1]);
         b->n_true += (uint32_t)__builtin_popcount((i->imm ? ~p : p) & m);
     }
     if (!(i->flags & BAR_ARRIVE)) {
@@ -289,7 +260,7 @@ barrier(Warp *w, const Ins *i, uint32_t m)
         w->at = i;
     }
     for (int k = 0; k < i->n_out; k++)
-        w->undef[i->out[k].id] = 0;
+        w->lanes.undef[i->out[k].id] = 0;
     check_barrier(c, b);
 }
 
@@ -353,7 +324,7 @@ leave(Warp *w, uint32_t m)
 static void
 spread(Warp *w, const Ins *i, uint32_t m)
 {
-    uint32_t u = 0, *undef = w->undef;
+    uint32_t u = 0, *undef = w->lanes.undef;
     for (int k = 0; k < i->n_in; k++)
         u |= undef[i->in[k].id];
     u &= m;
@@ -361,7 +332,7 @@ spread(Warp *w, const Ins *i, uint32_t m)
         undef[i->out[k].id] = (undef[i->out[k].id] & ~m) | u;
     if (u)
         for (int k = 0; k < i->n_out; k++)
-            w->has_low[i->out[k].id] = w->has_high[i->out[k].id] = 0;
+            w->lanes.has_low[i->out[k].id] = w->lanes.has_high[i->out[k].id] = 0;
 }
 
 /* Until it waits, ends, or has had its turn. */
@@ -387,8 +358,8 @@ run_warp(Warp *w)
         w->is_last = false;
         n++;
         if (i->has_guard) {
-            uint32_t p = bits_of(w->file + i->guard.at),
-                     bad = w->undef[i->guard.id] & m;
+            uint32_t p = lanes_true(&w->lanes, i->guard),
+                     bad = w->lanes.undef[i->guard.id] & m;
             if (bad)
                 sim_fault(w, i, __builtin_ctz(bad), CUDA_ERROR_INVALID_VALUE,
                           "the predicate was never written");
@@ -409,7 +380,7 @@ run_warp(Warp *w)
             sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED,
                       "lanes %#x are elsewhere: the warp has diverged", w->alive & ~m);
         if (i->run) {
-            i->run(w, i, m);
+            i->run(&w->lanes, i, m);
             if (!i->tracks)
                 spread(w, i, m);
         }
@@ -530,25 +501,25 @@ const_value(const Func *f, const Const *k)
 static void
 warp_new(Warp *w, const Func *f, Cta *c, int id)
 {
-    *w = (Warp){.f = f, .cta = c, .id = id};
+    *w = (Warp){.lanes.owner = &owner, .f = f, .cta = c, .id = id};
     void *file = NULL;
     if (posix_memalign(&file, 64, f->file_bytes + 64) == 0)
-        memset(w->file = file, 0, f->file_bytes + 64);
-    w->undef = calloc(3 * (f->n_regs + 1u), sizeof *w->undef);
+        memset(w->lanes.file = file, 0, f->file_bytes + 64);
+    w->lanes.undef = calloc(3 * (f->n_regs + 1u), sizeof *w->lanes.undef);
     w->local = calloc(LANES, f->local_bytes + 1);
-    if (!w->file || !w->undef || !w->local) {
+    if (!w->lanes.file || !w->lanes.undef || !w->local) {
         Launch *l = c->cluster->launch;
         snprintf(l->text, sizeof l->text, "out of memory");
         l->error = CUDA_ERROR_OUT_OF_MEMORY;
         longjmp(l->stop, 1);
     }
-    w->has_low = w->undef + f->n_regs + 1;
-    w->has_high = w->has_low + f->n_regs + 1;
+    w->lanes.has_low = w->lanes.undef + f->n_regs + 1;
+    w->lanes.has_high = w->lanes.has_low + f->n_regs + 1;
     for (int k = 0; k < f->n_consts; k++) {
         uint64_t v[LANES];
         for (int l = 0; l < LANES; l++)
             v[l] = const_value(f, &f->consts[k]);
-        lanes_put(w, f->consts[k].reg, (uint32_t)FULL, v);
+        lanes_put(&w->lanes, f->consts[k].reg, (uint32_t)FULL, v);
     }
 }
 
@@ -561,21 +532,21 @@ warp_reset(Warp *w, int n_threads)
     w->alive = w->mask = left >= LANES ? (uint32_t)FULL : (1u << left) - 1;
     w->pc = 0;
     w->wait_pc = INT32_MAX;
-    w->carry = 0;
+    w->lanes.carry = 0;
     w->parked = 0;
     w->is_last = false;
     w->has_arrived = false;
     w->n_copies = 0;
     memset(w->committed, 0, sizeof w->committed);
     memset(w->depth, 0, sizeof w->depth);
-    memset(w->undef, 0xff, (f->n_regs + 1) * sizeof *w->undef);
-    memset(w->has_low, 0, 2 * (f->n_regs + 1u) * sizeof *w->undef);
-    w->undef[0] = 0;
+    memset(w->lanes.undef, 0xff, (f->n_regs + 1) * sizeof *w->lanes.undef);
+    memset(w->lanes.has_low, 0, 2 * (f->n_regs + 1u) * sizeof *w->lanes.undef);
+    w->lanes.undef[0] = 0;
     for (int k = 0; k < f->n_specials; k++) {
         uint64_t v[LANES];
         for (int l = 0; l < LANES; l++)
             v[l] = special_value(w, f->specials[k].which, l);
-        lanes_put(w, f->specials[k].reg, (uint32_t)FULL, v);
+        lanes_put(&w->lanes, f->specials[k].reg, (uint32_t)FULL, v);
     }
 }
 
@@ -587,8 +558,8 @@ cluster_free(Cluster *k)
     for (int c = 0; c < k->n_ctas; c++) {
         Cta *cta = &k->ctas[c];
         for (int n = 0; cta->warps && n < cta->n_warps; n++) {
-            free(cta->warps[n].file);
-            free(cta->warps[n].undef);
+            free(cta->warps[n].lanes.file);
+            free(cta->warps[n].lanes.undef);
             free(cta->warps[n].local);
             free(cta->warps[n].copies);
         }

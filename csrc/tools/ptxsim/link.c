@@ -108,10 +108,10 @@ static bool
 resolve(Linker *k, Ins *i)
 {
     Call *c = (Call *)(uintptr_t)i->more; /* its linker's to write */
-    const Sym *s = map_get(k->mod->names, c->name);
+    const Sym *s = names_get(k->mod->names, c->name);
     const Func *f = s && s->kind == SYM_FUNC ? s->func : NULL;
     if (!f || !f->has_body || f->is_entry || f->n_params != c->n_args) {
-        snprintf(k->err, SIM_TEXT,
+        snprintf(k->err, PTX_TEXT,
                  "ptxsim: line %d: a call of %s with %d arguments is not simulated",
                  i->line, c->name, c->n_args);
         return false;
@@ -121,7 +121,7 @@ resolve(Linker *k, Ins *i)
         at++;
     if (at == k->n_done) {
         if (at == 64) {
-            snprintf(k->err, SIM_TEXT, "ptxsim: more than 64 functions");
+            snprintf(k->err, PTX_TEXT, "ptxsim: more than 64 functions");
             return false;
         }
         append(k, f);
@@ -133,7 +133,7 @@ resolve(Linker *k, Ins *i)
 }
 
 bool
-link_kernel(Module *m, Func *kernel, char err[SIM_TEXT])
+link_kernel(Module *m, Func *kernel, char err[PTX_TEXT])
 {
     Linker *k = POOL_NEW(m->pool, Linker, 1);
     k->mod = m;

@@ -137,42 +137,42 @@ c_m16(int g, int t, int i)
 typedef struct SimMmaRow {
     int m, k, bits;
     bool mixes;
-    SimType kinds[3]; /* SIM_N_TYPES ends */
-    SimType acc[3];   /* of C and D; may differ: only f16 and f32 do */
+    FloatType kinds[3]; /* FMT_N_TYPES ends */
+    FloatType acc[3];   /* of C and D; may differ: only f16 and f32 do */
     PlaceOf *a, *b, *c;
 } Row;
 
-#define END SIM_N_TYPES
+#define END FMT_N_TYPES
 /* clang-format off */
 static const Row rows[] = {
-    { 8,  4, 64, false, {SIM_F64, END},            {SIM_F64, END},          a_m8n8k4_64,    b_word, c_m8},
-    {16,  4, 64, false, {SIM_F64, END},            {SIM_F64, END},          a_m16n8k4_word, b_word, c_m16},
-    {16,  8, 64, false, {SIM_F64, END},            {SIM_F64, END},          a_m16n8k8_word, b_word, c_m16},
-    {16, 16, 64, false, {SIM_F64, END},            {SIM_F64, END},          a_m16n8k16_64,  b_word, c_m16},
-    {16,  4, 32, false, {SIM_TF32, END},           {SIM_F32, END},          a_m16n8k4_word, b_word, c_m16},
-    {16,  8, 32, false, {SIM_TF32, END},           {SIM_F32, END},          a_m16n8k8_word, b_word, c_m16},
-    {16,  8, 16, false, {SIM_F16, END},            {SIM_F32, SIM_F16, END}, a_m16n8k8_16,   b_16,   c_m16},
-    {16, 16, 16, false, {SIM_F16, END},            {SIM_F32, SIM_F16, END}, a_m16n8k16_16,  b_16,   c_m16},
-    {16,  8, 16, false, {SIM_BF16, END},           {SIM_F32, END},          a_m16n8k8_16,   b_16,   c_m16},
-    {16, 16, 16, false, {SIM_BF16, END},           {SIM_F32, END},          a_m16n8k16_16,  b_16,   c_m16},
-    {16, 16,  8, true,  {SIM_E4M3, SIM_E5M2, END}, {SIM_F32, SIM_F16, END}, a_m16n8k16_8,   b_8,    c_m16},
-    {16, 32,  8, true,  {SIM_E4M3, SIM_E5M2, END}, {SIM_F32, SIM_F16, END}, a_m16n8k32_8,   b_8,    c_m16},
-    { 8, 16,  8, true,  {SIM_S8, SIM_U8, END},     {SIM_S32, END},          a_m8n8k16_8,    b_8,    c_m8},
-    {16, 16,  8, true,  {SIM_S8, SIM_U8, END},     {SIM_S32, END},          a_m16n8k16_8,   b_8,    c_m16},
-    {16, 32,  8, true,  {SIM_S8, SIM_U8, END},     {SIM_S32, END},          a_m16n8k32_8,   b_8,    c_m16},
-    { 8, 32,  4, true,  {SIM_S4, SIM_U4, END},     {SIM_S32, END},          a_m8n8k32_4,    b_4,    c_m8},
-    {16, 32,  4, true,  {SIM_S4, SIM_U4, END},     {SIM_S32, END},          a_m16n8k32_4,   b_4,    c_m16},
-    {16, 64,  4, true,  {SIM_S4, SIM_U4, END},     {SIM_S32, END},          a_m16n8k64_4,   b_4,    c_m16},
+    { 8,  4, 64, false, {FMT_F64, END},            {FMT_F64, END},          a_m8n8k4_64,    b_word, c_m8},
+    {16,  4, 64, false, {FMT_F64, END},            {FMT_F64, END},          a_m16n8k4_word, b_word, c_m16},
+    {16,  8, 64, false, {FMT_F64, END},            {FMT_F64, END},          a_m16n8k8_word, b_word, c_m16},
+    {16, 16, 64, false, {FMT_F64, END},            {FMT_F64, END},          a_m16n8k16_64,  b_word, c_m16},
+    {16,  4, 32, false, {FMT_TF32, END},           {FMT_F32, END},          a_m16n8k4_word, b_word, c_m16},
+    {16,  8, 32, false, {FMT_TF32, END},           {FMT_F32, END},          a_m16n8k8_word, b_word, c_m16},
+    {16,  8, 16, false, {FMT_F16, END},            {FMT_F32, FMT_F16, END}, a_m16n8k8_16,   b_16,   c_m16},
+    {16, 16, 16, false, {FMT_F16, END},            {FMT_F32, FMT_F16, END}, a_m16n8k16_16,  b_16,   c_m16},
+    {16,  8, 16, false, {FMT_BF16, END},           {FMT_F32, END},          a_m16n8k8_16,   b_16,   c_m16},
+    {16, 16, 16, false, {FMT_BF16, END},           {FMT_F32, END},          a_m16n8k16_16,  b_16,   c_m16},
+    {16, 16,  8, true,  {FMT_E4M3, FMT_E5M2, END}, {FMT_F32, FMT_F16, END}, a_m16n8k16_8,   b_8,    c_m16},
+    {16, 32,  8, true,  {FMT_E4M3, FMT_E5M2, END}, {FMT_F32, FMT_F16, END}, a_m16n8k32_8,   b_8,    c_m16},
+    { 8, 16,  8, true,  {FMT_S8, FMT_U8, END},     {FMT_S32, END},          a_m8n8k16_8,    b_8,    c_m8},
+    {16, 16,  8, true,  {FMT_S8, FMT_U8, END},     {FMT_S32, END},          a_m16n8k16_8,   b_8,    c_m16},
+    {16, 32,  8, true,  {FMT_S8, FMT_U8, END},     {FMT_S32, END},          a_m16n8k32_8,   b_8,    c_m16},
+    { 8, 32,  4, true,  {FMT_S4, FMT_U4, END},     {FMT_S32, END},          a_m8n8k32_4,    b_4,    c_m8},
+    {16, 32,  4, true,  {FMT_S4, FMT_U4, END},     {FMT_S32, END},          a_m16n8k32_4,   b_4,    c_m16},
+    {16, 64,  4, true,  {FMT_S4, FMT_U4, END},     {FMT_S32, END},          a_m16n8k64_4,   b_4,    c_m16},
 };
 /* clang-format on */
 #undef END
 
 static bool
-is_among(const SimType *list, SimType t)
+is_among(const FloatType *list, FloatType t)
 {
-    while (*list != SIM_N_TYPES && *list != t)
+    while (*list != FMT_N_TYPES && *list != t)
         list++;
-    return *list == t && t != SIM_N_TYPES;
+    return *list == t && t != FMT_N_TYPES;
 }
 
 static const Row *
@@ -245,54 +245,54 @@ sim_mma_decode(SimMma *m, const char *opcode)
     if (!read_shape(word, n, &m->m, &m->k) || !takes(&at, "row") || !takes(&at, "col"))
         return false;
     m->satfinite = takes(&at, "satfinite");
-    SimType *type[] = {&m->d, &m->a, &m->b, &m->c};
+    FloatType *type[] = {&m->d, &m->a, &m->b, &m->c};
     for (int i = 0; i < 4; i++) {
         n = next_word(&at, &word);
-        *type[i] = sim_type(word, n);
+        *type[i] = fmt_named(word, n);
     }
     const Row *r = m->row = *at ? NULL : find_row(m);
-    if (!r || (m->satfinite && m->d != SIM_S32))
+    if (!r || (m->satfinite && m->d != FMT_S32))
         return false;
-    if (is_kind && (m->k != 32 || (m->a != SIM_E4M3 && m->a != SIM_E5M2)))
+    if (is_kind && (m->k != 32 || (m->a != FMT_E4M3 && m->a != FMT_E5M2)))
         return false;
     int reg = r->bits == 64 ? 64 : 32;
     m->a_regs = m->m * m->k * r->bits / reg / 32;
     m->b_regs = m->k * 8 * r->bits / reg / 32;
-    m->c_regs = m->m * 8 * sim_type_bits(m->c) / reg / 32;
-    m->d_regs = m->m * 8 * sim_type_bits(m->d) / reg / 32;
+    m->c_regs = m->m * 8 * fmt_bits(m->c) / reg / 32;
+    m->d_regs = m->m * 8 * fmt_bits(m->d) / reg / 32;
     return true;
 }
 
 static int64_t
-to_integer(SimType t, uint64_t bits)
+to_integer(FloatType t, uint64_t bits)
 {
     switch (t) {
-    case SIM_S32: return (int32_t)bits;
-    case SIM_S8: return (int8_t)bits;
-    case SIM_S4: return (int64_t)(bits & 15) - (bits & 8 ? 16 : 0);
-    case SIM_U8: return (int64_t)(bits & 255);
+    case FMT_S32: return (int32_t)bits;
+    case FMT_S8: return (int8_t)bits;
+    case FMT_S4: return (int64_t)(bits & 15) - (bits & 8 ? 16 : 0);
+    case FMT_U8: return (int64_t)(bits & 255);
     default: return (int64_t)(bits & 15);
     }
 }
 
 static bool
-is_integer(SimType t)
+is_integer(FloatType t)
 {
-    return t > SIM_E5M2;
+    return t > FMT_E5M2;
 }
 
 /* The matrix that a warp's registers hold, as doubles: integers of 32 bits are exact. */
 static void
-gather(double *to, int width, SimType t, PlaceOf *place, const uint64_t (*reg)[32],
+gather(double *to, int width, FloatType t, PlaceOf *place, const uint64_t (*reg)[32],
        int n_regs)
 {
-    int bits = sim_type_bits(t), each = bits == 64 ? 1 : 32 / bits;
+    int bits = fmt_bits(t), each = bits == 64 ? 1 : 32 / bits;
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < n_regs * each; i++) {
             uint64_t x = reg[i / each][lane] >> i % each * bits;
             Place p = place(lane / 4, lane % 4, i);
             to[p.row * width + p.col] = is_integer(t) ? (double)to_integer(t, x)
-                                                      : sim_to_double(t, x);
+                                                      : fmt_to_double(t, x);
         }
 }
 
@@ -300,8 +300,8 @@ gather(double *to, int width, SimType t, PlaceOf *place, const uint64_t (*reg)[3
 static uint64_t
 result(const SimMma *m, double x)
 {
-    if (m->d != SIM_S32)
-        return sim_from_double(m->d, SIM_RN, false, x);
+    if (m->d != FMT_S32)
+        return fmt_from_double(m->d, FMT_RN, false, x);
     if (m->satfinite)
         x = x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x;
     return (uint32_t)(int64_t)x;
@@ -318,7 +318,7 @@ sim_mma_run(const SimMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
     gather(mc, 8, m->c, r->c, c, m->c_regs);
     for (int i = 0; i < m->m; i++) {
         double sum[8] = {0};
-        if (m->d == SIM_F64) {
+        if (m->d == FMT_F64) {
             for (int j = 0; j < 8; j++)
                 for (int k = 0; k < m->k; k++)
                     mc[i * 8 + j] = fma(ma[i * m->k + k], mb[k * 8 + j], mc[i * 8 + j]);
@@ -330,7 +330,7 @@ sim_mma_run(const SimMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
         for (int j = 0; j < 8; j++)
             mc[i * 8 + j] += sum[j];
     }
-    int bits = sim_type_bits(m->d), each = bits == 16 ? 2 : 1;
+    int bits = fmt_bits(m->d), each = bits == 16 ? 2 : 1;
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < m->d_regs * each; i++) {
             Place p = r->c(lane / 4, lane % 4, i);

@@ -3,7 +3,8 @@
  * The lanes that a mask names must all be here at the same time (.sync waits for them, and
  * whoever has taken another path will not come): that is checked first.
  */
-#include "tools/ptxsim/lanes.h"
+#include "ptx/lanes.h"
+#include "tools/ptxsim/ptxsim.h"
 #include "tools/ptxsim/tensor.h"
 
 #include <cuda.h>
@@ -14,7 +15,7 @@ static void
 check_members(Warp *w, const Ins *i, uint32_t m, const Reg *mask)
 {
     uint64_t members[LANES];
-    lanes_get(w, *mask, members);
+    lanes_get(&w->lanes, *mask, members);
     for (int l = 0; l < LANES; l++) {
         if (!(m >> l & 1))
             continue;
@@ -35,16 +36,17 @@ enum { SHFL_UP, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
 static const char *const shfl_words[] = {"up", "down", "bfly", "idx", NULL};
 
 static void
-shfl(Warp *w, const Ins *i, uint32_t m)
+shfl(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     uint64_t b[LANES], c[LANES], p[LANES];
-    uint32_t a[LANES], *d = LANE(uint32_t, w, i->d), undef = 0;
+    uint32_t a[LANES], *d = LANE(uint32_t, &w->lanes, i->d), undef = 0;
     check_members(w, i, m, &i->in[3]);
-    memcpy(a, LANE(uint32_t, w, i->a), sizeof a);
-    lanes_get(w, i->in[1], b);
-    lanes_get(w, i->in[2], c);
-    uint32_t ua = w->undef[i->in[0].id],
-             uo = w->undef[i->in[1].id] | w->undef[i->in[2].id];
+    memcpy(a, LANE(uint32_t, &w->lanes, i->a), sizeof a);
+    lanes_get(&w->lanes, i->in[1], b);
+    lanes_get(&w->lanes, i->in[2], c);
+    uint32_t ua = w->lanes.undef[i->in[0].id],
+             uo = w->lanes.undef[i->in[1].id] | w->lanes.undef[i->in[2].id];
     for (int l = 0; l < LANES; l++) {
         int by = b[l] & 31, clamp = c[l] & 31, seg = c[l] >> 8 & 31, from;
         int most = (l & seg) | (clamp & ~seg), least = l & seg;
@@ -63,10 +65,10 @@ shfl(Warp *w, const Ins *i, uint32_t m)
         undef |= ((ua >> from | ~(m >> from)) & 1) << l;
     }
     undef |= uo & m;
-    w->undef[i->out[0].id] = (w->undef[i->out[0].id] & ~m) | undef;
+    w->lanes.undef[i->out[0].id] = (w->lanes.undef[i->out[0].id] & ~m) | undef;
     if (i->n_out > 1) {
-        lanes_put(w, i->out[1], m, p);
-        w->undef[i->out[1].id] = (w->undef[i->out[1].id] & ~m) | (uo & m);
+        lanes_put(&w->lanes, i->out[1], m, p);
+        w->lanes.undef[i->out[1].id] = (w->lanes.undef[i->out[1].id] & ~m) | (uo & m);
     }
 }
 
@@ -100,7 +102,7 @@ truths(const Warp *w, const Ins *i, const Reg *p, uint32_t m)
 {
     uint64_t v[LANES];
     uint32_t bits = 0;
-    lanes_get(w, *p, v);
+    lanes_get(&w->lanes, *p, v);
     for (int l = 0; l < LANES; l++)
         bits |= (uint32_t)(v[l] & 1) << l;
     return (i->flags ? ~bits : bits) & m;
@@ -112,7 +114,7 @@ same_everywhere(Warp *w, const Ins *i, uint32_t m, uint64_t x)
     uint64_t v[LANES];
     for (int l = 0; l < LANES; l++)
         v[l] = x;
-    lanes_put(w, i->out[0], m, v);
+    lanes_put(&w->lanes, i->out[0], m, v);
 }
 
 /* One undefined lane makes the result of all undefined. */
@@ -121,16 +123,17 @@ spread_undef(Warp *w, const Ins *i, uint32_t m)
 {
     uint32_t u = 0;
     for (int k = 0; k < i->n_in; k++)
-        u |= w->undef[i->in[k].id] & m;
+        u |= w->lanes.undef[i->in[k].id] & m;
     for (int k = 0; k < i->n_out; k++) {
-        uint32_t *d = &w->undef[i->out[k].id];
+        uint32_t *d = &w->lanes.undef[i->out[k].id];
         *d = u ? *d | m : *d & ~m;
     }
 }
 
 static void
-vote(Warp *w, const Ins *i, uint32_t m)
+vote(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     check_members(w, i, m, &i->in[1]);
     uint32_t bits = truths(w, i, &i->in[0], m);
     spread_undef(w, i, m);
@@ -162,8 +165,9 @@ dec_vote(Dec *d)
 }
 
 static void
-active(Warp *w, const Ins *i, uint32_t m)
+active(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     same_everywhere(w, i, m, m);
 }
 
@@ -177,11 +181,12 @@ dec_activemask(Dec *d)
 }
 
 static void
-match(Warp *w, const Ins *i, uint32_t m)
+match(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     uint64_t a[LANES], out[LANES] = {0}, p[LANES];
     check_members(w, i, m, &i->in[1]);
-    lanes_get(w, i->in[0], a);
+    lanes_get(&w->lanes, i->in[0], a);
     bool all = true;
     uint64_t first = a[__builtin_ctz(m)];
     for (int l = 0; l < LANES; l++) {
@@ -192,9 +197,9 @@ match(Warp *w, const Ins *i, uint32_t m)
     for (int l = 0; l < LANES && i->op; l++)
         out[l] = all ? m : 0, p[l] = all;
     spread_undef(w, i, m);
-    lanes_put(w, i->out[0], m, out);
+    lanes_put(&w->lanes, i->out[0], m, out);
     if (i->n_out > 1)
-        lanes_put(w, i->out[1], m, p);
+        lanes_put(&w->lanes, i->out[1], m, p);
 }
 
 static void
@@ -246,11 +251,12 @@ redux_float(const Ins *i, const uint64_t a[LANES], uint32_t m)
 }
 
 static void
-redux(Warp *w, const Ins *i, uint32_t m)
+redux(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     uint64_t a[LANES];
     check_members(w, i, m, &i->in[1]);
-    lanes_get(w, i->in[0], a);
+    lanes_get(&w->lanes, i->in[0], a);
     int first = __builtin_ctz(m);
     uint32_t r = (uint32_t)a[first];
     for (int l = first + 1; l < LANES; l++) {
@@ -295,13 +301,14 @@ dec_redux(Dec *d)
 
 /* elect.sync d|p, mask: the lowest lane. */
 static void
-elect(Warp *w, const Ins *i, uint32_t m)
+elect(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     uint64_t p[LANES] = {0};
     check_members(w, i, m, &i->in[0]);
     p[__builtin_ctz(m)] = 1;
     same_everywhere(w, i, m, (uint64_t)__builtin_ctz(m));
-    lanes_put(w, i->out[1], m, p);
+    lanes_put(&w->lanes, i->out[1], m, p);
 }
 
 static void
@@ -322,12 +329,13 @@ static void
 get_many(const Warp *w, const Reg *r, int n, uint64_t (*out)[LANES])
 {
     for (int k = 0; k < n; k++)
-        lanes_get(w, r[k], out[k]);
+        lanes_get(&w->lanes, r[k], out[k]);
 }
 
 static void
-mma(Warp *w, const Ins *i, uint32_t m)
+mma(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     const SimMma *s = i->more;
     uint64_t a[SIM_MAX_REGS][LANES], b[SIM_MAX_REGS][LANES], c[SIM_MAX_REGS][LANES],
         d[SIM_MAX_REGS][LANES];
@@ -339,7 +347,7 @@ mma(Warp *w, const Ins *i, uint32_t m)
                 (const uint64_t (*)[LANES])c);
     spread_undef(w, i, m);
     for (int k = 0; k < s->d_regs; k++)
-        lanes_put(w, i->out[k], m, d[k]);
+        lanes_put(&w->lanes, i->out[k], m, d[k]);
 }
 
 /* The registers of a vector operand, which may be one alone. */
@@ -365,24 +373,25 @@ dec_mma(Dec *d)
     if (!sim_mma_decode(s, d->text))
         dec_fail(d, "this matrix instruction is not simulated");
     dec_take_all(d);
-    dec_vector(d, 0, s->d_regs, s->d == SIM_F64 ? 8 : 4, true);
-    dec_vector(d, 1, s->a_regs, s->a == SIM_F64 ? 8 : 4, false);
-    dec_vector(d, 2, s->b_regs, s->b == SIM_F64 ? 8 : 4, false);
-    dec_vector(d, 3, s->c_regs, s->c == SIM_F64 ? 8 : 4, false);
+    dec_vector(d, 0, s->d_regs, s->d == FMT_F64 ? 8 : 4, true);
+    dec_vector(d, 1, s->a_regs, s->a == FMT_F64 ? 8 : 4, false);
+    dec_vector(d, 2, s->b_regs, s->b == FMT_F64 ? 8 : 4, false);
+    dec_vector(d, 3, s->c_regs, s->c == FMT_F64 ? 8 : 4, false);
     d->ins->is_aligned = true;
     d->ins->tracks = true;
     d->ins->run = mma;
 }
 
 static void
-ldmatrix(Warp *w, const Ins *i, uint32_t m)
+ldmatrix(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     const SimMatrix *s = i->more;
     uint64_t address[LANES], v[4][LANES], known[4][LANES];
     const uint8_t *row[LANES] = {0}, *state[LANES] = {0};
     uint32_t used = 8 * s->n == LANES ? (uint32_t)FULL : (1u << 8 * s->n) - 1;
-    sim_addresses(w, i, used, address);
-    sim_access(w, i, used, SPACE_SHARED, address, 16, false);
+    lanes_addresses(&w->lanes, i, used, address);
+    sim_access(&w->lanes, i, used, SPACE_SHARED, address, 16, false);
     for (int l = 0; l < 8 * s->n; l++) {
         row[l] = sim_bytes(w, i, l, (Space)i->space, address[l], 16, false);
         state[l] = sim_states(w, (Space)i->space, address[l]);
@@ -395,24 +404,25 @@ ldmatrix(Warp *w, const Ins *i, uint32_t m)
         uint32_t undef = 0;
         for (int l = 0; l < LANES; l++)
             undef |= (uint32_t)((known[k][l] & 0x01010101) != 0x01010101) << l;
-        w->undef[i->out[k].id] = undef & m;
-        lanes_put(w, i->out[k], m, v[k]);
+        w->lanes.undef[i->out[k].id] = undef & m;
+        lanes_put(&w->lanes, i->out[k], m, v[k]);
     }
 }
 
 static void
-stmatrix(Warp *w, const Ins *i, uint32_t m)
+stmatrix(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     const SimMatrix *s = i->more;
     uint64_t address[LANES], v[4][LANES];
     uint8_t *row[LANES] = {0};
     uint32_t used = 8 * s->n == LANES ? (uint32_t)FULL : (1u << 8 * s->n) - 1;
-    sim_addresses(w, i, used, address);
-    sim_access(w, i, used, SPACE_SHARED, address, 16, true);
+    lanes_addresses(&w->lanes, i, used, address);
+    sim_access(&w->lanes, i, used, SPACE_SHARED, address, 16, true);
     get_many(w, i->in + 1, s->n, v);
     for (int k = 0; k < s->n; k++)
-        if (w->undef[i->in[1 + k].id] & m)
-            sim_fault(w, i, __builtin_ctz(w->undef[i->in[1 + k].id] & m),
+        if (w->lanes.undef[i->in[1 + k].id] & m)
+            sim_fault(w, i, __builtin_ctz(w->lanes.undef[i->in[1 + k].id] & m),
                       CUDA_ERROR_INVALID_VALUE,
                       "stores a register that was never written");
     for (int l = 0; l < 8 * s->n; l++) {
@@ -446,8 +456,9 @@ dec_matrix(Dec *d)
 /* ---- barriers -------------------------------------------------------------------- */
 
 static void
-warp_sync(Warp *w, const Ins *i, uint32_t m)
+warp_sync(Lanes *lanes, const Ins *i, uint32_t m)
 {
+    Warp *w = warp_of(lanes);
     check_members(w, i, m, &i->in[0]);
 }
 

@@ -6,10 +6,10 @@
  * it. A result's register may be an operand's as well: lane by lane that is no hazard,
  * which is what the pragma says.
  */
-#ifndef TEGULA_PTXSIM_LANES_H
-#define TEGULA_PTXSIM_LANES_H
+#ifndef TEGULA_PTX_LANES_H
+#define TEGULA_PTX_LANES_H
 
-#include "tools/ptxsim/ptxsim.h"
+#include "ptx/ptx.h"
 
 #if defined(__clang__)
 #define NO_HAZARD /* it looks at the addresses, and warns where a promise did not help */
@@ -31,7 +31,7 @@
     }
 
 #define UNARY(name, D, S, expr)                                                        \
-    static void name(Warp *w, const Ins *i, uint32_t m)                                \
+    static void name(Lanes *w, const Ins *i, uint32_t m)                               \
     {                                                                                  \
         D *d = LANE(D, w, i->d);                                                       \
         const S *a = LANE(S, w, i->a);                                                 \
@@ -39,7 +39,7 @@
     }
 
 #define BINARY2(name, D, S, S2, expr)                                                  \
-    static void name(Warp *w, const Ins *i, uint32_t m)                                \
+    static void name(Lanes *w, const Ins *i, uint32_t m)                               \
     {                                                                                  \
         D *d = LANE(D, w, i->d);                                                       \
         const S *a = LANE(S, w, i->a);                                                 \
@@ -49,7 +49,7 @@
 #define BINARY(name, D, S, expr) BINARY2(name, D, S, S, expr)
 
 #define TERNARY3(name, D, S, S2, S3, expr)                                             \
-    static void name(Warp *w, const Ins *i, uint32_t m)                                \
+    static void name(Lanes *w, const Ins *i, uint32_t m)                               \
     {                                                                                  \
         D *d = LANE(D, w, i->d);                                                       \
         const S *a = LANE(S, w, i->a);                                                 \

@@ -1,8 +1,8 @@
 /* integer: arithmetic on integers. Results are modulo 2^n; what PTX leaves open (division
  * by zero) is what the hardware gives: all ones, as quotient and as remainder.
  */
-#include "tools/ptxsim/half.h"
-#include "tools/ptxsim/lanes.h"
+#include "ptx/half.h"
+#include "ptx/lanes.h"
 
 typedef __int128 Wide;
 typedef unsigned __int128 UWide;
@@ -108,7 +108,7 @@ TERNARY(mad_hi_sat, int32_t, int32_t, int32_t, clamp32(((int64_t)x * y >> 32) + 
 enum { CARRY_IN = 1, CARRY_OUT = 2, CARRY_SUB = 4, CARRY_HI = 8 };
 
 static void
-carried(Warp *w, const Ins *i, uint32_t m)
+carried(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES], b[LANES], out[LANES];
     int bits = 8 * i->in[0].bytes;
@@ -126,7 +126,7 @@ carried(Warp *w, const Ins *i, uint32_t m)
 }
 
 static void
-mad_carried(Warp *w, const Ins *i, uint32_t m)
+mad_carried(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES], b[LANES], c[LANES], out[LANES];
     int bits = 8 * i->in[0].bytes;
@@ -182,7 +182,7 @@ bit_found(uint64_t x, int bits, bool is_signed, bool shift)
 }
 
 static void
-bfind(Warp *w, const Ins *i, uint32_t m)
+bfind(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES], out[LANES];
     lanes_get(w, i->in[0], a);
@@ -219,7 +219,7 @@ TERNARY3(bfe_s32, uint32_t, uint32_t, uint32_t, uint32_t, field(x, y, z, 32, tru
 TERNARY3(bfe_s64, uint64_t, uint64_t, uint32_t, uint32_t, field(x, y, z, 64, true))
 
 static void
-bfi(Warp *w, const Ins *i, uint32_t m)
+bfi(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES], b[LANES], at[LANES], n[LANES], out[LANES];
     uint64_t bits = 8u * i->in[0].bytes;
@@ -240,7 +240,7 @@ bfi(Warp *w, const Ins *i, uint32_t m)
 enum { DP_A_SIGNED = 1, DP_B_SIGNED = 2, DP_TWO = 4, DP_HI = 8 };
 
 static void
-dp(Warp *w, const Ins *i, uint32_t m)
+dp(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES], b[LANES], c[LANES], out[LANES];
     lanes_get(w, i->in[0], a);

@@ -6,8 +6,8 @@
  * double and rounded: nearer than what PTX promises, so a test that passes here by less
  * than PTX's bounds says nothing about a GPU.
  */
-#include "tools/ptxsim/half.h"
-#include "tools/ptxsim/lanes.h"
+#include "ptx/half.h"
+#include "ptx/lanes.h"
 
 #include <fenv.h>
 #include <math.h>
@@ -99,7 +99,7 @@ saturated(float x)
 }
 
 static void
-flagged_f32(Warp *w, const Ins *i, uint32_t m)
+flagged_f32(Lanes *w, const Ins *i, uint32_t m)
 {
     float *d = LANE(float, w, i->d);
     const float *a = LANE(float, w, i->a), *b = i->n_in > 1 ? LANE(float, w, i->b) : a,
@@ -119,7 +119,7 @@ flagged_f32(Warp *w, const Ins *i, uint32_t m)
 }
 
 static void
-flagged_f64(Warp *w, const Ins *i, uint32_t m)
+flagged_f64(Lanes *w, const Ins *i, uint32_t m)
 {
     double *d = LANE(double, w, i->d);
     const double *a = LANE(double, w, i->a),
@@ -134,7 +134,7 @@ flagged_f64(Warp *w, const Ins *i, uint32_t m)
 
 /* f32 += a half: the type of one operand (two, of fma) differs. */
 static void
-mixed(Warp *w, const Ins *i, uint32_t m)
+mixed(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES], b[LANES], c[LANES] = {0};
     float *d = LANE(float, w, i->d);
@@ -177,7 +177,7 @@ MINMAX(max_f64, double, true, (double)NAN)
 enum { MM_NAN = 4, MM_XORSIGN = 8 };
 
 static void
-flagged_minmax(Warp *w, const Ins *i, uint32_t m)
+flagged_minmax(Lanes *w, const Ins *i, uint32_t m)
 {
     float *d = LANE(float, w, i->d);
     const float *a = LANE(float, w, i->a), *b = LANE(float, w, i->b);
@@ -201,7 +201,7 @@ flagged_minmax(Warp *w, const Ins *i, uint32_t m)
 
 /* Of three, from sm_100 on: the second instruction's operands are the first's result and c. */
 static void
-minmax_of_three(Warp *w, const Ins *i, uint32_t m)
+minmax_of_three(Lanes *w, const Ins *i, uint32_t m)
 {
     float *d = LANE(float, w, i->d);
     const float *a = LANE(float, w, i->a), *b = LANE(float, w, i->b),
@@ -247,7 +247,7 @@ approx_one(int op, float x, float y)
 }
 
 static void
-approx(Warp *w, const Ins *i, uint32_t m)
+approx(Lanes *w, const Ins *i, uint32_t m)
 {
     float *d = LANE(float, w, i->d);
     const float *a = LANE(float, w, i->a), *b = i->n_in > 1 ? LANE(float, w, i->b) : a;
@@ -263,7 +263,7 @@ approx(Warp *w, const Ins *i, uint32_t m)
 
 /* rcp.approx.ftz.f64 and rsqrt's: the upper 32 bits of operand and result alone. */
 static void
-approx_f64(Warp *w, const Ins *i, uint32_t m)
+approx_f64(Lanes *w, const Ins *i, uint32_t m)
 {
     double *d = LANE(double, w, i->d);
     const double *a = LANE(double, w, i->a);
@@ -292,7 +292,7 @@ static const char *const testp_words[] = {"finite", "infinite",  "number", "nota
                                           "normal", "subnormal", NULL};
 
 static void
-testp(Warp *w, const Ins *i, uint32_t m)
+testp(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES], out[LANES];
     lanes_get(w, i->in[0], a);

@@ -1,9 +1,9 @@
 /* half.h: what the files of arithmetic share: f16 and bf16, alone and packed; the rows of
  * floats that have the name of an integer's. */
-#ifndef TEGULA_PTXSIM_HALF_H
-#define TEGULA_PTXSIM_HALF_H
+#ifndef TEGULA_PTX_HALF_H
+#define TEGULA_PTX_HALF_H
 
-#include "tools/ptxsim/ptxsim.h"
+#include "ptx/ptx.h"
 
 typedef enum HalfOp { /* the first four in the order of float.c's */
                       HALF_ADD,
@@ -25,7 +25,7 @@ void dec_half(Dec *d, Type t, HalfOp op, int n, bool ftz, bool sat, bool relu);
 /* T_F16 or T_BF16, exactly. */
 double half_value(Type t, uint64_t bits);
 uint64_t half_bits(Type t, double x); /* to nearest even; NaN is 0x7fff */
-double sim_lane_float(Type t, uint64_t bits, bool ftz);
+double lane_float(Type t, uint64_t bits, bool ftz);
 float flushed(float x);
 
 /* float.c */

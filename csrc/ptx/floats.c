@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tools/ptxsim/tensor.h"
+#include "ptx/formats.h"
 
 typedef struct Format {
     const char *name;
@@ -23,35 +23,35 @@ typedef struct Format {
 } Format;
 
 /* clang-format off */
-static const Format format[SIM_N_TYPES] = {
+static const Format format[FMT_N_TYPES] = {
     /*             name   bits exp man low  max                    nan                  inf */
-    [SIM_F64]  = {"f64",   64, 11, 52,  0, 0x7fefffffffffffffu, 0x7fffffffffffffffu, true},
-    [SIM_F32]  = {"f32",   32,  8, 23,  0, 0x7f7fffff,          0x7fffffff,          true},
-    [SIM_TF32] = {"tf32",  32,  8, 10, 13, 0x3fbff,             0x3ffff,             true},
-    [SIM_F16]  = {"f16",   16,  5, 10,  0, 0x7bff,              0x7fff,              true},
-    [SIM_BF16] = {"bf16",  16,  8,  7,  0, 0x7f7f,              0x7fff,              true},
-    [SIM_E4M3] = {"e4m3",   8,  4,  3,  0, 0x7e,                0x7f,                false},
-    [SIM_E5M2] = {"e5m2",   8,  5,  2,  0, 0x7b,                0x7f,                true},
-    [SIM_S32]  = {"s32",   32,  0,  0,  0, 0,                   0,                   false},
-    [SIM_S8]   = {"s8",     8,  0,  0,  0, 0,                   0,                   false},
-    [SIM_U8]   = {"u8",     8,  0,  0,  0, 0,                   0,                   false},
-    [SIM_S4]   = {"s4",     4,  0,  0,  0, 0,                   0,                   false},
-    [SIM_U4]   = {"u4",     4,  0,  0,  0, 0,                   0,                   false},
+    [FMT_F64]  = {"f64",   64, 11, 52,  0, 0x7fefffffffffffffu, 0x7fffffffffffffffu, true},
+    [FMT_F32]  = {"f32",   32,  8, 23,  0, 0x7f7fffff,          0x7fffffff,          true},
+    [FMT_TF32] = {"tf32",  32,  8, 10, 13, 0x3fbff,             0x3ffff,             true},
+    [FMT_F16]  = {"f16",   16,  5, 10,  0, 0x7bff,              0x7fff,              true},
+    [FMT_BF16] = {"bf16",  16,  8,  7,  0, 0x7f7f,              0x7fff,              true},
+    [FMT_E4M3] = {"e4m3",   8,  4,  3,  0, 0x7e,                0x7f,                false},
+    [FMT_E5M2] = {"e5m2",   8,  5,  2,  0, 0x7b,                0x7f,                true},
+    [FMT_S32]  = {"s32",   32,  0,  0,  0, 0,                   0,                   false},
+    [FMT_S8]   = {"s8",     8,  0,  0,  0, 0,                   0,                   false},
+    [FMT_U8]   = {"u8",     8,  0,  0,  0, 0,                   0,                   false},
+    [FMT_S4]   = {"s4",     4,  0,  0,  0, 0,                   0,                   false},
+    [FMT_U4]   = {"u4",     4,  0,  0,  0, 0,                   0,                   false},
 };
 /* clang-format on */
 
-SimType
-sim_type(const char *word, int len)
+FloatType
+fmt_named(const char *word, int len)
 {
-    for (int t = 0; t < SIM_N_TYPES; t++)
+    for (int t = 0; t < FMT_N_TYPES; t++)
         if ((int)strlen(format[t].name) == len &&
             !memcmp(format[t].name, word, (size_t)len))
-            return (SimType)t;
-    return SIM_N_TYPES;
+            return (FloatType)t;
+    return FMT_N_TYPES;
 }
 
 int
-sim_type_bits(SimType t)
+fmt_bits(FloatType t)
 {
     return format[t].bits;
 }
@@ -74,10 +74,10 @@ bits_of(double x)
 
 /* Any float as a double, exactly. */
 double
-sim_to_double(SimType t, uint64_t bits)
+fmt_to_double(FloatType t, uint64_t bits)
 {
     const Format *f = &format[t];
-    if (t == SIM_F64)
+    if (t == FMT_F64)
         return double_of(bits);
     uint64_t code = bits >> f->low & (((uint64_t)1 << (f->exp + f->man)) - 1);
     uint64_t sign = bits >> (f->bits - 1) & 1;
@@ -95,26 +95,26 @@ sim_to_double(SimType t, uint64_t bits)
 
 /* Is a significand q with a remainder rounded up? */
 static bool
-rounds_up(SimRounding r, bool is_negative, uint64_t q, uint64_t rest, uint64_t half)
+rounds_up(FmtRounding r, bool is_negative, uint64_t q, uint64_t rest, uint64_t half)
 {
     switch (r) {
-    case SIM_RN: return rest > half || (rest == half && (q & 1));
-    case SIM_RNA: return rest >= half;
-    case SIM_RZ: return false;
-    case SIM_RM: return rest && is_negative;
-    case SIM_RP: return rest && !is_negative;
+    case FMT_RN: return rest > half || (rest == half && (q & 1));
+    case FMT_RNA: return rest >= half;
+    case FMT_RZ: return false;
+    case FMT_RM: return rest && is_negative;
+    case FMT_RP: return rest && !is_negative;
     }
     return false;
 }
 
 /* A double as a float of that type, rounded once. */
 uint64_t
-sim_from_double(SimType t, SimRounding r, bool to_finite, double x)
+fmt_from_double(FloatType t, FmtRounding r, bool to_finite, double x)
 {
     const Format *f = &format[t];
     if (isnan(x))
         return f->nan << f->low;
-    if (t == SIM_F64)
+    if (t == FMT_F64)
         return to_finite && isinf(x) ? f->max | (uint64_t)(x < 0) << 63 : bits_of(x);
     uint64_t bits = bits_of(x), sig = bits & 0xfffffffffffffu;
     bool is_negative = bits >> 63;
@@ -122,7 +122,7 @@ sim_from_double(SimType t, SimRounding r, bool to_finite, double x)
     uint64_t code;
     if (exp == 0x7ff) {
         code = f->max + 1; /* infinity overflows */
-        r = SIM_RN;
+        r = FMT_RN;
     } else {
         if (exp)
             sig |= (uint64_t)1 << 52;
@@ -137,30 +137,30 @@ sim_from_double(SimType t, SimRounding r, bool to_finite, double x)
         code = q + (exp > least ? (uint64_t)(exp - least) << f->man : 0);
     }
     if (code > f->max) {
-        bool goes_to_max = to_finite || r == SIM_RZ || (r == SIM_RM && !is_negative) ||
-                           (r == SIM_RP && is_negative);
+        bool goes_to_max = to_finite || r == FMT_RZ || (r == FMT_RM && !is_negative) ||
+                           (r == FMT_RP && is_negative);
         code = goes_to_max ? f->max : f->has_inf ? f->max + 1 : f->nan;
     }
     return code << f->low | (uint64_t)is_negative << (f->bits - 1);
 }
 
-/* "f16x2": SIM_F16 and 2 */
-static SimType
+/* "f16x2": FMT_F16 and 2 */
+static FloatType
 packed_type(const char *word, int len, int *n)
 {
     *n = len > 2 && word[len - 2] == 'x' && word[len - 1] == '2' ? 2 : 1;
-    SimType t = sim_type(word, *n == 2 ? len - 2 : len);
-    return t <= SIM_E5M2 ? t : SIM_N_TYPES;
+    FloatType t = fmt_named(word, *n == 2 ? len - 2 : len);
+    return t <= FMT_E5M2 ? t : FMT_N_TYPES;
 }
 
 bool
-sim_cvt_decode(SimCvt *c, const char *opcode)
+fmt_cvt_decode(FmtCvt *c, const char *opcode)
 {
     static const char *const rounding[] = {
-        [SIM_RN] = "rn", [SIM_RNA] = "rna", [SIM_RZ] = "rz",
-        [SIM_RM] = "rm", [SIM_RP] = "rp",
+        [FMT_RN] = "rn", [FMT_RNA] = "rna", [FMT_RZ] = "rz",
+        [FMT_RM] = "rm", [FMT_RP] = "rp",
     };
-    *c = (SimCvt){.to = SIM_N_TYPES, .from = SIM_N_TYPES, .rounding = SIM_RN};
+    *c = (FmtCvt){.to = FMT_N_TYPES, .from = FMT_N_TYPES, .rounding = FMT_RN};
     int n_from = 0;
     if (strncmp(opcode, "cvt.", 4))
         return false;
@@ -168,11 +168,11 @@ sim_cvt_decode(SimCvt *c, const char *opcode)
         int len = (int)strcspn(w, "."), r = 0;
         end = w + len;
 #define IS(s) ((int)sizeof(s) - 1 == len && !memcmp(w, s, sizeof(s) - 1))
-        while (r <= SIM_RP && ((int)strlen(rounding[r]) != len ||
+        while (r <= FMT_RP && ((int)strlen(rounding[r]) != len ||
                                memcmp(w, rounding[r], (size_t)len) != 0))
             r++;
-        if (r <= SIM_RP)
-            c->rounding = (SimRounding)r;
+        if (r <= FMT_RP)
+            c->rounding = (FmtRounding)r;
         else if (IS("satfinite"))
             c->to_finite = true;
         else if (IS("relu"))
@@ -181,15 +181,15 @@ sim_cvt_decode(SimCvt *c, const char *opcode)
             c->sat = true;
         else if (IS("ftz"))
             c->ftz = true;
-        else if (c->to == SIM_N_TYPES &&
-                 (c->to = packed_type(w, len, &c->n)) < SIM_N_TYPES)
+        else if (c->to == FMT_N_TYPES &&
+                 (c->to = packed_type(w, len, &c->n)) < FMT_N_TYPES)
             continue;
-        else if (c->to == SIM_N_TYPES || c->from != SIM_N_TYPES ||
-                 (c->from = packed_type(w, len, &n_from)) == SIM_N_TYPES)
+        else if (c->to == FMT_N_TYPES || c->from != FMT_N_TYPES ||
+                 (c->from = packed_type(w, len, &n_from)) == FMT_N_TYPES)
             return false;
 #undef IS
     }
-    if (c->from == SIM_N_TYPES || n_from > c->n)
+    if (c->from == FMT_N_TYPES || n_from > c->n)
         return false;
     c->n_sources = c->n == 2 && n_from == 1 ? 2 : 1;
     return true;
@@ -197,9 +197,9 @@ sim_cvt_decode(SimCvt *c, const char *opcode)
 
 /* A number on its way, after its source was read and before it is rounded. */
 static double
-adjusted(const SimCvt *c, double x)
+adjusted(const FmtCvt *c, double x)
 {
-    if (c->ftz && c->from == SIM_F32 && fabs(x) < 0x1p-126)
+    if (c->ftz && c->from == FMT_F32 && fabs(x) < 0x1p-126)
         x = copysign(0, x);
     if (c->sat)
         x = isnan(x) || x <= 0 ? 0 : x > 1 ? 1 : x;
@@ -209,15 +209,15 @@ adjusted(const SimCvt *c, double x)
 }
 
 uint64_t
-sim_cvt_run(const SimCvt *c, uint64_t a, uint64_t b)
+fmt_cvt_run(const FmtCvt *c, uint64_t a, uint64_t b)
 {
     int from = format[c->from].bits, to = format[c->to].bits;
     uint64_t d = 0;
     for (int i = 0; i < c->n; i++) { /* the lower number first */
         uint64_t word = c->n_sources == 2 ? (i ? a : b) : a >> i * from;
-        double x = adjusted(c, sim_to_double(c->from, word));
-        uint64_t y = sim_from_double(c->to, c->rounding, c->to_finite, x);
-        if (c->ftz && c->to == SIM_F32 && !(y & 0x7f800000))
+        double x = adjusted(c, fmt_to_double(c->from, word));
+        uint64_t y = fmt_from_double(c->to, c->rounding, c->to_finite, x);
+        if (c->ftz && c->to == FMT_F32 && !(y & 0x7f800000))
             y &= 0x80000000;
         d |= y << i * to;
     }

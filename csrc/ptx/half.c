@@ -4,25 +4,25 @@
  * a fma is not: it is rounded to odd first (the last bit of double tells that something
  * was cut), which makes the second rounding the only one. Boldo and Melquiond, 2008.
  */
-#include "tools/ptxsim/half.h"
-#include "tools/ptxsim/tensor.h"
+#include "ptx/half.h"
+#include "ptx/formats.h"
 
 #include <math.h>
 
 double
 half_value(Type t, uint64_t bits)
 {
-    return sim_to_double(t == T_F16 ? SIM_F16 : SIM_BF16, bits & 0xffff);
+    return fmt_to_double(t == T_F16 ? FMT_F16 : FMT_BF16, bits & 0xffff);
 }
 
 uint64_t
 half_bits(Type t, double x)
 {
-    return sim_from_double(t == T_F16 ? SIM_F16 : SIM_BF16, SIM_RN, false, x);
+    return fmt_from_double(t == T_F16 ? FMT_F16 : FMT_BF16, FMT_RN, false, x);
 }
 
 double
-sim_lane_float(Type t, uint64_t bits, bool ftz)
+lane_float(Type t, uint64_t bits, bool ftz)
 {
     double x;
     if (t == T_F64) {
@@ -68,13 +68,13 @@ one(const Ins *i, Type t, uint64_t a, uint64_t b, uint64_t c)
         return a ^ 0x8000;
     if (i->op == HALF_ABS)
         return a & 0x7fff;
-    double x = sim_lane_float(t, a, ftz), y = sim_lane_float(t, b, ftz), r = 0;
+    double x = lane_float(t, a, ftz), y = lane_float(t, b, ftz), r = 0;
     bool less = x < y || (x == y && signbit(x) && !signbit(y));
     switch (i->op) {
     case HALF_ADD: r = x + y; break;
     case HALF_SUB: r = x - y; break;
     case HALF_MUL: r = x * y; break;
-    case HALF_FMA: r = sum_to_odd(x * y, sim_lane_float(t, c & 0xffff, ftz)); break;
+    case HALF_FMA: r = sum_to_odd(x * y, lane_float(t, c & 0xffff, ftz)); break;
     case HALF_EX2: r = exp2(x); break;
     case HALF_TANH: r = tanh(x); break;
     default: {
@@ -96,7 +96,7 @@ one(const Ins *i, Type t, uint64_t a, uint64_t b, uint64_t c)
 }
 
 static void
-run_half(Warp *w, const Ins *i, uint32_t m)
+run_half(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES], b[LANES] = {0}, c[LANES] = {0}, out[LANES] = {0};
     Type t = i->type == T_F16 || i->type == T_F16X2 ? T_F16 : T_BF16;

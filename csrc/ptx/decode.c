@@ -7,7 +7,7 @@
  * it knows, and one that nobody took is an error; so is an operand of the wrong width.
  * Nothing of the text is looked at when the kernel runs.
  */
-#include "tools/ptxsim/parse.h"
+#include "ptx/parse.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 void
 dec_fail(Dec *d, const char *fmt, ...)
 {
-    char text[SIM_TEXT];
+    char text[PTX_TEXT];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
@@ -358,13 +358,10 @@ dec_label(Dec *d, const char *name)
 /* ---- statements ------------------------------------------------------------------ */
 
 static const OpRow *
-row_of(const char *op)
+row_of(const Parser *p, const char *op)
 {
-    static const OpRow *const tables[] = {integer_ops, logic_ops,  float_ops,
-                                          convert_ops, memory_ops, atomic_ops,
-                                          async_ops,   warp_ops,   control_ops};
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (const OpRow *r = tables[t]; r->name; r++)
+    for (int t = 0; p->tables[t]; t++)
+        for (const OpRow *r = p->tables[t]; r->name; r++)
             if (!strcmp(r->name, op))
                 return r;
     return NULL;
@@ -409,12 +406,12 @@ finish(Dec *d)
 static void
 put_label(Parser *p, const char *name)
 {
-    Map *scope = p->scope[p->n_scopes - 1];
-    if (map_get(scope, name))
+    Names *scope = p->scope[p->n_scopes - 1];
+    if (names_get(scope, name))
         parse_fail(p, p->tok.line, "%s is declared twice", name);
     Sym *s = POOL_NEW(p->mod->pool, Sym, 1);
     *s = (Sym){.kind = SYM_LABEL, .name = name, .target = p->func->n_code};
-    map_set(scope, name, s);
+    names_set(scope, name, s);
 }
 
 void
@@ -445,9 +442,11 @@ decode_statement(Parser *p)
         if (!is_mark(p, ';'))
             want_mark(p, ',');
     }
-    const OpRow *row = row_of(d->op);
-    if (!row)
+    const OpRow *row = row_of(p, d->op);
+    if (!row) {
+        p->is_unknown = true;
         dec_fail(d, "this instruction is not simulated");
+    }
     row->decode(d);
     finish(d);
 }

@@ -1,8 +1,8 @@
 /* parse.h: the reader's state; decode.c resolves names with it. */
-#ifndef TEGULA_PTXSIM_PARSE_H
-#define TEGULA_PTXSIM_PARSE_H
+#ifndef TEGULA_PTX_PARSE_H
+#define TEGULA_PTX_PARSE_H
 
-#include "tools/ptxsim/ptxsim.h"
+#include "ptx/ptx.h"
 
 typedef enum TokenKind {
     TOK_END,
@@ -31,7 +31,7 @@ struct Parser {
     Token tok;
     char *err;
     Func *func; /* whose body is read */
-    Map *scope[MAX_SCOPES];
+    Names *scope[MAX_SCOPES];
     int n_scopes;
     int file, src; /* of the last .loc */
     struct Use {   /* of a label that has not been met: looked for as scopes close */
@@ -39,16 +39,27 @@ struct Parser {
         int depth, ins, line; /* ins: the branch */
     } *use;
     int n_uses, cap_uses;
-    uint32_t param_at; /* of .param variables inside a body */
+    uint32_t param_at;          /* of .param variables inside a body */
+    const char *who;            /* stands in front of every error */
+    const OpRow *const *tables; /* the instructions there are; NULL ends them */
+    bool is_unknown;            /* the error: such an instruction is not there */
 };
 
-_Noreturn void parse_fail(Parser *p, int line, const char *fmt, ...) SIM_PRINTF(3, 4);
+_Noreturn void parse_fail(Parser *p, int line, const char *fmt, ...) PTX_PRINTF(3, 4);
+_Noreturn void unexpected(Parser *p, const char *wanted);
 void next(Parser *p);
 bool is_mark(const Parser *p, char c);
 bool take_mark(Parser *p, char c);
 void want_mark(Parser *p, char c);
 const char *want_name(Parser *p);
+bool take_word(Parser *p, const char *word);
+uint64_t want_int(Parser *p);
+Type want_type(Parser *p);
 
+Sym *declare(Parser *p, const char *name, int kind);
+void registers(Parser *p); /* behind ".reg" */
+void open_scope(Parser *p);
+void close_scope(Parser *p); /* its labels are known now */
 Sym *find_name(const Parser *p, const char *name);
 Reg new_reg(Parser *p, int bytes);
 

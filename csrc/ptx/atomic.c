@@ -3,10 +3,9 @@
  *
  * atom.add.f32 flushes subnormals in global memory and not in shared, as the ISA says.
  */
-#include "tools/ptxsim/half.h"
-#include "tools/ptxsim/lanes.h"
+#include "ptx/half.h"
+#include "ptx/lanes.h"
 
-#include <cuda.h>
 #include <math.h>
 
 enum { ADD, MIN, MAX, INC, DEC, AND, OR, XOR, EXCH, CAS };
@@ -30,8 +29,8 @@ add_floats(Type t, uint64_t a, uint64_t b, bool flush)
         return a;
     }
     if (t == T_F32) {
-        float x = (float)sim_lane_float(T_F32, a, flush) +
-                  (float)sim_lane_float(T_F32, b, flush);
+        float x = (float)lane_float(T_F32, a, flush) +
+                  (float)lane_float(T_F32, b, flush);
         uint32_t bits;
         if (x != x)
             return 0x7fffffff;
@@ -55,7 +54,7 @@ extreme_floats(Type t, uint64_t a, uint64_t b, bool is_max)
         return extreme_floats(h, a & 0xffff, b & 0xffff, is_max) |
                extreme_floats(h, a >> 16, b >> 16, is_max) << 16;
     }
-    double x = sim_lane_float(t, a, false), y = sim_lane_float(t, b, false);
+    double x = lane_float(t, a, false), y = lane_float(t, b, false);
     if (x != x || y != y)
         return x == x ? a : b;
     bool less = x < y || (x == y && signbit(x) && !signbit(y));
@@ -83,14 +82,35 @@ combine(const Ins *i, uint64_t old, uint64_t b, uint64_t c)
     }
 }
 
+/* One element, against other threads of this process as well: what was there. */
+#define EXCHANGE(T)                                                                    \
+    {                                                                                  \
+        T old = __atomic_load_n((T *)(void *)p, __ATOMIC_RELAXED), next;               \
+        do                                                                             \
+            next = (T)combine(i, old, b, c);                                           \
+        while (!__atomic_compare_exchange_n((T *)(void *)p, &old, next, false,         \
+                                            __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));      \
+        return old;                                                                    \
+    }
+
+static uint64_t
+exchange(const Ins *i, uint8_t *p, uint64_t b, uint64_t c)
+{
+    switch (i->bytes) {
+    case 2: EXCHANGE(uint16_t)
+    case 4: EXCHANGE(uint32_t)
+    default: EXCHANGE(uint64_t)
+    }
+}
+
 static void
-atomic(Warp *w, const Ins *i, uint32_t m)
+atomic(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t address[LANES], b[8][LANES], c[LANES] = {0}, old[8][LANES] = {{0}};
     int size = i->bytes;
     uint32_t n_bytes = (uint32_t)(i->n * size);
-    sim_addresses(w, i, m, address);
-    sim_access(w, i, m, (Space)i->space, address, (int)n_bytes, true);
+    lanes_addresses(w, i, m, address);
+    lanes_access(w, i, m, (Space)i->space, address, (int)n_bytes, true);
     for (int k = 0; k < i->n; k++)
         lanes_get(w, i->in[1 + k], b[k]);
     if (i->op == CAS)
@@ -98,23 +118,20 @@ atomic(Warp *w, const Ins *i, uint32_t m)
     for (int k = 1; k < i->n_in; k++) {
         uint32_t bad = w->undef[i->in[k].id] & m;
         if (bad)
-            sim_fault(w, i, __builtin_ctz(bad), CUDA_ERROR_INVALID_VALUE,
-                      "an operand was never written");
+            lanes_fault(w, i, __builtin_ctz(bad), "an operand was never written");
     }
     for (int l = 0; l < LANES; l++) {
         if (!(m >> l & 1))
             continue;
-        uint8_t *p = sim_bytes(w, i, l, (Space)i->space, address[l], n_bytes, true);
-        uint8_t *s = sim_states(w, (Space)i->space, address[l]);
+        uint8_t *p = w->owner->bytes(w, i, l, (Space)i->space, address[l], n_bytes,
+                                     true);
+        uint8_t *s = lanes_states(w, (Space)i->space, address[l]);
         for (uint32_t k = 0; s && k < n_bytes; k++)
             if (s[k] == BYTE_UNDEF)
-                sim_fault(w, i, l, CUDA_ERROR_INVALID_VALUE,
-                          "an atomic on shared memory that was never written");
-        for (int k = 0; k < i->n; k++) {
-            memcpy(&old[k][l], p + k * size, (size_t)size);
-            uint64_t new = combine(i, old[k][l], b[k][l], c[l]);
-            memcpy(p + k * size, &new, (size_t)size);
-        }
+                lanes_fault(w, i, l,
+                            "an atomic on shared memory that was never written");
+        for (int k = 0; k < i->n; k++)
+            old[k][l] = exchange(i, p + k * size, b[k][l], c[l]);
     }
     for (int k = 0; k < i->n_out; k++) {
         lanes_put(w, i->out[k], m, old[k]);

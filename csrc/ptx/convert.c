@@ -3,9 +3,9 @@
  * A register may be wider than the type: the source's upper bits are not looked at, the
  * result is extended to the width of its register by its sign.
  */
-#include "tools/ptxsim/half.h"
-#include "tools/ptxsim/lanes.h"
-#include "tools/ptxsim/tensor.h"
+#include "ptx/half.h"
+#include "ptx/lanes.h"
+#include "ptx/formats.h"
 
 #include <math.h>
 
@@ -72,7 +72,7 @@ to_whole(int round, double x)
 static uint64_t
 float_to_int(const Cvt *c, uint64_t raw)
 {
-    double x = sim_lane_float(c->from, raw, c->ftz);
+    double x = lane_float(c->from, raw, c->ftz);
     int bits = 8 * type_info[c->to].bytes;
     if (x != x)
         return c->from == T_F64 || bits == 64 ? UINT64_C(1) << (bits - 1) : 0;
@@ -89,25 +89,25 @@ float_to_int(const Cvt *c, uint64_t raw)
                     : (uint64_t)x;
 }
 
-static SimType
-sim_float(Type t)
+static FloatType
+float_type(Type t)
 {
-    return t == T_F64   ? SIM_F64
-           : t == T_F32 ? SIM_F32
-           : t == T_F16 ? SIM_F16
-                        : SIM_BF16;
+    return t == T_F64   ? FMT_F64
+           : t == T_F32 ? FMT_F32
+           : t == T_F16 ? FMT_F16
+                        : FMT_BF16;
 }
 
 /* An integer rounded to odd in double, with its magnitude: what was cut is in the last bit. */
 static uint64_t
 int_to_float(const Cvt *c, uint64_t raw)
 {
-    static const SimRounding mode[] = {SIM_RN, SIM_RZ, SIM_RM, SIM_RP};
+    static const FmtRounding mode[] = {FMT_RN, FMT_RZ, FMT_RM, FMT_RP};
     int64_t x = as_int(c->from, raw);
     bool neg = is_signed(c->from) && x < 0;
     uint64_t size = neg ? -(uint64_t)x : (uint64_t)x;
-    SimRounding r = mode[c->round];
-    if (c->to == T_F64 && r == SIM_RN) {
+    FmtRounding r = mode[c->round];
+    if (c->to == T_F64 && r == FMT_RN) {
         double y = neg ? -(double)size : (double)size;
         uint64_t bits;
         memcpy(&bits, &y, sizeof y);
@@ -117,7 +117,7 @@ int_to_float(const Cvt *c, uint64_t raw)
     uint64_t kept = size >> cut;
     bool inexact = cut && size & ((UINT64_C(1) << cut) - 1);
     if (c->to == T_F64) { /* kept has 53 bits */
-        bool away = r == SIM_RP ? !neg : r == SIM_RM ? neg : false;
+        bool away = r == FMT_RP ? !neg : r == FMT_RM ? neg : false;
         kept += inexact && away;
     } else {
         kept |= inexact;
@@ -125,22 +125,22 @@ int_to_float(const Cvt *c, uint64_t raw)
     double y = ldexp((double)kept, cut);
     if (c->sat && c->to != T_F64)
         y = neg ? 0 : y > 1 ? 1 : y;
-    return sim_from_double(sim_float(c->to), r, false, neg && y != 0 ? -y : y);
+    return fmt_from_double(float_type(c->to), r, false, neg && y != 0 ? -y : y);
 }
 
 /* The value rounded to an integer, in the same type. */
 static uint64_t
 float_to_whole(const Cvt *c, uint64_t raw)
 {
-    double x = sim_lane_float(c->from, raw, c->ftz);
+    double x = lane_float(c->from, raw, c->ftz);
     double y = copysign(to_whole(c->round, x), x);
     if (c->sat)
         y = !(y > 0) ? 0 : y > 1 ? 1 : y;
-    return sim_from_double(sim_float(c->to), SIM_RN, false, x != x ? NAN : y);
+    return fmt_from_double(float_type(c->to), FMT_RN, false, x != x ? NAN : y);
 }
 
 #define BY(name)                                                                       \
-    static void run_##name(Warp *w, const Ins *i, uint32_t m)                          \
+    static void run_##name(Lanes *w, const Ins *i, uint32_t m)                         \
     {                                                                                  \
         uint64_t a[LANES], out[LANES] = {0};                                           \
         lanes_get(w, i->in[0], a);                                                     \
@@ -155,7 +155,7 @@ BY(int_to_float)
 BY(float_to_whole)
 
 static void
-run_floats(Warp *w, const Ins *i, uint32_t m)
+run_floats(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES], b[LANES] = {0}, out[LANES] = {0};
     lanes_get(w, i->in[0], a);
@@ -163,7 +163,7 @@ run_floats(Warp *w, const Ins *i, uint32_t m)
         lanes_get(w, i->in[1], b);
     for (int l = 0; l < LANES; l++)
         if (m >> l & 1)
-            out[l] = sim_cvt_run(i->more, a[l], b[l]);
+            out[l] = fmt_cvt_run(i->more, a[l], b[l]);
     lanes_put(w, i->out[0], m, out);
 }
 
@@ -172,19 +172,19 @@ run_floats(Warp *w, const Ins *i, uint32_t m)
 static void
 dec_floats(Dec *d)
 {
-    SimCvt *c = dec_more(d, sizeof *c);
-    if (!sim_cvt_decode(c, d->text))
+    FmtCvt *c = dec_more(d, sizeof *c);
+    if (!fmt_cvt_decode(c, d->text))
         dec_fail(d, "this conversion is not simulated");
     dec_take_all(d);
-    int to = c->n * sim_type_bits(c->to) / 8;
-    int from = c->n / c->n_sources * sim_type_bits(c->from) / 8;
+    int to = c->n * fmt_bits(c->to) / 8;
+    int from = c->n / c->n_sources * fmt_bits(c->from) / 8;
     to = to < 2 ? 2 : to, from = from < 2 ? 2 : from;
     dec_out_wide(d, &d->opd[0], to);
     for (int k = 0; k < c->n_sources; k++)
         dec_in_wide(d, &d->opd[k + 1], from);
     dec_places(d);
     d->ins->run = run_floats;
-    if (c->to == SIM_F64 && c->from == SIM_F32 && !c->ftz && d->in[0].bytes == 4)
+    if (c->to == FMT_F64 && c->from == FMT_F32 && !c->ftz && d->in[0].bytes == 4)
         d->ins->run = f64_f32;
 }
 

@@ -1,8 +1,8 @@
 /* specials: %tid.x and its kin. All but the clocks are constants of a warp's lanes, so they
  * are registers that a warp starts with.
  */
-#include "tools/ptxsim/specials.h"
-#include "tools/ptxsim/parse.h"
+#include "ptx/specials.h"
+#include "ptx/parse.h"
 
 static const struct {
     const char *name;
@@ -31,7 +31,7 @@ special_name(Parser *p, const char *name)
         s->is_sreg_live = k <= S_LAST_LIVE;
         GROW(p->mod->pool, f->specials, f->n_specials, f->cap_specials);
         f->specials[f->n_specials++] = (struct SpecialReg){s->reg, k};
-        map_set(p->scope[1], name, s); /* of the function: found from now on */
+        names_set(p->scope[1], name, s); /* of the function: found from now on */
         return s;
     }
     return NULL;

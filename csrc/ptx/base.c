@@ -1,6 +1,6 @@
 /* base: memory that is freed as one, a map from text, the table of types.
  */
-#include "tools/ptxsim/ptxsim.h"
+#include "ptx/ptx.h"
 
 struct Pool {
     jmp_buf stop;
@@ -53,7 +53,7 @@ pool_text(Pool *p, const char *s, size_t n)
 
 /* ---- map ------------------------------------------------------------------------- */
 
-struct Map {
+struct Names {
     Pool *pool;
     struct Row {
         const char *key;
@@ -62,10 +62,10 @@ struct Map {
     size_t n, cap; /* cap is a power of two, n at most half of it */
 };
 
-Map *
-map_new(Pool *p)
+Names *
+names_new(Pool *p)
 {
-    Map *m = POOL_NEW(p, Map, 1);
+    Names *m = POOL_NEW(p, Names, 1);
     m->pool = p;
     m->cap = 64;
     m->rows = POOL_NEW(p, struct Row, m->cap);
@@ -73,7 +73,7 @@ map_new(Pool *p)
 }
 
 static struct Row *
-find(const Map *m, const char *key)
+find(const Names *m, const char *key)
 {
     uint64_t h = UINT64_C(14695981039346656037);
     for (const char *c = key; *c; c++)
@@ -84,17 +84,17 @@ find(const Map *m, const char *key)
 }
 
 void *
-map_get(const Map *m, const char *key)
+names_get(const Names *m, const char *key)
 {
     return find(m, key)->value;
 }
 
 void
-map_set(Map *m, const char *key, void *value)
+names_set(Names *m, const char *key, void *value)
 {
     if (2 * (m->n + 1) > m->cap) {
-        Map bigger = {m->pool, POOL_NEW(m->pool, struct Row, 4 * m->cap), m->n,
-                      4 * m->cap};
+        Names bigger = {m->pool, POOL_NEW(m->pool, struct Row, 4 * m->cap), m->n,
+                        4 * m->cap};
         for (size_t i = 0; i < m->cap; i++)
             if (m->rows[i].key)
                 *find(&bigger, m->rows[i].key) = m->rows[i];

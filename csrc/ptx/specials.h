@@ -1,6 +1,6 @@
 /* specials.h: the special registers: enum, name, bytes. Those that change come first. */
-#ifndef TEGULA_PTXSIM_SPECIALS_H
-#define TEGULA_PTXSIM_SPECIALS_H
+#ifndef TEGULA_PTX_SPECIALS_H
+#define TEGULA_PTX_SPECIALS_H
 
 /* clang-format off */
 #define SPECIALS(S)                          \

@@ -1,7 +1,7 @@
 /* logic: bits, shifts, comparisons, selection, moves.
  */
-#include "tools/ptxsim/half.h"
-#include "tools/ptxsim/lanes.h"
+#include "ptx/half.h"
+#include "ptx/lanes.h"
 
 #define BITS(MAKE, name, expr)                                                         \
     MAKE(name##_b16, uint16_t, uint16_t, expr)                                         \
@@ -55,7 +55,7 @@ TERNARY(shf_r_clamp, uint32_t, uint32_t, uint32_t,
                   : y << (32 - z) | x >> z)
 
 static void
-lop3(Warp *w, const Ins *i, uint32_t m)
+lop3(Lanes *w, const Ins *i, uint32_t m)
 {
     uint32_t *d = LANE(uint32_t, w, i->d);
     const uint32_t *a = LANE(uint32_t, w, i->a), *b = LANE(uint32_t, w, i->b),
@@ -183,7 +183,7 @@ static bool
 compare_one(Type t, int cmp, bool ftz, uint64_t x, uint64_t y)
 {
     if (type_info[t].kind == 'f')
-        return compares(cmp, sim_lane_float(t, x, ftz), sim_lane_float(t, y, ftz));
+        return compares(cmp, lane_float(t, x, ftz), lane_float(t, y, ftz));
     int shift = 64 - 8 * type_info[t].bytes;
     x <<= shift, y <<= shift;
     bool is_signed = type_info[t].kind == 's';
@@ -226,7 +226,7 @@ truth(Type to, bool t)
 }
 
 static void
-set_any(Warp *w, const Ins *i, uint32_t m)
+set_any(Lanes *w, const Ins *i, uint32_t m)
 {
     const Set *s = i->more;
     uint64_t a[LANES], b[LANES], c[LANES] = {0}, p[LANES], q[LANES];
@@ -260,7 +260,7 @@ set_any(Warp *w, const Ins *i, uint32_t m)
 
 /* Of what is not chosen it does not matter whether it is defined. */
 static void
-selp_undef(Warp *w, const Ins *i, uint32_t m)
+selp_undef(Lanes *w, const Ins *i, uint32_t m)
 {
     const uint8_t *p = LANE(uint8_t, w, i->c);
     uint32_t a = w->undef[i->in[0].id], b = w->undef[i->in[1].id], u = 0;
@@ -273,7 +273,7 @@ selp_undef(Warp *w, const Ins *i, uint32_t m)
 }
 
 #define SELP(T)                                                                        \
-    static void selp_##T(Warp *w, const Ins *i, uint32_t m)                            \
+    static void selp_##T(Lanes *w, const Ins *i, uint32_t m)                           \
     {                                                                                  \
         T *d = LANE(T, w, i->d);                                                       \
         const T *a = LANE(T, w, i->a), *b = LANE(T, w, i->b);                          \
@@ -286,7 +286,7 @@ SELP(uint32_t)
 SELP(uint64_t)
 
 static void
-slct(Warp *w, const Ins *i, uint32_t m)
+slct(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES], b[LANES], c[LANES], out[LANES];
     lanes_get(w, i->in[0], a);
@@ -304,7 +304,7 @@ slct(Warp *w, const Ins *i, uint32_t m)
  * is undefined, w->has_low or w->has_high knows that the other is not: LLVM puts a half
  * into a word, and takes it out, without caring for the other. */
 static void
-pack(Warp *w, const Ins *i, uint32_t m)
+pack(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t sum[LANES] = {0}, part[LANES];
     uint32_t undef = 0, to = i->out[0].id;
@@ -322,7 +322,7 @@ pack(Warp *w, const Ins *i, uint32_t m)
 }
 
 static void
-unpack(Warp *w, const Ins *i, uint32_t m)
+unpack(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t x[LANES], part[LANES];
     uint32_t of = i->in[0].id, undef = w->undef[of] & m;
@@ -341,7 +341,7 @@ unpack(Warp *w, const Ins *i, uint32_t m)
 enum { LOW_UP, HIGH_DOWN, HIGH_DOWN_SIGNED, LOW_ALONE, HIGH_ALONE };
 
 static void
-keep_half(Warp *w, const Ins *i, uint32_t m)
+keep_half(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t v[LANES];
     uint32_t of = i->in[0].id, to = i->out[0].id;
@@ -366,11 +366,11 @@ keep_half(Warp *w, const Ins *i, uint32_t m)
 
 /* A clock: every read sees it later. */
 static void
-read_clock(Warp *w, const Ins *i, uint32_t m)
+read_clock(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t now[LANES];
     for (int l = 0; l < LANES; l++)
-        now[l] = (warp_launch(w)->n_run * 4) >> (i->flags ? 32 : 0);
+        now[l] = w->owner->clock(w) >> (i->flags ? 32 : 0);
     lanes_put(w, i->out[0], m, now);
 }
 

@@ -1,0 +1,36 @@
+/* flow: branches, waiting, giving up. Who runs the lanes does what Ins.flow says. */
+#include "ptx/ptx.h"
+
+static void
+dec_bra(Dec *d)
+{
+    dec_has(d, "uni");
+    if (d->n_opds != 1 || d->opd[0].kind != OPD_NAME)
+        dec_fail(d, "no label");
+    dec_label(d, d->opd[0].name);
+    d->ins->flow = FLOW_BRA;
+}
+
+static void
+trap(Lanes *w, const Ins *i, uint32_t m)
+{
+    lanes_fault(w, i, __builtin_ctz(m), "trap");
+}
+
+static void
+dec_trap(Dec *d)
+{
+    d->ins->run = trap;
+}
+
+static void
+dec_nanosleep(Dec *d)
+{
+    if (dec_type(d) != T_U32)
+        dec_fail(d, "no such form");
+    dec_in(d, 0, 4);
+    d->ins->flow = FLOW_YIELD;
+}
+
+const OpRow flow_ops[] = {
+    {"bra", dec_bra}, {"nanosleep", dec_nanosleep}, {"trap", dec_trap}, {NULL, NULL}};

@@ -1,0 +1,332 @@
+/* memory: loads, stores, and the instructions that only speak of memory.
+ *
+ * Where an address leads is the owner's business (Owner in ptx.h): bytes that may be
+ * touched, and for shared memory a state for every byte: one never written makes the loaded
+ * register undefined.
+ */
+#include "ptx/lanes.h"
+
+/* ---- addresses ------------------------------------------------------------------- */
+
+/* A generic address in its own space. */
+Space
+lanes_space(Space space, uint64_t *address)
+{
+    if (space != SPACE_GENERIC)
+        return space;
+    if (*address & GENERIC_SHARED) {
+        *address &= ~GENERIC_SHARED;
+        return SPACE_CLUSTER;
+    }
+    if (*address & GENERIC_LOCAL) {
+        *address &= ~GENERIC_LOCAL;
+        return SPACE_LOCAL;
+    }
+    return SPACE_GLOBAL;
+}
+
+void
+lanes_addresses(Lanes *w, const Ins *i, uint32_t m, uint64_t out[LANES])
+{
+    uint32_t bad = w->undef[i->in[0].id] & m;
+    if (bad)
+        lanes_fault(w, i, __builtin_ctz(bad), "the address was never written");
+    lanes_get(w, i->in[0], out);
+    for (int l = 0; l < LANES; l++)
+        out[l] += (uint64_t)i->imm;
+}
+
+/* ---- loads and stores ------------------------------------------------------------ */
+
+static uint64_t
+extended(Type t, uint64_t x)
+{
+    if (type_info[t].kind != 's' || t == T_S64)
+        return x;
+    int shift = 64 - 8 * type_info[t].bytes;
+    return (uint64_t)((int64_t)(x << shift) >> shift);
+}
+
+static void
+load(Lanes *w, const Ins *i, uint32_t m)
+{
+    uint64_t address[LANES], v[8][LANES];
+    uint32_t undef[8] = {0};
+    int size = i->bytes;
+    uint32_t n_bytes = (uint32_t)(i->n * size);
+    Type t = (Type)i->type;
+    bool is_plain = i->space == SPACE_GLOBAL || i->space == SPACE_PARAM;
+    lanes_addresses(w, i, m, address);
+    lanes_access(w, i, m, (Space)i->space, address, (int)n_bytes, false);
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        const uint8_t *p = w->owner->bytes(w, i, l, (Space)i->space, address[l],
+                                           n_bytes, false);
+        const uint8_t *s = is_plain ? NULL
+                                    : lanes_states(w, (Space)i->space, address[l]);
+        for (int k = 0; k < i->n; k++) {
+            uint64_t x = 0;
+            switch (size) {
+            case 1: x = p[k]; break;
+            case 2: memcpy(&x, p + 2 * k, 2); break;
+            case 4: memcpy(&x, p + 4 * k, 4); break;
+            default: memcpy(&x, p + 8 * k, 8);
+            }
+            v[k][l] = extended(t, x);
+            for (int b = 0; s && b < size; b++)
+                undef[k] |= (uint32_t)(s[k * size + b] == BYTE_UNDEF) << l;
+        }
+    }
+    for (int k = 0; k < i->n; k++) {
+        uint32_t *u = &w->undef[i->out[k].id];
+        lanes_put(w, i->out[k], m, v[k]);
+        *u = (*u & ~m) | undef[k];
+    }
+}
+
+static void
+store(Lanes *w, const Ins *i, uint32_t m)
+{
+    uint64_t address[LANES], v[8][LANES];
+    int size = i->bytes;
+    uint32_t n_bytes = (uint32_t)(i->n * size);
+    lanes_addresses(w, i, m, address);
+    lanes_access(w, i, m, (Space)i->space, address, (int)n_bytes, true);
+    for (int k = 0; k < i->n; k++)
+        lanes_get(w, i->in[1 + k], v[k]);
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        uint8_t *p = w->owner->bytes(w, i, l, (Space)i->space, address[l], n_bytes,
+                                     true);
+        uint8_t *s = i->space == SPACE_GLOBAL
+                         ? NULL
+                         : lanes_states(w, (Space)i->space, address[l]);
+        for (int k = 0; k < i->n; k++) {
+            bool undef = w->undef[i->in[1 + k].id] >> l & 1;
+            memcpy(p + k * size, &v[k][l], (size_t)size);
+            if (s)
+                memset(s + k * size, undef ? BYTE_UNDEF : BYTE_DEFINED, (size_t)size);
+            else if (undef && i->space != SPACE_LOCAL &&
+                     !(i->space == SPACE_GENERIC && address[l] & GENERIC_LOCAL))
+                lanes_fault(w, i, l, "stores a register that was never written");
+        }
+    }
+}
+
+/* ---- other instructions ---------------------------------------------------------- */
+
+static void
+cvta(Lanes *w, const Ins *i, uint32_t m)
+{
+    uint64_t a[LANES];
+    uint64_t bit = i->space == SPACE_SHARED || i->space == SPACE_CLUSTER
+                       ? GENERIC_SHARED
+                   : i->space == SPACE_LOCAL ? GENERIC_LOCAL
+                                             : 0;
+    lanes_get(w, i->in[0], a);
+    for (int l = 0; l < LANES; l++)
+        a[l] = i->flags ? a[l] & ~bit : a[l] | bit;
+    lanes_put(w, i->out[0], m, a);
+}
+
+static void
+isspacep(Lanes *w, const Ins *i, uint32_t m)
+{
+    uint64_t a[LANES];
+    lanes_get(w, i->in[0], a);
+    for (int l = 0; l < LANES; l++) {
+        uint64_t at = a[l];
+        Space s = lanes_space(SPACE_GENERIC, &at);
+        bool own = s == SPACE_CLUSTER && at >> CLUSTER_SHIFT == 0;
+        a[l] = i->space == SPACE_SHARED ? own : (Space)i->space == s;
+    }
+    lanes_put(w, i->out[0], m, a);
+}
+
+static void
+nothing(Lanes *w, const Ins *i, uint32_t m)
+{
+    (void)w, (void)i, (void)m;
+}
+
+static void
+zero(Lanes *w, const Ins *i, uint32_t m)
+{
+    static const uint64_t zeros[LANES];
+    lanes_put(w, i->out[0], m, zeros);
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+Space
+dec_space(Dec *d)
+{
+    static const struct {
+        const char *word;
+        Space space;
+    } rows[] = {{"global", SPACE_GLOBAL},      {"shared", SPACE_SHARED},
+                {"shared::cta", SPACE_SHARED}, {"shared::cluster", SPACE_CLUSTER},
+                {"local", SPACE_LOCAL},        {"param", SPACE_PARAM},
+                {"param::entry", SPACE_PARAM}, {"param::func", SPACE_PARAM},
+                {"const", SPACE_CONST}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (dec_has(d, rows[k].word))
+            return rows[k].space;
+    return SPACE_GENERIC;
+}
+
+/* Words that say where data should stay, in which order others see it: here there is one
+ * order and no cache. */
+void
+dec_take_hints(Dec *d)
+{
+    static const char *const words[] = {"ca",
+                                        "cg",
+                                        "cs",
+                                        "cv",
+                                        "lu",
+                                        "wb",
+                                        "wt",
+                                        "nc",
+                                        "weak",
+                                        "relaxed",
+                                        "acquire",
+                                        "release",
+                                        "acq_rel",
+                                        "mmio",
+                                        "cta",
+                                        "cluster",
+                                        "gpu",
+                                        "sys",
+                                        "L1::evict_normal",
+                                        "L1::evict_unchanged",
+                                        "L1::evict_first",
+                                        "L1::evict_last",
+                                        "L1::no_allocate",
+                                        "L2::evict_first",
+                                        "L2::evict_last",
+                                        "L2::evict_normal",
+                                        "L2::64B",
+                                        "L2::128B",
+                                        "L2::256B",
+                                        NULL};
+    while (dec_one(d, words) >= 0)
+        ;
+}
+
+static int
+dec_count_words(Dec *d)
+{
+    static const char *const words[] = {"v2", "v4", "v8", NULL};
+    static const int n[] = {2, 4, 8};
+    int k = dec_one(d, words);
+    return k < 0 ? 1 : n[k];
+}
+
+/* What ld and st share: space, hints, vector, type; the address is in[0]. */
+static void
+dec_access(Dec *d, int address)
+{
+    Ins *i = d->ins;
+    const Sym *sym;
+    i->is_volatile = dec_has(d, "volatile");
+    i->space = (uint8_t)dec_space(d);
+    dec_take_hints(d);
+    bool policy = dec_has(d, "L2::cache_hint");
+    i->n = (uint8_t)dec_count_words(d);
+    i->type = (uint8_t)dec_type(d);
+    i->bytes = type_info[i->type].bytes;
+    if (i->type == T_PRED || i->bytes > 8 || i->n * i->bytes > 32)
+        dec_fail(d, "no such form");
+    if (i->n * i->bytes > 16 && dec_sm(d) < 100)
+        dec_fail(d, "32 bytes at once from sm_100 on");
+    dec_address(d, address, &sym);
+    if (sym && i->space == SPACE_GENERIC)
+        i->space = (uint8_t)sym->space;
+    if (sym && sym->space == SPACE_LOCAL)
+        i->space = SPACE_LOCAL; /* a parameter of a call */
+    i->tracks = true;
+    if (d->n_opds != 2 + policy)
+        dec_fail(d, "%d operands", d->n_opds);
+}
+
+static void
+dec_ld(Dec *d)
+{
+    dec_access(d, 1);
+    Opd *o = &d->opd[0];
+    if (o->kind == OPD_VEC ? o->n_parts != d->ins->n : d->ins->n != 1)
+        dec_fail(d, "%d elements", o->n_parts);
+    for (int k = 0; k < d->ins->n; k++)
+        dec_out_wide(d, o->kind == OPD_VEC ? &o->part[k] : o, d->ins->bytes);
+    d->ins->run = load;
+}
+
+void
+dec_st(Dec *d)
+{
+    dec_access(d, 0);
+    Opd *o = &d->opd[1];
+    if (o->kind == OPD_VEC ? o->n_parts != d->ins->n : d->ins->n != 1)
+        dec_fail(d, "%d elements", o->n_parts);
+    for (int k = 0; k < d->ins->n; k++)
+        dec_in_wide(d, o->kind == OPD_VEC ? &o->part[k] : o, d->ins->bytes);
+    d->ins->run = store;
+}
+
+static void
+dec_cvta(Dec *d)
+{
+    d->ins->flags = dec_has(d, "to");
+    d->ins->space = (uint8_t)dec_space(d);
+    int bytes = type_info[dec_type(d)].bytes;
+    if (bytes != 8 || d->ins->space == SPACE_PARAM)
+        dec_fail(d, "no such form");
+    dec_out(d, 0, bytes);
+    dec_in(d, 1, bytes);
+    d->ins->run = cvta;
+}
+
+static void
+dec_isspacep(Dec *d)
+{
+    d->ins->space = (uint8_t)dec_space(d);
+    dec_out(d, 0, 1);
+    dec_in(d, 1, 8);
+    d->ins->run = isspacep;
+}
+
+/* Only a wish: prefetch, discard, priorities; and orders, of which there is one. */
+static void
+dec_nothing(Dec *d)
+{
+    dec_take_all(d);
+    d->ins->run = nothing;
+}
+
+static void
+dec_createpolicy(Dec *d)
+{
+    dec_take_all(d);
+    dec_out(d, 0, 8);
+    d->ins->run = zero;
+}
+
+const OpRow memory_ops[] = {
+    {"ld", dec_ld},
+    {"ldu", dec_ld},
+    {"st", dec_st},
+    {"cvta", dec_cvta},
+    {"isspacep", dec_isspacep},
+    {"fence", dec_nothing},
+    {"membar", dec_nothing},
+    {"prefetch", dec_nothing},
+    {"prefetchu", dec_nothing},
+    {"applypriority", dec_nothing},
+    {"griddepcontrol", dec_nothing},
+    {"pmevent", dec_nothing},
+    {"createpolicy", dec_createpolicy},
+    {NULL, NULL},
+};

@@ -1,0 +1,330 @@
+/* ptx.h: PTX's text -> instructions -> lanes. What the library's own files and ptxsim share;
+ * others want asm.h.
+ *
+ *     text --text.c--> tokens --decode.c--> Ins --integer.c ..--> registers of 32 lanes
+ *
+ * Registers lie in one file, register by register, 32 lanes side by side: a lane is
+ * 1 byte for predicates (0 or 1), else as wide as the register. Constants, symbols'
+ * addresses and special registers are registers too, set before the first instruction, so
+ * every operand of every instruction is an offset into the file:
+ *
+ *     add.s32 %r3, %r1, 7;     d = at(%r3), a = at(%r1), b = at(constant 7)
+ *
+ * Beside each register stands a mask of the lanes that hold nothing defined. It travels as
+ * the value does; who runs the lanes says where it matters.
+ */
+#ifndef TEGULA_PTX_H
+#define TEGULA_PTX_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define PTX_PRINTF(a, b) __attribute__((format(printf, a, b)))
+#else
+#error "GNU C, please"
+#endif
+
+enum { LANES = 32, FULL = -1, PTX_TEXT = 1024 };
+
+/* ---- memory of a module, freed as one (base.c) ----------------------------------- */
+typedef struct Pool Pool;
+Pool *pool_new(void);
+void pool_free(Pool *p);
+void *pool_alloc(Pool *p, size_t n); /* zeroed; without memory it jumps to pool_stop */
+jmp_buf *pool_stop(Pool *p);
+char *pool_text(Pool *p, const char *s, size_t n);
+#define POOL_NEW(p, T, n) ((T *)pool_alloc(p, sizeof(T) * (size_t)(n)))
+
+typedef struct Names Names; /* text -> pointer */
+Names *names_new(Pool *p);
+void *names_get(const Names *m, const char *key);
+void names_set(Names *m, const char *key, void *value);
+
+/* ---- types ----------------------------------------------------------------------- */
+typedef enum Type {
+    T_NONE,
+    T_PRED,
+    T_U8,
+    T_U16,
+    T_U32,
+    T_U64,
+    T_S8,
+    T_S16,
+    T_S32,
+    T_S64,
+    T_B8,
+    T_B16,
+    T_B32,
+    T_B64,
+    T_B128,
+    T_F16,
+    T_F16X2,
+    T_BF16,
+    T_BF16X2,
+    T_F32,
+    T_F64,
+    N_TYPES
+} Type;
+extern const struct TypeInfo {
+    const char *name;
+    uint8_t bytes, log2;
+    char kind; /* u s b f p */
+} type_info[N_TYPES];
+Type type_named(const char *word); /* T_NONE: no such type */
+
+typedef enum Space {
+    SPACE_GENERIC,
+    SPACE_GLOBAL,
+    SPACE_SHARED,  /* of this block; a 32-bit address from SHARED_BASE */
+    SPACE_CLUSTER, /* of a block of the cluster: (rank + 1) << 24 | address */
+    SPACE_LOCAL,
+    SPACE_PARAM,
+    SPACE_CONST
+} Space;
+/* Generic addresses: global ones are the host's, the others have one of these bits. */
+#define GENERIC_SHARED (UINT64_C(1) << 62)
+#define GENERIC_LOCAL (UINT64_C(1) << 61)
+enum { SHARED_BASE = 1024, CLUSTER_SHIFT = 24 };
+
+/* ---- code ------------------------------------------------------------------------ */
+typedef struct Lanes Lanes;
+typedef struct Ins Ins;
+typedef void Run(Lanes *w, const Ins *i, uint32_t m); /* m: lanes that take part */
+
+typedef struct Reg {
+    uint32_t at;   /* of lane 0 in the file, in bytes */
+    uint32_t id;   /* of its mask in Lanes.undef; 0: always defined */
+    uint8_t bytes; /* of a lane */
+} Reg;
+
+typedef enum Flow {
+    FLOW_NEXT,
+    FLOW_BRA,     /* to target */
+    FLOW_BARRIER, /* bar.*: the warp may have to wait */
+    FLOW_CLUSTER, /* barrier.cluster.wait */
+    FLOW_YIELD,   /* polls: another warp's turn */
+    FLOW_EXIT, /* ret of a kernel, exit; from here on the next pc is not this one's + 1 */
+    FLOW_CALL,
+    FLOW_RET
+} Flow;
+
+enum { BAR_ARRIVE = 1, BAR_RED = 2 }; /* flags of a barrier */
+
+struct Ins {
+    Run *run;            /* NULL: only flow */
+    uint32_t d, a, b, c; /* file offsets of the first result and the first operands */
+    uint8_t flow;
+    bool has_guard, guard_not;
+    bool is_aligned;               /* all lanes that have not left must be here */
+    bool meets;                    /* the lanes of a warp wait here for each other */
+    bool is_call;                  /* more is a Call */
+    bool tracks;                   /* sets the undefined lanes of its results itself */
+    bool is_volatile;              /* ld.volatile, polls */
+    uint8_t space, type, n, bytes; /* of an access: n elements of `bytes` */
+    uint8_t op;                    /* of atomics, votes, .. */
+    uint16_t flags;
+    Reg guard;
+    int64_t imm; /* added to the address; a table; .. */
+    const Reg *out, *in;
+    uint8_t n_out, n_in;
+    int target;        /* of a branch: index of an instruction */
+    const void *more;  /* what only this instruction knows */
+    int line;          /* in the text */
+    int file, src;     /* .loc: which file, its line; 0: none */
+    const char *words; /* the opcode */
+};
+
+/* A name in the text: a register, a variable, a parameter, a label or a function. */
+typedef struct Sym {
+    enum { SYM_REG, SYM_VAR, SYM_LABEL, SYM_FUNC } kind;
+    const char *name;
+    Reg reg;
+    Type type;
+    Space space;
+    uint64_t offset; /* in its space; of a global variable, the host's address */
+    uint64_t size;   /* bytes */
+    uint32_t align;
+    bool
+        is_extern; /* .extern .shared: behind all others, as large as the launch says */
+    bool
+        is_sreg_live; /* %clock and its kin: changes, so reading it is an instruction */
+    int target;       /* of a label: index of an instruction; -1 until met */
+    struct Func *func;
+} Sym;
+
+typedef struct Const { /* a register that is set when a warp starts */
+    Reg reg;
+    uint64_t value;
+    const Sym *sym; /* its address is added */
+} Const;
+
+typedef struct Param {
+    uint32_t offset, size;
+} Param;
+
+typedef struct Func {
+    const char *name;
+    struct Module *mod;
+    bool is_entry, has_body;
+    Ins *code;
+    int n_code, cap_code;
+    Const *consts;
+    int n_consts, cap_consts;
+    struct SpecialReg {
+        Reg reg;
+        int which;
+    } *specials;
+    int n_specials, cap_specials;
+    Param *params;
+    int n_params, cap_params;
+    Param result; /* of a function, in its local memory; size 0: none */
+    uint32_t param_bytes;
+    uint32_t file_bytes;  /* of the registers of a warp */
+    uint32_t n_regs;      /* masks */
+    uint32_t local_bytes; /* of one thread */
+    int reqntid[3];       /* 0: not given */
+    int maxntid[3];
+    int cluster[3];
+    int max_regs;    /* .maxnreg; 0: none */
+    int max_dynamic; /* bytes of shared memory that a launch may ask for */
+} Func;
+
+typedef struct Module {
+    Pool *pool;
+    int version, sm; /* 87 is 8.7; 80 is sm_80 */
+    bool is_accelerated;
+    Names *names;
+    Func **funcs;
+    int n_funcs, cap_funcs;
+    const char *files[64]; /* of .file */
+    uint32_t shared_bytes; /* of the variables of fixed size, from SHARED_BASE */
+    uint32_t shared_align;
+    Sym **globals; /* to be registered and freed */
+    int n_globals, cap_globals;
+} Module;
+
+/* ---- decoding (decode.c), for the files that have instructions ------------------- */
+typedef enum OpdKind {
+    OPD_NONE,
+    OPD_NAME,
+    OPD_INT,
+    OPD_F32,
+    OPD_F64,
+    OPD_VEC,
+    OPD_MEM,
+    OPD_LIST
+} OpdKind;
+typedef struct Opd {
+    OpdKind kind;
+    bool is_not;        /* !p */
+    const char *name;   /* OPD_NAME, and the base of OPD_MEM */
+    const char *second; /* p|q */
+    uint64_t value;     /* bits of a literal; the offset of OPD_MEM and of name+7 */
+    struct Opd *part;   /* of OPD_VEC and OPD_LIST */
+    int n_parts;
+} Opd;
+
+enum { MAX_MODS = 24, MAX_OPDS = 12, MAX_REGS = 48 };
+typedef struct Parser Parser;
+typedef struct Dec { /* an instruction being decoded */
+    Parser *p;
+    Ins *ins;
+    const char *text; /* the whole opcode */
+    char op[24];      /* before the first dot */
+    const char *mod[MAX_MODS];
+    bool used[MAX_MODS];
+    int n_mods;
+    Opd opd[MAX_OPDS];
+    int n_opds;
+    Reg out[MAX_REGS], in[MAX_REGS];
+    int n_out, n_in;
+} Dec;
+
+_Noreturn void dec_fail(Dec *d, const char *fmt, ...) PTX_PRINTF(2, 3);
+bool dec_has(Dec *d, const char *word); /* takes the modifier */
+/* Takes the first modifier there is of words, a NULL-terminated list: its place, or -1. */
+int dec_one(Dec *d, const char *const *words);
+Type dec_type(Dec *d); /* takes the next type; an error when there is none */
+Type dec_maybe_type(Dec *d);
+void dec_take_all(Dec *d); /* another decoder reads them */
+/* Operand k as a source of so many bytes: its place, and a row of in[]. */
+Reg dec_in(Dec *d, int k, int bytes);
+Reg dec_in_opd(Dec *d, Opd *o, int bytes);
+Reg dec_in_wide(Dec *d, Opd *o, int least); /* its register may be wider */
+Reg dec_in_typed(Dec *d, int k, Type t);    /* literals are read as that type */
+Reg dec_out(Dec *d, int k, int bytes);
+Reg dec_out_opd(Dec *d, Opd *o, int bytes); /* "_" is a register nobody reads */
+Reg dec_out_wide(Dec *d, Opd *o, int least);
+/* Operand k as [base + imm]: the base is a row of in[]; its space where the text has none. */
+Reg dec_address(Dec *d, int k, const Sym **sym);
+Sym *dec_sym(Dec *d, const char *name); /* NULL: none of that name */
+int dec_literal(Dec *d, int k, int64_t *value);
+void dec_label(Dec *d, const char *name); /* becomes the target */
+void *dec_more(Dec *d, size_t n);         /* memory that lives with the module */
+Space dec_space(Dec *d);
+void dec_take_hints(Dec *d); /* caches, orders, scopes */
+void dec_st(Dec *d);
+int dec_sm(const Dec *d);
+bool dec_in_kernel(const Dec *d);
+
+typedef void Decode(Dec *d);
+typedef struct OpRow {
+    const char *name;
+    Decode *decode;
+} OpRow;
+/* Each file's instructions; the last row has no name. */
+extern const OpRow integer_ops[], logic_ops[], float_ops[], convert_ops[], memory_ops[],
+    atomic_ops[], flow_ops[];
+
+/* ---- running --------------------------------------------------------------------- */
+/* What lanes ask of whoever runs them. */
+typedef struct Owner {
+    /* The bytes behind an address of a lane, checked: aligned, within its space. Does not
+     * come back where they are not. */
+    uint8_t *(*bytes)(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
+                      uint32_t n, bool is_store);
+    /* A state for each of these bytes, BYTE_*; NULL: all are defined. May be absent. */
+    uint8_t *(*states)(Lanes *w, Space space, uint64_t address);
+    /* Called before every access of the lanes in m. May be absent. */
+    void (*access)(const Lanes *w, const Ins *i, uint32_t m, Space space,
+                   const uint64_t address[LANES], int bytes, bool is_store);
+    uint64_t (*clock)(Lanes *w); /* grows */
+    void (*fault)(Lanes *w, const Ins *i, int lane, const char *text)
+        __attribute__((noreturn));
+} Owner;
+
+/* Of each byte of shared memory. */
+enum { BYTE_UNDEF, BYTE_DEFINED, BYTE_PENDING };
+
+struct Lanes {
+    uint8_t *file;
+    uint32_t *undef;              /* lanes, by register */
+    uint32_t *has_low, *has_high; /* of those: with a defined half (logic.c, pack) */
+    uint32_t carry;               /* CC.CF */
+    const Owner *owner;
+};
+
+_Noreturn void lanes_fault(Lanes *w, const Ins *i, int lane, const char *fmt, ...)
+    PTX_PRINTF(4, 5);
+#define LANE(T, w, offset) ((T *)(void *)((w)->file + (offset)))
+/* A register's lanes as numbers without a sign, and back. */
+void lanes_get(const Lanes *w, Reg r, uint64_t out[LANES]);
+void lanes_put(Lanes *w, Reg r, uint32_t m, const uint64_t in[LANES]);
+/* The lanes whose predicate holds: bytes of 0 or 1 -> bits. */
+uint32_t lanes_true(const Lanes *w, Reg r);
+/* [base + imm] of every lane in m; undefined ones are an error. */
+void lanes_addresses(Lanes *w, const Ins *i, uint32_t m, uint64_t out[LANES]);
+/* The owner's, where it has them. */
+void lanes_access(const Lanes *w, const Ins *i, uint32_t m, Space space,
+                  const uint64_t address[LANES], int bytes, bool is_store);
+uint8_t *lanes_states(Lanes *w, Space space, uint64_t address);
+/* A generic address in its own space. */
+Space lanes_space(Space space, uint64_t *address);
+
+#endif

@@ -1,0 +1,87 @@
+/* registers: a register's lanes, read and written whatever its width; faults. */
+#include "ptx/ptx.h"
+
+#include <stdarg.h>
+
+void
+lanes_get(const Lanes *w, Reg r, uint64_t out[LANES])
+{
+    const uint8_t *at = w->file + r.at;
+    switch (r.bytes) {
+    case 1:
+        for (int l = 0; l < LANES; l++)
+            out[l] = at[l];
+        break;
+    case 2:
+        for (int l = 0; l < LANES; l++)
+            out[l] = ((const uint16_t *)(const void *)at)[l];
+        break;
+    case 4:
+        for (int l = 0; l < LANES; l++)
+            out[l] = ((const uint32_t *)(const void *)at)[l];
+        break;
+    default: memcpy(out, at, 8 * LANES);
+    }
+}
+
+#define PUT(T)                                                                         \
+    do {                                                                               \
+        T *to = (T *)(void *)at;                                                       \
+        if (m == (uint32_t)FULL)                                                       \
+            for (int l = 0; l < LANES; l++)                                            \
+                to[l] = (T)in[l];                                                      \
+        else                                                                           \
+            for (int l = 0; l < LANES; l++)                                            \
+                to[l] = m >> l & 1 ? (T)in[l] : to[l];                                 \
+    } while (0)
+
+void
+lanes_put(Lanes *w, Reg r, uint32_t m, const uint64_t in[LANES])
+{
+    uint8_t *at = w->file + r.at;
+    switch (r.bytes) {
+    case 1: PUT(uint8_t); break;
+    case 2: PUT(uint16_t); break;
+    case 4: PUT(uint32_t); break;
+    default: PUT(uint64_t);
+    }
+}
+
+/* The lanes whose predicate holds: bytes of 0 or 1 -> bits. */
+uint32_t
+lanes_true(const Lanes *w, Reg r)
+{
+    const uint8_t *p = w->file + r.at;
+    uint32_t m = 0;
+    for (int k = 0; k < 4; k++) {
+        uint64_t x;
+        memcpy(&x, p + 8 * k, 8);
+        m |= (uint32_t)(x * UINT64_C(0x0102040810204080) >> 56) << 8 * k;
+    }
+    return m;
+}
+
+void
+lanes_fault(Lanes *w, const Ins *i, int lane, const char *fmt, ...)
+{
+    char text[PTX_TEXT];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    w->owner->fault(w, i, lane, text);
+}
+
+void
+lanes_access(const Lanes *w, const Ins *i, uint32_t m, Space space,
+             const uint64_t address[LANES], int bytes, bool is_store)
+{
+    if (w->owner->access)
+        w->owner->access(w, i, m, space, address, bytes, is_store);
+}
+
+uint8_t *
+lanes_states(Lanes *w, Space space, uint64_t address)
+{
+    return w->owner->states ? w->owner->states(w, space, address) : NULL;
+}
