@@ -340,7 +340,13 @@ init_handles(PyObject *self, PyObject *unused)
 static PyObject *
 compiled_subscript(PyObject *self, PyObject *grid)
 {
-    return launcher_of_variant((Compiled *)self, grid);
+    return launcher_of_variant((Compiled *)self, grid, false);
+}
+
+static PyObject *
+loose_launcher(PyObject *self, PyObject *grid)
+{
+    return launcher_of_variant((Compiled *)self, grid, true);
 }
 
 static PyObject *
@@ -355,6 +361,8 @@ compiled_repr(PyObject *self)
 static PyMethodDef compiled_methods[] = {
     {"_init_handles", init_handles, METH_NOARGS,
      "_init_handles()\n--\n\nLoads the code now instead of at the first launch."},
+    {"_loosely", loose_launcher, METH_O,
+     "_loosely(grid)\n--\n\nAs compiled[grid], but what was constant is not looked at."},
     {NULL, NULL, 0, NULL},
 };
 

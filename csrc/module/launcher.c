@@ -63,6 +63,7 @@ launcher_init(Launcher *l, Kernel *k, PyObject *grid)
     bool is_fn = !PyTuple_Check(grid) && PyCallable_Check(grid);
     l->kernel = k;
     l->fixed = NULL;
+    l->any_constants = false;
     l->stream = NULL;
     l->fn = is_fn ? grid : NULL;
     l->grid = (Grid){{0, 0, 0}};
@@ -78,6 +79,7 @@ wrap(const Launcher *from, PyObject *type, Launcher **out)
         return NULL;
     l->kernel = (Kernel *)Py_NewRef((PyObject *)from->kernel);
     l->fixed = (Compiled *)Py_XNewRef((PyObject *)from->fixed);
+    l->any_constants = from->any_constants;
     l->fn = Py_XNewRef(from->fn);
     l->stream = NULL;
     l->grid = from->grid;
@@ -105,12 +107,13 @@ launcher_of_kernel(Kernel *k, PyObject *grid)
 }
 
 PyObject *
-launcher_of_variant(Compiled *v, PyObject *grid)
+launcher_of_variant(Compiled *v, PyObject *grid, bool any_constants)
 {
     Launcher now, *unused;
     if (launcher_init(&now, v->kernel, grid))
         return NULL;
     now.fixed = v;
+    now.any_constants = any_constants;
     return wrap(&now, v->st->LauncherType, &unused);
 }
 

@@ -116,26 +116,6 @@ launch_hooked(Compiled *v, Call *c, const Grid *g)
     return -1;
 }
 
-/* compiled[grid](..): the caller has chosen the variant; it must fit. */
-static Compiled *
-fixed_variant(Compiled *v, Call *c)
-{
-    bool on_cuda = c->place.type == kDLCUDA;
-    c->opt =
-        v->key->opt; /* chosen with the variant: a launch of it takes arguments only */
-    int r = c->place.type && on_cuda != (v->bin.target.kind == TARGET_CUDA)
-                ? 0
-                : call_agrees(c, v->key, v->asked);
-    if (r > 0)
-        return cache_check_writes(c, v) ? NULL : v;
-    if (!r)
-        PyErr_Format(PyExc_ValueError,
-                     "these arguments need another variant of %s(): launch the kernel "
-                     "instead of the compiled one",
-                     c->k->f->name);
-    return NULL;
-}
-
 /* The arguments as a call with a key. 0, or -1 with an exception. */
 static int
 call_begin_bound(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
@@ -158,7 +138,7 @@ launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
         return NULL;
     if (call_begin_bound(&c, k, l, args, n_args, kwnames, warmup))
         return NULL;
-    Compiled *v = l && l->fixed ? fixed_variant(l->fixed, &c) : cache_find(&c);
+    Compiled *v = l && l->fixed ? fixed_variant(l, &c) : cache_find(&c);
     if (!v && !(l && l->fixed) && !PyErr_Occurred()) {
         /* Knobs may have changed in os.environ: then it is another key. */
         int changed = cache_read_environment();

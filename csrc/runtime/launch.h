@@ -189,7 +189,8 @@ struct Launcher {
         *stream;  /* borrowed; of a copy on the stack: compiled[grid](.., stream=) */
     PyObject *fn; /* callable grid, owned; NULL: dims stand in grid */
     Grid grid;
-    Compiled *fixed; /* compiled[grid]: run this variant; owned or NULL */
+    Compiled *fixed;    /* compiled[grid]: run this variant; owned or NULL */
+    bool any_constants; /* compiled.run: what was constant is not looked at */
 };
 
 struct Compiled {
@@ -356,6 +357,10 @@ char *cache_lower(Call *c);
 void cache_clear(Kernel *k);
 int cache_traverse(Kernel *k, visitproc visit, void *arg);
 
+/* ---- fixed.c: launches of a variant ------------------------------------------------------------ */
+/* l->fixed, which c becomes a call of; NULL with an exception: it is none. */
+Compiled *fixed_variant(const Launcher *l, Call *c);
+
 /* ---- launch.c ------------------------------------------------------------------------------------ */
 /* kernel[grid](..): new reference to the variant, or NULL. */
 PyObject *launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
@@ -425,7 +430,7 @@ int64_t disk_prune(const char *cache_dir, int64_t max_bytes);
 /* ---- module/launcher.c ---------------------------------------------------------------------------------- */
 /* kernel[grid] and compiled[grid]: the callable. NULL with an exception. */
 PyObject *launcher_of_kernel(Kernel *k, PyObject *grid);
-PyObject *launcher_of_variant(Compiled *v, PyObject *grid);
+PyObject *launcher_of_variant(Compiled *v, PyObject *grid, bool any_constants);
 /* Starts *l, on the stack, for one launch of k: borrows. 0, or -1 with an exception. */
 int launcher_init(Launcher *l, Kernel *k, PyObject *grid);
 

@@ -133,8 +133,12 @@ def metadata_group(compiled: _core.CompiledKernel) -> dict[str, str]:
 
 
 def runner(compiled: _core.CompiledKernel) -> Callable[..., None]:
-    """``compiled.run``. The handle and the packed metadata say what compiled knows itself;
-    the hooks are called where a launch without them would call those of ``knobs``."""
+    """``compiled.run``. The handle and the packed metadata say what compiled knows itself.
+
+    What was a constant of the compile is one, whatever args say: Inductor passes
+    placeholders. The hooks are called where a launch without them would call those of
+    ``knobs``.
+    """
 
     def run(
         grid_x: int,
@@ -151,7 +155,7 @@ def runner(compiled: _core.CompiledKernel) -> Callable[..., None]:
         from tegula import knobs
 
         ours = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
-        launch = compiled[(grid_x, grid_y, grid_z)]
+        launch = compiled._loosely((grid_x, grid_y, grid_z))
         if enter_hook in (None, ours[0]) and exit_hook in (None, ours[1]):
             launch(*args, stream=stream)  # calls ours itself
             return

@@ -140,7 +140,11 @@ class ASTSource:
 
     def _argument(self, path: tuple[int, ...], ty: Any) -> Any:
         if path in self.constants:
-            return self.constants[path]
+            from tegula.language import constexpr
+
+            value = self.constants[path]
+            # Inside of the code, also where the kernel does not say tl.constexpr.
+            return constexpr(value) if isinstance(value, (int, float, str)) else value
         if isinstance(ty, (tuple, list)):
             parts = [self._argument((*path, i), t) for i, t in enumerate(ty)]
             fields = hasattr(ty, "_fields")

@@ -624,6 +624,9 @@ def _unwrap_if_constexpr(o: Any) -> Any:
     return _unwrap(o)
 
 
+_unwrap_if_constexpr.__tegula_constexpr__ = True  # type: ignore[attr-defined]
+
+
 def _unwrap_iterable(x: Any) -> Any:
     """What ``*shape`` caught: of ``f(x, (1, 2))`` and ``f(x, 1, 2)`` the same tuple."""
     if len(x) == 1:

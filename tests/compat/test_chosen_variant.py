@@ -1,0 +1,104 @@
+"""Launches of a variant that was compiled from types: numbers take them (fixed.c)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula.language as tl
+from tegula.compiler import ASTSource, compile
+
+
+@tegula.jit
+def scale(x, out, n, s, z, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i, i < n) * s
+    if z is not None:
+        v += z
+    tl.store(out + i, v, i < n)
+
+
+def compiled(n="i64", s="fp64", **constants):
+    types = {"x": "*fp32", "out": "*fp32", "n": n, "s": s}
+    types |= dict.fromkeys(constants, "constexpr")
+    return compile(ASTSource(scale, types, constants), target="cpu")
+
+
+def run(c, *args):
+    c.run(1, 1, 1, None, None, None, None, None, None, *args)
+
+
+@pytest.fixture
+def arrays():
+    return np.arange(50, dtype=np.float32), np.zeros(50, np.float32)
+
+
+@pytest.mark.parametrize(
+    "n, s, given",
+    [("i64", "fp64", (50, 0.5)), ("i32", "fp32", (50, 2)), ("i8", "fp16", (50, 0.25))]
+    + [("u64", "bf16", (np.int64(50), np.float64(3))), ("u8", "fp32", (48, True))],
+)
+def test_numbers_take_the_types_of_the_compile(arrays, n, s, given):
+    x, out = arrays
+    compiled(n, s, z=3, B=64)[(1,)](x, out, *given, 3, 64)
+    want = np.where(np.arange(50) < given[0], x * float(given[1]) + 3, 0)
+    np.testing.assert_array_equal(out, want)
+
+
+@pytest.mark.parametrize(
+    "n, s, z", [(50.5, 1.0, 3), (1 << 40, 1.0, 3), (50, 1.0, 4), (50, 1.0, None)]
+)
+def test_what_does_not_fit_is_refused(arrays, n, s, z):
+    with pytest.raises(ValueError, match="another variant"):
+        compiled("i32", z=3, B=64)[(1,)](*arrays, n, s, z, 64)
+    assert not arrays[1].any()
+
+
+def test_run_does_not_look_at_constants(arrays):
+    x, out = arrays
+    run(compiled(z=3, B=64), x, out, 50, 2.0, -1, -1)
+    np.testing.assert_array_equal(out, x * 2 + 3)
+    run(compiled(z=None, B=64), x, out, 50, 2.0, x, "-")
+    np.testing.assert_array_equal(out, x * 2)
+
+
+def test_more_may_be_true_than_was_asked(arrays):
+    @tegula.jit
+    def rows(x, out, n, W: tl.constexpr):
+        i = tl.arange(0, 4)[:, None] * n + tl.arange(0, W)[None]
+        tl.store(out + i, tl.load(x + i) + 1)
+
+    types = {"x": "*fp32", "out": "*fp32", "n": "i32", "W": "constexpr"}
+    x, out = np.arange(256, dtype=np.float32), np.zeros(256, np.float32)
+    facts = {(i,): [["tt.divisibility", 16]] for i in range(2)}
+
+    def variant(**more):  # a GPU's vectors are what asks
+        known = facts | ({(2,): [["tt.divisibility", 16]]} if more else {})
+        return compile(ASTSource(rows, types, {"W": 16}, known), target="emu:sm_80")
+
+    general, aligned = variant(), variant(n=16)
+    assert [a for a in aligned._answers if a[0] == 2 and a[2]], "nothing was asked"
+    for n in (17, 18, 32, 1):
+        out[:] = 0
+        general[(1,)](x, out, n, 16)
+        at = (np.arange(4)[:, None] * n + np.arange(16)).ravel()
+        np.testing.assert_array_equal(out[at], x[at] + 1)
+    aligned[(1,)](x, out, 32, 16)
+    with pytest.raises(ValueError, match="another variant"):
+        aligned[(1,)](x, out, 18, 16)
+
+
+def test_constants_of_a_compile_are_no_parameters():
+    c = compiled("i32", z=3, B=64)
+    assert [p[0] for p in c._params] == [0, 1, 2, 3]
+
+
+def test_unwrap_in_a_kernel(arrays):
+    @tegula.jit
+    def kernel(x, D: tl.constexpr):
+        D = tl.core._unwrap_if_constexpr(D)
+        tl.store(x, D.primitive_bitwidth)
+
+    kernel[(1,)](arrays[0], tl.float16)
+    assert arrays[0][0] == 16
