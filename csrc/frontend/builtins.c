@@ -93,75 +93,6 @@ read_signature(Fe *f, const char *s, SigParam *p)
     return n;
 }
 
-/* A function of map_elementwise is written for scalars but sees blocks: what tells them
- * apart, and what may not run for elements that took another branch, is refused. */
-static void
-check_lanes(Fe *f, const Builtin *bi)
-{
-    static BuiltinFn *const elementwise[] = {
-        bi_program_id,
-        bi_num_programs,
-        bi_cast,
-        bi_to_tensor,
-        bi_exp,
-        bi_exp2,
-        bi_log,
-        bi_log2,
-        bi_sin,
-        bi_cos,
-        bi_sqrt,
-        bi_rsqrt,
-        bi_erf,
-        bi_floor,
-        bi_ceil,
-        bi_sqrt_rn,
-        bi_tanh,
-        bi_abs,
-        bi_fma,
-        bi_fdiv,
-        bi_div_rn,
-        bi_umulhi,
-        bi_add,
-        bi_sub,
-        bi_mul,
-        bi_logical_and,
-        bi_logical_or,
-        bi_minimum,
-        bi_maximum,
-        bi_clamp,
-        bi_where,
-        bi_cdiv,
-        bi_sigmoid,
-        bi_range,
-        bi_static_range,
-        bi_static_assert,
-        bi_static_print,
-        bi_is_cuda,
-        bi_cuda_capability_geq,
-        bi_polynomial,
-        bi_is_ptx,
-        bi_full,
-        bi_inline_asm_elementwise,
-        bi_num_warps,
-        bi_num_threads,
-        bi_len,
-        bi_int,
-        bi_float,
-        bi_bool,
-        bi_isinstance,
-        bi_getattr,
-        bi_hasattr,
-        bi_py_min,
-        bi_py_max,
-        bi_tuple,
-    };
-    for (size_t i = 0; i < COUNT(elementwise); i++)
-        if (bi->fn == elementwise[i])
-            return;
-    err_at(f->c, f->b.loc, LIMIT,
-           str_printf(f->a, "%s() in a function of map_elementwise", bi->name));
-}
-
 /* f(a, b[, c, d]), for the help of a message. */
 static const char *
 signature_text(Fe *f, const Builtin *bi, const SigParam *p, int n)
@@ -237,8 +168,6 @@ fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
             err_at(f->c, f->b.loc, ARGUMENT, who,
                    str_printf(f->a, "the argument '%s' is missing", p[j].name));
         }
-    if (f->lanes)
-        check_lanes(f, bi);
     const CallArgs now = {f->frame, n_params, a, node, call}, *outer_args = f->args;
     f->args = &now;
     f->callee = bi->name;

@@ -195,9 +195,12 @@ printable(Fe *f, Value v)
     v = fe_read(f, v);
     if (v.kind == V_OBJ)
         return v.obj;
-    if (v.kind == V_TENSOR && v.val->type->rank && !v.val->type->is_ptr) {
+    if (v.kind == V_TENSOR) {
+        const Type *t = v.val->type;
+        Elem e = t->elem;
+        const char *name = elem_is_int(e) ? elem_info[e].tl : elem_info[e].sig;
         Sb sb = {.a = f->a};
-        sb_printf(&sb, "%s[", elem_info[v.val->type->elem].tl);
+        sb_printf(&sb, t->is_ptr ? "pointer<%s>[" : "%s[", name);
         for (int i = 0; i < v.val->type->rank; i++)
             sb_printf(&sb, "%sconstexpr[%d]", i ? ", " : "",
                       (int)v.val->type->shape[i]);

@@ -299,7 +299,7 @@ collect(Fe *f, int n, Val *const *x)
     return bi_interleave(f, pair).val;
 }
 
-/* Branches on elements become choices: both sides are computed for all elements. */
+/* The function is lowered for scalars, then widened: see widen.c. */
 Value
 bi_map_elementwise(Fe *f, Value *a)
 {
@@ -310,20 +310,23 @@ bi_map_elementwise(Fe *f, Value *a)
         fail(f, VALUE, "pack must be 1, 2, 4 .. 32, not %lld", (long long)pack);
     if (!n || !x[0]->type->rank)
         fail(f, VALUE, "map_elementwise needs a block");
-    if (f->lanes)
-        fail(f, LIMIT, "map_elementwise inside of map_elementwise");
-    Value *args = NEW_N(f->a, Value, n * pack + 1);
+    int n_args = n * (int)pack;
+    Block *plan = ir_block(f->func, NULL);
+    Value *args = NEW_N(f->a, Value, n_args + 1);
+    Val **all = NEW_N(f->a, Val *, n_args + 1);
     for (int i = 0; i < n; i++) {
         deal(f, x[i], (int)pack, part);
-        for (int k = 0; k < pack; k++)
-            args[i * pack + k] = v_val(part[k]);
+        for (int k = 0; k < pack; k++) {
+            int at = i * (int)pack + k;
+            all[at] = part[k];
+            args[at] = v_val(ir_block_arg(plan, ty_element(f->c, part[k]->type), NULL));
+        }
     }
-    const Loc *loc = f->b.loc;
+    Build outer = f->b;
     const char *callee = f->callee;
-    f->lanes = args[0].val->type;
-    Value r = fe_decay(f, fe_read(f, fe_call_value(f, a[0], n * (int)pack, args)));
-    f->lanes = NULL;
-    f->b.loc = loc;
+    fe_build_in(f, plan);
+    Value r = fe_decay(f, fe_read(f, fe_call_value(f, a[0], n_args, args)));
+    f->b.loc = outer.loc;
     f->callee = callee;
     Value one[1] = {r};
     Value t = r.kind == V_TUPLE ? r : v_tuple(f, 1, one);
@@ -335,11 +338,16 @@ bi_map_elementwise(Fe *f, Value *a)
         err_help(f->c, "it returns pack values for each result, all of them tensors");
         fail(f, TYPE, "the function of map_elementwise returns %s", v_short(f, r));
     }
+    Val **res = NEW_N(f->a, Val *, t.tuple->n);
+    for (int i = 0; i < t.tuple->n; i++)
+        res[i] = t.tuple->at[i].val;
+    ir_op(&f->b, OP_YIELD, t.tuple->n, res, 0, NULL);
+    f->b = outer;
+    fe_widen(f, plan, "a function of map_elementwise", NULL, all, res);
+    while (plan->last)
+        ir_erase(plan->last);
     Value *out = NEW_N(f->a, Value, n_out);
-    for (int i = 0; i < n_out; i++) {
-        for (int k = 0; k < pack; k++)
-            part[k] = t.tuple->at[i * pack + k].val;
-        out[i] = v_val(collect(f, (int)pack, part));
-    }
+    for (int i = 0; i < n_out; i++)
+        out[i] = v_val(collect(f, (int)pack, res + i * pack));
     return n_out == 1 ? out[0] : v_tuple(f, n_out, out);
 }

@@ -46,38 +46,124 @@ is_inside(const Val *v, const Block *region)
     return b != NULL;
 }
 
-/* What targets can run for each pair of elements: arithmetic on the arguments and on
- * scalars, and choices. at: a block of region, or region. */
-static void
-check_combine(Fe *f, const Block *region, const Block *at)
+/* Is it what targets run for each pair of elements inside of a REDUCE or SCAN: arithmetic
+ * on the arguments and on numbers, and choices? at: a block of region, or region. */
+static bool
+is_arithmetic(const Block *region, const Block *at)
 {
     for (const Op *o = at->first; o; o = o->next) {
         for (int i = 0; i < o->n_args; i++) {
             const Val *v = arg(o, i);
-            if (is_inside(v, region) || (!v->type->rank && !v->type->is_ptr))
-                continue;
-            const char *name = v->name ? str_printf(f->a, "'%s' of type ", v->name)
-                                       : "";
-            err_help(f->c,
-                     "it computes with its arguments and with numbers; of several "
-                     "blocks, tl.reduce((x, y), axis, f) gives it one element each");
-            err_at(f->c, o->loc, LIMIT,
-                   str_printf(f->a,
-                              "the combine function of %s() uses %s%s from outside",
-                              f->callee, name, ty_str(f->a, v->type)));
+            if (!is_inside(v, region) && (v->type->rank || v->type->is_ptr))
+                return false;
         }
-        if (o->op == OP_IF || o->op == OP_YIELD || o->op == OP_CONST) {
-            for (int r = 0; r < o->n_regions; r++)
-                check_combine(f, region, o->regions[r]);
-            continue;
+        if (o->op == OP_INLINE_ASM_IO)
+            return false;
+        bool is_elem = op_has(o, OPF_ELEM) &&
+                       !(o->n_results && result(o, 0)->type->rank);
+        if (!is_elem && o->op != OP_IF && o->op != OP_YIELD && o->op != OP_CONST)
+            return false;
+        for (int r = 0; r < o->n_regions; r++)
+            if (!is_arithmetic(region, o->regions[r]))
+                return false;
+    }
+    return true;
+}
+
+/* Element index[..] along axis: index is a row of that many. */
+static Val *
+pick(Fe *f, Val *x, int axis, Val *index)
+{
+    int32_t shape[MAX_RANK];
+    const Type *t = x->type;
+    memcpy(shape, t->shape, sizeof shape);
+    shape[axis] = index->type->shape[0];
+    for (int d = 0; d < axis; d++)
+        index = ir_expand(&f->b, index, 0);
+    for (int d = axis + 1; d < t->rank; d++)
+        index = ir_expand(&f->b, index, d);
+    index = fe_splat_to(f, index, t->rank, shape);
+    const Type *r = ty_with_shape(f->c, t, t->rank, shape);
+    Op *o = ir_op(&f->b, OP_GATHER, 2, (Val *[]){x, index}, 1, &r);
+    ir_set_attr(o, ATTR_AXIS, axis);
+    return result(o, 0);
+}
+
+/* A row's mask, along axis of t. */
+static Val *
+along(Fe *f, Val *row, int axis, const Type *t)
+{
+    for (int d = 0; d < axis; d++)
+        row = ir_expand(&f->b, row, 0);
+    for (int d = axis + 1; d < t->rank; d++)
+        row = ir_expand(&f->b, row, d);
+    return fe_splat_to(f, row, t->rank, t->shape);
+}
+
+static Val *
+row_const(Fe *f, const Val *like, int64_t v)
+{
+    return ir_const_int(&f->b, like->type, v);
+}
+
+/* A combine function that branches, loops, loads, prints or asserts. It runs for whole
+ * blocks (widen.c), here for neighbours, pair by pair:
+ *
+ *     a b c d e  ->  ab cd e  ->  abcd e  ->  abcde
+ */
+static void
+reduce_in_pairs(Fe *f, const Block *plan, const char *what, int n, Val **x, int axis)
+{
+    Val **args = NEW_N(f->a, Val *, 2 * n), **out = NEW_N(f->a, Val *, n);
+    for (int32_t size; (size = x[0]->type->shape[axis]) > 1;) {
+        Val *i = ir_arange(&f->b, 0, (size + 1) / 2), *on = NULL;
+        Val *left = ir_bin(&f->b, OP_MUL, i, row_const(f, i, 2));
+        Val *right = ir_bin(&f->b, OP_ADD, left, row_const(f, i, 1));
+        if (size % 2) {
+            Val *last = row_const(f, i, size - 1);
+            on = ir_bin(&f->b, OP_LE, right, last);
+            right = ir_bin(&f->b, OP_MIN, right, last);
         }
-        if (op_has(o, OPF_ELEM) && !(o->n_results && result(o, 0)->type->rank))
-            continue;
-        err_help(f->c, "it gets two elements and computes one from them: arithmetic "
-                       "and choices");
-        err_at(f->c, o->loc, LIMIT,
-               str_printf(f->a, "'%s' in the combine function of %s()",
-                          op_info[o->op].text, f->callee));
+        for (int k = 0; k < n; k++) {
+            args[k] = pick(f, x[k], axis, left);
+            args[n + k] = pick(f, x[k], axis, right);
+        }
+        on = on ? along(f, on, axis, args[0]->type) : NULL;
+        fe_widen(f, plan, what, on, args, out);
+        for (int k = 0; k < n; k++)
+            x[k] = on ? ir_select(&f->b, on, out[k], args[k]) : out[k];
+    }
+    for (int k = 0; k < n; k++) {
+        int32_t shape[MAX_RANK];
+        int rank = 0;
+        for (int d = 0; d < x[k]->type->rank; d++)
+            if (d != axis)
+                shape[rank++] = x[k]->type->shape[d];
+        x[k] = fe_reshape(f, x[k], rank, shape);
+    }
+}
+
+/* The same of a scan: step d combines each element with the one d in front of it. */
+static void
+scan_in_steps(Fe *f, const Block *plan, const char *what, int n, Val **x, int axis,
+              bool reverse)
+{
+    Val **args = NEW_N(f->a, Val *, 2 * n), **out = NEW_N(f->a, Val *, n);
+    int32_t size = x[0]->type->shape[axis];
+    for (int32_t d = 1; d < size; d *= 2) {
+        Val *i = ir_arange(&f->b, 0, size);
+        Val *edge = row_const(f, i, reverse ? size - 1 : 0);
+        Val *from = ir_bin(&f->b, reverse ? OP_ADD : OP_SUB, i, row_const(f, i, d));
+        Val *on = ir_bin(&f->b, reverse ? OP_LE : OP_GE, from, edge);
+        from = ir_bin(&f->b, reverse ? OP_MIN : OP_MAX, from, edge);
+        for (int k = 0; k < n; k++) {
+            args[k] = pick(f, x[k], axis, from);
+            args[n + k] = x[k];
+        }
+        on = along(f, on, axis, x[0]->type);
+        fe_widen(f, plan, what, on, args, out);
+        for (int k = 0; k < n; k++)
+            x[k] = ir_select(&f->b, on, out[k], x[k]);
     }
 }
 
@@ -98,9 +184,9 @@ drop_unused(Block *at)
 }
 
 /* REDUCE or SCAN of n blocks of one shape; fills out[n]. */
-static Op *
-combine_op(Fe *f, OpCode code, int n, Val **in, int axis, Combine *fn, void *data,
-           Val **out)
+static void
+combine_op(Fe *f, OpCode code, int n, Val **in, int axis, bool reverse, Combine *fn,
+           void *data, Val **out)
 {
     const Type **types = NEW_N(f->a, const Type *, n);
     for (int i = 0; i < n; i++) {
@@ -116,6 +202,8 @@ combine_op(Fe *f, OpCode code, int n, Val **in, int axis, Combine *fn, void *dat
     }
     Op *o = ir_op(&f->b, code, n, in, n, types);
     ir_set_attr(o, ATTR_AXIS, axis);
+    if (code == OP_SCAN)
+        ir_set_attr(o, ATTR_REVERSE, reverse);
     Block *body = ir_block(f->func, o);
     ir_set_region(o, 0, body);
     Val **arg_v = NEW_N(f->a, Val *, 2 * n), **res = NEW_N(f->a, Val *, n);
@@ -128,10 +216,18 @@ combine_op(Fe *f, OpCode code, int n, Val **in, int axis, Combine *fn, void *dat
     ir_op(&f->b, OP_YIELD, n, res, 0, NULL);
     f->b = outer;
     drop_unused(body);
-    check_combine(f, body, body);
-    for (int i = 0; i < n; i++)
-        out[i] = result(o, i);
-    return o;
+    if (is_arithmetic(body, body)) {
+        for (int i = 0; i < n; i++)
+            out[i] = result(o, i);
+        return;
+    }
+    const char *what = str_printf(f->a, "the combine function of %s()", f->callee);
+    memcpy(out, in, (size_t)n * sizeof *out);
+    if (code == OP_SCAN)
+        scan_in_steps(f, body, what, n, out, axis, reverse);
+    else
+        reduce_in_pairs(f, body, what, n, out, axis);
+    ir_erase(o);
 }
 
 /* The combine functions of the usual reductions: one op. */
@@ -224,7 +320,7 @@ reduce(Fe *f, int n, Val **in, Value axis_v, bool keep, Combine *fn, void *data,
             in[i] = fe_reshape(f, in[i], 1, &size);
     } else
         axis = axis_of(f, axis_v, in[0]->type);
-    combine_op(f, OP_REDUCE, n, in, axis, fn, data, out);
+    combine_op(f, OP_REDUCE, n, in, axis, false, fn, data, out);
     for (int i = 0; keep && i < n; i++)
         out[i] = keep_dim(f, out[i], all ? -1 : axis, rank);
 }
@@ -440,8 +536,8 @@ bi_associative_scan(Fe *f, Value *a)
     int n = operands(f, a[0], in);
     need_function(f, a[2], n);
     int axis = axis_of(f, a[1], in[0]->type);
-    Op *o = combine_op(f, OP_SCAN, n, in, axis, combine_fn, &a[2], out);
-    ir_set_attr(o, ATTR_REVERSE, flag(f, a[3], false, "reverse"));
+    combine_op(f, OP_SCAN, n, in, axis, flag(f, a[3], false, "reverse"), combine_fn,
+               &a[2], out);
     return as_operands(f, a[0], n, out);
 }
 
@@ -450,8 +546,8 @@ running(Fe *f, OpCode op, Val *x, Value axis, Value reverse)
 {
     Val *r;
     int at = is_absent(axis) ? 0 : axis_of(f, axis, x->type);
-    Op *o = combine_op(f, OP_SCAN, 1, &x, at, combine_one, &op, &r);
-    ir_set_attr(o, ATTR_REVERSE, flag(f, reverse, false, "reverse"));
+    combine_op(f, OP_SCAN, 1, &x, at, flag(f, reverse, false, "reverse"), combine_one,
+               &op, &r);
     return v_val(r);
 }
 

@@ -90,8 +90,6 @@ fe_decay(Fe *f, Value v)
 {
     if (is_number(v))
         v = v_val(fe_tensor(f, v, "the value"));
-    if (f->lanes && v.kind == V_TENSOR && !v.val->type->rank)
-        return v_val(fe_splat_to(f, v.val, f->lanes->rank, f->lanes->shape));
     if (v.kind != V_TUPLE || v.tuple->is_aggregate)
         return v; /* an aggregate's fields are what its annotations say */
     Value t = v_tuple_like(f, v.tuple);

@@ -278,7 +278,6 @@ struct Fe {
     Map builtins;            /* PyObject * -> Builtin * */
     Map methods;             /* Python function * -> FeFunction *, of aggregates */
     Map lines;               /* file name -> list of lines, for carets */
-    const Type *lanes;       /* in map_elementwise: a block of that shape is a scalar */
     int depth;               /* of C recursion */
     int64_t n_steps; /* statements lowered: unrolled loops are finite but not small */
     PyObject *cls_constexpr, *cls_dtype, *cls_pointer, *cls_block, *cls_tensor,
@@ -385,6 +384,13 @@ Value fe_call_closure(Fe *f, const Closure *k, int n, const Value *args, int n_k
                       const char *const *kw, const Value *kw_args);
 Value fe_inline(Fe *f, FeFunction *fn, int n, const Value *args, int n_kw,
                 const char *const *kw, const Value *kw_args);
+/* ---- widen.c ------------------------------------------------------------------------ */
+/* The ops of plan, which are about scalars, here: for all elements of args, blocks of one
+ * shape and plan's arguments. active: the elements that there are, or NULL: all. out: what
+ * plan ends with, blocks. what: "a function of f", for messages. */
+void fe_widen(Fe *f, const Block *plan, const char *what, Val *active, Val *const *args,
+              Val **out);
+
 /* ---- aggregate.c ------------------------------------------------------------------- */
 bool fe_is_aggregate(PyObject *cls);
 Value fe_make_aggregate(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,

@@ -174,10 +174,6 @@ lower_body(Fe *f, Loop *l)
         l->returned = fe_ended(f, l->body, l->st, local, RETURNS);
         l->ret = local[slot_ret(f->frame)];
     }
-    if (f->lanes && (l->broke || l->returned)) {
-        err_help(f->c, "tl.static_range(..) may be left");
-        fail(f, LIMIT, "leaving a loop in a function of map_elementwise");
-    }
     fe_build_in(f, l->body);
     if (l->st == RETURNS) /* the variables are dead: any values will do */
         memcpy(l->out, l->k->leaf, (size_t)l->k->n_leaves * sizeof *l->out);
@@ -488,8 +484,6 @@ fe_while(Fe *f, Node *n)
         }
         c = v_bool(true);
     }
-    if (f->lanes)
-        fail(f, LIMIT, "a while in a function of map_elementwise");
     Val *cond = forever ? ir_const_int(&f->b, ty_scalar(f->c, E_I1), 1)
                         : fe_condition(f, c, "the condition of a while");
     get_carried(f, k, pass);

@@ -505,7 +505,7 @@ Val *
 fe_condition(Fe *f, Value v, const char *of)
 {
     Val *x = fe_tensor(f, v, of);
-    if (x->type->rank && !(f->lanes && ty_same_shape(x->type, f->lanes))) {
+    if (x->type->rank) {
         if (ty_numel(x->type) != 1) {
             if (!f->c->pending_help)
                 err_help(f->c, "tl.where(condition, a, b) chooses element by element");

@@ -32,7 +32,6 @@ typedef struct Side {
     Block *block;
     Value *local; /* the variables when the side ended */
     Status status;
-    Val *select; /* map_elementwise: both sides run, and this i1 block chooses */
     VEC(Val *) yield;
 } Side;
 
@@ -72,10 +71,6 @@ choose(Fe *f, Op *op, Side *side, Val *v0, Val *v1)
 {
     if (v0 == v1)
         return v0;
-    if (side->select) {
-        fe_build_in(f, side->block);
-        return v0 && v1 ? ir_select(&f->b, side->select, v0, v1) : v0 ? v0 : v1;
-    }
     Val *v[2] = {v0, v1};
     const Type *t = v0 ? v0->type : v1->type;
     for (int k = 0; k < 2; k++) {
@@ -213,9 +208,7 @@ fe_ended(Fe *f, Block *block, Status st, Value *local, Status way)
     if ((st & way) && st != way)
         return local[slot_flag(f->frame, way)].val;
     fe_build_in(f, block);
-    const Type *t = f->lanes ? ty_with_elem(f->c, f->lanes, E_I1)
-                             : ty_scalar(f->c, E_I1);
-    return ir_const_int(&f->b, t, st == way);
+    return ir_const_int(&f->b, ty_scalar(f->c, E_I1), st == way);
 }
 
 /* if cond: then else: other. When one of them never falls through and the other may, rest
@@ -227,14 +220,11 @@ branch(Fe *f, Val *cond, Rest then, Rest other, Rest *rest, bool *used)
     Block *outer = f->b.block;
     const Loc *loc = f->b.loc;
     Value *before = fe_copy_locals(f);
-    bool both = cond->type->rank > 0; /* elements differ: both sides run */
-    Op *op = both ? NULL : ir_op(&f->b, OP_IF, 1, &cond, 0, NULL);
+    Op *op = ir_op(&f->b, OP_IF, 1, &cond, 0, NULL);
     Side side[2] = {0};
     for (int k = 0; k < 2; k++) {
-        side[k].select = both ? cond : NULL;
-        side[k].block = both ? outer : ir_block(f->func, op);
-        if (op)
-            ir_set_region(op, k, side[k].block);
+        side[k].block = ir_block(f->func, op);
+        ir_set_region(op, k, side[k].block);
         fe_build_in(f, side[k].block);
         fe_set_locals(f, before);
         side[k].status = run_rest(f, k ? other : then);
@@ -264,7 +254,7 @@ branch(Fe *f, Val *cond, Rest then, Rest other, Rest *rest, bool *used)
             v[k] = fe_ended(f, side[k].block, side[k].status, side[k].local, way);
         fr->local[slot_flag(fr, way)] = v_val(choose(f, op, side, v[0], v[1]));
     }
-    for (int k = 0; k < 2 && op; k++) {
+    for (int k = 0; k < 2; k++) {
         fe_build_in(f, side[k].block);
         ir_op(&f->b, OP_YIELD, side[k].yield.n, side[k].yield.at, 0, NULL);
     }
@@ -378,13 +368,10 @@ fe_ternary(Fe *f, Node *n, Val *cond)
     Value v[2];
     Side side[2] = {0};
     Block *outer = f->b.block;
-    bool both = cond->type->rank > 0;
-    Op *op = both ? NULL : ir_op(&f->b, OP_IF, 1, &cond, 0, NULL);
+    Op *op = ir_op(&f->b, OP_IF, 1, &cond, 0, NULL);
     for (int k = 0; k < 2; k++) {
-        side[k].select = both ? cond : NULL;
-        side[k].block = both ? outer : ir_block(f->func, op);
-        if (op)
-            ir_set_region(op, k, side[k].block);
+        side[k].block = ir_block(f->func, op);
+        ir_set_region(op, k, side[k].block);
         fe_build_in(f, side[k].block);
         v[k] = fe_decay(f, fe_expr(f, part[k]));
     }
@@ -397,7 +384,7 @@ fe_ternary(Fe *f, Node *n, Val *cond)
              v_short(f, v[0]), v_short(f, v[1]));
     }
     Value r = choose_value(f, op, side, &v[0], &v[1]);
-    for (int k = 0; k < 2 && op; k++) {
+    for (int k = 0; k < 2; k++) {
         fe_build_in(f, side[k].block);
         ir_op(&f->b, OP_YIELD, side[k].yield.n, side[k].yield.at, 0, NULL);
     }

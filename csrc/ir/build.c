@@ -378,6 +378,12 @@ ir_clone(Build *b, const Op *o, Map *map)
     return n;
 }
 
+int
+ir_n_printed(const Op *o)
+{
+    return o->n_args - (int)ir_attr(o, ATTR_MASKED);
+}
+
 bool
 ir_is_inside(const Op *o, const Block *b)
 {

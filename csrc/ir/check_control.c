@@ -158,7 +158,16 @@ check_print(const Op *o)
     if (!o->text)
         return refuse(o, "without a text");
     const char *err = want_sides(o);
-    return err ? err : want_word(o, ATTR_HEX, 0, 1);
+    if (!err)
+        err = want_word(o, ATTR_HEX, 0, 1);
+    if (!err)
+        err = want_word(o, ATTR_MASKED, 0, 1);
+    if (!err && ir_attr(o, ATTR_MASKED)) {
+        err = want_count(o, 2, 2);
+        if (!err)
+            err = want_mask(o, 1, at(o, 0));
+    }
+    return err;
 }
 
 const char *

@@ -575,17 +575,18 @@ run_print(Interp *in, const Op *o)
 {
     FILE *out = in->run->out ? in->run->out : stdout;
     const int32_t *pid = in->pid;
-    if (!o->n_args)
+    int n = ir_n_printed(o);
+    if (!n)
         fprintf(out, "pid (%d, %d, %d) idx ()%s\n", pid[0], pid[1], pid[2], o->text);
-    for (int k = 0; k < o->n_args; k++) {
+    for (int k = 0; k < n; k++) {
         const Type *t = arg(o, k)->type;
         for (int64_t i = 0; i < ty_numel(t); i++) {
             const char *index = index_text(in, o, t, i);
-            if (!index)
+            if (!index || is_masked_off(in, o, n, i))
                 continue;
             fprintf(out, "pid (%d, %d, %d) idx (%s)%s", pid[0], pid[1], pid[2], index,
                     o->text);
-            if (o->n_args > 1)
+            if (n > 1)
                 fprintf(out, "(operand %d) ", k);
             print_value(out, t, operand(in, o, k)[i], ir_attr(o, ATTR_HEX));
             fputc('\n', out);

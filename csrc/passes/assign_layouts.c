@@ -279,6 +279,8 @@ change_op(Assign *s, Op *o)
         demand_arg(s, o, 1, o->results[0]->type->layout);
         return;
     case OP_PRINT:
+        if (ir_attr(o, ATTR_MASKED))
+            break;
         for (int i = 0; i < o->n_args; i++)
             if (is_block(arg(o, i)) && !arg(o, i)->type->layout)
                 demand_arg(s, o, i, wishes_default(s->wishes, arg(o, i)->type));

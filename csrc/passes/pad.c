@@ -367,11 +367,13 @@ pad_print(Pad *p, Op *o)
     if (!any)
         return;
     Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
-    for (int i = 0; i < o->n_args; i++) {
-        Op *one = ir_op(&b, OP_PRINT, 1, (Val *[]){arg(o, i)}, 0, NULL);
-        one->text = o->n_args == 1
-                        ? o->text
-                        : str_printf(p->c->arena, "%s(operand %d) ", o->text, i);
+    int n = ir_n_printed(o), n_mask = o->n_args - n;
+    for (int i = 0; i < n; i++) {
+        Val *x[2] = {arg(o, i), n_mask ? arg(o, n) : NULL};
+        Op *one = ir_op(&b, OP_PRINT, 1 + n_mask, x, 0, NULL);
+        ir_set_attr(one, ATTR_MASKED, n_mask);
+        one->text = n == 1 ? o->text
+                           : str_printf(p->c->arena, "%s(operand %d) ", o->text, i);
         ir_set_attr(one, ATTR_HEX, ir_attr(o, ATTR_HEX));
         ir_set_attr(one, ATTR_SIDES, ty_pack_sides(pad_type(p, arg(o, i))));
     }

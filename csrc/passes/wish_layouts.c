@@ -581,7 +581,9 @@ look_at_op(Wishes *s, const Op *o)
         set_wish(s, o->results[0], wishes_default(s, o->results[0]->type), false);
         return;
     case OP_ASSERT:
-        if (is_block(arg(o, 0)))
+    case OP_PRINT:
+        if (o->n_args && is_block(arg(o, 0)) &&
+            (o->op == OP_ASSERT || ir_attr(o, ATTR_MASKED)))
             work_in(s, o, working_layout(s, o));
         return;
     case OP_INLINE_ASM_IO: /* runs even if nobody wants what it gives, so it is never cheap */

@@ -30,7 +30,7 @@ words(Host *h, const int32_t *w, int n)
 static Lv
 describe(Host *h, const Op *o, int operand)
 {
-    int32_t w[PRINT_SHAPE + 2 * MAX_RANK] = {operand, o->n_args};
+    int32_t w[PRINT_SHAPE + 2 * MAX_RANK] = {operand, ir_n_printed(o)};
     int rank = 0;
     if (o->n_args) {
         const Type *t = arg(o, operand)->type;
@@ -78,7 +78,7 @@ lane(Host *h, Lv slot, Lt elem, Lv i)
 }
 
 void
-host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value)
+host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value, Lv mask)
 {
     Ll *l = h->l;
     Lv args[6] = {h->scratch,          h->pid,
@@ -89,18 +89,31 @@ host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value)
             args[5] = bits_of(h, arg(o, operand)->type, value);
         if (flat)
             args[4] = flat;
+        When on;
+        if (mask)
+            host_when_open(h, &on, mask);
         ll_call_c(l, "tegula_print", l->void_, args, 6);
+        if (mask)
+            host_when_close(h, &on);
         return;
     }
     const Type *t = arg(o, operand)->type;
     value = host_to_mem(h, t, value); /* an array of i1 would be packed */
     Lt elem = LLVMGetElementType(LLVMTypeOf(value));
-    Lv slot = host_stack_slot(h, value);
+    Lv slot = host_stack_slot(h, value), bits = NULL;
+    if (mask)
+        bits = host_stack_slot(h, LLVMBuildZExt(l->b, mask, ll_vec(l->i8, lanes), ""));
     Loop loop;
+    When on;
     host_loop_open(h, &loop, lanes, 1);
+    if (mask)
+        host_when_open(
+            h, &on, LLVMBuildTrunc(l->b, lane(h, bits, l->i8, loop.index), l->i1, ""));
     args[4] = LLVMBuildAdd(l->b, flat, loop.index, "");
     args[5] = bits_of(h, t, host_from_mem(h, t, lane(h, slot, elem, loop.index)));
     ll_call_c(l, "tegula_print", l->void_, args, 6);
+    if (mask)
+        host_when_close(h, &on);
     host_loop_close(h, &loop);
 }
 

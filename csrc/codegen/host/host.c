@@ -204,8 +204,8 @@ debug_op(Host *h, const Op *o)
     host_settle_loads(h, o);
     host_flush(h);
     if (is_print && !o->n_args)
-        host_print(h, o, -1, 0, NULL, NULL);
-    for (int i = 0; i < (is_print ? o->n_args : 1); i++) {
+        host_print(h, o, -1, 0, NULL, NULL, NULL);
+    for (int i = 0; i < (is_print ? ir_n_printed(o) : 1); i++) {
         const Type *t = arg(o, i)->type;
         if (t->rank) {
             Root r = {.kind = is_print ? R_PRINT : R_CHECK,
@@ -215,7 +215,8 @@ debug_op(Host *h, const Op *o)
             host_add_root(h, r, t, -1);
             host_flush(h);
         } else if (is_print) {
-            host_print(h, o, i, 0, NULL, host_scalar(h, arg(o, i)));
+            host_print(h, o, i, 0, NULL, host_scalar(h, arg(o, i)),
+                       ir_attr(o, ATTR_MASKED) ? scalar_arg(h, o, 1) : NULL);
         } else {
             host_check(h, o, 0, NULL, host_scalar(h, arg(o, 0)), scalar_arg(h, o, 1));
         }

@@ -270,7 +270,8 @@ void host_guard(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv mask);
 /* flat: row-major index of the first lane (i64); NULL for scalars. */
 void host_check(Host *h, const Op *o, int lanes, Lv flat, Lv cond, Lv mask);
 Lv host_stack_slot(Host *h, Lv x); /* a slot made once, in the entry block; x in it */
-void host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value);
+void host_print(Host *h, const Op *o, int operand, int lanes, Lv flat, Lv value,
+                Lv mask);
 
 /* ---- reduce.c ---------------------------------------------------------------------------------- */
 void host_reduce_begin(Host *h, Group *g, Root *r);

@@ -266,7 +266,8 @@ emit_root(Host *h, Group *g, Root *r)
                    o->n_args > 1 ? root_in(h, g, r, 1) : NULL);
         return;
     case R_PRINT:
-        host_print(h, o, r->mode, lanes, flat_index(h, g), root_in(h, g, r, r->mode));
+        host_print(h, o, r->mode, lanes, flat_index(h, g), root_in(h, g, r, r->mode),
+                   ir_attr(o, ATTR_MASKED) ? root_in(h, g, r, 1) : NULL);
         return;
     }
 }

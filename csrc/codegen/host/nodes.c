@@ -384,7 +384,8 @@ build_root(Host *h, Group *g, Root *r)
     if (r->kind == R_STORE)
         r->mode = mode_of(h, g, arg(r->o, 0), identity_map(g->rank));
     for (int i = 0; i < n; i++)
-        if (r->kind != R_PRINT || i == r->mode) /* the others may have another shape */
+        if (r->kind != R_PRINT || i == r->mode || ir_attr(r->o, ATTR_MASKED))
+            /* others of a print may have another shape */
             r->in[i] = want(h, g, arg(r->o, i),
                             i == 0 && r->kind == R_STORE && r->mode == M_ROW);
 }

@@ -501,12 +501,16 @@ print(Sim *s, const Op *o)
     Ll *l = s->l;
     if (!o->n_args)
         s->m->print(l, o, -1, ll_i32(l, 0), NULL, sim_owner(s, NULL));
-    for (int k = 0; k < o->n_args; k++) {
+    bool masked = ir_attr(o, ATTR_MASKED) != 0;
+    for (int k = 0; k < ir_n_printed(o); k++) {
         const Val *v = arg(o, k);
         Lv owner = sim_owner(s, v->type->layout);
         for (int i = 0; i < sim_n_regs(v); i++) {
             Lv at = v->type->rank ? sim_index(s, v->type->layout, i) : ll_i32(l, 0);
-            s->m->print(l, o, k, at, sim_val(s, v)[i], owner);
+            Lv on = masked ? sim_val(s, arg(o, 1))[i] : NULL;
+            if (on && owner)
+                on = LLVMBuildAnd(l->b, on, owner, "");
+            s->m->print(l, o, k, at, sim_val(s, v)[i], on ? on : owner);
         }
     }
 }

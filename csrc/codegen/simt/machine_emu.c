@@ -453,7 +453,7 @@ emu_print_one(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
     }
     Lv field[] = {text_of(l, o->text),
                   ll_i32(l, operand),
-                  ll_i32(l, o->n_args),
+                  ll_i32(l, ir_n_printed(o)),
                   ll_i32(l, (int)e),
                   ll_i32(l, (int)ir_attr(o, ATTR_HEX)),
                   ll_i32(l, rank),

@@ -63,9 +63,10 @@ def map_elementwise(
 
     Shapes: args broadcast. With pack, the function gets that many neighbours of each
             operand, one operand after the other, and returns as many of each result.
-    Cost:   both sides of a branch are computed for all elements, and one is chosen.
-    Errors: UnsupportedError[LIMIT] for memory accesses, reductions and loops that depend on
-            an element.
+    Cost:   all elements run together: both sides of a branch, and a loop as long as one
+            of them is in it. Loads, stores, atomics, prints and asserts are of those
+            that get there.
+    Errors: CompileError[TYPE] when it makes a block of an element.
 
     >>> @tegula.jit
     ... def larger(a, b):

@@ -1,4 +1,4 @@
-"""LIMIT: a combine function that uses a block from outside."""
+"""TYPE: a combine function that uses a block from outside."""
 
 import tegula
 import tegula.language as tl
@@ -17,7 +17,7 @@ def run():
 
 
 # ----
-# limit_combine_outside.py:12:17: CompileError[TYPE]: the combine function of reduce returns f32[64], expected f32
+# type_combine_outside.py:12:17: CompileError[TYPE]: the combine function of reduce returns f32[64], expected f32
 #     tl.store(x, tl.reduce(v, 0, lambda a, b: a + b * w))
 #                 ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 #   help: it gets single elements; of several blocks, tl.reduce((x, y), axis, f) gives it one of each
