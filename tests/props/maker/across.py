@@ -20,14 +20,15 @@ class Across(Expr):
             if w.shape[-1] == 2:
                 forms.append((2, self.joined))
             if size(w.shape) <= 512 and rank <= 2:
-                forms += [(1, self.split), (2, self.sliced)]
+                forms += [(1, self.split)]
+                forms += [(2, self.sliced)] * (not self.plain)
         if rank > 1:
             forms.append((3, self.permuted))
         if rank == 1:
             forms += [(2, self.picked), (1, self.counted)]
-        if rank and size(w.shape) <= 256:
+        if rank and size(w.shape) <= 256 and not self.plain:
             forms.append((1, self.resized))
-        if rank == 0:
+        if rank == 0 and not self.plain:
             forms.append((1, self.element))
         return self.d.weighted(forms)(w, depth)
 
@@ -59,6 +60,7 @@ class Across(Expr):
             near = self.simple(w.with_shape(()))  # a number from outside
             outer = f"lambda a, b: tl.minimum(tl.minimum(a, b), {near})"
             fn = d.pick(["plus", "lambda a, b: a + b", outer])
+            fn = "plus" if self.plain else fn
             return f"tl.reduce({x}, {axis}, {fn}).to(tl.{w.dtype})"
         if kind == 1:
             i = self.expr(v.with_dtype("int32"), depth - 1)
@@ -141,7 +143,7 @@ class Across(Expr):
     def interleaved(self, w: Want, depth: int) -> str:
         half = w.with_shape((*w.shape[:-1], w.shape[-1] // 2))
         a, b = self.expr(half, depth - 1), self.expr(half, depth - 1)
-        if len(w.shape) == 1 and self.d.chance(40):
+        if len(w.shape) == 1 and self.d.chance(40) and not self.plain:
             return f"tl.cat({a}, {b}, can_reorder=False)"
         return f"tl.interleave({a}, {b})"
 

@@ -83,6 +83,7 @@ class Expr(Memory):
             v = Want(d.pick(INTS + FLOATS), w.shape, d.chance(50))
             a, b = self.pair(v, depth)
             chain = f" {d.pick(COMPARE)} {self.expr(v, 0)}" if d.chance(15) else ""
+            chain = "" if self.plain else chain
             return f"({a} {d.pick(COMPARE)} {b}{chain})"
         a = self.expr(w, depth - 1)
         if kind == 4:
@@ -100,7 +101,7 @@ class Expr(Memory):
                 (1, f"tl.minimum({a}, {b}) + 0.0"),
                 (1, f"tl.maximum({a}, {b}) + 0.0"),
                 (1, f"tl.abs({a}) - {b}"),
-                (1, f"-{a}"),
+                (1, f"-{a}" if not self.plain else f"1 - {a}"),
                 (1, f"{a} * {self.constant(w.dtype)}"),
                 (1, f"tl.clamp({a}.to(tl.float32), -3.0, 5.0)"),
             ]
@@ -125,6 +126,8 @@ class Expr(Memory):
             f"tl.ceil({a}.to(tl.float32))",
             f"({a} % {b})",
         ]
+        if self.plain:  # Triton's are a - b * trunc(a / b), and 0 - a
+            forms = [e for e in forms if "%" not in e and not e.startswith("(-")]
         kind = d.below(len(forms) + 4)
         if kind < len(forms):
             e = forms[kind]
@@ -144,6 +147,8 @@ class Expr(Memory):
         a, b = self.pair(w, depth)
         unsigned = w.dtype in UNSIGNED
         kind = d.below(23)
+        if kind == 19 and self.plain:
+            kind = 0
         if kind < 6:
             e = f"({a} {d.pick('+-*&|^')} {b})"
         elif kind == 6:
@@ -217,15 +222,17 @@ class Expr(Memory):
         """A helper's result."""
         d = self.d
         a, b = self.pair(w, depth)
-        forms = [f"larger({a}, {b})", f"keyed({a}, second={self.expr(w, depth - 1)})"]
-        forms.append(f"Pair({a}, {a}).swapped().a")
+        forms = [f"larger({a}, {b})"]
+        if not self.plain:
+            forms.append(f"keyed({a}, second={self.expr(w, depth - 1)})")
+            forms.append(f"Pair({a}, {a}).swapped().a")
         if w.shape:
             c = self.expr(w, depth - 1)
             forms.append(
                 f"tl.map_elementwise({d.pick(['branchy', 'larger'])}, {a}, {c})"
             )
         forms += [f"{v}({a})" for v, want in self.closures if want == w]
-        if not w.shape:
+        if not w.shape and not self.plain:
             forms.append(f"pick({a}, {b}, n)")
         if w.dtype in SIGNED:
             forms.append(f"twice({a}, {d.between(0, 3)})")

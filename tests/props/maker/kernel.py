@@ -163,7 +163,7 @@ class Kernel(Stmt):
         most = 14 if d.chance(10) else 6
         for _ in range(d.between(1, most)):
             self.statement()
-        if d.chance(10):
+        if d.chance(10) and not self.plain:
             self.put(f"if {self.condition()}:")
             self.put("    return")
         del self.vars[: len(given)]
@@ -191,7 +191,7 @@ class Kernel(Stmt):
             case.options["num_stages"] = d.pick([1, 2, 3, 4])
         chip = d.pick(["sm_80", "sm_90a", "sm_75", "sm_100a", "sm_120a"])
         case.targets = ["cpu", f"emu:{chip}"]
-        if chip in ("sm_90a", "sm_100a", "sm_120a") and d.chance(25):
+        if chip in ("sm_90a", "sm_100a", "sm_120a") and d.chance(25) and not self.plain:
             case.options["num_ctas"] = d.pick([2, 4])
         case.streams = d.chance(20)
         if d.chance(30):
@@ -205,5 +205,6 @@ def typed(case: Case) -> list[str]:
     return [f"    {p.name} = {p.name}.to(tl.pointer_type(tl.{p.dtype}))" for p in odd]
 
 
-def make(draw: Draw) -> Case:
-    return Kernel(draw).make()
+def make(draw: Draw, plain: bool = False) -> Case:
+    """A kernel; plain: of nothing that Triton has not, or leaves undefined."""
+    return Kernel(draw, plain).make()

@@ -25,9 +25,8 @@ sys.path.append(str(Path(__file__).parents[2] / "ptxsim"))
 import simulated
 
 import tegula
-from maker.case import Case, Param
+from maker.case import Case, Param, elements, storage
 
-BITS_OF = {"bfloat16": np.uint16, "float8e4nv": np.uint8, "float8e5": np.uint8}
 # The bits of infinity; what is above it, sign aside, is NaN.
 INFINITY = {"bfloat16": 0x7F80, "float8e5": 0x7C, "float8e4nv": 0x7E}
 
@@ -39,35 +38,6 @@ def build(case: Case, name: str) -> Any:
     scope: dict[str, Any] = {"__name__": "random_kernel"}
     exec(compile(case.text, file, "exec"), scope)
     return scope["kernel"]
-
-
-def storage(dtype: str) -> np.dtype:
-    return np.dtype(bool if dtype == "int1" else BITS_OF.get(dtype, dtype))
-
-
-def elements(p: Param, rng: np.random.Generator) -> np.ndarray:
-    """What an input holds."""
-    t = storage(p.dtype)
-    if p.dtype == "int1":
-        return rng.integers(0, 2, p.n).astype(bool)
-    if p.dtype in BITS_OF and not p.whole:
-        return rng.integers(0, np.iinfo(t).max, p.n, dtype=t, endpoint=True)
-    if "int" in p.dtype:
-        x = rng.integers(np.iinfo(t).min, np.iinfo(t).max, p.n, dtype=t, endpoint=True)
-        x[::3] = rng.integers(0, 20, x[::3].shape).astype(t)
-        return x
-    x = rng.integers(-9, 10, p.n).astype(np.float32)
-    if p.dtype == "bfloat16":
-        return (x.view(np.uint32) >> 16).astype(np.uint16)
-    if p.dtype in BITS_OF:  # the whole numbers up to 4, by their bits
-        small = {"float8e5": [0, 60, 64, 66, 68], "float8e4nv": [0, 56, 64, 68, 72]}
-        return np.array(small[p.dtype], np.uint8)[np.abs(x).astype(int) % 5]
-    if not p.whole:
-        x = (rng.standard_normal(p.n) * np.exp2(rng.integers(-6, 12, p.n))).astype(t)
-        x[::29] = rng.choice(
-            np.array([np.nan, np.inf, -np.inf, -0.0, 0.0], t), x[::29].shape
-        )
-    return x.astype(t)
 
 
 def outputs(kernel: Any, case: Case, target: str) -> dict[str, np.ndarray]:

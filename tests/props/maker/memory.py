@@ -92,7 +92,8 @@ class Memory(Scope):
         if len(w.shape) == 1:
             length = d.pick([64, 100, 16])
             offset = d.pick(["0", "n", "pid * 8", str(length - w.shape[0] // 2)])
-            if d.chance(50) and w.shape[0] * n_bytes >= 16 and dtype != "int1":
+            fits = w.shape[0] * n_bytes >= 16 and dtype != "int1" and not self.plain
+            if d.chance(50) and fits:
                 about = f"{source}, [{length}], [1], {list(w.shape)}"
                 desc = f"tl.make_tensor_descriptor({about})"
                 return form.format(f"{desc}.load([{offset}])")
@@ -103,7 +104,8 @@ class Memory(Scope):
             return form.format(f"tl.load({block}, boundary_check=(0,))")
         rows, cols = d.pick([(32, 48), (17, 64), (64, 33)])
         r, c = d.pick(["0", "n", "5"]), d.pick(["0", "n", "16"])
-        if d.chance(50) and w.shape[1] * n_bytes >= 16 and dtype != "int1":
+        fits = w.shape[1] * n_bytes >= 16 and dtype != "int1" and not self.plain
+        if d.chance(50) and fits:
             desc = (
                 f"tl.make_tensor_descriptor({source}, [{rows}, {cols}], [64, 1], "
                 f"{list(w.shape)})"

@@ -79,8 +79,9 @@ class Var:
 
 
 class Scope:
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: Draw, plain: bool = False) -> None:
         self.d = draw
+        self.plain = plain  # nothing that Triton has not, or leaves undefined
         self.lines: list[str] = []
         self.closures: list[tuple[str, Want]] = []  # functions of one, in scope
         self.vars: list[Var] = []
@@ -92,7 +93,7 @@ class Scope:
         self.shapes = list(SHAPES)
         if draw.chance(20):
             self.shapes += LARGE
-        self.is_odd = draw.chance(40)
+        self.is_odd = draw.chance(40) and not plain
         if self.is_odd:
             self.shapes += ODD
         self.inputs: list[Param] = []

@@ -65,7 +65,7 @@ class Stmt(Across):
         d = self.d
         self.put(f"if {self.condition()}:")
         self.suite(d.between(1, 2))
-        if self.in_loop and d.chance(40):
+        if self.in_loop and d.chance(40) and not self.plain:
             self.put(f"    {d.pick(['break', 'continue'])}")
         if d.chance(20):
             self.put(f"elif {self.condition()}:")
@@ -110,7 +110,7 @@ class Stmt(Across):
     def while_loop(self) -> None:
         k = self.fresh("k")
         self.put(f"{k} = 0")
-        kind = self.d.below(3)
+        kind = self.d.below(2 if self.plain else 3)
         head = [f"while {k} < n:", f"while ({k} < 6) & (n != 3):", "while True:"][kind]
         self.put(head)
         self.put(f"    {k} += 1")
@@ -258,7 +258,7 @@ class Stmt(Across):
             return self.assign()
         a, b = self.d.pick(pairs)
         self.put(f"{a.name}, {b.name} = both({a.name}, {b.name})")
-        if self.d.chance(60):
+        if self.d.chance(60) and not self.plain:
             self.put(f"{a.name} = pick({a.name}, {b.name}, n)")
 
     def unpack(self) -> None:
@@ -295,8 +295,8 @@ class Stmt(Across):
             (2, self.walk),
             (3, self.swap),
             (2, self.unpack),
-            (1, self.over_tuple),
-            (1, self.closure),
+            (1, self.over_tuple if not self.plain else self.assign),
+            (1, self.closure if not self.plain else self.assign),
             (3, self.round_trip),
             (3, self.atomic),
             (2, self.exchange),

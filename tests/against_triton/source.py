@@ -1,0 +1,82 @@
+"""Cases as files of kernels."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+from case import Case, Constant
+
+HEAD = """import triton
+import triton.language as tl
+from prelude import *
+from triton.language.extra import libdevice
+"""
+PACK = 12  # cases of one kernel
+
+
+def names(case: Case) -> list[str]:
+    return [*(a.name for a in case.args), "o", "t"]
+
+
+def head(case: Case, name: str) -> str:
+    params = [a.name + ": tl.constexpr" * isinstance(a, Constant) for a in case.args]
+    return f"\n\n@triton.jit\ndef {name}({', '.join([*params, 'o', 't'])}):\n"
+
+
+def function(case: Case, name: str) -> str:
+    """The case as a function of its arguments, of memory for results, and for types."""
+    slot = itertools.count()
+
+    def put(_: re.Match[str]) -> str:
+        i = next(slot)
+        return f"put_at(o + {i * case.room}, t + {i}, "
+
+    body = re.sub(r"\bput\(", put, case.body)
+    body = re.sub(r"\bI\b", "tl.arange(0, I_LEN)", body)
+    return head(case, name) + "".join(f"    {line}\n" for line in body.split("\n"))
+
+
+def text(cases: list[Case]) -> str:
+    """case_0 .. and `kernel`, which is all of them one after another."""
+    parts = [HEAD]
+    calls = []
+    o = t = 0
+    for i, case in enumerate(cases):
+        if case.helpers:
+            parts.append(f"\n\n{case.helpers}")
+        parts.append(function(case, f"case_{i}"))
+        words = [*names(case)[:-2], f"o + {o}", f"t + {t}"]
+        calls.append(f"    case_{i}({', '.join(words)})\n")
+        o += case.room * case.slots
+        t += case.slots
+    return "".join([*parts, head(cases[0], "kernel"), *calls])
+
+
+def alone(case: Case) -> bool:
+    """Shares no kernel: it has functions of its own, or its memory is a result."""
+    return bool(case.helpers) or any(
+        getattr(a, "kind", "") == "zero" for a in case.args
+    )
+
+
+def groups(cases: list[Case]) -> list[list[Case]]:
+    """Cases that can share a kernel have the same arguments."""
+    by_key: dict[tuple, list[Case]] = {}
+    for case in cases:
+        own = case.name if alone(case) else ""
+        options = tuple(sorted(case.options.items()))
+        key = (case.args, case.warps, case.grid, options, own)
+        by_key.setdefault(key, []).append(case)
+    return [
+        some[i : i + PACK]
+        for some in by_key.values()
+        for i in range(0, len(some), PACK)
+    ]
+
+
+def write(folder: Path, name: str, cases: list[Case]) -> Path:
+    path = folder / f"{name}.py"
+    path.write_text(text(cases))
+    return path
