@@ -51,14 +51,17 @@ has_chained_dot(const Block *b)
 static bool
 is_f8(Elem e)
 {
-    return e == E_F8E4M3 || e == E_F8E5M2;
+    return elem_is_float(e) && elem_info[e].bits == 8;
 }
 
-/* Do the tensor cores multiply float8? Those of sm_90 and sm_100 do not: ptxas would
+/* Do the tensor cores multiply these two float8? They know e4m3 and e5m2 at most. Those of sm_90 and sm_100 do not: ptxas would
  * convert both operands for every mma.sync, where we convert once. */
 static bool
-multiplies_f8(int sm)
+multiplies_f8(int sm, const Elem *e)
 {
+    for (int i = 0; i < 2; i++)
+        if (e[i] != E_F8E4M3 && e[i] != E_F8E5M2)
+            return false;
     return sm == 89 || sm >= 120;
 }
 
@@ -142,7 +145,7 @@ dot_plan(const Func *f, const Op *dot, DotPlan *p)
     int sm = f->c->opt.target.sm, precision = (int)ir_attr(dot, ATTR_PRECISION);
     Elem acc = dot->results[0]->type->elem;
     *p = (DotPlan){.operand = {a->elem, b->elem}};
-    if (is_f8(a->elem) && (!multiplies_f8(sm) || k < 32))
+    if (is_f8(a->elem) && (!multiplies_f8(sm, p->operand) || k < 32))
         p->operand[0] = p->operand[1] = E_F16; /* exact */
     if (!fits_acc(p->operand[0], acc) || !pick_mma(p->operand, precision, sm, k, p))
         return;

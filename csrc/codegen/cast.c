@@ -9,19 +9,33 @@
 /* ---- narrow floats <-> float --------------------------------------------------------- */
 
 static Lv
-f8e4m3_to_float(Ll *l, Lv x)
+float_of_bits(Ll *l, Lv like_it, uint32_t bits)
 {
-    /* Exponent and mantissa moved to their place in a float are the number times 2^-120,
-     * subnormals too: one exact multiplication. 0x7f is the NaN, there is no infinity. */
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return same_float(l, like_it, (double)f);
+}
+
+/* To float from eight bits whose largest exponent has numbers, too. */
+static Lv
+f8_to_float(Ll *l, Elem e, Lv x)
+{
+    /* Exponent and mantissa moved to their place in a float are the number times
+     * 2^(bias - 127), subnormals too: one exact multiplication. */
+    const FloatForm *form = &float_form[e];
     Lt i32 = like(x, l->i32), f32 = like(x, l->f32);
     Lv w = LLVMBuildZExt(l->b, x, i32, "");
     Lv magnitude = LLVMBuildAnd(l->b, w, same_int(w, 0x7f), "");
-    Lv f = LLVMBuildBitCast(l->b, LLVMBuildShl(l->b, magnitude, same_int(w, 20), ""),
-                            f32, "");
-    f = LLVMBuildFMul(l->b, f, same_float(l, f, 0x1p120), "");
+    Lv place = same_int(w, (uint64_t)(23 - form->mant));
+    Lv f = LLVMBuildBitCast(l->b, LLVMBuildShl(l->b, magnitude, place, ""), f32, "");
+    f = LLVMBuildFMul(l->b, f, float_of_bits(l, f, (uint32_t)(254 - form->bias) << 23),
+                      "");
     Lv bits = LLVMBuildBitCast(l->b, f, i32, "");
-    Lv is_nan = cmp_int(l, LLVMIntEQ, magnitude, same_int(w, 0x7f));
-    bits = choose(l, is_nan, same_int(w, 0x7fc00000), bits);
+    if (!form->no_nan) {
+        Lv is_nan = cmp_int(l, LLVMIntEQ, form->one_zero ? w : magnitude,
+                            same_int(w, form->nan));
+        bits = choose(l, is_nan, same_int(w, 0x7fc00000), bits);
+    }
     Lv sign = LLVMBuildShl(l->b, LLVMBuildAnd(l->b, w, same_int(w, 0x80), ""),
                            same_int(w, 24), "");
     return LLVMBuildBitCast(l->b, LLVMBuildOr(l->b, bits, sign, ""), f32, "");
@@ -49,7 +63,10 @@ cast_narrow_to_float(Ll *l, Elem e, Lv x)
         Lv h = LLVMBuildBitCast(l->b, w, like(x, l->f16), "");
         return LLVMBuildFPExt(l->b, h, f32, "");
     }
-    case E_F8E4M3: return f8e4m3_to_float(l, x);
+    case E_F8E4M3:
+    case E_F8E4B15:
+    case E_F8E4B8:
+    case E_F8E5B16: return f8_to_float(l, e, x);
     default: unreachable(l->c);
     }
 }
@@ -87,49 +104,54 @@ float_to_bf16(Ll *l, Lv x, int rounding)
     return LLVMBuildTrunc(l->b, r, i16, "");
 }
 
-/* To sign, exponent, mant bits of mantissa; above max: max, infinity too. */
 static Lv
-float_to_f8(Ll *l, Lv x, int mant, int bias, uint64_t max, int rounding)
+float_to_f8(Ll *l, Elem e, Lv x, int rounding)
 {
     Lt i32 = like(x, l->i32);
-    int drop = 23 - mant;
+    const FloatForm *form = &float_form[e];
+    int mant = form->mant, bias = form->bias, drop = 23 - mant;
     Lv w = LLVMBuildBitCast(l->b, x, i32, "");
     Lv a = LLVMBuildAnd(l->b, w, same_int(w, 0x7fffffff), "");
     Lv magnitude = unary(l, "llvm.fabs", x);
     Lv n = a; /* normal: move the exponent's bias, cut the mantissa */
     Lv s;     /* subnormal: count units of 2^(1 - bias - mant) */
-    if (rounding == ROUND_RTNE) {
+    if (rounding == ROUND_RTNE && !form->ties_away) {
         Lv odd = LLVMBuildAnd(l->b,
                               LLVMBuildLShr(l->b, a, same_int(w, (unsigned)drop), ""),
                               same_int(w, 1), "");
         n = LLVMBuildAdd(l->b, n, odd, "");
         n = LLVMBuildAdd(l->b, n, same_int(w, (1u << (drop - 1)) - 1), "");
         /* Adding 2^23 units leaves the rounded count in the low bits of the sum. */
-        union {
-            float f;
-            uint32_t u;
-        } magic = {.u = (uint32_t)(24 - bias - mant + 127) << 23};
-        s = LLVMBuildFAdd(l->b, magnitude, same_float(l, x, (double)magic.f), "");
-        s = LLVMBuildSub(l->b, LLVMBuildBitCast(l->b, s, i32, ""), same_int(w, magic.u),
+        uint32_t magic = (uint32_t)(24 - bias - mant + 127) << 23;
+        s = LLVMBuildFAdd(l->b, magnitude, float_of_bits(l, x, magic), "");
+        s = LLVMBuildSub(l->b, LLVMBuildBitCast(l->b, s, i32, ""), same_int(w, magic),
                          "");
-    } else {
-        union {
-            float f;
-            uint32_t u;
-        } scale = {.u = (uint32_t)(bias + mant - 1 + 127) << 23};
-        s = LLVMBuildFMul(l->b, magnitude, same_float(l, x, (double)scale.f), "");
+    } else { /* whole units; of halves, where ties go away from zero */
+        int half = form->ties_away;
+        Lv units = float_of_bits(l, x, (uint32_t)(bias + mant - 1 + half + 127) << 23);
+        s = LLVMBuildFMul(l->b, magnitude, units, "");
         s = ll_intrinsic(l, "llvm.fptosi.sat", (Lt[]){i32, LLVMTypeOf(x)}, 2, &s, 1);
+        if (half) {
+            n = LLVMBuildAdd(l->b, n, same_int(w, 1u << (drop - 1)), "");
+            s = LLVMBuildAdd(l->b, s, same_int(w, 1), "");
+            s = LLVMBuildLShr(l->b, s, same_int(w, 1), "");
+        }
     }
     n = LLVMBuildSub(l->b, n, same_int(w, (uint64_t)(127 - bias) << 23), "");
     n = LLVMBuildLShr(l->b, n, same_int(w, (unsigned)drop), "");
     Lv is_small = cmp_int(l, LLVMIntULT, a, same_int(w, (uint64_t)(128 - bias) << 23));
     Lv r = choose(l, is_small, s, n);
-    r = choose(l, cmp_int(l, LLVMIntUGT, r, same_int(w, max)), same_int(w, max), r);
+    Lv max = same_int(w, form->max);
+    r = choose(l, cmp_int(l, LLVMIntUGT, r, max), max, r);
     Lv sign = LLVMBuildAnd(l->b, LLVMBuildLShr(l->b, w, same_int(w, 24), ""),
                            same_int(w, 0x80), "");
+    if (form->one_zero)
+        sign = choose(l, cmp_int(l, LLVMIntEQ, r, same_int(w, 0)), r, sign);
     r = LLVMBuildOr(l->b, r, sign, "");
-    Lv is_nan = LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, "");
-    r = choose(l, is_nan, same_int(w, 0x7f), r);
+    Lv is_nan = form->one_zero ? cmp_int(l, LLVMIntUGE, a,
+                                         same_int(w, 0x7f800000)) /* or infinity */
+                               : LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, "");
+    r = choose(l, is_nan, same_int(w, form->nan), r);
     return LLVMBuildTrunc(l->b, r, like(x, l->i8), "");
 }
 
@@ -144,8 +166,11 @@ cast_float_to_narrow(Ll *l, Elem e, Lv x, int rounding)
     switch (e) {
     case E_F16: return float_to_half(l, x, rounding);
     case E_BF16: return float_to_bf16(l, x, rounding);
-    case E_F8E4M3: return float_to_f8(l, x, 3, 7, 0x7e, rounding);
-    case E_F8E5M2: return float_to_f8(l, x, 2, 15, 0x7b, rounding);
+    case E_F8E4M3:
+    case E_F8E5M2:
+    case E_F8E4B15:
+    case E_F8E4B8:
+    case E_F8E5B16: return float_to_f8(l, e, x, rounding);
     default: unreachable(l->c);
     }
 }

@@ -215,7 +215,10 @@ ll_elem(Ll *l, Elem e)
     case E_I8:
     case E_U8:
     case E_F8E4M3:
-    case E_F8E5M2: return l->i8;
+    case E_F8E5M2:
+    case E_F8E4B15:
+    case E_F8E4B8:
+    case E_F8E5B16: return l->i8;
     case E_I16:
     case E_U16:
     case E_BF16: return l->i16;

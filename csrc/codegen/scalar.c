@@ -275,6 +275,14 @@ float_op(Ll *l, OpCode op, Elem e, Lv *x, int n)
         return wide_op(l, op, e, x, n);
     Lv as_int = x[0]; /* bf16 and f8 are integers in registers */
     uint64_t sign = (uint64_t)1 << (elem_info[e].bits - 1);
+    if ((op == OP_NEG || op == OP_ABS) && float_form[e].one_zero) {
+        /* zero and NaN have no sign */
+        Lv magnitude = LLVMBuildAnd(l->b, as_int, same_int(as_int, sign - 1), "");
+        Lv r = op == OP_ABS ? magnitude
+                            : LLVMBuildXor(l->b, as_int, same_int(as_int, sign), "");
+        return choose(l, cmp_int(l, LLVMIntEQ, magnitude, same_int(as_int, 0)), as_int,
+                      r);
+    }
     if (op == OP_NEG)
         return e == E_F16 ? LLVMBuildFNeg(l->b, as_int, "")
                           : LLVMBuildXor(l->b, as_int, same_int(as_int, sign), "");

@@ -13,29 +13,25 @@
  *     integers           wrap; a shift by the width or more leaves only the sign
  *
  * Rule 1: the bits of a NaN that is computed are the positive quiet NaN without payload
- *         (f8: 0x7f), whatever the machine's own habit, so that the same input gives
- *         the same bytes. neg, abs, select and bitcast move bits and keep payloads.
+ *         (f8: FloatForm.nan), whatever the machine's own habit, so that the same input
+ *         gives the same bytes. neg, abs, select and bitcast move bits and keep payloads.
  * Rule 2: nothing here is undefined in C: no overflow, no out-of-range conversion.
  */
 #include "ir/ir.h"
 
 #include <math.h>
 
-/* How the bits of a float type are divided. */
-typedef struct FloatForm {
-    int mant, bias;    /* explicit mantissa bits; exponent bias */
-    bool has_inf;      /* else the largest exponent holds numbers too */
-    bool saturates;    /* too large becomes max, infinity as well */
-    uint64_t max, nan; /* largest finite value, the NaN we make */
-} FloatForm;
-
-static const FloatForm float_form[N_ELEM] = {
+const FloatForm float_form[N_ELEM] = {
     [E_F16] = {10, 15, true, false, 0x7bff, 0x7e00},
     [E_BF16] = {7, 127, true, false, 0x7f7f, 0x7fc0},
     [E_F32] = {23, 127, true, false, 0x7f7fffff, 0x7fc00000},
     [E_F64] = {52, 1023, true, false, 0x7fefffffffffffff, 0x7ff8000000000000},
     [E_F8E4M3] = {3, 7, false, true, 0x7e, 0x7f},
     [E_F8E5M2] = {2, 15, true, true, 0x7b, 0x7f},
+    /* 0x7f is 1.875, which no conversion gives: Triton's ends at 1.75, for NaN as well. */
+    [E_F8E4B15] = {3, 15, false, true, 0x7e, 0x7e, .no_nan = true, .ties_away = true},
+    [E_F8E4B8] = {3, 8, false, true, 0x7f, 0x80, .one_zero = true},
+    [E_F8E5B16] = {2, 16, false, true, 0x7f, 0x80, .one_zero = true},
 };
 
 static uint64_t
@@ -80,6 +76,8 @@ static bool
 is_nan(Elem e, uint64_t bits)
 {
     const FloatForm *f = &float_form[e];
+    if (f->no_nan || f->one_zero)
+        return f->one_zero && bits == f->nan;
     bits &= ~sign_bit(e);
     return f->has_inf ? bits > (low_bits(elem_info[e].bits - 1 - f->mant) << f->mant)
                       : bits == f->nan;
@@ -96,7 +94,7 @@ float_to_double(Elem e, uint64_t bits)
     int exp_bits = elem_info[e].bits - 1 - f->mant;
     int exp = (int)(bits >> f->mant & low_bits(exp_bits));
     if (is_nan(e, bits))
-        return copysign(NAN, sign);
+        return copysign(NAN, f->one_zero ? 1 : sign);
     if (f->has_inf && exp == (int)low_bits(exp_bits))
         return sign * INFINITY;
     if (exp == 0)
@@ -105,15 +103,20 @@ float_to_double(Elem e, uint64_t bits)
            ldexp((double)(mant | (uint64_t)1 << f->mant), exp - f->bias - f->mant);
 }
 
+static uint64_t
+with_sign(Elem e, bool negative, uint64_t bits)
+{
+    return negative && (bits || !float_form[e].one_zero) ? bits | sign_bit(e) : bits;
+}
+
 /* sig * 2^exp, exactly, to a float type other than f64; sig is below 2^63 and sticky
  * says that a little more, less than one unit of sig, was cut off. One rounding. */
 static uint64_t
 round_to(Elem e, bool negative, uint64_t sig, int exp, bool sticky, int rounding)
 {
     const FloatForm *f = &float_form[e];
-    uint64_t sign = negative ? sign_bit(e) : 0;
     if (sig == 0)
-        return sign;
+        return with_sign(e, negative, 0);
     int top = 63;
     while (!(sig >> top))
         top--;
@@ -131,9 +134,9 @@ round_to(Elem e, bool negative, uint64_t sig, int exp, bool sticky, int rounding
     } else {
         m = sig >> drop;
         uint64_t rest = sig & low_bits(drop), half = (uint64_t)1 << (drop - 1);
-        up = rest > half || (rest == half && (sticky || (m & 1)));
+        up = rest > half || (rest == half && (sticky || (m & 1) || f->ties_away));
     }
-    if (up && rounding == ROUND_RTNE)
+    if (up && (rounding == ROUND_RTNE || f->ties_away))
         m++;
     /* m counts units: with its leading one at bit mant it is normal, and adding it
      * to the biased exponent carries by itself when rounding reached the next power
@@ -152,7 +155,7 @@ round_to(Elem e, bool negative, uint64_t sig, int exp, bool sticky, int rounding
     if (bits > f->max)
         bits = f->saturates || rounding == ROUND_RTZ ? f->max
                                                      : low_bits(exp_bits) << f->mant;
-    return sign | bits;
+    return with_sign(e, negative, bits);
 }
 
 /* v + a little of the sign of `rest` (0: nothing), rounded once. */
@@ -166,9 +169,10 @@ double_to_float(Elem e, double v, double rest, int rounding)
         return bits_of_double(v);
     uint64_t u = bits_of_double(v);
     bool negative = u >> 63;
+    if (isinf(v) && f->one_zero)
+        return f->nan;
     if (isinf(v))
-        return (negative ? sign_bit(e) : 0) |
-               (f->saturates ? f->max : float_form[e].max + 1);
+        return with_sign(e, negative, f->saturates ? f->max : f->max + 1);
     uint64_t sig = u & low_bits(52);
     int exp = (int)(u >> 52 & 0x7ff);
     if (exp)
@@ -391,6 +395,13 @@ eval_math(OpCode op, double x, double *r)
     }
 }
 
+/* The zero and the NaN of types with one zero have no sign. */
+static bool
+keeps_sign(Elem e, uint64_t bits)
+{
+    return float_form[e].one_zero && !(bits & ~sign_bit(e));
+}
+
 static bool
 eval_float(OpCode op, Elem e, const uint64_t *args, int n_args, uint64_t *res)
 {
@@ -410,8 +421,12 @@ eval_float(OpCode op, Elem e, const uint64_t *args, int n_args, uint64_t *res)
     case OP_MAX: r = float_max(v[0], v[1], false); break;
     case OP_MINNAN: r = float_min(v[0], v[1], true); break;
     case OP_MAXNAN: r = float_max(v[0], v[1], true); break;
-    case OP_NEG: *res = args[0] ^ sign_bit(e); return true;
-    case OP_ABS: *res = args[0] & ~sign_bit(e); return true;
+    case OP_NEG:
+        *res = keeps_sign(e, args[0]) ? args[0] : args[0] ^ sign_bit(e);
+        return true;
+    case OP_ABS:
+        *res = keeps_sign(e, args[0]) ? args[0] : args[0] & ~sign_bit(e);
+        return true;
     case OP_FMA: *res = float_fma(e, v[0], v[1], v[2]); return true;
     case OP_EQ: *res = v[0] == v[1]; return true;
     case OP_NE: *res = v[0] != v[1]; return true;

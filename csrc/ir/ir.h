@@ -44,6 +44,18 @@ typedef struct ElemInfo {
 } ElemInfo;
 extern const ElemInfo elem_info[N_ELEM];
 
+/* How the bits of a float type are divided, and how numbers are rounded to it: eval.c. */
+typedef struct FloatForm {
+    int mant, bias;    /* explicit mantissa bits; exponent bias */
+    bool has_inf;      /* else the largest exponent holds numbers too */
+    bool saturates;    /* too large becomes max, infinity as well (one_zero: NaN) */
+    uint64_t max, nan; /* the largest that rounding gives; what a NaN becomes */
+    bool one_zero;     /* no -0.0: its bits are the one NaN */
+    bool no_nan;
+    bool ties_away; /* to nearest, halves away from zero, whatever rounding was asked */
+} FloatForm;
+extern const FloatForm float_form[N_ELEM];
+
 static inline bool
 elem_is_float(Elem e)
 {
@@ -341,7 +353,7 @@ bool ir_ask(const Func *f, const Val *param, unsigned fact);
 /* Bits of element type e; narrower values in the low bits, the rest 0. Used by fold,
  * by the interpreter and by tests, so constants and run-time agree. */
 double elem_to_double(Elem e, uint64_t bits);
-uint64_t elem_from_double(Elem e, double v); /* RTNE; fp8 saturates */
+uint64_t elem_from_double(Elem e, double v); /* to nearest; fp8 saturates */
 /* Integer types, sign- or zero-extended. */
 int64_t elem_to_int(Elem e, uint64_t bits);
 uint64_t elem_from_int(Elem e, int64_t v); /* any type; ints wrap */

@@ -7,13 +7,19 @@
 
 enum { MAX_CARRIED = 3 };
 
+static Elem
+some_f8(Gen *g)
+{
+    static const Elem f8[] = {E_F8E4M3, E_F8E5M2, E_F8E4B15, E_F8E4B8, E_F8E5B16};
+    return f8[rnd_below(g, COUNT(f8))];
+}
+
 /* ---- memory --------------------------------------------------------------------- */
 
 static void
 make_load(Gen *g)
 {
-    static const Elem f8[] = {E_F8E4M3, E_F8E5M2};
-    Elem e = rnd_chance(g, 5) ? f8[rnd_below(g, 2)] : rnd_some_elem(g);
+    Elem e = rnd_chance(g, 5) ? some_f8(g) : rnd_some_elem(g);
     Shape s = rnd_some_shape(g);
     Val *i = rnd_some(g, E_I32, s);
     if (rnd_chance(g, 50) && s.rank)
@@ -103,7 +109,7 @@ make_store(Gen *g)
 {
     Val *v = rnd_some(g, rnd_some_elem(g), rnd_some_shape(g));
     if (elem_is_float(v->type->elem) && rnd_chance(g, 20))
-        v = ir_cast(&g->b, v, rnd_chance(g, 50) ? E_F8E4M3 : E_F8E5M2);
+        v = ir_cast(&g->b, v, some_f8(g));
     rnd_store_value(g, v);
 }
 

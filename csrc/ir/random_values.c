@@ -255,8 +255,9 @@ make_dot(Gen *g)
     static const struct {
         Elem in, out;
     } kind[] = {
-        {E_I8, E_I32},  {E_F16, E_F32}, {E_BF16, E_F32},   {E_F32, E_F32},
-        {E_F64, E_F64}, {E_F16, E_F16}, {E_F8E5M2, E_F32}, {E_F8E4M3, E_F32},
+        {E_I8, E_I32},      {E_F16, E_F32},    {E_BF16, E_F32},    {E_F32, E_F32},
+        {E_F64, E_F64},     {E_F16, E_F16},    {E_F8E5M2, E_F32},  {E_F8E4M3, E_F32},
+        {E_F8E4B15, E_F32}, {E_F8E4B8, E_F32}, {E_F8E5B16, E_F32},
     };
     static const int sizes[][3] = {{16, 16, 16}, {16, 8, 32},  {8, 16, 32},
                                    {1, 16, 16},  {2, 4, 32},   {16, 1, 16},

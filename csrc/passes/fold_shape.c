@@ -174,8 +174,9 @@ is_exact(Elem from, Elem to)
 {
     static const int8_t mant[N_ELEM] = {
         /* significand bits, the hidden one included */
-        [E_F16] = 11, [E_BF16] = 8,   [E_F32] = 24,
-        [E_F64] = 53, [E_F8E4M3] = 4, [E_F8E5M2] = 3,
+        [E_F16] = 11,    [E_BF16] = 8,   [E_F32] = 24,
+        [E_F64] = 53,    [E_F8E4M3] = 4, [E_F8E5M2] = 3,
+        [E_F8E4B15] = 4, [E_F8E4B8] = 4, [E_F8E5B16] = 3,
     };
     int from_bits = elem_info[from].bits, to_bits = elem_info[to].bits;
     bool from_signed = elem_is_signed(from);
@@ -203,6 +204,10 @@ static bool
 may_skip(Elem a, Elem b, Elem c)
 {
     if (a != c && (is_narrow_float(a) || is_narrow_float(c)))
+        return false;
+    /* The infinities of e5m2 and 0x7f of e4b15 do not come back. */
+    if (a == c && elem_is_float(a) && float_form[a].saturates &&
+        (float_form[a].has_inf || float_form[a].no_nan))
         return false;
     if (is_exact(a, b)) /* b holds the value itself */
         return elem_is_float(c) || elem_is_float(b) == elem_is_float(a) ||

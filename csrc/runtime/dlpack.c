@@ -30,7 +30,7 @@
 static int
 elem_of_dl(DLDataType t)
 {
-    if (t.lanes != 1)
+    if (t.lanes != 1 || t.code == 255) /* types.def: of no type of DLPack's */
         return -1;
     for (int e = 0; e < N_ELEM; e++)
         if (elem_info[e].dl_code == t.code && elem_info[e].dl_bits == t.bits)
@@ -73,6 +73,8 @@ elem_of_name(const char *s)
         {"double", E_F64},
         {"float8_e4m3fn", E_F8E4M3},
         {"float8_e5m2", E_F8E5M2},
+        {"float8_e4m3fnuz", E_F8E4B8},
+        {"float8_e5m2fnuz", E_F8E5B16},
     };
     const char *dot = strrchr(s, '.');
     if (dot)

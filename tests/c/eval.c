@@ -12,10 +12,8 @@ static const struct {
     Elem e;
     uint64_t max;
 } narrow[] = {
-    {E_F16, 0x7bff},
-    {E_BF16, 0x7f7f},
-    {E_F8E4M3, 0x7e},
-    {E_F8E5M2, 0x7b},
+    {E_F16, 0x7bff},   {E_BF16, 0x7f7f}, {E_F8E4M3, 0x7e},  {E_F8E5M2, 0x7b},
+    {E_F8E4B15, 0x7e}, {E_F8E4B8, 0x7f}, {E_F8E5B16, 0x7f},
 };
 
 /* Every pair of neighbours a < b: a and b stay, what is between goes to the nearer
@@ -26,22 +24,24 @@ test_eval_rounding(Test *t)
     for (size_t k = 0; k < COUNT(narrow); k++) {
         Elem e = narrow[k].e;
         uint64_t sign = (uint64_t)1 << (elem_info[e].bits - 1);
+        bool away = e == E_F8E4B15, fnuz = e == E_F8E4B8 || e == E_F8E5B16;
         bool ok = true, tie = true, cut = true;
         for (uint64_t i = 0; i < narrow[k].max; i++) {
             double a = elem_to_double(e, i), b = elem_to_double(e, i + 1),
                    mid = (a + b) / 2;
-            ok &= elem_from_double(e, a) == i && elem_from_double(e, -a) == (sign | i);
-            tie &= elem_from_double(e, mid) == (i & 1 ? i + 1 : i);
+            ok &= elem_from_double(e, a) == i &&
+                  elem_from_double(e, -a) == (fnuz && !i ? 0 : sign | i);
+            tie &= elem_from_double(e, mid) == (i & 1 || away ? i + 1 : i);
             tie &= elem_from_double(e, nextafter(mid, a)) == i;
             tie &= elem_from_double(e, nextafter(mid, b)) == i + 1;
             tie &= elem_from_double(e, -nextafter(mid, b)) == (sign | (i + 1));
             uint64_t below_b;
             double near = nextafter(b, 0);
             memcpy(&below_b, &near, 8);
-            cut &= elem_cast(E_F64, e, below_b, ROUND_RTZ) == i;
+            cut &= elem_cast(E_F64, e, below_b, ROUND_RTZ) == i + away;
         }
         CHECKF(t, ok, "%s: values come back", elem_info[e].text);
-        CHECKF(t, tie, "%s: nearest, ties to even", elem_info[e].text);
+        CHECKF(t, tie, "%s: nearest, ties to even or away", elem_info[e].text);
         CHECKF(t, cut, "%s: toward zero", elem_info[e].text);
     }
 }
@@ -61,6 +61,25 @@ test_eval_conversions(Test *t)
                  isnan(elem_to_double(E_F8E5M2, 0x7d)));
     CHECK(t, elem_from_double(E_F32, NAN) == 0x7fc00000 &&
                  elem_from_double(E_F8E5M2, NAN) == 0x7f);
+    CHECK(t, elem_from_double(E_F8E4B8, 1e9) == 0x7f &&
+                 elem_from_double(E_F8E4B8, -1e9) == 0xff &&
+                 elem_to_double(E_F8E4B8, 0x7f) == 240 &&
+                 elem_to_double(E_F8E5B16, 0x7f) == 57344);
+    CHECK(t, elem_from_double(E_F8E5B16, -INFINITY) == 0x80 &&
+                 elem_from_double(E_F8E5B16, NAN) == 0x80 &&
+                 elem_from_double(E_F8E5B16, -1e-30) == 0 &&
+                 isnan(elem_to_double(E_F8E5B16, 0x80)));
+    CHECK(t, elem_from_double(E_F8E4B15, NAN) == 0x7e &&
+                 elem_from_double(E_F8E4B15, -INFINITY) == 0xfe &&
+                 elem_to_double(E_F8E4B15, 0x7e) == 1.75 &&
+                 elem_to_double(E_F8E4B15, 0xff) == -1.875);
+    for (uint64_t i = 0; i < 2; i++) { /* what has no sign keeps none */
+        uint64_t zero_or_nan = i << 7, r = 1;
+        CHECK(t, ir_eval(OP_NEG, E_F8E4B8, E_F8E4B8, &zero_or_nan, 1, &r) &&
+                     r == zero_or_nan);
+        CHECK(t, ir_eval(OP_ABS, E_F8E4B8, E_F8E4B8, &zero_or_nan, 1, &r) &&
+                     r == zero_or_nan);
+    }
     uint64_t huge = 0x7fefffffffffffff; /* the largest double */
     CHECK(t, elem_cast(E_F64, E_F16, huge, ROUND_RTZ) == 0x7bff);
     CHECK(t, elem_cast(E_F64, E_F32, huge, ROUND_RTNE) == 0x7f800000);

@@ -13,7 +13,7 @@ import tegula
 import tegula.language as tl
 
 INTS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "i1"]
-F8 = ["f8e4m3", "f8e5m2"]
+F8 = ["f8e4m3", "f8e5m2", "f8e4b15", "f8e4b8", "f8e5b16"]
 FLOATS = [*F8, "f16", "bf16", "f32", "f64"]
 SIG = {
     "f16": "fp16",
@@ -21,8 +21,11 @@ SIG = {
     "f64": "fp64",
     "f8e4m3": "fp8e4nv",
     "f8e5m2": "fp8e5",
+    "f8e4b15": "fp8e4b15",
+    "f8e4b8": "fp8e4b8",
+    "f8e5b16": "fp8e5b16",
 }
-BITS = {t: int(re.sub(r"e\dm\d", "", t).lstrip("iufb")) for t in INTS + FLOATS}
+BITS = {t: int(re.sub(r"e\d[mb]\d+", "", t).lstrip("iufb")) for t in INTS + FLOATS}
 
 
 def signed(t: str) -> bool:

@@ -25,12 +25,20 @@ SINTS = ("int8", "int16", "int32", "int64")
 UINTS = ("uint8", "uint16", "uint32", "uint64")
 INTS = SINTS + UINTS
 FLOATS = ("float16", "bfloat16", "float32", "float64")
-FP8 = ("float8e4nv", "float8e5")
+FNUZ = ("float8e4b8", "float8e5b16")
+FP8 = ("float8e4nv", "float8e5", "float8e4b15", *FNUZ)
 ALL = ("int1", *INTS, *FLOATS, *FP8)
 
 # Bits of exponent and mantissa, bias; NumPy's own types round by themselves.
-FORMATS = {"bfloat16": (8, 7, 127), "float8e4nv": (4, 3, 7), "float8e5": (5, 2, 15)}
-BITS_OF = {"bfloat16": np.uint16, "float8e4nv": np.uint8, "float8e5": np.uint8}
+FORMATS = {
+    "bfloat16": (8, 7, 127),
+    "float8e4nv": (4, 3, 7),
+    "float8e5": (5, 2, 15),
+    "float8e4b15": (4, 3, 15),
+    "float8e4b8": (4, 3, 8),
+    "float8e5b16": (5, 2, 16),
+}
+BITS_OF = {"bfloat16": np.uint16} | dict.fromkeys(FP8, np.uint8)
 # The distance from 1 to the next number.
 EPS = {
     "float16": 2.0**-10,
@@ -39,6 +47,9 @@ EPS = {
     "float64": 2.0**-52,
     "float8e4nv": 2.0**-3,
     "float8e5": 2.0**-2,
+    "float8e4b15": 2.0**-3,
+    "float8e4b8": 2.0**-3,
+    "float8e5b16": 2.0**-2,
 }
 
 
@@ -65,7 +76,9 @@ def table(dtype: str) -> np.ndarray:
     top = exp == 2**n_exp - 1
     if dtype == "float8e4nv":  # no infinity; of the largest exponent one is NaN
         value[top & (man == 7)] = np.nan
-    else:
+    elif dtype in FNUZ:  # no infinity, no -0.0: that is the NaN
+        value[128] = np.nan
+    elif dtype != "float8e4b15":  # which has neither
         value[top] = np.where(man[top] == 0, sign[top] * np.inf, np.nan)
     return value
 
@@ -80,7 +93,7 @@ def decode(x: np.ndarray, dtype: str) -> np.ndarray:
 
 def encode(x: Any, dtype: str) -> np.ndarray:
     """To nearest even; beyond the largest number, infinity, which float8 has not: it
-    saturates, as hardware is asked to."""
+    saturates, as hardware is asked to. float8e4b15: halves go away from zero, to 1.75."""
     x = np.asarray(x)
     if dtype not in FORMATS:
         with np.errstate(all="ignore"):
@@ -89,16 +102,26 @@ def encode(x: Any, dtype: str) -> np.ndarray:
     x = x.astype(np.float64)
     values = table(dtype)[: 2 ** (n_exp + n_man)]
     finite = np.flatnonzero(np.isfinite(values))
+    if dtype == "float8e4b15":  # what Triton's conversion never gives
+        finite = finite[:-1]
     known = values[finite]
     size = np.abs(np.where(np.isnan(x), 0, x))
     high = np.searchsorted(known, size).clip(1, len(known) - 1)
     low = high - 1
     up, down = known[high] - size, size - known[low]
-    pick = np.where((up < down) | ((up == down) & (high % 2 == 0)), high, low)
+    takes_high = high % 2 == 0 if dtype != "float8e4b15" else True
+    pick = np.where((up < down) | ((up == down) & takes_high), high, low)
     if dtype == "bfloat16":
         limit = known[-1] + (known[-1] - known[-2]) / 2
         pick = np.where(size >= limit, 255 << 7, pick)
-    pick = np.where(np.isnan(x), 2 ** (n_exp + n_man) - 1, pick)
+    if dtype in FNUZ:
+        bits = pick | np.where(pick > 0, np.signbit(x).astype(int) << 7, 0)
+        return np.where(np.isfinite(x), bits, 128).astype(np.uint8)
+    if dtype == "float8e4b15":
+        pick = np.where(np.isnan(x), 126, pick)
+        x = np.where(np.isnan(x), 0, x)
+    else:
+        pick = np.where(np.isnan(x), 2 ** (n_exp + n_man) - 1, pick)
     return (pick | np.signbit(x).astype(int) << (n_exp + n_man)).astype(storage(dtype))
 
 

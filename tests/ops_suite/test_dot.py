@@ -23,6 +23,10 @@ KINDS = {
     "e4m3": ("float8e4nv", "float8e4nv", "float32", "", 2.0**-22),
     "e5m2": ("float8e5", "float8e5", "float32", "", 2.0**-22),
     "e4m3 e5m2": ("float8e4nv", "float8e5", "float32", "", 2.0**-22),
+    "e4b15": ("float8e4b15", "float8e4b15", "float32", "", 2.0**-22),
+    "e4m3fnuz": ("float8e4b8", "float8e4b8", "float32", "", 2.0**-22),
+    "e5m2fnuz": ("float8e5b16", "float8e5b16", "float32", "", 2.0**-22),
+    "fnuz e4b15": ("float8e4b8", "float8e4b15", "float32", "", 2.0**-22),
     "e5m2 in f16": (
         "float8e5",
         "float8e5",
@@ -107,7 +111,7 @@ tl.store(x4 + i, tl.dot(x, y, tl.load(x2 + i){comma}{options}))
 )
 def test_loop(machine: Machine, rng: Any, kind: str) -> None:
     """An accumulator through a loop over blocks with ragged edges; B by columns."""
-    kind = {"float8e4nv": "e4m3", "float8e5": "e5m2"}.get(kind, kind)
+    kind = next((k for k, v in KINDS.items() if v[0] == v[1] == kind), kind)
     left, right, out, options, _ = KINDS[kind]
     m, n, k = 35, 27, 75
     x, y = factors(rng, left, (m, k), True), factors(rng, right, (n, k), True)
@@ -132,7 +136,9 @@ tl.store(x2 + i * N + j, acc, mask=(i < M) & (j < N))
     assert got.dtype == storage(out)
 
 
-@pytest.mark.parametrize("dtype", ("float16", "bfloat16", "float32", "float8e5"))
+@pytest.mark.parametrize(
+    "dtype", ("float16", "bfloat16", "float32", "float8e5", "float8e4b8")
+)
 def test_chain(machine: Machine, rng: Any, dtype: str) -> None:
     """A product as the operand of the next one, transposed on the way."""
     x, y = factors(rng, dtype, (32, 16), True), factors(rng, dtype, (16, 32), True)

@@ -41,6 +41,9 @@ DTYPES = (
     "i1",
     "fp8e5",
     "fp8e4nv",
+    "fp8e4b15",
+    "fp8e4b8",
+    "fp8e5b16",
 )
 BUGS = re.findall(
     r"^ERR\((\w+),\s*BUG", (ROOT / "csrc/base/errors.def").read_text(), re.M

@@ -34,7 +34,7 @@ i32[] f32[0] f32[3] { } ( ) [ ] ^ : , = -> axis start end perm splat const retur
 load store reduce for while if scan dot reg lane warp block loc "a" "\\x00" // @ %0 %x #l0
 """.split()
 KINDS = {
-    "type": "f32 f16 bf16 f64 i1 i8 i16 i32 i64 u8 u16 u32 u64 f8e5 f8e4nv".split(),
+    "type": "f32 f16 bf16 f64 i1 i8 i16 i32 i64 u8 u16 u32 u64 f8e5m2 f8e4m3".split(),
     "binary": "add sub mul div rem min max and or xor shl shr lt le eq ne gt ge".split(),
     "unary": "neg abs sqrt exp exp2 log sin floor ceil rsqrt cast bitcast not".split(),
     "shape": "reshape trans broadcast expand_dims splat join cat gather".split(),

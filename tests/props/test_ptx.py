@@ -57,7 +57,17 @@ def kernels() -> dict[str, str]:
                "rsqrt", "floor", "ceil"):  # fmt: skip
         for elem in ("f32", "f64"):
             made[f"{op}_{elem}"] = tirgen.elementwise(op, elem, 1)
-    floats = ["f16", "bf16", "f32", "f64", "f8e4m3", "f8e5m2"]
+    floats = [
+        "f16",
+        "bf16",
+        "f32",
+        "f64",
+        "f8e4m3",
+        "f8e5m2",
+        "f8e4b15",
+        "f8e4b8",
+        "f8e5b16",
+    ]
     for elem in floats:
         for op in ("add", "div", "rem", "min", "maxnan"):
             made[f"{op}_{elem}"] = tirgen.elementwise(op, elem, 2)

@@ -432,8 +432,8 @@ cast_pair(Sim *s, const Op *o, Lv *from, int i, Lv *r)
     const Type *t = arg(o, 0)->type, *to = result(o, 0)->type;
     int part, next;
     if (o->op != OP_CAST || !s->m->f8_pair || !t->rank ||
-        i + 1 >= sim_n_regs(arg(o, 0)) ||
-        (t->elem != E_F8E4M3 && t->elem != E_F8E5M2) ||
+        i + 1 >= sim_n_regs(arg(o, 0)) || elem_info[t->elem].bits != 8 ||
+        !elem_is_float(t->elem) ||
         (to->elem != E_F16 && to->elem != E_BF16 && to->elem != E_F32))
         return false;
     Lv word = sim_word_of(s, from[i], &part);

@@ -67,13 +67,28 @@ e4m3_to_f16(Ll *l, Lv high)
     return LLVMBuildOr(b, x, nan, "");
 }
 
+/* Two e4b15 in the high bytes of two halves: f16 without the highest bit of its exponent. */
+static Lv
+e4b15_to_f16(Ll *l, Lv high)
+{
+    LLVMBuilderRef b = l->b;
+    Lv low = LLVMBuildAnd(b, high, ll_i32(l, 0x7f007f00), "");
+    Lv sign = LLVMBuildAnd(b, high, ll_i32(l, (int)0x80008000), "");
+    return LLVMBuildOr(b, LLVMBuildLShr(b, low, ll_i32(l, 1), ""), sign, "");
+}
+
 Lv
 ptx_f8_pair(Ll *l, Elem e, Lv word, int i)
 {
-    if (e == E_F8E5M2 || !ptx_sm_at_least(l, 89)) { /* e5m2: the high byte of an f16 */
+    if (float_form[e].one_zero)
+        return NULL;
+    /* e5m2 is the high byte of an f16 */
+    if (e == E_F8E5M2 || e == E_F8E4B15 || !ptx_sm_at_least(l, 89)) {
         Lv in[] = {word, ll_i32(l, 0), ll_i32(l, i ? 0x3424 : 0x1404)};
         Lv high = ll_intrinsic(l, "llvm.nvvm.prmt", NULL, 0, in, 3);
-        return e == E_F8E5M2 ? high : e4m3_to_f16(l, high);
+        return e == E_F8E5M2    ? high
+               : e == E_F8E4B15 ? e4b15_to_f16(l, high)
+                                : e4m3_to_f16(l, high);
     }
     if (i)
         word = LLVMBuildLShr(l->b, word, ll_i32(l, 16), "");

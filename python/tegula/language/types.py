@@ -553,13 +553,19 @@ uint64 = dtype("uint64")
 float8e5 = dtype("fp8e5")
 """8 bits: 5 of exponent, 2 of mantissa; has infinities."""
 float8e5b16 = dtype("fp8e5b16")
-"""8 bits: 5 of exponent with a bias of 16, 2 of mantissa; no infinities."""
+"""8 bits: 5 of exponent with a bias of 16, 2 of mantissa, to 57344; no infinities, no
+-0.0, one NaN. What is too large becomes 57344, an infinity NaN. ``float8_e5m2fnuz``."""
 float8e4nv = dtype("fp8e4nv")
 """8 bits: 4 of exponent, 3 of mantissa, to 448; no infinities."""
 float8e4b8 = dtype("fp8e4b8")
-"""8 bits: 4 of exponent with a bias of 8, 3 of mantissa. Kernels refuse it."""
+"""8 bits: 4 of exponent with a bias of 8, 3 of mantissa, to 240; no infinities, no -0.0,
+one NaN. What is too large becomes 240, an infinity NaN. ``float8_e4m3fnuz``."""
 float8e4b15 = dtype("fp8e4b15")
-"""8 bits: 4 of exponent with a bias of 15, 3 of mantissa. Kernels refuse it."""
+"""8 bits: 4 of exponent with a bias of 15, 3 of mantissa; no infinities, no NaN.
+
+Rounding to it is to nearest, halves away from zero, whatever ``fp_downcast_rounding`` says;
+what is beyond 1.75 becomes 1.75, NaN as well. The fastest to convert where no instruction
+does. Tensors come by ``tegula.reinterpret(x, tl.float8e4b15)``."""
 float16 = dtype("fp16")
 """IEEE half: 5 bits of exponent, 10 of mantissa."""
 bfloat16 = dtype("bf16")

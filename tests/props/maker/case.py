@@ -11,7 +11,15 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 HEAD = "# case: "
-BITS_OF = {"bfloat16": np.uint16, "float8e4nv": np.uint8, "float8e5": np.uint8}
+# The whole numbers up to 4 by their bits; float8e4b15 ends at 1.75.
+WHOLE = {
+    "float8e5": [0, 60, 64, 66, 68],
+    "float8e4nv": [0, 56, 64, 68, 72],
+    "float8e4b15": [0, 120, 248, 120, 0],
+    "float8e4b8": [0, 64, 72, 76, 80],
+    "float8e5b16": [0, 64, 68, 70, 72],
+}
+BITS_OF = {"bfloat16": np.uint16} | dict.fromkeys(WHOLE, np.uint8)
 
 
 @dataclass
@@ -76,9 +84,8 @@ def elements(p: Param, rng: np.random.Generator) -> np.ndarray:
     x = rng.integers(-9, 10, p.n).astype(np.float32)
     if p.dtype == "bfloat16":
         return (x.view(np.uint32) >> 16).astype(np.uint16)
-    if p.dtype in BITS_OF:  # the whole numbers up to 4, by their bits
-        small = {"float8e5": [0, 60, 64, 66, 68], "float8e4nv": [0, 56, 64, 68, 72]}
-        return np.array(small[p.dtype], np.uint8)[np.abs(x).astype(int) % 5]
+    if p.dtype in WHOLE:
+        return np.array(WHOLE[p.dtype], np.uint8)[np.abs(x).astype(int) % 5]
     if not p.whole:
         x = (rng.standard_normal(p.n) * np.exp2(rng.integers(-6, 12, p.n))).astype(t)
         x[::29] = rng.choice(

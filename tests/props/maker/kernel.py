@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .case import Case
 from .draw import Draw
-from .scope import INTS, Var, is_float, size
+from .scope import FP8, INTS, Var, is_float, size
 from .stmt import Stmt
 
 HELPERS = """\
@@ -201,7 +201,7 @@ class Kernel(Stmt):
 
 def typed(case: Case) -> list[str]:
     """Types that NumPy has not come as bits of their size."""
-    odd = [p for p in case.params if p.dtype in ("bfloat16", "float8e5", "float8e4nv")]
+    odd = [p for p in case.params if p.dtype in ("bfloat16", *FP8)]
     return [f"    {p.name} = {p.name}.to(tl.pointer_type(tl.{p.dtype}))" for p in odd]
 
 

@@ -22,7 +22,7 @@ SIGNED = ["int32", "int64", "int16", "int8"]
 UNSIGNED = ["uint32", "uint8", "uint64", "uint16"]
 INTS = SIGNED + UNSIGNED
 FLOATS = ["float32", "float16", "bfloat16", "float64"]
-FP8 = ["float8e5", "float8e4nv"]
+FP8 = ["float8e5", "float8e4nv", "float8e4b15", "float8e4b8", "float8e5b16"]
 BITS = {t: int("".join(c for c in t if c.isdigit())) for t in INTS + FLOATS}
 ALL = ["int32", "float32", *SIGNED, *FLOATS, *UNSIGNED, "int1", "float32", "int32"]
 

@@ -19,6 +19,9 @@ DOTS = [
     ("float64", "float64", ", out_dtype=tl.float64", 16),
     ("float8e5", "float32", "", 4),
     ("float8e4nv", "float32", "", 4),
+    ("float8e4b8", "float32", "", 4),
+    ("float8e5b16", "float32", "", 4),
+    ("float8e4b15", "float32", "", 1),
 ]
 
 
