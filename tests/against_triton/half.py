@@ -155,6 +155,7 @@ def work(pipe: Connection, side: str, device: str, folder: Path) -> None:
     except BaseException:
         pipe.send(traceback.format_exc())
         return
+    pipe.send([])
     while (cases := pipe.recv()) is not None:
         pipe.send(worker.all(cases))
 
@@ -166,16 +167,19 @@ class Pool:
         self.context = mp.get_context("spawn")
         self.arguments, self.limit = arguments, limit
         self.busy: dict[Connection, tuple[Any, list[Case], float]] = {}
-        self.idle: list[tuple[Connection, Any]] = [self.start() for _ in range(n)]
+        self.idle: list[tuple[Connection, Any]] = []
+        for _ in range(n):
+            self.start()
 
-    def start(self) -> tuple[Connection, Any]:
+    def start(self) -> None:
+        """A worker; it is busy, with no job, until it says that it is there."""
         ours, theirs = self.context.Pipe()
         process = self.context.Process(
             target=work, args=(theirs, *self.arguments), daemon=True
         )
         process.start()
         theirs.close()
-        return ours, process
+        self.busy[ours] = process, [], time.monotonic()
 
     def give(self, job: list[Case]) -> None:
         pipe, process = self.idle.pop()
@@ -185,14 +189,14 @@ class Pool:
     def take(self) -> tuple[list[Case], list[Answer] | str]:
         """A job that is done, with answers or with how its worker ended."""
         while True:
-            ready = wait(list(self.busy), timeout=1)
-            for pipe in ready:
+            for pipe in wait(list(self.busy), timeout=1):
+                assert isinstance(pipe, Connection)
                 process, job, _ = self.busy.pop(pipe)
                 try:
                     answers = pipe.recv()
                 except (EOFError, OSError):
                     process.join()
-                    self.idle.append(self.start())
+                    self.start()
                     return job, "crash"
                 if isinstance(answers, str):
                     raise SystemExit(f"a worker does not start:\n{answers}")
@@ -203,7 +207,7 @@ class Pool:
                     del self.busy[pipe]
                     process.kill()
                     process.join()
-                    self.idle.append(self.start())
+                    self.start()
                     return job, "hang"
 
     def stop(self) -> None:
@@ -230,19 +234,23 @@ def run(
         os.environ["PYTHONPATH"] = (
             f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         )
-        pool = Pool(n, (side, device, Path(folder)), 60)
-        while jobs or pool.busy:
+        pool = Pool(n, (side, device, Path(folder)), 90)
+        while jobs or any(job for _, job, _ in pool.busy.values()):
             late = time.monotonic() - start > seconds
             if late and jobs:
                 for case in (c for job in jobs for c in job):
                     file.write(json.dumps({"name": case.name, "status": "late"}) + "\n")
                 print(f"{side}: out of time, {len(jobs)} of {total} kernels not asked")
-                jobs = []
+                jobs, pool.limit = [], 15
             while jobs and pool.idle:
                 pool.give(jobs.pop())
-            if not pool.busy:
-                break
             job, answers = pool.take()
+            if not job:  # a worker is there
+                if answers:
+                    raise SystemExit(
+                        f"{side}: a worker ends before it works: {answers}"
+                    )
+                continue
             if isinstance(answers, str):
                 if len(job) > 1:
                     jobs += [[case] for case in job]

@@ -242,6 +242,8 @@ def signature(a: Array | Scalar | Constant) -> str:
 
 
 def make(side: str, device: str) -> Side:
+    if device != "sim":
+        import torch  # noqa: F401  before anybody is Triton for it
     if side == "tegula":
         import tegula.compat
 
