@@ -93,6 +93,8 @@ walk(Written *w, const Block *b)
                 if (last && op_has(last, OPF_TERM))
                     leave(w, o, last);
             }
+        } else if (o->op == OP_DEBUG) {
+            continue; /* looks at pointers, follows none */
         } else if (op_has(o, OPF_READS | OPF_WRITES)) {
             bool is_ptr = o->n_args && arg(o, 0)->type->is_ptr;
             w->has_atomics |= op_has(o, OPF_READS) && op_has(o, OPF_WRITES);

@@ -325,7 +325,9 @@ bi_map_elementwise(Fe *f, Value *a)
     Build outer = f->b;
     const char *callee = f->callee;
     fe_build_in(f, plan);
+    f->n_silent++;
     Value r = fe_decay(f, fe_read(f, fe_call_value(f, a[0], n_args, args)));
+    f->n_silent--;
     f->b.loc = outer.loc;
     f->callee = callee;
     Value one[1] = {r};

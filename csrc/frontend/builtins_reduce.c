@@ -212,7 +212,9 @@ combine_op(Fe *f, OpCode code, int n, Val **in, int axis, bool reverse, Combine 
     Build outer = f->b;
     f->b.block = body;
     f->b.before = NULL;
+    f->n_silent++;
     fn(f, n, arg_v, arg_v + n, res, data);
+    f->n_silent--;
     ir_op(&f->b, OP_YIELD, n, res, 0, NULL);
     f->b = outer;
     drop_unused(body);

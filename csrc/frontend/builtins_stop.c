@@ -1,15 +1,24 @@
-/* builtins_stop: breakpoint() and print() of kernels that run in the interpreter.
+/* builtins_stop: what a debugger may see of a kernel that runs in the interpreter.
  *
- * Both become the op `debug`: its operands are every tensor that is to be seen, and its text
- * says, as literals of Python that tegula/debugger.py reads, what they are:
+ * Everything becomes the op `debug`: its operands are every tensor that is to be seen, and its
+ * text says what they are, as literals of Python that tegula/debugger.py reads. Each statement
+ * of the user's is marked, and each function of theirs at its begin and end:
  *
- *     stop                                                 or     print
- *     [("kernel", "a.py", 12, {"x": ("v", 0), "B": ("c", 64)}), ..]     ["x is", ("v", 0)]
+ *     call    7 9 scaled a.py {"v": ("v", 0)}    the function of lines 7 to 9 begins: its parameters
+ *     line    8 {"v": ("v", 0), "B": ("c", 64)}  the statement of line 8 is next
+ *     again   8 {..}                             a loop's line, unless we come from there
+ *     return  ("v", 0)                           the function ends
+ *     stop                                       breakpoint()
+ *     print   ["x is", ("v", 0)]                 print()
  *
  *     ("v", i)       operand i                 ("c", constant)
- *     ("t", [..])    a tuple                   ("n", "text")      anything else, in words
+ *     ("t", [..])    a tuple                   ("x", "inf")       a float without a literal
+ *     ("o", "block_ptr", {"base": ..})         an object with fields
+ *     ("n", "text")  anything else, in words
  *
- * Frames go from the kernel to the function that stops; those of the language are left out.
+ * A mark changes nothing and computes nothing; compiled targets have none. The functions of the
+ * language, and what runs element by element (combine functions, map_elementwise), have none
+ * either: a debugger steps over them.
  */
 #include "frontend/fe.h"
 
@@ -50,10 +59,82 @@ is_literal(PyObject *o)
            PyLong_CheckExact(o);
 }
 
+static void put_value(Seen *s, Value v);
+
+/* The names of the fields of a named tuple or an aggregate: a tuple; or NULL. */
+static PyObject *
+fields_of(Seen *s, const TupleValue *t)
+{
+    PyObject *o = t->type ? PyObject_GetAttrString(t->type, "_fields") : NULL;
+    PyErr_Clear();
+    if (!o || !PyTuple_Check(fe_own(s->f, o)) || PyTuple_Size(o) != t->n)
+        return NULL;
+    return o;
+}
+
+static void
+put_tuple(Seen *s, const TupleValue *t)
+{
+    PyObject *fields = t->keys ? NULL : fields_of(s, t);
+    if (fields || t->keys) {
+        PyObject *name = t->type ? fe_own(s->f, PyType_GetName((PyTypeObject *)t->type))
+                                 : NULL;
+        sb_put(&s->sb, "('o', ");
+        if (name)
+            put_str(s, name);
+        else
+            put_c_str(s, "dict");
+        sb_put(&s->sb, ", {");
+    } else
+        sb_put(&s->sb, "('t', [");
+    for (int i = 0; i < t->n; i++) {
+        if (fields)
+            put_str(s, PyTuple_GetItem(fields, i));
+        else if (t->keys)
+            put_c_str(s, t->keys[i]);
+        if (fields || t->keys)
+            sb_put(&s->sb, ": ");
+        put_value(s, t->at[i]);
+        sb_put(&s->sb, ", ");
+    }
+    sb_put(&s->sb, fields || t->keys ? "})" : "])");
+}
+
+static void
+put_vals(Seen *s, const char *name, Val *const *v, int n)
+{
+    put_c_str(s, name);
+    sb_put(&s->sb, ": ('t', [");
+    for (int i = 0; i < n; i++) {
+        put_operand(s, v[i]);
+        sb_put(&s->sb, ", ");
+    }
+    sb_put(&s->sb, "]), ");
+}
+
+/* A block pointer or a descriptor. */
+static void
+put_window(Seen *s, const BlockPtr *p)
+{
+    sb_put(&s->sb, p->is_desc ? "('o', 'tensor_descriptor', {'base': "
+                              : "('o', 'block_ptr', {'base': ");
+    put_operand(s, p->base);
+    sb_put(&s->sb, ", ");
+    put_vals(s, "shape", p->shape, p->rank);
+    put_vals(s, "strides", p->strides, p->rank);
+    if (!p->is_desc)
+        put_vals(s, "offsets", p->offsets, p->rank);
+    sb_put(&s->sb, "'block_shape': ('t', [");
+    for (int i = 0; i < p->rank; i++)
+        sb_printf(&s->sb, "('c', %d), ", (int)p->block[i]);
+    sb_put(&s->sb, "])})");
+}
+
 static void
 put_value(Seen *s, Value v)
 {
     switch (v.kind) {
+    case V_NONE: sb_put(&s->sb, "('n', 'not set')"); break; /* a field, in __init__ */
     case V_TENSOR: put_operand(s, v.val); break;
     case V_PARAM: /* looking must not ask whether it is 1 */
         if (is_absent(v.param->now))
@@ -62,21 +143,20 @@ put_value(Seen *s, Value v)
             put_value(s, v.param->now);
         break;
     case V_OBJ:
-        sb_put(&s->sb, is_literal(v.obj) ? "('c', " : "('n', ");
-        if (is_literal(v.obj))
+        if (is_literal(v.obj)) {
+            sb_put(&s->sb, "('c', ");
             put_str(s, v.obj);
-        else
+        } else if (PyFloat_Check(v.obj)) {
+            sb_put(&s->sb, "('x', ");
             put_c_str(s, v_short(s->f, v));
+        } else {
+            sb_put(&s->sb, "('n', ");
+            put_c_str(s, v_short(s->f, v));
+        }
         sb_put(&s->sb, ")");
         break;
-    case V_TUPLE:
-        sb_put(&s->sb, "('t', [");
-        for (int i = 0; i < v.tuple->n; i++) {
-            put_value(s, v.tuple->at[i]);
-            sb_put(&s->sb, ", ");
-        }
-        sb_put(&s->sb, "])");
-        break;
+    case V_TUPLE: put_tuple(s, v.tuple); break;
+    case V_BLOCK_PTR: put_window(s, v.bp); break;
     default:
         sb_put(&s->sb, "('n', ");
         put_c_str(s, v_describe(s->f, v));
@@ -84,15 +164,11 @@ put_value(Seen *s, Value v)
     }
 }
 
+/* The variables of fr that have a value; of a closure those around it, too. */
 static void
-put_frame(Seen *s, const Frame *fr, const Loc *at)
+put_variables(Seen *s, const Frame *fr)
 {
-    const Tree *t = fr->tree;
-    sb_put(&s->sb, "(");
-    put_c_str(s, t->name);
-    sb_put(&s->sb, ", ");
-    put_c_str(s, t->file);
-    sb_printf(&s->sb, ", %d, {", at->line);
+    sb_put(&s->sb, "{");
     for (const Frame *o = fr; o; o = o->outer)
         for (int i = 0; i < o->tree->n_locals; i++) {
             if (is_absent(o->local[i]))
@@ -102,17 +178,7 @@ put_frame(Seen *s, const Frame *fr, const Loc *at)
             put_value(s, o->local[i]);
             sb_put(&s->sb, ", ");
         }
-    sb_put(&s->sb, "}), ");
-}
-
-/* From the kernel inwards. */
-static void
-put_frames(Seen *s, const Frame *fr, const Loc *at)
-{
-    if (fr->caller)
-        put_frames(s, fr->caller, fr->call);
-    if (!fr->tree->is_library)
-        put_frame(s, fr, at);
+    sb_put(&s->sb, "}");
 }
 
 static void
@@ -122,6 +188,53 @@ emit(Seen *s)
     Op *o = ir_op(&f->b, OP_DEBUG, s->operand.n, s->operand.at, 0, NULL);
     o->text = str_intern(f->c, s->sb.at);
 }
+
+/* ---- marks ----------------------------------------------------------------------- */
+
+static bool
+is_marked(const Fe *f)
+{
+    return f->c->opt.interpret && !f->n_silent && !f->frame->tree->is_library;
+}
+
+void
+fe_mark_line(Fe *f, const Node *n, bool is_again)
+{
+    if (!is_marked(f))
+        return;
+    Seen s = {.f = f, .sb = {.a = f->a}};
+    const Loc *outer = f->b.loc;
+    f->b.loc = fe_loc(f, n);
+    sb_printf(&s.sb, "%s\n%d\n", is_again ? "again" : "line", n->line);
+    put_variables(&s, f->frame);
+    emit(&s);
+    f->b.loc = outer;
+}
+
+void
+fe_mark_call(Fe *f)
+{
+    if (!is_marked(f))
+        return;
+    Seen s = {.f = f, .sb = {.a = f->a}};
+    const Tree *t = f->frame->tree;
+    sb_printf(&s.sb, "call\n%d\n%d\n%s\n%s\n", t->line, t->end_line, t->name, t->file);
+    put_variables(&s, f->frame);
+    emit(&s);
+}
+
+void
+fe_mark_return(Fe *f, Value v)
+{
+    if (!is_marked(f))
+        return;
+    Seen s = {.f = f, .sb = {.a = f->a}};
+    sb_put(&s.sb, "return\n");
+    put_value(&s, is_absent(v) ? v_obj(Py_None) : v);
+    emit(&s);
+}
+
+/* ---- breakpoint() and print() ----------------------------------------------------- */
 
 Value
 bi_breakpoint(Fe *f, Value *a)
@@ -136,9 +249,7 @@ bi_breakpoint(Fe *f, Value *a)
                                                       : "the emulator");
     }
     Seen s = {.f = f, .sb = {.a = f->a}};
-    sb_put(&s.sb, "stop\n[");
-    put_frames(&s, f->frame, f->b.loc);
-    sb_put(&s.sb, "]");
+    sb_put(&s.sb, "stop\n");
     emit(&s);
     return v_obj(Py_None);
 }

@@ -246,7 +246,12 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         else if (PyDict_SetItemString(named, kw[i - n], x))
             fe_raise(f, f->b.loc);
     }
-    Value r = v_from_py(f, fe_own(f, PyObject_Call(o, pos, named)));
+    if (f->c->opt.interpret) /* theirs, which they may step through: runtime/cache.c */
+        tracing_resume();
+    PyObject *given = PyObject_Call(o, pos, named);
+    if (f->c->opt.interpret)
+        tracing_pause();
+    Value r = v_from_py(f, fe_own(f, given));
     f->args = outer;
     return r;
 }

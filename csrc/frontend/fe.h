@@ -86,6 +86,7 @@ struct Node {
 typedef struct Tree {
     FeFunction *fn;
     const char *file, *name; /* interned */
+    int line, end_line;      /* of def, and of its end */
     Node **body;
     int n_body;
     int n_params; /* they are locals 0.. ; *args follows when has_vararg */
@@ -278,7 +279,8 @@ struct Fe {
     Map builtins;            /* PyObject * -> Builtin * */
     Map methods;             /* Python function * -> FeFunction *, of aggregates */
     Map lines;               /* file name -> list of lines, for carets */
-    int depth;               /* of C recursion */
+    int n_silent; /* > 0: in a function of elements, whose statements are not marked */
+    int depth;    /* of C recursion */
     int64_t n_steps; /* statements lowered: unrolled loops are finite but not small */
     PyObject *cls_constexpr, *cls_dtype, *cls_pointer, *cls_block, *cls_tensor,
         *cls_tuple;
@@ -461,8 +463,13 @@ Value fe_descriptor_attribute(Fe *f, Value p, const char *name);
  * be outside, which *mask then tells (NULL: none is). */
 Val *fe_window(Fe *f, const BlockPtr *p, const bool *checked, Val **mask);
 BlockPtr *fe_new_window(Fe *f, Value base, Value shape, Value strides, Value block);
-/* builtins_stop.c: print(..) of a kernel that is interpreted. */
+/* builtins_stop.c: print(..) of a kernel that is interpreted, and the marks of one that a
+ * debugger follows. Compiled targets get no marks. */
 void fe_print_values(Fe *f, int n, const Value *args);
+/* The statement n is next. is_again: a loop's, at the end of an iteration. */
+void fe_mark_line(Fe *f, const Node *n, bool is_again);
+void fe_mark_call(Fe *f); /* the current frame begins; its parameters have values */
+void fe_mark_return(Fe *f, Value v);
 /* typed.c: all promoted to one type, numbers weakly; false: one is a pointer. */
 bool fe_promote_all(Fe *f, int n, const Value *given, Val **out, const char *op);
 /* typed.c: brings the arguments of t to types it takes, and to one shape. */

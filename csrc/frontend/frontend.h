@@ -96,6 +96,14 @@ PyObject *fe_function_hash(const FeEnv *env, FeFunction *f, FeCaptures *captures
  * loads OpenSSL, which takes longer than a compile. NULL with an exception. */
 PyObject *fe_sha256(void);
 
+/* ---- tracing.c ------------------------------------------------------------------------- */
+/* While they do not balance, nothing of the thread's is traced: what debuggers are not to
+ * step into. */
+void tracing_pause(void);
+void tracing_resume(void);
+/* Does somebody trace Python code, or might so? */
+bool tracing_is_on(void);
+
 /* ---- what a launch gives the compiler --------------------------------------------------- */
 typedef enum ArgKind { ARG_CONSTEXPR, ARG_SCALAR, ARG_POINTER, ARG_TUPLE } ArgKind;
 typedef struct ArgSpec {

@@ -163,7 +163,9 @@ inline_in(Fe *f, FeFunction *fn, const Closure *k, int n, const Value *args, int
     /* functions that list their types work on bits, and wrap on purpose */
     f->no_overflow_checks |= t->types != NULL;
     f->frame = fr;
+    fe_mark_call(f);
     Value v = fe_body(f);
+    fe_mark_return(f, v);
     f->frame = fr->caller;
     f->no_overflow_checks = outer;
     f->b.loc = call;

@@ -181,8 +181,10 @@ fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_
         fr.local[i] = param(f, &args[i], &fn->params[i], t->local[i], &slot);
         fr.set_at[i] = loc;
     }
-    fe_body(f);
+    fe_mark_call(f);
+    Value v = fe_body(f);
     f->b.loc = loc;
+    fe_mark_return(f, v);
     ir_op(&f->b, OP_RETURN, 0, NULL, 0, NULL);
     return f->func;
 }

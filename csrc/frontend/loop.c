@@ -175,6 +175,8 @@ lower_body(Fe *f, Loop *l)
         l->ret = local[slot_ret(f->frame)];
     }
     fe_build_in(f, l->body);
+    if (l->n->kind == AST_For && !l->broke && !l->returned)
+        fe_mark_line(f, l->n, true);
     if (l->st == RETURNS) /* the variables are dead: any values will do */
         memcpy(l->out, l->k->leaf, (size_t)l->k->n_leaves * sizeof *l->out);
     else
@@ -400,6 +402,9 @@ run_time_for(Fe *f, Node *n, const Range *r)
     Val **pass = NEW_N(f->a, Val *, n_vals);
     memcpy(pass, test->args, (size_t)n_vals * sizeof *pass);
     fe_build_in(f, test);
+    fe_set_locals(f, l.before);
+    set_carried(f, k, pass + 1);
+    fe_mark_line(f, n, true);
     Val *cond = ir_bin(&f->b, OP_LT, pass[0], ub);
     op = build_while(f, &l, test, cond, n_vals, init, pass, next);
     int n_before = op->n_results;
@@ -420,6 +425,8 @@ run_unrolled(Fe *f, void *data)
     Unroll u = *(Unroll *)data;
     for (; u.i < u.items->n; u.i++) {
         f->b.loc = fe_loc(f, u.n);
+        if (u.i)
+            fe_mark_line(f, u.n, true);
         fe_assign(f, u.n->b, u.items->at[u.i]);
         Status st = fe_suite(f, u.n->list, u.n->n_list);
         if (st & CONTINUES)
@@ -431,6 +438,8 @@ run_unrolled(Fe *f, void *data)
             return fe_unless_left(f, st, (Rest){run_unrolled, &next});
         }
     }
+    if (u.i)
+        fe_mark_line(f, u.n, true);
     return fe_suite(f, u.n->list2, u.n->n_list2);
 }
 
@@ -470,6 +479,7 @@ fe_while(Fe *f, Node *n)
         in[i] = ir_block_arg(test, k->type[i], k->leaf[i]->name);
     fe_build_in(f, test);
     set_carried(f, k, in);
+    fe_mark_line(f, n, false);
     Value c = fe_read(f, fe_expr(f, n->a));
     f->b.loc = l.loc;
     bool forever = false;
@@ -480,6 +490,7 @@ fe_while(Fe *f, Node *n)
                 ir_erase(test->last);
             fe_build_in(f, l.outer);
             fe_set_locals(f, l.before);
+            fe_mark_line(f, n, false);
             return FALLS;
         }
         c = v_bool(true);

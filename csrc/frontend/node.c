@@ -326,6 +326,8 @@ new_tree(Fe *f, FeFunction *fn, PyObject *def)
     t->fn = fn;
     t->file = str_intern(f->c, fn->file);
     t->name = str_intern(f->c, fn->name);
+    t->line = (int)PyLong_AsLong(get_b(f, def, f->loc_attr[0]));
+    t->end_line = (int)PyLong_AsLong(get_b(f, def, f->loc_attr[2]));
     PyObject *module = PyDict_GetItemString(fn->globals, "__name__");
     const char *s = module && PyUnicode_Check(module)
                         ? PyUnicode_AsUTF8AndSize(module, NULL)

@@ -542,6 +542,10 @@ stmt(Fe *f, Node *n, Rest *rest, bool *used)
     if (++f->n_steps > MAX_STEPS)
         err_at(f->c, fe_loc(f, n), LIMIT,
                "the kernel has too many statements after inlining and unrolling");
+    bool says_nothing = n->kind == AST_Expr && n->a->kind == AST_Constant &&
+                        f->frame->tree->n_body > 1;
+    if (n->kind != AST_While && !says_nothing) /* loop.c marks where it asks */
+        fe_mark_line(f, n, false);
     Status st = stmt_any(f, n, rest, used);
     fe_leave(f);
     return st;

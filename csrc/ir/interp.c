@@ -20,14 +20,14 @@
 #include <inttypes.h>
 #include <math.h>
 
-typedef struct Interp {
+struct Interp {
     Comp *c;
     const InterpRun *run;
     uint64_t **val;      /* by Val.id; NULL: not computed yet */
     uint64_t *scratch;   /* what a terminator moves: see move_values */
     int64_t scratch_cap; /* in elements */
     int32_t pid[3];
-} Interp;
+};
 
 static const Op *run_block(Interp *in, const Block *b);
 
@@ -600,10 +600,7 @@ run_debug(Interp *in, const Op *o)
     const InterpRun *r = in->run;
     if (!r->debug)
         return;
-    const uint64_t **v = NEW_N(in->c->arena, const uint64_t *, o->n_args + 1);
-    for (int i = 0; i < o->n_args; i++)
-        v[i] = operand(in, o, i);
-    if (!r->debug(r->data, o, v, in->pid))
+    if (!r->debug(r->debug_data, in, o))
         err_at(in->c, o->loc, VALUE, "stopped");
 }
 
@@ -670,15 +667,28 @@ run_block(Interp *in, const Block *b)
     return o;
 }
 
+uint64_t *
+interp_value(Interp *in, const Val *v)
+{
+    return place(in, v);
+}
+
+const int32_t *
+interp_program(const Interp *in)
+{
+    return in->pid;
+}
+
 void
 ir_interpret(const Func *f, const InterpRun *r)
 {
     Interp in = {
         .c = f->c, .run = r, .val = NEW_N(f->c->arena, uint64_t *, MAX(f->n_vals, 1))};
-    for (int i = 0; i < f->body->n_args; i++)
-        place(&in, f->body->args[i])[0] = r->args[i];
     for (in.pid[2] = 0; in.pid[2] < r->grid[2]; in.pid[2]++)
         for (in.pid[1] = 0; in.pid[1] < r->grid[1]; in.pid[1]++)
-            for (in.pid[0] = 0; in.pid[0] < r->grid[0]; in.pid[0]++)
+            for (in.pid[0] = 0; in.pid[0] < r->grid[0]; in.pid[0]++) {
+                for (int i = 0; i < f->body->n_args; i++) /* a debugger may set them */
+                    place(&in, f->body->args[i])[0] = r->args[i];
                 run_block(&in, f->body);
+            }
 }

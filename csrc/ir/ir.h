@@ -380,21 +380,25 @@ bool elem_parse(const Type *t, const char *s, uint64_t *bits);
 void ir_verify(const Func *f, const char *after);
 
 /* ---- interp.c: what the ops mean, in the dullest C ------------------------------ */
+typedef struct Interp Interp; /* one run */
 typedef struct InterpRun {
     const uint64_t *args; /* bits of each parameter; pointers are addresses */
     int32_t grid[3];
     /* NULL, or called for every element read or written; false stops with ERR_VALUE. */
     bool (*access)(void *data, uint64_t address, int bytes, bool is_write,
                    const Loc *loc);
-    /* NULL, or called for the op `debug` with its operands' elements; false stops the
-     * run, with an error that says nothing: data knows. */
-    bool (*debug)(void *data, const Op *o, const uint64_t *const *values,
-                  const int32_t *pid);
-    void *data;
+    /* NULL, or called for the op `debug`; false stops the run, with an error that says
+     * nothing: data knows. */
+    bool (*debug)(void *data, Interp *in, const Op *o);
+    void *data, *debug_data;
     FILE *out; /* of print; stdout when NULL */
 } InterpRun;
 /* All programs, x fastest; raises. */
 void ir_interpret(const Func *f, const InterpRun *r);
+/* For InterpRun.debug: the elements of a value that has been computed, row-major, one
+ * uint64_t each; what is written there is what the program goes on with. */
+uint64_t *interp_value(Interp *in, const Val *v);
+const int32_t *interp_program(const Interp *in); /* [3] */
 
 /* ---- random.c: functions for tests ---------------------------------------------- */
 typedef struct RandomSpec {

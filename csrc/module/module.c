@@ -4,7 +4,7 @@
  * a static variable, so two interpreters (or two imports) do not know of each other.
  */
 #include "module/module.h"
-#include "runtime/launch.h"
+#include "runtime/stepping.h"
 
 #include <llvm/Config/llvm-config.h>
 #include <time.h>
@@ -110,6 +110,16 @@ static PyMethodDef mod_methods[] = {
      "configure(**knobs)\n--\n\nTells C the knobs; python/tegula/knobs.py calls it."},
     {"_wait_for_compiles", wait_for_compiles, METH_NOARGS,
      "_wait_for_compiles()\n--\n\nReturns when no other thread is compiling."},
+    {"_debug_step", debug_step, METH_O, "_debug_step(line)\n--\n\nSee debugger.py."},
+    {"_debug_below", debug_below, METH_O, "_debug_below(line)\n--\n\nSee debugger.py."},
+    {"_debug_value", debug_value, METH_NOARGS,
+     "_debug_value()\n--\n\nSee debugger.py."},
+    {"_debug_spec", debug_spec, METH_VARARGS,
+     "_debug_spec(handle, level, serial)\n--\n\nSee debugger.py."},
+    {"_debug_read", debug_read, METH_VARARGS,
+     "_debug_read(handle, level, serial, i)\n--\n\nSee debugger.py."},
+    {"_debug_write", debug_write, METH_VARARGS,
+     "_debug_write(handle, level, serial, i, data)\n--\n\nSee debugger.py."},
     {"_fail_after", fail_after, METH_O,
      "_fail_after(n)\n--\n\nTests: allocation number n of each compile fails; 0: none."},
     {NULL, NULL, 0, NULL},

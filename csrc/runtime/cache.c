@@ -413,7 +413,11 @@ cache_lower(Call *c)
     call_specs(c, specs);
     comp_configure(&comp, st, c->k->f->name, call_options(c, target));
     comp.extern_libs = call_extern_libs(c);
+    if (comp.opt.interpret)
+        tracing_pause();
     const char *inner = compile_lower(&comp, &env, c->k->f, specs);
+    if (comp.opt.interpret)
+        tracing_resume();
     if (!inner)
         raise_compile_error(st, &comp);
     else if (!(text = strdup(inner)))
@@ -487,9 +491,14 @@ make_variant(Call *c, Target target, FeCaptures *captures)
                NULL;
     DiskKey disk = {0};
     Compiled *v = compiled_new(c->k);
-    if (!v || hooks_symbol(c, &v->symbol) ||
-        disk_key(c, target, o, v->symbol, &disk, captures) ||
-        hooks_compile(c, target, disk.hash, NULL) <= 0)
+    if (!v || hooks_symbol(c, &v->symbol))
+        goto fail;
+    if (o.interpret) /* a debugger steps into the kernel, not into what reads its source */
+        tracing_pause();
+    int r = disk_key(c, target, o, v->symbol, &disk, captures);
+    if (o.interpret)
+        tracing_resume();
+    if (r || hooks_compile(c, target, disk.hash, NULL) <= 0)
         goto fail;
     /* Who asks to see the stages asks for a compile. */
     bool is_shown = config->dump || config->dump_dir || config->stop;
@@ -497,7 +506,12 @@ make_variant(Call *c, Target target, FeCaptures *captures)
         disk_load(&disk, c, &v->bin)) {
         v->from_disk = true;
     } else {
-        if (build(c, o, v->symbol, &v->bin))
+        if (o.interpret)
+            tracing_pause();
+        r = build(c, o, v->symbol, &v->bin);
+        if (o.interpret)
+            tracing_resume();
+        if (r)
             goto fail;
         if (disk.dir && !v->bin.is_linked)
             disk_store(config, &disk, c->k->f->name, &v->bin);
@@ -642,9 +656,11 @@ cache_get(Call *c)
 int
 cache_read_environment(void)
 {
+    tracing_pause();
     PyObject *knobs = PyImport_ImportModule("tegula.knobs");
     PyObject *r = knobs ? PyObject_CallMethod(knobs, "_sync", NULL) : NULL;
     int changed = r ? PyObject_IsTrue(r) : -1;
+    tracing_resume();
     Py_XDECREF(knobs);
     Py_XDECREF(r);
     return changed;

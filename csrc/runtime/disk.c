@@ -390,7 +390,7 @@ disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *k
         PyErr_NoMemory();
     /* The name does not tell where in its file a function stands, and lines do. */
     if (r == 1 && !b.failed && !sha256(&b, key->hash) && config->cache_dir &&
-        !o.line_info) {
+        !o.line_info && !o.interpret) {
         size_t n = strlen(config->cache_dir) + sizeof "/v1/" + sizeof key->hash;
         key->dir = malloc(n);
         if (key->dir)

@@ -156,6 +156,12 @@ Grid: TypeAlias = Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
 CORE = {
     "build": "build: str",
     "llvm": "llvm: str",
+    "_debug_below": "(line: int, /) -> bool",
+    "_debug_read": "(handle: object, level: int, serial: int, i: int, /) -> tuple[str, tuple[int, ...], bytes]",  # noqa: E501
+    "_debug_spec": "(handle: object, level: int, serial: int, /) -> str | None",
+    "_debug_step": "(line: int, /) -> bool",
+    "_debug_value": "() -> Any",
+    "_debug_write": "(handle: object, level: int, serial: int, i: int, data: bytes, /) -> None",  # noqa: E501
     "_fail_after": "(n: int) -> None",
     "_wait_for_compiles": "() -> None",
     "configure": "(**knobs: Any) -> None",

@@ -8,6 +8,18 @@ Grid: TypeAlias = Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
 build: str
 llvm: str
 
+def _debug_below(line: int, /) -> bool:
+    """See debugger.py."""
+def _debug_read(handle: object, level: int, serial: int, i: int, /) -> tuple[str, tuple[int, ...], bytes]:
+    """See debugger.py."""
+def _debug_spec(handle: object, level: int, serial: int, /) -> str | None:
+    """See debugger.py."""
+def _debug_step(line: int, /) -> bool:
+    """See debugger.py."""
+def _debug_value() -> Any:
+    """See debugger.py."""
+def _debug_write(handle: object, level: int, serial: int, i: int, data: bytes, /) -> None:
+    """See debugger.py."""
 def _fail_after(n: int) -> None:
     """Tests: allocation number n of each compile fails; 0: none."""
 def _wait_for_compiles() -> None:
