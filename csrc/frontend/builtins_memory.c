@@ -176,19 +176,19 @@ set_order(Fe *f, Op *o, Value sem, Value scope)
     ir_set_attr(o, ATTR_SCOPE, word(f, scope, "scope", scopes));
 }
 
-static Value
-atomic(Fe *f, int rmw, const Value *a)
+Value
+fe_atomic(Fe *f, int rmw, const Value *a, bool is_desc)
 {
     Val *p = pointer(f, a[0], true);
     const Type *t = p->type;
     int bits = elem_info[t->elem].bits;
     bool is_float = elem_is_float(t->elem);
-    bool ok = bits >= 32 || (bits == 16 && is_float && rmw == RMW_ADD);
+    bool halves = rmw == RMW_ADD || (is_desc && (rmw == RMW_MAX || rmw == RMW_MIN));
+    bool ok = bits >= 32 || (bits == 16 && is_float && halves);
     if (rmw == RMW_AND || rmw == RMW_OR || rmw == RMW_XOR)
         ok = ok && !is_float;
     if (!ok) {
-        err_help(f->c, rmw == RMW_ADD
-                           ? "32 and 64 bits, float16 and bfloat16 are possible"
+        err_help(f->c, halves ? "32 and 64 bits, float16 and bfloat16 are possible"
                        : rmw == RMW_AND || rmw == RMW_OR || rmw == RMW_XOR
                            ? "integers of 32 and 64 bits are possible"
                            : "32 and 64 bits are possible");
@@ -217,37 +217,37 @@ atomic(Fe *f, int rmw, const Value *a)
 Value
 bi_atomic_add(Fe *f, Value *a)
 {
-    return atomic(f, RMW_ADD, a);
+    return fe_atomic(f, RMW_ADD, a, false);
 }
 Value
 bi_atomic_max(Fe *f, Value *a)
 {
-    return atomic(f, RMW_MAX, a);
+    return fe_atomic(f, RMW_MAX, a, false);
 }
 Value
 bi_atomic_min(Fe *f, Value *a)
 {
-    return atomic(f, RMW_MIN, a);
+    return fe_atomic(f, RMW_MIN, a, false);
 }
 Value
 bi_atomic_and(Fe *f, Value *a)
 {
-    return atomic(f, RMW_AND, a);
+    return fe_atomic(f, RMW_AND, a, false);
 }
 Value
 bi_atomic_or(Fe *f, Value *a)
 {
-    return atomic(f, RMW_OR, a);
+    return fe_atomic(f, RMW_OR, a, false);
 }
 Value
 bi_atomic_xor(Fe *f, Value *a)
 {
-    return atomic(f, RMW_XOR, a);
+    return fe_atomic(f, RMW_XOR, a, false);
 }
 Value
 bi_atomic_xchg(Fe *f, Value *a)
 {
-    return atomic(f, RMW_XCHG, a);
+    return fe_atomic(f, RMW_XCHG, a, false);
 }
 
 Value

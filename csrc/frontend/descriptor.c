@@ -106,7 +106,7 @@ bi_desc_store(Fe *f, Value *a)
 }
 
 static Value
-atomic(Fe *f, BuiltinFn *fn, const Value *a)
+atomic(Fe *f, int rmw, const Value *a)
 {
     BlockPtr *p = window_at(f, a);
     Value v = stored(f, p, a[2]);
@@ -115,21 +115,21 @@ atomic(Fe *f, BuiltinFn *fn, const Value *a)
              elem_info[p->base->type->elem].text, ty_str(f->a, v.val->type));
     Val *mask, *ptrs = pointers(f, p, &mask);
     Value args[5] = {v_val(ptrs), v, v_val(mask)};
-    fn(f, args);
+    fe_atomic(f, rmw, args, true);
     return v_obj(Py_None);
 }
 
-#define ATOMIC(name)                                                                   \
+#define ATOMIC(name, rmw)                                                              \
     static Value desc_##name(Fe *f, Value *a)                                          \
     {                                                                                  \
-        return atomic(f, bi_##name, a);                                                \
+        return atomic(f, rmw, a);                                                      \
     }
-ATOMIC(atomic_add)
-ATOMIC(atomic_max)
-ATOMIC(atomic_min)
-ATOMIC(atomic_and)
-ATOMIC(atomic_or)
-ATOMIC(atomic_xor)
+ATOMIC(atomic_add, RMW_ADD)
+ATOMIC(atomic_max, RMW_MAX)
+ATOMIC(atomic_min, RMW_MIN)
+ATOMIC(atomic_and, RMW_AND)
+ATOMIC(atomic_or, RMW_OR)
+ATOMIC(atomic_xor, RMW_XOR)
 #undef ATOMIC
 
 /* Rows picked by a block of indices: pointers and mask of [rows, C]. */

@@ -459,6 +459,9 @@ extern const int n_fe_builtins;
 bool fe_is_given(Value v); /* neither absent nor None */
 /* descriptor.c: a method, bound to p; V_NONE: there is none of that name. */
 Value fe_descriptor_attribute(Fe *f, Value p, const char *name);
+/* builtins_memory.c: a is pointers, values, mask, sem, scope; a descriptor's atomics have the
+ * extremes of halves besides. */
+Value fe_atomic(Fe *f, int rmw, const Value *a, bool is_desc);
 /* blockptr.c: the index along dim d, and the pointers of a window. checked: which dims may
  * be outside, which *mask then tells (NULL: none is). */
 Val *fe_window(Fe *f, const BlockPtr *p, const bool *checked, Val **mask);

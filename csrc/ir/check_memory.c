@@ -77,7 +77,7 @@ check_atomic(const Op *o)
     int64_t rmw = ir_attr(o, ATTR_RMW);
     bool wide = ty_bits(t) >= 32, narrow_float = is_float(t) && ty_bits(t) == 16;
     bool bitwise = rmw == RMW_AND || rmw == RMW_OR || rmw == RMW_XOR;
-    if (!(wide || (narrow_float && rmw == RMW_ADD)) || (bitwise && is_float(t)))
+    if (!(wide || (narrow_float && rmw != RMW_XCHG)) || (bitwise && is_float(t)))
         return refuse(o, "not for %s", type_text(o, t));
     err = want_arg(o, 1, t);
     if (!err)

@@ -1,7 +1,8 @@
 /* random_effects: makers of random.c for memory and control.
  *
- * Loads are from buffers that nobody writes; a store has a buffer of its own; atomics only
- * add. Loops end: they count to a limit, and what is inside of them is made like the rest.
+ * Loads are from buffers that nobody writes; a store has a buffer of its own; atomics do
+ * what gives the same in any order. Loops end: they count to a limit, and what is inside of
+ * them is made like the rest.
  */
 #include "ir/random.h"
 
@@ -138,8 +139,7 @@ make_atomic(Gen *g)
     Val *args[] = {rnd_pointers(g, sums, i), x, rnd_some(g, E_I1, s)};
     Op *o = ir_op(&g->b, OP_ATOMIC_RMW, 2 + rnd_below(g, 2), args, 1, &t);
     ir_set_attr(o, ATTR_RMW,
-                elem_is_float(e) ? RMW_ADD
-                                 : RMW_ADD + rnd_below(g, e == E_I32 ? 6 : 3));
+                e == E_F32 ? RMW_ADD : RMW_ADD + rnd_below(g, e == E_I32 ? 6 : 3));
 }
 
 /* ---- control -------------------------------------------------------------------- */

@@ -200,3 +200,32 @@ REFUSED = [
 def test_refused(machine: Machine, op: str, dtype: str) -> None:
     with pytest.raises(tegula.CompileError, match="does not support pointers"):
         machine.run(f"tl.atomic_{op}(x0, 1)", result(dtype, 1))
+
+
+# --- descriptors ---------------------------------------------------------------------
+DESCRIPTOR = [
+    (op, t)
+    for op, types in HAVE.items()
+    for t in (*types, *(("float16", "bfloat16") if op in ("max", "min") else ()))
+    if op != "xchg"
+]
+
+
+@pytest.mark.parametrize("op,dtype", DESCRIPTOR, ids=["-".join(c) for c in DESCRIPTOR])
+def test_descriptor(machine: Machine, rng: Any, op: str, dtype: str) -> None:
+    """Blocks of a [9, 40] tensor, added to by two programs; what is outside stays."""
+    memory, x = whole(rng, dtype, 360), whole(rng, dtype, 1024)
+    body = f"""
+d = tl.make_tensor_descriptor(x0, [9, 40], [40, 1], [8, 32])
+i = tl.reshape(tl.arange(0, 256), (8, 32))
+for at in range(4):
+    v = tl.load(x1 + at * 256 + i)
+    d.atomic_{op}([at // 2 * 8, at % 2 * 32], v)
+"""
+    got = machine.run(body, Arg(memory, dtype), Arg(x, dtype), grid=(2,))[0]
+    want = decode(memory, dtype).reshape(9, 40).copy()
+    for at, v in enumerate(decode(x, dtype).reshape(4, 8, 32)):
+        part = want[at // 2 * 8 :, at % 2 * 32 :][:8, :32]
+        for _ in range(2):
+            part[:] = DO[op](part, v[: part.shape[0], : part.shape[1]])
+    same_bits(got.reshape(9, 40), encode(want, dtype), dtype)

@@ -157,7 +157,8 @@ def test_layout_changes(elem: str, warps: int) -> None:
 @pytest.mark.parametrize(
     ("elem", "rmw"),
     [("i32", "add"), ("i64", "max"), ("u32", "min"), ("f32", "add"), ("f32", "max"),
-     ("f64", "min"), ("f16", "add"), ("bf16", "add"), ("i32", "xor"), ("u64", "and")],
+     ("f64", "min"), ("f16", "add"), ("bf16", "add"), ("i32", "xor"), ("u64", "and"),
+     ("f16", "max"), ("bf16", "min")],
 )  # fmt: skip
 def test_atomics_act_once(elem: str, rmw: str, warps: int) -> None:
     check(tirgen.atomic(elem, 256, 16, rmw), warps)

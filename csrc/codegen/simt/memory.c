@@ -130,11 +130,14 @@ sim_store(Sim *s, const Op *o)
 
 /* ---- atomics ------------------------------------------------------------------------------ */
 
-/* Vectors of floats came with sm_90; before, f16 has pairs, and bf16 as a loop on 32 bits. */
+/* Vectors of floats came with sm_90; before, f16 has pairs, and bf16 as a loop on 32 bits.
+ * So have the extremes of both, on every chip. */
 int
 simt_atomic_log2(Ll *l, Elem e, int rmw)
 {
     bool is_half = e == E_F16 || e == E_BF16;
+    if (is_half && (rmw == RMW_MAX || rmw == RMW_MIN))
+        return 1;
     if (rmw != RMW_ADD || (e != E_F32 && !is_half))
         return 0;
     if (l->c->opt.target.sm < 90)

@@ -91,13 +91,13 @@ half_of(Ll *l, Elem e, Lv word, int i)
     return cg_cast(l, e, E_F32, x, ROUND_RTNE);
 }
 
-/* Additions of one bf16, or of a word of two, before sm_90: compare and swap until nobody
- * came between. */
+/* What no instruction does with one half, or with a word of two: additions of bf16 before
+ * sm_90, extremes. Compare and swap until nobody came between. */
 static Lv
-add_by_cas(Ll *l, Atom k, Elem e, Lv value)
+half_by_cas(Ll *l, Atom k, Elem e, int rmw, Lv value)
 {
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), start = ll_block(l, "rmw"),
-                      loop = ll_block(l, "retry"), after = ll_block(l, "added");
+                      loop = ll_block(l, "retry"), after = ll_block(l, "swapped");
     Lv pred = k.pred ? k.pred : LLVMConstInt(l->i1, 1, false);
     bool is_pair = LLVMTypeOf(value) == l->i32;
     Lt word = is_pair ? l->i32 : l->i16;
@@ -110,9 +110,12 @@ add_by_cas(Ll *l, Atom k, Elem e, Lv value)
     Lv old = LLVMBuildPhi(l->b, word, ""), new = LLVMConstNull(word);
     LLVMAddIncoming(old, &seen, &start, 1);
     for (int i = 0; i < 1 + is_pair; i++) {
-        Lv sum = LLVMBuildFAdd(l->b, half_of(l, e, old, i), half_of(l, e, value, i),
-                               "");
-        Lv bits = ptx_as_bits(l, e, cg_cast(l, E_F32, e, sum, ROUND_RTNE));
+        Lv x[2] = {half_of(l, e, old, i), half_of(l, e, value, i)};
+        Lv now = rmw == RMW_ADD
+                     ? LLVMBuildFAdd(l->b, x[0], x[1], "")
+                     : ll_intrinsic(l, rmw == RMW_MAX ? "llvm.maxnum" : "llvm.minnum",
+                                    &l->f32, 1, x, 2);
+        Lv bits = ptx_as_bits(l, e, cg_cast(l, E_F32, e, now, ROUND_RTNE));
         bits = LLVMBuildZExt(l->b, bits, word, "");
         if (i)
             bits = LLVMBuildShl(l->b, bits, ll_i32(l, 16), "");
@@ -165,11 +168,13 @@ ptx_atomic_rmw(Ll *l, const Access *x, Elem e, int rmw, int sem, int scope, Lv v
         if (bits == 16 && is_one)
             v = ptx_as_bits(l, e, value);
         if (e == E_BF16 && !ptx_sm_at_least(l, 90))
-            return add_by_cas(l, k, e, v);
+            return half_by_cas(l, k, e, rmw, v);
         add_word(what, sizeof what, e, x->bytes);
         break;
     case RMW_MAX:
     case RMW_MIN:
+        if (bits == 16)
+            return half_by_cas(l, k, e, rmw, is_one ? ptx_as_bits(l, e, value) : value);
         if (elem_is_float(e))
             return float_extreme(l, k, e, rmw, value);
         snprintf(what, sizeof what, "%s.%c%d", rmw == RMW_MAX ? "max" : "min",
