@@ -168,13 +168,22 @@ is_plain_builtin(PyObject *o)
     return ok;
 }
 
+/* A function that a library marked with __triton_builtin__: it runs while compiling, gets
+ * constants as tl.constexpr and may look at no more of a tensor than that it is none. */
+static bool
+is_foreign(PyObject *o)
+{
+    return PyObject_HasAttrString(o, "__code__") &&
+           PyObject_HasAttrString(o, "__triton_builtin__");
+}
+
 /* May o be called by the compiler? Only what computes constants from constants. */
 static bool
 is_constant_function(PyObject *o)
 {
     if (PyCFunction_Check(o))
         return is_plain_builtin(o);
-    if (PyObject_HasAttrString(o, "__tegula_constexpr__"))
+    if (PyObject_HasAttrString(o, "__tegula_constexpr__") || is_foreign(o))
         return true;
     PyObject *of = PyType_Check(o) ? Py_NewRef(o)
                                    : PyObject_GetAttrString(o, "__self__");
@@ -215,6 +224,32 @@ help_instead(Fe *f, const char *name)
         err_help(f->c, "the kernel language has tl.%s", name);
 }
 
+/* What stands for a tensor in a call of such a function. */
+static PyObject *
+placeholder(Fe *f)
+{
+    PyObject *m = fe_own(f, PyImport_ImportModule("tegula.language.types"));
+    return fe_own(f, PyObject_CallMethod(m, "_Placeholder", NULL));
+}
+
+/* New reference to what such a function returns, or NULL with an exception. */
+static PyObject *
+call_foreign(Fe *f, PyObject *o, PyObject *pos, PyObject *named)
+{
+    PyObject *m = fe_own(f, PyImport_ImportModule("tegula.language.types"));
+    return PyObject_CallMethod(m, "_call_foreign", "OOO", o, pos, named);
+}
+
+/* r as a value; one of the placeholders in pos is what it stands for. pos may be NULL. */
+static Value
+value_of_result(Fe *f, PyObject *r, PyObject *pos, const Value *all)
+{
+    for (Py_ssize_t i = 0; pos && i < PyTuple_Size(pos); i++)
+        if (r == PyTuple_GetItem(pos, i))
+            return all[i];
+    return v_from_py(f, r);
+}
+
 /* A function of Python's runs while compiling: all of its arguments are constants. */
 static Value
 call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
@@ -233,9 +268,14 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     f->call = NULL;
     const char *what = str_printf(f->a, "an argument of %s()", name ? name : "it");
     PyObject *pos = fe_own(f, PyTuple_New(n)), *named = NULL;
-    if (n_kw)
+    bool foreign = is_foreign(o);
+    if (n_kw || foreign)
         named = fe_own(f, PyDict_New());
     for (int i = 0; i < n + n_kw; i++) {
+        if (foreign && i < n && all[i].kind == V_TENSOR) {
+            PyTuple_SetItem(pos, i, Py_NewRef(placeholder(f)));
+            continue;
+        }
         if (all[i].kind != V_OBJ && name &&
             !PyObject_HasAttrString(o, "__tegula_constexpr__"))
             help_instead(f, name);
@@ -248,10 +288,11 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     }
     if (f->c->opt.interpret) /* theirs, which they may step through: runtime/cache.c */
         tracing_resume();
-    PyObject *given = PyObject_Call(o, pos, named);
+    PyObject *given = foreign ? call_foreign(f, o, pos, named)
+                              : PyObject_Call(o, pos, named);
     if (f->c->opt.interpret)
         tracing_pause();
-    Value r = v_from_py(f, fe_own(f, given));
+    Value r = value_of_result(f, fe_own(f, given), foreign ? pos : NULL, all);
     f->args = outer;
     return r;
 }

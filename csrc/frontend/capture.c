@@ -60,7 +60,8 @@ fe_may_read(const FeEnv *env, PyObject *o)
     if (is_a(env, o, "constexpr") || is_a(env, o, "dtype") ||
         env->as_function(env->data, o) ||
         PyObject_HasAttrString(o, "__tegula_builtin__") ||
-        PyObject_HasAttrString(o, "__tegula_constexpr__"))
+        PyObject_HasAttrString(o, "__tegula_constexpr__") ||
+        PyObject_HasAttrString(o, "__triton_builtin__"))
         return true;
     if (PyType_Check(o))
         return PyObject_HasAttrString(o, "_fields") || is_of_package(o);

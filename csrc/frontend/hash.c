@@ -147,6 +147,27 @@ put_code(Hash *h, PyObject *code)
 
 static int put_value(Hash *h, PyObject *o);
 
+/* The functions that a decorator's wrapper holds in its closure. */
+static int
+put_wrapped(Hash *h, PyObject *fn)
+{
+    PyObject *cells = PyObject_GetAttrString(fn, "__closure__");
+    int bad = 0;
+    PyErr_Clear();
+    for (Py_ssize_t i = 0;
+         !bad && cells && PyTuple_Check(cells) && i < PyTuple_Size(cells); i++) {
+        PyObject *of = PyObject_GetAttrString(PyTuple_GetItem(cells, i),
+                                              "cell_contents");
+        PyObject *code = of ? PyObject_GetAttrString(of, "__code__") : NULL;
+        PyErr_Clear();
+        bad = code && put_code(h, code);
+        Py_XDECREF(code);
+        Py_XDECREF(of);
+    }
+    Py_XDECREF(cells);
+    return bad;
+}
+
 /* The values of a class's fields that are left out. */
 static int
 put_field_defaults(Hash *h, PyObject *cls)
@@ -265,9 +286,9 @@ put_value(Hash *h, PyObject *o)
                                             "__code__"); /* of tl.constexpr(function) */
     PyErr_Clear();
     if (code) {
-        int bad = put_code(h, code);
+        int bad = put_code(h, code) || put_wrapped(h, o);
         Py_DECREF(code);
-        return bad;
+        return bad ? -1 : 0;
     }
     return put_repr(h, o);
 }

@@ -75,3 +75,56 @@ def test_what_a_combine_function_asks_of_types_alone():
         x[3], out = value, np.zeros(1, np.float32)
         reduce[(1,)](x, out)
         np.testing.assert_equal(out[0], np.float32(value))
+
+
+def marked(f):
+    """As a library marks its own functions of the compiler."""
+
+    def wrapper(*args, _semantic, **kwargs):
+        return f(*args, **kwargs)
+
+    wrapper.__triton_builtin__ = True
+    return wrapper
+
+
+@marked
+def doubled(n, *, plus=0):
+    assert isinstance(n, tl.constexpr)
+    return tl.constexpr(2 * n.value + tl.constexpr(plus).value)
+
+
+@marked
+def value_if(mask, value):
+    if isinstance(mask, tl.constexpr) and mask.value is None:
+        return tl.constexpr(None)
+    return value
+
+
+@marked
+def first_type(x):
+    return x.dtype
+
+
+def test_functions_that_a_library_marks_as_builtins():
+    np = pytest.importorskip("numpy")
+
+    @tegula.jit
+    def kernel(x, out, n, MASKED: tl.constexpr):
+        W: tl.constexpr = doubled(7, plus=2)
+        i = tl.arange(0, W)
+        mask = i < n if MASKED else None
+        v = tl.load(x + i, mask, other=value_if(mask, 5.0))
+        tl.store(out + i, value_if(mask, v) if MASKED else v)
+
+    x, out = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    kernel[(1,)](x, out, 10, True)
+    np.testing.assert_array_equal(out, np.where(np.arange(16) < 10, x, 5))
+    kernel[(1,)](x, out, 10, False)
+    np.testing.assert_array_equal(out, x)
+
+    @tegula.jit
+    def looks(x):
+        tl.store(x, first_type(tl.load(x)).itemsize)
+
+    with pytest.raises(tegula.CompileError, match="no attribute"):
+        looks[(1,)](x)

@@ -439,6 +439,21 @@ class _Callee:
         return _Constexpr(x) if isinstance(x, (int, float, str)) else x
 
 
+class _Placeholder:
+    """A tensor, for a function that may only pass it on."""
+
+
+def _call_foreign(fn: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """fn, which a library marked with ``__triton_builtin__``, on what a kernel passes."""
+
+    def given(x: Any) -> Any:
+        plain = x is None or isinstance(x, (int, float, str))
+        return _Constexpr(x) if plain else x
+
+    named = {k: given(v) for k, v in kwargs.items()}
+    return fn(*map(given, args), **named, _semantic=None)
+
+
 class constexpr_type(dtype):
     """The type of a constexpr: its value."""
 
