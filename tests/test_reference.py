@@ -122,13 +122,10 @@ def test_example(entry: reference.Entry, tmp_path: Path) -> None:
 
 # Names whose examples need what is not everywhere, and the host's own.
 NO_EXAMPLE = {
-    "inline_asm_elementwise": "GPUs alone",
     "extern_elementwise": "tests/frontend",
     "extern": "a decorator of extern_elementwise",
     "gdc_wait": "needs a launch after another",
     "gdc_launch_dependents": "needs a launch after another",
-    "globaltimer": "GPUs alone",
-    "smid": "GPUs alone",
 }
 
 

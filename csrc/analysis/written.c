@@ -81,6 +81,22 @@ enter(Written *w, const Op *o)
             flow(w, arg(o, i), o->regions[0]->args[i]);
 }
 
+/* Assembly with effects may use any operand as an address, a pointer or not. */
+static void
+walk_assembly(Written *w, const Op *o)
+{
+    static const char *const stores[] = {"st.", "red.", "atom.", "cp.", "multimem."};
+    bool is_store = false;
+    for (size_t k = 0; k < COUNT(stores); k++)
+        is_store |= strstr(o->text, stores[k]) != NULL;
+    for (int i = 0; i < o->n_args; i++) {
+        if (is_store)
+            merge(w, w->written, set_of(w, arg(o, i)));
+        merge(w, w->read, set_of(w, arg(o, i)));
+    }
+    w->has_atomics = true;
+}
+
 static void
 walk(Written *w, const Block *b)
 {
@@ -95,6 +111,8 @@ walk(Written *w, const Block *b)
             }
         } else if (o->op == OP_DEBUG) {
             continue; /* looks at pointers, follows none */
+        } else if (o->op == OP_INLINE_ASM_IO) {
+            walk_assembly(w, o);
         } else if (op_has(o, OPF_READS | OPF_WRITES)) {
             bool is_ptr = o->n_args && arg(o, 0)->type->is_ptr;
             w->has_atomics |= op_has(o, OPF_READS) && op_has(o, OPF_WRITES);

@@ -95,6 +95,13 @@ void ll_lines_open(Ll *l, const Loc *kernel); /* of l->fn */
 void ll_lines_at(Ll *l, const Loc *loc);      /* what is built from here on */
 void ll_lines_close(Ll *l);
 
+/* ---- assembly.c: inline assembly where no assembler will see it ---- */
+/* A constant PtxSite: o on n elements, with instructions of that architecture. */
+Lv cg_asm_site(Ll *l, const Op *o, int64_t n, int sm, bool is_checked);
+void cg_asm_check(Ll *l, const Op *o, int sm); /* an error unless it can be run */
+/* o, with pack 1, on scalars or vectors of the registers: in a region on a CPU. */
+Lv cg_asm_elements(Ll *l, const Op *o, Lv *x);
+
 /* ---- link.c: functions of the user's bitcode ---- */
 /* Calls the function that o, an EXTERN, names, and remembers to link its file. */
 Lv ll_call_extern(Ll *l, const Op *o, Lv *x);

@@ -1,11 +1,13 @@
 /* builtins_extern: what is not written in the language: assembly, functions of a library.
  *
- * Assembly is for NVIDIA's GPUs; other targets say so where it is written. A function of
+ * Assembly is PTX. A GPU's assembler reads it; where none is the target it is read here,
+ * and run by csrc/ptx, so what is wrong with it is said at the line it stands in. A function of
  * CUDA's libdevice is the one of that name in tegula.language.extra.libdevice, which is
  * written in the language, so it works on every target. Any other is linked from the
  * library's bitcode (codegen/link.c), for GPUs.
  */
 #include "frontend/fe.h"
+#include "ptx/asm.h"
 
 /* The operands as blocks of one shape. */
 static int
@@ -27,24 +29,43 @@ operands(Fe *f, Value args, Val **x)
     return n;
 }
 
-static void
-only_gpus(Fe *f, const char *what)
+static const char *
+target_name(const Fe *f)
 {
-    if (f->c->opt.interpret)
-        err_at(f->c, f->b.loc, TARGET, what, "the interpreter");
-    if (f->c->opt.target.kind == TARGET_CUDA)
-        return;
-    err_help(f->c, "choose by tl.target_info.is_cuda(), or write it in the language");
-    err_at(f->c, f->b.loc, TARGET, what,
-           f->c->opt.target.kind == TARGET_CPU ? "the CPU" : "the emulator");
+    return f->c->opt.interpret                   ? "the interpreter"
+           : f->c->opt.target.kind == TARGET_CPU ? "the CPU"
+                                                 : "the emulator";
 }
 
-/* Registers of the assembly that pack elements take. */
+/* Bits of an element in a register of the assembly. */
 static int
-n_registers(Elem e, int pack)
+asm_bits(const Type *t)
 {
-    int bits = MAX(8, elem_info[e].bits);
-    return bits < 32 ? MAX(1, pack * bits / 32) : pack;
+    return MAX(8, ty_bits(t));
+}
+
+/* Where no assembler will see it. */
+static void
+read_assembly(Fe *f, const char *form_and_text)
+{
+    const Comp *c = f->c;
+    char err[PTX_ERROR];
+    PtxAsm *a = NULL;
+    bool is_emu = c->opt.target.kind == TARGET_EMU && !c->opt.interpret;
+    if (!is_emu && !c->opt.interpret && c->opt.target.kind == TARGET_CUDA)
+        return;
+    PtxStatus s = ptx_asm_new(form_and_text, is_emu ? c->opt.target.sm : PTX_NEWEST, &a,
+                              err);
+    ptx_asm_free(a);
+    switch (s) {
+    case PTX_OK: return;
+    case PTX_NO_MEMORY: err_at(f->c, f->b.loc, MEMORY);
+    case PTX_BAD: fail(f, VALUE, "in the assembly, %s", err);
+    case PTX_UNKNOWN:
+        err_help(f->c,
+                 "choose by tl.target_info.is_ptx(), or write it in the language");
+        err_at(f->c, f->b.loc, TARGET, str_intern(f->c, err), target_name(f));
+    }
 }
 
 static Val *
@@ -59,10 +80,35 @@ assembly(Fe *f, const char *constraints, const char *text, int n, Val **x, Elem 
     return result(o, 0);
 }
 
+/* What the user wrote: the constraints fit, and the text means something. */
+static Val *
+checked_assembly(Fe *f, const char *constraints, const char *text, int n, Val **x,
+                 Elem e, bool is_pure, int pack, int start)
+{
+    PtxForm form;
+    char err[PTX_ERROR];
+    int bits[MAX_LEAVES];
+    if (strchr(constraints, '\n'))
+        fail(f, VALUE, "the constraints of the assembly are more than one line");
+    for (int i = 0; i < n; i++)
+        bits[i] = asm_bits(x[i]->type);
+    if (!ptx_form_read(&form, constraints, strlen(constraints), err) ||
+        !ptx_form_fits(&form, n, bits, asm_bits(ty_scalar(f->c, e)), pack, start,
+                       err)) {
+        err_help(f->c,
+                 "constraints are =r =f =l =d =h for results, then the same without "
+                 "= for operands; pack elements of less than 32 bits share 32-bit "
+                 "registers");
+        fail(f, VALUE, "in the assembly, %s", err);
+    }
+    if (!start)
+        read_assembly(f, str_printf(f->a, "%s\n%s", constraints, text));
+    return assembly(f, constraints, text, n, x, e, is_pure, pack, start);
+}
+
 Value
 bi_inline_asm_elementwise(Fe *f, Value *a)
 {
-    only_gpus(f, "inline_asm_elementwise");
     const char *text = v_const_str(f, a[0], "asm");
     const char *constraints = v_const_str(f, a[1], "constraints");
     Val *x[MAX_LEAVES];
@@ -73,8 +119,9 @@ bi_inline_asm_elementwise(Fe *f, Value *a)
         fail(f, VALUE, "pack must be 1 .. 64, not %lld", (long long)pack);
     Value dtype = fe_read(f, a[3]);
     if (dtype.kind != V_TUPLE)
-        return v_val(assembly(f, constraints, text, n, x, v_elem(f, dtype, "dtype"),
-                              is_pure, (int)pack, 0));
+        return v_val(checked_assembly(f, constraints, text, n, x,
+                                      v_elem(f, dtype, "dtype"), is_pure, (int)pack,
+                                      0));
     int n_out = dtype.tuple->n, start = 0;
     if (!is_pure && n_out > 1) {
         err_help(f->c, "split it, one result each, or give is_pure=True");
@@ -84,9 +131,9 @@ bi_inline_asm_elementwise(Fe *f, Value *a)
     Value *out = NEW_N(f->a, Value, n_out + 1);
     for (int i = 0; i < n_out; i++) {
         Elem e = v_elem(f, dtype.tuple->at[i], "dtype");
-        out[i] =
-            v_val(assembly(f, constraints, text, n, x, e, is_pure, (int)pack, start));
-        start += n_registers(e, (int)pack);
+        out[i] = v_val(
+            checked_assembly(f, constraints, text, n, x, e, is_pure, (int)pack, start));
+        start += ptx_registers(asm_bits(ty_scalar(f->c, e)), (int)pack);
     }
     return v_tuple(f, n_out, out);
 }
@@ -121,7 +168,6 @@ Value
 bi_globaltimer(Fe *f, Value *a)
 {
     (void)a;
-    only_gpus(f, "globaltimer");
     return v_val(assembly(f, "=l,~{memory}", "mov.u64 $0, %globaltimer;", 0, NULL,
                           E_I64, false, 1, 0));
 }
@@ -130,7 +176,6 @@ Value
 bi_smid(Fe *f, Value *a)
 {
     (void)a;
-    only_gpus(f, "smid");
     return v_val(assembly(f, "=r", "mov.u32 $0, %smid;", 0, NULL, E_I32, true, 1, 0));
 }
 
@@ -173,9 +218,7 @@ linked(Fe *f, Value *a, const char *symbol, int n, Val **x, Elem e)
                        "tl.target_info.is_ptx(), or write it in the language");
         err_at(f->c, f->b.loc, TARGET,
                str_printf(f->a, "the function '%s' of the library '%s'", symbol, name),
-               f->c->opt.interpret                   ? "the interpreter"
-               : f->c->opt.target.kind == TARGET_CPU ? "the CPU"
-                                                     : "the emulator");
+               target_name(f));
     }
     path = file_of(f, name, path);
     if (!*path) {

@@ -16,6 +16,7 @@
  * The function must have passed ir_verify.
  */
 #include "ir/ir.h"
+#include "ptx/asm.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -27,6 +28,7 @@ struct Interp {
     uint64_t *scratch;   /* what a terminator moves: see move_values */
     int64_t scratch_cap; /* in elements */
     int32_t pid[3];
+    PtxCache *assembly; /* what was read of it so far */
 };
 
 static const Op *run_block(Interp *in, const Block *b);
@@ -221,13 +223,18 @@ run_shape(Interp *in, const Op *o)
 
 /* ---- memory --------------------------------------------------------------------- */
 
+static bool
+is_allowed(Interp *in, const Op *o, uint64_t address, int bytes, bool is_write)
+{
+    const InterpRun *r = in->run;
+    return r->access ? r->access(r->data, address, bytes, is_write, o->loc)
+                     : address >= 4096; /* a null pointer and its neighbours */
+}
+
 static void
 check_access(Interp *in, const Op *o, uint64_t address, int bytes, bool is_write)
 {
-    const InterpRun *r = in->run;
-    bool ok = r->access ? r->access(r->data, address, bytes, is_write, o->loc)
-                        : address >= 4096; /* a null pointer and its neighbours */
-    if (!ok)
+    if (!is_allowed(in, o, address, bytes, is_write))
         err_at(in->c, o->loc, VALUE,
                str_printf(in->c->arena,
                           "invalid %s of %d bytes at 0x%" PRIx64
@@ -604,13 +611,66 @@ run_debug(Interp *in, const Op *o)
         err_at(in->c, o->loc, VALUE, "stopped");
 }
 
+/* ---- assembly ------------------------------------------------------------------- */
+
+typedef struct Refused { /* the access that was not allowed */
+    Interp *in;
+    const Op *o;
+    uint64_t address;
+    int bytes;
+    bool is_write;
+} Refused;
+
+static bool
+may_access(PtxRun *r, uint64_t address, int n, bool is_store)
+{
+    Refused *x = r->data;
+    x->address = address, x->bytes = n, x->is_write = is_store;
+    return is_allowed(x->in, x->o, address, n, is_store);
+}
+
+static PtxBlock
+block_of(Interp *in, const Val *v)
+{
+    return (PtxBlock){place(in, v), ty_bits(v->type), sizeof(uint64_t)};
+}
+
+static void
+run_assembly(Interp *in, const Op *o)
+{
+    char err[PTX_ERROR];
+    const PtxAsm *a = ptx_cache_get(in->assembly, o->text, PTX_NEWEST, err);
+    PtxBlock *b = NEW_N(in->c->arena, PtxBlock, o->n_args + 1);
+    for (int i = 0; i < o->n_args; i++)
+        b[i] = block_of(in, arg(o, i));
+    Refused refused = {.in = in, .o = o};
+    PtxRun r = {.n = numel(result(o, 0)),
+                .pack = (int)ir_attr(o, ATTR_PACK),
+                .start = (int)ir_attr(o, ATTR_START),
+                .n_in = o->n_args,
+                .in = b,
+                .out = block_of(in, result(o, 0)),
+                .pid = in->pid,
+                .grid = in->run->grid,
+                .n_threads = 1,
+                .may = may_access,
+                .data = &refused};
+    if (a && ptx_asm_run(a, &r, err))
+        return;
+    if (a && !*err)
+        check_access(in, o, refused.address, refused.bytes, refused.is_write);
+    err_at(in->c, o->loc, VALUE, str_printf(in->c->arena, "in the assembly, %s", err));
+}
+
 /* ---- blocks --------------------------------------------------------------------- */
 
 static void
 run_op(Interp *in, const Op *o)
 {
-    if (o->op == OP_INLINE_ASM || o->op == OP_INLINE_ASM_IO)
-        err_at(o->block->func->c, o->loc, TARGET, "inline assembly", "the interpreter");
+    if (op_is_assembly(o)) {
+        run_assembly(in, o);
+        return;
+    }
     if (o->op == OP_EXTERN)
         err_at(o->block->func->c, o->loc, TARGET, "a function of a library",
                "the interpreter");
@@ -679,11 +739,19 @@ interp_program(const Interp *in)
     return in->pid;
 }
 
+static void
+forget_assembly(void *cache)
+{
+    ptx_cache_clear(cache);
+}
+
 void
 ir_interpret(const Func *f, const InterpRun *r)
 {
     Interp in = {
         .c = f->c, .run = r, .val = NEW_N(f->c->arena, uint64_t *, MAX(f->n_vals, 1))};
+    in.assembly = NEW(f->c->arena, PtxCache);
+    arena_defer(f->c->arena, forget_assembly, in.assembly);
     for (in.pid[2] = 0; in.pid[2] < r->grid[2]; in.pid[2]++)
         for (in.pid[1] = 0; in.pid[1] < r->grid[1]; in.pid[1]++)
             for (in.pid[0] = 0; in.pid[0] < r->grid[0]; in.pid[0]++) {

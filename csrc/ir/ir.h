@@ -269,6 +269,11 @@ op_has(const Op *o, unsigned flag)
 {
     return (op_info[o->op].flags & flag) != 0;
 }
+static inline bool
+op_is_assembly(const Op *o)
+{
+    return o->op == OP_INLINE_ASM || o->op == OP_INLINE_ASM_IO;
+}
 /* Does it go through pointers, operand 0, to the user's memory? */
 static inline bool
 op_is_access(const Op *o)

@@ -23,6 +23,14 @@ dec_fail(Dec *d, const char *fmt, ...)
     parse_fail(d->p, d->ins->line, "%s: %s", d->text, text);
 }
 
+void
+dec_unknown(Dec *d, const char *why)
+{
+    d->p->unknown = d->text;
+    d->p->unknown_line = d->ins->line;
+    dec_fail(d, "%s", why);
+}
+
 /* ---- modifiers ------------------------------------------------------------------- */
 
 bool
@@ -48,6 +56,8 @@ dec_maybe_type(Dec *d)
 {
     for (int i = 0; i < d->n_mods; i++) {
         Type t = d->used[i] ? T_NONE : type_named(d->mod[i]);
+        if (t == T_B128)
+            dec_fail(d, ".b128 is not simulated");
         if (t) {
             d->used[i] = true;
             return t;
@@ -102,6 +112,8 @@ operand(Parser *p)
         int cap = 0;
         o.kind = end == '}' ? OPD_VEC : OPD_LIST;
         next(p);
+        if (++p->n_nested > MAX_NESTED)
+            parse_fail(p, p->tok.line, "operands nested too deeply");
         while (!take_mark(p, end)) {
             Opd part = operand(p);
             GROW(p->mod->pool, o.part, o.n_parts, cap);
@@ -109,6 +121,7 @@ operand(Parser *p)
             if (!is_mark(p, end))
                 want_mark(p, ',');
         }
+        p->n_nested--;
         return o;
     }
     bool is_mem = take_mark(p, '[');
@@ -443,10 +456,8 @@ decode_statement(Parser *p)
             want_mark(p, ',');
     }
     const OpRow *row = row_of(p, d->op);
-    if (!row) {
-        p->is_unknown = true;
-        dec_fail(d, "this instruction is not simulated");
-    }
+    if (!row)
+        dec_unknown(d, "this instruction is not simulated");
     row->decode(d);
     finish(d);
 }

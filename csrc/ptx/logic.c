@@ -603,6 +603,8 @@ dec_mov(Dec *d)
     dec_in_typed(d, 1, t);
     dec_places(d);
     d->ins->run = t == T_PRED ? mov_pred : run[type_info[t].log2];
+    if (!d->ins->run)
+        dec_fail(d, "no such form");
     if (s && s->is_sreg_live) {
         d->ins->run = read_clock;
         d->ins->flags = strstr(s->name, "_hi") != NULL;

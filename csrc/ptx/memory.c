@@ -47,6 +47,16 @@ extended(Type t, uint64_t x)
     return (uint64_t)((int64_t)(x << shift) >> shift);
 }
 
+/* flags: others must not see it earlier or later than what stands around it. */
+enum { ORDERED = 1 };
+
+static void
+order(const Ins *i)
+{
+    if (i->flags & ORDERED)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 static void
 load(Lanes *w, const Ins *i, uint32_t m)
 {
@@ -56,6 +66,7 @@ load(Lanes *w, const Ins *i, uint32_t m)
     uint32_t n_bytes = (uint32_t)(i->n * size);
     Type t = (Type)i->type;
     bool is_plain = i->space == SPACE_GLOBAL || i->space == SPACE_PARAM;
+    order(i);
     lanes_addresses(w, i, m, address);
     lanes_access(w, i, m, (Space)i->space, address, (int)n_bytes, false);
     for (int l = 0; l < LANES; l++) {
@@ -78,6 +89,7 @@ load(Lanes *w, const Ins *i, uint32_t m)
                 undef[k] |= (uint32_t)(s[k * size + b] == BYTE_UNDEF) << l;
         }
     }
+    order(i);
     for (int k = 0; k < i->n; k++) {
         uint32_t *u = &w->undef[i->out[k].id];
         lanes_put(w, i->out[k], m, v[k]);
@@ -91,6 +103,7 @@ store(Lanes *w, const Ins *i, uint32_t m)
     uint64_t address[LANES], v[8][LANES];
     int size = i->bytes;
     uint32_t n_bytes = (uint32_t)(i->n * size);
+    order(i);
     lanes_addresses(w, i, m, address);
     lanes_access(w, i, m, (Space)i->space, address, (int)n_bytes, true);
     for (int k = 0; k < i->n; k++)
@@ -113,6 +126,7 @@ store(Lanes *w, const Ins *i, uint32_t m)
                 lanes_fault(w, i, l, "stores a register that was never written");
         }
     }
+    order(i);
 }
 
 /* ---- other instructions ---------------------------------------------------------- */
@@ -143,6 +157,13 @@ isspacep(Lanes *w, const Ins *i, uint32_t m)
         a[l] = i->space == SPACE_SHARED ? own : (Space)i->space == s;
     }
     lanes_put(w, i->out[0], m, a);
+}
+
+static void
+fence(Lanes *w, const Ins *i, uint32_t m)
+{
+    (void)w, (void)i, (void)m;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 static void
@@ -231,7 +252,9 @@ dec_access(Dec *d, int address)
 {
     Ins *i = d->ins;
     const Sym *sym;
+    static const char *const ordered[] = {"acquire", "release", "mmio", NULL};
     i->is_volatile = dec_has(d, "volatile");
+    i->flags = i->is_volatile || dec_one(d, ordered) >= 0 ? ORDERED : 0;
     i->space = (uint8_t)dec_space(d);
     dec_take_hints(d);
     bool policy = dec_has(d, "L2::cache_hint");
@@ -298,7 +321,15 @@ dec_isspacep(Dec *d)
     d->ins->run = isspacep;
 }
 
-/* Only a wish: prefetch, discard, priorities; and orders, of which there is one. */
+/* Other threads are this process's. */
+static void
+dec_fence(Dec *d)
+{
+    dec_take_all(d);
+    d->ins->run = fence;
+}
+
+/* Only a wish: prefetch, discard, priorities; launches that may begin before this ends. */
 static void
 dec_nothing(Dec *d)
 {
@@ -320,8 +351,8 @@ const OpRow memory_ops[] = {
     {"st", dec_st},
     {"cvta", dec_cvta},
     {"isspacep", dec_isspacep},
-    {"fence", dec_nothing},
-    {"membar", dec_nothing},
+    {"fence", dec_fence},
+    {"membar", dec_fence},
     {"prefetch", dec_nothing},
     {"prefetchu", dec_nothing},
     {"applypriority", dec_nothing},

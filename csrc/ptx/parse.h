@@ -22,7 +22,7 @@ typedef struct Token {
     int line;
 } Token;
 
-enum { MAX_SCOPES = 32 };
+enum { MAX_SCOPES = 32, MAX_NESTED = 8, MAX_DECLARED = 1 << 20 };
 
 struct Parser {
     Module *mod;
@@ -39,10 +39,12 @@ struct Parser {
         int depth, ins, line; /* ins: the branch */
     } *use;
     int n_uses, cap_uses;
+    int n_nested;               /* braces and brackets around an operand */
     uint32_t param_at;          /* of .param variables inside a body */
     const char *who;            /* stands in front of every error */
     const OpRow *const *tables; /* the instructions there are; NULL ends them */
-    bool is_unknown;            /* the error: such an instruction is not there */
+    const char *unknown;        /* the error: there is no such instruction */
+    int unknown_line;
 };
 
 _Noreturn void parse_fail(Parser *p, int line, const char *fmt, ...) PTX_PRINTF(3, 4);

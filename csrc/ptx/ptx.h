@@ -247,6 +247,8 @@ typedef struct Dec { /* an instruction being decoded */
 } Dec;
 
 _Noreturn void dec_fail(Dec *d, const char *fmt, ...) PTX_PRINTF(2, 3);
+/* The whole instruction is not there, whatever its operands. */
+_Noreturn void dec_unknown(Dec *d, const char *why);
 bool dec_has(Dec *d, const char *word); /* takes the modifier */
 /* Takes the first modifier there is of words, a NULL-terminated list: its place, or -1. */
 int dec_one(Dec *d, const char *const *words);

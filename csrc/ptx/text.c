@@ -254,7 +254,10 @@ registers(Parser *p)
         const char *name = want_name(p);
         int n = -1;
         if (take_mark(p, '<')) {
-            n = (int)want_int(p);
+            uint64_t many = want_int(p);
+            if (many > MAX_DECLARED)
+                parse_fail(p, p->tok.line, "more than %d registers", MAX_DECLARED);
+            n = (int)many;
             want_mark(p, '>');
         }
         for (int i = 0; i < (n < 0 ? 1 : n); i++) {

@@ -142,6 +142,7 @@ host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
                          .scratch_bytes = v->bin.scratch,
                          .n_threads = config->num_threads,
                          .stream_bytes = config->stream_bytes,
+                         .assembly = jit_assembly(v->jit),
                          .is_assert = &is_assert};
     if (c->opt.flags & OPT_BOUNDS) {
         if (find_spans(v, c, span))
@@ -180,6 +181,7 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         .shared_bytes = v->bin.shared,
         .regions = region,
         .n_regions = n_regions,
+        .assembly = jit_assembly(v->jit),
         .seed = c->k->st->config.emu_seed,
         .n_host_threads = c->k->st->config.num_threads ? c->k->st->config.num_threads
                                                        : pool_threads(),

@@ -14,6 +14,7 @@
  * checked against the size, and an unknown relocation is an error.
  */
 #include "codegen/host/calls.h"
+#include "ptx/asm.h"
 #include "runtime/emu/emu.h"
 #include "runtime/reloc.h"
 #include "runtime/runtime.h"
@@ -30,6 +31,7 @@ typedef struct Section {
 struct JitCode {
     char *base;
     size_t size;
+    PtxCache assembly;
 };
 
 typedef struct Linker {
@@ -298,6 +300,13 @@ jit_unload(JitCode *j)
 {
     if (!j)
         return;
+    ptx_cache_clear(&j->assembly);
     munmap(j->base, j->size);
     free(j);
+}
+
+PtxCache *
+jit_assembly(JitCode *j)
+{
+    return &j->assembly;
 }

@@ -305,7 +305,8 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
                      .out = stdout,
                      .spans = launch->spans,
                      .n_spans = launch->n_spans,
-                     .report = launch->report},
+                     .report = launch->report,
+                     .assembly = launch->assembly},
              .n_helpers = threads - 1};
     if (pthread_mutex_trylock(&pool.run) == 0) {
         if (j.n_helpers)

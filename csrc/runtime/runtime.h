@@ -31,6 +31,7 @@ typedef struct JitCode JitCode;
 JitCode *jit_load(const char *obj, size_t n, const char *symbol, void **fn,
                   char err[ERR_TEXT]);
 void jit_unload(JitCode *j);
+struct PtxCache *jit_assembly(JitCode *j); /* what the code has run so far: ptx/asm.h */
 
 /* ---- pool.c ---------------------------------------------------------------------------- */
 typedef struct HostLaunch {
@@ -42,7 +43,8 @@ typedef struct HostLaunch {
     int64_t stream_bytes;         /* see HostRun; 0: what the last cache holds */
     const struct HostSpan *spans; /* the same; NULL: the code does not check */
     int n_spans;
-    struct EmuReport *report; /* of such code; fault EMU_OK: the failure is in err */
+    struct EmuReport *report;  /* of such code; fault EMU_OK: the failure is in err */
+    struct PtxCache *assembly; /* jit_assembly's */
     bool *is_assert; /* set to whether a device_assert failed; NULL: nobody asks */
 } HostLaunch;
 /* Runs all programs of the grid. Blocks until done. Survives fork: a child starts its own

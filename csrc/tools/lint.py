@@ -64,6 +64,7 @@ WRITABLE_TYPES = re.compile(r"_(slots|spec|methods|members|getset)$")
 GLOBAL_ALONE: dict[str, str] = {
     "PyInit__core": "what Python looks up",
     "main": "what the system calls",
+    "tegula_assembly": "compiled CPU code calls it",
     "tegula_assert": "compiled CPU code calls it",
     "tegula_bounds": "compiled CPU code calls it",
     "tegula_print": "compiled CPU code calls it",

@@ -1,4 +1,4 @@
-"""TARGET: assembly on the CPU."""
+"""TARGET: assembly in which lanes of a warp meet, where there are none."""
 
 import tegula
 import tegula.language as tl
@@ -8,17 +8,24 @@ import tegula.language as tl
 def kernel(x):
     a = tl.load(x)
     b = tl.inline_asm_elementwise(
-        "ex2.approx.f32 $0, $1;", "=f,f", [a], tl.float32, True, 1
+        """
+        // the neighbour's
+        shfl.sync.bfly.b32 $0, $1, 1, 31, -1;
+        """,
+        "=r,r",
+        [a],
+        tl.int32,
+        True,
+        1,
     )
     tl.store(x, b)
 
 
 def run():
-    kernel.lower("*fp32", target="cpu")
-
+    kernel.lower("*i32", target="cpu")
 
 # ----
-# target_asm.py:10:9: UnsupportedError[TARGET]: inline_asm_elementwise is not supported on the CPU
+# target_asm.py:10:9: UnsupportedError[TARGET]: 'shfl.sync.bfly.b32' in line 3 of the assembly is not supported on the CPU
 #     b = tl.inline_asm_elementwise(
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: choose by tl.target_info.is_cuda(), or write it in the language
+#   help: choose by tl.target_info.is_ptx(), or write it in the language

@@ -71,6 +71,10 @@ def test_assembly_is_in_the_ptx() -> None:
     assert ptx.count("eight bytes a turn") == 1
 
 
+def test_assembly_runs_everywhere(run: Any) -> None:
+    assembly_runs(run)
+
+
 def test_assembly_runs() -> None:
     if simulated.available():
         with simulated.driver():

@@ -4,6 +4,7 @@
 #define TEGULA_HOST_CALLS_H
 
 #include "base/base.h"
+#include "ptx/asm.h"
 #include "runtime/emu/emu.h"
 
 /* The memory of a parameter's tensor; no bytes for a scalar. */
@@ -20,8 +21,9 @@ typedef struct HostRun {
     FILE *out; /* of device_print */
     const HostSpan *spans; /* one a parameter, for code that checks bounds */
     int n_spans;
-    EmuReport *report; /* for such code: the fault that stopped the run */
-    bool is_assert;    /* a device_assert stopped it: err is its text */
+    EmuReport *report;  /* for such code: the fault that stopped the run */
+    PtxCache *assembly; /* of the code */
+    bool is_assert;     /* a device_assert stopped it: err is its text */
 } HostRun;
 
 /* A load, store or atomic in code that checks bounds. */
@@ -62,5 +64,10 @@ void tegula_assert(char *scratch, const int32_t *pid, const char *text,
  * says. 0, or 1 when one lies in no tensor: that is in the report, and the run stops. */
 int32_t tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what,
                       uint64_t first, const uint64_t *each, uint64_t mask);
+
+/* Assembly (ptx/asm.h): data[i] are the elements of operand i, dense, data[n_in] the result's
+ * room. 0, or 1 when the run stops. */
+int32_t tegula_assembly(char *scratch, const int32_t *pid, const int32_t *grid,
+                        const PtxSite *site, void *const *data);
 
 #endif

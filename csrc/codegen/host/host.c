@@ -118,7 +118,7 @@ lazy_op(Host *h, const Op *o)
 static bool
 is_scalar_op(const Op *o)
 {
-    if (o->n_results != 1 || result(o, 0)->type->rank)
+    if (o->n_results != 1 || result(o, 0)->type->rank || op_is_assembly(o))
         return false;
     return o->op == OP_CONST || o->op == OP_PROGRAM_ID || o->op == OP_NUM_PROGRAMS ||
            op_has(o, OPF_ELEM);
@@ -251,6 +251,8 @@ visit(Host *h, const Op *o)
         break;
     case OP_SCAN: host_scan(h, o); break;
     case OP_DOT: host_dot(h, o); break;
+    case OP_INLINE_ASM:
+    case OP_INLINE_ASM_IO: host_assembly(h, o); break;
     case OP_FOR: host_for(h, o); break;
     case OP_WHILE: host_while(h, o); break;
     case OP_IF: host_if(h, o); break;

@@ -12,6 +12,7 @@
  *     shape.c     reshape, join, split, cat, gather, histogram
  *     dot.c       the register-tiled product
  *     control.c   for, while, if
+ *     assembly.c  inline assembly, over a whole block
  */
 #ifndef TEGULA_HOST_H
 #define TEGULA_HOST_H
@@ -282,6 +283,7 @@ void host_scan(Host *h, const Op *o);
 /* ---- shape.c, dot.c, control.c ------------------------------------------------------------------ */
 void host_shape_op(Host *h, const Op *o);
 void host_dot(Host *h, const Op *o);
+void host_assembly(Host *h, const Op *o); /* assembly.c */
 void host_for(Host *h, const Op *o);
 void host_while(Host *h, const Op *o);
 void host_if(Host *h, const Op *o);

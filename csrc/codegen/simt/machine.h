@@ -86,6 +86,9 @@ typedef struct Machine {
     /* flat_index (i32) is the element's row-major position in operand's shape; operand -1:
      * the text alone. */
     void (*print)(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);
+    /* o on n elements of this thread, as integers of their width; NULL: the text itself is
+     * put into the code. */
+    void (*assembly)(Ll *l, const Op *o, int n, Lv *const *in, Lv *out);
     const ScalarOps *ops;
 } Machine;
 

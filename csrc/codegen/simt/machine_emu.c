@@ -191,6 +191,46 @@ emu_vote(Ll *l, Lv bit)
     return call(l, "emu_ballot", l->i32, &word, 1);
 }
 
+/* ---- assembly ------------------------------------------------------------------------ */
+
+static Lv
+entry_slot(Ll *l, Lt t)
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
+    LLVMPositionBuilderBefore(l->b,
+                              LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(l->fn)));
+    Lv p = LLVMBuildAlloca(l->b, t, "");
+    LLVMPositionBuilderAtEnd(l->b, here);
+    return p;
+}
+
+static Lv
+nth(Ll *l, Lt t, Lv p, int i)
+{
+    return LLVMBuildGEP2(l->b, t, p, (Lv[]){ll_i64(l, i)}, 1, "");
+}
+
+static void
+emu_run_assembly(Ll *l, const Op *o, int n, Lv *const *in, Lv *out)
+{
+    int sm = l->c->opt.target.sm;
+    cg_asm_check(l, o, sm);
+    Lv data = entry_slot(l, LLVMArrayType2(l->ptr, (uint64_t)o->n_args + 1)),
+       room = NULL;
+    Lt t = NULL;
+    for (int i = 0; i <= o->n_args; i++) {
+        int bits = MAX(8, ty_bits((i < o->n_args ? arg(o, i) : result(o, 0))->type));
+        t = LLVMIntTypeInContext(l->cx, (unsigned)bits);
+        room = entry_slot(l, LLVMArrayType2(t, (uint64_t)n));
+        for (int e = 0; i < o->n_args && e < n; e++)
+            LLVMBuildStore(l->b, in[i][e], nth(l, t, room, e));
+        LLVMBuildStore(l->b, room, nth(l, l->ptr, data, i));
+    }
+    call(l, "emu_assembly", l->void_, (Lv[]){cg_asm_site(l, o, n, sm, true), data}, 2);
+    for (int e = 0; e < n; e++)
+        out[e] = LLVMBuildLoad2(l->b, t, nth(l, t, room, e), "");
+}
+
 /* ---- clusters ------------------------------------------------------------------------ */
 
 static void
@@ -510,5 +550,6 @@ const Machine machine_emu = {
     .stmatrix = emu_store_matrix,
     .trap_if = emu_trap_if,
     .print = emu_print_one,
+    .assembly = emu_run_assembly,
     .ops = &scalar_ops_host,
 };

@@ -464,6 +464,6 @@ const EmuSymbol emu_symbols[] = {
     SYMBOL(emu_stmatrix),     SYMBOL(emu_atomic),       SYMBOL(emu_cas),
     SYMBOL(emu_assert),       SYMBOL(emu_print),        SYMBOL(emu_async_copy),
     SYMBOL(emu_async_commit), SYMBOL(emu_async_wait),   SYMBOL(emu_cluster_open),
-    SYMBOL(emu_cluster_send), SYMBOL(emu_cluster_wait),
+    SYMBOL(emu_cluster_send), SYMBOL(emu_cluster_wait), SYMBOL(emu_assembly),
 };
 const int n_emu_symbols = COUNT(emu_symbols);

@@ -10,6 +10,7 @@
 #define TEGULA_EMU_H
 
 #include "base/base.h"
+#include "ptx/asm.h"
 
 typedef struct EmuThread EmuThread;
 typedef void EmuKernel(EmuThread *t, const uint64_t *params);
@@ -33,6 +34,7 @@ typedef struct EmuRun {
     uint64_t seed;      /* 0: warps in order; else the order is shuffled by it */
     int n_host_threads; /* programs run in parallel on this many OS threads */
     FILE *out;          /* of device_print; stdout when NULL */
+    PtxCache *assembly; /* of the kernel's code */
 } EmuRun;
 
 typedef enum EmuFault {
@@ -118,6 +120,8 @@ void emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, int32_t n, uint64_t add
 void emu_cas(EmuThread *t, int32_t elem, uint64_t address, const void *compare,
              const void *value, void *old, const EmuPlace *at);
 int32_t emu_shared_add(EmuThread *t, int32_t offset, int32_t v, const EmuPlace *at);
+/* Assembly on the elements of this thread: data[i] are operand i's, data[n_in] the result's. */
+void emu_assembly(EmuThread *t, const PtxSite *site, void *const *data);
 void emu_assert(EmuThread *t, const char *text, const EmuPlace *at);
 typedef struct EmuPrint {
     const char *text;

@@ -35,7 +35,7 @@ typedef enum WarpOp {
 typedef struct EmuGrid {
     const EmuRun *run;
     EmuReport *report;
-    pthread_mutex_t lock; /* report, global atomics, printing */
+    pthread_mutex_t lock; /* report, printing */
     atomic_llong next;    /* the next program, in linear order */
     long long n_programs;
     atomic_bool stop; /* a fault was reported */
@@ -118,6 +118,8 @@ void emu_check_shared(EmuThread *t, int32_t offset, int32_t bytes, int32_t align
                       const EmuPlace *at);
 void emu_note_write(EmuThread *t, int32_t offset, int32_t bytes,
                     const unsigned char *value, const EmuPlace *at);
+/* Do the bytes lie in a tensor that may be used like this? */
+bool emu_is_allowed(EmuThread *t, uint64_t address, int32_t bytes, bool is_write);
 void emu_wait(EmuThread *t, ThreadState state, const EmuPlace *at);
 void emu_do_mma(EmuThread *warp); /* warp: its 32 threads */
 void emu_do_ldmatrix(EmuThread *warp);

@@ -276,22 +276,39 @@ nearest(const EmuRun *r, uint64_t address, int64_t *distance)
     return best;
 }
 
+/* The tensor that has these bytes; -1: none. */
+static int
+region_of(EmuThread *t, uint64_t address, int32_t bytes)
+{
+    const EmuRun *r = t->b->grid->run;
+    if (covers(&r->regions[t->b->last_region], address, bytes))
+        return t->b->last_region;
+    for (int i = 0; i < r->n_regions; i++)
+        if (covers(&r->regions[i], address, bytes))
+            return t->b->last_region = i;
+    return -1;
+}
+
+bool
+emu_is_allowed(EmuThread *t, uint64_t address, int32_t bytes, bool is_write)
+{
+    const EmuRun *r = t->b->grid->run;
+    if (!r->n_regions)
+        return true;
+    int found = region_of(t, address, bytes);
+    return found >= 0 && !(is_write && r->regions[found].read_only);
+}
+
 void *
 emu_global(EmuThread *t, uint64_t address, int32_t bytes, int32_t align,
            int32_t is_write, const EmuPlace *at)
 {
-    EmuBlock *b = t->b;
-    const EmuRun *r = b->grid->run;
+    const EmuRun *r = t->b->grid->run;
     if (align > 1 && address % (uint64_t)align)
         emu_fault(t, EMU_MISALIGNED, at, "address %#llx is not a multiple of %d bytes",
                   (unsigned long long)address, align);
     if (r->n_regions) {
-        int found = -1;
-        if (covers(&r->regions[b->last_region], address, bytes))
-            found = b->last_region;
-        for (int i = 0; found < 0 && i < r->n_regions; i++)
-            if (covers(&r->regions[i], address, bytes))
-                found = i;
+        int found = region_of(t, address, bytes);
         if (found < 0) {
             int64_t d = 0;
             const EmuRegion *g = &r->regions[nearest(r, address, &d)];
@@ -301,7 +318,6 @@ emu_global(EmuThread *t, uint64_t address, int32_t bytes, int32_t align,
                 is_write ? "store" : "load", bytes, (long long)d, g->param,
                 (unsigned long long)g->bytes);
         }
-        b->last_region = found;
         if (is_write && r->regions[found].read_only)
             emu_fault(t, EMU_READ_ONLY, at, "store to argument %d, which is read-only",
                       r->regions[found].param);
@@ -317,6 +333,27 @@ load_bits(const void *p, int bytes)
     return v;
 }
 
+#define EXCHANGE(T)                                                                    \
+    {                                                                                  \
+        T seen = (T) * was;                                                            \
+        bool ok = __atomic_compare_exchange_n((T *)p, &seen, (T)now, false,            \
+                                              __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
+        *was = seen;                                                                   \
+        return ok;                                                                     \
+    }
+
+/* Puts now where *was stands, or says what does: as assembly's atomics (ptx/atomic.c). */
+static bool
+exchange(void *p, int bytes, uint64_t *was, uint64_t now)
+{
+    switch (bytes) {
+    case 1: EXCHANGE(uint8_t)
+    case 2: EXCHANGE(uint16_t)
+    case 4: EXCHANGE(uint32_t)
+    default: EXCHANGE(uint64_t)
+    }
+}
+
 void
 emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, int32_t n, uint64_t address,
            const void *value, void *old, const EmuPlace *at)
@@ -329,15 +366,13 @@ emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, int32_t n, uint64_t address,
     int bytes = elem_info[e].bytes;
     char *p = emu_global(t, address, n * bytes, n * bytes, true, at);
     for (int at_byte = 0; at_byte < n * bytes; at_byte += bytes) {
-        const char *x = (const char *)value + at_byte;
-        pthread_mutex_lock(&t->b->grid->lock);
-        uint64_t was = load_bits(p + at_byte, bytes), with = load_bits(x, bytes),
-                 now = with;
-        if (rmw != RMW_XCHG)
-            ir_eval(op_of[rmw], e, e, (uint64_t[]){was, with}, 2, &now);
-        memcpy(p + at_byte, &now, (size_t)bytes);
+        uint64_t with = load_bits((const char *)value + at_byte, bytes), now = with,
+                 was = load_bits(p + at_byte, bytes);
+        do
+            if (rmw != RMW_XCHG)
+                ir_eval(op_of[rmw], e, e, (uint64_t[]){was, with}, 2, &now);
+        while (!exchange(p + at_byte, bytes, &was, now));
         memcpy((char *)old + at_byte, &was, (size_t)bytes);
-        pthread_mutex_unlock(&t->b->grid->lock);
     }
 }
 
@@ -347,10 +382,7 @@ emu_cas(EmuThread *t, int32_t elem, uint64_t address, const void *compare,
 {
     int bytes = elem_info[elem].bytes;
     void *p = emu_global(t, address, bytes, bytes, true, at);
-    pthread_mutex_lock(&t->b->grid->lock);
-    uint64_t was = load_bits(p, bytes);
-    if (was == load_bits(compare, bytes))
-        memcpy(p, value, (size_t)bytes);
+    uint64_t was = load_bits(compare, bytes);
+    exchange(p, bytes, &was, load_bits(value, bytes));
     memcpy(old, &was, (size_t)bytes);
-    pthread_mutex_unlock(&t->b->grid->lock);
 }

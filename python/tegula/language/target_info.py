@@ -47,8 +47,8 @@ def cuda_capability_geq(major: int, minor: int = 0, _semantic: Any = None) -> bo
 
 @builtin
 def is_ptx(_semantic: Any = None) -> bool:
-    """Is PTX made? False on the CPU, in the emulator and in the interpreter, which run
-    everything but ``inline_asm_elementwise``.
+    """Is PTX made? False on the CPU, in the emulator and in the interpreter, which
+    interpret ``inline_asm_elementwise``, but for instructions in which lanes meet.
 
     Types:  a constant bool.
     Errors: none.

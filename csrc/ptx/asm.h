@@ -1,0 +1,99 @@
+/* asm.h: assembly in a kernel: read, checked, run over blocks of elements on the CPU.
+ *
+ *     "=r,r,r"  constraints: what $0, $1, $2 are: results first          form.c
+ *     "lop3.b32 $0, $1, $2, 7, 0xc0;"                                    asm.c
+ *
+ * Elements go through the assembly `pack` at a time, in row-major order; those narrower
+ * than 32 bits share 32-bit registers, the first in the low bits. 32 packs are run at once,
+ * each in a lane of its own, so a lane is not a lane of a GPU: instructions in which lanes
+ * meet are errors, and all lanes are the same thread to %tid and %laneid.
+ *
+ * Nothing here is the compiler's or Python's. A PtxAsm never changes: threads share it.
+ */
+#ifndef TEGULA_PTX_ASM_H
+#define TEGULA_PTX_ASM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PTX_MAX_OPERANDS = 256, PTX_ERROR = 1024, PTX_NEWEST = 120 };
+
+/* ---- form.c: constraints --------------------------------------------------------- */
+typedef struct PtxForm {
+    int n_out, n_in;
+    char letter[PTX_MAX_OPERANDS]; /* r f l d h b; results first, tied: its result's */
+    int16_t tied
+        [PTX_MAX_OPERANDS]; /* of an operand: the result whose register it has; -1 */
+} PtxForm;
+
+/* err: one line, without a place. */
+bool ptx_form_read(PtxForm *f, const char *constraints, size_t n, char err[PTX_ERROR]);
+/* Elements of so many bits that share a register, of pack; and the registers of a pack. */
+int ptx_per_register(int bits, int pack);
+int ptx_registers(int bits, int pack);
+/* Do n operands, and a result that begins at register `start`, fit? Bits of an element: 8 and
+ * more. */
+bool ptx_form_fits(const PtxForm *f, int n, const int *in_bits, int out_bits, int pack,
+                   int start, char err[PTX_ERROR]);
+
+/* ---- asm.c: the text ------------------------------------------------------------- */
+typedef struct PtxAsm PtxAsm;
+typedef enum PtxStatus {
+    PTX_OK,
+    PTX_BAD,     /* err says what and in which line */
+    PTX_UNKNOWN, /* the instruction in err has no meaning here */
+    PTX_NO_MEMORY
+} PtxStatus;
+/* text: the constraints, a newline, the assembly. sm: of the architecture whose instructions
+ * may be used. */
+PtxStatus ptx_asm_new(const char *text, int sm, PtxAsm **out, char err[PTX_ERROR]);
+void ptx_asm_free(PtxAsm *a);
+
+/* ---- run.c: elements through it -------------------------------------------------- */
+typedef struct PtxBlock {
+    void *data;
+    int bits; /* of an element: 8, 16, 32, 64; 1: a byte, of which 0 and 1 come back */
+    int stride; /* bytes from one element to the next */
+} PtxBlock;
+
+typedef struct PtxRun PtxRun;
+struct PtxRun {
+    int64_t n; /* elements */
+    int pack, start, n_in;
+    const PtxBlock *in;
+    PtxBlock out; /* may be an operand's memory */
+    const int32_t *pid, *grid;
+    int thread, n_threads; /* %tid.x, %ntid.x */
+    /* May n bytes from address be touched? NULL: everything may. What is wrong is kept by
+     * the function; the run ends there. */
+    bool (*may)(PtxRun *r, uint64_t address, int n, bool is_store);
+    void *data;
+};
+/* false: err says why, or `may` knows (then err is empty). */
+bool ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR]);
+
+/* ---- cache: what compiled code has run so far ------------------------------------ */
+/* Belongs to the code: a text's address is its key. Threads may ask at once. */
+typedef struct PtxCache {
+    struct PtxCached *first; /* atomic */
+} PtxCache;
+/* NULL: err says why. */
+const PtxAsm *ptx_cache_get(PtxCache *c, const char *text, int sm, char err[PTX_ERROR]);
+void ptx_cache_clear(PtxCache *c);
+
+/* An op in compiled code: constants beside it. */
+typedef struct PtxSite {
+    const char *text; /* of ptx_asm_new */
+    const char *file, *func;
+    const int32_t *bits; /* of the operands' elements, then the result's; 1: an i1 */
+    int64_t n;           /* elements */
+    int32_t line, col;
+    int32_t n_in, pack, start, sm;
+    int32_t is_checked; /* accesses lie in the tensors of the launch */
+} PtxSite;
+/* The run of a site whose elements lie densely at data[0 .. n_in], the result's last. */
+void ptx_site_run(const PtxSite *s, void *const *data, PtxBlock in[PTX_MAX_OPERANDS],
+                  PtxRun *out);
+
+#endif

@@ -1,0 +1,394 @@
+/* run: blocks of elements through assembly, 32 packs at a time.
+ *
+ *     elements  0 1 2 3 | 4 5 6 7 | ..       pack 4 of i8: $1 of lane 0 is 3:2:1:0
+ *     lane         0         1
+ *
+ * Lanes that part at a branch wait for those with a lower pc, as ptxsim's do; there is no
+ * instruction in which they would have to meet. What a loop may take is bounded.
+ */
+#include "ptx/run.h"
+#include "ptx/specials.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SMALL = 8192 }; /* bytes of registers that are kept on the stack */
+static const int64_t most_instructions = INT64_C(1) << 28;
+
+typedef struct Exec {
+    Lanes lanes; /* first */
+    PtxRun *r;
+    char *err;
+    int64_t n_left; /* instructions */
+    jmp_buf stop;
+} Exec;
+
+/* ---- what lanes ask for ---------------------------------------------------------- */
+
+static _Noreturn void
+fault(Lanes *w, const Ins *i, int lane, const char *text)
+{
+    Exec *x = (Exec *)(void *)w;
+    (void)lane;
+    snprintf(x->err, PTX_ERROR, "%s; %s in line %d of the assembly", text, i->words,
+             i->line);
+    longjmp(x->stop, 1);
+}
+
+static uint8_t *
+bytes_at(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t n,
+         bool is_store)
+{
+    Exec *x = (Exec *)(void *)w;
+    char text[128];
+    if (lanes_space(space, &address) != SPACE_GLOBAL)
+        fault(w, i, lane, "only global memory is there");
+    if (address & (n - 1)) {
+        snprintf(text, sizeof text, "misaligned: a %s of %u bytes at %#" PRIx64,
+                 is_store ? "store" : "load", n, address);
+        fault(w, i, lane, text);
+    }
+    if (x->r->may && !x->r->may(x->r, address, (int)n, is_store)) {
+        *x->err = 0;
+        longjmp(x->stop, 1);
+    }
+    return (uint8_t *)(uintptr_t)address;
+}
+
+/* Nanoseconds. */
+static uint64_t
+now(Lanes *w)
+{
+    struct timespec t;
+    (void)w;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+static const Owner owner = {.bytes = bytes_at, .clock = now, .fault = fault};
+
+/* The program is a warp of one lane on the emulator's terms, and a thread alone on a CPU. */
+static uint64_t
+special(const PtxRun *r, int which)
+{
+    int lane = r->thread % LANES;
+    uint32_t bit = 1u << lane;
+    switch (which) {
+    case S_TID_X: return (uint64_t)r->thread;
+    case S_NTID_X: return (uint64_t)r->n_threads;
+    case S_NTID_Y:
+    case S_NTID_Z:
+    case S_CLUSTER_NCTAID_X:
+    case S_CLUSTER_NCTAID_Y:
+    case S_CLUSTER_NCTAID_Z:
+    case S_CLUSTER_NCTARANK: return 1;
+    case S_CTAID_X:
+    case S_CTAID_Y:
+    case S_CTAID_Z: return (uint64_t)r->pid[which - S_CTAID_X];
+    case S_NCTAID_X:
+    case S_NCTAID_Y:
+    case S_NCTAID_Z: return (uint64_t)r->grid[which - S_NCTAID_X];
+    case S_CLUSTERID_X:
+    case S_CLUSTERID_Y:
+    case S_CLUSTERID_Z: return (uint64_t)r->pid[which - S_CLUSTERID_X];
+    case S_NCLUSTERID_X:
+    case S_NCLUSTERID_Y:
+    case S_NCLUSTERID_Z: return (uint64_t)r->grid[which - S_NCLUSTERID_X];
+    case S_LANEID: return (uint64_t)lane;
+    case S_WARPID: return (uint64_t)(r->thread / LANES);
+    case S_NWARPID: return (uint64_t)((r->n_threads + LANES - 1) / LANES);
+    case S_SMID: {
+        int cpu = sched_getcpu();
+        return cpu < 0 ? 0 : (uint64_t)cpu;
+    }
+    case S_NSMID: return (uint64_t)sysconf(_SC_NPROCESSORS_CONF);
+    case S_GRIDID: return 1;
+    case S_LANEMASK_EQ: return bit;
+    case S_LANEMASK_LE: return bit | (bit - 1);
+    case S_LANEMASK_LT: return bit - 1;
+    case S_LANEMASK_GE: return (uint32_t)~(bit - 1);
+    case S_LANEMASK_GT: return (uint32_t)~(bit | (bit - 1));
+    default: return 0; /* no shared memory; clocks are read when they are asked */
+    }
+}
+
+/* ---- elements <-> registers ------------------------------------------------------ */
+
+static int
+width(const PtxBlock *b)
+{
+    return b->bits < 8 ? 8 : b->bits;
+}
+
+static uint64_t
+get_element(const PtxBlock *b, int64_t at)
+{
+    uint64_t v = 0; /* little-endian, as every target there is */
+    memcpy(&v, (const char *)b->data + at * b->stride, (size_t)width(b) / 8);
+    return v;
+}
+
+/* What lies above the element in its place becomes 0. */
+static void
+put_element(const PtxBlock *b, int64_t at, uint64_t v)
+{
+    if (width(b) < 64)
+        v &= (UINT64_C(1) << width(b)) - 1;
+    v = b->bits == 1 ? v != 0 : v;
+    memcpy((char *)b->data + at * b->stride, &v, (size_t)b->stride);
+}
+
+/* Register number k of a pack takes elements from k * each on; the lanes are packs from
+ * `first` on. A pack that is not full repeats the last element. */
+static void
+load_register(Exec *x, Reg reg, const PtxBlock *b, int k, int64_t first, int n_lanes)
+{
+    const PtxRun *r = x->r;
+    int each = ptx_per_register(width(b), r->pack), bytes = each * width(b) / 8;
+    int64_t step = (int64_t)r->pack * b->stride;
+    const char *from = (const char *)b->data + first * step +
+                       (int64_t)k * each * b->stride;
+    bool is_full = (first + n_lanes) * r->pack <= r->n && (k + 1) * each <= r->pack;
+    if (is_full && bytes == reg.bytes && (each == 1 || b->stride * 8 == width(b))) {
+        uint8_t *to = LANE(uint8_t, &x->lanes, reg.at);
+        if (step == bytes)
+            memcpy(to, from, (size_t)(n_lanes * bytes));
+        else
+            for (int l = 0; l < n_lanes; l++)
+                memcpy(to + l * bytes, from + l * step, (size_t)bytes);
+        return;
+    }
+    uint64_t v[LANES] = {0};
+    for (int l = 0; l < n_lanes; l++)
+        for (int e = 0; e < each && k * each + e < r->pack; e++) {
+            int64_t at = (first + l) * r->pack + k * each + e;
+            v[l] |= get_element(b, at < r->n ? at : r->n - 1) << e * (width(b) & 63);
+        }
+    if (reg.bytes == 1)
+        for (int l = 0; l < n_lanes; l++)
+            v[l] &= 1;
+    lanes_put(&x->lanes, reg, (uint32_t)FULL, v);
+}
+
+static void
+store_register(Exec *x, Reg reg, const PtxBlock *b, int k, int64_t first, int n_lanes)
+{
+    const PtxRun *r = x->r;
+    int each = ptx_per_register(width(b), r->pack);
+    uint64_t v[LANES];
+    lanes_get(&x->lanes, reg, v);
+    for (int l = 0; l < n_lanes; l++)
+        for (int e = 0; e < each && k * each + e < r->pack; e++) {
+            int64_t at = (first + l) * r->pack + k * each + e;
+            if (at < r->n)
+                put_element(b, at, v[l] >> e * (width(b) & 63));
+        }
+}
+
+/* ---- instructions ---------------------------------------------------------------- */
+
+/* The lanes that take turns: those with the lowest pc run. */
+typedef struct Turns {
+    uint32_t alive, mask; /* all lanes; those that run now */
+    int pc, wait_pc; /* theirs; the lowest of the others, INT32_MAX: there are none */
+    int lane_pc[LANES]; /* of the others */
+} Turns;
+
+static void
+regroup(Turns *t)
+{
+    int low = INT32_MAX, after = INT32_MAX;
+    uint32_t m = 0;
+    for (int l = 0; l < LANES; l++) {
+        if (t->mask >> l & 1)
+            t->lane_pc[l] = t->pc;
+        if (!(t->alive >> l & 1))
+            continue;
+        int pc = t->lane_pc[l];
+        if (pc < low)
+            after = low, low = pc, m = 0;
+        else if (pc > low && pc < after)
+            after = pc;
+        m |= (uint32_t)(pc == low) << l;
+    }
+    t->pc = low;
+    t->mask = m;
+    t->wait_pc = after;
+}
+
+static void
+branch(Turns *t, int target, uint32_t m)
+{
+    if (m == t->mask) {
+        t->pc = target;
+        return;
+    }
+    t->pc++;
+    for (int l = 0; l < LANES; l++)
+        if (m >> l & 1)
+            t->lane_pc[l] = target;
+    t->mask &= ~m;
+    if (m && target < t->wait_pc)
+        t->wait_pc = target;
+}
+
+static void
+run_lanes(Exec *x, const Func *f, uint32_t all)
+{
+    Turns t = {.alive = all, .mask = all, .wait_pc = INT32_MAX};
+    for (;;) {
+        if (t.pc >= t.wait_pc)
+            regroup(&t);
+        if (t.pc >= f->n_code)
+            return;
+        const Ins *i = &f->code[t.pc];
+        uint32_t m = t.mask;
+        if (--x->n_left < 0)
+            fault(&x->lanes, i, 0, "no end in sight");
+        if (i->has_guard) {
+            uint32_t p = lanes_true(&x->lanes, i->guard);
+            m &= i->guard_not ? ~p : p;
+        }
+        if (i->flow == FLOW_BRA) {
+            branch(&t, i->target, m);
+            continue;
+        }
+        if (m && i->run)
+            /* Beyond the lanes that are there lies memory of the file: full loops are fast. */
+            i->run(&x->lanes, i, m);
+        if (m && i->flow == FLOW_YIELD)
+            sched_yield();
+        t.pc++;
+    }
+}
+
+static void
+run_all(Exec *x, const PtxAsm *a, const uint8_t *image)
+{
+    const Func *f = a->func;
+    PtxRun *r = x->r;
+    int64_t n_packs = (r->n + r->pack - 1) / r->pack;
+    int n_out = ptx_registers(width(&r->out), r->pack);
+    for (int64_t first = 0; first < n_packs; first += LANES) {
+        int n = n_packs - first < LANES ? (int)(n_packs - first) : LANES;
+        memcpy(x->lanes.file, image, f->file_bytes);
+        x->lanes.carry = 0;
+        int at = a->form.n_out;
+        for (int i = 0; i < r->n_in; i++)
+            for (int k = 0; k < ptx_registers(width(&r->in[i]), r->pack); k++)
+                load_register(x, a->reg[at++], &r->in[i], k, first, n);
+        run_lanes(x, f, n == LANES ? (uint32_t)FULL : (1u << n) - 1);
+        for (int k = 0; k < n_out; k++)
+            store_register(x, a->reg[r->start + k], &r->out, k, first, n);
+    }
+}
+
+bool
+ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR])
+{
+    const Func *f = a->func;
+    uint64_t small[SMALL / 8];
+    size_t file = (f->file_bytes + 63) & ~(size_t)63,
+           masks = 3 * (f->n_regs + 1) * sizeof(uint32_t), size = 64 + 2 * file + masks;
+    void *volatile heap = NULL;
+    int bits[PTX_MAX_OPERANDS];
+    *err = 0;
+    for (int i = 0; i < r->n_in && i < PTX_MAX_OPERANDS; i++)
+        bits[i] = width(&r->in[i]);
+    if (r->n_in > PTX_MAX_OPERANDS ||
+        !ptx_form_fits(&a->form, r->n_in, bits, width(&r->out), r->pack, r->start, err))
+        return false;
+    if (size > sizeof small && !(heap = malloc(size))) {
+        snprintf(err, PTX_ERROR, "out of memory");
+        return false;
+    }
+    uint8_t *at = heap ? heap : (void *)small, *image = a->image;
+    at += -(uintptr_t)at & 63;
+    Exec x = {.lanes = {.file = at, .owner = &owner}, .r = r, .err = err};
+    x.n_left = most_instructions;
+    x.lanes.undef = (uint32_t *)(void *)(at + 2 * file);
+    x.lanes.has_low = x.lanes.undef + f->n_regs + 1;
+    x.lanes.has_high = x.lanes.has_low + f->n_regs + 1;
+    memset(x.lanes.undef, 0, masks);
+    if (f->n_specials) {
+        Lanes lanes = {.file = at + file};
+        memcpy(lanes.file, a->image, f->file_bytes);
+        for (int k = 0; k < f->n_specials; k++) {
+            uint64_t v[LANES], one = special(r, f->specials[k].which);
+            for (int l = 0; l < LANES; l++)
+                v[l] = one;
+            lanes_put(&lanes, f->specials[k].reg, (uint32_t)FULL, v);
+        }
+        image = lanes.file;
+    }
+    bool ok = !setjmp(x.stop);
+    if (ok)
+        run_all(&x, a, image);
+    free(heap);
+    return ok;
+}
+
+/* ---- cache ----------------------------------------------------------------------- */
+
+struct PtxCached {
+    struct PtxCached *next;
+    const char *text; /* by its address */
+    PtxAsm *a;
+};
+
+const PtxAsm *
+ptx_cache_get(PtxCache *c, const char *text, int sm, char err[PTX_ERROR])
+{
+    struct PtxCached *first = __atomic_load_n(&c->first, __ATOMIC_ACQUIRE);
+    for (struct PtxCached *k = first; k; k = k->next)
+        if (k->text == text)
+            return k->a;
+    struct PtxCached *mine = calloc(1, sizeof *mine);
+    PtxAsm *a = NULL;
+    PtxStatus s = mine ? ptx_asm_new(text, sm, &a, err) : PTX_NO_MEMORY;
+    if (s != PTX_OK) {
+        if (s == PTX_NO_MEMORY)
+            snprintf(err, PTX_ERROR, "out of memory");
+        free(mine);
+        return NULL;
+    }
+    /* Two threads may both read the text; both results stay, the first found is used. */
+    *mine = (struct PtxCached){first, text, a};
+    while (!__atomic_compare_exchange_n(&c->first, &mine->next, mine, false,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+    return a;
+}
+
+void
+ptx_cache_clear(PtxCache *c)
+{
+    for (struct PtxCached *k = c->first, *next; k; k = next) {
+        next = k->next;
+        ptx_asm_free(k->a);
+        free(k);
+    }
+    c->first = NULL;
+}
+
+static PtxBlock
+dense(void *data, int bits)
+{
+    return (PtxBlock){data, bits, bits < 8 ? 1 : bits / 8};
+}
+
+void
+ptx_site_run(const PtxSite *s, void *const *data, PtxBlock in[PTX_MAX_OPERANDS],
+             PtxRun *out)
+{
+    for (int i = 0; i < s->n_in; i++)
+        in[i] = dense(data[i], s->bits[i]);
+    *out = (PtxRun){.n = s->n,
+                    .pack = s->pack,
+                    .start = s->start,
+                    .n_in = s->n_in,
+                    .in = in,
+                    .out = dense(data[s->n_in], s->bits[s->n_in])};
+}

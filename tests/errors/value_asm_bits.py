@@ -1,0 +1,21 @@
+"""VALUE: a register too narrow for the elements."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    a = tl.load(x + tl.arange(0, 64))
+    b = tl.inline_asm_elementwise("mov.b16 $0, $1;", "=h,h", [a], tl.int32, True, 1)
+    tl.store(x + tl.arange(0, 64), b)
+
+
+def run():
+    kernel.lower("*i32", target="cpu")
+
+# ----
+# value_asm_bits.py:10:9: CompileError[VALUE]: in the assembly, a register of an operand has 16 bits by its constraint, its elements take 32
+#     b = tl.inline_asm_elementwise("mov.b16 $0, $1;", "=h,h", [a], tl.int32, True, 1)
+#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: constraints are =r =f =l =d =h for results, then the same without = for operands; pack elements of less than 32 bits share 32-bit registers
