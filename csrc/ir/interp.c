@@ -640,8 +640,8 @@ run_assembly(Interp *in, const Op *o)
 {
     char err[PTX_ERROR];
     const PtxAsm *a = ptx_cache_get(in->assembly, o->text, PTX_NEWEST, err);
-    PtxBlock *b = NEW_N(in->c->arena, PtxBlock, o->n_args + 1);
-    for (int i = 0; i < o->n_args; i++)
+    PtxBlock b[PTX_MAX_OPERANDS];
+    for (int i = 0; i < o->n_args && i < PTX_MAX_OPERANDS; i++)
         b[i] = block_of(in, arg(o, i));
     Refused refused = {.in = in, .o = o};
     PtxRun r = {.n = numel(result(o, 0)),
