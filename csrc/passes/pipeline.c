@@ -227,6 +227,15 @@ find_streams(Pipe *p, bool all)
 
 /* ---- how far ahead --------------------------------------------------------------- */
 
+/* Is it another way of reading what was loaded, and so the slot? */
+static bool
+reads_a_load(const Val *v)
+{
+    while (v->def && (v->def->op == OP_CONVERT || pipeline_is_link(v->def)))
+        v = arg(v->def, 0);
+    return v->def && (v->def->op == OP_LOAD || v->def->op == OP_SHARED_LOAD);
+}
+
 /* Shared memory that the other ops of the loop will want for themselves, at most. */
 static int64_t
 scratch_bytes(const Block *b)
@@ -239,6 +248,9 @@ scratch_bytes(const Block *b)
         const Type *t = o->n_args ? arg(o, 0)->type : NULL;
         if (o->op == OP_CONVERT && !feeds_dot(result(o, 0), 0))
             bytes = ty_numel(t) * MAX(ty_bits(t) / 8, 1);
+        else if (o->op == OP_CONVERT && !reads_a_load(result(o, 0)))
+            bytes = layout_plan_bytes(layout_plan(
+                b->func->c, t->layout, result(o, 0)->type->layout, ty_bits(t)));
         else if (o->op == OP_REDUCE || o->op == OP_SCAN)
             bytes = 4096 * o->n_args;
         else if (o->op == OP_GATHER)

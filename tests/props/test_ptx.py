@@ -51,7 +51,8 @@ def kernels() -> dict[str, str]:
                       ("f8e4m3", "f32"), ("f8e5m2", "f32"), ("f64", "f64")):  # fmt: skip
         made[f"dot_{elem}"] = tirgen.dot(elem, acc, (64, 32, 32), "tf32x3")
     for elem, rmw in (("f32", "max"), ("f64", "min"), ("f16", "add"), ("bf16", "add"),
-                      ("u64", "max"), ("i32", "xchg"), ("f16", "max"), ("bf16", "min")):  # fmt: skip
+                      ("u64", "max"), ("i32", "xchg"), ("f16", "max"),
+                      ("bf16", "min")):  # fmt: skip
         made[f"atomic_{elem}_{rmw}"] = tirgen.atomic(elem, 64, 64, rmw)
     for op in ("exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf", "sqrt", "sqrt_rn",
                "rsqrt", "floor", "ceil"):  # fmt: skip

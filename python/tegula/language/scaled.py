@@ -6,8 +6,7 @@ from tegula.constexprs import constexpr_function
 from tegula.jit import jit
 
 from . import core
-from .core import broadcast_to, constexpr, dot, expand_dims, join, reshape
-from .core import static_assert, trans
+from .core import constexpr, dot, expand_dims, join, reshape, static_assert, trans
 from .math import where
 
 
@@ -17,24 +16,24 @@ def _last_two(shape):
 
 
 @constexpr_function
-def _with(shape, last):
-    return [*shape, last]
-
-
-@constexpr_function
 def _is_f16(a, b):
     return "fp16" in (a, b)
 
 
+@constexpr_function
+def _grouped(shape, groups):
+    return [*shape[:-1], groups, shape[-1] // groups]
+
+
 @jit
 def _e2m1(x):
-    """float32 from four bits: sign, two of exponent, one of mantissa."""
+    """float32 from four bits: sign, two of exponent, one of mantissa.
+
+    In their places of a float they are the number times 2^-126, its subnormal too.
+    """
     x = x.to(core.uint32)
-    exponent = (x >> 1) & 3
-    normal = ((exponent + 126) << 23) | ((x & 1) << 22)
-    small = where((x & 1) == 1, 0.5, 0.0)
-    value = where(exponent == 0, small, normal.to(core.float32, bitcast=True))
-    return where((x & 8) == 8, -value, value)
+    bits = ((x & 7) << 22) | ((x & 8) << 28)
+    return bits.to(core.float32, bitcast=True) * 2.0**126
 
 
 @jit
@@ -76,18 +75,33 @@ def _scales(scale):
 
 
 @jit
-def _scaled(x, scale, kind: constexpr, k_pack: constexpr, f16: constexpr):
-    v = _elements(x, kind, k_pack)
+def _times(v, scale, f16: constexpr):
+    """v times its scales, as the operand of a product: the elements change shape and not
+    the scales, of which a thread then holds only those it needs."""
     if scale is not None:
         s = _scales(scale)
-        group: constexpr = v.shape[-1] // s.shape[-1]
+        groups: constexpr = s.shape[-1]
+        v = reshape(reshape(v, _grouped(v.shape, groups)) * expand_dims(s, -1), v.shape)
+    return v.to(core.float16 if f16 else core.bfloat16)
+
+
+@jit
+def _scaled(x, scale, kind: constexpr, k_pack: constexpr, f16: constexpr):
+    packed: constexpr = kind == "e2m1" and k_pack
+    k: constexpr = x.shape[-1] * (2 if packed else 1)
+    if scale is not None:
         static_assert(
-            group * s.shape[-1] == v.shape[-1] and group >= 1,
+            k % scale.shape[-1] == 0,
             "the last extent of a block of scales divides K",
         )
-        wide = broadcast_to(expand_dims(s, -1), _with(s.shape, group))
-        v = v * reshape(wide, v.shape)
-    return v.to(core.float16 if f16 else core.bfloat16)
+    if packed and (scale is None or k >= 2 * scale.shape[-1]):
+        # The neighbours of a byte have one scale; they meet when they are small.
+        both = join(
+            _times(_e2m1(x & 15), scale, f16), _times(_e2m1(x >> 4), scale, f16)
+        )
+        return reshape(both, _last_two(both.shape))
+    else:
+        return _times(_elements(x, kind, k_pack), scale, f16)
 
 
 @jit
