@@ -90,6 +90,7 @@ float_to_double(Elem e, uint64_t bits)
         return double_of_bits(bits);
     const FloatForm *f = &float_form[e];
     double sign = bits & sign_bit(e) ? -1.0 : 1.0;
+    uint64_t negative = (bits & sign_bit(e)) != 0;
     uint64_t mant = bits & low_bits(f->mant);
     int exp_bits = elem_info[e].bits - 1 - f->mant;
     int exp = (int)(bits >> f->mant & low_bits(exp_bits));
@@ -97,10 +98,12 @@ float_to_double(Elem e, uint64_t bits)
         return copysign(NAN, f->one_zero ? 1 : sign);
     if (f->has_inf && exp == (int)low_bits(exp_bits))
         return sign * INFINITY;
+    /* All of them are normal numbers of f64. */
     if (exp == 0)
-        return sign * ldexp((double)mant, 1 - f->bias - f->mant);
-    return sign *
-           ldexp((double)(mant | (uint64_t)1 << f->mant), exp - f->bias - f->mant);
+        return sign * (double)mant *
+               double_of_bits((uint64_t)(1 - f->bias - f->mant + 1023) << 52);
+    return double_of_bits(negative << 63 | (uint64_t)(exp - f->bias + 1023) << 52 |
+                          mant << (52 - f->mant));
 }
 
 static uint64_t
@@ -117,9 +120,7 @@ round_to(Elem e, bool negative, uint64_t sig, int exp, bool sticky, int rounding
     const FloatForm *f = &float_form[e];
     if (sig == 0)
         return with_sign(e, negative, 0);
-    int top = 63;
-    while (!(sig >> top))
-        top--;
+    int top = 63 - __builtin_clzll(sig);
     /* The exponent of the last mantissa bit: by the leading one, or that of
      * subnormals. */
     int unit = MAX(exp + top - f->mant, 1 - f->bias - f->mant);
@@ -167,6 +168,8 @@ double_to_float(Elem e, double v, double rest, int rounding)
         return f->nan;
     if (e == E_F64)
         return bits_of_double(v);
+    if (e == E_F32 && rest == 0 && rounding == ROUND_RTNE)
+        return bits_of_float((float)v);
     uint64_t u = bits_of_double(v);
     bool negative = u >> 63;
     if (isinf(v) && f->one_zero)

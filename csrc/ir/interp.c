@@ -15,46 +15,26 @@
  *
  * The function must have passed ir_verify.
  */
-#include "ir/ir.h"
-#include "ptx/asm.h"
+#include "ir/interp.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-struct Interp {
-    Comp *c;
-    const InterpRun *run;
-    uint64_t **val;      /* by Val.id; NULL: not computed yet */
-    uint64_t *scratch;   /* what a terminator moves: see move_values */
-    int64_t scratch_cap; /* in elements */
-    int32_t pid[3];
-    PtxCache *assembly; /* what was read of it so far */
-};
-
-static const Op *run_block(Interp *in, const Block *b);
-
-/* ---- values --------------------------------------------------------------------- */
-
-static int64_t
-numel(const Val *v)
+uint64_t *
+interp_new_place(Interp *in, const Val *v)
 {
-    return ty_numel(v->type);
+    return in->val[v->id] = NEW_N(in->c->arena, uint64_t,
+                                  numel(v) * MAX(v->type->slots, 1));
 }
 
-/* The place of v's elements. */
-static uint64_t *
-place(Interp *in, const Val *v)
+uint64_t *
+interp_scratch(Interp *in, Scratch *s, int64_t n)
 {
-    if (!in->val[v->id])
-        in->val[v->id] = NEW_N(in->c->arena, uint64_t,
-                               numel(v) * MAX(v->type->slots, 1));
-    return in->val[v->id];
-}
-
-static const uint64_t *
-operand(Interp *in, const Op *o, int i)
-{
-    return place(in, arg(o, i));
+    if (n > s->cap) {
+        s->at = NEW_N(in->c->arena, uint64_t, 2 * n);
+        s->cap = 2 * n;
+    }
+    return s->at;
 }
 
 /* The element type that eval.c wants to hear. */
@@ -72,16 +52,12 @@ move_values(Interp *in, const Op *from, int first, Val *const *to, int n)
     int64_t total = 0, at = 0;
     for (int i = 0; i < n; i++)
         total += numel(to[i]);
-    if (total > in->scratch_cap) {
-        in->scratch = NEW_N(in->c->arena, uint64_t, 2 * total);
-        in->scratch_cap = 2 * total;
-    }
+    uint64_t *moved = interp_scratch(in, &in->moved, total);
     for (int i = 0; i < n; at += numel(to[i++]))
-        memcpy(in->scratch + at, operand(in, from, first + i),
-               (size_t)numel(to[i]) * 8);
+        memcpy(moved + at, operand(in, from, first + i), (size_t)numel(to[i]) * 8);
     at = 0;
     for (int i = 0; i < n; at += numel(to[i++]))
-        memcpy(place(in, to[i]), in->scratch + at, (size_t)numel(to[i]) * 8);
+        memcpy(place(in, to[i]), moved + at, (size_t)numel(to[i]) * 8);
 }
 
 /* Coordinates of a flat index, and back. */
@@ -132,39 +108,55 @@ run_elementwise(Interp *in, const Op *o)
 
 /* ---- shapes --------------------------------------------------------------------- */
 
-/* r[..] = x[..] for every element of the result, where `from` says which. */
+/* r[..] = x[..] for every element of the result: one more along dim d is stride[d] further in
+ * x. */
+static void
+pick(const Type *rt, uint64_t *r, const uint64_t *x, const int64_t *stride)
+{
+    int32_t to[MAX_RANK] = {0};
+    int64_t n = ty_numel(rt), from = 0;
+    for (int64_t i = 0; i < n; i++) {
+        r[i] = x[from];
+        for (int d = rt->rank - 1; d >= 0; d--) {
+            from += stride[d];
+            if (++to[d] < rt->shape[d])
+                break;
+            from -= stride[d] * rt->shape[d];
+            to[d] = 0;
+        }
+    }
+}
+
 static void
 run_pick(Interp *in, const Op *o)
 {
     const Type *rt = result(o, 0)->type, *xt = arg(o, 0)->type;
-    uint64_t *r = place(in, result(o, 0));
-    const uint64_t *x = operand(in, o, 0);
-    int64_t n = ty_numel(rt), axis = ir_attr(o, ATTR_AXIS);
     uint64_t perm = (uint64_t)ir_attr(o, ATTR_PERM);
+    int64_t of_x[MAX_RANK], stride[MAX_RANK] = {0}, step = 1;
+    for (int d = xt->rank - 1; d >= 0; step *= xt->shape[d--])
+        of_x[d] = step;
+    for (int d = 0; d < rt->rank; d++)
+        if (o->op == OP_TRANS)
+            stride[d] = of_x[perm >> (4 * d) & 15];
+        else
+            stride[d] = xt->shape[d] == 1 ? 0 : of_x[d];
+    pick(rt, place(in, result(o, 0)), operand(in, o, 0), stride);
+}
+
+static void
+run_gather(Interp *in, const Op *o)
+{
+    const Type *rt = result(o, 0)->type, *xt = arg(o, 0)->type;
+    uint64_t *r = place(in, result(o, 0));
+    const uint64_t *x = operand(in, o, 0), *index = operand(in, o, 1);
+    int64_t n = ty_numel(rt), axis = ir_attr(o, ATTR_AXIS);
     for (int64_t i = 0; i < n; i++) {
-        int32_t to[MAX_RANK] = {0}, from[MAX_RANK];
-        unflatten(rt, i, to);
-        memcpy(from, to, sizeof from);
-        switch (o->op) {
-        case OP_BROADCAST:
-            for (int d = 0; d < rt->rank; d++)
-                from[d] = xt->shape[d] == 1 ? 0 : to[d];
-            break;
-        case OP_TRANS:
-            for (int d = 0; d < rt->rank; d++)
-                from[perm >> (4 * d) & 15] = to[d];
-            break;
-        case OP_GATHER: {
-            int64_t at = elem_to_int(arg(o, 1)->type->elem, operand(in, o, 1)[i]);
-            r[i] = 0;
-            if (at < 0 || at >= xt->shape[axis])
-                continue;
-            from[axis] = (int32_t)at;
-            break;
-        }
-        default: unreachable(in->c);
-        }
-        r[i] = x[flatten(xt, from)];
+        int32_t from[MAX_RANK] = {0};
+        int64_t at = elem_to_int(arg(o, 1)->type->elem, index[i]);
+        bool is_inside = at >= 0 && at < xt->shape[axis];
+        unflatten(rt, i, from);
+        from[axis] = (int32_t)at;
+        r[i] = is_inside ? x[flatten(xt, from)] : 0;
     }
 }
 
@@ -262,8 +254,8 @@ write_elem(Interp *in, const Op *o, Elem e, uint64_t address, uint64_t bits)
 }
 
 /* Is element i switched off by the mask, if there is one at operand k? */
-static bool
-is_masked_off(Interp *in, const Op *o, int k, int64_t i)
+bool
+interp_is_off(Interp *in, const Op *o, int k, int64_t i)
 {
     return o->n_args > k && !operand(in, o, k)[i];
 }
@@ -293,25 +285,25 @@ run_memory(Interp *in, const Op *o)
     for (int64_t i = 0; i < n; i++) {
         switch (o->op) {
         case OP_LOAD:
-            if (is_masked_off(in, o, 1, i))
+            if (interp_is_off(in, o, 1, i))
                 r[i] = o->n_args > 2 ? operand(in, o, 2)[i] : 0;
             else
                 r[i] = read_elem(in, o, e, p[i]);
             break;
         case OP_STORE:
-            if (!is_masked_off(in, o, 2, i))
+            if (!interp_is_off(in, o, 2, i))
                 write_elem(in, o, e, p[i], operand(in, o, 1)[i]);
             break;
         case OP_ATOMIC_RMW:
             r[i] = 0;
-            if (is_masked_off(in, o, 2, i))
+            if (interp_is_off(in, o, 2, i))
                 break;
             r[i] = read_elem(in, o, e, p[i]);
             write_elem(in, o, e, p[i], updated(o, e, r[i], operand(in, o, 1)[i]));
             break;
         case OP_ATOMIC_CAS:
             r[i] = 0;
-            if (is_masked_off(in, o, 3, i))
+            if (interp_is_off(in, o, 3, i))
                 break;
             r[i] = read_elem(in, o, e, p[i]);
             if (r[i] == operand(in, o, 1)[i])
@@ -365,107 +357,12 @@ run_shared(Interp *in, const Op *o)
     case OP_SHARED_STORE: memcpy(slot, operand(in, o, 2), (size_t)n * 8); break;
     case OP_ASYNC_COPY:
         for (int64_t i = 0; i < n; i++)
-            slot[i] = is_masked_off(in, o, 3, i)
+            slot[i] = interp_is_off(in, o, 3, i)
                           ? 0
                           : read_elem(in, o, arg(o, 0)->type->elem,
                                       operand(in, o, 0)[i]);
         break;
     default: unreachable(in->c);
-    }
-}
-
-/* ---- across elements ------------------------------------------------------------ */
-
-/* The region of a reduce or scan: its first n arguments hold what was combined so
- * far, and hold the new combination afterwards. Element i of the operands comes in. */
-static void
-combine(Interp *in, const Op *o, int64_t i)
-{
-    const Block *b = o->regions[0];
-    int n = o->n_args;
-    for (int k = 0; k < n; k++)
-        place(in, b->args[n + k])[0] = operand(in, o, k)[i];
-    move_values(in, run_block(in, b), 0, b->args, n);
-}
-
-/* Both walk every line along the axis: of elements first, first + step, .. */
-static void
-run_combine(Interp *in, const Op *o)
-{
-    const Type *t = arg(o, 0)->type;
-    const Block *b = o->regions[0];
-    int64_t axis = ir_attr(o, ATTR_AXIS), len = t->shape[axis], inner = 1;
-    for (int d = (int)axis + 1; d < t->rank; d++)
-        inner *= t->shape[d];
-    int64_t n_lines = ty_numel(t) / len;
-    for (int64_t line = 0; line < n_lines; line++) {
-        int64_t at = line / inner * inner * len + line % inner, step = inner;
-        if (o->op == OP_SCAN && ir_attr(o, ATTR_REVERSE)) {
-            at += (len - 1) * inner;
-            step = -inner;
-        }
-        for (int64_t j = 0; j < len; j++, at += step) {
-            if (j == 0)
-                for (int k = 0; k < o->n_args; k++)
-                    place(in, b->args[k])[0] = operand(in, o, k)[at];
-            else
-                combine(in, o, at);
-            bool last = j == len - 1;
-            for (int k = 0; k < o->n_results && (last || o->op == OP_SCAN); k++)
-                place(in, result(o, k))[o->op == OP_SCAN ? at : line] =
-                    place(in, b->args[k])[0];
-        }
-    }
-}
-
-static uint64_t
-dot_element(const Op *o, uint64_t acc, const uint64_t *a, const uint64_t *b, int64_t k,
-            int64_t b_step)
-{
-    Elem ea = arg(o, 0)->type->elem, eb = arg(o, 1)->type->elem;
-    Elem er = result(o, 0)->type->elem;
-    if (elem_is_int(er)) {
-        for (int64_t i = 0; i < k; i++)
-            acc += (uint64_t)elem_to_int(ea, a[i]) *
-                   (uint64_t)elem_to_int(eb, b[i * b_step]);
-        return elem_from_int(er, (int64_t)acc);
-    }
-    double sum = elem_to_double(er, acc);
-    for (int64_t i = 0; i < k; i++) {
-        double x = elem_to_double(ea, a[i]), y = elem_to_double(eb, b[i * b_step]);
-        sum = er == E_F64 ? fma(x, y, sum)
-                          : (double)fmaf((float)x, (float)y, (float)sum);
-    }
-    return elem_from_double(er, sum);
-}
-
-static void
-run_dot(Interp *in, const Op *o)
-{
-    const Type *at = arg(o, 0)->type, *rt = result(o, 0)->type;
-    uint64_t *r = place(in, result(o, 0));
-    const uint64_t *a = operand(in, o, 0), *b = operand(in, o, 1),
-                   *acc = operand(in, o, 2);
-    int64_t m = rt->shape[rt->rank - 2], n = rt->shape[rt->rank - 1];
-    int64_t k = at->shape[at->rank - 1], batches = rt->rank == 3 ? rt->shape[0] : 1;
-    for (int64_t i = 0; i < batches * m * n; i++) {
-        int64_t batch = i / (m * n), row = i / n % m, col = i % n;
-        r[i] = dot_element(o, acc[i], a + (batch * m + row) * k,
-                           b + batch * k * n + col, k, n);
-    }
-}
-
-static void
-run_histogram(Interp *in, const Op *o)
-{
-    const Val *x = arg(o, 0);
-    uint64_t *r = place(in, result(o, 0));
-    int64_t bins = ir_attr(o, ATTR_BINS), n = numel(x);
-    memset(r, 0, (size_t)bins * 8);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t bin = elem_to_int(x->type->elem, operand(in, o, 0)[i]);
-        if (bin >= 0 && bin < bins && !is_masked_off(in, o, 1, i))
-            r[bin]++;
     }
 }
 
@@ -500,7 +397,7 @@ run_for(Interp *in, const Op *o)
     for (uint64_t i = 0; i < n; i++, iv += step) {
         move_values(in, last, first, b->args + 1, n_carried);
         place(in, b->args[0])[0] = elem_from_int(e, (int64_t)iv);
-        last = run_block(in, b);
+        last = interp_block(in, b);
         first = 0;
     }
     move_values(in, last, first, o->results, n_carried);
@@ -512,13 +409,13 @@ run_while(Interp *in, const Op *o)
     const Block *before = o->regions[0], *body = o->regions[1];
     move_values(in, o, 0, before->args, before->n_args);
     for (;;) {
-        const Op *cond = run_block(in, before);
+        const Op *cond = interp_block(in, before);
         if (!operand(in, cond, 0)[0]) {
             move_values(in, cond, 1, o->results, o->n_results);
             return;
         }
         move_values(in, cond, 1, body->args, body->n_args);
-        move_values(in, run_block(in, body), 0, before->args, before->n_args);
+        move_values(in, interp_block(in, body), 0, before->args, before->n_args);
     }
 }
 
@@ -527,7 +424,7 @@ run_if(Interp *in, const Op *o)
 {
     int i = operand(in, o, 0)[0] ? 0 : 1;
     if (i < o->n_regions)
-        move_values(in, run_block(in, o->regions[i]), 0, o->results, o->n_results);
+        move_values(in, interp_block(in, o->regions[i]), 0, o->results, o->n_results);
 }
 
 /* ---- assert and print ----------------------------------------------------------- */
@@ -556,7 +453,7 @@ run_assert(Interp *in, const Op *o)
     const Type *t = arg(o, 0)->type;
     int64_t n = ty_numel(t);
     for (int64_t i = 0; i < n; i++)
-        if (!operand(in, o, 0)[i] && !is_masked_off(in, o, 1, i))
+        if (!operand(in, o, 0)[i] && !interp_is_off(in, o, 1, i))
             err_at(in->c, o->loc, VALUE,
                    str_printf(in->c->arena,
                               "assertion failed: %s in program (%d, %d, %d)%s%s",
@@ -589,7 +486,7 @@ run_print(Interp *in, const Op *o)
         const Type *t = arg(o, k)->type;
         for (int64_t i = 0; i < ty_numel(t); i++) {
             const char *index = index_text(in, o, t, i);
-            if (!index || is_masked_off(in, o, n, i))
+            if (!index || interp_is_off(in, o, n, i))
                 continue;
             fprintf(out, "pid (%d, %d, %d) idx (%s)%s", pid[0], pid[1], pid[2], index,
                     o->text);
@@ -686,16 +583,16 @@ run_op(Interp *in, const Op *o)
         break;
     }
     case OP_BROADCAST:
-    case OP_TRANS:
-    case OP_GATHER: run_pick(in, o); break;
+    case OP_TRANS: run_pick(in, o); break;
+    case OP_GATHER: run_gather(in, o); break;
     case OP_LOAD:
     case OP_STORE:
     case OP_ATOMIC_RMW:
     case OP_ATOMIC_CAS: run_memory(in, o); break;
     case OP_REDUCE:
-    case OP_SCAN: run_combine(in, o); break;
-    case OP_DOT: run_dot(in, o); break;
-    case OP_HISTOGRAM: run_histogram(in, o); break;
+    case OP_SCAN: interp_combine(in, o); break;
+    case OP_DOT: interp_dot(in, o); break;
+    case OP_HISTOGRAM: interp_histogram(in, o); break;
     case OP_FOR: run_for(in, o); break;
     case OP_WHILE: run_while(in, o); break;
     case OP_IF: run_if(in, o); break;
@@ -718,8 +615,8 @@ run_op(Interp *in, const Op *o)
 }
 
 /* Returns the terminator; its operands are what leaves the block. */
-static const Op *
-run_block(Interp *in, const Block *b)
+const Op *
+interp_block(Interp *in, const Block *b)
 {
     const Op *o = b->first;
     for (; !op_has(o, OPF_TERM); o = o->next)
@@ -757,6 +654,6 @@ ir_interpret(const Func *f, const InterpRun *r)
             for (in.pid[0] = 0; in.pid[0] < r->grid[0]; in.pid[0]++) {
                 for (int i = 0; i < f->body->n_args; i++) /* a debugger may set them */
                     place(&in, f->body->args[i])[0] = r->args[i];
-                run_block(&in, f->body);
+                interp_block(&in, f->body);
             }
 }

@@ -384,7 +384,7 @@ bool elem_parse(const Type *t, const char *s, uint64_t *bits);
 /* Raises VERIFY, naming the pass it follows. */
 void ir_verify(const Func *f, const char *after);
 
-/* ---- interp.c: what the ops mean, in the dullest C ------------------------------ */
+/* ---- interp.c, interp_across.c: what the ops mean, in the dullest C ------------- */
 typedef struct Interp Interp; /* one run */
 typedef struct InterpRun {
     const uint64_t *args; /* bits of each parameter; pointers are addresses */
