@@ -186,8 +186,9 @@ struct Comp {
     const char *kernel; /* name of what is compiled, for dumps and messages */
     const char
         *symbol; /* what the code is called, by @jit(repr=); NULL: kernel's name */
-    const char *extern_libs; /* "name\tpath\n" each: the option; NULL: not given */
-    Error err;               /* what comp_run caught */
+    const char *option_texts; /* "library\tpath\n" for each of the option extern_libs,
+                                 "option=\tvalue\n" of others; NULL: none */
+    Error err;                /* what comp_run caught */
     const char *pending_help;
     jmp_buf *escape;             /* NULL outside comp_run */
     Map strings, types, layouts; /* intern tables */
@@ -196,6 +197,9 @@ struct Comp {
     const char *(*source_line)(Comp *c, const char *file, int line);
     void *source_data;
 };
+
+/* What texts, as Comp.option_texts, say of name: *n bytes; NULL: nothing. */
+const char *option_text(const char *texts, const char *name, size_t *n);
 
 bool comp_init(Comp *c); /* false: out of memory. Zeroes *c first. */
 void comp_done(Comp *c);

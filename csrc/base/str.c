@@ -72,3 +72,17 @@ sb_printf(Sb *sb, const char *fmt, ...)
     va_end(ap);
     sb->n += n;
 }
+
+const char *
+option_text(const char *texts, const char *name, size_t *n)
+{
+    size_t len = strlen(name);
+    for (const char *s = texts; s && *s; s = strchr(s, '\n') + 1) {
+        const char *tab = strchr(s, '\t');
+        if (len != (size_t)(tab - s) || strncmp(s, name, len) != 0)
+            continue;
+        *n = strcspn(tab + 1, "\n");
+        return tab + 1;
+    }
+    return NULL;
+}

@@ -27,8 +27,8 @@ pointer_object(Fe *f, PyObject *element, bool is_const)
                                            is_const ? Py_True : Py_False));
 }
 
-static PyObject *
-block_object(Fe *f, PyObject *element, int rank, const int32_t *shape)
+PyObject *
+fe_block_object(Fe *f, PyObject *element, int rank, const int32_t *shape)
 {
     PyObject *dims = fe_own(f, PyList_New(rank));
     for (int i = 0; i < rank; i++)
@@ -70,7 +70,7 @@ tensor_attribute(Fe *f, Val *v, const char *name)
         if (t->is_ptr)
             o = pointer_object(f, o, t->is_const);
         if (t->rank && !strcmp(name, "type"))
-            o = block_object(f, o, t->rank, t->shape);
+            o = fe_block_object(f, o, t->rank, t->shape);
         return v_obj(o);
     }
     if (!strcmp(name, "shape"))
@@ -94,7 +94,8 @@ block_ptr_attribute(Fe *f, Value v, const char *name)
         return fe_descriptor_attribute(f, v, name);
     if (!strcmp(name, "dtype") || !strcmp(name, "type")) {
         PyObject *e = v_dtype(f, p->base->type->elem).obj;
-        return v_obj(pointer_object(f, block_object(f, e, p->rank, p->block), false));
+        return v_obj(
+            pointer_object(f, fe_block_object(f, e, p->rank, p->block), false));
     }
     if (!strcmp(name, "shape"))
         return shape_tuple(f, p->rank, p->block);

@@ -97,13 +97,17 @@ precision(Fe *f, Value name, Value allow_tf32)
 {
     static const char *const words[] = {"tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"};
     bool by_name = !is_absent(name) && !is_py_none(name);
-    const char *s = "tf32";
+    const char *s = "tf32", *option;
+    size_t len;
     if (!is_absent(allow_tf32) && !is_py_none(allow_tf32)) {
         if (by_name)
             fail(f, VALUE, "only one of input_precision and allow_tf32 can be given");
         s = v_const_bool(f, allow_tf32, "allow_tf32") ? "tf32" : "ieee";
     } else if (by_name)
         s = v_const_str(f, name, "input_precision");
+    else if ((option = option_text(f->c->option_texts,
+                                   "default_dot_input_precision=", &len)))
+        s = str_intern_n(f->c, option, len);
     else {
         PyObject *knob = fe_knob(f, "language", "fp32_default");
         if (knob != Py_None)

@@ -195,11 +195,10 @@ of_symbol(Fe *f, const char *symbol)
 static const char *
 file_of(Fe *f, const char *name, const char *path)
 {
-    for (const char *s = f->c->extern_libs; s && *s; s = strchr(s, '\n') + 1) {
-        const char *tab = strchr(s, '\t'), *end = strchr(s, '\n');
-        if (strlen(name) == (size_t)(tab - s) && !strncmp(s, name, (size_t)(tab - s)))
-            return str_intern_n(f->c, tab + 1, (size_t)(end - tab - 1));
-    }
+    size_t len;
+    const char *given = option_text(f->c->option_texts, name, &len);
+    if (given)
+        return str_intern_n(f->c, given, len);
     if (*path || strcmp(name, "libdevice") != 0)
         return path;
     PyObject *tools = fe_own(f, PyImport_ImportModule("tegula.toolchain"));

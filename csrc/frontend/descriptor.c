@@ -207,6 +207,15 @@ fe_descriptor_attribute(Fe *f, Value v, const char *name)
         }
     if (!strcmp(name, "dtype"))
         return v_dtype(f, p->base->type->elem);
+    if (!strcmp(name, "type") || !strcmp(name, "block_type")) {
+        PyObject *e = v_dtype(f, p->base->type->elem).obj;
+        PyObject *t = fe_block_object(f, e, p->rank, p->block);
+        if (!strcmp(name, "block_type"))
+            return v_obj(t);
+        PyObject *cls =
+            fe_own(f, PyObject_GetAttrString(f->core, "tensor_descriptor_type"));
+        return v_obj(fe_own(f, PyObject_CallFunctionObjArgs(cls, t, NULL)));
+    }
     bool is_shape = !strcmp(name, "shape"), is_block = !strcmp(name, "block_shape");
     if (!is_shape && !is_block && strcmp(name, "strides"))
         return (Value){0};

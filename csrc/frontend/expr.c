@@ -190,7 +190,6 @@ fe_other_name(const char *name)
         {"mm", "tl.dot(a, b)"},
         {"mean", "tl.sum(x) / n"},
         {"concatenate", "tl.cat(a, b)"},
-        {"unsqueeze", "tl.expand_dims(x, axis)"},
         {"flatten", "tl.ravel(x)"},
         {"pow", "libdevice.pow(x, y) of tegula.language.extra"},
         {"ones", "tl.full(shape, 1, dtype)"},

@@ -370,6 +370,8 @@ Value fe_subscript(Fe *f, Node *n); /* subscript.c */
 Value fe_elements(Fe *f, Value v, const char *of);
 bool fe_truth(Fe *f, Value v, const char *of); /* of a constant that an if may test */
 Value fe_attribute(Fe *f, Value v, const char *name); /* V_NONE: it has none */
+/* block_type(element, shape), as Python knows it. */
+PyObject *fe_block_object(Fe *f, PyObject *element, int rank, const int32_t *shape);
 Value fe_call(Fe *f, Node *n);
 /* The i-th argument of a call as written, self of a method being its 0th; or NULL. */
 const Node *fe_positional_node(const Node *call, int i, bool is_method);

@@ -18,6 +18,7 @@ typedef enum OptionKind {
     OPTION_FLAG,
     OPTION_IGNORED,
     OPTION_FILES,
+    OPTION_TEXT,
     OPTION_NONE
 } OptionKind;
 typedef struct OptionInfo {
@@ -141,19 +142,16 @@ done:
     return text;
 }
 
+/* Adds lines (stolen; NULL with an exception) to those that c->opt.texts stands for. */
 static int
-set_extern_libs(Call *c, PyObject *value)
+add_lines(Call *c, PyObject *lines)
 {
-    PyObject *known = c->k->st->extern_libs;
-    if (value == Py_None || (PyDict_Check(value) && !PyDict_Size(value)))
-        return c->opt.libs = 0, 0;
-    if (!PyDict_Check(value))
-        return PyErr_Format(PyExc_TypeError,
-                            "option extern_libs must be a dict of files by the name of "
-                            "their library, not %R",
-                            value),
-               -1;
-    PyObject *text = files_text(value);
+    PyObject *known = c->k->st->option_texts;
+    PyObject *text = lines;
+    if (lines && c->opt.texts) {
+        text = PyUnicode_Concat(PyList_GetItem(known, c->opt.texts - 1), lines);
+        Py_DECREF(lines);
+    }
     if (!text)
         return -1;
     Py_ssize_t at = 0, n = PyList_Size(known);
@@ -164,16 +162,46 @@ set_extern_libs(Call *c, PyObject *value)
     Py_DECREF(text);
     if (at >= UINT16_MAX)
         return PyErr_SetString(PyExc_ValueError, "too many different extern_libs"), -1;
-    c->opt.libs = (uint16_t)(at + 1);
+    c->opt.texts = (uint16_t)(at + 1);
     return r;
 }
 
-const char *
-call_extern_libs(const Call *c)
+static int
+set_text(Call *c, const OptionInfo *info, PyObject *value)
 {
-    if (!c->opt.libs)
+    if (value == Py_None)
+        return 0;
+    if (!PyUnicode_Check(value))
+        return PyErr_Format(PyExc_TypeError, "option %s must be a str, not %R",
+                            info->name, value),
+               -1;
+    Target t;
+    const char *s = PyUnicode_AsUTF8AndSize(value, NULL);
+    if (!s || (!strcmp(info->name, "arch") && parse_arch(s, &t)))
+        return -1;
+    return add_lines(c, PyUnicode_FromFormat("%s=\t%U\n", info->name, value));
+}
+
+static int
+set_extern_libs(Call *c, PyObject *value)
+{
+    if (value == Py_None || (PyDict_Check(value) && !PyDict_Size(value)))
+        return 0;
+    if (!PyDict_Check(value))
+        return PyErr_Format(PyExc_TypeError,
+                            "option extern_libs must be a dict of files by the name of "
+                            "their library, not %R",
+                            value),
+               -1;
+    return add_lines(c, files_text(value));
+}
+
+const char *
+call_option_texts(const Call *c)
+{
+    if (!c->opt.texts)
         return NULL;
-    PyObject *text = PyList_GetItem(c->k->st->extern_libs, c->opt.libs - 1);
+    PyObject *text = PyList_GetItem(c->k->st->option_texts, c->opt.texts - 1);
     const char *s = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     if (!s)
         PyErr_Clear();
@@ -189,8 +217,10 @@ set_option(Call *c, OptionId id, PyObject *value)
         return 0;
     if (info->kind == OPTION_FILES)
         return set_extern_libs(c, value);
+    if (info->kind == OPTION_TEXT)
+        return set_text(c, info, value);
     if (info->kind == OPTION_NONE) {
-        if (value == Py_None)
+        if (value == Py_None || (PyUnicode_Check(value) && !PyUnicode_GetLength(value)))
             return 0;
         return PyErr_Format(PyExc_ValueError, "option %s=%R is not supported",
                             info->name, value),
@@ -221,7 +251,8 @@ set_option(Call *c, OptionId id, PyObject *value)
             return raise_out_of_resources(32 * MIN(v, INT32_MAX), 1024, "threads"), -1;
         if (over || v < info->least || v > most ||
             (info->kind == OPTION_POWER && !is_power))
-            return PyErr_Format(PyExc_ValueError,
+            return PyErr_Format(id == OPTION_ID_num_warps ? PyExc_AssertionError
+                                                          : PyExc_ValueError,
                                 "option %s must be %s from %d to %d, not "
                                 "%R",
                                 info->name,
@@ -257,7 +288,7 @@ unknown_keyword(const Call *c, PyObject *name)
     for (size_t i = 0; i < COUNT(implied); i++)
         if (!strcmp(s, implied[i]))
             return PyErr_Format(
-                       PyExc_ValueError,
+                       PyExc_AssertionError,
                        "%s() takes no '%s': the current stream and the device of "
                        "the tensors are used",
                        c->k->f->name, s),

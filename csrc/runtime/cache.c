@@ -256,6 +256,22 @@ find_assembler(State *st)
     return config->has_searched ? 0 : -1;
 }
 
+/* What the knob runtime.override_arch says instead of the GPU there is. */
+static int
+override_arch(Target *out)
+{
+    PyObject *knobs = PyImport_ImportModule("tegula.knobs");
+    PyObject *group = knobs ? PyObject_GetAttrString(knobs, "runtime") : NULL;
+    PyObject *arch = group ? PyObject_GetAttrString(group, "override_arch") : NULL;
+    const char *s = arch && arch != Py_None ? PyUnicode_AsUTF8AndSize(arch, NULL)
+                                            : NULL;
+    int r = !arch || PyErr_Occurred() ? -1 : s && *s ? parse_arch(s, out) : 0;
+    Py_XDECREF(knobs);
+    Py_XDECREF(group);
+    Py_XDECREF(arch);
+    return r;
+}
+
 /* The machine to compile for. 0, or -1 with an exception. */
 static int
 call_target(const Call *c, Target *out)
@@ -285,9 +301,15 @@ call_target(const Call *c, Target *out)
                -1;
     if (out->kind == TARGET_CUDA && find_assembler(c->k->st))
         return -1;
-    if (out->kind == TARGET_CUDA && !out->sm)
-        return cuda_target(c->k->st, c->place.index, out);
-    return 0;
+    if (out->kind == TARGET_CUDA && !out->sm &&
+        (cuda_target(c->k->st, c->place.index, out) || override_arch(out)))
+        return -1;
+    size_t len;
+    const char *arch = option_text(call_option_texts(c), "arch=", &len);
+    if (!arch || out->kind == TARGET_CPU)
+        return 0;
+    snprintf(name, sizeof name, "%.*s", (int)len, arch);
+    return parse_arch(name, out);
 }
 
 static Options
@@ -382,7 +404,7 @@ build(Call *c, Options o, const char *symbol, Binary *out)
     call_specs(c, specs);
     comp_configure(&comp, st, c->k->f->name, o);
     comp.symbol = symbol;
-    comp.extern_libs = call_extern_libs(c);
+    comp.option_texts = call_option_texts(c);
     compiling(st, 1);
     bool ok = compile_kernel(&comp, &env, c->k->f, specs, out);
     compiling(st, -1);
@@ -412,7 +434,7 @@ cache_lower(Call *c)
     }
     call_specs(c, specs);
     comp_configure(&comp, st, c->k->f->name, call_options(c, target));
-    comp.extern_libs = call_extern_libs(c);
+    comp.option_texts = call_option_texts(c);
     if (comp.opt.interpret)
         tracing_pause();
     const char *inner = compile_lower(&comp, &env, c->k->f, specs);

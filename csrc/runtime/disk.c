@@ -380,6 +380,8 @@ disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *k
         o.sanitize_overflow, o.launch_pdl,       o.launch_cooperative_grid,
         o.interpret,         o.check_bounds,     o.line_info};
     put(&b, words, sizeof words);
+    const char *texts = call_option_texts(c);
+    put_text(&b, texts ? texts : "");
     put_machine(&b, config, target);
     if (symbol)
         put_block(&b, symbol, strlen(symbol));

@@ -101,7 +101,8 @@ typedef struct OptWord {
     uint8_t num_warps, num_stages, num_ctas;
     uint8_t flags;    /* OPT_* */
     uint16_t maxnreg; /* 0: no cap */
-    uint16_t libs; /* extern_libs: which of State.extern_libs, from 1; 0: not given */
+    uint16_t
+        texts; /* options that are texts: which of State.option_texts, from 1; 0: none */
 } OptWord;
 _Static_assert(sizeof(OptWord) == 8, "OptWord is compared as one word");
 
@@ -334,6 +335,8 @@ void option_names_free(State *st);
 int call_from_signature(Call *c, PyObject *args, PyObject *kwargs, PyObject *keep);
 /* "cpu", "cuda:sm_90a", "emu:sm_80"; "cuda" has sm 0: the device's. 0, or -1 with ValueError. */
 int parse_target(const char *text, Target *out);
+/* "sm80", "sm_90a": sm and accelerated of *out. 0, or -1 with ValueError. */
+int parse_arch(const char *text, Target *out);
 enum { TARGET_TEXT = 32 };
 char *target_text(Target t, char buf[TARGET_TEXT]);
 
@@ -392,8 +395,8 @@ int emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
  * passed as an integer) switches the check off: *n = 0. 0, or -1 with an exception. */
 int launch_regions(const Compiled *v, const Call *c, EmuRegion *out, int *n);
 
-/* bind.c: the option extern_libs as Comp.extern_libs has it; NULL: not given. */
-const char *call_extern_libs(const Call *c);
+/* bind.c: the options that are texts as Comp.option_texts has them; NULL: none. */
+const char *call_option_texts(const Call *c);
 
 /* ---- interp_launch.c: TEGULA_INTERPRET -------------------------------------------------------------- */
 int interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);

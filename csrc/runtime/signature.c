@@ -184,6 +184,34 @@ done:
 
 /* ---- targets ------------------------------------------------------------------------ */
 
+/* NN or NNa behind "sm" or "sm_". */
+static bool
+read_arch(const char *s, Target *out)
+{
+    char *end = NULL;
+    if (strncmp(s, "sm", 2) != 0)
+        return false;
+    s += s[2] == '_' ? 3 : 2;
+    if (*s < '0' || *s > '9')
+        return false;
+    out->sm = (int)strtol(s, &end, 10);
+    out->accelerated = *end == 'a';
+    end += out->accelerated;
+    return !*end && out->sm >= 75 && out->sm <= 121;
+}
+
+int
+parse_arch(const char *text, Target *out)
+{
+    if (read_arch(text, out))
+        return 0;
+    return PyErr_Format(PyExc_ValueError,
+                        "arch '%s': expected sm75 to sm121, as \"sm80\", with an 'a' "
+                        "behind it for all features of sm90 and newer",
+                        text),
+           -1;
+}
+
 int
 parse_target(const char *text, Target *out)
 {
@@ -203,12 +231,7 @@ parse_target(const char *text, Target *out)
             return 0; /* the device says which */
         if (out->kind == TARGET_EMU && !arch)
             return out->sm = 80, 0;
-        char *end = NULL;
-        if (out->kind != TARGET_CPU && !strncmp(arch, "sm_", 3))
-            out->sm = (int)strtol(arch + 3, &end, 10);
-        if (end && *end == 'a')
-            out->accelerated = true, end++;
-        if (end && !*end && out->sm >= 75 && out->sm <= 121)
+        if (out->kind != TARGET_CPU && !strncmp(arch, "sm_", 3) && read_arch(arch, out))
             return 0;
         break;
     }

@@ -27,7 +27,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
 from .types import Operand, PropagateNan, Shape
+from .types import block_type as _block_type
 from .types import dtype as _dtype
+from .types import constexpr, tensor_descriptor_type
 
 class tensor_descriptor:
     """What ``tl.make_tensor_descriptor`` gives, or a host's TensorDescriptor is."""
@@ -36,6 +38,8 @@ class tensor_descriptor:
     strides: Sequence[tensor]
     dtype: _dtype
     block_shape: Sequence[int]
+    block_type: _block_type
+    type: tensor_descriptor_type
     def load(self, offsets: Sequence[Operand]) -> tensor: ...
     def store(self, offsets: Sequence[Operand], value: tensor) -> None: ...
     def gather(self, x_offsets: tensor, y_offset: Operand) -> tensor: ...
@@ -175,6 +179,7 @@ CORE = {
     "CompiledKernel.__getitem__": "(self, grid: Grid, /) -> Callable[..., Any]",
     "CompiledKernel._answers": "list[tuple[int, int, int]]",
     "CompiledKernel._facts": "dict[str, Any]",
+    "CompiledKernel._loosely": "(self, grid: Grid, /) -> Callable[..., Any]",
     "CompiledKernel._init_handles": "(self) -> None",
     "CompiledKernel._params": "list[tuple[int, str, bool]]",
     "CompiledKernel._stages": "dict[str, Any]",

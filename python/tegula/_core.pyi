@@ -55,6 +55,8 @@ class CompiledKernel:
         """Loads the code now instead of at the first launch."""
     _kernel: Kernel
     """the kernel this is a variant of"""
+    def _loosely(self, grid: Grid, /) -> Callable[..., Any]:
+        """As compiled[grid], but what was constant is not looked at."""
     _params: list[tuple[int, str, bool]]
     """of the code: (node, type, is it a pointer)"""
     _stages: dict[str, Any]

@@ -14,16 +14,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tegula import _core
+from tegula.backends import target_of
 
 
 class Stages(Mapping[str, Any]):
     """``compiled.asm``: tir, simt, llir, ptx, cubin, asm, obj, as far as they exist.
 
     ``asm["sass"]`` disassembles the cubin when asked, with cuobjdump or nvdisasm.
-    Triton's names of the stages work: ttir is tir, ttgir is simt, or tir on the CPU.
+    Triton's names of the stages work: source and ttir are tir, ttgir is simt, or tir on the
+    CPU.
     """
 
-    _TRITON = {"ttir": "tir", "ttgir": "simt"}
+    _TRITON = {"source": "tir", "ttir": "tir", "ttgir": "simt"}
 
     def __init__(self, compiled: _core.CompiledKernel) -> None:
         self._stages = compiled._stages
@@ -108,12 +110,22 @@ def metadata(compiled: _core.CompiledKernel) -> Any:
     On the CPU, shared is what a program keeps in its core's cache: its scratch arena, at
     least one line, so that programs which divide by it run.
     """
+    from tegula.compat import TRITON_VERSION
+
     facts: dict[str, Any] = {
         "name": compiled.name,
         "hash": compiled.hash,
-        "target": compiled.target,
+        "target": target_of(compiled.target),
+        "triton_version": TRITON_VERSION,
         **compiled._facts,
         "warp_size": 32,
+        # What other kernels of Triton's need: memory of the launch, descriptors made by it.
+        "tmem_size": 0,
+        "global_scratch_size": 0,
+        "global_scratch_align": 1,
+        "profile_scratch_size": 0,
+        "profile_scratch_align": 1,
+        "tensordesc_meta": None,
     }
     if compiled.target == "cpu":
         facts |= {"shared": max(facts["scratch"], 64), "warp_size": 1}

@@ -36,6 +36,24 @@ _CODES = {
 }
 
 
+def type_code(a: Any) -> str:
+    """The code of an annotation that is a type, int, tl.float32, "*fp16"; else ""."""
+    if a in (bool, int, float):
+        return {bool: "u1", int: "i32", float: "fp32"}[a]
+    if isinstance(a, str):
+        a = a.strip("'\"")
+        base, star = a.removeprefix("*k").removeprefix("*"), "*" * a.startswith("*")
+        if base in ("bool", "int", "float"):
+            return star + {"bool": "u1", "int": "i32", "float": "fp32"}[base]
+        code = _CODES.get(base.removeprefix("tl."), base)
+        return star + code if code in {*_CODES.values(), "u1"} else ""
+    if hasattr(a, "element_ty"):
+        of = type_code(a.element_ty)
+        return "*" + of if of else ""
+    name = getattr(a, "name", "")
+    return type_code(name) if isinstance(name, str) else ""
+
+
 def _address(x: Any) -> int:
     if hasattr(x, "data_ptr"):
         return int(x.data_ptr())
@@ -161,6 +179,24 @@ class IRSource:
         raise NotImplementedError(
             f"{path}: tegula reads its own tile IR only, with the tirc tool"
         )
+
+
+def get_cache_key(
+    src: ASTSource, backend: BaseBackend, backend_options: Any, env_vars: dict[str, str]
+) -> str:
+    """What a compile depends on, as one text. Ours is inside of the launch: this is for
+    programs that keep a cache of their own."""
+    from tegula.runtime.cache import triton_key
+
+    options = getattr(backend_options, "hash", None)
+    parts = (
+        triton_key(),
+        src.hash(),
+        backend.hash(),
+        options() if callable(options) else str(backend_options),
+        str(sorted(env_vars.items())),
+    )
+    return "-".join(parts)
 
 
 def make_backend(target: GPUTarget) -> BaseBackend:

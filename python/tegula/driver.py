@@ -50,6 +50,10 @@ class Driver:
     def get_current_stream(self, device: int | None = None) -> int:
         return 0
 
+    @property
+    def launcher_cls(self) -> type[Launcher]:
+        return Launcher
+
     def get_benchmarker(self) -> Callable[..., Any]:
         """The clock of autotuners: ``f(call, quantiles=...)`` in milliseconds."""
         from tegula import testing
@@ -83,6 +87,23 @@ _C_TYPES |= {"fp16": "float", "bf16": "float", "fp32": "float", "f32": "float"}
 
 
 DriverBase = GPUDriver = Driver  # Triton's names
+
+
+class Launcher:
+    """``driver.active.launcher_cls(src, metadata)``: what runs a compiled kernel,
+    called with the grid, a stream, and every argument, as ``compiled.run`` is."""
+
+    def __init__(self, src: Any, metadata: Any) -> None:
+        from tegula import compiler
+
+        options = {
+            name: getattr(metadata, name)
+            for name in ("num_warps", "num_stages", "num_ctas", "maxnreg")
+        }
+        self._compiled = compiler.compile(src, metadata.target, options)
+
+    def __call__(self, *args: Any) -> None:
+        self._compiled.run(*args)
 
 
 class CpuUtils:

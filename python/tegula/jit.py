@@ -51,6 +51,13 @@ class KernelParam:
         return a if isinstance(a, str) else getattr(a, "__name__", None) or repr(a)
 
     @property
+    def annotation_type(self) -> str:
+        """The type it gives an argument, as signatures write it: "i32"; or ""."""
+        from tegula.compiler import type_code
+
+        return type_code(self._param.annotation)
+
+    @property
     def is_constexpr(self) -> bool:
         return "constexpr" in self.annotation
 

@@ -20,6 +20,8 @@ __all__ = [
     "default_device",
     "do_bench",
     "do_bench_cudagraph",
+    "do_bench_cudagraph_proton",
+    "do_bench_proton",
     "perf_report",
     "to_numpy",
 ]
@@ -359,3 +361,13 @@ def do_bench_cudagraph(
         timer.sync()
         times = timer.time_each(graph.replay, 10, lambda: None)
     return _summary([t / n for t in times], quantiles, return_mode)
+
+
+def do_bench_proton(fn: Callable[[], Any], *args: Any, **kwargs: Any) -> Any:
+    """As ``do_bench``: its clock is the GPU's own already."""
+    return do_bench(fn, *args, **kwargs)
+
+
+def do_bench_cudagraph_proton(fn: Callable[[], Any], *args: Any, **kwargs: Any) -> Any:
+    """As ``do_bench_cudagraph``."""
+    return do_bench_cudagraph(fn, *args, **kwargs)

@@ -17,4 +17,4 @@ def run():
 
 
 # ----
-# ValueError: option num_warps must be a power of two from 1 to 32, not 3
+# AssertionError: option num_warps must be a power of two from 1 to 32, not 3

@@ -31,6 +31,8 @@ TRITON_VERSION = "3.6.0"
 # Triton's modules that have another name here. Modules that are not in this table have
 # the same name in both: triton.language.math is tegula.language.math.
 ALIASES = {
+    "triton._C": "tegula.compat.libtriton",
+    "triton._C.libtriton": "tegula.compat.libtriton",
     "triton.backends.compiler": "tegula.backends",
     "triton.backends.driver": "tegula.driver",
     "triton.backends.nvidia": "tegula.compat.nvidia",

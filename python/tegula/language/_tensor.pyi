@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
 from .types import Operand, PropagateNan, Shape
+from .types import block_type as _block_type
 from .types import dtype as _dtype
+from .types import constexpr, tensor_descriptor_type
 
 class tensor_descriptor:
     """What ``tl.make_tensor_descriptor`` gives, or a host's TensorDescriptor is."""
@@ -13,6 +15,8 @@ class tensor_descriptor:
     strides: Sequence[tensor]
     dtype: _dtype
     block_shape: Sequence[int]
+    block_type: _block_type
+    type: tensor_descriptor_type
     def load(self, offsets: Sequence[Operand]) -> tensor: ...
     def store(self, offsets: Sequence[Operand], value: tensor) -> None: ...
     def gather(self, x_offsets: tensor, y_offset: Operand) -> tensor: ...
@@ -558,6 +562,13 @@ class tensor:
         Types:  float32, the result too.
         Errors: CompileError[TYPE] for another type.
         """
+    def squeeze(self, dim: constexpr) -> tensor:
+        """Without a dimension of one element.
+
+        Shapes: that of x, dim left out. dim is constexpr and counts from 0.
+        Types:  as x.
+        Errors: CompileTimeAssertionFailure where the dimension has more elements.
+        """
     def store(self, value: Operand, mask: Operand | None = None, boundary_check: Sequence[int] = (), cache_modifier: str | None = '', eviction_policy: str | None = '') -> None:
         """Write memory through a pointer, a block of pointers, or a block pointer.
 
@@ -599,6 +610,12 @@ class tensor:
         Types:  that of input.
         Cost:   free until the elements have to meet those of another layout.
         Errors: CompileError[VALUE] for no permutation, or fewer than two dims.
+        """
+    def unsqueeze(self, dim: constexpr) -> tensor:
+        """With a further dimension of one element, as ``expand_dims`` gives it.
+
+        Shapes: that of x with a 1 in place dim. dim is constexpr and counts from 0.
+        Types:  as x.
         """
     def view(self, *shape: Shape) -> tensor:
         """As reshape; the order of elements is not promised.

@@ -364,6 +364,43 @@ class tuple_type(dtype):
         return iter(self.types)
 
 
+class tensor_descriptor_type(dtype):
+    """The type of a tensor descriptor, ``d.type`` in kernels: of the blocks it moves.
+
+    >>> d = tl.make_tensor_descriptor(x_ptr, [8, 8], [8, 1], [2, 4])
+    >>> d.type.block_type.shape[1]
+    int32: 4
+    """
+
+    def __init__(
+        self, block_type: block_type, shape_type: Any = None, strides_type: Any = None
+    ) -> None:
+        self.block_type = block_type
+        n = len(block_type.shape)
+        self.shape_type = shape_type or tuple_type([dtype("int32")] * n)
+        self.strides_type = strides_type or tuple_type([dtype("int64")] * n)
+        self.name = f"tensor_descriptor<{block_type}>"
+
+    def mangle(self) -> str:
+        return f"TD{self.block_type.mangle()}"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.block_type == other.block_type
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        return tensor_descriptor_type, (
+            self.block_type,
+            self.shape_type,
+            self.strides_type,
+        )
+
+
 if not TYPE_CHECKING:
 
     class tensor_descriptor:
@@ -371,7 +408,7 @@ if not TYPE_CHECKING:
 
         It has ``load``, ``store``, ``gather``, ``scatter``, ``atomic_add``, ``_min``,
         ``_max``, ``_and``, ``_or``, ``_xor``; ``shape``, ``strides``, ``dtype``,
-        ``block_shape``.
+        ``block_shape``, ``block_type``, ``type``.
         """
 
 

@@ -15,6 +15,7 @@ from tegula.errors import InterpreterError as InterpreterError
 from tegula.errors import OutOfResources as OutOfResources
 from tegula.jit import JITFunction as JITFunction
 from tegula.jit import KernelInterface as KernelInterface
+from tegula.runtime import build as build
 from tegula.runtime import cache as cache
 from tegula.runtime.cache import RedisRemoteCacheBackend as RedisRemoteCacheBackend
 from tegula.tensors import MockTensor as MockTensor

@@ -156,6 +156,29 @@ def get_override_manager(key: str) -> CacheManager:
     return _manager(key, override=True)
 
 
+def get_cache_key(
+    src: Any, backend: Any, backend_options: Any, env_vars: dict[str, str]
+) -> str:
+    """As ``compiler.get_cache_key``."""
+    from tegula import compiler
+
+    return compiler.get_cache_key(src, backend, backend_options, env_vars)
+
+
+def make_so_cache_key(
+    version_hash: str,
+    signature: dict[Any, str],
+    constants: Any,
+    ids: Any,
+    **kwargs: Any,
+) -> str:
+    """A digest for what is built for one signature: every pointer is the same."""
+    types = ["ptr" if t.startswith("*") else t for t in signature.values()]
+    text = "-".join(map(str, (version_hash, "".join(types), constants, ids)))
+    text += "".join(f"-{value}" for value in kwargs.values())
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 @functools.cache
 def triton_key() -> str:
     """What identifies this compiler: kernels of another one do not fit."""

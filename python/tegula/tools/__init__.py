@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tegula.tools import build_extern as build_extern
     from tegula.tools import compile as compile
     from tegula.tools import disasm as disasm
     from tegula.tools import link as link
@@ -12,7 +13,15 @@ if TYPE_CHECKING:
     from tegula.tools import ragged_tma as ragged_tma
     from tegula.tools import tensor_descriptor as tensor_descriptor
 else:
-    _MODULES = ("compile", "disasm", "link", "mxfp", "ragged_tma", "tensor_descriptor")
+    _MODULES = (
+        "build_extern",
+        "compile",
+        "disasm",
+        "link",
+        "mxfp",
+        "ragged_tma",
+        "tensor_descriptor",
+    )
 
     def __getattr__(name: str) -> object:
         import importlib

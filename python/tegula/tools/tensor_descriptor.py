@@ -68,6 +68,8 @@ class TensorDescriptor:
     strides       in elements; the last is 1, the others are multiples of 16 bytes
     block_shape   of what ``desc.load([..])`` returns
     padding       what reads outside give: "zero" or "nan"
+    round_f32_to_tf32   of float32: elements may be cut to tf32 on their way. They are not:
+                  a dot rounds its operands itself
 
     The fields may be changed between launches; a launch reads them all.
     """
@@ -79,6 +81,7 @@ class TensorDescriptor:
     strides: Sequence[int]
     block_shape: Sequence[int]
     padding: str = "zero"
+    round_f32_to_tf32: bool = False
 
     def __post_init__(self) -> None:
         rank = len(self.shape)
@@ -104,18 +107,28 @@ class TensorDescriptor:
             raise AssertionError(f"padding is zero or nan, not {self.padding!r}")
         if self.padding == "nan" and not _is_floating(self.base.dtype):
             raise AssertionError("padding with nan needs floating-point elements")
+        if self.round_f32_to_tf32 and "float32" not in str(self.base.dtype):
+            raise AssertionError("round_f32_to_tf32 needs elements of float32")
         for n in self.block_shape:
             if n < 1:
                 raise AssertionError(f"the sides of block_shape are 1 or more, not {n}")
 
     @staticmethod
     def from_tensor(
-        tensor: Any, block_shape: Sequence[int], padding: str = "zero"
+        tensor: Any,
+        block_shape: Sequence[int],
+        padding: str = "zero",
+        round_f32_to_tf32: bool = False,
     ) -> TensorDescriptor:
         """The descriptor of all of a tensor: of torch, NumPy, CuPy, JAX, or any other
         that kernels take."""
         return TensorDescriptor(
-            tensor, tensor.shape, _strides(tensor), block_shape, padding
+            tensor,
+            tensor.shape,
+            _strides(tensor),
+            block_shape,
+            padding,
+            round_f32_to_tf32,
         )
 
 
