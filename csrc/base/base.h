@@ -146,6 +146,8 @@ typedef struct Error {
     const Loc *loc;   /* may be NULL */
     const char *msg;  /* one line, in the Comp's arena */
     const char *help; /* what to write instead, or NULL */
+    const char
+        *shown_as; /* the class's name, where it is none of the compiler's; or NULL */
 } Error;
 
 /* Which machine the code is for. */

@@ -85,7 +85,7 @@ err_raise(Comp *c, const Loc *loc, ErrCode code, const char *fmt, ...)
         va_end(ap);
         help = c->pending_help;
     }
-    c->err = (Error){code, loc_user(loc), msg, help};
+    c->err = (Error){.code = code, .loc = loc_user(loc), .msg = msg, .help = help};
     c->pending_help = NULL;
     longjmp(*c->escape, 1);
 }
@@ -193,6 +193,8 @@ put_error(Comp *c, Sb *sb, const Error *e)
         sb_printf(sb, "%s:%d:%d: ", l->file, l->line, l->col + 1);
     if (cls == CLASS_MEMORY)
         sb_printf(sb, "MemoryError: %s", e->msg);
+    else if (e->shown_as)
+        sb_printf(sb, "%s: %s", e->shown_as, e->msg);
     else
         sb_printf(sb, "%s[%s]: %s", class_names[cls], err_info[e->code].name, e->msg);
     const char *text = l && c->source_line ? c->source_line(c, l->file, l->line) : NULL;

@@ -215,24 +215,31 @@ run_shape(Interp *in, const Op *o)
 
 /* ---- memory --------------------------------------------------------------------- */
 
+static const char *
+in_program(const Interp *in)
+{
+    return str_printf(in->c->arena, " in program (%d, %d, %d)", in->pid[0], in->pid[1],
+                      in->pid[2]);
+}
+
 static bool
 is_allowed(Interp *in, const Op *o, uint64_t address, int bytes, bool is_write)
 {
     const InterpRun *r = in->run;
-    return r->access ? r->access(r->data, address, bytes, is_write, o->loc)
+    return r->access ? r->access(r->data, address, bytes, is_write, o)
                      : address >= 4096; /* a null pointer and its neighbours */
 }
 
 static void
 check_access(Interp *in, const Op *o, uint64_t address, int bytes, bool is_write)
 {
-    if (!is_allowed(in, o, address, bytes, is_write))
-        err_at(in->c, o->loc, VALUE,
-               str_printf(in->c->arena,
-                          "invalid %s of %d bytes at 0x%" PRIx64
-                          " in program (%d, %d, %d)",
-                          is_write ? "write" : "read", bytes, address, in->pid[0],
-                          in->pid[1], in->pid[2]));
+    if (is_allowed(in, o, address, bytes, is_write))
+        return;
+    if (in->run->fault)
+        *in->run->fault = (InterpFault){"BOUNDS", o, address, bytes, is_write};
+    err_at(in->c, o->loc, VALUE,
+           str_printf(in->c->arena, "invalid %s of %d bytes at 0x%" PRIx64 "%s",
+                      is_write ? "write" : "read", bytes, address, in_program(in)));
 }
 
 static uint64_t
@@ -375,7 +382,8 @@ trip_count(Interp *in, const Op *o, Elem e)
     uint64_t lb = operand(in, o, 0)[0], ub = operand(in, o, 1)[0],
              step = operand(in, o, 2)[0];
     if (!step)
-        err_at(in->c, o->loc, VALUE, "the step of a loop is 0");
+        err_at(in->c, o->loc, VALUE,
+               str_printf(in->c->arena, "the step of a loop is 0%s", in_program(in)));
     if (!elem_is_signed(e))
         return lb < ub ? (ub - lb - 1) / step + 1 : 0;
     int64_t l = elem_to_int(e, lb), u = elem_to_int(e, ub), s = elem_to_int(e, step);
@@ -453,12 +461,14 @@ run_assert(Interp *in, const Op *o)
     const Type *t = arg(o, 0)->type;
     int64_t n = ty_numel(t);
     for (int64_t i = 0; i < n; i++)
-        if (!operand(in, o, 0)[i] && !interp_is_off(in, o, 1, i))
+        if (!operand(in, o, 0)[i] && !interp_is_off(in, o, 1, i)) {
+            if (in->run->fault)
+                *in->run->fault = (InterpFault){.kind = "ASSERT", .op = o};
             err_at(in->c, o->loc, VALUE,
-                   str_printf(in->c->arena,
-                              "assertion failed: %s in program (%d, %d, %d)%s%s",
-                              o->text, in->pid[0], in->pid[1], in->pid[2],
-                              t->rank ? ", element " : "", index_text(in, o, t, i)));
+                   str_printf(in->c->arena, "assertion failed: %s%s%s%s", o->text,
+                              in_program(in), t->rank ? ", element " : "",
+                              index_text(in, o, t, i)));
+        }
 }
 
 static void
@@ -556,7 +566,8 @@ run_assembly(Interp *in, const Op *o)
         return;
     if (a && !*err)
         check_access(in, o, refused.address, refused.bytes, refused.is_write);
-    err_at(in->c, o->loc, VALUE, str_printf(in->c->arena, "in the assembly, %s", err));
+    err_at(in->c, o->loc, VALUE,
+           str_printf(in->c->arena, "in the assembly, %s,%s", err, in_program(in)));
 }
 
 /* ---- blocks --------------------------------------------------------------------- */
@@ -601,7 +612,9 @@ run_op(Interp *in, const Op *o)
     case OP_DEBUG: run_debug(in, o); break;
     case OP_ASSUME:
         if (!operand(in, o, 0)[0])
-            err_at(in->c, o->loc, VALUE, "what tl.assume says is not true");
+            err_at(in->c, o->loc, VALUE,
+                   str_printf(in->c->arena, "what tl.assume says is not true%s",
+                              in_program(in)));
         break;
     case OP_BARRIER:
     case OP_ASYNC_COMMIT:
@@ -634,6 +647,43 @@ const int32_t *
 interp_program(const Interp *in)
 {
     return in->pid;
+}
+
+/* What argument `index` of a loop's block begins as. */
+static const Val *
+begins_as(const Block *b, int index)
+{
+    const Op *o = b->owner;
+    if (o && o->op == OP_FOR && index > 0)
+        return arg(o, 2 + index);
+    if (o && o->op == OP_WHILE && b == o->regions[0])
+        return arg(o, index);
+    return o && o->op == OP_WHILE ? arg(o->regions[0]->last, 1 + index) : NULL;
+}
+
+int
+interp_origin(const Val *v)
+{
+    for (int steps = 0; v && steps < 1000; steps++) {
+        const Op *o = v->def;
+        if (!o && !v->block->owner)
+            return v->index;
+        if (!o)
+            v = begins_as(v->block, v->index);
+        else if (o->op == OP_FOR)
+            v = arg(o, 3 + v->index);
+        else if (o->op == OP_WHILE)
+            v = arg(o, v->index);
+        else if (o->op == OP_IF)
+            v = arg(o->regions[0]->last, v->index);
+        else if (o->op == OP_SELECT)
+            v = arg(o, 1);
+        else if (op_has(o, OPF_PURE) && o->n_args && arg(o, 0)->type->is_ptr)
+            v = arg(o, 0);
+        else
+            return -1;
+    }
+    return -1;
 }
 
 static void

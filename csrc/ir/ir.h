@@ -386,17 +386,25 @@ void ir_verify(const Func *f, const char *after);
 
 /* ---- interp.c, interp_across.c: what the ops mean, in the dullest C ------------- */
 typedef struct Interp Interp; /* one run */
+/* What stopped a run, beside the error that was raised. */
+typedef struct InterpFault {
+    const char *kind; /* "BOUNDS", "ASSERT"; NULL: something else, or nothing did */
+    const Op *op;
+    uint64_t address; /* BOUNDS */
+    int bytes;
+    bool is_write;
+} InterpFault;
 typedef struct InterpRun {
     const uint64_t *args; /* bits of each parameter; pointers are addresses */
     int32_t grid[3];
     /* NULL, or called for every element read or written; false stops with ERR_VALUE. */
-    bool (*access)(void *data, uint64_t address, int bytes, bool is_write,
-                   const Loc *loc);
+    bool (*access)(void *data, uint64_t address, int bytes, bool is_write, const Op *o);
     /* NULL, or called for the op `debug`; false stops the run, with an error that says
      * nothing: data knows. */
     bool (*debug)(void *data, Interp *in, const Op *o);
     void *data, *debug_data;
-    FILE *out; /* of print; stdout when NULL */
+    FILE *out;          /* of print; stdout when NULL */
+    InterpFault *fault; /* NULL: nobody asks */
 } InterpRun;
 /* All programs, x fastest; raises. */
 void ir_interpret(const Func *f, const InterpRun *r);
@@ -404,6 +412,9 @@ void ir_interpret(const Func *f, const InterpRun *r);
  * uint64_t each; what is written there is what the program goes on with. */
 uint64_t *interp_value(Interp *in, const Val *v);
 const int32_t *interp_program(const Interp *in); /* [3] */
+/* The parameter of the function that a pointer was computed from; -1: it was loaded, or there
+ * is more than one way it may have come. */
+int interp_origin(const Val *pointer);
 
 /* ---- random.c: functions for tests ---------------------------------------------- */
 typedef struct RandomSpec {

@@ -9,21 +9,63 @@
 #include <stdlib.h>
 
 typedef struct Run {
+    const Compiled *v;
+    const Call *call;
     EmuRegion region[MAX_ARGS]; /* the memory of the tensors */
     int n_regions;
 } Run;
 
+/* InterpRun.access. Nobody knows how much memory there is behind a pointer that was itself
+ * loaded: what lies in no tensor is allowed then. */
 static bool
-is_inside(void *data, uint64_t address, int bytes, bool is_write, const Loc *loc)
+is_inside(void *data, uint64_t address, int bytes, bool is_write, const Op *o)
 {
-    (void)loc;
+    enum { NULL_PAGE = 4096 };
     const Run *r = data;
     for (int i = 0; i < r->n_regions; i++) {
         const EmuRegion *t = &r->region[i];
         if (address >= t->start && address + (uint64_t)bytes <= t->start + t->bytes)
             return !(is_write && t->read_only);
     }
-    return r->n_regions == 0;
+    return address >= NULL_PAGE &&
+           (!r->n_regions || (op_is_access(o) && interp_origin(arg(o, 0)) < 0));
+}
+
+/* Session.tell_access: of which argument, and where. */
+static const char *
+tell_access(const Session *s)
+{
+    const Run *r = s->data;
+    const InterpFault *f = &s->fault;
+    const int32_t *pid = interp_program(s->in);
+    Arena *a = s->comp->arena;
+    int param = op_is_access(f->op) ? interp_origin(arg(f->op, 0)) : -1;
+    const EmuRegion *of = NULL;
+    for (int i = 0; i < r->n_regions; i++)
+        if (r->region[i].param == param)
+            of = &r->region[i];
+    const char *what = f->op->op == OP_LOAD ? "load"
+                       : op_is_access(f->op) && f->op->op != OP_STORE
+                           ? "atomic operation"
+                       : f->is_write ? "store"
+                                     : "load";
+    const char *program = str_printf(a, "in program (%d, %d, %d)", pid[0], pid[1],
+                                     pid[2]);
+    if (!of)
+        return str_printf(a, "%s of %d bytes at address 0x%llx, in no tensor, %s", what,
+                          f->bytes, (unsigned long long)f->address, program);
+    int node = r->v->node[param];
+    PyObject *name_b = r->call->k->names[cache_param_of_node(r->call, node)];
+    const char *name = name_b ? PyUnicode_AsUTF8AndSize(name_b, NULL) : NULL;
+    PyErr_Clear();
+    bool is_there = f->address >= of->start && f->address < of->start + of->bytes;
+    return str_printf(a, "%s of %d bytes at byte %lld of argument '%s', which %s, %s",
+                      what, f->bytes, (long long)(f->address - of->start),
+                      name ? name : "?",
+                      is_there && of->read_only
+                          ? "is read-only"
+                          : str_printf(a, "has %llu", (unsigned long long)of->bytes),
+                      program);
 }
 
 /* Comp.source_line: from the file itself. A kernel without one gets no caret. */
@@ -46,7 +88,7 @@ source_line(Comp *c, const char *file, int line)
 int
 interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
-    Run r = {.n_regions = 0};
+    Run r = {.v = v, .call = c};
     Comp comp;
     if (v->bin.n_params > MAX_ARGS)
         return PyErr_SetString(PyExc_ValueError, "too many parameters to interpret"),
@@ -66,6 +108,8 @@ interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     s->kernel = (PyObject *)c->k;
     s->comp = &comp;
     s->run = &run;
+    s->tell_access = tell_access;
+    s->data = &r;
     s->text = binary_stage(&v->bin, "interp")->data;
     int ended = session_run(s);
     comp_done(&comp);

@@ -109,6 +109,7 @@ interpret(Comp *c, void *data)
     ir_verify(f, "parse");
     s->run->debug = on_mark;
     s->run->debug_data = s;
+    s->run->fault = &s->fault;
     ir_interpret(f, s->run);
 }
 
@@ -239,8 +240,28 @@ raise_failure(const Session *s)
     Comp *c = s->comp;
     if (c->err.code == ERR_MEMORY)
         return PyErr_NoMemory(), -1;
-    const char *text = err_render(c, &c->err);
-    raise_error("InterpreterError", text ? text : c->err.msg);
+    static const int32_t none[3];
+    const int32_t *pid = s->in ? interp_program(s->in) : none;
+    const char *kind = s->fault.kind ? s->fault.kind : "";
+    Error e = c->err;
+    e.shown_as = !strcmp(kind, "ASSERT")   ? "DeviceAssertError"
+                 : !strcmp(kind, "BOUNDS") ? "OutOfBoundsError"
+                                           : "InterpreterError";
+    if (!strcmp(kind, "BOUNDS"))
+        e.msg = s->tell_access(s);
+    const char *text = err_render(c, &e);
+    PyObject *errors = PyImport_ImportModule("tegula.errors");
+    PyObject *exc =
+        errors
+            ? PyObject_CallMethod(errors, "interpreter_error", "ssszii(iii)", kind,
+                                  text ? text : e.msg, e.msg,
+                                  e.loc ? e.loc->file : NULL, e.loc ? e.loc->line : 0,
+                                  e.loc ? e.loc->col + 1 : 0, pid[0], pid[1], pid[2])
+            : NULL;
+    if (exc)
+        PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);
+    Py_XDECREF(exc);
+    Py_XDECREF(errors);
     return -1;
 }
 

@@ -35,6 +35,10 @@ typedef struct Session {
     const Kernel *k;
     Comp *comp;
     InterpRun *run;
+    InterpFault fault;
+    /* The message for an access that is not allowed, in the arena. */
+    const char *(*tell_access)(const struct Session *s);
+    void *data;       /* of tell_access */
     const char *text; /* the kernel's IR */
     Fiber python, interp;
     Interp *in;

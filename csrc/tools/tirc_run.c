@@ -21,18 +21,18 @@ buffer_at(const Tirc *t, uint64_t address)
 }
 
 static bool
-check_access(void *data, uint64_t address, int bytes, bool is_write, const Loc *loc)
+check_access(void *data, uint64_t address, int bytes, bool is_write, const Op *o)
 {
     const Tirc *t = data;
     int i = buffer_at(t, address);
     const char *what = is_write ? "write" : "read";
     if (i < 0)
-        err_at(t->c, loc, VALUE,
+        err_at(t->c, o->loc, VALUE,
                str_printf(t->c->arena, "%s far from every buffer", what));
     const Buffer *b = &t->buffer[i];
     int64_t at = (int64_t)(address - (uintptr_t)b->at);
     if (at < 0 || at + bytes > tirc_buffer_bytes(b))
-        err_at(t->c, loc, VALUE,
+        err_at(t->c, o->loc, VALUE,
                str_printf(t->c->arena,
                           "%s at byte %" PRId64 " of ARG %d, which has %" PRId64, what,
                           at, i, tirc_buffer_bytes(b)));

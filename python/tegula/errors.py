@@ -94,10 +94,6 @@ class AutotunerError(TegulaError):
     """No configuration is left to try."""
 
 
-class InterpreterError(TegulaError, RuntimeError):
-    """A kernel failed in the reference interpreter."""
-
-
 class EmulatorError(TegulaError):
     """A kernel broke a rule of the machine while it ran on the emulator.
 
@@ -177,6 +173,42 @@ class MisalignedError(EmulatorError):
     """An access is wider than its address is aligned."""
 
     kind = "MISALIGNED"
+
+
+class InterpreterError(EmulatorError, RuntimeError):
+    """A kernel failed in the reference interpreter.
+
+    A false ``device_assert`` is a DeviceAssertError as well, an access outside of the
+    tensors an OutOfBoundsError. The traceback ends at the line of the kernel, and its
+    frames have the kernel's variables: ``pdb.pm()``.
+    """
+
+
+class InterpretedAssertError(InterpreterError, DeviceAssertError):
+    """The two in one."""
+
+    kind = "ASSERT"
+
+
+class InterpretedOutOfBoundsError(InterpreterError, OutOfBoundsError):
+    """The two in one."""
+
+    kind = "BOUNDS"
+
+
+def interpreter_error(
+    kind: str,
+    text: str,
+    message: str,
+    filename: str | None,
+    lineno: int,
+    offset: int,
+    program_id: tuple[int, int, int],
+) -> InterpreterError:
+    """The exception for what ended a run; ``stepping.c`` calls this."""
+    cls = {"ASSERT": InterpretedAssertError, "BOUNDS": InterpretedOutOfBoundsError}
+    made = cls.get(kind, InterpreterError)
+    return made(text, message, filename, lineno, offset, program_id, -1)
 
 
 _BY_FAULT_KIND: dict[str, type[EmulatorError]] = {

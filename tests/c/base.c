@@ -310,7 +310,7 @@ render_all(Comp *c, void *data)
     const Loc *layer = loc_new(c, "layer.py", "layer", 58, 4, 58, 20, NULL);
     const Loc *under = loc_new(c, "layer.py", "layer", 58, 4, 58, 20, top);
     Error e = {ERR_SHAPE, loc_new(c, "softmax.py", "softmax", 41, 10, 41, 19, layer),
-               SHAPES, "scale is [64]; scale[:, None] makes it [64, 1]"};
+               SHAPES, "scale is [64]; scale[:, None] makes it [64, 1]", NULL};
     CHECK_STR(t, err_render(c, &e),
               "softmax.py:41:11: CompileError[SHAPE]: " SHAPES "\n"
               "    acc = p * scale\n"
@@ -335,10 +335,10 @@ render_all(Comp *c, void *data)
     CHECK(t, strstr(err_render(c, &e), "\n\t             ^") != NULL);
     e.loc = loc_new(c, "unknown.py", "f", 9, 0, 9, 1, NULL);
     CHECK_STR(t, err_render(c, &e), "unknown.py:9:1: CompileError[SHAPE]: " SHAPES);
-    CHECK_STR(t, err_render(c, &(Error){ERR_MEMORY, NULL, "out of memory", NULL}),
+    CHECK_STR(t, err_render(c, &(Error){ERR_MEMORY, NULL, "out of memory", NULL, NULL}),
               "MemoryError: out of memory");
     CHECK_STR(
-        t, err_render(c, &(Error){ERR_LLVM, NULL, "bad", NULL}),
+        t, err_render(c, &(Error){ERR_LLVM, NULL, "bad", NULL, NULL}),
         "InternalError[LLVM]: bad\n"
         "  help: this is a fault of the compiler, not of the kernel: please report it");
     const Loc *chain = NULL;
