@@ -51,7 +51,7 @@ def test_compile_errors_are_the_same():
 @tegula.jit(interpret=True)
 def over(x, y, BLOCK: tl.constexpr):
     p = x
-    for k in range(2):
+    for _ in range(2):
         tl.store(y + tl.arange(0, BLOCK), tl.load(p + tl.arange(0, BLOCK)))
         p += BLOCK
 
