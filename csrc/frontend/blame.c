@@ -48,6 +48,21 @@ fe_blame(Fe *f, Value v)
         f->b.loc = fe_loc(f, f->args->at[i]);
 }
 
+const Node *
+fe_element_node(Fe *f, Value v, int i)
+{
+    int at = find_operand(f, v);
+    const Node *n = at >= 0 ? f->args->at[at] : NULL;
+    if (n && n->kind == AST_keyword)
+        n = n->a;
+    if (!n || (n->kind != AST_Tuple && n->kind != AST_List) || i >= n->n_list)
+        return NULL;
+    for (int k = 0; k <= i; k++)
+        if (n->list[k]->kind == AST_Starred)
+            return NULL;
+    return n->list[i];
+}
+
 const char *
 fe_written(Fe *f, Value v)
 {

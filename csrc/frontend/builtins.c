@@ -99,10 +99,11 @@ signature_text(Fe *f, const Builtin *bi, const SigParam *p, int n)
 {
     Sb sb = {.a = f->a};
     bool optional = false;
+    bool is_desc = n && !strcmp(p[0].name, "desc"); /* a method alone */
     sb_printf(&sb, "%s(", bi->name);
-    for (int i = 0; i < n; i++) {
+    for (int i = is_desc; i < n; i++) {
         bool opens = p[i].has_default && !p[i].is_rest && !optional;
-        sb_printf(&sb, "%s%s%s%s", opens ? "[" : "", i ? ", " : "",
+        sb_printf(&sb, "%s%s%s%s", opens ? "[" : "", i > is_desc ? ", " : "",
                   p[i].is_rest ? "*" : "", p[i].name);
         optional |= opens;
     }
@@ -132,11 +133,14 @@ fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
         }
     }
     if (i < n) {
-        err_help(f->c, "it is %s", signature_text(f, bi, p, n_params));
+        int n_self = !strcmp(p[0].name, "desc");
+        err_help(f->c, n_self ? "it is %s; offsets are one list, [i, j]" : "it is %s",
+                 signature_text(f, bi, p, n_params));
         err_at(f->c, f->b.loc, ARGUMENT, who,
                str_printf(f->a, "it takes %s%d argument%s, but %d %s given",
-                          n_params ? "at most " : "", n_params,
-                          n_params == 1 ? "" : "s", n, n == 1 ? "was" : "were"));
+                          n_params > n_self ? "at most " : "", n_params - n_self,
+                          n_params - n_self == 1 ? "" : "s", n - n_self,
+                          n - n_self == 1 ? "was" : "were"));
     }
     for (int k = 0; k < n_kw; k++) {
         int to = -1;

@@ -70,9 +70,19 @@ mask_of(Fe *f, Value v, const Val *p, const char *what)
 {
     if (is_absent(v) || is_py_none(v))
         return NULL;
+    if (v.kind == V_OBJ && PyUnicode_Check(v.obj))
+        err_help(f->c, "the order and the scope go by name: sem=.., scope=..");
     Val *m = fe_tensor(f, v, what);
     if (m->type->is_ptr || m->type->elem != E_I1) {
-        err_help(f->c, "compare: mask != 0");
+        const char *text = fe_written(f, v);
+        if (m->type->is_ptr)
+            err_help(f->c, "that is an address: compare what it points to, "
+                           "tl.load(p + offsets) != 0");
+        else
+            err_help(f->c,
+                     text && strchr(text, ' ') ? "compare: (%s) != 0"
+                                               : "compare: %s != 0",
+                     text ? text : "mask");
         fe_blame(f, v);
         fail(f, TYPE, "%s must be of int1, not %s", what, ty_str(f->a, m->type));
     }
@@ -260,7 +270,8 @@ bi_atomic_cas(Fe *f, Value *a)
              elem_info[t->elem].text);
     Val *v[3] = {p, fe_tensor(f, a[1], "cmp"), fe_tensor(f, a[2], "val")};
     for (int i = 1; i < 3; i++) {
-        if (a[i].kind == V_OBJ) /* a literal takes the pointer's type */
+        bool fits = elem_is_float(t->elem) || !elem_is_float(v[i]->type->elem);
+        if (a[i].kind == V_OBJ && fits) /* a literal takes the pointer's type */
             v[i] = fe_cast(f, v[i], t->elem, ROUND_RTNE);
         if (v[i]->type != t && !v[i]->type->rank && a[i].kind == V_OBJ)
             v[i] = fe_broadcast_like(f, v[i], t);

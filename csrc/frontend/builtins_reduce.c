@@ -12,9 +12,15 @@ static NORETURN void
 need_block(Fe *f)
 {
     const CallArgs *a = f->args;
-    err_help(f->c,
-             "a scalar is one value already; tl.load of a block of pointers gives "
-             "a block");
+    bool is_max = f->callee && !strcmp(f->callee, "max");
+    bool is_best = is_max || (f->callee && !strcmp(f->callee, "min"));
+    if (is_best && a && a->n > 1 && !is_absent(a->v[1]))
+        err_help(f->c, "tl.%s(a, b) compares two values; tl.%s(block, axis) reduces",
+                 is_max ? "maximum" : "minimum", is_max ? "max" : "min");
+    else
+        err_help(f->c,
+                 "a scalar is one value already; tl.load of a block of pointers gives "
+                 "a block");
     fail(f, VALUE, "%s needs a block, not %s", f->callee,
          a && a->n && a->v[0].kind == V_TENSOR ? fe_who(f, a->v[0]) : "a scalar");
 }
@@ -23,10 +29,17 @@ need_block(Fe *f)
 static int
 axis_of(Fe *f, Value v, const Type *t)
 {
-    int64_t axis = v_const_int(f, v, "axis");
     if (!t->rank)
         need_block(f);
+    if (v.kind == V_TENSOR && f->callee && f->args && f->args->n > 1 &&
+        (!strcmp(f->callee, "max") || !strcmp(f->callee, "min")))
+        err_help(f->c, "tl.%simum(a, b) compares two values", f->callee);
+    int64_t axis = v_const_int(f, v, "axis");
     if (axis < -t->rank || axis >= t->rank) {
+        if (t->rank == 1)
+            err_help(f->c, "a block of one dimension has the axis 0 alone");
+        else
+            err_help(f->c, "its axes are 0 to %d, from the left", t->rank - 1);
         fe_blame(f, v);
         fail(f, VALUE, "%s: axis %lld is outside the shape %s", f->callee,
              (long long)axis, ty_shape_str(f->a, t));
@@ -70,25 +83,6 @@ is_arithmetic(const Block *region, const Block *at)
     return true;
 }
 
-/* Element index[..] along axis: index is a row of that many. */
-static Val *
-pick(Fe *f, Val *x, int axis, Val *index)
-{
-    int32_t shape[MAX_RANK];
-    const Type *t = x->type;
-    memcpy(shape, t->shape, sizeof shape);
-    shape[axis] = index->type->shape[0];
-    for (int d = 0; d < axis; d++)
-        index = ir_expand(&f->b, index, 0);
-    for (int d = axis + 1; d < t->rank; d++)
-        index = ir_expand(&f->b, index, d);
-    index = fe_splat_to(f, index, t->rank, shape);
-    const Type *r = ty_with_shape(f->c, t, t->rank, shape);
-    Op *o = ir_op(&f->b, OP_GATHER, 2, (Val *[]){x, index}, 1, &r);
-    ir_set_attr(o, ATTR_AXIS, axis);
-    return result(o, 0);
-}
-
 /* A row's mask, along axis of t. */
 static Val *
 along(Fe *f, Val *row, int axis, const Type *t)
@@ -125,8 +119,8 @@ reduce_in_pairs(Fe *f, const Block *plan, const char *what, int n, Val **x, int 
             right = ir_bin(&f->b, OP_MIN, right, last);
         }
         for (int k = 0; k < n; k++) {
-            args[k] = pick(f, x[k], axis, left);
-            args[n + k] = pick(f, x[k], axis, right);
+            args[k] = fe_pick(f, x[k], axis, left);
+            args[n + k] = fe_pick(f, x[k], axis, right);
         }
         on = on ? along(f, on, axis, args[0]->type) : NULL;
         fe_widen(f, plan, what, on, args, out);
@@ -157,7 +151,7 @@ scan_in_steps(Fe *f, const Block *plan, const char *what, int n, Val **x, int ax
         Val *on = ir_bin(&f->b, reverse ? OP_LE : OP_GE, from, edge);
         from = ir_bin(&f->b, reverse ? OP_MIN : OP_MAX, from, edge);
         for (int k = 0; k < n; k++) {
-            args[k] = pick(f, x[k], axis, from);
+            args[k] = fe_pick(f, x[k], axis, from);
             args[n + k] = x[k];
         }
         on = along(f, on, axis, x[0]->type);

@@ -352,8 +352,13 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         return make_named(f, o, n, args, n_kw, kw, kw_args);
     if (is_constant_function(o))
         return call_python(f, o, n, args, n_kw, kw, kw_args);
-    if (!PyCallable_Check(o))
-        fail(f, TYPE, "%s cannot be called", v_describe(f, v_obj(o)));
+    if (!PyCallable_Check(o)) {
+        const char *text = f->call ? fe_text(f, f->call->a) : NULL;
+        if (f->call && f->call->a->kind == AST_Attribute)
+            err_help(f->c, "it is a value, no method: leave the () out");
+        fail(f, TYPE, "%s%s%s%s%s cannot be called", text ? "'" : "", text ? text : "",
+             text ? "' (" : "", v_describe(f, v_obj(o)), text ? ")" : "");
+    }
     cannot_call(f, o);
 }
 
@@ -378,7 +383,9 @@ call_any(Fe *f, Value fn, int n, const Value *args, int n_kw, const char *const 
         return fe_call_closure(f, fn.closure, n, args, n_kw, kw, kw_args);
     if (fn.kind != V_OBJ) {
         const char *text = f->call ? fe_text(f, f->call->a) : NULL;
-        if (fn.kind == V_TENSOR)
+        if (f->call && f->call->a->kind == AST_Attribute)
+            err_help(f->c, "it is a value, no method: leave the () out");
+        else if (fn.kind == V_TENSOR)
             err_help(f->c, "x * (..) multiplies; x[..] indexes a block");
         fail(f, TYPE, "%s%s%s%s%s cannot be called", text ? "'" : "", text ? text : "",
              text ? "' (" : "", v_describe(f, fn), text ? ")" : "");

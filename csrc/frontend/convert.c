@@ -78,9 +78,11 @@ fe_tensor(Fe *f, Value v, const char *what)
     if (v.kind == V_TENSOR)
         return v.val;
     if (!is_number(v)) {
+        if (is_py_none(v) && !f->c->pending_help)
+            err_help(f->c, "None is what tl.store and functions without a return give");
+        const char *who = fe_who(f, v);
         fe_blame(f, v);
-        fail(f, TYPE, "%s must be a number or a tensor, not %s", what,
-             v_describe(f, v));
+        fail(f, TYPE, "%s must be a number or a tensor, not %s", what, who);
     }
     return fe_number(f, v.obj, ty_scalar(f->c, fe_literal_elem(f, v.obj)));
 }

@@ -128,11 +128,35 @@ compare_two(Fe *f, Operator o, Value a, Value b)
 
 /* a < b < c: each operand once; what is decided while compiling ends the chain there, as
  * Python does, and the rest are both computed and combined. */
+/* a < b & c > d is a < (b & c) > d, which nobody means who does not write the parentheses.
+ * n: what stands in the middle of a chain. */
+static void
+check_precedence(Fe *f, const Node *n)
+{
+    if (n->kind != AST_BinOp || (n->opr != OPR_BitAnd && n->opr != OPR_BitOr))
+        return;
+    const char *file = f->frame->tree->file;
+    const char *line = f->c->source_line ? f->c->source_line(f->c, file, n->line)
+                                         : NULL;
+    int before = n->col - 1;
+    while (line && before >= 0 && line[before] == ' ')
+        before--;
+    if (!line || before < 0 || line[before] == '(')
+        return;
+    const char *op = opr_text[n->opr];
+    err_help(f->c, "write (a < b) %s (c < d)", op);
+    err_at(f->c, fe_loc(f, n), CONDITION,
+           str_printf(f->a, "'%s' binds before the comparisons on both sides of it",
+                      op));
+}
+
 static Value
 expr_Compare(Fe *f, Node *n)
 {
     Value a = fe_read(f, fe_expr(f, n->a)), all = v_bool(true);
     for (int i = 0; i < n->n_list; i++) {
+        if (i + 1 < n->n_list)
+            check_precedence(f, n->list[i]);
         Value b = fe_read(f, fe_expr(f, n->list[i]));
         at(f, n);
         const Value v[2] = {a, b};
@@ -190,6 +214,13 @@ fe_other_name(const char *name)
         {"mm", "tl.dot(a, b)"},
         {"mean", "tl.sum(x) / n"},
         {"concatenate", "tl.cat(a, b)"},
+        {"concat", "tl.cat(a, b)"},
+        {"ones_like", "tl.full(x.shape, 1, x.dtype)"},
+        {"silu", "x * tl.sigmoid(x)"},
+        {"square", "x * x"},
+        {"any", "tl.max(x.to(tl.int32), axis) != 0"},
+        {"all", "tl.min(x.to(tl.int32), axis) != 0"},
+        {"dict", "written {'a': x}"},
         {"flatten", "tl.ravel(x)"},
         {"pow", "libdevice.pow(x, y) of tegula.language.extra"},
         {"ones", "tl.full(shape, 1, dtype)"},
@@ -279,8 +310,20 @@ expr_Attribute(Fe *f, Node *n)
         PyErr_Clear();
         near = fe_closest(n->name, words);
     }
-    if (here && (v.kind == V_TENSOR || v.kind == V_TUPLE || v.obj == f->env->language))
+    bool is_pointer = v.kind == V_TENSOR && v.val->type->is_ptr;
+    static const char *const of_tensors[] = {"stride", "strides", "size", "dim",
+                                             "ndim",   "device",  "data", NULL};
+    for (int i = 0; is_pointer && of_tensors[i]; i++)
+        is_pointer = strcmp(n->name, of_tensors[i]) != 0;
+    if (v.kind == V_TENSOR && v.val->type->is_ptr && !is_pointer)
+        err_help(f->c, "of a tensor that is passed a kernel gets the address alone: "
+                       "pass its sizes and strides as arguments");
+    else if (here &&
+             (v.kind == V_TENSOR || v.kind == V_TUPLE || v.obj == f->env->language))
         err_help(f->c, "here it is %s", here);
+    else if (v.kind == V_OBJ && PyModule_Check(v.obj) && v.obj != f->env->language &&
+             fe_builtin_row(n->name, false))
+        err_help(f->c, "it is a function of the language: tl.%s", n->name);
     else if (near)
         err_help(f->c, "did you mean '%s'?", near);
     err_at(f->c, f->b.loc, ATTRIBUTE, v_describe(f, v), n->name);
@@ -326,8 +369,10 @@ expr_JoinedStr(Fe *f, Node *n)
             const CallArgs now = {f->frame, 1, &v, &node, NULL}, *outer = f->args;
             at(f, p);
             f->args = &now;
+            const char *shown = v.kind == V_TENSOR ? fe_text(f, p->a) : NULL;
             if (v.kind == V_TENSOR)
-                err_help(f->c, "tl.device_print(..) shows run-time values");
+                err_help(f->c, "tl.device_print(\"..\", %s) shows run-time values",
+                         shown ? shown : "x");
             o = v_to_py(f, v, "a field of an f-string");
             f->args = outer;
             long conv = PyLong_AsLong(p->value);

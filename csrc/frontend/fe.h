@@ -306,6 +306,8 @@ const Loc *fe_here(Fe *f); /* b.loc */
 /* ---- blame.c ------------------------------------------------------------------------ */
 /* The error that follows is about v: points at it when it is an operand of what runs. */
 void fe_blame(Fe *f, Value v);
+/* The node of element i of the operand v, when that is written as a tuple; or NULL. */
+const Node *fe_element_node(Fe *f, Value v, int i);
 const char *fe_text(Fe *f, const Node *n); /* as written, when short; else NULL */
 const char *fe_written(Fe *f, Value v);    /* the operand v as written; or NULL */
 const char *fe_who(Fe *f, Value v);        /* 'x' (a block f32[64]) */
@@ -366,6 +368,8 @@ Value fe_expr(Fe *f, Node *n);
 /* What is called so in NumPy, torch or Python, as it is written here; or NULL. */
 const char *fe_other_name(const char *name);
 Value fe_subscript(Fe *f, Node *n); /* subscript.c */
+/* The elements of v along dim that index, one row of i32, names. */
+Val *fe_pick(Fe *f, Val *v, int dim, Val *index);
 /* The constant elements of something iterated over now: a tuple or a constant range. */
 Value fe_elements(Fe *f, Value v, const char *of);
 bool fe_truth(Fe *f, Value v, const char *of); /* of a constant that an if may test */

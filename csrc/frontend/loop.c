@@ -449,7 +449,10 @@ fe_for(Fe *f, Node *n)
     Value v = fe_read(f, fe_expr(f, n->a));
     f->b.loc = fe_loc(f, n->a);
     if (v.kind != V_RANGE && v.kind != V_TUPLE) {
-        err_help(f->c, "write range(..), tl.range(..) or tl.static_range(..)");
+        err_help(f->c,
+                 v.kind == V_TENSOR && v.val->type->rank
+                     ? "arithmetic on a block is on all its elements, without a loop"
+                     : "write range(..), tl.range(..) or tl.static_range(..)");
         fail(f, TYPE, "'for' runs over a range or a tuple, not over %s",
              v_describe(f, v));
     }

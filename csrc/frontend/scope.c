@@ -110,7 +110,9 @@ not_defined(Fe *f, const Node *n, const Frame *fr, int slot)
         err_help(f->c, "'%s' gets its value further down", n->name);
     else {
         const char *near = suggest(f, n->name);
-        if (near)
+        if (PyObject_HasAttrString(f->env->language, n->name))
+            err_help(f->c, "did you mean tl.%s?", n->name);
+        else if (near)
             err_help(f->c, "did you mean '%s'?", near);
     }
     err_at(f->c, loc, NAME, n->name);

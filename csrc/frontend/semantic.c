@@ -79,7 +79,8 @@ operand(Fe *f, Value v, const char *op)
     if (v.kind == V_TENSOR)
         return v.val;
     if (v.kind == V_OBJ && v.obj == Py_None)
-        err_help(f->c, "test it with 'is not None' first");
+        err_help(f->c, "an argument that may be None is tested with 'is not None'; "
+                       "tl.store and functions without a return give None");
     if (!is_number(v)) {
         fe_blame(f, v);
         if (v.kind == V_BLOCK_PTR && !v.bp->is_desc)
@@ -280,6 +281,9 @@ need_ints(Fe *f, Operator o, Val *x)
         return;
     if (o == OPR_FloorDiv)
         err_help(f->c, "tl.floor(x / y) rounds a quotient of floats down");
+    else if (o == OPR_BitXor)
+        err_help(f->c, "a power is x * x, or tl.exp2(y * tl.log2(x)); of bits, "
+                       "x.to(tl.int32, bitcast=True)");
     else
         err_help(
             f->c,

@@ -19,10 +19,20 @@ slice_of(Fe *f, const Node *n, int size, Py_ssize_t *start, Py_ssize_t *step)
 {
     Node *parts[3] = {n->a, n->b, n->c};
     PyObject *lim[3];
-    for (int i = 0; i < 3; i++)
-        lim[i] = parts[i]
-                     ? v_to_py(f, fe_read(f, fe_expr(f, parts[i])), "a slice bound")
-                     : Py_None;
+    for (int i = 0; i < 3; i++) {
+        lim[i] = Py_None;
+        if (!parts[i])
+            continue;
+        const Value v = fe_read(f, fe_expr(f, parts[i]));
+        const Node *const node = parts[i];
+        const CallArgs now = {f->frame, 1, &v, &node, NULL}, *outer = f->args;
+        f->args = &now;
+        if (v.kind == V_TENSOR)
+            err_help(f->c,
+                     "tl.where(index < n, x, 0) keeps the shape and drops the rest");
+        lim[i] = v_to_py(f, v, "a slice bound");
+        f->args = outer;
+    }
     f->b.loc = fe_loc(f, n);
     PyObject *s = fe_own(f, PySlice_New(lim[0], lim[1], lim[2]));
     Py_ssize_t stop;
@@ -31,9 +41,8 @@ slice_of(Fe *f, const Node *n, int size, Py_ssize_t *start, Py_ssize_t *step)
     return PySlice_AdjustIndices(size, start, &stop, *step);
 }
 
-/* Picks the elements of v along dim that index, one row of i32, names. */
-static Val *
-pick(Fe *f, Val *v, int dim, Val *index)
+Val *
+fe_pick(Fe *f, Val *v, int dim, Val *index)
 {
     const Type *t = v->type;
     int32_t shape[MAX_RANK];
@@ -75,7 +84,7 @@ slice_dim(Fe *f, Val *v, int dim, const Node *s)
         i = ir_bin(&f->b, OP_MUL, i, ir_const_int(&f->b, i->type, step));
     if (start)
         i = ir_bin(&f->b, OP_ADD, i, ir_const_int(&f->b, i->type, start));
-    return pick(f, v, dim, i);
+    return fe_pick(f, v, dim, i);
 }
 
 /* v[k] along dim, which goes away. */
@@ -103,7 +112,7 @@ element(Fe *f, Val *v, int dim, Value k)
         i = fe_const_int(f, ty_scalar(f->c, E_I32), at < 0 ? at + extent : at);
     }
     int32_t one = 1;
-    v = pick(f, v, dim, fe_splat_to(f, i, 1, &one));
+    v = fe_pick(f, v, dim, fe_splat_to(f, i, 1, &one));
     int rank = 0;
     for (int d = 0; d < v->type->rank; d++)
         if (d != dim)
@@ -226,6 +235,13 @@ fe_subscript(Fe *f, Node *n)
     if (is_number(v)) {
         /* An integer argument of 1 is a constant; x[None] works on it as on any scalar. */
         return index_tensor(f, n, fe_tensor(f, v, "the value"));
+    }
+    bool is_class = PyType_Check(v.obj);
+    if (PyCallable_Check(v.obj) && !is_class && !PyMapping_Check(v.obj)) {
+        const char *text = fe_text(f, n->a);
+        err_help(f->c, "call it: %s(..)", text ? text : "f");
+        fail(f, TYPE, "%s is a function, which has no elements",
+             text ? text : v_describe(f, v));
     }
     PyObject *key = v_to_py(f, fe_expr(f, n->b), "the index");
     at(f, n);

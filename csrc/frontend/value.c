@@ -615,9 +615,12 @@ fe_check_shape(Fe *f, int rank, const int32_t *shape)
 {
     int64_t n = 1;
     for (int i = 0; i < rank; i++)
-        if (shape[i] < 1)
+        if (shape[i] < 1) {
+            if (shape[i] == -1)
+                err_help(f->c, "no side is found out: write its number");
             fail(f, VALUE, "Shape element %d must be 1 or more, not %d", i,
                  (int)shape[i]);
+        }
     for (int i = 0; i < rank; i++) {
         n *= padded_side(shape[i]);
         if (n > MAX_NUMEL)
@@ -639,7 +642,11 @@ v_int_list(Fe *f, Value v, int64_t *out, int cap, const char *what)
     for (int i = 0; i < v.tuple->n; i++) {
         Value k = fe_read(f, v.tuple->at[i]);
         if (!is_int_obj(k)) {
+            const Node *node = fe_element_node(f, v, i);
+            const CallArgs now = {f->frame, 1, &k, &node, NULL};
             fe_blame(f, v);
+            if (node)
+                f->args = &now;
             v_const_int(f, k, str_printf(f->a, "element %d of %s", i, what));
         }
         out[i] = v_const_int(f, k, what);

@@ -18,4 +18,4 @@ def run():
 # launch_none.py:10:14: CompileError[TYPE]: '+' works on numbers and tensors, not on None
 #     tl.store(x + i, n, mask=i < n)
 #              ^
-#   help: test it with 'is not None' first
+#   help: an argument that may be None is tested with 'is not None'; tl.store and functions without a return give None

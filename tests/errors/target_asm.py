@@ -24,6 +24,7 @@ def kernel(x):
 def run():
     kernel.lower("*i32", target="cpu")
 
+
 # ----
 # target_asm.py:10:9: UnsupportedError[TARGET]: 'shfl.sync.bfly.b32' in line 3 of the assembly is not supported on the CPU
 #     b = tl.inline_asm_elementwise(

@@ -16,6 +16,7 @@ def kernel(x):
 def run():
     kernel.lower("*i32", target="cpu")
 
+
 # ----
 # target_asm_unknown.py:10:9: UnsupportedError[TARGET]: 'frobnicate.b32' in line 1 of the assembly is not supported on the CPU
 #     b = tl.inline_asm_elementwise(

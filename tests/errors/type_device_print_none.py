@@ -17,3 +17,4 @@ def run():
 # type_device_print_none.py:9:5: CompileError[TYPE]: an operand of device_print must be a number or a tensor, not None
 #     tl.device_print("x", None)
 #     ^~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: None is what tl.store and functions without a return give

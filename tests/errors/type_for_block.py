@@ -18,4 +18,4 @@ def run():
 # type_for_block.py:9:14: CompileError[TYPE]: 'for' runs over a range or a tuple, not over a block i32[16]
 #     for v in tl.arange(0, 16):
 #              ^~~~~~~~~~~~~~~~
-#   help: write range(..), tl.range(..) or tl.static_range(..)
+#   help: arithmetic on a block is on all its elements, without a loop

@@ -18,4 +18,4 @@ def run():
 # type_mask_int.py:10:36: CompileError[TYPE]: the mask of load must be of int1, not i32[64]
 #     tl.store(x + i, tl.load(x + i, mask=i & 1))
 #                                    ^~~~~~~~~~
-#   help: compare: mask != 0
+#   help: compare: (i & 1) != 0

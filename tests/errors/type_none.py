@@ -17,4 +17,4 @@ def run():
 # type_none.py:9:17: CompileError[TYPE]: '+' works on numbers and tensors, not on None
 #     tl.store(x, y + 1.0)
 #                 ^
-#   help: test it with 'is not None' first
+#   help: an argument that may be None is tested with 'is not None'; tl.store and functions without a return give None

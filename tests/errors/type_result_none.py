@@ -22,4 +22,4 @@ def run():
 # type_result_none.py:14:17: CompileError[TYPE]: '+' works on numbers and tensors, not on None
 #     tl.store(x, helper(x) + 1.0)
 #                 ^~~~~~~~~
-#   help: test it with 'is not None' first
+#   help: an argument that may be None is tested with 'is not None'; tl.store and functions without a return give None

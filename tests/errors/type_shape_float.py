@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# type_shape_float.py:9:18: CompileError[TYPE]: element 0 of a shape must be an int, not the constant float 16.0
+# type_shape_float.py:9:19: CompileError[TYPE]: element 0 of a shape must be an int, not the constant float 16.0
 #     a = tl.zeros((N / 2,), tl.float32)
-#                  ^~~~~~~~
+#                   ^~~~~
 #   help: '//' divides integers, int(..) converts a constant

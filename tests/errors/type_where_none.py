@@ -18,4 +18,4 @@ def run():
 # type_where_none.py:10:42: CompileError[TYPE]: 'where' works on numbers and tensors, not on None
 #     tl.store(x + i, tl.where(i < n, 1.0, None))
 #                                          ^~~~
-#   help: test it with 'is not None' first
+#   help: an argument that may be None is tested with 'is not None'; tl.store and functions without a return give None

@@ -14,6 +14,7 @@ def kernel(x):
 def run():
     kernel.lower("*i32", target="cpu")
 
+
 # ----
 # value_asm_bits.py:10:9: CompileError[VALUE]: in the assembly, a register of an operand has 16 bits by its constraint, its elements take 32
 #     b = tl.inline_asm_elementwise("mov.b16 $0, $1;", "=h,h", [a], tl.int32, True, 1)

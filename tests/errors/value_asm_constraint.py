@@ -14,6 +14,7 @@ def kernel(x):
 def run():
     kernel.lower("*i32", target="cpu")
 
+
 # ----
 # value_asm_constraint.py:10:9: CompileError[VALUE]: in the assembly, the constraint 'x' is none of NVIDIA's
 #     b = tl.inline_asm_elementwise("add.s32 $0, $1, 1;", "=r,x", [a], tl.int32, True, 1)

@@ -16,6 +16,7 @@ def kernel(x):
 def run():
     kernel.lower("*i32", target="cuda:sm_80")
 
+
 # ----
 # value_asm_count.py:10:9: CompileError[VALUE]: in the assembly, the constraints name 2 registers of operands, the elements take 1
 #     b = tl.inline_asm_elementwise(

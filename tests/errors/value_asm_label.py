@@ -16,6 +16,7 @@ def kernel(x):
 def run():
     kernel.lower("*i32", target="cpu")
 
+
 # ----
 # value_asm_label.py:10:9: CompileError[VALUE]: in the assembly, line 1: there is no label DONE
 #     b = tl.inline_asm_elementwise(

@@ -14,6 +14,7 @@ def kernel(x):
 def run():
     kernel.lower("*i32", target="cpu")
 
+
 # ----
 # value_asm_name.py:10:9: CompileError[VALUE]: in the assembly, line 1: mov.b32: tmp is not a register
 #     b = tl.inline_asm_elementwise("mov.b32 $0, tmp;", "=r,r", [a], tl.int32, True, 1)

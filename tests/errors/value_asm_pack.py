@@ -16,6 +16,7 @@ def kernel(x):
 def run():
     kernel.lower("*i8", target="cpu")
 
+
 # ----
 # value_asm_pack.py:10:9: CompileError[VALUE]: in the assembly, the constraints name 4 registers of operands, the elements take 1
 #     b = tl.inline_asm_elementwise(

@@ -18,3 +18,4 @@ def run():
 # value_cumsum_axis.py:10:34: CompileError[VALUE]: cumsum: axis -2 is outside the shape [16]
 #     tl.store(x + i, tl.cumsum(i, axis=-2))
 #                                  ^~~~~~~
+#   help: a block of one dimension has the axis 0 alone

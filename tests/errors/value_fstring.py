@@ -18,4 +18,4 @@ def run():
 # value_fstring.py:9:37: CompileError[VALUE]: a field of an f-string must be known when the kernel is compiled, but 'n' (an i32 scalar) is known only when it runs
 #     tl.static_assert(False, f"n is {n}")
 #                                     ^
-#   help: annotate the parameter of kernel(): n: tl.constexpr; or tl.device_print(..) shows run-time values
+#   help: annotate the parameter of kernel(): n: tl.constexpr; or tl.device_print("..", n) shows run-time values

@@ -23,3 +23,4 @@ def run():
 # value_scan_axis.py:15:44: CompileError[VALUE]: associative_scan: axis 1 is outside the shape [16]
 #     tl.store(x + i, tl.associative_scan(i, 1, add))
 #                                            ^
+#   help: a block of one dimension has the axis 0 alone

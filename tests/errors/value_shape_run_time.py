@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# value_shape_run_time.py:9:18: CompileError[VALUE]: element 0 of a shape must be known when the kernel is compiled, but it (an i32 scalar) is known only when it runs
+# value_shape_run_time.py:9:19: CompileError[VALUE]: element 0 of a shape must be known when the kernel is compiled, but 'n' (an i32 scalar) is known only when it runs
 #     a = tl.zeros((n,), tl.float32)
-#                  ^~~~
+#                   ^
 #   help: annotate the parameter of kernel(): n: tl.constexpr

@@ -18,3 +18,4 @@ def run():
 # value_sum_axis.py:10:27: CompileError[VALUE]: sum: axis 2 is outside the shape [16, 16]
 #     tl.store(x, tl.sum(a, axis=2))
 #                           ^~~~~~
+#   help: its axes are 0 to 1, from the left
