@@ -46,6 +46,22 @@ def output(book) -> str:
     return "\n".join(found)
 
 
+def sessions_are_right(said: str) -> None:
+    """What the debugger of 03 shows."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", said)
+    assert "array([-2.5, -1.5, -0.5,  0.5,  1.5,  2.5, -2.5, -2.5]" in plain  # p d
+    assert (
+        "array([-2.5, -1.5, -0.5,  0.5,  1.5,  2.5,  0. ,  0. ]" in plain
+    )  # corrected
+    assert re.search(r"\)spread\(\)", plain) and "--Return--" in plain
+    first, second = re.findall(r"variance of the rows: \[([\d.]+) +([\d.]+)\]", plain)[
+        -1
+    ]
+    assert float(first) < 0.9 and abs(float(second) - 1) < 1e-5
+    assert "byte 48 of argument 'x_ptr', which has 48, in program (1, 0, 0)" in plain
+    assert re.search(r"\((np\.int32\()?12\)?, (np\.int32\()?1\)?\)", plain)  # p at, row
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_runs(path, monkeypatch, tmp_path):
     monkeypatch.setenv("TEGULA_CACHE_DIR", str(tmp_path))
@@ -59,15 +75,22 @@ def test_runs(path, monkeypatch, tmp_path):
     client.km.kernel_spec.argv[0] = sys.executable
     client.execute(cwd=str(tmp_path))
     said = output(book)
-    assert "CompileError[" in said  # the mistakes made on purpose were found
-    assert "OutOfBoundsError" in said
+    assert "OutOfBoundsError" in said  # a mistake made on purpose was found
+    if path.stem.startswith("03"):
+        sessions_are_right(said)
+        return
+    assert "CompileError[" in said
     assert "image/png" in said
     if HAS_TORCH:
         assert re.search(r"(right|agree) on (cpu|cuda)", said)
 
 
 def test_there_are_notebooks():
-    assert [p.stem for p in NOTEBOOKS] == ["01_vector_add", "02_fused_softmax"]
+    assert [p.stem for p in NOTEBOOKS] == [
+        "01_vector_add",
+        "02_fused_softmax",
+        "03_debugging",
+    ]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
