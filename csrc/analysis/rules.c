@@ -472,11 +472,13 @@ div_of_quotient(FactTable *t, const Val *x, int k, int dim, int run, int want)
 }
 
 /* What the user vouches for holds at the starts of the runs the user vouches for; between
- * them x counts up, so nothing there is more divisible than its distance. */
+ * them x counts up, so nothing there is more divisible than its distance (pointers count
+ * elements, and are divisible in bytes). */
 static int
 div_of_hint(FactTable *t, const Op *o, int dim, int run, int want)
 {
     const Val *v = result(o, 0);
+    int size = v->type->is_ptr ? elem_log2(v->type) : 0;
     int g = div_of(t, arg(o, 0), dim, run, want);
     if (v->type->rank == 0)
         return MAX(g, MIN(want, hinted(o, ATTR_DIVISIBLE, 0)));
@@ -486,7 +488,7 @@ div_of_hint(FactTable *t, const Op *o, int dim, int run, int want)
         if (at >= n && (run == 0 || d == dim))
             g = MAX(g, hinted(o, ATTR_DIVISIBLE, d));
         if (at < n)
-            limit = MIN(limit, at);
+            limit = MIN(limit, at + size);
     }
     if (run)
         g = MAX(g, MIN(hinted(o, ATTR_DIVISIBLE, dim), limit));

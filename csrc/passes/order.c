@@ -2,6 +2,7 @@
 #include "passes/passes.h"
 
 const char *const order_tile[] = {
+    "spread_hints",  /* before anything asks for facts */
     "pad_blocks",    /* first: nothing below knows of other sides than powers of two */
     "inline_consts", /* early: a stride that is 1 changes what everything below sees */
     "fold",          /* what the frontend wrote down literally; dead branches */

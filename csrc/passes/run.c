@@ -4,7 +4,7 @@
  *     TEGULA_DUMP=fold,licm         IR after those passes, on the dump's stream
  *                 all               after every one, and what other stages dump
  *                 softmax:fold,dce  a kernel in front holds for the rest, up to another one
- *     TEGULA_DUMP_DIR=d             d/softmax/00-frontend.tir, 01-inline_consts.tir, ..
+ *     TEGULA_DUMP_DIR=d             d/softmax/00-frontend.tir, 01-spread_hints.tir, ..
  *     TEGULA_STOP=licm              nothing runs after licm
  *
  * A folder per kernel, because a program compiles many and each counts from 00. Without

@@ -181,6 +181,7 @@ CORE = {
     "CompiledKernel._facts": "dict[str, Any]",
     "CompiledKernel._loosely": "(self, grid: Grid, /) -> Callable[..., Any]",
     "CompiledKernel._init_handles": "(self) -> None",
+    "CompiledKernel._loosely": "(self, grid: Grid, /) -> Callable[..., Any]",
     "CompiledKernel._params": "list[tuple[int, str, bool]]",
     "CompiledKernel._stages": "dict[str, Any]",
     "CompiledKernel.asm": "Mapping[str, Any]",

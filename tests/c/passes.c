@@ -55,7 +55,8 @@ void
 test_passes_dump(Test *t)
 {
     const char *all =
-        "pad_blocks inline_consts fold cse unroll fold licm cse fuse_dot dce ";
+        "spread_hints pad_blocks inline_consts fold cse unroll fold licm cse "
+        "fuse_dot dce ";
     dumped(t, NULL, "f", "");
     dumped(t, "all", "f", all);
     dumped(t, "cse,dce", "f", "cse cse dce ");
@@ -69,9 +70,10 @@ test_passes_dump(Test *t)
 void
 test_passes_dump_dir(Test *t)
 {
-    static const char *const want[] = {"00-pad_blocks.tir", "01-inline_consts.tir",
-                                       "02-fold.tir",       "03-cse.tir",
-                                       "04-unroll.tir",     "05-fold.tir"};
+    static const char *const want[] = {"00-spread_hints.tir",  "01-pad_blocks.tir",
+                                       "02-inline_consts.tir", "03-fold.tir",
+                                       "04-cse.tir",           "05-unroll.tir",
+                                       "06-fold.tir"};
     char dir[] = "/tmp/tegula-dump-XXXXXX", kernel[64];
     Comp c;
     Drive d = {true};
@@ -86,7 +88,7 @@ test_passes_dump_dir(Test *t)
         char path[128];
         snprintf(path, sizeof path, "%s/%s", kernel, want[i]);
         bool is_there = access(path, R_OK) == 0;
-        CHECKF(t, is_there == (i < 5), "%s", want[i]);
+        CHECKF(t, is_there == (i < 6), "%s", want[i]);
         unlink(path);
     }
     CHECK(t, rmdir(kernel) == 0 && rmdir(dir) == 0);
