@@ -18,7 +18,8 @@
  *
  * Then change: each op demands its operands in a layout. A cheap value is made again in
  * that layout (a clone after its definition); expand_dims, broadcast and widening casts
- * pass the demand on to their smaller operand; a short row is loaded again; anything else
+ * pass the demand on to their smaller operand; addresses and masks are computed again of
+ * their rows and columns (wishes_is_spread); a short row is loaded again; anything else
  * gets a convert_layout after its definition, so in no loop that the value is not in. A
  * store takes its data as it lies unless rows would be cut to pieces (see store_layout).
  *
@@ -33,8 +34,10 @@
 #include <assert.h>
 
 enum {
-    MAX_RELOADED = 16 << 10
-}; /* bytes of a row that is loaded twice rather than moved */
+    MAX_RELOADED = 16 << 10, /* bytes of a row that is loaded twice rather than moved */
+    SPREAD_BUDGET = 48,      /* ops looked at to see that a value is made of rows */
+    SPREAD_SHRINK = 4, /* by what a row must be smaller than what it is spread over */
+};
 
 typedef struct Assign {
     Func *f;
@@ -119,9 +122,9 @@ is_remade(Assign *s, const Val *v)
         return false;
     if (wishes_any(s->wishes, v) || o->op == OP_EXPAND || o->op == OP_BROADCAST)
         return true;
-    if (o->op == OP_CAST)
-        return ty_bits(arg(o, 0)->type) < ty_bits(v->type);
-    return is_cheap_load(s, o);
+    if (o->op == OP_CAST && ty_bits(arg(o, 0)->type) < ty_bits(v->type))
+        return true;
+    return is_cheap_load(s, o) || wishes_is_spread(s->wishes, v);
 }
 
 static Val *

@@ -21,6 +21,8 @@ Wishes *wishes_new(Func *f);
 /* NULL: a scalar, or made after wishes_new. */
 const Layout *wishes_of(const Wishes *s, const Val *v);
 bool wishes_any(const Wishes *s, const Val *v); /* cheap: any layout will do */
+/* Computed of rows and columns alone: less work to do again than to move. */
+bool wishes_is_spread(const Wishes *s, const Val *v);
 /* The layout an op works on its operands in; NULL: as its result. */
 const Layout *wishes_of_op(const Wishes *s, const Op *o);
 const Layout *wishes_default(Wishes *s, const Type *t); /* when there is no reason */

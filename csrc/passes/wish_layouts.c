@@ -12,8 +12,10 @@
 #include <assert.h>
 
 enum {
-    MAX_ROUNDS = 3,    /* over a loop's body until its carried layouts settle */
-    CHEAP_BUDGET = 48, /* ops (weighted) that may be done again rather than moved */
+    MAX_ROUNDS = 3,     /* over a loop's body until its carried layouts settle */
+    CHEAP_BUDGET = 48,  /* ops (weighted) that may be done again rather than moved */
+    SPREAD_BUDGET = 48, /* ops looked at to see that a value is made of rows */
+    SPREAD_SHRINK = 4,  /* by what a row must be smaller than what it is spread over */
     HINT_BUDGET = 64,
     MIN_STORE_RUN = 32, /* bytes: a sector of memory */
     MAX_VEC_BYTES = 16,
@@ -217,6 +219,38 @@ wishes_any(const Wishes *s, const Val *v)
     return v->id < s->n_wish && s->wish[v->id].layout == &layouts_any;
 }
 
+/* Is v computed of rows and columns alone: addresses and masks of rows that were loaded?
+ *
+ *     %p = addptr %e, (add (broadcast %row), (broadcast %column))      128 x 256 pointers
+ *
+ * Moving %row, 128 numbers, and computing %p again is far less than moving %p. Integers
+ * and pointers only: their arithmetic is one instruction, and exact. */
+static bool
+is_spread(const Wishes *s, const Val *v, int *budget)
+{
+    if (!is_block(v) || wishes_any(s, v))
+        return true;
+    const Op *o = v->def;
+    if (!o || --*budget < 0 || (elem_is_float(v->type->elem) && !v->type->is_ptr))
+        return false;
+    if (o->op == OP_BROADCAST)
+        return ty_numel(arg(o, 0)->type) * SPREAD_SHRINK <= ty_numel(v->type);
+    if (!op_has(o, OPF_ELEM) || !op_has(o, OPF_PURE) ||
+        op_has(o, OPF_SLOW | OPF_HEAVY) || o->n_regions)
+        return false;
+    for (int i = 0; i < o->n_args; i++)
+        if (!is_spread(s, arg(o, i), budget))
+            return false;
+    return true;
+}
+
+bool
+wishes_is_spread(const Wishes *s, const Val *v)
+{
+    int budget = SPREAD_BUDGET;
+    return is_spread(s, v, &budget);
+}
+
 static void
 set_wish(Wishes *s, const Val *v, const Layout *l, bool is_weak)
 {
@@ -372,11 +406,24 @@ wishes_of_op(const Wishes *s, const Op *o)
     return map_get(&s->op_layout, o, 0);
 }
 
+/* Pointers that lie as they do for no better reason than that their rows were loaded. They
+ * are made again in another layout for little, so they have no say where a warp would
+ * reach more of a row. */
+static bool
+is_row_address(Wishes *s, const Op *o)
+{
+    const Wish *p = wish(s, arg(o, 0));
+    int dim = facts_fastest_dim(s->facts, o), bytes = pointee_bytes(arg(o, 0)->type);
+    return p->layout != &layouts_any && wishes_is_spread(s, arg(o, 0)) &&
+           run_bytes(p->layout, dim, bytes) <
+               run_bytes(access_layout(s, o), dim, bytes);
+}
+
 static const Layout *
 load_wish(Wishes *s, const Op *o)
 {
     const Wish *p = wish(s, arg(o, 0));
-    if (p->layout != &layouts_any && is_scattered(s, o))
+    if (p->layout != &layouts_any && is_scattered(s, o) && !is_row_address(s, o))
         return p->layout; /* moving pointers costs more than it gives */
     return access_layout(s, o);
 }
@@ -388,14 +435,14 @@ atomic_wish(Wishes *s, const Op *o)
     return w ? w->layout : access_layout(s, o);
 }
 
-/* Where the data lies, unless a warp's access would then cover less than a sector in a row
+/* Where scattered pointers lie, or the data, unless a warp's access would then cover less than a sector in a row
  * and the coalesced layout covers more. */
 static const Layout *
 store_layout(Wishes *s, const Op *o)
 {
     const Wish *p = wish(s, arg(o, 0)), *v = wish(s, arg(o, 1));
     const Layout *best = access_layout(s, o);
-    if (p->layout != &layouts_any)
+    if (p->layout != &layouts_any && !is_row_address(s, o))
         return p->layout;
     if (v->layout == &layouts_any || v->layout == best)
         return best;
@@ -449,11 +496,17 @@ fix_wishes(Wishes *s, Val *const *args, int n)
     return changed;
 }
 
+/* What a loop carries starts as what enters. Addresses of rows that were loaded have no
+ * opinion: they enter in whatever layout the accesses inside want. */
 static void
 copy_wishes(Wishes *s, Val *const *to, const Op *from, int first)
 {
-    for (int i = first; i < from->n_args; i++)
-        *wish(s, to[i - first]) = *wish(s, arg(from, i));
+    for (int i = first; i < from->n_args; i++) {
+        const Val *v = arg(from, i);
+        *wish(s, to[i - first]) = is_block(v) && wishes_is_spread(s, v)
+                                      ? (Wish){&layouts_any, false, wish(s, v)->cost}
+                                      : *wish(s, v);
+    }
 }
 
 static void
