@@ -89,7 +89,7 @@ ROWS = [
     ("tl.atomic_add(i_ptr.to(tl.pointer_type(tl.int8)) + x, 1)", "TYPE"),
     ('tl.atomic_add(p, 1.0, sem="foo")', "VALUE"),
     ('tl.atomic_add(p, 1.0, scope="foo")', "VALUE"),
-    ("tl.atomic_and(p, 1)", "TYPE"),
+    ("tl.atomic_and(i_ptr.to(tl.pointer_type(tl.int8)), 1)", "TYPE"),
     ('tl.atomic_cas(i_ptr, 1, 2, sem="foo")', "VALUE"),
     ("tl.exp(x)", "TYPE"),
     ("tl.abs(p)", "TYPE"),

@@ -143,6 +143,10 @@ float_to_f8(Ll *l, Elem e, Lv x, int rounding)
     Lv r = choose(l, is_small, s, n);
     Lv max = same_int(w, form->max);
     r = choose(l, cmp_int(l, LLVMIntUGT, r, max), max, r);
+    if (rounding == ROUND_RTZ &&
+        form->has_inf) /* nothing finite is toward zero of it */
+        r = choose(l, cmp_int(l, LLVMIntEQ, a, same_int(w, 0x7f800000)),
+                   same_int(w, form->max + 1), r);
     Lv sign = LLVMBuildAnd(l->b, LLVMBuildLShr(l->b, w, same_int(w, 24), ""),
                            same_int(w, 0x80), "");
     if (form->one_zero)
@@ -241,9 +245,18 @@ float_to_int(Ll *l, Elem from, Elem to, Lv x)
         x = cast_narrow_to_float(l, from, x);
     if (to == E_I1)
         return LLVMBuildFCmp(l->b, LLVMRealUNE, x, same_float(l, x, 0), "");
+    /* Bytes are the low halves of 16 bits, as cvt makes them (eval.c: double_to_int). */
     const char *name = elem_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
-    Lt t = like(x, ll_elem(l, to));
-    return ll_intrinsic(l, name, (Lt[]){t, LLVMTypeOf(x)}, 2, &x, 1);
+    Lt t = like(x, ll_elem(l, to)), wide = t;
+    Elem e = to;
+    if (elem_info[to].bits == 8) {
+        e = elem_is_signed(to) ? E_I16 : E_U16;
+        wide = like(x, l->i16);
+    }
+    Lv r = l->ops && l->ops->to_int
+               ? l->ops->to_int(l, e, x)
+               : ll_intrinsic(l, name, (Lt[]){wide, LLVMTypeOf(x)}, 2, &x, 1);
+    return wide == t ? r : LLVMBuildTrunc(l->b, r, t, "");
 }
 
 Lv

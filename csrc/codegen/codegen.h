@@ -34,6 +34,9 @@ typedef struct ScalarOps {
     /* Storage form <-> float for bf16 and fp8; rounding is ROUND_*. NULL: bit tricks. */
     Lv (*to_float)(Ll *l, Elem e, Lv x);
     Lv (*from_float)(Ll *l, Elem e, Lv x, int rounding);
+    /* float or double to integers of 16 bits or more, cut off and saturated, NaN 0. NULL:
+     * LLVM's form. May be NULL itself. */
+    Lv (*to_int)(Ll *l, Elem to, Lv x);
 } ScalarOps;
 
 struct Ll {

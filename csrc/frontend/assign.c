@@ -100,6 +100,8 @@ fe_constexpr(Fe *f, Value v)
         Elem e = v.val->type->elem;
         if (e == E_I1)
             return v_bool(bits & 1);
+        if (elem_is_float(e) ? e != E_F32 : elem_info[e].bits < 32)
+            return v; /* whose type somebody chose: as a number it would lose it */
         if (elem_is_float(e))
             return v_obj(fe_own(f, PyFloat_FromDouble(elem_to_double(e, bits))));
         if (e == E_U64)

@@ -167,9 +167,12 @@ bi_dot(Fe *f, Value *v)
     int64_t imprecise = 0;
     if (!is_absent(v[5]) && !is_py_none(v[5])) {
         imprecise = v_const_int(f, v[5], "max_num_imprecise_acc");
-        if (imprecise < 0 || imprecise > a->type->shape[r - 1])
+        int k = a->type->shape[r - 1];
+        bool matters = fe_is_f8(a->type->elem) && fe_is_f8(b->type->elem);
+        if (imprecise < 0 || (matters && imprecise > k))
             fail(f, VALUE, "max_num_imprecise_acc (%lld) must be <= K (%d)",
-                 (long long)imprecise, (int)a->type->shape[r - 1]);
+                 (long long)imprecise, k);
+        imprecise = MIN(imprecise, k);
     }
     if (!acc)
         acc = ir_const_bits(&f->b, ty_block(f->c, ty_scalar(f->c, e), r, shape), 0);

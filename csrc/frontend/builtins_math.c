@@ -282,16 +282,21 @@ nan_wins(Fe *f, Value v)
     return o == all;
 }
 
+/* bfloat16 is compared as float32, and beside float16 that decides the type. */
+static Value
+without_bf16(Fe *f, Value v)
+{
+    Val *x = fe_tensor(f, v, "an operand");
+    bool narrow = !x->type->is_ptr && x->type->elem == E_BF16;
+    return v_val(narrow ? fe_cast(f, x, E_F32, ROUND_RTNE) : x);
+}
+
 static Value
 extreme(Fe *f, bool is_max, Value a, Value b, Value propagate)
 {
     Val *x, *y;
     bool nan = nan_wins(f, propagate);
-    typed_pair(f, a, b, &x, &y);
-    if (x->type->elem == E_BF16) {
-        x = fe_cast(f, x, E_F32, ROUND_RTNE);
-        y = fe_cast(f, y, E_F32, ROUND_RTNE);
-    }
+    typed_pair(f, without_bf16(f, a), without_bf16(f, b), &x, &y);
     OpCode op = nan && is_float(x) ? (is_max ? OP_MAXNAN : OP_MINNAN)
                                    : (is_max ? OP_MAX : OP_MIN);
     return v_val(ir_bin(&f->b, op, x, y));
@@ -351,12 +356,16 @@ bi_py_max(Fe *f, Value *a)
 Value
 bi_clamp(Fe *f, Value *a)
 {
-    Value lo = extreme(f, true, a[0], a[1], a[3]);
-    if (!is_float(lo.val)) {
+    /* The bounds agree on a type first: between 0 and 2.5 an integer is a float. */
+    Val *x, *low, *high;
+    typed_pair(f, without_bf16(f, a[1]), without_bf16(f, a[2]), &low, &high);
+    typed_pair(f, without_bf16(f, a[0]), v_val(low), &x, &low);
+    if (!is_float(x)) {
         err_help(f->c, "tl.minimum(tl.maximum(x, low), high) works on integers");
-        fail(f, TYPE, "clamp takes floats, not %s", ty_str(f->a, lo.val->type));
+        fail(f, TYPE, "clamp takes floats, not %s", ty_str(f->a, x->type));
     }
-    return extreme(f, false, lo, a[2], a[3]);
+    Value lower = extreme(f, true, v_val(x), v_val(low), a[3]);
+    return extreme(f, false, lower, v_val(high), a[3]);
 }
 
 Value

@@ -194,14 +194,14 @@ fe_atomic(Fe *f, int rmw, const Value *a, bool is_desc)
     int bits = elem_info[t->elem].bits;
     bool is_float = elem_is_float(t->elem);
     bool halves = rmw == RMW_ADD || (is_desc && (rmw == RMW_MAX || rmw == RMW_MIN));
+    bool of_bits = rmw == RMW_AND || rmw == RMW_OR || rmw == RMW_XOR;
     bool ok = bits >= 32 || (bits == 16 && is_float && halves);
-    if (rmw == RMW_AND || rmw == RMW_OR || rmw == RMW_XOR)
+    if (of_bits && is_desc)
         ok = ok && !is_float;
     if (!ok) {
         err_help(f->c, halves ? "32 and 64 bits, float16 and bfloat16 are possible"
-                       : rmw == RMW_AND || rmw == RMW_OR || rmw == RMW_XOR
-                           ? "integers of 32 and 64 bits are possible"
-                           : "32 and 64 bits are possible");
+                       : of_bits && is_desc ? "integers of 32 and 64 bits are possible"
+                                            : "32 and 64 bits are possible");
         fail(f, TYPE, "%s does not support pointers to %s", f->callee,
              elem_info[t->elem].text);
     }
@@ -217,11 +217,18 @@ fe_atomic(Fe *f, int rmw, const Value *a, bool is_desc)
     v = fe_broadcast_like(f, v, t);
     if (mask)
         mask = fe_broadcast_like(f, mask, t);
-    const Type *r = ty_pointee(f->c, t);
+    const Type *r = ty_pointee(f->c, t), *kept = r;
+    if (of_bits && is_float) { /* the bits of floats, as integers */
+        Elem e = bits == 32 ? E_I32 : E_I64;
+        v = ir_bitcast(&f->b, v, ty_with_elem(f->c, v->type, e));
+        const Type *to = ty_ptr(f->c, e, false);
+        p = ir_bitcast(&f->b, p, t->rank ? ty_block(f->c, to, t->rank, t->shape) : to);
+        r = ty_with_elem(f->c, r, e);
+    }
     Op *o = ir_op(&f->b, OP_ATOMIC_RMW, mask ? 3 : 2, (Val *[]){p, v, mask}, 1, &r);
     ir_set_attr(o, ATTR_RMW, rmw);
     set_order(f, o, a[3], a[4]);
-    return v_val(result(o, 0));
+    return v_val(r == kept ? result(o, 0) : ir_bitcast(&f->b, result(o, 0), kept));
 }
 
 Value
@@ -269,9 +276,19 @@ bi_atomic_cas(Fe *f, Value *a)
         fail(f, TYPE, "atomic_cas works on 16, 32 and 64 bits, not on %s",
              elem_info[t->elem].text);
     Val *v[3] = {p, fe_tensor(f, a[1], "cmp"), fe_tensor(f, a[2], "val")};
+    const Type *kept = t; /* the result's: the signs of integers are val's */
     for (int i = 1; i < 3; i++) {
+        Elem e = v[i]->type->elem;
+        bool other_sign = !v[i]->type->is_ptr && e != t->elem && elem_is_int(e) &&
+                          elem_is_int(t->elem) &&
+                          elem_info[e].bits == elem_info[t->elem].bits;
+        if (other_sign) {
+            v[i] = ir_bitcast(&f->b, v[i], ty_with_elem(f->c, v[i]->type, t->elem));
+            if (i == 2)
+                kept = ty_with_elem(f->c, t, e);
+        }
         bool fits = elem_is_float(t->elem) || !elem_is_float(v[i]->type->elem);
-        if (a[i].kind == V_OBJ && fits) /* a literal takes the pointer's type */
+        if (a[i].kind == V_OBJ && fits) /* one of another width takes the pointer's */
             v[i] = fe_cast(f, v[i], t->elem, ROUND_RTNE);
         if (v[i]->type != t && !v[i]->type->rank && a[i].kind == V_OBJ)
             v[i] = fe_broadcast_like(f, v[i], t);
@@ -286,5 +303,5 @@ bi_atomic_cas(Fe *f, Value *a)
     }
     Op *o = ir_op(&f->b, OP_ATOMIC_CAS, 3, v, 1, &t);
     set_order(f, o, a[3], a[4]);
-    return v_val(result(o, 0));
+    return v_val(kept == t ? result(o, 0) : ir_bitcast(&f->b, result(o, 0), kept));
 }

@@ -1,4 +1,6 @@
 /* builtins_shape: making blocks and changing their shape. */
+#include <math.h>
+
 #include "frontend/fe.h"
 
 static int
@@ -76,13 +78,26 @@ bi_full(Fe *f, Value *a)
         fail(f, VALUE, "dtype must be specified when value is not a tensor");
     Elem e = v_elem(f, a[2], "dtype");
     if (is_number(a[1])) {
-        /* Straight to e: 3.7e9 as i64 must not pass through f32. */
         double d = PyFloat_AsDouble(a[1].obj);
+        PyErr_Clear(); /* of an integer beyond doubles, which no type holds */
+        if (PyFloat_Check(a[1].obj) && elem_is_int(e) && e != E_I1 && d != trunc(d)) {
+            err_help(f->c, "to cut it off: int(..), or tl.cast(value, dtype)");
+            fe_blame(f, a[1]);
+            fail(f, TYPE, "full of %s cannot hold %s", elem_info[e].tl,
+                 v_short(f, a[1]));
+        }
+        /* Floats straight to e: 3.7e9 as i64 must not pass through f32. No integer
+         * converts to fp8, and one beyond 64 bits may be a float. */
         const Type *t = ty_scalar(f->c, e);
-        Val *v = PyLong_Check(a[1].obj) ? fe_cast(f, fe_tensor(f, a[1], "value"), e, 0)
-                 : elem_is_float(e)     ? ir_const_float(&f->b, t, d)
-                                        : fe_cast(f, fe_tensor(f, a[1], "value"), e, 0);
-        PyErr_Clear();
+        bool is_small = PyFloat_Check(a[1].obj) || (d >= -0x1p63 && d < 0x1p64);
+        Val *v;
+        if (elem_is_float(e) &&
+            (PyFloat_Check(a[1].obj) || fe_is_f8(e) || (!is_small && d != -1)))
+            v = ir_const_float(&f->b, t, d);
+        else if (e == E_I1)
+            v = ir_const_int(&f->b, t, PyObject_IsTrue(a[1].obj));
+        else
+            v = fe_cast(f, fe_tensor(f, a[1], "value"), e, 0);
         return v_val(fe_splat_to(f, v, rank, shape));
     }
     Val *v = fe_tensor(f, a[1], "value");

@@ -164,6 +164,10 @@ fe_cast_value(Fe *f, Value in, Value dtype, Value rounding, bool bitcast)
     if (fe_is_instance(f, o, f->cls_block))
         o = fe_own(f, PyObject_GetAttrString(o, "element_ty"));
     int round = ROUND_RTNE;
+    bool is_pointer = fe_is_instance(f, o, f->cls_pointer);
+    if (!is_pointer && !v->type->is_ptr &&
+        v->type->elem == v_elem(f, v_obj(o), "the dtype"))
+        return v_val(v); /* whatever else is asked */
     bool has_round = !is_absent(rounding) && !is_py_none(rounding);
     if (has_round) {
         const char *s = v_const_str(f, rounding, "fp_downcast_rounding");
@@ -172,7 +176,7 @@ fe_cast_value(Fe *f, Value in, Value dtype, Value rounding, bool bitcast)
                  "fp_downcast_rounding must be \"rtne\" or \"rtz\", not \"%s\"", s);
         round = !strcmp(s, "rtz") ? ROUND_RTZ : ROUND_RTNE;
     }
-    if (fe_is_instance(f, o, f->cls_pointer)) {
+    if (is_pointer) {
         Elem e = v_elem(f, v_obj(fe_own(f, PyObject_GetAttrString(o, "element_ty"))),
                         "the pointee of a pointer type");
         PyObject *is_const = fe_own(f, PyObject_GetAttrString(o, "const"));
@@ -188,8 +192,6 @@ fe_cast_value(Fe *f, Value in, Value dtype, Value rounding, bool bitcast)
         return v_val(ir_bitcast(&f->b, v, t));
     }
     Elem e = v_elem(f, v_obj(o), "the dtype"), from = v->type->elem;
-    if (!v->type->is_ptr && from == e)
-        return v_val(v);
     if (has_round && (v->type->is_ptr || !elem_is_float(from) || !elem_is_float(e) ||
                       elem_info[from].bits <= elem_info[e].bits))
         fail(

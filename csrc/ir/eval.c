@@ -175,7 +175,10 @@ double_to_float(Elem e, double v, double rest, int rounding)
     if (isinf(v) && f->one_zero)
         return f->nan;
     if (isinf(v))
-        return with_sign(e, negative, f->saturates ? f->max : f->max + 1);
+        return with_sign(e, negative,
+                         f->saturates && !(rounding == ROUND_RTZ && f->has_inf)
+                             ? f->max
+                             : f->max + 1);
     uint64_t sig = u & low_bits(52);
     int exp = (int)(u >> 52 & 0x7ff);
     if (exp)
@@ -198,11 +201,14 @@ elem_to_double(Elem e, uint64_t bits)
     return elem_is_signed(e) ? (double)elem_to_int(e, bits) : (double)bits;
 }
 
-/* Toward zero, to the nearest the type holds; NaN is 0. */
+/* Toward zero, to the nearest that the type holds; NaN is 0. Bytes are the low half of
+ * what 16 bits hold: a GPU converts to no fewer, and its 300.0 is 44 as int8. */
 static uint64_t
 double_to_int(Elem e, double v)
 {
     int bits = elem_info[e].bits;
+    if (bits == 8)
+        return double_to_int(elem_is_signed(e) ? E_I16 : E_U16, v) & low_bits(8);
     if (e == E_I1)
         return v != 0; /* a NaN is not 0 either */
     if (isnan(v))

@@ -79,6 +79,15 @@ class Array:
 
 
 @dataclass(frozen=True)
+class Descriptor(Array):
+    """The same memory as a TensorDescriptor that the host makes, of rows one after another."""
+
+    shape: tuple[int, ...] = ()
+    block: tuple[int, ...] = ()
+    pad: str = "zero"
+
+
+@dataclass(frozen=True)
 class Scalar:
     """An argument that is a Python number."""
 

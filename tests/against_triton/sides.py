@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from case import KERNEL_NAMES, Array, Case, Constant, Scalar
+from case import KERNEL_NAMES, Array, Case, Constant, Descriptor, Scalar
 
 TESTS = Path(__file__).parents[1]
 CHIP = "sm_90a"  # of the simulated GPU
@@ -48,6 +48,15 @@ def arguments(case: Case, there: list[Any]) -> tuple[list[Any], dict[str, Any]]:
     return [*words, *arrays], {"num_warps": case.warps, **case.options}
 
 
+class Fault(Exception):
+    """What the simulated GPU is not given: nobody's refusal."""
+
+
+def simple(case: Case) -> None:
+    if any(isinstance(a, Descriptor) for a in case.args):
+        raise Fault("descriptors of the host are for torch")
+
+
 class WithTorch:
     """torch's tensors; whose kernels these are depends on who `triton` is."""
 
@@ -79,11 +88,30 @@ class WithTorch:
         )
         return raw.view(getattr(self.torch, name))
 
+    def described(self, case: Case, args: list[Any]) -> list[Any]:
+        """The arguments, with descriptors where the case wants one of the host's."""
+        import triton
+        from triton.tools.tensor_descriptor import TensorDescriptor
+
+        def scratch(size: int, align: int, stream: Any) -> Any:
+            return self.torch.empty(size, dtype=self.torch.int8, device=self.device)
+
+        triton.set_allocator(scratch)  # of descriptors that kernels make
+        for i, a in enumerate(case.args):
+            if isinstance(a, Descriptor):
+                strides = [int(np.prod(a.shape[k + 1 :])) for k in range(len(a.shape))]
+                args[i] = TensorDescriptor(
+                    args[i], list(a.shape), strides, list(a.block), padding=a.pad
+                )
+        return args
+
     def run(self, kernel: Any, case: Case, room: int, slots: int) -> list[np.ndarray]:
         host = memory(case, room, slots)
         there = [self.tensor(x, dtype) for x, dtype in host]
         args, options = arguments(case, there)
-        kernel[(case.grid // case.rows, case.rows)](*args, **options)
+        kernel[(case.grid // case.rows, case.rows)](
+            *self.described(case, args), **options
+        )
         if self.device == "cuda":
             self.torch.cuda.synchronize()
         raw = [x.view(self.torch.uint8).cpu().numpy() for x in there]
@@ -110,6 +138,7 @@ class Tegula:
         self.run(kernel, case, case.room * case.slots, case.slots)
 
     def run(self, kernel: Any, case: Case, room: int, slots: int) -> list[np.ndarray]:
+        simple(case)
         there = []
         for x, dtype in memory(case, room, slots):
             there.append(self.simulated.put(x, CHIP))
@@ -173,6 +202,7 @@ class TritonPtx:
         return module, metadata
 
     def run(self, kernel: Any, case: Case, room: int, slots: int) -> list[np.ndarray]:
+        simple(case)
         text, metadata = self.ptx(kernel, case)
         if isinstance(text, bytes):
             text = text.decode()

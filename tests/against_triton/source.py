@@ -55,8 +55,8 @@ def text(cases: list[Case]) -> str:
 
 
 def alone(case: Case) -> bool:
-    """Shares no kernel: it has functions of its own, or its memory is a result."""
-    return bool(case.helpers) or any(
+    """Shares no kernel: it has functions of its own, is large, or its memory is a result."""
+    return bool(case.helpers) or case.room > 8192 or any(
         getattr(a, "kind", "") == "zero" for a in case.args
     )
 

@@ -1,5 +1,7 @@
 /* ptx_math: scalar functions and conversions that PTX does better than shared code.
  */
+#include <stdio.h>
+
 #include "codegen/simt/ptx.h"
 
 static Lv
@@ -124,4 +126,26 @@ ptx_from_float(Ll *l, Elem e, Lv x, int rounding)
     return NULL;
 }
 
-const ScalarOps ptx_scalar_ops = {ptx_math, ptx_to_float, ptx_from_float};
+/* cvt saturates by itself, and of float32 to 32 bits or less makes NaN 0; LLVM's form of
+ * that is six instructions. */
+static Lv
+ptx_to_int(Ll *l, Elem to, Lv x)
+{
+    int bits = elem_info[to].bits;
+    bool wide = LLVMTypeOf(x) == l->f64;
+    char text[64], of[8];
+    snprintf(text, sizeof text, "cvt.rzi.%c%d.f%d $0, $1;",
+             elem_is_signed(to) ? 's' : 'u', bits, wide ? 64 : 32);
+    snprintf(of, sizeof of, "=%c,%c",
+             bits == 16   ? 'h'
+             : bits == 32 ? 'r'
+                          : 'l',
+             wide ? 'd' : 'f');
+    Lv r = ll_asm(l, ll_elem(l, to), text, of, &x, 1, false);
+    if (!wide && bits <= 32)
+        return r;
+    Lv is_nan = LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, "");
+    return LLVMBuildSelect(l->b, is_nan, LLVMConstNull(LLVMTypeOf(r)), r, "");
+}
+
+const ScalarOps ptx_scalar_ops = {ptx_math, ptx_to_float, ptx_from_float, ptx_to_int};

@@ -441,7 +441,8 @@ def clamp(
     A NaN becomes min, unless propagate_nan is PropagateNan.ALL.
 
     Shapes: the operands broadcast together.
-    Types:  floats, promoted as by maximum.
+    Types:  floats, promoted as by maximum, the bounds first: integers may be clamped
+            between 0 and 2.5.
     Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
             broadcast.
 

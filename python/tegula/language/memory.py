@@ -281,7 +281,7 @@ def atomic_and(
     """Bitwise and into memory; return what was there.
 
     Shapes: pointer, val and mask broadcast together; the result has their shape.
-    Types:  integers of 32 and 64 bits.
+    Types:  integers of 32 and 64 bits, and the bits of floats as wide.
             val is converted to it; the result, what was there before, has it too.
             sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
             (default), "cta" or "sys".
@@ -309,7 +309,7 @@ def atomic_or(
     """Bitwise or into memory; return what was there.
 
     Shapes: pointer, val and mask broadcast together; the result has their shape.
-    Types:  integers of 32 and 64 bits.
+    Types:  integers of 32 and 64 bits, and the bits of floats as wide.
             val is converted to it; the result, what was there before, has it too.
             sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
             (default), "cta" or "sys".
@@ -337,7 +337,7 @@ def atomic_xor(
     """Bitwise exclusive or into memory; return what was there.
 
     Shapes: pointer, val and mask broadcast together; the result has their shape.
-    Types:  integers of 32 and 64 bits.
+    Types:  integers of 32 and 64 bits, and the bits of floats as wide.
             val is converted to it; the result, what was there before, has it too.
             sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
             (default), "cta" or "sys".

@@ -65,7 +65,8 @@ def full(shape: Shape, value: Operand, dtype: dtype, _semantic: Any = None) -> t
     Shapes: shape, a tuple of constexpr sides from 1 on; ``()`` gives a scalar. value is a
             number or a scalar known at run time.
     Types:  dtype, to which value is converted.
-    Errors: CompileError[VALUE] for another shape, or a block as value.
+    Errors: CompileError[VALUE] for another shape, or a block as value; CompileError[TYPE]
+            for a literal with a fraction and a dtype without.
 
     >>> tl.full((2, 2), 1.5, tl.float16)
     float16[2, 2]: [[1.5, 1.5], [1.5, 1.5]]
@@ -114,6 +115,9 @@ def cast(
     Floats to narrower floats round to nearest even, or towards zero with
     ``fp_downcast_rounding="rtz"``; floats to integers truncate; anything to int1 is
     ``!= 0``. bitcast keeps the bits of a type of equal width.
+
+    What an integer type does not hold becomes the nearest that it does, and NaN 0, on
+    every target. Bytes are the low half of what 16 bits hold: 300.0 is 44 as int8.
 
     Shapes: that of input.
     Types:  any to any, but not between float8 and integers (go through float32).

@@ -259,6 +259,14 @@ def bitonic_merge(x, dim: constexpr = None, descending: constexpr = False) -> te
     return x
 
 
+@constexpr_function
+def _as_max(dtype):
+    """What tl.max makes of a type, which Triton's topk is built of."""
+    if dtype.primitive_bitwidth >= 32:
+        return dtype
+    return core.float32 if dtype.is_floating() else core.int32
+
+
 @jit
 def topk(
     x, k: constexpr, dim: constexpr = None, descending: constexpr = True
@@ -266,7 +274,7 @@ def topk(
     """The k largest along the last dim, largest first; smallest first if not descending.
 
     Shapes: [.., n] gives [.., k]; k is constexpr, from 1 to n.
-    Types:  numbers, the type is kept.
+    Types:  numbers; what is below 32 bits gives float32 or int32, if k is less than n.
     Cost:   a sort.
     Errors: CompileError[STATIC_ASSERT] for another k or dim.
 
@@ -286,4 +294,5 @@ def topk(
     first = core.arange(0, wide // part)[None, :, None] == 0
     picked = xor_sum(where(first, raw, core.zeros_like(raw)), 1)
     y = core.reshape(picked.to(x.dtype, bitcast=True), x.shape[:-1] + [part])
-    return core.resize(y, x.shape[:-1] + [k])
+    y = core.resize(y, x.shape[:-1] + [k])
+    return y if k == n else y.to(_as_max(x.dtype))

@@ -9,6 +9,8 @@ from case import Case
 from . import (
     across,
     casts,
+    control,
+    descriptors,
     dots,
     elementwise,
     functions,
@@ -27,6 +29,8 @@ FILES = (
     shapes,
     memory,
     dots,
+    descriptors,
+    control,
     programs,
 )
 

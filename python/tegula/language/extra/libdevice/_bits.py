@@ -130,23 +130,22 @@ def brev(x) -> tensor:
 
 @jit
 def _chosen(pair, s, at: tl.constexpr):
-    """Byte `at` of byte_perm's result; bit 3 of a selector asks for copies of the sign."""
-    pick = (s >> (4 * at)) & 15
-    byte = (pair >> ((pick & 7) * 8).to(tl.uint64)) & 255
-    sign = where((byte & 128) != 0, 255, 0).to(tl.uint64)
-    return where((pick & 8) != 0, sign, byte).to(tl.uint32) << (8 * at)
+    """Byte `at` of byte_perm's result."""
+    pick = (s >> (4 * at)) & 7
+    return ((pair >> (pick * 8).to(tl.uint64)) & 255).to(tl.uint32) << (8 * at)
 
 
 @typed("i32 i32 i32, u32 u32 u32")
 def byte_perm(x, y, s) -> tensor:
-    """Four of the eight bytes of x (0 to 3) and y (4 to 7): s has 4 bits for each.
+    """Four of the eight bytes of x (0 to 3) and y (4 to 7): s has 4 bits for each,
+    of which 3 count.
 
     >>> tl.extra.libdevice.byte_perm(0x33221100, 0x77665544, 0x0426)
     int32: 4465254
     """
     if is_ptx():
         return inline_asm_elementwise(
-            "prmt.b32 $0, $1, $2, $3;", "=r,r,r,r", (x, y, s), x.dtype, True, 1
+            "prmt.b32 $0, $1, $2, $3;", "=r,r,r,r", (x, y, s & 0x7777), x.dtype, True, 1
         )
     else:
         high = y.to(tl.uint32, bitcast=True).to(tl.uint64) << 32
@@ -185,10 +184,10 @@ def mulhi(x, y) -> tensor:
 
 @typed("i32 i32 u32, u32 u32 u32")
 def sad(x, y, z) -> tensor:
-    """uint32: ``|x - y| + z``.
+    """``|x - y| + z``, in the type of x.
 
     >>> tl.extra.libdevice.sad(tl.arange(0, 4), 2, tl.full((4,), 10, tl.uint32))
-    uint32[4]: [12, 11, 10, 11]
+    int32[4]: [12, 11, 10, 11]
     """
     if is_ptx():
         return inline_asm_elementwise(
@@ -197,13 +196,13 @@ def sad(x, y, z) -> tensor:
             else "sad.u32 $0, $1, $2, $3;",
             "=r,r,r,r",
             (x, y, z),
-            tl.uint32,
+            x.dtype,
             True,
             1,
         )
     else:
         apart = where(x < y, y - x, x - y)
-        return apart.to(tl.uint32, bitcast=True) + z
+        return apart + z.to(x.dtype, bitcast=True)
 
 
 @typed("i32 i32, u32 u32")
@@ -242,13 +241,13 @@ def float_as_int(x) -> tensor:
 
 @typed("f32")
 def float_as_uint(x) -> tensor:
-    """The bits of a float32 as uint32.
+    """The bits of a float32, as int32 (Triton's signature of it): float_as_int.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4))
     >>> tl.extra.libdevice.float_as_uint(-x)
-    uint32[4]: [2147483648, 3212836864, 3221225472, 3225419776]
+    int32[4]: [-2147483648, -1082130432, -1073741824, -1069547520]
     """
-    return x.to(tl.uint32, bitcast=True)
+    return x.to(tl.int32, bitcast=True)
 
 
 @typed("i32")

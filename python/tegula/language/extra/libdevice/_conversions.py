@@ -1,6 +1,7 @@
 """From one type to another, with a direction of rounding. How: _rounding.py.
 
-The integers of functions named ``uint`` and ``ull`` are unsigned, as in CUDA.
+The integers of functions named ``uint`` and ``ull`` are unsigned as in CUDA, and their bits
+come as int32 and int64, as in Triton: ``.to(tl.uint32)`` makes them what they are.
 """
 
 from __future__ import annotations
@@ -113,54 +114,54 @@ def float2int_ru(x) -> tensor:
 
 @typed("f32")
 def float2uint_rn(x) -> tensor:
-    """float32 to uint32, rounded to nearest, halves to even.
+    """float32 to the bits of uint32, rounded to nearest, halves to even.
 
     Out of range: the nearest that fits; NaN gives 0.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.float2uint_rn(x)
-    uint32[4]: [0, 0, 0, 2]
+    int32[4]: [0, 0, 0, 2]
     """
-    return to_int(x, "rn", tl.uint32, 0)
+    return to_int(x, "rn", tl.uint32, 0).to(tl.int32, bitcast=True)
 
 
 @typed("f32")
 def float2uint_rz(x) -> tensor:
-    """float32 to uint32, rounded toward zero.
+    """float32 to the bits of uint32, rounded toward zero.
 
     Out of range: the nearest that fits; NaN gives 0.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.float2uint_rz(x)
-    uint32[4]: [0, 0, 0, 1]
+    int32[4]: [0, 0, 0, 1]
     """
-    return to_int(x, "rz", tl.uint32, 0)
+    return to_int(x, "rz", tl.uint32, 0).to(tl.int32, bitcast=True)
 
 
 @typed("f32")
 def float2uint_rd(x) -> tensor:
-    """float32 to uint32, rounded down.
+    """float32 to the bits of uint32, rounded down.
 
     Out of range: the nearest that fits; NaN gives 0.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.float2uint_rd(x)
-    uint32[4]: [0, 0, 0, 1]
+    int32[4]: [0, 0, 0, 1]
     """
-    return to_int(x, "rd", tl.uint32, 0)
+    return to_int(x, "rd", tl.uint32, 0).to(tl.int32, bitcast=True)
 
 
 @typed("f32")
 def float2uint_ru(x) -> tensor:
-    """float32 to uint32, rounded up.
+    """float32 to the bits of uint32, rounded up.
 
     Out of range: the nearest that fits; NaN gives 0.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.float2uint_ru(x)
-    uint32[4]: [0, 0, 1, 2]
+    int32[4]: [0, 0, 1, 2]
     """
-    return to_int(x, "ru", tl.uint32, 0)
+    return to_int(x, "ru", tl.uint32, 0).to(tl.int32, bitcast=True)
 
 
 @typed("f32")
@@ -217,54 +218,54 @@ def float2ll_ru(x) -> tensor:
 
 @typed("f32")
 def float2ull_rn(x) -> tensor:
-    """float32 to uint64, rounded to nearest, halves to even.
+    """float32 to the bits of uint64, rounded to nearest, halves to even.
 
     Out of range: the nearest that fits; NaN gives 2^63.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.float2ull_rn(x)
-    uint64[4]: [0, 0, 0, 2]
+    int64[4]: [0, 0, 0, 2]
     """
-    return to_int(x, "rn", tl.uint64, 2**63)
+    return to_int(x, "rn", tl.uint64, 2**63).to(tl.int64, bitcast=True)
 
 
 @typed("f32")
 def float2ull_rz(x) -> tensor:
-    """float32 to uint64, rounded toward zero.
+    """float32 to the bits of uint64, rounded toward zero.
 
     Out of range: the nearest that fits; NaN gives 2^63.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.float2ull_rz(x)
-    uint64[4]: [0, 0, 0, 1]
+    int64[4]: [0, 0, 0, 1]
     """
-    return to_int(x, "rz", tl.uint64, 2**63)
+    return to_int(x, "rz", tl.uint64, 2**63).to(tl.int64, bitcast=True)
 
 
 @typed("f32")
 def float2ull_rd(x) -> tensor:
-    """float32 to uint64, rounded down.
+    """float32 to the bits of uint64, rounded down.
 
     Out of range: the nearest that fits; NaN gives 2^63.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.float2ull_rd(x)
-    uint64[4]: [0, 0, 0, 1]
+    int64[4]: [0, 0, 0, 1]
     """
-    return to_int(x, "rd", tl.uint64, 2**63)
+    return to_int(x, "rd", tl.uint64, 2**63).to(tl.int64, bitcast=True)
 
 
 @typed("f32")
 def float2ull_ru(x) -> tensor:
-    """float32 to uint64, rounded up.
+    """float32 to the bits of uint64, rounded up.
 
     Out of range: the nearest that fits; NaN gives 2^63.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.float2ull_ru(x)
-    uint64[4]: [0, 0, 1, 2]
+    int64[4]: [0, 0, 1, 2]
     """
-    return to_int(x, "ru", tl.uint64, 2**63)
+    return to_int(x, "ru", tl.uint64, 2**63).to(tl.int64, bitcast=True)
 
 
 @typed("f64")
@@ -321,54 +322,54 @@ def double2int_ru(x) -> tensor:
 
 @typed("f64")
 def double2uint_rn(x) -> tensor:
-    """float64 to uint32, rounded to nearest, halves to even.
+    """float64 to the bits of uint32, rounded to nearest, halves to even.
 
     Out of range: the nearest that fits; NaN gives 2^31.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.double2uint_rn(x.to(tl.float64))
-    uint32[4]: [0, 0, 0, 2]
+    int32[4]: [0, 0, 0, 2]
     """
-    return to_int(x, "rn", tl.uint32, 2**31)
+    return to_int(x, "rn", tl.uint32, 2**31).to(tl.int32, bitcast=True)
 
 
 @typed("f64")
 def double2uint_rz(x) -> tensor:
-    """float64 to uint32, rounded toward zero.
+    """float64 to the bits of uint32, rounded toward zero.
 
     Out of range: the nearest that fits; NaN gives 2^31.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.double2uint_rz(x.to(tl.float64))
-    uint32[4]: [0, 0, 0, 1]
+    int32[4]: [0, 0, 0, 1]
     """
-    return to_int(x, "rz", tl.uint32, 2**31)
+    return to_int(x, "rz", tl.uint32, 2**31).to(tl.int32, bitcast=True)
 
 
 @typed("f64")
 def double2uint_rd(x) -> tensor:
-    """float64 to uint32, rounded down.
+    """float64 to the bits of uint32, rounded down.
 
     Out of range: the nearest that fits; NaN gives 2^31.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.double2uint_rd(x.to(tl.float64))
-    uint32[4]: [0, 0, 0, 1]
+    int32[4]: [0, 0, 0, 1]
     """
-    return to_int(x, "rd", tl.uint32, 2**31)
+    return to_int(x, "rd", tl.uint32, 2**31).to(tl.int32, bitcast=True)
 
 
 @typed("f64")
 def double2uint_ru(x) -> tensor:
-    """float64 to uint32, rounded up.
+    """float64 to the bits of uint32, rounded up.
 
     Out of range: the nearest that fits; NaN gives 2^31.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.double2uint_ru(x.to(tl.float64))
-    uint32[4]: [0, 0, 1, 2]
+    int32[4]: [0, 0, 1, 2]
     """
-    return to_int(x, "ru", tl.uint32, 2**31)
+    return to_int(x, "ru", tl.uint32, 2**31).to(tl.int32, bitcast=True)
 
 
 @typed("f64")
@@ -425,54 +426,54 @@ def double2ll_ru(x) -> tensor:
 
 @typed("f64")
 def double2ull_rn(x) -> tensor:
-    """float64 to uint64, rounded to nearest, halves to even.
+    """float64 to the bits of uint64, rounded to nearest, halves to even.
 
     Out of range: the nearest that fits; NaN gives 2^63.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.double2ull_rn(x.to(tl.float64))
-    uint64[4]: [0, 0, 0, 2]
+    int64[4]: [0, 0, 0, 2]
     """
-    return to_int(x, "rn", tl.uint64, 2**63)
+    return to_int(x, "rn", tl.uint64, 2**63).to(tl.int64, bitcast=True)
 
 
 @typed("f64")
 def double2ull_rz(x) -> tensor:
-    """float64 to uint64, rounded toward zero.
+    """float64 to the bits of uint64, rounded toward zero.
 
     Out of range: the nearest that fits; NaN gives 2^63.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.double2ull_rz(x.to(tl.float64))
-    uint64[4]: [0, 0, 0, 1]
+    int64[4]: [0, 0, 0, 1]
     """
-    return to_int(x, "rz", tl.uint64, 2**63)
+    return to_int(x, "rz", tl.uint64, 2**63).to(tl.int64, bitcast=True)
 
 
 @typed("f64")
 def double2ull_rd(x) -> tensor:
-    """float64 to uint64, rounded down.
+    """float64 to the bits of uint64, rounded down.
 
     Out of range: the nearest that fits; NaN gives 2^63.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.double2ull_rd(x.to(tl.float64))
-    uint64[4]: [0, 0, 0, 1]
+    int64[4]: [0, 0, 0, 1]
     """
-    return to_int(x, "rd", tl.uint64, 2**63)
+    return to_int(x, "rd", tl.uint64, 2**63).to(tl.int64, bitcast=True)
 
 
 @typed("f64")
 def double2ull_ru(x) -> tensor:
-    """float64 to uint64, rounded up.
+    """float64 to the bits of uint64, rounded up.
 
     Out of range: the nearest that fits; NaN gives 2^63.
 
     >>> x = tl.load(x_ptr + tl.arange(0, 4)) - 1.5
     >>> tl.extra.libdevice.double2ull_ru(x.to(tl.float64))
-    uint64[4]: [0, 0, 1, 2]
+    int64[4]: [0, 0, 1, 2]
     """
-    return to_int(x, "ru", tl.uint64, 2**63)
+    return to_int(x, "ru", tl.uint64, 2**63).to(tl.int64, bitcast=True)
 
 
 @typed("i32")
