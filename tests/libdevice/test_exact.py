@@ -97,9 +97,7 @@ def test_sad_and_bytes(call: Any, kind: Any) -> None:
         both = low(b, 32) << 32 | low(a, 32)
         r = 0
         for i in range(4):
-            pick = s >> (4 * i) & 15
-            byte = both >> (8 * (pick & 7)) & 255
-            r |= ((255 if byte & 128 else 0) if pick & 8 else byte) << (8 * i)
+            r |= (both >> (8 * (s >> (4 * i) & 7)) & 255) << (8 * i)
         return r
 
     s = z.astype(kind)

@@ -150,7 +150,7 @@ class tensor:
         """Bitwise and into memory; return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
-        Types:  integers of 32 and 64 bits.
+        Types:  integers of 32 and 64 bits, and the bits of floats as wide.
                 val is converted to it; the result, what was there before, has it too.
                 sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
                 (default), "cta" or "sys".
@@ -197,7 +197,7 @@ class tensor:
         """Bitwise or into memory; return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
-        Types:  integers of 32 and 64 bits.
+        Types:  integers of 32 and 64 bits, and the bits of floats as wide.
                 val is converted to it; the result, what was there before, has it too.
                 sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
                 (default), "cta" or "sys".
@@ -221,7 +221,7 @@ class tensor:
         """Bitwise exclusive or into memory; return what was there.
 
         Shapes: pointer, val and mask broadcast together; the result has their shape.
-        Types:  integers of 32 and 64 bits.
+        Types:  integers of 32 and 64 bits, and the bits of floats as wide.
                 val is converted to it; the result, what was there before, has it too.
                 sem is "acq_rel" (default), "acquire", "release" or "relaxed"; scope "gpu"
                 (default), "cta" or "sys".
@@ -243,6 +243,9 @@ class tensor:
         Floats to narrower floats round to nearest even, or towards zero with
         ``fp_downcast_rounding="rtz"``; floats to integers truncate; anything to int1 is
         ``!= 0``. bitcast keeps the bits of a type of equal width.
+
+        What an integer type does not hold becomes the nearest that it does, and NaN 0, on
+        every target. Bytes are the low half of what 16 bits hold: 300.0 is 44 as int8.
 
         Shapes: that of input.
         Types:  any to any, but not between float8 and integers (go through float32).
@@ -597,6 +600,9 @@ class tensor:
         Floats to narrower floats round to nearest even, or towards zero with
         ``fp_downcast_rounding="rtz"``; floats to integers truncate; anything to int1 is
         ``!= 0``. bitcast keeps the bits of a type of equal width.
+
+        What an integer type does not hold becomes the nearest that it does, and NaN 0, on
+        every target. Bytes are the low half of what 16 bits hold: 300.0 is 44 as int8.
 
         Shapes: that of input.
         Types:  any to any, but not between float8 and integers (go through float32).
