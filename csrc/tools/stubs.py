@@ -179,7 +179,6 @@ CORE = {
     "CompiledKernel.__getitem__": "(self, grid: Grid, /) -> Callable[..., Any]",
     "CompiledKernel._answers": "list[tuple[int, int, int]]",
     "CompiledKernel._facts": "dict[str, Any]",
-    "CompiledKernel._loosely": "(self, grid: Grid, /) -> Callable[..., Any]",
     "CompiledKernel._init_handles": "(self) -> None",
     "CompiledKernel._loosely": "(self, grid: Grid, /) -> Callable[..., Any]",
     "CompiledKernel._params": "list[tuple[int, str, bool]]",
