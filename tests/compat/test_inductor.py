@@ -18,7 +18,6 @@ import torch
 import torch._inductor.config as config
 
 config.cpu_backend = "triton"
-config.compile_threads = 1
 config.fx_graph_cache = False
 
 def functions(x, i):
@@ -42,6 +41,7 @@ def test_torch_compile(tmp_path):
         **os.environ,
         "PYTHONPATH": os.pathsep.join(sys.path),
         "TORCHINDUCTOR_CACHE_DIR": str(tmp_path),
+        "TORCHINDUCTOR_COMPILE_THREADS": "4",  # processes, which must not come about
     }
     done = subprocess.run(
         [sys.executable, "-c", CODE], capture_output=True, text=True, env=env

@@ -19,6 +19,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from types import ModuleType
@@ -139,6 +140,20 @@ _LOADER = _Loader()
 _FINDER = _Finder()
 
 
+_THREADS = "TORCHINDUCTOR_COMPILE_THREADS"
+
+
+def _compile_here() -> None:
+    """torch.compile has Triton run in processes of its own, which know of no install(), and
+    sends what it makes back as files and pickles. Here the compiler is in the program: it
+    takes milliseconds, without the GIL.
+    """
+    os.environ[_THREADS] = "1"
+    config = sys.modules.get("torch._inductor.config")
+    if config:
+        config.compile_threads = 1  # type: ignore[attr-defined]
+
+
 def is_installed() -> bool:
     """Does ``import triton`` mean tegula now?"""
     return isinstance(sys.modules.get("triton"), _Triton)
@@ -146,6 +161,9 @@ def is_installed() -> bool:
 
 def install() -> ModuleType:
     """Make ``import triton`` mean tegula from now on, in this process.
+
+    torch.compile then compiles kernels in this process, too, as if
+    ``TORCHINDUCTOR_COMPILE_THREADS=1`` had been set.
 
     Raises ImportError if another triton is imported already: half a program cannot change
     its compiler. Calling it again changes nothing.
@@ -169,6 +187,7 @@ def install() -> ModuleType:
     module.__tegula_version__ = tegula.__version__  # type: ignore[attr-defined]
     sys.meta_path.insert(0, _FINDER)
     sys.modules["triton"] = module
+    _compile_here()
     return module
 
 
