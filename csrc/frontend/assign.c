@@ -51,6 +51,7 @@ fe_assign(Fe *f, Node *t, Value v)
 {
     switch (t->kind) {
     case AST_Name:
+        v = fe_own_value(f, v, t->name);
         if (v.kind == V_TENSOR && !v.val->name)
             v.val->name = t->name;
         fe_set(f, t->slot, v);

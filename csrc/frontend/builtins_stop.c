@@ -234,6 +234,41 @@ fe_mark_return(Fe *f, Value v)
     emit(&s);
 }
 
+/* ---- a value for each variable ----------------------------------------------------- */
+
+/* What a person assigns to a variable in a debugger is written over its value, which must then
+ * be nobody else's: of y = x the one may change without the other. */
+Value
+fe_own_value(Fe *f, Value v, const char *name)
+{
+    if (!f->c->opt.interpret || f->n_silent)
+        return v;
+    if (v.kind == V_TUPLE && !v.tuple->is_aggregate) {
+        Value t = v_tuple_like(f, v.tuple);
+        for (int i = 0; i < t.tuple->n; i++)
+            t.tuple->at[i] = fe_own_value(f, t.tuple->at[i], name);
+        return t;
+    }
+    if (v.kind != V_TENSOR)
+        return v;
+    uint64_t bits;
+    if (v.val->name && ir_is_const(v.val, &bits))
+        v = v_val(ir_const_bits(&f->b, v.val->type, bits));
+    else if (v.val->name)
+        v = v_val(result(ir_op(&f->b, OP_BITCAST, 1, &v.val, 1, &v.val->type), 0));
+    v.val->name = name;
+    return v;
+}
+
+const Val *
+fe_original(const Fe *f, const Val *v)
+{
+    while (f->c->opt.interpret && v->def && v->def->op == OP_BITCAST &&
+           arg(v->def, 0)->type == v->type)
+        v = arg(v->def, 0);
+    return v;
+}
+
 /* ---- breakpoint() and print() ----------------------------------------------------- */
 
 Value

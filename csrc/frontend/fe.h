@@ -479,6 +479,10 @@ void fe_print_values(Fe *f, int n, const Value *args);
 void fe_mark_line(Fe *f, const Node *n, bool is_again);
 void fe_mark_call(Fe *f); /* the current frame begins; its parameters have values */
 void fe_mark_return(Fe *f, Value v);
+/* v for the variable `name`: a copy, where it is another variable's, too. */
+Value fe_own_value(Fe *f, Value v, const char *name);
+/* What v is a copy of, or v. */
+const Val *fe_original(const Fe *f, const Val *v);
 /* typed.c: all promoted to one type, numbers weakly; false: one is a pointer. */
 bool fe_promote_all(Fe *f, int n, const Value *given, Val **out, const char *op);
 /* typed.c: brings the arguments of t to types it takes, and to one shape. */

@@ -126,6 +126,8 @@ bind_params(Fe *f, const Tree *t, Value *local, const Value *defaults, int n,
             }
         }
         local[i] = fe_read(f, local[i]);
+        if (!t->is_library)
+            local[i] = fe_own_value(f, local[i], param_name(t, i));
         /* A tensor for a parameter annotated tl.constexpr is as good: published kernels
          * (the attention tutorial's offsets) annotate so what is none. It stays a tensor;
          * whoever needs a constant of it says so there. */

@@ -210,13 +210,14 @@ v_to_py(Fe *f, Value v, const char *what)
     const char *text = fe_written(f, v);
     if (v.kind == V_TENSOR) {
         uint64_t bits;
-        const char *name = v.val->name ? v.val->name : "x";
+        const Val *first = fe_original(f, v.val);
+        const char *name = first->name ? first->name : "x";
         if (ir_is_const(v.val, &bits) && !v.val->type->rank)
             err_help(f->c,
                      "assigning a constant to a name makes a tensor of it; "
                      "%s: tl.constexpr = .. keeps it a constant",
                      name);
-        else if (!v.val->def && v.val->block == f->func->body && !v.val->type->is_ptr &&
+        else if (!first->def && first->block == f->func->body && !v.val->type->is_ptr &&
                  !v.val->type->rank && v.val->name)
             err_help(f->c, "annotate the parameter of %s(): %s: tl.constexpr%s%s",
                      f->func->name, name, f->c->pending_help ? "; or " : "",

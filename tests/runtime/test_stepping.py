@@ -196,6 +196,53 @@ def test_assignments_are_honoured() -> None:
     assert s.result.tolist() == [101, -1, 103, 0]
 
 
+@tegula.jit
+def doubled(u):
+    t = u  # t = u
+    return t + u  # doubled
+
+
+@tegula.jit(interpret=True)
+def aliased(x, out, n):
+    a = tl.load(x)
+    b = a
+    c = (a, n)
+    d = n
+    e = doubled(a)
+    s = 0.0
+    r = s
+    for k in range(2):
+        s += 1.0
+        r += b  # r += b
+    tl.store(out + 0, a)  # aliased
+    tl.store(out + 1, b)
+    tl.store(out + 2, c[0])
+    tl.store(out + 3, d + n)
+    tl.store(out + 4, e)
+    tl.store(out + 5, r)
+
+
+def test_variables_are_assigned_one_by_one() -> None:
+    """Of y = x the one changes without the other, also in a helper and in a loop."""
+    x = np.ones(1, np.float32)
+
+    def run(commands: str) -> list[float]:
+        out = np.zeros(6, np.float32)
+        Session(commands, lambda: aliased[(1,)](x, out, 10))
+        return out.tolist()
+
+    stop = f"tbreak {HERE}:{at('aliased')}; c; "
+    assert run("c") == [1, 1, 1, 20, 2, 2]
+    assert run(stop + "!a = 5; c") == [5, 1, 1, 20, 2, 2]
+    assert run(stop + "!b = 5; !d = 1; c") == [1, 5, 1, 11, 2, 2]
+    assert run(stop + "!n = 5; c") == [1, 1, 1, 15, 2, 2]
+    inside = f"tbreak {HERE}:{at('t = u')}; c; n; "
+    assert run(inside + "!t = 7; c") == [1, 1, 1, 20, 8, 2]
+    assert run(inside + "!u = 7; c") == [1, 1, 1, 20, 8, 2]
+    again = f"b {HERE}:{at('r += b')}; c; !b = 4; c; !r = 10; c"
+    assert run(again) == [1, 4, 1, 20, 2, 14]
+
+
 def test_assigned_parameters_are_this_programs() -> None:
     s = Session(f"tbreak {HERE}:{at('i =')}; c; !n = 3; c", launch)
     assert s.result.tolist() == [1, 2, 3, 0, 5, 6, 7, 8]
