@@ -232,3 +232,23 @@ fe_bad_shapes(Fe *f, const char *what, const Type *x, const Type *y)
            str_printf(f->a, "%s: %s and %s", what, shape_words(f, x),
                       shape_words(f, y)));
 }
+
+/* ---- warnings --------------------------------------------------------------------------- */
+
+void
+fe_warn(Fe *f, PyObject *category, const char *fmt, ...)
+{
+    const Loc *at = f->b.loc;
+    va_list ap;
+    if (!f->frame || f->frame->tree->is_library || !at)
+        return;
+    va_start(ap, fmt);
+    const char *text = str_vprintf(f->a, fmt, ap);
+    va_end(ap);
+    const char *key = str_printf(f->a, "%s:%d %s", at->file, at->line, text);
+    if (map_get(&f->warned, key, strlen(key)))
+        return;
+    map_put(&f->warned, key, strlen(key), f);
+    if (PyErr_WarnExplicit(category, text, at->file, at->line, NULL, NULL))
+        fe_raise(f, at); /* warnings are errors: python -W error */
+}

@@ -143,6 +143,12 @@ bi_dot(Fe *f, Value *v)
     Val *acc = NULL;
     check_elems(f, a->type, b->type);
     check_shapes(f, v, a->type, b->type);
+    const Target *t = &f->c->opt.target;
+    if (t->kind != TARGET_CPU && t->sm >= 90 &&
+        (a->type->elem == E_F8E4B15 || b->type->elem == E_F8E4B15))
+        fe_warn(f, PyExc_UserWarning,
+                "dot of tl.float8e4b15 is deprecated from sm_90 on, which has "
+                "instructions for tl.float8e4nv and tl.float8e5");
     int r = a->type->rank;
     int32_t shape[MAX_RANK];
     memcpy(shape, a->type->shape, sizeof shape);

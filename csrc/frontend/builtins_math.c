@@ -339,6 +339,9 @@ py_extreme(Fe *f, bool is_max, Value args)
         } else
             r = extreme(f, is_max, r, v, (Value){0});
     }
+    if (r.kind == V_TENSOR && r.val->type->rank)
+        fe_warn(f, PyExc_DeprecationWarning, "%s of blocks is written tl.%simum",
+                is_max ? "max" : "min", is_max ? "max" : "min");
     return r;
 }
 
@@ -372,6 +375,10 @@ Value
 bi_where(Fe *f, Value *a)
 {
     Val *c = fe_tensor(f, a[0], "the condition of where"), *x, *y;
+    if (c->type->elem != E_I1 && a[0].kind == V_TENSOR)
+        fe_warn(f, PyExc_UserWarning,
+                "tl.where chooses by a condition of int1, not of %s: compare with != 0",
+                ty_str(f->a, c->type));
     c = fe_cast(f, c, E_I1, ROUND_RTNE);
     fe_promote(f, a[1], a[2], false, true, &x, &y, "where");
     fe_broadcast_pair(f, &c, &x);

@@ -228,6 +228,15 @@ bi_reshape(Fe *f, Value *a)
     return v_val(fe_reshape(f, v, rank, shape));
 }
 
+Value
+bi_view(Fe *f, Value *a)
+{
+    fe_warn(f, PyExc_UserWarning,
+            "tl.view is deprecated: tl.reshape(x, shape, "
+            "can_reorder=True) is the same");
+    return bi_reshape(f, a);
+}
+
 Val *
 fe_resize(Fe *f, Val *v, const int32_t *shape, Val *fill)
 {

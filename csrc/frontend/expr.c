@@ -73,6 +73,12 @@ expr_BoolOp(Fe *f, Node *n)
     if (last.kind == V_OBJ && fe_truth(f, last, "") != is_and)
         return v_bool(!is_and);
     Val *r = vals[n_vals - 1];
+    for (int i = 0; i < n_vals; i++)
+        if (vals[i]->type->rank)
+            fe_warn(f, PyExc_UserWarning,
+                    "'%s' of blocks evaluates both sides: write '%s', with parentheses "
+                    "around comparisons",
+                    opr_text[n->opr], is_and ? "&" : "|");
     for (int i = n_vals - 2; i >= 0; i--)
         r = fe_logical(f, (Operator)n->opr, vals[i], r);
     return v_val(r);

@@ -280,6 +280,7 @@ struct Fe {
     Map methods;             /* Python function * -> FeFunction *, of aggregates */
     Map lines;               /* file name -> list of lines, for carets */
     int n_silent; /* > 0: in a function of elements, whose statements are not marked */
+    Map warned;   /* "file:line text" of warnings that were given */
     int depth;    /* of C recursion */
     int64_t n_steps; /* statements lowered: unrolled loops are finite but not small */
     PyObject *cls_constexpr, *cls_dtype, *cls_pointer, *cls_block, *cls_tensor,
@@ -311,6 +312,10 @@ const Node *fe_element_node(Fe *f, Value v, int i);
 const char *fe_text(Fe *f, const Node *n); /* as written, when short; else NULL */
 const char *fe_written(Fe *f, Value v);    /* the operand v as written; or NULL */
 const char *fe_who(Fe *f, Value v);        /* 'x' (a block f32[64]) */
+/* A warning of Python's, at the line that runs; once a line and compile. category: an
+ * exception class. Functions of the language itself warn of nothing. */
+void fe_warn(Fe *f, PyObject *category, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* \"N is 24, K is 3\": the constants that n names; or NULL */
 const char *fe_values(Fe *f, const Node *n);
 void fe_help_values(Fe *f); /* the same of all operands, as the help of what follows */

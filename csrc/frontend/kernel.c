@@ -130,7 +130,7 @@ new_run(Comp *c, const FeEnv *env)
     f->c = c;
     f->a = c->arena;
     f->env = env;
-    f->trees.a = f->nested.a = f->builtins.a = f->methods.a = f->a;
+    f->trees.a = f->nested.a = f->builtins.a = f->methods.a = f->warned.a = f->a;
     static const char *const pos[4] = {"lineno", "col_offset", "end_lineno",
                                        "end_col_offset"};
     for (int i = 0; i < 4; i++)

@@ -328,6 +328,18 @@ check_divisor(Fe *f, Operator o, Value b, const Val *y)
     fail(f, VALUE, "'%s' by the constant 0", opr_text[o]);
 }
 
+/* x << 40 of 32 bits: the language leaves open what that is; here it is 0, or the sign. */
+static void
+warn_shift(Fe *f, Operator o, Elem e, Value by)
+{
+    if (!is_int_obj(by))
+        return;
+    int64_t n = v_const_int(f, by, "the count of a shift");
+    if (n >= elem_info[e].bits || n < 0)
+        fe_warn(f, PyExc_UserWarning, "'%s' by %lld of %d bits moves all of them out",
+                opr_text[o], (long long)n, elem_info[e].bits);
+}
+
 Value
 fe_binary(Fe *f, Operator o, Value a, Value b)
 {
@@ -392,10 +404,12 @@ fe_binary(Fe *f, Operator o, Value a, Value b)
         break;
     case OPR_LShift:
         need_ints(f, o, x);
+        warn_shift(f, o, x->type->elem, b);
         op = OP_SHL;
         break;
     case OPR_RShift:
         need_ints(f, o, x);
+        warn_shift(f, o, x->type->elem, b);
         return v_val(shift_right(f, x, y, self_signed));
     default: unreachable(f->c);
     }
@@ -517,6 +531,9 @@ fe_condition(Fe *f, Value v, const char *of)
                    str_printf(f->a, "%s must be a scalar, not a block of shape %s", of,
                               ty_shape_str(f->a, x->type)));
         }
+        fe_warn(f, PyExc_UserWarning,
+                "%s is a block of one element, %s: take the scalar, x.item()", of,
+                ty_str(f->a, x->type));
         x = fe_reshape(f, x, 0, NULL);
     }
     return fe_cast(f, x, E_I1, ROUND_RTNE);

@@ -1,0 +1,123 @@
+"""Warnings while compiling: what Triton warns of, at the line of the kernel."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any
+
+import pytest
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def where_int(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, tl.where(i, 1.0, 2.0))  # here
+
+
+@tegula.jit
+def and_of_blocks(x):
+    i = tl.arange(0, 64)
+    for k in tl.static_range(3):
+        tl.store(x + i, 1.0, mask=(i > k) and (i < 9))  # here
+
+
+@tegula.jit
+def if_of_one(x):
+    if tl.load(x + tl.arange(0, 1)) > 0:  # here
+        tl.store(x, 1.0)
+
+
+@tegula.jit
+def view(x):
+    v = tl.load(x + tl.arange(0, 64))
+    tl.store(x, tl.sum(tl.view(v, (8, 8))))  # here
+
+
+@tegula.jit
+def min_of_blocks(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, min(i, 3))  # here
+
+
+@tegula.jit
+def shift(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, i << 32)  # here
+
+
+@tegula.jit
+def dot(x):
+    i = tl.arange(0, 32)
+    a = tl.zeros((32, 32), tl.float8e4b15)
+    tl.store(x + i[:, None] * 32 + i[None, :], tl.dot(a, a))  # here
+
+
+@tegula.jit
+def helper(v):
+    return tl.where(v, 1.0, 2.0)  # here
+
+
+@tegula.jit
+def in_helper(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, helper(i) + helper(i + 1))
+
+
+def line_of(kernel: Any) -> int:
+    lines, first = inspect.getsourcelines(kernel.fn)
+    return first + next(i for i, s in enumerate(lines) if "# here" in s)
+
+
+CASES = [
+    (where_int, UserWarning, "int1, not of i32"),
+    (and_of_blocks, UserWarning, "write '&'"),
+    (if_of_one, UserWarning, "one element"),
+    (view, UserWarning, "tl.reshape"),
+    (min_of_blocks, DeprecationWarning, "tl.minimum"),
+    (shift, UserWarning, "by 32 of 32 bits"),
+    (dot, UserWarning, "float8e4b15 is deprecated"),
+    (in_helper, UserWarning, "int1, not of i32"),
+]
+
+
+@pytest.mark.parametrize("kernel,kind,text", CASES)
+def test_warning(kernel: Any, kind: type[Warning], text: str) -> None:
+    """One warning, once, where it is written."""
+    target = "cuda:sm_90a" if kernel is dot else "cpu"
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        kernel.compile("*fp32", target=target)
+    assert len(found) == 1
+    w = found[0]
+    assert w.category is kind and text in str(w.message)
+    assert w.filename == __file__
+    assert w.lineno == line_of(helper if kernel is in_helper else kernel)
+
+
+def test_warnings_as_errors() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(tegula.CompileError, match="int1, not of i32") as e:
+            where_int.lower("*fp32")
+    assert f":{line_of(where_int)}:" in str(e.value)
+
+
+@tegula.jit
+def quiet(x):
+    i = tl.arange(0, 64)
+    m = (i > 3) & (i < 9)
+    v = tl.softmax(tl.load(x + i).to(tl.float32))
+    tl.store(x + i, tl.where(m, v, 0.0) + tl.cdiv(i, 3) + (i << 31), mask=m)
+    if tl.max(i, 0) > 3 and tl.load(x) > 0:
+        tl.store(x, tl.rand(0, 3) + min(2, 3))
+
+
+def test_no_warning() -> None:
+    """Nor of what the language itself is written in."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quiet.compile("*fp32", target="cpu")
