@@ -67,6 +67,8 @@ typedef enum LlTarget { LL_HOST, LL_HOST_QUICK, LL_NVPTX } LlTarget;
 Ll *ll_new(Comp *c, LlTarget t, const char *name);
 /* What the CPU that host code is for can do, as LLVM lists it ("+avx2,-avx512f,.."). */
 const char *ll_host_features(Comp *c);
+/* A message of LLVM's, which the compile owns from here on; NULL: "no reason". */
+const char *ll_message(Comp *c, char *message);
 Lt ll_elem(Ll *l, Elem e);        /* the register form */
 Lt ll_mem(Ll *l, Elem e);         /* the memory form: i8 for i1 */
 Lt ll_type(Ll *l, const Type *t); /* of one element: ll_elem or gptr */

@@ -89,12 +89,13 @@ void
 ll_disassemble(Ll *l, Binary *out)
 {
     const Stage *obj = binary_stage(out, "obj");
+    Disasm d = {.c = l->c, .out = {.a = l->c->arena}};
+    sb_printf(&d.out, "%s:\n", out->symbol);
+    /* Nothing may jump while the object is open. */
     LLVMMemoryBufferRef buffer =
         LLVMCreateMemoryBufferWithMemoryRange(obj->data, obj->size, "obj", false);
     char *error = NULL;
     LLVMBinaryRef object = LLVMCreateBinary(buffer, l->cx, &error);
-    Disasm d = {.c = l->c, .out = {.a = l->c->arena}};
-    sb_printf(&d.out, "%s:\n", out->symbol);
     if (object)
         find_text(&d, object); /* points into the stage, which stays */
     LLVMDisposeMessage(error);
@@ -102,13 +103,9 @@ ll_disassemble(Ll *l, Binary *out)
         LLVMDisposeBinary(object);
     LLVMDisposeMemoryBuffer(buffer);
     if (d.code) {
-        char *triple = LLVMGetTargetMachineTriple(l->tm);
-        char *cpu = LLVMGetTargetMachineCPU(l->tm);
-        const char *t = str_printf(l->c->arena, "%s", triple);
-        const char *u = str_printf(l->c->arena, "%s", cpu);
-        LLVMDisposeMessage(triple);
-        LLVMDisposeMessage(cpu);
-        disassemble(&d, t, u);
+        const char *triple = ll_message(l->c, LLVMGetTargetMachineTriple(l->tm));
+        const char *cpu = ll_message(l->c, LLVMGetTargetMachineCPU(l->tm));
+        disassemble(&d, triple, cpu);
     }
     if (!binary_add(out, "asm", d.out.at, (size_t)d.out.n))
         err_at(l->c, NULL, MEMORY);

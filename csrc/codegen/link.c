@@ -103,12 +103,11 @@ check_symbols(Ll *l, const LlLibrary *k, LLVMModuleRef m)
         Lt have = LLVMGlobalGetValueType(theirs), want = LLVMGlobalGetValueType(ours);
         if (have == want)
             continue;
-        char *a = LLVMPrintTypeToString(have), *b = LLVMPrintTypeToString(want);
+        const char *a = ll_message(l->c, LLVMPrintTypeToString(have)),
+                   *b = ll_message(l->c, LLVMPrintTypeToString(want));
         const char *why = str_printf(l->c->arena, "'%s' is %s, but called as %s",
                                      symbol, a, b);
-        LLVMDisposeMessage(a);
-        LLVMDisposeMessage(b);
-        LLVMDisposeModule(m);
+        LLVMDisposeModule(m); /* else the context does it */
         bad_library(l, k, o, why);
     }
 }
@@ -121,9 +120,7 @@ ll_link(Ll *l, const char *passes)
     for (LlLibrary *k = l->libraries; k; k = k->next) {
         Reading r = {.library = k};
         ll_guarded(l, read_file, &r);
-        const char *why = r.message ? str_printf(l->c->arena, "%s", r.message) : "";
-        if (r.message)
-            LLVMDisposeMessage(r.message);
+        const char *why = ll_message(l->c, r.message);
         if (r.bad)
             bad_library(l, k, k->first, why);
         check_symbols(l, k, r.module);

@@ -95,13 +95,25 @@ session_drop(void *obj)
         LLVMDisposeTargetMachine(l->tm);
 }
 
-/* Raises with a message of LLVM's, and frees it. */
-static NORETURN void
-fail(Ll *l, char *message)
+static void
+drop_message(void *message)
 {
-    const char *copy = str_printf(l->c->arena, "%s", message ? message : "no reason");
     LLVMDisposeMessage(message);
-    err_at(l->c, NULL, LLVM, copy);
+}
+
+const char *
+ll_message(Comp *c, char *message)
+{
+    if (!message)
+        return "no reason";
+    arena_defer(c->arena, drop_message, message);
+    return message;
+}
+
+static void
+drop_error(void *message)
+{
+    LLVMDisposeErrorMessage(message);
 }
 
 const char *
@@ -111,38 +123,33 @@ ll_host_features(Comp *c)
         return !strcmp(c->cpu, "x86-64-v4")   ? "+avx2,+avx512f,+avx512bw,+avx512vl"
                : !strcmp(c->cpu, "x86-64-v3") ? "+avx2"
                                               : "";
-    char *features = LLVMGetHostCPUFeatures();
-    const char *kept = str_printf(c->arena, "%s", features);
-    LLVMDisposeMessage(features);
-    return kept;
+    return ll_message(c, LLVMGetHostCPUFeatures());
 }
 
 /* The CPU this process runs on, with everything it can do. */
 static LLVMTargetMachineRef
-host_machine(Ll *l, LLVMCodeGenOptLevel level, char **triple)
+host_machine(Ll *l, LLVMCodeGenOptLevel level, const char **triple)
 {
-    *triple = LLVMGetDefaultTargetTriple();
+    Comp *c = l->c;
+    *triple = ll_message(c, LLVMGetDefaultTargetTriple());
     LLVMTargetRef t;
     char *error = NULL;
     if (LLVMGetTargetFromTriple(*triple, &t, &error))
-        fail(l, error);
-    Comp *c = l->c;
+        err_at(l->c, NULL, LLVM, ll_message(l->c, error));
     const char *features = c->cpu ? "" : ll_host_features(c);
-    char *cpu = c->cpu ? LLVMCreateMessage(c->cpu) : LLVMGetHostCPUName();
-    LLVMTargetMachineRef tm = LLVMCreateTargetMachine(t, *triple, cpu, features, level,
-                                                      LLVMRelocPIC, LLVMCodeModelSmall);
-    LLVMDisposeMessage(cpu);
-    return tm;
+    const char *cpu = c->cpu ? c->cpu : ll_message(c, LLVMGetHostCPUName());
+    return LLVMCreateTargetMachine(t, *triple, cpu, features, level, LLVMRelocPIC,
+                                   LLVMCodeModelSmall);
 }
 
 static LLVMTargetMachineRef
-nvptx_machine(Ll *l, char **triple)
+nvptx_machine(Ll *l, const char **triple)
 {
-    *triple = LLVMCreateMessage("nvptx64-nvidia-cuda");
+    *triple = "nvptx64-nvidia-cuda";
     LLVMTargetRef t;
     char *error = NULL;
     if (LLVMGetTargetFromTriple(*triple, &t, &error))
-        fail(l, error);
+        err_at(l->c, NULL, LLVM, ll_message(l->c, error));
     Target g = l->c->opt.target;
     char cpu[16];
     snprintf(cpu, sizeof cpu, "sm_%d%s", g.sm, g.accelerated ? "a" : "");
@@ -185,7 +192,7 @@ ll_new(Comp *c, LlTarget t, const char *name)
     l->c = c;
     arena_defer(c->arena, session_drop, s);
     current = c;
-    char *triple;
+    const char *triple;
     LLVMCodeGenOptLevel level = t == LL_HOST_QUICK ? LLVMCodeGenLevelNone
                                                    : LLVMCodeGenLevelDefault;
     l->tm = t == LL_NVPTX ? nvptx_machine(l, &triple) : host_machine(l, level, &triple);
@@ -193,7 +200,6 @@ ll_new(Comp *c, LlTarget t, const char *name)
     LLVMContextSetDiagnosticHandler(l->cx, on_diagnostic, s);
     l->m = LLVMModuleCreateWithNameInContext(name, l->cx);
     LLVMSetTarget(l->m, triple);
-    LLVMDisposeMessage(triple);
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(l->tm);
     LLVMSetModuleDataLayout(l->m, layout);
     LLVMDisposeTargetData(layout);
@@ -388,7 +394,7 @@ end(Session *s)
     if (s->diagnostic) {
         char *text = s->diagnostic;
         s->diagnostic = NULL;
-        fail(&s->l, text);
+        err_at(s->l.c, NULL, LLVM, ll_message(s->l.c, text));
     }
 }
 
@@ -411,7 +417,7 @@ ll_finish(Ll *l, const char *passes, Binary *out)
     bool bad = LLVMVerifyModule(l->m, LLVMReturnStatusAction, &message);
     end(s);
     if (bad)
-        fail(l, message);
+        err_at(l->c, NULL, LLVM, ll_message(l->c, message));
     LLVMDisposeMessage(message);
 
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
@@ -421,9 +427,8 @@ ll_finish(Ll *l, const char *passes, Binary *out)
     LLVMDisposePassBuilderOptions(options);
     if (error) {
         message = LLVMGetErrorMessage(error);
-        const char *copy = str_printf(l->c->arena, "%s", message);
-        LLVMDisposeErrorMessage(message);
-        err_at(l->c, NULL, LLVM, copy);
+        arena_defer(l->c->arena, drop_error, message);
+        err_at(l->c, NULL, LLVM, message);
     }
     end(s);
 
@@ -446,7 +451,7 @@ ll_emit(Ll *l, LLVMCodeGenFileType kind, const char *stage, Binary *out)
     bool bad = LLVMTargetMachineEmitToMemoryBuffer(l->tm, l->m, kind, &message, &code);
     s->is_running = false;
     if (bad)
-        fail(l, message);
+        err_at(l->c, NULL, LLVM, ll_message(l->c, message));
     bool kept = s->diagnostic || binary_add(out, stage, LLVMGetBufferStart(code),
                                             LLVMGetBufferSize(code));
     LLVMDisposeMemoryBuffer(code);

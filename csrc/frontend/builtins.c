@@ -35,6 +35,17 @@ fe_member(const char *name)
     return NULL;
 }
 
+/* The text of s, an attribute that may be missing or no string; steals s. */
+static const char *
+word(Fe *f, PyObject *s)
+{
+    const char *u = s && PyUnicode_Check(fe_own(f, s))
+                        ? PyUnicode_AsUTF8AndSize(s, NULL)
+                        : NULL;
+    fe_forget(f);
+    return u;
+}
+
 const Builtin *
 fe_builtin_of(Fe *f, PyObject *o)
 {
@@ -43,21 +54,13 @@ fe_builtin_of(Fe *f, PyObject *o)
         return bi->name ? bi : NULL;
     static const Builtin none;
     bi = &none;
-    PyObject *mark = PyObject_GetAttr(o, f->attr_builtin);
-    const char *name = mark && PyUnicode_Check(mark)
-                           ? PyUnicode_AsUTF8AndSize(mark, NULL)
-                           : NULL;
+    const char *name = word(f, PyObject_GetAttr(o, f->attr_builtin));
     if (name && fe_builtin_row(name, false))
         bi = fe_builtin_row(name, false);
-    PyErr_Clear();
-    Py_XDECREF(mark);
     if (bi == &none && (PyCFunction_Check(o) || PyType_Check(o))) {
-        PyObject *py = PyObject_GetAttrString(o, "__name__");
-        name = py && PyUnicode_Check(py) ? PyUnicode_AsUTF8AndSize(py, NULL) : NULL;
-        PyErr_Clear();
+        name = word(f, PyObject_GetAttrString(o, "__name__"));
         if (name && fe_builtin_row(name, true) && fe_is_py_builtin(f, o, name))
             bi = fe_builtin_row(name, true);
-        Py_XDECREF(py);
     }
     map_put(&f->builtins, fe_own(f, Py_NewRef(o)), 0, (void *)bi);
     return bi->name ? bi : NULL;

@@ -22,50 +22,49 @@
 
 /* Is o's, or its class's, __module__ one of ours? */
 static bool
-is_of_package(PyObject *o)
+is_of_package(PyObject *o, PyObject **lost)
 {
     PyObject *mod = PyObject_GetAttrString(o, "__module__");
     const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL)
                                                 : NULL;
     bool ours = s && !strncmp(s, "tegula", 6) && (s[6] == 0 || s[6] == '.');
-    PyErr_Clear();
+    fe_clear(lost);
     Py_XDECREF(mod);
     return ours;
 }
 
 static bool
-is_a(const FeEnv *env, PyObject *o, const char *cls)
+is_a(const FeEnv *env, PyObject *o, const char *cls, PyObject **lost)
 {
     PyObject *c = PyObject_GetAttrString(env->language, cls);
     int r = c ? PyObject_IsInstance(o, c) : 0;
-    PyErr_Clear();
+    fe_clear(lost);
     Py_XDECREF(c);
     return r > 0;
 }
 
 bool
-fe_may_read(const FeEnv *env, PyObject *o)
+fe_may_read(const FeEnv *env, PyObject *o, PyObject **lost)
 {
     if (o == Py_None || PyModule_Check(o) || PyCFunction_Check(o))
         return true;
     if (PyTuple_Check(o)) {
         /* constants all the way down cannot change either */
         for (Py_ssize_t i = 0; i < PyTuple_Size(o); i++)
-            if (!fe_may_read(env, PyTuple_GetItem(o, i)))
+            if (!fe_may_read(env, PyTuple_GetItem(o, i), lost))
                 return false;
         return true;
     }
     if (PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o))
         return false;
-    if (is_a(env, o, "constexpr") || is_a(env, o, "dtype") ||
-        env->as_function(env->data, o) ||
-        PyObject_HasAttrString(o, "__tegula_builtin__") ||
-        PyObject_HasAttrString(o, "__tegula_constexpr__") ||
-        PyObject_HasAttrString(o, "__triton_builtin__"))
+    if (is_a(env, o, "constexpr", lost) || is_a(env, o, "dtype", lost) ||
+        env->as_function(env->data, o) || fe_has(o, "__tegula_builtin__", lost) ||
+        fe_has(o, "__tegula_constexpr__", lost) ||
+        fe_has(o, "__triton_builtin__", lost))
         return true;
     if (PyType_Check(o))
-        return PyObject_HasAttrString(o, "_fields") || is_of_package(o);
-    return is_of_package((PyObject *)Py_TYPE(o)); /* members of our enums */
+        return fe_has(o, "_fields", lost) || is_of_package(o, lost);
+    return is_of_package((PyObject *)Py_TYPE(o), lost); /* members of our enums */
 }
 
 /* ---- noting ------------------------------------------------------------------------------ */
@@ -153,8 +152,11 @@ is_code(const FeEnv *env, PyObject *o)
 static PyObject *
 unwrap(const FeEnv *env, PyObject *o)
 {
-    PyObject *v = is_a(env, o, "constexpr") ? PyObject_GetAttrString(o, "value") : NULL;
+    PyObject *lost = NULL; /* then it is another constant, at worst */
+    bool is = is_a(env, o, "constexpr", &lost);
+    PyObject *v = is ? PyObject_GetAttrString(o, "value") : NULL;
     PyErr_Clear();
+    Py_XDECREF(lost);
     return v ? v : Py_NewRef(o);
 }
 

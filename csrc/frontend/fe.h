@@ -299,6 +299,9 @@ PyObject *fe_knob(Fe *f, const char *group, const char *name);
 /* The Python exception that is set becomes an error at loc. KeyboardInterrupt, SystemExit
  * and MemoryError stay set, for the module to let through. */
 NORETURN void fe_raise(Fe *f, const Loc *loc);
+/* The exception that is set, if any, says that there is no such thing: it is cleared, but
+ * for those that fe_raise lets stand. May jump: own what you hold first. */
+void fe_forget(Fe *f);
 /* An error where the current expression stands; for the rows of errors.def that are "%s". */
 #define fail(f, code, ...)                                                             \
     err_at((f)->c, (f)->b.loc, code, str_printf((f)->a, __VA_ARGS__))

@@ -58,6 +58,13 @@ int fe_function_parse(FeFunction *f);
  * without indentation, and is line 1 of `file` in messages. 0, or -1 with an exception and
  * nothing changed. */
 int fe_function_set_source(FeFunction *f, PyObject *text, PyObject *file);
+/* Is the exception that is set one that no look-up may swallow: lost memory, Ctrl-C? */
+bool fe_is_grave(void);
+/* Clears the exception, if any. The class of the first grave one is kept in *lost, which
+ * starts as NULL and is owned by the caller, who raises it at the end. */
+void fe_clear(PyObject **lost);
+/* Is there an attribute of that name? Clears as fe_clear. */
+bool fe_has(PyObject *o, const char *name, PyObject **lost);
 long fe_get_long(PyObject *o, const char *name); /* o.name; -1 with an exception set */
 char *fe_copy_utf8(PyObject *s);                 /* malloc'ed; NULL with an exception */
 
@@ -84,7 +91,7 @@ int fe_captures_check(const FeEnv *env, FeCaptures *c, const FeFunction *kernel)
 void fe_captures_free(FeCaptures *c);
 int fe_captures_traverse(const FeCaptures *c, visitproc visit, void *arg);
 /* May a kernel read the global o? (Python's own functions and classes: fe_builtin_of.) */
-bool fe_may_read(const FeEnv *env, PyObject *o);
+bool fe_may_read(const FeEnv *env, PyObject *o, PyObject **lost); /* see fe_clear */
 
 /* ---- hash.c ---------------------------------------------------------------------------- */
 /* SHA-256 over the normalised AST dump (no line numbers, no docstrings) of f and of everything it

@@ -309,8 +309,8 @@ fe_function_new(PyObject *fn, PyObject *no_specialize, PyObject *no_align)
 {
     PyObject *code = PyObject_GetAttrString(fn, "__code__"), *s = NULL;
     if (!code) {
-        PyErr_Clear();
-        PyErr_Format(PyExc_TypeError, "@jit needs a Python function, not %R", fn);
+        if (!fe_is_grave())
+            PyErr_Format(PyExc_TypeError, "@jit needs a Python function, not %R", fn);
         return NULL;
     }
     FeFunction *f = calloc(1, sizeof *f);

@@ -32,6 +32,7 @@ typedef struct Hash {
     FeCaptures *captures; /* may be NULL */
     int quiet;            /* > 0: in what runs with the def, not with the kernel */
     bool reads_all;       /* the knob that lifts the rule on globals */
+    PyObject *lost;       /* what fe_clear noted: ends the hash, when all is put */
     char buf[4096];
     size_t n;
     int depth;
@@ -88,7 +89,7 @@ put_str(Hash *h, PyObject *s)
     if (u)
         return put_text(h, u, (size_t)n);
     /* lone surrogates: their repr is ASCII */
-    PyErr_Clear();
+    fe_clear(&h->lost);
     PyObject *r = PyObject_ASCII(s);
     u = r ? PyUnicode_AsUTF8AndSize(r, &n) : NULL;
     int bad = !u || put_text(h, u, (size_t)n);
@@ -110,13 +111,13 @@ put_repr(Hash *h, PyObject *o)
 static int put_function(Hash *h, FeFunction *fn);
 
 static bool
-is_ours(PyObject *o)
+is_ours(Hash *h, PyObject *o)
 {
     PyObject *mod = PyObject_GetAttrString(o, "__module__");
     const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL)
                                                 : NULL;
     bool ours = s && !strncmp(s, "tegula.language", 15);
-    PyErr_Clear();
+    fe_clear(&h->lost);
     Py_XDECREF(mod);
     return ours;
 }
@@ -175,7 +176,7 @@ put_field_defaults(Hash *h, PyObject *cls)
     PyObject *of = PyObject_GetAttrString(cls, "_field_defaults");
     PyObject *items = of ? PyMapping_Items(of) : NULL;
     int bad = 0;
-    PyErr_Clear(); /* aggregates have none */
+    fe_clear(&h->lost); /* aggregates have none */
     for (Py_ssize_t i = 0; items && !bad && i < PyList_Size(items); i++)
         bad = put_value(h, PyList_GetItem(items, i));
     Py_XDECREF(of);
@@ -203,14 +204,14 @@ put_class(Hash *h, PyObject *cls)
             PyObject *item = PyList_GetItem(items, k), *v = PyTuple_GetItem(item, 1);
             PyObject *inner = PyObject_GetAttrString(v,
                                                      "__func__"); /* a staticmethod's */
-            PyErr_Clear();
+            fe_clear(&h->lost);
             v = inner ? inner : v;
             PyObject *code = PyObject_GetAttrString(v, "__code__");
-            PyErr_Clear();
+            fe_clear(&h->lost);
             if (code)
                 bad = put_code(h, code);
             else if (h->env->as_function(h->env->data, v) ||
-                     PyObject_HasAttrString(v, "__tegula_constexpr__"))
+                     fe_has(v, "__tegula_constexpr__", &h->lost))
                 bad = put_value(h, v);
             Py_XDECREF(code);
             Py_XDECREF(inner);
@@ -227,7 +228,7 @@ is_constexpr(Hash *h, PyObject *o)
 {
     PyObject *cls = PyObject_GetAttrString(h->env->language, "constexpr");
     bool is = cls && PyObject_IsInstance(o, cls) > 0;
-    PyErr_Clear();
+    fe_clear(&h->lost);
     Py_XDECREF(cls);
     return is;
 }
@@ -250,7 +251,7 @@ put_value(Hash *h, PyObject *o)
             bad = put_value(h, PyTuple_GetItem(o, i));
         return bad || put(h, ")") ? -1 : 0;
     }
-    if (PyType_Check(o) && PyObject_HasAttrString(o, "_fields"))
+    if (PyType_Check(o) && fe_has(o, "_fields", &h->lost))
         return put_class(h, o);
     if (PyModule_Check(o)) {
         PyObject *name = PyModule_GetNameObject(o);
@@ -259,32 +260,32 @@ put_value(Hash *h, PyObject *o)
         return bad ? -1 : 0;
     }
     FeFunction *fn = h->env->as_function(h->env->data, o);
-    if (fn && !is_ours(fn->fn))
+    if (fn && !is_ours(h, fn->fn))
         return put_function(h, fn);
     if (fn)
         return put(h, fn->name);
-    if (PyObject_HasAttrString(o, "__tegula_builtin__")) {
+    if (fe_has(o, "__tegula_builtin__", &h->lost)) {
         PyObject *name = PyObject_GetAttrString(o, "__name__");
         int bad = !name || put_str(h, name);
         Py_XDECREF(name);
         return bad ? -1 : 0;
     }
-    if (PyObject_HasAttrString(o, "__tegula_constexpr__")) {
+    if (fe_has(o, "__tegula_constexpr__", &h->lost)) {
         PyObject *inner = PyObject_GetAttrString(o, "fn");
         if (!inner) {
-            PyErr_Clear();
+            fe_clear(&h->lost);
             inner = Py_NewRef(o);
         }
         PyObject *code = PyObject_GetAttrString(inner, "__code__");
+        fe_clear(&h->lost);
         int bad = code ? put_code(h, code) : put_repr(h, o);
-        PyErr_Clear();
         Py_DECREF(inner);
         Py_XDECREF(code);
         return bad;
     }
     PyObject *code = PyObject_GetAttrString(o,
                                             "__code__"); /* of tl.constexpr(function) */
-    PyErr_Clear();
+    fe_clear(&h->lost);
     if (code) {
         int bad = put_code(h, code) || put_wrapped(h, o);
         Py_DECREF(code);
@@ -306,16 +307,16 @@ is_local(const Hash *h, PyObject *name)
 
 /* The cell that holds the free variable name; new ref, or NULL. */
 static PyObject *
-cell_of(const FeFunction *fn, PyObject *name)
+cell_of(Hash *h, PyObject *name)
 {
-    PyObject *res = NULL, *code = PyObject_GetAttrString(fn->fn, "__code__");
+    PyObject *res = NULL, *code = PyObject_GetAttrString(h->fn->fn, "__code__");
     PyObject *names = code ? PyObject_GetAttrString(code, "co_freevars") : NULL;
-    PyObject *cells = PyObject_GetAttrString(fn->fn, "__closure__");
+    PyObject *cells = PyObject_GetAttrString(h->fn->fn, "__closure__");
     Py_ssize_t n = names && cells && PyTuple_Check(cells) ? PyTuple_Size(names) : 0;
     for (Py_ssize_t i = 0; i < n && !res; i++)
         if (!PyUnicode_Compare(PyTuple_GetItem(names, i), name))
             res = Py_XNewRef(PyTuple_GetItem(cells, i));
-    PyErr_Clear();
+    fe_clear(&h->lost);
     Py_XDECREF(code);
     Py_XDECREF(names);
     Py_XDECREF(cells);
@@ -324,13 +325,13 @@ cell_of(const FeFunction *fn, PyObject *name)
 
 /* Is the dict that of a module of ours? */
 static bool
-is_our_dict(PyObject *dict)
+is_our_dict(Hash *h, PyObject *dict)
 {
     PyObject *name_b = PyDict_GetItemString(dict, "__name__");
     const char *s = name_b && PyUnicode_Check(name_b)
                         ? PyUnicode_AsUTF8AndSize(name_b, NULL)
                         : NULL;
-    PyErr_Clear();
+    fe_clear(&h->lost);
     return s && !strncmp(s, "tegula.", strlen("tegula."));
 }
 
@@ -359,14 +360,14 @@ resolve(Hash *h, PyObject *o)
             return r;
         if (h->fn->closure && (v_b = PyDict_GetItemWithError(h->fn->closure, r.name))) {
             r.is_cell = true;
-            r.home = cell_of(h->fn, r.name);
+            r.home = cell_of(h, r.name);
         } else if ((v_b = PyDict_GetItemWithError(h->fn->globals, r.name)))
             r.home = Py_NewRef(h->fn->globals);
         r.value = Py_XNewRef(v_b);
-        PyErr_Clear();
+        fe_clear(&h->lost);
         return r;
     }
-    PyErr_Clear();
+    fe_clear(&h->lost);
     r.name = PyObject_GetAttrString(o, "attr");
     PyObject *of = r.name ? PyObject_GetAttrString(o, "value") : NULL;
     Found base = of ? resolve(h, of) : (Found){0};
@@ -378,7 +379,7 @@ resolve(Hash *h, PyObject *o)
     }
     found_done(&base);
     Py_XDECREF(of);
-    PyErr_Clear();
+    fe_clear(&h->lost);
     return r;
 }
 
@@ -388,11 +389,11 @@ put_name(Hash *h, PyObject *o)
 {
     Found x = resolve(h, o);
     int bad = 0;
-    if (x.value &&
-        (h->reads_all || PyType_Check(x.value) || fe_may_read(h->env, x.value))) {
+    if (x.value && (h->reads_all || PyType_Check(x.value) ||
+                    fe_may_read(h->env, x.value, &h->lost))) {
         bad = put_value(h, x.value);
         if (!bad && h->captures && !h->quiet && x.home && !PyModule_Check(x.value) &&
-            (x.is_cell || !is_our_dict(x.home)))
+            (x.is_cell || !is_our_dict(h, x.home)))
             bad = fe_capture(h->captures, x.home, x.name, x.value, x.is_cell);
     }
     found_done(&x);
@@ -426,7 +427,7 @@ put_list(Hash *h, PyObject *list, Py_ssize_t first)
 
 /* Is the first statement of a body a text that nobody reads? */
 static bool
-has_docstring(PyObject *body)
+has_docstring(Hash *h, PyObject *body)
 {
     PyObject *first = PyList_Size(body) ? PyList_GetItem(body, 0) : NULL;
     PyObject *v = first ? PyObject_GetAttrString(first, "value") : NULL;
@@ -434,7 +435,7 @@ has_docstring(PyObject *body)
     PyObject *text = v ? PyObject_GetAttrString(v, "value") : NULL;
     bool is = name && !PyUnicode_CompareWithASCIIString(name, "Expr") && text &&
               PyUnicode_Check(text);
-    PyErr_Clear();
+    fe_clear(&h->lost);
     Py_XDECREF(v);
     Py_XDECREF(name);
     Py_XDECREF(text);
@@ -470,7 +471,7 @@ put_fields(Hash *h, PyObject *o, PyObject *fields, const char *except)
             bool is_body = !PyUnicode_CompareWithASCIIString(key, "body"),
                  is_quiet = is_key(key, with_def);
             h->quiet += is_quiet;
-            int bad = is_body && PyList_Check(v) ? put_list(h, v, has_docstring(v))
+            int bad = is_body && PyList_Check(v) ? put_list(h, v, has_docstring(h, v))
                                                  : put_tree(h, v);
             h->quiet -= is_quiet;
             Py_DECREF(v);
@@ -519,7 +520,7 @@ put_def(Hash *h, PyObject *o, PyObject *fields, bool is_lambda)
         return -1;
     h->names = &names;
     int bad = put_params(h, o, false);
-    PyObject *args = PyObject_GetAttrString(o, "args");
+    PyObject *args = bad ? NULL : PyObject_GetAttrString(o, "args");
     h->quiet++; /* defaults: their values count, and were read with the def */
     bad = bad || !args || put_tree(h, args);
     h->quiet--;
@@ -539,7 +540,7 @@ put_tree(Hash *h, PyObject *o)
         return put_list(h, o, 0);
     PyObject *fields = PyObject_GetAttrString(o, "_fields");
     if (!fields) {
-        PyErr_Clear();
+        fe_clear(&h->lost);
         return put_repr(h, o);
     }
     if (++h->depth > MAX_DEPTH) {
@@ -621,7 +622,11 @@ put_function(Hash *h, FeFunction *fn)
 PyObject *
 fe_sha256(void)
 {
-    static const char *const modules[] = {"_sha2", "_sha256", "hashlib"};
+    /* Not one after the other: looking for a module that is not there takes its import
+     * lock, for as long as reading directories takes, and a process that another thread
+     * forks in that time finds the lock taken for ever. One that is loaded takes no lock. */
+    const char *const modules[] = {Py_Version >= 0x030C0000 ? "_sha2" : "_sha256",
+                                   "hashlib"};
     for (size_t i = 0; i < COUNT(modules); i++) {
         PyObject *m = PyImport_ImportModule(modules[i]);
         if (m) {
@@ -673,7 +678,13 @@ fe_function_hash(const FeEnv *env, FeFunction *fn, FeCaptures *captures)
         PyErr_SetString(PyExc_TypeError, "sha256.digest() gave no bytes");
         Py_CLEAR(res);
     }
+    if (h.lost) {
+        /* A name for less than the whole would be the name of other kernels too. */
+        Py_CLEAR(res);
+        PyErr_SetNone(h.lost);
+    }
     Py_XDECREF(h.sha);
     Py_XDECREF(h.seen);
+    Py_XDECREF(h.lost);
     return res;
 }

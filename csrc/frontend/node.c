@@ -94,14 +94,21 @@ get_b(Fe *f, PyObject *o, PyObject *name)
     return v;
 }
 
+/* Python's cache of attributes goes by the address of the name: a new string for each
+ * look-up would only fill it. */
+static PyObject *
+interned(Fe *f, const char *s, size_t n)
+{
+    PyObject *name = PyUnicode_FromStringAndSize(s, (Py_ssize_t)n);
+    if (name)
+        PyUnicode_InternInPlace(&name);
+    return fe_own(f, name);
+}
+
 static PyObject *
 get_str_b(Fe *f, PyObject *o, const char *name)
 {
-    PyObject *v = PyObject_GetAttrString(o, name);
-    if (!v)
-        fe_raise(f, NULL);
-    Py_DECREF(v);
-    return v;
+    return get_b(f, o, interned(f, name, strlen(name)));
 }
 
 static const char *
@@ -188,7 +195,7 @@ convert_field(Fe *f, Node *n, PyObject *o, int i, const char *spec, size_t len)
     }
     PyObject **key = &f->conv->field[n->kind][i];
     if (!*key)
-        *key = fe_own(f, PyUnicode_FromStringAndSize(spec + 2, (Py_ssize_t)len - 2));
+        *key = interned(f, spec + 2, len - 2);
     PyObject *v = get_b(f, o, *key);
     switch (spec[0]) {
     case 'a': n->a = convert(f, v); break;

@@ -55,8 +55,8 @@ bool
 fe_is_py_builtin(Fe *f, PyObject *o, const char *name)
 {
     PyObject *b = PyObject_GetAttrString(f->builtins_mod, name);
-    PyErr_Clear();
-    Py_XDECREF(b);
+    Py_XDECREF(b); /* the module holds it */
+    fe_forget(f);
     return b == o;
 }
 
@@ -153,7 +153,13 @@ fe_name(Fe *f, const Node *n)
         o = look_b(f, fn->globals, name);
     if (o) {
         f->b.loc = fe_loc(f, n);
-        if (!fe_may_read(f->env, o) && !fe_builtin_of(f, o) &&
+        PyObject *lost = NULL;
+        bool may = fe_may_read(f->env, o, &lost);
+        if (lost) {
+            PyErr_SetNone(fe_own(f, lost));
+            fe_raise(f, f->b.loc);
+        }
+        if (!may && !fe_builtin_of(f, o) &&
             fe_knob(f, "compilation", "allow_non_constexpr_globals") != Py_True) {
             const char *what = v_describe(f, v_obj(o));
             if (PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o))

@@ -25,6 +25,30 @@ put_ref(PyObject **at, PyObject *o)
     Py_XDECREF(old);
 }
 
+bool
+fe_is_grave(void)
+{
+    return PyErr_Occurred() && (!PyErr_ExceptionMatches(PyExc_Exception) ||
+                                PyErr_ExceptionMatches(PyExc_MemoryError));
+}
+
+void
+fe_clear(PyObject **lost)
+{
+    if (fe_is_grave() && !*lost)
+        *lost = Py_NewRef(PyErr_Occurred());
+    PyErr_Clear();
+}
+
+bool
+fe_has(PyObject *o, const char *name, PyObject **lost)
+{
+    PyObject *v = PyObject_GetAttrString(o, name);
+    fe_clear(lost);
+    Py_XDECREF(v);
+    return v;
+}
+
 long
 fe_get_long(PyObject *o, const char *name)
 {

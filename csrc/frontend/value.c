@@ -35,8 +35,7 @@ fe_raise(Fe *f, const Loc *loc)
     PyObject *type, *value, *trace;
     if (!PyErr_Occurred())
         err_at(f->c, loc, VALUE, "a Python call failed without an exception");
-    if (!PyErr_ExceptionMatches(PyExc_Exception) ||
-        PyErr_ExceptionMatches(PyExc_MemoryError))
+    if (fe_is_grave())
         err_at(f->c, loc, VALUE, "interrupted"); /* stays set for the module */
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
@@ -54,6 +53,14 @@ fe_raise(Fe *f, const Loc *loc)
     Py_XDECREF(value);
     Py_XDECREF(trace);
     err_at(f->c, loc, VALUE, msg);
+}
+
+void
+fe_forget(Fe *f)
+{
+    if (fe_is_grave())
+        fe_raise(f, f->b.loc);
+    PyErr_Clear();
 }
 
 bool

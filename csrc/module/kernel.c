@@ -201,14 +201,17 @@ wish_new(Kernel *k, PyObject *args, PyObject *kwargs)
     w->named = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
     if (!w->keep || !w->named)
         goto fail;
-    PyObject *text_b = PyDict_GetItemString(w->named, "target");
+    PyObject *key = PyUnicode_InternFromString("target");
+    PyObject *text_b = key ? PyDict_GetItemWithError(w->named, key) : NULL;
+    Py_XDECREF(key); /* a dict that has it holds it */
     if (text_b) {
         const char *text = PyUnicode_AsUTF8AndSize(text_b, NULL);
         if (!text || parse_target(text, &w->target) ||
             PyDict_DelItemString(w->named, "target"))
             goto fail;
         w->call.want = &w->target;
-    }
+    } else if (PyErr_Occurred())
+        goto fail;
     if (call_from_signature(&w->call, args, w->named, w->keep))
         goto fail;
     call_hash(&w->call);

@@ -113,6 +113,27 @@ SCRIPTS = {
         in_child(lambda: (run(), compile_slowly()))
         t.join()
     """,
+    "fork while another thread names kernels": """
+        done = []
+
+        def name():
+            str(tegula.jit(scaled.fn).cache_key)
+
+        def names():
+            while not done:
+                name()
+
+        name()
+        t = threading.Thread(target=names)
+        t.start()
+        try:
+            for k in range(60):
+                time.sleep(0.001 * (k % 7))
+                in_child(name)
+        finally:
+            done.append(True)
+            t.join()
+    """,
     "fork while another thread launches": """
         run(n=1000000)
         done = []

@@ -1,0 +1,321 @@
+"""What one thing done again and again keeps: run by test_leaks.py, in a process of its own.
+
+    python tests/runtime/steady.py python drop_cpu     "python" is where tegula lies
+    [0, 0, 0]                                          a line a round, see count()
+
+A process of its own, because pytest's threads hold None and True now and then, and a
+capture or a progress line allocates between two counts. Two things would hide what is
+ours, and are taken out of the counts:
+
+- Python's cache of attributes (4096 entries) keeps the last name that was looked up in
+  each. Names that are new strings each time, as PyObject_GetAttrString makes them, fill it
+  for thousands of look-ups: a growth that halves each round. It is emptied before a count.
+- malloc keeps a few freed pieces of each size per thread: tcache is turned off by
+  test_leaks.py (GLIBC_TUNABLES).
+
+The first rounds are not printed: they import, start threads, parse each kernel once and
+intern names.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import linecache
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, sys.argv[1])
+
+import numpy as np  # noqa: E402
+
+import tegula  # noqa: E402
+import tegula.language as tl  # noqa: E402
+from tegula import _core  # noqa: E402
+from tegula.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
+
+WARM_UP, ROUNDS, TIMES = 3, 4, 20
+
+
+class MallInfo(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_size_t) for n in "abcd"]
+    _fields_ += [(n, ctypes.c_size_t) for n in ("mapped", "e", "f", "used", "h", "i")]
+
+
+try:
+    mallinfo = ctypes.CDLL(None).mallinfo2
+    mallinfo.restype = MallInfo
+except AttributeError:  # no glibc, or an old one
+
+    def mallinfo() -> MallInfo:
+        return MallInfo()
+
+
+clear_caches: Callable[[], None] = getattr(
+    sys, "_clear_internal_caches", getattr(sys, "_clear_type_cache", lambda: None)
+)
+
+
+@tegula.jit
+def sample(x, y, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    acc = tl.load(x + i, mask=i < n, other=0.0)
+    for k in range(n):
+        if k > 3:
+            acc += 1
+    tl.store(y + i, tl.sort(acc), mask=i < n)
+
+
+@tegula.jit
+def broken(x, n):
+    for k in range(3):
+        tl.store(x, sample.nothing, other=[n, (n, 1), f"{k}"])
+
+
+@tegula.jit
+def inner(x, scale: tl.constexpr):
+    return [x * scale + nowhere, {"a": 1}]  # noqa: F821
+
+
+@tegula.jit
+def middle(x, *rest):
+    f = lambda v: inner(v, 3)
+    return f(x), rest
+
+
+@tegula.jit
+def broken_inside(x, n):
+    for _ in range(n):
+        with tl.static_range(3):
+            tl.store(x, middle(n, 1, 2.0))
+    a, _b = middle(n, x)
+    tl.store(x, a)
+
+
+@tegula.jit
+def scale(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+
+@tegula.jit
+def tile(source, y, BLOCK: tl.constexpr):
+    d = tl.make_tensor_descriptor(y, [8, 16], [16, 1], [8, BLOCK])
+    d.store([0, 0], source.load([0, 0]) + d.load([0, 0]))
+
+
+SIGNATURE = ("*fp32", "*fp32", "i32")
+X, Y = np.ones(64, np.float32), np.zeros(64, np.float32)
+TILE = np.ones((8, 16), np.float32)
+
+
+EXPECTED = (
+    tegula.TegulaError, TypeError, ValueError, KeyError, MemoryError, OverflowError,
+    AssertionError,
+)  # fmt: skip
+
+
+def quietly(call: Callable[[], object]) -> None:
+    try:
+        call()
+    except EXPECTED:
+        pass
+
+
+def lower() -> None:
+    sample.lower(*SIGNATURE, B=4)
+
+
+def errors() -> None:
+    quietly(lambda: broken.lower("*fp32", "i32"))
+    quietly(lambda: broken_inside.lower("*fp32", "i32"))
+    quietly(lambda: sample.lower(*SIGNATURE, B=3))
+    quietly(lambda: sample.lower("*fp32", "nothing", "i32", B=3))
+    quietly(lambda: sample.lower(*SIGNATURE, C=4))
+
+
+def failing(call: Callable[[], object], numbers: Iterable[int]) -> int:
+    """Calls while allocation n of a compile fails, for each n until one succeeds."""
+    failed = 0
+    for n in numbers:
+        _core._fail_after(n)
+        try:
+            call()
+        except MemoryError:
+            failed += 1
+        except tegula.CompileError:  # broken: it got as far as its error
+            break
+        else:
+            break
+        finally:
+            _core._fail_after(0)
+    return failed
+
+
+def no_memory() -> None:
+    for n in (1, 2, 3, 5, 10, 30, 60, 100, 180, 300, 400, 600, 900):
+        failing(lambda: sample.lower(*SIGNATURE, B=4), [n])
+        failing(lambda: broken.lower("*fp32", "i32"), [n])
+
+
+def no_memory_anywhere() -> None:
+    """Every allocation of a frontend's run, of one that ends in an error, of a compile."""
+    assert failing(lambda: sample.lower(*SIGNATURE, B=4), range(1, 10**6)) > 1000
+    assert failing(lambda: broken_inside.lower("*fp32", "i32"), range(1, 10**6)) > 100
+    kernel = fresh()
+    cpu = lambda: kernel.compile(*SIGNATURE, B=16, target="cpu")
+    assert failing(cpu, range(1, 10**6)) > 300
+    del linecache.cache[f"<fresh {number}>"]
+
+
+def launch() -> None:
+    scale[(1,)](X, Y, 64, BLOCK=64)
+    scale[lambda meta: (meta["n"] // 64,)](X, y=Y, n=64, BLOCK=64)
+    scale.run(X, Y, 64, 64, grid=(1,), warmup=False)
+
+
+def bad_launch() -> None:
+    for args in ((X, Y, []), (X, "Y", 64), (X, Y[::-1], 2**80), (X, Y), (X,) * 9):
+        quietly(lambda a=args: scale[(1,)](*a, BLOCK=64))
+    for grid in (1.5,), (1, 2, 3, 4), (-1,), lambda meta: meta["m"], None:
+        quietly(lambda g=grid: scale[g](X, Y, 64, BLOCK=64))
+    for options in {}, {"BLOCK": 63}, {"BLOCK": 64, "num_warps": 3}, {"BLOK": 64}:
+        quietly(lambda o=options: scale[(1,)](X, Y, 64, **o))
+
+
+def interpret() -> None:
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.interpret = True
+        scale[(1,)](X, Y, 64, BLOCK=64)
+        quietly(lambda: scale[(2,)](X, Y, 128, BLOCK=64))  # beyond the end
+
+
+def emulate() -> None:
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = "emu:sm_80"
+        scale[(1,)](X, Y, 64, BLOCK=64)
+        quietly(lambda: scale[(2,)](X, Y, 128, BLOCK=64))
+
+
+def descriptors() -> None:
+    source = TensorDescriptor.from_tensor(TILE, [8, 16])
+    tile[(1,)](source, TILE.copy(), BLOCK=16)
+    quietly(lambda: tile[(1,)](source, TILE.copy(), BLOCK=8))
+    quietly(lambda: TensorDescriptor.from_tensor(TILE, [8, 16, 2]))
+
+
+def autotune() -> None:
+    configs = [tegula.Config({"BLOCK": b}) for b in (16, 32)]
+    calls: list[int] = []
+
+    def bench(call: Callable[[], object], quantiles: list[float]) -> list[float]:
+        call()
+        calls.append(1)
+        return [float(len(calls))] * len(quantiles)
+
+    tuned = tegula.autotune(configs, ["n"], restore_value=["y"], do_bench=bench)(scale)
+    for n in 64, 48:
+        tuned[lambda meta: (-(-meta["n"] // meta["BLOCK"]),)](X, Y, n)
+    quietly(lambda: tuned[(1,)](X, n=3))
+    assert len(calls) == 4
+
+
+number = 0
+
+
+def fresh(bad: str = "") -> Any:
+    """A kernel unlike all before."""
+    global number
+    number += 1
+    text = f"""
+@tegula.jit
+def part(v):
+    return tl.exp(v) * {number}
+
+@tegula.jit
+def kernel(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    tl.store(y + i, part(v) + tl.sum(v) {bad}, mask=i < n)
+"""
+    file = f"<fresh {number}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    space: dict[str, Any] = {"tegula": tegula, "tl": tl}
+    exec(compile(text, file, "exec"), space)
+    return space["kernel"]
+
+
+def drop_cpu() -> None:
+    fresh()[(1,)](X, Y, 64, B=64)
+    del linecache.cache[f"<fresh {number}>"]
+
+
+def drop_emu() -> None:
+    compiled = fresh().compile(*SIGNATURE, B=64, target="emu:sm_80")
+    assert compiled.asm["llir"]
+    del linecache.cache[f"<fresh {number}>"]
+
+
+def drop_ptx() -> None:
+    compiled = fresh().compile(*SIGNATURE, B=64, target="cuda:sm_90a")
+    assert compiled.asm["ptx"]
+    del linecache.cache[f"<fresh {number}>"]
+
+
+def drop_broken() -> None:
+    quietly(lambda: fresh("+ nowhere")[(1,)](X, Y, 64, B=64))
+    quietly(lambda: fresh("+ tl.zeros([7])")[(1,)](X, Y, 64, B=64))
+    for n in number, number - 1:
+        del linecache.cache[f"<fresh {n}>"]
+
+
+def leaky() -> None:
+    """The tests' test: one reference to None, one object, one piece of memory a time."""
+    for o in None, object():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(o))
+    ctypes.pythonapi.PyMem_RawMalloc(24)
+
+
+WATCHED = (
+    None, True, tl.float32, tl.core, tl.load, tl.constexpr, sample, sample.fn, scale,
+    middle, X, Y, TILE, tegula.CompileError,
+)  # fmt: skip
+
+
+def count() -> list[int]:
+    """Python's blocks, bytes of malloc, and how often each of WATCHED is referred to."""
+    clear_caches()
+    gc.collect()
+    info = mallinfo()
+    refs = [sys.getrefcount(o) for o in WATCHED]
+    return [sys.getallocatedblocks(), info.used + info.mapped, *refs]
+
+
+def resident() -> int:
+    """KiB of memory in use, as the system counts."""
+    text = Path("/proc/self/statm").read_text()
+    return int(text.split()[1]) * 4
+
+
+def main() -> None:
+    tegula.knobs.cache.dir = ""
+    tegula.knobs.nvidia.ptxas = "none"
+    once = globals()[sys.argv[2]]
+    times = int(sys.argv[3]) if len(sys.argv) > 3 else TIMES
+    for i in range(WARM_UP + ROUNDS):
+        before, pages = count(), resident()
+        for _ in range(times):
+            once()
+        after = count()
+        if i >= WARM_UP:
+            moved = [b - a for a, b in zip(before, after, strict=True)]
+            worst = max(moved[2:], key=abs)
+            print(json.dumps([*moved[:2], worst, resident() - pages]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
