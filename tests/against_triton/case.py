@@ -65,7 +65,8 @@ class Array:
           finite   random, in the range of all integers that arg names
           whole    small whole numbers, arg the largest
           all      every bit pattern of 8 or 16 bits, a random choice of wider ones
-      normal   the same, without subnormal float32 and float64
+      normal   the same, without subnormal bfloat16, float32 and float64;
+               edge and cross have no subnormal float32 where arg is "normal"
           unit     random in (0, 1); positive, in (0, 100); for functions that want it
           perm     0 .. n - 1 in another order
           zero     zeros, to be written; what is there afterwards is a result too
@@ -80,7 +81,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Descriptor(Array):
-    """The same memory as a TensorDescriptor that the host makes, of rows one after another."""
+    """The same memory as a host's TensorDescriptor, of rows one after another."""
 
     shape: tuple[int, ...] = ()
     block: tuple[int, ...] = ()
@@ -209,10 +210,11 @@ def elements(a: Array) -> np.ndarray:
     t = storage(a.dtype)
     if a.kind == "zero":
         return np.zeros(a.n, t)
-    if a.kind == "edge":
-        return np.resize(np.repeat(odd_values(a.dtype), 16), a.n)
-    if a.kind == "cross":
-        return np.resize(odd_values(a.dtype), a.n)
+    if a.kind in ("edge", "cross"):
+        odd = odd_values(a.dtype)
+        if a.arg == "normal" and a.dtype == "float32":
+            odd[np.abs(odd) < np.finfo(t).tiny] = 0
+        return np.resize(odd if a.kind == "cross" else np.repeat(odd, 16), a.n)
     if a.kind == "divisor":
         x = odd_values(a.dtype)
         if a.dtype == "int1":
@@ -237,6 +239,8 @@ def elements(a: Array) -> np.ndarray:
         raw[: len(odd_values(a.dtype))] = odd_values(a.dtype)[: a.n]
         if a.kind == "normal" and a.dtype in ("float32", "float64"):
             raw[np.abs(raw) < np.finfo(t).tiny] = 0
+        if a.kind == "normal" and a.dtype == "bfloat16":
+            raw[raw & 0x7F80 == 0] = 0
         return raw
     if a.dtype == "int1":
         return rng.integers(0, 2, a.n).astype(bool)

@@ -55,9 +55,11 @@ def text(cases: list[Case]) -> str:
 
 
 def alone(case: Case) -> bool:
-    """Shares no kernel: it has functions of its own, is large, or its memory is a result."""
-    return bool(case.helpers) or case.room > 8192 or any(
-        getattr(a, "kind", "") == "zero" for a in case.args
+    """Shares no kernel: is large, has its own functions, or its memory is a result."""
+    return (
+        bool(case.helpers)
+        or case.room > 8192
+        or any(getattr(a, "kind", "") == "zero" for a in case.args)
     )
 
 

@@ -99,8 +99,9 @@ test_eval_conversions(Test *t)
                (unsigned long long)got);
     }
 
-    CHECK(t,
-          elem_from_double(E_I8, 1e9) == 0x7f && elem_from_double(E_I8, -1e9) == 0x80);
+    CHECK(t, elem_from_double(E_I8, 1e9) == 0xff && elem_from_double(E_I8, -1e9) == 0);
+    CHECK(t, elem_from_double(E_I8, 300) == 44 && elem_from_double(E_U8, 300) == 44);
+    CHECK(t, elem_from_double(E_I16, 1e9) == 0x7fff);
     CHECK(t, elem_from_double(E_U8, -3) == 0 && elem_from_double(E_U8, 255.9) == 255);
     CHECK(t, elem_from_double(E_I64, 0x1p63) == INT64_MAX);
     CHECK(t, elem_from_double(E_U64, 0x1p64) == UINT64_MAX &&

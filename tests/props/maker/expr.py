@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .memory import Memory
-from .scope import ALL, BITS, FLOATS, FP8, INTS, SIGNED, UNSIGNED, Want, is_float
+from .scope import ALL, BITS, FLOATS, INTS, SIGNED, UNSIGNED, Want, is_float
 
 COMPARE = ["<", "==", "<=", "!=", ">", ">="]
 
@@ -206,7 +206,7 @@ class Expr(Memory):
             # A NaN's bits are nobody's promise, so no NaN is made of bits.
             return f"(({y}).to(tl.{w.dtype}, bitcast=True) * 1.0).to(tl.{w.dtype})"
         if kind == 1 and is_float(source.dtype):
-            small = f"({x}).to(tl.float32).to(tl.{d.pick(FP8)})"
+            small = f"({x}).to(tl.float32).to(tl.{d.pick(self.fp8)})"
             return f"{small}.to(tl.float32).to(tl.{w.dtype})"
         if kind == 2 and is_float(w.dtype) and w.dtype in ("float16", "bfloat16"):
             y = self.expr(Want("float32", w.shape, False), depth - 1)

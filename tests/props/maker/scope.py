@@ -82,6 +82,7 @@ class Scope:
     def __init__(self, draw: Draw, plain: bool = False) -> None:
         self.d = draw
         self.plain = plain  # nothing that Triton has not, or leaves undefined
+        self.fp8 = FP8[:2] if plain else FP8
         self.lines: list[str] = []
         self.closures: list[tuple[str, Want]] = []  # functions of one, in scope
         self.vars: list[Var] = []
@@ -98,7 +99,7 @@ class Scope:
             self.shapes += ODD
         self.inputs: list[Param] = []
         kinds = [("int64", True), ("float32", True), ("float32", False)]
-        kinds.append((draw.pick([*INTS, *FLOATS, "int1", *FP8]), draw.chance(50)))
+        kinds.append((draw.pick([*INTS, *FLOATS, "int1", *self.fp8]), draw.chance(50)))
         for i, (dtype, whole) in enumerate(kinds):
             self.inputs.append(self.param(f"x{i}", "in", dtype, whole, 2 * N_IN))
 

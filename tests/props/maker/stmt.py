@@ -170,7 +170,7 @@ class Stmt(Across):
 
     def dot(self) -> None:
         d = self.d
-        kind, acc, how, limit = d.pick(DOTS)
+        kind, acc, how, limit = d.pick(DOTS[:10] if self.plain else DOTS)
         m, n = d.pick([16, 32, 64, 8, 1, 2]), d.pick([16, 32, 64, 8, 4])
         k = d.pick([16, 32, 64]) if kind != "int8" else d.pick([32, 64])
         if self.is_odd and d.chance(50):
