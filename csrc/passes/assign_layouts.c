@@ -35,8 +35,6 @@
 
 enum {
     MAX_RELOADED = 16 << 10, /* bytes of a row that is loaded twice rather than moved */
-    SPREAD_BUDGET = 48,      /* ops looked at to see that a value is made of rows */
-    SPREAD_SHRINK = 4, /* by what a row must be smaller than what it is spread over */
 };
 
 typedef struct Assign {

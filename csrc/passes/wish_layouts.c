@@ -435,8 +435,8 @@ atomic_wish(Wishes *s, const Op *o)
     return w ? w->layout : access_layout(s, o);
 }
 
-/* Where scattered pointers lie, or the data, unless a warp's access would then cover less than a sector in a row
- * and the coalesced layout covers more. */
+/* Where scattered pointers lie, or the data, unless a warp's access would then cover less
+ * than a sector in a row and the coalesced layout covers more. */
 static const Layout *
 store_layout(Wishes *s, const Op *o)
 {
