@@ -159,11 +159,15 @@ typedef struct Target {
 } Target;
 
 /* What a launch may choose besides the kernel's own arguments. Part of the cache key. */
+enum { IMPRECISE_EACH = 32, IMPRECISE_MOST = 255 };
 typedef struct Options {
     Target target;
     int num_warps, num_stages, num_ctas, maxnreg; /* maxnreg 0: no cap */
-    bool enable_fp_fusion;                        /* contract mul + add to fma */
-    bool debug; /* device_assert and overflow checks are live */
+    /* max_num_imprecise_acc of float8 dots that do not say it, in the 32 elements that an
+     * instruction takes, rounded down; 0: not given; IMPRECISE_MOST: that or more. */
+    int imprecise;
+    bool enable_fp_fusion; /* contract mul + add to fma */
+    bool debug;            /* device_assert and overflow checks are live */
     bool sanitize_overflow;
     bool launch_pdl, launch_cooperative_grid;
     bool interpret;    /* no code is made: ir/interp.c runs the tile IR */

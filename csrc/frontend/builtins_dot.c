@@ -135,6 +135,23 @@ flatten_batch(Fe *f, Val *v)
     return fe_reshape(f, v, 3, shape);
 }
 
+/* max_num_imprecise_acc: how many elements along k are summed by themselves before the sum
+ * joins the accumulator; 1: as few as an instruction takes. 0: nobody asks. */
+static int64_t
+partial_k(Fe *f, Value given, const Type *a)
+{
+    int k = a->shape[a->rank - 1], by_option = f->c->opt.imprecise;
+    if (is_absent(given) || is_py_none(given)) {
+        int n = by_option * IMPRECISE_EACH;
+        return fe_is_f8(a->elem) && by_option < IMPRECISE_MOST && n <= k ? n : 0;
+    }
+    int64_t n = v_const_int(f, given, "max_num_imprecise_acc");
+    if (n < 0 || (fe_is_f8(a->elem) && n > k))
+        fail(f, VALUE, "max_num_imprecise_acc (%lld) must be <= K (%d)", (long long)n,
+             k);
+    return fe_is_f8(a->elem) ? MAX(n, 1) : 0;
+}
+
 Value
 bi_dot(Fe *f, Value *v)
 {
@@ -170,16 +187,7 @@ bi_dot(Fe *f, Value *v)
     Elem e = result_elem(f, a->type->elem, v[6], acc);
     fe_check_shape(f, r, shape);
     int prec = precision(f, v[3], v[4]);
-    int64_t imprecise = 0;
-    if (!is_absent(v[5]) && !is_py_none(v[5])) {
-        imprecise = v_const_int(f, v[5], "max_num_imprecise_acc");
-        int k = a->type->shape[r - 1];
-        bool matters = fe_is_f8(a->type->elem) && fe_is_f8(b->type->elem);
-        if (imprecise < 0 || (matters && imprecise > k))
-            fail(f, VALUE, "max_num_imprecise_acc (%lld) must be <= K (%d)",
-                 (long long)imprecise, k);
-        imprecise = MIN(imprecise, k);
-    }
+    int64_t imprecise = partial_k(f, v[5], a->type);
     if (!acc)
         acc = ir_const_bits(&f->b, ty_block(f->c, ty_scalar(f->c, e), r, shape), 0);
     Val *in[3] = {flatten_batch(f, a), flatten_batch(f, b), flatten_batch(f, acc)};

@@ -322,6 +322,7 @@ call_options(const Call *c, Target target)
         .num_stages = o.num_stages,
         .num_ctas = o.num_ctas,
         .maxnreg = o.maxnreg,
+        .imprecise = o.imprecise,
         .enable_fp_fusion = o.flags & OPT_FUSION,
         .debug = o.flags & OPT_DEBUG,
         .sanitize_overflow = o.flags & OPT_SANITIZE,

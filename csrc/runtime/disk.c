@@ -378,7 +378,8 @@ disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *k
         o.num_warps,         o.num_stages,       o.num_ctas,
         o.maxnreg,           o.enable_fp_fusion, o.debug,
         o.sanitize_overflow, o.launch_pdl,       o.launch_cooperative_grid,
-        o.interpret,         o.check_bounds,     o.line_info};
+        o.interpret,         o.check_bounds,     o.line_info,
+        o.imprecise};
     put(&b, words, sizeof words);
     const char *texts = call_option_texts(c);
     put_text(&b, texts ? texts : "");

@@ -21,6 +21,16 @@ FNUZ = {"float8e4b8": "float8_e4m3fnuz", "float8e5b16": "float8_e5m2fnuz"}
 TARGETS = ("cpu", "interpreter", "emu:sm_80", "emu:sm_90a")
 
 
+@pytest.fixture(params=TARGETS)
+def target(request):
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.interpret = request.param == "interpreter"
+        tegula.knobs.runtime.target = (
+            "cpu" if request.param == "interpreter" else request.param
+        )
+        yield request.param
+
+
 @tegula.jit
 def up_kernel(x, y, KIND: tl.constexpr, TO: tl.constexpr):
     i = tl.arange(0, 256)
@@ -64,10 +74,8 @@ def values(kind):
     return v
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_code(monkeypatch, kind, target):
-    monkeypatch.setenv("TEGULA_TARGET", target)
+def test_every_code(kind, target):
     for to in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         y = torch.empty(256, dtype=to)
         up_kernel[(1,)](codes(), y, getattr(tl, kind), getattr(tl, str(to)[6:]))
@@ -116,10 +124,8 @@ def dense(dtype):
     return torch.from_numpy(near.astype(np.uint32).view(np.float32))
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_dense_inputs(monkeypatch, kind, target):
-    monkeypatch.setenv("TEGULA_TARGET", target)
+def test_dense_inputs(kind, target):
     for dtype in (torch.float16, torch.bfloat16, torch.float32):
         x = dense(dtype)
         if target != "cpu":  # slower there; another quarter for each type
@@ -163,10 +169,8 @@ def work_kernel(x, y, out, flags, ZERO: tl.constexpr):
     tl.store(flags + i, (a == b).to(tl.int8) + 2 * (a <= b) + 4 * (a != a))
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", list(FNUZ))
-def test_tensors_of_torch(monkeypatch, kind, target):
-    monkeypatch.setenv("TEGULA_TARGET", target)
+def test_tensors_of_torch(kind, target):
     dtype = getattr(torch, FNUZ[kind])
     x = codes().view(dtype)
     y = codes().flip(0).contiguous().view(dtype)
@@ -193,10 +197,8 @@ def dot_kernel(x, y, out, N: tl.constexpr, K: tl.constexpr):
     tl.store(out + m[:, None] * N + n[None, :], tl.dot(a, b))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_reinterpreted(monkeypatch, target):
+def test_reinterpreted(target):
     """Bytes that are float8e4b15 where a kernel reads them, as an operand of a product."""
-    monkeypatch.setenv("TEGULA_TARGET", target)
     x = torch.randint(0, 256, (32, 64), dtype=torch.uint8)
     y = torch.randint(0, 256, (64, 32), dtype=torch.uint8)
     out = torch.empty(32, 32)
@@ -215,10 +217,8 @@ def negate_kernel(x, y):
     tl.store(y + 256 + i, tl.abs(a))
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", list(FNUZ))
-def test_the_nan_has_no_sign(monkeypatch, kind, target):
-    monkeypatch.setenv("TEGULA_TARGET", target)
+def test_the_nan_has_no_sign(kind, target):
     dtype = getattr(torch, FNUZ[kind])
     y = torch.empty(512, dtype=torch.uint8)
     negate_kernel[(1,)](codes().view(dtype), y.view(dtype))

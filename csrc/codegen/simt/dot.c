@@ -335,12 +335,39 @@ has_step(const Tiles *k, int depth)
     return place_along_k(&mma_shape[k->p->kind], k->p->kw, depth, 0) < k->sides.k;
 }
 
+/* Elements along k after which partial sums join the accumulators; 0: there are none.
+ * Only instructions of float8 may keep few bits of a sum: of the others' nobody asks. */
+static int
+partial_depth(const Op *o, const DotPlan *p)
+{
+    bool is_f8 = elem_is_float(p->operand[0]) && elem_info[p->operand[0]].bits == 8;
+    if (!is_f8 || result(o, 0)->type->elem != E_F32)
+        return 0;
+    int each = (int)ir_attr(o, ATTR_IMPRECISE), step = mma_shape[p->kind].k;
+    return each ? MAX(each / step, 1) * step : 0;
+}
+
+static void
+join_parts(Sim *s, Lv *acc, Lv *part, int n)
+{
+    for (int r = 0; r < n; r++) {
+        if (!LLVMIsConstant(part[r])) /* no product reached it */
+            acc[r] = LLVMBuildFAdd(s->l->b, acc[r], part[r], "");
+        part[r] = LLVMConstNull(s->l->f32);
+    }
+}
+
 static void
 mma_dot(Sim *s, const Op *o, const DotPlan *p)
 {
     Tiles k = open_tiles(s, o, p);
-    Lv *acc = sim_open_acc(s, o);
-    int n_regs = sim_n_regs(result(o, 0));
+    Lv *total = sim_open_acc(s, o), *acc = total;
+    int n_regs = sim_n_regs(result(o, 0)), each = partial_depth(o, p);
+    if (each) {
+        acc = NEW_N(s->a, Lv, n_regs);
+        for (int r = 0; r < n_regs; r++)
+            acc[r] = LLVMConstNull(s->l->f32);
+    }
     int n_done = k.m_bit ? 4 : mma_shape[p->kind].d_regs;
     bool ahead = sim_reads_ahead(s, o);
     for (int depth = 0; has_step(&k, depth); depth += k.step) {
@@ -357,8 +384,11 @@ mma_dot(Sim *s, const Op *o, const DotPlan *p)
             for (int i = 0; i < n_done; i++)
                 acc[reg[i]] = d[i];
         }
+        bool is_full = each && (depth + k.step) % each == 0;
+        if (each && (is_full || !has_step(&k, depth + k.step)))
+            join_parts(s, total, acc, n_regs);
     }
-    sim_close_acc(s, o, acc);
+    sim_close_acc(s, o, total);
 }
 
 /* ---- the op ---------------------------------------------------------------------- */
