@@ -178,7 +178,8 @@ dec_floats(Dec *d)
     dec_take_all(d);
     int to = c->n * fmt_bits(c->to) / 8;
     int from = c->n / c->n_sources * fmt_bits(c->from) / 8;
-    to = to < 2 ? 2 : to, from = from < 2 ? 2 : from;
+    if (c->n == 1) /* a byte alone is in the lower half of a register */
+        to = to < 2 ? 2 : to, from = from < 2 ? 2 : from;
     dec_out_wide(d, &d->opd[0], to);
     for (int k = 0; k < c->n_sources; k++)
         dec_in_wide(d, &d->opd[k + 1], from);

@@ -132,6 +132,26 @@ flagged_f64(Lanes *w, const Ins *i, uint32_t m)
     fesetround(FE_TONEAREST);
 }
 
+/* Two f32 in 64 bits. */
+static void
+pair_f32(Lanes *w, const Ins *i, uint32_t m)
+{
+    float *d = LANE(float, w, i->d);
+    const float *a = LANE(float, w, i->a), *b = LANE(float, w, i->b),
+                *c = i->n_in > 2 ? LANE(float, w, i->c) : a;
+    bool ftz = i->flags & FTZ;
+    fesetround(host_mode[i->bytes]);
+    for (int k = 0; k < 2 * LANES; k++) {
+        if (!(m >> k / 2 & 1))
+            continue;
+        float r =
+            ftz ? flushed(op_f32(i->op, flushed(a[k]), flushed(b[k]), flushed(c[k])))
+                : op_f32(i->op, a[k], b[k], c[k]);
+        d[k] = canon(r);
+    }
+    fesetround(FE_TONEAREST);
+}
+
 /* f32 += a half: the type of one operand (two, of fma) differs. */
 static void
 mixed(Lanes *w, const Ins *i, uint32_t m)
@@ -335,6 +355,15 @@ dec_arithmetic(Dec *d, int op, int n)
     dec_rounding(d);
     bool ftz = dec_has(d, "ftz"), sat = dec_has(d, "sat"), relu = dec_has(d, "relu"),
          noftz = dec_has(d, "noftz");
+    if (dec_has(d, "f32x2")) {
+        if (op > FMA || sat || relu || dec_sm(d) < 100)
+            dec_fail(d, "no such form");
+        i->op = (uint8_t)op;
+        i->flags = ftz ? FTZ : 0;
+        dec_same(d, T_B64, n);
+        i->run = pair_f32;
+        return;
+    }
     Type t = dec_type(d), other = dec_maybe_type(d);
     (void)noftz;
     i->op = (uint8_t)op;

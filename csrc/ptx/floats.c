@@ -30,6 +30,10 @@ static const Format format[FMT_N_TYPES] = {
     [FMT_TF32] = {"tf32",  32,  8, 10, 13, 0x3fbff,             0x3ffff,             true},
     [FMT_F16]  = {"f16",   16,  5, 10,  0, 0x7bff,              0x7fff,              true},
     [FMT_BF16] = {"bf16",  16,  8,  7,  0, 0x7f7f,              0x7fff,              true},
+    [FMT_E2M1] = {"e2m1",   4,  2,  1,  0, 0x7,                 0x7,                 false},
+    [FMT_E2M3] = {"e2m3",   8,  2,  3,  0, 0x1f,                0x1f,                false},
+    [FMT_E3M2] = {"e3m2",   8,  3,  2,  0, 0x1f,                0x1f,                false},
+    [FMT_UE8M0]= {"ue8m0",  8,  8,  0,  0, 0xfe,                0xff,                false},
     [FMT_E4M3] = {"e4m3",   8,  4,  3,  0, 0x7e,                0x7f,                false},
     [FMT_E5M2] = {"e5m2",   8,  5,  2,  0, 0x7b,                0x7f,                true},
     [FMT_S32]  = {"s32",   32,  0,  0,  0, 0,                   0,                   false},
@@ -72,6 +76,13 @@ bits_of(double x)
     return bits;
 }
 
+/* Where the sign stands. */
+static int
+sign_bit(FloatType t)
+{
+    return t == FMT_E2M3 || t == FMT_E3M2 ? 5 : format[t].bits - 1;
+}
+
 /* Any float as a double, exactly. */
 double
 fmt_to_double(FloatType t, uint64_t bits)
@@ -79,8 +90,10 @@ fmt_to_double(FloatType t, uint64_t bits)
     const Format *f = &format[t];
     if (t == FMT_F64)
         return double_of(bits);
+    if (t == FMT_UE8M0)
+        return (bits & 255) == 255 ? NAN : ldexp(1, (int)(bits & 255) - 127);
     uint64_t code = bits >> f->low & (((uint64_t)1 << (f->exp + f->man)) - 1);
-    uint64_t sign = bits >> (f->bits - 1) & 1;
+    uint64_t sign = bits >> sign_bit(t) & 1;
     int exp = (int)(code >> f->man), bias = (1 << (f->exp - 1)) - 1;
     double x;
     if (code > f->max)
@@ -107,6 +120,18 @@ rounds_up(FmtRounding r, bool is_negative, uint64_t q, uint64_t rest, uint64_t h
     return false;
 }
 
+/* The power of two at |x| or, by FMT_RP, above it. */
+static uint64_t
+power_from_double(FmtRounding r, bool to_finite, double x)
+{
+    if (isinf(x))
+        return to_finite ? 254 : 255;
+    int exp;
+    double half = frexp(fabs(x), &exp); /* |x| = half * 2^exp, half in [0.5, 1) */
+    int code = x == 0 ? 0 : exp - 1 + 127 + (r == FMT_RP && half > 0.5);
+    return (uint64_t)(code < 0 ? 0 : code > 254 ? 254 : code);
+}
+
 /* A double as a float of that type, rounded once. */
 uint64_t
 fmt_from_double(FloatType t, FmtRounding r, bool to_finite, double x)
@@ -116,6 +141,8 @@ fmt_from_double(FloatType t, FmtRounding r, bool to_finite, double x)
         return f->nan << f->low;
     if (t == FMT_F64)
         return to_finite && isinf(x) ? f->max | (uint64_t)(x < 0) << 63 : bits_of(x);
+    if (t == FMT_UE8M0)
+        return power_from_double(r, to_finite, x);
     uint64_t bits = bits_of(x), sig = bits & 0xfffffffffffffu;
     bool is_negative = bits >> 63;
     int exp = (int)(bits >> 52 & 0x7ff), least = 1 - ((1 << (f->exp - 1)) - 1);
@@ -141,7 +168,7 @@ fmt_from_double(FloatType t, FmtRounding r, bool to_finite, double x)
                            (r == FMT_RP && is_negative);
         code = goes_to_max ? f->max : f->has_inf ? f->max + 1 : f->nan;
     }
-    return code << f->low | (uint64_t)is_negative << (f->bits - 1);
+    return code << f->low | (uint64_t)is_negative << sign_bit(t);
 }
 
 /* "f16x2": FMT_F16 and 2 */

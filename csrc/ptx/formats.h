@@ -11,6 +11,10 @@ typedef enum FloatType {
     FMT_TF32, /* the upper 19 bits of 32 */
     FMT_F16,
     FMT_BF16,
+    FMT_E2M1, /* 4 bits; these four are finite alone, and NaN is their largest number .. */
+    FMT_E2M3, /* 6 bits in 8 */
+    FMT_E3M2,
+    FMT_UE8M0, /* .. but here: a power of two without a sign */
     FMT_E4M3,
     FMT_E5M2, /* the last float */
     FMT_S32,

@@ -213,6 +213,32 @@ field(uint64_t x, uint32_t at, uint32_t n, int bits, bool is_signed)
     }
     return v;
 }
+static uint32_t
+bit_mask(uint32_t at, uint32_t n, bool clamp)
+{
+    uint32_t from = at & 31, len = n & 31, above = 0;
+    if (clamp && at > 31)
+        return 0;
+    if (!(clamp && n > 31) && from + len < 32)
+        above = ~0u << (from + len);
+    return ~0u << from & ~above;
+}
+BINARY(bmsk, uint32_t, uint32_t, bit_mask(x, y, i->flags))
+
+/* The lowest n bits, extended by the highest of them or by 0. */
+static uint32_t
+extend(uint32_t x, uint32_t n, bool clamp, bool is_signed)
+{
+    if (clamp && n > 31)
+        return x;
+    n &= 31;
+    return n == 0      ? 0
+           : is_signed ? (uint32_t)((int32_t)(x << (32 - n)) >> (32 - n))
+                       : x & ((1u << n) - 1);
+}
+BINARY(szext_u32, uint32_t, uint32_t, extend(x, y, i->flags, false))
+BINARY(szext_s32, uint32_t, uint32_t, extend(x, y, i->flags, true))
+
 TERNARY3(bfe_u32, uint32_t, uint32_t, uint32_t, uint32_t, field(x, y, z, 32, false))
 TERNARY3(bfe_u64, uint64_t, uint64_t, uint32_t, uint32_t, field(x, y, z, 64, false))
 TERNARY3(bfe_s32, uint32_t, uint32_t, uint32_t, uint32_t, field(x, y, z, 32, true))
@@ -301,7 +327,7 @@ static bool
 is_float(const Dec *d)
 {
     for (int k = 0; k < d->n_mods; k++)
-        if (type_info[type_named(d->mod[k])].kind == 'f')
+        if (type_info[type_named(d->mod[k])].kind == 'f' || !strcmp(d->mod[k], "f32x2"))
             return true;
     return false;
 }
@@ -514,6 +540,32 @@ dec_bfi(Dec *d)
 }
 
 static void
+dec_bmsk(Dec *d)
+{
+    static const char *const mode[] = {"wrap", "clamp", NULL};
+    int m = dec_one(d, mode);
+    if (m < 0 || dec_type(d) != T_B32)
+        dec_fail(d, "no such form");
+    d->ins->flags = (uint16_t)m;
+    d->ins->run = bmsk;
+    dec_same(d, T_B32, 2);
+}
+
+static void
+dec_szext(Dec *d)
+{
+    static Run *const run[N_TYPES] = {[T_U32] = szext_u32, [T_S32] = szext_s32};
+    static const char *const mode[] = {"wrap", "clamp", NULL};
+    int m = dec_one(d, mode);
+    Type t = dec_type(d);
+    if (m < 0)
+        dec_fail(d, "no such form");
+    d->ins->flags = (uint16_t)m;
+    dec_run(d, run, t);
+    dec_same(d, t, 2);
+}
+
+static void
 dec_dp(Dec *d)
 {
     bool two = !strcmp(d->op, "dp2a");
@@ -537,5 +589,6 @@ const OpRow integer_ops[] = {
     {"div", dec_div},   {"rem", dec_rem},   {"sad", dec_sad},     {"neg", dec_neg},
     {"abs", dec_abs},   {"min", dec_min},   {"max", dec_max},     {"popc", dec_popc},
     {"clz", dec_clz},   {"brev", dec_brev}, {"bfind", dec_bfind}, {"bfe", dec_bfe},
-    {"bfi", dec_bfi},   {"dp4a", dec_dp},   {"dp2a", dec_dp},     {NULL, NULL},
+    {"bfi", dec_bfi},   {"bmsk", dec_bmsk}, {"szext", dec_szext}, {"dp4a", dec_dp},
+    {"dp2a", dec_dp},   {NULL, NULL},
 };

@@ -353,6 +353,7 @@ const OpRow memory_ops[] = {
     {"isspacep", dec_isspacep},
     {"fence", dec_fence},
     {"membar", dec_fence},
+    {"discard", dec_nothing},
     {"prefetch", dec_nothing},
     {"prefetchu", dec_nothing},
     {"applypriority", dec_nothing},
