@@ -407,7 +407,9 @@ con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     case OP_IF:
         g = con_of(t, fact_yielded(o, 0, v->index), dim, want);
         return g ? con_of(t, fact_yielded(o, 1, v->index), dim, g) : 0;
-    default: return op_has(o, OPF_ELEM) ? con_of_all(t, o, dim, want) : 0;
+    default:
+        return op_has(o, OPF_ELEM) && !op_is_assembly(o) ? con_of_all(t, o, dim, want)
+                                                         : 0;
     }
 }
 

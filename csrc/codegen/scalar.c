@@ -353,11 +353,7 @@ cg_elementwise(Ll *l, const Op *o, Lv *x)
     case OP_HINT: return x[0];
     case OP_INLINE_ASM:
     case OP_INLINE_ASM_IO:
-        if (!l->machine)
-            return cg_asm_elements(l, o, x);
-        err_at(l->c, o->loc, TARGET, "inline assembly",
-               str_printf(l->c->arena, "%s in a reduction or a scan",
-                          l->machine->name));
+        return l->machine ? simt_assembly(l, o, x) : cg_asm_elements(l, o, x);
     case OP_EXTERN: return ll_call_extern(l, o, x);
     case OP_SELECT: return choose(l, x[0], x[1], x[2]);
     case OP_BITCAST: return bitcast(l, t, result(o, 0)->type, x[0]);

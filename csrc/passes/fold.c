@@ -269,6 +269,8 @@ fold_op(Fold *w, Op *o)
         if (stays)
             with = fold_load(w, o);
         break;
+    case OP_INLINE_ASM: /* an element of it may see its neighbours, and its place */
+    case OP_INLINE_ASM_IO: return;
     default:
         if (op_has(o, OPF_ELEM))
             with = fold_arith(w, o);

@@ -22,6 +22,7 @@ fold_like(Fold *w, const Op *o, int n_args, Val *const *args, const Type *t)
     Op *n = ir_op(&w->b, o->op, n_args, args, 1, &t);
     memcpy(n->attr, o->attr, sizeof n->attr);
     n->bits = o->bits;
+    n->text = o->text;
     return result(n, 0);
 }
 

@@ -90,7 +90,7 @@ dollar(Spelling *s, int n_operands)
     while (isdigit((unsigned char)*s->in) && k < PTX_MAX_OPERANDS)
         k = 10 * k + (*s->in++ - '0');
     if (k >= n_operands)
-        parse_fail(s->p, s->line, "$%ld: the constraints name %d operands and results",
+        parse_fail(s->p, s->line, "there is no $%ld: the constraints name %d registers",
                    k, n_operands);
     if (brace && *s->in == ':')
         while (isalpha((unsigned char)*++s->in))

@@ -65,8 +65,10 @@ struct PtxRun {
     PtxBlock out; /* may be an operand's memory */
     const int32_t *pid, *grid;
     int thread, n_threads; /* %tid.x, %ntid.x */
+    int64_t most;          /* instructions, of 32 packs each; 0: 2^28 */
     /* May n bytes from address be touched? NULL: everything may. What is wrong is kept by
-     * the function; the run ends there. */
+     * the function; the run ends there. The address may not be a multiple of n: that is
+     * found wrong behind it. */
     bool (*may)(PtxRun *r, uint64_t address, int n, bool is_store);
     void *data;
 };

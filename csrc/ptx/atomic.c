@@ -178,6 +178,9 @@ dec_atomic(Dec *d, bool is_red)
     if (sym && i->space == SPACE_GENERIC)
         i->space = (uint8_t)sym->space;
     i->flags = t == T_F32 && i->space != SPACE_SHARED && i->space != SPACE_CLUSTER;
+    if (v >= 0 &&
+        (d->opd[at + 1].n_parts != i->n || (!is_red && d->opd[0].n_parts != i->n)))
+        dec_fail(d, "not %d elements", i->n);
     if (!is_red && v >= 0)
         for (int k = 0; k < i->n; k++)
             dec_out_opd(d, &d->opd[0].part[k], i->bytes);
@@ -192,9 +195,6 @@ dec_atomic(Dec *d, bool is_red)
         dec_in_typed(d, at + 2, t);
     if (d->n_opds != at + 2 + (op == CAS) + policy)
         dec_fail(d, "%d operands", d->n_opds);
-    if (v >= 0 &&
-        (d->opd[at + 1].n_parts != i->n || (!is_red && d->opd[0].n_parts != i->n)))
-        dec_fail(d, "not %d elements", i->n);
     i->tracks = true;
     i->run = atomic;
 }

@@ -45,14 +45,14 @@ bytes_at(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32
     char text[128];
     if (lanes_space(space, &address) != SPACE_GLOBAL)
         fault(w, i, lane, "only global memory is there");
+    if (x->r->may && !x->r->may(x->r, address, (int)n, is_store)) {
+        *x->err = 0;
+        longjmp(x->stop, 1);
+    }
     if (address & (n - 1)) {
         snprintf(text, sizeof text, "misaligned: a %s of %u bytes at %#" PRIx64,
                  is_store ? "store" : "load", n, address);
         fault(w, i, lane, text);
-    }
-    if (x->r->may && !x->r->may(x->r, address, (int)n, is_store)) {
-        *x->err = 0;
-        longjmp(x->stop, 1);
     }
     return (uint8_t *)(uintptr_t)address;
 }
@@ -307,7 +307,7 @@ ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR])
     uint8_t *at = heap ? heap : (void *)small, *image = a->image;
     at += -(uintptr_t)at & 63;
     Exec x = {.lanes = {.file = at, .owner = &owner}, .r = r, .err = err};
-    x.n_left = most_instructions;
+    x.n_left = r->most ? r->most : most_instructions;
     x.lanes.undef = (uint32_t *)(void *)(at + 2 * file);
     x.lanes.has_low = x.lanes.undef + f->n_regs + 1;
     x.lanes.has_high = x.lanes.has_low + f->n_regs + 1;

@@ -69,7 +69,8 @@ not.b64 ll
 {shl.b64,shr.u64,shr.s64} llr
 {shl.b16,shr.u16,shr.s16} hhr
 shf.{l,r}.{wrap,clamp}.b32 rrrr
-{prmt.b32,prmt.b32.f4e,prmt.b32.b4e,prmt.b32.rc8,prmt.b32.ecl,prmt.b32.ecr,prmt.b32.rc16} rrrr
+{prmt.b32,prmt.b32.f4e,prmt.b32.b4e} rrrr
+{prmt.b32.rc8,prmt.b32.ecl,prmt.b32.ecr,prmt.b32.rc16} rrrr
 {popc,clz,brev}.b32 rr
 {popc,clz}.b64 rl
 brev.b64 ll
@@ -99,7 +100,8 @@ copysign.f32 fff
 copysign.f64 ddd
 {ex2,lg2,sin,cos,rcp,rsqrt,sqrt}.approx.{f32,ftz.f32} ff
 tanh.approx.f32 ff
-{ex2.approx.ftz.f16x2,ex2.approx.f16x2,tanh.approx.f16x2,tanh.approx.bf16x2,ex2.approx.ftz.bf16x2} rr
+{ex2.approx.ftz.f16x2,ex2.approx.f16x2} rr
+{tanh.approx.f16x2,tanh.approx.bf16x2,ex2.approx.ftz.bf16x2} rr
 {add,sub,mul}.{f16x2,ftz.f16x2,sat.f16x2,bf16x2} rrr
 {add,sub,mul}.{f16,bf16} hhh
 fma.rn.{f16x2,relu.f16x2,ftz.f16x2,bf16x2,relu.bf16x2} rrrr
@@ -141,15 +143,20 @@ lop3.b32 $0, $1, $2, $3, 0xe8; | rrrr
 { .reg .b16 lo, hi; mov.b32 {lo, hi}, $1; mov.b32 $0, {hi, lo}; } | rr
 { .reg .b16 a, b; cvt.u16.u32 a, $1; cvt.u16.u32 b, $2; mul.wide.u16 $0, a, b; } | rrr
 { .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $1, $2, p; } | rrr
-{ .reg .pred p, q; setp.gt.and.u32 p|q, $1, $2, 1; @q mov.b32 $0, 1; @p mov.b32 $0, 2; } | rrr
-{ .reg .pred p; setp.nan.f32 p, $1, $1; @!p add.f32 $0, $1, 0f3F800000; @p mov.b32 $0, 0; } | ff
+{ .reg .pred p, q; setp.gt.and.u32 p|q, $1, $2, 1; @q mov.b32 $0, 1; \
+@p mov.b32 $0, 2; } | rrr
+{ .reg .pred p; setp.nan.f32 p, $1, $1; @!p add.f32 $0, $1, 0f3F800000; \
+@p mov.b32 $0, 0; } | ff
 bfi.b32 $0, $1, $2, 5, 7; | rrr
 add.cc.u32 $0, $1, $2; addc.u32 $0, $0, 0; | rrr
 sub.cc.u32 $0, $1, $2; subc.u32 $0, $0, $1; | rrr
 { .reg .u32 t; mad.lo.cc.u32 t, $1, $2, $3; madc.hi.u32 $0, $1, $2, t; } | rrrr
-{ .reg .u32 n; .reg .pred p; and.b32 n, $1, 15; mov.b32 $0, 0; TOP: add.u32 $0, $0, n; sub.u32 n, n, 1; setp.gt.s32 p, n, 0; @p bra TOP; } | rr
-{ .reg .b64 a, b; mov.b64 a, {$1, $2}; mov.b64 b, {$2, $1}; add.rn.f32x2 a, a, b; mov.b64 {$0, _}, a; } | fff | sm_100
-{ .reg .b64 a, b; mov.b64 a, {$1, $2}; mov.b64 b, {$2, $1}; fma.rn.ftz.f32x2 a, a, b, b; mov.b64 {_, $0}, a; } | fff | sm_100
+{ .reg .u32 n; .reg .pred p; and.b32 n, $1, 15; mov.b32 $0, 0; \
+TOP: add.u32 $0, $0, n; sub.u32 n, n, 1; setp.gt.s32 p, n, 0; @p bra TOP; } | rr
+{ .reg .b64 a, b; mov.b64 a, {$1, $2}; mov.b64 b, {$2, $1}; add.rn.f32x2 a, a, b; \
+mov.b64 {$0, _}, a; } | fff | sm_100
+{ .reg .b64 a, b; mov.b64 a, {$1, $2}; mov.b64 b, {$2, $1}; \
+fma.rn.ftz.f32x2 a, a, b, b; mov.b64 {_, $0}, a; } | fff | sm_100
 { .reg .b8 t; cvt.rn.satfinite.e2m1x2.f32 t, $1, $2; cvt.u32.u8 $0, t; } | rff | sm_100
 { .reg .b8 t; cvt.u8.u32 t, $1; cvt.rn.f16x2.e2m1x2 $0, t; } | rr | sm_100
 cvt.rn.satfinite.e2m3x2.f32 $0, $1, $2; | hff | sm_100

@@ -32,9 +32,9 @@ letter_type(const Ll *l, char c)
 }
 
 static NORETURN void
-bad_form(Sim *s, const Op *o, const char *err)
+bad_form(Ll *l, const Op *o, const char *err)
 {
-    err_at(s->c, o->loc, VALUE, str_printf(s->a, "in the assembly, %s", err));
+    err_at(l->c, o->loc, VALUE, str_printf(l->c->arena, "in the assembly, %s", err));
 }
 
 /* Bits an element takes in a register of the assembly. */
@@ -44,30 +44,31 @@ packed_bits(const Type *t)
     return MAX(8, ty_bits(t));
 }
 
-static void
-read_form(Sim *s, const Op *o, Form *k)
+static Form *
+read_form(Ll *l, const Op *o)
 {
+    Form *k = NEW(l->c->arena, Form);
     char err[PTX_ERROR];
     const char *nl = strchr(o->text, '\n');
-    k->constraints = str_intern_n(s->c, o->text, (size_t)(nl - o->text));
+    k->constraints = str_intern_n(l->c, o->text, (size_t)(nl - o->text));
     k->text = nl + 1;
     if (!ptx_form_read(&k->form, o->text, (size_t)(nl - o->text), err))
-        bad_form(s, o, err);
-    int *bits = NEW_N(s->a, int, o->n_args + 1);
+        bad_form(l, o, err);
+    int *bits = NEW_N(l->c->arena, int, o->n_args + 1);
     for (int i = 0; i < o->n_args; i++)
         bits[i] = packed_bits(arg(o, i)->type);
     if (!ptx_form_fits(&k->form, o->n_args, bits, packed_bits(result(o, 0)->type),
                        (int)ir_attr(o, ATTR_PACK), (int)ir_attr(o, ATTR_START), err))
-        bad_form(s, o, err);
+        bad_form(l, o, err);
     for (int i = 0; i < k->form.n_out + k->form.n_in; i++)
-        k->reg[i] = letter_type(s->l, k->form.letter[i]);
+        k->reg[i] = letter_type(l, k->form.letter[i]);
+    return k;
 }
 
 /* x as an integer of its own width. */
 static Lv
-as_int(Sim *s, const Type *t, Lv x)
+as_int(Ll *l, const Type *t, Lv x)
 {
-    Ll *l = s->l;
     Lt to = LLVMIntTypeInContext(l->cx, (unsigned)packed_bits(t));
     if (t->is_ptr)
         return LLVMBuildPtrToInt(l->b, x, to, "");
@@ -75,9 +76,8 @@ as_int(Sim *s, const Type *t, Lv x)
 }
 
 static Lv
-from_int(Sim *s, const Type *t, Lv x)
+from_int(Ll *l, const Type *t, Lv x)
 {
-    Ll *l = s->l;
     if (t->is_ptr)
         return LLVMBuildIntToPtr(l->b, x, l->gptr, "");
     return cg_from_memory(l, t->elem,
@@ -106,25 +106,23 @@ mark_pure(Ll *l, Lv call)
     }
 }
 
-/* One pack: the elements from `at` on. */
+/* One pack of n elements: those from `at` on. from[i]: of operand i. */
 static void
-pack_through(Sim *s, const Op *o, const Form *k, int at, Lv *to)
+pack_through(Ll *l, const Op *o, const Form *k, int n, Lv *const *from, int at, Lv *to)
 {
-    Ll *l = s->l;
     const Type *rt = result(o, 0)->type;
     int pack = (int)ir_attr(o, ATTR_PACK), first = (int)ir_attr(o, ATTR_START);
-    int n = sim_n_regs(result(o, 0)), n_out = k->form.n_out, n_in = 0;
+    int n_out = k->form.n_out, n_in = 0;
     Lv in[PTX_MAX_OPERANDS];
     for (int i = 0; i < o->n_args; i++) {
         const Type *t = arg(o, i)->type;
-        Lv *from = sim_val(s, arg(o, i));
         int bits = packed_bits(t), each = ptx_per_register(bits, pack);
         for (int e = 0; e < pack; e += each) {
             Lt want = k->reg[n_out + n_in];
             Lt word = LLVMIntTypeInContext(l->cx, (unsigned)width(want));
             Lv x = NULL;
             for (int j = 0; j < each && e + j < pack; j++) {
-                Lv y = as_int(s, t, from[MIN(at + e + j, n - 1)]);
+                Lv y = as_int(l, t, from[i][MIN(at + e + j, n - 1)]);
                 y = width(want) < bits ? LLVMBuildTrunc(l->b, y, word, "")
                                        : LLVMBuildZExtOrBitCast(l->b, y, word, "");
                 if (j)
@@ -152,43 +150,52 @@ pack_through(Sim *s, const Op *o, const Form *k, int at, Lv *to)
         Lt narrow = LLVMIntTypeInContext(l->cx, (unsigned)bits);
         x = width(k->reg[reg]) < bits ? LLVMBuildZExt(l->b, x, narrow, "")
                                       : LLVMBuildTruncOrBitCast(l->b, x, narrow, "");
-        to[at + e] = from_int(s, rt, x);
+        to[at + e] = from_int(l, rt, x);
     }
 }
 
-/* All elements of the thread at once. */
+/* n elements of the thread; from[i]: of operand i. */
 static void
-call_machine(Sim *s, const Op *o, Lv *to)
+through(Ll *l, const Op *o, int n, Lv *const *from, Lv *to)
 {
-    const Val *r = result(o, 0);
-    int n = sim_n_regs(r);
-    Lv **in = NEW_N(s->a, Lv *, o->n_args + 1);
-    for (int i = 0; i < o->n_args; i++) {
-        Lv *from = sim_val(s, arg(o, i));
-        in[i] = NEW_N(s->a, Lv, n);
-        for (int e = 0; e < n; e++)
-            in[i][e] = as_int(s, arg(o, i)->type, from[e]);
+    const Form *k = read_form(l, o);
+    int pack = (int)ir_attr(o, ATTR_PACK);
+    if (!l->machine->assembly) {
+        for (int at = 0; at < n; at += pack)
+            pack_through(l, o, k, n, from, at, to);
+        return;
     }
-    s->l->machine->assembly(s->l, o, n, in, to);
+    Lv **in = NEW_N(l->c->arena, Lv *, o->n_args + 1);
+    for (int i = 0; i < o->n_args; i++) {
+        in[i] = NEW_N(l->c->arena, Lv, n);
+        for (int e = 0; e < n; e++)
+            in[i][e] = as_int(l, arg(o, i)->type, from[i][e]);
+    }
+    l->machine->assembly(l, o, n, in, to);
     for (int e = 0; e < n; e++)
-        to[e] = from_int(s, r->type, to[e]);
+        to[e] = from_int(l, result(o, 0)->type, to[e]);
 }
 
 void
 sim_inline_asm(Sim *s, const Op *o)
 {
-    const Type *rt = result(o, 0)->type;
-    int pack = (int)ir_attr(o, ATTR_PACK), n = sim_n_regs(result(o, 0));
-    for (int i = 0; i < o->n_args; i++)
-        if (arg(o, i)->type->layout != rt->layout)
+    Lv **from = NEW_N(s->a, Lv *, o->n_args + 1);
+    for (int i = 0; i < o->n_args; i++) {
+        if (arg(o, i)->type->layout != result(o, 0)->type->layout)
             sim_bad_layout(s, o);
-    Form *k = NEW(s->a, Form);
-    read_form(s, o, k);
-    Lv *to = sim_define(s, result(o, 0));
-    if (s->l->machine->assembly) {
-        call_machine(s, o, to);
-        return;
+        from[i] = sim_val(s, arg(o, i));
     }
-    for (int at = 0; at < n; at += pack)
-        pack_through(s, o, k, at, to);
+    through(s->l, o, sim_n_regs(result(o, 0)), from, sim_define(s, result(o, 0)));
+}
+
+Lv
+simt_assembly(Ll *l, const Op *o, Lv *x)
+{
+    Lv **from = NEW_N(l->c->arena, Lv *, o->n_args + 1), r;
+    for (int i = 0; i < o->n_args; i++)
+        from[i] = &x[i];
+    if (ir_attr(o, ATTR_PACK) != 1 || (o->n_args && ll_lanes(x[0])))
+        err_at(l->c, o->loc, LIMIT, "assembly with pack in a reduction or a scan");
+    through(l, o, 1, from, &r);
+    return r;
 }

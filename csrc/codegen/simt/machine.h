@@ -94,6 +94,8 @@ typedef struct Machine {
 
 extern const Machine machine_ptx, machine_emu;
 
+/* assembly.c: o on one element: in a region. */
+Lv simt_assembly(Ll *l, const Op *o, Lv *x);
 int simt_atomic_log2(Ll *l, Elem e, int rmw); /* memory.c: atomic_log2 of both */
 
 #endif

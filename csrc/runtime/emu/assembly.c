@@ -16,7 +16,7 @@ static bool
 may(PtxRun *r, uint64_t address, int n, bool is_store)
 {
     Refused *x = r->data;
-    if (emu_is_allowed(x->t, address, n, is_store))
+    if (address % (uint64_t)n == 0 && emu_is_allowed(x->t, address, n, is_store))
         return true;
     x->address = address, x->bytes = n, x->is_write = is_store;
     return false;
@@ -46,7 +46,8 @@ emu_assembly(EmuThread *t, const PtxSite *site, void *const *data)
     }
     ptx_cache_clear(&own);
     if (!ok && refused.bytes)
-        emu_global(t, refused.address, refused.bytes, 1, refused.is_write, &at);
+        emu_global(t, refused.address, refused.bytes, refused.bytes, refused.is_write,
+                   &at);
     if (!ok)
         emu_fault(t, EMU_ASSERT, &at, "in the assembly: %s", err);
 }
