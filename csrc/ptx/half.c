@@ -6,6 +6,7 @@
  */
 #include "ptx/half.h"
 #include "ptx/formats.h"
+#include "ptx/lanes.h"
 
 #include <math.h>
 
@@ -95,6 +96,79 @@ one(const Ins *i, Type t, uint64_t a, uint64_t b, uint64_t c)
     return ftz && (bits & 0x7c00) == 0 && t == T_F16 ? bits & 0x8000 : bits;
 }
 
+/* ---- the usual ones, fast -------------------------------------------------------- */
+/* Sums and products of halves in f32, rounded once more, are as if rounded once: f32 has
+ * more than twice the bits and two (Figueroa, 1995). A fma is computed in double as above.
+ * No denormal of f32 is met on the way, whatever the processor does with them. */
+
+static inline float
+float_of_f16(uint32_t h)
+{
+    uint32_t code = h & 0x7fff, bits = (code << 13) + 0x38000000;
+    float small = (float)code * 0x1p-24f, x;
+    bits += code >= 0x7c00 ? 0x38000000 : 0;
+    memcpy(&x, &bits, sizeof x);
+    x = code < 0x400 ? small : x;
+    return h & 0x8000 ? -x : x;
+}
+
+/* To nearest even; NaN is 0x7fff. */
+static inline uint32_t
+f16_of_float(float x)
+{
+    uint32_t bits, sum;
+    memcpy(&bits, &x, sizeof bits);
+    uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff, code;
+    float low = fabsf(x) + 0.5f; /* its last bit is that of a subnormal half */
+    memcpy(&sum, &low, sizeof sum);
+    code = size < 0x38800000 ? sum - 0x3f000000
+                             : (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
+    code = size >= 0x47800000 ? 0x7c00 : code;
+    return size > 0x7f800000 ? 0x7fff : sign | code;
+}
+
+static inline float
+float_of_bf16(uint32_t h)
+{
+    uint32_t bits = h << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint32_t
+bf16_of_float(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits & 0x7fffffff) > 0x7f800000 ? 0x7fff
+                                            : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+#define PAIR(name, of, to, expr)                                                       \
+    static void name(Lanes *w, const Ins *i, uint32_t m)                               \
+    {                                                                                  \
+        uint32_t *d = LANE(uint32_t, w, i->d);                                         \
+        const uint32_t *a = LANE(uint32_t, w, i->a), *b = LANE(uint32_t, w, i->b);     \
+        for (int l = 0; l < LANES; l++) {                                              \
+            float x = of(a[l] & 0xffff), y = of(b[l] & 0xffff);                        \
+            uint32_t r = to(expr);                                                     \
+            x = of(a[l] >> 16), y = of(b[l] >> 16);                                    \
+            r |= to(expr) << 16;                                                       \
+            d[l] = m >> l & 1 ? r : d[l];                                              \
+        }                                                                              \
+    }
+PAIR(add_f16x2, float_of_f16, f16_of_float, x + y)
+PAIR(sub_f16x2, float_of_f16, f16_of_float, x - y)
+PAIR(mul_f16x2, float_of_f16, f16_of_float, x *y)
+PAIR(add_bf16x2, float_of_bf16, bf16_of_float, x + y)
+PAIR(sub_bf16x2, float_of_bf16, bf16_of_float, x - y)
+PAIR(mul_bf16x2, float_of_bf16, bf16_of_float, x *y)
+
+static Run *const fast[][2] = {[HALF_ADD] = {add_f16x2, add_bf16x2},
+                               [HALF_SUB] = {sub_f16x2, sub_bf16x2},
+                               [HALF_MUL] = {mul_f16x2, mul_bf16x2}};
+
 static void
 run_half(Lanes *w, const Ins *i, uint32_t m)
 {
@@ -131,4 +205,8 @@ dec_half(Dec *d, Type t, HalfOp op, int n, bool ftz, bool sat, bool relu)
     d->ins->type = (uint8_t)t;
     d->ins->flags = (uint16_t)((ftz ? FTZ : 0) | (sat ? SAT : 0) | (relu ? RELU : 0));
     d->ins->run = run_half;
+    if (op <= HALF_MUL && !d->ins->flags && type_info[t].bytes == 4) {
+        dec_places(d);
+        d->ins->run = fast[op][is_bf16];
+    }
 }

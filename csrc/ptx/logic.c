@@ -54,22 +54,20 @@ TERNARY(shf_r_clamp, uint32_t, uint32_t, uint32_t,
         : z >= 32 ? y
                   : y << (32 - z) | x >> z)
 
+/* The table's bits become masks; a, b, c choose among them. */
+#define CHOOSE(by, one, zero) (((by) & (one)) | (~(by) & (zero)))
+
 static void
 lop3(Lanes *w, const Ins *i, uint32_t m)
 {
-    uint32_t *d = LANE(uint32_t, w, i->d);
+    uint32_t *d = LANE(uint32_t, w, i->d), t[8];
     const uint32_t *a = LANE(uint32_t, w, i->a), *b = LANE(uint32_t, w, i->b),
                    *c = LANE(uint32_t, w, i->c);
-    int t = (int)i->imm;
-    for (int l = 0; l < LANES; l++) {
-        uint32_t r = 0;
-        for (int k = 0; k < 8; k++)
-            if (t >> k & 1)
-                r |= (k & 4 ? a[l] : ~a[l]) & (k & 2 ? b[l] : ~b[l]) &
-                     (k & 1 ? c[l] : ~c[l]);
-        if (m >> l & 1)
-            d[l] = r;
-    }
+    for (int k = 0; k < 8; k++)
+        t[k] = i->imm >> k & 1 ? UINT32_MAX : 0;
+    EACH_LANE(m, uint32_t x = a[l]; uint32_t y = b[l]; uint32_t z = c[l];
+              d[l] = CHOOSE(x, CHOOSE(y, CHOOSE(z, t[7], t[6]), CHOOSE(z, t[5], t[4])),
+                            CHOOSE(y, CHOOSE(z, t[3], t[2]), CHOOSE(z, t[1], t[0]))))
 }
 
 /* op: 0 plain, else the place in prmt_words. */

@@ -140,24 +140,48 @@ put_element(const PtxBlock *b, int64_t at, uint64_t v)
     memcpy((char *)b->data + at * b->stride, &v, (size_t)b->stride);
 }
 
-/* Register number k of a pack takes elements from k * each on; the lanes are packs from
- * `first` on. A pack that is not full repeats the last element. */
+/* n places of `bytes` each, so far apart, to others. */
+static void
+copy(uint8_t *to, int64_t to_step, const uint8_t *from, int64_t from_step, int bytes,
+     int n)
+{
+    if (to_step == bytes && from_step == bytes) {
+        memcpy(to, from, (size_t)(n * bytes));
+        return;
+    }
+    for (int l = 0; l < n; l++, to += to_step, from += from_step)
+        switch (bytes) {
+        case 1: *to = *from; break;
+        case 2: memcpy(to, from, 2); break;
+        case 4: memcpy(to, from, 4); break;
+        default: memcpy(to, from, 8);
+        }
+}
+
+/* Register k of a pack has elements from k * each on. Are these, in the memory of all lanes
+ * from pack `first` on, what the register has? Then *at is the first lane's. */
+static bool
+is_plain(const PtxRun *r, Reg reg, const PtxBlock *b, int k, int64_t first, int n_lanes,
+         uint8_t **at)
+{
+    int each = ptx_per_register(width(b), r->pack);
+    if (b->bits < 8 || (first + n_lanes) * r->pack > r->n || (k + 1) * each > r->pack ||
+        each * width(b) != 8 * reg.bytes || (each > 1 && b->stride * 8 != width(b)))
+        return false;
+    *at = (uint8_t *)b->data + (first * r->pack + k * each) * b->stride;
+    return true;
+}
+
+/* A pack that is not full repeats the last element. */
 static void
 load_register(Exec *x, Reg reg, const PtxBlock *b, int k, int64_t first, int n_lanes)
 {
     const PtxRun *r = x->r;
-    int each = ptx_per_register(width(b), r->pack), bytes = each * width(b) / 8;
-    int64_t step = (int64_t)r->pack * b->stride;
-    const char *from = (const char *)b->data + first * step +
-                       (int64_t)k * each * b->stride;
-    bool is_full = (first + n_lanes) * r->pack <= r->n && (k + 1) * each <= r->pack;
-    if (is_full && bytes == reg.bytes && (each == 1 || b->stride * 8 == width(b))) {
-        uint8_t *to = LANE(uint8_t, &x->lanes, reg.at);
-        if (step == bytes)
-            memcpy(to, from, (size_t)(n_lanes * bytes));
-        else
-            for (int l = 0; l < n_lanes; l++)
-                memcpy(to + l * bytes, from + l * step, (size_t)bytes);
+    int each = ptx_per_register(width(b), r->pack);
+    uint8_t *from;
+    if (is_plain(r, reg, b, k, first, n_lanes, &from)) {
+        copy(LANE(uint8_t, &x->lanes, reg.at), reg.bytes, from,
+             (int64_t)r->pack * b->stride, reg.bytes, n_lanes);
         return;
     }
     uint64_t v[LANES] = {0};
@@ -177,6 +201,12 @@ store_register(Exec *x, Reg reg, const PtxBlock *b, int k, int64_t first, int n_
 {
     const PtxRun *r = x->r;
     int each = ptx_per_register(width(b), r->pack);
+    uint8_t *to;
+    if (b->stride * 8 == width(b) && is_plain(r, reg, b, k, first, n_lanes, &to)) {
+        copy(to, (int64_t)r->pack * b->stride, LANE(uint8_t, &x->lanes, reg.at),
+             reg.bytes, reg.bytes, n_lanes);
+        return;
+    }
     uint64_t v[LANES];
     lanes_get(&x->lanes, reg, v);
     for (int l = 0; l < n_lanes; l++)

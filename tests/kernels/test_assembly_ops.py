@@ -258,3 +258,32 @@ def test_instruction(case: str) -> None:
     assert (got["cpu"].view(np.uint8) != 77).any()
     for result in got.values():
         same_bits(result, got["cpu"])
+
+
+@pytest.mark.parametrize("op", ["add", "sub", "mul"])
+@pytest.mark.parametrize("half", ["f16", "bf16"])
+def test_halves_against_numpy(op: str, half: str) -> None:
+    """f32's own arithmetic, and its rounding by torch or NumPy."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(7)
+    n = 1 << 16
+    x = np.concatenate([np.arange(n), rng.integers(0, n, 3 * n)]).astype(np.uint16)
+    y = rng.integers(0, n, 4 * n).astype(np.uint16)
+    y[::5] = x[::5] ^ rng.integers(0, 8, len(x[::5])).astype(np.uint16)
+    out = np.zeros(2 * n, np.int32)
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = "cpu"
+        COMPILED[2][(1,)](
+            x.view(np.int32),
+            y.view(np.int32),
+            out,
+            ASM=f"{op}.{half}x2 $0, $1, $2;",
+            FORM="=r,r,r",
+            N=2 * n,
+        )
+    dtype = torch.float16 if half == "f16" else torch.bfloat16
+    a, b = (torch.from_numpy(v.view(np.int16)).view(dtype).double() for v in (x, y))
+    exact = getattr(torch, op)(a, b)  # of sums to 2^-53, and rounded once more
+    want = exact.float().to(dtype).view(torch.int16).numpy().view(np.uint16)
+    want = np.where(exact.isnan().numpy(), 0x7FFF, want)
+    np.testing.assert_array_equal(out.view(np.uint16), want)
