@@ -16,6 +16,6 @@ def run():
 
 
 # ----
-# value_asm_operand.py:10:9: CompileError[VALUE]: in the assembly, line 1: $2: the constraints name 2 operands and results
+# value_asm_operand.py:10:9: CompileError[VALUE]: in the assembly, line 1: there is no $2: the constraints name 2 registers
 #     b = tl.inline_asm_elementwise("add.s32 $0, $1, $2;", "=r,r", [a], tl.int32, True, 1)
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
