@@ -83,7 +83,8 @@ tensor_attribute(Fe *f, Val *v, const char *name)
                  ty_shape_str(f->a, t));
         return v_val(fe_trans(f, v, (const int[]){1, 0}));
     }
-    return method(f, name, v_val(v));
+    const Builtin *operator = fe_operator_method(name);
+    return operator ? bind(f, operator, NULL, v_val(v)) : method(f, name, v_val(v));
 }
 
 static Value

@@ -468,6 +468,8 @@ const Builtin *fe_builtin_row(const char *name, bool py);
 Value fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
                       const char *const *kw, const Value *kw_args);
 const Builtin *fe_member(const char *name); /* NULL: tensors have no such method */
+/* dunder.c: x.__add__ and the like; NULL: no operator's method */
+const Builtin *fe_operator_method(const char *name);
 extern const Builtin fe_builtins[];
 extern const int n_fe_builtins;
 bool fe_is_given(Value v); /* neither absent nor None */

@@ -512,6 +512,7 @@ type_canonicalisation_dict |= {v: v for v in list(type_canonicalisation_dict.val
 # Triton defines these beside JITFunction, and libraries import them from there.
 _ELSEWHERE = {
     "ConstexprFunction": "constexprs",
+    "DependenciesFinder": "dependencies",
     "JITCallable": "_core",
     "MockTensor": "tensors",
     "TensorWrapper": "tensors",

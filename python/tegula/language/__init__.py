@@ -40,8 +40,10 @@ else:
 
     def __getattr__(name: str) -> Any:
         # Two hundred functions that few kernels need.
-        if name == "extra":
+        # libdevice stood here, and was math, before Triton 3.
+        if name in ("extra", "libdevice"):
             import importlib
 
-            return importlib.import_module(".extra", __name__)
+            extra = importlib.import_module(".extra", __name__)
+            return extra if name == "extra" else extra.libdevice
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -500,3 +500,17 @@ def sigmoid(x: Operand, _semantic: Any = None) -> tensor:
     float32[4]: [0.5, 0.7311, 0.8808, 0.9526]
     """
     return outside()
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        # Until Triton 3 this module was libdevice, and kernels of that age still are about.
+        import importlib
+
+        if name in ("max", "min"):
+            return globals()[name + "imum"]
+        libdevice = importlib.import_module(".extra.libdevice", __package__)
+        if name.startswith("_") or not hasattr(libdevice, name):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(libdevice, name)
