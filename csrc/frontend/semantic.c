@@ -85,6 +85,10 @@ operand(Fe *f, Value v, const char *op)
         fe_blame(f, v);
         if (v.kind == V_BLOCK_PTR && !v.bp->is_desc)
             err_help(f->c, "tl.advance(p, offsets) moves a block pointer");
+        else if (v.kind == V_OBJ && PyObject_HasAttrString(v.obj, "item"))
+            err_help(f->c, "a constexpr parameter takes a number: pass x.item()");
+        else if (v.kind == V_TUPLE)
+            err_help(f->c, "t[0] is the first of a tuple's elements");
         fail(f, TYPE, "'%s' works on numbers and tensors, not on %s", op,
              v_describe(f, v));
     }
@@ -475,9 +479,11 @@ fe_compare(Fe *f, Operator o, Value a, Value b)
     if (a.kind == V_OBJ && b.kind == V_OBJ)
         return v_from_py(f, fe_own(f, PyObject_RichCompare(a.obj, b.obj, py_ops[at])));
     if (a.kind == V_TUPLE || b.kind == V_TUPLE) {
-        if (o != OPR_Eq && o != OPR_NotEq)
-            fail(f, TYPE, "'%s' cannot compare %s and %s", opr_text[o],
-                 v_describe(f, a), v_describe(f, b));
+        if (o != OPR_Eq && o != OPR_NotEq) {
+            err_help(f->c, "t[0] is the first of a tuple's elements");
+            fail(f, TYPE, "'%s' cannot compare %s and %s", opr_text[o], fe_who(f, a),
+                 fe_who(f, b));
+        }
         bool same = a.kind == V_TUPLE && b.kind == V_TUPLE && a.tuple->n == b.tuple->n;
         for (int i = 0; same && i < a.tuple->n; i++) {
             Value r = fe_compare(f, OPR_Eq, a.tuple->at[i], b.tuple->at[i]);
@@ -490,7 +496,10 @@ fe_compare(Fe *f, Operator o, Value a, Value b)
     if (is_py_none(a) || is_py_none(b))
         err_help(f->c, "write 'is None' or 'is not None'");
     if (is_pointer(a) || is_pointer(b)) {
-        if (!is_py_none(a) && !is_py_none(b))
+        if (is_pointer(a) != is_pointer(b) && !is_py_none(a) && !is_py_none(b))
+            err_help(f->c, "a tensor that is passed to a kernel is an address: tl.load "
+                           "reads the number there; or pass the number, x.item()");
+        else if (!is_py_none(a) && !is_py_none(b))
             err_help(f->c, "compare addresses: p.to(tl.int64)");
         fail(f, TYPE, "'%s' cannot compare %s and %s", opr_text[o], fe_who(f, a),
              fe_who(f, b));

@@ -20,8 +20,10 @@ grid_side(PyObject *item, int32_t *out)
         if (!PyErr_ExceptionMatches(PyExc_TypeError))
             return -1;
         PyErr_Clear();
-        return PyErr_Format(PyExc_TypeError,
-                            "the sides of a grid must be integers, not %R", item),
+        return PyErr_Format(
+                   PyExc_TypeError, "the sides of a grid must be integers, not %R%s",
+                   item,
+                   PyFloat_Check(item) ? ": cdiv(n, BLOCK) divides and rounds up" : ""),
                -1;
     }
     int over;
@@ -66,6 +68,37 @@ grid_from(PyObject *obj, Grid *g)
     return 0;
 }
 
+/* Says with the exception that is set what a grid function is given. */
+static void
+grid_note(const Call *c)
+{
+    if (!PyErr_ExceptionMatches(PyExc_KeyError) &&
+        !PyErr_ExceptionMatches(PyExc_AttributeError) &&
+        !PyErr_ExceptionMatches(PyExc_TypeError))
+        return;
+    PyObject *type, *value, *trace, *names = PyUnicode_FromString("");
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    for (int i = 0; names && i < c->k->f->n_params; i++) {
+        PyObject *more = PyUnicode_FromFormat("%U%s%U", names, i ? ", " : "",
+                                              c->k->names[i]);
+        Py_DECREF(names);
+        names = more;
+    }
+    PyObject *note = names
+                         ? PyUnicode_FromFormat(
+                               "the grid of %s() is a function of a dict, lambda meta: "
+                               "(.., ), of its parameters: %U",
+                               c->k->f->name, names)
+                         : NULL;
+    PyObject *done = note && value ? PyObject_CallMethod(value, "add_note", "O", note)
+                                   : NULL;
+    Py_XDECREF(done);
+    Py_XDECREF(note);
+    Py_XDECREF(names);
+    PyErr_Restore(type, value, trace); /* in the place of what went wrong here */
+}
+
 /* kernel[lambda meta: ..]: the grid is a function of the arguments. */
 static int
 grid_call(PyObject *fn, const Call *c, Grid *g)
@@ -76,7 +109,7 @@ grid_call(PyObject *fn, const Call *c, Grid *g)
     PyObject *dims = PyObject_CallFunctionObjArgs(fn, meta, NULL);
     Py_DECREF(meta);
     if (!dims)
-        return -1;
+        return grid_note(c), -1;
     int r = grid_from(dims, g);
     Py_DECREF(dims);
     return r;

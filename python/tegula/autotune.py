@@ -116,8 +116,15 @@ class Autotuner(KernelInterface):
         while isinstance(self.base_fn, KernelInterface):
             self.base_fn = self.base_fn.fn
         self.arg_names = list(arg_names)
+        if isinstance(configs, Config):
+            raise TypeError("configs is a list: autotune([Config(..)], key=[..])")
         self.configs = list(configs or [Config({})])
-        self.keys = list(key)
+        for config in self.configs:
+            if not hasattr(config, "all_kwargs"):
+                raise TypeError(
+                    f"configs holds Config(kwargs, num_warps=..), not {config!r}"
+                )
+        self.keys = [key] if isinstance(key, str) else list(key)
         self.cache: dict[tuple[Any, ...], Config] = {}
         # What a launch looks up: (key of cache, config) by values and types of arguments.
         self._seen: dict[Any, tuple[tuple[Any, ...], Config]] = {}
@@ -177,6 +184,13 @@ class Autotuner(KernelInterface):
         )
 
     def _default_pre_hook(self, args: dict[str, Any], reset_only: bool = False) -> None:
+        for option in ("reset_to_zero", "restore_value"):
+            for name in getattr(self, option):
+                if name not in args:
+                    raise KeyError(
+                        f"{option} names {name!r}, which is no parameter of "
+                        f"{self.base_fn.__name__}(): {', '.join(self.arg_names)}"
+                    )
         for name in self.reset_to_zero:
             if args[name] is not None:
                 tuning.fill_zero(args[name])
@@ -383,6 +397,17 @@ class Heuristics(KernelInterface):
     ) -> None:
         self.fn = fn
         self.arg_names = list(arg_names)
+        if not hasattr(values, "items"):
+            raise TypeError(
+                "heuristics takes a dict of functions, {name: lambda args: ..}, "
+                f"not {values!r}"
+            )
+        for name, compute in values.items():
+            if not callable(compute):
+                raise TypeError(
+                    f"the heuristic {name!r} must be a function of the dict of "
+                    f"arguments, lambda args: .., not {compute!r}"
+                )
         self.values = values
 
     def run(self, *args: Any, **kwargs: Any) -> Any:

@@ -17,4 +17,4 @@ def run():
 
 
 # ----
-# TypeError: the sides of a grid must be integers, not 4.0
+# TypeError: the sides of a grid must be integers, not 4.0: cdiv(n, BLOCK) divides and rounds up

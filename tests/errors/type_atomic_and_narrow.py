@@ -12,6 +12,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp16")
 
+
 # ----
 # type_atomic_and_narrow.py:9:5: CompileError[TYPE]: atomic_and does not support pointers to f16
 #     tl.atomic_and(x, 1)

@@ -12,6 +12,7 @@ def kernel(x):
 def run():
     kernel.lower("*i32")
 
+
 # ----
 # type_full_fraction.py:9:49: CompileError[TYPE]: full of int32 cannot hold 0.5
 #     tl.store(x + tl.arange(0, 4), tl.full((4,), 0.5, tl.int32))

@@ -1,0 +1,23 @@
+"""A launch: what is tuned is given, too."""
+
+import numpy as np
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n, BLOCK: tl.constexpr = 16):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, n, mask=i < n)
+
+
+def run():
+    tuned = tegula.autotune(
+        [tegula.Config({"BLOCK": 8}), tegula.Config({"BLOCK": 16})], key=["n"]
+    )(kernel)
+    tuned[(1,)](np.zeros(16, np.float32), 3, BLOCK=16)
+
+
+# ----
+# ValueError: BLOCK: given at the launch and by @autotune

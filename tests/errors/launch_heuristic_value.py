@@ -1,0 +1,20 @@
+"""A launch: a value for a heuristic."""
+
+import numpy as np
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, n, BLOCK: tl.constexpr = 16):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, n, mask=i < n)
+
+
+def run():
+    tegula.heuristics({"BLOCK": 16})(kernel)
+
+
+# ----
+# TypeError: the heuristic 'BLOCK' must be a function of the dict of arguments, lambda args: .., not 16
