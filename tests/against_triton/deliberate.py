@@ -148,6 +148,12 @@ MEANT: list[tuple[str, str, Callable[[Values], bool], str]] = [
         "sums that round: the order within a product is open",
     ),
     (
+        r"^control/index64/",
+        "value",
+        integers,
+        "a range whose end needs uint32 is walked; 3.6 compares its end as signed",
+    ),
+    (
         r"^block/.*int1$",
         "type",
         any_of_them,
