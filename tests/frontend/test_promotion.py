@@ -114,7 +114,8 @@ def test_pair(a: str, b: str) -> None:
     assert result("x % y", a, b) == (None if div in F8 else div)
     assert result("x // y", a, b) == (div if div in INTS else None)
     assert result("tl.where(x == x, x, y)", a, b) == plain
-    largest = "f32" if plain == "bf16" else plain
+    wide = ["f32" if t == "bf16" else t for t in (a, b)]  # bf16 is widened first
+    largest = promote(wide[0], wide[1], False)
     assert result("tl.maximum(x, y)", a, b) == largest
 
 
