@@ -34,6 +34,38 @@ def add(x, y, out, n, BLOCK: tl.constexpr):
     tl.store(out + i, tl.load(x + i, mask=m) + tl.load(y + i, mask=m), mask=m)
 
 
+@tegula.jit
+def doubled(v):
+    w = v + v
+    return w
+
+
+@tegula.jit(interpret=True)
+def stepped(x):
+    v = tl.load(x)
+    v = doubled(v)
+    tl.store(x, v)
+
+
+def lines_of(run):
+    """(function, line in it, its variables) of each line event."""
+    seen = []
+
+    def tracer(frame, event, arg):
+        code = frame.f_code
+        if code.co_filename == __file__ and event == "line":
+            line = frame.f_lineno - code.co_firstlineno
+            seen.append((code.co_name, line, dict(frame.f_locals)))
+        return tracer
+
+    sys.settrace(tracer)
+    try:
+        run()
+    finally:
+        sys.settrace(None)
+    return [s for s in seen if s[0] in ("stepped", "doubled")]
+
+
 def must_raise(call):
     try:
         call()
@@ -67,4 +99,16 @@ for t in threads:
     t.join()
 add = compiled = None
 gc.collect()
+one = Array(2)
+one.b[0] = 3
+seen = lines_of(lambda: stepped[(1,)](one))
+assert [s[:2] for s in seen] == [
+    ("stepped", 1),
+    ("stepped", 2),
+    ("doubled", 1),
+    ("doubled", 2),
+    ("stepped", 3),
+], seen
+assert seen[2][2] == {"v": 3.0} and seen[3][2] == {"v": 3.0, "w": 6.0}, seen
+assert one.b[0] == 6
 print("ok", sys.version_info[:2])
