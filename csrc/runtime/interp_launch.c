@@ -28,7 +28,7 @@ is_inside(void *data, uint64_t address, int bytes, bool is_write, const Op *o)
             return !(is_write && t->read_only);
     }
     return address >= NULL_PAGE &&
-           (!r->n_regions || (op_is_access(o) && interp_origin(arg(o, 0)) < 0));
+           (!r->n_regions || (o && op_is_access(o) && interp_origin(arg(o, 0)) < 0));
 }
 
 /* Session.tell_access: of which argument, and where. */

@@ -128,13 +128,15 @@ start(void *data)
 
 /* What a float that NumPy lacks is shown as; others as they are, pointers as integers. */
 static Elem
+shown_as_elem(Elem e)
+{
+    return elem_is_float(e) && e != E_F16 && elem_info[e].bits < 32 ? E_F32 : e;
+}
+
+static Elem
 shown_as(const Type *t)
 {
-    if (t->is_ptr)
-        return E_U64;
-    bool is_odd = elem_is_float(t->elem) && t->elem != E_F16 &&
-                  elem_info[t->elem].bits < 32;
-    return is_odd ? E_F32 : t->elem;
+    return t->is_ptr ? E_U64 : shown_as_elem(t->elem);
 }
 
 /* (type, shape, bytes), as tegula/debug_values.py takes it: new ref, or NULL. */
@@ -278,13 +280,15 @@ stop(void)
 
 /* (code, globals, locals) for the level: new ref, or NULL. */
 static PyObject *
-frame_of(const Session *s, int level)
+frame_of(Session *s, int level)
 {
     const Level *l = &s->level[level];
     const char *name = said(l->call, 3), *file = strchr(name, '\n') + 1;
     const int32_t *pid = interp_program(s->in);
     PyObject *module = PyImport_ImportModule("tegula.debugger"), *res = NULL;
     PyObject *program = Py_BuildValue("(iii)", pid[0], pid[1], pid[2]);
+    if (module && !s->outer_program)
+        s->outer_program = PyObject_GetAttrString(module, "program");
     if (module && program && !PyObject_SetAttrString(module, "program", program))
         res = PyObject_CallMethod(module, "enter", "O(ii)Os#(s#ii)", s->handle, level,
                                   l->serial, s->kernel, name,
@@ -392,6 +396,13 @@ session_run(Session *s)
     PyErr_Fetch(&type, &value, &trace);
     if (outer ? PyDict_SetItem(dict_b, key, outer) : PyDict_DelItem(dict_b, key))
         PyErr_Clear();
+    if (s->outer_program) {
+        PyObject *module = PyImport_ImportModule("tegula.debugger");
+        if (!module || PyObject_SetAttrString(module, "program", s->outer_program))
+            PyErr_Clear();
+        Py_XDECREF(module);
+        Py_CLEAR(s->outer_program);
+    }
     PyErr_Restore(type, value, trace);
 done:
     fiber_free(&s->interp);
@@ -564,4 +575,51 @@ debug_write(PyObject *mod, PyObject *args)
         to[k] = from == E_F32 ? elem_cast(E_F32, v->type->elem, w, ROUND_RTNE) : w;
     }
     return Py_NewRef(Py_None);
+}
+
+/* ---- what the prompt calls: tegula/debug_prompt.py ---------------------------------------- */
+
+PyObject *
+debug_grid(PyObject *mod, PyObject *unused)
+{
+    (void)mod, (void)unused;
+    const Session *s = session_b();
+    return s ? Py_BuildValue("(iii)", s->run->grid[0], s->run->grid[1], s->run->grid[2])
+             : NULL;
+}
+
+/* load(type, addresses): the elements that lie there, as a leaf has them. */
+PyObject *
+debug_load(PyObject *mod, PyObject *args)
+{
+    (void)mod;
+    const char *name, *addresses;
+    Py_ssize_t n_bytes;
+    const Session *s = session_b();
+    if (!s || !PyArg_ParseTuple(args, "sy#", &name, &addresses, &n_bytes))
+        return NULL;
+    int e = 0;
+    while (e < N_ELEM && strcmp(elem_info[e].tl, name))
+        e++;
+    if (e == N_ELEM)
+        return PyErr_Format(PyExc_TypeError, "%s is no type of elements", name), NULL;
+    Elem to = shown_as_elem((Elem)e);
+    int64_t n = n_bytes / 8, size = elem_info[to].bytes;
+    int from_bytes = elem_info[e].bytes;
+    PyObject *res = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(n * size));
+    char *at = res ? PyBytes_AsString(res) : NULL;
+    for (int64_t i = 0; at && i < n; i++) {
+        uint64_t address, w = 0;
+        memcpy(&address, addresses + 8 * i, 8);
+        if (!s->run->access(s->run->data, address, from_bytes, false, NULL)) {
+            Py_DECREF(res);
+            return PyErr_Format(PyExc_IndexError, "address 0x%llx lies in no tensor",
+                                (unsigned long long)address),
+                   NULL;
+        }
+        memcpy(&w, (const void *)(uintptr_t)address, (size_t)from_bytes);
+        w = to == (Elem)e ? w : elem_cast((Elem)e, to, w, ROUND_RTNE);
+        memcpy(at + i * size, &w, (size_t)size);
+    }
+    return res;
 }

@@ -53,9 +53,11 @@ typedef struct Session {
     bool follows; /* somebody traces Python: a program gets frames from its start */
     bool stops;   /* a breakpoint() waits for its frame */
     bool is_done, has_failed;
-    bool was_read;    /* values were shown since the kernel last ran */
-    bool is_alive;    /* the launch is going on */
-    PyObject *handle; /* the capsule of this, for Python */
+    PyObject
+        *outer_program; /* tegula.debugger.program, before it was this one's; or NULL */
+    bool was_read;      /* values were shown since the kernel last ran */
+    bool is_alive;      /* the launch is going on */
+    PyObject *handle;   /* the capsule of this, for Python */
 } Session;
 
 /* Runs the grid. 0, or -1 with an exception. */
@@ -68,5 +70,7 @@ PyObject *debug_value(PyObject *mod, PyObject *unused);
 PyObject *debug_spec(PyObject *mod, PyObject *args);
 PyObject *debug_read(PyObject *mod, PyObject *args);
 PyObject *debug_write(PyObject *mod, PyObject *args);
+PyObject *debug_load(PyObject *mod, PyObject *args);
+PyObject *debug_grid(PyObject *mod, PyObject *unused);
 
 #endif

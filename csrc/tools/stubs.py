@@ -161,6 +161,8 @@ CORE = {
     "build": "build: str",
     "llvm": "llvm: str",
     "_debug_below": "(line: int, /) -> bool",
+    "_debug_grid": "() -> tuple[int, int, int]",
+    "_debug_load": "(kind: str, addresses: bytes, /) -> bytes",
     "_debug_read": "(handle: object, level: int, serial: int, i: int, /) -> tuple[str, tuple[int, ...], bytes]",  # noqa: E501
     "_debug_spec": "(handle: object, level: int, serial: int, /) -> str | None",
     "_debug_step": "(line: int, /) -> bool",

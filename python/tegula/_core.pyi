@@ -10,6 +10,10 @@ llvm: str
 
 def _debug_below(line: int, /) -> bool:
     """See debugger.py."""
+def _debug_grid() -> tuple[int, int, int]:
+    """See debug_prompt.py."""
+def _debug_load(kind: str, addresses: bytes, /) -> bytes:
+    """See debug_prompt.py."""
 def _debug_read(handle: object, level: int, serial: int, i: int, /) -> tuple[str, tuple[int, ...], bytes]:
     """See debugger.py."""
 def _debug_spec(handle: object, level: int, serial: int, /) -> str | None:

@@ -29,7 +29,7 @@ def size_of(kind: str) -> int:
     return max(int(kind.lstrip("uintbfloa")) // 8, 1)
 
 
-def _format(kind: str) -> str:
+def format_of(kind: str) -> str:
     """Of struct and of NumPy."""
     return "<Q" if kind[0] == "*" else "<" + FORMATS.get(kind, "f")
 
@@ -80,7 +80,7 @@ def _arrays() -> Any:
 def show(leaf: Leaf) -> Any:
     """The Python object for what C read."""
     kind, shape, data = leaf
-    how = _format(kind)
+    how = format_of(kind)
     if kind[0] == "*" and not shape:
         (address,) = struct.unpack(how, data)
         return Pointer(address, kind[1:])
@@ -98,11 +98,11 @@ def to_bytes(leaf: Leaf, value: Any) -> bytes:
     kind, shape, _ = leaf
     arrays = _arrays()
     if arrays is not None:
-        data: bytes = arrays.to_bytes(_format(kind), shape, value)
+        data: bytes = arrays.to_bytes(format_of(kind), shape, value)
         return data
     if shape:
         raise TypeError("assigning a block needs NumPy")
-    return struct.pack(_format(kind), value)
+    return struct.pack(format_of(kind), value)
 
 
 def value_of(spec: Any, leaf: Callable[[int], Any]) -> Any:

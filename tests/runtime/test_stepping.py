@@ -258,6 +258,36 @@ def narrow(x, out):
     tl.store(out + tl.arange(0, 4), tl.where(m, b, e.to(tl.float32) + i))  # narrow
 
 
+@tegula.jit(interpret=True)
+def prompted(x, e8, n):
+    i = tl.program_id(0) * 4 + tl.arange(0, 4)
+    p = x + i
+    e = e8.to(tl.pointer_type(tl.float8e5))
+    tl.store(x + i, tl.load(p) + 1)  # prompted
+
+
+def test_the_language_at_the_prompt() -> None:
+    """Where the program is, what lies in memory, NumPy for arithmetic."""
+    x = np.arange(8, dtype=np.float32)
+    e8 = np.array([0x3C, 0x40, 0xBC, 0], np.uint8)
+    go = f"b {HERE}:{at('prompted')}; c; c; p tl.program_id(0), tl.num_programs(0); "
+    go += "p tl.load(p); p tl.load(x + tl.arange(0, 4)); p tl.load(x); cl 1; "
+    go += "p tl.load(p, i > 5, other=-1); p tl.load(e + tl.arange(0, 4)); "
+    go += "p tl.where(i > 5, i, 0); p tl.load(x + 8); p tl.load(i); p tl.dot(i, i); c"
+    s = Session(go, lambda: prompted[(2,)](x, e8, 8))
+    assert re.sub(r"np\.int32\((\d)\)", r"\1", s.said[3]) == "(1, 2)"
+    assert s.said[4] == "array([4., 5., 6., 7.], dtype=float32)"
+    assert s.said[5] == "array([1., 2., 3., 4.], dtype=float32)"  # of program 0
+    assert "1.0" in s.said[6]
+    assert s.said[8] == "array([-1., -1.,  6.,  7.], dtype=float32)"
+    assert s.said[9] == "array([ 1.,  2., -1.,  0.], dtype=float8e5)"
+    assert s.said[10] == "array([0, 0, 6, 7], dtype=int32)"
+    assert "IndexError: address 0x" in s.said[11] and "TypeError" in s.said[12]
+    assert "tl.dot does not work at a debugger's prompt" in s.said[13]
+    with pytest.raises(ValueError, match="outside of a kernel"):
+        tl.program_id(0)
+
+
 def test_types_without_a_twin() -> None:
     x = np.array([0, 1, 2, 3.3], np.float32)
     out = np.zeros_like(x)
