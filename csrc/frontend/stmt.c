@@ -184,18 +184,27 @@ merge_return(Fe *f, Op *op, Side *side)
     Value *a = side[0].status & RETURNS ? &side[0].local[s] : NULL;
     Value *b = side[1].status & RETURNS ? &side[1].local[s] : NULL;
     Value r = {0};
+    /* The end of the function was reached without a return: any value will do. */
+    bool a_ends = a && is_absent(*a), b_ends = b && is_absent(*b);
+    if ((a_ends && b && !b_ends) || (b_ends && a && !a_ends)) {
+        const Value *given = a_ends ? b : a;
+        if (!is_py_none(*given))
+            fe_warn(f, PyExc_UserWarning,
+                    "%s() returns %s here, and may also end without a return: its value "
+                    "is 0 then, and undefined in Triton",
+                    f->frame->tree->name, v_short(f, *given));
+    }
+    a = a_ends ? NULL : a;
+    b = b_ends ? NULL : b;
     if (a && b && v_identical(*a, *b))
         r = *a;
     else if (a && b && !fe_same_types(f, *a, *b)) {
         err_help(f->c,
-                 "every return of a function gives the same type; a function that "
-                 "ends without one returns None");
-        /* Falling off the end is no place to point at. */
-        bool off_end = is_py_none(*b);
+                 "every return of a function gives the same type; one without a "
+                 "value gives None");
         err_at(f->c, f->frame->set_at[s], RETURN,
                str_printf(f->a, "%s() returns %s here and %s elsewhere",
-                          f->frame->tree->name, v_short(f, off_end ? *a : *b),
-                          v_short(f, off_end ? *b : *a)));
+                          f->frame->tree->name, v_short(f, *b), v_short(f, *a)));
     } else if (a || b)
         r = choose_value(f, op, side, a, b);
     f->frame->local[s] = r;
@@ -310,8 +319,7 @@ run_list(Fe *f, void *data)
     }
     if (!l.is_top)
         return FALLS;
-    f->frame->local[slot_ret(f->frame)] = v_obj(Py_None);
-    f->frame->set_at[slot_ret(f->frame)] = f->b.loc;
+    f->frame->local[slot_ret(f->frame)] = (Value){0}; /* None, if nobody returns more */
     return RETURNS;
 }
 
@@ -330,7 +338,8 @@ fe_body(Fe *f)
     Block *outer = f->b.block;
     run_list(f, &l);
     fe_build_in(f, outer);
-    return f->frame->local[slot_ret(f->frame)];
+    Value r = f->frame->local[slot_ret(f->frame)];
+    return is_absent(r) ? v_obj(Py_None) : r;
 }
 
 static Status

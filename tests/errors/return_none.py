@@ -1,4 +1,4 @@
-"""RETURN: a helper that forgets a value."""
+"""RETURN: a helper that returns a value and nothing."""
 
 import tegula
 import tegula.language as tl
@@ -8,6 +8,7 @@ import tegula.language as tl
 def pick(n):
     if n > 3:
         return 1.0
+    return
 
 
 @tegula.jit
@@ -20,8 +21,8 @@ def run():
 
 
 # ----
-# return_none.py:10:9: CompileError[RETURN]: pick() returns f32 here and None elsewhere
-#         return 1.0
-#         ^~~~~~~~~~
-#   help: every return of a function gives the same type; a function that ends without one returns None
-#   in pick(), inlined from return_none.py:15
+# return_none.py:11:5: CompileError[RETURN]: pick() returns None here and f32 elsewhere
+#     return
+#     ^~~~~~
+#   help: every return of a function gives the same type; one without a value gives None
+#   in pick(), inlined from return_none.py:16

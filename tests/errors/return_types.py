@@ -24,5 +24,5 @@ def run():
 # return_types.py:11:5: CompileError[RETURN]: pick() returns f32 here and i32 elsewhere
 #     return 2.0
 #     ^~~~~~~~~~
-#   help: every return of a function gives the same type; a function that ends without one returns None
+#   help: every return of a function gives the same type; one without a value gives None
 #   in pick(), inlined from return_types.py:16

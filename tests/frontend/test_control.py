@@ -276,3 +276,40 @@ def test_target_info(target: str, want: list) -> None:
         tegula.knobs.runtime.target = target
         target_kernel[(1,)](out, num_warps=2)
     assert out.tolist() == [*want, 0, 64]
+
+
+@tegula.jit
+def at_three(n):
+    for i in range(n):
+        if i == 3:
+            return i, 1.5
+
+
+@tegula.jit
+def large(n):
+    if n > 3:
+        return n * 2
+    elif n > 1:
+        return n + 1
+
+
+@tegula.jit
+def open_end(x, N: tl.constexpr):
+    for k in range(2, N):
+        a, b = at_three(k)
+        tl.store(x + 3 * k, a)
+        tl.store(x + 3 * k + 1, b * 2)
+        tl.store(x + 3 * k + 2, large(k - 2))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_end_without_return(run: Any) -> None:
+    """Of a function that may return a value and may end: 0, where Triton leaves it open."""
+    n = 9
+    x = np.zeros(3 * n, np.int32)
+    run(open_end, x, N=n)
+    want = [[3, 3] if k > 3 else [0, 0] for k in range(2, n)]
+    for k, row in enumerate(want, 2):
+        m = k - 2
+        row.append(m * 2 if m > 3 else m + 1 if m > 1 else 0)
+    assert x.reshape(n, 3)[2:].tolist() == want

@@ -67,6 +67,18 @@ def in_helper(x):
     tl.store(x + i, helper(i) + helper(i + 1))
 
 
+@tegula.jit
+def may_end(n):
+    if n > 3:  # here
+        return n * 2, 1.5
+
+
+@tegula.jit
+def missing_return(x):
+    a, b = may_end(tl.load(x).to(tl.int32))
+    tl.store(x, a + b)
+
+
 def line_of(kernel: Any) -> int:
     lines, first = inspect.getsourcelines(kernel.fn)
     return first + next(i for i, s in enumerate(lines) if "# here" in s)
@@ -81,7 +93,9 @@ CASES = [
     (shift, UserWarning, "by 32 of 32 bits"),
     (dot, UserWarning, "float8e4b15 is deprecated"),
     (in_helper, UserWarning, "int1, not of i32"),
+    (missing_return, UserWarning, "may also end without a return"),
 ]
+HELPERS = {in_helper: helper, missing_return: may_end}
 
 
 @pytest.mark.parametrize("kernel,kind,text", CASES)
@@ -95,7 +109,7 @@ def test_warning(kernel: Any, kind: type[Warning], text: str) -> None:
     w = found[0]
     assert w.category is kind and text in str(w.message)
     assert w.filename == __file__
-    assert w.lineno == line_of(helper if kernel is in_helper else kernel)
+    assert w.lineno == line_of(HELPERS.get(kernel, kernel))
 
 
 def test_warnings_as_errors() -> None:

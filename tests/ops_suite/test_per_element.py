@@ -282,3 +282,29 @@ def test_overflow(machine: Machine) -> None:
         machine.run(
             body, Arg(2 * x, "int32"), result("int32", 1), options={"debug": True}
         )
+
+
+@tegula.jit
+def add_pairs(a, b):
+    return tl.inline_asm_elementwise(
+        "{ add.s32 $0, $2, $4; add.s32 $1, $3, $5; }",
+        "=r,=r,r,r,r,r",
+        [a, b],
+        dtype=tl.int32,
+        is_pure=True,
+        pack=2,
+    )
+
+
+def test_packed_assembly(machine: Machine) -> None:
+    """Assembly that takes two elements at a time combines neighbours of the row, too."""
+    body = """
+v = tl.load(x0 + tl.arange(0, 64))
+tl.store(x1, tl.reduce(v, 0, add_pairs))
+tl.store(x2 + tl.arange(0, 64), tl.associative_scan(v, 0, add_pairs))
+"""
+    x = np.arange(64, dtype=np.int32) - 20
+    args = Arg(x, "int32"), result("int32", 1), result("int32", 64)
+    got = machine.run(body, *args, helpers=(add_pairs,))
+    assert got[1][0] == x.sum()
+    np.testing.assert_array_equal(got[2], np.cumsum(x))
