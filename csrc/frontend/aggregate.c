@@ -68,6 +68,23 @@ fields_of(Fe *f, PyObject *cls)
     return fe_own(f, PyObject_GetAttrString(cls, "_fields"));
 }
 
+/* A field annotated tl.tensor is no text, dtype or function. */
+static void
+check_field(Fe *f, PyObject *cls, PyObject *name, Value v)
+{
+    PyObject *tensors = fe_own(f, PyObject_GetAttrString(cls, "_tensor_fields"));
+    int is_tensor = PySequence_Contains(tensors, name);
+    if (is_tensor < 0)
+        fe_raise(f, f->b.loc);
+    if (!is_tensor || v.kind != V_OBJ || is_py_none(v))
+        return;
+    const char *field = PyUnicode_AsUTF8AndSize(name, NULL);
+    err_help(f->c, "annotate it %s: tl.constexpr when it is known while compiling",
+             field ? field : "x");
+    fail(f, TYPE, "the field '%s' of %s is a tl.tensor, not %s", field ? field : "?",
+         class_name(f, cls), v_describe(f, v));
+}
+
 void
 fe_set_field(Fe *f, Value v, const char *name, Value to)
 {
@@ -98,6 +115,7 @@ fe_set_field(Fe *f, Value v, const char *name, Value to)
         if (constant)
             v_to_py(f, to, str_printf(f->a, "the field '%s'", name));
         v.tuple->at[i] = constant ? to : fe_decay(f, to);
+        check_field(f, v.tuple->type, PyTuple_GetItem(names, i), v.tuple->at[i]);
         return;
     }
     const char *near = fe_closest(name, words);

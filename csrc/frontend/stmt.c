@@ -189,19 +189,19 @@ merge_return(Fe *f, Op *op, Side *side)
     if ((a_ends && b && !b_ends) || (b_ends && a && !a_ends)) {
         const Value *given = a_ends ? b : a;
         if (!is_py_none(*given))
-            fe_warn(f, PyExc_UserWarning,
-                    "%s() returns %s here, and may also end without a return: its value "
-                    "is 0 then, and undefined in Triton",
-                    f->frame->tree->name, v_short(f, *given));
+            fe_warn(
+                f, PyExc_UserWarning,
+                "%s() returns %s here, and may also end without a return: its value "
+                "is 0 then, and undefined in Triton",
+                f->frame->tree->name, v_short(f, *given));
     }
     a = a_ends ? NULL : a;
     b = b_ends ? NULL : b;
     if (a && b && v_identical(*a, *b))
         r = *a;
     else if (a && b && !fe_same_types(f, *a, *b)) {
-        err_help(f->c,
-                 "every return of a function gives the same type; one without a "
-                 "value gives None");
+        err_help(f->c, "every return of a function gives the same type; one without a "
+                       "value gives None");
         err_at(f->c, f->frame->set_at[s], RETURN,
                str_printf(f->a, "%s() returns %s here and %s elsewhere",
                           f->frame->tree->name, v_short(f, *b), v_short(f, *a)));

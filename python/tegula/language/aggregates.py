@@ -36,6 +36,11 @@ def aggregate(cls: type) -> Any:
     cls._constexpr_fields = frozenset(  # type: ignore[attr-defined]
         name for name, note in fields.items() if "constexpr" in str(note)
     )
+    cls._tensor_fields = frozenset(  # type: ignore[attr-defined]
+        name
+        for name, note in fields.items()
+        if str(getattr(note, "__name__", note)).rpartition(".")[2] == "tensor"
+    )
     cls.__tegula_aggregate__ = True  # type: ignore[attr-defined]
     return cls
 
