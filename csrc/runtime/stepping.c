@@ -358,6 +358,11 @@ run_grid(Session *s)
         resume(s);
         if (attend(s))
             return -1;
+        if (s->stops && !s->n_levels) { /* in no function of theirs */
+            s->stops = false;
+            if (stop())
+                return -1;
+        }
         bool begins = s->event == EVENT_CALL || s->stops ||
                       (s->is_done && s->has_failed && s->n_levels);
         if (begins && enter(s))

@@ -601,7 +601,7 @@ def test_other_threads_run_meanwhile() -> None:
 
 
 def test_interrupting(tmp_path: Path) -> None:
-    """Ctrl-C ends a kernel that runs on and on, with a traceback into it."""
+    """Ctrl-C ends a kernel that runs on and on."""
     script = (
         "import numpy as np, signal, tegula, tegula.language as tl\n"
         "@tegula.jit(interpret=True)\n"
