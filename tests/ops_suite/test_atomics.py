@@ -191,7 +191,7 @@ REFUSED = [
     ("add", "int8"),
     ("add", "uint16"),
     ("max", "float16"),
-    ("and", "float32"),
+    ("and", "float16"),
     ("xor", "int1"),
 ]
 
