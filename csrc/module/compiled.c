@@ -333,6 +333,8 @@ init_handles(PyObject *self, PyObject *unused)
 {
     (void)unused;
     Compiled *v = (Compiled *)self;
+    if (binary_stage(&v->bin, "interp")) /* there is no code */
+        return Py_NewRef(Py_None);
     int r = v->bin.target.kind == TARGET_CUDA ? cuda_load(v, -1) : host_load(v);
     return r ? NULL : Py_NewRef(Py_None);
 }

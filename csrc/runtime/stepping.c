@@ -338,7 +338,14 @@ attend(Session *s)
         r = tell(s, "printed", s->mark);
         Py_XDECREF(r);
         return r ? 0 : -1;
-    case EVENT_SIGNALS: return PyErr_CheckSignals();
+    case EVENT_SIGNALS:
+        if (!PyErr_CheckSignals())
+            return 0;
+        if (s->n_levels == s->n_frames)
+            return -1;
+        PyErr_Fetch(&s->error[0], &s->error[1],
+                    &s->error[2]); /* raised in the kernel */
+        return 0;
     case EVENT_STOP: s->stops = true; return 0;
     default: return 0;
     }
@@ -363,7 +370,7 @@ run_grid(Session *s)
             if (stop())
                 return -1;
         }
-        bool begins = s->event == EVENT_CALL || s->stops ||
+        bool begins = s->event == EVENT_CALL || s->error[0] || s->stops ||
                       (s->is_done && s->has_failed && s->n_levels);
         if (begins && enter(s))
             return -1;
@@ -409,6 +416,8 @@ session_run(Session *s)
         Py_CLEAR(s->outer_program);
     }
     PyErr_Restore(type, value, trace);
+    for (int i = 0; i < 3; i++)
+        Py_CLEAR(s->error[i]);
 done:
     fiber_free(&s->interp);
     Py_XDECREF(outer);
@@ -463,6 +472,10 @@ debug_step(PyObject *mod, PyObject *line)
             s->stops = false;
             if (stop())
                 return NULL;
+        } else if (s->error[0]) {
+            PyErr_Restore(s->error[0], s->error[1], s->error[2]);
+            s->error[0] = s->error[1] = s->error[2] = NULL;
+            return NULL;
         } else if (s->is_done) {
             raise_failure(s);
             return NULL;

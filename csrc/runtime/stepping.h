@@ -52,6 +52,7 @@ typedef struct Session {
     int n_serials;
     bool follows; /* somebody traces Python: a program gets frames from its start */
     bool stops;   /* a breakpoint() waits for its frame */
+    PyObject *error[3]; /* so does an exception: of Ctrl-C. NULL: there is none */
     bool is_done, has_failed;
     PyObject
         *outer_program; /* tegula.debugger.program, before it was this one's; or NULL */

@@ -119,3 +119,13 @@ def test_sums_of_many():
 @tegula.jit
 def total(x, out, N: tl.constexpr):
     tl.store(out, tl.sum(tl.load(x + tl.arange(0, N)), 0))
+
+
+def test_a_variant_by_hand():
+    """compiled[grid] and what libraries call before it."""
+    x, out = np.ones(4, np.float32), np.zeros(1, np.float32)
+    compiled = total[(1,)](x, out, N=4)
+    compiled._init_handles()
+    out[:] = 0
+    compiled[(1,)](x, out, 4)
+    assert out[0] == 4

@@ -601,7 +601,7 @@ def test_other_threads_run_meanwhile() -> None:
 
 
 def test_interrupting(tmp_path: Path) -> None:
-    """Ctrl-C ends a kernel that runs on and on."""
+    """Ctrl-C ends a kernel that runs on and on, and the traceback says where it was."""
     script = (
         "import numpy as np, signal, tegula, tegula.language as tl\n"
         "@tegula.jit(interpret=True)\n"
@@ -624,6 +624,7 @@ def test_interrupting(tmp_path: Path) -> None:
         timeout=120,
     )
     assert run.returncode and "KeyboardInterrupt" in run.stderr
+    assert re.search(r"forever.py., line [56], in forever\n", run.stderr), run.stderr
 
 
 @tegula.jit
