@@ -205,7 +205,7 @@ walk_dims(Walk *w, const Op *o, const int *from, Affine *out)
 {
     if (!walk(w, arg(o, 0), out))
         return false;
-    AffSum old[MAX_RANK];
+    AffSum old[MAX_AFFINE_RANK];
     memcpy(old, out->stride, sizeof old);
     memset(out->stride, 0, sizeof out->stride);
     for (int d = 0; d < result(o, 0)->type->rank; d++)
@@ -218,12 +218,14 @@ static bool
 walk_shape(Walk *w, const Op *o, Affine *out)
 {
     const Type *x = arg(o, 0)->type, *t = result(o, 0)->type;
-    int from[MAX_RANK], axis = (int)ir_attr(o, ATTR_AXIS), next = 0;
+    int from[MAX_RANK], perm[MAX_RANK], axis = (int)ir_attr(o, ATTR_AXIS), next = 0;
+    if (o->op == OP_TRANS)
+        ir_perm(o, perm);
     for (int d = 0; d < t->rank; d++) {
         switch (o->op) {
         case OP_EXPAND: from[d] = d == axis ? -1 : d - (d > axis); break;
         case OP_BROADCAST: from[d] = x->shape[d] == t->shape[d] ? d : -1; break;
-        case OP_TRANS: from[d] = (int)(ir_attr(o, ATTR_PERM) >> (4 * d) & 15); break;
+        case OP_TRANS: from[d] = perm[d]; break;
         default: /* reshape: only dims of 1 come and go */
             from[d] = -1;
             if (t->shape[d] == 1)
@@ -408,7 +410,7 @@ static bool
 walk(Walk *w, const Val *v, Affine *out)
 {
     memset(out, 0, sizeof *out);
-    if (!v->type->is_ptr && !is_int(v->type))
+    if ((!v->type->is_ptr && !is_int(v->type)) || v->type->rank > MAX_AFFINE_RANK)
         return false;
     if (v->type->rank == 0)
         return walk_scalar(v, out);

@@ -50,7 +50,7 @@ int facts_fastest_dim(FactTable *t, const Op *access);
 /* ---- affine.c --------------------------------------------------------------------------- */
 /* A sum of scalars: c + the terms factor * a * b, where b may be NULL. Terms are merged,
  * their factors are not 0, and they are ordered by the ids of a and b. */
-enum { MAX_TERMS = 6 };
+enum { MAX_TERMS = 6, MAX_AFFINE_RANK = 8 }; /* of more dims nothing is said */
 typedef struct AffTerm {
     int64_t factor;
     const Val *a, *b; /* integer scalars; ids a <= b; b NULL: factor * a */
@@ -69,7 +69,7 @@ typedef struct Affine {
     const Val *origin; /* a block out of a loop or an if whose strides never change: the
                                sums count from its first element; NULL: none */
     AffSum base;
-    AffSum stride[MAX_RANK];
+    AffSum stride[MAX_AFFINE_RANK];
 } Affine;
 bool affine_of(const Func *f, const Val *v, Affine *out); /* false: not of that form */
 /* The stride along dim is the constant *c. */

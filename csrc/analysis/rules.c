@@ -101,7 +101,11 @@ source_dim(const Op *o, int dim, bool *is_known)
         return dim == axis ? -1 : dim - (dim > axis);
     }
     case OP_BROADCAST: return from->shape[dim] == to->shape[dim] ? dim : -1;
-    case OP_TRANS: return (int)(ir_attr(o, ATTR_PERM) >> (4 * dim) & 15);
+    case OP_TRANS: {
+        int perm[MAX_RANK];
+        ir_perm(o, perm);
+        return perm[dim];
+    }
     case OP_SPLIT:
     case OP_CONVERT:
     case OP_HINT: return dim;
@@ -264,7 +268,7 @@ run_of_both(FactTable *t, const Val *x, const Val *y, int dim, int want)
 static int
 hinted(const Op *o, Attr a, int dim)
 {
-    return (int)((uint64_t)ir_attr(o, a) >> (8 * dim) & 0xff);
+    return dim < MAX_HINT_RANK ? (int)((uint64_t)ir_attr(o, a) >> (8 * dim) & 0xff) : 0;
 }
 
 static int

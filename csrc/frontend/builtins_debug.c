@@ -104,9 +104,10 @@ hint(Fe *f, Attr attr, const Value *a, bool scalars)
         if (values[i] < 1)
             fail(f, VALUE, "%s: values are positive, not %lld", f->callee,
                  (long long)values[i]);
-        code |= (int64_t)__builtin_ctzll((uint64_t)values[i]) << (8 * i);
+        if (i < MAX_HINT_RANK)
+            code |= (int64_t)__builtin_ctzll((uint64_t)values[i]) << (8 * i);
     }
-    if (!v->type->is_ptr && elem_is_float(v->type->elem))
+    if ((!v->type->is_ptr && elem_is_float(v->type->elem)) || n > MAX_HINT_RANK)
         return a[0];
     const Type *t = v->type;
     Op *o = ir_op(&f->b, OP_HINT, 1, &v, 1, &t);

@@ -298,17 +298,15 @@ fe_trans(Fe *f, Val *v, const int *perm)
 {
     int rank = v->type->rank;
     int32_t shape[MAX_RANK];
-    int64_t code = 0;
     bool identity = true;
     for (int i = 0; i < rank; i++) {
         shape[i] = v->type->shape[perm[i]];
-        code |= (int64_t)perm[i] << (4 * i);
         identity = identity && perm[i] == i;
     }
     if (identity)
         return v;
     const Type *t = ty_with_shape(f->c, v->type, rank, shape);
     Op *o = ir_op(&f->b, OP_TRANS, 1, &v, 1, &t);
-    ir_set_attr(o, ATTR_PERM, code);
+    ir_set_attr(o, ATTR_PERM, perm_pack(rank, perm));
     return result(o, 0);
 }

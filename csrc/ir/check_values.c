@@ -81,18 +81,13 @@ const char *
 check_trans(const Op *o)
 {
     const Type *t = at(o, 0);
-    uint64_t perm = (uint64_t)ir_attr(o, ATTR_PERM);
-    unsigned seen = 0;
+    int64_t code = ir_attr(o, ATTR_PERM);
+    int perm[MAX_RANK];
     int32_t shape[MAX_RANK];
-    for (int i = 0; i < t->rank; i++) {
-        unsigned d = perm >> (4 * i) & 15;
-        if (d >= t->rank || seen & 1u << d)
-            return refuse(o, "0x%" PRIx64 " does not permute %d dims", perm, t->rank);
-        seen |= 1u << d;
-        shape[i] = t->shape[d];
-    }
-    if (!t->rank || perm >> (4 * t->rank))
-        return refuse(o, "0x%" PRIx64 " does not permute %d dims", perm, t->rank);
+    if (!t->rank || !perm_unpack(t->rank, code, perm))
+        return refuse(o, "%" PRId64 " does not permute %d dims", code, t->rank);
+    for (int i = 0; i < t->rank; i++)
+        shape[i] = t->shape[perm[i]];
     return want_shape(o, 0, t, t->rank, shape);
 }
 

@@ -131,13 +131,15 @@ static void
 run_pick(Interp *in, const Op *o)
 {
     const Type *rt = result(o, 0)->type, *xt = arg(o, 0)->type;
-    uint64_t perm = (uint64_t)ir_attr(o, ATTR_PERM);
+    int perm[MAX_RANK] = {0};
+    if (o->op == OP_TRANS)
+        ir_perm(o, perm);
     int64_t of_x[MAX_RANK], stride[MAX_RANK] = {0}, step = 1;
     for (int d = xt->rank - 1; d >= 0; step *= xt->shape[d--])
         of_x[d] = step;
     for (int d = 0; d < rt->rank; d++)
         if (o->op == OP_TRANS)
-            stride[d] = of_x[perm >> (4 * d) & 15];
+            stride[d] = of_x[perm[d]];
         else
             stride[d] = xt->shape[d] == 1 ? 0 : of_x[d];
     pick(rt, place(in, result(o, 0)), operand(in, o, 0), stride);

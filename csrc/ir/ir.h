@@ -118,6 +118,10 @@ void ty_log2_shape(const Type *t, uint8_t *log2);
 char *ty_str(Arena *a, const Type *t);
 char *ty_shape_str(Arena *a, const Type *t); /* [64, 32]; "scalar" */
 
+enum {
+    MAX_HINT_RANK = 8
+}; /* more dims than that have no hints: bytes of an attribute */
+
 /* ---- ops: ops.def, attrs.def ---------------------------------------------------- */
 typedef enum OpCode {
 #define OP(name, text, args, res, reg, flags, check, attrs, doc) OP_##name,
@@ -349,6 +353,11 @@ const Op *ir_combine_op(const Op *o);
 /* Calls see(data, v) for each value from outside that the regions of o read. */
 void ir_each_outer(const Op *o, void (*see)(void *data, const Val *v), void *data);
 bool ir_const_as_int(const Val *v, int64_t *i); /* sign- or zero-extended */
+
+/* ---- perm.c: dim i of the result is dim perm[i] of the operand ------------------ */
+int64_t perm_pack(int rank, const int *perm); /* -1: it does not permute rank dims */
+bool perm_unpack(int rank, int64_t code, int *perm); /* false: no such code */
+void ir_perm(const Op *o, int *perm);                /* of a TRANS; MAX_RANK places */
 
 /* ---- facts of arguments --------------------------------------------------------- */
 /* Is `fact` true of the parameter? Records that it was asked. */

@@ -235,26 +235,33 @@ attr_by_name(const Op *o, Name w, Attr *a)
 }
 
 static int64_t
-attr_list(Parser *p, Attr a)
+attr_list(Parser *p, Attr a, int rank)
 {
-    int width = a == ATTR_PERM ? 4 : 8, n = 0;
-    uint64_t v = 0;
+    int n = 0, most = a == ATTR_PERM ? MAX_RANK : MAX_HINT_RANK, at[MAX_RANK];
     do {
-        if (n == MAX_RANK)
-            fail(p, "more than %d dims", MAX_RANK);
-        v |= (uint64_t)tok_integer(p, 0, (1 << width) - 1) << (width * n++);
+        if (n == most)
+            fail(p, "more than %d dims", most);
+        at[n++] = (int)tok_integer(p, 0, 255);
     } while (tok_accept(p, ","));
     tok_expect(p, "]");
+    if (a == ATTR_PERM) {
+        if (perm_pack(n, at) < 0 || n != rank)
+            fail(p, "the list does not permute %d dims", rank);
+        return perm_pack(n, at);
+    }
+    uint64_t v = 0;
+    for (int i = 0; i < n; i++)
+        v |= (uint64_t)at[i] << (8 * i);
     return (int64_t)v;
 }
 
 static int64_t
-attr_value(Parser *p, Attr a)
+attr_value(Parser *p, Attr a, int rank)
 {
     tok_skip(p);
     const char *start = p->at, *words = attr_info[a].words;
     if (tok_accept(p, "["))
-        return attr_list(p, a);
+        return attr_list(p, a, rank);
     if (is_digit(*p->at) || *p->at == '-')
         return tok_integer(p, INT64_MIN, INT64_MAX);
     Name w = tok_word(p, "a value");
@@ -286,8 +293,9 @@ at_attrs(Parser *p)
     return yes;
 }
 
+/* rank: of operand 0. */
 static void
-parse_attrs(Parser *p, int64_t *attr, const Op *o)
+parse_attrs(Parser *p, int64_t *attr, const Op *o, int rank)
 {
     tok_expect(p, "{");
     do {
@@ -298,7 +306,7 @@ parse_attrs(Parser *p, int64_t *attr, const Op *o)
             fail(p, "%s has no attribute '%.*s'", info(o)->text, (int)w.n, w.at);
         }
         tok_expect(p, "=");
-        int64_t v = attr_value(p, a);
+        int64_t v = attr_value(p, a, rank);
         for (int i = 0; i < info(o)->n_attrs; i++)
             if (info(o)->attrs[i] == a)
                 attr[i] = v;
@@ -384,7 +392,8 @@ parse_op_text(Parser *p, OpText *t)
         while (tok_accept(p, ","));
     }
     if (at_attrs(p))
-        parse_attrs(p, t->head.attr, &t->head);
+        parse_attrs(p, t->head.attr, &t->head,
+                    t->args.n ? t->args.at[0]->type->rank : 0);
     if (tok_accept(p, ":")) {
         do
             PUSH(a, &t->types, parse_type(p));

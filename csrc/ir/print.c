@@ -210,12 +210,10 @@ always_shown(Attr a)
 }
 
 /* Bits of one entry of an attribute that is a list with one entry per dim; 0: no
- * list. */
+ * list, or one that is packed otherwise. */
 static int
 list_width(Attr a)
 {
-    if (a == ATTR_PERM)
-        return 4;
     return a == ATTR_DIVISIBLE || a == ATTR_CONTIGUOUS || a == ATTR_CONSTANCY ? 8 : 0;
 }
 
@@ -234,8 +232,17 @@ put_attr_value(Printer *p, const Op *o, Attr a, int64_t v)
             return;
         }
     }
+    int perm[MAX_RANK];
+    if (a == ATTR_PERM && o->n_args && perm_unpack(arg(o, 0)->type->rank, v, perm)) {
+        for (int i = 0; i < arg(o, 0)->type->rank; i++)
+            sb_printf(sb, "%s%d", i ? ", " : "[", perm[i]);
+        sb_put(sb, "]");
+        return;
+    }
     int width = list_width(a), n = o->n_args ? MAX(arg(o, 0)->type->rank, 1) : 0;
-    uint64_t rest = n * width < 64 ? (uint64_t)v >> (n * width) : 0;
+    uint64_t rest = n > MAX_HINT_RANK ? 1
+                    : n * width < 64  ? (uint64_t)v >> (n * width)
+                                      : 0;
     if (width && n && !rest) {
         for (int i = 0; i < n; i++)
             sb_printf(sb, "%s%d", i ? ", " : "[",

@@ -110,17 +110,16 @@ make_trans(Gen *g)
     Val *x = rnd_block_of(g);
     Shape s = rnd_shape_of(x), to = s;
     int perm[MAX_RANK];
-    int64_t packed = 0;
     for (int i = 0; i < s.rank; i++)
         perm[i] = i;
     for (int i = s.rank - 1; i >= 0; i--) {
         int k = rnd_below(g, i + 1), d = perm[k];
         perm[k] = perm[i];
-        packed |= (int64_t)d << (4 * i);
+        perm[i] = d;
         to.n[i] = s.n[d];
     }
     ir_set_attr(rnd_keep(g, rnd_with_shape(g, OP_TRANS, 1, &x, to))->def, ATTR_PERM,
-                packed);
+                perm_pack(s.rank, perm));
 }
 
 static void

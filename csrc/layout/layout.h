@@ -19,7 +19,9 @@
 
 #include "base/base.h"
 
-enum { MAX_RANK = 8, MAX_BITS = 24 };
+/* A block of 2^20 elements has no more sides of 2; and 20! is the largest factorial that an
+ * attribute holds (ir/perm.c). */
+enum { MAX_RANK = 20, MAX_BITS = 24 };
 
 /* ---- f2.c: matrices over F2 as arrays of columns --------------------------------- */
 typedef uint32_t Col; /* a column: up to 32 output bits */

@@ -65,18 +65,20 @@ fold_trans(Fold *w, const Op *o)
 {
     Val *x = arg(o, 0);
     int rank = x->type->rank;
-    uint64_t perm = (uint64_t)ir_attr(o, ATTR_PERM);
+    int perm[MAX_RANK];
+    ir_perm(o, perm);
     const Op *in = x->def;
     if (in && in->op == OP_TRANS) {
-        uint64_t inner = (uint64_t)ir_attr(in, ATTR_PERM), both = 0;
+        int inner[MAX_RANK], both[MAX_RANK];
+        ir_perm(in, inner);
         for (int d = 0; d < rank; d++)
-            both |= (inner >> (4 * (perm >> (4 * d) & 15)) & 15) << (4 * d);
+            both[d] = inner[perm[d]];
         Val *r = one_like(w, o, arg(in, 0));
-        ir_set_attr(r->def, ATTR_PERM, (int64_t)both);
+        ir_set_attr(r->def, ATTR_PERM, perm_pack(rank, both));
         return r;
     }
     for (int d = 0; d < rank; d++)
-        if ((int)(perm >> (4 * d) & 15) != d)
+        if (perm[d] != d)
             return NULL;
     return x->type == result(o, 0)->type ? x : NULL;
 }

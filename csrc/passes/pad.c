@@ -210,8 +210,9 @@ fill(const Val *v, int dim, int32_t from, uint64_t *bits, int look)
         return arg(o, 0)->type->shape[dim] == v->type->shape[dim] &&
                fill(arg(o, 0), dim, from, bits, look - 1);
     case OP_TRANS: {
-        uint64_t perm = (uint64_t)ir_attr(o, ATTR_PERM);
-        return fill(arg(o, 0), (int)(perm >> (4 * dim) & 15), from, bits, look - 1);
+        int perm[MAX_RANK];
+        ir_perm(o, perm);
+        return fill(arg(o, 0), perm[dim], from, bits, look - 1);
     }
     case OP_LOAD:
         if (o->n_args < 2 || !fill(arg(o, 1), dim, from, &mask, look - 1) || mask)

@@ -107,9 +107,11 @@ static const Type *
 before_turn(Comp *c, const Op *turn, const Type *t)
 {
     int32_t shape[MAX_RANK];
+    int perm[MAX_RANK];
     const Layout *l = layouts_operand(c, turn, t->layout);
+    ir_perm(turn, perm);
     for (int d = 0; d < t->rank; d++)
-        shape[(uint64_t)ir_attr(turn, ATTR_PERM) >> (4 * d) & 15] = t->shape[d];
+        shape[perm[d]] = t->shape[d];
     return ty_with_layout(c, ty_with_shape(c, t, t->rank, shape), l);
 }
 
@@ -122,7 +124,9 @@ read_step(Build *b, const Source *s, int which, int step, Val *slot)
     int axis = which ? 0 : 1, start = step * s->type->shape[axis];
     for (int i = 0; i < s->n_turns; i++) {
         type[i + 1] = before_turn(c, s->turn[i], type[i]);
-        axis = (int)((uint64_t)ir_attr(s->turn[i], ATTR_PERM) >> (4 * axis) & 15);
+        int perm[MAX_RANK];
+        ir_perm(s->turn[i], perm);
+        axis = perm[axis];
     }
     b->loc = s->load->loc;
     Op *load = ir_op(b, OP_SHARED_LOAD, 2, (Val *[]){arg(s->load, 0), slot}, 1,

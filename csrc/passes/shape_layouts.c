@@ -21,7 +21,7 @@ const Layout *
 layouts_operand(Comp *c, const Op *o, const Layout *l)
 {
     uint8_t shape[MAX_RANK];
-    int perm[MAX_RANK];
+    int perm[MAX_RANK], back[MAX_RANK];
     switch (o->op) {
     case OP_EXPAND: return layouts_slice(c, l, (int)ir_attr(o, ATTR_AXIS));
     case OP_BROADCAST: return narrowed(c, l, arg(o, 0)->type);
@@ -29,9 +29,10 @@ layouts_operand(Comp *c, const Op *o, const Layout *l)
         ty_log2_shape(arg(o, 0)->type, shape);
         return layout_reshape(c, l, arg(o, 0)->type->rank, shape);
     case OP_TRANS:
+        ir_perm(o, perm);
         for (int d = 0; d < arg(o, 0)->type->rank; d++)
-            perm[(uint64_t)ir_attr(o, ATTR_PERM) >> (4 * d) & 15] = d;
-        return layout_permute(c, l, perm);
+            back[perm[d]] = d;
+        return layout_permute(c, l, back);
     default: return NULL;
     }
 }
@@ -47,10 +48,7 @@ layouts_result(Comp *c, const Op *o, const Layout *l)
     case OP_EXPAND: return layout_expand(c, l, (int)ir_attr(o, ATTR_AXIS));
     case OP_BROADCAST: return layout_dedup_regs(c, layout_broadcast(c, l, shape));
     case OP_RESHAPE: return layout_reshape(c, l, t->rank, shape);
-    case OP_TRANS:
-        for (int d = 0; d < t->rank; d++)
-            perm[d] = (int)((uint64_t)ir_attr(o, ATTR_PERM) >> (4 * d) & 15);
-        return layout_permute(c, l, perm);
+    case OP_TRANS: ir_perm(o, perm); return layout_permute(c, l, perm);
     default: unreachable(c);
     }
 }

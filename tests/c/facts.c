@@ -121,7 +121,7 @@ random_op(Case *k)
     case 16:
         if (k->rank == 2 && k->shape[0] == k->shape[1]) {
             Op *o = ir_op(b, OP_TRANS, 1, &x, 1, &x->type);
-            ir_set_attr(o, ATTR_PERM, 0x01);
+            ir_set_attr(o, ATTR_PERM, perm_pack(2, (int[]){1, 0}));
             return result(o, 0);
         }
         return ir_un(b, OP_NEG, x);

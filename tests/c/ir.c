@@ -321,6 +321,32 @@ mutate(Test *t, char *s)
     }
 }
 
+/* Every permutation of five dims has a number of its own, below 5!; so have long ones. */
+void
+test_ir_perm(Test *t)
+{
+    bool seen[120] = {false};
+    int perm[MAX_RANK], back[MAX_RANK];
+    for (int64_t code = 0; code < 120; code++) {
+        bool ok = perm_unpack(5, code, perm);
+        CHECK(t, ok && perm_pack(5, perm) == code && !seen[code]);
+        seen[code] = true;
+    }
+    CHECK(t, !perm_unpack(5, 120, perm) && !perm_unpack(5, -1, perm));
+    CHECK(t, perm_pack(2, (int[]){1, 0}) == 1 && perm_pack(2, (int[]){0, 0}) < 0 &&
+                 perm_pack(2, (int[]){0, 2}) < 0);
+    for (int round = 0; round < 100; round++) {
+        for (int i = 0; i < MAX_RANK; i++) {
+            int k = test_below(t, i + 1);
+            perm[i] = perm[k];
+            perm[k] = i;
+        }
+        int64_t code = perm_pack(MAX_RANK, perm);
+        CHECK(t, code >= 0 && perm_unpack(MAX_RANK, code, back) &&
+                     !memcmp(perm, back, sizeof perm));
+    }
+}
+
 void
 test_ir_text(Test *t)
 {

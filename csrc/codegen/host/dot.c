@@ -49,9 +49,10 @@ operand(Host *h, const Op *o, int i, Elem e, bool may_turn)
         perm[d] = d;
     while (may_turn && state(h, from)->kind == V_LAZY && from->def->op == OP_TRANS) {
         /* Elements are taken one by one: keep what stands behind, look at it sideways. */
-        int64_t p = ir_attr(from->def, ATTR_PERM);
+        int turn[MAX_RANK];
+        ir_perm(from->def, turn);
         for (int d = 0; d < rank; d++)
-            perm[d] = (int)(p >> 4 * perm[d] & 15);
+            perm[d] = turn[perm[d]];
         from = arg(from->def, 0);
     }
     View w;

@@ -112,8 +112,13 @@ void host_free_before(Host *h,
 int host_mem_bytes(const Type *t);     /* of one element in scratch */
 View host_view(const Type *t, Buf *b); /* dense, row-major */
 View host_new_view(Host *h, const Val *v);
-/* Index map of v's dims (4 bits each, 15: zero) for an operand of a through op. */
-uint32_t host_through_map(const Op *o, uint32_t map);
+/* v's dim d is the group's dim at[d]; NO_DIM: index 0. Places behind the rank are 0. */
+enum { NO_DIM = 0xff };
+typedef struct DimMap {
+    uint8_t at[MAX_RANK];
+} DimMap;
+/* Of an operand of a through op, from its result's. */
+DimMap host_through_map(const Op *o, DimMap map);
 Lv host_affine_sum(Host *h, const AffSum *s); /* i64 */
 Lv host_scalar(Host *h, const Val *v);
 /* The scalars that the region of a REDUCE or SCAN reads from outside exist now. */
@@ -201,7 +206,7 @@ typedef enum NodeKind {
 typedef enum Mode { M_NONE, M_ROW, M_GATHER } Mode;
 struct Node {
     const Val *v;
-    uint32_t map; /* v's dim d is the group's dim (map >> 4 * d & 15); 15: index 0 */
+    DimMap map;
     uint8_t kind;
     bool lane0;    /* wanted for the first lane only */
     uint8_t mode;  /* LOAD: Mode */

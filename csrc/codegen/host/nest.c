@@ -48,8 +48,8 @@ as_vector(Host *h, Group *g, Node *n)
 static Lv
 index_of(Host *h, Group *g, const Node *n, int d)
 {
-    uint32_t m = n->map >> 4 * d & 15;
-    return m == 15 ? ll_i64(h->l, 0) : g->index[m];
+    int m = n->map.at[d];
+    return m == NO_DIM ? ll_i64(h->l, 0) : g->index[m];
 }
 
 static Lv
@@ -74,7 +74,7 @@ read_buffer(Host *h, Group *g, Node *n)
     int64_t step = 0; /* elements from lane to lane */
     for (int d = 0; d < t->rank; d++) {
         index[d] = index_of(h, g, n, d);
-        if ((int)(n->map >> 4 * d & 15) == g->vec)
+        if (n->map.at[d] == g->vec)
             step += s->view.stride[d];
     }
     Lv p = host_address(h, t, &s->view, index);
@@ -95,12 +95,12 @@ carried(Host *h, Group *g, Node *n)
     VState *s = state(h, n->v);
     Lv off = ll_i64(l, 0), step = ll_i64(l, 0);
     for (int d = 0; d < t->rank; d++) {
-        if ((n->map >> 4 * d & 15) == 15)
+        if (n->map.at[d] == NO_DIM)
             continue;
         Lv stride = host_affine_sum(h, &s->affine->stride[d]);
         off = LLVMBuildAdd(l->b, off,
                            LLVMBuildMul(l->b, stride, index_of(h, g, n, d), ""), "");
-        if ((int)(n->map >> 4 * d & 15) == g->vec)
+        if (n->map.at[d] == g->vec)
             step = LLVMBuildAdd(l->b, step, stride, "");
     }
     Lv x = s->lv;

@@ -16,12 +16,19 @@
 
 /* ---- the nodes of a group ------------------------------------------------------------------ */
 
-static uint32_t
+/* What tells nodes of a group apart. */
+typedef struct NodeKey {
+    int32_t id, lane0;
+    DimMap map;
+} NodeKey;
+_Static_assert(sizeof(NodeKey) == 8 + MAX_RANK, "padding in a map key");
+
+static DimMap
 identity_map(int rank)
 {
-    uint32_t m = 0;
+    DimMap m = {{0}};
     for (int d = 0; d < rank; d++)
-        m |= (uint32_t)d << 4 * d;
+        m.at[d] = (uint8_t)d;
     return m;
 }
 
@@ -40,23 +47,23 @@ host_stamp(Host *h, const Val *v)
 
 /* v's dim that runs along the group's dim g, or -1. */
 static int
-dim_along(const Val *v, uint32_t map, int g)
+dim_along(const Val *v, DimMap map, int g)
 {
     for (int d = 0; d < v->type->rank; d++)
-        if ((int)(map >> 4 * d & 15) == g)
+        if (map.at[d] == g)
             return d;
     return -1;
 }
 
 /* How many lanes from the start of a step are consecutive elements: log2. */
 static int
-run_log2(Host *h, const Val *ptr, uint32_t map, int vec)
+run_log2(Host *h, const Val *ptr, DimMap map, int vec)
 {
     int d = dim_along(ptr, map, vec);
     if (d < 0)
         return 0;
     for (int e = d + 1; e < ptr->type->rank; e++)
-        if ((int)(map >> 4 * e & 15) == vec)
+        if (map.at[e] == vec)
             return 0; /* a diagonal */
     Affine a;
     int64_t c;
@@ -72,7 +79,7 @@ typedef struct Survey {
 } Survey;
 
 static void
-survey_access(Host *h, Group *g, Survey *s, const Op *o, uint32_t map)
+survey_access(Host *h, Group *g, Survey *s, const Op *o, DimMap map)
 {
     int run = run_log2(h, arg(o, 0), map, g->vec);
     if (run >= 2)
@@ -82,7 +89,7 @@ survey_access(Host *h, Group *g, Survey *s, const Op *o, uint32_t map)
 }
 
 static void
-survey(Host *h, Group *g, Survey *s, const Val *v, uint32_t map)
+survey(Host *h, Group *g, Survey *s, const Val *v, DimMap map)
 {
     VState *x = state(h, v);
     if (v->type->rank == 0)
@@ -122,7 +129,7 @@ choose_lanes(Host *h, Group *g)
     h->stamp++;
     for (int i = 0; i < g->roots.n; i++) {
         Root *r = &g->roots.at[i];
-        uint32_t id = identity_map(g->rank);
+        DimMap id = identity_map(g->rank);
         if (r->kind == R_KEEP) {
             survey(h, g, &s, r->v, id);
             continue;
@@ -155,7 +162,7 @@ level_of(const Group *g, unsigned dims)
     return 0;
 }
 
-static Node *node(Host *h, Group *g, const Val *v, uint32_t map, bool lane0);
+static Node *node(Host *h, Group *g, const Val *v, DimMap map, bool lane0);
 
 static Node *
 finish(Group *g, Node *n)
@@ -177,7 +184,7 @@ add_in(Host *h, Group *g, Node *n, const Val *v, bool lane0)
 }
 
 static Mode
-mode_of(Host *h, Group *g, const Val *ptr, uint32_t map)
+mode_of(Host *h, Group *g, const Val *ptr, DimMap map)
 {
     if (g->lanes == 1)
         return M_ROW;
@@ -200,11 +207,11 @@ load_node(Host *h, Group *g, Node *n)
 }
 
 static Node *
-node(Host *h, Group *g, const Val *v, uint32_t map, bool lane0)
+node(Host *h, Group *g, const Val *v, DimMap map, bool lane0)
 {
     VState *s = state(h, v);
     if (v->type->rank == 0)
-        map = 0;
+        map = (DimMap){{0}};
     if (g->lanes == 1)
         lane0 = false;
     if (s->kind == V_LAZY) {
@@ -212,10 +219,10 @@ node(Host *h, Group *g, const Val *v, uint32_t map, bool lane0)
         if (host_is_through(v->def))
             return node(h, g, arg(v->def, 0), host_through_map(v->def, map), lane0);
         if (v->def->op == OP_SPLAT)
-            return node(h, g, arg(v->def, 0), 0, lane0);
+            return node(h, g, arg(v->def, 0), (DimMap){{0}}, lane0);
     }
-    uint64_t key[2] = {(uint64_t)v->id, (uint64_t)map << 1 | lane0};
-    Node *n = map_get(&g->nodes, key, sizeof key);
+    NodeKey key = {v->id, lane0, map};
+    Node *n = map_get(&g->nodes, &key, sizeof key);
     if (n)
         return n;
     n = NEW(h->c->arena, Node);
@@ -227,14 +234,14 @@ node(Host *h, Group *g, const Val *v, uint32_t map, bool lane0)
     case V_BUFFER:
         n->kind = N_BUFFER, n->pos = 0;
         for (int d = 0; d < rank; d++)
-            if (s->view.stride[d] && (map >> 4 * d & 15) != 15)
-                n->dims |= 1u << (map >> 4 * d & 15);
+            if (s->view.stride[d] && map.at[d] != NO_DIM)
+                n->dims |= 1u << map.at[d];
         break;
     case V_CARRIED:
         n->kind = N_CARRIED, n->pos = 0;
         for (int d = 0; d < rank; d++)
-            if ((map >> 4 * d & 15) != 15)
-                n->dims |= 1u << (map >> 4 * d & 15);
+            if (map.at[d] != NO_DIM)
+                n->dims |= 1u << map.at[d];
         break;
     case V_LAZY: {
         const Op *o = v->def;
@@ -242,8 +249,8 @@ node(Host *h, Group *g, const Val *v, uint32_t map, bool lane0)
             n->kind = N_CONST;
         } else if (o->op == OP_ARANGE) {
             n->kind = N_ARANGE;
-            if ((map & 15) != 15)
-                n->dims = 1u << (map & 15);
+            if (map.at[0] != NO_DIM)
+                n->dims = 1u << map.at[0];
         } else if (o->op == OP_LOAD) {
             load_node(h, g, n);
         } else {
@@ -256,7 +263,7 @@ node(Host *h, Group *g, const Val *v, uint32_t map, bool lane0)
     default: unreachable(h->c);
     }
     finish(g, n);
-    map_put(&g->nodes, key, sizeof key, n);
+    map_put(&g->nodes, &key, sizeof key, n);
     PUSH(h->c->arena, &g->list, n);
     return n;
 }

@@ -64,40 +64,29 @@ host_is_lazy_op(const Op *o)
     }
 }
 
-uint32_t
-host_through_map(const Op *o, uint32_t map)
+DimMap
+host_through_map(const Op *o, DimMap map)
 {
-    const Type *t = arg(o, 0)->type;
-    uint32_t m = 0;
-    int axis = (int)ir_attr(o, ATTR_AXIS);
-    int64_t perm = ir_attr(o, ATTR_PERM);
-    if (o->op == OP_RESHAPE) { /* the dims that are not 1 keep their order */
-        const Type *r = result(o, 0)->type;
-        int j = 0;
-        for (int d = 0; d < t->rank; d++) {
-            uint32_t g = 15;
-            if (t->shape[d] != 1) {
-                while (r->shape[j] == 1)
-                    j++;
-                g = map >> 4 * j++ & 15;
-            }
-            m |= g << 4 * d;
-        }
+    const Type *t = arg(o, 0)->type, *r = result(o, 0)->type;
+    DimMap m = {{0}};
+    int axis = (int)ir_attr(o, ATTR_AXIS), perm[MAX_RANK], j = 0;
+    if (o->op == OP_TRANS) {
+        ir_perm(o, perm);
+        for (int d = 0; d < t->rank; d++)
+            m.at[perm[d]] = map.at[d];
         return m;
     }
     for (int d = 0; d < t->rank; d++) {
-        uint32_t g = 15;
         switch (o->op) {
-        case OP_EXPAND: g = map >> 4 * (d < axis ? d : d + 1) & 15; break;
-        case OP_BROADCAST: g = t->shape[d] == 1 ? 15 : map >> 4 * d & 15; break;
-        case OP_TRANS:
-            for (int i = 0; i < t->rank; i++)
-                if ((perm >> 4 * i & 15) == d)
-                    g = map >> 4 * i & 15;
+        case OP_RESHAPE: /* the dims that are not 1 keep their order */
+            while (t->shape[d] != 1 && r->shape[j] == 1)
+                j++;
+            m.at[d] = t->shape[d] == 1 ? NO_DIM : map.at[j++];
             break;
-        default: g = map >> 4 * d & 15;
+        case OP_EXPAND: m.at[d] = map.at[d < axis ? d : d + 1]; break;
+        case OP_BROADCAST: m.at[d] = t->shape[d] == 1 ? NO_DIM : map.at[d]; break;
+        default: m.at[d] = map.at[d];
         }
-        m |= g << 4 * d;
     }
     return m;
 }

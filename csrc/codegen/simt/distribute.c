@@ -298,11 +298,11 @@ static Col
 trans_flat(const Op *o, const Layout *to, Col flat)
 {
     const Layout *from = arg(o, 0)->type->layout;
-    uint64_t perm = (uint64_t)ir_attr(o, ATTR_PERM);
+    int perm[MAX_RANK];
+    ir_perm(o, perm);
     Col r = 0;
     for (int d = 0; d < to->rank; d++)
-        r |= coordinate(to, d, flat)
-             << layout_dim_shift(from, (int)(perm >> (4 * d) & 15));
+        r |= coordinate(to, d, flat) << layout_dim_shift(from, perm[d]);
     return r;
 }
 

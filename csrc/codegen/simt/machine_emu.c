@@ -483,11 +483,11 @@ emu_print_one(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
                                 : arg(o, operand)->type; /* NULL: the text alone */
     Elem e = !t || t->is_ptr ? E_U64 : t->elem;
     int rank = t ? t->rank : 0;
-    Lv shape[8], sides[8];
+    Lv shape[MAX_RANK], sides[MAX_RANK];
     int32_t side[MAX_RANK];
     if (t)
         ty_unpack_sides(t, ir_attr(o, ATTR_SIDES), side);
-    for (int d = 0; d < 8; d++) {
+    for (int d = 0; d < MAX_RANK; d++) {
         shape[d] = ll_i32(l, d < rank ? t->shape[d] : 1);
         sides[d] = ll_i32(l, d < rank ? side[d] : 1);
     }
@@ -497,8 +497,8 @@ emu_print_one(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
                   ll_i32(l, (int)e),
                   ll_i32(l, (int)ir_attr(o, ATTR_HEX)),
                   ll_i32(l, rank),
-                  LLVMConstArray2(l->i32, shape, 8),
-                  LLVMConstArray2(l->i32, sides, 8)};
+                  LLVMConstArray2(l->i32, shape, MAX_RANK),
+                  LLVMConstArray2(l->i32, sides, MAX_RANK)};
     Lv what = constant(l, LLVMConstStructInContext(l->cx, field, COUNT(field), 0));
     If i = open_if(l, pred);
     Lv bits = ll_i64(l, 0);

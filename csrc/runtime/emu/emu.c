@@ -202,7 +202,7 @@ emu_print(EmuThread *t, const EmuPrint *p, int32_t flat_index, uint64_t bits)
 {
     EmuGrid *g = t->b->grid;
     FILE *out = g->run->out ? g->run->out : stdout;
-    int32_t at[8], rest = flat_index;
+    int32_t at[MAX_RANK], rest = flat_index;
     for (int d = p->rank - 1; d >= 0; d--) {
         at[d] = rest % p->shape[d];
         rest /= p->shape[d];

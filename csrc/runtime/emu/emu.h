@@ -10,6 +10,7 @@
 #define TEGULA_EMU_H
 
 #include "base/base.h"
+#include "layout/layout.h"
 #include "ptx/asm.h"
 
 typedef struct EmuThread EmuThread;
@@ -125,8 +126,8 @@ void emu_assembly(EmuThread *t, const PtxSite *site, void *const *data);
 void emu_assert(EmuThread *t, const char *text, const EmuPlace *at);
 typedef struct EmuPrint {
     const char *text;
-    int32_t operand, n_operands, elem, hex, rank, shape[8];
-    int32_t sides[8]; /* without padding: elements beyond are not shown */
+    int32_t operand, n_operands, elem, hex, rank, shape[MAX_RANK];
+    int32_t sides[MAX_RANK]; /* without padding: elements beyond are not shown */
 } EmuPrint;
 void emu_print(EmuThread *t, const EmuPrint *what, int32_t flat_index, uint64_t bits);
 
