@@ -32,6 +32,9 @@ typedef struct FactTable FactTable;
  * access depends on are never asked about. Facts are about values, so they survive rewrites
  * that keep the values; a pass that gives a value another meaning needs a new table. */
 FactTable *facts_new(const Func *f);
+/* Believe what users say of runs only so far. Kernels say it of a whole block of i % n, and
+ * mean the 16 bytes that a GPU reads at once: the block may wrap in its middle. */
+void facts_trust_hints(FactTable *t, int log2_run);
 const Facts *facts_of(FactTable *t, const Val *v);
 
 int facts_contiguity(FactTable *t, const Val *v, int dim); /* log2; all there is */

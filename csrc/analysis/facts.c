@@ -283,7 +283,14 @@ facts_new(const Func *f)
     t->f = f;
     t->memo.a = t->whole.a = f->c->arena;
     t->epoch = 1;
+    t->max_hint = MAX_LOG2;
     return t;
+}
+
+void
+facts_trust_hints(FactTable *t, int log2_run)
+{
+    t->max_hint = log2_run;
 }
 
 static int

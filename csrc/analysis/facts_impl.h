@@ -20,6 +20,7 @@ struct FactTable {
     Map whole;            /* Val -> Facts, of facts_of */
     unsigned epoch;       /* tentative entries of another epoch are void */
     int depth;            /* of the recursion, against MAX_DEPTH */
+    int max_hint;         /* log2 of the longest run that a hint is believed for */
     VEC(Entry *) assumed; /* loop-carried questions whose answer is being sought */
     VEC(Entry *) trail;   /* tentative entries of this epoch */
 };

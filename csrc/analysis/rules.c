@@ -312,7 +312,7 @@ run_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     case OP_CAST:
     case OP_BITCAST: return run_of_cast(t, o, dim, want);
     case OP_HINT:
-        g = MIN(hinted(o, ATTR_CONTIGUOUS, dim), log2_shape(v, dim));
+        g = MIN(hinted(o, ATTR_CONTIGUOUS, dim), MIN(log2_shape(v, dim), t->max_hint));
         return g < want ? MAX(g, run_of(t, x, dim, want)) : g;
     case OP_IF:
         return run_of_both(t, fact_yielded(o, 0, v->index),

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import tegula
@@ -71,3 +72,22 @@ def test_right(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sum_tiles[1,](x, out, 264, 4, 16, 64)
     want = x[:, :256].reshape(16, 4, 64).astype(np.float32).sum(1)
     assert np.allclose(out, want, atol=1e-4)
+
+
+@tegula.jit
+def wrapped(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = tl.max_contiguous(tl.multiple_of(i % n, BLOCK), BLOCK)
+    tl.store(out + i, tl.load(x + at))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_block_that_wraps(device, dtype) -> None:
+    """What Triton's matmul says of rows, and many since: true of what a GPU reads at once,
+    and not of a block with the end of the matrix in its middle."""
+    x = np.arange(1000, dtype=dtype)
+    x[96:] = -1  # not ours to read
+    out = np.zeros(256, dtype)
+    X, Y = device.put(x), device.put(out)
+    wrapped[(2,)](X, Y, 96, BLOCK=128)
+    assert np.array_equal(device.get(Y), np.arange(256) % 96)
