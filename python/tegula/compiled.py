@@ -151,6 +151,9 @@ def runner(compiled: _core.CompiledKernel) -> Callable[..., None]:
     placeholders. The hooks are called where a launch without them would call those of
     ``knobs``.
     """
+    from tegula import knobs  # here, not in run: libraries call that for every launch
+
+    loosely = compiled._loosely
 
     def run(
         grid_x: int,
@@ -164,10 +167,8 @@ def runner(compiled: _core.CompiledKernel) -> Callable[..., None]:
         exit_hook: Callable[..., Any] | None,
         *args: Any,
     ) -> None:
-        from tegula import knobs
-
         ours = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
-        launch = compiled._loosely((grid_x, grid_y, grid_z))
+        launch = loosely((grid_x, grid_y, grid_z))
         if enter_hook in (None, ours[0]) and exit_hook in (None, ours[1]):
             launch(*args, stream=stream)  # calls ours itself
             return
