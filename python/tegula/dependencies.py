@@ -55,6 +55,6 @@ class DependenciesFinder(ast.NodeVisitor):
         value = names[name]
         if isinstance(value, Kernel):
             self.hasher.update(value.cache_key.encode())
-        elif isinstance(value, (constexpr, bool, int, float, str)):
+        elif isinstance(value, bool | int | float | str) or type(value) is constexpr:
             self.used_global_vals[name, id(names)] = (value, names)
             self.hasher.update(f"{name}={value!r}".encode())
