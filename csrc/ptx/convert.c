@@ -178,11 +178,11 @@ dec_floats(Dec *d)
     dec_take_all(d);
     int to = c->n * fmt_bits(c->to) / 8;
     int from = c->n / c->n_sources * fmt_bits(c->from) / 8;
-    if (c->n == 1) /* a byte alone is in the lower half of a register */
-        to = to < 2 ? 2 : to, from = from < 2 ? 2 : from;
-    dec_out_wide(d, &d->opd[0], to);
+    dec_out(d, 0, to);
     for (int k = 0; k < c->n_sources; k++)
-        dec_in_wide(d, &d->opd[k + 1], from);
+        dec_in(d, k + 1, from);
+    if (d->n_opds != c->n_sources + 1)
+        dec_fail(d, "%d operands", d->n_opds);
     dec_places(d);
     d->ins->run = run_floats;
     if (c->to == FMT_F64 && c->from == FMT_F32 && !c->ftz && d->in[0].bytes == 4)
@@ -230,17 +230,32 @@ dec_cvt(Dec *d)
     Cvt *c = dec_more(d, sizeof *c);
     c->to = dec_type(d);
     c->from = dec_type(d);
-    if (type_info[c->to].kind == 'b' || type_info[c->from].kind == 'b')
+    if (type_info[c->to].kind == 'b' || type_info[c->from].kind == 'b' ||
+        c->to == T_F16X2 || c->to == T_BF16X2 || c->from == T_F16X2 ||
+        c->from == T_BF16X2 || (to_float && of_float && c->to != c->from))
         dec_fail(d, "no such form");
     c->sat = dec_has(d, "sat");
-    c->ftz = dec_has(d, "ftz");
+    if (c->sat && !to_float && !of_float &&
+        (is_signed(c->from)
+             ? is_signed(c->to) && type_info[c->to].bytes >= type_info[c->from].bytes
+             : type_info[c->to].bytes > type_info[c->from].bytes))
+        dec_fail(d, ".sat where nothing can be too large");
+    c->ftz = (c->to == T_F32 || c->from == T_F32) && dec_has(d, "ftz");
     c->round = of_float   ? dec_one(d, to_int_words)
                : to_float ? dec_one(d, to_float_words)
                           : 0;
     if (c->round < 0)
         dec_fail(d, "no rounding");
-    dec_out_wide(d, &d->opd[0], type_info[c->to].bytes);
-    dec_in_wide(d, &d->opd[1], type_info[c->from].bytes);
+    if (d->n_opds != 2)
+        dec_fail(d, "%d operands", d->n_opds);
+    if (to_float)
+        dec_out(d, 0, type_info[c->to].bytes);
+    else
+        dec_out_wide(d, &d->opd[0], type_info[c->to].bytes);
+    if (of_float)
+        dec_in(d, 1, type_info[c->from].bytes);
+    else
+        dec_in_wide(d, &d->opd[1], type_info[c->from].bytes);
     dec_places(d);
     if (of_float)
         d->ins->run = to_float ? run_float_to_whole : run_float_to_int;

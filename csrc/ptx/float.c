@@ -352,11 +352,11 @@ static void
 dec_arithmetic(Dec *d, int op, int n)
 {
     Ins *i = d->ins;
-    dec_rounding(d);
+    bool has_rounding = dec_rounding(d) >= 0;
     bool ftz = dec_has(d, "ftz"), sat = dec_has(d, "sat"), relu = dec_has(d, "relu"),
          noftz = dec_has(d, "noftz");
     if (dec_has(d, "f32x2")) {
-        if (op > FMA || sat || relu || dec_sm(d) < 100)
+        if (op > FMA || (op == FMA && !has_rounding) || sat || relu || dec_sm(d) < 100)
             dec_fail(d, "no such form");
         i->op = (uint8_t)op;
         i->flags = ftz ? FTZ : 0;
@@ -366,6 +366,12 @@ dec_arithmetic(Dec *d, int op, int n)
     }
     Type t = dec_type(d), other = dec_maybe_type(d);
     (void)noftz;
+    if (type_info[t].kind != 'f')
+        dec_fail(d, "no such form");
+    if (op >= FMA && !has_rounding)
+        dec_fail(d, "no rounding");
+    if ((relu && (op != FMA || sat)) || (sat && op > FMA))
+        dec_fail(d, "no such form");
     i->op = (uint8_t)op;
     i->flags = (uint16_t)((ftz ? FTZ : 0) | (sat ? SAT : 0));
     if (other) { /* add.f32.f16 d, a, c: a is a half */
@@ -403,17 +409,19 @@ dec_approx(Dec *d, int op, int n)
     d->ins->flags = ftz ? FTZ : 0;
     if ((t == T_F16 || t == T_F16X2 || t == T_BF16 || t == T_BF16X2) &&
         (op == EX2 || op == TANH)) {
+        if (ftz != (op == EX2 && type_info[t].name[0] == 'b'))
+            dec_fail(d, "no such form");
         dec_half(d, t, op == EX2 ? HALF_EX2 : HALF_TANH, 1,
                  ftz && type_info[t].name[0] == 'f', false, false);
         return;
     }
-    if (t == T_F64 && (op == RCP_APPROX || op == RSQRT)) {
+    if (t == T_F64 && ((op == RCP_APPROX && ftz) || op == RSQRT)) {
         dec_same(d, t, 1);
         d->ins->run = approx_f64;
         return;
     }
-    if (t != T_F32)
-        dec_fail(d, ".%s is not simulated", type_info[t].name);
+    if (t != T_F32 || (op == TANH && ftz))
+        dec_fail(d, "no such form");
     dec_same(d, t, n);
     d->ins->run = approx;
 }

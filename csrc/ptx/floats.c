@@ -180,6 +180,32 @@ packed_type(const char *word, int len, int *n)
     return t <= FMT_E5M2 ? t : FMT_N_TYPES;
 }
 
+/* Pairs always say how they are rounded. */
+static bool
+wants_rounding(const FmtCvt *c)
+{
+    return c->n == 2 || format[c->from].exp > format[c->to].exp ||
+           format[c->from].man > format[c->to].man || c->to == FMT_TF32;
+}
+
+static bool
+may_be_modified(const FmtCvt *c)
+{
+    bool is_small = fmt_bits(c->to) <= 8;
+    if (c->relu && (c->sat || c->ftz || c->to == FMT_F32 || c->to == FMT_F64))
+        return false;
+    if ((c->sat || c->ftz) && (c->n == 2 || c->to_finite))
+        return false;
+    if (c->rounding == FMT_RNA && c->to != FMT_TF32)
+        return false;
+    if ((c->sat && (c->to == FMT_BF16 || c->from == FMT_BF16 || c->to == FMT_TF32)) ||
+        (c->ftz && c->to != FMT_F32 && c->from != FMT_F32))
+        return false;
+    if (c->to == FMT_UE8M0)
+        return c->rounding == FMT_RZ || c->rounding == FMT_RP;
+    return !is_small || (c->n == 2 && c->rounding == FMT_RN && c->to_finite);
+}
+
 bool
 fmt_cvt_decode(FmtCvt *c, const char *opcode)
 {
@@ -188,7 +214,7 @@ fmt_cvt_decode(FmtCvt *c, const char *opcode)
         [FMT_RM] = "rm", [FMT_RP] = "rp",
     };
     *c = (FmtCvt){.to = FMT_N_TYPES, .from = FMT_N_TYPES, .rounding = FMT_RN};
-    int n_from = 0;
+    int n_from = 0, n_roundings = 0;
     if (strncmp(opcode, "cvt.", 4))
         return false;
     for (const char *w = opcode + 4, *end; w; w = *end ? end + 1 : NULL) {
@@ -199,7 +225,7 @@ fmt_cvt_decode(FmtCvt *c, const char *opcode)
                                memcmp(w, rounding[r], (size_t)len) != 0))
             r++;
         if (r <= FMT_RP)
-            c->rounding = (FmtRounding)r;
+            c->rounding = (FmtRounding)r, n_roundings++;
         else if (IS("satfinite"))
             c->to_finite = true;
         else if (IS("relu"))
@@ -219,7 +245,10 @@ fmt_cvt_decode(FmtCvt *c, const char *opcode)
     if (c->from == FMT_N_TYPES || n_from > c->n)
         return false;
     c->n_sources = c->n == 2 && n_from == 1 ? 2 : 1;
-    return true;
+    if (n_roundings && !wants_rounding(c) && (c->to == FMT_F64 || c->from == FMT_F16))
+        return false;
+    return n_roundings <= 1 && (n_roundings || !wants_rounding(c)) &&
+           may_be_modified(c);
 }
 
 /* A number on its way, after its source was read and before it is rounded. */

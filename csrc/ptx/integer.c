@@ -32,8 +32,11 @@ ALL_TYPES(BINARY, min, x < y ? x : y)
 TABLE(min);
 ALL_TYPES(BINARY, max, x > y ? x : y)
 TABLE(max);
-ALL_TYPES(UNARY, neg, U(0) - U(x))
-TABLE(neg);
+UNARY(neg_s16, int16_t, int16_t, U(0) - U(x))
+UNARY(neg_s32, int32_t, int32_t, U(0) - U(x))
+UNARY(neg_s64, int64_t, int64_t, U(0) - U(x))
+static Run *const neg_run[N_TYPES] = {
+    [T_S16] = neg_s16, [T_S32] = neg_s32, [T_S64] = neg_s64};
 UNARY(abs_s16, int16_t, int16_t, x < 0 ? -x : x)
 UNARY(abs_s32, int32_t, int32_t, x < 0 ? U(0) - U(x) : U(x))
 UNARY(abs_s64, int64_t, int64_t, x < 0 ? U(0) - U(x) : U(x))
@@ -503,7 +506,7 @@ dec_bfind(Dec *d)
 {
     d->ins->flags = dec_has(d, "shiftamt");
     Type t = dec_type(d);
-    if (type_info[t].log2 < 2)
+    if (type_info[t].log2 < 2 || (type_info[t].kind != 'u' && type_info[t].kind != 's'))
         dec_fail(d, ".%s is not simulated", type_info[t].name);
     d->ins->type = (uint8_t)t;
     d->ins->run = bfind;
@@ -572,8 +575,6 @@ dec_dp(Dec *d)
     static const char *const half[] = {"lo", "hi", NULL};
     int hi = two ? dec_one(d, half) : 0;
     Type a = dec_type(d), b = dec_maybe_type(d);
-    if (!b)
-        b = a;
     if (hi < 0 || (a != T_U32 && a != T_S32) || (b != T_U32 && b != T_S32))
         dec_fail(d, "no such form");
     d->ins->flags = (uint16_t)((a == T_S32 ? DP_A_SIGNED : 0) |

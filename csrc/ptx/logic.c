@@ -466,6 +466,12 @@ dec_prmt(Dec *d)
     d->ins->run = prmt;
 }
 
+static bool
+is_unsigned(Type t)
+{
+    return type_info[t].kind == 'u' || type_info[t].kind == 'b';
+}
+
 /* The comparison, and what is combined with operand k. */
 static int
 dec_comparison(Dec *d)
@@ -473,6 +479,11 @@ dec_comparison(Dec *d)
     int cmp = dec_one(d, cmp_words);
     if (cmp < 0)
         dec_fail(d, "no comparison");
+    bool has_unsigned = cmp <= NOT_NUM;
+    for (int k = 0; k < d->n_mods; k++)
+        has_unsigned |= is_unsigned(type_named(d->mod[k]));
+    if (!has_unsigned)
+        dec_fail(d, "a comparison of numbers without a sign");
     int with = dec_one(d, bool_words);
     d->ins->flags = (uint16_t)(with + 1 + (dec_has(d, "ftz") ? CMP_FTZ : 0));
     return cmp > NOT_NUM ? LT + (cmp - NOT_NUM - 1) : cmp;
@@ -491,6 +502,8 @@ dec_set_operands(Dec *d, Type t, int cmp)
     i->op = (uint8_t)cmp;
     if (type_info[t].kind != 'f' && cmp > GE)
         dec_fail(d, "a comparison of floats");
+    if (type_info[t].kind != 'f' && i->flags & CMP_FTZ)
+        dec_fail(d, ".ftz of no floats");
     if (type_info[t].kind == 'b' && cmp > NE)
         dec_fail(d, "bits have no order");
     dec_in_typed(d, 1, t);
@@ -528,6 +541,9 @@ dec_set(Dec *d)
 {
     int cmp = dec_comparison(d);
     Type to = dec_type(d), t = dec_type(d);
+    bool is_half = type_info[t].kind == 'f' && t != T_F32 && t != T_F64;
+    if (to != T_U32 && to != T_S32 && to != T_F32 && !is_half)
+        dec_fail(d, "no such form");
     dec_out(d, 0, type_info[to].bytes);
     dec_set_operands(d, t, cmp);
     Set *s = dec_more(d, sizeof *s);
@@ -556,6 +572,8 @@ dec_slct(Dec *d)
 {
     bool ftz = dec_has(d, "ftz");
     Type t = dec_type(d), by = dec_type(d);
+    if (by != T_F32 && (by != T_S32 || ftz))
+        dec_fail(d, "no such form");
     dec_out(d, 0, type_info[t].bytes);
     dec_in_typed(d, 1, t);
     dec_in_typed(d, 2, t);

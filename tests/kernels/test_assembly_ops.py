@@ -100,7 +100,7 @@ copysign.f32 fff
 copysign.f64 ddd
 {ex2,lg2,sin,cos,rcp,rsqrt,sqrt}.approx.{f32,ftz.f32} ff
 tanh.approx.f32 ff
-{ex2.approx.ftz.f16x2,ex2.approx.f16x2} rr
+{ex2.approx.f16x2} rr
 {tanh.approx.f16x2,tanh.approx.bf16x2,ex2.approx.ftz.bf16x2} rr
 {add,sub,mul}.{f16x2,ftz.f16x2,sat.f16x2,bf16x2} rrr
 {add,sub,mul}.{f16,bf16} hhh

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tegula.jit import jit
+
+from ... import core as tl
 from ...builtin import builtin, outside
 from .. import libdevice as libdevice
 
@@ -70,3 +73,40 @@ def smid(_semantic: Any = None) -> Any:
     int1: 1
     """
     return outside()
+
+
+@jit
+def convert_custom_float8_sm80(
+    arg, dst_ty: tl.constexpr, fp_downcast_rounding: tl.constexpr = None, _semantic=None
+) -> Any:
+    """A block from or to ``tl.float8e4b15``: what ``arg.to(dst_ty)`` does as well.
+
+    Types:  one of the two is float8e4b15, the other float16 or float32.
+    Errors: CompileError[TYPE] for other types.
+
+    >>> x = (tl.arange(0, 2) * 1.5).to(tl.float16)
+    >>> f8 = tl.extra.cuda.convert_custom_float8_sm80(x, tl.float8e4b15)
+    >>> tl.extra.cuda.convert_custom_float8_sm80(f8, tl.float32)
+    float32[2]: [0, 1.5]
+    """
+    tl.static_assert(
+        arg.dtype.is_fp8e4b15() or dst_ty.is_fp8e4b15(),
+        "one of the types is float8e4b15",
+    )
+    return arg.to(dst_ty, fp_downcast_rounding)
+
+
+@jit
+def convert_custom_float8_sm70(
+    arg, dst_ty: tl.constexpr, fp_downcast_rounding: tl.constexpr = None, _semantic=None
+) -> Any:
+    """``convert_custom_float8_sm80``: a GPU's age makes no difference here.
+
+    Types:  as there.
+    Errors: as there.
+
+    >>> x = (tl.arange(0, 2) * 1.5).to(tl.float16)
+    >>> tl.extra.cuda.convert_custom_float8_sm70(x, tl.float8e4b15).to(tl.float16)
+    float16[2]: [0, 1.5]
+    """
+    return convert_custom_float8_sm80(arg, dst_ty, fp_downcast_rounding)
