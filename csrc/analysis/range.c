@@ -236,7 +236,8 @@ range_compare(FactTable *t, const Op *o)
     return r < 0 ? range(0, 1) : range(r, r);
 }
 
-/* The induction variable of `for`: never outside of its bounds, whatever the step. */
+/* The induction variable of `for`: never outside of its bounds, whatever the step. From a
+ * known start it is at last where whole steps lead: 0, 2048 .. 6144 below 8192. */
 static Answer
 range_of_iv(FactTable *t, const Val *v)
 {
@@ -244,6 +245,10 @@ range_of_iv(FactTable *t, const Val *v)
     Answer lb = operand(t, o, 0), ub = operand(t, o, 1), step = operand(t, o, 2);
     if (step.lo > 0 && ub.hi > INT64_MIN) {
         int64_t last = is_open(v->type, ub) ? INT64_MAX : ub.hi - 1;
+        if (lb.lo == lb.hi && step.lo == step.hi && last > lb.lo) {
+            uint64_t way = (uint64_t)last - (uint64_t)lb.lo, by = (uint64_t)step.lo;
+            last = (int64_t)((uint64_t)lb.lo + (way - way % by));
+        }
         return range(lb.lo, MAX(last, lb.lo));
     }
     if (step.hi < 0 && ub.lo < INT64_MAX)

@@ -194,16 +194,11 @@ window_table(const M *m)
     return t;
 }
 
-typedef struct Quadrant {
-    Lv q; /* i32: its low 2 bits count quarter turns */
-    Lv r; /* the rest, within pi / 4: f32 */
-} Quadrant;
-
 /* x = q pi/2 + r. In double with pi/2 in two parts up to 2^30; from there x is a whole
  * number, and all of x * 2/pi that matters modulo 4 is its 24-bit significand times a
  * 64-bit window of 2/pi (Payne and Hanek, 1983), modulo 2^64. */
-static Quadrant
-reduce(const M *m, Lv x)
+Turns32
+math_quadrant(const M *m, Lv x)
 {
     Ll *l = m->l;
     LLVMBuilderRef b = l->b;
@@ -251,7 +246,7 @@ reduce(const M *m, Lv x)
     /* Infinity is not "far": it makes a NaN on the near road. */
     Lv is_far = LLVMBuildAnd(b, less(m, num(m, 0x1p30), a),
                              less(m, a, num(m, (double)__builtin_inff())), "");
-    Quadrant k = {.q = pick(m, is_far, far_q, q)};
+    Turns32 k = {.q = pick(m, is_far, far_q, q)};
     r = LLVMBuildSelect(b, is_far, far, r, "");
     k.r = LLVMBuildFPTrunc(b, r, m->f, "");
     return k;
@@ -259,12 +254,10 @@ reduce(const M *m, Lv x)
 #undef W
 }
 
-/* turn 0: sine, 1: cosine. */
-static Lv
-sine(const M *m, Lv x, int turn)
+Lv
+math_sine_of(const M *m, Turns32 k, int turn)
 {
     LLVMBuilderRef b = m->l->b;
-    Quadrant k = reduce(m, x);
     Lv q = LLVMBuildAdd(b, k.q, whole(m, turn), "");
     Lv z = mul(m, k.r, k.r);
     Lv s = POLY(m, z, -0.1666665487336843f, 0.008332173539226034f,
@@ -276,14 +269,35 @@ sine(const M *m, Lv x, int turn)
     Lv odd = LLVMBuildTrunc(b, q, ll_vec(m->l->i1, m->lanes), "");
     Lv r = pick(m, odd, c, s);
     Lv sign = LLVMBuildShl(b, LLVMBuildAnd(b, q, whole(m, 2), ""), whole(m, 30), "");
-    r = from_bits(m, LLVMBuildXor(b, bits(m, r), sign, ""));
+    return from_bits(m, LLVMBuildXor(b, bits(m, r), sign, ""));
+}
+
+static Lv
+sine(const M *m, Lv x, int turn)
+{
+    Lv r = math_sine_of(m, math_quadrant(m, x), turn);
     /* The sine of -0 is -0; the reduction has lost the sign. */
     if (!turn)
-        r = pick(m, LLVMBuildFCmp(b, LLVMRealOEQ, x, num(m, 0), ""), x, r);
+        r = pick(m, LLVMBuildFCmp(m->l->b, LLVMRealOEQ, x, num(m, 0), ""), x, r);
     return r;
 }
 
 /* ---- tanh, erf ----------------------------------------------------------------------------------- */
+
+/* Both are 1 less something small, so that the target's own e^x and quotient are good
+ * enough: a GPU's approximations lose half a unit of the last place here. */
+static Lv
+power(const M *m, Lv x)
+{
+    return m->l->ops->math(m->l, OP_EXP, E_F32, &x);
+}
+
+static Lv
+quotient(const M *m, Lv x, Lv y)
+{
+    Lv r = m->l->ops->math(m->l, OP_DIV, E_F32, (Lv[]){x, y});
+    return r ? r : LLVMBuildFDiv(m->l->b, x, y, "");
+}
 
 static Lv
 tanh_f32(const M *m, Lv x)
@@ -292,9 +306,8 @@ tanh_f32(const M *m, Lv x)
     Lv near = POLY(m, z, -0.3333328320260579f, 0.13331470156702047f,
                    -0.0537416216254267f, 0.02064413266877215f, -0.005709493770193283f);
     near = mad(m, mul(m, near, z), x, x);
-    Lv e = exp_f32(m, add(m, a, a));
-    Lv far = sub(m, num(m, 1),
-                 LLVMBuildFDiv(m->l->b, num(m, 2), add(m, e, num(m, 1)), ""));
+    Lv e = power(m, add(m, a, a));
+    Lv far = sub(m, num(m, 1), quotient(m, num(m, 2), add(m, e, num(m, 1))));
     return with_sign_of(m, pick(m, less(m, a, num(m, 0.625)), near, far), x);
 }
 
@@ -311,7 +324,7 @@ erf_f32(const M *m, Lv x)
     Lv k = POLY(m, c, 0.00022280255592625116f, 1.1275626517869985f, 0.6373739520185201f,
                 0.10376211791169133f, -0.022144665358542953f, 0.0030224525263099315f,
                 -0.0001938082801452637f);
-    Lv far = sub(m, num(m, 1), exp_f32(m, LLVMBuildFNeg(m->l->b, k, "")));
+    Lv far = sub(m, num(m, 1), power(m, LLVMBuildFNeg(m->l->b, k, "")));
     return with_sign_of(m, pick(m, less(m, a, num(m, 0.9375)), near, far), x);
 }
 

@@ -128,6 +128,16 @@ poly(const M *m, Lv x, const double *c, int n)
     poly((m), (x), (const double[]){__VA_ARGS__},                                      \
          (int)COUNT(((const double[]){__VA_ARGS__})))
 
+/* Sines of floats, in two steps. q: its low 2 bits count quarter turns (i32); r: the rest,
+ * within pi / 4 or little more. */
+typedef struct Turns32 {
+    Lv q, r;
+} Turns32;
+
+Turns32 math_quadrant(const M *m, Lv x); /* of any x; NaN where x is not finite */
+/* turn 0: sine, 1: cosine. */
+Lv math_sine_of(const M *m, Turns32 k, int turn);
+
 /* math64.c: exp .. erf of doubles, of any width; NULL: the generic form. */
 Lv math_f64(Ll *l, OpCode op, Lv x);
 

@@ -18,10 +18,11 @@
  *
  * Then change: each op demands its operands in a layout. A cheap value is made again in
  * that layout (a clone after its definition); expand_dims, broadcast and widening casts
- * pass the demand on to their smaller operand; addresses and masks are computed again of
- * their rows and columns (wishes_is_spread); a short row is loaded again; anything else
- * gets a convert_layout after its definition, so in no loop that the value is not in. A
- * store takes its data as it lies unless rows would be cut to pieces (see store_layout).
+ * pass the demand on to their smaller operand; addresses, masks and what else is computed
+ * of rows and columns alone is computed again of them (wishes_is_spread, is_of_broadcasts);
+ * a short row is loaded again, with little arithmetic on it; anything else gets a
+ * convert_layout after its definition, so in no loop that the value is not in. A store
+ * takes its data as it lies unless rows would be cut to pieces (see store_layout).
  *
  * The first look is wish_layouts.c; here is the change.
  *
@@ -35,6 +36,7 @@
 
 enum {
     MAX_RELOADED = 16 << 10, /* bytes of a row that is loaded twice rather than moved */
+    ROW_BUDGET = 4,          /* ops on it that are done again besides */
 };
 
 typedef struct Assign {
@@ -93,21 +95,54 @@ operand_layout(Assign *s, const Op *o, const Layout *l)
     return below ? below : l;
 }
 
-/* A load of one row or column that can be done again: the lines are in the cache, and
- * moving the values would cost a barrier. */
+/* A row or column that is loaded and can be again, little arithmetic included: the lines are
+ * in the cache, and moving the values would cost a barrier. */
 static bool
-is_cheap_load(Assign *s, const Op *o)
+is_cheap_row(Assign *s, const Val *v, int *budget)
 {
-    if (o->op != OP_LOAD || ir_attr(o, ATTR_VOLATILE))
-        return false;
+    const Op *o = v->def;
+    const Type *t = v->type;
     int n_long = 0;
-    const Type *t = o->results[0]->type;
     for (int d = 0; d < t->rank; d++)
         n_long += t->shape[d] > 1;
+    if (wishes_any(s->wishes, v) || !is_block(v))
+        return true;
+    if (!o || !wishes_of(s->wishes, v) || n_long > 1 ||
+        ty_numel(t) * ty_bits(t) / 8 > MAX_RELOADED)
+        return false;
+    if (o->op == OP_LOAD ? ir_attr(o, ATTR_VOLATILE)
+                         : !op_has(o, OPF_ELEM) || !op_has(o, OPF_PURE))
+        return false;
+    if (o->op != OP_LOAD && (*budget -= wishes_weight(o)) < 0)
+        return false;
     for (int i = 0; i < o->n_args; i++)
-        if (!wishes_any(s->wishes, arg(o, i)))
+        if (o->op == OP_LOAD ? !wishes_any(s->wishes, arg(o, i))
+                             : !is_cheap_row(s, arg(o, i), budget))
             return false;
-    return n_long <= 1 && ty_numel(t) * ty_bits(t) / 8 <= MAX_RELOADED;
+    return true;
+}
+
+/* Is v computed of broadcasts alone, floats included, and has no other reason to lie as it
+ * does? Then each op on the way is done again in another layout, and only what is small is
+ * moved. */
+static bool
+is_of_broadcasts(Assign *s, const Val *v, int *budget)
+{
+    const Op *o = v->def;
+    if (!is_block(v) || wishes_any(s->wishes, v))
+        return true;
+    if (!o || !wishes_of(s->wishes, v))
+        return false;
+    if (o->op == OP_EXPAND || o->op == OP_BROADCAST)
+        return true;
+    if (!op_has(o, OPF_ELEM) || !op_has(o, OPF_PURE) || !wishes_weak(s->wishes, v))
+        return false;
+    if ((*budget -= wishes_weight(o)) < 0)
+        return false;
+    for (int i = 0; i < o->n_args; i++)
+        if (!is_of_broadcasts(s, arg(o, i), budget))
+            return false;
+    return true;
 }
 
 /* Is it less work to do v's definition again in another layout than to move v? Where the
@@ -122,7 +157,9 @@ is_remade(Assign *s, const Val *v)
         return true;
     if (o->op == OP_CAST && ty_bits(arg(o, 0)->type) < ty_bits(v->type))
         return true;
-    return is_cheap_load(s, o) || wishes_is_spread(s->wishes, v);
+    int spread_budget = WISHES_CHEAP, row_budget = ROW_BUDGET;
+    return is_cheap_row(s, v, &row_budget) || wishes_is_spread(s->wishes, v) ||
+           is_of_broadcasts(s, v, &spread_budget);
 }
 
 static Val *

@@ -23,6 +23,12 @@ const Layout *wishes_of(const Wishes *s, const Val *v);
 bool wishes_any(const Wishes *s, const Val *v); /* cheap: any layout will do */
 /* Computed of rows and columns alone: less work to do again than to move. */
 bool wishes_is_spread(const Wishes *s, const Val *v);
+/* Of broadcasts, and what has no other reason: gives way. */
+bool wishes_weak(const Wishes *s, const Val *v);
+enum {
+    WISHES_CHEAP = 48
+}; /* ops (weighted) that may be done again rather than moved */
+int wishes_weight(const Op *o); /* of an elementwise op; WISHES_CHEAP: too dear */
 /* The layout an op works on its operands in; NULL: as its result. */
 const Layout *wishes_of_op(const Wishes *s, const Op *o);
 const Layout *wishes_default(Wishes *s, const Type *t); /* when there is no reason */

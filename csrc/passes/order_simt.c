@@ -2,7 +2,8 @@
 #include "passes/passes.h"
 
 const char *const order_simt[] = {
-    "assign_layouts", /* first: everything below wants to see layouts */
+    "scalar_steps",   /* before layouts: what it leaves has none of its own */
+    "assign_layouts", /* early: everything below wants to see layouts */
     "cse",            /* a value made twice in one layout; conversions of one value */
     "defer_sums", /* layouts say what a thread sums by itself; before places are dealt */
     "order_memory", /* after cse: equal pointers are one value; before loops are cut up */

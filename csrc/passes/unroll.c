@@ -1,4 +1,6 @@
-/* unroll: copy the bodies of loops that ask for it (tl.range(.., loop_unroll_factor=n)).
+/* unroll: copy the bodies of loops that ask for it (tl.range(.., loop_unroll_factor=n)), and
+ * of small ones for GPUs: all of a few trips, and two or four at a time where the body loads
+ * so little that a thread would wait for memory most of the time.
  *
  *     for %i = %lb to %ub step 2 {unroll=4} (%a = %x) { A }
  *  =>
@@ -10,12 +12,22 @@
  * With constant bounds %mid is a constant, and fold drops a rest that never runs and inlines
  * a loop that runs once: that is what full unrolling is.
  *
+ * Loops of the second kind have constant bounds, no loop or dot inside and no hint of the
+ * user's. Their loads are on their way together then; a small `if` between them (Welford's
+ * first step) is computed on both sides, since loads do not pass a branch.
+ *
  * Rule 1: only a constant positive step; without one the hint is not taken. Nor is it where
  *         step * factor leaves the type, or the copies would be more than MAX_COPIES ops.
  */
 #include "passes/passes.h"
 
-enum { MAX_COPIES = 1 << 16 };
+enum {
+    MAX_COPIES = 1 << 16,
+    FEW_TRIPS = 4,
+    FEW_OPS = 160,   /* of all copies */
+    IN_FLIGHT = 64,  /* bytes of loads that a thread had better have on their way */
+    SIMPLE_OPS = 24, /* of an `if` that is better computed on both sides */
+};
 
 static int
 count_ops(const Block *b)
@@ -27,6 +39,105 @@ count_ops(const Block *b)
             n += count_ops(o->regions[r]);
     }
     return n;
+}
+
+static bool
+is_plain(const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        if (o->op == OP_FOR || o->op == OP_WHILE || o->op == OP_DOT)
+            return false;
+        for (int r = 0; r < o->n_regions; r++)
+            if (!is_plain(o->regions[r]))
+                return false;
+    }
+    return true;
+}
+
+/* What a thread loads in b, in bytes; 0 where b writes memory, which loads do not pass. */
+static int64_t
+bytes_loaded(const Func *f, const Block *b)
+{
+    int64_t sum = 0;
+    for (const Op *o = b->first; o; o = o->next) {
+        if (!op_has(o, OPF_PURE) && o->op != OP_LOAD && o != b->last && o->op != OP_IF)
+            return 0;
+        if (o->op == OP_LOAD && result(o, 0)->type->rank) {
+            const Type *t = result(o, 0)->type;
+            sum += MAX(ty_numel(t) / (32 * f->c->opt.num_warps), 1) * ty_bits(t) / 8;
+        }
+    }
+    return sum;
+}
+
+/* How many copies of a body are better than one though nobody asks; 0: none. */
+static int
+wanted_copies(const Op *o)
+{
+    int64_t lb, ub, step;
+    if (ir_attr(o, ATTR_STAGES) || !ir_const_as_int(arg(o, 0), &lb) ||
+        !ir_const_as_int(arg(o, 1), &ub) || !ir_const_as_int(arg(o, 2), &step) ||
+        step <= 0 || ub <= lb)
+        return 0;
+    uint64_t way = (uint64_t)ub - (uint64_t)lb - 1, n = way / (uint64_t)step + 1;
+    const Block *b = o->regions[0];
+    if (!is_plain(b))
+        return 0;
+    int ops = count_ops(b);
+    if (n <= FEW_TRIPS)
+        return (int)n * ops <= FEW_OPS ? (int)n : 0;
+    int64_t bytes = bytes_loaded(b->func, b);
+    for (int k = 4; bytes && k > 1; k /= 2)
+        if (n % (uint64_t)k == 0 && k * bytes <= IN_FLIGHT && k * ops <= FEW_OPS)
+            return k;
+    return 0;
+}
+
+static bool
+is_simple(const Block *b)
+{
+    for (const Op *o = b->first; o && o != b->last; o = o->next) {
+        bool moves = op_has(o, OPF_ELEM | OPF_VIEW) || o->op == OP_CONST ||
+                     o->op == OP_SPLAT || o->op == OP_BROADCAST;
+        bool may_trap = op_has(o, OPF_SLOW | OPF_HEAVY) &&
+                        !elem_is_float(result(o, 0)->type->elem);
+        if (!op_has(o, OPF_PURE) || !moves || may_trap || o->n_regions)
+            return false;
+    }
+    return true;
+}
+
+/* if %c { x } else { y } => select %c, x, y: loads of the next copy do not wait for it. */
+static void
+flatten(Op *o)
+{
+    if (o->n_regions != 2 || !o->n_results || !is_simple(o->regions[0]) ||
+        !is_simple(o->regions[1]) ||
+        count_ops(o->regions[0]) + count_ops(o->regions[1]) > SIMPLE_OPS)
+        return;
+    for (int r = 0; r < 2; r++)
+        for (Op *p = o->regions[r]->first, *next; p != o->regions[r]->last; p = next) {
+            next = p->next;
+            ir_move_before(p, o);
+        }
+    Build b = {.f = o->block->func, .block = o->block, .before = o, .loc = o->loc};
+    for (int i = 0; i < o->n_results; i++) {
+        const Type *t = result(o, i)->type;
+        Val *c = t->rank ? ir_splat(&b, arg(o, 0), t->rank, t->shape) : arg(o, 0);
+        Val *x = arg(o->regions[0]->last, i), *y = arg(o->regions[1]->last, i);
+        ir_replace(result(o, i), ir_select(&b, c, x, y));
+    }
+    ir_erase(o);
+}
+
+static void
+flatten_all(Block *b)
+{
+    for (Op *o = b->first, *next; o; o = next) {
+        next = o->next;
+        if (o->op == OP_IF)
+            flatten(o);
+    }
 }
 
 static int64_t
@@ -130,12 +241,19 @@ unroll(Op *o)
 }
 
 static void
-walk(Block *b)
+walk(Block *b, bool is_gpu)
 {
     for (Op *o = b->first; o; o = o->next) {
         for (int r = 0; r < o->n_regions; r++)
-            walk(o->regions[r]);
-        if (o->op == OP_FOR && ir_attr(o, ATTR_UNROLL))
+            walk(o->regions[r], is_gpu);
+        if (o->op != OP_FOR)
+            continue;
+        int n = is_gpu && !ir_attr(o, ATTR_UNROLL) ? wanted_copies(o) : 0;
+        if (n > 1) {
+            flatten_all(o->regions[0]);
+            ir_set_attr(o, ATTR_UNROLL, n);
+        }
+        if (ir_attr(o, ATTR_UNROLL))
             unroll(o);
     }
 }
@@ -143,5 +261,5 @@ walk(Block *b)
 void
 pass_unroll(Func *f)
 {
-    walk(f->body);
+    walk(f->body, f->c->opt.target.kind != TARGET_CPU);
 }

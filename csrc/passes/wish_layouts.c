@@ -12,8 +12,8 @@
 #include <assert.h>
 
 enum {
-    MAX_ROUNDS = 3,     /* over a loop's body until its carried layouts settle */
-    CHEAP_BUDGET = 48,  /* ops (weighted) that may be done again rather than moved */
+    MAX_ROUNDS = 3, /* over a loop's body until its carried layouts settle */
+    CHEAP_BUDGET = WISHES_CHEAP,
     SPREAD_BUDGET = 48, /* ops looked at to see that a value is made of rows */
     SPREAD_SHRINK = 4,  /* by what a row must be smaller than what it is spread over */
     HINT_BUDGET = 64,
@@ -251,15 +251,20 @@ wishes_is_spread(const Wishes *s, const Val *v)
     return is_spread(s, v, &budget);
 }
 
+bool
+wishes_weak(const Wishes *s, const Val *v)
+{
+    return v->id < s->n_wish && s->wish[v->id].is_weak;
+}
+
 static void
 set_wish(Wishes *s, const Val *v, const Layout *l, bool is_weak)
 {
     *wish(s, v) = (Wish){is_block(v) ? l : NULL, is_weak, 0};
 }
 
-/* How dear it is to do an elementwise op again; CHEAP_BUDGET: too dear. */
-static int
-weight(const Op *o)
+int
+wishes_weight(const Op *o)
 {
     if (!op_has(o, OPF_SLOW | OPF_HEAVY))
         return 1;
@@ -354,7 +359,7 @@ wish_elementwise(Wishes *s, const Op *o)
         set_wish(s, r, w->layout, w->is_weak);
         return;
     }
-    int cost = weight(o);
+    int cost = wishes_weight(o);
     for (int i = 0; i < o->n_args; i++)
         cost += wish(s, arg(o, i))->cost;
     if (cost >= CHEAP_BUDGET)

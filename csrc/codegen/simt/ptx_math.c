@@ -2,6 +2,7 @@
  */
 #include <stdio.h>
 
+#include "codegen/math.h"
 #include "codegen/simt/ptx.h"
 
 static Lv
@@ -14,6 +15,46 @@ static Lv
 ex2(Ll *l, Lv x)
 {
     return ll_asm(l, l->f32, "ex2.approx.ftz.f32 $0, $1;", "=f,f", &x, 1, false);
+}
+
+/* x = q pi/2 + r without doubles, where q has at most 17 bits: pi/2 in three parts, the
+ * product by the first is exact, and so is what it leaves of x. */
+static Turns32
+near_quadrant(const M *m, Lv x)
+{
+    const double rounder = 0x1.8p23;
+    Lv t = mad(m, x, num(m, 0x1.45f306p-1), num(m, rounder));
+    Lv n = sub(m, t, num(m, rounder));
+    Lv r = mad(m, n, num(m, -0x1.921fb4p0), x);
+    r = mad(m, n, num(m, -0x1.4442d0p-24), r);
+    r = mad(m, n, num(m, -0x1.8469898cc5170p-48), r);
+    return (Turns32){bits(m, t), r};
+}
+
+/* The code for a large x is long, and hardly ever runs: a branch around it. */
+static Lv
+sine(Ll *l, Lv x, int turn)
+{
+    LLVMBuilderRef b = l->b;
+    M m = like(l, x);
+    Turns32 near = near_quadrant(&m, x);
+    Lv a = magnitude(&m, x), inf = num(&m, (double)__builtin_inff());
+    Lv is_far = LLVMBuildAnd(b, less(&m, num(&m, 100000), a), less(&m, a, inf), "");
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), far_at = ll_block(l, "far"),
+                      join = ll_block(l, "near");
+    LLVMBuildCondBr(b, is_far, far_at, join);
+    LLVMPositionBuilderAtEnd(b, far_at);
+    Turns32 far = math_quadrant(&m, x);
+    far_at = LLVMGetInsertBlock(b);
+    LLVMBuildBr(b, join);
+    LLVMPositionBuilderAtEnd(b, join);
+    Turns32 k = {LLVMBuildPhi(b, m.i, ""), LLVMBuildPhi(b, m.f, "")};
+    LLVMAddIncoming(k.q, (Lv[]){near.q, far.q}, (LLVMBasicBlockRef[]){before, far_at},
+                    2);
+    LLVMAddIncoming(k.r, (Lv[]){near.r, far.r}, (LLVMBasicBlockRef[]){before, far_at},
+                    2);
+    Lv r = math_sine_of(&m, k, turn);
+    return turn ? r : pick(&m, LLVMBuildFCmp(b, LLVMRealOEQ, x, num(&m, 0), ""), x, r);
 }
 
 /* The approximations Triton's functions are, where PTX has one that is good enough: one
@@ -34,6 +75,8 @@ ptx_math(Ll *l, OpCode op, Elem e, Lv *x)
         case OP_RSQRT: return f32_call(l, "llvm.nvvm.rsqrt.approx.ftz.f", x[0]);
         case OP_SQRT:
             return ll_asm(l, l->f32, "sqrt.approx.f32 $0, $1;", "=f,f", x, 1, false);
+        case OP_SIN: return sine(l, x[0], 0);
+        case OP_COS: return sine(l, x[0], 1);
         default: break;
         }
     }

@@ -12,12 +12,34 @@
 
 static const char *const cache_word[] = {"", ".ca", ".cg", ".cs", ".cv", ".wb", ".wt"};
 
-/* The cache and eviction words; a cache operator and a priority exclude each other. */
+static bool
+has_priority(const Access *x)
+{
+    return x->cache == CACHE_NONE && x->evict != EVICT_NONE;
+}
+
+/* The cache and eviction words; a cache operator and a priority exclude each other. A
+ * priority is one of both caches; the second takes it as a number (put_policy). */
 static void
 put_hints(Asm *a, const Access *x)
 {
     static const char *const evict[] = {"", ".L1::evict_first", ".L1::evict_last"};
     asm_text(a, "%s", x->cache != CACHE_NONE ? cache_word[x->cache] : evict[x->evict]);
+    if (has_priority(x) && ptx_sm_at_least(a->l, 80))
+        asm_text(a, ".L2::cache_hint");
+}
+
+/* The last operand of an access with hints. The number is pure: one a kernel. */
+static void
+put_policy(Asm *a, const Access *x)
+{
+    if (!has_priority(x) || !ptx_sm_at_least(a->l, 80))
+        return;
+    const char *text = x->evict == EVICT_LAST
+                           ? "createpolicy.fractional.L2::evict_last.b64 $0, 1.0;"
+                           : "createpolicy.fractional.L2::evict_first.b64 $0, 1.0;";
+    Lv policy = ll_asm(a->l, a->l->i64, text, "=l", NULL, 0, false);
+    asm_text(a, ", $%d", asm_in(a, policy));
 }
 
 static bool
@@ -45,7 +67,10 @@ ptx_load(Ll *l, const Access *x, Lt type, Lv other)
         put_hints(&a, x);
     asm_suffix(&a, &p);
     asm_list(&a, 0, p.n);
-    asm_text(&a, ", [$%d];", asm_in(&a, x->ptr));
+    asm_text(&a, ", [$%d]", asm_in(&a, x->ptr));
+    if (!x->is_volatile)
+        put_policy(&a, x);
+    asm_text(&a, ";");
     if (x->pred)
         for (int i = 0; i < p.n; i++)
             asm_tie(&a, i, other ? asm_part(l, &p, other, i) : LLVMConstNull(p.type));
@@ -79,6 +104,7 @@ ptx_store(Ll *l, const Access *x, Lv value)
     for (int i = 0; i < p.n; i++)
         asm_in(&a, asm_part(l, &p, value, i));
     asm_list(&a, first, p.n);
+    put_policy(&a, x);
     asm_text(&a, ";");
     asm_done(&a, true, true);
 }

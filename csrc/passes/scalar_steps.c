@@ -1,0 +1,137 @@
+/* scalar_steps: indices that a loop moves by one step everywhere carry the step alone.
+ *
+ *     for .. (%offs = %first) {                  for .. (%way = 0) {
+ *       ..                                         %offs = add %first, splat %way
+ *       %next = add %offs, splat %s       =>       ..
+ *       yield %next                                %w = add %way, %s
+ *     }                                            yield %w
+ *
+ * %first is made of aranges, so %offs can be made in whatever layout it is wanted now; a
+ * carried block has one, and takes moving through shared memory to all others, each time
+ * round. Libraries step their rows and columns like this (FlexAttention does).
+ *
+ * Rule 1: integers wrap, so the sums are the same. Pointers are left alone: what copies of
+ *         the pipeline add to is one register each.
+ * Rule 2: only where the first value is cheap; a loaded one would have to stay besides.
+ */
+#include "passes/passes.h"
+
+enum { MAX_STEPS = 4, MAX_DEPTH = 12 };
+
+static bool
+is_cheap(const Val *v, int depth)
+{
+    const Op *o = v->def;
+    if (!v->type->rank)
+        return true;
+    if (!o || depth == 0)
+        return false;
+    bool ok = op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && !op_has(o, OPF_HEAVY);
+    switch (o->op) {
+    case OP_ARANGE:
+    case OP_CONST:
+    case OP_SPLAT:
+    case OP_EXPAND:
+    case OP_BROADCAST: ok = true; break;
+    default: break;
+    }
+    for (int i = 0; ok && i < o->n_args; i++)
+        ok = is_cheap(arg(o, i), depth - 1);
+    return ok;
+}
+
+/* What fills v; NULL: it is not filled with one value. Constants are made at b. */
+static Val *
+filling(Build *b, const Val *v)
+{
+    int64_t c;
+    if (v->def && v->def->op == OP_SPLAT)
+        return arg(v->def, 0);
+    if (ir_const_as_int(v, &c))
+        return ir_const_int(b, ty_scalar(b->f->c, v->type->elem), c);
+    return NULL;
+}
+
+/* v is at + steps, added in the loop's own block; how many, 0: it is not. */
+static int
+find_steps(const Val *v, const Val *at, const Block *body, Val *step[MAX_STEPS])
+{
+    int n = 0;
+    int64_t c;
+    while (v != at) {
+        const Op *o = v->def;
+        if (!o || o->op != OP_ADD || o->block != body || n == MAX_STEPS)
+            return 0;
+        int i = 0;
+        for (; i < 2; i++) {
+            const Val *s = arg(o, i);
+            if ((s->def && s->def->op == OP_SPLAT) || ir_const_as_int(s, &c))
+                break;
+        }
+        if (i == 2)
+            return 0;
+        step[n++] = arg(o, i);
+        v = arg(o, 1 - i);
+    }
+    return n;
+}
+
+/* Everybody who used the block v reads first + splat v, where v is a scalar by now. */
+static void
+spread(Build b, Val *v, Val *first, const Type *t)
+{
+    Val *way = ir_splat(&b, v, t->rank, t->shape);
+    Val *sum = ir_bin(&b, OP_ADD, first, way);
+    ir_replace(v, sum);
+    ir_set_arg(way->def, 0, v);
+}
+
+static void
+carry_scalar(Op *loop, int i)
+{
+    Block *body = loop->regions[0];
+    Val *at = body->args[i + 1], *first = arg(loop, 3 + i), *r = result(loop, i);
+    const Type *t = at->type;
+    Val *step[MAX_STEPS];
+    if (!t->rank || t->is_ptr || !elem_is_int(t->elem) || t->elem == E_I1 ||
+        !is_cheap(first, MAX_DEPTH))
+        return;
+    Op *yield = body->last;
+    int n = find_steps(arg(yield, i), at, body, step);
+    if (!n)
+        return;
+    Func *f = body->func;
+    const Type *scalar = ty_scalar(f->c, t->elem);
+    Build before = {.f = f, .block = loop->block, .before = loop, .loc = loop->loc};
+    Build behind = before, start = before, end = before;
+    behind.before = loop->next;
+    start.block = end.block = body;
+    start.before = body->first;
+    end.before = yield;
+    at->type = r->type = scalar;
+    spread(start, at, first, t);
+    Val *sum = at;
+    for (int k = n - 1; k >= 0; k--)
+        sum = ir_bin(&end, OP_ADD, sum, filling(&end, step[k]));
+    ir_set_arg(yield, i, sum);
+    ir_set_arg(loop, 3 + i, ir_const_int(&before, scalar, 0));
+    if (r->uses)
+        spread(behind, r, first, t);
+}
+
+static void
+walk(Block *b)
+{
+    for (Op *o = b->first; o; o = o->next) {
+        for (int r = 0; r < o->n_regions; r++)
+            walk(o->regions[r]);
+        for (int i = 0; o->op == OP_FOR && i < o->n_results; i++)
+            carry_scalar(o, i);
+    }
+}
+
+void
+pass_scalar_steps(Func *f)
+{
+    walk(f->body);
+}
