@@ -51,7 +51,10 @@ ANGLES = [
     2.0 ** np.linspace(-140, 127, 800),
     -(2.0 ** np.linspace(16, 127, 200)),
 ]
-POSITIVE = [2.0 ** np.linspace(-149, 128, 1500, endpoint=False), np.linspace(0.5, 2, 500)]
+POSITIVE = [
+    2.0 ** np.linspace(-149, 128, 1500, endpoint=False),
+    np.linspace(0.5, 2, 500),
+]
 
 
 def erf(x: np.ndarray) -> np.ndarray:
