@@ -65,7 +65,8 @@ class Driver:
         import torch
 
         device = self.get_active_torch_device()
-        return torch.empty((256 << 20) // 4, dtype=torch.int32, device=device)
+        with torch.inference_mode(False):  # whoever clears it later may be in none
+            return torch.empty((256 << 20) // 4, dtype=torch.int32, device=device)
 
     def clear_cache(self, cache: Any) -> None:
         cache.zero_()

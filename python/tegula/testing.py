@@ -174,9 +174,12 @@ class TorchClock:
 
     def flush(self) -> None:
         if self._buffer is None:
-            self._buffer = self._torch.empty(
-                _FLUSH_BYTES // 4, dtype=self._torch.int32, device="cuda"
-            )
+            # The first to ask may be in torch.inference_mode(): a tensor of that mode could
+            # not be written to by anybody outside of it, later.
+            with self._torch.inference_mode(False):
+                self._buffer = self._torch.empty(
+                    _FLUSH_BYTES // 4, dtype=self._torch.int32, device="cuda"
+                )
         self._buffer.zero_()
 
     def sync(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tegula import knobs
+from tegula import driver, knobs, testing
 from tegula.testing import Benchmark, assert_close, do_bench, perf_report
 
 
@@ -92,3 +92,17 @@ def test_ours_wins_over_triton_s_variable(monkeypatch):
         monkeypatch.setenv("TEGULA_INTERPRET", "maybe")
         with pytest.raises(ValueError, match="TEGULA_INTERPRET=maybe"):
             assert knobs.runtime.interpret
+
+
+def test_first_asked_in_inference_mode(monkeypatch):
+    """The buffer that flushes caches outlives the mode that it was first asked for in."""
+    torch = pytest.importorskip("torch")
+    empty = torch.empty
+    monkeypatch.setattr(torch, "empty", lambda n, dtype, device: empty(8, dtype=dtype))
+    clock = testing.TorchClock()
+    with torch.inference_mode():
+        clock.flush()
+        cache = driver.active.get_empty_cache_for_benchmark()
+    clock.flush()
+    driver.active.clear_cache(cache)
+    assert not clock._buffer.is_inference() and not cache.is_inference()
