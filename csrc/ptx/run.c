@@ -27,7 +27,7 @@ typedef struct Exec {
 
 /* ---- what lanes ask for ---------------------------------------------------------- */
 
-static _Noreturn void
+static __attribute__((noreturn)) void
 fault(Lanes *w, const Ins *i, int lane, const char *text)
 {
     Exec *x = (Exec *)(void *)w;

@@ -70,7 +70,7 @@ own_clock(Lanes *lanes)
     return 4 * warp_launch(warp_of(lanes))->n_run;
 }
 
-static _Noreturn void
+static __attribute__((noreturn)) void
 own_fault(Lanes *lanes, const Ins *i, int lane, const char *text)
 {
     sim_fault(warp_of(lanes), i, lane, CUDA_ERROR_INVALID_VALUE, "%s", text);
