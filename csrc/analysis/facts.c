@@ -230,6 +230,7 @@ ask_carried(FactTable *t, Entry *e, const Val *init, int want)
 Answer
 fact_ask(FactTable *t, FactKind kind, const Val *v, int dim, int run, int want)
 {
+    t->n_asked++;
     v = fact_same_as(v);
     int rank = v->type->rank;
     if (rank == 0 && kind == ASK_RUN)
@@ -291,6 +292,12 @@ void
 facts_trust_hints(FactTable *t, int log2_run)
 {
     t->max_hint = log2_run;
+}
+
+uint64_t
+facts_asked(const FactTable *t)
+{
+    return t->n_asked;
 }
 
 static int

@@ -21,6 +21,7 @@ struct FactTable {
     unsigned epoch;       /* tentative entries of another epoch are void */
     int depth;            /* of the recursion, against MAX_DEPTH */
     int max_hint;         /* log2 of the longest run that a hint is believed for */
+    uint64_t n_asked;     /* questions so far, those that the memo answered too */
     VEC(Entry *) assumed; /* loop-carried questions whose answer is being sought */
     VEC(Entry *) trail;   /* tentative entries of this epoch */
 };

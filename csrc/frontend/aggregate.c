@@ -25,7 +25,7 @@ fe_method_of(Fe *f, PyObject *o)
     FeFunction *fn = fe_as_function(f, v_obj(o));
     if (fn)
         return fn;
-    if (PyObject_HasAttrString(o, "__tegula_constexpr__")) {
+    if (fe_has_attr(f, o, "__tegula_constexpr__")) {
         o = PyObject_GetAttrString(o, "fn");
         if (!o) {
             PyErr_Clear();
@@ -33,7 +33,7 @@ fe_method_of(Fe *f, PyObject *o)
         }
         fe_own(f, o);
     }
-    if (!PyObject_HasAttrString(o, "__code__"))
+    if (!fe_has_attr(f, o, "__code__"))
         return NULL;
     fn = map_get(&f->methods, o, 0);
     if (fn)

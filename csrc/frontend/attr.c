@@ -109,7 +109,7 @@ static Value
 object_attribute(Fe *f, PyObject *o, const char *name)
 {
     PyObject *r = PyObject_GetAttrString(o, name);
-    if (r && fe_is_aggregate(o) && PyObject_HasAttrString(r, "__code__"))
+    if (r && fe_is_aggregate(o) && fe_has_attr(f, r, "__code__"))
         return static_method(f, fe_own(f, r));
     if (r)
         return v_from_py(f, fe_own(f, r));
@@ -191,8 +191,7 @@ fe_attribute(Fe *f, Value v, const char *name)
                 return static_method(f, o);
             if (fn) {
                 Value m = bind(f, NULL, fn, v);
-                m.method->is_constant = PyObject_HasAttrString(o,
-                                                               "__tegula_constexpr__");
+                m.method->is_constant = fe_has_attr(f, o, "__tegula_constexpr__");
                 return m;
             }
             return v_from_py(f, o);

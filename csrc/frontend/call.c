@@ -171,19 +171,18 @@ is_plain_builtin(PyObject *o)
 /* A function that a library marked with __triton_builtin__: it runs while compiling, gets
  * constants as tl.constexpr and may look at no more of a tensor than that it is none. */
 static bool
-is_foreign(PyObject *o)
+is_foreign(Fe *f, PyObject *o)
 {
-    return PyObject_HasAttrString(o, "__code__") &&
-           PyObject_HasAttrString(o, "__triton_builtin__");
+    return fe_has_attr(f, o, "__code__") && fe_has_attr(f, o, "__triton_builtin__");
 }
 
 /* May o be called by the compiler? Only what computes constants from constants. */
 static bool
-is_constant_function(PyObject *o)
+is_constant_function(Fe *f, PyObject *o)
 {
     if (PyCFunction_Check(o))
         return is_plain_builtin(o);
-    if (PyObject_HasAttrString(o, "__tegula_constexpr__") || is_foreign(o))
+    if (fe_has_attr(f, o, "__tegula_constexpr__") || is_foreign(f, o))
         return true;
     PyObject *of = PyType_Check(o) ? Py_NewRef(o)
                                    : PyObject_GetAttrString(o, "__self__");
@@ -268,7 +267,7 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     f->call = NULL;
     const char *what = str_printf(f->a, "an argument of %s()", name ? name : "it");
     PyObject *pos = fe_own(f, PyTuple_New(n)), *named = NULL;
-    bool foreign = is_foreign(o);
+    bool foreign = is_foreign(f, o);
     if (n_kw || foreign)
         named = fe_own(f, PyDict_New());
     for (int i = 0; i < n + n_kw; i++) {
@@ -276,8 +275,7 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
             PyTuple_SetItem(pos, i, Py_NewRef(placeholder(f)));
             continue;
         }
-        if (all[i].kind != V_OBJ && name &&
-            !PyObject_HasAttrString(o, "__tegula_constexpr__"))
+        if (all[i].kind != V_OBJ && name && !fe_has_attr(f, o, "__tegula_constexpr__"))
             help_instead(f, name);
         PyObject *x = v_to_py(f, all[i], what);
         f->c->pending_help = NULL;
@@ -307,7 +305,7 @@ cannot_call(Fe *f, PyObject *o)
         help_instead(f, name);
     if (f->call && f->call->a->kind == AST_Subscript)
         err_help(f->c, "a kernel calls other functions without a grid: f(..)");
-    bool is_python = !PyType_Check(o) && PyObject_HasAttrString(o, "__code__");
+    bool is_python = !PyType_Check(o) && fe_has_attr(f, o, "__code__");
     if (!f->c->pending_help && is_python)
         err_help(f->c,
                  "decorate it with @jit, or with @constexpr_function when it computes "
@@ -348,9 +346,9 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     }
     if (fe_is_aggregate(o))
         return fe_make_aggregate(f, o, n, args, n_kw, kw, kw_args);
-    if (PyType_Check(o) && PyObject_HasAttrString(o, "_fields"))
+    if (PyType_Check(o) && fe_has_attr(f, o, "_fields"))
         return make_named(f, o, n, args, n_kw, kw, kw_args);
-    if (is_constant_function(o))
+    if (is_constant_function(f, o))
         return call_python(f, o, n, args, n_kw, kw, kw_args);
     if (!PyCallable_Check(o)) {
         const char *text = f->call ? fe_text(f, f->call->a) : NULL;

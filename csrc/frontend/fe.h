@@ -302,6 +302,7 @@ NORETURN void fe_raise(Fe *f, const Loc *loc);
 /* The exception that is set, if any, says that there is no such thing: it is cleared, but
  * for those that fe_raise lets stand. May jump: own what you hold first. */
 void fe_forget(Fe *f);
+bool fe_has_attr(Fe *f, PyObject *o, const char *name); /* forgets as fe_forget */
 /* An error where the current expression stands; for the rows of errors.def that are "%s". */
 #define fail(f, code, ...)                                                             \
     err_at((f)->c, (f)->b.loc, code, str_printf((f)->a, __VA_ARGS__))

@@ -634,6 +634,8 @@ fe_sha256(void)
             Py_DECREF(m);
             return sha;
         }
+        if (fe_is_grave())
+            return NULL;
         if (i + 1 < COUNT(modules))
             PyErr_Clear();
     }

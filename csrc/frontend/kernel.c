@@ -84,7 +84,7 @@ param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name, int *slot)
                               ty_ptr(f->c, a->elem, a->is_const || p->is_const), name,
                               (*slot)++));
     case ARG_TUPLE: {
-        if (a->value && PyObject_HasAttrString(a->value, "__tegula_descriptor__"))
+        if (a->value && fe_has_attr(f, a->value, "__tegula_descriptor__"))
             return descriptor_param(f, a, p, name, slot);
         /* The names of a tuple's elements: point.x, or point.0. */
         Value *items = NEW_N(f->a, Value, a->n_child + 1);

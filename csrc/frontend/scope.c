@@ -110,7 +110,7 @@ not_defined(Fe *f, const Node *n, const Frame *fr, int slot)
         err_help(f->c, "'%s' gets its value further down", n->name);
     else {
         const char *near = suggest(f, n->name);
-        if (PyObject_HasAttrString(f->env->language, n->name))
+        if (fe_has_attr(f, f->env->language, n->name))
             err_help(f->c, "did you mean tl.%s?", n->name);
         else if (near)
             err_help(f->c, "did you mean '%s'?", near);

@@ -64,6 +64,18 @@ fe_forget(Fe *f)
 }
 
 bool
+fe_has_attr(Fe *f, PyObject *o, const char *name)
+{
+    PyObject *lost = NULL;
+    bool has = fe_has(o, name, &lost);
+    if (lost) {
+        PyErr_SetNone(fe_own(f, lost));
+        fe_raise(f, f->b.loc);
+    }
+    return has;
+}
+
+bool
 fe_is_instance(Fe *f, PyObject *o, PyObject *cls)
 {
     int r = PyObject_IsInstance(o, cls);
@@ -149,7 +161,7 @@ plain_number(Fe *f, PyObject *o)
     PyObject *mod = PyObject_GetAttrString((PyObject *)Py_TYPE(o), "__module__");
     bool is_numpy = mod && PyUnicode_Check(mod) &&
                     !PyUnicode_CompareWithASCIIString(mod, "numpy") &&
-                    !PyObject_HasAttrString(o, "__len__");
+                    !fe_has_attr(f, o, "__len__");
     PyErr_Clear();
     Py_XDECREF(mod);
     PyObject *r = is_numpy ? fe_own(f, PyObject_CallMethod(o, "item", NULL)) : o;
@@ -162,8 +174,7 @@ v_from_py(Fe *f, PyObject *o)
     for (int i = 0; i < 10 && fe_is_instance(f, o, f->cls_constexpr); i++) {
         PyObject *wrap = o;
         o = fe_own(f, PyObject_GetAttrString(wrap, "value"));
-        if (PyObject_HasAttrString(o,
-                                   "__code__")) /* called with constexprs, not bare */
+        if (fe_has_attr(f, o, "__code__")) /* called with constexprs, not bare */
             o = fe_own(f, PyObject_CallMethod(wrap, "_callee", NULL));
     }
     bool is_list = PyList_Check(o);
@@ -245,16 +256,31 @@ v_to_py(Fe *f, Value v, const char *what)
 
 /* ---- text ------------------------------------------------------------------------------ */
 
-/* repr(o), cut at 60 bytes. */
+/* Takes the first " at 0x7f.." out: it says nothing, and something else each time. */
+static void
+drop_address(char *s)
+{
+    char *at = strstr(s, " at 0x");
+    if (at) {
+        char *end = at + strlen(" at 0x");
+        end += strspn(end, "0123456789abcdefABCDEF");
+        memmove(at, end, strlen(end) + 1);
+    }
+}
+
+/* repr(o) without addresses, cut at 60 bytes. */
 static const char *
 repr_text(Fe *f, PyObject *o)
 {
-    char buf[64];
+    enum { MOST = 63, CUT = 60 };
+    char buf[256];
     PyObject *s = PyObject_Repr(o);
     const char *u = s ? PyUnicode_AsUTF8AndSize(s, NULL) : NULL;
     snprintf(buf, sizeof buf, "%s", u ? u : "?");
-    if (u && strlen(u) >= sizeof buf) {
-        size_t n = sizeof buf - 4;
+    if (!PyUnicode_Check(o))
+        drop_address(buf);
+    if (strlen(buf) > MOST) {
+        size_t n = CUT;
         while (n && ((unsigned char)buf[n] & 0xC0) == 0x80)
             n--;
         strcpy(buf + n, "...");
@@ -325,7 +351,7 @@ v_describe(Fe *f, Value v)
                               repr_text(f, v.obj));
         }
         if (PyCallable_Check(v.obj) && !PyType_Check(v.obj) &&
-            PyObject_HasAttrString(v.obj, "__code__")) {
+            fe_has_attr(f, v.obj, "__code__")) {
             PyObject *name = fe_own(f, PyObject_GetAttrString(v.obj, "__name__"));
             return str_printf(f->a, "the Python function %s()",
                               v_const_str(f, v_obj(name), "a name"));

@@ -3,13 +3,15 @@
     python tests/props/fuzz_source.py python 0 1000     seeds 0 .. 999, as fuzz.py
 
 A kernel is written from a grammar that knows all of Python's statements and expressions,
-also those no kernel may contain, or it is one of tests/ptx/cases.py whose tokens were
-dropped, doubled, swapped and traded. It is lowered and hashed, not compiled. What may
+also those no kernel may contain; or it is one of tests/ptx/cases.py whose tokens were
+dropped, doubled, swapped and traded, or whose syntax tree was, with the oddities of
+grafts.py put into it. It is lowered and hashed, not compiled. What may
 come: tile IR, or an error that is not of class BUG and points into the text.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import io
 import linecache
@@ -23,8 +25,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests/ptx"), sys.argv[1]]
+sys.path[:0] = [str(ROOT / "tests/ptx"), str(ROOT / "tests/props"), sys.argv[1]]
 
+import grafts  # noqa: E402
 from cases import CASES, module  # noqa: E402
 
 import tegula  # noqa: E402
@@ -33,7 +36,7 @@ import tegula.language as tl  # noqa: E402
 BUGS = re.findall(
     r"^ERR\((\w+),\s*BUG", (ROOT / "csrc/base/errors.def").read_text(), re.M
 )
-SECONDS = 20  # of CPU time
+SECONDS = 10  # of CPU time
 
 HEAD = """
 import math
@@ -313,6 +316,31 @@ def traded(rng: random.Random) -> tuple[str, list[str], dict[str, Any], dict[str
     return text, case.signature.split(), dict(case.options), space
 
 
+def grafted(
+    rng: random.Random,
+) -> tuple[str, list[str], dict[str, Any], dict[str, Any]]:
+    case = rng.choice(CASES)
+    path, name = case.kernel.split(":")
+    plain = getattr(module(path), name)
+    plain = getattr(plain, "fn", plain)
+    function = ast.parse(textwrap.dedent(inspect.getsource(plain))).body[0]
+    function.decorator_list = []
+    grafter = grafts.Grafter(rng, function, rng.choice((0.002, 0.01, 0.03)))
+    grafter.generic_visit(function)
+    function.name = "kernel"
+    function.body[:0] = grafter.parsed(grafts.STATEMENTS) if rng.random() < 0.2 else []
+    text = "@tegula.jit\n" + ast.unparse(ast.fix_missing_locations(function)) + "\n"
+    space = dict(plain.__globals__, tegula=tegula)
+    return text, case.signature.split(), dict(case.options), space
+
+
+# What no message may say, but where it shows the kernel's own text.
+INSIDE = re.compile(
+    r"\b(?:fe|ir|ty|rt|cg|ll|pass|str)_\w+\(|\b(?:V|OP|AST|ERR|E)_[A-Z]\w+|\w\.[ch]:\d|csrc/"
+    r"|0x[0-9a-f]{6,}|\(null\)|NULL|PyObject|SystemError|without an exception|unreachable"
+)
+
+
 def attempt(seed: int) -> str:
     rng = random.Random(seed)
     signature, options, space = ["*fp32", "i32", "fp32"], {}, {"__name__": "fuzzed"}
@@ -324,7 +352,8 @@ def attempt(seed: int) -> str:
         text = deep(rng)
     else:
         try:
-            text, signature, options, space = traded(rng)
+            make = traded if kind < 0.8 else grafted
+            text, signature, options, space = make(rng)
         except (IndexError, tokenize.TokenError, ValueError):
             return "no Python"
     for key in ("num_warps", "num_stages", "num_ctas", "maxnreg"):
@@ -347,6 +376,10 @@ def attempt(seed: int) -> str:
     except tegula.CompileError as e:
         if e.code in BUGS or (e.lineno is not None and not e.filename):
             raise AssertionError(f"{text}\n{e}") from None
+        for found in (
+            INSIDE.findall(str(e)) if e.code != "VALUE" else ()
+        ):  # Python's words
+            assert found in text, f"{found}: {text}\n{e}"
         return e.code
     except (tegula.TegulaError, TypeError, ValueError, KeyError, OverflowError) as e:
         return type(e).__name__
