@@ -318,8 +318,8 @@ def test_relu_sat_ftz(sim):
 
 NOT_CVT = [
     "cvt.rn.f32.s32", "cvt.rzi.s32.f32", "cvt.rni.f32.f32", "cvt.u32.u64", "cvt.f32",
-    "cvt.rn.e4m3x2", "cvt.rn.f16.f16x2", "cvt.rn.e2m1x2.f32", "cvt.f16.f32", "cvt.", "mov.b32",
-    "cvt.rn..f16.f32", "cvta.to.global.u64",
+    "cvt.rn.e4m3x2", "cvt.rn.f16.f16x2", "cvt.rn.e2m1x2.f32", "cvt.f16.f32", "cvt.",
+    "mov.b32", "cvt.rn..f16.f32", "cvta.to.global.u64",
 ]  # fmt: skip
 
 
