@@ -264,6 +264,8 @@ dec_cvt(Dec *d)
     Run *fast = to_float || of_float || c->sat ? NULL : fast_pair(d, c->to, c->from);
     if (fast)
         d->ins->run = fast;
+    if (fast && type_info[c->from].bytes == 4 && d->out[0].bytes == 2)
+        dec_keeps_low(d);
 }
 
 const OpRow convert_ops[] = {{"cvt", dec_cvt}, {NULL, NULL}};

@@ -335,7 +335,8 @@ unpack(Lanes *w, const Ins *i, uint32_t m)
     }
 }
 
-/* What leaves one half of a word: a shift by 16 or a mask. The other may be undefined. */
+/* What leaves one half of a word: a shift by 16, a mask, a conversion to 16 bits. The other
+ * may be undefined. */
 enum { LOW_UP, HIGH_DOWN, HIGH_DOWN_SIGNED, LOW_ALONE, HIGH_ALONE };
 
 static void
@@ -380,6 +381,12 @@ keeps_half(Dec *d, int which)
     d->ins->op = (uint8_t)which;
     d->ins->tracks = true;
     d->ins->run = keep_half;
+}
+
+void
+dec_keeps_low(Dec *d)
+{
+    keeps_half(d, LOW_ALONE);
 }
 
 static void

@@ -250,6 +250,8 @@ _Noreturn void dec_fail(Dec *d, const char *fmt, ...) PTX_PRINTF(2, 3);
 /* The whole instruction is not there, whatever its operands. */
 _Noreturn void dec_unknown(Dec *d, const char *why);
 bool dec_has(Dec *d, const char *word); /* takes the modifier */
+/* logic.c: it reads the low half of a 32-bit register, and the other may be undefined. */
+void dec_keeps_low(Dec *d);
 /* Takes the first modifier there is of words, a NULL-terminated list: its place, or -1. */
 int dec_one(Dec *d, const char *const *words);
 Type dec_type(Dec *d); /* takes the next type; an error when there is none */

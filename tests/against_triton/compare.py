@@ -21,7 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import cases as all_cases
+import areas as all_cases
 import deliberate
 from case import FORMATS, Array, Case, decode, storage
 

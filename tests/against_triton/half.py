@@ -28,7 +28,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import cases as all_cases
+import areas as all_cases
 import numpy as np
 import sides
 import source

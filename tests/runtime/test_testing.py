@@ -99,7 +99,8 @@ def test_first_asked_in_inference_mode(monkeypatch):
     torch = pytest.importorskip("torch")
     empty = torch.empty
     monkeypatch.setattr(torch, "empty", lambda n, dtype, device: empty(8, dtype=dtype))
-    clock = testing.TorchClock()
+    clock, here = testing.TorchClock(), torch.device("cpu")
+    monkeypatch.setattr(driver.active, "get_active_torch_device", lambda: here)
     with torch.inference_mode():
         clock.flush()
         cache = driver.active.get_empty_cache_for_benchmark()
