@@ -8,9 +8,11 @@ def kernel(x0, x1, x2, x3, oi, of, n, big, scale, C: tl.constexpr):
     i = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
     v1 = tl.load(x0 + tl.arange(0, 32)).to(tl.int32)
     v3 = tl.load(x0 + i).to(tl.float16)
-    for i5 in range(3):
-        v3 = (tl.load(x0 + i) & 15).to(tl.float16) + (tl.load(x0 + tl.arange(0, 16)) & 15).to(tl.float16)[:, None]
-        for i6 in range(n):
+    for _ in range(3):
+        v3 = (tl.load(x0 + i) & 15).to(tl.float16) + (
+            tl.load(x0 + tl.arange(0, 16)) & 15
+        ).to(tl.float16)[:, None]
+        for _ in range(n):
             v1 = tl.full([32], -9, tl.int32)
     tl.store(oi + tl.arange(0, 32), v1.to(tl.int64), mask=tl.arange(0, 32) < 30)
     tl.store(of + 16 + i, v3.to(tl.float64))
