@@ -436,3 +436,49 @@ affine_const_stride(const Affine *a, int dim, int64_t *c)
     *c = a->stride[dim].c;
     return a->stride[dim].n == 0;
 }
+
+bool
+affine_span(const Affine *a, const Type *t, int64_t *span)
+{
+    *span = 1;
+    for (int d = 0; d < t->rank; d++) {
+        int64_t c;
+        if (t->shape[d] > 1 && !affine_const_stride(a, d, &c))
+            return false;
+        if (t->shape[d] > 1)
+            *span += (c < 0 ? -c : c) * (t->shape[d] - 1);
+    }
+    return true;
+}
+
+/* Do the sums differ by no more than their constants? */
+static bool
+same_terms(const AffSum *x, const AffSum *y)
+{
+    if (x->n != y->n)
+        return false;
+    for (int i = 0; i < x->n; i++)
+        if (x->term[i].factor != y->term[i].factor || x->term[i].a != y->term[i].a ||
+            x->term[i].b != y->term[i].b)
+            return false;
+    return true;
+}
+
+bool
+affine_is_beside(const Affine *x, const Affine *y)
+{
+    return x->pointer == y->pointer && x->origin == y->origin &&
+           same_terms(&x->base, &y->base);
+}
+
+bool
+affine_is_same(const Affine *x, const Affine *y, const Type *t)
+{
+    if (!affine_is_beside(x, y) || x->base.c != y->base.c)
+        return false;
+    for (int d = 0; d < t->rank; d++)
+        if (t->shape[d] > 1 && (x->stride[d].c != y->stride[d].c ||
+                                !same_terms(&x->stride[d], &y->stride[d])))
+            return false;
+    return true;
+}

@@ -79,6 +79,12 @@ typedef struct Affine {
 bool affine_of(const Func *f, const Val *v, Affine *out); /* false: not of that form */
 /* The stride along dim is the constant *c. */
 bool affine_const_stride(const Affine *a, int dim, int64_t *c);
+/* Elements from the first of a block of type t to its last; false: not a constant. */
+bool affine_span(const Affine *a, const Type *t, int64_t *span);
+/* Do x and y start a constant apart, y->base.c - x->base.c? */
+bool affine_is_beside(const Affine *x, const Affine *y);
+/* Do x and y, of blocks of type t, go through the same elements in the same order? */
+bool affine_is_same(const Affine *x, const Affine *y, const Type *t);
 
 /* ---- dot.c ---------------------------------------------------------------------------------- */
 typedef struct DotPlan {

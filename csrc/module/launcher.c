@@ -7,6 +7,31 @@
 #include "module/module.h"
 #include "runtime/launch.h"
 
+/* Are n positional arguments all that a variant takes but its constants? */
+static bool
+lacks_constants(const Launcher *l, Py_ssize_t n, PyObject *kwnames)
+{
+    const FeFunction *f = l->kernel->f;
+    if (n >= f->n_params || (kwnames && PyTuple_Size(kwnames)))
+        return false;
+    for (int i = 0; i < f->n_params; i++)
+        n -= !f->params[i].is_constexpr;
+    return !n;
+}
+
+static PyObject *
+call_completed(const Launcher *l, PyObject *const *args)
+{
+    PyObject *all[MAX_ARGS];
+    int n = l->kernel->f->n_params;
+    if (fixed_complete(l->fixed, args, all))
+        return NULL;
+    PyObject *res = launch(l->kernel, l, all, n, NULL, false);
+    for (int i = 0; i < n; i++)
+        Py_DECREF(all[i]);
+    return res;
+}
+
 /* compiled[grid](.., stream=s): the launch goes to that stream. The rest as without it. */
 static PyObject *
 call_on_stream(const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
@@ -32,7 +57,9 @@ call_on_stream(const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
     for (Py_ssize_t i = 0, to = 0; i < n_kw; i++)
         if (i != at)
             PyTuple_SetItem(names, to++, Py_NewRef(PyTuple_GetItem(kwnames, i)));
-    res = launch(l->kernel, &on, rest, n_args, names, false);
+    res = lacks_constants(l, n_args, names)
+              ? call_completed(&on, rest)
+              : launch(l->kernel, &on, rest, n_args, names, false);
 done:
     PyMem_Free(rest);
     Py_XDECREF(names);
@@ -47,6 +74,8 @@ launcher_call(PyObject *self, PyObject *const *args, Py_ssize_t n_args,
     for (Py_ssize_t i = 0; l->fixed && kwnames && i < PyTuple_Size(kwnames); i++)
         if (!PyUnicode_CompareWithASCIIString(PyTuple_GetItem(kwnames, i), "stream"))
             return call_on_stream(l, args, n_args, kwnames, i);
+    if (l->fixed && lacks_constants(l, n_args, kwnames))
+        return call_completed(l, args);
     return launch(l->kernel, l, args, n_args, kwnames, false);
 }
 

@@ -70,38 +70,6 @@ growth(const AffSum *s, const Block *body, int64_t step, int64_t *by)
     return true;
 }
 
-/* Elements that the block covers, first to last; false: not a constant. */
-static bool
-span_of(const Affine *a, const Type *t, int64_t *span)
-{
-    *span = 1;
-    for (int d = 0; d < t->rank; d++) {
-        int64_t c;
-        if (t->shape[d] > 1 && !affine_const_stride(a, d, &c))
-            return false;
-        if (t->shape[d] > 1)
-            *span += (c < 0 ? -c : c) * (t->shape[d] - 1);
-    }
-    return true;
-}
-
-static bool
-is_same_place(const Affine *x, const Affine *y, const Type *t)
-{
-    if (x->pointer != y->pointer || x->origin != y->origin || x->base.c != y->base.c ||
-        x->base.n != y->base.n)
-        return false;
-    for (int i = 0; i < x->base.n; i++)
-        if (x->base.term[i].factor != y->base.term[i].factor ||
-            x->base.term[i].a != y->base.term[i].a ||
-            x->base.term[i].b != y->base.term[i].b)
-            return false;
-    for (int d = 0; d < t->rank; d++)
-        if (t->shape[d] > 1 && x->stride[d].c != y->stride[d].c)
-            return false;
-    return true;
-}
-
 /* Do both access the same block, which in each iteration lies beyond those before? */
 static bool
 moves_on(const Func *f, const Op *loop, const Val *load, const Val *store)
@@ -111,8 +79,9 @@ moves_on(const Func *f, const Op *loop, const Val *load, const Val *store)
     Affine x, y, next;
     int64_t span, span_y, step, by;
     if (!ty_same_shape(t, store->type) || !ir_const_as_int(arg(loop, 2), &step) ||
-        !affine_of(f, load, &x) || !affine_of(f, store, &y) || !span_of(&x, t, &span) ||
-        !span_of(&y, t, &span_y) || !is_same_place(&x, &y, t))
+        !affine_of(f, load, &x) || !affine_of(f, store, &y) ||
+        !affine_span(&x, t, &span) || !affine_span(&y, t, &span_y) ||
+        !affine_is_same(&x, &y, t))
         return false;
     if (!growth(&x.base, body, step, &by))
         return false;

@@ -13,6 +13,10 @@
  *
  * What was a constant of the compile must be the same constant again. compiled.run(), which is
  * Triton's launcher, does not look at these arguments: programs put placeholders there.
+ *
+ * Up to its version 3.2 Triton's compiled kernels took no constexpr arguments at all, and from
+ * 3.3 on they take every argument. Programs are written for one or the other, and no count of
+ * arguments says both, so both are understood: fixed_complete puts the constants back.
  */
 #include "runtime/launch.h"
 
@@ -145,4 +149,46 @@ fixed_variant(const Launcher *l, Call *c)
                      "instead of the compiled one",
                      c->k->f->name);
     return NULL;
+}
+
+/* What node *at of a key holds, as an object, and *at behind it. New reference. */
+static PyObject *
+key_object(const Key *key, int *at)
+{
+    int i = (*at)++;
+    PyObject *x = key->value[i];
+    if (code_kind(key->code[i]) != NODE_TUPLE)
+        return Py_NewRef(x ? x : Py_None);
+    int n = code_children(key->code[i]);
+    PyObject *items = PyTuple_New(n);
+    for (int j = 0; items && j < n; j++) {
+        PyObject *item = key_object(key, at);
+        if (!item || PyTuple_SetItem(items, j, item))
+            Py_CLEAR(items);
+    }
+    if (!items || !x || x == (PyObject *)&PyTuple_Type)
+        return items;
+    PyObject *named = PyObject_CallObject(x, items);
+    Py_DECREF(items);
+    return named;
+}
+
+int
+fixed_complete(const Compiled *v, PyObject *const *args, PyObject *all[MAX_ARGS])
+{
+    const FeFunction *f = v->kernel->f;
+    for (int i = 0, at = 0; i < f->n_params; i++) {
+        if (f->params[i].is_constexpr) {
+            all[i] = key_object(v->key, &at);
+        } else {
+            all[i] = Py_NewRef(*args++);
+            at = tree_end(v->key->code, at);
+        }
+        if (!all[i]) {
+            while (i--)
+                Py_DECREF(all[i]);
+            return -1;
+        }
+    }
+    return 0;
 }

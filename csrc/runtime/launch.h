@@ -365,6 +365,10 @@ int cache_traverse(Kernel *k, visitproc visit, void *arg);
 /* l->fixed, which c becomes a call of; NULL with an exception: it is none. */
 Compiled *fixed_variant(const Launcher *l, Call *c);
 
+/* Arguments of v without those for constexpr parameters -> all[], new references, with the
+ * constants that v was compiled with. 0, or -1 with an exception. */
+int fixed_complete(const Compiled *v, PyObject *const *args, PyObject *all[MAX_ARGS]);
+
 /* ---- launch.c ------------------------------------------------------------------------------------ */
 /* kernel[grid](..): new reference to the variant, or NULL. */
 PyObject *launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,43 @@ def test_unwrap_in_a_kernel(arrays):
 
     kernel[(1,)](arrays[0], tl.float16)
     assert arrays[0][0] == 16
+
+
+class Tile(NamedTuple):
+    rows: int
+    name: str
+
+
+@tegula.jit
+def every(
+    x, KIND: tl.constexpr, out, TILE: tl.constexpr, n, PAIR: tl.constexpr = (3, None)
+):
+    i = tl.program_id(0) * TILE.rows + tl.arange(0, TILE.rows)
+    v = tl.load(x + i, i < n)
+    if KIND == "twice":
+        v *= 2
+    if PAIR[1] is None:
+        v += PAIR[0]
+    tl.store(out + i, v, i < n)
+
+
+@pytest.mark.parametrize("more", [{}, {"stream": None}])
+@pytest.mark.parametrize(
+    "kind, pair, f", [("twice", (5, None), (2, 5)), (None, (7, 1), (1, 0))]
+)
+def test_the_constants_may_be_left_out(arrays, kind, pair, f, more):
+    x, out = arrays
+    c = every[(1,)](x, kind, np.zeros_like(x), Tile(32, "a"), 50, pair)
+    seen = []
+
+    def grid(meta):
+        seen.append((meta["KIND"], meta["TILE"], meta["PAIR"]))
+        return (tegula.cdiv(meta["n"], meta["TILE"].rows),)
+
+    c[grid](x, out, 49, **more)
+    np.testing.assert_array_equal(out, np.where(np.arange(50) < 49, x * f[0] + f[1], 0))
+    assert seen == [(kind, Tile(32, "a"), pair)]
+    with pytest.raises(TypeError, match="misses 3 arguments"):
+        c[grid](x, out, **more)
+    with pytest.raises(ValueError, match="another variant"):
+        c[grid](x, out, 49.5, **more)

@@ -167,6 +167,7 @@ access_op(Host *h, const Op *o)
         return;
     }
     host_settle_loads(h, o);
+    host_settle_overlaps(h, o);
     Root r = {
         .kind = o->op == OP_STORE ? R_STORE : R_ATOMIC, .o = o, .pos = host_pos(h, o)};
     host_add_root(h, r, arg(o, 0)->type, -1);

@@ -184,6 +184,8 @@ struct Group {
 void host_add_root(Host *h, Root r, const Type *t, int axis);
 /* Pending loads that something behind `writer` still wants happen now. */
 void host_settle_loads(Host *h, const Op *writer);
+/* Loads of elements that `writer` writes, at other indices, happen now: order.c. */
+void host_settle_overlaps(Host *h, const Op *writer);
 void host_materialise(Host *h, const Val *v); /* into scratch, now */
 /* ... at dest; alone: in a group of its own, emitted before this returns. */
 void host_materialise_to(Host *h, const Val *v, View dest, bool alone);

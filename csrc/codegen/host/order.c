@@ -1,0 +1,96 @@
+/* order: loads that must be over before a write of the same program begins.
+ *
+ *     v = load p + i                       for 64 by 16:  scratch[0] = load p + i
+ *     store p + load q + i, v              for 64 by 16:  store p + (load q + i), scratch[0]
+ *
+ * A loop nest goes through a store element by element and computes what is stored on the
+ * way, loads included. The element that it loads next may be one that it has just written:
+ * a permutation or a shift in place. So loads of what the store may write stand in a nest
+ * of their own, before it. Nothing is lost where each element is read and written at one
+ * place, as in `x += 1`, nor where the two blocks lie side by side: the halves of a rotary
+ * embedding.
+ *
+ * Two arguments are taken to be two tensors here, or one tensor that is walked through in
+ * one order: programs do give the output in place of an input.
+ */
+#include "codegen/host/host.h"
+
+static const Val *
+through(const Val *v)
+{
+    while (v->def && (v->def->op == OP_HINT || v->def->op == OP_CONVERT))
+        v = arg(v->def, 0);
+    return v;
+}
+
+/* Do the blocks at from and to have no element in common, or each at the same index? */
+static bool
+is_apart(const Func *f, const Val *from, const Val *to)
+{
+    Affine x, y;
+    int64_t span_x, span_y, low_x, low_y;
+    if (!affine_of(f, from, &x) || !affine_of(f, to, &y))
+        return false;
+    if (ty_same_shape(from->type, to->type) && affine_is_same(&x, &y, to->type))
+        return true;
+    if (!affine_is_beside(&x, &y) || !affine_span(&x, from->type, &span_x) ||
+        !affine_span(&y, to->type, &span_y))
+        return false;
+    low_x = x.base.c, low_y = y.base.c;
+    for (int d = 0; d < from->type->rank; d++)
+        if (from->type->shape[d] > 1)
+            low_x += MIN(x.stride[d].c, 0) * (from->type->shape[d] - 1);
+    for (int d = 0; d < to->type->rank; d++)
+        if (to->type->shape[d] > 1)
+            low_y += MIN(y.stride[d].c, 0) * (to->type->shape[d] - 1);
+    return low_x + span_x <= low_y || low_y + span_y <= low_x;
+}
+
+/* May writer change, at one index, what load reads at another? */
+static bool
+meets(const Host *h, const Op *load, const Op *writer)
+{
+    const Val *from = through(arg(load, 0)), *to = through(arg(writer, 0));
+    const Val *root = from == to ? NULL : pointer_root(h->f, from);
+    return root && root == pointer_root(h->f, to) && !is_apart(h->f, from, to);
+}
+
+typedef VEC(const Val *) Loads;
+
+/* The loads that computing v on demand does, of those that writer may change. */
+static void
+find(Host *h, const Val *v, const Op *writer, Loads *out)
+{
+    VState *s = state(h, v);
+    if (s->kind != V_LAZY || s->is_virtual || s->stamp == h->stamp)
+        return;
+    s->stamp = h->stamp;
+    s->again = false;
+    if (v->def->op == OP_LOAD && meets(h, v->def, writer))
+        PUSH(h->c->arena, out, v);
+    for (int i = 0; i < v->def->n_args; i++)
+        find(h, arg(v->def, i), writer, out);
+}
+
+void
+host_settle_overlaps(Host *h, const Op *writer)
+{
+    Loads found = {0};
+    h->stamp++;
+    for (int i = 0; h->open && i < h->open->roots.n && !found.n; i++) {
+        Root *r = &h->open->roots.at[i];
+        if (r->kind == R_KEEP)
+            find(h, r->v, writer, &found);
+        for (int k = 0; r->o && k < r->o->n_args; k++)
+            find(h, arg(r->o, k), writer, &found);
+    }
+    if (found.n)
+        host_flush(h);
+    found.n = 0;
+    h->stamp++;
+    for (int i = 0; i < writer->n_args; i++)
+        find(h, arg(writer, i), writer, &found);
+    for (int i = found.n; i-- > 0;)
+        if (state(h, found.at[i])->kind == V_LAZY)
+            host_materialise(h, found.at[i]);
+}
