@@ -160,6 +160,7 @@ typedef struct Target {
 
 /* What a launch may choose besides the kernel's own arguments. Part of the cache key. */
 enum { IMPRECISE_EACH = 32, IMPRECISE_MOST = 255 };
+enum { MAX_REGISTERS = 255 }; /* that a thread of a GPU can have */
 typedef struct Options {
     Target target;
     int num_warps, num_stages, num_ctas, maxnreg; /* maxnreg 0: no cap */

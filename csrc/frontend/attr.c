@@ -6,7 +6,7 @@ bind(Fe *f, const Builtin *bi, FeFunction *fn, Value self)
 {
     MethodValue *m = NEW(f->a, MethodValue);
     *m = (MethodValue){.builtin = bi, .fn = fn, .self = self};
-    return (Value){V_METHOD, {.method = m}};
+    return (Value){.kind = V_METHOD, .method = m};
 }
 
 /* A function of an aggregate's class that no instance is bound to, written Class.name: a
@@ -16,7 +16,7 @@ static_method(Fe *f, PyObject *fn)
 {
     Closure *k = NEW(f->a, Closure);
     k->fn = fe_method_of(f, fn);
-    return (Value){V_CLOSURE, {.closure = k}};
+    return (Value){.kind = V_CLOSURE, .closure = k};
 }
 
 /* pointer_type(element, const=..) as the Python object that kernels compare with. */
@@ -105,14 +105,24 @@ block_ptr_attribute(Fe *f, Value v, const char *name)
     return (Value){0};
 }
 
+/* A parameter E: tl.constexpr may be an Enum's member: E.value is the member itself, as
+ * of any constexpr, and E.value.value the member's. */
 static Value
-object_attribute(Fe *f, PyObject *o, const char *name)
+object_attribute(Fe *f, Value of, const char *name)
 {
+    PyObject *o = of.obj;
+    if (!of.is_bare && !strcmp(name, "value")) {
+        of.is_bare = true;
+        return of;
+    }
     PyObject *r = PyObject_GetAttrString(o, name);
     if (r && fe_is_aggregate(o) && fe_has_attr(f, r, "__code__"))
         return static_method(f, fe_own(f, r));
-    if (r)
-        return v_from_py(f, fe_own(f, r));
+    if (r) {
+        Value v = v_from_py(f, fe_own(f, r));
+        v.is_bare = !fe_is_instance(f, r, f->cls_constexpr);
+        return v;
+    }
     if (!PyErr_ExceptionMatches(PyExc_AttributeError))
         fe_raise(f, f->b.loc);
     PyErr_Clear();
@@ -167,11 +177,11 @@ fe_attribute(Fe *f, Value v, const char *name)
     v = fe_read(f, v);
     switch (v.kind) {
     case V_TENSOR: return tensor_attribute(f, v.val, name);
-    case V_OBJ: return object_attribute(f, v.obj, name);
+    case V_OBJ: return object_attribute(f, v, name);
     case V_BLOCK_PTR: return block_ptr_attribute(f, v, name);
     case V_TUPLE: {
         if (!v.tuple->type && !strcmp(name, "type") && all_known(f, v))
-            return object_attribute(f, v_to_py(f, v, "the tuple"), name);
+            return object_attribute(f, v_obj(v_to_py(f, v, "the tuple")), name);
         if (!v.tuple->type)
             break;
         PyObject *fields = fe_own(f, PyObject_GetAttrString(v.tuple->type, "_fields"));

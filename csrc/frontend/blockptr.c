@@ -72,7 +72,7 @@ bi_make_block_ptr(Fe *f, Value *a)
         seen |= 1u << order[i];
         p->offsets[i] = fe_index_scalar(f, offsets, i, E_I32, "offsets");
     }
-    return (Value){V_BLOCK_PTR, {.bp = p}};
+    return (Value){.kind = V_BLOCK_PTR, .bp = p};
 }
 
 Value
@@ -94,7 +94,7 @@ bi_advance(Fe *f, Value *a)
         if (!ir_const_as_int(d, &k) || k)
             p->offsets[i] = ir_bin(&f->b, OP_ADD, p->offsets[i], d);
     }
-    return (Value){V_BLOCK_PTR, {.bp = p}};
+    return (Value){.kind = V_BLOCK_PTR, .bp = p};
 }
 
 /* offsets[d] + arange(block[d]) as a block of the window's shape except for 1s. */

@@ -62,7 +62,7 @@ bi_range(Fe *f, Value *a)
     for (int i = 0; i < (int)COUNT(flags); i++)
         if (!is_absent(a[5 + i]) && v_const_bool(f, a[5 + i], flags[i].name))
             r->flags |= flags[i].flag;
-    return (Value){V_RANGE, {.range = r}};
+    return (Value){.kind = V_RANGE, .range = r};
 }
 
 Value
@@ -70,7 +70,7 @@ bi_static_range(Fe *f, Value *a)
 {
     Range *r = range_of(f, a);
     r->is_static = true;
-    return (Value){V_RANGE, {.range = r}};
+    return (Value){.kind = V_RANGE, .range = r};
 }
 
 Value

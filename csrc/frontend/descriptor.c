@@ -32,7 +32,7 @@ bi_make_tensor_descriptor(Fe *f, Value *a)
     if (p->nan_pad && elem_is_int(e))
         fail(f, VALUE, "padding_option \"nan\" is for floats, not for %s",
              elem_info[e].text);
-    return (Value){V_BLOCK_PTR, {.bp = p}};
+    return (Value){.kind = V_BLOCK_PTR, .bp = p};
 }
 
 /* The descriptor a[0] as a window that begins at the offsets a[1]. */
@@ -203,7 +203,7 @@ fe_descriptor_attribute(Fe *f, Value v, const char *name)
         if (!strcmp(name, methods[i].name)) {
             MethodValue *m = NEW(f->a, MethodValue);
             *m = (MethodValue){.builtin = &methods[i], .self = v};
-            return (Value){V_METHOD, {.method = m}};
+            return (Value){.kind = V_METHOD, .method = m};
         }
     if (!strcmp(name, "dtype"))
         return v_dtype(f, p->base->type->elem);

@@ -121,6 +121,8 @@ typedef struct Range Range;
 typedef struct Closure Closure;
 struct Value {
     ValueKind kind;
+    bool
+        is_bare; /* V_OBJ: came by no tl.constexpr, so .value is an attribute of obj's */
     union {
         PyObject *obj;
         Val *val;
@@ -175,12 +177,12 @@ struct LazyParam {
 static inline Value
 v_obj(PyObject *o)
 {
-    return (Value){V_OBJ, {.obj = o}};
+    return (Value){.kind = V_OBJ, .obj = o};
 }
 static inline Value
 v_val(Val *v)
 {
-    return (Value){V_TENSOR, {.val = v}};
+    return (Value){.kind = V_TENSOR, .val = v};
 }
 static inline bool
 is_absent(Value v)

@@ -223,5 +223,5 @@ fe_closure(Fe *f, const Node *n)
     memcpy(k->defaults + k->fn->n_params - n->n_list2, given,
            (size_t)n->n_list2 * sizeof *given);
     f->b.loc = fe_loc(f, n);
-    return (Value){V_CLOSURE, {.closure = k}};
+    return (Value){.kind = V_CLOSURE, .closure = k};
 }

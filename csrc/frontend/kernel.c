@@ -76,7 +76,7 @@ param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name, int *slot)
             return v_val(v);
         LazyParam *lazy = NEW(f->a, LazyParam);
         lazy->val = v;
-        return (Value){V_PARAM, {.param = lazy}};
+        return (Value){.kind = V_PARAM, .param = lazy};
     }
     case ARG_POINTER:
         f->func->facts[*slot].truth = a->truth;

@@ -176,7 +176,9 @@ fe_name(Fe *f, const Node *n)
             err_at(f->c, f->b.loc, GLOBAL, n->name, what);
         }
         Py_INCREF(o); /* the global may be rebound while we hold it */
-        return v_from_py(f, fe_own(f, o));
+        Value v = v_from_py(f, fe_own(f, o));
+        v.is_bare = !fe_is_instance(f, o, f->cls_constexpr);
+        return v;
     }
     o = PyObject_GetAttr(f->builtins_mod, name);
     if (!o) {

@@ -245,5 +245,7 @@ fe_subscript(Fe *f, Node *n)
     }
     PyObject *key = v_to_py(f, fe_expr(f, n->b), "the index");
     at(f, n);
-    return v_from_py(f, fe_own(f, PyObject_GetItem(v.obj, key)));
+    Value r = v_from_py(f, fe_own(f, PyObject_GetItem(v.obj, key)));
+    r.is_bare = v.is_bare;
+    return r;
 }

@@ -110,7 +110,7 @@ v_tuple(Fe *f, int n, const Value *at)
     t->at = NEW_N(f->a, Value, n + 1);
     if (n)
         memcpy(t->at, at, (size_t)n * sizeof *at);
-    return (Value){V_TUPLE, {.tuple = t}};
+    return (Value){.kind = V_TUPLE, .tuple = t};
 }
 
 Value
@@ -438,7 +438,7 @@ v_rebuild(Fe *f, Value like, Val *const *leaf, int *at)
             if (!p->is_desc)
                 p->offsets[i] = leaf[(*at)++];
         }
-        return (Value){V_BLOCK_PTR, {.bp = p}};
+        return (Value){.kind = V_BLOCK_PTR, .bp = p};
     }
     default: return like;
     }

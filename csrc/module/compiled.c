@@ -304,7 +304,7 @@ get_n_regs(PyObject *self, void *closure)
     const Compiled *v = (Compiled *)self;
     /* Programs divide by it to fill a machine. Elsewhere than on a GPU nothing is won by a
      * small number, so it is the machine's: vector registers of a CPU; the cap of a GPU. */
-    int cap = v->key->opt.maxnreg ? v->key->opt.maxnreg : 255;
+    int cap = v->key->opt.maxnreg ? v->key->opt.maxnreg : MAX_REGISTERS;
     int n = v->bin.n_regs >= 0                 ? v->bin.n_regs
             : v->bin.target.kind == TARGET_CPU ? 32
             : v->bin.target.kind == TARGET_EMU ? cap

@@ -265,7 +265,7 @@ set_option(Call *c, OptionId id, PyObject *value)
     case OPTION_ID_num_warps: o->num_warps = (uint8_t)v; break;
     case OPTION_ID_num_stages: o->num_stages = (uint8_t)v; break;
     case OPTION_ID_num_ctas: o->num_ctas = (uint8_t)v; break;
-    case OPTION_ID_maxnreg: o->maxnreg = (uint8_t)v; break;
+    case OPTION_ID_maxnreg: o->maxnreg = (uint8_t)MIN(v, MAX_REGISTERS); break;
     case OPTION_ID_max_num_imprecise_acc_default:
         o->imprecise = (uint8_t)MIN(MAX(v / IMPRECISE_EACH, 1), IMPRECISE_MOST);
         break;

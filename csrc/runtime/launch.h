@@ -100,7 +100,7 @@ enum {
 typedef struct OptWord {
     uint8_t num_warps, num_stages, num_ctas;
     uint8_t flags;     /* OPT_* */
-    uint8_t maxnreg;   /* 0: no cap */
+    uint8_t maxnreg;   /* 0: no cap; to MAX_REGISTERS */
     uint8_t imprecise; /* Options.imprecise */
     uint16_t
         texts; /* options that are texts: which of State.option_texts, from 1; 0: none */

@@ -456,3 +456,14 @@ def test_unwrapped_shapes():
     assert _unwrap_iterable((shape,)) == (2, 3) == _unwrap_iterable(((2, 3),))
     assert _unwrap_iterable((2, 3)) == (2, 3) and _unwrap_iterable((4,)) == (4,)
     assert _unwrap_shape((tl.constexpr(4), 8)) == [4, 8]
+
+
+def test_a_cap_above_what_a_thread_can_have():
+    """maxnreg=256, of libraries that mean "no cap at all", is the most there is."""
+    x, y = arrays()
+    c = kernel()[(2,)](x, y, 100, BLOCK=64, maxnreg=256)
+    assert (y == 2 * x).all() and c.metadata.maxnreg == 255
+    ptx = kernel().compile("*fp32", "*fp32", "i32", 64, target="cuda:sm_90", maxnreg=256)
+    assert ".maxnreg 255" in ptx.asm["ptx"]
+    with pytest.raises(ValueError, match="maxnreg must be an integer from 0"):
+        kernel()[(2,)](x, y, 100, BLOCK=64, maxnreg=-1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+
 import numpy as np
 import pytest
 
@@ -108,3 +110,36 @@ def test_tuner_that_measures_by_itself():
     assert len(measured) == 2 and all(len(m) == 3 for m in measured)
     with pytest.raises(ValueError, match="given at the launch"):
         tuner._bench(y, 50, config=configs[0], BLOCK=8)
+
+
+class Mode(enum.Enum):
+    HALF = 0
+    FULL = 3
+
+
+ELEMENT = {Mode.HALF: tl.float16, Mode.FULL: tl.float32}
+CHOSEN = tl.constexpr(Mode.FULL)
+
+
+def test_value_of_a_constexpr_is_what_it_wraps(monkeypatch):
+    """An Enum's member has a .value of its own: that is .value.value."""
+    monkeypatch.setattr(tegula.knobs.compilation, "allow_non_constexpr_globals", True)
+
+    @tegula.jit
+    def number(mode: tl.constexpr):
+        return mode.value.value
+
+    @tegula.jit
+    def kernel(y, MODE: tl.constexpr, WIDTH: tl.constexpr):
+        e = ELEMENT[MODE.value]
+        kept = MODE
+        tl.store(y, (tl.full([], 1 / 3, e)).to(tl.float32))
+        tl.store(y + 1, number(MODE) + 10 * WIDTH.value + 100 * Mode.FULL.value)
+        tl.store(y + 2, kept.value == Mode.FULL)
+        tl.store(y + 3, CHOSEN.value.value + (MODE.value is CHOSEN.value))
+
+    y = np.zeros(4, np.float32)
+    kernel[(1,)](y, Mode.FULL, 2)
+    assert list(y) == [np.float32(1 / 3), 323, 1, 4]
+    kernel[(1,)](y, Mode.HALF, 2)
+    assert list(y) == [np.float32(np.float16(1 / 3)), 320, 0, 3]
