@@ -77,7 +77,8 @@ result_elem(Fe *f, Elem in, Value out_dtype, const Val *acc)
     Elem out = given ? v_elem(f, out_dtype, "out_dtype")
                : acc ? acc->type->elem
                      : E_F32;
-    if (given && out == E_BF16)
+    if (given && out == E_BF16 &&
+        in != E_I8) /* which is int32, whatever is asked for */
         fail(f, VALUE,
              "out_dtype=bfloat16 is unsupported: use float32 and convert after");
     Elem e = in == E_I8 ? E_I32 : in == E_F64 ? E_F64 : E_F32;

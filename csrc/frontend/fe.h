@@ -263,6 +263,13 @@ typedef struct CallArgs {
     const Node *call;      /* all of it, also what *shape caught; or NULL */
 } CallArgs;
 
+/* A value that a kernel may compute but nothing may use: fe_check_refused. */
+typedef struct Refused {
+    const Val *v;
+    const Loc *loc;
+    const char *what;
+} Refused;
+
 struct Fe {
     Comp *c;
     Arena *a;
@@ -284,6 +291,7 @@ struct Fe {
     int n_silent; /* > 0: in a function of elements, whose statements are not marked */
     Map warned;   /* "file:line text" of warnings that were given */
     int depth;    /* of C recursion */
+    VEC(Refused) refused; /* arithmetic of float8, wrong only where it is used */
     int64_t n_steps; /* statements lowered: unrolled loops are finite but not small */
     PyObject *cls_constexpr, *cls_dtype, *cls_pointer, *cls_block, *cls_tensor,
         *cls_tuple;
@@ -369,6 +377,8 @@ void fe_promote(Fe *f, Value a, Value b, bool is_div, bool allow_ptr, Val **x, V
                 const char *op);
 Elem fe_promote_elems(Fe *f, Elem a, Elem b, bool is_div, const char *op);
 Value fe_binary(Fe *f, Operator o, Value a, Value b);
+/* At a kernel's end: raises for the first of Fe.refused that something uses. */
+void fe_check_refused(Fe *f);
 Value fe_unary(Fe *f, Operator o, Value a);
 Value fe_compare(Fe *f, Operator o, Value a, Value b);
 Val *fe_logical(Fe *f, Operator o, Val *x, Val *y);

@@ -186,5 +186,6 @@ fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_
     f->b.loc = loc;
     fe_mark_return(f, v);
     ir_op(&f->b, OP_RETURN, 0, NULL, 0, NULL);
+    fe_check_refused(f);
     return f->func;
 }

@@ -344,6 +344,72 @@ warn_shift(Fe *f, Operator o, Elem e, Value by)
                 opr_text[o], (long long)n, elem_info[e].bits);
 }
 
+typedef VEC(const Val *) DeadVals;
+
+static void
+refuse(Fe *f, const Refused *r)
+{
+    err_help(f->c, "convert to tl.float16 or tl.float32 first");
+    err_at(f->c, r->loc, TYPE, r->what);
+}
+
+/* Is there a user of v that stays? Those that go as well are added to todo. What goes round
+ * a loop counts as needed. */
+static bool
+has_live_user(Fe *f, const Val *v, bool *seen, DeadVals *todo)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        if (o->op == OP_DEBUG) /* a debugger may look */
+            continue;
+        if (!op_has(o, OPF_PURE) || o->n_regions)
+            return true;
+        for (int i = 0; i < o->n_results; i++)
+            if (!seen[o->results[i]->id]) {
+                seen[o->results[i]->id] = true;
+                PUSH(f->a, todo, o->results[i]);
+            }
+    }
+    return false;
+}
+
+void
+fe_check_refused(Fe *f)
+{
+    if (!f->refused.n)
+        return;
+    bool *seen = NEW_N(f->a, bool, f->func->n_vals);
+    for (int i = 0; i < f->refused.n; i++) {
+        DeadVals todo = {0};
+        PUSH(f->a, &todo, f->refused.at[i].v);
+        while (todo.n)
+            if (has_live_user(f, todo.at[--todo.n], seen, &todo))
+                refuse(f, &f->refused.at[i]);
+    }
+}
+
+/* Arithmetic of float8. Triton has it no more than we do, but notices late: what nobody
+ * uses compiles, and x - 0 is x. A combine function may be copied (widen.c), and says no
+ * at once. */
+static Val *
+f8_op(Fe *f, Operator o, OpCode op, Val *x, Val *y)
+{
+    uint64_t bits;
+    if (o == OPR_Sub && ir_is_const(y, &bits) && !bits)
+        return x;
+    Elem e = x->type->elem;
+    Val *wide = ir_bin(&f->b, op, fe_cast(f, x, E_F32, ROUND_RTNE),
+                       fe_cast(f, y, E_F32, ROUND_RTNE));
+    Val *v = fe_cast(f, wide, e, ROUND_RTNE);
+    Refused r = {v, f->b.loc,
+                 str_printf(f->a, "'%s' is not available on %s", opr_text[o],
+                            elem_info[e].text)};
+    if (f->n_silent)
+        refuse(f, &r);
+    PUSH(f->a, &f->refused, r);
+    return v;
+}
+
 Value
 fe_binary(Fe *f, Operator o, Value a, Value b)
 {
@@ -417,11 +483,8 @@ fe_binary(Fe *f, Operator o, Value a, Value b)
         return v_val(shift_right(f, x, y, self_signed));
     default: unreachable(f->c);
     }
-    if (fe_is_f8(x->type->elem)) {
-        err_help(f->c, "convert to tl.float16 or tl.float32 first");
-        fail(f, TYPE, "'%s' is not available on %s", opr_text[o],
-             elem_info[x->type->elem].text);
-    }
+    if (fe_is_f8(x->type->elem))
+        return v_val(f8_op(f, o, op, x, y));
     if (o == OPR_Add || o == OPR_Sub || o == OPR_Mult)
         check_overflow(f, o, op, x, y);
     return v_val(ir_bin(&f->b, op, x, y));

@@ -10,19 +10,21 @@ that never meet give their kernels the same bytes.
 
 from __future__ import annotations
 
+import sys
 import zlib
 from dataclasses import dataclass, field
-from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import element_types
+from element_types import FLOATS, FORMATS, INTS, UINTS, is_float, storage, table
+
 N = 256  # elements of an ordinary input
 
-SINTS = ("int8", "int16", "int32", "int64")
-UINTS = ("uint8", "uint16", "uint32", "uint64")
-INTS = SINTS + UINTS
-FLOATS = ("float16", "bfloat16", "float32", "float64")
 FP8 = ("float8e4nv", "float8e5")
 ALL = ("int1", *INTS, *FLOATS, *FP8)
 
@@ -35,23 +37,11 @@ KERNEL_NAMES = dict(zip(ALL, ALL, strict=True)) | {
     "float8e4nv": "fp8e4nv",
     "float8e5": "fp8e5",
 }
-BITS_OF = {"bfloat16": "u2", "float8e4nv": "u1", "float8e5": "u1"}
-# Bits of exponent and mantissa, and the bias, of what NumPy has not.
-FORMATS = {"bfloat16": (8, 7, 127), "float8e4nv": (4, 3, 7), "float8e5": (5, 2, 15)}
 
 
 def width(dtype: str) -> int:
     """Bits of an element as a value; int1 is one."""
     return 1 if dtype == "int1" else 8 * storage(dtype).itemsize
-
-
-def storage(dtype: str) -> np.dtype:
-    """The NumPy type that holds elements of dtype in memory."""
-    return np.dtype(bool if dtype == "int1" else BITS_OF.get(dtype, dtype))
-
-
-def is_float(dtype: str) -> bool:
-    return dtype in FLOATS or dtype in FP8
 
 
 @dataclass(frozen=True)
@@ -134,37 +124,7 @@ class Case:
 
 def encode(x: np.ndarray, dtype: str) -> np.ndarray:
     """Values to storage form: to the nearest, even in a tie; float8e4nv saturates."""
-    if dtype not in FORMATS:
-        with np.errstate(all="ignore"):
-            return x.astype(storage(dtype))
-    n_exp, n_man, _ = FORMATS[dtype]
-    known = table(dtype)[: 2 ** (n_exp + n_man)]
-    finite = known[np.isfinite(known)]
-    size = np.abs(np.where(np.isnan(x), 0, x)).astype(np.float64)
-    high = np.searchsorted(finite, size).clip(1, len(finite) - 1)
-    up, down = finite[high] - size, size - finite[high - 1]
-    pick = np.where((up < down) | ((up == down) & (high % 2 == 0)), high, high - 1)
-    if dtype != "float8e4nv":
-        pick = np.where(np.isinf(x), 2**n_exp - 1 << n_man, pick)
-    pick = np.where(np.isnan(x), 2 ** (n_exp + n_man) - 1, pick)
-    return (pick | np.signbit(x).astype(int) << (n_exp + n_man)).astype(storage(dtype))
-
-
-@cache
-def table(dtype: str) -> np.ndarray:
-    """The value of every bit pattern."""
-    n_exp, n_man, bias = FORMATS[dtype]
-    bits = np.arange(2 ** (1 + n_exp + n_man))
-    sign = np.where(bits >> (n_exp + n_man), -1.0, 1.0)
-    exp, man = bits >> n_man & (2**n_exp - 1), bits & (2**n_man - 1)
-    scale = np.exp2(np.maximum(exp, 1) - bias - n_man)
-    value = sign * (man + np.where(exp > 0, 2**n_man, 0)) * scale
-    top = exp == 2**n_exp - 1
-    if dtype == "float8e4nv":  # no infinity; of the largest exponent one is NaN
-        value[top & (man == 7)] = np.nan
-    else:
-        value[top] = np.where(man[top] == 0, sign[top] * np.inf, np.nan)
-    return value
+    return element_types.encode(x, dtype, infinite=True)
 
 
 def decode(x: np.ndarray, dtype: str) -> np.ndarray:

@@ -1,17 +1,19 @@
 """One side's answers to all cases, a line of JSON each.
 
-    half.py triton --device sim --out DIR [-j N] [--match REGEX] [--part I/N]
+    half.py triton --device sim --out DIR [-j N] [--match REGEX] [--part I/N] [--known FILE]
 
 The cases are packed into kernels, the kernels given to workers. What a pack fails with is
 asked of each of its cases alone; a worker that dies takes one case with it, not the run.
 A line: the case's name, its status (ok, refused, crash, hang, late), and for ok each
-result's type and bytes, for refused the error.
+result's type and bytes, for refused the error; and source.identity() of what was asked.
+Of --known, answers of an earlier run, those of the same identity are taken as they are.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import gzip
 import importlib.util
 import json
 import multiprocessing as mp
@@ -32,7 +34,8 @@ import areas as all_cases
 import numpy as np
 import sides
 import source
-from case import ALL, Array, Case, storage
+from case import ALL, Array, Case
+from element_types import storage
 
 HERE = Path(__file__).parent
 Answer = dict[str, Any]
@@ -219,11 +222,32 @@ class Pool:
             process.kill()
 
 
+def kept(path: Path | None) -> dict[str, Answer]:
+    """An earlier run's answers, by identity. What depends on time is asked again."""
+    if not path:
+        return {}
+    text = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
+    with text:
+        answers = map(json.loads, text)
+        return {a["of"]: a for a in answers if a["status"] not in ("late", "hang")}
+
+
 def run(
-    side: str, device: str, out: Path, n: int, match: str, part: str, seconds: float
+    side: str,
+    device: str,
+    out: Path,
+    n: int,
+    match: str,
+    part: str,
+    seconds: float,
+    known: Path | None,
 ) -> None:
     start = time.monotonic()
     cases = [c for c in all_cases.make() if re.search(match, c.name)]
+    earlier = kept(known)
+    identity = {c.name: source.identity(c) for c in cases}
+    old = [earlier[of] for of in identity.values() if of in earlier]
+    cases = [c for c in cases if identity[c.name] not in earlier]
     this, parts = (int(x) for x in part.split("/"))
     # Shuffled, the same for both sides: what time leaves is a sample of everything.
     jobs = sorted(source.groups(cases), key=lambda g: zlib.crc32(g[0].name.encode()))
@@ -233,6 +257,8 @@ def run(
         tempfile.TemporaryDirectory() as folder,
         open(out / f"{side}.jsonl", "w") as file,
     ):
+        for answer in old:
+            file.write(json.dumps(answer) + "\n")
         (Path(folder) / "prelude.py").write_text((HERE / "prelude.py").read_text())
         os.environ["PYTHONPATH"] = (
             f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
@@ -242,7 +268,8 @@ def run(
             late = time.monotonic() - start > seconds
             if late and jobs:
                 for case in (c for job in jobs for c in job):
-                    file.write(json.dumps({"name": case.name, "status": "late"}) + "\n")
+                    late_one = {"name": case.name, "status": "late", "of": ""}
+                    file.write(json.dumps(late_one) + "\n")
                 print(f"{side}: out of time, {len(jobs)} of {total} kernels not asked")
                 jobs, pool.limit = [], 15
             while jobs and pool.idle:
@@ -261,6 +288,7 @@ def run(
                     continue
                 answers = [{"name": job[0].name, "status": answers}]
             for answer in answers:
+                answer["of"] = identity[answer["name"]]
                 file.write(json.dumps(answer) + "\n")
             done += 1
             if done % 200 == 0:
@@ -269,7 +297,10 @@ def run(
                     flush=True,
                 )
         pool.stop()
-    print(f"{side}: {asked} cases, {total} kernels, {time.monotonic() - start:.0f} s")
+    print(
+        f"{side}: {asked} cases asked, {len(old)} known, {total} kernels, "
+        f"{time.monotonic() - start:.0f} s"
+    )
 
 
 def main() -> None:
@@ -283,9 +314,10 @@ def main() -> None:
         "--part", default="1/1", help="2/3: the second of every three kernels"
     )
     p.add_argument("--seconds", type=float, default=1e9)
+    p.add_argument("--known", type=Path, help="answers of an earlier run")
     a = p.parse_args()
     a.out.mkdir(parents=True, exist_ok=True)
-    run(a.side, a.device, a.out, a.j, a.match, a.part, a.seconds)
+    run(a.side, a.device, a.out, a.j, a.match, a.part, a.seconds, a.known)
 
 
 if __name__ == "__main__":

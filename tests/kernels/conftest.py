@@ -101,3 +101,14 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     return np.random.default_rng(zlib.crc32(request.node.name.encode()))
+
+
+@pytest.fixture
+def target(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A target's name, or "interpreter", for launches whose tensors are the host's:
+    parametrize it with indirect=True."""
+    interpret = request.param == "interpreter"
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.interpret = interpret
+        tegula.knobs.runtime.target = "cpu" if interpret else request.param
+        yield request.param

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from element_types import table as values
 
 import tegula
 import tegula.language as tl
@@ -18,17 +19,9 @@ torch = pytest.importorskip("torch")
 
 KINDS = ("float8e4nv", "float8e5", "float8e4b15", "float8e4b8", "float8e5b16")
 FNUZ = {"float8e4b8": "float8_e4m3fnuz", "float8e5b16": "float8_e5m2fnuz"}
-TARGETS = ("cpu", "interpreter", "emu:sm_80", "emu:sm_90a")
-
-
-@pytest.fixture(params=TARGETS)
-def target(request):
-    with tegula.knobs.runtime.scope():
-        tegula.knobs.runtime.interpret = request.param == "interpreter"
-        tegula.knobs.runtime.target = (
-            "cpu" if request.param == "interpreter" else request.param
-        )
-        yield request.param
+everywhere = pytest.mark.parametrize(
+    "target", ("cpu", "interpreter", "emu:sm_80", "emu:sm_90a"), indirect=True
+)
 
 
 @tegula.jit
@@ -49,31 +42,7 @@ def codes():
     return torch.arange(256, dtype=torch.int32).to(torch.uint8)
 
 
-def values(kind):
-    """What the 256 codes are worth, in float64, from the formats' definitions."""
-    n_man, bias = {
-        "float8e4nv": (3, 7),
-        "float8e5": (2, 15),
-        "float8e4b15": (3, 15),
-        "float8e4b8": (3, 8),
-        "float8e5b16": (2, 16),
-    }[kind]
-    code = np.arange(256)
-    exp, man = (code & 127) >> n_man, code & (2**n_man - 1)
-    size = (man + np.where(exp > 0, 2**n_man, 0)) * 2.0 ** (
-        np.maximum(exp, 1) - bias - n_man
-    )
-    v = np.where(code > 127, -size, size)
-    if kind in FNUZ:
-        v[128] = np.nan
-    elif kind == "float8e4nv":
-        v[[127, 255]] = np.nan
-    elif kind == "float8e5":
-        v[[124, 252]] = np.inf, -np.inf
-        v[[125, 126, 127, 253, 254, 255]] = np.nan
-    return v
-
-
+@everywhere
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_code(kind, target):
     for to in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -124,6 +93,7 @@ def dense(dtype):
     return torch.from_numpy(near.astype(np.uint32).view(np.float32))
 
 
+@everywhere
 @pytest.mark.parametrize("kind", KINDS)
 def test_dense_inputs(kind, target):
     for dtype in (torch.float16, torch.bfloat16, torch.float32):
@@ -169,6 +139,7 @@ def work_kernel(x, y, out, flags, ZERO: tl.constexpr):
     tl.store(flags + i, (a == b).to(tl.int8) + 2 * (a <= b) + 4 * (a != a))
 
 
+@everywhere
 @pytest.mark.parametrize("kind", list(FNUZ))
 def test_tensors_of_torch(kind, target):
     dtype = getattr(torch, FNUZ[kind])
@@ -197,6 +168,7 @@ def dot_kernel(x, y, out, N: tl.constexpr, K: tl.constexpr):
     tl.store(out + m[:, None] * N + n[None, :], tl.dot(a, b))
 
 
+@everywhere
 def test_reinterpreted(target):
     """Bytes that are float8e4b15 where a kernel reads them, as an operand of a product."""
     x = torch.randint(0, 256, (32, 64), dtype=torch.uint8)
@@ -217,6 +189,7 @@ def negate_kernel(x, y):
     tl.store(y + 256 + i, tl.abs(a))
 
 
+@everywhere
 @pytest.mark.parametrize("kind", list(FNUZ))
 def test_the_nan_has_no_sign(kind, target):
     dtype = getattr(torch, FNUZ[kind])
@@ -234,3 +207,34 @@ def test_signatures(name):
     for chip in (80, 90):
         made = tegula.compile(source, target=GPUTarget("cuda", chip, 32))
         assert "st.global" in made.asm["ptx"]
+
+
+@tegula.jit
+def unused_kernel(x, y):
+    i = tl.arange(0, 256)
+    a = tl.load(x + i)
+    pair = (a + a, a - 0)
+    wide = pair[0] * a
+    tl.store(y + i, pair[1])
+
+
+@everywhere
+def test_unused_arithmetic(target):
+    """As Triton: an error only where something uses it (errors/type_fp8_add.py)."""
+    for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+        y = torch.zeros(256, dtype=torch.uint8)
+        unused_kernel[(1,)](codes().view(dtype), y.view(dtype))
+        assert torch.equal(y, codes())
+
+
+@tegula.jit
+def looped_kernel(x, n):
+    a = tl.load(x)
+    for _ in range(n):
+        a = a + a
+    tl.store(x + 1, 0.0)
+
+
+def test_carried_arithmetic():
+    with pytest.raises(tegula.CompileError, match=r"'\+' is not available on f8e5m2"):
+        looped_kernel.lower("*fp8e5", "i32")

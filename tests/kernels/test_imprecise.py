@@ -13,17 +13,9 @@ import tegula
 import tegula.language as tl
 from tegula.backends import GPUTarget
 
-TARGETS = ("cpu", "interpreter", "emu:sm_89", "emu:sm_90a")
-
-
-@pytest.fixture(params=TARGETS)
-def target(request: Any) -> Any:
-    with tegula.knobs.runtime.scope():
-        tegula.knobs.runtime.interpret = request.param == "interpreter"
-        tegula.knobs.runtime.target = (
-            "cpu" if request.param == "interpreter" else request.param
-        )
-        yield request.param
+everywhere = pytest.mark.parametrize(
+    "target", ("cpu", "interpreter", "emu:sm_89", "emu:sm_90a"), indirect=True
+)
 
 
 @tegula.jit
@@ -57,6 +49,7 @@ def test_option() -> None:
     assert additions(89, 128, max_num_imprecise_acc_default=64) == 8 * 2
 
 
+@everywhere
 @pytest.mark.parametrize("most", (None, 0, 96, 256))
 def test_results(target: Any, most: int | None) -> None:
     rng = np.random.default_rng(5)

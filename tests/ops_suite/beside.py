@@ -14,7 +14,8 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-from suite import EPS, decode, is_float
+from element_types import is_float
+from suite import EPS, decode
 
 REFERENCE = "cpu"
 # Arrays of a launch, by place, that the language leaves open: each machine has its own way.

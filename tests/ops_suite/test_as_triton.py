@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from suite import Arg, Machine, decode, encode, result, same_bits, storage
+from element_types import encode, storage
+from suite import Arg, Machine, decode, result, same_bits
 
 N = 64
 BEYOND = [0.0, 2.75, -2.75, 127.5, 128.5, -128.5, -129.5, 255.5, 256.5, 300.25, -1.0]
@@ -183,3 +184,16 @@ tl.store(x1 + i, tl.dot(x, x, max_num_imprecise_acc=64))
     x = np.arange(256, dtype=np.float16).reshape(16, 16) % 5
     got = machine.run(body, Arg(x, "float16"), result("float32", (16, 16)))[1]
     np.testing.assert_array_equal(got, x.astype(np.float32) @ x.astype(np.float32))
+
+
+def test_out_dtype_of_int8(machine: Machine) -> None:
+    """Products of int8 are int32, also where bfloat16 is asked for."""
+    body = """
+i = tl.arange(0, 32)
+x = tl.load(x0 + i[:, None] * 32 + i[None, :])
+tl.store(x1 + i[:, None] * 32 + i[None, :], tl.dot(x, x, out_dtype=tl.bfloat16))
+"""
+    x = (np.arange(1024) * 37 % 256).astype(np.int8)
+    got = machine.run(body, Arg(x, "int8"), result("int32", 1024))[1]
+    wide = x.reshape(32, 32).astype(np.int32)
+    np.testing.assert_array_equal(got.reshape(32, 32), wide @ wide)

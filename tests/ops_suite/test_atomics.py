@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from suite import Arg, Machine, decode, encode, is_float, result, same_bits, storage
+from element_types import encode, is_float, storage
+from suite import Arg, Machine, decode, result, same_bits
 
 import tegula
 

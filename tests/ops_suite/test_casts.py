@@ -6,21 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from suite import (
-    ALL,
-    FNUZ,
-    FORMATS,
-    FP8,
-    Arg,
-    Machine,
-    decode,
-    encode,
-    is_float,
-    numbers,
-    result,
-    same_bits,
-    storage,
-)
+from element_types import FNUZ, FORMATS, encode, is_float, storage
+from suite import ALL, FP8, Arg, Machine, decode, numbers, result, same_bits
 
 N = 256
 

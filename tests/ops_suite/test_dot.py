@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from suite import EPS, FP8, Arg, Machine, decode, encode, is_float, result, storage
+from element_types import encode, is_float, storage
+from suite import EPS, FP8, Arg, Machine, decode, result
 
 # left, right, result, options of tl.dot, relative error of a product that is not exact
 KINDS = {

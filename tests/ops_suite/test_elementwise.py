@@ -12,24 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from element_types import FLOATS, FORMATS, INTS, SINTS, encode, is_float, storage
 from suite import (
     ALL,
     EPS,
-    FLOATS,
-    FORMATS,
-    INTS,
-    SINTS,
     Arg,
     Machine,
     close,
     decode,
-    encode,
     index,
-    is_float,
     numbers,
     result,
     same_bits,
-    storage,
 )
 
 SHAPES = ((128,), (4, 32), (2, 4, 8), (1,), (512,), (64, 1), (3, 5), (100,))

@@ -6,18 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from suite import (
-    ALL,
-    FORMATS,
-    Arg,
-    Machine,
-    encode,
-    is_float,
-    make,
-    numbers,
-    result,
-    same_bits,
-)
+from element_types import FORMATS, encode, is_float
+from suite import ALL, Arg, Machine, make, numbers, result, same_bits
 
 # What memory must hold after the body ran on x0 = a, n = 100 elements of 128 where masked.
 # o: what x1 held before.

@@ -7,20 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from suite import (
-    FLOATS,
-    INTS,
-    Arg,
-    Machine,
-    close,
-    decode,
-    encode,
-    index,
-    is_float,
-    numbers,
-    result,
-    same_bits,
-)
+from element_types import FLOATS, INTS, encode, is_float
+from suite import Arg, Machine, close, decode, index, numbers, result, same_bits
 
 import tegula
 import tegula.language as tl

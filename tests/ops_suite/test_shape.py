@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from suite import ALL, Arg, Machine, encode, index, numbers, result, same_bits
+from element_types import encode
+from suite import ALL, Arg, Machine, index, numbers, result, same_bits
 
 # name -> shape of x (and of y), what z is, and what NumPy makes of it
 MOVES = {

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from suite import ALL, Arg, Machine, encode, index, numbers, result, same_bits
+from element_types import encode
+from suite import ALL, Arg, Machine, index, numbers, result, same_bits
 
 import tegula
 import tegula.language as tl

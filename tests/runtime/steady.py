@@ -32,6 +32,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, sys.argv[1])
 
 import numpy as np  # noqa: E402
+from small_kernels import broken, sample  # noqa: E402
 
 import tegula  # noqa: E402
 import tegula.language as tl  # noqa: E402
@@ -58,22 +59,6 @@ except AttributeError:  # no glibc, or an old one
 clear_caches: Callable[[], None] = getattr(
     sys, "_clear_internal_caches", getattr(sys, "_clear_type_cache", lambda: None)
 )
-
-
-@tegula.jit
-def sample(x, y, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    acc = tl.load(x + i, mask=i < n, other=0.0)
-    for k in range(n):
-        if k > 3:
-            acc += 1
-    tl.store(y + i, tl.sort(acc), mask=i < n)
-
-
-@tegula.jit
-def broken(x, n):
-    for k in range(3):
-        tl.store(x, sample.nothing, other=[n, (n, 1), f"{k}"])
 
 
 @tegula.jit

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from case import ALL, FP8, Case, array, is_float
+from case import ALL, FP8, Case, array
+from element_types import is_float
 
 TWO = "x = tl.reshape(tl.load(a + I), [8, 32])\n"
 ONE = "x = tl.load(a + I)\n"

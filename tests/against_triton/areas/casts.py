@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from case import ALL, FLOATS, FP8, INTS, Case, array, is_float, width
+from case import ALL, FP8, Case, array, width
+from element_types import FLOATS, INTS, is_float
 
 
 def kernel(t: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from case import ALL, FP8, INTS, Array, Case, array, is_float, width
+from case import ALL, FP8, Array, Case, array, width
+from element_types import INTS, is_float
 
 ARITHMETIC = {
     "add": "+",

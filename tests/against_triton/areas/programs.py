@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from case import Arg, Array, Case, Constant, Scalar, storage
+from case import Arg, Array, Case, Constant, Scalar
+from element_types import storage
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "props"))
 
