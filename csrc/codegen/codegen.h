@@ -102,10 +102,15 @@ void ll_lines_close(Ll *l);
 
 /* ---- assembly.c: inline assembly where no assembler will see it ---- */
 /* A constant PtxSite: o on n elements, with instructions of that architecture. */
-Lv cg_asm_site(Ll *l, const Op *o, int64_t n, int sm, bool is_checked);
+Lv cg_asm_site(Ll *l, const Op *o, int64_t n, int sm, bool is_masked, bool is_checked);
+/* Of an operand's or a result's element in a register of the assembly. */
+int cg_asm_bits(const Type *t);
+/* What the constraints say; raises unless operands and results fit. */
+struct PtxForm;
+void cg_asm_form(Ll *l, const Op *o, struct PtxForm *form);
 void cg_asm_check(Ll *l, const Op *o, int sm); /* an error unless it can be run */
-/* o, with pack 1, on scalars or vectors of the registers: in a region on a CPU. */
-Lv cg_asm_elements(Ll *l, const Op *o, Lv *x);
+/* o, with pack 1, on scalars or vectors of the registers, in a region: its results. */
+void cg_asm_elements(Ll *l, const Op *o, Lv *x, Lv *out);
 
 /* ---- link.c: functions of the user's bitcode ---- */
 /* Calls the function that o, an EXTERN, names, and remembers to link its file. */

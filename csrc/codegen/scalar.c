@@ -351,9 +351,6 @@ cg_elementwise(Ll *l, const Op *o, Lv *x)
     OpCode op = o->op;
     switch (op) {
     case OP_HINT: return x[0];
-    case OP_INLINE_ASM:
-    case OP_INLINE_ASM_IO:
-        return l->machine ? simt_assembly(l, o, x) : cg_asm_elements(l, o, x);
     case OP_EXTERN: return ll_call_extern(l, o, x);
     case OP_SELECT: return choose(l, x[0], x[1], x[2]);
     case OP_BITCAST: return bitcast(l, t, result(o, 0)->type, x[0]);
@@ -440,10 +437,18 @@ region_block(Region *r, const Block *b, Lv *out)
                    str_printf(r->l->c->arena,
                               "'%s' cannot be used in a combine function",
                               info(o)->text));
-        Lv x[4];
-        for (int i = 0; i < o->n_args && i < (int)COUNT(x); i++)
+        Lv *x = NEW_N(r->l->c->arena, Lv, o->n_args + 1),
+           *y = NEW_N(r->l->c->arena, Lv, o->n_results);
+        for (int i = 0; i < o->n_args; i++)
             x[i] = region_value(r, arg(o, i));
-        map_put(&r->at, result(o, 0), 0, cg_elementwise(r->l, o, x));
+        if (!op_is_assembly(o))
+            y[0] = cg_elementwise(r->l, o, x);
+        else if (r->l->machine)
+            simt_assembly(r->l, o, x, y);
+        else
+            cg_asm_elements(r->l, o, x, y);
+        for (int i = 0; i < o->n_results; i++)
+            map_put(&r->at, result(o, i), 0, y[i]);
     }
 }
 

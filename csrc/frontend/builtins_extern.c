@@ -37,6 +37,8 @@ target_name(const Fe *f)
                                                  : "the emulator";
 }
 
+enum { MAX_RESULTS = 64 }; /* of assembly */
+
 /* Bits of an element in a register of the assembly. */
 static int
 asm_bits(const Type *t)
@@ -68,74 +70,94 @@ read_assembly(Fe *f, const char *form_and_text)
     }
 }
 
-static Val *
-assembly(Fe *f, const char *constraints, const char *text, int n, Val **x, Elem e,
-         bool is_pure, int pack, int start)
+/* A piece of assembly. */
+typedef struct Assembly {
+    const char *constraints, *text;
+    int n_in, n_out, pack;
+    bool is_pure;
+    Val **x;               /* operands */
+    Elem out[MAX_RESULTS]; /* types of the results */
+} Assembly;
+
+static Op *
+assembly(Fe *f, const Assembly *s)
 {
-    const Type *t = n ? ty_with_elem(f->c, x[0]->type, e) : ty_scalar(f->c, e);
-    Op *o = ir_op(&f->b, is_pure ? OP_INLINE_ASM : OP_INLINE_ASM_IO, n, x, 1, &t);
-    o->text = str_intern(f->c, str_printf(f->a, "%s\n%s", constraints, text));
-    ir_set_attr(o, ATTR_PACK, pack);
-    ir_set_attr(o, ATTR_START, start);
-    return result(o, 0);
+    const Type *t[MAX_RESULTS];
+    for (int i = 0; i < s->n_out; i++)
+        t[i] = s->n_in ? ty_with_elem(f->c, s->x[0]->type, s->out[i])
+                       : ty_scalar(f->c, s->out[i]);
+    Op *o = ir_op(&f->b, s->is_pure ? OP_INLINE_ASM : OP_INLINE_ASM_IO, s->n_in, s->x,
+                  s->n_out, t);
+    o->text = str_intern(f->c, str_printf(f->a, "%s\n%s", s->constraints, s->text));
+    ir_set_attr(o, ATTR_PACK, s->pack);
+    return o;
+}
+
+/* One of ours: no operands, one scalar. */
+static Val *
+own_assembly(Fe *f, const char *constraints, const char *text, Elem e, bool is_pure)
+{
+    Assembly s = {.constraints = constraints,
+                  .text = text,
+                  .n_out = 1,
+                  .pack = 1,
+                  .is_pure = is_pure,
+                  .out = {e}};
+    return result(assembly(f, &s), 0);
 }
 
 /* What the user wrote: the constraints fit, and the text means something. */
-static Val *
-checked_assembly(Fe *f, const char *constraints, const char *text, int n, Val **x,
-                 Elem e, bool is_pure, int pack, int start)
+static Op *
+checked_assembly(Fe *f, const Assembly *s)
 {
     PtxForm form;
     char err[PTX_ERROR];
-    int bits[MAX_LEAVES];
+    const char *constraints = s->constraints;
+    int bits[MAX_LEAVES + MAX_RESULTS], n_in = s->n_in;
     if (strchr(constraints, '\n'))
         fail(f, VALUE, "the constraints of the assembly are more than one line");
-    for (int i = 0; i < n; i++)
-        bits[i] = asm_bits(x[i]->type);
+    for (int i = 0; i < n_in; i++)
+        bits[i] = asm_bits(s->x[i]->type);
+    for (int i = 0; i < s->n_out; i++)
+        bits[n_in + i] = asm_bits(ty_scalar(f->c, s->out[i]));
     if (!ptx_form_read(&form, constraints, strlen(constraints), err) ||
-        !ptx_form_fits(&form, n, bits, asm_bits(ty_scalar(f->c, e)), pack, start,
-                       err)) {
+        !ptx_form_fits(&form, n_in, s->n_out, bits, s->pack, err)) {
         err_help(f->c,
                  "constraints are =r =f =l =d =h for results, then the same without "
                  "= for operands; pack elements of less than 32 bits share 32-bit "
                  "registers");
         fail(f, VALUE, "in the assembly, %s", err);
     }
-    if (!start)
-        read_assembly(f, str_printf(f->a, "%s\n%s", constraints, text));
-    return assembly(f, constraints, text, n, x, e, is_pure, pack, start);
+    read_assembly(f, str_printf(f->a, "%s\n%s", constraints, s->text));
+    return assembly(f, s);
 }
 
 Value
 bi_inline_asm_elementwise(Fe *f, Value *a)
 {
-    const char *text = v_const_str(f, a[0], "asm");
-    const char *constraints = v_const_str(f, a[1], "constraints");
     Val *x[MAX_LEAVES];
-    int n = operands(f, fe_read(f, a[2]), x);
-    bool is_pure = v_const_bool(f, a[4], "is_pure");
+    Assembly s = {.text = v_const_str(f, a[0], "asm"),
+                  .constraints = v_const_str(f, a[1], "constraints"),
+                  .n_in = operands(f, fe_read(f, a[2]), x),
+                  .is_pure = v_const_bool(f, a[4], "is_pure"),
+                  .x = x};
     int64_t pack = v_const_int(f, a[5], "pack");
     if (pack < 1 || pack > 64)
         fail(f, VALUE, "pack must be 1 .. 64, not %lld", (long long)pack);
+    s.pack = (int)pack;
     Value dtype = fe_read(f, a[3]);
-    if (dtype.kind != V_TUPLE)
-        return v_val(checked_assembly(f, constraints, text, n, x,
-                                      v_elem(f, dtype, "dtype"), is_pure, (int)pack,
-                                      0));
-    int n_out = dtype.tuple->n, start = 0;
-    if (!is_pure && n_out > 1) {
-        err_help(f->c, "split it, one result each, or give is_pure=True");
-        fail(f, LIMIT, "assembly with side effects has one result");
-    }
-    /* One op a result: equal assembly without side effects becomes one again. */
-    Value *out = NEW_N(f->a, Value, n_out + 1);
-    for (int i = 0; i < n_out; i++) {
-        Elem e = v_elem(f, dtype.tuple->at[i], "dtype");
-        out[i] = v_val(
-            checked_assembly(f, constraints, text, n, x, e, is_pure, (int)pack, start));
-        start += ptx_registers(asm_bits(ty_scalar(f->c, e)), (int)pack);
-    }
-    return v_tuple(f, n_out, out);
+    bool is_tuple = dtype.kind == V_TUPLE;
+    s.n_out = is_tuple ? dtype.tuple->n : 1;
+    if (!s.n_out || s.n_out > MAX_RESULTS)
+        fail(f, VALUE, "assembly has 1 .. %d results, dtype names %d", MAX_RESULTS,
+             s.n_out);
+    for (int i = 0; i < s.n_out; i++)
+        s.out[i] = v_elem(f, is_tuple ? dtype.tuple->at[i] : dtype, "dtype");
+    Op *o = checked_assembly(f, &s);
+    Value out[MAX_RESULTS];
+    for (int i = 0; i < s.n_out; i++)
+        out[i] = v_val(result(o, i));
+    return is_tuple ? v_tuple(f, s.n_out, out) : out[0];
 }
 
 /* Programmatic dependent launch: nothing to do where there is none. */
@@ -144,9 +166,9 @@ grid_control(Fe *f, const char *what)
 {
     if (f->c->opt.target.kind == TARGET_CUDA && f->c->opt.target.sm >= 90 &&
         !f->c->opt.interpret)
-        assembly(f, "=r,~{memory}",
-                 str_printf(f->a, "griddepcontrol.%s; mov.u32 $0, 0;", what), 0, NULL,
-                 E_I32, false, 1, 0);
+        own_assembly(f, "=r,~{memory}",
+                     str_printf(f->a, "griddepcontrol.%s; mov.u32 $0, 0;", what), E_I32,
+                     false);
     return v_obj(Py_None);
 }
 
@@ -168,15 +190,15 @@ Value
 bi_globaltimer(Fe *f, Value *a)
 {
     (void)a;
-    return v_val(assembly(f, "=l,~{memory}", "mov.u64 $0, %globaltimer;", 0, NULL,
-                          E_I64, false, 1, 0));
+    return v_val(
+        own_assembly(f, "=l,~{memory}", "mov.u64 $0, %globaltimer;", E_I64, false));
 }
 
 Value
 bi_smid(Fe *f, Value *a)
 {
     (void)a;
-    return v_val(assembly(f, "=r", "mov.u32 $0, %smid;", 0, NULL, E_I32, true, 1, 0));
+    return v_val(own_assembly(f, "=r", "mov.u32 $0, %smid;", E_I32, true));
 }
 
 /* ---- functions of a library ---------------------------------------------------------- */

@@ -211,6 +211,15 @@ wide_op(Wide *w, const Op *o, int n_fixed, Val *active)
         becomes(w, result(o, i), result(p, i), true);
 }
 
+/* Packs none of whose elements gets to it do not run. */
+static void
+wide_assembly(Wide *w, const Op *o, Val *active)
+{
+    wide_op(w, o, o->n_args, active);
+    if (active)
+        ir_set_attr(now(w, result(o, 0))->def, ATTR_MASKED, 1);
+}
+
 /* Element by element, so an op for each operand. */
 static void
 wide_print(Wide *w, const Op *o, Val *active)
@@ -463,13 +472,7 @@ wide_any(Wide *w, const Op *o, Val *active)
             common_for(w, o, active);
         return;
     case OP_HINT: becomes(w, result(o, 0), now(w, arg(o, 0)), false); return;
-    case OP_INLINE_ASM_IO:
-        if (active)
-            err_at(w->f->c, o->loc, LIMIT,
-                   str_printf(w->f->a, "assembly with side effects in a branch of %s",
-                              w->what));
-        wide_op(w, o, -1, NULL);
-        return;
+    case OP_INLINE_ASM_IO: wide_assembly(w, o, active); return;
     default: wide_op(w, o, -1, NULL);
     }
 }

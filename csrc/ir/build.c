@@ -379,7 +379,7 @@ ir_clone(Build *b, const Op *o, Map *map)
 }
 
 int
-ir_n_printed(const Op *o)
+ir_n_values(const Op *o)
 {
     return o->n_args - (int)ir_attr(o, ATTR_MASKED);
 }

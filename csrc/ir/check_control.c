@@ -182,14 +182,21 @@ check_inline_asm(const Op *o)
     int64_t pack = ir_attr(o, ATTR_PACK);
     if (!o->text || !strchr(o->text, '\n'))
         return refuse(o, "without constraints and assembly");
-    if (pack < 1 || pack > 64 || ir_attr(o, ATTR_START) < 0)
-        return refuse(o, "pack %" PRId64 ", start %" PRId64, pack,
-                      ir_attr(o, ATTR_START));
-    for (int i = 0; i < o->n_args; i++)
-        if (!ty_same_shape(at(o, i), result(o, 0)->type))
-            return refuse(o, "of %s, result %s", type_text(o, at(o, i)),
+    if (pack < 1 || pack > 64 || !o->n_results)
+        return refuse(o, "pack %" PRId64 ", %d results", pack, o->n_results);
+    for (int i = 0; i < o->n_args + o->n_results; i++) {
+        const Type *t = i < o->n_args ? at(o, i) : result(o, i - o->n_args)->type;
+        if (!ty_same_shape(t, result(o, 0)->type))
+            return refuse(o, "of %s, result %s", type_text(o, t),
                           type_text(o, result(o, 0)->type));
-    return NULL;
+    }
+    if (o->op == OP_INLINE_ASM)
+        return NULL;
+    const char *err = want_word(o, ATTR_MASKED, 0, 1);
+    if (!err && ir_attr(o, ATTR_MASKED))
+        err = o->n_args ? want_mask(o, o->n_args - 1, result(o, 0)->type)
+                        : refuse(o, "without its mask");
+    return err;
 }
 
 const char *

@@ -491,7 +491,7 @@ run_print(Interp *in, const Op *o)
 {
     FILE *out = in->run->out ? in->run->out : stdout;
     const int32_t *pid = in->pid;
-    int n = ir_n_printed(o);
+    int n = ir_n_values(o);
     if (!n)
         fprintf(out, "pid (%d, %d, %d) idx ()%s\n", pid[0], pid[1], pid[2], o->text);
     for (int k = 0; k < n; k++) {
@@ -522,20 +522,16 @@ run_debug(Interp *in, const Op *o)
 
 /* ---- assembly ------------------------------------------------------------------- */
 
-typedef struct Refused { /* the access that was not allowed */
+typedef struct Assembly {
     Interp *in;
     const Op *o;
-    uint64_t address;
-    int bytes;
-    bool is_write;
-} Refused;
+} Assembly;
 
 static bool
-may_access(PtxRun *r, uint64_t address, int n, bool is_store)
+may_access(const PtxRun *r, const PtxAccess *a)
 {
-    Refused *x = r->data;
-    x->address = address, x->bytes = n, x->is_write = is_store;
-    return is_allowed(x->in, x->o, address, n, is_store);
+    const Assembly *x = r->data;
+    return is_allowed(x->in, x->o, a->address, a->bytes, a->is_store);
 }
 
 static PtxBlock
@@ -550,24 +546,27 @@ run_assembly(Interp *in, const Op *o)
     char err[PTX_ERROR];
     const PtxAsm *a = ptx_cache_get(in->assembly, o->text, PTX_NEWEST, err);
     PtxBlock b[PTX_MAX_OPERANDS];
-    for (int i = 0; i < o->n_args && i < PTX_MAX_OPERANDS; i++)
-        b[i] = block_of(in, arg(o, i));
-    Refused refused = {.in = in, .o = o};
+    int n_in = ir_n_values(o), n_out = o->n_results;
+    for (int i = 0; i < n_in + n_out && i < PTX_MAX_OPERANDS; i++)
+        b[i] = block_of(in, i < n_in ? arg(o, i) : result(o, i - n_in));
+    Assembly data = {in, o};
     PtxRun r = {.n = numel(result(o, 0)),
                 .pack = (int)ir_attr(o, ATTR_PACK),
-                .start = (int)ir_attr(o, ATTR_START),
-                .n_in = o->n_args,
+                .n_in = n_in,
+                .n_out = n_out,
                 .in = b,
-                .out = block_of(in, result(o, 0)),
+                .out = b + MIN(n_in, PTX_MAX_OPERANDS),
                 .pid = in->pid,
                 .grid = in->run->grid,
                 .n_threads = 1,
                 .may = may_access,
-                .data = &refused};
+                .data = &data};
+    if (n_in < o->n_args)
+        r.mask = block_of(in, arg(o, n_in));
     if (a && ptx_asm_run(a, &r, err))
         return;
-    if (a && !*err)
-        check_access(in, o, refused.address, refused.bytes, refused.is_write);
+    if (r.refused.bytes)
+        check_access(in, o, r.refused.address, r.refused.bytes, r.refused.is_store);
     err_at(in->c, o->loc, VALUE,
            str_printf(in->c->arena, "in the assembly, %s,%s", err, in_program(in)));
 }

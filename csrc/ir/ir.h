@@ -286,8 +286,8 @@ op_is_access(const Op *o)
            o->op == OP_ATOMIC_CAS;
 }
 
-/* Operands of a PRINT that are printed: all but its mask. */
-int ir_n_printed(const Op *o);
+/* Operands of a PRINT or an INLINE_ASM_IO: all but the mask. */
+int ir_n_values(const Op *o);
 
 /* Where new ops go and what they say about themselves. */
 typedef struct Build {

@@ -95,6 +95,13 @@ operand_layout(Assign *s, const Op *o, const Layout *l)
     return below ? below : l;
 }
 
+/* Does o compute its one result of what stands in the same places, and nothing else? */
+static bool
+is_simple(const Op *o)
+{
+    return op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1;
+}
+
 /* A row or column that is loaded and can be again, little arithmetic included: the lines are
  * in the cache, and moving the values would cost a barrier. */
 static bool
@@ -110,8 +117,7 @@ is_cheap_row(Assign *s, const Val *v, int *budget)
     if (!o || !wishes_of(s->wishes, v) || n_long > 1 ||
         ty_numel(t) * ty_bits(t) / 8 > MAX_RELOADED)
         return false;
-    if (o->op == OP_LOAD ? ir_attr(o, ATTR_VOLATILE)
-                         : !op_has(o, OPF_ELEM) || !op_has(o, OPF_PURE))
+    if (o->op == OP_LOAD ? ir_attr(o, ATTR_VOLATILE) : !is_simple(o))
         return false;
     if (o->op != OP_LOAD && (*budget -= wishes_weight(o)) < 0)
         return false;
@@ -135,7 +141,7 @@ is_of_broadcasts(Assign *s, const Val *v, int *budget)
         return false;
     if (o->op == OP_EXPAND || o->op == OP_BROADCAST)
         return true;
-    if (!op_has(o, OPF_ELEM) || !op_has(o, OPF_PURE) || !wishes_weak(s->wishes, v))
+    if (!is_simple(o) || !wishes_weak(s->wishes, v))
         return false;
     if ((*budget -= wishes_weight(o)) < 0)
         return false;

@@ -283,11 +283,10 @@ is_real(const Pad *p, const Val *v, int look)
     return is_real(p, arg(o, 0), look - 1);
 }
 
-/* Operand `at`, the mask of an op on blocks like operand 0, becomes false in padding. */
+/* Operand `at`, the mask of an op on blocks like that one, becomes false in padding. */
 static void
-mask_op(Pad *p, Op *o, int at)
+mask_like(Pad *p, Op *o, const Val *like, int at)
 {
-    const Val *like = arg(o, 0);
     unsigned dims = 0;
     for (int d = 0; d < like->type->rank; d++) {
         uint64_t bits;
@@ -303,6 +302,12 @@ mask_op(Pad *p, Op *o, int at)
         ir_set_arg(o, at, ir_bin(&b, OP_AND, arg(o, at), in));
     else if (in)
         ir_add_arg(o, in);
+}
+
+static void
+mask_op(Pad *p, Op *o, int at)
+{
+    mask_like(p, o, arg(o, 0), at);
 }
 
 static void
@@ -368,7 +373,7 @@ pad_print(Pad *p, Op *o)
     if (!any)
         return;
     Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
-    int n = ir_n_printed(o), n_mask = o->n_args - n;
+    int n = ir_n_values(o), n_mask = o->n_args - n;
     for (int i = 0; i < n; i++) {
         Val *x[2] = {arg(o, i), n_mask ? arg(o, n) : NULL};
         Op *one = ir_op(&b, OP_PRINT, 1 + n_mask, x, 0, NULL);
@@ -388,21 +393,13 @@ pad_histogram(Pad *p, Op *o)
     ir_set_attr(o, ATTR_BINS, result(o, 0)->type->shape[0]);
 }
 
+/* It must not run for elements that are not there. */
 static void
-refuse_assembly(Pad *p, const Op *o)
+pad_assembly(Pad *p, Op *o)
 {
-    const Val *v = NULL;
-    for (int i = 0; i < o->n_args && !v; i++)
-        v = is_padded(p, arg(o, i)) ? arg(o, i) : NULL;
-    if (!v)
-        return;
-    err_help(p->c, "take %s, or is_pure=True if it only computes",
-             ty_shape_str(p->c->arena, v->type));
-    err_at(p->c, o->loc, LIMIT,
-           str_printf(p->c->arena,
-                      "assembly with side effects on blocks of %s: padded to powers of "
-                      "two, it would run for elements that are not there",
-                      ty_shape_str(p->c->arena, pad_type(p, v))));
+    int n = ir_n_values(o);
+    mask_like(p, o, result(o, 0), n);
+    ir_set_attr(o, ATTR_MASKED, o->n_args > n);
 }
 
 /* ---- the walk ------------------------------------------------------------------------------------ */
@@ -437,7 +434,7 @@ pad_op(Pad *p, Op *o)
     case OP_RESIZE: pad_resize(p, o); return;
     case OP_REDUCE:
     case OP_SCAN: pad_combine(p, o); return;
-    case OP_INLINE_ASM_IO: refuse_assembly(p, o); return;
+    case OP_INLINE_ASM_IO: pad_assembly(p, o); return;
     default: break;
     }
     for (int i = 0; i < o->n_regions; i++)

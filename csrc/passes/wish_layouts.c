@@ -235,7 +235,7 @@ is_spread(const Wishes *s, const Val *v, int *budget)
         return false;
     if (o->op == OP_BROADCAST)
         return ty_numel(arg(o, 0)->type) * SPREAD_SHRINK <= ty_numel(v->type);
-    if (!op_has(o, OPF_ELEM) || !op_has(o, OPF_PURE) ||
+    if (!op_has(o, OPF_ELEM) || !op_has(o, OPF_PURE) || o->n_results != 1 ||
         op_has(o, OPF_SLOW | OPF_HEAVY) || o->n_regions)
         return false;
     for (int i = 0; i < o->n_args; i++)
@@ -366,6 +366,23 @@ wish_elementwise(Wishes *s, const Op *o)
         set_wish(s, r, hinted(s, r), false);
     else
         *wish(s, r) = (Wish){&layouts_any, false, cost};
+}
+
+/* With effects it runs even if nobody wants what it gives, so it is never cheap; nor is it
+ * with several results, all of which lie as one does. */
+static void
+wish_assembly(Wishes *s, const Op *o)
+{
+    if (o->op == OP_INLINE_ASM && o->n_results == 1) {
+        wish_elementwise(s, o);
+        return;
+    }
+    const Wish *w = first_wish(s, o, 0);
+    const Layout *l = w            ? w->layout
+                      : !o->n_args ? wishes_default(s, o->results[0]->type)
+                                   : wishes_default(s, arg(o, 0)->type);
+    for (int i = 0; i < o->n_results; i++)
+        set_wish(s, o->results[i], l, false);
 }
 
 static void
@@ -644,12 +661,10 @@ look_at_op(Wishes *s, const Op *o)
             (o->op == OP_ASSERT || ir_attr(o, ATTR_MASKED)))
             work_in(s, o, working_layout(s, o));
         return;
-    case OP_INLINE_ASM_IO: /* runs even if nobody wants what it gives, so it is never cheap */
-        for (int i = 0; i < o->n_results && is_block(o->results[i]); i++)
-            set_wish(s, o->results[i],
-                     o->n_args ? working_layout(s, o)
-                               : wishes_default(s, o->results[i]->type),
-                     false);
+    case OP_INLINE_ASM:
+    case OP_INLINE_ASM_IO:
+        if (is_block(o->results[0]))
+            wish_assembly(s, o);
         return;
     case OP_FOR: wish_for(s, o); return;
     case OP_WHILE: wish_while(s, o); return;

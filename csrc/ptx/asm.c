@@ -44,6 +44,21 @@ static const OpRow refused_ops[] = {
     {"exit", dec_leave},        {"ret", dec_leave},         {NULL, NULL},
 };
 
+bool
+ptx_asm_meets(const char *text)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_$%";
+    for (const char *p = text; *p;) {
+        size_t n = strspn(p, letters);
+        for (const OpRow *r = refused_ops; n && r->name; r++)
+            if (r->decode == dec_across && strlen(r->name) == n &&
+                !strncmp(r->name, p, n) && (p[n] == '.' || p[n] == ' '))
+                return true;
+        p += n + (p[n] == '.' ? 1 + strspn(p + n + 1, letters) : p[n] != 0);
+    }
+    return false;
+}
+
 static const OpRow *const tables[] = {integer_ops, logic_ops,   float_ops,
                                       convert_ops, memory_ops,  atomic_ops,
                                       flow_ops,    refused_ops, NULL};

@@ -32,10 +32,9 @@ bool ptx_form_read(PtxForm *f, const char *constraints, size_t n, char err[PTX_E
 /* Elements of so many bits that share a register, of pack; and the registers of a pack. */
 int ptx_per_register(int bits, int pack);
 int ptx_registers(int bits, int pack);
-/* Do n operands, and a result that begins at register `start`, fit? Bits of an element: 8 and
- * more. */
-bool ptx_form_fits(const PtxForm *f, int n, const int *in_bits, int out_bits, int pack,
-                   int start, char err[PTX_ERROR]);
+/* Do these operands and results fit? bits: of an element, 8 and more; the operands' first. */
+bool ptx_form_fits(const PtxForm *f, int n_in, int n_out, const int *bits, int pack,
+                   char err[PTX_ERROR]);
 
 /* ---- asm.c: the text ------------------------------------------------------------- */
 typedef struct PtxAsm PtxAsm;
@@ -49,6 +48,8 @@ typedef enum PtxStatus {
  * may be used. */
 PtxStatus ptx_asm_new(const char *text, int sm, PtxAsm **out, char err[PTX_ERROR]);
 void ptx_asm_free(PtxAsm *a);
+/* Is there an instruction in the text that lanes or warps do together? */
+bool ptx_asm_meets(const char *text);
 
 /* ---- run.c: elements through it -------------------------------------------------- */
 typedef struct PtxBlock {
@@ -57,22 +58,30 @@ typedef struct PtxBlock {
     int stride; /* bytes from one element to the next */
 } PtxBlock;
 
+typedef struct PtxAccess {
+    uint64_t address;
+    int bytes; /* 0: there was none */
+    bool is_store;
+} PtxAccess;
+
 typedef struct PtxRun PtxRun;
 struct PtxRun {
     int64_t n; /* elements */
-    int pack, start, n_in;
-    const PtxBlock *in;
-    PtxBlock out; /* may be an operand's memory */
+    int pack, n_in, n_out;
+    const PtxBlock *in, *out; /* out: may be an operand's memory, of its stride */
+    /* A pack none of whose elements is on here does not run. Elements that are off give 0; in
+     * a pack that runs they go in as its first that is on. data NULL: all are on. */
+    PtxBlock mask;
     const int32_t *pid, *grid;
     int thread, n_threads; /* %tid.x, %ntid.x */
     int64_t most;          /* instructions, of 32 packs each; 0: 2^28 */
-    /* May n bytes from address be touched? NULL: everything may. What is wrong is kept by
-     * the function; the run ends there. The address may not be a multiple of n: that is
-     * found wrong behind it. */
-    bool (*may)(PtxRun *r, uint64_t address, int n, bool is_store);
-    void *data;
+    /* May it be touched? NULL: everything may. The address may not be a multiple of the
+     * bytes: that is found wrong behind it. */
+    bool (*may)(const PtxRun *r, const PtxAccess *a);
+    void *data;        /* may's */
+    PtxAccess refused; /* where the run ended, because `may` said no */
 };
-/* false: err says why, or `may` knows (then err is empty). */
+/* false: err says why, or r->refused has bytes (then err is empty). */
 bool ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR]);
 
 /* ---- cache: what compiled code has run so far ------------------------------------ */
@@ -88,14 +97,15 @@ void ptx_cache_clear(PtxCache *c);
 typedef struct PtxSite {
     const char *text; /* of ptx_asm_new */
     const char *file, *func;
-    const int32_t *bits; /* of the operands' elements, then the result's; 1: an i1 */
+    const int32_t *bits; /* of the operands' elements, then the results'; 1: an i1 */
     int64_t n;           /* elements */
     int32_t line, col;
-    int32_t n_in, pack, start, sm;
+    int32_t n_in, n_out, pack, sm;
+    int32_t is_masked;
     int32_t is_checked; /* accesses lie in the tensors of the launch */
 } PtxSite;
-/* The run of a site whose elements lie densely at data[0 .. n_in], the result's last. */
-void ptx_site_run(const PtxSite *s, void *const *data, PtxBlock in[PTX_MAX_OPERANDS],
+/* The run of a site whose elements lie densely: data has the operands, the results, the mask. */
+void ptx_site_run(const PtxSite *s, void *const *data, PtxBlock block[PTX_MAX_OPERANDS],
                   PtxRun *out);
 
 #endif

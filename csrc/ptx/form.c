@@ -128,25 +128,28 @@ fits(const PtxForm *f, int at, int bits, int pack, const char *what, char *err)
 }
 
 bool
-ptx_form_fits(const PtxForm *f, int n, const int *in_bits, int out_bits, int pack,
-              int start, char err[PTX_ERROR])
+ptx_form_fits(const PtxForm *f, int n_in, int n_out, const int *bits, int pack,
+              char err[PTX_ERROR])
 {
-    int want = 0, at = f->n_out;
-    for (int i = 0; i < n; i++)
-        want += ptx_registers(in_bits[i], pack);
-    if (want != f->n_in)
+    int in = 0, out = 0;
+    for (int i = 0; i < n_in; i++)
+        in += ptx_registers(bits[i], pack);
+    if (in != f->n_in)
         return refuse(
             err, "the constraints name %d registers of operands, the elements take %d",
-            f->n_in, want);
-    want = start + ptx_registers(out_bits, pack);
-    if (want > f->n_out)
+            f->n_in, in);
+    for (int i = 0; i < n_out; i++)
+        out += ptx_registers(bits[n_in + i], pack);
+    if (out > f->n_out)
         return refuse(
             err, "the constraints name %d registers of results, the elements take %d",
-            f->n_out, want);
-    for (int i = 0; i < n; i++) {
-        if (!fits(f, at, in_bits[i], pack, "an operand", err))
+            f->n_out, out);
+    for (int i = 0, at = f->n_out; i < n_in + n_out; i++) {
+        if (i == n_in)
+            at = 0;
+        if (!fits(f, at, bits[i], pack, i < n_in ? "an operand" : "a result", err))
             return false;
-        at += ptx_registers(in_bits[i], pack);
+        at += ptx_registers(bits[i], pack);
     }
-    return fits(f, start, out_bits, pack, "a result", err);
+    return true;
 }

@@ -22,6 +22,8 @@ typedef struct Exec {
     PtxRun *r;
     char *err;
     int64_t n_left; /* instructions */
+    /* Under a mask: of each lane's pack, the first element that is on. */
+    int64_t first_on[LANES];
     jmp_buf stop;
 } Exec;
 
@@ -45,7 +47,9 @@ bytes_at(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32
     char text[128];
     if (lanes_space(space, &address) != SPACE_GLOBAL)
         fault(w, i, lane, "only global memory is there");
-    if (x->r->may && !x->r->may(x->r, address, (int)n, is_store)) {
+    PtxAccess a = {address, (int)n, is_store};
+    if (x->r->may && !x->r->may(x->r, &a)) {
+        x->r->refused = a;
         *x->err = 0;
         longjmp(x->stop, 1);
     }
@@ -172,14 +176,39 @@ is_plain(const PtxRun *r, Reg reg, const PtxBlock *b, int k, int64_t first, int 
     return true;
 }
 
-/* A pack that is not full repeats the last element. */
+static bool
+is_on(const PtxRun *r, int64_t at)
+{
+    return !r->mask.data || get_element(&r->mask, at) & 1;
+}
+
+/* The lanes whose packs run; first_on of these. */
+static uint32_t
+lanes_on(Exec *x, int64_t first, int n_lanes)
+{
+    const PtxRun *r = x->r;
+    uint32_t on = n_lanes == LANES ? (uint32_t)FULL : (1u << n_lanes) - 1;
+    for (int l = 0; r->mask.data && l < n_lanes; l++) {
+        int64_t at = (first + l) * r->pack, end = at + r->pack;
+        end = end < r->n ? end : r->n;
+        while (at < end && !is_on(r, at))
+            at++;
+        x->first_on[l] = at;
+        on &= ~((uint32_t)(at == end) << l);
+    }
+    return on;
+}
+
+/* A pack that is not full repeats the last element, one that is not all on its first that is.
+ * Lanes that are off get anything. */
 static void
 load_register(Exec *x, Reg reg, const PtxBlock *b, int k, int64_t first, int n_lanes)
 {
     const PtxRun *r = x->r;
     int each = ptx_per_register(width(b), r->pack);
     uint8_t *from;
-    if (is_plain(r, reg, b, k, first, n_lanes, &from)) {
+    if ((!r->mask.data || r->pack == 1) &&
+        is_plain(r, reg, b, k, first, n_lanes, &from)) {
         copy(LANE(uint8_t, &x->lanes, reg.at), reg.bytes, from,
              (int64_t)r->pack * b->stride, reg.bytes, n_lanes);
         return;
@@ -188,7 +217,10 @@ load_register(Exec *x, Reg reg, const PtxBlock *b, int k, int64_t first, int n_l
     for (int l = 0; l < n_lanes; l++)
         for (int e = 0; e < each && k * each + e < r->pack; e++) {
             int64_t at = (first + l) * r->pack + k * each + e;
-            v[l] |= get_element(b, at < r->n ? at : r->n - 1) << e * (width(b) & 63);
+            at = at < r->n ? at : r->n - 1;
+            if (!is_on(r, at) && x->first_on[l] < r->n)
+                at = x->first_on[l];
+            v[l] |= get_element(b, at) << e * (width(b) & 63);
         }
     if (reg.bytes == 1)
         for (int l = 0; l < n_lanes; l++)
@@ -202,7 +234,8 @@ store_register(Exec *x, Reg reg, const PtxBlock *b, int k, int64_t first, int n_
     const PtxRun *r = x->r;
     int each = ptx_per_register(width(b), r->pack);
     uint8_t *to;
-    if (b->stride * 8 == width(b) && is_plain(r, reg, b, k, first, n_lanes, &to)) {
+    if (!r->mask.data && b->stride * 8 == width(b) &&
+        is_plain(r, reg, b, k, first, n_lanes, &to)) {
         copy(to, (int64_t)r->pack * b->stride, LANE(uint8_t, &x->lanes, reg.at),
              reg.bytes, reg.bytes, n_lanes);
         return;
@@ -213,7 +246,7 @@ store_register(Exec *x, Reg reg, const PtxBlock *b, int k, int64_t first, int n_
         for (int e = 0; e < each && k * each + e < r->pack; e++) {
             int64_t at = (first + l) * r->pack + k * each + e;
             if (at < r->n)
-                put_element(b, at, v[l] >> e * (width(b) & 63));
+                put_element(b, at, is_on(r, at) ? v[l] >> e * (width(b) & 63) : 0);
         }
 }
 
@@ -300,18 +333,21 @@ run_all(Exec *x, const PtxAsm *a, const uint8_t *image)
     const Func *f = a->func;
     PtxRun *r = x->r;
     int64_t n_packs = (r->n + r->pack - 1) / r->pack;
-    int n_out = ptx_registers(width(&r->out), r->pack);
     for (int64_t first = 0; first < n_packs; first += LANES) {
         int n = n_packs - first < LANES ? (int)(n_packs - first) : LANES;
+        uint32_t on = lanes_on(x, first, n);
         memcpy(x->lanes.file, image, f->file_bytes);
         x->lanes.carry = 0;
         int at = a->form.n_out;
         for (int i = 0; i < r->n_in; i++)
             for (int k = 0; k < ptx_registers(width(&r->in[i]), r->pack); k++)
                 load_register(x, a->reg[at++], &r->in[i], k, first, n);
-        run_lanes(x, f, n == LANES ? (uint32_t)FULL : (1u << n) - 1);
-        for (int k = 0; k < n_out; k++)
-            store_register(x, a->reg[r->start + k], &r->out, k, first, n);
+        if (on)
+            run_lanes(x, f, on);
+        at = 0;
+        for (int i = 0; i < r->n_out; i++)
+            for (int k = 0; k < ptx_registers(width(&r->out[i]), r->pack); k++)
+                store_register(x, a->reg[at++], &r->out[i], k, first, n);
     }
 }
 
@@ -325,10 +361,14 @@ ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR])
     void *volatile heap = NULL;
     int bits[PTX_MAX_OPERANDS];
     *err = 0;
-    for (int i = 0; i < r->n_in && i < PTX_MAX_OPERANDS; i++)
-        bits[i] = width(&r->in[i]);
-    if (r->n_in > PTX_MAX_OPERANDS ||
-        !ptx_form_fits(&a->form, r->n_in, bits, width(&r->out), r->pack, r->start, err))
+    r->refused = (PtxAccess){0};
+    if (r->n_in > PTX_MAX_OPERANDS || r->n_out > PTX_MAX_OPERANDS - r->n_in) {
+        snprintf(err, PTX_ERROR, "more than %d operands", PTX_MAX_OPERANDS);
+        return false;
+    }
+    for (int i = 0; i < r->n_in + r->n_out; i++)
+        bits[i] = width(i < r->n_in ? &r->in[i] : &r->out[i - r->n_in]);
+    if (!ptx_form_fits(&a->form, r->n_in, r->n_out, bits, r->pack, err))
         return false;
     if (size > sizeof small && !(heap = malloc(size))) {
         snprintf(err, PTX_ERROR, "out of memory");
@@ -410,15 +450,17 @@ dense(void *data, int bits)
 }
 
 void
-ptx_site_run(const PtxSite *s, void *const *data, PtxBlock in[PTX_MAX_OPERANDS],
+ptx_site_run(const PtxSite *s, void *const *data, PtxBlock block[PTX_MAX_OPERANDS],
              PtxRun *out)
 {
-    for (int i = 0; i < s->n_in; i++)
-        in[i] = dense(data[i], s->bits[i]);
+    int n = s->n_in + s->n_out;
+    for (int i = 0; i < n && i < PTX_MAX_OPERANDS; i++)
+        block[i] = dense(data[i], s->bits[i]);
     *out = (PtxRun){.n = s->n,
                     .pack = s->pack,
-                    .start = s->start,
                     .n_in = s->n_in,
-                    .in = in,
-                    .out = dense(data[s->n_in], s->bits[s->n_in])};
+                    .n_out = s->n_out,
+                    .in = block,
+                    .out = block + s->n_in,
+                    .mask = s->is_masked ? dense(data[n], 1) : (PtxBlock){0}};
 }

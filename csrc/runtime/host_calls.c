@@ -165,21 +165,10 @@ tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what, uint64_
 
 /* ---- assembly ---------------------------------------------------------------------- */
 
-typedef struct Refused { /* the access that was not allowed */
-    const HostRun *run;
-    uint64_t address;
-    int bytes;
-    bool is_write;
-} Refused;
-
 static bool
-may(PtxRun *r, uint64_t address, int n, bool is_store)
+may(const PtxRun *r, const PtxAccess *a)
 {
-    Refused *x = r->data;
-    if (is_inside(x->run, address, (uint64_t)n))
-        return true;
-    x->address = address, x->bytes = n, x->is_write = is_store;
-    return false;
+    return is_inside(r->data, a->address, (uint64_t)a->bytes);
 }
 
 int32_t
@@ -187,35 +176,34 @@ tegula_assembly(char *scratch, const int32_t *pid, const int32_t *grid,
                 const PtxSite *site, void *const *data)
 {
     HostRun *run = run_of(scratch);
-    PtxBlock in[PTX_MAX_OPERANDS];
-    PtxRun r;
-    Refused refused = {.run = run};
+    PtxBlock block[PTX_MAX_OPERANDS];
+    PtxRun r = {0};
     PtxCache own = {0}, *cache = run->assembly ? run->assembly : &own;
     char err[PTX_ERROR];
     const PtxAsm *a = ptx_cache_get(cache, site->text, site->sm, err);
     bool ok = a != NULL;
     if (ok) {
-        ptx_site_run(site, data, in, &r);
+        ptx_site_run(site, data, block, &r);
         r.pid = pid;
         r.grid = grid;
         r.thread = 0;
         r.n_threads = 1; /* a program is one thread */
         r.may = site->is_checked ? may : NULL;
-        r.data = &refused;
+        r.data = run;
         ok = ptx_asm_run(a, &r, err);
     }
     ptx_cache_clear(&own);
     if (ok)
         return 0;
-    if (refused.bytes) {
+    if (r.refused.bytes) {
         HostAccess access = {.file = site->file,
                              .func = site->func,
                              .line = site->line,
                              .col = site->col,
-                             .bytes = refused.bytes,
+                             .bytes = r.refused.bytes,
                              .lanes = 1,
-                             .is_write = refused.is_write};
-        return tegula_bounds(scratch, pid, &access, refused.address, NULL, 1);
+                             .is_write = r.refused.is_store};
+        return tegula_bounds(scratch, pid, &access, r.refused.address, NULL, 1);
     }
     if (!__atomic_exchange_n(&run->stop, 1, __ATOMIC_ACQ_REL))
         snprintf(run->err, ERR_TEXT, "%.300s:%d: in the assembly: %.600s", site->file,

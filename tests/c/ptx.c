@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 static bool
-nowhere(PtxRun *r, uint64_t address, int n, bool is_store)
+nowhere(const PtxRun *r, const PtxAccess *a)
 {
-    (void)r, (void)address, (void)n, (void)is_store;
+    (void)r, (void)a;
     return false;
 }
 
@@ -20,12 +20,13 @@ static bool
 run(const PtxAsm *a, int pack, uint32_t *x, uint32_t *y, char err[PTX_ERROR])
 {
     static const int32_t zero[3], one[3] = {1, 1, 1};
-    PtxBlock in = {x, 32, 4};
+    PtxBlock in = {x, 32, 4}, out = {y, 32, 4};
     PtxRun r = {.n = N,
                 .pack = pack,
                 .n_in = 1,
+                .n_out = 1,
                 .in = &in,
-                .out = {y, 32, 4},
+                .out = &out,
                 .pid = zero,
                 .grid = one,
                 .n_threads = 1,

@@ -30,7 +30,7 @@ words(Host *h, const int32_t *w, int n)
 static Lv
 describe(Host *h, const Op *o, int operand)
 {
-    int32_t w[PRINT_SHAPE + 2 * MAX_RANK] = {operand, ir_n_printed(o)};
+    int32_t w[PRINT_SHAPE + 2 * MAX_RANK] = {operand, ir_n_values(o)};
     int rank = 0;
     if (o->n_args) {
         const Type *t = arg(o, operand)->type;

@@ -206,7 +206,7 @@ debug_op(Host *h, const Op *o)
     host_flush(h);
     if (is_print && !o->n_args)
         host_print(h, o, -1, 0, NULL, NULL, NULL);
-    for (int i = 0; i < (is_print ? ir_n_printed(o) : 1); i++) {
+    for (int i = 0; i < (is_print ? ir_n_values(o) : 1); i++) {
         const Type *t = arg(o, i)->type;
         if (t->rank) {
             Root r = {.kind = is_print ? R_PRINT : R_CHECK,

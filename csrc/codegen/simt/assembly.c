@@ -7,6 +7,11 @@
  *     pack 4, an f16 operand, "=r,=r,r,r":   $2 = x1:x0   $3 = x3:x2   ->   $0, $1
  *
  * A thread with fewer than `pack` elements repeats its last one.
+ *
+ * Assembly that does more than compute runs once for each pack: by the threads that own the
+ * elements (sim_owner), whose results go to the other holders through shared memory. Two
+ * exceptions, both Triton's: scalars go through it in every thread, and so do all copies of
+ * a block where threads meet in the text (bar.sync, shfl, ..), which wants all of them.
  */
 #include "codegen/simt/simt.h"
 #include "ptx/asm.h"
@@ -31,35 +36,14 @@ letter_type(const Ll *l, char c)
     }
 }
 
-static NORETURN void
-bad_form(Ll *l, const Op *o, const char *err)
-{
-    err_at(l->c, o->loc, VALUE, str_printf(l->c->arena, "in the assembly, %s", err));
-}
-
-/* Bits an element takes in a register of the assembly. */
-static int
-packed_bits(const Type *t)
-{
-    return MAX(8, ty_bits(t));
-}
-
 static Form *
 read_form(Ll *l, const Op *o)
 {
     Form *k = NEW(l->c->arena, Form);
-    char err[PTX_ERROR];
     const char *nl = strchr(o->text, '\n');
     k->constraints = str_intern_n(l->c, o->text, (size_t)(nl - o->text));
     k->text = nl + 1;
-    if (!ptx_form_read(&k->form, o->text, (size_t)(nl - o->text), err))
-        bad_form(l, o, err);
-    int *bits = NEW_N(l->c->arena, int, o->n_args + 1);
-    for (int i = 0; i < o->n_args; i++)
-        bits[i] = packed_bits(arg(o, i)->type);
-    if (!ptx_form_fits(&k->form, o->n_args, bits, packed_bits(result(o, 0)->type),
-                       (int)ir_attr(o, ATTR_PACK), (int)ir_attr(o, ATTR_START), err))
-        bad_form(l, o, err);
+    cg_asm_form(l, o, &k->form);
     for (int i = 0; i < k->form.n_out + k->form.n_in; i++)
         k->reg[i] = letter_type(l, k->form.letter[i]);
     return k;
@@ -69,7 +53,7 @@ read_form(Ll *l, const Op *o)
 static Lv
 as_int(Ll *l, const Type *t, Lv x)
 {
-    Lt to = LLVMIntTypeInContext(l->cx, (unsigned)packed_bits(t));
+    Lt to = LLVMIntTypeInContext(l->cx, (unsigned)cg_asm_bits(t));
     if (t->is_ptr)
         return LLVMBuildPtrToInt(l->b, x, to, "");
     return LLVMBuildBitCast(l->b, cg_to_memory(l, t->elem, x), to, "");
@@ -94,7 +78,7 @@ width(Lt t)
     }
 }
 
-/* The call computes and nothing else, so equal ones are one: there is a call a result. */
+/* The call computes and nothing else, so equal ones are one. */
 static void
 mark_pure(Ll *l, Lv call)
 {
@@ -106,29 +90,77 @@ mark_pure(Ll *l, Lv call)
     }
 }
 
-/* One pack of n elements: those from `at` on. from[i]: of operand i. */
-static void
-pack_through(Ll *l, const Op *o, const Form *k, int n, Lv *const *from, int at, Lv *to)
+/* ---- one pack -------------------------------------------------------------------------- */
+
+/* A pack of o: the n elements from `at` on that the thread has. */
+typedef struct Pack {
+    Ll *l;
+    const Op *o;
+    const Form *form;
+    Lv *const *from; /* of operand i */
+    const Lv *mask;  /* NULL: all are on */
+    int n, at;
+} Pack;
+
+static Lv
+either(Ll *l, Lv a, Lv b)
 {
-    const Type *rt = result(o, 0)->type;
-    int pack = (int)ir_attr(o, ATTR_PACK), first = (int)ir_attr(o, ATTR_START);
-    int n_out = k->form.n_out, n_in = 0;
+    return a && a != b ? LLVMBuildOr(l->b, a, b, "") : b;
+}
+
+/* Is any of its elements on? NULL: yes. */
+static Lv
+pack_runs(const Pack *p)
+{
+    Lv any = NULL;
+    int pack = (int)ir_attr(p->o, ATTR_PACK);
+    for (int e = 0; p->mask && e < pack && p->at + e < p->n; e++)
+        any = either(p->l, any, p->mask[p->at + e]);
+    return any;
+}
+
+/* The operands' elements, the pack's own; one that is off is as the first that is on. */
+static Lv *
+pack_elements(const Pack *p, int i)
+{
+    Ll *l = p->l;
+    int pack = (int)ir_attr(p->o, ATTR_PACK);
+    Lv *x = NEW_N(l->c->arena, Lv, pack), lead = NULL;
+    for (int e = pack - 1; e >= 0; e--) {
+        int at = MIN(p->at + e, p->n - 1);
+        x[e] = as_int(l, arg(p->o, i)->type, p->from[i][at]);
+        if (p->mask && pack > 1)
+            lead = lead ? LLVMBuildSelect(l->b, p->mask[at], x[e], lead, "") : x[e];
+    }
+    for (int e = 0; lead && e < pack; e++)
+        x[e] = LLVMBuildSelect(l->b, p->mask[MIN(p->at + e, p->n - 1)], x[e], lead, "");
+    return x;
+}
+
+/* The assembly itself: its registers, one or a struct. */
+static Lv
+pack_call(const Pack *p)
+{
+    Ll *l = p->l;
+    const Op *o = p->o;
+    const Form *k = p->form;
+    int pack = (int)ir_attr(o, ATTR_PACK), n_out = k->form.n_out, n_in = 0;
     Lv in[PTX_MAX_OPERANDS];
-    for (int i = 0; i < o->n_args; i++) {
-        const Type *t = arg(o, i)->type;
-        int bits = packed_bits(t), each = ptx_per_register(bits, pack);
+    for (int i = 0; i < ir_n_values(o); i++) {
+        int bits = cg_asm_bits(arg(o, i)->type), each = ptx_per_register(bits, pack);
+        Lv *y = pack_elements(p, i);
         for (int e = 0; e < pack; e += each) {
             Lt want = k->reg[n_out + n_in];
             Lt word = LLVMIntTypeInContext(l->cx, (unsigned)width(want));
             Lv x = NULL;
             for (int j = 0; j < each && e + j < pack; j++) {
-                Lv y = as_int(l, t, from[i][MIN(at + e + j, n - 1)]);
-                y = width(want) < bits ? LLVMBuildTrunc(l->b, y, word, "")
-                                       : LLVMBuildZExtOrBitCast(l->b, y, word, "");
+                Lv z = width(want) < bits
+                           ? LLVMBuildTrunc(l->b, y[e + j], word, "")
+                           : LLVMBuildZExtOrBitCast(l->b, y[e + j], word, "");
                 if (j)
-                    y = LLVMBuildShl(l->b, y,
+                    z = LLVMBuildShl(l->b, z,
                                      LLVMConstInt(word, (unsigned)(j * bits), 0), "");
-                x = x ? LLVMBuildOr(l->b, x, y, "") : y;
+                x = x ? LLVMBuildOr(l->b, x, z, "") : z;
             }
             in[n_in++] = LLVMBuildBitCast(l->b, x, want, "");
         }
@@ -139,63 +171,146 @@ pack_through(Ll *l, const Op *o, const Form *k, int n, Lv *const *from, int at, 
     Lv r = ll_asm(l, ret, k->text, k->constraints, in, n_in, o->op == OP_INLINE_ASM_IO);
     if (o->op == OP_INLINE_ASM)
         mark_pure(l, r);
-    int bits = packed_bits(rt), each = ptx_per_register(bits, pack);
-    for (int e = 0; e < pack && at + e < n; e++) {
-        int reg = first + e / each, shift = e % each * bits;
-        Lv x = n_out == 1 ? r : LLVMBuildExtractValue(l->b, r, (unsigned)reg, "");
-        Lt word = LLVMIntTypeInContext(l->cx, (unsigned)width(k->reg[reg]));
-        x = LLVMBuildBitCast(l->b, x, word, "");
-        if (shift)
-            x = LLVMBuildLShr(l->b, x, LLVMConstInt(word, (unsigned)shift, 0), "");
+    return r;
+}
+
+/* The results' elements out of r, its registers. */
+static void
+pack_results(const Pack *p, Lv r, Lv **to)
+{
+    Ll *l = p->l;
+    const Form *k = p->form;
+    int pack = (int)ir_attr(p->o, ATTR_PACK), first = 0;
+    for (int i = 0; i < p->o->n_results; i++) {
+        const Type *t = result(p->o, i)->type;
+        int bits = cg_asm_bits(t), each = ptx_per_register(bits, pack);
         Lt narrow = LLVMIntTypeInContext(l->cx, (unsigned)bits);
-        x = width(k->reg[reg]) < bits ? LLVMBuildZExt(l->b, x, narrow, "")
-                                      : LLVMBuildTruncOrBitCast(l->b, x, narrow, "");
-        to[at + e] = from_int(l, rt, x);
+        for (int e = 0; e < pack && p->at + e < p->n; e++) {
+            int reg = first + e / each, shift = e % each * bits;
+            Lv x = k->form.n_out == 1
+                       ? r
+                       : LLVMBuildExtractValue(l->b, r, (unsigned)reg, "");
+            Lt word = LLVMIntTypeInContext(l->cx, (unsigned)width(k->reg[reg]));
+            x = LLVMBuildBitCast(l->b, x, word, "");
+            if (shift)
+                x = LLVMBuildLShr(l->b, x, LLVMConstInt(word, (unsigned)shift, 0), "");
+            x = width(k->reg[reg]) < bits
+                    ? LLVMBuildZExt(l->b, x, narrow, "")
+                    : LLVMBuildTruncOrBitCast(l->b, x, narrow, "");
+            to[i][p->at + e] = from_int(l, t, x);
+        }
+        first += ptx_registers(bits, pack);
     }
 }
 
-/* n elements of the thread; from[i]: of operand i. */
+/* Elements that are off get 0: those of a pack that did not run, from the block `skipped`, and
+ * single ones of a pack that did. */
 static void
-through(Ll *l, const Op *o, int n, Lv *const *from, Lv *to)
+join_pack(const Pack *p, LLVMBasicBlockRef ran, LLVMBasicBlockRef skipped, Lv **to)
 {
-    const Form *k = read_form(l, o);
-    int pack = (int)ir_attr(o, ATTR_PACK);
-    if (!l->machine->assembly) {
-        for (int at = 0; at < n; at += pack)
-            pack_through(l, o, k, n, from, at, to);
+    Ll *l = p->l;
+    int pack = (int)ir_attr(p->o, ATTR_PACK);
+    for (int i = 0; i < p->o->n_results; i++)
+        for (int e = p->at; e < p->at + pack && e < p->n; e++) {
+            Lv x = to[i][e], zero = LLVMConstNull(LLVMTypeOf(x));
+            to[i][e] = LLVMBuildPhi(l->b, LLVMTypeOf(x), "");
+            LLVMAddIncoming(to[i][e], (Lv[]){x, zero},
+                            (LLVMBasicBlockRef[]){ran, skipped}, 2);
+        }
+    for (int i = 0; pack > 1 && i < p->o->n_results; i++)
+        for (int e = p->at; e < p->at + pack && e < p->n; e++)
+            to[i][e] = LLVMBuildSelect(l->b, p->mask[e], to[i][e],
+                                       LLVMConstNull(LLVMTypeOf(to[i][e])), "");
+}
+
+static void
+run_pack(const Pack *p, Lv **to)
+{
+    Ll *l = p->l;
+    Lv runs = pack_runs(p);
+    if (!runs) {
+        pack_results(p, pack_call(p), to);
         return;
     }
-    Lv **in = NEW_N(l->c->arena, Lv *, o->n_args + 1);
-    for (int i = 0; i < o->n_args; i++) {
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), run = ll_block(l, "assembly"),
+                      on = ll_block(l, "assembled");
+    LLVMBuildCondBr(l->b, runs, run, on);
+    LLVMPositionBuilderAtEnd(l->b, run);
+    pack_results(p, pack_call(p), to);
+    LLVMBuildBr(l->b, on);
+    LLVMPositionBuilderAtEnd(l->b, on);
+    join_pack(p, run, before, to);
+}
+
+/* n elements of the thread. */
+static void
+through(Ll *l, const Op *o, int n, Lv *const *from, Lv *mask, Lv **to)
+{
+    if (!l->machine->assembly) {
+        Pack p = {l, o, read_form(l, o), from, mask, n, 0};
+        for (; p.at < n; p.at += (int)ir_attr(o, ATTR_PACK))
+            run_pack(&p, to);
+        return;
+    }
+    int n_in = ir_n_values(o);
+    Lv **in = NEW_N(l->c->arena, Lv *, n_in + 1);
+    for (int i = 0; i < n_in; i++) {
         in[i] = NEW_N(l->c->arena, Lv, n);
         for (int e = 0; e < n; e++)
             in[i][e] = as_int(l, arg(o, i)->type, from[i][e]);
     }
-    l->machine->assembly(l, o, n, in, to);
-    for (int e = 0; e < n; e++)
-        to[e] = from_int(l, result(o, 0)->type, to[e]);
+    l->machine->assembly(l, o, n, in, mask, to);
+    for (int i = 0; i < o->n_results; i++)
+        for (int e = 0; e < n; e++)
+            to[i][e] = from_int(l, result(o, i)->type, to[i][e]);
+}
+
+/* ---- ops ------------------------------------------------------------------------------- */
+
+bool
+sim_asm_by_owners(const Op *o)
+{
+    return o->op == OP_INLINE_ASM_IO && result(o, 0)->type->rank &&
+           !ptx_asm_meets(o->text);
 }
 
 void
 sim_inline_asm(Sim *s, const Op *o)
 {
-    Lv **from = NEW_N(s->a, Lv *, o->n_args + 1);
-    for (int i = 0; i < o->n_args; i++) {
+    int n_in = ir_n_values(o), n = sim_n_regs(result(o, 0));
+    Lv **from = NEW_N(s->a, Lv *, n_in + 1), **to = NEW_N(s->a, Lv *, o->n_results);
+    for (int i = 0; i < o->n_args; i++)
         if (arg(o, i)->type->layout != result(o, 0)->type->layout)
             sim_bad_layout(s, o);
+    for (int i = 0; i < n_in; i++)
         from[i] = sim_val(s, arg(o, i));
+    Lv *mask = NULL, *given = n_in < o->n_args ? sim_val(s, arg(o, n_in)) : NULL,
+       owner = sim_asm_by_owners(o) ? sim_owner(s, result(o, 0)->type->layout) : NULL;
+    if (given || owner) {
+        mask = NEW_N(s->a, Lv, n);
+        for (int e = 0; e < n; e++)
+            mask[e] = sim_and(s, owner, given ? given[e] : NULL);
     }
-    through(s->l, o, sim_n_regs(result(o, 0)), from, sim_define(s, result(o, 0)));
+    for (int i = 0; i < o->n_results; i++) {
+        if (result(o, i)->type->layout != result(o, 0)->type->layout)
+            sim_bad_layout(s, o);
+        to[i] = sim_define(s, result(o, i));
+    }
+    through(s->l, o, n, from, mask, to);
+    if (owner)
+        sim_share_results(s, o);
 }
 
-Lv
-simt_assembly(Ll *l, const Op *o, Lv *x)
+void
+simt_assembly(Ll *l, const Op *o, Lv *x, Lv *out)
 {
-    Lv **from = NEW_N(l->c->arena, Lv *, o->n_args + 1), r;
+    Lv **from = NEW_N(l->c->arena, Lv *, o->n_args + 1),
+       **to = NEW_N(l->c->arena, Lv *, o->n_results);
     for (int i = 0; i < o->n_args; i++)
         from[i] = &x[i];
+    for (int i = 0; i < o->n_results; i++)
+        to[i] = &out[i];
     if (ir_attr(o, ATTR_PACK) != 1 || (o->n_args && ll_lanes(x[0])))
         err_at(l->c, o->loc, LIMIT, "assembly with pack in a reduction or a scan");
-    through(l, o, 1, from, &r);
-    return r;
+    through(l, o, 1, from, NULL, to);
 }

@@ -502,7 +502,7 @@ print(Sim *s, const Op *o)
     if (!o->n_args)
         s->m->print(l, o, -1, ll_i32(l, 0), NULL, sim_owner(s, NULL));
     bool masked = ir_attr(o, ATTR_MASKED) != 0;
-    for (int k = 0; k < ir_n_printed(o); k++) {
+    for (int k = 0; k < ir_n_values(o); k++) {
         const Val *v = arg(o, k);
         Lv owner = sim_owner(s, v->type->layout);
         for (int i = 0; i < sim_n_regs(v); i++) {

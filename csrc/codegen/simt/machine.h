@@ -86,16 +86,17 @@ typedef struct Machine {
     /* flat_index (i32) is the element's row-major position in operand's shape; operand -1:
      * the text alone. */
     void (*print)(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);
-    /* o on n elements of this thread, as integers of their width; NULL: the text itself is
-     * put into the code. */
-    void (*assembly)(Ll *l, const Op *o, int n, Lv *const *in, Lv *out);
+    /* o on n elements of this thread, as integers of their width: from[i] of operand i, to[i]
+     * of result i. mask: which are on; NULL: all. Absent: the text itself is put into the
+     * code. */
+    void (*assembly)(Ll *l, const Op *o, int n, Lv *const *from, Lv *mask, Lv **to);
     const ScalarOps *ops;
 } Machine;
 
 extern const Machine machine_ptx, machine_emu;
 
-/* assembly.c: o on one element: in a region. */
-Lv simt_assembly(Ll *l, const Op *o, Lv *x);
+/* assembly.c: o on one element, in a region: its results. */
+void simt_assembly(Ll *l, const Op *o, Lv *x, Lv *out);
 int simt_atomic_log2(Ll *l, Elem e, int rmw); /* memory.c: atomic_log2 of both */
 
 #endif

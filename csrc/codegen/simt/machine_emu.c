@@ -211,24 +211,33 @@ nth(Ll *l, Lt t, Lv p, int i)
 }
 
 static void
-emu_run_assembly(Ll *l, const Op *o, int n, Lv *const *in, Lv *out)
+emu_run_assembly(Ll *l, const Op *o, int n, Lv *const *from, Lv *mask, Lv **to)
 {
-    int sm = l->c->opt.target.sm;
+    int sm = l->c->opt.target.sm, n_in = ir_n_values(o), n_out = o->n_results,
+        n_data = n_in + n_out + (mask != NULL);
     cg_asm_check(l, o, sm);
-    Lv data = entry_slot(l, LLVMArrayType2(l->ptr, (uint64_t)o->n_args + 1)),
-       room = NULL;
-    Lt t = NULL;
-    for (int i = 0; i <= o->n_args; i++) {
-        int bits = MAX(8, ty_bits((i < o->n_args ? arg(o, i) : result(o, 0))->type));
-        t = LLVMIntTypeInContext(l->cx, (unsigned)bits);
-        room = entry_slot(l, LLVMArrayType2(t, (uint64_t)n));
-        for (int e = 0; i < o->n_args && e < n; e++)
-            LLVMBuildStore(l->b, in[i][e], nth(l, t, room, e));
-        LLVMBuildStore(l->b, room, nth(l, l->ptr, data, i));
+    Lv data = entry_slot(l, LLVMArrayType2(l->ptr, (uint64_t)n_data)),
+       *room = NEW_N(l->c->arena, Lv, n_data);
+    Lt *t = NEW_N(l->c->arena, Lt, n_data);
+    for (int i = 0; i < n_data; i++) {
+        int bits = 8;
+        if (i < n_in + n_out)
+            bits = cg_asm_bits((i < n_in ? arg(o, i) : result(o, i - n_in))->type);
+        t[i] = LLVMIntTypeInContext(l->cx, (unsigned)bits);
+        room[i] = entry_slot(l, LLVMArrayType2(t[i], (uint64_t)n));
+        for (int e = 0; i < n_in && e < n; e++)
+            LLVMBuildStore(l->b, from[i][e], nth(l, t[i], room[i], e));
+        for (int e = 0; i == n_in + n_out && e < n; e++)
+            LLVMBuildStore(l->b, LLVMBuildZExt(l->b, mask[e], t[i], ""),
+                           nth(l, t[i], room[i], e));
+        LLVMBuildStore(l->b, room[i], nth(l, l->ptr, data, i));
     }
-    call(l, "emu_assembly", l->void_, (Lv[]){cg_asm_site(l, o, n, sm, true), data}, 2);
-    for (int e = 0; e < n; e++)
-        out[e] = LLVMBuildLoad2(l->b, t, nth(l, t, room, e), "");
+    call(l, "emu_assembly", l->void_,
+         (Lv[]){cg_asm_site(l, o, n, sm, mask != NULL, true), data}, 2);
+    for (int i = 0; i < n_out; i++)
+        for (int e = 0; e < n; e++)
+            to[i][e] = LLVMBuildLoad2(l->b, t[n_in + i],
+                                      nth(l, t[n_in + i], room[n_in + i], e), "");
 }
 
 /* ---- clusters ------------------------------------------------------------------------ */
@@ -493,7 +502,7 @@ emu_print_one(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
     }
     Lv field[] = {text_of(l, o->text),
                   ll_i32(l, operand),
-                  ll_i32(l, ir_n_printed(o)),
+                  ll_i32(l, ir_n_values(o)),
                   ll_i32(l, (int)e),
                   ll_i32(l, (int)ir_attr(o, ATTR_HEX)),
                   ll_i32(l, rank),

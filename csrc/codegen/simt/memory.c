@@ -145,42 +145,64 @@ simt_atomic_log2(Ll *l, Elem e, int rmw)
     return is_half ? 3 : 2;
 }
 
-int64_t
-sim_atomic_bytes(Sim *s, const Op *o)
+/* Of one result: 0 where nobody else holds its elements, or nobody reads it. */
+static int64_t
+shared_bytes(const Val *v)
 {
-    const Val *v = result(o, 0);
+    const Layout *l = v->type->layout;
     if (!v->uses)
         return 0;
-    const Layout *l = v->type->layout;
     if (!l)
         return sim_elem_bytes(v->type);
     for (int in = IN_LANE; in <= IN_WARP; in++)
         for (int i = 0; i < l->n[in]; i++)
             if (!l->basis[in][i])
                 return ty_numel(v->type) * sim_elem_bytes(v->type);
-    (void)s;
     return 0;
 }
 
-/* What the owners got, to the threads that hold the same elements. */
-static void
-share_result(Sim *s, const Op *o, Lv *r)
+/* Each at a multiple of 16 bytes. */
+int64_t
+sim_shared_result_bytes(const Op *o)
 {
-    const Val *v = result(o, 0);
-    const Layout *l = v->type->layout;
-    int at = sim_scratch(s, o), bytes = sim_elem_bytes(v->type), n = sim_n_regs(v);
-    Lv *offset = NEW_N(s->a, Lv, n);
-    for (int i = 0; i < n; i++) {
-        Lv index = l ? sim_index(s, l, i) : ll_i32(s->l, 0);
-        offset[i] = sim_shared_offset(s, index, bytes, at);
-        s->m->shared_store(s->l, offset[i], sim_pack(s, v->type, &r[i], 1), bytes,
-                           sim_owner(s, l), o->loc);
+    int64_t n = 0;
+    for (int k = 0; k < o->n_results; k++)
+        n = (n + 15) / 16 * 16 + shared_bytes(result(o, k));
+    return n;
+}
+
+/* What the owners got, to the threads that hold the same elements. */
+void
+sim_share_results(Sim *s, const Op *o)
+{
+    if (!sim_shared_result_bytes(o))
+        return;
+    Lv **offset = NEW_N(s->a, Lv *, o->n_results);
+    int64_t at = sim_scratch(s, o);
+    for (int k = 0; k < o->n_results; k++) {
+        const Val *v = result(o, k);
+        const Layout *l = v->type->layout;
+        int bytes = sim_elem_bytes(v->type), n = shared_bytes(v) ? sim_n_regs(v) : 0;
+        offset[k] = NEW_N(s->a, Lv, n + 1);
+        at = (at + 15) / 16 * 16;
+        for (int i = 0; i < n; i++) {
+            Lv index = l ? sim_index(s, l, i) : ll_i32(s->l, 0);
+            offset[k][i] = sim_shared_offset(s, index, bytes, (int)at);
+            s->m->shared_store(s->l, offset[k][i],
+                               sim_pack(s, v->type, &sim_val(s, v)[i], 1), bytes,
+                               sim_owner(s, l), o->loc);
+        }
+        at += shared_bytes(v);
     }
     sim_barrier(s, o->loc);
-    for (int i = 0; i < n; i++) {
-        Lv x = s->m->shared_load(s->l, offset[i], sim_packed_type(s, v->type, 1), bytes,
-                                 o->loc);
-        sim_unpack(s, v->type, x, 1, &r[i]);
+    for (int k = 0; k < o->n_results; k++) {
+        const Val *v = result(o, k);
+        int n = shared_bytes(v) ? sim_n_regs(v) : 0;
+        for (int i = 0; i < n; i++) {
+            Lv x = s->m->shared_load(s->l, offset[k][i], sim_packed_type(s, v->type, 1),
+                                     sim_elem_bytes(v->type), o->loc);
+            sim_unpack(s, v->type, x, 1, &sim_val(s, v)[i]);
+        }
     }
 }
 
@@ -306,6 +328,5 @@ sim_atomic(Sim *s, const Op *o)
     }
     if (fences && sem != SEM_RELEASE)
         s->m->fence(s->l, k.scope);
-    if (sim_atomic_bytes(s, o))
-        share_result(s, o, r);
+    sim_share_results(s, o);
 }

@@ -133,7 +133,7 @@ ptx_print(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
     }
     sb_put(&format, ")");
     put_escaped(&format, o->text);
-    if (ir_n_printed(o) > 1)
+    if (ir_n_values(o) > 1)
         sb_printf(&format, "(operand %d) ", operand);
     if (t)
         v[n] = printable(l, t, ir_attr(o, ATTR_HEX) != 0, value, &format), n++;

@@ -134,10 +134,12 @@ void sim_scan(Sim *s, const Op *o);
 void sim_convert(Sim *s, const Op *o);
 void sim_dot(Sim *s, const Op *o);
 void sim_gather(Sim *s, const Op *o);
+void sim_share_results(Sim *s, const Op *o);
 void sim_inline_asm(Sim *s, const Op *o); /* assembly.c */
+bool sim_asm_by_owners(const Op *o);      /* its copies of an element do not run */
 void sim_histogram(Sim *s, const Op *o);
 /* Bytes of shared memory each wants; 0: none. */
-int64_t sim_atomic_bytes(Sim *s, const Op *o);
+int64_t sim_shared_result_bytes(const Op *o); /* of what only owners computed */
 int64_t sim_reduce_bytes(Sim *s, const Op *o);
 int64_t sim_scan_bytes(Sim *s, const Op *o);
 int64_t sim_convert_bytes(Sim *s, const Op *o, bool *warp_local);

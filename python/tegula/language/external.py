@@ -30,6 +30,10 @@ def inline_asm_elementwise(
             packs: packs are neighbours in row-major order, a program is one thread (on
             the emulator the thread that holds the elements), hints do nothing.
     Cost:   is_pure=False keeps the assembly where it is, in order with memory accesses.
+            It runs once for each pack, whatever the number of results; where a function
+            of ``map_elementwise`` branches, for packs of which an element gets there (one
+            that does not goes in as one that does). On a GPU scalars go through it in
+            every thread, and so do all copies of a block when threads meet in the text.
     Errors: CompileError[VALUE] for a text that is not PTX, UnsupportedError[TARGET] for
             instructions in which threads of a warp meet: both where no PTX is made.
 
