@@ -46,6 +46,17 @@ void facts_range(FactTable *t, const Val *v, int64_t *lo, int64_t *hi);
 /* The widest vector a load/store/atomic may use along `dim`: log2 of elements, from
  * contiguity, alignment of the pointer and constancy of the mask; at most max_bytes. */
 int facts_access_log2(FactTable *t, const Op *access, int dim, int max_bytes);
+/* ... where the mask may also end inside of a vector: what is on is its first elements.
+ * *e: the comparisons of which that is true, and of no others. Blocks of two dimensions and
+ * more: that of one ends where an argument says, and a launch picks its variant by it. */
+enum { MAX_MASK_EDGES = 4, MASK_BUDGET = 64 };
+typedef struct MaskEdges {
+    const Op
+        *op[MAX_MASK_EDGES]; /* x < y, x <= y, y > x, y >= x; x counts up along dim */
+    int n;
+} MaskEdges;
+int facts_ragged_log2(FactTable *t, const Op *access, int dim, int max_bytes,
+                      MaskEdges *e);
 /* ... as far as the pointers allow, whatever the mask is. */
 int facts_pointer_log2(FactTable *t, const Op *access, int dim, int max_bytes);
 /* The dim with the longest contiguous run of the access's pointers, as far as 16 bytes; the

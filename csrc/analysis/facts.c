@@ -394,6 +394,24 @@ facts_access_log2(FactTable *t, const Op *access, int dim, int max_bytes)
 }
 
 int
+facts_ragged_log2(FactTable *t, const Op *access, int dim, int max_bytes, MaskEdges *e)
+{
+    const Val *mask = mask_of(access);
+    int w = facts_pointer_log2(t, access, dim, max_bytes), budget = MASK_BUDGET;
+    e->n = 0;
+    if (!mask || !w)
+        return w;
+    int g = constancy(t, mask, dim, w);
+    if (g == w || mask->type->rank < 2)
+        return g;
+    int r = rule_ragged(t, mask, dim, w, e, &budget);
+    if (r > g)
+        return r;
+    e->n = 0;
+    return g;
+}
+
+int
 facts_fastest_dim(FactTable *t, const Op *access)
 {
     const Val *p = arg(access, 0);

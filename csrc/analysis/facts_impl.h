@@ -42,6 +42,8 @@ fact_yielded(const Op *o, int region, int i)
 int rule_run(FactTable *t, const Val *v, int dim, int want);
 int rule_con(FactTable *t, const Val *v, int dim, int want);
 int rule_div(FactTable *t, const Val *v, int dim, int run, int want);
+int rule_ragged(FactTable *t, const Val *mask, int dim, int want, MaskEdges *e,
+                int *budget);
 Answer rule_range(FactTable *t, const Val *v);
 Answer range_of_type(const Type *t); /* all the type holds */
 

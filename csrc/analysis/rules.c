@@ -423,6 +423,43 @@ rule_con(FactTable *t, const Val *v, int dim, int want)
     return v->def ? con_by_op(t, v->def, v, dim, want) : 0;
 }
 
+/* ---- masks that end inside of a run -------------------------------------------------------- */
+
+/* The runs along dim in each of which the mask is true up to some element and false from
+ * there on: those of con_of, and where x < y while x counts up and y stands still. The
+ * comparisons of the second kind go to e. */
+int
+rule_ragged(FactTable *t, const Val *mask, int dim, int want, MaskEdges *e, int *budget)
+{
+    int g = con_of(t, mask, dim, want), d;
+    const Op *o = mask->def;
+    bool is_known;
+    if (g >= want || !o || --*budget < 0)
+        return g;
+    switch (o->op) {
+    case OP_AND:
+        g = rule_ragged(t, arg(o, 0), dim, want, e, budget);
+        return g ? rule_ragged(t, arg(o, 1), dim, g, e, budget) : 0;
+    case OP_EXPAND:
+    case OP_BROADCAST:
+        d = source_dim(o, dim, &is_known);
+        return d < 0 ? want : rule_ragged(t, arg(o, 0), d, want, e, budget);
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE:
+        d = o->op == OP_GT || o->op == OP_GE; /* x stands on the right */
+        if (e->n == MAX_MASK_EDGES || !elem_is_signed(arg(o, 0)->type->elem))
+            return g;
+        want = run_with(t, arg(o, d), arg(o, !d), dim, want);
+        if (want <= g)
+            return g;
+        e->op[e->n++] = o;
+        return want;
+    default: return g;
+    }
+}
+
 /* ---- DIV ------------------------------------------------------------------------------------------ */
 
 /* A parameter: what is never asked about stays out of the key of the variant. Pointers are
@@ -485,9 +522,11 @@ div_of_hint(FactTable *t, const Op *o, int dim, int run, int want)
 {
     const Val *v = result(o, 0);
     int size = v->type->is_ptr ? elem_log2(v->type) : 0;
+    if (v->type->rank == 0 && hinted(o, ATTR_DIVISIBLE, 0) >= want)
+        return want; /* no argument needs to be asked */
     int g = div_of(t, arg(o, 0), dim, run, want);
     if (v->type->rank == 0)
-        return MAX(g, MIN(want, hinted(o, ATTR_DIVISIBLE, 0)));
+        return MAX(g, hinted(o, ATTR_DIVISIBLE, 0));
     int limit = MAX_LOG2;
     for (int d = 0; d < v->type->rank; d++) {
         int n = run_of(t, v, d, MAX_LOG2), at = d == dim ? run : 0;

@@ -8,6 +8,48 @@
 
 #include "frontend/fe.h"
 
+/* A promise about x, a scalar: a multiple of n, a power of two. In debug mode it is checked. */
+static Val *
+promised(Fe *f, Val *x, int n, const char *what)
+{
+    if (n <= 1 || ir_is_const(x, NULL))
+        return x;
+    if (f->c->opt.debug) {
+        Val *i = fe_cast(f, x, E_I64, ROUND_RTNE);
+        Val *rest = ir_bin(&f->b, OP_AND, i, ir_const_int(&f->b, i->type, n - 1));
+        Val *ok = ir_bin(&f->b, OP_EQ, rest, ir_const_int(&f->b, i->type, 0));
+        Op *o = ir_op(&f->b, OP_ASSERT, 1, &ok, 0, NULL);
+        o->text = str_printf(f->a, "%s is no multiple of 16 bytes", what);
+    }
+    const Type *t = x->type;
+    Op *o = ir_op(&f->b, OP_HINT, 1, &x, 1, &t);
+    ir_set_attr(o, ATTR_DIVISIBLE, __builtin_ctz((unsigned)n));
+    return result(o, 0);
+}
+
+static bool
+is_launch_argument(const Val *x)
+{
+    if (x->def && x->def->op == OP_CAST)
+        x = arg(x->def, 0);
+    return !x->def && !x->block->owner;
+}
+
+/* Triton's descriptors are NVIDIA's, whose address and strides (but for the last, 1) are
+ * multiples of 16 bytes. A launch's own arguments are not promised: what they are is part of
+ * the variant, so wide accesses are made where they are possible, and others elsewhere. */
+static void
+promise_alignment(Fe *f, BlockPtr *p)
+{
+    int bytes = elem_info[p->base->type->elem].bytes;
+    if (!is_launch_argument(p->base))
+        p->base = promised(f, p->base, 16, "a descriptor's address");
+    for (int i = 0; i < p->rank - 1; i++)
+        if (!is_launch_argument(p->strides[i]))
+            p->strides[i] = promised(f, p->strides[i], 16 / bytes,
+                                     "a descriptor's stride");
+}
+
 Value
 bi_make_tensor_descriptor(Fe *f, Value *a)
 {
@@ -32,6 +74,7 @@ bi_make_tensor_descriptor(Fe *f, Value *a)
     if (p->nan_pad && elem_is_int(e))
         fail(f, VALUE, "padding_option \"nan\" is for floats, not for %s",
              elem_info[e].text);
+    promise_alignment(f, p);
     return (Value){.kind = V_BLOCK_PTR, .bp = p};
 }
 

@@ -171,7 +171,7 @@ check_shared_store(const Op *o)
 const char *
 check_async_copy(const Op *o)
 {
-    const char *err = want_count(o, 3, 4);
+    const char *err = want_count(o, 3, 5);
     if (!err)
         err = want_pointer(o, false);
     if (!err)
@@ -183,6 +183,8 @@ check_async_copy(const Op *o)
         return refuse(o, "from %s to %s", type_text(o, at(o, 0)),
                       type_text(o, at(o, 1)));
     err = want_mask(o, 3, t);
+    if (!err && o->n_args > 4 && at(o, 4) != ty_with_elem(comp(o), t, E_I32))
+        err = refuse(o, "count is %s", type_text(o, at(o, 4)));
     if (!err)
         err = want_word(o, ATTR_CACHE, CACHE_NONE, CACHE_CV);
     return err ? err : want_word(o, ATTR_EVICT, EVICT_NONE, EVICT_LAST);

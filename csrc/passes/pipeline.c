@@ -133,8 +133,15 @@ fits(Pipe *p, Op *o, Stream *s)
     int dim = facts_fastest_dim(p->facts, o), bit[MAX_BITS],
         elem = elem_info[t->elem].bytes;
     int run = layout_run(t->layout, dim, __builtin_ctz(16u / (unsigned)elem), bit);
-    int vec = facts_access_log2(p->facts, o, dim, elem << run);
+    MaskEdges edges;
+    int vec = facts_ragged_log2(p->facts, o, dim, elem << run, &edges);
+    if (edges.n &&
+        (!p->is_async || vec != facts_pointer_log2(p->facts, o, dim, elem << run))) {
+        vec = facts_access_log2(p->facts, o, dim, elem << run);
+        edges.n = 0;
+    }
     *s = (Stream){.load = o,
+                  .edges = edges,
                   .dim = dim,
                   .bytes = slot_bytes(t),
                   .layout = t->layout,

@@ -30,6 +30,7 @@ typedef struct Stream {
     int dim;              /* along which a thread's elements are contiguous */
     int64_t bytes;        /* of a slot, rounded up */
     const Layout *layout; /* of what is copied: who copies which element */
+    MaskEdges edges;      /* of its mask, that may end inside of a copy */
     bool is_filled;       /* where its mask is false with something else than zeros */
     Val *smem;
     /* Where there are no asynchronous copies: */
@@ -59,6 +60,11 @@ typedef struct Pipe {
 void pipeline_rewrite(Pipe *p);
 /* result 0 of a new op */
 Val *pipeline_op1(Build *b, OpCode op, int n, Val *const *args, const Type *t);
+Val *pipeline_mapped(const Map *map, Val *v); /* v itself where map has none */
+
+/* pipeline_edges.c: how many elements from each on the mask lets through, given that it
+ * lets this one through; i32, of operands as map has them. NULL: all that one copy takes. */
+Val *pipeline_count(Build *b, const Val *mask, const MaskEdges *e, const Map *map);
 
 /* pipeline_park.c: puts operands of dots that do not change into shared memory, where
  * the loop has more in registers than there are. */

@@ -12,8 +12,8 @@ pipeline_op1(Build *b, OpCode op, int n, Val *const *args, const Type *t)
     return result(ir_op(b, op, n, args, 1, &t), 0);
 }
 
-static Val *
-mapped(const Map *map, Val *v)
+Val *
+pipeline_mapped(const Map *map, Val *v)
 {
     Val *to = map_get(map, v, 0);
     return to ? to : v;
@@ -33,10 +33,11 @@ masked(Build *b, Val *mask, Val *pred, const Type *t)
 static Val *
 clone_load(Build *b, const Op *o, const Map *map, Val *pred, Val *otherwise)
 {
-    Val *args[3] = {mapped(map, arg(o, 0)), NULL, otherwise};
+    Val *args[3] = {pipeline_mapped(map, arg(o, 0)), NULL, otherwise};
     const Type *t = result(o, 0)->type;
     b->loc = o->loc;
-    args[1] = masked(b, o->n_args > 1 ? mapped(map, arg(o, 1)) : NULL, pred, t);
+    args[1] = masked(b, o->n_args > 1 ? pipeline_mapped(map, arg(o, 1)) : NULL, pred,
+                     t);
     Op *n = ir_op(b, OP_LOAD, otherwise ? 3 : 2, args, 1, &t);
     memcpy(n->attr, o->attr, sizeof n->attr);
     return result(n, 0);
@@ -54,7 +55,7 @@ clone_slice(Pipe *p, Build *b, Map *map, Val *pred)
             ir_clone(b, o, map);
             continue;
         }
-        Val *otherwise = o->n_args > 2 ? mapped(map, arg(o, 2)) : NULL;
+        Val *otherwise = o->n_args > 2 ? pipeline_mapped(map, arg(o, 2)) : NULL;
         map_put(map, result(o, 0), 0, clone_load(b, o, map, pred, otherwise));
     }
 }
@@ -75,10 +76,12 @@ issue(Pipe *p, Build *b, Map *map, Val *pred, Val *slot)
     for (int i = 0; i < p->n_streams; i++) {
         const Op *o = p->stream[i].load;
         b->loc = o->loc;
-        Val *mask = o->n_args > 1 ? mapped(map, arg(o, 1)) : NULL;
-        Val *args[] = {mapped(map, arg(o, 0)), p->stream[i].smem, slot,
-                       masked(b, mask, pred, result(o, 0)->type)};
-        Op *n = ir_op(b, OP_ASYNC_COPY, COUNT(args), args, 0, NULL);
+        Val *mask = o->n_args > 1 ? pipeline_mapped(map, arg(o, 1)) : NULL;
+        Val *count = mask ? pipeline_count(b, arg(o, 1), &p->stream[i].edges, map)
+                          : NULL;
+        Val *args[] = {pipeline_mapped(map, arg(o, 0)), p->stream[i].smem, slot,
+                       masked(b, mask, pred, result(o, 0)->type), count};
+        Op *n = ir_op(b, OP_ASYNC_COPY, count ? 5 : 4, args, 0, NULL);
         ir_set_attr(n, ATTR_CACHE, ir_attr(o, ATTR_CACHE));
         ir_set_attr(n, ATTR_EVICT, ir_attr(o, ATTR_EVICT));
     }
@@ -327,7 +330,7 @@ build_prologue(Pipe *p, Build *b, Ring *ring)
         land(p, b, ring->first);
         for (int i = 1; i < n_args; i++)
             if (p->carried[i])
-                ring->now[i] = mapped(&map, arg(yield, i - 1));
+                ring->now[i] = pipeline_mapped(&map, arg(yield, i - 1));
     }
 }
 
@@ -400,7 +403,7 @@ pipeline_rewrite(Pipe *p)
     issue(p, &b, &map, pipeline_is_inside(&b, &end, iv), ring.write);
     for (int i = 1; i < n_args; i++)
         if (p->carried[i]) {
-            ir_add_arg(yield, mapped(&map, arg(yield, i - 1)));
+            ir_add_arg(yield, pipeline_mapped(&map, arg(yield, i - 1)));
             sink(yield, arg(yield, yield->n_args - 1));
         }
     for (int i = 0; i < p->n_streams; i++)

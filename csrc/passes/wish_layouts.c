@@ -185,7 +185,8 @@ scan_accesses(Wishes *s, const Block *b, bool assign)
             map_put(&s->access, o, 0,
                     (void *)blocked(s, arg(o, 0)->type, k.fastest, *widest));
         } else if (o->op == OP_LOAD || o->op == OP_STORE) {
-            int vec = facts_access_log2(s->facts, o, k.fastest, MAX_VEC_BYTES);
+            MaskEdges e;
+            int vec = facts_ragged_log2(s->facts, o, k.fastest, MAX_VEC_BYTES, &e);
             *widest = MAX(*widest, vec);
         }
     }
@@ -200,8 +201,9 @@ access_layout(Wishes *s, const Op *o)
 static bool
 is_scattered(Wishes *s, const Op *o)
 {
-    return facts_access_log2(s->facts, o, facts_fastest_dim(s->facts, o),
-                             MAX_VEC_BYTES) == 0;
+    MaskEdges e;
+    return facts_ragged_log2(s->facts, o, facts_fastest_dim(s->facts, o), MAX_VEC_BYTES,
+                             &e) == 0;
 }
 
 /* ---- first look: wishes ------------------------------------------------------------------- */

@@ -15,6 +15,7 @@ typedef struct Access { /* one load, store or atomic of one thread */
     int bytes;          /* of the whole vector: 1..16, a power of two */
     int align;          /* bytes known */
     Lv pred;
+    Lv count; /* of an async_copy: bytes (i32) to read, the rest are 0; NULL: all */
     int cache, evict; /* CACHE_*, EVICT_* */
     bool is_volatile;
     const Loc *loc;
@@ -61,7 +62,8 @@ typedef struct Machine {
                          const Loc *loc);
     Lv (*shared_atomic_add)(Ll *l, Lv offset, Lv value, Lv pred,
                             const Loc *loc); /* i32 */
-    /* cp.async of a->bytes (4, 8 or 16) to a shared offset; zeros where a->pred is false.
+    /* cp.async of a->bytes (4, 8 or 16) to a shared offset; zeros where a->pred is false,
+     * and behind a->count.
      * wait(n): all but the newest n committed groups of this thread have landed. */
     bool (*has_async)(Ll *l);
     void (*async_copy)(Ll *l, Lv offset, const Access *a);

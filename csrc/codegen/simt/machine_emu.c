@@ -396,9 +396,11 @@ emu_has_async(Ll *l)
 static void
 emu_copy_async(Ll *l, Lv offset, const Access *a)
 {
-    Lv pred = a->pred ? LLVMBuildZExt(l->b, a->pred, l->i32, "") : ll_i32(l, 1);
+    Lv read = a->count ? a->count : ll_i32(l, a->bytes);
+    if (a->pred)
+        read = LLVMBuildSelect(l->b, a->pred, read, ll_i32(l, 0), "");
     Lv args[] = {offset, LLVMBuildPtrToInt(l->b, a->ptr, l->i64, ""),
-                 ll_i32(l, a->bytes), pred, place_of(l, a->loc)};
+                 ll_i32(l, a->bytes), read, place_of(l, a->loc)};
     call(l, "emu_async_copy", l->void_, args, COUNT(args));
 }
 

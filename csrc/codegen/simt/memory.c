@@ -26,15 +26,36 @@ sim_vector(const int *bit, int log2)
     return v;
 }
 
-SimVector
-sim_access_vector(Sim *s, const Op *o)
+static SimVector
+vector_of(const Op *o, int dim, int most)
 {
-    const Layout *l = arg(o, 0)->type->layout;
-    if (!l)
+    int bit[MAX_BITS];
+    return sim_vector(bit, layout_run(arg(o, 0)->type->layout, dim, MIN(most, 4), bit));
+}
+
+SimVector
+sim_copy_vector(Sim *s, const Op *o)
+{
+    int dim = facts_fastest_dim(s->facts, o), bytes = s->m->max_vec_bytes;
+    bool has_count = o->n_args > 4; /* and so pipeline knows of the mask what we need */
+    return vector_of(o, dim,
+                     has_count ? facts_pointer_log2(s->facts, o, dim, bytes)
+                               : facts_access_log2(s->facts, o, dim, bytes));
+}
+
+/* Of a load or store. *is_ragged: the mask may be true for the first elements alone. */
+static SimVector
+access_vector(Sim *s, const Op *o, bool *is_ragged)
+{
+    *is_ragged = false;
+    if (!arg(o, 0)->type->layout)
         return (SimVector){0};
-    int dim = facts_fastest_dim(s->facts, o), bit[MAX_BITS];
-    int most = facts_access_log2(s->facts, o, dim, s->m->max_vec_bytes);
-    return sim_vector(bit, layout_run(l, dim, MIN(most, 4), bit));
+    MaskEdges edges;
+    int dim = facts_fastest_dim(s->facts, o);
+    SimVector v = vector_of(
+        o, dim, facts_ragged_log2(s->facts, o, dim, s->m->max_vec_bytes, &edges));
+    *is_ragged = edges.n && v.log2;
+    return v;
 }
 
 /* Elements of a vector that starts at register r. */
@@ -64,67 +85,154 @@ check_layouts(Sim *s, const Op *o)
 
 /* ---- load, store ------------------------------------------------------------------------- */
 
+/* What a load or store is done with, and how wide. */
+typedef struct Mover {
+    const Val *v; /* what is loaded or stored */
+    Access a;
+    SimVector vec;
+    Lv *ptr, *mask, *other, *from; /* registers; NULL: none */
+    Lv owner;                      /* of a store */
+} Mover;
+
+static void
+load_vectors(Sim *s, Mover *k, Lv *r)
+{
+    int n = 1 << k->vec.log2;
+    Lt type = sim_packed_type(s, k->v->type, n);
+    Lv elems[MAX_VEC];
+    k->a.bytes = k->a.align = n * sim_elem_bytes(k->v->type);
+    for (int i = 0; i < sim_n_regs(k->v); i++) {
+        if ((uint32_t)i & k->vec.mask)
+            continue;
+        k->a.ptr = k->ptr[i];
+        k->a.pred = k->mask ? k->mask[i] : NULL;
+        Lv otherwise = NULL;
+        if (k->mask) {
+            otherwise = LLVMConstNull(type);
+            if (k->other) {
+                pick(&k->vec, k->other, i, elems);
+                otherwise = sim_pack(s, k->v->type, elems, n);
+            }
+        }
+        sim_unpack(s, k->v->type, s->m->load(s->l, &k->a, type, otherwise), n, elems);
+        for (int e = 0; e < n; e++)
+            r[i | k->vec.reg[e]] = elems[e];
+    }
+}
+
+static void
+store_vectors(Sim *s, Mover *k)
+{
+    int n = 1 << k->vec.log2;
+    Lv elems[MAX_VEC];
+    k->a.bytes = k->a.align = n * sim_elem_bytes(k->v->type);
+    for (int i = 0; i < sim_n_regs(k->v); i++) {
+        if ((uint32_t)i & k->vec.mask)
+            continue;
+        k->a.ptr = k->ptr[i];
+        k->a.pred = sim_and(s, k->owner, k->mask ? k->mask[i] : NULL);
+        pick(&k->vec, k->from, i, elems);
+        s->m->store(s->l, &k->a, sim_pack(s, k->v->type, elems, n));
+    }
+}
+
+static void
+share_masks(Sim *s, const Mover *k, const Val *mask)
+{
+    for (int i = 0; mask && i < sim_n_regs(k->v); i++)
+        if (!((uint32_t)i & k->vec.mask))
+            share_mask(s, mask, &k->vec, i);
+}
+
+/* i1: no vector of this thread ends inside of the mask. */
+static Lv
+is_whole(Sim *s, const Mover *k)
+{
+    Lv all = NULL;
+    int last = k->vec.reg[(1 << k->vec.log2) - 1];
+    for (int i = 0; i < sim_n_regs(k->v); i++) {
+        if ((uint32_t)i & k->vec.mask)
+            continue;
+        Lv none = LLVMBuildNot(s->l->b, k->mask[i], "");
+        all = sim_and(s, all, LLVMBuildOr(s->l->b, none, k->mask[i | last], ""));
+    }
+    return all;
+}
+
+/* Vectors where all of them are whole, and single elements in the threads at an edge:
+ *
+ *     if (whole)  @mask ld.v4 ..          few threads of few programs take the second way
+ *     else        @mask0 ld; @mask1 ld ..
+ *
+ * r: where what is loaded goes; NULL: a store. */
+static void
+move_ragged(Sim *s, Mover *k, Lv *r)
+{
+    Ll *l = s->l;
+    LLVMBasicBlockRef way[2] = {ll_block(l, "whole"), ll_block(l, "edge")}, end[2],
+                      after = ll_block(l, "moved");
+    int n = sim_n_regs(k->v);
+    Lv *got[2] = {NEW_N(s->a, Lv, n), NEW_N(s->a, Lv, n)};
+    LLVMBuildCondBr(l->b, is_whole(s, k), way[0], way[1]);
+    for (int i = 0; i < 2; i++) {
+        LLVMPositionBuilderAtEnd(l->b, way[i]);
+        if (i)
+            k->vec = (SimVector){0};
+        if (r)
+            load_vectors(s, k, got[i]);
+        else
+            store_vectors(s, k);
+        end[i] = LLVMGetInsertBlock(l->b);
+        LLVMBuildBr(l->b, after);
+    }
+    LLVMMoveBasicBlockAfter(after, end[1]);
+    LLVMPositionBuilderAtEnd(l->b, after);
+    for (int i = 0; r && i < n; i++) {
+        r[i] = LLVMBuildPhi(l->b, LLVMTypeOf(got[0][i]), "");
+        LLVMAddIncoming(r[i], (Lv[]){got[0][i], got[1][i]}, end, 2);
+    }
+}
+
 void
 sim_load(Sim *s, const Op *o)
 {
-    const Val *v = result(o, 0);
     check_layouts(s, o);
-    SimVector vec = sim_access_vector(s, o);
-    int n = 1 << vec.log2, bytes = n * sim_elem_bytes(v->type);
-    Lt type = sim_packed_type(s, v->type, n);
-    Lv *ptr = sim_val(s, arg(o, 0)),
-       *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL,
-       *other = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
-    Lv *r = sim_define(s, v), elems[MAX_VEC];
-    Access a = {.bytes = bytes,
-                .align = bytes,
-                .cache = (int)ir_attr(o, ATTR_CACHE),
-                .evict = (int)ir_attr(o, ATTR_EVICT),
-                .is_volatile = ir_attr(o, ATTR_VOLATILE) != 0,
-                .loc = o->loc};
-    for (int i = 0; i < sim_n_regs(v); i++) {
-        if ((uint32_t)i & vec.mask)
-            continue;
-        a.ptr = ptr[i];
-        a.pred = mask ? mask[i] : NULL;
-        share_mask(s, mask ? arg(o, 1) : NULL, &vec, i);
-        Lv otherwise = NULL;
-        if (mask) {
-            otherwise = LLVMConstNull(type);
-            if (other) {
-                pick(&vec, other, i, elems);
-                otherwise = sim_pack(s, v->type, elems, n);
-            }
-        }
-        sim_unpack(s, v->type, s->m->load(s->l, &a, type, otherwise), n, elems);
-        for (int e = 0; e < n; e++)
-            r[i | vec.reg[e]] = elems[e];
+    bool is_ragged;
+    Mover k = {.v = result(o, 0), .vec = access_vector(s, o, &is_ragged)};
+    k.ptr = sim_val(s, arg(o, 0));
+    k.mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
+    k.other = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
+    k.a = (Access){.cache = (int)ir_attr(o, ATTR_CACHE),
+                   .evict = (int)ir_attr(o, ATTR_EVICT),
+                   .is_volatile = ir_attr(o, ATTR_VOLATILE) != 0,
+                   .loc = o->loc};
+    Lv *r = sim_define(s, k.v);
+    if (is_ragged) {
+        move_ragged(s, &k, r);
+    } else {
+        share_masks(s, &k, k.mask ? arg(o, 1) : NULL);
+        load_vectors(s, &k, r);
     }
 }
 
 void
 sim_store(Sim *s, const Op *o)
 {
-    const Val *v = arg(o, 1);
     check_layouts(s, o);
-    SimVector vec = sim_access_vector(s, o);
-    int n = 1 << vec.log2, bytes = n * sim_elem_bytes(v->type);
-    Lv *ptr = sim_val(s, arg(o, 0)), *from = sim_val(s, v),
-       *mask = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
-    Lv owner = sim_owner(s, v->type->layout), elems[MAX_VEC];
-    Access a = {.bytes = bytes,
-                .align = bytes,
-                .cache = (int)ir_attr(o, ATTR_CACHE),
-                .evict = (int)ir_attr(o, ATTR_EVICT),
-                .loc = o->loc};
-    for (int i = 0; i < sim_n_regs(v); i++) {
-        if ((uint32_t)i & vec.mask)
-            continue;
-        a.ptr = ptr[i];
-        a.pred = sim_and(s, owner, mask ? mask[i] : NULL);
-        share_mask(s, mask ? arg(o, 2) : NULL, &vec, i);
-        pick(&vec, from, i, elems);
-        s->m->store(s->l, &a, sim_pack(s, v->type, elems, n));
+    bool is_ragged;
+    Mover k = {.v = arg(o, 1), .vec = access_vector(s, o, &is_ragged)};
+    k.ptr = sim_val(s, arg(o, 0));
+    k.from = sim_val(s, k.v);
+    k.mask = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
+    k.owner = sim_owner(s, k.v->type->layout);
+    k.a = (Access){.cache = (int)ir_attr(o, ATTR_CACHE),
+                   .evict = (int)ir_attr(o, ATTR_EVICT),
+                   .loc = o->loc};
+    if (is_ragged) {
+        move_ragged(s, &k, NULL);
+    } else {
+        share_masks(s, &k, k.mask ? arg(o, 2) : NULL);
+        store_vectors(s, &k);
     }
 }
 

@@ -199,7 +199,13 @@ ptx_async_copy(Ll *l, Lv offset, const Access *x)
     int to = asm_in(&a, ptx_shared_address(l, offset)), from = asm_in(&a, x->ptr);
     asm_text(&a, "cp.async.%s.shared.global [$%d], [$%d], %d",
              x->bytes == 16 ? "cg" : "ca", to, from, x->bytes);
-    if (x->pred) /* where this holds the source is ignored and zeros are written */
+    if (x->count) {
+        Lv n = x->count;
+        if (x->pred)
+            n = LLVMBuildSelect(l->b, x->pred, n, ll_i32(l, 0), "");
+        asm_text(&a, ", $%d", asm_in(&a, n));
+    } else if (
+        x->pred) /* where this holds the source is ignored and zeros are written */
         asm_text(&a, ", $%d", asm_in(&a, LLVMBuildNot(l->b, x->pred, "")));
     asm_text(&a, ";");
     asm_done(&a, true, true);

@@ -146,12 +146,22 @@ sim_shared_store(Sim *s, const Op *o)
 static SimVector
 common_vector(Sim *s, const Op *o, const Layout *l, const Col *offset_of)
 {
-    SimVector memory = sim_access_vector(s, o);
+    SimVector memory = sim_copy_vector(s, o);
     SimVector slot = neighbours(l, offset_of, memory.log2);
     while (slot.log2 &&
            memcmp(slot.reg, memory.reg, sizeof *slot.reg << slot.log2) != 0)
         slot = neighbours(l, offset_of, slot.log2 - 1);
     return slot;
+}
+
+/* The bytes of n elements, at most those of a vector. */
+static Lv
+bytes_of_count(Sim *s, Lv n, int log2, int bytes)
+{
+    Ll *l = s->l;
+    Lv all = ll_i32(l, 1 << log2);
+    n = LLVMBuildSelect(l->b, LLVMBuildICmp(l->b, LLVMIntULT, n, all, ""), n, all, "");
+    return LLVMBuildMul(l->b, n, ll_i32(l, bytes >> log2), "");
 }
 
 void
@@ -170,7 +180,8 @@ sim_async_copy(Sim *s, const Op *o)
         err_at(s->c, o->loc, TARGET, info(o)->text, s->m->name);
     Place p = place_of(s, o, 1, lane, l, offset_of);
     Lv *ptr = sim_val(s, arg(o, 0)),
-       *mask = o->n_args > 3 ? sim_val(s, arg(o, 3)) : NULL;
+       *mask = o->n_args > 3 ? sim_val(s, arg(o, 3)) : NULL,
+       *count = o->n_args > 4 ? sim_val(s, arg(o, 4)) : NULL;
     Access a = {.bytes = bytes,
                 .align = bytes,
                 .cache = (int)ir_attr(o, ATTR_CACHE),
@@ -181,6 +192,7 @@ sim_async_copy(Sim *s, const Op *o)
             continue;
         a.ptr = ptr[r];
         a.pred = mask ? mask[r] : NULL;
+        a.count = count ? bytes_of_count(s, count[r], vec.log2, bytes) : NULL;
         Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
         Col by = f2_mul(offset_of, layout_bits(l), flat) * (Col)sim_elem_bytes(elem);
         s->m->async_copy(s->l, address(s, &p, by), &a);

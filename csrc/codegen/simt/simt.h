@@ -92,8 +92,8 @@ typedef struct SimVector {
     int reg[SIM_MAX_VECTOR]; /* register of element i, relative to the first */
 } SimVector;
 SimVector sim_vector(const int *bit, int log2); /* of these register bits, low first */
-/* Of a load, store, atomic or copy. */
-SimVector sim_access_vector(Sim *s, const Op *o);
+/* Of an asynchronous copy. */
+SimVector sim_copy_vector(Sim *s, const Op *o);
 
 /* ---- scratch.c ----------------------------------------------------------------------------- */
 typedef struct Scratch {

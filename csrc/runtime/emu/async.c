@@ -11,11 +11,11 @@
 
 void
 emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t bytes,
-               int32_t pred, const EmuPlace *at)
+               int32_t read, const EmuPlace *at)
 {
     emu_check_shared(t, offset, bytes, bytes, at);
-    if (pred)
-        emu_global(t, address, bytes, bytes, false, at);
+    if (read)
+        emu_global(t, address, read, bytes, false, at);
     emu_note_write(t, offset, bytes, NULL, at);
     if (t->n_copies == t->cap_copies) {
         int cap = MAX(16, 2 * t->cap_copies);
@@ -27,9 +27,9 @@ emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t bytes,
         t->cap_copies = cap;
     }
     AsyncCopy *k = &t->copies[t->n_copies++];
-    *k = (AsyncCopy){pred ? address : 0, offset, bytes, t->group, at, {0}};
+    *k = (AsyncCopy){read ? address : 0, offset, bytes, read, t->group, at, {0}};
     if (k->address)
-        memcpy(k->seen, (const void *)(uintptr_t)address, (size_t)bytes);
+        memcpy(k->seen, (const void *)(uintptr_t)address, (size_t)read);
     memset(t->cta->shared + offset, 0xff, (size_t)bytes);
     for (int32_t i = offset; i < offset + bytes; i++)
         t->cta->shadow[i].in_flight = true;
@@ -51,15 +51,14 @@ emu_async_wait(EmuThread *t, int32_t pending)
             t->cta->shadow[i].in_flight = false;
         emu_note_write(t, k->offset, k->bytes, NULL, k->at);
         if (k->address &&
-            memcmp(k->seen, (const void *)(uintptr_t)k->address, (size_t)k->bytes) != 0)
+            memcmp(k->seen, (const void *)(uintptr_t)k->address, (size_t)k->read) != 0)
             emu_fault(t, EMU_RACE, k->at,
                       "race: memory was written while an asynchronous copy of it was "
                       "under way");
         if (k->address)
             memcpy(t->cta->shared + k->offset, (const void *)(uintptr_t)k->address,
-                   (size_t)k->bytes);
-        else
-            memset(t->cta->shared + k->offset, 0, (size_t)k->bytes);
+                   (size_t)k->read);
+        memset(t->cta->shared + k->offset + k->read, 0, (size_t)(k->bytes - k->read));
     }
     t->n_copies -= done;
     memmove(t->copies, t->copies + done, (size_t)t->n_copies * sizeof *t->copies);

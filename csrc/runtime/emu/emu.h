@@ -94,11 +94,12 @@ void emu_shared_load(EmuThread *t, int32_t offset, int32_t bytes, int32_t align,
                      void *value, const EmuPlace *at);
 void emu_shared_store(EmuThread *t, int32_t offset, int32_t bytes, int32_t align,
                       const void *value, const EmuPlace *at);
-/* cp.async: bytes (4, 8 or 16) from global to shared memory, or zeros when pred is 0. The copy
+/* cp.async: bytes (4, 8 or 16) of shared memory, of which the first `read` come from global
+ * memory and the others are 0. The copy
  * happens as late as it may: in the emu_async_wait that names its group. Until then the
  * bytes are poison, and touching them is a fault. */
 void emu_async_copy(EmuThread *t, int32_t offset, uint64_t address, int32_t bytes,
-                    int32_t pred, const EmuPlace *at);
+                    int32_t read, const EmuPlace *at);
 void emu_async_commit(EmuThread *t);
 /* Waits for all but the newest `pending` groups of this thread. */
 void emu_async_wait(EmuThread *t, int32_t pending);

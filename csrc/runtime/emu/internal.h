@@ -54,8 +54,8 @@ typedef struct Shadow {
 
 /* One asynchronous copy on its way, in the queue of the thread that issued it. */
 typedef struct AsyncCopy {
-    uint64_t address; /* 0: zeros */
-    int32_t offset, bytes, group;
+    uint64_t address;                   /* 0: nothing is read */
+    int32_t offset, bytes, read, group; /* behind the bytes read come zeros */
     const EmuPlace *at;
     unsigned char seen[16]; /* what stood there when it was issued */
 } AsyncCopy;

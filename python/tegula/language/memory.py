@@ -135,6 +135,9 @@ def make_tensor_descriptor(
 
     Shapes: base is a scalar pointer; 1 to 5 dims; the last stride is the constant 1;
             block_shape: constexpr sides whose last spans at least 16 bytes.
+    Promise: base is a multiple of 16, strides but the last are multiples of 16 bytes. A
+            GPU relies on it where they are computed or loaded (kernels' own arguments are
+            looked at), and ``debug=True`` checks it.
     Types:  loads give the pointee's type; stores convert to it.
     Errors: CompileError[VALUE] where a rule above is broken.
 
