@@ -32,6 +32,22 @@ unpack(Fe *f, Node *t, const TupleValue *e)
     }
 }
 
+/* What a, b = v may have meant: n names, and v of no parts. */
+static void
+help_unpack(Fe *f, const Node *t, Value v)
+{
+    const Type *of = v.kind == V_TENSOR ? v.val->type : NULL;
+    const Op *made = of ? v.val->def : NULL;
+    if (!of || of->is_ptr)
+        return;
+    if (!of->rank && t->n_list == 2 && made && made->op == OP_REDUCE)
+        err_help(f->c, "tl.max(x, axis, return_indices=True) gives the index as well");
+    else if (of->rank && of->shape[of->rank - 1] == 2 && t->n_list == 2)
+        err_help(f->c, "tl.split(x) takes the two halves of the last dimension apart");
+    else if (of->rank)
+        err_help(f->c, "x[0], x[1] are the elements of a block");
+}
+
 /* What to write instead of x[i] = v. */
 static void
 help_element(Fe *f, Value x)
@@ -58,7 +74,10 @@ fe_assign(Fe *f, Node *t, Value v)
         return;
     case AST_Tuple:
     case AST_List: {
-        unpack(f, t, fe_elements(f, v, "what is unpacked").tuple);
+        Value r = fe_read(f, v);
+        if (r.kind != V_TUPLE && r.kind != V_RANGE)
+            help_unpack(f, t, r);
+        unpack(f, t, fe_elements(f, r, "what is unpacked").tuple);
         return;
     }
     case AST_Subscript:

@@ -78,9 +78,14 @@ tensor_attribute(Fe *f, Val *v, const char *name)
     if (!strcmp(name, "numel"))
         return v_int(f, ty_numel(t));
     if (!strcmp(name, "T")) {
-        if (t->rank != 2)
+        if (t->rank != 2) {
+            err_help(f->c,
+                     t->rank == 1
+                         ? "x[:, None] is a column, x[None, :] a row"
+                         : "tl.permute(x, dims) reorders any number of dimensions");
             fail(f, VALUE, "x.T needs two dimensions, not the shape %s",
                  ty_shape_str(f->a, t));
+        }
         return v_val(fe_trans(f, v, (const int[]){1, 0}));
     }
     const Builtin *operator = fe_operator_method(name);

@@ -84,6 +84,22 @@ fe_who(Fe *f, Value v)
     return text ? str_printf(f->a, "'%s' (%s)", text, what) : what;
 }
 
+void
+fe_help_float(Fe *f, Value v)
+{
+    const char *text = fe_written(f, v);
+    fe_blame(f, v);
+    if (v.kind == V_TENSOR && v.val->type->is_ptr)
+        err_help(f->c, "tl.load(%s) reads what is there", text ? text : "p");
+    else
+        err_help(f->c, "convert first: %s.to(tl.float32)",
+                 text && strspn(text,
+                                "abcdefghijklmnopqrstuvwxyz_ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789") == strlen(text)
+                     ? text
+                     : "x");
+}
+
 /* Adds the names in n that are constants of the current function. */
 static void
 put_values(Fe *f, Sb *sb, const Node *n, int *count)

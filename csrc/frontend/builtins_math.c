@@ -17,7 +17,7 @@ unary(Fe *f, OpCode op, Value a, bool only_f32)
         return v_val(fe_cast(f, ir_un(&f->b, op, x), e, ROUND_RTNE));
     }
     if (x->type->is_ptr || (e != E_F32 && (e != E_F64 || only_f32))) {
-        err_help(f->c, "convert first: x.to(tl.float32)");
+        fe_help_float(f, fe_read(f, a));
         fail(f, TYPE, "%s takes %s, not %s", f->callee,
              only_f32 ? "float32" : "float32 or float64", ty_str(f->a, x->type));
     }
@@ -195,7 +195,7 @@ bi_fma(Fe *f, Value *a)
     typed_pair(f, v_val(x), a[2], &x, &z);
     typed_pair(f, v_val(y), v_val(z), &y, &z);
     if (!is_float(x)) {
-        err_help(f->c, "convert first: x.to(tl.float32)");
+        fe_help_float(f, a[0]);
         fail(f, TYPE, "fma takes floats, not %s", ty_str(f->a, x->type));
     }
     fe_broadcast_pair(f, &x, &y);
@@ -211,7 +211,7 @@ bi_polynomial(Fe *f, Value *a)
     Val *x = fe_tensor(f, a[0], "x");
     Value c = fe_elements(f, fe_read(f, a[1]), "the coefficients of a polynomial");
     if (!is_float(x) || elem_info[x->type->elem].bits < 32) {
-        err_help(f->c, "convert first: x.to(tl.float32)");
+        fe_help_float(f, a[0]);
         fail(f, TYPE, "polynomial takes float32 or float64, not %s",
              ty_str(f->a, x->type));
     }
@@ -250,7 +250,7 @@ bi_div_rn(Fe *f, Value *a)
     Val *x, *y;
     typed_pair(f, a[0], a[1], &x, &y);
     if (!is_float(x) || x->type->elem != E_F32) {
-        err_help(f->c, "convert first: x.to(tl.float32)");
+        fe_help_float(f, a[0]);
         fail(f, TYPE, "div_rn takes float32, not %s", ty_str(f->a, x->type));
     }
     return v_val(ir_bin(&f->b, OP_DIV_RN, x, y));

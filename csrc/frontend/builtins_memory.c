@@ -165,6 +165,12 @@ bi_store(Fe *f, Value *a)
     Elem e = p->type->elem;
     const Type *t = p->type;
     p = byte_pointer(f, p);
+    if (v->type->is_ptr && e != E_I64 && e != E_U64 && e != E_I1) {
+        const char *who = fe_who(f, a[1]);
+        fe_help_float(f, a[1]);
+        fail(f, TYPE, "the value of store is %s, which does not fit into %s", who,
+             elem_info[e].tl);
+    }
     v = fe_cast(f, v, e == E_I1 ? E_I8 : e, ROUND_RTNE);
     v = fe_broadcast_like(f, v, t);
     if (mask)

@@ -80,7 +80,9 @@ fe_tensor(Fe *f, Value v, const char *what)
     if (!is_number(v)) {
         if (is_py_none(v) && !f->c->pending_help)
             err_help(f->c, "None is what tl.store and functions without a return give");
-        const char *who = fe_who(f, v);
+        const char *who = fe_who(f, v), *text = fe_written(f, v);
+        if (v.kind == V_METHOD && text && !f->c->pending_help)
+            err_help(f->c, "call it: %s(..)", text);
         fe_blame(f, v);
         fail(f, TYPE, "%s must be a number or a tensor, not %s", what, who);
     }

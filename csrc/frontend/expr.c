@@ -268,6 +268,9 @@ fe_other_name(const char *name)
         {"copy_", "x = y: blocks are values"},
         {"add_", "x += y"},
         {"mul_", "x *= y"},
+        {"float8", "tl.float8e4nv or tl.float8e5"},
+        {"fp16", "tl.float16"},
+        {"fp32", "tl.float32"},
         {"input", "an argument of the kernel"},
         {"open", "an argument of the kernel"},
     };
@@ -537,10 +540,11 @@ expr_any(Fe *f, Node *n)
         if (n->value == Py_Ellipsis || PyBytes_Check(n->value) ||
             PyComplex_Check(n->value)) {
             at(f, n);
-            err_help(f->c, PyBytes_Check(n->value) ? "a text is written without the b"
-                           : PyComplex_Check(n->value)
-                               ? "keep the real and the imaginary part in two values"
-                               : "write a ':' for each dimension that stays");
+            err_help(f->c,
+                     PyBytes_Check(n->value) ? "a text is written without the b"
+                     : PyComplex_Check(n->value)
+                         ? "keep the real and the imaginary part in two values"
+                         : "'...' stands for dimensions in an index, x[..., None]");
             err_at(f->c, f->b.loc, SYNTAX,
                    n->value == Py_Ellipsis ? "'...'" : v_short(f, v_obj(n->value)));
         }

@@ -326,6 +326,8 @@ const Node *fe_element_node(Fe *f, Value v, int i);
 const char *fe_text(Fe *f, const Node *n); /* as written, when short; else NULL */
 const char *fe_written(Fe *f, Value v);    /* the operand v as written; or NULL */
 const char *fe_who(Fe *f, Value v);        /* 'x' (a block f32[64]) */
+/* The help of what follows, which is about the tensor v and wants floats; and the caret. */
+void fe_help_float(Fe *f, Value v);
 /* A warning of Python's, at the line that runs; once a line and compile. category: an
  * exception class. Functions of the language itself warn of nothing. */
 void fe_warn(Fe *f, PyObject *category, const char *fmt, ...)

@@ -37,6 +37,9 @@ typedef struct FeFunction {
     PyObject *globals; /* owned */
     PyObject *closure; /* dict name -> value of free variables; owned; may be NULL */
     PyObject *source;  /* str: the function's lines as written; owned */
+    PyObject
+        *text; /* bytes: its file as it was when it was decorated; owned; NULL where
+                        * there is no file, and once the source is parsed */
     char *file, *name; /* UTF-8, owned; a lambda's name is "lambda" */
     int first_line;    /* in the file, from 1: the first decorator's, or the def's */
     FeParam *params;
@@ -49,6 +52,10 @@ typedef struct FeFunction {
  * and annotations only: cheap, so decorating costs microseconds. */
 FeFunction *fe_function_new(PyObject *fn, PyObject *do_not_specialize,
                             PyObject *do_not_specialize_on_alignment);
+/* Keeps the text of f's file as it is now, so that an edit before the first compile changes
+ * nothing. *last, owned by the caller: what was read last, None at first; functions of one
+ * file share it. 0, or -1 with an exception; a file that cannot be read is none. */
+int fe_function_keep_text(FeFunction *f, PyObject **last);
 void fe_function_free(FeFunction *f);
 int fe_function_traverse(FeFunction *f, visitproc visit, void *arg);
 /* Reads and parses the source now: 0, or -1 with an exception set (OSError-like ValueError

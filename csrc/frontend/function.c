@@ -373,6 +373,7 @@ fe_function_free(FeFunction *f)
     Py_XDECREF(f->globals);
     Py_XDECREF(f->closure);
     Py_XDECREF(f->source);
+    Py_XDECREF(f->text);
     free(f->file);
     free(f->name);
     free(f);

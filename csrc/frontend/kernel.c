@@ -9,8 +9,8 @@ drop_ref(void *o)
     Py_DECREF((PyObject *)o);
 }
 
-/* Comp.source_line: a line as linecache has it; the arena keeps it. With the GIL: the
- * frontend and err_render call it. */
+/* Comp.source_line: a line as linecache has it, or the file by now; the arena keeps it. With
+ * the GIL: the frontend and err_render call it. */
 static const char *
 source_line(Comp *c, const char *file, int line)
 {
@@ -18,9 +18,10 @@ source_line(Comp *c, const char *file, int line)
     PyErr_Fetch(&type, &value, &trace);
     const char *text = NULL;
     PyObject *linecache = PyImport_ImportModule("linecache");
-    PyObject *s = linecache
-                      ? PyObject_CallMethod(linecache, "getline", "si", file, line)
-                      : NULL;
+    PyObject *s = linecache ? PyObject_CallMethod(linecache, "checkcache", "s", file)
+                            : NULL;
+    Py_XDECREF(s);
+    s = s ? PyObject_CallMethod(linecache, "getline", "si", file, line) : NULL;
     Py_XDECREF(linecache);
     const char *u = s ? PyUnicode_AsUTF8AndSize(s, NULL) : NULL;
     if (u && *u) {

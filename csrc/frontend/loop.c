@@ -62,7 +62,8 @@ loop_type_error(Fe *f, const Carried *k, int i, Value v)
 {
     Frame *fr = f->frame;
     int s = k->slot[i];
-    Value init = k->init[i];
+    Value init = fe_read(f, k->init[i]);
+    v = fe_read(f, v);
     const char *name = fr->tree->local[s];
     const char *line = k->set_at[i] ? str_printf(f->a, "line %d: ", k->set_at[i]->line)
                                     : "";
@@ -74,6 +75,9 @@ loop_type_error(Fe *f, const Carried *k, int i, Value v)
             err_help(f->c, "%sstart with a float, %s = %lld.0, or assign %s.to(tl.%s)",
                      line, name, (long long)elem_to_int(t->elem, bits), name,
                      elem_info[t->elem].tl);
+        else if (ty_same_shape(t, u) && !t->is_ptr && elem_is_int(t->elem) &&
+                 v.val->def && v.val->def->op == OP_DIV)
+            err_help(f->c, "'//' divides integers and gives an integer");
         else if (ty_same_shape(t, u) && !t->is_ptr && !u->is_ptr)
             err_help(f->c, "%sstart with tl.%s, or assign %s.to(tl.%s) in the loop",
                      line, elem_info[u->elem].tl, name, elem_info[t->elem].tl);

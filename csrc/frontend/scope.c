@@ -166,7 +166,10 @@ fe_name(Fe *f, const Node *n)
                 err_help(f->c, "write %s = tl.constexpr(%s), or pass it as an argument",
                          n->name, v_short(f, v_obj(o)));
             else if (PyType_Check(o))
-                err_help(f->c, "kernels know named tuples, and no other classes");
+                err_help(f->c,
+                         "kernels know named tuples and @aggregate; of an Enum, or a "
+                         "class of constants, make tl.constexpr(%s)",
+                         n->name);
             else if (PyCallable_Check(o))
                 err_help(f->c,
                          "decorate it with @jit, or with @constexpr_function when it "

@@ -7,10 +7,15 @@
  * "if 1:", so nothing is dedented and every column is the one in the file; blank lines in
  * front make the line numbers those of the file as well.
  *
- * Lines come from linecache, which serves files, notebooks (IPython puts its cells there),
- * and whoever registered the source of an exec.
+ * The text of a file is read when the function is decorated: what runs is what was imported,
+ * also where the first compile comes hours later and the file was edited in between. Other
+ * lines come from linecache, which serves notebooks (IPython puts its cells there) and
+ * whoever registered the source of an exec.
  */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "frontend/frontend.h"
 
@@ -111,56 +116,150 @@ last_code_line(PyObject *code, int depth)
     return n < 0 ? -1 : last;
 }
 
-/* The lines of a UTF-8 file: new ref to a list; NULL without an exception when the file is
- * not there, or is not plain UTF-8. */
+/* The open file's n bytes: new ref; NULL with an exception, or without one when it gives
+ * fewer. */
 static PyObject *
-utf8_lines(const char *file)
+read_bytes(int fd, Py_ssize_t n)
 {
-    PyObject *lines = NULL, *opened = NULL, *closed;
-    PyObject *io = PyImport_ImportModule("io");
-    if (io)
-        opened = PyObject_CallMethod(io, "open", "ssis", file, "r", -1, "utf-8");
-    if (opened) {
-        lines = PyObject_CallMethod(opened, "readlines", NULL);
-        closed = PyObject_CallMethod(opened, "close", NULL);
-        Py_XDECREF(closed);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, n);
+    char *to = bytes ? PyBytes_AsString(bytes) : NULL;
+    for (Py_ssize_t at = 0; to && at < n;) {
+        ssize_t got = read(fd, to + at, (size_t)(n - at));
+        if (got <= 0)
+            return Py_DECREF(bytes), NULL;
+        at += got;
     }
-    /* A byte order mark; the codec that drops it would have to be imported. */
-    PyObject *top_b = lines && PyList_Size(lines) ? PyList_GetItem(lines, 0) : NULL;
-    if (top_b && PyUnicode_ReadChar(top_b, 0) == 0xFEFF) {
-        PyObject *rest = PyUnicode_Substring(top_b, 1, PyUnicode_GetLength(top_b));
-        if (!rest || PyList_SetItem(lines, 0, rest))
-            Py_CLEAR(lines);
-    }
-    /* "# -*- coding: latin-1 -*-" in the first two lines asks for another encoding. */
-    for (Py_ssize_t i = 0; lines && i < MIN(PyList_Size(lines), 2); i++) {
-        const char *s = PyUnicode_AsUTF8AndSize(PyList_GetItem(lines, i), NULL);
-        if (!s || (strchr(s, '#') && strstr(s, "coding")))
-            Py_CLEAR(lines);
-    }
+    return bytes;
+}
+
+/* Is t the tuple (file, time, size, text) of this file in this state? */
+static bool
+is_text_of(PyObject *t, const char *file, long long time, long long size)
+{
+    const char *name;
+    long long of_time, of_size;
+    PyObject *text_b;
+    bool is = PyTuple_Check(t) &&
+              PyArg_ParseTuple(t, "sLLO", &name, &of_time, &of_size, &text_b) &&
+              !strcmp(name, file) && of_time == time && of_size == size;
     PyErr_Clear();
+    return is;
+}
+
+int
+fe_function_keep_text(FeFunction *f, PyObject **last)
+{
+    enum { LONGEST = 1 << 26 };
+    struct stat s;
+    int fd = open(f->file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &s) || !S_ISREG(s.st_mode) || s.st_size > LONGEST)
+        return close(fd), 0;
+    long long time = (long long)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec;
+    if (!is_text_of(*last, f->file, time, s.st_size)) {
+        PyObject *text = read_bytes(fd, s.st_size);
+        PyObject *t = text ? Py_BuildValue("sLLN", f->file, time, (long long)s.st_size,
+                                           text)
+                           : NULL;
+        if (!t) {
+            close(fd);
+            return PyErr_Occurred() && fe_is_grave() ? -1 : (PyErr_Clear(), 0);
+        }
+        put_ref(last, t);
+    }
+    close(fd);
+    f->text = Py_NewRef(PyTuple_GetItem(*last, 3));
+    return 0;
+}
+
+/* Does one of the first two lines ask for an encoding, "# -*- coding: latin-1 -*-"? */
+static bool
+asks_for_encoding(const char *s)
+{
+    for (int i = 0; i < 2; i++) {
+        const char *end = s + strcspn(s, "\n");
+        const char *hash = memchr(s, '#', (size_t)(end - s));
+        const char *coding = hash ? strstr(hash, "coding") : NULL;
+        if (coding && coding < end)
+            return true;
+        s = *end ? end + 1 : end;
+    }
+    return false;
+}
+
+/* The lines of a file's bytes: new ref to a list; NULL without an exception when they are not
+ * plain UTF-8, or with a grave one. */
+static PyObject *
+utf8_lines(PyObject *bytes)
+{
+    char *s;
+    Py_ssize_t n;
+    PyObject *text = NULL, *io = NULL, *stream = NULL, *lines = NULL;
+    if (!PyBytes_AsStringAndSize(bytes, &s, &n)) {
+        if (!strncmp(s, "\xEF\xBB\xBF", 3)) /* a byte order mark */
+            s += 3, n -= 3;
+        if (!asks_for_encoding(s))
+            text = PyUnicode_DecodeUTF8(s, n, "strict");
+    }
+    if (text)
+        io = PyImport_ImportModule("io");
+    if (io) /* no newline given: \r\n and \r end lines too, as in files that are read */
+        stream = PyObject_CallMethod(io, "StringIO", "OO", text, Py_None);
+    if (stream)
+        lines = PyObject_CallMethod(stream, "readlines", NULL);
+    if (!lines && PyErr_Occurred() && !fe_is_grave())
+        PyErr_Clear();
+    Py_XDECREF(text);
     Py_XDECREF(io);
-    Py_XDECREF(opened);
+    Py_XDECREF(stream);
     return lines;
 }
 
-/* The file's lines: new ref to a list, or NULL with an exception. linecache has them where
- * it is loaded, also of cells and of registered texts. Importing it for a plain file costs
- * 10 ms, for it loads the tokenizer; and before its import nobody can have told it a text. */
+/* Has somebody told linecache the text of this file: an entry without a time? 1, 0, or -1
+ * with an exception. */
+static int
+is_registered(PyObject *linecache_b, const char *file)
+{
+    PyObject *cache = PyObject_GetAttrString(linecache_b, "cache");
+    PyObject *entry = cache ? PyMapping_GetItemString(cache, file) : NULL;
+    PyObject *time_b = NULL;
+    if (!entry && fe_is_grave())
+        return Py_XDECREF(cache), -1;
+    PyErr_Clear();
+    if (entry && PyTuple_Check(entry) && PyTuple_Size(entry) > 1)
+        time_b = PyTuple_GetItem(entry, 1);
+    int r = time_b == Py_None;
+    Py_XDECREF(cache);
+    Py_XDECREF(entry);
+    return r;
+}
+
+/* The file's lines: new ref to a list, or NULL with an exception. Importing linecache for
+ * a plain file costs 10 ms, for it loads the tokenizer; and before its import nobody can
+ * have told it a text. */
 static PyObject *
 file_lines(FeFunction *f)
 {
     PyObject *modules_b = PyImport_GetModuleDict();
-    if (!PyDict_GetItemString(modules_b, "linecache")) {
-        PyObject *lines = utf8_lines(f->file);
-        if (lines)
+    PyObject *linecache_b = PyDict_GetItemString(modules_b, "linecache");
+    int registered = f->text && linecache_b ? is_registered(linecache_b, f->file) : 0;
+    if (registered < 0)
+        return NULL;
+    if (f->text && !registered) {
+        PyObject *lines = utf8_lines(f->text);
+        if (lines || PyErr_Occurred())
             return lines;
     }
     PyObject *linecache = PyImport_ImportModule("linecache");
     if (!linecache)
         return NULL;
-    PyObject *lines = PyObject_CallMethod(linecache, "getlines", "sO", f->file,
-                                          f->globals);
+    /* What it has of a file may be what the file was. */
+    PyObject *lines = PyObject_CallMethod(linecache, "checkcache", "s", f->file);
+    if (lines) {
+        Py_DECREF(lines);
+        lines = PyObject_CallMethod(linecache, "getlines", "sO", f->file, f->globals);
+    }
     Py_DECREF(linecache);
     if (lines && !PyList_Check(lines)) {
         Py_DECREF(lines);
@@ -462,7 +561,7 @@ fe_function_parse(FeFunction *f)
     Py_XDECREF(code);
     Py_XDECREF(lines);
     if (res == 0 && !is_lambda) {
-        /* A file that changed on disk since its import gives other lines. */
+        /* A file that changed between its import and the decorator gives other lines. */
         PyObject *name = PyObject_GetAttrString(f->ast, "name");
         const char *s = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
         PyErr_Clear();
@@ -473,6 +572,8 @@ fe_function_parse(FeFunction *f)
         }
         Py_XDECREF(name);
     }
+    if (f->ast)
+        Py_CLEAR(f->text);
     return res;
 }
 

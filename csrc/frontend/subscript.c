@@ -4,6 +4,7 @@
  * element and a slice with constant bounds a part. Picking is a gather: on GPUs it goes
  * through shared memory, so in a hot loop it is better to load what is needed. The first
  * elements of a dimension are a resize, which costs nothing where the padded sides agree.
+ * '...' stands for the dimensions that no other index is about.
  */
 #include "frontend/fe.h"
 
@@ -120,20 +121,44 @@ element(Fe *f, Val *v, int dim, Value k)
     return fe_reshape(f, v, rank, shape);
 }
 
+static bool
+is_ellipsis(const Node *n)
+{
+    return n->kind == AST_Constant && n->value == Py_Ellipsis;
+}
+
 static Value
 index_tensor(Fe *f, Node *n, Val *v)
 {
     Node *one[1] = {n->b};
     Node **items = n->b->kind == AST_Tuple ? n->b->list : one;
     int n_items = n->b->kind == AST_Tuple ? n->b->n_list : 1;
-    int dim = 0;
+    int dim = 0, n_used = 0, n_dots = 0;
+    Value *keys = NEW_N(f->a, Value, n_items + 1);
+    for (int i = 0; i < n_items; i++) {
+        if (is_ellipsis(items[i])) {
+            n_dots++;
+            continue;
+        }
+        if (items[i]->kind != AST_Slice)
+            keys[i] = fe_read(f, fe_expr(f, items[i]));
+        n_used += items[i]->kind == AST_Slice || !is_py_none(keys[i]);
+    }
     at(f, n);
+    if (n_dots > 1) {
+        err_help(f->c, "one '...' stands for all dimensions that are not named");
+        fail(f, VALUE, "two '...' in one index");
+    }
     const Type *whole = v->type;
     for (int i = 0; i < n_items; i++) {
         Node *s = items[i];
-        Value k = s->kind == AST_Slice ? (Value){0} : fe_read(f, fe_expr(f, s));
+        Value k = keys[i];
         at(f, n);
-        if (is_py_none(k)) {
+        if (is_ellipsis(s)) {
+            dim += MAX(whole->rank - n_used, 0);
+            continue;
+        }
+        if (s->kind != AST_Slice && is_py_none(k)) {
             if (v->type->rank >= MAX_RANK)
                 fail(f, LIMIT, "a block of more than %d dimensions", MAX_RANK);
             int32_t unit = 1;

@@ -712,6 +712,13 @@ fe_closest(const char *name, const char *const *words)
     int best_d = n < 4 ? 2 : 3;
     if (n > 40)
         return NULL;
+    if (n == 1) {
+        /* Any letter is as near as any other: x is short for x_ptr. */
+        for (; *words; words++)
+            if ((*words)[0] == name[0] && (*words)[1] == '_')
+                return *words;
+        return NULL;
+    }
     for (; *words; words++) {
         const char *w = *words;
         size_t m = strlen(w);

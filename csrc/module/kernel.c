@@ -76,6 +76,10 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
                                     no_align == Py_None ? NULL : no_align);
     if (!f)
         return -1;
+    if (fe_function_keep_text(f, &k->st->last_text)) {
+        fe_function_free(f);
+        return -1;
+    }
     if (f->n_params > MAX_ARGS) {
         fe_function_free(f);
         return PyErr_Format(PyExc_ValueError, "a kernel has at most %d parameters",
@@ -407,6 +411,14 @@ kernel_fn(PyObject *self, void *closure)
 }
 
 static PyObject *
+kernel_source(PyObject *self, void *closure)
+{
+    (void)closure;
+    Kernel *k = made(self);
+    return !k || fe_function_parse(k->f) ? NULL : Py_NewRef(k->f->source);
+}
+
+static PyObject *
 kernel_arg_names(PyObject *self, void *closure)
 {
     (void)closure;
@@ -450,6 +462,7 @@ static PyMethodDef kernel_methods[] = {
 
 static PyGetSetDef kernel_getset[] = {
     {"fn", kernel_fn, NULL, "the Python function", NULL},
+    {"_source", kernel_source, NULL, "its text, from the first decorator on", NULL},
     {"cache_key", kernel_cache_key, NULL,
      "SHA-256 of the kernel's source and all that it uses, in hex", NULL},
     {"variants", kernel_variants, NULL, "the compiled variants, oldest first", NULL},

@@ -210,6 +210,7 @@ CORE = {
     "Kernel._set_source": "(self, text: str, file: str) -> None",
     "Kernel.add_pre_run_hook": "(self, hook: Callable[..., Any]) -> None",
     "Kernel.arg_names": "list[str]",
+    "Kernel._source": "str",
     "Kernel.cache_key": "str",
     "Kernel.compile": "(self, *signature: Any, target: str | None = ..., **constexprs: Any) -> CompiledKernel",  # noqa: E501
     "Kernel.fn": "Callable[..., Any]",

@@ -120,6 +120,8 @@ class Kernel:
         """The variants so far are found by no launch from now on."""
     def _set_source(self, text: str, file: str) -> None:
         """The text to compile from now on, from def on; file names it in messages."""
+    _source: str
+    """its text, from the first decorator on"""
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """hook(*args, **kwargs) is called before each launch."""
     arg_names: list[str]

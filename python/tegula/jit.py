@@ -198,15 +198,15 @@ class JITFunction(Kernel, Generic[R]):
     @cached_property
     def raw_src(self) -> list[str]:
         """The lines as written, decorators included."""
-        import inspect
+        if self._new_src is not None:
+            import inspect
 
-        return inspect.getsourcelines(self.fn)[0]
+            return inspect.getsourcelines(self.fn)[0]
+        return [line + "\n" for line in self._source.rstrip().split("\n")]
 
     @cached_property
     def starting_line_number(self) -> int:
-        import inspect
-
-        return inspect.getsourcelines(self.fn)[1]
+        return self.fn.__code__.co_firstlineno
 
     @cached_property
     def def_file_line_number(self) -> int:

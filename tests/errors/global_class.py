@@ -21,4 +21,4 @@ def run():
 # global_class.py:13:17: CompileError[GLOBAL]: global variable 'Scale' cannot be used in a kernel: it is the class Scale, not a tl.constexpr
 #     tl.store(x, Scale().value)
 #                 ^~~~~
-#   help: kernels know named tuples, and no other classes
+#   help: kernels know named tuples and @aggregate; of an Enum, or a class of constants, make tl.constexpr(Scale)

@@ -20,4 +20,4 @@ def run():
 # loop_while_type.py:11:9: CompileError[LOOP_TYPE]: loop-carried variable 'v' has type i32 before the loop and f32 after one iteration
 #         v = v / 2
 #         ^~~~~~~~~
-#   help: line 9: start with tl.float32, or assign v.to(tl.int32) in the loop
+#   help: '//' divides integers and gives an integer

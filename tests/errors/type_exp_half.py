@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_exp_half.py:9:17: CompileError[TYPE]: exp takes float32 or float64, not f16
+# type_exp_half.py:9:24: CompileError[TYPE]: exp takes float32 or float64, not f16
 #     tl.store(x, tl.exp(tl.load(x)))
-#                 ^~~~~~~~~~~~~~~~~~
+#                        ^~~~~~~~~~
 #   help: convert first: x.to(tl.float32)

@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_exp_int.py:9:17: CompileError[TYPE]: exp takes float32 or float64, not i32
+# type_exp_int.py:9:24: CompileError[TYPE]: exp takes float32 or float64, not i32
 #     tl.store(x, tl.exp(n + 0))
-#                 ^~~~~~~~~~~~~
+#                        ^~~~~
 #   help: convert first: x.to(tl.float32)

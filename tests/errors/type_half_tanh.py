@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# type_half_tanh.py:10:24: CompileError[TYPE]: tanh takes float32 or float64, not f16[4]
+# type_half_tanh.py:10:32: CompileError[TYPE]: tanh takes float32 or float64, not f16[4]
 #     tl.store(x, tl.sum(tl.tanh(v)))
-#                        ^~~~~~~~~~
-#   help: convert first: x.to(tl.float32)
+#                                ^
+#   help: convert first: v.to(tl.float32)

@@ -18,3 +18,4 @@ def run():
 # value_attribute_t.py:10:24: CompileError[VALUE]: x.T needs two dimensions, not the shape [2, 4, 8]
 #     tl.store(x, tl.sum(a.T))
 #                        ^~~
+#   help: tl.permute(x, dims) reorders any number of dimensions

@@ -69,3 +69,22 @@ def test_slices(run: Any) -> None:
         ]
     )
     assert np.array_equal(out, want)
+
+
+@tegula.jit
+def dots(x, out):
+    v = tl.load(x + tl.arange(0, 64)).reshape(2, 4, 8)
+    tl.static_assert(v[None, ...].shape == [1, 2, 4, 8])
+    tl.static_assert(v[..., None].shape == [2, 4, 8, 1])
+    tl.static_assert(v[..., :, None, :].shape == [2, 4, 1, 8])
+    tl.static_assert(v[:, 1, 2, ...].shape == [2])
+    tl.store(out + tl.arange(0, 4), v[1, ..., 3])
+    tl.store(out + 4 + tl.arange(0, 8).reshape(4, 2), v[1, ..., 2:4])
+
+
+def test_dots(run: Any) -> None:
+    x = np.arange(64, dtype=np.float32)
+    out = np.zeros(12, np.float32)
+    run(dots, x, out)
+    v = x.reshape(2, 4, 8)
+    assert np.array_equal(out, np.append(v[1, ..., 3], v[1, ..., 2:4]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import linecache
 import subprocess
 import sys
@@ -163,9 +164,9 @@ def test_changed_file(tmp_path: Path) -> None:
         "def kernel(x, n):\n    tl.store(x, n)\n"
     )
     space: dict[str, Any] = {}
-    exec(compile(path.read_text(), str(path), "exec"), space)
+    code = compile(path.read_text(), str(path), "exec")
     path.write_text("# all gone\n\n\ndef other(x, n):\n    return 3\n")
-    linecache.checkcache(str(path))
+    exec(code, space)
     with pytest.raises((ValueError, SyntaxError, tegula.CompileError)):
         space["kernel"].lower(*SIG)
 
@@ -295,3 +296,35 @@ def test_threads_that_build_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "compile", fails_twice)
     assert "store" in kernel.lower(*SIG)
     assert len(calls) == 3
+
+
+def import_text(path: Path, text: str) -> Any:
+    path.write_text("import tegula\nimport tegula.language as tl\n" + text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+KERNEL = "@tegula.jit\ndef k(x, n):\n    tl.store(x, {})\n"
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_file_written_anew(tmp_path: Path, known: bool) -> None:
+    path = tmp_path / "written_anew.py"
+    for value in (1, 22, 333):
+        k = import_text(path, KERNEL.format(value)).k
+        assert f" {value}" in k.lower(*SIG)
+        if known:
+            linecache.getlines(str(path))
+
+
+def test_a_file_edited_before_the_first_compile(tmp_path: Path) -> None:
+    path = tmp_path / "edited.py"
+    first = import_text(path, KERNEL.format(123)).k
+    second = import_text(path, "# one line more\n" + KERNEL.format(456)).k
+    path.write_text("nothing that is Python")
+    assert " 123" in first.lower(*SIG)
+    assert " 456" in second.lower(*SIG)
+    assert "tl.store(x, 456)" in second.src
