@@ -5,7 +5,7 @@
  *         CPU                cg_host         tile loops -> object code    codegen/host/
  *         CUDA, emulator     order_simt      layouts                      passes/
  *                            cg_simt         PTX, or host object code     codegen/simt/
- *         CUDA               ptxas_run       PTX -> cubin                 runtime/ptxas.c
+ *         CUDA               compile_ptx     PTX -> cubin                 assemble.c
  *     C   with the GIL       the caller keeps the Binary, or raises the error
  *
  * A and B are comp_runs of their own, so that no jump crosses the change of the GIL.
@@ -86,33 +86,18 @@ keep(Comp *c, Binary *out, const char *stage, const char *data, size_t n)
 
 /* TEGULA_INTERPRET: the frontend's IR itself is what runs, places in the source included. */
 static void
-interpretable(const Func *f, Binary *out)
+interpretable(Func *f, Binary *out)
 {
+    f = override_func(f, "tir");
+    if (f->c->n_overrides && !comp_override(f->c, "tir"))
+        err_at(f->c, NULL, TARGET, "ir_override with another file than tile IR",
+               "the interpreter");
     ir_verify(f, "frontend");
     const char *tir = ir_print(f, false), *located = ir_print(f, true);
     keep(f->c, out, "tir", tir, strlen(tir));
     keep(f->c, out, "interp", located, strlen(located));
     out->symbol = copy(f->c, f->name, strlen(f->name) + 1);
     describe(f, out);
-}
-
-static void
-assemble(Comp *c, Binary *out)
-{
-    const Stage *ptx = binary_stage(out, "ptx");
-    Assembled a = {0};
-    bool found = false;
-    char why[ERR_TEXT] = "";
-    bool ok = ptxas_run(c->ptxas, ptx->data, ptx->size, c->opt.target, &a, &found, why);
-    bool kept = ok && found && binary_add(out, "cubin", a.cubin, a.size);
-    if (kept)
-        out->n_regs = a.n_regs, out->n_spills = a.n_spills;
-    free(a.cubin);
-    free(a.log);
-    if (!ok)
-        err_at(c, NULL, PTXAS, why);
-    if (found && !kept)
-        err_at(c, NULL, MEMORY);
 }
 
 /* The texts of codegen, where TEGULA_DUMP or TEGULA_DUMP_DIR ask for them: "emit". */
@@ -141,11 +126,13 @@ phase_b(Comp *c, void *data)
     double start = clock_ms();
     run_passes(f, order_tile);
     out->ms[TIME_PASSES] = clock_ms() - start;
+    f = override_func(f, "tir");
     const char *tir = ir_print(f, false);
     keep(c, out, "tir", tir, strlen(tir));
     if (c->opt.target.kind != TARGET_CPU) {
         start = clock_ms();
         run_passes(f, order_simt);
+        f = override_func(f, "simt");
         out->ms[TIME_PASSES] += clock_ms() - start;
         const char *simt = ir_print(f, false);
         keep(c, out, "simt", simt, strlen(simt));
@@ -158,11 +145,13 @@ phase_b(Comp *c, void *data)
     if (f->report.n)
         keep(c, out, "report", f->report.at, (size_t)f->report.n);
     out->ms[TIME_CODEGEN] = clock_ms() - start - out->ms[TIME_LLVM];
-    dump_emitted(c, out);
     describe(f, out);
+    if (c->opt.target.kind == TARGET_CUDA)
+        override_ptx(c, out);
+    dump_emitted(c, out);
     if (c->opt.target.kind == TARGET_CUDA) {
         start = clock_ms();
-        assemble(c, out);
+        compile_ptx(c, out);
         out->ms[TIME_PTXAS] = clock_ms() - start;
     }
 }

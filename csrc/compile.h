@@ -64,6 +64,8 @@ void binary_free(Binary *b);
 const Stage *binary_stage(const Binary *b, const char *name); /* NULL: no such stage */
 /* Adds a copy of data; false when out of memory or full. */
 bool binary_add(Binary *b, const char *name, const char *data, size_t n);
+/* The same, in the place of what the stage was. */
+bool binary_put(Binary *b, const char *name, const char *data, size_t n);
 /* Milliseconds of a clock that only goes forward. */
 double clock_ms(void);
 
@@ -78,5 +80,8 @@ bool compile_kernel(Comp *c, const struct FeEnv *env, struct FeFunction *f,
 /* Phase A alone: the frontend's tile IR as text in c's arena; NULL: as above. */
 char *compile_lower(Comp *c, const struct FeEnv *env, struct FeFunction *f,
                     const struct ArgSpec *args);
+
+/* assemble.c: adds the machine code of out's PTX, where there is an assembler. */
+void compile_ptx(Comp *c, Binary *out);
 
 #endif

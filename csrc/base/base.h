@@ -178,17 +178,30 @@ typedef struct Options {
 
 /* TEGULA_DUMP, TEGULA_DUMP_DIR, TEGULA_STOP, read once at import. */
 typedef struct DumpConfig {
-    const char *passes; /* "fold,coalesce", "all", "kernel:fold" or NULL */
-    const char *dir;    /* or NULL */
-    const char *stop;   /* pass after which the compile stops, or NULL */
-    FILE *out;          /* where TEGULA_DUMP prints; stderr when NULL */
+    const char *passes;  /* "fold,coalesce", "all", "kernel:fold" or NULL */
+    const char *dir;     /* or NULL */
+    const char *stop;    /* pass after which the compile stops, or NULL */
+    FILE *out;           /* where TEGULA_DUMP prints; stderr when NULL */
+    bool ptx, ptxas_log; /* to stdout: the PTX, and what ptxas says */
 } DumpConfig;
+
+/* A file of the user's in the place of what a compile makes: option ir_override. */
+typedef struct Override {
+    const char *stage; /* tir simt llir ptx cubin */
+    char *path, *data; /* owned by whoever made the list; data ends with a NUL */
+    size_t size;
+} Override;
 
 struct Comp {
     Arena *arena;
     Options opt;
+    const Override *overrides;
+    int n_overrides;
     DumpConfig dump;
-    const char *ptxas;  /* the assembler the user asked for; NULL: look for one */
+    const char *ptxas; /* the assembler the user asked for; NULL: look for one */
+    const char
+        *ptxas_options; /* of a compile that has no option ptx_options; NULL: none */
+    bool no_ptxas_opt;  /* the assembler leaves the code as it is */
     const char *cpu;    /* make host code for x86-64-v2, -v3 or -v4; NULL: this CPU */
     const char *kernel; /* name of what is compiled, for dumps and messages */
     const char
@@ -207,6 +220,12 @@ struct Comp {
 
 /* What texts, as Comp.option_texts, say of name: *n bytes; NULL: nothing. */
 const char *option_text(const char *texts, const char *name, size_t *n);
+
+/* The file that replaces a stage; NULL: none does. */
+const Override *comp_override(const Comp *c, const char *stage);
+
+/* Is the word in the list "a,b,c" that texts have for name? Without a list every word is. */
+bool option_lists(const char *texts, const char *name, const char *word);
 
 bool comp_init(Comp *c); /* false: out of memory. Zeroes *c first. */
 void comp_done(Comp *c);

@@ -77,12 +77,38 @@ const char *
 option_text(const char *texts, const char *name, size_t *n)
 {
     size_t len = strlen(name);
-    for (const char *s = texts; s && *s; s = strchr(s, '\n') + 1) {
+    for (const char *s = texts; s && *s;
+         s = strchr(s, '\n') + 1) { /* lines are whole */
         const char *tab = strchr(s, '\t');
         if (len != (size_t)(tab - s) || strncmp(s, name, len) != 0)
             continue;
         *n = strcspn(tab + 1, "\n");
         return tab + 1;
     }
+    return NULL;
+}
+
+bool
+option_lists(const char *texts, const char *name, const char *word)
+{
+    size_t n;
+    const char *s = option_text(texts, name, &n);
+    if (!s)
+        return true;
+    for (const char *end = s + n; s <= end;) {
+        size_t len = strcspn(s, ",\n");
+        if (len == strlen(word) && !memcmp(s, word, len))
+            return true;
+        s += len + 1;
+    }
+    return false;
+}
+
+const Override *
+comp_override(const Comp *c, const char *stage)
+{
+    for (int i = 0; i < c->n_overrides; i++)
+        if (!strcmp(c->overrides[i].stage, stage))
+            return &c->overrides[i];
     return NULL;
 }

@@ -42,6 +42,26 @@ binary_add(Binary *b, const char *name, const char *data, size_t n)
     return true;
 }
 
+bool
+binary_put(Binary *b, const char *name, const char *data, size_t n)
+{
+    for (int i = 0; i < b->n_stages; i++) {
+        Stage *s = &b->stage[i];
+        if (strcmp(s->name, name) != 0)
+            continue;
+        char *copy = malloc(n + 1);
+        if (!copy)
+            return false;
+        memcpy(copy, data, n);
+        copy[n] = 0;
+        free(s->data);
+        s->data = copy;
+        s->size = n;
+        return true;
+    }
+    return binary_add(b, name, data, n);
+}
+
 double
 clock_ms(void)
 {

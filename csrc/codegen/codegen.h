@@ -112,6 +112,14 @@ void cg_asm_check(Ll *l, const Op *o, int sm); /* an error unless it can be run 
 /* o, with pack 1, on scalars or vectors of the registers, in a region: its results. */
 void cg_asm_elements(Ll *l, const Op *o, Lv *x, Lv *out);
 
+/* ---- override.c: files in the place of stages ---- */
+/* The function that the rest is made of: f, or that of the user's file. */
+Func *override_func(Func *f, const char *stage);
+/* Puts the user's module in the place of l->m, and its text into out; by ll_finish. */
+void ll_override(Ll *l, Binary *out);
+/* Puts the user's PTX into out, which is complete but for machine code. */
+void override_ptx(Comp *c, Binary *out);
+
 /* ---- link.c: functions of the user's bitcode ---- */
 /* Calls the function that o, an EXTERN, names, and remembers to link its file. */
 Lv ll_call_extern(Ll *l, const Op *o, Lv *x);

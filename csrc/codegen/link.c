@@ -3,7 +3,8 @@
  * A call declares the function as its operands have it. When the kernel is built, each file is
  * read once, compared with what was declared, and linked; what came with it is hidden, put
  * into its callers, and dropped. Files ask for their flags by __nvvm_reflect, which the pass
- * of that name answers: nothing is set, so subnormal numbers are kept.
+ * of that name answers: subnormal numbers are flushed, as Triton says, unless the option
+ * enable_reflect_ftz is off.
  */
 #include "codegen/codegen.h"
 #include "codegen/simt/machine.h"
@@ -112,11 +113,23 @@ check_symbols(Ll *l, const LlLibrary *k, LLVMModuleRef m)
     }
 }
 
+/* Option enable_reflect_ftz: what a library gets that asks for "__CUDA_FTZ". */
+static void
+answer_ftz(Ll *l)
+{
+    size_t n;
+    const char *off = option_text(l->c->option_texts, "enable_reflect_ftz=", &n);
+    static const char name[] = "nvvm-reflect-ftz";
+    LLVMAddModuleFlag(l->m, LLVMModuleFlagBehaviorOverride, name, sizeof name - 1,
+                      LLVMValueAsMetadata(ll_i32(l, !off)));
+}
+
 const char *
 ll_link(Ll *l, const char *passes)
 {
     if (!l->libraries)
         return passes;
+    answer_ftz(l);
     for (LlLibrary *k = l->libraries; k; k = k->next) {
         Reading r = {.library = k};
         ll_guarded(l, read_file, &r);

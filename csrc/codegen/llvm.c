@@ -435,9 +435,10 @@ ll_finish(Ll *l, const char *passes, Binary *out)
     char *text = LLVMPrintModuleToString(l->m);
     bool kept = binary_add(out, "llir", text, strlen(text));
     LLVMDisposeMessage(text);
-    out->ms[TIME_LLVM] += clock_ms() - start;
     if (!kept)
         err_at(l->c, NULL, MEMORY);
+    ll_override(l, out);
+    out->ms[TIME_LLVM] += clock_ms() - start;
 }
 
 void

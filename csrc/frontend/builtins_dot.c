@@ -99,7 +99,7 @@ precision(Fe *f, Value name, Value allow_tf32)
     static const char *const words[] = {"tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"};
     bool by_name = !is_absent(name) && !is_py_none(name);
     const char *s = "tf32", *option;
-    size_t len;
+    size_t len = 0;
     if (!is_absent(allow_tf32) && !is_py_none(allow_tf32)) {
         if (by_name)
             fail(f, VALUE, "only one of input_precision and allow_tf32 can be given");
@@ -115,8 +115,14 @@ precision(Fe *f, Value name, Value allow_tf32)
             s = v_const_str(f, v_obj(knob), "the knob language.fp32_default");
     }
     for (int i = 0; i < (int)COUNT(words); i++)
-        if (!strcmp(s, words[i]))
+        if (!strcmp(s, words[i])) {
+            if (!option_lists(f->c->option_texts, "allowed_dot_input_precisions=", s))
+                fail(f, VALUE,
+                     "input_precision \"%s\" is not among the option "
+                     "allowed_dot_input_precisions of this launch",
+                     s);
             return i;
+        }
     fail(f, VALUE,
          "input_precision must be one of tf32, tf32x3, ieee, bf16x3, bf16x6, not "
          "\"%s\"",
@@ -153,6 +159,34 @@ partial_k(Fe *f, Value given, const Type *a)
     return fe_is_f8(a->elem) ? MAX(n, 1) : 0;
 }
 
+/* Is a dot of it one that the launch, or the machine, would rather not have? */
+static bool
+is_deprecated(Fe *f, Elem e)
+{
+    static const char option[] = "deprecated_fp8_dot_operand_dtypes=";
+    size_t n;
+    const Target *t = &f->c->opt.target;
+    if (option_text(f->c->option_texts, option, &n))
+        return option_lists(f->c->option_texts, option, elem_info[e].sig);
+    return e == E_F8E4B15 && t->kind != TARGET_CPU && t->sm >= 90;
+}
+
+static void
+warn_deprecated(Fe *f, Elem e)
+{
+    if (!is_deprecated(f, e))
+        return;
+    if (e == E_F8E4B15)
+        fe_warn(f, PyExc_UserWarning,
+                "dot of tl.float8e4b15 is deprecated from sm_90 on, which has "
+                "instructions for tl.float8e4nv and tl.float8e5");
+    else
+        fe_warn(f, PyExc_UserWarning,
+                "dot of tl.%s is deprecated by the option "
+                "deprecated_fp8_dot_operand_dtypes",
+                elem_info[e].tl);
+}
+
 Value
 bi_dot(Fe *f, Value *v)
 {
@@ -161,12 +195,8 @@ bi_dot(Fe *f, Value *v)
     Val *acc = NULL;
     check_elems(f, a->type, b->type);
     check_shapes(f, v, a->type, b->type);
-    const Target *t = &f->c->opt.target;
-    if (t->kind != TARGET_CPU && t->sm >= 90 &&
-        (a->type->elem == E_F8E4B15 || b->type->elem == E_F8E4B15))
-        fe_warn(f, PyExc_UserWarning,
-                "dot of tl.float8e4b15 is deprecated from sm_90 on, which has "
-                "instructions for tl.float8e4nv and tl.float8e5");
+    warn_deprecated(f, a->type->elem);
+    warn_deprecated(f, b->type->elem);
     int r = a->type->rank;
     int32_t shape[MAX_RANK];
     memcpy(shape, a->type->shape, sizeof shape);

@@ -122,6 +122,34 @@ count_leaves(const ArgSpec *a)
     return n;
 }
 
+/* ---- float8 types that a launch says it has not ------------------------------------------------ */
+
+static void
+check_f8(Fe *f, const Type *t, const Loc *at)
+{
+    if (fe_is_f8(t->elem) && !option_lists(f->c->option_texts, "supported_fp8_dtypes=",
+                                           elem_info[t->elem].sig))
+        err_at(f->c, at, VALUE,
+               str_printf(f->a,
+                          "tl.%s is not among the option supported_fp8_dtypes of this "
+                          "launch",
+                          elem_info[t->elem].tl));
+}
+
+static void
+check_f8_block(Fe *f, const Block *b, const Loc *at)
+{
+    for (int i = 0; i < b->n_args; i++)
+        check_f8(f, b->args[i]->type, at);
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_results; i++)
+            check_f8(f, result(o, i)->type, o->loc);
+        for (int i = 0; i < o->n_regions; i++)
+            if (o->regions[i])
+                check_f8_block(f, o->regions[i], o->loc);
+    }
+}
+
 /* ---- the run ----------------------------------------------------------------------------------- */
 
 static Fe *
@@ -188,5 +216,8 @@ fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_
     fe_mark_return(f, v);
     ir_op(&f->b, OP_RETURN, 0, NULL, 0, NULL);
     fe_check_refused(f);
+    size_t n;
+    if (option_text(c->option_texts, "supported_fp8_dtypes=", &n))
+        check_f8_block(f, f->func->body, loc);
     return f->func;
 }

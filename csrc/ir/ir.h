@@ -383,6 +383,8 @@ bool ir_eval(OpCode op, Elem in, Elem out, const uint64_t *args, int n_args,
 /* ---- print.c, parse.c: two directions of one grammar ---------------------------- */
 char *ir_print(const Func *f, bool with_locs); /* in the Comp's arena */
 Func *ir_parse(Comp *c, const char *text);     /* raises PARSE_IR */
+/* The same, of a file of that name: errors show its lines. */
+Func *ir_parse_file(Comp *c, const char *text, const char *file);
 /* One constant of a scalar type, as const prints and reads it: 1.0, -inf, true,
  * 0x7fc00001. What is printed reads back as the same bits. elem_parse: false, not a
  * constant of t. */
@@ -390,7 +392,7 @@ char *elem_str(Arena *a, const Type *t, uint64_t bits);
 bool elem_parse(const Type *t, const char *s, uint64_t *bits);
 
 /* ---- verify.c ------------------------------------------------------------------- */
-/* Raises VERIFY, naming the pass it follows. */
+/* Raises VERIFY, naming the pass it follows; NULL: a user wrote it, raises PARSE_IR. */
 void ir_verify(const Func *f, const char *after);
 
 /* ---- interp.c, interp_across.c: what the ops mean, in the dullest C ------------- */

@@ -522,8 +522,15 @@ parse_layouts(Parser *p)
 Func *
 ir_parse(Comp *c, const char *text)
 {
+    return ir_parse_file(c, text, "tir");
+}
+
+Func *
+ir_parse_file(Comp *c, const char *text, const char *file)
+{
     Parser p = {.c = c,
                 .text = text,
+                .file = str_intern(c, file),
                 .at = text,
                 .vals = {.a = c->arena},
                 .layouts = {.a = c->arena},

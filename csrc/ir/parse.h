@@ -11,6 +11,7 @@
 typedef struct Parser {
     Comp *c;
     const char *text;    /* all of it */
+    const char *file;    /* its name, for messages */
     const char *at;      /* the next character */
     Func *f;             /* what is being read */
     Map vals;            /* name -> Val */

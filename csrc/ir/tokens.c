@@ -15,7 +15,7 @@ tok_loc(Parser *p, const char *at, const char *end)
         if (*s == '\n')
             p->line++, p->line_at = s + 1;
     int col = (int)(at - p->line_at);
-    return loc_new(p->c, "tir", NULL, p->line, col, p->line, col + (int)(end - at),
+    return loc_new(p->c, p->file, NULL, p->line, col, p->line, col + (int)(end - at),
                    NULL);
 }
 

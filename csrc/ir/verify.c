@@ -23,8 +23,15 @@ typedef struct Walk {
 } Walk;
 
 #define refuse(w, loc, ...)                                                            \
-    err_at((w)->f->c, loc, VERIFY, (w)->after,                                         \
-           str_printf((w)->f->c->arena, __VA_ARGS__))
+    refuse_text(w, loc, str_printf((w)->f->c->arena, __VA_ARGS__))
+
+static NORETURN void
+refuse_text(Walk *w, const Loc *loc, const char *why)
+{
+    if (!w->after) /* a user's text */
+        err_at(w->f->c, loc, PARSE_IR, why);
+    err_at(w->f->c, loc, VERIFY, w->after, why);
+}
 
 static void
 check_type(Walk *w, const Type *t, const Loc *loc)

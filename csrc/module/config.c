@@ -20,6 +20,7 @@ config_free(Config *c)
 {
     free(c->dump);
     free(c->dump_dir);
+    free(c->ptxas_options);
     free(c->stop);
     free(c->cache_dir);
     free(c->ptxas);
@@ -114,6 +115,16 @@ set_knob(Config *c, const char *name, PyObject *value)
         return set_flag(&c->fp_fusion, value);
     if (!strcmp(name, "always_compile"))
         return set_flag(&c->always_compile, value);
+    if (!strcmp(name, "override"))
+        return set_flag(&c->override, value);
+    if (!strcmp(name, "dump_ir"))
+        return set_flag(&c->dump_ir, value);
+    if (!strcmp(name, "dump_nvptx"))
+        return set_flag(&c->dump_nvptx, value);
+    if (!strcmp(name, "dump_ptxas_log"))
+        return set_flag(&c->dump_ptxas_log, value);
+    if (!strcmp(name, "disable_ptxas_opt"))
+        return set_flag(&c->disable_ptxas_opt, value);
     if (!strcmp(name, "stream_bytes"))
         return set_int64(&c->stream_bytes, value);
     if (!strcmp(name, "cache_max_bytes"))
@@ -124,13 +135,14 @@ set_knob(Config *c, const char *name, PyObject *value)
         c->emu_seed = (uint64_t)n;
         return 0;
     }
-    char **const text = !strcmp(name, "dump")        ? &c->dump
-                        : !strcmp(name, "dump_dir")  ? &c->dump_dir
-                        : !strcmp(name, "stop")      ? &c->stop
-                        : !strcmp(name, "cache_dir") ? &c->cache_dir
-                        : !strcmp(name, "ptxas")     ? &c->ptxas
-                        : !strcmp(name, "libcuda")   ? &c->libcuda
-                                                     : NULL;
+    char **const text = !strcmp(name, "dump")            ? &c->dump
+                        : !strcmp(name, "dump_dir")      ? &c->dump_dir
+                        : !strcmp(name, "stop")          ? &c->stop
+                        : !strcmp(name, "cache_dir")     ? &c->cache_dir
+                        : !strcmp(name, "ptxas")         ? &c->ptxas
+                        : !strcmp(name, "libcuda")       ? &c->libcuda
+                        : !strcmp(name, "ptxas_options") ? &c->ptxas_options
+                                                         : NULL;
     if (text)
         return set_text(text, value);
     return PyErr_Format(PyExc_TypeError, "configure() knows no '%s'", name), -1;

@@ -96,6 +96,21 @@ wait_for_compiles(PyObject *mod, PyObject *unused)
     return Py_NewRef(Py_None);
 }
 
+static PyObject *
+option_names(PyObject *mod, PyObject *unused)
+{
+    (void)mod, (void)unused;
+    const char *const *names = option_list();
+    PyObject *list = PyList_New(0);
+    for (; list && *names; names++) {
+        PyObject *name = PyUnicode_FromString(*names);
+        if (!name || PyList_Append(list, name))
+            Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    return list;
+}
+
 static PyMethodDef mod_methods[] = {
     {"hash_bytes", checksum, METH_O,
      "hash_bytes(data)\n--\n\nThe checksum of files in the cache."},
@@ -110,6 +125,8 @@ static PyMethodDef mod_methods[] = {
      "configure(**knobs)\n--\n\nTells C the knobs; python/tegula/knobs.py calls it."},
     {"_wait_for_compiles", wait_for_compiles, METH_NOARGS,
      "_wait_for_compiles()\n--\n\nReturns when no other thread is compiling."},
+    {"_option_names", option_names, METH_NOARGS,
+     "_option_names()\n--\n\nWhat a launch takes besides the kernel's parameters."},
     {"_debug_step", debug_step, METH_O, "_debug_step(line)\n--\n\nSee debugger.py."},
     {"_debug_below", debug_below, METH_O, "_debug_below(line)\n--\n\nSee debugger.py."},
     {"_debug_value", debug_value, METH_NOARGS,

@@ -23,6 +23,10 @@ typedef struct Config {
     int num_threads;      /* 0: as many as the process may use */
     int64_t stream_bytes; /* 0: as many as the last cache holds */
     bool debug, fp_fusion, always_compile, interpret, check_bounds, line_info;
+    bool override, dump_ir; /* files of stages by hash: runtime/override.c */
+    bool dump_nvptx, dump_ptxas_log;
+    bool disable_ptxas_opt;
+    char *ptxas_options;          /* of launches that give no ptx_options; NULL: none */
     uint64_t emu_seed;            /* order of the emulator's warps; 0: ascending */
     char *dump, *dump_dir, *stop; /* NULL: unset */
     char *cache_dir;              /* NULL or "": no cache on disk */

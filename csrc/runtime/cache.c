@@ -370,8 +370,13 @@ comp_configure(Comp *c, const State *st, const char *kernel, Options o)
     c->opt = o;
     c->kernel = kernel;
     c->ptxas = st->config.ptxas;
-    c->dump = (DumpConfig){
-        .passes = st->config.dump, .dir = st->config.dump_dir, .stop = st->config.stop};
+    c->ptxas_options = st->config.ptxas_options;
+    c->no_ptxas_opt = st->config.disable_ptxas_opt;
+    c->dump = (DumpConfig){.passes = st->config.dump,
+                           .dir = st->config.dump_dir,
+                           .stop = st->config.stop,
+                           .ptx = st->config.dump_nvptx,
+                           .ptxas_log = st->config.dump_ptxas_log};
     if (st->fail_after)
         arena_fail_after(c->arena, st->fail_after);
 }
@@ -389,7 +394,7 @@ compiling(State *st, int change)
 
 /* Frontend, passes, code: *out, or -1 with an exception. */
 static int
-build(Call *c, Options o, const char *symbol, Binary *out)
+build(Call *c, Options o, const char *symbol, const Overrides *files, Binary *out)
 {
     State *st = c->k->st;
     FeEnv env;
@@ -406,6 +411,8 @@ build(Call *c, Options o, const char *symbol, Binary *out)
     comp_configure(&comp, st, c->k->f->name, o);
     comp.symbol = symbol;
     comp.option_texts = call_option_texts(c);
+    comp.overrides = files->at;
+    comp.n_overrides = files->n;
     compiling(st, 1);
     bool ok = compile_kernel(&comp, &env, c->k->f, specs, out);
     compiling(st, -1);
@@ -513,6 +520,7 @@ make_variant(Call *c, Target target, FeCaptures *captures)
                    o.num_ctas, c->k->f->name, target.sm),
                NULL;
     DiskKey disk = {0};
+    Overrides files = {.n = 0};
     Compiled *v = compiled_new(c->k);
     if (!v || hooks_symbol(c, &v->symbol))
         goto fail;
@@ -523,28 +531,34 @@ make_variant(Call *c, Target target, FeCaptures *captures)
         tracing_resume();
     if (r || hooks_compile(c, target, disk.hash, NULL) <= 0)
         goto fail;
+    if (overrides_read(c, target, v->symbol ? v->symbol : c->k->f->name, disk.hash,
+                       &files))
+        goto fail;
     /* Who asks to see the stages asks for a compile. */
-    bool is_shown = config->dump || config->dump_dir || config->stop;
-    if (disk.dir && !config->always_compile && !is_shown &&
+    bool is_shown = config->dump || config->dump_dir || config->stop ||
+                    config->dump_nvptx || config->dump_ptxas_log;
+    if (disk.dir && !config->always_compile && !is_shown && !files.n &&
         disk_load(&disk, c, &v->bin)) {
         v->from_disk = true;
     } else {
         if (o.interpret)
             tracing_pause();
-        r = build(c, o, v->symbol, &v->bin);
+        r = build(c, o, v->symbol, &files, &v->bin);
         if (o.interpret)
             tracing_resume();
         if (r)
             goto fail;
-        if (disk.dir && !v->bin.is_linked)
+        if (disk.dir && !v->bin.is_linked && !files.n)
             disk_store(config, &disk, c->k->f->name, &v->bin);
     }
     memcpy(v->hash, disk.hash, sizeof v->hash);
-    if (attach(c, v) || hooks_compile(c, target, disk.hash, v) < 0)
+    if (attach(c, v) || hooks_dump(v) || hooks_compile(c, target, disk.hash, v) < 0)
         goto fail;
     disk_key_done(&disk);
+    overrides_free(&files);
     return v;
 fail:
+    overrides_free(&files);
     disk_key_done(&disk);
     Py_XDECREF((PyObject *)v);
     return NULL;

@@ -384,6 +384,10 @@ disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *k
     const char *texts = call_option_texts(c);
     put_text(&b, texts ? texts : "");
     put_machine(&b, config, target);
+    if (target.kind == TARGET_CUDA) {
+        put_text(&b, config->ptxas_options ? config->ptxas_options : "");
+        put_text(&b, config->disable_ptxas_opt ? "-O0" : "");
+    }
     if (symbol)
         put_block(&b, symbol, strlen(symbol));
     int r = put_call(&b, c, &env, captures);

@@ -105,6 +105,20 @@ hooks_load(Compiled *v, bool is_done)
 }
 
 int
+hooks_dump(Compiled *v)
+{
+    if (!v->st->config.dump_ir)
+        return 0;
+    PyObject *hooks = PyImport_ImportModule("tegula.hooks");
+    PyObject *res = hooks
+                        ? PyObject_CallMethod(hooks, "dump_stages", "O", (PyObject *)v)
+                        : NULL;
+    Py_XDECREF(hooks);
+    Py_XDECREF(res);
+    return res ? 0 : -1;
+}
+
+int
 hooks_symbol(const Call *c, char **out)
 {
     *out = NULL;

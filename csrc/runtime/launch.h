@@ -35,7 +35,7 @@ typedef struct Kernel Kernel;
 typedef struct Launcher Launcher;
 typedef struct Compiled Compiled;
 
-enum { MAX_ARGS = 256, MAX_NODES = 512 };
+enum { MAX_ARGS = 256, MAX_NODES = 512, MAX_OPTIONS = 32 };
 
 /* ---- nodes ----------------------------------------------------------------------------- */
 /* code: truth in bits 0..7, elem in 8..15, children in 8..23 for tuples, kind from 24. */
@@ -327,6 +327,14 @@ int call_argument(Call *c, const FeParam *p, PyObject *x);
 int call_tuple(Call *c, PyObject *x);
 /* Adds the node of a constant (borrowed). 0, or -1 with an exception. */
 int constant_node(Call *c, PyObject *value);
+
+/* ---- options.c ------------------------------------------------------------------------------- */
+const char *const *option_list(void); /* the names of options.def, then NULL */
+OptWord options_default(const Kernel *k);
+/* Option number id of that list into c->opt. 0, or -1 with an exception. */
+int call_set_option(Call *c, int id, PyObject *value);
+/* The options that are texts, as Comp.option_texts has them; NULL: none. */
+const char *call_option_texts(const Call *c);
 int option_names_new(State *st); /* interns options.def; 0 or -1 */
 void option_names_free(State *st);
 
@@ -340,6 +348,18 @@ int parse_target(const char *text, Target *out);
 int parse_arch(const char *text, Target *out);
 enum { TARGET_TEXT = 32 };
 char *target_text(Target t, char buf[TARGET_TEXT]);
+
+/* ---- override.c ------------------------------------------------------------------------------ */
+enum { MAX_OVERRIDES = 8 };
+typedef struct Overrides {
+    Override at[MAX_OVERRIDES];
+    int n;
+} Overrides;
+/* The files that replace stages of this compile of a kernel of that name. 0, or -1 with an
+ * exception; to be freed in either case. */
+int overrides_read(const Call *c, Target t, const char *kernel, const char *hash,
+                   Overrides *all);
+void overrides_free(Overrides *all);
 
 /* ---- cache.c: variants in memory -------------------------------------------------------------- */
 /* The parameter whose argument a node is, or is an element of. */
@@ -389,6 +409,8 @@ int hooks_compile(const Call *c, Target target, const char *key, const Compiled 
 /* What @jit(repr=) calls the variant for this call, malloc'ed, with letters, digits and _ only;
  * *out is NULL when there is no repr. 0, or -1 with an exception. */
 int hooks_symbol(const Call *c, char **out);
+/* knobs.compilation.dump_ir: v's stages into its folder of files. 0, or -1 with an exception. */
+int hooks_dump(Compiled *v);
 /* Before v's code is loaded, and after. 0, or -1 with an exception. */
 int hooks_load(Compiled *v, bool is_done);
 
@@ -399,9 +421,6 @@ int emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 /* The memory the tensors of the launch span. A pointer whose extent is unknown (an address
  * passed as an integer) switches the check off: *n = 0. 0, or -1 with an exception. */
 int launch_regions(const Compiled *v, const Call *c, EmuRegion *out, int *n);
-
-/* bind.c: the options that are texts as Comp.option_texts has them; NULL: none. */
-const char *call_option_texts(const Call *c);
 
 /* ---- interp_launch.c: TEGULA_INTERPRET -------------------------------------------------------------- */
 int interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);

@@ -193,20 +193,41 @@ files_remove(const Files *f)
     rmdir(f->dir);
 }
 
+enum { MAX_WORDS = 64 };
+
+/* The words of in->options, in text, behind the n that argv has. Their number; -1: too many. */
+static int
+add_words(char *text, char *argv[], int n)
+{
+    char *rest = NULL;
+    for (char *w = text ? strtok_r(text, " ", &rest) : NULL; w;
+         w = strtok_r(NULL, " ", &rest)) {
+        if (n == MAX_WORDS)
+            return -1;
+        argv[n++] = w;
+    }
+    return n;
+}
+
 /* One run of the program. out has the log, and the cubin when all went well. */
 static void
-assemble(char *program, const char *ptx, size_t n, Target t, Assembled *out,
+assemble(char *program, const Assembly *in, const char *ptx, size_t n, Assembled *out,
          char err[ERR_TEXT])
 {
     Files f;
     char arch[32];
+    Target t = in->target;
     size_t n_log = 0;
     *out = (Assembled){.n_regs = -1, .n_spills = -1};
     if (!files_new(&f, err))
         return;
     snprintf(arch, sizeof arch, "-arch=sm_%d%s", t.sm, t.accelerated ? "a" : "");
-    char *const argv[] = {program, arch, "-v", "-o", f.cubin, f.in, NULL};
-    int status = write_all(f.in, ptx, n) ? run(argv, f.log) : -1;
+    char *argv[MAX_WORDS + 1] = {program, arch, "-v", "-o", f.cubin, f.in};
+    char *words = in->options ? strdup(in->options) : NULL;
+    errno = in->options && !words ? ENOMEM : E2BIG;
+    int n_words = in->options && !words ? -1 : add_words(words, argv, 6);
+    int status = n_words > 0 && write_all(f.in, ptx, n) ? run(argv, f.log) : -1;
+    free(words);
     if (status < 0) {
         snprintf(err, ERR_TEXT, "%.800s cannot be run: %s", program, strerror(errno));
     } else {
@@ -223,8 +244,8 @@ assemble(char *program, const char *ptx, size_t n, Target t, Assembled *out,
 }
 
 bool
-ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out,
-          bool *found, char err[ERR_TEXT])
+ptxas_run(const char *path, const Assembly *in, Assembled *out, bool *found,
+          char err[ERR_TEXT])
 {
     char program[PATH_MAX];
     *out = (Assembled){.n_regs = -1, .n_spills = -1};
@@ -235,12 +256,12 @@ ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out,
         snprintf(err, ERR_TEXT, "%.800s cannot be run", path);
         return false;
     }
-    assemble(program, ptx, n, t, out, err);
-    int version = out->cubin ? 0 : version_wanted(out->log);
-    char *older = version ? ptx_with_version(ptx, n, version) : NULL;
+    assemble(program, in, in->ptx, in->n, out, err);
+    int version = out->cubin || in->keep_version ? 0 : version_wanted(out->log);
+    char *older = version ? ptx_with_version(in->ptx, in->n, version) : NULL;
     if (older) {
         free(out->log);
-        assemble(program, older, strlen(older), t, out, err);
+        assemble(program, in, older, strlen(older), out, err);
         free(older);
     }
     return out->cubin != NULL;

@@ -59,10 +59,19 @@ typedef struct Assembled {
     int n_regs, n_spills; /* spill bytes, stores + loads */
     char *log;            /* malloc'ed: everything ptxas said */
 } Assembled;
+/* What to assemble, and how. */
+typedef struct Assembly {
+    const char *ptx;
+    size_t n;
+    Target target;
+    const char *options; /* further ones of the user's, between blanks; NULL: none */
+    bool keep_version;   /* the user chose the version of the PTX: an error where the
+                            assembler is older, and not the same text under its own */
+} Assembly;
 /* path NULL: CUDA_HOME, CUDA_PATH, PATH. found false: there is no assembler (the driver's will
  * do). */
-bool ptxas_run(const char *path, const char *ptx, size_t n, Target t, Assembled *out,
-               bool *found, char err[ERR_TEXT]);
+bool ptxas_run(const char *path, const Assembly *in, Assembled *out, bool *found,
+               char err[ERR_TEXT]);
 
 /* A malloc'ed copy of PTX that says it is of another version (87: 8.7); NULL: out of memory, or
  * no version in it. We write the newest; what a kernel uses of it is often in an older one. */

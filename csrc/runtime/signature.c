@@ -184,20 +184,22 @@ done:
 
 /* ---- targets ------------------------------------------------------------------------ */
 
-/* NN or NNa behind "sm" or "sm_". */
+/* NN or NNa behind "sm_"; behind "sm", Triton's form, all features are meant. */
 static bool
 read_arch(const char *s, Target *out)
 {
     char *end = NULL;
     if (strncmp(s, "sm", 2) != 0)
         return false;
-    s += s[2] == '_' ? 3 : 2;
+    bool is_plain = s[2] == '_';
+    s += is_plain ? 3 : 2;
     if (*s < '0' || *s > '9')
         return false;
     out->sm = (int)strtol(s, &end, 10);
-    out->accelerated = *end == 'a';
-    end += out->accelerated;
-    return !*end && out->sm >= 75 && out->sm <= 121;
+    out->accelerated = *end == 'a' || (!is_plain && out->sm >= 90);
+    end += *end == 'a';
+    return !*end && out->sm >= 75 && out->sm <= 121 &&
+           (out->sm >= 90 || !out->accelerated);
 }
 
 int
@@ -206,8 +208,8 @@ parse_arch(const char *text, Target *out)
     if (read_arch(text, out))
         return 0;
     return PyErr_Format(PyExc_ValueError,
-                        "arch '%s': expected sm75 to sm121, as \"sm80\", with an 'a' "
-                        "behind it for all features of sm90 and newer",
+                        "arch '%s': expected sm75 to sm121, as \"sm90\", which has all "
+                        "features of it; \"sm_90\" has those that newer ones have, too",
                         text),
            -1;
 }

@@ -170,6 +170,7 @@ CORE = {
     "_debug_write": "(handle: object, level: int, serial: int, i: int, data: bytes, /) -> None",  # noqa: E501
     "_fail_after": "(n: int) -> None",
     "_wait_for_compiles": "() -> None",
+    "_option_names": "() -> list[str]",
     "configure": "(**knobs: Any) -> None",
     "cuda_devices": "() -> list[dict[str, Any]]",
     "hash_bytes": "(data: bytes) -> int",

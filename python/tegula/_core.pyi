@@ -26,6 +26,8 @@ def _debug_write(handle: object, level: int, serial: int, i: int, data: bytes, /
     """See debugger.py."""
 def _fail_after(n: int) -> None:
     """Tests: allocation number n of each compile fails; 0: none."""
+def _option_names() -> list[str]:
+    """What a launch takes besides the kernel's parameters."""
 def _wait_for_compiles() -> None:
     """Returns when no other thread is compiling."""
 def configure(**knobs: Any) -> None:

@@ -13,6 +13,7 @@ JSON file for each function, key and list of configurations.
 from __future__ import annotations
 
 import builtins
+import copy
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -88,6 +89,43 @@ class Config:
         return isinstance(other, Config) and self._identity() == other._identity()
 
 
+# Options of Triton's AMD backend.
+_AMD = {
+    "waves_per_eu",
+    "matrix_instr_nonkdim",
+    "kpack",
+    "schedule_hint",
+    "allow_flush_denorm",
+}
+
+
+def _without_amd(configs: list[Config], arg_names: list[str]) -> list[Config]:
+    """On the CPU, host code that asks "not CUDA?" takes its configurations for AMD, whose
+    options a launch would refuse: here they are left out, with a warning."""
+    names = _AMD - set(arg_names)
+    found = {name: None for c in configs for name in c.kwargs if name in names}
+    if not found:
+        return configs
+    from tegula import driver
+
+    active: Any = driver.active
+    if active.get_current_target().backend != "cpu":
+        return configs  # a KeyError at the launch, as Triton's on CUDA
+    warnings.warn(
+        f"{', '.join(found)}: options of AMD's GPUs are left out of the configurations "
+        "on the CPU",
+        UserWarning,
+        stacklevel=4,
+    )
+    changed = []
+    for config in configs:
+        if names & config.kwargs.keys():
+            config = copy.copy(config)
+            config.kwargs = {k: v for k, v in config.kwargs.items() if k not in names}
+        changed.append(config)
+    return changed
+
+
 class Autotuner(KernelInterface):
     """What ``@autotune`` makes.
 
@@ -124,6 +162,7 @@ class Autotuner(KernelInterface):
                 raise TypeError(
                     f"configs holds Config(kwargs, num_warps=..), not {config!r}"
                 )
+        self.configs = _without_amd(self.configs, self.arg_names)
         self.keys = [key] if isinstance(key, str) else list(key)
         self.cache: dict[tuple[Any, ...], Config] = {}
         # What a launch looks up: (key of cache, config) by values and types of arguments.
@@ -204,8 +243,8 @@ class Autotuner(KernelInterface):
     def _default_post_hook(
         self, args: dict[str, Any], exception: BaseException | None = None
     ) -> None:
-        for name, copy in self.restore_copies.items():
-            tuning.copy_into(args[name], copy)
+        for name, kept in self.restore_copies.items():
+            tuning.copy_into(args[name], kept)
         self.restore_copies = {}
 
     def _bench(self, *args: Any, config: Config, **kwargs: Any) -> list[float]:

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+from tegula import _core
 from tegula import errors as errors
 from tegula._core import CompiledKernel as CompiledKernel
 from tegula.backends import BaseBackend, GPUTarget
@@ -212,7 +213,8 @@ def compile(
     options: dict[str, Any] | None = None,
 ) -> CompiledKernel:
     """Compile a kernel for types. target: a GPUTarget or "cuda:sm_90a"; options: those of
-    a launch, such as num_warps. Without a target, for ``driver.active``'s."""
+    a launch, such as num_warps; what is none is left out. Without a target, for
+    ``driver.active``'s."""
     if isinstance(src, str):
         IRSource(src)
     if target is None:
@@ -221,12 +223,13 @@ def compile(
         active: Any = driver.active
         target = active.get_current_target()
     text = target if isinstance(target, str) else target.text
-    if hasattr(options, "__dict__"):
-        options = vars(options)
+    given = vars(options) if hasattr(options, "__dict__") else options or {}
+    # What is no option is left out: programs hand over all that a tuner chose.
+    known = {k: v for k, v in given.items() if k in _core._option_names()}
     kernel = src.fn
     while not hasattr(kernel, "compile"):
         kernel = kernel.fn  # a tuner's
-    return kernel.compile(**src.arguments(), target=text, **(options or {}))
+    return kernel.compile(**src.arguments(), target=text, **known)
 
 
 def __getattr__(name: str) -> Any:

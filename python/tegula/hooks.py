@@ -120,6 +120,36 @@ def _inspect_stages(target: str, options: dict[str, Any]) -> None:
         raise RuntimeError("add_stages_inspection_hook cannot replace stages of tegula")
 
 
+# The stages that have a file each, for dump_stages and override_files.
+_FILES = ("tir", "simt", "llir", "ptx", "cubin")
+
+
+def dump_stages(variant: Any) -> None:
+    """``knobs.compilation.dump_ir``: the stages of a variant, one file each."""
+    from tegula.runtime.cache import get_dump_manager
+
+    if not variant.hash:
+        return
+    manager = get_dump_manager(variant.hash)
+    for stage in _FILES:
+        if stage in variant.asm:
+            manager.put(variant.asm[stage], f"{variant.name}.{stage}")
+
+
+def override_files(name: str, digest: str) -> list[str]:
+    """``knobs.compilation.override``: the files there are for a variant."""
+    from tegula.runtime.cache import get_override_manager
+
+    if not digest:
+        return []
+    manager = get_override_manager(digest)
+    found = [manager.get_file(f"{name}.{stage}") for stage in _FILES]
+    paths = [path for path in found if path]
+    for path in paths:
+        print(f"\nOverriding kernel with file {path}")
+    return paths
+
+
 def _plain(x: Any) -> Any:
     """A constant as JSON has it; a dtype by its name. jit._untuple reads it back."""
     from tegula.language import dtype

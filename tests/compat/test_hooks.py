@@ -169,6 +169,9 @@ def test_reinterpret():
 
 def test_options_of_other_machines():
     fill, x = kernel(), np.zeros(100, np.float32)
-    fill[(2,)](x, 100, BLOCK=64, waves_per_eu=2, extern_libs={"libdevice": "none"})
+    fill[(2,)](x, 100, BLOCK=64, extern_libs={"libdevice": "none"})
+    fill[(2,)](x, 100, BLOCK=64, extern_libs=(("libdevice", "none"),))
+    with pytest.raises(KeyError, match="'waves_per_eu', which is an option of AMD's"):
+        fill[(2,)](x, 100, BLOCK=64, waves_per_eu=2)
     with pytest.raises(KeyError, match="num_warp"):
         fill[(2,)](x, 100, BLOCK=64, num_warp=2)

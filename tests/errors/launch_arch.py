@@ -16,4 +16,4 @@ def run():
 
 
 # ----
-# ValueError: arch 'hopper': expected sm75 to sm121, as "sm80", with an 'a' behind it for all features of sm90 and newer
+# ValueError: arch 'hopper': expected sm75 to sm121, as "sm90", which has all features of it; "sm_90" has those that newer ones have, too

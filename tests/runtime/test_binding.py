@@ -326,7 +326,8 @@ def test_bad_grids(grid, kind, words):
         ((0, 1), {"num_warps": 256}, tegula.OutOfResources, "8192"),
         ((0, 1), {"num_warps": "4"}, TypeError, "integer"),
         ((0, 1), {"num_stages": -1}, ValueError, "0 to 64"),
-        ((0, 1), {"ir_override": "a.ttir"}, ValueError, "not supported"),
+        ((0, 1), {"ir_override": "a.ttir"}, ValueError, "this is MLIR"),
+        ((0, 1), {"waves_per_eu": 2}, KeyError, "an option of AMD's GPUs"),
     ],
 )
 def test_bad_calls(args, kwargs, kind, words):

@@ -1,8 +1,8 @@
 """Knobs that Triton has and that have no work to do here.
 
 Libraries read and set them, so they exist: reading gives what was set, else the
-environment's value, else Triton's default. Few of them change what is compiled or run:
-``compilation.dump_ir`` and the directories of ``cache`` say where stages are dumped,
+environment's value, else Triton's default. Few of them change what is compiled or run: the
+directories of ``cache`` say where stages are dumped and looked for,
 ``nvidia.libdevice_path`` and ``libcuda_path`` where files are. A name of neither this table
 nor that of ``tegula.knobs`` is an AttributeError.
 """
@@ -54,8 +54,6 @@ ROWS: dict[str, dict[str, env_base]] = {
         ),
     },
     "compilation": {
-        "override": env_bool("TRITON_KERNEL_OVERRIDE", False),
-        "dump_ir": env_bool("TRITON_KERNEL_DUMP", False),
         "dump_ir_extract_di_local_variables": env_bool(
             "LLVM_EXTRACT_DI_LOCAL_VARIABLES", False
         ),
@@ -78,11 +76,7 @@ ROWS: dict[str, dict[str, env_base]] = {
         "cuobjdump": env_nvidia_tool("TRITON_CUOBJDUMP_PATH"),
         "nvdisasm": env_nvidia_tool("TRITON_NVDISASM_PATH"),
         "ptxas_blackwell": env_nvidia_tool("TRITON_PTXAS_BLACKWELL_PATH"),
-        "dump_nvptx": env_bool("NVPTX_ENABLE_DUMP", False),
-        "disable_ptxas_opt": env_bool("DISABLE_PTXAS_OPT", False),
-        "ptxas_options": env_opt_str("PTXAS_OPTIONS"),
         "mock_ptx_version": env_opt_str("TRITON_MOCK_PTX_VERSION"),
-        "dump_ptxas_log": env_bool("TRITON_DUMP_PTXAS_LOG", False),
         "libdevice_path": env_opt_str("TRITON_LIBDEVICE_PATH"),
         "libcuda_path": env_opt_str("TRITON_LIBCUDA_PATH"),
     },

@@ -46,14 +46,17 @@ class FileCacheManager(CacheManager):
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
         super().__init__(key, override, dump)
-        root = knobs.cache.dir
         if dump:
-            root = knobs.compilation.dump_dir or knobs.cache.dump_dir
-        if not root:
+            self.cache_dir = os.path.join(knobs.cache.dump_dir, key)
+        elif override:
+            self.cache_dir = os.path.join(knobs.cache.override_dir, key)
+        elif knobs.cache.dir:
+            self.cache_dir = os.path.join(knobs.cache.dir, "files", key)
+        else:
             raise RuntimeError("there is no cache directory: set TEGULA_CACHE_DIR")
-        self.cache_dir = os.path.join(root, "files", key)
         self.lock_path = os.path.join(self.cache_dir, "lock")
-        os.makedirs(self.cache_dir, exist_ok=True)
+        if not override:  # that one is the user's
+            os.makedirs(self.cache_dir, exist_ok=True)
 
     def _make_path(self, filename: str) -> str:
         return os.path.join(self.cache_dir, filename)

@@ -1,0 +1,115 @@
+/* assemble: the last step for CUDA, PTX -> cubin, and the options that are about it.
+ *
+ *     ptx_version      the version the text says it is of
+ *     ptx_options      words for ptxas (runtime/ptxas.c), beside ours
+ *     ir_override      *.cubin: nothing is assembled
+ *
+ * Without ptxas the PTX stays as it is, and the driver assembles it at the first launch. What
+ * ptxas refuses is a PTXASError, which tuners take for a configuration that does not go.
+ */
+#include "codegen/codegen.h"
+#include "compile.h"
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+
+/* The version of PTX that an architecture came with. */
+static int
+least_version(int sm)
+{
+    static const struct {
+        int sm, version;
+    } rows[] = {{75, 63},  {80, 70},  {86, 71},  {87, 74},  {89, 78}, {90, 80},
+                {100, 86}, {101, 86}, {103, 88}, {120, 87}, {121, 88}};
+    int version = 0;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (sm >= rows[i].sm)
+            version = rows[i].version;
+    return version;
+}
+
+/* Option ptx_version: what the text says it is. True: the option is there. */
+static bool
+set_ptx_version(Comp *c, Binary *out)
+{
+    size_t n;
+    const char *text = option_text(c->option_texts, "ptx_version=", &n);
+    if (!text)
+        return false;
+    int version = atoi(text), least = least_version(c->opt.target.sm);
+    if (version < least)
+        err_at(c, NULL, PTXAS, /* what Triton raises: tuners go on to the next one */
+               str_printf(c->arena,
+                          "ptx_version=%d: PTX for sm_%d is of version %d or newer",
+                          version, c->opt.target.sm, least));
+    const Stage *ptx = binary_stage(out, "ptx");
+    char *copy = ptx_with_version(ptx->data, ptx->size, version);
+    bool kept = copy && binary_put(out, "ptx", copy, strlen(copy));
+    free(copy);
+    if (!kept)
+        err_at(c, NULL, MEMORY);
+    return true;
+}
+
+/* The user's options for the assembler; NULL: none. */
+static const char *
+ptxas_options(Comp *c)
+{
+    size_t n;
+    const char *s = option_text(c->option_texts, "ptx_options=", &n);
+    s = s ? str_printf(c->arena, "%.*s", (int)n, s) : c->ptxas_options;
+    return !c->no_ptxas_opt ? s : str_printf(c->arena, "-O0 %s", s ? s : "");
+}
+
+/* ptxas refused. Where the user gave it more than the kernel, it may be that. */
+static NORETURN void
+refused(Comp *c, const Assembly *in, const char *why)
+{
+    const Override *o = comp_override(c, "ptx");
+    if (o)
+        why = str_printf(c->arena, "of ir_override '%s': %s", o->path, why);
+    else if (in->options)
+        why = str_printf(c->arena, "with the options '%s': %s", in->options, why);
+    else if (in->keep_version)
+        why = str_printf(c->arena, "of PTX of the version asked for: %s", why);
+    err_at(c, NULL, PTXAS, why);
+}
+
+void
+compile_ptx(Comp *c, Binary *out)
+{
+    const Stage *ptx = binary_stage(out, "ptx");
+    Assembly in = {.target = c->opt.target, .options = ptxas_options(c)};
+    in.keep_version = !comp_override(c, "ptx") && set_ptx_version(c, out);
+    in.ptx = ptx->data, in.n = ptx->size;
+    if (c->dump.ptx) {
+        printf("// ---- PTX of %s\n%s\n", c->kernel, in.ptx);
+        fflush(stdout);
+    }
+    const Override *cubin = comp_override(c, "cubin");
+    if (cubin) {
+        if (!binary_put(out, "cubin", cubin->data, cubin->size))
+            err_at(c, NULL, MEMORY);
+        return;
+    }
+    Assembled a = {0};
+    bool found = false;
+    char why[ERR_TEXT] = "";
+    bool ok = ptxas_run(c->ptxas, &in, &a, &found, why);
+    bool kept = ok && found && binary_add(out, "cubin", a.cubin, a.size);
+    if (kept)
+        out->n_regs = a.n_regs, out->n_spills = a.n_spills;
+    if (c->dump.ptxas_log && a.log) {
+        fputs(a.log, stdout);
+        fflush(stdout);
+    }
+    free(a.cubin);
+    free(a.log);
+    if (!ok)
+        refused(c, &in, why);
+    if (found && !kept)
+        err_at(c, NULL, MEMORY);
+    if (!found && in.options)
+        err_at(c, NULL, VALUE,
+               "ptx_options are ptxas's, and there is no ptxas: the driver assembles");
+}

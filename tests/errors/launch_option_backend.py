@@ -1,0 +1,19 @@
+"""A launch: another machine's name."""
+
+import numpy as np
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+
+def run():
+    kernel[(1,)](np.zeros(16, np.float32), BLOCK=16, backend_name="hip")
+
+
+# ----
+# ValueError: option backend_name is 'cuda', 'cpu' or 'emu', not 'hip'
