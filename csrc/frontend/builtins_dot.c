@@ -81,6 +81,11 @@ result_elem(Fe *f, Elem in, Value out_dtype, const Val *acc)
         in != E_I8) /* which is int32, whatever is asked for */
         fail(f, VALUE,
              "out_dtype=bfloat16 is unsupported: use float32 and convert after");
+    if (given && (in == E_F16 || fe_is_f8(in)) && out != E_F16 && out != E_F32) {
+        err_help(f->c, "out_dtype=tl.float32, and .to(tl.%s) after", elem_info[out].tl);
+        fail(f, VALUE, "dot of %s with out_dtype=%s", elem_info[in].text,
+             elem_info[out].tl);
+    }
     Elem e = in == E_I8 ? E_I32 : in == E_F64 ? E_F64 : E_F32;
     if (out == E_F16 && (in == E_F16 || fe_is_f8(in)))
         e = E_F16;

@@ -361,10 +361,22 @@ widen_for_sum(Fe *f, Val *x, Value dtype)
     return x;
 }
 
+/* x, which is added up or multiplied: not float8, which has no arithmetic. */
+static Val *
+summable(Fe *f, Val *x)
+{
+    if (!fe_is_f8(x->type->elem))
+        return x;
+    err_help(f->c, "convert to tl.float16 or tl.float32 first");
+    fail(f, TYPE, "%s is not available on %s", f->callee,
+         elem_info[x->type->elem].text);
+}
+
 Value
 bi_sum(Fe *f, Value *a)
 {
-    return reduce_by(f, OP_ADD, widen_for_sum(f, block(f, a[0]), a[3]), a[1], a[2]);
+    Val *x = summable(f, widen_for_sum(f, block(f, a[0]), a[3]));
+    return reduce_by(f, OP_ADD, x, a[1], a[2]);
 }
 
 /* Values and int32 indices of the best along an axis. */
@@ -558,13 +570,14 @@ Value
 bi_cumsum(Fe *f, Value *a)
 {
     Val *x = widen_for_sum(f, f32_for_bf16(f, block(f, a[0])), a[3]);
-    return running(f, OP_ADD, x, a[1], a[2]);
+    return running(f, OP_ADD, summable(f, x), a[1], a[2]);
 }
 
 Value
 bi_cumprod(Fe *f, Value *a)
 {
-    return running(f, OP_MUL, f32_for_bf16(f, block(f, a[0])), a[1], a[2]);
+    Val *x = summable(f, f32_for_bf16(f, block(f, a[0])));
+    return running(f, OP_MUL, x, a[1], a[2]);
 }
 
 /* ---- histogram, gather --------------------------------------------------------------------------- */

@@ -80,7 +80,10 @@ bi_full(Fe *f, Value *a)
     if (is_number(a[1])) {
         double d = PyFloat_AsDouble(a[1].obj);
         PyErr_Clear(); /* of an integer beyond doubles, which no type holds */
-        if (PyFloat_Check(a[1].obj) && elem_is_int(e) && e != E_I1 && d != trunc(d)) {
+        int sign = elem_is_signed(e);
+        double limit = ldexp(1, elem_info[e].bits - sign);
+        if (PyFloat_Check(a[1].obj) && elem_is_int(e) && e != E_I1 &&
+            !(d == trunc(d) && d >= -limit * sign && d < limit)) {
             err_help(f->c, "to cut it off: int(..), or tl.cast(value, dtype)");
             fe_blame(f, a[1]);
             fail(f, TYPE, "full of %s cannot hold %s", elem_info[e].tl,

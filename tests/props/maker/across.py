@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .expr import Expr, clamped
-from .scope import FLOATS, INTS, Shape, Want, is_float, size, within
+from .scope import FLOATS, INTS, Shape, Want, in_range, is_float, size, within
 
 
 class Across(Expr):
@@ -84,6 +84,8 @@ class Across(Expr):
             e = f"tl.{d.pick(['argmax', 'argmin'])}({x}, 0)"
         if is_float(w.dtype):
             return clamped(e, w.dtype) if w.whole else f"{e}.to(tl.{w.dtype})"
+        if self.plain and is_float(dtype) and w.dtype in INTS:
+            return in_range(e, dtype, w.dtype)
         return f"{e}.to(tl.{w.dtype})"
 
     def scanned(self, w: Want, depth: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .memory import Memory
-from .scope import ALL, BITS, FLOATS, INTS, SIGNED, UNSIGNED, Want, is_float
+from .scope import ALL, BITS, FLOATS, INTS, SIGNED, UNSIGNED, Want, in_range, is_float
 
 COMPARE = ["<", "==", "<=", "!=", ">", ">="]
 
@@ -24,7 +24,9 @@ class Expr(Memory):
         if is_float(dtype):
             if not whole and self.d.chance(50):
                 odd = ["0.5", "-1.25", "3.140625", "1e-3", "-7e4", "float('inf')"]
-                return self.d.pick([*odd, "float('-inf')", "float('nan')", "-0.0"])
+                odd += ["float('-inf')", "float('nan')"]
+                # Triton's literal -0.0 is 0.0.
+                return self.d.pick(odd if self.plain else [*odd, "-0.0"])
             return f"{self.d.between(-9, 9)}.0"
         return str(self.d.between(0 if dtype in UNSIGNED else -9, 9))
 
@@ -207,10 +209,14 @@ class Expr(Memory):
             return f"(({y}).to(tl.{w.dtype}, bitcast=True) * 1.0).to(tl.{w.dtype})"
         if kind == 1 and is_float(source.dtype):
             small = f"({x}).to(tl.float32).to(tl.{d.pick(self.fp8)})"
+            if self.plain and w.dtype in BITS and not is_float(w.dtype):
+                return in_range(small, "float8", w.dtype)
             return f"{small}.to(tl.float32).to(tl.{w.dtype})"
         if kind == 2 and is_float(w.dtype) and w.dtype in ("float16", "bfloat16"):
             y = self.expr(Want("float32", w.shape, False), depth - 1)
             return f'({y}).to(tl.{w.dtype}, fp_downcast_rounding="rtz")'
+        if self.plain and is_float(source.dtype) and w.dtype in INTS:
+            return in_range(x, source.dtype, w.dtype)
         return f"({x}).to(tl.{w.dtype})"
 
     # ---- all -------------------------------------------------------------------------

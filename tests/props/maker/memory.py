@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from .scope import BITS, FLOATS, INTS, N_IN, Scope, Shape, Want, is_float, size, within
+from .scope import (
+    BITS,
+    FLOATS,
+    INTS,
+    N_IN,
+    Scope,
+    Shape,
+    Want,
+    in_range,
+    is_float,
+    size,
+    within,
+)
 
 # Operations whose result does not depend on the order.
 ATOMICS = {
@@ -46,6 +58,8 @@ class Memory(Scope):
             form = f"({{}} & 15).to(tl.{w.dtype})"
         elif p.dtype.startswith("float8"):
             form = f"{{}}.to(tl.float32).to(tl.{w.dtype})"
+        if self.plain and p.dtype not in (*INTS, "int1") and w.dtype in INTS:
+            form = in_range("{}", p.dtype, w.dtype)
         return p.name, form
 
     def mask(self, shape: Shape) -> str:

@@ -52,6 +52,18 @@ def is_float(dtype: str) -> bool:
     return dtype in FLOATS
 
 
+def in_range(text: str, source: str, dtype: str) -> str:
+    """The float text, of type source, as integers of dtype: what they hold, no NaN."""
+    bits = BITS[dtype]
+    top = 2.0 ** (bits - 1 + (dtype in UNSIGNED))
+    top -= 1 if bits <= 16 else top / 2**20  # exact as float32
+    low = 0.0 if dtype in UNSIGNED else -top
+    wide = "float64" if source == "float64" else "float32"
+    return (
+        f"tl.minimum(tl.maximum(({text}).to(tl.{wide}), {low}), {top}).to(tl.{dtype})"
+    )
+
+
 @dataclass(frozen=True)
 class Want:
     dtype: str

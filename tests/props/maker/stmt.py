@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .across import Across
 from .expr import clamped
-from .scope import FP8, INTS, N_IN, Var, Want, is_float, size
+from .scope import BITS, FP8, INTS, N_IN, Var, Want, is_float, size
 
 # left and right; accumulator; options; how large a factor may be, for the sums to be
 # exact in the accumulator
@@ -172,7 +172,8 @@ class Stmt(Across):
         d = self.d
         kind, acc, how, limit = d.pick(DOTS[:10] if self.plain else DOTS)
         m, n = d.pick([16, 32, 64, 8, 1, 2]), d.pick([16, 32, 64, 8, 4])
-        k = d.pick([16, 32, 64]) if kind != "int8" else d.pick([32, 64])
+        least = 32 if BITS.get(kind, 8) == 8 else 16  # of a K in Triton
+        k = d.pick([16, 32, 64]) if least == 16 else d.pick([32, 64])
         if self.is_odd and d.chance(50):
             m, n, k = d.pick([m, 3, 24, 48]), d.pick([n, 5, 40]), d.pick([k, 7, 20, 33])
         batch = (2,) if d.chance(10) else ()
@@ -194,7 +195,10 @@ class Stmt(Across):
         v = self.bind(text, w)
         if is_float(acc):
             self.put(f"{v.name} = {clamped(v.name, acc)}")
-        if is_float(acc) and d.chance(30):  # the result is the next one's left operand
+        again = n >= least or not self.plain
+        if (
+            is_float(acc) and again and d.chance(30)
+        ):  # the result is the next one's left operand
             c = self.factor(Want(kind, (*batch, n, 16)), limit)
             left = clamped(v.name, kind, limit)
             u = self.bind(f"tl.dot({left}, {c}{how})", Want(acc, (*batch, m, 16)))
