@@ -193,3 +193,21 @@ def test_debug_mode_checks_the_promise(capfd):
         table[:] = at + 15, 2, 16, 17, 0, 0
         with pytest.raises(Exception, match="stride is no multiple of 16 bytes"):
             copies[(1,)](table, (x,), out, 16, 64, debug=True)
+
+
+@tegula.jit
+def far_window(x, out, first, n, M: tl.constexpr):
+    p = tl.make_block_ptr(x, (n,), (1,), (first,), (M,), (0,))
+    v = tl.load(p, boundary_check=(0,), padding_option="zero")
+    tl.store(out + tl.arange(0, M), v)
+
+
+@pytest.mark.parametrize("first", [2**31 - 8, 2**31 - 1, -(2**31), -3, 2, 2**31 + 1])
+def test_offsets_at_the_end_of_32_bits(device, rng, first):
+    x = rng.standard_normal(16).astype(np.float32)
+    out = device.poison(16, np.float32)
+    far_window[(1,)](device.put(x), out, first, 9, 16)
+    at = np.arange(first, first + 16)
+    inside = (at >= 0) & (at < 9)
+    want = np.where(inside, x[np.clip(at, 0, 15)], 0)
+    np.testing.assert_array_equal(device.get(out), want)
