@@ -106,6 +106,11 @@ void *map_get(const Map *m, const void *key, size_t len); /* NULL when absent */
 MapSlot *map_put(Map *m, const void *key, size_t len, void *val);
 uint64_t hash_bytes(const void *p, size_t n);
 
+/* ---- pages.c --------------------------------------------------------------------- */
+uint64_t page_bytes(void); /* of a page */
+/* Is there memory at all n bytes from address on? A system call a page. */
+bool page_is_there(uint64_t address, uint64_t n);
+
 /* ---- error.c ---------------------------------------------------------------------
  * Where, what, whose fault. Only comp_run has a setjmp; err_at never returns. */
 typedef struct Loc Loc;

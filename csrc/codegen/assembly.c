@@ -48,6 +48,7 @@ cg_asm_site(Ll *l, const Op *o, int64_t n, int sm, bool is_masked, bool is_check
         ll_i32(l, sm),
         ll_i32(l, is_masked),
         ll_i32(l, is_checked),
+        ll_i32(l, ir_reaches_elsewhere(o)),
     };
     return constant(l, LLVMConstStructInContext(l->cx, field, COUNT(field), false));
 }

@@ -650,43 +650,6 @@ interp_program(const Interp *in)
     return in->pid;
 }
 
-/* What argument `index` of a loop's block begins as. */
-static const Val *
-begins_as(const Block *b, int index)
-{
-    const Op *o = b->owner;
-    if (o && o->op == OP_FOR && index > 0)
-        return arg(o, 2 + index);
-    if (o && o->op == OP_WHILE && b == o->regions[0])
-        return arg(o, index);
-    return o && o->op == OP_WHILE ? arg(o->regions[0]->last, 1 + index) : NULL;
-}
-
-int
-interp_origin(const Val *v)
-{
-    for (int steps = 0; v && steps < 1000; steps++) {
-        const Op *o = v->def;
-        if (!o && !v->block->owner)
-            return v->index;
-        if (!o)
-            v = begins_as(v->block, v->index);
-        else if (o->op == OP_FOR)
-            v = arg(o, 3 + v->index);
-        else if (o->op == OP_WHILE)
-            v = arg(o, v->index);
-        else if (o->op == OP_IF)
-            v = arg(o->regions[0]->last, v->index);
-        else if (o->op == OP_SELECT)
-            v = arg(o, 1);
-        else if (op_has(o, OPF_PURE) && o->n_args && arg(o, 0)->type->is_ptr)
-            v = arg(o, 0);
-        else
-            return -1;
-    }
-    return -1;
-}
-
 static void
 forget_assembly(void *cache)
 {

@@ -423,9 +423,14 @@ void ir_interpret(const Func *f, const InterpRun *r);
  * uint64_t each; what is written there is what the program goes on with. */
 uint64_t *interp_value(Interp *in, const Val *v);
 const int32_t *interp_program(const Interp *in); /* [3] */
+
+/* ---- origin.c: where pointers come from ------------------------------------------ */
 /* The parameter of the function that a pointer was computed from; -1: it was loaded, or there
  * is more than one way it may have come. */
-int interp_origin(const Val *pointer);
+int ir_origin(const Val *pointer);
+/* May an access, or assembly, go where no argument leads: through a pointer that was loaded,
+ * or is a number? */
+bool ir_reaches_elsewhere(const Op *o);
 
 /* ---- random.c: functions for tests ---------------------------------------------- */
 typedef struct RandomSpec {

@@ -102,7 +102,8 @@ typedef struct PtxSite {
     int32_t line, col;
     int32_t n_in, n_out, pack, sm;
     int32_t is_masked;
-    int32_t is_checked; /* accesses lie in the tensors of the launch */
+    int32_t is_checked;   /* accesses lie in the tensors of the launch */
+    int32_t is_elsewhere; /* or anywhere there is memory: its pointers were loaded */
 } PtxSite;
 /* The run of a site whose elements lie densely: data has the operands, the results, the mask. */
 void ptx_site_run(const PtxSite *s, void *const *data, PtxBlock block[PTX_MAX_OPERANDS],

@@ -140,7 +140,9 @@ tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what, uint64_
     int i = 0;
     for (; i < what->lanes; i++) {
         address = each ? each[i] : first + (uint64_t)i * (uint64_t)what->bytes;
-        if (mask >> i & 1 && !is_inside(r, address, (uint64_t)what->bytes))
+        if (!(mask >> i & 1) || is_inside(r, address, (uint64_t)what->bytes))
+            continue;
+        if (!what->is_elsewhere || !page_is_there(address, (uint64_t)what->bytes))
             break;
     }
     if (i == what->lanes)
@@ -149,7 +151,7 @@ tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what, uint64_
         return 1; /* another program failed first */
     EmuReport *e = r->report;
     int64_t off = 0;
-    int param = nearest(r, address, &off);
+    int param = what->is_elsewhere ? -1 : nearest(r, address, &off);
     *e = (EmuReport){.fault = EMU_BOUNDS,
                      .file = what->file,
                      .func = what->func,
@@ -158,17 +160,30 @@ tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what, uint64_
                      .pid = {pid[0], pid[1], pid[2]},
                      .thread = -1,
                      .param = param};
-    snprintf(e->text, sizeof e->text, "%s of %d bytes at byte %" PRId64,
-             what->is_write ? "store" : "load", what->bytes, off);
+    const char *did = what->is_write ? "store" : "load";
+    if (what->is_elsewhere)
+        snprintf(e->text, sizeof e->text,
+                 "%s of %d bytes at %#" PRIx64 ", where no memory is", did, what->bytes,
+                 address);
+    else
+        snprintf(e->text, sizeof e->text, "%s of %d bytes at byte %" PRId64, did,
+                 what->bytes, off);
     return 1;
 }
 
 /* ---- assembly ---------------------------------------------------------------------- */
 
+typedef struct Assembly {
+    const HostRun *run;
+    const PtxSite *site;
+} Assembly;
+
 static bool
 may(const PtxRun *r, const PtxAccess *a)
 {
-    return is_inside(r->data, a->address, (uint64_t)a->bytes);
+    const Assembly *x = r->data;
+    return is_inside(x->run, a->address, (uint64_t)a->bytes) ||
+           (x->site->is_elsewhere && page_is_there(a->address, (uint64_t)a->bytes));
 }
 
 int32_t
@@ -178,6 +193,7 @@ tegula_assembly(char *scratch, const int32_t *pid, const int32_t *grid,
     HostRun *run = run_of(scratch);
     PtxBlock block[PTX_MAX_OPERANDS];
     PtxRun r = {0};
+    Assembly data_of_may = {run, site};
     PtxCache own = {0}, *cache = run->assembly ? run->assembly : &own;
     char err[PTX_ERROR];
     const PtxAsm *a = ptx_cache_get(cache, site->text, site->sm, err);
@@ -189,7 +205,7 @@ tegula_assembly(char *scratch, const int32_t *pid, const int32_t *grid,
         r.thread = 0;
         r.n_threads = 1; /* a program is one thread */
         r.may = site->is_checked ? may : NULL;
-        r.data = run;
+        r.data = &data_of_may;
         ok = ptx_asm_run(a, &r, err);
     }
     ptx_cache_clear(&own);
@@ -202,7 +218,8 @@ tegula_assembly(char *scratch, const int32_t *pid, const int32_t *grid,
                              .col = site->col,
                              .bytes = r.refused.bytes,
                              .lanes = 1,
-                             .is_write = r.refused.is_store};
+                             .is_write = r.refused.is_store,
+                             .is_elsewhere = site->is_elsewhere};
         return tegula_bounds(scratch, pid, &access, r.refused.address, NULL, 1);
     }
     if (!__atomic_exchange_n(&run->stop, 1, __ATOMIC_ACQ_REL))

@@ -16,19 +16,18 @@ typedef struct Run {
 } Run;
 
 /* InterpRun.access. Nobody knows how much memory there is behind a pointer that was itself
- * loaded: what lies in no tensor is allowed then. */
+ * loaded: what lies in no tensor is allowed then, if it is memory. */
 static bool
 is_inside(void *data, uint64_t address, int bytes, bool is_write, const Op *o)
 {
-    enum { NULL_PAGE = 4096 };
     const Run *r = data;
     for (int i = 0; i < r->n_regions; i++) {
         const EmuRegion *t = &r->region[i];
         if (address >= t->start && address + (uint64_t)bytes <= t->start + t->bytes)
             return !(is_write && t->read_only);
     }
-    return address >= NULL_PAGE &&
-           (!r->n_regions || (o && op_is_access(o) && interp_origin(arg(o, 0)) < 0));
+    return (!r->n_regions || (o && ir_reaches_elsewhere(o))) &&
+           page_is_there(address, (uint64_t)bytes);
 }
 
 /* Session.tell_access: of which argument, and where. */
@@ -39,7 +38,7 @@ tell_access(const Session *s)
     const InterpFault *f = &s->fault;
     const int32_t *pid = interp_program(s->in);
     Arena *a = s->comp->arena;
-    int param = op_is_access(f->op) ? interp_origin(arg(f->op, 0)) : -1;
+    int param = op_is_access(f->op) ? ir_origin(arg(f->op, 0)) : -1;
     const EmuRegion *of = NULL;
     for (int i = 0; i < r->n_regions; i++)
         if (r->region[i].param == param)

@@ -7,7 +7,7 @@
 #include "ir/ir.h"
 #include "test.h"
 
-static const EmuPlace here = {"kernel.py", "kernel", 7, 4};
+static const EmuPlace here = {"kernel.py", "kernel", 7, 4, 0};
 
 static EmuRun
 run_of(EmuKernel *k, const uint64_t *params, int warps, int shared)

@@ -77,6 +77,10 @@ class Device:
             return x.numpy()
         return x if isinstance(x, np.ndarray) else x.cpu().numpy()
 
+    def address(self, x: Any) -> int:
+        """Of its first element."""
+        return x.ctypes.data if isinstance(x, np.ndarray) else x.data_ptr()
+
     def small(self, sizes: list, limit: int) -> list:
         """The sizes the emulator can run in a test's time."""
         return [s for s in sizes if not self.is_emulated or np.prod(s) <= limit]

@@ -211,11 +211,12 @@ def from_integer(address, y):
     tl.store(y, tl.load(p))
 
 
-def test_an_address_in_an_integer_leads_to_tensors_only():
+def test_an_address_in_an_integer_leads_where_memory_is():
     x, y = np.ones(4, np.float32), np.zeros(4, np.float32)
-    with pytest.raises(OutOfBoundsError):
-        from_integer[(1,)](x.ctypes.data, y)
-    from_integer[(1,)](y.ctypes.data, y)
+    from_integer[(1,)](x.ctypes.data, y)
+    assert y[0] == 1
+    with pytest.raises(OutOfBoundsError, match="at 0x1000, where no memory is"):
+        from_integer[(1,)](0x1000, y)
 
 
 @tegula.jit

@@ -36,7 +36,8 @@ access_of(Host *h, const Op *o, int bytes, int lanes)
                   ll_i32(l, at ? at->col : 0),
                   ll_i32(l, bytes),
                   ll_i32(l, lanes),
-                  ll_i32(l, is_write)};
+                  ll_i32(l, is_write),
+                  ll_i32(l, ir_reaches_elsewhere(o))};
     Lv value = LLVMConstStructInContext(l->cx, field, COUNT(field), 0);
     Lv g = LLVMAddGlobal(l->m, LLVMTypeOf(value), "access");
     LLVMSetInitializer(g, value);

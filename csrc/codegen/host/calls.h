@@ -32,6 +32,7 @@ typedef struct HostAccess {
     int32_t line, col;
     int32_t bytes, lanes; /* of an element; how many */
     int32_t is_write;
+    int32_t is_elsewhere; /* it may lie in no tensor, if there is memory */
 } HostAccess;
 
 /* A table the JIT resolves symbols from. */

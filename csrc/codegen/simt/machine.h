@@ -18,6 +18,7 @@ typedef struct Access { /* one load, store or atomic of one thread */
     Lv count; /* of an async_copy: bytes (i32) to read, the rest are 0; NULL: all */
     int cache, evict; /* CACHE_*, EVICT_* */
     bool is_volatile;
+    bool is_elsewhere; /* ir_reaches_elsewhere */
     const Loc *loc;
 } Access;
 

@@ -11,9 +11,9 @@
 enum { SCRATCH = 64 };
 
 typedef struct EmuMachine {
-    Lv thread, params; /* the arguments of the function */
-    Map places;        /* Loc -> EmuPlace constant */
-    Lv scratch[3];     /* 64 bytes of stack each: operands and results that travel by
+    Lv thread, params;     /* the arguments of the function */
+    Map places, elsewhere; /* Loc -> EmuPlace constant; of pointers of no argument */
+    Lv scratch[3]; /* 64 bytes of stack each: operands and results that travel by
                                pointer live there for the time of one call */
 } EmuMachine;
 
@@ -43,18 +43,32 @@ text_of(Ll *l, const char *s)
 }
 
 static Lv
-place_of(Ll *l, const Loc *loc)
+new_place(Ll *l, Map *made, const Loc *loc, bool is_elsewhere)
 {
-    if (!loc)
-        return LLVMConstNull(l->ptr);
-    Lv g = map_get(&emu(l)->places, loc, 0);
+    Lv g = map_get(made, loc, 0);
     if (!g) {
         Lv field[] = {text_of(l, loc->file), text_of(l, loc->func ? loc->func : ""),
-                      ll_i32(l, loc->line), ll_i32(l, loc->col)};
+                      ll_i32(l, loc->line), ll_i32(l, loc->col),
+                      ll_i32(l, is_elsewhere)};
         g = constant(l, LLVMConstStructInContext(l->cx, field, COUNT(field), 0));
-        map_put(&emu(l)->places, loc, 0, g);
+        map_put(made, loc, 0, g);
     }
     return g;
+}
+
+static Lv
+place_of(Ll *l, const Loc *loc)
+{
+    return loc ? new_place(l, &emu(l)->places, loc, false) : LLVMConstNull(l->ptr);
+}
+
+static Lv
+access_place(Ll *l, const Access *a)
+{
+    static const Loc nowhere = {.file = ""};
+    return a->is_elsewhere
+               ? new_place(l, &emu(l)->elsewhere, a->loc ? a->loc : &nowhere, true)
+               : place_of(l, a->loc);
 }
 
 static Lv
@@ -112,7 +126,7 @@ emu_begin(Ll *l, const Func *f, Lv *params)
     l->fn = LLVMAddFunction(l->m, f->name, LLVMFunctionType(l->void_, args, 2, 0));
     LLVMPositionBuilderAtEnd(l->b, ll_block(l, "entry"));
     EmuMachine *m = l->machine_data = NEW(l->c->arena, EmuMachine);
-    m->places.a = l->c->arena;
+    m->places.a = m->elsewhere.a = l->c->arena;
     m->thread = LLVMGetParam(l->fn, 0);
     m->params = LLVMGetParam(l->fn, 1);
     for (int i = 0; i < (int)COUNT(m->scratch); i++) {
@@ -273,7 +287,7 @@ global_address(Ll *l, const Access *a, bool is_write)
 {
     Lv bits = LLVMBuildPtrToInt(l->b, a->ptr, l->i64, "");
     Lv args[] = {bits, ll_i32(l, a->bytes), ll_i32(l, MIN(a->align, a->bytes)),
-                 ll_i32(l, is_write), place_of(l, a->loc)};
+                 ll_i32(l, is_write), access_place(l, a)};
     return call(l, "emu_global", l->ptr, args, COUNT(args));
 }
 
@@ -327,7 +341,7 @@ emu_rmw(Ll *l, const Access *a, Elem e, int rmw, int sem, int scope, Lv value,
                  LLVMBuildPtrToInt(l->b, a->ptr, l->i64, ""),
                  in,
                  old,
-                 place_of(l, a->loc)};
+                 access_place(l, a)};
     call(l, "emu_atomic", l->void_, args, COUNT(args));
     Lv v = LLVMBuildLoad2(l->b, LLVMTypeOf(value), old, "");
     return close_if(l, &i, v, NULL);
@@ -342,8 +356,8 @@ emu_compare_swap(Ll *l, const Access *a, Elem e, int sem, int scope, Lv compare,
     Lv in = spill(l, value, 0), cmp = spill(l, compare, 1), old = emu(l)->scratch[2];
     If i = open_if(l, a->pred);
     Lv args[] = {
-        ll_i32(l, (int)e),  LLVMBuildPtrToInt(l->b, a->ptr, l->i64, ""), cmp, in, old,
-        place_of(l, a->loc)};
+        ll_i32(l, (int)e), LLVMBuildPtrToInt(l->b, a->ptr, l->i64, ""), cmp, in, old,
+        access_place(l, a)};
     call(l, "emu_cas", l->void_, args, COUNT(args));
     Lv v = LLVMBuildLoad2(l->b, LLVMTypeOf(value), old, "");
     return close_if(l, &i, v, NULL);
@@ -400,7 +414,7 @@ emu_copy_async(Ll *l, Lv offset, const Access *a)
     if (a->pred)
         read = LLVMBuildSelect(l->b, a->pred, read, ll_i32(l, 0), "");
     Lv args[] = {offset, LLVMBuildPtrToInt(l->b, a->ptr, l->i64, ""),
-                 ll_i32(l, a->bytes), read, place_of(l, a->loc)};
+                 ll_i32(l, a->bytes), read, access_place(l, a)};
     call(l, "emu_async_copy", l->void_, args, COUNT(args));
 }
 

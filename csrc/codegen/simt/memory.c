@@ -205,6 +205,7 @@ sim_load(Sim *s, const Op *o)
     k.a = (Access){.cache = (int)ir_attr(o, ATTR_CACHE),
                    .evict = (int)ir_attr(o, ATTR_EVICT),
                    .is_volatile = ir_attr(o, ATTR_VOLATILE) != 0,
+                   .is_elsewhere = ir_reaches_elsewhere(o),
                    .loc = o->loc};
     Lv *r = sim_define(s, k.v);
     if (is_ragged) {
@@ -227,6 +228,7 @@ sim_store(Sim *s, const Op *o)
     k.owner = sim_owner(s, k.v->type->layout);
     k.a = (Access){.cache = (int)ir_attr(o, ATTR_CACHE),
                    .evict = (int)ir_attr(o, ATTR_EVICT),
+                   .is_elsewhere = ir_reaches_elsewhere(o),
                    .loc = o->loc};
     if (is_ragged) {
         move_ragged(s, &k, NULL);
@@ -412,7 +414,10 @@ sim_atomic(Sim *s, const Op *o)
         bytes = sim_elem_bytes(v->type);
     Lv owner = sim_owner(s, v->type->layout);
     Atomic k = {o,
-                {.bytes = bytes, .align = bytes, .loc = o->loc},
+                {.bytes = bytes,
+                 .align = bytes,
+                 .is_elsewhere = ir_reaches_elsewhere(o),
+                 .loc = o->loc},
                 sem,
                 (int)ir_attr(o, ATTR_SCOPE),
                 v->uses != NULL};

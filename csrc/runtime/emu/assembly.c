@@ -5,11 +5,18 @@
  */
 #include "runtime/emu/internal.h"
 
+typedef struct Assembly {
+    EmuThread *t;
+    const PtxSite *site;
+} Assembly;
+
 static bool
 may(const PtxRun *r, const PtxAccess *a)
 {
+    const Assembly *x = r->data;
     return a->address % (uint64_t)a->bytes == 0 &&
-           emu_is_allowed(r->data, a->address, a->bytes, a->is_store);
+           emu_is_allowed(x->t, a->address, a->bytes, a->is_store,
+                          x->site->is_elsewhere);
 }
 
 void
@@ -19,7 +26,9 @@ emu_assembly(EmuThread *t, const PtxSite *site, void *const *data)
     PtxBlock block[PTX_MAX_OPERANDS];
     PtxRun r = {0};
     PtxCache own = {0}, *cache = run->assembly ? run->assembly : &own;
-    const EmuPlace at = {site->file, site->func, site->line, site->col};
+    const EmuPlace at = {site->file, site->func, site->line, site->col,
+                         site->is_elsewhere};
+    Assembly data_of_may = {t, site};
     char err[PTX_ERROR];
     const PtxAsm *a = ptx_cache_get(cache, site->text, site->sm, err);
     bool ok = a != NULL;
@@ -30,7 +39,7 @@ emu_assembly(EmuThread *t, const PtxSite *site, void *const *data)
         r.n_threads = 32 * run->num_warps;
         r.thread = t->id % r.n_threads;
         r.may = may;
-        r.data = t;
+        r.data = &data_of_may;
         ok = ptx_asm_run(a, &r, err);
     }
     ptx_cache_clear(&own);

@@ -74,6 +74,7 @@ extern const int n_emu_symbols;
 typedef struct EmuPlace {
     const char *file, *func;
     int32_t line, col;
+    int32_t is_elsewhere; /* an access that may go beyond the tensors of the launch */
 } EmuPlace;
 
 int32_t emu_thread_id(EmuThread *t);

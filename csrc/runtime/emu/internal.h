@@ -105,7 +105,8 @@ struct EmuBlock {
     int32_t pid[3];
     uint32_t first_epoch; /* of every block, at the start of this program */
     uint32_t warp_epoch[MAX_WARPS];
-    int last_region; /* where the last global access fell */
+    int last_region;    /* where the last global access fell */
+    uint64_t last_page; /* the last that was found outside of the tensors, but there */
 };
 
 /* Reports (the first fault of the run wins) and leaves the program for good. */
@@ -118,8 +119,9 @@ void emu_check_shared(EmuThread *t, int32_t offset, int32_t bytes, int32_t align
                       const EmuPlace *at);
 void emu_note_write(EmuThread *t, int32_t offset, int32_t bytes,
                     const unsigned char *value, const EmuPlace *at);
-/* Do the bytes lie in a tensor that may be used like this? */
-bool emu_is_allowed(EmuThread *t, uint64_t address, int32_t bytes, bool is_write);
+/* Do the bytes lie in a tensor that may be used like this? Or, where there is memory at all? */
+bool emu_is_allowed(EmuThread *t, uint64_t address, int32_t bytes, bool is_write,
+                    bool is_elsewhere);
 void emu_wait(EmuThread *t, ThreadState state, const EmuPlace *at);
 void emu_do_mma(EmuThread *warp); /* warp: its 32 threads */
 void emu_do_ldmatrix(EmuThread *warp);

@@ -289,14 +289,29 @@ region_of(EmuThread *t, uint64_t address, int32_t bytes)
     return -1;
 }
 
+/* Is there any memory? What was found once may have gone since, as on a GPU. */
+static bool
+is_memory(EmuThread *t, uint64_t address, int32_t bytes)
+{
+    uint64_t page = address & -page_bytes();
+    if (page && page == t->b->last_page &&
+        address + (uint64_t)bytes <= page + page_bytes())
+        return true;
+    if (!page_is_there(address, (uint64_t)bytes))
+        return false;
+    t->b->last_page = page;
+    return true;
+}
+
 bool
-emu_is_allowed(EmuThread *t, uint64_t address, int32_t bytes, bool is_write)
+emu_is_allowed(EmuThread *t, uint64_t address, int32_t bytes, bool is_write,
+               bool is_elsewhere)
 {
     const EmuRun *r = t->b->grid->run;
-    if (!r->n_regions)
-        return true;
-    int found = region_of(t, address, bytes);
-    return found >= 0 && !(is_write && r->regions[found].read_only);
+    int found = r->n_regions ? region_of(t, address, bytes) : -1;
+    if (found >= 0)
+        return !(is_write && r->regions[found].read_only);
+    return is_elsewhere ? is_memory(t, address, bytes) : !r->n_regions;
 }
 
 void *
@@ -307,6 +322,14 @@ emu_global(EmuThread *t, uint64_t address, int32_t bytes, int32_t align,
     if (align > 1 && address % (uint64_t)align)
         emu_fault(t, EMU_MISALIGNED, at, "address %#llx is not a multiple of %d bytes",
                   (unsigned long long)address, align);
+    if (emu_is_allowed(t, address, bytes, is_write, at && at->is_elsewhere))
+        return (void *)(uintptr_t)address;
+    if (at && at->is_elsewhere && !is_memory(t, address, bytes))
+        emu_fault(
+            t, EMU_BOUNDS, at,
+            "out of bounds: %s of %d bytes at %#llx, where no memory is: the pointer "
+            "is of no argument",
+            is_write ? "store" : "load", bytes, (unsigned long long)address);
     if (r->n_regions) {
         int found = region_of(t, address, bytes);
         if (found < 0) {
