@@ -388,7 +388,7 @@ k_async(EmuThread *t, const uint64_t *p)
     int id = emu_thread_id(t), kind = (int)p[2], next = (id + 1) % 128;
     for (int row = 0; row < ROWS; row++) {
         if (row == 0)
-            emu_async_copy(t, 4 * id, p[0] + 4 * (uint64_t)id, 4, 1, &here);
+            emu_async_copy(t, 4 * id, p[0] + 4 * (uint64_t)id, 4, 4, &here);
         if (row == 0)
             emu_async_commit(t);
         if (kind != 1)
@@ -398,7 +398,7 @@ k_async(EmuThread *t, const uint64_t *p)
         int slot = row % SLOTS, ahead = kind == 3 ? slot : (row + 1) % SLOTS, got;
         if (row + 1 < ROWS)
             emu_async_copy(t, 512 * ahead + 4 * id,
-                           p[0] + 512 * (uint64_t)(row + 1) + 4 * (uint64_t)id, 4, 1,
+                           p[0] + 512 * (uint64_t)(row + 1) + 4 * (uint64_t)id, 4, 4,
                            &here);
         emu_async_commit(t);
         if (kind == 4 && row == 3)
