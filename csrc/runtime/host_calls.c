@@ -173,15 +173,15 @@ tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what, uint64_
 
 /* ---- assembly ---------------------------------------------------------------------- */
 
-typedef struct Assembly {
+typedef struct Launched {
     const HostRun *run;
     const PtxSite *site;
-} Assembly;
+} Launched;
 
 static bool
 may(const PtxRun *r, const PtxAccess *a)
 {
-    const Assembly *x = r->data;
+    const Launched *x = r->data;
     return is_inside(x->run, a->address, (uint64_t)a->bytes) ||
            (x->site->is_elsewhere && page_is_there(a->address, (uint64_t)a->bytes));
 }
@@ -193,7 +193,7 @@ tegula_assembly(char *scratch, const int32_t *pid, const int32_t *grid,
     HostRun *run = run_of(scratch);
     PtxBlock block[PTX_MAX_OPERANDS];
     PtxRun r = {0};
-    Assembly data_of_may = {run, site};
+    Launched data_of_may = {run, site};
     PtxCache own = {0}, *cache = run->assembly ? run->assembly : &own;
     char err[PTX_ERROR];
     const PtxAsm *a = ptx_cache_get(cache, site->text, site->sm, err);

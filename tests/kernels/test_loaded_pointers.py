@@ -1,5 +1,5 @@
-"""Pointers that a kernel loads from a table: of tensors that are no arguments, as in grouped
-products. Descriptors are made of them, too, and assembly follows them."""
+"""Pointers that a kernel loads from a table: of tensors that are no arguments, as grouped
+products have. Descriptors are made of them, too, and assembly follows them."""
 
 from __future__ import annotations
 
