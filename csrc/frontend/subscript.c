@@ -133,6 +133,7 @@ index_tensor(Fe *f, Node *n, Val *v)
     Node *one[1] = {n->b};
     Node **items = n->b->kind == AST_Tuple ? n->b->list : one;
     int n_items = n->b->kind == AST_Tuple ? n->b->n_list : 1;
+<<<<<<< HEAD
     int dim = 0, n_used = 0, n_dots = 0;
     Value *keys = NEW_N(f->a, Value, n_items + 1);
     for (int i = 0; i < n_items; i++) {
@@ -144,6 +145,9 @@ index_tensor(Fe *f, Node *n, Val *v)
             keys[i] = fe_read(f, fe_expr(f, items[i]));
         n_used += items[i]->kind == AST_Slice || !is_py_none(keys[i]);
     }
+=======
+    int dim = 0, n_beyond = 0;
+>>>>>>> f22825b (a ':' that no dimension is left for changes nothing, as in Triton)
     at(f, n);
     if (n_dots > 1) {
         err_help(f->c, "one '...' stands for all dimensions that are not named");
@@ -154,11 +158,22 @@ index_tensor(Fe *f, Node *n, Val *v)
         Node *s = items[i];
         Value k = keys[i];
         at(f, n);
+<<<<<<< HEAD
         if (is_ellipsis(s)) {
             dim += MAX(whole->rank - n_used, 0);
             continue;
         }
         if (s->kind != AST_Slice && is_py_none(k)) {
+=======
+        bool is_all = s->kind == AST_Slice && !s->a && !s->b && !s->c;
+        /* As in Triton, a ':' that no dimension is left for changes nothing. It is one of
+         * those that None made of a scalar, or of none: x[:, :, None, :] of a matrix. */
+        if (is_all && dim >= v->type->rank) {
+            n_beyond++;
+            continue;
+        }
+        if (is_py_none(k) && !(n_beyond && whole->rank)) {
+>>>>>>> f22825b (a ':' that no dimension is left for changes nothing, as in Triton)
             if (v->type->rank >= MAX_RANK)
                 fail(f, LIMIT, "a block of more than %d dimensions", MAX_RANK);
             int32_t unit = 1;
@@ -166,8 +181,7 @@ index_tensor(Fe *f, Node *n, Val *v)
             dim++;
             continue;
         }
-        /* x[None, :] of a scalar: all there is of a dimension that None made, or of none. */
-        if (!whole->rank && s->kind == AST_Slice && !s->a && !s->b && !s->c)
+        if (!whole->rank && is_all)
             continue;
         if (!whole->rank) {
             err_help(f->c, whole->is_ptr

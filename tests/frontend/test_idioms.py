@@ -143,3 +143,18 @@ def test_value_of_a_constexpr_is_what_it_wraps(monkeypatch):
     assert list(y) == [np.float32(1 / 3), 323, 1, 4]
     kernel[(1,)](y, Mode.HALF, 2)
     assert list(y) == [np.float32(np.float16(1 / 3)), 320, 0, 3]
+
+
+@tegula.jit
+def nibbles(x_ptr, y_ptr, N: tl.constexpr, D: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N)[:, None, :] * D + tl.arange(0, D)[None, :])
+    q = (x[:, :, None, :] >> (tl.arange(0, 8) * 4)) & 15  # (N, D, 8)
+    at = tl.arange(0, N)[:, None] * (8 * D) + tl.arange(0, 8 * D)[None, :, :, :]
+    tl.store(y_ptr + at, tl.reshape(q, (N, 8 * D)))
+
+
+def test_a_colon_too_many(run):
+    x = np.arange(32, dtype=np.int32).reshape(8, 4) * 0x1357924
+    y = np.zeros((8, 32), np.int32)
+    run(nibbles, x, y, N=8, D=4)
+    assert np.array_equal(y, (x[:, :, None] >> (np.arange(8) * 4) & 15).reshape(8, 32))
