@@ -136,7 +136,7 @@ fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
         }
     }
     if (i < n) {
-        int n_self = !strcmp(p[0].name, "desc");
+        int n_self = n_params && !strcmp(p[0].name, "desc");
         err_help(f->c, n_self ? "it is %s; offsets are one list, [i, j]" : "it is %s",
                  signature_text(f, bi, p, n_params));
         err_at(f->c, f->b.loc, ARGUMENT, who,

@@ -119,6 +119,20 @@ load_block(Fe *f, Val *p, Val *mask, Val *other, const Value *a)
     return v_val(e == E_I1 ? fe_cast(f, v, E_I1, ROUND_RTNE) : v);
 }
 
+/* v is what goes to memory of elements e: the mistake is an address in place of what is
+ * there. */
+static void
+no_pointer(Fe *f, Value v, Elem e, const char *what)
+{
+    if (v.kind != V_TENSOR || !v.val->type->is_ptr || e == E_I64 || e == E_U64 ||
+        e == E_I1)
+        return;
+    const char *who = fe_who(f, v);
+    fe_help_float(f, v);
+    fail(f, TYPE, "the value of %s is %s, which does not fit into %s", what, who,
+         elem_info[e].tl);
+}
+
 static bool
 is_given(Value v)
 {
@@ -165,12 +179,7 @@ bi_store(Fe *f, Value *a)
     Elem e = p->type->elem;
     const Type *t = p->type;
     p = byte_pointer(f, p);
-    if (v->type->is_ptr && e != E_I64 && e != E_U64 && e != E_I1) {
-        const char *who = fe_who(f, a[1]);
-        fe_help_float(f, a[1]);
-        fail(f, TYPE, "the value of store is %s, which does not fit into %s", who,
-             elem_info[e].tl);
-    }
+    no_pointer(f, a[1], e, "store");
     v = fe_cast(f, v, e == E_I1 ? E_I8 : e, ROUND_RTNE);
     v = fe_broadcast_like(f, v, t);
     if (mask)
@@ -211,8 +220,9 @@ fe_atomic(Fe *f, int rmw, const Value *a, bool is_desc)
         fail(f, TYPE, "%s does not support pointers to %s", f->callee,
              elem_info[t->elem].text);
     }
-    Val *v = fe_cast(f, fe_tensor(f, a[1], "the value of an atomic"), t->elem,
-                     ROUND_RTNE);
+    Val *v = fe_tensor(f, a[1], "the value of an atomic");
+    no_pointer(f, a[1], t->elem, f->callee);
+    v = fe_cast(f, v, t->elem, ROUND_RTNE);
     Val *mask = mask_of(f, a[2], p, "the mask of an atomic");
     if (!t->rank && v->type->rank) {
         err_help(

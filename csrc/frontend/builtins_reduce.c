@@ -8,8 +8,9 @@
  */
 #include "frontend/fe.h"
 
+/* v: the scalar that is given. */
 static NORETURN void
-need_block(Fe *f)
+need_block(Fe *f, Value v)
 {
     const CallArgs *a = f->args;
     bool is_max = f->callee && !strcmp(f->callee, "max");
@@ -21,8 +22,15 @@ need_block(Fe *f)
         err_help(f->c,
                  "a scalar is one value already; tl.load of a block of pointers gives "
                  "a block");
-    fail(f, VALUE, "%s needs a block, not %s", f->callee,
-         a && a->n && a->v[0].kind == V_TENSOR ? fe_who(f, a->v[0]) : "a scalar");
+    const char *who = v.kind == V_TENSOR ? fe_who(f, v) : "a scalar";
+    fe_blame(f, v);
+    fail(f, VALUE, "%s needs a block, not %s", f->callee, who);
+}
+
+static Value
+first_operand(Fe *f)
+{
+    return f->args && f->args->n ? f->args->v[0] : (Value){0};
 }
 
 /* axis of t, from -rank to rank - 1, made non-negative. */
@@ -30,7 +38,7 @@ static int
 axis_of(Fe *f, Value v, const Type *t)
 {
     if (!t->rank)
-        need_block(f);
+        need_block(f, first_operand(f));
     if (v.kind == V_TENSOR && f->callee && f->args && f->args->n > 1 &&
         (!strcmp(f->callee, "max") || !strcmp(f->callee, "min")))
         err_help(f->c, "tl.%simum(a, b) compares two values", f->callee);
@@ -310,7 +318,7 @@ reduce(Fe *f, int n, Val **in, Value axis_v, bool keep, Combine *fn, void *data,
     bool all = is_absent(axis_v) || is_py_none(axis_v);
     int rank = in[0]->type->rank, axis = 0;
     if (!rank)
-        need_block(f);
+        need_block(f, first_operand(f));
     if (all) {
         int32_t size = (int32_t)ty_numel(in[0]->type);
         for (int i = 0; i < n; i++)
@@ -337,7 +345,7 @@ block(Fe *f, Value v)
         fail(f, TYPE, "%s takes numbers, not %s", f->callee, ty_str(f->a, x->type));
     }
     if (!x->type->rank)
-        need_block(f);
+        need_block(f, fe_read(f, v));
     return x;
 }
 

@@ -271,6 +271,10 @@ fe_other_name(const char *name)
         {"float8", "tl.float8e4nv or tl.float8e5"},
         {"fp16", "tl.float16"},
         {"fp32", "tl.float32"},
+        {"numpy", "tl.store: the host reads what a kernel stores"},
+        {"cpu", "tl.store: the host reads what a kernel stores"},
+        {"tolist", "tl.store: the host reads what a kernel stores"},
+        {"cuda", "nothing: a kernel runs where the tensors are that it is given"},
         {"input", "an argument of the kernel"},
         {"open", "an argument of the kernel"},
     };

@@ -703,11 +703,20 @@ v_shape(Fe *f, Value v, int32_t *shape, const char *what)
     return rank;
 }
 
+/* a and b but for capitals, or one with more words behind: BLOCK of block and BLOCK_SIZE. */
+static bool
+is_same_word(const char *a, const char *b)
+{
+    while (*a && *b && (*a | 32) == (*b | 32))
+        a++, b++;
+    return (!*a && !*b) || (!*a && *b == '_') || (!*b && *a == '_');
+}
+
 const char *
 fe_closest(const char *name, const char *const *words)
 {
     /* Edit distance with swaps of neighbours, over names of at most 40 bytes. */
-    const char *best = NULL;
+    const char *best = NULL, *const *all = words;
     size_t n = strlen(name);
     int best_d = n < 4 ? 2 : 3;
     if (n > 40)
@@ -747,5 +756,8 @@ fe_closest(const char *name, const char *const *words)
             }
         }
     }
+    for (words = all; !best && n > 2 && *words; words++)
+        if (is_same_word(name, *words))
+            best = *words;
     return best && strcmp(best, name) ? best : NULL;
 }

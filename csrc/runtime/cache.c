@@ -345,10 +345,15 @@ check_constants(const Call *c)
             if (!PyErr_ExceptionMatches(PyExc_TypeError))
                 return -1;
             PyErr_Clear();
-            return PyErr_Format(PyExc_TypeError,
-                                "a constexpr argument of %s() must be hashable, not %R",
-                                c->k->f->name, c->value[i]),
-                   -1;
+            PyObject *type = PyType_GetName(Py_TYPE(c->value[i]));
+            if (type)
+                PyErr_Format(
+                    PyExc_TypeError,
+                    "a constexpr argument of %s() must be hashable, not of type "
+                    "%U: a tuple is; what is data is no constexpr",
+                    c->k->f->name, type);
+            Py_XDECREF(type);
+            return -1;
         }
     return 0;
 }

@@ -247,16 +247,18 @@ class Autotuner(KernelInterface):
             tuning.copy_into(args[name], kept)
         self.restore_copies = {}
 
+    @staticmethod
+    def _refuse_given(kwargs: dict[str, Any], chosen: dict[str, Any]) -> None:
+        clash = ", ".join(sorted(kwargs.keys() & chosen.keys()))
+        if clash:
+            raise ValueError(f"{clash}: given at the launch and by @autotune")
+
     def _bench(self, *args: Any, config: Config, **kwargs: Any) -> list[float]:
         """Milliseconds of a launch with config: median, 0.2 and 0.8 quantile.
 
         Classes of libraries that are derived from this one call it with these names.
         """
-        clash = kwargs.keys() & config.kwargs.keys()
-        if clash:
-            raise ValueError(
-                f"{', '.join(sorted(clash))}: given at the launch and by @autotune"
-            )
+        self._refuse_given(kwargs, config.kwargs)
         current = kwargs | config.all_kwargs()
         full = {**(self.nargs or {}), **current}
 
@@ -366,6 +368,8 @@ class Autotuner(KernelInterface):
         )
         self.best_config = config
         chosen = config.all_kwargs()
+        if not kwargs.keys().isdisjoint(chosen):
+            self._refuse_given(kwargs, chosen)
         if config.pre_hook:
             self.nargs = dict(zip(self.arg_names, args, strict=False))
             config.pre_hook({**self.nargs, **kwargs, **chosen})
@@ -457,6 +461,15 @@ class Heuristics(KernelInterface):
         return self.fn.run(*args, **kwargs)
 
 
+def _check_kernel(fn: Any, decorator: str) -> None:
+    if not hasattr(fn, "arg_names"):
+        name = getattr(fn, "__name__", repr(fn))
+        raise TypeError(
+            f"@{decorator} takes a kernel, and {name} is none: @jit stands below it, "
+            f"next to the function"
+        )
+
+
 def autotune(
     configs: Sequence[Config],
     key: Sequence[str],
@@ -497,6 +510,7 @@ def autotune(
     """
 
     def decorator(fn: Any) -> Autotuner:
+        _check_kernel(fn, "autotune")
         return Autotuner(
             fn,
             fn.arg_names,
@@ -532,4 +546,9 @@ def heuristics(values: dict[str, Callable[..., Any]]) -> Callable[[Any], Heurist
     >>> x.tolist()
     [2.0]
     """
-    return lambda fn: Heuristics(fn, fn.arg_names, values)
+
+    def decorator(fn: Any) -> Heuristics:
+        _check_kernel(fn, "heuristics")
+        return Heuristics(fn, fn.arg_names, values)
+
+    return decorator

@@ -463,7 +463,9 @@ def test_a_cap_above_what_a_thread_can_have():
     x, y = arrays()
     c = kernel()[(2,)](x, y, 100, BLOCK=64, maxnreg=256)
     assert (y == 2 * x).all() and c.metadata.maxnreg == 255
-    ptx = kernel().compile("*fp32", "*fp32", "i32", 64, target="cuda:sm_90", maxnreg=256)
+    ptx = kernel().compile(
+        "*fp32", "*fp32", "i32", 64, target="cuda:sm_90", maxnreg=256
+    )
     assert ".maxnreg 255" in ptx.asm["ptx"]
     with pytest.raises(ValueError, match="maxnreg must be an integer from 0"):
         kernel()[(2,)](x, y, 100, BLOCK=64, maxnreg=-1)

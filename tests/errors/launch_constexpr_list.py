@@ -17,4 +17,4 @@ def run():
 
 
 # ----
-# TypeError: a constexpr argument of kernel() must be hashable, not [16]
+# TypeError: a constexpr argument of kernel() must be hashable, not of type list: a tuple is; what is data is no constexpr

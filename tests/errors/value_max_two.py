@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# value_max_two.py:9:17: CompileError[VALUE]: max needs a block, not 'tl.load(x)' (an f32 scalar)
+# value_max_two.py:9:24: CompileError[VALUE]: max needs a block, not 'tl.load(x)' (an f32 scalar)
 #     tl.store(x, tl.max(tl.load(x), tl.load(x + 1)))
-#                 ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                        ^~~~~~~~~~
 #   help: tl.maximum(a, b) compares two values; tl.max(block, axis) reduces

@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# value_min_two.py:9:17: CompileError[VALUE]: min needs a block, not 'tl.load(y)' (an i32 scalar)
+# value_min_two.py:9:24: CompileError[VALUE]: min needs a block, not 'tl.load(y)' (an i32 scalar)
 #     tl.store(x, tl.min(tl.load(y), 3))
-#                 ^~~~~~~~~~~~~~~~~~~~~
+#                        ^~~~~~~~~~
 #   help: tl.minimum(a, b) compares two values; tl.min(block, axis) reduces

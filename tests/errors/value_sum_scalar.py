@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# value_sum_scalar.py:9:17: CompileError[VALUE]: sum needs a block, not 'n' (an i32 scalar)
+# value_sum_scalar.py:9:24: CompileError[VALUE]: sum needs a block, not 'n' (an i32 scalar)
 #     tl.store(x, tl.sum(n))
-#                 ^~~~~~~~~
+#                        ^
 #   help: a scalar is one value already; tl.load of a block of pointers gives a block

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import random
+import runpy
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -224,3 +225,27 @@ def test_extremes(body: str) -> None:
         kernel.lower("*i32", "i32")
     except (tegula.CompileError, RecursionError, MemoryError):
         pass
+
+
+CALLED = """
+import tegula
+import tegula.language as tl
+
+@tegula.jit
+def k(x, n):
+    tl.{}({})
+"""
+
+
+@pytest.mark.parametrize("n_args", [0, 1, 20])
+def test_any_number_of_arguments(tmp_path: Path, n_args: int) -> None:
+    """Of every function: it compiles, or says how it is called."""
+    names = [n for n in dir(tl) if n[0] != "_" and callable(getattr(tl, n))]
+    assert "debug_barrier" in names  # which has no parameter
+    for name in names:
+        path = tmp_path / f"{name}.py"
+        path.write_text(CALLED.format(name, ", ".join(["n"] * n_args)))
+        try:
+            runpy.run_path(str(path))["k"].lower("*fp32", "i32")
+        except tegula.CompilationError as e:
+            assert f"{name}.py:7" in str(e)
