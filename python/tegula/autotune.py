@@ -248,17 +248,19 @@ class Autotuner(KernelInterface):
         self.restore_copies = {}
 
     @staticmethod
-    def _refuse_given(kwargs: dict[str, Any], chosen: dict[str, Any]) -> None:
+    def _refuse_given(
+        kwargs: dict[str, Any], chosen: dict[str, Any], error: type[Exception]
+    ) -> None:
         clash = ", ".join(sorted(kwargs.keys() & chosen.keys()))
         if clash:
-            raise ValueError(f"{clash}: given at the launch and by @autotune")
+            raise error(f"{clash}: given at the launch and by @autotune")
 
     def _bench(self, *args: Any, config: Config, **kwargs: Any) -> list[float]:
         """Milliseconds of a launch with config: median, 0.2 and 0.8 quantile.
 
         Classes of libraries that are derived from this one call it with these names.
         """
-        self._refuse_given(kwargs, config.kwargs)
+        self._refuse_given(kwargs, config.kwargs, ValueError)
         current = kwargs | config.all_kwargs()
         full = {**(self.nargs or {}), **current}
 
@@ -369,7 +371,7 @@ class Autotuner(KernelInterface):
         self.best_config = config
         chosen = config.all_kwargs()
         if not kwargs.keys().isdisjoint(chosen):
-            self._refuse_given(kwargs, chosen)
+            self._refuse_given(kwargs, chosen, TypeError)
         if config.pre_hook:
             self.nargs = dict(zip(self.arg_names, args, strict=False))
             config.pre_hook({**self.nargs, **kwargs, **chosen})

@@ -1,4 +1,4 @@
-"""ValueError: a parameter given at the launch and by the only Config."""
+"""TypeError: a parameter given at the launch and by the only Config."""
 
 import numpy as np
 
@@ -17,4 +17,4 @@ def run():
 
 
 # ----
-# ValueError: BLOCK: given at the launch and by @autotune
+# TypeError: BLOCK: given at the launch and by @autotune
