@@ -133,8 +133,7 @@ index_tensor(Fe *f, Node *n, Val *v)
     Node *one[1] = {n->b};
     Node **items = n->b->kind == AST_Tuple ? n->b->list : one;
     int n_items = n->b->kind == AST_Tuple ? n->b->n_list : 1;
-<<<<<<< HEAD
-    int dim = 0, n_used = 0, n_dots = 0;
+    int dim = 0, n_used = 0, n_dots = 0, n_beyond = 0;
     Value *keys = NEW_N(f->a, Value, n_items + 1);
     for (int i = 0; i < n_items; i++) {
         if (is_ellipsis(items[i])) {
@@ -145,9 +144,6 @@ index_tensor(Fe *f, Node *n, Val *v)
             keys[i] = fe_read(f, fe_expr(f, items[i]));
         n_used += items[i]->kind == AST_Slice || !is_py_none(keys[i]);
     }
-=======
-    int dim = 0, n_beyond = 0;
->>>>>>> f22825b (a ':' that no dimension is left for changes nothing, as in Triton)
     at(f, n);
     if (n_dots > 1) {
         err_help(f->c, "one '...' stands for all dimensions that are not named");
@@ -158,22 +154,19 @@ index_tensor(Fe *f, Node *n, Val *v)
         Node *s = items[i];
         Value k = keys[i];
         at(f, n);
-<<<<<<< HEAD
         if (is_ellipsis(s)) {
             dim += MAX(whole->rank - n_used, 0);
             continue;
         }
-        if (s->kind != AST_Slice && is_py_none(k)) {
-=======
-        bool is_all = s->kind == AST_Slice && !s->a && !s->b && !s->c;
+        bool is_slice = s->kind == AST_Slice;
+        bool is_all = is_slice && !s->a && !s->b && !s->c;
         /* As in Triton, a ':' that no dimension is left for changes nothing. It is one of
          * those that None made of a scalar, or of none: x[:, :, None, :] of a matrix. */
         if (is_all && dim >= v->type->rank) {
             n_beyond++;
             continue;
         }
-        if (is_py_none(k) && !(n_beyond && whole->rank)) {
->>>>>>> f22825b (a ':' that no dimension is left for changes nothing, as in Triton)
+        if (!is_slice && is_py_none(k) && !(n_beyond && whole->rank)) {
             if (v->type->rank >= MAX_RANK)
                 fail(f, LIMIT, "a block of more than %d dimensions", MAX_RANK);
             int32_t unit = 1;
@@ -181,8 +174,6 @@ index_tensor(Fe *f, Node *n, Val *v)
             dim++;
             continue;
         }
-        if (!whole->rank && is_all)
-            continue;
         if (!whole->rank) {
             err_help(f->c, whole->is_ptr
                                ? "tl.load(p + i) reads an element"
@@ -197,7 +188,7 @@ index_tensor(Fe *f, Node *n, Val *v)
             fail(f, VALUE, "too many indices for a block of %d dimension%s",
                  whole->rank, whole->rank == 1 ? "" : "s");
         }
-        if (s->kind == AST_Slice)
+        if (is_slice)
             v = slice_dim(f, v, dim++, s);
         else
             v = element(f, v, dim, k);
