@@ -107,7 +107,7 @@ class Case:
     warps: int = 4
     grid: int = 1  # programs
     rows: int = 1  # of them; the grid's second side
-    helpers: str = ""  # functions that only this case calls; then it is not packed
+    helpers: str = ""  # functions that it calls besides prelude.py
     options: dict[str, Any] = field(default_factory=dict)
     given: dict[str, np.ndarray] = field(
         default_factory=dict

@@ -95,16 +95,23 @@ def verdict(case: Case, theirs: Answer, ours: Answer) -> str:
 
 def apart(
     case: Case, kind: str, theirs: Answer, ours: Answer
-) -> list[deliberate.Values]:
-    """The elements that differ, of each result that does."""
+) -> list[deliberate.Apart]:
+    """Each result that differs; of one of another type no elements."""
     found = []
     for a, b in (
-        zip(theirs["slots"], ours["slots"], strict=True) if kind == "value" else ()
+        zip(theirs["slots"], ours["slots"], strict=True)
+        if kind in ("value", "type")
+        else ()
     ):
         x, y = unpack(a), unpack(b)
-        bad = unequal(a[0], x, y, slack(case, a))
-        if bad.any():
-            found.append((a[0], decode(x, a[0])[bad], decode(y, a[0])[bad]))
+        if kind == "value":
+            at = np.flatnonzero(unequal(a[0], x, y, slack(case, a)))
+        else:
+            at = np.zeros(int(a[:2] != b[:2]), int)
+        if len(at):
+            x, y = decode(x, a[0]), decode(y, b[0])
+            some = (x[at], y[at]) if kind == "value" else (x[:0], y[:0])
+            found.append(deliberate.Apart(case, b[0], at, *some, a[0], y))
     return found
 
 

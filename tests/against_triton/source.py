@@ -45,9 +45,8 @@ def text(cases: list[Case]) -> str:
     parts = [HEAD]
     calls = []
     o = t = 0
+    parts += [f"\n\n{helpers}" for helpers in {c.helpers: 0 for c in cases} if helpers]
     for i, case in enumerate(cases):
-        if case.helpers:
-            parts.append(f"\n\n{case.helpers}")
         parts.append(function(case, f"case_{i}"))
         words = [*names(case)[:-2], f"o + {o}", f"t + {t}"]
         calls.append(f"    case_{i}({', '.join(words)})\n")
@@ -57,12 +56,8 @@ def text(cases: list[Case]) -> str:
 
 
 def alone(case: Case) -> bool:
-    """Shares no kernel: is large, has its own functions, or its memory is a result."""
-    return (
-        bool(case.helpers)
-        or case.room > 8192
-        or any(getattr(a, "kind", "") == "zero" for a in case.args)
-    )
+    """Shares no kernel: is large, or its memory is a result."""
+    return case.room > 8192 or any(getattr(a, "kind", "") == "zero" for a in case.args)
 
 
 def groups(cases: list[Case]) -> list[list[Case]]:
@@ -71,7 +66,7 @@ def groups(cases: list[Case]) -> list[list[Case]]:
     for case in cases:
         own = case.name if alone(case) else ""
         options = tuple(sorted(case.options.items()))
-        key = (case.args, case.warps, case.grid, options, own)
+        key = (case.args, case.warps, case.grid, options, case.helpers, own)
         by_key.setdefault(key, []).append(case)
     return [
         some[i : i + PACK]

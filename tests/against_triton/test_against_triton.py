@@ -12,6 +12,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import compare
+import deliberate
+import source
 from case import Array, Case, elements, encode
 from half import pack
 
@@ -52,6 +54,41 @@ def test_inputs_are_the_same_every_time() -> None:
     a = Array("a", "bfloat16", "all", 512)
     assert np.array_equal(elements(a), elements(a))
     assert encode(np.array([1.0, -2.0]), "bfloat16").tolist() == [0x3F80, 0xC000]
+
+
+def meant(
+    name: str, body: str, a: Array, theirs: np.ndarray, ours: np.ndarray, dtype: str
+) -> str:
+    case = Case(name, (a,), body)
+    t, o = answer(theirs, dtype), answer(ours, dtype)
+    kind = compare.verdict(case, t, o)
+    return deliberate.reason(name, kind, compare.apart(case, kind, t, o))
+
+
+def test_what_is_meant_says_which_bits() -> None:
+    a = Array("a", "float32", "edge")
+    x = elements(a)
+    with np.errstate(all="ignore"):
+        right = np.fmod(x, np.float32(0.5))
+        theirs = x - np.trunc(x / np.float32(0.5)) * np.float32(0.5)
+    other = np.where(right == 0, np.float32(0.25), right)
+    case = ("literal/float32/mod.0.5", "put(x % 0.5)", a)
+    assert meant(*case, theirs, right, "float32")
+    assert not meant(*case, theirs, other, "float32")
+    wide = np.where(np.isnan(x), np.iinfo(np.int64).min, 7)
+    assert meant("cast.odd/float32/int64", "", a, wide, wide * ~np.isnan(x), "int64")
+    assert not meant("cast.odd/float32/int64", "", a, wide, wide + 1, "int64")
+
+
+def test_identity_is_of_what_is_asked() -> None:
+    a = Array("a", "float32", "edge")
+    case = Case("c", (a,), "put(tl.load(a + I))")
+    other = Case("c", (a,), "put(tl.load(a + I) + 1)")
+    assert source.identity(case) == source.identity(Case("c", (a,), case.body))
+    assert source.identity(case) != source.identity(other)
+    assert source.identity(case) != source.identity(
+        Case("c", (Array("a", "float32", "all"),), case.body)
+    )
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from . import (
     memory,
     programs,
     shapes,
+    wider,
 )
 
 FILES = (
@@ -27,6 +28,7 @@ FILES = (
     functions,
     across,
     shapes,
+    wider,
     memory,
     dots,
     descriptors,
