@@ -60,6 +60,12 @@ def test_compile_times():
     assert "import tegula:" in said
 
 
+def test_torch_compile():
+    pytest.importorskip("torch")
+    said = child(str(ROOT / "benchmarks/torch_compile.py"), "--device", "cpu", "softmax")
+    assert re.search(r"^softmax +\d+\.\d+ +\d+\.\d+ +\d+\.\d+$", said, re.M), said
+
+
 def test_dumps(tmp_path):
     """Every stage of a kernel as a file, also when the kernel is on disk already."""
     code = (
