@@ -40,6 +40,7 @@ HOST = (
     "tegula.tensors",
     "tegula.language.aggregates",
     "tegula.errors",
+    "tegula.async_compile",
 )
 GROUPS = (
     Group(
@@ -87,10 +88,34 @@ GROUPS = (
         HOST,
         "tegula.",
     ),
+    Group(
+        "testing",
+        "Measuring and comparing",
+        ("tegula.testing", "tegula.reports", "tegula.peaks"),
+        "tegula.testing.",
+    ),
+    Group(
+        "tools",
+        "Tools",
+        (
+            "tegula.tools.tensor_descriptor",
+            "tegula.tools.mxfp",
+            "tegula.tools.ragged_tma",
+            "tegula.tools.disasm",
+        ),
+        "tegula.tools.",
+    ),
 )
 
-
-SHOWN_BY = {"host": "tegula", "libdevice": "tegula.language.extra.libdevice"}
+# Files of a package, whose names are what it exports.
+SHOWN_BY = {
+    "host": "tegula",
+    "libdevice": "tegula.language.extra.libdevice",
+    "testing": "tegula.testing",
+}
+ON_HOST = ("host", "testing", "tools")  # whose examples are programs, not kernels
+# Public, and for the package itself.
+INNER = ("of_signature", "Clock", "CpuClock", "TorchClock", "CupyClock", "quantile")
 
 
 @dataclass
@@ -115,6 +140,12 @@ class Entry:
         if kind == "ConstexprFunction":
             return "function of constants, on the host too"
         return "function"
+
+    @property
+    def home(self) -> str:
+        """What stands in front of the name where it is written out."""
+        own = self.group.file == "tools"
+        return f"{self.obj.__module__}." if own else self.group.prefix
 
     def signature(self) -> str:
         """As it is called: without what is passed behind the user's back."""
@@ -148,7 +179,7 @@ def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
         obj = getattr(module, name)
         own = getattr(obj, "__module__", None) == module.__name__
         documented = callable(obj) and getattr(obj, "__name__", None) == name
-        if own and documented and obj.__doc__:
+        if own and documented and obj.__doc__ and name not in INNER:
             yield name, obj
 
 
@@ -157,9 +188,7 @@ def entries(group: Group) -> list[Entry]:
     for name in group.modules:
         module = importlib.import_module(name)
         shown = list(public(module))
-        if (
-            group.file in SHOWN_BY
-        ):  # files of a package, whose names are what it imports
+        if group.file in SHOWN_BY:
             package = importlib.import_module(SHOWN_BY[group.file])
             shown = [(n, o) for n, o in shown if getattr(package, n, None) is o]
         found += [Entry(n, o, group) for n, o in shown]
@@ -218,11 +247,11 @@ def page(group: Group, members: set[str]) -> str:
         "",
         "Made by csrc/tools/reference.py from the docstrings: `make gen`.",
     ]
-    if group.file != "host":
+    if group.file not in ("host", "tools"):
         out += ["", markdown(inspect.cleandoc(module.__doc__ or ""))]
     for e in entries(group):
         out += ["", f"## {e.name}", "", "```python"]
-        out += [f"{group.prefix}{e.name}{e.signature()}", "```", markdown(e.doc)]
+        out += [f"{e.home}{e.name}{e.signature()}", "```", markdown(e.doc)]
         if e.name in members and group.prefix == "tl.":
             out += ["", f"Also a method of tensors: `x.{e.name}(..)`."]
     return "\n".join(out) + "\n"

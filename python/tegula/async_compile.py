@@ -44,6 +44,16 @@ class AsyncCompileMode:
 
     executor: of ``concurrent.futures``, with threads. ignore_errors: a compile that fails
     does not make the end of the block raise.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> @tegula.jit
+    ... def fill(x_ptr, N: tl.constexpr):
+    ...     tl.store(x_ptr + tl.arange(0, N), 1.0)
+    >>> x = np.zeros(64, np.float32)
+    >>> with tegula.AsyncCompileMode(ThreadPoolExecutor(4)):
+    ...     futures = [fill.warmup(x, n, grid=(1,)) for n in (16, 32, 64)]
+    >>> [f.done() for f in futures]
+    [True, True, True]
     """
 
     def __init__(self, executor: Executor, *, ignore_errors: bool = False) -> None:

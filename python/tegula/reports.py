@@ -11,7 +11,17 @@ from typing import Any
 
 
 class Benchmark:
-    """What one plot shows: a line per line_val over x_vals."""
+    """What one plot shows: a line per line_val over x_vals.
+
+    x_names      the parameters that get a value of x_vals, or its parts
+    line_arg     the parameter that gets a value of line_vals; line_names are their labels
+    args         what all calls get, by name
+    x_log, y_log, xlabel, ylabel, styles, plot_name   how it looks, and its file's name
+
+    >>> b = tegula.testing.Benchmark(["m", "n"], [8, (8, 16)], "by", [1], ["one"], "p", {})
+    >>> b.points()
+    [(8, 8), (8, 16)]
+    """
 
     def __init__(
         self,
@@ -158,5 +168,20 @@ def _plot(bench: Benchmark, rows: list[list[Any]], show: bool, save_path: str) -
 
 
 def perf_report(benchmarks: Any) -> Callable[[Callable[..., Any]], Mark]:
-    """Decorator: measures fn(x.., line_arg=..) -> value or (mean, low, high)."""
+    """Decorator: measures fn(x.., line_arg=..) -> value or (mean, low, high).
+
+    benchmarks: a ``Benchmark``, or a list of them. The result has
+    ``run(show_plots, print_data, save_path, return_df, **more)``.
+
+    >>> @tegula.testing.perf_report(
+    ...     tegula.testing.Benchmark(["n"], [1, 2], "k", [3, 4], ["three", "four"], "p", {})
+    ... )
+    ... def product(n, k):
+    ...     return float(n * k)
+    >>> seen = []
+    >>> product.fn = lambda n, k: seen.append((n, k)) or 0.0
+    >>> product.run()
+    >>> seen
+    [(1, 3), (1, 4), (2, 3), (2, 4)]
+    """
     return lambda fn: Mark(fn, benchmarks)

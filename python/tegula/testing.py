@@ -51,7 +51,12 @@ _FLUSH_BYTES = 256 << 20
 
 # --- comparing -----------------------------------------------------------------------
 def to_numpy(x: Any) -> Any:
-    """x as a NumPy array; types NumPy lacks (bfloat16, float8) become float32."""
+    """x as a NumPy array; types NumPy lacks (bfloat16, float8) become float32.
+
+    >>> import torch
+    >>> str(tegula.testing.to_numpy(torch.ones(2, dtype=torch.bfloat16)).dtype)
+    'float32'
+    """
     import numpy as np
 
     if type(x).__module__.partition(".")[0] == "torch":
@@ -80,6 +85,17 @@ def assert_close(
     x is what was computed, y what was expected; NaN equals NaN. The message says how
     many elements differ, where the worst one is, and what stands there.
     Defaults are Triton's: atol 1e-2, rtol 0. Either may be a function of x's dtype.
+
+    >>> x = np.arange(4, dtype=np.float32)
+    >>> tegula.testing.assert_close(x + 0.001, x) is None
+    True
+    >>> def message():
+    ...     try:
+    ...         tegula.testing.assert_close(x + 0.001, x, atol=1e-4)
+    ...     except AssertionError as e:
+    ...         return str(e).partition(":")[0]
+    >>> "4 of 4" in message()
+    True
     """
     import numpy as np
 
@@ -232,7 +248,11 @@ class CupyClock:
 
 @functools.cache
 def clock(device: str) -> Clock:
-    """The clock of "cpu" or "cuda"; a GPU's events come from torch, else from cupy."""
+    """The clock of "cpu" or "cuda"; a GPU's events come from torch, else from cupy.
+
+    >>> type(tegula.testing.clock("cpu")).__name__
+    'CpuClock'
+    """
     if device == "cpu":
         return CpuClock()
     if device != "cuda":
@@ -250,7 +270,11 @@ def clock(device: str) -> Clock:
 
 
 def default_device() -> str:
-    """ "cuda" when a loaded torch or cupy sees a GPU, else "cpu". Imports neither."""
+    """ "cuda" when a loaded torch or cupy sees a GPU, else "cpu". Imports neither.
+
+    >>> tegula.testing.default_device() in ("cpu", "cuda")
+    True
+    """
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         return "cuda"
@@ -302,6 +326,17 @@ def do_bench(
     else return_mode picks mean, median, min, max or all. On a GPU the times are its own
     (events on the current stream), on the CPU the wall clock's. device is "cuda" or
     "cpu"; by default a GPU is used when torch or cupy is loaded and sees one.
+    Errors: ValueError for another return_mode.
+
+    >>> def work():
+    ...     return sum(range(1000))
+    >>> tegula.testing.do_bench(work, warmup=1, rep=1, device="cpu") > 0
+    True
+    >>> low, middle, high = tegula.testing.do_bench(
+    ...     work, warmup=1, rep=1, quantiles=[0.2, 0.5, 0.8], device="cpu"
+    ... )
+    >>> low <= middle <= high
+    True
     """
     if return_mode not in _MODES:
         raise ValueError(
@@ -367,7 +402,11 @@ def do_bench_cudagraph(
 
 
 def do_bench_proton(fn: Callable[[], Any], *args: Any, **kwargs: Any) -> Any:
-    """As ``do_bench``: its clock is the GPU's own already."""
+    """As ``do_bench``: its clock is the GPU's own already.
+
+    >>> tegula.testing.do_bench_proton(lambda: None, warmup=1, rep=1, device="cpu") >= 0
+    True
+    """
     return do_bench(fn, *args, **kwargs)
 
 

@@ -22,6 +22,13 @@ class MXFP4Tensor:
     """A tensor of 4-bit floats, one in each byte of ``data``.
 
     data: numbers to round to the nearest (ties to even); or size, and then ``random()``.
+
+    >>> import torch
+    >>> x = tegula.tools.mxfp.MXFP4Tensor(torch.tensor([0.4, 1.0, -5.0, 7.0]))
+    >>> x.to(torch.float32).tolist()
+    [0.5, 1.0, -4.0, 6.0]
+    >>> [hex(b) for b in x.to_packed_tensor(dim=0).tolist()]
+    ['0x21', '0x7e']
     """
 
     def __init__(self, data: Any = None, size: Any = None, device: Any = None) -> None:
@@ -84,6 +91,11 @@ class MXScaleTensor:
     """A tensor of scales: the byte b stands for 2 ** (b - 127), and 255 for NaN.
 
     data: numbers, of which the power of two below is taken; or size, and then ``random()``.
+
+    >>> import torch
+    >>> from tegula.tools.mxfp import MXScaleTensor
+    >>> MXScaleTensor(torch.tensor([1.0, 3.0, 0.5])).to(torch.float32).tolist()
+    [1.0, 2.0, 0.5]
     """
 
     def __init__(self, data: Any = None, size: Any = None, device: Any = None) -> None:

@@ -31,6 +31,11 @@ def create_ragged_descriptor(
     """The descriptor of a tensor whose side ragged_dim has the sequences.
 
     T may have 1 to 3 sides. For ``load_ragged``, ``store_ragged``, ``atomic_add_ragged``.
+
+    >>> import torch
+    >>> from tegula.tools.ragged_tma import create_ragged_descriptor
+    >>> create_ragged_descriptor(torch.zeros(16, 8), [4, 8]).block_shape
+    [1, 1, 4, 8]
     """
     shape, strides = list(T.shape), list(T.stride())
     rank = len(shape)
@@ -76,7 +81,19 @@ def _offsets(first, n, coords, ragged_dim: constexpr):  # type: ignore[no-untype
 
 @jit
 def load_ragged(desc, batch_offset, batch_size, coords, ragged_dim: constexpr = 0):  # type: ignore[no-untyped-def]
-    """The block at coords of the sequence of batch_size rows from batch_offset on."""
+    """The block at coords of the sequence of batch_size rows from batch_offset on.
+
+    >>> import torch
+    >>> from tegula.tools.ragged_tma import create_ragged_descriptor, load_ragged
+    >>> @tegula.jit
+    ... def second(desc, out_ptr, first, n):
+    ...     x = load_ragged(desc, first, n, [0, 0])
+    ...     tl.store(out_ptr + tl.arange(0, 4), tl.sum(x, axis=1))
+    >>> x, out = torch.ones(16, 8), torch.zeros(4)
+    >>> done = second[(1,)](create_ragged_descriptor(x, [4, 8]), out, 5, 3)
+    >>> out.tolist()
+    [8.0, 8.0, 8.0, 0.0]
+    """
     at = _offsets(batch_offset, batch_size, coords, ragged_dim)
     x = desc.load(at)
     return x.reshape(_tail(x.shape))

@@ -72,6 +72,17 @@ class TensorDescriptor:
                   a dot rounds its operands itself
 
     The fields may be changed between launches; a launch reads them all.
+
+    >>> @tegula.jit
+    ... def corner(desc, out_ptr):
+    ...     x = desc.load([6, 0])
+    ...     i = tl.arange(0, 4)
+    ...     tl.store(out_ptr + i, tl.sum(x, axis=1))
+    >>> x, out = np.ones((8, 8), np.float32), np.zeros(4, np.float32)
+    >>> desc = tegula.tools.tensor_descriptor.TensorDescriptor.from_tensor(x, [4, 8])
+    >>> done = corner[(1,)](desc, out)
+    >>> out.tolist()
+    [8.0, 8.0, 0.0, 0.0]
     """
 
     __tegula_descriptor__ = True  # how a launch knows it
