@@ -97,6 +97,7 @@ interpretable(Func *f, Binary *out)
     keep(f->c, out, "tir", tir, strlen(tir));
     keep(f->c, out, "interp", located, strlen(located));
     out->symbol = copy(f->c, f->name, strlen(f->name) + 1);
+    cg_externs(f, out);
     describe(f, out);
 }
 

@@ -97,6 +97,19 @@ walk_assembly(Written *w, const Op *o)
     w->has_atomics = true;
 }
 
+/* A pure one may still read, and return a pointer that it got. */
+static void
+walk_extern(Written *w, const Op *o)
+{
+    for (int i = 0; i < o->n_args; i++) {
+        if (o->op == OP_EXTERN_IO)
+            merge(w, w->written, set_of(w, arg(o, i)));
+        merge(w, w->read, set_of(w, arg(o, i)));
+        flow(w, arg(o, i), result(o, 0));
+    }
+    w->has_atomics |= o->op == OP_EXTERN_IO;
+}
+
 static void
 walk(Written *w, const Block *b)
 {
@@ -113,6 +126,8 @@ walk(Written *w, const Block *b)
             continue; /* looks at pointers, follows none */
         } else if (o->op == OP_INLINE_ASM_IO) {
             walk_assembly(w, o);
+        } else if (op_is_extern(o)) {
+            walk_extern(w, o);
         } else if (op_has(o, OPF_READS | OPF_WRITES)) {
             bool is_ptr = o->n_args && arg(o, 0)->type->is_ptr;
             w->has_atomics |= op_has(o, OPF_READS) && op_has(o, OPF_WRITES);

@@ -53,10 +53,10 @@ struct Ll {
     const ScalarOps *ops;
     const struct Machine *machine; /* simt only; see simt/machine.h */
     void *machine_data;
-    int log2_ctas;          /* simt only: blocks of a cluster that share a program */
-    struct SimCosts *costs; /* simt only: what has been asked of the machine */
-    struct LlLibrary *libraries; /* of bitcode, to be linked: link.c */
-    struct LlLines *lines;       /* of the source, for PTX: lines.c; NULL: none */
+    int log2_ctas;             /* simt only: blocks of a cluster that share a program */
+    struct SimCosts *costs;    /* simt only: what has been asked of the machine */
+    struct LlExterns *externs; /* functions of the user's libraries: link.c */
+    struct LlLines *lines;     /* of the source, for PTX: lines.c; NULL: none */
 };
 
 /* ---- llvm.c ----------------------------------------------------------------------------- */
@@ -123,7 +123,16 @@ void override_ptx(Comp *c, Binary *out);
 /* ---- link.c: functions of the user's bitcode ---- */
 /* Calls the function that o, an EXTERN, names, and remembers to link its file. */
 Lv ll_call_extern(Ll *l, const Op *o, Lv *x);
-/* Links those files; the passes to run ahead of `passes` are in front of the result. */
+/* void f(i64 n, ptr data): that of n elements, one after the other. data[i] is where operand i's
+ * are, data[n_args] the result's, in ll_mem form, or, is_wide, in 8 bytes each. */
+Lv ll_extern_loop(Ll *l, const Op *o, bool is_wide);
+/* Is code of a file in it? */
+bool ll_has_libraries(const Ll *l);
+/* For the interpreter: stage externs of out, a host object with
+ *     void tegula_externs(i32 index, i64 n, ptr data)
+ * as InterpRun.externs has it. Nothing where f has no EXTERN. */
+void cg_externs(const Func *f, Binary *out);
+/* Links those files and makes them fit the target; the passes to run ahead of `passes` are in front of the result. */
 const char *ll_link(Ll *l, const char *passes);
 /* kind: LLVMAssemblyFile or LLVMObjectFile; adds it to out under `stage`. */
 void ll_emit(Ll *l, LLVMCodeGenFileType kind, const char *stage, Binary *out);

@@ -1,157 +1,235 @@
-/* link: functions out of the user's files of bitcode, or of LLVM's text, for PTX.
+/* link: functions of the user's libraries become part of the module.
  *
- * A call declares the function as its operands have it. When the kernel is built, each file is
- * read once, compared with what was declared, and linked; what came with it is hidden, put
- * into its callers, and dropped. Files ask for their flags by __nvvm_reflect, which the pass
- * of that name answers: subnormal numbers are flushed, as Triton says, unless the option
+ * What they call is looked for in their file, then in the others that the call names; the files
+ * are linked, and all is hidden and put into its callers. foreign.c replaces what this target
+ * has not. Code for GPUs asks for its flags by __nvvm_reflect, which the pass of that name
+ * answers on PTX: subnormal numbers are flushed, as Triton says, unless the option
  * enable_reflect_ftz is off.
+ *
+ * Rule 1: only what is reached from a called symbol counts. A library may be full of
+ *         functions that this target could not run.
  */
-#include "codegen/codegen.h"
-#include "codegen/simt/machine.h"
+#include "codegen/link.h"
 
-#include <llvm-c/IRReader.h>
 #include <llvm-c/Linker.h>
 
-typedef struct LlLibrary LlLibrary;
-struct LlLibrary {
-    LlLibrary *next;
-    const char *path;
-    const Op *first; /* who asked, for messages */
-    VEC(const Op *) all;
-};
+/* ---- what they call --------------------------------------------------------------------------- */
 
-/* Of Op.text: the symbol. *path: the file. */
-static const char *
-symbol_of(Ll *l, const Op *o, const char **path)
-{
-    const char *end = strchr(o->text, '\n');
-    *path = end + 1;
-    return str_intern_n(l->c, o->text, (size_t)(end - o->text));
-}
+typedef struct Reach {
+    Ll *l;
+    const Called *from;
+    Map *seen;
+} Reach;
 
-Lv
-ll_call_extern(Ll *l, const Op *o, Lv *x)
+static void reach(Reach *r, Lv v);
+
+/* A name that its own file does not define: another file's? Then both have one name. */
+static void
+resolve(Reach *r, Lv global)
 {
-    const char *path, *symbol = symbol_of(l, o, &path);
-    if (!l->machine || l->machine != &machine_ptx)
-        err_at(l->c, o->loc, TARGET, "a function of a library",
-               l->machine ? l->machine->name : "the CPU");
-    LlLibrary *k = l->libraries;
-    while (k && strcmp(k->path, path) != 0)
-        k = k->next;
-    if (!k) {
-        k = NEW(l->c->arena, LlLibrary);
-        *k = (LlLibrary){.next = l->libraries, .path = path, .first = o};
-        l->libraries = k;
+    Ll *l = r->l;
+    size_t n;
+    const char *name = str_intern(l->c, LLVMGetValueName2(global, &n));
+    const char *at = lib_files(r->from->o), *path;
+    if (LLVMIsAFunction(global) && LLVMGetIntrinsicID(global))
+        return;
+    if (!strcmp(name, "__nvvm_reflect") || foreign_is_known(l, name))
+        return;
+    while ((path = lib_next_file(l, &at))) {
+        LlLibrary *lib = lib_open(l, path, r->from->o);
+        Lv there = lib->module ? lib_defined(l, lib, name) : NULL;
+        if (!there)
+            continue;
+        if (LLVMGlobalGetValueType(there) != LLVMGlobalGetValueType(global))
+            lib_bad(l, path, r->from->o,
+                    str_printf(l->c->arena,
+                               "'%s' is of another type than it is "
+                               "called with",
+                               name));
+        lib->is_wanted = true;
+        const char *full = LLVMGetValueName2(there, &n);
+        LLVMSetValueName2(global, full, n);
+        reach(r, there);
+        return;
     }
-    PUSH(l->c->arena, &k->all, o);
-    Lv call = ll_call_c(l, symbol, ll_elem(l, result(o, 0)->type->elem), x, o->n_args);
-    unsigned pure = LLVMGetEnumAttributeKindForName("nounwind", 8);
-    LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
-                             LLVMCreateEnumAttribute(l->cx, pure, 0));
-    return call;
+    err_help(l->c, "extern_libs may name the file that has it");
+    err_at(l->c, r->from->o->loc, VALUE,
+           str_printf(l->c->arena,
+                      "the function '%s' of a library needs '%s', which is "
+                      "in none of its files",
+                      lib_symbol(l, r->from->o), name));
 }
-
-typedef struct Reading {
-    const LlLibrary *library;
-    LLVMModuleRef module;
-    char *message; /* LLVM's; NULL: none */
-    bool bad;
-} Reading;
 
 static void
-read_file(Ll *l, void *data)
+reach_body(Reach *r, Lv fn)
 {
-    Reading *r = data;
-    LLVMMemoryBufferRef text;
-    r->bad = LLVMCreateMemoryBufferWithContentsOfFile(r->library->path, &text,
-                                                      &r->message);
-    if (!r->bad) /* takes the buffer */
-        r->bad = LLVMParseIRInContext(l->cx, text, &r->module, &r->message);
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b;
+         b = LLVMGetNextBasicBlock(b))
+        for (Lv i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+            for (int k = 0, n = LLVMGetNumOperands(i); k < n; k++)
+                reach(r, LLVMGetOperand(i, (unsigned)k));
 }
+
+/* Functions and globals behind v, once each. */
+static void
+reach(Reach *r, Lv v)
+{
+    if (!v || !LLVMIsAConstant(v) || map_get(r->seen, v, 0))
+        return;
+    map_put(r->seen, v, 0, v);
+    if (LLVMIsAFunction(v) || LLVMIsAGlobalVariable(v)) {
+        if (LLVMIsDeclaration(v))
+            resolve(r, v);
+        else if (LLVMIsAFunction(v))
+            reach_body(r, v);
+        else
+            reach(r, LLVMGetInitializer(v));
+        return;
+    }
+    for (int k = 0, n = LLVMGetNumOperands(v); k < n; k++)
+        reach(r, LLVMGetOperand(v, (unsigned)k));
+}
+
+typedef struct Linking {
+    LlLibrary *library;
+    bool bad;
+} Linking;
 
 static void
 link_it(Ll *l, void *data)
 {
-    Reading *r = data;
-    r->bad = LLVMLinkModules2(l->m, r->module); /* takes the module */
+    Linking *k = data;
+    k->bad = LLVMLinkModules2(l->m, k->library->module); /* takes the module */
+    k->library->module = NULL;
 }
 
-static NORETURN void
-bad_library(Ll *l, const LlLibrary *k, const Op *o, const char *why)
-{
-    err_help(l->c,
-             "a library is LLVM bitcode or text for nvptx64, made by this LLVM or an "
-             "older one");
-    err_at(l->c, o->loc, VALUE,
-           str_printf(l->c->arena, "the library '%s': %s", k->path, why));
-}
-
-/* Are the functions there, and of the types that were called? */
 static void
-check_symbols(Ll *l, const LlLibrary *k, LLVMModuleRef m)
+link_all(Ll *l)
 {
-    for (int i = 0; i < k->all.n; i++) {
-        const Op *o = k->all.at[i];
-        const char *path, *symbol = symbol_of(l, o, &path);
-        Lv theirs = LLVMGetNamedFunction(m, symbol);
-        Lv ours = LLVMGetNamedFunction(l->m, symbol);
-        if (!theirs || LLVMIsDeclaration(theirs)) {
-            LLVMDisposeModule(m);
-            bad_library(l, k, o,
-                        str_printf(l->c->arena, "it has no function '%s'", symbol));
+    struct LlExterns *e = l->externs;
+    Map seen = {.a = l->c->arena};
+    for (int i = 0; i < e->all.n; i++) {
+        Reach r = {l, e->all.at[i], &seen};
+        size_t n;
+        const char *name = LLVMGetValueName2(r.from->fn, &n);
+        for (LlLibrary *k = e->libraries; k; k = k->next) {
+            Lv fn = k->module ? LLVMGetNamedFunction(k->module, name) : NULL;
+            if (fn && !LLVMIsDeclaration(fn))
+                reach(&r, fn);
         }
-        Lt have = LLVMGlobalGetValueType(theirs), want = LLVMGlobalGetValueType(ours);
-        if (have == want)
+    }
+    const Op *first = e->all.at[0]->o;
+    for (LlLibrary *k = e->libraries; k; k = k->next) {
+        if (!k->is_wanted)
             continue;
-        const char *a = ll_message(l->c, LLVMPrintTypeToString(have)),
-                   *b = ll_message(l->c, LLVMPrintTypeToString(want));
-        const char *why = str_printf(l->c->arena, "'%s' is %s, but called as %s",
-                                     symbol, a, b);
-        LLVMDisposeModule(m); /* else the context does it */
-        bad_library(l, k, o, why);
+        if (k->has_constructors)
+            lib_bad(l, k->path, first, "it has code that runs when it is loaded");
+        Linking linking = {.library = k};
+        ll_guarded(l, link_it, &linking);
+        if (linking.bad)
+            lib_bad(l, k->path, first, "it cannot be linked");
     }
 }
 
-/* Option enable_reflect_ftz: what a library gets that asks for "__CUDA_FTZ". */
+/* Nothing but the kernel is seen from outside. */
 static void
-answer_ftz(Ll *l)
+hide_all(Ll *l)
 {
-    size_t n;
-    const char *off = option_text(l->c->option_texts, "enable_reflect_ftz=", &n);
-    static const char name[] = "nvvm-reflect-ftz";
-    LLVMAddModuleFlag(l->m, LLVMModuleFlagBehaviorOverride, name, sizeof name - 1,
-                      LLVMValueAsMetadata(ll_i32(l, !off)));
-}
-
-const char *
-ll_link(Ll *l, const char *passes)
-{
-    if (!l->libraries)
-        return passes;
-    answer_ftz(l);
-    for (LlLibrary *k = l->libraries; k; k = k->next) {
-        Reading r = {.library = k};
-        ll_guarded(l, read_file, &r);
-        const char *why = ll_message(l->c, r.message);
-        if (r.bad)
-            bad_library(l, k, k->first, why);
-        check_symbols(l, k, r.module);
-        LLVMSetTarget(r.module, LLVMGetTarget(l->m));
-        LLVMSetModuleDataLayout(r.module, LLVMGetModuleDataLayout(l->m));
-        ll_guarded(l, link_it, &r);
-        if (r.bad)
-            bad_library(l, k, k->first, "it cannot be linked");
-    }
     for (Lv f = LLVMGetFirstFunction(l->m); f; f = LLVMGetNextFunction(f))
         if (f != l->fn && !LLVMIsDeclaration(f))
             LLVMSetLinkage(f, LLVMInternalLinkage);
     for (Lv g = LLVMGetFirstGlobal(l->m); g; g = LLVMGetNextGlobal(g))
         if (!LLVMIsDeclaration(g) && LLVMGetLinkage(g) == LLVMExternalLinkage)
             LLVMSetLinkage(g, LLVMInternalLinkage);
+}
+
+/* What a library gets that asks for "__CUDA_FTZ". */
+static void
+answer_ftz(Ll *l)
+{
+    static const char name[] = "nvvm-reflect-ftz";
+    LLVMAddModuleFlag(l->m, LLVMModuleFlagBehaviorOverride, name, sizeof name - 1,
+                      LLVMValueAsMetadata(ll_i32(l, foreign_flushes(l))));
+}
+
+const char *
+ll_link(Ll *l, const char *passes)
+{
+    if (!l->externs)
+        return passes;
+    if (lib_is_ptx(l))
+        answer_ftz(l);
+    link_all(l);
+    hide_all(l);
+    Map seen = {.a = l->c->arena};
+    for (int i = 0; i < l->externs->all.n; i++) {
+        Called *k = l->externs->all.at[i];
+        foreign_adapt(l, &seen, k->o, k->wrapper);
+    }
     return str_printf(
         l->c->arena,
-        "globaldce,nvvm-reflect,function(sroa,instcombine<no-verify-fixpoint>,"
+        "globaldce,%salways-inline,function(sroa,instcombine<no-verify-fixpoint>,"
         "simplifycfg),cgscc(inline),globaldce,%s",
-        passes);
+        lib_is_ptx(l) ? "nvvm-reflect," : "", passes);
+}
+
+bool
+ll_has_libraries(const Ll *l)
+{
+    return l->externs && l->externs->libraries;
+}
+
+/* ---- for the interpreter ------------------------------------------------------------------------ */
+
+static void
+loops_of(Ll *l, const Block *b, Lv pick, LLVMBasicBlockRef end)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_regions; i++)
+            loops_of(l, o->regions[i], pick, end);
+        if (!op_is_extern(o))
+            continue;
+        LLVMBasicBlockRef here = ll_block(l, "op");
+        LLVMPositionBuilderAtEnd(l->b, here);
+        Lv fn = ll_extern_loop(l, o, true),
+           args[] = {LLVMGetParam(l->fn, 1), LLVMGetParam(l->fn, 2)};
+        LLVMBuildCall2(l->b, LLVMGlobalGetValueType(fn), fn, args, 2, "");
+        LLVMBuildBr(l->b, end);
+        LLVMAddCase(pick, ll_i32(l, ir_extern_index(o)), here);
+    }
+}
+
+static bool
+has_extern(const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        if (op_is_extern(o))
+            return true;
+        for (int i = 0; i < o->n_regions; i++)
+            if (has_extern(o->regions[i]))
+                return true;
+    }
+    return false;
+}
+
+void
+cg_externs(const Func *f, Binary *out)
+{
+    if (!has_extern(f->body))
+        return;
+    Ll *l = ll_new(f->c, LL_HOST, f->name);
+    Lt params[] = {l->i32, l->i64, l->ptr};
+    l->fn = LLVMAddFunction(l->m, "tegula_externs",
+                            LLVMFunctionType(l->void_, params, 3, false));
+    LLVMBasicBlockRef entry = ll_block(l, "entry"), end = ll_block(l, "end");
+    LLVMPositionBuilderAtEnd(l->b, end);
+    LLVMBuildRetVoid(l->b);
+    LLVMPositionBuilderAtEnd(l->b, entry);
+    Lv pick = LLVMBuildSwitch(l->b, LLVMGetParam(l->fn, 0), end, 4);
+    loops_of(l, f->body, pick, end);
+    out->is_linked = ll_has_libraries(l);
+    ll_finish(l,
+              ll_link(l, "function(sroa,instcombine<no-verify-fixpoint>,simplifycfg)"),
+              out);
+    ll_emit(l, LLVMObjectFile, "externs", out);
 }

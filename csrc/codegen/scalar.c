@@ -347,11 +347,12 @@ add_pointer(Ll *l, const Type *pt, const Type *it, Lv p, Lv i)
 Lv
 cg_elementwise(Ll *l, const Op *o, Lv *x)
 {
-    const Type *t = arg(o, 0)->type;
+    const Type *t = o->n_args ? arg(o, 0)->type : NULL;
     OpCode op = o->op;
     switch (op) {
     case OP_HINT: return x[0];
-    case OP_EXTERN: return ll_call_extern(l, o, x);
+    case OP_EXTERN:
+    case OP_EXTERN_IO: return ll_call_extern(l, o, x);
     case OP_SELECT: return choose(l, x[0], x[1], x[2]);
     case OP_BITCAST: return bitcast(l, t, result(o, 0)->type, x[0]);
     case OP_ADDPTR: return add_pointer(l, t, arg(o, 1)->type, x[0], x[1]);

@@ -28,6 +28,13 @@ pointer_object(Fe *f, PyObject *element, bool is_const)
 }
 
 PyObject *
+fe_dtype_object(Fe *f, const Type *t, bool is_const)
+{
+    PyObject *e = v_dtype(f, t->elem).obj;
+    return t->is_ptr ? pointer_object(f, e, is_const) : e;
+}
+
+PyObject *
 fe_block_object(Fe *f, PyObject *element, int rank, const int32_t *shape)
 {
     PyObject *dims = fe_own(f, PyList_New(rank));

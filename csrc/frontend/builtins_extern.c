@@ -1,17 +1,14 @@
-/* builtins_extern: what is not written in the language: assembly, functions of a library.
+/* builtins_extern: assembly, and functions of one element.
  *
  * Assembly is PTX. A GPU's assembler reads it; where none is the target it is read here,
- * and run by csrc/ptx, so what is wrong with it is said at the line it stands in. A function of
- * CUDA's libdevice is the one of that name in tegula.language.extra.libdevice, which is
- * written in the language, so it works on every target. Any other is linked from the
- * library's bitcode (codegen/link.c), for GPUs.
+ * and run by csrc/ptx, so what is wrong with it is said at the line it stands in.
+ * Functions of libraries: builtins_library.c.
  */
 #include "frontend/fe.h"
 #include "ptx/asm.h"
 
-/* The operands as blocks of one shape. */
-static int
-operands(Fe *f, Value args, Val **x)
+int
+fe_operands(Fe *f, Value args, Val **x)
 {
     if (args.kind != V_TUPLE) {
         Value one[1] = {args};
@@ -138,7 +135,7 @@ bi_inline_asm_elementwise(Fe *f, Value *a)
     Val *x[MAX_LEAVES];
     Assembly s = {.text = v_const_str(f, a[0], "asm"),
                   .constraints = v_const_str(f, a[1], "constraints"),
-                  .n_in = operands(f, fe_read(f, a[2]), x),
+                  .n_in = fe_operands(f, fe_read(f, a[2]), x),
                   .is_pure = v_const_bool(f, a[4], "is_pure"),
                   .x = x};
     int64_t pack = v_const_int(f, a[5], "pack");
@@ -201,123 +198,6 @@ bi_smid(Fe *f, Value *a)
     return v_val(own_assembly(f, "=r", "mov.u32 $0, %smid;", E_I32, true));
 }
 
-/* ---- functions of a library ---------------------------------------------------------- */
-
-/* Our function for a symbol of CUDA's libdevice; NULL: there is none. */
-static PyObject *
-of_symbol(Fe *f, const char *symbol)
-{
-    PyObject *table =
-        fe_own(f, PyImport_ImportModule("tegula.language.extra.libdevice._symbols"));
-    PyObject *fn = fe_own(f, PyObject_CallMethod(table, "of_symbol", "s", symbol));
-    return fn == Py_None ? NULL : fn;
-}
-
-/* The file of a library: as the option extern_libs says, or the call, or where CUDA is. */
-static const char *
-file_of(Fe *f, const char *name, const char *path)
-{
-    size_t len;
-    const char *given = option_text(f->c->option_texts, name, &len);
-    if (given)
-        return str_intern_n(f->c, given, len);
-    if (*path || strcmp(name, "libdevice") != 0)
-        return path;
-    PyObject *tools = fe_own(f, PyImport_ImportModule("tegula.toolchain"));
-    PyObject *found = fe_own(f, PyObject_CallMethod(tools, "find_libdevice", NULL));
-    return found == Py_None ? "" : v_const_str(f, v_obj(found), "a path");
-}
-
-/* A function that we do not have ourselves: of the library's bitcode. */
-static Value
-linked(Fe *f, Value *a, const char *symbol, int n, Val **x, Elem e)
-{
-    const char *name = v_const_str(f, a[0], "lib_name");
-    const char *path = v_const_str(f, a[1], "lib_path");
-    if (f->c->opt.interpret || f->c->opt.target.kind != TARGET_CUDA) {
-        err_help(f->c, "bitcode of CUDA runs on GPUs alone: choose by "
-                       "tl.target_info.is_ptx(), or write it in the language");
-        err_at(f->c, f->b.loc, TARGET,
-               str_printf(f->a, "the function '%s' of the library '%s'", symbol, name),
-               target_name(f));
-    }
-    path = file_of(f, name, path);
-    if (!*path) {
-        err_help(f->c,
-                 "give its file: lib_path, or the option extern_libs={\"%s\": "
-                 "\"..\"}",
-                 name);
-        fail(f, VALUE, "the library '%s' of the function '%s' is not known", name,
-             symbol);
-    }
-    if (!v_const_bool(f, a[4], "is_pure")) {
-        err_help(f->c, "give is_pure=True when it only computes");
-        fail(f, LIMIT, "a function of a library with side effects");
-    }
-    if (n < 1 || n > 4)
-        fail(f, LIMIT, "a function of a library takes 1 to 4 operands, not %d", n);
-    const Type *t = ty_with_elem(f->c, x[0]->type, e);
-    Op *o = ir_op(&f->b, OP_EXTERN, n, x, 1, &t);
-    o->text = str_intern(f->c, str_printf(f->a, "%s\n%s", symbol, path));
-    return v_val(result(o, 0));
-}
-
-/* The row for these types, borrowed, or NULL. */
-static PyObject *
-row_of(Fe *f, PyObject *table, int n, Val *const *x)
-{
-    PyObject *key = fe_own(f, PyTuple_New(n));
-    for (int i = 0; i < n; i++)
-        PyTuple_SetItem(key, i, Py_NewRef(v_dtype(f, x[i]->type->elem).obj));
-    PyObject *row = PyDict_GetItemWithError(table, key);
-    PyErr_Clear();
-    return row;
-}
-
-static Value
-tuple_of(Fe *f, int n, Val *const *x)
-{
-    Value *v = NEW_N(f->a, Value, n + 1);
-    for (int i = 0; i < n; i++)
-        v[i] = v_val(x[i]);
-    return v_tuple(f, n, v);
-}
-
-Value
-bi_extern_elementwise(Fe *f, Value *a)
-{
-    Val *x[MAX_LEAVES];
-    int n = operands(f, fe_read(f, a[2]), x);
-    PyObject *table = v_to_py(f, a[3], "arg_type_symbol_dict");
-    if (!PyDict_Check(table))
-        fail(f, TYPE, "arg_type_symbol_dict must be a dict, not %s",
-             v_describe(f, a[3]));
-    PyObject *row = row_of(f, table, n, x);
-    Val *wide[MAX_LEAVES];
-    if (!row && n > 1) { /* promoted, once, as operands of an operator */
-        Value given = fe_read(f, a[2]);
-        if (fe_promote_all(f, n, given.tuple->at, wide, f->callee))
-            row = row_of(f, table, n, wide);
-        if (row)
-            n = operands(f, tuple_of(f, n, wide), x);
-    }
-    Value *args = NEW_N(f->a, Value, n + 1);
-    for (int i = 0; i < n; i++)
-        args[i] = v_val(x[i]);
-    if (!row || !PyTuple_Check(row) || PyTuple_Size(row) != 2) {
-        err_help(f->c, "convert the operands with .to(..) to a combination it lists");
-        fail(f, TYPE, "the external function has no row for the types %s",
-             v_short(f, v_tuple(f, n, args)));
-    }
-    const char *symbol = v_const_str(f, v_obj(PyTuple_GetItem(row, 0)), "a symbol");
-    Value ret = v_obj(PyTuple_GetItem(row, 1));
-    PyObject *fn = of_symbol(f, symbol);
-    if (!fn)
-        return linked(f, a, symbol, n, x, v_elem(f, ret, "the type of the result"));
-    Value r = fe_read(f, fe_call_value(f, v_obj(fn), n, args));
-    return fe_cast_value(f, r, ret, (Value){0}, false);
-}
-
 /* ---- map_elementwise ------------------------------------------------------------------ */
 
 /* x as n blocks: elements 0, n, 2n .. are the first. n is a power of two. */
@@ -368,7 +248,7 @@ Value
 bi_map_elementwise(Fe *f, Value *a)
 {
     Val *x[MAX_LEAVES], *part[32];
-    int n = operands(f, a[1], x);
+    int n = fe_operands(f, a[1], x);
     int64_t pack = fe_is_given(a[2]) ? v_const_int(f, a[2], "pack") : 1;
     if (pack < 1 || pack > 32 || pack & (pack - 1))
         fail(f, VALUE, "pack must be 1, 2, 4 .. 32, not %lld", (long long)pack);

@@ -78,7 +78,7 @@ is_arithmetic(const Block *region, const Block *at)
             if (!is_inside(v, region) && (v->type->rank || v->type->is_ptr))
                 return false;
         }
-        if (o->op == OP_INLINE_ASM_IO ||
+        if (o->op == OP_INLINE_ASM_IO || o->op == OP_EXTERN_IO ||
             (o->op == OP_INLINE_ASM && ir_attr(o, ATTR_PACK) > 1))
             return false;
         bool is_elem = op_has(o, OPF_ELEM) &&

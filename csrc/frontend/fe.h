@@ -397,6 +397,8 @@ Val *fe_pick(Fe *f, Val *v, int dim, Val *index);
 Value fe_elements(Fe *f, Value v, const char *of);
 bool fe_truth(Fe *f, Value v, const char *of); /* of a constant that an if may test */
 Value fe_attribute(Fe *f, Value v, const char *name); /* V_NONE: it has none */
+/* The Python object of t's element: a dtype, or a pointer type. */
+PyObject *fe_dtype_object(Fe *f, const Type *t, bool is_const);
 /* block_type(element, shape), as Python knows it. */
 PyObject *fe_block_object(Fe *f, PyObject *element, int rank, const int32_t *shape);
 Value fe_call(Fe *f, Node *n);
@@ -508,6 +510,9 @@ void fe_mark_return(Fe *f, Value v);
 Value fe_own_value(Fe *f, Value v, const char *name);
 /* What v is a copy of, or v. */
 const Val *fe_original(const Fe *f, const Val *v);
+/* builtins_extern.c: the operands of a foreign function, one or a tuple, as blocks of one
+ * shape: how many. */
+int fe_operands(Fe *f, Value args, Val **x);
 /* typed.c: all promoted to one type, numbers weakly; false: one is a pointer. */
 bool fe_promote_all(Fe *f, int n, const Value *given, Val **out, const char *op);
 /* typed.c: brings the arguments of t to types it takes, and to one shape. */

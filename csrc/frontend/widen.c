@@ -211,13 +211,14 @@ wide_op(Wide *w, const Op *o, int n_fixed, Val *active)
         becomes(w, result(o, i), result(p, i), true);
 }
 
-/* Packs none of whose elements gets to it do not run. */
+/* Not for an element that does not get here, or a pack of them: nobody knows what it does. */
 static void
-wide_assembly(Wide *w, const Op *o, Val *active)
+wide_foreign(Wide *w, const Op *o, Val *active)
 {
-    wide_op(w, o, o->n_args, active);
-    if (active)
-        ir_set_attr(now(w, result(o, 0))->def, ATTR_MASKED, 1);
+    int n = ir_n_values(o);
+    wide_op(w, o, n, active);
+    Op *p = now(w, result(o, 0))->def;
+    ir_set_attr(p, ATTR_MASKED, p->n_args > n);
 }
 
 /* Element by element, so an op for each operand. */
@@ -472,7 +473,9 @@ wide_any(Wide *w, const Op *o, Val *active)
             common_for(w, o, active);
         return;
     case OP_HINT: becomes(w, result(o, 0), now(w, arg(o, 0)), false); return;
-    case OP_INLINE_ASM_IO: wide_assembly(w, o, active); return;
+    case OP_INLINE_ASM_IO:
+    case OP_EXTERN:
+    case OP_EXTERN_IO: wide_foreign(w, o, active); return;
     default: wide_op(w, o, -1, NULL);
     }
 }

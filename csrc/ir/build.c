@@ -384,6 +384,28 @@ ir_n_values(const Op *o)
     return o->n_args - (int)ir_attr(o, ATTR_MASKED);
 }
 
+/* Counts EXTERNs into *n; true when o has been met. */
+static bool
+count_externs(const Block *b, const Op *o, int *n)
+{
+    for (const Op *p = b->first; p; p = p->next) {
+        if (p == o)
+            return true;
+        *n += op_is_extern(p);
+        for (int i = 0; i < p->n_regions; i++)
+            if (count_externs(p->regions[i], o, n))
+                return true;
+    }
+    return false;
+}
+
+int
+ir_extern_index(const Op *o)
+{
+    int n = 0;
+    return count_externs(o->block->func->body, o, &n) ? n : -1;
+}
+
 bool
 ir_is_inside(const Op *o, const Block *b)
 {

@@ -202,12 +202,21 @@ check_inline_asm(const Op *o)
 const char *
 check_extern_(const Op *o)
 {
-    if (!o->text || !strchr(o->text, '\n') || o->n_args < 1 || o->n_args > 4)
-        return refuse(o, "without a symbol and a file, or not of 1 to 4 operands");
+    const Type *r = result(o, 0)->type;
+    if (!o->text || !strchr(o->text, '\n'))
+        return refuse(o, "without a symbol and files");
+    const char *err = want_word(o, ATTR_MASKED, 0, 1);
+    if (err)
+        return err;
+    int n = ir_n_values(o);
+    if (n < 0 || (!n && o->op == OP_EXTERN))
+        return refuse(o, "without operands");
     for (int i = 0; i < o->n_args; i++)
-        if (at(o, i)->is_ptr || !ty_same_shape(at(o, i), result(o, 0)->type))
+        if (!ty_same_shape(at(o, i), r))
             return refuse(o, "of %s, result %s", type_text(o, at(o, i)),
-                          type_text(o, result(o, 0)->type));
+                          type_text(o, r));
+    if (n < o->n_args && (at(o, n)->is_ptr || at(o, n)->elem != E_I1))
+        return refuse(o, "with a mask of %s", type_text(o, at(o, n)));
     return NULL;
 }
 

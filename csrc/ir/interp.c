@@ -571,6 +571,21 @@ run_assembly(Interp *in, const Op *o)
            str_printf(in->c->arena, "in the assembly, %s,%s", err, in_program(in)));
 }
 
+/* ---- functions of libraries ----------------------------------------------------- */
+
+static void
+run_extern(Interp *in, const Op *o)
+{
+    if (!in->run->externs)
+        err_at(in->c, o->loc, TARGET, "a function of a library",
+               "the interpreter of tile IR alone");
+    void **data = (void **)interp_scratch(in, &in->passed, o->n_args + 1);
+    for (int i = 0; i < o->n_args; i++)
+        data[i] = place(in, arg(o, i));
+    data[o->n_args] = place(in, result(o, 0));
+    in->run->externs(ir_extern_index(o), numel(result(o, 0)), data);
+}
+
 /* ---- blocks --------------------------------------------------------------------- */
 
 static void
@@ -580,9 +595,10 @@ run_op(Interp *in, const Op *o)
         run_assembly(in, o);
         return;
     }
-    if (o->op == OP_EXTERN)
-        err_at(o->block->func->c, o->loc, TARGET, "a function of a library",
-               "the interpreter");
+    if (op_is_extern(o)) {
+        run_extern(in, o);
+        return;
+    }
     if (op_has(o, OPF_ELEM)) {
         run_elementwise(in, o);
         return;

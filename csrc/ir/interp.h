@@ -18,6 +18,7 @@ struct Interp {
     Scratch moved;   /* what a terminator moves: see move_values */
     Scratch line;    /* what is being combined */
     Scratch factors; /* of a dot */
+    Scratch passed;  /* addresses that the function of a library gets */
     int32_t pid[3];
     PtxCache *assembly; /* what was read of it so far */
 };

@@ -22,7 +22,7 @@ static Combine
 combine_of(Interp *in, const Op *o)
 {
     const Op *f = ir_combine_op(o);
-    if (f && !op_has(f, OPF_ELEM))
+    if (f && (!op_has(f, OPF_ELEM) || op_is_extern(f)))
         f = NULL;
     return (Combine){in, o, f, f && arg(f, 0) != o->regions[0]->args[0]};
 }

@@ -278,6 +278,11 @@ op_is_assembly(const Op *o)
 {
     return o->op == OP_INLINE_ASM || o->op == OP_INLINE_ASM_IO;
 }
+static inline bool
+op_is_extern(const Op *o)
+{
+    return o->op == OP_EXTERN || o->op == OP_EXTERN_IO;
+}
 /* Does it go through pointers, operand 0, to the user's memory? */
 static inline bool
 op_is_access(const Op *o)
@@ -286,8 +291,11 @@ op_is_access(const Op *o)
            o->op == OP_ATOMIC_CAS;
 }
 
-/* Operands of a PRINT or an INLINE_ASM_IO: all but the mask. */
+/* Operands of a PRINT, an INLINE_ASM_IO or an EXTERN: all but the mask. */
 int ir_n_values(const Op *o);
+/* How many EXTERNs of the function stand before o: a name for it that survives print and
+ * parse. */
+int ir_extern_index(const Op *o);
 
 /* Where new ops go and what they say about themselves. */
 typedef struct Build {
@@ -413,6 +421,10 @@ typedef struct InterpRun {
     /* NULL, or called for the op `debug`; false stops the run, with an error that says
      * nothing: data knows. */
     bool (*debug)(void *data, Interp *in, const Op *o);
+    /* The functions of libraries that f calls: the one of the op that ir_extern_index names, on
+     * n elements; data[i] is where operand i's are, 8 bytes each, behind them the result's.
+     * NULL: they are refused. */
+    void (*externs)(int32_t index, int64_t n, void *const *data);
     void *data, *debug_data;
     FILE *out;          /* of print; stdout when NULL */
     InterpFault *fault; /* NULL: nobody asks */

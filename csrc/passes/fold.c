@@ -270,7 +270,9 @@ fold_op(Fold *w, Op *o)
             with = fold_load(w, o);
         break;
     case OP_INLINE_ASM: /* an element of it may see its neighbours, and its place */
-    case OP_INLINE_ASM_IO: return;
+    case OP_INLINE_ASM_IO:
+    case OP_EXTERN: /* nobody here can run it */
+    case OP_EXTERN_IO: return;
     default:
         if (op_has(o, OPF_ELEM))
             with = fold_arith(w, o);

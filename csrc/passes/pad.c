@@ -220,8 +220,7 @@ fill(const Val *v, int dim, int32_t from, uint64_t *bits, int look)
         *bits = 0;
         return o->n_args < 3 || fill(arg(o, 2), dim, from, bits, look - 1);
     default:
-        return op_has(o, OPF_ELEM) && o->op != OP_INLINE_ASM &&
-               o->op != OP_INLINE_ASM_IO &&
+        return op_has(o, OPF_ELEM) && !op_is_assembly(o) && !op_is_extern(o) &&
                fill_elementwise(o, dim, from, bits, look - 1);
     }
 }
@@ -393,9 +392,10 @@ pad_histogram(Pad *p, Op *o)
     ir_set_attr(o, ATTR_BINS, result(o, 0)->type->shape[0]);
 }
 
-/* It must not run for elements that are not there. */
+/* It must not run for elements that are not there: it may have effects, and the function of a
+ * library may loop, trap, or follow a pointer. */
 static void
-pad_assembly(Pad *p, Op *o)
+pad_foreign(Pad *p, Op *o)
 {
     int n = ir_n_values(o);
     mask_like(p, o, result(o, 0), n);
@@ -434,7 +434,9 @@ pad_op(Pad *p, Op *o)
     case OP_RESIZE: pad_resize(p, o); return;
     case OP_REDUCE:
     case OP_SCAN: pad_combine(p, o); return;
-    case OP_INLINE_ASM_IO: pad_assembly(p, o); return;
+    case OP_INLINE_ASM_IO:
+    case OP_EXTERN:
+    case OP_EXTERN_IO: pad_foreign(p, o); return;
     default: break;
     }
     for (int i = 0; i < o->n_regions; i++)

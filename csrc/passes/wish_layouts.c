@@ -668,6 +668,13 @@ look_at_op(Wishes *s, const Op *o)
         if (is_block(o->results[0]))
             wish_assembly(s, o);
         return;
+    case OP_EXTERN_IO: /* runs even if nobody wants what it gives, so it is never cheap */
+        if (is_block(o->results[0]))
+            set_wish(s, o->results[0],
+                     o->n_args ? working_layout(s, o)
+                               : wishes_default(s, o->results[0]->type),
+                     false);
+        return;
     case OP_FOR: wish_for(s, o); return;
     case OP_WHILE: wish_while(s, o); return;
     case OP_IF: wish_if(s, o); return;

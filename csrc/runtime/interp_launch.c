@@ -84,6 +84,22 @@ source_line(Comp *c, const char *file, int line)
     return found;
 }
 
+/* v->externs, where the kernel calls functions of libraries: they alone are machine code. */
+static int
+load_externs(Compiled *v)
+{
+    const Stage *obj = binary_stage(&v->bin, "externs");
+    char err[ERR_TEXT] = "";
+    void *fn = NULL;
+    if (!obj || v->jit)
+        return 0;
+    v->jit = jit_load(obj->data, obj->size, "tegula_externs", &fn, err);
+    if (!v->jit)
+        return PyErr_SetString(PyExc_RuntimeError, err), -1;
+    v->externs = (void (*)(int32_t, int64_t, void *const *))fn;
+    return 0;
+}
+
 int
 interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
@@ -100,9 +116,15 @@ interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         return PyErr_NoMemory(), -1;
     }
     comp.source_line = source_line;
+    if (load_externs(v)) {
+        free(s);
+        comp_done(&comp);
+        return -1;
+    }
     InterpRun run = {.args = params,
                      .grid = {g->dim[0], g->dim[1], g->dim[2]},
                      .access = is_inside,
+                     .externs = v->externs,
                      .data = &r};
     s->kernel = (PyObject *)c->k;
     s->comp = &comp;

@@ -45,9 +45,9 @@ typedef struct Linker {
     const char *names;
     size_t names_size;
     char *base;
-    size_t size;               /* of the mapping */
-    size_t text_end, data_end; /* page boundaries */
-    size_t *stub;              /* by symbol: offset of its stub; 0: none yet */
+    size_t size;                              /* of the mapping */
+    size_t text_end, data_end, variables_end; /* page boundaries */
+    size_t *stub; /* by symbol: offset of its stub; 0: none yet */
     size_t next_stub;
     char *err;
 } Linker;
@@ -109,14 +109,23 @@ read_headers(Linker *k)
     return k->sym ? true : fail(k, "no symbols", "");
 }
 
+typedef enum Kind { CODE, CONSTANTS, VARIABLES } Kind;
+
+static Kind
+kind_of(const Elf64_Shdr *s)
+{
+    return s->sh_flags & SHF_EXECINSTR ? CODE
+           : s->sh_flags & SHF_WRITE   ? VARIABLES
+                                       : CONSTANTS;
+}
+
 /* Sections of one kind behind one another. */
 static void
-place(Linker *k, bool is_code, size_t *at)
+place(Linker *k, Kind kind, size_t *at)
 {
     for (size_t i = 0; i < k->eh->e_shnum; i++) {
         const Elf64_Shdr *s = &k->sh[i];
-        if (!(s->sh_flags & SHF_ALLOC) || !s->sh_size ||
-            is_code != ((s->sh_flags & SHF_EXECINSTR) != 0))
+        if (!(s->sh_flags & SHF_ALLOC) || !s->sh_size || kind_of(s) != kind)
             continue;
         size_t align = MAX(s->sh_addralign, 1);
         *at = (*at + align - 1) / align * align;
@@ -138,10 +147,12 @@ map_sections(Linker *k)
     for (size_t i = 0; i < k->eh->e_shnum; i++)
         k->sec[i].at = SIZE_MAX;
     size_t at = 0;
-    place(k, true, &at);
+    place(k, CODE, &at);
     at = k->text_end = to_page(at);
-    place(k, false, &at);
+    place(k, CONSTANTS, &at);
     at = k->data_end = to_page(at);
+    place(k, VARIABLES, &at); /* of a user's library */
+    at = k->variables_end = to_page(at);
     k->next_stub = at;
     k->size = at + to_page(k->n_sym * RELOC_STUB + RELOC_STUB);
     void *p = mmap(NULL, k->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -165,7 +176,7 @@ extern_address(const char *name)
     for (int i = 0; i < n_emu_symbols; i++)
         if (!strcmp(emu_symbols[i].name, name))
             return emu_symbols[i].address;
-    return NULL;
+    return (void *)(uintptr_t)foreign_address(name);
 }
 
 /* Address of a symbol, NULL where the object does not define it. */
@@ -257,13 +268,13 @@ link_object(Linker *k, const char *symbol, void **fn)
             *fn = defined_at(k, &k->sym[i]);
     if (!*fn)
         return fail(k, "it has no function ", symbol);
-    size_t code = k->text_end, data = k->data_end;
+    size_t code = k->text_end, data = k->data_end, stubs = k->variables_end;
     /* Nothing on x86; elsewhere instructions are fetched past the data's cache. */
     __builtin___clear_cache(k->base, k->base + code);
-    __builtin___clear_cache(k->base + data, k->base + k->size);
+    __builtin___clear_cache(k->base + stubs, k->base + k->size);
     if ((code && mprotect(k->base, code, PROT_READ | PROT_EXEC)) ||
         (data > code && mprotect(k->base + code, data - code, PROT_READ)) ||
-        mprotect(k->base + data, k->size - data, PROT_READ | PROT_EXEC))
+        mprotect(k->base + stubs, k->size - stubs, PROT_READ | PROT_EXEC))
         return fail(k, "the system forbids executable memory", "");
     return true;
 }

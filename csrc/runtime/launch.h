@@ -207,6 +207,8 @@ struct Compiled {
     char *symbol;  /* what @jit(repr=) calls it, malloc'ed; NULL: the function's name */
     PyObject *asm_; /* dict of the stages, once asked for; owned or NULL */
     JitCode *jit;   /* host code; NULL until the first launch */
+    /* of the interpreter: InterpRun.externs, out of that code */
+    void (*externs)(int32_t index, int64_t n, void *const *data);
     HostKernel *host;
     void *emu;                 /* EmuKernel * */
     void *library, *cu_kernel; /* CUDA; NULL until the first launch */

@@ -21,8 +21,8 @@ def run():
 
 
 # ----
-# type_extern.py:11:12: CompileError[TYPE]: the external function has no row for the types (f16,)
+# type_extern.py:11:12: CompileError[TYPE]: the external function has no row for the types (fp16)
 #     return core.extern_elementwise("libdevice", "", [x], table, is_pure=True)
 #            ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: convert the operands with .to(..) to a combination it lists
+#   help: did you mean (fp32)? Convert the operands with .to(..)
 #   in erf(), inlined from type_extern.py:16

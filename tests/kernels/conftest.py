@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import simulated  # noqa: E402
 
 SIMULATED = ["ptxsim:sm_75", "ptxsim:sm_80", "ptxsim:sm_90a"]
 TARGETS = ["cpu", "emu:sm_80", "emu:sm_90a", *SIMULATED, "cuda"]
+INTERPRETER = "interpret"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
@@ -30,7 +32,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
     dropped = []
     for item in items:
         of_ours = HERE in item.path.parents and hasattr(item, "callspec")
-        target = item.callspec.params.get("device") if of_ours else None
+        params = item.callspec.params if of_ours else {}
+        target = params.get("device", params.get("anywhere"))
         if target in SIMULATED:
             case = zlib.crc32(item.nodeid.replace(target, "").encode())
             if target != SIMULATED[case % len(SIMULATED)]:
@@ -86,20 +89,35 @@ class Device:
         return [s for s in sizes if not self.is_emulated or np.prod(s) <= limit]
 
 
-@pytest.fixture(params=TARGETS)
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    if request.param == "cuda" and torch_cuda() is None:
+@contextmanager
+def opened(target: str) -> Iterator[Device]:
+    if target == "cuda" and torch_cuda() is None:
         pytest.skip("no GPU")
-    is_simulated = request.param.startswith("ptxsim")
+    is_simulated = target.startswith("ptxsim")
     if is_simulated and not simulated.available():
         pytest.skip("no build/libptxsim.so")
     with tegula.knobs.runtime.scope(), tegula.knobs.nvidia.scope():
-        is_there = is_simulated or request.param == "cuda"
-        tegula.knobs.runtime.target = None if is_there else request.param
+        named = target.startswith("emu") or target == "cpu"
+        tegula.knobs.runtime.target = target if named else None
+        if target == INTERPRETER:
+            tegula.knobs.runtime.interpret = True
         if is_simulated:
             tegula.knobs.nvidia.ptxas = "none"
             simulated.start()
-        yield Device(request.param)
+        yield Device(target)
+
+
+@pytest.fixture(params=TARGETS)
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    with opened(request.param) as d:
+        yield d
+
+
+@pytest.fixture(params=[*TARGETS, INTERPRETER])
+def anywhere(request: pytest.FixtureRequest) -> Iterator[Device]:
+    """The same, and TEGULA_INTERPRET."""
+    with opened(request.param) as d:
+        yield d
 
 
 @pytest.fixture

@@ -97,6 +97,7 @@ BODIES = {
     "inline_asm": 'z = tl.inline_asm_elementwise("add.u32 $0, $1, 1;", "=r,r", [c], dtype=tl.int32, is_pure=True, pack=1) + x',
     "inline_asm_io": 'z, w = tl.inline_asm_elementwise("atom.global.add.u32 $0, [$2], 1; add.u32 $1, $3, 1;", "=r,=r,l,r", [(x_ptr + c).to(tl.pointer_type(tl.int32)), c], dtype=(tl.int32, tl.int32), is_pure=False, pack=1)\n    z = z + w + x',
     "extern": "z = mine(x.to(tl.float32), LIBRARY)",
+    "extern_io": "z = mine_io(x.to(tl.float32), LIBRARY)",
     "shared_alloc": "z = x\n    for k in tl.range(0, n, 64, num_stages=3):\n        z = z + tl.load(x_ptr + k + c)",
 }  # fmt: skip
 # What passes make, and kernels come to by another row.
@@ -148,6 +149,12 @@ def mine(x, path: tl.constexpr, _semantic=None):
     return core.extern_elementwise("mine", path, [x], row, True, _semantic=_semantic)
 
 
+@core.extern
+def mine_io(x, path: tl.constexpr, _semantic=None):
+    row = {(core.dtype("fp32"),): ("mine", core.dtype("fp32"))}
+    return core.extern_elementwise("mine", path, [x], row, False, _semantic=_semantic)
+
+
 @cache
 def library() -> str:
     """A file of bitcode with one function."""
@@ -164,7 +171,12 @@ def make(op: str, dtype: str, is_odd: bool = False) -> tegula.jit:
     text = odd(text) if is_odd else text
     file = f"<one op: {name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    space = {"tl": tl, "mine": mine, "LIBRARY": tl.constexpr(library())}
+    space = {
+        "tl": tl,
+        "mine": mine,
+        "mine_io": mine_io,
+        "LIBRARY": tl.constexpr(library()),
+    }
     exec(compile(text, file, "exec"), space)
     return tegula.jit(space[name])
 

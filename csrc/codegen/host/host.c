@@ -39,8 +39,8 @@ program_word(Host *h, Lv base, const Op *o)
 static void
 emit_scalar(Host *h, const Op *o)
 {
-    Lv x[4], r;
-    for (int i = 0; i < o->n_args && i < (int)COUNT(x); i++)
+    Lv *x = NEW_N(h->c->arena, Lv, o->n_args + 1), r;
+    for (int i = 0; i < o->n_args; i++)
         x[i] = host_scalar(h, arg(o, i));
     switch (o->op) {
     case OP_CONST: r = host_const(h, result(o, 0)->type, o->bits, 0); break;
@@ -118,7 +118,8 @@ lazy_op(Host *h, const Op *o)
 static bool
 is_scalar_op(const Op *o)
 {
-    if (o->n_results != 1 || result(o, 0)->type->rank || op_is_assembly(o))
+    if (o->n_results != 1 || result(o, 0)->type->rank || op_is_assembly(o) ||
+        o->op == OP_EXTERN_IO)
         return false;
     return o->op == OP_CONST || o->op == OP_PROGRAM_ID || o->op == OP_NUM_PROGRAMS ||
            op_has(o, OPF_ELEM);
@@ -254,6 +255,7 @@ visit(Host *h, const Op *o)
     case OP_DOT: host_dot(h, o); break;
     case OP_INLINE_ASM:
     case OP_INLINE_ASM_IO: host_assembly(h, o); break;
+    case OP_EXTERN_IO: host_extern(h, o); break;
     case OP_FOR: host_for(h, o); break;
     case OP_WHILE: host_while(h, o); break;
     case OP_IF: host_if(h, o); break;
@@ -391,7 +393,8 @@ cg_host(Func *f, Binary *out)
     host_walk(h, f->body);
     host_flush(h);
     LLVMBuildBr(l->b, h->leave);
-    ll_finish(l, passes, out);
+    out->is_linked = ll_has_libraries(l);
+    ll_finish(l, ll_link(l, passes), out);
     ll_emit(l, LLVMObjectFile, "obj", out);
     out->scratch = (int)h->high + 64;
     out->symbol = strdup(symbol);

@@ -218,7 +218,7 @@ struct Node {
     int level;     /* computed inside of this many loops */
     int pos;
     int n_in;
-    Node *in[4];
+    Node **in;
     Lv x, vec; /* the value; splat when x is a scalar and want_vec */
 };
 
@@ -291,6 +291,7 @@ void host_scan(Host *h, const Op *o);
 void host_shape_op(Host *h, const Op *o);
 void host_dot(Host *h, const Op *o);
 void host_assembly(Host *h, const Op *o); /* assembly.c */
+void host_extern(Host *h, const Op *o);   /* library.c */
 void host_for(Host *h, const Op *o);
 void host_while(Host *h, const Op *o);
 void host_if(Host *h, const Op *o);

@@ -165,7 +165,7 @@ emit_node(Host *h, Group *g, Node *n)
     case N_CARRIED: n->x = carried(h, g, n); break;
     case N_LOAD: n->x = emit_load(h, g, n); break;
     case N_OP_NODE: {
-        Lv x[4];
+        Lv *x = NEW_N(h->c->arena, Lv, n->n_in + 1);
         bool vec = is_vector(g, n);
         if (vec && n->v->def->op == OP_DIV && n->v->type->elem == E_F32 &&
             !is_vector(g, n->in[1]) && is_vector(g, n->in[0])) {

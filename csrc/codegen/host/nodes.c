@@ -179,6 +179,8 @@ static void
 add_in(Host *h, Group *g, Node *n, const Val *v, bool lane0)
 {
     Node *in = node(h, g, v, n->map, lane0);
+    if (!n->in)
+        n->in = NEW_N(h->c->arena, Node *, n->v->def->n_args + 1);
     n->in[n->n_in++] = in;
     n->dims |= in->dims;
 }

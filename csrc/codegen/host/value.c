@@ -53,7 +53,8 @@ host_is_through(const Op *o)
 bool
 host_is_lazy_op(const Op *o)
 {
-    if (o->n_results != 1 || !result(o, 0)->type->rank || op_is_assembly(o))
+    if (o->n_results != 1 || !result(o, 0)->type->rank || op_is_assembly(o) ||
+        o->op == OP_EXTERN_IO)
         return false;
     switch (o->op) {
     case OP_CONST:

@@ -423,17 +423,14 @@ splat(Sim *s, const Op *o)
 
 /* ---- elementwise ------------------------------------------------------------------------------- */
 
-enum { MAX_OPERANDS = 4 };
-
 /* Registers i and i + 1 of a cast from float8, where one instruction converts both. */
 static bool
 cast_pair(Sim *s, const Op *o, Lv *from, int i, Lv *r)
 {
     const Type *t = arg(o, 0)->type, *to = result(o, 0)->type;
     int part, next;
-    if (o->op != OP_CAST || !s->m->f8_pair || !t->rank ||
-        i + 1 >= sim_n_regs(arg(o, 0)) || elem_info[t->elem].bits != 8 ||
-        !elem_is_float(t->elem) ||
+    if (!s->m->f8_pair || !t->rank || i + 1 >= sim_n_regs(arg(o, 0)) ||
+        elem_info[t->elem].bits != 8 || !elem_is_float(t->elem) ||
         (to->elem != E_F16 && to->elem != E_BF16 && to->elem != E_F32))
         return false;
     Lv word = sim_word_of(s, from[i], &part);
@@ -452,16 +449,15 @@ cast_pair(Sim *s, const Op *o, Lv *from, int i, Lv *r)
 static void
 elementwise(Sim *s, const Op *o)
 {
-    Lv *from[MAX_OPERANDS], x[MAX_OPERANDS], *r = sim_define(s, result(o, 0));
-    if (o->n_args > MAX_OPERANDS)
-        unreachable(s->c);
+    Lv **from = NEW_N(s->a, Lv *, o->n_args + 1), *x = NEW_N(s->a, Lv, o->n_args + 1),
+       *r = sim_define(s, result(o, 0));
     for (int k = 0; k < o->n_args; k++) {
         if (arg(o, k)->type->layout != result(o, 0)->type->layout)
             sim_bad_layout(s, o);
         from[k] = sim_val(s, arg(o, k));
     }
     for (int i = 0; i < sim_n_regs(result(o, 0)); i++) {
-        if (cast_pair(s, o, from[0], i, r)) {
+        if (o->op == OP_CAST && cast_pair(s, o, from[0], i, r)) {
             i++;
             continue;
         }
@@ -570,6 +566,7 @@ op(Sim *s, const Op *o)
     case OP_ASYNC_WAIT: s->m->async_wait(s->l, (int)ir_attr(o, ATTR_PENDING)); return;
     case OP_INLINE_ASM:
     case OP_INLINE_ASM_IO: sim_inline_asm(s, o); return;
+    case OP_EXTERN_IO: sim_extern(s, o); return;
     case OP_YIELD:
     case OP_CONDITION:
     case OP_RETURN: return; /* whose region it is knows what to do */
@@ -726,7 +723,7 @@ cg_simt(Func *f, Binary *out)
     s.m->end(l, f, s.shared_bytes);
     ll_lines_close(l);
     sim_costs_report(l, f);
-    out->is_linked = l->libraries != NULL;
+    out->is_linked = ll_has_libraries(l);
     ll_finish(l, ll_link(l, passes), out);
     ll_emit(l, is_ptx ? LLVMAssemblyFile : LLVMObjectFile, is_ptx ? "ptx" : "obj", out);
     out->shared = s.shared_bytes;

@@ -443,3 +443,53 @@ sim_atomic(Sim *s, const Op *o)
         s->m->fence(s->l, k.scope);
     sim_share_results(s, o);
 }
+
+/* ---- functions with effects ------------------------------------------------------------------ */
+
+/* result = pred ? f(operands) : 0, by a branch that only this thread may take. */
+static Lv
+call_if(Sim *s, const Op *o, Lv pred, Lv *x)
+{
+    Ll *l = s->l;
+    if (!pred)
+        return ll_call_extern(l, o, x);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), on = ll_block(l, "owner"),
+                      after = ll_block(l, "called");
+    LLVMBuildCondBr(l->b, pred, on, after);
+    LLVMPositionBuilderAtEnd(l->b, on);
+    Lv r = ll_call_extern(l, o, x), none = LLVMConstNull(LLVMTypeOf(r));
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, after);
+    Lv phi = LLVMBuildPhi(l->b, LLVMTypeOf(r), "");
+    LLVMAddIncoming(phi, &r, &on, 1);
+    LLVMAddIncoming(phi, &none, &before, 1);
+    return phi;
+}
+
+/* Once for an element, as an atomic: by its owner, who tells the others. */
+void
+sim_extern(Sim *s, const Op *o)
+{
+    const Val *v = result(o, 0);
+    Lv **from = NEW_N(s->a, Lv *, o->n_args + 1), *x = NEW_N(s->a, Lv, o->n_args + 1),
+       *r = sim_define(s, v), owner = sim_owner(s, v->type->layout);
+    for (int k = 0; k < o->n_args; k++) {
+        if (arg(o, k)->type->layout != v->type->layout)
+            sim_bad_layout(s, o);
+        from[k] = sim_val(s, arg(o, k));
+    }
+    const Layout *l = v->type->layout;
+    int copies = 0; /* bits of a register's number that do not change the element */
+    for (int i = 0; l && i < l->n[IN_REG]; i++)
+        copies |= (int)!l->basis[IN_REG][i] << i;
+    for (int i = 0; i < sim_n_regs(v); i++) {
+        if (i & copies) {
+            r[i] = r[i & ~copies];
+            continue;
+        }
+        for (int k = 0; k < o->n_args; k++)
+            x[k] = from[k][i];
+        r[i] = call_if(s, o, owner, x);
+    }
+    sim_share_results(s, o);
+}

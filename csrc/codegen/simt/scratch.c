@@ -106,7 +106,8 @@ wanted(Sim *s, const Op *o, bool *warp_local)
     case OP_GATHER: return sim_gather_bytes(s, o);
     case OP_HISTOGRAM: return sim_histogram_bytes(s, o);
     case OP_ATOMIC_RMW:
-    case OP_ATOMIC_CAS: return sim_shared_result_bytes(o);
+    case OP_ATOMIC_CAS:
+    case OP_EXTERN_IO: return sim_shared_result_bytes(o);
     case OP_INLINE_ASM_IO: return sim_asm_by_owners(o) ? sim_shared_result_bytes(o) : 0;
     default: return 0;
     }

@@ -29,10 +29,34 @@ OTHER = {
 }  # fmt: skip
 
 
+# LLVM's functions that not every target has, or that vectors have with us.
+OF_LLVM = {
+    **{name: name for name in
+       ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh",
+        "exp", "exp2", "exp10", "log", "log2", "log10", "pow",
+        "floor", "ceil", "trunc", "round", "rint", "fma", "copysign")},
+    "nearbyint": "rint",
+    "roundeven": "rint",
+    "fabs": "abs",
+    "sqrt": "sqrt_rn",
+}  # fmt: skip
+
+
+def of_llvm(symbol: str) -> Any:
+    """The function that ``llvm.<name>.f32`` or ``.f64`` is; None: LLVM has it itself."""
+    from tegula.language.extra import libdevice
+
+    name, _, kind = symbol[5:].partition(".")
+    known = OF_LLVM.get(name)
+    return getattr(libdevice, known) if known and kind in ("f32", "f64") else None
+
+
 def of_symbol(symbol: str) -> Any:
     """The function that ``__nv_<name>`` or ``__nv_<name>f`` is; None: not one of ours."""
     from tegula.language.extra import libdevice
 
+    if symbol.startswith("llvm."):
+        return of_llvm(symbol)
     if not symbol.startswith("__nv_"):
         return None
     name = symbol[5:]

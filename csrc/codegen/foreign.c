@@ -1,0 +1,341 @@
+/* foreign: code of the user's libraries, made to fit this target.
+ *
+ * What is reached from the kernel's calls is walked over once, after linking:
+ *
+ *     sdiv, udiv, srem, urem      never trap, on any target: a pure function may run for
+ *                                 elements whose result nobody takes
+ *     llvm.nvvm.*, __nv_*         on hosts, what they compute: foreign_math.c
+ *     __nvvm_reflect              what the GPU would be told
+ *     barriers, shared memory,    refused: the function would need the threads of a GPU, or
+ *     exceptions, llvm.trap ..    would end the process
+ *
+ * Rule 1: what is not known here is refused by name. Nothing is guessed.
+ */
+#include "codegen/link.h"
+#include "codegen/simt/machine.h"
+
+typedef struct Walk {
+    Ll *l;
+    Map *seen;
+    const Op *o; /* who asked, for messages */
+    Lv fn;       /* whose code is being walked over */
+    bool is_gpu; /* it is code for a GPU */
+} Walk;
+
+enum { SHARED_SPACE = 3 };
+
+const char *
+foreign_target(const Ll *l)
+{
+    return l->c->opt.interpret ? "the interpreter"
+           : l->machine        ? l->machine->name
+                               : "the CPU";
+}
+
+bool
+foreign_flushes(const Ll *l)
+{
+    size_t n;
+    return !option_text(l->c->option_texts, "enable_reflect_ftz=", &n);
+}
+
+static bool
+is_one_of(const char *name, const char *const *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(name, all[i]))
+            return true;
+    return false;
+}
+
+bool
+foreign_is_known(Ll *l, const char *name)
+{
+    static const char *const of_cuda[] = {"vprintf", "malloc", "free", "__assertfail"};
+    if (lib_is_ptx(l))
+        return is_one_of(name, of_cuda, COUNT(of_cuda));
+    return foreign_is_symbol(name) || foreign_has_libdevice(name);
+}
+
+/* "f" of "tegula.0.f". */
+static const char *
+user_name(Walk *w, Lv fn)
+{
+    size_t n;
+    const char *name = LLVMGetValueName2(fn, &n);
+    if (!strncmp(name, "tegula.call", 11)) /* ours */
+        return str_intern_n(w->l->c, w->o->text, strcspn(w->o->text, "\n"));
+    if (!strncmp(name, "tegula.", 7)) {
+        const char *dot = strchr(name + 7, '.');
+        name = dot ? dot + 1 : name;
+    }
+    return str_intern(w->l->c, name);
+}
+
+static NORETURN void
+refuse(Walk *w, const char *what)
+{
+    Ll *l = w->l;
+    err_help(l->c, "choose by tl.target_info.is_ptx(), or write it in the language");
+    err_at(l->c, w->o->loc, TARGET,
+           str_printf(l->c->arena, "%s, in the function '%s' of a library,", what,
+                      user_name(w, w->fn)),
+           foreign_target(l));
+}
+
+/* ---- instructions ------------------------------------------------------------------------ */
+
+/* x / 0 and x % 0 are 0, MIN / -1 is MIN. */
+static void
+guard_division(Walk *w, Lv i, LLVMOpcode op)
+{
+    Ll *l = w->l;
+    Lv x = LLVMGetOperand(i, 0), y = LLVMGetOperand(i, 1);
+    Lt t = LLVMTypeOf(y);
+    bool is_signed = op == LLVMSDiv || op == LLVMSRem,
+         is_rem = op == LLVMSRem || op == LLVMURem;
+    if (LLVMIsAConstantInt(y) && !LLVMIsNull(y) &&
+        !(is_signed && LLVMConstIntGetSExtValue(y) == -1))
+        return;
+    LLVMPositionBuilderBefore(l->b, i);
+    Lv zero = LLVMConstNull(t), minus = LLVMConstAllOnes(t);
+    Lv one = LLVMBuildSub(l->b, zero, minus, "");
+    x = LLVMBuildFreeze(l->b, x, "");
+    y = LLVMBuildFreeze(l->b, y, "");
+    Lv is_zero = LLVMBuildICmp(l->b, LLVMIntEQ, y, zero, ""), bad = is_zero,
+       is_minus = NULL;
+    if (is_signed) {
+        is_minus = LLVMBuildICmp(l->b, LLVMIntEQ, y, minus, "");
+        bad = LLVMBuildOr(l->b, is_zero, is_minus, "");
+    }
+    Lv safe = LLVMBuildSelect(l->b, bad, one, y, "");
+    Lv q = LLVMBuildBinOp(l->b, op, x, safe, "");
+    if (is_minus && !is_rem)
+        q = LLVMBuildSelect(l->b, is_minus, LLVMBuildNeg(l->b, x, ""), q, "");
+    if (!is_rem)
+        q = LLVMBuildSelect(l->b, is_zero, zero, q, "");
+    LLVMReplaceAllUsesWith(i, q);
+    LLVMInstructionEraseFromParent(i);
+}
+
+/* The text that a call of __nvvm_reflect asks about; "" where it cannot be seen. */
+static const char *
+asked_flag(Lv text)
+{
+    while (LLVMIsAConstantExpr(text) && LLVMGetNumOperands(text))
+        text = LLVMGetOperand(text, 0);
+    Lv s = LLVMIsAGlobalVariable(text) ? LLVMGetInitializer(text) : NULL;
+    size_t n;
+    return s && LLVMIsAConstantDataSequential(s) && LLVMIsConstantString(s)
+               ? LLVMGetAsString(s, &n)
+               : "";
+}
+
+/* The same answers as on a GPU; a CPU is of the oldest architecture. */
+static Lv
+reflect(Walk *w, Lv call, Lt ret)
+{
+    const Comp *c = w->l->c;
+    bool is_emu = c->opt.target.kind == TARGET_EMU && !c->opt.interpret;
+    const char *flag = LLVMGetNumArgOperands(call) == 1
+                           ? asked_flag(LLVMGetOperand(call, 0))
+                           : "";
+    int64_t answer = !strcmp(flag, "__CUDA_ARCH") ? (is_emu ? c->opt.target.sm * 10 : 0)
+                     : !strcmp(flag, "__CUDA_FTZ") ? foreign_flushes(w->l)
+                                                   : 0;
+    return LLVMConstInt(ret, (uint64_t)answer, false);
+}
+
+/* What the GPU's function gives; NULL: it stays. */
+static Lv
+replacement(Walk *w, Lv call, const char *name, bool is_intrinsic)
+{
+    Ll *l = w->l;
+    int n = (int)LLVMGetNumArgOperands(call);
+    Lt ret = LLVMTypeOf(call);
+    Lv *x = NEW_N(l->c->arena, Lv, n + 1), r = NULL;
+    for (int k = 0; k < n; k++)
+        x[k] = LLVMGetOperand(call, (unsigned)k);
+    LLVMPositionBuilderBefore(l->b, call);
+    if (!strcmp(name, "__nvvm_reflect") || !strcmp(name, "llvm.nvvm.reflect"))
+        return reflect(w, call, ret);
+    if (!strncmp(name, "llvm.nvvm.", 10))
+        r = foreign_nvvm(l, name + 10, ret, x, n);
+    else if (!is_intrinsic && !foreign_is_symbol(name))
+        r = foreign_libdevice(l, name, ret, x, n);
+    else
+        return NULL;
+    if (!r)
+        refuse(w, str_printf(l->c->arena, "'%s'", name));
+    if (LLVMTypeOf(r) != ret && LLVMGetTypeKind(ret) != LLVMVoidTypeKind)
+        refuse(w, str_printf(l->c->arena, "'%s' of these types", name));
+    return r;
+}
+
+static void
+call_on_host(Walk *w, Lv call)
+{
+    static const char *const never[] = {"llvm.trap",
+                                        "llvm.debugtrap",
+                                        "llvm.ubsantrap",
+                                        "llvm.eh.",
+                                        "llvm.stackrestore",
+                                        "llvm.coro.",
+                                        "llvm.amdgcn.",
+                                        "llvm.va_",
+                                        "llvm.init.trampoline",
+                                        "llvm.frameaddress",
+                                        "llvm.returnaddress",
+                                        "llvm.localescape",
+                                        "llvm.thread.pointer",
+                                        "llvm.threadlocal."};
+    Ll *l = w->l;
+    Lv fn = LLVMGetCalledValue(call);
+    unsigned cc = LLVMGetInstructionCallConv(call);
+    if (cc == PTX_DEVICE || cc == PTX_KERNEL)
+        LLVMSetInstructionCallConv(call, LLVMCCallConv);
+    if (LLVMIsAInlineAsm(fn)) {
+        if (w->is_gpu)
+            refuse(w, "inline assembly");
+        return;
+    }
+    if (!LLVMIsAFunction(fn) || !LLVMIsDeclaration(fn))
+        return;
+    size_t len;
+    const char *name = str_intern(l->c, LLVMGetValueName2(fn, &len));
+    bool is_intrinsic = LLVMGetIntrinsicID(fn) != 0;
+    for (size_t k = 0; is_intrinsic && k < COUNT(never); k++)
+        if (!strncmp(name, never[k], strlen(never[k])))
+            refuse(w, str_printf(l->c->arena, "'%s'", name));
+    Lv r = replacement(w, call, name, is_intrinsic);
+    if (!r)
+        return;
+    if (LLVMGetTypeKind(LLVMTypeOf(call)) != LLVMVoidTypeKind)
+        LLVMReplaceAllUsesWith(call, r);
+    LLVMInstructionEraseFromParent(call);
+}
+
+static void visit(Walk *w, Lv v);
+
+static void
+instruction(Walk *w, Lv i)
+{
+    bool is_host = !lib_is_ptx(w->l);
+    LLVMOpcode op = LLVMGetInstructionOpcode(i);
+    switch (op) {
+    case LLVMSDiv:
+    case LLVMUDiv:
+    case LLVMSRem:
+    case LLVMURem: guard_division(w, i, op); return;
+    case LLVMCall:
+        if (is_host)
+            call_on_host(w, i);
+        return;
+    case LLVMInvoke:
+    case LLVMLandingPad:
+    case LLVMResume:
+    case LLVMCatchSwitch:
+    case LLVMCleanupPad:
+    case LLVMCallBr:
+    case LLVMIndirectBr: refuse(w, "an exception or a jump out of the function");
+    case LLVMVAArg: refuse(w, "a variable number of arguments");
+    default: return;
+    }
+}
+
+/* What the host's code generator would take amiss, or do more than asked: other CPUs' features,
+ * guards of the stack, tables for unwinding. */
+static void
+plain_function(Walk *w, Lv fn)
+{
+    static const char *const kept[] = {"alwaysinline", "noinline", "convergent",
+                                       "memory",       "nounwind", "willreturn",
+                                       "optnone",      "norecurse"};
+    LLVMAttributeIndex at = LLVMAttributeFunctionIndex;
+    unsigned n = LLVMGetAttributeCountAtIndex(fn, at);
+    LLVMAttributeRef *all = NEW_N(w->l->c->arena, LLVMAttributeRef, n + 1);
+    LLVMGetAttributesAtIndex(fn, at, all);
+    for (unsigned k = 0; k < n; k++) {
+        unsigned len, kind = 0;
+        if (LLVMIsStringAttribute(all[k])) {
+            const char *key = LLVMGetStringAttributeKind(all[k], &len);
+            LLVMRemoveStringAttributeAtIndex(fn, at, key, len);
+            continue;
+        }
+        bool is_kept = false;
+        kind = LLVMGetEnumAttributeKind(all[k]);
+        for (size_t j = 0; j < COUNT(kept); j++)
+            is_kept |= kind ==
+                       LLVMGetEnumAttributeKindForName(kept[j], strlen(kept[j]));
+        if (!is_kept)
+            LLVMRemoveEnumAttributeAtIndex(fn, at, kind);
+    }
+    unsigned kind = LLVMGetEnumAttributeKindForName("nounwind", 8);
+    LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(w->l->cx, kind, 0));
+    unsigned cc = LLVMGetFunctionCallConv(fn);
+    if (cc == PTX_DEVICE || cc == PTX_KERNEL)
+        LLVMSetFunctionCallConv(fn, LLVMCCallConv);
+}
+
+static void
+visit_function(Walk *outer, Lv fn)
+{
+    Walk w = *outer;
+    w.fn = fn;
+    w.is_gpu = LLVMGetStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
+                                             FOREIGN_GPU, strlen(FOREIGN_GPU)) != NULL;
+    if (LLVMHasPersonalityFn(fn))
+        refuse(&w, "an exception");
+    if (!lib_is_ptx(w.l))
+        plain_function(&w, fn);
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b;
+         b = LLVMGetNextBasicBlock(b))
+        for (Lv i = LLVMGetFirstInstruction(b), next; i; i = next) {
+            next = LLVMGetNextInstruction(i);
+            for (int k = 0, n = LLVMGetNumOperands(i); k < n; k++)
+                visit(&w, LLVMGetOperand(i, (unsigned)k));
+            instruction(&w, i);
+        }
+}
+
+static void
+visit_global(Walk *w, Lv g)
+{
+    size_t n;
+    const char *name = LLVMGetValueName2(g, &n);
+    if (LLVMIsThreadLocal(g))
+        refuse(w, str_printf(w->l->c->arena, "the thread's own variable '%s'", name));
+    if (!lib_is_ptx(w->l) && LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == SHARED_SPACE)
+        refuse(w, str_printf(w->l->c->arena, "shared memory, '%s',", user_name(w, g)));
+    visit(w, LLVMGetInitializer(g));
+}
+
+static void
+visit(Walk *w, Lv v)
+{
+    if (!v || !LLVMIsAConstant(v) || map_get(w->seen, v, 0))
+        return;
+    map_put(w->seen, v, 0, v);
+    if (LLVMIsAFunction(v)) {
+        if (!LLVMIsDeclaration(v))
+            visit_function(w, v);
+        return;
+    }
+    if (LLVMIsAGlobalVariable(v)) {
+        if (!LLVMIsDeclaration(v))
+            visit_global(w, v);
+        return;
+    }
+    for (int k = 0, n = LLVMGetNumOperands(v); k < n; k++)
+        visit(w, LLVMGetOperand(v, (unsigned)k));
+}
+
+void
+foreign_adapt(Ll *l, Map *seen, const Op *o, Lv fn)
+{
+    Walk w = {.l = l, .seen = seen, .o = o, .fn = fn};
+    Lv kernel = l->fn;
+    l->fn = fn; /* whose blocks new code is in */
+    visit(&w, fn);
+    l->fn = kernel;
+}
