@@ -82,6 +82,17 @@ layout_moves(const Layout *l, InDim in, int dim)
     return mask;
 }
 
+uint32_t
+layout_copies(const Layout *l)
+{
+    uint32_t mask = 0;
+    for (int i = 0; i < MIN(l->n[IN_LANE], LANE_BITS); i++)
+        mask |= (uint32_t)!l->basis[IN_LANE][i] << i;
+    for (int i = 0; i < MIN(l->n[IN_WARP], WARP_BITS); i++)
+        mask |= (uint32_t)!l->basis[IN_WARP][i] << (LANE_BITS + i);
+    return mask;
+}
+
 bool
 layout_is_nested(const Layout *l, int dim)
 {

@@ -41,6 +41,8 @@ int f2_extend(const Col *m, int n, const Col *from, int n_from, Col *out);
 /* ---- layout.c: the algebra ------------------------------------------------------- */
 typedef enum InDim { IN_REG, IN_LANE, IN_WARP, IN_BLOCK, N_IN } InDim;
 
+enum { LANE_BITS = 5, WARP_BITS = 6 }; /* of a block: at most 64 warps */
+
 typedef struct Layout {
     uint8_t rank;
     uint8_t log2_shape[MAX_RANK]; /* of the tensor, dim 0 slowest */
@@ -60,6 +62,9 @@ bool layout_is_injective(const Layout *l); /* nothing is held twice */
 int layout_dim_shift(const Layout *l, int dim);
 /* The input bits of `in` whose basis moves along dim, as a mask. */
 uint32_t layout_moves(const Layout *l, InDim in, int dim);
+/* The bits of a thread's number (lane, then warp) that do not change what it holds: threads
+ * with one of them set hold copies. */
+uint32_t layout_copies(const Layout *l);
 /* Along dim, are the warps' bits one run above all the lanes' bits? Then partial results go
  * from lanes to warps in order. */
 bool layout_is_nested(const Layout *l, int dim);
@@ -165,8 +170,6 @@ const Layout *layout_swizzled(Comp *c, int rank, const uint8_t *log2_shape, int 
  *          ^ is + where store_xor[i] & store_moving is 0 (an immediate of the address).
  */
 typedef enum ConvKind { CONV_NONE, CONV_REGS, CONV_SHUFFLE, CONV_SHARED } ConvKind;
-
-enum { LANE_BITS = 5, WARP_BITS = 6 }; /* of a block: at most 64 warps */
 
 typedef struct ConvPlan {
     ConvKind kind;       /* NONE: src and dst are the same layout */

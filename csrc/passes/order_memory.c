@@ -33,13 +33,7 @@ typedef struct Order {
 static bool
 is_held_once(const Type *t)
 {
-    if (!t->layout)
-        return false; /* a scalar: every thread has it */
-    for (int in = IN_LANE; in <= IN_WARP; in++)
-        for (int i = 0; i < t->layout->n[in]; i++)
-            if (!t->layout->basis[in][i])
-                return false;
-    return true;
+    return t->layout && !layout_copies(t->layout); /* a scalar: every thread has it */
 }
 
 /* One reads what the other writes, and not in one thread. */

@@ -230,6 +230,13 @@ check_laws(Comp *c, void *data)
             coords(l, layout_at(l, 0, 1u << i, 0, 0), at);
             CHECK(t, (layout_moves(l, IN_LANE, a) >> i & 1) == (at[a] != 0));
         }
+    for (int i = 0; i < LANE_BITS + WARP_BITS; i++) {
+        bool is_lane = i < LANE_BITS;
+        bool is_there = is_lane ? i < l->n[IN_LANE] : i - LANE_BITS < l->n[IN_WARP];
+        Col at = is_lane ? layout_at(l, 0, 1u << i, 0, 0)
+                         : layout_at(l, 0, 0, 1u << (i - LANE_BITS), 0);
+        CHECK(t, (layout_copies(l) >> i & 1) == (is_there && !at));
+    }
 }
 
 void

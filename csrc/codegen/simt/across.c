@@ -161,12 +161,7 @@ slot_at(const Slots *t, int which, int warp, int bytes, int base)
 static uint32_t
 idle_threads(const Across *k)
 {
-    uint32_t mask = k->lane_axis;
-    for (int i = 0; i < k->l->n[IN_LANE]; i++)
-        mask |= (uint32_t)!k->l->basis[IN_LANE][i] << i;
-    for (int i = 0; i < k->l->n[IN_WARP]; i++)
-        mask |= (uint32_t)!k->l->basis[IN_WARP][i] << (LANE_BITS + i);
-    return mask;
+    return k->lane_axis | layout_copies(k->l);
 }
 
 void

@@ -231,14 +231,7 @@ sim_all_clear(Sim *s, uint32_t tid_mask)
 Lv
 sim_owner(Sim *s, const Layout *l)
 {
-    if (!l) /* a scalar: thread 0 */
-        return sim_all_clear(s, UINT32_MAX);
-    uint32_t mask = 0;
-    for (int i = 0; i < l->n[IN_LANE]; i++)
-        mask |= (uint32_t)!l->basis[IN_LANE][i] << i;
-    for (int i = 0; i < l->n[IN_WARP]; i++)
-        mask |= (uint32_t)!l->basis[IN_WARP][i] << (LANE_BITS + i);
-    return sim_all_clear(s, mask);
+    return sim_all_clear(s, l ? layout_copies(l) : UINT32_MAX); /* a scalar: thread 0 */
 }
 
 Lv

@@ -262,13 +262,7 @@ shared_bytes(const Val *v)
     const Layout *l = v->type->layout;
     if (!v->uses)
         return 0;
-    if (!l)
-        return sim_elem_bytes(v->type);
-    for (int in = IN_LANE; in <= IN_WARP; in++)
-        for (int i = 0; i < l->n[in]; i++)
-            if (!l->basis[in][i])
-                return ty_numel(v->type) * sim_elem_bytes(v->type);
-    return 0;
+    return !l || layout_copies(l) ? ty_numel(v->type) * sim_elem_bytes(v->type) : 0;
 }
 
 /* Each at a multiple of 16 bytes. */
