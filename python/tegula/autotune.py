@@ -17,6 +17,7 @@ import copy
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from tegula.errors import (
     OutOfResources,
     PTXASError,
 )
-from tegula.jit import KernelInterface
+from tegula.jit import JITFunction, KernelInterface
 
 
 class Config:
@@ -284,10 +285,40 @@ class Autotuner(KernelInterface):
                 print(f"autotuning {self.base_fn.__name__}: {config}: {e}")
             return [float("inf")] * 3
 
+    def _compile_ahead(self, configs: list[Config], args: Any, kwargs: Any) -> None:
+        """Compiles the variants of all configs at the same time, before they are timed.
+
+        Only of plain kernels, and not where somebody watches compiles: they come in the
+        order of the configs, from the thread that launches.
+        """
+        watched = (
+            knobs.runtime.jit_cache_hook
+            or knobs.runtime.jit_post_compile_hook
+            or knobs.runtime.add_stages_inspection_hook
+            or knobs.compilation.listener
+        )
+        if type(self.fn) is not JITFunction or watched or knobs.runtime.interpret:
+            return
+        calls = []
+        for config in configs:
+            mine = [tuning.own_descriptor(x) for x in args]
+            named = {k: tuning.own_descriptor(x) for k, x in kwargs.items()}
+            named |= config.all_kwargs()
+            # A hook sets the blocks of descriptors; what else it does is not for now.
+            given = [*args, *kwargs.values()]
+            if config.pre_hook and any(map(tuning.is_descriptor, given)):
+                config.pre_hook(
+                    {**dict(zip(self.arg_names, mine, strict=False)), **named}
+                )
+            named.pop("warmup", None)
+            calls.append(partial(self.fn.warmup, *mine, **named))
+        tuning.compile_together(calls)
+
     def _tune(
         self, key: tuple[Any, ...], configs: list[Config], args: Any, kwargs: Any
     ) -> Config:
         start = time.perf_counter()
+        self._compile_ahead(configs, args, kwargs)
         timings = {c: self._bench(*args, config=c, **kwargs) for c in configs}
         best = builtins.min(timings, key=lambda c: timings[c])
         self.bench_time = time.perf_counter() - start

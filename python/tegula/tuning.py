@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +28,30 @@ def copy_into(x: Any, copy: Any) -> None:
         x.copy_(copy)
     else:
         x[...] = copy
+
+
+def is_descriptor(x: Any) -> bool:
+    return getattr(x, "__tegula_descriptor__", False) is True
+
+
+def own_descriptor(x: Any) -> Any:
+    """x, which a hook may change for one configuration: a descriptor is copied."""
+    return copy.copy(x) if is_descriptor(x) else x
+
+
+def compile_together(calls: Sequence[Callable[[], Any]]) -> None:
+    """Runs calls that compile, one a core; frontend apart they hold no lock of Python's.
+
+    What fails is not told here: it fails again where it is launched.
+    """
+    n = min(len(calls), os.cpu_count() or 1)
+    if n < 2:
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(n, "tegula-tune") as pool:
+        for future in [pool.submit(call) for call in calls]:
+            future.exception()
 
 
 def bench_warm(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import threading
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import tegula
 import tegula.language as tl
 from tegula import Config
+from tegula.tools.tensor_descriptor import TensorDescriptor
 
 
 @tegula.jit
@@ -277,3 +280,59 @@ def test_what_people_see_of_a_tuned_kernel() -> None:
     assert "seen" in repr(seen)
     assert list(inspect.signature(seen).parameters) == ["x_ptr", "n", "BLOCK", "EVEN"]
     assert "tl.store(x_ptr, n + BLOCK)" in inspect.getsource(seen)
+
+
+def test_compiles_side_by_side(monkeypatch):
+    """Each variant once, in threads of its own, before the first launch."""
+    seen = []
+    warmup = tegula.JITFunction.warmup
+
+    def counted(self, *args, **kwargs):
+        compiled = warmup(self, *args, **kwargs)
+        seen.append((threading.current_thread().name, kwargs["BLOCK"], compiled))
+        return compiled
+
+    def do_bench(call, quantiles):
+        assert len(seen) == 3
+        call()
+        return [1.0] * 3
+
+    monkeypatch.setattr(tegula.JITFunction, "warmup", counted)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    tuned = tegula.autotune(blocks(16, 32, 64), ["n"], do_bench=do_bench)(plain)
+    x = np.zeros(100, np.float32)
+    compiled = tuned[grid](x, 100, STEP=19)
+    assert sorted(b for _, b, _ in seen) == [16, 32, 64]
+    assert all(name.startswith("tegula-tune") for name, _, _ in seen)
+    assert any(compiled is c for _, _, c in seen)  # the launch compiled nothing
+
+
+def test_a_hook_changes_a_descriptor_of_its_own():
+    """Blocks of descriptors are set by hooks, while others are being compiled."""
+
+    @tegula.jit
+    def kernel(x, out, n, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK
+        tl.store(out + at + tl.arange(0, BLOCK), x.load([at]) + 1)
+
+    def hook(nargs):
+        nargs["x"].block_shape = [nargs["BLOCK"]]
+
+    configs = [Config({"BLOCK": b}, pre_hook=hook) for b in (16, 32, 64)]
+    tuned = tegula.autotune(configs, ["n"], do_bench=clock([2, 3, 1]))(kernel)
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    desc = TensorDescriptor.from_tensor(x, [1])
+    tuned[grid](desc, out, 64)
+    assert (out == x + 1).all() and desc.block_shape == [64]
+
+
+def test_what_does_not_compile_is_left_out():
+    @tegula.jit
+    def kernel(x, n, BLOCK: tl.constexpr):
+        tl.static_assert(BLOCK < 64)
+        tl.store(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), BLOCK)
+
+    tuned = tegula.autotune(blocks(16, 64, 32), ["n"], do_bench=clock([2, 1]))(kernel)
+    x = np.zeros(64, np.float32)
+    tuned[grid](x, 64)
+    assert tuned.best_config.kwargs == {"BLOCK": 32} and (x == 32).all()
