@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from tegula.async_compile import AsyncCompileMode as AsyncCompileMode
     from tegula.async_compile import FutureKernel as FutureKernel
     from tegula.compiler import ASTSource as ASTSource
+    from tegula.language.aggregates import aggregate as aggregate
     from tegula.tensors import MockTensor as MockTensor
     from tegula.tensors import TensorWrapper as TensorWrapper
     from tegula.compiler import compile as compile

@@ -170,3 +170,54 @@ def run(x: np.ndarray, n: int) -> None:
         lambda: fill[(1,)](x, x, n, 0.0, 128), quantiles=[0.5, 0.2, 0.8]
     )
     print(ms, low, high, DTYPES[x.dtype].primitive_bitwidth)
+
+
+@tegula.aggregate
+class Sums:
+    total: tl.tensor
+    step: tl.constexpr
+
+    def __init__(self, total, step):
+        self.total = total
+        self.step = tl.constexpr(step)
+
+    @tegula.jit
+    def add(self, v):
+        return Sums(self.total + v, self.step)
+
+
+@tegula.jit
+def of_sums(x, n, N: tl.constexpr):
+    v = tl.load(x + tl.arange(start=0, end=N), other=0.0, mask=None)
+    s = Sums(v, 3)
+    s = s.add(v[..., None][None, ..., 0].reshape(N, can_reorder=True))
+    low, high = tl.split(tl.join(s.total, v))
+    first = tl.inline_asm_elementwise(
+        "mov.b32 $0, $1;", "=r,r", args=[low], dtype=tl.int32, is_pure=True, pack=1
+    )
+    a, b = tl.reduce((first, high), 0, lambda a, b, c, d: (a + c, b + d))
+    for i in tl.range(0, n, step=1, num_stages=3, flatten=True, warp_specialize=False):
+        a += i
+    tl.store(pointer=x, value=a + b, mask=True, eviction_policy="evict_first")
+
+
+# Names that are found when first asked for.
+print(
+    tegula.AsyncCompileMode,
+    tegula.ASTSource,
+    tegula.aggregate,
+    tegula.CompilationError,
+    tegula.CompiledKernel,
+    tegula.FutureKernel,
+    tegula.InterpreterError,
+    tegula.MockTensor,
+    tegula.OutOfResources,
+    tegula.PTXASError,
+    tegula.TensorWrapper,
+    tegula.TritonError,
+    tegula.compile,
+    tegula.get_allocator,
+    tegula.must_use_result,
+    tegula.reinterpret,
+    tegula.set_allocator,
+)
