@@ -324,7 +324,9 @@ get_function(PyObject *self, void *closure)
 {
     (void)closure;
     Compiled *v = (Compiled *)self;
-    return v->cu_kernel ? PyLong_FromVoidPtr(v->cu_kernel) : Py_NewRef(Py_None);
+    if (!v->cu_kernel)
+        return Py_NewRef(Py_None);
+    return PyLong_FromVoidPtr(cuda_function(v->st->cuda, v->cu_kernel));
 }
 
 /* Loads the code now instead of at the first launch. */
@@ -407,7 +409,8 @@ static PyGetSetDef compiled_getset[] = {
     {"n_regs", get_n_regs, NULL,
      "registers of a thread, or as many as it may use; -1: unknown", NULL},
     {"function", get_function, NULL,
-     "The driver's handle, a CUkernel, as an int; None until the code is loaded.",
+     "The driver's handle, a CUfunction of the current device, as an int; None until the\n"
+     "code is loaded.",
      NULL},
     {"n_spills", get_n_spills, NULL, "bytes of spilled registers; -1: unknown", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -67,9 +67,13 @@ cuda_devices(PyObject *mod, PyObject *unused)
     CudaDevice d;
     for (int i = 0; list && i < cuda_device_count(cu) && cuda_device(cu, i, &d, err);
          i++) {
-        PyObject *row = Py_BuildValue("{s:s,s:i,s:i,s:i}", "name", d.name, "sm", d.sm,
-                                      "max_shared_mem", d.max_shared,
-                                      "multiprocessor_count", d.n_multiprocessors);
+        PyObject *row = Py_BuildValue("{s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "name",
+                                      d.name, "sm", d.sm, "max_shared_mem",
+                                      d.max_shared, "max_num_regs", d.n_registers,
+                                      "multiprocessor_count", d.n_multiprocessors,
+                                      "warpSize", d.warp_size, "sm_clock_rate", d.clock,
+                                      "mem_clock_rate", d.memory_clock, "mem_bus_width",
+                                      d.bus_width);
         if (!row || PyList_Append(list, row)) {
             Py_DECREF(list);
             list = NULL;
@@ -121,6 +125,17 @@ static PyMethodDef mod_methods[] = {
      "prune_cache(dir, max_bytes)\n--\n\nDrops what was not used for longest; bytes freed."},
     {"cuda_devices", cuda_devices, METH_NOARGS,
      "cuda_devices()\n--\n\nOne dict for each GPU; RuntimeError without a driver."},
+    {"_cuda_load_binary", cuda_load_binary, METH_VARARGS,
+     "_cuda_load_binary(name, code, shared, device)\n--\n\nSee driver.py."},
+    {"_cuda_unload_binary", cuda_unload_binary, METH_VARARGS,
+     "_cuda_unload_binary(module)\n--\n\nSee driver.py."},
+    {"_cuda_count_clusters", cuda_count_clusters, METH_VARARGS,
+     "_cuda_count_clusters(function, shared, num_ctas)\n--\n\nSee driver.py."},
+    {"_cuda_printf_size", cuda_printf_size, METH_O,
+     "_cuda_printf_size(bytes)\n--\n\nSee driver.py."},
+    {"_cuda_fill_tma", cuda_fill_tma, METH_VARARGS,
+     "_cuda_fill_tma(address, swizzle, elem_bytes, elem_type, block, shape, strides,\n"
+     "padding)\n--\n\nSee driver.py."},
     {"configure", (PyCFunction)(void (*)(void))configure, METH_VARARGS | METH_KEYWORDS,
      "configure(**knobs)\n--\n\nTells C the knobs; python/tegula/knobs.py calls it."},
     {"_wait_for_compiles", wait_for_compiles, METH_NOARGS,

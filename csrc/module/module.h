@@ -13,6 +13,13 @@ PyObject *configure(PyObject *mod, PyObject *args, PyObject *kwargs);
 /* fingerprint(args, kwargs, keys, places): what an autotuner's choice depends on. */
 PyObject *fingerprint(PyObject *mod, PyObject *all);
 
+/* ---- cuda_utils.c -------------------------------------------------------------------- */
+PyObject *cuda_load_binary(PyObject *mod, PyObject *args);
+PyObject *cuda_unload_binary(PyObject *mod, PyObject *args);
+PyObject *cuda_count_clusters(PyObject *mod, PyObject *args);
+PyObject *cuda_printf_size(PyObject *mod, PyObject *size);
+PyObject *cuda_fill_tma(PyObject *mod, PyObject *args);
+
 void config_init(Config *c);
 void config_free(Config *c);
 

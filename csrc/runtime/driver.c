@@ -5,6 +5,7 @@
  *     cuda_code       cubin or PTX -> CUlibrary, which is good on every device, -> CUkernel
  *     cuda_prepare    what a kernel must be told once per device
  *     cuda_start      one cuLaunchKernelEx, in the context of the device
+ *     cuda_load_module ..  what programs ask that launch code themselves
  *
  * cuLibraryLoadData, never cuLink*: the linker ignores setmaxnreg and serialises wgmma.
  * No Python here: errors are text.
@@ -20,7 +21,7 @@ enum { MAX_DEVICES = 64, LIMIT_PLAIN_SHARED = 48 << 10 };
 typedef struct Device {
     CUdevice id;
     CUcontext primary; /* retained at the first launch; NULL until then */
-    int sm, max_shared, n_multiprocessors;
+    CudaDevice facts;
     char name[128];
 } Device;
 
@@ -82,17 +83,30 @@ describe_device(Cuda *cu, int i, char err[ERR_TEXT])
     const struct {
         int *to;
         CUdevice_attribute a;
-    } rows[] = {
-        {&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
-        {&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
-        {&d->max_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
-        {&d->n_multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
-    };
+    } rows[] =
+        {
+            {&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
+            {&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
+            {&d->facts.max_shared,
+             CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
+            {&d->facts.n_multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
+        },
+      extra[] = {
+          {&d->facts.n_registers, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK},
+          {&d->facts.warp_size, CU_DEVICE_ATTRIBUTE_WARP_SIZE},
+          {&d->facts.clock, CU_DEVICE_ATTRIBUTE_CLOCK_RATE},
+          {&d->facts.memory_clock, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE},
+          {&d->facts.bus_width, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH},
+      };
     for (size_t k = 0; !e && k < COUNT(rows); k++)
         e = cu->cuDeviceGetAttribute(rows[k].to, rows[k].a, d->id);
+    for (size_t k = 0; !e && k < COUNT(extra); k++) /* we can do without: 0 */
+        if (cu->cuDeviceGetAttribute(extra[k].to, extra[k].a, d->id))
+            *extra[k].to = 0;
     if (!e)
         e = cu->cuDeviceGetName(d->name, sizeof d->name, d->id);
-    d->sm = 10 * major + minor;
+    d->facts.sm = 10 * major + minor;
+    d->facts.name = d->name;
     return e ? fail(cu, e, "describing a device", err) : true;
 }
 
@@ -146,8 +160,7 @@ cuda_device(const Cuda *cu, int i, CudaDevice *out, char err[ERR_TEXT])
                  cu->n_devices);
         return false;
     }
-    const Device *d = &cu->device[i];
-    *out = (CudaDevice){d->name, d->sm, d->max_shared, d->n_multiprocessors};
+    *out = cu->device[i].facts;
     return true;
 }
 
@@ -279,7 +292,7 @@ cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs, char err[ERR_
     };
     for (size_t i = 0; !e && i < COUNT(rows); i++)
         e = cu->cuKernelGetAttribute(rows[i].to, rows[i].a, kernel, d->id);
-    needs->max_shared = d->max_shared - fixed_shared;
+    needs->max_shared = d->facts.max_shared - fixed_shared;
     if (!e && needs->shared > LIMIT_PLAIN_SHARED && needs->shared <= needs->max_shared)
         e = cu->cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                      needs->shared, kernel, d->id);
@@ -330,4 +343,147 @@ cuda_start(Cuda *cu, int device, void *kernel, const CudaStart *s, char err[ERR_
     CUresult e = cu->cuLaunchKernelEx(&config, (CUfunction)kernel, s->params, NULL);
     leave(cu, restore);
     return e ? fail(cu, e, "launching the kernel", err) : true;
+}
+
+/* ---- for programs that load and launch themselves ------------------------------------ */
+
+void *
+cuda_function(Cuda *cu, void *kernel)
+{
+    CUfunction f = NULL;
+    return !cu->cuKernelGetFunction(&f, kernel) && f ? f : kernel;
+}
+
+bool
+cuda_load_module(Cuda *cu, int device, const char *name, const char *code, int shared,
+                 CudaModule *out, char err[ERR_TEXT])
+{
+    CUmodule module = NULL;
+    CUfunction f = NULL;
+    CUcontext restore;
+    CudaDevice facts;
+    int fixed_shared = 0;
+    if (!cuda_device(cu, device, &facts, err) ||
+        !enter(cu, &cu->device[device], &restore, err))
+        return false;
+    CUresult e = cu->cuModuleLoadData(&module, code);
+    if (!e)
+        e = cu->cuModuleGetFunction(&f, module, name);
+    const struct {
+        int *to;
+        CUfunction_attribute a;
+    } rows[] = {
+        {&out->n_regs, CU_FUNC_ATTRIBUTE_NUM_REGS},
+        {&out->n_spills, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES},
+        {&out->max_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK},
+        {&fixed_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES},
+    };
+    for (size_t i = 0; !e && i < COUNT(rows); i++)
+        e = cu->cuFuncGetAttribute(rows[i].to, rows[i].a, f);
+    if (!e && shared > LIMIT_PLAIN_SHARED && facts.max_shared > LIMIT_PLAIN_SHARED)
+        e = cu->cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                   facts.max_shared - fixed_shared);
+    if (e && module)
+        cu->cuModuleUnload(module);
+    leave(cu, restore);
+    out->n_spills /= 4;
+    out->module = module;
+    out->function = f;
+    return e ? fail(cu, e, "loading a binary", err) : true;
+}
+
+/* Makes a device's context current where none is: the limits of contexts are of that one. */
+static bool
+enter_any(Cuda *cu, CUcontext *restore, char err[ERR_TEXT])
+{
+    CUcontext now = NULL;
+    *restore = NULL;
+    if (!cu->cuCtxGetCurrent(&now) && now)
+        return true;
+    return enter(cu, &cu->device[0], restore, err);
+}
+
+bool
+cuda_unload_module(Cuda *cu, void *module, char err[ERR_TEXT])
+{
+    CUresult e = cu->cuModuleUnload(module);
+    return e ? fail(cu, e, "unloading a module", err) : true;
+}
+
+bool
+cuda_max_clusters(Cuda *cu, void *function, int shared, int n_ctas, int *out,
+                  char err[ERR_TEXT])
+{
+    CUcontext restore;
+    CUlaunchAttribute attr = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    attr.value.clusterDim.x = (unsigned)n_ctas;
+    attr.value.clusterDim.y = attr.value.clusterDim.z = 1;
+    CUlaunchConfig config = {
+        .gridDimX = (unsigned)n_ctas,
+        .gridDimY = 1,
+        .gridDimZ = 1,
+        .blockDimX = 128,
+        .blockDimY = 1,
+        .blockDimZ = 1,
+        .sharedMemBytes = (unsigned)shared,
+        .attrs = &attr,
+        .numAttrs = 1,
+    };
+    if (!enter_any(cu, &restore, err))
+        return false;
+    CUresult e = cu->cuFuncSetAttribute(
+        function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared);
+    if (!e)
+        e = cu->cuFuncSetAttribute(
+            function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+    if (!e)
+        e = cu->cuOccupancyMaxActiveClusters(out, function, &config);
+    leave(cu, restore);
+    return e ? fail(cu, e, "counting clusters", err) : true;
+}
+
+bool
+cuda_set_printf_size(Cuda *cu, size_t bytes, char err[ERR_TEXT])
+{
+    CUcontext restore;
+    size_t now = 0;
+    if (!enter_any(cu, &restore, err))
+        return false;
+    /* Refused once a kernel has printed, even where it changes nothing. */
+    CUresult e = cu->cuCtxGetLimit(&now, CU_LIMIT_PRINTF_FIFO_SIZE);
+    if (!e && now != bytes)
+        e = cu->cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, bytes);
+    leave(cu, restore);
+    return e ? fail(cu, e, "setting the size of printf's buffer", err) : true;
+}
+
+bool
+cuda_tensor_map(Cuda *cu, const CudaTensorMap *m, unsigned char out[TENSOR_MAP_BYTES],
+                char err[ERR_TEXT])
+{
+    _Static_assert(sizeof(CUtensorMap) == TENSOR_MAP_BYTES, "the driver's size");
+    CUtensorMap map;
+    static const cuuint32_t steps[MAX_TENSOR_MAP_RANK] = {1, 1, 1, 1, 1};
+    CUresult e = cu->cuTensorMapEncodeTiled(
+        &map, (CUtensorMapDataType)m->type, (cuuint32_t)m->rank,
+        (void *)(uintptr_t)m->address, (const cuuint64_t *)m->shape,
+        (const cuuint64_t *)m->strides, m->box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+        (CUtensorMapSwizzle)m->swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+        m->fill_nan ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
+                    : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    memcpy(out, &map, sizeof map);
+    if (!e)
+        return true;
+    fail(cu, e, "making a tensor map", err);
+    size_t n = strlen(err);
+    n += (size_t)snprintf(err + n, ERR_TEXT - n,
+                          "; element type %d, swizzle %d, address %#llx", m->type,
+                          m->swizzle, (unsigned long long)m->address);
+    for (int i = m->rank - 1; i >= 0 && n < ERR_TEXT; i--)
+        n += (size_t)snprintf(err + n, ERR_TEXT - n,
+                              "; dim %d: %llu elements, box %u, stride %llu bytes",
+                              m->rank - 1 - i, (unsigned long long)m->shape[i],
+                              m->box[i],
+                              i ? (unsigned long long)m->strides[i - 1] : 0ull);
+    return false;
 }

@@ -88,6 +88,10 @@ typedef struct CudaDevice {
     int sm;           /* 90 */
     int max_shared;   /* bytes a block may have at most */
     int n_multiprocessors;
+    int n_registers; /* of 32 bits, a block may have at most */
+    int warp_size;
+    int clock, memory_clock; /* kHz */
+    int bus_width;           /* of the memory, in bits */
 } CudaDevice;
 /* path NULL: libcuda.so.1. NULL with err: no driver, one too old, or none that starts. */
 Cuda *cuda_open(const char *path, char err[ERR_TEXT]);
@@ -115,5 +119,32 @@ typedef struct CudaStart {
 } CudaStart;
 bool cuda_start(Cuda *cu, int device, void *kernel, const CudaStart *s,
                 char err[ERR_TEXT]);
+
+/* What driver.active.utils has for programs that load and launch code themselves. */
+/* The CUfunction, of the current device, of a CUkernel; the kernel itself if that fails. */
+void *cuda_function(Cuda *cu, void *kernel);
+typedef struct CudaModule {
+    void *module, *function;           /* CUmodule, CUfunction */
+    int n_regs, n_spills, max_threads; /* n_spills: words of 4 bytes */
+} CudaModule;
+/* shared: bytes of dynamic shared memory that launches will ask for. */
+bool cuda_load_module(Cuda *cu, int device, const char *name, const char *code,
+                      int shared, CudaModule *out, char err[ERR_TEXT]);
+bool cuda_unload_module(Cuda *cu, void *module, char err[ERR_TEXT]);
+/* How many clusters of that many blocks of 128 threads run at once. */
+bool cuda_max_clusters(Cuda *cu, void *function, int shared, int n_ctas, int *out,
+                       char err[ERR_TEXT]);
+/* Bytes of what kernels print, until somebody reads it. */
+bool cuda_set_printf_size(Cuda *cu, size_t bytes, char err[ERR_TEXT]);
+/* A tensor map; dim 0 is the innermost one, strides (bytes) begin with that of dim 1. */
+enum { TENSOR_MAP_BYTES = 128, MAX_TENSOR_MAP_RANK = 5 };
+typedef struct CudaTensorMap {
+    uint64_t address, shape[MAX_TENSOR_MAP_RANK], strides[MAX_TENSOR_MAP_RANK];
+    uint32_t box[MAX_TENSOR_MAP_RANK];
+    int rank, type, swizzle; /* the driver's enums */
+    bool fill_nan;           /* what lies outside; else 0 */
+} CudaTensorMap;
+bool cuda_tensor_map(Cuda *cu, const CudaTensorMap *m,
+                     unsigned char out[TENSOR_MAP_BYTES], char err[ERR_TEXT]);
 
 #endif

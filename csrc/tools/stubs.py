@@ -173,6 +173,11 @@ CORE = {
     "_option_names": "() -> list[str]",
     "configure": "(**knobs: Any) -> None",
     "cuda_devices": "() -> list[dict[str, Any]]",
+    "_cuda_load_binary": "(name: str, code: bytes, shared: int, device: int, /) -> tuple[int, int, int, int, int]",  # noqa: E501
+    "_cuda_unload_binary": "(module: int, /) -> None",
+    "_cuda_count_clusters": "(function: int, shared: int, num_ctas: int, /) -> int",
+    "_cuda_printf_size": "(bytes: int, /) -> None",
+    "_cuda_fill_tma": "(address: int, swizzle: int, elem_bytes: int, elem_type: int, block: Sequence[int], shape: Sequence[int], strides: Sequence[int], padding: int, /) -> bytes",  # noqa: E501
     "hash_bytes": "(data: bytes) -> int",
     "fingerprint": (
         "(args: tuple[Any, ...], kwargs: dict[str, Any], keys: tuple[str, ...], "

@@ -8,6 +8,16 @@ Grid: TypeAlias = Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
 build: str
 llvm: str
 
+def _cuda_count_clusters(function: int, shared: int, num_ctas: int, /) -> int:
+    """See driver.py."""
+def _cuda_fill_tma(address: int, swizzle: int, elem_bytes: int, elem_type: int, block: Sequence[int], shape: Sequence[int], strides: Sequence[int], padding: int, /) -> bytes:
+    """See driver.py."""
+def _cuda_load_binary(name: str, code: bytes, shared: int, device: int, /) -> tuple[int, int, int, int, int]:
+    """See driver.py."""
+def _cuda_printf_size(bytes: int, /) -> None:
+    """See driver.py."""
+def _cuda_unload_binary(module: int, /) -> None:
+    """See driver.py."""
 def _debug_below(line: int, /) -> bool:
     """See debugger.py."""
 def _debug_grid() -> tuple[int, int, int]:
@@ -70,7 +80,9 @@ class CompiledKernel:
     asm: Mapping[str, Any]
     """mapping of the stages: tir, simt, llir, ptx, cubin, asm, .."""
     function: int | None
-    """The driver's handle, a CUkernel, as an int; None until the code is loaded."""
+    """The driver's handle, a CUfunction of the current device, as an int; None until the
+    code is loaded.
+    """
     hash: str
     """key on disk, without the answers; '' if it is not kept"""
     kernel: bytes

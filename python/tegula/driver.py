@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tegula import _core, knobs
@@ -107,10 +107,92 @@ class Launcher:
         self._compiled.run(*args)
 
 
-class CpuUtils:
+class Utils:
+    """``driver.active.utils``: what the machine is, and Triton's way to its driver.
+
+    Without a GPU there is no driver: all but ``get_device_properties`` is a RuntimeError.
+    """
+
+    machine = "this machine"
+
+    def get_device_properties(self, device_id: int = 0) -> dict[str, int]:
+        """max_shared_mem, max_num_regs, multiprocessor_count, warpSize; the clocks in kHz
+        and the width of the memory's bus in bits."""
+        raise NotImplementedError
+
+    def load_binary(
+        self, name: str, data: bytes, shared: int, device: int
+    ) -> tuple[int, int, int, int, int]:
+        """Load a cubin or PTX: (module, function, registers, spilled words, most threads
+        of a block). ``function`` may have ``shared`` bytes of shared memory."""
+        raise self._refused("load_binary")
+
+    def unload_module(self, module: int) -> None:
+        """The end of what ``load_binary`` loaded."""
+        raise self._refused("unload_module")
+
+    def cuOccupancyMaxActiveClusters(  # noqa: N802
+        self, function: int, shared: int, cluster_dim: int
+    ) -> int:
+        """How many clusters of that many blocks, with 128 threads each, run at once."""
+        raise self._refused("cuOccupancyMaxActiveClusters")
+
+    def set_printf_fifo_size(self, size: int) -> None:
+        """Bytes that what kernels print may take until it is read; to be set ahead of the
+        first launch of a kernel that prints."""
+        raise self._refused("set_printf_fifo_size")
+
+    def fill_tma_descriptor(
+        self,
+        global_address: int,
+        swizzle: int,
+        elem_size: int,
+        elem_type: int,
+        block_size: Sequence[int],
+        shape: Sequence[int],
+        strides: Sequence[int],
+        padding: int,
+    ) -> PyCUtensorMap:
+        """A tensor map. Outermost dim first, strides in elements; swizzle and elem_type are
+        the driver's enums, padding 1: NaN outside."""
+        raise self._refused("fill_tma_descriptor")
+
+    def fill_tma_descriptor_tiled(self, *args: Any) -> PyCUtensorMap:
+        """``fill_tma_descriptor``, as Triton calls it from 3.7 on."""
+        return self.fill_tma_descriptor(*args)
+
+    def _refused(self, name: str) -> RuntimeError:
+        return RuntimeError(
+            f"{name} asks CUDA's driver, and driver.active is {self.machine}"
+        )
+
+
+class PyCUtensorMap:
+    """A tensor map: 128 bytes at an address that is a multiple of 128."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        import ctypes
+
+        self._memory = ctypes.create_string_buffer(256)
+        self._address = (ctypes.addressof(self._memory) + 127) & -128
+        ctypes.memmove(self._address, bytes(data).ljust(128, b"\0"), 128)
+
+    def tma_desc_cpu_ptr(self) -> int:
+        """Where it is, in memory of the host."""
+        return self._address
+
+    def __bytes__(self) -> bytes:
+        import ctypes
+
+        return ctypes.string_at(self._address, 128)
+
+
+class CpuUtils(Utils):
     """Numbers of the CPU under the names of a GPU's: a core is a multiprocessor."""
 
-    def get_device_properties(self, device: int | None = 0) -> dict[str, int]:
+    machine = "the CPU"
+
+    def get_device_properties(self, device_id: int = 0) -> dict[str, int]:
         return {
             "max_shared_mem": 1 << 20,  # what one program may keep in a core's L2 cache
             "max_num_regs": 1 << 16,
@@ -137,13 +219,15 @@ _SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448
 _SHARED |= {100: 232448, 103: 232448, 120: 101376, 121: 101376}
 
 
-class EmuUtils:
+class EmuUtils(Utils):
     """Numbers of the GPU that is emulated."""
+
+    machine = "the emulator"
 
     def __init__(self, sm: int) -> None:
         self._sm = sm
 
-    def get_device_properties(self, device: int | None = 0) -> dict[str, int]:
+    def get_device_properties(self, device_id: int = 0) -> dict[str, int]:
         return {
             "max_shared_mem": _SHARED.get(self._sm, 101376),
             "max_num_regs": 65536,
@@ -166,13 +250,55 @@ class EmuDriver(Driver):
         return GPUTarget("cuda", self._target.arch, 32)
 
 
-class CudaUtils:
-    """Numbers of a GPU."""
+class CudaUtils(Utils):
+    """Numbers of a GPU, and the driver's functions."""
 
-    def get_device_properties(self, device: int | None = 0) -> dict[str, int]:
-        row = dict(_core.cuda_devices()[device or 0])
-        row.pop("name")
-        return {"max_num_regs": 65536, "warpSize": 32, **row}
+    machine = "a GPU"
+
+    def get_device_properties(self, device_id: int = 0) -> dict[str, int]:
+        row = dict(_core.cuda_devices()[device_id or 0])
+        del row["name"], row["sm"]
+        return row
+
+    def load_binary(
+        self, name: str, data: bytes, shared: int, device: int
+    ) -> tuple[int, int, int, int, int]:
+        return _core._cuda_load_binary(name, data, shared, device)
+
+    def unload_module(self, module: int) -> None:
+        _core._cuda_unload_binary(module)
+
+    def cuOccupancyMaxActiveClusters(  # noqa: N802
+        self, function: int, shared: int, cluster_dim: int
+    ) -> int:
+        return _core._cuda_count_clusters(function, shared, cluster_dim)
+
+    def set_printf_fifo_size(self, size: int) -> None:
+        _core._cuda_printf_size(size)
+
+    def fill_tma_descriptor(
+        self,
+        global_address: int,
+        swizzle: int,
+        elem_size: int,
+        elem_type: int,
+        block_size: Sequence[int],
+        shape: Sequence[int],
+        strides: Sequence[int],
+        padding: int,
+    ) -> PyCUtensorMap:
+        return PyCUtensorMap(
+            _core._cuda_fill_tma(
+                global_address,
+                swizzle,
+                elem_size,
+                elem_type,
+                block_size,
+                shape,
+                strides,
+                padding,
+            )
+        )
 
 
 class CudaDriver(Driver):

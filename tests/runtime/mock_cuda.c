@@ -125,10 +125,16 @@ CUresult
 cuDeviceGetAttribute(int *value, CUdevice_attribute a, CUdevice device)
 {
     (void)device;
+    if (a == CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)
+        return CUDA_ERROR_INVALID_VALUE;
     *value = a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR            ? 9
              : a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR          ? 0
              : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? MAX_SHARED
              : a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 132
+             : a == CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK           ? 65536
+             : a == CU_DEVICE_ATTRIBUTE_WARP_SIZE                         ? 32
+             : a == CU_DEVICE_ATTRIBUTE_CLOCK_RATE                        ? 1980000
+             : a == CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE                 ? 3201000
                                                                           : -1;
     return CUDA_SUCCESS;
 }
@@ -223,6 +229,100 @@ cuKernelSetAttribute(CUfunction_attribute a, int value, CUkernel kernel,
          a == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? "shared" : "cluster",
          value, device - 10);
     return done("cuKernelSetAttribute");
+}
+
+CUresult
+cuKernelGetFunction(CUfunction *f, CUkernel kernel)
+{
+    (void)kernel;
+    *f = (CUfunction)0x3800ul;
+    return done("cuKernelGetFunction");
+}
+
+CUresult
+cuModuleLoadData(CUmodule *module, const void *code)
+{
+    note("module(%.4s, context %#lx)\n", (const char *)code, (unsigned long)current);
+    *module = (CUmodule)0x4000ul;
+    return done("cuModuleLoadData");
+}
+
+CUresult
+cuModuleUnload(CUmodule module)
+{
+    note("unload(%#lx)\n", (unsigned long)module);
+    return done("cuModuleUnload");
+}
+
+CUresult
+cuModuleGetFunction(CUfunction *f, CUmodule module, const char *name)
+{
+    (void)module;
+    note("function(%s)\n", name);
+    *f = (CUfunction)0x4800ul;
+    return done("cuModuleGetFunction");
+}
+
+CUresult
+cuFuncGetAttribute(int *value, CUfunction_attribute a, CUfunction f)
+{
+    (void)f;
+    return cuKernelGetAttribute(value, a, NULL, 0);
+}
+
+CUresult
+cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int value)
+{
+    note("set(%#lx, %s, %d)\n", (unsigned long)f,
+         a == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? "shared" : "cluster",
+         value);
+    return done("cuFuncSetAttribute");
+}
+
+static size_t printf_size = 1 << 20;
+
+CUresult
+cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+    (void)limit;
+    *value = printf_size;
+    return done("cuCtxGetLimit");
+}
+
+CUresult
+cuCtxSetLimit(CUlimit limit, size_t value)
+{
+    note("limit(%d, %zu)\n", (int)limit, value);
+    printf_size = value;
+    return done("cuCtxSetLimit");
+}
+
+CUresult
+cuOccupancyMaxActiveClusters(int *n, CUfunction f, const CUlaunchConfig *c)
+{
+    note("clusters(%#lx, %u of %u, shared %u)\n", (unsigned long)f,
+         c->attrs[0].value.clusterDim.x, c->blockDimX, c->sharedMemBytes);
+    *n = 66;
+    return done("cuOccupancyMaxActiveClusters");
+}
+
+CUresult
+cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+                       void *address, const cuuint64_t *shape,
+                       const cuuint64_t *strides, const cuuint32_t *box,
+                       const cuuint32_t *steps, CUtensorMapInterleave interleave,
+                       CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                       CUtensorMapFloatOOBfill fill)
+{
+    (void)interleave, (void)promotion;
+    note("map(type %d, %p, swizzle %d, fill %d", (int)type, address, (int)swizzle,
+         (int)fill);
+    for (unsigned i = 0; i < rank; i++)
+        note(", %llu/%u/%llu by %u", (unsigned long long)shape[i], box[i],
+             i ? (unsigned long long)strides[i - 1] : 0ull, steps[i]);
+    note(")\n");
+    memset(map, 0x5a, sizeof *map);
+    return done("cuTensorMapEncodeTiled");
 }
 
 CUresult
