@@ -181,3 +181,39 @@ fe_make_aggregate(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
                               name_at(f, names, i)));
     return v;
 }
+
+Value
+fe_replace_fields(Fe *f, int n, const Value *args, int n_kw, const char *const *kw,
+                  const Value *kw_args)
+{
+    Value old = n == 1 ? fe_read(f, args[0]) : (Value){0};
+    if (n != 1 || old.kind != V_TUPLE || !old.tuple->is_aggregate) {
+        err_help(f->c, "tl.aggregate_replace(value, field=new, ..)");
+        err_at(
+            f->c, f->b.loc, ARGUMENT, "aggregate_replace()",
+            n == 1
+                ? str_printf(f->a, "it takes an aggregate, not %s", v_describe(f, old))
+                : str_printf(f->a, "it takes one value and fields, not %d values", n));
+    }
+    PyObject *cls = old.tuple->type, *names = fields_of(f, cls);
+    int size = old.tuple->n;
+    const char **words = NEW_N(f->a, const char *, size + 1);
+    Value *values = NEW_N(f->a, Value, size + 1);
+    for (int i = 0; i < size; i++) {
+        words[i] = name_at(f, names, i);
+        values[i] = old.tuple->at[i];
+    }
+    for (int k = 0; k < n_kw; k++) {
+        int at = 0;
+        while (at < size && strcmp(words[at], kw[k]))
+            at++;
+        if (at == size) {
+            const char *near = fe_closest(kw[k], words);
+            if (near)
+                err_help(f->c, "did you mean '%s'?", near);
+            err_at(f->c, f->b.loc, ATTRIBUTE, class_name(f, cls), kw[k]);
+        }
+        values[at] = kw_args[k];
+    }
+    return fe_make_aggregate(f, cls, 0, NULL, size, words, values);
+}

@@ -348,6 +348,8 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
             return fe_cast_value(f, args[0], v_obj(o), (Value){0}, false);
         return bi_full(f, full);
     }
+    if (fe_has_attr(f, o, "__tegula_replace__"))
+        return fe_replace_fields(f, n, args, n_kw, kw, kw_args);
     if (fe_is_aggregate(o))
         return fe_make_aggregate(f, o, n, args, n_kw, kw, kw_args);
     if (PyType_Check(o) && fe_has_attr(f, o, "_fields"))

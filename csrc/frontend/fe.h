@@ -428,6 +428,9 @@ void fe_widen(Fe *f, const Block *plan, const char *what, Val *active, Val *cons
 bool fe_is_aggregate(PyObject *cls);
 Value fe_make_aggregate(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
                         const char *const *kw, const Value *kw_args);
+/* aggregate_replace(instance, field=..): another one of its class. */
+Value fe_replace_fields(Fe *f, int n, const Value *args, int n_kw,
+                        const char *const *kw, const Value *kw_args);
 void fe_set_field(Fe *f, Value v, const char *name, Value to);
 FeFunction *fe_method_of(Fe *f, PyObject *o); /* of a class of values; NULL: none */
 

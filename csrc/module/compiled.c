@@ -53,6 +53,8 @@ compiled_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     compiled_clear(self);
+    if (v->jit || v->library)
+        hooks_unload(v);
     if (v->jit)
         jit_unload(v->jit);
     if (v->library)

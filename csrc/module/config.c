@@ -163,6 +163,7 @@ configure(PyObject *mod, PyObject *args, PyObject *kwargs)
         PyObject **hook = !strcmp(name, "launch_hook")    ? &st->launch_hook
                           : !strcmp(name, "compile_hook") ? &st->compile_hook
                           : !strcmp(name, "load_hook")    ? &st->load_hook
+                          : !strcmp(name, "unload_hook")  ? &st->unload_hook
                                                           : NULL;
         if (hook)
             set_ref(hook, Py_NewRef(value));

@@ -3,6 +3,7 @@
  *     pre-run hooks   add_pre_run_hook(f): f(*args, **kwargs), before anything else
  *     launch hook     h(variant, grid, arguments, stream) -> None, or what to call afterwards
  *     load hook       h(variant, is_done): before its code is loaded, and after
+ *     unload hook     h(module, function, name, stages, hash): before the code goes
  *     compile hook    h(kernel, key, target, options, arguments, warmup, variant or None);
  *                     before a compile (variant None) a true result forbids it
  *
@@ -102,6 +103,35 @@ hooks_load(Compiled *v, bool is_done)
     Py_DECREF(hook);
     Py_XDECREF(res);
     return res ? 0 : -1;
+}
+
+void
+hooks_unload(const Compiled *v)
+{
+    if (!v->st->unload_hook || v->st->unload_hook == Py_None)
+        return;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *hook = Py_NewRef(v->st->unload_hook);
+    PyObject *stages = PyList_New(0), *res = NULL;
+    for (int i = 0; stages && i < v->bin.n_stages; i++) {
+        PyObject *name = PyUnicode_FromString(v->bin.stage[i].name);
+        if (!name || PyList_Append(stages, name))
+            Py_CLEAR(stages);
+        Py_XDECREF(name);
+    }
+    const char *name = v->symbol ? v->symbol : v->kernel->f->name;
+    if (stages)
+        res = PyObject_CallFunction(hook, "KKsOs",
+                                    (unsigned long long)(uintptr_t)v->library,
+                                    (unsigned long long)(uintptr_t)v->cu_kernel, name,
+                                    stages, v->hash);
+    if (!res)
+        PyErr_WriteUnraisable(hook);
+    Py_XDECREF(res);
+    Py_XDECREF(stages);
+    Py_DECREF(hook);
+    PyErr_Restore(type, value, trace);
 }
 
 int

@@ -415,6 +415,8 @@ int hooks_symbol(const Call *c, char **out);
 int hooks_dump(Compiled *v);
 /* Before v's code is loaded, and after. 0, or -1 with an exception. */
 int hooks_load(Compiled *v, bool is_done);
+/* Before v's code goes, which nobody refers to any more. Errors are shown, not raised. */
+void hooks_unload(const Compiled *v);
 
 /* ---- host_launch.c: CPU and emulator ---------------------------------------------------------------- */
 int host_load(Compiled *v); /* 0, or -1 with an exception */

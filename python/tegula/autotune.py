@@ -382,9 +382,17 @@ class Autotuner(KernelInterface):
         key = self._key(kwargs)
         if key not in self.cache:
             configs = self.prune_configs(kwargs)
-            self.cache[key] = self._from_disk(key, configs) or self._tuned(
-                key, configs, args, kwargs
-            )
+            kept = self._from_disk(key, configs)
+            self.cache[key] = kept or self._tuned(key, configs, args, kwargs)
+            if knobs.autotuning.listener:
+                knobs.autotuning.listener(
+                    fn=self.base_fn,
+                    key=key,
+                    best_config=self.cache[key],
+                    configs_timings=self.configs_timings,
+                    duration=None if kept else self.bench_time,
+                    cache_hit=kept is not None,
+                )
             if knobs.autotuning.print:
                 print(
                     f"autotuning {self.base_fn.__name__} for {key}: {self.cache[key]} "

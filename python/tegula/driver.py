@@ -131,7 +131,7 @@ class Utils:
         """The end of what ``load_binary`` loaded."""
         raise self._refused("unload_module")
 
-    def cuOccupancyMaxActiveClusters(  # noqa: N802
+    def cuOccupancyMaxActiveClusters(
         self, function: int, shared: int, cluster_dim: int
     ) -> int:
         """How many clusters of that many blocks, with 128 threads each, run at once."""
@@ -268,7 +268,7 @@ class CudaUtils(Utils):
     def unload_module(self, module: int) -> None:
         _core._cuda_unload_binary(module)
 
-    def cuOccupancyMaxActiveClusters(  # noqa: N802
+    def cuOccupancyMaxActiveClusters(
         self, function: int, shared: int, cluster_dim: int
     ) -> int:
         return _core._cuda_count_clusters(function, shared, cluster_dim)

@@ -11,6 +11,8 @@ C calls the ``around_*`` below while any hook is set (csrc/runtime/hooks.c).
     kernel_load_start_hook(module, function, name, metadata_group, hash), and _end_hook
         before and after the code of a variant is loaded; module and function are the
         driver's handles, None ahead of it and on the CPU
+    kernel_unload_hook(the same)
+        before the code goes, when nobody has the variant any more
     add_stages_inspection_hook(backend, stages, options, language, capability)
         before a compile; stages is a dict by name. It is for looking: a stage that is
         replaced is a RuntimeError
@@ -67,6 +69,16 @@ def around_load(variant: Any, is_done: bool) -> None:
     if hook:
         group = {f"{variant.name}.{k}": k for k in variant.asm}
         hook(variant.module, variant.function, variant.name, group, variant.hash)
+
+
+def around_unload(
+    module: int, function: int, name: str, stages: list[str], digest: str
+) -> None:
+    """Call the unload hook; there is no variant any more to ask."""
+    group = {f"{name}.{k}": k for k in stages}
+    knobs.runtime.kernel_unload_hook(
+        module or None, function or None, name, group, digest
+    )
 
 
 class Specialization(NamedTuple):

@@ -143,6 +143,7 @@ _CHAINS = (
     "launch_exit_hook",
     "kernel_load_start_hook",
     "kernel_load_end_hook",
+    "kernel_unload_hook",
 )
 _REVERSED = ("launch_exit_hook", "kernel_load_end_hook")
 # Set to a function, or None. What each is called with: tegula/hooks.py.
@@ -154,6 +155,7 @@ HOOKS = {
         "add_stages_inspection_hook",
     ),
     "compilation": ("listener",),
+    "autotuning": ("listener",),
 }
 
 
@@ -287,8 +289,11 @@ def _connect() -> None:
         or runtime.add_stages_inspection_hook
         or compilation.listener
     )
-    if not launch and not compile and not load:
-        _core.configure(launch_hook=None, compile_hook=None, load_hook=None)
+    unload = runtime.kernel_unload_hook
+    if not launch and not compile and not load and not unload:
+        _core.configure(
+            launch_hook=None, compile_hook=None, load_hook=None, unload_hook=None
+        )
         return
     from tegula import hooks
 
@@ -296,6 +301,7 @@ def _connect() -> None:
         launch_hook=hooks.around_launch if launch else None,
         compile_hook=hooks.around_compile if compile else None,
         load_hook=hooks.around_load if load else None,
+        unload_hook=hooks.around_unload if unload else None,
     )
 
 

@@ -401,15 +401,29 @@ def do_bench_cudagraph(
     return _summary([t / n for t in times], quantiles, return_mode)
 
 
-def do_bench_proton(fn: Callable[[], Any], *args: Any, **kwargs: Any) -> Any:
-    """As ``do_bench``: its clock is the GPU's own already.
+def do_bench_proton(
+    fn: Callable[[], Any],
+    warmup: float = 25,
+    rep: float = 100,
+    grad_to_none: Sequence[Any] | None = None,
+    quantiles: Sequence[float] | None = None,
+    return_mode: str = "mean",
+    device: str | None = None,
+) -> Any:
+    """As ``do_bench``: it times by events of the GPU, and needs no profiler for it.
 
     >>> tegula.testing.do_bench_proton(lambda: None, warmup=1, rep=1, device="cpu") >= 0
     True
     """
-    return do_bench(fn, *args, **kwargs)
+    return do_bench(fn, warmup, rep, grad_to_none, quantiles, return_mode, device)
 
 
-def do_bench_cudagraph_proton(fn: Callable[[], Any], *args: Any, **kwargs: Any) -> Any:
-    """As ``do_bench_cudagraph``."""
-    return do_bench_cudagraph(fn, *args, **kwargs)
+def do_bench_cudagraph_proton(
+    fn: Callable[[], Any],
+    rep: float = 20,
+    grad_to_none: Sequence[Any] | None = None,
+    quantiles: Sequence[float] | None = None,
+    return_mode: str = "mean",
+) -> Any:
+    """As ``do_bench_cudagraph``, for the same reason."""
+    return do_bench_cudagraph(fn, rep, grad_to_none, quantiles, return_mode)

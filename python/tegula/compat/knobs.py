@@ -67,7 +67,7 @@ ROWS: dict[str, dict[str, env_base]] = {
             "TRITON_ENABLE_EXPERIMENTAL_CONSAN", False
         ),
     },
-    "autotuning": {"listener": env_base("")},
+    "autotuning": {},
     "runtime": {
         "override_arch": env_opt_str("TRITON_OVERRIDE_ARCH"),
     },
@@ -105,6 +105,7 @@ ROWS: dict[str, dict[str, env_base]] = {
 
 # Names of types that Triton's module has for annotations.
 PROTOCOLS = (
+    "AutotuneListener",
     "CompilationListener",
     "JITHook",
     "LaunchHook",

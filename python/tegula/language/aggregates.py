@@ -45,4 +45,37 @@ def aggregate(cls: type) -> Any:
     return cls
 
 
+def aggregate_replace(instance: Any, **changes: Any) -> Any:
+    """Another value of an aggregate's class, with some fields changed.
+
+    Its ``__init__`` is called with the fields by their names.
+
+    Errors: CompileError[ARGUMENT] for what is no aggregate, CompileError[ATTRIBUTE] for a
+            name that is no field; outside of kernels TypeError.
+
+    >>> @tegula.aggregate
+    ... class Range:
+    ...     start: tl.tensor
+    ...     end: tl.tensor
+    >>> @tegula.jit
+    ... def kernel(x_ptr):
+    ...     r = tl.aggregate_replace(Range(1, 2), end=8)
+    ...     tl.store(x_ptr, r.end - r.start)
+    >>> x = np.ones(1, np.float32)
+    >>> done = kernel[(1,)](x)
+    >>> x.tolist()
+    [7.0]
+    """
+    cls = type(instance)
+    if not hasattr(cls, "__tegula_aggregate__"):
+        raise TypeError(f"aggregate_replace() takes an aggregate, not {instance!r}")
+    for name in changes:
+        if name not in cls._fields:
+            raise TypeError(f"{cls.__name__} has no field '{name}'")
+    fields = {name: getattr(instance, name) for name in cls._fields}
+    return cls(**fields | changes)
+
+
+aggregate_replace.__tegula_replace__ = True  # type: ignore[attr-defined]
+
 _aggregate = aggregate

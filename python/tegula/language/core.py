@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .aggregates import _aggregate as _aggregate
+from .aggregates import aggregate_replace as aggregate_replace
 from .builtin import builtin as builtin
 from .debug import *  # noqa: F403
 from .external import *  # noqa: F403

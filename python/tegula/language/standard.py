@@ -79,6 +79,27 @@ def unsqueeze(x, dim: constexpr) -> tensor:
 
 
 @jit
+def expect_zero(x, mask) -> tensor:
+    """x, of which the elements where mask is true are expected to be 0.
+
+    Under ``debug=True`` an element that is not is an error, as a ``device_assert`` is; else
+    nothing is done.
+
+    Shapes: mask broadcasts with x; the result is x.
+    Types:  numbers; mask a block of truth values or one of them.
+
+    >>> x = tl.arange(0, 4)
+    >>> tl.expect_zero(x, x < 1)
+    int32[4]: [0, 1, 2, 3]
+    """
+    is_elsewhere = core.to_tensor(mask) == 0
+    core.device_assert(
+        (core.to_tensor(x) == 0) | is_elsewhere, "expect_zero: x is not 0"
+    )
+    return x
+
+
+@jit
 def softmax(x, dim=None, keep_dims=False, ieee_rounding=False) -> tensor:
     """``exp(x - max) / sum`` along dim: positive numbers that add up to 1.
 
