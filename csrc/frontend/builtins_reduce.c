@@ -369,21 +369,25 @@ widen_for_sum(Fe *f, Val *x, Value dtype)
     return x;
 }
 
-/* x, which is added up or multiplied: not float8, which has no arithmetic. */
+/* x, which is added up or multiplied along an axis: not float8, which has no arithmetic,
+ * unless one element is all there is. */
 static Val *
-summable(Fe *f, Val *x)
+summable(Fe *f, Val *x, Value axis)
 {
-    if (!fe_is_f8(x->type->elem))
+    const Type *t = x->type;
+    if (!fe_is_f8(t->elem))
+        return x;
+    bool all = is_absent(axis) || is_py_none(axis);
+    if ((all ? ty_numel(t) : t->shape[axis_of(f, axis, t)]) == 1)
         return x;
     err_help(f->c, "convert to tl.float16 or tl.float32 first");
-    fail(f, TYPE, "%s is not available on %s", f->callee,
-         elem_info[x->type->elem].text);
+    fail(f, TYPE, "%s is not available on %s", f->callee, elem_info[t->elem].text);
 }
 
 Value
 bi_sum(Fe *f, Value *a)
 {
-    Val *x = summable(f, widen_for_sum(f, block(f, a[0]), a[3]));
+    Val *x = summable(f, widen_for_sum(f, block(f, a[0]), a[3]), a[1]);
     return reduce_by(f, OP_ADD, x, a[1], a[2]);
 }
 
@@ -574,17 +578,24 @@ f32_for_bf16(Fe *f, Val *x)
     return x->type->elem == E_BF16 ? fe_cast(f, x, E_F32, ROUND_RTNE) : x;
 }
 
+/* The axis of a scan, 0 unless it is given. */
+static Value
+at_0(Fe *f, Value axis)
+{
+    return is_absent(axis) ? v_int(f, 0) : axis;
+}
+
 Value
 bi_cumsum(Fe *f, Value *a)
 {
     Val *x = widen_for_sum(f, f32_for_bf16(f, block(f, a[0])), a[3]);
-    return running(f, OP_ADD, summable(f, x), a[1], a[2]);
+    return running(f, OP_ADD, summable(f, x, at_0(f, a[1])), a[1], a[2]);
 }
 
 Value
 bi_cumprod(Fe *f, Value *a)
 {
-    Val *x = summable(f, f32_for_bf16(f, block(f, a[0])));
+    Val *x = summable(f, f32_for_bf16(f, block(f, a[0])), at_0(f, a[1]));
     return running(f, OP_MUL, x, a[1], a[2]);
 }
 

@@ -147,6 +147,24 @@ def has_nan(v: Apart) -> bool:
     return bool(np.all(nan & inside[0] & inside[1]))
 
 
+def equal_elements(v: Apart) -> bool:
+    """Indices of elements that are the same."""
+    axis = re.search(r"(?:right\.|/(?:ties\.)?)(-?\d)[./]", v.case.name)
+    a = v.case.args[0]
+    if not axis or not isinstance(a, Array) or v.dtype != "int32":
+        return False
+    x = decode(v.case.elements(a), a.dtype)
+    shape = re.search(r"/\[([\d, ]+)\]", v.case.name)
+    if shape:
+        sides = [int(side) for side in shape[1].split(",")]
+        x = x[: int(np.prod(sides))].reshape(sides)
+    elif axis[1] == "1":
+        x = x.reshape(16, 16)
+    rows = np.moveaxis(x, int(axis[1]), -1).reshape(-1, x.shape[int(axis[1])])[v.at]
+    picked = (rows[np.arange(len(rows)), i] for i in (v.theirs, v.ours))
+    return bool(np.equal(*picked).all())
+
+
 def nearest_in_bfloat16(v: Apart) -> bool:
     """With 2**-133, of the 1e-40 of the case, instead of 0."""
     near = float(decode(encode(np.array(1e-40), "bfloat16"), "bfloat16"))
@@ -295,6 +313,12 @@ MEANT: list[Row] = [
         "value",
         has_nan,
         "NaN among the elements: who wins depends on the order, which is open",
+    ),
+    (
+        r"^rank/argmax.right|^ties/(arg)?(max|min).False/",
+        "value",
+        equal_elements,
+        "tie_break_left=False: which of equal elements is open",
     ),
     (
         r"^dot.side/(64x32x32|128x16x32)/b?float16|^dot.side/16x16x1.sum/",

@@ -88,7 +88,7 @@ class Memory(Scope):
         more = ""
         if d.chance(40):
             more = f", mask={self.mask(w.shape)}"
-            if d.chance(60):
+            if d.chance(60) or self.plain:  # Triton says nothing of what is left out
                 dtype = self.params[source].dtype
                 c = "1" if dtype in INTS else "2.0"
                 more += f", other={'True' if dtype == 'int1' else c}"
@@ -115,7 +115,8 @@ class Memory(Scope):
                 f"tl.make_block_ptr({source}, ({length},), (1,), ({offset},), "
                 f"({w.shape[0]},), (0,))"
             )
-            return form.format(f"tl.load({block}, boundary_check=(0,))")
+            padding = ', padding_option="zero"' if self.plain else ""
+            return form.format(f"tl.load({block}, boundary_check=(0,){padding})")
         rows, cols = d.pick([(32, 48), (17, 64), (64, 33)])
         r, c = d.pick(["0", "n", "5"]), d.pick(["0", "n", "16"])
         fits = w.shape[1] * n_bytes >= 16 and dtype != "int1" and not self.plain
@@ -132,7 +133,7 @@ class Memory(Scope):
         )
         if d.chance(40):
             block = f"tl.advance({block}, ({d.between(0, 3)}, {d.between(0, 9)}))"
-        padding = ', padding_option="zero"' if d.chance(40) else ""
+        padding = ', padding_option="zero"' if d.chance(40) or self.plain else ""
         return form.format(f"tl.load({block}, boundary_check=(0, 1){padding})")
 
     # ---- there and back --------------------------------------------------------------
