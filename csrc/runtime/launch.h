@@ -284,7 +284,8 @@ int dtype_elem(PyObject *dtype, Elem *out);
 int setters_new(State *st);
 void setters_free(State *st);
 int setters_traverse(State *st, visitproc visit, void *arg);
-/* The bytes a tensor spans, from its shape and strides. 1: known; 0: unknown; -1: error. */
+/* The bytes a tensor spans, from its shape and strides; of a torch tensor, those of its
+ * storage. 1: known; 0: unknown; -1: error. */
 int tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes,
                   bool *read_only);
 /* The stream the tensors' frameworks work on: *out is a CUstream. 0, or -1 with an

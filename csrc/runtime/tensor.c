@@ -60,6 +60,26 @@ extent_of_numpy(const NumpyArray *a, uint64_t *start, uint64_t *bytes, bool *rea
     return 1;
 }
 
+/* Of a torch tensor its storage, which views share: kernels are given crow[:-1] and read one
+ * element more of each row, or a tensor restrided to stand still along a dim. As it was where
+ * x has no storage. */
+static void
+widen_to_storage(PyObject *x, uint64_t *start, uint64_t *bytes)
+{
+    PyObject *storage = PyObject_CallMethod(x, "untyped_storage", NULL);
+    PyObject *at = storage ? PyObject_CallMethod(storage, "data_ptr", NULL) : NULL;
+    PyObject *n = at ? PyObject_CallMethod(storage, "nbytes", NULL) : NULL;
+    uint64_t first = n ? PyLong_AsUnsignedLongLong(at) : 0;
+    uint64_t size = n ? PyLong_AsUnsignedLongLong(n) : 0;
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    else if (first <= *start && *start + *bytes <= first + size)
+        *start = first, *bytes = size;
+    Py_XDECREF(n);
+    Py_XDECREF(at);
+    Py_XDECREF(storage);
+}
+
 /* What reinterpret() made (tegula/tensors.py) lies where its base does. Of what else only has
  * a data_ptr() nobody knows how far it reaches. */
 static int
@@ -93,6 +113,8 @@ tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes, bool *re
         *read_only = (t->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
         if (t->deleter)
             t->deleter(t);
+        if (r > 0 && s->has_negation)
+            widen_to_storage(x, start, bytes);
         return r;
     }
     if (s->kind == SET_DLPACK) {

@@ -142,7 +142,8 @@ class UnwrittenError(EmulatorError):
 class OutOfBoundsError(EmulatorError):
     """An access lies outside of the tensors of the launch.
 
-    The emulator always looks; on the CPU it takes ``TEGULA_CHECK_BOUNDS=1``.
+    The emulator always looks; on the CPU it takes ``TEGULA_CHECK_BOUNDS=1``. A view of a
+    torch tensor reaches as far as its storage, whose first byte is byte 0.
     """
 
     kind = "BOUNDS"

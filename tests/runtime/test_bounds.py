@@ -242,9 +242,34 @@ def test_torch_tensors():
     copy[(1,)](x, y, 100, BLOCK=256)
     assert y.tolist() == x.tolist()
     with pytest.raises(OutOfBoundsError):
-        copy[(1,)](x, y[:99], 100, BLOCK=256)
+        copy[(1,)](x, torch.zeros(99), 100, BLOCK=256)
     with pytest.raises(OutOfBoundsError):
-        copy[(1,)](x, y[::2][:10], 100, BLOCK=256)
+        copy[(1,)](x, y[1:], 100, BLOCK=256)
+
+
+@tegula.jit
+def row_sums(rows, x, out, stride, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.load(rows + row * stride)
+    i = tl.arange(0, BLOCK)
+    values = tl.load(x + at + i, at + i < tl.load(rows + (row + 1) * stride), 0)
+    tl.store(out + row, tl.sum(values))
+
+
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_80"])
+def test_views_of_torch_reach_as_far_as_their_storage(target):
+    """Kernels are given crow[:-1], and look at the end of the last row as well."""
+    torch = pytest.importorskip("torch")
+    tegula.knobs.runtime.target = target
+    crow = torch.tensor([0, 3, 3, 10])
+    x, out = torch.arange(10.0), torch.zeros(3)
+    row_sums[(3,)](crow[:-1], x[:2], out, 1, BLOCK=16)
+    assert out.tolist() == [3, 0, 42]
+    with pytest.raises(OutOfBoundsError, match="byte 32"):
+        row_sums[(4,)](crow[:-1], x, out, 1, BLOCK=16)
+    apart = torch.tensor([0, 10])
+    with pytest.raises(OutOfBoundsError):
+        row_sums[(1,)](apart[1:], x, out, 1, BLOCK=16)
 
 
 def test_the_emulator_says_the_same():
