@@ -137,7 +137,7 @@ NOWHERE = 1 << 28  # stands for "no line" until the line table is written
 
 
 def _statements(file: str, first: int, last: int) -> list[int]:
-    """The lines at which statements of the function begin."""
+    """The lines at which statements of the function begin; functions in it are some."""
     lines = linecache.getlines(file)[first - 1 : last]
     try:
         tree = ast.parse(textwrap.dedent("".join(lines)))
@@ -146,7 +146,7 @@ def _statements(file: str, first: int, last: int) -> list[int]:
     found = {
         first - 1 + n.lineno
         for n in ast.walk(tree)
-        if isinstance(n, ast.stmt) and not isinstance(n, ast.FunctionDef)
+        if isinstance(n, ast.stmt) and n not in tree.body
     }
     return sorted(found) or [first]
 

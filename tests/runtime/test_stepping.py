@@ -399,6 +399,36 @@ def test_lines_are_those_python_would_run() -> None:
     assert ("line", "ways", "constant") in seen
 
 
+@tegula.jit(interpret=True)
+def holding(x, n):
+    v = tl.load(x)  # holding
+
+    def inner(u, more=2):  # def inner
+        w = u + more  # w =
+
+        def innermost(z):  # def innermost
+            return z * w  # return z
+
+        return innermost(u)  # return inner
+
+    for _ in range(n):  # for
+        v = inner(v)  # v =
+    tl.store(x, v)  # holding ends
+
+
+def test_functions_inside_of_kernels() -> None:
+    """A def is a line that runs: a shadow without it would ask for it for ever."""
+    x = np.array([2.0], np.float32)
+    seen = trace(lambda: holding[(1,)](x, 2))
+    lines = {f: [c for e, g, c in seen if g == f and e == "line"] for _, f, _ in seen}
+    assert lines["holding"] == (
+        ["holding", "def inner", "for", "v =", "for", "v =", "for", "holding ends"]
+    )
+    assert lines["inner"] == ["w =", "def innermost", "return inner"] * 2
+    assert lines["innermost"] == ["return z"] * 2
+    assert x[0] == 80
+
+
 def test_call_and_return_events() -> None:
     values = []
 
