@@ -73,6 +73,8 @@ static bool
 is_arithmetic(const Block *region, const Block *at)
 {
     for (const Op *o = at->first; o; o = o->next) {
+        if (fe_is_mark(o))
+            continue;
         for (int i = 0; i < o->n_args; i++) {
             const Val *v = arg(o, i);
             if (!is_inside(v, region) && (v->type->rank || v->type->is_ptr))
@@ -216,7 +218,9 @@ combine_op(Fe *f, OpCode code, int n, Val **in, int axis, bool reverse, Combine 
     f->b.block = body;
     f->b.before = NULL;
     f->n_silent++;
+    f->n_pairs++;
     fn(f, n, arg_v, arg_v + n, res, data);
+    f->n_pairs--;
     f->n_silent--;
     ir_op(&f->b, OP_YIELD, n, res, 0, NULL);
     f->b = outer;
@@ -226,6 +230,7 @@ combine_op(Fe *f, OpCode code, int n, Val **in, int axis, bool reverse, Combine 
             out[i] = result(o, i);
         return;
     }
+    fe_drop_marks(body);
     const char *what = str_printf(f->a, "the combine function of %s()", f->callee);
     memcpy(out, in, (size_t)n * sizeof *out);
     if (code == OP_SCAN)

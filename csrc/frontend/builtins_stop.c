@@ -17,8 +17,9 @@
  *     ("n", "text")  anything else, in words
  *
  * A mark changes nothing and computes nothing; compiled targets have none. The functions of the
- * language, and what runs element by element (combine functions, map_elementwise), have none
- * either: a debugger steps over them.
+ * language have none either, nor those of map_elementwise and combine functions that run for
+ * whole blocks (widen.c): a debugger steps over them. A combine function that computes alone
+ * is marked, and entered for each pair.
  */
 #include "frontend/fe.h"
 
@@ -192,9 +193,33 @@ emit(Seen *s)
 /* ---- marks ----------------------------------------------------------------------- */
 
 static bool
+is_in_sight(const Fe *f)
+{
+    return f->c->opt.interpret && f->n_silent == f->n_pairs;
+}
+
+static bool
 is_marked(const Fe *f)
 {
-    return f->c->opt.interpret && !f->n_silent && !f->frame->tree->is_library;
+    return is_in_sight(f) && !f->frame->tree->is_library;
+}
+
+bool
+fe_is_mark(const Op *o)
+{
+    return o->op == OP_DEBUG && *o->text != 'p';
+}
+
+void
+fe_drop_marks(Block *b)
+{
+    for (Op *o = b->first, *next; o; o = next) {
+        next = o->next;
+        for (int i = 0; i < o->n_regions; i++)
+            fe_drop_marks(o->regions[i]);
+        if (fe_is_mark(o) && *o->text != 's')
+            ir_erase(o);
+    }
 }
 
 void
@@ -241,7 +266,7 @@ fe_mark_return(Fe *f, Value v)
 Value
 fe_own_value(Fe *f, Value v, const char *name)
 {
-    if (!f->c->opt.interpret || f->n_silent)
+    if (!is_in_sight(f))
         return v;
     if (v.kind == V_TUPLE && !v.tuple->is_aggregate) {
         Value t = v_tuple_like(f, v.tuple);

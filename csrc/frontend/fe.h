@@ -289,6 +289,7 @@ struct Fe {
     Map methods;             /* Python function * -> FeFunction *, of aggregates */
     Map lines;               /* file name -> list of lines, for carets */
     int n_silent; /* > 0: in a function of elements, whose statements are not marked */
+    int n_pairs;  /* > 0: but they are in this one, which combines single elements */
     Map warned;   /* "file:line text" of warnings that were given */
     int depth;    /* of C recursion */
     VEC(Refused) refused; /* arithmetic of float8, wrong only where it is used */
@@ -509,6 +510,8 @@ void fe_print_values(Fe *f, int n, const Value *args);
 void fe_mark_line(Fe *f, const Node *n, bool is_again);
 void fe_mark_call(Fe *f); /* the current frame begins; its parameters have values */
 void fe_mark_return(Fe *f, Value v);
+bool fe_is_mark(const Op *o); /* of a line, a call, a return, a breakpoint() */
+void fe_drop_marks(Block *b); /* but those of breakpoint() */
 /* v for the variable `name`: a copy, where it is another variable's, too. */
 Value fe_own_value(Fe *f, Value v, const char *name);
 /* What v is a copy of, or v. */

@@ -93,11 +93,11 @@ check_operands(Walk *w, const Op *o)
     }
 }
 
-/* Inside of a reduce or scan: scalars, and nothing that touches memory. */
+/* Inside of a reduce or scan: scalars, and nothing that touches memory. A debugger may look. */
 static void
 check_in_combine(Walk *w, const Op *o)
 {
-    if (op_has(o, OPF_READS | OPF_WRITES | OPF_SYNC))
+    if (op_has(o, OPF_READS | OPF_WRITES | OPF_SYNC) && o->op != OP_DEBUG)
         refuse(w, o->loc, "%s inside of a reduce or scan", info(o)->text);
     for (int i = 0; i < o->n_results; i++)
         if (result(o, i)->type->rank)

@@ -301,6 +301,20 @@ frame_of(Session *s, int level)
     return res;
 }
 
+/* Its parameters are there for pdb to list (debugger.py, Argument), so any value will do. */
+static PyObject *
+run_code(PyObject *code, PyObject *globals, PyObject *locals)
+{
+    PyObject *args[MAX_ARGS], *count = PyObject_GetAttrString(code, "co_argcount");
+    long n = count ? PyLong_AsLong(count) : -1;
+    Py_XDECREF(count);
+    for (int i = 0; i < n && i < MAX_ARGS; i++)
+        args[i] = Py_None;
+    return n < 0 ? NULL
+                 : PyEval_EvalCodeEx(code, globals, locals, args, (int)n, NULL, 0, NULL,
+                                     0, NULL, NULL);
+}
+
 /* Runs the frame of the first level that has none, to its end. 0 or -1. */
 static int
 enter(Session *s)
@@ -316,7 +330,7 @@ enter(Session *s)
     }
     l->locals = locals;
     s->n_frames++;
-    r = PyEval_EvalCode(code, globals, locals);
+    r = run_code(code, globals, locals);
     if (!r)
         tell_locals(l, "_freeze");
     s->n_frames--;

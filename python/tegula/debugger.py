@@ -70,6 +70,8 @@ class Locals(MutableMapping[str, Any]):
         return self._seen[i][0]
 
     def __getitem__(self, name: str) -> Any:
+        if name.endswith(" "):
+            return Argument(self, name[:-1])
         if name in self._own:
             return self._own[name]
         names = self._names()
@@ -78,6 +80,8 @@ class Locals(MutableMapping[str, Any]):
         return self._free[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
+        if name.endswith(" "):
+            return
         spec = self._names().get(name)
         if spec is None:
             self._own[name] = value
@@ -93,6 +97,8 @@ class Locals(MutableMapping[str, Any]):
             )
 
     def __delitem__(self, name: str) -> None:
+        if name.endswith(" "):
+            return
         if name not in self._own:
             raise TypeError(f"{name} is a variable of a kernel: it cannot be deleted")
         del self._own[name]
@@ -119,6 +125,18 @@ class Locals(MutableMapping[str, Any]):
         self._seen.clear()
 
 
+class Argument:
+    """What pdb's `args` shows of a parameter. Its name in the code of the frame has a space
+    behind it, so that the fast variable of that name, which CPython before 3.13 copies to
+    and fro, is never the kernel's."""
+
+    def __init__(self, variables: Locals, name: str):
+        self._variables, self._name = variables, name
+
+    def __repr__(self) -> str:
+        return repr(self._variables[self._name])
+
+
 def _pretty() -> None:
     """pprint, and so pdb's pp, lays a Locals out as a dict."""
     import pprint
@@ -136,19 +154,26 @@ _pretty()
 NOWHERE = 1 << 28  # stands for "no line" until the line table is written
 
 
-def _statements(file: str, first: int, last: int) -> list[int]:
-    """The lines at which statements of the function begin; functions in it are some."""
+def _statements(file: str, first: int, last: int) -> tuple[list[int], tuple[str, ...]]:
+    """The lines at which statements of the function begin (functions in it are some), and
+    its parameters."""
     lines = linecache.getlines(file)[first - 1 : last]
     try:
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except SyntaxError:  # a lambda, or a file that changed
-        return list(range(first, last + 1))
+        return list(range(first, last + 1)), ()
+    functions = (n for n in tree.body if isinstance(n, ast.FunctionDef))
+    of = getattr(next(functions, None), "args", None)
+    given = (
+        [*of.posonlyargs, *of.args, of.vararg, *of.kwonlyargs, of.kwarg] if of else []
+    )
     found = {
         first - 1 + n.lineno
         for n in ast.walk(tree)
         if isinstance(n, ast.stmt) and n not in tree.body
     }
-    return sorted(found) or [first]
+    names = [f"{a.arg} " for a in given if a]
+    return sorted(found) or [first], tuple(names[:256])  # stepping.c: MAX_ARGS
 
 
 def _table(code: types.CodeType, first: int) -> bytes:
@@ -207,7 +232,8 @@ def _text(lines: list[int], first: int) -> Iterator[tuple[str, int]]:
 @functools.lru_cache(maxsize=1024)
 def shadow(name: str, file: str, first: int, last: int) -> types.CodeType:
     """The code of a frame that stands for the function of these lines."""
-    text = list(_text(_statements(file, first, last), first))
+    lines, parameters = _statements(file, first, last)
+    text = list(_text(lines, first))
     module = ast.parse("\n".join(t for t, _ in text))
     for node in ast.walk(module):
         if hasattr(node, "lineno"):
@@ -217,6 +243,9 @@ def shadow(name: str, file: str, first: int, last: int) -> types.CodeType:
         outer = compile(module, file, "exec", dont_inherit=True)
     code: types.CodeType = next(c for c in outer.co_consts if hasattr(c, "co_code"))
     return code.replace(
+        co_argcount=len(parameters),
+        co_nlocals=len(parameters),
+        co_varnames=parameters,
         co_name=name,
         co_qualname=name,
         co_firstlineno=first,

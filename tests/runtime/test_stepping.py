@@ -658,25 +658,75 @@ def test_interrupting(tmp_path: Path) -> None:
 
 
 @tegula.jit
-def pick(a, b):
-    return tl.where(a > b, a, b)
+def pick(a, b):  # pick
+    c = a > b  # c =
+    return tl.where(c, a, b)  # return pick
+
+
+@tegula.jit
+def counting(a, b):
+    n = 0.0
+    for _ in range(2):
+        n += a + b
+    return n / 2
+
+
+@tegula.jit
+def halves(v):
+    if v > 1:
+        return v / 2
+    return v
 
 
 @tegula.jit(interpret=True)
-def silent(x):
+def combining(x):
     i = tl.arange(0, 4)
     v = tl.load(x + i)
-    m = tl.reduce(v, 0, pick)
-    s = tl.softmax(v)
-    tl.store(x + i, s + m)  # silent
+    m = tl.reduce(v, 0, pick)  # m =
+    s = tl.associative_scan(v, 0, pick)
+    u = tl.softmax(v + 0 * tl.reduce(v, 0, counting))
+    tl.store(x + i, s + m + 0 * tl.map_elementwise(halves, u))
 
 
-def test_what_runs_by_elements_is_stepped_over() -> None:
-    seen = trace(lambda: silent[(1,)](np.arange(4, dtype=np.float32)))
-    assert {f for _, f, _ in seen} == {
-        "silent",
-        "<lambda>",
-    }
+def combine() -> list[float]:
+    x = np.array([1, 3, 0, 2], np.float32)
+    combining[(1,)](x)  # combining
+    return x.tolist()
+
+
+def test_combine_functions_are_entered_for_each_pair() -> None:
+    s = Session(
+        f"tbreak {HERE}:{at('combining')}; c; s; tbreak {at('m =')}; c; s; n; n; args; "
+        "p c; w; !c = True; r; s; s; p a, b; c",
+        combine,
+    )
+    assert s.where(5) == ("pick", at("pick"))
+    assert s.where(7) == ("pick", at("return pick"))
+    assert re.split(r"\s+", s.said[8]) == [
+        "a", "=", "np.float32(1.0)", "b", "=", "np.float32(3.0)"
+    ]  # fmt: skip
+    assert s.said[9] == "np.False_"
+    assert re.search(r"combining\(\).*pick\(\)", s.said[10], re.S)
+    assert s.said[15] == "(np.float32(0.0), np.float32(2.0))"
+    assert s.result == [3, 5, 5, 5]  # of 1 and 3 the first was made the larger
+
+
+def test_combine_functions_in_a_trace() -> None:
+    """What runs for whole blocks, and the functions of the language, are stepped over."""
+    seen = trace(combine)
+    assert {f for _, f, _ in seen} == {"combine", "combining", "pick"}
+    calls = [f for event, f, _ in seen if event == "call"]
+    assert calls.count("pick") == 3 + 3
+
+
+def test_args() -> None:
+    s = Session(to_launch() + f"s; args; tbreak {at('w +=')}; c; args; c", one)
+    kernel_args = [line.split("=") for line in s.said[3].splitlines()]
+    assert [a.strip() for a, _ in kernel_args] == ["x", "out", "n", "BLOCK"]
+    assert [v.strip() for _, v in kernel_args[2:]] == ["np.int32(4)", "4"]
+    assert re.findall(r"(?m)^(\w+) +=", s.said[6]) == ["v", "factor"]
+    assert "array([0., 1., 2., 3.]" in s.said[6]
+    assert s.result.tolist() == [1, 2, 3, 4]
 
 
 def test_objects() -> None:
