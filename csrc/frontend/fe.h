@@ -491,6 +491,11 @@ Value fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_
 const Builtin *fe_member(const char *name); /* NULL: tensors have no such method */
 /* dunder.c: x.__add__ and the like; NULL: no operator's method */
 const Builtin *fe_operator_method(const char *name);
+/* Is an operand (b is absent of one with one operand) an aggregate whose class defines o?
+ * Then *out is what it gives. One that defines no such operator is an error, but for
+ * comparisons. */
+bool fe_aggregate_operator(Fe *f, Operator o, Value a, Value b, Value *out);
+bool fe_aggregate_element(Fe *f, Value v, Value key, Value *out); /* v[key] */
 extern const Builtin fe_builtins[];
 extern const int n_fe_builtins;
 bool fe_is_given(Value v); /* neither absent nor None */

@@ -415,6 +415,9 @@ fe_binary(Fe *f, Operator o, Value a, Value b)
 {
     a = fe_read(f, a);
     b = fe_read(f, b);
+    Value r;
+    if (fe_aggregate_operator(f, o, a, b, &r))
+        return r;
     if (a.kind == V_TUPLE || b.kind == V_TUPLE)
         return tuple_op(f, o, a, b);
     if (a.kind == V_OBJ && b.kind == V_OBJ) {
@@ -494,13 +497,16 @@ Value
 fe_unary(Fe *f, Operator o, Value a)
 {
     a = fe_read(f, a);
+    Value r;
+    if (fe_aggregate_operator(f, o, a, (Value){0}, &r))
+        return r;
     if (a.kind == V_OBJ) {
         if (o == OPR_Not)
             return v_bool(!fe_truth(f, a, "'not'"));
-        PyObject *r = o == OPR_USub   ? PyNumber_Negative(a.obj)
-                      : o == OPR_UAdd ? PyNumber_Positive(a.obj)
-                                      : PyNumber_Invert(a.obj);
-        return v_obj(fe_own(f, r));
+        PyObject *of = o == OPR_USub   ? PyNumber_Negative(a.obj)
+                       : o == OPR_UAdd ? PyNumber_Positive(a.obj)
+                                       : PyNumber_Invert(a.obj);
+        return v_obj(fe_own(f, of));
     }
     if (a.kind != V_TENSOR)
         fail(f, TYPE, "'%s' works on numbers and tensors, not on %s", opr_text[o],
@@ -539,6 +545,9 @@ fe_compare(Fe *f, Operator o, Value a, Value b)
     a = fe_read(f, a);
     b = fe_read(f, b);
     int at = o - OPR_Eq;
+    Value r;
+    if (fe_aggregate_operator(f, o, a, b, &r))
+        return r;
     if (a.kind == V_OBJ && b.kind == V_OBJ)
         return v_from_py(f, fe_own(f, PyObject_RichCompare(a.obj, b.obj, py_ops[at])));
     if (a.kind == V_TUPLE || b.kind == V_TUPLE) {
@@ -549,7 +558,7 @@ fe_compare(Fe *f, Operator o, Value a, Value b)
         }
         bool same = a.kind == V_TUPLE && b.kind == V_TUPLE && a.tuple->n == b.tuple->n;
         for (int i = 0; same && i < a.tuple->n; i++) {
-            Value r = fe_compare(f, OPR_Eq, a.tuple->at[i], b.tuple->at[i]);
+            r = fe_compare(f, OPR_Eq, a.tuple->at[i], b.tuple->at[i]);
             if (r.kind != V_OBJ)
                 fail(f, TYPE, "tuples of run-time values cannot be compared");
             same = fe_truth(f, r, "==");

@@ -258,6 +258,13 @@ fe_subscript(Fe *f, Node *n)
     at(f, n);
     if (v.kind == V_TENSOR)
         return index_tensor(f, n, v.val);
+    Value r;
+    if (v.kind == V_TUPLE && v.tuple->is_aggregate && n->b->kind != AST_Slice) {
+        Value key = fe_expr(f, n->b);
+        at(f, n);
+        if (fe_aggregate_element(f, v, key, &r))
+            return r;
+    }
     if (v.kind == V_TUPLE)
         return index_tuple(f, n, v);
     if (v.kind != V_OBJ || n->b->kind == AST_Slice)
@@ -275,7 +282,7 @@ fe_subscript(Fe *f, Node *n)
     }
     PyObject *key = v_to_py(f, fe_expr(f, n->b), "the index");
     at(f, n);
-    Value r = v_from_py(f, fe_own(f, PyObject_GetItem(v.obj, key)));
+    r = v_from_py(f, fe_own(f, PyObject_GetItem(v.obj, key)));
     r.is_bare = v.is_bare;
     return r;
 }

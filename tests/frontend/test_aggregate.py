@@ -143,3 +143,49 @@ def test_a_static_method_is_part_of_the_key():
         return kernel
 
     assert make(1).cache_key != make(2).cache_key
+
+
+@tegula.aggregate
+class Span:
+    low: tl.tensor
+    high: tl.tensor
+
+    @tegula.jit
+    def __add__(self, other):
+        return Span(self.low + other, self.high + other)
+
+    @tegula.jit
+    def __rsub__(self, other):
+        return Span(other - self.high, other - self.low)
+
+    @tegula.jit
+    def __neg__(self):
+        return Span(-self.high, -self.low)
+
+    @tegula.jit
+    def __lt__(self, other):
+        return self.high < other.low
+
+    @tegula.jit
+    def __getitem__(self, at):
+        return self.low + at * (self.high - self.low)
+
+
+@tegula.jit
+def operators(x, out, n):
+    s = Span(tl.load(x), tl.load(x + 1))
+    for k in range(n):
+        s += k
+    if n > 2:
+        s = 100 - -s
+    tl.store(out, s.low)
+    tl.store(out + 1, s.high)
+    tl.store(out + 2, s[2])
+    tl.store(out + 3, s < s + 50.0)
+    tl.store(out + 4, s < s + 1.0)
+
+
+def test_operators(run: Any) -> None:
+    x, out = np.array([3, 7], np.float32), np.zeros(5, np.float32)
+    run(operators, x, out, 4)
+    assert out.tolist() == [109, 113, 117, 1, 0]

@@ -285,6 +285,83 @@ cuKernelSetAttribute(CUfunction_attribute a, int value, CUkernel kernel,
     return CUDA_SUCCESS;
 }
 
+/* ---- modules: the same by their older names; and what programs ask beside launches ------ */
+
+SIM_EXPORT CUresult
+cuKernelGetFunction(CUfunction *f, CUkernel kernel)
+{
+    *f = (CUfunction)kernel;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuModuleLoadData(CUmodule *module, const void *code)
+{
+    return cuLibraryLoadData((CUlibrary *)module, code, NULL, NULL, 0, NULL, NULL, 0);
+}
+
+SIM_EXPORT CUresult
+cuModuleUnload(CUmodule module)
+{
+    return cuLibraryUnload((CUlibrary)module);
+}
+
+SIM_EXPORT CUresult
+cuModuleGetFunction(CUfunction *f, CUmodule module, const char *name)
+{
+    return cuLibraryGetKernel((CUkernel *)f, (CUlibrary)module, name);
+}
+
+SIM_EXPORT CUresult
+cuFuncGetAttribute(int *value, CUfunction_attribute a, CUfunction f)
+{
+    return cuKernelGetAttribute(value, a, (CUkernel)f, 0);
+}
+
+SIM_EXPORT CUresult
+cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int value)
+{
+    CUdevice device = 0;
+    cuCtxGetDevice(&device);
+    return cuKernelSetAttribute(a, value, (CUkernel)f, device);
+}
+
+SIM_EXPORT CUresult
+cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+    (void)value, (void)limit;
+    return refuse(CUDA_ERROR_NOT_SUPPORTED, "a simulated GPU has no such limits");
+}
+
+SIM_EXPORT CUresult
+cuCtxSetLimit(CUlimit limit, size_t value)
+{
+    (void)value, (void)limit;
+    return refuse(CUDA_ERROR_NOT_SUPPORTED, "a simulated GPU has no such limits");
+}
+
+SIM_EXPORT CUresult
+cuOccupancyMaxActiveClusters(int *n, CUfunction f, const CUlaunchConfig *config)
+{
+    (void)n, (void)f, (void)config;
+    return refuse(CUDA_ERROR_NOT_SUPPORTED, "one cluster after the other is simulated");
+}
+
+SIM_EXPORT CUresult
+cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+                       void *address, const cuuint64_t *sides,
+                       const cuuint64_t *strides, const cuuint32_t *box,
+                       const cuuint32_t *steps, CUtensorMapInterleave interleave,
+                       CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                       CUtensorMapFloatOOBfill fill)
+{
+    (void)map, (void)type, (void)rank, (void)address, (void)sides, (void)strides;
+    (void)box, (void)steps, (void)interleave, (void)swizzle, (void)promotion,
+        (void)fill;
+    return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                  "tensor maps of the host are not simulated");
+}
+
 /* ---- launches -------------------------------------------------------------------- */
 
 static bool

@@ -12,7 +12,8 @@ def aggregate(cls: type) -> Any:
     The annotated fields are the value: tensors, tuples and aggregates, and constants where
     the annotation is ``tl.constexpr``. ``__init__`` runs while compiling and is the only
     place that sets fields; without one, the fields are its parameters. Methods are
-    inlined, decorated with ``@jit`` or not.
+    inlined, decorated with ``@jit`` or not. ``__add__``, ``__rmul__``, ``__neg__``, ``__lt__``
+    and the like, ``__getitem__``, ``__enter__`` and ``__exit__`` are what they are in Python.
 
     >>> @tegula.aggregate
     ... class Pair:
@@ -20,14 +21,16 @@ def aggregate(cls: type) -> Any:
     ...     b: tl.tensor
     ...     def total(self):
     ...         return self.a + self.b
+    ...     def __mul__(self, k):
+    ...         return Pair(self.a * k, self.b * k)
     >>> @tegula.jit
     ... def kernel(x_ptr):
-    ...     p = Pair(tl.load(x_ptr), 2.0)
+    ...     p = Pair(tl.load(x_ptr), 2.0) * 5
     ...     tl.store(x_ptr, p.total())
     >>> x = np.ones(1, np.float32)
     >>> done = kernel[(1,)](x)
     >>> x.tolist()
-    [3.0]
+    [15.0]
     """
     fields: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
