@@ -61,3 +61,51 @@ def test_every_bfloat16_moves_unchanged(device, scaled):
     moved_kernel[(2**16 // (rows * cols),)](device.put(x), out, rows, cols, scaled)
     want = x.reshape(-1, rows, cols)[:, ::-1, ::-1].ravel()
     assert np.array_equal(device.get(out), want)
+
+
+@triton.jit
+def quotient_kernel(x_ptr, d_ptr, bits_ptr, N: tl.constexpr):
+    row, i = tl.program_id(0), tl.arange(0, N)
+    q = tl.load(x_ptr + i) / tl.load(d_ptr + row)
+    tl.store(bits_ptr + row * N + i, q.to(tl.int32, bitcast=True))
+
+
+def any_floats(rng, n):
+    """All kinds of bits, ordinary numbers, and the special ones."""
+    x = rng.integers(0, 2**32, n, dtype=np.uint32).view(np.float32)
+    x[::2] = rng.standard_normal(len(x[::2])) * 10.0 ** rng.integers(-8, 8, len(x[::2]))
+    tiny, least, most = 1e-45, 2.0**-126, np.finfo(np.float32).max
+    x[:14] = [
+        0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        tiny,
+        -tiny,
+        least,
+        most,
+        -most,
+        3,
+        7,
+        448,
+        1,
+    ]
+    return x
+
+
+def test_quotients_that_are_rounded_to_steps():
+    """On the CPU they are exact: a quantised number beside another program's may stand on a
+    tie. (The divisor is one for all lanes: a product with its reciprocal would be off.)"""
+    rng = np.random.default_rng(3)
+    x, d = any_floats(rng, 1100), any_floats(rng, 800)
+    x = x[(x == 0) | ~(np.abs(x) <= 2.0**-102)][:512]
+    n = x.size
+    bits = np.zeros((d.size, n), np.int32)
+    quotient_kernel[(d.size,)](x, d, bits, n)
+    with np.errstate(all="ignore"):
+        want = x / d[:, None]
+    got = bits.view(np.float32)
+    number = ~np.isnan(want)
+    assert np.isnan(got[~number]).all()
+    assert np.array_equal(bits[number], want.view(np.int32)[number])

@@ -297,6 +297,23 @@ host_region_close(Host *h, const Region *r)
 
 /* ---- the function ---------------------------------------------------------------------------------- */
 
+/* Is what o makes a step of what it takes, so that an ulp of that may be all of this? */
+static bool
+takes_steps(const Op *o)
+{
+    switch (o->op) {
+    case OP_FLOOR:
+    case OP_CEIL: return true;
+    case OP_CAST:
+    case OP_BITCAST: {
+        Elem e = o->results[0]->type->elem;
+        return elem_is_float(arg(o, 0)->type->elem) &&
+               (!elem_is_float(e) || elem_info[e].bits <= 8);
+    }
+    default: return false;
+    }
+}
+
 static void
 number(Host *h, const Block *b)
 {
@@ -305,6 +322,7 @@ number(Host *h, const Block *b)
             if (o->regions[i])
                 number(h, o->regions[i]);
         map_put(&h->pos, o, 0, (void *)(intptr_t)++h->n_pos);
+        h->takes_steps |= takes_steps(o);
     }
 }
 

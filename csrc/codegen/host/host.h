@@ -77,6 +77,8 @@ struct Host {
     int vec_bytes;                /* of a register */
     bool has_masks;               /* masked loads and stores of every width (AVX-512) */
     bool has_gather, has_scatter; /* of 4 and 8 bytes */
+    bool
+        takes_steps; /* floats become integers or float8 somewhere: quotients are exact */
     const Written *written;
     Lv streams; /* i1: fresh stores of this launch go past the caches; NULL: it has none */
     VEC(Buf *) bufs;

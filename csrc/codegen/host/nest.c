@@ -21,6 +21,7 @@
  */
 #include "codegen/host/host.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- emission ------------------------------------------------------------------------------------ */
@@ -133,9 +134,32 @@ emit_load(Host *h, Group *g, Node *n)
     return host_read(h, t, (Mode)n->mode, g->lanes, p, mask, other);
 }
 
+/* q, a product x * r that is x / d within an ulp or two, rounded as the division is: the rest
+ * x - q * d is exact in an fma, and q + rest * r rounds once. Where there is no such rest, q
+ * is the quotient: infinite, NaN, or a zero, whose sign it would lose. Below |x| of 2^-102
+ * the rest may be lost: an ulp. minus: -d. */
+static Lv
+correct(Ll *l, Lv q, Lv x, Lv minus, Lv r, int lanes)
+{
+    LLVMBuilderRef b = l->b;
+    Lt t = LLVMTypeOf(q),
+       ti = lanes > 1 ? LLVMVectorType(l->i32, (unsigned)lanes) : l->i32;
+    Lv rest = ll_intrinsic(l, "llvm.fma", &t, 1, (Lv[]){q, minus, x}, 3);
+    Lv exact = ll_intrinsic(l, "llvm.fma", &t, 1, (Lv[]){rest, r, q}, 3);
+    Lv size = ll_intrinsic(l, "llvm.fabs", &t, 1, &q, 1);
+    Lv one = ll_splat(l, LLVMConstInt(l->i32, 1, false), lanes);
+    Lv end = ll_splat(l, LLVMConstInt(l->i32, 0x7f7fffff, false),
+                      lanes); /* FLT_MAX's */
+    Lv bits = LLVMBuildSub(b, LLVMBuildBitCast(b, size, ti, ""), one, "");
+    return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, bits, end, ""), exact, q,
+                           "");
+}
+
 /* x / d for a d that all lanes share: x times its reciprocal, within the 2 ulp that `div`
- * asks for. c keeps the reciprocal away from subnormals and infinity; where it is not 1,
- * what x * c loses is beyond what the quotient can hold. */
+ * asks for. Where floats become integers or float8, an ulp may be a step of those, and users
+ * compare steps with other programs' (a quantised x on a tie): there, the quotient is rounded
+ * as the division is. c keeps the reciprocal away from subnormals and infinity; where it is
+ * not 1, what x * c loses is beyond what the quotient can hold. */
 static Lv
 divide_by_scalar(Host *h, Lv x, Lv d, int lanes)
 {
@@ -147,9 +171,17 @@ divide_by_scalar(Host *h, Lv x, Lv d, int lanes)
     Lv c = LLVMBuildSelect(b, big, LLVMConstReal(l->f32, 0x1p-32),
                            LLVMConstReal(l->f32, 1), "");
     c = LLVMBuildSelect(b, small, LLVMConstReal(l->f32, 0x1p32), c, "");
-    Lv r = LLVMBuildFDiv(b, LLVMConstReal(l->f32, 1), LLVMBuildFMul(b, d, c, ""), "");
+    d = LLVMBuildFMul(b, d, c, "");
+    Lv r = ll_splat(l, LLVMBuildFDiv(b, LLVMConstReal(l->f32, 1), d, ""), lanes);
     x = LLVMBuildFMul(b, x, ll_splat(l, c, lanes), "");
-    return LLVMBuildFMul(b, x, ll_splat(l, r, lanes), "");
+    Lv q = LLVMBuildFMul(b, x, r, "");
+    if (!h->takes_steps)
+        return q;
+    /* of an infinite d: 0 * inf would be NaN */
+    Lv finite = LLVMBuildFCmp(b, LLVMRealOLT, a, LLVMConstReal(l->f32, INFINITY), "");
+    Lv minus = LLVMBuildSelect(b, finite, LLVMBuildFNeg(b, d, ""),
+                               LLVMConstReal(l->f32, 0), "");
+    return correct(l, q, x, ll_splat(l, minus, lanes), r, lanes);
 }
 
 static void
