@@ -127,15 +127,16 @@ def start(
     mode: Any = None,
     hook: Any = None,
 ) -> int:
-    """Begin a profile; its number. It goes to name.hatchet.
+    """Begin a profile; its number, the first is 0. It goes to name.hatchet.
 
     The other arguments choose among what Triton's profiler can do; ours does one thing.
     """
+    number = _profiler.n_started
     _profiler.n_started += 1
-    _profiler.sessions[_profiler.n_started] = Session(name or "proton")
+    _profiler.sessions[number] = Session(name or "proton")
     knobs.runtime.launch_enter_hook.add(_profiler.enter)
     knobs.runtime.launch_exit_hook.add(_profiler.leave)
-    return _profiler.n_started
+    return number
 
 
 def activate(session: int | None = None) -> None:
