@@ -127,6 +127,12 @@ class JITFunction(Kernel, Generic[R]):
     __name__: str
     __qualname__: str
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """``kernel[grid](..)`` is a call of ``run`` where a class has one of its own."""
+        super().__init_subclass__(**kwargs)
+        if "run" in cls.__dict__ and "__getitem__" not in cls.__dict__:
+            cls.__getitem__ = KernelInterface.__getitem__  # type: ignore[method-assign,assignment]
+
     def __init__(
         self,
         fn: Callable[..., Any],

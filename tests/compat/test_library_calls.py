@@ -469,3 +469,21 @@ def test_a_cap_above_what_a_thread_can_have():
     assert ".maxnreg 255" in ptx.asm["ptx"]
     with pytest.raises(ValueError, match="maxnreg must be an integer from 0"):
         kernel()[(2,)](x, y, 100, BLOCK=64, maxnreg=-1)
+
+
+def test_a_class_of_kernels_with_a_run_of_its_own():
+    class Counted(tegula.JITFunction):
+        launches = 0
+
+        def run(self, *args, **kwargs):
+            self.launches += 1
+            return super().run(*args, **kwargs)
+
+    def double(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(y_ptr + i, tl.load(x_ptr + i, i < n) * 2, i < n)
+
+    k, (x, y) = Counted(double), arrays()
+    k[(1,)](x, y, 100, BLOCK=128)
+    k.run(x, y, 100, 128, grid=(1,), warmup=False)
+    assert (y == 2 * x).all() and k.launches == 2
