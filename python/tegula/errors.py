@@ -49,6 +49,51 @@ class CompileError(TegulaError):
         """Triton's name for ``message``."""
         return self.message
 
+    @property
+    def src(self) -> str | None:
+        """The function where it is, from ``def`` on; None where its text is not known."""
+        return self._function()[0]
+
+    @property
+    def node(self) -> Any:
+        """What is wrong there, a node of ``ast.parse(e.src)``; or None."""
+        import ast
+
+        src, first, indent = self._function()
+        if src is None or self.lineno is None or self.offset is None:
+            return None
+        place = self.lineno - first + 1, self.offset - 1 - indent
+        at = [
+            n
+            for n in ast.walk(ast.parse(src))
+            if (getattr(n, "lineno", 0), getattr(n, "col_offset", 0)) == place
+        ]
+        return at[0] if at else None
+
+    def _function(self) -> tuple[str | None, int, int]:
+        """The text of the function around the place, its first line and indentation."""
+        import ast
+        import linecache
+        import textwrap
+
+        lines = linecache.getlines(self.filename or "")
+        line = self.lineno or 0
+        try:
+            tree = ast.parse("".join(lines))
+        except (SyntaxError, ValueError):
+            return None, 0, 0
+        around = [
+            n
+            for n in ast.walk(tree)
+            if isinstance(n, ast.FunctionDef)
+            and n.lineno <= line <= (n.end_lineno or 0)
+        ]
+        if not around:
+            return None, 0, 0
+        n = max(around, key=lambda n: n.lineno)
+        text = textwrap.dedent("".join(lines[n.lineno - 1 : n.end_lineno]))
+        return text, n.lineno, n.col_offset
+
 
 class UnsupportedLanguageConstruct(CompileError):
     """The kernel uses Python that is not part of the language."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import pickle
 from collections import namedtuple
 
 import numpy as np
@@ -487,3 +489,22 @@ def test_a_class_of_kernels_with_a_run_of_its_own():
     k[(1,)](x, y, 100, BLOCK=128)
     k.run(x, y, 100, 128, grid=(1,), warmup=False)
     assert (y == 2 * x).all() and k.launches == 2
+
+
+class Holder:
+    @staticmethod
+    @tegula.jit
+    def wrong(x_ptr, n):
+        # a comment
+        tl.store(x_ptr, tl.arange(0, n))
+
+
+def test_where_a_compile_failed():
+    """src and node are of the function, as of Triton's CompilationError."""
+    with pytest.raises(tegula.CompilationError) as caught:
+        Holder.wrong[(1,)](arrays()[0], 5)
+    e = pickle.loads(pickle.dumps(caught.value))
+    assert e.src.startswith("def wrong(x_ptr, n):\n    # a comment\n")
+    assert (e.node.lineno, e.node.col_offset) == (3, 33)
+    assert ast.unparse(e.node) == "n"
+    assert tegula.CompilationError("nothing").node is None
