@@ -2,6 +2,7 @@
 #include "passes/passes.h"
 
 const char *const order_simt[] = {
+    "scalar_fills",   /* before scalar_steps, which knows blocks that are numbers */
     "scalar_steps",   /* before layouts: what it leaves has none of its own */
     "assign_layouts", /* early: everything below wants to see layouts */
     "cse",            /* a value made twice in one layout; conversions of one value */

@@ -164,6 +164,12 @@ idle_threads(const Across *k)
     return k->lane_axis | layout_copies(k->l);
 }
 
+int
+across_operand_bytes(const Across *k, const Slots *t, int i)
+{
+    return (int)operand_bytes(t, arg(k->o, i)->type);
+}
+
 void
 across_store(Across *k, const Slots *t, int base)
 {
@@ -262,6 +268,15 @@ across_load_one(Across *k, Slots *t, const int *lane_bit, int which, int base, L
     Slots mine = without_axis(k, t);
     for (int i = 0; i < t->log2_warps; i++)
         mine.lane[lane_bit[i]] = (Col)1 << (t->warp_at + i);
+    Lv index = sim_linear(s, mine.lane, LANE_BITS, mine.warp, s->log2_warps);
+    load_vectors(k, t, index, 1, which, base, x);
+}
+
+void
+across_load_own(Across *k, Slots *t, int which, int base, Lv *x)
+{
+    Sim *s = k->s;
+    Slots mine = without_axis(k, t);
     Lv index = sim_linear(s, mine.lane, LANE_BITS, mine.warp, s->log2_warps);
     load_vectors(k, t, index, 1, which, base, x);
 }

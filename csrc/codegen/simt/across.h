@@ -62,4 +62,10 @@ void across_load_all(Across *k, Slots *t, int which, int base, Lv *x);
 void across_load_one(Across *k, Slots *t, const int *lane_bit, int which, int base,
                      Lv *x);
 
+/* The thread's own live register number `which`, as across_store keeps it for the first of
+ * the warps. In the order of which. */
+void across_load_own(Across *k, Slots *t, int which, int base, Lv *x);
+/* Bytes of operand i's slots; they lie one behind the other. */
+int across_operand_bytes(const Across *k, const Slots *t, int i);
+
 #endif

@@ -6,7 +6,9 @@
  *     register bit    combine(v[r], v[r | bit])               in the thread
  *     lane bit        combine(v, shuffle_xor(v, bit))         all lanes get the result
  *     warp bits       one element a warp to shared memory; one barrier; every warp then
- *                     combines all of them by itself, so that no second barrier is needed
+ *                     combines all of them by itself, so that no second barrier is needed.
+ *                     Where that is much work (a long function, results in many registers)
+ *                     each result is one thread's, and a second barrier brings it to all
  *
  * Order. Registers, then lanes, then warps is cheapest and right where the region is one
  * commutative op. Any other region is taken to be associative only: bits go from the
@@ -15,7 +17,11 @@
 #include "codegen/simt/across.h"
 #include "passes/layouts.h"
 
-enum { MAX_DIRECT_BYTES = 32 }; /* of partial results that each thread reads whole */
+enum {
+    MAX_DIRECT_BYTES = 32, /* of partial results that each thread reads whole */
+    MAX_DIRECT_WORK = 160, /* instructions, about, that all threads may do alike */
+    HEAVY_OP = 8,          /* instructions of a division or a function */
+};
 
 static void
 reduce_registers(Across *k, int bit, Lv *x, Lv *y)
@@ -70,6 +76,112 @@ lanes_for_warps(const Across *k, const Slots *t, int *lane_bit)
     return n == t->log2_warps;
 }
 
+/* ---- results dealt to threads ---- */
+
+/* Instructions of the region, about; 0: it is not simple enough to run in a branch. */
+static int
+region_work(const Op *o)
+{
+    const Block *b = o->regions[0];
+    int work = 0;
+    for (const Op *r = b->first; r != b->last; r = r->next) {
+        bool ok = r->op == OP_CONST || (op_has(r, OPF_ELEM) && op_has(r, OPF_PURE));
+        if (!ok || r->n_regions || op_is_assembly(r))
+            return 0;
+        for (int i = 0; i < r->n_args; i++) {
+            const Val *v = arg(r, i);
+            if ((v->def ? v->def->block : v->block) != b)
+                return 0;
+        }
+        bool heavy = op_has(r, OPF_SLOW | OPF_HEAVY) || r->op == OP_DIV;
+        work += r->op == OP_CONST ? 0 : heavy ? HEAVY_OP : 1;
+    }
+    return work;
+}
+
+static bool
+is_dealt(const Across *k, const Slots *t)
+{
+    int each = (1 << t->log2_which) * ((1 << t->log2_warps) - 1);
+    return t->log2_outer && each * region_work(k->o) > MAX_DIRECT_WORK;
+}
+
+/* Bits of a slot's index that number the results: those below and above the warps'. */
+static Col
+result_bit(const Slots *t, int i)
+{
+    return (Col)1 << (i < t->warp_at ? i : i + t->log2_warps);
+}
+
+/* The slots of the warps' partials of one result, at `at` bytes: combined into the first,
+ * from the lowest warp up. */
+static void
+combine_slots(Across *k, const Slots *t, Lv index, int slot, int base)
+{
+    Sim *s = k->s;
+    int warps = 1 << t->log2_warps;
+    Lv *x = NEW_N(s->a, Lv, k->n * warps), *first = NEW_N(s->a, Lv, k->n);
+    for (int i = 0; i < k->n; i++) {
+        const Type *type = arg(k->o, i)->type;
+        int bytes = sim_elem_bytes(type);
+        for (int w = 0; w < warps; w++) {
+            int at = base + (slot + (w << t->warp_at)) * bytes;
+            Lv from = sim_shared_offset(s, index, bytes, at);
+            Lv one = s->m->shared_load(s->l, from, sim_packed_type(s, type, 1), bytes,
+                                       k->o->loc);
+            sim_unpack(s, type, one, 1, &x[w * k->n + i]);
+            if (!w)
+                first[i] = from;
+        }
+        base += across_operand_bytes(k, t, i);
+    }
+    for (int step = 1; step < warps; step *= 2)
+        for (int w = 0; w < warps; w += 2 * step)
+            across_combine(k, x + w * k->n, x + (w + step) * k->n, x + w * k->n);
+    for (int i = 0; i < k->n; i++) {
+        const Type *type = arg(k->o, i)->type;
+        s->m->shared_store(s->l, first[i], sim_pack(s, type, &x[i], 1),
+                           sim_elem_bytes(type), NULL, k->o->loc);
+    }
+}
+
+/* Thread i combines results i, i + threads, .. */
+static void
+reduce_dealt(Across *k, const Slots *t, int base)
+{
+    Sim *s = k->s;
+    Ll *l = s->l;
+    int bits = t->log2_which + t->log2_outer, all = LANE_BITS + s->log2_warps,
+        mine = MIN(bits, all);
+    Col lane[LANE_BITS] = {0}, warp[WARP_BITS] = {0};
+    for (int i = 0; i < mine; i++)
+        *(i < LANE_BITS ? &lane[i] : &warp[i - LANE_BITS]) = result_bit(t, i);
+    Lv index = sim_linear(s, lane, LANE_BITS, warp, s->log2_warps);
+    LLVMBasicBlockRef some = ll_block(l, "dealt"), after = ll_block(l, "combined");
+    Lv is_mine = mine < all
+                     ? LLVMBuildICmp(l->b, LLVMIntULT, s->tid, ll_i32(l, 1 << mine), "")
+                     : LLVMConstInt(l->i1, 1, false);
+    LLVMBuildCondBr(l->b, is_mine, some, after);
+    LLVMPositionBuilderAtEnd(l->b, some);
+    for (int more = 0; more < 1 << (bits - mine); more++) {
+        int slot = 0;
+        for (int i = mine; i < bits; i++)
+            slot += more >> (i - mine) & 1 ? (int)result_bit(t, i) : 0;
+        combine_slots(k, t, index, slot, base);
+    }
+    LLVMBuildBr(l->b, after);
+    LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(l->b));
+    LLVMPositionBuilderAtEnd(l->b, after);
+    sim_barrier(s, k->o->loc);
+    Slots own = *t;
+    Lv *x = NEW_N(s->a, Lv, k->n);
+    for (int r = 0, which = 0; r < k->n_regs; r++)
+        if (across_is_live(k, r)) {
+            across_load_own(k, &own, which++, base, x);
+            across_put(k, r, x);
+        }
+}
+
 static void
 reduce_warps(Across *k)
 {
@@ -81,6 +193,10 @@ reduce_warps(Across *k)
     sim_barrier(s, k->o->loc);
     int direct = sim_elem_bytes(arg(k->o, 0)->type) * warps;
     bool by_lanes = direct > MAX_DIRECT_BYTES && lanes_for_warps(k, &t, lane_bit);
+    if (!by_lanes && is_dealt(k, &t)) {
+        reduce_dealt(k, &t, base);
+        return;
+    }
     Lv *x = NEW_N(s->a, Lv, k->n * warps), *y = NEW_N(s->a, Lv, k->n);
     for (int r = 0; r < k->n_regs; r++) {
         if (!across_is_live(k, r))
