@@ -16,23 +16,31 @@ from contextvars import ContextVar, Token
 from typing import Any
 
 active: ContextVar[AsyncCompileMode | None] = ContextVar("async_compile", default=None)
+active_mode = active  # Triton's name
 
 
 class FutureKernel:
     """A variant that is being compiled."""
 
-    def __init__(self, future: Future[Any]) -> None:
+    def __init__(
+        self, finalize_compile: Callable[[Any], Any] | None, future: Future[Any]
+    ) -> None:
+        self._finalize = finalize_compile
         self._future = future
 
     def result(self, ignore_errors: bool = False) -> Any:
         """The variant, as soon as it is there; what its compile raised is raised here.
         With ignore_errors None stands for a variant that could not be compiled."""
         try:
-            return self._future.result()
+            kernel = self._future.result()
         except Exception:
             if ignore_errors:
                 return None
             raise
+        if self._finalize:  # once, in the thread that asks first
+            finalize, self._finalize = self._finalize, None
+            finalize(kernel)
+        return kernel
 
     def done(self) -> bool:
         """Has it been compiled, or failed to be?"""
@@ -63,12 +71,18 @@ class AsyncCompileMode:
         self._by_key: dict[str, FutureKernel] = {}
         self._token: Token[AsyncCompileMode | None] | None = None
 
-    def submit(self, compile: Callable[[], Any], key: str = "") -> FutureKernel:
-        """Have compile() called by the executor. What has the key of an earlier one is
-        that one; two for the same variant compile once: the second waits for the first."""
-        if key and key in self._by_key:
+    def submit(
+        self,
+        key: str,
+        compile_fn: Callable[[], Any],
+        finalize_fn: Callable[[Any], Any] | None = None,
+    ) -> FutureKernel:
+        """Have compile_fn() called by the executor, and finalize_fn with what it gave when
+        somebody asks for it. What has the key of an earlier one is that one; two for the
+        same variant compile once: the second waits for the first."""
+        if key in self._by_key:
             return self._by_key[key]
-        future = FutureKernel(self.executor.submit(compile))
+        future = FutureKernel(finalize_fn, self.executor.submit(compile_fn))
         self.futures.append(future)
         self._by_key[key] = future
         return future

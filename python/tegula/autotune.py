@@ -15,6 +15,7 @@ from __future__ import annotations
 import builtins
 import copy
 import time
+import types
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -151,9 +152,9 @@ class Autotuner(KernelInterface):
         cache_results: bool = False,
     ) -> None:
         self.fn = fn
-        self.base_fn = fn
-        while isinstance(self.base_fn, KernelInterface):
-            self.base_fn = self.base_fn.fn
+        self.base_fn = fn  # the Python function, and the kernel that it is
+        while not isinstance(self.base_fn, types.FunctionType):
+            self._kernel, self.base_fn = self.base_fn, self.base_fn.fn
         self.arg_names = list(arg_names)
         if isinstance(configs, Config):
             raise TypeError("configs is a list: autotune([Config(..)], key=[..])")
@@ -386,7 +387,7 @@ class Autotuner(KernelInterface):
             self.cache[key] = kept or self._tuned(key, configs, args, kwargs)
             if knobs.autotuning.listener:
                 knobs.autotuning.listener(
-                    fn=self.base_fn,
+                    fn=self._kernel,
                     key=key,
                     best_config=self.cache[key],
                     configs_timings=self.configs_timings,
@@ -402,6 +403,20 @@ class Autotuner(KernelInterface):
             self._seen.clear()
         self._seen[fingerprint] = key, self.cache[key]
         return self.cache[key]
+
+    def check_disk_cache(
+        self, tuning_key: Any, configs: list[Config], bench_fn: Callable[[], Any]
+    ) -> bool:
+        """For classes derived from this one: the config for tuning_key from the disk into
+        ``cache``, else from bench_fn(), which puts it there. True: it was on the disk."""
+        kept = self._from_disk(tuning_key, configs) if tuning_key else None
+        if kept:
+            self.cache[tuning_key] = kept
+            return True
+        bench_fn()
+        if tuning_key in self.cache:
+            self._keep(tuning_key, configs, self.cache[tuning_key])
+        return False
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         config = (
@@ -431,8 +446,12 @@ class Autotuner(KernelInterface):
     # --- keeping -----------------------------------------------------------------------
     def _tuned(self, key: Any, configs: list[Config], args: Any, kwargs: Any) -> Config:
         best = self._tune(key, configs, args, kwargs)
+        self._keep(key, configs, best)
+        return best
+
+    def _keep(self, key: Any, configs: list[Config], best: Config) -> None:
         path = self._path(key, configs)
-        if path and self.configs_timings:
+        if path and self.configs_timings and best in configs:
             import json
 
             record = {
@@ -443,7 +462,6 @@ class Autotuner(KernelInterface):
                 ],
             }
             tuning.write_whole(path, json.dumps(record, default=str))
-        return best
 
     def _path(self, key: Any, configs: list[Config]) -> Path | None:
         """Where the result is kept; None when it cannot be: hooks have no name."""
@@ -455,7 +473,7 @@ class Autotuner(KernelInterface):
         import json
 
         text = json.dumps(
-            [self.base_fn.cache_key, knobs.runtime.target, tuning.device_name()]
+            [self._kernel.cache_key, knobs.runtime.target, tuning.device_name()]
             + [str(k) for k in key]
             + [str(c) for c in configs]
         )

@@ -5,6 +5,7 @@ Ours are texts, ``cuda:sm_90a``; the two directions of the translation stand her
 
 from __future__ import annotations
 
+import enum
 import platform
 from dataclasses import dataclass
 from typing import Any
@@ -42,10 +43,59 @@ def target_of(text: str) -> GPUTarget:
     return GPUTarget(kind, int(arch.removeprefix("sm_").rstrip("a") or 80), 32)
 
 
-class Language:
-    """What a kernel is written in. There is one."""
+@dataclass(frozen=True)
+class CUDAOptions:
+    """The options of a compile as one object, for ``compiler.compile(options=..)``, with
+    Triton's names, order and defaults. None is what the target has."""
+
+    num_warps: int = 4
+    num_ctas: int = 1
+    num_stages: int = 3
+    warp_size: int = 32
+    maxnreg: int | None = None
+    ptx_version: int | None = None
+    ptx_options: str | None = None
+    ir_override: str | None = None
+    enable_fp_fusion: bool = True
+    enable_reflect_ftz: bool = True
+    launch_cooperative_grid: bool = False
+    launch_pdl: bool = False
+    supported_fp8_dtypes: tuple[str, ...] | None = None
+    deprecated_fp8_dot_operand_dtypes: tuple[str, ...] | None = None
+    default_dot_input_precision: str | None = None
+    allowed_dot_input_precisions: tuple[str, ...] | None = None
+    max_num_imprecise_acc_default: int | None = None
+    extern_libs: dict[str, str] | None = None
+    debug: bool = False
+    backend_name: str = "cuda"
+    sanitize_overflow: bool = True
+    arch: str | None = None
+    instrumentation_mode: str = ""
+
+    def __post_init__(self) -> None:
+        n = self.num_warps
+        assert n > 0 and not n & (n - 1), f"num_warps must be a power of 2, not {n}"
+
+    def hash(self) -> str:
+        """A digest of all of them, libraries by what is in their files."""
+        import hashlib
+
+        def content(path: str) -> str:
+            with open(path, "rb") as f:
+                return hashlib.sha256(f.read()).hexdigest()
+
+        given = dict(vars(self))
+        libs = sorted(dict(self.extern_libs or {}).items())
+        given["extern_libs"] = [(name, content(path)) for name, path in libs]
+        text = "_".join(f"{name}-{value}" for name, value in sorted(given.items()))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Language(enum.Enum):
+    """What a kernel is written in; here it is always the first."""
 
     TRITON = 0
+    GLUON = 1
 
 
 class BaseBackend:
@@ -64,8 +114,44 @@ class BaseBackend:
 
         return f"tegula-{__version__}-{self.target.text}"
 
-    def parse_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        return dict(options)
+    def parse_options(self, opts: dict[str, Any]) -> CUDAOptions:
+        """The options of a launch as one object; what is none is left out."""
+        names = CUDAOptions.__dataclass_fields__
+        given = {k: v for k, v in opts.items() if k in names and v is not None}
+        if self.target.backend != "cpu":
+            given.setdefault("arch", f"sm{self.target.arch}")
+        else:
+            given.setdefault("backend_name", "cpu")
+        return CUDAOptions(**given)
+
+    def pack_metadata(self, metadata: Any) -> tuple[int, int, int]:
+        """What a launcher wants of it."""
+        return metadata.num_warps, metadata.num_ctas, metadata.shared
+
+    def get_module_map(self) -> dict[str, Any]:
+        """What stands for a module that a kernel names."""
+        from tegula.language.extra import libdevice
+
+        return {"triton.language.extra.libdevice": libdevice}
+
+    @staticmethod
+    def parse_attr(desc: str) -> list[list[Any]]:
+        """The attributes that a letter of a specialisation stands for."""
+        return [["tt.divisibility", 16]] if "D" in desc else []
+
+    @staticmethod
+    def get_int_specialization(arg: int, **kwargs: Any) -> str:
+        """ "D" where 16 divides it and that may be told."""
+        return "D" if arg % 16 == 0 and kwargs.get("align", False) else ""
+
+    @staticmethod
+    def get_tensor_specialization(arg: Any, **kwargs: Any) -> str:
+        """ "D" where 16 divides its address and that may be told."""
+        return "D" if arg.data_ptr() % 16 == 0 and kwargs.get("align", False) else ""
+
+    @staticmethod
+    def supports_native_tensor_specialization() -> bool:
+        return True
 
 
 @dataclass(frozen=True)

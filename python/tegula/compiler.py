@@ -13,6 +13,7 @@ from tegula import _core
 from tegula import errors as errors
 from tegula._core import CompiledKernel as CompiledKernel
 from tegula.backends import BaseBackend, GPUTarget
+from tegula.backends import Language as Language
 from tegula.errors import CompilationError as CompilationError
 from tegula.errors import CompileTimeAssertionFailure as CompileTimeAssertionFailure
 from tegula.errors import (
@@ -143,6 +144,12 @@ class ASTSource:
         }
         self.attrs = dict(attrs or {})
 
+    language = Language.TRITON
+
+    def parse_options(self) -> dict[str, Any]:
+        """Options that the source gives: none, they are a launch's."""
+        return {}
+
     def hash(self) -> str:
         types = sorted(self.signature.items())
         text = f"{self.fn.cache_key} {types} {self.constants} {self.attrs}"
@@ -178,7 +185,8 @@ class IRSource:
 
     def __init__(self, path: str, *_: Any) -> None:
         raise NotImplementedError(
-            f"{path}: tegula reads its own tile IR only, with the tirc tool"
+            f"{path}: a file of IR replaces a stage of a kernel, as the option "
+            "ir_override of a launch; there is no kernel of it alone"
         )
 
 
@@ -200,6 +208,15 @@ def get_cache_key(
     return "-".join(parts)
 
 
+def _max_shared_mem(device: int = 0) -> int:
+    """Bytes of shared memory that a program can have."""
+    from tegula import driver
+
+    active: Any = driver.active
+    most: int = active.utils.get_device_properties(device)["max_shared_mem"]
+    return most
+
+
 def make_backend(target: GPUTarget) -> BaseBackend:
     """What compiles for a target."""
     if not BaseBackend.supports_target(target):
@@ -211,6 +228,7 @@ def compile(
     src: ASTSource,
     target: GPUTarget | str | None = None,
     options: dict[str, Any] | None = None,
+    _env_vars: dict[str, str] | None = None,
 ) -> CompiledKernel:
     """Compile a kernel for types. target: a GPUTarget or "cuda:sm_90a"; options: those of
     a launch, such as num_warps; what is none is left out. Without a target, for
@@ -233,6 +251,12 @@ def compile(
 
 
 def __getattr__(name: str) -> Any:
+    if name == "driver":
+        import importlib
+
+        return importlib.import_module("tegula.driver")
+    if name == "max_shared_mem":
+        return _max_shared_mem
     if name == "compiler":  # Triton has a package and a module in it
         import sys
 

@@ -43,6 +43,11 @@ class Driver:
     def get_current_device(self) -> int:
         return 0
 
+    def get_device_capability(self, device: int | None = None) -> tuple[int, int]:
+        """(9, 0) for sm_90; (0, 0) where there is no GPU, nor one that is emulated."""
+        target = self.get_current_target()
+        return divmod(int(target.arch), 10) if target.backend == "cuda" else (0, 0)
+
     def set_current_device(self, device: int) -> None:
         if device:
             raise ValueError(f"device {device}: there is only device 0")

@@ -134,9 +134,23 @@ class OutOfResources(TegulaError):
 class PTXASError(TegulaError):
     """ptxas refused the PTX, or could not be run. The text is its own."""
 
+    def __init__(self, error_message: str | None = None) -> None:
+        super().__init__(error_message)
+        self.error_message = error_message
+
+    def __str__(self) -> str:
+        return self.error_message or ""
+
 
 class AutotunerError(TegulaError):
     """No configuration is left to try."""
+
+    def __init__(self, error_message: str | None = None) -> None:
+        super().__init__(error_message)
+        self.error_message = error_message
+
+    def __str__(self) -> str:
+        return self.error_message or ""
 
 
 class EmulatorError(TegulaError):
@@ -228,6 +242,10 @@ class InterpreterError(EmulatorError, RuntimeError):
     tensors an OutOfBoundsError. The traceback ends at the line of the kernel, and its
     frames have the kernel's variables: ``pdb.pm()``.
     """
+
+    @property
+    def error_message(self) -> str | None:
+        return self.text or None
 
 
 class InterpretedAssertError(InterpreterError, DeviceAssertError):

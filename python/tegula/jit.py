@@ -30,14 +30,16 @@ class KernelParam:
     """One parameter of a kernel, as ``kernel.params`` lists them."""
 
     def __init__(
-        self, num: int, param: inspect.Parameter, kernel: JITFunction[Any]
+        self,
+        num: int,
+        param: inspect.Parameter,
+        do_not_specialize: bool,
+        do_not_specialize_on_alignment: bool,
     ) -> None:
         self.num = num
         self._param = param
-        self.do_not_specialize = kernel._names(kernel.do_not_specialize, num)
-        self.do_not_specialize_on_alignment = kernel._names(
-            kernel.do_not_specialize_on_alignment, num
-        )
+        self.do_not_specialize = do_not_specialize
+        self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
 
     @property
     def name(self) -> str:
@@ -48,7 +50,7 @@ class KernelParam:
         a = self._param.annotation
         if a is self._param.empty:
             return ""
-        return a if isinstance(a, str) else getattr(a, "__name__", None) or repr(a)
+        return _normalize_ty(a)
 
     @property
     def annotation_type(self) -> str:
@@ -77,6 +79,15 @@ class KernelParam:
         return f"KernelParam({self._param})"
 
 
+class _Wrapped:
+    """``__wrapped__`` of what has an fn; its class has none, for inspect would take it."""
+
+    def __get__(self, obj: Any, cls: type | None = None) -> Any:
+        if obj is None:
+            raise AttributeError("__wrapped__")
+        return obj.fn  # so that inspect, and ?? in IPython, find the kernel's source
+
+
 class KernelInterface:
     """What can be launched with ``kernel[grid](...)``: autotuners and heuristics.
 
@@ -86,9 +97,7 @@ class KernelInterface:
 
     fn: Any
 
-    @property
-    def __wrapped__(self) -> Any:
-        return self.fn  # so that inspect, and ?? in IPython, find the kernel's source
+    __wrapped__ = _Wrapped()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({getattr(self, 'fn', None)!r})"
@@ -115,7 +124,7 @@ class KernelInterface:
         )
 
 
-class JITFunction(Kernel, Generic[R]):
+class JITFunction(Kernel, KernelInterface, Generic[R]):
     """A kernel: launch it with ``kernel[grid](...)``, or call it from another kernel."""
 
     # To type checkers R is what it returns to another kernel.
@@ -146,12 +155,10 @@ class JITFunction(Kernel, Generic[R]):
         launch_metadata: Callable[..., Any] | None = None,
     ) -> None:
         self.version = version
-        self.do_not_specialize = tuple(do_not_specialize or ())
-        self.do_not_specialize_on_alignment = tuple(
-            do_not_specialize_on_alignment or ()
-        )
+        self.do_not_specialize = list(do_not_specialize or ())
+        self.do_not_specialize_on_alignment = list(do_not_specialize_on_alignment or ())
         self.debug = debug
-        self.noinline = bool(noinline)
+        self.noinline = noinline
         self.interpret = bool(interpret)
         self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []
@@ -164,21 +171,17 @@ class JITFunction(Kernel, Generic[R]):
             do_not_specialize=self.do_not_specialize,
             do_not_specialize_on_alignment=self.do_not_specialize_on_alignment,
             debug=bool(debug),
-            noinline=self.noinline,
+            noinline=bool(noinline),
             interpret=bool(interpret),
         )
 
-    def _names(self, chosen: tuple[int | str, ...], num: int) -> bool:
+    def _names(self, chosen: list[int | str], num: int) -> bool:
         return num in chosen or self.arg_names[num] in chosen
 
     # --- what the function is ---------------------------------------------------------
     @property
     def __globals__(self) -> dict[str, Any]:
         return self.fn.__globals__
-
-    @property
-    def __wrapped__(self) -> Callable[..., Any]:
-        return self.fn
 
     @property
     def module(self) -> str:
@@ -193,7 +196,15 @@ class JITFunction(Kernel, Generic[R]):
     @property
     def params(self) -> list[KernelParam]:
         params = self.signature.parameters.values()
-        return [KernelParam(i, p, self) for i, p in enumerate(params)]
+        return [
+            KernelParam(
+                i,
+                p,
+                self._names(self.do_not_specialize, i),
+                self._names(self.do_not_specialize_on_alignment, i),
+            )
+            for i, p in enumerate(params)
+        ]
 
     @property
     def constexprs(self) -> list[int]:
@@ -274,7 +285,16 @@ class JITFunction(Kernel, Generic[R]):
 
     def repr(self, specialization: Any = None) -> str:
         """The name of a variant; ``@jit(repr=...)`` chooses it."""
-        return self._repr(specialization) if self._repr else self.__name__
+        return self._repr(specialization) if self._repr else get_full_name(self)
+
+    # Triton's are set by a subclass that is a kernel of one variant; ours has none.
+    kernel = None
+
+    @property
+    def type(self) -> Any:
+        from tegula.language import core
+
+        return core.constexpr_type(self)
 
     def is_gluon(self) -> bool:
         return False
@@ -364,7 +384,7 @@ class JITFunction(Kernel, Generic[R]):
         compile = super().warmup
         _, types, options = self.create_binder()(*args, **kwargs)
         key = repr((id(self), types, sorted(options.items())))
-        future: Any = mode.submit(lambda: compile(*args, grid=grid, **kwargs), key)
+        future: Any = mode.submit(key, lambda: compile(*args, grid=grid, **kwargs))
         return future
 
     # --- hooks -------------------------------------------------------------------------
@@ -400,6 +420,42 @@ def _is_filled(cell: Any) -> bool:
     except ValueError:
         return False
     return True
+
+
+def get_full_name(fn: Any) -> str:
+    """Of a function or kernel: with its module."""
+    return f"{fn.__module__}.{fn.__qualname__}"
+
+
+def get_jit_fn_file_line(fn: Any) -> tuple[str, int]:
+    """Where a kernel, or what is inside of a tuner, is defined: file, and line of def."""
+    while not isinstance(fn, JITFunction):
+        fn = fn.fn
+    return fn.fn.__code__.co_filename, fn.def_file_line_number
+
+
+def mangle_type(arg: Any, specialize: bool = False) -> Any:
+    """The type of an argument as signatures write it."""
+    from tegula.compiler import signature_text
+
+    return signature_text(arg, specialize)
+
+
+def _normalize_ty(ty: Any) -> str:
+    """The code of an annotation that is a type, else its name."""
+    if not isinstance(ty, str):
+        name = getattr(ty, "name", None)
+        ty = (
+            name if isinstance(name, str) else getattr(ty, "__name__", None) or repr(ty)
+        )
+    ty = ty.strip().strip("'\"")
+    star = ty[: len(ty) - len(ty.lstrip("*"))]
+    base = ty[len(star) :].removeprefix("tl.")
+    const = "k" if star and base.startswith("k") else ""
+    code = type_canonicalisation_dict.get(base.removeprefix(const))
+    if code is None:
+        return ty
+    return star + const + ("u1" if code == "i1" else code)
 
 
 def get_device_key() -> str:
@@ -491,6 +547,7 @@ def jit(
 type_canonicalisation_dict = {
     "bool": "i1",
     "bool_": "i1",
+    "int": "i32",
     "int1": "i1",
     "uint1": "u1",
     **{f"int{n}": f"i{n}" for n in (8, 16, 32, 64)},
@@ -519,7 +576,13 @@ type_canonicalisation_dict |= {v: v for v in list(type_canonicalisation_dict.val
 _ELSEWHERE = {
     "ConstexprFunction": "constexprs",
     "DependenciesFinder": "dependencies",
+    "BaseBackend": "backends",
     "JITCallable": "_core",
+    "JitFunctionInfo": "hooks",
+    "find_paths_if": "compat.utils",
+    "get_cache_key": "compiler",
+    "get_iterable_path": "compat.utils",
+    "is_namedtuple": "compat.utils",
     "MockTensor": "tensors",
     "TensorWrapper": "tensors",
     "constexpr_function": "constexprs",
@@ -531,6 +594,8 @@ _ELSEWHERE = {
 def __getattr__(name: str) -> Any:
     import importlib
 
+    if name == "driver":
+        return importlib.import_module("tegula.driver")
     if name in _ELSEWHERE:
         module = importlib.import_module(f"tegula.{_ELSEWHERE[name]}")
         return getattr(module, "Kernel" if name == "JITCallable" else name)

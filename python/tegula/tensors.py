@@ -99,6 +99,11 @@ Allocator = Callable[[int, int, int | None], Any]
 _allocator: ContextVar[Allocator | None] = ContextVar("allocator", default=None)
 
 
+_profile_allocator: ContextVar[Allocator | None] = ContextVar(
+    "profile_allocator", default=None
+)
+
+
 class NullAllocator:
     """The allocator of a program that has set none."""
 
@@ -113,6 +118,11 @@ def set_allocator(allocator: Allocator | None) -> None:
     that code written for Triton runs, and given back by ``get_allocator``.
     """
     _allocator.set(allocator)
+
+
+def set_profile_allocator(allocator: Allocator | None) -> None:
+    """Remember who gives memory to a profiler inside of kernels, which there is none of."""
+    _profile_allocator.set(allocator)
 
 
 def get_allocator() -> Allocator | None:

@@ -172,7 +172,7 @@ def test_autotune_over_heuristics_over_jit():
     tuned = tegula.autotune(blocks(16, 32), ["n"], do_bench=clock([2, 1]))(heuristic)
     x = np.zeros(64, np.float32)
     tuned[grid](x, 64)
-    assert x[0] == 16 + 32 + 32 and tuned.base_fn is plain
+    assert x[0] == 16 + 32 + 32 and tuned.base_fn is plain.fn
     assert len(tuned.warmup(x, 64, grid=grid)) == 2
 
 

@@ -34,6 +34,7 @@ TRITON_VERSION = "3.6.0"
 ALIASES = {
     "triton._C": "tegula.compat.libtriton",
     "triton._C.libtriton": "tegula.compat.libtriton",
+    "triton._utils": "tegula.compat.utils",
     "triton.backends.compiler": "tegula.backends",
     "triton.backends.driver": "tegula.driver",
     "triton.backends.nvidia": "tegula.compat.nvidia",
@@ -51,6 +52,8 @@ ALIASES = {
     "triton.runtime.errors": "tegula.errors",
     "triton.runtime.jit": "tegula.jit",
     "triton.language.extra.cuda.libdevice": "tegula.language.extra.libdevice",
+    "triton.language.extra.cuda.gdc": "tegula.language.extra.cuda",
+    "triton.language.extra.cuda.utils": "tegula.language.extra.cuda",
     "triton.language.semantic": "tegula.language.core",
 }
 

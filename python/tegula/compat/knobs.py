@@ -143,6 +143,15 @@ TOOLS = {
 class NvidiaTool(str):
     """The path of a program of CUDA's, with ``path`` and ``version``."""
 
+    @staticmethod
+    def from_path(path: str) -> NvidiaTool | None:
+        """The program at path; None: it is none that says its version."""
+        try:
+            tool = NvidiaTool(path)
+            return tool if tool.version else None
+        except OSError:
+            return None
+
     @property
     def path(self) -> str:
         return str(self)

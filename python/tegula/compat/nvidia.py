@@ -3,73 +3,55 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
+import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 from tegula import knobs
+from tegula.backends import BaseBackend as BaseBackend
 from tegula.backends import BaseBackend as CUDABackend
+from tegula.backends import CUDAOptions as CUDAOptions
+from tegula.backends import GPUTarget as GPUTarget
+from tegula.backends import Language as Language
 from tegula.driver import CudaDriver as CudaDriver
 from tegula.driver import CudaUtils as CudaUtils
+from tegula.driver import GPUDriver as GPUDriver
+from tegula.driver import Launcher as CudaLauncher
+from tegula.driver import PyCUtensorMap as PyCUtensorMap
+from tegula.errors import PTXASError as PTXASError
+from tegula.runtime.build import compile_module_from_src as compile_module_from_src
 
 __path__: list[str] = []
 __all__ = [
+    "BaseBackend",
     "CUDABackend",
     "CUDAOptions",
+    "CudaLauncher",
     "CudaDriver",
     "CudaUtils",
+    "GPUDriver",
+    "GPUTarget",
+    "Language",
+    "PTXASError",
+    "PyCUtensorMap",
+    "compile_module_from_src",
+    "file_hash",
+    "get_ptxas",
+    "get_ptxas_version",
     "libcuda_dirs",
     "library_dirs",
+    "min_dot_size",
+    "ptx_get_version",
+    "sm_arch_from_capability",
+    "ty_to_cpp",
 ]
 
-
-@dataclass(frozen=True)
-class CUDAOptions:
-    """The options of a compile as one object, for ``compiler.compile(options=..)``, with
-    Triton's names, order and defaults. None is what the target has."""
-
-    num_warps: int = 4
-    num_ctas: int = 1
-    num_stages: int = 3
-    warp_size: int = 32
-    maxnreg: int | None = None
-    ptx_version: int | None = None
-    ptx_options: str | None = None
-    ir_override: str | None = None
-    enable_fp_fusion: bool = True
-    enable_reflect_ftz: bool = True
-    launch_cooperative_grid: bool = False
-    launch_pdl: bool = False
-    supported_fp8_dtypes: tuple[str, ...] | None = None
-    deprecated_fp8_dot_operand_dtypes: tuple[str, ...] | None = None
-    default_dot_input_precision: str | None = None
-    allowed_dot_input_precisions: tuple[str, ...] | None = None
-    max_num_imprecise_acc_default: int | None = None
-    extern_libs: dict[str, str] | None = None
-    debug: bool = False
-    backend_name: str = "cuda"
-    sanitize_overflow: bool = True
-    arch: str | None = None
-    instrumentation_mode: str = ""
-
-    def __post_init__(self) -> None:
-        n = self.num_warps
-        assert n > 0 and not n & (n - 1), f"num_warps must be a power of 2, not {n}"
-
-    def hash(self) -> str:
-        """A digest of all of them, libraries by what is in their files."""
-        import hashlib
-
-        def content(path: str) -> str:
-            with open(path, "rb") as f:
-                return hashlib.sha256(f.read()).hexdigest()
-
-        given = dict(vars(self))
-        libs = sorted(dict(self.extern_libs or {}).items())
-        given["extern_libs"] = [(name, content(path)) for name, path in libs]
-        text = "_".join(f"{name}-{value}" for name, value in sorted(given.items()))
-        return hashlib.sha256(text.encode()).hexdigest()
+# The driver's enum of types for tensor maps, by the one that instructions have.
+TMA_DTYPE_DEVICE_TO_HOST = {i: i for i in range(16)} | {8: 10, 9: 8, 10: 9}
 
 
 @functools.cache
@@ -85,6 +67,67 @@ def libcuda_dirs() -> list[str]:
 def library_dirs() -> list[str]:
     """The same: nothing else of CUDA is linked to."""
     return libcuda_dirs()
+
+
+def min_dot_size(target: GPUTarget) -> Callable[[Any, Any], tuple[int, int, int]]:
+    """The smallest M, N and K of a dot, by the types of its operands."""
+
+    def smallest(lhs_type: Any, rhs_type: Any) -> tuple[int, int, int]:
+        bits = lhs_type.scalar.primitive_bitwidth
+        assert bits == rhs_type.scalar.primitive_bitwidth, (
+            "lhs and rhs bitwidth must be the same"
+        )
+        return (1, 1, 32) if bits == 8 else (1, 1, 16)
+
+    return smallest
+
+
+def get_ptxas(arch: int = 80) -> Any:
+    """The assembler for sm_arch: a path with its version; None: there is none."""
+    return knobs.nvidia.ptxas_blackwell if arch >= 100 else knobs.nvidia.ptxas
+
+
+def get_ptxas_version(arch: int = 80) -> str:
+    """What it says of itself."""
+    if knobs.nvidia.mock_ptx_version is not None:
+        return str(knobs.nvidia.mock_ptx_version)
+    ptxas = get_ptxas(arch)
+    if ptxas is None:
+        raise RuntimeError("there is no ptxas: set TEGULA_PTXAS")
+    return subprocess.check_output([ptxas.path, "--version"], text=True)
+
+
+def ptx_get_version(cuda_version: str) -> int:
+    """The version of PTX that came with a CUDA: 84 for "12.4"."""
+    major, minor = map(int, cuda_version.split("."))
+    if major >= 13:
+        return 90 + (major - 13) * 10 + minor
+    if major == 12:
+        return 80 + (minor if minor < 6 else minor - 1)
+    if major in (10, 11):
+        return {10: 63, 11: 70}[major] + minor
+    raise RuntimeError(f"CUDA 10.0 or newer is needed, not {cuda_version}")
+
+
+def sm_arch_from_capability(capability: int) -> str:
+    """90 is "sm_90a": what is new in an architecture hides behind the "a"."""
+    return f"sm_{capability}{'a' if capability >= 90 else ''}"
+
+
+@functools.cache
+def file_hash(path: str) -> str:
+    """SHA-256 of a file."""
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+def ty_to_cpp(ty: str) -> str:
+    """The C type of a kernel's parameter."""
+    if ty.startswith("*"):
+        return "CUdeviceptr"
+    if ty.startswith("tensordesc"):
+        return "CUtensorMap"
+    return CudaDriver.map_python_to_cpp_type(CudaDriver.__new__(CudaDriver), ty)
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -29,6 +29,20 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> object:
+    if name in ("get_primitive_bitwidth", "validate_block_shape"):
+        from tegula.compat import utils
+
+        return getattr(utils, name)
+    if name in ("base_type", "base_value"):  # not in tl itself
+        from . import types
+
+        return getattr(types, f"_{name}")
+    if name == "must_use_result":
+        import tegula
+
+        return tegula.must_use_result
+    if name in ("tensor_descriptor_base", "tensor_descriptor_base_type"):
+        return globals()[name.replace("_base", "")]
     if name in _ELSEWHERE:
         import importlib
 

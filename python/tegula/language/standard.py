@@ -9,6 +9,20 @@ from tegula.jit import jit
 
 from . import core
 from .core import constexpr
+from .combine import (
+    _argmax_combine as _argmax_combine,
+    _argmax_combine_tie_break_fast as _argmax_combine_tie_break_fast,
+    _argmax_combine_tie_break_left as _argmax_combine_tie_break_left,
+    _argmin_combine as _argmin_combine,
+    _argmin_combine_tie_break_fast as _argmin_combine_tie_break_fast,
+    _argmin_combine_tie_break_left as _argmin_combine_tie_break_left,
+    _elementwise_max as _elementwise_max,
+    _elementwise_min as _elementwise_min,
+    _or_combine as _or_combine,
+    _prod_combine as _prod_combine,
+    _sum_combine as _sum_combine,
+    _xor_combine as _xor_combine,
+)
 from .math import *  # noqa: F403
 from .math import exp, fdiv, where
 from .reduction import *  # noqa: F403

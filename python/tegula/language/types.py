@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import enum
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 TRITON_MAX_TENSOR_NUMEL = 1048576
 
 
-class dtype:
+class _base_type:
+    """What all types of values are."""
+
+
+class _base_value:
+    """What all values of kernels are: tensors, tuples, constants, descriptors."""
+
+
+class dtype(_base_type):
     """An element type such as ``tl.float32``. Equal and hashed by its name.
 
     In kernels and on the host: ``name``, ``primitive_bitwidth``, ``itemsize``,
@@ -360,6 +368,12 @@ class tuple_type(dtype):
     def __hash__(self) -> int:
         return hash(self.name)
 
+    def mangle(self) -> str:
+        return "T" + "_".join(t.mangle() for t in self.types) + "T"
+
+    def __getitem__(self, i: int) -> Any:
+        return self.types[i]
+
     def __iter__(self) -> Iterator[Any]:
         return iter(self.types)
 
@@ -403,7 +417,7 @@ class tensor_descriptor_type(dtype):
 
 if not TYPE_CHECKING:
 
-    class tensor_descriptor:
+    class tensor_descriptor(_base_value):
         """What ``tl.make_tensor_descriptor`` gives: for ``isinstance`` in kernels.
 
         It has ``load``, ``store``, ``gather``, ``scatter``, ``atomic_add``, ``_min``,
@@ -412,7 +426,7 @@ if not TYPE_CHECKING:
         """
 
 
-class _Constexpr:
+class _Constexpr(_base_value):
     """A value known when the kernel is compiled.
 
     As a parameter's annotation it asks for one variant per value; wrapped around a global
@@ -455,6 +469,15 @@ class _Constexpr:
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.value)
+
+    def logical_and(self, other: Any) -> _Constexpr:
+        return _Constexpr(self.value and _unwrap(other))
+
+    def logical_or(self, other: Any) -> _Constexpr:
+        return _Constexpr(self.value or _unwrap(other))
+
+    def __not__(self) -> _Constexpr:
+        return _Constexpr(not self.value)
 
 
 class _Callee:
@@ -565,7 +588,7 @@ else:
 
 if not TYPE_CHECKING:  # checkers see it with its methods, in the generated _tensor.pyi
 
-    class tensor:
+    class tensor(_base_value):
         """What a kernel computes with: a scalar, or a block of elements of one dtype.
 
         Exists for annotations and ``isinstance`` inside kernels; nothing on the host makes
@@ -575,12 +598,20 @@ if not TYPE_CHECKING:  # checkers see it with its methods, in the generated _ten
         """
 
 
-class tuple(builtins.tuple):
+class tuple(builtins.tuple, _base_value):
     """A tuple of values; in a kernel every tuple and list is one."""
 
+    def __new__(cls, args: Iterable[Any] = (), type: Any = None) -> tuple:
+        return super().__new__(cls, args)
 
-class slice(builtins.tuple):
-    """The type of ``:`` in an index."""
+
+class slice(_base_value):
+    """A range of an index: ``start:stop:step``."""
+
+    def __init__(self, start: Any, stop: Any, step: Any = None) -> None:
+        self.start = start
+        self.stop = stop
+        self.step = step
 
 
 class PropagateNan(enum.Enum):
@@ -588,6 +619,11 @@ class PropagateNan(enum.Enum):
 
     NONE = 0
     ALL = 0xFFFF
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    __index__ = __int__
 
 
 void = dtype("void")
@@ -661,6 +697,12 @@ def str_to_ty(name: str, c: Any = None) -> Any:
     int1: 1
     """
     name = _unwrap(name)
+    if name == "constexpr":
+        return constexpr_type(None)
+    if name.startswith("tensordesc<"):
+        of, _, shape = name[len("tensordesc<") : -1].rstrip("]").partition("[")
+        sides = [int(side) for side in shape.split(",")]
+        return tensor_descriptor_type(block_type(str_to_ty(of), sides))
     if name.startswith("*k"):
         return pointer_type(str_to_ty(name[2:]), const=True)
     if name.startswith("*"):

@@ -179,9 +179,29 @@ def enter_scope(name: str, metrics: dict[str, Any] | None = None) -> None:
             node.add(metrics)
 
 
-def exit_scope() -> None:
-    """The end of the innermost scope."""
+def exit_scope(name: str | None = None, metrics: dict[str, Any] | None = None) -> None:
+    """The end of the innermost scope; metrics are added to it."""
+    if name is not None and _profiler.scopes[-1:] != [name]:
+        raise ValueError(f"the innermost scope is not {name!r}")
+    for s in _chosen(None):
+        if s.active and metrics:
+            node = s.root
+            for scope_name in _profiler.scopes:
+                node = node.child(scope_name)
+            node.add(metrics)
     _profiler.scopes.pop()
+
+
+# Triton's profiler tells a scope, which may be of one launch, from a state, which is of all
+# that follow; in a tree of calls both are a level.
+def enter_state(name: str) -> None:
+    """What is launched from here on stands below name."""
+    enter_scope(name)
+
+
+def exit_state() -> None:
+    """The end of the innermost state."""
+    exit_scope()
 
 
 class scope:
@@ -205,6 +225,24 @@ class scope:
                 return fn(*args, **kwargs)
 
         return inside
+
+
+class cpu_timed_scope(scope):  # noqa: N801
+    """A scope with the time of the wall clock, "cpu_time (ns)", too."""
+
+    def __enter__(self) -> scope:
+        self._start = time.perf_counter_ns()
+        return super().__enter__()
+
+    def __exit__(self, *_: Any) -> None:
+        exit_scope(metrics={"cpu_time (ns)": time.perf_counter_ns() - self._start})
+
+
+class state(scope):  # noqa: N801
+    """``with state("init"):`` or ``@state("init")``."""
+
+
+DEFAULT_PROFILE_NAME = "proton"
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from tegula.jit import KernelInterface as KernelInterface
 from tegula.runtime import build as build
 from tegula.runtime import cache as cache
 from tegula.runtime.cache import RedisRemoteCacheBackend as RedisRemoteCacheBackend
+from tegula.runtime.cache import RemoteCacheBackend as RemoteCacheBackend
 from tegula.tensors import MockTensor as MockTensor
 from tegula.tensors import TensorWrapper as TensorWrapper
 from tegula.tensors import reinterpret as reinterpret

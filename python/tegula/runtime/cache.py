@@ -103,38 +103,77 @@ class RemoteCacheBackend:
         raise NotImplementedError
 
 
-class RemoteCacheManager(FileCacheManager):
-    """Files on disk whose absence is made good from a ``RemoteCacheBackend``."""
+class RemoteCacheManager(CacheManager):
+    """Files whose bytes a ``RemoteCacheBackend`` keeps, of the class that the knob
+    ``cache.remote_manager_class`` names; copies on disk make them paths. What is dumped or
+    overridden is on disk alone."""
 
-    def __init__(
-        self,
-        key: str,
-        backend: RemoteCacheBackend,
-        override: bool = False,
-        dump: bool = False,
-    ) -> None:
+    def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
         super().__init__(key, override, dump)
-        self._backend = backend
+        backend = knobs.cache.remote_manager_class
+        if not backend:
+            raise RuntimeError(
+                "RemoteCacheManager needs the class of a backend: set "
+                "TRITON_REMOTE_CACHE_BACKEND to module:Class"
+            )
+        self._is_local = override or dump
+        self._backend: RemoteCacheBackend = backend(key)
+        self._files = FileCacheManager(key, override, dump)
 
     def get_file(self, filename: str) -> str | None:
-        path = super().get_file(filename)
-        if path is not None:
-            return path
+        if self._is_local:
+            return self._files.get_file(filename)
+        # Asked each time, so that it knows what is used.
         data = self._backend.get([filename]).get(filename)
-        return None if data is None else super().put(data, filename)
+        return None if data is None else self._files.put(data, filename)
 
     def put(self, data: Any, filename: str, binary: bool = True) -> str:
-        if not isinstance(data, bytes):
-            data = str(data).encode()
-        self._backend.put(filename, data)
-        return super().put(data, filename, binary)
+        if not self._is_local:
+            if not isinstance(data, bytes):
+                data = str(data).encode()
+            self._backend.put(filename, data)
+        return self._files.put(data, filename, binary)
+
+    def get_group(self, filename: str) -> dict[str, str] | None:
+        if self._is_local:
+            return self._files.get_group(filename)
+        path = self.get_file(f"__grp__{filename}")
+        if path is None:
+            return None
+        with open(path) as f:
+            names = json.load(f).get("child_paths")
+        if names is None:
+            return None
+        there = self._backend.get(list(names))
+        return {name: self._files.put(data, name) for name, data in there.items()}
+
+    def put_group(self, filename: str, group: dict[str, str]) -> str:
+        if self._is_local:
+            return self._files.put_group(filename, group)
+        text = json.dumps({"child_paths": sorted(group)})
+        return self.put(text, f"__grp__{filename}", binary=False)
 
 
 class RedisRemoteCacheBackend(RemoteCacheBackend):
-    """Not here: compiled kernels are files of ours, see ``tegula.cache``."""
+    """Keeps them in Redis, where ``knobs.redis`` says. Needs the package redis."""
 
     def __init__(self, key: str) -> None:
-        raise NotImplementedError("tegula keeps kernels on disk only")
+        import redis  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+        super().__init__(key)
+        self._redis = redis.Redis(host=knobs.redis.host, port=knobs.redis.port)
+
+    def _get_key(self, filename: str) -> str:
+        text: str = knobs.redis.key_format.format(key=self.key, filename=filename)
+        return text
+
+    def get(self, filenames: list[str]) -> dict[str, bytes]:
+        found = self._redis.mget([self._get_key(f) for f in filenames])
+        pairs = zip(filenames, found, strict=True)
+        return {name: data for name, data in pairs if data is not None}
+
+    def put(self, filename: str, data: bytes) -> None:
+        self._redis.set(self._get_key(filename), data)
 
 
 def _base32(digest: str) -> str:

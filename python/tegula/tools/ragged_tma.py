@@ -74,13 +74,31 @@ def _to_ragged(first, n, row):  # type: ignore[no-untyped-def]
 
 
 @jit
+def to_ragged_indices(batch_offset, batch_size, row):  # type: ignore[no-untyped-def]
+    """The three coordinates that stand for a row of a sequence.
+
+    >>> import torch
+    >>> from tegula.tools.ragged_tma import to_ragged_indices
+    >>> @tegula.jit
+    ... def third(out_ptr):
+    ...     a, b, c = to_ragged_indices(5, 3, 2)
+    ...     tl.store(out_ptr, b)
+    >>> out = torch.zeros(1)
+    >>> done = third[(1,)](out)
+    >>> out.item()
+    8.0
+    """
+    return _to_ragged(batch_offset, batch_size, row)
+
+
+@jit
 def _offsets(first, n, coords, ragged_dim: constexpr):  # type: ignore[no-untyped-def]
     o0, o1, row = _to_ragged(first, n, coords[ragged_dim])
     return (o0, o1) + coords[:ragged_dim] + (row,) + coords[ragged_dim + 1 :]
 
 
 @jit
-def load_ragged(desc, batch_offset, batch_size, coords, ragged_dim: constexpr = 0):  # type: ignore[no-untyped-def]
+def load_ragged(TMA, batch_offset, batch_size, coords, ragged_dim: constexpr = 0):  # type: ignore[no-untyped-def]
     """The block at coords of the sequence of batch_size rows from batch_offset on.
 
     >>> import torch
@@ -95,23 +113,23 @@ def load_ragged(desc, batch_offset, batch_size, coords, ragged_dim: constexpr = 
     [8.0, 8.0, 8.0, 0.0]
     """
     at = _offsets(batch_offset, batch_size, coords, ragged_dim)
-    x = desc.load(at)
+    x = TMA.load(at)
     return x.reshape(_tail(x.shape))
 
 
 @jit
 def store_ragged(  # type: ignore[no-untyped-def]
-    desc, batch_offset, batch_size, coords, data, ragged_dim: constexpr = 0
+    TMA, batch_offset, batch_size, coords, data, ragged_dim: constexpr = 0
 ):
     """Writes a block; rows of other sequences stay as they are."""
     at = _offsets(batch_offset, batch_size, coords, ragged_dim)
-    desc.store(at, data.reshape(_full(data.shape)))
+    TMA.store(at, data.reshape(_full(data.shape)))
 
 
 @jit
 def atomic_add_ragged(  # type: ignore[no-untyped-def]
-    desc, batch_offset, batch_size, coords, data, ragged_dim: constexpr = 0
+    TMA, batch_offset, batch_size, coords, data, ragged_dim: constexpr = 0
 ):
     """Adds a block; rows of other sequences stay as they are."""
     at = _offsets(batch_offset, batch_size, coords, ragged_dim)
-    desc.atomic_add(at, data.reshape(_full(data.shape)))
+    TMA.atomic_add(at, data.reshape(_full(data.shape)))
