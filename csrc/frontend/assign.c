@@ -139,11 +139,27 @@ fe_constexpr(Fe *f, Value v)
     return v_from_py(f, v_to_py(f, v, "the value of a tl.constexpr"));
 }
 
+bool
+fe_is_declared(Fe *f, const Node *target)
+{
+    const bool *is = f->frame->is_declared;
+    return is && target->kind == AST_Name && is[target->slot];
+}
+
 void
 fe_ann_assign(Fe *f, Node *n)
 {
-    if (!n->a)
-        return; /* a bare annotation says nothing */
+    if (!n->a) {
+        /* x: tl.constexpr: what is assigned to x from here on is a constant where it can
+         * be. Other bare annotations say nothing. */
+        Frame *fr = f->frame;
+        if (n->b->kind != AST_Name || !n->c || !is_constexpr_annotation(f, n->c))
+            return;
+        if (!fr->is_declared)
+            fr->is_declared = NEW_N(f->a, bool, fr->tree->n_locals + N_HIDDEN);
+        fr->is_declared[n->b->slot] = true;
+        return;
+    }
     Value v = fe_expr(f, n->a);
     f->b.loc = fe_loc(f, n);
     if (n->c && is_constexpr_annotation(f, n->c))
@@ -166,7 +182,8 @@ fe_aug_assign(Fe *f, Node *n)
     const Node *const nodes[2] = {n->b, n->a};
     const CallArgs now = {f->frame, 2, both, nodes, NULL}, *outer = f->args;
     f->args = &now;
-    Value r = fe_decay(f, fe_binary(f, (Operator)n->opr, old, v));
+    Value r = fe_binary(f, (Operator)n->opr, old, v);
+    r = fe_is_declared(f, n->b) ? fe_constexpr(f, r) : fe_decay(f, r);
     f->args = outer;
     fe_assign(f, n->b, r);
 }

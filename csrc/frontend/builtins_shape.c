@@ -418,6 +418,29 @@ bi_split(Fe *f, Value *a)
     return v_tuple(f, 2, pair);
 }
 
+/* x before y along dim, of any lengths there: element i is x[i], or y[i - n]. */
+static Val *
+cat_lengths(Fe *f, Val *x, Val *y, int dim)
+{
+    int32_t n = x->type->shape[dim], m = y->type->shape[dim], shape[MAX_RANK];
+    int rank = x->type->rank;
+    memcpy(shape, x->type->shape, sizeof shape);
+    shape[dim] = n + m;
+    fe_check_shape(f, rank, shape);
+    Val *i = ir_arange(&f->b, 0, n + m);
+    Val *len = ir_const_int(&f->b, i->type, n);
+    Val *last = ir_const_int(&f->b, i->type, n - 1),
+        *zero = ir_const_int(&f->b, i->type, 0);
+    Val *of_x = fe_pick(f, x, dim, ir_bin(&f->b, OP_MIN, i, last));
+    Val *from = ir_bin(&f->b, OP_MAX, ir_bin(&f->b, OP_SUB, i, len), zero);
+    Val *of_y = fe_pick(f, y, dim, from), *is_x = ir_bin(&f->b, OP_LT, i, len);
+    for (int d = 0; d < dim; d++)
+        is_x = ir_expand(&f->b, is_x, 0);
+    for (int d = dim + 1; d < rank; d++)
+        is_x = ir_expand(&f->b, is_x, d);
+    return ir_select(&f->b, fe_splat_to(f, is_x, rank, shape), of_x, of_y);
+}
+
 /* [.., n] beside [.., n] along dim: join gives [.., n, 2]; the new dim moves in front of
  * the one that grows, and both become one. */
 Value
@@ -427,14 +450,19 @@ bi_cat(Fe *f, Value *a)
     int64_t dim = is_absent(a[3]) ? 0 : v_const_int(f, a[3], "dim");
     int rank = x->type->rank;
     need_same_elem(f, x, y);
-    if (!rank || !ty_same_shape(x->type, y->type)) {
-        fe_bad_shapes(f, "cat needs two blocks of one shape", x->type, y->type);
-    }
-    if (dim < -rank || dim >= rank)
+    bool fits = rank && rank == y->type->rank;
+    if (fits && (dim < -rank || dim >= rank))
         fail(f, VALUE, "dim %lld is outside the shape %s", (long long)dim,
              ty_shape_str(f->a, x->type));
     if (dim < 0)
         dim += rank;
+    for (int d = 0; fits && d < rank; d++)
+        fits = d == dim || x->type->shape[d] == y->type->shape[d];
+    if (!fits)
+        fe_bad_shapes(f, "cat needs two blocks of one shape, but along dim", x->type,
+                      y->type);
+    if (!ty_same_shape(x->type, y->type))
+        return v_val(cat_lengths(f, x, y, (int)dim));
     int32_t shape[MAX_RANK];
     memcpy(shape, x->type->shape, sizeof shape);
     shape[dim] *= 2;

@@ -231,6 +231,9 @@ struct Frame {
     Value *local;       /* n_locals + N_HIDDEN */
     const Loc **set_at; /* by local: the last assignment */
     const char **lost;  /* by local: why it has no value any more, for help; or NULL */
+    bool
+        *is_declared; /* by local: what is assigned stays a constant, "x: tl.constexpr";
+                         * NULL: none is */
     int depth;
 };
 /* How a suite may end, as a set. */
@@ -440,6 +443,7 @@ void fe_assign(Fe *f, Node *target, Value v); /* to a name or a pattern; no deca
 /* v as a constant where it is one at compile time, else the tensor that it is. */
 Value fe_constexpr(Fe *f, Value v);
 void fe_ann_assign(Fe *f, Node *n);
+bool fe_is_declared(Fe *f, const Node *target); /* by "x: tl.constexpr" */
 void fe_aug_assign(Fe *f, Node *n);
 
 /* ---- stmt.c ---------------------------------------------------------------------------------- */

@@ -515,8 +515,14 @@ stmt_any(Fe *f, Node *n, Rest *rest, bool *used)
         f->b.loc = fe_loc(f, n->a);
         Value decayed = fe_decay(f, v);
         f->b.loc = fe_loc(f, n);
-        for (int i = 0; i < n->n_list; i++) /* a field knows whether it is constant */
-            fe_assign(f, n->list[i], n->list[i]->kind == AST_Attribute ? v : decayed);
+        for (int i = 0; i < n->n_list; i++) {
+            Node *t = n->list[i]; /* a field knows whether it is constant */
+            bool keeps = t->kind == AST_Attribute || fe_is_declared(f, t);
+            fe_assign(f, t,
+                      !keeps                ? decayed
+                      : t->kind == AST_Name ? fe_constexpr(f, v)
+                                            : v);
+        }
         return FALLS;
     }
     case AST_AnnAssign: fe_ann_assign(f, n); return FALLS;

@@ -6,7 +6,7 @@ import tegula.language as tl
 
 @tegula.jit
 def kernel(x):
-    a = tl.cat(tl.arange(0, 16), tl.arange(0, 32), can_reorder=True)
+    a = tl.cat(tl.zeros((4, 16), tl.int32), tl.zeros((4, 32), tl.int32), dim=0)
     tl.store(x, tl.sum(a))
 
 
@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# shape_cat.py:9:9: CompileError[SHAPE]: cat needs two blocks of one shape: 'tl.arange(0, 16)' (i32[16]) and 'tl.arange(0, 32)' (i32[32])
-#     a = tl.cat(tl.arange(0, 16), tl.arange(0, 32), can_reorder=True)
-#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# shape_cat.py:9:9: CompileError[SHAPE]: cat needs two blocks of one shape, but along dim: 'tl.zeros((4, 16), tl.int32)' (i32[4, 16]) and 'tl.zeros((4, 32), tl.int32)' (i32[4, 32])
+#     a = tl.cat(tl.zeros((4, 16), tl.int32), tl.zeros((4, 32), tl.int32), dim=0)
+#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

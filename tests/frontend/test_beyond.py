@@ -88,3 +88,23 @@ def test_dots(run: Any) -> None:
     run(dots, x, out)
     v = x.reshape(2, 4, 8)
     assert np.array_equal(out, np.append(v[1, ..., 3], v[1, ..., 2:4]))
+
+
+@tegula.jit
+def cats(x, out, N: tl.constexpr, M: tl.constexpr, DIM: tl.constexpr):
+    a = tl.load(x + tl.arange(0, N * 6)).reshape((N, 6) if DIM == 0 else (6, N))
+    b = tl.load(x + 500 + tl.arange(0, M * 6)).reshape((M, 6) if DIM == 0 else (6, M))
+    c = tl.cat(a, b, dim=DIM)
+    tl.static_assert(c.numel == (N + M) * 6)
+    tl.store(out + tl.arange(0, (N + M) * 6), tl.ravel(c))
+
+
+@pytest.mark.parametrize("n,m", [(5, 3), (1, 8), (32, 16), (9, 9)])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_cat_of_any_lengths(run: Any, n: int, m: int, dim: int) -> None:
+    x = np.arange(1000, dtype=np.float32)
+    out = np.zeros((n + m) * 6, np.float32)
+    run(cats, x, out, N=n, M=m, DIM=dim)
+    shapes = [(k, 6) if dim == 0 else (6, k) for k in (n, m)]
+    parts = x[: n * 6].reshape(shapes[0]), x[500 : 500 + m * 6].reshape(shapes[1])
+    assert np.array_equal(out, np.concatenate(parts, dim).ravel())
