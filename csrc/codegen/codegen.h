@@ -69,6 +69,7 @@ Ll *ll_new(Comp *c, LlTarget t, const char *name);
 const char *ll_host_features(Comp *c);
 /* A message of LLVM's, which the compile owns from here on; NULL: "no reason". */
 const char *ll_message(Comp *c, char *message);
+const char *ll_shown(Comp *c, const char *name); /* with ? for what cannot be printed */
 Lt ll_elem(Ll *l, Elem e);        /* the register form */
 Lt ll_mem(Ll *l, Elem e);         /* the memory form: i8 for i1 */
 Lt ll_type(Ll *l, const Type *t); /* of one element: ll_elem or gptr */
@@ -93,6 +94,9 @@ LLVMBasicBlockRef ll_block(Ll *l, const char *name);
 /* Verifies (BUG on failure), optimises with the pass list ("function(sroa,instcombine)"),
  * adds the text to out as "llir". */
 void ll_finish(Ll *l, const char *passes, Binary *out);
+/* What is wrong with the file, bitcode or text; NULL: LLVM can read it. Asked in a process of
+ * its own: damaged bitcode may end LLVM. */
+const char *ll_unreadable(Comp *c, const char *path);
 /* Runs fn(l, data) where LLVM's fatal errors and diagnostics become ours. */
 void ll_guarded(Ll *l, void (*fn)(Ll *l, void *data), void *data);
 /* ---- lines.c: .loc ------------------------------------------------------------------------ */

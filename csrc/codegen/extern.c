@@ -183,10 +183,12 @@ open_intrinsic(Ll *l, Called *k)
     ll_guarded(l, probe, &p);
     const char *why = p.message ? ll_message(l->c, p.message) : "";
     if (p.bad)
-        bad_intrinsic(l, k->o,
-                      str_printf(l->c->arena, "%.*s, called as %s",
-                                 (int)strcspn(why, "\n"), why,
-                                 ll_message(l->c, LLVMPrintTypeToString(k->type))));
+        bad_intrinsic(
+            l, k->o,
+            strstr(why, "immarg")
+                ? "one of its operands must be a constant"
+                : str_printf(l->c->arena, "it is not one of type %s",
+                             ll_message(l->c, LLVMPrintTypeToString(k->type))));
     k->fn = LLVMGetNamedFunction(l->m, symbol);
     if (!k->fn)
         k->fn = LLVMAddFunction(l->m, symbol, k->type);

@@ -28,7 +28,8 @@ const char *
 foreign_target(const Ll *l)
 {
     return l->c->opt.interpret ? "the interpreter"
-           : l->machine        ? l->machine->name
+           : lib_is_ptx(l)     ? "CUDA"
+           : l->machine        ? "the emulator"
                                : "the CPU";
 }
 
@@ -69,7 +70,7 @@ user_name(Walk *w, Lv fn)
         const char *dot = strchr(name + 7, '.');
         name = dot ? dot + 1 : name;
     }
-    return str_intern(w->l->c, name);
+    return ll_shown(w->l->c, name);
 }
 
 static NORETURN void
@@ -166,9 +167,9 @@ replacement(Walk *w, Lv call, const char *name, bool is_intrinsic)
     else
         return NULL;
     if (!r)
-        refuse(w, str_printf(l->c->arena, "'%s'", name));
+        refuse(w, str_printf(l->c->arena, "'%s'", ll_shown(l->c, name)));
     if (LLVMTypeOf(r) != ret && LLVMGetTypeKind(ret) != LLVMVoidTypeKind)
-        refuse(w, str_printf(l->c->arena, "'%s' of these types", name));
+        refuse(w, str_printf(l->c->arena, "'%s' of these types", ll_shown(l->c, name)));
     return r;
 }
 
@@ -206,13 +207,35 @@ call_on_host(Walk *w, Lv call)
     bool is_intrinsic = LLVMGetIntrinsicID(fn) != 0;
     for (size_t k = 0; is_intrinsic && k < COUNT(never); k++)
         if (!strncmp(name, never[k], strlen(never[k])))
-            refuse(w, str_printf(l->c->arena, "'%s'", name));
+            refuse(w, str_printf(l->c->arena, "'%s'", ll_shown(l->c, name)));
     Lv r = replacement(w, call, name, is_intrinsic);
     if (!r)
         return;
     if (LLVMGetTypeKind(LLVMTypeOf(call)) != LLVMVoidTypeKind)
         LLVMReplaceAllUsesWith(call, r);
     LLVMInstructionEraseFromParent(call);
+}
+
+/* The code generator for GPUs would end with an error of its own. */
+static void
+call_on_gpu(Walk *w, Lv call)
+{
+    static const char *const never[] = {"sin",  "cos",    "tan",      "asin",  "acos",
+                                        "atan", "atan2",  "sinh",     "cosh",  "tanh",
+                                        "exp",  "exp2",   "log",      "exp10", "log10",
+                                        "log2", "sincos", "sincospi", "pow",   "powi",
+                                        "modf", "frexp"};
+    Lv fn = LLVMGetCalledValue(call);
+    if (!LLVMIsAFunction(fn) || !LLVMGetIntrinsicID(fn))
+        return;
+    size_t len;
+    const char *name = str_intern(w->l->c, LLVMGetValueName2(fn, &len));
+    char word[16] = "";
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(name + 5, "."), name + 5);
+    bool is_approximate = LLVMCanValueUseFastMathFlags(call) &&
+                          (LLVMGetFastMathFlags(call) & LLVMFastMathApproxFunc);
+    if (is_one_of(word, never, COUNT(never)) && !is_approximate)
+        refuse(w, str_printf(w->l->c->arena, "'%s'", ll_shown(w->l->c, name)));
 }
 
 static void visit(Walk *w, Lv v);
@@ -230,6 +253,8 @@ instruction(Walk *w, Lv i)
     case LLVMCall:
         if (is_host)
             call_on_host(w, i);
+        else
+            call_on_gpu(w, i);
         return;
     case LLVMInvoke:
     case LLVMLandingPad:
@@ -301,10 +326,9 @@ visit_function(Walk *outer, Lv fn)
 static void
 visit_global(Walk *w, Lv g)
 {
-    size_t n;
-    const char *name = LLVMGetValueName2(g, &n);
     if (LLVMIsThreadLocal(g))
-        refuse(w, str_printf(w->l->c->arena, "the thread's own variable '%s'", name));
+        refuse(w, str_printf(w->l->c->arena, "the thread's own variable '%s'",
+                             user_name(w, g)));
     if (!lib_is_ptx(w->l) && LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == SHARED_SPACE)
         refuse(w, str_printf(w->l->c->arena, "shared memory, '%s',", user_name(w, g)));
     visit(w, LLVMGetInitializer(g));

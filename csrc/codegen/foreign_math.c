@@ -628,7 +628,10 @@ make_plain(Ll *l, Plain what, Lt ret, Lv *x)
     case P_UHADD: return halfway(l, false, 0, x[0], x[1]);
     case P_RHADD: return halfway(l, true, 1, x[0], x[1]);
     case P_URHADD: return halfway(l, false, 1, x[0], x[1]);
-    case P_PERM: return t == l->i32 ? permute(l, x[0], x[1], x[2]) : NULL;
+    case P_PERM: /* of each nibble three bits */
+        if (t != l->i32)
+            return NULL;
+        return permute(l, x[0], x[1], LLVMBuildAnd(l->b, x[2], ll_i32(l, 0x7777), ""));
     case P_BITS: return LLVMBuildBitCast(l->b, x[0], ret, "");
     case P_LOW: return t == l->f64 ? low_word(l, x[0], 0) : NULL;
     case P_HIGH: return t == l->f64 ? low_word(l, x[0], 32) : NULL;

@@ -108,7 +108,8 @@ check_triple(Ll *l, LlLibrary *k, const Op *o)
     k->is_gpu = !n || is_gpu;
     if (!n || is_gpu || is_ours)
         return;
-    lib_bad(l, k->path, o, str_printf(l->c->arena, "it is code for %s", theirs));
+    lib_bad(l, k->path, o,
+            str_printf(l->c->arena, "it is code for %s", ll_shown(l->c, theirs)));
 }
 
 static bool
@@ -186,6 +187,9 @@ lib_open(Ll *l, const char *path, const Op *o)
     for (LlLibrary *k = e->libraries; k; k = k->next)
         if (!strcmp(k->path, path))
             return k;
+    const char *why = ll_unreadable(l->c, path);
+    if (why)
+        lib_bad(l, path, o, why);
     Reading r = {.path = path};
     ll_guarded(l, read_file, &r);
     if (r.bad)
@@ -224,7 +228,8 @@ lib_no_symbol(Ll *l, const LlLibrary *k, const Op *o, const char *symbol)
         const char *name = LLVMGetValueName2(f, &len);
         if (LLVMIsDeclaration(f) || is_local(f) || ++n > SHOWN)
             continue;
-        sb_printf(&sb, "%s'%s'", n > 1 ? ", " : "", strchr(name + 7, '.') + 1);
+        sb_printf(&sb, "%s'%s'", n > 1 ? ", " : "",
+                  ll_shown(l->c, strchr(name + 7, '.') + 1));
     }
     err_help(l->c, "it has %s%s", n ? sb.at : "none", n > SHOWN ? ", .." : "");
     err_at(l->c, o->loc, VALUE,

@@ -45,7 +45,7 @@ resolve(Reach *r, Lv global)
                     str_printf(l->c->arena,
                                "'%s' is of another type than it is "
                                "called with",
-                               name));
+                               ll_shown(l->c, name)));
         lib->is_wanted = true;
         const char *full = LLVMGetValueName2(there, &n);
         LLVMSetValueName2(global, full, n);
@@ -57,7 +57,7 @@ resolve(Reach *r, Lv global)
            str_printf(l->c->arena,
                       "the function '%s' of a library needs '%s', which is "
                       "in none of its files",
-                      lib_symbol(l, r->from->o), name));
+                      lib_symbol(l, r->from->o), ll_shown(l->c, name)));
 }
 
 static void

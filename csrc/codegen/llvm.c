@@ -19,11 +19,18 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/ErrorHandling.h>
+#include <llvm-c/IRReader.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <llvm/Config/llvm-config.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static pthread_once_t targets_once = PTHREAD_ONCE_INIT;
 static _Thread_local Comp *current; /* whose module this thread is working on */
@@ -101,12 +108,30 @@ drop_message(void *message)
     LLVMDisposeMessage(message);
 }
 
+static bool
+is_shown(char c)
+{
+    return c >= ' ' && c <= '~';
+}
+
+const char *
+ll_shown(Comp *c, const char *name)
+{
+    char *s = NEW_N(c->arena, char, strlen(name) + 1);
+    for (size_t i = 0; name[i]; i++)
+        s[i] = is_shown(name[i]) ? name[i] : '?';
+    return s;
+}
+
 const char *
 ll_message(Comp *c, char *message)
 {
     if (!message)
         return "no reason";
     arena_defer(c->arena, drop_message, message);
+    for (char *s = message; *s; s++) /* of a damaged file */
+        if (*s != '\n' && !is_shown(*s))
+            *s = '?';
     return message;
 }
 
@@ -460,4 +485,90 @@ ll_emit(Ll *l, LLVMCodeGenFileType kind, const char *stage, Binary *out)
     end(s);
     if (!kept)
         err_at(l->c, NULL, MEMORY);
+}
+
+/* ---- files that nobody vouches for -------------------------------------------------------- */
+
+static void
+ignore_diagnostic(LLVMDiagnosticInfoRef d, void *data)
+{
+    (void)d, (void)data;
+}
+
+/* In a process of its own, which may crash, hang or run out of memory: exits with 0, or
+ * writes to `out` what LLVM says. */
+static NORETURN void
+try_to_read(const char *path, int out)
+{
+    enum { SECONDS = 60 };
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM};
+    struct rlimit no_core = {0, 0};
+    current = NULL; /* LLVM's fatal errors end this process */
+    for (size_t i = 0; i < COUNT(fatal); i++)
+        signal(fatal[i], SIG_DFL);
+    setrlimit(RLIMIT_CORE, &no_core);
+    alarm(SECONDS);
+    int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (quiet >= 0)
+        dup2(quiet, STDERR_FILENO);
+    LLVMContextRef cx = LLVMContextCreate();
+    LLVMContextSetDiagnosticHandler(cx, ignore_diagnostic, NULL);
+    LLVMMemoryBufferRef text;
+    LLVMModuleRef m = NULL;
+    char *message = NULL;
+    bool bad = LLVMCreateMemoryBufferWithContentsOfFile(path, &text, &message) ||
+               LLVMParseIRInContext(cx, text, &m, &message) ||
+               LLVMVerifyModule(m, LLVMReturnStatusAction, &message);
+    ssize_t n = bad && message ? (ssize_t)strlen(message) : 0;
+    if (n && write(out, message, (size_t)n) != n)
+        _exit(2);
+    if (m)
+        LLVMDisposeModule(m);
+    LLVMContextDispose(cx);
+    _exit(bad);
+}
+
+/* What comes, until there is no more. */
+static void
+read_all(int in, char *text, size_t size)
+{
+    size_t at = 0;
+    while (at + 1 < size) {
+        ssize_t n = read(in, text + at, size - 1 - at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        at += (size_t)n;
+    }
+    text[at] = 0;
+}
+
+const char *
+ll_unreadable(Comp *c, const char *path)
+{
+    enum { ROOM = 4096 }; /* a pipe holds more, so the child never waits for us */
+    int ends[2], status = 0;
+    if (pipe2(ends, O_CLOEXEC))
+        return NULL; /* nor is there a process to be had: it is read here then */
+    pid_t child = fork();
+    if (!child)
+        try_to_read(path, ends[1]);
+    close(ends[1]);
+    char *why = NEW_N(c->arena, char, ROOM);
+    if (child > 0)
+        read_all(ends[0], why, ROOM);
+    close(ends[0]);
+    if (child < 0)
+        return NULL;
+    pid_t seen;
+    do
+        seen = waitpid(child, &status, 0);
+    while (seen < 0 && errno == EINTR);
+    why[strcspn(why, "\n")] = 0;
+    if (seen < 0) /* somebody else waited for it */
+        return *why ? ll_shown(c, why) : NULL;
+    if (WIFEXITED(status) && !WEXITSTATUS(status))
+        return NULL;
+    return *why ? ll_shown(c, why) : "it is damaged: reading it would end LLVM";
 }

@@ -185,6 +185,19 @@ tuple_of(Fe *f, int n, Val *const *x)
     return v_tuple(f, n, v);
 }
 
+/* Are the operands of the types that the name of LLVM's function ends in? */
+static bool
+has_types_of(const char *symbol, int n, Val *const *x)
+{
+    if (strncmp(symbol, "llvm.", 5) != 0)
+        return true;
+    for (int i = 0; i < n; i++)
+        if (x[i]->type->is_ptr ||
+            strcmp(elem_info[x[i]->type->elem].text, strrchr(symbol, '.') + 1) != 0)
+            return false;
+    return true;
+}
+
 Value
 bi_extern_elementwise(Fe *f, Value *a)
 {
@@ -210,11 +223,14 @@ bi_extern_elementwise(Fe *f, Value *a)
     const char *symbol = v_const_str(f, v_obj(PyTuple_GetItem(row, 0)), "a symbol");
     Value ret = v_obj(PyTuple_GetItem(row, 1));
     PyObject *fn = of_symbol(f, symbol);
-    if (!fn)
+    if (!fn || !has_types_of(symbol, n, x))
         return linked(f, a, symbol, n, x, result_type(f, ret));
     Value *args = NEW_N(f->a, Value, n + 1);
-    for (int i = 0; i < n; i++)
-        args[i] = v_val(x[i]);
+    for (int i = 0; i < n; i++) /* as LLVM itself computes halves */
+        args[i] = v_val(!x[i]->type->is_ptr && x[i]->type->elem == E_F16 &&
+                                !strncmp(symbol, "llvm.", 5)
+                            ? fe_cast(f, x[i], E_F32, ROUND_RTNE)
+                            : x[i]);
     Value r = fe_read(f, fe_call_value(f, v_obj(fn), n, args));
     return fe_cast_value(f, r, ret, (Value){0}, false);
 }

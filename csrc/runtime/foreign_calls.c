@@ -134,10 +134,14 @@ my_exp10f(float x)
     return (float)pow(10, (double)x);
 }
 
+/* What rounding -x / sqrt(2) loses comes back by the slope of erfc there. */
 static double
 my_normcdf(double x)
 {
-    return 0.5 * erfc(-x * M_SQRT1_2);
+    const double rest = -4.8336466567264573e-17; /* 1 / sqrt(2) - M_SQRT1_2 */
+    double t = -x * M_SQRT1_2;
+    double lost = isfinite(x) ? fma(-x, M_SQRT1_2, -t) - x * rest : 0;
+    return 0.5 * erfc(t) - exp(-t * t) * lost * (M_2_SQRTPI / 2);
 }
 
 static float

@@ -245,7 +245,7 @@ usage(void)
         "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages] [-m cpu] [-e tolerance]\n"
         "            [-o order] [--random|--odd seed[..seed] [-n ops]] word[,word] [file]\n"
         "words: the passes of passes.def, tile, simt, print, locs, verify, facts, access,\n"
-        "       interp, run, check, time, llir, asm, ptx\n",
+        "       interp, run, check, time, llir, asm, ptx; bitcode: of LLVM's text\n",
         stderr);
     return 2;
 }
@@ -325,6 +325,11 @@ main(int argc, char **argv)
     char *text = t.is_random ? calloc(1, 1) : read_all(t.file);
     if (!text)
         return 1;
+    if (!strcmp(t.words, "bitcode")) {
+        int bad = tirc_bitcode(text);
+        free(text);
+        return bad;
+    }
     int status = 0;
     bool many = t.last_seed > t.seed;
     for (; t.seed <= t.last_seed; t.seed++)

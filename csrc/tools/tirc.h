@@ -73,4 +73,7 @@ void gpu_close(Gpu *g);            /* NULL is fine */
 bool gpu_run(Gpu *g, const Binary *b, const CudaStart *launch, uint64_t *params,
              int n_params, const GpuBuffer *buffers, int n_buffers, char err[ERR_TEXT]);
 
+/* tirc_bitcode.c: writes it to stdout; the exit status. */
+int tirc_bitcode(const char *text);
+
 #endif

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -234,3 +235,176 @@ def larger_of_cuda(x, _semantic=None):
     return core.extern_elementwise(
         "libdevice", "", [x, 1.5], row, True, _semantic=_semantic
     )
+
+
+# --- what else may be wrong with a file ----------------------------------------------
+TIRC = Path(__file__).parents[2] / "build" / "tirc"
+HEAD = 'target triple = "nvptx64-nvidia-cuda"\n'
+
+
+def message(text: str | bytes, tmp_path: Path, target: str = "cpu", n: int = 0) -> str:
+    """What a call of ``twice_and`` out of such a file is told."""
+    path = tmp_path / f"library{n}"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(tegula.CompileError) as e:
+        kernel.compile("*fp32", "*fp32", PATH=str(path), target=target)
+    assert e.value.filename == __file__ and e.value.code != "LLVM"
+    return " ".join(str(e.value).split())
+
+
+def body(code: str, before: str = "") -> str:
+    return f"{HEAD}{before}\ndefine float @twice_and(float %x, i32 %k) {{\n{code}\n}}\n"
+
+
+BARRIER = "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)"
+
+
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_80"])
+@pytest.mark.parametrize(
+    ("code", "before", "says"),
+    [
+        (
+            "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\nret float %x",
+            BARRIER,
+            "'llvm.nvvm.barrier.cta.sync.aligned.all', in the function 'twice_and'",
+        ),
+        (
+            "%v = load float, ptr addrspace(3) @room\nret float %v",
+            "@room = addrspace(3) global float poison",
+            "shared memory, 'room',",
+        ),
+        (
+            "call void @llvm.trap()\nunreachable",
+            "declare void @llvm.trap()",
+            "'llvm.trap'",
+        ),
+        (
+            "%v = call float @elsewhere(float %x)\nret float %v",
+            "declare float @elsewhere(float)",
+            "'twice_and' of a library needs 'elsewhere', which is in none",
+        ),
+        (
+            "%v = load float, ptr @own\nret float %v",
+            "@own = thread_local global float 0.0",
+            "the thread's own variable 'own'",
+        ),
+        (
+            "%v = call float (float, ...) @more(float %x)\nret float %v",
+            "define float @more(float %x, ...) {\n%l = alloca ptr\n"
+            "%v = va_arg ptr %l, float\nret float %v\n}",
+            "a variable number of arguments",
+        ),
+    ],
+    ids=["barrier", "shared", "trap", "absent", "thread_local", "va_arg"],
+)
+def test_what_no_host_has(
+    tmp_path: Path, code: str, before: str, says: str, target: str
+) -> None:
+    assert says in message(body(code, before), tmp_path, target)
+
+
+def test_only_what_is_reached_counts(tmp_path: Path) -> None:
+    unused = (
+        BARRIER + "\ndefine void @other() {\n"
+        "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\nret void\n}"
+    )
+    path = tmp_path / "mine.ll"
+    path.write_text(body("ret float %x", unused))
+    x = np.arange(128, dtype=np.float32)
+    out = np.zeros_like(x)
+    kernel[(1,)](x, out, PATH=str(path))
+    np.testing.assert_array_equal(out, x)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
+def test_wrong_files(tmp_path: Path, target: str) -> None:
+    good = body("ret float %x")
+    for n, (text, says) in enumerate(
+        [
+            (
+                good.replace("nvptx64-nvidia-cuda", "amdgcn-amd-amdhsa"),
+                "is code for amdgcn",
+            ),
+            (good.replace("@twice_and", "@twice_or"), "it has 'twice_or'"),
+            (
+                good.replace("define float", "declare float").split("{")[0],
+                "it has none",
+            ),
+            (good.replace("i32 %k", "i64 %k"), "called as float (float, i32)"),
+            (good.replace("i32 %k", "i32 %k, ..."), "called as"),
+            (good.replace("define", "define ptx_kernel"), "called as|is a kernel"),
+            (HEAD + "@twice_and = global i32 0", "'twice_and' is no function"),
+            (good.replace("ret float %x", "ret i32 %k"), "value doesn't match"),
+            (
+                good
+                + "@llvm.global_ctors = appending global [0 x { i32, ptr, ptr }] []",
+                "code that runs when it is loaded",
+            ),
+        ]
+    ):
+        told = message(text, tmp_path, target, n)
+        assert any(word in told for word in says.split("|")), told
+
+
+def test_bitcode(library: str, tmp_path: Path) -> None:
+    """The same as bytes; and damaged, which LLVM itself need not survive."""
+    made = subprocess.run([TIRC, "bitcode", library], capture_output=True, check=True)
+    path = tmp_path / "mine.bc"
+    path.write_bytes(made.stdout)
+    x = np.linspace(-4, 4, 128, dtype=np.float32)
+    out = np.zeros_like(x)
+    kernel[(1,)](x, out, PATH=str(path))
+    want = 2 * x + np.where(np.arange(128) % 2, np.float32(5), np.float32(3))
+    np.testing.assert_array_equal(out, want)
+    rng = np.random.default_rng(0)
+    for k in range(24):
+        damaged = bytearray(made.stdout)
+        damaged[rng.integers(len(damaged))] ^= 1 << rng.integers(8)
+        if k % 4 == 0:
+            damaged = damaged[: rng.integers(len(damaged))]
+        file = tmp_path / f"damaged{k}.bc"
+        file.write_bytes(damaged)
+        target = ("cpu", "emu:sm_80", "cuda:sm_80")[k % 3]
+        try:
+            kernel.compile("*fp32", "*fp32", PATH=str(file), target=target)
+        except tegula.CompileError as e:
+            assert "the library" in str(e) or "of a library" in str(e)
+
+
+# --- several files -------------------------------------------------------------------
+def test_files_that_need_each_other(tmp_path: Path) -> None:
+    """What one library does not define is looked for in the others of extern_libs."""
+    first, second = tmp_path / "first.ll", tmp_path / "second.ll"
+    first.write_text(
+        body(
+            "%y = call float @twice(float %x)\n%g = load float, ptr @shift\n"
+            "%z = fadd float %y, %g\nret float %z",
+            "declare float @twice(float)\n@shift = external global float\n"
+            "define internal float @hidden(float %x) {\nret float 0.0\n}",
+        )
+    )
+    second.write_text(
+        HEAD + "define float @twice(float %x) {\n%y = call float @hidden(float %x)\n"
+        "ret float %y\n}\n@shift = constant float 3.0\n"
+        "define float @hidden(float %x) {\n%y = fmul float %x, 2.0\nret float %y\n}\n"
+    )
+    libs = {"one": str(second), "mine": str(first)}
+    x = np.linspace(-4, 4, 128, dtype=np.float32)
+    with tegula.knobs.runtime.scope():
+        for target, interpret in (("cpu", False), ("emu:sm_80", False), ("cpu", True)):
+            tegula.knobs.runtime.target = target
+            tegula.knobs.runtime.interpret = interpret
+            out = np.zeros_like(x)
+            kernel[(1,)](x, out, PATH="", extern_libs=libs)
+            np.testing.assert_array_equal(out, 2 * x + 3)
+    ptx = compiled(kernel, "*fp32", "*fp32", PATH="", extern_libs=libs).asm["ptx"]
+    assert "call" not in ptx and ".func" not in ptx
+
+
+def test_found_under_any_name(library: str) -> None:
+    """extern_libs need not name the library as the call does."""
+    x = np.linspace(-4, 4, 128, dtype=np.float32)
+    out = np.zeros_like(x)
+    kernel[(1,)](x, out, PATH="", extern_libs={"another": library})
+    want = 2 * x + np.where(np.arange(128) % 2, np.float32(5), np.float32(3))
+    np.testing.assert_array_equal(out, want)

@@ -56,14 +56,31 @@ def extern_elementwise(
 ) -> tensor:
     """A function of a library, chosen by the types of the operands.
 
-    Types:  arg_type_symbol_dict maps a tuple of types to (symbol, type of the result).
-            The symbols of CUDA's libdevice (``__nv_tanhf``) are the functions of
-            ``tl.extra.libdevice``, on every target and without a file.
-    Cost:   any other function is linked into the PTX, and inlined: of ``lib_path``, or
-            of what the launch's option ``extern_libs={lib_name: path}`` says, LLVM bitcode
-            or text for nvptx64; for "libdevice", of CUDA's own file (TEGULA_LIBDEVICE).
+    Shapes: the operands in the list args broadcast; without operands, a scalar.
+    Types:  arg_type_symbol_dict maps a tuple of types, one for each operand, to (symbol,
+            type of the result); pointer types are types, too. Operands in no row are
+            promoted as those of an operator, once. Symbols of CUDA's libdevice
+            (``__nv_tanhf``) are the functions of ``tl.extra.libdevice``, and LLVM's own
+            functions (``llvm.ceil.f32``) need no library either. Any other is in LLVM
+            bitcode or text, for nvptx64 or for this machine: ``lib_path``, or what the
+            option ``extern_libs={lib_name: path}`` says; then in the other files of
+            extern_libs, and in CUDA's libdevice (TEGULA_LIBDEVICE).
+    Targets: all. Code for a GPU runs on hosts where it computes: NVVM's arithmetic, calls
+            of libdevice, variables and tables, not what needs the threads of a GPU.
+            The emulator does not check its accesses to memory.
+    Cost:   it is linked, and inlined. Without is_pure the function is called once for
+            each element, in order with memory accesses, whoever takes the result, and by
+            one thread where several hold the element (Triton: by each); it may not wait
+            for other threads. With is_pure it may run more often, less often, or for
+            elements whose result is not taken. Neither is called for elements of padding.
     Errors: CompileError[TYPE] for a combination it does not list, CompileError[VALUE] for
-            a file without the function, UnsupportedError[TARGET] where no PTX is made.
+            a file that is not there, damaged, without the function, or with one of
+            another type, UnsupportedError[TARGET] for code that the target has not.
+
+    >>> i = tl.arange(0, 4)
+    >>> table: tl.constexpr = {(tl.float32,): ("llvm.ceil.f32", tl.float32)}
+    >>> tl.core.extern_elementwise("", "", [i / 3], table, is_pure=True)
+    float32[4]: [0, 1, 1, 1]
     """
     return outside()
 

@@ -42,13 +42,16 @@ OF_LLVM = {
 }  # fmt: skip
 
 
+KINDS = ("f16", "f32", "f64")
+
+
 def of_llvm(symbol: str) -> Any:
-    """The function that ``llvm.<name>.f32`` or ``.f64`` is; None: LLVM has it itself."""
+    """The function that ``llvm.<name>.f32`` is; None: LLVM has it itself."""
     from tegula.language.extra import libdevice
 
     name, _, kind = symbol[5:].partition(".")
     known = OF_LLVM.get(name)
-    return getattr(libdevice, known) if known and kind in ("f32", "f64") else None
+    return getattr(libdevice, known) if known and kind in KINDS else None
 
 
 def of_symbol(symbol: str) -> Any:
