@@ -137,7 +137,7 @@ static NORETURN void
 bad_intrinsic(Ll *l, const Op *o, const char *why)
 {
     err_at(l->c, o->loc, VALUE,
-           str_printf(l->c->arena, "LLVM's '%s': %s", lib_symbol(l, o), why));
+           str_printf(l->c->arena, "the function '%s': %s", lib_symbol(l, o), why));
 }
 
 static void build_wrapper(Ll *l, Called *k, LLVMModuleRef m);
@@ -172,8 +172,8 @@ open_intrinsic(Ll *l, Called *k)
         is_ours = !*home || !strcmp(home, "nvvm");
     if (!is_ours && strcmp(home, "nvvm") != 0) {
         err_help(l->c, "choose by tl.target_info, or write it in the language");
-        err_at(l->c, k->o->loc, TARGET, str_printf(l->c->arena, "LLVM's '%s'", symbol),
-               foreign_target(l));
+        err_at(l->c, k->o->loc, TARGET,
+               str_printf(l->c->arena, "the function '%s'", symbol), foreign_target(l));
     }
     k->type = our_type(l, k->o);
     Probe p = {.called = *k, .m = LLVMModuleCreateWithNameInContext("probe", l->cx)};

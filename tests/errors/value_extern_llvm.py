@@ -21,7 +21,7 @@ def run():
 
 
 # ----
-# value_extern_llvm.py:11:12: CompileError[VALUE]: LLVM's 'llvm.sadd.sat.i32': it is not one of type i32 (i32)
+# value_extern_llvm.py:11:12: CompileError[VALUE]: the function 'llvm.sadd.sat.i32': it is not one of type i32 (i32)
 #     return core.extern_elementwise("", "", [x], table, is_pure=True)
 #            ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 #   in saturate(), inlined from value_extern_llvm.py:16
