@@ -284,7 +284,7 @@ typedef struct OpRow {
 } OpRow;
 /* Each file's instructions; the last row has no name. */
 extern const OpRow integer_ops[], logic_ops[], float_ops[], convert_ops[], memory_ops[],
-    atomic_ops[], flow_ops[];
+    atomic_ops[], flow_ops[], warp_ops[];
 
 /* ---- running --------------------------------------------------------------------- */
 /* What lanes ask of whoever runs them. */
@@ -311,6 +311,7 @@ struct Lanes {
     uint32_t *undef;              /* lanes, by register */
     uint32_t *has_low, *has_high; /* of those: with a defined half (logic.c, pack) */
     uint32_t carry;               /* CC.CF */
+    uint32_t alive;               /* lanes that have not left: who may be waited for */
     const Owner *owner;
 };
 
@@ -328,6 +329,8 @@ void lanes_addresses(Lanes *w, const Ins *i, uint32_t m, uint64_t out[LANES]);
 void lanes_access(const Lanes *w, const Ins *i, uint32_t m, Space space,
                   const uint64_t address[LANES], int bytes, bool is_store);
 uint8_t *lanes_states(Lanes *w, Space space, uint64_t address);
+/* One undefined lane of an operand makes the results of all undefined. */
+void lanes_spread_undef(Lanes *w, const Ins *i, uint32_t m);
 /* A generic address in its own space. */
 Space lanes_space(Space space, uint64_t *address);
 

@@ -73,6 +73,18 @@ lanes_fault(Lanes *w, const Ins *i, int lane, const char *fmt, ...)
 }
 
 void
+lanes_spread_undef(Lanes *w, const Ins *i, uint32_t m)
+{
+    uint32_t u = 0;
+    for (int k = 0; k < i->n_in; k++)
+        u |= w->undef[i->in[k].id] & m;
+    for (int k = 0; k < i->n_out; k++) {
+        uint32_t *d = &w->undef[i->out[k].id];
+        *d = u ? *d | m : *d & ~m;
+    }
+}
+
+void
 lanes_access(const Lanes *w, const Ins *i, uint32_t m, Space space,
              const uint64_t address[LANES], int bytes, bool is_store)
 {

@@ -85,14 +85,14 @@ static const Owner owner = {own_bytes, own_states, sim_access, own_clock, own_fa
 static void
 choose(Warp *w)
 {
-    if (!(w->alive & ~w->parked)) {
+    if (!(w->lanes.alive & ~w->parked)) {
         w->parked = 0;
         w->is_last = true;
     }
     int low = INT32_MAX, next = INT32_MAX, deepest = -1;
     uint32_t m = 0;
     for (int l = 0; l < LANES; l++) {
-        if (!((w->alive & ~w->parked) >> l & 1) || w->depth[l] < deepest)
+        if (!((w->lanes.alive & ~w->parked) >> l & 1) || w->depth[l] < deepest)
             continue;
         int pc = w->lane_pc[l];
         if (w->depth[l] > deepest)
@@ -226,10 +226,10 @@ barrier(Warp *w, const Ins *i, uint32_t m)
 {
     uint64_t v[LANES];
     Cta *c = w->cta;
-    if (w->alive & ~m)
+    if (w->lanes.alive & ~m)
         sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED,
                   "lanes %#x are elsewhere: the warp has diverged at a barrier",
-                  w->alive & ~m);
+                  w->lanes.alive & ~m);
     lanes_get(&w->lanes, i->in[0], v);
     int lane = __builtin_ctz(m);
     if (v[lane] >= N_BARRIERS)
@@ -284,10 +284,10 @@ check_cluster(Cluster *k)
 static void
 cluster_barrier(Warp *w, const Ins *i, uint32_t m)
 {
-    if (w->alive & ~m)
+    if (w->lanes.alive & ~m)
         sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED,
                   "lanes %#x are elsewhere: the warp has diverged at a barrier",
-                  w->alive & ~m);
+                  w->lanes.alive & ~m);
     if (i->flags & BAR_ARRIVE) {
         if (w->has_arrived)
             sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED,
@@ -303,14 +303,14 @@ cluster_barrier(Warp *w, const Ins *i, uint32_t m)
 static void
 leave(Warp *w, uint32_t m)
 {
-    w->alive &= ~m;
+    w->lanes.alive &= ~m;
     w->mask &= ~m;
-    if (!w->mask && w->alive) {
+    if (!w->mask && w->lanes.alive) {
         regroup(w);
         return;
     }
     w->pc++;
-    if (w->alive)
+    if (w->lanes.alive)
         return;
     w->state = WARP_DONE;
     w->cta->n_gone++;
@@ -351,7 +351,7 @@ run_warp(Warp *w)
                       "runs beyond the end of the kernel");
         const Ins *i = &code[w->pc];
         uint32_t m = w->mask;
-        if (i->meets && w->alive & ~m && !w->is_last) {
+        if (i->meets && w->lanes.alive & ~m && !w->is_last) {
             park(w);
             continue;
         }
@@ -376,9 +376,10 @@ run_warp(Warp *w)
             continue;
         }
         n_lanes += (uint64_t)__builtin_popcount(m);
-        if (i->is_aligned && w->alive & ~m)
+        if (i->is_aligned && w->lanes.alive & ~m)
             sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED,
-                      "lanes %#x are elsewhere: the warp has diverged", w->alive & ~m);
+                      "lanes %#x are elsewhere: the warp has diverged",
+                      w->lanes.alive & ~m);
         if (i->run) {
             i->run(&w->lanes, i, m);
             if (!i->tracks)
@@ -529,7 +530,7 @@ warp_reset(Warp *w, int n_threads)
     const Func *f = w->f;
     w->state = WARP_RUNS;
     int left = n_threads - LANES * w->id;
-    w->alive = w->mask = left >= LANES ? (uint32_t)FULL : (1u << left) - 1;
+    w->lanes.alive = w->mask = left >= LANES ? (uint32_t)FULL : (1u << left) - 1;
     w->pc = 0;
     w->wait_pc = INT32_MAX;
     w->lanes.carry = 0;

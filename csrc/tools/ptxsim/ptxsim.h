@@ -33,7 +33,7 @@ void module_free(Module *m);
 bool link_kernel(Module *m, Func *kernel, char err[PTX_TEXT]);
 Func *module_kernel(const Module *m, const char *name);
 
-extern const OpRow async_ops[], warp_ops[], control_ops[], cluster_ops[];
+extern const OpRow async_ops[], matrix_ops[], control_ops[], cluster_ops[];
 
 typedef struct Copy { /* of cp.async, that has not landed */
     uint32_t lane, to, bytes;
@@ -47,10 +47,9 @@ typedef struct Warp {
     Lanes lanes; /* first: the functions of instructions get a pointer to it */
     const Func *f;
     struct Cta *cta;
-    int id;         /* in the block */
-    int state;      /* WARP_* */
-    uint32_t mask;  /* lanes that run now */
-    uint32_t alive; /* lanes that have not left */
+    int id;        /* in the block */
+    int state;     /* WARP_* */
+    uint32_t mask; /* lanes that run now */
     int pc;
     int wait_pc; /* the lowest pc of the lanes that wait; INT32_MAX: none do */
     int lane_pc[LANES];
