@@ -43,6 +43,16 @@ asm_bits(const Type *t)
     return MAX(8, ty_bits(t));
 }
 
+static bool
+runs_on_threads(const char *form_and_text)
+{
+    char err[PTX_ERROR];
+    PtxAsm *a = NULL;
+    bool ok = ptx_asm_new(form_and_text, PTX_NEWEST | PTX_THREADS, &a, err) == PTX_OK;
+    ptx_asm_free(a);
+    return ok;
+}
+
 /* Where no assembler will see it. */
 static void
 read_assembly(Fe *f, const char *form_and_text)
@@ -53,8 +63,8 @@ read_assembly(Fe *f, const char *form_and_text)
     bool is_emu = c->opt.target.kind == TARGET_EMU && !c->opt.interpret;
     if (!is_emu && !c->opt.interpret && c->opt.target.kind == TARGET_CUDA)
         return;
-    PtxStatus s = ptx_asm_new(form_and_text, is_emu ? c->opt.target.sm : PTX_NEWEST, &a,
-                              err);
+    int sm = is_emu ? c->opt.target.sm | PTX_THREADS : PTX_NEWEST;
+    PtxStatus s = ptx_asm_new(form_and_text, sm, &a, err);
     ptx_asm_free(a);
     switch (s) {
     case PTX_OK: return;
@@ -62,7 +72,12 @@ read_assembly(Fe *f, const char *form_and_text)
     case PTX_BAD: fail(f, VALUE, "in the assembly, %s", err);
     case PTX_UNKNOWN:
         err_help(f->c,
-                 "choose by tl.target_info.is_ptx(), or write it in the language");
+                 "%s choose by tl.target_info.is_ptx(), or write it in the language",
+                 !is_emu && runs_on_threads(form_and_text)
+                     ? "threads meet in it, so it runs on GPUs and on the emulator "
+                       "(TEGULA_TARGET=emu:sm_90a):"
+                 : ptx_asm_meets(form_and_text) ? "it runs on GPUs alone:"
+                                                : "where GPUs have it,");
         err_at(f->c, f->b.loc, TARGET, str_intern(f->c, err), target_name(f));
     }
 }

@@ -5,13 +5,14 @@
  * declarations of registers, braces, labels, statements.
  *
  * Lanes are packs of elements here, not threads of a warp, and a program is one thread: what
- * lanes do together (shuffles, votes, barriers, matrices) is known by name and refused.
+ * lanes do together (shuffles, votes, barriers, matrices) is known by name and refused. Where
+ * there are threads, some of it is not: warp_ops, bar.sync, variables of shared memory.
  */
 #include "ptx/run.h"
 
 #include <ctype.h>
 
-enum { MOST_FILE = 1 << 20, MOST_TEXT = 1 << 20 }; /* bytes of registers, of text */
+enum { MOST_FILE = 1 << 20, MOST_TEXT = 1 << 20, MOST_SHARED = 48 << 10 }; /* bytes */
 
 /* ---- instructions that are refused ----------------------------------------------- */
 
@@ -48,6 +49,8 @@ bool
 ptx_asm_meets(const char *text)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_$%";
+    if (strstr(text, ".shared ") || strstr(text, ".shared\t"))
+        return true; /* a variable */
     for (const char *p = text; *p;) {
         size_t n = strspn(p, letters);
         for (const OpRow *r = refused_ops; n && r->name; r++)
@@ -62,6 +65,10 @@ ptx_asm_meets(const char *text)
 static const OpRow *const tables[] = {integer_ops, logic_ops,   float_ops,
                                       convert_ops, memory_ops,  atomic_ops,
                                       flow_ops,    refused_ops, NULL};
+static const OpRow *const thread_tables[] = {integer_ops, logic_ops,  float_ops,
+                                             convert_ops, memory_ops, atomic_ops,
+                                             flow_ops,    warp_ops,   refused_ops,
+                                             NULL};
 
 /* ---- LLVM's spelling ------------------------------------------------------------- */
 
@@ -168,14 +175,68 @@ skip_statement(Parser *p)
     want_mark(p, ';');
 }
 
-/* Global memory is all there is. */
-static void
-check_space(Parser *p)
+/* What is known by name, but not here. */
+static _Noreturn void
+not_here(Parser *p, const char *what, int line)
 {
-    const Func *f = p->func;
-    const Ins *i = f->n_code ? &f->code[f->n_code - 1] : NULL;
-    if (i && i->space > SPACE_GLOBAL && strncmp(i->words, "isspacep", 8) != 0)
-        parse_fail(p, i->line, "%s: only global memory is there", i->words);
+    p->unknown = what;
+    p->unknown_line = line;
+    parse_fail(p, line, "%s is not there", what);
+}
+
+static bool
+has_threads(const Parser *p)
+{
+    return p->tables == thread_tables;
+}
+
+/* The last instruction: where it goes, and whom it waits for. */
+static void
+check_last(Parser *p)
+{
+    Func *f = p->func;
+    Ins *i = f->n_code ? &f->code[f->n_code - 1] : NULL;
+    if (!i)
+        return;
+    bool is_shared = i->space == SPACE_SHARED && has_threads(p);
+    if (i->space > SPACE_GLOBAL && !is_shared && strncmp(i->words, "isspacep", 8) != 0)
+        not_here(p, i->words, i->line);
+    if (i->flow == FLOW_CLUSTER || (i->flow == FLOW_BARRIER && i->flags))
+        not_here(p, i->words, i->line);
+    if (i->flow == FLOW_BARRIER && i->n_in > 1)
+        not_here(p, "bar.sync of some of the threads", i->line);
+    if (!strncmp(i->words, "activemask", 10))
+        i->meets = true; /* all lanes are there, once they have all come */
+}
+
+/* .shared .align 16 .b8 name[64]; */
+static void
+shared_variable(Parser *p)
+{
+    if (!has_threads(p))
+        not_here(p, ".shared", p->tok.line);
+    next(p);
+    uint32_t align = take_word(p, ".align") ? (uint32_t)want_int(p) : 0;
+    Type t = want_type(p);
+    Sym *s = declare(p, want_name(p), SYM_VAR);
+    Module *m = p->mod;
+    s->space = SPACE_SHARED;
+    s->type = t;
+    s->align = align ? align : type_info[t].bytes;
+    s->size = type_info[t].bytes;
+    while (take_mark(p, '[')) {
+        uint64_t n = want_int(p);
+        s->size = n > MOST_SHARED ? MOST_SHARED + 1 : s->size * n;
+        want_mark(p, ']');
+    }
+    want_mark(p, ';');
+    if (!s->align || s->align & (s->align - 1) || s->align > MOST_SHARED)
+        parse_fail(p, p->tok.line, "an alignment of %u", s->align);
+    m->shared_bytes = (m->shared_bytes + s->align - 1) & -s->align;
+    s->offset = SHARED_BASE + m->shared_bytes;
+    if (s->size > MOST_SHARED - m->shared_bytes)
+        parse_fail(p, p->tok.line, "more than %d bytes of shared memory", MOST_SHARED);
+    m->shared_bytes += (uint32_t)s->size;
 }
 
 static void
@@ -187,12 +248,13 @@ statement(Parser *p)
         registers(p);
     } else if (take_word(p, ".pragma")) {
         skip_statement(p);
+    } else if (p->tok.kind == TOK_WORD && !strcmp(p->tok.text, ".shared")) {
+        shared_variable(p);
     } else if (p->tok.kind == TOK_WORD && p->tok.text[0] == '.') {
-        parse_fail(p, p->tok.line, "%s: only registers can be declared in assembly",
-                   p->tok.text);
+        not_here(p, p->tok.text, p->tok.line);
     } else {
         decode_statement(p);
-        check_space(p);
+        check_last(p);
     }
     if (p->func->file_bytes > MOST_FILE)
         parse_fail(p, p->tok.line, "too many registers");
@@ -241,13 +303,13 @@ read_all(PtxAsm *a, Parser *p, const char *text, int sm, char *err)
     const char *nl = strchr(text, '\n');
     p->mod = POOL_NEW(a->pool, Module, 1);
     p->mod->pool = a->pool;
-    p->mod->sm = sm;
+    p->mod->sm = sm & (PTX_THREADS - 1);
     p->func = POOL_NEW(a->pool, Func, 1);
     p->func->mod = p->mod;
     p->func->is_entry = true;
     p->err = err;
     p->who = "";
-    p->tables = tables;
+    p->tables = sm & PTX_THREADS ? thread_tables : tables;
     p->line = 1;
     if (!nl)
         parse_fail(p, 1, "assembly without constraints");
@@ -263,6 +325,9 @@ read_all(PtxAsm *a, Parser *p, const char *text, int sm, char *err)
     next(p);
     body(p);
     a->func = p->func;
+    a->meets = p->mod->shared_bytes > 0;
+    for (int k = 0; k < p->func->n_code; k++)
+        a->meets |= p->func->code[k].meets || p->func->code[k].flow == FLOW_BARRIER;
     first_image(a, p->func);
 }
 

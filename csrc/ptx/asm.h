@@ -8,6 +8,9 @@
  * each in a lane of its own, so a lane is not a lane of a GPU: instructions in which lanes
  * meet are errors, and all lanes are the same thread to %tid and %laneid.
  *
+ * But where there are threads (PTX_THREADS: the emulator's) each runs its packs one after the
+ * other, and meets the others in those instructions, by the hooks of a PtxTeam.
+ *
  * Nothing here is the compiler's or Python's. A PtxAsm never changes: threads share it.
  */
 #ifndef TEGULA_PTX_ASM_H
@@ -18,6 +21,9 @@
 #include <stdint.h>
 
 enum { PTX_MAX_OPERANDS = 256, PTX_ERROR = 1024, PTX_NEWEST = 120 };
+enum {
+    PTX_THREADS = 1 << 16
+}; /* added to an architecture: there are threads that meet */
 
 /* ---- form.c: constraints --------------------------------------------------------- */
 typedef struct PtxForm {
@@ -48,7 +54,7 @@ typedef enum PtxStatus {
  * may be used. */
 PtxStatus ptx_asm_new(const char *text, int sm, PtxAsm **out, char err[PTX_ERROR]);
 void ptx_asm_free(PtxAsm *a);
-/* Is there an instruction in the text that lanes or warps do together? */
+/* Is there an instruction in the text that lanes or warps do together, or shared memory? */
 bool ptx_asm_meets(const char *text);
 
 /* ---- run.c: elements through it -------------------------------------------------- */
@@ -65,6 +71,20 @@ typedef struct PtxAccess {
 } PtxAccess;
 
 typedef struct PtxRun PtxRun;
+/* A thread in the middle of its assembly. */
+typedef struct PtxThread PtxThread;
+typedef struct PtxTeam {
+    /* Comes back when all 32 lanes of the warp were here and one of them did ptx_together. */
+    void (*meet)(PtxRun *r, PtxThread *me);
+    void (*barrier)(PtxRun *r); /* all threads of the block */
+    void (*yield)(PtxRun *r);   /* others may run */
+    /* So many bytes for the shared variables of this piece of assembly, the same for all of
+     * the block's threads: an offset in what `shared` knows; -1: no memory. */
+    int64_t (*place)(PtxRun *r, uint32_t bytes);
+    /* n bytes of it; NULL: there is nothing. */
+    void *(*shared)(PtxRun *r, uint64_t offset, uint32_t n);
+} PtxTeam;
+
 struct PtxRun {
     int64_t n; /* elements */
     int pack, n_in, n_out;
@@ -74,6 +94,7 @@ struct PtxRun {
     PtxBlock mask;
     const int32_t *pid, *grid;
     int thread, n_threads; /* %tid.x, %ntid.x */
+    const PtxTeam *team;   /* NULL, unless the text was read with PTX_THREADS */
     int64_t most;          /* instructions, of 32 packs each; 0: 2^28 */
     /* May it be touched? NULL: everything may. The address may not be a multiple of the
      * bytes: that is found wrong behind it. */
@@ -83,6 +104,9 @@ struct PtxRun {
 };
 /* false: err says why, or r->refused has bytes (then err is empty). */
 bool ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR]);
+/* The instruction that the 32 threads stand at, called by thread number `by`: false when they
+ * do not stand at the same one. What goes wrong in it ends that thread's run. */
+bool ptx_together(PtxThread *const all[32], int by);
 
 /* ---- cache: what compiled code has run so far ------------------------------------ */
 /* Belongs to the code: a text's address is its key. Threads may ask at once. */

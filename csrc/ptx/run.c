@@ -17,15 +17,18 @@
 enum { SMALL = 8192 }; /* bytes of registers that are kept on the stack */
 static const int64_t most_instructions = INT64_C(1) << 28;
 
-typedef struct Exec {
+typedef struct PtxThread Exec;
+struct PtxThread {
     Lanes lanes; /* first */
     PtxRun *r;
+    const Func *f;
+    const Ins *at; /* where it meets others */
     char *err;
     int64_t n_left; /* instructions */
     /* Under a mask: of each lane's pack, the first element that is on. */
     int64_t first_on[LANES];
-    jmp_buf stop;
-} Exec;
+    jmp_buf *stop;
+};
 
 /* ---- what lanes ask for ---------------------------------------------------------- */
 
@@ -36,7 +39,7 @@ fault(Lanes *w, const Ins *i, int lane, const char *text)
     (void)lane;
     snprintf(x->err, PTX_ERROR, "%s; %s in line %d of the assembly", text, i->words,
              i->line);
-    longjmp(x->stop, 1);
+    longjmp(*x->stop, 1);
 }
 
 static uint8_t *
@@ -45,13 +48,25 @@ bytes_at(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32
 {
     Exec *x = (Exec *)(void *)w;
     char text[128];
-    if (lanes_space(space, &address) != SPACE_GLOBAL)
+    space = lanes_space(space, &address);
+    if ((space == SPACE_SHARED || space == SPACE_CLUSTER) && x->r->team) {
+        uint8_t *at = address < SHARED_BASE
+                          ? NULL
+                          : x->r->team->shared(x->r, address - SHARED_BASE, n);
+        if (!at)
+            fault(w, i, lane,
+                  "outside of the shared memory that assembly has declared");
+        if (address & (n - 1))
+            fault(w, i, lane, "misaligned, in shared memory");
+        return at;
+    }
+    if (space != SPACE_GLOBAL)
         fault(w, i, lane, "only global memory is there");
     PtxAccess a = {address, (int)n, is_store};
     if (x->r->may && !x->r->may(x->r, &a)) {
         x->r->refused = a;
         *x->err = 0;
-        longjmp(x->stop, 1);
+        longjmp(*x->stop, 1);
     }
     if (address & (n - 1)) {
         snprintf(text, sizeof text, "misaligned: a %s of %u bytes at %#" PRIx64,
@@ -297,6 +312,68 @@ branch(Turns *t, int target, uint32_t m)
         t->wait_pc = target;
 }
 
+/* A thread at an instruction that is not its alone. */
+static void
+with_others(Exec *x, const Ins *i)
+{
+    const PtxTeam *team = x->r->team;
+    x->at = i;
+    if (i->meets && i->run) {
+        team->meet(x->r, x);
+        return;
+    }
+    if (i->run)
+        i->run(&x->lanes, i, 1);
+    if (i->flow == FLOW_BARRIER)
+        team->barrier(x->r);
+    else
+        team->yield(x->r);
+}
+
+/* A register of each thread's lane 0 <-> lanes of one file. */
+static void
+gather(Exec *const all[LANES], uint8_t *file, Reg r, bool is_back)
+{
+    for (int l = 0; l < LANES; l++) {
+        uint8_t *own = LANE(uint8_t, &all[l]->lanes, r.at),
+                *here = file + r.at + (size_t)l * r.bytes;
+        memcpy(is_back ? own : here, is_back ? here : own, r.bytes);
+    }
+}
+
+bool
+ptx_together(PtxThread *const all[LANES], int by)
+{
+    Exec *me = all[by], both = *me;
+    const Ins *i = me->at;
+    size_t at = (size_t)(i - me->f->code);
+    for (int l = 0; l < LANES; l++)
+        if ((size_t)(all[l]->at - all[l]->f->code) != at ||
+            all[l]->f->n_code != me->f->n_code)
+            return false;
+    both.lanes.file = NULL;
+    both.lanes.alive = (uint32_t)FULL;
+    if (posix_memalign((void **)&both.lanes.file, 64, me->f->file_bytes + 64))
+        fault(&me->lanes, i, 0, "out of memory");
+    uint8_t *volatile file = both.lanes.file;
+    jmp_buf stop;
+    both.stop = &stop;
+    if (setjmp(stop)) {
+        free(file);
+        longjmp(*me->stop, 1);
+    }
+    memset(file, 0, me->f->file_bytes);
+    for (int k = 0; k < i->n_in; k++)
+        gather(all, file, i->in[k], false);
+    for (int k = 0; k < i->n_out; k++)
+        gather(all, file, i->out[k], false);
+    i->run(&both.lanes, i, (uint32_t)FULL);
+    for (int k = 0; k < i->n_out; k++)
+        gather(all, file, i->out[k], true);
+    free(file);
+    return true;
+}
+
 static void
 run_lanes(Exec *x, const Func *f, uint32_t all)
 {
@@ -318,12 +395,28 @@ run_lanes(Exec *x, const Func *f, uint32_t all)
             branch(&t, i->target, m);
             continue;
         }
-        if (m && i->run)
+        if (m && x->r->team && (i->meets || i->flow != FLOW_NEXT))
+            with_others(x, i);
+        else if (m && i->run)
             /* Beyond the lanes that are there lies memory of the file: full loops are fast. */
             i->run(&x->lanes, i, m);
-        if (m && i->flow == FLOW_YIELD)
+        else if (m && i->flow == FLOW_YIELD)
             sched_yield();
         t.pc++;
+    }
+}
+
+/* Each pack has variables of its own, as each copy of the text has on a GPU. */
+static void
+place_variables(Exec *x, const Func *f, uint64_t base)
+{
+    for (int k = 0; k < f->n_consts; k++) {
+        const Const *c = &f->consts[k];
+        uint64_t v[LANES];
+        for (int l = 0; l < LANES && c->sym; l++)
+            v[l] = c->value + c->sym->offset + base;
+        if (c->sym)
+            lanes_put(&x->lanes, c->reg, (uint32_t)FULL, v);
     }
 }
 
@@ -333,10 +426,17 @@ run_all(Exec *x, const PtxAsm *a, const uint8_t *image)
     const Func *f = a->func;
     PtxRun *r = x->r;
     int64_t n_packs = (r->n + r->pack - 1) / r->pack;
-    for (int64_t first = 0; first < n_packs; first += LANES) {
-        int n = n_packs - first < LANES ? (int)(n_packs - first) : LANES;
+    int step = r->team && a->meets ? 1 : LANES;
+    uint32_t shared = (f->mod->shared_bytes + 15) & ~15u;
+    int64_t base = 0;
+    if (shared && (base = r->team->place(r, (uint32_t)(n_packs * shared))) < 0)
+        fault(&x->lanes, &f->code[0], 0, "out of shared memory");
+    for (int64_t first = 0; first < n_packs; first += step) {
+        int n = n_packs - first < step ? (int)(n_packs - first) : step;
         uint32_t on = lanes_on(x, first, n);
         memcpy(x->lanes.file, image, f->file_bytes);
+        if (shared)
+            place_variables(x, f, (uint64_t)(base + first * shared));
         x->lanes.carry = 0;
         int at = a->form.n_out;
         for (int i = 0; i < r->n_in; i++)
@@ -376,7 +476,12 @@ ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR])
     }
     uint8_t *at = heap ? heap : (void *)small, *image = a->image;
     at += -(uintptr_t)at & 63;
-    Exec x = {.lanes = {.file = at, .owner = &owner}, .r = r, .err = err};
+    jmp_buf stop;
+    Exec x = {.lanes = {.file = at, .alive = 1, .owner = &owner},
+              .r = r,
+              .f = f,
+              .err = err,
+              .stop = &stop};
     x.n_left = r->most ? r->most : most_instructions;
     x.lanes.undef = (uint32_t *)(void *)(at + 2 * file);
     x.lanes.has_low = x.lanes.undef + f->n_regs + 1;
@@ -393,7 +498,7 @@ ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR])
         }
         image = lanes.file;
     }
-    bool ok = !setjmp(x.stop);
+    bool ok = !setjmp(stop);
     if (ok)
         run_all(&x, a, image);
     free(heap);

@@ -11,6 +11,7 @@ struct PtxAsm {
     Reg *reg; /* of $0, $1 .. */
     const Func *func;
     uint8_t *image; /* the registers at the start: constants, else 0 */
+    bool meets;     /* threads do, or have shared memory: one pack at a time */
 };
 
 #endif

@@ -29,4 +29,4 @@ def run():
 # target_asm.py:10:9: UnsupportedError[TARGET]: 'shfl.sync.bfly.b32' in line 3 of the assembly is not supported on the CPU
 #     b = tl.inline_asm_elementwise(
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: choose by tl.target_info.is_ptx(), or write it in the language
+#   help: threads meet in it, so it runs on GPUs and on the emulator (TEGULA_TARGET=emu:sm_90a): choose by tl.target_info.is_ptx(), or write it in the language

@@ -21,4 +21,4 @@ def run():
 # target_asm_unknown.py:10:9: UnsupportedError[TARGET]: 'frobnicate.b32' in line 1 of the assembly is not supported on the CPU
 #     b = tl.inline_asm_elementwise(
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: choose by tl.target_info.is_ptx(), or write it in the language
+#   help: where GPUs have it, choose by tl.target_info.is_ptx(), or write it in the language

@@ -6,6 +6,7 @@
  * that is off touches nothing.
  */
 #include "codegen/simt/machine.h"
+#include "ptx/asm.h"
 #include "runtime/emu/emu.h"
 
 enum { SCRATCH = 64 };
@@ -227,8 +228,8 @@ nth(Ll *l, Lt t, Lv p, int i)
 static void
 emu_run_assembly(Ll *l, const Op *o, int n, Lv *const *from, Lv *mask, Lv **to)
 {
-    int sm = l->c->opt.target.sm, n_in = ir_n_values(o), n_out = o->n_results,
-        n_data = n_in + n_out + (mask != NULL);
+    int sm = l->c->opt.target.sm | PTX_THREADS, n_in = ir_n_values(o),
+        n_out = o->n_results, n_data = n_in + n_out + (mask != NULL);
     cg_asm_check(l, o, sm);
     Lv data = entry_slot(l, LLVMArrayType2(l->ptr, (uint64_t)n_data)),
        *room = NEW_N(l->c->arena, Lv, n_data);

@@ -75,11 +75,11 @@ emu_barrier(EmuThread *t, const EmuPlace *at)
 static const char *const warp_op_text[N_WARP_OP] = {
     [W_SYNC] = "warp_sync",    [W_XOR] = "shuffle_xor",   [W_IDX] = "shuffle_idx",
     [W_UP] = "shuffle_up",     [W_BALLOT] = "ballot",     [W_MMA] = "mma",
-    [W_LDMATRIX] = "ldmatrix", [W_STMATRIX] = "stmatrix",
+    [W_LDMATRIX] = "ldmatrix", [W_STMATRIX] = "stmatrix", [W_ASSEMBLY] = "assembly",
 };
 
 static void
-do_warp_op(EmuThread *warp, WarpOp op)
+do_warp_op(EmuThread *warp, WarpOp op, EmuThread *by)
 {
     switch (op) {
     case W_SYNC: warp->b->warp_epoch[warp->id / LANES]++; break;
@@ -106,6 +106,7 @@ do_warp_op(EmuThread *warp, WarpOp op)
     case W_MMA: emu_do_mma(warp); break;
     case W_LDMATRIX: emu_do_ldmatrix(warp); break;
     case W_STMATRIX: emu_do_stmatrix(warp); break;
+    case W_ASSEMBLY: emu_do_assembly(warp, by); break;
     case N_WARP_OP: break;
     }
 }
@@ -126,7 +127,7 @@ emu_warp_op(EmuThread *t, WarpOp op, const EmuPlace *at)
         if (warp[i].op != op)
             emu_fault(t, EMU_BARRIER, at, "lane %d is in %s while lane %d is in %s",
                       t->id % LANES, warp_op_text[op], i, warp_op_text[warp[i].op]);
-    do_warp_op(warp, op);
+    do_warp_op(warp, op, t);
     for (int i = 0; i < LANES; i++)
         if (warp[i].state == T_WARP)
             warp[i].state = T_READY;
@@ -319,6 +320,7 @@ run_program(EmuBlock *b, long long linear)
         cta->n_at_barrier = 0;
         cta->epoch = b->first_epoch;
         cta->opened = 0;
+        cta->n_areas = 0;
         memset(cta->to_come, 0, sizeof cta->to_come);
         /* Poison: all ones is NaN in every float type and -1 in every integer one. */
         memset(cta->shared, 0xff, (size_t)r->shared_bytes);
@@ -362,6 +364,8 @@ block_free(EmuBlock *b)
     for (int i = 0; b->ctas && i < b->n_ctas; i++) {
         free(b->ctas[i].shared);
         free(b->ctas[i].shadow);
+        free(b->ctas[i].areas);
+        free(b->ctas[i].asm_shared);
     }
     free(b->ctas);
 }

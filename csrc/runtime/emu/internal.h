@@ -28,6 +28,7 @@ typedef enum WarpOp {
     W_MMA,
     W_LDMATRIX,
     W_STMATRIX,
+    W_ASSEMBLY,
     N_WARP_OP
 } WarpOp;
 
@@ -62,8 +63,17 @@ typedef struct AsyncCopy {
 
 typedef struct EmuBlock EmuBlock;
 
+/* Shared memory of one piece of assembly: csrc/ptx has checked what it declares. */
+typedef struct AsmArea {
+    const struct PtxSite *site;
+    uint32_t at, bytes; /* in what assembly calls shared memory */
+} AsmArea;
+
 /* One thread block; a program has several when it runs on a cluster. */
 typedef struct EmuCta {
+    AsmArea *areas; /* of the assembly that has run in this program; malloc'ed, kept */
+    int n_areas, cap_areas;
+    unsigned char *asm_shared; /* ASM_SHARED bytes, once there is an area */
     unsigned char *shared;
     Shadow *shadow;
     int n_at_barrier;
@@ -84,6 +94,7 @@ struct EmuThread {
     int32_t in, param, out;
     uint32_t *d;
     const uint32_t *a, *bb;
+    struct PtxThread *assembly; /* in which it is */
     AsyncCopy *copies; /* oldest first; malloc'ed, kept from program to program */
     int n_copies, cap_copies;
     int32_t group;       /* the group the next copy joins */
@@ -126,5 +137,6 @@ void emu_wait(EmuThread *t, ThreadState state, const EmuPlace *at);
 void emu_do_mma(EmuThread *warp); /* warp: its 32 threads */
 void emu_do_ldmatrix(EmuThread *warp);
 void emu_do_stmatrix(EmuThread *warp);
+void emu_do_assembly(EmuThread *warp, EmuThread *by);
 
 #endif

@@ -1,4 +1,4 @@
-"""VALUE: shared memory, of which a CPU has none."""
+"""TARGET: shared memory, of which a CPU has none."""
 
 import tegula
 import tegula.language as tl
@@ -18,6 +18,7 @@ def run():
 
 
 # ----
-# value_asm_shared.py:10:9: CompileError[VALUE]: in the assembly, line 1: ld.shared.b32: only global memory is there
+# target_asm_shared.py:10:9: UnsupportedError[TARGET]: 'ld.shared.b32' in line 1 of the assembly is not supported on the CPU
 #     b = tl.inline_asm_elementwise(
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: threads meet in it, so it runs on GPUs and on the emulator (TEGULA_TARGET=emu:sm_90a): choose by tl.target_info.is_ptx(), or write it in the language

@@ -1,0 +1,30 @@
+"""TARGET: what the emulator's threads cannot do either."""
+
+import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    i = tl.arange(0, 128)
+    a = tl.load(x + i)
+    b = tl.inline_asm_elementwise(
+        "mbarrier.init.shared.b64 [$1], 1; mov.b32 $0, 0;",
+        "=r,r",
+        [a],
+        tl.int32,
+        True,
+        1,
+    )
+    tl.store(x + i, b)
+
+
+def run():
+    kernel.lower("*i32", target="emu:sm_90a")
+
+
+# ----
+# target_asm_mbarrier.py:11:9: UnsupportedError[TARGET]: 'mbarrier.init.shared.b64' in line 1 of the assembly is not supported on the emulator
+#     b = tl.inline_asm_elementwise(
+#         ^~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: it runs on GPUs alone: choose by tl.target_info.is_ptx(), or write it in the language
