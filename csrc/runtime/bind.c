@@ -12,6 +12,23 @@
 
 #include <stdlib.h>
 
+static inline OptWord
+opt_default(const Kernel *k)
+{
+    const Config *config = &k->st->config;
+    return (OptWord){
+        .num_warps = 4,
+        .num_stages = 3,
+        .num_ctas = 1,
+        .flags = (uint8_t)(OPT_SANITIZE |
+                           (k->interpret || config->interpret ? OPT_INTERPRET : 0) |
+                           (config->check_bounds ? OPT_BOUNDS : 0) |
+                           (config->line_info ? OPT_LINES : 0) |
+                           (config->fp_fusion ? OPT_FUSION : 0) |
+                           (k->debug || config->debug ? OPT_DEBUG : 0)),
+    };
+}
+
 /* Where keyword `name` goes: a parameter, -1: no parameter. Starts looking at `from`, because
  * call sites tend to follow the order of the parameters. */
 static inline int
@@ -35,7 +52,7 @@ call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwn
 {
     const Kernel *k = c->k;
     int n = k->f->n_params, n_bound = (int)n_args;
-    c->opt = options_default(k);
+    c->opt = opt_default(k);
     c->place = (Place){0, 0};
     c->api = NULL;
     c->tensor = NULL;

@@ -333,7 +333,6 @@ int constant_node(Call *c, PyObject *value);
 
 /* ---- options.c ------------------------------------------------------------------------------- */
 const char *const *option_list(void); /* the names of options.def, then NULL */
-OptWord options_default(const Kernel *k);
 /* Option number id of that list into c->opt. 0, or -1 with an exception. */
 int call_set_option(Call *c, int id, PyObject *value);
 /* The options that are texts, as Comp.option_texts has them; NULL: none. */

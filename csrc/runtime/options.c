@@ -54,23 +54,6 @@ option_list(void)
     return names;
 }
 
-OptWord
-options_default(const Kernel *k)
-{
-    const Config *config = &k->st->config;
-    return (OptWord){
-        .num_warps = 4,
-        .num_stages = 3,
-        .num_ctas = 1,
-        .flags = (uint8_t)(OPT_SANITIZE |
-                           (k->interpret || config->interpret ? OPT_INTERPRET : 0) |
-                           (config->check_bounds ? OPT_BOUNDS : 0) |
-                           (config->line_info ? OPT_LINES : 0) |
-                           (config->fp_fusion ? OPT_FUSION : 0) |
-                           (k->debug || config->debug ? OPT_DEBUG : 0)),
-    };
-}
-
 /* ---- texts -------------------------------------------------------------------------- */
 
 /* "name\tpath\n" for each item of a dict: new ref, or NULL. */

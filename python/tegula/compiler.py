@@ -6,6 +6,7 @@ Triton's form of ``kernel.compile("*fp32:16", "i32", BLOCK=64, target="cuda:sm_9
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -180,16 +181,6 @@ class ASTSource:
         return ty + (f":{by}" if by else "")
 
 
-class IRSource:
-    """A kernel from a file of IR. Triton's IR is not ours, so there is none to read."""
-
-    def __init__(self, path: str, *_: Any) -> None:
-        raise NotImplementedError(
-            f"{path}: a file of IR replaces a stage of a kernel, as the option "
-            "ir_override of a launch; there is no kernel of it alone"
-        )
-
-
 def get_cache_key(
     src: ASTSource, backend: BaseBackend, backend_options: Any, env_vars: dict[str, str]
 ) -> str:
@@ -225,16 +216,18 @@ def make_backend(target: GPUTarget) -> BaseBackend:
 
 
 def compile(
-    src: ASTSource,
+    src: Any,
     target: GPUTarget | str | None = None,
     options: dict[str, Any] | None = None,
     _env_vars: dict[str, str] | None = None,
 ) -> CompiledKernel:
-    """Compile a kernel for types. target: a GPUTarget or "cuda:sm_90a"; options: those of
-    a launch, such as num_warps; what is none is left out. Without a target, for
-    ``driver.active``'s."""
-    if isinstance(src, str):
-        IRSource(src)
+    """Compile a kernel for types, an ASTSource, or a file of one of our stages: its name.
+    target: a GPUTarget or "cuda:sm_90a"; options: those of a launch, such as num_warps;
+    what is none is left out. Without a target, for ``driver.active``'s."""
+    if isinstance(src, (str, os.PathLike)):
+        from tegula.ir_source import IRSource
+
+        src = IRSource(src)
     if target is None:
         from tegula import driver
 
@@ -243,6 +236,7 @@ def compile(
     text = target if isinstance(target, str) else target.text
     given = vars(options) if hasattr(options, "__dict__") else options or {}
     # What is no option is left out: programs hand over all that a tuner chose.
+    given = {**given, **src.parse_options()}
     known = {k: v for k, v in given.items() if k in _core._option_names()}
     kernel = src.fn
     while not hasattr(kernel, "compile"):
@@ -251,6 +245,10 @@ def compile(
 
 
 def __getattr__(name: str) -> Any:
+    if name == "IRSource":
+        from tegula.ir_source import IRSource
+
+        return IRSource
     if name == "driver":
         import importlib
 
