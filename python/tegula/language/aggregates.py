@@ -12,8 +12,9 @@ def aggregate(cls: type) -> Any:
     The annotated fields are the value: tensors, tuples and aggregates, and constants where
     the annotation is ``tl.constexpr``. ``__init__`` runs while compiling and is the only
     place that sets fields; without one, the fields are its parameters. Methods are
-    inlined, decorated with ``@jit`` or not. ``__add__``, ``__rmul__``, ``__neg__``, ``__lt__``
-    and the like, ``__getitem__``, ``__enter__`` and ``__exit__`` are what they are in Python.
+    inlined, decorated with ``@jit`` or not. ``__add__``, ``__rmul__``, ``__neg__``,
+    ``__lt__`` and the like, ``__getitem__``, ``__enter__`` and ``__exit__`` are what they
+    are in Python.
 
     >>> @tegula.aggregate
     ... class Pair:
