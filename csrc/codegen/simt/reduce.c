@@ -10,9 +10,12 @@
  *                     Where that is much work (a long function, results in many registers)
  *                     each result is one thread's, and a second barrier brings it to all
  *
- * Order. Registers, then lanes, then warps is cheapest and right where the region is one
- * commutative op. Any other region is taken to be associative only: bits go from the
- * axis' lowest to its highest, and the lower half is always the left operand.
+ * Order. Registers, then lanes, then warps is cheapest: what lies in the higher registers of a
+ * thread would cost shuffles of its own if its turn were the last. The language asks for
+ * regions that are associative and commutative (Triton, too, combines in whatever order),
+ * so that is what is done. Where a region is not one commutative op, the lower half of a
+ * step is its left operand all the same: a block that a thread holds without gaps is
+ * combined by position.
  */
 #include "codegen/simt/across.h"
 #include "passes/layouts.h"
@@ -292,7 +295,7 @@ int64_t
 sim_reduce_bytes(Sim *s, const Op *o)
 {
     Across k = across_open(s, o);
-    across_sort(&k, k.is_commutative);
+    across_sort(&k, true);
     if (!k.warp_axis)
         return 0;
     for (int i = 0; k.step[i].in != IN_WARP; i++)
@@ -308,7 +311,7 @@ void
 sim_reduce(Sim *s, const Op *o)
 {
     Across k = across_open(s, o);
-    across_sort(&k, k.is_commutative);
+    across_sort(&k, true);
     across_check(&k);
     const Layout *sliced = layouts_slice(s->c, k.l, (int)ir_attr(o, ATTR_AXIS));
     for (int i = 0; i < o->n_results; i++)
