@@ -169,8 +169,9 @@ checked_dims(Fe *f, const BlockPtr *p, Value check, bool *is_checked)
     int n = v_int_list(f, check, dims, MAX_RANK, "boundary_check");
     for (int i = 0; i < n; i++) {
         if (dims[i] < 0 || dims[i] >= p->rank)
-            fail(f, VALUE, "boundary_check names dimension %lld, but there are %d",
-                 (long long)dims[i], p->rank);
+            fail(f, VALUE,
+                 "boundary_check names dimension %lld of the dimensions 0 to %d",
+                 (long long)dims[i], p->rank - 1);
         if (is_checked[dims[i]])
             fail(f, VALUE, "boundary_check names dimension %lld twice",
                  (long long)dims[i]);

@@ -138,7 +138,7 @@ bi_cast(Fe *f, Value *a)
 Value
 bi_to_tensor(Fe *f, Value *a)
 {
-    return v_val(fe_tensor(f, a[0], "x"));
+    return v_val(fe_tensor(f, a[0], "what becomes a tensor"));
 }
 
 Value

@@ -131,6 +131,10 @@ make_named(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
                                : NULL;
         if (!d) {
             PyErr_Clear();
+            Sb sb = {.a = f->a};
+            for (int k = 0; k < size; k++)
+                sb_printf(&sb, "%s%s", k ? ", " : "", names[k]);
+            err_help(f->c, "it is %.*s(%s)", (int)strcspn(who, "("), who, sb.at);
             err_at(f->c, f->b.loc, ARGUMENT, who,
                    str_printf(f->a, "the field '%s' is missing", names[i]));
         }

@@ -87,9 +87,13 @@ window_at(Fe *f, const Value *a)
              v_describe(f, a[0]));
     BlockPtr *p = NEW(f->a, BlockPtr);
     *p = *a[0].bp;
-    if (a[1].kind != V_TUPLE || a[1].tuple->n != p->rank)
-        fail(f, VALUE, "%s needs one offset for each of %d dimensions, not %s",
-             f->callee, p->rank, v_short(f, a[1]));
+    if (a[1].kind != V_TUPLE || a[1].tuple->n != p->rank) {
+        fe_blame(f, a[1]);
+        if (a[1].kind != V_TUPLE)
+            err_help(f->c, "offsets are a list, one for each dimension: [i, j]");
+        fail(f, VALUE, "%s needs one offset for each of %d dimension%s, not %s",
+             f->callee, p->rank, p->rank == 1 ? "" : "s", v_short(f, a[1]));
+    }
     for (int i = 0; i < p->rank; i++)
         p->offsets[i] = fe_index_scalar(f, a[1], i, E_I32, "offsets");
     return p;

@@ -311,8 +311,14 @@ expr_Attribute(Fe *f, Node *n)
         static const char *const of_pointer[] = {"advance", "store", "dtype",
                                                  "shape",   "type",  NULL};
         near = fe_closest(n->name, v.bp->is_desc ? of_desc : of_pointer);
-    } else if (v.kind == V_OBJ) {
-        PyObject *dir = fe_own(f, PyObject_Dir(v.obj));
+    } else if (v.kind == V_OBJ || (v.kind == V_TUPLE && v.tuple->type)) {
+        PyObject *of = v.kind == V_OBJ ? v.obj : v.tuple->type;
+        PyObject *dir = fe_own(f, PyObject_Dir(of));
+        if (v.kind == V_TUPLE) {
+            PyObject *fields = fe_own(f, PyObject_GetAttrString(of, "_fields"));
+            dir = fe_own(f, PySequence_List(dir));
+            dir = fe_own(f, PySequence_InPlaceConcat(dir, fields));
+        }
         Py_ssize_t size = PyList_Size(dir), k = 0;
         const char **words = NEW_N(f->a, const char *, size + 1);
         for (Py_ssize_t i = 0; i < size; i++) {

@@ -17,14 +17,14 @@ param_name(const Tree *t, int i)
 
 /* The parameters as the help of a message shows them: f(a, b=..). */
 static const char *
-params_text(Fe *f, const Tree *t, const Value *defaults)
+params_text(Fe *f, const Tree *t, const Value *defaults, const char *name, int from)
 {
     Sb sb = {.a = f->a};
     const FeParam *p = t->fn->params;
     int n = 0;
     bool is_lambda = !strcmp(t->name, "lambda"); /* a word no function can have */
-    sb_printf(&sb, "%s%s", t->name, is_lambda ? " " : "(");
-    for (int i = 0; i < t->n_params; i++) {
+    sb_printf(&sb, "%s%s", name, is_lambda ? " " : "(");
+    for (int i = from; i < t->n_params; i++) {
         if (p[i].keyword_only && (!i || !p[i - 1].keyword_only))
             sb_printf(&sb, "%s%s", n++ ? ", " : "", t->has_vararg ? "*.." : "*");
         bool may_miss = p[i].default_value || (defaults && !is_absent(defaults[i]));
@@ -43,10 +43,20 @@ params_text(Fe *f, const Tree *t, const Value *defaults)
 
 /* f(), or "this lambda". */
 static const char *
-who_is(Fe *f, const Tree *t)
+who_is(Fe *f, const char *name)
 {
-    return !strcmp(t->name, "lambda") ? "this lambda"
-                                      : str_printf(f->a, "%s()", t->name);
+    return !strcmp(name, "lambda") ? "this lambda" : str_printf(f->a, "%s()", name);
+}
+
+/* What a caller calls it: __init__ is its class. */
+static const char *
+called(Fe *f, const Tree *t, int n, const Value *args)
+{
+    if (strcmp(t->name, "__init__") != 0 || !n || args[0].kind != V_TUPLE ||
+        !args[0].tuple->type)
+        return t->name;
+    PyObject *cls = fe_own(f, PyType_GetName((PyTypeObject *)args[0].tuple->type));
+    return v_const_str(f, v_obj(cls), "a name");
 }
 
 /* The keywords that no parameter took, as what **kwargs is. */
@@ -67,17 +77,21 @@ bind_params(Fe *f, const Tree *t, Value *local, const Value *defaults, int n,
             const Value *args, int n_kw, const char *const *kw, const Value *kw_args)
 {
     FeFunction *fn = t->fn;
-    const char *who = who_is(f, t);
     const Node *call = f->call;
     f->call = NULL;
     int n_pos = 0, n_rest = 0;
+    /* self is not among what a call lists */
+    int from = n && args[0].kind == V_TUPLE && args[0].tuple->type && t->n_params &&
+               !strcmp(param_name(t, 0), "self");
+    const char *name = called(f, t, n, args), *who = who_is(f, name);
     while (n_pos < t->n_params && !fn->params[n_pos].keyword_only)
         n_pos++;
     if (n > n_pos && !t->has_vararg) {
-        err_help(f->c, "it is %s", params_text(f, t, defaults));
+        err_help(f->c, "it is %s", params_text(f, t, defaults, name, from));
         err_at(f->c, f->b.loc, ARGUMENT, who,
-               str_printf(f->a, "it takes %d argument%s, but %d were given", n_pos,
-                          n_pos == 1 ? "" : "s", n));
+               str_printf(f->a, "it takes %d argument%s, but %d %s given", n_pos - from,
+                          n_pos - from == 1 ? "" : "s", n - from,
+                          n - from == 1 ? "was" : "were"));
     }
     for (int i = 0; i < MIN(n, n_pos); i++)
         local[i] = args[i];
@@ -99,7 +113,7 @@ bind_params(Fe *f, const Tree *t, Value *local, const Value *defaults, int n,
             const char **words = NEW_N(f->a, const char *, t->n_params + 1);
             memcpy(words, t->local, (size_t)t->n_params * sizeof *words);
             fe_point(f, fe_keyword_node(call, k));
-            err_help(f->c, "it is %s", params_text(f, t, defaults));
+            err_help(f->c, "it is %s", params_text(f, t, defaults, name, from));
             fe_unknown_keyword(f, who, kw[k], words);
         }
         if (!is_absent(local[at])) {
@@ -119,7 +133,7 @@ bind_params(Fe *f, const Tree *t, Value *local, const Value *defaults, int n,
             else if (p->default_value)
                 local[i] = v_from_py(f, p->default_value);
             if (is_absent(local[i])) {
-                err_help(f->c, "it is %s", params_text(f, t, defaults));
+                err_help(f->c, "it is %s", params_text(f, t, defaults, name, from));
                 err_at(f->c, f->b.loc, ARGUMENT, who,
                        str_printf(f->a, "the argument '%s' is missing",
                                   param_name(t, i)));

@@ -363,7 +363,17 @@ stmt_If(Fe *f, Node *n, Rest *rest, bool *used)
                               "a scalar, not %s",
                               v_describe(f, c)));
         }
-        return run_list(f, fe_truth(f, c, "the condition") ? &then : &other);
+        bool yes = fe_truth(f, c, "the condition");
+        Status st = run_list(f, yes ? &then : &other);
+        Frame *fr = f->frame;
+        for (int i = 0; i < n->n_stored; i++) {
+            int s = n->stored[i];
+            if (is_absent(fr->local[s]) && !fr->lost[s])
+                fr->lost[s] = str_printf(
+                    f->a, "'%s' gets its value where the condition of line %d is %s",
+                    fr->tree->local[s], n->line, yes ? "false" : "true");
+        }
+        return st;
     }
     Val *cond = fe_condition(f, c, "the condition of an if");
     return branch(f, cond, (Rest){run_list, &then}, (Rest){run_list, &other}, rest,

@@ -369,10 +369,12 @@ v_describe(Fe *f, Value v)
         return type_words(f, v.kind == V_TENSOR ? v.val->type : v.param->val->type);
     }
     case V_TUPLE:
-        if (v.tuple->is_aggregate) {
+        if (v.tuple->type) {
             PyObject *cls = fe_own(f, PyType_GetName((PyTypeObject *)v.tuple->type));
-            return str_printf(f->a, "a value of the class %s",
-                              v_const_str(f, v_obj(cls), "a name"));
+            const char *name = v_const_str(f, v_obj(cls), "a name");
+            return v.tuple->is_aggregate
+                       ? str_printf(f->a, "a value of the class %s", name)
+                       : str_printf(f->a, "the %s %s", name, v_short(f, v));
         }
         return str_printf(f->a, "the %s %s", v.tuple->keys ? "dict" : "tuple",
                           v_short(f, v));

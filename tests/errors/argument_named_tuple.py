@@ -24,3 +24,4 @@ def run():
 # argument_named_tuple.py:16:17: CompileError[ARGUMENT]: Pair(): the field 'b' is missing
 #     tl.store(x, Pair(1.0).b)
 #                 ^~~~~~~~~
+#   help: it is Pair(a, b)

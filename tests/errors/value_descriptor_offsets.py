@@ -16,6 +16,6 @@ def run():
 
 
 # ----
-# value_descriptor_offsets.py:11:24: CompileError[VALUE]: load needs one offset for each of 2 dimensions, not (0,)
+# value_descriptor_offsets.py:11:31: CompileError[VALUE]: load needs one offset for each of 2 dimensions, not (0,)
 #     tl.store(x, tl.sum(d.load([0])))
-#                        ^~~~~~~~~~~
+#                               ^~~

@@ -21,6 +21,18 @@ def _is_f16(a, b):
 
 
 @constexpr_function
+def _matrix(shape, packed, k_pack, is_rhs):
+    """[.., rows, K] of an operand: rhs is given as [.., K, N]; a byte may hold two."""
+    *batch, rows, k = [*shape[:-2], shape[-1], shape[-2]] if is_rhs else shape
+    return [*batch, rows * (1 + (packed and not k_pack)), k * (1 + (packed and k_pack))]
+
+
+@constexpr_function
+def _has_rows(matrix, scale_shape):
+    return list(matrix)[:-1] == [*scale_shape][:-1]
+
+
+@constexpr_function
 def _grouped(shape, groups):
     return [*shape[:-1], groups, shape[-1] // groups]
 
@@ -126,8 +138,8 @@ def dot_scaled(
     Types:  formats are e2m1, e4m3, e5m2 (uint8 or float8), bf16, fp16; scales are uint8
             powers of two, or float8. The result is float32.
     Cost:   elements become bfloat16 (float16 with an operand of it) on every target.
-    Errors: CompileError[STATIC_ASSERT] for another format, or a scale whose last extent
-            does not divide K.
+    Errors: CompileError[STATIC_ASSERT] for another format, operands of two K, or a scale
+            that has other rows than its operand or whose last extent does not divide K.
 
     >>> a = tl.full((16, 32), 1.5, tl.bfloat16)
     >>> scale = tl.full((16, 1), 128, tl.uint8)
@@ -136,6 +148,21 @@ def dot_scaled(
     float32: 96
     """
     static_assert(out_dtype == core.float32, "dot_scaled gives float32")
+    m: constexpr = _matrix(lhs.shape, lhs_format == "e2m1", lhs_k_pack, False)
+    n: constexpr = _matrix(rhs.shape, rhs_format == "e2m1", rhs_k_pack, True)
+    static_assert(
+        m[-1] == n[-1], f"K is {m[-1]} of lhs and {n[-1]} of rhs: [M, K] @ [K, N]"
+    )
+    if lhs_scale is not None:
+        static_assert(
+            _has_rows(m, lhs_scale.shape),
+            f"lhs_scale is {lhs_scale.shape}, and lhs has {m[-2]} rows: [M, K / 32]",
+        )
+    if rhs_scale is not None:
+        static_assert(
+            _has_rows(n, rhs_scale.shape),
+            f"rhs_scale is {rhs_scale.shape}, and rhs has {n[-2]} columns: [N, K / 32]",
+        )
     f16: constexpr = _is_f16(lhs_format, rhs_format)
     a = _scaled(lhs, lhs_scale, lhs_format, lhs_k_pack, f16)
     b = _scaled(trans(rhs), rhs_scale, rhs_format, rhs_k_pack, f16)
