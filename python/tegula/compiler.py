@@ -17,6 +17,7 @@ from tegula.backends import BaseBackend, GPUTarget
 from tegula.backends import Language as Language
 from tegula.errors import CompilationError as CompilationError
 from tegula.errors import CompileTimeAssertionFailure as CompileTimeAssertionFailure
+from tegula.errors import OutOfResources as OutOfResources  # Triton 2 had it here
 from tegula.errors import (
     UnsupportedLanguageConstruct as UnsupportedLanguageConstruct,
 )

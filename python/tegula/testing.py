@@ -318,6 +318,9 @@ def do_bench(
     quantiles: Sequence[float] | None = None,
     return_mode: str = "mean",
     device: str | None = None,
+    *,
+    percentiles: Sequence[float] | None = None,
+    fast_flush: bool = True,
 ) -> Any:
     """Milliseconds that fn() takes, caches cold.
 
@@ -326,6 +329,7 @@ def do_bench(
     else return_mode picks mean, median, min, max or all. On a GPU the times are its own
     (events on the current stream), on the CPU the wall clock's. device is "cuda" or
     "cpu"; by default a GPU is used when torch or cupy is loaded and sees one.
+    percentiles is what Triton 2.0 called quantiles; fast_flush is not looked at.
     Errors: ValueError for another return_mode.
 
     >>> def work():
@@ -342,6 +346,7 @@ def do_bench(
         raise ValueError(
             f"return_mode is one of {', '.join(_MODES)}, not '{return_mode}'"
         )
+    quantiles = percentiles if quantiles is None else quantiles
     timer = clock(device or default_device())
 
     def before() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tegula import driver, knobs, testing
+from tegula import compiler, driver, errors, knobs, testing
 from tegula.testing import Benchmark, assert_close, do_bench, perf_report
 
 
@@ -58,6 +58,12 @@ def test_do_bench_quantiles():
     assert got[1] <= got[0] <= got[2]
     with pytest.raises(ValueError, match="return_mode"):
         do_bench(lambda: None, return_mode="average", device="cpu")
+
+
+def test_do_bench_as_triton_2_called_it():
+    got = testing.do_bench(lambda: None, 1, 1, percentiles=(0.5, 0.2), fast_flush=True)
+    assert len(got) == 2
+    assert compiler.OutOfResources is errors.OutOfResources
 
 
 def test_perf_report_prints_a_table(capsys):
