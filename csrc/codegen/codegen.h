@@ -70,11 +70,11 @@ const char *ll_host_features(Comp *c);
 /* A message of LLVM's, which the compile owns from here on; NULL: "no reason". */
 const char *ll_message(Comp *c, char *message);
 const char *ll_shown(Comp *c, const char *name); /* with ? for what cannot be printed */
-Lt ll_elem(Ll *l, Elem e);        /* the register form */
-Lt ll_mem(Ll *l, Elem e);         /* the memory form: i8 for i1 */
-Lt ll_type(Ll *l, const Type *t); /* of one element: ll_elem or gptr */
-Lt ll_vec(Lt t, int lanes);       /* lanes 0 or 1: t itself */
-int ll_lanes(Lv v);               /* 0: not a vector */
+Lt ll_elem(Ll *l, Elem e);                       /* the register form */
+Lt ll_mem(Ll *l, Elem e);                        /* the memory form: i8 for i1 */
+Lt ll_type(Ll *l, const Type *t);                /* of one element: ll_elem or gptr */
+Lt ll_vec(Lt t, int lanes);                      /* lanes 0 or 1: t itself */
+int ll_lanes(Lv v);                              /* 0: not a vector */
 Lv ll_i32(Ll *l, int32_t v);
 Lv ll_i64(Ll *l, int64_t v);
 /* A constant of the register form. */
@@ -105,6 +105,16 @@ void ll_lines_at(Ll *l, const Loc *loc);      /* what is built from here on */
 void ll_lines_close(Ll *l);
 
 /* ---- assembly.c: inline assembly where no assembler will see it ---- */
+/* A constant PtxSite, by its fields. */
+typedef struct AsmSite {
+    const char *text; /* the constraints, a newline, the assembly */
+    const Loc *at;
+    const int *bits; /* of the operands' elements, then the results' */
+    int n_in, n_out, pack, sm;
+    int64_t n;
+    bool is_masked, is_checked, is_elsewhere;
+} AsmSite;
+Lv cg_asm_constant(Ll *l, const AsmSite *k);
 /* A constant PtxSite: o on n elements, with instructions of that architecture. */
 Lv cg_asm_site(Ll *l, const Op *o, int64_t n, int sm, bool is_masked, bool is_checked);
 /* Of an operand's or a result's element in a register of the assembly. */

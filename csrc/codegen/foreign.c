@@ -5,6 +5,7 @@
  *     sdiv, udiv, srem, urem      never trap, on any target: a pure function may run for
  *                                 elements whose result nobody takes
  *     llvm.nvvm.*, __nv_*         on hosts, what they compute: foreign_math.c
+ *     inline PTX                  interpreted: foreign_asm.c
  *     __nvvm_reflect              what the GPU would be told
  *     barriers, shared memory,    refused: the function would need the threads of a GPU, or
  *     exceptions, llvm.trap ..    would end the process
@@ -174,6 +175,25 @@ replacement(Walk *w, Lv call, const char *name, bool is_intrinsic)
 }
 
 static void
+replace_call(Lv call, Lv r)
+{
+    if (LLVMGetTypeKind(LLVMTypeOf(call)) != LLVMVoidTypeKind)
+        LLVMReplaceAllUsesWith(call, r);
+    LLVMInstructionEraseFromParent(call);
+}
+
+static void
+assembly_on_host(Walk *w, Lv call)
+{
+    const char *why = "";
+    w->l->fn = w->fn; /* whose stack the operands are on */
+    Lv r = foreign_assembly(w->l, call, w->o->loc, &why);
+    if (!r)
+        refuse(w, str_printf(w->l->c->arena, "inline assembly: %s", why));
+    replace_call(call, r);
+}
+
+static void
 call_on_host(Walk *w, Lv call)
 {
     static const char *const never[] = {"llvm.trap",
@@ -197,7 +217,7 @@ call_on_host(Walk *w, Lv call)
         LLVMSetInstructionCallConv(call, LLVMCCallConv);
     if (LLVMIsAInlineAsm(fn)) {
         if (w->is_gpu)
-            refuse(w, "inline assembly");
+            assembly_on_host(w, call);
         return;
     }
     if (!LLVMIsAFunction(fn) || !LLVMIsDeclaration(fn))
@@ -209,11 +229,8 @@ call_on_host(Walk *w, Lv call)
         if (!strncmp(name, never[k], strlen(never[k])))
             refuse(w, str_printf(l->c->arena, "'%s'", ll_shown(l->c, name)));
     Lv r = replacement(w, call, name, is_intrinsic);
-    if (!r)
-        return;
-    if (LLVMGetTypeKind(LLVMTypeOf(call)) != LLVMVoidTypeKind)
-        LLVMReplaceAllUsesWith(call, r);
-    LLVMInstructionEraseFromParent(call);
+    if (r)
+        replace_call(call, r);
 }
 
 /* The code generator for GPUs would end with an error of its own. */

@@ -31,6 +31,10 @@ Lv foreign_nvvm(Ll *l, const char *name, Lt ret, Lv *x, int n);
 Lv foreign_libdevice(Ll *l, const char *name, Lt ret, Lv *x, int n);
 bool foreign_has_libdevice(const char *name);
 
+/* ---- foreign_asm.c ---- */
+/* The value of a call of inline PTX, run by csrc/ptx; NULL: *why says why not. */
+Lv foreign_assembly(Ll *l, Lv call, const Loc *at, const char **why);
+
 /* ---- runtime/foreign_calls.c ---- */
 /* Of the C library, and of ours: what such code may call on a host. */
 bool foreign_is_symbol(const char *name);

@@ -63,6 +63,35 @@ narrowed(int32_t mode, double v)
     return r;
 }
 
+/* ---- assembly ------------------------------------------------------------------------------- */
+
+/* One element through it. What goes wrong is told when the launch is over. */
+static void
+foreign_assembly_run(PtxCache *cache, const PtxSite *site, void *const *data)
+{
+    static const int32_t first[3] = {0, 0, 0}, only[3] = {1, 1, 1};
+    PtxBlock block[PTX_MAX_OPERANDS];
+    PtxRun r = {0};
+    char err[PTX_ERROR] = "";
+    const PtxAsm *a = ptx_cache_get(cache, site->text, site->sm, err);
+    if (a) {
+        ptx_site_run(site, data, block, &r);
+        r.pid = first;
+        r.grid = only;
+        r.n_threads = 1;
+        if (ptx_asm_run(a, &r, err))
+            return;
+    }
+    char *none = NULL, *text = malloc(ERR_TEXT);
+    if (!text)
+        return;
+    snprintf(text, ERR_TEXT, "%.300s:%d: in the assembly of a library: %.600s",
+             site->file, site->line, err);
+    if (!__atomic_compare_exchange_n(&cache->fault, &none, text, false,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        free(text);
+}
+
 /* ---- what C has not ------------------------------------------------------------------------- */
 
 static double
@@ -195,6 +224,7 @@ static const HostSymbol foreign_symbols[] = {
     {"tegula_int_to_d", (void *)(uintptr_t)int_to_d},
     {"tegula_int_to_f", (void *)(uintptr_t)int_to_f},
     {"tegula_narrowed", (void *)(uintptr_t)narrowed},
+    {"tegula_foreign_assembly", (void *)(uintptr_t)foreign_assembly_run},
     {"malloc", (void *)(uintptr_t)malloc},
     {"free", (void *)(uintptr_t)free},
     {"memcpy", (void *)(uintptr_t)memcpy},

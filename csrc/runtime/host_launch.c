@@ -7,6 +7,8 @@
 
 #include "codegen/host/calls.h"
 
+#include <stdlib.h>
+
 /* Links the object code at the first launch. 0, or -1 with an exception. */
 int
 host_load(Compiled *v)
@@ -126,6 +128,18 @@ raise_bounds(const Compiled *v, const Call *c, EmuReport *r, const HostSpan *spa
 }
 
 int
+host_library_fault(Compiled *v)
+{
+    PtxCache *k = v->jit ? jit_assembly(v->jit) : NULL;
+    char *text = k ? __atomic_exchange_n(&k->fault, NULL, __ATOMIC_ACQ_REL) : NULL;
+    if (!text)
+        return 0;
+    raise_error("TegulaError", text);
+    free(text);
+    return -1;
+}
+
+int
 host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
     if (!v->host && host_load(v))
@@ -155,7 +169,7 @@ host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     bool ok = pool_run(&launch, err);
     PyEval_RestoreThread(thread);
     if (ok)
-        return 0;
+        return host_library_fault(v);
     if (report.fault)
         return raise_bounds(v, c, &report, span);
     return raise_error(is_assert ? "DeviceAssertError" : "TegulaError", err), -1;
@@ -190,5 +204,5 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     PyThreadState *thread = PyEval_SaveThread();
     bool ok = emu_run(&run, &report);
     PyEval_RestoreThread(thread);
-    return ok ? 0 : raise_report(c, &report);
+    return ok ? host_library_fault(v) : raise_report(c, &report);
 }

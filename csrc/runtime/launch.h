@@ -420,6 +420,8 @@ void hooks_unload(const Compiled *v);
 
 /* ---- host_launch.c: CPU and emulator ---------------------------------------------------------------- */
 int host_load(Compiled *v); /* 0, or -1 with an exception */
+/* What assembly in code of a library did wrong, raised: -1; or 0. */
+int host_library_fault(Compiled *v);
 int host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 int emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 /* The memory the tensors of the launch span. A pointer whose extent is unknown (an address

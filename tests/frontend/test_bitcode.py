@@ -294,8 +294,26 @@ BARRIER = "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)"
             "%v = va_arg ptr %l, float\nret float %v\n}",
             "a variable number of arguments",
         ),
+        (
+            '%v = call float asm "cvt.rn.f32.u32 $0, %tid.x;", "=f"()\nret float %v',
+            "",
+            "inline assembly: it asks for %tid, in the function 'twice_and'",
+        ),
+        (
+            'call void asm sideeffect "bar.sync 0;", ""()\nret float %x',
+            "",
+            "inline assembly: its threads would meet",
+        ),
+        (
+            '%v = call float asm "frobnicate $0, $1;", "=f,f"(float %x)\nret float %v',
+            "",
+            "inline assembly: ",
+        ),
     ],
-    ids=["barrier", "shared", "trap", "absent", "thread_local", "va_arg"],
+    ids=[
+        *("barrier", "shared", "trap", "absent", "thread_local", "va_arg", "place"),
+        *("meets", "no_ptx"),
+    ],
 )
 def test_what_no_host_has(
     tmp_path: Path, code: str, before: str, says: str, target: str

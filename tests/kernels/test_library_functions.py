@@ -120,6 +120,26 @@ more:
   %r = mul i32 %x, %f
   ret i32 %r
 }
+define float @asm_mean(float %x, float %y) noinline {
+  %s = call { float, i32 } asm
+    "{ .reg .f32 t; add.rz.f32 t, $2, $3; mul.f32 $0, t, 0f3F000000; mov.b32 $1, t; }",
+    "=f,=r,f,f"(float %x, float %y)
+  %a = extractvalue { float, i32 } %s, 0
+  %b = extractvalue { float, i32 } %s, 1
+  %c = bitcast i32 %b to float
+  %d = fmul float %c, 100.0
+  %r = fadd float %a, %d
+  ret float %r
+}
+define i32 @asm_count(ptr %p) {
+  call void asm sideeffect "red.global.add.u32 [$0], 2;", "l,~{memory}"(ptr %p)
+  ret i32 0
+}
+define i32 @asm_stray(ptr %p) {
+  %q = getelementptr i8, ptr %p, i32 1
+  %v = call i32 asm "ld.global.u32 $0, [$1];", "=r,l"(ptr %q)
+  ret i32 %v
+}
 attributes #0 = { "target-cpu"="sm_52" "target-features"="+ptx60,+sm_52" }
 """ + "".join(adder(n) for n in range(1, 9))
 
@@ -492,3 +512,47 @@ def test_recursion(anywhere: Any, code: str) -> None:
     out = anywhere.poison((8,), np.int32)
     factorial_kernel[(1,)](anywhere.put(x), out, LIB=code)
     assert anywhere.get(out).tolist() == [1, 1, 2, 6, 24, 120, 720, 5040]
+
+
+# --- assembly in it -----------------------------------------------------------------
+asm_mean = function("asm_mean", [FP32, FP32], FP32)
+asm_count = function("asm_count", [PTR], INT32, pure=False)
+
+
+@tegula.jit
+def assembly_kernel(x, y, c, out, N: tl.constexpr, LIB: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, asm_mean(tl.load(x + i), tl.load(y + i), LIB))
+    asm_count(c + i % 2, LIB)
+
+
+@pytest.mark.parametrize("n", [64, 21])
+def test_assembly_in_a_library(anywhere: Any, code: str, n: int) -> None:
+    if anywhere.is_simulated:
+        pytest.skip("the simulator of PTX calls no functions")
+    x, y = np.arange(n, dtype=np.float32), np.arange(n, dtype=np.float32)[::-1] * 4
+    c, out = anywhere.put(np.zeros(2, np.int32)), anywhere.poison((n,), np.float32)
+    assembly_kernel[(2,)](anywhere.put(x), anywhere.put(y), c, out, N=n, LIB=code)
+    np.testing.assert_array_equal(anywhere.get(out), (x + y) * np.float32(100.5))
+    assert anywhere.get(c).tolist() == [2 * 2 * ((n + 1) // 2), 2 * 2 * (n // 2)]
+
+
+asm_stray = function("asm_stray", [PTR], INT32)
+
+
+@tegula.jit
+def stray_kernel(x, LIB: tl.constexpr):
+    tl.store(x, asm_stray(x, LIB))
+
+
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_80", "interpret"])
+def test_a_fault_in_such_assembly(target: str, code: str) -> None:
+    x = np.zeros(4, np.int32)
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.interpret = target == "interpret"
+        tegula.knobs.runtime.target = "cpu" if target == "interpret" else target
+        for _ in range(2):
+            with pytest.raises(
+                tegula.TegulaError, match="in the assembly of a library: "
+            ):
+                stray_kernel[(3,)](x, LIB=code)

@@ -68,7 +68,8 @@ def extern_elementwise(
             option ``extern_libs={lib_name: path}`` says; then in the other files of
             extern_libs, and in CUDA's libdevice (TEGULA_LIBDEVICE).
     Targets: all. Code for a GPU runs on hosts where it computes: NVVM's arithmetic, calls
-            of libdevice, variables and tables, not what needs the threads of a GPU.
+            of libdevice, inline PTX (interpreted), variables and tables, not what needs
+            the threads of a GPU.
             The emulator does not check its accesses to memory.
     Cost:   it is linked, and inlined. Without is_pure the function is called once for
             each element, in order with memory accesses, whoever takes the result, and by
