@@ -81,6 +81,8 @@ CASES = [
     Case("odd layer norm 768", f"{TESTS}block_sides.py:layer_norm_kernel", f"{H} {H} {H} {H}", {"n": 768}),
     Case("odd matmul", f"{TESTS}block_sides.py:matmul_kernel", f"{F} {H} {H}", {"M": 96, "N": 80, "K": 48}, False),
     Case("odd attention", f"{TESTS}attention.py:attention_kernel", f"{H} {H} {H} {H} i32:16 fp32", {"HEAD": 96, "BLOCK_M": 64, "BLOCK_N": 32, "CAUSAL": False}, False),
+    Case("loaded descriptors", f"{TESTS}loaded_descriptors.py:product", f"*i64:16 {I} i32", {"M": 64, "N": 64, "K": 64, "num_stages": 3}, False),
+    Case("running means", f"{TESTS}running_means.py:columns", f"{F} {F} {F} {F} i32:16 i32:16", {"X": 64, "R": 64, "num_warps": 16}),
     Case("collatz", f"{TESTS}control_kernels.py:collatz_kernel", f"{I} {I}", {}),
     Case("newton", f"{TESTS}control_kernels.py:newton_kernel", f"{F} {F} i32", {"BLOCK": 1024}),
     Case("store if", f"{TESTS}control_kernels.py:store_if_kernel", f"{F} {F} fp32", {"BLOCK": 1024}),
