@@ -67,8 +67,8 @@ static const OpRow *const tables[] = {integer_ops, logic_ops,   float_ops,
                                       flow_ops,    refused_ops, NULL};
 static const OpRow *const thread_tables[] = {integer_ops, logic_ops,  float_ops,
                                              convert_ops, memory_ops, atomic_ops,
-                                             flow_ops,    warp_ops,   refused_ops,
-                                             NULL};
+                                             flow_ops,    warp_ops,   mbarrier_ops,
+                                             refused_ops, NULL};
 
 /* ---- LLVM's spelling ------------------------------------------------------------- */
 
@@ -327,7 +327,8 @@ read_all(PtxAsm *a, Parser *p, const char *text, int sm, char *err)
     a->func = p->func;
     a->meets = p->mod->shared_bytes > 0;
     for (int k = 0; k < p->func->n_code; k++)
-        a->meets |= p->func->code[k].meets || p->func->code[k].flow == FLOW_BARRIER;
+        a->meets |= p->func->code[k].meets || p->func->code[k].flow == FLOW_BARRIER ||
+                    !strncmp(p->func->code[k].words, "mbarrier", 8);
     first_image(a, p->func);
 }
 

@@ -80,7 +80,7 @@ typedef struct PtxTeam {
     void (*yield)(PtxRun *r);   /* others may run */
     /* So many bytes for the shared variables of this piece of assembly, the same for all of
      * the block's threads: an offset in what `shared` knows; -1: no memory. */
-    int64_t (*place)(PtxRun *r, uint32_t bytes);
+    int64_t (*place)(PtxRun *r, uint64_t bytes);
     /* n bytes of it; NULL: there is nothing. */
     void *(*shared)(PtxRun *r, uint64_t offset, uint32_t n);
 } PtxTeam;

@@ -284,7 +284,7 @@ typedef struct OpRow {
 } OpRow;
 /* Each file's instructions; the last row has no name. */
 extern const OpRow integer_ops[], logic_ops[], float_ops[], convert_ops[], memory_ops[],
-    atomic_ops[], flow_ops[], warp_ops[];
+    atomic_ops[], flow_ops[], warp_ops[], mbarrier_ops[];
 
 /* ---- running --------------------------------------------------------------------- */
 /* What lanes ask of whoever runs them. */
@@ -331,6 +331,9 @@ void lanes_access(const Lanes *w, const Ins *i, uint32_t m, Space space,
 uint8_t *lanes_states(Lanes *w, Space space, uint64_t address);
 /* One undefined lane of an operand makes the results of all undefined. */
 void lanes_spread_undef(Lanes *w, const Ins *i, uint32_t m);
+/* mbarrier.c: arrivals, and bytes that came (tx < 0) or will come (tx > 0). */
+void mbarrier_update(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
+                     uint64_t arrivals, int64_t tx);
 /* A generic address in its own space. */
 Space lanes_space(Space space, uint64_t *address);
 

@@ -14,7 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SMALL = 8192 }; /* bytes of registers that are kept on the stack */
+enum {
+    SMALL = 8192, /* bytes of registers that are kept on the stack */
+    POLL = 256
+}; /* instructions that letting others run counts as */
 static const int64_t most_instructions = INT64_C(1) << 28;
 
 typedef struct PtxThread Exec;
@@ -327,7 +330,7 @@ with_others(Exec *x, const Ins *i)
     if (i->flow == FLOW_BARRIER)
         team->barrier(x->r);
     else
-        team->yield(x->r);
+        x->n_left -= POLL, team->yield(x->r);
 }
 
 /* A register of each thread's lane 0 <-> lanes of one file. */
@@ -426,10 +429,11 @@ run_all(Exec *x, const PtxAsm *a, const uint8_t *image)
     const Func *f = a->func;
     PtxRun *r = x->r;
     int64_t n_packs = (r->n + r->pack - 1) / r->pack;
-    int step = r->team && a->meets ? 1 : LANES;
+    int step = a->meets ? 1 : LANES;
     uint32_t shared = (f->mod->shared_bytes + 15) & ~15u;
     int64_t base = 0;
-    if (shared && (base = r->team->place(r, (uint32_t)(n_packs * shared))) < 0)
+    if (shared && f->n_code &&
+        (base = r->team->place(r, (uint64_t)n_packs * shared)) < 0)
         fault(&x->lanes, &f->code[0], 0, "out of shared memory");
     for (int64_t first = 0; first < n_packs; first += step) {
         int n = n_packs - first < step ? (int)(n_packs - first) : step;
@@ -462,6 +466,10 @@ ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR])
     int bits[PTX_MAX_OPERANDS];
     *err = 0;
     r->refused = (PtxAccess){0};
+    if (a->meets && !r->team) {
+        snprintf(err, PTX_ERROR, "there are no threads to meet");
+        return false;
+    }
     if (r->n_in > PTX_MAX_OPERANDS || r->n_out > PTX_MAX_OPERANDS - r->n_in) {
         snprintf(err, PTX_ERROR, "more than %d operands", PTX_MAX_OPERANDS);
         return false;

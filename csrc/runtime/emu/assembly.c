@@ -66,7 +66,7 @@ yield(PtxRun *r)
 
 /* Of the block, a multiple of 16 bytes: the first thread to come makes it. */
 static int64_t
-place(PtxRun *r, uint32_t bytes)
+place(PtxRun *r, uint64_t bytes)
 {
     const Assembly *x = r->data;
     EmuCta *cta = x->t->cta;
@@ -88,7 +88,7 @@ place(PtxRun *r, uint32_t bytes)
         cta->areas = grown;
         cta->cap_areas = cap;
     }
-    cta->areas[cta->n_areas++] = (AsmArea){x->site, at, bytes};
+    cta->areas[cta->n_areas++] = (AsmArea){x->site, at, (uint32_t)bytes};
     memset(cta->asm_shared + at, 0xff, bytes);
     return at;
 }

@@ -1,11 +1,8 @@
-/* async: copies that land late, and the barriers in shared memory that count them.
+/* async: copies that land late, and stores that tell the mbarriers (csrc/ptx) of them.
  *
  * A cp.async does nothing but mark its bytes until the thread waits for its group: then,
  * and not before, it reads its source and writes. So what is read too early, or what of
  * the source is overwritten too early, is noticed, whatever a GPU's timing would be.
- *
- * An mbarrier's 64 bits, from the low end: bytes expected (signed, 22), arrivals pending
- * (21), arrivals a phase expects (20), phase (1).
  */
 #include "ptx/lanes.h"
 #include "tools/ptxsim/ptxsim.h"
@@ -114,113 +111,7 @@ wait_group(Lanes *lanes, const Ins *i, uint32_t m)
     sim_copies_land(w, m, i->imm);
 }
 
-/* ---- mbarrier -------------------------------------------------------------------- */
-
-typedef struct Mbarrier {
-    int64_t tx;
-    uint64_t pending, expected, phase;
-} Mbarrier;
-
-static Mbarrier
-mb_of(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return (Mbarrier){(int64_t)(v << 42) >> 42, v >> 22 & 0x1fffff, v >> 43 & 0xfffff,
-                      v >> 63};
-}
-
-static uint64_t
-mb_bits(const Mbarrier *b)
-{
-    return ((uint64_t)b->tx & 0x3fffff) | b->pending << 22 | b->expected << 43 |
-           b->phase << 63;
-}
-
-static uint8_t *
-mb_at(Warp *w, const Ins *i, int lane, Space space, uint64_t address)
-{
-    uint8_t *p = sim_bytes(w, i, lane, space, address, 8, true);
-    const uint8_t *s = sim_states(w, space, address);
-    if (!s || s[0] != BYTE_DEFINED)
-        sim_fault(w, i, lane, CUDA_ERROR_INVALID_VALUE,
-                  "an mbarrier that was never initialised");
-    return p;
-}
-
-/* Arrivals and bytes that came (tx < 0) or will come (tx > 0). */
-static void
-mb_update(Warp *w, const Ins *i, int lane, Space space, uint64_t address,
-          uint64_t arrivals, int64_t tx)
-{
-    uint8_t *p = mb_at(w, i, lane, space, address);
-    Mbarrier b = mb_of(p);
-    if (arrivals > b.pending)
-        sim_fault(w, i, lane, CUDA_ERROR_INVALID_VALUE,
-                  "more arrivals at an mbarrier than its phase expects");
-    b.pending -= arrivals;
-    b.tx += tx;
-    if (!b.pending && !b.tx) {
-        b.phase ^= 1;
-        b.pending = b.expected;
-    }
-    uint64_t v = mb_bits(&b);
-    memcpy(p, &v, sizeof v);
-}
-
-enum { MB_INIT, MB_INVAL, MB_ARRIVE, MB_EXPECT, MB_COMPLETE, MB_TEST };
-
-static void
-mbarrier(Lanes *lanes, const Ins *i, uint32_t m)
-{
-    Warp *w = warp_of(lanes);
-    uint64_t address[LANES], v[LANES] = {0}, out[LANES] = {0};
-    Space space = (Space)i->space;
-    lanes_addresses(&w->lanes, i, m, address);
-    if (i->n_in > 1)
-        lanes_get(&w->lanes, i->in[1], v);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
-        switch (i->op) {
-        case MB_INIT: {
-            uint8_t *p = sim_bytes(w, i, l, space, address[l], 8, true);
-            Mbarrier b = {0, v[l], v[l], 0};
-            if (v[l] == 0 || v[l] > 0xfffff)
-                sim_fault(w, i, l, CUDA_ERROR_INVALID_VALUE, "a count of %llu",
-                          (unsigned long long)v[l]);
-            uint64_t bits = mb_bits(&b);
-            memcpy(p, &bits, sizeof bits);
-            memset(sim_states(w, space, address[l]), BYTE_DEFINED, 8);
-            break;
-        }
-        case MB_INVAL:
-            mb_at(w, i, l, space, address[l]);
-            memset(sim_states(w, space, address[l]), BYTE_UNDEF, 8);
-            break;
-        case MB_ARRIVE:
-            memcpy(&out[l], mb_at(w, i, l, space, address[l]), 8);
-            mb_update(w, i, l, space, address[l],
-                      i->flags      ? 1
-                      : i->n_in > 1 ? v[l]
-                                    : 1,
-                      i->flags ? (int64_t)(int32_t)v[l] : 0);
-            break;
-        case MB_EXPECT:
-            mb_update(w, i, l, space, address[l], 0, (int64_t)(int32_t)v[l]);
-            break;
-        case MB_COMPLETE:
-            mb_update(w, i, l, space, address[l], 0, -(int64_t)(int32_t)v[l]);
-            break;
-        default: { /* the phase v (its parity, or the state of an arrival) is over */
-            Mbarrier b = mb_of(mb_at(w, i, l, space, address[l]));
-            out[l] = b.phase != (i->flags ? v[l] & 1 : v[l] >> 63);
-        }
-        }
-    }
-    if (i->n_out)
-        lanes_put(&w->lanes, i->out[0], m, out);
-}
+/* ---- st.async -------------------------------------------------------------------- */
 
 /* st.async: stores, and tells the mbarrier how many bytes came. */
 static void
@@ -247,8 +138,8 @@ st_async(Lanes *lanes, const Ins *i, uint32_t m)
         for (int k = 0; k < i->n; k++)
             memcpy(p + k * i->bytes, &v[k][l], i->bytes);
         memset(sim_states(w, SPACE_CLUSTER, address[l]), BYTE_DEFINED, n);
-        mb_update(w, i, l, SPACE_CLUSTER, bar[l] + (uint64_t)*(const int64_t *)i->more,
-                  0, -(int64_t)n);
+        mbarrier_update(&w->lanes, i, l, SPACE_CLUSTER,
+                        bar[l] + (uint64_t)*(const int64_t *)i->more, 0, -(int64_t)n);
     }
 }
 
@@ -318,41 +209,6 @@ dec_cp(Dec *d)
 }
 
 static void
-dec_mbarrier(Dec *d)
-{
-    static const char *const words[] = {"init",      "inval",       "arrive",
-                                        "expect_tx", "complete_tx", "test_wait",
-                                        "try_wait",  NULL};
-    Ins *i = d->ins;
-    const Sym *sym;
-    bool with_tx = d->n_mods > 1 && !strcmp(d->mod[0], "arrive") &&
-                   dec_has(d, "expect_tx");
-    int op = dec_one(d, words);
-    dec_take_hints(d);
-    bool parity = dec_has(d, "parity");
-    i->space = (uint8_t)dec_space(d);
-    if (op < 0 || i->space == SPACE_GLOBAL || i->space == SPACE_LOCAL ||
-        !dec_has(d, "b64"))
-        dec_fail(d, "this form is not simulated");
-    i->op = (uint8_t)(op > MB_TEST ? MB_TEST : op);
-    bool has_out = op == MB_ARRIVE || op >= MB_TEST;
-    dec_address(d, has_out, &sym);
-    if (i->space == SPACE_GENERIC && sym)
-        i->space = (uint8_t)sym->space;
-    if (has_out && !(d->opd[0].name && !strcmp(d->opd[0].name, "_")))
-        dec_out(d, 0, op == MB_ARRIVE ? 8 : 1);
-    int at = has_out + 1;
-    if (op == MB_INIT || op == MB_EXPECT || op == MB_COMPLETE ||
-        (op == MB_ARRIVE && (with_tx || d->n_opds > at)))
-        dec_in(d, at, 4);
-    if (op >= MB_TEST)
-        dec_in(d, at, parity ? 4 : 8);
-    i->flags = parity || with_tx;
-    i->flow = op >= MB_TEST ? FLOW_YIELD : FLOW_NEXT;
-    i->run = mbarrier;
-}
-
-static void
 dec_st_async(Dec *d)
 {
     static const char *const vectors[] = {"v2", "v4", NULL};
@@ -387,5 +243,4 @@ dec_st_or_async(Dec *d)
 }
 
 /* Found before memory.c's st. */
-const OpRow async_ops[] = {
-    {"cp", dec_cp}, {"mbarrier", dec_mbarrier}, {"st", dec_st_or_async}, {NULL, NULL}};
+const OpRow async_ops[] = {{"cp", dec_cp}, {"st", dec_st_or_async}, {NULL, NULL}};
