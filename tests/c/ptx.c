@@ -140,17 +140,7 @@ test_ptx_stops(Test *t)
 
 static const char *const good[] = {
     "=r,r\nadd.u32 $0, $1, 5;",
-    "=r,r\n{ .reg .b16 lo, hi; mov.b32 {lo, hi}, $1; mov.b32 $0, {hi, lo    " = r,
-    r\n{.shared.align 8 .b32 s[32];
-.reg.b32 t;
-mov.u32 t, % laneid;
-\n "
-   "mad.lo.u32 t, t, 4, s; st.shared.b32 [t], $1; bar.sync 0;\n"
-   "shfl.sync.bfly.b32 $0, $1, 1, 31, -1; mbarrier.init.shared.b64 [s], 4; }",
-}
-;
-}
-",
+    "=r,r\n{ .reg .b16 lo, hi; mov.b32 {lo, hi}, $1; mov.b32 $0, {hi, lo}; }",
     "=r,r\n{ .reg .pred p, q; setp.lt.and.s32 p|q, $1, 7, 1; @!p bra L; L: "
     "selp.b32 $0, 1, 2, q; }",
     "=r,r\ncvt.rn.satfinite.e4m3x2.f32 $0, $1, 0f3F800000;",
@@ -175,8 +165,10 @@ mov.u32 t, % laneid;
     "_}, a; }",
     "=r,r\n{ .reg .b8 t; cvt.rn.satfinite.e2m1x2.f32 t, $1, $1; cvt.u32.u8 $0, t; }",
     "=r,r\nmul24.lo.s32 $0, $1, $1; sad.u32 $0, $0, $1, $1; testp.finite.f32 p, $1;",
-}
-;
+    "=r,r\n{ .shared .align 8 .b32 s[32]; .reg .b32 t; mov.u32 t, %laneid;\n"
+    "mad.lo.u32 t, t, 4, s; st.shared.b32 [t], $1; bar.sync 0;\n"
+    "shfl.sync.bfly.b32 $0, $1, 1, 31, -1; mbarrier.init.shared.b64 [s], 4; }",
+};
 static const char *const pieces[] = {
     ".f32",
     ".f16x2",
@@ -275,8 +267,8 @@ test_ptx_fuzz(Test *t)
     for (int i = 0; i < 20000; i++) {
         PtxAsm *a = NULL;
         damage(t, good[test_below(t, COUNT(good))], text);
-        int sm = (test_below(t, 2) ? 80 : PTX_NEWEST) |
-                 (test_below(t, 4) ? 0 : PTX_THREADS);
+        int sm = test_below(t, 2) ? 80 : PTX_NEWEST;
+        sm |= test_below(t, 4) ? 0 : PTX_THREADS;
         PtxStatus s = ptx_asm_new(text, sm, &a, err);
         if (s != PTX_OK) {
             CHECKF(t, s == PTX_BAD || s == PTX_UNKNOWN, "%s", text);

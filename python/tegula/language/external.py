@@ -29,7 +29,8 @@ def inline_asm_elementwise(
     Targets: all. Where no PTX is made it is interpreted, some 10 ns an instruction and 32
             packs: packs are neighbours in row-major order, a program is one thread, hints
             do nothing. The emulator has threads: shuffles, votes, ``redux``, ``bar.sync``,
-            mbarriers, ``.shared`` variables and registers such as ``%laneid`` are as on a GPU there.
+            mbarriers, ``.shared`` variables and registers such as ``%laneid`` are as on a
+            GPU there.
     Cost:   is_pure=False keeps the assembly where it is, in order with memory accesses.
             It runs once for each pack, whatever the number of results; where a function
             of ``map_elementwise`` branches, for packs of which an element gets there (one
