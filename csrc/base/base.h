@@ -202,6 +202,7 @@ struct Comp {
     Options opt;
     const Override *overrides;
     int n_overrides;
+    bool raw_errors; /* what Python raises while compiling is raised as it is */
     DumpConfig dump;
     const char *ptxas; /* the assembler the user asked for; NULL: look for one */
     const char

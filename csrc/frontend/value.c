@@ -35,7 +35,7 @@ fe_raise(Fe *f, const Loc *loc)
     PyObject *type, *value, *trace;
     if (!PyErr_Occurred())
         err_at(f->c, loc, VALUE, "a Python call failed without an exception");
-    if (fe_is_grave())
+    if (fe_is_grave() || f->c->raw_errors)
         err_at(f->c, loc, VALUE, "interrupted"); /* stays set for the module */
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);

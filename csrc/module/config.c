@@ -123,6 +123,8 @@ set_knob(Config *c, const char *name, PyObject *value)
         return set_flag(&c->dump_nvptx, value);
     if (!strcmp(name, "dump_ptxas_log"))
         return set_flag(&c->dump_ptxas_log, value);
+    if (!strcmp(name, "front_end_debugging"))
+        return set_flag(&c->front_end_debugging, value);
     if (!strcmp(name, "disable_ptxas_opt"))
         return set_flag(&c->disable_ptxas_opt, value);
     if (!strcmp(name, "stream_bytes"))

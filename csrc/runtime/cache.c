@@ -377,6 +377,7 @@ comp_configure(Comp *c, const State *st, const char *kernel, Options o)
     c->ptxas = st->config.ptxas;
     c->ptxas_options = st->config.ptxas_options;
     c->no_ptxas_opt = st->config.disable_ptxas_opt;
+    c->raw_errors = st->config.front_end_debugging;
     c->dump = (DumpConfig){.passes = st->config.dump,
                            .dir = st->config.dump_dir,
                            .stop = st->config.stop,

@@ -101,6 +101,8 @@ ROWS: tuple[Row, ...] = (
         "files <cache.override_dir>/<hash>/<kernel>.tir, .simt, .llir, .ptx or .cubin replace what a compile makes", "override"),
     Row("compilation", "dump_ir", "TEGULA_DUMP_IR", "TRITON_KERNEL_DUMP", env_bool, False,
         "every stage to <cache.dump_dir>/<hash>/, as files that override takes, and as dump_dir has them", "dump_ir"),
+    Row("compilation", "front_end_debugging", "TEGULA_FRONT_END_DEBUGGING", "TRITON_FRONT_END_DEBUGGING", env_bool, False,
+        "what a Python function raises that a kernel calls while compiling is raised as it is, with its traceback", "front_end_debugging"),
     Row("compilation", "always_compile", "TEGULA_ALWAYS_COMPILE", "TRITON_ALWAYS_COMPILE", env_bool, False,
         "do not take kernels from the cache on disk", "always_compile"),
     Row("compilation", "allow_non_constexpr_globals", "TEGULA_ALLOW_NON_CONSTEXPR_GLOBALS",

@@ -310,6 +310,9 @@ def _summary(times: list[float], quantiles: Sequence[float] | None, mode: str) -
     return _MODES[mode](times)
 
 
+_summarize_statistics, _quantile = _summary, quantile  # Triton's names
+
+
 def do_bench(
     fn: Callable[[], Any],
     warmup: float = 25,

@@ -206,3 +206,28 @@ def test_benchmarks_of_the_profiler() -> None:
         ours = inspect.signature(getattr(testing, f"{name}_proton")).parameters
         assert ours == inspect.signature(getattr(testing, name)).parameters
     assert testing.do_bench_proton(lambda: None, warmup=1, rep=1, device="cpu") >= 0
+
+
+@tegula.constexpr_function
+def broken(x: int) -> int:
+    return x // 0
+
+
+def test_exceptions_as_they_are() -> None:
+    """knobs.compilation.front_end_debugging: with the traceback of what raised."""
+    import traceback
+
+    @tegula.jit
+    def kernel(x):
+        tl.store(x, broken(3))
+
+    x = np.zeros(1, np.int32)
+    with pytest.raises(tegula.CompileError, match="ZeroDivisionError: integer"):
+        kernel[(1,)](x)
+    with knobs.compilation.scope() as group:
+        group.front_end_debugging = True
+        with pytest.raises(ZeroDivisionError) as e:
+            kernel[(1,)](x)
+        assert traceback.extract_tb(e.value.__traceback__)[-1].name == "broken"
+    with pytest.raises(tegula.CompileError):
+        kernel[(1,)](x)

@@ -295,6 +295,23 @@ def test_scopes_of_the_profiler(tmp_path: Path) -> None:
     assert by_name["named"]["metrics"]["flops"] == 5
 
 
+def test_modules_that_are_not() -> None:
+    """FlagGems looks for parts of its own Triton."""
+    import importlib.util
+    import sys
+
+    was = "triton" in sys.modules
+    tegula.compat.install()
+    try:
+        assert importlib.util.find_spec("triton.flagtune") is None
+        assert importlib.util.find_spec("triton.language") is not None
+        with pytest.raises(ModuleNotFoundError, match="which has no such part"):
+            import triton.flagtune  # noqa: F401
+    finally:
+        if not was:
+            tegula.compat.uninstall()
+
+
 def test_modules_that_are_there() -> None:
     import subprocess
     import sys

@@ -120,6 +120,10 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         ours = _target(fullname)
         if ours is None:
+            # Who imports it is told why; who only asks, by importlib.util.find_spec, is
+            # told that it is not there. Importing goes through this function of importlib.
+            if sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":
+                return None
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: triton is tegula {tegula.__version__} "
                 "here, which has no such part",

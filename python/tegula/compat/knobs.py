@@ -61,7 +61,6 @@ ROWS: dict[str, dict[str, env_base]] = {
         "use_ir_loc": env_opt_str("USE_IR_LOC"),
         "enable_asan": env_bool("TRITON_ENABLE_ASAN", False),
         "disable_line_info": env_bool("TRITON_DISABLE_LINE_INFO", False),
-        "front_end_debugging": env_bool("TRITON_FRONT_END_DEBUGGING", False),
         "instrumentation_mode": env_str("TRITON_INSTRUMENTATION_MODE", ""),
         "enable_experimental_consan": env_bool(
             "TRITON_ENABLE_EXPERIMENTAL_CONSAN", False
