@@ -204,7 +204,10 @@ def test_errors_of_the_unload_hook(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_benchmarks_of_the_profiler() -> None:
     for name in ("do_bench", "do_bench_cudagraph"):
         ours = inspect.signature(getattr(testing, f"{name}_proton")).parameters
-        assert ours == inspect.signature(getattr(testing, name)).parameters
+        theirs = inspect.signature(getattr(testing, name)).parameters
+        # Without the names of Triton 2, which had no such functions.
+        old = [k for k, p in theirs.items() if p.kind is p.KEYWORD_ONLY]
+        assert list(ours.items()) == [x for x in theirs.items() if x[0] not in old]
     assert testing.do_bench_proton(lambda: None, warmup=1, rep=1, device="cpu") >= 0
 
 
