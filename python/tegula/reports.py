@@ -93,44 +93,77 @@ class Mark:
         print_data: bool = False,
         save_path: str = "",
         return_df: bool = False,
+        diff_col: bool = False,
+        save_precision: int = 6,
         **kwargs: Any,
     ) -> Any:
         """Measure, and print, plot, save or return what was asked for.
 
-        show_plots and save_path need matplotlib, return_df needs pandas. A list of
-        benchmarks gives a list of frames.
+        save_path is a folder: a plot and a csv of each benchmark, with save_precision
+        digits behind the point, and results.html, which shows all plots. diff_col adds
+        how much the second of two lines is above the first. show_plots and save_path need
+        matplotlib, return_df needs pandas. A list of benchmarks gives a list of frames.
         """
         many = isinstance(self.benchmarks, (list, tuple))
+        benchmarks = self.benchmarks if many else [self.benchmarks]
         frames = []
-        for bench in self.benchmarks if many else [self.benchmarks]:
+        for bench in benchmarks:
             rows = self._measure(bench, kwargs)
+            names, values = _columns(bench, rows, diff_col)
             if print_data:
-                print(f"{bench.plot_name}:\n{_table(bench, rows)}")
+                print(f"{bench.plot_name}:\n{_table(names, values)}")
             if show_plots or save_path:
                 _plot(bench, rows, show_plots, save_path)
+            if save_path:
+                _save(
+                    os.path.join(save_path, bench.plot_name + ".csv"),
+                    names,
+                    values,
+                    save_precision,
+                )
             if return_df:
                 import pandas
 
-                frames.append(
-                    pandas.DataFrame(
-                        [
-                            r[: len(bench.x_names)]
-                            + [v[0] for v in r[len(bench.x_names) :]]
-                            for r in rows
-                        ],
-                        columns=bench.x_names + bench.line_names,
-                    )
-                )
+                frames.append(pandas.DataFrame(values, columns=names))
+        if save_path:
+            with open(
+                os.path.join(save_path, "results.html"), "w", encoding="utf-8"
+            ) as out:
+                images = (f'<img src="{b.plot_name}.png">' for b in benchmarks)
+                print("<html><body>", *images, "</body></html>", sep="\n", file=out)
         if return_df:
             return frames if many else frames[0]
         return None
 
 
-def _table(bench: Benchmark, rows: list[list[Any]]) -> str:
+def _columns(
+    bench: Benchmark, rows: list[list[Any]], diff: bool
+) -> tuple[list[str], list[list[Any]]]:
+    """Names of columns, and rows: the x values and the mean of each line."""
     n = len(bench.x_names)
-    cells = [bench.x_names + bench.line_names]
-    cells += [[str(x) for x in r[:n]] + [f"{v[0]:.6g}" for v in r[n:]] for r in rows]
-    widths = [max(len(r[i]) for r in cells) for i in range(len(cells[0]))]
+    names = bench.x_names + bench.line_names
+    values = [r[:n] + [v[0] for v in r[n:]] for r in rows]
+    if diff and len(bench.line_names) == 2:
+        names = [*names, "Diff"]
+        values = [[*r, r[n + 1] - r[n]] for r in values]
+    return names, values
+
+
+def _save(path: str, names: list[str], rows: list[list[Any]], digits: int) -> None:
+    with open(path, "w", encoding="utf-8") as out:
+        print(*names, sep=",", file=out)
+        for row in rows:
+            print(
+                *(f"{v:.{digits}f}" if isinstance(v, float) else v for v in row),
+                sep=",",
+                file=out,
+            )
+
+
+def _table(names: list[str], rows: list[list[Any]]) -> str:
+    cells = [names]
+    cells += [[f"{v:.6g}" if isinstance(v, float) else str(v) for v in r] for r in rows]
+    widths = [max(len(r[i]) for r in cells) for i in range(len(names))]
     return "\n".join(
         "  ".join(c.rjust(w) for c, w in zip(r, widths, strict=True)) for r in cells
     )
@@ -158,12 +191,7 @@ def _plot(bench: Benchmark, rows: list[list[Any]], show: bool, save_path: str) -
         plt.show()
     if save_path:
         os.makedirs(save_path, exist_ok=True)
-        base = os.path.join(save_path, bench.plot_name)
-        figure.savefig(base + ".png")
-        with open(base + ".csv", "w", encoding="utf-8") as out:
-            print(*bench.x_names, *bench.line_names, sep=",", file=out)
-            for row in rows:
-                print(*row[:n], *(v[0] for v in row[n:]), sep=",", file=out)
+        figure.savefig(os.path.join(save_path, bench.plot_name + ".png"))
     plt.close(figure)
 
 
@@ -171,7 +199,7 @@ def perf_report(benchmarks: Any) -> Callable[[Callable[..., Any]], Mark]:
     """Decorator: measures fn(x.., line_arg=..) -> value or (mean, low, high).
 
     benchmarks: a ``Benchmark``, or a list of them. The result has
-    ``run(show_plots, print_data, save_path, return_df, **more)``.
+    ``run(show_plots, print_data, save_path, return_df, diff_col, save_precision, **more)``.
 
     >>> @tegula.testing.perf_report(
     ...     tegula.testing.Benchmark(["n"], [1, 2], "k", [3, 4], ["three", "four"], "p", {})

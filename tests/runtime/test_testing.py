@@ -113,3 +113,21 @@ def test_first_asked_in_inference_mode(monkeypatch):
     clock.flush()
     driver.active.clear_cache(cache)
     assert not clock._buffer.is_inference() and not cache.is_inference()
+
+
+def test_perf_report_saves(tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    bench = Benchmark(
+        ["m", "n"], [(1, 2), 3], "p", [1, 2], ["A", "B"], "both", {"k": 5}
+    )
+
+    @perf_report([bench])
+    def f(m, n, p, k):
+        return m * n * p / k, 0.0, 9.0
+
+    f.run(save_path=str(tmp_path / "new"), diff_col=True, save_precision=3)
+    found = {p.name: p for p in (tmp_path / "new").iterdir()}
+    assert sorted(found) == ["both.csv", "both.png", "results.html"]
+    lines = found["both.csv"].read_text().split()
+    assert lines == ["m,n,A,B,Diff", "1,2,0.400,0.800,0.400", "3,3,1.800,3.600,1.800"]
+    assert 'src="both.png"' in found["results.html"].read_text()
