@@ -19,11 +19,35 @@ pipeline_mapped(const Map *map, Val *v)
     return to ? to : v;
 }
 
+/* rows & broadcast(columns), where the columns are this iteration's: pred joins those, which
+ * are fewer. NULL: the mask is not of that kind. */
+static Val *
+masked_columns(Build *b, const Val *mask, Val *pred)
+{
+    const Op *o = mask->def;
+    if (!o || o->op != OP_AND || o->block != b->block)
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        const Op *wide = arg(o, i)->def;
+        Val *few = wide && wide->op == OP_BROADCAST ? arg(wide, 0) : NULL;
+        if (!few || !few->def || few->def->block != b->block)
+            continue;
+        Val *all = pipeline_op1(b, OP_SPLAT, 1, &pred, few->type);
+        few = ir_bin(b, OP_AND, few, all);
+        Val *again = pipeline_op1(b, OP_BROADCAST, 1, &few, arg(o, i)->type);
+        return ir_bin(b, OP_AND, arg(o, 1 - i), again);
+    }
+    return NULL;
+}
+
 /* mask (NULL: all) and the scalar pred, in the type of a mask of t's elements. */
 static Val *
 masked(Build *b, Val *mask, Val *pred, const Type *t)
 {
     const Type *mt = ty_with_elem(b->f->c, t, E_I1);
+    Val *columns = mask ? masked_columns(b, mask, pred) : NULL;
+    if (columns)
+        return columns;
     Val *all = t->rank ? pipeline_op1(b, OP_SPLAT, 1, &pred, mt) : pred;
     return mask ? ir_bin(b, OP_AND, mask, all) : all;
 }
