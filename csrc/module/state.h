@@ -45,6 +45,7 @@ typedef struct State {
     PyObject **option_names; /* interned, in the order of options.def: key.c */
     Setter *setters;         /* N_SETTERS of them, by address of the type: dlpack.c */
     Cuda *cuda;              /* NULL until a launch or an inquiry needs the driver */
+    bool lacks_cuda;         /* cuda_if_any looked for one in vain */
     int n_compiling;         /* compiles under way, in the process compiling_pid */
     int compiling_pid;       /* a forked child has the count but not the threads */
     size_t fail_after; /* tests: which allocation of the next compiles fails; 0: none */

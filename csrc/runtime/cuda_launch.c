@@ -17,6 +17,17 @@ cuda_of(State *st)
     return st->cuda;
 }
 
+Cuda *
+cuda_if_any(State *st)
+{
+    char err[ERR_TEXT];
+    if (!st->cuda && !st->lacks_cuda) {
+        st->cuda = cuda_open(st->config.libcuda, err);
+        st->lacks_cuda = !st->cuda;
+    }
+    return st->cuda;
+}
+
 int
 cuda_target(State *st, int device, Target *out)
 {

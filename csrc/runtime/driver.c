@@ -196,11 +196,48 @@ enter(Cuda *cu, Device *d, CUcontext *restore, char err[ERR_TEXT])
     return true;
 }
 
+/* Makes a device's context current where none is, for what is asked of any: the limits of
+ * contexts are of that one. */
+static bool
+enter_any(Cuda *cu, CUcontext *restore, char err[ERR_TEXT])
+{
+    CUcontext now = NULL;
+    *restore = NULL;
+    if (!cu->cuCtxGetCurrent(&now) && now)
+        return true;
+    return enter(cu, &cu->device[0], restore, err);
+}
+
 static void
 leave(Cuda *cu, CUcontext restore)
 {
     if (restore)
         cu->cuCtxSetCurrent(restore);
+}
+
+CudaMemory
+cuda_memory(Cuda *cu, uint64_t address, int *device)
+{
+    CUmemorytype type = 0;
+    CUdeviceptr there = 0;
+    int ordinal = 0;
+    CUcontext restore = NULL;
+    char err[ERR_TEXT];
+    if (!cu->n_devices || !enter_any(cu, &restore, err))
+        return CUDA_MEMORY_NONE;
+    CUresult e = cu->cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                           address);
+    if (!e)
+        e = cu->cuPointerGetAttribute(&there, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+                                      address);
+    if (!e && type == CU_MEMORYTYPE_DEVICE)
+        e = cu->cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                      address);
+    leave(cu, restore);
+    if (e || there != address)
+        return CUDA_MEMORY_NONE;
+    *device = ordinal;
+    return type == CU_MEMORYTYPE_DEVICE ? CUDA_MEMORY_DEVICE : CUDA_MEMORY_HOST;
 }
 
 int
@@ -390,17 +427,6 @@ cuda_load_module(Cuda *cu, int device, const char *name, const char *code, int s
     out->module = module;
     out->function = f;
     return e ? fail(cu, e, "loading a binary", err) : true;
-}
-
-/* Makes a device's context current where none is: the limits of contexts are of that one. */
-static bool
-enter_any(Cuda *cu, CUcontext *restore, char err[ERR_TEXT])
-{
-    CUcontext now = NULL;
-    *restore = NULL;
-    if (!cu->cuCtxGetCurrent(&now) && now)
-        return true;
-    return enter(cu, &cu->device[0], restore, err);
 }
 
 bool

@@ -171,6 +171,36 @@ place_name(int type)
     }
 }
 
+/* A CPU tensor beside CUDA ones may be pinned, which torch does not say, and an object that
+ * has an address and no device may be anybody's: the driver knows. */
+static Place
+known_place(const Call *c, Place place, uint64_t address)
+{
+    bool is_mixed = place.type == kDLCPU && c->place.type == kDLCUDA;
+    int device = 0;
+    Cuda *cu = address && (is_mixed || !place.type) ? cuda_if_any(c->k->st) : NULL;
+    if (cu)
+        switch (cuda_memory(cu, address, &device)) {
+        case CUDA_MEMORY_NONE: break;
+        case CUDA_MEMORY_HOST: return (Place){kDLCUDAHost, 0};
+        case CUDA_MEMORY_DEVICE: return (Place){kDLCUDA, device};
+        }
+    return place;
+}
+
+/* Are the tensors so far, CPU tensors, all pinned? */
+static bool
+are_pinned(const Call *c)
+{
+    Cuda *cu = cuda_if_any(c->k->st);
+    int device;
+    for (int i = 0; cu && i < c->n; i++)
+        if (code_kind(c->code[i]) == NODE_POINTER && c->bits[i] &&
+            cuda_memory(cu, c->bits[i], &device) != CUDA_MEMORY_HOST)
+            return false;
+    return cu;
+}
+
 /* Tensors of several places: pinned and managed memory goes with either side. */
 static int
 merge_place(Call *c, const FeParam *p, PyObject *x, Place place,
@@ -178,6 +208,8 @@ merge_place(Call *c, const FeParam *p, PyObject *x, Place place,
 {
     if (!place.type)
         return 0;
+    if (place.type == kDLCUDA && c->place.type == kDLCPU && are_pinned(c))
+        c->place.type = kDLCUDAHost;
     bool is_host = place.type == kDLCPU || place.type == kDLCUDAHost,
          is_cuda = place.type == kDLCUDA || place.type == kDLCUDAManaged;
     if (!is_host && !is_cuda)
@@ -281,9 +313,12 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
     }
     if (t.place.type == kDLCPU)
         t.place.index = 0; /* JAX counts its CPU devices; their memory is one */
-    if (t.place.type != c->place.type || t.place.index != c->place.index)
+    if (!t.place.type || t.place.type != c->place.type ||
+        t.place.index != c->place.index) {
+        t.place = known_place(c, t.place, t.address);
         if (merge_place(c, p, x, t.place, api))
             return -1;
+    }
     c->has_capsules |= kind == SET_DLPACK;
     unsigned truth = truth_of_bits(t.address) | (t.read_only ? NODE_READ_ONLY : 0);
     add(c, CODE(NODE_POINTER, t.elem, truth), t.address, x);

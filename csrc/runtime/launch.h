@@ -437,6 +437,7 @@ int cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 void cuda_unload(Compiled *v);
 /* The driver, opened when first needed. NULL with an exception. */
 Cuda *cuda_of(State *st);
+Cuda *cuda_if_any(State *st); /* NULL, without an exception: this machine has none */
 /* The target of a CUDA device. 0, or -1 with an exception. */
 int cuda_target(State *st, int device, Target *out);
 

@@ -99,6 +99,13 @@ void cuda_free(Cuda *cu); /* NULL is fine */
 int cuda_device_count(const Cuda *cu);
 bool cuda_device(const Cuda *cu, int i, CudaDevice *out, char err[ERR_TEXT]);
 int cuda_current_device(Cuda *cu); /* 0 when no context is current */
+/* Whose memory an address is, as the driver knows it. */
+typedef enum CudaMemory {
+    CUDA_MEMORY_NONE,   /* none that a GPU reaches by that address */
+    CUDA_MEMORY_HOST,   /* pinned */
+    CUDA_MEMORY_DEVICE, /* of *device */
+} CudaMemory;
+CudaMemory cuda_memory(Cuda *cu, uint64_t address, int *device);
 /* code: a cubin or PTX. *library is a CUlibrary, *kernel a CUkernel: good on every device. */
 bool cuda_code(Cuda *cu, int device, const char *code, const char *symbol,
                void **library, void **kernel, char err[ERR_TEXT]);

@@ -281,6 +281,22 @@ cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int value)
 
 static size_t printf_size = 1 << 20;
 
+/* 0x7000 and up is memory of GPU 0, 0x40000000 and up pinned; the rest nobody knows. */
+CUresult
+cuPointerGetAttribute(void *value, CUpointer_attribute a, CUdeviceptr p)
+{
+    int is_device = p >= 0x7000 && p < 0x8000, is_pinned = p >> 28 == 4;
+    if (!is_device && !is_pinned)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (a == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+        *(unsigned *)value = is_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    else if (a == CU_POINTER_ATTRIBUTE_DEVICE_POINTER)
+        *(CUdeviceptr *)value = p;
+    else
+        *(int *)value = 0;
+    return done("cuPointerGetAttribute");
+}
+
 CUresult
 cuCtxGetLimit(size_t *value, CUlimit limit)
 {

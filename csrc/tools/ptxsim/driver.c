@@ -327,6 +327,26 @@ cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int value)
 }
 
 SIM_EXPORT CUresult
+cuPointerGetAttribute(void *value, CUpointer_attribute a, CUdeviceptr p)
+{
+    pthread_mutex_lock(&one_at_a_time);
+    bool is_there = region_has((const void *)(uintptr_t)p, 1);
+    pthread_mutex_unlock(&one_at_a_time);
+    if (!is_there)
+        return CUDA_ERROR_INVALID_VALUE; /* as the driver: no text, nothing failed */
+    switch ((int)a) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *(unsigned *)value = CU_MEMORYTYPE_DEVICE;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        *(CUdeviceptr *)value = p;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return cuCtxGetDevice(value);
+    default: return refuse(CUDA_ERROR_NOT_SUPPORTED, "an attribute of memory");
+    }
+}
+
+SIM_EXPORT CUresult
 cuCtxGetLimit(size_t *value, CUlimit limit)
 {
     (void)value, (void)limit;
