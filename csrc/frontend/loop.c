@@ -22,19 +22,33 @@ typedef struct Carried {
     const Loc **set_at;    /* where init was assigned */
     Val *leaf[MAX_LEAVES]; /* initial values */
     const Type *type[MAX_LEAVES];
+    int target; /* slot of the index of a for; -1: there is none */
+    Val *index; /* what it was when the iteration began */
 } Carried;
 
+static bool
+has_type(Value v, const Type *t)
+{
+    return v.kind == V_TENSOR && v.val->type == t;
+}
+
+/* index: of the type that the index of a for has, or NULL. The index is a variable like others:
+ * where it had a value of that type before, it has its last one after the loop. */
 static Carried *
-carried(Fe *f, const Node *n, const Node *target)
+carried(Fe *f, const Node *n, const Node *target, const Type *index)
 {
     Carried *k = NEW(f->a, Carried);
     Frame *fr = f->frame;
+    k->target = target ? target->slot : -1;
     k->slot = NEW_N(f->a, int, n->n_stored + 1);
     k->init = NEW_N(f->a, Value, n->n_stored + 1);
     k->set_at = NEW_N(f->a, const Loc *, n->n_stored + 1);
     for (int i = 0; i < n->n_stored; i++) {
         int s = n->stored[i];
-        if (is_absent(fr->local[s]) || (target && target->slot == s))
+        bool is_index = target && target->slot == s;
+        if (is_absent(fr->local[s]))
+            continue;
+        if (is_index && !has_type(fr->local[s], index))
             continue;
         Value v = fe_decay(f, fr->local[s]);
         k->slot[k->n_slots] = s;
@@ -49,11 +63,14 @@ carried(Fe *f, const Node *n, const Node *target)
 
 /* Gives the carried locals the values in leaf. */
 static void
-set_carried(Fe *f, const Carried *k, Val *const *leaf)
+set_carried(Fe *f, Carried *k, Val *const *leaf)
 {
     int at = 0;
-    for (int i = 0; i < k->n_slots; i++)
+    for (int i = 0; i < k->n_slots; i++) {
+        if (k->slot[i] == k->target)
+            k->index = leaf[at];
         f->frame->local[k->slot[i]] = v_rebuild(f, k->init[i], leaf, &at);
+    }
 }
 
 /* Carried variable i has the value v after the body, of another type than before. */
@@ -110,7 +127,10 @@ get_carried(Fe *f, const Carried *k, Val **leaf)
     for (int i = 0; i < k->n_slots; i++) {
         int s = k->slot[i];
         Value v = fe_decay(f, fr->local[s]);
-        if (!fe_same_types(f, k->init[i], v))
+        bool is_same = fe_same_types(f, k->init[i], v);
+        if (!is_same && s == k->target)
+            v = v_val(k->index); /* made something else of: it keeps what it had */
+        else if (!is_same)
             loop_type_error(f, k, i, v);
         n = v_flatten(f, v, leaf, MAX_LEAVES, n);
     }
@@ -363,7 +383,7 @@ run_time_for(Fe *f, Node *n, const Range *r)
         lb = fe_const_int(f, lb->type, 0);
     }
     Loop l = {.n = n, .outer = f->b.block, .loc = f->b.loc};
-    Carried *k = l.k = carried(f, n, n->b);
+    Carried *k = l.k = carried(f, n, n->b, lb->type);
     l.before = fe_copy_locals(f);
     l.out = NEW_N(f->a, Val *, k->n_leaves + 1);
     l.body = ir_block(f->func, NULL);
@@ -476,7 +496,7 @@ fe_while(Fe *f, Node *n)
     }
     f->b.loc = fe_loc(f, n->a);
     Loop l = {.n = n, .outer = f->b.block, .loc = f->b.loc};
-    Carried *k = l.k = carried(f, n, NULL);
+    Carried *k = l.k = carried(f, n, NULL, NULL);
     l.before = fe_copy_locals(f);
     l.out = NEW_N(f->a, Val *, k->n_leaves + 1);
     Val **in = NEW_N(f->a, Val *, k->n_leaves + 1);
