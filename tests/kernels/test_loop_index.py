@@ -13,7 +13,7 @@ import tegula.language as tl
 
 def after(out, n, m):
     i = m - 1
-    for i in range(2, n, 3):
+    for i in range(2, n, 3):  # noqa: B007
         pass
     tl.store(out, i)
     i = -5
@@ -28,19 +28,19 @@ def after(out, n, m):
         i += 100
     tl.store(out + 2, i)
     i = 77
-    for i in tl.static_range(3):
+    for i in tl.static_range(3):  # noqa: B007
         pass
     tl.store(out + 3, i)
     i = 1
     for i in range(n):
-        i = i * 1.5  # is a float there: the integer stays what it was  # noqa: PLW2901
+        i = i * 1.5  # is a float there: the integer stays what it was
     tl.store(out + 4, i)
 
 
 def in_python(n: int, m: int) -> list[int]:
     got = []
     i = m - 1
-    for i in range(2, n, 3):
+    for i in range(2, n, 3):  # noqa: B007
         pass
     got.append(i)
     i = -5
@@ -52,7 +52,7 @@ def in_python(n: int, m: int) -> list[int]:
     for i in range(n):
         if i % 2 == 1:
             continue
-        i += 100  # noqa: PLW2901
+        i += 100
     return [*got, i, 2, 1]
 
 
