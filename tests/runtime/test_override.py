@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -175,6 +177,40 @@ def test_another_signature(file: Any) -> None:
     assert "parameter 2 is i64, and the kernel's is i32" in said
     claims = tir.replace("{div16}", "{div16}").replace("%n: i32 {", "%n: i32 {div16, ")
     assert launch(ir_override=file("claims.tir", claims))[0] == [1, 3, 5]
+
+
+@pytest.mark.parametrize(
+    "target, stage", [("cpu", "tir"), ("emu:sm_80", "simt"), (HOPPER, "simt")]
+)
+def test_changed_anyhow(file: Any, target: str, stage: str) -> None:
+    """A word, a line, a number of another place: a kernel, or an error of the file."""
+    rnd = random.Random(f"{target} {stage}")
+    text = for_gpu(target).asm[stage]
+    words = re.findall(r"[%#]?\w+", text)
+    wrong = 0
+    with knobs.nvidia.scope() as group:
+        group.ptxas = "none"
+        for _ in range(100):
+            lines = text.split("\n")
+            at, to = rnd.randrange(len(lines)), rnd.randrange(len(lines))
+            if rnd.random() < 0.3:
+                lines[at], lines[to] = lines[to], lines[at]
+            elif found := list(re.finditer(r"[%#]?\w+", lines[at])):
+                m = rnd.choice(found)
+                alike = [w for w in words if w[0] == m[0][0]] or words
+                new = lines[at][: m.start()] + rnd.choice(alike) + lines[at][m.end() :]
+                lines[at] = new
+            path = file(f"k.{stage}", "\n".join(lines))
+            scale._forget()
+            try:
+                for_gpu(target, ir_override=path)
+            except tegula.errors.InternalError:
+                raise
+            except tegula.CompileError as e:
+                assert e.filename in (path, None), e
+                wrong += 1
+    scale._forget()
+    assert 20 < wrong < 100
 
 
 def test_other_texts(file: Any) -> None:

@@ -76,8 +76,11 @@ sim_define(Sim *s, const Val *v)
 NORETURN void
 sim_bad_layout(Sim *s, const Op *o)
 {
-    err_at(s->c, o->loc, VERIFY, "layouts",
-           str_printf(s->a, "the layouts of %s do not fit together", info(o)->text));
+    const char *why = str_printf(s->a, "the layouts of %s do not fit together",
+                                 info(o)->text);
+    if (comp_override(s->c, "simt")) /* the user's layouts */
+        err_at(s->c, o->loc, PARSE_IR, why);
+    err_at(s->c, o->loc, VERIFY, "layouts", why);
 }
 
 /* ---- per-thread constants -------------------------------------------------------------- */
