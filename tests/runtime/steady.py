@@ -24,6 +24,7 @@ import gc
 import json
 import linecache
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ import tegula.language as tl  # noqa: E402
 from tegula import _core  # noqa: E402
 from tegula.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
 
+PLACE = tempfile.TemporaryDirectory(prefix="tegula-steady-")
+LIBRARY = Path(PLACE.name) / "mine.ll"
 WARM_UP, ROUNDS, TIMES = 3, 4, 20
 
 
@@ -212,7 +215,7 @@ def autotune() -> None:
 number = 0
 
 
-def fresh(bad: str = "") -> Any:
+def fresh(more: str = "", **names: Any) -> Any:
     """A kernel unlike all before."""
     global number
     number += 1
@@ -225,11 +228,11 @@ def part(v):
 def kernel(x, y, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     v = tl.load(x + i, mask=i < n, other=0.0)
-    tl.store(y + i, part(v) + tl.sum(v) {bad}, mask=i < n)
+    tl.store(y + i, part(v) + tl.sum(v) {more}, mask=i < n)
 """
     file = f"<fresh {number}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    space: dict[str, Any] = {"tegula": tegula, "tl": tl}
+    space: dict[str, Any] = {"tegula": tegula, "tl": tl, **names}
     exec(compile(text, file, "exec"), space)
     return space["kernel"]
 
@@ -255,6 +258,45 @@ def drop_broken() -> None:
     quietly(lambda: fresh("+ nowhere")[(1,)](X, Y, 64, B=64))
     quietly(lambda: fresh("+ tl.zeros([7])")[(1,)](X, Y, 64, B=64))
     for n in number, number - 1:
+        del linecache.cache[f"<fresh {n}>"]
+
+
+@tl.core.extern
+def foreign(x, path: tl.constexpr, symbol: tl.constexpr):
+    table: tl.constexpr = {(tl.float32,): (symbol, tl.float32)}
+    return tl.core.extern_elementwise("mine", path, [x], table, True)
+
+
+CODE = """
+target triple = "nvptx64-nvidia-cuda"
+@sum = addrspace(1) global float 0.0
+define float @assembly(float %x) {
+  %r = call float asm "add.rz.f32 $0, $1, $1;", "=f,f"(float %x)
+  store float %r, ptr addrspace(1) @sum
+  ret float %r
+}
+define float @trap(float %x) {
+  call void @llvm.trap()
+  unreachable
+}
+declare void @llvm.trap()
+"""
+
+
+def libraries() -> None:
+    """Linked, refused, damaged, on each target; and dropped."""
+    names = {"foreign": foreign, "LIB": tl.constexpr(str(LIBRARY))}
+    LIBRARY.write_text(CODE)
+    more = "+ foreign(v, LIB, 'assembly')"
+    fresh(more, **names)[(1,)](X, Y, 64, B=64)
+    fresh(more, **names).compile(*SIGNATURE, B=64, target="emu:sm_80")
+    fresh(more, **names).compile(*SIGNATURE, B=64, target="cuda:sm_80")
+    for symbol in "trap", "absent":
+        bad = fresh(f"+ foreign(v, LIB, '{symbol}')", **names)
+        quietly(lambda bad=bad: bad[(1,)](X, Y, 64, B=64))
+    LIBRARY.write_text(CODE[:-30])
+    quietly(lambda: fresh(more, **names)[(1,)](X, Y, 64, B=64))
+    for n in range(number - 5, number + 1):
         del linecache.cache[f"<fresh {n}>"]
 
 

@@ -55,7 +55,7 @@ def test_launches_leak_nothing(scenario: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "scenario", ["drop_cpu", "drop_emu", "drop_ptx", "drop_broken"]
+    "scenario", ["drop_cpu", "drop_emu", "drop_ptx", "drop_broken", "libraries"]
 )
 def test_kernels_go_with_their_code(scenario: str) -> None:
     check(scenario)
