@@ -224,6 +224,17 @@ open_function(Ll *l, Called *k)
         LLVMSetFunctionCallConv(k->fn, LLVMGetFunctionCallConv(fn));
         return;
     }
+    if (!lib_is_ptx(l) &&
+        foreign_has_libdevice(symbol)) { /* foreign.c replaces the call */
+        k->type = our_type(l, k->o);
+        k->fn = LLVMGetNamedFunction(l->m, symbol);
+        if (!k->fn)
+            k->fn = LLVMAddFunction(l->m, symbol, k->type);
+        if (LLVMGlobalGetValueType(k->fn) != k->type)
+            lib_bad(l, "libdevice", k->o,
+                    "the function is called with other types, too");
+        return;
+    }
     if (!first)
         err_at(l->c, k->o->loc, VALUE,
                str_printf(l->c->arena, "no library is named for the function '%s'",

@@ -56,7 +56,8 @@ foreign_is_known(Ll *l, const char *name)
     static const char *const of_cuda[] = {"vprintf", "malloc", "free", "__assertfail"};
     if (lib_is_ptx(l))
         return is_one_of(name, of_cuda, COUNT(of_cuda));
-    return foreign_is_symbol(name) || foreign_has_libdevice(name);
+    char real;
+    return foreign_types(name, &real) || foreign_has_libdevice(name);
 }
 
 /* "f" of "tegula.0.f". */
@@ -163,12 +164,13 @@ replacement(Walk *w, Lv call, const char *name, bool is_intrinsic)
         return reflect(w, call, ret);
     if (!strncmp(name, "llvm.nvvm.", 10))
         r = foreign_nvvm(l, name + 10, ret, x, n);
-    else if (!is_intrinsic && !foreign_is_symbol(name))
-        r = foreign_libdevice(l, name, ret, x, n);
-    else
+    else if (is_intrinsic || foreign_fits(l, name, ret, x, n))
         return NULL;
+    else
+        r = foreign_libdevice(l, name, ret, x, n);
     if (!r)
-        refuse(w, str_printf(l->c->arena, "'%s'", ll_shown(l->c, name)));
+        refuse(w, str_printf(l->c->arena, "'%s'%s", ll_shown(l->c, name),
+                             foreign_is_known(l, name) ? " of these types" : ""));
     if (LLVMTypeOf(r) != ret && LLVMGetTypeKind(ret) != LLVMVoidTypeKind)
         refuse(w, str_printf(l->c->arena, "'%s' of these types", ll_shown(l->c, name)));
     return r;

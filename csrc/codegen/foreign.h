@@ -30,13 +30,17 @@ Lv foreign_nvvm(Ll *l, const char *name, Lt ret, Lv *x, int n);
 /* The same of a function of libdevice, "__nv_expf". */
 Lv foreign_libdevice(Ll *l, const char *name, Lt ret, Lv *x, int n);
 bool foreign_has_libdevice(const char *name);
+/* Is it a function of the C library that is called as what it is? */
+bool foreign_fits(Ll *l, const char *name, Lt ret, Lv *x, int n);
 
 /* ---- foreign_asm.c ---- */
 /* The value of a call of inline PTX, run by csrc/ptx; NULL: *why says why not. */
 Lv foreign_assembly(Ll *l, Lv call, const Loc *at, const char **why);
 
 /* ---- runtime/foreign_calls.c ---- */
-/* Of the C library, and of ours: what such code may call on a host. */
-bool foreign_is_symbol(const char *name);
+/* What such code may call on a host, of the C library and of ours: its types, the result's
+ * first: T float or double, as *real says by f or d, i and l integers of 32 and 64 bits, p a
+ * pointer, v nothing. NULL: unknown. */
+const char *foreign_types(const char *name, char *real);
 
 #endif

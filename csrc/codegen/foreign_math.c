@@ -668,7 +668,33 @@ c_name(const char *name)
     for (size_t i = 0; i < COUNT(others); i++)
         if (!strcmp(name, others[i][0]))
             return others[i][1];
-    return foreign_is_symbol(name) ? name : NULL;
+    char real;
+    return foreign_types(name, &real) ? name : NULL;
+}
+
+static bool
+is_of(Ll *l, Lt t, char kind, char real)
+{
+    switch (kind) {
+    case 'T': return t == (real == 'f' ? l->f32 : l->f64);
+    case 'i': return t == l->i32;
+    case 'l': return t == l->i64;
+    case 'p': return LLVMGetTypeKind(t) == LLVMPointerTypeKind;
+    default: return t == l->void_;
+    }
+}
+
+bool
+foreign_fits(Ll *l, const char *name, Lt ret, Lv *x, int n)
+{
+    char real;
+    const char *types = foreign_types(name, &real);
+    if (!types || (int)strlen(types) != n + 1 || !is_of(l, ret, types[0], real))
+        return false;
+    for (int i = 0; i < n; i++)
+        if (!is_of(l, LLVMTypeOf(x[i]), types[1 + i], real))
+            return false;
+    return true;
 }
 
 bool
@@ -708,5 +734,5 @@ foreign_libdevice(Ll *l, const char *full, Lt ret, Lv *x, int n)
     if (known)
         return r;
     const char *c = c_name(name);
-    return c ? ll_call_c(l, c, ret, x, n) : NULL;
+    return c && foreign_fits(l, c, ret, x, n) ? ll_call_c(l, c, ret, x, n) : NULL;
 }

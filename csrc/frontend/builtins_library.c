@@ -158,7 +158,10 @@ linked(Fe *f, Value *a, const char *symbol, int n, Val **x, const Type *t)
     const char *name = v_const_str(f, a[0], "lib_name");
     const char *path = v_const_str(f, a[1], "lib_path");
     const char *files = files_of(f, name, path);
-    if (!*files && strncmp(symbol, "llvm.", 5) != 0) {
+    bool is_gpu = f->c->opt.target.kind == TARGET_CUDA && !f->c->opt.interpret;
+    bool needs_none = !strncmp(symbol, "llvm.", 5) ||
+                      (!strncmp(symbol, "__nv_", 5) && !is_gpu); /* or link.c says so */
+    if (!*files && !needs_none) {
         err_help(f->c,
                  "give its file: lib_path, or the option extern_libs={\"%s\": "
                  "\"..\"}",

@@ -207,104 +207,113 @@ my_sincosf(float x, float *s, float *c)
 
 /* ---- the table -------------------------------------------------------------------------------- */
 
-#define PAIR(name)                                                                     \
-    {#name, (void *)(uintptr_t)name},                                                  \
-    {                                                                                  \
-        #name "f", (void *)(uintptr_t)name##f                                          \
-    }
-#define MINE(name)                                                                     \
-    {#name, (void *)(uintptr_t)my_##name},                                             \
-    {                                                                                  \
-        #name "f", (void *)(uintptr_t)my_##name##f                                     \
-    }
+/* Types: T float or double, i and l integers of 32 and 64 bits, p a pointer, v nothing; the
+ * result's first. NULL: only our own code calls it. */
+typedef struct Symbol {
+    const char *name;
+    const void *address;
+    char real; /* what T is: f or d */
+    const char *types;
+} Symbol;
 
-static const HostSymbol foreign_symbols[] = {
-    {"tegula_rounded_d", (void *)(uintptr_t)rounded_d},
-    {"tegula_rounded_f", (void *)(uintptr_t)rounded_f},
-    {"tegula_int_to_d", (void *)(uintptr_t)int_to_d},
-    {"tegula_int_to_f", (void *)(uintptr_t)int_to_f},
-    {"tegula_narrowed", (void *)(uintptr_t)narrowed},
-    {"tegula_foreign_assembly", (void *)(uintptr_t)foreign_assembly_run},
-    {"malloc", (void *)(uintptr_t)malloc},
-    {"free", (void *)(uintptr_t)free},
-    {"memcpy", (void *)(uintptr_t)memcpy},
-    {"memmove", (void *)(uintptr_t)memmove},
-    {"memset", (void *)(uintptr_t)memset},
-    {"memcmp", (void *)(uintptr_t)memcmp},
-    {"strlen", (void *)(uintptr_t)strlen},
-    PAIR(acos),
-    PAIR(acosh),
-    PAIR(asin),
-    PAIR(asinh),
-    PAIR(atan),
-    PAIR(atan2),
-    PAIR(atanh),
-    PAIR(cbrt),
-    PAIR(ceil),
-    PAIR(copysign),
-    PAIR(cos),
-    PAIR(cosh),
-    PAIR(erf),
-    PAIR(erfc),
-    PAIR(exp),
-    PAIR(exp2),
-    PAIR(expm1),
-    PAIR(fabs),
-    PAIR(fdim),
-    PAIR(floor),
-    PAIR(fma),
-    PAIR(fmax),
-    PAIR(fmin),
-    PAIR(fmod),
-    PAIR(frexp),
-    PAIR(hypot),
-    PAIR(ilogb),
-    PAIR(ldexp),
-    PAIR(lgamma),
-    PAIR(llrint),
-    PAIR(llround),
-    PAIR(log),
-    PAIR(log10),
-    PAIR(log1p),
-    PAIR(log2),
-    PAIR(logb),
-    PAIR(modf),
-    PAIR(nearbyint),
-    PAIR(nextafter),
-    PAIR(pow),
-    PAIR(remainder),
-    PAIR(remquo),
-    PAIR(rint),
-    PAIR(round),
-    PAIR(scalbn),
-    PAIR(sin),
-    PAIR(sinh),
-    PAIR(sqrt),
-    PAIR(tan),
-    PAIR(tanh),
-    PAIR(tgamma),
-    PAIR(trunc),
-    MINE(exp10),
-    MINE(rsqrt),
-    MINE(rcbrt),
-    MINE(sinpi),
-    MINE(cospi),
-    MINE(normcdf),
-    MINE(rhypot),
-    MINE(sincos),
+/* clang-format off */
+#define OF(fn) ((const void *)(uintptr_t)(fn))
+#define PAIR(name, types) {#name, OF(name), 'd', types}, {#name "f", OF(name##f), 'f', types}
+#define MINE(name, types) {#name, OF(my_##name), 'd', types}, {#name "f", OF(my_##name##f), 'f', types}
+
+static const Symbol symbols[] = {
+    {"tegula_rounded_d", OF(rounded_d), 'd', NULL},
+    {"tegula_rounded_f", OF(rounded_f), 'f', NULL},
+    {"tegula_int_to_d", OF(int_to_d), 'd', NULL},
+    {"tegula_int_to_f", OF(int_to_f), 'f', NULL},
+    {"tegula_narrowed", OF(narrowed), 'f', NULL},
+    {"tegula_foreign_assembly", OF(foreign_assembly_run), 'd', NULL},
+    {"malloc", OF(malloc), 'd', "pl"},
+    {"free", OF(free), 'd', "vp"},
+    {"memcpy", OF(memcpy), 'd', "pppl"},
+    {"memmove", OF(memmove), 'd', "pppl"},
+    {"memset", OF(memset), 'd', "ppil"},
+    {"memcmp", OF(memcmp), 'd', "ippl"},
+    {"strlen", OF(strlen), 'd', "lp"},
+    PAIR(acos, "TT"),
+    PAIR(acosh, "TT"),
+    PAIR(asin, "TT"),
+    PAIR(asinh, "TT"),
+    PAIR(atan, "TT"),
+    PAIR(atan2, "TTT"),
+    PAIR(atanh, "TT"),
+    PAIR(cbrt, "TT"),
+    PAIR(ceil, "TT"),
+    PAIR(copysign, "TTT"),
+    PAIR(cos, "TT"),
+    PAIR(cosh, "TT"),
+    PAIR(erf, "TT"),
+    PAIR(erfc, "TT"),
+    PAIR(exp, "TT"),
+    PAIR(exp2, "TT"),
+    PAIR(expm1, "TT"),
+    PAIR(fabs, "TT"),
+    PAIR(fdim, "TTT"),
+    PAIR(floor, "TT"),
+    PAIR(fma, "TTTT"),
+    PAIR(fmax, "TTT"),
+    PAIR(fmin, "TTT"),
+    PAIR(fmod, "TTT"),
+    PAIR(frexp, "TTp"),
+    PAIR(hypot, "TTT"),
+    PAIR(ilogb, "iT"),
+    PAIR(ldexp, "TTi"),
+    PAIR(lgamma, "TT"),
+    PAIR(llrint, "lT"),
+    PAIR(llround, "lT"),
+    PAIR(log, "TT"),
+    PAIR(log10, "TT"),
+    PAIR(log1p, "TT"),
+    PAIR(log2, "TT"),
+    PAIR(logb, "TT"),
+    PAIR(modf, "TTp"),
+    PAIR(nearbyint, "TT"),
+    PAIR(nextafter, "TTT"),
+    PAIR(pow, "TTT"),
+    PAIR(remainder, "TTT"),
+    PAIR(remquo, "TTTp"),
+    PAIR(rint, "TT"),
+    PAIR(round, "TT"),
+    PAIR(scalbn, "TTi"),
+    PAIR(sin, "TT"),
+    PAIR(sinh, "TT"),
+    PAIR(sqrt, "TT"),
+    PAIR(tan, "TT"),
+    PAIR(tanh, "TT"),
+    PAIR(tgamma, "TT"),
+    PAIR(trunc, "TT"),
+    MINE(exp10, "TT"),
+    MINE(rsqrt, "TT"),
+    MINE(rcbrt, "TT"),
+    MINE(sinpi, "TT"),
+    MINE(cospi, "TT"),
+    MINE(normcdf, "TT"),
+    MINE(rhypot, "TTT"),
+    MINE(sincos, "vTpp"),
 };
+/* clang-format on */
 
 const void *
 foreign_address(const char *name)
 {
-    for (size_t i = 0; i < COUNT(foreign_symbols); i++)
-        if (!strcmp(foreign_symbols[i].name, name))
-            return foreign_symbols[i].address;
+    for (size_t i = 0; i < COUNT(symbols); i++)
+        if (!strcmp(symbols[i].name, name))
+            return symbols[i].address;
     return NULL;
 }
 
-bool
-foreign_is_symbol(const char *name)
+const char *
+foreign_types(const char *name, char *real)
 {
-    return foreign_address(name) != NULL;
+    for (size_t i = 0; i < COUNT(symbols); i++)
+        if (!strcmp(symbols[i].name, name)) {
+            *real = symbols[i].real;
+            return symbols[i].types;
+        }
+    return NULL;
 }

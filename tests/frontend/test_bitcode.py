@@ -221,20 +221,43 @@ def test_symbols_of_cuda_are_ours() -> None:
     assert (out == np.nextafter(1.0, 0)).all()
 
 
+@core.extern
+def frexp_of_cuda(x, exponent, _semantic=None):
+    pointer = core.pointer_type(core.dtype("int32"))
+    row = {(core.dtype("fp32"), pointer): ("__nv_frexpf", core.dtype("fp32"))}
+    return core.extern_elementwise("libdevice", "", [x, exponent], row, False)
+
+
+@tegula.jit
+def frexp_kernel(x, out, exponent):
+    i = tl.arange(0, 128)
+    tl.store(out + i, frexp_of_cuda(tl.load(x + i), exponent + i))
+
+
 def test_libdevice_linked() -> None:
     """A function of CUDA's file that is not ours; nothing else of the file is kept."""
     if toolchain.find_libdevice() is None:
         pytest.skip("no libdevice.10.bc")
-    ptx = compiled(plain, "*fp32", "*fp32", F=larger_of_cuda).asm["ptx"]
-    assert "call" not in ptx and "max.ftz.f32" in ptx and len(ptx) < 6000
+    ptx = compiled(frexp_kernel, "*fp32", "*fp32", "*i32").asm["ptx"]
+    assert "call" not in ptx and ptx.count("st.global") == 2 and len(ptx) < 6000
 
 
-@core.extern
-def larger_of_cuda(x, _semantic=None):
-    row = {(core.dtype("fp32"),) * 2: ("__nv_fmaxf", core.dtype("fp32"))}
-    return core.extern_elementwise(
-        "libdevice", "", [x, 1.5], row, True, _semantic=_semantic
-    )
+@pytest.mark.parametrize("is_there", [True, False])
+def test_libdevice_on_hosts(is_there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same, with CUDA's file or with C's functions."""
+    if not is_there:
+        monkeypatch.setattr(toolchain, "find_libdevice", lambda: None)
+    x = np.linspace(-40, 40, 128, dtype=np.float32)
+    with tegula.knobs.runtime.scope():
+        for target, interpret in (("cpu", False), ("emu:sm_80", False), ("cpu", True)):
+            tegula.knobs.runtime.target = target
+            tegula.knobs.runtime.interpret = interpret
+            out, exponent = np.zeros_like(x), np.zeros(128, np.int32)
+            kernel = tegula.jit(frexp_kernel.fn)
+            kernel[(1,)](x, out, exponent)
+            want, e = np.frexp(x)
+            np.testing.assert_array_equal(out, want)
+            np.testing.assert_array_equal(exponent, e)
 
 
 # --- what else may be wrong with a file ----------------------------------------------
@@ -309,10 +332,25 @@ BARRIER = "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)"
             "",
             "inline assembly: ",
         ),
+        (
+            "%v = call float @expf(i32 %k)\nret float %v",
+            "declare float @expf(i32)",
+            "'expf' of these types, in the function 'twice_and'",
+        ),
+        (
+            "%v = call float @__nv_frexpf(float %x)\nret float %v",
+            "declare float @__nv_frexpf(float)",
+            "'__nv_frexpf' of these types",
+        ),
+        (
+            "%v = call float @tegula_narrowed(i32 0, double 1.0)\nret float %v",
+            "declare float @tegula_narrowed(i32, double)",
+            "needs 'tegula_narrowed', which is in none",
+        ),
     ],
     ids=[
         *("barrier", "shared", "trap", "absent", "thread_local", "va_arg", "place"),
-        *("meets", "no_ptx"),
+        *("meets", "no_ptx", "c_types", "nv_types", "ours"),
     ],
 )
 def test_what_no_host_has(

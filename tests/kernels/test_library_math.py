@@ -288,8 +288,8 @@ def test_closely(
     assert error.max() <= ulp
 
 
-# --- LLVM's own functions ---------------------------------------------------------------
-OF_LLVM: list[tuple[str, str, str, Callable[..., Any], int]] = [
+# --- functions that need no file -------------------------------------------------------
+NO_FILE: list[tuple[str, str, str, Callable[..., Any], int]] = [
     ("llvm.ceil.f32", "float", "float", np.ceil, 0),
     ("llvm.fma.f64", "double double double", "double", lambda x, y, z: x * y + z, 2),
     ("llvm.fabs.f32", "float", "float", np.abs, 0),
@@ -303,6 +303,12 @@ OF_LLVM: list[tuple[str, str, str, Callable[..., Any], int]] = [
     ("llvm.log10.f32", "float", "float", np.log10, 4),
     ("llvm.tanh.f32", "float", "float", np.tanh, 4),
     ("llvm.smax.i32", "i32 i32", "i32", np.maximum, 0),
+    ("__nv_fminf", "float float", "float", np.minimum, 0),
+    ("__nv_fmax", "double double", "double", np.maximum, 0),
+    ("__nv_min", "i32 i32", "i32", np.minimum, 0),
+    ("__nv_llmax", "i64 i64", "i64", np.maximum, 0),
+    ("__nv_umax", "i32 i32", "i32", None, 0),
+    ("__nv_fmaf_ieee_rd", "float float float", "float", exact_sum, 0),
     ("llvm.umin.i64", "i64 i64", "i64", None, 0),
     ("llvm.ctpop.i32", "i32", "i32", None, 0),
     ("llvm.fshl.i32", "i32 i32 i32", "i32", None, 0),
@@ -312,6 +318,9 @@ LLVM_REFERENCE: dict[str, Callable[..., Any]] = {
     "llvm.round.f64": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
     "llvm.umin.i64": lambda x, y: np.minimum(x.view(np.uint64), y.view(np.uint64)).view(
         np.int64
+    ),
+    "__nv_umax": lambda x, y: np.maximum(x.view(np.uint32), y.view(np.uint32)).view(
+        np.int32
     ),
     "llvm.ctpop.i32": lambda x: [bin(int(v) & 0xFFFFFFFF).count("1") for v in x],
     "llvm.fshl.i32": lambda x, y, z: [
@@ -326,9 +335,9 @@ LLVM_REFERENCE: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize(
-    ("name", "args", "ret", "want", "ulp"), OF_LLVM, ids=[c[0] for c in OF_LLVM]
+    ("name", "args", "ret", "want", "ulp"), NO_FILE, ids=[c[0] for c in NO_FILE]
 )
-def test_functions_of_llvm(
+def test_functions_that_need_no_file(
     anywhere: Any, name: str, args: str, ret: str, want: Any, ulp: int
 ) -> None:
     got, x = run(anywhere, name, name, args, ret, "")

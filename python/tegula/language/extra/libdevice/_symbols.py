@@ -12,6 +12,7 @@ OTHER = {
     **{f"{name}ll": name for name in ("brev", "clz", "popc", "ffs")},
     **{f"{name}f": name for name in ("isnan", "isinf", "signbit", "pow", "fma", "abs")},
     **{f"{name}d": name for name in ("isnan", "isinf", "signbit")},
+    **{f"fmaf_ieee_{m}": f"fma_{m}" for m in MODES},
     "frsqrt_rn": "rsqrt_rn",
     "fabs": "abs",
     "fabsf": "abs",
@@ -29,6 +30,14 @@ OTHER = {
 }  # fmt: skip
 
 
+# Those that only have a symbol: functions of _symbols_alone.
+ALONE = {
+    **{f"{name}{f}": name for name in ("fmin", "fmax") for f in ("", "f")},
+    **{f"{ll}{name}": f"int_{name}" for name in ("min", "max") for ll in ("", "ll")},
+    **{f"{u}{name}": f"uint_{name}" for name in ("min", "max") for u in ("u", "ull")},
+    "float2half_rn": "float2half_rn",
+    "half2float": "half2float",
+}
 # LLVM's functions that not every target has, or that vectors have with us.
 OF_LLVM = {
     **{name: name for name in
@@ -63,6 +72,10 @@ def of_symbol(symbol: str) -> Any:
     if not symbol.startswith("__nv_"):
         return None
     name = symbol[5:]
+    if name in ALONE:
+        from . import _symbols_alone
+
+        return getattr(_symbols_alone, ALONE[name])
     for known in (name, OTHER.get(name), name[:-1] if name.endswith("f") else None):
         if known and not known.startswith("_") and hasattr(libdevice, known):
             return getattr(libdevice, known)
