@@ -242,6 +242,8 @@ source(Dec *d, Opd *o, Type t, int bytes, bool may_be_wider)
             Reg r = dec_const(d, o->value, bytes, s);
             if (bytes < 4)
                 dec_fail(d, "the address of %s in %d bytes", s->name, bytes);
+            if (strcmp(d->op, "mov") && strcmp(d->op, "cvta")) /* as ptxas has it */
+                dec_fail(d, "%s is no register: mov its address into one", s->name);
             note(d, r, false);
             return r;
         }

@@ -166,7 +166,7 @@ static const char *const good[] = {
     "=r,r\n{ .reg .b8 t; cvt.rn.satfinite.e2m1x2.f32 t, $1, $1; cvt.u32.u8 $0, t; }",
     "=r,r\nmul24.lo.s32 $0, $1, $1; sad.u32 $0, $0, $1, $1; testp.finite.f32 p, $1;",
     "=r,r\n{ .shared .align 8 .b32 s[32]; .reg .b32 t; mov.u32 t, %laneid;\n"
-    "mad.lo.u32 t, t, 4, s; st.shared.b32 [t], $1; bar.sync 0;\n"
+    "mad.lo.u32 t, t, 4, 64; st.shared.b32 [t], $1; bar.sync 0;\n"
     "shfl.sync.bfly.b32 $0, $1, 1, 31, -1; mbarrier.init.shared.b64 [s], 4; }",
 };
 static const char *const pieces[] = {

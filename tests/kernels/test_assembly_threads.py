@@ -90,13 +90,15 @@ BLOCK = """{
     mov.u32 t, %tid.x;
     setp.eq.u32 first, t, 0;
     @first st.shared.b64 [total], 0;
-    mad.lo.u32 at, t, 4, room;
+    mov.u32 at, room;
+    mad.lo.u32 at, t, 4, at;
     st.shared.b32 [at], $1;
     bar.sync 0;
     atom.shared.add.u32 t, [total], $1;
     mov.u32 t, %tid.x;
     xor.b32 t, t, 127;
-    mad.lo.u32 at, t, 4, room;
+    mov.u32 at, room;
+    mad.lo.u32 at, t, 4, at;
     ld.shared.b32 t, [at];
     bar.sync 0;
     ld.shared.b32 $0, [total];
@@ -113,14 +115,16 @@ ARRIVE = """{
     setp.eq.u32 p, t, 0;
     @p mbarrier.init.shared.b64 [bar], 128;
     bar.sync 0;
-    mad.lo.u32 at, t, 4, room;
+    mov.u32 at, room;
+    mad.lo.u32 at, t, 4, at;
     st.shared.b32 [at], $1;
     mbarrier.arrive.shared.b64 state, [bar];
 WAIT_${:uid}:
     mbarrier.test_wait.shared.b64 p, [bar], state;
     @!p bra WAIT_${:uid};
     xor.b32 t, t, 127;
-    mad.lo.u32 at, t, 4, room;
+    mov.u32 at, room;
+    mad.lo.u32 at, t, 4, at;
     ld.shared.b32 $0, [at];
 }"""
 
