@@ -134,6 +134,13 @@ class BaseBackend:
 
         return {"triton.language.extra.libdevice": libdevice}
 
+    def load_dialects(self, context: Any) -> None:
+        """Nothing to load: the IR is not MLIR."""
+
+    def get_codegen_implementation(self, options: Any = None) -> dict[str, Any]:
+        """What of the front end depends on the target: nothing, the core knows itself."""
+        return {}
+
     @staticmethod
     def parse_attr(desc: str) -> list[list[Any]]:
         """The attributes that a letter of a specialisation stands for."""

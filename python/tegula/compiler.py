@@ -166,6 +166,21 @@ class ASTSource:
                 given[name] = self._argument((i,), ty)
         return given
 
+    def make_ir(
+        self,
+        target: Any,
+        options: Any,
+        codegen_fns: Any,
+        module_map: Any,
+        context: Any,
+    ) -> Any:
+        """A summary of the kernel in the form that torch.compile walks over: what it reads
+        and writes. See ``tegula.compat.mlir``; the IR itself is ``compiled.asm["tir"]``.
+        """
+        from tegula.compat.mlir import module_of
+
+        return module_of(self, compile(self, target, options))
+
     def _argument(self, path: tuple[int, ...], ty: Any) -> Any:
         if path in self.constants:
             from tegula.language import constexpr

@@ -441,6 +441,28 @@ def mangle_type(arg: Any, specialize: bool = False) -> Any:
     return signature_text(arg, specialize)
 
 
+def native_specialize_impl(
+    backend: Any, arg: Any, is_const: bool, specialize_value: bool, align: bool
+) -> tuple[Any, Any]:
+    """(type of an argument, what is assumed of its value), as Triton's launches have them."""
+    if isinstance(arg, (tuple, list)):
+        pairs = [
+            native_specialize_impl(backend, a, is_const, specialize_value, align)
+            for a in arg
+        ]
+        return tuple(t for t, _ in pairs), tuple(k for _, k in pairs)
+    ty = mangle_type(arg)
+    if ty == "constexpr" or (specialize_value and type(arg) is int and arg == 1):
+        return "constexpr", arg
+    if type(arg) is int:
+        key = backend.get_int_specialization(arg, align=align)
+        return ty, key if specialize_value else None
+    if isinstance(ty, str) and ty.startswith("*"):
+        key = backend.get_tensor_specialization(arg, align=align)
+        return "*k" + ty[1:] if is_const else ty, key if specialize_value else None
+    return ty, None
+
+
 def _normalize_ty(ty: Any) -> str:
     """The code of an annotation that is a type, else its name."""
     if not isinstance(ty, str):

@@ -34,8 +34,42 @@ assert "@triton.jit" in text, "no Triton was made"
 """
 
 
+# A kernel of the user's whose input is its output: torch asks what it writes, and would
+# put the old values back if it were told "everything".
+IN_PLACE = """
+import tegula.compat
+tegula.compat.install()
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def scale(OUT, X, n, COS, COUNT, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    y = tl.load(X + i, mask=i < n) * tl.load(COS + i, mask=i < n)
+    tl.store(OUT + i, y, mask=i < n)
+    if COUNT is not None:
+        tl.atomic_add(COUNT, 1)
+
+def function(x, c):
+    y = x * 2
+    torch.library.wrap_triton(scale)[(4,)](y, y, 60, c, None, BLOCK=16)
+    return y + 1
+
+from torch._higher_order_ops import triton_kernel_wrap as wrap
+x, c = torch.randn(60), torch.randn(60)
+if hasattr(wrap, "identify_accessed_tensors"):  # torch 2.13
+    for count, expected in ((None, ["OUT"]), (x, ["OUT", "COUNT"])):
+        args = dict(OUT=x, X=x, n=60, COS=c, COUNT=count, BLOCK=16)
+        seen = wrap.identify_accessed_tensors(scale, args, {}).read_writes
+        assert [d.name for d in seen.writes] == expected, seen
+        assert {"X", "COS"} <= {d.name for d in seen.reads}, seen
+torch.testing.assert_close(torch.compile(function)(x, c), x * 2 * c + 1)
+"""
+
+
 @pytest.mark.slow
-def test_torch_compile(tmp_path):
+@pytest.mark.parametrize("code", [CODE, IN_PLACE], ids=["functions", "in_place"])
+def test_torch_compile(tmp_path, code):
     pytest.importorskip("torch")
     env = {
         **os.environ,
@@ -43,12 +77,45 @@ def test_torch_compile(tmp_path):
         "TORCHINDUCTOR_CACHE_DIR": str(tmp_path),
         "TORCHINDUCTOR_COMPILE_THREADS": "4",  # processes, which must not come about
     }
+    script = tmp_path / "script.py"  # a kernel's source must be found
+    script.write_text(code)
     done = subprocess.run(
-        [sys.executable, "-c", CODE], capture_output=True, text=True, env=env
+        [sys.executable, "-W", "ignore", str(script)],
+        capture_output=True,
+        text=True,
+        env=env,
     )
     if "Unsupported device type: cpu" in done.stderr:
         pytest.skip("this torch makes no Triton for CPUs")
     assert done.returncode == 0, done.stderr
+
+
+def test_what_torch_reads_of_a_kernel():
+    """Parameters as Triton's IR has them: no constants, and a descriptor's sides."""
+    from tegula.compiler import ASTSource
+
+    @tegula.jit
+    def f(pair, desc, n, out, none, BLOCK: tl.constexpr):
+        x = desc.load([0, 0])
+        tl.store(out + tl.arange(0, 4), tl.sum(x, 1))
+        tl.store(pair[1], n)
+
+    types = {
+        "pair": ("*i32", "*i32"),
+        "desc": "tensordesc<fp32[4, 4]>",
+        "n": "i32",
+        "out": "*fp32",
+        "none": "constexpr",
+        "BLOCK": "constexpr",
+    }
+    source = ASTSource(f, types, {"BLOCK": 4, "none": None})
+    module = source.make_ir("cpu", None, {}, {}, None)
+    # The tuple has no pointer type of its own.
+    assert module.is_written == [None, False, *[None] * 4, None, True]
+    names = []
+    module.walk(lambda op: names.append(op.get_name()))
+    assert names[:4] == ["tt.load", "tt.load", "tt.store", "tt.store"]
+    assert names[4:] == ["tt.return", "tt.func", "builtin.module"]
 
 
 def test_what_a_combine_function_asks_of_types_alone():

@@ -67,6 +67,10 @@ class _Triton(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name in _OURS or name.startswith("__"):
             raise AttributeError(f"module 'triton' has no attribute {name!r}")
+        if (
+            name == "_C"
+        ):  # of Triton's, not ours, and an attribute without being imported
+            return importlib.import_module("triton._C")
         try:
             return getattr(tegula, name)
         except AttributeError:

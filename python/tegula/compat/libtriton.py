@@ -1,6 +1,7 @@
 """``triton._C.libtriton``: of Triton's extension module, what programs ask for themselves.
 
-That is cuBLAS, which its tutorials measure against. Here it is torch's.
+That is cuBLAS, which its tutorials measure against (here it is torch's), and as much of
+the IR as torch.compile reads: see ``mlir.py``.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import Any
+
+from tegula.compat import mlir
 
 __path__: list[str] = []  # Triton has a package here
 
@@ -36,6 +39,7 @@ class CublasLt:
         torch.addmm(c, a, b.T, beta=beta, alpha=alpha, out=d)
 
 
+ir = SimpleNamespace(context=mlir.Context, load_dialects=mlir.load_dialects)
 nvidia = SimpleNamespace(cublas=SimpleNamespace(CublasLt=CublasLt))
 
 

@@ -178,7 +178,7 @@ def source(kernel: Any, args: CompileArgs, target: str) -> tuple[str, dict[str, 
         "algorithm": "x".join(constants) + f" {args.num_warps} warps, "
         f"{args.num_stages} stages",
     }
-    passed = [kernel.arg_names[at] for at, _, _ in compiled._params]
+    passed = [kernel.arg_names[at] for at, *_ in compiled._params]
     checks = " ||\n        ".join(_check(p) for p in kept if p.hint) or "0"
     m = compiled.metadata
     return function, {
