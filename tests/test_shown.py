@@ -62,7 +62,9 @@ def test_compile_times():
 
 def test_torch_compile():
     pytest.importorskip("torch")
-    said = child(str(ROOT / "benchmarks/torch_compile.py"), "--device", "cpu", "softmax")
+    said = child(
+        str(ROOT / "benchmarks/torch_compile.py"), "--device", "cpu", "softmax"
+    )
     assert re.search(r"^softmax +\d+\.\d+ +\d+\.\d+ +\d+\.\d+$", said, re.M), said
 
 

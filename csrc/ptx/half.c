@@ -62,7 +62,8 @@ one(const Ins *i, Type t, uint64_t a, uint64_t b, uint64_t c)
 {
     bool ftz = i->flags & FTZ;
     a &= 0xffff, b &= 0xffff;
-    if ((i->op == HALF_NEG || (i->op == HALF_ABS && t == T_F16)) &&
+    bool is_quiet = i->op == HALF_ABS && (t == T_F16 || i->type == T_BF16X2);
+    if ((i->op == HALF_NEG || is_quiet) &&
         (a & 0x7fff) > (t == T_F16 ? 0x7c00 : 0x7f80))
         return 0x7fff; /* as the hardware does it */
     if (i->op == HALF_NEG)
@@ -90,8 +91,8 @@ one(const Ins *i, Type t, uint64_t a, uint64_t b, uint64_t c)
     }
     if (i->flags & SAT)
         r = !(r > 0) ? 0 : r > 1 ? 1 : r;
-    if (i->flags & RELU && r < 0)
-        r = 0;
+    if (i->flags & RELU && r <= 0)
+        r = 0; /* of -0, too */
     uint64_t bits = half_bits(t, r);
     return ftz && (bits & 0x7c00) == 0 && t == T_F16 ? bits & 0x8000 : bits;
 }

@@ -444,7 +444,7 @@ def mangle_type(arg: Any, specialize: bool = False) -> Any:
 def native_specialize_impl(
     backend: Any, arg: Any, is_const: bool, specialize_value: bool, align: bool
 ) -> tuple[Any, Any]:
-    """(type of an argument, what is assumed of its value), as Triton's launches have them."""
+    """(type of an argument, what is assumed of its value), as Triton launches it."""
     if isinstance(arg, (tuple, list)):
         pairs = [
             native_specialize_impl(backend, a, is_const, specialize_value, align)

@@ -95,7 +95,9 @@ def test_files_that_are_no_source(tmp_path: Path) -> None:
         tegula.compile("/nowhere/k.tir", "cpu")
     path = tmp_path / "bad.tir"
     path.write_text("func @k(%x: ptr<f32>) {\n  %y = loadd %x : f32\n  return\n}\n")
-    with pytest.raises(tegula.CompileError, match="bad.tir:2:8: .* unknown op 'loadd'"):
+    with pytest.raises(
+        tegula.CompileError, match=r"bad\.tir:2:8: .* unknown op 'loadd'"
+    ):
         tegula.compile(str(path), "cpu")
 
 

@@ -141,7 +141,7 @@ def test_names_of_the_cuda_backend() -> None:
         nvidia.ty_to_cpp("*fp32") == "CUdeviceptr"
         and nvidia.ty_to_cpp("i32") == "int32_t"
     )
-    with pytest.raises(RuntimeError, match="CUDA 10.0"):
+    with pytest.raises(RuntimeError, match=r"CUDA 10\.0"):
         nvidia.ptx_get_version("9.0")
 
 

@@ -1,4 +1,4 @@
-"""Kernels that write the tensor they read, elsewhere: a block is read before it is written."""
+"""Kernels that write the tensor they read, elsewhere: blocks are read before."""
 
 from __future__ import annotations
 

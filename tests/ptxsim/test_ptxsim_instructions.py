@@ -314,6 +314,17 @@ def test_flush_saturate_and_nan() -> None:
     np.testing.assert_array_equal(got.view("f4")[2:4], [1, -1])
 
 
+def test_halves_as_on_an_h200() -> None:
+    """-0 is clamped to 0, and a pair's NaN is 0x7fff behind abs: seen there."""
+    x = np.full(32, 0x1147_21B4, np.uint32)
+    y = np.full(32, 0x8000_0001, np.uint32)
+    two = ("b32", "b32")
+    got = elementwise("fma.rn.relu.bf16x2 %d, %a, %b, %b;", "b32", two, x, y)
+    assert (got == 1).all()
+    got = elementwise("abs.bf16x2 %d, %a;", "b32", ("b32",), x * 0 + 0x7FC0_8001)
+    assert (got == 0x7FFF_0001).all()
+
+
 APPROXIMATE = [
     ("ex2.approx.ftz", np.exp2, 2),
     ("lg2.approx", np.log2, 8),

@@ -72,7 +72,7 @@ class _Profiler:
     n_started = 0
 
     def now(self, stream: int) -> Any:
-        if not stream and not self.on_gpu():
+        if not self.on_gpu():
             return time.perf_counter_ns()
         import torch
 
@@ -82,9 +82,16 @@ class _Profiler:
 
     @staticmethod
     def on_gpu() -> bool:
+        import sys
+
         from tegula import driver
 
-        return isinstance(driver.active, driver.CudaDriver)
+        torch = sys.modules.get("torch")  # whose events tell the time there
+        return bool(
+            isinstance(driver.active, driver.CudaDriver)
+            and torch
+            and torch.cuda.is_available()
+        )
 
     def enter(self, info: LazyDict) -> None:
         data = info.get()
@@ -227,7 +234,7 @@ class scope:
         return inside
 
 
-class cpu_timed_scope(scope):  # noqa: N801
+class cpu_timed_scope(scope):
     """A scope with the time of the wall clock, "cpu_time (ns)", too."""
 
     def __enter__(self) -> scope:
@@ -238,7 +245,7 @@ class cpu_timed_scope(scope):  # noqa: N801
         exit_scope(metrics={"cpu_time (ns)": time.perf_counter_ns() - self._start})
 
 
-class state(scope):  # noqa: N801
+class state(scope):
     """``with state("init"):`` or ``@state("init")``."""
 
 
