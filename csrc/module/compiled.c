@@ -167,8 +167,7 @@ get_params(PyObject *self, void *closure)
     PyObject *list = PyList_New(0);
     for (int i = 0; list && i < v->bin.n_params; i++) {
         const ParamAbi *p = &v->bin.params[i];
-        PyObject *row = Py_BuildValue("(isOO)", (int)v->node[i],
-                                      elem_info[p->elem].sig,
+        PyObject *row = Py_BuildValue("(isOO)", (int)v->node[i], elem_info[p->elem].sig,
                                       p->is_ptr ? Py_True : Py_False,
                                       p->is_written ? Py_True : Py_False);
         if (!row || PyList_Append(list, row))
@@ -395,7 +394,8 @@ static PyGetSetDef compiled_getset[] = {
     {"kernel", get_kernel, NULL, "the machine code, as bytes", NULL},
     {"_stages", get_stages, NULL, "dict of the stages", NULL},
     {"_facts", get_facts, NULL, "dict of numbers for metadata", NULL},
-    {"_params", get_params, NULL, "of the code: (node, type, is it a pointer, is it stored through)", NULL},
+    {"_params", get_params, NULL,
+     "of the code: (node, type, is it a pointer, is it stored through)", NULL},
     {"_answers", get_answers, NULL,
      "what was asked of the arguments: (node, asked, truth)", NULL},
     {"target", get_target, NULL, "cpu, cuda:sm_90a, emu:sm_80", NULL},

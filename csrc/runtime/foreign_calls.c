@@ -4,7 +4,7 @@
  * __nv_; those that only libdevice has; and arithmetic in a direction of rounding, which no
  * instruction of a CPU has in itself.
  */
-#include "codegen/foreign.h"
+#include "codegen/library/foreign.h"
 #include "codegen/host/calls.h"
 #include "runtime/runtime.h"
 

@@ -20,23 +20,24 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
-    "csrc": 300,
-    "csrc/analysis": 2400,
+    "csrc": 350,
+    "csrc/analysis": 2500,
     "csrc/base": 800,
-    "csrc/codegen": 2500,
+    "csrc/codegen": 2750,
     "csrc/codegen/host": 4200,
-    "csrc/codegen/simt": 6050,
-    "csrc/frontend": 11600,
-    "csrc/ir": 5450,
+    "csrc/codegen/library": 2300,
+    "csrc/codegen/simt": 6400,
+    "csrc/frontend": 12500,
+    "csrc/ir": 5600,
     "csrc/layout": 1800,
-    "csrc/module": 1500,
-    "csrc/passes": 5450,
-    "csrc/ptx": 5300,
-    "csrc/runtime": 6700,
-    "csrc/runtime/emu": 1400,
-    "csrc/tools": 2100,
+    "csrc/module": 1800,
+    "csrc/passes": 5700,
+    "csrc/ptx": 5900,
+    "csrc/runtime": 7700,
+    "csrc/runtime/emu": 1500,
+    "csrc/tools": 2200,
     "csrc/tools/ptxsim": 3700,
-    "python/tegula": 10100,
+    "python/tegula": 11300,
 }
 
 

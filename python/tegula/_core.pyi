@@ -73,8 +73,8 @@ class CompiledKernel:
     """the kernel this is a variant of"""
     def _loosely(self, grid: Grid, /) -> Callable[..., Any]:
         """As compiled[grid], but what was constant is not looked at."""
-    _params: list[tuple[int, str, bool, bool]]
-    """of the code: (node, type, is it a pointer)"""
+    _params: list[tuple[int, str, bool]]
+    """of the code: (node, type, is it a pointer, is it stored through)"""
     _stages: dict[str, Any]
     """dict of the stages"""
     asm: Mapping[str, Any]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -71,7 +72,7 @@ class _Profiler:
     running: list[tuple[str, Any]] = []
     n_started = 0
 
-    def now(self, stream: int) -> Any:
+    def now(self) -> Any:
         if not self.on_gpu():
             return time.perf_counter_ns()
         import torch
@@ -82,8 +83,6 @@ class _Profiler:
 
     @staticmethod
     def on_gpu() -> bool:
-        import sys
-
         from tegula import driver
 
         torch = sys.modules.get("torch")  # whose events tell the time there
@@ -95,12 +94,12 @@ class _Profiler:
 
     def enter(self, info: LazyDict) -> None:
         data = info.get()
-        self.running.append((data["name"], self.now(data["stream"])))
+        self.running.append((data["name"], self.now()))
 
     def leave(self, info: LazyDict) -> None:
         data = info.get()
         name, start = self.running.pop()
-        end = self.now(data["stream"])
+        end = self.now()
         extra = {
             k: v for k, v in data.items() if k not in ("name", "function", "stream")
         }

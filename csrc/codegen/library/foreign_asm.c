@@ -10,7 +10,7 @@
  * tegula_assembly_cache (runtime/jit.c). Such code knows nothing of the program that it runs
  * in, so what asks for a thread or a place in the grid is refused.
  */
-#include "codegen/foreign.h"
+#include "codegen/library/foreign.h"
 #include "ptx/asm.h"
 
 enum { CACHE_ALIGN = 8 };

@@ -3,7 +3,7 @@
 #ifndef TEGULA_LINK_H
 #define TEGULA_LINK_H
 
-#include "codegen/foreign.h"
+#include "codegen/library/foreign.h"
 
 typedef struct LlLibrary LlLibrary;
 struct LlLibrary {

@@ -7,7 +7,7 @@
  *
  * link.c links and inlines them.
  */
-#include "codegen/link.h"
+#include "codegen/library/link.h"
 
 #include <llvm-c/Analysis.h>
 

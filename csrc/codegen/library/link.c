@@ -9,7 +9,7 @@
  * Rule 1: only what is reached from a called symbol counts. A library may be full of
  *         functions that this target could not run.
  */
-#include "codegen/link.h"
+#include "codegen/library/link.h"
 
 #include <llvm-c/Linker.h>
 

@@ -12,7 +12,7 @@
  *
  * Rule 1: what is not known here is refused by name. Nothing is guessed.
  */
-#include "codegen/link.h"
+#include "codegen/library/link.h"
 #include "codegen/simt/machine.h"
 
 typedef struct Walk {

@@ -6,7 +6,7 @@
  * Rule 1: nothing in a file is believed: it is verified when it has been read, and every
  *         fault is an error at the line of the call.
  */
-#include "codegen/link.h"
+#include "codegen/library/link.h"
 #include "codegen/simt/machine.h"
 
 #include <llvm-c/Analysis.h>

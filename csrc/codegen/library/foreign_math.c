@@ -8,7 +8,7 @@
  * A name is read from left to right: the operation, how it rounds, of what. Where a GPU
  * approximates, this is as good or better. `.ftz` flushes what is subnormal to zero.
  */
-#include "codegen/foreign.h"
+#include "codegen/library/foreign.h"
 
 #include <stdlib.h>
 
