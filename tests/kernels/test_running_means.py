@@ -64,7 +64,8 @@ def first_and_last(x, out, X: tl.constexpr, R: tl.constexpr):
 
     def both(a, b, s, k, c, d, t, j):
         falls = tl.where(b > c, 1, 0)
-        ratio = tl.exp(tl.log(a + 1.0)) / tl.exp(tl.log(a + 1.0))
+        # 1, whatever a GPU's division is like: what is kept is compared with > again.
+        ratio = tl.where(tl.exp(tl.log(a + 1.0)) > -1.0, 1.0, 0.0)
         return a * ratio, d, s + t, k + j + falls
 
     falls = tl.zeros((X, R), tl.int32)
@@ -85,7 +86,7 @@ def test_order(device, rng, shape):
     out = device.poison((side, 4), np.float32)
     first_and_last[(1,)](device.put(x), out, side, n, num_warps=warps)
     got = device.get(out)
-    np.testing.assert_allclose(got[:, 0], x[:, 0], rtol=1e-4)
+    np.testing.assert_array_equal(got[:, 0], x[:, 0])
     np.testing.assert_array_equal(got[:, 1], x[:, -1])
     np.testing.assert_array_equal(got[:, 2], x.sum(1))
     if device.target != "cpu":  # whose order is its own
