@@ -42,7 +42,7 @@ ROWS = [
     ("tl.trans(x)", "VALUE"),
     ("tl.trans(x, (1,))", "VALUE"),
     ("tl.permute(x, (1,))", "VALUE"),
-    ("tl.cat(x, tl.arange(0, 8))", "SHAPE"),
+    ("tl.cat(x, x[:, None])", "SHAPE"),
     ("tl.cat(x, x.to(tl.float32))", "TYPE"),
     ("tl.join(x, tl.arange(0, 8))", "SHAPE"),
     ("tl.join(x, x.to(tl.float32))", "TYPE"),

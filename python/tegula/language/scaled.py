@@ -148,6 +148,10 @@ def dot_scaled(
     float32: 96
     """
     static_assert(out_dtype == core.float32, "dot_scaled gives float32")
+    static_assert(
+        len(lhs.shape) >= 2 and len(rhs.shape) >= 2,
+        f"dot_scaled multiplies [M, K] by [K, N], not {lhs.shape} by {rhs.shape}",
+    )
     m: constexpr = _matrix(lhs.shape, lhs_format == "e2m1", lhs_k_pack, False)
     n: constexpr = _matrix(rhs.shape, rhs_format == "e2m1", rhs_k_pack, True)
     static_assert(

@@ -204,7 +204,7 @@ def orders() -> Iterator[Case]:
 
 def windows() -> Iterator[Case]:
     for t in ("int8", "int32", "float16", "float32", "int64"):
-        a = (array("a", t, "all", 512),)
+        a = (array("a", t, "all", 1024),)
         for order, pad, check, strides, at in itertools.product(
             ("(1, 0)", "(0, 1)"),
             ("", "zero", "nan"),
