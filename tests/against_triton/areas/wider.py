@@ -226,7 +226,7 @@ def windows() -> Iterator[Case]:
             "3d": "p = tl.make_block_ptr(a, (3, 5, 18), (120, 24, 1), (1, 2, 4), (2, 4, 16), (2, 1, 0))\nput(tl.load(p, boundary_check=(0, 1, 2), padding_option='zero'))",
             "3d.turned": "p = tl.make_block_ptr(a, (18, 5, 3), (1, 24, 120), (4, 2, 1), (16, 4, 2), (0, 1, 2))\nput(tl.load(p, boundary_check=(0, 1, 2), padding_option='zero'))",
             "1d": "p = tl.make_block_ptr(a, (100,), (3,), (50,), (64,), (0,))\nput(tl.load(p, boundary_check=(0,), padding_option='zero'))",
-            "walk": "p = tl.make_block_ptr(a, (20, 18), (24, 1), (0, 0), (4, 8), (1, 0))\ns = tl.zeros([4, 8], tl.float32)\nfor i in range(6):\n    s = s * 0 + tl.load(p, boundary_check=(0, 1), padding_option='zero').to(tl.int8).to(tl.float32)\n    p = tl.advance(p, (3, 2))\nput(s)",
+            "walk": "p = tl.make_block_ptr(a, (20, 18), (24, 1), (0, 0), (4, 8), (1, 0))\ns = tl.zeros([4, 8], tl.float32)\nfor i in range(6):\n    s = s * 0 + tl.load(p, boundary_check=(0, 1), padding_option='zero').to(tl.float32)\n    p = tl.advance(p, (3, 2))\nput(s)",
             "conditional": "p = tl.make_block_ptr(a, (20, 18), (24, 1), (0, 0), (4, 8), (1, 0))\nif tl.program_id(0) == 0:\n    p = tl.advance(p, (3, 2))\nput(tl.load(p))",
             "run.time": "n = tl.program_id(0) + 3\np = tl.make_block_ptr(a, (20 - n, 18), (24, 1), (n, n * 2), (16, 16), (1, 0))\nput(tl.load(p, boundary_check=(0, 1), padding_option='zero'))",
         }.items():
