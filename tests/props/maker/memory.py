@@ -175,7 +175,10 @@ class Memory(Scope):
             "float16",
             "bfloat16",
         ):  # many ones are exact, many sixteens are not
-            value = f"tl.minimum(tl.maximum({value}, -1), 1).to(tl.{dtype})"
+            low = -1 if dtype == "float16" else 0
+            value = f"tl.minimum(tl.maximum({value}, {low}), 1).to(tl.{dtype})"
+        if dtype == "bfloat16":  # whole ones, which stop at 256 in whatever order
+            value = f"({value}).to(tl.int32).to(tl.bfloat16)"
         if d.chance(40):  # neighbours, which may be one instruction
             i = f"{self.index(shape)} + {d.pick(['0', 'n', '8'])}"
         else:
