@@ -38,9 +38,11 @@ def check(scenario: str, times: int = 20) -> None:
         # is one or two.
         assert abs(blocks) < times / 2, seen
         assert abs(references) < times / 2, seen
-    # A thread that has just ended may not have given back its state yet, once.
     n_bytes = sorted(abs(row[1]) for row in seen)
-    assert n_bytes[-2] < times * 16 and n_bytes[-1] < times * 160, seen
+    if scenario == "autotune" and n_bytes[-1] < times * 160:
+        # It compiles in threads. Seen twice in CI: 2256 bytes in one round, 0 in the others.
+        n_bytes.pop()
+    assert n_bytes[-1] < times * 16, seen
 
 
 @pytest.mark.parametrize("scenario", ["lower", "errors", "no_memory"])
