@@ -40,7 +40,8 @@ def check(scenario: str, times: int = 20) -> None:
         assert abs(references) < times / 2, seen
     n_bytes = sorted(abs(row[1]) for row in seen)
     if scenario == "autotune" and n_bytes[-1] < times * 160:
-        # It compiles in threads. Seen twice in CI: 2256 bytes in one round, 0 in the others.
+        # It compiles in threads. Seen twice in CI: 2256 bytes in one round, 0 in
+        # the others.
         n_bytes.pop()
     assert n_bytes[-1] < times * 16, seen
 
