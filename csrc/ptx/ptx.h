@@ -121,13 +121,15 @@ struct Ins {
     uint32_t d, a, b, c; /* file offsets of the first result and the first operands */
     uint8_t flow;
     bool has_guard, guard_not;
-    bool is_aligned;               /* all lanes that have not left must be here */
-    bool meets;                    /* the lanes of a warp wait here for each other */
-    bool is_call;                  /* more is a Call */
-    bool tracks;                   /* sets the undefined lanes of its results itself */
-    bool is_volatile;              /* ld.volatile, polls */
+    bool is_aligned;     /* all lanes that have not left must be here */
+    bool meets;          /* the lanes of a warp wait here for each other */
+    bool is_call;        /* more is a Call */
+    bool is_threads_own; /* what it does or gives is one thread's: groups, ranks */
+    bool tracks;         /* sets the undefined lanes of its results itself */
+    bool is_volatile;    /* ld.volatile, polls */
     uint8_t space, type, n, bytes; /* of an access: n elements of `bytes` */
     uint8_t op;                    /* of atomics, votes, .. */
+    uint8_t members; /* where it meets: in[members - 1] is the mask; 0: all lanes */
     uint16_t flags;
     Reg guard;
     int64_t imm; /* added to the address; a table; .. */
@@ -284,7 +286,8 @@ typedef struct OpRow {
 } OpRow;
 /* Each file's instructions; the last row has no name. */
 extern const OpRow integer_ops[], logic_ops[], float_ops[], convert_ops[], memory_ops[],
-    atomic_ops[], flow_ops[], warp_ops[], mbarrier_ops[];
+    atomic_ops[], flow_ops[], warp_ops[], mbarrier_ops[], matrix_ops[], async_ops[],
+    cluster_ops[];
 
 /* ---- running --------------------------------------------------------------------- */
 /* What lanes ask of whoever runs them. */
@@ -299,6 +302,14 @@ typedef struct Owner {
     void (*access)(const Lanes *w, const Ins *i, uint32_t m, Space space,
                    const uint64_t address[LANES], int bytes, bool is_store);
     uint64_t (*clock)(Lanes *w); /* grows */
+    /* cp.async: i->bytes of shared memory from `to` on, of which the first n come from global
+     * memory and the others are 0. It may land when its lane waits for its group. */
+    void (*copy)(Lanes *w, const Ins *i, int lane, uint64_t to, uint64_t from,
+                 uint32_t n);
+    void (*commit)(Lanes *w, uint32_t m);
+    /* For all but the newest `pending` groups; -1: for what is in no group, too. */
+    void (*wait)(Lanes *w, const Ins *i, uint32_t m, int64_t pending);
+    int (*rank)(const Lanes *w); /* the block's number in its cluster */
     void (*fault)(Lanes *w, const Ins *i, int lane, const char *text)
         __attribute__((noreturn));
 } Owner;

@@ -32,11 +32,11 @@ CAPS = {
     "csrc/layout": 1800,
     "csrc/module": 1800,
     "csrc/passes": 5700,
-    "csrc/ptx": 5900,
+    "csrc/ptx": 6600,
     "csrc/runtime": 7700,
     "csrc/runtime/emu": 1500,
     "csrc/tools": 2200,
-    "csrc/tools/ptxsim": 3700,
+    "csrc/tools/ptxsim": 2500,
     "python/tegula": 11300,
 }
 

@@ -23,11 +23,11 @@ SIM = ROOT / "csrc/tools/ptxsim"
 
 DRIVER = """
 #include <string.h>
+#include "ptx/tensor.h"
 #include "tools/ptxsim/cost.h"
-#include "tools/ptxsim/tensor.h"
 void cost(const char *what, uint32_t m, const uint64_t *at, int bytes, int *out);
 int convert(const char *op, const uint64_t *a, const uint64_t *b, uint64_t *out, int n);
-int mma(const char *op, SimMma *m, uint64_t *d, uint64_t *a, uint64_t *b, uint64_t *c);
+int mma(const char *op, WarpMma *m, uint64_t *d, uint64_t *a, uint64_t *b, uint64_t *c);
 int matrix(const char *op, uint8_t *const *row, uint64_t *reg);
 
 int convert(const char *op, const uint64_t *a, const uint64_t *b, uint64_t *out, int n)
@@ -39,23 +39,23 @@ int convert(const char *op, const uint64_t *a, const uint64_t *b, uint64_t *out,
         out[i] = fmt_cvt_run(&c, a[i], b[i]);
     return c.n_sources;
 }
-int mma(const char *op, SimMma *m, uint64_t *d, uint64_t *a, uint64_t *b, uint64_t *c)
+int mma(const char *op, WarpMma *m, uint64_t *d, uint64_t *a, uint64_t *b, uint64_t *c)
 {
-    int ok = sim_mma_decode(m, op);
+    int ok = warp_mma_decode(m, op);
     if (ok && d)
-        sim_mma_run(m, (uint64_t(*)[32])d, (const uint64_t(*)[32])a,
+        warp_mma_run(m, (uint64_t(*)[32])d, (const uint64_t(*)[32])a,
                     (const uint64_t(*)[32])b, (const uint64_t(*)[32])c);
     return ok;
 }
 int matrix(const char *op, uint8_t *const *row, uint64_t *reg)
 {
-    SimMatrix m;
-    if (!sim_matrix_decode(&m, op))
+    WarpMatrix m;
+    if (!warp_matrix_decode(&m, op))
         return 0;
     if (row && m.is_store)
-        sim_stmatrix(&m, row, (const uint64_t(*)[32])reg);
+        warp_stmatrix(&m, row, (const uint64_t(*)[32])reg);
     else if (row)
-        sim_ldmatrix(&m, (uint64_t(*)[32])reg, (const uint8_t *const *)row);
+        warp_ldmatrix(&m, (uint64_t(*)[32])reg, (const uint8_t *const *)row);
     return m.n;
 }
 void cost(const char *what, uint32_t m, const uint64_t *at, int bytes, int *out)
@@ -77,6 +77,7 @@ class Mma(ctypes.Structure):
         *((x, ctypes.c_int) for x in ("m", "k", "a", "b", "c", "d")),
         *((x, ctypes.c_int) for x in ("a_regs", "b_regs", "c_regs", "d_regs")),
         ("satfinite", ctypes.c_bool),
+        ("sm", ctypes.c_int),
         ("row", ctypes.c_void_p),
     ]
 
@@ -89,8 +90,8 @@ def sim(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     (folder / "driver.c").write_text(DRIVER)
     parts = [
         folder / "driver.c",
-        *(SIM / f"{x}.c" for x in ("tensor", "cost")),
-        SIM.parents[1] / "ptx/floats.c",
+        SIM / "cost.c",
+        *(SIM.parents[1] / f"ptx/{x}.c" for x in ("tensor", "floats")),
     ]
     so = folder / "sim.so"
     flags = ["-std=c17", "-O2", "-ffp-contract=off", "-shared", "-fPIC"]

@@ -76,7 +76,23 @@ own_fault(Lanes *lanes, const Ins *i, int lane, const char *text)
     sim_fault(warp_of(lanes), i, lane, CUDA_ERROR_INVALID_VALUE, "%s", text);
 }
 
-static const Owner owner = {own_bytes, own_states, sim_access, own_clock, own_fault};
+static int
+own_rank(const Lanes *lanes)
+{
+    return ((const Warp *)(const void *)lanes)->cta->rank;
+}
+
+static const Owner owner = {
+    .bytes = own_bytes,
+    .states = own_states,
+    .access = sim_access,
+    .clock = own_clock,
+    .copy = sim_copy,
+    .commit = sim_commit,
+    .wait = sim_wait,
+    .rank = own_rank,
+    .fault = own_fault,
+};
 
 /* ---- lanes that part and meet ---------------------------------------------------- */
 

@@ -33,7 +33,7 @@ void module_free(Module *m);
 bool link_kernel(Module *m, Func *kernel, char err[PTX_TEXT]);
 Func *module_kernel(const Module *m, const char *name);
 
-extern const OpRow async_ops[], matrix_ops[], control_ops[], cluster_ops[];
+extern const OpRow control_ops[];
 
 typedef struct Copy { /* of cp.async, that has not landed */
     uint32_t lane, to, bytes;
@@ -133,6 +133,10 @@ void sim_access(const Lanes *w, const Ins *i, uint32_t m, Space space,
 /* The bytes behind an address of a lane, checked: aligned, within its space. */
 uint8_t *sim_bytes(Warp *w, const Ins *i, int lane, Space space, uint64_t address,
                    uint32_t n, bool is_store);
+/* async.c: Owner's copy, commit and wait. */
+void sim_copy(Lanes *w, const Ins *i, int lane, uint64_t to, uint64_t from, uint32_t n);
+void sim_commit(Lanes *w, uint32_t m);
+void sim_wait(Lanes *w, const Ins *i, uint32_t m, int64_t pending);
 /* The states of bytes of shared memory that sim_bytes gave; NULL: other memory. */
 uint8_t *sim_states(Warp *w, Space space, uint64_t address);
 

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tools/ptxsim/tensor.h"
+#include "ptx/tensor.h"
 
 typedef struct Place {
     int row, col;
@@ -134,8 +134,8 @@ c_m16(int g, int t, int i)
 
 /* The instructions there are. `kinds`: the types of A and B, which may differ within a
  * row only where `mixes`. */
-typedef struct SimMmaRow {
-    int m, k, bits;
+typedef struct WarpMmaRow {
+    int m, k, bits, sm; /* sm: the first that has it */
     bool mixes;
     FloatType kinds[3]; /* FMT_N_TYPES ends */
     FloatType acc[3];   /* of C and D; may differ: only f16 and f32 do */
@@ -145,24 +145,24 @@ typedef struct SimMmaRow {
 #define END FMT_N_TYPES
 /* clang-format off */
 static const Row rows[] = {
-    { 8,  4, 64, false, {FMT_F64, END},            {FMT_F64, END},          a_m8n8k4_64,    b_word, c_m8},
-    {16,  4, 64, false, {FMT_F64, END},            {FMT_F64, END},          a_m16n8k4_word, b_word, c_m16},
-    {16,  8, 64, false, {FMT_F64, END},            {FMT_F64, END},          a_m16n8k8_word, b_word, c_m16},
-    {16, 16, 64, false, {FMT_F64, END},            {FMT_F64, END},          a_m16n8k16_64,  b_word, c_m16},
-    {16,  4, 32, false, {FMT_TF32, END},           {FMT_F32, END},          a_m16n8k4_word, b_word, c_m16},
-    {16,  8, 32, false, {FMT_TF32, END},           {FMT_F32, END},          a_m16n8k8_word, b_word, c_m16},
-    {16,  8, 16, false, {FMT_F16, END},            {FMT_F32, FMT_F16, END}, a_m16n8k8_16,   b_16,   c_m16},
-    {16, 16, 16, false, {FMT_F16, END},            {FMT_F32, FMT_F16, END}, a_m16n8k16_16,  b_16,   c_m16},
-    {16,  8, 16, false, {FMT_BF16, END},           {FMT_F32, END},          a_m16n8k8_16,   b_16,   c_m16},
-    {16, 16, 16, false, {FMT_BF16, END},           {FMT_F32, END},          a_m16n8k16_16,  b_16,   c_m16},
-    {16, 16,  8, true,  {FMT_E4M3, FMT_E5M2, END}, {FMT_F32, FMT_F16, END}, a_m16n8k16_8,   b_8,    c_m16},
-    {16, 32,  8, true,  {FMT_E4M3, FMT_E5M2, END}, {FMT_F32, FMT_F16, END}, a_m16n8k32_8,   b_8,    c_m16},
-    { 8, 16,  8, true,  {FMT_S8, FMT_U8, END},     {FMT_S32, END},          a_m8n8k16_8,    b_8,    c_m8},
-    {16, 16,  8, true,  {FMT_S8, FMT_U8, END},     {FMT_S32, END},          a_m16n8k16_8,   b_8,    c_m16},
-    {16, 32,  8, true,  {FMT_S8, FMT_U8, END},     {FMT_S32, END},          a_m16n8k32_8,   b_8,    c_m16},
-    { 8, 32,  4, true,  {FMT_S4, FMT_U4, END},     {FMT_S32, END},          a_m8n8k32_4,    b_4,    c_m8},
-    {16, 32,  4, true,  {FMT_S4, FMT_U4, END},     {FMT_S32, END},          a_m16n8k32_4,   b_4,    c_m16},
-    {16, 64,  4, true,  {FMT_S4, FMT_U4, END},     {FMT_S32, END},          a_m16n8k64_4,   b_4,    c_m16},
+    { 8,  4, 64, 80, false, {FMT_F64, END},            {FMT_F64, END},          a_m8n8k4_64,    b_word, c_m8},
+    {16,  4, 64, 90, false, {FMT_F64, END},            {FMT_F64, END},          a_m16n8k4_word, b_word, c_m16},
+    {16,  8, 64, 90, false, {FMT_F64, END},            {FMT_F64, END},          a_m16n8k8_word, b_word, c_m16},
+    {16, 16, 64, 90, false, {FMT_F64, END},            {FMT_F64, END},          a_m16n8k16_64,  b_word, c_m16},
+    {16,  4, 32, 80, false, {FMT_TF32, END},           {FMT_F32, END},          a_m16n8k4_word, b_word, c_m16},
+    {16,  8, 32, 80, false, {FMT_TF32, END},           {FMT_F32, END},          a_m16n8k8_word, b_word, c_m16},
+    {16,  8, 16, 75, false, {FMT_F16, END},            {FMT_F32, FMT_F16, END}, a_m16n8k8_16,   b_16,   c_m16},
+    {16, 16, 16, 80, false, {FMT_F16, END},            {FMT_F32, FMT_F16, END}, a_m16n8k16_16,  b_16,   c_m16},
+    {16,  8, 16, 80, false, {FMT_BF16, END},           {FMT_F32, END},          a_m16n8k8_16,   b_16,   c_m16},
+    {16, 16, 16, 80, false, {FMT_BF16, END},           {FMT_F32, END},          a_m16n8k16_16,  b_16,   c_m16},
+    {16, 16,  8, 89, true,  {FMT_E4M3, FMT_E5M2, END}, {FMT_F32, FMT_F16, END}, a_m16n8k16_8,   b_8,    c_m16},
+    {16, 32,  8, 89, true,  {FMT_E4M3, FMT_E5M2, END}, {FMT_F32, FMT_F16, END}, a_m16n8k32_8,   b_8,    c_m16},
+    { 8, 16,  8, 75, true,  {FMT_S8, FMT_U8, END},     {FMT_S32, END},          a_m8n8k16_8,    b_8,    c_m8},
+    {16, 16,  8, 80, true,  {FMT_S8, FMT_U8, END},     {FMT_S32, END},          a_m16n8k16_8,   b_8,    c_m16},
+    {16, 32,  8, 80, true,  {FMT_S8, FMT_U8, END},     {FMT_S32, END},          a_m16n8k32_8,   b_8,    c_m16},
+    { 8, 32,  4, 75, true,  {FMT_S4, FMT_U4, END},     {FMT_S32, END},          a_m8n8k32_4,    b_4,    c_m8},
+    {16, 32,  4, 80, true,  {FMT_S4, FMT_U4, END},     {FMT_S32, END},          a_m16n8k32_4,   b_4,    c_m16},
+    {16, 64,  4, 80, true,  {FMT_S4, FMT_U4, END},     {FMT_S32, END},          a_m16n8k64_4,   b_4,    c_m16},
 };
 /* clang-format on */
 #undef END
@@ -176,7 +176,7 @@ is_among(const FloatType *list, FloatType t)
 }
 
 static const Row *
-find_row(const SimMma *m)
+find_row(const WarpMma *m)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const Row *r = &rows[i];
@@ -234,9 +234,9 @@ read_shape(const char *word, int len, int *m, int *k)
 }
 
 bool
-sim_mma_decode(SimMma *m, const char *opcode)
+warp_mma_decode(WarpMma *m, const char *opcode)
 {
-    *m = (SimMma){0};
+    *m = (WarpMma){0};
     const char *at = opcode, *word;
     if (!takes(&at, "mma") || !takes(&at, "sync") || !takes(&at, "aligned"))
         return false;
@@ -256,6 +256,7 @@ sim_mma_decode(SimMma *m, const char *opcode)
     if (is_kind && (m->k != 32 || (m->a != FMT_E4M3 && m->a != FMT_E5M2)))
         return false;
     int reg = r->bits == 64 ? 64 : 32;
+    m->sm = r->sm;
     m->a_regs = m->m * m->k * r->bits / reg / 32;
     m->b_regs = m->k * 8 * r->bits / reg / 32;
     m->c_regs = m->m * 8 * fmt_bits(m->c) / reg / 32;
@@ -298,7 +299,7 @@ gather(double *to, int width, FloatType t, PlaceOf *place, const uint64_t (*reg)
 
 /* One element of D, from the exact (f64: rounded) sum. */
 static uint64_t
-result(const SimMma *m, double x)
+result(const WarpMma *m, double x)
 {
     if (m->d != FMT_S32)
         return fmt_from_double(m->d, FMT_RN, false, x);
@@ -308,8 +309,8 @@ result(const SimMma *m, double x)
 }
 
 void
-sim_mma_run(const SimMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
-            const uint64_t (*b)[32], const uint64_t (*c)[32])
+warp_mma_run(const WarpMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
+             const uint64_t (*b)[32], const uint64_t (*c)[32])
 {
     const Row *r = m->row;
     double ma[16 * 64], mb[64 * 8], mc[16 * 8];
@@ -344,9 +345,9 @@ sim_mma_run(const SimMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
 
 /* "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", also .shared::cta, or no space */
 bool
-sim_matrix_decode(SimMatrix *m, const char *opcode)
+warp_matrix_decode(WarpMatrix *m, const char *opcode)
 {
-    *m = (SimMatrix){0};
+    *m = (WarpMatrix){0};
     const char *at = opcode;
     m->is_store = takes(&at, "stmatrix");
     if ((!m->is_store && !takes(&at, "ldmatrix")) || !takes(&at, "sync") ||
@@ -362,14 +363,14 @@ sim_matrix_decode(SimMatrix *m, const char *opcode)
 /* Lane l holds elements 2 * (l % 4) and the next of row l / 4; transposed: of column l / 4.
  * Where element j of the lane is, in bytes from the start of its row. */
 static Place
-matrix_place(const SimMatrix *m, int lane, int j)
+matrix_place(const WarpMatrix *m, int lane, int j)
 {
     int g = lane / 4, e = lane % 4 * 2 + j;
     return m->trans ? (Place){e, 2 * g} : (Place){g, 2 * e};
 }
 
 void
-sim_ldmatrix(const SimMatrix *m, uint64_t (*out)[32], const uint8_t *const row[32])
+warp_ldmatrix(const WarpMatrix *m, uint64_t (*out)[32], const uint8_t *const row[32])
 {
     for (int i = 0; i < m->n; i++)
         for (int lane = 0; lane < 32; lane++) {
@@ -383,7 +384,7 @@ sim_ldmatrix(const SimMatrix *m, uint64_t (*out)[32], const uint8_t *const row[3
 }
 
 void
-sim_stmatrix(const SimMatrix *m, uint8_t *const row[32], const uint64_t (*in)[32])
+warp_stmatrix(const WarpMatrix *m, uint8_t *const row[32], const uint64_t (*in)[32])
 {
     for (int i = 0; i < m->n; i++)
         for (int lane = 0; lane < 32; lane++)

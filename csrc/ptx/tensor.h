@@ -10,18 +10,18 @@
  * an operand {%r0, %r1, ..} is an array of them. Bits above the register's width are
  * ignored in inputs and 0 in outputs.
  *
- *     SimMma m;
- *     if (!sim_mma_decode(&m, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+ *     WarpMma m;
+ *     if (!warp_mma_decode(&m, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
  *         .. no such instruction here
- *     uint64_t a[SIM_MAX_REGS][32] .. of which m.a_regs are read
- *     sim_mma_run(&m, d, a, b, c);            d may be c
+ *     uint64_t a[MMA_REGS][32] .. of which m.a_regs are read
+ *     warp_mma_run(&m, d, a, b, c);            d may be c
  */
-#ifndef TEGULA_PTXSIM_TENSOR_H
-#define TEGULA_PTXSIM_TENSOR_H
+#ifndef TEGULA_PTX_TENSOR_H
+#define TEGULA_PTX_TENSOR_H
 
 #include "ptx/formats.h"
 
-enum { SIM_MAX_REGS = 8 }; /* of a matrix instruction's operand */
+enum { MMA_REGS = 8 }; /* of a matrix instruction's operand */
 
 /* ---- tensor.c: matrices ---------------------------------------------------------- */
 /* mma.sync: D = A * B + C. A is m x k, B is k x 8, C and D are m x 8.
@@ -31,27 +31,29 @@ enum { SIM_MAX_REGS = 8 }; /* of a matrix instruction's operand */
  * fewer bits of small summands and cuts; so on small integers the results are equal, on
  * other data close. f64: a chain of fma in the order of k, as the machine is believed to
  * do. Integers: modulo 2^32, or clamped once with .satfinite. */
-typedef struct SimMma {
+typedef struct WarpMma {
     int m, k;
     FloatType a, b, c, d;
     int a_regs, b_regs, c_regs, d_regs; /* 64 bits wide for f64, else 32 */
     bool satfinite;
-    const struct SimMmaRow *row; /* tensor.c's */
-} SimMma;
-bool sim_mma_decode(SimMma *m, const char *opcode);
-void sim_mma_run(const SimMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
-                 const uint64_t (*b)[32], const uint64_t (*c)[32]);
+    int sm;                       /* the first architecture that has it */
+    const struct WarpMmaRow *row; /* tensor.c's */
+} WarpMma;
+bool warp_mma_decode(WarpMma *m, const char *opcode);
+void warp_mma_run(const WarpMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
+                  const uint64_t (*b)[32], const uint64_t (*c)[32]);
 
 /* ldmatrix and stmatrix: n matrices of 8 x 8 elements of 16 bits. Row r of matrix i is
  * the 16 bytes at row[8 * i + r]: the address that lane 8 * i + r brings. The caller has
  * checked that these 8 * n are aligned and within shared memory; others are not read. */
-typedef struct SimMatrix {
+typedef struct WarpMatrix {
     int n; /* 1, 2, 4: matrices, and registers a lane */
     bool trans, is_store;
-} SimMatrix;
-bool sim_matrix_decode(SimMatrix *m, const char *opcode);
-void sim_ldmatrix(const SimMatrix *m, uint64_t (*out)[32],
-                  const uint8_t *const row[32]);
-void sim_stmatrix(const SimMatrix *m, uint8_t *const row[32], const uint64_t (*in)[32]);
+} WarpMatrix;
+bool warp_matrix_decode(WarpMatrix *m, const char *opcode);
+void warp_ldmatrix(const WarpMatrix *m, uint64_t (*out)[32],
+                   const uint8_t *const row[32]);
+void warp_stmatrix(const WarpMatrix *m, uint8_t *const row[32],
+                   const uint64_t (*in)[32]);
 
 #endif

@@ -1,0 +1,210 @@
+/* async: copies that land later, and stores that tell an mbarrier of them.
+ *
+ * When a copy of cp.async lands is the business of whoever owns the memory (Owner.copy, commit
+ * and wait): here it is only read what is to be copied.
+ */
+#include "ptx/lanes.h"
+
+/* ---- cp.async -------------------------------------------------------------------- */
+
+enum { BY_SIZE = 1, BY_PREDICATE = 2 }; /* flags: what the fourth operand is */
+
+/* All operands but the address, whose check is lanes_addresses'. */
+static void
+want_defined(Lanes *w, const Ins *i, uint32_t m)
+{
+    for (int k = 1; k < i->n_in; k++) {
+        uint32_t bad = w->undef[i->in[k].id] & m;
+        if (bad)
+            lanes_fault(w, i, __builtin_ctz(bad), "an operand was never written");
+    }
+}
+
+static uint64_t
+second_offset(const Ins *i)
+{
+    return (uint64_t)*(const int64_t *)i->more;
+}
+
+static void
+cp_async(Lanes *w, const Ins *i, uint32_t m)
+{
+    uint64_t to[LANES], from[LANES], size[LANES] = {0};
+    lanes_addresses(w, i, m, to);
+    lanes_get(w, i->in[1], from);
+    if (i->n_in > 2)
+        lanes_get(w, i->in[2], size);
+    want_defined(w, i, m);
+    uint32_t reads = 0;
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        uint32_t n = i->flags == BY_SIZE        ? (uint32_t)size[l]
+                     : i->flags == BY_PREDICATE ? (size[l] ? 0 : i->bytes)
+                                                : i->bytes;
+        if (n > i->bytes)
+            lanes_fault(w, i, l, "src-size is %u", n);
+        from[l] += second_offset(i);
+        reads |= (uint32_t)(n != 0) << l;
+        if (n && from[l] & (i->bytes - 1u))
+            lanes_fault(w, i, l, "misaligned: a copy of %u bytes from %#llx", i->bytes,
+                        (unsigned long long)from[l]);
+        w->owner->copy(w, i, l, to[l], from[l], n);
+    }
+    lanes_access(w, i, reads, SPACE_GLOBAL, from, i->bytes, false);
+    lanes_access(w, i, m, SPACE_SHARED, to, i->bytes, true);
+}
+
+static void
+commit_group(Lanes *w, const Ins *i, uint32_t m)
+{
+    (void)i;
+    w->owner->commit(w, m);
+}
+
+static void
+wait_group(Lanes *w, const Ins *i, uint32_t m)
+{
+    w->owner->wait(w, i, m, i->imm);
+}
+
+/* A second address: its base is a row of in[], its offset in more. */
+static void
+dec_second_address(Dec *d, int k)
+{
+    const Sym *sym;
+    int64_t first = d->ins->imm;
+    d->ins->imm = 0;
+    dec_address(d, k, &sym);
+    int64_t *more = dec_more(d, sizeof *more);
+    *more = d->ins->imm;
+    d->ins->imm = first;
+}
+
+static void
+dec_copy(Dec *d)
+{
+    Ins *i = d->ins;
+    const Sym *sym;
+    int64_t bytes;
+    bool is_cg = dec_has(d, "cg");
+    if (!is_cg && !dec_has(d, "ca"))
+        dec_unknown(d, "this copy is not simulated");
+    if ((!dec_has(d, "shared") && !dec_has(d, "shared::cta")) || !dec_has(d, "global"))
+        dec_fail(d, "no such form");
+    dec_take_hints(d);
+    bool policy = dec_has(d, "L2::cache_hint");
+    if (!dec_literal(d, 2, &bytes) ||
+        (bytes != 16 && (is_cg || (bytes != 4 && bytes != 8))))
+        dec_fail(d, "a copy of that many bytes");
+    i->bytes = (uint8_t)bytes;
+    i->space = SPACE_SHARED;
+    dec_address(d, 0, &sym);
+    dec_second_address(d, 1);
+    if (d->n_opds - policy > 3) {
+        Opd *o = &d->opd[3];
+        Sym *s = o->kind == OPD_NAME ? dec_sym(d, o->name) : NULL;
+        bool is_pred = s && s->type == T_PRED;
+        i->flags = is_pred ? BY_PREDICATE : BY_SIZE;
+        dec_in_opd(d, o, is_pred ? 1 : 4);
+    }
+    if (d->n_opds > 4 + policy)
+        dec_fail(d, "%d operands", d->n_opds);
+    i->run = cp_async;
+}
+
+static void
+dec_cp(Dec *d)
+{
+    if (!dec_has(d, "async"))
+        dec_unknown(d, "this copy is not simulated");
+    if (dec_sm(d) < 80)
+        dec_fail(d, "from sm_80 on");
+    d->ins->is_threads_own = true;
+    int n_opds = 0;
+    if (dec_has(d, "commit_group")) {
+        d->ins->run = commit_group;
+    } else if (dec_has(d, "wait_all")) {
+        d->ins->imm = -1;
+        d->ins->run = wait_group;
+    } else if (dec_has(d, "wait_group")) {
+        if (!dec_literal(d, 0, &d->ins->imm) || d->ins->imm < 0)
+            dec_fail(d, "a number of groups");
+        n_opds = 1;
+        d->ins->run = wait_group;
+    } else {
+        dec_copy(d);
+        return;
+    }
+    if (d->n_opds != n_opds)
+        dec_fail(d, "%d operands", d->n_opds);
+}
+
+/* ---- st.async -------------------------------------------------------------------- */
+
+/* st.async: stores, and tells the mbarrier how many bytes came. */
+static void
+st_async(Lanes *w, const Ins *i, uint32_t m)
+{
+    uint64_t address[LANES], bar[LANES], v[4][LANES];
+    lanes_addresses(w, i, m, address);
+    lanes_get(w, i->in[1], bar);
+    want_defined(w, i, m);
+    for (int k = 0; k < i->n; k++)
+        lanes_get(w, i->in[2 + k], v[k]);
+    uint32_t n = (uint32_t)i->n * i->bytes;
+    lanes_access(w, i, m, SPACE_CLUSTER, address, (int)n, true);
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        uint8_t *p = w->owner->bytes(w, i, l, SPACE_CLUSTER, address[l], n, true);
+        for (int k = 0; k < i->n; k++)
+            memcpy(p + k * i->bytes, &v[k][l], i->bytes);
+        uint8_t *state = lanes_states(w, SPACE_CLUSTER, address[l]);
+        if (state)
+            memset(state, BYTE_DEFINED, n);
+        mbarrier_update(w, i, l, SPACE_CLUSTER, bar[l] + second_offset(i), 0,
+                        -(int64_t)n);
+    }
+}
+
+static void
+dec_st_async(Dec *d)
+{
+    static const char *const vectors[] = {"v2", "v4", NULL};
+    Ins *i = d->ins;
+    const Sym *sym;
+    dec_take_hints(d);
+    if (dec_sm(d) < 90)
+        dec_fail(d, "from sm_90 on");
+    if (dec_space(d) != SPACE_CLUSTER || !dec_has(d, "mbarrier::complete_tx::bytes"))
+        dec_unknown(d, "this form is not simulated");
+    int v = dec_one(d, vectors);
+    i->space = SPACE_CLUSTER;
+    i->is_threads_own = true;
+    i->type = (uint8_t)dec_type(d);
+    i->n = (uint8_t)(v < 0 ? 1 : 2 << v);
+    i->bytes = type_info[i->type].bytes;
+    if ((i->bytes != 4 && i->bytes != 8) || d->n_opds != 3)
+        dec_fail(d, "no such form");
+    dec_address(d, 0, &sym);
+    dec_second_address(d, 2);
+    Opd *o = &d->opd[1];
+    if (o->kind == OPD_VEC ? o->n_parts != i->n : i->n != 1)
+        dec_fail(d, "%d elements", o->n_parts);
+    for (int k = 0; k < i->n; k++)
+        dec_in_opd(d, o->kind == OPD_VEC ? &o->part[k] : o, i->bytes);
+    i->run = st_async;
+}
+
+static void
+dec_st_or_async(Dec *d)
+{
+    if (dec_has(d, "async"))
+        dec_st_async(d);
+    else
+        dec_st(d);
+}
+
+/* Found before memory.c's st. */
+const OpRow async_ops[] = {{"cp", dec_cp}, {"st", dec_st_or_async}, {NULL, NULL}};
