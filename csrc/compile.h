@@ -19,7 +19,7 @@ typedef struct ParamAbi {
 
 /* A named text or binary stage of a compile. */
 typedef struct Stage {
-    char name[8]; /* tir report simt llir ptx cubin asm obj */
+    char name[8]; /* tir report simt llir ptx cubin asm obj linked */
     char *data;   /* malloc'ed; texts end with a NUL not counted in size */
     size_t size;
 } Stage;
@@ -53,7 +53,6 @@ typedef struct Binary {
     Stage stage[MAX_STAGE];
     int n_stages;
     int num_warps, num_stages, num_ctas;
-    bool is_linked;       /* a file of the user's is inside: it is not kept on disk */
     int shared;           /* bytes of dynamic shared memory */
     int scratch;          /* bytes of scratch one CPU program needs (64-byte aligned) */
     int n_regs, n_spills; /* from ptxas; -1 unknown */

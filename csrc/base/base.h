@@ -212,6 +212,8 @@ struct Comp {
     const char *kernel; /* name of what is compiled, for dumps and messages */
     const char
         *symbol; /* what the code is called, by @jit(repr=); NULL: kernel's name */
+    const char *libdevice;    /* CUDA's library, where the frontend looked for it and
+                                 found it; else NULL */
     const char *option_texts; /* "library\tpath\n" for each of the option extern_libs,
                                  "option=\tvalue\n" of others; NULL: none */
     Error err;                /* what comp_run caught */

@@ -140,8 +140,11 @@ Lv ll_call_extern(Ll *l, const Op *o, Lv *x);
 /* void f(i64 n, ptr data): that of n elements, one after the other. data[i] is where operand i's
  * are, data[n_args] the result's, in ll_mem form, or, is_wide, in 8 bytes each. */
 Lv ll_extern_loop(Ll *l, const Op *o, bool is_wide);
-/* Is code of a file in it? */
-bool ll_has_libraries(const Ll *l);
+/* Notes the files it has inside, when all are linked: stage linked of out. Nothing where there
+ * are none. Its lines:
+ *     libdevice <path>              CUDA's own, as it was found; no path: it was not
+ *     <hash> <bytes> <path>         one that was read: hash_bytes in hex */
+void ll_note_libraries(Ll *l, Binary *out);
 /* For the interpreter: stage externs of out, a host object with
  *     void tegula_externs(i32 index, i64 n, ptr data)
  * as InterpRun.externs has it. Nothing where f has no EXTERN. */

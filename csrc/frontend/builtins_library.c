@@ -59,8 +59,8 @@ files_of(Fe *f, const char *name, const char *path)
     PyObject *tools = fe_own(f, PyImport_ImportModule("tegula.toolchain"));
     PyObject *cuda = fe_own(f, PyObject_CallMethod(tools, "find_libdevice", NULL));
     if (cuda != Py_None && (*all.at || !strcmp(name, "libdevice"))) {
-        const char *file = v_const_str(f, v_obj(cuda), "a path");
-        add_file(f, &all, file, strlen(file));
+        f->c->libdevice = str_intern(f->c, v_const_str(f, v_obj(cuda), "a path"));
+        add_file(f, &all, f->c->libdevice, strlen(f->c->libdevice));
     }
     return all.at;
 }

@@ -89,7 +89,8 @@ get_stages(PyObject *self, void *closure)
         return Py_NewRef(v->asm_);
     PyObject *d = PyDict_New();
     for (int i = 0; d && i < v->bin.n_stages; i++) {
-        if (!strcmp(v->bin.stage[i].name, "report"))
+        if (!strcmp(v->bin.stage[i].name, "report") ||
+            !strcmp(v->bin.stage[i].name, "linked"))
             continue;
         PyObject *o = stage_object(&v->bin.stage[i]);
         if (!o || PyDict_SetItemString(d, v->bin.stage[i].name, o))

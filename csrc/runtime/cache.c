@@ -554,7 +554,7 @@ make_variant(Call *c, Target target, FeCaptures *captures)
             tracing_resume();
         if (r)
             goto fail;
-        if (disk.dir && !v->bin.is_linked && !files.n)
+        if (disk.dir && !files.n)
             disk_store(config, &disk, c->k->f->name, &v->bin);
     }
     memcpy(v->hash, disk.hash, sizeof v->hash);

@@ -4,7 +4,8 @@
  *
  *     hash      SHA-256 over the source of the function and all it calls, the types of the
  *               arguments, constants, options, target, CPU, assembler and this compiler
- *     answers   what was asked of the arguments and what was true: one file a variant
+ *     answers   what was asked of the arguments and what was true, and the bytes of the
+ *               users' libraries that are linked (libraries.c): one file a variant
  *
  * A file is a head (magic, sizes, checksum) and the Binary, field by field. It is written
  * under another name, synced and renamed, so a reader sees all of it or nothing; the
@@ -466,7 +467,8 @@ load_file(int dir, const char *name, const Call *c, Binary *out)
     if (data) {
         Reader r = {data, data + head.n_bytes, false};
         Binary bin = {0};
-        ok = get_binary(&r, &bin) && agrees(c, bin.facts, bin.n_facts);
+        ok = get_binary(&r, &bin) && agrees(c, bin.facts, bin.n_facts) &&
+             libraries_unchanged(c->k->st, &bin);
         if (ok)
             *out = bin;
         else
@@ -553,6 +555,17 @@ write_file(const char *dir, const Bytes *b, uint64_t answers)
         unlink(tmp);
 }
 
+/* The answers and the libraries, as a number. */
+static uint64_t
+answers_of(const Binary *bin)
+{
+    uint64_t n = hash_bytes(bin->facts, (size_t)bin->n_facts * sizeof *bin->facts);
+    const Stage *libraries = binary_stage(bin, "linked");
+    const uint64_t both[] = {n, libraries ? hash_bytes(libraries->data, libraries->size)
+                                          : 0};
+    return libraries ? hash_bytes(both, sizeof both) : n;
+}
+
 void
 disk_store(const Config *config, const DiskKey *key, const char *kernel,
            const Binary *bin)
@@ -560,9 +573,7 @@ disk_store(const Config *config, const DiskKey *key, const char *kernel,
     Bytes b = {0};
     put_binary(&b, kernel, bin);
     if (!b.failed && make_dirs(key->dir)) {
-        uint64_t answers = hash_bytes(bin->facts,
-                                      (size_t)bin->n_facts * sizeof *bin->facts);
-        write_file(key->dir, &b, answers);
+        write_file(key->dir, &b, answers_of(bin));
         /* Looking at every file takes a while: one store in 32 does, by a coin that needs
          * no memory of its own. */
         if (hash_bytes(key->hash, sizeof key->hash) % 32 == 0)

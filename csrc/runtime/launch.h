@@ -441,6 +441,10 @@ Cuda *cuda_if_any(State *st); /* NULL, without an exception: this machine has no
 /* The target of a CUDA device. 0, or -1 with an exception. */
 int cuda_target(State *st, int device, Target *out);
 
+/* ---- libraries.c: the users' libraries that a variant has inside ------------------------------------- */
+/* Are the files of stage linked as they were? Sets no exception. */
+bool libraries_unchanged(State *st, const Binary *bin);
+
 /* ---- disk.c: variants on disk ------------------------------------------------------------------------- */
 typedef struct DiskKey {
     char hash[65]; /* SHA-256 in hex over all but the answers; "": no disk for this */

@@ -112,7 +112,7 @@ def test_by_the_option(library: str, tmp_path: Path) -> None:
 
 
 def test_a_changed_file_is_read_again(library: str) -> None:
-    """What is inside of a library is no part of a key, so nothing of it is kept on disk."""
+    """By a kernel that is made anew: tests/runtime/test_disk_libraries.py has the rest."""
     first = compiled(kernel, "*fp32", "*fp32", PATH=library).asm["ptx"]
     Path(library).write_text(LIBRARY.replace("float 5.0", "float 9.0"))
 

@@ -411,8 +411,8 @@ cg_host(Func *f, Binary *out)
     host_walk(h, f->body);
     host_flush(h);
     LLVMBuildBr(l->b, h->leave);
-    out->is_linked = ll_has_libraries(l);
     ll_finish(l, ll_link(l, passes), out);
+    ll_note_libraries(l, out);
     ll_emit(l, LLVMObjectFile, "obj", out);
     out->scratch = (int)h->high + 64;
     out->symbol = strdup(symbol);

@@ -62,6 +62,7 @@ lib_files(const Op *o)
 typedef struct Reading {
     const char *path;
     LLVMModuleRef module;
+    uint64_t hash, n_bytes;
     char *message; /* LLVM's; NULL: none */
     bool bad;
 } Reading;
@@ -74,6 +75,8 @@ read_file(Ll *l, void *data)
     r->bad = LLVMCreateMemoryBufferWithContentsOfFile(r->path, &text, &r->message);
     if (r->bad)
         return;
+    r->n_bytes = LLVMGetBufferSize(text);
+    r->hash = hash_bytes(LLVMGetBufferStart(text), r->n_bytes);
     /* takes the buffer */
     r->bad = LLVMParseIRInContext(l->cx, text, &r->module, &r->message);
     if (!r->bad)
@@ -198,6 +201,8 @@ lib_open(Ll *l, const char *path, const Op *o)
     LlLibrary *k = NEW(l->c->arena, LlLibrary);
     *k = (LlLibrary){.next = e->libraries,
                      .path = path,
+                     .hash = r.hash,
+                     .n_bytes = r.n_bytes,
                      .module = r.module,
                      .index = e->n_libraries++};
     check_triple(l, k, o);

@@ -173,10 +173,19 @@ ll_link(Ll *l, const char *passes)
         lib_is_ptx(l) ? "nvvm-reflect," : "", passes);
 }
 
-bool
-ll_has_libraries(const Ll *l)
+void
+ll_note_libraries(Ll *l, Binary *out)
 {
-    return l->externs && l->externs->libraries;
+    const LlLibrary *k = l->externs ? l->externs->libraries : NULL;
+    if (!k)
+        return;
+    Sb sb = {.a = l->c->arena};
+    sb_printf(&sb, "libdevice %s\n", l->c->libdevice ? l->c->libdevice : "");
+    for (; k; k = k->next)
+        sb_printf(&sb, "%016llx %llu %s\n", (unsigned long long)k->hash,
+                  (unsigned long long)k->n_bytes, k->path);
+    if (!binary_add(out, "linked", sb.at, (size_t)sb.n))
+        err_at(l->c, NULL, MEMORY);
 }
 
 /* ---- for the interpreter ------------------------------------------------------------------------ */
@@ -227,7 +236,6 @@ cg_externs(const Func *f, Binary *out)
     LLVMPositionBuilderAtEnd(l->b, entry);
     Lv pick = LLVMBuildSwitch(l->b, LLVMGetParam(l->fn, 0), end, 4);
     loops_of(l, f->body, pick, end);
-    out->is_linked = ll_has_libraries(l);
     ll_finish(l,
               ll_link(l, "function(sroa,instcombine<no-verify-fixpoint>,simplifycfg)"),
               out);

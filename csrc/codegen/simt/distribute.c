@@ -719,8 +719,8 @@ cg_simt(Func *f, Binary *out)
     s.m->end(l, f, s.shared_bytes);
     ll_lines_close(l);
     sim_costs_report(l, f);
-    out->is_linked = ll_has_libraries(l);
     ll_finish(l, ll_link(l, passes), out);
+    ll_note_libraries(l, out);
     ll_emit(l, is_ptx ? LLVMAssemblyFile : LLVMObjectFile, is_ptx ? "ptx" : "obj", out);
     out->shared = s.shared_bytes;
     out->num_warps = c->opt.num_warps;
