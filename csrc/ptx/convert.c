@@ -179,8 +179,12 @@ dec_floats(Dec *d)
     int to = c->n * fmt_bits(c->to) / 8;
     int from = c->n / c->n_sources * fmt_bits(c->from) / 8;
     dec_out(d, 0, to);
+    /* A literal is a number of the source's type: cvt.rp.ue8m0x2.f32 d, 0.0, x. */
+    Type t = from == 4 && c->from == FMT_F32 ? T_F32
+             : c->from == FMT_F64            ? T_F64
+                                             : T_NONE;
     for (int k = 0; k < c->n_sources; k++)
-        dec_in(d, k + 1, from);
+        t == T_NONE ? dec_in(d, k + 1, from) : dec_in_typed(d, k + 1, t);
     if (d->n_opds != c->n_sources + 1)
         dec_fail(d, "%d operands", d->n_opds);
     dec_places(d);
@@ -253,7 +257,7 @@ dec_cvt(Dec *d)
     else
         dec_out_wide(d, &d->opd[0], type_info[c->to].bytes);
     if (of_float)
-        dec_in(d, 1, type_info[c->from].bytes);
+        dec_in_typed(d, 1, c->from);
     else
         dec_in_wide(d, &d->opd[1], type_info[c->from].bytes);
     dec_places(d);

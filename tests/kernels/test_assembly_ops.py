@@ -164,7 +164,11 @@ cvt.rn.satfinite.e3m2x2.f32 $0, $1, $2; | hff | sm_100
 cvt.rn.f16x2.e2m3x2 $0, $1; | rh | sm_100
 cvt.rn.f16x2.e3m2x2 $0, $1; | rh | sm_100
 cvt.rp.satfinite.ue8m0x2.f32 $0, $1, $2; | hff | sm_100
+cvt.rp.ue8m0x2.f32 $0, 0.0, $1; | hf | sm_100
 cvt.rn.bf16x2.ue8m0x2 $0, $1; | rh | sm_100
+cvt.rn.bf16x2.f32 $0, $1, 1.5; | rf
+cvt.rn.f16.f32 $0, 0.1; | hf
+cvt.rzi.s32.f32 $0, 2.5; | rf
 """
 
 
