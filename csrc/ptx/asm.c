@@ -6,7 +6,7 @@
  *
  * Lanes are packs of elements here, not threads of a warp, and a program is one thread: what
  * lanes do together (shuffles, votes, barriers, matrices) is known by name and refused. Where
- * there are threads, some of it is not: warp_ops, bar.sync, variables of shared memory.
+ * there are threads, it is there: thread_tables.
  */
 #include "ptx/run.h"
 
@@ -23,6 +23,14 @@ dec_across(Dec *d)
 }
 
 static void
+dec_st_alone(Dec *d)
+{
+    if (dec_has(d, "async"))
+        dec_across(d);
+    dec_st(d);
+}
+
+static void
 dec_leave(Dec *d)
 {
     dec_fail(d, "assembly cannot leave the kernel");
@@ -35,22 +43,28 @@ dec_call(Dec *d)
 }
 
 static const OpRow refused_ops[] = {
-    {"activemask", dec_across}, {"bar", dec_across},        {"barrier", dec_across},
-    {"cp", dec_across},         {"elect", dec_across},      {"ldmatrix", dec_across},
-    {"mapa", dec_across},       {"match", dec_across},      {"mbarrier", dec_across},
-    {"mma", dec_across},        {"movmatrix", dec_across},  {"multimem", dec_across},
-    {"redux", dec_across},      {"setmaxnreg", dec_across}, {"shfl", dec_across},
-    {"stmatrix", dec_across},   {"tcgen05", dec_across},    {"vote", dec_across},
-    {"wgmma", dec_across},      {"wmma", dec_across},       {"call", dec_call},
-    {"exit", dec_leave},        {"ret", dec_leave},         {NULL, NULL},
+    {"activemask", dec_across}, {"bar", dec_across},
+    {"barrier", dec_across},    {"cp", dec_across},
+    {"elect", dec_across},      {"getctarank", dec_across},
+    {"ldmatrix", dec_across},   {"mapa", dec_across},
+    {"match", dec_across},      {"mbarrier", dec_across},
+    {"mma", dec_across},        {"movmatrix", dec_across},
+    {"multimem", dec_across},   {"redux", dec_across},
+    {"setmaxnreg", dec_across}, {"shfl", dec_across},
+    {"stmatrix", dec_across},   {"tcgen05", dec_across},
+    {"vote", dec_across},       {"wgmma", dec_across},
+    {"wmma", dec_across},       {"st", dec_st_alone},
+    {"call", dec_call},         {"exit", dec_leave},
+    {"ret", dec_leave},         {NULL, NULL},
 };
 
 bool
 ptx_asm_meets(const char *text)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_$%";
-    if (strstr(text, ".shared ") || strstr(text, ".shared\t"))
-        return true; /* a variable */
+    if (strstr(text, ".shared ") || strstr(text, ".shared\t") ||
+        strstr(text, "st.async"))
+        return true; /* a variable; what is not there by its first word */
     for (const char *p = text; *p;) {
         size_t n = strspn(p, letters);
         for (const OpRow *r = refused_ops; n && r->name; r++)
@@ -62,13 +76,15 @@ ptx_asm_meets(const char *text)
     return false;
 }
 
+/* The first that knows an opcode has it. */
 static const OpRow *const tables[] = {integer_ops, logic_ops,   float_ops,
-                                      convert_ops, memory_ops,  atomic_ops,
-                                      flow_ops,    refused_ops, NULL};
-static const OpRow *const thread_tables[] = {integer_ops, logic_ops,  float_ops,
-                                             convert_ops, memory_ops, atomic_ops,
-                                             flow_ops,    warp_ops,   mbarrier_ops,
-                                             refused_ops, NULL};
+                                      convert_ops, refused_ops, memory_ops,
+                                      atomic_ops,  flow_ops,    NULL};
+static const OpRow *const thread_tables[] = {integer_ops,  logic_ops,  float_ops,
+                                             convert_ops,  async_ops,  memory_ops,
+                                             atomic_ops,   flow_ops,   warp_ops,
+                                             mbarrier_ops, matrix_ops, cluster_ops,
+                                             refused_ops,  NULL};
 
 /* ---- LLVM's spelling ------------------------------------------------------------- */
 
@@ -198,15 +214,12 @@ check_last(Parser *p)
     Ins *i = f->n_code ? &f->code[f->n_code - 1] : NULL;
     if (!i)
         return;
-    bool is_shared = i->space == SPACE_SHARED && has_threads(p);
-    if (i->space > SPACE_GLOBAL && !is_shared && strncmp(i->words, "isspacep", 8) != 0)
+    bool is_shared = i->space == SPACE_SHARED || i->space == SPACE_CLUSTER;
+    if (i->space > SPACE_GLOBAL && !(is_shared && has_threads(p)) &&
+        strncmp(i->words, "isspacep", 8) != 0)
         not_here(p, i->words, i->line);
-    if (i->flow == FLOW_CLUSTER || (i->flow == FLOW_BARRIER && i->flags))
-        not_here(p, i->words, i->line);
-    if (i->flow == FLOW_BARRIER && i->n_in > 1)
-        not_here(p, "bar.sync of some of the threads", i->line);
     if (!strncmp(i->words, "activemask", 10))
-        i->meets = true; /* all lanes are there, once they have all come */
+        i->meets = i->is_loose = true;
 }
 
 /* .shared .align 16 .b8 name[64]; */
@@ -327,8 +340,8 @@ read_all(PtxAsm *a, Parser *p, const char *text, int sm, char *err)
     a->func = p->func;
     a->meets = p->mod->shared_bytes > 0;
     for (int k = 0; k < p->func->n_code; k++)
-        a->meets |= p->func->code[k].meets || p->func->code[k].flow == FLOW_BARRIER ||
-                    !strncmp(p->func->code[k].words, "mbarrier", 8);
+        a->meets |= p->func->code[k].meets || p->func->code[k].is_threads_own ||
+                    p->func->code[k].flow == FLOW_CLUSTER;
     first_image(a, p->func);
 }
 

@@ -73,16 +73,38 @@ typedef struct PtxAccess {
 typedef struct PtxRun PtxRun;
 /* A thread in the middle of its assembly. */
 typedef struct PtxThread PtxThread;
+/* bar and barrier.cta: what a thread brings, and gets. */
+typedef struct PtxBarrier {
+    int id, n_threads; /* 0: all of the block */
+    bool arrives;      /* and does not wait */
+    char red;          /* 'p'opc, 'a'nd, 'o'r of the predicate; 0: none */
+    bool holds;        /* the predicate */
+    uint32_t result;
+} PtxBarrier;
+
+/* A piece of the shared memory that assembly has. */
+typedef struct PtxShared {
+    int rank; /* of the block in its cluster; -1: the thread's own */
+    uint64_t offset;
+    uint32_t n;
+} PtxShared;
+
+/* Those that give a text say why it may not be; NULL: it was done. */
 typedef struct PtxTeam {
-    /* Comes back when all 32 lanes of the warp were here and one of them did ptx_together. */
-    void (*meet)(PtxRun *r, PtxThread *me);
-    void (*barrier)(PtxRun *r); /* all threads of the block */
-    void (*yield)(PtxRun *r);   /* others may run */
+    /* Comes back when the lanes of the mask were here and one of them did ptx_together. */
+    void (*meet)(PtxRun *r, PtxThread *me, uint32_t mask);
+    void (*barrier)(PtxRun *r, PtxThread *me, PtxBarrier *b);
+    /* barrier.cluster, of all threads of the cluster: arrives, or waits for who has not. */
+    const char *(*cluster)(PtxRun *r, PtxThread *me, bool arrives);
+    void (*yield)(PtxRun *r); /* others may run */
     /* So many bytes for the shared variables of this piece of assembly, the same for all of
      * the block's threads: an offset in what `shared` knows; -1: no memory. */
     int64_t (*place)(PtxRun *r, uint64_t bytes);
-    /* n bytes of it; NULL: there is nothing. */
-    void *(*shared)(PtxRun *r, uint64_t offset, uint32_t n);
+    const char *(*shared)(PtxRun *r, const PtxShared *what, void **at);
+    /* cp.async, to shared memory of the thread's block, n bytes of it from `from`. */
+    void (*copy)(PtxRun *r, const PtxShared *to, uint64_t from, int n);
+    void (*commit)(PtxRun *r);
+    void (*wait)(PtxRun *r, int pending); /* -1: for what is in no group, too */
 } PtxTeam;
 
 struct PtxRun {
@@ -94,6 +116,7 @@ struct PtxRun {
     PtxBlock mask;
     const int32_t *pid, *grid;
     int thread, n_threads; /* %tid.x, %ntid.x */
+    int rank, n_ranks;     /* of the block in its cluster; 0 blocks are 1 */
     const PtxTeam *team;   /* NULL, unless the text was read with PTX_THREADS */
     int64_t most;          /* instructions, of 32 packs each; 0: 2^28 */
     /* May it be touched? NULL: everything may. The address may not be a multiple of the
@@ -104,9 +127,17 @@ struct PtxRun {
 };
 /* false: err says why, or r->refused has bytes (then err is empty). */
 bool ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR]);
-/* The instruction that the 32 threads stand at, called by thread number `by`: false when they
- * do not stand at the same one. What goes wrong in it ends that thread's run. */
-bool ptx_together(PtxThread *const all[32], int by);
+/* The instruction that the threads of the mask stand at, called by thread number `by`. What
+ * goes wrong in it ends that thread's run. */
+void ptx_together(PtxThread *const all[32], uint32_t mask, int by);
+/* Where a thread stands: the instruction's words and its line. */
+typedef struct PtxStop {
+    const void *ins; /* the same for those who can meet */
+    const char *words;
+    int line;
+    bool is_loose; /* it meets whoever comes, though it says that all do */
+} PtxStop;
+PtxStop ptx_stop(const PtxThread *t);
 
 /* ---- cache: what compiled code has run so far ------------------------------------ */
 /* Belongs to the code: a text's address is its key. Threads may ask at once. */

@@ -116,7 +116,7 @@ dec_copy(Dec *d)
 static void
 dec_cp(Dec *d)
 {
-    if (!dec_has(d, "async"))
+    if (!dec_has(d, "async") || dec_has(d, "bulk") || dec_has(d, "mbarrier"))
         dec_unknown(d, "this copy is not simulated");
     if (dec_sm(d) < 80)
         dec_fail(d, "from sm_80 on");

@@ -406,6 +406,8 @@ finish(Dec *d)
     for (int k = 0; k < d->n_mods; k++)
         if (!d->used[k])
             dec_fail(d, ".%s is not simulated", d->mod[k]);
+    if (i->space == SPACE_CLUSTER && dec_sm(d) < 90)
+        dec_fail(d, "clusters are of sm_90 on");
     i->meets |= i->is_aligned || i->flow == FLOW_BARRIER;
     Reg *regs = POOL_NEW(d->p->mod->pool, Reg, d->n_out + d->n_in + 1);
     memcpy(regs, d->out, sizeof(Reg) * (size_t)d->n_out);

@@ -148,6 +148,7 @@ dec_mbarrier(Dec *d)
     if (op >= MB_TEST)
         dec_in(d, at, parity ? 4 : 8);
     i->flags = parity || with_tx;
+    i->is_threads_own = true;
     i->flow = op >= MB_TEST ? FLOW_YIELD : FLOW_NEXT;
     i->run = mbarrier;
 }

@@ -115,6 +115,7 @@ typedef enum Flow {
 } Flow;
 
 enum { BAR_ARRIVE = 1, BAR_RED = 2 }; /* flags of a barrier */
+enum { N_BARRIERS = 16 };
 
 struct Ins {
     Run *run;            /* NULL: only flow */
@@ -123,6 +124,7 @@ struct Ins {
     bool has_guard, guard_not;
     bool is_aligned;     /* all lanes that have not left must be here */
     bool meets;          /* the lanes of a warp wait here for each other */
+    bool is_loose;       /* meets only whoever comes: activemask */
     bool is_call;        /* more is a Call */
     bool is_threads_own; /* what it does or gives is one thread's: groups, ranks */
     bool tracks;         /* sets the undefined lanes of its results itself */

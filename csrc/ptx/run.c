@@ -16,8 +16,9 @@
 
 enum {
     SMALL = 8192, /* bytes of registers that are kept on the stack */
-    POLL = 256
-}; /* instructions that letting others run counts as */
+    POLL = 256,   /* instructions that letting others run counts as */
+    MOST_THREADS = 1024
+};
 static const int64_t most_instructions = INT64_C(1) << 28;
 
 typedef struct PtxThread Exec;
@@ -45,38 +46,102 @@ fault(Lanes *w, const Ins *i, int lane, const char *text)
     longjmp(*x->stop, 1);
 }
 
+/* An address of shared memory as a piece of it: the block's rank stands above. */
+static PtxShared
+piece_of(Space space, uint64_t address, uint32_t n)
+{
+    PtxShared s = {-1, address - SHARED_BASE, n};
+    if (space == SPACE_CLUSTER && address >> CLUSTER_SHIFT) {
+        uint64_t rank = (address >> CLUSTER_SHIFT) - 1;
+        s.rank = rank < INT32_MAX ? (int)rank : INT32_MAX;
+        s.offset = (address & ((1u << CLUSTER_SHIFT) - 1)) - SHARED_BASE;
+    }
+    return s;
+}
+
 static uint8_t *
-bytes_at(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t n,
-         bool is_store)
+shared_at(Lanes *w, const Ins *i, int lane, const PtxShared *s)
+{
+    const Exec *x = (Exec *)(void *)w;
+    void *at = NULL;
+    const char *why = x->r->team->shared(x->r, s, &at);
+    if (why)
+        fault(w, i, lane, why);
+    if (s->offset & (s->n - 1))
+        fault(w, i, lane, "misaligned, in shared memory");
+    return at;
+}
+
+/* Ends the run where the memory may not be touched. */
+static void
+ask(Lanes *w, uint64_t address, uint32_t n, bool is_store)
 {
     Exec *x = (Exec *)(void *)w;
-    char text[128];
-    space = lanes_space(space, &address);
-    if ((space == SPACE_SHARED || space == SPACE_CLUSTER) && x->r->team) {
-        uint8_t *at = address < SHARED_BASE
-                          ? NULL
-                          : x->r->team->shared(x->r, address - SHARED_BASE, n);
-        if (!at)
-            fault(w, i, lane,
-                  "outside of the shared memory that assembly has declared");
-        if (address & (n - 1))
-            fault(w, i, lane, "misaligned, in shared memory");
-        return at;
-    }
-    if (space != SPACE_GLOBAL)
-        fault(w, i, lane, "only global memory is there");
     PtxAccess a = {address, (int)n, is_store};
     if (x->r->may && !x->r->may(x->r, &a)) {
         x->r->refused = a;
         *x->err = 0;
         longjmp(*x->stop, 1);
     }
+}
+
+static uint8_t *
+bytes_at(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t n,
+         bool is_store)
+{
+    const Exec *x = (Exec *)(void *)w;
+    char text[128];
+    space = lanes_space(space, &address);
+    if ((space == SPACE_SHARED || space == SPACE_CLUSTER) && x->r->team) {
+        PtxShared s = piece_of(space, address, n);
+        return shared_at(w, i, lane, &s);
+    }
+    if (space != SPACE_GLOBAL)
+        fault(w, i, lane, "only global memory is there");
+    ask(w, address, n, is_store);
     if (address & (n - 1)) {
         snprintf(text, sizeof text, "misaligned: a %s of %u bytes at %#" PRIx64,
                  is_store ? "store" : "load", n, address);
         fault(w, i, lane, text);
     }
     return (uint8_t *)(uintptr_t)address;
+}
+
+/* ---- copies, and the block's number: of a thread among others -------------------- */
+
+static void
+copy_later(Lanes *w, const Ins *i, int lane, uint64_t to, uint64_t from, uint32_t n)
+{
+    const Exec *x = (Exec *)(void *)w;
+    PtxShared s = piece_of(SPACE_SHARED, to, i->bytes);
+    shared_at(w, i, lane, &s);
+    if (n == i->bytes)
+        ask(w, from, n, false);
+    for (uint32_t k = 0; n < i->bytes && k < n; k++)
+        ask(w, from + k, 1, false); /* a part of it has any length */
+    x->r->team->copy(x->r, &s, from, (int)n);
+}
+
+static void
+commit_copies(Lanes *w, uint32_t m)
+{
+    const Exec *x = (Exec *)(void *)w;
+    (void)m; /* a thread is one lane */
+    x->r->team->commit(x->r);
+}
+
+static void
+wait_for_copies(Lanes *w, const Ins *i, uint32_t m, int64_t pending)
+{
+    const Exec *x = (Exec *)(void *)w;
+    (void)i, (void)m;
+    x->r->team->wait(x->r, pending > INT32_MAX ? INT32_MAX : (int)pending);
+}
+
+static int
+own_rank(const Lanes *w)
+{
+    return ((const Exec *)(const void *)w)->r->rank;
 }
 
 /* Nanoseconds. */
@@ -89,7 +154,13 @@ now(Lanes *w)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-static const Owner owner = {.bytes = bytes_at, .clock = now, .fault = fault};
+static const Owner owner = {.bytes = bytes_at,
+                            .clock = now,
+                            .copy = copy_later,
+                            .commit = commit_copies,
+                            .wait = wait_for_copies,
+                            .rank = own_rank,
+                            .fault = fault};
 
 /* The program is a warp of one lane on the emulator's terms, and a thread alone on a CPU. */
 static uint64_t
@@ -97,19 +168,23 @@ special(const PtxRun *r, int which)
 {
     int lane = r->thread % LANES;
     uint32_t bit = 1u << lane;
+    uint64_t n_ranks = r->n_ranks > 1 ? (uint64_t)r->n_ranks : 1,
+             rank = (uint64_t)r->rank;
     switch (which) {
     case S_TID_X: return (uint64_t)r->thread;
     case S_NTID_X: return (uint64_t)r->n_threads;
     case S_NTID_Y:
     case S_NTID_Z:
-    case S_CLUSTER_NCTAID_X:
     case S_CLUSTER_NCTAID_Y:
-    case S_CLUSTER_NCTAID_Z:
-    case S_CLUSTER_NCTARANK: return 1;
-    case S_CTAID_X:
+    case S_CLUSTER_NCTAID_Z: return 1;
+    case S_CLUSTER_NCTAID_X:
+    case S_CLUSTER_NCTARANK: return n_ranks;
+    case S_CLUSTER_CTAID_X:
+    case S_CLUSTER_CTARANK: return rank;
+    case S_CTAID_X: return (uint64_t)r->pid[0] * n_ranks + rank;
     case S_CTAID_Y:
     case S_CTAID_Z: return (uint64_t)r->pid[which - S_CTAID_X];
-    case S_NCTAID_X:
+    case S_NCTAID_X: return (uint64_t)r->grid[0] * n_ranks;
     case S_NCTAID_Y:
     case S_NCTAID_Z: return (uint64_t)r->grid[which - S_NCTAID_X];
     case S_CLUSTERID_X:
@@ -315,47 +390,99 @@ branch(Turns *t, int target, uint32_t m)
         t->wait_pc = target;
 }
 
+static uint32_t
+number(const Exec *x, Reg r)
+{
+    return *LANE(uint32_t, &x->lanes, r.at);
+}
+
+static void
+wait_at_barrier(Exec *x, const Ins *i)
+{
+    static const char reds[] = "pao"; /* as decoded: popc, and, or */
+    bool red = i->flags & BAR_RED;
+    uint32_t id = number(x, i->in[0]), n = i->n_in > 1 + red ? number(x, i->in[1]) : 0;
+    if (id >= N_BARRIERS)
+        lanes_fault(&x->lanes, i, 0, "barrier %u: there are %d", id, N_BARRIERS);
+    if (i->n_in > 1 + red && (!n || n % LANES || n > MOST_THREADS))
+        lanes_fault(&x->lanes, i, 0, "a barrier of %u threads", n);
+    PtxBarrier b = {.id = (int)id,
+                    .n_threads = (int)n,
+                    .arrives = i->flags & BAR_ARRIVE,
+                    .red = red ? reds[i->op] : 0};
+    if (red)
+        b.holds = (lanes_true(&x->lanes, i->in[i->n_in - 1]) & 1) != (i->imm != 0);
+    x->r->team->barrier(x->r, x, &b);
+    uint64_t v[LANES] = {b.result};
+    if (red)
+        lanes_put(&x->lanes, i->out[0], 1, v);
+}
+
 /* A thread at an instruction that is not its alone. */
 static void
 with_others(Exec *x, const Ins *i)
 {
     const PtxTeam *team = x->r->team;
+    uint32_t mask = (uint32_t)FULL;
+    const char *why;
     x->at = i;
-    if (i->meets && i->run) {
-        team->meet(x->r, x);
-        return;
+    switch (i->flow) {
+    case FLOW_BARRIER: wait_at_barrier(x, i); break;
+    case FLOW_CLUSTER:
+        if ((why = team->cluster(x->r, x, i->flags & BAR_ARRIVE)))
+            fault(&x->lanes, i, 0, why);
+        break;
+    case FLOW_YIELD:
+        if (i->run)
+            i->run(&x->lanes, i, 1);
+        x->n_left -= POLL;
+        team->yield(x->r);
+        break;
+    default:
+        if (i->members)
+            mask = number(x, i->in[i->members - 1]);
+        if (!(mask >> x->r->thread % LANES & 1))
+            lanes_fault(&x->lanes, i, 0, "the lane is not in its own mask %#x", mask);
+        team->meet(x->r, x, mask);
     }
-    if (i->run)
-        i->run(&x->lanes, i, 1);
-    if (i->flow == FLOW_BARRIER)
-        team->barrier(x->r);
-    else
-        x->n_left -= POLL, team->yield(x->r);
+}
+
+PtxStop
+ptx_stop(const PtxThread *t)
+{
+    return (PtxStop){t->at, t->at->words, t->at->line, t->at->is_loose};
 }
 
 /* A register of each thread's lane 0 <-> lanes of one file. */
 static void
-gather(Exec *const all[LANES], uint8_t *file, Reg r, bool is_back)
+gather(Exec *const all[LANES], uint32_t m, uint8_t *file, Reg r, bool is_back)
 {
     for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
         uint8_t *own = LANE(uint8_t, &all[l]->lanes, r.at),
                 *here = file + r.at + (size_t)l * r.bytes;
         memcpy(is_back ? own : here, is_back ? here : own, r.bytes);
     }
 }
 
-bool
-ptx_together(PtxThread *const all[LANES], int by)
+/* What came from a lane of no mask is as memory that nobody wrote: ones. */
+static void
+poison(Lanes *w, Reg r)
+{
+    uint64_t ones[LANES];
+    memset(ones, r.bytes == 1 ? 1 : 0xff, sizeof ones);
+    lanes_put(w, r, w->undef[r.id], ones);
+    w->undef[r.id] = 0;
+}
+
+void
+ptx_together(PtxThread *const all[LANES], uint32_t mask, int by)
 {
     Exec *me = all[by], both = *me;
     const Ins *i = me->at;
-    size_t at = (size_t)(i - me->f->code);
-    for (int l = 0; l < LANES; l++)
-        if ((size_t)(all[l]->at - all[l]->f->code) != at ||
-            all[l]->f->n_code != me->f->n_code)
-            return false;
     both.lanes.file = NULL;
-    both.lanes.alive = (uint32_t)FULL;
+    both.lanes.alive = mask;
     if (posix_memalign((void **)&both.lanes.file, 64, me->f->file_bytes + 64))
         fault(&me->lanes, i, 0, "out of memory");
     uint8_t *volatile file = both.lanes.file;
@@ -367,14 +494,15 @@ ptx_together(PtxThread *const all[LANES], int by)
     }
     memset(file, 0, me->f->file_bytes);
     for (int k = 0; k < i->n_in; k++)
-        gather(all, file, i->in[k], false);
+        gather(all, mask, file, i->in[k], false);
     for (int k = 0; k < i->n_out; k++)
-        gather(all, file, i->out[k], false);
-    i->run(&both.lanes, i, (uint32_t)FULL);
-    for (int k = 0; k < i->n_out; k++)
-        gather(all, file, i->out[k], true);
+        gather(all, mask, file, i->out[k], false);
+    i->run(&both.lanes, i, mask);
+    for (int k = 0; k < i->n_out; k++) {
+        poison(&both.lanes, i->out[k]);
+        gather(all, mask, file, i->out[k], true);
+    }
     free(file);
-    return true;
 }
 
 static void

@@ -1,31 +1,49 @@
 /* warp: what lanes do together: shuffles, votes, barriers.
  *
  * The lanes that a mask names must all be here at the same time (.sync waits for them, and
- * whoever has taken another path will not come): that is checked first. Barriers of more
+ * whoever has taken another path will not come): that is checked first. Several groups of lanes,
+ * each with a mask of its own, may be here at once. Barriers of more
  * than a warp are those to wait at who run the lanes (Ins.flow).
  */
 #include "ptx/lanes.h"
 
 #include <math.h>
 
-/* members: operand k as every lane of m gives it; all of them must be in m. */
+/* Lanes that give the same mask are a group, and body is done for each group: all of a mask
+ * must be here, and give that mask. */
 static void
-check_members(Lanes *w, const Ins *i, uint32_t m, const Reg *mask)
+by_group(Lanes *w, const Ins *i, uint32_t m, Run *body)
 {
     uint64_t members[LANES];
-    lanes_get(w, *mask, members);
-    for (int l = 0; l < LANES; l++) {
-        if (!(m >> l & 1))
-            continue;
-        uint32_t want = (uint32_t)members[l];
-        if (!(want >> l & 1))
-            lanes_fault(w, i, l, "the lane is not in its own mask %#x", want);
-        if (want & w->alive & ~m)
+    lanes_get(w, i->in[i->members - 1], members);
+    for (uint32_t left = m, group; left; left &= ~group) {
+        int first = __builtin_ctz(left);
+        uint32_t want = (uint32_t)members[first];
+        group = 0;
+        for (int l = first; l < LANES; l++)
+            group |= (uint32_t)(left >> l & 1 && (uint32_t)members[l] == want) << l;
+        if (group & ~want)
+            lanes_fault(w, i, __builtin_ctz(group & ~want),
+                        "the lane is not in its own mask %#x", want);
+        uint32_t missing = want & w->alive & ~group;
+        if (missing & ~m)
             lanes_fault(
-                w, i, l,
+                w, i, first,
                 "lanes %#x of the mask %#x are elsewhere: the warp has diverged",
-                want & w->alive & ~m, want);
+                missing & ~m, want);
+        if (missing)
+            lanes_fault(w, i, first, "lanes %#x of the mask %#x give another mask",
+                        missing, want);
+        body(w, i, group);
     }
+}
+
+/* The last operand is the mask of those who meet. */
+static void
+dec_members(Dec *d)
+{
+    d->ins->meets = true;
+    d->ins->members = (uint8_t)d->n_in;
 }
 
 /* ---- shuffles -------------------------------------------------------------------- */
@@ -34,11 +52,10 @@ enum { SHFL_UP, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
 static const char *const shfl_words[] = {"up", "down", "bfly", "idx", NULL};
 
 static void
-shfl(Lanes *w, const Ins *i, uint32_t m)
+shfl_group(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t b[LANES], c[LANES], p[LANES];
     uint32_t a[LANES], *d = LANE(uint32_t, w, i->d), undef = 0;
-    check_members(w, i, m, &i->in[3]);
     memcpy(a, LANE(uint32_t, w, i->a), sizeof a);
     lanes_get(w, i->in[1], b);
     lanes_get(w, i->in[2], c);
@@ -70,6 +87,12 @@ shfl(Lanes *w, const Ins *i, uint32_t m)
 }
 
 static void
+shfl(Lanes *w, const Ins *i, uint32_t m)
+{
+    by_group(w, i, m, shfl_group);
+}
+
+static void
 dec_shfl(Dec *d)
 {
     if (!dec_has(d, "sync"))
@@ -85,7 +108,7 @@ dec_shfl(Dec *d)
     dec_places(d);
     d->ins->op = (uint8_t)op;
     d->ins->tracks = true;
-    d->ins->meets = true;
+    dec_members(d);
     d->ins->run = shfl;
 }
 
@@ -115,9 +138,8 @@ same_everywhere(Lanes *w, const Ins *i, uint32_t m, uint64_t x)
 }
 
 static void
-vote(Lanes *w, const Ins *i, uint32_t m)
+vote_group(Lanes *w, const Ins *i, uint32_t m)
 {
-    check_members(w, i, m, &i->in[1]);
     uint32_t bits = truths(w, i, &i->in[0], m);
     lanes_spread_undef(w, i, m);
     same_everywhere(w, i, m,
@@ -128,13 +150,19 @@ vote(Lanes *w, const Ins *i, uint32_t m)
 }
 
 static void
+vote(Lanes *w, const Ins *i, uint32_t m)
+{
+    by_group(w, i, m, vote_group);
+}
+
+static void
 dec_vote(Dec *d)
 {
     if (!dec_has(d, "sync"))
         dec_fail(d, ".sync is missing");
     int op = dec_one(d, vote_words);
     Type t = dec_type(d);
-    if (op < 0 || t != (op == VOTE_BALLOT ? T_B32 : T_PRED))
+    if (op < 0 || t != (op == VOTE_BALLOT ? T_B32 : T_PRED) || d->n_opds != 3)
         dec_fail(d, "no such form");
     dec_out(d, 0, op == VOTE_BALLOT ? 4 : 1);
     d->ins->flags = d->opd[1].is_not;
@@ -143,7 +171,7 @@ dec_vote(Dec *d)
     dec_in(d, 2, 4);
     d->ins->op = (uint8_t)op;
     d->ins->tracks = true;
-    d->ins->meets = true;
+    dec_members(d);
     d->ins->run = vote;
 }
 
@@ -163,10 +191,9 @@ dec_activemask(Dec *d)
 }
 
 static void
-match(Lanes *w, const Ins *i, uint32_t m)
+match_group(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES], out[LANES] = {0}, p[LANES];
-    check_members(w, i, m, &i->in[1]);
     lanes_get(w, i->in[0], a);
     bool all = true;
     uint64_t first = a[__builtin_ctz(m)];
@@ -184,12 +211,18 @@ match(Lanes *w, const Ins *i, uint32_t m)
 }
 
 static void
+match(Lanes *w, const Ins *i, uint32_t m)
+{
+    by_group(w, i, m, match_group);
+}
+
+static void
 dec_match(Dec *d)
 {
     static const char *const words[] = {"any", "all", NULL};
     int op = dec_has(d, "sync") ? dec_one(d, words) : -1;
     Type t = dec_type(d);
-    if (op < 0 || (t != T_B32 && t != T_B64))
+    if (op < 0 || (t != T_B32 && t != T_B64) || d->n_opds != 3)
         dec_fail(d, "no such form");
     dec_out(d, 0, 4);
     if (d->opd[0].second)
@@ -198,7 +231,7 @@ dec_match(Dec *d)
     dec_in(d, 2, 4);
     d->ins->op = (uint8_t)op;
     d->ins->tracks = true;
-    d->ins->meets = true;
+    dec_members(d);
     d->ins->run = match;
 }
 
@@ -232,10 +265,9 @@ redux_float(const Ins *i, const uint64_t a[LANES], uint32_t m)
 }
 
 static void
-redux(Lanes *w, const Ins *i, uint32_t m)
+redux_group(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES];
-    check_members(w, i, m, &i->in[1]);
     lanes_get(w, i->in[0], a);
     int first = __builtin_ctz(m);
     uint32_t r = (uint32_t)a[first];
@@ -260,6 +292,12 @@ redux(Lanes *w, const Ins *i, uint32_t m)
 }
 
 static void
+redux(Lanes *w, const Ins *i, uint32_t m)
+{
+    by_group(w, i, m, redux_group);
+}
+
+static void
 dec_redux(Dec *d)
 {
     int op = dec_has(d, "sync") ? dec_one(d, redux_words) : -1;
@@ -275,39 +313,50 @@ dec_redux(Dec *d)
     d->ins->op = (uint8_t)op;
     d->ins->type = (uint8_t)t;
     d->ins->tracks = true;
-    d->ins->meets = true;
+    dec_members(d);
     d->ins->run = redux;
 }
 
 /* elect.sync d|p, mask: the lowest lane. */
 static void
-elect(Lanes *w, const Ins *i, uint32_t m)
+elect_group(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t p[LANES] = {0};
-    check_members(w, i, m, &i->in[0]);
     p[__builtin_ctz(m)] = 1;
     same_everywhere(w, i, m, (uint64_t)__builtin_ctz(m));
     lanes_put(w, i->out[1], m, p);
 }
 
 static void
+elect(Lanes *w, const Ins *i, uint32_t m)
+{
+    by_group(w, i, m, elect_group);
+}
+
+static void
 dec_elect(Dec *d)
 {
-    if (!dec_has(d, "sync") || !d->n_opds || !d->opd[0].second || dec_sm(d) < 90)
+    if (!dec_has(d, "sync") || d->n_opds != 2 || !d->opd[0].second || dec_sm(d) < 90)
         dec_fail(d, "no such form");
     dec_out(d, 0, 4);
     dec_out_opd(d, &(Opd){.kind = OPD_NAME, .name = d->opd[0].second}, 1);
     dec_in(d, 1, 4);
-    d->ins->meets = true;
+    dec_members(d);
     d->ins->run = elect;
 }
 
 /* ---- barriers -------------------------------------------------------------------- */
 
 static void
+sync_group(Lanes *w, const Ins *i, uint32_t m)
+{
+    (void)w, (void)i, (void)m;
+}
+
+static void
 warp_sync(Lanes *w, const Ins *i, uint32_t m)
 {
-    check_members(w, i, m, &i->in[0]);
+    by_group(w, i, m, sync_group);
 }
 
 /* in[0]: which barrier, in[1]: how many threads, if the text says; in[last]: the predicate
@@ -317,18 +366,21 @@ dec_bar(Dec *d)
 {
     static const char *const red_words[] = {"popc", "and", "or", NULL};
     Ins *i = d->ins;
+    int n = d->n_opds;
     if (dec_has(d, "warp")) {
-        if (!dec_has(d, "sync"))
+        if (!dec_has(d, "sync") || n != 1)
             dec_fail(d, "no such form");
         dec_in(d, 0, 4);
-        i->meets = true;
+        dec_members(d);
         i->run = warp_sync;
         return;
     }
     if (dec_has(d, "cluster")) {
         bool arrive = dec_has(d, "arrive");
-        if (!arrive && !dec_has(d, "wait"))
+        if ((!arrive && !dec_has(d, "wait")) || n)
             dec_fail(d, "no such form");
+        if (dec_sm(d) < 90)
+            dec_fail(d, "clusters are of sm_90 on");
         dec_has(d, "release"), dec_has(d, "relaxed"), dec_has(d, "acquire");
         i->is_aligned = dec_has(d, "aligned");
         i->flow = FLOW_CLUSTER;
@@ -342,7 +394,7 @@ dec_bar(Dec *d)
     bool red = !sync && !arrive && dec_has(d, "red");
     if (!sync && !arrive && !red)
         dec_fail(d, "no such form");
-    int op = red ? dec_one(d, red_words) : 0, n = d->n_opds, at = 0;
+    int op = red ? dec_one(d, red_words) : 0, at = 0;
     if (red) {
         Type t = dec_type(d);
         dec_out(d, at++, op == 0 ? 4 : 1);

@@ -1,4 +1,4 @@
-"""TARGET: a matrix instruction of the user's, on the emulator."""
+"""TARGET: matrix instructions of four warps, on the emulator."""
 
 import tegula
 import tegula.language as tl
@@ -9,7 +9,7 @@ def kernel(x):
     i = tl.arange(0, 128)
     a = tl.load(x + i)
     b = tl.inline_asm_elementwise(
-        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {$0}, [$1];",
+        "wgmma.fence.sync.aligned; mov.b32 $0, $1;",
         "=r,r",
         [a],
         tl.int32,
@@ -24,7 +24,7 @@ def run():
 
 
 # ----
-# target_asm_mma.py:11:9: UnsupportedError[TARGET]: 'ldmatrix.sync.aligned.m8n8.x1.shared.b16' in line 1 of the assembly is not supported on the emulator
+# target_asm_mma.py:11:9: UnsupportedError[TARGET]: 'wgmma.fence.sync.aligned' in line 1 of the assembly is not supported on the emulator
 #     b = tl.inline_asm_elementwise(
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~
 #   help: it runs on GPUs alone: choose by tl.target_info.is_ptx(), or write it in the language

@@ -20,11 +20,11 @@ def kernel(x):
 
 
 def run():
-    kernel.lower("*i32", target="emu:sm_90a")
+    kernel.lower("*i32", target="cpu")
 
 
 # ----
-# target_asm_part.py:11:9: UnsupportedError[TARGET]: 'bar.sync of some of the threads' in line 1 of the assembly is not supported on the emulator
+# target_asm_part.py:11:9: UnsupportedError[TARGET]: 'bar.sync' in line 1 of the assembly is not supported on the CPU
 #     b = tl.inline_asm_elementwise(
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: it runs on GPUs alone: choose by tl.target_info.is_ptx(), or write it in the language
+#   help: threads meet in it, so it runs on GPUs and on the emulator (TEGULA_TARGET=emu:sm_90a): choose by tl.target_info.is_ptx(), or write it in the language

@@ -651,6 +651,21 @@ check_layouts(Sim *s, const Block *b)
     }
 }
 
+/* Does assembly speak of clusters? */
+static bool
+names_cluster(const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        bool is_asm = o->op == OP_INLINE_ASM || o->op == OP_INLINE_ASM_IO;
+        if (is_asm && strstr(o->text, "cluster"))
+            return true;
+        for (int i = 0; i < o->n_regions; i++)
+            if (names_cluster(o->regions[i]))
+                return true;
+    }
+    return false;
+}
+
 /* The barriers of the exchanges lie behind all scratch; scratch is what each block gets. */
 static void
 open_cluster(Sim *s)
@@ -663,7 +678,7 @@ open_cluster(Sim *s)
             bytes[k->site] = k->size;
     }
     s->shared_bytes = at + 8 * s->n_sites;
-    s->m->cluster_open(s->l, s->n_sites, bytes, at);
+    s->m->cluster_open(s->l, s->n_sites, bytes, at, names_cluster(s->f->body));
 }
 
 /* Where the emulator's code is long, choosing its instructions well takes longer than running

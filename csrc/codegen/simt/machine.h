@@ -40,8 +40,10 @@ typedef struct Machine {
     /* A program on the blocks of a cluster (l->log2_ctas > 0): thread_id counts the threads of all
      * of them, shared memory and barrier are each block's own. Site i is one exchange, done
      * once: every warp sends words to every block (rank), and once bytes[i] have come,
-     * cluster_wait returns. open comes first, before any other code. */
-    void (*cluster_open)(Ll *l, int n_sites, const int *bytes, int shared_at);
+     * cluster_wait returns. open comes first, before any other code; where others use the
+     * cluster's barrier it leaves that to them (is_shared). */
+    void (*cluster_open)(Ll *l, int n_sites, const int *bytes, int shared_at,
+                         bool is_shared);
     void (*cluster_send)(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred,
                          const Loc *loc);
     void (*cluster_wait)(Ll *l, int site, const Loc *loc);

@@ -258,8 +258,9 @@ emu_run_assembly(Ll *l, const Op *o, int n, Lv *const *from, Lv *mask, Lv **to)
 /* ---- clusters ------------------------------------------------------------------------ */
 
 static void
-emu_open(Ll *l, int n_sites, const int *bytes, int shared_at)
+emu_open(Ll *l, int n_sites, const int *bytes, int shared_at, bool is_shared)
 {
+    (void)is_shared;
     (void)shared_at; /* the emulator keeps its barriers elsewhere */
     for (int i = 0; i < n_sites; i++)
         call(l, "emu_cluster_open", l->void_, (Lv[]){ll_i32(l, i), ll_i32(l, bytes[i])},

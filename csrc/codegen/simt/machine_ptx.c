@@ -196,7 +196,18 @@ ptx_ballot(Ll *l, Lv bit)
  * all others send, so what it sends itself has a place to land. */
 
 static void
-ptx_cluster_open(Ll *l, int n_sites, const int *bytes, int shared_at)
+wait_for_cluster(Ll *l)
+{
+    PtxMachine *m = ptx_state(l);
+    if (!m->is_cluster_ready)
+        ll_asm(l, l->void_, "barrier.cluster.wait.aligned;", "~{memory}", NULL, 0,
+               true);
+    m->is_cluster_ready = true;
+}
+
+/* A thread may not arrive twice: assembly that does finds the barrier free. */
+static void
+ptx_cluster_open(Ll *l, int n_sites, const int *bytes, int shared_at, bool is_shared)
 {
     PtxMachine *m = ptx_state(l);
     m->barriers_at = shared_at;
@@ -225,6 +236,8 @@ ptx_cluster_open(Ll *l, int n_sites, const int *bytes, int shared_at)
     LLVMPositionBuilderAtEnd(l->b, go);
     ll_asm(l, l->void_, "barrier.cluster.arrive.relaxed.aligned;", "~{memory}", NULL, 0,
            true);
+    if (is_shared)
+        wait_for_cluster(l);
 }
 
 static void
@@ -232,10 +245,7 @@ ptx_cluster_send(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred, const Lo
 {
     (void)loc;
     PtxMachine *m = ptx_state(l);
-    if (!m->is_cluster_ready)
-        ll_asm(l, l->void_, "barrier.cluster.wait.aligned;", "~{memory}", NULL, 0,
-               true);
-    m->is_cluster_ready = true;
+    wait_for_cluster(l);
     Lv args[] = {pred, ptx_shared_address(l, offset),
                  ptx_shared_address(l, ll_i32(l, m->barriers_at + 8 * site)), rank,
                  word};

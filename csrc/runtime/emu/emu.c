@@ -56,30 +56,14 @@ emu_wait(EmuThread *t, ThreadState state, const EmuPlace *at)
     fiber_switch(&t->fiber, &t->b->scheduler);
 }
 
-void
-emu_barrier(EmuThread *t, const EmuPlace *at)
-{
-    EmuBlock *b = t->b;
-    EmuCta *cta = t->cta;
-    if (++cta->n_at_barrier < b->n / b->n_ctas) {
-        emu_wait(t, T_BARRIER, at);
-        return;
-    }
-    cta->n_at_barrier = 0;
-    cta->epoch++;
-    for (int i = 0; i < b->n; i++)
-        if (b->threads[i].state == T_BARRIER && b->threads[i].cta == cta)
-            b->threads[i].state = T_READY;
-}
-
 static const char *const warp_op_text[N_WARP_OP] = {
     [W_SYNC] = "warp_sync",    [W_XOR] = "shuffle_xor",   [W_IDX] = "shuffle_idx",
     [W_UP] = "shuffle_up",     [W_BALLOT] = "ballot",     [W_MMA] = "mma",
-    [W_LDMATRIX] = "ldmatrix", [W_STMATRIX] = "stmatrix", [W_ASSEMBLY] = "assembly",
+    [W_LDMATRIX] = "ldmatrix", [W_STMATRIX] = "stmatrix",
 };
 
 static void
-do_warp_op(EmuThread *warp, WarpOp op, EmuThread *by)
+do_warp_op(EmuThread *warp, WarpOp op)
 {
     switch (op) {
     case W_SYNC: warp->b->warp_epoch[warp->id / LANES]++; break;
@@ -106,7 +90,6 @@ do_warp_op(EmuThread *warp, WarpOp op, EmuThread *by)
     case W_MMA: emu_do_mma(warp); break;
     case W_LDMATRIX: emu_do_ldmatrix(warp); break;
     case W_STMATRIX: emu_do_stmatrix(warp); break;
-    case W_ASSEMBLY: emu_do_assembly(warp, by); break;
     case N_WARP_OP: break;
     }
 }
@@ -127,7 +110,7 @@ emu_warp_op(EmuThread *t, WarpOp op, const EmuPlace *at)
         if (warp[i].op != op)
             emu_fault(t, EMU_BARRIER, at, "lane %d is in %s while lane %d is in %s",
                       t->id % LANES, warp_op_text[op], i, warp_op_text[warp[i].op]);
-    do_warp_op(warp, op, t);
+    do_warp_op(warp, op);
     for (int i = 0; i < LANES; i++)
         if (warp[i].state == T_WARP)
             warp[i].state = T_READY;
@@ -268,6 +251,46 @@ shuffle_order(EmuBlock *b)
     }
 }
 
+/* What a thread waits for, and who has come. */
+static void
+say_stuck(const EmuThread *t, char *text, size_t n)
+{
+    const EmuBlock *b = t->b;
+    const EmuThread *warp = &b->threads[t->id / LANES * LANES];
+    int here = 0, expected = 0;
+    switch (t->state) {
+    case T_CLUSTER:
+        snprintf(text, n, "exchange %d of a cluster lacks %lld bytes", t->site,
+                 (long long)t->cta->to_come[t->site]);
+        break;
+    case T_CLUSTER_BARRIER:
+        snprintf(text, n, "the cluster's barrier reached by %d of %d threads",
+                 b->n_at_cluster, b->n);
+        break;
+    case T_GATHER:
+    case T_BARRIER:
+        here = emu_at_barrier(t, &expected);
+        if (t->arrival->id)
+            snprintf(text, n, "barrier %d reached by %d of %d threads", t->arrival->id,
+                     here, expected);
+        else
+            snprintf(text, n, "barrier reached by %d of %d threads", here, expected);
+        break;
+    case T_MEET: {
+        PtxStop stop = ptx_stop(t->assembly);
+        for (int l = 0; l < LANES; l++)
+            here += warp[l].state == T_MEET && warp[l].members == t->members &&
+                    ptx_stop(warp[l].assembly).ins == stop.ins;
+        snprintf(text, n, "assembly reached by %d of %d threads: %s in line %d of it",
+                 here, __builtin_popcount(t->members), stop.words, stop.line);
+        break;
+    }
+    default:
+        snprintf(text, n, "%s reached by %d of %d threads", warp_op_text[t->op],
+                 b->arrived[t->id / LANES], LANES);
+    }
+}
+
 /* Nobody can run: name one who waits and say what for. */
 static void
 report_stuck(EmuBlock *b)
@@ -281,16 +304,7 @@ report_stuck(EmuBlock *b)
     EmuReport *r = g->report;
     if (t && r->fault == EMU_OK) {
         r->fault = EMU_BARRIER;
-        if (t->state == T_CLUSTER)
-            snprintf(r->text, sizeof r->text,
-                     "exchange %d of a cluster lacks %lld bytes", t->site,
-                     (long long)t->cta->to_come[t->site]);
-        else if (t->state == T_BARRIER)
-            snprintf(r->text, sizeof r->text, "barrier reached by %d of %d threads",
-                     t->cta->n_at_barrier, b->n / b->n_ctas);
-        else
-            snprintf(r->text, sizeof r->text, "%s reached by %d of %d threads",
-                     warp_op_text[t->op], b->arrived[t->id / LANES], LANES);
+        say_stuck(t, r->text, sizeof r->text);
         if (t->at) {
             r->file = t->at->file;
             r->func = t->at->func;
@@ -312,15 +326,17 @@ run_program(EmuBlock *b, long long linear)
     b->pid[1] = (int32_t)(linear / r->grid[0] % r->grid[1]);
     b->pid[2] = (int32_t)(linear / r->grid[0] / r->grid[1]);
     b->n_done = 0;
+    b->n_areas = 0;
+    b->n_at_cluster = 0;
     memset(b->arrived, 0, sizeof b->arrived);
+    memset(b->at_barrier, 0, sizeof b->at_barrier);
     for (int i = 0; i < b->n_ctas; i++)
         b->first_epoch = MAX(b->first_epoch, b->ctas[i].epoch + 1);
     for (int i = 0; i < b->n_ctas; i++) {
         EmuCta *cta = &b->ctas[i];
-        cta->n_at_barrier = 0;
+        memset(cta->barrier, 0, sizeof cta->barrier);
         cta->epoch = b->first_epoch;
         cta->opened = 0;
-        cta->n_areas = 0;
         memset(cta->to_come, 0, sizeof cta->to_come);
         /* Poison: all ones is NaN in every float type and -1 in every integer one. */
         memset(cta->shared, 0xff, (size_t)r->shared_bytes);
@@ -330,6 +346,7 @@ run_program(EmuBlock *b, long long linear)
         b->threads[i].n_copies = 0;
         b->threads[i].group = 0;
         b->threads[i].sites_seen = 0;
+        b->threads[i].has_arrived = false;
         fiber_reset(&b->threads[i].fiber, thread_main, &b->threads[i]);
     }
     while (b->n_done < b->n) {
@@ -345,7 +362,7 @@ run_program(EmuBlock *b, long long linear)
             if (atomic_load_explicit(&b->grid->stop, memory_order_relaxed))
                 return;
         }
-        if (!progress) {
+        if (!progress && !emu_meet_few(b)) {
             report_stuck(b);
             return;
         }
@@ -361,11 +378,12 @@ block_free(EmuBlock *b)
     }
     free(b->threads);
     free(b->order);
+    free(b->areas);
     for (int i = 0; b->ctas && i < b->n_ctas; i++) {
         free(b->ctas[i].shared);
         free(b->ctas[i].shadow);
-        free(b->ctas[i].areas);
         free(b->ctas[i].asm_shared);
+        free(b->ctas[i].asm_state);
     }
     free(b->ctas);
 }

@@ -12,13 +12,23 @@ enum {
     LANES = 32,
     MAX_WARPS = 32, /* of all blocks of a program */
     MAX_SITES = 32,
+    N_BARRIERS = 16,
     /* Shadow.w_thread of bytes that several may have added to: lanes of warp w, or warps. */
     ATOMIC_WARP = 0xff00, /* + w */
     ATOMIC_THREAD = 0xfffe,
     REMOTE_THREAD = 0xfffd, /* came from a block of the cluster */
 };
 
-typedef enum ThreadState { T_READY, T_BARRIER, T_WARP, T_CLUSTER, T_DONE } ThreadState;
+typedef enum ThreadState {
+    T_READY,
+    T_GATHER,  /* for its warp, which then is at a barrier */
+    T_BARRIER, /* for other warps */
+    T_WARP,    /* in a warp operation of the compiler's */
+    T_MEET,    /* in one of assembly's, for the lanes of a mask */
+    T_CLUSTER, /* for an exchange */
+    T_CLUSTER_BARRIER,
+    T_DONE
+} ThreadState;
 typedef enum WarpOp {
     W_SYNC,
     W_XOR,
@@ -28,7 +38,6 @@ typedef enum WarpOp {
     W_MMA,
     W_LDMATRIX,
     W_STMATRIX,
-    W_ASSEMBLY,
     N_WARP_OP
 } WarpOp;
 
@@ -57,7 +66,8 @@ typedef struct Shadow {
 typedef struct AsyncCopy {
     uint64_t address;                   /* 0: nothing is read */
     int32_t offset, bytes, read, group; /* behind the bytes read come zeros */
-    const EmuPlace *at;
+    bool is_assembly;                   /* offset: in its shared memory */
+    EmuPlace at;
     unsigned char seen[16]; /* what stood there when it was issued */
 } AsyncCopy;
 
@@ -69,14 +79,20 @@ typedef struct AsmArea {
     uint32_t at, bytes; /* in what assembly calls shared memory */
 } AsmArea;
 
+/* One of the barriers of a block, between two times that all came. */
+typedef struct EmuBarrier {
+    int n, expected; /* threads: that have come, of how many */
+    int n_true;      /* of them: with a predicate that holds */
+    char red;        /* what becomes of it */
+} EmuBarrier;
+
 /* One thread block; a program has several when it runs on a cluster. */
 typedef struct EmuCta {
-    AsmArea *areas; /* of the assembly that has run in this program; malloc'ed, kept */
-    int n_areas, cap_areas;
     unsigned char *asm_shared; /* ASM_SHARED bytes, once there is an area */
+    unsigned char *asm_state;  /* of each of them: 1, a copy is to come */
     unsigned char *shared;
     Shadow *shadow;
-    int n_at_barrier;
+    EmuBarrier barrier[N_BARRIERS];
     uint32_t epoch;             /* counts barriers */
     uint32_t opened;            /* sites armed in this program, as bits */
     int64_t to_come[MAX_SITES]; /* bytes */
@@ -95,7 +111,11 @@ struct EmuThread {
     uint32_t *d;
     const uint32_t *a, *bb;
     struct PtxThread *assembly; /* in which it is */
-    AsyncCopy *copies; /* oldest first; malloc'ed, kept from program to program */
+    uint32_t members;           /* of its warp, for whom it waits in T_MEET */
+    PtxBarrier *arrival;        /* in T_GATHER and T_BARRIER */
+    bool has_arrived;       /* at the cluster's barrier, for which it has not waited */
+    uint32_t cluster_phase; /* when it did */
+    AsyncCopy *copies;      /* oldest first; malloc'ed, kept from program to program */
     int n_copies, cap_copies;
     int32_t group;       /* the group the next copy joins */
     int site;            /* waited for, in T_CLUSTER */
@@ -109,9 +129,14 @@ struct EmuBlock {
     EmuThread *threads;
     EmuCta *ctas;
     int n_ctas;
-    int n, n_done;          /* threads of all blocks */
-    int arrived[MAX_WARPS]; /* lanes waiting in a warp operation */
-    uint16_t *order;        /* in which the scheduler looks at threads */
+    int n, n_done;             /* threads of all blocks */
+    int arrived[MAX_WARPS];    /* lanes waiting in a warp operation */
+    int at_barrier[MAX_WARPS]; /* lanes that wait for their warp, in T_GATHER */
+    int n_at_cluster;       /* threads that have arrived at the cluster's barrier .. */
+    uint32_t cluster_phase; /* .. which all came to so often */
+    AsmArea *areas; /* of the assembly that has run in this program; malloc'ed, kept */
+    int n_areas, cap_areas;
+    uint16_t *order; /* in which the scheduler looks at threads */
     uint64_t rng;
     int32_t pid[3];
     uint32_t first_epoch; /* of every block, at the start of this program */
@@ -137,6 +162,15 @@ void emu_wait(EmuThread *t, ThreadState state, const EmuPlace *at);
 void emu_do_mma(EmuThread *warp); /* warp: its 32 threads */
 void emu_do_ldmatrix(EmuThread *warp);
 void emu_do_stmatrix(EmuThread *warp);
-void emu_do_assembly(EmuThread *warp, EmuThread *by);
+/* barriers.c: waits at a barrier for the threads that it names, or arrives there. */
+void emu_barrier_of(EmuThread *t, PtxBarrier *b, const EmuPlace *at);
+/* Who waits with it: threads that have come, and of how many. */
+int emu_at_barrier(const EmuThread *t, int *expected);
+/* barrier.cluster; a text: why it may not. */
+const char *emu_cluster_barrier(EmuThread *t, bool arrives, const EmuPlace *at);
+/* async.c */
+void emu_queue_copy(EmuThread *t, const AsyncCopy *k);
+/* Nobody can run: does someone wait for whoever comes? Then these go on. */
+bool emu_meet_few(EmuBlock *b);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define SIM_EXPORT __attribute__((visibility("default")))
 
-enum { MAX_WARPS = 32, N_BARRIERS = 16 };
+enum { MAX_WARPS = 32 };
 
 enum { MAX_ARGS = 16, MAX_DEPTH = 8 };
 typedef struct Call {

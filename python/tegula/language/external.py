@@ -28,9 +28,9 @@ def inline_asm_elementwise(
             ``"=r,r,r"``, results first; ``0`` is an operand in the register of ``$0``.
     Targets: all. Where no PTX is made it is interpreted, some 10 ns an instruction and 32
             packs: packs are neighbours in row-major order, a program is one thread, hints
-            do nothing. The emulator has threads: shuffles, votes, ``redux``, ``bar.sync``,
-            mbarriers, ``.shared`` variables and registers such as ``%laneid`` are as on a
-            GPU there.
+            do nothing. The emulator has threads: shuffles, votes, ``redux``, barriers,
+            ``mma``, ``ldmatrix``, ``cp.async``, ``.shared`` variables, other blocks of a
+            cluster and registers such as ``%laneid`` are as on a GPU there.
     Cost:   is_pure=False keeps the assembly where it is, in order with memory accesses.
             It runs once for each pack, whatever the number of results; where a function
             of ``map_elementwise`` branches, for packs of which an element gets there (one
@@ -38,7 +38,7 @@ def inline_asm_elementwise(
             every thread, and so do all copies of a block when threads meet in the text.
     Errors: CompileError[VALUE] for a text that is not PTX, UnsupportedError[TARGET] for
             instructions in which threads meet, on the CPU and in the interpreter, and for
-            ``cp``, matrices and clusters on the emulator, too.
+            ``wgmma``, ``wmma`` and bulk copies on the emulator, too.
 
     >>> i = tl.arange(0, 4)
     >>> tl.inline_asm_elementwise(
