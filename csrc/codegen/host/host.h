@@ -53,6 +53,7 @@ typedef struct VState {
     int last_use;    /* position of the last root that needs it; 0: not known yet */
     int stamp;       /* the group build that saw it last */
     bool again;      /* ... in which it was computed, and will be later again */
+    int walk;        /* the walk over users that saw it last */
     Lv lv;
     View view;
     const Affine *affine;
@@ -86,7 +87,7 @@ struct Host {
     Group *open;              /* or NULL */
     VEC(const Op *) deferred; /* scalar ops that wait for the open group */
     VEC(const Op *) loads;    /* block loads that may still be pending */
-    int stamp;
+    int stamp, walk;
     const Block *block;      /* whose ops are walked */
     VEC(Undo) trail;         /* states to take back at the end of the region */
     LLVMBasicBlockRef entry; /* of stack slots; ends in a branch from the start */

@@ -122,6 +122,8 @@ host_last_use(Host *h, const Val *v)
     return s->last_use = last;
 }
 
+/* Paths from a value to its last users may be as many as 2^users: each value is seen once
+ * a walk, for where it was seen before, no user was found. */
 static bool
 is_live(Host *h, const Val *v, bool within)
 {
@@ -138,6 +140,9 @@ is_live(Host *h, const Val *v, bool within)
             continue; /* has been computed for good */
         if (within && s->stamp == h->stamp && !s->again)
             continue; /* computed right here, and never again */
+        if (s->walk == h->walk)
+            continue;
+        s->walk = h->walk;
         if (is_live(h, r, within))
             return true;
     }
@@ -147,12 +152,14 @@ is_live(Host *h, const Val *v, bool within)
 bool
 host_is_live(Host *h, const Val *v)
 {
+    h->walk++;
     return is_live(h, v, true);
 }
 
 bool
 host_may_be_read(Host *h, const Val *v)
 {
+    h->walk++;
     return is_live(h, v, false);
 }
 
