@@ -122,6 +122,25 @@ cuda_unload(Compiled *v)
     v->library = NULL;
 }
 
+/* 0, or -1 with GridError: the driver would refuse it, with fewer words. */
+static int
+check_grid(const Compiled *v, const Grid *g)
+{
+    char text[ERR_TEXT];
+    const int32_t *n = g->dim;
+    if (n[1] > MAX_GRID_YZ || n[2] > MAX_GRID_YZ)
+        snprintf(text, sizeof text,
+                 "grid (%d, %d, %d): on CUDA the second and third side are at most %d",
+                 n[0], n[1], n[2], MAX_GRID_YZ);
+    else if ((int64_t)n[0] * v->bin.num_ctas > INT32_MAX)
+        snprintf(text, sizeof text,
+                 "grid (%d, %d, %d) in clusters of %d is more than CUDA takes", n[0],
+                 n[1], n[2], v->bin.num_ctas);
+    else
+        return 0;
+    return raise_error("GridError", text), -1;
+}
+
 int
 cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
@@ -135,19 +154,8 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     }
     if (!(v->prepared >> device & 1) && cuda_load(v, device))
         return -1;
-    if (g->dim[1] > MAX_GRID_YZ || g->dim[2] > MAX_GRID_YZ)
-        return PyErr_Format(
-                   PyExc_ValueError,
-                   "grid (%d, %d, %d): on CUDA the second and third side are at "
-                   "most %d",
-                   g->dim[0], g->dim[1], g->dim[2], MAX_GRID_YZ),
-               -1;
-    if ((int64_t)g->dim[0] * v->bin.num_ctas > INT32_MAX)
-        return PyErr_Format(
-                   PyExc_ValueError,
-                   "grid (%d, %d, %d) in clusters of %d is more than CUDA takes",
-                   g->dim[0], g->dim[1], g->dim[2], v->bin.num_ctas),
-               -1;
+    if (check_grid(v, g))
+        return -1;
     void *stream;
     if (tensor_stream(st, c, &stream) ||
         (c->has_capsules && tensors_wait(st, c, stream)))

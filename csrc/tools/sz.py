@@ -33,7 +33,7 @@ CAPS = {
     "csrc/module": 1800,
     "csrc/passes": 5700,
     "csrc/ptx": 7000,
-    "csrc/runtime": 7700,
+    "csrc/runtime": 7850,
     "csrc/runtime/emu": 1800,
     "csrc/tools": 2200,
     "csrc/tools/ptxsim": 2500,

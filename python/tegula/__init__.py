@@ -17,6 +17,7 @@ from tegula.autotune import heuristics as heuristics
 from tegula.errors import CompilationError as CompilationError
 from tegula.errors import CompileError as CompileError
 from tegula.errors import EmulatorError as EmulatorError
+from tegula.errors import GridError as GridError
 from tegula.errors import OutOfResources as OutOfResources
 from tegula.errors import TegulaError as TegulaError
 from tegula.jit import JITFunction as JITFunction

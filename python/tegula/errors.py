@@ -5,6 +5,7 @@ Triton's names stand beside ours, so ``except triton.CompilationError`` keeps wo
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 
@@ -151,6 +152,14 @@ class AutotunerError(TegulaError):
 
     def __str__(self) -> str:
         return self.error_message or ""
+
+
+class GridError(TegulaError, ValueError, RuntimeError):
+    """The GPU takes no grid of such sides.
+
+    A ValueError, for that is what it is; and a RuntimeError, as everything that CUDA
+    refuses is one for programs written for Triton.
+    """
 
 
 class EmulatorError(TegulaError):
@@ -319,6 +328,25 @@ def emulator_error(
     return cls("\n".join(lines), message, filename, lineno, offset, program_id, thread)
 
 
+# What the functions of Triton's language raise; its CompilationError is caused by that.
+_CAUSES: dict[str, type[Exception]] = {
+    "ARGUMENT": TypeError,
+    "TYPE": TypeError,
+    "SHAPE": ValueError,
+    "VALUE": ValueError,
+}
+
+
+def _cause(code: str, message: str) -> Exception | None:
+    """For programs that import Triton and look at ``e.__cause__``: the bare error.
+
+    Others see their line and the text once, and no chain of exceptions around them.
+    """
+    compat = sys.modules.get("tegula.compat")
+    kind = _CAUSES.get(code)
+    return kind(message) if kind and compat and compat.is_installed() else None
+
+
 _BY_CODE: dict[str, type[CompileError]] = {
     "SYNTAX": UnsupportedLanguageConstruct,
     "STATIC_ASSERT": CompileTimeAssertionFailure,
@@ -343,6 +371,7 @@ def compile_error(
     offset, help; span is the function, and the rest of what the caret is drawn from.
     """
     exc = (_BY_CODE.get(code) or _BY_FAULT[fault])(text, code, *place)
+    exc.__cause__ = _cause(code, exc.message)
     if span and exc.filename and exc.lineno and exc.lineno > 0:
         _leave_kernel(exc, exc.filename, (exc.lineno, *span[1:]), span[0])
     return exc
