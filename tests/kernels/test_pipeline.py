@@ -39,6 +39,7 @@ def matmul_kernel(
     N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     ACC: tl.constexpr,
+    PRECISION: tl.constexpr = "tf32",
 ):
     m = tl.program_id(0) * M + tl.arange(0, M)
     n = tl.arange(0, N)
@@ -49,7 +50,7 @@ def matmul_kernel(
     for k0 in range(0, K, BLOCK_K):
         a = tl.load(a_ptrs, mask=k[None, :] < K - k0, other=0)
         b = tl.load(b_ptrs, mask=k[:, None] < K - k0, other=0)
-        acc = tl.dot(a, b, acc, out_dtype=ACC)
+        acc = tl.dot(a, b, acc, out_dtype=ACC, input_precision=PRECISION)
         a_ptrs += BLOCK_K * a_k
         b_ptrs += BLOCK_K * b_k
     tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
@@ -61,8 +62,10 @@ def operand(rng, shape, dtype, is_transposed):
     return np.ascontiguousarray(x.T).T if is_transposed else x
 
 
-def check_matmul(device, rng, dtype, trips, block_k, turned=(False, False), **options):
-    M, N = 64, 32
+def check_matmul(
+    device, rng, dtype, trips, block_k, turned=(False, False), sides=(64, 32), **options
+):
+    M, N = sides
     K = max(trips * block_k - (8 if trips % 2 else 0), 0)
     a = operand(rng, (M, max(K, 1)), dtype, turned[0])
     b = operand(rng, (max(K, 1), N), dtype, turned[1])
@@ -101,6 +104,16 @@ def test_orders(device, rng, seed):
     """Warps that run away, warps that stay behind."""
     tegula.knobs.runtime.emu_seed = seed
     check_matmul(device, rng, np.float16, 5, 16, num_stages=1 + seed % 4, num_warps=4)
+
+
+@with_registers
+@pytest.mark.parametrize("num_stages", [3, 4])
+def test_stages_leave_little_to_multiply_adds(device, rng, num_stages):
+    """The buffers of the stages take nearly all shared memory; a product by multiply-adds
+    wants some, too, and makes do with what is left."""
+    check_matmul(
+        device, rng, np.float32, 3, 32, sides=(256, 128), num_stages=num_stages, PRECISION="ieee"
+    )
 
 
 @triton.jit

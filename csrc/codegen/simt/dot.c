@@ -394,11 +394,11 @@ mma_dot(Sim *s, const Op *o, const DotPlan *p)
 /* ---- the op ---------------------------------------------------------------------- */
 
 int64_t
-sim_dot_bytes(Sim *s, const Op *o)
+sim_dot_bytes(Sim *s, const Op *o, int room)
 {
     DotPlan p;
     dot_plan(s->f, o, &p);
-    return p.is_mma ? 0 : sim_fma_bytes(o);
+    return p.is_mma ? 0 : sim_fma_bytes(o, room);
 }
 
 void

@@ -21,7 +21,7 @@
 enum {
     MAX_VEC = 16,
     MAX_UNROLLED = 512,    /* multiply-adds in a row */
-    MAX_PANELS = 48 << 10, /* bytes of both operands in shared memory */
+    MAX_PANELS = 48 << 10, /* bytes of both operands in shared memory, where it has them */
 };
 
 /* One operand in shared memory, k slowest within a batch: [batch][k][mn]. When the whole of
@@ -59,13 +59,13 @@ panel_shape(const Op *o, int which)
     return p;
 }
 
-/* Both panels of a dot, cut until they fit. */
+/* Both panels of a dot, cut until they fit into `room` bytes. */
 static void
-open_panels(const Op *o, Panel p[2])
+open_panels(const Op *o, int room, Panel p[2])
 {
     for (int i = 0; i < 2; i++)
         p[i] = panel_shape(o, i);
-    while (p[0].k > 1 && panel_bytes(&p[0]) + panel_bytes(&p[1]) > MAX_PANELS) {
+    while (p[0].k > 1 && panel_bytes(&p[0]) + panel_bytes(&p[1]) > room) {
         p[0].k /= 2;
         p[1].k /= 2;
     }
@@ -383,7 +383,7 @@ sim_fma_dot(Sim *s, const Op *o)
     int at = sim_scratch(s, o);
     Panel p[2];
     Lv start[2], *acc = sim_open_acc(s, o);
-    open_panels(o, p);
+    open_panels(o, sim_scratch_bytes(s, o), p);
     for (int i = 0; i < 2; i++) {
         p[i].base += at;
         aim_panel(s, result(o, 0)->type, &p[i]);
@@ -403,9 +403,9 @@ sim_fma_dot(Sim *s, const Op *o)
 }
 
 int64_t
-sim_fma_bytes(const Op *o)
+sim_fma_bytes(const Op *o, int room)
 {
     Panel panel[2];
-    open_panels(o, panel);
+    open_panels(o, MIN(room, MAX_PANELS), panel);
     return panel[1].base + panel_bytes(&panel[1]);
 }

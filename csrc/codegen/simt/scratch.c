@@ -94,15 +94,25 @@ find_gap(const Pending *p, int size, int align, bool avoid_pending)
     return at;
 }
 
+/* Bytes behind all that nobody else may have. */
+static int
+room(Sim *s, const Pending *p)
+{
+    int end = s->f->log2_ctas ? s->shared_bytes : 0;
+    for (int i = 0; i < p->live.n; i++)
+        end = MAX(end, p->live.at[i].at + p->live.at[i].size);
+    return MAX(0, shared_memory_limit(&s->c->opt.target) - end);
+}
+
 static int64_t
-wanted(Sim *s, const Op *o, bool *warp_local)
+wanted(Sim *s, const Op *o, const Pending *p, bool *warp_local)
 {
     switch (o->op) {
     case OP_SHARED_ALLOC: return sim_shared_alloc_bytes(o);
     case OP_CONVERT: return sim_convert_bytes(s, o, warp_local);
     case OP_REDUCE: return sim_reduce_bytes(s, o);
     case OP_SCAN: return sim_scan_bytes(s, o);
-    case OP_DOT: return sim_dot_bytes(s, o);
+    case OP_DOT: return sim_dot_bytes(s, o, room(s, p));
     case OP_GATHER: return sim_gather_bytes(s, o);
     case OP_HISTOGRAM: return sim_histogram_bytes(s, o);
     case OP_ATOMIC_RMW:
@@ -120,7 +130,7 @@ place_op(Sim *s, const Op *o, const Pending *p)
     if (k)
         return k;
     k = NEW(s->a, Scratch);
-    int64_t bytes = wanted(s, o, &k->warp_local);
+    int64_t bytes = wanted(s, o, p, &k->warp_local);
     int limit = shared_memory_limit(&s->c->opt.target);
     int align = o->op == OP_SHARED_ALLOC ? SHARED_ALIGN : ALIGN;
     k->size = (int)MIN(bytes, INT32_MAX / 2);
@@ -248,6 +258,13 @@ sim_scratch(Sim *s, const Op *o)
     if (k->needs_barrier)
         sim_barrier(s, o->loc);
     return k->at;
+}
+
+int
+sim_scratch_bytes(Sim *s, const Op *o)
+{
+    const Scratch *k = map_get(&s->scratch, o, 0);
+    return k->size;
 }
 
 int

@@ -105,6 +105,7 @@ typedef struct Scratch {
 void sim_plan_scratch(Sim *s);
 /* Where o's scratch begins; emits the barrier it needs. */
 int sim_scratch(Sim *s, const Op *o);
+int sim_scratch_bytes(Sim *s, const Op *o);
 int sim_site(Sim *s, const Op *o);
 void sim_barrier(Sim *s, const Loc *loc); /* all threads of the program */
 /* Index * bytes + at. */
@@ -144,7 +145,7 @@ int64_t sim_shared_result_bytes(const Op *o); /* of what only owners computed */
 int64_t sim_reduce_bytes(Sim *s, const Op *o);
 int64_t sim_scan_bytes(Sim *s, const Op *o);
 int64_t sim_convert_bytes(Sim *s, const Op *o, bool *warp_local);
-int64_t sim_dot_bytes(Sim *s, const Op *o);
+int64_t sim_dot_bytes(Sim *s, const Op *o, int room); /* less, where room is scarce */
 int64_t sim_gather_bytes(Sim *s, const Op *o);
 int64_t sim_histogram_bytes(Sim *s, const Op *o);
 
