@@ -112,7 +112,14 @@ def test_stages_leave_little_to_multiply_adds(device, rng, num_stages):
     """The buffers of the stages take nearly all shared memory; a product by multiply-adds
     wants some, too, and makes do with what is left."""
     check_matmul(
-        device, rng, np.float32, 3, 32, sides=(256, 128), num_stages=num_stages, PRECISION="ieee"
+        device,
+        rng,
+        np.float32,
+        3,
+        32,
+        sides=(256, 128),
+        num_stages=num_stages,
+        PRECISION="ieee",
     )
 
 
