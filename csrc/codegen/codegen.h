@@ -67,6 +67,8 @@ typedef enum LlTarget { LL_HOST, LL_HOST_QUICK, LL_NVPTX } LlTarget;
 Ll *ll_new(Comp *c, LlTarget t, const char *name);
 /* What the CPU that host code is for can do, as LLVM lists it ("+avx2,-avx512f,.."). */
 const char *ll_host_features(Comp *c);
+/* masked_bits.c: keeps LLVM from an instruction of AVX-512 that it gets wrong. */
+void ll_part_masked_bits(Ll *l);
 /* A message of LLVM's, which the compile owns from here on; NULL: "no reason". */
 const char *ll_message(Comp *c, char *message);
 const char *ll_shown(Comp *c, const char *name); /* with ? for what cannot be printed */

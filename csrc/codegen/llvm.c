@@ -456,6 +456,7 @@ ll_finish(Ll *l, const char *passes, Binary *out)
         err_at(l->c, NULL, LLVM, message);
     }
     end(s);
+    ll_part_masked_bits(l);
 
     char *text = LLVMPrintModuleToString(l->m);
     bool kept = binary_add(out, "llir", text, strlen(text));
