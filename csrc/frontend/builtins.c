@@ -137,7 +137,11 @@ fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
     }
     if (i < n) {
         int n_self = n_params && !strcmp(p[0].name, "desc");
-        err_help(f->c, n_self ? "it is %s; offsets are one list, [i, j]" : "it is %s",
+        bool is_shape = n_params && !strcmp(p[0].name, "shape");
+        err_help(f->c,
+                 n_self     ? "it is %s; offsets are one list, [i, j]"
+                 : is_shape ? "it is %s; a shape is one tuple, (M, N)"
+                            : "it is %s",
                  signature_text(f, bi, p, n_params));
         err_at(f->c, f->b.loc, ARGUMENT, who,
                str_printf(f->a, "it takes %s%d argument%s, but %d %s given",

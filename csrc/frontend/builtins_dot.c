@@ -63,6 +63,9 @@ check_elems(Fe *f, const Type *a, const Type *b)
         return;
     if (x != y)
         err_help(f->c, "convert one: b.to(a.dtype)");
+    else
+        err_help(f->c,
+                 "convert both; or tl.sum(a[:, :, None] * b[None, :, :], axis=1)");
     fail(f, TYPE,
          "dot of %s and %s; both must be int8, float16, bfloat16, float32, float64 "
          "or float8",

@@ -8,6 +8,10 @@ bi_len(Fe *f, Value *a)
         return v_int(f, a[0].tuple->n);
     if (a[0].kind == V_TENSOR && a[0].val->type->rank)
         return v_int(f, a[0].val->type->shape[0]);
+    if (a[0].kind == V_TENSOR && a[0].val->type->is_ptr)
+        err_help(f->c,
+                 "of a tensor that is passed a kernel gets the address alone: pass "
+                 "its sizes as arguments");
     if (a[0].kind != V_OBJ)
         fail(f, TYPE, "%s has no length", v_describe(f, a[0]));
     Py_ssize_t n = PyObject_Size(a[0].obj);

@@ -471,8 +471,10 @@ static Val *
 int_block(Fe *f, Value v)
 {
     Val *x = block(f, v);
-    if (!elem_is_int(x->type->elem))
+    if (!elem_is_int(x->type->elem)) {
+        err_help(f->c, "convert first: x.to(tl.int32)");
         fail(f, TYPE, "%s takes integers, not %s", f->callee, ty_str(f->a, x->type));
+    }
     return x;
 }
 

@@ -81,6 +81,8 @@ fe_tensor(Fe *f, Value v, const char *what)
         if (is_py_none(v) && !f->c->pending_help)
             err_help(f->c, "None is what tl.store and functions without a return give");
         const char *who = fe_who(f, v), *text = fe_written(f, v);
+        if (v.kind == V_TUPLE && !v.tuple->is_aggregate && !f->c->pending_help)
+            err_help(f->c, "a, b = t unpacks a tuple, t[0] is its first element");
         if (v.kind == V_METHOD && text && !f->c->pending_help)
             err_help(f->c, "call it: %s(..)", text);
         fe_blame(f, v);

@@ -201,82 +201,14 @@ expr_IfExp(Fe *f, Node *n)
 
 /* ---- the rest ------------------------------------------------------------------------------ */
 
-/* What NumPy and torch call it, and what it is here. */
+/* What others call it, and what it is here. */
 const char *
 fe_other_name(const char *name)
 {
     static const char *const names[][2] = {
-        {"astype", "x.to(dtype)"},
-        {"type_as", "x.to(y.dtype)"},
-        {"float", "x.to(tl.float32)"},
-        {"int", "x.to(tl.int32)"},
-        {"half", "x.to(tl.float16)"},
-        {"bfloat16", "x.to(tl.bfloat16)"},
-        {"size", "x.shape and x.numel"},
-        {"ndim", "len(x.shape)"},
-        {"transpose", "tl.trans(x)"},
-        {"t", "tl.trans(x)"},
-        {"matmul", "tl.dot(a, b)"},
-        {"mm", "tl.dot(a, b)"},
-        {"mean", "tl.sum(x) / n"},
-        {"concatenate", "tl.cat(a, b)"},
-        {"concat", "tl.cat(a, b)"},
-        {"ones_like", "tl.full(x.shape, 1, x.dtype)"},
-        {"silu", "x * tl.sigmoid(x)"},
-        {"square", "x * x"},
-        {"any", "tl.max(x.to(tl.int32), axis) != 0"},
-        {"all", "tl.min(x.to(tl.int32), axis) != 0"},
-        {"dict", "written {'a': x}"},
-        {"flatten", "tl.ravel(x)"},
-        {"pow", "libdevice.pow(x, y) of tegula.language.extra"},
-        {"ones", "tl.full(shape, 1, dtype)"},
-        {"relu", "tl.maximum(x, 0)"},
-        {"clip", "tl.clamp(x, low, high)"},
-        {"println", "tl.device_print(prefix, x)"},
-        {"log10", "libdevice.log10(x) of tegula.language.extra"},
-        {"log1p", "libdevice.log1p(x) of tegula.language.extra"},
-        {"expm1", "libdevice.expm1(x) of tegula.language.extra"},
-        {"tan", "libdevice.tan(x) of tegula.language.extra"},
-        {"round", "libdevice.rint(x) of tegula.language.extra"},
-        {"power", "libdevice.pow(x, y) of tegula.language.extra"},
-        {"float32", "x.to(tl.float32)"},
-        {"float16", "x.to(tl.float16)"},
-        {"int32", "x.to(tl.int32)"},
-        {"int64", "x.to(tl.int64)"},
-        {"array", "tl.full(shape, value, dtype), or a tuple"},
-        {"tensor", "tl.full(shape, value, dtype), or a tuple"},
-        {"empty", "tl.zeros(shape, dtype)"},
-        {"empty_like", "tl.zeros_like(x)"},
-        {"amax", "tl.max(x, axis)"},
-        {"amin", "tl.min(x, axis)"},
-        {"logical_or", "x | y"},
-        {"logical_and", "x & y"},
-        {"logical_not", "~x"},
-        {"stack", "tl.join(a, b)"},
-        {"clone", "the same: blocks are values and do not change"},
-        {"contiguous", "the same: blocks have no strides"},
-        {"append", "t + (x,): tuples are values"},
-        {"extend", "a + b: tuples are values"},
-        {"str",
-         "a text of constants: f\"{N}\"; tl.device_print shows a run-time value"},
-        {"type", "x.dtype"},
-        {"divmod", "(x // y, x % y)"},
-        {"sorted", "tl.sort(x)"},
-        {"ceil", "tl.ceil(x)"},
-        {"fill_", "x = tl.full(x.shape, value, x.dtype): blocks are values"},
-        {"zero_", "x = tl.zeros_like(x): blocks are values"},
-        {"copy_", "x = y: blocks are values"},
-        {"add_", "x += y"},
-        {"mul_", "x *= y"},
-        {"float8", "tl.float8e4nv or tl.float8e5"},
-        {"fp16", "tl.float16"},
-        {"fp32", "tl.float32"},
-        {"numpy", "tl.store: the host reads what a kernel stores"},
-        {"cpu", "tl.store: the host reads what a kernel stores"},
-        {"tolist", "tl.store: the host reads what a kernel stores"},
-        {"cuda", "nothing: a kernel runs where the tensors are that it is given"},
-        {"input", "an argument of the kernel"},
-        {"open", "an argument of the kernel"},
+#define OTHER(name, here) {name, here},
+#include "frontend/others.def"
+#undef OTHER
     };
     for (size_t i = 0; i < COUNT(names); i++)
         if (!strcmp(name, names[i][0]))
@@ -334,7 +266,13 @@ expr_Attribute(Fe *f, Node *n)
                                              "ndim",   "device",  "data", NULL};
     for (int i = 0; is_pointer && of_tensors[i]; i++)
         is_pointer = strcmp(n->name, of_tensors[i]) != 0;
-    if (v.kind == V_TENSOR && v.val->type->is_ptr && !is_pointer)
+    bool is_window = !strcmp(n->name, "load") || !strcmp(n->name, "gather");
+    if (v.kind == V_TENSOR && v.val->type->is_ptr && is_window)
+        err_help(f->c,
+                 "tl.load(p + offsets) reads through a pointer; descriptors have a "
+                 "method for it: TensorDescriptor.from_tensor(x, block_shape) on the "
+                 "host, tl.make_tensor_descriptor(..) in a kernel");
+    else if (v.kind == V_TENSOR && v.val->type->is_ptr && !is_pointer)
         err_help(f->c, "of a tensor that is passed a kernel gets the address alone: "
                        "pass its sizes and strides as arguments");
     else if (here &&

@@ -89,6 +89,10 @@ operand(Fe *f, Value v, const char *op)
             err_help(f->c, "a constexpr parameter takes a number: pass x.item()");
         else if (v.kind == V_TUPLE)
             err_help(f->c, "t[0] is the first of a tuple's elements");
+        else if (v.kind == V_OBJ && PyUnicode_Check(v.obj) && !strcmp(op, "%"))
+            err_help(f->c,
+                     "tl.device_print(\"x\", x) shows run-time values, an f-string "
+                     "those that are known when the kernel is compiled");
         fail(f, TYPE, "'%s' works on numbers and tensors, not on %s", op,
              v_describe(f, v));
     }

@@ -267,6 +267,10 @@ fe_subscript(Fe *f, Node *n)
     }
     if (v.kind == V_TUPLE)
         return index_tuple(f, n, v);
+    if (v.kind == V_BLOCK_PTR)
+        err_help(f->c, v.bp->is_desc
+                           ? "d.load([i, j]) reads the block that starts there"
+                           : "tl.load(p) reads the block it points to");
     if (v.kind != V_OBJ || n->b->kind == AST_Slice)
         fail(f, TYPE, "%s cannot be indexed", v_describe(f, v));
     if (is_number(v)) {

@@ -97,7 +97,36 @@ permuted(uint32_t a, uint32_t b, uint32_t s, int mode)
     }
     return r;
 }
-TERNARY(prmt, uint32_t, uint32_t, uint32_t, permuted(x, y, z, i->op))
+TERNARY(permute, uint32_t, uint32_t, uint32_t, permuted(x, y, z, i->op))
+
+/* A word of 255 for each byte of lane l that is undefined. */
+static uint32_t
+lacking_bytes(const Lanes *w, Reg r, int l)
+{
+    uint32_t x = 0;
+    for (int q = 0; q < 4; q++)
+        x |= (lanes_lacks(w, r, q) >> l & 1) * 255u << 8 * q;
+    return x;
+}
+
+/* What is undefined is permuted as what is not. */
+static void
+prmt(Lanes *w, const Ins *i, uint32_t m)
+{
+    uint64_t by[LANES];
+    uint32_t no_by = w->undef[i->in[2].id], lacks[4] = {no_by, no_by, no_by, no_by};
+    lanes_get(w, i->in[2], by);
+    if (w->undef[i->in[0].id] | w->undef[i->in[1].id])
+        for (int l = 0; l < LANES; l++) {
+            uint32_t x = permuted(lacking_bytes(w, i->in[0], l),
+                                  lacking_bytes(w, i->in[1], l), (uint32_t)by[l],
+                                  i->op);
+            for (int q = 0; q < 4; q++)
+                lacks[q] |= (x >> 8 * q & 1) << l;
+        }
+    permute(w, i, m);
+    lanes_set_lacks(w, i->out[0], m, lacks);
+}
 
 /* ---- comparisons ----------------------------------------------------------------- */
 /* op: the comparison; flags: what is done with the third operand, a predicate. */
@@ -298,40 +327,44 @@ slct(Lanes *w, const Ins *i, uint32_t m)
 
 /* ---- moves ----------------------------------------------------------------------- */
 
-/* {lo, hi} <-> one register: the parts are as wide as they are many. Where one half of two
- * is undefined, w->has_low or w->has_high knows that the other is not: LLVM puts a half
- * into a word, and takes it out, without caring for the other. */
+/* {lo, hi} <-> one register: the parts are as wide as they are many. Where one part is
+ * undefined, w->has knows that the others are not: LLVM puts a half into a word, and takes
+ * it out, without caring for the other. */
 static void
 pack(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t sum[LANES] = {0}, part[LANES];
-    uint32_t undef = 0, to = i->out[0].id;
+    uint32_t lacks[4] = {0};
     int bits = 8 * i->in[0].bytes;
     for (int k = 0; k < i->n_in; k++) {
-        undef |= w->undef[i->in[k].id];
+        int from = k * 4 / i->n_in, to = (k + 1) * 4 / i->n_in;
+        for (int q = from; q < to || q == from; q++)
+            lacks[q] |= w->undef[i->in[k].id];
         lanes_get(w, i->in[k], part);
         for (int l = 0; l < LANES; l++)
             sum[l] |= part[l] << k * bits;
     }
     lanes_put(w, i->out[0], m, sum);
-    w->undef[to] = (w->undef[to] & ~m) | (undef & m);
-    w->has_low[to] = i->n_in == 2 ? m & ~w->undef[i->in[0].id] : 0;
-    w->has_high[to] = i->n_in == 2 ? m & ~w->undef[i->in[1].id] : 0;
+    lanes_set_lacks(w, i->out[0], m, lacks);
 }
 
 static void
 unpack(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t x[LANES], part[LANES];
-    uint32_t of = i->in[0].id, undef = w->undef[of] & m;
+    uint32_t lacks[4];
+    for (int q = 0; q < 4; q++)
+        lacks[q] = lanes_lacks(w, i->in[0], q);
     lanes_get(w, i->in[0], x);
     for (int k = 0; k < i->n_out; k++) {
-        uint32_t *u = &w->undef[i->out[k].id];
+        int from = k * 4 / i->n_out, to = (k + 1) * 4 / i->n_out;
+        uint32_t *u = &w->undef[i->out[k].id], undef = 0;
+        for (int q = from; q < to || q == from; q++)
+            undef |= lacks[q];
         for (int l = 0; l < LANES; l++)
             part[l] = x[l] >> k * 8 * i->out[0].bytes;
         lanes_put(w, i->out[k], m, part);
-        *u = (*u & ~m) |
-             (i->n_out == 2 ? undef & ~(k ? w->has_high[of] : w->has_low[of]) : undef);
+        *u = (*u & ~m) | (undef & m);
     }
 }
 
@@ -343,9 +376,10 @@ static void
 keep_half(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t v[LANES];
-    uint32_t of = i->in[0].id, to = i->out[0].id;
-    bool is_low = i->op == LOW_UP || i->op == LOW_ALONE;
-    uint32_t undef = w->undef[of] & ~(is_low ? w->has_low[of] : w->has_high[of]) & m;
+    Reg of = i->in[0];
+    int half = i->op == LOW_UP || i->op == LOW_ALONE ? 0 : 2;
+    uint32_t undef = lanes_lacks(w, of, half) | lanes_lacks(w, of, half + 1);
+    const uint32_t lacks[4] = {undef, undef, undef, undef};
     lanes_get(w, i->in[0], v);
     for (int l = 0; l < LANES; l++) {
         uint32_t x = (uint32_t)v[l];
@@ -359,8 +393,7 @@ keep_half(Lanes *w, const Ins *i, uint32_t m)
         v[l] = x;
     }
     lanes_put(w, i->out[0], m, v);
-    w->undef[to] = (w->undef[to] & ~m) | undef;
-    w->has_low[to] = w->has_high[to] = 0;
+    lanes_set_lacks(w, i->out[0], m, lacks);
 }
 
 /* A clock: every read sees it later. */
@@ -471,6 +504,7 @@ dec_prmt(Dec *d)
     d->ins->op = (uint8_t)(mode < 0 ? 0 : mode);
     dec_same(d, T_B32, 3);
     d->ins->run = prmt;
+    d->ins->tracks = true;
 }
 
 static bool

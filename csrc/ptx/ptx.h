@@ -321,10 +321,10 @@ enum { BYTE_UNDEF, BYTE_DEFINED, BYTE_PENDING };
 
 struct Lanes {
     uint8_t *file;
-    uint32_t *undef;              /* lanes, by register */
-    uint32_t *has_low, *has_high; /* of those: with a defined half (logic.c, pack) */
-    uint32_t carry;               /* CC.CF */
-    uint32_t alive;               /* lanes that have not left: who may be waited for */
+    uint32_t *undef;  /* lanes, by register */
+    uint32_t *has[4]; /* of those: whose k-th quarter is defined, low first */
+    uint32_t carry;   /* CC.CF */
+    uint32_t alive;   /* lanes that have not left: who may be waited for */
     const Owner *owner;
 };
 
@@ -342,6 +342,10 @@ void lanes_addresses(Lanes *w, const Ins *i, uint32_t m, uint64_t out[LANES]);
 void lanes_access(const Lanes *w, const Ins *i, uint32_t m, Space space,
                   const uint64_t address[LANES], int bytes, bool is_store);
 uint8_t *lanes_states(Lanes *w, Space space, uint64_t address);
+/* Where quarter k of a register is undefined. */
+uint32_t lanes_lacks(const Lanes *w, Reg r, int k);
+/* The lanes in m of a register are undefined where a quarter is. */
+void lanes_set_lacks(Lanes *w, Reg r, uint32_t m, const uint32_t lacks[4]);
 /* One undefined lane of an operand makes the results of all undefined. */
 void lanes_spread_undef(Lanes *w, const Ins *i, uint32_t m);
 /* mbarrier.c: arrivals, and bytes that came (tx < 0) or will come (tx > 0). */

@@ -72,6 +72,21 @@ lanes_fault(Lanes *w, const Ins *i, int lane, const char *fmt, ...)
     w->owner->fault(w, i, lane, text);
 }
 
+uint32_t
+lanes_lacks(const Lanes *w, Reg r, int k)
+{
+    return w->undef[r.id] & ~w->has[k][r.id];
+}
+
+void
+lanes_set_lacks(Lanes *w, Reg r, uint32_t m, const uint32_t lacks[4])
+{
+    uint32_t undef = lacks[0] | lacks[1] | lacks[2] | lacks[3];
+    w->undef[r.id] = (w->undef[r.id] & ~m) | (undef & m);
+    for (int k = 0; k < 4; k++)
+        w->has[k][r.id] = (w->has[k][r.id] & ~m) | (m & ~lacks[k]);
+}
+
 void
 lanes_spread_undef(Lanes *w, const Ins *i, uint32_t m)
 {

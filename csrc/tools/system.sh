@@ -14,6 +14,9 @@ oldest=19
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
+# A compiler may be several words: CC="ccache cc".
+runs() { $1 --version >/dev/null 2>&1; }
+
 # The first Python that is new enough; PYTHON=... chooses for itself.
 find_python() {
     for p in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
@@ -48,7 +51,7 @@ has_header() { echo "#include <$1>" | ${CC:-cc} -E - >/dev/null 2>&1; }
 
 # What is missing, as Debian names it. LLVM's own number is settled by find_package.
 missing() {
-    { has "${CC:-cc}" && has "${CXX:-c++}" && has ar && has nm; } || echo build-essential
+    { runs "${CC:-cc}" && runs "${CXX:-c++}" && has ar && has nm; } || echo build-essential
     python=$(find_python)
     if [ -z "$python" ]; then
         echo PYTHON
@@ -57,7 +60,7 @@ missing() {
         echo "$v-venv $v-dev"
     fi
     [ -n "$(find_llvm)" ] || echo LLVM
-    if has "${CC:-cc}"; then
+    if runs "${CC:-cc}"; then
         has_header zlib.h || echo zlib1g-dev
         has_header zstd.h || echo libzstd-dev
     else

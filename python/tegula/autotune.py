@@ -49,6 +49,8 @@ class Config:
         pre_hook: Callable[[dict[str, Any]], Any] | None = None,
         ir_override: str | None = None,
     ) -> None:
+        if not hasattr(kwargs, "items"):
+            raise TypeError(f"Config takes a dict, {{name: value}}, not {kwargs!r}")
         self.kwargs = kwargs
         self.num_warps = num_warps
         self.num_stages = num_stages
@@ -516,7 +518,15 @@ class Heuristics(KernelInterface):
         named = dict(zip(self.arg_names, args, strict=False))
         named.update(kwargs)
         for name, compute in self.values.items():
-            named[name] = kwargs[name] = compute(named)
+            try:
+                named[name] = kwargs[name] = compute(named)
+            except (TypeError, KeyError, AttributeError) as e:
+                given = ", ".join(n for n in self.arg_names if n in named)
+                e.add_note(
+                    f"the heuristic {name!r} is a function of a dict, lambda args: .., "
+                    f"of the arguments that this launch has: {given}"
+                )
+                raise
         return self.fn.run(*args, **kwargs)
 
 

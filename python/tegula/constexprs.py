@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -90,6 +91,7 @@ def next_power_of_2(n: int) -> int:
     >>> tegula.next_power_of_2(100)
     128
     """
+    n = operator.index(n)
     return 1 << (n - 1).bit_length() if n > 0 else 0
 
 

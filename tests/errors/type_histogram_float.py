@@ -18,3 +18,4 @@ def run():
 # type_histogram_float.py:9:9: CompileError[TYPE]: histogram takes integers, not f32[64]
 #     h = tl.histogram(tl.zeros((64,), tl.float32), 16)
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: convert first: x.to(tl.int32)

@@ -17,3 +17,4 @@ def run():
 # type_xor_sum.py:9:17: CompileError[TYPE]: xor_sum takes integers, not f32[16]
 #     tl.store(x, tl.xor_sum(tl.zeros((16,), tl.float32), 0))
 #                 ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: convert first: x.to(tl.int32)

@@ -674,6 +674,35 @@ def test_the_half_of_a_word_that_nobody_wrote(low: bool, keep: str, want: int) -
         launch(kernel(body(not low), 1), np.zeros(1, np.uint32))
 
 
+@pytest.mark.parametrize("places", [(0, 8, 16, 24), (0, 8, 16), (8, 16, 24)])
+def test_bytes_put_into_a_word_that_nobody_wrote(places: tuple) -> None:
+    """Pairs of int8 that are loaded and become operands of mma."""
+    body = ".reg .b32 %r0; " + "".join(
+        f"bfi.b32 %r0, {0x101 * (k + 1)}, %r0, {at}, 8; " for k, at in enumerate(places)
+    )
+    text = kernel(body + "st.global.b32 [%p0], %r0;", 1)
+    if len(places) == 4:
+        assert launch(text, np.zeros(1, np.uint32))[0][0] == 0x04030201
+    else:
+        with pytest.raises(Fault, match="never written"):
+            launch(text, np.zeros(1, np.uint32))
+
+
+def test_a_byte_put_where_a_half_was_never_written() -> None:
+    body = """.reg .b16 %h<2>; .reg .b32 %r0; mov.b16 %h0, 0xabcd;
+        mov.b32 %r0, {%h0, %h1}; bfi.b32 %r0, 0x12, %r0, 16, 8;"""
+    for keep, want in [
+        ("and.b32 %r0, %r0, 0xffff;", 0xABCD),
+        ("prmt.b32 %r0, %r0, 0, 0x0012;", 0xCDCDAB12),
+    ]:
+        text = kernel(body + keep + "st.global.b32 [%p0], %r0;", 1)
+        assert launch(text, np.zeros(1, np.uint32))[0][0] == want
+    for keep in ("", "prmt.b32 %r0, %r0, 0, 0x3012;", "shr.u32 %r0, %r0, 16;"):
+        text = kernel(body + keep + "st.global.b32 [%p0], %r0;", 1)
+        with pytest.raises(Fault, match="never written"):
+            launch(text, np.zeros(1, np.uint32))
+
+
 SOME = ".reg .pred %q; setp.lt.u32 %q, %t, 9;"
 FAULTS = [
     ("ld.global.b64 %at0, [%p0+4];", "misaligned: a load of 8 bytes"),

@@ -348,7 +348,8 @@ spread(Warp *w, const Ins *i, uint32_t m)
         undef[i->out[k].id] = (undef[i->out[k].id] & ~m) | u;
     if (u)
         for (int k = 0; k < i->n_out; k++)
-            w->lanes.has_low[i->out[k].id] = w->lanes.has_high[i->out[k].id] = 0;
+            for (int q = 0; q < 4; q++)
+                w->lanes.has[q][i->out[k].id] &= ~m;
 }
 
 /* Until it waits, ends, or has had its turn. */
@@ -522,7 +523,7 @@ warp_new(Warp *w, const Func *f, Cta *c, int id)
     void *file = NULL;
     if (posix_memalign(&file, 64, f->file_bytes + 64) == 0)
         memset(w->lanes.file = file, 0, f->file_bytes + 64);
-    w->lanes.undef = calloc(3 * (f->n_regs + 1u), sizeof *w->lanes.undef);
+    w->lanes.undef = calloc(5 * (f->n_regs + 1u), sizeof *w->lanes.undef);
     w->local = calloc(LANES, f->local_bytes + 1);
     if (!w->lanes.file || !w->lanes.undef || !w->local) {
         Launch *l = c->cluster->launch;
@@ -530,8 +531,8 @@ warp_new(Warp *w, const Func *f, Cta *c, int id)
         l->error = CUDA_ERROR_OUT_OF_MEMORY;
         longjmp(l->stop, 1);
     }
-    w->lanes.has_low = w->lanes.undef + f->n_regs + 1;
-    w->lanes.has_high = w->lanes.has_low + f->n_regs + 1;
+    for (uint32_t k = 0; k < 4; k++)
+        w->lanes.has[k] = w->lanes.undef + (k + 1) * (f->n_regs + 1u);
     for (int k = 0; k < f->n_consts; k++) {
         uint64_t v[LANES];
         for (int l = 0; l < LANES; l++)
@@ -557,7 +558,7 @@ warp_reset(Warp *w, int n_threads)
     memset(w->committed, 0, sizeof w->committed);
     memset(w->depth, 0, sizeof w->depth);
     memset(w->lanes.undef, 0xff, (f->n_regs + 1) * sizeof *w->lanes.undef);
-    memset(w->lanes.has_low, 0, 2 * (f->n_regs + 1u) * sizeof *w->lanes.undef);
+    memset(w->lanes.has[0], 0, 4 * (f->n_regs + 1u) * sizeof *w->lanes.undef);
     w->lanes.undef[0] = 0;
     for (int k = 0; k < f->n_specials; k++) {
         uint64_t v[LANES];

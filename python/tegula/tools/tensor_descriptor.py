@@ -104,6 +104,10 @@ class TensorDescriptor:
                 raise AssertionError(f"{name} has {n} sides, shape has {rank}")
         if _address(self.base) % 16:
             raise AssertionError("the tensor's address must be a multiple of 16")
+        if self.strides[-1] != 1:
+            raise AssertionError(
+                f"the last side must be contiguous, its stride is {self.strides[-1]}"
+            )
         size = _itemsize(self.base)
         for n in self.strides[:-1]:
             if n * size % 16:
@@ -112,8 +116,6 @@ class TensorDescriptor:
                 )
         if any(n <= 0 for n in self.shape):
             raise AssertionError(f"the sides of shape must be positive: {self.shape}")
-        if self.strides[-1] != 1:
-            raise AssertionError("the last side must be contiguous")
         if self.padding not in ("zero", "nan"):
             raise AssertionError(f"padding is zero or nan, not {self.padding!r}")
         if self.padding == "nan" and not _is_floating(self.base.dtype):
