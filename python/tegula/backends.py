@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import platform
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +99,23 @@ class Language(enum.Enum):
     GLUON = 1
 
 
+class Stage(str):
+    """A stage's text, with the variant that it is of."""
+
+    compiled: Any
+
+    def dump(self) -> None:
+        """Write it to standard error."""
+        print(self, file=sys.stderr)
+
+
+def _stage(source: Any, name: str) -> Stage:
+    """A stage of the variant that another stage, or a module, is of."""
+    text = Stage(source.compiled.asm[name])
+    text.compiled = source.compiled
+    return text
+
+
 class BaseBackend:
     """A way to compile for a target; made by ``compiler.make_backend``."""
 
@@ -140,6 +158,41 @@ class BaseBackend:
     def get_codegen_implementation(self, options: Any = None) -> dict[str, Any]:
         """What of the front end depends on the target: nothing, the core knows itself."""
         return {}
+
+    # What programs that launch by themselves call one after the other. The first module
+    # (ASTSource.make_ir) is of a variant that was compiled to the end: these show it.
+    @staticmethod
+    def make_ttir(mod: Any, metadata: dict[str, Any], opt: Any, capability: int) -> Any:
+        """Tile IR: the module as it is."""
+        return mod
+
+    @staticmethod
+    def make_ttgir(
+        mod: Any, metadata: dict[str, Any], opt: Any, capability: int
+    ) -> Stage:
+        """Tile IR with layouts."""
+        return _stage(mod, "simt")
+
+    def make_llir(
+        self, src: Any, metadata: dict[str, Any], options: Any, capability: int
+    ) -> Stage:
+        """LLVM IR; metadata gets what a launcher has to know."""
+        metadata.update(src.compiled.metadata._asdict())
+        return _stage(src, "llir")
+
+    def make_ptx(
+        self, src: Any, metadata: dict[str, Any], opt: Any, capability: int
+    ) -> Stage:
+        """PTX: an entry with a parameter for each argument that is no constant."""
+        return _stage(src, "ptx")
+
+    def make_cubin(
+        self, src: Any, metadata: dict[str, Any], opt: Any, capability: int
+    ) -> bytes:
+        """Machine code. It is made where there is ptxas."""
+        if "cubin" not in src.compiled.asm:
+            raise RuntimeError("there is no ptxas: set TEGULA_PTXAS")
+        return bytes(src.compiled.asm["cubin"])
 
     @staticmethod
     def parse_attr(desc: str) -> list[list[Any]]:

@@ -40,6 +40,7 @@ ALIASES = {
     "triton.backends.nvidia": "tegula.compat.nvidia",
     "triton.backends.nvidia.compiler": "tegula.compat.nvidia",
     "triton.backends.nvidia.driver": "tegula.compat.nvidia",
+    "triton.compiler.code_generator": "tegula.compat.code_generator",
     "triton.compiler.compiler": "tegula.compiler",
     "triton.compiler.errors": "tegula.errors",
     "triton.experimental": "tegula.compat.experimental",

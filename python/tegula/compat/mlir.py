@@ -13,6 +13,7 @@ after the other: a tensor that is input and output at once gets the old values b
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -99,8 +100,18 @@ class Module:
     """A function whose parameter i is a pointer where is_written[i] is not None, and is
     stored through where it is true."""
 
-    def __init__(self, symbol: str, is_written: list[bool | None]) -> None:
+    def __init__(
+        self, symbol: str, is_written: list[bool | None], compiled: Any
+    ) -> None:
         self.symbol, self.is_written = symbol, is_written
+        self.compiled = compiled  # the variant that this is of
+
+    def __str__(self) -> str:
+        return str(self.compiled.asm["tir"])
+
+    def dump(self) -> None:
+        """Write the tile IR to standard error."""
+        print(self, file=sys.stderr)
 
     def verify(self) -> bool:
         return True
@@ -127,11 +138,6 @@ class Module:
     def walk(self, visit: Callable[[Operation], Any]) -> None:
         for operation in self.operations():
             visit(operation)
-
-    def __str__(self) -> str:
-        of = {None: "a value", False: "read", True: "read and written"}
-        rows = ", ".join(of[w] for w in self.is_written)
-        return f"tt.func @{self.symbol}({rows})"
 
 
 def _nodes(ty: Any) -> int:
@@ -163,4 +169,4 @@ def module_of(src: Any, compiled: Any) -> Module:
             "tensordesc"
         ):  # its sides and strides, as Triton has them
             is_written += [None] * (2 * _rank(ty))
-    return Module(src.name, is_written)
+    return Module(src.name, is_written, compiled)
