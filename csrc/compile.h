@@ -41,6 +41,9 @@ typedef enum Time {
         N_TIME
 } Time;
 
+/* Null pointers that a launch passes behind a kernel's own arguments: codegen/override.c. */
+enum { MAX_SCRATCH_PARAMS = 2 };
+
 /* What a compile yields: plain malloc'ed data, so it outlives its Comp, is written to disk
  * and read back as it is. Immutable once published. */
 typedef struct Binary {

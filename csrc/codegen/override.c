@@ -2,7 +2,9 @@
  *
  *     tir, simt    parsed and verified; the function that all later stages are made of
  *     llir         parsed and verified; the module that code is made of
- *     ptx          what is assembled; its entry is what is launched
+ *     ptx          what is assembled; its entry is what is launched, with up to
+ *                  MAX_SCRATCH_PARAMS null pointers behind the arguments: PTX of Triton's has
+ *                  them, for memory that its launcher allocates and few kernels use
  *     cubin        what is launched
  *
  * A launch calls the code as it would call what was replaced: same parameters, same scratch
@@ -175,17 +177,69 @@ next_entry(const char *s, int *n, const char **params)
     return NULL;
 }
 
-static int
-count_params(const char *s)
+/* A parameter of an entry, in the file's text. */
+typedef struct EntryParam {
+    const char *name;
+    int n; /* bytes of name */
+    bool is_64_bits;
+} EntryParam;
+
+/* The next parameter from s on, ahead of end; *p says which. Where it ends, or NULL. */
+static const char *
+next_param(const char *s, const char *end, EntryParam *p)
 {
+    s = strstr(s, ".param");
+    if (!s || s >= end)
+        return NULL;
+    const char *stop = s + strcspn(s, ",)");
+    const char *width = strstr(s, "64"), *last = stop;
+    while (last > s && !is_name(last[-1]))
+        last--;
+    p->name = last;
+    while (p->name > s && is_name(p->name[-1]))
+        p->name--;
+    p->n = (int)(last - p->name);
+    p->is_64_bits = width && width < p->name && width[-2] == '.';
+    return stop;
+}
+
+static bool
+is_read(const EntryParam *p, const char *body)
+{
+    for (const char *s = body; (s = strchr(s, '[')); s++) {
+        const char *name = s + 1 + strspn(s + 1, " \t");
+        if (!strncmp(name, p->name, (size_t)p->n) && !is_name(name[p->n]))
+            return true;
+    }
+    return false;
+}
+
+/* Can the entry whose parameters begin at s be launched with n arguments and null pointers
+ * behind them? What is wrong, or NULL. */
+static const char *
+misfit(Comp *c, const char *s, int n, const char *entry)
+{
+    EntryParam p;
+    int theirs = 0;
     s += strspn(s, " \t\r\n");
-    if (*s != '(')
-        return 0;
-    int n = 0;
-    for (const char *end = strchr(s, ')'); end && (s = strstr(s, ".param")) && s < end;
-         s += sizeof ".param" - 1)
-        n++;
-    return n;
+    const char *end = *s == '(' ? strchr(s, ')') : s, *wrong = NULL;
+    while (end && (s = next_param(s, end, &p))) {
+        if (theirs++ < n || wrong)
+            continue;
+        if (!p.is_64_bits)
+            wrong = "";
+        else if (is_read(&p, end))
+            wrong =
+                str_printf(c->arena,
+                           "the entry %s reads %.*s behind the kernel's parameters: "
+                           "scratch memory, which a launch here does not allocate",
+                           entry, p.n, p.name);
+    }
+    if (theirs < n || theirs > n + MAX_SCRATCH_PARAMS || (wrong && !*wrong))
+        return str_printf(c->arena,
+                          "the entry %s has %d parameters, and the kernel's %d", entry,
+                          theirs, n);
+    return wrong;
 }
 
 void
@@ -213,12 +267,10 @@ override_ptx(Comp *c, Binary *out)
         bad_file(c, NULL, o,
                  str_printf(c->arena, "none of its %d entries is called %s", n_entries,
                             out->symbol));
-    n = count_params(params);
-    if (n != out->n_params)
-        bad_file(c, NULL, o,
-                 str_printf(c->arena,
-                            "the entry %.*s has %d parameters, and the kernel's %d",
-                            n_found, found, n, out->n_params));
+    const char *entry = str_printf(c->arena, "%.*s", n_found, found);
+    const char *wrong = misfit(c, params, out->n_params, entry);
+    if (wrong)
+        bad_file(c, NULL, o, wrong);
     char *symbol = strndup(found, (size_t)n_found);
     if (!symbol || !binary_put(out, "ptx", o->data, o->size)) {
         free(symbol);

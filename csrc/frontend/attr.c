@@ -213,6 +213,7 @@ fe_attribute(Fe *f, Value v, const char *name)
                 return static_method(f, o);
             if (fn) {
                 Value m = bind(f, NULL, fn, v);
+                m.method->obj = o;
                 m.method->is_constant = fe_has_attr(f, o, "__tegula_constexpr__");
                 return m;
             }

@@ -444,20 +444,22 @@ spread_keywords(Fe *f, Given *g, const Node *x)
 static void
 check_dropped(Fe *f, const Node *n, Value fn)
 {
-    if (fn.kind != V_OBJ)
-        return;
-    PyObject *why = PyObject_GetAttrString(fn.obj, "_must_use_result");
+    PyObject *o = fn.kind == V_OBJ      ? fn.obj
+                  : fn.kind == V_METHOD ? fn.method->obj
+                                        : NULL;
+    PyObject *why = o ? PyObject_GetAttrString(o, "_must_use_result") : NULL;
     PyErr_Clear();
     if (!why || PyObject_IsTrue(fe_own(f, why)) != 1)
         return;
     f->b.loc = fe_loc(f, n);
+    const char *text = fe_text(f, n->a), *name = callee_name(f, o), *more = NULL;
     if (PyUnicode_Check(why))
-        err_help(f->c, "%s", v_const_str(f, v_obj(why), "the text of must_use_result"));
-    const char *text = fe_text(f, n->a), *name = callee_name(f, fn.obj);
-    fail(f, VALUE, "the result of %s() is not being used",
+        more = v_const_str(f, v_obj(why), "the text of must_use_result");
+    fail(f, VALUE, "The result of %s is not being used%s%s",
          text   ? text
          : name ? name
-                : "this function");
+                : "this function",
+         more ? ". " : "", more ? more : "");
 }
 
 Value

@@ -152,6 +152,7 @@ typedef struct Builtin Builtin;
 struct MethodValue {
     const Builtin *builtin; /* or NULL */
     FeFunction *fn;         /* or NULL */
+    PyObject *obj;          /* what fn stands for, of an aggregate's class; or NULL */
     Value self;
     bool is_constant; /* a @constexpr_function of an aggregate: so is what it returns */
 };

@@ -340,15 +340,6 @@ fe_function_new(PyObject *fn, PyObject *no_specialize, PyObject *no_align)
         mark(f, no_align, offsetof(FeParam, no_align),
              "do_not_specialize_on_alignment"))
         goto fail;
-    for (int i = 0; i < f->n_params; i++)
-        if (f->params[i].no_specialize && f->params[i].is_constexpr) {
-            PyErr_Format(
-                PyExc_ValueError,
-                "%s(): %U marked as constexpr and listed in do_not_specialize. "
-                "remove constexpr designation",
-                f->name, f->params[i].name);
-            goto fail;
-        }
     Py_DECREF(code);
     return f;
 fail:

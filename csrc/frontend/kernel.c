@@ -180,6 +180,24 @@ new_run(Comp *c, const FeEnv *env)
     return f;
 }
 
+/* A constexpr has a variant for each of its values, whatever the decorator asks. */
+static void
+check_specialized(Fe *f, const FeFunction *fn, const Loc *at)
+{
+    for (int i = 0; i < fn->n_params; i++) {
+        const FeParam *p = &fn->params[i];
+        if (!p->is_constexpr || !p->no_specialize)
+            continue;
+        const char *name = v_const_str(f, v_obj(p->name), "a name");
+        err_help(f->c,
+                 "leave out the annotation, and one variant takes all its values");
+        err_at(f->c, at, VALUE,
+               str_printf(f->a,
+                          "%s marked as constexpr and listed in do_not_specialize",
+                          name));
+    }
+}
+
 Func *
 fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_args)
 {
@@ -198,6 +216,7 @@ fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_
     }
     if (n_args != t->n_params)
         unreachable(c);
+    check_specialized(f, fn, loc);
     f->func = ir_func(c, c->symbol ? c->symbol : t->name, loc);
     for (int i = 0; i < n_args; i++)
         f->func->n_facts += count_leaves(&args[i]);

@@ -160,9 +160,11 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     if (tensor_stream(st, c, &stream) ||
         (c->has_capsules && tensors_wait(st, c, stream)))
         return -1;
-    void *pointers[MAX_NODES];
-    for (int i = 0; i < v->bin.n_params; i++)
-        pointers[i] = (void *)&params[i];
+    /* PTX from a file may have more parameters than the kernel: override.c. */
+    static const uint64_t none = 0;
+    void *pointers[MAX_NODES + MAX_SCRATCH_PARAMS];
+    for (int i = 0; i < v->bin.n_params + MAX_SCRATCH_PARAMS; i++)
+        pointers[i] = (void *)(i < v->bin.n_params ? &params[i] : &none);
     CudaStart start = {
         .grid = {g->dim[0], g->dim[1], g->dim[2]},
         .num_warps = v->bin.num_warps,

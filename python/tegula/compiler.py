@@ -84,7 +84,7 @@ def signature_text(x: Any, facts: bool = False) -> Any:
         return x if facts else x.partition(":")[0]
     if isinstance(x, tuple):
         return tuple(signature_text(e, facts) for e in x)
-    if facts and hasattr(x, "value") and type(x).__name__ == "_Constexpr":
+    if facts and hasattr(x, "value") and type(x).__name__ == "constexpr":
         return {"constexpr": x.value}
     if hasattr(x, "block_shape"):
         of = signature_text(x.base).removeprefix("*")

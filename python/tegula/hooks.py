@@ -162,13 +162,15 @@ def override_files(name: str, digest: str) -> list[str]:
     return paths
 
 
-def _plain(x: Any) -> Any:
-    """A constant as JSON has it; a dtype by its name. jit._untuple reads it back."""
-    from tegula.language import dtype
+def _plain(x: Any) -> dict[str, Any]:
+    """What JSON has no word for: dtypes and constants. jit._untuple reads it back."""
+    from tegula.language import constexpr, dtype
 
-    if isinstance(x, tuple):
-        return tuple(map(_plain, x))
-    return {"dtype": x.name} if type(x) is dtype else x
+    if isinstance(x, constexpr):
+        return {"constexpr": x.value}
+    if type(x) is dtype:
+        return {"dtype": x.name}
+    raise TypeError(f"{x!r} has no text")
 
 
 def _specialization_data(
@@ -217,9 +219,10 @@ def serialize_specialization_data(
             "name": name,
             "target": target,
             "types": types,
-            "constants": {k: _plain(v) for k, v in constants.items()},
+            "constants": constants,
             "options": options,
-        }
+        },
+        default=_plain,
     )
 
 

@@ -410,7 +410,7 @@ def _untuple(x: Any) -> Any:
     if isinstance(x, dict) and x.keys() == {"constexpr"}:
         from tegula.language import constexpr
 
-        return constexpr(x["constexpr"])
+        return constexpr(_untuple(x["constexpr"]))
     return tuple(map(_untuple, x)) if isinstance(x, list) else x
 
 

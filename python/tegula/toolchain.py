@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 
-def _in_wheels(name: str) -> str | None:
+def in_wheels(name: str) -> str | None:
     """This file below one of the packages `nvidia-*` install into."""
     spec = importlib.util.find_spec("nvidia")
     for root in (spec and spec.submodule_search_locations) or ():
@@ -26,7 +26,7 @@ def find_libdevice() -> str | None:
     if chosen:
         return str(chosen)
     name = "nvvm/libdevice/libdevice.10.bc"
-    found = _in_wheels(name)
+    found = in_wheels(name)
     for home in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
         path = Path(home or "") / name
         if not found and home and path.is_file():
@@ -39,5 +39,5 @@ def find_ptxas() -> str | None:
 
     None leaves the search to ``csrc/runtime/ptxas.c``: CUDA_HOME, PATH.
     """
-    path = _in_wheels("bin/ptxas")
+    path = in_wheels("bin/ptxas")
     return path if path and os.access(path, os.X_OK) else None

@@ -46,6 +46,18 @@ def test_compile_module(cache: Path) -> None:
         compile_module_from_src("#error no\n", "mine")
 
 
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+def test_a_damaged_module_is_built_anew(cache: Path) -> None:
+    flags = ["-DVALUE=43"]
+    compile_module_from_src(C, "mine", ccflags=flags)
+    (built,) = cache.rglob("mine*.so")
+    built.unlink()  # the old one stays mapped
+    for text in (b"", b"no module"):
+        built.write_bytes(text)
+        assert compile_module_from_src(C, "mine", ccflags=flags).answer() == 43
+        built.unlink()
+
+
 def test_another_builder(cache: Path) -> None:
     """knobs.build.impl builds instead."""
     seen = []

@@ -40,7 +40,7 @@ def read_outside(desc, out, B: tl.constexpr):
 ROWS, COLS = 50, 24
 
 
-@pytest.mark.parametrize("block", [8, 16, 32])
+@pytest.mark.parametrize("block", [8, 16, 32, 12, 31])
 def test_host_and_device(block):
     x = torch.randn(ROWS, COLS)
     y = torch.zeros_like(x)

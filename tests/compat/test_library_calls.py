@@ -267,6 +267,23 @@ def test_preload_of_dtypes():
     assert fill.preload(data) is fill[(1,)](y, tl.float32, (tl.float16, 2))
 
 
+def test_preload_of_constants_in_tuples():
+    @tegula.jit
+    def scale(y, how):
+        tl.static_assert(how[1][0] == 3)
+        tl.store(y, (how[0][0] * how[1][0]).to(how[1][1]))
+
+    told = []
+    y = np.zeros(1, np.float32)
+    how = ((5,), (tl.constexpr(3), tl.constexpr(tl.float16)))
+    knobs.runtime.jit_cache_hook = lambda **kw: told.append(kw["compile"]) and False
+    v = scale.warmup(y, how, grid=(1,))
+    knobs.runtime.reset()
+    assert scale.preload(told[0]["specialization_data"]).hash == v.hash
+    scale[(1,)](y, how)
+    assert y[0] == 15
+
+
 # --- hooks ---
 def test_load_hooks():
     log = []

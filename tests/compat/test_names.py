@@ -54,12 +54,13 @@ from triton.backends.compiler import BaseBackend, GPUTarget
 from triton.backends.driver import DriverBase
 from triton.backends.nvidia import compiler, driver
 from triton.backends.nvidia.compiler import CUDAOptions
-from triton.backends.nvidia.driver import libcuda_dirs
+from triton.backends.nvidia.driver import include_dirs, libcuda_dirs
 from triton.testing import runtime, do_bench_proton
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.build import compile_module_from_src
 from triton.runtime.cache import get_cache_key, make_so_cache_key
 from triton._C.libtriton import nvidia
+from triton._internal_testing import is_cuda, is_hip, is_interpreter, requires_tma
 import triton.tools.build_extern
 from triton.testing import Benchmark, do_bench, do_bench_cudagraph, perf_report
 from triton.tools.tensor_descriptor import TensorDescriptor

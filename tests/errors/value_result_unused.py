@@ -23,7 +23,6 @@ def run():
 
 
 # ----
-# value_result_unused.py:17:5: CompileError[VALUE]: the result of scaled() is not being used
+# value_result_unused.py:17:5: CompileError[VALUE]: The result of scaled is not being used. it changes nothing: assign what it returns
 #     scaled(y, 3.0)
 #     ^~~~~~~~~~~~~~
-#   help: it changes nothing: assign what it returns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,6 +41,21 @@ def test_add(n: int, target: str) -> None:
     there = simulated.put(x, target), simulated.put(y, target), o
     add_kernel[(-(-n // 1024),)](*there, n, BLOCK=1024)
     np.testing.assert_array_equal(o.numpy(), x + y)
+
+
+def test_scratch_parameters_are_null(target: str, tmp_path: Path) -> None:
+    """PTX of Triton's has parameters behind the kernel's own; one that is written here."""
+    x = np.arange(64, dtype=np.float32)
+    there = [simulated.put(a, target) for a in (x, x, 0 * x)]
+    variant = add_kernel[(1,)](*there, 64, BLOCK=64)
+    head, _, body = variant.asm["ptx"].partition("\n)")
+    file = tmp_path / "add.ptx"
+    more = ".param .u64 .ptr .global .align 1 more,\n.param .u64 b"
+    file.write_text(f"{head},\n{more}\n){body}")
+    there[2].numpy()[:] = 0
+    again = add_kernel[(1,)](*there, 64, BLOCK=64, ir_override=str(file))
+    assert more in again.asm["ptx"]
+    np.testing.assert_array_equal(there[2].numpy(), x + x)
 
 
 @tegula.jit

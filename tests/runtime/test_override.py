@@ -213,6 +213,15 @@ def test_changed_anyhow(file: Any, target: str, stage: str) -> None:
     assert 20 < wrong < 100
 
 
+def scratch(ptx: str, n: int, width: str = "u64", uses: str = "") -> str:
+    """The kernel with n more parameters behind its own, as Triton's PTX has them."""
+    more = "".join(f",\n\t.param .{width} .ptr .global .align 1 {x}" for x in "abc"[:n])
+    head, _, body = ptx.partition("\n)")
+    if uses:
+        body = body.replace("ret;", f"ld.param.u64 %rd1, [{uses}]; ret;")
+    return f"{head}{more}\n){body}"
+
+
 def test_other_texts(file: Any) -> None:
     llir = launch()[1].asm["llir"]
     bad = file("k.ll", llir, "ret void", "rett void")
@@ -230,6 +239,9 @@ def test_other_texts(file: Any) -> None:
     for path, words in (
         (file("n.ptx", "// nothing"), "no .entry"),
         (file("p.ptx", ".entry scale(.param .u64 a)"), "has 1 parameters, and the"),
+        (file("s.ptx", scratch(ptx, 3)), "has 6 parameters, and the kernel's 3"),
+        (file("w.ptx", scratch(ptx, 1, "u32")), "has 4 parameters, and the"),
+        (file("u.ptx", scratch(ptx, 2, uses="b")), "the entry scale reads b behind"),
         (file("two.ptx", ptx.replace(" scale(", " a(") + ".entry b()"), "its 2 ent"),
     ):
         assert words in error(tegula.CompileError, gpu=True, ir_override=path)

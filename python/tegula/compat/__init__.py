@@ -34,6 +34,7 @@ TRITON_VERSION = "3.6.0"
 ALIASES = {
     "triton._C": "tegula.compat.libtriton",
     "triton._C.libtriton": "tegula.compat.libtriton",
+    "triton._internal_testing": "tegula.compat._internal_testing",
     "triton._utils": "tegula.compat.utils",
     "triton.backends.compiler": "tegula.backends",
     "triton.backends.driver": "tegula.driver",

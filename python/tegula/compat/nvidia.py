@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from tegula import knobs
+from tegula import knobs, toolchain
 from tegula.backends import BaseBackend as BaseBackend
 from tegula.backends import BaseBackend as CUDABackend
 from tegula.backends import CUDAOptions as CUDAOptions
@@ -62,6 +62,18 @@ def libcuda_dirs() -> list[str]:
     places = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     places += ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"]
     return [p for p in places if p and os.path.exists(os.path.join(p, "libcuda.so.1"))]
+
+
+@functools.cache
+def _include_dirs() -> list[str]:
+    homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
+    folders = [
+        f"{home}/include" for home in (*homes, "/usr/local/cuda", "/usr") if home
+    ]
+    wheel = toolchain.in_wheels("include/cuda.h")
+    if wheel:
+        folders.insert(2 - homes.count(None), os.path.dirname(wheel))
+    return [p for p in folders if os.path.exists(os.path.join(p, "cuda.h"))]
 
 
 def library_dirs() -> list[str]:
@@ -130,7 +142,9 @@ def ty_to_cpp(ty: str) -> str:
     return CudaDriver.map_python_to_cpp_type(CudaDriver.__new__(CudaDriver), ty)
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> ModuleType | list[str]:
+    if name == "include_dirs":  # where cuda.h is
+        return _include_dirs()
     if name in ("compiler", "driver"):  # Triton's two modules, of which this is both
         return sys.modules[__name__]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

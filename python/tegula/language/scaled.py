@@ -139,7 +139,8 @@ def dot_scaled(
             powers of two, or float8. The result is float32.
     Cost:   elements become bfloat16 (float16 with an operand of it) on every target.
     Errors: CompileError[STATIC_ASSERT] for another format, operands of two K, or a scale
-            that has other rows than its operand or whose last extent does not divide K.
+            that has other rows than its operand, whose last extent does not divide K or
+            is not that of the other scale.
 
     >>> a = tl.full((16, 32), 1.5, tl.bfloat16)
     >>> scale = tl.full((16, 1), 128, tl.uint8)
@@ -166,6 +167,12 @@ def dot_scaled(
         static_assert(
             _has_rows(n, rhs_scale.shape),
             f"rhs_scale is {rhs_scale.shape}, and rhs has {n[-2]} columns: [N, K / 32]",
+        )
+    if lhs_scale is not None and rhs_scale is not None:
+        static_assert(
+            lhs_scale.shape[-1] == rhs_scale.shape[-1],
+            f"groups of {m[-1] // lhs_scale.shape[-1]} elements of lhs share a scale, and "
+            f"of {n[-1] // rhs_scale.shape[-1]} of rhs: [M, K / 32] and [N, K / 32]",
         )
     f16: constexpr = _is_f16(lhs_format, rhs_format)
     a = _scaled(lhs, lhs_scale, lhs_format, lhs_k_pack, f16)

@@ -80,11 +80,15 @@ def compile_module_from_src(
     text = repr((src, name, given, _suffix()))
     cache = get_cache_manager(hashlib.sha256(text.encode()).hexdigest())
     path = cache.get_file(name + _suffix())
-    if path is None:
-        with tempfile.TemporaryDirectory() as folder:
-            file = os.path.join(folder, f"{name}.c")
-            with open(file, "w") as f:
-                f.write(src)
-            with open(_build(name, file, folder, *given), "rb") as built:
-                path = cache.put(built.read(), name + _suffix(), binary=True)
+    if path is not None:
+        try:
+            return _load(name, path)
+        except (ImportError, OSError):
+            pass  # a damaged file, or another machine's: built anew, over it
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, f"{name}.c")
+        with open(file, "w") as f:
+            f.write(src)
+        with open(_build(name, file, folder, *given), "rb") as built:
+            path = cache.put(built.read(), name + _suffix(), binary=True)
     return _load(name, path)

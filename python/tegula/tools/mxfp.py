@@ -59,6 +59,9 @@ class MXFP4Tensor:
         """Two neighbours along dim in a byte, the first one in the low half. An odd side
         is filled up with 0."""
         torch = _torch()
+        rank = self.data.dim()
+        if not -rank <= dim < rank:
+            raise AssertionError(f"dim {dim} is none of {rank} dims")
         data = self.data.movedim(dim, -1)
         if data.shape[-1] % 2:
             data = torch.nn.functional.pad(data, (0, 1))

@@ -66,7 +66,7 @@ class TensorDescriptor:
     base          the tensor; its address is a multiple of 16
     shape         of the tensor; 1 to 5 sides
     strides       in elements; the last is 1, the others are multiples of 16 bytes
-    block_shape   of what ``desc.load([..])`` returns
+    block_shape   of what ``desc.load([..])`` returns; any sides, not powers of two alone
     padding       what reads outside give: "zero" or "nan"
     round_f32_to_tf32   of float32: elements may be cut to tf32 on their way. They are not:
                   a dot rounds its operands itself
