@@ -53,7 +53,7 @@ runs_on_threads(const char *form_and_text)
     return ok;
 }
 
-/* Where no assembler will see it. */
+/* What an assembler will see is its to read, but for the operands, which LLVM puts there. */
 static void
 read_assembly(Fe *f, const char *form_and_text)
 {
@@ -61,9 +61,10 @@ read_assembly(Fe *f, const char *form_and_text)
     char err[PTX_ERROR];
     PtxAsm *a = NULL;
     bool is_emu = c->opt.target.kind == TARGET_EMU && !c->opt.interpret;
-    if (!is_emu && !c->opt.interpret && c->opt.target.kind == TARGET_CUDA)
-        return;
-    int sm = is_emu ? c->opt.target.sm | PTX_THREADS : PTX_NEWEST;
+    bool is_ptx = !c->opt.interpret && c->opt.target.kind == TARGET_CUDA;
+    int sm = is_ptx   ? PTX_SPELLING
+             : is_emu ? c->opt.target.sm | PTX_THREADS
+                      : PTX_NEWEST;
     PtxStatus s = ptx_asm_new(form_and_text, sm, &a, err);
     ptx_asm_free(a);
     switch (s) {

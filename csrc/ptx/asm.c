@@ -1,6 +1,6 @@
 /* asm: the text of a kernel's assembly -> instructions.
  *
- * LLVM's spelling becomes PTX's: $1, ${1}, ${1:x} are names of registers, which the
+ * LLVM's spelling becomes PTX's: $1, ${1}, ${1:r} are names of registers, which the
  * constraints declare, $$ is a dollar, ${:uid} a number. The rest is a body of a function:
  * declarations of registers, braces, labels, statements.
  *
@@ -94,6 +94,7 @@ typedef struct Spelling {
     char *out;
     size_t n;
     int line;
+    bool is_llvms; /* it knows alternatives, too: "$(a$|b$)" */
 } Spelling;
 
 static void
@@ -108,6 +109,9 @@ put(Spelling *s, const char *text)
 static void
 dollar(Spelling *s, int n_operands)
 {
+    static const struct {
+        const char *word, *put;
+    } words[] = {{":uid}", "0"}, {":comment}", "//"}, {":private}", "L__"}};
     char name[32];
     bool brace = *s->in == '{';
     s->in += brace;
@@ -116,11 +120,16 @@ dollar(Spelling *s, int n_operands)
         put(s, "$");
         return;
     }
-    if (brace && !strncmp(s->in, ":uid}", 5)) {
-        s->in += 5;
-        put(s, "0");
-        return;
+    for (size_t w = 0; brace && w < sizeof words / sizeof *words; w++) {
+        size_t n = strlen(words[w].word);
+        if (!strncmp(s->in, words[w].word, n)) {
+            s->in += n;
+            put(s, words[w].put);
+            return;
+        }
     }
+    if (s->is_llvms && !brace && *s->in && strchr("(|)", *s->in))
+        return;
     if (!isdigit((unsigned char)*s->in))
         parse_fail(s->p, s->line,
                    "'$' wants the number of an operand; a dollar is '$$'");
@@ -130,9 +139,11 @@ dollar(Spelling *s, int n_operands)
     if (k >= n_operands)
         parse_fail(s->p, s->line, "there is no $%ld: the constraints name %d registers",
                    k, n_operands);
+    if (brace && !strncmp(s->in, ":r", 2))
+        s->in += 2; /* a register, as it is without */
     if (brace && *s->in == ':')
-        while (isalpha((unsigned char)*++s->in))
-            ;
+        parse_fail(s->p, s->line, "'${%ld%.2s': a register has no modifier but ':r'", k,
+                   s->in);
     if (brace && *s->in++ != '}')
         parse_fail(s->p, s->line, "'${%ld' without '}'", k);
     snprintf(name, sizeof name, "$%ld", k);
@@ -141,12 +152,12 @@ dollar(Spelling *s, int n_operands)
 
 /* The text in PTX's spelling, as the body of a function. */
 static const char *
-spelled(Parser *p, const char *text, int n_operands)
+spelled(Parser *p, const char *text, int n_operands, bool is_llvms)
 {
     size_t n = strlen(text);
     if (n > MOST_TEXT)
         parse_fail(p, 1, "more than %d characters", MOST_TEXT);
-    Spelling s = {.p = p, .in = text, .line = 1};
+    Spelling s = {.p = p, .in = text, .line = 1, .is_llvms = is_llvms};
     s.out = pool_alloc(p->mod->pool, 3 * n + 4);
     while (*s.in) {
         if (*s.in == '$') {
@@ -334,7 +345,9 @@ read_all(PtxAsm *a, Parser *p, const char *text, int sm, char *err)
     a->reg = POOL_NEW(a->pool, Reg, n + 1);
     for (int k = 0; k < n; k++)
         a->reg[k] = operand_register(p, &a->form, k);
-    p->at = spelled(p, nl + 1, n);
+    p->at = spelled(p, nl + 1, n, sm & PTX_SPELLING);
+    if (sm & PTX_SPELLING)
+        return;
     next(p);
     body(p);
     a->func = p->func;

@@ -21,9 +21,13 @@
 #include <stdint.h>
 
 enum { PTX_MAX_OPERANDS = 256, PTX_ERROR = 1024, PTX_NEWEST = 120 };
+/* Added to an architecture. */
 enum {
-    PTX_THREADS = 1 << 16
-}; /* added to an architecture: there are threads that meet */
+    PTX_THREADS = 1 << 16, /* there are threads that meet */
+    PTX_SPELLING =
+        1 << 17 /* only constraints and the use of operands are looked at: LLVM and
+                              an assembler read the rest, and what is made cannot run */
+};
 
 /* ---- form.c: constraints --------------------------------------------------------- */
 typedef struct PtxForm {

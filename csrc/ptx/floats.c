@@ -273,6 +273,8 @@ fmt_cvt_run(const FmtCvt *c, uint64_t a, uint64_t b)
         uint64_t word = c->n_sources == 2 ? (i ? a : b) : a >> i * from;
         double x = adjusted(c, fmt_to_double(c->from, word));
         uint64_t y = fmt_from_double(c->to, c->rounding, c->to_finite, x);
+        if (isnan(x) && c->to == FMT_TF32 && c->rounding == FMT_RNA)
+            y |= word & 0x80000000; /* the sign is kept on an H200, by .rna alone */
         if (c->ftz && c->to == FMT_F32 && !(y & 0x7f800000))
             y &= 0x80000000;
         d |= y << i * to;

@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 enum {
-    SMALL = 8192, /* bytes of registers that are kept on the stack */
-    POLL = 256,   /* instructions that letting others run counts as */
+    SMALL = 8192,   /* bytes of registers that are kept on the stack */
+    POLL = 256,     /* instructions that letting others run counts as */
+    MEETING = 4096, /* that meeting them does */
     MOST_THREADS = 1024
 };
 static const int64_t most_instructions = INT64_C(1) << 28;
@@ -426,6 +427,7 @@ with_others(Exec *x, const Ins *i)
     uint32_t mask = (uint32_t)FULL;
     const char *why;
     x->at = i;
+    x->n_left -= i->flow == FLOW_YIELD ? POLL : MEETING;
     switch (i->flow) {
     case FLOW_BARRIER: wait_at_barrier(x, i); break;
     case FLOW_CLUSTER:
@@ -435,7 +437,6 @@ with_others(Exec *x, const Ins *i)
     case FLOW_YIELD:
         if (i->run)
             i->run(&x->lanes, i, 1);
-        x->n_left -= POLL;
         team->yield(x->r);
         break;
     default:

@@ -206,8 +206,17 @@ def test_from_f32(sim, name, mode):
 @pytest.mark.parametrize("mode", ["rna", "rn", "rz"])
 def test_tf32(sim, mode):
     x = awkward("tf32")
+    x = x[~np.isnan(x)]
     want = rounded("tf32", x.astype(np.float64), mode, False) << np.uint64(13)
     assert (convert(sim, f"cvt.{mode}.tf32.f32", bits32(x)) == want).all()
+
+
+def test_tf32_of_nan(sim):
+    """.rna keeps the sign, as an H200 does."""
+    x = [0xFFC00000, 0xFFFFFFFF, 0xFF800001, 0x7FC00000, 0x7F800001]
+    got = convert(sim, "cvt.rna.tf32.f32", np.array(x))
+    assert [int(y) for y in got] == [0xFFFFE000] * 3 + [0x7FFFE000] * 2
+    assert (convert(sim, "cvt.rn.tf32.f32", np.array(x)) == 0x7FFFE000).all()
 
 
 def test_f16_is_numpys(sim):
