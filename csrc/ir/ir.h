@@ -228,6 +228,9 @@ enum {
     FACT_DIV4 = 4,
     FACT_DIV8 = 8,
     FACT_DIV16 = 16, /* value, or address in bytes */
+    /* A tensor on a CPU: another argument's memory starts at the same address .. */
+    FACT_SAME = 32,
+    FACT_OVERLAPS = 64, /* .. or starts elsewhere, and the two overlap */
 };
 typedef struct ArgFacts {
     uint16_t truth; /* FACT_* that hold in this launch */

@@ -461,12 +461,14 @@ parse_facts(Parser *p, int *slot, ArgFacts *facts)
     do {
         bool asked = tok_accept(p, "?");
         Name w = tok_word(p, "a fact");
-        unsigned bit = tok_is(w, "eq1")     ? FACT_EQ1
-                       : tok_is(w, "div2")  ? FACT_DIV2
-                       : tok_is(w, "div4")  ? FACT_DIV4
-                       : tok_is(w, "div8")  ? FACT_DIV8
-                       : tok_is(w, "div16") ? FACT_DIV16
-                                            : 0;
+        unsigned bit = tok_is(w, "eq1")        ? FACT_EQ1
+                       : tok_is(w, "div2")     ? FACT_DIV2
+                       : tok_is(w, "div4")     ? FACT_DIV4
+                       : tok_is(w, "div8")     ? FACT_DIV8
+                       : tok_is(w, "div16")    ? FACT_DIV16
+                       : tok_is(w, "same")     ? FACT_SAME
+                       : tok_is(w, "overlaps") ? FACT_OVERLAPS
+                                               : 0;
         if (tok_is(w, "slot") && !asked) {
             tok_expect(p, "=");
             *slot = (int)tok_integer(p, 0, 1 << 16);
@@ -477,7 +479,7 @@ parse_facts(Parser *p, int *slot, ArgFacts *facts)
             facts->asked |= (uint16_t)bit;
         } else {
             /* What is divisible by 16 is by 8, 4 and 2. */
-            for (unsigned d = bit; d >= FACT_DIV2; d >>= 1)
+            for (unsigned d = bit; d <= FACT_DIV16 && d >= FACT_DIV2; d >>= 1)
                 facts->truth |= (uint16_t)d;
             facts->truth |= (uint16_t)bit;
         }

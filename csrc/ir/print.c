@@ -337,9 +337,11 @@ put_facts(Printer *p, const Func *f, int i)
         unsigned fact;
         const char *text;
     } word[] = {
-        {FACT_EQ1, "eq1"},   {FACT_DIV16, "div16"}, {FACT_DIV8, "div8"},
-        {FACT_DIV4, "div4"}, {FACT_DIV2, "div2"},
+        {FACT_SAME, "same"},   {FACT_OVERLAPS, "overlaps"}, {FACT_EQ1, "eq1"},
+        {FACT_DIV16, "div16"}, {FACT_DIV8, "div8"},         {FACT_DIV4, "div4"},
+        {FACT_DIV2, "div2"},
     };
+    enum { DIVS = FACT_DIV2 | FACT_DIV4 | FACT_DIV8 | FACT_DIV16 };
     int slot = f->slot[i];
     ArgFacts facts = {0};
     if (slot >= 0 && slot < f->n_facts)
@@ -354,7 +356,7 @@ put_facts(Printer *p, const Func *f, int i)
             if ((asked ? facts.asked : facts.truth) & word[k].fact) {
                 sb_printf(&p->sb, "%s%s%s", before, asked ? "?" : "", word[k].text);
                 before = ", ";
-                if (!asked && k > 0)
+                if (!asked && word[k].fact & DIVS)
                     break; /* div16 says div8, div4 and div2 */
             }
     if (*before == ',')

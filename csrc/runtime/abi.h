@@ -23,8 +23,8 @@ typedef struct NumpyDescr {
 typedef struct NumpyArray {
     PyObject_HEAD char *data;
     int n_dims;
-    intptr_t *shape;
-    intptr_t *strides; /* bytes */
+    int64_t *shape;
+    int64_t *strides; /* bytes */
     PyObject *base;
     NumpyDescr *descr;
     int flags;

@@ -194,6 +194,40 @@ check_negation(PyObject *x)
     return r;
 }
 
+/* Memory around address: n sides, strides (NULL: dense) in units of so many bytes. */
+static inline Span
+span_of(uint64_t address, int n, const int64_t *shape, const int64_t *strides,
+        int64_t unit, int64_t item)
+{
+    int64_t low = 0, high = 0, dense = 1;
+    for (int i = n; i-- > 0;) {
+        int64_t reach = (shape[i] - 1) * (strides ? strides[i] : dense);
+        if (shape[i] <= 0)
+            return (Span){0, 0};
+        *(reach < 0 ? &low : &high) += reach;
+        dense *= shape[i];
+    }
+    return (Span){address + (uint64_t)(low * unit),
+                  address + (uint64_t)(high * unit + item)};
+}
+
+/* Of a tensor of which nobody says how far it reaches. */
+static Span
+span_of_one(uint64_t address)
+{
+    return (Span){address, address ? address + 1 : 0};
+}
+
+static inline Span
+span_of_dl(const DLTensor *t)
+{
+    int64_t item = (t->dtype.bits * t->dtype.lanes + 7) / 8;
+    if (t->device.device_type != kDLCPU)
+        return (Span){0, 0};
+    return span_of((uint64_t)(uintptr_t)t->data + t->byte_offset, t->ndim, t->shape,
+                   t->strides, item, item);
+}
+
 /* ---- readers: each 0, or -1 with an exception ------------------------------------------ */
 
 static int
@@ -223,6 +257,7 @@ read_exchange(const Setter *s, PyObject *x, Tensor *out)
     out->address = (uint64_t)(uintptr_t)t.data + t.byte_offset;
     out->elem = (Elem)elem;
     out->place = (Place){(int32_t)t.device.device_type, t.device.device_id};
+    out->span = span_of_dl(&t);
     if (owner && owner->deleter)
         owner->deleter(owner);
     if (bad)
@@ -275,10 +310,13 @@ read_numpy(PyObject *x, Tensor *out)
                 : -1;
     if (e < 0 && (e = numpy_other(d)) < 0)
         return -1;
-    *out = (Tensor){(uint64_t)(uintptr_t)a->data,
+    uint64_t address = (uint64_t)(uintptr_t)a->data;
+    *out = (Tensor){address,
                     (Elem)e,
                     {kDLCPU, 0},
-                    !(a->flags & NUMPY_WRITEABLE)};
+                    !(a->flags & NUMPY_WRITEABLE),
+                    span_of(address, a->n_dims, a->shape, a->strides, 1,
+                            (elem_info[e].bits + 7) / 8)};
     return 0;
 }
 
@@ -311,6 +349,7 @@ read_interface(PyObject *x, const char *attr, int place, Tensor *out)
         out->read_only = PyTuple_Size(data_b) == 2 &&
                          PyTuple_GetItem(data_b, 1) == Py_True;
         out->address = address_b ? PyLong_AsUnsignedLongLong(address_b) : 0;
+        out->span = span_of_one(out->address);
         const char *s = PyUnicode_AsUTF8AndSize(type_b, NULL);
         int e = s ? elem_of_typestr(s) : -1;
         if (!PyErr_Occurred() && e < 0)
@@ -364,6 +403,7 @@ read_data_ptr(const Setter *s, PyObject *x, Tensor *out)
     }
     if (d) {
         out->address = PyLong_AsUnsignedLongLong(p);
+        out->span = span_of_one(out->address);
         int e = PyErr_Occurred() ? -1 : elem_of_object(t);
         out->elem = (Elem)e;
         r = e < 0 ? -1 : place_of_text(d, &out->place);
@@ -449,6 +489,7 @@ read_capsule(State *st, PyObject *x, Tensor *out)
         out->address = (uint64_t)(uintptr_t)t->data + t->byte_offset;
         out->elem = (Elem)e;
         out->place = (Place){(int32_t)t->device.device_type, t->device.device_id};
+        out->span = span_of_dl(t);
         out->read_only = (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
         r = e < 0 ? -1 : 0;
         if (r)

@@ -99,6 +99,7 @@ typed_int(Call *c, const FeParam *p, PyObject *x, uint64_t v, bool is_negative)
 {
     Elem e = p->elem;
     if (p->is_pointer) {
+        c->span[c->n] = (Span){v, v + 1};
         add(c, CODE(NODE_POINTER, e, truth_of_bits(v)), v, x);
         return 0;
     }
@@ -321,6 +322,7 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
     }
     c->has_capsules |= kind == SET_DLPACK;
     unsigned truth = truth_of_bits(t.address) | (t.read_only ? NODE_READ_ONLY : 0);
+    c->span[c->n] = t.span;
     add(c, CODE(NODE_POINTER, t.elem, truth), t.address, x);
     return 0;
 }
@@ -458,6 +460,7 @@ dtype_node(Call *c, const FeParam *p, PyObject *x)
         return -1;
     if (p->has_type && p->is_pointer)
         e = p->elem;
+    c->span[c->n] = (Span){0, 0};
     add(c, CODE(NODE_POINTER, e, ALIGN_FACTS), 0, x);
     return 0;
 }
@@ -546,6 +549,8 @@ call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
     for (int i = 0; i < c->k->f->n_params; i++)
         if (call_classify(c, i))
             return -1;
+    if (c->place.type == kDLCPU)
+        call_note_sharing(c);
     return 0;
 }
 
@@ -695,7 +700,8 @@ fill_spec(const Call *c, int i, ArgSpec *out, ArgSpec **free_)
 {
     uint32_t code = c->code[i];
     *out = (ArgSpec){.elem = code_elem(code),
-                     .truth = code_truth(code) & (FACT_EQ1 | ALIGN_FACTS)};
+                     .truth = code_truth(code) &
+                              (FACT_EQ1 | ALIGN_FACTS | SHARE_FACTS)};
     switch (code_kind(code)) {
     case NODE_SCALAR: out->kind = ARG_SCALAR; return i + 1;
     case NODE_POINTER: out->kind = ARG_POINTER; return i + 1;

@@ -76,7 +76,8 @@ code_children(uint32_t c)
 enum {
     NODE_READ_ONLY = 0x80,
     TRUTH_BITS = 0xff,
-    ALIGN_FACTS = FACT_DIV2 | FACT_DIV4 | FACT_DIV8 | FACT_DIV16
+    ALIGN_FACTS = FACT_DIV2 | FACT_DIV4 | FACT_DIV8 | FACT_DIV16,
+    SHARE_FACTS = FACT_SAME | FACT_OVERLAPS
 };
 
 /* FACT_DIV* that hold of an address or integer. */
@@ -113,6 +114,11 @@ typedef struct Place {
     int32_t index;
 } Place;
 
+/* Addresses from low to below high; both 0: none. */
+typedef struct Span {
+    uint64_t low, high;
+} Span;
+
 /* The arguments of one launch. Nothing here is zeroed but the scalars. */
 typedef struct Call {
     Kernel *k;
@@ -132,6 +138,7 @@ typedef struct Call {
     uint32_t code[MAX_NODES];
     uint64_t bits[MAX_NODES];
     PyObject *value[MAX_NODES]; /* borrowed; NULL for scalars from a signature */
+    Span span[MAX_NODES];       /* of pointers, on CPUs: the memory of the tensor */
 } Call;
 
 /* What is kept of a Call's key. One allocation. */
@@ -252,6 +259,7 @@ typedef struct Tensor {
     Elem elem;
     Place place;
     bool read_only; /* its framework says so */
+    Span span;      /* on CPUs: of its elements, or of the first alone */
 } Tensor;
 
 Setter *setter_find(State *st, PyObject *x); /* NULL with an exception */
@@ -293,6 +301,10 @@ int tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes,
 int tensor_stream(State *st, const Call *c, void **out);
 /* Has what produces tensors by __dlpack__ make the stream wait for them. 0 or -1. */
 int tensors_wait(State *st, const Call *c, void *stream);
+
+/* ---- share.c: arguments in the same memory ---------------------------------------------------------- */
+/* SHARE_FACTS of a call on CPUs. */
+void call_note_sharing(Call *c);
 
 /* ---- bind.c, key.c: arguments -> nodes -> key ------------------------------------------------------ */
 /* Starts a call of k: its target is what TEGULA_TARGET asks for. */

@@ -10,8 +10,11 @@
  * place, as in `x += 1`, nor where the two blocks lie side by side: the halves of a rotary
  * embedding.
  *
- * Two arguments are taken to be two tensors here, or one tensor that is walked through in
- * one order: programs do give the output in place of an input.
+ * Two arguments are two tensors, unless the launch says otherwise (runtime/share.c): programs
+ * give the output in place of an input, and views of one tensor. Where both start at one
+ * address they are compared as one pointer would be, and walking through both in one order
+ * costs nothing; where they overlap in another way nothing is known. Each is asked about as
+ * late as can be, so a launch of tensors that lie apart has the code it always had.
  */
 #include "codegen/host/host.h"
 
@@ -23,14 +26,18 @@ through(const Val *v)
     return v;
 }
 
-/* Do the blocks at from and to have no element in common, or each at the same index? */
+/* Do the blocks at from and to have no element in common, or each at the same index? Their
+ * roots are one address. */
 static bool
 is_apart(const Func *f, const Val *from, const Val *to)
 {
     Affine x, y;
     int64_t span_x, span_y, low_x, low_y;
-    if (!affine_of(f, from, &x) || !affine_of(f, to, &y))
+    if (!affine_of(f, from, &x) || !affine_of(f, to, &y) ||
+        from->type->elem != to->type->elem)
         return false;
+    if (x.pointer == pointer_root(f, from) && y.pointer == pointer_root(f, to))
+        y.pointer = x.pointer;
     if (ty_same_shape(from->type, to->type) && affine_is_same(&x, &y, to->type))
         return true;
     if (!affine_is_beside(&x, &y) || !affine_span(&x, from->type, &span_x) ||
@@ -46,13 +53,25 @@ is_apart(const Func *f, const Val *from, const Val *to)
     return low_x + span_x <= low_y || low_y + span_y <= low_x;
 }
 
+static bool
+both(const Func *f, const Val *x, const Val *y, unsigned fact)
+{
+    return ir_ask(f, x, fact) && ir_ask(f, y, fact);
+}
+
 /* May writer change, at one index, what load reads at another? */
 static bool
 meets(const Host *h, const Op *load, const Op *writer)
 {
     const Val *from = through(arg(load, 0)), *to = through(arg(writer, 0));
     const Val *root = from == to ? NULL : pointer_root(h->f, from);
-    return root && root == pointer_root(h->f, to) && !is_apart(h->f, from, to);
+    const Val *other = root ? pointer_root(h->f, to) : NULL;
+    if (!other)
+        return false;
+    if (root != other && both(h->f, root, other, FACT_OVERLAPS))
+        return true;
+    return !is_apart(h->f, from, to) &&
+           (root == other || both(h->f, root, other, FACT_SAME));
 }
 
 typedef VEC(const Val *) Loads;
