@@ -12,6 +12,7 @@
 #                  and races
 #   make ptxsim-test  kernels as PTX, run by an interpreter of it: no GPU needed
 #                  (ARGS="--full": every operation as well)
+#   make accuracy  how far functions are off, in last places: all float32 on a GPU, else a part
 #   make against-triton  the same kernels by Triton and by Tegula, bit by bit (TRITON=python
 #                  that has it; ARGS="--match ^cast")
 #   make sanitize  every 8th test with ASan and UBSan in the core (SAMPLE=1: all;
@@ -28,7 +29,7 @@
 # LLVM. How the C is built is csrc/Makefile.
 
 .PHONY: help demo test opsuite sanitize build wheel tirc ctest bench lint format gen clean check \
-	replay sz ptxsim ptxsim-test against-triton
+	replay sz ptxsim ptxsim-test against-triton accuracy
 MAKEFLAGS += --no-print-directory
 # Two of these at once would compile the same objects twice; csrc/Makefile is parallel.
 .NOTPARALLEL:
@@ -105,6 +106,9 @@ test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) \
 ptxsim-test: $(VENV)/.with-test check ptxsim
 	@$(VPY) -m pytest -q -n $(JOBS) tests/ptxsim tests/kernels tests/ops_suite tests/frontend \
 		-k ptxsim $(ARGS)
+
+accuracy: $(VENV)/.with-test build
+	@PYTHONPATH=python $(VPY) tests/libdevice/measure.py $(ARGS)
 
 against-triton: $(VENV)/.with-test check ptxsim
 	@PYTHONPATH=python $(VPY) tests/against_triton/run.py $(if $(TRITON),--triton $(TRITON)) $(ARGS)

@@ -7,7 +7,7 @@
  * finite arguments, subnormals included, tests/c/host.c allows
  *
  *     exp exp2 log log2        2 ulp       (subnormal results: 1 unit of the last place)
- *     sin cos                  2 ulp up to |x| = 2^30; beyond, 2^-24 absolute
+ *     sin cos                  2 ulp
  *     tanh erf                 3 ulp
  *     sqrt floor ceil          exact; rsqrt 1 / sqrt, 1.5 ulp
  *
@@ -161,8 +161,9 @@ log2_f32(const M *m, Lv x)
 
 /* 2 / pi, the bits behind the point. */
 static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1,
-                                       0xf534ddc0, 0xdb629599, 0x3c439041};
-enum { LAST_SHIFT = 104 }; /* 2^127 is 24 bits times 2^104 */
+                                       0xf534ddc0, 0xdb629599, 0x3c439041,
+                                       0xfe5163ab, 0xdebbc561};
+enum { LAST_SHIFT = 104, NEXT = 64 }; /* 2^127 is 24 bits times 2^104 */
 
 /* 64 bits of 2 / pi * 2^p modulo 4: two before the point, 62 behind. */
 static uint64_t
@@ -183,8 +184,8 @@ window_table(const M *m)
     Lv t = LLVMGetNamedGlobal(l->m, "two_over_pi");
     if (t)
         return t;
-    Lv all[LAST_SHIFT + 1];
-    for (int p = 0; p <= LAST_SHIFT; p++)
+    Lv all[LAST_SHIFT + NEXT + 1];
+    for (int p = 0; p < (int)COUNT(all); p++)
         all[p] = ll_i64(l, (int64_t)window(p));
     Lv array = LLVMConstArray2(l->i64, all, COUNT(all));
     t = LLVMAddGlobal(l->m, LLVMTypeOf(array), "two_over_pi");
@@ -194,9 +195,28 @@ window_table(const M *m)
     return t;
 }
 
+/* The windows at p, whole numbers from 0 on. */
+static Lv
+windows(const M *m, Lv p)
+{
+    LLVMBuilderRef b = m->l->b;
+    Lt i64 = m->l->i64;
+    Lv at = LLVMBuildGEP2(b, i64, window_table(m), &p, 1, "");
+    if (!m->lanes)
+        return LLVMBuildLoad2(b, i64, at, "");
+    Lv win = LLVMGetPoison(ll_vec(i64, m->lanes));
+    for (int i = 0; i < m->lanes; i++) {
+        Lv one = LLVMBuildExtractElement(b, at, ll_i32(m->l, i), "");
+        win = LLVMBuildInsertElement(b, win, LLVMBuildLoad2(b, i64, one, ""),
+                                     ll_i32(m->l, i), "");
+    }
+    return win;
+}
+
 /* x = q pi/2 + r. In double with pi/2 in two parts up to 2^30; from there x is a whole
  * number, and all of x * 2/pi that matters modulo 4 is its 24-bit significand times a
- * 64-bit window of 2/pi (Payne and Hanek, 1983), modulo 2^64. */
+ * window of 2/pi (Payne and Hanek, 1983), modulo 2^64. No float is nearer to a multiple of
+ * pi/2 than 2^-30, of which 64 bits leave 8: 32 more are multiplied for their carry. */
 Turns32
 math_quadrant(const M *m, Lv x)
 {
@@ -218,21 +238,13 @@ math_quadrant(const M *m, Lv x)
     p = ll_intrinsic(l, "llvm.smax", (Lt[]){m->i}, 1, (Lv[]){p, whole(m, 0)}, 2);
     p = ll_intrinsic(l, "llvm.smin", (Lt[]){m->i}, 1, (Lv[]){p, whole(m, LAST_SHIFT)},
                      2);
-    Lv at = LLVMBuildGEP2(b, l->i64, window_table(m), &p, 1, "");
-    Lv win;
-    if (m->lanes) {
-        win = LLVMGetPoison(i64);
-        for (int i = 0; i < m->lanes; i++) {
-            Lv one = LLVMBuildExtractElement(b, at, ll_i32(l, i), "");
-            win = LLVMBuildInsertElement(b, win, LLVMBuildLoad2(b, l->i64, one, ""),
-                                         ll_i32(l, i), "");
-        }
-    } else {
-        win = LLVMBuildLoad2(b, l->i64, at, "");
-    }
     Lv sig = LLVMBuildOr(b, LLVMBuildAnd(b, w, whole(m, 0x7fffff), ""),
                          whole(m, 0x800000), "");
-    Lv prod = LLVMBuildMul(b, LLVMBuildZExt(b, sig, i64, ""), win, "");
+    sig = LLVMBuildZExt(b, sig, i64, "");
+    Lv next = windows(m, LLVMBuildAdd(b, p, whole(m, NEXT), ""));
+    next = LLVMBuildMul(b, sig, LLVMBuildLShr(b, next, W(32), ""), "");
+    Lv prod = LLVMBuildMul(b, sig, windows(m, p), "");
+    prod = LLVMBuildAdd(b, prod, LLVMBuildLShr(b, next, W(32), ""), "");
     Lv turns = LLVMBuildAShr(b, LLVMBuildAdd(b, prod, W((int64_t)1 << 61), ""), W(62),
                              "");
     Lv frac = LLVMBuildSub(b, prod, LLVMBuildShl(b, turns, W(62), ""), "");
