@@ -489,7 +489,18 @@ def get_device_key() -> str:
 
 
 @overload
-def jit(fn: Callable[..., R]) -> JITFunction[R]: ...
+def jit(
+    fn: Callable[..., R],
+    *,
+    version: int | None = None,
+    repr: Callable[[Any], str] | None = None,
+    launch_metadata: Callable[..., Any] | None = None,
+    do_not_specialize: Iterable[int | str] | None = None,
+    do_not_specialize_on_alignment: Iterable[int | str] | None = None,
+    debug: bool | None = None,
+    noinline: bool | None = None,
+    interpret: bool | None = None,
+) -> JITFunction[R]: ...
 @overload
 def jit(
     *,

@@ -201,6 +201,11 @@ def of_sums(x, n, N: tl.constexpr):
     tl.store(pointer=x, value=a + b, mask=True, eviction_policy="evict_first")
 
 
+# As calls, with options.
+tegula.jit(swizzle.fn, interpret=True)
+tegula.jit(combine, do_not_specialize=["a"], noinline=True)
+tegula.autotune([tegula.Config({"GROUP": 8})], key=[])(tegula.jit(swizzle, debug=True))
+
 # Names that are found when first asked for.
 print(
     tegula.AsyncCompileMode,
