@@ -270,9 +270,7 @@ set_number(OptWord *o, OptionId id, long v)
         o->imprecise = (uint8_t)MIN(MAX(v / IMPRECISE_EACH, 1), IMPRECISE_MOST);
         break;
     case OPTION_ID_enable_fp_fusion: set_flag(o, OPT_FUSION, v); break;
-    case OPTION_ID_debug: /* or-ed with @jit(debug=) and the knob */
-        set_flag(o, OPT_DEBUG, v || (o->flags & OPT_DEBUG));
-        break;
+    case OPTION_ID_debug: set_flag(o, OPT_DEBUG, v); break;
     case OPTION_ID_sanitize_overflow: set_flag(o, OPT_SANITIZE, v); break;
     case OPTION_ID_launch_pdl: set_flag(o, OPT_PDL, v); break;
     case OPTION_ID_launch_cooperative_grid: set_flag(o, OPT_COOPERATIVE, v); break;
@@ -319,6 +317,8 @@ call_set_option(Call *c, int id, PyObject *value)
         return read_number(info, value, &v) ? -1 : set_number(&c->opt, (OptionId)id, v);
     case OPTION_FLAG:
         on = PyObject_IsTrue(value);
+        if (id == OPTION_ID_debug && !on) /* stands over @jit(debug=), not over the knob */
+            on = c->k->st->config.debug;
         return on < 0 ? -1 : set_number(&c->opt, (OptionId)id, on);
     case OPTION_FTZ:
         on = PyObject_IsTrue(value);

@@ -313,3 +313,21 @@ def test_end_without_return(run: Any) -> None:
         m = k - 2
         row.append(m * 2 if m > 3 else m + 1 if m > 1 else 0)
     assert x.reshape(n, 3)[2:].tolist() == want
+
+
+@tegula.jit(debug=True)
+def asserting(out):
+    tl.device_assert(tl.load(out) == 1, "one")
+
+
+def test_debug_of_a_launch_stands_over_the_decorators(monkeypatch) -> None:
+    """`debug=False` at the launch switches off what @jit(debug=True) switched on, and
+    nothing switches off the knob."""
+    out = np.zeros(1, np.int32)
+    asserting[(1,)](out, debug=False)
+    for options in ({}, {"debug": None}, {"debug": True}):
+        with pytest.raises(tegula.errors.DeviceAssertError, match="one"):
+            asserting[(1,)](out, **options)
+    monkeypatch.setattr(tegula.knobs.runtime, "debug", True)
+    with pytest.raises(tegula.errors.DeviceAssertError, match="one"):
+        asserting[(1,)](out, debug=False)
