@@ -530,7 +530,8 @@ def jit(
     do_not_specialize               parameters (names or positions) whose value never
                                     makes a new variant
     do_not_specialize_on_alignment  the same for their divisibility alone
-    debug                           device_assert and overflow checks are live; a launch may say otherwise
+    debug                           device_assert and overflow checks are live; debug= of a
+                                    launch stands over it
     noinline                        accepted for Triton's sake; we inline
     interpret                       runs in the reference interpreter, program by program:
                                     ``breakpoint()`` and ``print(x)`` show whole blocks
