@@ -204,6 +204,24 @@ is_constant_function(Fe *f, PyObject *o)
     return ours;
 }
 
+/* A class that a module has, torch.finfo, called with constants: its object is one, too.
+ * What Python has built in stands in builtins.def, or is no part of the language. */
+static bool
+is_class_of_constants(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
+                      const Value *kw_args)
+{
+    if (!PyType_Check(o))
+        return false;
+    PyObject *mod = PyObject_GetAttrString(o, "__module__");
+    bool ok = mod && PyUnicode_Check(mod) &&
+              PyUnicode_CompareWithASCIIString(mod, "builtins") != 0;
+    Py_XDECREF(mod);
+    PyErr_Clear();
+    for (int i = 0; ok && i < n + n_kw; i++)
+        ok = fe_read(f, i < n ? args[i] : kw_args[i - n]).kind == V_OBJ;
+    return ok;
+}
+
 /* o.__name__, or NULL. */
 static const char *
 callee_name(Fe *f, PyObject *o)
@@ -358,7 +376,8 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         return fe_make_aggregate(f, o, n, args, n_kw, kw, kw_args);
     if (PyType_Check(o) && fe_has_attr(f, o, "_fields"))
         return make_named(f, o, n, args, n_kw, kw, kw_args);
-    if (is_constant_function(f, o))
+    if (is_constant_function(f, o) ||
+        is_class_of_constants(f, o, n, args, n_kw, kw_args))
         return call_python(f, o, n, args, n_kw, kw, kw_args);
     if (!PyCallable_Check(o)) {
         const char *text = f->call ? fe_text(f, f->call->a) : NULL;

@@ -158,3 +158,35 @@ def test_a_colon_too_many(run):
     y = np.zeros((8, 32), np.int32)
     run(nibbles, x, y, N=8, D=4)
     assert np.array_equal(y, (x[:, :, None] >> (np.arange(8) * 4) & 15).reshape(8, 32))
+
+
+def test_a_class_of_a_module_computes_constants():
+    @tegula.jit
+    def limits(x, y, N: tl.constexpr):
+        TOP: tl.constexpr = np.finfo(np.float32).max
+        at = tl.arange(0, N)
+        v = tl.minimum(tl.load(x + at), TOP)
+        tl.store(y + at, tl.where(v < 0, np.iinfo(np.int16).min, v))
+
+    x = np.array([np.inf, 1.0, -2.0, 3.0], np.float32)
+    y = np.zeros(4, np.float32)
+    limits[(1,)](x, y, N=4)
+    np.testing.assert_array_equal(y, [np.finfo(np.float32).max, 1.0, -32768.0, 3.0])
+
+
+def test_a_class_of_a_module_takes_no_tensor():
+    @tegula.jit
+    def limits(x):
+        tl.store(x, np.finfo(tl.load(x)).max)
+
+    with pytest.raises(tegula.CompileError, match="a kernel cannot call np.finfo"):
+        limits.lower("*fp32")
+
+
+def test_a_class_that_refuses_says_so():
+    @tegula.jit
+    def limits(x):
+        tl.store(x, np.finfo(3).max)
+
+    with pytest.raises(tegula.CompileError, match="finfo"):
+        limits.lower("*fp32")
