@@ -179,7 +179,7 @@ def test_a_class_of_a_module_takes_no_tensor():
     def limits(x):
         tl.store(x, np.finfo(tl.load(x)).max)
 
-    with pytest.raises(tegula.CompileError, match="a kernel cannot call np.finfo"):
+    with pytest.raises(tegula.CompileError, match=r"a kernel cannot call np\.finfo"):
         limits.lower("*fp32")
 
 
