@@ -123,7 +123,11 @@ class OutOfResources(TegulaError):
 
     def __str__(self) -> str:
         needs = f"out of resource: {self.name}, Required: {self.required}, "
-        if self.name in ("registers of a thread", "instructions"):
+        if self.name in (
+            "registers of a thread",
+            "local memory of a thread",
+            "instructions",
+        ):
             advice = "Smaller blocks or more `num_warps` may help."
             return f"{needs}Limit: {self.limit}. {advice}"
         less = (

@@ -42,6 +42,8 @@ Lv
 sim_reg(Sim *s, const Val *v, int r)
 {
     Lv *regs = s->vals[v->id];
+    if (!regs)
+        regs = sim_whole(s, v);
     if (!regs[r])
         s->lazy[v->id]->make(s, s->lazy[v->id]->data, r);
     return regs[r];
@@ -55,7 +57,7 @@ sim_val(Sim *s, const Val *v)
             sim_reg(s, v, r);
         s->lazy[v->id] = NULL;
     }
-    return s->vals[v->id];
+    return !s->vals[v->id] && s->local ? sim_whole(s, v) : s->vals[v->id];
 }
 
 void
@@ -99,32 +101,28 @@ leave_setup(Sim *s, LLVMBasicBlockRef here)
     LLVMPositionBuilderAtEnd(s->l->b, here);
 }
 
-typedef struct Columns {
-    Col col[LANE_BITS + WARP_BITS];
-} Columns;
-
 /* The tid bits that go up by `by` (down when negative). */
 static uint32_t
-diagonal(const Columns *k, int n, int by)
+diagonal(const Col *col, int n, int by)
 {
     uint32_t mask = 0;
     for (int i = 0; i < n; i++)
-        if (i + by >= 0 && i + by < 32 && k->col[i] >> (i + by) & 1)
+        if (i + by >= 0 && i + by < 32 && col[i] >> (i + by) & 1)
             mask |= 1u << i;
     return mask;
 }
 
-static Lv
-build_linear(Sim *s, const Columns *k, int n)
+Lv
+sim_xor_columns(Sim *s, Lv from, const Col *col, int n)
 {
     Ll *l = s->l;
     Lv sum = NULL;
     uint32_t seen = 0, all = (1u << n) - 1;
     for (int by = -(n - 1); by < 32; by++) {
-        uint32_t mask = diagonal(k, n, by);
+        uint32_t mask = diagonal(col, n, by);
         if (!mask)
             continue;
-        Lv part = s->tid;
+        Lv part = from;
         if (mask != all)
             part = LLVMBuildAnd(l->b, part, ll_i32(l, (int32_t)mask), "");
         if (by > 0)
@@ -143,6 +141,10 @@ build_linear(Sim *s, const Columns *k, int n)
     return sum ? sum : ll_i32(l, 0);
 }
 
+typedef struct Columns {
+    Col col[LANE_BITS + WARP_BITS];
+} Columns;
+
 Lv
 sim_linear(Sim *s, const Col *lane, int n_lane, const Col *warp, int n_warp)
 {
@@ -153,7 +155,7 @@ sim_linear(Sim *s, const Col *lane, int n_lane, const Col *warp, int n_warp)
     if (v)
         return v;
     LLVMBasicBlockRef here = enter_setup(s);
-    v = build_linear(s, &k, LANE_BITS + s->log2_warps);
+    v = sim_xor_columns(s, s->tid, k.col, LANE_BITS + s->log2_warps);
     leave_setup(s, here);
     map_put(&s->linear, &k, sizeof k, v);
     return v;
@@ -192,6 +194,13 @@ sim_xor(Sim *s, Lv a, Col can_have, Col k)
         LLVMSetNSW(v, 1);
     }
     return v;
+}
+
+Lv
+sim_joined(Sim *s, Lv a, Col a_bits, Lv b, Col b_bits)
+{
+    return a_bits & b_bits ? LLVMBuildXor(s->l->b, a, b, "")
+                           : LLVMBuildNUWAdd(s->l->b, a, b, "");
 }
 
 /* The bits that this thread's part of an index in l can have. */
@@ -302,6 +311,16 @@ trans_flat(const Op *o, const Layout *to, Col flat)
     return r;
 }
 
+void
+sim_reg_map(Sim *s, const Op *o, Col *map)
+{
+    reg_map(s, o, result(o, 0)->type->layout, arg(o, 0)->type->layout,
+            o->op == OP_BROADCAST ? broadcast_flat
+            : o->op == OP_TRANS   ? trans_flat
+                                  : same_flat,
+            map);
+}
+
 typedef struct Renaming {
     const Op *o;
     Col map[MAX_BITS];
@@ -317,8 +336,7 @@ rename_reg(Sim *s, void *data, int r)
 }
 
 static void
-rename_regs(Sim *s, const Op *o,
-            Col (*project)(const Op *o, const Layout *to, Col flat))
+rename_regs(Sim *s, const Op *o)
 {
     const Val *v = result(o, 0);
     if (!v->type->layout) { /* one element, which every thread has in every register */
@@ -327,7 +345,7 @@ rename_regs(Sim *s, const Op *o,
     }
     Renaming *k = NEW(s->a, Renaming);
     k->o = o;
-    reg_map(s, o, v->type->layout, arg(o, 0)->type->layout, project, k->map);
+    sim_reg_map(s, o, k->map);
     sim_define_lazily(s, v, rename_reg, k);
     if (!s->lazy[arg(o, 0)->id])
         sim_val(s, v);
@@ -531,9 +549,9 @@ op(Sim *s, const Op *o)
                                                             (int)ir_attr(o, ATTR_AXIS));
         return;
     case OP_EXPAND:
-    case OP_RESHAPE: rename_regs(s, o, same_flat); return;
-    case OP_BROADCAST: rename_regs(s, o, broadcast_flat); return;
-    case OP_TRANS: rename_regs(s, o, trans_flat); return;
+    case OP_RESHAPE:
+    case OP_BROADCAST:
+    case OP_TRANS: rename_regs(s, o); return;
     case OP_JOIN: join(s, o); return;
     case OP_SPLIT: split(s, o); return;
     case OP_CAT: cat(s, o); return;
@@ -579,7 +597,11 @@ sim_block(Sim *s, const Block *b)
     for (const Op *o = b->first; o; o = o->next) {
         sim_costs_enter(s->l, o);
         ll_lines_at(s->l, o->loc);
-        op(s, o);
+        if (!sim_local_op(s, o))
+            op(s, o);
+        for (int i = 0; i < o->n_results && !op_has(o, OPF_CONTROL); i++)
+            sim_settle(s, result(o, i));
+        sim_forget(s);
     }
 }
 
@@ -607,12 +629,9 @@ check_options(Sim *s)
 static int64_t
 check_size(Sim *s)
 {
-    enum { MAX_WORDS = 1 << 11, MAX_CODE = 1 << 18 };
-    int64_t words = most_live_words(s->f), code = code_size(s->f, s->f->body);
-    if (words > MAX_WORDS)
-        err_at(s->c, s->f->loc, RESOURCES, "registers of a thread", (long long)words,
-               (long long)MAX_WORDS);
-    if (code > MAX_CODE)
+    enum { MAX_CODE = 1 << 18 };
+    int64_t code = code_size(s->f, s->f->body);
+    if (code > MAX_CODE && !s->local)
         err_at(s->c, s->f->loc, RESOURCES, "instructions", (long long)code,
                (long long)MAX_CODE);
     return code;
@@ -703,6 +722,7 @@ cg_simt(Func *f, Binary *out)
     check_options(&s);
     s.log2_warps = __builtin_ctz((unsigned)c->opt.num_warps) + f->log2_ctas;
     check_layouts(&s, f->body);
+    sim_local_open(&s);
     int64_t code = check_size(&s);
     s.facts = facts_new(f);
     s.vals = NEW_N(a, Lv *, f->n_vals);

@@ -10,7 +10,7 @@
  * atomic returned goes to the others through shared memory. A scalar is loaded by all
  * threads, stored by thread 0.
  */
-#include "codegen/simt/simt.h"
+#include "codegen/simt/local.h"
 
 enum { MAX_VEC = SIM_MAX_VECTOR };
 
@@ -90,9 +90,17 @@ typedef struct Mover {
     const Val *v; /* what is loaded or stored */
     Access a;
     SimVector vec;
+    uint32_t regs;                 /* the register bits that are moved now */
     Lv *ptr, *mask, *other, *from; /* registers; NULL: none */
     Lv owner;                      /* of a store */
 } Mover;
+
+/* Is i the first register of a vector that is moved now? */
+static bool
+is_first(const Mover *k, int i)
+{
+    return !((uint32_t)i & (k->vec.mask | ~k->regs));
+}
 
 static void
 load_vectors(Sim *s, Mover *k, Lv *r)
@@ -102,7 +110,7 @@ load_vectors(Sim *s, Mover *k, Lv *r)
     Lv elems[MAX_VEC];
     k->a.bytes = k->a.align = n * sim_elem_bytes(k->v->type);
     for (int i = 0; i < sim_n_regs(k->v); i++) {
-        if ((uint32_t)i & k->vec.mask)
+        if (!is_first(k, i))
             continue;
         k->a.ptr = k->ptr[i];
         k->a.pred = k->mask ? k->mask[i] : NULL;
@@ -127,7 +135,7 @@ store_vectors(Sim *s, Mover *k)
     Lv elems[MAX_VEC];
     k->a.bytes = k->a.align = n * sim_elem_bytes(k->v->type);
     for (int i = 0; i < sim_n_regs(k->v); i++) {
-        if ((uint32_t)i & k->vec.mask)
+        if (!is_first(k, i))
             continue;
         k->a.ptr = k->ptr[i];
         k->a.pred = sim_and(s, k->owner, k->mask ? k->mask[i] : NULL);
@@ -140,7 +148,7 @@ static void
 share_masks(Sim *s, const Mover *k, const Val *mask)
 {
     for (int i = 0; mask && i < sim_n_regs(k->v); i++)
-        if (!((uint32_t)i & k->vec.mask))
+        if (is_first(k, i))
             share_mask(s, mask, &k->vec, i);
 }
 
@@ -151,7 +159,7 @@ is_whole(Sim *s, const Mover *k)
     Lv all = NULL;
     int last = k->vec.reg[(1 << k->vec.log2) - 1];
     for (int i = 0; i < sim_n_regs(k->v); i++) {
-        if ((uint32_t)i & k->vec.mask)
+        if (!is_first(k, i))
             continue;
         Lv none = LLVMBuildNot(s->l->b, k->mask[i], "");
         all = sim_and(s, all, LLVMBuildOr(s->l->b, none, k->mask[i | last], ""));
@@ -188,9 +196,35 @@ move_ragged(Sim *s, Mover *k, Lv *r)
     LLVMMoveBasicBlockAfter(after, end[1]);
     LLVMPositionBuilderAtEnd(l->b, after);
     for (int i = 0; r && i < n; i++) {
+        if ((uint32_t)i & ~k->regs)
+            continue;
         r[i] = LLVMBuildPhi(l->b, LLVMTypeOf(got[0][i]), "");
         LLVMAddIncoming(r[i], (Lv[]){got[0][i], got[1][i]}, end, 2);
     }
+}
+
+/* The same, chunk by chunk. */
+static void
+move_big(Sim *s, const Op *o, Mover *k, bool is_ragged)
+{
+    bool loads = o->op == OP_LOAD;
+    int mask = loads ? 1 : 2;
+    Chunks c = sim_chunks(s, k->v->type->layout->n[IN_REG], k->vec.mask, 0);
+    k->regs = c.regs;
+    k->ptr = sim_chunk(s, &c, arg(o, 0));
+    k->from = loads ? NULL : sim_chunk(s, &c, arg(o, 1));
+    k->mask = o->n_args > mask ? sim_chunk(s, &c, arg(o, mask)) : NULL;
+    k->other = loads && o->n_args > 2 ? sim_chunk(s, &c, arg(o, 2)) : NULL;
+    Lv *r = loads ? NEW_N(s->a, Lv, sim_n_regs(k->v)) : NULL;
+    if (is_ragged)
+        move_ragged(s, k, r);
+    else if (loads)
+        load_vectors(s, k, r);
+    else
+        store_vectors(s, k);
+    if (loads)
+        sim_chunk_keep(s, &c, k->v, r);
+    sim_chunks_end(s, &c);
 }
 
 void
@@ -199,14 +233,19 @@ sim_load(Sim *s, const Op *o)
     check_layouts(s, o);
     bool is_ragged;
     Mover k = {.v = result(o, 0), .vec = access_vector(s, o, &is_ragged)};
-    k.ptr = sim_val(s, arg(o, 0));
-    k.mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
-    k.other = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
     k.a = (Access){.cache = (int)ir_attr(o, ATTR_CACHE),
                    .evict = (int)ir_attr(o, ATTR_EVICT),
                    .is_volatile = ir_attr(o, ATTR_VOLATILE) != 0,
                    .is_elsewhere = ir_reaches_elsewhere(o),
                    .loc = o->loc};
+    if (sim_is_big(s, k.v)) {
+        move_big(s, o, &k, is_ragged);
+        return;
+    }
+    k.regs = UINT32_MAX;
+    k.ptr = sim_val(s, arg(o, 0));
+    k.mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
+    k.other = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
     Lv *r = sim_define(s, k.v);
     if (is_ragged) {
         move_ragged(s, &k, r);
@@ -222,14 +261,19 @@ sim_store(Sim *s, const Op *o)
     check_layouts(s, o);
     bool is_ragged;
     Mover k = {.v = arg(o, 1), .vec = access_vector(s, o, &is_ragged)};
-    k.ptr = sim_val(s, arg(o, 0));
-    k.from = sim_val(s, k.v);
-    k.mask = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
     k.owner = sim_owner(s, k.v->type->layout);
     k.a = (Access){.cache = (int)ir_attr(o, ATTR_CACHE),
                    .evict = (int)ir_attr(o, ATTR_EVICT),
                    .is_elsewhere = ir_reaches_elsewhere(o),
                    .loc = o->loc};
+    if (sim_is_big(s, k.v)) {
+        move_big(s, o, &k, is_ragged);
+        return;
+    }
+    k.regs = UINT32_MAX;
+    k.ptr = sim_val(s, arg(o, 0));
+    k.from = sim_val(s, k.v);
+    k.mask = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
     if (is_ragged) {
         move_ragged(s, &k, NULL);
     } else {
@@ -393,20 +437,71 @@ act_on_pair(Sim *s, Atomic *k, const SimVector *vec, int r, const Lv *mask, Lv o
  * as a fence inside of each. */
 enum { MANY_ACCESSES = 3 };
 
+/* What an atomic is done with: registers of the operands. */
+typedef struct Operands {
+    Lv *ptr, *x, *y, *mask; /* y: what a cas puts there; NULL: none */
+    uint32_t regs;          /* the register bits that act now */
+} Operands;
+
+static void
+act_on_all(Sim *s, Atomic *k, const Many *m, const Operands *a, Lv *r)
+{
+    const Val *v = result(k->o, 0);
+    Lv owner = sim_owner(s, v->type->layout);
+    for (int i = 0; i < sim_n_regs(v); i++) {
+        if ((uint32_t)i & (m->vec.mask | ~a->regs))
+            continue;
+        k->a.ptr = a->ptr[i];
+        k->a.pred = sim_and(s, owner, a->mask ? a->mask[i] : NULL);
+        if (a->y)
+            r[i] = s->m->atomic_cas(s->l, &k->a, v->type->elem, k->sem, k->scope,
+                                    a->x[i], a->y[i]);
+        else if (m->is_split)
+            act_on_pair(s, k, &m->vec, i, a->mask, owner, a->ptr, a->x, r);
+        else
+            act(s, k, &m->vec, i, k->a.pred, a->x, r);
+    }
+}
+
+static void
+act_on_chunks(Sim *s, Atomic *k, const Many *m)
+{
+    const Op *o = k->o;
+    const Val *v = result(o, 0);
+    int mask = o->op == OP_ATOMIC_CAS ? 3 : 2;
+    Chunks c = sim_chunks(s, v->type->layout->n[IN_REG], m->vec.mask, 0);
+    Operands a = {.regs = c.regs,
+                  .ptr = sim_chunk(s, &c, arg(o, 0)),
+                  .x = sim_chunk(s, &c, arg(o, 1)),
+                  .y = mask > 2 ? sim_chunk(s, &c, arg(o, 2)) : NULL,
+                  .mask = o->n_args > mask ? sim_chunk(s, &c, arg(o, mask)) : NULL};
+    Lv *r = NEW_N(s->a, Lv, sim_n_regs(v));
+    act_on_all(s, k, m, &a, r);
+    if (k->is_used)
+        sim_chunk_keep(s, &c, v, r);
+    sim_chunks_end(s, &c);
+}
+
+static void
+act_on_whole(Sim *s, Atomic *k, const Many *m)
+{
+    const Op *o = k->o;
+    int mask = o->op == OP_ATOMIC_CAS ? 3 : 2;
+    Operands a = {.regs = UINT32_MAX,
+                  .ptr = sim_val(s, arg(o, 0)),
+                  .x = sim_val(s, arg(o, 1)),
+                  .y = mask > 2 ? sim_val(s, arg(o, 2)) : NULL,
+                  .mask = o->n_args > mask ? sim_val(s, arg(o, mask)) : NULL};
+    act_on_all(s, k, m, &a, sim_define(s, result(o, 0)));
+}
+
 void
 sim_atomic(Sim *s, const Op *o)
 {
     const Val *v = result(o, 0);
     check_layouts(s, o);
-    bool is_cas = o->op == OP_ATOMIC_CAS;
-    Lv *ptr = sim_val(s, arg(o, 0)), *x = sim_val(s, arg(o, 1)),
-       *y = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL,
-       *mask = is_cas ? (o->n_args > 3 ? sim_val(s, arg(o, 3)) : NULL) : y,
-       *r = sim_define(s, v);
     Many m = atomic_vector(s, o);
-    int sem = (int)ir_attr(o, ATTR_SEM), n = sim_n_regs(v),
-        bytes = sim_elem_bytes(v->type);
-    Lv owner = sim_owner(s, v->type->layout);
+    int sem = (int)ir_attr(o, ATTR_SEM), bytes = sim_elem_bytes(v->type);
     Atomic k = {o,
                 {.bytes = bytes,
                  .align = bytes,
@@ -415,24 +510,15 @@ sim_atomic(Sim *s, const Op *o)
                 sem,
                 (int)ir_attr(o, ATTR_SCOPE),
                 v->uses != NULL};
-    bool fences = sem != SEM_RELAXED && n >> m.vec.log2 >= MANY_ACCESSES;
+    bool fences = sem != SEM_RELAXED && sim_n_regs(v) >> m.vec.log2 >= MANY_ACCESSES;
     if (fences)
         k.sem = SEM_RELAXED;
     if (fences && sem != SEM_ACQUIRE)
         s->m->fence(s->l, k.scope);
-    for (int i = 0; i < n; i++) {
-        if ((uint32_t)i & m.vec.mask)
-            continue;
-        k.a.ptr = ptr[i];
-        k.a.pred = sim_and(s, owner, mask ? mask[i] : NULL);
-        if (is_cas)
-            r[i] = s->m->atomic_cas(s->l, &k.a, v->type->elem, k.sem, k.scope, x[i],
-                                    y[i]);
-        else if (m.is_split)
-            act_on_pair(s, &k, &m.vec, i, mask, owner, ptr, x, r);
-        else
-            act(s, &k, &m.vec, i, k.a.pred, x, r);
-    }
+    if (sim_is_big(s, v))
+        act_on_chunks(s, &k, &m);
+    else
+        act_on_whole(s, &k, &m);
     if (fences && sem != SEM_RELEASE)
         s->m->fence(s->l, k.scope);
     sim_share_results(s, o);

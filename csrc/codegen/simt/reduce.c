@@ -18,6 +18,7 @@
  * combined by position.
  */
 #include "codegen/simt/across.h"
+#include "codegen/simt/local.h"
 #include "passes/layouts.h"
 
 enum {
@@ -291,6 +292,132 @@ reduce_cluster(Across *k)
     }
 }
 
+/* ---- of big operands ----
+ * A loop over chunks, whose results are put together in local memory:
+ *
+ *     for each chunk:  x = its registers along the axis, combined
+ *                      partial[which] = the first along the axis ? x : combine(that, x) */
+
+/* The bits of v that are set in mask, side by side. */
+static uint32_t
+squeeze(uint32_t v, uint32_t mask)
+{
+    uint32_t r = 0;
+    for (int i = 0, n = 0; i < 32; i++)
+        if (mask >> i & 1)
+            r |= (v >> i & 1) << n++;
+    return r;
+}
+
+typedef struct Partials {
+    uint32_t left; /* register bits off the axis: they number the partials */
+    Lv *array;     /* [operand] */
+} Partials;
+
+static void
+load_partials(Across *k, const Partials *p, Lv at, Lv *x)
+{
+    for (int i = 0; i < k->n; i++)
+        x[i] = sim_local_load(k->s, arg(k->o, i)->type, p->array[i], at);
+}
+
+static void
+store_partials(Across *k, const Partials *p, Lv at, Lv *x)
+{
+    for (int i = 0; i < k->n; i++)
+        sim_local_store(k->s, arg(k->o, i)->type, p->array[i], at, x[i]);
+}
+
+/* The partials that the body of the loop has made, into memory; in the first round along the
+ * axis nothing is there. */
+static void
+put_partials(Across *k, Chunks *c, const Partials *p, bool is_first)
+{
+    Sim *s = k->s;
+    Lv *x = NEW_N(s->a, Lv, k->n), *y = NEW_N(s->a, Lv, k->n);
+    Col col[MAX_BITS];
+    for (int i = 0; i < c->n; i++)
+        col[i] = squeeze(1u << c->bit[i], p->left);
+    Lv base = sim_xor_columns(s, c->i, col, c->n);
+    for (int r = 0; r < k->n_regs; r++) {
+        if (!across_is_live(k, r))
+            continue;
+        Lv at = LLVMBuildAdd(s->l->b, base,
+                             ll_i32(s->l, (int32_t)squeeze((uint32_t)r, p->left)), "");
+        across_get(k, r, x);
+        if (!is_first) {
+            load_partials(k, p, at, y);
+            across_combine(k, y, x, x);
+        }
+        store_partials(k, p, at, x);
+    }
+}
+
+/* The partials of all lanes, chunk by chunk. */
+static void
+reduce_lanes_of(Across *k, const Partials *p)
+{
+    Sim *s = k->s;
+    Lv *x = NEW_N(s->a, Lv, k->n), *y = NEW_N(s->a, Lv, k->n);
+    Chunks c = sim_chunks(s, __builtin_popcount(p->left), 0, 0);
+    Col col[MAX_BITS];
+    for (int i = 0; i < c.n; i++)
+        col[i] = (Col)1 << c.bit[i];
+    Lv base = sim_xor_columns(s, c.i, col, c.n);
+    for (uint32_t r = 0; r <= c.regs; r++) {
+        Lv at = LLVMBuildAdd(s->l->b, base, ll_i32(s->l, (int32_t)r), "");
+        load_partials(k, p, at, x);
+        for (int i = 0; i < k->n_steps; i++)
+            if (k->step[i].in == IN_LANE)
+                reduce_lane_bit(k, k->step[i].bit, x, y);
+        store_partials(k, p, at, x);
+    }
+    sim_chunks_end(s, &c);
+}
+
+static void
+reduce_chunks(Across *k)
+{
+    Sim *s = k->s;
+    Ll *l = s->l;
+    Lv *x = NEW_N(s->a, Lv, k->n), *y = NEW_N(s->a, Lv, k->n);
+    uint32_t axis = layout_moves(k->l, IN_REG, (int)ir_attr(k->o, ATTR_AXIS)),
+             all = k->reg_left;
+    Partials p = {.left = all & ~axis, .array = NEW_N(s->a, Lv, k->n)};
+    k->v = NEW_N(s->a, Lv *, k->n);
+    for (int i = 0; i < k->n; i++)
+        p.array[i] = sim_local_array(s, arg(k->o, i)->type,
+                                     1 << __builtin_popcount(p.left));
+    Chunks c = sim_chunks(s, k->l->n[IN_REG], 0, axis);
+    for (int i = 0; i < k->n; i++)
+        k->v[i] = sim_chunk(s, &c, arg(k->o, i));
+    k->reg_left = c.regs;
+    for (int i = 0; i < k->n_steps; i++)
+        if (k->step[i].in == IN_REG && c.regs >> k->step[i].bit & 1)
+            reduce_registers(k, k->step[i].bit, x, y);
+    int rounds = __builtin_popcount(axis & ~c.regs); /* the counter's low bits */
+    LLVMBasicBlockRef way[2] = {ll_block(l, "first"), ll_block(l, "next")},
+                      after = ll_block(l, "combined");
+    Lv round = LLVMBuildAnd(l->b, c.i, ll_i32(l, (1 << rounds) - 1), "");
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, round, ll_i32(l, 0), ""),
+                    way[0], way[1]);
+    for (int i = 0; i < 2; i++) {
+        LLVMPositionBuilderAtEnd(l->b, way[i]);
+        put_partials(k, &c, &p, i == 0);
+        LLVMBuildBr(l->b, after);
+    }
+    LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(l->b));
+    LLVMPositionBuilderAtEnd(l->b, after);
+    sim_chunks_end(s, &c);
+    k->reg_left = p.left;
+    reduce_lanes_of(k, &p);
+    for (int r = 0; r < k->n_regs; r++)
+        if (across_is_live(k, r)) {
+            load_partials(k, &p, ll_i32(l, (int32_t)squeeze((uint32_t)r, p.left)), x);
+            across_put(k, r, x);
+        }
+}
+
 int64_t
 sim_reduce_bytes(Sim *s, const Op *o)
 {
@@ -317,11 +444,17 @@ sim_reduce(Sim *s, const Op *o)
     for (int i = 0; i < o->n_results; i++)
         if (result(o, i)->type->rank && result(o, i)->type->layout != sliced)
             sim_bad_layout(s, o);
-    across_copy_operands(&k);
+    bool is_big = sim_is_big(s, arg(o, 0));
+    if (is_big)
+        reduce_chunks(&k);
+    else
+        across_copy_operands(&k);
     Lv *x = NEW_N(s->a, Lv, k.n), *y = NEW_N(s->a, Lv, k.n);
     bool warps_done = false;
     for (int i = 0; i < k.n_steps; i++) {
         const Step *t = &k.step[i];
+        if (t->in != IN_WARP && is_big)
+            continue;
         if (t->in == IN_REG)
             reduce_registers(&k, t->bit, x, y);
         else if (t->in == IN_LANE)

@@ -4,6 +4,7 @@
  * is an array of one, computed by every thread alike.
  *
  *     distribute.c    the walk over the ops; elementwise, shape ops, indices
+ *     local.c         values with too many registers: loops over chunks of them
  *     control.c       for, while, if
  *     words.c         elements <-> 32-bit words: packing, shuffles
  *     scratch.c       shared memory of each op, and where a barrier must stand
@@ -28,8 +29,9 @@ typedef struct Sim {
     int log2_warps;
     Lv **vals;          /* by value id: one Lv a register */
     struct Lazy **lazy; /* by value id: how registers that are NULL are made; or NULL */
-    Lv tid;             /* i32: lane bits, then warp bits */
-    Lv setup_end;       /* the branch that ends the block of per-thread constants */
+    struct Local *local; /* local.c; NULL: every value is in registers */
+    Lv tid;              /* i32: lane bits, then warp bits */
+    Lv setup_end;        /* the branch that ends the block of per-thread constants */
     Map linear, flipped, owners; /* what that block has computed already */
     Map scratch;                 /* Op -> Scratch */
     Map word_of;                 /* element Lv -> Word: where it was unpacked from */
@@ -60,6 +62,22 @@ Lv sim_all_clear(Sim *s, uint32_t tid_mask);
 Lv sim_owner(Sim *s, const Layout *l);
 Lv sim_and(Sim *s, Lv a, Lv b); /* of predicates; NULL is true */
 NORETURN void sim_bad_layout(Sim *s, const Op *o);
+
+/* XOR of the columns of from's set bits, which are n. */
+Lv sim_xor_columns(Sim *s, Lv from, const Col *col, int n);
+/* a ^ b of what has only those bits: a sum where none is in both. */
+Lv sim_joined(Sim *s, Lv a, Col a_bits, Lv b, Col b_bits);
+/* Of a shape op: bit i of a register of the result is map[i] of the operand's. */
+void sim_reg_map(Sim *s, const Op *o, Col *map);
+
+/* ---- local.c: see there ------------------------------------------------------------------ */
+void sim_local_open(Sim *s); /* decides which values are big */
+bool sim_is_big(const Sim *s, const Val *v);
+/* Has o been dealt with as an op on a big value? */
+bool sim_local_op(Sim *s, const Op *o);
+Lv *sim_whole(Sim *s, const Val *v);   /* all registers of a big value, for this op */
+void sim_forget(Sim *s);               /* the end of this op */
+void sim_settle(Sim *s, const Val *v); /* v is defined: to its place, if it has one */
 
 /* ---- control.c -------------------------------------------------------------------------- */
 void sim_for(Sim *s, const Op *o);

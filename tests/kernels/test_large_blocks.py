@@ -1,0 +1,228 @@
+"""Blocks with more registers than a thread has: in its local memory, by loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula.language as tl
+
+WARPS = 1  # so that small blocks are many registers
+
+
+@tegula.jit
+def quantize(a_ptr, scale_ptr, q_ptr, M, K, stride, BM: tl.constexpr, BK: tl.constexpr):
+    """FBGEMM's: one scale for a block, which is read once."""
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    k = tl.program_id(1) * BK + tl.arange(0, BK)
+    at = m[:, None] * stride + k[None, :]
+    mask = (m < M)[:, None] & (k < K)[None, :]
+    a = tl.load(a_ptr + at, mask=mask, other=0.0).to(tl.float32)
+    top = tl.maximum(tl.max(tl.abs(a)), 1e-12)
+    scale = 448.0 / top
+    tl.store(scale_ptr + tl.program_id(0) * tl.num_programs(1) + tl.program_id(1), top)
+    q = tl.clamp(a * scale, -448.0, 448.0)
+    tl.store(q_ptr + at, q.to(tl.float8e4nv).to(tl.uint8, bitcast=True), mask=mask)
+
+
+@tegula.jit
+def softmax(out_ptr, x_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=-float("inf"))
+    e = tl.exp(x - tl.max(x, 0))
+    tl.store(out_ptr + i, e / tl.sum(e, 0), mask=i < n)
+
+
+@tegula.jit
+def normalize(
+    out_ptr, x_ptr, w_ptr, AXIS: tl.constexpr, M: tl.constexpr, N: tl.constexpr
+):
+    """A row or column of statistics beside a block, and a row or column that is read."""
+    m, n = tl.arange(0, M), tl.arange(0, N)
+    at = m[:, None] * N + n[None, :]
+    x = tl.load(x_ptr + at)
+    x = x - tl.sum(x, AXIS, keep_dims=True) / x.shape[AXIS]
+    d = tl.sqrt(tl.sum(x * x, AXIS, keep_dims=True) / x.shape[AXIS] + 1e-3)
+    w = tl.load(w_ptr + n)[None, :] if AXIS == 0 else tl.load(w_ptr + m)[:, None]
+    tl.store(out_ptr + at, x / d * w)
+
+
+@tegula.jit
+def reverse(x_ptr, B: tl.constexpr):
+    """In place: all is read before anything is written."""
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + (B - 1 - i))
+    tl.store(x_ptr + i, tl.where(i % 3 == 0, -x, x))
+
+
+@tegula.jit
+def where_largest(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    m, n = tl.arange(0, M), tl.arange(0, N)
+    x = tl.load(x_ptr + m[:, None] * N + n[None, :])
+    tl.store(out_ptr + m, tl.argmax(x, 1))
+
+
+@tegula.jit
+def running(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    """An op that takes a block whole, between blocks that no thread holds."""
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + at)
+    rows = tl.sum(x, 1)
+    tl.store(out_ptr + at, x + (tl.cumsum(rows, 0) - rows)[:, None])
+
+
+@tegula.jit
+def carried(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
+    """Large blocks in a loop, beside rows that go round it."""
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    top = tl.full((M,), -1000, tl.int32)
+    before = top
+    for k in range(n):
+        x = tl.load(x_ptr + k * M * N + at)
+        before = top
+        top = tl.maximum(top, tl.max(x, 1))
+        tl.store(out_ptr + k * M * N + at, x - top[:, None])
+    if n > 1:
+        top += before
+    tl.store(out_ptr + n * M * N + at, tl.broadcast_to(top[:, None], (M, N)))
+
+
+@tegula.jit
+def scatter(x_ptr, to_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    to = tl.load(to_ptr + i, mask=i < n)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.atomic_add(out_ptr + to, x, mask=(i < n) & (x > 0))
+
+
+def rounded_to_f8(x: np.ndarray) -> np.ndarray:
+    """To e4m3, of numbers up to 448."""
+    step = np.exp2(np.floor(np.log2(np.maximum(np.abs(x), 2.0**-6))) - 3)
+    return np.rint(x / step) * step
+
+
+def from_f8(bits: np.ndarray) -> np.ndarray:
+    e, f = (bits >> 3 & 15).astype(int), (bits & 7) / 8.0
+    x = np.where(e > 0, (1 + f) * np.exp2(e - 7.0), f * 2.0**-6)
+    return np.where(bits >> 7, -x, x)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_quantize(device, rng, dtype):
+    M, K, stride, BM, BK = 300, 250, 272, 256, 512
+    a = rng.standard_normal((M, stride)).astype(dtype)
+    q = device.put(np.full((M, stride), 77, np.uint8))
+    scale = device.poison((2, 1), np.float32)
+    quantize[(2, 1)](
+        device.put(a), scale, q, M, K, stride, BM=BM, BK=BK, num_warps=WARPS
+    )
+    got, used = device.get(q), a[:, :K].astype(np.float32)
+    assert (got[:, K:] == 77).all()
+    for k, rows in enumerate((slice(0, 256), slice(256, 300))):
+        top = np.abs(used[rows]).max()
+        assert device.get(scale)[k, 0] == top
+        # The quotient may be an ulp beside NumPy's: a step of float8 is 2^-3 of the number.
+        want = used[rows].astype(np.float64) * 448 / top
+        have = from_f8(got[rows, :K])
+        np.testing.assert_allclose(have, want, rtol=2.0**-4 * 1.0001, atol=2.0**-10)
+        assert (have == rounded_to_f8(want)).mean() > 0.999
+
+
+@pytest.mark.parametrize("n", [131072, 100003])
+def test_softmax(device, rng, n):
+    x = rng.standard_normal(n, dtype=np.float32)
+    out = device.poison(131072, np.float32)
+    softmax[(1,)](out, device.put(x), n, B=131072, num_warps=WARPS)
+    e = np.exp(x.astype(np.float64) - x.max())
+    np.testing.assert_allclose(device.get(out)[:n], e / e.sum(), rtol=1e-5)
+    assert np.isnan(device.get(out)[n:]).all()
+
+
+@pytest.mark.parametrize("shape", [(256, 512), (2048, 64), (16, 8192)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_statistics(device, rng, shape, axis):
+    x = rng.standard_normal(shape, dtype=np.float32)
+    w = rng.standard_normal(shape[1 - axis], dtype=np.float32)
+    out = device.poison(shape, np.float32)
+    normalize[(1,)](
+        out,
+        device.put(x),
+        device.put(w),
+        AXIS=axis,
+        M=shape[0],
+        N=shape[1],
+        num_warps=WARPS,
+    )
+    y = x.astype(np.float64)
+    y -= y.mean(axis, keepdims=True)
+    y /= np.sqrt((y * y).mean(axis, keepdims=True) + 1e-3)
+    want = y * np.expand_dims(w, axis)
+    np.testing.assert_allclose(device.get(out), want, rtol=2e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float64])
+def test_reverse(device, rng, dtype):
+    x = (rng.standard_normal(131072) * 50).astype(dtype)
+    at = device.put(x)
+    reverse[(1,)](at, B=131072, num_warps=WARPS)
+    want = np.where(np.arange(131072) % 3 == 0, -x[::-1], x[::-1])
+    np.testing.assert_array_equal(device.get(at), want)
+
+
+def test_where_largest(device, rng):
+    x = rng.integers(0, 40, (512, 256)).astype(np.float32)
+    out = device.poison(512, np.int32)
+    where_largest[(1,)](device.put(x), out, M=512, N=256, num_warps=WARPS)
+    np.testing.assert_array_equal(device.get(out), x.argmax(1))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_running(device, rng, dtype):
+    x = rng.integers(-9, 9, (128, 1024)).astype(dtype)
+    out = device.poison(x.shape, dtype)
+    running[(1,)](device.put(x), out, M=128, N=1024, num_warps=WARPS)
+    rows = x.sum(1, dtype=dtype)
+    want = x + (rows.cumsum(dtype=dtype) - rows)[:, None]
+    np.testing.assert_array_equal(device.get(out), want)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_carried(device, rng, n):
+    M, N = 128, 1024
+    x = rng.integers(-99, 99, (3, M, N)).astype(np.int32)
+    out = device.poison((4, M, N), np.int32)
+    carried[(1,)](device.put(x), out, n, M=M, N=N, num_warps=WARPS)
+    top = np.full(M, -1000)
+    before, want = top, []
+    for k in range(n):
+        before, top = top, np.maximum(top, x[k].max(1))
+        want.append(x[k] - top[:, None])
+    want.append(np.repeat((top + before if n > 1 else top)[:, None], N, 1))
+    np.testing.assert_array_equal(device.get(out)[: n + 1], np.array(want))
+
+
+def test_scatter(device, rng):
+    n = 131072 - 77
+    x = rng.integers(-9, 9, 131072).astype(np.int32)
+    to = rng.integers(0, 1000, 131072).astype(np.int32)
+    out = device.put(np.zeros(1000, np.int32))
+    scatter[(1,)](device.put(x), device.put(to), out, n, B=131072, num_warps=WARPS)
+    want = np.zeros(1000, np.int32)
+    on = x[:n] > 0
+    np.add.at(want, to[:n][on], x[:n][on])
+    np.testing.assert_array_equal(device.get(out), want)
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_90a", "emu:sm_90a"])
+def test_code_is_short(target):
+    """8192 elements a thread: minutes of ptxas, were each of them its own code."""
+    sides = {"BM": 1024, "BK": 1024}
+    compiled = quantize.compile(
+        "*bf16:16", "*fp32:16", "*u8:16", *["i32"] * 3, target=target, **sides
+    )
+    assert sum(compiled.timings.values()) < 20_000  # ms; 300 on an idle machine
+    code = compiled.asm["llir"].splitlines()
+    assert len(code) < 5000
+    if target.startswith("cuda"):
+        assert ".local" in compiled.asm["ptx"]
