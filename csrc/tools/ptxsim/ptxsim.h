@@ -119,6 +119,9 @@ uint32_t sim_shared_bytes(const Func *f); /* of fixed size */
 _Noreturn void sim_fault(Warp *w, const Ins *i, int lane, int error, const char *fmt,
                          ...) PTX_PRINTF(5, 6);
 Launch *warp_launch(const Warp *w);
+/* exec.c: what lanes ask for; a warp's turn: until it waits, ends, or has had enough. */
+extern const Owner sim_owner;
+void sim_run_warp(Warp *w);
 
 /* Registered memory: what kernels may touch. */
 bool region_add(const void *p, size_t n);

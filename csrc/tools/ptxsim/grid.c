@@ -1,0 +1,312 @@
+/* grid: blocks and clusters, and whose turn it is.
+ *
+ * Warps of a block take turns (sim_run_warp). Blocks run one cluster at a time, so that a block's
+ * memory stays warm; one that does not end (it may wait for another block) gets company, and
+ * then they take turns too.
+ */
+#include "ptx/specials.h"
+#include "tools/ptxsim/count.h"
+#include "tools/ptxsim/ptxsim.h"
+
+#include <cuda.h>
+
+enum { LONE_SLICES = 512, MAX_RESIDENT = 1024, N_SMS = 16 };
+
+static uint64_t
+special_value(const Warp *w, int which, int lane)
+{
+    const Launch *l = warp_launch(w);
+    const Cta *c = w->cta;
+    int tid = LANES * w->id + lane;
+    const int at[3] = {tid % l->block[0], tid / l->block[0] % l->block[1],
+                       tid / l->block[0] / l->block[1]};
+    uint32_t bit = 1u << lane;
+    switch (which) {
+    case S_TID_X:
+    case S_TID_Y:
+    case S_TID_Z: return (uint64_t)at[which - S_TID_X];
+    case S_NTID_X:
+    case S_NTID_Y:
+    case S_NTID_Z: return (uint64_t)l->block[which - S_NTID_X];
+    case S_CTAID_X:
+    case S_CTAID_Y:
+    case S_CTAID_Z: return (uint64_t)c->id[which - S_CTAID_X];
+    case S_NCTAID_X:
+    case S_NCTAID_Y:
+    case S_NCTAID_Z: return (uint64_t)l->grid[which - S_NCTAID_X];
+    case S_CLUSTERID_X:
+    case S_CLUSTERID_Y:
+    case S_CLUSTERID_Z: {
+        int k = which - S_CLUSTERID_X;
+        return (uint64_t)(c->id[k] / l->cluster[k]);
+    }
+    case S_NCLUSTERID_X:
+    case S_NCLUSTERID_Y:
+    case S_NCLUSTERID_Z: {
+        int k = which - S_NCLUSTERID_X;
+        return (uint64_t)(l->grid[k] / l->cluster[k]);
+    }
+    case S_CLUSTER_CTAID_X:
+    case S_CLUSTER_CTAID_Y:
+    case S_CLUSTER_CTAID_Z: {
+        int k = which - S_CLUSTER_CTAID_X;
+        return (uint64_t)(c->id[k] % l->cluster[k]);
+    }
+    case S_CLUSTER_NCTAID_X:
+    case S_CLUSTER_NCTAID_Y:
+    case S_CLUSTER_NCTAID_Z: return (uint64_t)l->cluster[which - S_CLUSTER_NCTAID_X];
+    case S_CLUSTER_CTARANK: return (uint64_t)c->rank;
+    case S_CLUSTER_NCTARANK: return (uint64_t)c->cluster->n_ctas;
+    case S_LANEID: return (uint64_t)lane;
+    case S_WARPID: return (uint64_t)w->id;
+    case S_NWARPID: return (uint64_t)c->n_warps;
+    case S_SMID: return (uint64_t)((c->id[0] + c->id[1] + c->id[2]) % N_SMS);
+    case S_NSMID: return N_SMS;
+    case S_GRIDID: return 1;
+    case S_LANEMASK_EQ: return bit;
+    case S_LANEMASK_LE: return bit | (bit - 1);
+    case S_LANEMASK_LT: return bit - 1;
+    case S_LANEMASK_GE: return ~(bit - 1);
+    case S_LANEMASK_GT: return (uint32_t)~(bit | (bit - 1));
+    case S_DYNAMIC_SMEM: return l->shared;
+    case S_TOTAL_SMEM: return c->n_shared;
+    default: return 0; /* clocks: read when they are asked */
+    }
+}
+
+static uint32_t
+extern_shared_at(const Module *m)
+{
+    uint32_t a = m->shared_align > 16 ? m->shared_align : 16;
+    return (m->shared_bytes + a - 1) & -a;
+}
+
+uint32_t
+sim_shared_bytes(const Func *f)
+{
+    return f->mod->shared_bytes;
+}
+
+static uint64_t
+const_value(const Func *f, const Const *k)
+{
+    if (!k->sym)
+        return k->value;
+    if (k->sym->is_extern)
+        return k->value + SHARED_BASE + extern_shared_at(f->mod);
+    return k->value + k->sym->offset;
+}
+
+static void
+warp_new(Warp *w, const Func *f, Cta *c, int id)
+{
+    *w = (Warp){.lanes.owner = &sim_owner, .f = f, .cta = c, .id = id};
+    void *file = NULL;
+    if (posix_memalign(&file, 64, f->file_bytes + 64) == 0)
+        memset(w->lanes.file = file, 0, f->file_bytes + 64);
+    w->lanes.undef = calloc(5 * (f->n_regs + 1u), sizeof *w->lanes.undef);
+    w->local = calloc(LANES, f->local_bytes + 1);
+    if (!w->lanes.file || !w->lanes.undef || !w->local) {
+        Launch *l = c->cluster->launch;
+        snprintf(l->text, sizeof l->text, "out of memory");
+        l->error = CUDA_ERROR_OUT_OF_MEMORY;
+        longjmp(l->stop, 1);
+    }
+    for (uint32_t k = 0; k < 4; k++)
+        w->lanes.has[k] = w->lanes.undef + (k + 1) * (f->n_regs + 1u);
+    for (int k = 0; k < f->n_consts; k++) {
+        uint64_t v[LANES];
+        for (int l = 0; l < LANES; l++)
+            v[l] = const_value(f, &f->consts[k]);
+        lanes_put(&w->lanes, f->consts[k].reg, (uint32_t)FULL, v);
+    }
+}
+
+static void
+warp_reset(Warp *w, int n_threads)
+{
+    const Func *f = w->f;
+    w->state = WARP_RUNS;
+    int left = n_threads - LANES * w->id;
+    w->lanes.alive = w->mask = left >= LANES ? (uint32_t)FULL : (1u << left) - 1;
+    w->pc = 0;
+    w->wait_pc = INT32_MAX;
+    w->lanes.carry = 0;
+    w->parked = 0;
+    w->is_last = false;
+    w->has_arrived = false;
+    w->n_copies = 0;
+    memset(w->committed, 0, sizeof w->committed);
+    memset(w->depth, 0, sizeof w->depth);
+    memset(w->lanes.undef, 0xff, (f->n_regs + 1) * sizeof *w->lanes.undef);
+    memset(w->lanes.has[0], 0, 4 * (f->n_regs + 1u) * sizeof *w->lanes.undef);
+    w->lanes.undef[0] = 0;
+    for (int k = 0; k < f->n_specials; k++) {
+        uint64_t v[LANES];
+        for (int l = 0; l < LANES; l++)
+            v[l] = special_value(w, f->specials[k].which, l);
+        lanes_put(&w->lanes, f->specials[k].reg, (uint32_t)FULL, v);
+    }
+}
+
+static void
+cluster_free(Cluster *k)
+{
+    if (!k)
+        return;
+    for (int c = 0; c < k->n_ctas; c++) {
+        Cta *cta = &k->ctas[c];
+        for (int n = 0; cta->warps && n < cta->n_warps; n++) {
+            free(cta->warps[n].lanes.file);
+            free(cta->warps[n].lanes.undef);
+            free(cta->warps[n].local);
+            free(cta->warps[n].copies);
+        }
+        free(cta->warps);
+        free(cta->shared);
+        free(cta->state);
+    }
+    free(k->ctas);
+    free(k);
+}
+
+static _Noreturn void
+no_memory(Launch *l)
+{
+    snprintf(l->text, sizeof l->text, "out of memory");
+    l->error = CUDA_ERROR_OUT_OF_MEMORY;
+    longjmp(l->stop, 1);
+}
+
+static void
+cluster_new(Launch *l, Cluster **to)
+{
+    Cluster *k = *to = calloc(1,
+                              sizeof *k); /* the caller's to free, whatever happens */
+    const Module *m = l->f->mod;
+    if (!k)
+        no_memory(l);
+    k->launch = l;
+    int n = l->cluster[0] * l->cluster[1] * l->cluster[2];
+    if (!(k->ctas = calloc((size_t)n, sizeof *k->ctas)))
+        no_memory(l);
+    k->n_ctas = n;
+    for (int c = 0; c < n; c++) {
+        Cta *cta = &k->ctas[c];
+        cta->cluster = k;
+        cta->rank = c;
+        cta->n_warps = (l->block[0] * l->block[1] * l->block[2] + LANES - 1) / LANES;
+        cta->n_shared = l->shared ? extern_shared_at(m) + l->shared : m->shared_bytes;
+        cta->shared = calloc(1, cta->n_shared + 64u);
+        cta->state = malloc(cta->n_shared + 64u);
+        cta->warps = calloc((size_t)cta->n_warps, sizeof *cta->warps);
+        if (!cta->shared || !cta->state || !cta->warps)
+            no_memory(l);
+        for (int w = 0; w < cta->n_warps; w++)
+            warp_new(&cta->warps[w], l->f, cta, w);
+    }
+}
+
+/* The cluster becomes number `index` of the grid. */
+static void
+cluster_reset(Launch *l, Cluster *k, int64_t index)
+{
+    int64_t nx = l->grid[0] / l->cluster[0], ny = l->grid[1] / l->cluster[1];
+    int at[3] = {(int)(index % nx), (int)(index / nx % ny), (int)(index / nx / ny)};
+    k->n_slices = 0;
+    k->is_ended = false;
+    for (int c = 0; c < k->n_ctas; c++) {
+        Cta *cta = &k->ctas[c];
+        int in[3] = {c % l->cluster[0], c / l->cluster[0] % l->cluster[1],
+                     c / l->cluster[0] / l->cluster[1]};
+        for (int d = 0; d < 3; d++)
+            cta->id[d] = at[d] * l->cluster[d] + in[d];
+        cta->n_gone = 0;
+        memset(cta->state, BYTE_UNDEF, cta->n_shared);
+        memset(cta->barrier, 0, sizeof cta->barrier);
+        for (int w = 0; w < cta->n_warps; w++)
+            warp_reset(&cta->warps[w], l->block[0] * l->block[1] * l->block[2]);
+    }
+}
+
+/* One turn for each warp: did any run? */
+static bool
+cluster_turn(Cluster *k)
+{
+    bool ran = false, ended = true;
+    for (int c = 0; c < k->n_ctas; c++)
+        for (int w = 0; w < k->ctas[c].n_warps; w++) {
+            Warp *warp = &k->ctas[c].warps[w];
+            if (warp->state == WARP_RUNS) {
+                sim_run_warp(warp);
+                ran = true;
+            }
+            ended &= warp->state == WARP_DONE;
+        }
+    k->n_slices++;
+    k->is_ended = ended;
+    return ran;
+}
+
+static _Noreturn void
+deadlock(Cluster *k)
+{
+    for (int c = 0; c < k->n_ctas; c++)
+        for (int n = 0; n < k->ctas[c].n_warps; n++) {
+            Warp *w = &k->ctas[c].warps[n];
+            if (w->state == WARP_AT_BARRIER || w->state == WARP_AT_CLUSTER)
+                sim_fault(w, w->at, 0, CUDA_ERROR_LAUNCH_TIMEOUT,
+                          "waits for ever at a barrier that others do not reach");
+        }
+    no_memory(k->launch); /* cannot be: somebody waits, or all have ended */
+}
+
+typedef struct Resident { /* clusters that take turns */
+    Cluster *live[MAX_RESIDENT];
+    int n;
+} Resident;
+
+static void
+run_grid(Launch *l, Resident *r)
+{
+    int64_t next = 0, ended = 0;
+    int64_t count = (int64_t)l->grid[0] * l->grid[1] * l->grid[2] /
+                    (l->cluster[0] * l->cluster[1] * l->cluster[2]);
+    while (ended < count) {
+        bool wants_company = r->n == 0;
+        for (int k = 0; k < r->n; k++) {
+            Cluster *c = r->live[k];
+            if (c->is_ended)
+                continue;
+            if (!cluster_turn(c) && !c->is_ended)
+                deadlock(c); /* nobody outside of it can help */
+            wants_company |= c->n_slices % LONE_SLICES == 0;
+            if (c->is_ended) {
+                ended++;
+                if (next < count)
+                    cluster_reset(l, c, next++);
+            }
+        }
+        if (wants_company && next < count && r->n < MAX_RESIDENT) {
+            cluster_new(l, &r->live[r->n++]);
+            cluster_reset(l, r->live[r->n - 1], next++);
+        }
+    }
+}
+
+int
+sim_launch(Launch *l)
+{
+    Resident *r = calloc(1, sizeof *r);
+    if (!r)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    l->error = 0;
+    l->counts = count_begin(l);
+    if (!setjmp(l->stop))
+        run_grid(l, r);
+    for (int k = 0; k < r->n; k++)
+        cluster_free(r->live[k]);
+    free(r);
+    count_end(l->counts, l);
+    return l->error;
+}
