@@ -180,6 +180,18 @@ is_foreign(Fe *f, PyObject *o)
     return fe_has_attr(f, o, "__code__") && fe_has_attr(f, o, "__triton_builtin__");
 }
 
+static bool
+is_of_tegula(PyObject *o)
+{
+    PyObject *mod = PyObject_GetAttrString(o, "__module__");
+    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL)
+                                                : NULL;
+    bool ours = s && !strncmp(s, "tegula", 6);
+    PyErr_Clear();
+    Py_XDECREF(mod);
+    return ours;
+}
+
 /* May o be called by the compiler? Only what computes constants from constants. */
 static bool
 is_constant_function(Fe *f, PyObject *o)
@@ -193,13 +205,7 @@ is_constant_function(Fe *f, PyObject *o)
     PyErr_Clear();
     if (!of)
         return false;
-    PyObject *cls = PyType_Check(of) ? of : (PyObject *)Py_TYPE(of);
-    PyObject *mod = PyObject_GetAttrString(cls, "__module__");
-    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL)
-                                                : NULL;
-    bool ours = s && !strncmp(s, "tegula", 6);
-    PyErr_Clear();
-    Py_XDECREF(mod);
+    bool ours = is_of_tegula(PyType_Check(of) ? of : (PyObject *)Py_TYPE(of));
     Py_DECREF(of);
     return ours;
 }
@@ -297,7 +303,8 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
             PyTuple_SetItem(pos, i, Py_NewRef(placeholder(f)));
             continue;
         }
-        if (all[i].kind != V_OBJ && name && !fe_has_attr(f, o, "__tegula_constexpr__"))
+        bool is_users = fe_has_attr(f, o, "__tegula_constexpr__") && !is_of_tegula(o);
+        if (all[i].kind != V_OBJ && name && !is_users)
             help_instead(f, name);
         PyObject *x = v_to_py(f, all[i], what);
         f->c->pending_help = NULL;
