@@ -160,9 +160,8 @@ log2_f32(const M *m, Lv x)
 /* ---- sin, cos -------------------------------------------------------------------------------- */
 
 /* 2 / pi, the bits behind the point. */
-static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1,
-                                       0xf534ddc0, 0xdb629599, 0x3c439041,
-                                       0xfe5163ab, 0xdebbc561};
+static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
+                                       0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
 enum { LAST_SHIFT = 104, NEXT = 64 }; /* 2^127 is 24 bits times 2^104 */
 
 /* 64 bits of 2 / pi * 2^p modulo 4: two before the point, 62 behind. */
@@ -213,26 +212,22 @@ windows(const M *m, Lv p)
     return win;
 }
 
-/* x = q pi/2 + r. In double with pi/2 in two parts up to 2^30; from there x is a whole
- * number, and all of x * 2/pi that matters modulo 4 is its 24-bit significand times a
- * window of 2/pi (Payne and Hanek, 1983), modulo 2^64. No float is nearer to a multiple of
- * pi/2 than 2^-30, of which 64 bits leave 8: 32 more are multiplied for their carry. */
-Turns32
-math_quadrant(const M *m, Lv x)
+typedef struct Turns64 { /* Turns32 before its r is rounded: doubles */
+    Lv q, r;
+} Turns64;
+
+/* x = q pi/2 + r of whole numbers |x| from 2^30 on: all of x * 2/pi that matters modulo 4
+ * is x's 24-bit significand times a window of 2/pi (Payne and Hanek, 1983), modulo 2^64.
+ * No float is nearer to a multiple of pi/2 than 2^-30, of which 64 bits leave 8: 32 more
+ * are multiplied for their carry. */
+static Turns64
+far_quadrant(const M *m, Lv x)
 {
     Ll *l = m->l;
     LLVMBuilderRef b = l->b;
     Lt f64 = ll_vec(l->f64, m->lanes), i64 = ll_vec(l->i64, m->lanes);
-#define D(v) ll_splat(l, LLVMConstReal(l->f64, (v)), m->lanes)
 #define W(v) ll_splat(l, ll_i64(l, (v)), m->lanes)
-    Lv d = LLVMBuildFPExt(b, x, f64, "");
-    Lv t = mad(m, d, D(0x1.45f306dc9c883p-1), D(0x1.8p52));
-    Lv n = LLVMBuildFSub(b, t, D(0x1.8p52), "");
-    Lv r = mad(m, n, D(-0x1.921fb54442d18p+0), d);
-    r = mad(m, n, D(-0x1.1a62633145c07p-54), r);
-    Lv q = LLVMBuildTrunc(b, LLVMBuildBitCast(b, t, i64, ""), m->i, "");
-
-    Lv w = bits(m, x), a = magnitude(m, x);
+    Lv w = bits(m, x);
     Lv e = LLVMBuildAnd(b, LLVMBuildLShr(b, w, whole(m, 23), ""), whole(m, 255), "");
     Lv p = LLVMBuildSub(b, e, whole(m, 150), "");
     p = ll_intrinsic(l, "llvm.smax", (Lt[]){m->i}, 1, (Lv[]){p, whole(m, 0)}, 2);
@@ -248,22 +243,69 @@ math_quadrant(const M *m, Lv x)
     Lv turns = LLVMBuildAShr(b, LLVMBuildAdd(b, prod, W((int64_t)1 << 61), ""), W(62),
                              "");
     Lv frac = LLVMBuildSub(b, prod, LLVMBuildShl(b, turns, W(62), ""), "");
-    Lv far = LLVMBuildFMul(b, LLVMBuildSIToFP(b, frac, f64, ""),
-                           D(0x1.921fb54442d18p-62), "");
-    Lv far_q = LLVMBuildTrunc(b, turns, m->i, "");
+    Lv unit = ll_splat(l, LLVMConstReal(l->f64, 0x1.921fb54442d18p-62), m->lanes);
+    Lv r = LLVMBuildFMul(b, LLVMBuildSIToFP(b, frac, f64, ""), unit, "");
+    Lv q = LLVMBuildTrunc(b, turns, m->i, "");
     Lv is_neg = less(m, x, num(m, 0)); /* of -x everything is the negative */
-    far = LLVMBuildSelect(b, is_neg, LLVMBuildFNeg(b, far, ""), far, "");
-    far_q = pick(m, is_neg, LLVMBuildNeg(b, far_q, ""), far_q);
+    return (Turns64){pick(m, is_neg, LLVMBuildNeg(b, q, ""), q),
+                     LLVMBuildSelect(b, is_neg, LLVMBuildFNeg(b, r, ""), r, "")};
+#undef W
+}
 
-    /* Infinity is not "far": it makes a NaN on the near road. */
+/* The same up to 2^30: in double, with pi/2 in two parts. */
+static Turns64
+near_quadrant(const M *m, Lv x)
+{
+    Ll *l = m->l;
+    LLVMBuilderRef b = l->b;
+    Lt f64 = ll_vec(l->f64, m->lanes), i64 = ll_vec(l->i64, m->lanes);
+#define D(v) ll_splat(l, LLVMConstReal(l->f64, (v)), m->lanes)
+    Lv d = LLVMBuildFPExt(b, x, f64, "");
+    Lv t = mad(m, d, D(0x1.45f306dc9c883p-1), D(0x1.8p52));
+    Lv n = LLVMBuildFSub(b, t, D(0x1.8p52), "");
+    Lv r = mad(m, n, D(-0x1.921fb54442d18p+0), d);
+    r = mad(m, n, D(-0x1.1a62633145c07p-54), r);
+    Lv q = LLVMBuildTrunc(b, LLVMBuildBitCast(b, t, i64, ""), m->i, "");
+    return (Turns64){q, r};
+#undef D
+}
+
+static Lv
+any_of(const M *m, Lv flags)
+{
+    if (!m->lanes)
+        return flags;
+    Lt t = LLVMIntTypeInContext(m->l->cx, (unsigned)m->lanes);
+    Lv w = LLVMBuildBitCast(m->l->b, flags, t, "");
+    return LLVMBuildICmp(m->l->b, LLVMIntNE, w, LLVMConstNull(t), "");
+}
+
+/* The far road is long and hardly ever taken: a branch around it. Infinity is not "far": it
+ * makes a NaN on the near road. */
+Turns32
+math_quadrant(const M *m, Lv x)
+{
+    LLVMBuilderRef b = m->l->b;
+    Lv a = magnitude(m, x);
+    Turns64 k = near_quadrant(m, x);
     Lv is_far = LLVMBuildAnd(b, less(m, num(m, 0x1p30), a),
                              less(m, a, num(m, (double)__builtin_inff())), "");
-    Turns32 k = {.q = pick(m, is_far, far_q, q)};
-    r = LLVMBuildSelect(b, is_far, far, r, "");
-    k.r = LLVMBuildFPTrunc(b, r, m->f, "");
-    return k;
-#undef D
-#undef W
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), far_at = ll_block(m->l, "far"),
+                      join = ll_block(m->l, "near");
+    LLVMBuildCondBr(b, any_of(m, is_far), far_at, join);
+    LLVMPositionBuilderAtEnd(b, far_at);
+    Turns64 far = far_quadrant(m, x);
+    far.q = pick(m, is_far, far.q, k.q);
+    far.r = LLVMBuildSelect(b, is_far, far.r, k.r, "");
+    far_at = LLVMGetInsertBlock(b);
+    LLVMBuildBr(b, join);
+    LLVMPositionBuilderAtEnd(b, join);
+    Lv q = LLVMBuildPhi(b, LLVMTypeOf(k.q), ""),
+       r = LLVMBuildPhi(b, LLVMTypeOf(k.r), "");
+    LLVMBasicBlockRef from[] = {before, far_at};
+    LLVMAddIncoming(q, (Lv[]){k.q, far.q}, from, 2);
+    LLVMAddIncoming(r, (Lv[]){k.r, far.r}, from, 2);
+    return (Turns32){q, LLVMBuildFPTrunc(b, r, m->f, "")};
 }
 
 Lv
