@@ -101,8 +101,8 @@ int fe_captures_traverse(const FeCaptures *c, visitproc visit, void *arg);
 bool fe_may_read(const FeEnv *env, PyObject *o, PyObject **lost); /* see fe_clear */
 
 /* ---- hash.c ---------------------------------------------------------------------------- */
-/* SHA-256 over the normalised AST dump (no line numbers, no docstrings) of f and of everything it
- * calls, and the values of the globals they use: new ref to bytes, or NULL with an exception.
+/* SHA-256 over the normalised AST dump (no line numbers but with FeEnv.has_places, no docstrings)
+ * of f and of everything it calls, and the values of the globals they use: new ref to bytes, or NULL with an exception.
  * For the disk key. captures: gets those globals; may be NULL. */
 PyObject *fe_function_hash(const FeEnv *env, FeFunction *f, FeCaptures *captures);
 
@@ -140,6 +140,7 @@ struct FeEnv {
     FeFunction *(*as_function)(void *data, PyObject *obj);
     void *data;
     PyObject *language; /* the module tegula.language */
+    bool has_places;    /* what is compiled names its lines: so does fe_function_hash */
 };
 
 /* Builds f's IR for these arguments (one ArgSpec a parameter, defaults filled in). Raises

@@ -583,6 +583,15 @@ done:
     return bad;
 }
 
+/* Where each line of it stands. */
+static int
+put_place(Hash *h, const FeFunction *fn)
+{
+    char line[16];
+    snprintf(line, sizeof line, "%d", fn->first_line);
+    return put(h, fn->file) || put(h, line) || (fn->source && put_str(h, fn->source));
+}
+
 static int
 put_function(Hash *h, FeFunction *fn)
 {
@@ -605,7 +614,7 @@ put_function(Hash *h, FeFunction *fn)
     h->fn = fn;
     h->names = NULL;
     h->quiet = 0;
-    int bad = put_tree(h, fn->ast);
+    int bad = put_tree(h, fn->ast) || (h->env->has_places && put_place(h, fn));
     h->names = names;
     h->quiet = quiet;
     for (int i = 0; !bad && i < fn->n_params; i++) {

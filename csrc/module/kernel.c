@@ -38,7 +38,7 @@ as_function(void *data, PyObject *obj)
 bool
 kernel_env(State *st, FeEnv *env)
 {
-    *env = (FeEnv){as_function, st, state_language(st)};
+    *env = (FeEnv){as_function, st, state_language(st), false};
     return env->language != NULL;
 }
 

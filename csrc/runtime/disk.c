@@ -367,6 +367,8 @@ disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *k
     FeEnv env;
     if (!kernel_env(c->k->st, &env))
         return -1;
+    /* Failed assertions and checks say where. */
+    env.has_places = o.debug || o.check_bounds || target.kind == TARGET_EMU;
     PyObject *source = fe_function_hash(&env, c->k->f, captures);
     if (!source)
         return -1;

@@ -21,6 +21,7 @@ from tegula.errors import OutOfResources as OutOfResources  # Triton 2 had it he
 from tegula.errors import (
     UnsupportedLanguageConstruct as UnsupportedLanguageConstruct,
 )
+from tegula.tensors import MockTensor
 
 __path__: list[str] = []  # Triton has a package here: see tegula.compat
 
@@ -89,6 +90,7 @@ def signature_text(x: Any, facts: bool = False) -> Any:
     if hasattr(x, "block_shape"):
         of = signature_text(x.base).removeprefix("*")
         return f"tensordesc<{of}{list(map(int, x.block_shape))}>"
+    x = MockTensor.wrap_dtype(x)  # of a warmup
     dtype = getattr(x, "dtype", None)
     if dtype is None:
         return "constexpr"

@@ -267,6 +267,35 @@ def test_preload_of_dtypes():
     assert fill.preload(data) is fill[(1,)](y, tl.float32, (tl.float16, 2))
 
 
+def test_preload_of_a_warmup_by_dtypes():
+    torch = pytest.importorskip("torch")
+    told = []
+    knobs.runtime.jit_cache_hook = lambda **kw: told.append(kw["compile"]) and False
+    given = (torch.float32, torch.float32, 100)
+    fn = kernel()
+    v = fn.warmup(*given, BLOCK=64, grid=(1,))
+    knobs.runtime.reset()
+    assert list(told[0]["signature"].values())[:2] == ["*fp32", "*fp32"]
+    assert fn.preload(told[0]["specialization_data"]) is v
+
+
+def test_debug_of_a_launch():
+    """It goes ahead of the decorator's; the knob is for all."""
+
+    @tegula.jit(debug=True)
+    def positive(x):
+        tl.device_assert(tl.load(x) > 0, "positive")
+
+    x = np.zeros(1, np.float32)
+    positive[(1,)](x, debug=False)
+    for debug in ({}, {"debug": True}, {"debug": None}):
+        with pytest.raises(RuntimeError, match="positive"):
+            positive[(1,)](x, **debug)
+    knobs.runtime.debug = True
+    with pytest.raises(RuntimeError, match="positive"):
+        positive[(1,)](x, debug=False)
+
+
 def test_preload_of_constants_in_tuples():
     @tegula.jit
     def scale(y, how):

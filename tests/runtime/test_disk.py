@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -239,3 +240,35 @@ def test_an_edited_library_is_another_compiler(tmp_path):
     library.write_text(text.replace(flipped, "return x"))
     assert run() == "False 0.0"
     assert run() == "True 0.0"
+
+
+ASSERTS = """
+import tegula
+import tegula.language as tl
+
+@tegula.jit
+def helper(x):
+    tl.device_assert(x > 0, "positive")
+
+@tegula.jit
+def kernel(x):
+    helper(tl.load(x))
+"""
+
+
+@pytest.mark.parametrize("old", ["\nimport tegula\n", "helper(x):\n    tl.dev"])
+def test_what_names_its_lines_is_another_when_they_move(folder, tmp_path, old):
+    """The line of a failed assertion is in the code: above it, or in front of it, comes
+    another one."""
+    file = tmp_path / "moved.py"
+    for n in (0, 2):
+        new = "\n# more" * n + old if old[0] == "\n" else old
+        new = new.replace("    tl", "    # more\n" * n + "    tl")
+        file.write_text(ASSERTS.replace(old, new))
+        module = runpy.run_path(str(file))
+        with pytest.raises(tegula.errors.DeviceAssertError) as e:
+            module["kernel"][(1,)](np.zeros(1, np.float32), debug=True)
+        assert f"moved.py:{7 + n}:" in str(e.value)
+        module["kernel"][(1,)](np.ones(1, np.float32), debug=True)
+    again = runpy.run_path(str(file))["kernel"]
+    assert again[(1,)](np.ones(1, np.float32), debug=True).metadata.from_disk
