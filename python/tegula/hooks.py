@@ -274,7 +274,7 @@ def around_compile(
     forbidden = hook(
         key=key,
         repr=f"{kernel.__name__}[{flags}]({shown})",
-        fn=JitFunctionInfo(kernel.__module__, kernel.__name__, kernel),
+        fn=JitFunctionInfo(kernel.__module__, kernel.__qualname__, kernel),
         compile={
             "key": key,
             "signature": signature,

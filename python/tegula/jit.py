@@ -367,7 +367,7 @@ class JITFunction(Kernel, KernelInterface, Generic[R]):
         data = json.loads(specialization_data)
         if data["name"] != self.__qualname__:
             raise RuntimeError(
-                f"specialization data is of {data['name']}, not of {self.__qualname__}"
+                f"Specialization data is for {data['name']}, not {self.__qualname__}"
             )
         given = {k: _untuple(v) for k, v in (data["types"] | data["constants"]).items()}
         return self.compile(**given, target=data["target"], **data["options"])

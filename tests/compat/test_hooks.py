@@ -75,7 +75,7 @@ def test_compile_hooks():
     fill[(2,)](x, 100, BLOCK=64, num_warps=2)
     fill[(2,)](x, 100, BLOCK=64, num_warps=2)
     (call,) = log
-    assert call["fn"].name == "fill" and call["fn"].jit_function is fill
+    assert call["fn"].name == "kernel.<locals>.fill" and call["fn"].jit_function is fill
     about = call["compile"]
     assert about["signature"] == {"x": "*fp32", "n": "i32", "BLOCK": "constexpr"}
     assert about["constants"] == {"BLOCK": 64} and about["num_warps"] == 2

@@ -248,7 +248,7 @@ def test_preload():
     v = other.preload(data)
     assert v.metadata.num_warps == 2
     assert other[(2,)](x, y, 100, BLOCK=64, num_warps=2) is v
-    with pytest.raises(RuntimeError, match="not of"):
+    with pytest.raises(RuntimeError, match=r"is for kernel\..*scale, not copy_block"):
         copy_block.preload(data)
 
 
@@ -270,30 +270,14 @@ def test_preload_of_dtypes():
 def test_preload_of_a_warmup_by_dtypes():
     torch = pytest.importorskip("torch")
     told = []
-    knobs.runtime.jit_cache_hook = lambda **kw: told.append(kw["compile"]) and False
+    knobs.runtime.jit_cache_hook = lambda **kw: told.append(kw) and False
     given = (torch.float32, torch.float32, 100)
     fn = kernel()
     v = fn.warmup(*given, BLOCK=64, grid=(1,))
     knobs.runtime.reset()
-    assert list(told[0]["signature"].values())[:2] == ["*fp32", "*fp32"]
-    assert fn.preload(told[0]["specialization_data"]) is v
-
-
-def test_debug_of_a_launch():
-    """It goes ahead of the decorator's; the knob is for all."""
-
-    @tegula.jit(debug=True)
-    def positive(x):
-        tl.device_assert(tl.load(x) > 0, "positive")
-
-    x = np.zeros(1, np.float32)
-    positive[(1,)](x, debug=False)
-    for debug in ({}, {"debug": True}, {"debug": None}):
-        with pytest.raises(RuntimeError, match="positive"):
-            positive[(1,)](x, **debug)
-    knobs.runtime.debug = True
-    with pytest.raises(RuntimeError, match="positive"):
-        positive[(1,)](x, debug=False)
+    assert list(told[0]["compile"]["signature"].values())[:2] == ["*fp32", "*fp32"]
+    assert told[0]["fn"].name == "kernel.<locals>.scale"
+    assert fn.preload(told[0]["compile"]["specialization_data"]) is v
 
 
 def test_preload_of_constants_in_tuples():
