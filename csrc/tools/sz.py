@@ -37,7 +37,7 @@ CAPS = {
     "csrc/runtime/emu": 1800,
     "csrc/tools": 2200,
     "csrc/tools/ptxsim": 2500,
-    "python/tegula": 11300,
+    "python/tegula": 11600,
 }
 
 
