@@ -40,7 +40,7 @@ source_line(Comp *c, const char *file, int line)
 static Value param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name,
                    int *slot);
 
-/* A TensorDescriptor of the host: base, shape.., strides.., block.., padding, as key.c
+/* A TensorDescriptor of the host: base, shape.., strides.., block.., padding, as nodes.c
  * lists them. The kernel sees what make_tensor_descriptor would give. */
 static Value
 descriptor_param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name, int *slot)

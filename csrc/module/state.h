@@ -42,7 +42,7 @@ typedef struct State {
 #include "module/state.def"
 #undef STATE
     Config config;
-    PyObject **option_names; /* interned, in the order of options.def: key.c */
+    PyObject **option_names; /* interned, in the order of options.def: bind.c */
     Setter *setters;         /* N_SETTERS of them, by address of the type: dlpack.c */
     Cuda *cuda;              /* NULL until a launch or an inquiry needs the driver */
     bool lacks_cuda;         /* cuda_if_any looked for one in vain */

@@ -2,7 +2,7 @@
  *
  *     kernel[grid]          kernel.c makes a Launcher and a builtin function around it
  *     (x, y, n, BLOCK=64)   launch(): a vectorcall lands here, no tuple, no dictionary
- *         call_bind         names and Py_TYPEs -> nodes            key.c, dlpack.c
+ *         call_bind         names and Py_TYPEs -> nodes            nodes.c, dlpack.c
  *         call_hash         nodes -> 64 bits
  *         cache_get         one look-up                            cache.c
  *         launch_run        parameters in an array, and go         host_launch.c, cuda_launch.c

@@ -306,7 +306,7 @@ int tensors_wait(State *st, const Call *c, void *stream);
 /* SHARE_FACTS of a call on CPUs. */
 void call_note_sharing(Call *c);
 
-/* ---- bind.c, key.c: arguments -> nodes -> key ------------------------------------------------------ */
+/* ---- bind.c, nodes.c, key.c: arguments -> nodes -> key --------------------------------------------------- */
 /* Starts a call of k: its target is what TEGULA_TARGET asks for. */
 static inline void
 call_begin(Call *c, Kernel *k, bool types_only)
@@ -374,6 +374,15 @@ typedef struct Overrides {
 int overrides_read(const Call *c, Target t, const char *kernel, const char *hash,
                    Overrides *all);
 void overrides_free(Overrides *all);
+
+/* ---- pending.c: one thread compiles, the others wait ------------------------------------------------- */
+/* Notes that this thread compiles what the call wants; NULL with an exception. */
+Pending *pending_begin(Call *c);
+void pending_end(Kernel *k, Pending *p);
+/* The compile of the same key by another thread; NULL: none, or an exception. */
+Pending *pending_find(const Call *c);
+/* Waits until p is done, looking up now and then for Ctrl-C. 0, or -1 with an exception. */
+int pending_wait(Pending *p);
 
 /* ---- cache.c: variants in memory -------------------------------------------------------------- */
 /* The parameter whose argument a node is, or is an element of. */

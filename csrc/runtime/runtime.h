@@ -1,7 +1,7 @@
 /* runtime.h: kernels at work.
  *
  *     dlpack.c        any tensor -> pointer, dtype, shape, strides, device, stream
- *     key.c           launch arguments -> key of small integers; what is in it is a promise
+ *     nodes.c, key.c  launch arguments -> key of small integers; what is in it is a promise
  *     cache.c         variants in memory, then on disk
  *     launch.c        the hot path: no allocation, no format, no environment, no lock on a hit
  *     driver.c        CUDA through dlopen: driver.def is the table of entry points

@@ -16,7 +16,8 @@ import sys, time
 start = time.process_time()
 import tegula
 print(time.process_time() - start)
-heavy = {"torch", "numpy", "triton", "matplotlib"} & set(sys.modules)
+slow = {"subprocess", "tempfile", "shutil", "importlib.abc", "ast", "inspect", "json"}
+heavy = {"torch", "numpy", "triton", "matplotlib", *slow} & set(sys.modules)
 print(" ".join(sorted(heavy)))
 """
 

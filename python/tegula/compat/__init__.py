@@ -16,16 +16,20 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tegula
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:  # what has their methods is one, and importing them takes as long as all of tegula
+    Loader = MetaPathFinder = object
 
 TRITON_VERSION = "3.6.0"
 
@@ -98,7 +102,7 @@ def _target(name: str) -> str | None:
         return None
 
 
-class _Loader(importlib.abc.Loader):
+class _Loader(Loader):
     """Puts the module that a name stands for into sys.modules under that name."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
@@ -116,7 +120,7 @@ class _Loader(importlib.abc.Loader):
         sys.modules[spec.name] = real
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder(MetaPathFinder):
     """Finds triton and what is under it, and its distribution."""
 
     def find_spec(

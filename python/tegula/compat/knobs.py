@@ -10,8 +10,6 @@ nor that of ``tegula.knobs`` is an AttributeError.
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from typing import Any, NamedTuple
 
 from tegula.knob_types import (
@@ -158,6 +156,8 @@ class NvidiaTool(str):
     @property
     def version(self) -> str:
         """The release that ``--version`` names: "12.8". Empty if it names none."""
+        import subprocess
+
         text = subprocess.run(
             [self.path, "--version"], capture_output=True, text=True, check=False
         ).stdout
@@ -174,6 +174,8 @@ def find_tool(knob: str, path: str | None = None) -> NvidiaTool | None:
     # In the order of csrc/runtime/ptxas.c.
     homes = [os.environ.get(home) for home in ("CUDA_HOME", "CUDA_PATH")]
     places = [os.path.join(home, "bin") for home in homes if home]
+    import shutil
+
     for place in (*places, None, "/usr/local/cuda/bin"):  # None: PATH
         path = path or shutil.which(TOOLS[knob], path=place)
     return NvidiaTool(path) if path else None

@@ -1,0 +1,551 @@
+/* nodes: the arguments of a launch as nodes.
+ *
+ *     arg     x        n        BLOCK         bound by bind.c
+ *     node    pointer  scalar   const int     classified by Py_TYPE
+ *     key     f32,16   i32,8    64            key.c
+ *
+ * This is the hot path: it allocates nothing.
+ */
+#include "runtime/launch.h"
+
+#include <math.h>
+
+static inline void
+add(Call *c, uint32_t code, uint64_t bits, PyObject *value)
+{
+    int i = c->n++;
+    c->code[i] = code;
+    c->bits[i] = bits;
+    c->value[i] = value;
+}
+
+static int
+too_many(void)
+{
+    PyErr_Format(PyExc_ValueError,
+                 "a kernel takes at most %d values, those in tuples "
+                 "included",
+                 MAX_NODES);
+    return -1;
+}
+
+int
+constant_node(Call *c, PyObject *value)
+{
+    if (c->n >= MAX_NODES)
+        return too_many();
+    if (value == Py_None) {
+        add(c, CODE(NODE_NONE, 0, 0), 0, value);
+    } else if (PyLong_CheckExact(value)) {
+        int over;
+        long long v = PyLong_AsLongLongAndOverflow(value, &over);
+        add(c, CODE(over ? NODE_CONST_OBJECT : NODE_CONST_INT, 0, 0),
+            over ? 0 : (uint64_t)v, value);
+    } else if (PyBool_Check(value)) {
+        add(c, CODE(NODE_CONST_BOOL, 0, 0), value == Py_True, value);
+    } else if (PyFloat_CheckExact(value)) {
+        double d = PyFloat_AsDouble(value);
+        uint64_t bits;
+        memcpy(&bits, &d, sizeof bits);
+        add(c, CODE(NODE_CONST_FLOAT, 0, 0), bits, value);
+    } else {
+        Setter *s = setter_of(c->k->st, value);
+        if (!s)
+            return -1;
+        if (s->kind == SET_CONSTEXPR) {
+            PyObject *inner = PyObject_GetAttrString(value, "value");
+            if (!inner)
+                return -1;
+            Py_DECREF(inner); /* value keeps it: it is an attribute of the instance */
+            return constant_node(c, inner);
+        }
+        add(c, CODE(NODE_CONST_OBJECT, 0, 0), 0, value);
+    }
+    return 0;
+}
+
+static int
+float_node(Call *c, const FeParam *p, PyObject *x)
+{
+    double d = PyFloat_AsDouble(x);
+    if (d == -1.0 && PyErr_Occurred())
+        return -1;
+    if (p->has_type && (p->is_pointer || elem_is_int(p->elem)))
+        return PyErr_Format(PyExc_TypeError, "argument '%U' must be %s%s, not a float",
+                            p->name, p->is_pointer ? "a pointer to " : "",
+                            elem_info[p->elem].tl),
+               -1;
+    Elem e = p->has_type ? p->elem : E_F32;
+    uint64_t bits = 0;
+    if (e == E_F32) {
+        float f = (float)d;
+        memcpy(&bits, &f, sizeof f);
+    } else if (e == E_F64) {
+        memcpy(&bits, &d, sizeof d);
+    } else {
+        bits = elem_from_double(e, d);
+    }
+    add(c, CODE(NODE_SCALAR, e, 0), bits, x);
+    return 0;
+}
+
+/* An integer for a parameter whose annotation names its type. */
+static int
+typed_int(Call *c, const FeParam *p, PyObject *x, uint64_t v, bool is_negative)
+{
+    Elem e = p->elem;
+    if (p->is_pointer) {
+        c->span[c->n] = (Span){v, v + 1};
+        add(c, CODE(NODE_POINTER, e, truth_of_bits(v)), v, x);
+        return 0;
+    }
+    if (elem_is_float(e))
+        return float_node(c, p, x);
+    int bits = elem_info[e].bits;
+    if (e == E_I1) {
+        v = v != 0;
+    } else {
+        bool fits = elem_is_signed(e)
+                        ? (is_negative ? (int64_t)v >= -((int64_t)1 << (bits - 1))
+                                       : v >> (bits - 1) == 0)
+                        : !is_negative && (bits == 64 || v >> bits == 0);
+        if (!fits)
+            return PyErr_Format(PyExc_OverflowError,
+                                "argument '%U': %R does not fit %s", p->name, x,
+                                elem_info[e].tl),
+                   -1;
+    }
+    add(c, CODE(NODE_SCALAR, e, e == E_I1 ? 0 : truth_of_bits(v)), v, x);
+    return 0;
+}
+
+static int
+int_node(Call *c, const FeParam *p, PyObject *x)
+{
+    int over;
+    long long s = PyLong_AsLongLongAndOverflow(x, &over);
+    uint64_t v = (uint64_t)s;
+    if (over) {
+        v = over > 0 ? PyLong_AsUnsignedLongLong(x) : 0;
+        if (over < 0 || PyErr_Occurred()) {
+            PyErr_Clear();
+            return PyErr_Format(PyExc_OverflowError,
+                                "argument '%U': %R does not fit 64 bits", p->name, x),
+                   -1;
+        }
+    }
+    if (p->has_type)
+        return typed_int(c, p, x, v, s < 0 && !over);
+    Elem e = over ? E_U64 : s == (int32_t)s ? E_I32 : E_I64;
+    add(c, CODE(NODE_SCALAR, e, truth_of_bits(v) | (v == 1 ? FACT_EQ1 : 0)), v, x);
+    return 0;
+}
+
+static int
+bool_node(Call *c, const FeParam *p, PyObject *x)
+{
+    if (p->has_type && (p->is_pointer || p->elem != E_I1))
+        return typed_int(c, p, x, x == Py_True, false);
+    add(c, CODE(NODE_SCALAR, E_I1, 0), x == Py_True, x);
+    return 0;
+}
+
+static const char *
+place_name(int type)
+{
+    switch (type) {
+    case kDLCPU: return "CPU";
+    case kDLCUDA: return "CUDA";
+    case kDLCUDAHost: return "pinned CPU";
+    case kDLCUDAManaged: return "managed";
+    case kDLOpenCL: return "OpenCL";
+    case kDLVulkan: return "Vulkan";
+    case kDLMetal: return "Metal";
+    case kDLROCM: return "ROCm";
+    case kDLROCMHost: return "pinned ROCm";
+    case kDLOneAPI: return "oneAPI";
+    default: return "foreign";
+    }
+}
+
+/* A CPU tensor beside CUDA ones may be pinned, which torch does not say, and an object that
+ * has an address and no device may be anybody's: the driver knows. */
+static Place
+known_place(const Call *c, Place place, uint64_t address)
+{
+    bool is_mixed = place.type == kDLCPU && c->place.type == kDLCUDA;
+    int device = 0;
+    Cuda *cu = address && (is_mixed || !place.type) ? cuda_if_any(c->k->st) : NULL;
+    if (cu)
+        switch (cuda_memory(cu, address, &device)) {
+        case CUDA_MEMORY_NONE: break;
+        case CUDA_MEMORY_HOST: return (Place){kDLCUDAHost, 0};
+        case CUDA_MEMORY_DEVICE: return (Place){kDLCUDA, device};
+        }
+    return place;
+}
+
+/* Are the tensors so far, CPU tensors, all pinned? */
+static bool
+are_pinned(const Call *c)
+{
+    Cuda *cu = cuda_if_any(c->k->st);
+    int device;
+    for (int i = 0; cu && i < c->n; i++)
+        if (code_kind(c->code[i]) == NODE_POINTER && c->bits[i] &&
+            cuda_memory(cu, c->bits[i], &device) != CUDA_MEMORY_HOST)
+            return false;
+    return cu;
+}
+
+/* Tensors of several places: pinned and managed memory goes with either side. */
+static int
+merge_place(Call *c, const FeParam *p, PyObject *x, Place place,
+            const DLPackExchangeAPI *api)
+{
+    if (!place.type)
+        return 0;
+    if (place.type == kDLCUDA && c->place.type == kDLCPU && are_pinned(c))
+        c->place.type = kDLCUDAHost;
+    bool is_host = place.type == kDLCPU || place.type == kDLCUDAHost,
+         is_cuda = place.type == kDLCUDA || place.type == kDLCUDAManaged;
+    if (!is_host && !is_cuda)
+        return PyErr_Format(
+                   PyExc_ValueError,
+                   "argument '%U' is on a %s device (DLPack type %d), and kernels "
+                   "run on CPUs and CUDA devices only",
+                   p->name, place_name(place.type), place.type),
+               -1;
+    if (!c->place.type || (place.type == kDLCUDA && c->place.type == kDLCUDAManaged) ||
+        (place.type == kDLCUDA && c->place.type == kDLCUDAHost) ||
+        (place.type == kDLCPU && c->place.type == kDLCUDAHost)) {
+        c->place = place, c->api = api, c->tensor = x;
+        return 0;
+    }
+    if (c->place.type == place.type && c->place.index == place.index)
+        return 0;
+    if (place.type == kDLCUDAHost || place.type == kDLCUDAManaged ||
+        c->place.type == kDLCUDAManaged)
+        return 0;
+    for (int i = 0; i < c->k->f->n_params; i++)
+        if (c->arg[i] == c->tensor) {
+            if (c->place.type == place.type)
+                return PyErr_Format(
+                           PyExc_ValueError,
+                           "arguments '%U' and '%U' are on different GPUs (%d and "
+                           "%d)",
+                           c->k->names[i], p->name, c->place.index, place.index),
+                       -1;
+            return PyErr_Format(PyExc_ValueError,
+                                "argument '%U' is a %s tensor and argument '%U' a %s "
+                                "tensor: all tensors of a launch must be on one device",
+                                c->k->names[i], place_name(c->place.type), p->name,
+                                place_name(place.type)),
+                   -1;
+        }
+    return PyErr_Format(
+               PyExc_ValueError,
+               "argument '%U' is a %s tensor and another a %s tensor: all tensors "
+               "of a launch must be on one device",
+               p->name, place_name(place.type), place_name(c->place.type)),
+           -1;
+}
+
+/* The name of x's class, in buf. */
+static const char *
+type_name(PyObject *x, char *buf, size_t size)
+{
+    PyObject *name = PyType_GetName(Py_TYPE(x));
+    const char *s = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    snprintf(buf, size, "%s", s ? s : "?");
+    PyErr_Clear();
+    Py_XDECREF(name);
+    return buf;
+}
+
+/* A tensor could not be read, and an exception says why: it becomes one that names the
+ * argument, without the stack of the library that the tensor is from. Always -1. */
+static int
+unreadable(const FeParam *p, PyObject *x)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception) ||
+        PyErr_ExceptionMatches(PyExc_MemoryError))
+        return -1;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    const char *s = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    char name[80], line[300];
+    snprintf(line, sizeof line, "%.*s", s ? (int)strcspn(s, "\n") : 1, s ? s : "?");
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "argument '%U' is a %s that kernels cannot read: %s",
+                 p->name, type_name(x, name, sizeof name), line);
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return -1;
+}
+
+static int
+tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
+{
+    Tensor t;
+    SetterKind kind = s->kind; /* s may move while the tensor is asked */
+    const DLPackExchangeAPI *api = s->api;
+    if (tensor_read(c->k->st, s, x, &t)) {
+        bool is_plain = kind == SET_DATA_PTR &&
+                        !PyErr_ExceptionMatches(PyExc_TypeError) &&
+                        !PyErr_ExceptionMatches(PyExc_ValueError);
+        return is_plain ? -1
+                        : unreadable(p, x); /* an exception of the user's own method */
+    }
+    if (p->has_type) {
+        if (!p->is_pointer)
+            return PyErr_Format(PyExc_TypeError,
+                                "argument '%U' must be %s, not a tensor (%s)", p->name,
+                                elem_info[p->elem].tl, elem_info[t.elem].tl),
+                   -1;
+        t.elem = p->elem;
+    }
+    if (t.place.type == kDLCPU)
+        t.place.index = 0; /* JAX counts its CPU devices; their memory is one */
+    if (!t.place.type || t.place.type != c->place.type ||
+        t.place.index != c->place.index) {
+        t.place = known_place(c, t.place, t.address);
+        if (merge_place(c, p, x, t.place, api))
+            return -1;
+    }
+    c->has_capsules |= kind == SET_DLPACK;
+    unsigned truth = truth_of_bits(t.address) | (t.read_only ? NODE_READ_ONLY : 0);
+    c->span[c->n] = t.span;
+    add(c, CODE(NODE_POINTER, t.elem, truth), t.address, x);
+    return 0;
+}
+
+int
+call_tuple(Call *c, PyObject *x)
+{
+    Py_ssize_t n = PyTuple_Size(x);
+    if (n > MAX_NODES || c->n + n + 1 > MAX_NODES)
+        return too_many();
+    add(c, CODE(NODE_TUPLE, 0, 0) | (uint32_t)n << 8, 0, x);
+    return 0;
+}
+
+static int
+tuple_node(Call *c, const FeParam *p, PyObject *x)
+{
+    if (call_tuple(c, x))
+        return -1;
+    for (Py_ssize_t i = 0, n = PyTuple_Size(x); i < n; i++)
+        if (call_argument(c, p, PyTuple_GetItem(x, i)))
+            return -1;
+    return 0;
+}
+
+/* How many sides a descriptor's list has; it keeps what is in it. -1 with an exception. */
+static int
+descriptor_list(const FeParam *p, PyObject *list, const char *name)
+{
+    bool ok = PyTuple_Check(list) || PyList_Check(list);
+    Py_ssize_t n = !ok                   ? -1
+                   : PyTuple_Check(list) ? PyTuple_Size(list)
+                                         : PyList_Size(list);
+    if (n >= 1 && n <= MAX_RANK)
+        return (int)n;
+    return PyErr_Format(
+               PyExc_TypeError,
+               "argument '%U': %s must be a list or tuple of 1 to %d integers, "
+               "not %R",
+               p->name, name, MAX_RANK, list),
+           -1;
+}
+
+/* The integers of one list of a descriptor as nodes: strides end with the constant 1, and
+ * the sides of a block are constants. */
+static int
+descriptor_ints(Call *c, const FeParam *p, PyObject *list, const char *name, int rank)
+{
+    int n = descriptor_list(p, list, name);
+    if (n >= 0 && n != rank)
+        return PyErr_Format(PyExc_ValueError,
+                            "argument '%U': %s has %d sides, block_shape has %d",
+                            p->name, name, n, rank),
+               -1;
+    for (int i = 0; i < n; i++) {
+        PyObject *x = PyTuple_Check(list) ? PyTuple_GetItem(list, i)
+                                          : PyList_GetItem(list, i);
+        bool constant = !strcmp(name, "block_shape") ||
+                        (!strcmp(name, "strides") && i == n - 1);
+        if (!x)
+            return -1;
+        if (!PyLong_Check(x))
+            return PyErr_Format(PyExc_TypeError,
+                                "argument '%U': %s must be integers, not %R", p->name,
+                                name, x),
+                   -1;
+        if (constant ? constant_node(c, x) : int_node(c, p, x))
+            return -1;
+    }
+    return n < 0 ? -1 : 0;
+}
+
+/* A TensorDescriptor is a tuple of its type: base, then shape, strides and block_shape side
+ * by side, then padding. Its fields live as long as it does: what is read here is kept by
+ * the lists it holds. */
+static int
+descriptor_node(Call *c, const FeParam *p, PyObject *x)
+{
+    static const char *const names[] = {"base", "shape", "strides", "block_shape",
+                                        "padding"};
+    enum { BASE, BLOCK = 3, PADDING, N_FIELD };
+    PyObject *field[N_FIELD] = {NULL};
+    int rank, r = -1;
+    for (int i = 0; i < N_FIELD; i++)
+        if (!(field[i] = PyObject_GetAttrString(x, names[i])))
+            goto done;
+    rank = descriptor_list(p, field[BLOCK], "block_shape");
+    if (rank < 0)
+        goto done;
+    if (c->n + 3 * rank + 3 > MAX_NODES) {
+        too_many();
+        goto done;
+    }
+    add(c, CODE(NODE_TUPLE, 0, 0) | (uint32_t)(3 * rank + 2) << 8, 0, x);
+    r = call_argument(c, p, field[BASE]);
+    for (int i = BASE + 1; !r && i <= BLOCK; i++)
+        r = descriptor_ints(c, p, field[i], names[i], rank);
+    if (!r)
+        r = constant_node(c, field[PADDING]);
+done:
+    for (int i = 0; i < N_FIELD; i++)
+        Py_XDECREF(field[i]); /* x holds them */
+    return r;
+}
+
+/* An argument that a standard type stands behind: numpy's scalars. */
+static int
+converted_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
+{
+    PyObject *plain = s->kind == SET_INDEX ? PyNumber_Index(x)
+                                           : PyObject_CallMethod(x, "item", NULL);
+    char name[80];
+    if (!plain)
+        return -1;
+    int r = PyBool_Check(plain)    ? bool_node(c, p, plain)
+            : PyLong_Check(plain)  ? int_node(c, p, plain)
+            : PyFloat_Check(plain) ? float_node(c, p, plain)
+                                   : -2;
+    if (r == -2)
+        PyErr_Format(PyExc_TypeError,
+                     "argument '%U': a %s cannot be passed to a kernel", p->name,
+                     type_name(x, name, sizeof name));
+    else if (!r)
+        c->value[c->n - 1] = x; /* plain goes; its value is in bits */
+    Py_DECREF(plain);
+    return r ? -1 : 0;
+}
+
+/* torch.float32 in place of a tensor: warmup. */
+static int
+dtype_node(Call *c, const FeParam *p, PyObject *x)
+{
+    Elem e;
+    if (dtype_elem(x, &e))
+        return -1;
+    if (p->has_type && p->is_pointer)
+        e = p->elem;
+    c->span[c->n] = (Span){0, 0};
+    add(c, CODE(NODE_POINTER, e, ALIGN_FACTS), 0, x);
+    return 0;
+}
+
+/* What to do about an object that is no argument: the end of the message. */
+static const char *
+instead_of(PyObject *x)
+{
+    if (PyList_Check(x))
+        return ". Make it a tuple, or a tensor when it is data";
+    if (PyUnicode_Check(x) || PyDict_Check(x))
+        return ". For a compile-time value annotate it tl.constexpr";
+    if (PyObject_CheckBuffer(x) && !PyBytes_Check(x))
+        return ". numpy.asarray() makes an array of its memory, without a copy";
+    if (immutable_library(Py_TYPE(x)))
+        return ". A kernel runs on arrays that exist: launch it outside of jit";
+    return "";
+}
+
+int
+call_argument(Call *c, const FeParam *p, PyObject *x)
+{
+    if (c->n >= MAX_NODES)
+        return too_many();
+    Setter *s = setter_of(c->k->st, x);
+    if (!s)
+        return -1;
+    switch (s->kind) {
+    case SET_EXCHANGE:
+    case SET_NUMPY:
+    case SET_CUDA_INTERFACE:
+    case SET_DATA_PTR:
+    case SET_DLPACK:
+    case SET_ARRAY_INTERFACE: return tensor_node(c, p, x, s);
+    case SET_INT: return int_node(c, p, x);
+    case SET_FLOAT: return float_node(c, p, x);
+    case SET_BOOL: return bool_node(c, p, x);
+    case SET_NONE:
+    case SET_CONSTEXPR:
+    case SET_OBJECT: return constant_node(c, x);
+    case SET_TUPLE: return tuple_node(c, p, x);
+    case SET_DESCRIPTOR: return descriptor_node(c, p, x);
+    case SET_INDEX:
+    case SET_REAL: return converted_node(c, p, x, s);
+    case SET_TORCH_DTYPE:
+        if (c->types_only)
+            return dtype_node(c, p, x);
+        break;
+    case SET_NEW:
+    case SET_UNKNOWN: break;
+    }
+    char name[80];
+    return PyErr_Format(
+               PyExc_TypeError,
+               "argument '%U': a %s cannot be passed to a kernel; parameters take "
+               "tensors, int, float, bool, None and tuples of them%s",
+               p->name, type_name(x, name, sizeof name), instead_of(x)),
+           -1;
+}
+
+int
+call_classify(Call *c, int i)
+{
+    const FeParam *p = &c->k->f->params[i];
+    PyObject *x = c->arg[i];
+    int at = c->n, r;
+    if (p->is_constexpr)
+        return constant_node(c, x);
+    if (Py_TYPE(x) == &PyLong_Type)
+        r = int_node(c, p, x);
+    else
+        r = call_argument(c, p, x);
+    if (r)
+        return -1;
+    uint16_t mask = c->k->truth_mask[i];
+    if (mask != TRUTH_BITS && code_kind(c->code[at]) != NODE_TUPLE)
+        c->code[at] &= ~(uint32_t)TRUTH_BITS | mask;
+    return 0;
+}
+
+int
+call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
+{
+    if (call_bind_names(c, args, n_args, kwnames))
+        return -1;
+    for (int i = 0; i < c->k->f->n_params; i++)
+        if (call_classify(c, i))
+            return -1;
+    if (c->place.type == kDLCPU)
+        call_note_sharing(c);
+    return 0;
+}
