@@ -33,7 +33,6 @@ class Row:
     far: float = 0
     form: tuple[int, int, int] = FLOAT
     specials: bool = True  # on GPUs: NaNs, infinities, zeros as C has them
-    in_triton: bool = True
 
     def allowed(self, target: str) -> tuple[float, float, float]:
         on_gpu = target == "cuda" or target.startswith("sm_")

@@ -55,7 +55,7 @@ def test_float32(target: str, name: str) -> None:
 @pytest.mark.parametrize("name", HALVES)
 def test_halves(target: str, name: str, kind: str) -> None:
     stride = TARGETS[target][0]
-    check(measure.of_halves(side(target), name, HALVES[name], kind, stride), target)
+    check(measure.of_halves(side(target), name, HALVES[name], stride, kind), target)
 
 
 def test_what_is_wrong_is_seen() -> None:
