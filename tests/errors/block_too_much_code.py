@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# OutOfResources: out of resource: instructions, Required: 666429, Limit: 262144. Smaller blocks or more `num_warps` may help.
-# block_too_much_code.py:8:1: UnsupportedError[RESOURCES]: out of resource: instructions, required: 666429, limit: 262144
+# OutOfResources: out of resource: instructions, Required: 666429, Limit: 524288. Smaller blocks or more `num_warps` may help.
+# block_too_much_code.py:8:1: UnsupportedError[RESOURCES]: out of resource: instructions, required: 666429, limit: 524288
 # def kernel(x, BLOCK: tl.constexpr = 1 << 15):
 # ^
