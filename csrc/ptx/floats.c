@@ -274,7 +274,7 @@ fmt_cvt_run(const FmtCvt *c, uint64_t a, uint64_t b)
         double x = adjusted(c, fmt_to_double(c->from, word));
         uint64_t y = fmt_from_double(c->to, c->rounding, c->to_finite, x);
         if (isnan(x) && c->to == FMT_TF32 && c->rounding == FMT_RNA)
-            y |= word & 0x80000000; /* the sign is kept on an H200, by .rna alone */
+            y = word & 0xffffe000; /* an H200 cuts NaN like a number, by .rna alone */
         if (c->ftz && c->to == FMT_F32 && !(y & 0x7f800000))
             y &= 0x80000000;
         d |= y << i * to;

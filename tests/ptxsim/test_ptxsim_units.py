@@ -212,10 +212,12 @@ def test_tf32(sim, mode):
 
 
 def test_tf32_of_nan(sim):
-    """.rna keeps the sign, as an H200 does."""
-    x = [0xFFC00000, 0xFFFFFFFF, 0xFF800001, 0x7FC00000, 0x7F800001]
+    """.rna cuts off bits and nothing else, as read on an H200: a NaN whose upper bits are
+    an infinity's becomes one."""
+    x = [0xFFC00000, 0xFFFFFFFF, 0xFF812345, 0xFF800001, 0x7FC00000, 0x7F800001]
     got = convert(sim, "cvt.rna.tf32.f32", np.array(x))
-    assert [int(y) for y in got] == [0xFFFFE000] * 3 + [0x7FFFE000] * 2
+    want = [0xFFC00000, 0xFFFFE000, 0xFF812000, 0xFF800000, 0x7FC00000, 0x7F800000]
+    assert [int(y) for y in got] == want
     assert (convert(sim, "cvt.rn.tf32.f32", np.array(x)) == 0x7FFFE000).all()
 
 
