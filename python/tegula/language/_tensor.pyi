@@ -315,7 +315,7 @@ class tensor:
 
         Shapes: the result has the shape of x.
         Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
-        Accuracy: float32 to 2 ulp; subnormal results are 0 on GPUs.
+        Accuracy: float32 to 2 ulp, on GPUs to 3; subnormal results are 0 on GPUs.
         Cost:   one or two instructions of the special function unit on GPUs (float32).
         Errors: CompileError[TYPE] for another type.
         """

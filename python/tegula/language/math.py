@@ -39,7 +39,7 @@ def exp2(x: Operand, _semantic: Any = None) -> tensor:
 
     Shapes: the result has the shape of x.
     Types:  float32 or float64, the result as x; float8 to bfloat16: convert with ``.to``.
-    Accuracy: float32 to 2 ulp; subnormal results are 0 on GPUs.
+    Accuracy: float32 to 2 ulp, on GPUs to 3; subnormal results are 0 on GPUs.
     Cost:   one or two instructions of the special function unit on GPUs (float32).
     Errors: CompileError[TYPE] for another type.
 
@@ -249,7 +249,7 @@ def fma(x: Operand, y: Operand, z: Operand, _semantic: Any = None) -> tensor:
 def fdiv(
     x: Operand, y: Operand, ieee_rounding: bool = False, _semantic: Any = None
 ) -> tensor:
-    """Quotient of floats, within 2 ulp.
+    """Quotient of floats, within 2 ulp, on GPUs 3.
 
     Shapes: the operands broadcast together.
     Types:  two floats of one type, the result's; float16 and bfloat16 divide as float32.
