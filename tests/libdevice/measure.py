@@ -23,7 +23,8 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,9 +63,8 @@ class Side:
     ) -> None:
         self.target, self.is_triton, self.more = target, is_triton, more
         if not is_triton:
-            import tegula.compat
+            import tegula
 
-            tegula.compat.install()
             self.knobs = tegula.knobs
         if target == "cuda":
             import torch
@@ -74,9 +74,26 @@ class Side:
             import simulated
 
             self.simulated = simulated
-        self.kernels = load(HERE / "counting.py")
         self.folder = tempfile.TemporaryDirectory()
-        self.functions = self.named()
+        with self.importing():
+            self.kernels = load(HERE / "counting.py")
+            self.functions = self.named()
+
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Here kernels' triton is Triton, or Tegula; nobody else is to notice."""
+        if self.is_triton:
+            yield
+            return
+        from tegula import compat
+
+        was_installed = compat.is_installed()
+        compat.install()
+        try:
+            yield
+        finally:
+            if not was_installed:
+                compat.uninstall()
 
     def named(self) -> Any:
         """A module of functions whose names are those of rows: kernels call them."""
