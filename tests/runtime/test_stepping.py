@@ -166,9 +166,8 @@ def test_list_and_locals() -> None:
     assert re.search(rf"{at('acc =')} B?\s*->", s.said[4])
     assert f"{at('kernel')}  \tdef kernel" in s.said[5] and "# store" in s.said[5]
     assert s.said[6].startswith("{'BLOCK': 4,\n")
-    assert (
-        "'i': array([0, 1, 2, 3], dtype=int32)" in s.said[6] and "acc" not in s.said[6]
-    )
+    assert "'i': array([0, 1, 2, 3], dtype=int32)" in s.said[6]
+    assert "'acc'" not in s.said[6]  # bare, it could be digits of an address
     first, third = (re.search("0x[0-9a-f]+", s.said[k]) for k in (7, 8))
     assert s.said[7].startswith("<pointer<float32> 0x")
     assert first and third and int(third[0], 16) - int(first[0], 16) == 8
