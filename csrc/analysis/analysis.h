@@ -1,6 +1,6 @@
 /* analysis.h: only looks. const Func * in, facts out; nothing here changes the IR.
  *
- * Facts about a value, per dim where it is a block (powers of two as log2, gpu-codegen 4.1):
+ * Facts about a value, per dim where it is a block (powers of two as log2):
  *     contiguity   runs of x, x+1, x+2, .. this long start at every multiple of this length
  *     divisibility the first element of every such run is divisible by this (bytes for
  *                  pointers), wherever it stands along the other dims; for scalars: the value is

@@ -21,8 +21,8 @@
 #include "analysis/analysis.h"
 
 enum {
-    GOOD_BYTES = 64, /* of a row in a thread's registers: gpu-codegen.md, section 4 */
-    MIN_BYTES = 16,  /* each block still has a whole vector for every thread */
+    GOOD_BYTES = 64,    /* of a row in a thread's registers */
+    MIN_BYTES = 16,     /* each block still has a whole vector for every thread */
     LOG2_MAX_WARPS = 5, /* of all blocks: one partial result a lane */
     LOG2_MAX_CTAS = 3,  /* what every machine with clusters takes */
     MAX_REDUCES = 32,

@@ -1,5 +1,5 @@
-/* rules: one step of contiguity (RUN), constancy (CON) and divisibility (DIV) per op: the
- * table of gpu-codegen 4.1 in the words of facts.c. All numbers are log2.
+/* rules: one step of contiguity (RUN), constancy (CON) and divisibility (DIV) per op, in the
+ * words of facts.c. All numbers are log2.
  *
  *     op              RUN                     CON                     DIV
  *     arange(a, b)    b - a                   1                       a, run

@@ -178,7 +178,7 @@ nvptx_machine(Ll *l, const char **triple)
     Target g = l->c->opt.target;
     char cpu[16];
     snprintf(cpu, sizeof cpu, "sm_%d%s", g.sm, g.accelerated ? "a" : "");
-    /* The newest PTX this LLVM can write: an older one hides instructions (gpu-codegen). */
+    /* The newest PTX this LLVM can write: an older one hides instructions. */
 #if LLVM_VERSION_MAJOR >= 22
     const char *ptx = "+ptx90";
 #elif LLVM_VERSION_MAJOR >= 21

@@ -6,7 +6,7 @@
  * functions of tegula.language.extra.libdevice, written in the language, for every target.
  * Any other is an EXTERN. Its text is the symbol and the files to look in, in this order:
  * the one of the option extern_libs for the library's name, or lib_path; all others of
- * extern_libs; CUDA's own. codegen/link.c reads them.
+ * extern_libs; CUDA's own. codegen/library/ reads them.
  */
 #include "frontend/fe.h"
 

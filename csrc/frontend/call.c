@@ -180,18 +180,6 @@ is_foreign(Fe *f, PyObject *o)
     return fe_has_attr(f, o, "__code__") && fe_has_attr(f, o, "__triton_builtin__");
 }
 
-static bool
-is_of_tegula(PyObject *o)
-{
-    PyObject *mod = PyObject_GetAttrString(o, "__module__");
-    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL)
-                                                : NULL;
-    bool ours = s && !strncmp(s, "tegula", 6);
-    PyErr_Clear();
-    Py_XDECREF(mod);
-    return ours;
-}
-
 /* May o be called by the compiler? Only what computes constants from constants. */
 static bool
 is_constant_function(Fe *f, PyObject *o)
@@ -202,12 +190,9 @@ is_constant_function(Fe *f, PyObject *o)
         return true;
     PyObject *of = PyType_Check(o) ? Py_NewRef(o)
                                    : PyObject_GetAttrString(o, "__self__");
-    PyErr_Clear();
-    if (!of)
-        return false;
-    bool ours = is_of_tegula(PyType_Check(of) ? of : (PyObject *)Py_TYPE(of));
-    Py_DECREF(of);
-    return ours;
+    fe_forget(f);
+    return of &&
+           fe_is_ours(f, PyType_Check(fe_own(f, of)) ? of : (PyObject *)Py_TYPE(of));
 }
 
 /* A class that a module has, torch.finfo, called with constants: its object is one, too.
@@ -298,12 +283,12 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     bool foreign = is_foreign(f, o);
     if (n_kw || foreign)
         named = fe_own(f, PyDict_New());
+    bool is_users = fe_has_attr(f, o, "__tegula_constexpr__") && !fe_is_ours(f, o);
     for (int i = 0; i < n + n_kw; i++) {
         if (foreign && i < n && all[i].kind == V_TENSOR) {
             PyTuple_SetItem(pos, i, Py_NewRef(placeholder(f)));
             continue;
         }
-        bool is_users = fe_has_attr(f, o, "__tegula_constexpr__") && !is_of_tegula(o);
         if (all[i].kind != V_OBJ && name && !is_users)
             help_instead(f, name);
         PyObject *x = v_to_py(f, all[i], what);

@@ -20,19 +20,6 @@
 
 /* ---- what may be read ------------------------------------------------------------------- */
 
-/* Is o's, or its class's, __module__ one of ours? */
-static bool
-is_of_package(PyObject *o, PyObject **lost)
-{
-    PyObject *mod = PyObject_GetAttrString(o, "__module__");
-    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL)
-                                                : NULL;
-    bool ours = s && !strncmp(s, "tegula", 6) && (s[6] == 0 || s[6] == '.');
-    fe_clear(lost);
-    Py_XDECREF(mod);
-    return ours;
-}
-
 static bool
 is_a(const FeEnv *env, PyObject *o, const char *cls, PyObject **lost)
 {
@@ -63,8 +50,9 @@ fe_may_read(const FeEnv *env, PyObject *o, PyObject **lost)
         fe_has(o, "__triton_builtin__", lost))
         return true;
     if (PyType_Check(o))
-        return fe_has(o, "_fields", lost) || is_of_package(o, lost);
-    return is_of_package((PyObject *)Py_TYPE(o), lost); /* members of our enums */
+        return fe_has(o, "_fields", lost) || fe_is_from(o, "tegula", lost);
+    /* members of our enums */
+    return fe_is_from((PyObject *)Py_TYPE(o), "tegula", lost);
 }
 
 /* ---- noting ------------------------------------------------------------------------------ */

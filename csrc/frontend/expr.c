@@ -201,89 +201,15 @@ expr_IfExp(Fe *f, Node *n)
 
 /* ---- the rest ------------------------------------------------------------------------------ */
 
-/* What others call it, and what it is here. */
-const char *
-fe_other_name(const char *name)
-{
-    static const char *const names[][2] = {
-#define OTHER(name, here) {name, here},
-#include "frontend/others.def"
-#undef OTHER
-    };
-    for (size_t i = 0; i < COUNT(names); i++)
-        if (!strcmp(name, names[i][0]))
-            return names[i][1];
-    return NULL;
-}
-
 static Value
 expr_Attribute(Fe *f, Node *n)
 {
     Value v = fe_read(f, fe_expr(f, n->a));
     at(f, n);
     Value r = fe_attribute(f, v, n->name);
-    if (!is_absent(r))
-        return r;
-    const char *near = NULL, *here = fe_other_name(n->name);
-    if (v.kind == V_TENSOR) {
-        const char **words = NEW_N(f->a, const char *, n_fe_builtins + 8);
-        int k = 0;
-        for (int i = 0; i < n_fe_builtins; i++)
-            if (fe_builtins[i].flags & BI_MEMBER)
-                words[k++] = fe_builtins[i].name;
-        words[k++] = "dtype";
-        words[k++] = "shape";
-        words[k++] = "type";
-        words[k++] = "numel";
-        near = fe_closest(n->name, words);
-    } else if (v.kind == V_BLOCK_PTR) {
-        static const char *const of_desc[] = {"load",    "store",       "gather",
-                                              "scatter", "dtype",       "shape",
-                                              "strides", "block_shape", NULL};
-        static const char *const of_pointer[] = {"advance", "store", "dtype",
-                                                 "shape",   "type",  NULL};
-        near = fe_closest(n->name, v.bp->is_desc ? of_desc : of_pointer);
-    } else if (v.kind == V_OBJ || (v.kind == V_TUPLE && v.tuple->type)) {
-        PyObject *of = v.kind == V_OBJ ? v.obj : v.tuple->type;
-        PyObject *dir = fe_own(f, PyObject_Dir(of));
-        if (v.kind == V_TUPLE) {
-            PyObject *fields = fe_own(f, PyObject_GetAttrString(of, "_fields"));
-            dir = fe_own(f, PySequence_List(dir));
-            dir = fe_own(f, PySequence_InPlaceConcat(dir, fields));
-        }
-        Py_ssize_t size = PyList_Size(dir), k = 0;
-        const char **words = NEW_N(f->a, const char *, size + 1);
-        for (Py_ssize_t i = 0; i < size; i++) {
-            const char *s = PyUnicode_AsUTF8AndSize(PyList_GetItem(dir, i), NULL);
-            if (s && s[0] != '_')
-                words[k++] = s;
-        }
-        PyErr_Clear();
-        near = fe_closest(n->name, words);
-    }
-    bool is_pointer = v.kind == V_TENSOR && v.val->type->is_ptr;
-    static const char *const of_tensors[] = {"stride", "strides", "size", "dim",
-                                             "ndim",   "device",  "data", NULL};
-    for (int i = 0; is_pointer && of_tensors[i]; i++)
-        is_pointer = strcmp(n->name, of_tensors[i]) != 0;
-    bool is_window = !strcmp(n->name, "load") || !strcmp(n->name, "gather");
-    if (v.kind == V_TENSOR && v.val->type->is_ptr && is_window)
-        err_help(f->c,
-                 "tl.load(p + offsets) reads through a pointer; descriptors have a "
-                 "method for it: TensorDescriptor.from_tensor(x, block_shape) on the "
-                 "host, tl.make_tensor_descriptor(..) in a kernel");
-    else if (v.kind == V_TENSOR && v.val->type->is_ptr && !is_pointer)
-        err_help(f->c, "of a tensor that is passed a kernel gets the address alone: "
-                       "pass its sizes and strides as arguments");
-    else if (here &&
-             (v.kind == V_TENSOR || v.kind == V_TUPLE || v.obj == f->env->language))
-        err_help(f->c, "here it is %s", here);
-    else if (v.kind == V_OBJ && PyModule_Check(v.obj) && v.obj != f->env->language &&
-             fe_builtin_row(n->name, false))
-        err_help(f->c, "it is a function of the language: tl.%s", n->name);
-    else if (near)
-        err_help(f->c, "did you mean '%s'?", near);
-    err_at(f->c, f->b.loc, ATTRIBUTE, v_describe(f, v), n->name);
+    if (is_absent(r))
+        fe_no_attribute(f, v, n->name);
+    return r;
 }
 
 static Value

@@ -205,12 +205,17 @@ bool is_int_obj(Value v);                       /* V_OBJ int or bool */
 Value v_from_py(Fe *f, PyObject *o); /* unwraps constexpr, spreads tuples; borrows */
 /* The Python object of a value known now; raises, naming what is asked for, when it is not. */
 PyObject *v_to_py(Fe *f, Value v, const char *what);
-const char *v_describe(Fe *f, Value v); /* "a f32[64] tensor", "the int 3" */
-const char *v_short(Fe *f, Value v);    /* f32[64], 3, (f32, i32) */
 int v_flatten(Fe *f, Value v, Val **leaf, int cap, int n); /* number of leaves so far */
 Value v_rebuild(Fe *f, Value like, Val *const *leaf, int *at);
 bool v_same_shape(Value a, Value b); /* structure and constants, not tensor types */
 bool v_identical(Value a, Value b);
+bool fe_is_instance(Fe *f, PyObject *o, PyObject *cls);
+
+/* ---- describe.c ------------------------------------------------------------------------ */
+const char *v_describe(Fe *f, Value v); /* "a block f32[64]", "the constant int 3" */
+const char *v_short(Fe *f, Value v);    /* f32[64], 3, (f32, i32) */
+
+/* ---- constant.c ------------------------------------------------------------------------ */
 /* Compile-time arguments of builtins; what names the parameter in messages. */
 int64_t v_const_int(Fe *f, Value v, const char *what);
 bool v_const_bool(Fe *f, Value v, const char *what);
@@ -221,7 +226,6 @@ int v_shape(Fe *f, Value v, int32_t *shape, const char *what);
 void fe_check_shape(Fe *f, int rank, const int32_t *shape);
 /* Integers of a tuple, or of one int; returns how many. */
 int v_int_list(Fe *f, Value v, int64_t *out, int cap, const char *what);
-bool fe_is_instance(Fe *f, PyObject *o, PyObject *cls);
 
 /* ---- the run --------------------------------------------------------------------------------- */
 struct Frame {
@@ -318,6 +322,7 @@ NORETURN void fe_raise(Fe *f, const Loc *loc);
  * for those that fe_raise lets stand. May jump: own what you hold first. */
 void fe_forget(Fe *f);
 bool fe_has_attr(Fe *f, PyObject *o, const char *name); /* forgets as fe_forget */
+bool fe_is_ours(Fe *f, PyObject *o); /* of a module of tegula; forgets as fe_forget */
 /* An error where the current expression stands; for the rows of errors.def that are "%s". */
 #define fail(f, code, ...)                                                             \
     err_at((f)->c, (f)->b.loc, code, str_printf((f)->a, __VA_ARGS__))
@@ -350,6 +355,11 @@ fe_leave(Fe *f)
     f->depth--;
 }
 
+/* ---- suggest.c ----------------------------------------------------------------------- */
+/* What is called so in NumPy, torch, CUDA or Python, as it is written here; or NULL. */
+const char *fe_other_name(const char *name);
+NORETURN void fe_no_attribute(Fe *f, Value v, const char *name);
+
 /* ---- scope.c -------------------------------------------------------------------------------- */
 Value fe_name(Fe *f, const Node *n);
 Value fe_read(Fe *f, Value v); /* resolves V_PARAM */
@@ -365,7 +375,7 @@ fe_is_f8(Elem e)
 Elem fe_literal_elem(Fe *f, PyObject *o); /* of a number that must become a tensor */
 /* The number o as a constant of t; raises when it is out of the range of an integer t. */
 Val *fe_number(Fe *f, PyObject *o, const Type *t);
-Val *fe_tensor(Fe *f, Value v, const char *what); /* to_tensor of section 2.2 */
+Val *fe_tensor(Fe *f, Value v, const char *what); /* a number as a constant */
 Value fe_decay(Fe *f, Value v); /* what an assignment does to constants */
 Val *fe_const_int(Fe *f, const Type *t, int64_t v);
 Val *fe_cast(Fe *f, Val *v, Elem e, int rounding);
@@ -393,8 +403,6 @@ Val *fe_condition(Fe *f, Value v, const char *of); /* a scalar i1 */
 
 /* ---- expr.c, subscript.c, attr.c, call.c ------------------------------------------------------------------ */
 Value fe_expr(Fe *f, Node *n);
-/* What is called so in NumPy, torch or Python, as it is written here; or NULL. */
-const char *fe_other_name(const char *name);
 Value fe_subscript(Fe *f, Node *n); /* subscript.c */
 /* The elements of v along dim that index, one row of i32, names. */
 Val *fe_pick(Fe *f, Val *v, int dim, Val *index);

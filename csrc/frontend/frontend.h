@@ -72,6 +72,8 @@ bool fe_is_grave(void);
 void fe_clear(PyObject **lost);
 /* Is there an attribute of that name? Clears as fe_clear. */
 bool fe_has(PyObject *o, const char *name, PyObject **lost);
+/* Is o.__module__ that package, or of it? Clears as fe_clear. */
+bool fe_is_from(PyObject *o, const char *package, PyObject **lost);
 long fe_get_long(PyObject *o, const char *name); /* o.name; -1 with an exception set */
 char *fe_copy_utf8(PyObject *s);                 /* malloc'ed; NULL with an exception */
 
@@ -101,9 +103,9 @@ int fe_captures_traverse(const FeCaptures *c, visitproc visit, void *arg);
 bool fe_may_read(const FeEnv *env, PyObject *o, PyObject **lost); /* see fe_clear */
 
 /* ---- hash.c ---------------------------------------------------------------------------- */
-/* SHA-256 over the normalised AST dump (no line numbers but with FeEnv.has_places, no docstrings)
- * of f and of everything it calls, and the values of the globals they use: new ref to bytes, or NULL with an exception.
- * For the disk key. captures: gets those globals; may be NULL. */
+/* SHA-256 over the normalised AST dump of f and of everything it calls (no docstrings; line
+ * numbers with FeEnv.has_places), and the values of the globals they use: new ref to bytes,
+ * or NULL with an exception. For the disk key. captures: gets those globals; may be NULL. */
 PyObject *fe_function_hash(const FeEnv *env, FeFunction *f, FeCaptures *captures);
 
 /* A new SHA-256 object with update() and digest(): CPython's own, because importing hashlib
@@ -130,6 +132,7 @@ typedef struct ArgSpec {
     int n_child;
 } ArgSpec;
 
+/* ---- suggest.c ------------------------------------------------------------------------- */
 /* "Did you mean": the closest of words to name, or NULL. words end with NULL. */
 const char *fe_closest(const char *name, const char *const *words);
 

@@ -110,18 +110,6 @@ put_repr(Hash *h, PyObject *o)
 
 static int put_function(Hash *h, FeFunction *fn);
 
-static bool
-is_ours(Hash *h, PyObject *o)
-{
-    PyObject *mod = PyObject_GetAttrString(o, "__module__");
-    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL)
-                                                : NULL;
-    bool ours = s && !strncmp(s, "tegula.language", 15);
-    fe_clear(&h->lost);
-    Py_XDECREF(mod);
-    return ours;
-}
-
 /* What runs of a Python function: its code and names, without positions. */
 static int
 put_code(Hash *h, PyObject *code)
@@ -260,7 +248,7 @@ put_value(Hash *h, PyObject *o)
         return bad ? -1 : 0;
     }
     FeFunction *fn = h->env->as_function(h->env->data, o);
-    if (fn && !is_ours(h, fn->fn))
+    if (fn && !fe_is_from(fn->fn, "tegula.language", &h->lost))
         return put_function(h, fn);
     if (fn)
         return put(h, fn->name);

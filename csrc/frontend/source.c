@@ -54,6 +54,19 @@ fe_has(PyObject *o, const char *name, PyObject **lost)
     return v;
 }
 
+bool
+fe_is_from(PyObject *o, const char *package, PyObject **lost)
+{
+    PyObject *mod = PyObject_GetAttrString(o, "__module__");
+    const char *s = mod && PyUnicode_Check(mod) ? PyUnicode_AsUTF8AndSize(mod, NULL)
+                                                : NULL;
+    size_t n = strlen(package);
+    bool is = s && !strncmp(s, package, n) && (!s[n] || s[n] == '.');
+    fe_clear(lost);
+    Py_XDECREF(mod);
+    return is;
+}
+
 long
 fe_get_long(PyObject *o, const char *name)
 {

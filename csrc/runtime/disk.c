@@ -563,9 +563,10 @@ answers_of(const Binary *bin)
 {
     uint64_t n = hash_bytes(bin->facts, (size_t)bin->n_facts * sizeof *bin->facts);
     const Stage *libraries = binary_stage(bin, "linked");
-    const uint64_t both[] = {n, libraries ? hash_bytes(libraries->data, libraries->size)
-                                          : 0};
-    return libraries ? hash_bytes(both, sizeof both) : n;
+    if (!libraries)
+        return n;
+    const uint64_t both[] = {n, hash_bytes(libraries->data, libraries->size)};
+    return hash_bytes(both, sizeof both);
 }
 
 void

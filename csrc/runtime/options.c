@@ -317,9 +317,8 @@ call_set_option(Call *c, int id, PyObject *value)
         return read_number(info, value, &v) ? -1 : set_number(&c->opt, (OptionId)id, v);
     case OPTION_FLAG:
         on = PyObject_IsTrue(value);
-        if (id == OPTION_ID_debug &&
-            !on) /* stands over @jit(debug=), not over the knob */
-            on = c->k->st->config.debug;
+        if (!on && id == OPTION_ID_debug)
+            on = c->k->st->config.debug; /* it stands over @jit(debug=) alone */
         return on < 0 ? -1 : set_number(&c->opt, (OptionId)id, on);
     case OPTION_FTZ:
         on = PyObject_IsTrue(value);

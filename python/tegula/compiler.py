@@ -267,11 +267,14 @@ def __getattr__(name: str) -> Any:
         from tegula.ir_source import IRSource
 
         return IRSource
-    if name in ("driver", "code_generator"):
+    if name == "driver":
         import importlib
 
-        where = {"driver": "tegula.driver"}.get(name, f"tegula.compat.{name}")
-        return importlib.import_module(where)
+        return importlib.import_module("tegula.driver")
+    if name == "code_generator":
+        import importlib
+
+        return importlib.import_module("tegula.compat.code_generator")
     if name == "max_shared_mem":
         return _max_shared_mem
     if name == "compiler":  # Triton has a package and a module in it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -77,6 +78,14 @@ def may_end(n):
 def missing_return(x):
     a, b = may_end(tl.load(x).to(tl.int32))
     tl.store(x, a + b)
+
+
+@pytest.fixture(autouse=True)
+def no_disk() -> Iterator[None]:
+    """What comes from the disk has warned when it was made."""
+    with tegula.knobs.cache.scope():
+        tegula.knobs.cache.dir = ""
+        yield
 
 
 def line_of(kernel: Any) -> int:

@@ -1,7 +1,7 @@
 /* library: a function of the user's library that has effects, over a whole block at once.
  *
  * Operands are in scratch, dense and row-major; a loop calls the function for one element
- * after the other (codegen/link.c). Functions without effects are arithmetic: they stand in
+ * after the other (codegen/library/link.c). Functions without effects are arithmetic: they stand in
  * the loops of their group.
  */
 #include "codegen/host/host.h"

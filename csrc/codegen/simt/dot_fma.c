@@ -20,9 +20,8 @@
 
 enum {
     MAX_VEC = 16,
-    MAX_UNROLLED = 512, /* multiply-adds in a row */
-    MAX_PANELS =
-        48 << 10, /* bytes of both operands in shared memory, where it has them */
+    MAX_UNROLLED = 512,    /* multiply-adds in a row */
+    MAX_PANELS = 48 << 10, /* bytes of both operands in shared memory, if it has them */
 };
 
 /* One operand in shared memory, k slowest within a batch: [batch][k][mn]. When the whole of

@@ -167,6 +167,8 @@ class NvidiaTool(str):
 
 def find_tool(knob: str, path: str | None = None) -> NvidiaTool | None:
     """The program behind a knob: where the knob says, else where toolchains are."""
+    import shutil
+
     if path is None and TOOLS[knob] == "ptxas":
         from tegula import toolchain
 
@@ -174,8 +176,6 @@ def find_tool(knob: str, path: str | None = None) -> NvidiaTool | None:
     # In the order of csrc/runtime/ptxas.c.
     homes = [os.environ.get(home) for home in ("CUDA_HOME", "CUDA_PATH")]
     places = [os.path.join(home, "bin") for home in homes if home]
-    import shutil
-
     for place in (*places, None, "/usr/local/cuda/bin"):  # None: PATH
         path = path or shutil.which(TOOLS[knob], path=place)
     return NvidiaTool(path) if path else None

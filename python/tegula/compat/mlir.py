@@ -141,7 +141,7 @@ class Module:
 
 
 def _nodes(ty: Any) -> int:
-    """How many values of a launch an argument of that type is (runtime/key.c)."""
+    """How many values of a launch an argument of that type is (runtime/nodes.c)."""
     if isinstance(ty, (tuple, list)):
         return 1 + sum(map(_nodes, ty))
     if str(ty).startswith("tensordesc"):

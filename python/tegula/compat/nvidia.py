@@ -66,13 +66,11 @@ def libcuda_dirs() -> list[str]:
 
 @functools.cache
 def _include_dirs() -> list[str]:
-    homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
-    folders = [
-        f"{home}/include" for home in (*homes, "/usr/local/cuda", "/usr") if home
-    ]
     wheel = toolchain.in_wheels("include/cuda.h")
-    if wheel:
-        folders.insert(2 - homes.count(None), os.path.dirname(wheel))
+    homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
+    folders = [f"{home}/include" for home in homes if home]
+    folders += [os.path.dirname(wheel)] if wheel else []
+    folders += ["/usr/local/cuda/include", "/usr/include"]
     return [p for p in folders if os.path.exists(os.path.join(p, "cuda.h"))]
 
 

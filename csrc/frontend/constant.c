@@ -1,0 +1,198 @@
+/* constant: arguments that must be known when the kernel is compiled: numbers, texts, element
+ * types, shapes. What is another thing, or too large, is refused here.
+ */
+#include "frontend/fe.h"
+
+int64_t
+v_const_int(Fe *f, Value v, const char *what)
+{
+    PyObject *o = v_to_py(f, v, what);
+    if (!PyLong_Check(o)) {
+        fe_blame(f, v);
+        if (PyFloat_Check(o))
+            err_help(f->c, "'//' divides integers, int(..) converts a constant");
+        fail(f, TYPE, "%s must be an int, not %s", what, v_describe(f, v_obj(o)));
+    }
+    int overflow;
+    long long i = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow)
+        fail(f, VALUE, "%s does not fit 64 bits", what);
+    return i;
+}
+
+bool
+v_const_bool(Fe *f, Value v, const char *what)
+{
+    int r = PyObject_IsTrue(v_to_py(f, v, what));
+    if (r < 0)
+        fe_raise(f, f->b.loc);
+    return r;
+}
+
+const char *
+v_const_str(Fe *f, Value v, const char *what)
+{
+    PyObject *o = v_to_py(f, v, what);
+    if (!PyUnicode_Check(o)) {
+        fe_blame(f, v);
+        fail(f, TYPE, "%s must be a str, not %s", what, v_describe(f, v_obj(o)));
+    }
+    const char *s = PyUnicode_AsUTF8AndSize(o, NULL);
+    if (!s)
+        fe_raise(f, f->b.loc);
+    return str_intern(f->c, s);
+}
+
+/* The element type of a scalar dtype; false: we have none like it. */
+static bool
+dtype_elem(Fe *f, PyObject *dtype, Elem *e)
+{
+    for (int i = 0; i < N_ELEM; i++)
+        if (f->dtype[i] == dtype) {
+            *e = (Elem)i;
+            return true;
+        }
+    PyObject *name = fe_own(f, PyObject_GetAttrString(dtype, "name"));
+    const char *s = PyUnicode_AsUTF8AndSize(name, NULL);
+    if (!s)
+        fe_raise(f, f->b.loc);
+    for (int i = 0; i < N_ELEM; i++)
+        if (!strcmp(s, elem_info[i].tl) ||
+            (elem_is_float((Elem)i) && !strcmp(s, elem_info[i].sig))) {
+            *e = (Elem)i;
+            return true;
+        }
+    return false;
+}
+
+/* o is no dtype of ours: "float16", torch.float16, numpy.float16, float .. */
+static void
+help_dtype(Fe *f, PyObject *o)
+{
+    PyObject *text = PyType_Check(o)      ? PyType_GetName((PyTypeObject *)o)
+                     : PyUnicode_Check(o) ? Py_NewRef(o)
+                                          : PyObject_Str(o);
+    const char *s = text ? PyUnicode_AsUTF8AndSize(fe_own(f, text), NULL) : NULL;
+    PyErr_Clear();
+    if (!s)
+        return;
+    const char *dot = strrchr(s, '.'), *name = dot ? dot + 1 : s;
+    if (!strcmp(name, "float"))
+        name = "float32";
+    else if (!strcmp(name, "int"))
+        name = "int32";
+    else if (!strcmp(name, "bool"))
+        name = "int1";
+    for (int i = 0; i < N_ELEM; i++)
+        if (!strcmp(name, elem_info[i].tl) || !strcmp(name, elem_info[i].sig)) {
+            err_help(f->c, "write tl.%s", elem_info[i].tl);
+            return;
+        }
+}
+
+Elem
+v_elem(Fe *f, Value v, const char *what)
+{
+    PyObject *o = v_to_py(f, v, what);
+    Elem e;
+    while (fe_is_instance(f, o, f->cls_block))
+        o = fe_own(f, PyObject_GetAttrString(o, "element_ty"));
+    if (!fe_is_instance(f, o, f->cls_dtype) || fe_is_instance(f, o, f->cls_pointer)) {
+        fe_blame(f, v);
+        help_dtype(f, o);
+        fail(f, TYPE, "%s must be a dtype such as tl.float32, not %s", what,
+             v_describe(f, v_obj(o)));
+    }
+    if (!dtype_elem(f, o, &e)) {
+        const char *name = v_short(f, v_obj(o)), *dot = strrchr(name, '.');
+        fe_blame(f, v);
+        err_at(f->c, f->b.loc, TARGET, str_printf(f->a, "tl.%s", dot ? dot + 1 : name),
+               "this architecture");
+    }
+    return e;
+}
+
+/* The side a block of n has on the machine. */
+static int64_t
+padded_side(int32_t n)
+{
+    int64_t side = 1;
+    while (side < n)
+        side *= 2;
+    return side;
+}
+
+static NORETURN void
+too_many_elements(Fe *f, int rank, const int32_t *shape)
+{
+    Sb user = {.a = f->a}, padded = {.a = f->a};
+    for (int i = 0; i < rank; i++) {
+        sb_printf(&user, "%s%d", i ? ", " : "[", (int)shape[i]);
+        sb_printf(&padded, "%s%lld", i ? ", " : "[", (long long)padded_side(shape[i]));
+    }
+    if (strcmp(user.at, padded.at))
+        fail(f, VALUE,
+             "a block may have at most %d elements: %s], padded to %s], has more",
+             MAX_NUMEL, user.at, padded.at);
+    fail(f, VALUE, "a block may have at most %d elements: %s] has more", MAX_NUMEL,
+         user.at);
+}
+
+void
+fe_check_shape(Fe *f, int rank, const int32_t *shape)
+{
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        if (shape[i] < 1) {
+            if (shape[i] == -1)
+                err_help(f->c, "no side is found out: write its number");
+            fail(f, VALUE, "Shape element %d must be 1 or more, not %d", i,
+                 (int)shape[i]);
+        }
+    for (int i = 0; i < rank; i++) {
+        n *= padded_side(shape[i]);
+        if (n > MAX_NUMEL)
+            too_many_elements(f, rank, shape);
+    }
+}
+
+int
+v_int_list(Fe *f, Value v, int64_t *out, int cap, const char *what)
+{
+    v = fe_read(f, v);
+    if (v.kind != V_TUPLE) {
+        out[0] = v_const_int(f, v, what);
+        return 1;
+    }
+    if (v.tuple->n > cap)
+        fail(f, LIMIT, "%s has %d entries; at most %d are possible", what, v.tuple->n,
+             cap);
+    for (int i = 0; i < v.tuple->n; i++) {
+        Value k = fe_read(f, v.tuple->at[i]);
+        if (!is_int_obj(k)) {
+            const Node *node = fe_element_node(f, v, i);
+            const CallArgs now = {f->frame, 1, &k, &node, NULL};
+            fe_blame(f, v);
+            if (node)
+                f->args = &now;
+            v_const_int(f, k, str_printf(f->a, "element %d of %s", i, what));
+        }
+        out[i] = v_const_int(f, k, what);
+    }
+    return v.tuple->n;
+}
+
+int
+v_shape(Fe *f, Value v, int32_t *shape, const char *what)
+{
+    int64_t dims[MAX_RANK];
+    int rank = v_int_list(f, v, dims, MAX_RANK, what);
+    for (int i = 0; i < rank; i++) {
+        if (dims[i] < 1 || dims[i] > INT32_MAX)
+            shape[i] = dims[i] == 0 ? 0 : -1;
+        else
+            shape[i] = (int32_t)dims[i];
+    }
+    fe_check_shape(f, rank, shape);
+    return rank;
+}

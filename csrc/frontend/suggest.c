@@ -1,0 +1,180 @@
+/* suggest: what a name that is not there may have meant.
+ *
+ *     tl.lod       one of ours, a letter or two off     did you mean 'load'?
+ *     x.astype     what others call it                  here it is x.to(dtype)
+ */
+#include "frontend/fe.h"
+
+/* ---- what others call it ----------------------------------------------------------------- */
+
+const char *
+fe_other_name(const char *name)
+{
+    static const char *const names[][2] = {
+#define OTHER(name, here) {name, here},
+#include "frontend/others.def"
+#undef OTHER
+    };
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (!strcmp(name, names[i][0]))
+            return names[i][1];
+    return NULL;
+}
+
+/* ---- the closest of some words ------------------------------------------------------------ */
+
+enum { MOST = 40 }; /* bytes of a name that is looked at */
+
+/* Insertions, deletions, changes of a letter and swaps of neighbours that lead from a to b,
+ * of which neither is longer than MOST. */
+static int
+edit_distance(const char *a, const char *b)
+{
+    int d[3][MOST + 1];
+    size_t n = strlen(a), m = strlen(b);
+    for (size_t j = 0; j <= m; j++)
+        d[0][j] = (int)j;
+    for (size_t i = 1; i <= n; i++) {
+        int *now = d[i % 3], *up = d[(i + 2) % 3], *up2 = d[(i + 1) % 3];
+        now[0] = (int)i;
+        for (size_t j = 1; j <= m; j++) {
+            int cost = a[i - 1] != b[j - 1];
+            now[j] = MIN(MIN(up[j] + 1, now[j - 1] + 1), up[j - 1] + cost);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = MIN(now[j], up2[j - 2] + 1);
+        }
+    }
+    return d[n % 3][m];
+}
+
+/* a and b but for capitals, or one with more words behind: BLOCK of block and BLOCK_SIZE. */
+static bool
+is_same_word(const char *a, const char *b)
+{
+    while (*a && *b && (*a | 32) == (*b | 32))
+        a++, b++;
+    return (!*a && !*b) || (!*a && *b == '_') || (!*b && *a == '_');
+}
+
+/* Any letter is as near as any other: x is short for x_ptr. */
+static const char *
+closest_to_letter(char letter, const char *const *words)
+{
+    for (; *words; words++)
+        if ((*words)[0] == letter && (*words)[1] == '_')
+            return *words;
+    return NULL;
+}
+
+const char *
+fe_closest(const char *name, const char *const *words)
+{
+    size_t n = strlen(name);
+    if (n == 1)
+        return closest_to_letter(*name, words);
+    if (n > MOST)
+        return NULL;
+    const char *best = NULL;
+    int best_d = n < 4 ? 2 : 3;
+    for (const char *const *w = words; *w; w++) {
+        int d = strlen(*w) > MOST ? INT_MAX : edit_distance(name, *w);
+        if (d < best_d)
+            best = *w, best_d = d;
+    }
+    for (const char *const *w = words; !best && n > 2 && *w; w++)
+        if (is_same_word(name, *w))
+            best = *w;
+    return best && strcmp(best, name) ? best : NULL;
+}
+
+/* ---- attributes --------------------------------------------------------------------------- */
+
+static const char *
+closest_of_tensor(Fe *f, const char *name)
+{
+    static const char *const fields[] = {"dtype", "shape", "type", "numel"};
+    const char **words = NEW_N(f->a, const char *, n_fe_builtins + COUNT(fields) + 1);
+    size_t k = 0;
+    for (int i = 0; i < n_fe_builtins; i++)
+        if (fe_builtins[i].flags & BI_MEMBER)
+            words[k++] = fe_builtins[i].name;
+    for (size_t i = 0; i < COUNT(fields); i++)
+        words[k++] = fields[i];
+    return fe_closest(name, words);
+}
+
+static const char *
+closest_of_window(const BlockPtr *p, const char *name)
+{
+    static const char *const of_desc[] = {"load",    "store",       "gather",
+                                          "scatter", "dtype",       "shape",
+                                          "strides", "block_shape", NULL};
+    static const char *const of_pointer[] = {"advance", "store", "dtype",
+                                             "shape",   "type",  NULL};
+    return fe_closest(name, p->is_desc ? of_desc : of_pointer);
+}
+
+/* Of an object of Python's, or a tuple of a class. */
+static const char *
+closest_of_object(Fe *f, Value v, const char *name)
+{
+    PyObject *of = v.kind == V_OBJ ? v.obj : v.tuple->type;
+    PyObject *dir = fe_own(f, PyObject_Dir(of));
+    if (v.kind == V_TUPLE) {
+        PyObject *fields = fe_own(f, PyObject_GetAttrString(of, "_fields"));
+        dir = fe_own(f, PySequence_List(dir));
+        dir = fe_own(f, PySequence_InPlaceConcat(dir, fields));
+    }
+    Py_ssize_t size = PyList_Size(dir), k = 0;
+    const char **words = NEW_N(f->a, const char *, size + 1);
+    for (Py_ssize_t i = 0; i < size; i++) {
+        const char *s = PyUnicode_AsUTF8AndSize(PyList_GetItem(dir, i), NULL);
+        if (s && s[0] != '_')
+            words[k++] = s;
+    }
+    PyErr_Clear();
+    return fe_closest(name, words);
+}
+
+/* Is it what a tensor of the host has, and a kernel is not given? */
+static bool
+is_of_host(const char *name)
+{
+    static const char *const names[] = {"stride", "strides", "size", "dim",
+                                        "ndim",   "device",  "data"};
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return false;
+}
+
+void
+fe_no_attribute(Fe *f, Value v, const char *name)
+{
+    const char *near = NULL, *here = fe_other_name(name);
+    bool is_pointer = v.kind == V_TENSOR && v.val->type->is_ptr;
+    bool is_window = !strcmp(name, "load") || !strcmp(name, "gather");
+    if (v.kind == V_TENSOR)
+        near = closest_of_tensor(f, name);
+    else if (v.kind == V_BLOCK_PTR)
+        near = closest_of_window(v.bp, name);
+    else if (v.kind == V_OBJ || (v.kind == V_TUPLE && v.tuple->type))
+        near = closest_of_object(f, v, name);
+    if (is_pointer && is_window)
+        err_help(f->c,
+                 "tl.load(p + offsets) reads through a pointer; descriptors have a "
+                 "method for it: TensorDescriptor.from_tensor(x, block_shape) on the "
+                 "host, tl.make_tensor_descriptor(..) in a kernel");
+    else if (is_pointer && is_of_host(name))
+        err_help(f->c, "of a tensor that is passed a kernel gets the address alone: "
+                       "pass its sizes and strides as arguments");
+    else if (here &&
+             (v.kind == V_TENSOR || v.kind == V_TUPLE || v.obj == f->env->language))
+        err_help(f->c, "here it is %s", here);
+    else if (v.kind == V_OBJ && PyModule_Check(v.obj) && v.obj != f->env->language &&
+             fe_builtin_row(name, false))
+        err_help(f->c, "it is a function of the language: tl.%s", name);
+    else if (near)
+        err_help(f->c, "did you mean '%s'?", near);
+    err_at(f->c, f->b.loc, ATTRIBUTE, v_describe(f, v), name);
+}
