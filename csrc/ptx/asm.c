@@ -77,14 +77,14 @@ ptx_asm_meets(const char *text)
 }
 
 /* The first that knows an opcode has it. */
-static const OpRow *const tables[] = {integer_ops, logic_ops,   compare_ops, float_ops,
-                                      convert_ops, refused_ops, memory_ops,  atomic_ops,
+static const OpRow *const tables[] = {integer_ops, narrow_ops, logic_ops,
+                                      compare_ops, float_ops,  convert_ops,
+                                      refused_ops, memory_ops, atomic_ops,
                                       flow_ops,    NULL};
-static const OpRow *const thread_tables[] = {integer_ops, logic_ops,    compare_ops,
-                                             float_ops,   convert_ops,  async_ops,
-                                             memory_ops,  atomic_ops,   flow_ops,
-                                             warp_ops,    mbarrier_ops, matrix_ops,
-                                             cluster_ops, refused_ops,  NULL};
+static const OpRow *const thread_tables[] = {
+    integer_ops, narrow_ops,  logic_ops,   compare_ops, float_ops, convert_ops,
+    async_ops,   memory_ops,  atomic_ops,  flow_ops,    warp_ops,  mbarrier_ops,
+    matrix_ops,  cluster_ops, refused_ops, NULL};
 
 /* ---- LLVM's spelling ------------------------------------------------------------- */
 

@@ -20,7 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PTX_MAX_OPERANDS = 256, PTX_ERROR = 1024, PTX_NEWEST = 120 };
+enum { PTX_MAX_OPERANDS = 256, PTX_ERROR = 1024 };
+/* An architecture that has what any has. */
+enum { PTX_NEWEST = 999 };
 /* Added to an architecture. */
 enum {
     PTX_THREADS = 1 << 16, /* there are threads that meet */

@@ -277,7 +277,8 @@ dec_set(Dec *d)
     int cmp = dec_comparison(d);
     Type to = dec_type(d), t = dec_type(d);
     bool is_half = type_info[t].kind == 'f' && t != T_F32 && t != T_F64;
-    if (to != T_U32 && to != T_S32 && to != T_F32 && !is_half)
+    bool is_to_half = to == T_F16 || (to == T_BF16 && dec_sm(d) >= 90);
+    if (to != T_U32 && to != T_S32 && to != T_F32 && !is_to_half && !is_half)
         dec_fail(d, "no such form");
     dec_out(d, 0, type_info[to].bytes);
     dec_set_operands(d, t, cmp);

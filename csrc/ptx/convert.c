@@ -6,6 +6,7 @@
 #include "ptx/half.h"
 #include "ptx/lanes.h"
 #include "ptx/formats.h"
+#include "ptx/narrow.h"
 
 #include <math.h>
 
@@ -218,6 +219,10 @@ dec_cvt(Dec *d)
 {
     Type types[2] = {T_NONE, T_NONE};
     int n = 0, whole = -1;
+    if (dec_has(d, "pack") || dec_has(d, "rs")) {
+        (d->mod[0][0] == 'p' ? dec_pack : dec_random)(d);
+        return;
+    }
     for (int k = 0; k < d->n_mods; k++) {
         Type t = type_named(d->mod[k]);
         if (t && n < 2)

@@ -130,7 +130,10 @@ operand(Parser *p)
     Token t = p->tok;
     next(p);
     o.value = t.value;
-    if (t.kind == TOK_WORD && !minus) {
+    if (t.kind == TOK_WORD && !strcmp(t.text, "WARP_SZ") && !minus) {
+        o.kind = OPD_INT;
+        o.value = LANES;
+    } else if (t.kind == TOK_WORD && !minus) {
         o.kind = OPD_NAME;
         o.name = t.text;
         o.value = 0;

@@ -37,6 +37,11 @@ UNARY(sqrt_f64, double, double, sqrt(x))
 #define IS_NAN_F64(x) (((x) & INT64_MAX) > UINT64_C(0x7ff0000000000000))
 UNARY(neg_f32, uint32_t, uint32_t, IS_NAN_F32(x) ? 0x7fffffffu : x ^ 0x80000000u)
 UNARY(abs_f32, uint32_t, uint32_t, IS_NAN_F32(x) ? 0x7fffffffu : x & 0x7fffffffu)
+#define FLUSHED_BITS(x) ((x) & 0x7f800000u ? (x) : (x) & 0x80000000u)
+UNARY(neg_ftz_f32, uint32_t, uint32_t,
+      IS_NAN_F32(x) ? 0x7fffffffu : FLUSHED_BITS(x) ^ 0x80000000u)
+UNARY(abs_ftz_f32, uint32_t, uint32_t,
+      IS_NAN_F32(x) ? 0x7fffffffu : FLUSHED_BITS(x) & 0x7fffffffu)
 UNARY(neg_f64, uint64_t, uint64_t, IS_NAN_F64(x) ? x : x ^ UINT64_C(1) << 63)
 UNARY(abs_f64, uint64_t, uint64_t, x &INT64_MAX)
 BINARY(copysign_f32, uint32_t, uint32_t, (x & 0x80000000u) | (y & 0x7fffffffu))
@@ -502,11 +507,12 @@ dec_sign(Dec *d, bool is_neg)
         dec_half(d, t, is_neg ? HALF_NEG : HALF_ABS, 1, ftz, false, false);
         return;
     }
-    if (ftz)
-        dec_fail(d, ".ftz is not simulated");
+    if (ftz && t != T_F32)
+        dec_fail(d, "no such form");
     dec_same(d, t, 1);
-    d->ins->run = t == T_F32 ? (is_neg ? neg_f32 : abs_f32)
-                             : (is_neg ? neg_f64 : abs_f64);
+    d->ins->run = ftz          ? (is_neg ? neg_ftz_f32 : abs_ftz_f32)
+                  : t == T_F32 ? (is_neg ? neg_f32 : abs_f32)
+                               : (is_neg ? neg_f64 : abs_f64);
 }
 
 void
@@ -529,14 +535,16 @@ dec_minmax(Dec *d, bool is_max)
         dec_fail(d, ".abs is missing");
     Type t = dec_type(d);
     if (type_info[t].bytes == 2 || t == T_F16X2 || t == T_BF16X2) {
-        if (xor)
-            dec_fail(d, ".xorsign.abs of halves is not simulated");
         dec_half(d, t,
                  is_max ? (nan ? HALF_MAX_NAN : HALF_MAX)
                         : (nan ? HALF_MIN_NAN : HALF_MIN),
                  2, ftz, false, false);
+        if (xor)
+            dec_half_xorsign(d);
         return;
     }
+    if (xor && dec_sm(d) < 86)
+        dec_fail(d, ".xorsign is of sm_86 on");
     if (t == T_F64 && (ftz || nan || xor))
         dec_fail(d, "no such form");
     bool three = d->n_opds == 4 && t == T_F32 && !xor && dec_sm(d) >= 100;

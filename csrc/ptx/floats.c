@@ -116,6 +116,7 @@ rounds_up(FmtRounding r, bool is_negative, uint64_t q, uint64_t rest, uint64_t h
     case FMT_RZ: return false;
     case FMT_RM: return rest && is_negative;
     case FMT_RP: return rest && !is_negative;
+    case FMT_RS: break;
     }
     return false;
 }
@@ -132,10 +133,27 @@ power_from_double(FmtRounding r, bool to_finite, double x)
     return (uint64_t)(code < 0 ? 0 : code > 254 ? 254 : code);
 }
 
-/* A double as a float of that type, rounded once. */
-uint64_t
-fmt_from_double(FloatType t, FmtRounding r, bool to_finite, double x)
+/* How a number is rounded, and the random bits of FMT_RS. */
+typedef struct Rounding {
+    FmtRounding mode;
+    uint32_t random;
+    int n_random;
+} Rounding;
+
+/* Do the upper bits of what is cut, and the random ones, carry? */
+static bool
+carries(const Rounding *by, uint64_t sig, int cut)
 {
+    int below = cut - by->n_random;
+    uint64_t rest = cut > 63 ? sig : sig & ((UINT64_C(1) << cut) - 1);
+    return below < 64 && ((rest >> below) + by->random) >> by->n_random;
+}
+
+/* A double as a float of that type, rounded once. */
+static uint64_t
+rounded(FloatType t, const Rounding *by, bool to_finite, double x)
+{
+    FmtRounding r = by->mode;
     const Format *f = &format[t];
     if (isnan(x))
         return f->nan << f->low;
@@ -157,10 +175,11 @@ fmt_from_double(FloatType t, FmtRounding r, bool to_finite, double x)
             exp = 1;
         exp -= 1023; /* x = sig * 2^(exp - 52) */
         int cut = 52 - f->man + (exp < least ? least - exp : 0);
+        bool up = r == FMT_RS && carries(by, sig, cut);
         if (cut > 60)
             cut = 60; /* nothing is left of sig, and its rest is below a half */
         uint64_t q = sig >> cut, rest = sig & (((uint64_t)1 << cut) - 1);
-        q += rounds_up(r, is_negative, q, rest, (uint64_t)1 << (cut - 1));
+        q += up || rounds_up(r, is_negative, q, rest, (uint64_t)1 << (cut - 1));
         code = q + (exp > least ? (uint64_t)(exp - least) << f->man : 0);
     }
     if (code > f->max) {
@@ -169,6 +188,18 @@ fmt_from_double(FloatType t, FmtRounding r, bool to_finite, double x)
         code = goes_to_max ? f->max : f->has_inf ? f->max + 1 : f->nan;
     }
     return code << f->low | (uint64_t)is_negative << sign_bit(t);
+}
+
+uint64_t
+fmt_from_double(FloatType t, FmtRounding r, bool to_finite, double x)
+{
+    return rounded(t, &(Rounding){.mode = r}, to_finite, x);
+}
+
+uint64_t
+fmt_from_random(FloatType t, uint32_t bits, int n, bool to_finite, double x)
+{
+    return rounded(t, &(Rounding){FMT_RS, bits, n}, to_finite, x);
 }
 
 /* "f16x2": FMT_F16 and 2 */

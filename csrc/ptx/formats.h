@@ -34,7 +34,8 @@ typedef enum FmtRounding {
     FMT_RNA, /* to nearest, ties away from 0 */
     FMT_RZ,
     FMT_RM, /* down */
-    FMT_RP  /* up */
+    FMT_RP, /* up */
+    FMT_RS  /* up where what is cut and random bits carry */
 } FmtRounding;
 
 /* Any float as a double, exactly. */
@@ -43,6 +44,8 @@ double fmt_to_double(FloatType t, uint64_t bits);
  * has one and to_finite is not set, else the largest number; infinity goes the same way.
  * NaN is the format's canonical NaN: 0x7fffffff, 0x7fff, 0x7f. */
 uint64_t fmt_from_double(FloatType t, FmtRounding r, bool to_finite, double x);
+/* The same by FMT_RS: n bits are added to the highest of what is cut. */
+uint64_t fmt_from_random(FloatType t, uint32_t bits, int n, bool to_finite, double x);
 
 /* cvt from float to float, packed ones as well. Not: integers, .rni and its kin. */
 typedef struct FmtCvt {

@@ -55,7 +55,7 @@ sum_to_odd(double a, double b)
     return s;
 }
 
-enum { FTZ = 1, SAT = 2, RELU = 4 };
+enum { FTZ = 1, SAT = 2, RELU = 4, XORSIGN = 8 };
 
 static uint64_t
 one(const Ins *i, Type t, uint64_t a, uint64_t b, uint64_t c)
@@ -70,6 +70,9 @@ one(const Ins *i, Type t, uint64_t a, uint64_t b, uint64_t c)
         return a ^ 0x8000;
     if (i->op == HALF_ABS)
         return a & 0x7fff;
+    uint64_t sign = i->flags & XORSIGN ? (a ^ b) & 0x8000 : 0;
+    if (i->flags & XORSIGN)
+        a &= 0x7fff, b &= 0x7fff;
     double x = lane_float(t, a, ftz), y = lane_float(t, b, ftz), r = 0;
     bool less = x < y || (x == y && signbit(x) && !signbit(y));
     switch (i->op) {
@@ -94,6 +97,8 @@ one(const Ins *i, Type t, uint64_t a, uint64_t b, uint64_t c)
     if (i->flags & RELU && r <= 0)
         r = 0; /* of -0, too */
     uint64_t bits = half_bits(t, r);
+    if (r == r)
+        bits |= sign;
     return ftz && (bits & 0x7c00) == 0 && t == T_F16 ? bits & 0x8000 : bits;
 }
 
@@ -189,6 +194,14 @@ run_half(Lanes *w, const Ins *i, uint32_t m)
             out[l] |= one(i, t, a[l] >> 16, b[l] >> 16, c[l] >> 16) << 16;
     }
     lanes_put(w, i->out[0], m, out);
+}
+
+void
+dec_half_xorsign(Dec *d)
+{
+    if (dec_sm(d) < 86)
+        dec_fail(d, "from sm_86 on");
+    d->ins->flags |= XORSIGN;
 }
 
 void

@@ -22,6 +22,8 @@ typedef enum HalfOp { /* the first four in the order of float.c's */
 
 /* Operands and the function for n operands of type t, which may be packed. */
 void dec_half(Dec *d, Type t, HalfOp op, int n, bool ftz, bool sat, bool relu);
+/* Of min and max: of the sizes, with the sign that a product would have. */
+void dec_half_xorsign(Dec *d);
 /* T_F16 or T_BF16, exactly. */
 double half_value(Type t, uint64_t bits);
 uint64_t half_bits(Type t, double x); /* to nearest even; NaN is 0x7fff */

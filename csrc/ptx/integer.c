@@ -3,6 +3,7 @@
  */
 #include "ptx/half.h"
 #include "ptx/lanes.h"
+#include "ptx/narrow.h"
 
 typedef __int128 Wide;
 typedef unsigned __int128 UWide;
@@ -92,10 +93,6 @@ static Run *const mad_wide_run[N_TYPES] = {[T_U16] = mad_wide_u16,
 #define SAD(name, D, S, expr) TERNARY(name, D, S, D, expr)
 ALL_TYPES(SAD, sad, U(z) + (x < y ? U(y) - U(x) : U(x) - U(y)))
 TABLE(sad);
-#define LOW24(x) ((int64_t)((int32_t)((uint32_t)(x) << 8) >> 8))
-BINARY(mul24_lo_u32, uint32_t, uint32_t, (x & 0xffffff) * U(y & 0xffffff))
-BINARY(mul24_lo_s32, int32_t, int32_t, LOW24(x) * LOW24(y))
-
 static int32_t
 clamp32(int64_t x)
 {
@@ -195,6 +192,22 @@ bfind(Lanes *w, const Ins *i, uint32_t m)
     lanes_put(w, i->out[0], m, out);
 }
 
+/* The place of the n-th bit that is set, from place `at` on, downwards where n < 0; of n = 0,
+ * that place itself. */
+static uint32_t
+nth_set(uint32_t x, uint32_t at, int32_t n)
+{
+    int64_t left = n < 0 ? -(int64_t)n : n;
+    for (int64_t k = at; k >= 0 && k < 32; k += n < 0 ? -1 : 1) {
+        if (x >> k & 1 && --left <= 0)
+            return (uint32_t)k;
+        if (n == 0)
+            break;
+    }
+    return UINT32_MAX;
+}
+TERNARY3(fns, uint32_t, uint32_t, uint32_t, int32_t, nth_set(x, y, z))
+
 static uint64_t
 field(uint64_t x, uint32_t at, uint32_t n, int bits, bool is_signed)
 {
@@ -276,35 +289,6 @@ bfi(Lanes *w, const Ins *i, uint32_t m)
     lanes_set_lacks(w, i->out[0], m, lacks);
 }
 
-/* dp4a, dp2a: type is a's, op b's kind. */
-enum { DP_A_SIGNED = 1, DP_B_SIGNED = 2, DP_TWO = 4, DP_HI = 8 };
-
-static void
-dp(Lanes *w, const Ins *i, uint32_t m)
-{
-    uint64_t a[LANES], b[LANES], c[LANES], out[LANES];
-    lanes_get(w, i->in[0], a);
-    lanes_get(w, i->in[1], b);
-    lanes_get(w, i->in[2], c);
-    for (int l = 0; l < LANES; l++) {
-        int64_t sum = 0;
-        for (int k = 0; k < (i->flags & DP_TWO ? 2 : 4); k++) {
-            int at = i->flags & DP_TWO ? 16 * k : 8 * k;
-            int bt = i->flags & DP_TWO ? 8 * k + (i->flags & DP_HI ? 16 : 0) : 8 * k;
-            int64_t x = i->flags & DP_TWO
-                            ? (i->flags & DP_A_SIGNED ? (int16_t)(a[l] >> at)
-                                                      : (uint16_t)(a[l] >> at))
-                            : (i->flags & DP_A_SIGNED ? (int8_t)(a[l] >> at)
-                                                      : (uint8_t)(a[l] >> at));
-            int64_t y = i->flags & DP_B_SIGNED ? (int8_t)(b[l] >> bt)
-                                               : (uint8_t)(b[l] >> bt);
-            sum += x * y;
-        }
-        out[l] = (uint64_t)sum + c[l];
-    }
-    lanes_put(w, i->out[0], m, out);
-}
-
 /* ---- rows ------------------------------------------------------------------------ */
 
 static void
@@ -351,7 +335,7 @@ dec_add(Dec *d)
 {
     if (is_float(d))
         dec_float_add(d);
-    else
+    else if (!dec_pairs(d, PAIR_ADD))
         dec_signless(d, add_run, add_sat, 0);
 }
 
@@ -451,17 +435,6 @@ dec_mad(Dec *d)
         dec_mad_any(d, false);
 }
 
-static void
-dec_mul24(Dec *d)
-{
-    if (!dec_has(d, "lo"))
-        dec_fail(d, "only .lo is simulated");
-    Type t = dec_type(d);
-    static Run *const run[N_TYPES] = {[T_U32] = mul24_lo_u32, [T_S32] = mul24_lo_s32};
-    dec_run(d, run, t);
-    dec_same(d, t, 2);
-}
-
 #define ROW(name, table, n, other)                                                     \
     static void dec_##name(Dec *d)                                                     \
     {                                                                                  \
@@ -479,8 +452,31 @@ ROW(rem, rem_run, 2, NO_FLOATS)
 ROW(sad, sad_run, 3, NO_FLOATS)
 ROW(neg, neg_run, 1, dec_float_neg(d))
 ROW(abs, abs_run, 1, dec_float_abs(d))
-ROW(min, min_run, 2, dec_float_min(d))
-ROW(max, max_run, 2, dec_float_max(d))
+ROW(any_min, min_run, 2, dec_float_min(d))
+ROW(any_max, max_run, 2, dec_float_max(d))
+
+static void
+dec_min(Dec *d)
+{
+    if (is_float(d) || !dec_pairs(d, PAIR_MIN))
+        dec_any_min(d);
+}
+
+static void
+dec_max(Dec *d)
+{
+    if (is_float(d) || !dec_pairs(d, PAIR_MAX))
+        dec_any_max(d);
+}
+
+static void
+dec_fns(Dec *d)
+{
+    if (dec_type(d) != T_B32)
+        dec_fail(d, "no such form");
+    dec_same(d, T_B32, 3);
+    d->ins->run = fns;
+}
 
 /* A count of bits: 32 of them, whatever is counted. */
 static void
@@ -580,28 +576,11 @@ dec_szext(Dec *d)
     dec_same(d, t, 2);
 }
 
-static void
-dec_dp(Dec *d)
-{
-    bool two = !strcmp(d->op, "dp2a");
-    static const char *const half[] = {"lo", "hi", NULL};
-    int hi = two ? dec_one(d, half) : 0;
-    Type a = dec_type(d), b = dec_maybe_type(d);
-    if (hi < 0 || (a != T_U32 && a != T_S32) || (b != T_U32 && b != T_S32))
-        dec_fail(d, "no such form");
-    d->ins->flags = (uint16_t)((a == T_S32 ? DP_A_SIGNED : 0) |
-                               (b == T_S32 ? DP_B_SIGNED : 0) | (two ? DP_TWO : 0) |
-                               (hi ? DP_HI : 0));
-    dec_same(d, T_B32, 3);
-    d->ins->run = dp;
-}
-
 const OpRow integer_ops[] = {
     {"add", dec_add},   {"sub", dec_sub},   {"mul", dec_mul},     {"mad", dec_mad},
-    {"addc", dec_addc}, {"subc", dec_subc}, {"madc", dec_madc},   {"mul24", dec_mul24},
-    {"div", dec_div},   {"rem", dec_rem},   {"sad", dec_sad},     {"neg", dec_neg},
-    {"abs", dec_abs},   {"min", dec_min},   {"max", dec_max},     {"popc", dec_popc},
-    {"clz", dec_clz},   {"brev", dec_brev}, {"bfind", dec_bfind}, {"bfe", dec_bfe},
-    {"bfi", dec_bfi},   {"bmsk", dec_bmsk}, {"szext", dec_szext}, {"dp4a", dec_dp},
-    {"dp2a", dec_dp},   {NULL, NULL},
+    {"addc", dec_addc}, {"subc", dec_subc}, {"madc", dec_madc},   {"div", dec_div},
+    {"rem", dec_rem},   {"sad", dec_sad},   {"neg", dec_neg},     {"abs", dec_abs},
+    {"min", dec_min},   {"max", dec_max},   {"popc", dec_popc},   {"clz", dec_clz},
+    {"brev", dec_brev}, {"fns", dec_fns},   {"bfind", dec_bfind}, {"bfe", dec_bfe},
+    {"bfi", dec_bfi},   {"bmsk", dec_bmsk}, {"szext", dec_szext}, {NULL, NULL},
 };

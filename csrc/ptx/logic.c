@@ -68,6 +68,8 @@ lop3(Lanes *w, const Ins *i, uint32_t m)
                             CHOOSE(y, CHOOSE(z, t[3], t[2]), CHOOSE(z, t[1], t[0]))))
 }
 
+enum { LOP3_OR = 1, LOP3_NOT = 2 }; /* flags: of the predicate */
+
 /* op: 0 plain, else the place in prmt_words. */
 static const char *const prmt_words[] = {"",    "f4e", "b4e",  "rc8",
                                          "ecl", "ecr", "rc16", NULL};
@@ -286,10 +288,49 @@ dec_shf(Dec *d)
     d->ins->run = run[s][k];
 }
 
+/* lop3.or.b32 d|p, a, b, c, table, q: p is whether d is not 0, or q. */
+static void
+lop3_truth(Lanes *w, const Ins *i, uint32_t m)
+{
+    uint8_t *p = LANE(uint8_t, w, i->out[1].at);
+    const uint8_t *q = LANE(uint8_t, w, i->in[3].at);
+    uint8_t with[LANES];
+    for (int l = 0; l < LANES; l++) /* p may be q */
+        with[l] = q[l] ^ (i->flags & LOP3_NOT ? 1 : 0);
+    lop3(w, i, m);
+    const uint32_t *d = LANE(uint32_t, w, i->d);
+    EACH_LANE(m, bool is = d[l] != 0;
+              p[l] = i->flags & LOP3_OR ? is | with[l] : is & with[l])
+}
+
+static void
+dec_lop3_truth(Dec *d, int op)
+{
+    Opd *q = &d->opd[5];
+    if (d->n_opds != 6 || !d->opd[0].second || dec_type(d) != T_B32 || dec_sm(d) < 70 ||
+        !dec_literal(d, 4, &d->ins->imm))
+        dec_fail(d, "no such form");
+    d->ins->flags = (uint16_t)((op ? LOP3_OR : 0) | (q->is_not ? LOP3_NOT : 0));
+    q->is_not = false;
+    dec_out(d, 0, 4);
+    dec_out_opd(d, &(Opd){.kind = OPD_NAME, .name = d->opd[0].second}, 1);
+    for (int k = 1; k <= 3; k++)
+        dec_in(d, k, 4);
+    dec_in(d, 5, 1);
+    dec_places(d);
+    d->ins->run = lop3_truth;
+}
+
 static void
 dec_lop3(Dec *d)
 {
-    if (dec_type(d) != T_B32 || !dec_literal(d, 4, &d->ins->imm))
+    static const char *const ops[] = {"and", "or", NULL};
+    int op = dec_one(d, ops);
+    if (op >= 0) {
+        dec_lop3_truth(d, op);
+        return;
+    }
+    if (d->n_opds != 5 || dec_type(d) != T_B32 || !dec_literal(d, 4, &d->ins->imm))
         dec_fail(d, "no such form");
     d->n_opds = 4;
     dec_same(d, T_B32, 3);

@@ -53,7 +53,14 @@ add.{s16,u16} hhh
 {add,sub}.sat.s32 rrr
 mul.wide.{s32,u32} lrr
 mul.wide.{s16,u16} rhh
-mul24.lo.{s32,u32} rrr
+mul24.{lo,hi}.{s32,u32} rrr
+mad24.{lo,hi}.{s32,u32} rrrr
+mad24.hi.sat.s32 rrrr
+{add,min,max}.{u16x2,s16x2} rrr
+{min,max}.relu.{s32,s16x2} rrr
+fns.b32 rrrr
+cvt.pack.sat.{u16,s16}.s32 rrr
+cvt.pack.sat.{u8,s8,u4,s4,u2,s2}.s32.b32 rrrr
 mad.{lo,hi}.{s32,u32} rrrr
 mad.{lo,hi}.{s64,u64} llll
 mad.wide.{s32,u32} lrrl
@@ -94,7 +101,7 @@ div.{rn,rz}.f64 ddd
 {rcp,sqrt}.{rn,rp}.f64 dd
 {min,max}.{f32,ftz.f32,NaN.f32,xorsign.abs.f32} fff
 {min,max}.f64 ddd
-{neg,abs}.f32 ff
+{neg,abs}.{f32,ftz.f32} ff
 {neg,abs}.f64 dd
 copysign.f32 fff
 copysign.f64 ddd
@@ -107,6 +114,7 @@ tanh.approx.f32 ff
 fma.rn.{f16x2,relu.f16x2,ftz.f16x2,bf16x2,relu.bf16x2} rrrr
 fma.rn.{f16,bf16} hhhh
 {min,max}.{f16x2,NaN.f16x2,bf16x2,NaN.bf16x2} rrr
+{min,max}.{xorsign.abs,NaN.xorsign.abs}.{f16x2,bf16x2} rrr
 {neg,abs}.{f16x2,bf16x2} rr
 cvt.{rni,rzi,rmi,rpi}.{s32,u32}.f32 rf
 cvt.{rni,rzi}.{s64,u64}.f64 ld
@@ -132,6 +140,7 @@ cvt.u32.u64 rl
 testp.finite.f32 rf
 slct.s32.s32 rrrr
 slct.f32.f32 ffff
+set.lt.{f16,bf16}.f32 hff
 set.{eq,lt,ge}.u32.{s32,u32} rrr
 set.{eq,ne,lt,geu,num,nan}.{u32,f32}.f32 rff
 """
@@ -147,6 +156,8 @@ lop3.b32 $0, $1, $2, $3, 0xe8; | rrrr
 @p mov.b32 $0, 2; } | rrr
 { .reg .pred p; setp.nan.f32 p, $1, $1; @!p add.f32 $0, $1, 0f3F800000; \
 @p mov.b32 $0, 0; } | ff
+{ .reg .pred p; setp.lt.s32 p, $1, 0; lop3.or.b32 $0|p, $1, $2, $3, 0x80, !p; \
+@p add.u32 $0, $0, 1; } | rrrr
 bfi.b32 $0, $1, $2, 5, 7; | rrr
 add.cc.u32 $0, $1, $2; addc.u32 $0, $0, 0; | rrr
 sub.cc.u32 $0, $1, $2; subc.u32 $0, $0, $1; | rrr
@@ -166,6 +177,10 @@ cvt.rn.f16x2.e3m2x2 $0, $1; | rh | sm_100
 cvt.rp.satfinite.ue8m0x2.f32 $0, $1, $2; | hff | sm_100
 cvt.rp.ue8m0x2.f32 $0, 0.0, $1; | hf | sm_100
 cvt.rn.bf16x2.ue8m0x2 $0, $1; | rh | sm_100
+cvt.rs.f16x2.f32 $0, $1, $2, $3; | rffr | sm_100
+cvt.rs.satfinite.bf16x2.f32 $0, $1, 1.5, $2; | rfr | sm_100
+cvt.rs.satfinite.e4m3x4.f32 $0, {$1, $2, $2, $1}, $3; | rffr | sm_100
+cvt.rs.relu.satfinite.e2m1x4.f32 $0, {$1, $2, $2, $1}, $3; | hffr | sm_100
 cvt.rn.bf16x2.f32 $0, $1, 1.5; | rf
 cvt.rn.f16.f32 $0, 0.1; | hf
 cvt.rzi.s32.f32 $0, 2.5; | rf
@@ -247,11 +262,11 @@ def test_instruction(case: str) -> None:
         tegula.knobs.runtime.target = "cpu"
         run("cpu", COMPILED[len(args)], np.array, np.asarray)
         run("interpreter", INTERPRETED[len(args)], np.array, np.asarray)
-        for target in ("emu:sm_120a" if is_new else "emu:sm_90a",):
+        for target in ("emu:sm_100a" if is_new else "emu:sm_90a",):
             tegula.knobs.runtime.target = target
             run(target, COMPILED[len(args)], np.array, np.asarray)
     if simulated.available():
-        sm = "sm_120a" if is_new else "sm_90a"
+        sm = "sm_100a" if is_new else "sm_90a"
         with simulated.driver():
             run(
                 "ptxsim",

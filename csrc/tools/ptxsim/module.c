@@ -406,11 +406,10 @@ top(Parser *p)
 }
 
 /* Ours come first: some are more than the library's of the same name. */
-static const OpRow *const tables[] = {async_ops,   matrix_ops,   control_ops,
-                                      cluster_ops, integer_ops,  logic_ops,
-                                      compare_ops, float_ops,    convert_ops,
-                                      memory_ops,  atomic_ops,   flow_ops,
-                                      warp_ops,    mbarrier_ops, NULL};
+static const OpRow *const tables[] = {
+    async_ops, matrix_ops,  control_ops,  cluster_ops, integer_ops, narrow_ops,
+    logic_ops, compare_ops, float_ops,    convert_ops, memory_ops,  atomic_ops,
+    flow_ops,  warp_ops,    mbarrier_ops, NULL};
 
 static Module *
 parse_into(Pool *pool, const char *text, char err[PTX_TEXT])
