@@ -90,6 +90,7 @@ Lv ll_call_c(Ll *l, const char *symbol, Lt ret, Lv *args, int n);
 Lv ll_asm(Ll *l, Lt ret, const char *text, const char *constraints, Lv *args, int n,
           bool effects);
 /* String attribute. */
+LLVMAttributeRef ll_attribute(Ll *l, const char *name, uint64_t value);
 void ll_fn_attr(Ll *l, Lv fn, const char *name, const char *value);
 void ll_param_attr(Ll *l, Lv fn, int param, const char *enum_name, uint64_t value);
 LLVMBasicBlockRef ll_block(Ll *l, const char *name);

@@ -357,8 +357,8 @@ ll_call_c(Ll *l, const char *symbol, Lt ret, Lv *args, int n)
     return LLVMBuildCall2(l->b, ft, fn, args, (unsigned)n, "");
 }
 
-static LLVMAttributeRef
-enum_attribute(Ll *l, const char *name, uint64_t value)
+LLVMAttributeRef
+ll_attribute(Ll *l, const char *name, uint64_t value)
 {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
     return LLVMCreateEnumAttribute(l->cx, kind, value);
@@ -377,7 +377,7 @@ ll_asm(Ll *l, Lt ret, const char *text, const char *constraints, Lv *args, int n
     Lv call = LLVMBuildCall2(l->b, ft, fn, args, (unsigned)n, "");
     if (effects)
         LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
-                                 enum_attribute(l, "convergent", 0));
+                                 ll_attribute(l, "convergent", 0));
     return call;
 }
 
@@ -394,7 +394,7 @@ void
 ll_param_attr(Ll *l, Lv fn, int param, const char *enum_name, uint64_t value)
 {
     LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)(param + 1),
-                            enum_attribute(l, enum_name, value));
+                            ll_attribute(l, enum_name, value));
 }
 
 LLVMBasicBlockRef

@@ -171,6 +171,12 @@ tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what, uint64_
     return 1;
 }
 
+int32_t
+tegula_poll(HostRun *run, Pace *pace)
+{
+    return host_look(run, pace) ? pace->left : 0;
+}
+
 /* ---- assembly ---------------------------------------------------------------------- */
 
 typedef struct Launched {
@@ -232,6 +238,7 @@ const HostSymbol host_symbols[] = {
     SYMBOL(tegula_print),
     SYMBOL(tegula_assert),
     SYMBOL(tegula_bounds),
+    SYMBOL(tegula_poll),
     SYMBOL(tegula_assembly),
 #ifdef __FLT16_MANT_DIG__
     {"__truncsfhf2", (void *)(uintptr_t)float_to_half},

@@ -1,13 +1,17 @@
 /* host_launch: a grid on this machine's CPUs, and on the emulator of the GPU.
  *
  * The GIL is let go while the grid runs: a program may take long, and nobody can tell from
- * outside. It costs some 30 ns when no other thread waits for it.
+ * outside. It costs some 30 ns when no other thread waits for it. The main thread takes it
+ * again now and then, for the handlers of signals (attend.h).
  */
 #include "runtime/launch.h"
 
 #include "codegen/host/calls.h"
+#include "base/attend.h"
 
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Links the object code at the first launch. 0, or -1 with an exception. */
 int
@@ -68,6 +72,39 @@ raise_report(const Call *c, const EmuReport *r)
     }
     return -1;
 }
+
+/* ---- signals ------------------------------------------------------------------------------ */
+
+/* Attendant.ask; data: where the state of this thread is, which has let go of the GIL. Other
+ * threads than the main one run no handlers, and may end for good where they ask for the GIL of
+ * a Python that is ending. */
+static Attended
+ask_python(void *data)
+{
+    PyThreadState **thread = data;
+    pid_t process = getpid();
+    if (syscall(SYS_gettid) != process)
+        return ATTEND_GO_ON;
+    PyEval_RestoreThread(*thread);
+    bool has_raised = PyErr_CheckSignals();
+    *thread = PyEval_SaveThread();
+    if (getpid() != process)
+        return ATTEND_FORKED;
+    return has_raised ? ATTEND_STOP : ATTEND_GO_ON;
+}
+
+/* What ended a launch, if its attendant did: -1 with that exception; or 0. */
+static int
+raise_attended(const Attendant *a)
+{
+    if (a->last == ATTEND_FORKED && !PyErr_Occurred())
+        raise_error("TegulaError",
+                    "the handler of a signal forked in the midst of this launch, which "
+                    "goes on in the parent alone");
+    return a->last == ATTEND_GO_ON ? 0 : -1;
+}
+
+/* ---- memory ------------------------------------------------------------------------------- */
 
 int
 launch_regions(const Compiled *v, const Call *c, EmuRegion *out, int *n)
@@ -166,8 +203,12 @@ host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         launch.report = &report;
     }
     PyThreadState *thread = PyEval_SaveThread();
+    Attendant attendant = {.ask = ask_python, .data = &thread};
+    launch.attendant = &attendant;
     bool ok = pool_run(&launch, err);
     PyEval_RestoreThread(thread);
+    if (raise_attended(&attendant))
+        return -1;
     if (ok)
         return host_library_fault(v);
     if (report.fault)
@@ -202,7 +243,11 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     };
     EmuReport report = {0};
     PyThreadState *thread = PyEval_SaveThread();
+    Attendant attendant = {.ask = ask_python, .data = &thread};
+    run.attendant = &attendant;
     bool ok = emu_run(&run, &report);
     PyEval_RestoreThread(thread);
+    if (raise_attended(&attendant))
+        return -1;
     return ok ? host_library_fault(v) : raise_report(c, &report);
 }

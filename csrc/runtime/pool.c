@@ -8,16 +8,27 @@
  * that can use them and stay. One job at a time: a second caller meanwhile runs its grid
  * alone on its own thread, which is also what a kernel launched from a callback gets.
  *
+ * The caller attends to signals (attend.h): it takes the GIL in the middle of its job, and
+ * Python's handlers run there. So nobody may wait for the end of a job with the GIL in hand,
+ * as os.fork() does on any thread:
+ *
+ *     is_busy     whose job is on. Tried, never waited for
+ *     GIL         taken by a caller, is_busy or not, and never with the lock held
+ *     lock        held for a moment; nothing is waited for under it, but what gives it back
+ *
  * After fork a child has the memory of the pool but none of its threads: the child's
- * handler forgets them, and the next run starts new ones.
+ * handler forgets them, and the next run starts new ones. A job of another thread is half
+ * done there, and stays so. One whose own caller forked, in a handler, ends (ATTEND_FORKED).
  */
 #include "codegen/host/calls.h"
+#include "base/attend.h"
 #include "runtime/runtime.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -45,7 +56,7 @@ typedef struct Scratch {
 } Scratch;
 
 typedef struct Pool {
-    pthread_mutex_t run;  /* held by the caller whose job is on */
+    int is_busy;          /* atomic: somebody's job is on */
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t wake, done;
     Job *job;        /* NULL: none */
@@ -57,7 +68,6 @@ typedef struct Pool {
 
 /* One for the process: threads are the process's. */
 static Pool pool = {
-    .run = PTHREAD_MUTEX_INITIALIZER,
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .wake = PTHREAD_COND_INITIALIZER,
     .done = PTHREAD_COND_INITIALIZER,
@@ -70,7 +80,6 @@ static int pool_size; /* threads of a run that names no number; set once */
 static void
 before_fork(void)
 {
-    pthread_mutex_lock(&pool.run);
     pthread_mutex_lock(&pool.lock);
 }
 
@@ -78,18 +87,19 @@ static void
 after_fork_parent(void)
 {
     pthread_mutex_unlock(&pool.lock);
-    pthread_mutex_unlock(&pool.run);
 }
 
 static void
 after_fork_child(void)
 {
-    pthread_mutex_init(&pool.run, NULL);
     pthread_mutex_init(&pool.lock, NULL);
     pthread_cond_init(&pool.wake, NULL);
     pthread_cond_init(&pool.done, NULL);
     pool.n_workers = 0;
     pool.job = NULL;
+    if (pool.is_busy) /* scratch of a job that may still be left here, or was being grown */
+        memset(pool.scratch, 0, sizeof pool.scratch);
+    pool.is_busy = 0;
 }
 
 /* Bytes of the largest cache that the first CPU has a part in. Not from sysconf: glibc takes
@@ -167,28 +177,48 @@ fence(void)
 #endif
 }
 
+bool
+host_look(HostRun *r, Pace *p)
+{
+    bool is_caller = pthread_equal(pthread_self(), r->caller);
+    if (!attend(is_caller ? r->attendant : NULL, p))
+        __atomic_store_n(&r->stop, 1, __ATOMIC_RELEASE);
+    return !__atomic_load_n(&r->stop, __ATOMIC_RELAXED);
+}
+
+/* Programs i .. end - 1, none of which is looked at. */
+static void
+run_some(const Job *j, int64_t i, int64_t end, char *scratch)
+{
+    int64_t nx = j->grid[0], ny = j->grid[1];
+    int32_t pid[3] = {(int32_t)(i % nx), (int32_t)(i / nx % ny),
+                      (int32_t)(i / nx / ny)};
+    for (; i < end && !__atomic_load_n(&j->run.stop, __ATOMIC_RELAXED); i++) {
+        j->kernel(j->params, pid, j->grid, scratch);
+        if (++pid[0] < nx)
+            continue;
+        pid[0] = 0;
+        if (++pid[1] == ny)
+            pid[1] = 0, pid[2]++;
+    }
+}
+
 static void
 run_programs(Job *j, Scratch *s)
 {
-    HostRun *run = &j->run;
-    int64_t nx = j->grid[0], ny = j->grid[1];
+    Pace pace = {.left = 1}; /* most grids are small: no look before their first */
     for (;;) {
-        int64_t i = __atomic_fetch_add(&j->next, j->chunk, __ATOMIC_RELAXED);
-        if (i >= j->n_programs)
-            return;
+        int64_t i = __atomic_fetch_add(&j->next, j->chunk, __ATOMIC_RELAXED), next;
         int64_t end = MIN(i + j->chunk, j->n_programs);
-        int32_t pid[3] = {(int32_t)(i % nx), (int32_t)(i / nx % ny),
-                          (int32_t)(i / nx / ny)};
-        for (; i < end; i++) {
-            if (__atomic_load_n(&run->stop, __ATOMIC_RELAXED))
+        for (; i < end; i = next) {
+            if (!pace.left && !host_look(&j->run, &pace))
                 return;
-            j->kernel(j->params, pid, j->grid, s->at);
-            if (++pid[0] < nx)
-                continue;
-            pid[0] = 0;
-            if (++pid[1] == ny)
-                pid[1] = 0, pid[2]++;
+            next = MIN(i + pace.left, end);
+            pace.left -= (int32_t)(next - i);
+            run_some(j, i, next, s->at);
         }
+        if (end == j->n_programs || __atomic_load_n(&j->run.stop, __ATOMIC_RELAXED))
+            return;
     }
 }
 
@@ -258,6 +288,36 @@ start_workers(int n)
     }
 }
 
+/* Is this the child of a caller that forked? Then its helpers are not here, and the pool is no
+ * longer its own. */
+static bool
+is_orphan(const Job *j)
+{
+    return j->run.attendant && j->run.attendant->last == ATTEND_FORKED;
+}
+
+/* Has the lock, and gives it back. The caller has nothing left to do, and the helpers have. */
+static void
+wait_for_helpers(Job *j)
+{
+    HostRun *run = &j->run;
+    while (j->n_left < j->n_joined) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += ATTEND_MS / 2 * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_cond_timedwait(&pool.done, &pool.lock, &until) != ETIMEDOUT)
+            continue;
+        pthread_mutex_unlock(&pool.lock);
+        host_look(run, &(Pace){0});
+        if (is_orphan(j))
+            return;
+        pthread_mutex_lock(&pool.lock);
+    }
+    pthread_mutex_unlock(&pool.lock);
+}
+
 static void
 run_shared(Job *j)
 {
@@ -268,11 +328,11 @@ run_shared(Job *j)
     pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.lock);
     work(j, &pool.scratch[0]);
+    if (is_orphan(j))
+        return;
     pthread_mutex_lock(&pool.lock);
     pool.job = NULL; /* who has not joined finds nothing left to do */
-    while (j->n_left < j->n_joined)
-        pthread_cond_wait(&pool.done, &pool.lock);
-    pthread_mutex_unlock(&pool.lock);
+    wait_for_helpers(j);
 }
 
 bool
@@ -306,14 +366,17 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
                      .spans = launch->spans,
                      .n_spans = launch->n_spans,
                      .report = launch->report,
-                     .assembly = launch->assembly},
+                     .assembly = launch->assembly,
+                     .attendant = launch->attendant,
+                     .caller = pthread_self()},
              .n_helpers = threads - 1};
-    if (pthread_mutex_trylock(&pool.run) == 0) {
+    if (!__atomic_exchange_n(&pool.is_busy, 1, __ATOMIC_ACQUIRE)) {
         if (j.n_helpers)
             run_shared(&j);
         else
             work(&j, &pool.scratch[0]);
-        pthread_mutex_unlock(&pool.run);
+        if (!is_orphan(&j))
+            __atomic_store_n(&pool.is_busy, 0, __ATOMIC_RELEASE);
     } else {
         Scratch own = {0};
         work(&j, &own);

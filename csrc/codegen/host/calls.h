@@ -5,7 +5,10 @@
 
 #include "base/base.h"
 #include "ptx/asm.h"
+#include "base/attend.h"
 #include "runtime/emu/emu.h"
+
+#include <pthread.h>
 
 /* The memory of a parameter's tensor; no bytes for a scalar. */
 typedef struct HostSpan {
@@ -21,10 +24,15 @@ typedef struct HostRun {
     FILE *out; /* of device_print */
     const HostSpan *spans; /* one a parameter, for code that checks bounds */
     int n_spans;
-    EmuReport *report;  /* for such code: the fault that stopped the run */
-    PtxCache *assembly; /* of the code */
-    bool is_assert;     /* a device_assert stopped it: err is its text */
+    EmuReport *report;    /* for such code: the fault that stopped the run */
+    PtxCache *assembly;   /* of the code */
+    bool is_assert;       /* a device_assert stopped it: err is its text */
+    Attendant *attendant; /* the caller's; NULL: none */
+    pthread_t caller;
 } HostRun;
+
+/* pool.c: a look at signals, on the caller's thread, and at `stop`. false: the run ends. */
+bool host_look(HostRun *r, Pace *p);
 
 /* A load, store or atomic in code that checks bounds. */
 typedef struct HostAccess {
@@ -65,6 +73,9 @@ void tegula_assert(char *scratch, const int32_t *pid, const char *text,
  * says. 0, or 1 when one lies in no tensor: that is in the report, and the run stops. */
 int32_t tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what,
                       uint64_t first, const uint64_t *each, uint64_t mask);
+
+/* A turn of a `while`. How many until the next call; 0: the run stops. */
+int32_t tegula_poll(HostRun *run, Pace *pace);
 
 /* Assembly (ptx/asm.h): data[i] are the elements of operand i, dense, data[n_in] the result's
  * room. 0, or 1 when the run stops. */

@@ -13,6 +13,7 @@
  * through scratch of its own. The results of an if are buffers that each branch fills.
  */
 #include "codegen/host/host.h"
+#include "base/attend.h"
 
 /* ---- loops and branches --------------------------------------------------------------- */
 
@@ -427,6 +428,50 @@ host_for(Host *h, const Op *o)
 
 /* ---- while ------------------------------------------------------------------------------------- */
 
+/* The slot of the Pace of all `while` loops of the program, zeroed. */
+static Lv
+pace_slot(Host *h)
+{
+    Ll *l = h->l;
+    if (h->pace)
+        return h->pace;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
+    Lt t = LLVMArrayType2(l->i64, (sizeof(Pace) + 7) / 8);
+    h->pace = host_slot(h, t);
+    LLVMPositionBuilderBefore(l->b, LLVMGetBasicBlockTerminator(h->entry));
+    LLVMBuildStore(l->b, LLVMConstNull(t), h->pace);
+    LLVMPositionBuilderAtEnd(l->b, here);
+    return h->pace;
+}
+
+/* A turn of a loop: one without an end is left when its launch is to end (base/attend.h). At
+ * its start, so that what it carries in scratch can become registers.
+ * left: turns until the next look, in a register. The same, for the next turn. Handlers may
+ * write to tensors, as other threads may: nothing that the code keeps in registers is theirs. */
+static Lv
+poll(Host *h, Lv left)
+{
+    enum {
+        OWN_MEMORY = 0xf
+    }; /* LLVM: of its arguments, and what the code does not see */
+    Ll *l = h->l;
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b), look = ll_block(l, "poll"),
+                      on = ll_block(l, "on");
+    Lv less = LLVMBuildSub(l->b, left, ll_i32(l, 1), ""), zero = ll_i32(l, 0);
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, less, zero, ""), look, on);
+    LLVMPositionBuilderAtEnd(l->b, look);
+    Lv args[] = {LLVMBuildLoad2(l->b, l->ptr, h->scratch, ""), pace_slot(h)};
+    Lv fresh = ll_call_c(l, "tegula_poll", l->i32, args, COUNT(args));
+    LLVMAddCallSiteAttribute(fresh, LLVMAttributeFunctionIndex,
+                             ll_attribute(l, "memory", OWN_MEMORY));
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, fresh, zero, ""), h->leave,
+                    on);
+    LLVMPositionBuilderAtEnd(l->b, on);
+    Lv next = LLVMBuildPhi(l->b, l->i32, "left");
+    LLVMAddIncoming(next, (Lv[]){less, fresh}, (LLVMBasicBlockRef[]){from, look}, 2);
+    return next;
+}
+
 void
 host_while(Host *h, const Op *o)
 {
@@ -474,6 +519,8 @@ host_while(Host *h, const Op *o)
             phi[i] = phi_of(h, LLVMTypeOf(init[i]), init[i], before);
             set_scalar(h, in[i], phi[i]);
         }
+    enum { UNSEEN = 32 }; /* turns that nobody looks at: most loops have no more */
+    Lv left = phi_of(h, l->i32, ll_i32(l, UNSEEN), before);
     Region r;
     host_region_open(h, &r);
     host_walk(h, test);
@@ -484,6 +531,7 @@ host_while(Host *h, const Op *o)
     LLVMBuildCondBr(l->b, more, start, after);
 
     LLVMPositionBuilderAtEnd(l->b, start);
+    next[n_in] = poll(h, left);
     for (int i = 0; i < n; i++)
         if (out[i])
             set_scalar(h, mid[i], out[i]);
@@ -492,7 +540,8 @@ host_while(Host *h, const Op *o)
     buffers_of(h, body->last, 0, n_in, in);
     scalars_of(h, body->last, 0, n_in, in, next);
     host_region_close(h, &r);
-    add_incoming(phi, next, n_in, LLVMGetInsertBlock(l->b));
+    phi[n_in] = left;
+    add_incoming(phi, next, n_in + 1, LLVMGetInsertBlock(l->b));
     LLVMBuildBr(l->b, head);
     LLVMPositionBuilderAtEnd(l->b, after);
     for (int i = 0; i < n; i++)

@@ -386,9 +386,12 @@ begin(Host *h, const char *symbol)
 
 /* Loops come out rotated and loads hoisted, so little is left to do: promote the stack
  * slots, merge what nodes at several levels have in common, hoist, and tidy up. */
-static const char passes[] =
-    "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<max-iterations=1;"
-    "no-verify-fixpoint>,early-cse,simplifycfg)";
+#define PASSES(last_cse)                                                               \
+    "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<max-iterations=1;"    \
+    "no-verify-fixpoint>," last_cse ",simplifycfg)"
+static const char passes[] = PASSES("early-cse");
+/* Looks behind the polls of `while`: what it carries in scratch becomes registers. */
+static const char passes_with_polls[] = PASSES("early-cse<memssa>");
 
 void
 cg_host(Func *f, Binary *out)
@@ -411,7 +414,7 @@ cg_host(Func *f, Binary *out)
     host_walk(h, f->body);
     host_flush(h);
     LLVMBuildBr(l->b, h->leave);
-    ll_finish(l, ll_link(l, passes), out);
+    ll_finish(l, ll_link(l, h->pace ? passes_with_polls : passes), out);
     ll_note_libraries(l, out);
     ll_emit(l, LLVMObjectFile, "obj", out);
     out->scratch = (int)h->high + 64;

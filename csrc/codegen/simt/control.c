@@ -260,6 +260,8 @@ sim_while(Sim *s, const Op *o)
         same_registers(s, b->args[i], arg(test->last, i + 1));
     sim_block(s, b);
     Lv **yielded = all_parts(s, b->last, 0, n);
+    if (s->m->poll)
+        s->m->poll(l);
     LLVMBasicBlockRef end = here(s);
     add_all(s, test->args, n, phis, yielded, end);
     LLVMBuildBr(l->b, head);

@@ -86,6 +86,7 @@ typedef struct Machine {
                      const Loc *loc);    /* n = 1, 2, 4 words */
     bool (*has_stmatrix)(const Comp *c); /* asked before there is any code */
     void (*stmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc);
+    void (*poll)(Ll *l); /* at each turn of a `while`; may be NULL */
     /* Stop the kernel where cond is true, with text; print one element. */
     void (*trap_if)(Ll *l, Lv cond, const char *text, const Loc *loc);
     /* flat_index (i32) is the element's row-major position in operand's shape; operand -1:

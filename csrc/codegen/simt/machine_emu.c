@@ -540,6 +540,12 @@ emu_print_one(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
     close_if(l, &i, NULL, NULL);
 }
 
+static void
+emu_poll_once(Ll *l)
+{
+    call(l, "emu_poll", l->void_, NULL, 0);
+}
+
 const Machine machine_emu = {
     .name = "emu",
     .max_vec_bytes = 16,
@@ -575,6 +581,7 @@ const Machine machine_emu = {
     .ldmatrix = emu_load_matrix,
     .has_stmatrix = emu_has_stmatrix,
     .stmatrix = emu_store_matrix,
+    .poll = emu_poll_once,
     .trap_if = emu_trap_if,
     .print = emu_print_one,
     .assembly = emu_run_assembly,

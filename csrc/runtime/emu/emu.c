@@ -11,7 +11,9 @@
  */
 #include "runtime/emu/internal.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "ir/ir.h"
 
@@ -318,6 +320,38 @@ report_stuck(EmuBlock *b)
     atomic_store(&g->stop, true);
 }
 
+/* On the stack of the scheduler: Python runs on no other. */
+static void
+look(EmuBlock *b)
+{
+    if (!attend(b->attendant, &b->pace))
+        atomic_store(&b->grid->stop, true);
+}
+
+void
+emu_poll(EmuThread *t)
+{
+    if (--t->b->pace.left >= 0)
+        return;
+    t->b->is_polled = true;
+    fiber_switch(&t->fiber, &t->b->scheduler);
+}
+
+/* Until it waits. false: the run is to end. */
+static bool
+run_thread(EmuBlock *b, EmuThread *t)
+{
+    do {
+        b->is_polled = false;
+        fiber_switch(&b->scheduler, &t->fiber);
+        if (b->is_polled || --b->pace.left < 0)
+            look(b);
+        if (atomic_load_explicit(&b->grid->stop, memory_order_relaxed))
+            return false;
+    } while (b->is_polled);
+    return true;
+}
+
 static void
 run_program(EmuBlock *b, long long linear)
 {
@@ -358,8 +392,7 @@ run_program(EmuBlock *b, long long linear)
             if (t->state != T_READY)
                 continue;
             progress = true;
-            fiber_switch(&b->scheduler, &t->fiber);
-            if (atomic_load_explicit(&b->grid->stop, memory_order_relaxed))
+            if (!run_thread(b, t))
                 return;
         }
         if (!progress && !emu_meet_few(b)) {
@@ -422,10 +455,9 @@ block_init(EmuBlock *b, EmuGrid *g, uint64_t rng)
     return true;
 }
 
-static void *
-worker(void *data)
+static void
+run_programs(EmuGrid *g, Attendant *attendant)
 {
-    EmuGrid *g = data;
     EmuBlock b;
     if (!block_init(&b, g, g->run->seed)) {
         pthread_mutex_lock(&g->lock);
@@ -437,8 +469,9 @@ worker(void *data)
         pthread_mutex_unlock(&g->lock);
         atomic_store(&g->stop, true);
         block_free(&b);
-        return NULL;
+        return;
     }
+    b.attendant = attendant;
     fiber_here(&b.scheduler);
     for (;;) {
         long long i = atomic_fetch_add(&g->next, 1);
@@ -449,7 +482,39 @@ worker(void *data)
         run_program(&b, i);
     }
     block_free(&b);
+}
+
+static void *
+worker(void *data)
+{
+    run_programs(data, NULL);
     return NULL;
+}
+
+static bool
+is_orphan(const EmuRun *r)
+{
+    return r->attendant && r->attendant->last == ATTEND_FORKED;
+}
+
+/* For a helper, with signals looked after. */
+static void
+join(EmuGrid *g, pthread_t helper)
+{
+    Pace pace = {0};
+    for (;;) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += ATTEND_MS / 2 * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_timedjoin_np(helper, NULL, &until) != ETIMEDOUT)
+            return;
+        if (!attend(g->run->attendant, &pace))
+            atomic_store(&g->stop, true);
+        if (is_orphan(g->run))
+            return;
+    }
 }
 
 bool
@@ -467,10 +532,11 @@ emu_run(const EmuRun *r, EmuReport *report)
     for (; started < n - 1; started++)
         if (pthread_create(&tid[started], NULL, worker, &g))
             break; /* fewer workers do the same work */
-    worker(&g);
-    for (int i = 0; i < started; i++)
-        pthread_join(tid[i], NULL);
-    pthread_mutex_destroy(&g.lock);
+    run_programs(&g, r->attendant);
+    for (int i = 0; i < started && !is_orphan(r); i++)
+        join(&g, tid[i]);
+    if (!is_orphan(r))
+        pthread_mutex_destroy(&g.lock);
     return report->fault == EMU_OK;
 }
 
@@ -484,8 +550,9 @@ const EmuSymbol emu_symbols[] = {
     SYMBOL(emu_global),       SYMBOL(emu_shared_load),  SYMBOL(emu_shared_store),
     SYMBOL(emu_shared_add),   SYMBOL(emu_mma),          SYMBOL(emu_ldmatrix),
     SYMBOL(emu_stmatrix),     SYMBOL(emu_atomic),       SYMBOL(emu_cas),
-    SYMBOL(emu_assert),       SYMBOL(emu_print),        SYMBOL(emu_async_copy),
-    SYMBOL(emu_async_commit), SYMBOL(emu_async_wait),   SYMBOL(emu_cluster_open),
-    SYMBOL(emu_cluster_send), SYMBOL(emu_cluster_wait), SYMBOL(emu_assembly),
+    SYMBOL(emu_poll),         SYMBOL(emu_assert),       SYMBOL(emu_print),
+    SYMBOL(emu_async_copy),   SYMBOL(emu_async_commit), SYMBOL(emu_async_wait),
+    SYMBOL(emu_cluster_open), SYMBOL(emu_cluster_send), SYMBOL(emu_cluster_wait),
+    SYMBOL(emu_assembly),
 };
 const int n_emu_symbols = COUNT(emu_symbols);

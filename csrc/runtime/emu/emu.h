@@ -36,6 +36,7 @@ typedef struct EmuRun {
     int n_host_threads; /* programs run in parallel on this many OS threads */
     FILE *out;          /* of device_print; stdout when NULL */
     PtxCache *assembly; /* of the kernel's code */
+    struct Attendant *attendant; /* base/attend.h; NULL: nobody looks after signals */
 } EmuRun;
 
 typedef enum EmuFault {
@@ -59,7 +60,8 @@ typedef struct EmuReport {
     int param;  /* BOUNDS, on a CPU: the nearest tensor's; -1: there is none */
 } EmuReport;
 
-/* Runs all programs; false with *report filled in at the first fault. No Python, no GIL. */
+/* Runs all programs; false with *report filled in at the first fault, true also when the
+ * attendant ended it. No Python, no GIL. */
 bool emu_run(const EmuRun *r, EmuReport *report);
 
 /* ---- called by emulated code: the table the JIT resolves symbols from ----------------------- */
@@ -125,6 +127,8 @@ void emu_cas(EmuThread *t, int32_t elem, uint64_t address, const void *compare,
 int32_t emu_shared_add(EmuThread *t, int32_t offset, int32_t v, const EmuPlace *at);
 /* Assembly on the elements of this thread: data[i] are operand i's, data[n_in] the result's. */
 void emu_assembly(EmuThread *t, const PtxSite *site, void *const *data);
+/* A turn of a `while`: does not return when the run is to end. */
+void emu_poll(EmuThread *t);
 void emu_assert(EmuThread *t, const char *text, const EmuPlace *at);
 typedef struct EmuPrint {
     const char *text;

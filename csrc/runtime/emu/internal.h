@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/attend.h"
 #include "runtime/emu/emu.h"
 #include "runtime/emu/fiber.h"
 
@@ -48,7 +49,7 @@ typedef struct EmuGrid {
     pthread_mutex_t lock; /* report, printing */
     atomic_llong next;    /* the next program, in linear order */
     long long n_programs;
-    atomic_bool stop; /* a fault was reported */
+    atomic_bool stop; /* a fault was reported, or the attendant ended the run */
 } EmuGrid;
 
 /* Who touched one byte of shared memory last. Epochs count barriers (of the block) and
@@ -126,6 +127,9 @@ struct EmuThread {
 struct EmuBlock {
     EmuGrid *grid;
     Fiber scheduler;
+    Attendant *attendant; /* the caller's; NULL on other OS threads */
+    Pace pace;            /* of switches and of polls */
+    bool is_polled; /* the thread that was switched from wants a look, and to go on */
     EmuThread *threads;
     EmuCta *ctas;
     int n_ctas;

@@ -1,0 +1,45 @@
+/* attend: when to look, and whom to ask. See attend.h. */
+#include "base/attend.h"
+
+#include <time.h>
+
+/* Looks are some 10 ms apart, whatever a step takes, and no step is far from one: the next may
+ * take a thousand times as long. */
+enum { SHORT_MS = 8, LONG_MS = 32, MAX_STEPS = 256 };
+
+/* A few nanoseconds, and as fine as the kernel's tick. */
+static int64_t
+now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void
+pace_on(Pace *p, int64_t now)
+{
+    int64_t passed = p->seen ? now - p->seen : 0;
+    if (passed < SHORT_MS)
+        p->step = MIN(2 * p->step + 1, MAX_STEPS);
+    else if (passed > LONG_MS)
+        p->step = MAX(p->step / 4, 1);
+    p->seen = now;
+    p->left = p->step;
+}
+
+bool
+attend(Attendant *a, Pace *p)
+{
+    int64_t now = now_ms();
+    pace_on(p, now);
+    if (!a)
+        return true;
+    if (!a->due)
+        a->due = now + ATTEND_MS;
+    if (now >= a->due && a->last == ATTEND_GO_ON) {
+        a->last = a->ask(a->data);
+        a->due = now_ms() + ATTEND_MS;
+    }
+    return a->last == ATTEND_GO_ON;
+}

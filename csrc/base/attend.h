@@ -1,0 +1,45 @@
+/* attend: the thread that launched looks after its process now and then.
+ *
+ * Python runs the handlers of signals on its main thread alone, and only when that asks. So the
+ * thread that launched a grid asks every ATTEND_MS: between programs, at the turns of
+ * `while` loops, and while it waits for its helpers. A handler that raises, as that of Ctrl-C does,
+ * ends the launch.
+ *
+ *     Pace        how many programs, or turns of a loop, until the clock is read again
+ *     Attendant   whom to ask, and when next
+ *
+ * Handlers are any Python: they launch kernels, and they fork. What that asks of locks stands on
+ * top of pool.c.
+ */
+#ifndef TEGULA_ATTEND_H
+#define TEGULA_ATTEND_H
+
+#include "base/base.h"
+
+enum { ATTEND_MS = 100 };
+
+typedef enum Attended {
+    ATTEND_GO_ON,
+    ATTEND_STOP,   /* the launch is to end */
+    ATTEND_FORKED, /* the same; and this is a child, where its helpers are missing */
+} Attended;
+
+typedef struct Attendant {
+    Attended (*ask)(void *data);
+    void *data;
+    int64_t due;   /* on the clock of attend.c; 0: nobody has looked yet */
+    Attended last; /* answer; after another than ATTEND_GO_ON nobody is asked again */
+} Attendant;
+
+/* Zeroed: the first step is looked at. Compiled code counts `left` down: codegen/host/control.c. */
+typedef struct Pace {
+    int32_t left; /* steps until the next look */
+    int32_t step;
+    int64_t seen; /* when the last one was */
+} Pace;
+
+/* A look: p has its next steps. a is asked when it is time; NULL: nobody is. false: the launch
+ * is to end. */
+bool attend(Attendant *a, Pace *p);
+
+#endif
