@@ -13,30 +13,9 @@
  * reading it is an error, and its text may be long. What is left is noted for the launches
  * to come (capture.c).
  */
-#include "frontend/frontend.h"
+#include "frontend/hash.h"
 
 enum { MAX_DEPTH = 400 };
-
-/* The names that a function, or one nested in it, has stored to. */
-typedef struct Names {
-    struct Names *outer; /* NULL: fn's own */
-    PyObject *set;
-} Names;
-
-typedef struct Hash {
-    const FeEnv *env;
-    FeFunction *fn; /* the one being walked */
-    Names *names;   /* innermost */
-    PyObject *sha;
-    PyObject *seen;       /* set of FeFunction addresses */
-    FeCaptures *captures; /* may be NULL */
-    int quiet;            /* > 0: in what runs with the def, not with the kernel */
-    bool reads_all;       /* the knob that lifts the rule on globals */
-    PyObject *lost;       /* what fe_clear noted: ends the hash, when all is put */
-    char buf[4096];
-    size_t n;
-    int depth;
-} Hash;
 
 static int
 flush(Hash *h)
@@ -75,14 +54,14 @@ put_text(Hash *h, const char *s, size_t n)
     return put_n(h, len, (size_t)k) || put_n(h, s, n) ? -1 : 0;
 }
 
-static int
-put(Hash *h, const char *s)
+int
+hash_put(Hash *h, const char *s)
 {
     return put_text(h, s, strlen(s));
 }
 
-static int
-put_str(Hash *h, PyObject *s)
+int
+hash_put_str(Hash *h, PyObject *s)
 {
     Py_ssize_t n;
     const char *u = PyUnicode_AsUTF8AndSize(s, &n);
@@ -97,189 +76,14 @@ put_str(Hash *h, PyObject *s)
     return bad ? -1 : 0;
 }
 
-/* The class's name and the repr. */
-static int
-put_repr(Hash *h, PyObject *o)
+int
+hash_put_repr(Hash *h, PyObject *o)
 {
     PyObject *name = PyType_GetName(Py_TYPE(o)), *r = name ? PyObject_Repr(o) : NULL;
-    int bad = !r || put_str(h, name) || put_str(h, r);
+    int bad = !r || hash_put_str(h, name) || hash_put_str(h, r);
     Py_XDECREF(name);
     Py_XDECREF(r);
     return bad ? -1 : 0;
-}
-
-static int put_function(Hash *h, FeFunction *fn);
-
-/* What runs of a Python function: its code and names, without positions. */
-static int
-put_code(Hash *h, PyObject *code)
-{
-    static const char *const parts[] = {"co_code", "co_names", "co_varnames",
-                                        "co_consts"};
-    for (size_t i = 0; i < COUNT(parts); i++) {
-        PyObject *v = PyObject_GetAttrString(code, parts[i]);
-        int bad = !v;
-        if (v && i == 3 && PyTuple_Check(v)) {
-            for (Py_ssize_t k = 0; !bad && k < PyTuple_Size(v); k++) {
-                PyObject *c = PyTuple_GetItem(v, k);
-                bad = !c ||
-                      (Py_IS_TYPE(c, Py_TYPE(code)) ? put_code(h, c) : put_repr(h, c));
-            }
-        } else if (v)
-            bad = put_repr(h, v);
-        Py_XDECREF(v);
-        if (bad)
-            return -1;
-    }
-    return 0;
-}
-
-static int put_value(Hash *h, PyObject *o);
-
-/* The functions that a decorator's wrapper holds in its closure. */
-static int
-put_wrapped(Hash *h, PyObject *fn)
-{
-    PyObject *cells = PyObject_GetAttrString(fn, "__closure__");
-    int bad = 0;
-    PyErr_Clear();
-    for (Py_ssize_t i = 0;
-         !bad && cells && PyTuple_Check(cells) && i < PyTuple_Size(cells); i++) {
-        PyObject *of = PyObject_GetAttrString(PyTuple_GetItem(cells, i),
-                                              "cell_contents");
-        PyObject *code = of ? PyObject_GetAttrString(of, "__code__") : NULL;
-        PyErr_Clear();
-        bad = code && put_code(h, code);
-        Py_XDECREF(code);
-        Py_XDECREF(of);
-    }
-    Py_XDECREF(cells);
-    return bad;
-}
-
-/* The values of a class's fields that are left out. */
-static int
-put_field_defaults(Hash *h, PyObject *cls)
-{
-    PyObject *of = PyObject_GetAttrString(cls, "_field_defaults");
-    PyObject *items = of ? PyMapping_Items(of) : NULL;
-    int bad = 0;
-    fe_clear(&h->lost); /* aggregates have none */
-    for (Py_ssize_t i = 0; items && !bad && i < PyList_Size(items); i++)
-        bad = put_value(h, PyList_GetItem(items, i));
-    Py_XDECREF(of);
-    Py_XDECREF(items);
-    return bad;
-}
-
-/* A class of tuples or an aggregate: its fields, and its methods, which may be inlined. */
-static int
-put_class(Hash *h, PyObject *cls)
-{
-    PyObject *mro = PyObject_GetAttrString(cls, "__mro__");
-    PyObject *fields = PyObject_GetAttrString(cls, "_fields");
-    int bad = !mro || !fields || put_repr(h, cls) || put_repr(h, fields) ||
-              put_field_defaults(h, cls);
-    Py_XDECREF(fields);
-    for (Py_ssize_t i = 0; !bad && i < PyTuple_Size(mro); i++) {
-        PyObject *base = PyTuple_GetItem(mro, i), *dict = NULL, *items = NULL;
-        if (base == (PyObject *)&PyTuple_Type || base == (PyObject *)&PyBaseObject_Type)
-            continue;
-        dict = PyObject_GetAttrString(base, "__dict__");
-        items = dict ? PyMapping_Items(dict) : NULL;
-        bad = !items;
-        for (Py_ssize_t k = 0; !bad && k < PyList_Size(items); k++) {
-            PyObject *item = PyList_GetItem(items, k), *v = PyTuple_GetItem(item, 1);
-            PyObject *inner = PyObject_GetAttrString(v,
-                                                     "__func__"); /* a staticmethod's */
-            fe_clear(&h->lost);
-            v = inner ? inner : v;
-            PyObject *code = PyObject_GetAttrString(v, "__code__");
-            fe_clear(&h->lost);
-            if (code)
-                bad = put_code(h, code);
-            else if (h->env->as_function(h->env->data, v) ||
-                     fe_has(v, "__tegula_constexpr__", &h->lost))
-                bad = put_value(h, v);
-            Py_XDECREF(code);
-            Py_XDECREF(inner);
-        }
-        Py_XDECREF(items);
-        Py_XDECREF(dict);
-    }
-    Py_XDECREF(mro);
-    return bad ? -1 : 0;
-}
-
-static bool
-is_constexpr(Hash *h, PyObject *o)
-{
-    PyObject *cls = PyObject_GetAttrString(h->env->language, "constexpr");
-    bool is = cls && PyObject_IsInstance(o, cls) > 0;
-    fe_clear(&h->lost);
-    Py_XDECREF(cls);
-    return is;
-}
-
-/* A value that a kernel may have used. */
-static int
-put_value(Hash *h, PyObject *o)
-{
-    if (is_constexpr(h, o)) {
-        PyObject *v = PyObject_GetAttrString(o, "value");
-        int bad = !v || put(h, "constexpr") || put_value(h, v);
-        Py_XDECREF(v);
-        return bad ? -1 : 0;
-    }
-    if (PyTuple_Check(o)) { /* functions may be in it */
-        PyObject *name = PyType_GetName(Py_TYPE(o));
-        int bad = !name || put_str(h, name) || put(h, "(");
-        Py_XDECREF(name);
-        for (Py_ssize_t i = 0; !bad && i < PyTuple_Size(o); i++)
-            bad = put_value(h, PyTuple_GetItem(o, i));
-        return bad || put(h, ")") ? -1 : 0;
-    }
-    if (PyType_Check(o) && fe_has(o, "_fields", &h->lost))
-        return put_class(h, o);
-    if (PyModule_Check(o)) {
-        PyObject *name = PyModule_GetNameObject(o);
-        int bad = !name || put(h, "module") || put_str(h, name);
-        Py_XDECREF(name);
-        return bad ? -1 : 0;
-    }
-    FeFunction *fn = h->env->as_function(h->env->data, o);
-    if (fn && !fe_is_from(fn->fn, "tegula.language", &h->lost))
-        return put_function(h, fn);
-    if (fn)
-        return put(h, fn->name);
-    if (fe_has(o, "__tegula_builtin__", &h->lost)) {
-        PyObject *name = PyObject_GetAttrString(o, "__name__");
-        int bad = !name || put_str(h, name);
-        Py_XDECREF(name);
-        return bad ? -1 : 0;
-    }
-    if (fe_has(o, "__tegula_constexpr__", &h->lost)) {
-        PyObject *inner = PyObject_GetAttrString(o, "fn");
-        if (!inner) {
-            fe_clear(&h->lost);
-            inner = Py_NewRef(o);
-        }
-        PyObject *code = PyObject_GetAttrString(inner, "__code__");
-        fe_clear(&h->lost);
-        int bad = code ? put_code(h, code) : put_repr(h, o);
-        Py_DECREF(inner);
-        Py_XDECREF(code);
-        return bad;
-    }
-    PyObject *code = PyObject_GetAttrString(o,
-                                            "__code__"); /* of tl.constexpr(function) */
-    fe_clear(&h->lost);
-    if (code) {
-        int bad = put_code(h, code) || put_wrapped(h, o);
-        Py_DECREF(code);
-        return bad ? -1 : 0;
-    }
-    return put_repr(h, o);
 }
 
 /* ---- names ------------------------------------------------------------------------------ */
@@ -379,7 +183,7 @@ put_name(Hash *h, PyObject *o)
     int bad = 0;
     if (x.value && (h->reads_all || PyType_Check(x.value) ||
                     fe_may_read(h->env, x.value, &h->lost))) {
-        bad = put_value(h, x.value);
+        bad = hash_put_value(h, x.value);
         if (!bad && h->captures && !h->quiet && x.home && !PyModule_Check(x.value) &&
             (x.is_cell || !is_our_dict(h, x.home)))
             bad = fe_capture(h->captures, x.home, x.name, x.value, x.is_cell);
@@ -405,12 +209,12 @@ static int put_tree(Hash *h, PyObject *o);
 static int
 put_list(Hash *h, PyObject *list, Py_ssize_t first)
 {
-    if (put(h, "["))
+    if (hash_put(h, "["))
         return -1;
     for (Py_ssize_t i = first; i < PyList_Size(list); i++)
         if (put_tree(h, PyList_GetItem(list, i)))
             return -1;
-    return put(h, "]");
+    return hash_put(h, "]");
 }
 
 /* Is the first statement of a body a text that nobody reads? */
@@ -529,7 +333,7 @@ put_tree(Hash *h, PyObject *o)
     PyObject *fields = PyObject_GetAttrString(o, "_fields");
     if (!fields) {
         fe_clear(&h->lost);
-        return put_repr(h, o);
+        return hash_put_repr(h, o);
     }
     if (++h->depth > MAX_DEPTH) {
         Py_DECREF(fields);
@@ -538,7 +342,7 @@ put_tree(Hash *h, PyObject *o)
     }
     PyObject *name = PyType_GetName(Py_TYPE(o)), *ctx = NULL;
     const char *s = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-    if (!s || put(h, s))
+    if (!s || hash_put(h, s))
         goto done;
     bool is_lambda = !strcmp(s, "Lambda"), is_name = !strcmp(s, "Name");
     if (is_lambda || !strcmp(s, "FunctionDef")) {
@@ -577,17 +381,18 @@ put_place(Hash *h, const FeFunction *fn)
 {
     char line[16];
     snprintf(line, sizeof line, "%d", fn->first_line);
-    return put(h, fn->file) || put(h, line) || (fn->source && put_str(h, fn->source));
+    return hash_put(h, fn->file) || hash_put(h, line) ||
+           (fn->source && hash_put_str(h, fn->source));
 }
 
-static int
-put_function(Hash *h, FeFunction *fn)
+int
+hash_put_function(Hash *h, FeFunction *fn)
 {
     PyObject *key = PyLong_FromVoidPtr(fn);
     int known = key ? PySet_Contains(h->seen, key) : -1;
     if (known || PySet_Add(h->seen, key)) {
         Py_XDECREF(key);
-        return known > 0 ? put(h, fn->name) : -1;
+        return known > 0 ? hash_put(h, fn->name) : -1;
     }
     Py_DECREF(key);
     if (fe_function_parse(fn))
@@ -609,7 +414,8 @@ put_function(Hash *h, FeFunction *fn)
         const FeParam *p = &fn->params[i];
         char flags[8] = {'0' + p->is_constexpr, '0' + p->is_const, '0' + p->has_type,
                          '0' + p->no_specialize};
-        bad = put(h, flags) || (p->default_value && put_value(h, p->default_value));
+        bad = hash_put(h, flags) ||
+              (p->default_value && hash_put_value(h, p->default_value));
     }
     h->fn = outer;
     h->depth--;
@@ -656,11 +462,11 @@ static int
 put_knobs(Hash *h)
 {
     PyObject *value = knob("language", "fp32_default");
-    int bad = !value || put_repr(h, value);
+    int bad = !value || hash_put_repr(h, value);
     Py_XDECREF(value);
     value = bad ? NULL : knob("compilation", "allow_non_constexpr_globals");
     h->reads_all = value == Py_True;
-    bad = !value || put(h, h->reads_all ? "all globals" : "constants");
+    bad = !value || hash_put(h, h->reads_all ? "all globals" : "constants");
     Py_XDECREF(value);
     return bad ? -1 : 0;
 }
@@ -671,7 +477,7 @@ fe_function_hash(const FeEnv *env, FeFunction *fn, FeCaptures *captures)
     Hash h = {
         .env = env, .sha = fe_sha256(), .seen = PySet_New(NULL), .captures = captures};
     PyObject *res = NULL;
-    if (h.sha && h.seen && !put_knobs(&h) && !put_function(&h, fn) && !flush(&h))
+    if (h.sha && h.seen && !put_knobs(&h) && !hash_put_function(&h, fn) && !flush(&h))
         res = PyObject_CallMethod(h.sha, "digest", NULL);
     if (res && !PyBytes_Check(res)) { /* someone's module stands in place of Python's */
         PyErr_SetString(PyExc_TypeError, "sha256.digest() gave no bytes");
