@@ -60,9 +60,8 @@ move_values(Interp *in, const Op *from, int first, Val *const *to, int n)
         memcpy(place(in, to[i]), moved + at, (size_t)numel(to[i]) * 8);
 }
 
-/* Coordinates of a flat index, and back. */
-static void
-unflatten(const Type *t, int64_t flat, int32_t *at)
+void
+interp_unflatten(const Type *t, int64_t flat, int32_t *at)
 {
     for (int d = t->rank - 1; d >= 0; d--) {
         at[d] = (int32_t)(flat % t->shape[d]);
@@ -70,13 +69,26 @@ unflatten(const Type *t, int64_t flat, int32_t *at)
     }
 }
 
-static int64_t
-flatten(const Type *t, const int32_t *at)
+int64_t
+interp_flatten(const Type *t, const int32_t *at)
 {
     int64_t flat = 0;
     for (int d = 0; d < t->rank; d++)
         flat = flat * t->shape[d] + at[d];
     return flat;
+}
+
+const char *
+interp_where(const Interp *in)
+{
+    return str_printf(in->c->arena, " in program (%d, %d, %d)", in->pid[0], in->pid[1],
+                      in->pid[2]);
+}
+
+bool
+interp_is_off(Interp *in, const Op *o, int k, int64_t i)
+{
+    return o->n_args > k && !operand(in, o, k)[i];
 }
 
 /* ---- elementwise ---------------------------------------------------------------- */
@@ -156,9 +168,9 @@ run_gather(Interp *in, const Op *o)
         int32_t from[MAX_RANK] = {0};
         int64_t at = elem_to_int(arg(o, 1)->type->elem, index[i]);
         bool is_inside = at >= 0 && at < xt->shape[axis];
-        unflatten(rt, i, from);
+        interp_unflatten(rt, i, from);
         from[axis] = (int32_t)at;
-        r[i] = is_inside ? x[flatten(xt, from)] : 0;
+        r[i] = is_inside ? x[interp_flatten(xt, from)] : 0;
     }
 }
 
@@ -204,173 +216,13 @@ run_shape(Interp *in, const Op *o)
         for (int64_t i = 0; i < n; i++) {
             int32_t at[MAX_RANK] = {0};
             bool is_inside = true;
-            unflatten(rt, i, at);
+            interp_unflatten(rt, i, at);
             for (int d = 0; d < rt->rank; d++)
                 is_inside = is_inside && at[d] < xt->shape[d];
-            r[i] = is_inside ? x[flatten(xt, at)] : operand(in, o, 1)[0];
+            r[i] = is_inside ? x[interp_flatten(xt, at)] : operand(in, o, 1)[0];
         }
         break;
     }
-    default: unreachable(in->c);
-    }
-}
-
-/* ---- memory --------------------------------------------------------------------- */
-
-static const char *
-in_program(const Interp *in)
-{
-    return str_printf(in->c->arena, " in program (%d, %d, %d)", in->pid[0], in->pid[1],
-                      in->pid[2]);
-}
-
-static bool
-is_allowed(Interp *in, const Op *o, uint64_t address, int bytes, bool is_write)
-{
-    const InterpRun *r = in->run;
-    return r->access ? r->access(r->data, address, bytes, is_write, o)
-                     : address >= 4096; /* a null pointer and its neighbours */
-}
-
-static void
-check_access(Interp *in, const Op *o, uint64_t address, int bytes, bool is_write)
-{
-    if (is_allowed(in, o, address, bytes, is_write))
-        return;
-    if (in->run->fault)
-        *in->run->fault = (InterpFault){"BOUNDS", o, address, bytes, is_write};
-    err_at(in->c, o->loc, VALUE,
-           str_printf(in->c->arena, "invalid %s of %d bytes at 0x%" PRIx64 "%s",
-                      is_write ? "write" : "read", bytes, address, in_program(in)));
-}
-
-static uint64_t
-read_elem(Interp *in, const Op *o, Elem e, uint64_t address)
-{
-    uint64_t bits = 0;
-    int n = elem_info[e].bytes;
-    check_access(in, o, address, n, false);
-    memcpy(&bits, (const void *)(uintptr_t)address, (size_t)n); /* little endian */
-    return e == E_I1 ? bits != 0 : bits;
-}
-
-static void
-write_elem(Interp *in, const Op *o, Elem e, uint64_t address, uint64_t bits)
-{
-    int n = elem_info[e].bytes;
-    check_access(in, o, address, n, true);
-    memcpy((void *)(uintptr_t)address, &bits, (size_t)n);
-}
-
-/* Is element i switched off by the mask, if there is one at operand k? */
-bool
-interp_is_off(Interp *in, const Op *o, int k, int64_t i)
-{
-    return o->n_args > k && !operand(in, o, k)[i];
-}
-
-static uint64_t
-updated(const Op *o, Elem e, uint64_t old, uint64_t v)
-{
-    static const OpCode op[] = {
-        [RMW_ADD] = OP_ADD, [RMW_MAX] = OP_MAX, [RMW_MIN] = OP_MIN,
-        [RMW_AND] = OP_AND, [RMW_OR] = OP_OR,   [RMW_XOR] = OP_XOR,
-    };
-    int64_t rmw = ir_attr(o, ATTR_RMW);
-    uint64_t r = v;
-    if (rmw != RMW_XCHG)
-        ir_eval(op[rmw], e, e, (uint64_t[]){old, v}, 2, &r);
-    return r;
-}
-
-static void
-run_memory(Interp *in, const Op *o)
-{
-    const Type *pt = arg(o, 0)->type;
-    const uint64_t *p = operand(in, o, 0);
-    uint64_t *r = o->n_results ? place(in, result(o, 0)) : NULL;
-    Elem e = pt->elem;
-    int64_t n = ty_numel(pt);
-    for (int64_t i = 0; i < n; i++) {
-        switch (o->op) {
-        case OP_LOAD:
-            if (interp_is_off(in, o, 1, i))
-                r[i] = o->n_args > 2 ? operand(in, o, 2)[i] : 0;
-            else
-                r[i] = read_elem(in, o, e, p[i]);
-            break;
-        case OP_STORE:
-            if (!interp_is_off(in, o, 2, i))
-                write_elem(in, o, e, p[i], operand(in, o, 1)[i]);
-            break;
-        case OP_ATOMIC_RMW:
-            r[i] = 0;
-            if (interp_is_off(in, o, 2, i))
-                break;
-            r[i] = read_elem(in, o, e, p[i]);
-            write_elem(in, o, e, p[i], updated(o, e, r[i], operand(in, o, 1)[i]));
-            break;
-        case OP_ATOMIC_CAS:
-            r[i] = 0;
-            if (interp_is_off(in, o, 3, i))
-                break;
-            r[i] = read_elem(in, o, e, p[i]);
-            if (r[i] == operand(in, o, 1)[i])
-                write_elem(in, o, e, p[i], operand(in, o, 2)[i]);
-            break;
-        default: unreachable(in->c);
-        }
-    }
-}
-
-/* ---- shared memory: here a copy lands at once ------------------------------------ */
-
-/* The elements of the slot that operands i and i + 1 name. */
-static uint64_t *
-slot_of(Interp *in, const Op *o, int i)
-{
-    int64_t slot = elem_to_int(E_I32, operand(in, o, i + 1)[0]);
-    const Val *smem = arg(o, i);
-    int64_t unit = (int64_t)1 << ir_attr(smem->def, ATTR_UNIT);
-    if (slot < 0 || slot >= smem->type->slots * unit || slot % unit)
-        err_at(in->c, o->loc, VALUE,
-               str_printf(in->c->arena, "slot %" PRId64 " of %" PRId64, slot,
-                          smem->type->slots * unit));
-    return place(in, smem) + slot / unit * numel(smem);
-}
-
-static void
-run_shared(Interp *in, const Op *o)
-{
-    if (o->op == OP_SHARED_ALLOC) { /* nothing is in it: NaN, or a number that shows */
-        const Val *v = result(o, 0);
-        uint64_t nothing = UINT64_MAX >> (64 - ty_bits(v->type));
-        for (int64_t i = 0; i < numel(v) * v->type->slots; i++)
-            place(in, v)[i] = nothing;
-        return;
-    }
-    int smem = o->op == OP_ASYNC_COPY;
-    uint64_t *slot = slot_of(in, o, smem);
-    int64_t n = numel(arg(o, smem));
-    switch (o->op) {
-    case OP_SHARED_LOAD: {
-        const Type *whole = arg(o, 0)->type, *t = result(o, 0)->type;
-        for (int64_t i = 0; i < ty_numel(t); i++) {
-            int32_t at[MAX_RANK] = {0};
-            unflatten(t, i, at);
-            at[ir_attr(o, ATTR_AXIS)] += (int32_t)ir_attr(o, ATTR_START);
-            place(in, result(o, 0))[i] = slot[flatten(whole, at)];
-        }
-        break;
-    }
-    case OP_SHARED_STORE: memcpy(slot, operand(in, o, 2), (size_t)n * 8); break;
-    case OP_ASYNC_COPY:
-        for (int64_t i = 0; i < n; i++)
-            slot[i] = interp_is_off(in, o, 3, i)
-                          ? 0
-                          : read_elem(in, o, arg(o, 0)->type->elem,
-                                      operand(in, o, 0)[i]);
-        break;
     default: unreachable(in->c);
     }
 }
@@ -385,7 +237,7 @@ trip_count(Interp *in, const Op *o, Elem e)
              step = operand(in, o, 2)[0];
     if (!step)
         err_at(in->c, o->loc, VALUE,
-               str_printf(in->c->arena, "the step of a loop is 0%s", in_program(in)));
+               str_printf(in->c->arena, "the step of a loop is 0%s", interp_where(in)));
     if (!elem_is_signed(e))
         return lb < ub ? (ub - lb - 1) / step + 1 : 0;
     int64_t l = elem_to_int(e, lb), u = elem_to_int(e, ub), s = elem_to_int(e, step);
@@ -445,7 +297,7 @@ index_text(Interp *in, const Op *o, const Type *t, int64_t i)
 {
     Sb sb = {.a = in->c->arena};
     int32_t at[MAX_RANK], sides[MAX_RANK];
-    unflatten(t, i, at);
+    interp_unflatten(t, i, at);
     ty_unpack_sides(t, ir_attr(o, ATTR_SIDES), sides);
     sb_put(&sb, "");
     for (int d = 0; d < t->rank; d++) {
@@ -468,7 +320,7 @@ run_assert(Interp *in, const Op *o)
                 *in->run->fault = (InterpFault){.kind = "ASSERT", .op = o};
             err_at(in->c, o->loc, VALUE,
                    str_printf(in->c->arena, "assertion failed: %s%s%s%s", o->text,
-                              in_program(in), t->rank ? ", element " : "",
+                              interp_where(in), t->rank ? ", element " : "",
                               index_text(in, o, t, i)));
         }
 }
@@ -520,57 +372,6 @@ run_debug(Interp *in, const Op *o)
         err_at(in->c, o->loc, VALUE, "stopped");
 }
 
-/* ---- assembly ------------------------------------------------------------------- */
-
-typedef struct Assembly {
-    Interp *in;
-    const Op *o;
-} Assembly;
-
-static bool
-may_access(const PtxRun *r, const PtxAccess *a)
-{
-    const Assembly *x = r->data;
-    return is_allowed(x->in, x->o, a->address, a->bytes, a->is_store);
-}
-
-static PtxBlock
-block_of(Interp *in, const Val *v)
-{
-    return (PtxBlock){place(in, v), ty_bits(v->type), sizeof(uint64_t)};
-}
-
-static void
-run_assembly(Interp *in, const Op *o)
-{
-    char err[PTX_ERROR];
-    const PtxAsm *a = ptx_cache_get(in->assembly, o->text, PTX_NEWEST, err);
-    PtxBlock b[PTX_MAX_OPERANDS];
-    int n_in = ir_n_values(o), n_out = o->n_results;
-    for (int i = 0; i < n_in + n_out && i < PTX_MAX_OPERANDS; i++)
-        b[i] = block_of(in, i < n_in ? arg(o, i) : result(o, i - n_in));
-    Assembly data = {in, o};
-    PtxRun r = {.n = numel(result(o, 0)),
-                .pack = (int)ir_attr(o, ATTR_PACK),
-                .n_in = n_in,
-                .n_out = n_out,
-                .in = b,
-                .out = b + MIN(n_in, PTX_MAX_OPERANDS),
-                .pid = in->pid,
-                .grid = in->run->grid,
-                .n_threads = 1,
-                .may = may_access,
-                .data = &data};
-    if (n_in < o->n_args)
-        r.mask = block_of(in, arg(o, n_in));
-    if (a && ptx_asm_run(a, &r, err))
-        return;
-    if (r.refused.bytes)
-        check_access(in, o, r.refused.address, r.refused.bytes, r.refused.is_store);
-    err_at(in->c, o->loc, VALUE,
-           str_printf(in->c->arena, "in the assembly, %s,%s", err, in_program(in)));
-}
-
 /* ---- functions of libraries ----------------------------------------------------- */
 
 static void
@@ -592,7 +393,7 @@ static void
 run_op(Interp *in, const Op *o)
 {
     if (op_is_assembly(o)) {
-        run_assembly(in, o);
+        interp_assembly(in, o);
         return;
     }
     if (op_is_extern(o)) {
@@ -616,7 +417,7 @@ run_op(Interp *in, const Op *o)
     case OP_LOAD:
     case OP_STORE:
     case OP_ATOMIC_RMW:
-    case OP_ATOMIC_CAS: run_memory(in, o); break;
+    case OP_ATOMIC_CAS: interp_memory(in, o); break;
     case OP_REDUCE:
     case OP_SCAN: interp_combine(in, o); break;
     case OP_DOT: interp_dot(in, o); break;
@@ -631,7 +432,7 @@ run_op(Interp *in, const Op *o)
         if (!operand(in, o, 0)[0])
             err_at(in->c, o->loc, VALUE,
                    str_printf(in->c->arena, "what tl.assume says is not true%s",
-                              in_program(in)));
+                              interp_where(in)));
         break;
     case OP_BARRIER:
     case OP_ASYNC_COMMIT:
@@ -639,7 +440,7 @@ run_op(Interp *in, const Op *o)
     case OP_SHARED_ALLOC:
     case OP_SHARED_LOAD:
     case OP_SHARED_STORE:
-    case OP_ASYNC_COPY: run_shared(in, o); break;
+    case OP_ASYNC_COPY: interp_shared(in, o); break;
     default: run_shape(in, o);
     }
 }

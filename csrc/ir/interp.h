@@ -49,8 +49,17 @@ operand(Interp *in, const Op *o, int i)
 uint64_t *interp_scratch(Interp *in, Scratch *s, int64_t n);
 /* Runs a block; its terminator, whose operands are what leaves it. */
 const Op *interp_block(Interp *in, const Block *b);
+/* Coordinates of a flat index, and back. */
+void interp_unflatten(const Type *t, int64_t flat, int32_t *at);
+int64_t interp_flatten(const Type *t, const int32_t *at);
+const char *interp_where(const Interp *in); /* " in program (0, 1, 0)" */
 /* Is element i switched off by the mask, if there is one at operand k? */
 bool interp_is_off(Interp *in, const Op *o, int k, int64_t i);
+
+/* ---- interp_memory.c ------------------------------------------------------------- */
+void interp_memory(Interp *in, const Op *o);
+void interp_shared(Interp *in, const Op *o);
+void interp_assembly(Interp *in, const Op *o);
 
 /* ---- interp_across.c ------------------------------------------------------------- */
 void interp_combine(Interp *in, const Op *o); /* REDUCE, SCAN */

@@ -43,7 +43,7 @@ typedef struct State {
 #undef STATE
     Config config;
     PyObject **option_names; /* interned, in the order of options.def: bind.c */
-    Setter *setters;         /* N_SETTERS of them, by address of the type: dlpack.c */
+    Setter *setters;         /* N_SETTERS of them, by address of the type: setters.c */
     Cuda *cuda;              /* NULL until a launch or an inquiry needs the driver */
     bool lacks_cuda;         /* cuda_if_any looked for one in vain */
     int n_compiling;         /* compiles under way, in the process compiling_pid */

@@ -3,7 +3,7 @@
  * NumPy publishes the head of its array object as part of its C ABI; it has been the same
  * since 1.7 and through 2.x. Reading it costs a nanosecond where __array_interface__ builds
  * a dictionary. It is believed only after it has been compared with that dictionary on the
- * first array that is seen (dlpack.c).
+ * first array that is seen (setters.c).
  */
 #ifndef TEGULA_ABI_H
 #define TEGULA_ABI_H

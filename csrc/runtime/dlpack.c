@@ -1,8 +1,5 @@
 /* dlpack: any framework's tensor -> address, element type, place.
  *
- *     first sight of a Python type      how its objects are read, kept in State.setters
- *     every launch after                one comparison of Py_TYPE(x), then the reader
- *
  *     reader              who                              what it costs
  *     exchange API        torch >= 2.10, tvm-ffi           ~15 ns: a C function
  *     NumPy's struct      numpy.ndarray and subclasses     ~2 ns: loads
@@ -11,12 +8,13 @@
  *     __dlpack__          JAX and the rest                 ~2 us: a capsule
  *     array interface     whatever looks like an array     ~2 us: a dictionary
  *
+ * Which of them a type has is found out once (setters.c).
+ *
  * No reader copies or keeps the tensor: the caller's arguments hold it during the launch.
  *
  * A tensor whose memory does not hold its values (a negated view, a FakeTensor) is refused
  * here; one that must not be written is marked, and refused by cache_check_writes where the
- * kernel writes it. Libraries whose arrays never change without saying so are in the table
- * `immutable`.
+ * kernel writes it.
  */
 #include "runtime/launch.h"
 
@@ -519,223 +517,4 @@ tensor_read(State *st, const Setter *s, PyObject *x, Tensor *out)
         return read_interface(x, "__array_interface__", kDLCPU, out);
     default: return PyErr_SetString(PyExc_SystemError, "not a tensor"), -1;
     }
-}
-
-/* ---- first sight of a type ---------------------------------------------------------------- */
-
-static bool
-has(PyObject *x, const char *attr)
-{
-    PyObject *a = PyObject_GetAttrString(x, attr);
-    if (!a)
-        PyErr_Clear();
-    Py_XDECREF(a);
-    return a != NULL;
-}
-
-/* The framework's table, or NULL without an exception. */
-static const DLPackExchangeAPI *
-exchange_api(PyTypeObject *t)
-{
-    PyObject *a = PyObject_GetAttrString((PyObject *)t, "__dlpack_c_exchange_api__");
-    const DLPackExchangeAPI *api = NULL;
-    if (a && PyCapsule_IsValid(a, "dlpack_exchange_api"))
-        api = PyCapsule_GetPointer(a, "dlpack_exchange_api");
-    Py_XDECREF(a);
-    PyErr_Clear();
-    while (api && api->header.version.major != DLPACK_MAJOR_VERSION)
-        api = (const DLPackExchangeAPI *)api->header.prev_api;
-    return api;
-}
-
-/* Is there a class of this name among the bases? Without importing its module. */
-bool
-type_derives_from(PyTypeObject *t, const char *module, const char *name)
-{
-    PyObject *mro = PyObject_GetAttrString((PyObject *)t, "__mro__");
-    bool found = false;
-    for (Py_ssize_t i = 0; mro && i < PyTuple_Size(mro) && !found; i++) {
-        PyObject *base_b = PyTuple_GetItem(mro, i);
-        PyObject *m = PyObject_GetAttrString(base_b, "__module__");
-        PyObject *n = m ? PyObject_GetAttrString(base_b, "__name__") : NULL;
-        found = n && PyUnicode_Check(m) && PyUnicode_Check(n) &&
-                !PyUnicode_CompareWithASCIIString(m, module) &&
-                !PyUnicode_CompareWithASCIIString(n, name);
-        Py_XDECREF(m);
-        Py_XDECREF(n);
-    }
-    Py_XDECREF(mro);
-    PyErr_Clear();
-    return found;
-}
-
-/* Does the class, or one of its bases, come from a module of this package? */
-static bool
-is_of_package(PyTypeObject *t, const char *package)
-{
-    PyObject *mro = PyObject_GetAttrString((PyObject *)t, "__mro__");
-    size_t n = strlen(package);
-    bool found = false;
-    for (Py_ssize_t i = 0; mro && i < PyTuple_Size(mro) && !found; i++) {
-        PyObject *m = PyObject_GetAttrString(PyTuple_GetItem(mro, i), "__module__");
-        const char *s = m && PyUnicode_Check(m) ? PyUnicode_AsUTF8AndSize(m, NULL)
-                                                : NULL;
-        found = s && !strncmp(s, package, n) && (!s[n] || s[n] == '.');
-        Py_XDECREF(m);
-    }
-    Py_XDECREF(mro);
-    PyErr_Clear();
-    return found;
-}
-
-/* Arrays that never change, from libraries whose DLPack has no way of saying so yet (theirs
- * is older than 1.0, where the flag READ_ONLY came): package -> the name people know. */
-static const struct {
-    const char *package, *name;
-} immutable[] = {{"jax", "JAX"}, {"jaxlib", "JAX"}, {"tensorflow", "TensorFlow"}};
-
-const char *
-immutable_library(PyTypeObject *t)
-{
-    for (size_t i = 0; i < COUNT(immutable); i++)
-        if (is_of_package(t, immutable[i].package))
-            return immutable[i].name;
-    return NULL;
-}
-
-/* Does the struct of abi.h say what __array_interface__ says of this array? */
-static bool
-numpy_struct_holds(PyObject *x)
-{
-    const NumpyArray *a = (const NumpyArray *)x;
-    PyObject *d = PyObject_GetAttrString(x, "__array_interface__");
-    PyObject *data_b = d && PyDict_Check(d) ? PyDict_GetItemString(d, "data") : NULL;
-    PyObject *shape_b = data_b ? PyDict_GetItemString(d, "shape") : NULL;
-    bool ok = shape_b && PyTuple_Check(data_b) && PyTuple_Size(data_b) == 2 &&
-              PyTuple_Check(shape_b) &&
-              PyLong_AsVoidPtr(PyTuple_GetItem(data_b, 0)) == a->data &&
-              PyTuple_Size(shape_b) == a->n_dims &&
-              (PyTuple_GetItem(data_b, 1) == Py_True) == !(a->flags & NUMPY_WRITEABLE);
-    for (int i = 0; ok && i < a->n_dims; i++)
-        ok = PyLong_AsSsize_t(PyTuple_GetItem(shape_b, i)) == a->shape[i];
-    Py_XDECREF(d);
-    PyErr_Clear();
-    return ok;
-}
-
-static bool
-is_language_type(PyTypeObject *t, PyObject *cls)
-{
-    return PyType_Check(cls) && PyType_IsSubtype(t, (PyTypeObject *)cls);
-}
-
-/* language.constexpr and language.dtype, once. 0, or -1 with an exception. */
-static int
-language_types(State *st)
-{
-    if (st->dtype_type != Py_None)
-        return 0;
-    PyObject *lang = state_language(st);
-    PyObject *c = lang ? PyObject_GetAttrString(lang, "constexpr") : NULL;
-    PyObject *d = c ? PyObject_GetAttrString(lang, "dtype") : NULL;
-    if (!d) {
-        Py_XDECREF(c);
-        return -1;
-    }
-    set_ref(&st->constexpr_type, c);
-    set_ref(&st->dtype_type, d);
-    return 0;
-}
-
-static int
-choose(State *st, PyObject *x, Setter *s)
-{
-    PyTypeObject *t = s->type;
-    s->api = NULL;
-    if (x == Py_None)
-        return s->kind = SET_NONE, 0;
-    if (PyBool_Check(x))
-        return s->kind = SET_BOOL, 0;
-    if (PyLong_Check(x))
-        return s->kind = SET_INT, 0;
-    if (PyFloat_Check(x))
-        return s->kind = SET_FLOAT, 0;
-    if (PyTuple_Check(x))
-        return s->kind = SET_TUPLE, 0;
-    if (PyUnicode_Check(x) || PyBytes_Check(x) || PyList_Check(x) || PyDict_Check(x) ||
-        PyType_Check(x))
-        return s->kind = SET_UNKNOWN, 0;
-    s->has_negation = type_derives_from(t, "torch", "Tensor") ||
-                      type_derives_from(t, "torch._C", "TensorBase");
-    if ((s->api = exchange_api(t)))
-        return s->kind = SET_EXCHANGE, 0;
-    if (type_derives_from(t, "numpy", "ndarray"))
-        return s->kind = numpy_struct_holds(x) ? SET_NUMPY : SET_ARRAY_INTERFACE, 0;
-    if (type_derives_from(t, "numpy", "generic"))
-        return s->kind = PyIndex_Check(x) ? SET_INDEX : SET_REAL, 0;
-    if (has(x, "__tegula_descriptor__"))
-        return s->kind = SET_DESCRIPTOR, 0;
-    /* JAX: of one class wherever they live, so what an array on a GPU has may not decide. */
-    s->is_immutable = immutable_library(t);
-    if (s->is_immutable && has(x, "__dlpack__"))
-        return s->kind = SET_DLPACK, 0;
-    if (has(x, "__cuda_array_interface__"))
-        return s->kind = SET_CUDA_INTERFACE, 0;
-    if (has(x, "data_ptr") && has(x, "dtype"))
-        return s->kind = SET_DATA_PTR, 0;
-    if (has(x, "__dlpack__"))
-        return s->kind = SET_DLPACK, 0;
-    if (has(x, "__array_interface__"))
-        return s->kind = SET_ARRAY_INTERFACE, 0;
-    if (type_derives_from(t, "torch", "dtype"))
-        return s->kind = SET_TORCH_DTYPE, 0;
-    FeEnv env = {0};
-    if (language_types(st) || !kernel_env(st, &env))
-        return -1;
-    if (is_language_type(t, st->constexpr_type))
-        return s->kind = SET_CONSTEXPR, 0;
-    if (is_language_type(t, st->dtype_type) || env.as_function(env.data, x))
-        return s->kind = SET_OBJECT, 0;
-    if (PyIndex_Check(x))
-        return s->kind = SET_INDEX, 0;
-    return s->kind = SET_UNKNOWN, 0;
-}
-
-Setter *
-setter_find(State *st, PyObject *x)
-{
-    PyTypeObject *t = Py_TYPE(x);
-    Setter *s = &st->setters[(uintptr_t)t / 64 % N_SETTERS];
-    Setter fresh = {.type = t};
-    if (choose(st, x, &fresh))
-        return NULL;
-    PyTypeObject *old = s->type; /* another type of the same slot: it comes back here */
-    Py_INCREF((PyObject *)t);
-    *s = fresh;
-    Py_XDECREF((PyObject *)old);
-    return s;
-}
-
-int
-setters_new(State *st)
-{
-    st->setters = calloc(N_SETTERS, sizeof *st->setters);
-    return st->setters ? 0 : (PyErr_NoMemory(), -1);
-}
-
-void
-setters_free(State *st)
-{
-    for (int i = 0; st->setters && i < N_SETTERS; i++)
-        Py_XDECREF((PyObject *)st->setters[i].type);
-    free(st->setters);
-    st->setters = NULL;
-}
-
-int
-setters_traverse(State *st, visitproc visit, void *arg)
-{
-    for (int i = 0; st->setters && i < N_SETTERS; i++)
-        Py_VISIT(st->setters[i].type);
-    return 0;
 }

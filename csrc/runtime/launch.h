@@ -222,7 +222,7 @@ struct Compiled {
     uint64_t prepared;         /* bit d: attributes are set on device d */
 };
 
-/* ---- dlpack.c: any tensor -> address, type, place --------------------------------------- */
+/* ---- setters.c, dlpack.c: any tensor -> address, type, place ------------------------------ */
 typedef enum SetterKind {
     SET_NEW, /* slot of the table is free */
     SET_INT,

@@ -97,6 +97,14 @@ const_value(const Func *f, const Const *k)
     return k->value + k->sym->offset;
 }
 
+static _Noreturn void
+no_memory(Launch *l)
+{
+    snprintf(l->text, sizeof l->text, "out of memory");
+    l->error = CUDA_ERROR_OUT_OF_MEMORY;
+    longjmp(l->stop, 1);
+}
+
 static void
 warp_new(Warp *w, const Func *f, Cta *c, int id)
 {
@@ -106,12 +114,8 @@ warp_new(Warp *w, const Func *f, Cta *c, int id)
         memset(w->lanes.file = file, 0, f->file_bytes + 64);
     w->lanes.undef = calloc(5 * (f->n_regs + 1u), sizeof *w->lanes.undef);
     w->local = calloc(LANES, f->local_bytes + 1);
-    if (!w->lanes.file || !w->lanes.undef || !w->local) {
-        Launch *l = c->cluster->launch;
-        snprintf(l->text, sizeof l->text, "out of memory");
-        l->error = CUDA_ERROR_OUT_OF_MEMORY;
-        longjmp(l->stop, 1);
-    }
+    if (!w->lanes.file || !w->lanes.undef || !w->local)
+        no_memory(c->cluster->launch);
     for (uint32_t k = 0; k < 4; k++)
         w->lanes.has[k] = w->lanes.undef + (k + 1) * (f->n_regs + 1u);
     for (int k = 0; k < f->n_consts; k++) {
@@ -170,19 +174,11 @@ cluster_free(Cluster *k)
     free(k);
 }
 
-static _Noreturn void
-no_memory(Launch *l)
-{
-    snprintf(l->text, sizeof l->text, "out of memory");
-    l->error = CUDA_ERROR_OUT_OF_MEMORY;
-    longjmp(l->stop, 1);
-}
-
+/* *to is the caller's to free, whatever happens. */
 static void
 cluster_new(Launch *l, Cluster **to)
 {
-    Cluster *k = *to = calloc(1,
-                              sizeof *k); /* the caller's to free, whatever happens */
+    Cluster *k = *to = calloc(1, sizeof *k);
     const Module *m = l->f->mod;
     if (!k)
         no_memory(l);

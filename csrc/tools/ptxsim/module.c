@@ -405,7 +405,7 @@ top(Parser *p)
     }
 }
 
-/* Ours come first: some are more than the library's of the same name. */
+/* The first that knows an opcode has it: `st` is async.c's before it is memory.c's. */
 static const OpRow *const tables[] = {
     async_ops, matrix_ops,  control_ops,  cluster_ops, integer_ops, narrow_ops,
     logic_ops, compare_ops, float_ops,    convert_ops, memory_ops,  atomic_ops,

@@ -1,0 +1,203 @@
+/* interp_memory: loads, stores and atomics; shared memory; what a kernel's assembly reaches.
+ *
+ * Every access is asked about first (InterpRun.access). Programs run one after another, so an
+ * atomic is a load and a store, and an asynchronous copy lands at once.
+ */
+#include "ir/interp.h"
+
+#include <inttypes.h>
+
+static bool
+is_allowed(Interp *in, const Op *o, uint64_t address, int bytes, bool is_write)
+{
+    const InterpRun *r = in->run;
+    return r->access ? r->access(r->data, address, bytes, is_write, o)
+                     : address >= 4096; /* a null pointer and its neighbours */
+}
+
+static void
+check_access(Interp *in, const Op *o, uint64_t address, int bytes, bool is_write)
+{
+    if (is_allowed(in, o, address, bytes, is_write))
+        return;
+    if (in->run->fault)
+        *in->run->fault = (InterpFault){"BOUNDS", o, address, bytes, is_write};
+    err_at(in->c, o->loc, VALUE,
+           str_printf(in->c->arena, "invalid %s of %d bytes at 0x%" PRIx64 "%s",
+                      is_write ? "write" : "read", bytes, address, interp_where(in)));
+}
+
+static uint64_t
+read_elem(Interp *in, const Op *o, Elem e, uint64_t address)
+{
+    uint64_t bits = 0;
+    int n = elem_info[e].bytes;
+    check_access(in, o, address, n, false);
+    memcpy(&bits, (const void *)(uintptr_t)address, (size_t)n); /* little endian */
+    return e == E_I1 ? bits != 0 : bits;
+}
+
+static void
+write_elem(Interp *in, const Op *o, Elem e, uint64_t address, uint64_t bits)
+{
+    int n = elem_info[e].bytes;
+    check_access(in, o, address, n, true);
+    memcpy((void *)(uintptr_t)address, &bits, (size_t)n);
+}
+
+static uint64_t
+updated(const Op *o, Elem e, uint64_t old, uint64_t v)
+{
+    static const OpCode op[] = {
+        [RMW_ADD] = OP_ADD, [RMW_MAX] = OP_MAX, [RMW_MIN] = OP_MIN,
+        [RMW_AND] = OP_AND, [RMW_OR] = OP_OR,   [RMW_XOR] = OP_XOR,
+    };
+    int64_t rmw = ir_attr(o, ATTR_RMW);
+    uint64_t r = v;
+    if (rmw != RMW_XCHG)
+        ir_eval(op[rmw], e, e, (uint64_t[]){old, v}, 2, &r);
+    return r;
+}
+
+void
+interp_memory(Interp *in, const Op *o)
+{
+    const Type *pt = arg(o, 0)->type;
+    const uint64_t *p = operand(in, o, 0);
+    uint64_t *r = o->n_results ? place(in, result(o, 0)) : NULL;
+    Elem e = pt->elem;
+    int64_t n = ty_numel(pt);
+    for (int64_t i = 0; i < n; i++) {
+        switch (o->op) {
+        case OP_LOAD:
+            if (interp_is_off(in, o, 1, i))
+                r[i] = o->n_args > 2 ? operand(in, o, 2)[i] : 0;
+            else
+                r[i] = read_elem(in, o, e, p[i]);
+            break;
+        case OP_STORE:
+            if (!interp_is_off(in, o, 2, i))
+                write_elem(in, o, e, p[i], operand(in, o, 1)[i]);
+            break;
+        case OP_ATOMIC_RMW:
+            r[i] = 0;
+            if (interp_is_off(in, o, 2, i))
+                break;
+            r[i] = read_elem(in, o, e, p[i]);
+            write_elem(in, o, e, p[i], updated(o, e, r[i], operand(in, o, 1)[i]));
+            break;
+        case OP_ATOMIC_CAS:
+            r[i] = 0;
+            if (interp_is_off(in, o, 3, i))
+                break;
+            r[i] = read_elem(in, o, e, p[i]);
+            if (r[i] == operand(in, o, 1)[i])
+                write_elem(in, o, e, p[i], operand(in, o, 2)[i]);
+            break;
+        default: unreachable(in->c);
+        }
+    }
+}
+
+/* ---- shared memory: here a copy lands at once ------------------------------------ */
+
+/* The elements of the slot that operands i and i + 1 name. */
+static uint64_t *
+slot_of(Interp *in, const Op *o, int i)
+{
+    int64_t slot = elem_to_int(E_I32, operand(in, o, i + 1)[0]);
+    const Val *smem = arg(o, i);
+    int64_t unit = (int64_t)1 << ir_attr(smem->def, ATTR_UNIT);
+    if (slot < 0 || slot >= smem->type->slots * unit || slot % unit)
+        err_at(in->c, o->loc, VALUE,
+               str_printf(in->c->arena, "slot %" PRId64 " of %" PRId64, slot,
+                          smem->type->slots * unit));
+    return place(in, smem) + slot / unit * numel(smem);
+}
+
+void
+interp_shared(Interp *in, const Op *o)
+{
+    if (o->op == OP_SHARED_ALLOC) { /* nothing is in it: NaN, or a number that shows */
+        const Val *v = result(o, 0);
+        uint64_t nothing = UINT64_MAX >> (64 - ty_bits(v->type));
+        for (int64_t i = 0; i < numel(v) * v->type->slots; i++)
+            place(in, v)[i] = nothing;
+        return;
+    }
+    int smem = o->op == OP_ASYNC_COPY;
+    uint64_t *slot = slot_of(in, o, smem);
+    int64_t n = numel(arg(o, smem));
+    switch (o->op) {
+    case OP_SHARED_LOAD: {
+        const Type *whole = arg(o, 0)->type, *t = result(o, 0)->type;
+        for (int64_t i = 0; i < ty_numel(t); i++) {
+            int32_t at[MAX_RANK] = {0};
+            interp_unflatten(t, i, at);
+            at[ir_attr(o, ATTR_AXIS)] += (int32_t)ir_attr(o, ATTR_START);
+            place(in, result(o, 0))[i] = slot[interp_flatten(whole, at)];
+        }
+        break;
+    }
+    case OP_SHARED_STORE: memcpy(slot, operand(in, o, 2), (size_t)n * 8); break;
+    case OP_ASYNC_COPY:
+        for (int64_t i = 0; i < n; i++)
+            slot[i] = interp_is_off(in, o, 3, i)
+                          ? 0
+                          : read_elem(in, o, arg(o, 0)->type->elem,
+                                      operand(in, o, 0)[i]);
+        break;
+    default: unreachable(in->c);
+    }
+}
+
+/* ---- assembly ------------------------------------------------------------------- */
+
+typedef struct Assembly {
+    Interp *in;
+    const Op *o;
+} Assembly;
+
+static bool
+may_access(const PtxRun *r, const PtxAccess *a)
+{
+    const Assembly *x = r->data;
+    return is_allowed(x->in, x->o, a->address, a->bytes, a->is_store);
+}
+
+static PtxBlock
+block_of(Interp *in, const Val *v)
+{
+    return (PtxBlock){place(in, v), ty_bits(v->type), sizeof(uint64_t)};
+}
+
+void
+interp_assembly(Interp *in, const Op *o)
+{
+    char err[PTX_ERROR];
+    const PtxAsm *a = ptx_cache_get(in->assembly, o->text, PTX_NEWEST, err);
+    PtxBlock b[PTX_MAX_OPERANDS];
+    int n_in = ir_n_values(o), n_out = o->n_results;
+    for (int i = 0; i < n_in + n_out && i < PTX_MAX_OPERANDS; i++)
+        b[i] = block_of(in, i < n_in ? arg(o, i) : result(o, i - n_in));
+    Assembly data = {in, o};
+    PtxRun r = {.n = numel(result(o, 0)),
+                .pack = (int)ir_attr(o, ATTR_PACK),
+                .n_in = n_in,
+                .n_out = n_out,
+                .in = b,
+                .out = b + MIN(n_in, PTX_MAX_OPERANDS),
+                .pid = in->pid,
+                .grid = in->run->grid,
+                .n_threads = 1,
+                .may = may_access,
+                .data = &data};
+    if (n_in < o->n_args)
+        r.mask = block_of(in, arg(o, n_in));
+    if (a && ptx_asm_run(a, &r, err))
+        return;
+    if (r.refused.bytes)
+        check_access(in, o, r.refused.address, r.refused.bytes, r.refused.is_store);
+    err_at(in->c, o->loc, VALUE,
+           str_printf(in->c->arena, "in the assembly, %s,%s", err, interp_where(in)));
+}
