@@ -12,10 +12,8 @@ import pytest
 import tegula
 
 CODE = """
-import sys, time
-start = time.process_time()
+import sys
 import tegula
-print(time.process_time() - start)
 slow = {"subprocess", "tempfile", "shutil", "importlib.abc", "ast", "inspect", "json"}
 heavy = {"torch", "numpy", "triton", "matplotlib", *slow} & set(sys.modules)
 print(" ".join(sorted(heavy)))
@@ -35,7 +33,33 @@ def run(code: str) -> list[str]:
 
 
 def test_import_pulls_in_nothing_heavy():
-    assert run(CODE)[1] == ""
+    assert run(CODE)[0] == ""
+
+
+CALLS = """
+import sys
+n_calls = 0
+
+def count(frame, event, argument):
+    global n_calls
+    n_calls += event == "call"
+
+sys.setprofile(count)
+import tegula
+sys.setprofile(None)
+print(n_calls)
+"""
+SECONDS = """
+import time
+start = time.process_time()
+import tegula
+print(time.process_time() - start)
+"""
+
+
+def test_import_runs_little_python():
+    """Counted, not timed: 10,000 calls are some 50 ms; NumPy alone has 50,000."""
+    assert int(run(CALLS)[0]) < 20_000
 
 
 def test_import_is_quick():
@@ -43,8 +67,9 @@ def test_import_is_quick():
 
     if "address" in _core.build or "thread" in _core.build:
         pytest.skip("a sanitizer's run-time costs more than the bound")
-    # CPU time, the best of a few: the bound is on our work, not on a busy machine.
-    assert min(float(run(CODE)[0]) for _ in range(5)) < 0.05
+    # For what is not Python: LLVM that is set up while importing, say. Ten times what it
+    # takes, as nobody knows how slow and how busy the machine is.
+    assert min(float(run(SECONDS)[0]) for _ in range(3)) < 0.5
 
 
 def test_two_imports_give_two_modules():
