@@ -30,6 +30,7 @@ import gc
 import json
 import linecache
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -362,9 +363,15 @@ def count() -> list[int]:
 
 
 def resident() -> int:
-    """KiB of memory in use, as the system counts."""
-    text = Path("/proc/self/statm").read_text()
-    return int(text.split()[1]) * 4
+    """KiB of memory in use that is no file's: libraries' pages come and go as they like."""
+    text = Path("/proc/self/status").read_text()
+    return sum(map(int, re.findall(r"^Rss(?:Anon|Shmem):\s+(\d+) kB$", text, re.M)))
+
+
+def no_huge_pages() -> None:
+    """One page more is 4 KiB more, however the machine is set up."""
+    PR_SET_THP_DISABLE = 41
+    ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
 
 @tegula.jit
@@ -381,6 +388,7 @@ def wake_threads() -> None:
 
 
 def main() -> None:
+    no_huge_pages()
     tegula.knobs.cache.dir = ""
     tegula.knobs.nvidia.ptxas = "none"
     wake_threads()
