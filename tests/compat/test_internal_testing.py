@@ -6,12 +6,13 @@ import os
 
 import numpy as np
 import pytest
-import torch
 
 import tegula
 import tegula.language as tl
 from tegula import driver, knobs
-from tegula.compat import _internal_testing as testing
+
+torch = pytest.importorskip("torch")
+from tegula.compat import _internal_testing as testing  # noqa: E402
 
 
 @tegula.jit
