@@ -233,6 +233,7 @@ def test_cublas() -> None:
     torch = pytest.importorskip("torch")
     from tegula.compat.libtriton import nvidia
 
+    torch.manual_seed(0)
     a, b = torch.randn(4, 8), torch.randn(6, 8)
     c, d = torch.empty(4, 6), torch.empty(4, 6)
     cublas = nvidia.cublas.CublasLt(torch.empty(16, dtype=torch.uint8))

@@ -25,6 +25,7 @@ def functions(x, i):
     best, where = torch.softmax(x, -1).max(1)
     return normal, best, where, x.cumsum(1), x[i] * 2, (x > 1).any(0)
 
+torch.manual_seed(0)
 x, i = torch.randn(16, 100), torch.randint(0, 16, (5,))
 compiled = torch.compile(functions)
 torch.testing.assert_close(compiled(x, i), functions(x, i))
@@ -56,6 +57,7 @@ def function(x, c):
     return y + 1
 
 from torch._higher_order_ops import triton_kernel_wrap as wrap
+torch.manual_seed(0)
 x, c = torch.randn(60), torch.randn(60)
 if hasattr(wrap, "identify_accessed_tensors"):  # torch 2.13
     for count, expected in ((None, ["OUT"]), (x, ["OUT", "COUNT"])):
