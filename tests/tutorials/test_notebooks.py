@@ -67,6 +67,11 @@ def test_runs(path, monkeypatch, tmp_path):
     monkeypatch.setenv("TEGULA_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
     monkeypatch.delenv("TEGULA_TARGET", raising=False)
+    # Nothing of the user's, who need not even have a home: settings, history, fonts.
+    for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path / "matplotlib"))
     book = runnable(path)
     # This Python, whatever kernels are installed for the user.
     client = nbclient.NotebookClient(book, timeout=120, kernel_name="python3")
