@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "props"))
 
 from maker.case import Case as Made
 from maker.case import elements
-from maker.draw import Seeded
+from maker.draw import Draw
 from maker.kernel import make as random_kernel
 
 COUNT = int(os.environ.get("AGAINST_TRITON_PROGRAMS", "600"))
@@ -79,7 +79,7 @@ def top(a, i, b, j):
 
 
 def case(seed: int) -> Case:
-    made: Made = random_kernel(Seeded(seed), plain=True)
+    made: Made = random_kernel(Draw(seed), plain=True)
     body = made.text.split("def kernel(", 1)[1].split(":\n", 1)[1]
     rng = np.random.default_rng(made.seed)
     args: list[Arg] = []

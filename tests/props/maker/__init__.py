@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .case import Case, Param
-from .draw import Draw, Seeded
+from .draw import Draw
 from .kernel import make
 
-__all__ = ["Case", "Draw", "Param", "Seeded", "make"]
+__all__ = ["Case", "Draw", "Param", "make"]

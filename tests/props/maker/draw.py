@@ -1,13 +1,10 @@
-"""Where choices come from: hypothesis, which can shrink them, or a seed.
-
-The first of a list is the simplest: a failure is shrunk towards it.
-"""
+"""Where choices come from: a seed. The first of a list is the simplest."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -15,8 +12,11 @@ T = TypeVar("T")
 class Draw:
     """Choices, all made of numbers below n."""
 
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
     def below(self, n: int) -> int:
-        raise NotImplementedError
+        return self.random.randrange(n)
 
     def pick(self, items: Sequence[T]) -> T:
         return items[self.below(len(items))]
@@ -36,27 +36,3 @@ class Draw:
             if at < 0:
                 return item
         raise AssertionError
-
-
-class Seeded(Draw):
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
-
-    def below(self, n: int) -> int:
-        return self.random.randrange(n)
-
-
-class Shrinking(Draw):
-    """Hypothesis decides; draw is what @composite functions are given."""
-
-    _known: dict[int, Any] = {}
-
-    def __init__(self, draw: Callable[[Any], Any]) -> None:
-        self.draw = draw
-
-    def below(self, n: int) -> int:
-        from hypothesis import strategies as st
-
-        if n not in self._known:
-            self._known[n] = st.integers(0, n - 1)
-        return self.draw(self._known[n])

@@ -123,7 +123,7 @@ def serve() -> None:
 
 
 def main() -> None:
-    from maker import Seeded, make
+    from maker import Draw, make
 
     for word in sys.argv[1:]:
         if Path(word).is_file():
@@ -131,7 +131,7 @@ def main() -> None:
             continue
         low, _, high = word.partition("..")
         for seed in range(int(low), int(high or low) + 1):
-            case = make(Seeded(seed))
+            case = make(Draw(seed))
             said = compare(case, str(seed))
             if said:
                 print(f"seed {seed}: {said}\n{case.dump()}", flush=True)

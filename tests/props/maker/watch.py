@@ -1,6 +1,6 @@
 """machine.py in a process of its own, and what becomes of it.
 
-A crash, or a case that takes too long, is an answer like any other: hypothesis shrinks it
+A crash, or a case that takes too long, is an answer like any other: shrink.py shrinks it
 as it shrinks a wrong result. The next case gets a new process.
 """
 
