@@ -153,6 +153,24 @@ object_attribute(Fe *f, Value of, const char *name)
                     : tensor_attribute(f, fe_tensor(f, v, "the value"), name);
 }
 
+/* The tl.tuple_type of v, of which some elements are tensors; absent: one has no type. */
+static Value
+tuple_type(Fe *f, Value v)
+{
+    PyObject *types = fe_own(f, PyList_New(0)), *fields = Py_None;
+    for (int i = 0; i < v.tuple->n; i++) {
+        Value t = fe_attribute(f, v.tuple->at[i], "type");
+        if (t.kind != V_OBJ)
+            return (Value){0};
+        if (PyList_Append(types, t.obj) < 0)
+            fe_raise(f, f->b.loc);
+    }
+    if (v.tuple->type)
+        fields = fe_own(f, PyObject_GetAttrString(v.tuple->type, "_fields"));
+    PyObject *cls = fe_own(f, PyObject_GetAttrString(f->core, "tuple_type"));
+    return v_obj(fe_own(f, PyObject_CallFunctionObjArgs(cls, types, fields, NULL)));
+}
+
 /* Is every leaf of a tuple known now? */
 static bool
 all_known(Fe *f, Value v)
@@ -195,7 +213,7 @@ fe_attribute(Fe *f, Value v, const char *name)
         if (!v.tuple->type && !strcmp(name, "type") && all_known(f, v))
             return object_attribute(f, v_obj(v_to_py(f, v, "the tuple")), name);
         if (!v.tuple->type)
-            break;
+            return strcmp(name, "type") ? (Value){0} : tuple_type(f, v);
         PyObject *fields = fe_own(f, PyObject_GetAttrString(v.tuple->type, "_fields"));
         for (int i = 0; i < v.tuple->n; i++) {
             PyObject *field = PyTuple_GetItem(fields, i);
@@ -204,6 +222,8 @@ fe_attribute(Fe *f, Value v, const char *name)
                 return v.tuple->at[i];
         }
         PyErr_Clear();
+        if (!v.tuple->is_aggregate && !strcmp(name, "type"))
+            return tuple_type(f, v);
         /* a jit function that is an attribute of the class */
         PyObject *o = PyObject_GetAttrString(v.tuple->type, name);
         PyErr_Clear();

@@ -27,11 +27,15 @@ fe_index_scalar(Fe *f, Value v, int i, Elem e, const char *what)
 static Value
 need_tuple(Fe *f, Value v, int n, const char *what)
 {
-    if (v.kind != V_TUPLE)
+    if (v.kind != V_TUPLE) {
+        fe_blame(f, v);
         fail(f, TYPE, "%s must be a tuple, not %s", what, v_describe(f, v));
-    if (n >= 0 && v.tuple->n != n)
-        fail(f, VALUE, "%s needs %d entries, one for each dimension, not %d", what, n,
-             v.tuple->n);
+    }
+    if (n >= 0 && v.tuple->n != n) {
+        fe_blame(f, v);
+        fail(f, VALUE, "%s needs %d %s, one for each dimension, not %d", what, n,
+             n == 1 ? "entry" : "entries", v.tuple->n);
+    }
     return v;
 }
 
@@ -44,9 +48,11 @@ fe_new_window(Fe *f, Value base, Value shape, Value strides, Value block)
     need_tuple(f, shape, p->rank, "shape");
     need_tuple(f, strides, p->rank, "strides");
     p->base = fe_tensor(f, base, "base");
-    if (!p->base->type->is_ptr || p->base->type->rank)
+    if (!p->base->type->is_ptr || p->base->type->rank) {
+        fe_blame(f, base);
         fail(f, VALUE, "base must be a scalar pointer, not %s",
              ty_str(f->a, p->base->type));
+    }
     if (!p->rank)
         fail(f, VALUE, "a window needs at least one dimension");
     for (int i = 0; i < p->rank; i++) {
@@ -66,9 +72,11 @@ bi_make_block_ptr(Fe *f, Value *a)
     unsigned seen = 0;
     v_int_list(f, a[5], order, MAX_RANK, "order");
     for (int i = 0; i < p->rank; i++) {
-        if (order[i] < 0 || order[i] >= p->rank || seen & 1u << order[i])
+        if (order[i] < 0 || order[i] >= p->rank || seen & 1u << order[i]) {
+            fe_blame(f, a[5]);
             fail(f, VALUE, "order must be a permutation of 0..%d, not %s", p->rank - 1,
                  v_short(f, a[5]));
+        }
         seen |= 1u << order[i];
         p->offsets[i] = fe_index_scalar(f, offsets, i, E_I32, "offsets");
     }
@@ -168,7 +176,10 @@ checked_dims(Fe *f, const BlockPtr *p, Value check, bool *is_checked)
         return;
     int n = v_int_list(f, check, dims, MAX_RANK, "boundary_check");
     for (int i = 0; i < n; i++) {
-        if (dims[i] < 0 || dims[i] >= p->rank)
+        bool is_dim = dims[i] >= 0 && dims[i] < p->rank;
+        if (!is_dim || is_checked[dims[i]])
+            fe_blame(f, check);
+        if (!is_dim)
             fail(f, VALUE,
                  "boundary_check names dimension %lld of the dimensions 0 to %d",
                  (long long)dims[i], p->rank - 1);
@@ -185,19 +196,25 @@ fe_block_ptr_load(Fe *f, Value *a)
     const BlockPtr *p = a[0].bp;
     if (p->is_desc)
         fail(f, TYPE, "write desc.%s(offsets, ..) with a tensor descriptor", f->callee);
-    if (fe_is_given(a[1]) || fe_is_given(a[2]))
+    if (fe_is_given(a[1]) || fe_is_given(a[2])) {
+        fe_blame(f, a[fe_is_given(a[1]) ? 1 : 2]);
         fail(f, VALUE,
              "mask and other are for plain pointers; a block pointer takes "
              "boundary_check and padding_option");
+    }
     const char *pad = fe_is_given(a[4]) ? v_const_str(f, a[4], "padding_option") : "";
-    if (*pad && strcmp(pad, "zero") && strcmp(pad, "nan"))
+    if (*pad && strcmp(pad, "zero") && strcmp(pad, "nan")) {
+        fe_blame(f, a[4]);
         fail(f, VALUE, "padding_option must be \"\", \"zero\" or \"nan\", not \"%s\"",
              pad);
+    }
     Elem e = p->base->type->elem;
     bool nan_pad = !strcmp(pad, "nan");
-    if (nan_pad && elem_is_int(e))
+    if (nan_pad && elem_is_int(e)) {
+        fe_blame(f, a[4]);
         fail(f, VALUE, "padding_option \"nan\" is for floats, not for %s",
              elem_info[e].text);
+    }
     bool checked[MAX_RANK] = {0};
     checked_dims(f, p, a[3], checked);
     Val *mask, *ptrs = fe_window(f, p, checked, &mask);
@@ -219,9 +236,11 @@ fe_block_ptr_store(Fe *f, Value *a)
     const BlockPtr *p = a[0].bp;
     if (p->is_desc)
         fail(f, TYPE, "write desc.%s(offsets, ..) with a tensor descriptor", f->callee);
-    if (fe_is_given(a[2]))
+    if (fe_is_given(a[2])) {
+        fe_blame(f, a[2]);
         fail(f, VALUE,
              "mask is for plain pointers; a block pointer takes boundary_check");
+    }
     bool checked[MAX_RANK] = {0};
     checked_dims(f, p, a[3], checked);
     Val *mask, *ptrs = fe_window(f, p, checked, &mask);

@@ -147,10 +147,12 @@ bi_load(Fe *f, Value *a)
     if (a[0].kind == V_BLOCK_PTR)
         return fe_block_ptr_load(f, a);
     Val *p = pointer(f, a[0], false);
-    if (is_given(a[3]) || is_given(a[4]))
+    if (is_given(a[3]) || is_given(a[4])) {
+        fe_blame(f, a[is_given(a[3]) ? 3 : 4]);
         fail(f, VALUE,
              "boundary_check and padding_option are for block pointers; use mask "
              "and other");
+    }
     Val *mask = mask_of(f, a[1], p, "the mask of load"), *other = NULL;
     if (!is_absent(a[2]) && !is_py_none(a[2])) {
         if (!mask) {
@@ -168,8 +170,10 @@ bi_store(Fe *f, Value *a)
     if (a[0].kind == V_BLOCK_PTR)
         return fe_block_ptr_store(f, a);
     Val *p = pointer(f, a[0], true);
-    if (is_given(a[3]))
+    if (is_given(a[3])) {
+        fe_blame(f, a[3]);
         fail(f, VALUE, "boundary_check is for block pointers; use mask");
+    }
     Val *v = fe_tensor(f, a[1], "the value of store");
     Val *mask = mask_of(f, a[2], p, "the mask of store");
     if (!p->type->rank && v->type->rank) {

@@ -71,6 +71,19 @@ fe_number(Fe *f, PyObject *o, const Type *t)
     return ir_const_int(&f->b, t, i);
 }
 
+/* Is it a text that float() makes a number of, which no literal says: "inf"? */
+static bool
+is_inf_or_nan(Value v)
+{
+    if (v.kind != V_OBJ || !PyUnicode_Check(v.obj))
+        return false;
+    const char *s = PyUnicode_AsUTF8AndSize(v.obj, NULL);
+    PyErr_Clear();
+    if (s && *s == '-')
+        s++;
+    return s && (!strcmp(s, "inf") || !strcmp(s, "nan"));
+}
+
 Val *
 fe_tensor(Fe *f, Value v, const char *what)
 {
@@ -85,6 +98,8 @@ fe_tensor(Fe *f, Value v, const char *what)
             err_help(f->c, "a, b = t unpacks a tuple, t[0] is its first element");
         if (v.kind == V_METHOD && text && !f->c->pending_help)
             err_help(f->c, "call it: %s(..)", text);
+        if (is_inf_or_nan(v))
+            err_help(f->c, "float(\"inf\") and float(\"nan\") are numbers");
         fe_blame(f, v);
         fail(f, TYPE, "%s must be a number or a tensor, not %s", what, who);
     }

@@ -303,7 +303,7 @@ struct Fe {
     VEC(Refused) refused; /* arithmetic of float8, wrong only where it is used */
     int64_t n_steps; /* statements lowered: unrolled loops are finite but not small */
     PyObject *cls_constexpr, *cls_dtype, *cls_pointer, *cls_block, *cls_tensor,
-        *cls_tuple;
+        *cls_tuple, *cls_slice;
     PyObject *builtins_mod, *core;
     PyObject *dtype[N_ELEM]; /* filled on demand */
     PyObject *attr_builtin;  /* interned str: the mark on a stub */

@@ -174,6 +174,7 @@ new_run(Comp *c, const FeEnv *env)
         {&f->cls_constexpr, "constexpr"},  {&f->cls_dtype, "dtype"},
         {&f->cls_pointer, "pointer_type"}, {&f->cls_block, "block_type"},
         {&f->cls_tensor, "tensor"},        {&f->cls_tuple, "tuple"},
+        {&f->cls_slice, "slice"},
     };
     for (size_t i = 0; i < COUNT(cls); i++)
         *cls[i].at = fe_own(f, PyObject_GetAttrString(f->core, cls[i].name));

@@ -14,27 +14,61 @@ at(Fe *f, const Node *n)
     f->b.loc = fe_loc(f, n);
 }
 
+/* One index of x[..]. A slice is written a:b:c, then key is absent, or is a tl.slice. */
+typedef struct Index {
+    const Node *node;
+    Value key;
+} Index;
+
+static bool
+is_written_slice(const Index *x)
+{
+    return x->node->kind == AST_Slice;
+}
+
+static bool
+is_slice(Fe *f, const Index *x)
+{
+    return is_written_slice(x) ||
+           (x->key.kind == V_OBJ && fe_is_instance(f, x->key.obj, f->cls_slice));
+}
+
+static Index
+read_index(Fe *f, Node *n)
+{
+    bool written = n->kind == AST_Slice;
+    return (Index){n, written ? (Value){0} : fe_read(f, fe_expr(f, n))};
+}
+
+/* A bound that is written; None where it is left out. */
+static PyObject *
+written_bound(Fe *f, Node *n)
+{
+    if (!n)
+        return Py_None;
+    const Value v = fe_read(f, fe_expr(f, n));
+    const Node *const node = n;
+    const CallArgs now = {f->frame, 1, &v, &node, NULL}, *outer = f->args;
+    f->args = &now;
+    if (v.kind == V_TENSOR)
+        err_help(f->c, "tl.where(index < n, x, 0) keeps the shape and drops the rest");
+    PyObject *o = v_to_py(f, v, "a slice bound");
+    f->args = outer;
+    return o;
+}
+
 /* A slice with constant bounds, as PySlice says. */
 static Py_ssize_t
-slice_of(Fe *f, const Node *n, int size, Py_ssize_t *start, Py_ssize_t *step)
+slice_of(Fe *f, const Index *x, int size, Py_ssize_t *start, Py_ssize_t *step)
 {
-    Node *parts[3] = {n->a, n->b, n->c};
+    static const char *const name[3] = {"start", "stop", "step"};
+    Node *parts[3] = {x->node->a, x->node->b, x->node->c};
     PyObject *lim[3];
-    for (int i = 0; i < 3; i++) {
-        lim[i] = Py_None;
-        if (!parts[i])
-            continue;
-        const Value v = fe_read(f, fe_expr(f, parts[i]));
-        const Node *const node = parts[i];
-        const CallArgs now = {f->frame, 1, &v, &node, NULL}, *outer = f->args;
-        f->args = &now;
-        if (v.kind == V_TENSOR)
-            err_help(f->c,
-                     "tl.where(index < n, x, 0) keeps the shape and drops the rest");
-        lim[i] = v_to_py(f, v, "a slice bound");
-        f->args = outer;
-    }
-    f->b.loc = fe_loc(f, n);
+    for (int i = 0; i < 3; i++)
+        lim[i] = is_written_slice(x)
+                     ? written_bound(f, parts[i])
+                     : fe_own(f, PyObject_GetAttrString(x->key.obj, name[i]));
+    f->b.loc = fe_loc(f, x->node);
     PyObject *s = fe_own(f, PySlice_New(lim[0], lim[1], lim[2]));
     Py_ssize_t stop;
     if (PySlice_Unpack(s, start, &stop, step) < 0)
@@ -62,7 +96,7 @@ fe_pick(Fe *f, Val *v, int dim, Val *index)
 
 /* v[start::step] along dim, count elements. */
 static Val *
-slice_dim(Fe *f, Val *v, int dim, const Node *s)
+slice_dim(Fe *f, Val *v, int dim, const Index *s)
 {
     int32_t extent = v->type->shape[dim];
     Py_ssize_t start, step, count = slice_of(f, s, extent, &start, &step);
@@ -134,15 +168,14 @@ index_tensor(Fe *f, Node *n, Val *v)
     Node **items = n->b->kind == AST_Tuple ? n->b->list : one;
     int n_items = n->b->kind == AST_Tuple ? n->b->n_list : 1;
     int dim = 0, n_used = 0, n_dots = 0, n_beyond = 0;
-    Value *keys = NEW_N(f->a, Value, n_items + 1);
+    Index *index = NEW_N(f->a, Index, n_items + 1);
     for (int i = 0; i < n_items; i++) {
         if (is_ellipsis(items[i])) {
             n_dots++;
             continue;
         }
-        if (items[i]->kind != AST_Slice)
-            keys[i] = fe_read(f, fe_expr(f, items[i]));
-        n_used += items[i]->kind == AST_Slice || !is_py_none(keys[i]);
+        index[i] = read_index(f, items[i]);
+        n_used += is_written_slice(&index[i]) || !is_py_none(index[i].key);
     }
     at(f, n);
     if (n_dots > 1) {
@@ -151,22 +184,21 @@ index_tensor(Fe *f, Node *n, Val *v)
     }
     const Type *whole = v->type;
     for (int i = 0; i < n_items; i++) {
-        Node *s = items[i];
-        Value k = keys[i];
+        const Node *s = items[i];
         at(f, n);
         if (is_ellipsis(s)) {
             dim += MAX(whole->rank - n_used, 0);
             continue;
         }
-        bool is_slice = s->kind == AST_Slice;
-        bool is_all = is_slice && !s->a && !s->b && !s->c;
+        bool is_part = is_slice(f, &index[i]);
+        bool is_all = is_written_slice(&index[i]) && !s->a && !s->b && !s->c;
         /* As in Triton, a ':' that no dimension is left for changes nothing. It is one of
          * those that None made of a scalar, or of none: x[:, :, None, :] of a matrix. */
         if (is_all && dim >= v->type->rank) {
             n_beyond++;
             continue;
         }
-        if (!is_slice && is_py_none(k) && !(n_beyond && whole->rank)) {
+        if (!is_part && is_py_none(index[i].key) && !(n_beyond && whole->rank)) {
             if (v->type->rank >= MAX_RANK)
                 fail(f, LIMIT, "a block of more than %d dimensions", MAX_RANK);
             int32_t unit = 1;
@@ -188,10 +220,10 @@ index_tensor(Fe *f, Node *n, Val *v)
             fail(f, VALUE, "too many indices for a block of %d dimension%s",
                  whole->rank, whole->rank == 1 ? "" : "s");
         }
-        if (is_slice)
-            v = slice_dim(f, v, dim++, s);
+        if (is_part)
+            v = slice_dim(f, v, dim++, &index[i]);
         else
-            v = element(f, v, dim, k);
+            v = element(f, v, dim, index[i].key);
         at(f, n);
     }
     return v_val(v);
@@ -201,15 +233,18 @@ static Value
 index_tuple(Fe *f, Node *n, Value t)
 {
     int size = t.tuple->n;
-    if (n->b->kind == AST_Slice && !t.tuple->keys) {
-        Py_ssize_t start, step, count = slice_of(f, n->b, size, &start, &step);
+    if (n->b->kind == AST_Slice && t.tuple->keys)
+        fail(f, TYPE, "a dict is indexed by its keys, not by a slice");
+    const Index index = read_index(f, n->b);
+    if (!t.tuple->keys && is_slice(f, &index)) {
+        Py_ssize_t start, step, count = slice_of(f, &index, size, &start, &step);
         at(f, n);
         Value *items = NEW_N(f->a, Value, count + 1);
         for (Py_ssize_t i = 0; i < count; i++)
             items[i] = t.tuple->at[start + i * step];
         return v_tuple(f, (int)count, items);
     }
-    Value k = fe_expr(f, n->b);
+    Value k = index.key;
     at(f, n);
     if (t.tuple->keys) {
         const char *key = v_const_str(f, k, "the key of a dict");
@@ -224,7 +259,7 @@ index_tuple(Fe *f, Node *n, Value t)
         fail(f, VALUE, "this dict has no key '%s'", key);
     }
     bool is_shape = n->a->kind == AST_Attribute && !strcmp(n->a->name, "shape");
-    if (fe_read(f, k).kind == V_TENSOR) {
+    if (k.kind == V_TENSOR) {
         err_help(f->c, "tl.static_range(%d) or 'for x in t' unrolls a loop over it%s",
                  size, is_shape ? "" : "; a block is indexed at run time");
         const char *text = fe_text(f, n->b);

@@ -56,14 +56,19 @@ is_same_word(const char *a, const char *b)
     return (!*a && !*b) || (!*a && *b == '_') || (!*b && *a == '_');
 }
 
-/* Any letter is as near as any other: x is short for x_ptr. */
+/* Any letter is as near as any other: X is x, or else short for X_ptr. */
 static const char *
 closest_to_letter(char letter, const char *const *words)
 {
-    for (; *words; words++)
-        if ((*words)[0] == letter && (*words)[1] == '_')
-            return *words;
-    return NULL;
+    const char *longer = NULL;
+    for (; *words; words++) {
+        const char *w = *words;
+        if ((w[0] ^ letter) == 32 && !w[1])
+            return w;
+        if (w[0] == letter && w[1] == '_' && !longer)
+            longer = w;
+    }
+    return longer;
 }
 
 const char *

@@ -30,32 +30,6 @@ fe_knob(Fe *f, const char *group, const char *name)
 }
 
 void
-fe_raise(Fe *f, const Loc *loc)
-{
-    PyObject *type, *value, *trace;
-    if (!PyErr_Occurred())
-        err_at(f->c, loc, VALUE, "a Python call failed without an exception");
-    if (fe_is_grave() || f->c->raw_errors)
-        err_at(f->c, loc, VALUE, "interrupted"); /* stays set for the module */
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    /* Into a buffer of our own: nothing may be held when the arena raises. */
-    char msg[1024];
-    PyObject *s = value ? PyObject_Str(value) : NULL;
-    PyObject *name = type ? PyObject_GetAttrString(type, "__name__") : NULL;
-    const char *text = s ? PyUnicode_AsUTF8AndSize(s, NULL) : NULL;
-    const char *kind = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-    snprintf(msg, sizeof msg, "%s: %s", kind ? kind : "error", text ? text : "");
-    PyErr_Clear();
-    Py_XDECREF(s);
-    Py_XDECREF(name);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-    err_at(f->c, loc, VALUE, msg);
-}
-
-void
 fe_forget(Fe *f)
 {
     if (fe_is_grave())

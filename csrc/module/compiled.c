@@ -425,7 +425,13 @@ static PyGetSetDef compiled_getset[] = {
 static PyType_Slot compiled_slots[] = {
     {Py_tp_doc,
      "A compiled variant of a kernel: asm has its stages as text, report what its\n"
-     "lines cost, timings what compiling it took; metadata, n_regs, n_spills."},
+     "lines cost, timings what compiling it took; metadata, n_regs, n_spills.\n\n"
+     ">>> @tegula.jit\n"
+     "... def double(x_ptr):\n"
+     "...     tl.store(x_ptr, tl.load(x_ptr) * 2)\n"
+     ">>> compiled = double.compile(\"*fp32\", target=\"cuda:sm_80\")\n"
+     ">>> \"ld.global\" in compiled.asm[\"ptx\"], compiled.metadata.shared\n"
+     "(True, 0)"},
     {Py_tp_dealloc, compiled_dealloc},
     {Py_tp_traverse, compiled_traverse},
     {Py_tp_clear, compiled_clear},
@@ -437,7 +443,7 @@ static PyType_Slot compiled_slots[] = {
 };
 
 PyType_Spec compiled_spec = {
-    .name = "tegula._core.Compiled",
+    .name = "tegula._core.CompiledKernel",
     .basicsize = sizeof(Compiled),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
              Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_BASETYPE,

@@ -12,6 +12,7 @@ an address for one name.
 from __future__ import annotations
 
 import doctest
+import enum
 import importlib
 import inspect
 import re
@@ -33,6 +34,7 @@ class Group:
 
 
 HOST = (
+    "tegula._core",
     "tegula.jit",
     "tegula.autotune",
     "tegula.constexprs",
@@ -58,7 +60,12 @@ GROUPS = (
         "control", "Loops, hints, assertions, prints", ("tegula.language.debug",), "tl."
     ),
     Group("external", "Foreign code", ("tegula.language.external",), "tl."),
-    Group("types", "Types and constants", ("tegula.language.types",), "tl."),
+    Group(
+        "types",
+        "Types and constants",
+        ("tegula.language.types", "tegula.language.aggregates"),
+        "tl.",
+    ),
     Group(
         "target_info", "The target", ("tegula.language.target_info",), "tl.target_info."
     ),
@@ -112,6 +119,7 @@ SHOWN_BY = {
     "host": "tegula",
     "libdevice": "tegula.language.extra.libdevice",
     "testing": "tegula.testing",
+    "types": "tegula.language",
 }
 ON_HOST = ("host", "testing", "tools")  # whose examples are programs, not kernels
 # Public, and for the package itself.
@@ -151,6 +159,8 @@ class Entry:
         """As it is called: without what is passed behind the user's back."""
         fn = inspect.unwrap(getattr(self.obj, "fn", self.obj))
         if isinstance(fn, type):
+            if issubclass(fn, enum.Enum):
+                return ""
             fn = fn.__init__
             if fn is object.__init__:
                 return ""

@@ -54,6 +54,13 @@ def prune_cache(dir: str, max_bytes: int) -> int:
 class CompiledKernel:
     """A compiled variant of a kernel: asm has its stages as text, report what its
     lines cost, timings what compiling it took; metadata, n_regs, n_spills.
+
+    >>> @tegula.jit
+    ... def double(x_ptr):
+    ...     tl.store(x_ptr, tl.load(x_ptr) * 2)
+    >>> compiled = double.compile("*fp32", target="cuda:sm_80")
+    >>> "ld.global" in compiled.asm["ptx"], compiled.metadata.shared
+    (True, 0)
     """
     def __getitem__(self, grid: Grid, /) -> Callable[..., Any]:
         """Sets the grid of a launch: ``kernel[grid](*args, **options)``.

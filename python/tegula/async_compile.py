@@ -20,7 +20,17 @@ active_mode = active  # Triton's name
 
 
 class FutureKernel:
-    """A variant that is being compiled."""
+    """A variant that is being compiled.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> @tegula.jit
+    ... def fill(x_ptr, N: tl.constexpr):
+    ...     tl.store(x_ptr + tl.arange(0, N), 1.0)
+    >>> with tegula.AsyncCompileMode(ThreadPoolExecutor(1)):
+    ...     future = fill.warmup(np.zeros(64, np.float32), 64, grid=(1,))
+    >>> future.result().name
+    'fill'
+    """
 
     def __init__(
         self, finalize_compile: Callable[[Any], Any] | None, future: Future[Any]

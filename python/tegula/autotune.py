@@ -134,6 +134,15 @@ class Autotuner(KernelInterface):
     """What ``@autotune`` makes.
 
     ``cache`` maps keys to configs, ``best_config`` is the last one used.
+
+    >>> @tegula.autotune([tegula.Config({"N": 64}, num_warps=2)], key=[])
+    ... @tegula.jit
+    ... def fill(x_ptr, N: tl.constexpr):
+    ...     tl.store(x_ptr + tl.arange(0, N), 1.0)
+    >>> x = np.zeros(64, np.float32)
+    >>> done = fill[(1,)](x)
+    >>> isinstance(fill, tegula.Autotuner), str(fill.best_config)
+    (True, 'N: 64, num_warps: 2, num_ctas: 1, num_stages: 3, maxnreg: None')
     """
 
     def __init__(
@@ -494,7 +503,17 @@ class Autotuner(KernelInterface):
 
 
 class Heuristics(KernelInterface):
-    """What ``@heuristics`` makes."""
+    """What ``@heuristics`` makes.
+
+    >>> @tegula.heuristics({"N": lambda args: 2 * args["n"]})
+    ... @tegula.jit
+    ... def fill(x_ptr, n, N: tl.constexpr):
+    ...     tl.store(x_ptr + tl.arange(0, N), n)
+    >>> x = np.zeros(4, np.float32)
+    >>> done = fill[(1,)](x, 2)
+    >>> isinstance(fill, tegula.Heuristics), x.tolist()
+    (True, [2.0, 2.0, 2.0, 2.0])
+    """
 
     def __init__(
         self, fn: Any, arg_names: Sequence[str], values: dict[str, Callable[..., Any]]

@@ -125,6 +125,14 @@ class ASTSource:
     constexprs   {name, or (position,): value}; (1, 0) is the first element of the tuple
                  that is the second parameter
     attrs        {(position,): [["tt.divisibility", 16]]}, likewise
+
+    >>> @tegula.jit
+    ... def fill(x_ptr, value, N: tl.constexpr):
+    ...     tl.store(x_ptr + tl.arange(0, N), value)
+    >>> types = {"x_ptr": "*fp32", "value": "i32", "N": "constexpr"}
+    >>> source = tegula.ASTSource(fill, types, {"N": 64}, {(0,): [["tt.divisibility", 16]]})
+    >>> tegula.compile(source, "cpu").name
+    'fill'
     """
 
     ext = "ttir"
@@ -241,7 +249,16 @@ def compile(
 ) -> CompiledKernel:
     """Compile a kernel for types, an ASTSource, or a file of one of our stages: its name.
     target: a GPUTarget or "cuda:sm_90a"; options: those of a launch, such as num_warps;
-    what is none is left out. Without a target, for ``driver.active``'s."""
+    what is none is left out. Without a target, for ``driver.active``'s.
+
+    >>> @tegula.jit
+    ... def double(x_ptr):
+    ...     tl.store(x_ptr, tl.load(x_ptr) * 2)
+    >>> source = tegula.ASTSource(double, {"x_ptr": "*fp32"})
+    >>> compiled = tegula.compile(source, "cuda:sm_80", {"num_warps": 2})
+    >>> compiled.metadata.num_warps, "ld.global" in compiled.asm["ptx"]
+    (2, True)
+    """
     if isinstance(src, (str, os.PathLike)):
         from tegula.ir_source import IRSource
 

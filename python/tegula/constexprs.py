@@ -99,6 +99,20 @@ def must_use_result(x: Any, s: str | bool = True) -> Any:
     """Say that a call of this function without using its result is a mistake.
 
     @must_use_result, or @must_use_result("and why"): kernels that drop it are refused.
+
+    >>> @tegula.must_use_result("tensors do not change")
+    ... @tegula.jit
+    ... def clipped(x):
+    ...     return tl.minimum(x, 1.0)
+    >>> @tegula.jit
+    ... def kernel(x_ptr):
+    ...     clipped(tl.load(x_ptr))
+    >>> try:
+    ...     done = kernel.compile("*fp32")
+    ... except tegula.CompileError as e:
+    ...     mistake = e.message
+    >>> mistake
+    'The result of clipped is not being used. tensors do not change'
     """
     if isinstance(x, str):
         return lambda fn: must_use_result(fn, x)

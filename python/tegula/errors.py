@@ -10,7 +10,11 @@ from typing import Any
 
 
 class TegulaError(Exception):
-    """The root of all of them."""
+    """The root of all of them.
+
+    >>> issubclass(tegula.CompileError, tegula.TegulaError)
+    True
+    """
 
 
 class CompileError(TegulaError):
@@ -20,6 +24,16 @@ class CompileError(TegulaError):
     message   the one line without place and code
     filename, lineno, offset   the place; both from 1, as in SyntaxError
     help      what to write instead, or None
+
+    >>> @tegula.jit
+    ... def double(x_ptr):
+    ...     tl.store(x_ptr, tl.laod(x_ptr) * 2)
+    >>> try:
+    ...     done = double.compile("*fp32")
+    ... except tegula.CompileError as e:
+    ...     mistake = e
+    >>> mistake.code, mistake.offset, mistake.help
+    ('ATTRIBUTE', 21, "did you mean 'load'?")
     """
 
     def __init__(
@@ -113,7 +127,11 @@ class InternalError(CompileError):
 
 
 class OutOfResources(TegulaError):
-    """The kernel needs more of something than the machine has."""
+    """The kernel needs more of something than the machine has: required, limit and name.
+
+    >>> str(tegula.OutOfResources(300000, 232448, "shared memory"))[:55]
+    'out of resource: shared memory, Required: 300000, Hardw'
+    """
 
     def __init__(self, required: int, limit: int, name: str) -> None:
         super().__init__(required, limit, name)
@@ -172,6 +190,18 @@ class EmulatorError(TegulaError):
     kind       RACE, UNWRITTEN, BOUNDS, READ_ONLY, BARRIER, ASSERT, MISALIGNED
     filename, lineno, offset   the place in the kernel; both from 1
     program_id, thread         who did it
+
+    >>> @tegula.jit
+    ... def beyond(x_ptr):
+    ...     tl.store(x_ptr + 64 * tl.program_id(0), 1.0)
+    >>> try:
+    ...     with tegula.knobs.runtime.scope():
+    ...         tegula.knobs.runtime.target = "emu:sm_80"
+    ...         done = beyond[(2,)](np.zeros(64, np.float32))
+    ... except tegula.EmulatorError as e:
+    ...     mistake = e
+    >>> mistake.kind, mistake.program_id
+    ('BOUNDS', (1, 0, 0))
     """
 
     kind = ""
@@ -254,6 +284,16 @@ class InterpreterError(EmulatorError, RuntimeError):
     A false ``device_assert`` is a DeviceAssertError as well, an access outside of the
     tensors an OutOfBoundsError. The traceback ends at the line of the kernel, and its
     frames have the kernel's variables: ``pdb.pm()``.
+
+    >>> @tegula.jit(interpret=True)
+    ... def beyond(x_ptr):
+    ...     tl.store(x_ptr + 64, 1.0)
+    >>> try:
+    ...     done = beyond[(1,)](np.zeros(64, np.float32))
+    ... except tegula.InterpreterError as e:
+    ...     mistake = e
+    >>> mistake.kind, type(mistake).__name__
+    ('BOUNDS', 'InterpretedOutOfBoundsError')
     """
 
     @property

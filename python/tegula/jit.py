@@ -93,6 +93,18 @@ class KernelInterface:
 
     A class derived from this one has ``run(*args, grid, warmup, **kwargs)``; the rest
     follows. ``fn`` is what it wraps, down to the kernel.
+
+    >>> @tegula.jit
+    ... def fill(x_ptr, value):
+    ...     tl.store(x_ptr, value)
+    >>> class Filler(tegula.KernelInterface):
+    ...     fn = fill
+    ...     def run(self, x, grid, warmup):
+    ...         return self.fn.run(x, 7, grid=grid, warmup=warmup)
+    >>> x = np.zeros(1, np.float32)
+    >>> done = Filler()[(1,)](x)
+    >>> x.tolist()
+    [7.0]
     """
 
     fn: Any
@@ -125,7 +137,15 @@ class KernelInterface:
 
 
 class JITFunction(Kernel, KernelInterface, Generic[R]):
-    """A kernel: launch it with ``kernel[grid](...)``, or call it from another kernel."""
+    """A kernel: launch it with ``kernel[grid](...)``, or call it from another kernel.
+
+    >>> @tegula.jit
+    ... def double(x_ptr, N: tl.constexpr):
+    ...     i = tl.arange(0, N)
+    ...     tl.store(x_ptr + i, tl.load(x_ptr + i) * 2)
+    >>> double.arg_names, double.constexprs
+    (['x_ptr', 'N'], [1])
+    """
 
     # To type checkers R is what it returns to another kernel.
 

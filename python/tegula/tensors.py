@@ -8,7 +8,14 @@ from typing import Any
 
 
 class MockTensor:
-    """A tensor of a type and nothing else: for ``kernel.warmup(...)``."""
+    """A tensor of a type and nothing else: for ``kernel.warmup(...)``.
+
+    >>> @tegula.jit
+    ... def double(x_ptr):
+    ...     tl.store(x_ptr, tl.load(x_ptr) * 2)
+    >>> double.warmup(tegula.MockTensor(tl.float16), grid=(1,)).name
+    'double'
+    """
 
     def __init__(self, dtype: Any, shape: Any = None) -> None:
         self.dtype = dtype
@@ -37,7 +44,13 @@ class MockTensor:
 
 
 class TensorWrapper:
-    """A tensor whose elements kernels take for another type; see ``reinterpret``."""
+    """A tensor whose elements kernels take for another type; see ``reinterpret``.
+
+    >>> import torch
+    >>> x = tegula.reinterpret(torch.zeros(4, dtype=torch.int8), tl.float8e5)
+    >>> isinstance(x, tegula.TensorWrapper), str(x.dtype), x.base.dtype
+    (True, 'fp8e5', torch.int8)
+    """
 
     def __init__(self, base: Any, dtype: Any) -> None:
         self.dtype = dtype
@@ -83,6 +96,16 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
     """The same memory, whose elements kernels take for dtype (a ``tl`` type).
 
     Back to its own type it is the tensor itself.
+
+    >>> import torch
+    >>> @tegula.jit
+    ... def first(x_ptr, out_ptr):
+    ...     tl.store(out_ptr, tl.load(x_ptr))
+    >>> bits = torch.tensor([0x40], dtype=torch.int8)
+    >>> out = torch.zeros(1)
+    >>> done = first[(1,)](tegula.reinterpret(bits, tl.float8e4nv), out)
+    >>> out.item()
+    2.0
     """
     if isinstance(tensor, TensorWrapper):
         if dtype == tensor.base.dtype:
@@ -116,6 +139,10 @@ def set_allocator(allocator: Allocator | None) -> None:
 
     Our kernels need none: descriptors made in a kernel live in its own memory. Kept so
     that code written for Triton runs, and given back by ``get_allocator``.
+
+    >>> tegula.set_allocator(lambda size, alignment, stream: np.empty(size, np.int8))
+    >>> tegula.get_allocator()(64, 16, None).nbytes
+    64
     """
     _allocator.set(allocator)
 
@@ -126,5 +153,10 @@ def set_profile_allocator(allocator: Allocator | None) -> None:
 
 
 def get_allocator() -> Allocator | None:
-    """What ``set_allocator`` was given last, in this context."""
+    """What ``set_allocator`` was given last, in this context.
+
+    >>> tegula.set_allocator(None)
+    >>> tegula.get_allocator() is None
+    True
+    """
     return _allocator.get()

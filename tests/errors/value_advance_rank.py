@@ -17,6 +17,6 @@ def run():
 
 
 # ----
-# value_advance_rank.py:11:9: CompileError[VALUE]: offsets needs 2 entries, one for each dimension, not 1
+# value_advance_rank.py:11:23: CompileError[VALUE]: offsets needs 2 entries, one for each dimension, not 1
 #     p = tl.advance(p, (16,))
-#         ^~~~~~~~~~~~~~~~~~~~
+#                       ^~~~~

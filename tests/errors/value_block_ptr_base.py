@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_block_ptr_base.py:9:9: CompileError[VALUE]: base must be a scalar pointer, not ptr<f32>[16]
+# value_block_ptr_base.py:9:27: CompileError[VALUE]: base must be a scalar pointer, not ptr<f32>[16]
 #     p = tl.make_block_ptr(x + tl.arange(0, 16), (n,), (1,), (0,), (16,), (0,))
-#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                           ^~~~~~~~~~~~~~~~~~~~

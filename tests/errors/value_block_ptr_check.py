@@ -16,6 +16,6 @@ def run():
 
 
 # ----
-# value_block_ptr_check.py:11:24: CompileError[VALUE]: boundary_check names dimension 2 of the dimensions 0 to 1
+# value_block_ptr_check.py:11:35: CompileError[VALUE]: boundary_check names dimension 2 of the dimensions 0 to 1
 #     tl.store(x, tl.sum(tl.load(p, boundary_check=(0, 2))))
-#                        ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                                   ^~~~~~~~~~~~~~~~~~~~~

@@ -16,6 +16,6 @@ def run():
 
 
 # ----
-# value_block_ptr_check_twice.py:11:24: CompileError[VALUE]: boundary_check names dimension 0 twice
+# value_block_ptr_check_twice.py:11:35: CompileError[VALUE]: boundary_check names dimension 0 twice
 #     tl.store(x, tl.sum(tl.load(p, boundary_check=(0, 0))))
-#                        ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                                   ^~~~~~~~~~~~~~~~~~~~~

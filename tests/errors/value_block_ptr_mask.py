@@ -16,6 +16,6 @@ def run():
 
 
 # ----
-# value_block_ptr_mask.py:11:24: CompileError[VALUE]: mask and other are for plain pointers; a block pointer takes boundary_check and padding_option
+# value_block_ptr_mask.py:11:35: CompileError[VALUE]: mask and other are for plain pointers; a block pointer takes boundary_check and padding_option
 #     tl.store(x, tl.sum(tl.load(p, mask=n > 3)))
-#                        ^~~~~~~~~~~~~~~~~~~~~~
+#                                   ^~~~~~~~~~

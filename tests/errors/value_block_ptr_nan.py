@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_block_ptr_nan.py:10:24: CompileError[VALUE]: padding_option "nan" is for floats, not for i32
+# value_block_ptr_nan.py:10:56: CompileError[VALUE]: padding_option "nan" is for floats, not for i32
 #     tl.store(x, tl.sum(tl.load(p, boundary_check=(0,), padding_option="nan")))
-#                        ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                                                        ^~~~~~~~~~~~~~~~~~~~

@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_block_ptr_order.py:9:9: CompileError[VALUE]: order must be a permutation of 0..1, not (2, 1)
+# value_block_ptr_order.py:9:64: CompileError[VALUE]: order must be a permutation of 0..1, not (2, 1)
 #     p = tl.make_block_ptr(x, (n, n), (n, 1), (0, 0), (16, 16), (2, 1))
-#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                                                                ^~~~~~

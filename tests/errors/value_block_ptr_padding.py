@@ -16,6 +16,6 @@ def run():
 
 
 # ----
-# value_block_ptr_padding.py:11:24: CompileError[VALUE]: padding_option must be "", "zero" or "nan", not "one"
+# value_block_ptr_padding.py:11:58: CompileError[VALUE]: padding_option must be "", "zero" or "nan", not "one"
 #     tl.store(x, tl.sum(tl.load(p, boundary_check=(0, 1), padding_option="one")))
-#                        ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                                                          ^~~~~~~~~~~~~~~~~~~~

@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_block_ptr_rank.py:9:9: CompileError[VALUE]: strides needs 2 entries, one for each dimension, not 1
+# value_block_ptr_rank.py:9:38: CompileError[VALUE]: strides needs 2 entries, one for each dimension, not 1
 #     p = tl.make_block_ptr(x, (n, n), (n,), (0, 0), (16, 16), (1, 0))
-#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                                      ^~~~

@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_boundary_check.py:10:21: CompileError[VALUE]: boundary_check and padding_option are for block pointers; use mask and other
+# value_boundary_check.py:10:36: CompileError[VALUE]: boundary_check and padding_option are for block pointers; use mask and other
 #     tl.store(x + i, tl.load(x + i, boundary_check=(0,)))
-#                     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                                    ^~~~~~~~~~~~~~~~~~~

@@ -24,3 +24,4 @@ def run():
 # value_constexpr_raises.py:16:17: CompileError[VALUE]: ValueError: 3 is no power of two
 #     tl.store(x, exact_log2(N))
 #                 ^~~~~~~~~~~~~
+#   help: raised at value_constexpr_raises.py:10 in exact_log2()

@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_descriptor_bytes.py:9:9: CompileError[VALUE]: the last extent of a descriptor's block spans at least 16 bytes
+# value_descriptor_bytes.py:9:54: CompileError[VALUE]: the last extent of a descriptor's block spans at least 16 bytes
 #     d = tl.make_tensor_descriptor(x, [n, n], [n, 1], [16, 2])
-#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                                                      ^~~~~~~

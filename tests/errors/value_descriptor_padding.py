@@ -15,6 +15,6 @@ def run():
 
 
 # ----
-# value_descriptor_padding.py:9:9: CompileError[VALUE]: padding_option must be "zero" or "nan", not "one"
+# value_descriptor_padding.py:9:54: CompileError[VALUE]: padding_option must be "zero" or "nan", not "one"
 #     d = tl.make_tensor_descriptor(x, [n], [1], [16], padding_option="one")
-#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                                                      ^~~~~~~~~~~~~~~~~~~~

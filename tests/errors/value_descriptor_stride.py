@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# value_descriptor_stride.py:9:9: CompileError[VALUE]: the last stride of a tensor descriptor must be the constant 1
+# value_descriptor_stride.py:9:46: CompileError[VALUE]: the last stride of a tensor descriptor must be the constant 1
 #     d = tl.make_tensor_descriptor(x, [n, n], [1, n], [16, 16])
-#         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#                                              ^~~~~~
 #   help: write the constant 1 as the last stride

@@ -108,3 +108,20 @@ def test_cat_of_any_lengths(run: Any, n: int, m: int, dim: int) -> None:
     shapes = [(k, 6) if dim == 0 else (6, k) for k in (n, m)]
     parts = x[: n * 6].reshape(shapes[0]), x[500 : 500 + m * 6].reshape(shapes[1])
     assert np.array_equal(out, np.concatenate(parts, dim).ravel())
+
+
+@tegula.jit
+def slice_objects(x, out):
+    v = tl.load(x + tl.arange(0, 12)).reshape(3, 4)
+    part: tl.constexpr = tl.slice(1, None)
+    tl.store(out + tl.arange(0, 4), v[part, tl.slice(None, None, 2)].ravel())
+    t = (tl.load(x), 2.5, x)
+    tl.static_assert(t.type.types[1] == tl.float32 and t.type[2] == x.type)
+    tl.store(out + 4, t[tl.slice(1, 2)][0].to(tl.int32))
+
+
+def test_slices_as_objects(run: Any) -> None:
+    x = np.arange(12, dtype=np.int32)
+    out = np.zeros(5, np.int32)
+    run(slice_objects, x, out)
+    assert out.tolist() == [*x.reshape(3, 4)[1:, ::2].ravel(), 2]

@@ -1,7 +1,10 @@
 """Types and constants of the kernel language: dtypes, pointers, blocks, constexpr.
 
 These objects also exist outside kernels: as annotations, as arguments of launches, and
-as constants that a kernel compares with (``x.dtype == tl.float16``).
+as constants that a kernel compares with (``x.dtype == tl.float16``). The dtypes are
+``tl.int1``, ``tl.int8`` and so on, in the table of README.md; ``tl.void`` is the type of
+nothing, ``tl.pi32_t`` that of a pointer to int32. A block has up to
+``tl.TRITON_MAX_TENSOR_NUMEL`` elements, 1048576.
 """
 
 from __future__ import annotations
@@ -353,7 +356,12 @@ class block_type(dtype):
 
 
 class tuple_type(dtype):
-    """The type of a tuple of values."""
+    """The type of a tuple of values, ``t.type`` in kernels; fields of a named tuple.
+
+    >>> t = (tl.program_id(0), 2.5)
+    >>> t.type == tl.tuple_type([tl.int32, tl.float32])
+    int1: 1
+    """
 
     def __init__(
         self, types: Sequence[Any], fields: Sequence[str] | None = None
@@ -423,6 +431,10 @@ if not TYPE_CHECKING:
         It has ``load``, ``store``, ``gather``, ``scatter``, ``atomic_add``, ``_min``,
         ``_max``, ``_and``, ``_or``, ``_xor``; ``shape``, ``strides``, ``dtype``,
         ``block_shape``, ``block_type``, ``type``.
+
+        >>> d = tl.make_tensor_descriptor(x_ptr, [8, 8], [8, 1], [2, 4])
+        >>> d.load([1, 4])
+        float32[2, 4]: [[12, 13, 14, 15], [20, 21, 22, 23]]
         """
 
 
@@ -434,6 +446,10 @@ class _Constexpr(_base_value):
     ``n: tl.constexpr = 4``, stays a constant where a plain assignment makes a tensor.
     Around a function it lets kernels call it on constants, where numbers and strings
     are given as constexprs; ``@tegula.constexpr_function`` gives it the bare values.
+
+    >>> n: tl.constexpr = 4
+    >>> tl.arange(0, n * 2 // 3)
+    int32[2]: [0, 1]
     """
 
     def __init__(self, value: Any) -> None:
@@ -515,7 +531,12 @@ def _call_foreign(fn: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> 
 
 
 class constexpr_type(dtype):
-    """The type of a constexpr: its value."""
+    """The type of a constexpr: its value.
+
+    >>> n: tl.constexpr = 4
+    >>> n.type == tl.constexpr_type(4)
+    int1: 1
+    """
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -583,7 +604,14 @@ else:
     constexpr = _Constexpr
 
     class const:
-        """Annotation of a pointer parameter that the kernel only reads."""
+        """Annotation of a pointer parameter that the kernel only reads.
+
+        >>> @tegula.jit
+        ... def second(p: tl.const):
+        ...     return tl.load(p + 1)
+        >>> second(x_ptr)
+        float32: 1
+        """
 
 
 if not TYPE_CHECKING:  # checkers see it with its methods, in the generated _tensor.pyi
@@ -595,18 +623,38 @@ if not TYPE_CHECKING:  # checkers see it with its methods, in the generated _ten
         one. A tensor has ``dtype``, ``shape``, ``type``, ``numel``, ``T``, the operators
         of Python's numbers, and as methods the functions of the language that say so
         (``x.to(tl.float16)``, ``x.sum(0)``). ``x[:, None]`` inserts a dim of 1.
+
+        >>> x = tl.load(x_ptr + tl.arange(0, 4))
+        >>> isinstance(x, tl.tensor)
+        int1: 1
+        >>> x[:, None].to(tl.float16) + x[:2]
+        float32[4, 2]: [[0, 1], [1, 2], [2, 3], [3, 4]]
         """
 
 
 class tuple(builtins.tuple, _base_value):
-    """A tuple of values; in a kernel every tuple and list is one."""
+    """A tuple of values; in a kernel every tuple and list is one.
+
+    >>> t = (1, 2.5)
+    >>> t + [3]
+    int32: 1
+    float32: 2.5
+    int32: 3
+    """
 
     def __new__(cls, args: Iterable[Any] = (), type: Any = None) -> tuple:
         return super().__new__(cls, args)
 
 
 class slice(_base_value):
-    """A range of an index: ``start:stop:step``."""
+    """A range of an index, as ``x[start:stop:step]`` writes it.
+
+    Types: constant ints, or None for a bound that is left out.
+
+    >>> x = tl.arange(0, 8)
+    >>> x[tl.slice(1, None, 3)]
+    int32[3]: [1, 4, 7]
+    """
 
     def __init__(self, start: Any, stop: Any, step: Any = None) -> None:
         self.start = start
@@ -615,7 +663,13 @@ class slice(_base_value):
 
 
 class PropagateNan(enum.Enum):
-    """What maximum and minimum do with NaN: NONE lets the other operand win."""
+    """What maximum and minimum do with NaN: NONE lets the other operand win, ALL NaN.
+
+    >>> tl.maximum(float("nan"), 1.0, propagate_nan=tl.PropagateNan.NONE)
+    float32: 1
+    >>> tl.maximum(float("nan"), 1.0, propagate_nan=tl.PropagateNan.ALL)
+    float32: nan
+    """
 
     NONE = 0
     ALL = 0xFFFF
