@@ -8,6 +8,7 @@
  * lanes do together (shuffles, votes, barriers, matrices) is known by name and refused. Where
  * there are threads, it is there: thread_tables.
  */
+#include "ptx/async.h"
 #include "ptx/run.h"
 
 #include <ctype.h>
@@ -31,6 +32,14 @@ dec_st_alone(Dec *d)
 }
 
 static void
+dec_red_alone(Dec *d)
+{
+    if (dec_has(d, "async"))
+        dec_across(d);
+    dec_atomic(d, true);
+}
+
+static void
 dec_leave(Dec *d)
 {
     dec_fail(d, "assembly cannot leave the kernel");
@@ -43,19 +52,15 @@ dec_call(Dec *d)
 }
 
 static const OpRow refused_ops[] = {
-    {"activemask", dec_across}, {"bar", dec_across},
-    {"barrier", dec_across},    {"cp", dec_across},
-    {"elect", dec_across},      {"getctarank", dec_across},
-    {"ldmatrix", dec_across},   {"mapa", dec_across},
-    {"match", dec_across},      {"mbarrier", dec_across},
-    {"mma", dec_across},        {"movmatrix", dec_across},
-    {"multimem", dec_across},   {"redux", dec_across},
-    {"setmaxnreg", dec_across}, {"shfl", dec_across},
-    {"stmatrix", dec_across},   {"tcgen05", dec_across},
-    {"vote", dec_across},       {"wgmma", dec_across},
-    {"wmma", dec_across},       {"st", dec_st_alone},
-    {"call", dec_call},         {"exit", dec_leave},
-    {"ret", dec_leave},         {NULL, NULL},
+    {"activemask", dec_across}, {"bar", dec_across},      {"barrier", dec_across},
+    {"cp", dec_across},         {"elect", dec_across},    {"getctarank", dec_across},
+    {"ldmatrix", dec_across},   {"mapa", dec_across},     {"match", dec_across},
+    {"mbarrier", dec_across},   {"mma", dec_across},      {"movmatrix", dec_across},
+    {"multimem", dec_across},   {"redux", dec_across},    {"setmaxnreg", dec_across},
+    {"shfl", dec_across},       {"stmatrix", dec_across}, {"tcgen05", dec_across},
+    {"vote", dec_across},       {"wgmma", dec_across},    {"wmma", dec_across},
+    {"st", dec_st_alone},       {"red", dec_red_alone},   {"call", dec_call},
+    {"exit", dec_leave},        {"ret", dec_leave},       {NULL, NULL},
 };
 
 bool
@@ -63,7 +68,7 @@ ptx_asm_meets(const char *text)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_$%";
     if (strstr(text, ".shared ") || strstr(text, ".shared\t") ||
-        strstr(text, "st.async"))
+        strstr(text, "st.async") || strstr(text, "red.async"))
         return true; /* a variable; what is not there by its first word */
     for (const char *p = text; *p;) {
         size_t n = strspn(p, letters);

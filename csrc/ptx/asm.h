@@ -95,6 +95,21 @@ typedef struct PtxShared {
     uint32_t n;
 } PtxShared;
 
+/* A bulk copy on its way. */
+typedef struct PtxBulk {
+    void *to;
+    const void *from;
+    uint32_t n;     /* bytes, a multiple of 16 */
+    void *bar;      /* the mbarrier that is told; NULL: it is of its thread's group */
+    int8_t op;      /* -1: a copy, else what becomes of both .. */
+    uint8_t type;   /* .. and of which type they are */
+    uint8_t *state; /* of the bytes it goes to, where there is such; else NULL */
+} PtxBulk;
+/* It lands; NULL, or what is wrong. */
+const char *ptx_bulk_land(const PtxBulk *b);
+/* Someone arrives at an mbarrier. */
+const char *ptx_bulk_arrive(void *bar);
+
 /* Those that give a text say why it may not be; NULL: it was done. */
 typedef struct PtxTeam {
     /* Comes back when the lanes of the mask were here and one of them did ptx_together. */
@@ -111,6 +126,14 @@ typedef struct PtxTeam {
     void (*copy)(PtxRun *r, const PtxShared *to, uint64_t from, int n);
     void (*commit)(PtxRun *r);
     void (*wait)(PtxRun *r, int pending); /* -1: for what is in no group, too */
+    /* cp.async.bulk: lands when its mbarrier is looked at, or its group is waited for; is_read:
+     * until its source has been read. */
+    const char *(*bulk)(PtxRun *r, const PtxBulk *b);
+    void (*bulk_commit)(PtxRun *r);
+    void (*bulk_wait)(PtxRun *r, int pending, bool is_read);
+    void (*look)(PtxRun *r, void *bar);
+    /* cp.async.mbarrier.arrive: when the thread's copies so far have landed. */
+    const char *(*arrive_later)(PtxRun *r, void *bar);
 } PtxTeam;
 
 struct PtxRun {

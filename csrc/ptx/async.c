@@ -1,17 +1,18 @@
-/* async: copies that land later, and stores that tell an mbarrier of them.
+/* async: copies that land later, and stores that tell an mbarrier of them. Those of many bytes
+ * are bulk.c's.
  *
  * When a copy of cp.async lands is the business of whoever owns the memory (Owner.copy, commit
  * and wait): here it is only read what is to be copied.
  */
+#include "ptx/async.h"
 #include "ptx/lanes.h"
 
 /* ---- cp.async -------------------------------------------------------------------- */
 
 enum { BY_SIZE = 1, BY_PREDICATE = 2 }; /* flags: what the fourth operand is */
 
-/* All operands but the address, whose check is lanes_addresses'. */
-static void
-want_defined(Lanes *w, const Ins *i, uint32_t m)
+void
+lanes_want_operands(Lanes *w, const Ins *i, uint32_t m)
 {
     for (int k = 1; k < i->n_in; k++) {
         uint32_t bad = w->undef[i->in[k].id] & m;
@@ -34,7 +35,7 @@ cp_async(Lanes *w, const Ins *i, uint32_t m)
     lanes_get(w, i->in[1], from);
     if (i->n_in > 2)
         lanes_get(w, i->in[2], size);
-    want_defined(w, i, m);
+    lanes_want_operands(w, i, m);
     uint32_t reads = 0;
     for (int l = 0; l < LANES; l++) {
         if (!(m >> l & 1))
@@ -68,17 +69,24 @@ wait_group(Lanes *w, const Ins *i, uint32_t m)
     w->owner->wait(w, i, m, i->imm);
 }
 
-/* A second address: its base is a row of in[], its offset in more. */
-static void
-dec_second_address(Dec *d, int k)
+int64_t
+dec_offset(Dec *d, int k)
 {
     const Sym *sym;
     int64_t first = d->ins->imm;
     d->ins->imm = 0;
     dec_address(d, k, &sym);
-    int64_t *more = dec_more(d, sizeof *more);
-    *more = d->ins->imm;
+    int64_t offset = d->ins->imm;
     d->ins->imm = first;
+    return offset;
+}
+
+/* A second address, whose offset is in more. */
+static void
+dec_second_address(Dec *d, int k)
+{
+    int64_t *more = dec_more(d, sizeof *more);
+    *more = dec_offset(d, k);
 }
 
 static void
@@ -116,11 +124,20 @@ dec_copy(Dec *d)
 static void
 dec_cp(Dec *d)
 {
-    if (!dec_has(d, "async") || dec_has(d, "bulk") || dec_has(d, "mbarrier"))
+    bool is_reduction = dec_has(d, "reduce");
+    if (!dec_has(d, "async"))
         dec_unknown(d, "this copy is not simulated");
     if (dec_sm(d) < 80)
         dec_fail(d, "from sm_80 on");
     d->ins->is_threads_own = true;
+    if (is_reduction || dec_has(d, "bulk")) {
+        dec_bulk(d);
+        return;
+    }
+    if (dec_has(d, "mbarrier")) {
+        dec_arrive_later(d);
+        return;
+    }
     int n_opds = 0;
     if (dec_has(d, "commit_group")) {
         d->ins->run = commit_group;
@@ -142,6 +159,15 @@ dec_cp(Dec *d)
 
 /* ---- st.async -------------------------------------------------------------------- */
 
+/* An H200 has what follows in clusters alone. */
+static void
+want_cluster(Lanes *w, const Ins *i, uint32_t m)
+{
+    if (w->owner->n_ranks && w->owner->n_ranks(w) < 2)
+        lanes_fault(w, i, __builtin_ctz(m),
+                    "outside of a cluster this is an illegal instruction on an H200");
+}
+
 /* st.async: stores, and tells the mbarrier how many bytes came. */
 static void
 st_async(Lanes *w, const Ins *i, uint32_t m)
@@ -149,7 +175,8 @@ st_async(Lanes *w, const Ins *i, uint32_t m)
     uint64_t address[LANES], bar[LANES], v[4][LANES];
     lanes_addresses(w, i, m, address);
     lanes_get(w, i->in[1], bar);
-    want_defined(w, i, m);
+    lanes_want_operands(w, i, m);
+    want_cluster(w, i, m);
     for (int k = 0; k < i->n; k++)
         lanes_get(w, i->in[2 + k], v[k]);
     uint32_t n = (uint32_t)i->n * i->bytes;
@@ -206,5 +233,67 @@ dec_st_or_async(Dec *d)
         dec_st(d);
 }
 
-/* Found before memory.c's st. */
-const OpRow async_ops[] = {{"cp", dec_cp}, {"st", dec_st_or_async}, {NULL, NULL}};
+/* ---- red.async ------------------------------------------------------------------- */
+
+static void
+red_async(Lanes *w, const Ins *i, uint32_t m)
+{
+    uint64_t address[LANES], bar[LANES], v[LANES];
+    lanes_addresses(w, i, m, address);
+    lanes_get(w, i->in[1], bar);
+    lanes_get(w, i->in[2], v);
+    lanes_want_operands(w, i, m);
+    want_cluster(w, i, m);
+    lanes_access(w, i, m, SPACE_CLUSTER, address, i->bytes, true);
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        uint8_t *p = w->owner->bytes(w, i, l, SPACE_CLUSTER, address[l], i->bytes,
+                                     true);
+        uint64_t x = 0;
+        memcpy(&x, p, i->bytes);
+        x = atomic_combined(i->op, (Type)i->type, x, v[l]);
+        memcpy(p, &x, i->bytes);
+        mbarrier_update(w, i, l, SPACE_CLUSTER, bar[l] + second_offset(i), 0,
+                        -(int64_t)i->bytes);
+    }
+}
+
+static void
+dec_red_async(Dec *d)
+{
+    Ins *i = d->ins;
+    const Sym *sym;
+    dec_take_hints(d);
+    if (dec_sm(d) < 90)
+        dec_fail(d, "from sm_90 on");
+    if (dec_space(d) != SPACE_CLUSTER || !dec_has(d, "mbarrier::complete_tx::bytes"))
+        dec_unknown(d, "this form is not simulated");
+    int op = dec_atomic_op(d);
+    Type t = dec_type(d);
+    i->bytes = type_info[t].bytes;
+    if (op < 0 || type_info[t].kind == 'f' || (i->bytes != 4 && i->bytes != 8) ||
+        d->n_opds != 3)
+        dec_fail(d, "no such form");
+    i->space = SPACE_CLUSTER;
+    i->is_threads_own = true;
+    i->op = (uint8_t)op;
+    i->type = (uint8_t)t;
+    dec_address(d, 0, &sym);
+    dec_second_address(d, 2);
+    dec_in(d, 1, i->bytes);
+    i->run = red_async;
+}
+
+static void
+dec_red_or_async(Dec *d)
+{
+    if (dec_has(d, "async"))
+        dec_red_async(d);
+    else
+        dec_atomic(d, true);
+}
+
+/* Found before memory.c's st and atomic.c's red. */
+const OpRow async_ops[] = {
+    {"cp", dec_cp}, {"st", dec_st_or_async}, {"red", dec_red_or_async}, {NULL, NULL}};

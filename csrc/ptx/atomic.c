@@ -3,6 +3,7 @@
  *
  * atom.add.f32 flushes subnormals in global memory and not in shared, as the ISA says.
  */
+#include "ptx/async.h"
 #include "ptx/half.h"
 #include "ptx/lanes.h"
 
@@ -82,6 +83,19 @@ combine(const Ins *i, uint64_t old, uint64_t b, uint64_t c)
     }
 }
 
+int
+dec_atomic_op(Dec *d)
+{
+    int op = dec_one(d, op_words);
+    return op >= EXCH ? -1 : op;
+}
+
+uint64_t
+atomic_combined(int op, Type t, uint64_t old, uint64_t b)
+{
+    return combine(&(Ins){.op = (uint8_t)op, .type = (uint8_t)t}, old, b, 0);
+}
+
 /* One element, against other threads of this process as well: what was there. */
 #define EXCHANGE(T)                                                                    \
     {                                                                                  \
@@ -139,7 +153,7 @@ atomic(Lanes *w, const Ins *i, uint32_t m)
     }
 }
 
-static void
+void
 dec_atomic(Dec *d, bool is_red)
 {
     Ins *i = d->ins;
@@ -202,8 +216,6 @@ dec_atomic(Dec *d, bool is_red)
 static void
 dec_atom(Dec *d)
 {
-    if (dec_has(d, "async"))
-        dec_fail(d, "red.async is not simulated");
     dec_atomic(d, d->op[0] == 'r');
 }
 

@@ -157,6 +157,14 @@ operand(Parser *p)
         o.value = minus ? -p->tok.value : p->tok.value;
         next(p);
     }
+    if (is_mem && take_mark(p, ',')) { /* coordinates */
+        if (++p->n_nested > MAX_NESTED)
+            parse_fail(p, p->tok.line, "operands nested too deeply");
+        o.part = POOL_NEW(p->mod->pool, Opd, 1);
+        *o.part = operand(p);
+        o.n_parts = 1;
+        p->n_nested--;
+    }
     if (is_mem) {
         want_mark(p, ']');
         o.kind = OPD_MEM;
@@ -334,7 +342,7 @@ dec_address(Dec *d, int k, const Sym **sym)
     Opd *o = nth(d, k);
     Ins *i = d->ins;
     *sym = NULL;
-    if (o->kind != OPD_MEM)
+    if (o->kind != OPD_MEM || o->n_parts)
         dec_fail(d, "operand %d is no address", k + 1);
     if (!o->name) {
         Reg r = dec_const(d, o->value, 8, NULL);

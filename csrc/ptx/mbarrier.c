@@ -4,7 +4,10 @@
  * phase expects (20), phase (1). All ones is no mbarrier: memory that nobody wrote. Waiting is
  * polling: whoever runs the lanes lets others run (FLOW_YIELD).
  */
+#include "ptx/async.h"
 #include "ptx/lanes.h"
+
+enum { MOST_TX = (1 << 20) - 1 }; /* bytes, either way */
 
 typedef struct Mbarrier {
     int64_t tx;
@@ -27,8 +30,8 @@ mb_bits(const Mbarrier *b)
            b->phase << 63;
 }
 
-static uint8_t *
-mb_at(Lanes *w, const Ins *i, int lane, Space space, uint64_t address)
+uint8_t *
+mbarrier_at(Lanes *w, const Ins *i, int lane, Space space, uint64_t address)
 {
     uint8_t *p = w->owner->bytes(w, i, lane, space, address, 8, true);
     const uint8_t *s = lanes_states(w, space, address);
@@ -38,23 +41,65 @@ mb_at(Lanes *w, const Ins *i, int lane, Space space, uint64_t address)
     return p;
 }
 
-/* Arrivals and bytes that came (tx < 0) or will come (tx > 0). */
 void
-mbarrier_update(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
-                uint64_t arrivals, int64_t tx)
+mbarrier_expect_one(uint8_t *p)
 {
-    uint8_t *p = mb_at(w, i, lane, space, address);
+    Mbarrier b = mb_of(p);
+    b.pending++;
+    uint64_t v = mb_bits(&b);
+    memcpy(p, &v, sizeof v);
+}
+
+const char *
+mbarrier_count(uint8_t *p, uint64_t arrivals, int64_t tx)
+{
     Mbarrier b = mb_of(p);
     if (arrivals > b.pending)
-        lanes_fault(w, i, lane, "more arrivals at an mbarrier than its phase expects");
+        return "more arrivals at an mbarrier than its phase expects";
     b.pending -= arrivals;
     b.tx += tx;
+    if (b.tx < -MOST_TX || b.tx > MOST_TX)
+        return "more bytes at an mbarrier than it can count";
     if (!b.pending && !b.tx) {
         b.phase ^= 1;
         b.pending = b.expected;
     }
     uint64_t v = mb_bits(&b);
     memcpy(p, &v, sizeof v);
+    return NULL;
+}
+
+/* Arrivals and bytes that came (tx < 0) or will come (tx > 0). */
+void
+mbarrier_update(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
+                uint64_t arrivals, int64_t tx)
+{
+    const char *why = mbarrier_count(mbarrier_at(w, i, lane, space, address), arrivals,
+                                     tx);
+    if (why)
+        lanes_fault(w, i, lane, "%s", why);
+}
+
+/* arrive_drop: one fewer from the next phase on. */
+static void
+drop(Lanes *w, const Ins *i, int lane, uint64_t address, uint64_t arrivals)
+{
+    uint8_t *p = mbarrier_at(w, i, lane, (Space)i->space, address);
+    Mbarrier b = mb_of(p);
+    if (arrivals > b.expected)
+        lanes_fault(w, i, lane, "more arrivals dropped than an mbarrier expects");
+    b.expected -= arrivals;
+    uint64_t v = mb_bits(&b);
+    memcpy(p, &v, sizeof v);
+}
+
+/* .noComplete promises that the phase goes on. */
+static void
+want_incomplete(Lanes *w, const Ins *i, int lane, uint64_t address, uint64_t arrivals)
+{
+    Mbarrier b = mb_of(mbarrier_at(w, i, lane, (Space)i->space, address));
+    if (arrivals >= b.pending)
+        lanes_fault(w, i, lane, "arrivals with .noComplete complete the phase");
 }
 
 static void
@@ -65,7 +110,20 @@ mb_state(Lanes *w, Space space, uint64_t address, int state)
         memset(s, state, 8);
 }
 
-enum { MB_INIT, MB_INVAL, MB_ARRIVE, MB_EXPECT, MB_COMPLETE, MB_TEST };
+enum {
+    MB_INIT,
+    MB_INVAL,
+    MB_ARRIVE,
+    MB_DROP,
+    MB_EXPECT,
+    MB_COMPLETE,
+    MB_COUNT,
+    MB_TEST
+};
+enum {
+    WITH_TX = 1,
+    NO_COMPLETE = 2
+}; /* flags of arrivals; of a test, 1: by its parity */
 
 static void
 mbarrier(Lanes *w, const Ins *i, uint32_t m)
@@ -90,17 +148,22 @@ mbarrier(Lanes *w, const Ins *i, uint32_t m)
             break;
         }
         case MB_INVAL:
-            memset(mb_at(w, i, l, space, address[l]), 0xff, 8);
+            memset(mbarrier_at(w, i, l, space, address[l]), 0xff, 8);
             mb_state(w, space, address[l], BYTE_UNDEF);
             break;
         case MB_ARRIVE:
-            memcpy(&out[l], mb_at(w, i, l, space, address[l]), 8);
-            mbarrier_update(w, i, l, space, address[l],
-                            i->flags      ? 1
-                            : i->n_in > 1 ? v[l]
-                                          : 1,
-                            i->flags ? (int64_t)(int32_t)v[l] : 0);
+        case MB_DROP: {
+            bool with_tx = i->flags & WITH_TX;
+            uint64_t n = with_tx || i->n_in == 1 ? 1 : v[l];
+            memcpy(&out[l], mbarrier_at(w, i, l, space, address[l]), 8);
+            if (i->flags & NO_COMPLETE)
+                want_incomplete(w, i, l, address[l], n);
+            if (i->op == MB_DROP)
+                drop(w, i, l, address[l], n);
+            mbarrier_update(w, i, l, space, address[l], n,
+                            with_tx ? (int64_t)(int32_t)v[l] : 0);
             break;
+        }
         case MB_EXPECT:
             mbarrier_update(w, i, l, space, address[l], 0, (int64_t)(int32_t)v[l]);
             break;
@@ -108,7 +171,10 @@ mbarrier(Lanes *w, const Ins *i, uint32_t m)
             mbarrier_update(w, i, l, space, address[l], 0, -(int64_t)(int32_t)v[l]);
             break;
         default: { /* the phase v (its parity, or the state of an arrival) is over */
-            Mbarrier b = mb_of(mb_at(w, i, l, space, address[l]));
+            uint8_t *p = mbarrier_at(w, i, l, space, address[l]);
+            if (w->owner->look)
+                w->owner->look(w, i, l, p);
+            Mbarrier b = mb_of(p);
             out[l] = b.phase != (i->flags ? v[l] & 1 : v[l] >> 63);
         }
         }
@@ -117,37 +183,64 @@ mbarrier(Lanes *w, const Ins *i, uint32_t m)
         lanes_put(w, i->out[0], m, out);
 }
 
+/* Of the state that an arrival gave. */
+static void
+pending_count(Lanes *w, const Ins *i, uint32_t m)
+{
+    uint64_t v[LANES];
+    lanes_get(w, i->in[0], v);
+    for (int l = 0; l < LANES; l++)
+        v[l] = v[l] >> 22 & 0x1fffff;
+    lanes_put(w, i->out[0], m, v);
+}
+
+static void
+dec_pending_count(Dec *d)
+{
+    if (!dec_has(d, "b64") || d->n_opds != 2)
+        dec_fail(d, "no such form");
+    dec_out(d, 0, 4);
+    dec_in(d, 1, 8);
+    d->ins->run = pending_count;
+}
+
 static void
 dec_mbarrier(Dec *d)
 {
-    static const char *const words[] = {"init",      "inval",       "arrive",
-                                        "expect_tx", "complete_tx", "test_wait",
-                                        "try_wait",  NULL};
+    static const char *const words[] = {
+        "init",        "inval",         "arrive",    "arrive_drop", "expect_tx",
+        "complete_tx", "pending_count", "test_wait", "try_wait",    NULL};
     Ins *i = d->ins;
     const Sym *sym;
-    bool with_tx = d->n_mods > 1 && !strcmp(d->mod[0], "arrive") &&
+    bool with_tx = d->n_mods > 1 && !strncmp(d->mod[0], "arrive", 6) &&
                    dec_has(d, "expect_tx");
     int op = dec_one(d, words);
+    bool arrives = op == MB_ARRIVE || op == MB_DROP;
+    if (op == MB_COUNT) {
+        dec_pending_count(d);
+        return;
+    }
     dec_take_hints(d);
-    bool parity = dec_has(d, "parity");
+    bool parity = dec_has(d, "parity"),
+         incomplete = arrives && dec_has(d, "noComplete");
     i->space = (uint8_t)dec_space(d);
     if (op < 0 || i->space == SPACE_GLOBAL || i->space == SPACE_LOCAL ||
         !dec_has(d, "b64"))
         dec_fail(d, "this form is not simulated");
     i->op = (uint8_t)(op > MB_TEST ? MB_TEST : op);
-    bool has_out = op == MB_ARRIVE || op >= MB_TEST;
+    bool has_out = arrives || op >= MB_TEST;
     dec_address(d, has_out, &sym);
     if (i->space == SPACE_GENERIC && sym)
         i->space = (uint8_t)sym->space;
     if (has_out && !(d->opd[0].name && !strcmp(d->opd[0].name, "_")))
-        dec_out(d, 0, op == MB_ARRIVE ? 8 : 1);
+        dec_out(d, 0, arrives ? 8 : 1);
     int at = has_out + 1;
     if (op == MB_INIT || op == MB_EXPECT || op == MB_COMPLETE ||
-        (op == MB_ARRIVE && (with_tx || d->n_opds > at)))
+        (arrives && (with_tx || incomplete || d->n_opds > at)))
         dec_in(d, at, 4);
     if (op >= MB_TEST)
         dec_in(d, at, parity ? 4 : 8);
-    i->flags = parity || with_tx;
+    i->flags = (uint16_t)(parity || with_tx) | (incomplete ? NO_COMPLETE : 0);
     i->is_threads_own = true;
     i->flow = op >= MB_TEST ? FLOW_YIELD : FLOW_NEXT;
     i->run = mbarrier;

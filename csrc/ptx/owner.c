@@ -115,10 +115,57 @@ wait_for_copies(Lanes *w, const Ins *i, uint32_t m, int64_t pending)
     x->r->team->wait(x->r, pending > INT32_MAX ? INT32_MAX : (int)pending);
 }
 
+static void
+bulk(Lanes *w, const Ins *i, int lane, const PtxBulk *b)
+{
+    const Exec *x = (Exec *)(void *)w;
+    const char *why = x->r->team->bulk(x->r, b);
+    if (why)
+        fault(w, i, lane, why);
+}
+
+static void
+bulk_commit(Lanes *w)
+{
+    const Exec *x = (Exec *)(void *)w;
+    x->r->team->bulk_commit(x->r);
+}
+
+static void
+bulk_wait(Lanes *w, int64_t pending, bool is_read)
+{
+    const Exec *x = (Exec *)(void *)w;
+    x->r->team->bulk_wait(x->r, pending > INT32_MAX ? INT32_MAX : (int)pending,
+                          is_read);
+}
+
+static void
+look(Lanes *w, const Ins *i, int lane, uint8_t *bar)
+{
+    const Exec *x = (Exec *)(void *)w;
+    (void)i, (void)lane;
+    x->r->team->look(x->r, bar);
+}
+
+static void
+arrive_later(Lanes *w, const Ins *i, int lane, uint8_t *bar)
+{
+    const Exec *x = (Exec *)(void *)w;
+    const char *why = x->r->team->arrive_later(x->r, bar);
+    if (why)
+        fault(w, i, lane, why);
+}
+
 static int
 own_rank(const Lanes *w)
 {
     return ((const Exec *)(const void *)w)->r->rank;
+}
+
+static int
+own_n_ranks(const Lanes *w)
+{
+    return ((const Exec *)(const void *)w)->r->n_ranks;
 }
 
 /* Nanoseconds. */
@@ -136,7 +183,13 @@ const Owner ptx_owner = {.bytes = bytes_at,
                          .copy = copy_later,
                          .commit = commit_copies,
                          .wait = wait_for_copies,
+                         .bulk = bulk,
+                         .bulk_commit = bulk_commit,
+                         .bulk_wait = bulk_wait,
+                         .look = look,
+                         .arrive_later = arrive_later,
                          .rank = own_rank,
+                         .n_ranks = own_n_ranks,
                          .fault = fault};
 
 /* The program is a warp of one lane on the emulator's terms, and a thread alone on a CPU. */

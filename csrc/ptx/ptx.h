@@ -293,6 +293,7 @@ extern const OpRow integer_ops[], narrow_ops[], logic_ops[], compare_ops[], floa
 
 /* ---- running --------------------------------------------------------------------- */
 /* What lanes ask of whoever runs them. */
+struct PtxBulk; /* asm.h */
 typedef struct Owner {
     /* The bytes behind an address of a lane, checked: aligned, within its space. Does not
      * come back where they are not. */
@@ -311,7 +312,16 @@ typedef struct Owner {
     void (*commit)(Lanes *w, uint32_t m);
     /* For all but the newest `pending` groups; -1: for what is in no group, too. */
     void (*wait)(Lanes *w, const Ins *i, uint32_t m, int64_t pending);
+    /* A bulk copy, which may land when its mbarrier is looked at or its group is waited for.
+     * All of these may be absent: then it lands at once. */
+    void (*bulk)(Lanes *w, const Ins *i, int lane, const struct PtxBulk *b);
+    void (*bulk_commit)(Lanes *w);
+    void (*bulk_wait)(Lanes *w, int64_t pending, bool is_read);
+    void (*look)(Lanes *w, const Ins *i, int lane, uint8_t *bar);
+    /* The mbarrier is told when the lane's copies so far have landed. */
+    void (*arrive_later)(Lanes *w, const Ins *i, int lane, uint8_t *bar);
     int (*rank)(const Lanes *w); /* the block's number in its cluster */
+    int (*n_ranks)(const Lanes *w);
     void (*fault)(Lanes *w, const Ins *i, int lane, const char *text)
         __attribute__((noreturn));
 } Owner;

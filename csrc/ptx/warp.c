@@ -416,8 +416,24 @@ dec_bar(Dec *d)
     i->flow = FLOW_BARRIER;
 }
 
+/* Registers are no one's to take or give here: it is only read. */
+static void
+dec_setmaxnreg(Dec *d)
+{
+    static const char *const ways[] = {"inc", "dec", NULL};
+    int64_t n = 0;
+    if (dec_one(d, ways) < 0 || !dec_has(d, "sync") || !dec_has(d, "aligned") ||
+        dec_type(d) != T_U32 || dec_sm(d) < 90)
+        dec_fail(d, "no such form");
+    if (d->n_opds != 1 || !dec_literal(d, 0, &n) || n < 24 || n > 256 || n % 8)
+        dec_fail(d, "a number of registers is a multiple of 8 from 24 to 256");
+    d->ins->is_aligned = true;
+    d->ins->run = sync_group;
+}
+
 const OpRow warp_ops[] = {
     {"shfl", dec_shfl},   {"vote", dec_vote},   {"activemask", dec_activemask},
     {"match", dec_match}, {"redux", dec_redux}, {"elect", dec_elect},
-    {"bar", dec_bar},     {"barrier", dec_bar}, {NULL, NULL},
+    {"bar", dec_bar},     {"barrier", dec_bar}, {"setmaxnreg", dec_setmaxnreg},
+    {NULL, NULL},
 };

@@ -1,4 +1,5 @@
-"""Instructions on numbers narrower than their register, and random rounding, beside NumPy."""
+"""Instructions on numbers narrower than their register, and random rounding, beside
+NumPy."""
 
 from __future__ import annotations
 

@@ -125,8 +125,8 @@ yield(PtxRun *r)
 
 /* ---- shared memory -------------------------------------------------------------------- */
 
-static uint32_t
-areas_end(const EmuBlock *b)
+uint32_t
+emu_asm_end(const EmuBlock *b)
 {
     const AsmArea *last = b->n_areas ? &b->areas[b->n_areas - 1] : NULL;
     return last ? last->at + last->bytes : 0;
@@ -148,7 +148,7 @@ place(PtxRun *r, uint64_t bytes)
 {
     const Assembly *x = r->data;
     EmuBlock *b = x->t->b;
-    uint32_t at = areas_end(b);
+    uint32_t at = emu_asm_end(b);
     for (int i = 0; i < b->n_areas; i++)
         if (b->areas[i].site == x->site)
             return b->areas[i].at;
@@ -186,7 +186,7 @@ shared(PtxRun *r, const PtxShared *s, void **at)
 {
     const EmuThread *t = ((const Assembly *)r->data)->t;
     const EmuBlock *b = t->b;
-    uint32_t end = areas_end(b);
+    uint32_t end = emu_asm_end(b);
     if (s->rank >= b->n_ctas)
         return "of a block that the cluster does not have";
     const EmuCta *cta = s->rank < 0 ? t->cta : &b->ctas[s->rank];
@@ -227,8 +227,52 @@ wait(PtxRun *r, int pending)
     emu_async_wait(((const Assembly *)r->data)->t, pending);
 }
 
-static const PtxTeam team = {meet,   barrier, cluster, yield, place,
-                             shared, copy,    commit,  wait};
+static const char *
+bulk(PtxRun *r, const PtxBulk *b)
+{
+    const Assembly *x = r->data;
+    return emu_bulk(x->t, b, &x->at);
+}
+
+static void
+bulk_commit(PtxRun *r)
+{
+    ((const Assembly *)r->data)->t->bulk_group++;
+}
+
+static void
+bulk_wait(PtxRun *r, int pending, bool is_read)
+{
+    emu_bulk_wait(((const Assembly *)r->data)->t, pending, is_read);
+}
+
+static void
+look(PtxRun *r, void *bar)
+{
+    emu_bulk_look(((const Assembly *)r->data)->t, bar);
+}
+
+static const char *
+arrive_later(PtxRun *r, void *bar)
+{
+    const Assembly *x = r->data;
+    return emu_arrive_later(x->t, bar, &x->at);
+}
+
+static const PtxTeam team = {.meet = meet,
+                             .barrier = barrier,
+                             .cluster = cluster,
+                             .yield = yield,
+                             .place = place,
+                             .shared = shared,
+                             .copy = copy,
+                             .commit = commit,
+                             .wait = wait,
+                             .bulk = bulk,
+                             .bulk_commit = bulk_commit,
+                             .bulk_wait = bulk_wait,
+                             .look = look,
+                             .arrive_later = arrive_later};
 
 /* ---- all of it ------------------------------------------------------------------------- */
 

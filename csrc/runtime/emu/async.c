@@ -68,11 +68,10 @@ landing(EmuThread *t, const AsyncCopy *k)
 }
 
 void
-emu_async_wait(EmuThread *t, int32_t pending)
+emu_async_land(EmuThread *t, int n)
 {
-    int done = 0;
-    while (done < t->n_copies && t->copies[done].group < t->group - pending) {
-        const AsyncCopy *k = &t->copies[done++];
+    for (int i = 0; i < n; i++) {
+        const AsyncCopy *k = &t->copies[i];
         unsigned char *to = landing(t, k);
         const void *from = (const void *)(uintptr_t)k->address;
         if (from && memcmp(k->seen, from, (size_t)k->read) != 0)
@@ -83,6 +82,16 @@ emu_async_wait(EmuThread *t, int32_t pending)
             memcpy(to, from, (size_t)k->read);
         memset(to + k->read, 0, (size_t)(k->bytes - k->read));
     }
-    t->n_copies -= done;
-    memmove(t->copies, t->copies + done, (size_t)t->n_copies * sizeof *t->copies);
+    t->n_copies -= n;
+    t->n_landed += n;
+    memmove(t->copies, t->copies + n, (size_t)t->n_copies * sizeof *t->copies);
+}
+
+void
+emu_async_wait(EmuThread *t, int32_t pending)
+{
+    int done = 0;
+    while (done < t->n_copies && t->copies[done].group < t->group - pending)
+        done++;
+    emu_async_land(t, done);
 }

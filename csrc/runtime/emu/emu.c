@@ -227,6 +227,7 @@ thread_main(void *data)
     EmuThread *t = data;
     const EmuRun *r = t->b->grid->run;
     r->kernel(t, r->params);
+    emu_bulk_end(t);
     t->state = T_DONE;
     t->b->n_done++;
     for (;;)
@@ -361,6 +362,7 @@ run_program(EmuBlock *b, long long linear)
     b->pid[2] = (int32_t)(linear / r->grid[0] / r->grid[1]);
     b->n_done = 0;
     b->n_areas = 0;
+    emu_bulk_clear(b);
     b->n_at_cluster = 0;
     memset(b->arrived, 0, sizeof b->arrived);
     memset(b->at_barrier, 0, sizeof b->at_barrier);
@@ -378,7 +380,9 @@ run_program(EmuBlock *b, long long linear)
     for (int i = 0; i < b->n; i++) {
         b->threads[i].state = T_READY;
         b->threads[i].n_copies = 0;
+        b->threads[i].n_landed = 0;
         b->threads[i].group = 0;
+        b->threads[i].bulk_group = 0;
         b->threads[i].sites_seen = 0;
         b->threads[i].has_arrived = false;
         fiber_reset(&b->threads[i].fiber, thread_main, &b->threads[i]);
@@ -412,6 +416,8 @@ block_free(EmuBlock *b)
     free(b->threads);
     free(b->order);
     free(b->areas);
+    emu_bulk_clear(b);
+    free(b->bulk);
     for (int i = 0; b->ctas && i < b->n_ctas; i++) {
         free(b->ctas[i].shared);
         free(b->ctas[i].shadow);

@@ -73,6 +73,7 @@ typedef struct AsyncCopy {
 } AsyncCopy;
 
 typedef struct EmuBlock EmuBlock;
+typedef struct BulkCopy BulkCopy; /* bulk.c */
 
 /* Shared memory of one piece of assembly: csrc/ptx has checked what it declares. */
 typedef struct AsmArea {
@@ -118,7 +119,9 @@ struct EmuThread {
     uint32_t cluster_phase; /* when it did */
     AsyncCopy *copies;      /* oldest first; malloc'ed, kept from program to program */
     int n_copies, cap_copies;
+    int64_t n_landed;    /* copies, of this program */
     int32_t group;       /* the group the next copy joins */
+    int32_t bulk_group;  /* the next bulk copy */
     int site;            /* waited for, in T_CLUSTER */
     uint32_t sites_seen; /* exchanges this thread has waited for */
 };
@@ -140,6 +143,8 @@ struct EmuBlock {
     uint32_t cluster_phase; /* .. which all came to so often */
     AsmArea *areas; /* of the assembly that has run in this program; malloc'ed, kept */
     int n_areas, cap_areas;
+    BulkCopy *bulk; /* under way, oldest first; malloc'ed, kept */
+    int n_bulk, cap_bulk;
     uint16_t *order; /* in which the scheduler looks at threads */
     uint64_t rng;
     int32_t pid[3];
@@ -174,6 +179,16 @@ int emu_at_barrier(const EmuThread *t, int *expected);
 const char *emu_cluster_barrier(EmuThread *t, bool arrives, const EmuPlace *at);
 /* async.c */
 void emu_queue_copy(EmuThread *t, const AsyncCopy *k);
+void emu_async_land(EmuThread *t, int n); /* its n oldest copies */
+/* bulk.c: a text says why not. */
+const char *emu_bulk(EmuThread *t, const PtxBulk *copy, const EmuPlace *at);
+void emu_bulk_wait(EmuThread *t, int pending, bool is_read);
+const char *emu_arrive_later(EmuThread *t, void *bar, const EmuPlace *at);
+void emu_bulk_look(EmuThread *t, const void *bar); /* before it is tested */
+void emu_bulk_end(EmuThread *t);                   /* of the thread */
+void emu_bulk_clear(EmuBlock *b);
+/* Bytes of the shared memory that assembly has declared. */
+uint32_t emu_asm_end(const EmuBlock *b);
 /* Nobody can run: does someone wait for whoever comes? Then these go on. */
 bool emu_meet_few(EmuBlock *b);
 

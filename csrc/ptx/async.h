@@ -1,0 +1,31 @@
+/* async.h: what asynchronous copies share: operands, mbarriers told of bytes. */
+#ifndef TEGULA_PTX_ASYNC_H
+#define TEGULA_PTX_ASYNC_H
+
+#include "ptx/asm.h"
+#include "ptx/ptx.h"
+
+/* ---- async.c --------------------------------------------------------------------- */
+/* All operands but the address, whose check is lanes_addresses'. */
+void lanes_want_operands(Lanes *w, const Ins *i, uint32_t m);
+/* Operand k as a further address: its base is a row of in[]; the offset. */
+int64_t dec_offset(Dec *d, int k);
+
+/* ---- mbarrier.c ------------------------------------------------------------------ */
+/* Where an mbarrier is that was initialised. */
+uint8_t *mbarrier_at(Lanes *w, const Ins *i, int lane, Space space, uint64_t address);
+void mbarrier_expect_one(uint8_t *bar); /* more, in this phase */
+/* NULL: done; else what is wrong. */
+const char *mbarrier_count(uint8_t *bar, uint64_t arrivals, int64_t tx);
+
+/* ---- atomic.c -------------------------------------------------------------------- */
+/* One of add, min, max, inc, dec, and, or, xor; -1: none. */
+int dec_atomic_op(Dec *d);
+void dec_atomic(Dec *d, bool is_red);
+uint64_t atomic_combined(int op, Type t, uint64_t old, uint64_t b);
+
+/* ---- bulk.c ---------------------------------------------------------------------- */
+void dec_bulk(Dec *d);         /* cp.async.bulk, cp.reduce.async.bulk */
+void dec_arrive_later(Dec *d); /* cp.async.mbarrier.arrive */
+
+#endif

@@ -1,0 +1,300 @@
+/* bulk: cp.async.bulk, cp.reduce.async.bulk: one thread copies many bytes.
+ *
+ *     cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [to], [from], n, [bar];
+ *     cp.async.bulk.global.shared::cta.bulk_group [to], [from], n;
+ *
+ * What an instruction asks for becomes a PtxBulk of plain pointers, all of it checked; whoever
+ * owns the lanes lets it land (ptx_bulk_land) when it must have landed. To several blocks it is
+ * one for each. Copies of tensors (.tensor) need a descriptor that the driver writes: they are
+ * refused.
+ */
+#include "ptx/async.h"
+#include "ptx/lanes.h"
+
+enum { PIECE = 16, MOST = 1 << 20 }; /* bytes */
+enum { TO, FROM, BAR };
+
+typedef struct Form {
+    Space to, from;
+    int64_t offset[3]; /* of TO, FROM, BAR */
+    bool tells;        /* an mbarrier */
+    bool to_many;      /* blocks, by a mask: the last operand */
+    int8_t op;
+    uint8_t type;
+} Form;
+
+/* ---- landing --------------------------------------------------------------------- */
+
+static void
+reduce(const PtxBulk *b)
+{
+    uint32_t size = type_info[b->type].bytes;
+    for (uint32_t k = 0; k < b->n; k += size) {
+        uint64_t x = 0, y = 0;
+        memcpy(&x, (uint8_t *)b->to + k, size);
+        memcpy(&y, (const uint8_t *)b->from + k, size);
+        x = atomic_combined(b->op, (Type)b->type, x, y);
+        memcpy((uint8_t *)b->to + k, &x, size);
+    }
+}
+
+const char *
+ptx_bulk_land(const PtxBulk *b)
+{
+    if (b->op < 0)
+        memcpy(b->to, b->from, b->n);
+    else
+        reduce(b);
+    if (b->state)
+        memset(b->state, BYTE_DEFINED, b->n);
+    return b->bar ? mbarrier_count(b->bar, 0, -(int64_t)b->n) : NULL;
+}
+
+const char *
+ptx_bulk_arrive(void *bar)
+{
+    return mbarrier_count(bar, 1, 0);
+}
+
+/* ---- issue ----------------------------------------------------------------------- */
+
+/* n bytes from an address on, all of which may be used. */
+static uint8_t *
+range(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t n,
+      bool is_store)
+{
+    uint8_t *first = NULL;
+    if (address % PIECE)
+        lanes_fault(w, i, lane,
+                    "misaligned: a bulk copy's addresses are multiples of %d", PIECE);
+    for (uint32_t k = 0; k < n; k += PIECE) {
+        uint8_t *p = w->owner->bytes(w, i, lane, space, address + k, PIECE, is_store);
+        first = first ? first : p;
+    }
+    return first;
+}
+
+static void
+issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b)
+{
+    if (w->owner->bulk) {
+        w->owner->bulk(w, i, lane, b);
+        return;
+    }
+    const char *why = ptx_bulk_land(b);
+    if (why)
+        lanes_fault(w, i, lane, "%s", why);
+}
+
+/* The same byte in a block of the cluster. */
+static uint64_t
+in_block(uint64_t address, int rank)
+{
+    return (address & ((1u << CLUSTER_SHIFT) - 1)) | (uint64_t)(rank + 1)
+                                                         << CLUSTER_SHIFT;
+}
+
+typedef struct Place {
+    uint64_t to, bar;
+} Place;
+
+static void
+to_place(Lanes *w, const Ins *i, int lane, PtxBulk *b, Place at)
+{
+    const Form *f = i->more;
+    b->to = range(w, i, lane, f->to, at.to, b->n, true);
+    b->state = f->to == SPACE_GLOBAL ? NULL : lanes_states(w, f->to, at.to);
+    if (f->tells)
+        b->bar = mbarrier_at(w, i, lane, SPACE_CLUSTER, at.bar);
+    issue(w, i, lane, b);
+}
+
+static void
+bulk_copy(Lanes *w, const Ins *i, uint32_t m)
+{
+    const Form *f = i->more;
+    uint64_t to[LANES], from[LANES], size[LANES], bar[LANES] = {0}, mask[LANES];
+    lanes_addresses(w, i, m, to);
+    lanes_get(w, i->in[1], from);
+    lanes_get(w, i->in[2], size);
+    if (f->tells)
+        lanes_get(w, i->in[3], bar);
+    if (f->to_many)
+        lanes_get(w, i->in[4], mask);
+    lanes_want_operands(w, i, m);
+    for (int l = 0; l < LANES; l++) {
+        uint32_t n = (uint32_t)size[l];
+        if (!(m >> l & 1))
+            continue;
+        if (n % PIECE || n > MOST)
+            lanes_fault(w, i, l, "a bulk copy of %u bytes", n);
+        if (!n)
+            continue;
+        PtxBulk b = {.n = n, .op = f->op, .type = f->type};
+        Place at = {to[l], bar[l] + (uint64_t)f->offset[BAR]};
+        b.from = range(w, i, l, f->from, from[l] + (uint64_t)f->offset[FROM], n, false);
+        if (!f->to_many)
+            to_place(w, i, l, &b, at);
+        for (int rank = 0; f->to_many && rank < 16; rank++)
+            if (mask[l] >> rank & 1)
+                to_place(w, i, l, &b,
+                         (Place){in_block(at.to, rank), in_block(at.bar, rank)});
+    }
+}
+
+static void
+commit_bulk(Lanes *w, const Ins *i, uint32_t m)
+{
+    (void)i, (void)m;
+    if (w->owner->bulk_commit)
+        w->owner->bulk_commit(w);
+}
+
+static void
+wait_bulk(Lanes *w, const Ins *i, uint32_t m)
+{
+    (void)m;
+    if (w->owner->bulk_wait)
+        w->owner->bulk_wait(w, i->imm, i->flags);
+}
+
+static void
+nothing(Lanes *w, const Ins *i, uint32_t m)
+{
+    (void)w, (void)i, (void)m;
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+/* Two spaces, in the order of the text. */
+static Space
+dec_next_space(Dec *d)
+{
+    static const struct {
+        const char *word;
+        Space space;
+    } rows[] = {{"global", SPACE_GLOBAL},
+                {"shared::cta", SPACE_SHARED},
+                {"shared::cluster", SPACE_CLUSTER}};
+    for (int k = 0; k < d->n_mods; k++)
+        for (size_t r = 0; r < sizeof rows / sizeof *rows && !d->used[k]; r++)
+            if (!strcmp(d->mod[k], rows[r].word)) {
+                d->used[k] = true;
+                return rows[r].space;
+            }
+    dec_fail(d, "a space is missing");
+}
+
+static void
+dec_reduction(Dec *d, Form *f)
+{
+    bool noftz = dec_has(d, "noftz");
+    f->op = (int8_t)dec_atomic_op(d);
+    Type t = dec_type(d);
+    f->type = (uint8_t)t;
+    bool is_half = t == T_F16 || t == T_BF16;
+    if (f->op < 0 || t == T_PRED || type_info[t].bytes < 2 || type_info[t].bytes > 8 ||
+        (noftz && !is_half) || (type_info[t].bytes == 2 && !is_half) ||
+        (f->tells && (is_half || type_info[t].kind == 'f')))
+        dec_fail(d, "no such form");
+}
+
+static void
+dec_bulk_copy(Dec *d, bool is_reduction)
+{
+    Form *f = dec_more(d, sizeof *f);
+    Ins *i = d->ins;
+    const Sym *sym;
+    f->to = dec_next_space(d);
+    f->from = dec_next_space(d);
+    f->tells = dec_has(d, "mbarrier::complete_tx::bytes");
+    f->to_many = f->tells && dec_has(d, "multicast::cluster");
+    bool policy = dec_has(d, "L2::cache_hint"), in_group = dec_has(d, "bulk_group");
+    f->op = -1;
+    if (is_reduction)
+        dec_reduction(d, f);
+    bool from_global = f->from == SPACE_GLOBAL, to_global = f->to == SPACE_GLOBAL;
+    if (f->tells == in_group || to_global != in_group || (to_global && from_global) ||
+        (from_global && is_reduction) || f->from == SPACE_CLUSTER ||
+        (f->to_many && !from_global) || (f->to == SPACE_SHARED && !from_global))
+        dec_fail(d, "no such form");
+    if (d->n_opds != 3 + f->tells + f->to_many + policy)
+        dec_fail(d, "%d operands", d->n_opds);
+    i->space = (uint8_t)f->to;
+    dec_address(d, 0, &sym);
+    f->offset[FROM] = dec_offset(d, 1);
+    dec_in(d, 2, 4);
+    if (f->tells)
+        f->offset[BAR] = dec_offset(d, 3);
+    if (f->to_many)
+        dec_in(d, 4, 2);
+    i->run = bulk_copy;
+}
+
+void
+dec_bulk(Dec *d)
+{
+    bool is_reduction = !strncmp(d->text, "cp.reduce", 9);
+    Ins *i = d->ins;
+    if (is_reduction && !dec_has(d, "bulk"))
+        dec_fail(d, "no such form");
+    if (dec_has(d, "tensor"))
+        dec_unknown(d, "copies of tensors are not simulated");
+    if (dec_sm(d) < 90)
+        dec_fail(d, "from sm_90 on");
+    if (dec_has(d, "commit_group")) {
+        i->run = commit_bulk;
+    } else if (dec_has(d, "wait_group")) {
+        i->flags = dec_has(d, "read");
+        if (!dec_literal(d, 0, &i->imm) || i->imm < 0)
+            dec_fail(d, "a number of groups");
+        i->run = wait_bulk;
+    } else if (dec_has(d, "prefetch")) {
+        dec_take_all(d);
+        i->run = nothing;
+    } else {
+        dec_bulk_copy(d, is_reduction);
+    }
+}
+
+/* ---- cp.async.mbarrier.arrive ---------------------------------------------------- */
+
+static void
+arrive_later(Lanes *w, const Ins *i, uint32_t m)
+{
+    uint64_t address[LANES];
+    lanes_addresses(w, i, m, address);
+    for (int l = 0; l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        uint8_t *bar = mbarrier_at(w, i, l, (Space)i->space, address[l]);
+        if (!i->flags)
+            mbarrier_expect_one(bar);
+        if (w->owner->arrive_later) {
+            w->owner->arrive_later(w, i, l, bar);
+            continue;
+        }
+        w->owner->wait(w, i, 1u << l, -1);
+        const char *why = ptx_bulk_arrive(bar);
+        if (why)
+            lanes_fault(w, i, l, "%s", why);
+    }
+}
+
+/* flags: .noinc, the arrival is one of those that the phase expects. */
+void
+dec_arrive_later(Dec *d)
+{
+    const Sym *sym;
+    Ins *i = d->ins;
+    if (!dec_has(d, "arrive"))
+        dec_fail(d, "no such form");
+    i->flags = dec_has(d, "noinc");
+    i->space = (uint8_t)dec_space(d);
+    if (!dec_has(d, "b64") || d->n_opds != 1)
+        dec_fail(d, "no such form");
+    dec_address(d, 0, &sym);
+    if (i->space == SPACE_GENERIC && sym)
+        i->space = (uint8_t)sym->space;
+    i->run = arrive_later;
+}
