@@ -5,6 +5,20 @@
  */
 #include "frontend/fe.h"
 
+/* a, b = 1, 2, 3: Triton drops the 3 in silence, and kernels that run there were written so;
+ * Python would refuse them. */
+static void
+warn_dropped(Fe *f, const Node *t, int n_values)
+{
+    const Loc *was = f->b.loc;
+    f->b.loc = fe_loc(f, t);
+    fe_warn(
+        f, PyExc_UserWarning,
+        "%d name%s on the left, %d values on the right: what is left over is dropped",
+        t->n_list, t->n_list == 1 ? "" : "s", n_values);
+    f->b.loc = was;
+}
+
 /* a, *b, c = e: the starred name takes what the others leave. */
 static void
 unpack(Fe *f, Node *t, const TupleValue *e)
@@ -13,14 +27,15 @@ unpack(Fe *f, Node *t, const TupleValue *e)
     for (int i = 0; i < n; i++)
         if (t->list[i]->kind == AST_Starred)
             star = i;
-    if (star < 0 ? e->n != n : e->n < n - 1) {
+    int least = star < 0 ? n : n - 1;
+    if (e->n < least) {
         f->b.loc = fe_loc(f, t);
-        if (star < 0 && e->n > n && t->list[n - 1]->kind == AST_Name)
-            err_help(f->c, "*%s takes all that is left", t->list[n - 1]->name);
         fail(f, VALUE, "%s%d name%s on the left, %d value%s on the right",
-             star < 0 ? "" : "at least ", star < 0 ? n : n - 1,
-             (star < 0 ? n : n - 1) == 1 ? "" : "s", e->n, e->n == 1 ? "" : "s");
+             star < 0 ? "" : "at least ", least, least == 1 ? "" : "s", e->n,
+             e->n == 1 ? "" : "s");
     }
+    if (star < 0 && e->n > n)
+        warn_dropped(f, t, e->n);
     int many = star < 0 ? 1 : e->n - (n - 1);
     for (int i = 0, at = 0; i < n; i++) {
         int take = i == star ? many : 1;

@@ -1,4 +1,4 @@
-"""VALUE: two names, three values."""
+"""VALUE: three names, two values."""
 
 import tegula
 import tegula.language as tl
@@ -6,7 +6,7 @@ import tegula.language as tl
 
 @tegula.jit
 def kernel(x):
-    a, b = 1, 2, 3
+    a, b, c = 1, 2
     tl.store(x, a)
 
 
@@ -15,7 +15,6 @@ def run():
 
 
 # ----
-# value_unpack.py:9:5: CompileError[VALUE]: 2 names on the left, 3 values on the right
-#     a, b = 1, 2, 3
-#     ^~~~
-#   help: *b takes all that is left
+# value_unpack.py:9:5: CompileError[VALUE]: 3 names on the left, 2 values on the right
+#     a, b, c = 1, 2
+#     ^~~~~~~

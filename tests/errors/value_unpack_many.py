@@ -1,18 +1,18 @@
-"""VALUE: two names for three values."""
+"""VALUE: three names for the two values of a function."""
 
 import tegula
 import tegula.language as tl
 
 
 @tegula.jit
-def three():
-    return 1.0, 2.0, 3.0
+def two():
+    return 1.0, 2.0
 
 
 @tegula.jit
 def kernel(x):
-    a, b = three()
-    tl.store(x, a + b)
+    a, b, c = two()
+    tl.store(x, a + b + c)
 
 
 def run():
@@ -20,7 +20,6 @@ def run():
 
 
 # ----
-# value_unpack_many.py:14:5: CompileError[VALUE]: 2 names on the left, 3 values on the right
-#     a, b = three()
-#     ^~~~
-#   help: *b takes all that is left
+# value_unpack_many.py:14:5: CompileError[VALUE]: 3 names on the left, 2 values on the right
+#     a, b, c = two()
+#     ^~~~~~~

@@ -80,6 +80,17 @@ def missing_return(x):
     tl.store(x, a + b)
 
 
+@tegula.jit
+def three():
+    return 1.0, 2.0, 3.0
+
+
+@tegula.jit
+def too_many_values(x):
+    a, b = three()  # here
+    tl.store(x, a + b)
+
+
 @pytest.fixture(autouse=True)
 def no_disk() -> Iterator[None]:
     """What comes from the disk has warned when it was made."""
@@ -103,6 +114,7 @@ CASES = [
     (dot, UserWarning, "float8e4b15 is deprecated"),
     (in_helper, UserWarning, "int1, not of i32"),
     (missing_return, UserWarning, "may also end without a return"),
+    (too_many_values, UserWarning, "2 names on the left, 3 values on the right"),
 ]
 HELPERS = {in_helper: helper, missing_return: may_end}
 
