@@ -36,6 +36,7 @@ class Group:
 HOST = (
     "tegula._core",
     "tegula.jit",
+    "tegula.configs",
     "tegula.autotune",
     "tegula.constexprs",
     "tegula.compiler",

@@ -13,16 +13,16 @@ JSON file for each function, key and list of configurations.
 from __future__ import annotations
 
 import builtins
-import copy
 import time
 import types
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from tegula import _core, knobs, tuning
+from tegula.configs import Config as Config
+from tegula.configs import without_amd
 from tegula.errors import (
     AutotunerError,
     CompileTimeAssertionFailure,
@@ -30,104 +30,6 @@ from tegula.errors import (
     PTXASError,
 )
 from tegula.jit import JITFunction, KernelInterface
-
-
-class Config:
-    """One configuration to try: values for parameters, and launch options.
-
-    >>> tegula.Config({"BLOCK": 128}, num_warps=8).all_kwargs()["num_warps"]
-    8
-    """
-
-    def __init__(
-        self,
-        kwargs: dict[str, Any],
-        num_warps: int = 4,
-        num_stages: int = 3,
-        num_ctas: int = 1,
-        maxnreg: int | None = None,
-        pre_hook: Callable[[dict[str, Any]], Any] | None = None,
-        ir_override: str | None = None,
-    ) -> None:
-        if not hasattr(kwargs, "items"):
-            raise TypeError(f"Config takes a dict, {{name: value}}, not {kwargs!r}")
-        self.kwargs = kwargs
-        self.num_warps = num_warps
-        self.num_stages = num_stages
-        self.num_ctas = num_ctas
-        self.maxnreg = maxnreg
-        self.pre_hook = pre_hook
-        self.ir_override = ir_override
-
-    def all_kwargs(self) -> dict[str, Any]:
-        """What a launch gets: the values and the options that are set."""
-        given = dict(self.kwargs)  # spelled out: every launch of a tuner comes by
-        if self.num_warps is not None:
-            given["num_warps"] = self.num_warps
-        if self.num_ctas is not None:
-            given["num_ctas"] = self.num_ctas
-        if self.num_stages is not None:
-            given["num_stages"] = self.num_stages
-        if self.maxnreg is not None:
-            given["maxnreg"] = self.maxnreg
-        if self.ir_override is not None:
-            given["ir_override"] = self.ir_override
-        return given
-
-    def __str__(self) -> str:
-        shown = self.kwargs | {
-            name: getattr(self, name)
-            for name in ("num_warps", "num_ctas", "num_stages", "maxnreg")
-        }
-        return ", ".join(f"{k}: {v}" for k, v in shown.items())
-
-    __repr__ = __str__
-
-    def _identity(self) -> tuple[Any, ...]:
-        return (*self.all_kwargs().items(), self.pre_hook)
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Config) and self._identity() == other._identity()
-
-
-# Options of Triton's AMD backend.
-_AMD = {
-    "waves_per_eu",
-    "matrix_instr_nonkdim",
-    "kpack",
-    "schedule_hint",
-    "allow_flush_denorm",
-}
-
-
-def _without_amd(configs: list[Config], arg_names: list[str]) -> list[Config]:
-    """On the CPU, host code that asks "not CUDA?" takes its configurations for AMD, whose
-    options a launch would refuse: here they are left out, with a warning."""
-    names = _AMD - set(arg_names)
-    found = {name: None for c in configs for name in c.kwargs if name in names}
-    if not found:
-        return configs
-    from tegula import driver
-
-    active: Any = driver.active
-    if active.get_current_target().backend != "cpu":
-        return configs  # a KeyError at the launch, as Triton's on CUDA
-    warnings.warn(
-        f"{', '.join(found)}: options of AMD's GPUs are left out of the configurations "
-        "on the CPU",
-        UserWarning,
-        stacklevel=4,
-    )
-    changed = []
-    for config in configs:
-        if names & config.kwargs.keys():
-            config = copy.copy(config)
-            config.kwargs = {k: v for k, v in config.kwargs.items() if k not in names}
-        changed.append(config)
-    return changed
 
 
 class Autotuner(KernelInterface):
@@ -175,7 +77,7 @@ class Autotuner(KernelInterface):
                 raise TypeError(
                     f"configs holds Config(kwargs, num_warps=..), not {config!r}"
                 )
-        self.configs = _without_amd(self.configs, self.arg_names)
+        self.configs = without_amd(self.configs, self.arg_names)
         self.keys = [key] if isinstance(key, str) else list(key)
         self.cache: dict[tuple[Any, ...], Config] = {}
         # What a launch looks up: (key of cache, config) by values and types of arguments.
@@ -463,43 +365,23 @@ class Autotuner(KernelInterface):
     def _keep(self, key: Any, configs: list[Config], best: Config) -> None:
         path = self._path(key, configs)
         if path and self.configs_timings and best in configs:
-            import json
+            timings = [(c.all_kwargs(), t) for c, t in self.configs_timings.items()]
+            tuning.write_best(path, key, configs.index(best), timings)
 
-            record = {
-                "key": [str(k) for k in key],
-                "best": configs.index(best),
-                "timings": [
-                    [c.all_kwargs(), t] for c, t in self.configs_timings.items()
-                ],
-            }
-            tuning.write_whole(path, json.dumps(record, default=str))
-
-    def _path(self, key: Any, configs: list[Config]) -> Path | None:
+    def _path(self, key: Any, configs: list[Config]) -> str | None:
         """Where the result is kept; None when it cannot be: hooks have no name."""
         if not self.cache_results or not key or not knobs.cache.dir:
             return None
         if any(c.pre_hook for c in configs):
             return None
-        import hashlib
-        import json
-
-        text = json.dumps(
-            [self._kernel.cache_key, knobs.runtime.target, tuning.device_name()]
-            + [str(k) for k in key]
-            + [str(c) for c in configs]
-        )
-        name = f"{self.base_fn.__name__}-{hashlib.sha256(text.encode()).hexdigest()}"
-        return Path(knobs.cache.dir, "autotune", f"{name}.json")
+        parts = [self._kernel.cache_key, knobs.runtime.target, tuning.device_name()]
+        parts += [str(x) for x in (*key, *configs)]
+        return tuning.path_of(knobs.cache.dir, self.base_fn.__name__, parts)
 
     def _from_disk(self, key: Any, configs: list[Config]) -> Config | None:
-        import json
-
         path = self._path(key, configs)
-        try:
-            record = json.loads(path.read_text()) if path else None
-            return configs[record["best"]] if record else None
-        except (OSError, ValueError, KeyError, IndexError, TypeError):
-            return None  # any trouble with the disk is a miss
+        best = tuning.read_best(path) if path else None
+        return configs[best] if best is not None and best < len(configs) else None
 
 
 class Heuristics(KernelInterface):

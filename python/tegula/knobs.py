@@ -18,7 +18,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -57,8 +56,9 @@ class Row(NamedTuple):
 def _default_cache_dir(group: Any) -> str:
     if "home_dir" in vars(group) or "TRITON_HOME" in os.environ:
         return os.path.join(group.home_dir, ".triton", "cache")
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache")
-    return os.path.join(home, "tegula")
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    # A user without a home, in a container: nothing is kept.
+    return "" if home.startswith("~") else os.path.join(home, "tegula")
 
 
 def _default_dump_dir(group: Any) -> str | None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from tegula import _core
@@ -36,7 +34,11 @@ def is_descriptor(x: Any) -> bool:
 
 def own_descriptor(x: Any) -> Any:
     """x, which a hook may change for one configuration: a descriptor is copied."""
-    return copy.copy(x) if is_descriptor(x) else x
+    if not is_descriptor(x):
+        return x
+    import copy
+
+    return copy.copy(x)
 
 
 def compile_together(calls: Sequence[Callable[[], Any]]) -> None:
@@ -94,13 +96,39 @@ def device_name() -> str:
         return ""
 
 
-def write_whole(path: Path, text: str) -> None:
-    """All of it or nothing; a disk that refuses is no reason to fail."""
-    import tempfile
+# --- the disk: one JSON file for each function, key and list of configurations ----------
+def path_of(cache_dir: str, name: str, parts: list[str]) -> str:
+    """The file for a function of that name and what its result depends on."""
+    import hashlib
+    import json
+
+    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    return os.path.join(cache_dir, "autotune", f"{name}-{digest}.json")
+
+
+def read_best(path: str) -> int | None:
+    """Which configuration was the fastest; any trouble with the disk is a miss."""
+    import json
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fd, tmp = tempfile.mkstemp(dir=path.parent)
+        with open(path) as f:
+            best = json.load(f)["best"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return best if isinstance(best, int) and best >= 0 else None
+
+
+def write_best(path: str, key: Any, best: int, timings: list[Any]) -> None:
+    """All of it or nothing; a disk that refuses is no reason to fail."""
+    import json
+    import tempfile
+
+    record = {"key": [str(k) for k in key], "best": best, "timings": timings}
+    text = json.dumps(record, default=str)
+    try:
+        folder = os.path.dirname(path)
+        os.makedirs(folder, exist_ok=True)
+        fd, tmp = tempfile.mkstemp(dir=folder)
         with os.fdopen(fd, "w") as f:
             f.write(text)
         os.replace(tmp, path)

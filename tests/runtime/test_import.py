@@ -13,9 +13,11 @@ import tegula
 
 CODE = """
 import sys
+before = set(sys.modules)
 import tegula
 slow = {"subprocess", "tempfile", "shutil", "importlib.abc", "ast", "inspect", "json"}
-heavy = {"torch", "numpy", "triton", "matplotlib", *slow} & set(sys.modules)
+slow |= {"copy", "pathlib"}
+heavy = {"torch", "numpy", "triton", "matplotlib", *slow} & set(sys.modules) - before
 print(" ".join(sorted(heavy)))
 """
 
@@ -70,6 +72,23 @@ def test_import_is_quick():
     # For what is not Python: LLVM that is set up while importing, say. Ten times what it
     # takes, as nobody knows how slow and how busy the machine is.
     assert min(float(run(SECONDS)[0]) for _ in range(3)) < 0.5
+
+
+def test_import_without_a_home():
+    """In a container whose user is in no table: nothing is kept on disk."""
+    code = """
+import os, pwd
+for name in ("HOME", "XDG_CACHE_HOME", "TRITON_HOME"):
+    os.environ.pop(name, None)
+for name in ("TEGULA_CACHE_DIR", "TRITON_CACHE_DIR"):
+    os.environ.pop(name, None)
+def unknown(uid):
+    raise KeyError(uid)
+pwd.getpwuid = unknown
+import tegula
+print(repr(tegula.knobs.cache.dir))
+"""
+    assert run(code)[0] == "''"
 
 
 def test_two_imports_give_two_modules():

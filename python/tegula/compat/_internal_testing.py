@@ -20,9 +20,9 @@ import pytest
 import torch
 
 from tegula import driver, knobs
-from tegula.jit import type_canonicalisation_dict
 from tegula.language import dtype as _dtype
 from tegula.language import str_to_ty
+from tegula.signatures import type_canonicalisation_dict
 from tegula.tensors import TensorWrapper, reinterpret
 
 int_dtypes = [f"int{n}" for n in (8, 16, 32, 64)]

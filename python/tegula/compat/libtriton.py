@@ -11,7 +11,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from tegula.compat import mlir
-from tegula.jit import native_specialize_impl as native_specialize_impl
+from tegula.signatures import native_specialize_impl as native_specialize_impl
 
 __path__: list[str] = []  # Triton has a package here
 

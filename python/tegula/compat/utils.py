@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tegula.jit import type_canonicalisation_dict as _codes
 from tegula.language import TRITON_MAX_TENSOR_NUMEL as TRITON_MAX_TENSOR_NUMEL
+from tegula.signatures import type_canonicalisation_dict as _codes
 
 # The code of a type by any of its names; truth values are one unsigned bit.
 type_canonicalisation_dict = {k: "u1" if v == "i1" else v for k, v in _codes.items()}

@@ -1,0 +1,107 @@
+"""``Config``: what ``@autotune`` tries."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+
+class Config:
+    """One configuration to try: values for parameters, and launch options.
+
+    >>> tegula.Config({"BLOCK": 128}, num_warps=8).all_kwargs()["num_warps"]
+    8
+    """
+
+    def __init__(
+        self,
+        kwargs: dict[str, Any],
+        num_warps: int = 4,
+        num_stages: int = 3,
+        num_ctas: int = 1,
+        maxnreg: int | None = None,
+        pre_hook: Callable[[dict[str, Any]], Any] | None = None,
+        ir_override: str | None = None,
+    ) -> None:
+        if not hasattr(kwargs, "items"):
+            raise TypeError(f"Config takes a dict, {{name: value}}, not {kwargs!r}")
+        self.kwargs = kwargs
+        self.num_warps = num_warps
+        self.num_stages = num_stages
+        self.num_ctas = num_ctas
+        self.maxnreg = maxnreg
+        self.pre_hook = pre_hook
+        self.ir_override = ir_override
+
+    def all_kwargs(self) -> dict[str, Any]:
+        """What a launch gets: the values and the options that are set."""
+        given = dict(self.kwargs)  # spelled out: every launch of a tuner comes by
+        if self.num_warps is not None:
+            given["num_warps"] = self.num_warps
+        if self.num_ctas is not None:
+            given["num_ctas"] = self.num_ctas
+        if self.num_stages is not None:
+            given["num_stages"] = self.num_stages
+        if self.maxnreg is not None:
+            given["maxnreg"] = self.maxnreg
+        if self.ir_override is not None:
+            given["ir_override"] = self.ir_override
+        return given
+
+    def __str__(self) -> str:
+        shown = self.kwargs | {
+            name: getattr(self, name)
+            for name in ("num_warps", "num_ctas", "num_stages", "maxnreg")
+        }
+        return ", ".join(f"{k}: {v}" for k, v in shown.items())
+
+    __repr__ = __str__
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (*self.all_kwargs().items(), self.pre_hook)
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self._identity() == other._identity()
+
+
+# Options of Triton's AMD backend.
+_AMD = {
+    "waves_per_eu",
+    "matrix_instr_nonkdim",
+    "kpack",
+    "schedule_hint",
+    "allow_flush_denorm",
+}
+
+
+def without_amd(configs: list[Config], arg_names: list[str]) -> list[Config]:
+    """On the CPU, host code that asks "not CUDA?" takes its configurations for AMD, whose
+    options a launch would refuse: here they are left out, with a warning."""
+    names = _AMD - set(arg_names)
+    found = {name: None for c in configs for name in c.kwargs if name in names}
+    if not found:
+        return configs
+    from tegula import driver
+
+    active: Any = driver.active
+    if active.get_current_target().backend != "cpu":
+        return configs  # a KeyError at the launch, as Triton's on CUDA
+    warnings.warn(
+        f"{', '.join(found)}: options of AMD's GPUs are left out of the configurations "
+        "on the CPU",
+        UserWarning,
+        stacklevel=4,
+    )
+    import copy
+
+    changed = []
+    for config in configs:
+        if names & config.kwargs.keys():
+            config = copy.copy(config)
+            config.kwargs = {k: v for k, v in config.kwargs.items() if k not in names}
+        changed.append(config)
+    return changed
