@@ -87,9 +87,9 @@ static const OpRow *const tables[] = {integer_ops, narrow_ops, logic_ops,
                                       refused_ops, memory_ops, atomic_ops,
                                       flow_ops,    NULL};
 static const OpRow *const thread_tables[] = {
-    integer_ops, narrow_ops,  logic_ops,   compare_ops, float_ops, convert_ops,
-    async_ops,   memory_ops,  atomic_ops,  flow_ops,    warp_ops,  mbarrier_ops,
-    matrix_ops,  cluster_ops, refused_ops, NULL};
+    integer_ops, narrow_ops, logic_ops,   compare_ops, float_ops, convert_ops,
+    async_ops,   memory_ops, atomic_ops,  flow_ops,    warp_ops,  mbarrier_ops,
+    matrix_ops,  wmma_ops,   cluster_ops, refused_ops, NULL};
 
 /* ---- LLVM's spelling ------------------------------------------------------------- */
 

@@ -289,7 +289,7 @@ typedef struct OpRow {
 /* Each file's instructions; the last row has no name. */
 extern const OpRow integer_ops[], narrow_ops[], logic_ops[], compare_ops[], float_ops[],
     convert_ops[], memory_ops[], atomic_ops[], flow_ops[], warp_ops[], mbarrier_ops[],
-    matrix_ops[], async_ops[], cluster_ops[];
+    matrix_ops[], wmma_ops[], async_ops[], cluster_ops[];
 
 /* ---- running --------------------------------------------------------------------- */
 /* What lanes ask of whoever runs them. */

@@ -407,9 +407,9 @@ top(Parser *p)
 
 /* The first that knows an opcode has it: `st` is async.c's before it is memory.c's. */
 static const OpRow *const tables[] = {
-    async_ops, matrix_ops,  control_ops,  cluster_ops, integer_ops, narrow_ops,
-    logic_ops, compare_ops, float_ops,    convert_ops, memory_ops,  atomic_ops,
-    flow_ops,  warp_ops,    mbarrier_ops, NULL};
+    async_ops,  matrix_ops, wmma_ops,    control_ops,  cluster_ops, integer_ops,
+    narrow_ops, logic_ops,  compare_ops, float_ops,    convert_ops, memory_ops,
+    atomic_ops, flow_ops,   warp_ops,    mbarrier_ops, NULL};
 
 static Module *
 parse_into(Pool *pool, const char *text, char err[PTX_TEXT])

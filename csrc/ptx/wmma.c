@@ -1,0 +1,434 @@
+/* wmma: matrices of a warp, whose elements lie where nobody says.
+ *
+ *     wmma.load.a.sync.aligned.row.m16n16k16.global.f16   {r0, ..}, [p], stride;
+ *     wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32     d, a, b, c;
+ *     wmma.store.d.sync.aligned.row.m16n16k16.shared.f32  [p], d, stride;
+ *
+ * PTX leaves open which lane has which element. Here slot s of lane l, counted from the low
+ * bits of the first register on, has element 32 s + l of its matrix, row by row; where there
+ * are more slots than elements they begin anew. What a sum is is tensor.h's: exact, rounded once.
+ */
+#include "ptx/formats.h"
+#include "ptx/lanes.h"
+
+#include <math.h>
+
+enum { MOST_REGS = 8, MOST_ELEMENTS = 1024 };
+enum { MATRIX_A, MATRIX_B, MATRIX_C, N_MATRICES };
+
+typedef struct Kind { /* of elements */
+    char name[8];
+    uint8_t bits;
+    char family;    /* 'f'loat, 'i'nteger with a sign, 'u' without */
+    FloatType type; /* of 'f' */
+    uint8_t wide;   /* bytes of a register */
+} Kind;
+
+static const Kind kinds[] = {
+    {"f16", 16, 'f', FMT_F16, 4},   {"bf16", 16, 'f', FMT_BF16, 4},
+    {"tf32", 32, 'f', FMT_TF32, 4}, {"f32", 32, 'f', FMT_F32, 4},
+    {"f64", 64, 'f', FMT_F64, 8},   {"s32", 32, 'i', FMT_S32, 4},
+    {"s8", 8, 'i', FMT_S8, 4},      {"u8", 8, 'u', FMT_U8, 4},
+    {"s4", 4, 'i', FMT_S4, 4},      {"u4", 4, 'u', FMT_U4, 4},
+    {"b1", 1, 'u', FMT_U4, 4}};
+enum { F16, BF16, TF32, F32, F64, S32, S8, U8, S4, U4, B1, N_KINDS };
+
+typedef struct Shape {
+    char name[12];
+    int m, n, k;
+    uint16_t of; /* kinds of its factors, as bits */
+} Shape;
+
+#define OF(kind) (1u << kind)
+#define BYTES (OF(S8) | OF(U8))
+#define NIBBLES (OF(S4) | OF(U4))
+static const Shape shapes[] = {{"m16n16k16", 16, 16, 16, OF(F16) | OF(BF16) | BYTES},
+                               {"m32n8k16", 32, 8, 16, OF(F16) | OF(BF16) | BYTES},
+                               {"m8n32k16", 8, 32, 16, OF(F16) | OF(BF16) | BYTES},
+                               {"m16n16k8", 16, 16, 8, OF(TF32)},
+                               {"m8n8k4", 8, 8, 4, OF(F64)},
+                               {"m8n8k32", 8, 8, 32, NIBBLES},
+                               {"m8n8k128", 8, 8, 128, OF(B1)}};
+
+/* One matrix: rows x columns of a kind, in n_regs registers of each lane. */
+typedef struct Matrix {
+    const Kind *kind;
+    int rows, columns, n_regs;
+    bool by_columns; /* in memory */
+} Matrix;
+
+typedef struct Wmma {
+    Matrix a, b, c, d;
+    int k;
+    bool satfinite, is_and;
+} Wmma;
+
+static int
+n_elements(const Matrix *x)
+{
+    return x->rows * x->columns;
+}
+
+static int
+slots_of_register(const Matrix *x)
+{
+    return 8 * x->kind->wide / x->kind->bits;
+}
+
+static uint64_t
+low_bits(int n)
+{
+    return n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+}
+
+/* ---- registers <-> elements ------------------------------------------------------ */
+
+static void
+gather_elements(const Lanes *w, const Matrix *x, const Reg *r, uint64_t *out)
+{
+    uint64_t v[LANES];
+    int each = slots_of_register(x), n = n_elements(x);
+    for (int k = 0; k < x->n_regs; k++) {
+        lanes_get(w, r[k], v);
+        for (int l = 0; l < LANES; l++)
+            for (int s = 0; s < each; s++) {
+                int at = (k * each + s) * LANES + l;
+                if (at < n)
+                    out[at] = v[l] >> s * x->kind->bits & low_bits(x->kind->bits);
+            }
+    }
+}
+
+static void
+scatter_elements(Lanes *w, const Matrix *x, const Reg *r, const uint64_t *from)
+{
+    int each = slots_of_register(x), n = n_elements(x);
+    for (int k = 0; k < x->n_regs; k++) {
+        uint64_t v[LANES] = {0};
+        for (int l = 0; l < LANES; l++)
+            for (int s = 0; s < each; s++)
+                v[l] |= from[((k * each + s) * LANES + l) % n] << s * x->kind->bits;
+        lanes_put(w, r[k], (uint32_t)FULL, v);
+    }
+}
+
+/* ---- memory ---------------------------------------------------------------------- */
+
+/* The bit at which element e of lane l's matrix lies. */
+static uint64_t
+place(const Matrix *x, int e, uint64_t stride)
+{
+    uint64_t row = (uint64_t)(e / x->columns), column = (uint64_t)(e % x->columns);
+    return (x->by_columns ? column * stride + row : row * stride + column) *
+           x->kind->bits;
+}
+
+/* All lanes bring the same address and stride. */
+static void
+same_of_all(Lanes *w, const Ins *i, const uint64_t v[LANES], const char *what)
+{
+    for (int l = 1; l < LANES; l++)
+        if (v[l] != v[0])
+            lanes_fault(w, i, l, "the lanes have not the same %s", what);
+}
+
+static void
+place_of_all(Lanes *w, const Ins *i, const Matrix *x, uint64_t *base, uint64_t *stride)
+{
+    uint64_t address[LANES], s[LANES];
+    uint64_t align = (uint64_t)x->n_regs * x->kind->wide;
+    lanes_addresses(w, i, (uint32_t)FULL, address);
+    same_of_all(w, i, address, "address");
+    *base = address[0];
+    *stride = (uint64_t)(x->by_columns ? x->rows : x->columns);
+    if (i->flags) {
+        lanes_get(w, i->in[1], s);
+        same_of_all(w, i, s, "stride");
+        *stride = s[0];
+    }
+    if (*base % align)
+        lanes_fault(w, i, 0, "misaligned: the address is no multiple of %llu",
+                    (unsigned long long)align);
+}
+
+/* The byte or bytes of an element, and whether one was never written. */
+static uint8_t *
+element_at(Lanes *w, const Ins *i, int lane, uint64_t base, uint64_t bit, bool is_store,
+           const Matrix *x, bool *undef)
+{
+    uint32_t n = x->kind->bits < 8 ? 1 : x->kind->bits / 8u;
+    uint64_t address = base + bit / 8;
+    uint8_t *p = w->owner->bytes(w, i, lane, (Space)i->space, address, n, is_store);
+    uint8_t *s = lanes_states(w, (Space)i->space, address);
+    for (uint32_t k = 0; s && k < n; k++) {
+        *undef |= s[k] == BYTE_UNDEF;
+        if (is_store)
+            s[k] = BYTE_DEFINED;
+    }
+    return p;
+}
+
+static void
+wmma_load(Lanes *w, const Ins *i, uint32_t m)
+{
+    const Matrix *x = i->more;
+    uint64_t element[MOST_ELEMENTS], base, stride;
+    bool undef = false;
+    place_of_all(w, i, x, &base, &stride);
+    for (int e = 0; e < n_elements(x); e++) {
+        uint64_t bit = place(x, e, stride), v = 0;
+        const uint8_t *p = element_at(w, i, e % LANES, base, bit, false, x, &undef);
+        memcpy(&v, p, x->kind->bits < 8 ? 1 : x->kind->bits / 8u);
+        element[e] = v >> bit % 8 & low_bits(x->kind->bits);
+    }
+    scatter_elements(w, x, i->out, element);
+    for (int k = 0; k < x->n_regs; k++)
+        w->undef[i->out[k].id] = undef ? m : 0;
+}
+
+static void
+wmma_store(Lanes *w, const Ins *i, uint32_t m)
+{
+    const Matrix *x = i->more;
+    const Reg *from = i->in + 1 + i->flags;
+    uint64_t element[MOST_ELEMENTS], base, stride;
+    bool undef = false;
+    place_of_all(w, i, x, &base, &stride);
+    for (int k = 0; k < x->n_regs; k++)
+        if (w->undef[from[k].id] & m)
+            lanes_fault(w, i, __builtin_ctz(w->undef[from[k].id] & m),
+                        "stores a register that was never written");
+    gather_elements(w, x, from, element);
+    for (int e = 0; e < n_elements(x); e++) {
+        uint64_t bit = place(x, e, stride);
+        uint8_t *p = element_at(w, i, e % LANES, base, bit, true, x, &undef);
+        memcpy(p, &element[e], x->kind->bits / 8u);
+    }
+}
+
+/* ---- products -------------------------------------------------------------------- */
+
+static int64_t
+whole(const Kind *k, uint64_t x)
+{
+    int shift = 64 - k->bits;
+    return k->family == 'i' ? (int64_t)(x << shift) >> shift : (int64_t)x;
+}
+
+static uint64_t
+sum_of_integers(const Wmma *s, const uint64_t *a, const uint64_t *b, uint64_t c)
+{
+    int64_t sum = whole(s->c.kind, c);
+    for (int k = 0; k < s->k; k++) {
+        uint64_t x = a[k], y = b[k * s->b.columns];
+        if (s->a.kind == &kinds[B1])
+            sum += (int64_t)(s->is_and ? x & y : x ^ y);
+        else
+            sum += whole(s->a.kind, x) * whole(s->b.kind, y);
+    }
+    if (s->satfinite)
+        sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+    return (uint32_t)sum;
+}
+
+static uint64_t
+sum_of_floats(const Wmma *s, const uint64_t *a, const uint64_t *b, uint64_t c)
+{
+    FloatType of = s->a.kind->type;
+    double with = fmt_to_double(s->c.kind->type, c), sum = of == FMT_F64 ? with : 0;
+    for (int k = 0; k < s->k; k++) {
+        double x = fmt_to_double(of, a[k]), y = fmt_to_double(of, b[k * s->b.columns]);
+        sum = of == FMT_F64 ? fma(x, y, sum) : sum + x * y;
+    }
+    return fmt_from_double(s->d.kind->type, FMT_RN, false,
+                           of == FMT_F64 ? sum : sum + with);
+}
+
+static void
+wmma_mma(Lanes *w, const Ins *i, uint32_t m)
+{
+    const Wmma *s = i->more;
+    uint64_t a[MOST_ELEMENTS], b[MOST_ELEMENTS], c[MOST_ELEMENTS];
+    const Reg *in = i->in;
+    gather_elements(w, &s->a, in, a);
+    gather_elements(w, &s->b, in + s->a.n_regs, b);
+    gather_elements(w, &s->c, in + s->a.n_regs + s->b.n_regs, c);
+    for (int e = 0; e < n_elements(&s->d); e++) {
+        const uint64_t *row = a + e / s->d.columns * s->k,
+                       *column = b + e % s->d.columns;
+        c[e] = s->a.kind->family == 'f' ? sum_of_floats(s, row, column, c[e])
+                                        : sum_of_integers(s, row, column, c[e]);
+    }
+    lanes_spread_undef(w, i, m);
+    scatter_elements(w, &s->d, i->out, c);
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+static const Shape *
+dec_shape(Dec *d)
+{
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
+        if (dec_has(d, shapes[k].name))
+            return &shapes[k];
+    dec_fail(d, "no such shape");
+}
+
+/* The next that the text names, or NULL. */
+static const Kind *
+dec_kind(Dec *d)
+{
+    for (int k = 0; k < d->n_mods; k++)
+        for (int n = 0; n < N_KINDS && !d->used[k]; n++)
+            if (!strcmp(d->mod[k], kinds[n].name)) {
+                d->used[k] = true;
+                return &kinds[n];
+            }
+    return NULL;
+}
+
+static bool
+dec_by_columns(Dec *d)
+{
+    for (int k = 0; k < d->n_mods; k++)
+        if (!d->used[k] && (!strcmp(d->mod[k], "row") || !strcmp(d->mod[k], "col"))) {
+            d->used[k] = true;
+            return d->mod[k][0] == 'c';
+        }
+    dec_fail(d, ".row or .col is missing");
+}
+
+/* Matrix `which` of a shape, once it is known that there is such. f16 has all of its eight
+ * registers for a factor, whatever the shape. */
+static Matrix
+matrix_of(Dec *d, const Shape *s, int which, const Kind *k, bool by_columns)
+{
+    static const uint8_t since[N_KINDS] = {[F16] = 70,  [F32] = 70, [BF16] = 80,
+                                           [TF32] = 80, [F64] = 80, [S32] = 72,
+                                           [S8] = 72,   [U8] = 72,  [S4] = 75,
+                                           [U4] = 75,   [B1] = 75};
+    bool is_small = s->of & (NIBBLES | OF(B1));
+    int sum = s->of & OF(F64)    ? OF(F64)
+              : s->of & OF(F16)  ? OF(F16) | OF(F32) | OF(S32)
+              : s->of & OF(TF32) ? OF(F32)
+                                 : OF(S32);
+    if (!k || !((which == MATRIX_C ? (uint32_t)sum : s->of) >> (k - kinds) & 1))
+        dec_fail(d, "no such form");
+    if (dec_sm(d) < since[k - kinds])
+        dec_fail(d, "from sm_%d on", since[k - kinds]);
+    if (is_small && which != MATRIX_C && by_columns != (which == MATRIX_B))
+        dec_fail(d, "these are .row and .col alone");
+    Matrix x = {.kind = k, .by_columns = by_columns};
+    x.rows = which == MATRIX_B ? s->k : s->m;
+    x.columns = which == MATRIX_A ? s->k : s->n;
+    x.n_regs = k == &kinds[F16] && which != MATRIX_C
+                   ? MOST_REGS
+                   : n_elements(&x) * k->bits / (8 * k->wide * LANES);
+    x.n_regs = x.n_regs ? x.n_regs : 1;
+    return x;
+}
+
+static void
+dec_matrix(Dec *d, int k, const Matrix *x, bool is_out)
+{
+    Opd *o = &d->opd[k];
+    if (k >= d->n_opds || (o->kind == OPD_VEC ? o->n_parts : 1) != x->n_regs)
+        dec_fail(d, "operand %d has not %d registers", k + 1, x->n_regs);
+    for (int e = 0; e < x->n_regs; e++) {
+        Opd *part = o->kind == OPD_VEC ? &o->part[e] : o;
+        if (is_out)
+            dec_out_opd(d, part, x->kind->wide);
+        else
+            dec_in_opd(d, part, x->kind->wide);
+    }
+}
+
+/* flags: a stride is there, which is in[1]. */
+static void
+dec_memory(Dec *d, bool is_store)
+{
+    static const char *const names[] = {"a", "b", "c", NULL};
+    Ins *i = d->ins;
+    const Sym *sym;
+    int which = is_store ? (dec_has(d, "d") ? MATRIX_C : -1) : dec_one(d, names);
+    const Shape *s = dec_shape(d);
+    bool by_columns = dec_by_columns(d);
+    i->space = (uint8_t)dec_space(d);
+    if (which < 0 || i->space > SPACE_CLUSTER)
+        dec_fail(d, "no such form");
+    Matrix *x = dec_more(d, sizeof *x);
+    *x = matrix_of(d, s, which, dec_kind(d), by_columns);
+    int at = !is_store;
+    if (d->n_opds != 2 && d->n_opds != 3)
+        dec_fail(d, "%d operands", d->n_opds);
+    dec_address(d, at, &sym);
+    if (sym && i->space == SPACE_GENERIC)
+        i->space = (uint8_t)sym->space;
+    i->flags = d->n_opds == 3;
+    if (i->flags)
+        dec_in(d, 2, 4);
+    dec_matrix(d, !at, x, !is_store);
+    i->run = is_store ? wmma_store : wmma_load;
+}
+
+static void
+dec_product(Dec *d)
+{
+    Wmma *s = dec_more(d, sizeof *s);
+    bool is_xor = dec_has(d, "xor");
+    s->is_and = dec_has(d, "and");
+    bool popc = dec_has(d, "popc"), a_columns = dec_by_columns(d),
+         b_columns = dec_by_columns(d);
+    const Shape *shape = dec_shape(d);
+    s->satfinite = dec_has(d, "satfinite");
+    dec_has(d, "rn");
+    const Kind *kind[4] = {NULL};
+    int n = 0;
+    while (n < 4 && (kind[n] = dec_kind(d)))
+        n++;
+    const Kind *f16 = &kinds[F16]; /* alone they are not named */
+    const Kind *of_a = n == 2 ? f16 : kind[1], *of_b = n == 2 ? f16 : kind[2],
+               *of_c = n == 2 ? kind[1] : kind[3];
+    if ((n != 2 && n != 4) || of_a != of_b || (n == 4 && of_a == f16))
+        dec_fail(d, "no such form");
+    s->a = matrix_of(d, shape, MATRIX_A, of_a, a_columns);
+    s->b = matrix_of(d, shape, MATRIX_B, of_b, b_columns);
+    s->c = matrix_of(d, shape, MATRIX_C, of_c, false);
+    s->d = matrix_of(d, shape, MATRIX_C, kind[0], false);
+    s->k = shape->k;
+    bool is_whole = of_a->family != 'f', sums_whole = of_c == &kinds[S32],
+         is_b1 = of_a == &kinds[B1];
+    if (is_whole != sums_whole || is_whole != (kind[0] == &kinds[S32]) ||
+        (of_a != f16 && of_c != kind[0]) || (s->satfinite && (!is_whole || is_b1)) ||
+        (of_a == &kinds[BF16] && of_c != &kinds[F32]) || is_b1 != popc ||
+        popc != (is_xor || s->is_and) || (is_xor && s->is_and))
+        dec_fail(d, "no such form");
+    if (s->is_and && dec_sm(d) < 80)
+        dec_fail(d, "from sm_80 on");
+    if (d->n_opds != 4)
+        dec_fail(d, "%d operands, not 4", d->n_opds);
+    dec_matrix(d, 0, &s->d, true);
+    dec_matrix(d, 1, &s->a, false);
+    dec_matrix(d, 2, &s->b, false);
+    dec_matrix(d, 3, &s->c, false);
+    d->ins->run = wmma_mma;
+}
+
+static void
+dec_wmma(Dec *d)
+{
+    bool load = dec_has(d, "load"), store = !load && dec_has(d, "store"),
+         mma = !load && !store && dec_has(d, "mma");
+    if (!dec_has(d, "sync") || !dec_has(d, "aligned"))
+        dec_fail(d, "no such form");
+    d->ins->is_aligned = true;
+    d->ins->tracks = true;
+    if (load || store)
+        dec_memory(d, store);
+    else if (mma)
+        dec_product(d);
+    else
+        dec_fail(d, "no such form");
+}
+
+const OpRow wmma_ops[] = {{"wmma", dec_wmma}, {NULL, NULL}};
