@@ -13,11 +13,10 @@ TARGETS = ["cpu", "emu:sm_80"]
 
 
 @pytest.fixture(params=TARGETS)
-def target(request, monkeypatch):
-    from tegula import knobs
-
-    monkeypatch.setattr(knobs.runtime, "target", request.param)
-    return request.param
+def target(request):
+    with tegula.knobs.runtime.scope() as group:
+        group.target = request.param
+        yield request.param
 
 
 def run(kernel, *args, n=16, dtype=np.float32):

@@ -320,7 +320,7 @@ def asserting(out):
     tl.device_assert(tl.load(out) == 1, "one")
 
 
-def test_debug_of_a_launch_stands_over_the_decorators(monkeypatch) -> None:
+def test_debug_of_a_launch_stands_over_the_decorators() -> None:
     """`debug=False` at the launch switches off what @jit(debug=True) switched on, and
     nothing switches off the knob."""
     out = np.zeros(1, np.int32)
@@ -328,6 +328,7 @@ def test_debug_of_a_launch_stands_over_the_decorators(monkeypatch) -> None:
     for options in ({}, {"debug": None}, {"debug": True}):
         with pytest.raises(tegula.errors.DeviceAssertError, match="one"):
             asserting[(1,)](out, **options)
-    monkeypatch.setattr(tegula.knobs.runtime, "debug", True)
-    with pytest.raises(tegula.errors.DeviceAssertError, match="one"):
-        asserting[(1,)](out, debug=False)
+    with tegula.knobs.runtime.scope() as group:
+        group.debug = True
+        with pytest.raises(tegula.errors.DeviceAssertError, match="one"):
+            asserting[(1,)](out, debug=False)

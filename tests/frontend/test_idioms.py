@@ -121,9 +121,15 @@ ELEMENT = {Mode.HALF: tl.float16, Mode.FULL: tl.float32}
 CHOSEN = tl.constexpr(Mode.FULL)
 
 
-def test_value_of_a_constexpr_is_what_it_wraps(monkeypatch):
+@pytest.fixture
+def any_global():
+    with tegula.knobs.compilation.scope() as group:
+        group.allow_non_constexpr_globals = True
+        yield
+
+
+def test_value_of_a_constexpr_is_what_it_wraps(any_global):
     """An Enum's member has a .value of its own: that is .value.value."""
-    monkeypatch.setattr(tegula.knobs.compilation, "allow_non_constexpr_globals", True)
 
     @tegula.jit
     def number(mode: tl.constexpr):

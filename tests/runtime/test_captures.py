@@ -345,16 +345,15 @@ def test_a_compile_that_failed_captures_nothing():
     assert nb.launch() == 64
 
 
-def test_plain_globals_where_the_knob_allows_them(monkeypatch):
-    from tegula import knobs
-
+def test_plain_globals_where_the_knob_allows_them():
     nb = Notebook()
     nb.run("SIZE = 64\n" + KERNEL.format("SIZE"))
-    monkeypatch.setattr(knobs.compilation, "allow_non_constexpr_globals", True)
-    assert nb.launch() == 64
-    nb.run("SIZE = 65")
-    with pytest.raises(RuntimeError, match="SIZE"):
-        nb.launch()
+    with tegula.knobs.compilation.scope() as group:
+        group.allow_non_constexpr_globals = True
+        assert nb.launch() == 64
+        nb.run("SIZE = 65")
+        with pytest.raises(RuntimeError, match="SIZE"):
+            nb.launch()
 
 
 def test_variants_of_one_kernel_agree():
