@@ -114,6 +114,25 @@ pointers(Fe *f, const BlockPtr *p, Val **mask)
     return fe_window(f, p, all, mask);
 }
 
+/* float32 as tf32, which lacks the 13 lowest bits: to nearest, ties to even, as the GPU's copies
+ * of tensors round. Infinities and NaN stay. */
+static Val *
+rounded_to_tf32(Fe *f, Val *x)
+{
+    enum { LOST = 13, EXPONENT = 0x7f800000 };
+    Build *b = &f->b;
+    const Type *t = ty_with_elem(f->c, x->type, E_U32);
+    Val *bits = ir_bitcast(b, x, t);
+    Val *exponent = ir_const_int(b, t, EXPONENT);
+    Val *odd = ir_bin(b, OP_AND, ir_bin(b, OP_SHR, bits, ir_const_int(b, t, LOST)),
+                      ir_const_int(b, t, 1));
+    Val *half = ir_bin(b, OP_ADD, odd, ir_const_int(b, t, (1 << (LOST - 1)) - 1));
+    Val *near = ir_bin(b, OP_AND, ir_bin(b, OP_ADD, bits, half),
+                       ir_const_int(b, t, UINT32_MAX << LOST));
+    Val *is_finite = ir_bin(b, OP_NE, ir_bin(b, OP_AND, bits, exponent), exponent);
+    return ir_bitcast(b, ir_select(b, is_finite, near, bits), x->type);
+}
+
 static Value
 load_at(Fe *f, const BlockPtr *p, Val *ptrs, Val *mask)
 {
@@ -121,7 +140,8 @@ load_at(Fe *f, const BlockPtr *p, Val *ptrs, Val *mask)
     if (p->nan_pad)
         args[2] =
             v_val(ir_const_float(&f->b, ty_scalar(f->c, p->base->type->elem), NAN));
-    return bi_load(f, args);
+    Value v = bi_load(f, args);
+    return p->rounds_tf32 ? v_val(rounded_to_tf32(f, fe_tensor(f, v, "the block"))) : v;
 }
 
 Value

@@ -162,8 +162,9 @@ struct BlockPtr {
     Val *shape[MAX_RANK], *strides[MAX_RANK]; /* i64 scalars */
     Val *offsets[MAX_RANK]; /* i32 or i64 scalars; none of a descriptor */
     int32_t block[MAX_RANK];
-    bool is_desc; /* a descriptor: each load says where */
-    bool nan_pad; /* a descriptor: what is outside reads as NaN */
+    bool is_desc;     /* a descriptor: each load says where */
+    bool nan_pad;     /* a descriptor: what is outside reads as NaN */
+    bool rounds_tf32; /* the same: float32 that is read becomes the nearest tf32 */
 };
 struct Range {
     Value start, stop, step;   /* ints known now, or integer scalars */

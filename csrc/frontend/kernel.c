@@ -40,12 +40,12 @@ source_line(Comp *c, const char *file, int line)
 static Value param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name,
                    int *slot);
 
-/* A TensorDescriptor of the host: base, shape.., strides.., block.., padding, as nodes.c
- * lists them. The kernel sees what make_tensor_descriptor would give. */
+/* A TensorDescriptor of the host: base, shape.., strides.., block.., padding, round_f32_to_tf32, as
+ * nodes.c lists them. The kernel sees what make_tensor_descriptor would give, which has no word for the last. */
 static Value
 descriptor_param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name, int *slot)
 {
-    int rank = (a->n_child - 2) / 3, at = 0;
+    int rank = (a->n_child - 3) / 3, at = 0;
     Value given[5];
     given[0] = param(f, &a->child[at++], p, name, slot);
     static const char *const part[] = {"shape", "stride", "block"};
@@ -57,10 +57,15 @@ descriptor_param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name, in
         }
         given[k + 1] = v_tuple(f, rank, items);
     }
-    given[4] = param(f, &a->child[at], p, name, slot);
+    given[4] = param(f, &a->child[at++], p, name, slot);
+    Value rounds = param(f, &a->child[at], p, name, slot);
     const char *callee = f->callee;
     f->callee = "TensorDescriptor";
     Value v = bi_make_tensor_descriptor(f, given);
+    v.bp->rounds_tf32 = v_const_bool(f, rounds, "round_f32_to_tf32");
+    if (v.bp->rounds_tf32 && v.bp->base->type->elem != E_F32)
+        fail(f, VALUE, "round_f32_to_tf32 is for float32, not for %s",
+             elem_info[v.bp->base->type->elem].text);
     f->callee = callee;
     return v;
 }

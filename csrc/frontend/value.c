@@ -372,6 +372,7 @@ v_same_shape(Value a, Value b)
     case V_BLOCK_PTR:
         return a.bp->rank == b.bp->rank && a.bp->is_desc == b.bp->is_desc &&
                a.bp->nan_pad == b.bp->nan_pad &&
+               a.bp->rounds_tf32 == b.bp->rounds_tf32 &&
                !memcmp(a.bp->block, b.bp->block,
                        (size_t)a.bp->rank * sizeof *a.bp->block);
     case V_METHOD: return a.method == b.method;

@@ -392,14 +392,14 @@ descriptor_ints(Call *c, const FeParam *p, PyObject *list, const char *name, int
 }
 
 /* A TensorDescriptor is a tuple of its type: base, then shape, strides and block_shape side
- * by side, then padding. Its fields live as long as it does: what is read here is kept by
+ * by side, then padding and round_f32_to_tf32. Its fields live as long as it does: what is read here is kept by
  * the lists it holds. */
 static int
 descriptor_node(Call *c, const FeParam *p, PyObject *x)
 {
-    static const char *const names[] = {"base", "shape", "strides", "block_shape",
-                                        "padding"};
-    enum { BASE, BLOCK = 3, PADDING, N_FIELD };
+    static const char *const names[] = {"base",        "shape",   "strides",
+                                        "block_shape", "padding", "round_f32_to_tf32"};
+    enum { BASE, BLOCK = 3, PADDING, ROUNDS, N_FIELD };
     PyObject *field[N_FIELD] = {NULL};
     int rank, r = -1;
     for (int i = 0; i < N_FIELD; i++)
@@ -408,16 +408,16 @@ descriptor_node(Call *c, const FeParam *p, PyObject *x)
     rank = descriptor_list(p, field[BLOCK], "block_shape");
     if (rank < 0)
         goto done;
-    if (c->n + 3 * rank + 3 > MAX_NODES) {
+    if (c->n + 3 * rank + 4 > MAX_NODES) {
         too_many();
         goto done;
     }
-    add(c, CODE(NODE_TUPLE, 0, 0) | (uint32_t)(3 * rank + 2) << 8, 0, x);
+    add(c, CODE(NODE_TUPLE, 0, 0) | (uint32_t)(3 * rank + 3) << 8, 0, x);
     r = call_argument(c, p, field[BASE]);
     for (int i = BASE + 1; !r && i <= BLOCK; i++)
         r = descriptor_ints(c, p, field[i], names[i], rank);
-    if (!r)
-        r = constant_node(c, field[PADDING]);
+    for (int i = PADDING; !r && i <= ROUNDS; i++)
+        r = constant_node(c, field[i]);
 done:
     for (int i = 0; i < N_FIELD; i++)
         Py_XDECREF(field[i]); /* x holds them */

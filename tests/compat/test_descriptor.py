@@ -143,3 +143,54 @@ def test_mock():
     out = MockTensor(tl.float32)
     compiled = read_outside.warmup(desc, out, 16, grid=(1,))
     assert "f16" in compiled.asm["tir"]
+
+
+def as_tf32(x):
+    bits = x.view(torch.int32).to(torch.int64) & 0xFFFFFFFF
+    near = bits + 0xFFF + (bits >> 13 & 1) & 0xFFFFE000
+    near = torch.where(bits & 0x7F800000 == 0x7F800000, bits, near)
+    return near.to(torch.int32).view(torch.float32)
+
+
+@tegula.jit
+def copied(desc, out):
+    out.store([0, 0], desc.load([0, 0]))
+
+
+@tegula.jit
+def gathered(desc, out):
+    out.store([0, 0], desc.gather(7 - tl.arange(0, 8), 0))
+
+
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_80", "interpreter"])
+def test_round_f32_to_tf32(target):
+    """What is read is rounded, ties to even, and what is written is not."""
+    bits = [0, 1, 0x1000, 0x1001, 0x3000, 0x2FFF, 0x7F7FFFFF, 0x7F800000]
+    x = torch.randn(8, 8, generator=torch.Generator().manual_seed(1))
+    x[0] = torch.tensor(bits, dtype=torch.int32).view(torch.float32)
+    x[1] = -x[0]
+    x[2] = float("nan")
+    out = torch.empty_like(x)
+    rounds = TensorDescriptor.from_tensor(x, [8, 8], round_f32_to_tf32=True)
+    into = TensorDescriptor.from_tensor(out, [8, 8], round_f32_to_tf32=True)
+    rows = TensorDescriptor.from_tensor(x, [1, 8], round_f32_to_tf32=True)
+    launched = [copied, gathered]
+    if target == "interpreter":
+        launched = [tegula.jit(interpret=True)(k.fn) for k in launched]
+    with tegula.knobs.runtime.scope():
+        if target != "interpreter":
+            tegula.knobs.runtime.target = target
+        launched[0][(1,)](rounds, into)
+        assert torch.equal(out.view(torch.int32), as_tf32(x).view(torch.int32))
+        launched[1][(1,)](rows, into)
+        assert torch.equal(out.view(torch.int32), as_tf32(x).flip(0).view(torch.int32))
+        rounds.round_f32_to_tf32 = False
+        launched[0][(1,)](rounds, into)
+        assert torch.equal(out.view(torch.int32), x.view(torch.int32))
+
+
+def test_round_f32_to_tf32_of_halves():
+    desc = TensorDescriptor.from_tensor(torch.zeros(8, 8, dtype=torch.float16), [8, 8])
+    desc.round_f32_to_tf32 = True
+    with pytest.raises(tegula.CompileError, match="round_f32_to_tf32 is for float32"):
+        copied[(1,)](desc, desc)

@@ -1,4 +1,4 @@
-"""Signals while a kernel runs: handlers run in the midst of launches; they raise, launch, fork.
+"""Signals while a kernel runs: handlers run in the midst of it; they raise, launch, fork.
 
 Each is a script in a process of its own. Nothing is timed: who sends a signal waits until
 the kernel has written that it runs, and kernels run until they are told to end.

@@ -145,7 +145,7 @@ def _nodes(ty: Any) -> int:
     if isinstance(ty, (tuple, list)):
         return 1 + sum(map(_nodes, ty))
     if str(ty).startswith("tensordesc"):
-        return 3 * _rank(ty) + 3
+        return 3 * _rank(ty) + 4  # itself, its base, sides, padding, rounding
     return 1
 
 

@@ -68,8 +68,7 @@ class TensorDescriptor:
     strides       in elements; the last is 1, the others are multiples of 16 bytes
     block_shape   of what ``desc.load([..])`` returns; any sides, not powers of two alone
     padding       what reads outside give: "zero" or "nan"
-    round_f32_to_tf32   of float32: elements may be cut to tf32 on their way. They are not:
-                  a dot rounds its operands itself
+    round_f32_to_tf32   what is read of float32 becomes the nearest tf32, ties to even
 
     The fields may be changed between launches; a launch reads them all.
 
