@@ -245,3 +245,33 @@ fe_attribute(Fe *f, Value v, const char *name)
     }
     return (Value){0};
 }
+
+/* ---- for functions of constants ---------------------------------------------------------- */
+
+bool
+fe_has_stand_in(Value v)
+{
+    return v.kind == V_TENSOR || v.kind == V_BLOCK_PTR;
+}
+
+/* An object that isinstance() takes for v's class and that has those attributes of v which
+ * are known while compiling; what else is done to it is a TypeError or an AttributeError. */
+PyObject *
+fe_stand_in(Fe *f, Value v)
+{
+    static const char *const names[] = {"dtype", "type",        "shape",
+                                        "numel", "block_shape", "block_type"};
+    bool is_desc = v.kind == V_BLOCK_PTR && v.bp->is_desc;
+    PyObject *known = fe_own(f, PyDict_New());
+    for (size_t i = 0; i < COUNT(names); i++) {
+        Value x = fe_attribute(f, v, names[i]);
+        if (!is_absent(x) && all_known(f, x) &&
+            PyDict_SetItemString(known, names[i], v_to_py(f, x, names[i])))
+            fe_raise(f, f->b.loc);
+    }
+    PyObject *cls =
+        is_desc ? fe_own(f, PyObject_GetAttrString(f->core, "tensor_descriptor"))
+                : f->cls_tensor;
+    PyObject *m = fe_own(f, PyImport_ImportModule("tegula.language.types"));
+    return fe_own(f, PyObject_CallMethod(m, "_StandIn", "OO", cls, known));
+}

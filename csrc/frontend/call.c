@@ -262,7 +262,23 @@ value_of_result(Fe *f, PyObject *r, PyObject *pos, const Value *all)
     return v_from_py(f, r);
 }
 
-/* A function of Python's runs while compiling: all of its arguments are constants. */
+/* What a user's function of constants raised over a stand-in is about a value that it needs:
+ * `x`, the first that is none. Anything else it raises is its own. */
+static void
+blame_stand_in(Fe *f, const Value *all, int n, const char *what)
+{
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) &&
+        !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return;
+    for (int i = 0; i < n; i++)
+        if (fe_has_stand_in(all[i])) {
+            PyErr_Clear();
+            v_to_py(f, all[i], what);
+        }
+}
+
+/* A function of Python's runs while compiling: all of its arguments are constants. A user's
+ * may ask a tensor what is known of it, its dtype: fe_stand_in(). */
 static Value
 call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
             const char *const *kw, const Value *kw_args)
@@ -281,6 +297,7 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     const char *what = str_printf(f->a, "an argument of %s()", name ? name : "it");
     PyObject *pos = fe_own(f, PyTuple_New(n)), *named = NULL;
     bool foreign = is_foreign(f, o);
+    bool is_users = fe_has_attr(f, o, "__tegula_constexpr__") && !is_of_tegula(o);
     if (n_kw || foreign)
         named = fe_own(f, PyDict_New());
     bool is_users = fe_has_attr(f, o, "__tegula_constexpr__") && !fe_is_ours(f, o);
@@ -291,7 +308,8 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         }
         if (all[i].kind != V_OBJ && name && !is_users)
             help_instead(f, name);
-        PyObject *x = v_to_py(f, all[i], what);
+        bool stands_in = is_users && fe_has_stand_in(all[i]);
+        PyObject *x = stands_in ? fe_stand_in(f, all[i]) : v_to_py(f, all[i], what);
         f->c->pending_help = NULL;
         if (i < n)
             PyTuple_SetItem(pos, i, Py_NewRef(x));
@@ -304,7 +322,10 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
                               : PyObject_Call(o, pos, named);
     if (f->c->opt.interpret)
         tracing_pause();
-    Value r = value_of_result(f, fe_own(f, given), foreign ? pos : NULL, all);
+    if (!given && is_users)
+        blame_stand_in(f, all, n + n_kw, what);
+    Value r = value_of_result(f, fe_own(f, given), foreign || is_users ? pos : NULL,
+                              all);
     f->args = outer;
     return r;
 }

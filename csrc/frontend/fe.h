@@ -411,6 +411,9 @@ Val *fe_pick(Fe *f, Val *v, int dim, Val *index);
 Value fe_elements(Fe *f, Value v, const char *of);
 bool fe_truth(Fe *f, Value v, const char *of); /* of a constant that an if may test */
 Value fe_attribute(Fe *f, Value v, const char *name); /* V_NONE: it has none */
+/* What a function of constants may ask a value that is none for: its types and sides. */
+bool fe_has_stand_in(Value v);
+PyObject *fe_stand_in(Fe *f, Value v);
 /* The Python object of t's element: a dtype, or a pointer type. */
 PyObject *fe_dtype_object(Fe *f, const Type *t, bool is_const);
 /* block_type(element, shape), as Python knows it. */

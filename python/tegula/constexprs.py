@@ -58,6 +58,7 @@ def constexpr_function(fn: Callable[..., R]) -> ConstexprFunction[R]:
     """Let kernels call fn on constants: ``@tegula.constexpr_function``.
 
     Types:  arguments and results are Python's: numbers, strings, dtypes, tuples, None.
+            Of a tensor or a descriptor it may ask the dtype, the shape, and isinstance().
     Cost:   it runs while compiling; the host may call it like any function.
     Errors: CompileError[VALUE] in a kernel for arguments known only at run time.
 

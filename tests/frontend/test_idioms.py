@@ -37,6 +37,54 @@ def test_constexpr_function_is_an_ordinary_one_on_the_host():
     assert tl.constexpr(max)(3, 4) == 4
 
 
+@tegula.constexpr_function
+def element_of(x):
+    """What triton_kernels asks of what may be a pointer or a descriptor."""
+    if isinstance(x, tl.tensor):
+        return x.dtype.element_ty if x.dtype.is_ptr() else x.dtype
+    assert isinstance(x, tl.tensor_descriptor) and x.block_shape == (8, 16)
+    return x.dtype
+
+
+@tegula.constexpr_function
+def either(x, y):
+    return x if y is None else y
+
+
+@tegula.jit
+def ask_of_values(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    d = tl.make_tensor_descriptor(x_ptr, [8, 16], [16, 1], [8, 16])
+    at = tl.arange(0, BLOCK)
+    tl.static_assert(element_of(d) == tl.float32)
+    tl.static_assert(element_of(at) == tl.int32)
+    x = either(tl.load(x_ptr + at), y=None)
+    tl.store(y_ptr + at, x.to(element_of(y_ptr), bitcast=True))
+
+
+def test_constexpr_function_of_what_runs(run):
+    """Its types and sides are constants; it may be returned."""
+    x = np.linspace(-1, 1, 128, dtype=np.float32)
+    y = np.zeros(128, np.uint32)
+    run(ask_of_values, x, y, BLOCK=128)
+    assert np.array_equal(y, x.view(np.uint32))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [lambda n: n + 1, lambda n: 1 if n else 2, lambda n: n == 3, lambda n: {n: 1}],
+)
+def test_constexpr_function_of_a_value(fn):
+    """What needs the value is an error about the argument, never an answer."""
+    ask = tegula.constexpr_function(fn)
+
+    @tegula.jit
+    def kernel(y, n):
+        tl.store(y, ask(n))
+
+    with pytest.raises(tegula.CompileError, match=r"'n' .* known only when it runs"):
+        kernel.lower("*fp32", "i32")
+
+
 def test_constexpr_function_changed():
     """The kernel is compiled anew, as it is for a changed helper."""
     f = tl.constexpr(lambda x: x * 2)

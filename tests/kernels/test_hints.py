@@ -91,3 +91,12 @@ def test_a_block_that_wraps(device, dtype) -> None:
     X, Y = device.put(x), device.put(out)
     wrapped[(2,)](X, Y, 96, BLOCK=128)
     assert np.array_equal(device.get(Y), np.arange(256) % 96)
+
+
+def test_a_block_that_wraps_is_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of i % n that ends with the tensor: no access is past its end, for that a run
+    of four elements would be is not what the kernel says."""
+    monkeypatch.setattr(tegula.knobs.runtime, "check_bounds", True)
+    x, out = np.arange(77, dtype=np.float32), np.zeros(128, np.float32)
+    wrapped[(2,)](x, out, 77, BLOCK=64)
+    assert np.array_equal(out, np.arange(128) % 77)

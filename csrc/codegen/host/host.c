@@ -405,7 +405,7 @@ cg_host(Func *f, Binary *out)
     number(h, f->body);
     h->done = NEW_N(c->arena, bool, h->n_pos + 1);
     h->facts = facts_new(f);
-    facts_trust_hints(h->facts, 2); /* 16 bytes of f32 */
+    facts_trust_hints(h->facts, c->opt.check_bounds ? 0 : 2); /* 16 bytes of f32 */
     look_at_cpu(h);
     h->written = written_new(f);
     const char *symbol = str_printf(c->arena, "tegula_%s", f->name);

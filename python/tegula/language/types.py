@@ -519,6 +519,24 @@ class _Placeholder:
     """A tensor, for a function that may only pass it on."""
 
 
+class _StandIn:
+    """A tensor, for a function of constants: what is known of it while compiling."""
+
+    _cls: type
+
+    def __init__(self, cls: type, known: dict[str, Any]) -> None:
+        self.__dict__.update(known, _cls=cls)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return self._cls
+
+    def _unknown(self, *args: Any) -> Any:
+        raise TypeError("its value is known only when the kernel runs")
+
+    __bool__ = __eq__ = __ne__ = __hash__ = _unknown
+
+
 def _call_foreign(fn: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
     """fn, which a library marked with ``__triton_builtin__``, on what a kernel passes."""
 
