@@ -297,7 +297,6 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     const char *what = str_printf(f->a, "an argument of %s()", name ? name : "it");
     PyObject *pos = fe_own(f, PyTuple_New(n)), *named = NULL;
     bool foreign = is_foreign(f, o);
-    bool is_users = fe_has_attr(f, o, "__tegula_constexpr__") && !is_of_tegula(o);
     if (n_kw || foreign)
         named = fe_own(f, PyDict_New());
     bool is_users = fe_has_attr(f, o, "__tegula_constexpr__") && !fe_is_ours(f, o);
