@@ -15,7 +15,8 @@ enum {
 
 /* What code is made for, as messages call it. */
 const char *foreign_target(const Ll *l);
-/* Option enable_reflect_ftz: does code that asks for "__CUDA_FTZ" flush subnormal numbers? */
+/* Option enable_reflect_ftz: do exp, exp2 and rsqrt of float32 flush subnormal numbers on a
+ * GPU, and does a library that asks for "__CUDA_FTZ"? */
 bool foreign_flushes(const Ll *l);
 /* A function that no library needs to bring along: of C, of libdevice, of CUDA's run time. */
 bool foreign_is_known(Ll *l, const char *name);

@@ -2,6 +2,7 @@
  */
 #include <stdio.h>
 
+#include "codegen/library/foreign.h"
 #include "codegen/math.h"
 #include "codegen/simt/ptx.h"
 
@@ -14,7 +15,18 @@ f32_call(Ll *l, const char *name, Lv x)
 static Lv
 ex2(Ll *l, Lv x)
 {
-    return ll_asm(l, l->f32, "ex2.approx.ftz.f32 $0, $1;", "=f,f", &x, 1, false);
+    const char *text = foreign_flushes(l) ? "ex2.approx.ftz.f32 $0, $1;"
+                                          : "ex2.approx.f32 $0, $1;";
+    return ll_asm(l, l->f32, text, "=f,f", &x, 1, false);
+}
+
+static Lv
+rsqrt(Ll *l, Lv x)
+{
+    return f32_call(l,
+                    foreign_flushes(l) ? "llvm.nvvm.rsqrt.approx.ftz.f"
+                                       : "llvm.nvvm.rsqrt.approx.f",
+                    x);
 }
 
 /* x = q pi/2 + r without doubles, where q has at most 17 bits: pi/2 in three parts, the
@@ -58,7 +70,7 @@ sine(Ll *l, Lv x, int turn)
 }
 
 /* The approximations Triton's functions are, where PTX has one that is good enough: one
- * instruction, subnormals flushed. The rest is shared with the CPU. */
+ * instruction, subnormals flushed (enable_reflect_ftz). The rest is shared with the CPU. */
 static Lv
 ptx_math(Ll *l, OpCode op, Elem e, Lv *x)
 {
@@ -72,7 +84,7 @@ ptx_math(Ll *l, OpCode op, Elem e, Lv *x)
         }
         case OP_DIV:
             return ll_asm(l, l->f32, "div.full.f32 $0, $1, $2;", "=f,f,f", x, 2, false);
-        case OP_RSQRT: return f32_call(l, "llvm.nvvm.rsqrt.approx.ftz.f", x[0]);
+        case OP_RSQRT: return rsqrt(l, x[0]);
         case OP_SQRT:
             return ll_asm(l, l->f32, "sqrt.approx.f32 $0, $1;", "=f,f", x, 1, false);
         case OP_SIN: return sine(l, x[0], 0);
