@@ -234,90 +234,116 @@ drop_unchanged(Carried *k, Op *op, int arg_at, int first, Val **out)
     }
 }
 
+typedef VEC(Val *) Vals;
+
+static void
+push_all(Fe *f, Vals *to, Val *const *v, int n)
+{
+    for (int i = 0; i < n; i++)
+        PUSH(f->a, to, v[i]);
+}
+
+/* What a loop carries that a break or a return may end, at the end of its body: stop; if it
+ * may return, whether it did, and with what. Empty: nothing ends it but its condition. */
+static Vals
+ways_out(Fe *f, const Loop *l)
+{
+    Vals v = {0};
+    Val *ret[MAX_LEAVES];
+    int n_ret = is_absent(l->ret) ? 0 : v_flatten(f, l->ret, ret, MAX_LEAVES, 0);
+    if (l->broke && l->returned)
+        PUSH(f->a, &v, ir_bin(&f->b, OP_OR, l->broke, l->returned));
+    else if (l->broke || l->returned)
+        PUSH(f->a, &v, l->broke ? l->broke : l->returned);
+    if (l->returned) {
+        PUSH(f->a, &v, l->returned);
+        push_all(f, &v, ret, n_ret);
+    }
+    return v;
+}
+
+/* A block with test's arguments in its place, which passed may have among it. */
+static Block *
+take_arguments(Fe *f, Block *test, Vals *passed)
+{
+    Block *b = ir_block(f->func, NULL);
+    for (int i = 0; i < test->n_args; i++)
+        ir_block_arg(b, test->args[i]->type, test->args[i]->name);
+    for (int i = 0; i < test->n_args; i++) {
+        ir_replace(test->args[i], b->args[i]);
+        for (int k = 0; k < passed->n; k++)
+            if (passed->at[k] == test->args[i])
+                passed->at[k] = b->args[i];
+    }
+    while (test->n_args)
+        ir_drop_block_arg(test, test->n_args - 1);
+    return b;
+}
+
+/* The test of a loop whose argument `stop` ends it:
+ *
+ *     if stop: false, what there is; else: what the condition says
+ *
+ * passed: what test says and passes on, the condition first. */
+static Block *
+guarded(Fe *f, Block *test, int stop, Vals *passed)
+{
+    const Type *i1 = ty_scalar(f->c, E_I1);
+    Block *guard = take_arguments(f, test, passed);
+    fe_build_in(f, guard);
+    Op *choice = ir_op(&f->b, OP_IF, 1, &guard->args[stop], 0, NULL);
+    Block *stopped = ir_block(f->func, choice);
+    ir_set_region(choice, 0, stopped);
+    ir_set_region(choice, 1, test);
+    Vals now = {0}, then = {0}, chosen = {0};
+    fe_build_in(f, stopped);
+    PUSH(f->a, &now, ir_const_int(&f->b, i1, 0));
+    PUSH(f->a, &then, passed->at[0]);
+    PUSH(f->a, &chosen, ir_add_result(choice, i1));
+    for (int i = 0; i < guard->n_args; i++) {
+        Val *x = guard->args[i], *p = passed->at[1 + i];
+        if (p != x) {
+            PUSH(f->a, &now, x);
+            PUSH(f->a, &then, p);
+        }
+        PUSH(f->a, &chosen, p == x ? x : ir_add_result(choice, x->type));
+    }
+    ir_op(&f->b, OP_YIELD, now.n, now.at, 0, NULL);
+    fe_build_in(f, test);
+    ir_op(&f->b, OP_YIELD, then.n, then.at, 0, NULL);
+    fe_build_in(f, guard);
+    ir_op(&f->b, OP_CONDITION, chosen.n, chosen.at, 0, NULL);
+    return guard;
+}
+
 /* A while whose region 0 is test, with what a break or a return carries behind the n values
  * of init. cond: at the end of test, of those n; next: what the body yields. */
 static Op *
 build_while(Fe *f, Loop *l, Block *test, Val *cond, int n, Val **init, Val **pass,
             Val **next)
 {
-    VEC(Val *) first = {0}, more = {0};
-    Val *ret[MAX_LEAVES], *stop = NULL;
-    int n_ret = is_absent(l->ret) ? 0 : v_flatten(f, l->ret, ret, MAX_LEAVES, 0);
-    const Type *i1 = ty_scalar(f->c, E_I1);
+    Vals yields = {0}, first = {0}, passed = {0};
     fe_build_in(f, l->body);
-    if (l->broke && l->returned)
-        stop = ir_bin(&f->b, OP_OR, l->broke, l->returned);
-    else if (l->broke || l->returned)
-        stop = l->broke ? l->broke : l->returned;
-    if (stop)
-        PUSH(f->a, &more, stop);
-    if (l->returned) {
-        PUSH(f->a, &more, l->returned);
-        for (int i = 0; i < n_ret; i++)
-            PUSH(f->a, &more, ret[i]);
-    }
-    VEC(Val *) yields = {0};
-    for (int i = 0; i < n; i++)
-        PUSH(f->a, &yields, next[i]);
-    for (int i = 0; i < more.n; i++)
-        PUSH(f->a, &yields, more.at[i]);
+    Vals more = ways_out(f, l);
+    push_all(f, &yields, next, n);
+    push_all(f, &yields, more.at, more.n);
     ir_op(&f->b, OP_YIELD, yields.n, yields.at, 0, NULL);
     fe_build_in(f, l->outer);
-    for (int i = 0; i < n; i++)
-        PUSH(f->a, &first, init[i]);
+    push_all(f, &first, init, n);
     for (int i = 0; i < more.n; i++)
         PUSH(f->a, &first, ir_const_bits(&f->b, more.at[i]->type, 0));
     const Type **types = NEW_N(f->a, const Type *, first.n + 1);
     for (int i = 0; i < first.n; i++)
         types[i] = first.at[i]->type;
     Op *op = ir_op(&f->b, OP_WHILE, first.n, first.at, first.n, types);
-    VEC(Val *) passed = {0};
     PUSH(f->a, &passed, cond);
-    for (int i = 0; i < n; i++)
-        PUSH(f->a, &passed, pass[i]);
+    push_all(f, &passed, pass, n);
     for (int i = n; i < first.n; i++) {
         ir_block_arg(l->body, types[i], NULL);
         PUSH(f->a, &passed, ir_block_arg(test, types[i], NULL));
     }
-    if (stop) {
-        /* if stop: false, what there is; else: what the condition says */
-        Block *guard = ir_block(f->func, NULL), *asks = test;
-        for (int i = 0; i < test->n_args; i++)
-            ir_block_arg(guard, test->args[i]->type, test->args[i]->name);
-        for (int i = 0; i < test->n_args; i++)
-            ir_replace(test->args[i], guard->args[i]);
-        for (int i = 0; i < passed.n; i++)
-            for (int j = 0; j < test->n_args; j++)
-                if (passed.at[i] == test->args[j])
-                    passed.at[i] = guard->args[j];
-        while (test->n_args)
-            ir_drop_block_arg(test, test->n_args - 1);
-        fe_build_in(f, guard);
-        Op *choice = ir_op(&f->b, OP_IF, 1, &guard->args[n], 0, NULL);
-        Block *stopped = ir_block(f->func, choice);
-        ir_set_region(choice, 0, stopped);
-        ir_set_region(choice, 1, asks);
-        VEC(Val *) a = {0}, b = {0}, c = {0};
-        fe_build_in(f, stopped);
-        PUSH(f->a, &a, ir_const_int(&f->b, i1, 0));
-        PUSH(f->a, &b, cond);
-        PUSH(f->a, &c, ir_add_result(choice, i1));
-        for (int i = 0; i < first.n; i++) {
-            Val *p = passed.at[1 + i];
-            if (p == guard->args[i]) {
-                PUSH(f->a, &c, p);
-                continue;
-            }
-            PUSH(f->a, &a, guard->args[i]);
-            PUSH(f->a, &b, p);
-            PUSH(f->a, &c, ir_add_result(choice, types[i]));
-        }
-        ir_op(&f->b, OP_YIELD, a.n, a.at, 0, NULL);
-        fe_build_in(f, asks);
-        ir_op(&f->b, OP_YIELD, b.n, b.at, 0, NULL);
-        fe_build_in(f, guard);
-        ir_op(&f->b, OP_CONDITION, c.n, c.at, 0, NULL);
-        test = guard;
+    if (more.n) {
+        test = guarded(f, test, n, &passed);
     } else {
         fe_build_in(f, test);
         ir_op(&f->b, OP_CONDITION, passed.n, passed.at, 0, NULL);
@@ -344,8 +370,10 @@ leave(Fe *f, Loop *l, Op *op, int at)
     return FALLS | RETURNS;
 }
 
-static Status
-run_time_for(Fe *f, Node *n, const Range *r)
+/* ---- for ---------------------------------------------------------------------------------- */
+
+static void
+check_head(Fe *f, const Node *n)
 {
     if (n->n_list2) {
         err_help(f->c, "set a flag before the break and test it after the loop; "
@@ -359,81 +387,118 @@ run_time_for(Fe *f, Node *n, const Range *r)
                  "it apart by // and %%");
         err_at(f->c, fe_loc(f, n->b), SYNTAX, "unpacking in 'for' over a range");
     }
-    /* range(a, b, -s) runs as k = 0, s, .. below a - b with the index a - k. */
-    Value step_v = fe_read(f, r->step);
-    bool down = is_int_obj(step_v) && v_const_int(f, step_v, "the step") < 0;
-    if (is_int_obj(step_v) && v_const_int(f, step_v, "the step") == 0)
+}
+
+/* A range as it runs: range(a, b, -s) as k = 0, s, .. below a - b with the index a - k. */
+typedef struct Counting {
+    Val *lb, *ub, *step;
+    Val *from; /* a; NULL: the index is k */
+} Counting;
+
+static Counting
+counting(Fe *f, const Range *r)
+{
+    Counting c = {0};
+    Value step = fe_read(f, r->step);
+    int64_t by = is_int_obj(step) ? v_const_int(f, step, "the step") : 1;
+    if (!by)
         fail(f, VALUE, "the step of a range must not be 0");
-    if (down)
-        step_v = v_int(f, -v_const_int(f, step_v, "the step"));
-    Val *lb = bound(f, r->start, "the start of a range");
-    Val *ub = bound(f, r->stop, "the end of a range");
-    Val *step = bound(f, step_v, "the step of a range");
+    if (by < 0)
+        step = v_int(f, -by);
+    c.lb = bound(f, r->start, "the start of a range");
+    c.ub = bound(f, r->stop, "the end of a range");
+    c.step = bound(f, step, "the step of a range");
     Elem e = fe_promote_elems(
-        f, fe_promote_elems(f, lb->type->elem, ub->type->elem, false, "range"),
-        step->type->elem, false, "range");
+        f, fe_promote_elems(f, c.lb->type->elem, c.ub->type->elem, false, "range"),
+        c.step->type->elem, false, "range");
     if (elem_info[e].bits < 32)
         e = E_I32;
-    lb = fe_cast(f, lb, e, ROUND_RTNE);
-    ub = fe_cast(f, ub, e, ROUND_RTNE);
-    step = fe_cast(f, step, e, ROUND_RTNE);
-    Val *from = lb;
-    if (down) {
-        ub = ir_bin(&f->b, OP_SUB, lb, ub);
-        lb = fe_const_int(f, lb->type, 0);
+    c.lb = fe_cast(f, c.lb, e, ROUND_RTNE);
+    c.ub = fe_cast(f, c.ub, e, ROUND_RTNE);
+    c.step = fe_cast(f, c.step, e, ROUND_RTNE);
+    if (by < 0) {
+        c.from = c.lb;
+        c.ub = ir_bin(&f->b, OP_SUB, c.lb, c.ub);
+        c.lb = fe_const_int(f, c.lb->type, 0);
     }
-    Loop l = {.n = n, .outer = f->b.block, .loc = f->b.loc};
-    Carried *k = l.k = carried(f, n, n->b, lb->type);
-    l.before = fe_copy_locals(f);
-    l.out = NEW_N(f->a, Val *, k->n_leaves + 1);
-    l.body = ir_block(f->func, NULL);
-    Val *iv = ir_block_arg(l.body, lb->type, down ? NULL : n->b->name), *index = iv;
+    return c;
+}
+
+/* The body: a block of the counter and what is carried. */
+static void
+lower_for_body(Fe *f, Loop *l, const Counting *c)
+{
+    const Carried *k = l->k;
+    l->body = ir_block(f->func, NULL);
+    Val *iv = ir_block_arg(l->body, c->lb->type, c->from ? NULL : l->n->b->name);
     Val **in = NEW_N(f->a, Val *, k->n_leaves + 1);
     for (int i = 0; i < k->n_leaves; i++)
-        in[i] = ir_block_arg(l.body, k->type[i], k->leaf[i]->name);
-    fe_build_in(f, l.body);
-    set_carried(f, k, in);
-    if (down)
-        index = ir_bin(&f->b, OP_SUB, from, iv);
-    fe_assign(f, n->b, v_val(index));
-    lower_body(f, &l);
-    Op *op;
-    if (!l.broke && !l.returned) {
-        ir_op(&f->b, OP_YIELD, k->n_leaves, l.out, 0, NULL);
-        fe_build_in(f, l.outer);
-        Val **args = NEW_N(f->a, Val *, 3 + k->n_leaves);
-        args[0] = lb;
-        args[1] = ub;
-        args[2] = step;
-        memcpy(args + 3, k->leaf, (size_t)k->n_leaves * sizeof *args);
-        op = ir_op(&f->b, OP_FOR, 3 + k->n_leaves, args, k->n_leaves, k->type);
-        ir_set_attr(op, ATTR_STAGES, r->stages);
-        ir_set_attr(op, ATTR_UNROLL, r->unroll);
-        ir_set_attr(op, ATTR_LOOP, r->flags);
-        ir_set_region(op, 0, l.body);
-        drop_unchanged(k, op, 3, 1, l.out);
-        return leave(f, &l, op, k->n_leaves);
-    }
-    int n_vals = 1 + k->n_leaves;
-    Val **init = NEW_N(f->a, Val *, n_vals), **next = NEW_N(f->a, Val *, n_vals);
-    init[0] = lb;
-    next[0] = ir_bin(&f->b, OP_ADD, iv, step);
+        in[i] = ir_block_arg(l->body, k->type[i], k->leaf[i]->name);
+    fe_build_in(f, l->body);
+    set_carried(f, l->k, in);
+    fe_assign(f, l->n->b, v_val(c->from ? ir_bin(&f->b, OP_SUB, c->from, iv) : iv));
+    lower_body(f, l);
+}
+
+/* Nothing ends it early. */
+static Status
+close_for(Fe *f, Loop *l, const Counting *c, const Range *r)
+{
+    Carried *k = l->k;
+    ir_op(&f->b, OP_YIELD, k->n_leaves, l->out, 0, NULL);
+    fe_build_in(f, l->outer);
+    Val **args = NEW_N(f->a, Val *, 3 + k->n_leaves);
+    args[0] = c->lb;
+    args[1] = c->ub;
+    args[2] = c->step;
+    memcpy(args + 3, k->leaf, (size_t)k->n_leaves * sizeof *args);
+    Op *op = ir_op(&f->b, OP_FOR, 3 + k->n_leaves, args, k->n_leaves, k->type);
+    ir_set_attr(op, ATTR_STAGES, r->stages);
+    ir_set_attr(op, ATTR_UNROLL, r->unroll);
+    ir_set_attr(op, ATTR_LOOP, r->flags);
+    ir_set_region(op, 0, l->body);
+    drop_unchanged(k, op, 3, 1, l->out);
+    return leave(f, l, op, k->n_leaves);
+}
+
+/* A break or a return may end it: a while, whose first value is the counter. */
+static Status
+close_as_while(Fe *f, Loop *l, const Counting *c)
+{
+    Carried *k = l->k;
+    int n = 1 + k->n_leaves;
+    Val **init = NEW_N(f->a, Val *, n), **next = NEW_N(f->a, Val *, n);
+    init[0] = c->lb;
+    next[0] = ir_bin(&f->b, OP_ADD, l->body->args[0], c->step);
     memcpy(init + 1, k->leaf, (size_t)k->n_leaves * sizeof *init);
-    memcpy(next + 1, l.out, (size_t)k->n_leaves * sizeof *next);
+    memcpy(next + 1, l->out, (size_t)k->n_leaves * sizeof *next);
     Block *test = ir_block(f->func, NULL);
-    for (int i = 0; i < n_vals; i++)
+    for (int i = 0; i < n; i++)
         ir_block_arg(test, init[i]->type, init[i]->name);
-    Val **pass = NEW_N(f->a, Val *, n_vals);
-    memcpy(pass, test->args, (size_t)n_vals * sizeof *pass);
+    Val **pass = NEW_N(f->a, Val *, n);
+    memcpy(pass, test->args, (size_t)n * sizeof *pass);
     fe_build_in(f, test);
-    fe_set_locals(f, l.before);
+    fe_set_locals(f, l->before);
     set_carried(f, k, pass + 1);
-    fe_mark_line(f, n, true);
-    Val *cond = ir_bin(&f->b, OP_LT, pass[0], ub);
-    op = build_while(f, &l, test, cond, n_vals, init, pass, next);
+    fe_mark_line(f, l->n, true);
+    Val *cond = ir_bin(&f->b, OP_LT, pass[0], c->ub);
+    Op *op = build_while(f, l, test, cond, n, init, pass, next);
     int n_before = op->n_results;
-    drop_unchanged(k, op, 1, 1, l.out);
-    return leave(f, &l, op, n_vals - (n_before - op->n_results));
+    drop_unchanged(k, op, 1, 1, l->out);
+    return leave(f, l, op, n - (n_before - op->n_results));
+}
+
+static Status
+run_time_for(Fe *f, Node *n, const Range *r)
+{
+    check_head(f, n);
+    Counting c = counting(f, r);
+    Loop l = {.n = n, .outer = f->b.block, .loc = f->b.loc};
+    l.k = carried(f, n, n->b, c.lb->type);
+    l.before = fe_copy_locals(f);
+    l.out = NEW_N(f->a, Val *, l.k->n_leaves + 1);
+    lower_for_body(f, &l, &c);
+    return l.broke || l.returned ? close_as_while(f, &l, &c) : close_for(f, &l, &c, r);
 }
 
 /* The iterations from i on of a loop that is unrolled. */

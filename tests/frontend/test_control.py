@@ -294,6 +294,25 @@ def large(n):
 
 
 @tegula.jit
+def while_flag(x, n):
+    goes_on = n > 0
+    i = 0
+    while goes_on:
+        if i > 5:
+            break
+        i += 1
+        goes_on = i < n
+    tl.store(x, i)
+
+
+@pytest.mark.parametrize("n", [0, 3, 10])
+def test_break_out_of_a_while_whose_condition_is_a_variable(run: Any, n: int) -> None:
+    x = np.zeros(1, np.int32)
+    run(while_flag, x, n)
+    assert x.tolist() == [min(n, 6)]
+
+
+@tegula.jit
 def open_end(x, N: tl.constexpr):
     for k in range(2, N):
         a, b = at_three(k)
