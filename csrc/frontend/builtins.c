@@ -114,75 +114,114 @@ signature_text(Fe *f, const Builtin *bi, const SigParam *p, int n)
     return sb.at;
 }
 
-/* Binds arguments to the signature and runs it. */
+/* A call of a builtin while its arguments are put in their places. */
+typedef struct Binding {
+    const Builtin *bi;
+    const Node *call; /* or NULL */
+    int n;            /* parameters */
+    SigParam p[MAX_PARAM];
+    Value a[MAX_PARAM];
+    const Node *node[MAX_PARAM]; /* where each argument is written; or NULL */
+} Binding;
+
+static NORETURN void
+bad_argument(Fe *f, const Binding *b, const char *why)
+{
+    err_at(f->c, f->b.loc, ARGUMENT, str_printf(f->a, "%s()", b->bi->name), why);
+}
+
+static NORETURN void
+too_many(Fe *f, const Binding *b, int n)
+{
+    int n_self = b->n && !strcmp(b->p[0].name, "desc");
+    bool is_shape = b->n && !strcmp(b->p[0].name, "shape");
+    err_help(f->c,
+             n_self     ? "it is %s; offsets are one list, [i, j]"
+             : is_shape ? "it is %s; a shape is one tuple, (M, N)"
+                        : "it is %s",
+             signature_text(f, b->bi, b->p, b->n));
+    bad_argument(f, b,
+                 str_printf(f->a, "it takes %s%d argument%s, but %d %s given",
+                            b->n > n_self ? "at most " : "", b->n - n_self,
+                            b->n - n_self == 1 ? "" : "s", n - n_self,
+                            n - n_self == 1 ? "was" : "were"));
+}
+
+static void
+bind_positional(Fe *f, Binding *b, int n, const Value *args, bool is_method)
+{
+    int i = 0;
+    for (int at = 0; i < n && at < b->n; at++) {
+        if (b->p[at].is_rest) {
+            b->a[at] = v_tuple(f, n - i, args + i);
+            i = n;
+        } else {
+            b->node[at] = fe_positional_node(b->call, i, is_method);
+            b->a[at] = fe_read(f, args[i++]);
+        }
+    }
+    if (i < n)
+        too_many(f, b, n);
+}
+
+static NORETURN void
+unknown_keyword(Fe *f, const Binding *b, const char *name, const Node *at)
+{
+    const char *words[MAX_PARAM + 1] = {0};
+    for (int j = 0; j < b->n; j++)
+        words[j] = b->p[j].name;
+    fe_point(f, at);
+    err_help(f->c, "it is %s", signature_text(f, b->bi, b->p, b->n));
+    fe_unknown_keyword(f, b->bi->name, name, words);
+}
+
+static void
+bind_keyword(Fe *f, Binding *b, const char *name, Value v, const Node *at)
+{
+    int to = -1;
+    for (int j = 0; j < b->n && to < 0; j++)
+        if (!strcmp(b->p[j].name, name))
+            to = j;
+    /* what a wrapper written for Triton hands on */
+    if (to < 0 && (!strcmp(name, "_semantic") || !strcmp(name, "_builder")))
+        return;
+    if (to < 0)
+        unknown_keyword(f, b, name, at);
+    if (!is_absent(b->a[to])) {
+        fe_point(f, at);
+        bad_argument(f, b, str_printf(f->a, "'%s' is given twice", name));
+    }
+    b->node[to] = at;
+    b->a[to] = fe_read(f, v);
+}
+
+static void
+check_all_given(Fe *f, const Binding *b)
+{
+    for (int j = 0; j < b->n; j++)
+        if (is_absent(b->a[j]) && !b->p[j].has_default) {
+            err_help(f->c, "it is %s", signature_text(f, b->bi, b->p, b->n));
+            bad_argument(
+                f, b, str_printf(f->a, "the argument '%s' is missing", b->p[j].name));
+        }
+}
+
 Value
 fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
                 const char *const *kw, const Value *kw_args)
 {
-    Value a[MAX_PARAM] = {0};
-    SigParam p[MAX_PARAM] = {0};
-    const Node *node[MAX_PARAM] = {0}, *call = f->call;
-    bool is_method = f->is_method;
+    Binding b = {.bi = bi, .call = f->call};
     f->call = NULL;
-    int n_params = read_signature(f, bi->sig, p), at = 0, i = 0;
-    const char *who = str_printf(f->a, "%s()", bi->name), *outer = f->callee;
-    for (; i < n && at < n_params; at++) {
-        if (p[at].is_rest) {
-            a[at] = v_tuple(f, n - i, args + i);
-            i = n;
-        } else {
-            node[at] = fe_positional_node(call, i, is_method);
-            a[at] = fe_read(f, args[i++]);
-        }
-    }
-    if (i < n) {
-        int n_self = n_params && !strcmp(p[0].name, "desc");
-        bool is_shape = n_params && !strcmp(p[0].name, "shape");
-        err_help(f->c,
-                 n_self     ? "it is %s; offsets are one list, [i, j]"
-                 : is_shape ? "it is %s; a shape is one tuple, (M, N)"
-                            : "it is %s",
-                 signature_text(f, bi, p, n_params));
-        err_at(f->c, f->b.loc, ARGUMENT, who,
-               str_printf(f->a, "it takes %s%d argument%s, but %d %s given",
-                          n_params > n_self ? "at most " : "", n_params - n_self,
-                          n_params - n_self == 1 ? "" : "s", n - n_self,
-                          n - n_self == 1 ? "was" : "were"));
-    }
-    for (int k = 0; k < n_kw; k++) {
-        int to = -1;
-        for (int j = 0; j < n_params && to < 0; j++)
-            if (p[j].name == kw[k] || !strcmp(p[j].name, kw[k]))
-                to = j;
-        /* what a wrapper written for Triton hands on */
-        if (to < 0 && (!strcmp(kw[k], "_semantic") || !strcmp(kw[k], "_builder")))
-            continue;
-        if (to < 0) {
-            const char *words[MAX_PARAM + 1] = {0};
-            for (int j = 0; j < n_params; j++)
-                words[j] = p[j].name;
-            fe_point(f, fe_keyword_node(call, k));
-            err_help(f->c, "it is %s", signature_text(f, bi, p, n_params));
-            fe_unknown_keyword(f, bi->name, kw[k], words);
-        }
-        if (!is_absent(a[to])) {
-            fe_point(f, fe_keyword_node(call, k));
-            err_at(f->c, f->b.loc, ARGUMENT, who,
-                   str_printf(f->a, "'%s' is given twice", kw[k]));
-        }
-        node[to] = fe_keyword_node(call, k);
-        a[to] = fe_read(f, kw_args[k]);
-    }
-    for (int j = 0; j < n_params; j++)
-        if (is_absent(a[j]) && !p[j].has_default) {
-            err_help(f->c, "it is %s", signature_text(f, bi, p, n_params));
-            err_at(f->c, f->b.loc, ARGUMENT, who,
-                   str_printf(f->a, "the argument '%s' is missing", p[j].name));
-        }
-    const CallArgs now = {f->frame, n_params, a, node, call}, *outer_args = f->args;
+    b.n = read_signature(f, bi->sig, b.p);
+    bind_positional(f, &b, n, args, f->is_method);
+    for (int k = 0; k < n_kw; k++)
+        bind_keyword(f, &b, kw[k], kw_args[k], fe_keyword_node(b.call, k));
+    check_all_given(f, &b);
+    const CallArgs now = {f->frame, b.n, b.a, b.node, b.call}, *outer_args = f->args;
+    const char *outer = f->callee;
     f->args = &now;
     f->callee = bi->name;
-    Value r = bi->fn(f, a);
+    Value r = bi->fn(f, b.a);
     f->callee = outer;
     f->args = outer_args;
     return r;
