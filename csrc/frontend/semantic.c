@@ -414,6 +414,42 @@ f8_op(Fe *f, Operator o, OpCode op, Val *x, Val *y)
     return v;
 }
 
+static void
+refuse_operator(Fe *f, Operator o)
+{
+    if (o == OPR_MatMult) {
+        err_help(f->c, "tl.dot(a, b) is the matrix product");
+        fail(f, TYPE, "'@' is not available on tensors");
+    }
+    if (o == OPR_Pow) {
+        err_help(f->c, "write x * x, or tl.exp2(tl.log2(x) * y)");
+        fail(f, TYPE, "'**' is not available on tensors");
+    }
+}
+
+/* What all operators but shifts to the right are, on numbers of one type. */
+static Value
+arithmetic_op(Fe *f, Operator o, Val *x, Val *y)
+{
+    static const OpCode op_of[] = {[OPR_Add] = OP_ADD,      [OPR_Sub] = OP_SUB,
+                                   [OPR_Mult] = OP_MUL,     [OPR_Div] = OP_DIV,
+                                   [OPR_FloorDiv] = OP_DIV, [OPR_Mod] = OP_REM,
+                                   [OPR_BitAnd] = OP_AND,   [OPR_BitOr] = OP_OR,
+                                   [OPR_BitXor] = OP_XOR,   [OPR_LShift] = OP_SHL};
+    if ((size_t)o >= COUNT(op_of))
+        unreachable(f->c);
+    OpCode op = op_of[o];
+    if (o == OPR_Div && elem_is_int(x->type->elem)) {
+        x = fe_cast(f, x, E_F32, ROUND_RTNE);
+        y = fe_cast(f, y, E_F32, ROUND_RTNE);
+    }
+    if (fe_is_f8(x->type->elem))
+        return v_val(f8_op(f, o, op, x, y));
+    if (o == OPR_Add || o == OPR_Sub || o == OPR_Mult)
+        check_overflow(f, o, op, x, y);
+    return v_val(ir_bin(&f->b, op, x, y));
+}
+
 Value
 fe_binary(Fe *f, Operator o, Value a, Value b)
 {
@@ -424,77 +460,27 @@ fe_binary(Fe *f, Operator o, Value a, Value b)
         return r;
     if (a.kind == V_TUPLE || b.kind == V_TUPLE)
         return tuple_op(f, o, a, b);
-    if (a.kind == V_OBJ && b.kind == V_OBJ) {
-        if (a.obj != Py_None && b.obj != Py_None)
-            return constant_op(f, o, a.obj, b.obj);
-    }
-    if (o == OPR_MatMult) {
-        err_help(f->c, "tl.dot(a, b) is the matrix product");
-        fail(f, TYPE, "'@' is not available on tensors");
-    }
-    if (o == OPR_Pow) {
-        err_help(f->c, "write x * x, or tl.exp2(tl.log2(x) * y)");
-        fail(f, TYPE, "'**' is not available on tensors");
-    }
+    if (a.kind == V_OBJ && b.kind == V_OBJ && a.obj != Py_None && b.obj != Py_None)
+        return constant_op(f, o, a.obj, b.obj);
+    refuse_operator(f, o);
     if (is_pointer(a) || is_pointer(b))
         return pointer_op(f, o, a, b);
-    bool is_div = o == OPR_Div || o == OPR_FloorDiv || o == OPR_Mod;
+    bool is_shift = o == OPR_LShift || o == OPR_RShift;
+    bool is_rest = o == OPR_FloorDiv || o == OPR_Mod;
+    Value self = a.kind == V_TENSOR ? a : b;
+    bool self_signed = self.kind == V_TENSOR && elem_is_signed(self.val->type->elem);
     Val *x, *y;
-    bool self_signed = true;
-    if (o == OPR_RShift) {
-        Value self = a.kind == V_TENSOR ? a : b;
-        self_signed = self.kind == V_TENSOR && elem_is_signed(self.val->type->elem);
-    }
-    fe_promote(f, a, b, is_div, false, &x, &y, opr_text[o]);
-    OpCode op;
-    switch (o) {
-    case OPR_Add: op = OP_ADD; break;
-    case OPR_Sub: op = OP_SUB; break;
-    case OPR_Mult: op = OP_MUL; break;
-    case OPR_Div:
-        if (elem_is_int(x->type->elem)) {
-            x = fe_cast(f, x, E_F32, ROUND_RTNE);
-            y = fe_cast(f, y, E_F32, ROUND_RTNE);
-        }
-        op = OP_DIV;
-        break;
-    case OPR_Mod:
+    fe_promote(f, a, b, is_rest || o == OPR_Div, false, &x, &y, opr_text[o]);
+    if (is_shift || o == OPR_FloorDiv || o == OPR_BitAnd || o == OPR_BitOr ||
+        o == OPR_BitXor)
+        need_ints(f, o, x);
+    if (is_rest)
         check_divisor(f, o, b, y);
-        op = OP_REM;
-        break;
-    case OPR_FloorDiv:
-        need_ints(f, o, x);
-        check_divisor(f, o, b, y);
-        op = OP_DIV;
-        break;
-    case OPR_BitAnd:
-        need_ints(f, o, x);
-        op = OP_AND;
-        break;
-    case OPR_BitOr:
-        need_ints(f, o, x);
-        op = OP_OR;
-        break;
-    case OPR_BitXor:
-        need_ints(f, o, x);
-        op = OP_XOR;
-        break;
-    case OPR_LShift:
-        need_ints(f, o, x);
+    if (is_shift)
         warn_shift(f, o, x->type->elem, b);
-        op = OP_SHL;
-        break;
-    case OPR_RShift:
-        need_ints(f, o, x);
-        warn_shift(f, o, x->type->elem, b);
+    if (o == OPR_RShift)
         return v_val(shift_right(f, x, y, self_signed));
-    default: unreachable(f->c);
-    }
-    if (fe_is_f8(x->type->elem))
-        return v_val(f8_op(f, o, op, x, y));
-    if (o == OPR_Add || o == OPR_Sub || o == OPR_Mult)
-        check_overflow(f, o, op, x, y);
-    return v_val(ir_bin(&f->b, op, x, y));
+    return arithmetic_op(f, o, x, y);
 }
 
 Value
