@@ -127,13 +127,13 @@ dec_cp(Dec *d)
     bool is_reduction = dec_has(d, "reduce");
     if (!dec_has(d, "async"))
         dec_unknown(d, "this copy is not simulated");
-    if (dec_sm(d) < 80)
-        dec_fail(d, "from sm_80 on");
     d->ins->is_threads_own = true;
     if (is_reduction || dec_has(d, "bulk")) {
         dec_bulk(d);
         return;
     }
+    if (dec_sm(d) < 80)
+        dec_fail(d, "from sm_80 on");
     if (dec_has(d, "mbarrier")) {
         dec_arrive_later(d);
         return;

@@ -419,6 +419,7 @@ finish(Dec *d)
             dec_fail(d, ".%s is not simulated", d->mod[k]);
     if (i->space == SPACE_CLUSTER && dec_sm(d) < 90)
         dec_fail(d, "clusters are of sm_90 on");
+    since_check(d);
     i->meets |= i->is_aligned || i->flow == FLOW_BARRIER;
     Reg *regs = POOL_NEW(d->p->mod->pool, Reg, d->n_out + d->n_in + 1);
     memcpy(regs, d->out, sizeof(Reg) * (size_t)d->n_out);

@@ -361,7 +361,9 @@ dec_arithmetic(Dec *d, int op, int n)
     bool ftz = dec_has(d, "ftz"), sat = dec_has(d, "sat"), relu = dec_has(d, "relu"),
          noftz = dec_has(d, "noftz");
     if (dec_has(d, "f32x2")) {
-        if (op > FMA || (op == FMA && !has_rounding) || sat || relu || dec_sm(d) < 100)
+        if (dec_sm(d) < 100)
+            dec_fail(d, "from sm_100 on");
+        if (op > FMA || (op == FMA && !has_rounding) || sat || relu)
             dec_fail(d, "no such form");
         i->op = (uint8_t)op;
         i->flags = ftz ? FTZ : 0;

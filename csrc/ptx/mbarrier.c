@@ -240,6 +240,9 @@ dec_mbarrier(Dec *d)
         dec_in(d, at, 4);
     if (op >= MB_TEST)
         dec_in(d, at, parity ? 4 : 8);
+    bool counts = arrives && !with_tx && !incomplete && d->n_opds > at;
+    if (counts && dec_sm(d) < 90)
+        dec_fail(d, "a count without .noComplete is of sm_90 on");
     i->flags = (uint16_t)(parity || with_tx) | (incomplete ? NO_COMPLETE : 0);
     i->is_threads_own = true;
     i->flow = op >= MB_TEST ? FLOW_YIELD : FLOW_NEXT;

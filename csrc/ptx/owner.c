@@ -226,6 +226,7 @@ ptx_special(const PtxRun *r, int which)
     case S_LANEID: return (uint64_t)lane;
     case S_WARPID: return (uint64_t)(r->thread / LANES);
     case S_NWARPID: return (uint64_t)((r->n_threads + LANES - 1) / LANES);
+    case S_IS_CLUSTER: return n_ranks > 1;
     case S_SMID: {
         int cpu = sched_getcpu();
         return cpu < 0 ? 0 : (uint64_t)cpu;

@@ -67,6 +67,8 @@ Reg new_reg(Parser *p, int bytes);
 
 /* decode.c */
 void decode_statement(Parser *p);
+/* since.c: an error where the architecture has not the instruction. */
+void since_check(Dec *d);
 /* specials.c: %tid.x and its kin; NULL: no such name */
 Sym *special_name(Parser *p, const char *name);
 

@@ -48,7 +48,10 @@
     S(LANEMASK_GE, "%lanemask_ge", 4)        \
     S(LANEMASK_GT, "%lanemask_gt", 4)        \
     S(DYNAMIC_SMEM, "%dynamic_smem_size", 4) \
-    S(TOTAL_SMEM, "%total_smem_size", 4)
+    S(TOTAL_SMEM, "%total_smem_size", 4)     \
+    S(AGGR_SMEM, "%aggr_smem_size", 4)       \
+    S(ENVREG, "%envreg", 4)                  \
+    S(IS_CLUSTER, "%is_explicit_cluster", 1)
 /* clang-format on */
 
 enum {

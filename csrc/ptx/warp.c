@@ -422,8 +422,10 @@ dec_setmaxnreg(Dec *d)
 {
     static const char *const ways[] = {"inc", "dec", NULL};
     int64_t n = 0;
+    if (dec_sm(d) < 90)
+        dec_fail(d, "from sm_90 on");
     if (dec_one(d, ways) < 0 || !dec_has(d, "sync") || !dec_has(d, "aligned") ||
-        dec_type(d) != T_U32 || dec_sm(d) < 90)
+        dec_type(d) != T_U32)
         dec_fail(d, "no such form");
     if (d->n_opds != 1 || !dec_literal(d, 0, &n) || n < 24 || n > 256 || n % 8)
         dec_fail(d, "a number of registers is a multiple of 8 from 24 to 256");

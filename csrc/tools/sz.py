@@ -32,7 +32,7 @@ CAPS = {
     "csrc/layout": 1800,
     "csrc/module": 1800,
     "csrc/passes": 5700,
-    "csrc/ptx": 8300,
+    "csrc/ptx": 8400,
     "csrc/runtime": 7960,
     "csrc/runtime/emu": 2100,
     "csrc/tools": 2200,
