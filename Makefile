@@ -45,7 +45,7 @@ help:
 
 # --- set-up --------------------------------------------------------------------------
 # The list of Python packages stands in pyproject.toml and nowhere else.
-PIP = $(VPY) -m pip install -q --disable-pip-version-check
+PIP = $(VPY) -m pip install -q --disable-pip-version-check --retries 10 --timeout 60
 DEPS = $(VPY) -c 'import sys, tomllib; t = tomllib.load(open("pyproject.toml", "rb")); \
 	groups = dict(t["project"]["optional-dependencies"], build=t["build-system"]["requires"]); \
 	print("\n".join(r for g in sys.argv[1:] for r in groups[g]))'

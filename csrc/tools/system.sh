@@ -104,12 +104,14 @@ as_root() {
 want=$(missing | tr '\n' ' ')
 if [ -n "$want" ]; then
     if has apt-get && { [ "$(id -u)" = 0 ] || { has sudo && sudo -n true 2>/dev/null; }; }; then
-        as_root apt-get update -qq || exit 1
+        # One list that cannot be had may be none that we need: installing will tell.
+        as_root apt-get -o Acquire::Retries=5 update -qq ||
+            echo "tegula: apt-get update failed; trying with the lists that are here" >&2
         list=$(packages "$want" | tr '\n' ' ')
         echo "installing: $list"
         # shellcheck disable=SC2086  # a list of words
         as_root env DEBIAN_FRONTEND=noninteractive \
-            apt-get install -y -qq --no-install-recommends $list >/dev/null || {
+            apt-get -o Acquire::Retries=5 install -y -qq --no-install-recommends $list >/dev/null || {
             echo "tegula: apt-get could not install: $list" >&2
             exit 1
         }
