@@ -81,11 +81,12 @@ def test_what_no_allocation_leaks() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer keeps what was freed")
-def test_300_kernels_take_the_room_of_one() -> None:
-    seen = rounds("drop_cpu", 75)
-    assert sum(row[3] for row in seen) < 1024, (
-        seen
-    )  # KiB; one kernel's code has 4 at least
+def test_kernels_take_the_room_of_one() -> None:
+    times = 75
+    grown = sorted(row[3] for row in rounds("drop_cpu", times))
+    # KiB. A page that stays with each kernel is 300 in every round; where the heap takes a
+    # piece of memory it keeps, that is a megabyte in one.
+    assert grown[1] < times * 4 / 2, grown
 
 
 def test_a_leak_would_be_seen() -> None:
