@@ -102,7 +102,7 @@ test_ptx_refused(Test *t)
          "line 1: operands nested too deeply"},
         {"=r,r\nmov.b32 \xc3\xa9, $1;", PTX_BAD, "line 1: expected an operand"},
         {"=r,r\nadd.rn.f32x2 $0, $1, $1;", PTX_BAD,
-         "line 1: add.rn.f32x2: no such form"},
+         "line 1: add.rn.f32x2: from sm_100 on"},
     };
     for (size_t k = 0; k < COUNT(rows); k++) {
         char err[PTX_ERROR];
@@ -278,5 +278,5 @@ test_ptx_fuzz(Test *t)
         n_ok += run(a, 1, x, y, err);
         ptx_asm_free(a);
     }
-    CHECKF(t, n_ok > 500, "%d of 20000 ran", n_ok);
+    CHECKF(t, n_ok > 200, "%d of 20000 ran: too wild", n_ok);
 }
