@@ -37,18 +37,36 @@ index_text(char *out, size_t size, const int32_t *what, int64_t flat)
     return true;
 }
 
+static EmuReport
+report_at(const HostAccess *at, EmuFault fault, const int32_t *pid)
+{
+    return (EmuReport){.fault = fault,
+                       .file = at->file,
+                       .func = at->func,
+                       .line = at->line,
+                       .col = at->col,
+                       .pid = {pid[0], pid[1], pid[2]},
+                       .thread = -1,
+                       .param = -1};
+}
+
 void
-tegula_assert(char *scratch, const int32_t *pid, const char *text, const int32_t *what,
-              int64_t flat)
+tegula_assert(char *scratch, const int32_t *pid, const HostAccess *at, const char *text,
+              const int32_t *what, int64_t flat)
 {
     HostRun *r = run_of(scratch);
     if (__atomic_exchange_n(&r->stop, 1, __ATOMIC_ACQ_REL))
         return; /* another program failed first */
-    r->is_assert = true;
     char index[128];
+    const char *element = what[PRINT_RANK] ? ", element " : "";
     index_text(index, sizeof index, what, flat);
-    snprintf(r->err, ERR_TEXT, "%s in program (%d, %d, %d)%s%s", text, pid[0], pid[1],
-             pid[2], what[PRINT_RANK] ? ", element " : "", index);
+    snprintf(r->err, ERR_TEXT,
+             "%s:%d: assertion failed: %s in program (%d, %d, %d)%s%s", at->file,
+             at->line, text, pid[0], pid[1], pid[2], element, index);
+    if (!r->report)
+        return;
+    *r->report = report_at(at, EMU_ASSERT, pid);
+    snprintf(r->report->text, sizeof r->report->text, "%s%s%s", text, element, index);
 }
 
 void
@@ -149,17 +167,11 @@ tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what, uint64_
         return 0;
     if (__atomic_exchange_n(&r->stop, 1, __ATOMIC_ACQ_REL))
         return 1; /* another program failed first */
-    EmuReport *e = r->report;
     int64_t off = 0;
     int param = what->is_elsewhere ? -1 : nearest(r, address, &off);
-    *e = (EmuReport){.fault = EMU_BOUNDS,
-                     .file = what->file,
-                     .func = what->func,
-                     .line = what->line,
-                     .col = what->col,
-                     .pid = {pid[0], pid[1], pid[2]},
-                     .thread = -1,
-                     .param = param};
+    EmuReport *e = r->report;
+    *e = report_at(what, EMU_BOUNDS, pid);
+    e->param = param;
     const char *did = what->is_write ? "store" : "load";
     if (what->is_elsewhere)
         snprintf(e->text, sizeof e->text,

@@ -186,21 +186,19 @@ host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     HostSpan span[MAX_NODES];
     EmuReport report;
     report.fault = EMU_OK;
-    bool is_assert = false;
     HostLaunch launch = {.kernel = v->host,
                          .params = params,
                          .grid = g->dim,
                          .scratch_bytes = v->bin.scratch,
                          .n_threads = config->num_threads,
                          .stream_bytes = config->stream_bytes,
-                         .assembly = jit_assembly(v->jit),
-                         .is_assert = &is_assert};
+                         .report = &report,
+                         .assembly = jit_assembly(v->jit)};
     if (c->opt.flags & OPT_BOUNDS) {
         if (find_spans(v, c, span))
             return -1;
         launch.spans = span;
         launch.n_spans = v->bin.n_params;
-        launch.report = &report;
     }
     PyThreadState *thread = PyEval_SaveThread();
     Attendant attendant = {.ask = ask_python, .data = &thread};
@@ -211,9 +209,11 @@ host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         return -1;
     if (ok)
         return host_library_fault(v);
-    if (report.fault)
+    if (report.fault == EMU_BOUNDS)
         return raise_bounds(v, c, &report, span);
-    return raise_error(is_assert ? "DeviceAssertError" : "TegulaError", err), -1;
+    if (report.fault)
+        return raise_report(c, &report);
+    return raise_error("TegulaError", err), -1;
 }
 
 /* ---- the emulator -------------------------------------------------------------------- */

@@ -45,10 +45,10 @@ typedef struct HostLaunch {
     int64_t stream_bytes;         /* see HostRun; 0: what the last cache holds */
     const struct HostSpan *spans; /* the same; NULL: the code does not check */
     int n_spans;
-    struct EmuReport *report;    /* of such code; fault EMU_OK: the failure is in err */
+    struct EmuReport *report; /* of a failure that has a place, else EMU_OK; may be NULL
+                                    where the code does not check */
     struct PtxCache *assembly;   /* jit_assembly's */
     struct Attendant *attendant; /* attend.h; NULL: nobody looks after signals */
-    bool *is_assert; /* set to whether a device_assert failed; NULL: nobody asks */
 } HostLaunch;
 /* Runs all programs of the grid. Blocks until done. Survives fork: a child starts its own
  * threads. */

@@ -372,6 +372,12 @@ def emulator_error(
     return cls("\n".join(lines), message, filename, lineno, offset, program_id, thread)
 
 
+def _is_for_triton() -> bool:
+    """Does the program import Triton, and mean this package?"""
+    compat = sys.modules.get("tegula.compat")
+    return bool(compat and compat.is_installed())
+
+
 # What the functions of Triton's language raise; its CompilationError is caused by that.
 _CAUSES: dict[str, type[Exception]] = {
     "ARGUMENT": TypeError,
@@ -386,9 +392,18 @@ def _cause(code: str, message: str) -> Exception | None:
 
     Others see their line and the text once, and no chain of exceptions around them.
     """
-    compat = sys.modules.get("tegula.compat")
     kind = _CAUSES.get(code)
-    return kind(message) if kind and compat and compat.is_installed() else None
+    return kind(message) if kind and _is_for_triton() else None
+
+
+def _place_in_function(exc: CompileError, function: str) -> str:
+    """The place as Triton tells it, for programs that look for that: lines are counted
+    from ``def``, from 1, columns from 0. A line of its own, or nothing."""
+    src, first, indent = exc._function()
+    if src is None or exc.lineno is None or exc.offset is None:
+        return ""
+    at = f"at {exc.lineno - first + 1}:{exc.offset - 1 - indent}:"
+    return f"\n  {at} of {function}()"
 
 
 _BY_CODE: dict[str, type[CompileError]] = {
@@ -414,7 +429,10 @@ def compile_error(
     fault is the row's class (USER, LIMIT, BUG); place is message, filename, lineno,
     offset, help; span is the function, and the rest of what the caret is drawn from.
     """
-    exc = (_BY_CODE.get(code) or _BY_FAULT[fault])(text, code, *place)
+    cls = _BY_CODE.get(code) or _BY_FAULT[fault]
+    exc = cls(text, code, *place)
+    if span and _is_for_triton():
+        exc = cls(text + _place_in_function(exc, span[0]), code, *place)
     exc.__cause__ = _cause(code, exc.message)
     if span and exc.filename and exc.lineno and exc.lineno > 0:
         _leave_kernel(exc, exc.filename, (exc.lineno, *span[1:]), span[0])

@@ -209,3 +209,28 @@ def test_no_chain_around_our_own_users() -> None:
     with pytest.raises(triton.CompilationError) as e:
         bad_type.compile("*fp32", target="cpu")
     assert e.value.__cause__ is None and e.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("kernel", "place"),
+    [
+        (unknown, "at 2:16: of unknown()"),
+        (bad_type, "at 2:16: of bad_type()"),
+        (outer, "at 2:16: of bad_type()"),
+    ],
+)
+def test_place_in_the_function(kernel: Any, place: str, as_triton: None) -> None:
+    """As Triton says it, behind what we say: programs search for it."""
+    with pytest.raises(triton.CompilationError) as e:
+        kernel.compile("*fp32", target="cpu")
+    text = str(e.value).splitlines()
+    assert text[-1] == "  " + place
+    assert text[0].endswith(e.value.message)
+    again = pickle.loads(pickle.dumps(e.value))
+    assert str(again) == str(e.value) and again.lineno == e.value.lineno
+
+
+def test_no_second_place_for_our_own_users() -> None:
+    with pytest.raises(triton.CompilationError) as e:
+        unknown.compile("*fp32", target="cpu")
+    assert "of unknown()" not in str(e.value)

@@ -97,6 +97,23 @@ def test_device_asserts():
         check[(1,)](x, BLOCK=64)
 
 
+@pytest.mark.parametrize("target", ["emu:sm_80", "cpu"])
+def test_what_a_failed_assert_says(target):
+    """The same on CPUs, which tell the element as well."""
+    x = np.ones(64, np.float32)
+    x[5] = -1
+    tegula.knobs.runtime.target = target
+    with pytest.raises(errors.DeviceAssertError) as e:
+        check[(1,)](x, BLOCK=64)
+    line = 'tl.device_assert(tl.load(x + i) > 0, "must be positive")'
+    assert (e.value.lineno, e.value.offset) == (line_of(line), 5)
+    assert e.value.filename == __file__ and e.value.program_id == (0, 0, 0)
+    of_cpu = ", element  5" if target == "cpu" else ""
+    assert e.value.message == "must be positive" + of_cpu
+    assert line in str(e.value) and "of check()" in str(e.value)
+    assert str(pickle.loads(pickle.dumps(e.value))) == str(e.value)
+
+
 def test_reports_travel_between_processes():
     x, out = np.zeros(40, np.float32), np.zeros(64, np.float32)
     with pytest.raises(errors.OutOfBoundsError) as e:

@@ -21,9 +21,8 @@ text_of(Host *h, const char *text)
     return LLVMBuildGlobalStringPtr(h->l->b, text ? text : "", "text");
 }
 
-/* A constant HostAccess. */
-static Lv
-access_of(Host *h, const Op *o, int bytes, int lanes)
+Lv
+host_access_of(Host *h, const Op *o, int bytes, int lanes)
 {
     Ll *l = h->l;
     const Loc *at = o->loc;
@@ -111,7 +110,7 @@ host_guard(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv mask)
     LLVMPositionBuilderAtEnd(l->b, look);
     Lv args[6] = {h->scratch,
                   h->pid,
-                  access_of(h, o, bytes, n),
+                  host_access_of(h, o, bytes, n),
                   is_each ? LLVMConstNull(l->i64) : address,
                   is_each ? host_stack_slot(h, address) : LLVMConstNull(l->ptr),
                   mask_bits(h, mask, n)};

@@ -24,9 +24,10 @@ typedef struct HostRun {
     FILE *out; /* of device_print */
     const HostSpan *spans; /* one a parameter, for code that checks bounds */
     int n_spans;
-    EmuReport *report;    /* for such code: the fault that stopped the run */
+    EmuReport
+        *report; /* of a failure that has a place; may be NULL where nothing checks
+                             bounds */
     PtxCache *assembly;   /* of the code */
-    bool is_assert;       /* a device_assert stopped it: err is its text */
     Attendant *attendant; /* the caller's; NULL: none */
     pthread_t caller;
 } HostRun;
@@ -66,8 +67,8 @@ enum {
 void tegula_print(char *scratch, const int32_t *pid, const char *text,
                   const int32_t *what, int64_t flat, uint64_t bits);
 /* An assertion that failed, at element `flat` of a block of that shape. */
-void tegula_assert(char *scratch, const int32_t *pid, const char *text,
-                   const int32_t *what, int64_t flat);
+void tegula_assert(char *scratch, const int32_t *pid, const HostAccess *at,
+                   const char *text, const int32_t *what, int64_t flat);
 
 /* Lanes of an access whose bit of mask is set: at first, first + bytes .., or where `each`
  * says. 0, or 1 when one lies in no tensor: that is in the report, and the run stops. */

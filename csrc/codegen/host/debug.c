@@ -121,14 +121,13 @@ static void
 fail_if(Host *h, const Op *o, Lv bad, Lv flat)
 {
     Ll *l = h->l;
-    const Loc *at = o->loc;
-    const char *text = str_printf(h->c->arena, "%s:%d: assertion failed: %s",
-                                  at ? at->file : "?", at ? at->line : 0, o->text);
     LLVMBasicBlockRef failed = ll_block(l, "failed"), fine = ll_block(l, "fine");
     LLVMBuildCondBr(l->b, bad, failed, fine);
     LLVMPositionBuilderAtEnd(l->b, failed);
-    Lv args[5] = {h->scratch, h->pid, text_of(h, text), describe(h, o, 0), flat};
-    ll_call_c(l, "tegula_assert", l->void_, args, 5);
+    Lv args[] = {
+        h->scratch,        h->pid, host_access_of(h, o, 0, 0), text_of(h, o->text),
+        describe(h, o, 0), flat};
+    ll_call_c(l, "tegula_assert", l->void_, args, COUNT(args));
     LLVMBuildBr(l->b, h->leave);
     LLVMPositionBuilderAtEnd(l->b, fine);
 }

@@ -274,6 +274,8 @@ Lv host_all(Host *h, Lv mask); /* i1: of every lane */
 Lv host_any(Host *h, Lv mask); /* i1 */
 
 /* ---- bounds.c ----------------------------------------------------------------------------------- */
+/* A constant HostAccess; of what is no access, its place alone counts. */
+Lv host_access_of(Host *h, const Op *o, int bytes, int lanes);
 /* Before an access of o in memory: leaves the program where it lies outside of the tensors.
  * Arguments as of host_read; nothing unless the options ask for it. */
 void host_guard(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv mask);
