@@ -147,12 +147,11 @@ typedef struct ErrInfo {
 extern const ErrInfo err_info[N_ERR];
 
 typedef struct Error {
-    ErrCode code;     /* ERR_NONE: no error */
-    const Loc *loc;   /* may be NULL */
-    const char *msg;  /* one line, in the Comp's arena */
-    const char *help; /* what to write instead, or NULL */
-    const char
-        *shown_as; /* the class's name, where it is none of the compiler's; or NULL */
+    ErrCode code;         /* ERR_NONE: no error */
+    const Loc *loc;       /* may be NULL */
+    const char *msg;      /* one line, in the Comp's arena */
+    const char *help;     /* what to write instead, or NULL */
+    const char *shown_as; /* the class, where it is not the compiler's; or NULL */
 } Error;
 
 /* Which machine the code is for. */
@@ -205,13 +204,12 @@ struct Comp {
     bool raw_errors; /* what Python raises while compiling is raised as it is */
     DumpConfig dump;
     const char *ptxas; /* the assembler the user asked for; NULL: look for one */
-    const char
-        *ptxas_options; /* of a compile that has no option ptx_options; NULL: none */
+    /* Of a compile that has no option ptx_options; NULL: none. */
+    const char *ptxas_options;
     bool no_ptxas_opt;  /* the assembler leaves the code as it is */
     const char *cpu;    /* make host code for x86-64-v2, -v3 or -v4; NULL: this CPU */
     const char *kernel; /* name of what is compiled, for dumps and messages */
-    const char
-        *symbol; /* what the code is called, by @jit(repr=); NULL: kernel's name */
+    const char *symbol; /* what the code is called, by @jit(repr=); NULL: as kernel */
     const char *libdevice;    /* CUDA's library, where the frontend looked for it and
                                  found it; else NULL */
     const char *option_texts; /* "library\tpath\n" for each of the option extern_libs,

@@ -140,8 +140,7 @@ struct TupleValue {
     PyObject *type; /* a namedtuple class or an aggregate, or NULL */
     bool is_aggregate;
     const char *const *keys; /* of **kwargs or a dict display: interned; else NULL */
-    const Block
-        *open_in; /* an aggregate whose __init__ runs: where fields may be set */
+    const Block *open_in; /* where an aggregate's __init__ runs, and may set fields */
 };
 struct Closure {
     FeFunction *fn;

@@ -31,15 +31,15 @@ typedef struct FeParam {
 
 typedef struct FeFunction {
     PyObject *fn; /* the Python function, owned */
-    PyObject
-        *ast; /* ast.FunctionDef or Lambda, line numbers as in the file; owned; NULL
-                                   until the first compile needs it */
+    /* ast.FunctionDef or Lambda, line numbers as in the file; owned; NULL until the first
+     * compile needs it. */
+    PyObject *ast;
     PyObject *globals; /* owned */
     PyObject *closure; /* dict name -> value of free variables; owned; may be NULL */
     PyObject *source;  /* str: the function's lines as written; owned */
-    PyObject
-        *text; /* bytes: its file as it was when it was decorated; owned; NULL where
-                        * there is no file, and once the source is parsed */
+    /* Bytes: its file as it was when it was decorated; owned; NULL where there is no file,
+     * and once the source is parsed. */
+    PyObject *text;
     char *file, *name; /* UTF-8, owned; a lambda's name is "lambda" */
     int first_line;    /* in the file, from 1: the first decorator's, or the def's */
     FeParam *params;

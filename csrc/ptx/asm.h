@@ -23,20 +23,17 @@
 enum { PTX_MAX_OPERANDS = 256, PTX_ERROR = 1024 };
 /* An architecture that has what any has. */
 enum { PTX_NEWEST = 999 };
-/* Added to an architecture. */
-enum {
-    PTX_THREADS = 1 << 16, /* there are threads that meet */
-    PTX_SPELLING =
-        1 << 17 /* only constraints and the use of operands are looked at: LLVM and
-                              an assembler read the rest, and what is made cannot run */
-};
+/* Added to an architecture. THREADS: there are threads that meet. SPELLING: only constraints
+ * and the use of operands are looked at; LLVM and an assembler read the rest, and what is made
+ * cannot run. */
+enum { PTX_THREADS = 1 << 16, PTX_SPELLING = 1 << 17 };
 
 /* ---- form.c: constraints --------------------------------------------------------- */
 typedef struct PtxForm {
     int n_out, n_in;
     char letter[PTX_MAX_OPERANDS]; /* r f l d h b; results first, tied: its result's */
-    int16_t tied
-        [PTX_MAX_OPERANDS]; /* of an operand: the result whose register it has; -1 */
+    /* Of an operand: the result whose register it has; -1: none. */
+    int16_t tied[PTX_MAX_OPERANDS];
 } PtxForm;
 
 /* err: one line, without a place. */

@@ -184,8 +184,12 @@ dec_floats(Dec *d)
     Type t = from == 4 && c->from == FMT_F32 ? T_F32
              : c->from == FMT_F64            ? T_F64
                                              : T_NONE;
-    for (int k = 0; k < c->n_sources; k++)
-        t == T_NONE ? dec_in(d, k + 1, from) : dec_in_typed(d, k + 1, t);
+    for (int k = 0; k < c->n_sources; k++) {
+        if (t == T_NONE)
+            dec_in(d, k + 1, from);
+        else
+            dec_in_typed(d, k + 1, t);
+    }
     if (d->n_opds != c->n_sources + 1)
         dec_fail(d, "%d operands", d->n_opds);
     dec_places(d);

@@ -125,8 +125,8 @@ typedef struct Call {
     const Target *want; /* the target asked for; NULL: the place decides */
     OptWord opt;
     Place place;
-    const DLPackExchangeAPI
-        *api;          /* of the tensor that set place: asked for the stream */
+    /* Of the tensor that set place: asked for the stream. */
+    const DLPackExchangeAPI *api;
     PyObject *tensor;  /* that tensor, borrowed; NULL: none */
     uint64_t target;   /* word of the target: see call_target_word */
     uint64_t hash;     /* of all that is in the fine key */
@@ -194,9 +194,8 @@ typedef struct Grid {
 
 struct Launcher {
     PyObject_HEAD Kernel *kernel; /* owned */
-    PyObject
-        *stream;  /* borrowed; of a copy on the stack: compiled[grid](.., stream=) */
-    PyObject *fn; /* callable grid, owned; NULL: dims stand in grid */
+    PyObject *stream; /* borrowed; compiled[grid](.., stream=): a copy's on the stack */
+    PyObject *fn;     /* callable grid, owned; NULL: dims stand in grid */
     Grid grid;
     Compiled *fixed;    /* compiled[grid]: run this variant; owned or NULL */
     bool any_constants; /* compiled.run: what was constant is not looked at */

@@ -54,11 +54,10 @@ typedef struct Session {
     bool stops;   /* a breakpoint() waits for its frame */
     PyObject *error[3]; /* so does an exception: of Ctrl-C. NULL: there is none */
     bool is_done, has_failed;
-    PyObject
-        *outer_program; /* tegula.debugger.program, before it was this one's; or NULL */
-    bool was_read;      /* values were shown since the kernel last ran */
-    bool is_alive;      /* the launch is going on */
-    PyObject *handle;   /* the capsule of this, for Python */
+    PyObject *outer_program; /* tegula.debugger.program as it was before; or NULL */
+    bool was_read;           /* values were shown since the kernel last ran */
+    bool is_alive;           /* the launch is going on */
+    PyObject *handle;        /* the capsule of this, for Python */
 } Session;
 
 /* Runs the grid. 0, or -1 with an exception. */
