@@ -272,6 +272,6 @@ fe_stand_in(Fe *f, Value v)
     PyObject *cls =
         is_desc ? fe_own(f, PyObject_GetAttrString(f->core, "tensor_descriptor"))
                 : f->cls_tensor;
-    PyObject *m = fe_own(f, PyImport_ImportModule("tegula.language.types"));
-    return fe_own(f, PyObject_CallMethod(m, "_StandIn", "OO", cls, known));
+    PyObject *m = fe_own(f, PyImport_ImportModule("tegula.language._calls"));
+    return fe_own(f, PyObject_CallMethod(m, "StandIn", "OO", cls, known));
 }

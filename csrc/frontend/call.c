@@ -240,16 +240,16 @@ help_instead(Fe *f, const char *name)
 static PyObject *
 placeholder(Fe *f)
 {
-    PyObject *m = fe_own(f, PyImport_ImportModule("tegula.language.types"));
-    return fe_own(f, PyObject_CallMethod(m, "_Placeholder", NULL));
+    PyObject *m = fe_own(f, PyImport_ImportModule("tegula.language._calls"));
+    return fe_own(f, PyObject_CallMethod(m, "Placeholder", NULL));
 }
 
 /* New reference to what such a function returns, or NULL with an exception. */
 static PyObject *
 call_foreign(Fe *f, PyObject *o, PyObject *pos, PyObject *named)
 {
-    PyObject *m = fe_own(f, PyImport_ImportModule("tegula.language.types"));
-    return PyObject_CallMethod(m, "_call_foreign", "OOO", o, pos, named);
+    PyObject *m = fe_own(f, PyImport_ImportModule("tegula.language._calls"));
+    return PyObject_CallMethod(m, "call_foreign", "OOO", o, pos, named);
 }
 
 /* r as a value; one of the placeholders in pos is what it stands for. pos may be NULL. */

@@ -476,9 +476,11 @@ class _Constexpr(_base_value):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.value(*args, **kwargs)
 
-    def _callee(self) -> _Callee:
+    def _callee(self) -> Any:
         """The function it wraps, as kernels call it."""
-        return _Callee(self.value)
+        from ._calls import Callee
+
+        return Callee(self.value)
 
     def __getitem__(self, key: Any) -> Any:
         return self.value[_unwrap(key)]
@@ -494,58 +496,6 @@ class _Constexpr(_base_value):
 
     def __not__(self) -> _Constexpr:
         return _Constexpr(not self.value)
-
-
-class _Callee:
-    """The function of a tl.constexpr(function), as kernels call it."""
-
-    __tegula_constexpr__ = True
-
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        self.fn = fn
-        self.__name__ = fn.__name__
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        named = {k: self._given(v) for k, v in kwargs.items()}
-        return self.fn(*map(self._given, args), **named)
-
-    @staticmethod
-    def _given(x: Any) -> Any:
-        """Numbers come as constexprs; dtypes as they are: functions ask them is_bf16()."""
-        return _Constexpr(x) if isinstance(x, (int, float, str)) else x
-
-
-class _Placeholder:
-    """A tensor, for a function that may only pass it on."""
-
-
-class _StandIn:
-    """A tensor, for a function of constants: what is known of it while compiling."""
-
-    _cls: type
-
-    def __init__(self, cls: type, known: dict[str, Any]) -> None:
-        self.__dict__.update(known, _cls=cls)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return self._cls
-
-    def _unknown(self, *args: Any) -> Any:
-        raise TypeError("its value is known only when the kernel runs")
-
-    __bool__ = __eq__ = __ne__ = __hash__ = _unknown
-
-
-def _call_foreign(fn: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """fn, which a library marked with ``__triton_builtin__``, on what a kernel passes."""
-
-    def given(x: Any) -> Any:
-        plain = x is None or isinstance(x, (int, float, str))
-        return _Constexpr(x) if plain else x
-
-    named = {k: given(v) for k, v in kwargs.items()}
-    return fn(*map(given, args), **named, _semantic=None)
 
 
 class constexpr_type(dtype):
