@@ -11,6 +11,7 @@ import importlib.util
 import re
 import sys
 import textwrap
+import types
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +125,7 @@ def test_example(entry: reference.Entry, tmp_path: Path) -> None:
 NO_EXAMPLE = {
     "extern_elementwise": "tests/frontend",
     "extern": "a decorator of extern_elementwise",
+    "builtin": "a decorator of the package itself",
     "gdc_wait": "needs a launch after another",
     "gdc_launch_dependents": "needs a launch after another",
     "do_bench_cudagraph": "needs a GPU",
@@ -191,6 +193,18 @@ def test_pages_and_stubs_are_up_to_date() -> None:
     ]
     for path, text in made:
         assert (ROOT / path).read_text(encoding="utf-8") == text, f"{path}: make gen"
+
+
+def test_every_name_of_the_language_has_a_place() -> None:
+    """A section; the dtypes in a table, other constants at the head of types.md."""
+    told = (ROOT / "python/tegula/language/README.md").read_text(encoding="utf-8")
+    told += (ROOT / reference.FOLDER / "types.md").read_text(encoding="utf-8")
+    sections = {e.name for e in ENTRIES}
+    for name in dir(tl):
+        if name.startswith("_") or isinstance(getattr(tl, name), types.ModuleType):
+            continue
+        in_table = isinstance(getattr(tl, name), tl.dtype) and f"`{name}`" in told
+        assert name in sections or in_table or f"`tl.{name}`" in told, name
 
 
 CODE = re.compile(r"CompileError\[(\w+)\]")

@@ -389,6 +389,20 @@ kernel_cache_key(PyObject *self, void *closure)
     return hex;
 }
 
+/* tl.sigmoid, libdevice.pow: kernels to us, and functions of the language to their users. */
+static bool
+is_of_language(PyObject *fn)
+{
+    PyObject *module = PyObject_GetAttrString(fn, "__module__");
+    const char *s = module && PyUnicode_Check(module)
+                        ? PyUnicode_AsUTF8AndSize(module, NULL)
+                        : NULL;
+    bool is = s && !strncmp(s, "tegula.language", strlen("tegula.language"));
+    Py_XDECREF(module);
+    PyErr_Clear();
+    return is;
+}
+
 static PyObject *
 kernel_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -397,6 +411,12 @@ kernel_call(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!k)
         return NULL;
     const char *name = k->f->name;
+    if (is_of_language(k->f->fn))
+        return PyErr_Format(PyExc_RuntimeError,
+                            "%s is a function of the kernel language and was called "
+                            "outside of a kernel: did you forget @triton.jit (here: "
+                            "@tegula.jit) on the caller?",
+                            name);
     return PyErr_Format(PyExc_RuntimeError,
                         "%s is a kernel and cannot be called like a function: write "
                         "%s[grid](...), or call it from another kernel",

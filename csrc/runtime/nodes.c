@@ -251,13 +251,14 @@ merge_place(Call *c, const FeParam *p, PyObject *x, Place place,
            -1;
 }
 
-/* The name of x's class, in buf. */
+/* What x is, by its class, in buf: "a list", "an ndarray" (read as "en-d-array"). */
 static const char *
-type_name(PyObject *x, char *buf, size_t size)
+type_with_article(PyObject *x, char *buf, size_t size)
 {
     PyObject *name = PyType_GetName(Py_TYPE(x));
     const char *s = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-    snprintf(buf, size, "%s", s ? s : "?");
+    bool vowel = s && (strchr("aeioAEIO", s[0]) || !strcmp(s, "ndarray"));
+    snprintf(buf, size, "%s %s", vowel ? "an" : "a", s ? s : "?");
     PyErr_Clear();
     Py_XDECREF(name);
     return buf;
@@ -278,8 +279,8 @@ unreadable(const FeParam *p, PyObject *x)
     char name[80], line[300];
     snprintf(line, sizeof line, "%.*s", s ? (int)strcspn(s, "\n") : 1, s ? s : "?");
     PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "argument '%U' is a %s that kernels cannot read: %s",
-                 p->name, type_name(x, name, sizeof name), line);
+    PyErr_Format(PyExc_TypeError, "argument '%U' is %s that kernels cannot read: %s",
+                 p->name, type_with_article(x, name, sizeof name), line);
     Py_XDECREF(text);
     Py_XDECREF(type);
     Py_XDECREF(value);
@@ -438,9 +439,8 @@ converted_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
             : PyFloat_Check(plain) ? float_node(c, p, plain)
                                    : -2;
     if (r == -2)
-        PyErr_Format(PyExc_TypeError,
-                     "argument '%U': a %s cannot be passed to a kernel", p->name,
-                     type_name(x, name, sizeof name));
+        PyErr_Format(PyExc_TypeError, "argument '%U': %s cannot be passed to a kernel",
+                     p->name, type_with_article(x, name, sizeof name));
     else if (!r)
         c->value[c->n - 1] = x; /* plain goes; its value is in bits */
     Py_DECREF(plain);
@@ -511,9 +511,9 @@ call_argument(Call *c, const FeParam *p, PyObject *x)
     char name[80];
     return PyErr_Format(
                PyExc_TypeError,
-               "argument '%U': a %s cannot be passed to a kernel; parameters take "
+               "argument '%U': %s cannot be passed to a kernel; parameters take "
                "tensors, int, float, bool, None and tuples of them%s",
-               p->name, type_name(x, name, sizeof name), instead_of(x)),
+               p->name, type_with_article(x, name, sizeof name), instead_of(x)),
            -1;
 }
 

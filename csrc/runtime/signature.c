@@ -138,8 +138,10 @@ signature_item(Call *c, const FeParam *p, PyObject *item, PyObject *keep)
         return -1;
     if (p->is_constexpr)
         return constant_node(c, item);
-    return PyErr_Format(PyExc_ValueError, "signature '%s' of '%U': unknown type", s,
-                        p->name),
+    return PyErr_Format(PyExc_ValueError,
+                        "signature '%s' of '%U': unknown type: \"*fp32\" is a "
+                        "pointer, \"i32\" a number",
+                        s, p->name),
            -1;
 }
 

@@ -60,7 +60,12 @@ GROUPS = (
     Group(
         "control", "Loops, hints, assertions, prints", ("tegula.language.debug",), "tl."
     ),
-    Group("external", "Foreign code", ("tegula.language.external",), "tl."),
+    Group(
+        "external",
+        "Foreign code",
+        ("tegula.language.external", "tegula.language.builtin"),
+        "tl.",
+    ),
     Group(
         "types",
         "Types and constants",
@@ -124,7 +129,15 @@ SHOWN_BY = {
 }
 ON_HOST = ("host", "testing", "tools")  # whose examples are programs, not kernels
 # Public, and for the package itself.
-INNER = ("of_signature", "Clock", "CpuClock", "TorchClock", "CupyClock", "quantile")
+INNER = (
+    "of_signature",
+    "Clock",
+    "CpuClock",
+    "TorchClock",
+    "CupyClock",
+    "quantile",
+    "outside",
+)
 
 
 @dataclass

@@ -16,4 +16,4 @@ def run():
 
 
 # ----
-# TypeError: argument 'x' is a ndarray that kernels cannot read: element type >f4 is not supported: its bytes are in the other order, and x.astype(x.dtype.newbyteorder('=')) turns them
+# TypeError: argument 'x' is an ndarray that kernels cannot read: element type >f4 is not supported: its bytes are in the other order, and x.astype(x.dtype.newbyteorder('=')) turns them

@@ -17,4 +17,4 @@ def run():
 
 
 # ----
-# TypeError: argument 'x' is a ndarray that kernels cannot read: element type complex64 is not supported: pass the real numbers it is made of, by torch.view_as_real(x) or x.view(numpy.float32), where real and imaginary parts take turns
+# TypeError: argument 'x' is an ndarray that kernels cannot read: element type complex64 is not supported: pass the real numbers it is made of, by torch.view_as_real(x) or x.view(numpy.float32), where real and imaginary parts take turns

@@ -15,4 +15,4 @@ def run():
 
 
 # ----
-# ValueError: signature '*fp33' of 'x': unknown type
+# ValueError: signature '*fp33' of 'x': unknown type: "*fp32" is a pointer, "i32" a number

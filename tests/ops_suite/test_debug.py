@@ -66,6 +66,14 @@ tl.device_print("s", tl.load(x0))
     assert any(re.match(r"pid \(0, 0, 0\) idx \(\) ?s: 9$", g) for g in got), got
 
 
+def test_print_pointer(machine: Machine, capfd: Any) -> None:
+    """An address in hex, 64 bits wide."""
+    machine.run('tl.device_print("p", x0)', Arg(np.zeros(1, np.int32), "int32"))
+    got = printed(capfd, machine)
+    assert len(got) == 1
+    assert re.fullmatch(r"pid \(0, 0, 0\) idx \(\) p: 0x[0-9a-f]{16}", got[0]), got
+
+
 def test_static_print(machine: Machine, capfd: Any) -> None:
     body = """
 x = tl.load(x0 + tl.arange(0, 8))

@@ -174,7 +174,7 @@ print(y.tolist())
     *refused, before, after = done.stdout.strip().split("\n")
     assert len(refused) == 2
     assert all(
-        r.startswith("argument 'x' is a ArrayImpl that kernels cannot read")
+        r.startswith("argument 'x' is an ArrayImpl that kernels cannot read")
         for r in refused
     )
     assert before == str([0.0] * 4) and after == str([1.0] * 4)

@@ -508,7 +508,8 @@ emu_print_one(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
 {
     const Type *t = operand < 0 ? NULL
                                 : arg(o, operand)->type; /* NULL: the text alone */
-    Elem e = !t || t->is_ptr ? E_U64 : t->elem;
+    bool is_ptr = t && t->is_ptr;
+    Elem e = !t || is_ptr ? E_U64 : t->elem;
     int rank = t ? t->rank : 0;
     Lv shape[MAX_RANK], sides[MAX_RANK];
     int32_t side[MAX_RANK];
@@ -522,14 +523,14 @@ emu_print_one(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred)
                   ll_i32(l, operand),
                   ll_i32(l, ir_n_values(o)),
                   ll_i32(l, (int)e),
-                  ll_i32(l, (int)ir_attr(o, ATTR_HEX)),
+                  ll_i32(l, is_ptr || ir_attr(o, ATTR_HEX)),
                   ll_i32(l, rank),
                   LLVMConstArray2(l->i32, shape, MAX_RANK),
                   LLVMConstArray2(l->i32, sides, MAX_RANK)};
     Lv what = constant(l, LLVMConstStructInContext(l->cx, field, COUNT(field), 0));
     If i = open_if(l, pred);
     Lv bits = ll_i64(l, 0);
-    if (t && t->is_ptr) {
+    if (is_ptr) {
         bits = LLVMBuildPtrToInt(l->b, value, l->i64, "");
     } else if (t) {
         Lt as_int = LLVMIntTypeInContext(l->cx, elem_info[e].bits);

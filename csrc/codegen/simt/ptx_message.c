@@ -70,7 +70,7 @@ static Lv
 printable(Ll *l, const Type *t, bool hex, Lv x, Sb *format)
 {
     if (t->is_ptr) {
-        sb_put(format, hex ? "0x%016llx" : "%llu");
+        sb_put(format, "0x%016llx");
         return LLVMBuildPtrToInt(l->b, x, l->i64, "");
     }
     Elem e = t->elem;

@@ -47,3 +47,12 @@ else:
             extra = importlib.import_module(".extra", __name__)
             return extra if name == "extra" else extra.libdevice
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+# What those modules import for themselves came along: tl.<Tab> shows the language alone.
+for _name in (
+    *("Any", "Callable", "Iterable", "Iterator", "Literal", "Sequence", "TypeAlias"),
+    *("TypeVar", "TYPE_CHECKING", "annotations", "outside", "overload"),
+):
+    globals().pop(_name, None)
+del _name

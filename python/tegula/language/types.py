@@ -3,8 +3,8 @@
 These objects also exist outside kernels: as annotations, as arguments of launches, and
 as constants that a kernel compares with (``x.dtype == tl.float16``). The dtypes are
 ``tl.int1``, ``tl.int8`` and so on, in the table of README.md; ``tl.void`` is the type of
-nothing, ``tl.pi32_t`` that of a pointer to int32. A block has up to
-``tl.TRITON_MAX_TENSOR_NUMEL`` elements, 1048576.
+nothing, ``tl.pi32_t`` that of a pointer to int32, ``tl.CONSTEXPR_0`` a constexpr of 0. A
+block has up to ``tl.TRITON_MAX_TENSOR_NUMEL`` elements, 1048576.
 """
 
 from __future__ import annotations
