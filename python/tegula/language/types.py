@@ -9,6 +9,9 @@ block has up to ``tl.TRITON_MAX_TENSOR_NUMEL`` elements, 1048576.
 
 from __future__ import annotations
 
+# One file, though a long one: pointers, blocks, tuples and constants are dtypes, and their
+# methods give each other back.
+
 import builtins
 import enum
 import sys
