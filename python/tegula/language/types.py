@@ -7,8 +7,6 @@ nothing, ``tl.pi32_t`` that of a pointer to int32, ``tl.CONSTEXPR_0`` a constexp
 block has up to ``tl.TRITON_MAX_TENSOR_NUMEL`` elements, 1048576.
 """
 
-# One file: types name each other, and constexpr, which wraps them.
-
 from __future__ import annotations
 
 # One file, though a long one: pointers, blocks, tuples and constants are dtypes, and their
