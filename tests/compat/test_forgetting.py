@@ -26,7 +26,8 @@ def test_cleared_caches():
     assert not fill.device_caches["cpu"][0] and not fill.device_caches[0][0]
     first = fill[(1,)](x, 1.0, BLOCK=4)
     assert list(fill.device_caches["cpu"][0].values()) == [first]
-    assert fill.device_caches[0][0] == fill.device_caches["cpu"][0]
+    if driver.active.torch_device == "cpu":  # no GPU, nor one of ptxsim's
+        assert fill.device_caches[0][0] == fill.device_caches["cpu"][0]
     assert fill[(1,)](x, 2.0, BLOCK=4) is first
     fill.device_caches["cpu"][0].clear()
     assert not fill.variants
