@@ -355,28 +355,32 @@ def _machine(text: str) -> Driver:
     return CudaDriver() if text.startswith("cuda") else CpuDriver()
 
 
-class _Choice:
-    """What ``set_active`` chose, if anything."""
-
-    driver: Driver | None = None
+# What was chosen, if anything. Programs written for Triton read and set these two.
+_active: Driver | None = None
+_default: Driver | None = None
 
 
 def set_active(driver: Driver) -> None:
     """Make ``driver.active`` this one."""
-    _Choice.driver = driver
+    global _active
+    _active = driver
 
 
 def reset_active() -> None:
     """Make ``driver.active`` the default again."""
-    _Choice.driver = None
+    global _active
+    _active = None
+
+
+set_active_to_default = reset_active
 
 
 def __getattr__(name: str) -> Any:
     if name == "default":
         text = knobs.runtime.target or ("cuda" if cuda_devices() else "cpu")
-        return _machine(text)
+        return _default or _machine(text)
     if name == "active":
-        return _Choice.driver or __getattr__("default")
+        return _active or __getattr__("default")
     if name == "driver":  # Triton has both a module and an object of this name
         import sys
 

@@ -73,6 +73,20 @@ def test_a_hopper():
         driver.reset_active()
 
 
+def test_what_is_chosen(monkeypatch):
+    """Triton's private names for it, which programs read and set."""
+    assert driver._active is None and driver._default is None
+    hopper, ampere = driver._machine("emu:sm_90a"), driver._machine("emu:sm_80")
+    driver.set_active(hopper)
+    assert driver._active is driver.active is hopper
+    driver.set_active_to_default()
+    assert driver._active is None and driver.active is driver.default
+    monkeypatch.setattr(driver, "_default", ampere)
+    assert driver.active is driver.default is ampere
+    monkeypatch.setattr(driver, "_active", hopper)
+    assert driver.active is hopper and driver.default is ampere
+
+
 def test_fresh_knobs(monkeypatch):
     monkeypatch.setenv("TRITON_DEBUG", "1")
     monkeypatch.setenv("TEGULA_CACHE_DIR", "/nowhere")
