@@ -85,11 +85,15 @@ typedef struct PtxBarrier {
     uint32_t result;
 } PtxBarrier;
 
-/* A piece of the shared memory that assembly has. */
+/* A piece of the shared memory that assembly has, and what is done there. */
 typedef struct PtxShared {
     int rank; /* of the block in its cluster; -1: the thread's own */
     uint64_t offset;
     uint32_t n;
+    enum { PTX_READ, PTX_WRITE, PTX_ATOMIC, PTX_ATOMIC_READ } access;
+    int lane; /* whose access it is, where a warp does it together; -1: the thread's */
+    const char *words; /* the instruction, and its line */
+    int line;
 } PtxShared;
 
 /* A bulk copy on its way. */
@@ -129,6 +133,8 @@ typedef struct PtxTeam {
     void (*bulk_commit)(PtxRun *r);
     void (*bulk_wait)(PtxRun *r, int pending, bool is_read);
     void (*look)(PtxRun *r, void *bar);
+    /* What was done before is left at a place, or taken from it; NULL: of all atomics, both. */
+    void (*order)(PtxRun *r, const void *at, bool acquires);
     /* cp.async.mbarrier.arrive: when the thread's copies so far have landed. */
     const char *(*arrive_later)(PtxRun *r, void *bar);
 } PtxTeam;

@@ -248,8 +248,10 @@ red_async(Lanes *w, const Ins *i, uint32_t m)
     for (int l = 0; l < LANES; l++) {
         if (!(m >> l & 1))
             continue;
+        w->how = HOW_ATOMIC;
         uint8_t *p = w->owner->bytes(w, i, l, SPACE_CLUSTER, address[l], i->bytes,
                                      true);
+        w->how = HOW_PLAIN;
         uint64_t x = 0;
         memcpy(&x, p, i->bytes);
         x = atomic_combined(i->op, (Type)i->type, x, v[l]);

@@ -137,8 +137,10 @@ atomic(Lanes *w, const Ins *i, uint32_t m)
     for (int l = 0; l < LANES; l++) {
         if (!(m >> l & 1))
             continue;
+        w->how = HOW_STRONG;
         uint8_t *p = w->owner->bytes(w, i, l, (Space)i->space, address[l], n_bytes,
                                      true);
+        w->how = HOW_PLAIN;
         uint8_t *s = lanes_states(w, (Space)i->space, address[l]);
         for (uint32_t k = 0; s && k < n_bytes; k++)
             if (s[k] == BYTE_UNDEF)

@@ -77,6 +77,8 @@ range(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t 
 static void
 issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b)
 {
+    if (b->bar && w->owner->order)
+        w->owner->order(w, b->bar, false);
     if (w->owner->bulk) {
         w->owner->bulk(w, i, lane, b);
         return;
@@ -270,6 +272,8 @@ arrive_later(Lanes *w, const Ins *i, uint32_t m)
         uint8_t *bar = mbarrier_at(w, i, l, (Space)i->space, address[l]);
         if (!i->flags)
             mbarrier_expect_one(bar);
+        if (w->owner->order)
+            w->owner->order(w, bar, false);
         if (w->owner->arrive_later) {
             w->owner->arrive_later(w, i, l, bar);
             continue;

@@ -33,7 +33,9 @@ mb_bits(const Mbarrier *b)
 uint8_t *
 mbarrier_at(Lanes *w, const Ins *i, int lane, Space space, uint64_t address)
 {
+    w->how = HOW_ATOMIC;
     uint8_t *p = w->owner->bytes(w, i, lane, space, address, 8, true);
+    w->how = HOW_PLAIN;
     const uint8_t *s = lanes_states(w, space, address);
     static const uint8_t poison[8] = {255, 255, 255, 255, 255, 255, 255, 255};
     if (s ? s[0] != BYTE_DEFINED : !memcmp(p, poison, sizeof poison))
@@ -74,10 +76,12 @@ void
 mbarrier_update(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
                 uint64_t arrivals, int64_t tx)
 {
-    const char *why = mbarrier_count(mbarrier_at(w, i, lane, space, address), arrivals,
-                                     tx);
+    uint8_t *p = mbarrier_at(w, i, lane, space, address);
+    const char *why = mbarrier_count(p, arrivals, tx);
     if (why)
         lanes_fault(w, i, lane, "%s", why);
+    if (w->owner->order)
+        w->owner->order(w, p, false);
 }
 
 /* arrive_drop: one fewer from the next phase on. */
@@ -176,6 +180,8 @@ mbarrier(Lanes *w, const Ins *i, uint32_t m)
                 w->owner->look(w, i, l, p);
             Mbarrier b = mb_of(p);
             out[l] = b.phase != (i->flags ? v[l] & 1 : v[l] >> 63);
+            if (out[l] && w->owner->order)
+                w->owner->order(w, p, true);
         }
         }
     }

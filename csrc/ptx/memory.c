@@ -72,8 +72,10 @@ load(Lanes *w, const Ins *i, uint32_t m)
     for (int l = 0; l < LANES; l++) {
         if (!(m >> l & 1))
             continue;
+        w->how = i->is_strong ? HOW_STRONG : HOW_PLAIN;
         const uint8_t *p = w->owner->bytes(w, i, l, (Space)i->space, address[l],
                                            n_bytes, false);
+        w->how = HOW_PLAIN;
         const uint8_t *s = is_plain ? NULL
                                     : lanes_states(w, (Space)i->space, address[l]);
         for (int k = 0; k < i->n; k++) {
@@ -111,8 +113,10 @@ store(Lanes *w, const Ins *i, uint32_t m)
     for (int l = 0; l < LANES; l++) {
         if (!(m >> l & 1))
             continue;
+        w->how = i->is_strong ? HOW_STRONG : HOW_PLAIN;
         uint8_t *p = w->owner->bytes(w, i, l, (Space)i->space, address[l], n_bytes,
                                      true);
+        w->how = HOW_PLAIN;
         uint8_t *s = i->space == SPACE_GLOBAL
                          ? NULL
                          : lanes_states(w, (Space)i->space, address[l]);
@@ -256,6 +260,7 @@ dec_access(Dec *d, int address)
     i->is_volatile = dec_has(d, "volatile");
     i->flags = i->is_volatile || dec_one(d, ordered) >= 0 ? ORDERED : 0;
     i->space = (uint8_t)dec_space(d);
+    i->is_strong = i->flags == ORDERED || dec_has(d, "relaxed");
     dec_take_hints(d);
     bool policy = dec_has(d, "L2::cache_hint");
     i->n = (uint8_t)dec_count_words(d);

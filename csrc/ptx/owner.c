@@ -25,9 +25,14 @@ fault(Lanes *w, const Ins *i, int lane, const char *text)
 
 /* An address of shared memory as a piece of it: the block's rank stands above. */
 static PtxShared
-piece_of(Space space, uint64_t address, uint32_t n)
+piece_of(const Ins *i, int lane, Space space, uint64_t address, uint32_t n)
 {
-    PtxShared s = {-1, address - SHARED_BASE, n};
+    PtxShared s = {.rank = -1,
+                   .offset = address - SHARED_BASE,
+                   .n = n,
+                   .lane = i->meets ? lane : -1,
+                   .words = i->words,
+                   .line = i->line};
     if (space == SPACE_CLUSTER && address >> CLUSTER_SHIFT) {
         uint64_t rank = (address >> CLUSTER_SHIFT) - 1;
         s.rank = rank < INT32_MAX ? (int)rank : INT32_MAX;
@@ -69,8 +74,13 @@ bytes_at(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32
     const Exec *x = (Exec *)(void *)w;
     char text[128];
     space = lanes_space(space, &address);
+    if (w->how == HOW_STRONG && x->r->team)
+        x->r->team->order(x->r, NULL, true);
     if ((space == SPACE_SHARED || space == SPACE_CLUSTER) && x->r->team) {
-        PtxShared s = piece_of(space, address, n);
+        PtxShared s = piece_of(i, lane, space, address, n);
+        s.access = !is_store             ? (w->how ? PTX_ATOMIC_READ : PTX_READ)
+                   : w->how == HOW_PLAIN ? PTX_WRITE
+                                         : PTX_ATOMIC;
         return shared_at(w, i, lane, &s);
     }
     if (space != SPACE_GLOBAL)
@@ -90,7 +100,8 @@ static void
 copy_later(Lanes *w, const Ins *i, int lane, uint64_t to, uint64_t from, uint32_t n)
 {
     const Exec *x = (Exec *)(void *)w;
-    PtxShared s = piece_of(SPACE_SHARED, to, i->bytes);
+    PtxShared s = piece_of(i, lane, SPACE_SHARED, to, i->bytes);
+    s.access = PTX_WRITE;
     shared_at(w, i, lane, &s);
     if (n == i->bytes)
         ask(w, from, n, false);
@@ -156,6 +167,13 @@ arrive_later(Lanes *w, const Ins *i, int lane, uint8_t *bar)
         fault(w, i, lane, why);
 }
 
+static void
+order(Lanes *w, const void *at, bool acquires)
+{
+    const Exec *x = (Exec *)(void *)w;
+    x->r->team->order(x->r, at, acquires);
+}
+
 static int
 own_rank(const Lanes *w)
 {
@@ -188,6 +206,7 @@ const Owner ptx_owner = {.bytes = bytes_at,
                          .bulk_wait = bulk_wait,
                          .look = look,
                          .arrive_later = arrive_later,
+                         .order = order,
                          .rank = own_rank,
                          .n_ranks = own_n_ranks,
                          .fault = fault};

@@ -129,6 +129,7 @@ struct Ins {
     bool is_threads_own; /* what it does or gives is one thread's: groups, ranks */
     bool tracks;         /* sets the undefined lanes of its results itself */
     bool is_volatile;    /* ld.volatile, polls */
+    bool is_strong;      /* an access that is volatile or has an order */
     uint8_t space, type, n, bytes; /* of an access: n elements of `bytes` */
     uint8_t op;                    /* of atomics, votes, .. */
     uint8_t members; /* where it meets: in[members - 1] is the mask; 0: all lanes */
@@ -320,12 +321,18 @@ typedef struct Owner {
     void (*look)(Lanes *w, const Ins *i, int lane, uint8_t *bar);
     /* The mbarrier is told when the lane's copies so far have landed. */
     void (*arrive_later)(Lanes *w, const Ins *i, int lane, uint8_t *bar);
+    /* What lanes did before is left at an mbarrier, or taken from there; at NULL: at a place of
+     * all atomics, both. May be absent. */
+    void (*order)(Lanes *w, const void *at, bool acquires);
     int (*rank)(const Lanes *w); /* the block's number in its cluster */
     int (*n_ranks)(const Lanes *w);
     void (*fault)(Lanes *w, const Ins *i, int lane, const char *text)
         __attribute__((noreturn));
 } Owner;
 
+/* Accesses: as others are; atomically; so that they order who does them, as atomics and what is
+ * volatile or has an order do. */
+enum { HOW_PLAIN, HOW_ATOMIC, HOW_STRONG };
 /* Of each byte of shared memory. */
 enum { BYTE_UNDEF, BYTE_DEFINED, BYTE_PENDING };
 
@@ -335,6 +342,7 @@ struct Lanes {
     uint32_t *has[4]; /* of those: whose k-th quarter is defined, low first */
     uint32_t carry;   /* CC.CF */
     uint32_t alive;   /* lanes that have not left: who may be waited for */
+    uint8_t how;      /* the owner is asked for bytes: HOW_* */
     const Owner *owner;
 };
 

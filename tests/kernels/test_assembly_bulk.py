@@ -272,7 +272,7 @@ def test_stores_to_the_other_block(threads: Any, rng: Any, op: str) -> None:
 TAIL = "mov.b32 $0, 0; }"
 FAULTS = {
     "nobody waits": (
-        INIT + EXPECT + LOAD + REVERSED,
+        INIT + EXPECT + LOAD + "mov.b32 $0, 0; @p ld.shared.b32 $0, [at]; }",
         r"cp.async is still to write: nobody has waited for it; ld.shared",
     ),
     "nobody ever waits": (
@@ -285,7 +285,7 @@ FAULTS = {
     ),
     "shared memory is written too early": (
         MINE + STORE.replace("@p cp.async.bulk.wait",
-                             "st.shared.b32 [at], 5; @p cp.async.bulk.wait"),
+                             "@p st.shared.b32 [at], 5; @p cp.async.bulk.wait"),
         r"race: memory was written while a bulk copy of it was under way",
     ),
     "nobody waits for the group": (

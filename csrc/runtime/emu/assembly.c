@@ -6,7 +6,7 @@
  *
  * Shared variables of a text lie in memory of their own, an area for each place in the code, at
  * the same address in all blocks of a cluster, and begin as the compiler's shared memory does:
- * as ones. Races in it are not looked for, but for copies that are still to come.
+ * as ones. Races in it are races.c's.
  */
 #include "runtime/emu/internal.h"
 
@@ -44,6 +44,8 @@ meet_now(EmuThread *warp, uint32_t lanes, int by)
     PtxThread *all[LANES] = {NULL};
     for (int l = 0; l < LANES; l++)
         all[l] = lanes >> l & 1 ? warp[l].assembly : NULL;
+    if (!strncmp(ptx_stop(all[by]).words, "bar.warp", 8))
+        emu_order_lanes(warp, lanes);
     ptx_together(all, lanes, by);
     for (int l = 0; l < LANES; l++)
         if (lanes >> l & 1 && warp[l].state == T_MEET)
@@ -57,6 +59,7 @@ meet(PtxRun *r, PtxThread *me, uint32_t mask)
     EmuThread *t = x->t, *warp = warp_of(t);
     PtxStop stop = ptx_stop(me);
     int lane = t->id % LANES;
+    emu_races_settle(t->b);
     uint32_t here = 1u << lane;
     t->assembly = me;
     t->members = mask;
@@ -105,6 +108,7 @@ barrier(PtxRun *r, PtxThread *me, PtxBarrier *b)
 {
     Assembly *x = r->data;
     x->t->assembly = me;
+    emu_races_settle(x->t->b);
     emu_barrier_of(x->t, b, &x->at);
 }
 
@@ -113,6 +117,7 @@ cluster(PtxRun *r, PtxThread *me, bool arrives)
 {
     Assembly *x = r->data;
     x->t->assembly = me;
+    emu_races_settle(x->t->b);
     return emu_cluster_barrier(x->t, arrives, &x->at);
 }
 
@@ -120,6 +125,7 @@ static void
 yield(PtxRun *r)
 {
     Assembly *x = r->data;
+    emu_races_settle(x->t->b);
     emu_wait(x->t, T_READY, &x->at);
 }
 
@@ -162,11 +168,14 @@ place(PtxRun *r, uint64_t bytes)
         b->areas = grown;
         b->cap_areas = cap;
     }
+    if (!emu_races_start(b, ASM_SHARED))
+        return -1;
     for (int i = 0; i < b->n_ctas; i++) {
         if (!has_room(&b->ctas[i]))
             return -1;
         memset(b->ctas[i].asm_shared + at, 0xff, bytes);
         memset(b->ctas[i].asm_state + at, 0, bytes);
+        emu_races_clear(&b->ctas[i], at, (uint32_t)bytes);
     }
     b->areas[b->n_areas++] = (AsmArea){x->site, at, (uint32_t)bytes};
     return at;
@@ -184,7 +193,8 @@ has_ended(const EmuBlock *b, const EmuCta *cta)
 static const char *
 shared(PtxRun *r, const PtxShared *s, void **at)
 {
-    const EmuThread *t = ((const Assembly *)r->data)->t;
+    const Assembly *x = r->data;
+    EmuThread *t = x->t;
     const EmuBlock *b = t->b;
     uint32_t end = emu_asm_end(b);
     if (s->rank >= b->n_ctas)
@@ -196,6 +206,7 @@ shared(PtxRun *r, const PtxShared *s, void **at)
         return "shared memory of a block that has ended";
     if (memchr(cta->asm_state + s->offset, 1, s->n))
         return "shared memory that a cp.async is still to write: nobody has waited for it";
+    emu_races_access(s->lane < 0 ? t : &warp_of(t)[s->lane], cta, s, &x->at);
     *at = cta->asm_shared + s->offset;
     return NULL;
 }
@@ -259,6 +270,18 @@ arrive_later(PtxRun *r, void *bar)
     return emu_arrive_later(x->t, bar, &x->at);
 }
 
+static void
+order(PtxRun *r, const void *at, bool acquires)
+{
+    EmuThread *t = ((const Assembly *)r->data)->t;
+    if (!at)
+        emu_order_strong(t);
+    else if (acquires)
+        emu_acquire(t, at);
+    else
+        emu_release(t, at);
+}
+
 static const PtxTeam team = {.meet = meet,
                              .barrier = barrier,
                              .cluster = cluster,
@@ -272,6 +295,7 @@ static const PtxTeam team = {.meet = meet,
                              .bulk_commit = bulk_commit,
                              .bulk_wait = bulk_wait,
                              .look = look,
+                             .order = order,
                              .arrive_later = arrive_later};
 
 /* ---- all of it ------------------------------------------------------------------------- */
@@ -300,6 +324,8 @@ emu_assembly(EmuThread *t, const PtxSite *site, void *const *data)
         r.team = &team;
         r.data = &x;
         ok = ptx_asm_run(a, &r, err);
+        if (ok)
+            emu_races_settle(t->b);
     }
     ptx_cache_clear(&own);
     if (r.refused.bytes)

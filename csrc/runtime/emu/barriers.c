@@ -46,10 +46,12 @@ release(EmuThread *t, EmuBarrier *k)
             o->arrival->id != t->arrival->id)
             continue;
         o->state = T_READY;
+        emu_acquire(o, k);
         o->arrival->result = k->red == 'p'   ? (uint32_t)k->n_true
                              : k->red == 'a' ? k->n_true == k->n
                                              : k->n_true != 0;
     }
+    emu_forget_post(b, k);
     if (k->n == block_threads(t))
         t->cta->epoch++;
     *k = (EmuBarrier){0};
@@ -74,6 +76,7 @@ arrive(EmuThread *t, EmuThread *warp, const EmuPlace *at)
     k->n += LANES;
     for (int l = 0; l < LANES; l++) {
         k->n_true += warp[l].arrival->holds;
+        emu_release(&warp[l], k);
         warp[l].state = a->arrives ? T_READY : T_BARRIER;
     }
     if (k->n >= expected)
@@ -119,12 +122,21 @@ emu_at_barrier(const EmuThread *t, int *expected)
 
 /* ---- of a cluster --------------------------------------------------------------------- */
 
+/* Of the thread's phase: nobody is two phases ahead of it. What an even one left from before is
+ * known to all who come to the next. */
+static const void *
+cluster_post(const EmuThread *t)
+{
+    return &t->b->ctas[0].barrier[t->cluster_phase & 1].red;
+}
+
 static void
 arrive_at_cluster(EmuThread *t)
 {
     EmuBlock *b = t->b;
     t->has_arrived = true;
     t->cluster_phase = b->cluster_phase;
+    emu_release(t, cluster_post(t));
     if (++b->n_at_cluster < b->n)
         return;
     b->n_at_cluster = 0;
@@ -150,5 +162,6 @@ emu_cluster_barrier(EmuThread *t, bool arrives, const EmuPlace *at)
     t->has_arrived = false;
     if (t->cluster_phase == t->b->cluster_phase)
         emu_wait(t, T_CLUSTER_BARRIER, at);
+    emu_acquire(t, cluster_post(t));
     return NULL;
 }

@@ -38,6 +38,7 @@ emu_cluster_send(EmuThread *t, int32_t site, int32_t offset, int32_t word, int32
     if (rank < 0 || rank >= b->n_ctas)
         emu_fault(t, EMU_BOUNDS, at, "block %d of a cluster of %d", rank, b->n_ctas);
     EmuCta *cta = &b->ctas[rank];
+    emu_order_strong(t);
     for (int32_t i = offset; i < offset + 4; i++) {
         Shadow *s = &cta->shadow[i];
         if (s->w_epoch >= b->first_epoch || s->r_epoch >= b->first_epoch)
@@ -64,4 +65,5 @@ emu_cluster_wait(EmuThread *t, int32_t site, const EmuPlace *at)
     if (cta->to_come[site] || !(cta->opened >> site & 1))
         emu_wait(t, T_CLUSTER, at);
     t->sites_seen |= 1u << site;
+    emu_order_strong(t);
 }

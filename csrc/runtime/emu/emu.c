@@ -68,7 +68,10 @@ static void
 do_warp_op(EmuThread *warp, WarpOp op)
 {
     switch (op) {
-    case W_SYNC: warp->b->warp_epoch[warp->id / LANES]++; break;
+    case W_SYNC:
+        warp->b->warp_epoch[warp->id / LANES]++;
+        emu_order_lanes(warp, UINT32_MAX);
+        break;
     case W_XOR:
         for (int i = 0; i < LANES; i++)
             warp[i].out = warp[(i ^ warp[i].param) & (LANES - 1)].in;
@@ -363,6 +366,7 @@ run_program(EmuBlock *b, long long linear)
     b->n_done = 0;
     b->n_areas = 0;
     emu_bulk_clear(b);
+    emu_races_end(b);
     b->n_at_cluster = 0;
     memset(b->arrived, 0, sizeof b->arrived);
     memset(b->at_barrier, 0, sizeof b->at_barrier);
@@ -418,11 +422,13 @@ block_free(EmuBlock *b)
     free(b->areas);
     emu_bulk_clear(b);
     free(b->bulk);
+    emu_races_end(b);
     for (int i = 0; b->ctas && i < b->n_ctas; i++) {
         free(b->ctas[i].shared);
         free(b->ctas[i].shadow);
         free(b->ctas[i].asm_shared);
         free(b->ctas[i].asm_state);
+        free(b->ctas[i].asm_bytes);
     }
     free(b->ctas);
 }

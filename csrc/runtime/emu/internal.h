@@ -74,6 +74,7 @@ typedef struct AsyncCopy {
 
 typedef struct EmuBlock EmuBlock;
 typedef struct BulkCopy BulkCopy; /* bulk.c */
+typedef struct Races Races;       /* races.c */
 
 /* Shared memory of one piece of assembly: csrc/ptx has checked what it declares. */
 typedef struct AsmArea {
@@ -92,6 +93,7 @@ typedef struct EmuBarrier {
 typedef struct EmuCta {
     unsigned char *asm_shared; /* ASM_SHARED bytes, once there is an area */
     unsigned char *asm_state;  /* of each of them: 1, a copy is to come */
+    struct Byte *asm_bytes;    /* of each of them: who touched it, of races.c */
     unsigned char *shared;
     Shadow *shadow;
     EmuBarrier barrier[N_BARRIERS];
@@ -145,6 +147,7 @@ struct EmuBlock {
     int n_areas, cap_areas;
     BulkCopy *bulk; /* under way, oldest first; malloc'ed, kept */
     int n_bulk, cap_bulk;
+    Races *races;    /* of this program, once there is an area */
     uint16_t *order; /* in which the scheduler looks at threads */
     uint64_t rng;
     int32_t pid[3];
@@ -189,6 +192,19 @@ void emu_bulk_end(EmuThread *t);                   /* of the thread */
 void emu_bulk_clear(EmuBlock *b);
 /* Bytes of the shared memory that assembly has declared. */
 uint32_t emu_asm_end(const EmuBlock *b);
+/* races.c. A thread leaves what it knows at a place, or takes it from there. */
+void emu_release(EmuThread *t, const void *at);
+void emu_acquire(EmuThread *t, const void *at);
+void emu_forget_post(EmuBlock *b, const void *at);
+void emu_order_lanes(EmuThread *warp, uint32_t lanes); /* as one: bar.warp.sync */
+void emu_order_strong(EmuThread *t); /* with whoever did an atomic before */
+/* An access of assembly's shared memory, before it is done; then, that it was done. */
+void emu_races_access(EmuThread *t, const EmuCta *cta, const PtxShared *s,
+                      const EmuPlace *at);
+void emu_races_settle(EmuBlock *b);
+bool emu_races_start(EmuBlock *b, uint32_t n_bytes); /* false: no memory */
+void emu_races_clear(EmuCta *cta, uint32_t offset, uint32_t n);
+void emu_races_end(EmuBlock *b);
 /* Nobody can run: does someone wait for whoever comes? Then these go on. */
 bool emu_meet_few(EmuBlock *b);
 

@@ -388,6 +388,7 @@ emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, int32_t n, uint64_t address,
     Elem e = (Elem)elem;
     int bytes = elem_info[e].bytes;
     char *p = emu_global(t, address, n * bytes, n * bytes, true, at);
+    emu_order_strong(t);
     for (int at_byte = 0; at_byte < n * bytes; at_byte += bytes) {
         uint64_t with = load_bits((const char *)value + at_byte, bytes), now = with,
                  was = load_bits(p + at_byte, bytes);
@@ -405,6 +406,7 @@ emu_cas(EmuThread *t, int32_t elem, uint64_t address, const void *compare,
 {
     int bytes = elem_info[elem].bytes;
     void *p = emu_global(t, address, bytes, bytes, true, at);
+    emu_order_strong(t);
     uint64_t was = load_bits(compare, bytes);
     exchange(p, bytes, &was, load_bits(value, bytes));
     memcpy(old, &was, (size_t)bytes);
