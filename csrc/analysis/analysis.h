@@ -128,8 +128,9 @@ int shared_memory_limit(const Target *t); /* bytes a program can have */
 int loop_pressure(const Op *loop);
 /* ... of all blocks that live at one time, anywhere in the function. */
 int64_t most_live_words(const Func *f);
-/* About how many instructions of one thread the block becomes. */
-int64_t code_size(const Func *f, const Block *b);
+/* About how many instructions of one thread the block becomes. A value has at most so many
+ * registers that each are code of their own: what goes beyond is in loops. */
+int64_t code_size(const Func *f, const Block *b, int most);
 
 /* ---- effects.c ----------------------------------------------------------------------------- */
 bool writes_memory(const Op *o);    /* stores, atomics and barriers; not in regions */

@@ -219,7 +219,7 @@ dot_steps(const Func *f, const Op *o)
 }
 
 int64_t
-code_size(const Func *f, const Block *b)
+code_size(const Func *f, const Block *b, int most)
 {
     int64_t sum = 0;
     for (const Op *o = b->first; o; o = o->next) {
@@ -228,12 +228,13 @@ code_size(const Func *f, const Block *b)
             regs = MAX(regs, registers(arg(o, i)));
         for (int i = 0; i < o->n_results; i++)
             regs = MAX(regs, registers(result(o, i)));
+        regs = MIN(regs, most);
         if (o->op == OP_DOT)
             regs += dot_steps(f, o);
         for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            sum += code_size(f, o->regions[r]);
+            sum += code_size(f, o->regions[r], most);
         if (o->n_regions && !op_has(o, OPF_CONTROL))
-            each = code_size(f, o->regions[0]);
+            each = code_size(f, o->regions[0], most);
         sum += regs * each;
     }
     return sum;

@@ -17,6 +17,7 @@
 #include "codegen/codegen.h"
 
 #include <llvm-c/Analysis.h>
+#include <llvm-c/DebugInfo.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/ErrorHandling.h>
 #include <llvm-c/IRReader.h>
@@ -401,6 +402,20 @@ LLVMBasicBlockRef
 ll_block(Ll *l, const char *name)
 {
     return LLVMAppendBasicBlockInContext(l->cx, l->fn, name);
+}
+
+void
+ll_keep_rolled(Ll *l, Lv branch)
+{
+    static const char word[] = "llvm.loop.unroll.disable", kind[] = "llvm.loop";
+    LLVMMetadataRef text = LLVMMDStringInContext2(l->cx, word, sizeof word - 1),
+                    disable = LLVMMDNodeInContext2(l->cx, &text, 1),
+                    self = LLVMTemporaryMDNode(l->cx, NULL, 0),
+                    both[] = {self, disable},
+                    loop = LLVMMDNodeInContext2(l->cx, both, COUNT(both));
+    LLVMMetadataReplaceAllUsesWith(self, loop); /* a loop's name is itself */
+    LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(l->cx, kind, sizeof kind - 1),
+                    LLVMMetadataAsValue(l->cx, loop));
 }
 
 /* ---- from module to code ----------------------------------------------------------------- */

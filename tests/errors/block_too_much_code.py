@@ -1,13 +1,16 @@
-"""A compile: a sort of more elements than code for a thread should have."""
+"""A compile: more sorts than code for a thread should have."""
 
 import tegula
 import tegula.language as tl
 
 
 @tegula.jit
-def kernel(x, BLOCK: tl.constexpr = 1 << 15):
+def kernel(x, BLOCK: tl.constexpr = 1 << 13):
     i = tl.arange(0, BLOCK)
-    tl.store(x + i, tl.sort(tl.load(x + i)))
+    v = tl.load(x + i)
+    for _ in tl.static_range(8):
+        v = tl.sort(v)
+    tl.store(x + i, v)
 
 
 def run():
@@ -15,7 +18,7 @@ def run():
 
 
 # ----
-# OutOfResources: out of resource: instructions, Required: 666429, Limit: 524288. Smaller blocks or more `num_warps` may help.
-# block_too_much_code.py:8:1: UnsupportedError[RESOURCES]: out of resource: instructions, required: 666429, limit: 524288
-# def kernel(x, BLOCK: tl.constexpr = 1 << 15):
+# OutOfResources: out of resource: instructions, Required: 694717, Limit: 524288. Smaller blocks or more `num_warps` may help.
+# block_too_much_code.py:8:1: UnsupportedError[RESOURCES]: out of resource: instructions, required: 694717, limit: 524288
+# def kernel(x, BLOCK: tl.constexpr = 1 << 13):
 # ^

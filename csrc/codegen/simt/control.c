@@ -18,10 +18,13 @@ per_phi(const Val *v)
                                                                            : 1;
 }
 
-/* v's registers as they travel; they are packed here, in front of the jump. */
+/* v's registers as they travel; they are packed here, in front of the jump. NULL: v is big
+ * and goes its own way (carry.c), here and below. */
 static Lv *
 parts_of(Sim *s, const Val *v)
 {
+    if (sim_is_big(s, v))
+        return NULL;
     int per = per_phi(v), n = sim_n_regs(v) / per;
     Lv *regs = sim_val(s, v), *part = NEW_N(s->a, Lv, n);
     for (int i = 0; i < n; i++)
@@ -33,7 +36,7 @@ static void
 add_incoming(Sim *s, const Val *v, Lv *phi, Lv *part, LLVMBasicBlockRef from)
 {
     (void)s;
-    for (int i = 0; i < sim_n_regs(v) / per_phi(v); i++)
+    for (int i = 0; part && i < sim_n_regs(v) / per_phi(v); i++)
         LLVMAddIncoming(phi[i], &part[i], &from, 1);
 }
 
@@ -42,6 +45,8 @@ add_incoming(Sim *s, const Val *v, Lv *phi, Lv *part, LLVMBasicBlockRef from)
 static Lv *
 open_phis(Sim *s, const Val *v, Lv *part, LLVMBasicBlockRef from)
 {
+    if (!part)
+        return NULL;
     int n = sim_n_regs(v) / per_phi(v);
     Lv *phi = NEW_N(s->a, Lv, n);
     for (int i = 0; i < n; i++)
@@ -53,6 +58,8 @@ open_phis(Sim *s, const Val *v, Lv *part, LLVMBasicBlockRef from)
 static void
 close_phis(Sim *s, const Val *v, Lv *phi)
 {
+    if (!phi)
+        return;
     int per = per_phi(v);
     Lv *regs = sim_define(s, v);
     for (int i = 0; i < sim_n_regs(v) / per; i++) {
@@ -103,6 +110,10 @@ close_all(Sim *s, Val *const *to, int n, Lv **phis)
 static void
 same_registers(Sim *s, const Val *to, const Val *from)
 {
+    if (sim_is_big(s, to)) {
+        sim_carry_same(s, to, from);
+        return;
+    }
     s->vals[to->id] = sim_val(s, from);
     sim_settle(s, to);
 }
@@ -192,7 +203,7 @@ keep_pointers(Sim *s, const Block *b, Lv **phis, Lv **parts)
         return;
     for (int i = 0; i < b->last->n_args; i++) {
         const Val *v = arg(b->last, i);
-        for (int r = 0; v->type->is_ptr && r < sim_n_regs(v); r++) {
+        for (int r = 0; phis[i] && v->type->is_ptr && r < sim_n_regs(v); r++) {
             LLVMUseRef u = LLVMGetFirstUse(phis[i][r]);
             if (u && LLVMGetNextUse(u))
                 parts[i][r] = s->m->opaque(s->l, parts[i][r]);
@@ -212,6 +223,7 @@ sim_for(Sim *s, const Op *o)
     int n = o->n_results;
     Val *const *carried = b->args + 1;
     Lv **init = all_parts(s, o, 3, n);
+    sim_carry_in(s, carried, n, o, 3);
     LLVMBasicBlockRef before = here(s), body = ll_block(l, "for"),
                       after = ll_block(l, "done");
     LLVMBuildCondBr(l->b, enters(s, o, &d, lb, ub), body, after);
@@ -222,6 +234,7 @@ sim_for(Sim *s, const Op *o)
     Lv **phis = open_all(s, carried, n, init, before);
     close_all(s, carried, n, phis);
     sim_block(s, b);
+    sim_carry_on(s, carried, n, b->last);
     Lv more = goes_on(s, &d, iv, ub), next = LLVMBuildAdd(l->b, iv, step, "");
     Lv **yielded = all_parts(s, b->last, 0, n);
     keep_pointers(s, b, phis, yielded);
@@ -235,6 +248,9 @@ sim_for(Sim *s, const Op *o)
     phis = open_all(s, o->results, n, init, before);
     add_all(s, o->results, n, phis, yielded, end);
     close_all(s, o->results, n, phis);
+    for (int i = 0; i < n; i++)
+        if (sim_is_big(s, result(o, i)))
+            sim_carry_same(s, result(o, i), carried[i]);
 }
 
 /* ---- while ---------------------------------------------------------------------------------- */
@@ -248,6 +264,8 @@ sim_while(Sim *s, const Op *o)
                       body = ll_block(l, "do"), after = ll_block(l, "done");
     int n = test->n_args;
     Lv **init = all_parts(s, o, 0, n);
+    sim_carry_in(s, test->args, n, o, 0);
+    before = here(s);
     LLVMBuildBr(l->b, head);
     LLVMPositionBuilderAtEnd(l->b, head);
     Lv **phis = open_all(s, test->args, n, init, before);
@@ -260,6 +278,7 @@ sim_while(Sim *s, const Op *o)
         same_registers(s, b->args[i], arg(test->last, i + 1));
     sim_block(s, b);
     Lv **yielded = all_parts(s, b->last, 0, n);
+    sim_carry_on(s, test->args, n, b->last);
     if (s->m->poll)
         s->m->poll(l);
     LLVMBasicBlockRef end = here(s);
@@ -287,6 +306,7 @@ sim_if(Sim *s, const Op *o)
         LLVMPositionBuilderAtEnd(l->b, way[k]);
         sim_block(s, o->regions[k]);
         parts[k] = all_parts(s, o->regions[k]->last, 0, o->n_results);
+        sim_carry_in(s, o->results, o->n_results, o->regions[k]->last, 0);
         LLVMBuildBr(l->b, after);
         end[k] = here(s);
     }

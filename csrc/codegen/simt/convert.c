@@ -14,7 +14,7 @@
  */
 #include "codegen/simt/simt.h"
 
-enum { MAX_WORD = 4, MAX_VEC = 16 };
+enum { MAX_WORD = 4, MAX_VEC = SIM_MAX_VECTOR };
 
 /* ---- matrices -------------------------------------------------------------------------- */
 
@@ -68,25 +68,25 @@ try_stmatrix(Sim *s, Way *way, const Layout *from, const Layout *to)
     }
 }
 
-static Way
-find_way(Sim *s, const Type *from, const Type *to)
+const ConvPlan *
+sim_convert_plan(Sim *s, const Op *o)
 {
-    Way way = {
-        .plan = layout_plan(s->c, from->layout, to->layout, sim_elem_bytes(to) * 8)};
-    if (way.plan->kind != CONV_SHARED || sim_elem_bytes(to) != 2)
-        return way;
-    try_ldmatrix(s, &way, from->layout, to->layout);
-    if (s->m->has_stmatrix(s->c))
-        try_stmatrix(s, &way, from->layout, to->layout);
-    return way;
+    const Type *from = arg(o, 0)->type, *to = result(o, 0)->type;
+    return layout_plan(s->c, from->layout, to->layout, sim_elem_bytes(to) * 8);
 }
-
-/* ---- the way of an op --------------------------------------------------------------------- */
 
 static Way
 way_of(Sim *s, const Op *o)
 {
-    return find_way(s, arg(o, 0)->type, result(o, 0)->type);
+    const Layout *from = arg(o, 0)->type->layout, *to = result(o, 0)->type->layout;
+    Way way = {.plan = sim_convert_plan(s, o)};
+    if (way.plan->kind != CONV_SHARED || sim_elem_bytes(result(o, 0)->type) != 2 ||
+        sim_convert_is_big(s, o))
+        return way;
+    try_ldmatrix(s, &way, from, to);
+    if (s->m->has_stmatrix(s->c))
+        try_stmatrix(s, &way, from, to);
+    return way;
 }
 
 int64_t
@@ -302,7 +302,9 @@ sim_convert(Sim *s, const Op *o)
     }
     case CONV_SHUFFLE: through_shuffles(s, o, p); return;
     case CONV_SHARED:
-        if (way.to.n)
+        if (sim_convert_is_big(s, o))
+            sim_convert_big(s, o, p);
+        else if (way.to.n)
             through_ldmatrix(s, o, &way);
         else
             through_shared(s, o, &way);

@@ -16,7 +16,7 @@
  *         into, before its branch.
  * Rule 2: registers with the same operands are computed once (a splat stays one value).
  */
-#include "codegen/simt/simt.h"
+#include "codegen/simt/local.h"
 
 #include <stdlib.h>
 
@@ -359,13 +359,27 @@ without_bit(int r, int bit)
     return low | (r >> (bit + 1) << bit);
 }
 
+int
+sim_half_bit(Sim *s, const Op *o)
+{
+    const Val *whole = o->op == OP_SPLIT ? arg(o, 0) : result(o, 0),
+              *half = o->op == OP_SPLIT ? result(o, 0) : arg(o, 0);
+    const Layout *l = whole->type->layout, *h = half->type->layout;
+    bool is_cat = o->op == OP_CAT;
+    int bit = is_cat ? h->n[IN_REG] : layout_split_bit(l);
+    bool ok = is_cat ? l->n[IN_REG] == bit + 1 &&
+                           l->basis[IN_REG][bit] == (Col)half->type->shape[0]
+                     : bit >= 0 && layout_split(s->c, l) == h;
+    if (!ok)
+        sim_bad_layout(s, o);
+    return bit;
+}
+
 static void
 join(Sim *s, const Op *o)
 {
     const Val *v = result(o, 0);
-    int bit = layout_split_bit(v->type->layout);
-    if (bit < 0 || layout_split(s->c, v->type->layout) != arg(o, 0)->type->layout)
-        sim_bad_layout(s, o);
+    int bit = sim_half_bit(s, o);
     Lv *r = sim_define(s, v);
     for (int i = 0; i < sim_n_regs(v); i++)
         r[i] = sim_val(s, arg(o, i >> bit & 1))[without_bit(i, bit)];
@@ -375,27 +389,11 @@ static void
 split(Sim *s, const Op *o)
 {
     const Val *v = arg(o, 0);
-    int bit = layout_split_bit(v->type->layout);
-    if (bit < 0 || layout_split(s->c, v->type->layout) != result(o, 0)->type->layout)
-        sim_bad_layout(s, o);
+    int bit = sim_half_bit(s, o);
     Lv *from = sim_val(s, v),
        *half[2] = {sim_define(s, result(o, 0)), sim_define(s, result(o, 1))};
     for (int i = 0; i < sim_n_regs(v); i++)
         half[i >> bit & 1][without_bit(i, bit)] = from[i];
-}
-
-static void
-cat(Sim *s, const Op *o)
-{
-    const Val *v = result(o, 0);
-    const Layout *l = v->type->layout, *half = arg(o, 0)->type->layout;
-    int n = sim_n_regs(arg(o, 0)), top = half->n[IN_REG];
-    if (sim_n_regs(v) != 2 * n ||
-        l->basis[IN_REG][top] != (Col)arg(o, 0)->type->shape[0])
-        sim_bad_layout(s, o);
-    Lv *r = sim_define(s, v);
-    for (int i = 0; i < 2 * n; i++)
-        r[i] = sim_val(s, arg(o, i / n))[i % n];
 }
 
 /* ---- values out of nothing --------------------------------------------------------------------- */
@@ -493,16 +491,20 @@ assertion(Sim *s, const Op *o)
     if (!s->c->opt.debug)
         return;
     Ll *l = s->l;
-    Lv *cond = sim_val(s, arg(o, 0)),
-       *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
+    Pieces p = sim_pieces(s, arg(o, 0), 0);
+    Lv *cond = sim_piece(s, &p, arg(o, 0)),
+       *mask = o->n_args > 1 ? sim_piece(s, &p, arg(o, 1)) : NULL;
     Lv bad = NULL;
     for (int i = 0; i < sim_n_regs(arg(o, 0)); i++) {
+        if (!sim_in_piece(&p, i))
+            continue;
         Lv x = LLVMBuildNot(l->b, cond[i], "");
         if (mask)
             x = LLVMBuildAnd(l->b, x, mask[i], "");
         bad = bad ? LLVMBuildOr(l->b, bad, x, "") : x;
     }
     s->m->trap_if(l, bad, o->text, o->loc);
+    sim_pieces_end(s, &p);
 }
 
 static void
@@ -515,13 +517,19 @@ print(Sim *s, const Op *o)
     for (int k = 0; k < ir_n_values(o); k++) {
         const Val *v = arg(o, k);
         Lv owner = sim_owner(s, v->type->layout);
+        Pieces p = sim_pieces(s, v, 0);
+        Lv *x = sim_piece(s, &p, v), *mask = masked ? sim_piece(s, &p, arg(o, 1)) : NULL;
         for (int i = 0; i < sim_n_regs(v); i++) {
-            Lv at = v->type->rank ? sim_index(s, v->type->layout, i) : ll_i32(l, 0);
-            Lv on = masked ? sim_val(s, arg(o, 1))[i] : NULL;
+            if (!sim_in_piece(&p, i))
+                continue;
+            Lv at = v->type->rank ? sim_piece_index(s, &p, v->type->layout, i)
+                                  : ll_i32(l, 0);
+            Lv on = mask ? mask[i] : NULL;
             if (on && owner)
                 on = LLVMBuildAnd(l->b, on, owner, "");
-            s->m->print(l, o, k, at, sim_val(s, v)[i], on ? on : owner);
+            s->m->print(l, o, k, at, x[i], on ? on : owner);
         }
+        sim_pieces_end(s, &p);
     }
 }
 
@@ -552,9 +560,9 @@ op(Sim *s, const Op *o)
     case OP_RESHAPE:
     case OP_BROADCAST:
     case OP_TRANS: rename_regs(s, o); return;
-    case OP_JOIN: join(s, o); return;
+    case OP_JOIN:
+    case OP_CAT: join(s, o); return;
     case OP_SPLIT: split(s, o); return;
-    case OP_CAT: cat(s, o); return;
     case OP_CONVERT: sim_convert(s, o); return;
     case OP_LOAD: sim_load(s, o); return;
     case OP_STORE: sim_store(s, o); return;
@@ -602,6 +610,7 @@ sim_block(Sim *s, const Block *b)
         for (int i = 0; i < o->n_results && !op_has(o, OPF_CONTROL); i++)
             sim_settle(s, result(o, i));
         sim_forget(s);
+        sim_bury(s, o);
     }
 }
 
@@ -623,17 +632,14 @@ check_options(Sim *s)
         err_at(s->c, s->f->loc, RESOURCES, "threads", warps * 32LL, 1024LL);
 }
 
-/* More code than LLVM and ptxas get through in minutes. The limit is where libraries are: a
- * top-k of 2048 by one warp, written out as a sorting network, counts for 350,000 (three
- * seconds here, a minute in ptxas). Gives the size of the code. */
+/* Gives the size of the code. */
 static int64_t
 check_size(Sim *s)
 {
-    enum { MAX_CODE = 1 << 19 };
-    int64_t code = code_size(s->f, s->f->body);
-    if (code > MAX_CODE && !s->local)
+    int64_t code = sim_code_size(s);
+    if (code > SIM_MAX_CODE)
         err_at(s->c, s->f->loc, RESOURCES, "instructions", (long long)code,
-               (long long)MAX_CODE);
+               (long long)SIM_MAX_CODE);
     return code;
 }
 
@@ -751,6 +757,7 @@ cg_simt(Func *f, Binary *out)
     s.setup_end = LLVMBuildBr(l->b, body);
     LLVMPositionBuilderAtEnd(l->b, body);
     sim_block(&s, f->body);
+    sim_local_close(&s);
     s.m->end(l, f, s.shared_bytes);
     ll_lines_close(l);
     sim_costs_report(l, f);

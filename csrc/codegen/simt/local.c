@@ -1,49 +1,42 @@
 /* local: blocks that have more registers than a thread, kept in its local memory.
  *
- * A kernel that wants thousands of registers would be one instruction a register, tens of
- * thousands in a row, all alive at once: ptxas takes minutes to spill them. So where a
- * kernel wants more than MAX_WORDS words (and nowhere else) a value with more than
- * BIG_REGS registers never is in registers as a whole:
+ * A kernel that wants many hundreds of registers would be one instruction a register, tens
+ * of thousands in a row, all alive at once: ptxas takes minutes to spill them. So where a
+ * kernel wants MAX_WORDS words or more (and nowhere else) a value with more than BIG_REGS
+ * registers never is in registers as a whole:
  *
  *     a = load(p, mask)          for i < chunks:  32 loads; to a's place in local memory
  *     m = max(abs(a))            for i < chunks:  32 from there, abs, max; then as always
  *     store(q, a * s, mask)      for i < chunks:  32 from there, times s; 32 stores
  *
- * Register r of a chunk is  constant ^ columns of the counter's bits: a linear map, as the
- * layout is, so that elements, other shapes and places in memory are found the same way.
- * What is computed element by element has no place of its own, it is computed again in each
+ * (chunks.c has the loops.) What is computed element by element has no place of its own, it is computed again in each
  * loop that asks for it; what costs more than memory does (COSTLY) and is asked for more
  * than once has one. Values with few registers have one, too, if big ones are made of them:
  * a loop asks for the row that its counter says.
  *
- * Rule 1: other ops (scan, dot, convert, ..) take a big value whole: sim_val reads all of
- *         it, for that op alone (sim_forget), and sim_settle puts results away.
+ * Rule 1: an op that knows nothing of chunks (dot, some converts) takes a big value whole:
+ *         sim_val reads all of it, for that op alone (sim_forget), and sim_settle puts
+ *         results away.
  * Rule 2: a place is written where its value is defined, so each run of a loop has its own.
  */
 #include "codegen/simt/local.h"
 
 enum {
-    MAX_WORDS = 1 << 11, /* that LLVM and ptxas take as they are */
+    MAX_WORDS = 1 << 9,      /* from here on: see README */
+    MAX_DOT_WORDS = 1 << 11, /* the same of what has products, accumulators stay */
     BIG_REGS = 64,
-    LOG2_CHUNK = 5,
-    MAX_WHOLE = 1 << 10,  /* registers of what a scan, a dot, .. takes */
+    MAX_CHUNK_BITS = 5, /* registers of a chunk, as log2 */
+    MIN_CHUNK_BITS = 3,
+    MUCH_CODE = 1 << 14, /* from here on chunks are smaller */
+    MAX_WHOLE = 1 << 10,  /* registers of what such an op takes */
     COSTLY = 16,          /* instructions: what a store and a load are worth */
     MAX_BYTES = 448 << 10 /* of 512 KB that a thread can have */
 };
 
-struct Local {
-    bool *is_root;        /* by id: not computed where it is asked for */
-    bool *has_home;       /* by id: is kept in memory */
-    int *cost;            /* by id: instructions of computing an element again */
-    Lv *home;             /* by id: the place; NULL: none yet */
-    const Val **gathered; /* big values that sim_val has read for the current op */
-    int n_gathered;
-};
-
 /* ---- which values ---------------------------------------------------------------------- */
 
-static bool
-is_block(const Val *v)
+bool
+sim_is_block(const Val *v)
 {
     return v->type->rank && v->type->layout && !v->type->slots;
 }
@@ -51,7 +44,7 @@ is_block(const Val *v)
 static bool
 has_many(const Val *v)
 {
-    return is_block(v) && sim_n_regs(v) > BIG_REGS;
+    return sim_is_block(v) && sim_n_regs(v) > BIG_REGS;
 }
 
 bool
@@ -67,8 +60,9 @@ is_elementwise(const Op *o)
            o->n_results == 1;
 }
 
-static int
-own_cost(const Op *o)
+/* Is a register of the result one of the operand's, or made of none? */
+static bool
+is_shape(Sim *s, const Op *o)
 {
     switch (o->op) {
     case OP_CONST:
@@ -77,88 +71,136 @@ own_cost(const Op *o)
     case OP_EXPAND:
     case OP_BROADCAST:
     case OP_RESHAPE:
-    case OP_TRANS: return 0;
-    default:
-        return op_has(o, OPF_HEAVY) ? COSTLY : op_has(o, OPF_SLOW) ? COSTLY / 2 : 1;
+    case OP_TRANS:
+    case OP_SPLIT: return true;
+    case OP_CONVERT: return sim_convert_plan(s, o)->kind <= CONV_REGS;
+    default: return false;
     }
+}
+
+static int
+own_cost(Sim *s, const Op *o)
+{
+    if (is_shape(s, o))
+        return 0;
+    return op_has(o, OPF_HEAVY) ? COSTLY : op_has(o, OPF_SLOW) ? COSTLY / 2 : 1;
 }
 
 /* Is a register of the result computed from the same register of each operand, or from one
  * that the layout says? */
 static bool
-is_simple(const Op *o)
+is_simple(Sim *s, const Op *o)
 {
-    return is_elementwise(o) || !own_cost(o);
+    return is_elementwise(o) || is_shape(s, o);
 }
 
-/* Instructions of computing o's result again; -1: it must be kept. */
+/* Instructions of computing v, of o's results, again; -1: it must be kept. */
 static int
-cost_again(const struct Local *k, const Op *o)
+cost_again(Sim *s, const Op *o, const Val *v)
 {
-    int cost = own_cost(o);
-    if (!is_simple(o))
+    int own = own_cost(s, o), cost = own;
+    if (!is_simple(s, o))
         return -1;
-    const Val *v = result(o, 0);
     for (int i = 0; i < o->n_args; i++)
-        if (is_block(arg(o, i)))
-            cost += k->cost[arg(o, i)->id];
-    bool again = has_many(v) ? v->uses && v->uses->next : own_cost(o) >= COSTLY / 2;
+        if (sim_is_block(arg(o, i)))
+            cost += s->local->cost[arg(o, i)->id];
+    bool again = has_many(v) ? v->uses && v->uses->next : own >= COSTLY / 2;
     return again && cost >= COSTLY && !v->type->is_ptr ? -1 : MIN(cost, COSTLY);
 }
 
 static void
-find_roots(struct Local *k, const Block *b)
+find_roots(Sim *s, const Block *b)
 {
+    struct Local *k = s->local;
     for (int i = 0; i < b->n_args; i++)
         k->is_root[b->args[i]->id] = true;
     for (const Op *o = b->first; o; o = o->next) {
-        int cost = o->n_results == 1 ? cost_again(k, o) : -1;
         for (int i = 0; i < o->n_results; i++) {
+            int cost = cost_again(s, o, result(o, i));
             k->is_root[result(o, i)->id] = cost < 0;
             k->cost[result(o, i)->id] = MAX(cost, 0);
         }
         for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            find_roots(k, o->regions[r]);
+            find_roots(s, o->regions[r]);
     }
 }
 
-/* Backwards: what big values are computed from is asked for by numbers only known when it
- * runs. */
+/* Are registers of o's operands asked for by numbers only known when it runs, in order to
+ * make v? */
+static bool
+asks_by_number(Sim *s, const Op *o, const Val *v)
+{
+    if (!sim_is_block(v))
+        return false;
+    if (o->op == OP_JOIN || o->op == OP_CAT || o->op == OP_CONVERT)
+        return has_many(v);
+    const struct Local *k = s->local;
+    return is_simple(s, o) && (has_many(v) || (k->has_home[v->id] && !k->is_root[v->id]));
+}
+
+/* Backwards: what big values are computed from needs a place. */
 static void
-find_homes(struct Local *k, const Block *b)
+find_homes(Sim *s, const Block *b)
 {
     for (const Op *o = b->last; o; o = o->prev) {
         for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            find_homes(k, o->regions[r]);
-        const Val *v = o->n_results == 1 ? result(o, 0) : NULL;
-        if (v && is_block(v) && is_simple(o) &&
-            (has_many(v) || (k->has_home[v->id] && !k->is_root[v->id])))
-            for (int i = 0; i < o->n_args; i++)
-                k->has_home[arg(o, i)->id] = true;
+            find_homes(s, o->regions[r]);
+        bool asks = false;
+        for (int i = 0; i < o->n_results; i++)
+            asks |= asks_by_number(s, o, result(o, i));
+        for (int i = 0; asks && i < o->n_args; i++)
+            s->local->has_home[arg(o, i)->id] = true;
     }
 }
 
-static int64_t
-bytes_of(const struct Local *k, const Val *v)
+static void
+settle_home(const struct Local *k, const Val *v)
 {
     bool *h = &k->has_home[v->id];
-    *h = is_block(v) && k->is_root[v->id] && sim_n_regs(v) > 1 && (*h || has_many(v));
-    return *h ? (int64_t)sim_elem_bytes(v->type) * sim_n_regs(v) : 0;
+    *h = sim_is_block(v) && k->is_root[v->id] && sim_n_regs(v) > 1 &&
+         (*h || has_many(v));
 }
 
-static int64_t
+static void
 settle_homes(const struct Local *k, const Block *b)
 {
-    int64_t bytes = 0;
     for (int i = 0; i < b->n_args; i++)
-        bytes += bytes_of(k, b->args[i]);
+        settle_home(k, b->args[i]);
     for (const Op *o = b->first; o; o = o->next) {
         for (int i = 0; i < o->n_results; i++)
-            bytes += bytes_of(k, result(o, i));
+            settle_home(k, result(o, i));
         for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            bytes += settle_homes(k, o->regions[r]);
+            settle_homes(k, o->regions[r]);
     }
-    return bytes;
+}
+
+/* Is o done chunk by chunk, as far as its operands go, and its results? */
+static bool
+is_chunked(Sim *s, const Op *o, bool results)
+{
+    switch (o->op) {
+    case OP_LOAD:
+    case OP_STORE:
+    case OP_ATOMIC_RMW:
+    case OP_ATOMIC_CAS:
+    case OP_JOIN:
+    case OP_CAT:
+    case OP_GATHER:
+    case OP_FOR:
+    case OP_WHILE:
+    case OP_IF:
+    case OP_YIELD:
+    case OP_CONDITION:
+    case OP_ASSERT:
+    case OP_PRINT:
+    case OP_INLINE_ASM:
+    case OP_INLINE_ASM_IO: return true;
+    case OP_REDUCE: return !results || !s->f->log2_ctas;
+    case OP_HISTOGRAM: return !results;
+    case OP_SCAN: return sim_scans_chunks(s, o);
+    case OP_CONVERT: return sim_converts_chunks(s, o);
+    default: return is_simple(s, o);
+    }
 }
 
 /* Ops that take or give big values as a whole are an instruction a register, and more: over
@@ -169,36 +211,137 @@ check_whole(Sim *s, const Block *b)
     for (const Op *o = b->first; o; o = o->next) {
         for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
             check_whole(s, o->regions[r]);
-        if (is_simple(o) || o->op == OP_LOAD || o->op == OP_STORE ||
-            o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS)
-            continue;
         int n = 0;
-        for (int i = 0; i < o->n_results; i++)
-            n = MAX(n, is_block(result(o, i)) ? sim_n_regs(result(o, i)) : 0);
-        for (int i = 0; i < o->n_args && o->op != OP_REDUCE; i++)
-            n = MAX(n, is_block(arg(o, i)) ? sim_n_regs(arg(o, i)) : 0);
+        for (int i = 0; i < o->n_results && !is_chunked(s, o, true); i++)
+            n = MAX(n, sim_is_block(result(o, i)) ? sim_n_regs(result(o, i)) : 0);
+        for (int i = 0; i < o->n_args && !is_chunked(s, o, false); i++)
+            n = MAX(n, sim_is_block(arg(o, i)) ? sim_n_regs(arg(o, i)) : 0);
         if (n > MAX_WHOLE)
             err_at(s->c, o->loc, RESOURCES, "registers of a thread", (long long)n,
                    (long long)MAX_WHOLE);
     }
 }
 
+static bool
+has_dot(const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        if (o->op == OP_DOT)
+            return true;
+        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
+            if (has_dot(o->regions[r]))
+                return true;
+    }
+    return false;
+}
+
+/* v is asked for after o, an op of b, and by no later one. */
+static void
+note_death(Sim *s, const Block *b, const Op *o, const Val *v)
+{
+    struct Local *k = s->local;
+    if (k->seen[v->id] == b || !v->def)
+        return;
+    k->seen[v->id] = b;
+    for (int i = 0; !k->is_root[v->id] && i < v->def->n_args; i++)
+        note_death(s, b, o, arg(v->def, i));
+    if (!k->has_home[v->id] || v->def->block != b || op_has(v->def, OPF_CONTROL))
+        return;
+    Values *dead = map_get(&k->dies, o, 0);
+    if (!dead)
+        map_put(&k->dies, o, 0, dead = NEW(s->a, Values));
+    PUSH(s->a, dead, v);
+}
+
+static void
+note_deaths(Sim *s, const Block *b, const Op *o, const Op *user)
+{
+    for (int i = 0; i < user->n_args; i++)
+        note_death(s, b, o, arg(user, i));
+    for (int r = 0; r < user->n_regions; r++)
+        for (const Op *p = user->regions[r]->first; p; p = p->next)
+            note_deaths(s, b, o, p);
+}
+
+/* Backwards, so that the first op met that asks for a value is the last one. What loops
+ * carry and what comes out of an if keeps its place. */
+static void
+find_deaths(Sim *s, const Block *b)
+{
+    for (const Op *o = b->last; o; o = o->prev)
+        note_deaths(s, b, o, o);
+    for (const Op *o = b->first; o; o = o->next)
+        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
+            find_deaths(s, o->regions[r]);
+}
+
+/* Ops on big values. */
+static int
+count_big(const Block *b)
+{
+    int n = 0;
+    for (const Op *o = b->first; o; o = o->next) {
+        bool is_big = false;
+        for (int i = 0; i < o->n_results; i++)
+            is_big |= has_many(result(o, i));
+        for (int i = 0; i < o->n_args; i++)
+            is_big |= has_many(arg(o, i));
+        n += is_big;
+        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
+            n += count_big(o->regions[r]);
+    }
+    return n;
+}
+
+/* A network that sorts is a thousand ops, and each of them a loop. Chunks are smaller then,
+ * and ptxas is asked not to unroll: a sort of 32768 by 4 warps takes it 2 s instead of 5. */
+static int
+chunk_bits(int n_ops)
+{
+    int bits = MAX_CHUNK_BITS;
+    while (bits > MIN_CHUNK_BITS && (int64_t)n_ops << bits > MUCH_CODE)
+        bits--;
+    return bits;
+}
+
+/* A value in local memory is no more code than one of BIG_REGS. */
+int64_t
+sim_code_size(Sim *s)
+{
+    return code_size(s->f, s->f->body, s->local ? BIG_REGS : INT32_MAX);
+}
+
 void
 sim_local_open(Sim *s)
 {
-    if (most_live_words(s->f) <= MAX_WORDS)
+    int64_t words = most_live_words(s->f);
+    bool fits = words < MAX_WORDS || (words <= MAX_DOT_WORDS && has_dot(s->f->body));
+    if (fits && sim_code_size(s) <= SIM_MAX_CODE)
         return;
-    int n = s->f->n_vals;
+    int n = s->f->n_vals, n_ops = count_big(s->f->body);
     struct Local *k = s->local = NEW(s->a, struct Local);
-    *k = (struct Local){.is_root = NEW_N(s->a, bool, n),
+    *k = (struct Local){.chunk_bits = chunk_bits(n_ops),
+                        .is_long = chunk_bits(n_ops) < MAX_CHUNK_BITS,
+                        .is_root = NEW_N(s->a, bool, n),
                         .has_home = NEW_N(s->a, bool, n),
                         .cost = NEW_N(s->a, int, n),
                         .home = NEW_N(s->a, Lv, n),
+                        .seen = NEW_N(s->a, const Block *, n),
+                        .dies.a = s->a,
                         .gathered = NEW_N(s->a, const Val *, n)};
-    find_roots(k, s->f->body);
-    find_homes(k, s->f->body);
-    int64_t bytes = settle_homes(k, s->f->body);
+    find_roots(s, s->f->body);
+    find_homes(s, s->f->body);
+    settle_homes(k, s->f->body);
     check_whole(s, s->f->body);
+    find_deaths(s, s->f->body);
+}
+
+void
+sim_local_close(Sim *s)
+{
+    int64_t bytes = 0;
+    for (int i = 0; s->local && i < s->local->arrays.n; i++)
+        bytes += s->local->arrays.at[i].bytes;
     if (bytes > MAX_BYTES)
         err_at(s->c, s->f->loc, RESOURCES, "local memory of a thread", (long long)bytes,
                (long long)MAX_BYTES);
@@ -212,17 +355,45 @@ type_in_memory(Sim *s, const Type *t)
     return t->is_ptr ? s->l->gptr : ll_mem(s->l, t->elem);
 }
 
+/* The smallest array that nobody has and that is large enough; NULL: none. */
+static LocalArray *
+free_array(struct Local *k, int64_t bytes)
+{
+    LocalArray *best = NULL;
+    for (int i = 0; i < k->arrays.n; i++) {
+        LocalArray *y = &k->arrays.at[i];
+        if (y->is_free && y->bytes >= bytes && (!best || y->bytes < best->bytes))
+            best = y;
+    }
+    return best;
+}
+
 Lv
 sim_local_array(Sim *s, const Type *t, int n)
 {
     Ll *l = s->l;
+    int64_t bytes = (int64_t)sim_elem_bytes(t) * n;
+    LocalArray *old = free_array(s->local, bytes);
+    if (old) {
+        old->is_free = false;
+        return old->at;
+    }
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b),
                       entry = LLVMGetEntryBasicBlock(l->fn);
     LLVMPositionBuilderBefore(l->b, LLVMGetFirstInstruction(entry));
     Lv p = LLVMBuildAlloca(l->b, LLVMArrayType2(type_in_memory(s, t), (unsigned)n), "");
     LLVMSetAlignment(p, 16);
     LLVMPositionBuilderAtEnd(l->b, here);
+    PUSH(s->a, &s->local->arrays, ((LocalArray){.at = p, .bytes = bytes}));
     return p;
+}
+
+void
+sim_local_free(Sim *s, Lv array)
+{
+    for (int i = 0; i < s->local->arrays.n; i++)
+        if (s->local->arrays.at[i].at == array)
+            s->local->arrays.at[i].is_free = true;
 }
 
 static Lv
@@ -247,8 +418,8 @@ sim_local_store(Sim *s, const Type *t, Lv array, Lv at, Lv x)
     LLVMBuildStore(s->l->b, x, element(s, t, array, at));
 }
 
-static Lv
-home(Sim *s, const Val *v)
+Lv
+sim_local_home(Sim *s, const Val *v)
 {
     Lv *p = &s->local->home[v->id];
     if (!*p)
@@ -256,217 +427,15 @@ home(Sim *s, const Val *v)
     return *p;
 }
 
-/* ---- chunks ------------------------------------------------------------------------------ */
-
-static void
-next_bits(Chunks *c, uint32_t bits)
-{
-    for (int i = 0; i < 32; i++)
-        if (bits >> i & 1 && !(c->regs >> i & 1))
-            c->bit[c->n++] = i;
-}
-
-Chunks
-sim_chunks(Sim *s, int bits, uint32_t together, uint32_t first)
-{
-    uint32_t all = (1u << bits) - 1, order[] = {first, all & ~first};
-    Chunks c = {.regs = together, .memo.a = s->a};
-    for (int k = 0; k < 2; k++)
-        for (int i = 0; i < bits; i++)
-            if (order[k] >> i & 1 && __builtin_popcount(c.regs) < LOG2_CHUNK)
-                c.regs |= 1u << i;
-    next_bits(&c, order[0]);
-    next_bits(&c, order[1]);
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(s->l->b);
-    c.body = ll_block(s->l, "chunk");
-    LLVMBuildBr(s->l->b, c.body);
-    LLVMPositionBuilderAtEnd(s->l->b, c.body);
-    c.i = LLVMBuildPhi(s->l->b, s->l->i32, "");
-    Lv zero = ll_i32(s->l, 0);
-    LLVMAddIncoming(c.i, &zero, &before, 1);
-    return c;
-}
-
-void
-sim_chunks_end(Sim *s, Chunks *c)
-{
-    Ll *l = s->l;
-    Lv next = LLVMBuildAdd(l->b, c->i, ll_i32(l, 1), "");
-    Lv more = LLVMBuildICmp(l->b, LLVMIntULT, next, ll_i32(l, 1 << c->n), "");
-    LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b), after = ll_block(l, "chunks");
-    LLVMAddIncoming(c->i, &next, &end, 1);
-    LLVMBuildCondBr(l->b, more, c->body, after);
-    LLVMPositionBuilderAtEnd(l->b, after);
-}
-
-/* A register of some value: at[0] ^ at[1 + i] for the set bits i of the counter. Padded to a
- * key without gaps. */
-typedef struct Place {
-    const Val *v;
-    Col at[2 + MAX_BITS];
-} Place;
-_Static_assert(sizeof(Place) == sizeof(Val *) + (2 + MAX_BITS) * sizeof(Col),
-               "no gaps");
-
-static Place
-place(const Chunks *c, const Val *v, uint32_t reg)
-{
-    Place p = {.v = v, .at = {reg}};
-    for (int i = 0; c && i < c->n; i++)
-        p.at[1 + i] = (Col)1 << c->bit[i];
-    return p;
-}
-
-/* XOR of the columns of the counter's set bits. */
-static Lv
-counted(Sim *s, Chunks *c, const Col *at)
-{
-    Place key = {0};
-    memcpy(key.at + 1, at, (size_t)c->n * sizeof *at);
-    Lv v = map_get(&c->memo, &key, sizeof key);
-    if (!v) {
-        v = sim_xor_columns(s, c->i, at, c->n);
-        map_put(&c->memo, &key, sizeof key, v);
-    }
-    return v;
-}
-
-static Col
-moving(const Chunks *c, const Col *at)
-{
-    Col seen = 0;
-    for (int i = 0; c && i < c->n; i++)
-        seen |= at[i];
-    return seen;
-}
-
-static Lv eval(Sim *s, Chunks *c, const Place *p);
-
-static Lv
-arange_at(Sim *s, Chunks *c, const Place *p)
-{
-    const Layout *l = p->v->type->layout;
-    Col flat[MAX_BITS] = {0}, fixed = 0;
-    for (int i = 0; c && i < c->n; i++)
-        flat[i] = layout_at(l, p->at[1 + i], 0, 0, 0);
-    for (int in = IN_LANE; in <= IN_WARP; in++)
-        for (int i = 0; i < l->n[in]; i++)
-            fixed |= l->basis[in][i];
-    fixed |= layout_at(l, p->at[0], 0, 0, 0);
-    Lv x = sim_index(s, l, (int)p->at[0]);
-    if (moving(c, flat))
-        x = sim_joined(s, x, fixed, counted(s, c, flat), moving(c, flat));
-    int32_t start = (int32_t)ir_attr(p->v->def, ATTR_START);
-    return start ? LLVMBuildAdd(s->l->b, x, ll_i32(s->l, start), "") : x;
-}
-
-static Lv
-renamed_at(Sim *s, Chunks *c, const Place *p)
-{
-    const Op *o = p->v->def;
-    Col map[MAX_BITS];
-    Place from = {.v = arg(o, 0)};
-    sim_reg_map(s, o, map);
-    for (int i = 0; i < 1 + (c ? c->n : 0); i++)
-        from.at[i] = f2_mul(map, p->v->type->layout->n[IN_REG], p->at[i]);
-    return eval(s, c, &from);
-}
-
-static Lv
-compute(Sim *s, Chunks *c, const Place *p)
-{
-    const Op *o = p->v->def;
-    Ll *l = s->l;
-    switch (o->op) {
-    case OP_CONST:
-        return o->results[0]->type->is_ptr
-                   ? LLVMConstIntToPtr(ll_i64(l, (int64_t)o->bits), l->gptr)
-                   : ll_bits(l, p->v->type->elem, o->bits, 0);
-    case OP_ARANGE: return arange_at(s, c, p);
-    case OP_SPLAT: return sim_val(s, arg(o, 0))[0];
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_RESHAPE:
-    case OP_TRANS: return renamed_at(s, c, p);
-    default: break;
-    }
-    Lv *x = NEW_N(s->a, Lv, o->n_args + 1);
-    for (int i = 0; i < o->n_args; i++) {
-        Place from = *p;
-        from.v = arg(o, i);
-        if (from.v->type->layout != p->v->type->layout)
-            sim_bad_layout(s, o);
-        x[i] = eval(s, c, &from);
-    }
-    return cg_elementwise(l, o, x);
-}
-
-static Lv
-from_home(Sim *s, Chunks *c, const Place *p)
-{
-    Lv at = ll_i32(s->l, (int32_t)p->at[0]);
-    if (moving(c, p->at + 1))
-        at = sim_joined(s, at, p->at[0], counted(s, c, p->at + 1),
-                        moving(c, p->at + 1));
-    return sim_local_load(s, p->v->type, home(s, p->v), at);
-}
-
-static Lv
-eval(Sim *s, Chunks *c, const Place *p)
-{
-    const Val *v = p->v;
-    if (!is_block(v))
-        return sim_val(s, v)[0];
-    if (s->vals[v->id] && !moving(c, p->at + 1))
-        return sim_reg(s, v, (int)p->at[0]);
-    Lv x = c ? map_get(&c->memo, p, sizeof *p) : NULL;
-    if (x)
-        return x;
-    x = s->local->is_root[v->id] ? from_home(s, c, p) : compute(s, c, p);
-    if (c)
-        map_put(&c->memo, p, sizeof *p, x);
-    return x;
-}
-
-Lv *
-sim_chunk(Sim *s, Chunks *c, const Val *v)
-{
-    Lv *r = NEW_N(s->a, Lv, sim_n_regs(v));
-    for (int i = 0; i < sim_n_regs(v); i++) {
-        Place p = place(c, v, (uint32_t)i);
-        if (!((uint32_t)i & ~c->regs))
-            r[i] = eval(s, c, &p);
-    }
-    return r;
-}
-
-void
-sim_chunk_keep(Sim *s, Chunks *c, const Val *v, Lv *r)
-{
-    Place p = place(c, v, 0);
-    Lv at = counted(s, c, p.at + 1);
-    for (int i = 0; i < sim_n_regs(v); i++)
-        if (!((uint32_t)i & ~c->regs))
-            sim_local_store(
-                s, v->type, home(s, v),
-                sim_joined(s, at, moving(c, p.at + 1), ll_i32(s->l, i), (Col)i), r[i]);
-}
-
 /* ---- the walk ---------------------------------------------------------------------------- */
 
-Lv *
-sim_whole(Sim *s, const Val *v)
+void
+sim_bury(Sim *s, const Op *o)
 {
-    struct Local *k = s->local;
-    if (k->n_gathered < s->f->n_vals)
-        k->gathered[k->n_gathered++] = v;
-    Lv *r = sim_define(s, v);
-    Chunks whole = {.memo.a = s->a};
-    for (int i = 0; i < sim_n_regs(v); i++) {
-        Place p = place(&whole, v, (uint32_t)i);
-        r[i] = k->is_root[v->id] ? from_home(s, &whole, &p) : compute(s, &whole, &p);
-    }
-    return r;
+    const Values *dead = s->local ? map_get(&s->local->dies, o, 0) : NULL;
+    for (int i = 0; dead && o != o->block->last && i < dead->n; i++)
+        if (s->local->home[dead->at[i]->id])
+            sim_local_free(s, s->local->home[dead->at[i]->id]);
 }
 
 void
@@ -485,7 +454,7 @@ sim_settle(Sim *s, const Val *v)
         return;
     Lv *r = sim_val(s, v);
     for (int i = 0; i < sim_n_regs(v); i++)
-        sim_local_store(s, v->type, home(s, v), ll_i32(s->l, i), r[i]);
+        sim_local_store(s, v->type, sim_local_home(s, v), ll_i32(s->l, i), r[i]);
     if (has_many(v))
         s->vals[v->id] = NULL;
 }
@@ -493,21 +462,12 @@ sim_settle(Sim *s, const Val *v)
 bool
 sim_local_op(Sim *s, const Op *o)
 {
-    if (!s->local || o->n_results != 1 || !sim_is_big(s, result(o, 0)))
+    if (!s->local || !o->n_results || !sim_is_big(s, result(o, 0)))
         return false;
-    const Val *v = result(o, 0);
-    if (!s->local->is_root[v->id]) /* computed where it is asked for */
-        return true;
-    if (!is_simple(o))
+    if (!is_simple(s, o) && o->op != OP_JOIN && o->op != OP_CAT)
         return false;
-    Chunks c = sim_chunks(s, v->type->layout->n[IN_REG], 0, 0);
-    Lv *r = NEW_N(s->a, Lv, sim_n_regs(v));
-    for (int i = 0; i < sim_n_regs(v); i++) {
-        Place p = place(&c, v, (uint32_t)i);
-        if (!((uint32_t)i & ~c.regs))
-            r[i] = compute(s, &c, &p);
-    }
-    sim_chunk_keep(s, &c, v, r);
-    sim_chunks_end(s, &c);
+    for (int i = 0; i < o->n_results; i++) /* others are computed where they are asked for */
+        if (s->local->is_root[result(o, i)->id])
+            sim_compute_big(s, result(o, i));
     return true;
 }

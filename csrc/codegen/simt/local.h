@@ -1,16 +1,46 @@
-/* local.h: loops over big values, a chunk of registers at a time. */
+/* local.h: big values.
+ *
+ *     local.c     which they are, and where they lie
+ *     chunks.c    loops over them, a chunk of registers at a time
+ */
 #ifndef TEGULA_LOCAL_H
 #define TEGULA_LOCAL_H
 
 #include "codegen/simt/simt.h"
 
+/* A piece of the thread's memory; values that do not meet share it. */
+typedef struct LocalArray {
+    Lv at;
+    int64_t bytes;
+    bool is_free;
+} LocalArray;
+typedef VEC(const Val *) Values;
+
+/* What is decided of values, by their ids. */
+struct Local {
+    int chunk_bits;       /* log2 of the registers of a chunk, about */
+    bool is_long;         /* so many loops that none may be unrolled */
+    bool *is_root;        /* by id: not computed where it is asked for */
+    bool *has_home;       /* by id: is kept in memory */
+    int *cost;            /* by id: instructions of computing an element again */
+    Lv *home;             /* by id: the place; NULL: none yet */
+    VEC(LocalArray) arrays;
+    Map dies;             /* Op -> Values: nobody asks for their places after it */
+    const Block **seen;   /* by id: of find_deaths */
+    const Val **gathered; /* big values that sim_val has read for the current op */
+    int n_gathered;
+};
+
+bool sim_is_block(const Val *v); /* and no shared memory */
+
 /* A loop; its body has some register bits as constants, the others count. */
 typedef struct Chunks {
     uint32_t regs;     /* the bits that are constants in the body */
     int bit[MAX_BITS]; /* register bit that bit i of the counter stands for */
-    int n;
-    Lv i; /* the counter */
-    LLVMBasicBlockRef body;
+    int n, n_own;      /* those of the loop around it come behind its own */
+    Lv i;              /* the counter, of both loops */
+    Lv round;          /* what the loop itself counts, from 0 up */
+    LLVMBasicBlockRef before, body;
     Map memo; /* Place -> Lv: what the body has computed */
 } Chunks;
 
@@ -18,13 +48,36 @@ typedef struct Chunks {
  * constants, others from the lowest up, those of `first` before the rest; what counts does
  * so in that order, too. */
 Chunks sim_chunks(Sim *s, int bits, uint32_t together, uint32_t first);
+/* The same with bits chosen by the caller; in the body of `outer`, or NULL. */
+Chunks sim_rounds(Sim *s, const Chunks *outer, uint32_t regs, const int *bit, int n);
 void sim_chunks_end(Sim *s, Chunks *c);
 /* v's registers in the body, by their constant part; others are NULL. */
 Lv *sim_chunk(Sim *s, Chunks *c, const Val *v);
 void sim_chunk_keep(Sim *s, Chunks *c, const Val *v, Lv *regs); /* to v's place */
+/* XOR of the columns of the counter's set bits. */
+Lv sim_counted(Sim *s, Chunks *c, const Col *column);
 
-/* Room for n elements in the thread's memory, for all of the kernel. */
+/* A loop over the registers of a value or, where that is not big, all of them at once. */
+typedef struct Pieces {
+    Chunks c; /* regs alone, if there is no loop */
+    bool is_loop;
+} Pieces;
+Pieces sim_pieces(Sim *s, const Val *v, uint32_t together);
+void sim_pieces_end(Sim *s, Pieces *p);
+bool sim_in_piece(const Pieces *p, int reg);
+Lv *sim_piece(Sim *s, Pieces *p, const Val *v); /* v's registers */
+/* sim_index of that register or, in a loop, of what it stands for. */
+Lv sim_piece_index(Sim *s, Pieces *p, const Layout *l, int reg);
+/* Room for the registers of a result, which are kept when they are there. */
+Lv *sim_piece_result(Sim *s, const Pieces *p, const Val *v);
+void sim_piece_keep(Sim *s, Pieces *p, const Val *v, Lv *regs);
+
+void sim_compute_big(Sim *s, const Val *v); /* element by element, into its place */
+/* v's place; of what has one. */
+Lv sim_local_home(Sim *s, const Val *v);
+/* Room for n elements in the thread's memory, until it is given back. */
 Lv sim_local_array(Sim *s, const Type *t, int n);
+void sim_local_free(Sim *s, Lv array);
 Lv sim_local_load(Sim *s, const Type *t, Lv array, Lv at);
 void sim_local_store(Sim *s, const Type *t, Lv array, Lv at, Lv x);
 

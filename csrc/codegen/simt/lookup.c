@@ -1,33 +1,31 @@
 /* lookup: gather and histogram. Both go through shared memory, in the row-major order of
  * the tensor, because which thread meets which element is known only at run time.
  */
-#include "codegen/simt/simt.h"
+#include "codegen/simt/local.h"
 
 /* Every element of v at its flat index, stored once; neighbours as vectors. */
 static void
 store_all(Sim *s, const Op *o, const Val *v, int base)
 {
     const Layout *l = v->type->layout;
-    Lv *x = sim_val(s, v), owner = sim_owner(s, l);
+    Lv owner = sim_owner(s, l);
     int bytes = sim_elem_bytes(v->type), bit[MAX_BITS];
     int run = layout_run(l, v->type->rank - 1, __builtin_ctz(16u / (unsigned)bytes),
                          bit);
-    uint32_t inside = 0;
-    for (int i = 0; i < run; i++)
-        inside |= 1u << bit[i];
+    SimVector vec = sim_vector(bit, run);
+    Pieces p = sim_pieces(s, v, vec.mask);
+    Lv *x = sim_piece(s, &p, v);
     for (int r = 0; r < sim_n_regs(v); r++) {
-        if ((uint32_t)r & inside)
+        if (!sim_in_piece(&p, r) || (uint32_t)r & vec.mask)
             continue;
-        Lv elems[16], at = sim_shared_offset(s, sim_index(s, l, r), bytes, base);
-        for (int e = 0; e < 1 << run; e++) {
-            int reg = r;
-            for (int i = 0; i < run; i++)
-                reg |= (e >> i & 1) << bit[i];
-            elems[e] = x[reg];
-        }
+        Lv elems[SIM_MAX_VECTOR],
+            at = sim_shared_offset(s, sim_piece_index(s, &p, l, r), bytes, base);
+        for (int e = 0; e < 1 << run; e++)
+            elems[e] = x[r | vec.reg[e]];
         s->m->shared_store(s->l, at, sim_pack(s, v->type, elems, 1 << run),
                            bytes << run, owner, o->loc);
     }
+    sim_pieces_end(s, &p);
 }
 
 /* ---- gather ------------------------------------------------------------------------------ */
@@ -39,9 +37,9 @@ sim_gather_bytes(Sim *s, const Op *o)
     return ty_numel(arg(o, 0)->type) * sim_elem_bytes(arg(o, 0)->type);
 }
 
-/* The flat index in the source of what register r of the result wants. */
+/* The flat index in the source of what wants, at flat index `flat`, number i. */
 static Lv
-source_index(Sim *s, const Op *o, int r)
+source_index(Sim *s, const Op *o, Lv flat, Lv i)
 {
     Ll *l = s->l;
     int axis = (int)ir_attr(o, ATTR_AXIS);
@@ -49,7 +47,6 @@ source_index(Sim *s, const Op *o, int r)
     int below = layout_dim_shift(dst->layout, axis); /* the same on both sides */
     int from_bits = src->layout->log2_shape[axis],
         to_bits = dst->layout->log2_shape[axis];
-    Lv flat = sim_index(s, dst->layout, r), i = sim_val(s, arg(o, 1))[r];
     Elem e = arg(o, 1)->type->elem;
     i = cg_cast(l, e, elem_is_signed(e) ? E_I32 : E_U32, i, ROUND_RTNE);
     i = LLVMBuildAnd(l->b, i, ll_i32(l, (1 << from_bits) - 1), ""); /* stay inside */
@@ -69,13 +66,19 @@ sim_gather(Sim *s, const Op *o)
         sim_bad_layout(s, o);
     store_all(s, o, arg(o, 0), base);
     sim_barrier(s, o->loc);
-    Lv *to = sim_define(s, v);
+    Pieces p = sim_pieces(s, v, 0);
+    Lv *to = sim_piece_result(s, &p, v), *wants = sim_piece(s, &p, arg(o, 1));
     for (int r = 0; r < sim_n_regs(v); r++) {
-        Lv at = sim_shared_offset(s, source_index(s, o, r), bytes, base);
+        if (!sim_in_piece(&p, r))
+            continue;
+        Lv from = source_index(s, o, sim_piece_index(s, &p, v->type->layout, r), wants[r]);
+        Lv at = sim_shared_offset(s, from, bytes, base);
         Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, v->type, 1), bytes,
                                  o->loc);
         sim_unpack(s, v->type, x, 1, &to[r]);
     }
+    sim_piece_keep(s, &p, v, to);
+    sim_pieces_end(s, &p);
 }
 
 /* ---- histogram ----------------------------------------------------------------------------- */
@@ -96,13 +99,17 @@ sim_histogram(Sim *s, const Op *o)
     Elem e = from->type->elem;
     int base = sim_scratch(s, o);
     int64_t bins = ir_attr(o, ATTR_BINS);
-    Lv *x = sim_val(s, from), *mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
-    Lv *count = sim_define(s, v), zero = ll_i32(l, 0);
+    Lv zero = ll_i32(l, 0);
     for (int r = 0; r < sim_n_regs(v); r++)
         s->m->shared_store(l, sim_shared_offset(s, sim_index(s, to, r), 4, base), zero,
                            4, sim_owner(s, to), o->loc);
     sim_barrier(s, o->loc);
+    Pieces p = sim_pieces(s, from, 0);
+    Lv *x = sim_piece(s, &p, from),
+       *mask = o->n_args > 1 ? sim_piece(s, &p, arg(o, 1)) : NULL;
     for (int r = 0; r < sim_n_regs(from); r++) {
+        if (!sim_in_piece(&p, r))
+            continue;
         /* As 64 bits without a sign, so that what is negative is no bin either. */
         Lv bin = cg_cast(l, e, elem_is_signed(e) ? E_I64 : E_U64, x[r], ROUND_RTNE);
         Lv pred = LLVMBuildICmp(l->b, LLVMIntULT, bin, ll_i64(l, bins), "");
@@ -112,7 +119,9 @@ sim_histogram(Sim *s, const Op *o)
         s->m->shared_atomic_add(l, sim_shared_offset(s, bin, 4, base), ll_i32(l, 1),
                                 pred, o->loc);
     }
+    sim_pieces_end(s, &p);
     sim_barrier(s, o->loc);
+    Lv *count = sim_define(s, v);
     for (int r = 0; r < sim_n_regs(v); r++)
         count[r] = s->m->shared_load(
             l, sim_shared_offset(s, sim_index(s, to, r), 4, base), l->i32, 4, o->loc);

@@ -319,38 +319,53 @@ sim_shared_result_bytes(const Op *o)
     return n;
 }
 
+/* v, a result of o, to shared memory by its owners or, then, from there by all. */
+static void
+share(Sim *s, const Op *o, const Val *v, int at, bool stores)
+{
+    if (!shared_bytes(v))
+        return;
+    const Layout *l = v->type->layout;
+    int bytes = sim_elem_bytes(v->type);
+    Pieces p = sim_pieces(s, v, 0);
+    Lv *x = sim_piece(s, &p, v);
+    for (int i = 0; i < sim_n_regs(v); i++) {
+        if (!sim_in_piece(&p, i))
+            continue;
+        Lv index = l ? sim_piece_index(s, &p, l, i) : ll_i32(s->l, 0);
+        Lv offset = sim_shared_offset(s, index, bytes, at);
+        if (stores)
+            s->m->shared_store(s->l, offset, sim_pack(s, v->type, &x[i], 1), bytes,
+                               sim_owner(s, l), o->loc);
+        else
+            sim_unpack(s, v->type,
+                       s->m->shared_load(s->l, offset, sim_packed_type(s, v->type, 1),
+                                         bytes, o->loc),
+                       1, &x[i]);
+    }
+    if (!stores)
+        sim_piece_keep(s, &p, v, x);
+    sim_pieces_end(s, &p);
+}
+
 /* What the owners got, to the threads that hold the same elements. */
 void
 sim_share_results(Sim *s, const Op *o)
 {
     if (!sim_shared_result_bytes(o))
         return;
-    Lv **offset = NEW_N(s->a, Lv *, o->n_results);
-    int64_t at = sim_scratch(s, o);
+    int64_t base = sim_scratch(s, o), at = base;
     for (int k = 0; k < o->n_results; k++) {
-        const Val *v = result(o, k);
-        const Layout *l = v->type->layout;
-        int bytes = sim_elem_bytes(v->type), n = shared_bytes(v) ? sim_n_regs(v) : 0;
-        offset[k] = NEW_N(s->a, Lv, n + 1);
         at = (at + 15) / 16 * 16;
-        for (int i = 0; i < n; i++) {
-            Lv index = l ? sim_index(s, l, i) : ll_i32(s->l, 0);
-            offset[k][i] = sim_shared_offset(s, index, bytes, (int)at);
-            s->m->shared_store(s->l, offset[k][i],
-                               sim_pack(s, v->type, &sim_val(s, v)[i], 1), bytes,
-                               sim_owner(s, l), o->loc);
-        }
-        at += shared_bytes(v);
+        share(s, o, result(o, k), (int)at, true);
+        at += shared_bytes(result(o, k));
     }
     sim_barrier(s, o->loc);
+    at = base;
     for (int k = 0; k < o->n_results; k++) {
-        const Val *v = result(o, k);
-        int n = shared_bytes(v) ? sim_n_regs(v) : 0;
-        for (int i = 0; i < n; i++) {
-            Lv x = s->m->shared_load(s->l, offset[k][i], sim_packed_type(s, v->type, 1),
-                                     sim_elem_bytes(v->type), o->loc);
-            sim_unpack(s, v->type, x, 1, &sim_val(s, v)[i]);
-        }
+        at = (at + 15) / 16 * 16;
+        share(s, o, result(o, k), (int)at, false);
+        at += shared_bytes(result(o, k));
     }
 }
 

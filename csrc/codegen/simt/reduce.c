@@ -187,11 +187,11 @@ reduce_dealt(Across *k, const Slots *t, int base)
 }
 
 static void
-reduce_warps(Across *k)
+reduce_warps(Across *k, int base)
 {
     Sim *s = k->s;
     Slots t = across_slots(k);
-    int base = sim_scratch(s, k->o), lane_bit[LANE_BITS], which = 0,
+    int lane_bit[LANE_BITS], which = 0,
         warps = 1 << t.log2_warps;
     across_store(k, &t, base);
     sim_barrier(s, k->o->loc);
@@ -293,10 +293,11 @@ reduce_cluster(Across *k)
 }
 
 /* ---- of big operands ----
- * A loop over chunks, whose results are put together in local memory:
+ * A loop over chunks, whose results are put together in local memory, and one over those:
  *
  *     for each chunk:  x = its registers along the axis, combined
- *                      partial[which] = the first along the axis ? x : combine(that, x) */
+ *                      partial[which] = the first along the axis ? x : combine(that, x)
+ *     for each chunk of partials:  lanes, warps */
 
 /* The bits of v that are set in mask, side by side. */
 static uint32_t
@@ -306,6 +307,17 @@ squeeze(uint32_t v, uint32_t mask)
     for (int i = 0, n = 0; i < 32; i++)
         if (mask >> i & 1)
             r |= (v >> i & 1) << n++;
+    return r;
+}
+
+/* The other way. */
+static uint32_t
+spread(uint32_t v, uint32_t mask)
+{
+    uint32_t r = 0;
+    for (int i = 0, n = 0; i < 32; i++)
+        if (mask >> i & 1)
+            r |= (v >> n++ & 1) << i;
     return r;
 }
 
@@ -353,26 +365,52 @@ put_partials(Across *k, Chunks *c, const Partials *p, bool is_first)
     }
 }
 
-/* The partials of all lanes, chunk by chunk. */
+static bool
+crosses_warps(const Across *k)
+{
+    return k->warp_axis && !k->s->f->log2_ctas;
+}
+
+/* The partials of all lanes and warps, chunk by chunk; those of a cluster later, as a whole. */
 static void
-reduce_lanes_of(Across *k, const Partials *p)
+finish_partials(Across *k, const Partials *p)
 {
     Sim *s = k->s;
     Lv *x = NEW_N(s->a, Lv, k->n), *y = NEW_N(s->a, Lv, k->n);
+    int scratch = crosses_warps(k) ? sim_scratch(s, k->o) : 0;
     Chunks c = sim_chunks(s, __builtin_popcount(p->left), 0, 0);
     Col col[MAX_BITS];
     for (int i = 0; i < c.n; i++)
         col[i] = (Col)1 << c.bit[i];
-    Lv base = sim_xor_columns(s, c.i, col, c.n);
-    for (uint32_t r = 0; r <= c.regs; r++) {
-        Lv at = LLVMBuildAdd(s->l->b, base, ll_i32(s->l, (int32_t)r), "");
-        load_partials(k, p, at, x);
-        for (int i = 0; i < k->n_steps; i++)
-            if (k->step[i].in == IN_LANE)
-                reduce_lane_bit(k, k->step[i].bit, x, y);
-        store_partials(k, p, at, x);
+    Lv base = sim_xor_columns(s, c.i, col, c.n), *at = NEW_N(s->a, Lv, k->n_regs);
+    k->reg_left = spread(c.regs, p->left);
+    for (uint32_t i = 0; i <= c.regs; i++) {
+        int r = (int)spread(i, p->left);
+        at[r] = LLVMBuildAdd(s->l->b, base, ll_i32(s->l, (int32_t)i), "");
+        load_partials(k, p, at[r], x);
+        across_put(k, r, x);
     }
+    for (int i = 0; i < k->n_steps; i++)
+        if (k->step[i].in == IN_LANE)
+            reduce_lanes(k, k->step[i].bit, x, y);
+    if (crosses_warps(k)) {
+        reduce_warps(k, scratch);
+        if (c.n) /* all have read what the next chunk writes */
+            sim_barrier(s, k->o->loc);
+    }
+    for (int r = 0; r < k->n_regs; r++)
+        if (across_is_live(k, r)) {
+            across_get(k, r, x);
+            store_partials(k, p, at[r], x);
+        }
     sim_chunks_end(s, &c);
+}
+
+/* Is the place of the partials that of the results? */
+static bool
+keeps_partials(const Sim *s, const Op *o)
+{
+    return sim_is_big(s, result(o, 0)) && !s->f->log2_ctas;
 }
 
 static void
@@ -385,9 +423,11 @@ reduce_chunks(Across *k)
              all = k->reg_left;
     Partials p = {.left = all & ~axis, .array = NEW_N(s->a, Lv, k->n)};
     k->v = NEW_N(s->a, Lv *, k->n);
+    bool is_kept = keeps_partials(s, k->o);
     for (int i = 0; i < k->n; i++)
-        p.array[i] = sim_local_array(s, arg(k->o, i)->type,
-                                     1 << __builtin_popcount(p.left));
+        p.array[i] = is_kept ? sim_local_home(s, result(k->o, i))
+                             : sim_local_array(s, arg(k->o, i)->type,
+                                               1 << __builtin_popcount(p.left));
     Chunks c = sim_chunks(s, k->l->n[IN_REG], 0, axis);
     for (int i = 0; i < k->n; i++)
         k->v[i] = sim_chunk(s, &c, arg(k->o, i));
@@ -409,13 +449,15 @@ reduce_chunks(Across *k)
     LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(l->b));
     LLVMPositionBuilderAtEnd(l->b, after);
     sim_chunks_end(s, &c);
+    finish_partials(k, &p);
     k->reg_left = p.left;
-    reduce_lanes_of(k, &p);
-    for (int r = 0; r < k->n_regs; r++)
+    for (int r = 0; r < k->n_regs && !is_kept; r++)
         if (across_is_live(k, r)) {
             load_partials(k, &p, ll_i32(l, (int32_t)squeeze((uint32_t)r, p.left)), x);
             across_put(k, r, x);
         }
+    for (int i = 0; i < k->n && !is_kept; i++)
+        sim_local_free(s, p.array[i]);
 }
 
 int64_t
@@ -428,6 +470,8 @@ sim_reduce_bytes(Sim *s, const Op *o)
     for (int i = 0; k.step[i].in != IN_WARP; i++)
         if (k.step[i].in == IN_REG)
             k.reg_left &= ~(1u << k.step[i].bit);
+    if (sim_is_big(s, arg(o, 0)) && crosses_warps(&k)) /* the first chunk of them */
+        k.reg_left = spread((1u << s->local->chunk_bits) - 1, k.reg_left);
     Slots t = across_slots(&k);
     if (s->f->log2_ctas)
         return (int64_t)(4 * words_of(&k)) << (t.log2_which + s->log2_warps);
@@ -453,7 +497,7 @@ sim_reduce(Sim *s, const Op *o)
     bool warps_done = false;
     for (int i = 0; i < k.n_steps; i++) {
         const Step *t = &k.step[i];
-        if (t->in != IN_WARP && is_big)
+        if (is_big && (t->in != IN_WARP || crosses_warps(&k)))
             continue;
         if (t->in == IN_REG)
             reduce_registers(&k, t->bit, x, y);
@@ -463,11 +507,11 @@ sim_reduce(Sim *s, const Op *o)
             if (s->f->log2_ctas)
                 reduce_cluster(&k);
             else
-                reduce_warps(&k);
+                reduce_warps(&k, sim_scratch(s, o));
             warps_done = true;
         }
     }
-    for (int i = 0; i < k.n; i++) {
+    for (int i = 0; i < k.n && !(is_big && keeps_partials(s, o)); i++) {
         Lv *to = sim_define(s, result(o, i));
         for (int r = 0; r < k.n_regs; r++)
             if (across_is_live(&k, r))

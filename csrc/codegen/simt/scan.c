@@ -11,15 +11,22 @@
  * register) until the lanes and warps are through, and only then put in front of all x. For
  * warp bits the totals of all warps meet in shared memory. A reverse scan is the same with
  * upper and lower exchanged; the region's left operand is what was met first.
+ *
+ * A big operand (local.h) is scanned a chunk at a time, from one end of the axis to the other:
+ * a chunk has whole runs, up to the highest bit of a lane or warp and as much beyond as it
+ * holds, and what came before it goes in front of its prefixes (`carry`).
  */
 #include "codegen/simt/across.h"
+#include "codegen/simt/local.h"
 
 typedef struct Scan {
     Across k; /* k.v holds the totals of live registers */
     Lv **x;   /* [n][n_regs]: the prefixes */
+    uint32_t regs; /* the register bits that are scanned now */
     bool reverse;
     Lv **before;   /* [n][n_regs of live]: what precedes the thread's run; or NULL */
     Lv has_before; /* i1: something does, for all registers alike; NULL: nothing */
+    int scratch;   /* where warps meet; -1: not asked for yet */
 } Scan;
 
 /* Is this thread's bit in the half that comes second? */
@@ -42,6 +49,12 @@ static Lv *
 row(Scan *c)
 {
     return NEW_N(c->k.s->a, Lv, c->k.n);
+}
+
+static bool
+is_held(const Scan *c, int q)
+{
+    return !((uint32_t)q & ~c->regs);
 }
 
 /* t in front of the prefix of register q. */
@@ -74,7 +87,7 @@ scan_registers(Scan *c, int bit)
         across_get(k, c->reverse ? r : upper, second);
         uint32_t second_half = (uint32_t)(c->reverse ? r : upper);
         for (int q = 0; q < k->n_regs; q++)
-            if (((uint32_t)q & k->reg_left) == second_half)
+            if (is_held(c, q) && ((uint32_t)q & k->reg_left) == second_half)
                 prepend(c, first, q, NULL);
         across_combine(k, first, second, first);
         across_put(k, r, first);
@@ -137,7 +150,9 @@ scan_warps(Scan *c)
     Across *k = &c->k;
     Sim *s = k->s;
     Slots t = across_slots(k);
-    int base = sim_scratch(s, k->o), which = 0, warps = 1 << t.log2_warps;
+    if (c->scratch < 0)
+        c->scratch = sim_scratch(s, k->o);
+    int base = c->scratch, which = 0, warps = 1 << t.log2_warps;
     across_store(k, &t, base);
     sim_barrier(s, k->o->loc);
     Col none[LANE_BITS] = {0}, bits[WARP_BITS] = {0};
@@ -180,6 +195,8 @@ flush(Scan *c)
         return;
     Lv *t = row(c);
     for (int q = 0; q < k->n_regs; q++) {
+        if (!is_held(c, q))
+            continue;
         for (int i = 0; i < k->n; i++)
             t[i] = c->before[i][(uint32_t)q & k->reg_left];
         prepend(c, t, q, c->has_before);
@@ -189,15 +206,184 @@ flush(Scan *c)
     c->has_before = NULL;
 }
 
+/* The steps along the axis that lie in c->regs. x has the operands' registers. */
+static void
+scan_steps(Scan *c)
+{
+    Across *k = &c->k;
+    for (int i = 0; i < k->n; i++) {
+        k->v[i] = NEW_N(k->s->a, Lv, k->n_regs);
+        memcpy(k->v[i], c->x[i], (size_t)k->n_regs * sizeof(Lv));
+        c->before[i] = NEW_N(k->s->a, Lv, k->n_regs);
+    }
+    k->reg_left = c->regs;
+    bool warps_done = false;
+    for (int i = 0; i < k->n_steps; i++) {
+        const Step *t = &k->step[i];
+        if (t->in == IN_REG && c->regs >> t->bit & 1) {
+            flush(c);
+            scan_registers(c, t->bit);
+        } else if (t->in == IN_LANE) {
+            scan_lanes(c, t->bit);
+        } else if (t->in == IN_WARP && !warps_done) {
+            scan_warps(c);
+            warps_done = true;
+        }
+    }
+    flush(c);
+}
+
+/* ---- chunks --------------------------------------------------------------------------------- */
+
+/* How a big operand is cut: `regs` are one chunk, and the others are counted, those along the
+ * axis from its lowest up. False: a chunk would have too many. */
+typedef struct Cut {
+    uint32_t regs;
+    int bit[MAX_BITS], n, n_axis;
+} Cut;
+
+static bool
+cut(const Across *k, Cut *c)
+{
+    enum { MOST_BITS = 8 };
+    int bits = k->s->local->chunk_bits;
+    int last = 0, n_inside = 0;
+    uint32_t axis = 0;
+    *c = (Cut){0};
+    for (int i = 0; i < k->n_steps; i++)
+        last = k->step[i].in == IN_REG ? last : i;
+    for (int i = 0; i < k->n_steps; i++) {
+        int bit = k->step[i].bit;
+        if (k->step[i].in != IN_REG)
+            continue;
+        axis |= 1u << bit;
+        if (i < last || n_inside < bits) {
+            c->regs |= 1u << bit;
+            n_inside++;
+        } else {
+            c->bit[c->n++] = bit;
+        }
+    }
+    c->n_axis = c->n;
+    for (int i = 0; i < k->l->n[IN_REG]; i++) {
+        if (axis >> i & 1)
+            continue;
+        if (n_inside < bits && ++n_inside)
+            c->regs |= 1u << i;
+        else
+            c->bit[c->n++] = i;
+    }
+    return n_inside <= MOST_BITS;
+}
+
+/* What came before a chunk, of each live register. */
+typedef struct Carry {
+    Lv **phi; /* [n][n_regs] */
+    Lv is_there;
+} Carry;
+
+static Carry
+open_carry(Scan *c, const Chunks *chunks, uint32_t live, int n_axis)
+{
+    Across *k = &c->k;
+    Ll *l = k->s->l;
+    Carry y = {.phi = NEW_N(k->s->a, Lv *, k->n)};
+    for (int i = 0; i < k->n; i++) {
+        Lt type = ll_type(l, arg(k->o, i)->type);
+        Lv none = LLVMConstNull(type);
+        y.phi[i] = NEW_N(k->s->a, Lv, k->n_regs);
+        for (int r = 0; r < k->n_regs; r++) {
+            if ((uint32_t)r & ~live)
+                continue;
+            y.phi[i][r] = LLVMBuildPhi(l->b, type, "");
+            LLVMAddIncoming(y.phi[i][r], &none, (LLVMBasicBlockRef *)&chunks->before, 1);
+        }
+    }
+    Lv round = LLVMBuildAnd(l->b, chunks->round, ll_i32(l, (1 << n_axis) - 1), "");
+    y.is_there = LLVMBuildICmp(l->b, LLVMIntNE, round, ll_i32(l, 0), "");
+    return y;
+}
+
+/* The carry goes in front of the chunk's prefixes, and its totals behind the carry. */
+static void
+carry_on(Scan *c, const Carry *y)
+{
+    Across *k = &c->k;
+    Lv *before = row(c), *total = row(c), *both = row(c);
+    for (int r = 0; r < k->n_regs; r++) {
+        if (!across_is_live(k, r))
+            continue;
+        for (int i = 0; i < k->n; i++)
+            before[i] = y->phi[i][r];
+        for (int q = 0; q < k->n_regs; q++)
+            if (is_held(c, q) && ((uint32_t)q & k->reg_left) == (uint32_t)r)
+                prepend(c, before, q, y->is_there);
+        across_get(k, r, total);
+        across_combine(k, before, total, both);
+        choose(c, y->is_there, both, total, both);
+        across_put(k, r, both);
+    }
+}
+
+static void
+close_carry(Scan *c, const Carry *y)
+{
+    Across *k = &c->k;
+    LLVMBasicBlockRef end = LLVMGetInsertBlock(k->s->l->b);
+    for (int i = 0; i < k->n; i++)
+        for (int r = 0; r < k->n_regs; r++)
+            if (y->phi[i][r])
+                LLVMAddIncoming(y->phi[i][r], &k->v[i][r], &end, 1);
+}
+
+static void
+scan_chunks(Scan *c, const Cut *how)
+{
+    Across *k = &c->k;
+    Sim *s = k->s;
+    uint32_t axis = layout_moves(k->l, IN_REG, (int)ir_attr(k->o, ATTR_AXIS));
+    if (k->warp_axis)
+        c->scratch = sim_scratch(s, k->o);
+    Chunks chunks = sim_rounds(s, NULL, how->regs, how->bit, how->n);
+    Carry carry = open_carry(c, &chunks, how->regs & ~axis, how->n_axis);
+    if (c->reverse) /* from the high end of the axis down */
+        chunks.i = LLVMBuildXor(s->l->b, chunks.i,
+                                ll_i32(s->l, (1 << how->n_axis) - 1), "");
+    c->regs = how->regs;
+    for (int i = 0; i < k->n; i++)
+        c->x[i] = sim_chunk(s, &chunks, arg(k->o, i));
+    scan_steps(c);
+    if (how->n_axis)
+        carry_on(c, &carry);
+    for (int i = 0; i < k->n; i++)
+        sim_chunk_keep(s, &chunks, result(k->o, i), c->x[i]);
+    if (k->warp_axis) /* all have read what the next chunk writes */
+        sim_barrier(s, k->o->loc);
+    close_carry(c, &carry);
+    sim_chunks_end(s, &chunks);
+}
+
+bool
+sim_scans_chunks(Sim *s, const Op *o)
+{
+    Across k = across_open(s, o);
+    Cut how;
+    across_sort(&k, false);
+    return cut(&k, &how);
+}
+
 /* ---- the op ------------------------------------------------------------------------------------ */
 
 int64_t
 sim_scan_bytes(Sim *s, const Op *o)
 {
     Across k = across_open(s, o);
+    Cut how;
     across_sort(&k, false);
     if (!k.warp_axis)
         return 0;
+    if (sim_is_big(s, arg(o, 0)) && cut(&k, &how))
+        k.reg_left = how.regs;
     for (int i = 0; k.step[i].in != IN_WARP; i++)
         if (k.step[i].in == IN_REG)
             k.reg_left &= ~(1u << k.step[i].bit);
@@ -208,32 +394,28 @@ sim_scan_bytes(Sim *s, const Op *o)
 void
 sim_scan(Sim *s, const Op *o)
 {
-    Scan c = {.k = across_open(s, o), .reverse = ir_attr(o, ATTR_REVERSE) != 0};
+    Scan c = {.k = across_open(s, o),
+              .reverse = ir_attr(o, ATTR_REVERSE) != 0,
+              .scratch = -1};
     Across *k = &c.k;
+    Cut how;
     across_sort(k, false);
     across_check(k);
-    across_copy_operands(k);
+    k->v = NEW_N(s->a, Lv *, k->n);
     c.x = NEW_N(s->a, Lv *, k->n);
     c.before = NEW_N(s->a, Lv *, k->n);
-    for (int i = 0; i < k->n; i++) {
+    for (int i = 0; i < k->n; i++)
         if (result(o, i)->type->layout != k->l)
             sim_bad_layout(s, o);
+    if (sim_is_big(s, arg(o, 0)) && cut(k, &how)) {
+        scan_chunks(&c, &how);
+        return;
+    }
+    c.regs = (uint32_t)k->n_regs - 1;
+    for (int i = 0; i < k->n; i++) {
+        Lv *x = sim_val(s, arg(o, i));
         c.x[i] = sim_define(s, result(o, i));
-        memcpy(c.x[i], k->v[i], (size_t)k->n_regs * sizeof(Lv));
-        c.before[i] = NEW_N(s->a, Lv, k->n_regs);
+        memcpy(c.x[i], x, (size_t)k->n_regs * sizeof(Lv));
     }
-    bool warps_done = false;
-    for (int i = 0; i < k->n_steps; i++) {
-        const Step *t = &k->step[i];
-        if (t->in == IN_REG) {
-            flush(&c);
-            scan_registers(&c, t->bit);
-        } else if (t->in == IN_LANE) {
-            scan_lanes(&c, t->bit);
-        } else if (!warps_done) {
-            scan_warps(&c);
-            warps_done = true;
-        }
-    }
-    flush(&c);
+    scan_steps(&c);
 }

@@ -4,8 +4,8 @@
  * is an array of one, computed by every thread alike.
  *
  *     distribute.c    the walk over the ops; elementwise, shape ops, indices
- *     local.c         values with too many registers: loops over chunks of them
- *     control.c       for, while, if
+ *     local.c chunks.c    values with too many registers: loops over chunks of them
+ *     control.c       for, while, if; carry.c: of big values
  *     words.c         elements <-> 32-bit words: packing, shuffles
  *     scratch.c       shared memory of each op, and where a barrier must stand
  *     memory.c        load, store, atomics
@@ -69,15 +69,31 @@ Lv sim_xor_columns(Sim *s, Lv from, const Col *col, int n);
 Lv sim_joined(Sim *s, Lv a, Col a_bits, Lv b, Col b_bits);
 /* Of a shape op: bit i of a register of the result is map[i] of the operand's. */
 void sim_reg_map(Sim *s, const Op *o, Col *map);
+/* Of a join, split or cat: the register bit that tells the halves apart. */
+int sim_half_bit(Sim *s, const Op *o);
 
 /* ---- local.c: see there ------------------------------------------------------------------ */
+/* More code than LLVM and ptxas get through in minutes. The limit is where libraries are: a
+ * top-k of 2048 by one warp, written out as a sorting network, counts for 350,000 (three
+ * seconds here, a minute in ptxas). */
+enum { SIM_MAX_CODE = 1 << 19 };
 void sim_local_open(Sim *s); /* decides which values are big */
+void sim_local_close(Sim *s); /* raises if they are more than a thread's memory */
+int64_t sim_code_size(Sim *s);
 bool sim_is_big(const Sim *s, const Val *v);
 /* Has o been dealt with as an op on a big value? */
 bool sim_local_op(Sim *s, const Op *o);
 Lv *sim_whole(Sim *s, const Val *v);   /* all registers of a big value, for this op */
 void sim_forget(Sim *s);               /* the end of this op */
+void sim_bury(Sim *s, const Op *o);    /* its operands' places, if it was the last */
 void sim_settle(Sim *s, const Val *v); /* v is defined: to its place, if it has one */
+
+/* ---- carry.c: big values that go into control flow and out of it ------------------------- */
+/* to[i], in its place, becomes operand first + i of o: before a loop, at an end of an if. */
+void sim_carry_in(Sim *s, Val *const *to, int n, const Op *o, int first);
+/* The same at the end of a loop's body, where operands may be made of all of `to`. */
+void sim_carry_on(Sim *s, Val *const *to, int n, const Op *o);
+void sim_carry_same(Sim *s, const Val *to, const Val *from); /* another name */
 
 /* ---- control.c -------------------------------------------------------------------------- */
 void sim_for(Sim *s, const Op *o);
@@ -163,6 +179,12 @@ int64_t sim_shared_result_bytes(const Op *o); /* of what only owners computed */
 int64_t sim_reduce_bytes(Sim *s, const Op *o);
 int64_t sim_scan_bytes(Sim *s, const Op *o);
 int64_t sim_convert_bytes(Sim *s, const Op *o, bool *warp_local);
+const ConvPlan *sim_convert_plan(Sim *s, const Op *o); /* without matrices */
+/* convert_big.c: through shared memory and chunk by chunk, where it can be. */
+bool sim_converts_chunks(Sim *s, const Op *o);
+bool sim_convert_is_big(Sim *s, const Op *o); /* and can be */
+void sim_convert_big(Sim *s, const Op *o, const ConvPlan *p);
+bool sim_scans_chunks(Sim *s, const Op *o);
 int64_t sim_dot_bytes(Sim *s, const Op *o, int room); /* less, where room is scarce */
 int64_t sim_gather_bytes(Sim *s, const Op *o);
 int64_t sim_histogram_bytes(Sim *s, const Op *o);
