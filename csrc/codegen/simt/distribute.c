@@ -518,7 +518,8 @@ print(Sim *s, const Op *o)
         const Val *v = arg(o, k);
         Lv owner = sim_owner(s, v->type->layout);
         Pieces p = sim_pieces(s, v, 0);
-        Lv *x = sim_piece(s, &p, v), *mask = masked ? sim_piece(s, &p, arg(o, 1)) : NULL;
+        Lv *x = sim_piece(s, &p, v),
+           *mask = masked ? sim_piece(s, &p, arg(o, 1)) : NULL;
         for (int i = 0; i < sim_n_regs(v); i++) {
             if (!sim_in_piece(&p, i))
                 continue;

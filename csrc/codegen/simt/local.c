@@ -22,12 +22,13 @@
 #include "codegen/simt/local.h"
 
 enum {
-    MAX_WORDS = 1 << 9,      /* from here on: see README */
-    MAX_DOT_WORDS = 1 << 11, /* the same of what has products, accumulators stay */
+    MAX_WORDS = 1 << 9,          /* from here on: see README */
+    MAX_DOT_WORDS = 1 << 11,     /* the same of what has products: accumulators stay */
+    MAX_STRAIGHT_CODE = 1 << 17, /* sorts: few words live, and thousands are made */
     BIG_REGS = 64,
     MAX_CHUNK_BITS = 5, /* registers of a chunk, as log2 */
     MIN_CHUNK_BITS = 3,
-    MUCH_CODE = 1 << 14, /* from here on chunks are smaller */
+    MUCH_CODE = 1 << 14,  /* from here on chunks are smaller */
     MAX_WHOLE = 1 << 10,  /* registers of what such an op takes */
     COSTLY = 16,          /* instructions: what a store and a load are worth */
     MAX_BYTES = 448 << 10 /* of 512 KB that a thread can have */
@@ -135,7 +136,8 @@ asks_by_number(Sim *s, const Op *o, const Val *v)
     if (o->op == OP_JOIN || o->op == OP_CAT || o->op == OP_CONVERT)
         return has_many(v);
     const struct Local *k = s->local;
-    return is_simple(s, o) && (has_many(v) || (k->has_home[v->id] && !k->is_root[v->id]));
+    return is_simple(s, o) &&
+           (has_many(v) || (k->has_home[v->id] && !k->is_root[v->id]));
 }
 
 /* Backwards: what big values are computed from needs a place. */
@@ -314,9 +316,9 @@ sim_code_size(Sim *s)
 void
 sim_local_open(Sim *s)
 {
-    int64_t words = most_live_words(s->f);
-    bool fits = words < MAX_WORDS || (words <= MAX_DOT_WORDS && has_dot(s->f->body));
-    if (fits && sim_code_size(s) <= SIM_MAX_CODE)
+    bool has_acc = has_dot(s->f->body);
+    if (most_live_words(s->f) < (has_acc ? MAX_DOT_WORDS : MAX_WORDS) &&
+        sim_code_size(s) < (has_acc ? SIM_MAX_CODE : MAX_STRAIGHT_CODE))
         return;
     int n = s->f->n_vals, n_ops = count_big(s->f->body);
     struct Local *k = s->local = NEW(s->a, struct Local);
@@ -466,7 +468,8 @@ sim_local_op(Sim *s, const Op *o)
         return false;
     if (!is_simple(s, o) && o->op != OP_JOIN && o->op != OP_CAT)
         return false;
-    for (int i = 0; i < o->n_results; i++) /* others are computed where they are asked for */
+    for (int i = 0; i < o->n_results;
+         i++) /* others are computed where they are asked for */
         if (s->local->is_root[result(o, i)->id])
             sim_compute_big(s, result(o, i));
     return true;

@@ -71,7 +71,8 @@ sim_gather(Sim *s, const Op *o)
     for (int r = 0; r < sim_n_regs(v); r++) {
         if (!sim_in_piece(&p, r))
             continue;
-        Lv from = source_index(s, o, sim_piece_index(s, &p, v->type->layout, r), wants[r]);
+        Lv from = source_index(s, o, sim_piece_index(s, &p, v->type->layout, r),
+                               wants[r]);
         Lv at = sim_shared_offset(s, from, bytes, base);
         Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, v->type, 1), bytes,
                                  o->loc);

@@ -191,8 +191,7 @@ reduce_warps(Across *k, int base)
 {
     Sim *s = k->s;
     Slots t = across_slots(k);
-    int lane_bit[LANE_BITS], which = 0,
-        warps = 1 << t.log2_warps;
+    int lane_bit[LANE_BITS], which = 0, warps = 1 << t.log2_warps;
     across_store(k, &t, base);
     sim_barrier(s, k->o->loc);
     int direct = sim_elem_bytes(arg(k->o, 0)->type) * warps;

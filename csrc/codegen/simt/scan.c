@@ -20,8 +20,8 @@
 #include "codegen/simt/local.h"
 
 typedef struct Scan {
-    Across k; /* k.v holds the totals of live registers */
-    Lv **x;   /* [n][n_regs]: the prefixes */
+    Across k;      /* k.v holds the totals of live registers */
+    Lv **x;        /* [n][n_regs]: the prefixes */
     uint32_t regs; /* the register bits that are scanned now */
     bool reverse;
     Lv **before;   /* [n][n_regs of live]: what precedes the thread's run; or NULL */
@@ -296,7 +296,8 @@ open_carry(Scan *c, const Chunks *chunks, uint32_t live, int n_axis)
             if ((uint32_t)r & ~live)
                 continue;
             y.phi[i][r] = LLVMBuildPhi(l->b, type, "");
-            LLVMAddIncoming(y.phi[i][r], &none, (LLVMBasicBlockRef *)&chunks->before, 1);
+            LLVMAddIncoming(y.phi[i][r], &none, (LLVMBasicBlockRef *)&chunks->before,
+                            1);
         }
     }
     Lv round = LLVMBuildAnd(l->b, chunks->round, ll_i32(l, (1 << n_axis) - 1), "");
@@ -347,8 +348,8 @@ scan_chunks(Scan *c, const Cut *how)
     Chunks chunks = sim_rounds(s, NULL, how->regs, how->bit, how->n);
     Carry carry = open_carry(c, &chunks, how->regs & ~axis, how->n_axis);
     if (c->reverse) /* from the high end of the axis down */
-        chunks.i = LLVMBuildXor(s->l->b, chunks.i,
-                                ll_i32(s->l, (1 << how->n_axis) - 1), "");
+        chunks.i = LLVMBuildXor(s->l->b, chunks.i, ll_i32(s->l, (1 << how->n_axis) - 1),
+                                "");
     c->regs = how->regs;
     for (int i = 0; i < k->n; i++)
         c->x[i] = sim_chunk(s, &chunks, arg(k->o, i));

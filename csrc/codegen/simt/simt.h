@@ -77,7 +77,7 @@ int sim_half_bit(Sim *s, const Op *o);
  * top-k of 2048 by one warp, written out as a sorting network, counts for 350,000 (three
  * seconds here, a minute in ptxas). */
 enum { SIM_MAX_CODE = 1 << 19 };
-void sim_local_open(Sim *s); /* decides which values are big */
+void sim_local_open(Sim *s);  /* decides which values are big */
 void sim_local_close(Sim *s); /* raises if they are more than a thread's memory */
 int64_t sim_code_size(Sim *s);
 bool sim_is_big(const Sim *s, const Val *v);
