@@ -94,7 +94,8 @@ LLVMAttributeRef ll_attribute(Ll *l, const char *name, uint64_t value);
 void ll_fn_attr(Ll *l, Lv fn, const char *name, const char *value);
 void ll_param_attr(Ll *l, Lv fn, int param, const char *enum_name, uint64_t value);
 LLVMBasicBlockRef ll_block(Ll *l, const char *name);
-void ll_keep_rolled(Ll *l, Lv branch); /* which closes a loop that nobody shall unroll */
+void ll_keep_rolled(Ll *l,
+                    Lv branch); /* which closes a loop that nobody shall unroll */
 /* Verifies (BUG on failure), optimises with the pass list ("function(sroa,instcombine)"),
  * adds the text to out as "llir". */
 void ll_finish(Ll *l, const char *passes, Binary *out);
