@@ -28,7 +28,7 @@ fe_method_of(Fe *f, PyObject *o)
     if (fe_has_attr(f, o, "__tegula_constexpr__")) {
         o = PyObject_GetAttrString(o, "fn");
         if (!o) {
-            PyErr_Clear();
+            fe_forget(f);
             return NULL;
         }
         fe_own(f, o);
@@ -145,9 +145,10 @@ set_all(Fe *f, Value v, int n, const Value *args, int n_kw, const char *const *k
         if (!is_absent(v.tuple->at[i]))
             continue;
         PyObject *d = PyObject_GetAttrString(cls, name_at(f, names, i));
-        PyErr_Clear();
         if (d)
             fe_set_field(f, v, name_at(f, names, i), v_from_py(f, fe_own(f, d)));
+        else
+            fe_forget(f);
     }
 }
 

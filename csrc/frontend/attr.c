@@ -196,7 +196,7 @@ is_static(Fe *f, PyObject *cls, const char *name)
         PyObject *o = PyMapping_GetItemString(dict, name);
         if (o)
             return fe_is_instance(f, fe_own(f, o), kind);
-        PyErr_Clear();
+        fe_forget(f);
     }
     return false;
 }
@@ -226,7 +226,8 @@ fe_attribute(Fe *f, Value v, const char *name)
             return tuple_type(f, v);
         /* a jit function that is an attribute of the class */
         PyObject *o = PyObject_GetAttrString(v.tuple->type, name);
-        PyErr_Clear();
+        if (!o)
+            fe_forget(f);
         if (o) {
             FeFunction *fn = fe_method_of(f, fe_own(f, o));
             if (fn && is_static(f, v.tuple->type, name))

@@ -97,7 +97,8 @@ make_named(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
     PyObject *defaults = PyObject_GetAttrString(cls, "_field_defaults");
     if (defaults)
         fe_own(f, defaults);
-    PyErr_Clear();
+    else
+        fe_forget(f);
     int size = (int)PyTuple_Size(fields);
     Value *items = NEW_N(f->a, Value, size + 1);
     const char **names = NEW_N(f->a, const char *, size + 1);
@@ -130,7 +131,7 @@ make_named(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
                                                          PyTuple_GetItem(fields, i))
                                : NULL;
         if (!d) {
-            PyErr_Clear();
+            fe_forget(f);
             Sb sb = {.a = f->a};
             for (int k = 0; k < size; k++)
                 sb_printf(&sb, "%s%s", k ? ", " : "", names[k]);
@@ -207,7 +208,7 @@ is_class_of_constants(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     bool ok = mod && PyUnicode_Check(mod) &&
               PyUnicode_CompareWithASCIIString(mod, "builtins") != 0;
     Py_XDECREF(mod);
-    PyErr_Clear();
+    fe_forget(f);
     for (int i = 0; ok && i < n + n_kw; i++)
         ok = fe_read(f, i < n ? args[i] : kw_args[i - n]).kind == V_OBJ;
     return ok;
@@ -479,7 +480,8 @@ check_dropped(Fe *f, const Node *n, Value fn)
                   : fn.kind == V_METHOD ? fn.method->obj
                                         : NULL;
     PyObject *why = o ? PyObject_GetAttrString(o, "_must_use_result") : NULL;
-    PyErr_Clear();
+    if (!why)
+        fe_forget(f);
     if (!why || PyObject_IsTrue(fe_own(f, why)) != 1)
         return;
     f->b.loc = fe_loc(f, n);

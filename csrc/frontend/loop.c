@@ -403,6 +403,8 @@ counting(Fe *f, const Range *r)
     int64_t by = is_int_obj(step) ? v_const_int(f, step, "the step") : 1;
     if (!by)
         fail(f, VALUE, "the step of a range must not be 0");
+    if (by == INT64_MIN)
+        fail(f, VALUE, "the step of a range must not be below -2**63 + 1");
     if (by < 0)
         step = v_int(f, -by);
     c.lb = bound(f, r->start, "the start of a range");

@@ -3,9 +3,9 @@
 #ifndef TEGULA_HOST_CALLS_H
 #define TEGULA_HOST_CALLS_H
 
+#include "base/attend.h"
 #include "base/base.h"
 #include "ptx/asm.h"
-#include "base/attend.h"
 #include "runtime/emu/emu.h"
 
 #include <pthread.h>
@@ -24,9 +24,7 @@ typedef struct HostRun {
     FILE *out; /* of device_print */
     const HostSpan *spans; /* one a parameter, for code that checks bounds */
     int n_spans;
-    EmuReport
-        *report; /* of a failure that has a place; may be NULL where nothing checks
-                             bounds */
+    EmuReport *report;    /* of a failure that has a place */
     PtxCache *assembly;   /* of the code */
     Attendant *attendant; /* the caller's; NULL: none */
     pthread_t caller;
