@@ -23,6 +23,7 @@ import tegula
 import tegula.language as tl
 
 tegula.knobs.cache.dir = ""
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it
 faulthandler.dump_traceback_later(500, exit=True)  # it hangs
 
 
