@@ -178,8 +178,8 @@ through_shuffles(Sim *s, const Op *o, const ConvPlan *p)
 
 /* ---- shared memory --------------------------------------------------------------------------- */
 
-static void
-wait(Sim *s, const Op *o, const ConvPlan *p)
+void
+sim_convert_wait(Sim *s, const Op *o, const ConvPlan *p)
 {
     if (p->warp_local)
         s->m->warp_sync(s->l, o->loc);
@@ -252,9 +252,9 @@ through_shared(Sim *s, const Op *o, const Way *way)
     Lv at = sim_linear(s, p->load_lane, LANE_BITS, p->load_warp, s->log2_warps);
     for (int rep = 0; rep < p->n_reps; rep++) {
         if (rep)
-            wait(s, o, p);
+            sim_convert_wait(s, o, p);
         store_rep(s, o, way, rep, base);
-        wait(s, o, p);
+        sim_convert_wait(s, o, p);
         for (int i = 0; i < p->n_loads; i++) {
             Lv offset = access_offset(s, p, at, p->load_moving, p->load_xor[i], base);
             Lv x = s->m->shared_load(s->l, offset, sim_packed_type(s, t, n),
@@ -274,7 +274,7 @@ through_ldmatrix(Sim *s, const Op *o, const Way *way)
     const ConvPlan *p = way->plan;
     int base = sim_scratch(s, o), bits = layout_bits(dst), n = way->to.n;
     store_rep(s, o, way, 0, base);
-    wait(s, o, p);
+    sim_convert_wait(s, o, p);
     Lv at = sim_linear(s, p->load_lane, LANE_BITS, p->load_warp, s->log2_warps);
     Lv *regs = sim_define(s, result(o, 0)), words[4];
     for (int first = 0; first < sim_n_regs(result(o, 0)); first += 2 * n) {

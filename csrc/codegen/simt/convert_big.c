@@ -169,15 +169,6 @@ load_all(Sim *s, const Op *o, const ConvPlan *p, const Chunks *pass, int base)
     sim_chunks_end(s, &w.c);
 }
 
-static void
-wait(Sim *s, const Op *o, const ConvPlan *p)
-{
-    if (p->warp_local)
-        s->m->warp_sync(s->l, o->loc);
-    else
-        sim_barrier(s, o->loc);
-}
-
 void
 sim_convert_big(Sim *s, const Op *o, const ConvPlan *p)
 {
@@ -187,10 +178,10 @@ sim_convert_big(Sim *s, const Op *o, const ConvPlan *p)
     if (k.n_rep)
         pass = sim_rounds(s, NULL, 0, k.rep, k.n_rep);
     store_all(s, o, p, &pass, base);
-    wait(s, o, p);
+    sim_convert_wait(s, o, p);
     load_all(s, o, p, &pass, base);
     if (!k.n_rep)
         return;
-    wait(s, o, p);
+    sim_convert_wait(s, o, p);
     sim_chunks_end(s, &pass);
 }

@@ -184,6 +184,8 @@ const ConvPlan *sim_convert_plan(Sim *s, const Op *o); /* without matrices */
 bool sim_converts_chunks(Sim *s, const Op *o);
 bool sim_convert_is_big(Sim *s, const Op *o); /* and can be */
 void sim_convert_big(Sim *s, const Op *o, const ConvPlan *p);
+/* Until the threads that exchange elements have met: a warp, or all. */
+void sim_convert_wait(Sim *s, const Op *o, const ConvPlan *p);
 bool sim_scans_chunks(Sim *s, const Op *o);
 int64_t sim_dot_bytes(Sim *s, const Op *o, int room); /* less, where room is scarce */
 int64_t sim_gather_bytes(Sim *s, const Op *o);
