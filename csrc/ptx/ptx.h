@@ -235,7 +235,7 @@ typedef struct Opd {
     int n_parts;
 } Opd;
 
-enum { MAX_MODS = 24, MAX_OPDS = 12, MAX_REGS = 48 };
+enum { MAX_MODS = 24, MAX_OPDS = 12, MAX_REGS = 144 };
 typedef struct Parser Parser;
 typedef struct Dec { /* an instruction being decoded */
     Parser *p;
@@ -290,7 +290,7 @@ typedef struct OpRow {
 /* Each file's instructions; the last row has no name. */
 extern const OpRow integer_ops[], narrow_ops[], logic_ops[], compare_ops[], float_ops[],
     convert_ops[], memory_ops[], atomic_ops[], flow_ops[], warp_ops[], mbarrier_ops[],
-    matrix_ops[], wmma_ops[], async_ops[], cluster_ops[];
+    matrix_ops[], wmma_ops[], wgmma_ops[], async_ops[], cluster_ops[];
 
 /* ---- running --------------------------------------------------------------------- */
 /* What lanes ask of whoever runs them. */

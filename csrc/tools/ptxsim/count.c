@@ -149,14 +149,11 @@ add_cluster(InsCount *n, const Ins *i, uint32_t m, const uint64_t address[LANES]
     }
 }
 
-/* Before every access of a warp: lanes of m, `bytes` each. */
 void
-sim_access(const Lanes *lanes, const Ins *i, uint32_t m, Space space,
-           const uint64_t address[LANES], int bytes, bool is_store)
+count_access(Counts *c, const Ins *i, uint32_t m, Space space,
+             const uint64_t address[LANES], int bytes)
 {
-    (void)is_store;
-    Counts *c = warp_launch((const Warp *)(const void *)lanes)->counts;
-    if (!c || !m)
+    if (!m)
         return;
     InsCount *n = row_of(c, i);
     if (space == SPACE_GENERIC)

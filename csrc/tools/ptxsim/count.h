@@ -1,4 +1,4 @@
-/* count.h: what a launch did, instruction by instruction. Called by exec.c and memory.c. */
+/* count.h: what a launch did, instruction by instruction. Called by driver.c. */
 #ifndef TEGULA_PTXSIM_COUNT_H
 #define TEGULA_PTXSIM_COUNT_H
 
@@ -10,6 +10,9 @@ typedef struct Counts Counts;
 Counts *count_begin(const Launch *l);
 /* A warp ran an instruction, with the lanes of m that its guard let through. */
 void count_run(Counts *c, const Ins *i, uint32_t m);
+/* Before every access of a warp: lanes of m, `bytes` each. */
+void count_access(Counts *c, const Ins *i, uint32_t m, Space space,
+                  const uint64_t address[LANES], int bytes);
 /* The launch is over: what ptxsim_profiled() will tell. Frees c. */
 void count_end(Counts *c, const Launch *l);
 

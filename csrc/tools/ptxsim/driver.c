@@ -6,7 +6,7 @@
  * number a GPU would give; cuGetErrorString says where it was, and unlike a GPU's
  * the context lives on.
  */
-#include "tools/ptxsim/ptxsim.h"
+#include "tools/ptxsim/count.h"
 
 #include <cuda.h>
 #include <pthread.h>
@@ -191,6 +191,45 @@ cuCtxGetDevice(CUdevice *device)
     return current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+/* ---- events: a launch is over when the call returns -------------------------------- */
+
+SIM_EXPORT CUresult
+cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+    (void)stream;
+    *status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuEventCreate(CUevent *event, unsigned flags)
+{
+    (void)flags;
+    *event = (CUevent)(uintptr_t)0x6000;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuEventRecord(CUevent event, CUstream stream)
+{
+    (void)event, (void)stream;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuEventQuery(CUevent event)
+{
+    (void)event;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
+cuEventDestroy_v2(CUevent event)
+{
+    (void)event;
+    return CUDA_SUCCESS;
+}
+
 /* ---- code ------------------------------------------------------------------------ */
 
 static CUresult
@@ -218,19 +257,20 @@ cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
                   void **jit_values, unsigned n_jit, CUlibraryOption *options,
                   void **values, unsigned n)
 {
-    char err[PTX_TEXT] = "";
+    char why[PTX_TEXT] = "", err[PTX_TEXT];
     (void)options, (void)values, (void)n;
     if (!memcmp(code, "\177ELF", 4))
         return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU,
                       "ptxsim takes PTX, not machine code (TEGULA_PTXAS=none)");
     pthread_mutex_lock(&one_at_a_time);
-    Module *m = module_parse(code, err);
+    Module *m = module_parse(code, why);
     if (m)
         register_globals(m, true);
     pthread_mutex_unlock(&one_at_a_time);
     *library = (CUlibrary)m;
     if (m)
         return CUDA_SUCCESS;
+    snprintf(err, sizeof err, "ptxsim: %.1000s", why);
     for (unsigned k = 0; k + 1 < n_jit; k++)
         if (jit[k] == CU_JIT_ERROR_LOG_BUFFER &&
             jit[k + 1] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
@@ -266,7 +306,9 @@ cuKernelGetAttribute(int *value, CUfunction_attribute a, CUkernel kernel,
     case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = f->max_regs ? f->max_regs : 32; break;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = (int)f->local_bytes; break;
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = 1024; break;
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)sim_shared_bytes(f); break;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+        *value = (int)kernel_shared_bytes(f);
+        break;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;
@@ -279,7 +321,7 @@ cuKernelSetAttribute(CUfunction_attribute a, int value, CUkernel kernel,
     Func *f = (Func *)kernel;
     if (a != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
         return CUDA_SUCCESS;
-    if (value + (int)sim_shared_bytes(f) > devices[device].max_shared)
+    if (value + (int)kernel_shared_bytes(f) > devices[device].max_shared)
         return refuse(CUDA_ERROR_INVALID_VALUE, "more shared memory than there is");
     f->max_dynamic = value;
     return CUDA_SUCCESS;
@@ -411,6 +453,61 @@ shape_of(const CUlaunchConfig *c, const Func *f, Launch *l)
     return ok;
 }
 
+static bool
+has_region(const Launch *l, const void *p, size_t n)
+{
+    (void)l;
+    return region_has(p, n);
+}
+
+static void
+note_run(const Launch *l, const Ins *i, uint32_t m)
+{
+    count_run(l->data, i, m);
+}
+
+static void
+note_access(const Launch *l, const Ins *i, uint32_t m, Space space,
+            const uint64_t address[LANES], int bytes, bool is_store)
+{
+    (void)is_store;
+    count_access(l->data, i, m, space, address, bytes);
+}
+
+static const EngineHooks plain = {.has = has_region};
+static const EngineHooks counting = {
+    .has = has_region, .run = note_run, .access = note_access};
+
+/* What ended a launch, as the number that a GPU would give and a text with the place. */
+static CUresult
+refuse_report(const Launch *l)
+{
+    static const CUresult error_of[] = {
+        [FAULT_INVALID] = CUDA_ERROR_INVALID_VALUE,
+        [FAULT_ADDRESS] = CUDA_ERROR_ILLEGAL_ADDRESS,
+        [FAULT_MISALIGNED] = CUDA_ERROR_MISALIGNED_ADDRESS,
+        [FAULT_FAILED] = CUDA_ERROR_LAUNCH_FAILED,
+        [FAULT_TIMEOUT] = CUDA_ERROR_LAUNCH_TIMEOUT,
+        [FAULT_ASSERT] = CUDA_ERROR_ASSERT,
+        [FAULT_MEMORY] = CUDA_ERROR_OUT_OF_MEMORY,
+    };
+    const EngineReport *r = &l->report;
+    const Ins *i = r->ins;
+    char text[PTX_TEXT], source[256] = "";
+    if (!i)
+        return refuse(error_of[r->fault], r->text);
+    const char *file = i->file > 0 && i->file < 64 ? l->f->mod->files[i->file] : NULL;
+    if (file)
+        snprintf(source, sizeof source, " (%s:%d)", file, i->src);
+    snprintf(
+        text, sizeof text,
+        "%.640s; %s at line %d of the PTX%s, in %s(), block (%d, %d, %d), warp %d, "
+        "lane %d",
+        r->text, i->words, i->line, source, l->f->name, r->block[0], r->block[1],
+        r->block[2], r->warp, r->lane);
+    return refuse(error_of[r->fault], text);
+}
+
 SIM_EXPORT CUresult
 cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
                  void **extra)
@@ -420,7 +517,7 @@ cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **param
     CUdevice device = 0;
     (void)extra;
     cuCtxGetDevice(&device);
-    Launch l = {.f = f, .device = device, .shared = config->sharedMemBytes};
+    Launch l = {.f = f, .hooks = &plain, .shared = config->sharedMemBytes};
     if (!shape_of(config, f, &l))
         return refuse(CUDA_ERROR_INVALID_VALUE,
                       "the grid, block or cluster is not one the kernel takes");
@@ -428,7 +525,7 @@ cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **param
     if (m->sm > sm || (m->is_accelerated && m->sm != sm))
         return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "PTX of a newer architecture");
     uint32_t most = f->max_dynamic ? (uint32_t)f->max_dynamic
-                                   : PLAIN - (uint32_t)sim_shared_bytes(f);
+                                   : PLAIN - (uint32_t)kernel_shared_bytes(f);
     if (config->sharedMemBytes > most)
         return refuse(CUDA_ERROR_INVALID_VALUE,
                       "more shared memory than the kernel was allowed");
@@ -439,10 +536,13 @@ cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **param
         memcpy(buffer + f->params[k].offset, params[k], f->params[k].size);
     l.params = buffer;
     pthread_mutex_lock(&one_at_a_time);
-    int e = sim_launch(&l);
+    if ((l.data = count_begin(&l)))
+        l.hooks = &counting;
+    bool ok = engine_run(&l);
+    count_end(l.data, &l);
     counts.instructions += l.n_run;
     counts.lanes += l.n_lanes;
     pthread_mutex_unlock(&one_at_a_time);
     free(buffer);
-    return e ? refuse((CUresult)e, l.text) : CUDA_SUCCESS;
+    return ok ? CUDA_SUCCESS : refuse_report(&l);
 }

@@ -5,7 +5,7 @@
  * no recursion, which is refused. Arguments and results are bytes copied from the caller's
  * .param variables to the function's and back.
  */
-#include "tools/ptxsim/ptxsim.h"
+#include "ptx/engine.h"
 
 typedef struct Linker {
     Module *mod;
@@ -112,8 +112,8 @@ resolve(Linker *k, Ins *i)
     const Func *f = s && s->kind == SYM_FUNC ? s->func : NULL;
     if (!f || !f->has_body || f->is_entry || f->n_params != c->n_args) {
         snprintf(k->err, PTX_TEXT,
-                 "ptxsim: line %d: a call of %s with %d arguments is not simulated",
-                 i->line, c->name, c->n_args);
+                 "line %d: a call of %s with %d arguments is not simulated", i->line,
+                 c->name, c->n_args);
         return false;
     }
     int at = 0;
@@ -121,7 +121,7 @@ resolve(Linker *k, Ins *i)
         at++;
     if (at == k->n_done) {
         if (at == 64) {
-            snprintf(k->err, PTX_TEXT, "ptxsim: more than 64 functions");
+            snprintf(k->err, PTX_TEXT, "more than 64 functions");
             return false;
         }
         append(k, f);

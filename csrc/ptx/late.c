@@ -1,12 +1,10 @@
-/* async: copies that land late.
+/* late: copies that land late.
  *
  * A cp.async does nothing but mark its bytes until the thread waits for its group: then,
  * and not before, it reads its source and writes. So what is read too early, or what of
  * the source is overwritten too early, is noticed, whatever a GPU's timing would be.
  */
-#include "tools/ptxsim/ptxsim.h"
-
-#include <cuda.h>
+#include "ptx/engine.h"
 
 static void
 keep_copy(Warp *w, const Ins *i, int lane, Copy c)
@@ -15,7 +13,7 @@ keep_copy(Warp *w, const Ins *i, int lane, Copy c)
         int cap = w->cap_copies ? 2 * w->cap_copies : 256;
         Copy *more = realloc(w->copies, (size_t)cap * sizeof *more);
         if (!more)
-            sim_fault(w, i, lane, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
+            warp_fault(w, i, lane, FAULT_MEMORY, "out of memory");
         w->copies = more;
         w->cap_copies = cap;
     }
@@ -23,27 +21,27 @@ keep_copy(Warp *w, const Ins *i, int lane, Copy c)
 }
 
 void
-sim_copy(Lanes *lanes, const Ins *i, int lane, uint64_t to, uint64_t from, uint32_t n)
+late_copy(Lanes *lanes, const Ins *i, int lane, uint64_t to, uint64_t from, uint32_t n)
 {
     Warp *w = warp_of(lanes);
     const uint8_t *src = NULL;
     if (n) {
-        src = n == i->bytes ? sim_bytes(w, i, lane, SPACE_GLOBAL, from, n, false)
+        src = n == i->bytes ? warp_bytes(w, i, lane, SPACE_GLOBAL, from, n, false)
                             : (const uint8_t *)(uintptr_t)from;
-        if (!region_has(src, n))
-            sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS,
-                      "a copy of %u bytes from %p, where no registered memory is", n,
-                      (const void *)src);
+        if (!warp_has(w, src, n))
+            warp_fault(w, i, lane, FAULT_ADDRESS,
+                       "a copy of %u bytes from %p, where no registered memory is", n,
+                       (const void *)src);
     }
-    sim_bytes(w, i, lane, SPACE_SHARED, to, i->bytes, true);
-    memset(sim_states(w, SPACE_SHARED, to), BYTE_PENDING, i->bytes);
+    warp_bytes(w, i, lane, SPACE_SHARED, to, i->bytes, true);
+    memset(warp_states(w, SPACE_SHARED, to), BYTE_PENDING, i->bytes);
     keep_copy(w, i, lane,
               (Copy){(uint32_t)lane, (uint32_t)(to - SHARED_BASE), i->bytes,
                      w->committed[lane], src, n});
 }
 
 void
-sim_commit(Lanes *lanes, uint32_t m)
+late_commit(Lanes *lanes, uint32_t m)
 {
     Warp *w = warp_of(lanes);
     for (int l = 0; l < LANES; l++)
@@ -51,7 +49,7 @@ sim_commit(Lanes *lanes, uint32_t m)
 }
 
 void
-sim_wait(Lanes *lanes, const Ins *i, uint32_t m, int64_t pending)
+late_wait(Lanes *lanes, const Ins *i, uint32_t m, int64_t pending)
 {
     Warp *w = warp_of(lanes);
     int n = 0;

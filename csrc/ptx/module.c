@@ -5,7 +5,7 @@
  * assembler's scheduling are known by name and passed over.
  */
 #include "ptx/parse.h"
-#include "tools/ptxsim/ptxsim.h"
+#include "ptx/engine.h"
 
 /* ---- variables ------------------------------------------------------------------- */
 
@@ -407,9 +407,9 @@ top(Parser *p)
 
 /* The first that knows an opcode has it: `st` is async.c's before it is memory.c's. */
 static const OpRow *const tables[] = {
-    async_ops,  matrix_ops, wmma_ops,    control_ops,  cluster_ops, integer_ops,
-    narrow_ops, logic_ops,  compare_ops, float_ops,    convert_ops, memory_ops,
-    atomic_ops, flow_ops,   warp_ops,    mbarrier_ops, NULL};
+    async_ops,   matrix_ops, wmma_ops,  wgmma_ops,   control_ops,  cluster_ops,
+    integer_ops, narrow_ops, logic_ops, compare_ops, float_ops,    convert_ops,
+    memory_ops,  atomic_ops, flow_ops,  warp_ops,    mbarrier_ops, NULL};
 
 static Module *
 parse_into(Pool *pool, const char *text, char err[PTX_TEXT])
@@ -420,7 +420,7 @@ parse_into(Pool *pool, const char *text, char err[PTX_TEXT])
     p->at = text;
     p->line = 1;
     p->err = err;
-    p->who = "ptxsim: ";
+    p->who = "";
     p->tables = tables;
     open_scope(p);
     p->mod->names = p->scope[0];
@@ -439,7 +439,7 @@ Module *
 module_parse(const char *text, char err[PTX_TEXT])
 {
     Pool *pool = pool_new();
-    snprintf(err, PTX_TEXT, "ptxsim: out of memory");
+    snprintf(err, PTX_TEXT, "out of memory");
     if (!pool)
         return NULL;
     if (setjmp(*pool_stop(pool))) {

@@ -2,9 +2,8 @@
  * vprintf, __assertfail.
  */
 #include "ptx/lanes.h"
-#include "tools/ptxsim/ptxsim.h"
+#include "ptx/engine.h"
 
-#include <cuda.h>
 #include <inttypes.h>
 
 static void
@@ -24,7 +23,7 @@ static void
 trap(Lanes *lanes, const Ins *i, uint32_t m)
 {
     Warp *w = warp_of(lanes);
-    sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED, "trap");
+    warp_fault(w, i, __builtin_ctz(m), FAULT_FAILED, "trap");
 }
 
 static void
@@ -55,10 +54,10 @@ argument(const Warp *w, const Call *c, int lane, int k, size_t bytes)
 static const char *
 text_at(Warp *w, const Ins *i, int lane, uint64_t address)
 {
-    const char *s = (const char *)sim_bytes(w, i, lane, SPACE_GENERIC, address, 1,
-                                            false);
+    const char *s = (const char *)warp_bytes(w, i, lane, SPACE_GENERIC, address, 1,
+                                             false);
     for (uint64_t k = 0; s[k]; k++)
-        sim_bytes(w, i, lane, SPACE_GENERIC, address + k + 1, 1, false);
+        warp_bytes(w, i, lane, SPACE_GENERIC, address + k + 1, 1, false);
     return s;
 }
 
@@ -71,7 +70,7 @@ print_one(Warp *w, const Ins *i, int lane, const char *f, uint64_t *at)
     size_t longs = strspn(f + n, "lhjztL");
     last = f[n + longs];
     if (n + longs + 4 > sizeof spec || !last)
-        sim_fault(w, i, lane, CUDA_ERROR_INVALID_VALUE, "printf of %.10s", f);
+        warp_fault(w, i, lane, FAULT_INVALID, "printf of %.10s", f);
     if (last == '%') {
         putchar('%');
         return f + n + 1;
@@ -79,7 +78,7 @@ print_one(Warp *w, const Ins *i, int lane, const char *f, uint64_t *at)
     bool is_wide = longs || strchr("fFeEgGaAsp", last);
     uint64_t bytes = is_wide ? 8 : 4, v = 0;
     *at = (*at + bytes - 1) & -bytes;
-    memcpy(&v, sim_bytes(w, i, lane, SPACE_GENERIC, *at, (uint32_t)bytes, false),
+    memcpy(&v, warp_bytes(w, i, lane, SPACE_GENERIC, *at, (uint32_t)bytes, false),
            bytes);
     *at += bytes;
     if (strchr("diuxXoc", last)) {
@@ -104,7 +103,7 @@ print_one(Warp *w, const Ins *i, int lane, const char *f, uint64_t *at)
     } else if (last == 'p') {
         printf("%#" PRIx64, v);
     } else {
-        sim_fault(w, i, lane, CUDA_ERROR_INVALID_VALUE, "printf of %%%c", last);
+        warp_fault(w, i, lane, FAULT_INVALID, "printf of %%%c", last);
     }
     return f + n + longs + 1;
 }
@@ -148,7 +147,7 @@ call_assertfail(Lanes *lanes, const Ins *i, uint32_t m)
             file, line, function, w->cta->id[0], w->cta->id[1], w->cta->id[2],
             tid % block[0], tid / block[0] % block[1], tid / block[0] / block[1], text);
     fflush(stderr);
-    sim_fault(w, i, l, CUDA_ERROR_ASSERT, "%s:%u: %s: %s", file, line, function, text);
+    warp_fault(w, i, l, FAULT_ASSERT, "%s:%u: %s: %s", file, line, function, text);
 }
 
 static uint32_t

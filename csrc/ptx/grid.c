@@ -1,14 +1,11 @@
 /* grid: blocks and clusters, and whose turn it is.
  *
- * Warps of a block take turns (sim_run_warp). Blocks run one cluster at a time, so that a block's
+ * Warps of a block take turns (warp_run). Blocks run one cluster at a time, so that a block's
  * memory stays warm; one that does not end (it may wait for another block) gets company, and
  * then they take turns too.
  */
+#include "ptx/engine.h"
 #include "ptx/specials.h"
-#include "tools/ptxsim/count.h"
-#include "tools/ptxsim/ptxsim.h"
-
-#include <cuda.h>
 
 enum { LONE_SLICES = 512, MAX_RESIDENT = 1024, N_SMS = 16 };
 
@@ -82,7 +79,7 @@ extern_shared_at(const Module *m)
 }
 
 uint32_t
-sim_shared_bytes(const Func *f)
+kernel_shared_bytes(const Func *f)
 {
     return f->mod->shared_bytes;
 }
@@ -100,15 +97,15 @@ const_value(const Func *f, const Const *k)
 static _Noreturn void
 no_memory(Launch *l)
 {
-    snprintf(l->text, sizeof l->text, "out of memory");
-    l->error = CUDA_ERROR_OUT_OF_MEMORY;
+    snprintf(l->report.text, sizeof l->report.text, "out of memory");
+    l->report.fault = FAULT_MEMORY;
     longjmp(l->stop, 1);
 }
 
 static void
 warp_new(Warp *w, const Func *f, Cta *c, int id)
 {
-    *w = (Warp){.lanes.owner = &sim_owner, .f = f, .cta = c, .id = id};
+    *w = (Warp){.lanes.owner = &warp_owner, .f = f, .cta = c, .id = id};
     void *file = NULL;
     if (posix_memalign(&file, 64, f->file_bytes + 64) == 0)
         memset(w->lanes.file = file, 0, f->file_bytes + 64);
@@ -140,6 +137,8 @@ warp_reset(Warp *w, int n_threads)
     w->is_last = false;
     w->has_arrived = false;
     w->n_copies = 0;
+    w->n_mma = 0;
+    w->mma_groups = 0;
     memset(w->committed, 0, sizeof w->committed);
     memset(w->depth, 0, sizeof w->depth);
     memset(w->lanes.undef, 0xff, (f->n_regs + 1) * sizeof *w->lanes.undef);
@@ -165,6 +164,7 @@ cluster_free(Cluster *k)
             free(cta->warps[n].lanes.undef);
             free(cta->warps[n].local);
             free(cta->warps[n].copies);
+            free(cta->warps[n].mma);
         }
         free(cta->warps);
         free(cta->shared);
@@ -234,7 +234,7 @@ cluster_turn(Cluster *k)
         for (int w = 0; w < k->ctas[c].n_warps; w++) {
             Warp *warp = &k->ctas[c].warps[w];
             if (warp->state == WARP_RUNS) {
-                sim_run_warp(warp);
+                warp_run(warp);
                 ran = true;
             }
             ended &= warp->state == WARP_DONE;
@@ -251,8 +251,8 @@ deadlock(Cluster *k)
         for (int n = 0; n < k->ctas[c].n_warps; n++) {
             Warp *w = &k->ctas[c].warps[n];
             if (w->state == WARP_AT_BARRIER || w->state == WARP_AT_CLUSTER)
-                sim_fault(w, w->at, 0, CUDA_ERROR_LAUNCH_TIMEOUT,
-                          "waits for ever at a barrier that others do not reach");
+                warp_fault(w, w->at, 0, FAULT_TIMEOUT,
+                           "waits for ever at a barrier that others do not reach");
         }
     no_memory(k->launch); /* cannot be: somebody waits, or all have ended */
 }
@@ -290,19 +290,18 @@ run_grid(Launch *l, Resident *r)
     }
 }
 
-int
-sim_launch(Launch *l)
+bool
+engine_run(Launch *l)
 {
     Resident *r = calloc(1, sizeof *r);
-    if (!r)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    l->error = 0;
-    l->counts = count_begin(l);
-    if (!setjmp(l->stop))
+    l->report = (EngineReport){.fault = FAULT_NONE};
+    if (!setjmp(l->stop)) {
+        if (!r)
+            no_memory(l);
         run_grid(l, r);
-    for (int k = 0; k < r->n; k++)
+    }
+    for (int k = 0; r && k < r->n; k++)
         cluster_free(r->live[k]);
     free(r);
-    count_end(l->counts, l);
-    return l->error;
+    return l->report.fault == FAULT_NONE;
 }

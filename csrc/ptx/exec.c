@@ -5,10 +5,8 @@
  * does not (the end of a rotated loop), lanes wait at the next instruction that wants all
  * of them, as a GPU's do; an error is that they all wait, at different ones.
  */
-#include "tools/ptxsim/count.h"
-#include "tools/ptxsim/ptxsim.h"
+#include "ptx/engine.h"
 
-#include <cuda.h>
 #include <stdarg.h>
 
 enum { SLICE = 4096 }; /* instructions of a turn */
@@ -21,24 +19,19 @@ warp_launch(const Warp *w)
 }
 
 void
-sim_fault(Warp *w, const Ins *i, int lane, int error, const char *fmt, ...)
+warp_fault(Warp *w, const Ins *i, int lane, EngineFault fault, const char *fmt, ...)
 {
     Launch *l = warp_launch(w);
+    EngineReport *r = &l->report;
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(l->text, sizeof l->text, fmt, ap);
+    vsnprintf(r->text, sizeof r->text, fmt, ap);
     va_end(ap);
-    const char *file = i->file > 0 && i->file < 64 ? w->f->mod->files[i->file] : NULL;
-    char source[256] = "";
-    if (file)
-        snprintf(source, sizeof source, " (%s:%d)", file, i->src);
-    if (n >= 0 && (size_t)n < sizeof l->text)
-        snprintf(l->text + n, sizeof l->text - (size_t)n,
-                 "; %s at line %d of the PTX%s, in %s(), block (%d, %d, %d), warp %d, "
-                 "lane %d",
-                 i->words, i->line, source, w->f->name, w->cta->id[0], w->cta->id[1],
-                 w->cta->id[2], w->id, lane);
-    l->error = error;
+    r->fault = fault;
+    r->ins = i;
+    memcpy(r->block, w->cta->id, sizeof r->block);
+    r->warp = w->id;
+    r->lane = lane;
     longjmp(l->stop, 1);
 }
 
@@ -48,13 +41,13 @@ static uint8_t *
 own_bytes(Lanes *lanes, const Ins *i, int lane, Space space, uint64_t address,
           uint32_t n, bool is_store)
 {
-    return sim_bytes(warp_of(lanes), i, lane, space, address, n, is_store);
+    return warp_bytes(warp_of(lanes), i, lane, space, address, n, is_store);
 }
 
 static uint8_t *
 own_states(Lanes *lanes, Space space, uint64_t address)
 {
-    return sim_states(warp_of(lanes), space, address);
+    return warp_states(warp_of(lanes), space, address);
 }
 
 /* Every read sees it later. */
@@ -67,7 +60,7 @@ own_clock(Lanes *lanes)
 static __attribute__((noreturn)) void
 own_fault(Lanes *lanes, const Ins *i, int lane, const char *text)
 {
-    sim_fault(warp_of(lanes), i, lane, CUDA_ERROR_INVALID_VALUE, "%s", text);
+    warp_fault(warp_of(lanes), i, lane, FAULT_INVALID, "%s", text);
 }
 
 static int
@@ -76,14 +69,23 @@ own_rank(const Lanes *lanes)
     return ((const Warp *)(const void *)lanes)->cta->rank;
 }
 
-const Owner sim_owner = {
+static void
+own_access(const Lanes *lanes, const Ins *i, uint32_t m, Space space,
+           const uint64_t address[LANES], int bytes, bool is_store)
+{
+    const Launch *l = warp_launch((const Warp *)(const void *)lanes);
+    if (l->hooks->access)
+        l->hooks->access(l, i, m, space, address, bytes, is_store);
+}
+
+const Owner warp_owner = {
     .bytes = own_bytes,
     .states = own_states,
-    .access = sim_access,
+    .access = own_access,
     .clock = own_clock,
-    .copy = sim_copy,
-    .commit = sim_commit,
-    .wait = sim_wait,
+    .copy = late_copy,
+    .commit = late_commit,
+    .wait = late_wait,
     .rank = own_rank,
     .fault = own_fault,
 };
@@ -168,7 +170,7 @@ call(Warp *w, const Ins *i, uint32_t m)
         if (!(m >> l & 1))
             continue;
         if (w->depth[l] == MAX_DEPTH)
-            sim_fault(w, i, l, CUDA_ERROR_LAUNCH_FAILED, "calls nested too deeply");
+            warp_fault(w, i, l, FAULT_FAILED, "calls nested too deeply");
         uint8_t *local = w->local + (size_t)l * w->f->local_bytes;
         for (int k = 0; k < c->n_args; k++) {
             const Param *to = &c->callee->params[k];
@@ -237,13 +239,13 @@ barrier(Warp *w, const Ins *i, uint32_t m)
     uint64_t v[LANES];
     Cta *c = w->cta;
     if (w->lanes.alive & ~m)
-        sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED,
-                  "lanes %#x are elsewhere: the warp has diverged at a barrier",
-                  w->lanes.alive & ~m);
+        warp_fault(w, i, __builtin_ctz(m), FAULT_FAILED,
+                   "lanes %#x are elsewhere: the warp has diverged at a barrier",
+                   w->lanes.alive & ~m);
     lanes_get(&w->lanes, i->in[0], v);
     int lane = __builtin_ctz(m);
     if (v[lane] >= N_BARRIERS)
-        sim_fault(w, i, lane, CUDA_ERROR_INVALID_VALUE, "barrier %d", (int)v[lane]);
+        warp_fault(w, i, lane, FAULT_INVALID, "barrier %d", (int)v[lane]);
     Barrier *b = &c->barrier[v[lane]];
     bool red = i->flags & BAR_RED;
     int expected = 0;
@@ -251,13 +253,12 @@ barrier(Warp *w, const Ins *i, uint32_t m)
         lanes_get(&w->lanes, i->in[1], v);
         expected = (int)v[lane];
         if (expected <= 0 || expected % LANES)
-            sim_fault(w, i, lane, CUDA_ERROR_INVALID_VALUE, "a barrier of %d threads",
-                      expected);
+            warp_fault(w, i, lane, FAULT_INVALID, "a barrier of %d threads", expected);
     }
     if (b->n_threads && b->expected != expected)
-        sim_fault(w, i, lane, CUDA_ERROR_INVALID_VALUE,
-                  "a barrier of %d threads, of %d where others arrived", expected,
-                  b->expected);
+        warp_fault(w, i, lane, FAULT_INVALID,
+                   "a barrier of %d threads, of %d where others arrived", expected,
+                   b->expected);
     b->expected = expected;
     b->n_threads += LANES;
     if (red) {
@@ -295,13 +296,13 @@ static void
 cluster_barrier(Warp *w, const Ins *i, uint32_t m)
 {
     if (w->lanes.alive & ~m)
-        sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED,
-                  "lanes %#x are elsewhere: the warp has diverged at a barrier",
-                  w->lanes.alive & ~m);
+        warp_fault(w, i, __builtin_ctz(m), FAULT_FAILED,
+                   "lanes %#x are elsewhere: the warp has diverged at a barrier",
+                   w->lanes.alive & ~m);
     if (i->flags & BAR_ARRIVE) {
         if (w->has_arrived)
-            sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED,
-                      "the warp has arrived already");
+            warp_fault(w, i, __builtin_ctz(m), FAULT_FAILED,
+                       "the warp has arrived already");
         w->has_arrived = true;
         check_cluster(w->cta->cluster);
     } else if (w->has_arrived) {
@@ -348,18 +349,19 @@ spread(Warp *w, const Ins *i, uint32_t m)
 
 /* Until it waits, ends, or has had its turn. */
 void
-sim_run_warp(Warp *w)
+warp_run(Warp *w)
 {
     const Ins *code = w->f->code;
     int n_code = w->f->n_code;
     uint64_t n = 0, n_lanes = 0;
-    Counts *counts = warp_launch(w)->counts;
+    Launch *l = warp_launch(w);
+    void (*const hook)(const Launch *, const Ins *, uint32_t) = l->hooks->run;
     while (w->state == WARP_RUNS && n < SLICE) {
         if (w->pc >= w->wait_pc)
             regroup(w);
         if (w->pc >= n_code)
-            sim_fault(w, &code[n_code - 1], 0, CUDA_ERROR_LAUNCH_FAILED,
-                      "runs beyond the end of the kernel");
+            warp_fault(w, &code[n_code - 1], 0, FAULT_FAILED,
+                       "runs beyond the end of the kernel");
         const Ins *i = &code[w->pc];
         uint32_t m = w->mask;
         if (i->meets && w->lanes.alive & ~m && !w->is_last) {
@@ -372,12 +374,12 @@ sim_run_warp(Warp *w)
             uint32_t p = lanes_true(&w->lanes, i->guard),
                      bad = w->lanes.undef[i->guard.id] & m;
             if (bad)
-                sim_fault(w, i, __builtin_ctz(bad), CUDA_ERROR_INVALID_VALUE,
-                          "the predicate was never written");
+                warp_fault(w, i, __builtin_ctz(bad), FAULT_INVALID,
+                           "the predicate was never written");
             m &= i->guard_not ? ~p : p;
         }
-        if (counts)
-            count_run(counts, i, m);
+        if (hook)
+            hook(l, i, m);
         if (i->flow == FLOW_BRA) {
             branch(w, i, m);
             continue;
@@ -388,9 +390,9 @@ sim_run_warp(Warp *w)
         }
         n_lanes += (uint64_t)__builtin_popcount(m);
         if (i->is_aligned && w->lanes.alive & ~m)
-            sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED,
-                      "lanes %#x are elsewhere: the warp has diverged",
-                      w->lanes.alive & ~m);
+            warp_fault(w, i, __builtin_ctz(m), FAULT_FAILED,
+                       "lanes %#x are elsewhere: the warp has diverged",
+                       w->lanes.alive & ~m);
         if (i->run) {
             i->run(&w->lanes, i, m);
             if (!i->tracks)
@@ -415,10 +417,9 @@ sim_run_warp(Warp *w)
         else
             break;
     }
-    Launch *l = warp_launch(w);
     l->n_run += n;
     l->n_lanes += n_lanes;
     if (l->n_run > most_instructions)
-        sim_fault(w, &code[w->pc < n_code ? w->pc : n_code - 1], 0,
-                  CUDA_ERROR_LAUNCH_TIMEOUT, "no end in sight");
+        warp_fault(w, &code[w->pc < n_code ? w->pc : n_code - 1], 0, FAULT_TIMEOUT,
+                   "no end in sight");
 }

@@ -1,0 +1,107 @@
+/* spaces: where an address leads, and what is asked of every access.
+ *
+ * An access is aligned to all its bytes and lies within its space, or the launch ends, as
+ * on a GPU. Global memory is what the launcher says (EngineHooks.has): on a GPU a stray access
+ * may go unnoticed, here it does not. Shared memory has a state for every byte: one never
+ * written makes the loaded register undefined, one that a cp.async not yet waited for will
+ * write is an error.
+ */
+#include "ptx/lanes.h"
+#include "ptx/engine.h"
+
+/* ---- addresses ------------------------------------------------------------------- */
+
+static const char *const space_names[] = {
+    [SPACE_GENERIC] = "generic", [SPACE_GLOBAL] = "global",
+    [SPACE_SHARED] = "shared",   [SPACE_CLUSTER] = "the cluster's shared",
+    [SPACE_LOCAL] = "local",     [SPACE_PARAM] = "parameter",
+    [SPACE_CONST] = "constant"};
+
+/* The block whose shared memory an address is of, and the offset there; NULL: none. */
+static Cta *
+cta_at(const Warp *w, Space space, uint64_t address, uint64_t *offset)
+{
+    Cta *c = w->cta;
+    uint64_t rank = address >> CLUSTER_SHIFT;
+    if (space == SPACE_CLUSTER && rank) {
+        if (rank > (uint64_t)c->cluster->n_ctas)
+            return NULL;
+        c = &c->cluster->ctas[rank - 1];
+        address &= (1u << CLUSTER_SHIFT) - 1;
+    }
+    *offset = address - SHARED_BASE;
+    return c;
+}
+
+uint8_t *
+warp_states(Warp *w, Space space, uint64_t address)
+{
+    uint64_t at;
+    space = lanes_space(space, &address);
+    if (space != SPACE_SHARED && space != SPACE_CLUSTER)
+        return NULL;
+    Cta *c = cta_at(w, space, address, &at);
+    return c && at < c->n_shared ? c->state + at : NULL;
+}
+
+bool
+warp_has(const Warp *w, const void *p, size_t n)
+{
+    const Launch *l = warp_launch(w);
+    return l->hooks->has(l, p, n);
+}
+
+uint8_t *
+warp_bytes(Warp *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t n,
+           bool is_store)
+{
+    const char *what = is_store ? "store" : "load";
+    uint64_t asked = address, at = 0;
+    space = lanes_space(space, &address);
+    if (address & (n - 1))
+        warp_fault(w, i, lane, FAULT_MISALIGNED,
+                   "misaligned: a %s of %u bytes at %s address %#llx", what, n,
+                   space_names[space], (unsigned long long)asked);
+    switch (space) {
+    case SPACE_GLOBAL:
+    case SPACE_CONST: {
+        uint8_t *p = (uint8_t *)(uintptr_t)address;
+        if (!warp_has(w, p, n))
+            warp_fault(w, i, lane, FAULT_ADDRESS,
+                       "a %s of %u bytes at %#llx, where no registered memory is", what,
+                       n, (unsigned long long)asked);
+        return p;
+    }
+    case SPACE_SHARED:
+    case SPACE_CLUSTER: {
+        Cta *c = cta_at(w, space, address, &at);
+        if (!c || at >= c->n_shared || n > c->n_shared - at)
+            warp_fault(w, i, lane, FAULT_ADDRESS,
+                       "a %s of %u bytes at offset %lld of shared memory, which has %u",
+                       what, n, (long long)at, w->cta->n_shared);
+        if (c->n_gone == c->n_warps)
+            warp_fault(w, i, lane, FAULT_ADDRESS,
+                       "shared memory of block %d of the cluster, which has ended",
+                       c->rank);
+        for (uint32_t k = 0; k < n; k++)
+            if (c->state[at + k] == BYTE_PENDING)
+                warp_fault(w, i, lane, FAULT_ADDRESS,
+                           "a %s at offset %llu of shared memory, which a cp.async "
+                           "that nobody has waited for will write",
+                           what, (unsigned long long)(at + k));
+        return c->shared + at;
+    }
+    case SPACE_LOCAL:
+        if (address >= w->f->local_bytes || n > w->f->local_bytes - address)
+            warp_fault(w, i, lane, FAULT_ADDRESS,
+                       "a %s of %u bytes at offset %lld of local memory, which has %u",
+                       what, n, (long long)address, w->f->local_bytes);
+        return w->local + (size_t)lane * w->f->local_bytes + address;
+    default:
+        if (is_store || address >= w->f->param_bytes || n > w->f->param_bytes - address)
+            warp_fault(w, i, lane, FAULT_ADDRESS,
+                       "a %s of %u bytes at offset %lld of the parameters", what, n,
+                       (long long)address);
+        return (uint8_t *)(uintptr_t)(warp_launch(w)->params + address);
+    }
+}
