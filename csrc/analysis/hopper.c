@@ -1,0 +1,138 @@
+/* hopper: what sm_90a alone has, and where it is used.
+ *
+ * A warpgroup, four warps, multiplies 64 rows by up to 256 columns with one instruction,
+ * wgmma, that reads B out of shared memory itself, and A too unless that is in registers:
+ *
+ *     f16[128, 64] @ f16[64, 256], 8 warps     2 warpgroups on M, each m64n256k16, 4 steps
+ *     f16[64, 64]  @ f16[64, 256], 8 warps     2 warpgroups on N, each m64n128k16
+ *
+ * A stays in registers where it was computed there (attention's probabilities); where it was
+ * loaded it is read out of the slot that it was copied to.
+ *
+ * One place answers, before layouts are given, and nobody behind it may change its mind.
+ * The option `hopper` says how far to go: "1" is mma.sync everywhere, "2" is wgmma, "2,0"
+ * waits for each product before the next iteration begins, "2,1" never does.
+ */
+#include "analysis/analysis.h"
+
+enum {
+    GROUP = 2,      /* log2 of the warps of a warpgroup */
+    MAX_ACC = 128,  /* words of an accumulator in a thread */
+    MAX_ACCS = 192, /* of all that one block has: more, and ptxas serialises them */
+    MAX_STEPS = 64
+};
+
+/* Does printing or stopping with a message call a function? Then ptxas does one product after
+ * the other. */
+static bool
+calls(const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        if (o->op == OP_PRINT || (o->op == OP_ASSERT && b->func->c->opt.debug))
+            return true;
+        for (int i = 0; i < o->n_regions; i++)
+            if (calls(o->regions[i]))
+                return true;
+    }
+    return false;
+}
+
+/* Words of all accumulators that the dots of one block have, the most there are. */
+static int64_t
+acc_words(const Block *b)
+{
+    int64_t most = 0, sum = 0;
+    for (const Op *o = b->first; o; o = o->next) {
+        const Op *before = o->op == OP_DOT ? arg(o, 2)->def : NULL;
+        if (o->op == OP_DOT && !(before && before->op == OP_DOT && before->block == b))
+            sum += ty_numel(result(o, 0)->type) / (32 * b->func->c->opt.num_warps);
+        for (int i = 0; i < o->n_regions; i++)
+            most = MAX(most, acc_words(o->regions[i]));
+    }
+    return MAX(most, sum);
+}
+
+/* Why the function has nothing of it; NULL: it may. */
+static const char *
+refusal(const Func *f, const char *asked)
+{
+    if (asked && asked[0] == '1')
+        return "hopper=1";
+    if (f->c->opt.num_warps < 1 << GROUP)
+        return "a warpgroup is 4 warps";
+    if (f->log2_ctas)
+        return "the program is a cluster's";
+    if (f->c->opt.debug || calls(f->body))
+        return "ptxas does one wgmma at a time where functions are called";
+    if (acc_words(f->body) > MAX_ACCS)
+        return "the accumulators leave no registers";
+    return NULL;
+}
+
+HopperPlan
+hopper_plan(const Func *f)
+{
+    const Target *t = &f->c->opt.target;
+    size_t n = 0;
+    const char *asked = option_text(f->c->option_texts, "hopper=", &n);
+    HopperPlan p = {.level = 1, .behind = 1, .is_forced = n == 3};
+    if (p.is_forced)
+        p.behind = asked[2] == '0' ? 0 : 1;
+    if (t->kind != TARGET_CUDA || t->sm != 90 || !t->accelerated)
+        return p;
+    p.why_not = refusal(f, asked);
+    p.level = p.why_not ? 1 : 2;
+    return p;
+}
+
+/* Is v what a load gave, under whatever indices? */
+static bool
+is_loaded(const Val *v)
+{
+    for (int i = 0; v->def && i < MAX_STEPS; i++) {
+        const Op *o = v->def;
+        if (o->op == OP_LOAD || o->op == OP_SHARED_LOAD)
+            return true;
+        if (o->op != OP_TRANS && o->op != OP_CONVERT)
+            return false;
+        v = arg(o, 0);
+    }
+    return false;
+}
+
+const char *
+hopper_dot(const Func *f, const Op *dot, DotPlan *p)
+{
+    const Type *a = arg(dot, 0)->type, *acc = result(dot, 0)->type;
+    if (acc->rank != 2 || acc->elem != E_F32 || (a->elem != E_F16 && a->elem != E_BF16))
+        return "wgmma is for f16 and bf16 summed as f32";
+    HopperPlan plan = hopper_plan(f);
+    if (plan.level < 2)
+        return plan.why_not ? plan.why_not : "";
+    int warps = log2_of(f->c->opt.num_warps), m = log2_of(acc->shape[0]),
+        n = log2_of(acc->shape[1]), k = log2_of(a->shape[1]);
+    int warps_m = MIN(warps, m - 4), warps_n = warps - warps_m;
+    if (warps_m < GROUP || n - warps_n < 4 || k < 4)
+        return "a warpgroup's share is 64 x 16 x 16 at least";
+    if (1 << MAX(m + n - warps - LANE_BITS, 0) > MAX_ACC)
+        return "the accumulators leave no registers";
+    if (acc->layout && !arg(dot, 1)->type->slots) /* it was settled, before a cast */
+        return "wgmma is for f16 and bf16 summed as f32";
+    p->is_wgmma = true;
+    p->kw = 2;
+    p->is_a_regs = !a->slots && !is_loaded(arg(dot, 0));
+    p->log2_warps_m = warps_m;
+    p->log2_warps_n = warps_n;
+    return NULL;
+}
+
+/* The chip's: registers, and bytes of shared memory, of which each block costs 1 KB more. */
+int
+hopper_blocks(const Func *f, int words, int64_t shared)
+{
+    enum { REGISTERS = 64 << 10, SHARED = 228 << 10, RESERVED = 1 << 10, OTHERS = 56 };
+    int threads = 32 * f->c->opt.num_warps;
+    int64_t by_registers = REGISTERS / ((int64_t)threads * (words + OTHERS)),
+            by_shared = SHARED / (shared + RESERVED);
+    return (int)MAX(MIN(by_registers, by_shared), 1);
+}

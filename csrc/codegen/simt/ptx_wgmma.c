@@ -1,0 +1,93 @@
+/* ptx_wgmma: the instructions of a warpgroup, and the descriptors of what they read.
+ *
+ *     bits 0-13   address / 16      16-29  LBO / 16     32-45  SBO / 16
+ *     bits 62-63  swizzle: 1 = 128 bytes, 2 = 64, 3 = 32
+ *
+ * Accumulators are tied from the operand to the result of every instruction, and of the wait
+ * that retires them, so that LLVM moves nothing in between. An accumulator that the product
+ * overwrites goes in undefined, and the predicate scale-d is false: zeros that are moved into
+ * it while other products are open would make ptxas wait for those.
+ */
+#include "codegen/simt/ptx.h"
+
+static Lv
+descriptor(Ll *l, const WgmmaOperand *w, Lv first, int offset)
+{
+    uint64_t mode = w->line == 128 ? 1 : w->line == 64 ? 2 : 3;
+    uint64_t lbo = w->lbo ? (uint64_t)w->lbo / 16 : 1, sbo = (uint64_t)w->sbo / 16;
+    Lv at = LLVMBuildLShr(l->b, ptx_shared_address(l, first), ll_i32(l, 4), "");
+    at = LLVMBuildZExt(l->b, at, l->i64, "");
+    Lv fixed = LLVMConstInt(l->i64, lbo << 16 | sbo << 32 | mode << 62, 0);
+    at = LLVMBuildOr(l->b, at, fixed, "");
+    return offset ? LLVMBuildAdd(l->b, at,
+                                 LLVMConstInt(l->i64, (uint64_t)offset / 16, 0), "")
+                  : at;
+}
+
+void
+ptx_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv *a)
+{
+    const char *type = w->elem == E_BF16 ? "bf16" : "f16";
+    int n = w->columns / 2;
+    Asm x = asm_new(l);
+    for (int i = 0; i < n; i++)
+        asm_out(&x, l->f32);
+    asm_text(&x, "wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s ", w->columns, type,
+             type);
+    asm_vector(&x, 0, n);
+    /* LLVM numbers what is tied as operands of its own, behind the others. */
+    if (a) {
+        int first = x.out.n + x.in.n;
+        for (int i = 0; i < 4; i++)
+            asm_in(&x, a[i]);
+        asm_text(&x, ", ");
+        asm_vector(&x, first, 4);
+    } else {
+        asm_text(&x, ", $%d",
+                 asm_in(&x, descriptor(l, &w->a, w->a_first, w->a_offset)));
+    }
+    asm_text(&x, ", $%d, %d, 1, 1",
+             asm_in(&x, descriptor(l, &w->b, w->b_first, w->b_offset)), !w->is_first);
+    if (!a)
+        asm_text(&x, ", %d", w->a.is_mn_major);
+    asm_text(&x, ", %d;", w->b.is_mn_major);
+    for (int i = 0; i < n; i++)
+        asm_tie(&x, i, d[i]);
+    Lv call = asm_done(&x, false, true);
+    for (int i = 0; i < n; i++)
+        d[i] = asm_result(&x, call, i);
+}
+
+void
+ptx_wgmma_fence(Ll *l)
+{
+    ll_asm(l, l->void_, "wgmma.fence.sync.aligned;", "~{memory}", NULL, 0, true);
+}
+
+void
+ptx_wgmma_commit(Ll *l)
+{
+    ll_asm(l, l->void_, "wgmma.commit_group.sync.aligned;", "~{memory}", NULL, 0, true);
+}
+
+void
+ptx_wgmma_wait(Ll *l, int pending, Lv *d, int n, Lv *kept, int n_kept)
+{
+    Asm x = asm_new(l);
+    for (int i = 0; i < n; i++)
+        asm_out(&x, LLVMTypeOf(d[i]));
+    asm_text(&x, "wgmma.wait_group.sync.aligned %d;", pending);
+    for (int i = 0; i < n_kept; i++)
+        asm_in(&x, kept[i]);
+    for (int i = 0; i < n; i++)
+        asm_tie(&x, i, d[i]);
+    Lv call = asm_done(&x, true, true);
+    for (int i = 0; i < n; i++)
+        d[i] = asm_result(&x, call, i);
+}
+
+void
+ptx_fence_async(Ll *l)
+{
+    ll_asm(l, l->void_, "fence.proxy.async.shared::cta;", "~{memory}", NULL, 0, true);
+}

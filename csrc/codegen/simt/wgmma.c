@@ -1,0 +1,210 @@
+/* wgmma: products by warpgroups, four warps each.
+ *
+ * Whoever begins one (mma_start) cuts it into instructions: 64 rows by up to 256 columns by
+ * 32 bytes of k. A warpgroup's share of M and N is said by the accumulator's layout
+ * (layout_wgmma_acc), whose registers are those of the instructions one after the other:
+ *
+ *     f32[256, 128], 8 warps      group 0   rows   0 ..  63, 128 .. 191
+ *                                 group 1   rows  64 .. 127, 192 .. 255
+ *     registers of a thread       tile 0: 64 columns' words, then tile 1
+ *
+ * An operand in shared memory is a descriptor: constants that layout_wgmma found, and the
+ * address, of which a warpgroup's part is computed once and the rest of the steps added. An
+ * operand A in registers is the fragment of mma m16n8k16, a warp's 16 rows.
+ *
+ * mma_start fences first: registers that ordinary code wrote are seen by the tensor cores
+ * behind it. Between mma_start and mma_wait nothing may touch the accumulators, and nothing
+ * does: they are asynchronous values.
+ */
+#include "codegen/simt/simt.h"
+
+enum { MAX_COLUMNS = 256, ROWS = 64, GROUP_BITS = 2 };
+
+typedef struct Product {
+    Sim *s;
+    const Op *o;
+    int m, n, k;
+    int log2_m, log2_n;     /* warps along M and N */
+    int elem_bytes, step;   /* along k, elements */
+    int tile_rows, columns; /* from tile to tile; of an instruction */
+    int n_chunks;           /* instructions that a group's columns take */
+} Product;
+
+static Product
+product_of(Sim *s, const Op *o)
+{
+    const Type *t = result(o, 0)->type, *a = arg(o, 0)->type;
+    uint8_t shape[MAX_RANK];
+    ty_log2_shape(t, shape);
+    Product p = {.s = s,
+                 .o = o,
+                 .m = t->shape[0],
+                 .n = t->shape[1],
+                 .k = a->shape[1],
+                 .elem_bytes = elem_info[a->elem].bytes};
+    for (int wm = GROUP_BITS; wm <= s->log2_warps && wm <= shape[0] - 4; wm++) {
+        int wn = s->log2_warps - wm;
+        if (shape[1] >= 3 + wn && layout_wgmma_acc(s->c, shape, wm, wn) == t->layout)
+            p.log2_m = wm, p.log2_n = wn;
+    }
+    if (!p.log2_m)
+        sim_bad_layout(s, o);
+    int share = p.n >> p.log2_n;
+    p.step = 32 / p.elem_bytes;
+    p.tile_rows = ROWS << (p.log2_m - GROUP_BITS);
+    p.columns = MIN(share, MAX_COLUMNS);
+    p.n_chunks = share / p.columns;
+    return p;
+}
+
+/* ---- operands -------------------------------------------------------------------- */
+
+/* One in shared memory. */
+typedef struct Shared {
+    WgmmaOperand w;
+    Col offset_of[MAX_BITS];
+    int bits, mn_shift, k_shift, elem_bytes;
+    Lv first; /* of this warpgroup, bytes */
+} Shared;
+
+static Col
+shared_offset(const Shared *h, int mn, int k)
+{
+    Col flat = (Col)mn << h->mn_shift | (Col)k << h->k_shift;
+    return f2_mul(h->offset_of, h->bits, flat) * (Col)h->elem_bytes;
+}
+
+/* Operand `which`, of which an instruction takes `mn` rows or columns; the warps' bits from
+ * `from` on, n of them, pick `apart` of those times powers of two. */
+static Shared
+open_shared(const Product *p, int which, int mn, int from, int n, int apart)
+{
+    Sim *s = p->s;
+    const Val *v = arg(p->o, which);
+    const Layout *l = v->type->layout;
+    Shared h = {.bits = layout_bits(l),
+                .mn_shift = layout_dim_shift(l, which),
+                .k_shift = layout_dim_shift(l, 1 - which),
+                .elem_bytes = p->elem_bytes,
+                .first = sim_val(s, v)[0]};
+    if (!layout_wgmma(l, which, mn, p->elem_bytes, &h.w))
+        sim_bad_layout(s, p->o);
+    layout_offsets(l, h.offset_of);
+    Col warp[WARP_BITS] = {0}, lane[LANE_BITS] = {0};
+    for (int i = 0; i < n; i++)
+        warp[from + i] = shared_offset(&h, apart << i, 0);
+    if (n)
+        h.first = LLVMBuildAdd(s->l->b, h.first,
+                               sim_linear(s, lane, LANE_BITS, warp, s->log2_warps), "");
+    return h;
+}
+
+/* The words of A for the tile of rows from `row` on and the step at depth k. */
+static void
+register_words(const Product *p, int row, int k, Lv word[4])
+{
+    Sim *s = p->s;
+    const Val *v = arg(p->o, 0);
+    const Layout *l = v->type->layout;
+    for (int i = 0; i < 4; i++) {
+        Lv elem[2];
+        for (int e = 0; e < 2; e++) {
+            Col flat = (Col)((row + 8 * (i & 1)) * p->k + k + 8 * (i >> 1) + e), r;
+            if (!f2_solve(l->basis[IN_REG], l->n[IN_REG], flat, &r))
+                sim_bad_layout(s, p->o);
+            elem[e] = sim_reg(s, v, (int)r);
+        }
+        word[i] = sim_pack_word(s, v->type, elem, 2);
+    }
+}
+
+/* ---- the ops --------------------------------------------------------------------- */
+
+static void
+check_registers(const Product *p)
+{
+    uint8_t shape[MAX_RANK];
+    const Type *t = arg(p->o, 0)->type;
+    ty_log2_shape(t, shape);
+    if (t->layout != layout_wgmma_a(p->s->c, shape, 2, p->log2_m, p->log2_n))
+        sim_bad_layout(p->s, p->o);
+}
+
+void
+sim_mma_start(Sim *s, const Op *o)
+{
+    Product p = product_of(s, o);
+    const Type *t = arg(o, 0)->type;
+    bool is_regs = !t->slots;
+    Shared a = {0},
+           b = open_shared(&p, 1, p.columns, p.log2_m, p.log2_n, p.n >> p.log2_n);
+    if (is_regs)
+        check_registers(&p);
+    else
+        a = open_shared(&p, 0, ROWS, GROUP_BITS, p.log2_m - GROUP_BITS, ROWS);
+    Wgmma w = {.elem = t->elem,
+               .columns = p.columns,
+               .a = a.w,
+               .b = b.w,
+               .is_first = o->n_args < 3};
+    int n_regs = sim_n_regs(result(o, 0)), each = p.columns / 2,
+        tile = p.n_chunks * each;
+    Lv *to = sim_define(s, result(o, 0)),
+       *acc = w.is_first ? NULL : sim_val(s, arg(o, 2));
+    for (int r = 0; r < n_regs; r++)
+        to[r] = acc ? acc[r] : LLVMGetPoison(s->l->f32);
+    Lv(*words)[4] = is_regs
+                        ? arena_alloc_n(s->a, (size_t)(n_regs / tile * p.k / p.step),
+                                        sizeof *words, _Alignof(Lv))
+                        : NULL;
+    int n_words = 0;
+    for (int row = 0; is_regs && row < p.m; row += p.tile_rows) /* before the fence */
+        for (int k = 0; k < p.k; k += p.step)
+            register_words(&p, row, k, words[n_words++]);
+    s->m->wgmma_fence(s->l);
+    for (int r = 0; r < n_regs; r += each)
+        for (int k = 0; k < p.k; k += p.step) {
+            int row = r / tile * p.tile_rows, column = r % tile / each * p.columns;
+            w.is_first = o->n_args < 3 && k == 0;
+            w.a_first = a.first;
+            w.a_offset = is_regs ? 0 : (int)shared_offset(&a, row, k);
+            w.b_first = b.first;
+            w.b_offset = (int)shared_offset(&b, column, k);
+            s->m->wgmma(s->l, &w, to + r,
+                        is_regs ? words[r / tile * (p.k / p.step) + k / p.step] : NULL);
+        }
+    s->m->wgmma_commit(s->l);
+}
+
+void
+sim_mma_wait(Sim *s, const Op *o)
+{
+    int n = 0, n_kept = 0;
+    for (int i = 0; i < o->n_args; i++)
+        *(i < o->n_results ? &n : &n_kept) += sim_n_regs(arg(o, i));
+    Lv *all = NEW_N(s->a, Lv, n + n_kept + 1), *at = all;
+    for (int i = 0; i < o->n_results; i++, at += sim_n_regs(arg(o, i - 1)))
+        memcpy(at, sim_val(s, arg(o, i)), (size_t)sim_n_regs(arg(o, i)) * sizeof *at);
+    n_kept = 0;
+    for (int i = o->n_results; i < o->n_args; i++) {
+        const Val *v = arg(o, i);
+        for (int r = 0; r < sim_n_regs(v); r += 2) { /* as mma_start packed them */
+            Lv pair[2] = {sim_reg(s, v, r), sim_reg(s, v, r + 1)};
+            at[n_kept++] = sim_pack_word(s, v->type, pair, 2);
+        }
+    }
+    s->m->wgmma_wait(s->l, (int)ir_attr(o, ATTR_PENDING), all, n, at, n_kept);
+    at = all;
+    for (int i = 0; i < o->n_results; i++) {
+        Lv *to = sim_define(s, result(o, i));
+        memcpy(to, at, (size_t)sim_n_regs(result(o, i)) * sizeof *to);
+        at += sim_n_regs(result(o, i));
+    }
+}
+
+void
+sim_mma_open(Sim *s, const Op *o)
+{
+    Lv *to = sim_define(s, result(o, 0)), *from = sim_val(s, arg(o, 0));
+    memcpy(to, from, (size_t)sim_n_regs(result(o, 0)) * sizeof *to);
+}

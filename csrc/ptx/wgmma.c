@@ -1,0 +1,374 @@
+/* wgmma: products of a warpgroup, which run while its warps go on.
+ *
+ * A warp has its 16 rows of the 64, so it computes them alone. It does so as late as it may:
+ * when the group is waited for, A in registers and both matrices in shared memory are read as
+ * they are then, and the sums are written. Until then the accumulators are undefined, so who
+ * reads them too early, or overwrites what is still read, gets a wrong result or an error:
+ *
+ *     wgmma.mma_async d   d is undefined       kept: the instruction, its descriptors
+ *     wgmma.commit_group                       .. and the group it belongs to
+ *     wgmma.wait_group n  d = a * b + d        of all groups but the newest n
+ *
+ * Matrices in shared memory are found by their descriptors alone. The forms are the book's
+ * table, written down and not derived, since the compiler's own (layout/wgmma.c) are checked
+ * against them. T is the elements of 16 bytes, W the chunks of a swizzled line (8, 4, 2; 1
+ * without a swizzle), all in 16-byte chunks; then the address's bits 4-6 are XORed with bits
+ * 7-9, as many of them as W has.
+ *
+ *     K-major,  swizzled   ((8, m), (T, 2))     ((W, SBO), (elem, 1))
+ *     K-major,  none       ((8, m), (T, 2))     ((1, SBO), (elem, LBO))
+ *     MN-major, swizzled   ((T, W, m), (8, k))  ((elem, 1, LBO), (W, SBO))
+ *     MN-major, none       ((T, 1, m), (8, k))  ((elem, -, SBO), (1, LBO))
+ *
+ * Products are exact in double and a sum is rounded once. The hardware keeps fewer bits.
+ * Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"; CUTLASS's canonical
+ * layouts. wgmma.fence is only read: whether one is missing ptxas says (C7519).
+ */
+#include "ptx/engine.h"
+#include "ptx/formats.h"
+#include "ptx/lanes.h"
+
+enum {
+    CHUNK = 16, /* bytes */
+    ROWS = 16,  /* of a warp */
+    MAX_N = 256,
+    MAX_K = 16,
+    A_REGS = 4,
+    MAX_OPEN = 256
+};
+
+typedef struct Form {
+    int n, k;
+    FloatType type;
+    int elem; /* bytes */
+    bool is_a_regs, trans_a, trans_b, neg_a, neg_b;
+} Form;
+
+/* One that has begun. */
+struct OpenMma {
+    const Ins *i;
+    int64_t group;
+    uint64_t a, b;                /* descriptors */
+    bool adds;                    /* scale-d */
+    uint64_t regs[A_REGS][LANES]; /* A when it began */
+};
+
+/* ---- descriptors ----------------------------------------------------------------- */
+
+typedef struct Descriptor {
+    uint64_t start, lbo, sbo; /* bytes */
+    int w;                    /* chunks of a line: 8, 4, 2, 1 */
+} Descriptor;
+
+static Descriptor
+descriptor(Lanes *w, const Ins *i, uint64_t bits)
+{
+    static const uint8_t chunks[] = {1, 8, 4, 2};
+    Descriptor d = {.start = (bits & 0x3fff) * CHUNK,
+                    .lbo = (bits >> 16 & 0x3fff) * CHUNK,
+                    .sbo = (bits >> 32 & 0x3fff) * CHUNK,
+                    .w = chunks[bits >> 62]};
+    if (bits >> 49 & 7)
+        lanes_fault(w, i, 0, "a descriptor with a base offset is not simulated");
+    return d;
+}
+
+/* The address of the chunk that has element (mn, k) as its first. */
+static uint64_t
+chunk_address(const Descriptor *d, const Form *f, bool is_mn_major, int mn, int k)
+{
+    int t = CHUNK / f->elem, w = d->w;
+    uint64_t at = d->start;
+    if (!is_mn_major)
+        at += (uint64_t)(mn % 8 * w * CHUNK) + (uint64_t)(mn / 8) * d->sbo +
+              (uint64_t)(k / t) * (w > 1 ? CHUNK : d->lbo);
+    else if (w > 1)
+        at += (uint64_t)(mn / t % w * CHUNK) + (uint64_t)(mn / t / w) * d->lbo +
+              (uint64_t)(k % 8 * w * CHUNK) + (uint64_t)(k / 8) * d->sbo;
+    else
+        at += (uint64_t)(mn / t) * d->sbo + (uint64_t)(k % 8 * CHUNK) +
+              (uint64_t)(k / 8) * d->lbo;
+    return at ^ ((at >> 7 & (uint64_t)(w - 1)) << 4);
+}
+
+static double
+number(const Form *f, const uint8_t *p)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, p, (size_t)f->elem);
+    return fmt_to_double(f->type,
+                         f->type == FMT_TF32 ? bits & ~UINT32_C(0x1fff) : bits);
+}
+
+/* n rows (or columns) from `first` on of a matrix in shared memory: out[mn][k]. */
+static void
+read_matrix(Lanes *w, const Ins *i, const Form *f, uint64_t bits, bool is_mn_major,
+            int first, int n, double (*out)[MAX_K])
+{
+    Descriptor d = descriptor(w, i, bits);
+    int t = CHUNK / f->elem, along_mn = is_mn_major ? t : 1,
+        along_k = is_mn_major ? 1 : t;
+    uint64_t address[LANES];
+    int lane = 0;
+    for (int mn = 0; mn < n; mn += along_mn)
+        for (int k = 0; k < f->k; k += along_k) {
+            uint64_t at = address[lane] = chunk_address(&d, f, is_mn_major, first + mn,
+                                                        k);
+            const uint8_t *p = w->owner->bytes(w, i, lane, SPACE_SHARED, at, CHUNK,
+                                               false);
+            const uint8_t *state = lanes_states(w, SPACE_SHARED, at);
+            for (int b = 0; state && b < CHUNK; b++)
+                if (state[b] != BYTE_DEFINED)
+                    lanes_fault(w, i, lane,
+                                state[b] == BYTE_PENDING
+                                    ? "reads %#llx, where a copy has not landed"
+                                    : "reads %#llx, where nobody wrote",
+                                (unsigned long long)at + (unsigned)b);
+            for (int e = 0; e < t; e++)
+                out[mn + (is_mn_major ? e : 0)][k + (is_mn_major ? 0 : e)] =
+                    number(f, p + e * f->elem);
+            if (++lane == LANES) {
+                lanes_access(w, i, (uint32_t)FULL, SPACE_SHARED, address, CHUNK, false);
+                lane = 0;
+            }
+        }
+    if (lane)
+        lanes_access(w, i, (1u << lane) - 1, SPACE_SHARED, address, CHUNK, false);
+}
+
+/* ---- products -------------------------------------------------------------------- */
+
+/* Register r of A, lane l: rows g and g + 8, then the second half of k. */
+static void
+read_registers(const Form *f, const uint64_t (*regs)[LANES], double (*out)[MAX_K])
+{
+    int each = 4 / f->elem;
+    for (int r = 0; r < A_REGS; r++)
+        for (int l = 0; l < LANES; l++)
+            for (int e = 0; e < each; e++) {
+                uint32_t word = (uint32_t)regs[r][l];
+                uint8_t b[4];
+                memcpy(b, &word, sizeof b);
+                out[l / 4 + 8 * (r & 1)][l % 4 * each + e + f->k / 2 * (r >> 1)] =
+                    number(f, b + e * f->elem);
+            }
+}
+
+static void
+multiply(Lanes *w, const struct OpenMma *p)
+{
+    const Ins *i = p->i;
+    const Form *f = i->more;
+    double a[ROWS][MAX_K], b[MAX_N][MAX_K];
+    int rows = warp_of(w)->id % 4 * ROWS;
+    if (f->is_a_regs) {
+        for (int r = 0; r < A_REGS; r++) {
+            uint64_t now[LANES];
+            lanes_get(w, i->in[r], now);
+            if (memcmp(now, p->regs[r], sizeof now) != 0)
+                lanes_fault(w, i, 0, "its A was overwritten before it was waited for");
+        }
+        read_registers(f, p->regs, a);
+    } else {
+        read_matrix(w, i, f, p->a, f->trans_a, rows, ROWS, a);
+    }
+    read_matrix(w, i, f, p->b, f->trans_b, 0, f->n, b);
+    double sign = f->neg_a == f->neg_b ? 1 : -1;
+    for (int r = 0; r < f->n / 2; r++) {
+        uint64_t d[LANES];
+        lanes_get(w, i->out[r], d);
+        for (int l = 0; l < LANES; l++) {
+            const double *x = a[l / 4 + 8 * (r >> 1 & 1)],
+                         *y = b[r / 4 * 8 + l % 4 * 2 + (r & 1)];
+            double sum = 0;
+            for (int k = 0; k < f->k; k++)
+                sum += x[k] * y[k];
+            sum *= sign;
+            if (p->adds)
+                sum += fmt_to_double(FMT_F32, d[l]);
+            d[l] = fmt_from_double(FMT_F32, FMT_RN, false, sum);
+        }
+        lanes_put(w, i->out[r], (uint32_t)FULL, d);
+    }
+}
+
+/* Is register r an accumulator of one that is open? */
+static bool
+is_open(const Warp *w, Reg r)
+{
+    for (int k = 0; k < w->n_mma; k++) {
+        const Ins *i = w->mma[k].i;
+        for (int e = 0; e < i->n_out; e++)
+            if (i->out[e].at == r.at)
+                return true;
+    }
+    return false;
+}
+
+/* What all lanes have in a register. */
+static uint64_t
+same_in_all(Lanes *w, const Ins *i, Reg r, const char *what)
+{
+    uint64_t v[LANES];
+    lanes_get(w, r, v);
+    if (w->undef[r.id])
+        lanes_fault(w, i, 0, "the %s was never written", what);
+    for (int l = 1; l < LANES; l++)
+        if (v[l] != v[0])
+            lanes_fault(w, i, l, "lanes have different %ss", what);
+    return v[0];
+}
+
+static void
+set_undefined(Lanes *w, const Ins *i, uint32_t lanes)
+{
+    for (int r = 0; r < i->n_out; r++)
+        w->undef[i->out[r].id] = lanes;
+}
+
+static void
+check_untouched(Lanes *w, const Ins *i)
+{
+    for (int r = 0; r < i->n_out; r++)
+        if (w->undef[i->out[r].id] != (uint32_t)FULL)
+            lanes_fault(w, i, 0, "an accumulator was written before it was waited for");
+}
+
+static void
+mma_async(Lanes *lanes, const Ins *i, uint32_t m)
+{
+    Warp *w = warp_of(lanes);
+    const Form *f = i->more;
+    int n_a = f->is_a_regs ? A_REGS : 1;
+    (void)m;
+    if (w->n_mma == MAX_OPEN)
+        lanes_fault(lanes, i, 0, "more than %d products are open", MAX_OPEN);
+    if (!w->mma && !(w->mma = malloc(MAX_OPEN * sizeof *w->mma)))
+        lanes_fault(lanes, i, 0, "out of memory");
+    struct OpenMma *p = &w->mma[w->n_mma];
+    *p = (struct OpenMma){.i = i, .group = w->mma_groups};
+    for (int r = 0; f->is_a_regs && r < A_REGS; r++) {
+        if (lanes->undef[i->in[r].id])
+            lanes_fault(lanes, i, 0, "a register of A was never written");
+        lanes_get(lanes, i->in[r], p->regs[r]);
+    }
+    if (!f->is_a_regs)
+        p->a = same_in_all(lanes, i, i->in[0], "descriptor");
+    p->b = same_in_all(lanes, i, i->in[n_a], "descriptor");
+    p->adds = same_in_all(lanes, i, i->in[n_a + 1], "scale-d") != 0;
+    for (int r = 0; r < i->n_out; r++) {
+        Reg d = i->out[r];
+        if (p->adds && lanes->undef[d.id] && !is_open(w, d))
+            lanes_fault(lanes, i, __builtin_ctz(lanes->undef[d.id]),
+                        "adds to a register that was never written");
+    }
+    set_undefined(lanes, i, (uint32_t)FULL);
+    w->n_mma++;
+}
+
+static void
+commit_group(Lanes *lanes, const Ins *i, uint32_t m)
+{
+    (void)i;
+    (void)m;
+    warp_of(lanes)->mma_groups++;
+}
+
+static void
+wait_group(Lanes *lanes, const Ins *i, uint32_t m)
+{
+    Warp *w = warp_of(lanes);
+    int n = 0; /* that end: groups end in order */
+    (void)m;
+    while (n < w->n_mma && w->mma[n].group < w->mma_groups - i->imm)
+        check_untouched(lanes, w->mma[n++].i);
+    for (int k = 0; k < n; k++)
+        multiply(lanes, &w->mma[k]);
+    for (int k = 0; k < n; k++)
+        set_undefined(lanes, w->mma[k].i, 0);
+    w->n_mma -= n;
+    memmove(w->mma, w->mma + n, (size_t)w->n_mma * sizeof *w->mma);
+    for (int k = 0; k < w->n_mma; k++) /* others may add to the same */
+        set_undefined(lanes, w->mma[k].i, (uint32_t)FULL);
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+/* A literal that is one of two: is it the second? */
+static bool
+dec_choice(Dec *d, int k, int first, int second)
+{
+    int64_t v;
+    if (!dec_literal(d, k, &v) || (v != first && v != second))
+        dec_fail(d, "operand %d is neither %d nor %d", k + 1, first, second);
+    return v == second;
+}
+
+static void
+dec_mma_async(Dec *d)
+{
+    Form *f = dec_more(d, sizeof *f);
+    static const char *const types[] = {"bf16", "f16", "tf32"};
+    char shape[24];
+    for (int n = 8; n <= MAX_N && !f->n; n += 8)
+        for (int k = 8; k <= 16; k += 8) {
+            snprintf(shape, sizeof shape, "m64n%dk%d", n, k);
+            if (dec_has(d, shape))
+                f->n = n, f->k = k;
+        }
+    bool is_f32 = dec_has(d, "f32");
+    int type = -1;
+    for (int t = 0; t < 3; t++)
+        if (dec_has(d, types[t]))
+            type = t;
+    if (!f->n || !is_f32 || type < 0 || !dec_has(d, types[type]))
+        dec_unknown(d, "this product is not simulated");
+    f->type = fmt_named(types[type], (int)strlen(types[type]));
+    f->elem = type == 2 ? 4 : 2;
+    if (f->k * f->elem != 2 * CHUNK)
+        dec_fail(d, "no such form");
+    Opd *out = &d->opd[0], *a = &d->opd[1];
+    f->is_a_regs = a->kind == OPD_VEC;
+    int trans = f->elem == 4 ? 0 : f->is_a_regs ? 1 : 2;
+    if (d->n_opds != 6 + trans || out->kind != OPD_VEC || out->n_parts != f->n / 2 ||
+        (f->is_a_regs && a->n_parts != A_REGS))
+        dec_fail(d, "no such operands");
+    for (int r = 0; r < out->n_parts; r++)
+        dec_out_opd(d, &out->part[r], 4);
+    if (f->is_a_regs)
+        for (int r = 0; r < A_REGS; r++)
+            dec_in_opd(d, &a->part[r], 4);
+    else
+        dec_in(d, 1, 8);
+    dec_in(d, 2, 8);
+    dec_in(d, 3, 1);
+    f->neg_a = dec_choice(d, 4, 1, -1);
+    f->neg_b = dec_choice(d, 5, 1, -1);
+    if (trans)
+        f->trans_b = dec_choice(d, 5 + trans, 0, 1);
+    if (trans == 2)
+        f->trans_a = dec_choice(d, 6, 0, 1);
+    d->ins->run = mma_async;
+}
+
+static void
+dec_wgmma(Dec *d)
+{
+    bool is_mma = dec_has(d, "mma_async"), is_fence = dec_has(d, "fence"),
+         is_commit = dec_has(d, "commit_group"), is_wait = dec_has(d, "wait_group");
+    Ins *i = d->ins;
+    if (!dec_has(d, "sync") || !dec_has(d, "aligned") || dec_sm(d) != 90)
+        dec_fail(d, "no such form");
+    i->is_aligned = true;
+    i->tracks = true;
+    if (is_mma)
+        dec_mma_async(d);
+    else if (is_commit && !d->n_opds)
+        i->run = commit_group;
+    else if (is_wait && d->n_opds == 1 && dec_literal(d, 0, &i->imm) && i->imm >= 0)
+        i->run = wait_group;
+    else if (!is_fence || d->n_opds)
+        dec_fail(d, "no such form");
+}
+
+const OpRow wgmma_ops[] = {{"wgmma", dec_wgmma}, {NULL, NULL}};

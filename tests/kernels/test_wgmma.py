@@ -1,0 +1,160 @@
+"""Products by warpgroups, run as PTX: operands that lie this way and that, in shared memory
+and in registers, sides that fill nothing, sums that stay open from turn to turn."""
+
+from __future__ import annotations
+
+import sys
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula.language as tl
+
+sys.path.append(str(Path(__file__).parents[1] / "ptxsim"))
+import simulated
+
+TARGET = "sm_90a"
+
+
+@pytest.fixture(autouse=True)
+def driver():
+    if not simulated.available():
+        pytest.skip("no build/libptxsim.so, or a GPU")
+    with simulated.driver():
+        yield
+
+
+@tegula.jit
+def matmul(
+    a_ptr, b_ptr, c_ptr, M, N, K, sam, sak, sbk, sbn,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    a_ptrs = a_ptr + m[:, None] * sam + k[None, :] * sak
+    b_ptrs = b_ptr + k[:, None] * sbk + n[None, :] * sbn
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k0 in range(0, K, BK):
+        a = tl.load(a_ptrs, mask=(m[:, None] < M) & (k[None, :] < K - k0), other=0.0)
+        b = tl.load(b_ptrs, mask=(k[:, None] < K - k0) & (n[None, :] < N), other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += BK * sak
+        b_ptrs += BK * sbk
+    tl.store(
+        c_ptr + m[:, None] * N + n[None, :],
+        acc,
+        mask=(m[:, None] < M) & (n[None, :] < N),
+    )
+
+
+@tegula.jit
+def two_products(a_ptr, b_ptr, c_ptr, n, BM: tl.constexpr, BN: tl.constexpr):
+    """sum over blocks of (A @ B_i) @ B_i^T: the second A is computed."""
+    m, k, j = tl.arange(0, BM), tl.arange(0, 64), tl.arange(0, BN)
+    a = tl.load(a_ptr + m[:, None] * 64 + k[None, :])
+    acc = tl.zeros((BM, 64), dtype=tl.float32)
+    for i in range(0, n, BN):
+        b = tl.load(b_ptr + k[:, None] * n + i + j[None, :])
+        p = tl.dot(a, b)
+        acc = tl.dot((p * 0.5).to(tl.float16), tl.trans(b), acc)
+    tl.store(c_ptr + m[:, None] * 64 + k[None, :], acc)
+
+
+def whole_numbers(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float16)
+
+
+def run_matmul(sides, block, turned=(0, 0), **options):
+    (m, n, k), (bm, bn, bk) = sides, block
+    a, b = whole_numbers(1, m, k), whole_numbers(2, k, n)
+    lie = [
+        np.ascontiguousarray(x.T) if t else x
+        for x, t in zip((a, b), turned, strict=True)
+    ]
+    there = [
+        simulated.put(x, TARGET) for x in (*lie, np.full((m, n), np.nan, np.float32))
+    ]
+    strides = []
+    for t, x in zip(turned, (a, b), strict=True):
+        strides += (1, x.shape[0]) if t else (x.shape[1], 1)
+    grid = (-(-m // bm), -(-n // bn))
+    compiled = matmul[grid](*there, m, n, k, *strides, BM=bm, BN=bn, BK=bk, **options)
+    np.testing.assert_array_equal(
+        there[2].numpy(), a.astype(np.float32) @ b.astype(np.float32)
+    )
+    return compiled
+
+
+@pytest.mark.parametrize("turned", list(product((0, 1), repeat=2)))
+@pytest.mark.parametrize("hopper", ["2,0", "2,1"])
+def test_as_they_lie(turned, hopper):
+    c = run_matmul((100, 72, 96), (64, 64, 32), turned, num_warps=4, hopper=hopper)
+    wide = run_matmul(
+        (128, 128, 192), (64, 128, 128), turned, num_warps=8, hopper=hopper
+    )
+    for ptx in (c.asm["ptx"], wide.asm["ptx"]):
+        assert "wgmma.mma_async" in ptx and "mma.sync" not in ptx
+
+
+@pytest.mark.parametrize(
+    ("block", "warps", "instruction"),
+    [
+        ((128, 256, 64), 8, "m64n256k16"),
+        ((64, 256, 16), 8, "m64n128k16"),  # two warpgroups share the columns
+        ((256, 64, 32), 4, "m64n64k16"),  # one has four tiles of rows
+        ((64, 16, 64), 4, "m64n16k16"),
+        ((256, 64, 16), 16, "m64n64k16"),
+    ],
+)
+def test_shares(block, warps, instruction):
+    sides = (block[0], block[1] - 8, 2 * block[2] + 8)
+    c = run_matmul(sides, block, num_warps=warps, num_stages=3)
+    assert f"wgmma.mma_async.sync.aligned.{instruction}." in c.asm["ptx"]
+
+
+@pytest.mark.parametrize("warps", [4, 8])
+def test_a_in_registers(warps):
+    a, b = whole_numbers(3, 64, 64), whole_numbers(4, 64, 128)
+    there = [simulated.put(x, TARGET) for x in (a, b, np.zeros((64, 64), np.float32))]
+    c = two_products[(1,)](*there, 128, BM=64, BN=32, num_warps=warps, num_stages=2)
+    p = (a.astype(np.float32) @ b.astype(np.float32)) * 0.5
+    want = p.astype(np.float16).astype(np.float64) @ b.T.astype(np.float64)
+    np.testing.assert_allclose(there[2].numpy(), want, rtol=1e-6)
+    assert "level 2: wgmma" in c.report
+
+
+def test_no_turn_of_the_loop():
+    c = run_matmul((64, 64, 0), (64, 64, 32), num_warps=4, hopper="2,1")
+    assert "wait_group.sync.aligned 1" in c.asm["ptx"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"num_warps": 2}, "a warpgroup is 4 warps"),
+        ({"num_warps": 4, "hopper": "1"}, "hopper=1"),
+        ({"num_warps": 4, "debug": True}, "one wgmma at a time"),
+        ({"num_warps": 8, "BM": 32}, "64 x 16 x 16"),
+        ({"num_warps": 4, "BM": 128, "BN": 256}, "leave no registers"),
+    ],
+)
+def test_level_one_says_why(options, why):
+    block = {"BM": 64, "BN": 64, "BK": 32, **options}
+    signature = (
+        "*fp16:16 *fp16:16 *fp32:16 i32:16 i32:16 i32:16 i32:16 i32:1 i32:16 i32:1"
+    )
+    c = matmul.compile(*signature.split(), **block, target="cuda:sm_90a")
+    assert "wgmma" not in c.asm["ptx"]
+    assert why in c.report and "level 1" in c.report
+
+
+def test_other_chips_say_nothing():
+    signature = (
+        "*fp16:16 *fp16:16 *fp32:16 i32:16 i32:16 i32:16 i32:16 i32:1 i32:16 i32:1"
+    )
+    c = matmul.compile(*signature.split(), BM=64, BN=64, BK=32, target="cuda:sm_80")
+    assert "level" not in c.report
