@@ -105,6 +105,8 @@ typedef struct DotPlan {
     int kw; /* elements along k side by side in a lane: the instruction's, or more */
     int n_terms; /* 3: f32 as the sum of two tf32, three products */
     int log2_warps_m, log2_warps_n;
+    bool is_wgmma;  /* by warpgroups; then the low warp bits are M's */
+    bool is_a_regs; /* of wgmma: A comes out of registers; else out of shared memory */
 } DotPlan;
 void dot_plan(const Func *f, const Op *dot, DotPlan *p);
 /* M, N and K without padding: what is behind them need not be computed, and along k it is
@@ -115,6 +117,21 @@ typedef struct DotSides {
 DotSides dot_sides(const Op *dot);
 void dot_set_sides(Op *dot, DotSides s);
 
+/* ---- hopper.c ------------------------------------------------------------------------------- */
+/* How far the function goes with what sm_90a alone has. */
+typedef struct HopperPlan {
+    int level; /* 1: nothing of it; 2: wgmma, fed by asynchronous copies */
+    int behind; /* groups of products that may be open across iterations of a loop: 0, 1 */
+    bool is_forced;      /* the user says how many, whatever it costs */
+    const char *why_not; /* level 2, on a chip that has it */
+} HopperPlan;
+HopperPlan hopper_plan(const Func *f);
+/* Fills in how `dot` is done by warpgroups: NULL. Else why it is not; "": another chip. */
+const char *hopper_dot(const Func *f, const Op *dot, DotPlan *p);
+/* About how many blocks are resident together that keep so many words in a thread's registers
+ * through their loop, and so many bytes of shared memory. */
+int hopper_blocks(const Func *f, int words, int64_t shared);
+
 /* ---- cluster.c ------------------------------------------------------------------------------- */
 /* Thread blocks that share one program, as log2. */
 int cluster_log2_ctas(
@@ -122,8 +139,13 @@ int cluster_log2_ctas(
 
 /* ---- target.c ------------------------------------------------------------------------------- */
 int shared_memory_limit(const Target *t); /* bytes a program can have */
+bool has_stmatrix(const Target *t);
 
 /* ---- pressure.c ----------------------------------------------------------------------------- */
+/* Instructions that one element of an elementwise op takes, about: what it costs to compute
+ * it again. A store and a load of it are worth COST_HEAVY. */
+enum { COST_SLOW = 8, COST_HEAVY = 16 };
+int element_cost(const Op *o);
 /* 32-bit registers of a FOR's big values, a thread. */
 int loop_pressure(const Op *loop);
 /* ... of all blocks that live at one time, anywhere in the function. */
@@ -132,10 +154,112 @@ int64_t most_live_words(const Func *f);
  * registers that each are code of their own: what goes beyond is in loops. */
 int64_t code_size(const Func *f, const Block *b, int most);
 
+/* ---- big.c ----------------------------------------------------------------------------------- */
+/* More code than LLVM and ptxas get through in minutes. The limit is where libraries are: a
+ * top-k of 2048 by one warp, written out as a sorting network, counts for 350,000 (three
+ * seconds here, a minute in ptxas). */
+enum { MAX_CODE = 1 << 19, MAX_CHUNK_BITS = 5 }; /* registers of a chunk, as log2 */
+bool has_many_registers(const Val *v);
+bool is_big(const Func *f, const Val *v); /* has many, and the function has chunks */
+int64_t kernel_code_size(const Func *f);
+
+/* ---- axis.c ---------------------------------------------------------------------------------- */
+typedef struct AxisStep {
+    InDim in;
+    int bit;   /* of that input */
+    Col basis; /* its distance in the flat index */
+} AxisStep;
+
+/* The bits along the axis of a REDUCE or SCAN, which lie in registers, lanes and warps. */
+typedef struct Axis {
+    const Op *o;
+    const Layout *l;     /* of all operands */
+    int n, n_regs;       /* operands; registers of each */
+    bool is_commutative; /* the region is one commutative op */
+    uint32_t
+        reg_left; /* register bits not combined yet: live registers have only those */
+    uint32_t lane_axis, warp_axis; /* masks of the bits along the axis */
+    AxisStep step[MAX_BITS];
+    int n_steps;
+} Axis;
+/* Steps from the axis' lowest bit up or, if by_kind, registers, then lanes, then warps. */
+Axis axis_open(const Op *o);
+void axis_sort(Axis *k, bool by_kind);
+
+/* Where partial results lie, the index of a slot from its highest bits down:
+ *     [which] [warp]                    each lane holds the same: a thread reads all warps'
+ *                                       partials as vectors
+ *     [which] [warp] [outer] [which]    lanes or warps off the axis (outer) hold others: up
+ *                                       to 16 bytes of live registers (the lower bits of
+ *                                       which) are a vector, and lanes lie side by side,
+ *                                       in banks of their own */
+typedef struct AxisSlots {
+    int log2_warps; /* along the axis */
+    int log2_outer, log2_which;
+    int log2_vec;                         /* lower bits of which */
+    int warp_at;                          /* bit of the warp's number in the index */
+    Col lane[LANE_BITS], warp[WARP_BITS]; /* index of a thread's slot */
+} AxisSlots;
+AxisSlots axis_slots(const Axis *k); /* of the registers that are left */
+int64_t axis_bytes(const Axis *k, const AxisSlots *t);
+/* Bytes of operand i's slots; they lie one behind the other. */
+int axis_operand_bytes(const Axis *k, const AxisSlots *t, int i);
+/* Each lane reads one warp's partial, lane bit lane_bit[i] is bit i of the warp's number. */
+bool axis_by_lanes(const Axis *k, const AxisSlots *t, int *lane_bit);
+/* Each result is combined by one thread: all alike would do too much work. */
+bool axis_is_dealt(const Axis *k, const AxisSlots *t);
+
+/* How a big operand of a scan is cut: `regs` are one chunk, and the others are counted, those
+ * along the axis from its lowest up. False: a chunk would have too many. */
+typedef struct AxisCut {
+    uint32_t regs;
+    int bit[MAX_BITS], n, n_axis;
+} AxisCut;
+bool axis_cut(const Axis *k, int chunk_bits, AxisCut *c);
+uint32_t spread_bits(uint32_t v, uint32_t mask); /* bit i of v to mask's i-th bit */
+
+/* ---- convert.c ------------------------------------------------------------------------------- */
+typedef struct ConvWay {
+    const ConvPlan *plan; /* between the rows where there are such */
+    MatrixRows from, to;  /* stmatrix; ldmatrix: n 0 without */
+} ConvWay;
+ConvWay convert_way(const Func *f, const Op *o);
+const ConvPlan *convert_plan(Comp *c, const Op *o); /* without matrices */
+bool convert_has_chunks(Comp *c, const Op *o);      /* it can go chunk by chunk */
+bool convert_is_big(const Func *f, const Op *o);    /* and does */
+
+/* ---- scratch.c ------------------------------------------------------------------------------- */
+typedef struct Scratch {
+    int64_t bytes; /* 0: none */
+    int align;
+    int waits;        /* WAIT_* inside of the op */
+    bool by_warp;     /* they are a warp's own */
+    bool is_dealt;    /* of a reduce: ATTR_DEALT */
+    bool is_exchange; /* between the blocks of a cluster, by an mbarrier */
+} Scratch;
+enum { SHARED_ALIGN = 1024 }; /* of a shared_alloc: rows of swizzled chunks repeat */
+/* room: bytes there are, for ops that can do with less. */
+Scratch scratch_of(const Func *f, const Op *o, int room);
+/* Both operands of a dot by multiply-adds, k deep, in at most so many bytes. */
+typedef struct DotPanels {
+    int k;
+    int64_t bytes[2];
+} DotPanels;
+DotPanels dot_panels(const Op *o, int room);
+int64_t shared_result_bytes(const Val *v); /* 0: nobody else holds it, or reads it */
+bool asm_by_owners(const Op *o);           /* its copies of an element do not run */
+bool scan_has_chunks(const Func *f, const Op *o);
+
+/* ---- layouts.c ------------------------------------------------------------------------------- */
+/* Raises where a block has no layout, or one of other threads than the kernel's. Text may say
+ * anything; behind this, lanes and warps are those of the launch. */
+void check_threads(const Func *f);
+
 /* ---- effects.c ----------------------------------------------------------------------------- */
-bool writes_memory(const Op *o);    /* stores, atomics and barriers; not in regions */
+/* Stores, atomics, barriers and volatile loads: not of regions. */
+bool may_change_memory(const Op *o);
 bool has_side_effects(const Op *o); /* anything that must stay; regions included */
-/* May a store (or atomic, or barrier) in region `within` change what load reads? Distinct
+/* May a store (or another that may_change_memory) in region `within` change what load reads? Distinct
  * pointer arguments are NOT assumed distinct in memory. */
 bool may_be_clobbered(const Func *f, const Op *load, const Block *within);
 bool is_defined_outside(const Val *v,

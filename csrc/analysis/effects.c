@@ -2,13 +2,15 @@
  *
  * Nothing is assumed of aliasing: two pointer arguments may point to the same memory, so any
  * store may change any load. A `while` that reads memory may be waiting for another program
- * to write it, so it stays even when nobody uses its results. */
+ * to write it, so it stays even when nobody uses its results. A volatile load reads what others
+ * write: what is read behind it is not what was read before. */
 #include "analysis/analysis.h"
 
 bool
-writes_memory(const Op *o)
+may_change_memory(const Op *o)
 {
     switch (o->op) {
+    case OP_LOAD: return ir_attr(o, ATTR_VOLATILE); /* others write what it waits for */
     case OP_ASSUME:
     case OP_ASSERT:
     case OP_DEBUG:
@@ -50,7 +52,7 @@ bool
 may_be_clobbered(const Func *f, const Op *load, const Block *within)
 {
     for (const Op *o = within->first; o; o = o->next) {
-        if (writes_memory(o))
+        if (may_change_memory(o))
             return true;
         for (int r = 0; r < o->n_regions; r++)
             if (may_be_clobbered(f, load, o->regions[r]))

@@ -1,5 +1,5 @@
-/* pressure: about how many 32-bit registers blocks take from a thread, and how much code
- * they are.
+/* pressure: about how many 32-bit registers blocks take from a thread, how much code they
+ * are, and what an element costs.
  *
  * Of a loop: only what lives from one iteration to the next or is the work itself:
  * carried blocks, results of dots that go through other ops first, operands of dots that
@@ -11,6 +11,12 @@
  * addresses), other shapes and fillings of the same registers, slots of shared memory.
  */
 #include "analysis/analysis.h"
+
+int
+element_cost(const Op *o)
+{
+    return op_has(o, OPF_HEAVY) ? COST_HEAVY : op_has(o, OPF_SLOW) ? COST_SLOW : 1;
+}
 
 static int
 words(const Val *v)

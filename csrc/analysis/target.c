@@ -16,3 +16,9 @@ shared_memory_limit(const Target *t)
     default: return 227 << 10; /* 90, 100, 103, 110 */
     }
 }
+
+bool
+has_stmatrix(const Target *t)
+{
+    return t->sm >= 90;
+}

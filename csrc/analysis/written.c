@@ -131,7 +131,8 @@ walk(Written *w, const Block *b)
         } else if (op_has(o, OPF_READS | OPF_WRITES)) {
             bool is_ptr = o->n_args && arg(o, 0)->type->is_ptr;
             w->has_atomics |= op_has(o, OPF_READS) && op_has(o, OPF_WRITES);
-            if (is_ptr && op_has(o, OPF_WRITES) && o->op != OP_ASYNC_COPY)
+            bool looks = o->op == OP_ATOMIC_RMW && ir_attr(o, ATTR_RMW) == RMW_LOAD;
+            if (is_ptr && op_has(o, OPF_WRITES) && o->op != OP_ASYNC_COPY && !looks)
                 merge(w, w->written, set_of(w, arg(o, 0)));
             if (is_ptr && op_has(o, OPF_READS))
                 merge(w, w->read, set_of(w, arg(o, 0)));

@@ -62,6 +62,18 @@ binary_put(Binary *b, const char *name, const char *data, size_t n)
     return binary_add(b, name, data, n);
 }
 
+void
+binary_remove(Binary *b, const char *name)
+{
+    for (int i = 0; i < b->n_stages; i++)
+        if (!strcmp(b->stage[i].name, name)) {
+            free(b->stage[i].data);
+            memmove(&b->stage[i], &b->stage[i + 1],
+                    (size_t)(--b->n_stages - i) * sizeof b->stage[i]);
+            return;
+        }
+}
+
 double
 clock_ms(void)
 {

@@ -6,9 +6,9 @@
  *
  * LLVM has two ways of ending the process, and neither may. Its default diagnostic handler
  * exits on an error: ours keeps the text, and ll_finish or ll_emit raises it after LLVM has
- * returned. Its fatal errors cannot return at all: the handler jumps to the escape of the
- * Comp that this thread is compiling (error.c, rule 2 names this one exception), and what
- * LLVM had live is abandoned. The handler gets no pointer of ours, hence `current`, a
+ * returned. Its fatal errors, and the end of memory, cannot return at all: the handlers jump to
+ * the escape of the Comp that this thread is compiling (error.c, rule 2 names this one exception), and what
+ * LLVM had live is abandoned. They get no pointer of ours, hence `current`, a
  * thread-local: with `targets_once` the only mutable data of this folder.
  *
  * Rule 1: no lock of ours is held while LLVM runs, so that a jump leaves none behind.
@@ -34,17 +34,52 @@
 #include <unistd.h>
 
 static pthread_once_t targets_once = PTHREAD_ONCE_INIT;
-static _Thread_local Comp *current; /* whose module this thread is working on */
+
+/* What ll_new allocates: the public part and what only this file looks at. */
+typedef struct Session {
+    Ll l;
+    char *diagnostic; /* first error LLVM reported, malloc'ed by it; or NULL */
+    bool is_running;  /* inside LLVM; seen by session_drop only after a jump */
+} Session;
+static _Thread_local Session *current; /* what this thread is working on */
 
 /* ---- the process ------------------------------------------------------------------- */
 
 static void
 on_fatal(const char *reason)
 {
-    Comp *c = current;
+    Comp *c = current ? current->l.c : NULL;
     if (!c || !c->escape)
         return; /* not ours: LLVM ends the process, as it would have */
     err_at(c, NULL, LLVM, reason);
+}
+
+/* LLVM is built without exceptions: where memory ends, so does the process, be it by operator
+ * new or by its own allocations. Both let somebody say something before, in C++ alone: these
+ * are the names that the Itanium ABI makes of std::set_new_handler (of the libstdc++ inside
+ * this library) and llvm::install_bad_alloc_error_handler. */
+typedef void NewHandler(void);
+NewHandler *set_new_handler(NewHandler *h) __asm__("_ZSt15set_new_handlerPFvvE");
+void install_bad_alloc(
+    void (*h)(void *data, const char *reason, bool is_crash),
+    void *data) __asm__("_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
+
+static void
+on_no_memory(void)
+{
+    Session *s = current;
+    if (s && s->l.c->escape) {
+        s->is_running = true; /* what it had begun is not to be disposed of: rule 2 */
+        err_at(s->l.c, NULL, MEMORY);
+    }
+    set_new_handler(NULL); /* operator new goes on as it would have */
+}
+
+static void
+on_bad_alloc(void *data, const char *reason, bool is_crash)
+{
+    (void)data, (void)reason, (void)is_crash;
+    on_no_memory();
 }
 
 static void
@@ -58,7 +93,10 @@ init_targets(void)
     LLVMInitializeNativeAsmPrinter();
     LLVMInitializeNativeDisassembler();
     LLVMInstallFatalErrorHandler(on_fatal);
+    install_bad_alloc(on_bad_alloc, NULL);
 }
+
+int __cxa_atexit(void (*fn)(void *), void *arg, void *library);
 
 static void
 ll_init(void)
@@ -66,14 +104,17 @@ ll_init(void)
     pthread_once(&targets_once, init_targets);
 }
 
-/* ---- one module -------------------------------------------------------------------- */
+/* What LLVM and its C++ library register here to be taken down at the exit of the process stays
+ * up: threads may still compile then, and nobody can stop LLVM (runtime/aside.h). The link makes
+ * this their function, and hides it from others'. */
+int
+__cxa_atexit(void (*fn)(void *), void *arg, void *library)
+{
+    (void)fn, (void)arg, (void)library;
+    return 0;
+}
 
-/* What ll_new allocates: the public part and what only this file looks at. */
-typedef struct Session {
-    Ll l;
-    char *diagnostic; /* first error LLVM reported, malloc'ed by it; or NULL */
-    bool is_running;  /* inside LLVM; seen by session_drop only after a jump */
-} Session;
+/* ---- one module -------------------------------------------------------------------- */
 
 static void
 on_diagnostic(LLVMDiagnosticInfoRef d, void *data)
@@ -88,7 +129,7 @@ session_drop(void *obj)
 {
     Session *s = obj;
     Ll *l = &s->l;
-    if (current == l->c)
+    if (current == s)
         current = NULL;
     LLVMDisposeMessage(s->diagnostic);
     if (s->is_running)
@@ -217,7 +258,8 @@ ll_new(Comp *c, LlTarget t, const char *name)
     Ll *l = &s->l;
     l->c = c;
     arena_defer(c->arena, session_drop, s);
-    current = c;
+    current = s;
+    set_new_handler(on_no_memory);
     const char *triple;
     LLVMCodeGenOptLevel level = t == LL_HOST_QUICK ? LLVMCodeGenLevelNone
                                                    : LLVMCodeGenLevelDefault;
@@ -423,7 +465,7 @@ ll_keep_rolled(Ll *l, Lv branch)
 static void
 begin(Session *s)
 {
-    current = s->l.c;
+    current = s;
     s->is_running = true;
 }
 

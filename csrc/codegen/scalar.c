@@ -215,7 +215,7 @@ wide_op(Ll *l, OpCode op, Elem e, Lv *x, int n)
     Lv v = l->ops && l->ops->math ? l->ops->math(l, op, e, x) : NULL;
     if (v)
         return v;
-    if (op == OP_DIV)
+    if (op == OP_DIV || op == OP_DIV_APPROX)
         return LLVMBuildFDiv(l->b, a, b, "");
     if (op == OP_RSQRT)
         return LLVMBuildFDiv(l->b, same_float(l, a, 1), unary(l, "llvm.sqrt", a), "");

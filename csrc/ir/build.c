@@ -359,6 +359,10 @@ ir_clone(Build *b, const Op *o, Map *map)
     memcpy(n->attr, o->attr, sizeof n->attr);
     n->bits = o->bits;
     n->text = o->text;
+    if (o->place) {
+        n->place = NEW(a, SharedPlace);
+        *n->place = *o->place;
+    }
     for (int i = 0; i < o->n_results; i++) {
         result(n, i)->name = result(o, i)->name;
         map_put(map, result(o, i), 0, result(n, i));

@@ -83,7 +83,7 @@ check_dot(const Op *o)
     const Type *a = at(o, 0), *b = at(o, 1), *acc = at(o, 2);
     int r = acc->rank;
     bool ok =
-        (r == 2 || r == 3) && a->rank == r && b->rank == r &&
+        (r == 2 || r == 3) && a->rank == r && b->rank == r && !acc->slots &&
         a->shape[r - 1] == b->shape[r - 2] && a->shape[r - 2] == acc->shape[r - 2] &&
         b->shape[r - 1] == acc->shape[r - 1] &&
         (r == 2 || (a->shape[0] == acc->shape[0] && b->shape[0] == acc->shape[0]));
@@ -97,6 +97,52 @@ check_dot(const Op *o)
         if (sides < 0 || (sides >> (20 * i) & 0xfffff) >= most[i])
             err = refuse(o, "sides %" PRId64, sides);
     return err ? err : want_result(o, 0, acc);
+}
+
+const char *
+check_mma_start(const Op *o)
+{
+    const char *err = want_count(o, 2, 3);
+    if (err)
+        return err;
+    const Type *a = at(o, 0), *b = at(o, 1), *acc = res(o, 0);
+    bool ok = a->rank == 2 && b->rank == 2 && acc->rank == 2 && b->slots == 1 &&
+              a->slots < 2 && a->shape[1] == b->shape[0] &&
+              a->shape[0] == acc->shape[0] && b->shape[1] == acc->shape[1] &&
+              acc->is_async && is_elem(acc, E_F32) && same_element(a, b) && !a->is_ptr;
+    if (!ok)
+        return refuse(o, "%s @ %s to %s", type_text(o, a), type_text(o, b),
+                      type_text(o, acc));
+    if (o->n_args == 2)
+        return NULL;
+    return want_arg(o, 2, ty_with_async(comp(o), acc, at(o, 2)->is_async));
+}
+
+const char *
+check_mma_open(const Op *o)
+{
+    return want_result(o, 0, ty_with_async(comp(o), at(o, 0), true));
+}
+
+const char *
+check_mma_wait(const Op *o)
+{
+    int64_t pending = ir_attr(o, ATTR_PENDING);
+    if (pending < 0 || pending > 7)
+        return refuse(o, "pending %" PRId64, pending);
+    if (o->n_results > o->n_args)
+        return refuse(o, "%d results of %d operands", o->n_results, o->n_args);
+    for (int i = 0; i < o->n_args; i++) {
+        const char *err = NULL;
+        bool is_waited = i < o->n_results;
+        if (at(o, i)->is_async != is_waited)
+            return refuse(o, "operand %d is %s", i, type_text(o, at(o, i)));
+        if (is_waited)
+            err = want_result(o, i, ty_with_async(comp(o), at(o, i), false));
+        if (err)
+            return err;
+    }
+    return NULL;
 }
 
 const char *

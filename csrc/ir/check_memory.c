@@ -65,19 +65,25 @@ const char *
 check_atomic(const Op *o)
 {
     const char *err = want_count(o, 2, 3);
+    int64_t rmw = ir_attr(o, ATTR_RMW);
     if (!err)
-        err = want_pointer(o, true);
+        err = want_pointer(o, rmw != RMW_LOAD);
     if (!err)
         err = want_order(o);
     if (!err)
-        err = want_word(o, ATTR_RMW, RMW_ADD, RMW_XCHG);
+        err = want_word(o, ATTR_RMW, RMW_ADD, RMW_STORE);
     if (err)
         return err;
     const Type *t = ty_pointee(comp(o), at(o, 0));
-    int64_t rmw = ir_attr(o, ATTR_RMW);
+    int64_t sem = ir_attr(o, ATTR_SEM);
+    bool one_way = rmw == RMW_LOAD || rmw == RMW_STORE;
+    if (one_way && sem != SEM_RELAXED &&
+        sem != (rmw == RMW_LOAD ? SEM_ACQUIRE : SEM_RELEASE))
+        return refuse(o, "a load acquires, a store releases");
     bool wide = ty_bits(t) >= 32, narrow_float = is_float(t) && ty_bits(t) == 16;
     bool bitwise = rmw == RMW_AND || rmw == RMW_OR || rmw == RMW_XOR;
-    if (!(wide || (narrow_float && rmw != RMW_XCHG)) || (bitwise && is_float(t)))
+    if (!(wide || one_way || (narrow_float && rmw != RMW_XCHG)) ||
+        (bitwise && is_float(t)))
         return refuse(o, "not for %s", type_text(o, t));
     err = want_arg(o, 1, t);
     if (!err)
@@ -124,19 +130,25 @@ want_slot(const Op *o, int smem)
     return want_arg(o, smem + 1, ty_scalar(comp(o), E_I32));
 }
 
+/* Is t shared memory whose layout says where elements are? */
+static bool
+is_place(const Type *t)
+{
+    const Layout *l = t->layout;
+    return t->slots && t->rank && !t->is_ptr && l && l->n[IN_REG] == layout_n_in(l) &&
+           l->n[IN_REG] == layout_bits(l) && layout_is_onto(l);
+}
+
 const char *
 check_shared_alloc(const Op *o)
 {
     const Type *t = res(o, 0);
-    const Layout *l = t->layout;
-    bool ok = t->slots && t->rank && !t->is_ptr && l &&
-              l->n[IN_REG] == layout_n_in(l) && l->n[IN_REG] == layout_bits(l) &&
-              layout_is_onto(l);
     int64_t unit = ir_attr(o, ATTR_UNIT);
     if (unit < 0 || unit > 24)
         return refuse(o, "unit %" PRId64, unit);
-    return ok ? NULL
-              : refuse(o, "of %s: no map of offsets to elements", type_text(o, t));
+    return is_place(t)
+               ? NULL
+               : refuse(o, "of %s: no map of offsets to elements", type_text(o, t));
 }
 
 const char *
@@ -166,6 +178,34 @@ check_shared_store(const Op *o)
     if (!err && !at(o, 2)->layout)
         err = refuse(o, "operand 2 has no layout");
     return err ? err : want_arg(o, 2, slot_type(o, 0, at(o, 2)->layout));
+}
+
+const char *
+check_to_shared(const Op *o)
+{
+    const Type *from = at(o, 0), *to = res(o, 0);
+    if (!from->layout || from->slots || !is_place(to) || to->slots != 1 ||
+        ty_slot(comp(o), to, from->layout) != from)
+        return refuse(o, "from %s to %s", type_text(o, from), type_text(o, to));
+    return NULL;
+}
+
+const char *
+check_shared_view(const Op *o)
+{
+    const char *err = want_slot(o, 0);
+    const Type *from = at(o, 0), *to = res(o, 0);
+    int perm[MAX_RANK];
+    if (err)
+        return err;
+    bool ok = is_place(to) && to->slots == 1 && to->rank == from->rank &&
+              same_element(from, to) &&
+              perm_unpack(from->rank, ir_attr(o, ATTR_PERM), perm);
+    for (int d = 0; ok && d < to->rank; d++)
+        ok = to->shape[d] == from->shape[perm[d]];
+    if (!ok || layout_permute(comp(o), from->layout, perm) != to->layout)
+        return refuse(o, "%s of %s", type_text(o, to), type_text(o, from));
+    return NULL;
 }
 
 const char *

@@ -424,6 +424,7 @@ eval_float(OpCode op, Elem e, const uint64_t *args, int n_args, uint64_t *res)
     case OP_SUB: r = wide ? v[0] - v[1] : (double)(x - y); break;
     case OP_MUL: r = wide ? v[0] * v[1] : (double)(x * y); break;
     case OP_DIV:
+    case OP_DIV_APPROX:
     case OP_DIV_RN: r = wide ? v[0] / v[1] : (double)(x / y); break;
     case OP_REM: r = fmod(v[0], v[1]); break; /* exact */
     case OP_MIN: r = float_min(v[0], v[1], false); break;

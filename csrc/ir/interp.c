@@ -420,7 +420,8 @@ run_op(Interp *in, const Op *o)
     case OP_ATOMIC_CAS: interp_memory(in, o); break;
     case OP_REDUCE:
     case OP_SCAN: interp_combine(in, o); break;
-    case OP_DOT: interp_dot(in, o); break;
+    case OP_DOT:
+    case OP_MMA_START: interp_dot(in, o); break;
     case OP_HISTOGRAM: interp_histogram(in, o); break;
     case OP_FOR: run_for(in, o); break;
     case OP_WHILE: run_while(in, o); break;
@@ -436,7 +437,16 @@ run_op(Interp *in, const Op *o)
         break;
     case OP_BARRIER:
     case OP_ASYNC_COMMIT:
-    case OP_ASYNC_WAIT: break;
+    case OP_ASYNC_WAIT:
+    case OP_FENCE_ASYNC: break;
+    case OP_TO_SHARED:
+    case OP_MMA_OPEN:
+    case OP_MMA_WAIT:
+        for (int i = 0; i < o->n_results; i++)
+            memcpy(place(in, result(o, i)), operand(in, o, i),
+                   (size_t)numel(result(o, i)) * 8);
+        break;
+    case OP_SHARED_VIEW:
     case OP_SHARED_ALLOC:
     case OP_SHARED_LOAD:
     case OP_SHARED_STORE:

@@ -154,7 +154,7 @@ interp_dot(Interp *in, const Op *o)
     const Type *at = arg(o, 0)->type, *rt = result(o, 0)->type;
     uint64_t *r = place(in, result(o, 0));
     const uint64_t *a = operand(in, o, 0), *b = operand(in, o, 1),
-                   *acc = operand(in, o, 2);
+                   *acc = o->n_args > 2 ? operand(in, o, 2) : NULL;
     int64_t m = rt->shape[rt->rank - 2], n = rt->shape[rt->rank - 1];
     int64_t k = at->shape[at->rank - 1], batches = rt->rank == 3 ? rt->shape[0] : 1;
     bool in_floats = elem_is_float(rt->elem) && rt->elem != E_F64;
@@ -173,7 +173,9 @@ interp_dot(Interp *in, const Op *o)
                     r[to + j] = dot_element(o, acc[to + j], ai + row * k, bi + j, k, n);
                 continue;
             }
-            to_floats(rt->elem, acc + to, sum, n);
+            memset(sum, 0, (size_t)n * sizeof *sum);
+            if (acc)
+                to_floats(rt->elem, acc + to, sum, n);
             dot_floats(fa + row * k, fb, sum, k, n);
             for (int64_t j = 0; j < n; j++)
                 r[to + j] = elem_from_double(rt->elem, sum[j]);

@@ -54,7 +54,7 @@ updated(const Op *o, Elem e, uint64_t old, uint64_t v)
     };
     int64_t rmw = ir_attr(o, ATTR_RMW);
     uint64_t r = v;
-    if (rmw != RMW_XCHG)
+    if (rmw != RMW_XCHG && rmw != RMW_STORE)
         ir_eval(op[rmw], e, e, (uint64_t[]){old, v}, 2, &r);
     return r;
 }
@@ -83,8 +83,10 @@ interp_memory(Interp *in, const Op *o)
             r[i] = 0;
             if (interp_is_off(in, o, 2, i))
                 break;
-            r[i] = read_elem(in, o, e, p[i]);
-            write_elem(in, o, e, p[i], updated(o, e, r[i], operand(in, o, 1)[i]));
+            if (ir_attr(o, ATTR_RMW) != RMW_STORE)
+                r[i] = read_elem(in, o, e, p[i]);
+            if (ir_attr(o, ATTR_RMW) != RMW_LOAD)
+                write_elem(in, o, e, p[i], updated(o, e, r[i], operand(in, o, 1)[i]));
             break;
         case OP_ATOMIC_CAS:
             r[i] = 0;
@@ -136,6 +138,19 @@ interp_shared(Interp *in, const Op *o)
             interp_unflatten(t, i, at);
             at[ir_attr(o, ATTR_AXIS)] += (int32_t)ir_attr(o, ATTR_START);
             place(in, result(o, 0))[i] = slot[interp_flatten(whole, at)];
+        }
+        break;
+    }
+    case OP_SHARED_VIEW: { /* as it is now: who writes there waits for who reads it */
+        const Type *whole = arg(o, 0)->type, *t = result(o, 0)->type;
+        int perm[MAX_RANK];
+        ir_perm(o, perm);
+        for (int64_t i = 0; i < n; i++) {
+            int32_t at[MAX_RANK] = {0}, from[MAX_RANK] = {0};
+            interp_unflatten(t, i, at);
+            for (int d = 0; d < t->rank; d++)
+                from[perm[d]] = at[d];
+            place(in, result(o, 0))[i] = slot[interp_flatten(whole, from)];
         }
         break;
     }

@@ -84,6 +84,8 @@ struct Type {
     const Layout *layout; /* NULL before layouts appear, and for scalars */
     uint8_t slots;        /* > 0: shared memory, that many blocks; then layout has only
                                register bits: those of an element's offset in its slot */
+    bool
+        is_async; /* an accumulator in flight: tensor cores may still be adding to it */
 };
 
 const Type *ty_scalar(Comp *c, Elem e);
@@ -97,6 +99,8 @@ const Type *ty_with_layout(Comp *c, const Type *t, const Layout *l);
 const Type *ty_smem(Comp *c, const Type *block, int slots, const Layout *offsets);
 /* A block of it in registers. */
 const Type *ty_slot(Comp *c, const Type *smem, const Layout *l);
+/* The same block, in flight or not. */
+const Type *ty_with_async(Comp *c, const Type *t, bool is_async);
 /* The scalar type of a block. */
 const Type *ty_element(Comp *c, const Type *t);
 /* What loading gives: same shape and layout. */
@@ -104,6 +108,7 @@ const Type *ty_pointee(Comp *c, const Type *t);
 int64_t ty_numel(const Type *t);
 /* Of one element; 64 for pointers. */
 int ty_bits(const Type *t);
+int ty_bytes(const Type *t); /* in memory; 8 for pointers */
 bool ty_same_shape(const Type *a, const Type *b);
 /* The power of two at or above n, which is 1 .. 2^30. */
 int32_t ty_padded_side(int32_t n);
@@ -149,6 +154,7 @@ enum {
     OPF_VIEW = 512,
     OPF_SLOW = 1024,
     OPF_HEAVY = 2048,
+    OPF_SCRATCH = 4096,
 };
 typedef struct OpInfo {
     const char *text;
@@ -168,7 +174,17 @@ extern const AttrInfo attr_info[N_ATTR];
 /* Values of the enum attributes, in the order of their words. */
 enum { CACHE_NONE, CACHE_CA, CACHE_CG, CACHE_CS, CACHE_CV, CACHE_WB, CACHE_WT };
 enum { EVICT_NONE, EVICT_FIRST, EVICT_LAST };
-enum { RMW_ADD, RMW_MAX, RMW_MIN, RMW_AND, RMW_OR, RMW_XOR, RMW_XCHG };
+enum {
+    RMW_ADD,
+    RMW_MAX,
+    RMW_MIN,
+    RMW_AND,
+    RMW_OR,
+    RMW_XOR,
+    RMW_XCHG,
+    RMW_LOAD,  /* writes nothing; the value is not looked at */
+    RMW_STORE, /* reads nothing; the result is 0 */
+};
 enum { SEM_ACQ_REL, SEM_ACQUIRE, SEM_RELEASE, SEM_RELAXED };
 enum { SCOPE_GPU, SCOPE_CTA, SCOPE_SYS };
 enum { PREC_TF32, PREC_TF32X3, PREC_IEEE, PREC_BF16X3, PREC_BF16X6 };
@@ -177,8 +193,27 @@ enum {
     LOOP_FLATTEN = 1,
     LOOP_WARP_SPECIALIZE = 2,
     LOOP_NO_LICM = 4,
-    LOOP_NO_MULTI_BUFFER = 8
+    LOOP_NO_MULTI_BUFFER = 8,
+    LOOP_MMA_BEHIND =
+        16 /* its slots are free for copies two iterations later, not one */
 };
+
+/* Shared memory that is an op's alone from its first write until the last read of what it
+ * wrote, as the passes place_shared and barriers settle it. An op works in phases, and
+ * between them threads wait for each other:
+ *
+ *     WAIT_FREE      before its first write: others may still read what was there
+ *     WAIT_WRITTEN   behind its writes, before anybody reads them
+ *     WAIT_COMBINED  behind what some threads made of that, before all read it
+ *     WAIT_READ      where it goes round again: behind the reads, before the next writes
+ */
+enum { WAIT_FREE = 1, WAIT_WRITTEN = 2, WAIT_COMBINED = 4, WAIT_READ = 8 };
+typedef struct SharedPlace {
+    int at, bytes;
+    int mbar;     /* of the mbarrier of an exchange in a cluster; -1: none */
+    int waits;    /* WAIT_* */
+    bool by_warp; /* only the threads of a warp wait for each other */
+} SharedPlace;
 
 /* One operand slot: links the Val to its user. */
 struct Use {
@@ -209,6 +244,7 @@ struct Op {
     int64_t attr[MAX_ATTR]; /* in the order of op_info[op].attrs; read with ir_attr */
     uint64_t bits;          /* CONST: the element's bit pattern */
     const char *text;       /* ASSERT, PRINT: the message */
+    SharedPlace *place;     /* of ops with OPF_SCRATCH; NULL: none, or none yet */
 };
 
 struct Block {
@@ -245,8 +281,11 @@ struct Func {
     int n_vals;  /* ids are below this */
     int *slot;   /* parameter i is slot[i] of facts */
     int n_facts;
-    int log2_ctas;   /* thread blocks (of a cluster) that share a program; set with the
+    int log2_ctas;  /* thread blocks (of a cluster) that share a program; set with the
                                layouts, whose warps are then those of all of them */
+    int min_blocks; /* a multiprocessor is to hold at least so many; 0: not said */
+    int chunk_bits; /* log2 of the registers that loops over big blocks take at a time; 0:
+                        all blocks are in registers. Pass chunk */
     ArgFacts *facts; /* by slot; slots without a parameter are constexpr */
     Sb report;       /* what passes did that costs more than it looks: a line each */
 };
@@ -401,6 +440,12 @@ Func *ir_parse_file(Comp *c, const char *text, const char *file);
  * constant of t. */
 char *elem_str(Arena *a, const Type *t, uint64_t bits);
 bool elem_parse(const Type *t, const char *s, uint64_t *bits);
+
+/* ---- place.c -------------------------------------------------------------------- */
+SharedPlace *ir_place(Op *o, int at, int bytes); /* o's, new and without waits */
+void place_print(Sb *sb,
+                 const SharedPlace *k); /* shared(at=0, bytes=64, wait=written) */
+int ir_shared_bytes(const Func *f);     /* behind the last place */
 
 /* ---- verify.c ------------------------------------------------------------------- */
 /* Raises VERIFY, naming the pass it follows; NULL: a user wrote it, raises PARSE_IR. */

@@ -15,6 +15,7 @@
 #define VIEW OPF_VIEW
 #define SLOW OPF_SLOW
 #define HEAVY OPF_HEAVY
+#define SCRATCH OPF_SCRATCH
 #define A0() 0, {0}
 #define A1(a)                                                                          \
     1,                                                                                 \

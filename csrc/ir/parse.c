@@ -1,12 +1,14 @@
 /* parse: text to tile IR, the inverse of print.c. The grammar is in README.md.
  *
  *     file    = {"#" name "=" layout newline} func
- *     func    = "func" "@" name "(" [param {"," param}] ")" ["ctas" int] [loc] "{" {op} "}"
+ *     func    = "func" "@" name "(" [param {"," param}] ")" ["ctas" int] ["blocks" int]
+ *               ["chunks" int] [loc] "{" {op} "}"
  *     param   = value ":" type ["{" fact {"," fact} "}"]    fact: slot=2  div16  ?div16
  *     op      = [value {"," value} "="] word [string] [literal | value {"," value}]
- *               ["{" attr {"," attr} "}"] [":" type {"," type}] {region} [loc]
+ *               ["{" attr {"," attr} "}"] [place] [":" type {"," type}] {region} [loc]
+ *     place   = "shared" "(" "at" "=" int "," "bytes" "=" int {"," ..} ")"     place.c
  *     region  = ["else"] ["^" "(" value ":" type {"," ..} ")"] "{" {op} "}"
- *     type    = (block | "smem" "<" int "x" block ">") ["#" name]
+ *     type    = (["async"] block | "smem" "<" int "x" block ">") ["#" name]
  *     block   = (elem | "ptr" "<" ["const"] elem ">") ["[" int {"," int} "]"]
  *               ["#" name]
  *     literal = number | "true" | "false" | ["-"] "inf" | "nan"
@@ -139,6 +141,8 @@ parse_type(Parser *p)
         t = parse_block_type(p);
         tok_expect(p, ">");
         t = ty_smem(p->c, t, slots, NULL);
+    } else if (tok_accept_word(p, "async")) {
+        t = ty_with_async(p->c, parse_block_type(p), true);
     } else {
         t = parse_block_type(p);
     }
@@ -394,6 +398,8 @@ parse_op_text(Parser *p, OpText *t)
     if (at_attrs(p))
         parse_attrs(p, t->head.attr, &t->head,
                     t->args.n ? t->args.at[0]->type->rank : 0);
+    if (tok_accept_word(p, "shared"))
+        t->head.place = parse_place(p);
     if (tok_accept(p, ":")) {
         do
             PUSH(a, &t->types, parse_type(p));
@@ -429,6 +435,7 @@ parse_op(Parser *p, Block *b)
     Op *o = ir_op(&build, t.head.op, t.args.n, t.args.at, t.types.n, t.types.at);
     memcpy(o->attr, t.head.attr, sizeof o->attr);
     o->text = t.head.text;
+    o->place = t.head.place;
     if (t.literal.at)
         o->bits = literal_bits(p, t.literal, t.types.at[0]);
     for (;;) {
@@ -557,6 +564,14 @@ ir_parse_file(Comp *c, const char *text, const char *file)
         if (ctas & (ctas - 1))
             fail(&p, "the number of ctas is a power of two up to 16");
         p.f->log2_ctas = __builtin_ctzll((unsigned long long)ctas);
+    }
+    if (tok_accept_word(&p, "blocks"))
+        p.f->min_blocks = (int)tok_integer(&p, 1, 32);
+    if (tok_accept_word(&p, "chunks")) {
+        int64_t regs = tok_integer(&p, 2, 64);
+        if (regs & (regs - 1))
+            fail(&p, "chunks have 2, 4, .. or 64 registers");
+        p.f->chunk_bits = __builtin_ctzll((unsigned long long)regs);
     }
     const Loc *l = parse_loc(&p);
     if (l)

@@ -71,4 +71,6 @@ int64_t tok_integer(Parser *p, int64_t lo, int64_t hi);
 /* "..", its escapes resolved, interned. */
 const char *tok_string(Parser *p);
 
+SharedPlace *parse_place(Parser *p); /* place.c: what stands behind "shared" */
+
 #endif

@@ -312,6 +312,10 @@ put_op(Printer *p, const Op *o, int depth)
         put_val(p, arg(o, i));
     }
     put_attrs(p, o);
+    if (o->place) {
+        sb_put(sb, " ");
+        place_print(sb, o->place);
+    }
     for (int i = 0; i < o->n_results; i++) {
         sb_put(sb, i ? ", " : " : ");
         put_type(p, result(o, i)->type);
@@ -388,6 +392,10 @@ ir_print(const Func *f, bool with_locs)
     sb_put(&p.sb, ")");
     if (f->log2_ctas)
         sb_printf(&p.sb, " ctas %d", 1 << f->log2_ctas);
+    if (f->min_blocks)
+        sb_printf(&p.sb, " blocks %d", f->min_blocks);
+    if (f->chunk_bits)
+        sb_printf(&p.sb, " chunks %d", 1 << f->chunk_bits);
     put_loc(&p, f->loc);
     sb_put(&p.sb, " {\n");
     put_block(&p, f->body, 1);

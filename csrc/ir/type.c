@@ -4,6 +4,7 @@
  *     ptr<f32>       ty_ptr                   elem F32, is_ptr
  *     f32[64, 32]    ty_block(f32, 2, ..)     elem F32, rank 2
  *     smem<3 x f32[64, 32]>   ty_smem         the same, slots 3
+ *     async f32[64, 32]       ty_with_async   the same, is_async
  *
  * A type is found by the bytes of its key, so equal types are one pointer within a Comp
  * and everybody compares with ==.
@@ -29,7 +30,7 @@ const ElemInfo elem_info[N_ELEM] = {
 typedef struct Key {
     uint8_t elem, is_ptr, is_const, rank;
     int32_t shape[MAX_RANK];
-    uint32_t slots; /* as wide as it takes to align layout */
+    uint16_t slots, is_async; /* as wide as it takes to align layout */
     const Layout *layout;
 } Key;
 _Static_assert(sizeof(Key) == 8 + 4 * MAX_RANK + sizeof(void *),
@@ -42,6 +43,7 @@ intern(Comp *c, const Type *t)
     memset(&k, 0, sizeof k);
     k.elem = (uint8_t)t->elem, k.is_ptr = t->is_ptr, k.is_const = t->is_const;
     k.rank = t->rank, k.layout = t->layout, k.slots = t->slots;
+    k.is_async = t->is_async;
     memcpy(k.shape, t->shape, t->rank * sizeof t->shape[0]);
     const Type *old = map_get(&c->types, &k, sizeof k);
     if (old)
@@ -89,6 +91,7 @@ ty_with_shape(Comp *c, const Type *t, int rank, const int32_t *shape)
     n.rank = (uint8_t)rank;
     n.layout = NULL;
     n.slots = 0;
+    n.is_async = false;
     for (int i = 0; i < rank; i++)
         n.shape[i] = shape[i];
     return intern(c, &n);
@@ -109,6 +112,14 @@ ty_smem(Comp *c, const Type *block, int slots, const Layout *offsets)
     Type n = *block;
     n.slots = (uint8_t)slots;
     n.layout = offsets;
+    return intern(c, &n);
+}
+
+const Type *
+ty_with_async(Comp *c, const Type *t, bool is_async)
+{
+    Type n = *t;
+    n.is_async = is_async;
     return intern(c, &n);
 }
 
@@ -146,6 +157,12 @@ int
 ty_bits(const Type *t)
 {
     return t->is_ptr ? 64 : elem_info[t->elem].bits;
+}
+
+int
+ty_bytes(const Type *t)
+{
+    return t->is_ptr ? 8 : elem_info[t->elem].bytes;
 }
 
 bool
@@ -229,6 +246,8 @@ ty_str(Arena *a, const Type *t)
     const char *elem = elem_info[t->elem].text;
     if (t->slots)
         sb_printf(&sb, "smem<%d x ", t->slots);
+    if (t->is_async)
+        sb_put(&sb, "async ");
     if (t->is_ptr)
         sb_printf(&sb, "ptr<%s%s>", t->is_const ? "const " : "", elem);
     else

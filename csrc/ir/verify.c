@@ -118,6 +118,29 @@ check_shared(Walk *w, const Op *o)
             refuse(w, o->loc, "%s: result %d is shared memory", info(o)->text, i);
 }
 
+static void
+check_place(Walk *w, const Op *o)
+{
+    const SharedPlace *k = o->place;
+    if (!op_has(o, OPF_SCRATCH))
+        refuse(w, o->loc, "%s takes no shared memory of its own", info(o)->text);
+    if (k->at < 0 || k->bytes <= 0 || k->bytes > INT32_MAX - k->at || k->mbar < -1)
+        refuse(w, o->loc, "%s: no place in shared memory is at %d, %d bytes",
+               info(o)->text, k->at, k->bytes);
+}
+
+/* What tensor cores may still be adding to is nobody's to read before mma_wait. */
+static void
+check_async(Walk *w, const Op *o)
+{
+    if (o->op == OP_MMA_START || o->op == OP_MMA_WAIT ||
+        op_has(o, OPF_CONTROL | OPF_TERM))
+        return;
+    for (int i = 0; i < o->n_args; i++)
+        if (arg(o, i)->type->is_async)
+            refuse(w, o->loc, "%s: operand %d is in flight", info(o)->text, i);
+}
+
 static void walk_block(Walk *w, const Block *b, const Op *owner, bool in_combine);
 
 static void
@@ -128,6 +151,9 @@ walk_op(Walk *w, const Op *o, bool in_combine)
     check_counts(w, o);
     check_operands(w, o);
     check_shared(w, o);
+    if (o->place)
+        check_place(w, o);
+    check_async(w, o);
     if (in_combine)
         check_in_combine(w, o);
     if (op_has(o, OPF_TERM) != !o->next)

@@ -154,6 +154,21 @@ layout_wgmma_acc(Comp *c, const uint8_t *log2_shape, int log2_warps_m, int log2_
 }
 
 const Layout *
+layout_wgmma_a(Comp *c, const uint8_t *log2_shape, int kw, int log2_warps_m,
+               int log2_warps_n)
+{
+    enum { M, K };
+    Deal t = deal_new(2, log2_shape);
+    deal(&t, IN_REG, log2_of(kw), K);
+    deal(&t, IN_LANE, 2, K);
+    deal(&t, IN_LANE, 3, M);
+    deal(&t, IN_REG, 1, M);
+    deal(&t, IN_WARP, log2_warps_m, M);
+    replicate(&t, IN_WARP, log2_warps_n);
+    return deal_rest(c, &t);
+}
+
+const Layout *
 layout_swizzled(Comp *c, int rank, const uint8_t *log2_shape, int fastest,
                 int log2_elem_bytes, int skip, int from)
 {

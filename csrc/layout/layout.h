@@ -124,6 +124,10 @@ const Layout *layout_mma_b(Comp *c, int rank, const uint8_t *log2_shape, int kw,
 const Layout *layout_wgmma_acc(Comp *c, const uint8_t *log2_shape, int log2_warps_m,
                                int log2_warps_n);
 
+/* A of it, where each warp has its rows in registers; kw elements of a word. */
+const Layout *layout_wgmma_a(Comp *c, const uint8_t *log2_shape, int kw,
+                             int log2_warps_m, int log2_warps_n);
+
 /* Shared memory as a layout that has only register bits: those of an element's offset.
  * Row-major with dim `fastest` last, but lines of up to 128 bytes along it come first:
  *
@@ -242,6 +246,19 @@ typedef struct MatrixRows {
 MatrixRows layout_matrix_rows(Comp *c, const Layout *l, bool trans);
 /* Do the rows lie in p's buffer as the instructions take them? */
 bool layout_rows_fit(const ConvPlan *p, const Layout *rows);
+
+/* ---- wgmma.c --------------------------------------------------------------------- */
+/* How wgmma finds an operand in shared memory; all in bytes. */
+typedef struct WgmmaOperand {
+    int line; /* 128, 64 or 32: the swizzle */
+    bool is_mn_major;
+    int lbo; /* MN-major: from a line's elements to those behind them; else unused */
+    int sbo; /* from 8 lines to the next 8 */
+} WgmmaOperand;
+/* Can instructions that read mn x 32 bytes of k at a time find them in smem, whose dim
+ * mn_dim is M or N? Where they begin is at its offset: nothing is left to swizzle. */
+bool layout_wgmma(const Layout *smem, int mn_dim, int mn, int elem_bytes,
+                  WgmmaOperand *w);
 
 /* ---- bank.c ---------------------------------------------------------------------- */
 /* In how many ways one access of a warp to shared memory conflicts: 1 is conflict-free.

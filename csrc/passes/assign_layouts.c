@@ -260,6 +260,60 @@ cast_operand(Assign *s, Op *o, int i, Elem e)
     ir_set_arg(o, i, result(ir_op(&b, OP_CAST, 1, &v, 1, &t), 0));
 }
 
+/* The dim along which v's elements lie in memory, if loads are all it is; else the one
+ * along which a thread has more of them. */
+static int
+longest_run(Assign *s, const Val *v)
+{
+    const Op *o = v->def;
+    if (o && o->op == OP_TRANS) {
+        int perm[MAX_RANK], dim = longest_run(s, arg(o, 0));
+        ir_perm(o, perm);
+        return perm[0] == dim ? 0 : 1;
+    }
+    int bit[MAX_BITS];
+    return layout_run(v->type->layout, 0, MAX_BITS, bit) >
+                   layout_run(v->type->layout, 1, MAX_BITS, bit)
+               ? 0
+               : 1;
+}
+
+/* Operand i of o, which reads shared memory, goes there right behind its definition. */
+static void
+share_operand(Assign *s, Op *o, int i)
+{
+    Val *v = arg(o, i);
+    if (!v->type->layout)
+        v = demand(s, v, wishes_default(s->wishes, v->type));
+    uint8_t shape[MAX_RANK];
+    ty_log2_shape(v->type, shape);
+    int bytes = elem_info[v->type->elem].bytes;
+    const Type *t = ty_smem(s->c, v->type, 1,
+                            layout_swizzled(s->c, 2, shape, longest_run(s, v),
+                                            log2_of(bytes), 0, 0));
+    Val *shared = map_get(&s->made, &(MadeKey){v, t->layout}, sizeof(MadeKey));
+    if (!shared) {
+        Build b = behind(s, v);
+        shared = result(ir_op(&b, OP_TO_SHARED, 1, &v, 1, &t), 0);
+        map_put(&s->made, &(MadeKey){v, t->layout}, sizeof(MadeKey), shared);
+    }
+    ir_set_arg(o, i, shared);
+}
+
+static void
+change_wgmma(Assign *s, Op *o, const DotPlan *p)
+{
+    uint8_t shape[MAX_RANK];
+    ty_log2_shape(arg(o, 0)->type, shape);
+    if (p->is_a_regs)
+        demand_arg(s, o, 0,
+                   layout_wgmma_a(s->c, shape, p->kw, p->log2_warps_m,
+                                  p->log2_warps_n));
+    else
+        share_operand(s, o, 0);
+    share_operand(s, o, 1);
+}
+
 static void
 change_dot(Assign *s, Op *o)
 {
@@ -267,6 +321,10 @@ change_dot(Assign *s, Op *o)
     dot_plan(s->f, o, &p);
     give_wishes(s, o->results, 1);
     demand_arg(s, o, 2, o->results[0]->type->layout);
+    if (p.is_wgmma) {
+        change_wgmma(s, o, &p);
+        return;
+    }
     if (p.is_mma && p.kw != mma_shape[p.kind].kw)
         ir_set_attr(o, ATTR_KW, p.kw);
     for (int i = 0; i < 2; i++) {

@@ -140,7 +140,7 @@ walk(Cse *w, Block *b)
             walk(w, o->regions[r]);
         }
         w->combine = combine;
-        if (writes_memory(o) || o->n_regions)
+        if (may_change_memory(o) || o->n_regions)
             w->epoch++;
         if (op_has(o, OPF_PURE) || is_plain_load(o))
             merge(w, o);

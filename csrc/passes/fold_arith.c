@@ -271,6 +271,7 @@ fold_float(Fold *w, const Op *o, Val *x, Val *y)
     case OP_MUL: return is_float_const(y, &d) && d == 1 ? x : NULL;
     case OP_DIV:
     case OP_DIV_RN:
+    case OP_DIV_APPROX:
         if (!is_float_const(y, &d))
             return NULL;
         if (d == 1)

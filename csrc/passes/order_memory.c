@@ -14,6 +14,16 @@
  * that come from nowhere known; two stores are left to the user: then
  * tl.debug_barrier() says what is meant.
  *
+ * An atomic that releases is for the whole program: what other threads did before it must have
+ * happened. One of one element, a flag or a counter, waits for all accesses; one of a block
+ * for stores alone, as such are sums rather than signs. A load that the flag is made of, as in
+ * the sum of a row, is over by then. One that acquires holds back what
+ * follows, where its result is looked at: without that nobody knows what was acquired.
+ *
+ *     store %p, %block        all threads               store %p, %block
+ *     atomic_rmw %flag, %c1   thread 0          =>      barrier
+ *                                                       atomic_rmw %flag, %c1
+ *
  * Rule 1: the barrier stands before a loop where what conflicts stands before the loop.
  * Rule 2: loop bodies are walked twice, the second time with what the first left pending.
  */
@@ -21,7 +31,8 @@
 
 typedef struct Access {
     const Op *op;
-    const Val *root; /* the argument its pointers are made of */
+    const Val *root; /* the argument its pointers are made of; NULL: not known */
+    bool is_over; /* a load in the sum that an atomic took: all threads have done it */
 } Access;
 typedef VEC(Access) Accesses;
 
@@ -36,9 +47,78 @@ is_held_once(const Type *t)
     return t->layout && !layout_copies(t->layout); /* a scalar: every thread has it */
 }
 
+static bool
+is_atomic(const Op *o)
+{
+    return o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS;
+}
+
+static bool
+is_block(const Op *o)
+{
+    return arg(o, 0)->type->rank;
+}
+
+static bool
+acquires(const Op *o)
+{
+    return is_atomic(o) && result(o, 0)->uses &&
+           (ir_attr(o, ATTR_SEM) == SEM_ACQUIRE || ir_attr(o, ATTR_SEM) == SEM_ACQ_REL);
+}
+
+static bool
+releases(const Op *o)
+{
+    return is_atomic(o) &&
+           (ir_attr(o, ATTR_SEM) == SEM_RELEASE || ir_attr(o, ATTR_SEM) == SEM_ACQ_REL);
+}
+
+/* Is v made of what load reads? Within a function, and as far as regions hand values on. */
+static bool
+is_made_of(Map *seen, const Val *v, const Op *load)
+{
+    const Op *o = v->def ? v->def : v->block->owner;
+    if (o == load)
+        return true;
+    if (!o || map_get(seen, v, 0))
+        return false;
+    map_put(seen, v, 0, (void *)v);
+    if (op_has(o, OPF_CONTROL)) {
+        int i = v->def ? v->index : v->index - 1;
+        return o->op == OP_FOR && i >= 0 &&
+               is_made_of(seen, arg(o->regions[0]->last, i), load);
+    }
+    for (int i = 0; v->def && i < o->n_args; i++)
+        if (is_made_of(seen, arg(o, i), load))
+            return true;
+    return false;
+}
+
+static bool
+takes(const Func *f, const Op *o, const Op *load)
+{
+    Map seen = {.a = f->c->arena};
+    for (int i = 0; load->op == OP_LOAD && i < o->n_args; i++)
+        if (is_made_of(&seen, arg(o, i), load))
+            return true;
+    return false;
+}
+
+/* Has a to be over in all threads before one does o? Stores and atomics of one element are one
+ * thread's. */
+static bool
+is_ordered(const Op *a, const Op *o)
+{
+    if (releases(o) && is_block(o))
+        return a->op == OP_STORE;
+    if (releases(o))
+        return (is_block(a) || a->op == OP_LOAD);
+    return acquires(a) && o->op == OP_LOAD;
+}
+
 /* One reads what the other writes, and not in one thread. */
 static bool
-conflict(const Access *a, const Op *o, const Val *root)
+meets(const Access *a, const Op *o, const Val *root)
 {
     bool reads = a->op->op == OP_LOAD || o->op == OP_LOAD;
     bool writes = a->op->op != OP_LOAD || o->op != OP_LOAD;
@@ -47,14 +127,26 @@ conflict(const Access *a, const Op *o, const Val *root)
     return arg(a->op, 0) != arg(o, 0) || !is_held_once(arg(o, 0)->type);
 }
 
-static bool
+typedef enum Conflict {
+    CONFLICT_NONE,
+    CONFLICT_RELEASE, /* o releases: what comes behind it need not wait */
+    CONFLICT_ORDER,
+} Conflict;
+
+static Conflict
 conflicts(const Order *s, const Op *o)
 {
+    Conflict worst = CONFLICT_NONE;
     const Val *root = pointer_root(s->f, arg(o, 0));
-    for (int i = 0; i < s->pending.n; i++)
-        if (conflict(&s->pending.at[i], o, root))
-            return true;
-    return false;
+    for (int i = 0; i < s->pending.n; i++) {
+        const Access *a = &s->pending.at[i];
+        bool is_held = !a->is_over && is_ordered(a->op, o);
+        if (meets(a, o, root) || (is_held && !releases(o)))
+            return CONFLICT_ORDER;
+        if (is_held)
+            worst = CONFLICT_RELEASE;
+    }
+    return worst;
 }
 
 static bool
@@ -73,11 +165,20 @@ conflicts_inside(const Order *s, const Block *b)
 }
 
 static void
-put_barrier(Order *s, Op *before)
+put_barrier(Order *s, Op *before, Conflict why)
 {
     Build b = {.f = s->f, .block = before->block, .before = before, .loc = before->loc};
-    ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
+    Op *barrier = ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
+    ir_set_attr(barrier, ATTR_RELEASE, why == CONFLICT_RELEASE);
     s->pending.n = 0;
+}
+
+/* o comes, of one element: what it is made of has been read. */
+static void
+end_loads(Order *s, const Op *o)
+{
+    for (int i = 0; i < s->pending.n && is_atomic(o) && !is_block(o); i++)
+        s->pending.at[i].is_over |= takes(s->f, o, s->pending.at[i].op);
 }
 
 static void
@@ -86,7 +187,7 @@ add(Order *s, const Op *o, const Val *root)
     for (int i = 0; i < s->pending.n; i++)
         if (s->pending.at[i].op == o)
             return;
-    PUSH(s->f->c->arena, &s->pending, ((Access){o, root}));
+    PUSH(s->f->c->arena, &s->pending, ((Access){.op = o, .root = root}));
 }
 
 static Accesses
@@ -112,7 +213,7 @@ order_loop(Order *s, Op *o)
 {
     for (int i = 0; i < o->n_regions; i++)
         if (conflicts_inside(s, o->regions[i])) {
-            put_barrier(s, o);
+            put_barrier(s, o, CONFLICT_ORDER);
             break;
         }
     for (int pass = 0; pass < 2; pass++) {
@@ -151,11 +252,14 @@ order_block(Order *s, Block *b)
         else if (o->op == OP_BARRIER)
             s->pending.n = 0;
         else if (op_is_access(o)) {
-            if (conflicts(s, o))
-                put_barrier(s, o);
-            const Val *root = pointer_root(s->f, arg(o, 0));
-            if (root)
-                add(s, o, root);
+            end_loads(s, o);
+            Conflict why = conflicts(s, o);
+            if (why)
+                put_barrier(s, o, why);
+            if (acquires(o) && !is_block(o)) /* all get its result behind a barrier */
+                s->pending.n = 0;
+            else
+                add(s, o, pointer_root(s->f, arg(o, 0)));
         }
     }
 }

@@ -9,7 +9,13 @@ const char *const order_simt[] = {
     "defer_sums", /* layouts say what a thread sums by itself; before places are dealt */
     "order_memory", /* after cse: equal pointers are one value; before loops are cut up */
     "pipeline", /* layouts are settled: what is copied and how it is read is known */
-    "cse",      /* addresses that the prologue and the loop share */
-    "dce",      /* last: values whose every use got another layout; old addresses */
+    "share_operands", /* behind pipeline, whose slots are shared memory already */
+    "start_dots",     /* where copies and barriers stand is settled */
+    "cse",            /* addresses that the prologue and the loop share */
+    "dce", /* after all: values whose every use got another layout; old addresses */
+    "occupancy",    /* it counts the registers of what is left */
+    "chunk",        /* what is there now is what threads hold */
+    "place_shared", /* behind all that makes, merges or drops ops with a place */
+    "barriers",     /* last: what is emitted is what stands here, in this order */
     NULL,
 };

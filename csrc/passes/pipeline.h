@@ -50,6 +50,7 @@ typedef struct Pipe {
     Map slice;      /* Op in the body -> itself: what addresses are made of */
     bool *carried;  /* by argument of the body: part of the slice */
     int ahead;      /* iterations between a copy and its use */
+    int behind;     /* iterations whose products may still read their slots: 0, 1 */
     int64_t step;   /* of the loop, a constant > 0; 0: not known */
     int64_t parked; /* bytes of operands that wait in shared memory */
     int unit;       /* slots are counted in bytes of the largest, log2 */

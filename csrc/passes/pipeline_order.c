@@ -1,7 +1,7 @@
 /* pipeline_order: may a load run ahead of what else its loop does?
  *
- * It may where nothing in the loop orders threads or memory (barriers, assembly, atomics
- * that acquire and whose result is used), and every store and atomic goes elsewhere:
+ * It may where nothing in the loop orders threads or memory (barriers but those in front of
+ * a release, assembly, atomics that acquire and whose result is used), and every store and atomic goes elsewhere:
  *
  *     through another argument     as in order_memory: what the arguments of a kernel point
  *                                  to is taken to meet nowhere while a loop runs
@@ -115,7 +115,7 @@ static bool
 may_pass(const Func *f, const Op *loop, const Op *load, const Op *o)
 {
     bool is_atomic = o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS;
-    if (!writes_memory(o))
+    if (!may_change_memory(o) || (o->op == OP_BARRIER && ir_attr(o, ATTR_RELEASE)))
         return true;
     if ((o->op != OP_STORE && !is_atomic) || (is_atomic && orders_memory(o)))
         return false;

@@ -155,6 +155,41 @@ read_slot(Pipe *p, const Stream *s, Val *slot, const Chain *chain, const Layout 
     return v;
 }
 
+/* The slot where it lies, as the end of a chain of transpositions sees it. */
+static Val *
+view_slot(Pipe *p, const Stream *s, Val *slot, const Chain *chain, Op *before)
+{
+    Build b = {
+        .f = p->f, .block = before->block, .before = before, .loc = s->load->loc};
+    int all[MAX_RANK], perm[MAX_RANK], next[MAX_RANK];
+    const Type *t = ty_smem(p->c, s->smem->type, 1, s->smem->type->layout);
+    for (int d = 0; d < t->rank; d++)
+        all[d] = d;
+    for (int i = 0; i < chain->n; i++) {
+        ir_perm(chain->op[i], perm);
+        for (int d = 0; d < t->rank; d++)
+            next[d] = all[perm[d]];
+        memcpy(all, next, sizeof all);
+    }
+    int32_t shape[MAX_RANK];
+    for (int d = 0; d < t->rank; d++)
+        shape[d] = t->shape[all[d]];
+    const Layout *l = layout_permute(p->c, t->layout, all);
+    t = ty_smem(p->c, ty_with_shape(p->c, t, t->rank, shape), 1, l);
+    Val *v = pipeline_op1(&b, OP_SHARED_VIEW, 2, (Val *[]){s->smem, slot}, t);
+    ir_set_attr(v->def, ATTR_PERM, perm_pack(t->rank, all));
+    return v;
+}
+
+static bool
+is_all_trans(const Chain *chain)
+{
+    for (int i = 0; i < chain->n; i++)
+        if (chain->op[i]->op != OP_TRANS)
+            return false;
+    return true;
+}
+
 /* The first user of v in its block; v's own definition when there is none. */
 static Op *
 first_user(const Val *v)
@@ -176,6 +211,10 @@ read_uses(Pipe *p, const Stream *s, Val *slot, Val *v, Chain *chain)
             const Layout *l = result(o, 0)->type->layout;
             Val *r = read_slot(p, s, slot, chain, l, first_user(result(o, 0)));
             ir_replace(result(o, 0), r);
+            ir_erase(o);
+        } else if (o->op == OP_TO_SHARED && is_all_trans(chain)) {
+            ir_replace(result(o, 0),
+                       view_slot(p, s, slot, chain, first_user(result(o, 0))));
             ir_erase(o);
         } else if (pipeline_is_link(o) && chain->n < MAX_CHAIN) {
             chain->op[chain->n++] = o;
@@ -216,12 +255,13 @@ hoist_read(const Block *body, const Val *v, Op *before)
     int n = 0;
     for (Op *o = v->def; o && o->block == body && n < MAX_CHAIN; o = arg(o, 0)->def) {
         chain[n++] = o;
-        if (o->op == OP_SHARED_LOAD)
+        if (o->op == OP_SHARED_LOAD || o->op == OP_SHARED_VIEW)
             break;
         if (!op_has(o, OPF_VIEW))
             return;
     }
-    if (!n || chain[n - 1]->op != OP_SHARED_LOAD)
+    if (!n ||
+        (chain[n - 1]->op != OP_SHARED_LOAD && chain[n - 1]->op != OP_SHARED_VIEW))
         return;
     while (n-- > 0)
         ir_move_before(chain[n], before);
@@ -258,8 +298,9 @@ reads_are_own(Pipe *p)
 {
     for (int i = 0; i < p->n_streams; i++)
         for (const Use *u = p->stream[i].smem->uses; u; u = u->next)
-            if (u->user->op == OP_SHARED_LOAD &&
-                result(u->user, 0)->type->layout != p->stream[i].layout)
+            if (u->user->op == OP_SHARED_VIEW ||
+                (u->user->op == OP_SHARED_LOAD &&
+                 result(u->user, 0)->type->layout != p->stream[i].layout))
                 return false;
     return true;
 }
@@ -319,7 +360,7 @@ allocate_slots(Pipe *p, Build *b)
         const Val *v = result(s->load, 0);
         if (s->is_carried)
             continue;
-        const Type *t = ty_smem(p->c, v->type, p->ahead + 1,
+        const Type *t = ty_smem(p->c, v->type, p->ahead + 1 + p->behind,
                                 pipeline_slot_layout(p->c, v, s->dim));
         b->loc = s->load->loc;
         s->smem = pipeline_op1(b, OP_SHARED_ALLOC, 0, NULL, t);
@@ -400,6 +441,37 @@ has_slots(const Pipe *p)
     return false;
 }
 
+/* The slot behind this one. */
+static Val *
+next_slot(Build *b, Val *slot, Val *one, Val *n_slots, Val *first)
+{
+    Val *up = ir_bin(b, OP_ADD, slot, one);
+    return ir_select(b, ir_bin(b, OP_EQ, up, n_slots), first, up);
+}
+
+/* Do tensor cores read slots where they are? */
+static bool
+is_viewed(const Pipe *p)
+{
+    for (int i = 0; i < p->n_streams; i++)
+        for (const Use *u = p->stream[i].smem ? p->stream[i].smem->uses : NULL; u;
+             u = u->next)
+            if (u->user->op == OP_SHARED_VIEW)
+                return true;
+    return false;
+}
+
+/* Then what a thread's copies brought is theirs behind a fence of that thread, before all
+ * meet; and where products stay open for an iteration, the loop says so. */
+static void
+fence_slots(Pipe *p, Op *barrier)
+{
+    Build b = {.f = p->f, .block = p->body, .before = barrier, .loc = p->loop->loc};
+    ir_op(&b, OP_FENCE_ASYNC, 0, NULL, 0, NULL);
+    if (p->behind)
+        ir_set_attr(p->loop, ATTR_LOOP, ir_attr(p->loop, ATTR_LOOP) | LOOP_MMA_BEHIND);
+}
+
 void
 pipeline_rewrite(Pipe *p)
 {
@@ -412,7 +484,7 @@ pipeline_rewrite(Pipe *p)
     PipeBound end = pipeline_bound(&b, loop, p->step, ahead);
     Val *slot_ahead = const_i32(&b, ahead << p->unit),
         *one = const_i32(&b, 1 << p->unit),
-        *n_slots = const_i32(&b, (ahead + 1) << p->unit);
+        *n_slots = const_i32(&b, (ahead + 1 + p->behind) << p->unit);
     Map map = {.a = p->c->arena};
     carry_ring(p, &ring, slot_ahead, &map);
 
@@ -434,10 +506,12 @@ pipeline_rewrite(Pipe *p)
         if (!p->stream[i].is_carried)
             replace_load(p, &p->stream[i], ring.read);
     b = (Build){.f = p->f, .block = p->body, .before = barrier->next, .loc = loop->loc};
-    Val *up = ir_bin(&b, OP_ADD, ring.read, one);
-    ring.next = ir_select(&b, ir_bin(&b, OP_EQ, up, n_slots), ring.first, up);
+    ring.next = next_slot(&b, ring.read, one, n_slots, ring.first);
     ir_add_arg(yield, ring.next);
-    ir_add_arg(yield, ring.read);
+    ir_add_arg(yield, p->behind ? next_slot(&b, ring.write, one, n_slots, ring.first)
+                                : ring.read);
+    if (is_viewed(p))
+        fence_slots(p, barrier);
     rotate_loaded(p, &ring);
 
     Pipelined done = {p->f,      loop,      wait,       barrier,

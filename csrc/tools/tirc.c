@@ -11,7 +11,7 @@
  * Words are passes of passes.def, or: print (changes nothing), locs (prints locations
  * from here on), verify (always done after reading and after each pass), tile (every
  * pass of that level, in order), simt, facts, access, interp, run, check, time, llir, asm,
- * ptx. The result is printed at the end, unless the last word prints something else.
+ * ptx, skeleton. The result is printed at the end, unless the last word prints something else.
  * Errors go to stderr, with status 1.
  *
  *     interp            runs it, prints what the kernel prints, then its buffers
@@ -19,8 +19,10 @@
  *     check             both must agree; -e is how far floats may be off (1e-5); -o 7
  *                       shuffles the emulator's threads by that seed
  *                       -m x86-64-v3 makes host code for a lesser CPU
+ *                       -O hopper=2 is an option of a launch that is a text
  *     time              what codegen, loading and the best of 21 runs take
  *     llir asm ptx      print the code, optimised
+ *     skeleton          of the PTX, what tells how threads work together (tirc_skeleton.c)
  *
  * Code for GPUs and the emulator is made from a function with layouts (word simt). A
  * random kernel is compiled without fused multiply-adds, which have another answer.
@@ -101,12 +103,18 @@ print_block_facts(Comp *c, FactTable *t, const Block *b, bool accesses)
 /* ---- code ------------------------------------------------------------------------ */
 
 static void
-print_code(Func *f, const char *stage)
+print_code(Func *f, const char *word)
 {
+    bool is_skeleton = !strcmp(word, "skeleton");
+    const char *stage = is_skeleton ? "ptx" : word;
     const Stage *s = binary_stage(tirc_generate(f), stage);
     if (!s)
         err_at(f->c, NULL, ARGUMENT, stage, "this target has no such stage");
-    fwrite(s->data, 1, s->size, stdout);
+    if (is_skeleton)
+        tirc_print_skeleton(f->c->arena,
+                            str_printf(f->c->arena, "%.*s", (int)s->size, s->data));
+    else
+        fwrite(s->data, 1, s->size, stdout);
 }
 
 /* ---- words ---------------------------------------------------------------------- */
@@ -131,7 +139,8 @@ run_word(Comp *c, Tirc *t, Func *f, const char *w)
         tirc_check(c, t, f);
         return false;
     }
-    if (!strcmp(w, "llir") || !strcmp(w, "asm") || !strcmp(w, "ptx")) {
+    if (!strcmp(w, "llir") || !strcmp(w, "asm") || !strcmp(w, "ptx") ||
+        !strcmp(w, "skeleton")) {
         print_code(f, w);
         return false;
     }
@@ -243,7 +252,7 @@ usage(void)
 {
     fputs(
         "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages] [-m cpu] [-e tolerance]\n"
-        "            [-o order] [--random|--odd seed[..seed] [-n ops]] word[,word] [file]\n"
+        "            [-o order] [-O option=value] [--random|--odd seed[..seed] [-n ops]] word[,word] [file]\n"
         "words: the passes of passes.def, tile, simt, print, locs, verify, facts, access,\n"
         "       interp, run, check, time, llir, asm, ptx; bitcode: of LLVM's text\n",
         stderr);
@@ -261,6 +270,16 @@ parse_seeds(const char *s, Tirc *t)
     return end != s && !*end && t->last_seed >= t->seed;
 }
 
+/* name=value: as Comp.option_texts has it. */
+static bool
+add_option(Tirc *t, const char *s)
+{
+    const char *value = strchr(s, '=');
+    size_t n = strlen(t->options), room = sizeof t->options - n;
+    return value && (size_t)snprintf(t->options + n, room, "%.*s\t%s\n",
+                                     (int)(value + 1 - s), s, value + 1) < room;
+}
+
 /* One function, in a Comp of its own; returns the exit status. */
 static int
 compile_one(Tirc *t, const Options *opt, const char *text, bool names_seed)
@@ -274,6 +293,7 @@ compile_one(Tirc *t, const Options *opt, const char *text, bool names_seed)
     t->c = &c;
     c.opt = *opt;
     c.cpu = t->cpu;
+    c.option_texts = t->options;
     c.source_line = source_line;
     c.source_data = t;
     bool ok = comp_run(&c, compile, t);
@@ -308,6 +328,8 @@ main(int argc, char **argv)
         if (!strcmp(argv[i], "-e") && (t.tolerance = atof(argv[i + 1])) >= 0)
             continue;
         if (!strcmp(argv[i], "-m") && (t.cpu = argv[i + 1]))
+            continue;
+        if (!strcmp(argv[i], "-O") && add_option(&t, argv[i + 1]))
             continue;
         if (!strcmp(argv[i], "-n") && (t.n_ops = atoi(argv[i + 1])) > 0)
             continue;

@@ -33,9 +33,10 @@ typedef struct Tirc {
     uint64_t arg[MAX_ARGS];
     int n_args;
     int32_t grid[3];
-    const char *cpu;  /* of Comp; NULL: this one */
-    double tolerance; /* of check: relative, of f32 and f64 */
-    uint64_t order;   /* of the emulator's threads: EmuRun.seed */
+    char options[128]; /* Comp.option_texts */
+    const char *cpu;   /* of Comp; NULL: this one */
+    double tolerance;  /* of check: relative, of f32 and f64 */
+    uint64_t order;    /* of the emulator's threads: EmuRun.seed */
 } Tirc;
 
 /* ---- tirc_args.c: GRID and ARG lines -------------------------------------------- */
@@ -72,6 +73,9 @@ void gpu_close(Gpu *g);            /* NULL is fine */
 /* Runs the grid and waits for it. params: 8 bytes each, those of buffers are set here. */
 bool gpu_run(Gpu *g, const Binary *b, const CudaStart *launch, uint64_t *params,
              int n_params, const GpuBuffer *buffers, int n_buffers, char err[ERR_TEXT]);
+
+/* tirc_skeleton.c: of PTX, how threads work together: accesses, barriers, branches. */
+void tirc_print_skeleton(Arena *a, const char *ptx);
 
 /* tirc_bitcode.c: writes it to stdout; the exit status. */
 int tirc_bitcode(const char *text);

@@ -379,3 +379,38 @@ test_error_table(Test *t)
     CHECK(t, err_info[ERR_LIMIT].cls == CLASS_LIMIT &&
                  err_info[ERR_LLVM].cls == CLASS_BUG);
 }
+
+/* ---- sha256 -------------------------------------------------------------------------- */
+
+/* FIPS 180-4's examples, and lengths around the ends of a block (by Python's hashlib). */
+void
+test_sha256(Test *t)
+{
+    static const struct {
+        const char *text;
+        int times;
+        const char *digest;
+    } cases[] = {
+        {"", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+        {"a", 55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318"},
+        {"a", 56, "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a"},
+        {"a", 63, "7d3e74a05d7db15bce4ad9ec0658ea98e3f06eeecf16b4c6fff2da457ddc2f34"},
+        {"a", 64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb"},
+        {"a", 65, "635361c48bb9eab14198e76ea8ab7f1a41685d6ad62aa9146d301d4f17eb0ae0"},
+        {"ab", 500, "bd224a350e0aa49ca9e089f136c4dc8fc22c785afb474b5abe0e94d0e9f60aee"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[1 << 10], hex[65];
+        unsigned char out[32];
+        size_t n = 0, len = strlen(cases[i].text);
+        for (int k = 0; k < cases[i].times; k++, n += len)
+            memcpy(text + n, cases[i].text, len);
+        sha256(text, n, out);
+        for (int k = 0; k < 32; k++)
+            snprintf(hex + 2 * k, 3, "%02x", out[k]);
+        CHECK_STR(t, hex, cases[i].digest);
+    }
+}

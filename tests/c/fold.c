@@ -76,6 +76,7 @@ applies(OpCode op, Elem e)
     bool is_float = elem_is_float(e);
     switch (op) {
     case OP_DIV_RN:
+    case OP_DIV_APPROX:
     case OP_MINNAN:
     case OP_MAXNAN: return is_float;
     case OP_UMULHI:

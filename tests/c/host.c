@@ -235,6 +235,7 @@ takes(OpCode op, Elem e)
     case OP_SHL:
     case OP_SHR: return !f;
     case OP_DIV_RN:
+    case OP_DIV_APPROX:
     case OP_MINNAN:
     case OP_MAXNAN: return f;
     case OP_FMA: return f && elem_info[e].bits > 8;

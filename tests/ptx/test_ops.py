@@ -50,6 +50,7 @@ BODIES = {
     "mul": "z = x * y",
     "div": "z = x / y if x.dtype.is_floating() else x // y",
     "div_rn": "z = tl.div_rn(x, y)",
+    "div_approx": "z = tl.fdiv(x, y, approx=True)",
     "rem": "z = x % y",
     "min": "z = tl.minimum(x, y)",
     "max": "z = tl.maximum(x, y)",

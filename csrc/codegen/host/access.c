@@ -542,6 +542,14 @@ atomic_one(Host *h, const Op *o, Lv ptr, Lv a, Lv b)
     if (o->op == OP_ATOMIC_CAS)
         return cmpxchg(h, t, ptr, a, b, order, NULL);
     int rmw = (int)ir_attr(o, ATTR_RMW);
+    if (rmw == RMW_LOAD || rmw == RMW_STORE) {
+        Lv r = rmw == RMW_LOAD ? LLVMBuildLoad2(l->b, int_like(h, t), ptr, "")
+                               : LLVMBuildStore(l->b, to_bits(h, t, a), ptr);
+        LLVMSetOrdering(r, order);
+        LLVMSetAlignment(r, (unsigned)host_mem_bytes(t));
+        return rmw == RMW_LOAD ? from_bits(h, t, r)
+                               : LLVMConstNull(host_mem_type(h, t));
+    }
     bool is_int = elem_is_int(t->elem) && !t->is_ptr;
     if (!is_int && rmw != RMW_XCHG)
         return rmw_loop(h, t, rmw, ptr, a, order);

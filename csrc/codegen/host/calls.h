@@ -15,6 +15,17 @@ typedef struct HostSpan {
     uint64_t start, bytes;
 } HostSpan;
 
+/* What is wrong with the accesses of a launch whose bounds are checked. */
+typedef struct HostStray {
+    bool loads_are_fine; /* a stray load from memory that is there is noted, and done */
+    int is_noted;        /* atomic: there was one */
+    EmuReport note;      /* of the first */
+    uint64_t noted_at,
+        fault_at;      /* addresses: of that load, and of what ended the launch */
+    uint64_t noted_in; /* bytes of the memory nearest to that load */
+    uint64_t page;     /* atomic: was seen to be there; 0: none */
+} HostStray;
+
 /* One launch. The first 8 bytes of every program's scratch point to it. Compiled code reads
  * stream_bytes and spans. */
 typedef struct HostRun {
@@ -24,6 +35,8 @@ typedef struct HostRun {
     FILE *out; /* of device_print */
     const HostSpan *spans; /* one a parameter, for code that checks bounds */
     int n_spans;
+    const char *name;     /* of the kernel */
+    HostStray *stray;     /* as spans */
     EmuReport *report;    /* of a failure that has a place */
     PtxCache *assembly;   /* of the code */
     Attendant *attendant; /* the caller's; NULL: none */

@@ -305,6 +305,92 @@ add_incoming(Lv *phi, Lv *x, int n, LLVMBasicBlockRef from)
             LLVMAddIncoming(phi[i], &x[i], &from, 1);
 }
 
+/* ---- looking up ---------------------------------------------------------------------------- */
+
+enum {
+    UNSEEN = 32,         /* turns that nobody looks at: most loops have no more */
+    MOST_WORK = 1 << 22, /* element operations: a few milliseconds */
+};
+
+/* The slot of the Pace of all loops of the program that are looked at, zeroed. */
+static Lv
+pace_slot(Host *h)
+{
+    Ll *l = h->l;
+    if (h->pace)
+        return h->pace;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
+    Lt t = LLVMArrayType2(l->i64, (sizeof(Pace) + 7) / 8);
+    h->pace = host_slot(h, t);
+    LLVMPositionBuilderBefore(l->b, LLVMGetBasicBlockTerminator(h->entry));
+    LLVMBuildStore(l->b, LLVMConstNull(t), h->pace);
+    LLVMPositionBuilderAtEnd(l->b, here);
+    return h->pace;
+}
+
+/* A turn of a loop: one without an end is left when its launch is to end (base/attend.h). At
+ * its start, so that what it carries in scratch can become registers.
+ * left: turns until the next look, in a register. The same, for the next turn. Handlers may
+ * write to tensors, as other threads may: nothing that the code keeps in registers is theirs. */
+static Lv
+poll(Host *h, Lv left)
+{
+    enum {
+        OWN_MEMORY = 0xf
+    }; /* LLVM: of its arguments, and what the code does not see */
+    Ll *l = h->l;
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b), look = ll_block(l, "poll"),
+                      on = ll_block(l, "on");
+    Lv less = LLVMBuildSub(l->b, left, ll_i32(l, 1), ""), zero = ll_i32(l, 0);
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, less, zero, ""), look, on);
+    LLVMPositionBuilderAtEnd(l->b, look);
+    Lv args[] = {LLVMBuildLoad2(l->b, l->ptr, h->scratch, ""), pace_slot(h)};
+    Lv fresh = ll_call_c(l, "tegula_poll", l->i32, args, COUNT(args));
+    LLVMAddCallSiteAttribute(fresh, LLVMAttributeFunctionIndex,
+                             ll_attribute(l, "memory", OWN_MEMORY));
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, fresh, zero, ""), h->leave,
+                    on);
+    LLVMPositionBuilderAtEnd(l->b, on);
+    Lv next = LLVMBuildPhi(l->b, l->i32, "left");
+    LLVMAddIncoming(next, (Lv[]){less, fresh}, (LLVMBasicBlockRef[]){from, look}, 2);
+    return next;
+}
+
+/* Element operations of a run of b, as far as nothing in it looks up by itself. */
+static int64_t
+work_of(const Block *b)
+{
+    int64_t sum = 0;
+    for (const Op *o = b->first; o && sum < MOST_WORK; o = o->next) {
+        int64_t n = 1, times = 1, lb, ub, step;
+        for (int i = 0; i < o->n_args; i++)
+            n = MAX(n, ty_numel(arg(o, i)->type));
+        for (int i = 0; i < o->n_results; i++)
+            n = MAX(n, ty_numel(result(o, i)->type));
+        if (o->op == OP_DOT)
+            n *= arg(o, 0)->type->shape[1];
+        if (o->op == OP_FOR && ir_const_as_int(arg(o, 0), &lb) &&
+            ir_const_as_int(arg(o, 1), &ub) && ir_const_as_int(arg(o, 2), &step) &&
+            step)
+            times = MAX((int64_t)(((double)ub - (double)lb) / (double)step), 1);
+        for (int i = 0; i < o->n_regions; i++)
+            if (o->regions[i])
+                n += work_of(o->regions[i]);
+        sum += MIN(times, MOST_WORK) * MIN(n, MOST_WORK);
+    }
+    return MIN(sum, MOST_WORK);
+}
+
+/* Is a loop of so many turns over before anybody could wait for it? */
+static bool
+is_short(Lv count, const Block *body)
+{
+    if (!LLVMIsAConstantInt(count))
+        return false;
+    uint64_t n = LLVMConstIntGetZExtValue(count);
+    return n < MOST_WORK && (int64_t)n * work_of(body) < MOST_WORK;
+}
+
 /* ---- for ------------------------------------------------------------------------------------- */
 
 /* Prepares what the loop carries: buffers are filled; init[i] is the scalar, or NULL. */
@@ -396,10 +482,13 @@ host_for(Host *h, const Op *o)
         if (!carried[i]->type->rank)
             set_scalar(h, carried[i], phi[i]);
     }
+    bool looks = !is_short(count, body);
+    Lv unseen = looks ? phi_of(h, l->i32, ll_i32(l, UNSEEN), before) : NULL;
     Lv more = LLVMBuildICmp(l->b, LLVMIntNE, left, ll_i64(l, 0), "");
     LLVMBuildCondBr(l->b, more, start, after);
     LLVMPositionBuilderAtEnd(l->b, start);
 
+    Lv unseen_next = looks ? poll(h, unseen) : NULL;
     set_scalar(h, body->args[0], iv);
     VState *form = NEW_N(a, VState, n + 1);
     for (int i = 0; i < n; i++)
@@ -419,6 +508,7 @@ host_for(Host *h, const Op *o)
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b);
     LLVMAddIncoming(iv, &iv_next, &latch, 1);
     LLVMAddIncoming(left, &fewer, &latch, 1);
+    add_incoming(&unseen, &unseen_next, 1, latch);
     add_incoming(phi, next, n, latch);
     LLVMBuildBr(l->b, head);
     LLVMPositionBuilderAtEnd(l->b, after);
@@ -427,50 +517,6 @@ host_for(Host *h, const Op *o)
 }
 
 /* ---- while ------------------------------------------------------------------------------------- */
-
-/* The slot of the Pace of all `while` loops of the program, zeroed. */
-static Lv
-pace_slot(Host *h)
-{
-    Ll *l = h->l;
-    if (h->pace)
-        return h->pace;
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
-    Lt t = LLVMArrayType2(l->i64, (sizeof(Pace) + 7) / 8);
-    h->pace = host_slot(h, t);
-    LLVMPositionBuilderBefore(l->b, LLVMGetBasicBlockTerminator(h->entry));
-    LLVMBuildStore(l->b, LLVMConstNull(t), h->pace);
-    LLVMPositionBuilderAtEnd(l->b, here);
-    return h->pace;
-}
-
-/* A turn of a loop: one without an end is left when its launch is to end (base/attend.h). At
- * its start, so that what it carries in scratch can become registers.
- * left: turns until the next look, in a register. The same, for the next turn. Handlers may
- * write to tensors, as other threads may: nothing that the code keeps in registers is theirs. */
-static Lv
-poll(Host *h, Lv left)
-{
-    enum {
-        OWN_MEMORY = 0xf
-    }; /* LLVM: of its arguments, and what the code does not see */
-    Ll *l = h->l;
-    LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b), look = ll_block(l, "poll"),
-                      on = ll_block(l, "on");
-    Lv less = LLVMBuildSub(l->b, left, ll_i32(l, 1), ""), zero = ll_i32(l, 0);
-    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, less, zero, ""), look, on);
-    LLVMPositionBuilderAtEnd(l->b, look);
-    Lv args[] = {LLVMBuildLoad2(l->b, l->ptr, h->scratch, ""), pace_slot(h)};
-    Lv fresh = ll_call_c(l, "tegula_poll", l->i32, args, COUNT(args));
-    LLVMAddCallSiteAttribute(fresh, LLVMAttributeFunctionIndex,
-                             ll_attribute(l, "memory", OWN_MEMORY));
-    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, fresh, zero, ""), h->leave,
-                    on);
-    LLVMPositionBuilderAtEnd(l->b, on);
-    Lv next = LLVMBuildPhi(l->b, l->i32, "left");
-    LLVMAddIncoming(next, (Lv[]){less, fresh}, (LLVMBasicBlockRef[]){from, look}, 2);
-    return next;
-}
 
 void
 host_while(Host *h, const Op *o)
@@ -519,7 +565,6 @@ host_while(Host *h, const Op *o)
             phi[i] = phi_of(h, LLVMTypeOf(init[i]), init[i], before);
             set_scalar(h, in[i], phi[i]);
         }
-    enum { UNSEEN = 32 }; /* turns that nobody looks at: most loops have no more */
     Lv left = phi_of(h, l->i32, ll_i32(l, UNSEEN), before);
     Region r;
     host_region_open(h, &r);

@@ -131,12 +131,19 @@ scalar_arg(Host *h, const Op *o, int i)
     return i < o->n_args ? host_scalar(h, arg(o, i)) : NULL;
 }
 
+/* Nothing that is read before is what is read behind. */
+static void
+reads_anew(Host *h)
+{
+    LLVMBuildFence(h->l->b, LLVMAtomicOrderingAcquire, false, "");
+}
+
 /* A load, store or atomic of one element. */
 static void
 scalar_access(Host *h, const Op *o)
 {
-    bool is_load = o->op == OP_LOAD;
-    if (!is_load) {
+    bool is_load = o->op == OP_LOAD, is_volatile = is_load && ir_attr(o, ATTR_VOLATILE);
+    if (!is_load || is_volatile) {
         host_settle_loads(h, o);
         host_flush(h);
     } else if (!all_ready(h, o) || (h->open && h->open->has_writes)) {
@@ -150,7 +157,13 @@ scalar_access(Host *h, const Op *o)
                : o->op == OP_ATOMIC_CAS ? NULL
                                         : y);
     switch (o->op) {
-    case OP_LOAD: r = host_read(h, t, M_ROW, 0, p, x, y); break;
+    case OP_LOAD:
+        if (is_volatile)
+            reads_anew(h);
+        r = host_read(h, t, M_ROW, 0, p, x, y);
+        if (is_volatile)
+            reads_anew(h);
+        break;
     case OP_STORE: host_write(h, t, M_ROW, 0, p, x, y); break;
     case OP_ATOMIC_CAS: r = host_atomic(h, o, 0, p, x, y, scalar_arg(h, o, 3)); break;
     default: r = host_atomic(h, o, 0, p, x, NULL, y);
@@ -160,11 +173,28 @@ scalar_access(Host *h, const Op *o)
         *state(h, result(o, 0)) = (VState){.kind = V_SCALAR, .lv = r};
 }
 
+/* A block, volatile: into scratch, now. */
+static void
+volatile_load(Host *h, const Op *o)
+{
+    host_settle_loads(h, o);
+    host_flush(h);
+    reads_anew(h);
+    lazy_op(h, o);
+    host_materialise(h, result(o, 0));
+    host_flush(h);
+    reads_anew(h);
+}
+
 static void
 access_op(Host *h, const Op *o)
 {
     if (!arg(o, 0)->type->rank) {
         scalar_access(h, o);
+        return;
+    }
+    if (o->op == OP_LOAD) {
+        volatile_load(h, o);
         return;
     }
     host_settle_loads(h, o);
@@ -390,7 +420,7 @@ begin(Host *h, const char *symbol)
     "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<max-iterations=1;"    \
     "no-verify-fixpoint>," last_cse ",simplifycfg)"
 static const char passes[] = PASSES("early-cse");
-/* Looks behind the polls of `while`: what it carries in scratch becomes registers. */
+/* Looks behind the polls of loops: what those carry in scratch becomes registers. */
 static const char passes_with_polls[] = PASSES("early-cse<memssa>");
 
 void

@@ -91,7 +91,7 @@ struct Host {
     const Block *block;      /* whose ops are walked */
     VEC(Undo) trail;         /* states to take back at the end of the region */
     LLVMBasicBlockRef entry; /* of stack slots; ends in a branch from the start */
-    Lv pace; /* slot of a Pace, of all `while`; NULL: there was none yet */
+    Lv pace; /* slot of a Pace, of all loops that look up; NULL: there was none yet */
 };
 
 static inline VState *

@@ -136,7 +136,7 @@ cost(Host *h, const Val *v)
         return 0;
     if (o->op == OP_LOAD)
         return 3;
-    int n = op_has(o, OPF_HEAVY) ? 20 : op_has(o, OPF_SLOW) ? 8 : 1;
+    int n = element_cost(o);
     for (int i = 0; i < o->n_args && n < 64; i++)
         n += cost(h, arg(o, i));
     return MIN(n, 64);
@@ -335,7 +335,7 @@ settle_block(Host *h, const Block *b, const Op *outer)
 {
     bool has_writes = false;
     for (const Op *o = b->first; o; o = o->next) {
-        has_writes |= op_has(o, OPF_WRITES);
+        has_writes |= op_has(o, OPF_WRITES) || may_change_memory(o);
         for (int i = 0; i < o->n_args; i++)
             if (!is_inside(arg(o, i), outer))
                 settle_value(h, arg(o, i));

@@ -59,8 +59,8 @@ host_is_lazy_op(const Op *o)
     switch (o->op) {
     case OP_CONST:
     case OP_ARANGE:
-    case OP_SPLAT:
-    case OP_LOAD: return true;
+    case OP_SPLAT: return true;
+    case OP_LOAD: return !ir_attr(o, ATTR_VOLATILE);
     default: return host_is_through(o) || op_has(o, OPF_ELEM);
     }
 }

@@ -267,13 +267,6 @@ through(Ll *l, const Op *o, int n, Lv *const *from, Lv *mask, Lv **to)
 
 /* ---- ops ------------------------------------------------------------------------------- */
 
-bool
-sim_asm_by_owners(const Op *o)
-{
-    return o->op == OP_INLINE_ASM_IO && result(o, 0)->type->rank &&
-           !ptx_asm_meets(o->text);
-}
-
 void
 sim_inline_asm(Sim *s, const Op *o)
 {
@@ -291,7 +284,7 @@ sim_inline_asm(Sim *s, const Op *o)
     for (int i = 0; i < n_in; i++)
         from[i] = sim_piece(s, &p, arg(o, i));
     Lv *mask = NULL, *given = n_in < o->n_args ? sim_piece(s, &p, arg(o, n_in)) : NULL,
-       owner = sim_asm_by_owners(o) ? sim_owner(s, first->type->layout) : NULL;
+       owner = asm_by_owners(o) ? sim_owner(s, first->type->layout) : NULL;
     if (given || owner) {
         mask = NEW_N(s->a, Lv, n);
         for (int e = 0; e < n; e++)

@@ -38,7 +38,7 @@ void
 sim_carry_in(Sim *s, Val *const *to, int n, const Op *o, int first)
 {
     for (int i = 0; i < n; i++)
-        if (sim_is_big(s, to[i]))
+        if (is_big(s->f, to[i]))
             copy(s, to[i], arg(o, first + i));
 }
 
@@ -79,7 +79,7 @@ is_in_place(const Sim *s, Val *const *to, int n, const Op *o)
 {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
-            if (!sim_is_big(s, to[i]) || !sim_is_big(s, to[j]))
+            if (!is_big(s->f, to[i]) || !is_big(s->f, to[j]))
                 continue;
             Reach r = reach(s, arg(o, i), to[j]);
             if (r == SOMEHOW || (r && i != j))
@@ -118,7 +118,7 @@ sim_carry_on(Sim *s, Val *const *to, int n, const Op *o)
     }
     Lv *next = NEW_N(s->a, Lv, n);
     for (int i = 0; i < n; i++) {
-        if (!sim_is_big(s, to[i]) || is_same(s, arg(o, i), to[i]))
+        if (!is_big(s->f, to[i]) || is_same(s, arg(o, i), to[i]))
             continue;
         Chunks c = sim_chunks(s, to[i]->type->layout->n[IN_REG], 0, 0);
         next[i] = sim_local_array(s, to[i]->type, sim_n_regs(to[i]));

@@ -47,7 +47,7 @@ sim_chunks(Sim *s, int bits, uint32_t together, uint32_t first)
     int bit[32], n = 0;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < bits; i++)
-            if (order[k] >> i & 1 && __builtin_popcount(regs) < s->local->chunk_bits)
+            if (order[k] >> i & 1 && __builtin_popcount(regs) < s->f->chunk_bits)
                 regs |= 1u << i;
     for (int k = 0; k < 2; k++)
         n = next_bits(order[k], regs, bit, n);
@@ -63,7 +63,7 @@ sim_chunks_end(Sim *s, Chunks *c)
     LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b), after = ll_block(l, "chunks");
     LLVMAddIncoming(c->round, &next, &end, 1);
     Lv branch = LLVMBuildCondBr(l->b, more, c->body, after);
-    if (s->local->is_long)
+    if (s->f->chunk_bits < MAX_CHUNK_BITS) /* so many loops that none may be unrolled */
         ll_keep_rolled(l, branch);
     LLVMPositionBuilderAtEnd(l->b, after);
 }
@@ -148,7 +148,7 @@ static void
 register_map(Sim *s, const Op *o, Col *map)
 {
     int n = result(o, 0)->type->layout->n[IN_REG];
-    const ConvPlan *p = o->op == OP_CONVERT ? sim_convert_plan(s, o) : NULL;
+    const ConvPlan *p = o->op == OP_CONVERT ? convert_plan(s->c, o) : NULL;
     int bit = o->op == OP_SPLIT ? sim_half_bit(s, o) : 0;
     if (!p && o->op != OP_SPLIT)
         sim_reg_map(s, o, map);
@@ -308,7 +308,7 @@ sim_compute_big(Sim *s, const Val *v)
 Pieces
 sim_pieces(Sim *s, const Val *v, uint32_t together)
 {
-    Pieces p = {.c = {.regs = UINT32_MAX}, .is_loop = sim_is_big(s, v)};
+    Pieces p = {.c = {.regs = UINT32_MAX}, .is_loop = is_big(s->f, v)};
     if (p.is_loop)
         p.c = sim_chunks(s, v->type->layout->n[IN_REG], together, 0);
     return p;

@@ -23,7 +23,7 @@ per_phi(const Val *v)
 static Lv *
 parts_of(Sim *s, const Val *v)
 {
-    if (sim_is_big(s, v))
+    if (is_big(s->f, v))
         return NULL;
     int per = per_phi(v), n = sim_n_regs(v) / per;
     Lv *regs = sim_val(s, v), *part = NEW_N(s->a, Lv, n);
@@ -110,7 +110,7 @@ close_all(Sim *s, Val *const *to, int n, Lv **phis)
 static void
 same_registers(Sim *s, const Val *to, const Val *from)
 {
-    if (sim_is_big(s, to)) {
+    if (is_big(s->f, to)) {
         sim_carry_same(s, to, from);
         return;
     }
@@ -249,7 +249,7 @@ sim_for(Sim *s, const Op *o)
     add_all(s, o->results, n, phis, yielded, end);
     close_all(s, o->results, n, phis);
     for (int i = 0; i < n; i++)
-        if (sim_is_big(s, result(o, i)))
+        if (is_big(s->f, result(o, i)))
             sim_carry_same(s, result(o, i), carried[i]);
 }
 

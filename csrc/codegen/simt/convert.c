@@ -1,103 +1,10 @@
 /* convert: the same values, held by other threads. layout_plan says how (layout.h); here
- * its three forms become code. For 16-bit elements either end of the way through shared
- * memory may be done by matrices:
- *
- *     ldmatrix    each lane hands in the address of a row of 16 bytes, and the rows come
- *                 back dealt out as the fragments want them
- *     stmatrix    the same the other way (sm_90 on): fragments go out as rows, where a
- *                 plain store would write 4 bytes at a time
- *
- * Which lane hands in which row is a layout, too: `rows` below. A buffer that suits a plan
- * from the source to `rows` with 16-byte rows serves ldmatrix without bank conflicts, so
- * the plan is asked for that layout and its second half is not used. For stmatrix the plan
- * starts at the rows of the source; each of its stores is one instruction.
+ * its three forms become code. Which ends of the way through shared memory are done by
+ * matrices (ldmatrix, stmatrix) analysis/convert.c says.
  */
 #include "codegen/simt/simt.h"
 
 enum { MAX_WORD = 4, MAX_VEC = SIM_MAX_VECTOR };
-
-/* ---- matrices -------------------------------------------------------------------------- */
-
-/* The way through shared memory. */
-typedef struct Way {
-    const ConvPlan *plan; /* between the rows where there are such */
-    MatrixRows from, to;  /* stmatrix; ldmatrix: n 0 without */
-} Way;
-
-/* way with ldmatrix at its end, if that can be. */
-static void
-try_ldmatrix(Sim *s, Way *way, const Layout *from, const Layout *to)
-{
-    for (int trans = 0; trans < 2 && !way->to.n; trans++) {
-        MatrixRows r = layout_matrix_rows(s->c, to, trans);
-        const ConvPlan *p = r.n ? layout_plan(s->c, from, r.rows, 16) : NULL;
-        if (p && p->kind == CONV_SHARED && p->n_reps == 1 && p->log2_load == 3 &&
-            layout_rows_fit(p, r.rows))
-            *way = (Way){p, {0}, r};
-    }
-}
-
-/* Instructions that touch the buffer. All ways move the same bytes without conflicts. */
-static int
-n_accesses(const Way *way, const Layout *to)
-{
-    const ConvPlan *p = way->plan;
-    int loads = way->to.n ? (1 << to->n[IN_REG]) / (2 * way->to.n)
-                          : p->n_reps * p->n_loads;
-    return p->n_reps * p->n_stores + loads;
-}
-
-/* way with stmatrix at its start, if that is shorter; the end stays or becomes plain. */
-static void
-try_stmatrix(Sim *s, Way *way, const Layout *from, const Layout *to)
-{
-    const Way old = *way;
-    for (int i = 0; i < 4; i++) { /* trans or not; both ends or this one */
-        MatrixRows none = {0}, r = layout_matrix_rows(s->c, from, i & 1);
-        Way k = {.from = r, .to = i & 2 ? none : old.to};
-        if (!r.n || (!old.to.n && !(i & 2)))
-            continue;
-        const Layout *end = k.to.n ? k.to.rows : to;
-        const ConvPlan *p = k.plan = layout_plan(s->c, r.rows, end, 16);
-        if (p->kind == CONV_SHARED && p->log2_store == 3 && p->store_ways == 1 &&
-            p->n_reps <= old.plan->n_reps && p->load_ways <= old.plan->load_ways &&
-            p->warp_local == old.plan->warp_local && layout_rows_fit(p, r.rows) &&
-            (!k.to.n || (p->log2_load == 3 && layout_rows_fit(p, end))) &&
-            n_accesses(&k, to) < n_accesses(way, to))
-            *way = k;
-    }
-}
-
-const ConvPlan *
-sim_convert_plan(Sim *s, const Op *o)
-{
-    const Type *from = arg(o, 0)->type, *to = result(o, 0)->type;
-    return layout_plan(s->c, from->layout, to->layout, sim_elem_bytes(to) * 8);
-}
-
-static Way
-way_of(Sim *s, const Op *o)
-{
-    const Layout *from = arg(o, 0)->type->layout, *to = result(o, 0)->type->layout;
-    Way way = {.plan = sim_convert_plan(s, o)};
-    if (way.plan->kind != CONV_SHARED || sim_elem_bytes(result(o, 0)->type) != 2 ||
-        sim_convert_is_big(s, o))
-        return way;
-    try_ldmatrix(s, &way, from, to);
-    if (s->m->has_stmatrix(s->c))
-        try_stmatrix(s, &way, from, to);
-    return way;
-}
-
-int64_t
-sim_convert_bytes(Sim *s, const Op *o, bool *warp_local)
-{
-    const ConvPlan *p = way_of(s, o).plan;
-    if (p->kind != CONV_SHARED)
-        return 0;
-    *warp_local = p->warp_local;
-    return layout_plan_bytes(p);
-}
 
 /* ---- shuffles ------------------------------------------------------------------------------ */
 
@@ -178,15 +85,6 @@ through_shuffles(Sim *s, const Op *o, const ConvPlan *p)
 
 /* ---- shared memory --------------------------------------------------------------------------- */
 
-void
-sim_convert_wait(Sim *s, const Op *o, const ConvPlan *p)
-{
-    if (p->warp_local)
-        s->m->warp_sync(s->l, o->loc);
-    else
-        sim_barrier(s, o->loc);
-}
-
 /* Byte offset of access i: (at ^ xor) elements, then at bytes `base`. */
 static Lv
 access_offset(Sim *s, const ConvPlan *p, Lv at, Col moving, Col by, int base)
@@ -215,7 +113,7 @@ store_vectors(Sim *s, const Op *o, const ConvPlan *p, int rep, int base)
 /* Registers of `rows` are 8 of a row, then those of the fragments that no instruction
  * takes together: so a row's number there is that of an instruction. */
 static void
-store_matrices(Sim *s, const Op *o, const Way *way, int rep, int base)
+store_matrices(Sim *s, const Op *o, const ConvWay *way, int rep, int base)
 {
     enum { ROW = 8 };
     const ConvPlan *p = way->plan;
@@ -233,7 +131,7 @@ store_matrices(Sim *s, const Op *o, const Way *way, int rep, int base)
 }
 
 static void
-store_rep(Sim *s, const Op *o, const Way *way, int rep, int base)
+store_rep(Sim *s, const Op *o, const ConvWay *way, int rep, int base)
 {
     if (way->from.n)
         store_matrices(s, o, way, rep, base);
@@ -242,7 +140,7 @@ store_rep(Sim *s, const Op *o, const Way *way, int rep, int base)
 }
 
 static void
-through_shared(Sim *s, const Op *o, const Way *way)
+through_shared(Sim *s, const Op *o, const ConvWay *way)
 {
     const ConvPlan *p = way->plan;
     const Type *t = result(o, 0)->type;
@@ -252,9 +150,9 @@ through_shared(Sim *s, const Op *o, const Way *way)
     Lv at = sim_linear(s, p->load_lane, LANE_BITS, p->load_warp, s->log2_warps);
     for (int rep = 0; rep < p->n_reps; rep++) {
         if (rep)
-            sim_convert_wait(s, o, p);
+            sim_wait(s, o, WAIT_READ);
         store_rep(s, o, way, rep, base);
-        sim_convert_wait(s, o, p);
+        sim_wait(s, o, WAIT_WRITTEN);
         for (int i = 0; i < p->n_loads; i++) {
             Lv offset = access_offset(s, p, at, p->load_moving, p->load_xor[i], base);
             Lv x = s->m->shared_load(s->l, offset, sim_packed_type(s, t, n),
@@ -267,14 +165,14 @@ through_shared(Sim *s, const Op *o, const Way *way)
 }
 
 static void
-through_ldmatrix(Sim *s, const Op *o, const Way *way)
+through_ldmatrix(Sim *s, const Op *o, const ConvWay *way)
 {
     const Type *t = result(o, 0)->type;
     const Layout *dst = t->layout;
     const ConvPlan *p = way->plan;
     int base = sim_scratch(s, o), bits = layout_bits(dst), n = way->to.n;
     store_rep(s, o, way, 0, base);
-    sim_convert_wait(s, o, p);
+    sim_wait(s, o, WAIT_WRITTEN);
     Lv at = sim_linear(s, p->load_lane, LANE_BITS, p->load_warp, s->log2_warps);
     Lv *regs = sim_define(s, result(o, 0)), words[4];
     for (int first = 0; first < sim_n_regs(result(o, 0)); first += 2 * n) {
@@ -290,7 +188,7 @@ through_ldmatrix(Sim *s, const Op *o, const Way *way)
 void
 sim_convert(Sim *s, const Op *o)
 {
-    Way way = way_of(s, o);
+    ConvWay way = convert_way(s->f, o);
     const ConvPlan *p = way.plan;
     switch (p->kind) {
     case CONV_NONE: s->vals[result(o, 0)->id] = sim_val(s, arg(o, 0)); return;
@@ -302,7 +200,7 @@ sim_convert(Sim *s, const Op *o)
     }
     case CONV_SHUFFLE: through_shuffles(s, o, p); return;
     case CONV_SHARED:
-        if (sim_convert_is_big(s, o))
+        if (convert_is_big(s->f, o))
             sim_convert_big(s, o, p);
         else if (way.to.n)
             through_ldmatrix(s, o, &way);

@@ -39,37 +39,19 @@ source(const Op *o, const ConvPlan *p)
     return k;
 }
 
-/* False where a register repeats another: then not every bit has a part of its own. */
-static bool
-destination(const Op *o, const ConvPlan *p, Side *k)
+static Side
+destination(const Op *o, const ConvPlan *p)
 {
-    *k = (Side){.l = result(o, 0)->type->layout, .n_vec = p->log2_load};
-    k->n_rest = bit_of(p->n_loads), k->n_rep = bit_of(p->n_reps);
-    if (k->l->n[IN_REG] != k->n_vec + k->n_rest + k->n_rep)
-        return false;
-    for (int i = 0; i < k->l->n[IN_REG]; i++) {
+    Side k = {.l = result(o, 0)->type->layout, .n_vec = p->log2_load};
+    k.n_rest = bit_of(p->n_loads), k.n_rep = bit_of(p->n_reps);
+    for (int i = 0; i < k.l->n[IN_REG]; i++) {
         int part = bit_of(p->dst_from[1 << i]);
-        int *to = part < k->n_vec               ? &k->vec[part]
-                  : part < k->n_vec + k->n_rest ? &k->rest[part - k->n_vec]
-                                                : &k->rep[part - k->n_vec - k->n_rest];
+        int *to = part < k.n_vec              ? &k.vec[part]
+                  : part < k.n_vec + k.n_rest ? &k.rest[part - k.n_vec]
+                                              : &k.rep[part - k.n_vec - k.n_rest];
         *to = i;
     }
-    return true;
-}
-
-bool
-sim_converts_chunks(Sim *s, const Op *o)
-{
-    const ConvPlan *p = sim_convert_plan(s, o);
-    Side to;
-    return p->kind <= CONV_REGS || (p->kind == CONV_SHARED && destination(o, p, &to));
-}
-
-bool
-sim_convert_is_big(Sim *s, const Op *o)
-{
-    return (sim_is_big(s, arg(o, 0)) || sim_is_big(s, result(o, 0))) &&
-           sim_converts_chunks(s, o);
+    return k;
 }
 
 /* ---- code ------------------------------------------------------------------------------- */
@@ -95,7 +77,7 @@ open_walk(Sim *s, const Side *k, const ConvPlan *p, const Chunks *pass, const Co
           const Col *warp, Col moving)
 {
     Walk w = {.vec = sim_vector(k->vec, k->n_vec), .p = p, .l = k->l, .bits = moving};
-    int n = MIN(k->n_rest, MAX(s->local->chunk_bits - k->n_vec, 0));
+    int n = MIN(k->n_rest, MAX(s->f->chunk_bits - k->n_vec, 0));
     uint32_t regs = w.vec.mask;
     for (int i = 0; i < n; i++)
         regs |= 1u << k->rest[i];
@@ -150,8 +132,7 @@ static void
 load_all(Sim *s, const Op *o, const ConvPlan *p, const Chunks *pass, int base)
 {
     const Val *v = result(o, 0);
-    Side k;
-    destination(o, p, &k);
+    Side k = destination(o, p);
     Walk w = open_walk(s, &k, p, pass, p->load_lane, p->load_warp, p->load_moving);
     Lv *regs = NEW_N(s->a, Lv, sim_n_regs(v)), elems[SIM_MAX_VECTOR];
     int n = 1 << w.vec.log2;
@@ -178,10 +159,10 @@ sim_convert_big(Sim *s, const Op *o, const ConvPlan *p)
     if (k.n_rep)
         pass = sim_rounds(s, NULL, 0, k.rep, k.n_rep);
     store_all(s, o, p, &pass, base);
-    sim_convert_wait(s, o, p);
+    sim_wait(s, o, WAIT_WRITTEN);
     load_all(s, o, p, &pass, base);
     if (!k.n_rep)
         return;
-    sim_convert_wait(s, o, p);
+    sim_wait(s, o, WAIT_READ);
     sim_chunks_end(s, &pass);
 }

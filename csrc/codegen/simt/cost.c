@@ -19,6 +19,7 @@
     X(ATOMIC,       "atomic",            "atomics")                                    \
     X(ASYNC_COPY,   "asynchronous copy", "asynchronous copies")                        \
     X(MMA,          "mma",               "mma")                                        \
+    X(WGMMA,        "wgmma",             "wgmma")                                      \
     X(SHUFFLE,      "shuffle",           "shuffles")                                   \
     X(BALLOT,       "vote",              "votes")                                      \
     X(SHARED_STORE, "shared store",      "shared stores")                              \
@@ -201,6 +202,13 @@ count_mma(Ll *l, MmaKind kind, Lv *d, Lv *a, Lv *b)
 }
 
 static void
+count_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv *a)
+{
+    count(l, COST_WGMMA, 0);
+    l->machine->wgmma(l, w, d, a);
+}
+
+static void
 count_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
 {
     count(l, COST_LDMATRIX, 0);
@@ -230,6 +238,7 @@ sim_costs_open(Ll *l, Arena *a)
     m->shared_atomic_add = count_shared_atomic_add;
     m->async_copy = count_async_copy;
     m->mma = count_mma;
+    m->wgmma = count_wgmma;
     m->ldmatrix = count_ldmatrix;
     return m;
 }

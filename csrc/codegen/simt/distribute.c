@@ -584,6 +584,11 @@ op(Sim *s, const Op *o)
     case OP_SHARED_ALLOC: sim_shared_alloc(s, o); return;
     case OP_SHARED_LOAD: sim_shared_load(s, o); return;
     case OP_SHARED_STORE: sim_shared_store(s, o); return;
+    case OP_SHARED_VIEW: sim_shared_view(s, o); return;
+    case OP_FENCE_ASYNC: s->m->fence_async(s->l); return;
+    case OP_MMA_START: sim_mma_start(s, o); return;
+    case OP_MMA_OPEN: sim_mma_open(s, o); return;
+    case OP_MMA_WAIT: sim_mma_wait(s, o); return;
     case OP_ASYNC_COPY: sim_async_copy(s, o); return;
     case OP_ASYNC_COMMIT: s->m->async_commit(s->l); return;
     case OP_ASYNC_WAIT: s->m->async_wait(s->l, (int)ir_attr(o, ATTR_PENDING)); return;
@@ -622,59 +627,15 @@ static const char passes[] =
     "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg),"
     "function(loop-mssa(licm)),function(early-cse)";
 
-static void
-check_options(Sim *s)
-{
-    int warps = s->c->opt.num_warps;
-    if (warps < 1 || warps & (warps - 1))
-        err_at(s->c, s->f->loc, VALUE,
-               str_printf(s->a, "num_warps must be a power of two, not %d", warps));
-    if (warps > 32)
-        err_at(s->c, s->f->loc, RESOURCES, "threads", warps * 32LL, 1024LL);
-}
-
 /* Gives the size of the code. */
 static int64_t
 check_size(Sim *s)
 {
-    int64_t code = sim_code_size(s);
-    if (code > SIM_MAX_CODE)
+    int64_t code = kernel_code_size(s->f);
+    if (code > MAX_CODE)
         err_at(s->c, s->f->loc, RESOURCES, "instructions", (long long)code,
-               (long long)SIM_MAX_CODE);
+               (long long)MAX_CODE);
     return code;
-}
-
-static void
-check_layout(Sim *s, const Val *v, const Loc *loc)
-{
-    const Type *t = v->type;
-    const Layout *l = t->layout;
-    if (!t->rank || t->slots)
-        return;
-    if (!l)
-        err_at(s->c, loc, VALUE,
-               str_printf(s->a, "%s has no layout: run simt before this",
-                          ty_str(s->a, t)));
-    if (l->n[IN_LANE] != LANE_BITS || l->n[IN_WARP] + l->n[IN_BLOCK] != s->log2_warps ||
-        !layout_is_onto(l))
-        err_at(s->c, loc, VALUE,
-               str_printf(s->a, "%s: this layout is not one of %d warps",
-                          ty_str(s->a, t), 1 << s->log2_warps));
-}
-
-/* Who holds what is known of every block, for just these threads. Text may say otherwise:
- * whatever an author of tile IR wrote ends here. Inside of a reduction are only scalars. */
-static void
-check_layouts(Sim *s, const Block *b)
-{
-    for (int i = 0; i < b->n_args; i++)
-        check_layout(s, b->args[i], b->owner ? b->owner->loc : s->f->loc);
-    for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_results; i++)
-            check_layout(s, result(o, i), o->loc);
-        for (int i = 0; i < o->n_regions; i++)
-            check_layouts(s, o->regions[i]);
-    }
 }
 
 /* Does assembly speak of clusters? */
@@ -692,19 +653,27 @@ names_cluster(const Block *b)
     return false;
 }
 
-/* The barriers of the exchanges lie behind all scratch; scratch is what each block gets. */
+/* The exchanges are numbered in the order of their mbarriers, which lie side by side. */
 static void
 open_cluster(Sim *s)
 {
-    int *bytes = NEW_N(s->a, int, MAX(s->n_sites, 1)),
-        at = (s->shared_bytes + 15) / 16 * 16;
-    for (const Op *o = s->f->body->first; o; o = o->next) {
-        const Scratch *k = map_get(&s->scratch, o, 0);
-        if (k && k->size)
-            bytes[k->site] = k->size;
-    }
-    s->shared_bytes = at + 8 * s->n_sites;
-    s->m->cluster_open(s->l, s->n_sites, bytes, at, names_cluster(s->f->body));
+    int n = 0;
+    s->first_mbar = INT32_MAX;
+    for (const Op *o = s->f->body->first; o; o = o->next)
+        if (o->place && o->place->mbar >= 0) {
+            s->first_mbar = MIN(s->first_mbar, o->place->mbar);
+            n++;
+        }
+    int *bytes = NEW_N(s->a, int, MAX(n, 1));
+    for (const Op *o = s->f->body->first; o; o = o->next)
+        if (o->place && o->place->mbar >= 0) {
+            int site = sim_site(s, o);
+            if (site >= n || bytes[site])
+                err_at(s->c, o->loc, VALUE, "mbarriers of exchanges lie side by side");
+            bytes[site] = o->place->bytes;
+        }
+    s->m->cluster_open(s->l, n, bytes, n ? s->first_mbar : 0,
+                       names_cluster(s->f->body));
 }
 
 /* Where the emulator's code is long, choosing its instructions well takes longer than running
@@ -724,17 +693,16 @@ cg_simt(Func *f, Binary *out)
              .linear.a = a,
              .flipped.a = a,
              .owners.a = a,
-             .scratch.a = a,
              .word_of.a = a};
-    check_options(&s);
     s.log2_warps = __builtin_ctz((unsigned)c->opt.num_warps) + f->log2_ctas;
-    check_layouts(&s, f->body);
+    check_threads(f);
     sim_local_open(&s);
     int64_t code = check_size(&s);
     s.facts = facts_new(f);
     s.vals = NEW_N(a, Lv *, f->n_vals);
     s.lazy = NEW_N(a, Lazy *, f->n_vals);
-    sim_plan_scratch(&s);
+    s.shared_bytes = ir_shared_bytes(f);
+    sim_check_places(&s);
 
     Ll *l = s.l = ll_new(c,
                          is_ptx                     ? LL_NVPTX

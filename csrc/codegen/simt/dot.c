@@ -393,14 +393,6 @@ mma_dot(Sim *s, const Op *o, const DotPlan *p)
 
 /* ---- the op ---------------------------------------------------------------------- */
 
-int64_t
-sim_dot_bytes(Sim *s, const Op *o, int room)
-{
-    DotPlan p;
-    dot_plan(s->f, o, &p);
-    return p.is_mma ? 0 : sim_fma_bytes(o, room);
-}
-
 void
 sim_dot(Sim *s, const Op *o)
 {

@@ -10,6 +10,5 @@ Lv *sim_open_acc(Sim *s, const Op *o);
 void sim_close_acc(Sim *s, const Op *o, Lv *acc);
 /* dot_fma.c */
 void sim_fma_dot(Sim *s, const Op *o);
-int64_t sim_fma_bytes(const Op *o, int room); /* of shared memory; room: what is free */
 
 #endif

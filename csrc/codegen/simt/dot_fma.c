@@ -20,8 +20,7 @@
 
 enum {
     MAX_VEC = 16,
-    MAX_UNROLLED = 512,    /* multiply-adds in a row */
-    MAX_PANELS = 48 << 10, /* bytes of both operands in shared memory, if it has them */
+    MAX_UNROLLED = 512, /* multiply-adds in a row */
 };
 
 /* One operand in shared memory, k slowest within a batch: [batch][k][mn]. When the whole of
@@ -41,35 +40,27 @@ typedef struct Panel {
     Col can_have;
 } Panel;
 
-static int
-panel_bytes(const Panel *p)
-{
-    int bytes = p->batch * p->k * p->mn * sim_elem_bytes(p->t);
-    return (bytes + 15) / 16 * 16;
-}
-
 static Panel
 panel_shape(const Op *o, int which)
 {
     const Type *t = arg(o, which)->type;
     int r = t->rank;
     Panel p = {.t = t, .batch = r > 2 ? t->shape[0] : 1, .k_is_last = which == 0};
-    p.k = p.depth = t->shape[which ? r - 2 : r - 1];
+    p.depth = t->shape[which ? r - 2 : r - 1];
     p.mn = t->shape[which ? r - 1 : r - 2];
     return p;
 }
 
-/* Both panels of a dot, cut until they fit into `room` bytes. */
+/* As dot_panels has cut both for the bytes there are. */
 static void
-open_panels(const Op *o, int room, Panel p[2])
+open_panels(const Op *o, int bytes, Panel p[2])
 {
-    for (int i = 0; i < 2; i++)
+    DotPanels cut = dot_panels(o, bytes);
+    for (int i = 0; i < 2; i++) {
         p[i] = panel_shape(o, i);
-    while (p[0].k > 1 && panel_bytes(&p[0]) + panel_bytes(&p[1]) > room) {
-        p[0].k /= 2;
-        p[1].k /= 2;
+        p[i].k = cut.k;
     }
-    p[1].base = panel_bytes(&p[0]);
+    p[1].base = (int)cut.bytes[0];
 }
 
 static Col
@@ -383,7 +374,7 @@ sim_fma_dot(Sim *s, const Op *o)
     int at = sim_scratch(s, o);
     Panel p[2];
     Lv start[2], *acc = sim_open_acc(s, o);
-    open_panels(o, sim_scratch_bytes(s, o), p);
+    open_panels(o, o->place->bytes, p);
     for (int i = 0; i < 2; i++) {
         p[i].base += at;
         aim_panel(s, result(o, 0)->type, &p[i]);
@@ -393,19 +384,11 @@ sim_fma_dot(Sim *s, const Op *o)
     int left = dot_sides(o).k; /* behind it, both are zero */
     for (int chunk = 0; left > 0; chunk++, left -= p[0].k) {
         if (chunk)
-            sim_barrier(s, o->loc);
+            sim_wait(s, o, WAIT_READ);
         for (int i = 0; i < 2; i++)
             store_panel(s, o, &p[i], arg(o, i), (Col)chunk);
-        sim_barrier(s, o->loc);
+        sim_wait(s, o, WAIT_WRITTEN);
         fma_chunk(s, o, p, start, MIN(left, p[0].k), acc);
     }
     sim_close_acc(s, o, acc);
-}
-
-int64_t
-sim_fma_bytes(const Op *o, int room)
-{
-    Panel panel[2];
-    open_panels(o, MIN(room, MAX_PANELS), panel);
-    return panel[1].base + panel_bytes(&panel[1]);
 }

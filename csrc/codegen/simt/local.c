@@ -1,16 +1,13 @@
 /* local: blocks that have more registers than a thread, kept in its local memory.
  *
- * A kernel that wants many hundreds of registers would be one instruction a register, tens
- * of thousands in a row, all alive at once: ptxas takes minutes to spill them. So where a
- * kernel wants MAX_WORDS words or more (and nowhere else) a value with more than BIG_REGS
- * registers never is in registers as a whole:
+ * Where pass chunk says so, a value with many registers never is in registers as a whole:
  *
  *     a = load(p, mask)          for i < chunks:  32 loads; to a's place in local memory
  *     m = max(abs(a))            for i < chunks:  32 from there, abs, max; then as always
  *     store(q, a * s, mask)      for i < chunks:  32 from there, times s; 32 stores
  *
  * (chunks.c has the loops.) What is computed element by element has no place of its own, it is computed again in each
- * loop that asks for it; what costs more than memory does (COSTLY) and is asked for more
+ * loop that asks for it; what costs more than memory does (COST_HEAVY) and is asked for more
  * than once has one. Values with few registers have one, too, if big ones are made of them:
  * a loop asks for the row that its counter says.
  *
@@ -22,15 +19,7 @@
 #include "codegen/simt/local.h"
 
 enum {
-    MAX_WORDS = 1 << 9,          /* from here on: see README */
-    MAX_DOT_WORDS = 1 << 11,     /* the same of what has products: accumulators stay */
-    MAX_STRAIGHT_CODE = 1 << 17, /* sorts: few words live, and thousands are made */
-    BIG_REGS = 64,
-    MAX_CHUNK_BITS = 5, /* registers of a chunk, as log2 */
-    MIN_CHUNK_BITS = 3,
-    MUCH_CODE = 1 << 14,  /* from here on chunks are smaller */
     MAX_WHOLE = 1 << 10,  /* registers of what such an op takes */
-    COSTLY = 16,          /* instructions: what a store and a load are worth */
     MAX_BYTES = 448 << 10 /* of 512 KB that a thread can have */
 };
 
@@ -40,18 +29,6 @@ bool
 sim_is_block(const Val *v)
 {
     return v->type->rank && v->type->layout && !v->type->slots;
-}
-
-static bool
-has_many(const Val *v)
-{
-    return sim_is_block(v) && sim_n_regs(v) > BIG_REGS;
-}
-
-bool
-sim_is_big(const Sim *s, const Val *v)
-{
-    return s->local && has_many(v);
 }
 
 static bool
@@ -74,7 +51,7 @@ is_shape(Sim *s, const Op *o)
     case OP_RESHAPE:
     case OP_TRANS:
     case OP_SPLIT: return true;
-    case OP_CONVERT: return sim_convert_plan(s, o)->kind <= CONV_REGS;
+    case OP_CONVERT: return convert_plan(s->c, o)->kind <= CONV_REGS;
     default: return false;
     }
 }
@@ -84,7 +61,7 @@ own_cost(Sim *s, const Op *o)
 {
     if (is_shape(s, o))
         return 0;
-    return op_has(o, OPF_HEAVY) ? COSTLY : op_has(o, OPF_SLOW) ? COSTLY / 2 : 1;
+    return element_cost(o);
 }
 
 /* Is a register of the result computed from the same register of each operand, or from one
@@ -105,8 +82,8 @@ cost_again(Sim *s, const Op *o, const Val *v)
     for (int i = 0; i < o->n_args; i++)
         if (sim_is_block(arg(o, i)))
             cost += s->local->cost[arg(o, i)->id];
-    bool again = has_many(v) ? v->uses && v->uses->next : own >= COSTLY / 2;
-    return again && cost >= COSTLY && !v->type->is_ptr ? -1 : MIN(cost, COSTLY);
+    bool again = has_many_registers(v) ? v->uses && v->uses->next : own >= COST_SLOW;
+    return again && cost >= COST_HEAVY && !v->type->is_ptr ? -1 : MIN(cost, COST_HEAVY);
 }
 
 static void
@@ -134,10 +111,10 @@ asks_by_number(Sim *s, const Op *o, const Val *v)
     if (!sim_is_block(v))
         return false;
     if (o->op == OP_JOIN || o->op == OP_CAT || o->op == OP_CONVERT)
-        return has_many(v);
+        return has_many_registers(v);
     const struct Local *k = s->local;
     return is_simple(s, o) &&
-           (has_many(v) || (k->has_home[v->id] && !k->is_root[v->id]));
+           (has_many_registers(v) || (k->has_home[v->id] && !k->is_root[v->id]));
 }
 
 /* Backwards: what big values are computed from needs a place. */
@@ -160,7 +137,7 @@ settle_home(const struct Local *k, const Val *v)
 {
     bool *h = &k->has_home[v->id];
     *h = sim_is_block(v) && k->is_root[v->id] && sim_n_regs(v) > 1 &&
-         (*h || has_many(v));
+         (*h || has_many_registers(v));
 }
 
 static void
@@ -199,8 +176,8 @@ is_chunked(Sim *s, const Op *o, bool results)
     case OP_INLINE_ASM_IO: return true;
     case OP_REDUCE: return !results || !s->f->log2_ctas;
     case OP_HISTOGRAM: return !results;
-    case OP_SCAN: return sim_scans_chunks(s, o);
-    case OP_CONVERT: return sim_converts_chunks(s, o);
+    case OP_SCAN: return scan_has_chunks(s->f, o);
+    case OP_CONVERT: return convert_has_chunks(s->c, o);
     default: return is_simple(s, o);
     }
 }
@@ -222,19 +199,6 @@ check_whole(Sim *s, const Block *b)
             err_at(s->c, o->loc, RESOURCES, "registers of a thread", (long long)n,
                    (long long)MAX_WHOLE);
     }
-}
-
-static bool
-has_dot(const Block *b)
-{
-    for (const Op *o = b->first; o; o = o->next) {
-        if (o->op == OP_DOT)
-            return true;
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            if (has_dot(o->regions[r]))
-                return true;
-    }
-    return false;
 }
 
 /* v is asked for after o, an op of b, and by no later one. */
@@ -277,54 +241,14 @@ find_deaths(Sim *s, const Block *b)
             find_deaths(s, o->regions[r]);
 }
 
-/* Ops on big values. */
-static int
-count_big(const Block *b)
-{
-    int n = 0;
-    for (const Op *o = b->first; o; o = o->next) {
-        bool is_big = false;
-        for (int i = 0; i < o->n_results; i++)
-            is_big |= has_many(result(o, i));
-        for (int i = 0; i < o->n_args; i++)
-            is_big |= has_many(arg(o, i));
-        n += is_big;
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            n += count_big(o->regions[r]);
-    }
-    return n;
-}
-
-/* A network that sorts is a thousand ops, and each of them a loop. Chunks are smaller then,
- * and ptxas is asked not to unroll: a sort of 32768 by 4 warps takes it 2 s instead of 5. */
-static int
-chunk_bits(int n_ops)
-{
-    int bits = MAX_CHUNK_BITS;
-    while (bits > MIN_CHUNK_BITS && (int64_t)n_ops << bits > MUCH_CODE)
-        bits--;
-    return bits;
-}
-
-/* A value in local memory is no more code than one of BIG_REGS. */
-int64_t
-sim_code_size(Sim *s)
-{
-    return code_size(s->f, s->f->body, s->local ? BIG_REGS : INT32_MAX);
-}
-
 void
 sim_local_open(Sim *s)
 {
-    bool has_acc = has_dot(s->f->body);
-    if (most_live_words(s->f) < (has_acc ? MAX_DOT_WORDS : MAX_WORDS) &&
-        sim_code_size(s) < (has_acc ? SIM_MAX_CODE : MAX_STRAIGHT_CODE))
+    if (!s->f->chunk_bits)
         return;
-    int n = s->f->n_vals, n_ops = count_big(s->f->body);
+    int n = s->f->n_vals;
     struct Local *k = s->local = NEW(s->a, struct Local);
-    *k = (struct Local){.chunk_bits = chunk_bits(n_ops),
-                        .is_long = chunk_bits(n_ops) < MAX_CHUNK_BITS,
-                        .is_root = NEW_N(s->a, bool, n),
+    *k = (struct Local){.is_root = NEW_N(s->a, bool, n),
                         .has_home = NEW_N(s->a, bool, n),
                         .cost = NEW_N(s->a, int, n),
                         .home = NEW_N(s->a, Lv, n),
@@ -457,14 +381,14 @@ sim_settle(Sim *s, const Val *v)
     Lv *r = sim_val(s, v);
     for (int i = 0; i < sim_n_regs(v); i++)
         sim_local_store(s, v->type, sim_local_home(s, v), ll_i32(s->l, i), r[i]);
-    if (has_many(v))
+    if (has_many_registers(v))
         s->vals[v->id] = NULL;
 }
 
 bool
 sim_local_op(Sim *s, const Op *o)
 {
-    if (!s->local || !o->n_results || !sim_is_big(s, result(o, 0)))
+    if (!s->local || !o->n_results || !is_big(s->f, result(o, 0)))
         return false;
     if (!is_simple(s, o) && o->op != OP_JOIN && o->op != OP_CAT)
         return false;

@@ -18,8 +18,6 @@ typedef VEC(const Val *) Values;
 
 /* What is decided of values, by their ids. */
 struct Local {
-    int chunk_bits; /* log2 of the registers of a chunk, about */
-    bool is_long;   /* so many loops that none may be unrolled */
     bool *is_root;  /* by id: not computed where it is asked for */
     bool *has_home; /* by id: is kept in memory */
     int *cost;      /* by id: instructions of computing an element again */

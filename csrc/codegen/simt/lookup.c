@@ -30,13 +30,6 @@ store_all(Sim *s, const Op *o, const Val *v, int base)
 
 /* ---- gather ------------------------------------------------------------------------------ */
 
-int64_t
-sim_gather_bytes(Sim *s, const Op *o)
-{
-    (void)s;
-    return ty_numel(arg(o, 0)->type) * sim_elem_bytes(arg(o, 0)->type);
-}
-
 /* The flat index in the source of what wants, at flat index `flat`, number i. */
 static Lv
 source_index(Sim *s, const Op *o, Lv flat, Lv i)
@@ -65,7 +58,7 @@ sim_gather(Sim *s, const Op *o)
     if (arg(o, 1)->type->layout != v->type->layout)
         sim_bad_layout(s, o);
     store_all(s, o, arg(o, 0), base);
-    sim_barrier(s, o->loc);
+    sim_wait(s, o, WAIT_WRITTEN);
     Pieces p = sim_pieces(s, v, 0);
     Lv *to = sim_piece_result(s, &p, v), *wants = sim_piece(s, &p, arg(o, 1));
     for (int r = 0; r < sim_n_regs(v); r++) {
@@ -84,13 +77,6 @@ sim_gather(Sim *s, const Op *o)
 
 /* ---- histogram ----------------------------------------------------------------------------- */
 
-int64_t
-sim_histogram_bytes(Sim *s, const Op *o)
-{
-    (void)s;
-    return 4 * ir_attr(o, ATTR_BINS);
-}
-
 void
 sim_histogram(Sim *s, const Op *o)
 {
@@ -104,7 +90,7 @@ sim_histogram(Sim *s, const Op *o)
     for (int r = 0; r < sim_n_regs(v); r++)
         s->m->shared_store(l, sim_shared_offset(s, sim_index(s, to, r), 4, base), zero,
                            4, sim_owner(s, to), o->loc);
-    sim_barrier(s, o->loc);
+    sim_wait(s, o, WAIT_WRITTEN);
     Pieces p = sim_pieces(s, from, 0);
     Lv *x = sim_piece(s, &p, from),
        *mask = o->n_args > 1 ? sim_piece(s, &p, arg(o, 1)) : NULL;
@@ -121,7 +107,7 @@ sim_histogram(Sim *s, const Op *o)
                                 pred, o->loc);
     }
     sim_pieces_end(s, &p);
-    sim_barrier(s, o->loc);
+    sim_wait(s, o, WAIT_COMBINED);
     Lv *count = sim_define(s, v);
     for (int r = 0; r < sim_n_regs(v); r++)
         count[r] = s->m->shared_load(

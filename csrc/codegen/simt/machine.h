@@ -8,6 +8,7 @@
 #define TEGULA_MACHINE_H
 
 #include "codegen/codegen.h"
+#include "layout/layout.h"
 #include "layout/mma.h"
 
 typedef struct Access { /* one load, store or atomic of one thread */
@@ -21,6 +22,16 @@ typedef struct Access { /* one load, store or atomic of one thread */
     bool is_elsewhere; /* ir_reaches_elsewhere */
     const Loc *loc;
 } Access;
+
+/* One instruction of a warpgroup: 64 rows, `columns` columns, 32 bytes of k. */
+typedef struct Wgmma {
+    Elem elem;
+    int columns;
+    bool is_first;       /* the accumulators are overwritten, not added to */
+    WgmmaOperand a, b;   /* a: unless it is in registers */
+    Lv a_first, b_first; /* shared offsets, bytes, the same for all of a warpgroup .. */
+    int a_offset, b_offset; /* .. and what is added: of the step, the tile */
+} Wgmma;
 
 typedef struct Machine {
     const char *name;
@@ -75,6 +86,14 @@ typedef struct Machine {
     /* d += a * b on one warp; regs in place. false: this target lacks the kind. */
     bool (*has_mma)(Ll *l, MmaKind k);
     void (*mma)(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);
+    /* Products of a warpgroup (sm_90a). a: four words, or NULL. fence_async: the thread's writes
+     * to shared memory so far are there for the tensor cores, once all have met. wait: all but
+     * the newest `pending` groups are through; d is theirs, kept is what they read. */
+    void (*wgmma)(Ll *l, const Wgmma *w, Lv *d, Lv *a);
+    void (*wgmma_fence)(Ll *l);
+    void (*wgmma_commit)(Ll *l);
+    void (*wgmma_wait)(Ll *l, int pending, Lv *d, int n, Lv *kept, int n_kept);
+    void (*fence_async)(Ll *l);
     /* Elements 2 i and 2 i + 1 of four float8 in a word, as two f16 in a word; NULL, or NULL
      * given back: one by one. */
     Lv (*f8_pair)(Ll *l, Elem e, Lv word, int i);
@@ -83,8 +102,7 @@ typedef struct Machine {
         Lv x); /* x, i32 or global pointer, unknown to the optimiser; may be NULL */
     Lv (*round_tf32)(Ll *l, Lv x); /* float to nearest, ties away; NULL: bit tricks */
     void (*ldmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *out,
-                     const Loc *loc);    /* n = 1, 2, 4 words */
-    bool (*has_stmatrix)(const Comp *c); /* asked before there is any code */
+                     const Loc *loc); /* n = 1, 2, 4 words */
     void (*stmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc);
     void (*poll)(Ll *l); /* at each turn of a `while`; may be NULL */
     /* Stop the kernel where cond is true, with text; print one element. */

@@ -479,12 +479,6 @@ emu_load_matrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
         out[i] = LLVMBuildLoad2(l->b, l->i32, word_slot(l, l->i32, s, i), "");
 }
 
-static bool
-emu_has_stmatrix(const Comp *c)
-{
-    return c->opt.target.sm >= 90;
-}
-
 static void
 emu_store_matrix(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc)
 {
@@ -580,7 +574,6 @@ const Machine machine_emu = {
     .has_mma = emu_has_mma,
     .mma = emu_mma_warp,
     .ldmatrix = emu_load_matrix,
-    .has_stmatrix = emu_has_stmatrix,
     .stmatrix = emu_store_matrix,
     .poll = emu_poll_once,
     .trap_if = emu_trap_if,

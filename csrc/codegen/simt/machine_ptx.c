@@ -62,10 +62,6 @@ known_align(const Func *f, int param)
     return 1;
 }
 
-/* Left to itself ptxas may answer a kernel that needs more registers than there are by
- * taking 32 of them and spilling the rest. One block a multiprocessor is all we then ask. */
-enum { MANY_WORDS = 192 };
-
 static void
 ptx_begin(Ll *l, const Func *f, Lv *params)
 {
@@ -85,8 +81,9 @@ ptx_begin(Ll *l, const Func *f, Lv *params)
     if (l->c->opt.maxnreg) {
         snprintf(text, sizeof text, "%d", l->c->opt.maxnreg);
         ll_fn_attr(l, l->fn, "nvvm.maxnreg", text);
-    } else if (most_live_words(f) > MANY_WORDS) {
-        ll_fn_attr(l, l->fn, "nvvm.minctasm", "1");
+    } else if (f->min_blocks) {
+        snprintf(text, sizeof text, "%d", f->min_blocks);
+        ll_fn_attr(l, l->fn, "nvvm.minctasm", text);
     }
     l->machine_data = NEW(l->c->arena, PtxMachine);
     LLVMPositionBuilderAtEnd(l->b, ll_block(l, "entry"));
@@ -304,11 +301,15 @@ const Machine machine_ptx = {
     .async_wait = ptx_async_wait,
     .has_mma = ptx_has_mma,
     .mma = ptx_mma,
+    .wgmma = ptx_wgmma,
+    .wgmma_fence = ptx_wgmma_fence,
+    .wgmma_commit = ptx_wgmma_commit,
+    .wgmma_wait = ptx_wgmma_wait,
+    .fence_async = ptx_fence_async,
     .f8_pair = ptx_f8_pair,
     .opaque = ptx_opaque,
     .round_tf32 = ptx_round_tf32,
     .ldmatrix = ptx_ldmatrix,
-    .has_stmatrix = ptx_has_stmatrix,
     .stmatrix = ptx_stmatrix,
     .trap_if = ptx_trap_if,
     .print = ptx_print,

@@ -238,7 +238,7 @@ sim_load(Sim *s, const Op *o)
                    .is_volatile = ir_attr(o, ATTR_VOLATILE) != 0,
                    .is_elsewhere = ir_reaches_elsewhere(o),
                    .loc = o->loc};
-    if (sim_is_big(s, k.v)) {
+    if (is_big(s->f, k.v)) {
         move_big(s, o, &k, is_ragged);
         return;
     }
@@ -266,7 +266,7 @@ sim_store(Sim *s, const Op *o)
                    .evict = (int)ir_attr(o, ATTR_EVICT),
                    .is_elsewhere = ir_reaches_elsewhere(o),
                    .loc = o->loc};
-    if (sim_is_big(s, k.v)) {
+    if (is_big(s->f, k.v)) {
         move_big(s, o, &k, is_ragged);
         return;
     }
@@ -299,31 +299,11 @@ simt_atomic_log2(Ll *l, Elem e, int rmw)
     return is_half ? 3 : 2;
 }
 
-/* Of one result: 0 where nobody else holds its elements, or nobody reads it. */
-static int64_t
-shared_bytes(const Val *v)
-{
-    const Layout *l = v->type->layout;
-    if (!v->uses)
-        return 0;
-    return !l || layout_copies(l) ? ty_numel(v->type) * sim_elem_bytes(v->type) : 0;
-}
-
-/* Each at a multiple of 16 bytes. */
-int64_t
-sim_shared_result_bytes(const Op *o)
-{
-    int64_t n = 0;
-    for (int k = 0; k < o->n_results; k++)
-        n = (n + 15) / 16 * 16 + shared_bytes(result(o, k));
-    return n;
-}
-
 /* v, a result of o, to shared memory by its owners or, then, from there by all. */
 static void
 share(Sim *s, const Op *o, const Val *v, int at, bool stores)
 {
-    if (!shared_bytes(v))
+    if (!shared_result_bytes(v))
         return;
     const Layout *l = v->type->layout;
     int bytes = sim_elem_bytes(v->type);
@@ -352,20 +332,20 @@ share(Sim *s, const Op *o, const Val *v, int at, bool stores)
 void
 sim_share_results(Sim *s, const Op *o)
 {
-    if (!sim_shared_result_bytes(o))
+    if (!o->place)
         return;
     int64_t base = sim_scratch(s, o), at = base;
     for (int k = 0; k < o->n_results; k++) {
         at = (at + 15) / 16 * 16;
         share(s, o, result(o, k), (int)at, true);
-        at += shared_bytes(result(o, k));
+        at += shared_result_bytes(result(o, k));
     }
-    sim_barrier(s, o->loc);
+    sim_wait(s, o, WAIT_WRITTEN);
     at = base;
     for (int k = 0; k < o->n_results; k++) {
         at = (at + 15) / 16 * 16;
         share(s, o, result(o, k), (int)at, false);
-        at += shared_bytes(result(o, k));
+        at += shared_result_bytes(result(o, k));
     }
 }
 
@@ -530,7 +510,7 @@ sim_atomic(Sim *s, const Op *o)
         k.sem = SEM_RELAXED;
     if (fences && sem != SEM_ACQUIRE)
         s->m->fence(s->l, k.scope);
-    if (sim_is_big(s, v))
+    if (is_big(s->f, v))
         act_on_chunks(s, &k, &m);
     else
         act_on_whole(s, &k, &m);

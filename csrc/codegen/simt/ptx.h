@@ -25,15 +25,13 @@ ptx_sm_at_least(const Ll *l, int sm)
 }
 
 /* ---- ptx_asm.c ------------------------------------------------------------------- */
-enum { ASM_MAX_OPERANDS = 24, ASM_MAX_TEXT = 256 };
-
 typedef struct Asm {
     Ll *l;
-    char text[ASM_MAX_TEXT], constraints[ASM_MAX_TEXT];
-    int n_out, n_in;
-    Lt out[ASM_MAX_OPERANDS];
-    Lv in[ASM_MAX_OPERANDS];
+    Sb text, constraints;
+    VEC(Lt) out;
+    VEC(Lv) in;
 } Asm;
+Asm asm_new(Ll *l);
 
 void asm_text(Asm *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Outputs come before inputs; both return the operand's number. */
@@ -83,8 +81,13 @@ Lv ptx_f8_pair(Ll *l, Elem e, Lv word, int i);
 Lv ptx_opaque(Ll *l, Lv x);
 Lv ptx_round_tf32(Ll *l, Lv x);
 void ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);
-bool ptx_has_stmatrix(const Comp *c);
 void ptx_stmatrix(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc);
+/* ptx_wgmma.c */
+void ptx_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv *a);
+void ptx_wgmma_fence(Ll *l);
+void ptx_wgmma_commit(Ll *l);
+void ptx_wgmma_wait(Ll *l, int pending, Lv *d, int n, Lv *kept, int n_kept);
+void ptx_fence_async(Ll *l);
 /* ptx_message.c */
 void ptx_trap_if(Ll *l, Lv cond, const char *text, const Loc *loc);
 void ptx_print(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);

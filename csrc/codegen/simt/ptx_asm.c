@@ -5,20 +5,25 @@
  */
 #include "codegen/simt/ptx.h"
 
+Asm
+asm_new(Ll *l)
+{
+    Arena *a = l->c->arena;
+    return (Asm){.l = l, .text.a = a, .constraints.a = a};
+}
+
 static void
 asm_constraint(Asm *a, const char *s)
 {
-    size_t n = strlen(a->constraints);
-    snprintf(a->constraints + n, sizeof a->constraints - n, "%s%s", n ? "," : "", s);
+    sb_printf(&a->constraints, "%s%s", a->constraints.n ? "," : "", s);
 }
 
 void
 asm_text(Asm *a, const char *fmt, ...)
 {
-    size_t n = strlen(a->text);
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(a->text + n, sizeof a->text - n, fmt, ap);
+    sb_vprintf(&a->text, fmt, ap);
     va_end(ap);
 }
 
@@ -40,16 +45,16 @@ int
 asm_out(Asm *a, Lt t)
 {
     asm_constraint(a, (char[]){'=', letter(a->l, t), 0});
-    a->out[a->n_out] = t;
-    return a->n_out++;
+    PUSH(a->l->c->arena, &a->out, t);
+    return a->out.n - 1;
 }
 
 int
 asm_in(Asm *a, Lv x)
 {
     asm_constraint(a, (char[]){letter(a->l, LLVMTypeOf(x)), 0});
-    a->in[a->n_in] = x;
-    return a->n_out + a->n_in++;
+    PUSH(a->l->c->arena, &a->in, x);
+    return a->out.n + a->in.n - 1;
 }
 
 /* x is what output `out` holds before. */
@@ -59,7 +64,7 @@ asm_tie(Asm *a, int out, Lv x)
     char s[12];
     snprintf(s, sizeof s, "%d", out);
     asm_constraint(a, s);
-    a->in[a->n_in++] = x;
+    PUSH(a->l->c->arena, &a->in, x);
 }
 
 /* "{$first, .., $last}" */
@@ -88,17 +93,18 @@ asm_done(Asm *a, bool touches_memory, bool effects)
     Ll *l = a->l;
     if (touches_memory)
         asm_constraint(a, "~{memory}");
-    Lt t = a->n_out == 0 ? l->void_
-           : a->n_out == 1
-               ? a->out[0]
-               : LLVMStructTypeInContext(l->cx, a->out, (unsigned)a->n_out, 0);
-    return ll_asm(l, t, a->text, a->constraints, a->in, a->n_in, effects);
+    Lt t = a->out.n == 0 ? l->void_
+           : a->out.n == 1
+               ? a->out.at[0]
+               : LLVMStructTypeInContext(l->cx, a->out.at, (unsigned)a->out.n, 0);
+    sb_put(&a->constraints, ""); /* an instruction may have no operands */
+    return ll_asm(l, t, a->text.at, a->constraints.at, a->in.at, a->in.n, effects);
 }
 
 Lv
 asm_result(Asm *a, Lv call, int i)
 {
-    return a->n_out == 1 ? call : LLVMBuildExtractValue(a->l->b, call, (unsigned)i, "");
+    return a->out.n == 1 ? call : LLVMBuildExtractValue(a->l->b, call, (unsigned)i, "");
 }
 
 void

@@ -20,7 +20,7 @@ typedef struct Atom {
 static Lv
 atom(Ll *l, const Atom *k, Lv *values, int n, Lv otherwise)
 {
-    Asm a = {.l = l};
+    Asm a = asm_new(l);
     Lt t = LLVMTypeOf(values[0]);
     Parts p = asm_parts(l, t);
     bool is_red = !k->is_used && (k->sem == SEM_RELAXED || k->sem == SEM_RELEASE);
@@ -35,7 +35,7 @@ atom(Ll *l, const Atom *k, Lv *values, int n, Lv otherwise)
     }
     asm_text(&a, "[$%d]", asm_in(&a, k->ptr));
     for (int i = 0; i < n; i++) {
-        int first = a.n_out + a.n_in;
+        int first = a.out.n + a.in.n;
         for (int e = 0; e < p.n; e++)
             asm_in(&a, asm_part(l, &p, values[i], e));
         asm_text(&a, ", ");
@@ -55,6 +55,37 @@ atom(Ll *l, const Atom *k, Lv *values, int n, Lv otherwise)
     for (int i = 0; i < p.n; i++)
         v = LLVMBuildInsertElement(l->b, v, asm_result(&a, call, i), ll_i32(l, i), "");
     return v;
+}
+
+/* "ld.acquire.gpu.global.b32 $0, [ptr];" and st's; bytes travel in words. */
+static Lv
+one_way(Ll *l, const Atom *k, Elem e, bool is_load, Lv value)
+{
+    Asm a = asm_new(l);
+    Lt t = LLVMTypeOf(value);
+    int bits = elem_info[e].bytes * 8;
+    Lt reg = bits == 8 ? l->i32 : LLVMTypeOf(ptx_as_bits(l, e, value));
+    if (is_load)
+        asm_out(&a, reg);
+    asm_predicate(&a, k->pred);
+    asm_text(&a, "%s.%s.%s.global.b%d ", is_load ? "ld" : "st", sem_word[k->sem],
+             scope_word[k->scope], bits);
+    if (is_load)
+        asm_text(&a, "$0, ");
+    asm_text(&a, "[$%d]", asm_in(&a, k->ptr));
+    if (!is_load) {
+        Lv v = ptx_as_bits(l, e, value);
+        asm_text(&a, ", $%d",
+                 asm_in(&a, bits == 8 ? LLVMBuildZExt(l->b, v, reg, "") : v));
+    }
+    asm_text(&a, ";");
+    if (is_load && k->pred)
+        asm_tie(&a, 0, LLVMConstNull(reg));
+    Lv r = asm_done(&a, true, true);
+    if (!is_load)
+        return LLVMConstNull(t);
+    r = bits == 8 ? LLVMBuildTrunc(l->b, r, l->i8, "") : r;
+    return LLVMBuildBitCast(l->b, r, t, "");
 }
 
 /* Integer order is float order for numbers without a sign, and the other way round,
@@ -188,6 +219,8 @@ ptx_atomic_rmw(Ll *l, const Access *x, Elem e, int rmw, int sem, int scope, Lv v
         v = ptx_as_bits(l, e, value);
         k.is_used = true; /* there is no red.exch */
         break;
+    case RMW_LOAD:
+    case RMW_STORE: return one_way(l, &k, e, rmw == RMW_LOAD, value);
     default: unreachable(l->c);
     }
     Lv old = atom(l, &k, &v, 1, NULL);
@@ -208,7 +241,7 @@ ptx_atomic_cas(Ll *l, const Access *x, Elem e, int sem, int scope, Lv compare, L
 void
 ptx_fence(Ll *l, int scope)
 {
-    Asm a = {.l = l};
+    Asm a = asm_new(l);
     asm_text(&a, "fence.acq_rel.%s;", scope_word[scope]);
     asm_done(&a, true, true);
 }

@@ -84,6 +84,9 @@ ptx_math(Ll *l, OpCode op, Elem e, Lv *x)
         }
         case OP_DIV:
             return ll_asm(l, l->f32, "div.full.f32 $0, $1, $2;", "=f,f,f", x, 2, false);
+        case OP_DIV_APPROX:
+            return ll_asm(l, l->f32, "div.approx.f32 $0, $1, $2;", "=f,f,f", x, 2,
+                          false);
         case OP_RSQRT: return rsqrt(l, x[0]);
         case OP_SQRT:
             return ll_asm(l, l->f32, "sqrt.approx.f32 $0, $1;", "=f,f", x, 1, false);

@@ -42,10 +42,12 @@ put_policy(Asm *a, const Access *x)
     asm_text(a, ", $%d", asm_in(a, policy));
 }
 
+/* LLVM's own loads, of which it merges and moves what it can: around volatile ones as well. */
 static bool
 is_plain(const Access *a)
 {
-    return !a->pred && a->cache == CACHE_NONE && a->evict == EVICT_NONE;
+    return !a->pred && !a->is_volatile && a->cache == CACHE_NONE &&
+           a->evict == EVICT_NONE;
 }
 
 Lv
@@ -54,10 +56,9 @@ ptx_load(Ll *l, const Access *x, Lt type, Lv other)
     if (is_plain(x)) {
         Lv v = LLVMBuildLoad2(l->b, type, x->ptr, "");
         LLVMSetAlignment(v, (unsigned)x->align);
-        LLVMSetVolatile(v, x->is_volatile);
         return v;
     }
-    Asm a = {.l = l};
+    Asm a = asm_new(l);
     Parts p = asm_parts(l, type);
     for (int i = 0; i < p.n; i++)
         asm_out(&a, p.type);
@@ -93,14 +94,14 @@ ptx_store(Ll *l, const Access *x, Lv value)
         LLVMSetAlignment(v, (unsigned)x->align);
         return;
     }
-    Asm a = {.l = l};
+    Asm a = asm_new(l);
     Parts p = asm_parts(l, LLVMTypeOf(value));
     asm_predicate(&a, x->pred);
     asm_text(&a, "st.global");
     put_hints(&a, x);
     asm_suffix(&a, &p);
     asm_text(&a, "[$%d], ", asm_in(&a, x->ptr));
-    int first = a.n_in;
+    int first = a.in.n;
     for (int i = 0; i < p.n; i++)
         asm_in(&a, asm_part(l, &p, value, i));
     asm_list(&a, first, p.n);
@@ -156,13 +157,13 @@ ptx_shared_store(Ll *l, Lv offset, Lv value, int align, Lv pred, const Loc *loc)
         LLVMSetAlignment(v, (unsigned)align);
         return;
     }
-    Asm a = {.l = l};
+    Asm a = asm_new(l);
     Parts p = asm_parts(l, LLVMTypeOf(value));
     asm_predicate(&a, pred);
     asm_text(&a, "st.shared");
     asm_suffix(&a, &p);
     asm_text(&a, "[$%d], ", asm_in(&a, ptx_shared_address(l, offset)));
-    int first = a.n_in;
+    int first = a.in.n;
     for (int i = 0; i < p.n; i++)
         asm_in(&a, asm_part(l, &p, value, i));
     asm_list(&a, first, p.n);
@@ -174,7 +175,7 @@ Lv
 ptx_shared_atomic_add(Ll *l, Lv offset, Lv value, Lv pred, const Loc *loc)
 {
     (void)loc;
-    Asm a = {.l = l};
+    Asm a = asm_new(l);
     asm_out(&a, l->i32);
     asm_predicate(&a, pred);
     int at = asm_in(&a, ptx_shared_address(l, offset));
@@ -195,7 +196,7 @@ ptx_has_async(Ll *l)
 void
 ptx_async_copy(Ll *l, Lv offset, const Access *x)
 {
-    Asm a = {.l = l};
+    Asm a = asm_new(l);
     int to = asm_in(&a, ptx_shared_address(l, offset)), from = asm_in(&a, x->ptr);
     asm_text(&a, "cp.async.%s.shared.global [$%d], [$%d], %d",
              x->bytes == 16 ? "cg" : "ca", to, from, x->bytes);

@@ -12,7 +12,7 @@ ptx_has_mma(Ll *l, MmaKind k)
 static void
 put_operand(Asm *x, Lv *word, int n)
 {
-    int first = x->n_out + x->n_in;
+    int first = x->out.n + x->in.n;
     for (int i = 0; i < n; i++)
         asm_in(x, word[i]);
     asm_vector(x, first, n);
@@ -28,7 +28,7 @@ ptx_mma(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b)
         [MMA_F32] = "f32", [MMA_S32] = "s32",   [MMA_F64] = "f64",
     };
     const MmaShape *s = &mma_shape[k];
-    Asm x = {.l = l};
+    Asm x = asm_new(l);
     for (int i = 0; i < s->d_regs; i++)
         asm_out(&x, LLVMTypeOf(d[i]));
     asm_text(&x, "mma.sync.aligned.m%dn8k%d.row.col.%s.%s.%s.%s ", s->m, s->k,
@@ -68,7 +68,7 @@ void
 ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
 {
     (void)loc;
-    Asm a = {.l = l};
+    Asm a = asm_new(l);
     for (int i = 0; i < n; i++)
         asm_out(&a, l->i32);
     asm_text(&a, "ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16 ", n,
@@ -80,20 +80,14 @@ ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
         out[i] = asm_result(&a, call, i);
 }
 
-bool
-ptx_has_stmatrix(const Comp *c)
-{
-    return c->opt.target.sm >= 90;
-}
-
 void
 ptx_stmatrix(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc)
 {
     (void)loc;
-    Asm a = {.l = l};
+    Asm a = asm_new(l);
     asm_text(&a, "stmatrix.sync.aligned.m8n8.x%d%s.shared.b16 [$%d], ", n,
              trans ? ".trans" : "", asm_in(&a, ptx_shared_address(l, offset)));
-    int first = a.n_in;
+    int first = a.in.n;
     for (int i = 0; i < n; i++)
         asm_in(&a, words[i]);
     asm_vector(&a, first, n);

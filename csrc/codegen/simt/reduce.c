@@ -21,17 +21,11 @@
 #include "codegen/simt/local.h"
 #include "passes/layouts.h"
 
-enum {
-    MAX_DIRECT_BYTES = 32, /* of partial results that each thread reads whole */
-    MAX_DIRECT_WORK = 160, /* instructions, about, that all threads may do alike */
-    HEAVY_OP = 8,          /* instructions of a division or a function */
-};
-
 static void
 reduce_registers(Across *k, int bit, Lv *x, Lv *y)
 {
-    k->reg_left &= ~(1u << bit);
-    for (int r = 0; r < k->n_regs; r++)
+    k->x.reg_left &= ~(1u << bit);
+    for (int r = 0; r < k->x.n_regs; r++)
         if (across_is_live(k, r)) {
             across_get(k, r, x);
             across_get(k, r | 1 << bit, y);
@@ -45,11 +39,11 @@ static void
 reduce_lane_bit(Across *k, int bit, Lv *x, Lv *y)
 {
     Sim *s = k->s;
-    for (int i = 0; i < k->n; i++)
-        y[i] = sim_shuffle_xor(s, arg(k->o, i)->type, x[i], 1 << bit);
-    if (!k->is_commutative) {
+    for (int i = 0; i < k->x.n; i++)
+        y[i] = sim_shuffle_xor(s, arg(k->x.o, i)->type, x[i], 1 << bit);
+    if (!k->x.is_commutative) {
         Lv is_low = sim_all_clear(s, 1u << bit);
-        for (int i = 0; i < k->n; i++) {
+        for (int i = 0; i < k->x.n; i++) {
             Lv own = x[i];
             x[i] = LLVMBuildSelect(s->l->b, is_low, own, y[i], "");
             y[i] = LLVMBuildSelect(s->l->b, is_low, y[i], own, "");
@@ -61,7 +55,7 @@ reduce_lane_bit(Across *k, int bit, Lv *x, Lv *y)
 static void
 reduce_lanes(Across *k, int bit, Lv *x, Lv *y)
 {
-    for (int r = 0; r < k->n_regs; r++)
+    for (int r = 0; r < k->x.n_regs; r++)
         if (across_is_live(k, r)) {
             across_get(k, r, x);
             reduce_lane_bit(k, bit, x, y);
@@ -69,50 +63,11 @@ reduce_lanes(Across *k, int bit, Lv *x, Lv *y)
         }
 }
 
-/* Lanes that hold the same results, enough to read one warp's partial each. */
-static bool
-lanes_for_warps(const Across *k, const Slots *t, int *lane_bit)
-{
-    int n = 0;
-    for (int i = 0; i < k->l->n[IN_LANE] && n < t->log2_warps; i++)
-        if (!k->l->basis[IN_LANE][i] || k->lane_axis >> i & 1)
-            lane_bit[n++] = i;
-    return n == t->log2_warps;
-}
-
 /* ---- results dealt to threads ---- */
-
-/* Instructions of the region, about; 0: it is not simple enough to run in a branch. */
-static int
-region_work(const Op *o)
-{
-    const Block *b = o->regions[0];
-    int work = 0;
-    for (const Op *r = b->first; r != b->last; r = r->next) {
-        bool ok = r->op == OP_CONST || (op_has(r, OPF_ELEM) && op_has(r, OPF_PURE));
-        if (!ok || r->n_regions || op_is_assembly(r))
-            return 0;
-        for (int i = 0; i < r->n_args; i++) {
-            const Val *v = arg(r, i);
-            if ((v->def ? v->def->block : v->block) != b)
-                return 0;
-        }
-        bool heavy = op_has(r, OPF_SLOW | OPF_HEAVY) || r->op == OP_DIV;
-        work += r->op == OP_CONST ? 0 : heavy ? HEAVY_OP : 1;
-    }
-    return work;
-}
-
-static bool
-is_dealt(const Across *k, const Slots *t)
-{
-    int each = (1 << t->log2_which) * ((1 << t->log2_warps) - 1);
-    return t->log2_outer && each * region_work(k->o) > MAX_DIRECT_WORK;
-}
 
 /* Bits of a slot's index that number the results: those below and above the warps'. */
 static Col
-result_bit(const Slots *t, int i)
+result_bit(const AxisSlots *t, int i)
 {
     return (Col)1 << (i < t->warp_at ? i : i + t->log2_warps);
 }
@@ -120,38 +75,38 @@ result_bit(const Slots *t, int i)
 /* The slots of the warps' partials of one result, at `at` bytes: combined into the first,
  * from the lowest warp up. */
 static void
-combine_slots(Across *k, const Slots *t, Lv index, int slot, int base)
+combine_slots(Across *k, const AxisSlots *t, Lv index, int slot, int base)
 {
     Sim *s = k->s;
     int warps = 1 << t->log2_warps;
-    Lv *x = NEW_N(s->a, Lv, k->n * warps), *first = NEW_N(s->a, Lv, k->n);
-    for (int i = 0; i < k->n; i++) {
-        const Type *type = arg(k->o, i)->type;
+    Lv *x = NEW_N(s->a, Lv, k->x.n * warps), *first = NEW_N(s->a, Lv, k->x.n);
+    for (int i = 0; i < k->x.n; i++) {
+        const Type *type = arg(k->x.o, i)->type;
         int bytes = sim_elem_bytes(type);
         for (int w = 0; w < warps; w++) {
             int at = base + (slot + (w << t->warp_at)) * bytes;
             Lv from = sim_shared_offset(s, index, bytes, at);
             Lv one = s->m->shared_load(s->l, from, sim_packed_type(s, type, 1), bytes,
-                                       k->o->loc);
-            sim_unpack(s, type, one, 1, &x[w * k->n + i]);
+                                       k->x.o->loc);
+            sim_unpack(s, type, one, 1, &x[w * k->x.n + i]);
             if (!w)
                 first[i] = from;
         }
-        base += across_operand_bytes(k, t, i);
+        base += axis_operand_bytes(&k->x, t, i);
     }
     for (int step = 1; step < warps; step *= 2)
         for (int w = 0; w < warps; w += 2 * step)
-            across_combine(k, x + w * k->n, x + (w + step) * k->n, x + w * k->n);
-    for (int i = 0; i < k->n; i++) {
-        const Type *type = arg(k->o, i)->type;
+            across_combine(k, x + w * k->x.n, x + (w + step) * k->x.n, x + w * k->x.n);
+    for (int i = 0; i < k->x.n; i++) {
+        const Type *type = arg(k->x.o, i)->type;
         s->m->shared_store(s->l, first[i], sim_pack(s, type, &x[i], 1),
-                           sim_elem_bytes(type), NULL, k->o->loc);
+                           sim_elem_bytes(type), NULL, k->x.o->loc);
     }
 }
 
 /* Thread i combines results i, i + threads, .. */
 static void
-reduce_dealt(Across *k, const Slots *t, int base)
+reduce_dealt(Across *k, const AxisSlots *t, int base)
 {
     Sim *s = k->s;
     Ll *l = s->l;
@@ -176,10 +131,10 @@ reduce_dealt(Across *k, const Slots *t, int base)
     LLVMBuildBr(l->b, after);
     LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(l->b));
     LLVMPositionBuilderAtEnd(l->b, after);
-    sim_barrier(s, k->o->loc);
-    Slots own = *t;
-    Lv *x = NEW_N(s->a, Lv, k->n);
-    for (int r = 0, which = 0; r < k->n_regs; r++)
+    sim_wait(s, k->x.o, WAIT_COMBINED);
+    AxisSlots own = *t;
+    Lv *x = NEW_N(s->a, Lv, k->x.n);
+    for (int r = 0, which = 0; r < k->x.n_regs; r++)
         if (across_is_live(k, r)) {
             across_load_own(k, &own, which++, base, x);
             across_put(k, r, x);
@@ -190,18 +145,17 @@ static void
 reduce_warps(Across *k, int base)
 {
     Sim *s = k->s;
-    Slots t = across_slots(k);
+    AxisSlots t = axis_slots(&k->x);
     int lane_bit[LANE_BITS], which = 0, warps = 1 << t.log2_warps;
     across_store(k, &t, base);
-    sim_barrier(s, k->o->loc);
-    int direct = sim_elem_bytes(arg(k->o, 0)->type) * warps;
-    bool by_lanes = direct > MAX_DIRECT_BYTES && lanes_for_warps(k, &t, lane_bit);
-    if (!by_lanes && is_dealt(k, &t)) {
+    sim_wait(s, k->x.o, WAIT_WRITTEN);
+    if (ir_attr(k->x.o, ATTR_DEALT)) {
         reduce_dealt(k, &t, base);
         return;
     }
-    Lv *x = NEW_N(s->a, Lv, k->n * warps), *y = NEW_N(s->a, Lv, k->n);
-    for (int r = 0; r < k->n_regs; r++) {
+    bool by_lanes = axis_by_lanes(&k->x, &t, lane_bit);
+    Lv *x = NEW_N(s->a, Lv, k->x.n * warps), *y = NEW_N(s->a, Lv, k->x.n);
+    for (int r = 0; r < k->x.n_regs; r++) {
         if (!across_is_live(k, r))
             continue;
         if (by_lanes) {
@@ -212,8 +166,8 @@ reduce_warps(Across *k, int base)
             across_load_all(k, &t, which, base, x);
             for (int step = 1; step < warps; step *= 2)
                 for (int w = 0; w < warps; w += 2 * step)
-                    across_combine(k, x + w * k->n, x + (w + step) * k->n,
-                                   x + w * k->n);
+                    across_combine(k, x + w * k->x.n, x + (w + step) * k->x.n,
+                                   x + w * k->x.n);
         }
         across_put(k, r, x);
         which++;
@@ -223,15 +177,6 @@ reduce_warps(Across *k, int base)
 /* ---- across a cluster ----
  * Every warp sends its partial result to every block: lane i to block i. When all have come, each
  * lane takes one of them and the warp combines. Slots are words: [register][word][warp]. */
-
-static int
-words_of(const Across *k)
-{
-    int n = 0;
-    for (int i = 0; i < k->n; i++)
-        n += (sim_elem_bytes(arg(k->o, i)->type) + 3) / 4;
-    return n;
-}
 
 static Lv
 word_at(Across *k, Lv warp, int slot, int base)
@@ -244,20 +189,20 @@ send_partials(Across *k, int base, int site)
 {
     Sim *s = k->s;
     Ll *l = s->l;
-    Slots t = across_slots(k);
+    AxisSlots t = axis_slots(&k->x);
     static const Col none[LANE_BITS];
     Lv warp = sim_linear(s, none, LANE_BITS, t.warp, s->log2_warps);
     Lv lane = LLVMBuildAnd(l->b, s->tid, ll_i32(l, 31), "");
     Lv pred = LLVMBuildICmp(l->b, LLVMIntULT, lane, ll_i32(l, 1 << s->f->log2_ctas),
                             "");
     int slot = 0;
-    for (int r = 0; r < k->n_regs; r++)
-        for (int i = 0; i < k->n && across_is_live(k, r); i++) {
+    for (int r = 0; r < k->x.n_regs; r++)
+        for (int i = 0; i < k->x.n && across_is_live(k, r); i++) {
             Lv word[2];
-            int n = sim_to_words(s, arg(k->o, i)->type, k->v[i][r], word);
+            int n = sim_to_words(s, arg(k->x.o, i)->type, k->v[i][r], word);
             for (int w = 0; w < n; w++)
                 s->m->cluster_send(l, site, word_at(k, warp, slot++, base), word[w],
-                                   lane, pred, k->o->loc);
+                                   lane, pred, k->x.o->loc);
         }
 }
 
@@ -265,24 +210,24 @@ static void
 reduce_cluster(Across *k)
 {
     Sim *s = k->s;
-    int base = sim_scratch(s, k->o), site = sim_site(s, k->o), slot = 0;
+    int base = sim_scratch(s, k->x.o), site = sim_site(s, k->x.o), slot = 0;
     send_partials(k, base, site);
-    s->m->cluster_wait(s->l, site, k->o->loc);
+    s->m->cluster_wait(s->l, site, k->x.o->loc);
     Col lane[LANE_BITS] = {0};
     for (int i = 0; i < s->log2_warps; i++)
         lane[i] = (Col)1 << i;
     static const Col none[WARP_BITS];
     Lv mine = sim_linear(s, lane, LANE_BITS, none, s->log2_warps);
-    Lv *x = NEW_N(s->a, Lv, k->n), *y = NEW_N(s->a, Lv, k->n);
-    for (int r = 0; r < k->n_regs; r++) {
+    Lv *x = NEW_N(s->a, Lv, k->x.n), *y = NEW_N(s->a, Lv, k->x.n);
+    for (int r = 0; r < k->x.n_regs; r++) {
         if (!across_is_live(k, r))
             continue;
-        for (int i = 0; i < k->n; i++) {
-            const Type *t = arg(k->o, i)->type;
+        for (int i = 0; i < k->x.n; i++) {
+            const Type *t = arg(k->x.o, i)->type;
             Lv word[2];
             for (int w = 0; w < (sim_elem_bytes(t) + 3) / 4; w++)
                 word[w] = s->m->shared_load(s->l, word_at(k, mine, slot++, base),
-                                            s->l->i32, 4, k->o->loc);
+                                            s->l->i32, 4, k->x.o->loc);
             x[i] = sim_from_words(s, t, word);
         }
         for (int i = 0; i < s->log2_warps; i++)
@@ -309,17 +254,6 @@ squeeze(uint32_t v, uint32_t mask)
     return r;
 }
 
-/* The other way. */
-static uint32_t
-spread(uint32_t v, uint32_t mask)
-{
-    uint32_t r = 0;
-    for (int i = 0, n = 0; i < 32; i++)
-        if (mask >> i & 1)
-            r |= (v >> n++ & 1) << i;
-    return r;
-}
-
 typedef struct Partials {
     uint32_t left; /* register bits off the axis: they number the partials */
     Lv *array;     /* [operand] */
@@ -328,15 +262,15 @@ typedef struct Partials {
 static void
 load_partials(Across *k, const Partials *p, Lv at, Lv *x)
 {
-    for (int i = 0; i < k->n; i++)
-        x[i] = sim_local_load(k->s, arg(k->o, i)->type, p->array[i], at);
+    for (int i = 0; i < k->x.n; i++)
+        x[i] = sim_local_load(k->s, arg(k->x.o, i)->type, p->array[i], at);
 }
 
 static void
 store_partials(Across *k, const Partials *p, Lv at, Lv *x)
 {
-    for (int i = 0; i < k->n; i++)
-        sim_local_store(k->s, arg(k->o, i)->type, p->array[i], at, x[i]);
+    for (int i = 0; i < k->x.n; i++)
+        sim_local_store(k->s, arg(k->x.o, i)->type, p->array[i], at, x[i]);
 }
 
 /* The partials that the body of the loop has made, into memory; in the first round along the
@@ -345,12 +279,12 @@ static void
 put_partials(Across *k, Chunks *c, const Partials *p, bool is_first)
 {
     Sim *s = k->s;
-    Lv *x = NEW_N(s->a, Lv, k->n), *y = NEW_N(s->a, Lv, k->n);
+    Lv *x = NEW_N(s->a, Lv, k->x.n), *y = NEW_N(s->a, Lv, k->x.n);
     Col col[MAX_BITS];
     for (int i = 0; i < c->n; i++)
         col[i] = squeeze(1u << c->bit[i], p->left);
     Lv base = sim_xor_columns(s, c->i, col, c->n);
-    for (int r = 0; r < k->n_regs; r++) {
+    for (int r = 0; r < k->x.n_regs; r++) {
         if (!across_is_live(k, r))
             continue;
         Lv at = LLVMBuildAdd(s->l->b, base,
@@ -367,7 +301,7 @@ put_partials(Across *k, Chunks *c, const Partials *p, bool is_first)
 static bool
 crosses_warps(const Across *k)
 {
-    return k->warp_axis && !k->s->f->log2_ctas;
+    return k->x.warp_axis && !k->s->f->log2_ctas;
 }
 
 /* The partials of all lanes and warps, chunk by chunk; those of a cluster later, as a whole. */
@@ -375,29 +309,29 @@ static void
 finish_partials(Across *k, const Partials *p)
 {
     Sim *s = k->s;
-    Lv *x = NEW_N(s->a, Lv, k->n), *y = NEW_N(s->a, Lv, k->n);
-    int scratch = crosses_warps(k) ? sim_scratch(s, k->o) : 0;
+    Lv *x = NEW_N(s->a, Lv, k->x.n), *y = NEW_N(s->a, Lv, k->x.n);
+    int scratch = crosses_warps(k) ? sim_scratch(s, k->x.o) : 0;
     Chunks c = sim_chunks(s, __builtin_popcount(p->left), 0, 0);
     Col col[MAX_BITS];
     for (int i = 0; i < c.n; i++)
         col[i] = (Col)1 << c.bit[i];
-    Lv base = sim_xor_columns(s, c.i, col, c.n), *at = NEW_N(s->a, Lv, k->n_regs);
-    k->reg_left = spread(c.regs, p->left);
+    Lv base = sim_xor_columns(s, c.i, col, c.n), *at = NEW_N(s->a, Lv, k->x.n_regs);
+    k->x.reg_left = spread_bits(c.regs, p->left);
     for (uint32_t i = 0; i <= c.regs; i++) {
-        int r = (int)spread(i, p->left);
+        int r = (int)spread_bits(i, p->left);
         at[r] = LLVMBuildAdd(s->l->b, base, ll_i32(s->l, (int32_t)i), "");
         load_partials(k, p, at[r], x);
         across_put(k, r, x);
     }
-    for (int i = 0; i < k->n_steps; i++)
-        if (k->step[i].in == IN_LANE)
-            reduce_lanes(k, k->step[i].bit, x, y);
+    for (int i = 0; i < k->x.n_steps; i++)
+        if (k->x.step[i].in == IN_LANE)
+            reduce_lanes(k, k->x.step[i].bit, x, y);
     if (crosses_warps(k)) {
         reduce_warps(k, scratch);
-        if (c.n) /* all have read what the next chunk writes */
-            sim_barrier(s, k->o->loc);
+        if (c.n)
+            sim_wait(s, k->x.o, WAIT_READ);
     }
-    for (int r = 0; r < k->n_regs; r++)
+    for (int r = 0; r < k->x.n_regs; r++)
         if (across_is_live(k, r)) {
             across_get(k, r, x);
             store_partials(k, p, at[r], x);
@@ -409,7 +343,7 @@ finish_partials(Across *k, const Partials *p)
 static bool
 keeps_partials(const Sim *s, const Op *o)
 {
-    return sim_is_big(s, result(o, 0)) && !s->f->log2_ctas;
+    return is_big(s->f, result(o, 0)) && !s->f->log2_ctas;
 }
 
 static void
@@ -417,23 +351,23 @@ reduce_chunks(Across *k)
 {
     Sim *s = k->s;
     Ll *l = s->l;
-    Lv *x = NEW_N(s->a, Lv, k->n), *y = NEW_N(s->a, Lv, k->n);
-    uint32_t axis = layout_moves(k->l, IN_REG, (int)ir_attr(k->o, ATTR_AXIS)),
-             all = k->reg_left;
-    Partials p = {.left = all & ~axis, .array = NEW_N(s->a, Lv, k->n)};
-    k->v = NEW_N(s->a, Lv *, k->n);
-    bool is_kept = keeps_partials(s, k->o);
-    for (int i = 0; i < k->n; i++)
-        p.array[i] = is_kept ? sim_local_home(s, result(k->o, i))
-                             : sim_local_array(s, arg(k->o, i)->type,
+    Lv *x = NEW_N(s->a, Lv, k->x.n), *y = NEW_N(s->a, Lv, k->x.n);
+    uint32_t axis = layout_moves(k->x.l, IN_REG, (int)ir_attr(k->x.o, ATTR_AXIS)),
+             all = k->x.reg_left;
+    Partials p = {.left = all & ~axis, .array = NEW_N(s->a, Lv, k->x.n)};
+    k->v = NEW_N(s->a, Lv *, k->x.n);
+    bool is_kept = keeps_partials(s, k->x.o);
+    for (int i = 0; i < k->x.n; i++)
+        p.array[i] = is_kept ? sim_local_home(s, result(k->x.o, i))
+                             : sim_local_array(s, arg(k->x.o, i)->type,
                                                1 << __builtin_popcount(p.left));
-    Chunks c = sim_chunks(s, k->l->n[IN_REG], 0, axis);
-    for (int i = 0; i < k->n; i++)
-        k->v[i] = sim_chunk(s, &c, arg(k->o, i));
-    k->reg_left = c.regs;
-    for (int i = 0; i < k->n_steps; i++)
-        if (k->step[i].in == IN_REG && c.regs >> k->step[i].bit & 1)
-            reduce_registers(k, k->step[i].bit, x, y);
+    Chunks c = sim_chunks(s, k->x.l->n[IN_REG], 0, axis);
+    for (int i = 0; i < k->x.n; i++)
+        k->v[i] = sim_chunk(s, &c, arg(k->x.o, i));
+    k->x.reg_left = c.regs;
+    for (int i = 0; i < k->x.n_steps; i++)
+        if (k->x.step[i].in == IN_REG && c.regs >> k->x.step[i].bit & 1)
+            reduce_registers(k, k->x.step[i].bit, x, y);
     int rounds = __builtin_popcount(axis & ~c.regs); /* the counter's low bits */
     LLVMBasicBlockRef way[2] = {ll_block(l, "first"), ll_block(l, "next")},
                       after = ll_block(l, "combined");
@@ -449,54 +383,35 @@ reduce_chunks(Across *k)
     LLVMPositionBuilderAtEnd(l->b, after);
     sim_chunks_end(s, &c);
     finish_partials(k, &p);
-    k->reg_left = p.left;
-    for (int r = 0; r < k->n_regs && !is_kept; r++)
+    k->x.reg_left = p.left;
+    for (int r = 0; r < k->x.n_regs && !is_kept; r++)
         if (across_is_live(k, r)) {
             load_partials(k, &p, ll_i32(l, (int32_t)squeeze((uint32_t)r, p.left)), x);
             across_put(k, r, x);
         }
-    for (int i = 0; i < k->n && !is_kept; i++)
+    for (int i = 0; i < k->x.n && !is_kept; i++)
         sim_local_free(s, p.array[i]);
-}
-
-int64_t
-sim_reduce_bytes(Sim *s, const Op *o)
-{
-    Across k = across_open(s, o);
-    across_sort(&k, true);
-    if (!k.warp_axis)
-        return 0;
-    for (int i = 0; k.step[i].in != IN_WARP; i++)
-        if (k.step[i].in == IN_REG)
-            k.reg_left &= ~(1u << k.step[i].bit);
-    if (sim_is_big(s, arg(o, 0)) && crosses_warps(&k)) /* the first chunk of them */
-        k.reg_left = spread((1u << s->local->chunk_bits) - 1, k.reg_left);
-    Slots t = across_slots(&k);
-    if (s->f->log2_ctas)
-        return (int64_t)(4 * words_of(&k)) << (t.log2_which + s->log2_warps);
-    return across_bytes(&k, &t);
 }
 
 void
 sim_reduce(Sim *s, const Op *o)
 {
-    Across k = across_open(s, o);
-    across_sort(&k, true);
+    Across k = across_open(s, o, true);
     across_check(&k);
-    const Layout *sliced = layouts_slice(s->c, k.l, (int)ir_attr(o, ATTR_AXIS));
+    const Layout *sliced = layouts_slice(s->c, k.x.l, (int)ir_attr(o, ATTR_AXIS));
     for (int i = 0; i < o->n_results; i++)
         if (result(o, i)->type->rank && result(o, i)->type->layout != sliced)
             sim_bad_layout(s, o);
-    bool is_big = sim_is_big(s, arg(o, 0));
-    if (is_big)
+    bool in_chunks = is_big(s->f, arg(o, 0));
+    if (in_chunks)
         reduce_chunks(&k);
     else
         across_copy_operands(&k);
-    Lv *x = NEW_N(s->a, Lv, k.n), *y = NEW_N(s->a, Lv, k.n);
+    Lv *x = NEW_N(s->a, Lv, k.x.n), *y = NEW_N(s->a, Lv, k.x.n);
     bool warps_done = false;
-    for (int i = 0; i < k.n_steps; i++) {
-        const Step *t = &k.step[i];
-        if (is_big && (t->in != IN_WARP || crosses_warps(&k)))
+    for (int i = 0; i < k.x.n_steps; i++) {
+        const AxisStep *t = &k.x.step[i];
+        if (in_chunks && (t->in != IN_WARP || crosses_warps(&k)))
             continue;
         if (t->in == IN_REG)
             reduce_registers(&k, t->bit, x, y);
@@ -510,9 +425,9 @@ sim_reduce(Sim *s, const Op *o)
             warps_done = true;
         }
     }
-    for (int i = 0; i < k.n && !(is_big && keeps_partials(s, o)); i++) {
+    for (int i = 0; i < k.x.n && !(in_chunks && keeps_partials(s, o)); i++) {
         Lv *to = sim_define(s, result(o, i));
-        for (int r = 0; r < k.n_regs; r++)
+        for (int r = 0; r < k.x.n_regs; r++)
             if (across_is_live(&k, r))
                 *to++ = k.v[i][r];
     }

@@ -41,14 +41,14 @@ is_second(Scan *c, int tid_bit)
 static void
 choose(Scan *c, Lv cond, Lv *x, Lv *y, Lv *to)
 {
-    for (int i = 0; i < c->k.n; i++)
+    for (int i = 0; i < c->k.x.n; i++)
         to[i] = LLVMBuildSelect(c->k.s->l->b, cond, x[i], y[i], "");
 }
 
 static Lv *
 row(Scan *c)
 {
-    return NEW_N(c->k.s->a, Lv, c->k.n);
+    return NEW_N(c->k.s->a, Lv, c->k.x.n);
 }
 
 static bool
@@ -62,12 +62,12 @@ static void
 prepend(Scan *c, Lv *t, int q, Lv cond)
 {
     Lv *x = row(c), *y = row(c);
-    for (int i = 0; i < c->k.n; i++)
+    for (int i = 0; i < c->k.x.n; i++)
         x[i] = c->x[i][q];
     across_combine(&c->k, t, x, y);
     if (cond)
         choose(c, cond, y, x, y);
-    for (int i = 0; i < c->k.n; i++)
+    for (int i = 0; i < c->k.x.n; i++)
         c->x[i][q] = y[i];
 }
 
@@ -77,22 +77,22 @@ static void
 scan_registers(Scan *c, int bit)
 {
     Across *k = &c->k;
-    uint32_t left = k->reg_left & ~(1u << bit);
+    uint32_t left = k->x.reg_left & ~(1u << bit);
     Lv *first = row(c), *second = row(c);
-    for (int r = 0; r < k->n_regs; r++) {
+    for (int r = 0; r < k->x.n_regs; r++) {
         if ((uint32_t)r & ~left)
             continue;
         int upper = r | 1 << bit;
         across_get(k, c->reverse ? upper : r, first);
         across_get(k, c->reverse ? r : upper, second);
         uint32_t second_half = (uint32_t)(c->reverse ? r : upper);
-        for (int q = 0; q < k->n_regs; q++)
-            if (is_held(c, q) && ((uint32_t)q & k->reg_left) == second_half)
+        for (int q = 0; q < k->x.n_regs; q++)
+            if (is_held(c, q) && ((uint32_t)q & k->x.reg_left) == second_half)
                 prepend(c, first, q, NULL);
         across_combine(k, first, second, first);
         across_put(k, r, first);
     }
-    k->reg_left = left;
+    k->x.reg_left = left;
 }
 
 /* ---- lanes, warps ---------------------------------------------------------------------------- */
@@ -102,16 +102,16 @@ static void
 note_before(Scan *c, int r, Lv *total, Lv cond, Lv had)
 {
     Lv *old = row(c), *both = row(c);
-    for (int i = 0; i < c->k.n; i++)
+    for (int i = 0; i < c->k.x.n; i++)
         old[i] = c->before[i][r] ? c->before[i][r] : total[i];
     if (had) {
         across_combine(&c->k, total, old, both);
         choose(c, had, both, total, both);
     } else {
-        memcpy(both, total, (size_t)c->k.n * sizeof *both);
+        memcpy(both, total, (size_t)c->k.x.n * sizeof *both);
     }
     choose(c, cond, both, old, both);
-    for (int i = 0; i < c->k.n; i++)
+    for (int i = 0; i < c->k.x.n; i++)
         c->before[i][r] = both[i];
 }
 
@@ -129,12 +129,12 @@ scan_lanes(Scan *c, int bit)
     Sim *s = k->s;
     Lv second = is_second(c, bit), had = c->has_before;
     Lv *t = row(c), *other = row(c), *x = row(c), *y = row(c);
-    for (int r = 0; r < k->n_regs; r++) {
+    for (int r = 0; r < k->x.n_regs; r++) {
         if (!across_is_live(k, r))
             continue;
         across_get(k, r, t);
-        for (int i = 0; i < k->n; i++)
-            other[i] = sim_shuffle_xor(s, arg(k->o, i)->type, t[i], 1 << bit);
+        for (int i = 0; i < k->x.n; i++)
+            other[i] = sim_shuffle_xor(s, arg(k->x.o, i)->type, t[i], 1 << bit);
         note_before(c, r, other, second, had);
         choose(c, second, other, t, x);
         choose(c, second, t, other, y);
@@ -149,30 +149,30 @@ scan_warps(Scan *c)
 {
     Across *k = &c->k;
     Sim *s = k->s;
-    Slots t = across_slots(k);
+    AxisSlots t = axis_slots(&k->x);
     if (c->scratch < 0)
-        c->scratch = sim_scratch(s, k->o);
+        c->scratch = sim_scratch(s, k->x.o);
     int base = c->scratch, which = 0, warps = 1 << t.log2_warps;
     across_store(k, &t, base);
-    sim_barrier(s, k->o->loc);
+    sim_wait(s, k->x.o, WAIT_WRITTEN);
     Col none[LANE_BITS] = {0}, bits[WARP_BITS] = {0};
     for (int i = 0; i < WARP_BITS; i++)
-        if (k->warp_axis >> i & 1)
+        if (k->x.warp_axis >> i & 1)
             bits[i] = t.warp[i] >> t.warp_at;
     Lv mine = sim_linear(s, none, LANE_BITS, bits, s->log2_warps), had = c->has_before;
     int first = c->reverse ? warps - 1 : 0;
     Lv any = LLVMBuildICmp(s->l->b, LLVMIntNE, mine, ll_i32(s->l, first), "");
-    Lv *all = NEW_N(s->a, Lv, k->n * warps), *sum = row(c), *before = row(c);
-    for (int r = 0; r < k->n_regs; r++) {
+    Lv *all = NEW_N(s->a, Lv, k->x.n * warps), *sum = row(c), *before = row(c);
+    for (int r = 0; r < k->x.n_regs; r++) {
         if (!across_is_live(k, r))
             continue;
         across_load_all(k, &t, which++, base, all);
         for (int w = 0; w < warps; w++) {
             int number = c->reverse ? warps - 1 - w : w;
-            Lv *total = all + number * k->n;
+            Lv *total = all + number * k->x.n;
             if (w == 0) {
-                memcpy(sum, total, (size_t)k->n * sizeof *sum);
-                memcpy(before, sum, (size_t)k->n * sizeof *sum);
+                memcpy(sum, total, (size_t)k->x.n * sizeof *sum);
+                memcpy(before, sum, (size_t)k->x.n * sizeof *sum);
                 continue;
             }
             Lv is_mine = LLVMBuildICmp(s->l->b, LLVMIntEQ, mine, ll_i32(s->l, number),
@@ -194,15 +194,15 @@ flush(Scan *c)
     if (!c->has_before)
         return;
     Lv *t = row(c);
-    for (int q = 0; q < k->n_regs; q++) {
+    for (int q = 0; q < k->x.n_regs; q++) {
         if (!is_held(c, q))
             continue;
-        for (int i = 0; i < k->n; i++)
-            t[i] = c->before[i][(uint32_t)q & k->reg_left];
+        for (int i = 0; i < k->x.n; i++)
+            t[i] = c->before[i][(uint32_t)q & k->x.reg_left];
         prepend(c, t, q, c->has_before);
     }
-    for (int i = 0; i < k->n; i++)
-        memset(c->before[i], 0, (size_t)k->n_regs * sizeof(Lv));
+    for (int i = 0; i < k->x.n; i++)
+        memset(c->before[i], 0, (size_t)k->x.n_regs * sizeof(Lv));
     c->has_before = NULL;
 }
 
@@ -211,15 +211,15 @@ static void
 scan_steps(Scan *c)
 {
     Across *k = &c->k;
-    for (int i = 0; i < k->n; i++) {
-        k->v[i] = NEW_N(k->s->a, Lv, k->n_regs);
-        memcpy(k->v[i], c->x[i], (size_t)k->n_regs * sizeof(Lv));
-        c->before[i] = NEW_N(k->s->a, Lv, k->n_regs);
+    for (int i = 0; i < k->x.n; i++) {
+        k->v[i] = NEW_N(k->s->a, Lv, k->x.n_regs);
+        memcpy(k->v[i], c->x[i], (size_t)k->x.n_regs * sizeof(Lv));
+        c->before[i] = NEW_N(k->s->a, Lv, k->x.n_regs);
     }
-    k->reg_left = c->regs;
+    k->x.reg_left = c->regs;
     bool warps_done = false;
-    for (int i = 0; i < k->n_steps; i++) {
-        const Step *t = &k->step[i];
+    for (int i = 0; i < k->x.n_steps; i++) {
+        const AxisStep *t = &k->x.step[i];
         if (t->in == IN_REG && c->regs >> t->bit & 1) {
             flush(c);
             scan_registers(c, t->bit);
@@ -235,47 +235,6 @@ scan_steps(Scan *c)
 
 /* ---- chunks --------------------------------------------------------------------------------- */
 
-/* How a big operand is cut: `regs` are one chunk, and the others are counted, those along the
- * axis from its lowest up. False: a chunk would have too many. */
-typedef struct Cut {
-    uint32_t regs;
-    int bit[MAX_BITS], n, n_axis;
-} Cut;
-
-static bool
-cut(const Across *k, Cut *c)
-{
-    enum { MOST_BITS = 8 };
-    int bits = k->s->local->chunk_bits;
-    int last = 0, n_inside = 0;
-    uint32_t axis = 0;
-    *c = (Cut){0};
-    for (int i = 0; i < k->n_steps; i++)
-        last = k->step[i].in == IN_REG ? last : i;
-    for (int i = 0; i < k->n_steps; i++) {
-        int bit = k->step[i].bit;
-        if (k->step[i].in != IN_REG)
-            continue;
-        axis |= 1u << bit;
-        if (i < last || n_inside < bits) {
-            c->regs |= 1u << bit;
-            n_inside++;
-        } else {
-            c->bit[c->n++] = bit;
-        }
-    }
-    c->n_axis = c->n;
-    for (int i = 0; i < k->l->n[IN_REG]; i++) {
-        if (axis >> i & 1)
-            continue;
-        if (n_inside < bits && ++n_inside)
-            c->regs |= 1u << i;
-        else
-            c->bit[c->n++] = i;
-    }
-    return n_inside <= MOST_BITS;
-}
-
 /* What came before a chunk, of each live register. */
 typedef struct Carry {
     Lv **phi; /* [n][n_regs] */
@@ -287,12 +246,12 @@ open_carry(Scan *c, const Chunks *chunks, uint32_t live, int n_axis)
 {
     Across *k = &c->k;
     Ll *l = k->s->l;
-    Carry y = {.phi = NEW_N(k->s->a, Lv *, k->n)};
-    for (int i = 0; i < k->n; i++) {
-        Lt type = ll_type(l, arg(k->o, i)->type);
+    Carry y = {.phi = NEW_N(k->s->a, Lv *, k->x.n)};
+    for (int i = 0; i < k->x.n; i++) {
+        Lt type = ll_type(l, arg(k->x.o, i)->type);
         Lv none = LLVMConstNull(type);
-        y.phi[i] = NEW_N(k->s->a, Lv, k->n_regs);
-        for (int r = 0; r < k->n_regs; r++) {
+        y.phi[i] = NEW_N(k->s->a, Lv, k->x.n_regs);
+        for (int r = 0; r < k->x.n_regs; r++) {
             if ((uint32_t)r & ~live)
                 continue;
             y.phi[i][r] = LLVMBuildPhi(l->b, type, "");
@@ -311,13 +270,13 @@ carry_on(Scan *c, const Carry *y)
 {
     Across *k = &c->k;
     Lv *before = row(c), *total = row(c), *both = row(c);
-    for (int r = 0; r < k->n_regs; r++) {
+    for (int r = 0; r < k->x.n_regs; r++) {
         if (!across_is_live(k, r))
             continue;
-        for (int i = 0; i < k->n; i++)
+        for (int i = 0; i < k->x.n; i++)
             before[i] = y->phi[i][r];
-        for (int q = 0; q < k->n_regs; q++)
-            if (is_held(c, q) && ((uint32_t)q & k->reg_left) == (uint32_t)r)
+        for (int q = 0; q < k->x.n_regs; q++)
+            if (is_held(c, q) && ((uint32_t)q & k->x.reg_left) == (uint32_t)r)
                 prepend(c, before, q, y->is_there);
         across_get(k, r, total);
         across_combine(k, before, total, both);
@@ -331,92 +290,65 @@ close_carry(Scan *c, const Carry *y)
 {
     Across *k = &c->k;
     LLVMBasicBlockRef end = LLVMGetInsertBlock(k->s->l->b);
-    for (int i = 0; i < k->n; i++)
-        for (int r = 0; r < k->n_regs; r++)
+    for (int i = 0; i < k->x.n; i++)
+        for (int r = 0; r < k->x.n_regs; r++)
             if (y->phi[i][r])
                 LLVMAddIncoming(y->phi[i][r], &k->v[i][r], &end, 1);
 }
 
 static void
-scan_chunks(Scan *c, const Cut *how)
+scan_chunks(Scan *c, const AxisCut *how)
 {
     Across *k = &c->k;
     Sim *s = k->s;
-    uint32_t axis = layout_moves(k->l, IN_REG, (int)ir_attr(k->o, ATTR_AXIS));
-    if (k->warp_axis)
-        c->scratch = sim_scratch(s, k->o);
+    uint32_t axis = layout_moves(k->x.l, IN_REG, (int)ir_attr(k->x.o, ATTR_AXIS));
+    if (k->x.warp_axis)
+        c->scratch = sim_scratch(s, k->x.o);
     Chunks chunks = sim_rounds(s, NULL, how->regs, how->bit, how->n);
     Carry carry = open_carry(c, &chunks, how->regs & ~axis, how->n_axis);
     if (c->reverse) /* from the high end of the axis down */
         chunks.i = LLVMBuildXor(s->l->b, chunks.i, ll_i32(s->l, (1 << how->n_axis) - 1),
                                 "");
     c->regs = how->regs;
-    for (int i = 0; i < k->n; i++)
-        c->x[i] = sim_chunk(s, &chunks, arg(k->o, i));
+    for (int i = 0; i < k->x.n; i++)
+        c->x[i] = sim_chunk(s, &chunks, arg(k->x.o, i));
     scan_steps(c);
     if (how->n_axis)
         carry_on(c, &carry);
-    for (int i = 0; i < k->n; i++)
-        sim_chunk_keep(s, &chunks, result(k->o, i), c->x[i]);
-    if (k->warp_axis) /* all have read what the next chunk writes */
-        sim_barrier(s, k->o->loc);
+    for (int i = 0; i < k->x.n; i++)
+        sim_chunk_keep(s, &chunks, result(k->x.o, i), c->x[i]);
+    if (k->x.warp_axis)
+        sim_wait(s, k->x.o, WAIT_READ);
     close_carry(c, &carry);
     sim_chunks_end(s, &chunks);
 }
 
-bool
-sim_scans_chunks(Sim *s, const Op *o)
-{
-    Across k = across_open(s, o);
-    Cut how;
-    across_sort(&k, false);
-    return cut(&k, &how);
-}
-
 /* ---- the op ------------------------------------------------------------------------------------ */
-
-int64_t
-sim_scan_bytes(Sim *s, const Op *o)
-{
-    Across k = across_open(s, o);
-    Cut how;
-    across_sort(&k, false);
-    if (!k.warp_axis)
-        return 0;
-    if (sim_is_big(s, arg(o, 0)) && cut(&k, &how))
-        k.reg_left = how.regs;
-    for (int i = 0; k.step[i].in != IN_WARP; i++)
-        if (k.step[i].in == IN_REG)
-            k.reg_left &= ~(1u << k.step[i].bit);
-    Slots t = across_slots(&k);
-    return across_bytes(&k, &t);
-}
 
 void
 sim_scan(Sim *s, const Op *o)
 {
-    Scan c = {.k = across_open(s, o),
+    Scan c = {.k = across_open(s, o, false),
               .reverse = ir_attr(o, ATTR_REVERSE) != 0,
               .scratch = -1};
     Across *k = &c.k;
-    Cut how;
-    across_sort(k, false);
+    AxisCut how;
     across_check(k);
-    k->v = NEW_N(s->a, Lv *, k->n);
-    c.x = NEW_N(s->a, Lv *, k->n);
-    c.before = NEW_N(s->a, Lv *, k->n);
-    for (int i = 0; i < k->n; i++)
-        if (result(o, i)->type->layout != k->l)
+    k->v = NEW_N(s->a, Lv *, k->x.n);
+    c.x = NEW_N(s->a, Lv *, k->x.n);
+    c.before = NEW_N(s->a, Lv *, k->x.n);
+    for (int i = 0; i < k->x.n; i++)
+        if (result(o, i)->type->layout != k->x.l)
             sim_bad_layout(s, o);
-    if (sim_is_big(s, arg(o, 0)) && cut(k, &how)) {
+    if (is_big(s->f, arg(o, 0)) && axis_cut(&k->x, s->f->chunk_bits, &how)) {
         scan_chunks(&c, &how);
         return;
     }
-    c.regs = (uint32_t)k->n_regs - 1;
-    for (int i = 0; i < k->n; i++) {
+    c.regs = (uint32_t)k->x.n_regs - 1;
+    for (int i = 0; i < k->x.n; i++) {
         Lv *x = sim_val(s, arg(o, i));
         c.x[i] = sim_define(s, result(o, i));
-        memcpy(c.x[i], x, (size_t)k->n_regs * sizeof(Lv));
+        memcpy(c.x[i], x, (size_t)k->x.n_regs * sizeof(Lv));
     }
     scan_steps(&c);
 }

@@ -42,6 +42,22 @@ flips_in_place(const Op *o)
     return n > 1;
 }
 
+/* Where the slot begins that operands smem and smem + 1 of o name. */
+static Lv
+slot_place(Sim *s, const Op *o, int smem)
+{
+    Ll *b = s->l;
+    const Val *v = arg(o, smem);
+    int each = log2_of((int)(ty_numel(v->type) * sim_elem_bytes(v->type))),
+        unit = (int)ir_attr(v->def, ATTR_UNIT);
+    Lv slot = sim_val(s, arg(o, smem + 1))[0];
+    if (unit > each)
+        slot = LLVMBuildLShr(b->b, slot, ll_i32(b, unit - each), "");
+    else if (unit < each)
+        slot = LLVMBuildShl(b->b, slot, ll_i32(b, each - unit), "");
+    return LLVMBuildAdd(b->b, slot, sim_val(s, v)[0], "");
+}
+
 static Place
 place_of(Sim *s, const Op *o, int smem, const Col *lane, const Layout *l,
          const Col *offset_of)
@@ -57,14 +73,8 @@ place_of(Sim *s, const Op *o, int smem, const Col *lane, const Layout *l,
         p.can_have |= warps[i] = f2_mul(offset_of, bits, l->basis[IN_WARP][i]) *
                                  (Col)bytes;
     p.thread = sim_linear(s, lanes, LANE_BITS, warps, s->log2_warps);
-    int each = log2_of((int)(ty_numel(v->type) * bytes)),
-        unit = (int)ir_attr(v->def, ATTR_UNIT);
-    p.slot = sim_val(s, arg(o, smem + 1))[0];
-    if (unit > each)
-        p.slot = LLVMBuildLShr(b->b, p.slot, ll_i32(b, unit - each), "");
-    else if (unit < each)
-        p.slot = LLVMBuildShl(b->b, p.slot, ll_i32(b, each - unit), "");
-    p.slot = LLVMBuildAdd(b->b, p.slot, sim_val(s, v)[0], "");
+    int each = log2_of((int)(ty_numel(v->type) * bytes));
+    p.slot = slot_place(s, o, smem);
     if (flips_in_place(o))
         p.both = LLVMBuildAdd(b->b, p.slot, p.thread, "");
     p.below = MIN((Col)1 << each, (Col)SHARED_ALIGN);
@@ -96,13 +106,6 @@ lane_offsets(const Layout *l, const Col *offset_of, Col *lane)
 }
 
 /* ---- alloc, store, copy ---------------------------------------------------------- */
-
-int64_t
-sim_shared_alloc_bytes(const Op *o)
-{
-    const Type *t = result(o, 0)->type;
-    return ty_numel(t) * sim_elem_bytes(t) * t->slots;
-}
 
 void
 sim_shared_alloc(Sim *s, const Op *o)
@@ -198,6 +201,12 @@ sim_async_copy(Sim *s, const Op *o)
         Col by = f2_mul(offset_of, layout_bits(l), flat) * (Col)sim_elem_bytes(elem);
         s->m->async_copy(s->l, address(s, &p, by), &a);
     }
+}
+
+void
+sim_shared_view(Sim *s, const Op *o)
+{
+    sim_define(s, result(o, 0))[0] = slot_place(s, o, 0);
 }
 
 /* ---- reads ----------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
  *     local.c chunks.c    values with too many registers: loops over chunks of them
  *     control.c       for, while, if; carry.c: of big values
  *     words.c         elements <-> 32-bit words: packing, shuffles
- *     scratch.c       shared memory of each op, and where a barrier must stand
+ *     scratch.c       the places of ops in shared memory, and their waits
  *     memory.c        load, store, atomics
  *     shared.c        shared memory as a value; asynchronous copies
  *     reduce.c scan.c convert.c dot.c lookup.c      the ops that threads do together
@@ -33,10 +33,9 @@ typedef struct Sim {
     Lv tid;              /* i32: lane bits, then warp bits */
     Lv setup_end;        /* the branch that ends the block of per-thread constants */
     Map linear, flipped, owners; /* what that block has computed already */
-    Map scratch;                 /* Op -> Scratch */
     Map word_of;                 /* element Lv -> Word: where it was unpacked from */
     int shared_bytes;
-    int n_sites; /* exchanges of a cluster */
+    int first_mbar; /* of the exchanges of a cluster */
 } Sim;
 
 /* ---- distribute.c ---------------------------------------------------------------------- */
@@ -73,14 +72,8 @@ void sim_reg_map(Sim *s, const Op *o, Col *map);
 int sim_half_bit(Sim *s, const Op *o);
 
 /* ---- local.c: see there ------------------------------------------------------------------ */
-/* More code than LLVM and ptxas get through in minutes. The limit is where libraries are: a
- * top-k of 2048 by one warp, written out as a sorting network, counts for 350,000 (three
- * seconds here, a minute in ptxas). */
-enum { SIM_MAX_CODE = 1 << 19 };
 void sim_local_open(Sim *s);  /* decides which values are big */
 void sim_local_close(Sim *s); /* raises if they are more than a thread's memory */
-int64_t sim_code_size(Sim *s);
-bool sim_is_big(const Sim *s, const Val *v);
 /* Has o been dealt with as an op on a big value? */
 bool sim_local_op(Sim *s, const Op *o);
 Lv *sim_whole(Sim *s, const Val *v);   /* all registers of a big value, for this op */
@@ -130,18 +123,12 @@ SimVector sim_vector(const int *bit, int log2); /* of these register bits, low f
 SimVector sim_copy_vector(Sim *s, const Op *o);
 
 /* ---- scratch.c ----------------------------------------------------------------------------- */
-typedef struct Scratch {
-    int at, size;       /* bytes */
-    bool needs_barrier; /* before the first write: somebody may still read the place */
-    bool warp_local;    /* inside, only the warp waits for itself */
-    int site; /* of a reduction across a cluster: the number of its exchange */
-} Scratch;
-void sim_plan_scratch(Sim *s);
-/* Where o's scratch begins; emits the barrier it needs. */
-int sim_scratch(Sim *s, const Op *o);
-int sim_scratch_bytes(Sim *s, const Op *o);
-int sim_site(Sim *s, const Op *o);
-void sim_barrier(Sim *s, const Loc *loc); /* all threads of the program */
+void sim_check_places(Sim *s);
+int sim_site(Sim *s, const Op *o); /* the number of its exchange in a cluster */
+int sim_scratch(Sim *s,
+                const Op *o); /* where o's place begins; waits until it is free */
+void sim_wait(Sim *s, const Op *o, int which); /* WAIT_*, where o has that one */
+void sim_barrier(Sim *s, const Loc *loc);      /* all threads of the program */
 /* Index * bytes + at. */
 Lv sim_shared_offset(Sim *s, Lv index, int elem_bytes, int at);
 
@@ -153,8 +140,6 @@ void sim_costs_enter(Ll *l, const Op *o); /* what is asked next is o's */
 void sim_costs_report(Ll *l, Func *f);    /* into f->report */
 
 /* ---- the rest -------------------------------------------------------------------------------- */
-enum { SHARED_ALIGN = 1024 }; /* of a shared_alloc */
-int64_t sim_shared_alloc_bytes(const Op *o);
 void sim_shared_alloc(Sim *s, const Op *o);
 void sim_shared_load(Sim *s, const Op *o);
 void sim_shared_store(Sim *s, const Op *o);
@@ -169,26 +154,15 @@ void sim_reduce(Sim *s, const Op *o);
 void sim_scan(Sim *s, const Op *o);
 void sim_convert(Sim *s, const Op *o);
 void sim_dot(Sim *s, const Op *o);
+void sim_mma_start(Sim *s, const Op *o); /* wgmma.c */
+void sim_mma_open(Sim *s, const Op *o);
+void sim_mma_wait(Sim *s, const Op *o);
+void sim_shared_view(Sim *s, const Op *o);
 void sim_gather(Sim *s, const Op *o);
 void sim_share_results(Sim *s, const Op *o);
 void sim_inline_asm(Sim *s, const Op *o); /* assembly.c */
-bool sim_asm_by_owners(const Op *o);      /* its copies of an element do not run */
 void sim_histogram(Sim *s, const Op *o);
-/* Bytes of shared memory each wants; 0: none. */
-int64_t sim_shared_result_bytes(const Op *o); /* of what only owners computed */
-int64_t sim_reduce_bytes(Sim *s, const Op *o);
-int64_t sim_scan_bytes(Sim *s, const Op *o);
-int64_t sim_convert_bytes(Sim *s, const Op *o, bool *warp_local);
-const ConvPlan *sim_convert_plan(Sim *s, const Op *o); /* without matrices */
 /* convert_big.c: through shared memory and chunk by chunk, where it can be. */
-bool sim_converts_chunks(Sim *s, const Op *o);
-bool sim_convert_is_big(Sim *s, const Op *o); /* and can be */
 void sim_convert_big(Sim *s, const Op *o, const ConvPlan *p);
-/* Until the threads that exchange elements have met: a warp, or all. */
-void sim_convert_wait(Sim *s, const Op *o, const ConvPlan *p);
-bool sim_scans_chunks(Sim *s, const Op *o);
-int64_t sim_dot_bytes(Sim *s, const Op *o, int room); /* less, where room is scarce */
-int64_t sim_gather_bytes(Sim *s, const Op *o);
-int64_t sim_histogram_bytes(Sim *s, const Op *o);
 
 #endif

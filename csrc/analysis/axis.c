@@ -1,0 +1,196 @@
+/* axis: the bits along an axis that is reduced or scanned, as steps; the slots in shared
+ * memory where partial results of warps meet; how a big operand is cut along it.
+ */
+#include "analysis/analysis.h"
+
+enum {
+    MAX_DIRECT_BYTES = 32, /* of partial results that each thread reads whole */
+    MAX_DIRECT_WORK = 160, /* instructions, about, that all threads may do alike */
+};
+
+static bool
+is_commutative(const Op *o)
+{
+    const Op *f = ir_combine_op(o);
+    return f && op_has(f, OPF_COMM);
+}
+
+void
+axis_sort(Axis *k, bool by_kind)
+{
+    for (int i = 1; i < k->n_steps; i++)
+        for (int j = i; j > 0; j--) {
+            AxisStep a = k->step[j - 1], b = k->step[j];
+            if (by_kind && a.in != b.in ? a.in < b.in : a.basis < b.basis)
+                break;
+            k->step[j - 1] = b;
+            k->step[j] = a;
+        }
+}
+
+Axis
+axis_open(const Op *o)
+{
+    Axis k = {.o = o, .l = arg(o, 0)->type->layout, .n = o->n_args};
+    int axis = (int)ir_attr(o, ATTR_AXIS);
+    k.n_regs = 1 << k.l->n[IN_REG];
+    k.is_commutative = is_commutative(o);
+    for (int in = IN_REG; in <= IN_WARP; in++) {
+        uint32_t moves = layout_moves(k.l, (InDim)in, axis);
+        for (int i = 0; i < k.l->n[in]; i++)
+            if (moves >> i & 1)
+                k.step[k.n_steps++] = (AxisStep){(InDim)in, i, k.l->basis[in][i]};
+    }
+    k.lane_axis = layout_moves(k.l, IN_LANE, axis);
+    k.warp_axis = layout_moves(k.l, IN_WARP, axis);
+    k.reg_left = (uint32_t)k.n_regs - 1;
+    return k;
+}
+
+/* ---- slots -------------------------------------------------------------------------------- */
+
+AxisSlots
+axis_slots(const Axis *k)
+{
+    AxisSlots t = {.log2_which = __builtin_popcount(k->reg_left)};
+    for (int i = 0; i < k->l->n[IN_LANE]; i++)
+        t.log2_outer += k->l->basis[IN_LANE][i] && !(k->lane_axis >> i & 1);
+    for (int i = 0; i < k->l->n[IN_WARP]; i++)
+        t.log2_outer += k->l->basis[IN_WARP][i] && !(k->warp_axis >> i & 1);
+    if (t.log2_outer) {
+        t.log2_vec = t.log2_which;
+        for (int i = 0; i < k->n; i++) {
+            int bytes = ty_bytes(arg(k->o, i)->type);
+            t.log2_vec = MIN(t.log2_vec, __builtin_ctz(16u / (unsigned)bytes));
+        }
+        t.warp_at = t.log2_vec + t.log2_outer;
+    }
+    int at = t.log2_vec;
+    for (int i = 0; i < k->l->n[IN_LANE]; i++)
+        if (k->l->basis[IN_LANE][i] && !(k->lane_axis >> i & 1))
+            t.lane[i] = (Col)1 << at++;
+    for (int i = 0; i < k->l->n[IN_WARP]; i++)
+        if (k->l->basis[IN_WARP][i] && !(k->warp_axis >> i & 1))
+            t.warp[i] = (Col)1 << at++;
+    for (int i = 0; i < k->n_steps; i++) /* sorted by basis among the warps */
+        if (k->step[i].in == IN_WARP)
+            t.warp[k->step[i].bit] = (Col)1 << (t.warp_at + t.log2_warps++);
+    return t;
+}
+
+static int64_t
+operand_bytes(const AxisSlots *t, const Type *type)
+{
+    int64_t bytes = (int64_t)ty_bytes(type)
+                    << (t->log2_warps + t->log2_outer + t->log2_which);
+    return (bytes + 15) / 16 * 16;
+}
+
+int64_t
+axis_bytes(const Axis *k, const AxisSlots *t)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < k->n; i++)
+        bytes += operand_bytes(t, arg(k->o, i)->type);
+    return bytes;
+}
+
+int
+axis_operand_bytes(const Axis *k, const AxisSlots *t, int i)
+{
+    return (int)operand_bytes(t, arg(k->o, i)->type);
+}
+
+/* ---- who combines what warps found -------------------------------------------------------- */
+
+/* Lanes that hold the same results, enough to read one warp's partial each. */
+static bool
+lanes_for_warps(const Axis *k, const AxisSlots *t, int *lane_bit)
+{
+    int n = 0;
+    for (int i = 0; i < k->l->n[IN_LANE] && n < t->log2_warps; i++)
+        if (!k->l->basis[IN_LANE][i] || k->lane_axis >> i & 1)
+            lane_bit[n++] = i;
+    return n == t->log2_warps;
+}
+
+bool
+axis_by_lanes(const Axis *k, const AxisSlots *t, int *lane_bit)
+{
+    int direct = ty_bytes(arg(k->o, 0)->type) << t->log2_warps;
+    return direct > MAX_DIRECT_BYTES && lanes_for_warps(k, t, lane_bit);
+}
+
+/* Instructions of the region, about; 0: it is not simple enough to run in a branch. */
+static int
+region_work(const Op *o)
+{
+    const Block *b = o->regions[0];
+    int work = 0;
+    for (const Op *r = b->first; r != b->last; r = r->next) {
+        bool ok = r->op == OP_CONST || (op_has(r, OPF_ELEM) && op_has(r, OPF_PURE));
+        if (!ok || r->n_regions || op_is_assembly(r))
+            return 0;
+        for (int i = 0; i < r->n_args; i++) {
+            const Val *v = arg(r, i);
+            if ((v->def ? v->def->block : v->block) != b)
+                return 0;
+        }
+        work += r->op == OP_CONST ? 0 : element_cost(r);
+    }
+    return work;
+}
+
+bool
+axis_is_dealt(const Axis *k, const AxisSlots *t)
+{
+    int each = (1 << t->log2_which) * ((1 << t->log2_warps) - 1);
+    int lane_bit[LANE_BITS];
+    return !axis_by_lanes(k, t, lane_bit) && t->log2_outer &&
+           each * region_work(k->o) > MAX_DIRECT_WORK;
+}
+
+/* ---- chunks of a big operand ------------------------------------------------------------- */
+
+uint32_t
+spread_bits(uint32_t v, uint32_t mask)
+{
+    uint32_t r = 0;
+    for (int i = 0, n = 0; i < 32; i++)
+        if (mask >> i & 1)
+            r |= (v >> n++ & 1) << i;
+    return r;
+}
+
+bool
+axis_cut(const Axis *k, int bits, AxisCut *c)
+{
+    enum { MOST_BITS = 8 };
+    int last = 0, n_inside = 0;
+    uint32_t axis = 0;
+    *c = (AxisCut){0};
+    for (int i = 0; i < k->n_steps; i++)
+        last = k->step[i].in == IN_REG ? last : i;
+    for (int i = 0; i < k->n_steps; i++) {
+        int bit = k->step[i].bit;
+        if (k->step[i].in != IN_REG)
+            continue;
+        axis |= 1u << bit;
+        if (i < last || n_inside < bits) {
+            c->regs |= 1u << bit;
+            n_inside++;
+        } else {
+            c->bit[c->n++] = bit;
+        }
+    }
+    c->n_axis = c->n;
+    for (int i = 0; i < k->l->n[IN_REG]; i++) {
+        if (axis >> i & 1)
+            continue;
+        if (n_inside < bits && ++n_inside)
+            c->regs |= 1u << i;
+        else
+            c->bit[c->n++] = i;
+    }
+    return n_inside <= MOST_BITS;
+}

@@ -1,0 +1,103 @@
+/* convert: which way values take to other threads. layout_plan says how (layout.h); for 16-bit
+ * elements either end of the way through shared memory may be done by matrices:
+ *
+ *     ldmatrix    each lane hands in the address of a row of 16 bytes, and the rows come
+ *                 back dealt out as the fragments want them
+ *     stmatrix    the same the other way (sm_90 on): fragments go out as rows, where a
+ *                 plain store would write 4 bytes at a time
+ *
+ * Which lane hands in which row is a layout, too: `rows` below. A buffer that suits a plan
+ * from the source to `rows` with 16-byte rows serves ldmatrix without bank conflicts, so
+ * the plan is asked for that layout and its second half is not used. For stmatrix the plan
+ * starts at the rows of the source; each of its stores is one instruction.
+ */
+#include "analysis/analysis.h"
+
+const ConvPlan *
+convert_plan(Comp *c, const Op *o)
+{
+    const Type *from = arg(o, 0)->type, *to = result(o, 0)->type;
+    return layout_plan(c, from->layout, to->layout, ty_bytes(to) * 8);
+}
+
+/* A register bit of the result is one of the plan's vector, of its passes, or of the rest,
+ * unless a register repeats another: then not every bit has a part of its own. */
+static bool
+plan_has_chunks(const ConvPlan *p, const Layout *dst)
+{
+    return p->kind <= CONV_REGS ||
+           (p->kind == CONV_SHARED && 1 << dst->n[IN_REG] == p->n_loads * p->n_reps
+                                                                 << p->log2_load);
+}
+
+bool
+convert_has_chunks(Comp *c, const Op *o)
+{
+    return plan_has_chunks(convert_plan(c, o), result(o, 0)->type->layout);
+}
+
+bool
+convert_is_big(const Func *f, const Op *o)
+{
+    return (is_big(f, arg(o, 0)) || is_big(f, result(o, 0))) &&
+           convert_has_chunks(f->c, o);
+}
+
+/* way with ldmatrix at its end, if that can be. */
+static void
+try_ldmatrix(Comp *c, ConvWay *way, const Layout *from, const Layout *to)
+{
+    for (int trans = 0; trans < 2 && !way->to.n; trans++) {
+        MatrixRows r = layout_matrix_rows(c, to, trans);
+        const ConvPlan *p = r.n ? layout_plan(c, from, r.rows, 16) : NULL;
+        if (p && p->kind == CONV_SHARED && p->n_reps == 1 && p->log2_load == 3 &&
+            layout_rows_fit(p, r.rows))
+            *way = (ConvWay){p, {0}, r};
+    }
+}
+
+/* Instructions that touch the buffer. All ways move the same bytes without conflicts. */
+static int
+n_accesses(const ConvWay *way, const Layout *to)
+{
+    const ConvPlan *p = way->plan;
+    int loads = way->to.n ? (1 << to->n[IN_REG]) / (2 * way->to.n)
+                          : p->n_reps * p->n_loads;
+    return p->n_reps * p->n_stores + loads;
+}
+
+/* way with stmatrix at its start, if that is shorter; the end stays or becomes plain. */
+static void
+try_stmatrix(Comp *c, ConvWay *way, const Layout *from, const Layout *to)
+{
+    const ConvWay old = *way;
+    for (int i = 0; i < 4; i++) { /* trans or not; both ends or this one */
+        MatrixRows none = {0}, r = layout_matrix_rows(c, from, i & 1);
+        ConvWay k = {.from = r, .to = i & 2 ? none : old.to};
+        if (!r.n || (!old.to.n && !(i & 2)))
+            continue;
+        const Layout *end = k.to.n ? k.to.rows : to;
+        const ConvPlan *p = k.plan = layout_plan(c, r.rows, end, 16);
+        if (p->kind == CONV_SHARED && p->log2_store == 3 && p->store_ways == 1 &&
+            p->n_reps <= old.plan->n_reps && p->load_ways <= old.plan->load_ways &&
+            p->warp_local == old.plan->warp_local && layout_rows_fit(p, r.rows) &&
+            (!k.to.n || (p->log2_load == 3 && layout_rows_fit(p, end))) &&
+            n_accesses(&k, to) < n_accesses(way, to))
+            *way = k;
+    }
+}
+
+ConvWay
+convert_way(const Func *f, const Op *o)
+{
+    Comp *c = f->c;
+    const Layout *from = arg(o, 0)->type->layout, *to = result(o, 0)->type->layout;
+    ConvWay way = {.plan = convert_plan(c, o)};
+    if (way.plan->kind != CONV_SHARED || ty_bytes(result(o, 0)->type) != 2 ||
+        convert_is_big(f, o))
+        return way;
+    try_ldmatrix(c, &way, from, to);
+    if (has_stmatrix(&c->opt.target))
+        try_stmatrix(c, &way, from, to);
+    return way;
+}

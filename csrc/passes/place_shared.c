@@ -1,0 +1,122 @@
+/* place_shared: every op that works through shared memory gets its bytes of it.
+ *
+ *     %m = reduce %x {axis=0} : f32         =>   %m = reduce %x {axis=0} shared(at=0, bytes=16)
+ *     %s = reduce %y {axis=0} : f32         =>   %s = reduce %y {axis=0} shared(at=16, bytes=16)
+ *     %a = shared_alloc : smem<3 x ..>      =>   %a = shared_alloc shared(at=1024, bytes=24576)
+ *
+ * An op takes the lowest bytes that are neither live nor perhaps still being read
+ * (shared_walk.c), while the total stays under a soft limit: so places alternate and need no
+ * barrier in front. Beyond the limit it shares bytes with what is still being read, and
+ * `barriers` puts a barrier there.
+ *
+ * Rule 1: programs on a cluster share no places: another block may send before this one has
+ *         read. Each exchange has an mbarrier behind all places.
+ * Rule 2: what may be live at one time never overlaps, however short of room the kernel is.
+ */
+#include "passes/shared.h"
+
+enum { SOFT_LIMIT = 48 << 10, MBAR_ALIGN = 16, MBAR_BYTES = 8 };
+
+typedef struct Placing {
+    int end;   /* behind all places so far */
+    int limit; /* bytes that the target has */
+} Placing;
+
+static int
+align_up(int n, int align)
+{
+    return (n + align - 1) / align * align;
+}
+
+/* Moves *at behind bytes that it overlaps; false when there are none. */
+static bool
+step_over(const BytesList *v, int *at, int size, int align)
+{
+    for (int i = 0; i < v->n; i++) {
+        int end = v->at[i].at + v->at[i].size;
+        if (*at < end && v->at[i].at < *at + size) {
+            *at = align_up(end, align);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The lowest bytes outside of what is live and, if asked, of what is being read. */
+static int
+find_gap(const InUse *u, int size, int align, bool avoid_read)
+{
+    int at = 0;
+    while (step_over(&u->live, &at, size, align) ||
+           (avoid_read && step_over(&u->read, &at, size, align)))
+        ;
+    return at;
+}
+
+/* Bytes behind all that nobody else may have. */
+static int
+room(const SharedWalk *w, const InUse *u)
+{
+    const Placing *p = w->data;
+    int end = w->f->log2_ctas ? p->end : 0;
+    for (int i = 0; i < u->live.n; i++)
+        end = MAX(end, u->live.at[i].at + u->live.at[i].size);
+    return MAX(0, p->limit - end);
+}
+
+static void
+place(SharedWalk *w, Op *o, const InUse *u)
+{
+    Placing *p = w->data;
+    if (o->place) { /* the text's */
+        p->end = MAX(p->end, o->place->at + o->place->bytes);
+        return;
+    }
+    Scratch k = scratch_of(w->f, o, room(w, u));
+    if (!k.bytes)
+        return;
+    int size = (int)MIN(k.bytes, INT32_MAX / 2), at;
+    if (w->f->log2_ctas) {
+        at = align_up(p->end, k.align);
+    } else {
+        at = find_gap(u, size, k.align, true);
+        if (at + size > MIN(p->limit, MAX(SOFT_LIMIT, p->end)))
+            at = find_gap(u, size, k.align, false);
+    }
+    p->end = MAX(p->end, at + size);
+    if (p->end > p->limit)
+        err_at(w->f->c, o->loc, RESOURCES, "shared memory", (long long)p->end,
+               (long long)p->limit);
+    ir_place(o, at, size)->by_warp = k.by_warp;
+    if (k.is_dealt)
+        ir_set_attr(o, ATTR_DEALT, 1);
+    if (k.is_exchange)
+        o->place->mbar = 0; /* below */
+}
+
+static void
+place_mbars(const Block *b, int *at)
+{
+    for (Op *o = b->first; o; o = o->next) {
+        if (o->place && o->place->mbar >= 0) {
+            o->place->mbar = *at;
+            *at += MBAR_BYTES;
+        }
+        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
+            place_mbars(o->regions[r], at);
+    }
+}
+
+void
+pass_place_shared(Func *f)
+{
+    check_threads(f);
+    Placing p = {.limit = shared_memory_limit(&f->c->opt.target)};
+    SharedWalk w = {.f = f, .data = &p, .visit = place};
+    shared_walk(&w);
+    int at = align_up(p.end, MBAR_ALIGN);
+    place_mbars(f->body, &at);
+    if (at > p.limit)
+        err_at(f->c, f->loc, RESOURCES, "shared memory", (long long)at,
+               (long long)p.limit);
+}

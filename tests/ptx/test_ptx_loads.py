@@ -1,0 +1,63 @@
+"""Loads in flight, read from machine code: how many stand before the first use.
+
+A loop that adds up what it loads is as fast as its loads are many. ptxas moves each load
+to its use unless csrc/passes/occupancy.c tells it how many blocks to expect, so what is looked
+at is the assembler's order: the most loads from global memory (LDG) between two additions
+of floats (FADD), in the opcodes of the cubin.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pytest
+from cases import BENCH, B, Case, F, compiled
+from test_gate import PTXAS
+
+pytestmark = pytest.mark.skipif(not PTXAS, reason="needs ptxas")
+
+LDG, FADD = {0x981}, {0x221, 0x421, 0x621}  # the low 12 bits of an instruction, sm_90
+
+
+def opcodes(cubin: bytes) -> Iterator[int]:
+    """Of every instruction of every function: 16 bytes each in the .text sections."""
+    (table,) = struct.unpack_from("<Q", cubin, 40)
+    size, n, names = struct.unpack_from("<HHH", cubin, 58)
+    heads = [struct.unpack_from("<IIQQQQ", cubin, table + i * size) for i in range(n)]
+    for name, _, _, _, at, length in heads:
+        start = heads[names][4] + name
+        if cubin[start : cubin.index(b"\0", start)].startswith(b".text."):
+            for i in range(at, at + length, 16):
+                yield struct.unpack_from("<Q", cubin, i)[0] & 0xFFF
+
+
+def loads_in_flight(cubin: bytes) -> int:
+    most = now = 0
+    for op in opcodes(cubin):
+        now = 0 if op in FADD else now + (op in LDG)
+        most = max(most, now)
+    return most
+
+
+@pytest.mark.parametrize(
+    ("kernel", "signature", "options", "words"),
+    [
+        ("memory.py:column_sum", f"{F} {F} i32:16 i32:16",
+         {"BLOCK_M": 32, "BLOCK_N": 32, "num_warps": 4}, 4),
+        ("memory.py:column_sum", f"{F} {F} i32:16 i32:16",
+         {"BLOCK_M": 128, "BLOCK_N": 32, "num_warps": 8}, 4),
+        ("memory.py:column_sum", f"{F} {F} i32:16 i32:16",
+         {"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 8}, 4),
+        ("configurations.py:row_sum", f"{B} {F} i32:16",
+         {"BLOCK": 4096, "num_warps": 4}, 8),
+    ],
+)  # fmt: skip
+def test_loads_stand_before_sums(
+    kernel: str, signature: str, options: dict[str, int], words: int
+) -> None:
+    """The vectors of one iteration are all asked for before any is added."""
+    case = Case(kernel, BENCH + kernel, signature, options)
+    numel = options.get("BLOCK") or options["BLOCK_M"] * options["BLOCK_N"]
+    vectors = numel // (32 * options["num_warps"]) // words
+    assert loads_in_flight(compiled(case, "sm_90a").asm["cubin"]) >= vectors
