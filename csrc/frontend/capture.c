@@ -1,9 +1,8 @@
-/* capture: which globals a kernel may read, which it read, and whether they still are what
- * they were.
+/* capture: which globals a kernel may read, what it read, and whether that still is what it was.
  *
- * Machine code has the values of globals inside. So the walk that names a compile for the
- * disk (hash.c) also notes where each value stood: (dict or cell, name, value). A launch
- * compares addresses, some 10 ns a name; only where one differs do we look closer:
+ * Machine code has the values of globals inside. So the frontend notes where each value stood
+ * that it read (watch.c): (dict or cell, name, value) for most. A launch compares addresses,
+ * some 10 ns a name; only where one differs do we look closer:
  *
  *     the same constant, made anew    noted in place of the old one: a notebook's cell
  *                                     that ran again
@@ -57,12 +56,20 @@ fe_may_read(const FeEnv *env, PyObject *o, PyObject **lost)
 
 /* ---- noting ------------------------------------------------------------------------------ */
 
+static bool
+same_place(const FeCapture *a, const FeCapture *b)
+{
+    return a->home == b->home && a->kind == b->kind &&
+           (a->name == b->name || a->kind == WATCH_CELL ||
+            (a->name && b->name && PyUnicode_Check(a->name) &&
+             PyUnicode_Check(b->name) && !PyUnicode_Compare(a->name, b->name)));
+}
+
 int
-fe_capture(FeCaptures *c, PyObject *home, PyObject *name, PyObject *value, bool is_cell)
+fe_capture(FeCaptures *c, FeCapture x)
 {
     for (int i = 0; i < c->n; i++)
-        if (c->at[i].home == home &&
-            (is_cell || !PyUnicode_Compare(c->at[i].name, name)))
+        if (same_place(&c->at[i], &x))
             return 0;
     if (c->n == c->cap) {
         int cap = MAX(8, 2 * c->cap);
@@ -72,19 +79,29 @@ fe_capture(FeCaptures *c, PyObject *home, PyObject *name, PyObject *value, bool 
         c->at = at;
         c->cap = cap;
     }
-    c->at[c->n++] = (FeCapture){Py_NewRef(home), Py_NewRef(name), Py_NewRef(value),
-                                is_cell};
+    Py_INCREF(x.home);
+    Py_XINCREF(x.name);
+    Py_XINCREF(x.value);
+    Py_XINCREF(x.label);
+    c->at[c->n++] = x;
     return 0;
+}
+
+static void
+drop(FeCapture x)
+{
+    Py_DECREF(x.home);
+    Py_XDECREF(x.name);
+    Py_XDECREF(x.value);
+    Py_XDECREF(x.label);
 }
 
 int
 fe_captures_add(FeCaptures *c, const FeCaptures *more)
 {
-    for (int i = 0; i < more->n; i++) {
-        const FeCapture *x = &more->at[i];
-        if (fe_capture(c, x->home, x->name, x->value, x->is_cell))
+    for (int i = 0; i < more->n; i++)
+        if (fe_capture(c, more->at[i]))
             return -1;
-    }
     return 0;
 }
 
@@ -93,11 +110,8 @@ fe_captures_free(FeCaptures *c)
 {
     FeCaptures old = *c;
     *c = (FeCaptures){0}; /* dropping an object may run code that comes here again */
-    for (int i = 0; i < old.n; i++) {
-        Py_DECREF(old.at[i].home);
-        Py_DECREF(old.at[i].name);
-        Py_DECREF(old.at[i].value);
-    }
+    for (int i = 0; i < old.n; i++)
+        drop(old.at[i]);
     free(old.at);
 }
 
@@ -111,20 +125,110 @@ fe_captures_traverse(const FeCaptures *c, visitproc visit, void *arg)
     return 0;
 }
 
+/* ---- the quick look ---------------------------------------------------------------------- */
+
+/* Are the items of the dict was where they were? */
+static bool
+has_items(PyObject *home, PyObject *was)
+{
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(was, &at, &key, &value);)
+        if (PyDict_GetItemWithError(home, key) != value)
+            return false;
+    return true;
+}
+
+static bool
+has_elements(PyObject *list, PyObject *was)
+{
+    Py_ssize_t n = PyTuple_Size(was);
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (i >= PyList_Size(list) ||
+            PyList_GetItem(list, i) != PyTuple_GetItem(was, i))
+            return false;
+    return PyList_Size(list) == n;
+}
+
+static bool
+has_attribute(PyObject *o, PyObject *name, PyObject *was)
+{
+    PyObject *is = PyObject_GetAttr(o, name);
+    Py_XDECREF(is);
+    return is == was;
+}
+
+static bool
+has_bytes(PyObject *o, PyObject *was)
+{
+    PyObject *is = fe_bytes_of(o);
+    bool same = is && PyObject_RichCompareBool(is, was, Py_EQ) > 0;
+    Py_XDECREF(is);
+    return same;
+}
+
+static bool
+has_code(PyObject *fn, PyObject *was)
+{
+    PyObject *is = fe_code_of(fn);
+    bool same = is;
+    for (Py_ssize_t i = 0; same && i < PyTuple_Size(was); i++)
+        same = PyTuple_GetItem(is, i) == PyTuple_GetItem(was, i);
+    Py_XDECREF(is);
+    return same;
+}
+
+static PyObject *
+cell_value(PyObject *cell)
+{
+    return PyObject_GetAttrString(cell, "cell_contents");
+}
+
+static bool
+has_contents(PyObject *cell, PyObject *was)
+{
+    PyObject *is = cell_value(cell);
+    Py_XDECREF(is);
+    return is == was;
+}
+
+/* Is it what it was, as far as addresses tell? Leaves an exception where looking failed. */
+static bool
+looks_same(const FeCapture *x)
+{
+    switch (x->kind) {
+    case WATCH_DICT: return PyDict_GetItemWithError(x->home, x->name) == x->value;
+    case WATCH_MAP:
+        return PyDict_Size(x->home) == PyDict_Size(x->value) &&
+               has_items(x->home, x->value);
+    case WATCH_PART: return has_items(x->home, x->value);
+    case WATCH_LIST: return has_elements(x->home, x->value);
+    case WATCH_CODE: return has_code(x->home, x->value);
+    case WATCH_EQUAL: return PyObject_RichCompareBool(x->home, x->value, Py_EQ) > 0;
+    case WATCH_BYTES: return has_bytes(x->home, x->value);
+    case WATCH_CELL: return has_contents(x->home, x->value);
+    case WATCH_ATTR: return has_attribute(x->home, x->name, x->value);
+    }
+    return false;
+}
+
+void
+fe_captures_settle(FeCaptures *c)
+{
+    for (int i = c->n; i-- > 0;) {
+        bool same = looks_same(&c->at[i]);
+        PyErr_Clear();
+        if (same || i >= c->n)
+            continue;
+        FeCapture x = c->at[i];
+        memmove(c->at + i, c->at + i + 1, (size_t)(c->n - i - 1) * sizeof x);
+        c->n--;
+        drop(x);
+    }
+}
+
 /* ---- comparing --------------------------------------------------------------------------- */
 
 typedef enum Change { SAME, NEW_CODE, NEW_VALUE } Change;
-
-/* What stands where x stood: new reference, or NULL without an exception. */
-static PyObject *
-now(const FeCapture *x)
-{
-    PyObject *o = x->is_cell ? PyObject_GetAttrString(x->home, "cell_contents")
-                             : Py_XNewRef(PyDict_GetItemWithError(x->home, x->name));
-    if (!o)
-        PyErr_Clear();
-    return o;
-}
 
 /* Something that runs: compared by address, and compiled anew when it is another one. */
 static bool
@@ -181,32 +285,114 @@ compare(const FeEnv *env, PyObject *was, PyObject *is)
     return change;
 }
 
-/* The RuntimeError for x, which is o now (NULL: it is gone). */
+/* The RuntimeError: what `label` names was, and is (NULL: it is gone). name: of a variable, or
+ * NULL. Always -1. */
 static int
-report(const FeEnv *env, const FeCapture *x, PyObject *o, const FeFunction *kernel)
+report(const FeEnv *env, const FeFunction *kernel, PyObject *name, PyObject *label,
+       PyObject *was, PyObject *is)
 {
-    PyObject *was = unwrap(env, x->value), *is = o ? unwrap(env, o) : NULL;
-    PyObject *home_b = x->is_cell || x->home == kernel->globals
+    PyObject *a = unwrap(env, was), *b = is ? unwrap(env, is) : NULL;
+    PyObject *now = b ? PyUnicode_FromFormat("is %.300R now", b)
+                      : PyUnicode_FromString("is not defined now");
+    PyObject *how = name ? PyUnicode_FromFormat("%U: tl.constexpr", name)
+                         : PyUnicode_FromString("annotated tl.constexpr");
+    if (now && how)
+        PyErr_Format(PyExc_RuntimeError,
+                     "%U was %.300R when the kernel %s() was compiled, and %U: a "
+                     "compiled kernel keeps the values it read. Pass it as an argument "
+                     "(%U), or define the kernel again after the change",
+                     label, a, kernel->name, now, how);
+    Py_XDECREF(how);
+    Py_DECREF(a);
+    Py_XDECREF(b);
+    Py_XDECREF(now);
+    return -1;
+}
+
+/* What messages call x: new reference, or NULL with an exception. */
+static PyObject *
+label_of(const FeCapture *x, const FeFunction *kernel)
+{
+    if (x->label)
+        return PyUnicode_FromFormat("'%U'", x->label);
+    if (!x->name)
+        return PyObject_Repr((PyObject *)Py_TYPE(x->home));
+    if (x->kind == WATCH_CELL)
+        return PyUnicode_FromFormat("variable of the enclosing function '%U'", x->name);
+    PyObject *home_b = x->home == kernel->globals || !PyDict_Check(x->home)
                            ? NULL
                            : PyDict_GetItemString(x->home, "__name__");
-    PyObject *of = home_b && PyUnicode_Check(home_b)
-                       ? PyUnicode_FromFormat(" of module %U", home_b)
-                       : PyUnicode_FromString("");
-    PyObject *is_text = is ? PyUnicode_FromFormat("is %R now", is)
-                           : PyUnicode_FromString("is not defined now");
-    if (was && of && is_text)
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s '%U'%U was %R when the kernel %s() was compiled, and %U: a "
-                     "compiled kernel keeps the values it read. Pass it as an argument "
-                     "(%U: tl.constexpr), or define the kernel again after the change",
-                     x->is_cell ? "variable of the enclosing function"
-                                : "global variable",
-                     x->name, of, was, kernel->name, is_text, x->name);
-    Py_XDECREF(was);
-    Py_XDECREF(is);
-    Py_XDECREF(of);
-    Py_XDECREF(is_text);
-    return -1;
+    PyErr_Clear();
+    if (home_b && PyUnicode_Check(home_b))
+        return PyUnicode_FromFormat("global variable '%U' of module %U", x->name,
+                                    home_b);
+    return PyUnicode_FromFormat("global variable '%U'", x->name);
+}
+
+/* One value of a capture: SAME may store the new object in place of the old. is: borrowed. */
+static int
+judge(const FeEnv *env, const FeFunction *kernel, PyObject *name, PyObject *label,
+      PyObject *was, PyObject *is)
+{
+    Change change = !was ? NEW_CODE : !is ? NEW_VALUE : compare(env, was, is);
+    return change == SAME       ? 1
+           : change == NEW_CODE ? 0
+                                : report(env, kernel, name, label, was, is);
+}
+
+/* 'table['a']', or of an object's or class's dict 'Cfg.N'. New reference. */
+static PyObject *
+item_label(const FeCapture *x, PyObject *key)
+{
+    Py_ssize_t n = PyUnicode_GetLength(x->label);
+    bool is_object = n && PyUnicode_ReadChar(x->label, n - 1) == '.';
+    return is_object ? PyUnicode_FromFormat("'%U%S'", x->label, key)
+                     : PyUnicode_FromFormat("'%U[%R]'", x->label, key);
+}
+
+/* Of a dict: key by key. */
+static int
+judge_items(const FeEnv *env, const FeFunction *kernel, const FeCapture *x)
+{
+    PyObject *key, *was, *keys = PyDict_Keys(x->value);
+    int res = keys ? 1 : -1;
+    for (Py_ssize_t i = 0; res == 1 && i < PyList_Size(keys); i++) {
+        key = PyList_GetItem(keys, i);
+        was = Py_XNewRef(PyDict_GetItemWithError(x->value, key));
+        PyObject *is = Py_XNewRef(PyDict_GetItemWithError(x->home, key));
+        if (was && is != was) {
+            PyObject *label = item_label(x, key);
+            res = label ? judge(env, kernel, NULL, label, was, is) : -1;
+            if (res == 1 && PyDict_SetItem(x->value, key, is))
+                res = -1;
+            Py_XDECREF(label);
+        }
+        Py_XDECREF(was);
+        Py_XDECREF(is);
+    }
+    Py_XDECREF(keys);
+    /* More items than there were: who asks for one that was not there may find it. */
+    return res == 1 && x->kind == WATCH_MAP &&
+                   PyDict_Size(x->home) != PyDict_Size(x->value)
+               ? 0
+               : res;
+}
+
+/* What stands there now: a new reference, or NULL without an exception. */
+static PyObject *
+now(const FeCapture *x)
+{
+    PyObject *o = NULL;
+    switch (x->kind) {
+    case WATCH_DICT: o = Py_XNewRef(PyDict_GetItemWithError(x->home, x->name)); break;
+    case WATCH_LIST: o = PyList_AsTuple(x->home); break;
+    case WATCH_BYTES: o = fe_bytes_of(x->home); break;
+    case WATCH_CELL: o = cell_value(x->home); break;
+    case WATCH_ATTR: o = PyObject_GetAttr(x->home, x->name); break;
+    default: o = Py_NewRef(x->home); break;
+    }
+    PyErr_Clear();
+    return o;
 }
 
 /* Looks closer at c->at[i], which is another object now. Comparing runs code of others, so
@@ -214,25 +400,27 @@ report(const FeEnv *env, const FeCapture *x, PyObject *o, const FeFunction *kern
 static int
 look_closer(const FeEnv *env, FeCaptures *c, int i, const FeFunction *kernel)
 {
-    int res = 1;
     FeCapture x = c->at[i];
+    if (x.kind == WATCH_CODE)
+        return 0;
     Py_INCREF(x.home);
-    Py_INCREF(x.name);
-    Py_INCREF(x.value);
-    PyObject *o = now(&x);
-    Change change = o ? compare(env, x.value, o) : NEW_VALUE;
-    if (change == NEW_CODE)
-        res = 0;
-    else if (change == NEW_VALUE)
-        res = report(env, &x, o, kernel);
-    else if (i < c->n && c->at[i].value == x.value) {
+    Py_XINCREF(x.name);
+    Py_XINCREF(x.value);
+    Py_XINCREF(x.label);
+    PyObject *o = now(&x), *label = label_of(&x, kernel);
+    int res = !label ? -1
+              : x.kind == WATCH_MAP || x.kind == WATCH_PART
+                  ? judge_items(env, kernel, &x)
+                  : judge(env, kernel, x.label ? NULL : x.name, label, x.value, o);
+    bool is_one = x.kind != WATCH_MAP && x.kind != WATCH_PART && x.kind != WATCH_EQUAL;
+    if (res == 1 && is_one && i < c->n && c->at[i].value == x.value &&
+        c->at[i].home == x.home) {
         c->at[i].value = o;
         o = x.value; /* dropped twice below: ours and the table's */
     }
     Py_XDECREF(o);
-    Py_DECREF(x.value);
-    Py_DECREF(x.name);
-    Py_DECREF(x.home);
+    Py_XDECREF(label);
+    drop(x);
     return res;
 }
 
@@ -240,10 +428,11 @@ int
 fe_captures_check(const FeEnv *env, FeCaptures *c, const FeFunction *kernel)
 {
     int res = 1;
-    for (int i = 0; i < c->n && res == 1; i++) {
-        const FeCapture *x = &c->at[i];
-        if (x->is_cell || PyDict_GetItemWithError(x->home, x->name) != x->value)
-            res = look_closer(env, c, i, kernel);
-    }
+    for (int i = 0; i < c->n && res == 1; i++)
+        if (!looks_same(&c->at[i])) {
+            PyErr_Clear();
+            if (i < c->n)
+                res = look_closer(env, c, i, kernel);
+        }
     return res;
 }

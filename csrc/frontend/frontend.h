@@ -77,40 +77,65 @@ bool fe_is_from(PyObject *o, const char *package, PyObject **lost);
 long fe_get_long(PyObject *o, const char *name); /* o.name; -1 with an exception set */
 char *fe_copy_utf8(PyObject *s);                 /* malloc'ed; NULL with an exception */
 
-/* ---- capture.c ------------------------------------------------------------------------ */
-/* A global (or variable of an enclosing function) that a compile read. */
+/* ---- capture.c, watch.c ---------------------------------------------------------------- */
+typedef enum FeWatch {
+    WATCH_DICT,  /* home[name] is value; value NULL: there is none */
+    WATCH_CELL,  /* the same of a variable of an enclosing function */
+    WATCH_ATTR,  /* getattr(home, name) is value */
+    WATCH_MAP,   /* home, a dict, has the items of value and no other */
+    WATCH_PART,  /* home, a dict, has the items of value */
+    WATCH_LIST,  /* home, a list, has the elements of the tuple value */
+    WATCH_CODE,  /* home, a function, has the code and defaults of the tuple value */
+    WATCH_EQUAL, /* home == value, a copy */
+    WATCH_BYTES, /* home, a buffer, has these bytes */
+} FeWatch;
+/* Something that a compile read and that a program may change. */
 typedef struct FeCapture {
-    PyObject *home;  /* a module's dict, or a cell; owned */
-    PyObject *name;  /* str; owned */
+    FeWatch kind;
+    PyObject *home;  /* where it stands: a module's dict, a cell, ..; owned */
+    PyObject *name;  /* str, or the key of a dict, or NULL; owned */
     PyObject *value; /* what it was; owned */
-    bool is_cell;
+    PyObject *label; /* what messages call it; NULL: its name; owned */
 } FeCapture;
 typedef struct FeCaptures {
     FeCapture *at; /* malloc'ed */
     int n, cap;
 } FeCaptures;
-/* Notes one, unless it is noted. 0, or -1 with an exception. */
-int fe_capture(FeCaptures *c, PyObject *home, PyObject *name, PyObject *value,
-               bool is_cell);
+/* Notes one, unless it is noted; takes copies of the references. 0, or -1 with an exception. */
+int fe_capture(FeCaptures *c, FeCapture x);
 /* Notes those of more as well; 0 or -1. */
 int fe_captures_add(FeCaptures *c, const FeCaptures *more);
 /* 1: all are as they were. 0: a function or class among them is another one, so compile
  * anew. -1 with RuntimeError: a constant has changed. kernel: whose they are. */
 int fe_captures_check(const FeEnv *env, FeCaptures *c, const FeFunction *kernel);
+/* Forgets those that are not as they were. */
+void fe_captures_settle(FeCaptures *c);
 void fe_captures_free(FeCaptures *c);
 int fe_captures_traverse(const FeCaptures *c, visitproc visit, void *arg);
+/* Each notes in env->captures what may change of what is read; 0, or -1 with an exception. */
+/* A name that was looked up: home is a dict, or a cell. */
+int fe_watch_name(const FeEnv *env, PyObject *home, PyObject *name, PyObject *value,
+                  bool is_cell);
+/* o.name, which was read. */
+int fe_watch_attribute(const FeEnv *env, PyObject *o, PyObject *name);
+/* o[key] */
+int fe_watch_item(const FeEnv *env, PyObject *o, PyObject *key);
+/* What a call of o in Python may read. */
+int fe_watch_call(const FeEnv *env, PyObject *o);
+/* What Python code that is given o may read. */
+int fe_watch_value(const FeEnv *env, PyObject *o);
+/* The bytes of an object that is a buffer; a function's code, defaults and keyword defaults.
+ * New references, or NULL with an exception. */
+PyObject *fe_bytes_of(PyObject *o);
+PyObject *fe_code_of(PyObject *fn);
 /* May a kernel read the global o? (Python's own functions and classes: fe_builtin_of.) */
 bool fe_may_read(const FeEnv *env, PyObject *o, PyObject **lost); /* see fe_clear */
 
 /* ---- hash.c ---------------------------------------------------------------------------- */
-/* SHA-256 over the normalised AST dump of f and of everything it calls (no docstrings; line
- * numbers with FeEnv.has_places), and the values of the globals they use: new ref to bytes,
- * or NULL with an exception. For the disk key. captures: gets those globals; may be NULL. */
-PyObject *fe_function_hash(const FeEnv *env, FeFunction *f, FeCaptures *captures);
-
-/* A new SHA-256 object with update() and digest(): CPython's own, because importing hashlib
- * loads OpenSSL, which takes longer than a compile. NULL with an exception. */
-PyObject *fe_sha256(void);
+/* SHA-256 over the normalised AST dump of f and of everything it calls (no docstrings, no
+ * positions), and the values of the globals they use: new ref to bytes,
+ * or NULL with an exception. A name for tools, kernel.cache_key; the compiler has no use for it. */
+PyObject *fe_function_hash(const FeEnv *env, FeFunction *f);
 
 /* ---- tracing.c ------------------------------------------------------------------------- */
 /* While they do not balance, nothing of the thread's is traced: what debuggers are not to
@@ -143,7 +168,9 @@ struct FeEnv {
     FeFunction *(*as_function)(void *data, PyObject *obj);
     void *data;
     PyObject *language; /* the module tegula.language */
-    bool has_places;    /* what is compiled names its lines: so does fe_function_hash */
+    bool has_places;    /* what is compiled names its lines */
+    FeCaptures
+        *captures; /* gets what the compile reads of the program; NULL: nobody asks */
 };
 
 /* Builds f's IR for these arguments (one ArgSpec a parameter, defaults filled in). Raises

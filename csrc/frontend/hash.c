@@ -1,4 +1,6 @@
-/* hash: what a compile depends on, as a name for files on disk.
+/* hash: kernel.cache_key, a name for what a kernel's text says, for tools that keep something
+ * of their own about kernels (an autotuner its choices). What a compile depends on is seen by
+ * the frontend: neither the disk nor a launch asks for this name.
  *
  * Into SHA-256 go: the function's syntax tree (classes, identifiers and constants; no
  * positions, no docstring, no decorators), the values of the globals, closure variables
@@ -10,8 +12,7 @@
  * Which names are globals: those that no enclosing scope of the function has stored to so
  * far, in the order in which things are evaluated. A local that shares its name with a
  * global tensor is none of our business. What a kernel may not read is left out as well:
- * reading it is an error, and its text may be long. What is left is noted for the launches
- * to come (capture.c).
+ * reading it is an error, and its text may be long.
  */
 #include "frontend/hash.h"
 
@@ -97,47 +98,15 @@ is_local(const Hash *h, PyObject *name)
     return false;
 }
 
-/* The cell that holds the free variable name; new ref, or NULL. */
-static PyObject *
-cell_of(Hash *h, PyObject *name)
-{
-    PyObject *res = NULL, *code = PyObject_GetAttrString(h->fn->fn, "__code__");
-    PyObject *names = code ? PyObject_GetAttrString(code, "co_freevars") : NULL;
-    PyObject *cells = PyObject_GetAttrString(h->fn->fn, "__closure__");
-    Py_ssize_t n = names && cells && PyTuple_Check(cells) ? PyTuple_Size(names) : 0;
-    for (Py_ssize_t i = 0; i < n && !res; i++)
-        if (!PyUnicode_Compare(PyTuple_GetItem(names, i), name))
-            res = Py_XNewRef(PyTuple_GetItem(cells, i));
-    fe_clear(&h->lost);
-    Py_XDECREF(code);
-    Py_XDECREF(names);
-    Py_XDECREF(cells);
-    return res;
-}
-
-/* Is the dict that of a module of ours? */
-static bool
-is_our_dict(Hash *h, PyObject *dict)
-{
-    PyObject *name_b = PyDict_GetItemString(dict, "__name__");
-    const char *s = name_b && PyUnicode_Check(name_b)
-                        ? PyUnicode_AsUTF8AndSize(name_b, NULL)
-                        : NULL;
-    fe_clear(&h->lost);
-    return s && !strncmp(s, "tegula.", strlen("tegula."));
-}
-
-/* What expression o, a Name or Attribute, means; home: where it stands, a dict or a cell. */
+/* What expression o, a Name or Attribute, means. */
 typedef struct Found {
-    PyObject *value, *home, *name; /* owned; value NULL: it is no global */
-    bool is_cell;
+    PyObject *value, *name; /* owned; value NULL: it is no global */
 } Found;
 
 static void
 found_done(Found *f)
 {
     Py_XDECREF(f->value);
-    Py_XDECREF(f->home);
     Py_XDECREF(f->name);
 }
 
@@ -150,11 +119,10 @@ resolve(Hash *h, PyObject *o)
         PyObject *v_b = NULL;
         if (is_local(h, r.name))
             return r;
-        if (h->fn->closure && (v_b = PyDict_GetItemWithError(h->fn->closure, r.name))) {
-            r.is_cell = true;
-            r.home = cell_of(h, r.name);
-        } else if ((v_b = PyDict_GetItemWithError(h->fn->globals, r.name)))
-            r.home = Py_NewRef(h->fn->globals);
+        if (h->fn->closure)
+            v_b = PyDict_GetItemWithError(h->fn->closure, r.name);
+        if (!v_b)
+            v_b = PyDict_GetItemWithError(h->fn->globals, r.name);
         r.value = Py_XNewRef(v_b);
         fe_clear(&h->lost);
         return r;
@@ -163,12 +131,8 @@ resolve(Hash *h, PyObject *o)
     r.name = PyObject_GetAttrString(o, "attr");
     PyObject *of = r.name ? PyObject_GetAttrString(o, "value") : NULL;
     Found base = of ? resolve(h, of) : (Found){0};
-    if (base.value && PyModule_Check(base.value)) {
-        PyObject *dict_b = PyModule_GetDict(base.value);
-        if (dict_b && PyDict_GetItemWithError(dict_b, r.name))
-            r.home = Py_NewRef(dict_b);
+    if (base.value && PyModule_Check(base.value))
         r.value = PyObject_GetAttr(base.value, r.name);
-    }
     found_done(&base);
     Py_XDECREF(of);
     fe_clear(&h->lost);
@@ -184,9 +148,6 @@ put_name(Hash *h, PyObject *o)
     if (x.value && (h->reads_all || PyType_Check(x.value) ||
                     fe_may_read(h->env, x.value, &h->lost))) {
         bad = hash_put_value(h, x.value);
-        if (!bad && h->captures && !h->quiet && x.home && !PyModule_Check(x.value) &&
-            (x.is_cell || !is_our_dict(h, x.home)))
-            bad = fe_capture(h->captures, x.home, x.name, x.value, x.is_cell);
     }
     found_done(&x);
     return bad;
@@ -251,7 +212,6 @@ put_fields(Hash *h, PyObject *o, PyObject *fields, const char *except)
     static const char *const left_out[] = {"ctx", "kind", "decorator_list",
                                            "type_comment", NULL};
     static const char *const first[] = {"value", "iter", "generators", NULL};
-    static const char *const with_def[] = {"annotation", "returns", NULL};
     for (int late = 0; late < 2; late++)
         for (Py_ssize_t i = 0; i < PyTuple_Size(fields); i++) {
             PyObject *key = PyTuple_GetItem(fields, i), *v;
@@ -260,12 +220,9 @@ put_fields(Hash *h, PyObject *o, PyObject *fields, const char *except)
                 continue;
             if (!(v = PyObject_GetAttr(o, key)))
                 return -1;
-            bool is_body = !PyUnicode_CompareWithASCIIString(key, "body"),
-                 is_quiet = is_key(key, with_def);
-            h->quiet += is_quiet;
+            bool is_body = !PyUnicode_CompareWithASCIIString(key, "body");
             int bad = is_body && PyList_Check(v) ? put_list(h, v, has_docstring(h, v))
                                                  : put_tree(h, v);
-            h->quiet -= is_quiet;
             Py_DECREF(v);
             if (bad)
                 return -1;
@@ -313,9 +270,7 @@ put_def(Hash *h, PyObject *o, PyObject *fields, bool is_lambda)
     h->names = &names;
     int bad = put_params(h, o, false);
     PyObject *args = bad ? NULL : PyObject_GetAttrString(o, "args");
-    h->quiet++; /* defaults: their values count, and were read with the def */
     bad = bad || !args || put_tree(h, args);
-    h->quiet--;
     bad = bad || put_fields(h, o, fields, "args");
     h->names = names.outer;
     Py_XDECREF(args);
@@ -345,7 +300,7 @@ put_tree(Hash *h, PyObject *o)
     if (!s || hash_put(h, s))
         goto done;
     bool is_lambda = !strcmp(s, "Lambda"), is_name = !strcmp(s, "Name");
-    if (is_lambda || !strcmp(s, "FunctionDef")) {
+    if (is_lambda || !strcmp(s, "FunctionDef") || !strcmp(s, "AsyncFunctionDef")) {
         bad = put_def(h, o, fields, is_lambda);
         goto done;
     }
@@ -375,16 +330,6 @@ done:
     return bad;
 }
 
-/* Where each line of it stands. */
-static int
-put_place(Hash *h, const FeFunction *fn)
-{
-    char line[16];
-    snprintf(line, sizeof line, "%d", fn->first_line);
-    return hash_put(h, fn->file) || hash_put(h, line) ||
-           (fn->source && hash_put_str(h, fn->source));
-}
-
 int
 hash_put_function(Hash *h, FeFunction *fn)
 {
@@ -403,13 +348,10 @@ hash_put_function(Hash *h, FeFunction *fn)
     }
     FeFunction *outer = h->fn;
     Names *names = h->names;
-    int quiet = h->quiet;
     h->fn = fn;
     h->names = NULL;
-    h->quiet = 0;
-    int bad = put_tree(h, fn->ast) || (h->env->has_places && put_place(h, fn));
+    int bad = put_tree(h, fn->ast);
     h->names = names;
-    h->quiet = quiet;
     for (int i = 0; !bad && i < fn->n_params; i++) {
         const FeParam *p = &fn->params[i];
         char flags[8] = {'0' + p->is_constexpr, '0' + p->is_const, '0' + p->has_type,
@@ -422,8 +364,8 @@ hash_put_function(Hash *h, FeFunction *fn)
     return bad ? -1 : 0;
 }
 
-PyObject *
-fe_sha256(void)
+static PyObject *
+new_sha256(void)
 {
     /* Not one after the other: looking for a module that is not there takes its import
      * lock, for as long as reading directories takes, and a process that another thread
@@ -472,10 +414,9 @@ put_knobs(Hash *h)
 }
 
 PyObject *
-fe_function_hash(const FeEnv *env, FeFunction *fn, FeCaptures *captures)
+fe_function_hash(const FeEnv *env, FeFunction *fn)
 {
-    Hash h = {
-        .env = env, .sha = fe_sha256(), .seen = PySet_New(NULL), .captures = captures};
+    Hash h = {.env = env, .sha = new_sha256(), .seen = PySet_New(NULL)};
     PyObject *res = NULL;
     if (h.sha && h.seen && !put_knobs(&h) && !hash_put_function(&h, fn) && !flush(&h))
         res = PyObject_CallMethod(h.sha, "digest", NULL);

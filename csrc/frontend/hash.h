@@ -15,11 +15,9 @@ typedef struct Hash {
     FeFunction *fn; /* the one being walked */
     Names *names;   /* innermost */
     PyObject *sha;
-    PyObject *seen;       /* set of FeFunction addresses */
-    FeCaptures *captures; /* may be NULL */
-    int quiet;            /* > 0: in what runs with the def, not with the kernel */
-    bool reads_all;       /* the knob that lifts the rule on globals */
-    PyObject *lost;       /* what fe_clear noted: ends the hash, when all is put */
+    PyObject *seen; /* set of FeFunction addresses */
+    bool reads_all; /* the knob that lifts the rule on globals */
+    PyObject *lost; /* what fe_clear noted: ends the hash, when all is put */
     char buf[4096];
     size_t n;
     int depth;

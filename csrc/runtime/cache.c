@@ -7,7 +7,10 @@
  *     whose compile asked only questions that this launch answers alike?
  *          | yes: the fine key becomes another name for it
  *          v no
- *     the disk (disk.c), else a compile (compile.c)
+ *     the frontend (compile.c), whose tile IR names the variant on disk (disk.c)
+ *          | not there
+ *          v
+ *     the rest of the compile
  *
  * So `n = 1000` and `n = 1008` have two fine keys and, when nobody asked whether n is
  * divisible by 16, one variant.
@@ -211,9 +214,8 @@ call_target(const Call *c, Target *out)
 }
 
 static Options
-call_options(const Call *c, Target target)
+word_options(OptWord o, Target target)
 {
-    OptWord o = c->opt;
     return (Options){
         .target = target,
         .num_warps = o.num_warps,
@@ -230,6 +232,20 @@ call_options(const Call *c, Target target)
         .check_bounds = o.flags & OPT_BOUNDS && target.kind == TARGET_CPU,
         .line_info = o.flags & OPT_LINES && target.kind == TARGET_CUDA,
     };
+}
+
+static Options
+call_options(const Call *c, Target target)
+{
+    Options o = word_options(c->opt, target);
+    o.enable_fp_fusion &= !c->k->st->config.no_fp_fusion;
+    return o;
+}
+
+Options
+cache_options(const Compiled *v)
+{
+    return word_options(v->key->opt, v->bin.target);
 }
 
 /* A constant that cannot be compared later must not get in: its key would never be found
@@ -285,80 +301,92 @@ comp_configure(Comp *c, const State *st, const char *kernel, Options o)
         arena_fail_after(c->arena, st->fail_after);
 }
 
-/* Counted for whoever ends the process: module.c. Under the GIL. */
-static void
-compiling(State *st, int change)
-{
-    int pid = getpid();
-    if (st->compiling_pid != pid)
-        st->n_compiling = 0;
-    st->compiling_pid = pid;
-    st->n_compiling = MAX(st->n_compiling + change, 0);
-}
-
-/* Frontend, passes, code: *out, or -1 with an exception. */
-static int
-build(Call *c, Options o, const char *symbol, const Overrides *files, Binary *out)
-{
-    State *st = c->k->st;
+/* A variant in the making. */
+typedef struct Making {
+    Call *c;
     FeEnv env;
     Comp comp;
-    int r = -1;
-    if (!kernel_env(st, &env))
+    ArgSpec *specs;
+    Lowered lowered;
+    DiskKey disk;
+    Overrides files;
+    Compiled *v;
+} Making;
+
+static void
+making_done(Making *m)
+{
+    overrides_free(&m->files);
+    disk_key_done(&m->disk);
+    comp_done(&m->comp);
+    free(m->specs);
+}
+
+/* 0, or -1 with an exception and nothing to free. */
+static int
+making_begin(Making *m, Call *c, Options o)
+{
+    State *st = c->k->st;
+    *m = (Making){.c = c};
+    if (!kernel_env(st, &m->env))
         return -1;
-    ArgSpec *specs = calloc((size_t)MAX(c->n, 1), sizeof *specs);
-    if (!specs || !comp_init(&comp)) {
-        free(specs);
+    m->specs = calloc((size_t)MAX(c->n, 1), sizeof *m->specs);
+    if (!m->specs || !comp_init(&m->comp)) {
+        free(m->specs);
         return PyErr_NoMemory(), -1;
     }
-    call_specs(c, specs);
-    comp_configure(&comp, st, c->k->f->name, o);
-    comp.symbol = symbol;
-    comp.option_texts = call_option_texts(c);
-    comp.overrides = files->at;
-    comp.n_overrides = files->n;
-    compiling(st, 1);
-    bool ok = compile_kernel(&comp, &env, c->k->f, specs, out);
-    compiling(st, -1);
-    if (ok)
-        r = 0;
-    else
-        raise_compile_error(st, &comp);
-    comp_done(&comp);
-    free(specs);
-    return r;
+    call_specs(c, m->specs);
+    comp_configure(&m->comp, st, c->k->f->name, o);
+    m->comp.option_texts = call_option_texts(c);
+    /* Failed assertions and checks say where. */
+    m->env.has_places = o.debug || o.check_bounds || o.line_info || o.interpret ||
+                        o.target.kind == TARGET_EMU;
+    return 0;
 }
 
 char *
 cache_lower(Call *c)
 {
-    State *st = c->k->st;
-    FeEnv env;
-    Comp comp;
     Target target;
+    Making m;
     char *text = NULL;
-    if (call_target(c, &target) || !kernel_env(st, &env))
+    if (call_target(c, &target) || making_begin(&m, c, call_options(c, target)))
         return NULL;
-    ArgSpec *specs = calloc((size_t)MAX(c->n, 1), sizeof *specs);
-    if (!specs || !comp_init(&comp)) {
-        free(specs);
-        return PyErr_NoMemory(), NULL;
-    }
-    call_specs(c, specs);
-    comp_configure(&comp, st, c->k->f->name, call_options(c, target));
-    comp.option_texts = call_option_texts(c);
-    if (comp.opt.interpret)
+    if (m.comp.opt.interpret)
         tracing_pause();
-    const char *inner = compile_lower(&comp, &env, c->k->f, specs);
-    if (comp.opt.interpret)
+    const char *inner = compile_lower(&m.comp, &m.env, c->k->f, m.specs);
+    if (m.comp.opt.interpret)
         tracing_resume();
     if (!inner)
-        raise_compile_error(st, &comp);
+        raise_compile_error(c->k->st, &m.comp);
     else if (!(text = strdup(inner)))
         PyErr_NoMemory();
-    comp_done(&comp);
-    free(specs);
+    making_done(&m);
     return text;
+}
+
+/* The frontend. A debugger steps into the kernel, not into what reads its source. */
+static int
+run_front(Making *m)
+{
+    bool quiet = m->comp.opt.interpret;
+    if (quiet)
+        tracing_pause();
+    bool ok = compile_front(&m->comp, &m->env, m->c->k->f, m->specs, &m->lowered);
+    if (quiet)
+        tracing_resume();
+    return ok ? 0 : (raise_compile_error(m->c->k->st, &m->comp), -1);
+}
+
+/* Passes and code. */
+static int
+run_back(Making *m)
+{
+    State *st = m->c->k->st;
+    m->comp.overrides = m->files.at;
+    m->comp.n_overrides = m->files.n;
+    bool ok = compile_back(&m->comp, &m->lowered, &m->v->bin);
+    return ok ? 0 : (raise_compile_error(st, &m->comp), -1);
 }
 
 /* Fits the binary to the nodes of the call: which node feeds which parameter, and what was
@@ -407,65 +435,85 @@ keep_variant(Kernel *k, Compiled *v)
     return 0;
 }
 
+/* 0, or -1 with an exception: what no compile could mend. */
+static int
+check_limits(const Call *c, const Options *o)
+{
+    if (o->target.kind == TARGET_CPU)
+        return 0;
+    if (o->num_warps > 32)
+        return raise_out_of_resources(o->num_warps * 32, 1024, "threads"), -1;
+    if (o->num_ctas > 1 && o->target.sm < 90)
+        return PyErr_Format(
+                   PyExc_ValueError,
+                   "num_ctas=%d: clusters of thread blocks need sm_90, and %s() "
+                   "is compiled for sm_%d",
+                   o->num_ctas, c->k->f->name, o->target.sm),
+               -1;
+    return 0;
+}
+
+/* m->v->bin, from the disk or compiled. 1; 0: a hook forbade it; -1 with an exception. */
+static int
+make_binary(Making *m)
+{
+    Call *c = m->c;
+    const Config *config = &c->k->st->config;
+    const Target target = m->comp.opt.target;
+    const char *symbol = m->v->symbol, *name = c->k->f->name;
+    m->comp.symbol = symbol;
+    if (run_front(m) || disk_key(config, &m->comp, &m->lowered, &m->disk))
+        return -1;
+    int r = hooks_compile(c, target, m->disk.hash, NULL);
+    if (r <= 0)
+        return r;
+    if (overrides_read(c, target, symbol ? symbol : name, m->disk.hash, &m->files))
+        return -1;
+    /* Who asks to see the stages asks for a compile. */
+    bool is_shown = config->dump || config->dump_dir || config->stop ||
+                    config->dump_nvptx || config->dump_ptxas_log;
+    bool on_disk = m->disk.dir && !m->files.n;
+    if (on_disk && !config->always_compile && !is_shown &&
+        disk_load(&m->disk, c, &m->v->bin)) {
+        m->v->from_disk = true;
+        return trial_begin(m->v, &m->disk);
+    }
+    if (PyErr_Occurred()) /* a warning about its files that is an error */
+        return -1;
+    bool is_tried = !m->files.n && trial_is_due(config, &m->comp.opt);
+    const char *text = is_tried ? lowered_text(&m->comp, &m->lowered) : NULL;
+    if (is_tried && !text)
+        return raise_compile_error(c->k->st, &m->comp), -1;
+    if (run_back(m))
+        return -1;
+    if (text && !binary_add(&m->v->bin, TRIAL_STAGE, text, strlen(text)))
+        return PyErr_NoMemory(), -1;
+    /* A launch keeps it on the disk when its checks have found nothing. */
+    if (on_disk && (!text || c->types_only))
+        disk_store(config, &m->disk, name, &m->v->bin);
+    return trial_begin(m->v, &m->disk);
+}
+
 /* From the disk, or compiled. New reference, or NULL: with an exception, or because a hook
  * forbade it. captures gets the globals it has inside. */
 static Compiled *
 make_variant(Call *c, Target target, FeCaptures *captures)
 {
-    const Config *config = &c->k->st->config;
+    Making m;
     Options o = call_options(c, target);
-    if (o.num_warps > 32 && target.kind != TARGET_CPU)
-        return raise_out_of_resources(o.num_warps * 32, 1024, "threads");
-    if (o.num_ctas > 1 && target.kind != TARGET_CPU && target.sm < 90)
-        return PyErr_Format(
-                   PyExc_ValueError,
-                   "num_ctas=%d: clusters of thread blocks need sm_90, and %s() "
-                   "is compiled for sm_%d",
-                   o.num_ctas, c->k->f->name, target.sm),
-               NULL;
-    DiskKey disk = {0};
-    Overrides files = {.n = 0};
-    Compiled *v = compiled_new(c->k);
-    if (!v || hooks_symbol(c, &v->symbol))
-        goto fail;
-    if (o.interpret) /* a debugger steps into the kernel, not into what reads its source */
-        tracing_pause();
-    int r = disk_key(c, target, o, v->symbol, &disk, captures);
-    if (o.interpret)
-        tracing_resume();
-    if (r || hooks_compile(c, target, disk.hash, NULL) <= 0)
-        goto fail;
-    if (overrides_read(c, target, v->symbol ? v->symbol : c->k->f->name, disk.hash,
-                       &files))
-        goto fail;
-    /* Who asks to see the stages asks for a compile. */
-    bool is_shown = config->dump || config->dump_dir || config->stop ||
-                    config->dump_nvptx || config->dump_ptxas_log;
-    if (disk.dir && !config->always_compile && !is_shown && !files.n &&
-        disk_load(&disk, c, &v->bin)) {
-        v->from_disk = true;
-    } else {
-        if (o.interpret)
-            tracing_pause();
-        r = build(c, o, v->symbol, &files, &v->bin);
-        if (o.interpret)
-            tracing_resume();
-        if (r)
-            goto fail;
-        if (disk.dir && !files.n)
-            disk_store(config, &disk, c->k->f->name, &v->bin);
-    }
-    memcpy(v->hash, disk.hash, sizeof v->hash);
-    if (attach(c, v) || hooks_dump(v) || hooks_compile(c, target, disk.hash, v) < 0)
-        goto fail;
-    disk_key_done(&disk);
-    overrides_free(&files);
-    return v;
-fail:
-    overrides_free(&files);
-    disk_key_done(&disk);
-    Py_XDECREF((PyObject *)v);
-    return NULL;
+    if (check_limits(c, &o) || making_begin(&m, c, o))
+        return NULL;
+    m.env.captures = captures;
+    m.v = compiled_new(c->k);
+    bool ok = m.v && !hooks_symbol(c, &m.v->symbol) && make_binary(&m) > 0;
+    if (ok)
+        memcpy(m.v->hash, m.disk.hash, sizeof m.v->hash);
+    ok = ok && !attach(c, m.v) && !hooks_dump(m.v) &&
+         hooks_compile(c, target, m.disk.hash, m.v) >= 0;
+    if (!ok)
+        Py_CLEAR(m.v);
+    making_done(&m);
+    return m.v;
 }
 
 static bool

@@ -1,13 +1,15 @@
 /* disk: variants that outlive the process.
  *
- *     <cache dir>/v1/<hash>/<answers>.bin
+ *     <cache dir>/v2/<hash>/<answers>.bin
  *
- *     hash      SHA-256 over the source of the function and all it calls, the types of the
- *               arguments, constants, options, target, CPU, assembler and this compiler
+ *     hash      SHA-256 over the tile IR that the frontend made, its questions about the
+ *               arguments and their answers, options, target, CPU, assembler and this build.
+ *               The frontend runs in each process, so all that it looked at is in the IR, and
+ *               what it did not look at cannot matter
  *     answers   what was asked of the arguments and what was true, and the bytes of the
  *               users' libraries that are linked (libraries.c): one file a variant
  *
- * A file is a head (magic, sizes, checksum) and the Binary, field by field. It is written
+ * A file is a head (magic, build, the hash, size, checksum) and the Binary, field by field. It is written
  * under another name, synced and renamed, so a reader sees all of it or nothing; the
  * checksum finds what a disk does to it later. Whatever goes wrong is a miss, never an
  * error: a cache must not be able to break a program. The modification time is the time of
@@ -16,21 +18,25 @@
 #include "runtime/launch.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-static const char magic[8] = "TEGULA1\n";
+static const char magic[8] = "TEGULA2\n";
 typedef struct Head {
     char magic[8];
-    uint64_t n_bytes;  /* behind the head */
-    uint64_t checksum; /* hash_bytes of them */
+    unsigned char build[BUILD_ID_BYTES], gap[4];
+    unsigned char key[32]; /* whose entry it is, whatever the file is called */
+    uint64_t n_bytes;      /* behind the head */
+    uint64_t checksum;     /* hash_bytes of them */
 } Head;
+_Static_assert(sizeof(Head) == 80, "the head has no gaps: cache.py reads it");
 
 /* ---- bytes ------------------------------------------------------------------------------ */
 
@@ -182,63 +188,42 @@ get_binary(Reader *r, Binary *bin)
     return !r->failed && r->at == r->end;
 }
 
-/* ---- the hash ------------------------------------------------------------------------------ */
+/* ---- the key ------------------------------------------------------------------------------- */
 
-/* Adds up what the Python files below folder are: names, sizes, times; in any order. */
-static uint64_t
-folder_stamp(const char *folder, int depth)
+/* Called for each object in the process: the build id of the one that holds this function. */
+static int
+find_build_id(struct dl_phdr_info *info, size_t size, void *data)
 {
-    DIR *d = depth ? opendir(folder) : NULL;
-    uint64_t sum = 0;
-    for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
-        char path[PATH_MAX];
-        struct stat s;
-        size_t n = strlen(e->d_name);
-        if (e->d_name[0] == '.' ||
-            snprintf(path, sizeof path, "%s/%s", folder, e->d_name) >=
-                (int)sizeof path ||
-            stat(path, &s))
-            continue;
-        if (S_ISDIR(s.st_mode))
-            sum += folder_stamp(path, depth - 1);
-        if (n < 3 || strcmp(e->d_name + n - 3, ".py") != 0)
-            continue;
-        const uint64_t words[] = {hash_bytes(path, strlen(path)), (uint64_t)s.st_size,
-                                  (uint64_t)s.st_mtim.tv_sec,
-                                  (uint64_t)s.st_mtim.tv_nsec};
-        sum += hash_bytes(words, sizeof words);
+    (void)size;
+    uintptr_t here = (uintptr_t)&disk_build_id;
+    const ElfW(Nhdr) *note = NULL;
+    const char *end = NULL;
+    bool is_ours = false;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t at = info->dlpi_addr + p->p_vaddr;
+        is_ours |= p->p_type == PT_LOAD && here - at < p->p_memsz;
+        if (p->p_type == PT_NOTE) {
+            const ElfW(Nhdr) *n = (const void *)at;
+            if (n->n_type == NT_GNU_BUILD_ID)
+                note = n, end = (const char *)at + p->p_memsz;
+        }
     }
-    if (d)
-        closedir(d);
-    return sum;
+    if (!is_ours || !note || note->n_descsz < BUILD_ID_BYTES)
+        return is_ours;
+    const char *id = (const char *)(note + 1) + (note->n_namesz + 3) / 4 * 4;
+    if (id + BUILD_ID_BYTES <= end)
+        memcpy(data, id, BUILD_ID_BYTES);
+    return 1;
 }
 
-uint64_t
-disk_library_stamp(void)
+bool
+disk_build_id(unsigned char out[BUILD_ID_BYTES])
 {
-    Dl_info info;
-    char path[PATH_MAX];
-    if (!dladdr((void *)(uintptr_t)&disk_key, &info))
-        return 0;
-    const char *slash = strrchr(info.dli_fname, '/');
-    int n = slash ? (int)(slash - info.dli_fname) : 0;
-    snprintf(path, sizeof path, "%.*s%slanguage", n, info.dli_fname, n ? "/" : "");
-    return folder_stamp(path, 4);
-}
-
-/* This compiler: when its code was written, and its functions in Python. Another build is
- * another one. */
-static bool
-put_self(Bytes *b, const Config *config)
-{
-    Dl_info info;
-    struct stat s;
-    if (!dladdr((void *)(uintptr_t)&disk_key, &info) || stat(info.dli_fname, &s))
-        return false;
-    int64_t words[] = {s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec,
-                       (int64_t)config->library};
-    put_block(b, words, sizeof words);
-    return true;
+    static const unsigned char none[BUILD_ID_BYTES];
+    memset(out, 0, BUILD_ID_BYTES);
+    dl_iterate_phdr(find_build_id, out);
+    return memcmp(out, none, sizeof none) != 0;
 }
 
 static void
@@ -262,152 +247,59 @@ put_machine(Bytes *b, const Config *config, Target target)
     LLVMDisposeMessage(features);
 }
 
-/* 1: written; 0: a value with no name that lasts; -1 with an exception. */
-static int
-put_constant(Bytes *b, const FeEnv *env, PyObject *x, FeCaptures *captures)
+/* All that the code depends on, but for the answers that the passes will ask for. */
+static void
+put_key(Bytes *b, const Config *config, const Comp *c, const char *identity)
 {
-    FeFunction *f = env->as_function(env->data, x);
-    if (f) {
-        PyObject *hash = fe_function_hash(env, f, captures);
-        if (!hash)
-            return -1;
-        put_block(b, PyBytes_AsString(hash), (size_t)PyBytes_Size(hash));
-        Py_DECREF(hash);
-        return 1;
-    }
-    if (PyTuple_Check(x)) {
-        Py_ssize_t n = PyTuple_Size(x);
-        int r = 1;
-        put_int(b, n);
-        for (Py_ssize_t i = 0; r == 1 && i < n; i++)
-            r = put_constant(b, env, PyTuple_GetItem(x, i), captures);
-        return r;
-    }
-    const State *st = env->data;
-    if (!PyLong_Check(x) && !PyFloat_Check(x) && !PyUnicode_Check(x) && x != Py_None &&
-        !PyObject_TypeCheck(x, (PyTypeObject *)st->dtype_type))
-        return 0;
-    PyObject *text = PyObject_Repr(x);
-    PyObject *type = text ? PyObject_Repr((PyObject *)Py_TYPE(x)) : NULL;
-    const char *s = type ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-    const char *t = s ? PyUnicode_AsUTF8AndSize(type, NULL) : NULL;
-    if (t) {
-        put_block(b, s, strlen(s));
-        put_block(b, t, strlen(t));
-    }
-    Py_XDECREF(text);
-    Py_XDECREF(type);
-    return t ? 1 : -1;
-}
-
-/* A tuple's type: what the frontend reads of it. 1, or -1 with an exception. */
-static int
-put_tuple_type(Bytes *b, PyObject *x)
-{
-    PyObject *type = (PyObject *)Py_TYPE(x);
-    PyObject *name = PyObject_Repr(type);
-    PyObject *fields = PyObject_GetAttrString(type, "_fields");
-    if (!fields)
-        PyErr_Clear();
-    PyObject *text = fields ? PyObject_Repr(fields) : NULL;
-    const char *s = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-    const char *t = text ? PyUnicode_AsUTF8AndSize(text, NULL) : "";
-    if (s && t) {
-        put_block(b, s, strlen(s));
-        put_block(b, t, strlen(t));
-    }
-    Py_XDECREF(name);
-    Py_XDECREF(fields);
-    Py_XDECREF(text);
-    return s && t && !PyErr_Occurred() ? 1 : -1;
-}
-
-/* 1, 0, -1 as above. Whatever it is: functions among the arguments note their captures. */
-static int
-put_call(Bytes *b, const Call *c, const FeEnv *env, FeCaptures *captures)
-{
-    int res = 1;
-    for (int i = 0; i < c->n; i++) {
-        uint32_t code = c->code[i] & ~(uint32_t)TRUTH_BITS;
-        put(b, &code, sizeof code);
-        NodeKind kind = code_kind(code);
-        int r = kind == NODE_TUPLE  ? put_tuple_type(b, c->value[i])
-                : kind >= NODE_NONE ? put_constant(b, env, c->value[i], captures)
-                                    : 1;
-        if (r < 0)
-            return r;
-        res = MIN(res, r);
-    }
-    return res;
-}
-
-/* SHA-256 of b in hex. 0, or -1 with an exception. */
-static int
-sha256(const Bytes *b, char out[65])
-{
-    PyObject *h = fe_sha256();
-    PyObject *done = h ? PyObject_CallMethod(h, "update", "y#", b->at, (Py_ssize_t)b->n)
-                       : NULL;
-    PyObject *hex = done ? PyObject_CallMethod(h, "hexdigest", NULL) : NULL;
-    const char *s = hex ? PyUnicode_AsUTF8AndSize(hex, NULL) : NULL;
-    if (s)
-        snprintf(out, 65, "%s", s);
-    Py_XDECREF(h);
-    Py_XDECREF(done);
-    Py_XDECREF(hex);
-    return s ? 0 : -1;
-}
-
-int
-disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *key,
-         FeCaptures *captures)
-{
-    const Config *config = &c->k->st->config;
-    *key = (DiskKey){.hash = ""};
-    FeEnv env;
-    if (!kernel_env(c->k->st, &env))
-        return -1;
-    /* Failed assertions and checks say where. */
-    env.has_places = o.debug || o.check_bounds || target.kind == TARGET_EMU;
-    PyObject *source = fe_function_hash(&env, c->k->f, captures);
-    if (!source)
-        return -1;
-    Bytes b = {0};
-    put_block(&b, PyBytes_AsString(source), (size_t)PyBytes_Size(source));
-    Py_DECREF(source);
+    const Options o = c->opt;
     char name[TARGET_TEXT];
-    put_text(&b, target_text(target, name));
     const int words[] = {
         o.num_warps,         o.num_stages,       o.num_ctas,
         o.maxnreg,           o.enable_fp_fusion, o.debug,
         o.sanitize_overflow, o.launch_pdl,       o.launch_cooperative_grid,
         o.interpret,         o.check_bounds,     o.line_info,
         o.imprecise};
-    put(&b, words, sizeof words);
-    const char *texts = call_option_texts(c);
-    put_text(&b, texts ? texts : "");
-    put_machine(&b, config, target);
-    if (target.kind == TARGET_CUDA) {
-        put_text(&b, config->ptxas_options ? config->ptxas_options : "");
-        put_text(&b, config->disable_ptxas_opt ? "-O0" : "");
+    unsigned llvm[3];
+    LLVMGetVersion(&llvm[0], &llvm[1], &llvm[2]);
+    put(b, llvm, sizeof llvm);
+    put_block(b, identity, strlen(identity));
+    target_text(o.target, name);
+    put_block(b, name, strlen(name));
+    put(b, words, sizeof words);
+    const char *texts[] = {c->option_texts, c->symbol};
+    for (size_t i = 0; i < COUNT(texts); i++)
+        put_block(b, texts[i] ? texts[i] : "", texts[i] ? strlen(texts[i]) : 0);
+    put_machine(b, config, o.target);
+    if (o.target.kind == TARGET_CUDA) {
+        put_text(b, config->ptxas_options ? config->ptxas_options : "");
+        put_text(b, config->disable_ptxas_opt ? "-O0" : "");
     }
-    if (symbol)
-        put_block(&b, symbol, strlen(symbol));
-    int r = put_call(&b, c, &env, captures);
-    if (r == 1 && !put_self(&b, config))
-        r = 0;
-    if (b.failed)
-        PyErr_NoMemory();
-    /* The name does not tell where in its file a function stands, and lines do. */
-    if (r == 1 && !b.failed && !sha256(&b, key->hash) && config->cache_dir &&
-        !o.line_info && !o.interpret) {
-        size_t n = strlen(config->cache_dir) + sizeof "/v1/" + sizeof key->hash;
-        key->dir = malloc(n);
-        if (key->dir)
-            snprintf(key->dir, n, "%s/v1/%s", config->cache_dir, key->hash);
+}
+
+int
+disk_key(const Config *config, const Comp *c, const Lowered *lowered, DiskKey *key)
+{
+    *key = (DiskKey){.hash = ""};
+    Bytes b = {0};
+    bool has_id = disk_build_id(key->build);
+    put(&b, key->build, sizeof key->build);
+    put_key(&b, config, c, lowered->identity);
+    if (!b.failed) {
+        sha256(b.at, b.n, key->sha);
+        for (size_t i = 0; i < sizeof key->sha; i++)
+            snprintf(key->hash + 2 * i, 3, "%02x", key->sha[i]);
     }
     free(b.at);
-    return PyErr_Occurred() ? -1 : 0;
+    if (b.failed)
+        return PyErr_NoMemory(), -1;
+    if (!config->cache_dir || c->opt.interpret || !has_id)
+        return 0;
+    size_t n = strlen(config->cache_dir) + sizeof "/v2/" + sizeof key->hash;
+    key->dir = malloc(n);
+    if (!key->dir)
+        return PyErr_NoMemory(), -1;
+    snprintf(key->dir, n, "%s/v2/%s", config->cache_dir, key->hash);
+    return 0;
 }
 
 void
@@ -417,19 +309,59 @@ disk_key_done(DiskKey *key)
     key->dir = NULL;
 }
 
+/* ---- whose files -------------------------------------------------------------------------- */
+
+/* Opens what is ours: a file, or a directory with how O_DIRECTORY, whose owner is this user or
+ * root, and which nobody else may write. -1 otherwise, with EPERM where it is another's. A
+ * FIFO does not hold us up, and links are not followed. */
+static int
+private_open(int dir, const char *name, int how, struct stat *s)
+{
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | how);
+    if (fd < 0)
+        return -1;
+    bool is_kind = !fstat(fd, s) && (how ? S_ISDIR(s->st_mode) : S_ISREG(s->st_mode));
+    bool is_ours = is_kind && (s->st_uid == geteuid() || !s->st_uid) &&
+                   !(s->st_mode & (S_IWGRP | S_IWOTH));
+    if (is_ours)
+        return fd;
+    close(fd);
+    errno = is_kind ? EPERM : EINVAL;
+    return -1;
+}
+
+/* Says once that a file is refused because others may have written it. An exception where
+ * warnings are errors. */
+static void
+warn_of_others(State *st, const char *dir, int why)
+{
+    if (why != EPERM || st->warned_of_others)
+        return;
+    st->warned_of_others = true;
+    PyErr_WarnFormat(
+        PyExc_RuntimeWarning, 1,
+        "compiled kernels in %s are not used: another user owns them, or may "
+        "write there. Remove the directory, or set TEGULA_CACHE_DIR",
+        dir);
+}
+
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* The file's bytes behind its head, checked; NULL: not one of ours, or damaged. */
+/* An entry beyond this is none of ours: a cubin has kilobytes. */
+enum { LARGEST_ENTRY = 1 << 28 };
+
+/* The bytes behind the head of a file of that size, checked; NULL: not one of ours, or
+ * damaged. */
 static char *
-read_checked(int fd, Head *head)
+read_checked(int fd, int64_t size, Head *head)
 {
-    struct stat s;
-    if (fstat(fd, &s) || s.st_size < (off_t)sizeof *head)
+    if (size < (int64_t)sizeof *head || size > LARGEST_ENTRY ||
+        pread(fd, head, sizeof *head, 0) != (ssize_t)sizeof *head)
         return NULL;
-    size_t n = (size_t)s.st_size - sizeof *head;
-    char *data = malloc(MAX(n, 1));
-    bool ok = data && pread(fd, head, sizeof *head, 0) == (ssize_t)sizeof *head &&
-              !memcmp(head->magic, magic, sizeof magic) && head->n_bytes == n;
+    size_t n = (size_t)size - sizeof *head;
+    bool ok = !memcmp(head->magic, magic, sizeof magic) && head->n_bytes == n;
+    char *data = ok ? malloc(MAX(n, 1)) : NULL;
+    ok = data;
     for (size_t at = 0; ok && at < n;) {
         ssize_t got = pread(fd, data + at, n - at, (off_t)(sizeof *head + at));
         ok = got > 0;
@@ -457,20 +389,31 @@ agrees(const Call *c, const ArgFacts *facts, int n_facts)
     return slot == n_facts;
 }
 
+/* Is it an entry of this key, and of this build? */
 static bool
-load_file(int dir, const char *name, const Call *c, Binary *out)
+is_of_key(const Head *h, const DiskKey *key)
 {
-    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    return !memcmp(h->key, key->sha, sizeof h->key) &&
+           !memcmp(h->build, key->build, sizeof h->build);
+}
+
+static bool
+load_file(int dir, const char *name, const DiskKey *key, const Call *c, Binary *out)
+{
+    struct stat s;
+    int fd = private_open(dir, name, 0, &s);
+    if (fd < 0) {
+        warn_of_others(c->k->st, key->dir, errno);
         return false;
+    }
     Head head;
-    char *data = read_checked(fd, &head);
+    char *data = read_checked(fd, s.st_size, &head);
     bool ok = false;
     if (data) {
         Reader r = {data, data + head.n_bytes, false};
         Binary bin = {0};
-        ok = get_binary(&r, &bin) && agrees(c, bin.facts, bin.n_facts) &&
-             libraries_unchanged(c->k->st, &bin);
+        ok = is_of_key(&head, key) && get_binary(&r, &bin) &&
+             agrees(c, bin.facts, bin.n_facts) && libraries_unchanged(c->k->st, &bin);
         if (ok)
             *out = bin;
         else
@@ -486,21 +429,42 @@ load_file(int dir, const char *name, const Call *c, Binary *out)
 }
 
 static bool
-is_ours(const char *name)
+is_entry(const char *name)
 {
     size_t n = strlen(name);
     return n > 4 && !strcmp(name + n - 4, ".bin");
 }
 
+/* The directory of the key's entries: ours, as is the one it lies in. A descriptor, or -1. */
+static int
+open_dir(const DiskKey *key)
+{
+    struct stat s;
+    char root[PATH_MAX];
+    const char *slash = strrchr(key->dir, '/');
+    snprintf(root, sizeof root, "%.*s", (int)(slash - key->dir), key->dir);
+    int above = private_open(AT_FDCWD, root, O_DIRECTORY, &s);
+    if (above < 0)
+        return -1;
+    int fd = private_open(above, slash + 1, O_DIRECTORY, &s);
+    int why = errno;
+    close(above);
+    errno = why;
+    return fd;
+}
+
 bool
 disk_load(const DiskKey *key, const Call *c, Binary *out)
 {
-    DIR *d = opendir(key->dir);
+    int fd = open_dir(key);
+    if (fd < 0)
+        return warn_of_others(c->k->st, key->dir, errno), false;
+    DIR *d = fdopendir(fd);
     if (!d)
-        return false;
+        return close(fd), false;
     bool ok = false;
     for (struct dirent *e; !ok && (e = readdir(d));)
-        ok = is_ours(e->d_name) && load_file(dirfd(d), e->d_name, c, out);
+        ok = is_entry(e->d_name) && load_file(fd, e->d_name, key, c, out);
     closedir(d);
     return ok;
 }
@@ -516,11 +480,11 @@ make_dirs(const char *path)
     for (char *p = part + 1; *p; p++)
         if (*p == '/') {
             *p = 0;
-            if (mkdir(part, 0777) && errno != EEXIST)
+            if (mkdir(part, 0700) && errno != EEXIST)
                 return false;
             *p = '/';
         }
-    return !mkdir(part, 0777) || errno == EEXIST;
+    return !mkdir(part, 0700) || errno == EEXIST;
 }
 
 static bool
@@ -538,11 +502,14 @@ write_all(int fd, const char *data, size_t n)
 }
 
 static void
-write_file(const char *dir, const Bytes *b, uint64_t answers)
+write_file(const DiskKey *key, const Bytes *b, uint64_t answers)
 {
     char tmp[PATH_MAX], path[PATH_MAX];
+    const char *dir = key->dir;
     Head head = {.n_bytes = b->n, .checksum = hash_bytes(b->at, b->n)};
     memcpy(head.magic, magic, sizeof magic);
+    memcpy(head.build, key->build, sizeof head.build);
+    memcpy(head.key, key->sha, sizeof head.key);
     if (snprintf(path, sizeof path, "%s/%016llx.bin", dir,
                  (unsigned long long)answers) >= (int)sizeof path ||
         snprintf(tmp, sizeof tmp, "%s/.new-XXXXXX", dir) >= (int)sizeof tmp)
@@ -551,7 +518,7 @@ write_file(const char *dir, const Bytes *b, uint64_t answers)
     if (fd < 0)
         return;
     bool ok = write_all(fd, (const char *)&head, sizeof head) &&
-              write_all(fd, b->at, b->n) && !fchmod(fd, 0644) && !fsync(fd);
+              write_all(fd, b->at, b->n) && !fsync(fd);
     ok = !close(fd) && ok;
     if (!ok || rename(tmp, path))
         unlink(tmp);
@@ -575,8 +542,10 @@ disk_store(const Config *config, const DiskKey *key, const char *kernel,
 {
     Bytes b = {0};
     put_binary(&b, kernel, bin);
-    if (!b.failed && make_dirs(key->dir)) {
-        write_file(key->dir, &b, answers_of(bin));
+    int dir = !b.failed && make_dirs(key->dir) ? open_dir(key) : -1;
+    if (dir >= 0) {
+        close(dir);
+        write_file(key, &b, answers_of(bin));
         /* Looking at every file takes a while: one store in 32 does, by a coin that needs
          * no memory of its own. */
         if (hash_bytes(key->hash, sizeof key->hash) % 32 == 0)
@@ -599,6 +568,13 @@ typedef struct Files {
     int64_t n_bytes;
 } Files;
 
+/* Is it what a writer that was killed left behind? A living one takes no hour. */
+static bool
+is_abandoned(const char *name, const struct stat *s)
+{
+    return !strncmp(name, ".new-", 5) && s->st_mtim.tv_sec + 3600 < time(NULL);
+}
+
 static void
 list_dir(const char *dir, Files *out)
 {
@@ -606,9 +582,12 @@ list_dir(const char *dir, Files *out)
     for (struct dirent *e; d && (e = readdir(d));) {
         struct stat s;
         char path[PATH_MAX];
-        if (!is_ours(e->d_name) ||
-            snprintf(path, sizeof path, "%s/%s", dir, e->d_name) >= (int)sizeof path ||
-            stat(path, &s))
+        if (snprintf(path, sizeof path, "%s/%s", dir, e->d_name) >= (int)sizeof path ||
+            fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW))
+            continue;
+        if (is_abandoned(e->d_name, &s))
+            unlinkat(dirfd(d), e->d_name, 0);
+        if (!is_entry(e->d_name) || S_ISDIR(s.st_mode))
             continue;
         if (out->n == out->cap) {
             size_t cap = MAX(64, 2 * out->cap);
@@ -642,7 +621,7 @@ disk_prune(const char *cache_dir, int64_t max_bytes)
     char root[PATH_MAX], dir[PATH_MAX + 256];
     Files files = {0};
     int64_t freed = 0;
-    if (snprintf(root, sizeof root, "%s/v1", cache_dir) >= (int)sizeof root)
+    if (snprintf(root, sizeof root, "%s/v2", cache_dir) >= (int)sizeof root)
         return 0;
     DIR *d = opendir(root);
     for (struct dirent *e; d && (e = readdir(d));)

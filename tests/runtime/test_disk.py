@@ -42,7 +42,7 @@ def launch(k, n=64, **kwargs):
 
 
 def files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("v1/*/*.bin"))
+    return sorted(folder.glob("v2/*/*.bin"))
 
 
 def test_a_second_kernel_of_the_same_source_is_read(folder):
@@ -187,7 +187,7 @@ def test_processes_share_it(folder, tmp_path):
         [sys.executable, str(script)], env=env, capture_output=True, check=True
     )
     assert done.stdout.strip() == b"True"
-    assert not list(folder.glob("v1/*/.new-*"))
+    assert not list(folder.glob("v2/*/.new-*"))
 
 
 def test_threads_write_at_once(folder):

@@ -114,7 +114,7 @@ def test_changed_and_changed_back(folder: Path, library: Path) -> None:
     assert result(library) == (12.0, True)
     library.write_text(MINE)
     assert result(library) == (6.0, True), "the older file of the cache is still good"
-    assert len(list(folder.glob("cache/v1/*/*.bin"))) == 2
+    assert len(list(folder.glob("cache/v2/*/*.bin"))) == 2
 
 
 def test_by_the_option(folder: Path, library: Path) -> None:

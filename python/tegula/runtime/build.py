@@ -6,13 +6,16 @@ Nothing here needs it, as launches are not generated. Programs that come with C 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 import os
 import shutil
+import stat
 import subprocess
 import sysconfig
 import tempfile
+import warnings
 from collections.abc import Sequence
 from types import ModuleType
 
@@ -58,6 +61,26 @@ def _build(
     return out
 
 
+def _is_private(path: str) -> bool:
+    """Is it this user's, a file in a directory, and may nobody else write either?"""
+    for at, is_kind in ((os.path.dirname(path), stat.S_ISDIR), (path, stat.S_ISREG)):
+        s = os.lstat(at)
+        if not is_kind(s.st_mode) or s.st_mode & 0o022:
+            return False
+        if s.st_uid not in (os.geteuid(), 0):
+            return False
+    return True
+
+
+@functools.cache
+def _warn_of_others(path: str) -> None:
+    warnings.warn(
+        f"{path} is not used: another user owns it, or may write there",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+
+
 def _load(name: str, path: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -82,13 +105,18 @@ def compile_module_from_src(
     path = cache.get_file(name + _suffix())
     if path is not None:
         try:
-            return _load(name, path)
+            if _is_private(path):
+                return _load(name, path)
+            _warn_of_others(path)
         except (ImportError, OSError):
             pass  # a damaged file, or another machine's: built anew, over it
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, f"{name}.c")
         with open(file, "w") as f:
             f.write(src)
-        with open(_build(name, file, folder, *given), "rb") as built:
-            path = cache.put(built.read(), name + _suffix(), binary=True)
+        built = _build(name, file, folder, *given)
+        with open(built, "rb") as f:
+            path = cache.put(f.read(), name + _suffix(), binary=True)
+        if not _is_private(path):  # the directory is not: what lies here is ours
+            return _load(name, built)
     return _load(name, path)

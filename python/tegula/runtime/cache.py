@@ -56,7 +56,8 @@ class FileCacheManager(CacheManager):
             raise RuntimeError("there is no cache directory: set TEGULA_CACHE_DIR")
         self.lock_path = os.path.join(self.cache_dir, "lock")
         if not override:  # that one is the user's
-            os.makedirs(self.cache_dir, exist_ok=True)
+            os.makedirs(os.path.dirname(self.cache_dir), mode=0o700, exist_ok=True)
+            os.makedirs(self.cache_dir, mode=0o700, exist_ok=True)
 
     def _make_path(self, filename: str) -> str:
         return os.path.join(self.cache_dir, filename)
@@ -225,7 +226,6 @@ def make_so_cache_key(
 def triton_key() -> str:
     """What identifies this compiler: kernels of another one do not fit."""
     from tegula import __version__, _core
+    from tegula.compat import TRITON_VERSION
 
-    with open(_core.__file__, "rb") as f:
-        digest = hashlib.sha256(f.read()).hexdigest()
-    return f"tegula-{__version__}-{digest}"
+    return f"tegula-{__version__}-{_core.build_id()}-triton-{TRITON_VERSION}"
