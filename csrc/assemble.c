@@ -79,7 +79,8 @@ void
 compile_ptx(Comp *c, Binary *out)
 {
     const Stage *ptx = binary_stage(out, "ptx");
-    Assembly in = {.target = c->opt.target, .options = ptxas_options(c)};
+    Assembly in = {
+        .target = c->opt.target, .options = ptxas_options(c), .halt = c->halt};
     in.keep_version = !comp_override(c, "ptx") && set_ptx_version(c, out);
     in.ptx = ptx->data, in.n = ptx->size;
     if (c->dump.ptx) {

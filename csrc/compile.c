@@ -8,7 +8,10 @@
  *         CUDA               compile_ptx     PTX -> cubin                 assemble.c
  *     C   with the GIL       the caller keeps the Binary, or raises the error
  *
- * A and B are comp_runs of their own, so that no jump crosses the change of the GIL.
+ * Between A and B the caller may find the variant on disk, by what A made: runtime/cache.c.
+ *
+ * A and B are comp_runs of their own, so that no jump crosses the change of the GIL. B runs on
+ * a thread of its own, and its caller may leave it (runtime/aside.h).
  */
 #include <Python.h>
 
@@ -16,6 +19,7 @@
 #include "compile.h"
 #include "frontend/frontend.h"
 #include "passes/passes.h"
+#include "runtime/aside.h"
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
@@ -24,9 +28,11 @@ typedef struct Job {
     const FeEnv *env;
     FeFunction *f;
     const ArgSpec *args;
-    Func *func; /* out of A, into B; in the Comp's arena */
-    char *text; /* of compile_lower */
-    Binary *out;
+    const char *text; /* of compile_text */
+    bool with_places;
+    Lowered *lowered;  /* out of A, into B */
+    Binary *out;       /* of B */
+    struct Job *aside; /* B's own, in the Comp's arena */
 } Job;
 
 /* ---- B ------------------------------------------------------------------------------ */
@@ -117,8 +123,10 @@ static void
 phase_b(Comp *c, void *data)
 {
     Job *j = data;
-    Func *f = j->func;
+    Func *f = j->lowered->func;
     Binary *out = j->out;
+    f->c = c; /* it has moved: aside.h */
+    out->ms[TIME_FRONTEND] = j->lowered->ms;
     out->n_regs = out->n_spills = -1;
     if (c->opt.interpret) {
         interpretable(f, out);
@@ -159,44 +167,146 @@ phase_b(Comp *c, void *data)
 
 /* ---- A ------------------------------------------------------------------------------ */
 
+/* The function as the rest of the compile sees it: of the facts about the arguments those that
+ * the frontend has asked about, as what the passes will ask is not known yet. */
+static const char *
+identity(const Func *f, bool with_places)
+{
+    Func known = *f;
+    known.facts = NEW_N(f->c->arena, ArgFacts, f->n_facts + 1);
+    for (int i = 0; i < f->n_facts; i++)
+        known.facts[i] = (ArgFacts){.truth = f->facts[i].truth & f->facts[i].asked,
+                                    .asked = f->facts[i].asked};
+    return str_printf(f->c->arena, "%s\n%d arguments\n%s", f->name, f->n_facts,
+                      ir_print(&known, with_places));
+}
+
 static void
 phase_a(Comp *c, void *data)
 {
     Job *j = data;
+    Lowered *out = j->lowered;
     double start = clock_ms();
-    j->func = fe_kernel(c, j->env, j->f, j->args, j->f->n_params);
-    if (j->out)
-        j->out->ms[TIME_FRONTEND] = clock_ms() - start;
+    out->func = fe_kernel(c, j->env, j->f, j->args, j->f->n_params);
+    out->identity = identity(out->func, j->with_places);
+    out->ms = clock_ms() - start;
     if (c->dump.dir || c->dump.passes) {
-        const char *text = ir_print(j->func, false);
+        const char *text = ir_print(out->func, false);
         dump_stage(c, "frontend", "tir", text, strlen(text));
     }
 }
 
 bool
-compile_kernel(Comp *c, const FeEnv *env, FeFunction *f, const ArgSpec *args,
-               Binary *out)
+compile_front(Comp *c, const FeEnv *env, FeFunction *f, const ArgSpec *args,
+              Lowered *out)
 {
-    Job j = {.env = env, .f = f, .args = args, .out = out};
-    if (!comp_run(c, phase_a, &j))
-        return false;
-    PyThreadState *thread = PyEval_SaveThread();
-    bool ok = comp_run(c, phase_b, &j);
-    PyEval_RestoreThread(thread);
-    return ok;
+    Job j = {.env = env,
+             .f = f,
+             .args = args,
+             .with_places = env->has_places,
+             .lowered = out};
+    return comp_run(c, phase_a, &j);
+}
+
+static const char *
+own(Comp *c, const char *s)
+{
+    return s ? str_intern(c, s) : NULL;
 }
 
 static void
-phase_a_text(Comp *c, void *data)
+drop_binary(void *b)
 {
-    Job *j = data;
-    phase_a(c, j);
-    j->text = ir_print(j->func, false);
+    binary_free(b);
 }
 
-char *
+/* B may outlive its caller (aside.h): what it reads is the Comp's own from here on, its Job
+ * included. */
+static void
+phase_own(Comp *c, void *data)
+{
+    Job *j = data;
+    c->kernel = own(c, c->kernel);
+    c->symbol = own(c, c->symbol);
+    c->ptxas = own(c, c->ptxas);
+    c->ptxas_options = own(c, c->ptxas_options);
+    c->libdevice = own(c, c->libdevice);
+    c->option_texts = own(c, c->option_texts);
+    c->dump.passes = own(c, c->dump.passes);
+    c->dump.dir = own(c, c->dump.dir);
+    c->dump.stop = own(c, c->dump.stop);
+    Override *files = NEW_N(c->arena, Override, c->n_overrides + 1);
+    for (int i = 0; i < c->n_overrides; i++) {
+        const Override *o = &c->overrides[i];
+        files[i] = (Override){.stage = own(c, o->stage),
+                              .path = str_printf(c->arena, "%s", o->path),
+                              .data = NEW_N(c->arena, char, o->size + 1),
+                              .size = o->size};
+        memcpy(files[i].data, o->data, o->size);
+    }
+    c->overrides = files;
+    j->aside = NEW(c->arena, Job);
+    j->aside->lowered = NEW(c->arena, Lowered);
+    *j->aside->lowered = *j->lowered;
+    j->aside->out = NEW(c->arena, Binary);
+    arena_defer(c->arena, drop_binary, j->aside->out);
+}
+
+bool
+compile_back(Comp *c, Lowered *lowered, Binary *out)
+{
+    Job j = {.lowered = lowered};
+    if (!comp_run(c, phase_own, &j) || !aside_run(c, phase_b, j.aside))
+        return false;
+    *out = *j.aside->out;
+    *j.aside->out = (Binary){0};
+    lowered->func->c = c;
+    return true;
+}
+
+static void
+read_lowered(Comp *c, void *data)
+{
+    Job *j = data;
+    j->lowered->func = ir_parse(c, j->text);
+}
+
+bool
+compile_text(Comp *c, const char *text, Binary *out)
+{
+    Lowered lowered = {0};
+    Job j = {.lowered = &lowered, .text = text};
+    return comp_run(c, read_lowered, &j) && compile_back(c, &lowered, out);
+}
+
+static void
+print_places(Comp *c, void *data)
+{
+    (void)c;
+    Lowered *l = data;
+    l->identity = ir_print(l->func, true);
+}
+
+const char *
+lowered_text(Comp *c, const Lowered *lowered)
+{
+    Lowered shown = *lowered;
+    return comp_run(c, print_places, &shown) ? shown.identity : NULL;
+}
+
+static void
+print_lowered(Comp *c, void *data)
+{
+    (void)c;
+    Lowered *l = data;
+    l->identity = ir_print(l->func, false);
+}
+
+const char *
 compile_lower(Comp *c, const FeEnv *env, FeFunction *f, const ArgSpec *args)
 {
-    Job j = {.env = env, .f = f, .args = args};
-    return comp_run(c, phase_a_text, &j) ? j.text : NULL;
+    Lowered l;
+    return compile_front(c, env, f, args, &l) && comp_run(c, print_lowered, &l)
+               ? l.identity
+               : NULL;
 }

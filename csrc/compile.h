@@ -68,20 +68,35 @@ const Stage *binary_stage(const Binary *b, const char *name); /* NULL: no such s
 bool binary_add(Binary *b, const char *name, const char *data, size_t n);
 /* The same, in the place of what the stage was. */
 bool binary_put(Binary *b, const char *name, const char *data, size_t n);
+/* Drops the stage, if there is one. */
+void binary_remove(Binary *b, const char *name);
 /* Milliseconds of a clock that only goes forward. */
 double clock_ms(void);
 
-/* Phases A and B of compile.c, each in a comp_run of its own, the GIL let go for B. *out is
- * zeroed by the caller; c has its options and dump; args as fe_kernel takes them (frontend/frontend.h). False: c->err says why (or a
- * Python exception is set), and *out is to be freed all the same. */
+/* What the frontend made of a kernel, in the Comp's arena. */
+typedef struct Lowered {
+    struct Func *func;
+    const char *identity; /* equal texts, options and answers: equal code */
+    double ms;
+} Lowered;
+
+/* Phases A and B of compile.c, each in a comp_run of its own; the GIL is let go for B. c has
+ * its options and dump; args as fe_kernel takes them (frontend/frontend.h); *out of B is zeroed
+ * by the caller. False: c->err says why (or a Python exception is set, and then B may have left
+ * c empty: runtime/aside.h). */
 struct FeEnv;
 struct FeFunction;
 struct ArgSpec;
-bool compile_kernel(Comp *c, const struct FeEnv *env, struct FeFunction *f,
-                    const struct ArgSpec *args, Binary *out);
+bool compile_front(Comp *c, const struct FeEnv *env, struct FeFunction *f,
+                   const struct ArgSpec *args, Lowered *out);
+bool compile_back(Comp *c, Lowered *lowered, Binary *out);
+/* B of what was kept as text: the frontend's tile IR with its places (lowered_text). */
+bool compile_text(Comp *c, const char *text, Binary *out);
+/* That text, in c's arena; NULL: c->err says why. To be asked for before B changes the IR. */
+const char *lowered_text(Comp *c, const Lowered *lowered);
 /* Phase A alone: the frontend's tile IR as text in c's arena; NULL: as above. */
-char *compile_lower(Comp *c, const struct FeEnv *env, struct FeFunction *f,
-                    const struct ArgSpec *args);
+const char *compile_lower(Comp *c, const struct FeEnv *env, struct FeFunction *f,
+                          const struct ArgSpec *args);
 
 /* assemble.c: adds the machine code of out's PTX, where there is an assembler. */
 void compile_ptx(Comp *c, Binary *out);

@@ -68,3 +68,15 @@ def test_the_traceback_ends_in_the_kernel() -> None:
     assert (kernel.name, kernel.filename) == ("add", str(path))
     assert (kernel.lineno, kernel.line) == (e.value.lineno, "return a + b")
     assert e.value.offset == 12 and e.value.filename == str(path)
+
+
+def test_a_notebook_numbers_the_lines_of_the_kernel() -> None:
+    """IPython shows co_qualname, and counts from co_firstlineno."""
+    path = HERE / "errors/shape_inlined.py"
+    with pytest.raises(tegula.CompileError) as e:
+        runpy.run_path(str(path))["run"]()
+    *_, (frame, _) = traceback.walk_tb(e.value.__traceback__)
+    code = frame.f_code
+    text = path.read_text().splitlines()
+    assert code.co_qualname == "add"
+    assert text[code.co_firstlineno - 1].startswith("def add")

@@ -53,6 +53,12 @@ arena_new(Comp *c)
 }
 
 void
+arena_belongs(Arena *a, Comp *c)
+{
+    a->c = c;
+}
+
+void
 arena_free(Arena *a)
 {
     if (!a)
@@ -74,6 +80,7 @@ chunk_new(Arena *a, size_t size)
 {
     if (size > SIZE_MAX - sizeof(Chunk))
         return NULL;
+    comp_attend(a->c); /* who works long allocates much */
     Chunk *k = calloc(1, sizeof(Chunk) + size);
     if (!k)
         return NULL;

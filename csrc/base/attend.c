@@ -1,6 +1,7 @@
 /* attend: when to look, and whom to ask. See attend.h. */
 #include "base/attend.h"
 
+#include <signal.h>
 #include <time.h>
 
 /* Looks are some 10 ms apart, whatever a step takes, and no step is far from one: the next may
@@ -42,4 +43,56 @@ attend(Attendant *a, Pace *p)
         a->due = now_ms() + ATTEND_MS;
     }
     return a->last == ATTEND_GO_ON;
+}
+
+/* ---- compiles ---------------------------------------------------------------------------- */
+
+void
+halt_init(Halt *h)
+{
+    *h = (Halt){0};
+    pthread_mutex_init(&h->lock, NULL);
+}
+
+void
+halt_done(Halt *h)
+{
+    pthread_mutex_destroy(&h->lock);
+}
+
+/* Has the lock. */
+static void
+kill_child(const Halt *h)
+{
+    if (h->child && __atomic_load_n(&h->stop, __ATOMIC_RELAXED))
+        kill(h->child, SIGKILL);
+}
+
+void
+halt(Halt *h)
+{
+    __atomic_store_n(&h->stop, 1, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&h->lock);
+    kill_child(h);
+    pthread_mutex_unlock(&h->lock);
+}
+
+void
+halt_child(Halt *h, int child)
+{
+    if (!h)
+        return;
+    pthread_mutex_lock(&h->lock);
+    h->child = child;
+    kill_child(h);
+    pthread_mutex_unlock(&h->lock);
+}
+
+void
+comp_attend(Comp *c)
+{
+    if (!c->halt || !__atomic_load_n(&c->halt->stop, __ATOMIC_RELAXED))
+        return;
+    c->halt = NULL; /* what is raised is written into the arena, which asks */
+    err_at(c, NULL, LIMIT, "nobody waits for this compile any more");
 }

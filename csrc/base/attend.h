@@ -2,21 +2,24 @@
  *
  * Python runs the handlers of signals on its main thread alone, and only when that asks. So the
  * thread that launched a grid asks every ATTEND_MS: between programs, at the turns of
- * `while` loops, and while it waits for its helpers. A handler that raises, as that of Ctrl-C does,
+ * their loops, and while it waits for its helpers. A handler that raises, as that of Ctrl-C does,
  * ends the launch.
  *
  *     Pace        how many programs, or turns of a loop, until the clock is read again
  *     Attendant   whom to ask, and when next
  *
  * Handlers are any Python: they launch kernels, and they fork. What that asks of locks stands on
- * top of pool.c.
+ * top of pool.c. A compile runs on a thread of its own (runtime/aside.h), which is left, and Halt
+ * tells it so.
  */
 #ifndef TEGULA_ATTEND_H
 #define TEGULA_ATTEND_H
 
 #include "base/base.h"
 
-enum { ATTEND_MS = 100 };
+#include <pthread.h>
+
+enum { ATTEND_MS = 50 };
 
 typedef enum Attended {
     ATTEND_GO_ON,
@@ -41,5 +44,19 @@ typedef struct Pace {
 /* A look: p has its next steps. a is asked when it is time; NULL: nobody is. false: the launch
  * is to end. */
 bool attend(Attendant *a, Pace *p);
+
+/* How a compile is told to end: passes and the arena ask (comp_attend), a process that it
+ * waits for is killed. */
+typedef struct Halt {
+    int stop; /* atomic */
+    pthread_mutex_t lock;
+    int child; /* under the lock: process to kill, not yet waited for; 0: none */
+} Halt;
+
+void halt_init(Halt *h);
+void halt_done(Halt *h);
+void halt(Halt *h);
+/* h may be NULL. The process to kill; 0: there is none any more, and waitpid may follow. */
+void halt_child(Halt *h, int child);
 
 #endif

@@ -48,6 +48,7 @@ void arena_defer(Arena *a, void (*drop)(void *obj), void *obj);
 /* Tests: the nth allocation from now fails (0: never). */
 void arena_fail_after(Arena *a, size_t n);
 size_t arena_bytes(const Arena *a);
+void arena_belongs(Arena *a, Comp *c); /* who hears of errors from now on */
 
 #define NEW(a, T) ((T *)arena_alloc((a), sizeof(T), _Alignof(T)))
 #define NEW_N(a, T, n) ((T *)arena_alloc_n((a), (size_t)(n), sizeof(T), _Alignof(T)))
@@ -83,6 +84,7 @@ typedef struct Sb {
 void sb_put(Sb *sb, const char *s);
 void sb_putn(Sb *sb, const char *s, size_t n);
 void sb_printf(Sb *sb, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void sb_vprintf(Sb *sb, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 
 /* ---- map.c -----------------------------------------------------------------------
  * Open addressing; Map m = {.a = arena}. Iterate over slot[0..n): insertion order, so
@@ -106,10 +108,25 @@ void *map_get(const Map *m, const void *key, size_t len); /* NULL when absent */
 MapSlot *map_put(Map *m, const void *key, size_t len, void *val);
 uint64_t hash_bytes(const void *p, size_t n);
 
+/* ---- sha256.c -------------------------------------------------------------------- */
+void sha256(const void *data, size_t n, unsigned char out[32]);
+
 /* ---- pages.c --------------------------------------------------------------------- */
 uint64_t page_bytes(void); /* of a page */
 /* Is there memory at all n bytes from address on? A system call a page. */
 bool page_is_there(uint64_t address, uint64_t n);
+
+/* ---- stack.c --------------------------------------------------------------------- */
+size_t stack_left(void); /* bytes of this thread's stack; SIZE_MAX: unknown */
+
+/* ---- crash.c --------------------------------------------------------------------- */
+typedef struct CrashPlace {
+    const char *kernel; /* that this thread runs or compiles; NULL: none */
+    const int32_t *pid; /* the program; NULL: it is compiled */
+} CrashPlace;
+void crash_install(void);                /* the handlers, once */
+CrashPlace crash_enter(CrashPlace p);    /* where it was before, to be entered again */
+void crash_launched(const char *kernel); /* remembered for what happens later */
 
 /* ---- error.c ---------------------------------------------------------------------
  * Where, what, whose fault. Only comp_run has a setjmp; err_at never returns. */
@@ -214,6 +231,7 @@ struct Comp {
                                  found it; else NULL */
     const char *option_texts; /* "library\tpath\n" for each of the option extern_libs,
                                  "option=\tvalue\n" of others; NULL: none */
+    struct Halt *halt;        /* attend.h; NULL: nobody will tell it to end */
     Error err;                /* what comp_run caught */
     const char *pending_help;
     jmp_buf *escape;             /* NULL outside comp_run */
@@ -235,6 +253,11 @@ bool option_lists(const char *texts, const char *name, const char *word);
 
 bool comp_init(Comp *c); /* false: out of memory. Zeroes *c first. */
 void comp_done(Comp *c);
+/* Everything of from becomes to's, which is not initialised; from has nothing left. Outside of
+ * comp_run. Who keeps a pointer to the Comp must be told: a Func. */
+void comp_move(Comp *to, Comp *from);
+/* attend.c: raises when nobody waits for the compile any more. */
+void comp_attend(Comp *c);
 /* Runs fn(c, data); false when it raised, with c->err filled in; true clears c->err. Runs
  * may nest (each restores the outer escape). Raising, and so allocating, outside of every
  * comp_run is a programming error: it ends the process with a message. */

@@ -39,6 +39,14 @@ comp_done(Comp *c)
     memset(c, 0, sizeof *c);
 }
 
+void
+comp_move(Comp *to, Comp *from)
+{
+    *to = *from;
+    arena_belongs(to->arena, to);
+    memset(from, 0, sizeof *from);
+}
+
 bool
 comp_run(Comp *c, void (*fn)(Comp *c, void *data), void *data)
 {

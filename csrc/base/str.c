@@ -59,18 +59,25 @@ sb_put(Sb *sb, const char *s)
 }
 
 void
-sb_printf(Sb *sb, const char *fmt, ...)
+sb_vprintf(Sb *sb, const char *fmt, va_list ap)
 {
-    va_list ap, again;
-    va_start(ap, fmt);
+    va_list again;
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, again);
     va_end(again);
     n = MAX(n, 0);
     vec_grow(sb->a, &sb->at, sb->n, (size_t)n + 1, &sb->cap, 1);
     vsnprintf(sb->at + sb->n, (size_t)n + 1, fmt, ap);
-    va_end(ap);
     sb->n += n;
+}
+
+void
+sb_printf(Sb *sb, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    sb_vprintf(sb, fmt, ap);
+    va_end(ap);
 }
 
 const char *

@@ -145,9 +145,11 @@ set_all(Fe *f, Value v, int n, const Value *args, int n_kw, const char *const *k
         if (!is_absent(v.tuple->at[i]))
             continue;
         PyObject *d = PyObject_GetAttrString(cls, name_at(f, names, i));
-        if (d)
-            fe_set_field(f, v, name_at(f, names, i), v_from_py(f, fe_own(f, d)));
-        else
+        if (d) {
+            fe_own(f, d);
+            fe_watch(f, cls, name_at(f, names, i));
+            fe_set_field(f, v, name_at(f, names, i), v_from_py(f, d));
+        } else
             fe_forget(f);
     }
 }
@@ -165,6 +167,7 @@ fe_make_aggregate(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
     v.tuple->is_aggregate = true;
     v.tuple->open_in = f->b.block;
     PyObject *init = fe_own(f, PyObject_GetAttrString(cls, "__init__"));
+    fe_watch(f, cls, "__init__");
     FeFunction *fn = fe_method_of(f, init);
     if (fn) {
         Value *all = NEW_N(f->a, Value, n + 1);

@@ -23,7 +23,7 @@ static_method(Fe *f, PyObject *fn)
 static PyObject *
 pointer_object(Fe *f, PyObject *element, bool is_const)
 {
-    return fe_own(f, PyObject_CallFunction(f->cls_pointer, "OiO", element, 1,
+    return fe_own(f, PyObject_CallFunction(f->cls_pointer, "OsO", element, "global",
                                            is_const ? Py_True : Py_False));
 }
 
@@ -117,6 +117,21 @@ block_ptr_attribute(Fe *f, Value v, const char *name)
     return (Value){0};
 }
 
+void
+fe_watch(Fe *f, PyObject *o, const char *name)
+{
+    PyObject *key = fe_own(f, PyUnicode_FromString(name));
+    if (fe_watch_attribute(f->env, o, key))
+        fe_raise(f, f->b.loc);
+}
+
+void
+fe_watch_operand(Fe *f, Value v)
+{
+    if (v.kind == V_OBJ && !is_number(v) && fe_watch_value(f->env, v.obj))
+        fe_raise(f, f->b.loc);
+}
+
 /* A parameter E: tl.constexpr may be an Enum's member: E.value is the member itself, as
  * of any constexpr, and E.value.value the member's. */
 static Value
@@ -128,10 +143,14 @@ object_attribute(Fe *f, Value of, const char *name)
         return of;
     }
     PyObject *r = PyObject_GetAttrString(o, name);
-    if (r && fe_is_aggregate(o) && fe_has_attr(f, r, "__code__"))
-        return static_method(f, fe_own(f, r));
     if (r) {
-        Value v = v_from_py(f, fe_own(f, r));
+        fe_own(f, r);
+        fe_watch(f, o, name);
+    }
+    if (r && fe_is_aggregate(o) && fe_has_attr(f, r, "__code__"))
+        return static_method(f, r);
+    if (r) {
+        Value v = v_from_py(f, r);
         v.is_bare = !fe_is_instance(f, r, f->cls_constexpr);
         return v;
     }
@@ -229,7 +248,9 @@ fe_attribute(Fe *f, Value v, const char *name)
         if (!o)
             fe_forget(f);
         if (o) {
-            FeFunction *fn = fe_method_of(f, fe_own(f, o));
+            fe_own(f, o);
+            fe_watch(f, v.tuple->type, name);
+            FeFunction *fn = fe_method_of(f, o);
             if (fn && is_static(f, v.tuple->type, name))
                 return static_method(f, o);
             if (fn) {

@@ -200,7 +200,11 @@ check_all_given(Fe *f, const Binding *b)
 {
     for (int j = 0; j < b->n; j++)
         if (is_absent(b->a[j]) && !b->p[j].has_default) {
-            err_help(f->c, "it is %s", signature_text(f, b->bi, b->p, b->n));
+            const char *name = b->bi->name; /* of one: max(x) was meant */
+            bool of_two = !strcmp(name, "maximum") || !strcmp(name, "minimum");
+            const char *more =
+                of_two ? str_printf(f->a, "; tl.%.3s(x) reduces a block", name) : "";
+            err_help(f->c, "it is %s%s", signature_text(f, b->bi, b->p, b->n), more);
             bad_argument(
                 f, b, str_printf(f->a, "the argument '%s' is missing", b->p[j].name));
         }

@@ -255,6 +255,13 @@ bi_device_print(Fe *f, Value *a)
              v_describe(f, a[0]));
     }
     const char *prefix = v_const_str(f, a[0], "the prefix of device_print");
+    const char *percent = strchr(prefix, '%');
+    if (percent && percent[1] && strchr(".0123456789dfgiusxe", percent[1]))
+        fe_warn(
+            f, PyExc_UserWarning,
+            "device_print takes a prefix, no format: it prints \"%s: \" and then the "
+            "values",
+            prefix);
     bool hex = !is_absent(a[2]) && v_const_bool(f, a[2], "hex");
     int n = a[1].kind == V_TUPLE ? a[1].tuple->n : 0;
     return print(f, prefix, n, n ? a[1].tuple->at : NULL, hex);
@@ -284,6 +291,22 @@ bi_print(Fe *f, Value *a)
 }
 
 /* ---- the target -------------------------------------------------------------------- */
+
+/* Of a function of the language, at the line that called it. */
+Value
+bi_warn(Fe *f, Value *a)
+{
+    const Loc *here = f->b.loc;
+    Frame *frame = f->frame;
+    while (f->b.loc && f->b.loc->is_library)
+        f->b.loc = f->b.loc->caller;
+    while (f->frame && f->frame->tree->is_library)
+        f->frame = f->frame->caller;
+    fe_warn(f, PyExc_UserWarning, "%s", v_const_str(f, a[0], "a warning"));
+    f->frame = frame;
+    f->b.loc = here;
+    return v_obj(Py_None);
+}
 
 Value
 bi_is_cuda(Fe *f, Value *a)

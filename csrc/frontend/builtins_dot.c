@@ -93,8 +93,15 @@ result_elem(Fe *f, Elem in, Value out_dtype, const Val *acc)
     if (out == E_F16 && (in == E_F16 || fe_is_f8(in)))
         e = E_F16;
     if (acc && acc->type->elem != e) {
-        err_help(f->c, "make acc of tl.%s: tl.zeros((M, N), dtype=tl.%s)",
-                 elem_info[e].tl, elem_info[e].tl);
+        Elem own = acc->type->elem; /* can it be summed in? */
+        if (given && (own == E_F16 || own == E_F32) && (in == E_F16 || fe_is_f8(in)))
+            err_help(f->c,
+                     "pass out_dtype=tl.%s to add into this acc, or make acc of "
+                     "tl.%s",
+                     elem_info[own].tl, elem_info[e].tl);
+        else
+            err_help(f->c, "make acc of tl.%s: tl.zeros((M, N), dtype=tl.%s)",
+                     elem_info[e].tl, elem_info[e].tl);
         fail(f, TYPE, "dot of %s accumulates in %s, but acc is %s", elem_info[in].text,
              elem_info[e].text, ty_str(f->a, acc->type));
     }

@@ -207,6 +207,15 @@ bi_globaltimer(Fe *f, Value *a)
         own_assembly(f, "=l,~{memory}", "mov.u64 $0, %globaltimer;", E_I64, false));
 }
 
+/* On a GPU the warp sleeps, on a CPU the thread gives its core away. */
+Value
+bi_pause(Fe *f, Value *a)
+{
+    (void)a;
+    own_assembly(f, "=r,~{memory}", "nanosleep.u32 40; mov.u32 $0, 0;", E_I32, false);
+    return v_obj(Py_None);
+}
+
 Value
 bi_smid(Fe *f, Value *a)
 {

@@ -240,8 +240,15 @@ bi_fdiv(Fe *f, Value *a)
              ty_str(f->a, x->type), ty_str(f->a, y->type));
     }
     bool ieee = !is_absent(a[2]) && v_const_bool(f, a[2], "ieee_rounding");
+    bool approx = !is_absent(a[3]) && v_const_bool(f, a[3], "approx");
+    if (ieee && approx)
+        fail(f, VALUE, "fdiv is ieee_rounding or approx, not both");
+    if (approx && x->type->elem != E_F32)
+        fail(f, TYPE, "fdiv with approx=True takes float32, not %s",
+             ty_str(f->a, x->type));
     fe_broadcast_pair(f, &x, &y);
-    return v_val(ir_bin(&f->b, ieee ? OP_DIV_RN : OP_DIV, x, y));
+    OpCode op = ieee ? OP_DIV_RN : approx ? OP_DIV_APPROX : OP_DIV;
+    return v_val(ir_bin(&f->b, op, x, y));
 }
 
 Value
@@ -313,6 +320,25 @@ bi_maximum(Fe *f, Value *a)
     return extreme(f, true, a[0], a[1], a[2]);
 }
 
+/* Among constants alone: the order of -0.0 and 0.0, and of NaN and anything, would decide. */
+static void
+check_ordered(Fe *f, bool is_max, const TupleValue *t)
+{
+    for (int i = 0; i < t->n; i++)
+        if (fe_read(f, t->at[i]).kind != V_OBJ)
+            return;
+    for (int i = 0; i < t->n; i++) {
+        PyObject *o = fe_read(f, t->at[i]).obj;
+        double d = PyFloat_Check(o) ? PyFloat_AsDouble(o) : 1;
+        if (isnan(d) || (d == 0 && signbit(d))) {
+            err_help(f->c, "say which of two equal ones: a if a %s b else b",
+                     is_max ? ">=" : "<=");
+            fail(f, VALUE, "%s of constants takes no %s", f->callee,
+                 isnan(d) ? "NaN" : "-0.0");
+        }
+    }
+}
+
 /* Python's min and max: constants stay constants, anything else is minimum, maximum. */
 static Value
 py_extreme(Fe *f, bool is_max, Value args)
@@ -330,6 +356,7 @@ py_extreme(Fe *f, bool is_max, Value args)
         err_at(f->c, f->b.loc, ARGUMENT, is_max ? "max()" : "min()",
                "it takes two or more values");
     Value r = fe_read(f, args.tuple->at[0]);
+    check_ordered(f, is_max, args.tuple);
     for (int i = 1; i < args.tuple->n; i++) {
         Value v = fe_read(f, args.tuple->at[i]);
         if (r.kind == V_OBJ && v.kind == V_OBJ) {

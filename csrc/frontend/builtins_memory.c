@@ -27,6 +27,8 @@ static const char *const load_cache[] = {"", ".ca", ".cg", ".cs", ".cv", NULL};
 static const char *const store_cache[] = {"", ".wb", ".cg", ".cs", ".wt", NULL};
 static const char *const evictions[] = {"", "evict_first", "evict_last", NULL};
 static const char *const sems[] = {"acq_rel", "acquire", "release", "relaxed", NULL};
+static const char *const load_sems[] = {"acquire", "relaxed", NULL};
+static const char *const store_sems[] = {"release", "relaxed", NULL};
 static const char *const scopes[] = {"gpu", "cta", "sys", NULL};
 
 /* The pointer operand; pointers to int1 become pointers to int8. */
@@ -203,6 +205,51 @@ set_order(Fe *f, Op *o, Value sem, Value scope)
 {
     ir_set_attr(o, ATTR_SEM, word(f, sem, "sem", sems));
     ir_set_attr(o, ATTR_SCOPE, word(f, scope, "scope", scopes));
+}
+
+/* An atomic that only reads, or only writes: of any number; a bool is a byte. */
+static Value
+one_way(Fe *f, int rmw, Value ptr, Value value, Value mask_v, Value sem, Value scope)
+{
+    bool is_load = rmw == RMW_LOAD;
+    Val *p = pointer(f, ptr, !is_load), *v;
+    Elem e = p->type->elem;
+    Val *mask = mask_of(f, mask_v, p, "the mask of an atomic");
+    p = byte_pointer(f, p);
+    if (mask && is_load)
+        fe_broadcast_pair(f, &p, &mask);
+    const Type *t = ty_pointee(f->c, p->type);
+    if (is_load) {
+        v = ir_const_bits(&f->b, t, 0);
+    } else {
+        v = fe_tensor(f, value, "the value of an atomic");
+        no_pointer(f, value, e, f->callee);
+        v = fe_cast(f, v, e, ROUND_RTNE);
+        v = fe_cast(f, v, t->elem, ROUND_RTNE);
+        if (!t->rank && v->type->rank)
+            fail(f, VALUE, "a block of values needs a block of pointers");
+        v = fe_broadcast_like(f, v, t);
+        mask = mask ? fe_broadcast_like(f, mask, t) : NULL;
+    }
+    Op *o = ir_op(&f->b, OP_ATOMIC_RMW, mask ? 3 : 2, (Val *[]){p, v, mask}, 1, &t);
+    int kind = word(f, sem, "sem", is_load ? load_sems : store_sems);
+    ir_set_attr(o, ATTR_RMW, rmw);
+    ir_set_attr(o, ATTR_SEM, kind ? SEM_RELAXED : is_load ? SEM_ACQUIRE : SEM_RELEASE);
+    ir_set_attr(o, ATTR_SCOPE, word(f, scope, "scope", scopes));
+    if (!is_load)
+        return v_obj(Py_None);
+    return v_val(e == E_I1 ? fe_cast(f, result(o, 0), E_I1, ROUND_RTNE) : result(o, 0));
+}
+
+Value
+bi_atomic_load(Fe *f, Value *a)
+{
+    return one_way(f, RMW_LOAD, a[0], (Value){0}, a[1], a[2], a[3]);
+}
+Value
+bi_atomic_store(Fe *f, Value *a)
+{
+    return one_way(f, RMW_STORE, a[0], a[1], a[2], a[3], a[4]);
 }
 
 Value

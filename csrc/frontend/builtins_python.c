@@ -14,6 +14,7 @@ bi_len(Fe *f, Value *a)
                  "its sizes as arguments");
     if (a[0].kind != V_OBJ)
         fail(f, TYPE, "%s has no length", v_describe(f, a[0]));
+    fe_watch_operand(f, a[0]);
     Py_ssize_t n = PyObject_Size(a[0].obj);
     if (n < 0)
         fe_raise(f, f->b.loc);
@@ -27,6 +28,7 @@ convert(Fe *f, PyTypeObject *cls, const Value *a, const char *to)
     PyObject *r;
     if (a[0].kind == V_TENSOR)
         err_help(f->c, "x.to(tl.%s) converts a run-time value", to);
+    fe_watch_operand(f, a[0]);
     if (is_absent(a[0]))
         r = PyObject_CallFunctionObjArgs((PyObject *)cls, NULL);
     else

@@ -602,8 +602,8 @@ bi_cumsum(Fe *f, Value *a)
 Value
 bi_cumprod(Fe *f, Value *a)
 {
-    Val *x = summable(f, f32_for_bf16(f, block(f, a[0])), at_0(f, a[1]));
-    return running(f, OP_MUL, x, a[1], a[2]);
+    Val *x = widen_for_sum(f, f32_for_bf16(f, block(f, a[0])), a[3]);
+    return running(f, OP_MUL, summable(f, x, at_0(f, a[1])), a[1], a[2]);
 }
 
 /* ---- histogram, gather --------------------------------------------------------------------------- */

@@ -212,9 +212,20 @@ bi_expand_dims(Fe *f, Value *a)
     return v_val(v);
 }
 
+/* What Triton 3.10 will not have any more. Here the order is kept either way. */
+static void
+warn_reorder(Fe *f, Value can_reorder)
+{
+    if (!is_absent(can_reorder) && v_const_bool(f, can_reorder, "can_reorder"))
+        fe_warn(f, PyExc_UserWarning,
+                "%s(can_reorder=True) is deprecated: leave it out, it changes nothing",
+                f->callee);
+}
+
 Value
 bi_reshape(Fe *f, Value *a)
 {
+    warn_reorder(f, a[2]);
     int32_t shape[MAX_RANK];
     Val *v = fe_tensor(f, a[0], "input");
     int rank = v_shape(f, rest_of(a[1]), shape, "a shape");
@@ -235,9 +246,8 @@ Value
 bi_view(Fe *f, Value *a)
 {
     fe_warn(f, PyExc_UserWarning,
-            "tl.view is deprecated: tl.reshape(x, shape, "
-            "can_reorder=True) is the same");
-    return bi_reshape(f, a);
+            "tl.view is deprecated: tl.reshape(x, shape) is the same");
+    return bi_reshape(f, (Value[]){a[0], a[1], {0}});
 }
 
 Val *
@@ -447,6 +457,7 @@ Value
 bi_cat(Fe *f, Value *a)
 {
     Val *x = fe_tensor(f, a[0], "input"), *y = fe_tensor(f, a[1], "other");
+    warn_reorder(f, a[2]);
     int64_t dim = is_absent(a[3]) ? 0 : v_const_int(f, a[3], "dim");
     int rank = x->type->rank;
     need_same_elem(f, x, y);

@@ -95,9 +95,11 @@ make_named(Fe *f, PyObject *cls, int n, const Value *args, int n_kw,
 {
     PyObject *fields = fe_own(f, PyObject_GetAttrString(cls, "_fields"));
     PyObject *defaults = PyObject_GetAttrString(cls, "_field_defaults");
-    if (defaults)
+    if (defaults) {
         fe_own(f, defaults);
-    else
+        fe_watch(f, cls, "_field_defaults");
+        fe_watch_operand(f, v_obj(defaults));
+    } else
         fe_forget(f);
     int size = (int)PyTuple_Size(fields);
     Value *items = NEW_N(f->a, Value, size + 1);
@@ -278,6 +280,20 @@ blame_stand_in(Fe *f, const Value *all, int n, const char *what)
         }
 }
 
+/* What the function and its arguments may read is what the kernel reads. named may be NULL. */
+static void
+watch_call(Fe *f, PyObject *o, PyObject *pos, PyObject *named)
+{
+    PyObject *values = named ? fe_own(f, PyDict_Values(named)) : NULL;
+    bool bad = fe_watch_call(f->env, o);
+    for (Py_ssize_t i = 0; !bad && i < PyTuple_Size(pos); i++)
+        bad = fe_watch_value(f->env, PyTuple_GetItem(pos, i));
+    for (Py_ssize_t i = 0; !bad && values && i < PyList_Size(values); i++)
+        bad = fe_watch_value(f->env, PyList_GetItem(values, i));
+    if (bad)
+        fe_raise(f, f->b.loc);
+}
+
 /* A function of Python's runs while compiling: all of its arguments are constants. A user's
  * may ask a tensor what is known of it, its dtype: fe_stand_in(). */
 static Value
@@ -316,6 +332,7 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         else if (PyDict_SetItemString(named, kw[i - n], x))
             fe_raise(f, f->b.loc);
     }
+    watch_call(f, o, pos, named);
     if (f->c->opt.interpret) /* theirs, which they may step through: runtime/cache.c */
         tracing_resume();
     PyObject *given = foreign ? call_foreign(f, o, pos, named)
@@ -324,10 +341,40 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         tracing_pause();
     if (!given && is_users)
         blame_stand_in(f, all, n + n_kw, what);
+    if (given && f->env->captures)
+        fe_captures_settle(f->env->captures);
     Value r = value_of_result(f, fe_own(f, given), foreign || is_users ? pos : NULL,
                               all);
     f->args = outer;
     return r;
+}
+
+/* Is the function o of another package than the kernel? It is not the reader's to decorate. */
+static bool
+is_of_library(Fe *f, PyObject *o)
+{
+    PyObject *home_b = PyDict_GetItemString(f->frame->tree->fn->globals, "__name__");
+    PyObject *module = PyObject_GetAttrString(o, "__module__");
+    if (!module || !home_b || !PyUnicode_Check(fe_own(f, module)) ||
+        !PyUnicode_Check(home_b)) {
+        PyErr_Clear();
+        return false;
+    }
+    const char *a = v_const_str(f, v_obj(module), "a name");
+    const char *b = v_const_str(f, v_obj(home_b), "a name");
+    size_t n = strcspn(a, ".");
+    return n != strcspn(b, ".") || memcmp(a, b, n);
+}
+
+void
+fe_help_function(Fe *f, PyObject *o)
+{
+    if (is_of_library(f, o))
+        err_help(f->c, "a library's function runs on the host: call it before the "
+                       "launch and pass what it gives");
+    else
+        err_help(f->c, "decorate it with @jit, or with @constexpr_function when it "
+                       "computes constants");
 }
 
 /* o is nothing that can be called in a kernel. */
@@ -342,9 +389,7 @@ cannot_call(Fe *f, PyObject *o)
         err_help(f->c, "a kernel calls other functions without a grid: f(..)");
     bool is_python = !PyType_Check(o) && fe_has_attr(f, o, "__code__");
     if (!f->c->pending_help && is_python)
-        err_help(f->c,
-                 "decorate it with @jit, or with @constexpr_function when it computes "
-                 "constants");
+        fe_help_function(f, o);
     if (is_python || !text)
         fail(f, TYPE, "a kernel cannot call %s", v_describe(f, v_obj(o)));
     fail(f, TYPE, "a kernel cannot call %s: it is no function of the kernel language",

@@ -9,7 +9,12 @@ v_const_int(Fe *f, Value v, const char *what)
     PyObject *o = v_to_py(f, v, what);
     if (!PyLong_Check(o)) {
         fe_blame(f, v);
-        if (PyFloat_Check(o))
+        bool is_max = f->callee && !strcmp(f->callee, "max");
+        if ((is_max || (f->callee && !strcmp(f->callee, "min"))) &&
+            !strcmp(what, "axis"))
+            err_help(f->c, "tl.%simum(a, b) takes the %s of two, element by element",
+                     f->callee, is_max ? "larger" : "smaller");
+        else if (PyFloat_Check(o))
             err_help(f->c, "'//' divides integers, int(..) converts a constant");
         fail(f, TYPE, "%s must be an int, not %s", what, v_describe(f, v_obj(o)));
     }
@@ -130,6 +135,7 @@ too_many_elements(Fe *f, int rank, const int32_t *shape)
         sb_printf(&user, "%s%d", i ? ", " : "[", (int)shape[i]);
         sb_printf(&padded, "%s%lld", i ? ", " : "[", (long long)padded_side(shape[i]));
     }
+    err_help(f->c, "go over it in a loop, in smaller blocks");
     if (strcmp(user.at, padded.at))
         fail(f, VALUE,
              "a block may have at most %d elements: %s], padded to %s], has more",

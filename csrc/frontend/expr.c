@@ -21,6 +21,7 @@ fe_truth(Fe *f, Value v, const char *of)
     if (v.kind != V_OBJ)
         fail(f, CONDITION, "%s must be known when the kernel is compiled, but it is %s",
              of, v_describe(f, v));
+    fe_watch_operand(f, v);
     int r = PyObject_IsTrue(v.obj);
     if (r < 0)
         fe_raise(f, f->b.loc);
@@ -89,6 +90,7 @@ static Value
 is_in(Fe *f, Value x, Value in)
 {
     if (in.kind == V_OBJ && !PyType_Check(in.obj) && x.kind == V_OBJ) {
+        fe_watch_operand(f, in);
         int r = PySequence_Contains(in.obj, x.obj); /* a str in a str, a dict */
         if (r < 0)
             fe_raise(f, f->b.loc);
@@ -239,6 +241,24 @@ expr_UnaryOp(Fe *f, Node *n)
     return r;
 }
 
+enum { MAX_WIDTH = 9999 };
+
+/* A format may ask for more than there is memory: f'{3:>1000000000}'. */
+static void
+check_format(Fe *f, PyObject *spec)
+{
+    const char *s = PyUnicode_Check(spec) ? PyUnicode_AsUTF8AndSize(spec, NULL) : NULL;
+    PyErr_Clear();
+    for (; s && *s; s++)
+        if (*s >= '1' && *s <= '9') {
+            size_t digits = strspn(s, "0123456789_");
+            if (digits > 4)
+                fail(f, VALUE, "the width or precision %.*s is too large: at most %d",
+                     (int)MIN(digits, 20), s, MAX_WIDTH);
+            s += digits - 1;
+        }
+}
+
 static Value
 expr_JoinedStr(Fe *f, Node *n)
 {
@@ -257,6 +277,7 @@ expr_JoinedStr(Fe *f, Node *n)
                 err_help(f->c, "tl.device_print(\"..\", %s) shows run-time values",
                          shown ? shown : "x");
             o = v_to_py(f, v, "a field of an f-string");
+            fe_watch_operand(f, v_obj(o));
             f->args = outer;
             long conv = PyLong_AsLong(p->value);
             if (conv == 'r')
@@ -266,7 +287,7 @@ expr_JoinedStr(Fe *f, Node *n)
             else if (conv == 'a')
                 o = fe_own(f, PyObject_ASCII(o));
             if (p->b)
-                spec = v_to_py(f, fe_expr(f, p->b), "a format");
+                check_format(f, spec = v_to_py(f, fe_expr(f, p->b), "a format"));
             o = fe_own(f, PyObject_Format(o, spec));
         } else
             o = v_to_py(f, fe_expr(f, p), "a part of an f-string");

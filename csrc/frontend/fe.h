@@ -17,6 +17,10 @@
 
 typedef struct Fe Fe;
 typedef struct Node Node;
+typedef struct TwoTypes {
+    const char *of[2];
+} TwoTypes;
+
 typedef struct Frame Frame;
 typedef struct Value Value;
 
@@ -136,6 +140,7 @@ struct Value {
 };
 struct TupleValue {
     int n;
+    int64_t n_leaves; /* values, all the way down, as it was made */
     Value *at;
     PyObject *type; /* a namedtuple class or an aggregate, or NULL */
     bool is_aggregate;
@@ -236,11 +241,15 @@ struct Frame {
     Value *local;       /* n_locals + N_HIDDEN */
     const Loc **set_at; /* by local: the last assignment */
     const char **lost;  /* by local: why it has no value any more, for help; or NULL */
+    TwoTypes *two; /* by local: its types where two branches differ and it is lost */
     bool
         *is_declared; /* by local: what is assigned stays a constant, "x: tl.constexpr";
                          * NULL: none is */
     int depth;
 };
+enum {
+    FE_STACK = 20 << 10
+}; /* where so little is left, a kernel is nested too deeply */
 /* How a suite may end, as a set. */
 typedef enum Status {
     FALLS = 1, /* the next statement follows */
@@ -299,7 +308,7 @@ struct Fe {
     int n_silent; /* > 0: in a function of elements, whose statements are not marked */
     int n_pairs;  /* > 0: but they are in this one, which combines single elements */
     Map warned;   /* "file:line text" of warnings that were given */
-    int depth;    /* of C recursion */
+    int depth;    /* of C recursion; see also FE_STACK */
     VEC(Refused) refused; /* arithmetic of float8, wrong only where it is used */
     int64_t n_steps; /* statements lowered: unrolled loops are finite but not small */
     PyObject *cls_constexpr, *cls_dtype, *cls_pointer, *cls_block, *cls_tensor,
@@ -333,6 +342,8 @@ const Loc *fe_here(Fe *f); /* b.loc */
 void fe_blame(Fe *f, Value v);
 /* The node of element i of the operand v, when that is written as a tuple; or NULL. */
 const Node *fe_element_node(Fe *f, Value v, int i);
+/* Says how a kernel may come to call the function o of Python's. */
+void fe_help_function(Fe *f, PyObject *o);
 const char *fe_text(Fe *f, const Node *n); /* as written, when short; else NULL */
 const char *fe_written(Fe *f, Value v);    /* the operand v as written; or NULL */
 const char *fe_who(Fe *f, Value v);        /* 'x' (a block f32[64]) */
@@ -410,6 +421,8 @@ Val *fe_pick(Fe *f, Val *v, int dim, Val *index);
 Value fe_elements(Fe *f, Value v, const char *of);
 bool fe_truth(Fe *f, Value v, const char *of); /* of a constant that an if may test */
 Value fe_attribute(Fe *f, Value v, const char *name); /* V_NONE: it has none */
+void fe_watch(Fe *f, PyObject *o, const char *name);  /* o.name was read: watch.c */
+void fe_watch_operand(Fe *f, Value v); /* Python works on it, if it is an object */
 /* What a function of constants may ask a value that is none for: its types and sides. */
 bool fe_has_stand_in(Value v);
 PyObject *fe_stand_in(Fe *f, Value v);

@@ -172,6 +172,7 @@ inline_in(Fe *f, FeFunction *fn, const Closure *k, int n, const Value *args, int
     fr->local = NEW_N(f->a, Value, t->n_locals + N_HIDDEN);
     fr->set_at = NEW_N(f->a, const Loc *, t->n_locals + N_HIDDEN);
     fr->lost = NEW_N(f->a, const char *, t->n_locals + N_HIDDEN);
+    fr->two = NEW_N(f->a, TwoTypes, t->n_locals + N_HIDDEN);
     bind_params(f, t, fr->local, k ? k->defaults : NULL, n, args, n_kw, kw, kw_args);
     if (t->types)
         fe_typed_args(f, t, fr->local);

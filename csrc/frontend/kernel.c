@@ -231,6 +231,7 @@ fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_
     fr.local = NEW_N(f->a, Value, t->n_locals + N_HIDDEN);
     fr.set_at = NEW_N(f->a, const Loc *, t->n_locals + N_HIDDEN);
     fr.lost = NEW_N(f->a, const char *, t->n_locals + N_HIDDEN);
+    fr.two = NEW_N(f->a, TwoTypes, t->n_locals + N_HIDDEN);
     for (int i = 0, slot = 0; i < n_args; i++) {
         fr.local[i] = param(f, &args[i], &fn->params[i], t->local[i], &slot);
         fr.set_at[i] = loc;

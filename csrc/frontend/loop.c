@@ -143,12 +143,14 @@ leave_loop(Fe *f, const Node *n, const Value *before)
     fe_set_locals(f, before);
     for (int i = 0; i < n->n_stored; i++) {
         int s = n->stored[i];
-        if (is_absent(before[s]))
-            f->frame->lost[s] = str_printf(
-                f->a,
-                "'%s' gets its value inside the loop of line %d, which may run zero "
-                "times; give it one before the loop",
-                f->frame->tree->local[s], n->line);
+        if (!is_absent(before[s]))
+            continue;
+        f->frame->two[s] = (TwoTypes){0};
+        f->frame->lost[s] = str_printf(
+            f->a,
+            "'%s' gets its value inside the loop of line %d, which may run zero "
+            "times; give it one before the loop",
+            f->frame->tree->local[s], n->line);
     }
 }
 
@@ -157,8 +159,12 @@ static Val *
 bound(Fe *f, Value v, const char *what)
 {
     v = fe_read(f, v);
-    if (v.kind != V_TENSOR && !is_int_obj(v))
+    if (v.kind != V_TENSOR && !is_int_obj(v)) {
+        if (v.kind == V_OBJ && PyFloat_Check(v.obj))
+            err_help(f->c,
+                     "count in integers and multiply: for q in range(10): x = q * 0.1");
         fail(f, TYPE, "%s must be an integer, not %s", what, v_describe(f, v));
+    }
     Val *x = fe_tensor(f, v, what);
     if (x->type->rank || x->type->is_ptr || !elem_is_int(x->type->elem)) {
         if (x->type->rank)
@@ -503,6 +509,9 @@ run_time_for(Fe *f, Node *n, const Range *r)
     return l.broke || l.returned ? close_as_while(f, &l, &c) : close_for(f, &l, &c, r);
 }
 
+/* Turns of an unrolled loop that are worth a warning. */
+enum { MANY_TURNS = 500 };
+
 /* The iterations from i on of a loop that is unrolled. */
 typedef struct Unroll {
     Node *n;
@@ -550,6 +559,12 @@ fe_for(Fe *f, Node *n)
     if (v.kind == V_RANGE && !v.range->is_static)
         return run_time_for(f, n, v.range);
     Unroll u = {n, fe_elements(f, v, "what is looped over").tuple, 0};
+    if (v.kind == V_RANGE && u.items->n > MANY_TURNS)
+        fe_warn(
+            f, PyExc_UserWarning,
+            "tl.static_range repeats the code of this loop %d times, which takes long "
+            "to compile: a range compiles it once",
+            u.items->n);
     Status st = run_unrolled(f, &u);
     return st & BREAKS ? (st & ~BREAKS) | FALLS : st;
 }

@@ -251,7 +251,7 @@ convert(Fe *f, PyObject *o)
         PyErr_Clear();
     }
     int from = f->conv->log.n;
-    if (++f->depth > 900)
+    if (++f->depth > 900 || stack_left() < FE_STACK)
         err_at(f->c, fe_loc(f, n), LIMIT, "the expression is nested too deeply");
     const char *s = node_words[n->kind] ? "" : node_fields[n->kind];
     for (int i = 0; s && *s; i++) {

@@ -28,7 +28,7 @@ fe_loc(Fe *f, const Node *n)
 void
 fe_enter(Fe *f, const Node *n)
 {
-    if (++f->depth > 2500)
+    if (++f->depth > 2500 || stack_left() < FE_STACK)
         err_at(f->c, fe_loc(f, n), LIMIT, "the kernel is nested too deeply");
 }
 
@@ -115,6 +115,9 @@ not_defined(Fe *f, const Node *n, const Frame *fr, int slot)
         else if (near)
             err_help(f->c, "did you mean '%s'?", near);
     }
+    const char *const *two = slot >= 0 ? fr->two[slot].of : NULL;
+    if (two && two[0])
+        err_at(f->c, loc, BRANCH_TYPE, n->name, two[0], two[1]);
     err_at(f->c, loc, NAME, n->name);
 }
 
@@ -133,6 +136,24 @@ outer_variable(const Frame *fr, const char *name, const Frame **whose, int *slot
     return NULL;
 }
 
+/* The cell that holds the free variable of what fr runs. */
+static PyObject *
+cell_of(Fe *f, const Frame *fr, PyObject *name)
+{
+    while (!fr->tree->fn
+                ->fn) /* a def inside of a kernel: Python has not made its function */
+        fr = fr->outer;
+    const FeFunction *fn = fr->tree->fn;
+    PyObject *code = fe_own(f, PyObject_GetAttrString(fn->fn, "__code__"));
+    PyObject *names = fe_own(f, PyObject_GetAttrString(code, "co_freevars"));
+    PyObject *cells = fe_own(f, PyObject_GetAttrString(fn->fn, "__closure__"));
+    Py_ssize_t i = PySequence_Index(names, name);
+    PyObject *cell = i < 0 ? NULL : PyTuple_GetItem(cells, i);
+    if (!cell)
+        fe_raise(f, f->b.loc);
+    return cell;
+}
+
 Value
 fe_name(Fe *f, const Node *n)
 {
@@ -149,6 +170,7 @@ fe_name(Fe *f, const Node *n)
     PyObject *name = fe_own(f, PyUnicode_FromString(n->name));
     const FeFunction *fn = fr->tree->fn;
     PyObject *o = look_b(f, fn->closure, name);
+    bool is_cell = o;
     if (!o)
         o = look_b(f, fn->globals, name);
     if (o) {
@@ -171,15 +193,21 @@ fe_name(Fe *f, const Node *n)
                          "class of constants, make tl.constexpr(%s)",
                          n->name);
             else if (PyCallable_Check(o))
-                err_help(f->c,
-                         "decorate it with @jit, or with @constexpr_function when it "
-                         "computes constants");
+                fe_help_function(f, o);
+            else if (fe_has_attr(f, o, "shape"))
+                err_help(f->c, "an array is passed as an argument");
             else
                 err_help(f->c, "pass it as an argument, or wrap it: tl.constexpr(..)");
-            err_at(f->c, f->b.loc, GLOBAL, n->name, what);
+            const char *where = is_cell ? "variable of the enclosing function"
+                                        : "global variable";
+            err_at(f->c, f->b.loc, GLOBAL, where, n->name, what);
         }
         Py_INCREF(o); /* the global may be rebound while we hold it */
-        Value v = v_from_py(f, fe_own(f, o));
+        fe_own(f, o);
+        if (fe_watch_name(f->env, is_cell ? cell_of(f, fr, name) : fn->globals, name, o,
+                          is_cell))
+            fe_raise(f, f->b.loc);
+        Value v = v_from_py(f, o);
         v.is_bare = !fe_is_instance(f, o, f->cls_constexpr);
         return v;
     }

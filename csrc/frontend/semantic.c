@@ -93,6 +93,11 @@ operand(Fe *f, Value v, const char *op)
             err_help(f->c,
                      "tl.device_print(\"x\", x) shows run-time values, an f-string "
                      "those that are known when the kernel is compiled");
+        const char *text = v.kind == V_OBJ && v.obj == Py_None ? fe_written(f, v)
+                                                               : NULL;
+        if (text)
+            fail(f, TYPE, "'%s' works on numbers and tensors, and '%s' is None", op,
+                 text);
         fail(f, TYPE, "'%s' works on numbers and tensors, not on %s", op,
              v_describe(f, v));
     }
@@ -142,6 +147,8 @@ static Value
 constant_op(Fe *f, Operator o, PyObject *x, PyObject *y)
 {
     PyObject *r = NULL;
+    fe_watch_operand(f, v_obj(x));
+    fe_watch_operand(f, v_obj(y));
     switch (o) {
     case OPR_Add: r = PyNumber_Add(x, y); break;
     case OPR_Sub: r = PyNumber_Subtract(x, y); break;
@@ -493,6 +500,7 @@ fe_unary(Fe *f, Operator o, Value a)
     if (a.kind == V_OBJ) {
         if (o == OPR_Not)
             return v_bool(!fe_truth(f, a, "'not'"));
+        fe_watch_operand(f, a);
         PyObject *of = o == OPR_USub   ? PyNumber_Negative(a.obj)
                        : o == OPR_UAdd ? PyNumber_Positive(a.obj)
                                        : PyNumber_Invert(a.obj);
@@ -538,6 +546,8 @@ fe_compare(Fe *f, Operator o, Value a, Value b)
     Value r;
     if (fe_aggregate_operator(f, o, a, b, &r))
         return r;
+    fe_watch_operand(f, a);
+    fe_watch_operand(f, b);
     if (a.kind == V_OBJ && b.kind == V_OBJ)
         return v_from_py(f, fe_own(f, PyObject_RichCompare(a.obj, b.obj, py_ops[at])));
     if (a.kind == V_TUPLE || b.kind == V_TUPLE) {

@@ -130,6 +130,7 @@ merge_local(Fe *f, Op *op, Side *side, int s, Value before, bool live0, bool liv
     if (v_identical(a, b))
         return a;
     if (is_absent(a) || is_absent(b)) {
+        fr->two[s] = (TwoTypes){0};
         fr->lost[s] =
             str_printf(f->a,
                        "'%s' has a value in one branch of the if of line %d "
@@ -145,11 +146,13 @@ merge_local(Fe *f, Op *op, Side *side, int s, Value before, bool live0, bool liv
         }
     }
     if (!fe_same_types(f, a, b)) {
-        fr->lost[s] = str_printf(
-            f->a, "'%s' is %s in one branch of the if of line %d and %s in the other",
-            fr->tree->local[s], v_short(f, a), f->b.loc->line, v_short(f, b));
-        if (is_absent(before))
+        if (is_absent(before)) { /* an error where it is used */
+            fr->lost[s] = str_printf(
+                f->a, "the if of line %d: give it one type in both", f->b.loc->line);
+            fr->two[s].of[0] = v_short(f, a);
+            fr->two[s].of[1] = v_short(f, b);
             return before;
+        }
         const char *name = fr->tree->local[s];
         int64_t k;
         if (fe_as_function(f, a) || fe_as_function(f, b))

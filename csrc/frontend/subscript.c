@@ -321,6 +321,8 @@ fe_subscript(Fe *f, Node *n)
     }
     PyObject *key = v_to_py(f, fe_expr(f, n->b), "the index");
     at(f, n);
+    if (fe_watch_item(f->env, v.obj, key))
+        fe_raise(f, f->b.loc);
     r = v_from_py(f, fe_own(f, PyObject_GetItem(v.obj, key)));
     r.is_bare = v.is_bare;
     return r;

@@ -165,6 +165,10 @@ fe_no_attribute(Fe *f, Value v, const char *name)
         near = closest_of_window(v.bp, name);
     else if (v.kind == V_OBJ || (v.kind == V_TUPLE && v.tuple->type))
         near = closest_of_object(f, v, name);
+    /* of a type and a conversion, a tensor has the conversion */
+    const char *cast = here && v.kind == V_TENSOR ? strstr(here, ", or x.to(") : NULL;
+    if (cast)
+        here = cast + strlen(", or ");
     if (is_pointer && is_window)
         err_help(f->c,
                  "tl.load(p + offsets) reads through a pointer; descriptors have a "

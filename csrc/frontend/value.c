@@ -92,6 +92,8 @@ v_bool(bool b)
     return v_obj(b ? Py_True : Py_False);
 }
 
+enum { MOST_LEAVES = 1 << 16 }; /* t = (t, t) doubles them, and is short to write */
+
 Value
 v_tuple(Fe *f, int n, const Value *at)
 {
@@ -100,6 +102,14 @@ v_tuple(Fe *f, int n, const Value *at)
     t->at = NEW_N(f->a, Value, n + 1);
     if (n)
         memcpy(t->at, at, (size_t)n * sizeof *at);
+    for (int i = 0; i < n; i++)
+        t->n_leaves += at[i].kind == V_TUPLE ? MAX(at[i].tuple->n_leaves, 1) : 1;
+    if (t->n_leaves > MOST_LEAVES)
+        err_at(f->c, f->b.loc, LIMIT,
+               str_printf(f->a,
+                          "a tuple of %lld values, counted all the way down; at "
+                          "most %d are possible",
+                          (long long)t->n_leaves, MOST_LEAVES));
     return (Value){.kind = V_TUPLE, .tuple = t};
 }
 

@@ -53,10 +53,11 @@ compiled_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     compiled_clear(self);
-    if (v->jit || v->library)
+    if (v->jit || v->library || v->was_tried)
         hooks_unload(v);
     if (v->jit)
         jit_unload(v->jit);
+    trial_free(v);
     if (v->library)
         cuda_unload(v);
     key_free(v->key);
@@ -90,7 +91,8 @@ get_stages(PyObject *self, void *closure)
     PyObject *d = PyDict_New();
     for (int i = 0; d && i < v->bin.n_stages; i++) {
         if (!strcmp(v->bin.stage[i].name, "report") ||
-            !strcmp(v->bin.stage[i].name, "linked"))
+            !strcmp(v->bin.stage[i].name, "linked") ||
+            !strcmp(v->bin.stage[i].name, TRIAL_STAGE))
             continue;
         PyObject *o = stage_object(&v->bin.stage[i]);
         if (!o || PyDict_SetItemString(d, v->bin.stage[i].name, o))

@@ -10,9 +10,8 @@
 void
 config_init(Config *c)
 {
-    *c = (Config){.fp_fusion = true,
-                  .cache_max_bytes = INT64_C(2) << 30,
-                  .library = disk_library_stamp()};
+    *c = (Config){
+        .fp_fusion = true, .check_first = true, .cache_max_bytes = INT64_C(2) << 30};
 }
 
 void
@@ -107,10 +106,14 @@ set_knob(Config *c, const char *name, PyObject *value)
         return set_flag(&c->debug, value);
     if (!strcmp(name, "interpret"))
         return set_flag(&c->interpret, value);
-    if (!strcmp(name, "check_bounds"))
+    if (!strcmp(name, "check_bounds")) {
+        c->check_first = value == Py_None;
         return set_flag(&c->check_bounds, value);
+    }
     if (!strcmp(name, "line_info"))
         return set_flag(&c->line_info, value);
+    if (!strcmp(name, "no_fp_fusion"))
+        return set_flag(&c->no_fp_fusion, value);
     if (!strcmp(name, "fp_fusion"))
         return set_flag(&c->fp_fusion, value);
     if (!strcmp(name, "always_compile"))

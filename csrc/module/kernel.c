@@ -38,7 +38,8 @@ as_function(void *data, PyObject *obj)
 bool
 kernel_env(State *st, FeEnv *env)
 {
-    *env = (FeEnv){as_function, st, state_language(st), false};
+    *env =
+        (FeEnv){.as_function = as_function, .data = st, .language = state_language(st)};
     return env->language != NULL;
 }
 
@@ -184,6 +185,7 @@ static void
 wish_free(Wish *w)
 {
     if (w) {
+        call_done(&w->call);
         Py_XDECREF(w->keep);
         Py_XDECREF(w->named);
         free(w);
@@ -383,7 +385,7 @@ kernel_cache_key(PyObject *self, void *closure)
     FeEnv env;
     if (!k || !kernel_env(k->st, &env))
         return NULL;
-    PyObject *bytes = fe_function_hash(&env, k->f, NULL);
+    PyObject *bytes = fe_function_hash(&env, k->f);
     PyObject *hex = bytes ? PyObject_CallMethod(bytes, "hex", NULL) : NULL;
     Py_XDECREF(bytes);
     return hex;

@@ -4,6 +4,7 @@
  * a static variable, so two interpreters (or two imports) do not know of each other.
  */
 #include "module/module.h"
+#include "runtime/aside.h"
 #include "runtime/stepping.h"
 
 #include <llvm/Config/llvm-config.h>
@@ -45,6 +46,18 @@ checksum(PyObject *mod, PyObject *arg)
     return PyLong_FromUnsignedLongLong(hash_bytes(p, (size_t)n));
 }
 
+/* build_id(): of this library. */
+static PyObject *
+build_id(PyObject *mod, PyObject *none)
+{
+    (void)mod, (void)none;
+    unsigned char id[BUILD_ID_BYTES];
+    char hex[2 * BUILD_ID_BYTES + 1] = "";
+    for (int i = 0; disk_build_id(id) && i < BUILD_ID_BYTES; i++)
+        snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    return PyUnicode_FromString(hex);
+}
+
 static PyObject *
 prune_cache(PyObject *mod, PyObject *args)
 {
@@ -83,20 +96,12 @@ cuda_devices(PyObject *mod, PyObject *unused)
     return list;
 }
 
-/* At exit, C++ takes down LLVM's tables, whoever reads them: a daemon thread may be in the
- * middle of a compile, without the GIL. So Python waits for it first (jit.py). */
+/* At Python's exit (jit.py): nobody waits for what still compiles. */
 static PyObject *
-wait_for_compiles(PyObject *mod, PyObject *unused)
+stop_compiles(PyObject *mod, PyObject *unused)
 {
-    (void)unused;
-    State *st = PyModule_GetState(mod);
-    while (st->n_compiling && st->compiling_pid == getpid()) {
-        Py_BEGIN_ALLOW_THREADS;
-        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
-        Py_END_ALLOW_THREADS;
-        if (PyErr_CheckSignals())
-            return NULL;
-    }
+    (void)mod, (void)unused;
+    aside_stop_all();
     return Py_NewRef(Py_None);
 }
 
@@ -118,6 +123,8 @@ option_names(PyObject *mod, PyObject *unused)
 static PyMethodDef mod_methods[] = {
     {"hash_bytes", checksum, METH_O,
      "hash_bytes(data)\n--\n\nThe checksum of files in the cache."},
+    {"build_id", build_id, METH_NOARGS,
+     "build_id()\n--\n\nThe linker's hash of the compiler, in hex; '' without one."},
     {"fingerprint", fingerprint, METH_VARARGS,
      "fingerprint(args, kwargs, keys, places)\n--\n\n"
      "What an autotuner's choice depends on, as a tuple: module/tuner.c."},
@@ -138,8 +145,8 @@ static PyMethodDef mod_methods[] = {
      "padding)\n--\n\nSee driver.py."},
     {"configure", (PyCFunction)(void (*)(void))configure, METH_VARARGS | METH_KEYWORDS,
      "configure(**knobs)\n--\n\nTells C the knobs; python/tegula/knobs.py calls it."},
-    {"_wait_for_compiles", wait_for_compiles, METH_NOARGS,
-     "_wait_for_compiles()\n--\n\nReturns when no other thread is compiling."},
+    {"_stop_compiles", stop_compiles, METH_NOARGS,
+     "_stop_compiles()\n--\n\nEnds the compiles of other threads, as far as they can be ended."},
     {"_option_names", option_names, METH_NOARGS,
      "_option_names()\n--\n\nWhat a launch takes besides the kernel's parameters."},
     {"_debug_step", debug_step, METH_O, "_debug_step(line)\n--\n\nSee debugger.py."},

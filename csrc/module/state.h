@@ -22,7 +22,9 @@ typedef struct Config {
     Target target;        /* sm 0 for "cuda": whatever the device is */
     int num_threads;      /* 0: as many as the process may use */
     int64_t stream_bytes; /* 0: as many as the last cache holds */
-    bool debug, fp_fusion, always_compile, interpret, check_bounds, line_info;
+    bool debug, fp_fusion, no_fp_fusion, always_compile, interpret, line_info;
+    bool check_bounds;      /* of every launch on CPUs */
+    bool check_first;       /* of the first launch of new code there: trial.c */
     bool override, dump_ir; /* files of stages by hash: runtime/override.c */
     bool dump_nvptx, dump_ptxas_log;
     bool disable_ptxas_opt;
@@ -32,7 +34,6 @@ typedef struct Config {
     char *dump, *dump_dir, *stop; /* NULL: unset */
     char *cache_dir;              /* NULL or "": no cache on disk */
     int64_t cache_max_bytes;
-    uint64_t library; /* what the files of tegula.language were at import: disk.c */
     char *ptxas, *libcuda; /* NULL: look for it */
     bool has_searched;     /* for ptxas in Python's packages */
 } Config;
@@ -45,9 +46,10 @@ typedef struct State {
     PyObject **option_names; /* interned, in the order of options.def: bind.c */
     Setter *setters;         /* N_SETTERS of them, by address of the type: setters.c */
     Cuda *cuda;              /* NULL until a launch or an inquiry needs the driver */
-    bool lacks_cuda;         /* cuda_if_any looked for one in vain */
-    int n_compiling;         /* compiles under way, in the process compiling_pid */
-    int compiling_pid;       /* a forked child has the count but not the threads */
+    struct Held
+        *held; /* capsules of launches that a GPU may still be at: cuda_launch.c */
+    bool lacks_cuda;       /* cuda_if_any looked for one in vain */
+    bool warned_of_others; /* files of the cache that others may write: disk.c */
     size_t fail_after; /* tests: which allocation of the next compiles fails; 0: none */
 } State;
 

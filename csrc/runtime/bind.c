@@ -56,7 +56,6 @@ call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwn
     c->place = (Place){0, 0};
     c->api = NULL;
     c->tensor = NULL;
-    c->has_capsules = false;
     c->n = 0;
     if (n_args > n)
         return PyErr_Format(PyExc_TypeError,
@@ -197,9 +196,13 @@ bind_missing(Call *c)
         return 0;
     PyObject *comma = PyUnicode_FromString(", ");
     PyObject *text = comma ? PyUnicode_Join(comma, missing) : NULL;
+    bool self = !PyUnicode_CompareWithASCIIString(f->params[0].name, "self");
     if (text)
-        PyErr_Format(PyExc_TypeError, "%s() misses %zd argument%s: %U", f->name,
-                     PyList_Size(missing), PyList_Size(missing) == 1 ? "" : "s", text);
+        PyErr_Format(PyExc_TypeError, "%s() misses %zd argument%s: %U%s", f->name,
+                     PyList_Size(missing), PyList_Size(missing) == 1 ? "" : "s", text,
+                     self ? ". It takes 'self', for it is defined in a class: write "
+                            "@staticmethod above @jit, and leave self out"
+                          : "");
     Py_XDECREF(comma);
     Py_XDECREF(text);
     Py_DECREF(missing);

@@ -5,6 +5,8 @@
  */
 #include "runtime/launch.h"
 
+#include <stdlib.h>
+
 enum { MAX_GRID_YZ = 65535 };
 
 /* The driver, opened when it is first needed. NULL with an exception. */
@@ -141,6 +143,56 @@ check_grid(const Compiled *v, const Grid *g)
     return raise_error("GridError", text), -1;
 }
 
+/* ---- what a launch that goes on must keep ---------------------------------------------- */
+
+/* The capsules of a launch, until its stream has come to the mark behind it. Looked at by every
+ * launch on a GPU while there are any; the GIL guards the list. */
+typedef struct Held {
+    struct Held *next;
+    void *event; /* NULL: the launch is in a graph, which may run again at any time */
+    PyObject *capsules;
+} Held;
+
+static void
+drop_passed(State *st, Cuda *cu)
+{
+    Held *passed = NULL;
+    for (Held **at = &st->held; *at;) {
+        Held *h = *at;
+        if (!h->event || !cuda_has_passed(cu, h->event)) {
+            at = &h->next;
+            continue;
+        }
+        *at = h->next;
+        h->next = passed;
+        passed = h;
+    }
+    while (passed) { /* runs their destructors, which may launch */
+        Held *next = passed->next;
+        capsule_drop(passed->capsules);
+        free(passed);
+        passed = next;
+    }
+}
+
+/* Moves the capsules of c, whose launch is on the stream, to the list. Out of memory they stay
+ * for good: nobody can tell when they may go. */
+static int
+hold_capsules(State *st, Cuda *cu, Call *c, int device, void *stream)
+{
+    char err[ERR_TEXT] = "";
+    Held *h = calloc(1, sizeof *h);
+    PyObject *capsules = c->held;
+    c->held = NULL;
+    if (!h)
+        return PyErr_NoMemory(), -1;
+    *h = (Held){st->held, NULL, capsules};
+    bool ok = cuda_mark(cu, device, stream, &h->event, err);
+    st->held = h;
+    return ok ? 0
+              : (PyErr_Format(PyExc_RuntimeError, "%s(): %s", c->k->f->name, err), -1);
+}
+
 int
 cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
@@ -157,8 +209,7 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     if (check_grid(v, g))
         return -1;
     void *stream;
-    if (tensor_stream(st, c, &stream) ||
-        (c->has_capsules && tensors_wait(st, c, stream)))
+    if (tensor_stream(st, c, &stream) || (c->held && tensors_wait(st, c, stream)))
         return -1;
     /* PTX from a file may have more parameters than the kernel: override.c. */
     static const uint64_t none = 0;
@@ -181,5 +232,9 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     PyEval_RestoreThread(thread);
     if (!ok)
         return PyErr_Format(PyExc_RuntimeError, "%s(): %s", c->k->f->name, err), -1;
+    if (c->held && hold_capsules(st, st->cuda, c, device, stream))
+        return -1;
+    if (st->held)
+        drop_passed(st, st->cuda);
     return 0;
 }

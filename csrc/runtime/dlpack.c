@@ -10,7 +10,8 @@
  *
  * Which of them a type has is found out once (setters.c).
  *
- * No reader copies or keeps the tensor: the caller's arguments hold it during the launch.
+ * No reader copies the tensor. The caller's arguments hold it during the launch; a capsule is
+ * held by the Call (call_done), because a __dlpack__ may make the memory it gives.
  *
  * A tensor whose memory does not hold its values (a negated view, a FakeTensor) is refused
  * here; one that must not be written is marked, and refused by cache_check_writes where the
@@ -152,17 +153,48 @@ dtype_elem(PyObject *dtype, Elem *out)
 
 /* ---- what cannot be read --------------------------------------------------------------- */
 
-/* torch's FakeTensor and what else has a shape but no memory. 0, or -1 with TypeError. */
-static int
-check_memory(const DLTensor *t)
+/* Can there be such a tensor? Where it is so, the arithmetic of span_of has no overflow. */
+static bool
+is_possible(const DLTensor *t, bool *is_empty)
 {
-    if (t->data)
+    uint64_t least, most;
+    int64_t step = (t->dtype.bits * t->dtype.lanes + 7) / 8, unit = step, reach;
+    *is_empty = false;
+    if (t->ndim < 0 || t->ndim > MAX_DIMS || (t->ndim && !t->shape) ||
+        __builtin_add_overflow((uint64_t)(uintptr_t)t->data, t->byte_offset, &most))
+        return false;
+    least = most;
+    for (int i = t->ndim; i-- > 0;) {
+        int64_t side = t->shape[i];
+        if (side <= 0) {
+            *is_empty = true;
+            return !side;
+        }
+        if ((t->strides && __builtin_mul_overflow(t->strides[i], unit, &step)) ||
+            __builtin_mul_overflow(side - 1, step, &reach) ||
+            (reach < 0 ? __builtin_sub_overflow(least, 0 - (uint64_t)reach, &least)
+                       : __builtin_add_overflow(most, (uint64_t)reach, &most)) ||
+            (!t->strides && __builtin_mul_overflow(step, side, &step)))
+            return false;
+    }
+    return most >> 63 == 0; /* machines of ours have no addresses up there */
+}
+
+/* Not so: torch's FakeTensor, which has a shape but no memory, and what DLPack's fields
+ * cannot mean. 0, or -1 with TypeError. */
+static int
+check_tensor(const DLTensor *t)
+{
+    bool is_empty;
+    if (!is_possible(t, &is_empty))
+        PyErr_SetString(PyExc_TypeError, "its DLPack describes no tensor: a shape, "
+                                         "strides or an offset that memory has no "
+                                         "room for");
+    else if (!t->data && !is_empty)
+        PyErr_SetString(PyExc_TypeError,
+                        "it has a shape but no memory, like a FakeTensor or a wrapper");
+    else
         return 0;
-    for (int i = 0; i < t->ndim; i++)
-        if (!t->shape[i])
-            return 0;
-    PyErr_SetString(PyExc_TypeError,
-                    "it has a shape but no memory, like a FakeTensor or a wrapper");
     return -1;
 }
 
@@ -242,7 +274,7 @@ read_exchange(const Setter *s, PyObject *x, Tensor *out)
         t = owner->dl_tensor;
         out->read_only = (owner->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
     }
-    int bad = check_memory(&t);
+    int bad = check_tensor(&t);
     if (!bad && s->has_negation && may_be_negated(&t))
         bad = check_negation(x);
     static const int8_t float_elem[] = {[16] = E_F16, [32] = E_F32, [64] = E_F64};
@@ -314,7 +346,8 @@ read_numpy(PyObject *x, Tensor *out)
                     {kDLCPU, 0},
                     !(a->flags & NUMPY_WRITEABLE),
                     span_of(address, a->n_dims, a->shape, a->strides, 1,
-                            (elem_info[e].bits + 7) / 8)};
+                            (elem_info[e].bits + 7) / 8),
+                    NULL};
     return 0;
 }
 
@@ -480,9 +513,9 @@ read_capsule(State *st, PyObject *x, Tensor *out)
     PyObject *capsule = tensor_capsule(st, x);
     const DLTensor *t = capsule ? capsule_tensor(capsule, &flags) : NULL;
     if (t && flags & DLPACK_FLAG_BITMASK_IS_COPIED) {
-        /* It would be gone before the kernel runs. */
+        /* What the kernel writes there nobody would see. */
         PyErr_SetString(PyExc_TypeError, "its __dlpack__ gives a copy");
-    } else if (t && !check_memory(t)) {
+    } else if (t && !check_tensor(t)) {
         int e = elem_of_dl(t->dtype);
         out->address = (uint64_t)(uintptr_t)t->data + t->byte_offset;
         out->elem = (Elem)e;
@@ -493,7 +526,10 @@ read_capsule(State *st, PyObject *x, Tensor *out)
         if (r)
             bad_dl(t->dtype);
     }
-    capsule_drop(capsule); /* x keeps the memory */
+    if (!r)
+        out->capsule = capsule; /* x may have made the memory for it */
+    else
+        capsule_drop(capsule);
     return r;
 }
 
@@ -501,6 +537,7 @@ int
 tensor_read(State *st, const Setter *s, PyObject *x, Tensor *out)
 {
     out->read_only = false;
+    out->capsule = NULL;
     switch (s->kind) {
     case SET_EXCHANGE: return read_exchange(s, x, out);
     case SET_NUMPY: return read_numpy(x, out);

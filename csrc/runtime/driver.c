@@ -382,6 +382,38 @@ cuda_start(Cuda *cu, int device, void *kernel, const CudaStart *s, char err[ERR_
     return e ? fail(cu, e, "launching the kernel", err) : true;
 }
 
+bool
+cuda_mark(Cuda *cu, int device, void *stream, void **event, char err[ERR_TEXT])
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUevent made = NULL;
+    CUcontext restore;
+    *event = NULL;
+    if (!enter(cu, &cu->device[device], &restore, err))
+        return false;
+    CUresult e = cu->cuStreamIsCapturing(stream, &status);
+    if (!e && status == CU_STREAM_CAPTURE_STATUS_NONE) {
+        e = cu->cuEventCreate(&made, CU_EVENT_DISABLE_TIMING);
+        if (!e)
+            e = cu->cuEventRecord(made, stream);
+    }
+    if (e && made)
+        cu->cuEventDestroy_v2(made);
+    else
+        *event = made;
+    leave(cu, restore);
+    return e ? fail(cu, e, "marking the end of the launch", err) : true;
+}
+
+bool
+cuda_has_passed(Cuda *cu, void *event)
+{
+    if (cu->cuEventQuery(event) == CUDA_ERROR_NOT_READY)
+        return false;
+    cu->cuEventDestroy_v2(event);
+    return true;
+}
+
 /* ---- for programs that load and launch themselves ------------------------------------ */
 
 void *

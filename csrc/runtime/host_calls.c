@@ -149,6 +149,31 @@ is_inside(const HostRun *r, uint64_t address, uint64_t bytes)
     return false;
 }
 
+/* Is this load one that may be done, and is noted? It must not end the process, so its memory
+ * has to be there; loops read one page over and over, which is asked about once. */
+static bool
+is_noted_load(HostRun *r, const HostAccess *what, const int32_t *pid, uint64_t address)
+{
+    HostStray *s = r->stray;
+    uint64_t bytes = (uint64_t)what->bytes, page = address & ~(page_bytes() - 1);
+    if (what->is_write || !s || !s->loads_are_fine)
+        return false;
+    if (page != __atomic_load_n(&s->page, __ATOMIC_RELAXED) ||
+        ((address + bytes - 1) ^ address) >= page_bytes()) {
+        if (!page_is_there(address, bytes))
+            return false;
+        __atomic_store_n(&s->page, page, __ATOMIC_RELAXED);
+    }
+    if (__atomic_exchange_n(&s->is_noted, 1, __ATOMIC_ACQ_REL))
+        return true;
+    int64_t off;
+    s->note = report_at(what, EMU_BOUNDS, pid);
+    s->note.param = nearest(r, address, &off);
+    s->noted_at = address;
+    s->noted_in = s->note.param < 0 ? 0 : r->spans[s->note.param].bytes;
+    return true;
+}
+
 int32_t
 tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what, uint64_t first,
               const uint64_t *each, uint64_t mask)
@@ -160,7 +185,8 @@ tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what, uint64_
         address = each ? each[i] : first + (uint64_t)i * (uint64_t)what->bytes;
         if (!(mask >> i & 1) || is_inside(r, address, (uint64_t)what->bytes))
             continue;
-        if (!what->is_elsewhere || !page_is_there(address, (uint64_t)what->bytes))
+        if (what->is_elsewhere ? !page_is_there(address, (uint64_t)what->bytes)
+                               : !is_noted_load(r, what, pid, address))
             break;
     }
     if (i == what->lanes)
@@ -168,18 +194,15 @@ tegula_bounds(char *scratch, const int32_t *pid, const HostAccess *what, uint64_
     if (__atomic_exchange_n(&r->stop, 1, __ATOMIC_ACQ_REL))
         return 1; /* another program failed first */
     int64_t off = 0;
-    int param = what->is_elsewhere ? -1 : nearest(r, address, &off);
     EmuReport *e = r->report;
     *e = report_at(what, EMU_BOUNDS, pid);
-    e->param = param;
-    const char *did = what->is_write ? "store" : "load";
+    e->param = what->is_elsewhere ? -1 : nearest(r, address, &off);
+    r->stray->fault_at = address;
+    snprintf(e->text, sizeof e->text, what->is_write ? "store" : "load");
     if (what->is_elsewhere)
         snprintf(e->text, sizeof e->text,
-                 "%s of %d bytes at %#" PRIx64 ", where no memory is", did, what->bytes,
-                 address);
-    else
-        snprintf(e->text, sizeof e->text, "%s of %d bytes at byte %" PRId64, did,
-                 what->bytes, off);
+                 "%s of %d bytes at %#" PRIx64 ", where no memory is",
+                 what->is_write ? "store" : "load", what->bytes, address);
     return 1;
 }
 
@@ -192,8 +215,9 @@ tegula_poll(HostRun *run, Pace *pace)
 /* ---- assembly ---------------------------------------------------------------------- */
 
 typedef struct Launched {
-    const HostRun *run;
+    HostRun *run;
     const PtxSite *site;
+    const int32_t *pid;
 } Launched;
 
 static bool
@@ -201,7 +225,15 @@ may(const PtxRun *r, const PtxAccess *a)
 {
     const Launched *x = r->data;
     return is_inside(x->run, a->address, (uint64_t)a->bytes) ||
-           (x->site->is_elsewhere && page_is_there(a->address, (uint64_t)a->bytes));
+           (x->site->is_elsewhere && page_is_there(a->address, (uint64_t)a->bytes)) ||
+           is_noted_load(x->run,
+                         &(HostAccess){.file = x->site->file,
+                                       .func = x->site->func,
+                                       .line = x->site->line,
+                                       .col = x->site->col,
+                                       .bytes = a->bytes,
+                                       .is_write = a->is_store},
+                         x->pid, a->address);
 }
 
 int32_t
@@ -211,7 +243,7 @@ tegula_assembly(char *scratch, const int32_t *pid, const int32_t *grid,
     HostRun *run = run_of(scratch);
     PtxBlock block[PTX_MAX_OPERANDS];
     PtxRun r = {0};
-    Launched data_of_may = {run, site};
+    Launched data_of_may = {run, site, pid};
     PtxCache own = {0}, *cache = run->assembly ? run->assembly : &own;
     char err[PTX_ERROR];
     const PtxAsm *a = ptx_cache_get(cache, site->text, site->sm, err);

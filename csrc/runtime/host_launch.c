@@ -115,6 +115,15 @@ launch_regions(const Compiled *v, const Call *c, EmuRegion *out, int *n)
             continue;
         EmuRegion r = {.param = i};
         PyObject *x = c->value[v->node[i]];
+        Setter *s = x && !PyLong_Check(x) ? setter_of(c->k->st, x) : NULL;
+        if (s && s->kind == SET_DLPACK) { /* asked again, it may make other memory */
+            const Span *span = &c->span[v->node[i]];
+            r.start = span->low ? span->low : c->bits[v->node[i]];
+            r.bytes = span->high - span->low;
+            r.read_only = code_truth(c->code[v->node[i]]) & NODE_READ_ONLY;
+            out[(*n)++] = r;
+            continue;
+        }
         int known = x && !PyLong_Check(x)
                         ? tensor_extent(c->k->st, x, &r.start, &r.bytes, &r.read_only)
                         : 0;
@@ -128,46 +137,62 @@ launch_regions(const Compiled *v, const Call *c, EmuRegion *out, int *n)
 /* ---- CPUs -------------------------------------------------------------------------------- */
 
 /* The memory of every parameter, for code that checks bounds. An address that was passed as
- * an integer leads anywhere: then nothing is out of bounds. 0, or -1 with an exception. */
+ * an integer leads anywhere: then nothing is out of bounds. Where storages count, they are what
+ * views of NumPy reach as well, and nothing is out of a capsule of DLPack, which tells of a view alone. 0, or -1 with an exception. */
 static int
-find_spans(const Compiled *v, const Call *c, HostSpan *out)
+find_spans(const Compiled *v, const Call *c, bool of_storages, HostSpan *out)
 {
     EmuRegion region[MAX_NODES];
-    int n;
-    if (launch_regions(v, c, region, &n))
+    int n = 0;
+    if (!(of_storages && c->held) && launch_regions(v, c, region, &n))
         return -1;
     bool has_pointer = false;
     for (int i = 0; i < v->bin.n_params; i++) {
         has_pointer |= v->bin.params[i].is_ptr;
         out[i] = (HostSpan){0, 0};
     }
-    for (int i = 0; i < n; i++)
-        out[region[i].param] = (HostSpan){region[i].start, region[i].bytes};
+    for (int i = 0; i < n; i++) {
+        EmuRegion *r = &region[i];
+        if (of_storages)
+            tensor_widen(c->k->st, c->value[v->node[r->param]], &r->start, &r->bytes);
+        out[r->param] = (HostSpan){r->start, r->bytes};
+    }
     for (int i = 0; has_pointer && !n && i < v->bin.n_params; i++)
         out[i] = (HostSpan){0, UINT64_MAX};
     return 0;
 }
 
-/* OutOfBoundsError. Always -1. */
-static int
-raise_bounds(const Compiled *v, const Call *c, EmuReport *r, const HostSpan *spans)
+void
+bounds_text(const Compiled *v, const Call *c, const char *did, int param,
+            uint64_t bytes, uint64_t address, char *text, size_t size)
 {
-    PyObject *name_b = r->param < 0
-                           ? NULL
-                           : c->k->names[cache_param_of_node(c, v->node[r->param])];
-    const char *name = name_b ? PyUnicode_AsUTF8AndSize(name_b, NULL) : NULL;
-    size_t n = strlen(r->text);
-    if (name)
-        snprintf(r->text + n, sizeof r->text - n, " of argument '%s', which has %llu",
-                 name, (unsigned long long)spans[r->param].bytes);
+    char verb[24], memory[48] = "", count[48] = "";
+    snprintf(verb, sizeof verb, "%s", did); /* it may be in text */
+    int node = v->node[param];
+    PyObject *name_b = c->k->names[cache_param_of_node(c, node)], *x = c->value[node];
+    const char *name = PyUnicode_AsUTF8AndSize(name_b, NULL);
+    Elem e = code_elem(c->code[node]);
+    int item = MAX(elem_info[e].bits / 8, 1);
+    int64_t off = (int64_t)(address - c->bits[node]);
+    int64_t n = x ? tensor_count(c->k->st, x) : -1;
+    bool is_whole = off % item == 0;
+    if (n >= 0) {
+        if (bytes / (uint64_t)item > (uint64_t)n)
+            snprintf(memory, sizeof memory, ", in a memory of %llu",
+                     (unsigned long long)bytes / (unsigned long long)item);
+        snprintf(count, sizeof count, ", %lld element%s", (long long)n,
+                 n == 1 ? "" : "s");
+    }
     PyErr_Clear();
-    return raise_report(c, r);
+    snprintf(text, size, "%s of %s %lld of '%s' (%s%s%s)", verb,
+             is_whole ? "element" : "byte", (long long)(is_whole ? off / item : off),
+             name ? name : "?", elem_info[e].tl, count, memory);
 }
 
 int
-host_library_fault(Compiled *v)
+host_library_fault(JitCode *jit)
 {
-    PtxCache *k = v->jit ? jit_assembly(v->jit) : NULL;
+    PtxCache *k = jit ? jit_assembly(jit) : NULL;
     char *text = k ? __atomic_exchange_n(&k->fault, NULL, __ATOMIC_ACQ_REL) : NULL;
     if (!text)
         return 0;
@@ -177,29 +202,33 @@ host_library_fault(Compiled *v)
 }
 
 int
-host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
+host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,
+         const Grid *g, HostStray *stray)
 {
-    if (!v->host && host_load(v))
-        return -1;
     char err[ERR_TEXT];
     const Config *config = &c->k->st->config;
     HostSpan span[MAX_NODES];
     EmuReport report;
     report.fault = EMU_OK;
-    HostLaunch launch = {.kernel = v->host,
+    HostLaunch launch = {.kernel = code->host,
+                         .name = v->kernel->f->name,
                          .params = params,
                          .grid = g->dim,
-                         .scratch_bytes = v->bin.scratch,
+                         .scratch_bytes = code->scratch,
                          .n_threads = config->num_threads,
                          .stream_bytes = config->stream_bytes,
+                         .stray = stray,
                          .report = &report,
-                         .assembly = jit_assembly(v->jit)};
-    if (c->opt.flags & OPT_BOUNDS) {
-        if (find_spans(v, c, span))
+                         .program_ns = &v->program_ns,
+                         .assembly = jit_assembly(code->jit)};
+    if (stray) {
+        if (find_spans(v, c, stray->loads_are_fine, span))
             return -1;
         launch.spans = span;
         launch.n_spans = v->bin.n_params;
     }
+    crash_install();
+    crash_launched(v->kernel->f->name);
     PyThreadState *thread = PyEval_SaveThread();
     Attendant attendant = {.ask = ask_python, .data = &thread};
     launch.attendant = &attendant;
@@ -208,12 +237,27 @@ host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     if (raise_attended(&attendant))
         return -1;
     if (ok)
-        return host_library_fault(v);
-    if (report.fault == EMU_BOUNDS)
-        return raise_bounds(v, c, &report, span);
+        return host_library_fault(code->jit);
+    if (report.fault == EMU_BOUNDS && report.param >= 0)
+        bounds_text(v, c, report.text, report.param, span[report.param].bytes,
+                    stray->fault_at, report.text, sizeof report.text);
     if (report.fault)
         return raise_report(c, &report);
     return raise_error("TegulaError", err), -1;
+}
+
+int
+host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
+{
+    if (v->trial)
+        return trial_launch(v, c, params, g);
+    if (!v->host && host_load(v))
+        return -1;
+    HostCode code = {v->jit, v->host, v->bin.scratch};
+    if (!(c->opt.flags & OPT_BOUNDS))
+        return host_run(v, c, &code, params, g, NULL);
+    HostStray stray = {.loads_are_fine = false};
+    return host_run(v, c, &code, params, g, &stray);
 }
 
 /* ---- the emulator -------------------------------------------------------------------- */
@@ -249,5 +293,5 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     PyEval_RestoreThread(thread);
     if (raise_attended(&attendant))
         return -1;
-    return ok ? host_library_fault(v) : raise_report(c, &report);
+    return ok ? host_library_fault(v->jit) : raise_report(c, &report);
 }

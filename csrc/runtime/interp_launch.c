@@ -53,18 +53,11 @@ tell_access(const Session *s)
     if (!of)
         return str_printf(a, "%s of %d bytes at address 0x%llx, in no tensor, %s", what,
                           f->bytes, (unsigned long long)f->address, program);
-    int node = r->v->node[param];
-    PyObject *name_b = r->call->k->names[cache_param_of_node(r->call, node)];
-    const char *name = name_b ? PyUnicode_AsUTF8AndSize(name_b, NULL) : NULL;
-    PyErr_Clear();
     bool is_there = f->address >= of->start && f->address < of->start + of->bytes;
-    return str_printf(a, "%s of %d bytes at byte %lld of argument '%s', which %s, %s",
-                      what, f->bytes, (long long)(f->address - of->start),
-                      name ? name : "?",
-                      is_there && of->read_only
-                          ? "is read-only"
-                          : str_printf(a, "has %llu", (unsigned long long)of->bytes),
-                      program);
+    char text[256];
+    bounds_text(r->v, r->call, what, param, of->bytes, f->address, text, sizeof text);
+    return str_printf(a, "%s%s, %s", text,
+                      is_there && of->read_only ? ", which is read-only" : "", program);
 }
 
 /* Comp.source_line: from the file itself. A kernel without one gets no caret. */
@@ -134,5 +127,5 @@ interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     s->text = binary_stage(&v->bin, "interp")->data;
     int ended = session_run(s);
     comp_done(&comp);
-    return ended ? ended : host_library_fault(v);
+    return ended ? ended : host_library_fault(v->jit);
 }

@@ -162,40 +162,76 @@ call_begin_bound(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
     return 0;
 }
 
+/* What a launch takes, with what the readers of its arguments run in Python. */
+enum { LAUNCH_STACK = 40 << 10 };
+
+static PyObject *
+no_stack(const Kernel *k)
+{
+    return PyErr_Format(PyExc_RecursionError,
+                        "no stack is left to launch %s(): either a launch leads to "
+                        "itself, by a __dlpack__, a grid or a hook, or its thread has "
+                        "a small stack (threading.stack_size)",
+                        k->f->name);
+}
+
+/* The variant for a call, borrowed. NULL with an exception, or because a hook forbade it. */
+static Compiled *
+launch_variant(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
+               Py_ssize_t n_args, PyObject *kwnames)
+{
+    if (l && l->fixed)
+        return fixed_variant(l, c);
+    Compiled *v = cache_find(c);
+    if (v || PyErr_Occurred())
+        return v;
+    /* Knobs may have changed in os.environ: then it is another key. */
+    int changed = cache_read_environment();
+    if (changed < 0)
+        return NULL;
+    if (changed) {
+        bool types_only = c->types_only;
+        call_done(c);
+        if (call_begin_bound(c, k, l, args, n_args, kwnames, types_only))
+            return NULL;
+    }
+    return cache_get(c);
+}
+
+/* Runs v on the grid of l. 0, or -1 with an exception. */
+static int
+launch_grid(Compiled *v, Call *c, const Launcher *l)
+{
+    Grid computed;
+    const Grid *g = &l->grid;
+    if (l->fn) {
+        if (grid_call(l->fn, c, &computed))
+            return -1;
+        g = &computed;
+    }
+    bool hooked = c->k->st->launch_hook != Py_None;
+    return hooked ? launch_hooked(v, c, g) : launch_run(v, c, g);
+}
+
 PyObject *
 launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
        PyObject *kwnames, bool warmup)
 {
     Call c;
+    if (stack_left() < LAUNCH_STACK)
+        return no_stack(k);
     if (k->hooks && hooks_pre_run(k, args, n_args, kwnames))
         return NULL;
-    if (call_begin_bound(&c, k, l, args, n_args, kwnames, warmup))
-        return NULL;
-    Compiled *v = l && l->fixed ? fixed_variant(l, &c) : cache_find(&c);
-    if (!v && !(l && l->fixed) && !PyErr_Occurred()) {
-        /* Knobs may have changed in os.environ: then it is another key. */
-        int changed = cache_read_environment();
-        if (changed < 0 ||
-            (changed && call_begin_bound(&c, k, l, args, n_args, kwnames, warmup)))
-            return NULL;
-        v = cache_get(&c);
-    }
+    Compiled *v = NULL;
+    bool is_bound = !call_begin_bound(&c, k, l, args, n_args, kwnames, warmup);
+    if (is_bound)
+        v = launch_variant(&c, k, l, args, n_args, kwnames);
+    Py_XINCREF((PyObject *)v);
+    PyObject *res = (PyObject *)v;
     if (!v) /* without an exception: a hook forbade the compile */
-        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    Py_INCREF((PyObject *)v);
-    if (warmup)
-        return (PyObject *)v;
-    Grid computed;
-    const Grid *g = &l->grid;
-    if (l->fn) {
-        if (grid_call(l->fn, &c, &computed))
-            goto fail;
-        g = &computed;
-    }
-    bool hooked = k->st->launch_hook != Py_None;
-    if (!(hooked ? launch_hooked(v, &c, g) : launch_run(v, &c, g)))
-        return (PyObject *)v;
-fail:
-    Py_DECREF((PyObject *)v);
-    return NULL;
+        res = PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    else if (!warmup && launch_grid(v, &c, l))
+        Py_CLEAR(res);
+    call_done(&c);
+    return res;
 }

@@ -36,6 +36,7 @@ typedef struct Launcher Launcher;
 typedef struct Compiled Compiled;
 
 enum { MAX_ARGS = 256, MAX_NODES = 512, MAX_OPTIONS = 32 };
+enum { MAX_DIMS = 64 }; /* of a tensor: NumPy has as many, torch too */
 
 /* ---- nodes ----------------------------------------------------------------------------- */
 /* code: truth in bits 0..7, elem in 8..15, children in 8..23 for tuples, kind from 24. */
@@ -127,13 +128,15 @@ typedef struct Call {
     Place place;
     /* Of the tensor that set place: asked for the stream. */
     const DLPackExchangeAPI *api;
-    PyObject *tensor;  /* that tensor, borrowed; NULL: none */
-    uint64_t target;   /* word of the target: see call_target_word */
-    uint64_t hash;     /* of all that is in the fine key */
-    bool types_only;   /* warmup: dtypes may stand for tensors */
-    PyObject *stream;  /* the caller's, an integer, borrowed; NULL: the framework's */
-    bool has_capsules; /* a tensor of kind SET_DLPACK is among the arguments */
-    int n;             /* nodes */
+    PyObject *tensor; /* that tensor, borrowed; NULL: none */
+    uint64_t target;  /* word of the target: see call_target_word */
+    uint64_t hash;    /* of all that is in the fine key */
+    bool types_only;  /* warmup: dtypes may stand for tensors */
+    PyObject *stream; /* the caller's, an integer, borrowed; NULL: the framework's */
+    /* The capsules that __dlpack__ gave, a list, owned: the memory may be theirs. NULL:
+     * no tensor is of kind SET_DLPACK. call_done lets go of it. */
+    PyObject *held;
+    int n;                   /* nodes */
     PyObject *arg[MAX_ARGS]; /* by parameter, defaults filled in; borrowed */
     uint32_t code[MAX_NODES];
     uint64_t bits[MAX_NODES];
@@ -179,6 +182,7 @@ struct Kernel {
     Launcher *last_launcher; /* inside of last */
     bool debug;              /* @jit(debug=True) */
     bool interpret;          /* @jit(interpret=True) */
+    bool has_warned;         /* of a stray load: trial.c */
     Table *table;            /* NULL before the first launch */
     Compiled **variants;     /* owned, in the order of their making */
     int n_variants, cap_variants;
@@ -211,11 +215,14 @@ struct Compiled {
     bool from_disk;
     char hash[65]; /* DiskKey.hash */
     char *symbol;  /* what @jit(repr=) calls it, malloc'ed; NULL: the function's name */
-    PyObject *asm_; /* dict of the stages, once asked for; owned or NULL */
-    JitCode *jit;   /* host code; NULL until the first launch */
+    PyObject *asm_;      /* dict of the stages, once asked for; owned or NULL */
+    struct Trial *trial; /* of code that is new: trial.c; NULL: it has run */
+    bool was_tried;      /* the code that checks was loaded: the unload hook is told */
+    JitCode *jit;        /* host code; NULL until the first launch */
     /* of the interpreter: InterpRun.externs, out of that code */
     void (*externs)(int32_t index, int64_t n, void *const *data);
     HostKernel *host;
+    int64_t program_ns;        /* pool.c: what a program took last time; 0: never run */
     void *emu;                 /* EmuKernel * */
     void *library, *cu_kernel; /* CUDA; NULL until the first launch */
     uint64_t prepared;         /* bit d: attributes are set on device d */
@@ -257,8 +264,9 @@ typedef struct Tensor {
     uint64_t address;
     Elem elem;
     Place place;
-    bool read_only; /* its framework says so */
-    Span span;      /* on CPUs: of its elements, or of the first alone */
+    bool read_only;    /* its framework says so */
+    Span span;         /* on CPUs: of its elements, or of the first alone */
+    PyObject *capsule; /* of __dlpack__, owned by who asked; else NULL */
 } Tensor;
 
 Setter *setter_find(State *st, PyObject *x); /* NULL with an exception */
@@ -280,7 +288,8 @@ int tensor_read(State *st, const Setter *s, PyObject *x, Tensor *out);
  * DLPACK_FLAG_*; both NULL with an exception. */
 PyObject *tensor_capsule(State *st, PyObject *x);
 const DLTensor *capsule_tensor(PyObject *capsule, uint64_t *flags);
-void capsule_drop(PyObject *capsule); /* its destructor may be Python; NULL: nothing */
+void capsule_drop(
+    PyObject *capsule); /* or a list of them, or NULL. Destructors may be Python */
 /* Has the type a base class of this name? By name: nothing is imported. */
 bool type_derives_from(PyTypeObject *t, const char *module, const char *name);
 /* The library of a type whose tensors never change, though they cannot say so; or NULL. */
@@ -295,6 +304,10 @@ int setters_traverse(State *st, visitproc visit, void *arg);
  * storage. 1: known; 0: unknown; -1: error. */
 int tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes,
                   bool *read_only);
+/* From what tensor_extent said of x to all of the memory that it is a view of. */
+void tensor_widen(State *st, PyObject *x, uint64_t *start, uint64_t *bytes);
+/* How many elements x has; -1: unknown. */
+int64_t tensor_count(State *st, PyObject *x);
 /* The stream the tensors' frameworks work on: *out is a CUstream. 0, or -1 with an
  * exception. */
 int tensor_stream(State *st, const Call *c, void **out);
@@ -314,6 +327,15 @@ call_begin(Call *c, Kernel *k, bool types_only)
     c->want = k->st->config.has_target ? &k->st->config.target : NULL;
     c->types_only = types_only;
     c->stream = NULL;
+    c->held = NULL;
+}
+/* Ends a call: its capsules go. With an exception set or without. */
+static inline void
+call_done(Call *c)
+{
+    if (c->held)
+        capsule_drop(c->held);
+    c->held = NULL;
 }
 /* Binds and classifies: fills c but for target and hash. kwnames may be NULL. 0, or -1 with an exception. */
 int call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames);
@@ -384,6 +406,8 @@ Pending *pending_find(const Call *c);
 int pending_wait(Pending *p);
 
 /* ---- cache.c: variants in memory -------------------------------------------------------------- */
+/* What a variant was compiled with. */
+Options cache_options(const Compiled *v);
 /* The parameter whose argument a node is, or is an element of. */
 int cache_param_of_node(const Call *c, int node);
 /* The variant for this launch; borrowed from the kernel. NULL with an exception, or without
@@ -438,11 +462,41 @@ int hooks_load(Compiled *v, bool is_done);
 /* Before v's code goes, which nobody refers to any more. Errors are shown, not raised. */
 void hooks_unload(const Compiled *v);
 
+enum { BUILD_ID_BYTES = 20 };
+typedef struct DiskKey {
+    unsigned char sha[32], build[BUILD_ID_BYTES];
+    char hash[65]; /* sha in hex: of all but the answers that passes ask for */
+    char *dir;     /* of the variants with this hash; malloc'ed; NULL: no disk */
+} DiskKey;
+
+/* ---- trial.c: the first launch of new code on a CPU ------------------------------------------------- */
+#define TRIAL_STAGE                                                                    \
+    "trial" /* of a Binary whose code has not run yet: the frontend's IR */
+/* Is new code of these options to be tried? */
+bool trial_is_due(const Config *config, const Options *o);
+/* Gives v its Trial where its binary has the stage. 1, or -1 with an exception. */
+int trial_begin(Compiled *v, const DiskKey *disk);
+int trial_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
+void trial_free(Compiled *v);
+
 /* ---- host_launch.c: CPU and emulator ---------------------------------------------------------------- */
 int host_load(Compiled *v); /* 0, or -1 with an exception */
 /* What assembly in code of a library did wrong, raised: -1; or 0. */
-int host_library_fault(Compiled *v);
+int host_library_fault(JitCode *jit);
 int host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
+/* Code of v: its own, or what checks bounds in its first launch. */
+typedef struct HostCode {
+    JitCode *jit;
+    HostKernel *host;
+    int scratch; /* Binary.scratch */
+} HostCode;
+/* Runs it; stray: of code that checks bounds, else NULL. 0, or -1 with an exception. */
+int host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,
+             const Grid *g, struct HostStray *stray);
+/* "load of element 1000 of 'x' (float32, 1000 elements)" into text, for an access at that
+ * address, nearest to parameter `param`, whose memory has so many bytes. */
+void bounds_text(const Compiled *v, const Call *c, const char *did, int param,
+                 uint64_t bytes, uint64_t address, char *text, size_t size);
 int emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 /* The memory the tensors of the launch span. A pointer whose extent is unknown (an address
  * passed as an integer) switches the check off: *n = 0. 0, or -1 with an exception. */
@@ -466,18 +520,11 @@ int cuda_target(State *st, int device, Target *out);
 bool libraries_unchanged(State *st, const Binary *bin);
 
 /* ---- disk.c: variants on disk ------------------------------------------------------------------------- */
-typedef struct DiskKey {
-    char hash[65]; /* SHA-256 in hex over all but the answers; "": no disk for this */
-    char *dir;     /* of the variants with this hash; malloc'ed; NULL: no disk */
-} DiskKey;
-/* 0; -1 with an exception (the source of a function is gone ..). *key needs disk_key_done.
- * captures gets the globals that the compile will read. */
-int disk_key(const Call *c, Target target, Options o, const char *symbol, DiskKey *key,
-             FeCaptures *captures);
+/* The key of what the frontend made. 0, or -1 with an exception. *key needs disk_key_done. */
+int disk_key(const Config *config, const Comp *c, const Lowered *lowered, DiskKey *key);
 void disk_key_done(DiskKey *key);
-/* Differs when a file of tegula.language does. Asked once, at import: what is compiled later
- * comes from what was read then. */
-uint64_t disk_library_stamp(void);
+/* The linker's hash of this library; false: it has none, and nothing is kept. */
+bool disk_build_id(unsigned char out[BUILD_ID_BYTES]);
 /* A variant whose answers are this call's, into *out. Any trouble is a miss. */
 bool disk_load(const DiskKey *key, const Call *c, Binary *out);
 void disk_store(const Config *config, const DiskKey *key, const char *kernel,

@@ -1,10 +1,10 @@
 /* libraries: are the files of LLVM code that a variant on disk has inside still what they were?
  *
- * Which files a kernel links is known when its frontend has run, and a variant from the disk
- * is to be had without that. So the variant brings the list (stage linked: the place, the
+ * Which files a kernel links is known when its code is made, and a variant from the disk is to
+ * be had without that. So the variant brings the list (stage linked: the place, the
  * size and a hash of the bytes), and is of use as long as every file has these bytes, and
  * CUDA's own library is found where it was. Where the search for the files went is a function
- * of what the key has already: options, constants, source.
+ * of what the key has already: options and tile IR.
  *
  * A file is read once for each state of it (State.library_files): device, inode, size and
  * times. What changed within the last second is not remembered, as a change to come might have

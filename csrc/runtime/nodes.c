@@ -270,7 +270,8 @@ static int
 unreadable(const FeParam *p, PyObject *x)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception) ||
-        PyErr_ExceptionMatches(PyExc_MemoryError))
+        PyErr_ExceptionMatches(PyExc_MemoryError) ||
+        PyErr_ExceptionMatches(PyExc_RecursionError))
         return -1;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -288,6 +289,17 @@ unreadable(const FeParam *p, PyObject *x)
     return -1;
 }
 
+/* Keeps a capsule for the launch; takes it for itself. 0, or -1 with an exception. */
+static int
+hold(Call *c, PyObject *capsule)
+{
+    if (!c->held)
+        c->held = PyList_New(0);
+    int r = c->held ? PyList_Append(c->held, capsule) : -1;
+    capsule_drop(capsule);
+    return r;
+}
+
 static int
 tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
 {
@@ -301,6 +313,8 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
         return is_plain ? -1
                         : unreadable(p, x); /* an exception of the user's own method */
     }
+    if (t.capsule && hold(c, t.capsule))
+        return -1;
     if (p->has_type) {
         if (!p->is_pointer)
             return PyErr_Format(PyExc_TypeError,
@@ -317,7 +331,6 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
         if (merge_place(c, p, x, t.place, api))
             return -1;
     }
-    c->has_capsules |= kind == SET_DLPACK;
     unsigned truth = truth_of_bits(t.address) | (t.read_only ? NODE_READ_ONLY : 0);
     c->span[c->n] = t.span;
     add(c, CODE(NODE_POINTER, t.elem, truth), t.address, x);

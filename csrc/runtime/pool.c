@@ -1,7 +1,12 @@
 /* pool: the programs of a grid over CPU threads.
  *
- *     caller    publishes a job, takes chunks itself, waits for the others
+ *     caller    publishes a job, takes chunks itself, waits for those who have begun
  *     worker    spins a little, then sleeps; takes chunks of the job until none is left
+ *
+ * To wake a worker takes some 50 us, and milliseconds where the CPUs are busy. So the caller
+ * wakes as many as the work is worth by what a program took last time, and more when it finds that
+ * it has worked for long; a grid that is over before that wakes nobody. Who still spins
+ * takes part in any case.
  *
  * Programs are numbered with x fastest and handed out in chunks from one counter, so a
  * slow program or a busy core delays only its own chunk. Threads start at the first run
@@ -33,7 +38,9 @@
 
 enum {
     MAX_THREADS = 256,
-    SPINS = 2000, /* tens of us: a launch that follows at once finds us awake */
+    SPIN_NS = 50000,  /* a launch that follows at once finds us awake */
+    WAKE_NS = 100000, /* work that wakes nobody */
+    SHARE_NS = 25000, /* work that is worth one more thread */
     CHUNKS_PER_THREAD = 16,
     GUESSED_CACHE = 32 << 20, /* where nobody says how large the last one is */
 };
@@ -46,7 +53,9 @@ typedef struct Job {
     size_t scratch_bytes;
     HostRun run;
     int64_t next;         /* atomic: first program nobody has taken */
+    int64_t began;        /* now_ns() of the caller */
     int n_helpers;        /* workers that may take part */
+    int n_asleep;         /* of these the caller has not woken; the caller's */
     int n_joined, n_left; /* under the lock: workers inside, workers done */
 } Job;
 
@@ -177,15 +186,6 @@ fence(void)
 #endif
 }
 
-bool
-host_look(HostRun *r, Pace *p)
-{
-    bool is_caller = pthread_equal(pthread_self(), r->caller);
-    if (!attend(is_caller ? r->attendant : NULL, p))
-        __atomic_store_n(&r->stop, 1, __ATOMIC_RELEASE);
-    return !__atomic_load_n(&r->stop, __ATOMIC_RELAXED);
-}
-
 /* Programs i .. end - 1, none of which is looked at. */
 static void
 run_some(const Job *j, int64_t i, int64_t end, char *scratch)
@@ -193,6 +193,7 @@ run_some(const Job *j, int64_t i, int64_t end, char *scratch)
     int64_t nx = j->grid[0], ny = j->grid[1];
     int32_t pid[3] = {(int32_t)(i % nx), (int32_t)(i / nx % ny),
                       (int32_t)(i / nx / ny)};
+    CrashPlace before = crash_enter((CrashPlace){j->run.name, pid});
     for (; i < end && !__atomic_load_n(&j->run.stop, __ATOMIC_RELAXED); i++) {
         j->kernel(j->params, pid, j->grid, scratch);
         if (++pid[0] < nx)
@@ -201,38 +202,88 @@ run_some(const Job *j, int64_t i, int64_t end, char *scratch)
         if (++pid[1] == ny)
             pid[1] = 0, pid[2]++;
     }
+    crash_enter(before);
 }
 
-static void
-run_programs(Job *j, Scratch *s)
+static int64_t
+now_ns(void)
 {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Has the lock. */
+static void
+wake(Job *j, int n)
+{
+    j->n_asleep -= n;
+    if (n >= pool.n_workers)
+        pthread_cond_broadcast(&pool.wake);
+    else
+        for (int i = 0; i < n; i++)
+            pthread_cond_signal(&pool.wake);
+}
+
+/* The caller, between two chunks and in loops: it takes long, so all that may help are to. */
+static void
+wake_late(Job *j)
+{
+    if (!j->n_asleep || now_ns() - j->began < WAKE_NS)
+        return;
+    pthread_mutex_lock(&pool.lock);
+    wake(j, j->n_asleep);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+/* A program that looks may be waiting for another one, which nobody has begun. */
+bool
+host_look(HostRun *r, Pace *p)
+{
+    bool is_caller = pthread_equal(pthread_self(), r->caller);
+    if (is_caller && pool.job && r == &pool.job->run)
+        wake_late(pool.job);
+    if (!attend(is_caller ? r->attendant : NULL, p))
+        __atomic_store_n(&r->stop, 1, __ATOMIC_RELEASE);
+    return !__atomic_load_n(&r->stop, __ATOMIC_RELAXED);
+}
+
+/* The number of the programs that this thread ran. */
+static int64_t
+run_programs(Job *j, Scratch *s, bool is_caller)
+{
+    int64_t n = 0;
     Pace pace = {.left = 1}; /* most grids are small: no look before their first */
     for (;;) {
         int64_t i = __atomic_fetch_add(&j->next, j->chunk, __ATOMIC_RELAXED), next;
         int64_t end = MIN(i + j->chunk, j->n_programs);
         for (; i < end; i = next) {
             if (!pace.left && !host_look(&j->run, &pace))
-                return;
+                return n;
             next = MIN(i + pace.left, end);
             pace.left -= (int32_t)(next - i);
+            n += next - i;
             run_some(j, i, next, s->at);
         }
         if (end == j->n_programs || __atomic_load_n(&j->run.stop, __ATOMIC_RELAXED))
-            return;
+            return n;
+        if (is_caller)
+            wake_late(j);
     }
 }
 
-static void
-work(Job *j, Scratch *s)
+static int64_t
+work(Job *j, Scratch *s, bool is_caller)
 {
     HostRun *run = &j->run;
     if (!grow(s, j->scratch_bytes)) {
         no_memory(run, j->scratch_bytes);
-        return;
+        return 0;
     }
     memcpy(s->at, &run, sizeof run);
-    run_programs(j, s);
+    int64_t n = run_programs(j, s, is_caller);
     fence();
+    return n;
 }
 
 static void
@@ -245,15 +296,28 @@ pause_cpu(void)
 #endif
 }
 
+/* Looks for a job for a while. Reads the clock now and then: it takes as long as a pause. */
+static void
+spin(unsigned seen)
+{
+    enum { PAUSES = 32 };
+    int64_t until = now_ns() + SPIN_NS;
+    do
+        for (int i = 0; i < PAUSES; i++) {
+            if (__atomic_load_n(&pool.ticket, __ATOMIC_ACQUIRE) != seen)
+                return;
+            pause_cpu();
+        }
+    while (now_ns() < until);
+}
+
 static void *
 worker(void *arg)
 {
     Scratch *s = arg;
     unsigned seen = 0;
     for (;;) {
-        for (int i = 0;
-             i < SPINS && __atomic_load_n(&pool.ticket, __ATOMIC_ACQUIRE) == seen; i++)
-            pause_cpu();
+        spin(seen);
         pthread_mutex_lock(&pool.lock);
         while (pool.ticket == seen || !pool.job) {
             seen = pool.ticket; /* a job that came and went */
@@ -261,12 +325,13 @@ worker(void *arg)
         }
         seen = pool.ticket;
         Job *j = pool.job;
-        bool joins = j->n_joined < j->n_helpers;
+        bool joins = j->n_joined < j->n_helpers &&
+                     __atomic_load_n(&j->next, __ATOMIC_RELAXED) < j->n_programs;
         j->n_joined += joins;
         pthread_mutex_unlock(&pool.lock);
         if (!joins)
             continue;
-        work(j, s);
+        work(j, s, false);
         pthread_mutex_lock(&pool.lock);
         if (++j->n_left == j->n_joined)
             pthread_cond_signal(&pool.done);
@@ -318,18 +383,44 @@ wait_for_helpers(Job *j)
     pthread_mutex_unlock(&pool.lock);
 }
 
-static void
-run_shared(Job *j)
+/* How many helpers the whole grid is worth; program_ns: 0 where no launch has measured it. */
+static int
+helpers_worth(const Job *j, int64_t program_ns)
 {
+    if (!program_ns)
+        return j->n_helpers;
+    double all = (double)program_ns * (double)j->n_programs;
+    return all < WAKE_NS ? 0 : (int)MIN(all / SHARE_NS, j->n_helpers);
+}
+
+/* What a program took is at most twice what it took last time: the caller may have waited for a
+ * CPU meanwhile. */
+static void
+measured(const Job *j, int64_t n_own, int64_t *program_ns)
+{
+    int64_t ns = MAX((now_ns() - j->began) / n_own, 1),
+            last = __atomic_load_n(program_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(program_ns, last ? MIN(ns, 2 * last) : ns, __ATOMIC_RELAXED);
+}
+
+/* program_ns: what a program takes; relaxed atomic. */
+static void
+run_shared(Job *j, int64_t *program_ns)
+{
+    j->began = now_ns();
+    j->n_asleep = j->n_helpers;
+    int n = helpers_worth(j, __atomic_load_n(program_ns, __ATOMIC_RELAXED));
     pthread_mutex_lock(&pool.lock);
     start_workers(j->n_helpers);
     pool.job = j;
     __atomic_fetch_add(&pool.ticket, 1, __ATOMIC_RELEASE);
-    pthread_cond_broadcast(&pool.wake);
+    wake(j, n);
     pthread_mutex_unlock(&pool.lock);
-    work(j, &pool.scratch[0]);
+    int64_t n_own = work(j, &pool.scratch[0], true);
     if (is_orphan(j))
         return;
+    if (n_own)
+        measured(j, n_own, program_ns);
     pthread_mutex_lock(&pool.lock);
     pool.job = NULL; /* who has not joined finds nothing left to do */
     wait_for_helpers(j);
@@ -353,6 +444,7 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
     int threads = launch->n_threads > 0 ? MIN(launch->n_threads, MAX_THREADS) : most;
     threads = (int)MIN(threads, n);
     *err = 0;
+    int64_t unknown = 0;
     Job j = {.kernel = launch->kernel,
              .params = launch->params,
              .grid = grid,
@@ -365,6 +457,8 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
                      .out = stdout,
                      .spans = launch->spans,
                      .n_spans = launch->n_spans,
+                     .name = launch->name,
+                     .stray = launch->stray,
                      .report = launch->report,
                      .assembly = launch->assembly,
                      .attendant = launch->attendant,
@@ -372,14 +466,14 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
              .n_helpers = threads - 1};
     if (!__atomic_exchange_n(&pool.is_busy, 1, __ATOMIC_ACQUIRE)) {
         if (j.n_helpers)
-            run_shared(&j);
+            run_shared(&j, launch->program_ns ? launch->program_ns : &unknown);
         else
-            work(&j, &pool.scratch[0]);
+            work(&j, &pool.scratch[0], false);
         if (!is_orphan(&j))
             __atomic_store_n(&pool.is_busy, 0, __ATOMIC_RELEASE);
     } else {
         Scratch own = {0};
-        work(&j, &own);
+        work(&j, &own, false);
         free(own.at);
     }
     return !j.run.stop;

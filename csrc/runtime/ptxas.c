@@ -4,13 +4,16 @@
  *
  * The nvidia-cuda-nvcc wheel is looked for by tegula/toolchain.py, which knows where Python
  * keeps its packages, and arrives here as asked for. Runs in a directory of its own under
- * TMPDIR, with what it says in a file; any thread, no lock.
+ * TMPDIR, with what it says in a file; any thread, no lock but that of its Halt, by which who
+ * waits for the compile can end it.
  */
 #include "runtime/runtime.h"
+#include "base/attend.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -94,20 +97,40 @@ read_all(const char *path, size_t *n)
 
 /* ---- running -------------------------------------------------------------------------- */
 
-/* Runs argv with both outputs in log. Its exit status, or -1 with errno. */
+/* The process is over, and still there to be waited for: its number is nobody else's yet. */
+static void
+wait_until_over(pid_t pid)
+{
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        ;
+}
+
+/* Runs argv with both outputs in log, and no signal blocked. Its exit status, or -1 with
+ * errno. */
 static int
-run(char *const argv[], const char *log)
+run(char *const argv[], const char *log, Halt *halt)
 {
     posix_spawn_file_actions_t to_log;
+    posix_spawnattr_t attr;
+    sigset_t none;
     pid_t pid;
+    sigemptyset(&none);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attr, &none);
     posix_spawn_file_actions_init(&to_log);
     posix_spawn_file_actions_addopen(&to_log, 1, log, O_WRONLY | O_CREAT, 0600);
     posix_spawn_file_actions_adddup2(&to_log, 1, 2);
-    int e = posix_spawn(&pid, argv[0], &to_log, NULL, argv, environ);
+    int e = posix_spawn(&pid, argv[0], &to_log, &attr, argv, environ);
     posix_spawn_file_actions_destroy(&to_log);
+    posix_spawnattr_destroy(&attr);
     if (e)
         return errno = e, -1;
     int status;
+    halt_child(halt, pid);
+    wait_until_over(pid);
+    halt_child(halt, 0);
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return -1;
@@ -226,7 +249,8 @@ assemble(char *program, const Assembly *in, const char *ptx, size_t n, Assembled
     char *words = in->options ? strdup(in->options) : NULL;
     errno = in->options && !words ? ENOMEM : E2BIG;
     int n_words = in->options && !words ? -1 : add_words(words, argv, 6);
-    int status = n_words > 0 && write_all(f.in, ptx, n) ? run(argv, f.log) : -1;
+    int status = n_words > 0 && write_all(f.in, ptx, n) ? run(argv, f.log, in->halt)
+                                                        : -1;
     free(words);
     if (status < 0) {
         snprintf(err, ERR_TEXT, "%.800s cannot be run: %s", program, strerror(errno));

@@ -38,6 +38,7 @@ struct PtxCache *jit_assembly(JitCode *j); /* what the code has run so far: ptx/
 /* ---- pool.c ---------------------------------------------------------------------------- */
 typedef struct HostLaunch {
     HostKernel *kernel;
+    const char *name; /* of the kernel, for crash.c; NULL: unknown */
     const uint64_t *params;
     const int32_t *grid;          /* 3 sides */
     int scratch_bytes;            /* of one program */
@@ -45,9 +46,11 @@ typedef struct HostLaunch {
     int64_t stream_bytes;         /* see HostRun; 0: what the last cache holds */
     const struct HostSpan *spans; /* the same; NULL: the code does not check */
     int n_spans;
+    struct HostStray *stray;  /* the same */
     struct EmuReport *report; /* of a failure that has a place, else EMU_OK; may be NULL
                                     where the code does not check */
-    struct PtxCache *assembly;   /* jit_assembly's */
+    struct PtxCache *assembly; /* jit_assembly's */
+    int64_t *program_ns; /* in and out: what a program takes; 0: not known. Or NULL */
     struct Attendant *attendant; /* attend.h; NULL: nobody looks after signals */
 } HostLaunch;
 /* Runs all programs of the grid. Blocks until done. Survives fork: a child starts its own
@@ -68,6 +71,7 @@ typedef struct Assembly {
     size_t n;
     Target target;
     const char *options; /* further ones of the user's, between blanks; NULL: none */
+    struct Halt *halt;   /* base/attend.h; NULL: it runs to its end */
     bool keep_version;   /* the user chose the version of the PTX: an error where the
                             assembler is older, and not the same text under its own */
 } Assembly;
@@ -127,6 +131,9 @@ typedef struct CudaStart {
 } CudaStart;
 bool cuda_start(Cuda *cu, int device, void *kernel, const CudaStart *s,
                 char err[ERR_TEXT]);
+/* *event: a mark behind all that is on the stream now; NULL: the stream is being captured. */
+bool cuda_mark(Cuda *cu, int device, void *stream, void **event, char err[ERR_TEXT]);
+bool cuda_has_passed(Cuda *cu, void *event); /* or failed; then the event is gone */
 
 /* What driver.active.utils has for programs that load and launch code themselves. */
 /* The CUfunction, of the current device, of a CUkernel; the kernel itself if that fails. */

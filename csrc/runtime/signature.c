@@ -239,12 +239,20 @@ parse_target(const char *text, Target *out)
             return 0;
         break;
     }
+    /* sm_90 and cuda:90 lack a part of cuda:sm_90 */
+    const char *number = strpbrk(text, "0123456789");
+    char arch_text[16] = "", near[64] = "";
+    if (number && strlen(number) < 6)
+        snprintf(arch_text, sizeof arch_text, "sm_%s", number);
+    if (read_arch(arch_text, out))
+        snprintf(near, sizeof near, "; did you mean '%s:%s'?",
+                 !strncmp(text, "emu", 3) ? "emu" : "cuda", arch_text);
     return PyErr_Format(
                PyExc_ValueError,
                "target '%s': expected cpu, cuda, cuda:sm_NN or emu:sm_NN, with "
                "sm_75 to sm_121 and an 'a' behind it for all features of sm_90 "
-               "and newer",
-               text),
+               "and newer%s",
+               text, near),
            -1;
 }
 

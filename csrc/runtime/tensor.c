@@ -24,8 +24,6 @@ extent(uint64_t address, int n_dims, const int64_t *shape, const int64_t *stride
     *bytes = (uint64_t)(high - low);
 }
 
-enum { MAX_DIMS = 64 };
-
 static int
 extent_of_dl(const DLTensor *t, uint64_t *start, uint64_t *bytes)
 {
@@ -58,6 +56,40 @@ extent_of_numpy(const NumpyArray *a, uint64_t *start, uint64_t *bytes, bool *rea
     extent((uint64_t)(uintptr_t)a->data, a->n_dims, shape, stride, item, start, bytes);
     *read_only = !(a->flags & NUMPY_WRITEABLE);
     return 1;
+}
+
+/* Of a NumPy array all that its bases have, which views share: x[:1000] of 4096 elements.
+ * A base may be any object: arrays, torch tensors, what wraps another and says `base`, and
+ * what gives its bytes by the buffer protocol. */
+void
+tensor_widen(State *st, PyObject *x, uint64_t *start, uint64_t *bytes)
+{
+    enum { DEEPEST = 8 };
+    Setter *of = setter_of(st, x);
+    if (!of || of->kind != SET_NUMPY) /* torch's are storages anyway */
+        return PyErr_Clear();
+    PyObject *base = PyObject_GetAttrString(x, "base");
+    for (int i = 0; i < DEEPEST && base && base != Py_None; i++) {
+        uint64_t first = 0, size = 0;
+        bool unused;
+        Setter *s = setter_of(st, base);
+        Py_buffer b;
+        if (s && s->kind == SET_NUMPY)
+            extent_of_numpy((const NumpyArray *)base, &first, &size, &unused);
+        else if (s && s->kind == SET_EXCHANGE)
+            tensor_extent(st, base, &first, &size, &unused);
+        else if (PyObject_CheckBuffer(base) &&
+                 !PyObject_GetBuffer(base, &b, PyBUF_SIMPLE)) {
+            first = (uint64_t)(uintptr_t)b.buf, size = (uint64_t)b.len;
+            PyBuffer_Release(&b);
+        }
+        PyErr_Clear();
+        if (first <= *start && *start + *bytes <= first + size)
+            *start = first, *bytes = size;
+        set_ref(&base, PyObject_GetAttrString(base, "base"));
+    }
+    Py_XDECREF(base);
+    PyErr_Clear();
 }
 
 /* Of a torch tensor its storage, which views share: kernels are given crow[:-1] and read one
@@ -131,6 +163,45 @@ tensor_extent(State *st, PyObject *x, uint64_t *start, uint64_t *bytes, bool *re
         type_derives_from(s->type, "tegula.tensors", "TensorWrapper"))
         return extent_of_base(st, x, start, bytes, read_only);
     return 0;
+}
+
+static int64_t
+product(int n, const int64_t *shape)
+{
+    int64_t p = 1;
+    for (int i = 0; i < n; i++)
+        p *= shape[i];
+    return p;
+}
+
+int64_t
+tensor_count(State *st, PyObject *x)
+{
+    Setter *s = setter_of(st, x);
+    DLManagedTensorVersioned *t = NULL;
+    int64_t shape[MAX_DIMS], n = -1;
+    if (s && s->kind == SET_NUMPY) {
+        const NumpyArray *a = (const NumpyArray *)x;
+        for (int i = 0; i < a->n_dims && i < MAX_DIMS; i++)
+            shape[i] = a->shape[i];
+        return a->n_dims <= MAX_DIMS ? product(a->n_dims, shape) : -1;
+    }
+    if (s && s->kind == SET_EXCHANGE &&
+        !s->api->managed_tensor_from_py_object_no_sync(x, &t)) {
+        n = product(t->dl_tensor.ndim, t->dl_tensor.shape);
+        if (t->deleter)
+            t->deleter(t);
+        return n;
+    }
+    PyErr_Clear();
+    if (s && s->kind == SET_DATA_PTR &&
+        type_derives_from(s->type, "tegula.tensors", "TensorWrapper")) {
+        PyObject *base = PyObject_GetAttrString(x, "base");
+        n = base && base != x ? tensor_count(st, base) : -1;
+        Py_XDECREF(base);
+        PyErr_Clear();
+    }
+    return n;
 }
 
 /* ---- streams ----------------------------------------------------------------------------- */

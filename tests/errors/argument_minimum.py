@@ -17,4 +17,4 @@ def run():
 # argument_minimum.py:9:17: CompileError[ARGUMENT]: minimum(): the argument 'y' is missing
 #     tl.store(x, tl.minimum(n))
 #                 ^~~~~~~~~~~~~
-#   help: it is minimum(x, y[, propagate_nan])
+#   help: it is minimum(x, y[, propagate_nan]); tl.min(x) reduces a block

@@ -19,4 +19,4 @@ def run():
 # attribute_append.py:10:5: CompileError[ATTRIBUTE]: the tuple () has no attribute 'append'
 #     rows.append(n)
 #     ^~~~~~~~~~~
-#   help: here it is t + (x,): tuples are values
+#   help: here it is l = l + (x,): lists are tuples in a kernel and never change

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# launch_none.py:10:14: CompileError[TYPE]: '+' works on numbers and tensors, not on None
+# launch_none.py:10:14: CompileError[TYPE]: '+' works on numbers and tensors, and 'x' is None
 #     tl.store(x + i, n, mask=i < n)
 #              ^
 #   help: an argument that may be None is tested with 'is not None'; tl.store and functions without a return give None

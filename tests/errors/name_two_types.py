@@ -18,7 +18,7 @@ def run():
 
 
 # ----
-# name_two_types.py:13:17: CompileError[NAME]: name 'v' is not defined
+# name_two_types.py:13:17: CompileError[BRANCH_TYPE]: variable 'v' has type i32 in one branch and f32 in the other
 #     tl.store(x, v)
 #                 ^
-#   help: 'v' is i32 in one branch of the if of line 9 and f32 in the other
+#   help: the if of line 9: give it one type in both

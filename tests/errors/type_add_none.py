@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_add_none.py:9:30: CompileError[TYPE]: '+' works on numbers and tensors, not on None
+# type_add_none.py:9:30: CompileError[TYPE]: '+' works on numbers and tensors, and 'bias' is None
 #     tl.store(x, tl.load(x) + bias)
 #                              ^~~~
 #   help: an argument that may be None is tested with 'is not None'; tl.store and functions without a return give None

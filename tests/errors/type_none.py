@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_none.py:9:17: CompileError[TYPE]: '+' works on numbers and tensors, not on None
+# type_none.py:9:17: CompileError[TYPE]: '+' works on numbers and tensors, and 'y' is None
 #     tl.store(x, y + 1.0)
 #                 ^
 #   help: an argument that may be None is tested with 'is not None'; tl.store and functions without a return give None

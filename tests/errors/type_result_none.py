@@ -19,7 +19,7 @@ def run():
 
 
 # ----
-# type_result_none.py:14:17: CompileError[TYPE]: '+' works on numbers and tensors, not on None
+# type_result_none.py:14:17: CompileError[TYPE]: '+' works on numbers and tensors, and 'helper(x)' is None
 #     tl.store(x, helper(x) + 1.0)
 #                 ^~~~~~~~~
 #   help: an argument that may be None is tested with 'is not None'; tl.store and functions without a return give None

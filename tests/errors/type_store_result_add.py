@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# type_store_result_add.py:9:9: CompileError[TYPE]: '+' works on numbers and tensors, not on None
+# type_store_result_add.py:9:9: CompileError[TYPE]: '+' works on numbers and tensors, and 'tl.store(x, 1)' is None
 #     s = tl.store(x, 1) + 1
 #         ^~~~~~~~~~~~~~
 #   help: an argument that may be None is tested with 'is not None'; tl.store and functions without a return give None

@@ -18,3 +18,4 @@ def run():
 # value_numel_padded.py:9:9: CompileError[VALUE]: a block may have at most 1048576 elements: [1025, 1000], padded to [2048, 1024], has more
 #     a = tl.zeros((1025, 1000), tl.float32)
 #         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: go over it in a loop, in smaller blocks

@@ -244,3 +244,26 @@ def test_a_class_that_refuses_says_so():
 
     with pytest.raises(tegula.CompileError, match="finfo"):
         limits.lower("*fp32")
+
+
+@tegula.jit
+def printf(x_ptr):
+    tl.device_print("x=%f", tl.load(x_ptr))
+
+
+@tegula.jit
+def repeated(x_ptr, N: tl.constexpr):
+    for i in tl.static_range(N):
+        tl.store(x_ptr, i)
+
+
+def test_a_format_is_no_prefix():
+    with pytest.warns(
+        UserWarning, match='takes a prefix, no format: it prints "x=%f: "'
+    ):
+        printf.lower("*fp32")
+
+
+def test_a_long_static_range():
+    with pytest.warns(UserWarning, match="repeats the code of this loop 501 times"):
+        repeated.lower("*i32", N=501)

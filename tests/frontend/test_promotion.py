@@ -205,7 +205,7 @@ REDUCED = {
     "tl.max(x, 0, return_indices=True)[0]": lambda t: "f32" if t == "bf16" else t,
     "tl.argmax(x, 0)": lambda t: "i32",
     "tl.cumsum(x)": lambda t: "f32" if t == "bf16" else REDUCED["tl.sum(x)"](t),
-    "tl.cumprod(x)": lambda t: "f32" if t == "bf16" else t,
+    "tl.cumprod(x)": lambda t: "f32" if t == "bf16" else REDUCED["tl.sum(x)"](t),
 }
 
 

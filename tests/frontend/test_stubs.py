@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 import tegula.language as tl
+from tegula.language import debug
 from tegula.language.extra import cuda
 
 TABLE = Path(__file__).parents[2] / "csrc/frontend/builtins.def"
@@ -20,7 +21,7 @@ ROWS = {
     )
     if flags != "BI_PY"
 }
-MODULES: list[ModuleType] = [tl, tl.math, tl.core, tl.target_info, cuda]
+MODULES: list[ModuleType] = [tl, tl.math, tl.core, tl.target_info, cuda, debug]
 
 
 def stub(name: str) -> object:

@@ -39,6 +39,24 @@ def view(x):
 
 
 @tegula.jit
+def reordered(x):
+    v = tl.load(x + tl.arange(0, 64))
+    tl.store(x, tl.sum(tl.reshape(v, (8, 8), can_reorder=True)))  # here
+
+
+@tegula.jit
+def reordered_cat(x):
+    v = tl.load(x + tl.arange(0, 64))
+    tl.store(x, tl.sum(tl.cat(v, v, can_reorder=True)))  # here
+
+
+@tegula.jit
+def softmax_keep_dims(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, tl.softmax(tl.load(x + i), keep_dims=True))  # here
+
+
+@tegula.jit
 def min_of_blocks(x):
     i = tl.arange(0, 64)
     tl.store(x + i, min(i, 3))  # here
@@ -109,6 +127,9 @@ CASES = [
     (and_of_blocks, UserWarning, "write '&'"),
     (if_of_one, UserWarning, "one element"),
     (view, UserWarning, "tl.reshape"),
+    (reordered, UserWarning, "reshape(can_reorder=True) is deprecated"),
+    (reordered_cat, UserWarning, "cat(can_reorder=True) is deprecated"),
+    (softmax_keep_dims, UserWarning, "softmax keeps the shape"),
     (min_of_blocks, DeprecationWarning, "tl.minimum"),
     (shift, UserWarning, "by 32 of 32 bits"),
     (dot, UserWarning, "float8e4b15 is deprecated"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -72,7 +74,13 @@ class Producer:
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device
 
-    def capsule(self, versioned: bool = False) -> Any:
+    def capsule(
+        self,
+        versioned: bool = False,
+        destroyed: Callable[[], None] | None = None,
+        lie: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Any:
+        """A new one. lie: fields of DLTensor as they are not."""
         a = self.array
         sides = ctypes.c_int64 * max(a.ndim, 1)
         shape = sides(*a.shape)
@@ -88,6 +96,10 @@ class Producer:
             strides,
             0,
         )
+        for field, value in lie.items():
+            sides_of = field in ("shape", "strides") and value is not None
+            setattr(tensor, field, sides(*value) if sides_of else value)
+            self.kept.append(value)
         managed = (
             ManagedVersioned(self.major, 0, None, None, self.flags, tensor)
             if versioned
@@ -96,6 +108,8 @@ class Producer:
 
         def gone(_: int) -> None:
             self.n_alive -= 1
+            if destroyed:
+                destroyed()
 
         self.n_alive += 1
         destructor = Destructor(gone)

@@ -170,6 +170,61 @@ cuCtxGetDevice(CUdevice *device)
     return CUDA_SUCCESS;
 }
 
+/* ---- events: reached when the test says so ---- */
+static int n_events, is_busy, is_capturing;
+
+void
+mock_busy(int busy, int capturing)
+{
+    is_busy = busy, is_capturing = capturing;
+}
+
+int
+mock_events(void)
+{
+    return n_events;
+}
+
+CUresult
+cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+    (void)stream;
+    *status = is_capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                           : CU_STREAM_CAPTURE_STATUS_NONE;
+    return done("cuStreamIsCapturing");
+}
+
+CUresult
+cuEventCreate(CUevent *event, unsigned flags)
+{
+    (void)flags;
+    *event = (CUevent)(uintptr_t)(0x6000 + ++n_events);
+    return done("cuEventCreate");
+}
+
+CUresult
+cuEventRecord(CUevent event, CUstream stream)
+{
+    (void)event, (void)stream;
+    return done("cuEventRecord");
+}
+
+CUresult
+cuEventQuery(CUevent event)
+{
+    (void)event;
+    return is_busy ? CUDA_ERROR_NOT_READY : done("cuEventQuery");
+}
+
+#undef cuEventDestroy_v2
+CUresult
+cuEventDestroy_v2(CUevent event)
+{
+    (void)event;
+    n_events--;
+    return done("cuEventDestroy");
+}
+
 CUresult
 cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
                   void **values, unsigned n_jit, CUlibraryOption *options,

@@ -49,8 +49,8 @@ def where(request: pytest.FixtureRequest) -> Any:
 @pytest.mark.parametrize(
     ("text", "n", "message"),
     [
-        (LOAD, 128, r"(load|read) of 4 bytes"),
-        (STORE, 128, r"(store|write) of 4 bytes"),
+        (LOAD, 128, r"(load|read) of (4 bytes|element 64 of 'x')"),
+        (STORE, 128, r"(store|write) of (4 bytes|element 64 of 'x')"),
         ("ld.global.b32 $0, [$1+2];", 64, r"misaligned|not a multiple of 4"),
         ("mov.b32 $0, 1;\ntrap;", 64, r"trap in line 2 of the assembly"),
         ("L: add.u64 $1, $1, 1; mov.b32 $0, 0; bra L;", 64, r"no end in sight"),

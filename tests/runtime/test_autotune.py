@@ -91,10 +91,16 @@ def test_configurations_that_do_not_fit_lose():
         tegula.autotune(blocks(64, 128), [], do_bench=clock([]))(picky)[(1,)](x)
 
 
-def test_other_errors_are_errors():
-    tuned = tegula.autotune(blocks(16, 0), ["n"], do_bench=clock([1, 1]))(plain)
+def test_what_no_configuration_mends_is_an_error():
+    tuned = tegula.autotune(blocks(-16, 0), ["n"], do_bench=clock([1, 1]))(plain)
     with pytest.raises(tegula.CompileError, match="greater than the start"):
         tuned[grid](np.zeros(64, np.float32), 64, STEP=1)
+    one = tegula.autotune(blocks(16, 0), ["n"], do_bench=clock([1]))(plain)
+    with pytest.warns(
+        UserWarning, match=r"leaves out BLOCK: 0.*greater than the start"
+    ):
+        one[grid](np.zeros(64, np.float32), 64, STEP=1)
+    assert one.best_config.kwargs == {"BLOCK": 16}
 
 
 def test_a_value_given_twice():
@@ -336,3 +342,41 @@ def test_what_does_not_compile_is_left_out():
     x = np.zeros(64, np.float32)
     tuned[grid](x, 64)
     assert tuned.best_config.kwargs == {"BLOCK": 32} and (x == 32).all()
+
+
+def test_a_key_is_a_list_of_parameters():
+    with pytest.warns(UserWarning, match="key 'N' is no parameter of plain.* 'n'"):
+        tegula.autotune(blocks(16), ["N"])(plain)
+    with pytest.raises(TypeError, match=r"a list of names: key=\['n'\]"):
+        tegula.autotune(blocks(16), "n")(plain)
+
+
+def test_a_missing_argument_and_no_configs():
+    tuned = tegula.autotune([], ["n"])(plain)
+    with pytest.raises(TypeError, match="misses 1 argument: 'BLOCK'") as e:
+        tuned[(1,)](np.zeros(4, np.float32), 4, STEP=1)
+    assert e.value.__notes__ == ["@autotune of plain() has no configs"]
+
+
+def test_one_that_does_not_compile_is_named():
+    @tegula.jit
+    def fits(x, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(x + i, tl.reshape(tl.arange(0, 16), (BLOCK,)))
+
+    tuned = tegula.autotune(blocks(8, 16), [], do_bench=clock([1]))(fits)
+    x = np.zeros(16, np.int32)
+    with pytest.warns(UserWarning, match=r"leaves out BLOCK: 8.*CompileError"):
+        tuned[(1,)](x)
+    assert x.tolist() == list(range(16))
+    none = tegula.autotune(blocks(8, 4), [])(fits)
+    with pytest.raises(tegula.CompileError, match="reshape"):
+        none[(1,)](x)
+
+
+def test_by_how_much_is_printed(capsys):
+    tuned = tegula.autotune(blocks(16, 32), ["n"], do_bench=clock([3.0, 2.0]))(plain)
+    with tegula.knobs.autotuning.scope():
+        tegula.knobs.autotuning.print = True
+        tuned[grid](np.zeros(40, np.float32), 40, STEP=1)
+    assert "s, 2 ms, the next 50% slower)" in capsys.readouterr().out

@@ -447,3 +447,15 @@ def test_half_made_kernels():
     for thing in (3, None, "f", int):
         with pytest.raises((TypeError, AttributeError)):
             tegula.jit()(thing)
+
+
+def test_params_of_a_kernel_with_args():
+    @tegula.jit(do_not_specialize=["n"])
+    def kernel(x, n, *rest):
+        pass
+
+    assert [(p.name, p.num, p.do_not_specialize) for p in kernel.params] == [
+        ("x", 0, False),
+        ("n", 1, True),
+        ("rest", 2, False),
+    ]

@@ -64,7 +64,7 @@ def test_errors_name_argument_and_place():
         over[(1,)](x[:6], y, BLOCK=4)
     assert isinstance(e.value, tegula.errors.OutOfBoundsError)
     assert e.value.message == (
-        "load of 4 bytes at byte 24 of argument 'x', which has 24, in program (0, 0, 0)"
+        "load of element 6 of 'x' (float32, 6 elements), in program (0, 0, 0)"
     )
     assert e.value.filename == __file__ and e.value.program_id == (0, 0, 0)
     y.flags.writeable = False
@@ -99,7 +99,7 @@ def test_pointers_that_were_loaded():
     assert (out == [a, b]).all()
     with pytest.raises(tegula.errors.OutOfBoundsError, match="in no tensor"):
         through[(1,)](np.zeros(2, np.int64), out, N=4)
-    with pytest.raises(tegula.errors.OutOfBoundsError, match="byte -64 of argument"):
+    with pytest.raises(tegula.errors.OutOfBoundsError, match="element -16 of 'out'"):
         backwards[(1,)](out)
 
 

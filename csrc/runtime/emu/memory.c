@@ -387,13 +387,18 @@ emu_atomic(EmuThread *t, int32_t rmw, int32_t elem, int32_t n, uint64_t address,
     };
     Elem e = (Elem)elem;
     int bytes = elem_info[e].bytes;
-    char *p = emu_global(t, address, n * bytes, n * bytes, true, at);
+    char *p = emu_global(t, address, n * bytes, n * bytes, rmw != RMW_LOAD, at);
     emu_order_strong(t);
+    if (rmw == RMW_LOAD) {
+        uint64_t was = load_bits(p, bytes);
+        memcpy(old, &was, (size_t)bytes);
+        return;
+    }
     for (int at_byte = 0; at_byte < n * bytes; at_byte += bytes) {
         uint64_t with = load_bits((const char *)value + at_byte, bytes), now = with,
                  was = load_bits(p + at_byte, bytes);
         do
-            if (rmw != RMW_XCHG)
+            if (rmw != RMW_XCHG && rmw != RMW_STORE)
                 ir_eval(op_of[rmw], e, e, (uint64_t[]){was, with}, 2, &now);
         while (!exchange(p + at_byte, bytes, &was, now));
         memcpy((char *)old + at_byte, &was, (size_t)bytes);

@@ -1,0 +1,153 @@
+/* trial: the first launch of new code on a CPU checks bounds.
+ *
+ *     compile     the code, and with it the frontend's tile IR as text: TRIAL_STAGE
+ *     launch 1    that text once more, as code that checks every access; it runs
+ *                     a stray store, a stray load where no memory is    OutOfBoundsError
+ *                     another stray load                                a warning, once a kernel
+ *                     nothing                                           the stage goes, and
+ *                                                                       the disk gets the code
+ *     launch 2    the code
+ *
+ * So a forgotten mask is an error with its line, and not the end of the process some time
+ * later; and what is launched again and again is as fast as ever. A stray load is no error,
+ * because libraries read past their ends, and use nothing of it.
+ *
+ * Code from the disk is not tried: it was, by whoever wrote it. What was compiled without a
+ * launch (warmup) goes there with its stage, and whoever launches it first tries it.
+ *
+ * Both codes are of one text, so the questions of the variant are those of the code that stays.
+ * Other sizes than those of the first launch are not looked at: TEGULA_CHECK_BOUNDS=1 is for that.
+ */
+#include "codegen/host/calls.h"
+#include "runtime/launch.h"
+
+#include <stdlib.h>
+
+typedef struct Trial {
+    Binary bin; /* that checks */
+    HostCode code;
+    DiskKey disk;  /* where the code goes that has passed */
+    int n_running; /* launches in it: threads */
+    bool is_over;
+} Trial;
+
+bool
+trial_is_due(const Config *config, const Options *o)
+{
+    return config->check_first && o->target.kind == TARGET_CPU && !o->check_bounds &&
+           !o->interpret;
+}
+
+int
+trial_begin(Compiled *v, const DiskKey *disk)
+{
+    if (!binary_stage(&v->bin, TRIAL_STAGE) || !v->st->config.check_first)
+        return 1;
+    v->trial = calloc(1, sizeof *v->trial);
+    if (!v->trial)
+        return PyErr_NoMemory(), -1;
+    v->trial->disk = *disk;
+    v->trial->disk.dir = disk->dir ? strdup(disk->dir) : NULL;
+    return 1;
+}
+
+static void
+drop(Trial *t)
+{
+    if (t->code.jit)
+        jit_unload(t->code.jit);
+    binary_free(&t->bin);
+    disk_key_done(&t->disk);
+    free(t);
+}
+
+void
+trial_free(Compiled *v)
+{
+    if (v->trial)
+        drop(v->trial);
+    v->trial = NULL;
+}
+
+/* The code that checks. 0, or -1 with an exception. */
+static int
+compile(Compiled *v, const Call *c, Trial *t)
+{
+    const Stage *s = binary_stage(&v->bin, TRIAL_STAGE), *obj;
+    char err[ERR_TEXT] = "";
+    void *fn = NULL;
+    Comp comp;
+    Binary bin = {0};
+    if (!comp_init(&comp))
+        return PyErr_NoMemory(), -1;
+    comp.opt = cache_options(v);
+    comp.opt.check_bounds = true;
+    comp.kernel = v->kernel->f->name;
+    comp.symbol = v->symbol;
+    comp.option_texts = call_option_texts(c);
+    bool ok = compile_text(&comp, s->data, &bin);
+    if (!ok)
+        raise_compile_error(v->st, &comp);
+    comp_done(&comp);
+    if (t->code.jit) { /* another thread was first */
+        binary_free(&bin);
+        return ok ? 0 : -1;
+    }
+    t->bin = bin;
+    obj = ok ? binary_stage(&bin, "obj") : NULL;
+    if (!obj)
+        return -1;
+    t->code.jit = jit_load(obj->data, obj->size, bin.symbol, &fn, err);
+    if (!t->code.jit)
+        return raise_error("TegulaError", err), -1;
+    t->code.host = (HostKernel *)fn;
+    t->code.scratch = bin.scratch;
+    v->was_tried = true;
+    return 0;
+}
+
+/* Of the stray load. 0, or -1 with an exception: warnings may be errors. */
+static int
+warn(Compiled *v, const Call *c, const HostStray *s)
+{
+    char text[512];
+    if (v->kernel->has_warned)
+        return 0;
+    v->kernel->has_warned = true;
+    bounds_text(v, c, "load", s->note.param, s->noted_in, s->noted_at, text,
+                sizeof text);
+    return PyErr_WarnFormat(PyExc_UserWarning, 1,
+                            "%s:%d: %s in program (%d, %d, %d) of %s(): a mask may be "
+                            "missing. TEGULA_CHECK_BOUNDS=1 makes it an error",
+                            s->note.file, s->note.line, text, s->note.pid[0],
+                            s->note.pid[1], s->note.pid[2], v->kernel->f->name);
+}
+
+/* The code has run without fault: it may stay. */
+static void
+pass(Compiled *v, Trial *t)
+{
+    t->is_over = true;
+    v->trial = NULL;
+    binary_remove(&v->bin, TRIAL_STAGE);
+    if (t->disk.dir)
+        disk_store(&v->st->config, &t->disk, v->kernel->f->name, &v->bin);
+}
+
+int
+trial_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
+{
+    Trial *t = v->trial;
+    HostStray stray = {.loads_are_fine = true};
+    t->n_running++; /* under the GIL, as all here but the run */
+    int r = t->code.jit ? 0 : compile(v, c, t);
+    if (!r)
+        r = host_run(v, c, &t->code, params, g, &stray);
+    if (!r && stray.is_noted && stray.note.param >= 0)
+        r = warn(v, c, &stray);
+    if (!r && !t->is_over)
+        pass(v, t);
+    if (!--t->n_running && t->is_over)
+        drop(t);
+    return r;
+}

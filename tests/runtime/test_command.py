@@ -1,0 +1,169 @@
+"""python -m tegula: each command does what its help says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tegula import __main__ as command
+from tegula import explanations, knobs, tuning, tutorial
+
+ROOT = Path(__file__).parents[2]
+KERNEL = """
+import numpy as np, tegula, tegula.language as tl
+
+@tegula.jit
+def shift(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.device_assert(n > 0)
+    tl.store(y_ptr + i, tl.load(x_ptr + i))
+
+if __name__ == "__main__":
+    import sys
+    x = np.ones(100, np.float32)
+    shift[(1,)](x[:50], np.empty(64, np.float32), 1, BLOCK=64)
+    print("ran with", sys.argv[1:], tegula.knobs.runtime.target)
+"""
+
+
+def tegula(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tegula", *args],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **env},
+    )
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "shift.py"
+    path.write_text(KERNEL)
+    return str(path)
+
+
+def test_doctor(tmp_path):
+    done = tegula("doctor", TEGULA_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"run on emu:sm_80 +right", done.stdout)
+    assert re.search(r"compile for cuda:sm_90a +\d+ bytes of PTX", done.stdout)
+
+
+def test_version():
+    assert re.fullmatch(r"tegula \d+\.\d+\.\d+\n", tegula("--version").stdout)
+
+
+def test_run(script, tmp_path):
+    env = {"TEGULA_CACHE_DIR": str(tmp_path)}
+    assert (
+        "ran with ['a', '--b'] None" in tegula("run", script, "a", "--b", **env).stdout
+    )
+    for options in (["--emu"], ["--target", "emu:sm_90"], ["--interpret"]):
+        done = tegula("run", *options, script, **env)
+        assert done.returncode and "OutOfBoundsError" in done.stderr, options
+
+
+def test_run_check(tmp_path):
+    path = tmp_path / "assertion.py"
+    text = KERNEL.replace("n > 0", "n > 1").replace("x[:50]", "x")
+    path.write_text(text)
+    env = {"TEGULA_CACHE_DIR": str(tmp_path)}
+    assert tegula("run", str(path), **env).returncode == 0
+    assert "DeviceAssertError" in tegula("run", "--check", str(path), **env).stderr
+    assert "one of --check" in tegula("run", "--check", "--emu", str(path)).stderr
+
+
+def test_compile(script, capsys):
+    types = ["*fp32:16", "*fp32:16", "i32", "BLOCK=256"]
+    args = ["compile", f"{script}:shift", *types, "--target", "cuda:sm_90a"]
+    assert command.main([*args, "--show", "tir,ptx,report"]) == 0
+    said = capsys.readouterr().out
+    assert "func @shift" in said and ".entry shift" in said and "of 8 bytes" in said
+    assert command.main([*args[:-3], "--show", "tir"]) == 1  # without BLOCK
+    assert "misses 1 argument: 'BLOCK'" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="has no kernel 'shirt'"):
+        command.main(["compile", f"{script}:shirt"])
+    with pytest.raises(SystemExit, match="no stage 'ptx'"):
+        command.main(["compile", f"{script}:shift", *types, "--show", "ptx"])
+
+
+def test_explain(capsys):
+    assert command.main(["explain", "CompileError[SHAPE]"]) == 0
+    assert capsys.readouterr().out.startswith("SHAPE: Two blocks do not fit.")
+    assert command.main(["explain", "shap"]) == 1
+    assert "did you mean 'SHAPE'?" in capsys.readouterr().out
+
+
+def test_every_code_is_explained():
+    table = (ROOT / "csrc/base/errors.def").read_text()
+    rows = dict(re.findall(r"^ERR\((\w+), +(\w+),", table, re.M))
+    met = {name for name, fault in rows.items() if fault in ("USER", "LIMIT")}
+    assert met - {"PARSE_IR"} == set(explanations.TEXTS)
+
+
+def test_tutorial(tmp_path, capsys):
+    if not tutorial.folder():
+        pytest.skip("this copy of the package has no notebooks beside it")
+    target = tmp_path / "books"
+    assert command.main(["tutorial", str(target)]) == 0
+    books = sorted(p.name for p in target.glob("*.ipynb"))
+    assert books == sorted(p.name for p in (ROOT / "tutorials").glob("*.ipynb"))
+    (target / books[0]).write_text("mine")
+    assert command.main(["tutorial", str(target)]) == 0
+    assert (target / books[0]).read_text() == "mine"
+    assert "kept as it is" in capsys.readouterr().out
+
+
+def test_sizes():
+    sizes = [command.n_bytes(x) for x in ("17", "2K", "1M", "0.5G")]
+    assert sizes == [17, 2048, 1 << 20, 1 << 29]
+
+
+def test_tuning_files(tmp_path, capsys):
+    timings = [({"B": 1}, [3.0, 2.0, 4.0]), ({"B": 2}, [1.0, 1.0, 1.0])]
+    path = tuning.path_of(str(tmp_path), "mm", ["a"])
+    tuning.write_best(path, ("x", 5), 1, timings)
+    with knobs.cache.scope():
+        knobs.cache.dir = str(tmp_path)
+        assert command.main(["tune", "list"]) == 0
+        said = capsys.readouterr().out
+        assert "mm for x, 5" in said and "B: 2" in said and "B: 1" not in said
+        command.main(["tune", "show", "mm"])
+        assert "B: 1" in capsys.readouterr().out
+        command.main(["tune", "show", "other"])
+        assert capsys.readouterr().out == "0 results\n"
+        command.main(["cache", "list"])
+        assert "1 results of autotuning" in capsys.readouterr().out
+        command.main(["cache", "prune", "--max-bytes", "1K"])
+        assert json.loads(Path(path).read_text())["best"] == 1
+        command.main(["cache", "prune", "--max-bytes", "0"])
+        assert not Path(path).exists()
+
+
+def test_a_reader_that_has_seen_enough():
+    """A pipe that nobody reads any more ends a command quietly."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "tegula", "knobs"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        timeout=60,
+    )
+    os.close(write)
+    assert done.returncode == 0 and not done.stderr
+
+
+def test_help_of_the_package():
+    import tegula as package
+
+    for name in ("jit", "autotune", "cdiv", "compile", "ops", "knobs"):
+        assert f"{name} " in package.__doc__ and hasattr(package, name)

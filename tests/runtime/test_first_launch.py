@@ -1,0 +1,199 @@
+"""The first launch of new code on a CPU checks bounds, without TEGULA_CHECK_BOUNDS."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula.language as tl
+from tegula.errors import OutOfBoundsError
+
+
+@pytest.fixture(autouse=True)
+def no_disk():
+    with tegula.knobs.cache.scope(), tegula.knobs.runtime.scope():
+        tegula.knobs.cache.dir = ""
+        tegula.knobs.runtime.check_bounds = None
+        yield
+
+
+def make():
+    """A kernel of its own for each test, with a forgotten mask."""
+
+    @tegula.jit
+    def copy(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i))
+
+    return copy
+
+
+def test_a_stray_store_is_an_error_until_there_is_none():
+    copy, memory = make(), np.zeros(4096, np.float32)
+    x, y = np.ones(4096, np.float32), np.zeros(1000, np.float32)
+    for _ in range(2):
+        with pytest.raises(OutOfBoundsError) as e:
+            copy[(4,)](x, y, 1000, BLOCK=256)
+        assert e.value.message == (
+            "store of element 1000 of 'y' (float32, 1000 elements)"
+        )
+        assert e.value.filename == __file__
+    c = copy[(4,)](x, memory, 1000, BLOCK=256)
+    assert memory[:1024].all() and not memory[1024:].any()
+    assert "tegula_bounds" not in c.asm["llir"]
+    assert copy[(1,)](x, memory, 1000, BLOCK=256) is c
+
+
+def test_a_stray_load_is_a_warning_once():
+    copy, y = make(), np.zeros(1 << 16, np.float32)
+    short = np.ones(1000, np.float32)
+    with pytest.warns(UserWarning) as seen:
+        copy[(1,)](short, y, 1000, BLOCK=1024)
+    (text,) = [str(w.message) for w in seen]
+    assert "load of element 1000 of 'x' (float32, 1000 elements) in program" in text
+    assert f"{__file__}:" in text and "TEGULA_CHECK_BOUNDS=1" in text
+    assert (y[:1000] == 1).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        copy[(1,)](short, y, 1000, BLOCK=1024)
+        copy[(1,)](short, y, 1000, BLOCK=2048)  # another variant, the same kernel
+
+
+def test_a_stray_load_where_no_memory_is_is_an_error():
+    copy, y = make(), np.zeros(1 << 16, np.float32)
+    with pytest.raises(OutOfBoundsError, match="load of element -"):
+        # Far in front of it: nothing is mapped there.
+        at = tegula.jit(lambda x, y, off: tl.store(y, tl.load(x + off)))
+        at[(1,)](np.ones(4, np.float32), y, -(1 << 44))
+    copy[(1,)](y, y, 16, BLOCK=16)
+
+
+@pytest.mark.parametrize("switch", [False, True])
+def test_the_knob(switch):
+    copy = make()
+    x, y = np.ones(64, np.float32), np.zeros(128, np.float32)
+    tegula.knobs.runtime.check_bounds = switch
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if switch:
+            for _ in range(2):
+                with pytest.raises(OutOfBoundsError):
+                    copy[(1,)](x, y, 128, BLOCK=128)
+        else:
+            copy[(1,)](x, y, 128, BLOCK=128)
+
+
+def test_views_reach_as_far_as_their_memory():
+    copy = make()
+    memory = np.zeros((64, 64), np.float32)
+    x = np.ones(4096, np.float32)
+    copy[(4,)](x[:10], memory[0], 1024, BLOCK=256)
+    assert memory[:16].all()
+    with pytest.raises(OutOfBoundsError, match=r"float32, 64 elements, in a memory"):
+        copy[(5,)](x, memory[1], 1024, BLOCK=1024)
+
+
+def test_views_of_what_is_no_array():
+    copy = make()
+    owner = bytearray(4096)
+    part = np.frombuffer(owner, np.float32)[:16]
+    copy[(1,)](np.ones(1024, np.float32), part, 64, BLOCK=1024)
+    with pytest.raises(OutOfBoundsError):
+        make()[(1,)](np.ones(2048, np.float32), part, 64, BLOCK=2048)
+
+
+def test_torch_storages():
+    torch = pytest.importorskip("torch")
+    y = torch.zeros(4096)
+    make()[(1,)](torch.ones(4096), y[:16], 16, BLOCK=1024)
+    assert y[:1024].all()
+    with pytest.raises(OutOfBoundsError):
+        make()[(1,)](torch.ones(8192), y, 16, BLOCK=8192)
+    make()[(1,)](torch.ones(4096), y[:16].numpy(), 16, BLOCK=4096)
+
+
+@tegula.jit
+def through(address, y, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(address.to(tl.pointer_type(tl.float32)) + i, tl.load(y + i))
+
+
+def test_addresses_in_integers_are_not_judged():
+    x, y = np.zeros(64, np.float32), np.ones(64, np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        through[(1,)](x.ctypes.data, y, BLOCK=64)
+    assert x.all()
+
+
+def test_threads_share_a_trial():
+    copy = make()
+    x = np.ones(1 << 20, np.float32)
+    made, errors = [], []
+
+    def work():
+        y = np.zeros(1 << 20, np.float32)
+        try:
+            for _ in range(3):
+                made.append(copy[(1 << 12,)](x, y, 0, BLOCK=256))
+            assert y.all()
+        except Exception as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors and len(set(map(id, made))) == 1
+
+
+SCRIPT = """
+import sys, numpy as np, tegula, tegula.language as tl
+@tegula.jit
+def fill(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), 1.0)
+memory = np.zeros(64, np.float32)
+x = memory.copy()[:10].copy()
+if "warm" in sys.argv:
+    fill.warmup(x, BLOCK=64, grid=(1,))
+if "good" in sys.argv:
+    c = fill[(1,)](memory, BLOCK=64)
+    print("disk" if c.metadata is not None and c._facts["from_disk"] else "made")
+if "bad" in sys.argv:
+    fill[(1,)](x, BLOCK=64)
+"""
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    (folder / "script.py").write_text(SCRIPT)
+    env = {k: v for k, v in os.environ.items() if k != "TEGULA_CHECK_BOUNDS"}
+    env |= {
+        "PYTHONPATH": str(Path(tegula.__file__).parents[1]),
+        "TEGULA_CACHE_DIR": str(folder / "cache"),
+    }
+    return subprocess.run(
+        [sys.executable, "script.py", *words],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=env,
+    )
+
+
+def test_the_disk_keeps_what_has_passed(tmp_path):
+    error = "store of element 10 of 'x' (float32, 10 elements)"
+    for words in (["bad"], ["bad"], ["warm"], ["bad"]):  # new code, each time
+        done = run(tmp_path, *words)
+        assert (error in done.stderr) == (words == ["bad"])
+    assert run(tmp_path, "good").stdout == "disk\n"  # of warmup, and tried here
+    kept = list((tmp_path / "cache").rglob("*.bin"))
+    assert len(kept) == 1 and b"store %" not in kept[0].read_bytes()[-200:]

@@ -1,0 +1,81 @@
+"""Ctrl-C in compiles and launches, and processes that end while they compile.
+
+interrupt.py times the first by hand; here everything has to be answered, at whatever time.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tegula
+
+HEAD = """
+import sys, threading, time
+import tegula, tegula.language as tl
+from tegula.compiler import ASTSource, GPUTarget
+
+tegula.knobs.cache.dir = ""
+
+
+@tegula.jit
+def unrolls(x, N: tl.constexpr):
+    a = tl.load(x)
+    for i in tl.static_range(N):
+        a = a * i + tl.load(x + i)
+    tl.store(x, a)
+
+
+def compiles(target, n):
+    source = ASTSource(unrolls, {"x": "*i32", "N": "constexpr"}, {"N": n})
+    tegula.compile(source, target=target)
+    print("compiled", flush=True)
+
+
+def begin(target, n):
+    threading.Thread(target=compiles, args=(target, n), daemon=True).start()
+"""
+EXITS = {
+    "LLVM": "begin(GPUTarget('cpu', 0, 1), 3000); time.sleep(0.3)",
+    "ptxas, or LLVM": "begin(GPUTarget('cuda', 80, 32), 2000); time.sleep(0.3)",
+    "several": "for n in 1, 2, 3: begin(GPUTarget('cpu', 0, 1), 2000 + n)\ntime.sleep(0.2)",
+}
+
+
+def run(*args: str | Path, tmp: Path) -> subprocess.CompletedProcess[str]:
+    path = str(Path(tegula.__file__).parents[1])
+    return subprocess.run(
+        [sys.executable, *args],
+        env={
+            **os.environ,
+            "PYTHONPATH": path,
+            "TMPDIR": str(tmp),
+            "PYTHONWARNINGS": "ignore",
+        },
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+@pytest.mark.parametrize("what", EXITS)
+def test_exit_while_a_thread_compiles(what: str, tmp_path: Path) -> None:
+    """Nobody waits for the compile, no child and no file is left, and nothing crashes."""
+    script = tmp_path / "script.py"
+    script.write_text(f"{HEAD}\n{EXITS[what]}\n", encoding="utf-8")
+    tmp = tmp_path / "tmp"
+    tmp.mkdir()
+    done = run(script, tmp=tmp)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert list(tmp.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_interrupted(tmp_path: Path) -> None:
+    """Each is answered: the kernels that it ends would run for centuries."""
+    done = run(Path(__file__).with_name("interrupt.py"), "33", "1", tmp=tmp_path)
+    assert done.stderr == "" and "all " in done.stdout
