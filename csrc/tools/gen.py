@@ -188,6 +188,7 @@ def main(argv: list[str]) -> int:
         *readmes(),
         (ROOT / "python/tegula/_core.pyi", stubs.core_stub()),
         (ROOT / "python/tegula/language/_tensor.pyi", stubs.tensor_stub(rows)),
+        (ROOT / "python/tegula/language/_members.py", stubs.members_module(rows)),
         *((ROOT / path, text) for path, text in reference.pages(rows)),
     ]
     for path, new in made:

@@ -26,7 +26,7 @@ ARROWS = {
     "ptx": "",
     "layout": "base",
     "ir": "base layout ptx",
-    "analysis": "base layout ir",
+    "analysis": "base layout ir ptx",
     "passes": "base layout ir analysis",
     "frontend": "base layout ir ptx",
     "codegen": "base layout ir analysis passes ptx runtime/emu",
@@ -52,7 +52,12 @@ WRITABLE: dict[str, str] = {
     "mod_def": "PyModuleDef: CPython counts references in it",
     "mod_slots": "PyModuleDef_Slot[]: CPython wants it writable",
     "targets_once": "llvm.c: LLVM's targets are the process's",
+    "crash": "crash.c: signals are the process's",
+    "crash_place": "crash.c: thread-local; a handler gets no pointer of ours",
+    "crash_has_stack": "crash.c: thread-local; an alternate stack is a thread's",
+    "stack_bounds": "stack.c: thread-local; asked of the system once a thread",
     "current": "llvm.c: thread-local; LLVM's fatal-error handler gets no pointer of ours",
+    "asides": "aside.c: compiles that are left behind are the process's",
     "pool": "pool.c: threads are the process's",
     "pool_once": "pool.c: threads are the process's",
     "pool_size": "pool.c: the CPUs of the process, counted once",
@@ -62,6 +67,7 @@ WRITABLE_TYPES = re.compile(r"_(slots|spec|methods|members|getset)$")
 
 # Not called from a second file, and yet not static.
 GLOBAL_ALONE: dict[str, str] = {
+    "__cxa_atexit": "LLVM's libraries call it",
     "PyInit__core": "what Python looks up",
     "main": "what the system calls",
     "tegula_assembly": "compiled CPU code calls it",

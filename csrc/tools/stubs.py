@@ -2,6 +2,7 @@
 
 ``language/_tensor.pyi``  the tensor with its methods: the MEMBER rows of builtins.def, each
                           with signature and docstring of the function of that name
+``language/_members.py``  the names of these methods, for ``dir(tl.tensor)``
 ``_core.pyi``             what the C core exports: names and parameters as the built core
                           has them, types from CORE below; a name without a row, or with
                           other parameters, is an error
@@ -123,6 +124,21 @@ def head(name: str, fn: Any) -> str:
     return f"    def {name}({', '.join(params)}) -> {result}"
 
 
+def members(rows: Rows) -> list[str]:
+    """Functions of the language that tensors have as methods."""
+    path = "csrc/frontend/builtins.def"
+    names = {r[0] for r in rows(path, "BUILTIN") if r[3] == "BI_MEMBER"}
+    return sorted(names | {r[0] for r in rows(path, "JIT_MEMBER")})
+
+
+def members_module(rows: Rows) -> str:
+    lines = "".join(f"    {name!r},\n" for name in members(rows)).replace("'", '"')
+    return (
+        '"""Methods of tensors, by name. Made by csrc/tools/stubs.py: make gen."""\n\n'
+        f"MEMBERS = (\n{lines})\n"
+    )
+
+
 def tensor_stub(rows: Rows) -> str:
     import tegula.language as tl
 
@@ -137,10 +153,7 @@ def tensor_stub(rows: Rows) -> str:
     for name in ONE:
         out += f"    def __{name}__(self) -> tensor: ...\n"
     out += NOT_HASHED + NOT_ITERATED
-    path = "csrc/frontend/builtins.def"
-    names = {r[0] for r in rows(path, "BUILTIN") if r[3] == "BI_MEMBER"}
-    names |= {r[0] for r in rows(path, "JIT_MEMBER")}
-    for name in sorted(names):
+    for name in members(rows):
         fn = getattr(tl, "cast" if name == "to" else name)
         out += method(name, fn)
     return out
@@ -169,7 +182,7 @@ CORE = {
     "_debug_value": "() -> Any",
     "_debug_write": "(handle: object, level: int, serial: int, i: int, data: bytes, /) -> None",  # noqa: E501
     "_fail_after": "(n: int) -> None",
-    "_wait_for_compiles": "() -> None",
+    "_stop_compiles": "() -> None",
     "_option_names": "() -> list[str]",
     "configure": "(**knobs: Any) -> None",
     "cuda_devices": "() -> list[dict[str, Any]]",
@@ -179,6 +192,7 @@ CORE = {
     "_cuda_printf_size": "(bytes: int, /) -> None",
     "_cuda_fill_tma": "(address: int, swizzle: int, elem_bytes: int, elem_type: int, block: Sequence[int], shape: Sequence[int], strides: Sequence[int], padding: int, /) -> bytes",  # noqa: E501
     "hash_bytes": "(data: bytes) -> int",
+    "build_id": "() -> str",
     "fingerprint": (
         "(args: tuple[Any, ...], kwargs: dict[str, Any], keys: tuple[str, ...], "
         "places: tuple[int, ...]) -> tuple[Any, ...]"

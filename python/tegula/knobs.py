@@ -68,6 +68,17 @@ def _default_dump_dir(group: Any) -> str | None:
     return str(cache.dump_dir)
 
 
+def _default_target(group: Any) -> str | None:
+    """Sanitizers are what the emulator does: it is asked for by Triton's variable."""
+    mode = os.environ.get("TRITON_INSTRUMENTATION_MODE", "")
+    if mode not in ("", "consan", "gsan"):
+        raise ValueError(
+            f"TRITON_INSTRUMENTATION_MODE={mode}: there are consan and gsan here, which run "
+            "kernels on the emulator"
+        )
+    return "emu:sm_90a" if mode else None
+
+
 def _default_libcuda(group: Any) -> str | None:
     place = group.libcuda_path
     return os.path.join(place, "libcuda.so.1") if place else None
@@ -75,7 +86,7 @@ def _default_libcuda(group: Any) -> str | None:
 
 # fmt: off
 ROWS: tuple[Row, ...] = (
-    Row("runtime", "target", "TEGULA_TARGET", None, env_opt_str, None,
+    Row("runtime", "target", "TEGULA_TARGET", None, env_opt_str, _default_target,
         "machine to compile for when tensors do not say: cpu, cuda, cuda:sm_90a, emu:sm_90a", "target"),
     Row("runtime", "num_threads", "TEGULA_NUM_THREADS", None, env_int, 0,
         "threads a grid runs on at most on the CPU; 0: one per CPU of the process", "num_threads"),
@@ -86,9 +97,11 @@ ROWS: tuple[Row, ...] = (
         "run kernels in the reference interpreter: slow, exact, checks every access", "interpret"),
     Row("runtime", "debug", "TEGULA_DEBUG_KERNELS", "TRITON_DEBUG", env_bool, False,
         "device_assert and checks of integer overflow are live in every kernel", "debug"),
-    Row("runtime", "check_bounds", "TEGULA_CHECK_BOUNDS", None, env_bool, False,
-        "a load or store outside of the tensors of a launch on the CPU raises OutOfBoundsError; "
-        "up to a third slower", "check_bounds"),
+    Row("runtime", "check_bounds", "TEGULA_CHECK_BOUNDS", None, env_opt_bool, None,
+        "a load or store outside of the tensors of a launch on the CPU raises OutOfBoundsError: 1: in every "
+        "launch, up to a third slower; 0: never; unset: a store in the first launch of new code", "check_bounds"),
+    Row("runtime", "triton_version", "TEGULA_TRITON_VERSION", None, env_str, "3.9.0",
+        "the version that triton says it is where tegula stands in its place; read at the import of tegula.compat"),
     Row("runtime", "emu_seed", "TEGULA_EMU_SEED", None, env_int, 0,
         "order in which the emulator runs warps is shuffled by this; 0: in order", "emu_seed"),
     Row("compilation", "dump", "TEGULA_DUMP", None, env_opt_str, None,
@@ -125,6 +138,8 @@ ROWS: tuple[Row, ...] = (
         "input_precision of an f32 dot that does not give one: tf32, tf32x3, ieee, bf16x3, bf16x6"),
     Row("language", "default_fp_fusion", "TEGULA_FP_FUSION", "TRITON_DEFAULT_FP_FUSION", env_bool, True,
         "a * b + c may be rounded once, unless a launch says otherwise", "fp_fusion"),
+    Row("language", "force_disable_fp_fusion", "TEGULA_FORCE_DISABLE_FP_FUSION", "TRITON_FORCE_DISABLE_FP_FUSION",
+        env_bool, False, "a * b + c is rounded twice, whatever a launch says", "no_fp_fusion"),
     Row("nvidia", "ptxas", "TEGULA_PTXAS", "TRITON_PTXAS_PATH", env_nvidia_tool, None,
         "the assembler; none: the driver's; else the nvidia-cuda-nvcc wheel's, CUDA_HOME's, the one on PATH", "ptxas"),
     Row("nvidia", "ptxas_options", "TEGULA_PTXAS_OPTIONS", "PTXAS_OPTIONS", env_opt_str, None,
@@ -212,6 +227,14 @@ class Group(base_knobs):
     def _put_hooks(self, hooks: dict[str, Any]) -> None:
         for name, hook in hooks.items():
             setattr(self, name, hook)
+
+    def fp_fusion_enabled(self, requested: bool | None = None) -> bool:
+        """Is a * b + c rounded once in a kernel whose launch says so, or nothing: None?"""
+        if self._name != "language":
+            return bool(self.__getattr__("fp_fusion_enabled"))
+        if self.force_disable_fp_fusion:
+            return False
+        return bool(self.default_fp_fusion) if requested is None else requested
 
     def __getattr__(self, name: str) -> Any:  # only for names that are not there
         raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")
@@ -330,6 +353,9 @@ proton = _make_group("proton")
 _sync()
 sys.modules[__name__].__class__ = _Knobs
 
+# Read by the build and by tests, and near to names of ours.
+_OF_BUILDS = {"DEBUG", "SANITIZE", "SEED"}
+
 
 def __getattr__(name: str) -> Any:
     from tegula.compat import knobs as others
@@ -338,7 +364,27 @@ def __getattr__(name: str) -> Any:
         return getattr(others, name)
     if name in others.PROTOCOLS:  # for annotations
         return Callable[..., Any]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tegula.compat.later import find
+
+    return find(__name__, name)
+
+
+def _warn_of_misspelt() -> None:
+    """A variable that is nearly one of ours does nothing, and says so once."""
+    prefix = "TEGULA_"
+    known = {row.variable.removeprefix(prefix) for row in ROWS}
+    for name in os.environ:
+        word = name.removeprefix(prefix)
+        if word == name or word in known or word in _OF_BUILDS:
+            continue
+        import warnings
+
+        from tegula.configs import did_you_mean
+
+        meant = did_you_mean(word, known, prefix)
+        if meant:
+            text = f"{name} is no variable that tegula reads{meant}"
+            warnings.warn(text, UserWarning, stacklevel=2)
 
 
 def getenv(key: str) -> str | None:
@@ -360,3 +406,6 @@ def describe() -> str:
         lines.append(f"{row.variable}={'' if value is None else value}")
         lines.append(f"    knobs.{row.group}.{row.name}: {row.doc}{also}")
     return "\n".join(lines)
+
+
+_warn_of_misspelt()

@@ -194,3 +194,22 @@ def test_compile_times():
     (times,) = seen
     assert isinstance(times, knobs.CompileTimes) and times.total_lowering > 0
     assert times.total >= times.ir_initialization + times.total_lowering
+
+
+@pytest.mark.parametrize(
+    "name, meant",
+    [
+        ("TEGULA_TARGT", "TEGULA_TARGET"),
+        ("TEGULA_CHECK_BOUND", "TEGULA_CHECK_BOUNDS"),
+        ("TEGULA_SANITIZE", None),
+        ("TEGULA_OF_SOMEBODY_ELSE", None),
+    ],
+)
+def test_a_misspelt_variable_is_told(monkeypatch, recwarn, name, meant):
+    from tegula import knobs
+
+    monkeypatch.setenv(name, "1")
+    knobs._warn_of_misspelt()
+    told = [str(w.message) for w in recwarn if name in str(w.message)]
+    wanted = f"{name} is no variable that tegula reads; did you mean {meant!r}?"
+    assert told == ([wanted] if meant else [])

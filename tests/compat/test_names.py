@@ -99,7 +99,8 @@ def test_says_who_it_is():
 
     import triton
 
-    assert triton.__version__ == "3.6.0" == importlib.metadata.version("triton")
+    assert triton.__version__ == "3.9.0" == importlib.metadata.version("triton")
+    assert triton.__version__ == tegula.knobs.runtime.triton_version
     assert triton.__tegula_version__ == tegula.__version__
     assert "tegula" in importlib.metadata.metadata("triton")["Summary"]
     assert importlib.util.find_spec("triton").origin == tegula.__file__
@@ -110,6 +111,34 @@ def test_says_who_it_is():
     with pytest.raises(AttributeError):
         getattr(triton, "compat")  # noqa: B009 - ours, not Triton's
     assert "autotune" in dir(triton) and "compat" not in dir(triton)
+
+
+def test_another_version_for_who_insists():
+    """In metadata and in the key of what libraries cache, too."""
+    text = """if True:
+        import importlib.metadata
+        import tegula.compat
+        tegula.compat.install()
+        import triton
+        from triton.runtime.cache import triton_key
+        print(triton.__version__, importlib.metadata.version("triton"), triton_key())
+    """
+    keys = set()
+    for version in ("3.6.0", "3.9.0"):
+        out = subprocess.run(
+            [sys.executable, "-c", text],
+            env={
+                **os.environ,
+                "TEGULA_TRITON_VERSION": version,
+                "PYTHONPATH": os.path.dirname(os.path.dirname(tegula.__file__)),
+            },
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        assert out[:2] == [version, version] and out[2].endswith(version)
+        keys.add(out[2])
+    assert len(keys) == 2
 
 
 def test_assignments_stay():

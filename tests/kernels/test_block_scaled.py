@@ -109,5 +109,6 @@ def test_compiles(bm: int, bn: int, bk: int, stages: int) -> None:
     constants = {"BM": bm, "BN": bn, "BK": bk, "KIND": "e2m1", "STAGES": stages}
     source = tegula.compiler.ASTSource(block_scaled, pointers | sizes, constants)
     made = tegula.compile(source, target=tegula.backends.GPUTarget("cuda", 90, 32))
-    assert "cp.async" in made.asm["ptx"] and "mma.sync" in made.asm["ptx"]
+    ptx = made.asm["ptx"]
+    assert "cp.async" in ptx and ("mma.sync" in ptx or "wgmma.mma_async" in ptx)
     assert made.metadata.shared <= 232448

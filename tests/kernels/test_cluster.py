@@ -26,12 +26,13 @@ def has_clusters(device):
 def expected_ctas(device, n, itemsize, num_warps):
     if not has_clusters(device):
         return 1
+
+    def is_too_much(of_block):
+        of_thread = of_block // (32 * num_warps)
+        return of_thread > 256 or (of_block > 16384 and of_thread > 64)
+
     ctas = 1
-    while (
-        n * itemsize // (32 * num_warps * ctas) > 64
-        and ctas < 8
-        and ctas * num_warps < 32
-    ):
+    while is_too_much(n * itemsize // ctas) and ctas < 8 and ctas * num_warps < 32:
         ctas *= 2
     return ctas
 

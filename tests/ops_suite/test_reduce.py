@@ -262,6 +262,7 @@ def test_scan(
         values = rng.choice(
             [1, 1, 1, 3] if not is_float(dtype) else [1, 1, -1, 1], shape
         )
+        out = sum_type(out)
         x, text = encode(values, dtype), f"tl.cumprod(x, {axis}, reverse={rev})"
     else:
         x = numbers(rng, dtype, shape)

@@ -26,7 +26,7 @@ def kernel(x_ptr, BLOCK: tl.constexpr):
     tl.range(0, BLOCK, stages=2)  # Unexpected keyword argument "stages"
 
 
-@tegula.autotune([tegula.Config({}, warps=4)], key="n")  # argument "warps"
+@tegula.autotune([tegula.Config({}, warps=4)], key=["n"])  # argument "warps"
 @tegula.jit(debg=True)  # jit"
 def tuned(x_ptr, n): ...
 

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 else:  # what has their methods is one, and importing them takes as long as all of tegula
     Loader = MetaPathFinder = object
 
-TRITON_VERSION = "3.6.0"
+# What libraries compare. One that insists on another is told what TEGULA_TRITON_VERSION
+# says; the language is the same. (knobs has the row of it, and imports us to be made.)
+TRITON_VERSION = os.environ.get("TEGULA_TRITON_VERSION") or "3.9.0"
 
 # Triton's modules that have another name here. Modules that are not in this table have
 # the same name in both: triton.language.math is tegula.language.math.

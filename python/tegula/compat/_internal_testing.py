@@ -1,7 +1,8 @@
 """``triton._internal_testing``: what the test suites of libraries import from there.
 
 Which machine this is, arrays of random numbers by the name of their type, and the ways
-between NumPy, torch and kernels. Needs NumPy, torch and pytest.
+between NumPy, torch and kernels. Needs NumPy and pytest; torch is imported by what makes
+tensors of it.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
 
 from tegula import driver, knobs
 from tegula.language import dtype as _dtype
 from tegula.language import str_to_ty
 from tegula.signatures import type_canonicalisation_dict
 from tegula.tensors import TensorWrapper, reinterpret
+
+if TYPE_CHECKING:
+    import torch
 
 int_dtypes = [f"int{n}" for n in (8, 16, 32, 64)]
 uint_dtypes = [f"u{name}" for name in int_dtypes]
@@ -163,6 +166,8 @@ def to_triton(x: np.ndarray, device: Any, dst_type: str | None = None) -> Any:
 
     dst_type: "bfloat16" for float32, or a name of a float8 for bytes.
     """
+    import torch
+
     name = x.dtype.name
     if name in uint_dtypes:
         signed = torch.tensor(x.view(name[1:]), device=device)
@@ -177,6 +182,8 @@ def to_triton(x: np.ndarray, device: Any, dst_type: str | None = None) -> Any:
 
 def to_numpy(x: Any) -> np.ndarray:
     """Of a tensor, wrapped or not; bfloat16 becomes float32."""
+    import torch
+
     if isinstance(x, TensorWrapper):
         return x.base.cpu().numpy().astype(torch_dtype_name(x.dtype))
     if not isinstance(x, torch.Tensor):
@@ -198,6 +205,8 @@ def torch_dtype_name(dtype: Any) -> str:
     """ "int64" of torch.int64 and of tl.int64."""
     if isinstance(dtype, _dtype):
         return dtype.name
+    import torch
+
     if isinstance(dtype, torch.dtype):
         return str(dtype).removeprefix("torch.")
     raise TypeError(f"{dtype!r} is no type of torch's or of kernels'")
@@ -205,6 +214,8 @@ def torch_dtype_name(dtype: Any) -> str:
 
 def default_alloc_fn(size: int, align: int, stream: int | None) -> torch.Tensor:
     """For ``set_allocator``."""
+    import torch
+
     where = driver.active.get_active_torch_device()
     return torch.empty(size, dtype=torch.int8, device=where)
 
@@ -257,6 +268,8 @@ def _work(call: bytes, env: Mapping[str, str], stderr: str, answer: Any) -> None
         fn, args, kwargs = pickle.loads(call)
         fn(*args, **kwargs)
         if is_cuda():
+            import torch
+
             torch.cuda.synchronize()
     except Exception as e:
         answer.send(e)

@@ -49,6 +49,20 @@ else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def _give_methods() -> None:
+    """dir(tl.tensor), help(tl.tensor.sum) and hasattr say what kernels have: a method is
+    the function of its name, whose first operand is the tensor."""
+    from ._members import MEMBERS
+
+    here = globals()
+    for name in MEMBERS:
+        setattr(here["tensor"], name, here["cast" if name == "to" else name])
+
+
+if not TYPE_CHECKING:
+    _give_methods()
+del _give_methods
+
 # What those modules import for themselves came along: tl.<Tab> shows the language alone.
 for _name in (
     *("Any", "Callable", "Iterable", "Iterator", "Literal", "Sequence", "TypeAlias"),

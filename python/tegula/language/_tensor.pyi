@@ -169,6 +169,19 @@ class tensor:
         Errors: CompileError[TYPE] for other types; CompileError[VALUE] for another sem or
                 scope.
         """
+    def atomic_load(self, mask: Operand | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
+        """Read memory that others may be writing, and what they wrote before.
+
+        With "acquire" the program sees what was written ahead of the release that it read.
+
+        Shapes: pointer and mask broadcast together; the result has their shape. Elements that
+                are masked off are 0.
+        Types:  numbers. sem is "acquire" (default) or "relaxed"; scope "gpu" (default), "cta"
+                or "sys", across devices and processes.
+        Cost:   one access per element, past the first cache of a GPU.
+        Errors: CompileError[VALUE] for another sem or scope; CompileError[TYPE] for what is no
+                pointer, or a mask of numbers.
+        """
     def atomic_max(self, val: Operand, mask: Operand | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
         """Put the larger of memory and val there; return what was there.
 
@@ -204,6 +217,35 @@ class tensor:
         Cost:   one atomic per element; those of equal addresses run one after another.
         Errors: CompileError[TYPE] for another type; CompileError[VALUE] for another sem or
                 scope. Where mask is false nothing happens.
+        """
+    def atomic_poll(self, expected_value: Any, sem: constexpr = None, scope: constexpr = None, timeout_ns: Any = None) -> tensor:
+        """Wait until memory holds expected_value, or timeout_ns nanoseconds are over.
+
+        Each element is read at least once. The time is one for all of them, a GPU's global
+        timer, elsewhere the host's clock; without it the wait has no end. A program on a CPU
+        yields its core while it waits. What others wrote ahead of the release that was found
+        is seen from then on; an element that timed out acquires nothing.
+
+        Shapes: expected_value broadcasts to the pointers' shape, as does the result: was it
+                found?
+        Types:  pointers to integers of 16, 32 and 64 bits; the result is int1. sem is "acquire"
+                (default) or "relaxed"; scope "gpu" (default), "cta" or "sys", across devices
+                and processes.
+        Errors: CompileError[STATIC_ASSERT] for other types, and for a negative constant
+                timeout_ns.
+        """
+    def atomic_store(self, val: Operand, mask: Operand | None = None, sem: str | None = None, scope: str | None = None) -> None:
+        """Write memory that others may be reading, behind all that was written before.
+
+        With "release", who acquires what is written here sees what the program wrote ahead of
+        it. Where mask is false nothing is written.
+
+        Shapes: val and mask broadcast to the pointers' shape.
+        Types:  numbers; val is converted to the pointee's type. sem is "release" (default) or
+                "relaxed"; scope "gpu" (default), "cta" or "sys", across devices and processes.
+        Cost:   one access per element.
+        Errors: CompileError[VALUE] for another sem or scope; CompileError[TYPE] for what is no
+                pointer, or a pointer to const.
         """
     def atomic_xchg(self, val: Operand, mask: Operand | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
         """Write val and return what was there.
@@ -275,11 +317,12 @@ class tensor:
         Accuracy: float32 to 2 ulp.
         Errors: CompileError[TYPE] for another type.
         """
-    def cumprod(self, axis: int = 0, reverse: bool = False) -> tensor:
+    def cumprod(self, axis: int = 0, reverse: bool = False, dtype: _dtype | None = None) -> tensor:
         """Running product along axis; from the end with reverse.
 
         Shapes: that of input.
-        Types:  integers below 32 bits become int32 or uint32; bfloat16 gives float32.
+        Types:  integers below 32 bits become int32 or uint32; bfloat16 gives float32; dtype
+                says another type to multiply in.
         Cost:   shuffles within a warp, then a pass through shared memory between warps.
         Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
                 CompileError[TYPE] for another type.
@@ -543,10 +586,11 @@ class tensor:
         Accuracy: float32 to 2 ulp.
         Errors: CompileError[TYPE] for another type.
         """
-    def softmax(self, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any = False) -> tensor:
+    def softmax(self, dim: Any = None, keep_dims: Any = None, ieee_rounding: Any = False) -> tensor:
         """``exp(x - max) / sum`` along dim: positive numbers that add up to 1.
 
-        Shapes: that of x. dim is constexpr, the first by default, as in Triton.
+        Shapes: that of x. dim is constexpr, the first by default, as in Triton. keep_dims is
+                ignored, with a warning.
         Types:  float32 or float64; float16 and bfloat16 give float32.
         Cost:   a max, a sum, and an exp per element.
         Errors: CompileError[VALUE] for a dim outside the shape; CompileError[TYPE] for

@@ -47,4 +47,6 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return getattr(importlib.import_module(f"..{_ELSEWHERE[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tegula.compat.later import find
+
+    return find(__name__, name)

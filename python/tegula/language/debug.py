@@ -190,6 +190,24 @@ def static_assert(cond: Any, msg: str = "", _semantic: Any = None) -> None:
 
 
 @builtin
+def _warn(text: str, _semantic: Any = None) -> None:
+    """A UserWarning at the line that called a function of the language."""
+    return outside()
+
+
+@builtin
+def _pause(_semantic: Any = None) -> None:
+    """Let others run, between two looks at memory."""
+    return outside()
+
+
+@builtin
+def _num_threads(_semantic: Any = None) -> Any:
+    """``tl.extra.cuda.num_threads``, for the library."""
+    return outside()
+
+
+@builtin
 def static_print(
     *values: Any,
     sep: str = " ",

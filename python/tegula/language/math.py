@@ -247,15 +247,22 @@ def fma(x: Operand, y: Operand, z: Operand, _semantic: Any = None) -> tensor:
 
 @builtin
 def fdiv(
-    x: Operand, y: Operand, ieee_rounding: bool = False, _semantic: Any = None
+    x: Operand,
+    y: Operand,
+    ieee_rounding: bool = False,
+    approx: bool = False,
+    _semantic: Any = None,
 ) -> tensor:
     """Quotient of floats, within 2 ulp, on GPUs 3.
 
     Shapes: the operands broadcast together.
     Types:  two floats of one type, the result's; float16 and bfloat16 divide as float32.
-            ieee_rounding rounds to nearest, where ``x / y`` does not yet.
-    Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
-            broadcast.
+            ieee_rounding rounds to nearest, where ``x / y`` does not yet. approx, of
+            float32, is ``div.approx`` on a GPU: 2 ulp for denominators from 2^-126 to
+            2^126, and beyond them it may give 0.
+    Errors: CompileError[TYPE] for another type, and for approx with other than float32;
+            CompileError[VALUE] for ieee_rounding and approx together; CompileError[SHAPE]
+            for shapes that do not broadcast.
 
     >>> tl.fdiv(tl.load(x_ptr + tl.arange(0, 4)), 2.0)
     float32[4]: [0, 0.5, 1, 1.5]

@@ -188,6 +188,60 @@ def store_tensor_descriptor(
 
 
 @builtin
+def atomic_load(
+    pointer: tensor,
+    mask: Operand | None = None,
+    sem: str | None = None,
+    scope: str | None = None,
+    _semantic: Any = None,
+) -> tensor:
+    """Read memory that others may be writing, and what they wrote before.
+
+    With "acquire" the program sees what was written ahead of the release that it read.
+
+    Shapes: pointer and mask broadcast together; the result has their shape. Elements that
+            are masked off are 0.
+    Types:  numbers. sem is "acquire" (default) or "relaxed"; scope "gpu" (default), "cta"
+            or "sys", across devices and processes.
+    Cost:   one access per element, past the first cache of a GPU.
+    Errors: CompileError[VALUE] for another sem or scope; CompileError[TYPE] for what is no
+            pointer, or a mask of numbers.
+
+    >>> tl.atomic_load(x_ptr + tl.arange(0, 4))
+    float32[4]: [0, 1, 2, 3]
+    """
+    return outside()
+
+
+@builtin
+def atomic_store(
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
+    sem: str | None = None,
+    scope: str | None = None,
+    _semantic: Any = None,
+) -> None:
+    """Write memory that others may be reading, behind all that was written before.
+
+    With "release", who acquires what is written here sees what the program wrote ahead of
+    it. Where mask is false nothing is written.
+
+    Shapes: val and mask broadcast to the pointers' shape.
+    Types:  numbers; val is converted to the pointee's type. sem is "release" (default) or
+            "relaxed"; scope "gpu" (default), "cta" or "sys", across devices and processes.
+    Cost:   one access per element.
+    Errors: CompileError[VALUE] for another sem or scope; CompileError[TYPE] for what is no
+            pointer, or a pointer to const.
+
+    >>> tl.atomic_store(i_ptr + 7, 100)
+    >>> tl.load(i_ptr + 7)
+    int32: 100
+    """
+    return outside()
+
+
+@builtin
 def atomic_add(
     pointer: tensor,
     val: Operand,

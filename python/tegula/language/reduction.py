@@ -302,12 +302,17 @@ def cumsum(
 
 @builtin
 def cumprod(
-    input: tensor, axis: int = 0, reverse: bool = False, _semantic: Any = None
+    input: tensor,
+    axis: int = 0,
+    reverse: bool = False,
+    dtype: dtype | None = None,
+    _semantic: Any = None,
 ) -> tensor:
     """Running product along axis; from the end with reverse.
 
     Shapes: that of input.
-    Types:  integers below 32 bits become int32 or uint32; bfloat16 gives float32.
+    Types:  integers below 32 bits become int32 or uint32; bfloat16 gives float32; dtype
+            says another type to multiply in.
     Cost:   shuffles within a warp, then a pass through shared memory between warps.
     Errors: CompileError[VALUE] for a scalar, or an axis outside the shape;
             CompileError[TYPE] for another type.

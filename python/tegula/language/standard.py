@@ -9,6 +9,7 @@ from tegula.jit import jit
 
 from . import core
 from .core import constexpr
+from .debug import _num_threads, _pause, _warn
 from .combine import (
     _argmax_combine as _argmax_combine,
     _argmax_combine_tie_break_fast as _argmax_combine_tie_break_fast,
@@ -26,7 +27,7 @@ from .combine import (
 from .math import *  # noqa: F403
 from .math import exp, fdiv, where
 from .reduction import *  # noqa: F403
-from .reduction import max, sum, xor_sum
+from .reduction import max, min, sum, xor_sum
 
 # Triton has these in this module, and libraries import them from it.
 from .shape import interleave as interleave
@@ -113,11 +114,89 @@ def expect_zero(x, mask) -> tensor:
     return x
 
 
+@constexpr_function
+def _can_be_polled(dtype: Any) -> bool:
+    return dtype.is_int() and dtype.primitive_bitwidth in (16, 32, 64)
+
+
+@constexpr_function
+def _is_negative(x: Any) -> bool:
+    return isinstance(x, int) and x < 0
+
+
 @jit
-def softmax(x, dim=None, keep_dims=False, ieee_rounding=False) -> tensor:
+def _is_all(found):
+    return min(found.to(core.int32), None) != 0 if len(found.shape) > 0 else found
+
+
+@jit
+def _time():
+    """Nanoseconds. Each thread's clock differs, and they have to leave a loop together: so
+    this is the latest of them."""
+    i = core.arange(0, _num_threads())
+    text: constexpr = "mov.u64 $0, %globaltimer;"
+    clocks = core.inline_asm_elementwise(text, "=l,r", [i], core.int64, False, 1)
+    return max(clocks, 0)
+
+
+@jit
+def atomic_poll(
+    pointer,
+    expected_value,
+    sem: constexpr = None,
+    scope: constexpr = None,
+    timeout_ns=None,
+) -> tensor:
+    """Wait until memory holds expected_value, or timeout_ns nanoseconds are over.
+
+    Each element is read at least once. The time is one for all of them, a GPU's global
+    timer, elsewhere the host's clock; without it the wait has no end. A program on a CPU
+    yields its core while it waits. What others wrote ahead of the release that was found
+    is seen from then on; an element that timed out acquires nothing.
+
+    Shapes: expected_value broadcasts to the pointers' shape, as does the result: was it
+            found?
+    Types:  pointers to integers of 16, 32 and 64 bits; the result is int1. sem is "acquire"
+            (default) or "relaxed"; scope "gpu" (default), "cta" or "sys", across devices
+            and processes.
+    Errors: CompileError[STATIC_ASSERT] for other types, and for a negative constant
+            timeout_ns.
+
+    >>> tl.atomic_poll(i_ptr + tl.arange(0, 4), tl.arange(0, 4))
+    int1[4]: [1, 1, 1, 1]
+    >>> tl.atomic_poll(i_ptr, 5, timeout_ns=1000)
+    int1: 0
+    """
+    core.static_assert(
+        pointer.dtype.is_ptr() and _can_be_polled(pointer.dtype.element_ty),
+        "atomic_poll waits for integers of 16, 32 or 64 bits",
+    )
+    core.static_assert(
+        not _is_negative(timeout_ns), "atomic_poll: timeout_ns is not negative"
+    )
+    want = core.to_tensor(expected_value).to(pointer.dtype.element_ty)
+    found = core.atomic_load(pointer, sem=sem, scope=scope) == want
+    if timeout_ns is None:
+        while not _is_all(found):
+            _pause()
+            seen = core.atomic_load(pointer, mask=found == 0, sem=sem, scope=scope)
+            found = found | (seen == want)
+    else:
+        start = _time()
+        budget = core.to_tensor(timeout_ns).to(core.uint64)
+        while (_is_all(found) == 0) & ((_time() - start).to(core.uint64) < budget):
+            _pause()
+            seen = core.atomic_load(pointer, mask=found == 0, sem=sem, scope=scope)
+            found = found | (seen == want)
+    return found
+
+
+@jit
+def softmax(x, dim=None, keep_dims=None, ieee_rounding=False) -> tensor:
     """``exp(x - max) / sum`` along dim: positive numbers that add up to 1.
 
-    Shapes: that of x. dim is constexpr, the first by default, as in Triton.
+    Shapes: that of x. dim is constexpr, the first by default, as in Triton. keep_dims is
+            ignored, with a warning.
     Types:  float32 or float64; float16 and bfloat16 give float32.
     Cost:   a max, a sum, and an exp per element.
     Errors: CompileError[VALUE] for a dim outside the shape; CompileError[TYPE] for
@@ -126,6 +205,8 @@ def softmax(x, dim=None, keep_dims=False, ieee_rounding=False) -> tensor:
     >>> tl.softmax(tl.load(x_ptr + tl.arange(0, 4)), 0)
     float32[4]: [0.03206, 0.08714, 0.2369, 0.6439]
     """
+    if keep_dims is not None:
+        _warn("softmax keeps the shape: keep_dims changes nothing, leave it out")
     axis: constexpr = 0 if dim is None else dim
     z = x - max(x, axis, keep_dims=True)
     num = exp(z)
@@ -331,3 +412,18 @@ def topk(
     y = core.reshape(picked.to(x.dtype, bitcast=True), x.shape[:-1] + [part])
     y = core.resize(y, x.shape[:-1] + [k])
     return y if k == n else y.to(_as_max(x.dtype))
+
+
+@jit
+def sort_impl(
+    x, k: constexpr = None, dim: constexpr = None, descending: constexpr = False
+) -> tensor:
+    """``sort`` without k, ``topk`` with it: Triton's libraries call it by this name.
+
+    Shapes: as those of the two.
+    Types:  as those of the two.
+
+    >>> tl.standard.sort_impl((tl.arange(0, 4) * 3) % 4, k=2)
+    int32[2]: [0, 1]
+    """
+    return sort(x, dim, descending) if k is None else topk(x, k, dim, descending)

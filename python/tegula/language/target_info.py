@@ -114,4 +114,6 @@ def is_hip_gfx1250() -> bool:
 def __getattr__(name: str) -> Any:
     if name == "current_target":  # of the host alone
         return _host_target
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tegula.compat.later import find
+
+    return find(__name__, name)

@@ -253,7 +253,7 @@ class pointer_type(dtype):
     """
 
     def __init__(
-        self, element_ty: dtype, address_space: int = 1, const: bool = False
+        self, element_ty: dtype, address_space: str = "global", const: bool = False
     ) -> None:
         element_ty = _unwrap(element_ty)
         if not isinstance(element_ty, dtype):

@@ -259,3 +259,9 @@ def profile(name: str | None = None, **kwargs: Any) -> Iterator[int]:
         yield session
     finally:
         finalize(session)
+
+
+def __getattr__(name: str) -> Any:
+    from tegula.compat.later import find
+
+    return find(__name__, name)

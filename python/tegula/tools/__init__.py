@@ -17,6 +17,7 @@ else:
         "build_extern",
         "compile",
         "disasm",
+        "gsan",
         "link",
         "mxfp",
         "ragged_tma",
@@ -28,4 +29,6 @@ else:
 
         if name in _MODULES:
             return importlib.import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from tegula.compat.later import find
+
+        return find(__name__, name)

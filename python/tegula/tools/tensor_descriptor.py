@@ -161,3 +161,9 @@ def of_signature(text: str) -> TensorDescriptor:
     row = 3 * 16 // max(1, dtype.primitive_bitwidth // 8)
     strides = [row * 3**i for i in range(len(block) - 1, 0, -1)] + [1]
     return TensorDescriptor(MockTensor(dtype), [3] * len(block), strides, block)
+
+
+def __getattr__(name: str) -> Any:
+    from tegula.compat.later import find
+
+    return find(__name__, name)

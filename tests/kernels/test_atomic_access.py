@@ -1,0 +1,169 @@
+"""atomic_load, atomic_store and atomic_poll: values, masks, types, and waiting."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tegula
+import tegula.language as tl
+
+TYPES = ["int8", "uint16", "int32", "int64", "float16", "float32", "float64", "bool"]
+
+
+@tegula.jit
+def load_and_store(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.atomic_load(x + i, mask=i % 3 != 0)
+    tl.atomic_store(out + i, v, mask=i % 5 != 0, sem="relaxed", scope="sys")
+    one = (x + 5).atomic_load(sem="relaxed", scope="cta")
+    (out + N).atomic_store(one)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_values(device: Any, dtype: str) -> None:
+    """What is masked off reads as 0 and is not written."""
+    n = 64
+    x = (np.arange(n) % 3).astype(dtype)
+    old = np.full(n + 1, 1, dtype)
+    out = device.put(old)
+    load_and_store[(1,)](device.put(x), out, n)
+    i = np.arange(n)
+    want = np.where(i % 5 != 0, np.where(i % 3 != 0, x, 0), old[:n]).astype(dtype)
+    got = device.get(out)
+    assert (got[:n] == want).all() and got[n] == x[5]
+
+
+@tegula.jit
+def poll(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    found = tl.atomic_poll(x + i, i, timeout_ns=2000)
+    tl.store(out + i, found.to(tl.int32))
+    yes = (x + 3).atomic_poll(3)
+    no = tl.atomic_poll(x + 4, 3, sem="relaxed", timeout_ns=0)
+    tl.store(out + N, yes.to(tl.int32) * 2 + no.to(tl.int32))
+    rows = tl.arange(0, 4)[:, None] * 4 + tl.arange(0, 4)[None, :]
+    tl.store(out + N + 1, tl.sum(tl.atomic_poll(x + rows, rows).to(tl.int32)))
+
+
+@pytest.mark.parametrize("dtype", ["int16", "uint32", "int64"])
+def test_poll_of_what_is_there(device: Any, dtype: str) -> None:
+    """Found at once, or not in time; each element for itself."""
+    n = 32
+    x = np.arange(n).astype(dtype)
+    x[[17, 20]] += 1
+    out = device.poison(n + 2, np.int32)
+    poll[(1,)](device.put(x), out, n)
+    got = device.get(out)
+    assert (got[:n] == (x == np.arange(n))).all()
+    assert got[n] == 2 and got[n + 1] == 16
+
+
+@tegula.jit
+def pass_on(flags, data, out, N: tl.constexpr):
+    p = tl.program_id(0)
+    i = tl.arange(0, N)
+    if p > 0:
+        tl.atomic_poll(flags + p - 1, 1)
+    before = tl.load(data + i, mask=i < N * p, other=0)
+    tl.store(data + i, before + i)
+    tl.atomic_store(flags + p, 1)
+    tl.store(out + p, tl.sum(before))
+
+
+def test_programs_that_wait_for_the_one_before(device: Any) -> None:
+    """What one wrote ahead of its release, by all of its threads, the next one reads."""
+    n, programs = 256, 2
+    flags = device.put(np.zeros(programs, np.int32))
+    data = device.put(np.zeros(n, np.int32))
+    out = device.poison(programs, np.int32)
+    pass_on[(programs,)](flags, data, out, n)
+    assert (device.get(data) == programs * np.arange(n)).all()
+    assert device.get(out).tolist() == [0, n * (n - 1) // 2]
+
+
+@tegula.jit
+def wait(flag, found, TIMEOUT: tl.constexpr):
+    tl.store(found, tl.atomic_poll(flag, 1, timeout_ns=TIMEOUT).to(tl.int32))
+
+
+def test_timeout_is_the_clock_of_the_host() -> None:
+    flag, found = np.zeros(1, np.int32), np.full(1, 7, np.int32)
+    began = time.monotonic()
+    wait[(1,)](flag, found, 50_000_000)
+    assert found[0] == 0 and time.monotonic() - began >= 0.05
+
+
+def test_poll_meets_a_write_of_the_host() -> None:
+    """On the CPU, where kernel and host share memory."""
+    flag, found = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    wait.compile("*i32", "*i32", TIMEOUT=None, target="cpu")
+    timer = threading.Timer(0.05, flag.__setitem__, (0, 1))
+    timer.start()
+    wait[(1,)](flag, found, None)
+    timer.join()
+    assert found[0] == 1
+
+
+def test_order_and_scope_are_in_the_instruction() -> None:
+    ptx = load_and_store.compile("*i8", "*i8", N=64, target="cuda:sm_90a").asm["ptx"]
+    for words in (
+        "ld.acquire.gpu",
+        "st.relaxed.sys",
+        "ld.relaxed.cta",
+        "st.release.gpu",
+    ):
+        assert f"{words}.global.b8" in ptx, words
+
+
+@tegula.jit
+def load_release(x):
+    tl.atomic_load(x, sem="release")
+
+
+@tegula.jit
+def store_acquire(x):
+    tl.atomic_store(x, 1, sem="acquire")
+
+
+@tegula.jit
+def store_const(x: tl.const):
+    tl.atomic_store(x, 1)
+
+
+@tegula.jit
+def load_const(x: tl.const, y):
+    tl.atomic_store(y, tl.atomic_load(x))
+
+
+@tegula.jit
+def poll_float(x):
+    tl.atomic_poll(x, 1)
+
+
+@tegula.jit
+def poll_no_time(x):
+    tl.atomic_poll(x.to(tl.pointer_type(tl.int32)), 1, timeout_ns=-1)
+
+
+@pytest.mark.parametrize(
+    "kernel,message",
+    [
+        (load_release, 'sem must be one of "acquire", "relaxed"'),
+        (store_acquire, 'sem must be one of "release", "relaxed"'),
+        (store_const, "declared tl.const"),
+        (poll_float, "integers of 16, 32 or 64 bits"),
+        (poll_no_time, "timeout_ns is not negative"),
+    ],
+)
+def test_refused(kernel: Any, message: str) -> None:
+    with pytest.raises(tegula.CompileError, match=message):
+        kernel.lower("*fp32")
+
+
+def test_load_of_const() -> None:
+    load_const.lower("*fp32", "*fp32")
