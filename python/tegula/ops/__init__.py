@@ -7,11 +7,36 @@
     loss.backward()                             # through kernels of ours as well
 
 Each takes NumPy arrays or torch tensors. With torch the result takes part in autograd,
-once: gradients of gradients raise. torch itself is imported by whoever has a tensor.
+once: gradients of gradients raise. ``torch.compile(fullgraph=True)`` takes them all,
+as ``torch.ops.tegula.*``. ``ops.nn`` has modules. torch itself is imported by whoever has a
+tensor.
 """
 
+from typing import Any
+
+from tegula.ops.activation import geglu as geglu
+from tegula.ops.activation import gelu as gelu
+from tegula.ops.activation import relu as relu
+from tegula.ops.activation import silu as silu
+from tegula.ops.activation import swiglu as swiglu
+from tegula.ops.attention import attention as attention
 from tegula.ops.cross_entropy import cross_entropy as cross_entropy
+from tegula.ops.dropout import dropout as dropout
+from tegula.ops.group_norm import group_norm as group_norm
+from tegula.ops.linear_cross_entropy import linear_cross_entropy as linear_cross_entropy
+from tegula.ops.matmul import linear as linear
 from tegula.ops.matmul import matmul as matmul
+from tegula.ops.norm import add_rms_norm as add_rms_norm
 from tegula.ops.norm import layer_norm as layer_norm
 from tegula.ops.norm import rms_norm as rms_norm
+from tegula.ops.rotary import rotary as rotary
 from tegula.ops.softmax import softmax as softmax
+from tegula.ops.topk import topk as topk
+
+
+def __getattr__(name: str) -> Any:
+    if name == "nn":  # its classes are torch's, which we do not import
+        import importlib
+
+        return importlib.import_module("tegula.ops.nn")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,7 @@
-"""What the ops share: arrays of NumPy and torch alike, and the way into autograd."""
+"""What the ops share: arrays of NumPy and torch alike, and the class of an op."""
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 
 import tegula
 import tegula.language as tl
+from tegula.ops import registered
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 MAX_ROW = 1 << 16  # one program holds a row; larger ones spill whatever the target
@@ -45,6 +45,10 @@ def contiguous(x: Any) -> Any:
 
 def n_rows(x: Any) -> int:
     return math.prod(x.shape[:-1])
+
+
+def size(x: Any) -> int:
+    return math.prod(x.shape)
 
 
 def accumulator(x: Any) -> tuple[Any, str]:
@@ -84,53 +88,69 @@ def check_arrays(op: str, dtypes: Sequence[str] = FLOATS, **arrays: Any) -> None
             )
 
 
-def check_rows(op: str, x: Any) -> None:
-    """ValueError unless a program can hold a row of x."""
-    if x.ndim < 1 or not 1 <= x.shape[-1] <= MAX_ROW:
+def check_rows(op: str, x: Any, most: int | None = MAX_ROW) -> None:
+    """ValueError unless rows of x have between 1 and most elements."""
+    if x.ndim < 1 or x.shape[-1] < 1 or (most and x.shape[-1] > most):
         raise ValueError(
-            f"{op}: x has shape {list(x.shape)}; "
-            f"the last side must be between 1 and {MAX_ROW}"
+            f"{op}: x has shape {list(x.shape)}; the last side must be "
+            + (f"between 1 and {most}" if most else "1 or more")
         )
 
 
-# --- autograd -------------------------------------------------------------------------
-def differentiable(
-    forward: Callable[..., tuple[Any, tuple]], backward: Callable[..., tuple]
-) -> Callable[..., Any]:
-    """forward and backward as one op: call(options, *arrays) -> array.
+# --- ops ------------------------------------------------------------------------------
+class Op:
+    """What kernels compute, for NumPy, torch, its autograd and its compiler.
 
-    forward(options, *arrays)          the result, and what backward wants kept
-    backward(options, kept, grad, wanted)
-                                       one gradient for each array, or None;
-                                       wanted[i] says whether anyone asks for it
-    torch tensors go through a torch.autograd.Function, all else through forward alone.
+    schema     "softmax(Tensor x) -> Tensor", as torch.library has them
+    outputs    outputs(*args) -> a tuple of empty arrays: shapes and dtypes, no kernel
+    run        run(outs, *args) launches the kernels that fill them
+    gradient   gradient(args, outs, grads, wanted) -> one gradient for each argument, or
+               None; wanted[i] says whether anyone asks for it. Its kernels are an Op, too
+
+    A call gives all outputs. Eager torch comes by an autograd.Function, which costs a
+    third of a call through torch's dispatcher; what traces, ``torch.compile`` above all,
+    finds the op ``torch.ops.tegula.<name>``.
     """
 
-    @functools.cache
-    def function() -> Any:
-        import torch
+    def __init__(
+        self,
+        schema: str,
+        outputs: Callable[..., tuple],
+        run: Callable[..., None],
+        gradient: Callable[..., tuple] | None = None,
+    ) -> None:
+        self.name, _, self.signature = schema.partition("(")
+        self.signature = "(" + self.signature
+        self.outputs = outputs
+        self.run = run
+        self.gradient = gradient
+        BY_NAME[self.name] = self
 
-        class Function(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx: Any, options: dict, *arrays: Any) -> Any:
-                out, kept = forward(options, *arrays)
-                ctx.options = options
-                ctx.save_for_backward(*kept)
-                return out
+    def compute(self, *args: Any) -> tuple:
+        outs = self.outputs(*args)
+        self.run(outs, *args)
+        return outs
 
-            @staticmethod
-            @torch.autograd.function.once_differentiable
-            def backward(ctx: Any, grad: Any) -> Any:
-                wanted = ctx.needs_input_grad[1:]
-                grads = backward(ctx.options, ctx.saved_tensors, grad, wanted)
-                return None, *grads
+    def __call__(self, *args: Any) -> tuple:
+        if not any(is_torch(x) for x in args):
+            return self.compute(*args)
+        torch = sys.modules["torch"]
+        if torch.compiler.is_compiling() or any(is_traced(x) for x in args):
+            outs = getattr(registered, self.name)(*args)
+            return outs if isinstance(outs, (tuple, list)) else (outs,)
+        if self.gradient and torch.is_grad_enabled():
+            if any(is_torch(x) and x.requires_grad for x in args):
+                return registered.Function.apply(self, *args)
+        return self.compute(*args)
 
-        Function.__name__ = Function.__qualname__ = forward.__module__.split(".")[-1]
-        return Function
 
-    def call(options: dict[str, Any], *arrays: Any) -> Any:
-        if is_torch(arrays[0]):
-            return function().apply(options, *arrays)
-        return forward(options, *arrays)[0]
+BY_NAME: dict[str, Op] = {}
 
-    return call
+
+def is_traced(x: Any) -> bool:
+    """Does x stand for a tensor: FakeTensor, a proxy, a functional wrapper?"""
+    torch = sys.modules["torch"]
+    return isinstance(x, torch.Tensor) and type(x) not in (
+        torch.Tensor,
+        torch.nn.Parameter,
+    )

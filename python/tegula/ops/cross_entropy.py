@@ -60,30 +60,54 @@ def _block(n: int) -> int:
     return min(MAX_BLOCK, tegula.next_power_of_2(n))
 
 
-def forward(options: dict, x: Any, target: Any) -> tuple[Any, tuple]:
+def outputs(x: Any, target: Any, ignore: int) -> tuple:
+    """The losses, and log(sum(exp)) of the rows."""
+    name = arrays.accumulator(x)[1]
+    return tuple(arrays.empty(x, x.shape[:1], name) for _ in range(2))
+
+
+def run(outs: tuple, x: Any, target: Any, ignore: int) -> None:
     x, target = arrays.contiguous(x), arrays.contiguous(target)
     rows, n = x.shape
-    acc, name = arrays.accumulator(x)
-    loss, lse = (arrays.empty(x, (rows,), name) for _ in range(2))
-    forward_kernel[(rows,)](
-        x, target, loss, lse, n, options["ignore"], ACC=acc, BLOCK=_block(n)
-    )
-    return loss, (x, target, lse)
+    acc, _ = arrays.accumulator(x)
+    forward_kernel[(rows,)](x, target, *outs, n, ignore, ACC=acc, BLOCK=_block(n))
 
 
-def backward(options: dict, kept: tuple, dloss: Any, wanted: tuple) -> tuple:
-    x, target, lse = kept
+def run_backward(
+    outs: tuple, x: Any, target: Any, lse: Any, dloss: Any, ignore: int
+) -> None:
+    x, target, dloss = (arrays.contiguous(a) for a in (x, target, dloss))
     rows, n = x.shape
     acc, _ = arrays.accumulator(x)
-    dx = arrays.empty(x, x.shape)
     backward_kernel[(rows, tegula.cdiv(n, _block(n)))](
-        x, target, lse, arrays.contiguous(dloss), dx, n, options["ignore"],
-        ACC=acc, BLOCK=_block(n),
-    )  # fmt: skip
-    return dx, None
+        x, target, lse, dloss, *outs, n, ignore, ACC=acc, BLOCK=_block(n)
+    )
 
 
-_losses = arrays.differentiable(forward, backward)
+_backward = arrays.Op(
+    "cross_entropy_backward(Tensor x, Tensor target, Tensor lse, Tensor dloss, int ignore)"
+    " -> Tensor",
+    lambda x, *_: (arrays.empty(x, x.shape),),
+    run_backward,
+)
+_losses = arrays.Op(
+    "cross_entropy(Tensor x, Tensor target, int ignore) -> (Tensor, Tensor)",
+    outputs,
+    run,
+    lambda args, outs, grads, wanted: _backward(*args[:2], outs[1], grads[0], args[2]),
+)
+
+
+def reduced(losses: Any, target: Any, ignore: int, reduction: str) -> Any:
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(
+            f"cross_entropy: reduction is mean, sum or none, not {reduction!r}"
+        )
+    if reduction == "none":
+        return losses
+    if reduction == "sum":
+        return losses.sum()
+    return losses.sum() / (target != ignore).sum()
 
 
 def cross_entropy(
@@ -107,13 +131,5 @@ def cross_entropy(
             f"cross_entropy: logits have shape {list(logits.shape)} and target "
             f"{list(target.shape)}; expected [N, C] and [N]"
         )
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(
-            f"cross_entropy: reduction is mean, sum or none, not {reduction!r}"
-        )
-    losses = _losses({"ignore": int(ignore_index)}, logits, target)
-    if reduction == "none":
-        return losses
-    if reduction == "sum":
-        return losses.sum()
-    return losses.sum() / (target != ignore_index).sum()
+    losses = _losses(logits, target, int(ignore_index))[0]
+    return reduced(losses, target, ignore_index, reduction)

@@ -25,13 +25,17 @@ PROGRAMS = 64  # rows of partial sums that backward leaves
 
 @tegula.jit
 def forward_kernel(
-    x_ptr, w_ptr, b_ptr, y_ptr, mean_ptr, rstd_ptr, n, eps,
+    x_ptr, res_ptr, w_ptr, b_ptr, y_ptr, sum_ptr, mean_ptr, rstd_ptr, n, eps,
     CENTER: tl.constexpr, ACC: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     i = tl.arange(0, BLOCK)
     mask = i < n
-    x = tl.load(x_ptr + row * n + i, mask=mask, other=0.0).to(ACC)
+    x = tl.load(x_ptr + row * n + i, mask=mask, other=0.0)
+    if res_ptr is not None:
+        x = x + tl.load(res_ptr + row * n + i, mask=mask, other=0.0)
+        tl.store(sum_ptr + row * n + i, x, mask=mask)
+    x = x.to(ACC)
     if CENTER:
         mean = tl.sum(x, axis=0) / n
         tl.store(mean_ptr + row, mean)
@@ -48,7 +52,7 @@ def forward_kernel(
 
 @tegula.jit
 def backward_kernel(
-    x_ptr, w_ptr, dy_ptr, mean_ptr, rstd_ptr, dx_ptr, dw_ptr, db_ptr, rows, n,
+    x_ptr, w_ptr, dy_ptr, dsum_ptr, mean_ptr, rstd_ptr, dx_ptr, dw_ptr, db_ptr, rows, n,
     CENTER: tl.constexpr, ACC: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     first = tl.program_id(0)
@@ -70,7 +74,10 @@ def backward_kernel(
         dx = g - xhat * (tl.sum(g * xhat, axis=0) / n)
         if CENTER:
             dx = dx - tl.sum(g, axis=0) / n
-        tl.store(dx_ptr + at, dx * rstd, mask=mask)
+        dx = dx * rstd
+        if dsum_ptr is not None:
+            dx += tl.load(dsum_ptr + at, mask=mask, other=0.0).to(ACC)
+        tl.store(dx_ptr + at, dx, mask=mask)
         dw += dy * xhat
         db += dy
     if dw_ptr is not None:
@@ -79,41 +86,93 @@ def backward_kernel(
         tl.store(db_ptr + first * n + i, db, mask=mask)
 
 
-def forward(options: dict, x: Any, w: Any, b: Any) -> tuple[Any, tuple]:
-    x, w, b = (None if a is None else arrays.contiguous(a) for a in (x, w, b))
-    n, rows = x.shape[-1], arrays.n_rows(x)
-    acc, name = arrays.accumulator(x)
-    y = arrays.empty(x, x.shape)
-    rstd = arrays.empty(x, (rows,), name)
-    mean = arrays.empty(x, (rows,), name) if options["center"] else None
-    forward_kernel[(rows,)](
-        x, w, b, y, mean, rstd, n, options["eps"],
-        CENTER=options["center"], ACC=acc, **arrays.row_options(n),
+def outputs(x: Any, res: Any, w: Any, b: Any, eps: float, center: bool) -> tuple:
+    """y, x + res where there is a res, means, 1 / deviations."""
+    rows, name = arrays.n_rows(x), arrays.accumulator(x)[1]
+    return (
+        arrays.empty(x, x.shape),
+        arrays.empty(x, (0,) if res is None else x.shape),
+        arrays.empty(x, (rows if center else 0,), name),
+        arrays.empty(x, (rows,), name),
+    )
+
+
+def run(
+    outs: tuple, x: Any, res: Any, w: Any, b: Any, eps: float, center: bool
+) -> None:
+    given = (None if a is None else arrays.contiguous(a) for a in (x, res, w, b))
+    y, total, mean, rstd = outs
+    forward_kernel[(arrays.n_rows(x),)](
+        *given, y, None if res is None else total, mean if center else None, rstd,
+        x.shape[-1], eps, CENTER=center, ACC=arrays.accumulator(x)[0],
+        **arrays.row_options(x.shape[-1]),
     )  # fmt: skip
-    return y, (x, w, mean, rstd)
 
 
-def backward(options: dict, kept: tuple, dy: Any, wanted: tuple) -> tuple:
-    x, w, mean, rstd = kept
-    dy = arrays.contiguous(dy)
-    n, rows = x.shape[-1], arrays.n_rows(x)
-    acc, name = arrays.accumulator(x)
-    programs = min(rows, PROGRAMS)
-    dx = arrays.empty(x, x.shape)
-    dw, db = (arrays.empty(x, (programs, n), name) if k else None for k in wanted[1:])
-    backward_kernel[(programs,)](
-        x, w, dy, mean, rstd, dx, dw, db, rows, n,
-        CENTER=options["center"], ACC=acc, **arrays.row_options(n),
+def backward_outputs(
+    x: Any, w: Any, mean: Any, rstd: Any, dy: Any, dsum: Any, want_w: bool, want_b: bool
+) -> tuple:
+    """dx, and the rows of partial sums of dw and db: none where nobody wants them."""
+    n, name = x.shape[-1], arrays.accumulator(x)[1]
+    dw, db = (
+        arrays.empty(x, (PROGRAMS if k else 0, n), name) for k in (want_w, want_b)
+    )
+    return arrays.empty(x, x.shape), dw, db
+
+
+def run_backward(
+    outs: tuple, x: Any, w: Any, mean: Any, rstd: Any, dy: Any, dsum: Any,
+    want_w: bool, want_b: bool,
+) -> None:  # fmt: skip
+    dx, dw, db = outs
+    n = x.shape[-1]
+    x, w, dy, dsum = (
+        None if a is None else arrays.contiguous(a) for a in (x, w, dy, dsum)
+    )
+    backward_kernel[(PROGRAMS,)](
+        x, w, dy, dsum, mean, rstd, dx, dw if want_w else None, db if want_b else None,
+        arrays.n_rows(x), n, CENTER=mean.shape[0] > 0, ACC=arrays.accumulator(x)[0],
+        **arrays.row_options(n),
     )  # fmt: skip
-    sums = (None if d is None else d.sum(0).to(x.dtype) for d in (dw, db))
-    return dx, *sums
 
 
-_norm = arrays.differentiable(forward, backward)
+def gradient(args: Any, outs: Any, grads: Any, wanted: Any) -> tuple:
+    x, res, w, b, *_ = args
+    want_w, want_b = (
+        bool(k) and a is not None for k, a in zip(wanted[2:4], (w, b), strict=True)
+    )
+    y, total, mean, rstd = outs
+    dy = grads[0] if grads[0] is not None else y * 0
+    dsum = None if res is None else grads[1]
+    x = x if res is None else total
+    dx, dw, db = _backward(x, w, mean, rstd, dy, dsum, want_w, want_b)
+    return (
+        dx,
+        None if res is None else dx,
+        dw.sum(0).to(x.dtype) if want_w else None,
+        db.sum(0).to(x.dtype) if want_b else None,
+    )
 
 
-def _call(op: str, x: Any, weight: Any, bias: Any, eps: float, center: bool) -> Any:
-    arrays.check_arrays(op, x=x, weight=weight, bias=bias)
+_backward = arrays.Op(
+    "norm_backward(Tensor x, Tensor? w, Tensor mean, Tensor rstd, Tensor dy, Tensor? dsum,"
+    " bool want_w, bool want_b) -> (Tensor, Tensor, Tensor)",
+    backward_outputs,
+    run_backward,
+)
+_norm = arrays.Op(
+    "norm(Tensor x, Tensor? res, Tensor? w, Tensor? b, float eps, bool center)"
+    " -> (Tensor, Tensor, Tensor, Tensor)",
+    outputs,
+    run,
+    gradient,
+)
+
+
+def _call(
+    op: str, x: Any, res: Any, weight: Any, bias: Any, eps: float, center: bool
+) -> tuple:
+    arrays.check_arrays(op, x=x, residual=res, weight=weight, bias=bias)
     arrays.check_rows(op, x)
     for name, a in (("weight", weight), ("bias", bias)):
         if a is not None and tuple(a.shape) != tuple(x.shape[-1:]):
@@ -121,7 +180,11 @@ def _call(op: str, x: Any, weight: Any, bias: Any, eps: float, center: bool) -> 
                 f"{op}: {name} has shape {list(a.shape)}, "
                 f"the rows of x want [{x.shape[-1]}]"
             )
-    return _norm({"eps": float(eps), "center": center}, x, weight, bias)
+    if res is not None and tuple(res.shape) != tuple(x.shape):
+        raise ValueError(
+            f"{op}: residual has shape {list(res.shape)}, and x has {list(x.shape)}"
+        )
+    return _norm(x, res, weight, bias, float(eps), center)
 
 
 def layer_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
@@ -132,7 +195,7 @@ def layer_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) 
     Cost:   x read once, the result written once; backward reads two and writes one.
     Errors: TypeError for other or mixed dtypes, ValueError for shapes that do not fit.
     """
-    return _call("layer_norm", x, weight, bias, eps, True)
+    return _call("layer_norm", x, None, weight, bias, eps, True)[0]
 
 
 def rms_norm(x: Any, weight: Any = None, eps: float = 1e-6) -> Any:
@@ -143,4 +206,16 @@ def rms_norm(x: Any, weight: Any = None, eps: float = 1e-6) -> Any:
     Cost:   x read once, the result written once; backward reads two and writes one.
     Errors: TypeError for other or mixed dtypes, ValueError for shapes that do not fit.
     """
-    return _call("rms_norm", x, weight, None, eps, False)
+    return _call("rms_norm", x, None, weight, None, eps, False)[0]
+
+
+def add_rms_norm(
+    x: Any, residual: Any, weight: Any = None, eps: float = 1e-6
+) -> tuple[Any, Any]:
+    """(rms_norm(x + residual), x + residual): the way from one block of a transformer to
+    the next, in two reads and two writes.
+
+    Shapes and types as rms_norm's; residual has x's shape.
+    """
+    y, total, *_ = _call("add_rms_norm", x, residual, weight, None, eps, False)
+    return y, total

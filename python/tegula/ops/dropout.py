@@ -1,0 +1,65 @@
+"""Dropout whose mask is never stored: backward draws the same numbers once more."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import tegula
+import tegula.language as tl
+from tegula.ops import arrays
+
+BLOCK = 1024
+
+
+@tegula.jit
+def kernel(x_ptr, seed_ptr, y_ptr, n, p, ACC: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    keep = tl.rand(tl.load(seed_ptr), i) >= p
+    x = tl.load(x_ptr + i, mask=i < n).to(ACC)
+    tl.store(y_ptr + i, tl.where(keep, x / (1.0 - p), 0.0), mask=i < n)
+
+
+def run(outs: tuple, x: Any, seed: Any, p: float) -> None:
+    n = arrays.size(x)
+    kernel[(tegula.cdiv(n, BLOCK),)](
+        arrays.contiguous(x), seed, *outs, n, p,
+        ACC=arrays.accumulator(x)[0], BLOCK=BLOCK,
+    )  # fmt: skip
+
+
+_dropout = arrays.Op(
+    "dropout(Tensor x, Tensor seed, float p) -> Tensor",
+    lambda x, *_: (arrays.empty(x, x.shape),),
+    run,
+    lambda args, outs, grads, wanted: _dropout(grads[0], *args[1:]),
+)
+
+
+def dropout(x: Any, p: float = 0.5, seed: Any = None, training: bool = True) -> Any:
+    """Each element is 0 with probability p, else ``x / (1 - p)``.
+
+    seed: an int, or an int64 array of one; the same seed drops the same elements. None
+    draws one, from torch's generator or NumPy's.
+    Cost: one read, one write, each way.
+    """
+    arrays.check_arrays("dropout", x=x)
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout: p is a probability, not {p}")
+    if not training or p == 0:
+        return x
+    if p == 1:
+        return x * 0
+    if arrays.is_torch(x):
+        torch = sys.modules["torch"]
+        if seed is None:
+            seed = torch.randint(1 << 62, (1,), device=x.device)
+        elif not arrays.is_torch(seed):
+            seed = torch.full((1,), int(seed), dtype=torch.int64, device=x.device)
+    else:
+        import numpy as np
+
+        if seed is None:
+            seed = np.random.randint(1 << 62)
+        seed = np.array(seed, np.int64).reshape(1)
+    return _dropout(x, seed, float(p))[0]
