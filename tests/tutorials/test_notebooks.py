@@ -47,7 +47,7 @@ def output(book) -> str:
 
 
 def sessions_are_right(said: str) -> None:
-    """What the debugger of 03 shows."""
+    """What the debugger of 09 shows."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", said)
     assert "array([-2.5, -1.5, -0.5,  0.5,  1.5,  2.5, -2.5, -2.5]" in plain  # p d
     assert (
@@ -58,7 +58,7 @@ def sessions_are_right(said: str) -> None:
         -1
     ]
     assert float(first) < 0.9 and abs(float(second) - 1) < 1e-5
-    assert "byte 48 of argument 'x_ptr', which has 48, in program (1, 0, 0)" in plain
+    assert "element 12 of 'x_ptr' (float32, 12 elements), in program (1, 0, 0)" in plain
     assert re.search(r"\((np\.int32\()?12\)?, (np\.int32\()?1\)?\)", plain)  # p at, row
 
 
@@ -80,22 +80,36 @@ def test_runs(path, monkeypatch, tmp_path):
     client.km.kernel_spec.argv[0] = sys.executable
     client.execute(cwd=str(tmp_path))
     said = output(book)
-    assert "OutOfBoundsError" in said  # a mistake made on purpose was found
-    if path.stem.startswith("03"):
+    for wanted in SAID[path.stem]:
+        assert wanted in said
+    if path.stem.startswith("09"):
         sessions_are_right(said)
         return
-    assert "CompileError[" in said
-    assert "image/png" in said
-    if HAS_TORCH:
-        assert re.search(r"(right|agree) on (cpu|cuda)", said)
+    if HAS_TORCH or not path.stem.startswith("11"):
+        assert "image/png" in said
+    if HAS_TORCH and any("torch" in c.metadata.get("tags", ()) for c in book.cells):
+        assert re.search(r"(right|agree|agrees) on (cpu|cuda)", said)
+
+
+# What each notebook says, with torch or without: mistakes made on purpose were found.
+SAID = {
+    "01_vector_add": ["OutOfBoundsError", "CompileError["],
+    "02_fused_softmax": ["OutOfBoundsError", "CompileError["],
+    "03_matmul": ["CompileError[SHAPE]", "the fastest: BM: "],
+    "04_dropout": ["the same elements fell", "both dropped: 0.49"],
+    "05_layer_norm": ["OutOfBoundsError", "measured"],
+    "06_attention": ["OutOfBoundsError", "56% of the tiles are left"],
+    "07_masks": ["CompileError[GLOBAL]", "all four are right"],
+    "08_reading_the_compiler": ["MisalignedError", "2 loads of 16 bytes"],
+    "09_debugging": ["OutOfBoundsError"],
+    "10_quantised": ["CompileError[TYPE]", "6 experts, 8 programs"],
+    "11_kernel_to_model": [],
+    "12_puzzles": ["right: attention\n12 solved"],
+}
 
 
 def test_there_are_notebooks():
-    assert [p.stem for p in NOTEBOOKS] == [
-        "01_vector_add",
-        "02_fused_softmax",
-        "03_debugging",
-    ]
+    assert [p.stem for p in NOTEBOOKS] == list(SAID)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)

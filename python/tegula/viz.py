@@ -1,0 +1,165 @@
+"""Pictures of what kernels do, for notebooks and slides: drawn by matplotlib.
+
+    viz.tiles((96, 128), (32, 32), order)    which program covers which tile, in what order
+    viz.lanes(offsets, mask)                 what each place of a block reads, or does not
+    viz.sectors(offsets, 4)                  which bytes a warp asks for: coalescing
+    viz.banks(offsets)                       which banks of shared memory: conflicts
+    viz.steps({"load": [(0, 4)], ..})        who works when: pipelines
+    viz.roofline({"softmax": (1.2, 800)}, tflops=60, gbs=3300)
+
+All take numbers (NumPy arrays of offsets in elements), draw on the axes given or new ones
+and return the axes; what they count is in the title.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+SECTOR = 32  # bytes that memory delivers at least
+BANKS = 32  # of 4 bytes each
+
+
+def _axes(ax: Any, width: float = 7.0, height: float = 2.0) -> Any:
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, height))[1]
+
+
+def tiles(
+    shape: tuple[int, int],
+    block: tuple[int, int],
+    order: Callable[[int], tuple[int, int]] | None = None,
+    ax: Any = None,
+) -> Any:
+    """A matrix cut into tiles, each with the number of its program.
+
+    order(pid) gives the tile's row and column; without one, row by row.
+    """
+    import numpy as np
+
+    rows, cols = (-(-n // b) for n, b in zip(shape, block, strict=True))
+    order = order or (lambda pid: divmod(pid, cols))
+    ax = _axes(ax, 1 + 0.5 * cols, 1 + 0.5 * rows)
+    number = np.full((rows, cols), -1)
+    for pid in range(rows * cols):
+        i, j = order(pid)
+        if number[i, j] >= 0:
+            raise ValueError(f"programs {number[i, j]} and {pid} share tile {i}, {j}")
+        number[i, j] = pid
+        ax.text(j, i, str(pid), ha="center", va="center", fontsize=8)
+    ax.imshow(number, cmap="YlGnBu", alpha=0.6)
+    ax.set_xticks(np.arange(cols) - 0.5, [str(j * block[1]) for j in range(cols)])
+    ax.set_yticks(np.arange(rows) - 0.5, [str(i * block[0]) for i in range(rows)])
+    ax.set_title(f"{shape[0]} x {shape[1]} in tiles of {block[0]} x {block[1]}")
+    return ax
+
+
+def lanes(offsets: Any, mask: Any = None, ax: Any = None) -> Any:
+    """Places of a block and the elements they stand for; masked ones are grey."""
+    import numpy as np
+
+    offsets = np.asarray(offsets).ravel()
+    mask = np.ones(len(offsets), bool) if mask is None else np.asarray(mask).ravel()
+    ax = _axes(ax, 8, 1.2)
+    for i, (at, on) in enumerate(zip(offsets, mask, strict=True)):
+        colour = "tab:blue" if on else "lightgrey"
+        ax.add_patch(_box(i, 0, colour))
+        ax.text(i + 0.5, 0.5, str(at), ha="center", va="center", fontsize=7)
+    ax.set_xlim(0, len(offsets))
+    ax.set_ylim(0, 1)
+    ax.set_yticks([])
+    ax.set_title(f"{int(mask.sum())} of {len(offsets)} places are in use")
+    return ax
+
+
+def _box(x: float, y: float, colour: str) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="white")
+
+
+def count_sectors(offsets: Any, itemsize: int) -> int:
+    """Pieces of 32 bytes that a warp's access to these elements moves."""
+    import numpy as np
+
+    return len(np.unique(np.asarray(offsets).ravel() * itemsize // SECTOR))
+
+
+def sectors(offsets: Any, itemsize: int = 4, ax: Any = None) -> Any:
+    """The bytes that a warp asks for among those that memory delivers for it."""
+    import numpy as np
+
+    offsets = np.asarray(offsets).ravel()
+    ax = _axes(ax, 8, 1.2)
+    first = offsets * itemsize
+    touched = np.unique(first // SECTOR)
+    for k in touched:
+        ax.axvspan(k * SECTOR, (k + 1) * SECTOR, color="tab:orange", alpha=0.35)
+    ax.bar(first, 1, itemsize, align="edge", color="tab:blue")
+    ax.set_yticks([])
+    ax.set_xlabel("byte")
+    used = len(np.unique(offsets)) * itemsize
+    moved = len(touched) * SECTOR
+    ax.set_title(
+        f"{len(touched)} sectors: {moved} bytes move for {used} ({used / moved:.0%})"
+    )
+    return ax
+
+
+def count_conflicts(offsets: Any) -> int:
+    """How often shared memory is asked before all of a warp have their 4 bytes."""
+    import numpy as np
+
+    words = np.unique(np.asarray(offsets).ravel())
+    return int(np.bincount(words % BANKS, minlength=BANKS).max())
+
+
+def banks(offsets: Any, ax: Any = None) -> Any:
+    """The words of 4 bytes that a warp takes from each bank of shared memory."""
+    import numpy as np
+
+    words = np.unique(np.asarray(offsets).ravel())
+    ax = _axes(ax, 8, 1.6)
+    ax.bar(np.arange(BANKS), np.bincount(words % BANKS, minlength=BANKS))
+    ax.set_xlabel("bank")
+    ax.set_ylabel("words")
+    times = count_conflicts(offsets)
+    ax.set_title("no conflict" if times == 1 else f"a conflict: {times} times as long")
+    return ax
+
+
+def steps(rows: Mapping[str, Sequence[tuple[float, float]]], ax: Any = None) -> Any:
+    """Who works when: for each name its pieces of time, (start, end)."""
+    ax = _axes(ax, 8, 0.5 + 0.4 * len(rows))
+    for i, (_, pieces) in enumerate(rows.items()):
+        for k, (start, end) in enumerate(pieces):
+            ax.barh(i, end - start, left=start, color=f"C{k % 10}", edgecolor="white")
+            ax.text((start + end) / 2, i, str(k), ha="center", va="center", fontsize=7)
+    ax.set_yticks(range(len(rows)), list(rows))
+    ax.invert_yaxis()
+    ax.set_xlabel("time")
+    return ax
+
+
+def roofline(
+    points: Mapping[str, tuple[float, float]],
+    tflops: float,
+    gbs: float,
+    ax: Any = None,
+) -> Any:
+    """Kernels as (flops a byte, GFLOP/s) under the machine's two ceilings."""
+    import numpy as np
+
+    ax = _axes(ax, 6, 4)
+    x = np.logspace(-2, 3, 100)
+    ax.loglog(x, np.minimum(x * gbs, tflops * 1e3), color="black", label="the machine")
+    for name, (intensity, speed) in points.items():
+        ax.plot(intensity, speed, "o", label=name)
+    ax.set_xlabel("operations for each byte of memory")
+    ax.set_ylabel("GFLOP/s")
+    ax.set_title(f"{gbs:.0f} GB/s and {tflops:g} TFLOP/s")
+    ax.legend()
+    return ax
