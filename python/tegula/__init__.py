@@ -1,4 +1,24 @@
-"""Tegula: a kernel language for tiles. The public names, nothing else."""
+"""A kernel language for tiles: Python functions that run on blocks of arrays.
+
+    import numpy as np, tegula as triton, tegula.language as tl
+
+    @triton.jit
+    def add(x_ptr, y_ptr, z_ptr, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + i, mask=i < n)
+        y = tl.load(y_ptr + i, mask=i < n)
+        tl.store(z_ptr + i, x + y, mask=i < n)
+
+    add[(triton.cdiv(n, 256),)](x, y, z, n, BLOCK=256)
+
+jit          makes a kernel; kernel[grid](..) launches it    autotune     measures Configs
+cdiv         division that rounds up                         heuristics   computes arguments
+compile      for any target, without a launch                language     what kernels say
+ops          softmax, attention, matmul .. with gradients    testing      do_bench, plots
+knobs        every TEGULA_* variable                         errors       what is raised
+
+On a terminal: python -m tegula doctor | run | compile | tutorial.
+"""
 
 from __future__ import annotations
 

@@ -38,8 +38,10 @@ def _fail_after(n: int) -> None:
     """Tests: allocation number n of each compile fails; 0: none."""
 def _option_names() -> list[str]:
     """What a launch takes besides the kernel's parameters."""
-def _wait_for_compiles() -> None:
-    """Returns when no other thread is compiling."""
+def _stop_compiles() -> None:
+    """Ends the compiles of other threads, as far as they can be ended."""
+def build_id() -> str:
+    """The linker's hash of the compiler, in hex; '' without one."""
 def configure(**knobs: Any) -> None:
     """Tells C the knobs; python/tegula/knobs.py calls it."""
 def cuda_devices() -> list[dict[str, Any]]:

@@ -22,9 +22,10 @@ from typing import Any
 
 from tegula import _core, knobs, tuning
 from tegula.configs import Config as Config
-from tegula.configs import without_amd
+from tegula.configs import did_you_mean, without_amd
 from tegula.errors import (
     AutotunerError,
+    CompileError,
     CompileTimeAssertionFailure,
     OutOfResources,
     PTXASError,
@@ -71,6 +72,7 @@ class Autotuner(KernelInterface):
         self.arg_names = list(arg_names)
         if isinstance(configs, Config):
             raise TypeError("configs is a list: autotune([Config(..)], key=[..])")
+        self._has_configs = bool(configs)
         self.configs = list(configs or [Config({})])
         for config in self.configs:
             if not hasattr(config, "all_kwargs"):
@@ -78,7 +80,7 @@ class Autotuner(KernelInterface):
                     f"configs holds Config(kwargs, num_warps=..), not {config!r}"
                 )
         self.configs = without_amd(self.configs, self.arg_names)
-        self.keys = [key] if isinstance(key, str) else list(key)
+        self.keys = self._checked_key(key)
         self.cache: dict[tuple[Any, ...], Config] = {}
         # What a launch looks up: (key of cache, config) by values and types of arguments.
         self._seen: dict[Any, tuple[tuple[Any, ...], Config]] = {}
@@ -88,6 +90,8 @@ class Autotuner(KernelInterface):
         self.nargs: dict[str, Any] | None = None
         self.bench_time: float | None = None
         self.configs_timings: dict[Config, Any] | None = None
+        # While configurations are timed: those that do not compile.
+        self._failed: dict[Config, CompileError] | None = None
         self.cache_results = cache_results or knobs.autotuning.cache
         self.reset_to_zero = list(reset_to_zero or ())
         self.restore_value = list(restore_value or ())
@@ -111,6 +115,21 @@ class Autotuner(KernelInterface):
         self._has_rep = rep is not None
         self.use_cuda_graph = use_cuda_graph
         self.do_bench = do_bench or self._default_bench
+
+    def _checked_key(self, key: Sequence[str]) -> list[str]:
+        """A name that is no parameter never chooses anew: Triton is silent."""
+        if isinstance(key, str):
+            raise TypeError(f"@autotune: key is a list of names: key=[{key!r}]")
+        for name in key:
+            if name not in self.arg_names:
+                warnings.warn(
+                    f"@autotune: key {name!r} is no parameter of "
+                    f"{self.base_fn.__name__}({', '.join(self.arg_names)})"
+                    f"{did_you_mean(name, self.arg_names)}",
+                    UserWarning,
+                    stacklevel=4,
+                )
+        return list(key)
 
     # --- measuring ---------------------------------------------------------------------
     def _default_bench(
@@ -198,6 +217,11 @@ class Autotuner(KernelInterface):
             if knobs.autotuning.print:
                 print(f"autotuning {self.base_fn.__name__}: {config}: {e}")
             return [float("inf")] * 3
+        except CompileError as e:
+            if self._failed is None:
+                raise
+            self._failed[config] = e
+            return [float("inf")] * 3
 
     def _compile_ahead(self, configs: list[Config], args: Any, kwargs: Any) -> None:
         """Compiles the variants of all configs at the same time, before they are timed.
@@ -233,7 +257,12 @@ class Autotuner(KernelInterface):
     ) -> Config:
         start = time.perf_counter()
         self._compile_ahead(configs, args, kwargs)
-        timings = {c: self._bench(*args, config=c, **kwargs) for c in configs}
+        self._failed = {}
+        try:
+            timings = {c: self._bench(*args, config=c, **kwargs) for c in configs}
+        finally:
+            failed, self._failed = self._failed, None
+        self._tell_failed(failed, len(configs))
         best = builtins.min(timings, key=lambda c: timings[c])
         self.bench_time = time.perf_counter() - start
         self.configs_timings = timings
@@ -246,6 +275,17 @@ class Autotuner(KernelInterface):
                 f"{key}: TEGULA_PRINT_AUTOTUNING=1 says why"
             )
         return best
+
+    def _tell_failed(self, failed: dict[Config, CompileError], n: int) -> None:
+        """Of all configurations: a mistake in the kernel. Of some: they are left out."""
+        if len(failed) == n:
+            raise next(iter(failed.values()))
+        for config, error in failed.items():
+            warnings.warn(
+                f"@autotune of {self.base_fn.__name__}() leaves out {config}: {error}",
+                UserWarning,
+                stacklevel=2,
+            )
 
     # --- choosing ----------------------------------------------------------------------
     def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
@@ -308,14 +348,25 @@ class Autotuner(KernelInterface):
                     cache_hit=kept is not None,
                 )
             if knobs.autotuning.print:
+                how = "from disk" if kept else self._lead(self.cache[key])
                 print(
                     f"autotuning {self.base_fn.__name__} for {key}: {self.cache[key]} "
-                    f"({self.bench_time or 0.0:.2f} s)"
+                    f"({how})"
                 )
         if len(self._seen) > 4096:  # arguments that never come again
             self._seen.clear()
         self._seen[fingerprint] = key, self.cache[key]
         return self.cache[key]
+
+    def _lead(self, best: Config) -> str:
+        """What measuring took, and by how much the winner won."""
+        times = sorted(t[0] for t in (self.configs_timings or {}).values())
+        text = f"{self.bench_time or 0.0:.2f} s"
+        if len(times) < 2 or not 0 < times[0] <= times[1] < float("inf"):
+            return text
+        return (
+            f"{text}, {times[0]:.4g} ms, the next {times[1] / times[0] - 1:.0%} slower"
+        )
 
     def check_disk_cache(
         self, tuning_key: Any, configs: list[Config], bench_fn: Callable[[], Any]
@@ -342,7 +393,12 @@ class Autotuner(KernelInterface):
         if config.pre_hook:
             self.nargs = dict(zip(self.arg_names, args, strict=False))
             config.pre_hook({**self.nargs, **kwargs, **chosen})
-        result = self.fn.run(*args, **kwargs, **chosen)
+        try:
+            result = self.fn.run(*args, **kwargs, **chosen)
+        except TypeError as e:
+            if not self._has_configs:
+                e.add_note(f"@autotune of {self.base_fn.__name__}() has no configs")
+            raise
         self.nargs = None
         return result
 
@@ -461,12 +517,15 @@ def autotune(
                        always do
     prune_configs_by   {"early_config_prune": f, "perf_model": f, "top_k": n}
     reset_to_zero      arguments zeroed before every measured run
-    restore_value      arguments put back after every measured run
+    restore_value      arguments put back after every measured run; a kernel that reads what
+                       it writes is run thousands of times on it otherwise
     pre_hook(args, reset_only=False), post_hook(args, exception=None) replace these two
     do_bench(call, quantiles=...)   the clock; milliseconds
 
     Cost:   a compile and some milliseconds of runs for each config and key.
-    Errors: AutotunerError where pruning leaves no config.
+    Errors: AutotunerError where pruning leaves no config. A config that does not compile is
+            left out with a warning; where none does, its error is raised.
+    See:    TEGULA_PRINT_AUTOTUNING=1, TEGULA_CACHE_AUTOTUNING=1, python -m tegula tune.
 
     >>> @tegula.autotune([tegula.Config({"BLOCK": 8})], key=["n"])
     ... @tegula.jit
@@ -522,3 +581,9 @@ def heuristics(values: dict[str, Callable[..., Any]]) -> Callable[[Any], Heurist
         return Heuristics(fn, fn.arg_names, values)
 
     return decorator
+
+
+def __getattr__(name: str) -> Any:
+    from tegula.compat.later import find
+
+    return find(__name__, name)

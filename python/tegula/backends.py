@@ -56,6 +56,7 @@ class CUDAOptions:
     maxnreg: int | None = None
     ptx_version: int | None = None
     ptx_options: str | None = None
+    hopper: str | None = None
     ir_override: str | None = None
     enable_fp_fusion: bool = True
     enable_reflect_ftz: bool = True

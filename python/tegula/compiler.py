@@ -298,4 +298,6 @@ def __getattr__(name: str) -> Any:
         import sys
 
         return sys.modules[__name__]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tegula.compat.later import find
+
+    return find(__name__, name)

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+
+def did_you_mean(name: str, words: Iterable[str], prefix: str = "") -> str:
+    """ "; did you mean 'num_warps'?" where one of the words is near, else nothing."""
+    import difflib
+
+    by_letters = {w.lower().replace("_", ""): w for w in words}
+    wanted = name.lower().replace("_", "")
+    near = difflib.get_close_matches(wanted, by_letters, 1, 0.7)
+    return f"; did you mean {prefix + by_letters[near[0]]!r}?" if near else ""
 
 
 class Config:
@@ -13,6 +23,17 @@ class Config:
     >>> tegula.Config({"BLOCK": 128}, num_warps=8).all_kwargs()["num_warps"]
     8
     """
+
+    if not TYPE_CHECKING:  # a type checker says it of the signature
+
+        def __new__(cls, *args, **given):
+            for name in given if cls is Config else ():
+                if name != "kwargs" and name not in _OPTIONS:
+                    raise TypeError(
+                        f"Config() has no option {name!r} for a launch"
+                        f"{did_you_mean(name, _OPTIONS)}"
+                    )
+            return super().__new__(cls)
 
     def __init__(
         self,
@@ -67,6 +88,8 @@ class Config:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Config) and self._identity() == other._identity()
 
+
+_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "pre_hook", "ir_override")
 
 # Options of Triton's AMD backend.
 _AMD = {

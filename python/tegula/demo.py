@@ -11,7 +11,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
+try:
+    import numpy as np
+except ModuleNotFoundError:
+    sys.exit("the demo needs NumPy: pip install numpy, or tegula[demo]")
 
 import tegula as triton
 import tegula.language as tl

@@ -244,8 +244,9 @@ class UnwrittenError(EmulatorError):
 class OutOfBoundsError(EmulatorError):
     """An access lies outside of the tensors of the launch.
 
-    The emulator always looks; on the CPU it takes ``TEGULA_CHECK_BOUNDS=1``. A view of a
-    torch tensor reaches as far as its storage, whose first byte is byte 0.
+    The emulator always looks. On the CPU the first launch of new code does, where a stray
+    load from memory that is there is only a warning; ``TEGULA_CHECK_BOUNDS=1`` looks at all
+    launches, ``0`` at none. A view of a torch tensor reaches as far as its storage.
     """
 
     kind = "BOUNDS"
@@ -448,7 +449,8 @@ def _leave_kernel(
     """Gives exc a traceback that ends at its place in the kernel.
 
     Python shows that line and debuggers stop there. A frame cannot be made, only left: so
-    a function that is compiled for that very place raises exc.
+    a function that is compiled for that very place raises exc. IPython shows its qualified
+    name, and numbers lines from its first one.
     """
     import ast
 
@@ -457,11 +459,12 @@ def _leave_kernel(
         if "lineno" in node._attributes:
             for field, at in zip(_SPAN, span, strict=True):
                 setattr(node, field, at)
+    module.body[0].lineno = min(exc._function()[1] or span[0], span[0])
     code = compile(module, filename, "exec")
     names: dict[str, Any] = {"take": [exc].pop}  # no local: exc is not in a cycle
     exec(code, names)
     kernel = names.pop("kernel")
-    kernel.__code__ = kernel.__code__.replace(co_name=name)
+    kernel.__code__ = kernel.__code__.replace(co_name=name, co_qualname=name)
     try:
         kernel()
     except CompileError as e:

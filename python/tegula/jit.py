@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # they take a third of our import; only inquiries need them
 
 R = TypeVar("R")
 
-# A compile in a daemon thread must not see the process being taken down.
-atexit.register(_core._wait_for_compiles)
+# Other threads may compile: those of ptxas end, with the files they have.
+atexit.register(_core._stop_compiles)
 
 
 class _Wrapped:
@@ -144,7 +144,8 @@ class JITFunction(Kernel, KernelInterface, Generic[R]):
         )
 
     def _names(self, chosen: list[int | str], num: int) -> bool:
-        return num in chosen or self.arg_names[num] in chosen
+        names = self.arg_names  # without the name of *args
+        return num in chosen or (num < len(names) and names[num] in chosen)
 
     # --- what the function is ---------------------------------------------------------
     @property
@@ -532,4 +533,6 @@ def __getattr__(name: str) -> Any:
     if name in _ELSEWHERE:
         module = importlib.import_module(f"tegula.{_ELSEWHERE[name]}")
         return getattr(module, "Kernel" if name == "JITCallable" else name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tegula.compat.later import find
+
+    return find(__name__, name)

@@ -41,7 +41,9 @@ def __getattr__(name: str) -> Any:
         from tegula import peaks
 
         return getattr(peaks, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tegula.compat.later import find
+
+    return find(__name__, name)
 
 
 # Larger than the last-level cache of every GPU we know of (H200: 60 MB), and than the

@@ -106,6 +106,41 @@ def path_of(cache_dir: str, name: str, parts: list[str]) -> str:
     return os.path.join(cache_dir, "autotune", f"{name}-{digest}.json")
 
 
+def kept(cache_dir: str, name: str | None = None) -> list[str]:
+    """The files of results, of kernels of that name alone, the newest last."""
+    import glob
+
+    pattern = f"{glob.escape(name) if name else '*'}-" + "?" * 64 + ".json"
+    found = glob.glob(os.path.join(glob.escape(cache_dir), "autotune", pattern))
+    return sorted(found, key=os.path.getmtime)
+
+
+def command(action: str, name: str | None) -> int:
+    """``python -m tegula tune list | show | clear [kernel]``."""
+    import json
+
+    from tegula import knobs
+
+    files = kept(knobs.cache.dir, name) if knobs.cache.dir else []
+    for path in files:
+        kernel = os.path.basename(path)[: -len("-.json") - 64]
+        if action == "clear":
+            os.unlink(path)
+            continue
+        try:
+            with open(path) as f:
+                record = json.load(f)
+            rows = sorted(record["timings"], key=lambda row: row[1][0])
+            print(f"{kernel} for {', '.join(record['key'])}")
+            for config, times in rows if action == "show" else rows[:1]:
+                text = ", ".join(f"{k}: {v}" for k, v in config.items())
+                print(f"    {times[0]:9.4f} ms  {text}")
+        except (OSError, ValueError, KeyError, TypeError, IndexError):
+            print(f"{path}: damaged")
+    print(f"{len(files)} results{' removed' if action == 'clear' else ''}")
+    return 0
+
+
 def read_best(path: str) -> int | None:
     """Which configuration was the fastest; any trouble with the disk is a miss."""
     import json
