@@ -12,6 +12,8 @@
 #                  and races
 #   make ptxsim-test  kernels as PTX, run by an interpreter of it: no GPU needed
 #                  (ARGS="--full": every operation as well)
+#   make attack    edits of all that kernels read, hostile files in the cache, killed writers,
+#                  processes and signals (SECONDS=60 ends it then; the first failure does, too)
 #   make accuracy  how far functions are off, in last places: all float32 on a GPU, else a part
 #   make against-triton  the same kernels by Triton and by Tegula, bit by bit (TRITON=python
 #                  that has it; ARGS="--match ^cast")
@@ -28,7 +30,7 @@
 # PYTHON=python3.12 chooses a Python, VENV=dir another environment, TEGULA_LLVM_CONFIG an
 # LLVM. How the C is built is csrc/Makefile.
 
-.PHONY: help demo test opsuite sanitize build wheel tirc ctest bench lint format gen clean check \
+.PHONY: help demo test attack opsuite sanitize build wheel tirc ctest bench lint format gen clean check \
 	replay sz ptxsim ptxsim-test against-triton accuracy
 MAKEFLAGS += --no-print-directory
 # Two of these at once would compile the same objects twice; csrc/Makefile is parallel.
@@ -106,6 +108,13 @@ test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) \
 ptxsim-test: $(VENV)/.with-test check ptxsim
 	@$(VPY) -m pytest -q -n $(JOBS) tests/ptxsim tests/kernels tests/ops_suite tests/frontend \
 		-k ptxsim $(ARGS)
+
+ATTACKS = tests/runtime/test_edits.py $(wildcard tests/runtime/test_disk*.py tests/runtime/test_hostile*.py) \
+	tests/frontend/test_hostile.py
+SECONDS ?= 600
+attack: $(VENV)/.with-test check
+	@timeout --preserve-status -s INT $(SECONDS) $(VPY) -m pytest -q -x -n $(JOBS) $(ATTACKS) $(ARGS); \
+		s=$$?; [ $$s != 2 ] || { echo "stopped after $(SECONDS) s; no attack had succeeded"; s=0; }; exit $$s
 
 accuracy: $(VENV)/.with-test build
 	@PYTHONPATH=python $(VPY) tests/libdevice/measure.py $(ARGS)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 
@@ -43,9 +44,20 @@ class MakeCore(build_ext):
         )
 
 
+class WithTutorials(build_py):
+    """The notebooks go into the package, where ``python -m tegula tutorial`` finds them."""
+
+    def run(self) -> None:
+        super().run()
+        target = Path(self.build_lib, "tegula", "tutorials")
+        self.mkpath(str(target))
+        for book in sorted((ROOT / "tutorials").glob("*.ipynb")):
+            self.copy_file(str(book), str(target / book.name))
+
+
 setup(
     # The sources are the Makefile's business; the name and the ABI are setuptools'.
     ext_modules=[Extension("tegula._core", sources=[], py_limited_api=True)],
-    cmdclass={"build_ext": MakeCore},
+    cmdclass={"build_ext": MakeCore, "build_py": WithTutorials},
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )
