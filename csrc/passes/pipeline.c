@@ -360,7 +360,7 @@ behind(const Pipe *p, int stages)
             continue;
         if (!is_running_sum(p->body, o))
             return 0;
-        for (int i = 0; i < 2; i++) { /* each in a slot, and read by nobody else */
+        for (int i = 0; i < 2; i++) { /* each in a slot as it was copied */
             const Op *to = arg(o, i)->def;
             if (!to || to->op != OP_TO_SHARED || to->block != p->body)
                 return 0;
@@ -369,7 +369,8 @@ behind(const Pipe *p, int stages)
                 v = arg(v->def, 0);
             bool is_stream = false;
             for (int k = 0; k < p->n_streams; k++)
-                is_stream = is_stream || p->stream[k].load == v->def;
+                is_stream = is_stream ||
+                            (p->stream[k].load == v->def && !p->stream[k].is_filled);
             if (!is_stream)
                 return 0;
         }

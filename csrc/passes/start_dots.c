@@ -21,6 +21,9 @@
  *     }
  *     %c = mma_wait %r {pending=0}
  *
+ * Only operands in slots from outside of the loop may stay open: what an iteration stores
+ * itself (share_operands), the next one overwrites.
+ *
  * A in registers is an operand of the wait too: until then nobody else may have them.
  */
 #include "passes/passes.h"
@@ -101,6 +104,16 @@ start_and_wait(Func *f, Op *dot)
     ir_erase(dot);
 }
 
+/* Does the loop read v where something outside of it has its place? */
+static bool
+outlasts(const Val *v, const Op *loop)
+{
+    if (!v->def || v->def->op != OP_SHARED_VIEW)
+        return false;
+    const Val *place = arg(v->def, 0);
+    return place->def && place->def->block != loop->regions[0];
+}
+
 /* The carried sum of a loop stays open. */
 static void
 keep_open(Func *f, Op *loop, Op *dot)
@@ -150,11 +163,13 @@ start_block(Func *f, Block *b)
         next = o->next;
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
             start_block(f, o->regions[i]);
+        bool stays_open = is_behind && o->op == OP_DOT &&
+                          outlasts(arg(o, 0), b->owner) && outlasts(arg(o, 1), b->owner);
         if (o->op == OP_DOT)
-            report(f, o, is_behind);
+            report(f, o, stays_open);
         if (!is_group_dot(o))
             continue;
-        if (is_behind) {
+        if (stays_open) {
             keep_open(f, b->owner, o);
             n_open++;
         } else {

@@ -35,18 +35,7 @@ def watch() -> Iterator[Watch]:
     it.close()
 
 
-# Seed 375 is wrong on ptxsim:sm_90a since products are done by warpgroups, or since loads
-# pass a release: an open fault of the compiler or of ptxsim, not of the test.
-OPEN = pytest.mark.xfail(reason="seed 375 is wrong on ptxsim:sm_90a", strict=False)
-
-
-@pytest.mark.parametrize(
-    "chunk",
-    [
-        pytest.param(i, marks=OPEN) if i == 375 // CHUNK else i
-        for i in range(-(-COUNT // CHUNK))
-    ],
-)
+@pytest.mark.parametrize("chunk", range(-(-COUNT // CHUNK)))
 def test_targets_agree(chunk: int, watch: Watch) -> None:
     first = 1_000_000 * FIRST + CHUNK * chunk
     compared = 0
