@@ -43,6 +43,7 @@ read_form(Ll *l, const Op *o)
     const char *nl = strchr(o->text, '\n');
     k->constraints = str_intern_n(l->c, o->text, (size_t)(nl - o->text));
     k->text = nl + 1;
+    cg_asm_check(l, o, PTX_SPELLING); /* text IR brings what no frontend has read */
     cg_asm_form(l, o, &k->form);
     for (int i = 0; i < k->form.n_out + k->form.n_in; i++)
         k->reg[i] = letter_type(l, k->form.letter[i]);
