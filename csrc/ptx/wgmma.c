@@ -100,18 +100,21 @@ number(const Form *f, const uint8_t *p)
                          f->type == FMT_TF32 ? bits & ~UINT32_C(0x1fff) : bits);
 }
 
-/* n rows (or columns) from `first` on of a matrix in shared memory: out[mn][k]. */
+/* n rows (or columns) from `first` on of a matrix in shared memory: out[mn][k]. Eight chunks
+ * of successive lines are a core matrix, which the hardware reads at a time: in this order
+ * they are counted as one phase. */
 static void
 read_matrix(Lanes *w, const Ins *i, const Form *f, uint64_t bits, bool is_mn_major,
             int first, int n, double (*out)[MAX_K])
 {
     Descriptor d = descriptor(w, i, bits);
-    int t = CHUNK / f->elem, along_mn = is_mn_major ? t : 1,
-        along_k = is_mn_major ? 1 : t;
+    int t = CHUNK / f->elem, n_lines = is_mn_major ? f->k : n,
+        n_rest = is_mn_major ? n : f->k;
     uint64_t address[LANES];
     int lane = 0;
-    for (int mn = 0; mn < n; mn += along_mn)
-        for (int k = 0; k < f->k; k += along_k) {
+    for (int rest = 0; rest < n_rest; rest += t)
+        for (int line = 0; line < n_lines; line++) {
+            int mn = is_mn_major ? rest : line, k = is_mn_major ? line : rest;
             uint64_t at = address[lane] = chunk_address(&d, f, is_mn_major, first + mn,
                                                         k);
             const uint8_t *p = w->owner->bytes(w, i, lane, SPACE_SHARED, at, CHUNK,
