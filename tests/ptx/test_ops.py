@@ -100,6 +100,7 @@ BODIES = {
     "extern": "z = mine(x.to(tl.float32), LIBRARY)",
     "extern_io": "z = mine_io(x.to(tl.float32), LIBRARY)",
     "shared_alloc": "z = x\n    for k in tl.range(0, n, 64, num_stages=3):\n        z = z + tl.load(x_ptr + k + c)",
+    "mma_start": "a = tl.load(x_ptr + c[:, None] * 64 + c[None, :])\n    z = tl.sum(tl.dot(a, tl.trans(a)), axis=1)",
 }  # fmt: skip
 # What passes make, and kernels come to by another row.
 MADE_BY = {
@@ -110,6 +111,9 @@ MADE_BY = {
     **dict.fromkeys(
         ("shared_load", "shared_store", "async_copy", "async_commit", "async_wait"),
         "shared_alloc",
+    ),
+    **dict.fromkeys(
+        ("to_shared", "shared_view", "fence_async", "mma_open", "mma_wait"), "mma_start"
     ),
 }
 BUGS = re.findall(

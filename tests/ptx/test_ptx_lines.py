@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_gate import PTXAS
@@ -78,12 +80,37 @@ def test_it_assembles(tmp_path):
     subprocess.run(command, cwd=tmp_path, check=True)
 
 
-def test_nothing_of_it_is_kept_on_disk(tmp_path):
-    """A function that moved has other lines, and the same name in the cache."""
-    with tegula.knobs.cache.scope():
-        tegula.knobs.cache.dir = str(tmp_path)
-        compiled(True)
-        assert not any(tmp_path.iterdir())
-        compiled(False)
-        if not any(tmp_path.iterdir()):
-            pytest.fail("the cache on disk is not used at all: this test says nothing")
+MODULE = """import tegula
+import tegula.language as tl
+
+
+@tegula.jit
+def kernel(x):
+    tl.store(x, tl.load(x) * 1.5)
+"""
+
+
+def test_a_function_that_moved_has_its_own_entry_on_disk(tmp_path):
+    """The lines are in the key: code kept under the old ones would name wrong places."""
+    places = []
+    file = tmp_path / "moves.py"
+    with tegula.knobs.cache.scope(), tegula.knobs.compilation.scope():
+        tegula.knobs.cache.dir = str(tmp_path / "cache")
+        tegula.knobs.compilation.line_info = True
+        for above in ("", "", "\n\n\n"):
+            file.write_text(above + MODULE)
+            names: dict[str, Any] = {"__file__": str(file), "__name__": "moves"}
+            linecache.clearcache()
+            exec(compile(file.read_text(), str(file), "exec"), names)
+            with tegula.knobs.nvidia.scope():
+                tegula.knobs.nvidia.ptxas = "none"
+                ptx = names["kernel"].compile("*fp32:16", target="cuda:sm_90a").asm["ptx"]
+            (number,) = re.findall(rf'\.file\s+(\d+) "{re.escape(str(file))}"', ptx)
+            lines = re.findall(rf"\.loc\s+{number} (\d+) ", ptx)
+            entries = [f for f in (tmp_path / "cache").rglob("*") if f.is_file()]
+            places.append((set(map(int, lines)), len(entries)))
+    (first, n), again, (moved, more) = places
+    assert n > 0, "the cache on disk is not used at all"
+    assert again == (first, n)
+    assert moved == {line + 3 for line in first}
+    assert more > n

@@ -732,7 +732,7 @@ UNKNOWN = [
     ("bra NOWHERE;", "there is no label NOWHERE"),
     ("ld.global.b32 %t, %p0;", "operand 2 is no address"),
     ("mov.b32 %tid.x, 1;", r"%tid.x cannot be written"),
-    ("wgmma.fence.sync.aligned;", "wgmma.* is not simulated"),
+    ("tcgen05.wait::ld.sync.aligned;", "tcgen05.* is not simulated"),
 ]  # fmt: skip
 
 
