@@ -75,7 +75,7 @@ refused(Comp *c, const Assembly *in, const char *why)
     err_at(c, NULL, PTXAS, why);
 }
 
-void
+bool
 compile_ptx(Comp *c, Binary *out)
 {
     const Stage *ptx = binary_stage(out, "ptx");
@@ -91,7 +91,7 @@ compile_ptx(Comp *c, Binary *out)
     if (cubin) {
         if (!binary_put(out, "cubin", cubin->data, cubin->size))
             err_at(c, NULL, MEMORY);
-        return;
+        return true;
     }
     Assembled a = {0};
     bool found = false;
@@ -104,6 +104,7 @@ compile_ptx(Comp *c, Binary *out)
         fputs(a.log, stdout);
         fflush(stdout);
     }
+    bool is_serial = a.is_serial;
     free(a.cubin);
     free(a.log);
     if (!ok)
@@ -113,4 +114,5 @@ compile_ptx(Comp *c, Binary *out)
     if (!found && in.options)
         err_at(c, NULL, VALUE,
                "ptx_options are ptxas's, and there is no ptxas: the driver assembles");
+    return !is_serial;
 }

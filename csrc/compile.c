@@ -119,19 +119,12 @@ dump_emitted(Comp *c, const Binary *out)
     }
 }
 
-static void
-phase_b(Comp *c, void *data)
+/* B of one function, from the tile IR to machine code. False: ptxas does one wgmma after the
+ * other. */
+static bool
+back_end(Func *f, Binary *out)
 {
-    Job *j = data;
-    Func *f = j->lowered->func;
-    Binary *out = j->out;
-    f->c = c; /* it has moved: aside.h */
-    out->ms[TIME_FRONTEND] = j->lowered->ms;
-    out->n_regs = out->n_spills = -1;
-    if (c->opt.interpret) {
-        interpretable(f, out);
-        return;
-    }
+    Comp *c = f->c;
     double start = clock_ms();
     run_passes(f, order_tile);
     out->ms[TIME_PASSES] = clock_ms() - start;
@@ -158,11 +151,115 @@ phase_b(Comp *c, void *data)
     if (c->opt.target.kind == TARGET_CUDA)
         override_ptx(c, out);
     dump_emitted(c, out);
-    if (c->opt.target.kind == TARGET_CUDA) {
-        start = clock_ms();
-        compile_ptx(c, out);
-        out->ms[TIME_PTXAS] = clock_ms() - start;
+    if (c->opt.target.kind != TARGET_CUDA)
+        return true;
+    start = clock_ms();
+    bool is_parallel = compile_ptx(c, out);
+    out->ms[TIME_PTXAS] = clock_ms() - start;
+    return is_parallel;
+}
+
+/* ---- levels --------------------------------------------------------------------------
+ * hopper.c plans products by warpgroups before ptxas has seen the code. Where ptxas runs them
+ * one after the other, refuses the code or spills registers, the next lower level is compiled,
+ * too: no product open across iterations, then no warpgroups. The best is kept. */
+
+typedef struct Attempt {
+    Func *func;
+    Binary *out;
+    bool is_parallel;
+} Attempt;
+
+static void
+drop_binary(void *b)
+{
+    binary_free(b);
+}
+
+static void
+run_attempt(Comp *c, void *data)
+{
+    (void)c;
+    Attempt *a = data;
+    a->is_parallel = back_end(a->func, a->out);
+}
+
+/* 0: nothing to find fault with; the higher, the worse. */
+static int
+faults(bool is_done, const Attempt *a)
+{
+    if (!is_done)
+        return INT_MAX;
+    return !a->is_parallel ? INT_MAX - 1 : MAX(a->out->n_spills, 0);
+}
+
+static const char *
+fault_text(Comp *c, int n)
+{
+    return n == INT_MAX       ? "ptxas refuses the code"
+           : n == INT_MAX - 1 ? "ptxas does one wgmma after the other"
+                              : str_printf(c->arena, "ptxas spills %d bytes", n);
+}
+
+/* The next lower level of what there was; false: there is none. */
+static bool
+lower_level(HopperTrial *h, const char *why)
+{
+    if (!h->has_groups)
+        return false;
+    *h = (HopperTrial){.no_open = true, .no_groups = !h->has_open, .why = why};
+    return true;
+}
+
+static void
+try_levels(Comp *c, Func *f, Binary *out)
+{
+    const char *text = ir_print(f, true);
+    Attempt first = {.func = f, .out = out};
+    bool is_done = comp_run(c, run_attempt, &first);
+    Error err = c->err;
+    int best = faults(is_done, &first);
+    bool may_go_on = is_done || err.code == ERR_PTXAS || err.code == ERR_RESOURCES;
+    for (int n = best; may_go_on && n && lower_level(&c->hopper, fault_text(c, n));) {
+        Attempt next = {.func = ir_parse(c, text), .out = NEW(c->arena, Binary)};
+        arena_defer(c->arena, drop_binary, next.out);
+        next.out->n_regs = next.out->n_spills = -1;
+        is_done = comp_run(c, run_attempt, &next);
+        err = c->err;
+        n = faults(is_done, &next);
+        for (int i = 0; i < N_TIME; i++) /* the time is spent, whoever is kept */
+            out->ms[i] = next.out->ms[i] += out->ms[i];
+        if (n < best) {
+            Binary worse = *out;
+            *out = *next.out;
+            *next.out = worse;
+            best = n;
+        }
     }
+    if (best < INT_MAX)
+        return;
+    if (err.help)
+        err_help(c, "%s", err.help);
+    err_raise(c, err.loc, err.code, "%s", err.msg);
+}
+
+static void
+phase_b(Comp *c, void *data)
+{
+    Job *j = data;
+    Func *f = j->lowered->func;
+    Binary *out = j->out;
+    f->c = c; /* it has moved: aside.h */
+    out->ms[TIME_FRONTEND] = j->lowered->ms;
+    out->n_regs = out->n_spills = -1;
+    size_t n;
+    if (c->opt.interpret)
+        interpretable(f, out);
+    else if (hopper_plan(f).level > 1 && !c->n_overrides &&
+             !option_text(c->option_texts, "hopper=", &n))
+        try_levels(c, f, out);
+    else
+        back_end(f, out);
 }
 
 /* ---- A ------------------------------------------------------------------------------ */
@@ -212,12 +309,6 @@ static const char *
 own(Comp *c, const char *s)
 {
     return s ? str_intern(c, s) : NULL;
-}
-
-static void
-drop_binary(void *b)
-{
-    binary_free(b);
 }
 
 /* B may outlive its caller (aside.h): what it reads is the Comp's own from here on, its Job

@@ -98,7 +98,8 @@ const char *lowered_text(Comp *c, const Lowered *lowered);
 const char *compile_lower(Comp *c, const struct FeEnv *env, struct FeFunction *f,
                           const struct ArgSpec *args);
 
-/* assemble.c: adds the machine code of out's PTX, where there is an assembler. */
-void compile_ptx(Comp *c, Binary *out);
+/* assemble.c: adds the machine code of out's PTX, where there is an assembler. False: that
+ * runs one wgmma after the other. */
+bool compile_ptx(Comp *c, Binary *out);
 
 #endif

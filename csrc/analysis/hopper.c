@@ -58,6 +58,8 @@ refusal(const Func *f, const char *asked)
 {
     if (asked && asked[0] == '1')
         return "hopper=1";
+    if (f->c->hopper.no_groups)
+        return f->c->hopper.why;
     if (f->c->opt.num_warps < 1 << GROUP)
         return "a warpgroup is 4 warps";
     if (f->log2_ctas)
@@ -80,6 +82,8 @@ hopper_plan(const Func *f)
         p.behind = asked[2] == '0' ? 0 : 1;
     if (t->kind != TARGET_CUDA || t->sm != 90 || !t->accelerated)
         return p;
+    if (f->c->hopper.no_open)
+        p.behind = 0;
     p.why_not = refusal(f, asked);
     p.level = p.why_not ? 1 : 2;
     return p;

@@ -213,9 +213,19 @@ typedef struct Override {
     size_t size;
 } Override;
 
+/* What ptxas has made of this kernel's products by warpgroups, and what was in the code that it
+ * saw. compile.c tries again with less of it. */
+typedef struct HopperTrial {
+    bool no_open;              /* no product stays open across iterations */
+    bool no_groups;            /* no warpgroups at all */
+    const char *why;           /* for compiled.report */
+    bool has_groups, has_open; /* what the passes made: start_dots */
+} HopperTrial;
+
 struct Comp {
     Arena *arena;
     Options opt;
+    HopperTrial hopper;
     const Override *overrides;
     int n_overrides;
     bool raw_errors; /* what Python raises while compiling is raised as it is */

@@ -146,6 +146,11 @@ report(Func *f, const Op *dot, bool is_behind)
         ir_report(f, dot->loc, "dot",
                   is_behind
                       ? "level 2: wgmma, open until the next iteration's has begun"
+                  : f->c->hopper.no_open
+                      ? str_printf(f->c->arena,
+                                   "level 2: wgmma, waited for within the iteration: "
+                                   "left open, %s",
+                                   f->c->hopper.why)
                       : "level 2: wgmma, waited for within the iteration");
     else if (why_not ||
              (hopper_plan(f).level > 1 && (why_not = hopper_dot(f, dot, &p))))
@@ -164,11 +169,14 @@ start_block(Func *f, Block *b)
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
             start_block(f, o->regions[i]);
         bool stays_open = is_behind && o->op == OP_DOT &&
-                          outlasts(arg(o, 0), b->owner) && outlasts(arg(o, 1), b->owner);
+                          outlasts(arg(o, 0), b->owner) &&
+                          outlasts(arg(o, 1), b->owner);
         if (o->op == OP_DOT)
             report(f, o, stays_open);
         if (!is_group_dot(o))
             continue;
+        f->c->hopper.has_groups = true;
+        f->c->hopper.has_open |= stays_open;
         if (stays_open) {
             keep_open(f, b->owner, o);
             n_open++;

@@ -156,6 +156,7 @@ read_report(const char *log, Assembled *out)
         loads = number_before(log, " bytes spill loads");
     out->n_regs = number_before(log, " registers");
     out->n_spills = stores < 0 || loads < 0 ? -1 : stores + loads;
+    out->is_serial = strstr(log, "(C75");
 }
 
 char *

@@ -64,6 +64,7 @@ typedef struct Assembled {
     size_t size;
     int n_regs, n_spills; /* spill bytes, stores + loads */
     char *log;            /* malloc'ed: everything ptxas said */
+    bool is_serial;       /* wgmma runs one after the other: its notes C75xx */
 } Assembled;
 /* What to assemble, and how. */
 typedef struct Assembly {

@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
 from test_gate import PTXAS
 
 import tegula
@@ -104,7 +103,9 @@ def test_a_function_that_moved_has_its_own_entry_on_disk(tmp_path):
             exec(compile(file.read_text(), str(file), "exec"), names)
             with tegula.knobs.nvidia.scope():
                 tegula.knobs.nvidia.ptxas = "none"
-                ptx = names["kernel"].compile("*fp32:16", target="cuda:sm_90a").asm["ptx"]
+                ptx = (
+                    names["kernel"].compile("*fp32:16", target="cuda:sm_90a").asm["ptx"]
+                )
             (number,) = re.findall(rf'\.file\s+(\d+) "{re.escape(str(file))}"', ptx)
             lines = re.findall(rf"\.loc\s+{number} (\d+) ", ptx)
             entries = [f for f in (tmp_path / "cache").rglob("*") if f.is_file()]

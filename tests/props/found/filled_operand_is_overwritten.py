@@ -3,6 +3,7 @@ import tegula
 import tegula.language as tl
 from tegula.language.extra import libdevice
 
+
 @tegula.jit
 def pick(a, b, n):
     if n > 5:
@@ -14,13 +15,16 @@ def pick(a, b, n):
             return a
     return b
 
+
 @tegula.jit
 def both(a, b):
     return (b, a)
 
+
 @tegula.jit
 def larger(a, b):
     return tl.where(a > b, a, b)
+
 
 @tegula.jit
 def keyed(first, *, second, least=0):
@@ -28,23 +32,28 @@ def keyed(first, *, second, least=0):
         return first
     return second
 
+
 @tegula.jit
 def twice(a, times: tl.constexpr):
     for _ in tl.static_range(times):
         a = a + a
     return a
 
+
 @tegula.jit
 def plus(a, b):
     return a + b
+
 
 @tegula.jit
 def first(a, b):
     return a
 
+
 @tegula.jit
 def affine(a, b, c, d):
     return (a * c, b * c + d)
+
 
 @tegula.jit
 def branchy(a, b):
@@ -57,6 +66,7 @@ def branchy(a, b):
         c = a + b
     return c
 
+
 @tegula.aggregate
 class Pair:
     a: tl.tensor
@@ -66,13 +76,34 @@ class Pair:
     def swapped(self):
         return Pair(self.b, self.a)
 
+
 @tegula.jit
 def top(a, i, b, j):
     left = (a > b) | (a == b) & (i < j)
     return (tl.where(left, a, b), tl.where(left, i, j))
 
+
 @tegula.jit
-def kernel(x0, x1, x2, x3, w_float16, m_bfloat16, c_add_float64, oi, oa, of, o_float16, o_int16, o_uint64, o_int1, n, big, scale, C: tl.constexpr):
+def kernel(
+    x0,
+    x1,
+    x2,
+    x3,
+    w_float16,
+    m_bfloat16,
+    c_add_float64,
+    oi,
+    oa,
+    of,
+    o_float16,
+    o_int16,
+    o_uint64,
+    o_int1,
+    n,
+    big,
+    scale,
+    C: tl.constexpr,
+):
     m_bfloat16 = m_bfloat16.to(tl.pointer_type(tl.bfloat16))
     a19 = m_bfloat16 + tl.arange(0, 64)[:, None] * 48 + tl.arange(0, 16)[None, :]
     b20 = m_bfloat16 + tl.arange(0, 16)[None, :] * 64 + tl.arange(0, 16)[:, None]
@@ -83,8 +114,31 @@ def kernel(x0, x1, x2, x3, w_float16, m_bfloat16, c_add_float64, oi, oa, of, o_f
         v22 = tl.dot(x24, y25, v22)
         a19 += 16
         b20 += 16
-    v28 = (tl.load(x2 + (tl.arange(0, 32)[:, None] * 16 + tl.arange(0, 16)[None, :]) * 3 + 42, mask=tl.full([32, 16], False, tl.int1), other=2.0).to(tl.uint64) // ((tl.load(x0 + 0 * 3, mask=0 < 0).to(tl.uint64) & 7) + 1)).to(tl.uint64)
-    v29 = tl.xor_sum(tl.make_tensor_descriptor(x3, [17, 64], [64, 1], [1, 16]).load([n, n]).to(tl.int1).to(tl.int32), axis=1) > 0
-    tl.store(oa + 96 + (tl.arange(0, 64)[:, None] * 16 + tl.arange(0, 16)[None, :]), tl.sigmoid(v22 * 0.5).to(tl.float64))
-    tl.store(o_uint64 + 0 + (tl.arange(0, 32)[:, None] * 16 + tl.arange(0, 16)[None, :]), v28, mask=tl.arange(0, 32)[:, None] * 16 + tl.arange(0, 16)[None, :] < n)
+    v28 = (
+        tl.load(
+            x2 + (tl.arange(0, 32)[:, None] * 16 + tl.arange(0, 16)[None, :]) * 3 + 42,
+            mask=tl.full([32, 16], False, tl.int1),
+            other=2.0,
+        ).to(tl.uint64)
+        // ((tl.load(x0 + 0 * 3, mask=0 < 0).to(tl.uint64) & 7) + 1)
+    ).to(tl.uint64)
+    v29 = (
+        tl.xor_sum(
+            tl.make_tensor_descriptor(x3, [17, 64], [64, 1], [1, 16])
+            .load([n, n])
+            .to(tl.int1)
+            .to(tl.int32),
+            axis=1,
+        )
+        > 0
+    )
+    tl.store(
+        oa + 96 + (tl.arange(0, 64)[:, None] * 16 + tl.arange(0, 16)[None, :]),
+        tl.sigmoid(v22 * 0.5).to(tl.float64),
+    )
+    tl.store(
+        o_uint64 + 0 + (tl.arange(0, 32)[:, None] * 16 + tl.arange(0, 16)[None, :]),
+        v28,
+        mask=tl.arange(0, 32)[:, None] * 16 + tl.arange(0, 16)[None, :] < n,
+    )
     tl.store(o_int1 + 0 + tl.arange(0, 1), v29)

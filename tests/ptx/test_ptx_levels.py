@@ -1,0 +1,115 @@
+"""What ptxas says of products by warpgroups decides whether they stay.
+
+The assembler here is a script: it says of PTX with wgmma what a test wants it to say.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tegula
+import tegula.language as tl
+
+# $MODE: of code with wgmma; $OPEN: of code in which a product stays open.
+SCRIPT = """#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $1 in
+    -o) out=$2; shift ;;
+    *.ptx) in=$1 ;;
+    esac
+    shift
+done
+spills=0
+if grep -q 'wgmma.wait_group.sync.aligned 1' "$in"; then say={open}
+elif grep -q wgmma.mma_async "$in"; then say={groups}
+else say={none}
+fi
+case $say in
+refuse) echo 'ptxas fatal : (C7602) too many registers'; exit 255 ;;
+serial) echo 'ptxas info : (C7510) Potential Performance Loss: wgmma is serialized' ;;
+*) spills=$say ;;
+esac
+echo "    0 bytes stack frame, $spills bytes spill stores, 0 bytes spill loads"
+echo "ptxas info : Used 99 registers, used 1 barriers"
+cp "$in" "$out"
+"""
+
+
+@tegula.jit
+def product(a, b, c, K):
+    i, j, k = tl.arange(0, 128), tl.arange(0, 256), tl.arange(0, 64)
+    acc = tl.zeros((128, 256), tl.float32)
+    for at in range(0, K, 64):
+        x = tl.load(a + i[:, None] * 4096 + (at + k)[None, :])
+        y = tl.load(b + (at + k)[:, None] * 256 + j[None, :])
+        acc = tl.dot(x, y, acc)
+    tl.store(c + i[:, None] * 256 + j[None, :], acc)
+
+
+def compiled(tmp_path: Path, says: dict[str, str], **options):
+    script = tmp_path / "ptxas"
+    text = SCRIPT
+    for name, what in says.items():
+        text = text.replace("{" + name + "}", what)
+    script.write_text(text)
+    script.chmod(0o700)
+    with tegula.knobs.nvidia.scope(), tegula.knobs.cache.scope():
+        tegula.knobs.nvidia.ptxas = str(script)
+        tegula.knobs.cache.dir = ""
+        return tegula.jit(product.fn).compile(
+            *["*fp16:16", "*fp16:16", "*fp32:16", "i32:16"],
+            target="cuda:sm_90a",
+            num_stages=3,
+            num_warps=8,
+            **options,
+        )
+
+
+def level(c) -> str:
+    ptx = c.asm["ptx"]
+    if "wgmma.mma_async" not in ptx:
+        return "1"
+    return "2,1" if "wgmma.wait_group.sync.aligned 1" in ptx else "2,0"
+
+
+CASES = [
+    # What is said of: open products, warpgroups, neither; then what is kept.
+    ("0", "0", "0", "2,1"),
+    ("serial", "0", "0", "2,0"),
+    ("refuse", "0", "0", "2,0"),
+    ("8", "0", "0", "2,0"),
+    ("serial", "serial", "0", "1"),
+    ("refuse", "serial", "16", "1"),
+    ("8", "16", "0", "1"),
+    ("8", "16", "32", "2,1"),  # the least of it
+    ("32", "16", "16", "2,0"),  # and the higher level of equals
+    ("serial", "serial", "refuse", "2,1"),
+]
+
+
+@pytest.mark.parametrize("opened,groups,none,want", CASES)
+def test_best_level_is_kept(tmp_path, opened, groups, none, want):
+    c = compiled(tmp_path, {"open": opened, "groups": groups, "none": none})
+    assert level(c) == want
+    said = {"2,1": opened, "2,0": groups, "1": none}[want]
+    assert c.n_spills == (int(said) if said.isdigit() else 0)
+
+
+def test_report_says_why(tmp_path):
+    c = compiled(tmp_path, {"open": "serial", "groups": "8", "none": "0"})
+    assert "level 1, no wgmma: ptxas spills 8 bytes" in str(c.report)
+    c = compiled(tmp_path, {"open": "refuse", "groups": "0", "none": "0"})
+    assert "left open, ptxas refuses the code" in str(c.report)
+
+
+def test_a_level_asked_for_is_not_left(tmp_path):
+    says = {"open": "serial", "groups": "serial", "none": "0"}
+    assert level(compiled(tmp_path, says, hopper="2,0")) == "2,0"
+
+
+def test_code_that_no_level_can_have_is_an_error(tmp_path):
+    says = dict.fromkeys(("open", "groups", "none"), "refuse")
+    with pytest.raises(tegula.errors.PTXASError, match="C7602"):
+        compiled(tmp_path, says)
