@@ -103,7 +103,7 @@ demo: $(VENV)/.with-bench build
 test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) \
 		$(if $(filter 1,$(JAX)),$(VENV)/.with-jax) check \
 		ptxsim $(if $(wildcard csrc/tools/tirc.c),tirc) $(if $(wildcard tests/c/*.c),ctest)
-	@$(VPY) -m pytest -n 2 $(ARGS)
+	@$(VPY) -m pytest -n 2 --dist worksteal $(ARGS)
 
 ptxsim-test: $(VENV)/.with-test check ptxsim
 	@$(VPY) -m pytest -q -n $(JOBS) tests/ptxsim tests/kernels tests/ops_suite tests/frontend \
@@ -139,7 +139,7 @@ sanitize: $(VENV)/.with-test
 	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=$(SAN_LIB)) $$($${CC:-cc} -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 OPENBLAS_NUM_THREADS=1 \
 		PYTHONPATH=$(SAN) PYTHONMALLOC=malloc \
-		$(VPY) -m pytest -n 2 -o pythonpath=$(SAN) --sample=$(SAMPLE) $(ARGS)
+		$(VPY) -m pytest -n 2 --dist worksteal -o pythonpath=$(SAN) --sample=$(SAMPLE) $(ARGS)
 
 bench: $(VENV)/.with-bench build
 	@$(VPY) benchmarks/run.py $(ARGS)
