@@ -13,21 +13,6 @@
 
 #include <stdlib.h>
 
-/* The version of PTX that an architecture came with. */
-static int
-least_version(int sm)
-{
-    static const struct {
-        int sm, version;
-    } rows[] = {{75, 63},  {80, 70},  {86, 71},  {87, 74},  {89, 78}, {90, 80},
-                {100, 86}, {101, 86}, {103, 88}, {120, 87}, {121, 88}};
-    int version = 0;
-    for (size_t i = 0; i < COUNT(rows); i++)
-        if (sm >= rows[i].sm)
-            version = rows[i].version;
-    return version;
-}
-
 /* Option ptx_version: what the text says it is. True: the option is there. */
 static bool
 set_ptx_version(Comp *c, Binary *out)
@@ -36,7 +21,7 @@ set_ptx_version(Comp *c, Binary *out)
     const char *text = option_text(c->option_texts, "ptx_version=", &n);
     if (!text)
         return false;
-    int version = atoi(text), least = least_version(c->opt.target.sm);
+    int version = atoi(text), least = chip_of(c->opt.target.sm)->ptx;
     if (version < least)
         err_at(c, NULL, PTXAS, /* what Triton raises: tuners go on to the next one */
                str_printf(c->arena,

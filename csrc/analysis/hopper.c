@@ -134,9 +134,10 @@ hopper_dot(const Func *f, const Op *dot, DotPlan *p)
 int
 hopper_blocks(const Func *f, int words, int64_t shared)
 {
-    enum { REGISTERS = 64 << 10, SHARED = 228 << 10, RESERVED = 1 << 10, OTHERS = 56 };
+    enum { RESERVED = 1 << 10, OTHERS = 56 };
+    int64_t all = (int64_t)chip_of(f->c->opt.target.sm)->sm_kb << 10;
     int threads = 32 * f->c->opt.num_warps;
-    int64_t by_registers = REGISTERS / ((int64_t)threads * (words + OTHERS)),
-            by_shared = SHARED / (shared + RESERVED);
+    int64_t by_registers = CHIP_REGISTERS / ((int64_t)threads * (words + OTHERS)),
+            by_shared = all / (shared + RESERVED);
     return (int)MAX(MIN(by_registers, by_shared), 1);
 }

@@ -213,6 +213,17 @@ typedef struct Override {
     size_t size;
 } Override;
 
+/* ---- chips.c --------------------------------------------------------------------- */
+typedef struct Chip { /* chips.def says what each column is */
+    int sm;
+    bool has_a;
+    int ptx, block_kb, sm_kb, tensor, simd32, simd16;
+} Chip;
+const Chip *chip_at(int i); /* the rows, then NULL */
+/* The row of sm; the row before where it has none: an emulator may be of any number. */
+const Chip *chip_of(int sm);
+enum { CHIP_REGISTERS = 64 << 10 }; /* of a multiprocessor, on every chip there is */
+
 /* What ptxas has made of this kernel's products by warpgroups, and what was in the code that it
  * saw. compile.c tries again with less of it. */
 typedef struct HopperTrial {

@@ -120,6 +120,18 @@ option_names(PyObject *mod, PyObject *unused)
     return list;
 }
 
+static PyObject *
+chip_row(PyObject *mod, PyObject *sm)
+{
+    (void)mod;
+    long n = PyLong_AsLong(sm);
+    if (n == -1 && PyErr_Occurred())
+        return NULL;
+    const Chip *k = chip_of((int)MIN(MAX(n, 0), INT_MAX));
+    return Py_BuildValue("{sisisisisi}", "sm", k->sm, "shared", k->block_kb << 10,
+                         "tensor", k->tensor, "simd32", k->simd32, "simd16", k->simd16);
+}
+
 static PyMethodDef mod_methods[] = {
     {"hash_bytes", checksum, METH_O,
      "hash_bytes(data)\n--\n\nThe checksum of files in the cache."},
@@ -143,6 +155,8 @@ static PyMethodDef mod_methods[] = {
     {"_cuda_fill_tma", cuda_fill_tma, METH_VARARGS,
      "_cuda_fill_tma(address, swizzle, elem_bytes, elem_type, block, shape, strides,\n"
      "padding)\n--\n\nSee driver.py."},
+    {"_chip", chip_row, METH_O,
+     "_chip(sm)\n--\n\nThe row of csrc/base/chips.def for this chip, or for the one before."},
     {"configure", (PyCFunction)(void (*)(void))configure, METH_VARARGS | METH_KEYWORDS,
      "configure(**knobs)\n--\n\nTells C the knobs; python/tegula/knobs.py calls it."},
     {"_stop_compiles", stop_compiles, METH_NOARGS,

@@ -22,7 +22,6 @@
 #include "passes/passes.h"
 
 enum {
-    REGISTERS = 65536, /* of a multiprocessor, on every chip we know */
     ENOUGH_THREADS = 512,
     ADDRESS_WORDS = 24,
     MANY_WORDS = 192, /* of a thread, from which on ptxas may give up and spill */
@@ -76,7 +75,7 @@ blocks_wanted(const Func *f)
         return 1;
     if (!holds(f->body, is_loop_of_loads) || holds(f->body, is_dot))
         return 0;
-    int64_t fit = REGISTERS / (threads * (2 * words + ADDRESS_WORDS));
+    int64_t fit = CHIP_REGISTERS / (threads * (2 * words + ADDRESS_WORDS));
     return (int)MAX(MIN(fit, ENOUGH_THREADS / threads), 1);
 }
 

@@ -8,6 +8,8 @@ Grid: TypeAlias = Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
 build: str
 llvm: str
 
+def _chip(sm: int, /) -> dict[str, int]:
+    """The row of csrc/base/chips.def for this chip, or for the one before."""
 def _cuda_count_clusters(function: int, shared: int, num_ctas: int, /) -> int:
     """See driver.py."""
 def _cuda_fill_tma(address: int, swizzle: int, elem_bytes: int, elem_type: int, block: Sequence[int], shape: Sequence[int], strides: Sequence[int], padding: int, /) -> bytes:

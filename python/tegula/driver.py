@@ -219,11 +219,6 @@ class CpuDriver(Driver):
         return target_of("cpu")
 
 
-# Bytes of shared memory one program can have, by sm.
-_SHARED = {75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448}
-_SHARED |= {100: 232448, 103: 232448, 120: 101376, 121: 101376}
-
-
 class EmuUtils(Utils):
     """Numbers of the GPU that is emulated."""
 
@@ -234,7 +229,7 @@ class EmuUtils(Utils):
 
     def get_device_properties(self, device_id: int = 0) -> dict[str, int]:
         return {
-            "max_shared_mem": _SHARED.get(self._sm, 101376),
+            "max_shared_mem": _core._chip(self._sm)["shared"],
             "max_num_regs": 65536,
             "multiprocessor_count": 4,
             "warpSize": 32,

@@ -1,6 +1,7 @@
 """What a GPU can do at most: for rooflines. Imported through ``tegula.testing``.
 
-Numbers of operations are NVIDIA's, for dense operands, of one multiprocessor in a clock.
+Numbers of operations are NVIDIA's, for dense operands, of one multiprocessor in a clock:
+csrc/base/chips.def has them.
 """
 
 from __future__ import annotations
@@ -11,13 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-# Multiply and add counted apart, by compute capability: 16-bit operands in tensor cores;
-# 32-bit and 16-bit ones outside of them.
-_TENSOR = {75: 1024, 80: 2048, 86: 1024, 87: 2048, 89: 1024, 90: 4096, 100: 8192}
-_TENSOR |= {103: 8192, 120: 1024, 121: 1024}
-_SIMD = {75: (128, 256), 80: (128, 512), 86: (256, 256), 87: (256, 512), 89: (256, 256)}
-_SIMD |= {90: (256, 512), 100: (256, 512), 103: (256, 512), 120: (256, 256)}
-_SIMD |= {121: (256, 256)}
+from tegula import _core
 
 
 def _properties(device: int | None) -> dict[str, Any]:
@@ -39,14 +34,13 @@ def _name(dtype: Any) -> str:
     return {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}.get(name, name)
 
 
-def _of_machine(table: dict[int, Any], p: dict[str, Any]) -> Any:
-    if p["sm"] not in table:
-        raise ValueError(
-            f"the peak of sm_{p['sm']} is not known"
-            if p["sm"]
-            else "there is no GPU here"
-        )
-    return table[p["sm"]]
+def _of_machine(column: str, p: dict[str, Any]) -> int:
+    if not p["sm"]:
+        raise ValueError("there is no GPU here")
+    chip = _core._chip(p["sm"])
+    if chip["sm"] != p["sm"] or not chip[column]:
+        raise ValueError(f"the peak of sm_{p['sm']} is not known")
+    return chip[column]
 
 
 def get_dram_gbps(device: int | None = None) -> float:
@@ -64,7 +58,7 @@ def get_max_tensorcore_tflops(
 ) -> float:
     """TFLOP/s of the tensor cores for operands of dtype, at clock_rate kHz."""
     p, name = _properties(device), _name(dtype)
-    at_16_bits = _of_machine(_TENSOR, p)
+    at_16_bits = _of_machine("tensor", p)
     if name in ("fp32", "tf32"):
         factor = 0.5
     elif name in ("fp16", "bf16"):
@@ -82,10 +76,10 @@ def get_max_simd_tflops(
 ) -> float:
     """TFLOP/s outside of the tensor cores for fp32, fp16 or bf16, at clock_rate kHz."""
     p, name = _properties(device), _name(dtype)
-    wide, narrow = _of_machine(_SIMD, p)
     if name not in ("fp32", "fp16", "bf16"):
         raise ValueError(f"expected fp32, fp16 or bf16, not {dtype}")
-    ops = p["multiprocessor_count"] * (wide if name == "fp32" else narrow)
+    rate = _of_machine("simd32" if name == "fp32" else "simd16", p)
+    ops = p["multiprocessor_count"] * rate
     return float(ops) * clock_rate * 1e-9
 
 

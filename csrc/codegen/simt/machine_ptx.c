@@ -17,21 +17,13 @@ enum { PTX_KERNEL = 71 }; /* LLVM's calling convention */
 
 /* ---- the kernel's function ------------------------------------------------------------------- */
 
-static const struct {
-    int sm;
-    bool has_a;
-} known_targets[] = {
-    {75, false}, {80, false}, {86, false}, {87, false}, {88, false}, {89, false},
-    {90, true},  {100, true}, {103, true}, {110, true}, {120, true}, {121, true},
-};
-
 static void
 check_target(Ll *l, const Func *f)
 {
     Target t = l->c->opt.target;
-    for (size_t i = 0; i < COUNT(known_targets); i++)
-        if (known_targets[i].sm == t.sm && (known_targets[i].has_a || !t.accelerated))
-            return;
+    const Chip *chip = chip_of(t.sm);
+    if (chip->sm == t.sm && (chip->has_a || !t.accelerated))
+        return;
     char name[32];
     snprintf(name, sizeof name, "sm_%d%s", t.sm, t.accelerated ? "a" : "");
     err_at(l->c, f->loc, TARGET, "code generation", name);
