@@ -225,12 +225,15 @@ combine_op(Fe *f, OpCode code, int n, Val **in, int axis, bool reverse, Combine 
     ir_op(&f->b, OP_YIELD, n, res, 0, NULL);
     f->b = outer;
     drop_unused(body);
+    if (!is_arithmetic(body, body)) { /* for want of what the marks alone look at? */
+        fe_drop_marks(body);
+        drop_unused(body);
+    }
     if (is_arithmetic(body, body)) {
         for (int i = 0; i < n; i++)
             out[i] = result(o, i);
         return;
     }
-    fe_drop_marks(body);
     const char *what = str_printf(f->a, "the combine function of %s()", f->callee);
     memcpy(out, in, (size_t)n * sizeof *out);
     if (code == OP_SCAN)

@@ -307,6 +307,16 @@ need_ints(Fe *f, Operator o, Val *x)
          ty_str(f->a, x->type));
 }
 
+/* Is v the integer 0 everywhere, through what only changes its type and shape? */
+static bool
+is_zero(const Val *v)
+{
+    while (v->def && (v->def->op == OP_CAST || v->def->op == OP_SPLAT))
+        v = arg(v->def, 0);
+    uint64_t bits;
+    return ir_is_const(v, &bits) && !bits;
+}
+
 /* In debug builds: x op y stays within its integer type, which the wider sum tells. */
 static void
 check_overflow(Fe *f, Operator o, OpCode op, Val *x, Val *y)
@@ -316,6 +326,8 @@ check_overflow(Fe *f, Operator o, OpCode op, Val *x, Val *y)
     int bits = elem_info[e].bits;
     if (!opt->debug || !opt->sanitize_overflow || !elem_is_int(e) || bits >= 64 ||
         bits == 1 || f->no_overflow_checks)
+        return;
+    if (o != OPR_Mult && is_zero(y)) /* x + zeros((1,), ..): promotion, not a sum */
         return;
     const Type *t = ty_with_elem(f->c, x->type, E_I64);
     Val *wide = ir_bin(&f->b, op, fe_cast(f, x, E_I64, ROUND_RTNE),

@@ -248,6 +248,25 @@ get_module(PyObject *self, void *closure)
     return v->library ? PyLong_FromVoidPtr(v->library) : Py_NewRef(Py_None);
 }
 
+/* Numbers of the GPUs that this variant was made for, or has run on. */
+static PyObject *
+get_devices(PyObject *self, void *closure)
+{
+    (void)closure;
+    const Compiled *v = (Compiled *)self;
+    uint64_t on = v->prepared;
+    if ((v->key->target >> 8 & 0xff) == kDLCUDA)
+        on |= UINT64_C(1) << (v->key->target & 63);
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && i < 64; i++) {
+        PyObject *n = on >> i & 1 ? PyLong_FromLong(i) : NULL;
+        if (n ? PyList_Append(list, n) : PyErr_Occurred() != NULL)
+            Py_CLEAR(list);
+        Py_XDECREF(n);
+    }
+    return list;
+}
+
 /* The machine code: cubin (or PTX, when the driver assembles), object code on hosts. */
 static PyObject *
 get_kernel(PyObject *self, void *closure)
@@ -395,6 +414,8 @@ static PyGetSetDef compiled_getset[] = {
      "The driver's handle of the code, a CUlibrary, as an int; None until it is loaded.",
      NULL},
     {"kernel", get_kernel, NULL, "the machine code, as bytes", NULL},
+    {"_devices", get_devices, NULL, "list of the GPUs it was made for or has run on",
+     NULL},
     {"_stages", get_stages, NULL, "dict of the stages", NULL},
     {"_facts", get_facts, NULL, "dict of numbers for metadata", NULL},
     {"_params", get_params, NULL,

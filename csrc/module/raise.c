@@ -80,6 +80,24 @@ static const char *const class_name[] = {
     [CLASS_BUG] = "BUG",
 };
 
+/* The calls that inlined the place, the innermost first: a list of (function, file, line,
+ * offset), the last two from 1. New reference, or NULL with an exception. */
+static PyObject *
+callers_of(const Loc *l)
+{
+    PyObject *list = PyList_New(0);
+    for (l = l ? l->caller : NULL; list && l; l = l->caller) {
+        if (l->is_library)
+            continue;
+        PyObject *row = Py_BuildValue("(ssii)", l->func ? l->func : "kernel", l->file,
+                                      l->line, l->col + 1);
+        if (!row || PyList_Append(list, row))
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
 void *
 raise_compile_error(State *st, Comp *c)
 {
@@ -101,15 +119,19 @@ raise_compile_error(State *st, Comp *c)
     if (!errors)
         return NULL;
     const Loc *l = e->loc;
-    PyObject *exc = l ? PyObject_CallMethod(errors, "compile_error", "sss(siii)ssiiz",
+    PyObject *callers = callers_of(l);
+    if (!callers)
+        return Py_DECREF(errors), NULL;
+    PyObject *exc = l ? PyObject_CallMethod(errors, "compile_error", "sss(siiiO)ssiiz",
                                             class_name[info->cls], info->name, text,
                                             l->func ? l->func : "kernel", l->col,
-                                            l->end_line, l->end_col, e->msg, l->file,
-                                            l->line, l->col + 1, e->help)
+                                            l->end_line, l->end_col, callers, e->msg,
+                                            l->file, l->line, l->col + 1, e->help)
                       : PyObject_CallMethod(errors, "compile_error", "sssOsOOOz",
                                             class_name[info->cls], info->name, text,
                                             Py_None, e->msg, Py_None, Py_None, Py_None,
                                             e->help);
+    Py_DECREF(callers);
     Py_DECREF(errors);
     return raise_it(exc);
 }

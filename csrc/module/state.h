@@ -48,7 +48,8 @@ typedef struct State {
     Cuda *cuda;              /* NULL until a launch or an inquiry needs the driver */
     struct Held
         *held; /* capsules of launches that a GPU may still be at: cuda_launch.c */
-    bool lacks_cuda;       /* cuda_if_any looked for one in vain */
+    bool lacks_cuda; /* cuda_if_any looked for one in vain */
+    enum { DRIVER_UNKNOWN, DRIVER_HOST, DRIVER_CUDA } active; /* tegula.driver.active */
     bool warned_of_others; /* files of the cache that others may write: disk.c */
     size_t fail_after; /* tests: which allocation of the next compiles fails; 0: none */
 } State;

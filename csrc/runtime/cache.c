@@ -529,8 +529,9 @@ find_variant(const Call *c, Target target)
 {
     for (int i = c->k->first_variant; i < c->k->n_variants; i++) {
         Compiled *v = c->k->variants[i];
-        int r = same_target(v->bin.target, target) ? call_agrees(c, v->key, v->asked)
-                                                   : 0;
+        int r = same_target(v->bin.target, target)
+                    ? call_agrees(c, v->key, v->asked, TRUTH_BITS)
+                    : 0;
         if (r < 0)
             return NULL;
         if (r &&

@@ -30,6 +30,32 @@ cuda_if_any(State *st)
     return st->cuda;
 }
 
+/* Is driver.active CUDA's? 1, 0, or -1 with an exception. */
+static int
+is_cuda_active(State *st)
+{
+    if (st->active == DRIVER_UNKNOWN) {
+        PyObject *mod = PyImport_ImportModule("tegula.driver");
+        PyObject *r = mod ? PyObject_CallMethod(mod, "is_cuda", NULL) : NULL;
+        int truth = r ? PyObject_IsTrue(r) : -1;
+        Py_XDECREF(mod);
+        Py_XDECREF(r);
+        if (truth < 0)
+            return -1;
+        st->active = truth ? DRIVER_CUDA : DRIVER_HOST;
+    }
+    return st->active == DRIVER_CUDA;
+}
+
+int
+cuda_default_place(State *st, Place *out)
+{
+    int is_cuda = cuda_if_any(st) ? is_cuda_active(st) : 0;
+    *out = is_cuda > 0 ? (Place){kDLCUDA, cuda_current_device(st->cuda)}
+                       : (Place){0, 0};
+    return is_cuda < 0 ? -1 : 0;
+}
+
 int
 cuda_target(State *st, int device, Target *out)
 {

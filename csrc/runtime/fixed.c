@@ -9,7 +9,9 @@
  * numbers take them, where they fit: Inductor compiles with i64 for a size that may grow.
  *
  * More may be true of an argument than what the code was made for: a size of 16 runs where
- * nothing was promised. Less may not.
+ * nothing was promised. Less may not. Which arguments lie in the same memory is no promise of
+ * the caller's: where the code is for others (share.c), the kernel has, or gets, a variant
+ * for these beside it, of the same types, constants, options and target.
  *
  * What was a constant of the compile must be the same constant again. compiled.run(), which is
  * Triton's launcher, does not look at these arguments: programs put placeholders there.
@@ -94,6 +96,7 @@ adapt_node(const Call *from, int i, const Key *key, int j, Call *to)
         have &= want | ~(uint32_t)(ALIGN_FACTS | FACT_EQ1);
     to->code[to->n] = have;
     to->bits[to->n] = bits;
+    to->span[to->n] = from->span[i];
     to->value[to->n++] = from->value[i];
     return true;
 }
@@ -111,6 +114,7 @@ adapt(Call *c, const Key *key, bool any_constants)
         if (any_constants && want >= NODE_NONE && want != NODE_TUPLE) {
             to.code[to.n] = key->code[j];
             to.bits[to.n] = key->bits[j];
+            to.span[to.n] = (Span){0, 0};
             to.value[to.n++] = key->value[j];
         } else if (i_end - i != j_end - j) {
             return false;
@@ -127,7 +131,20 @@ adapt(Call *c, const Key *key, bool any_constants)
     memcpy(c->code, to.code, (size_t)to.n * sizeof *c->code);
     memcpy(c->bits, to.bits, (size_t)to.n * sizeof *c->bits);
     memcpy(c->value, to.value, (size_t)to.n * sizeof *c->value);
+    memcpy(c->span, to.span, (size_t)to.n * sizeof *c->span);
     return true;
+}
+
+/* 1: c is, or can be made, a call of v, as far as v's questions among facts tell; 0; -1 with
+ * an exception. */
+static int
+fits(const Launcher *l, Call *c, unsigned facts)
+{
+    const Compiled *v = l->fixed;
+    int r = call_agrees(c, v->key, v->asked, facts);
+    return r || !adapt(c, v->key, l->any_constants)
+               ? r
+               : call_agrees(c, v->key, v->asked, facts);
 }
 
 Compiled *
@@ -138,9 +155,12 @@ fixed_variant(const Launcher *l, Call *c)
     c->opt =
         v->key->opt; /* chosen with the variant: a launch of it takes arguments only */
     bool is_there = !c->place.type || on_cuda == (v->bin.target.kind == TARGET_CUDA);
-    int r = is_there ? call_agrees(c, v->key, v->asked) : 0;
-    if (is_there && !r && adapt(c, v->key, l->any_constants))
-        r = call_agrees(c, v->key, v->asked);
+    int r = is_there ? fits(l, c, TRUTH_BITS) : 0;
+    if (is_there && !r && (r = fits(l, c, (unsigned)~SHARE_FACTS)) > 0) {
+        c->want = &v->bin.target;
+        call_hash(c);
+        return cache_get(c);
+    }
     if (r > 0)
         return cache_check_writes(c, v) ? NULL : v;
     if (!r)

@@ -94,12 +94,12 @@ call_equals(const Call *c, const Key *key)
 /* ---- keys that are kept ------------------------------------------------------------------ */
 
 int
-call_agrees(const Call *c, const Key *key, const uint16_t *asked)
+call_agrees(const Call *c, const Key *key, const uint16_t *asked, unsigned facts)
 {
     if (key->n != c->n || memcmp(&key->opt, &c->opt, sizeof c->opt))
         return 0;
     for (int i = 0; i < c->n; i++)
-        if ((c->code[i] ^ key->code[i]) & (~(uint32_t)TRUTH_BITS | asked[i]))
+        if ((c->code[i] ^ key->code[i]) & (~(uint32_t)TRUTH_BITS | (asked[i] & facts)))
             return 0;
     int r = 1;
     for (int i = 0; r == 1 && i < c->n; i++)

@@ -158,6 +158,9 @@ call_begin_bound(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
     c->stream = l ? l->stream : NULL;
     if (call_bind(c, args, n_args, kwnames))
         return -1;
+    bool is_anywhere = !c->place.type && !c->want && !(c->opt.flags & OPT_INTERPRET);
+    if (is_anywhere && !(l && l->fixed) && cuda_default_place(k->st, &c->place))
+        return -1;
     call_hash(c);
     return 0;
 }

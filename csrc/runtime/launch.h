@@ -348,9 +348,9 @@ PyObject *call_meta(const Call *c);
 void call_hash(Call *c); /* after binding; fills target and hash */
 /* 1: the same fine key; 0: another; -1: comparing constants raised. */
 int call_equals(const Call *c, const Key *key);
-/* 1: a variant made for key and asked (by node) serves this call, on its target; 0, -1 as
- * above. */
-int call_agrees(const Call *c, const Key *key, const uint16_t *asked);
+/* 1: a variant made for key and asked (by node) serves this call, on its target, as far as
+ * those of its questions tell that are among facts; 0, -1 as above. */
+int call_agrees(const Call *c, const Key *key, const uint16_t *asked, unsigned facts);
 Key *key_new(const Call *c); /* NULL with an exception */
 void key_free(Key *key);
 int key_traverse(Key *key, visitproc visit, void *arg);
@@ -514,6 +514,9 @@ Cuda *cuda_of(State *st);
 Cuda *cuda_if_any(State *st); /* NULL, without an exception: this machine has none */
 /* The target of a CUDA device. 0, or -1 with an exception. */
 int cuda_target(State *st, int device, Target *out);
+/* Where a launch without tensors runs: on the current GPU where tegula.driver.active is CUDA's,
+ * else type 0, no matter where. 0, or -1 with an exception. */
+int cuda_default_place(State *st, Place *out);
 
 /* ---- libraries.c: the users' libraries that a variant has inside ------------------------------------- */
 /* Are the files of stage linked as they were? Sets no exception. */

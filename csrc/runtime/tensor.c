@@ -292,7 +292,8 @@ stream_of(State *st, PyObject *x, int device, void **out)
 }
 
 /* The tensor that set the place has the first word. Where its framework has no current
- * stream (JAX), the next one that has decides: the memory a kernel writes is of that one. */
+ * stream (JAX), the next one that has decides: the memory a kernel writes is of that one.
+ * Without any tensor it is torch's stream, where torch is there. */
 int
 tensor_stream(State *st, const Call *c, void **out)
 {
@@ -303,7 +304,8 @@ tensor_stream(State *st, const Call *c, void **out)
     }
     if (c->api && c->api->current_work_stream)
         return c->api->current_work_stream(kDLCUDA, c->place.index, out) ? -1 : 0;
-    int known = c->tensor ? stream_of(st, c->tensor, c->place.index, out) : 0;
+    int known = c->tensor ? stream_of(st, c->tensor, c->place.index, out)
+                          : torch_stream(c->place.index, out);
     for (int i = 0; i < c->n && !known; i++)
         if (code_kind(c->code[i]) == NODE_POINTER && c->value[i] &&
             c->value[i] != c->tensor)

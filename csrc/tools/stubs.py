@@ -205,6 +205,7 @@ CORE = {
     "CompiledKernel._init_handles": "(self) -> None",
     "CompiledKernel._loosely": "(self, grid: Grid, /) -> Callable[..., Any]",
     "CompiledKernel._params": "list[tuple[int, str, bool]]",
+    "CompiledKernel._devices": "list[int]",
     "CompiledKernel._stages": "dict[str, Any]",
     "CompiledKernel.asm": "Mapping[str, Any]",
     "CompiledKernel.function": "int | None",

@@ -76,6 +76,8 @@ class CompiledKernel:
         """
     _answers: list[tuple[int, int, int]]
     """what was asked of the arguments: (node, asked, truth)"""
+    _devices: list[int]
+    """list of the GPUs it was made for or has run on"""
     _facts: dict[str, Any]
     """dict of numbers for metadata"""
     def _init_handles(self) -> None:

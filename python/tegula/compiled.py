@@ -213,8 +213,20 @@ class DeviceCaches(Forgetful):
     def __init__(self, kernel: Any) -> None:
         super().__init__(kernel)
         for i, v in enumerate(kernel.variants):
-            device = 0 if v.target.startswith("cuda") else v.target
-            self[device][0][v.hash or str(i)] = v
+            for device in self._devices(v):
+                self[device][0][v.hash or str(i)] = v
+
+    @staticmethod
+    def _devices(v: _core.CompiledKernel) -> list[Any]:
+        if not v.target.startswith("cuda"):
+            return [v.target]
+        from tegula import driver
+
+        # Compiled from types, and not launched yet: for the current one.
+        is_there = driver.is_cuda()
+        return v._devices or [
+            driver.__getattr__("active").get_current_device() * is_there
+        ]
 
     def __missing__(self, device: Any) -> Any:
         from tegula import driver

@@ -359,12 +359,20 @@ def set_active(driver: Driver) -> None:
     """Make ``driver.active`` this one."""
     global _active
     _active = driver
+    _core.configure(driver=None)  # launches without tensors ask is_cuda() again
 
 
 def reset_active() -> None:
     """Make ``driver.active`` the default again."""
     global _active
     _active = None
+    _core.configure(driver=None)
+
+
+def is_cuda() -> bool:
+    """Do launches that have no tensor run on a GPU? ``driver.active`` says so."""
+    active = __getattr__("active")
+    return bool(getattr(active, "torch_device", "cuda") == "cuda")
 
 
 set_active_to_default = reset_active

@@ -388,13 +388,14 @@ _CAUSES: dict[str, type[Exception]] = {
 }
 
 
-def _cause(code: str, message: str) -> Exception | None:
-    """For programs that import Triton and look at ``e.__cause__``: the bare error.
+def _cause(exc: CompileError, is_nested: bool) -> Exception | None:
+    """For programs that import Triton and look at ``e.__cause__``: the bare error, or, of a
+    call in the kernel, the error in what it calls.
 
     Others see their line and the text once, and no chain of exceptions around them.
     """
-    kind = _CAUSES.get(code)
-    return kind(message) if kind and _is_for_triton() else None
+    kind = _CAUSES.get(exc.code)
+    return kind(exc.message) if kind else type(exc)(*exc.args) if is_nested else None
 
 
 def _place_in_function(exc: CompileError, function: str) -> str:
@@ -422,21 +423,28 @@ def compile_error(
     fault: str,
     code: str,
     text: str,
-    span: tuple[str, int, int, int] | None,
+    span: tuple[str, int, int, int, list[tuple[str, str, int, int]]] | None,
     *place: Any,
 ) -> CompileError:
     """The exception for a row of errors.def; ``module/raise.c`` calls this.
 
     fault is the row's class (USER, LIMIT, BUG); place is message, filename, lineno,
-    offset, help; span is the function, and the rest of what the caret is drawn from.
+    offset, help; span is the function, the rest of what the caret is drawn from, and the
+    calls that lead there, the innermost first: function, filename, lineno, offset.
     """
     cls = _BY_CODE.get(code) or _BY_FAULT[fault]
     exc = cls(text, code, *place)
-    if span and _is_for_triton():
-        exc = cls(text + _place_in_function(exc, span[0]), code, *place)
-    exc.__cause__ = _cause(code, exc.message)
+    if _is_for_triton():
+        name, callers = (span[0], span[4]) if span else ("", [])
+        inner = cls(text + _place_in_function(exc, name), code, *place)
+        for function, file, line, at in reversed(
+            callers
+        ):  # as Triton: the kernel first
+            text += _place_in_function(cls("", "", "", file, line, at), function)
+        exc = cls(text + _place_in_function(exc, name), code, *place)
+        exc.__cause__ = _cause(inner, bool(callers))
     if span and exc.filename and exc.lineno and exc.lineno > 0:
-        _leave_kernel(exc, exc.filename, (exc.lineno, *span[1:]), span[0])
+        _leave_kernel(exc, exc.filename, (exc.lineno, *span[1:4]), span[0])
     return exc
 
 

@@ -144,3 +144,49 @@ def test_the_constants_may_be_left_out(arrays, kind, pair, f, more):
         c[grid](x, out, **more)
     with pytest.raises(ValueError, match="another variant"):
         c[grid](x, out, 49.5, **more)
+
+
+@tegula.jit
+def total(x, y, z, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(z + i, tl.load(x + i, i < n) + tl.load(y + i, i < n), i < n)
+
+
+TYPES = {"x": "*fp32", "y": "*fp32", "z": "*fp32", "n": "i32", "B": "constexpr"}
+
+
+@pytest.mark.parametrize("how", ["launched", "warmed up", "from types"])
+def test_arguments_may_share_their_memory(how):
+    """A chosen variant takes them as the kernel does, whatever it was compiled for."""
+    x, y, z = (np.arange(40, dtype=np.float32) + i for i in range(3))
+    total.device_caches.clear()
+    c = {
+        "launched": lambda: total[(3,)](x, y, z, 40, 16),
+        "warmed up": lambda: total.warmup(x, y, z, 40, 16, grid=(1,)),
+        "from types": lambda: compile(ASTSource(total, TYPES, {"B": 16}), "cpu"),
+    }[how]()
+    c[(3,)](x, x, z, 40, 16)
+    np.testing.assert_array_equal(z, 2 * x)
+    c[(3,)](x, x[4:], z, 36, 16)
+    np.testing.assert_array_equal(z[:36], x[:36] + x[4:])
+    for again in (
+        lambda x: c[(3,)](x, y, x, 40, 16),
+        lambda x: c[(3,)](x, y, x, 40),
+        lambda x: c.run(3, 1, 1, None, None, None, None, None, None, x, y, x, 40, -1),
+    ):
+        both = x.copy()
+        again(both)
+        np.testing.assert_array_equal(both, x + y)
+    made = len(total.variants)
+    c[(3,)](z, y, z, 40, 16)
+    assert len(total.variants) == made <= 3
+    with pytest.raises(ValueError, match="another variant"):
+        c[(3,)](x, x, z, 40.5, 16)
+
+
+def test_a_variant_for_arguments_that_share_takes_others():
+    x, y, z = (np.arange(40, dtype=np.float32) + i for i in range(3))
+    total.device_caches.clear()
+    c = total[(3,)](z, z, z, 40, 16)
+    c[(3,)](x, y, z, 40, 16)
+    np.testing.assert_array_equal(z, x + y)

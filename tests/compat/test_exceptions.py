@@ -198,6 +198,22 @@ def test_the_cause(kernel: Any, cause: type[Exception], as_triton: None) -> None
     assert str(pickle.loads(pickle.dumps(e.value))) == str(e.value)
 
 
+@triton.jit
+def calls_unknown(x):
+    # The call stands in the third line.
+    unknown(x)
+
+
+def test_the_cause_in_a_call(as_triton: None) -> None:
+    """The error of the kernel is caused by that of the function which it calls."""
+    with pytest.raises(triton.CompilationError) as e:
+        calls_unknown.compile("*fp32", target="cpu")
+    inner = e.value.__cause__
+    assert isinstance(inner, triton.CompilationError) and inner.__cause__ is None
+    assert "at 2:16:" in str(inner) and "at 3:4:" not in str(inner)
+    assert "at 3:4: of calls_unknown()" in str(e.value)
+
+
 def test_no_cause(as_triton: None) -> None:
     with pytest.raises(triton.CompilationError) as e:
         unknown.compile("*fp32", target="cpu")

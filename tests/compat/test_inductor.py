@@ -29,6 +29,18 @@ torch.manual_seed(0)
 x, i = torch.randn(16, 100), torch.randint(0, 16, (5,))
 compiled = torch.compile(functions)
 torch.testing.assert_close(compiled(x, i), functions(x, i))
+
+# Arguments that share their memory, of a variant that was compiled from types.
+def in_place(b):
+    return b.add_(1), b.sum()
+
+def parts(z):
+    return z.real * z.imag, torch.angle(z)
+
+z = torch.randn(50, dtype=torch.complex64)
+for function, given in (in_place, x), (parts, z):
+    found = torch.compile(function)(given.clone())
+    torch.testing.assert_close(found, function(given.clone()))
 from torch._inductor.codecache import PyCodeCache
 text = "".join(open(m.__file__).read() for m in PyCodeCache.modules)
 assert "@triton.jit" in text, "no Triton was made"

@@ -203,6 +203,33 @@ def test_uninstall():
     tegula.compat.uninstall()
 
 
+def test_child_processes(tmp_path):
+    """Of install(), and of uninstall(); children of children, and the spawn method."""
+    script = tmp_path / "script.py"
+    script.write_text("""
+import multiprocessing, os, subprocess, sys
+
+def who(name):
+    import triton.language as tl
+    import triton
+    return name, triton.__tegula_version__, tl.__name__
+
+if __name__ == "__main__":
+    import tegula.compat
+    tegula.compat.install()
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(*pool.apply(who, ("spawned",)))
+    code = "import triton.language as tl; print(tl.__name__)"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {code!r}])"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    tegula.compat.uninstall()
+    assert tegula.compat._CHILDREN not in [*sys.path, *os.environ["PYTHONPATH"].split(":")]
+""")
+    out = run(str(script))
+    spawned = f"spawned {tegula.__version__} tegula.language"
+    assert out.split("\n") == [spawned, "tegula.language", ""]
+
+
 def test_another_triton_is_there():
     code = """
 import sys, types

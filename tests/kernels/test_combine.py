@@ -146,3 +146,36 @@ def test_map(device, rng):
     out = device.poison(64, np.int32)
     map_kernel[(1,)](device.put(x), out, 2, 64)
     assert np.array_equal(device.get(out), x.max() - np.maximum(x, 2))
+
+
+@tegula.jit
+def promoted(x):
+    return x + tl.zeros((1,), tl.int1)
+
+
+@tegula.jit
+def least_of(a, b):
+    smaller = a < b
+    if promoted(a).dtype.is_floating():  # a block, whose type alone is looked at
+        smaller |= a != a
+    return tl.where(smaller, a, b)
+
+
+@tegula.jit
+def least_kernel(x, out, ROWS: tl.constexpr, COLS: tl.constexpr):
+    i, j = tl.arange(0, ROWS), tl.arange(0, COLS)
+    v = tl.load(x + i[:, None] * COLS + j[None, :])
+    tl.store(out + i, tl.reduce(v, 1, least_of))
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+@pytest.mark.parametrize("dtype", [np.int8, np.float32])
+def test_a_block_that_is_asked_for_its_type(dtype, interpret, rng):
+    """Neither checks of overflows nor marks for debuggers count as uses of it."""
+    x = rng.integers(-100, 100, (4, 5)).astype(dtype)
+    out = np.zeros(4, dtype)
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.interpret = interpret
+        options = {} if interpret else {"debug": True, "sanitize_overflow": True}
+        least_kernel[(1,)](x, out, 4, 5, **options)
+    np.testing.assert_array_equal(out, x.min(1))

@@ -19,3 +19,8 @@ def nothing(n):
 def total(x, y, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(y, tl.sum(tl.load(x + i)))
+
+
+@tegula.jit
+def bare():
+    pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cuda_mock
+import pytest
 
 
 def test_first_and_second_launch(tmp_path):
@@ -436,3 +437,49 @@ except ValueError as e:
     streams = [text.partition("stream ")[2].partition(",")[0] for text in launches]
     assert streams == ["0", "0", "0x1", "0x5400"]
     assert error == "argument 'y' is read-only, and copy() writes it"
+
+
+def test_launches_without_tensors_run_on_the_current_gpu(tmp_path):
+    """Tables of addresses, and no argument at all; warmup() by types, for CUDA tensors."""
+    out = cuda_mock.run(
+        """
+from tegula import driver
+K.nothing[(2,)](0x7000)
+K.bare[(1,)]()
+lib.mock_current(0x9999, 11)            # torch.cuda.set_device(1)
+K.nothing[(3,)](0x7000)
+print("\\n".join(s for s in log().split("\\n") if s.startswith("launch")))
+variant, = K.nothing.variants
+for device in 0, 1:
+    assert list(K.nothing.device_caches[device][0].values()) == [variant]
+assert not K.nothing.device_caches[2][0]
+driver.set_active(driver.CpuDriver())
+print(K.bare[(1,)]().target)
+driver.reset_active()
+print(K.bare[(1,)]().target)
+""",
+        tmp_path,
+    )
+    launches = "launch(grid {} 1 1, block 128, shared 0, stream 0, context {})"
+    given = (2, "0x100a"), (1, "0x100a"), (3, "0x9999")
+    assert out.split("\n") == [
+        *(launches.format(*g) for g in given),
+        "cpu",
+        "cuda:sm_90a",
+        "",
+    ]
+
+
+def test_a_warmup_by_types_is_for_the_gpu(tmp_path):
+    pytest.importorskip("torch")
+    out = cuda_mock.run(
+        """
+import torch
+c = K.copy.warmup(torch.float32, torch.float32, 9, 16, grid=(1,))
+c[(1, 1, 1)](Tensor(), Tensor(), 9, 16)
+assert K.copy[(1,)](Tensor(), Tensor(), 9, 16) is c
+print(c.target, log().count("launch("))
+""",
+        tmp_path,
+    )
+    assert out == "cuda:sm_90a 2\n"

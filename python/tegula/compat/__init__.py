@@ -163,14 +163,31 @@ _THREADS = "TORCHINDUCTOR_COMPILE_THREADS"
 
 
 def _compile_here() -> None:
-    """torch.compile has Triton run in processes of its own, which know of no install(), and
-    sends what it makes back as files and pickles. Here the compiler is in the program: it
-    takes milliseconds, without the GIL.
+    """torch.compile has Triton run in processes of its own, and sends what it makes back as
+    files and pickles. Here the compiler is in the program: it takes milliseconds, without
+    the GIL.
     """
     os.environ[_THREADS] = "1"
     config = sys.modules.get("torch._inductor.config")
     if config:
         config.compile_threads = 1  # type: ignore[attr-defined]
+
+
+# Here import triton finds a module that calls install().
+_CHILDREN = os.path.join(os.path.dirname(__file__), "children")
+
+
+def _tell_children(is_on: bool) -> None:
+    """Processes that this one starts, with its environment, know of install()."""
+    given = os.environ.get("PYTHONPATH")
+    paths = [] if given is None else given.split(os.pathsep)
+    paths = [_CHILDREN] * is_on + [p for p in paths if p != _CHILDREN]
+    os.environ.pop("PYTHONPATH", None)
+    if paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    # What multiprocessing spawns gets this list in the place of its own.
+    sys.path[:] = [p for p in sys.path if p != _CHILDREN]
+    sys.path[1:1] = [_CHILDREN] * is_on
 
 
 def is_installed() -> bool:
@@ -179,7 +196,8 @@ def is_installed() -> bool:
 
 
 def install() -> ModuleType:
-    """Make ``import triton`` mean tegula from now on, in this process.
+    """Make ``import triton`` mean tegula from now on, in this process and in those it
+    starts, by the variable PYTHONPATH, which ``python -I`` ignores.
 
     torch.compile then compiles kernels in this process, too, as if
     ``TORCHINDUCTOR_COMPILE_THREADS=1`` had been set.
@@ -207,6 +225,7 @@ def install() -> ModuleType:
     sys.meta_path.insert(0, _FINDER)
     sys.modules["triton"] = module
     _compile_here()
+    _tell_children(True)
     return module
 
 
@@ -217,3 +236,4 @@ def uninstall() -> None:
     sys.meta_path.remove(_FINDER)
     for name in [m for m in sys.modules if m == "triton" or m.startswith("triton.")]:
         del sys.modules[name]
+    _tell_children(False)
