@@ -29,6 +29,7 @@ def message(path: Path) -> str:
     return text if named else f"{type(e.value).__name__}: {text}"
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # the error is what is tested
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_message(path: Path, pytestconfig: pytest.Config) -> None:
     text = path.read_text()
