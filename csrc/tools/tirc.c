@@ -1,7 +1,7 @@
 /* tirc: the compiler without Python. Tile IR in, named passes, tile IR out.
  *
  *     tirc fold,cse kernel.tir            what the passes make of it, on stdout
- *     tirc -t cuda:80 -w 8 settle_layouts 07-licm.tir
+ *     tirc -t cuda:80 -w 8 assign_layouts 07-licm.tir
  *     tirc verify -                       reads stdin; the text as tirc prints it
  *     tirc interp kernel.tir              runs it, see below
  *     tirc --random 42 print              a random kernel with its ARG lines

@@ -3,6 +3,10 @@
  * machine_ptx answers with intrinsics and inline assembly, machine_emu with calls into
  * runtime/emu. Words are i32; wider elements travel as several words. `pred` is an i1 or
  * NULL for "always". All threads of a warp (block) reach shuffles (barriers) together.
+ *
+ * A slot builds code at the builder's place, l->b, and may add basic blocks; the builder then
+ * stands where the code goes on. A slot is filled by every machine unless "NULL:" in its
+ * comment says what the lowering does without it. PORTING.md is the guide for a new machine.
  */
 #ifndef TEGULA_MACHINE_H
 #define TEGULA_MACHINE_H
@@ -12,10 +16,10 @@
 #include "layout/mma.h"
 
 typedef struct Access { /* one load, store or atomic of one thread */
-    Lv ptr;             /* global */
-    int bytes;          /* of the whole vector: 1..16, a power of two */
-    int align;          /* bytes known */
-    Lv pred;
+    Lv ptr;             /* global: of type l->gptr */
+    int bytes;          /* of the whole vector: 1..max_vec_bytes, a power of two */
+    int align;          /* bytes known, at least 1 */
+    Lv pred;            /* memory is not touched where it is false; NULL: always */
     Lv count; /* of an async_copy: bytes (i32) to read, the rest are 0; NULL: all */
     int cache, evict; /* CACHE_*, EVICT_* */
     bool is_volatile;
@@ -34,32 +38,39 @@ typedef struct Wgmma {
 } Wgmma;
 
 typedef struct Machine {
-    const char *name;
-    int max_vec_bytes;
-    /* Creates l->fn with the ABI of the machine and fills params[i] with the register form. */
+    const char *name;  /* in errors that say what a target lacks */
+    int max_vec_bytes; /* the widest access to global memory */
+    /* Creates l->fn with the ABI of the machine and fills params[i] with the register form;
+     * raises for a chip it has no code for. What it needs later lies in l->machine_data. */
     void (*begin)(Ll *l, const Func *f, Lv *params);
+    /* Ends l->fn; shared_bytes are what the passes placed, and what a launch provides. */
     void (*end)(Ll *l, const Func *f, int shared_bytes);
-    Lv (*thread_id)(Ll *l); /* i32 in the program, from 0 */
-    Lv (*program_id)(Ll *l, int axis);
-    Lv (*num_programs)(Ll *l, int axis);
+    Lv (*thread_id)(Ll *l);              /* i32 in the program, from 0 */
+    Lv (*program_id)(Ll *l, int axis);   /* i32; axis is 0, 1 or 2 */
+    Lv (*num_programs)(Ll *l, int axis); /* i32, at least 1 */
+    /* All threads of the block wait for each other, and see each other's writes. */
     void (*barrier)(Ll *l, const Loc *loc);
+    /* The same among the 32 threads of the warp. */
     void (*warp_sync)(Ll *l, const Loc *loc);
+    /* An i32 of another lane: lane ^ mask; `lane`, an i32 from 0 to 31; lane - delta. */
     Lv (*shuffle_xor)(Ll *l, Lv word, int mask);
     Lv (*shuffle_idx)(Ll *l, Lv word, Lv lane);
     Lv (*shuffle_up)(Ll *l, Lv word, int delta); /* own value where lane < delta */
-    Lv (*ballot)(Ll *l, Lv bit);
+    Lv (*ballot)(Ll *l, Lv bit);                 /* i32: bit i is the i1 of lane i */
     /* A program on the blocks of a cluster (l->log2_ctas > 0): thread_id counts the threads of all
      * of them, shared memory and barrier are each block's own. Site i is one exchange, done
      * once: every warp sends words to every block (rank), and once bytes[i] have come,
      * cluster_wait returns. open comes first, before any other code; where others use the
-     * cluster's barrier it leaves that to them (is_shared). */
+     * cluster's barrier it leaves that to them (is_shared). The mbarriers are 8 bytes each,
+     * side by side from shared_at. NULL, all three: analysis/cluster.c must not choose
+     * clusters for the target. */
     void (*cluster_open)(Ll *l, int n_sites, const int *bytes, int shared_at,
                          bool is_shared);
     void (*cluster_send)(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred,
                          const Loc *loc);
     void (*cluster_wait)(Ll *l, int site, const Loc *loc);
     /* Global memory. Values are <n x i8/i16/i32/i64> or scalars of ll_mem form; `other` is
-     * what a false pred gives. */
+     * what a false pred gives, NULL only where pred is NULL. */
     Lv (*load)(Ll *l, const Access *a, Lt type, Lv other);
     void (*store)(Ll *l, const Access *a, Lv value);
     /* Elements one atomic takes at most, as log2. `value` is one (ll_elem) or, packed,
@@ -78,17 +89,20 @@ typedef struct Machine {
                             const Loc *loc); /* i32 */
     /* cp.async of a->bytes (4, 8 or 16) to a shared offset; zeros where a->pred is false,
      * and behind a->count.
-     * wait(n): all but the newest n committed groups of this thread have landed. */
+     * wait(n): all but the newest n committed groups of this thread have landed. Where
+     * has_async is false, the passes make no such copies; the other three may be NULL then. */
     bool (*has_async)(Ll *l);
     void (*async_copy)(Ll *l, Lv offset, const Access *a);
     void (*async_commit)(Ll *l);
     void (*async_wait)(Ll *l, int pending);
-    /* d += a * b on one warp; regs in place. false: this target lacks the kind. */
+    /* d += a * b on one warp; regs in place, dealt to lanes as PTX's mma.sync deals them
+     * (layout/mma.h). false: this target lacks the kind, and analysis/dot.c may not choose it. */
     bool (*has_mma)(Ll *l, MmaKind k);
     void (*mma)(Ll *l, MmaKind k, Lv *d, Lv *a, Lv *b);
     /* Products of a warpgroup (sm_90a). a: four words, or NULL. fence_async: the thread's writes
      * to shared memory so far are there for the tensor cores, once all have met. wait: all but
-     * the newest `pending` groups are through; d is theirs, kept is what they read. */
+     * the newest `pending` groups are through; d is theirs, kept is what they read. NULL, all
+     * five: analysis/hopper.c does not choose warpgroups for the target. */
     void (*wgmma)(Ll *l, const Wgmma *w, Lv *d, Lv *a);
     void (*wgmma_fence)(Ll *l);
     void (*wgmma_commit)(Ll *l);
@@ -101,20 +115,22 @@ typedef struct Machine {
         Ll *l,
         Lv x); /* x, i32 or global pointer, unknown to the optimiser; may be NULL */
     Lv (*round_tf32)(Ll *l, Lv x); /* float to nearest, ties away; NULL: bit tricks */
-    void (*ldmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *out,
-                     const Loc *loc); /* n = 1, 2, 4 words */
+    /* 8 x 8 matrices of 16 bits, n = 1, 2 or 4 of them, as PTX's instructions of these names
+     * deal them to lanes; offset is the lane's row. stmatrix, NULL: has_stmatrix
+     * (analysis/target.c) is false of the target. */
+    void (*ldmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);
     void (*stmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc);
     void (*poll)(Ll *l); /* at each turn of a `while`; may be NULL */
-    /* Stop the kernel where cond is true, with text; print one element. */
+    /* Stops the kernel where cond (i1) is true, with text and the place. */
     void (*trap_if)(Ll *l, Lv cond, const char *text, const Loc *loc);
-    /* flat_index (i32) is the element's row-major position in operand's shape; operand -1:
-     * the text alone. */
+    /* Prints one element. flat_index (i32) is its row-major position in operand's shape;
+     * operand -1: the text alone. */
     void (*print)(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);
     /* o on n elements of this thread, as integers of their width: from[i] of operand i, to[i]
      * of result i. mask: which are on; NULL: all. Absent: the text itself is put into the
      * code. */
     void (*assembly)(Ll *l, const Op *o, int n, Lv *const *from, Lv *mask, Lv **to);
-    const ScalarOps *ops;
+    const ScalarOps *ops; /* codegen.h: elementwise code's questions */
 } Machine;
 
 extern const Machine machine_ptx, machine_emu;
