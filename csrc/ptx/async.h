@@ -27,5 +27,14 @@ uint64_t atomic_combined(int op, Type t, uint64_t old, uint64_t b);
 /* ---- bulk.c ---------------------------------------------------------------------- */
 void dec_bulk(Dec *d);         /* cp.async.bulk, cp.reduce.async.bulk */
 void dec_arrive_later(Dec *d); /* cp.async.mbarrier.arrive */
+/* The next of the two spaces in a copy's name. */
+Space bulk_space(Dec *d);
+/* b is on its way, or lands at once where the owner keeps none. */
+void bulk_issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b);
+/* The same byte in another block of the cluster. */
+uint64_t bulk_in_block(uint64_t address, int rank);
+
+/* ---- tmap.c ---------------------------------------------------------------------- */
+void dec_tensor_copy(Dec *d, bool is_reduction);
 
 #endif

@@ -5,8 +5,7 @@
  *
  * What an instruction asks for becomes a PtxBulk of plain pointers, all of it checked; whoever
  * owns the lanes lets it land (ptx_bulk_land) when it must have landed. To several blocks it is
- * one for each. Copies of tensors (.tensor) need a descriptor that the driver writes: they are
- * refused.
+ * one for each. Copies of tiles (.tensor) are made of them: tmap.c.
  */
 #include "ptx/async.h"
 #include "ptx/lanes.h"
@@ -74,8 +73,8 @@ range(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t 
     return first;
 }
 
-static void
-issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b)
+void
+bulk_issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b)
 {
     if (b->bar && w->owner->order)
         w->owner->order(w, b->bar, false);
@@ -88,9 +87,8 @@ issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b)
         lanes_fault(w, i, lane, "%s", why);
 }
 
-/* The same byte in a block of the cluster. */
-static uint64_t
-in_block(uint64_t address, int rank)
+uint64_t
+bulk_in_block(uint64_t address, int rank)
 {
     return (address & ((1u << CLUSTER_SHIFT) - 1)) | (uint64_t)(rank + 1)
                                                          << CLUSTER_SHIFT;
@@ -108,7 +106,7 @@ to_place(Lanes *w, const Ins *i, int lane, PtxBulk *b, Place at)
     b->state = f->to == SPACE_GLOBAL ? NULL : lanes_states(w, f->to, at.to);
     if (f->tells)
         b->bar = mbarrier_at(w, i, lane, SPACE_CLUSTER, at.bar);
-    issue(w, i, lane, b);
+    bulk_issue(w, i, lane, b);
 }
 
 static void
@@ -140,7 +138,8 @@ bulk_copy(Lanes *w, const Ins *i, uint32_t m)
         for (int rank = 0; f->to_many && rank < 16; rank++)
             if (mask[l] >> rank & 1)
                 to_place(w, i, l, &b,
-                         (Place){in_block(at.to, rank), in_block(at.bar, rank)});
+                         (Place){bulk_in_block(at.to, rank),
+                                 bulk_in_block(at.bar, rank)});
     }
 }
 
@@ -168,9 +167,8 @@ nothing(Lanes *w, const Ins *i, uint32_t m)
 
 /* ---- rows ------------------------------------------------------------------------ */
 
-/* Two spaces, in the order of the text. */
-static Space
-dec_next_space(Dec *d)
+Space
+bulk_space(Dec *d)
 {
     static const struct {
         const char *word;
@@ -207,8 +205,8 @@ dec_bulk_copy(Dec *d, bool is_reduction)
     Form *f = dec_more(d, sizeof *f);
     Ins *i = d->ins;
     const Sym *sym;
-    f->to = dec_next_space(d);
-    f->from = dec_next_space(d);
+    f->to = bulk_space(d);
+    f->from = bulk_space(d);
     f->tells = dec_has(d, "mbarrier::complete_tx::bytes");
     f->to_many = f->tells && dec_has(d, "multicast::cluster");
     bool policy = dec_has(d, "L2::cache_hint"), in_group = dec_has(d, "bulk_group");
@@ -240,10 +238,12 @@ dec_bulk(Dec *d)
     Ins *i = d->ins;
     if (is_reduction && !dec_has(d, "bulk"))
         dec_fail(d, "no such form");
-    if (dec_has(d, "tensor"))
-        dec_unknown(d, "copies of tensors are not simulated");
     if (dec_sm(d) < 90)
         dec_fail(d, "from sm_90 on");
+    if (dec_has(d, "tensor")) {
+        dec_tensor_copy(d, is_reduction);
+        return;
+    }
     if (dec_has(d, "commit_group")) {
         i->run = commit_bulk;
     } else if (dec_has(d, "wait_group")) {

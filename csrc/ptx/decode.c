@@ -87,6 +87,12 @@ dec_in_kernel(const Dec *d)
     return d->p->func->is_entry;
 }
 
+bool
+dec_in_module(const Dec *d)
+{
+    return d->p->mod->version;
+}
+
 int
 dec_sm(const Dec *d)
 {

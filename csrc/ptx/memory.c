@@ -22,6 +22,10 @@ lanes_space(Space space, uint64_t *address)
         *address &= ~GENERIC_LOCAL;
         return SPACE_LOCAL;
     }
+    if (*address & GENERIC_PARAM) {
+        *address &= ~GENERIC_PARAM;
+        return SPACE_PARAM;
+    }
     return SPACE_GLOBAL;
 }
 
@@ -142,6 +146,7 @@ cvta(Lanes *w, const Ins *i, uint32_t m)
     uint64_t bit = i->space == SPACE_SHARED || i->space == SPACE_CLUSTER
                        ? GENERIC_SHARED
                    : i->space == SPACE_LOCAL ? GENERIC_LOCAL
+                   : i->space == SPACE_PARAM ? GENERIC_PARAM
                                              : 0;
     lanes_get(w, i->in[0], a);
     for (int l = 0; l < LANES; l++)
@@ -310,7 +315,7 @@ dec_cvta(Dec *d)
     d->ins->flags = dec_has(d, "to");
     d->ins->space = (uint8_t)dec_space(d);
     int bytes = type_info[dec_type(d)].bytes;
-    if (bytes != 8 || d->ins->space == SPACE_PARAM)
+    if (bytes != 8)
         dec_fail(d, "no such form");
     dec_out(d, 0, bytes);
     dec_in(d, 1, bytes);

@@ -90,6 +90,7 @@ typedef enum Space {
 /* Generic addresses: global ones are the host's, the others have one of these bits. */
 #define GENERIC_SHARED (UINT64_C(1) << 62)
 #define GENERIC_LOCAL (UINT64_C(1) << 61)
+#define GENERIC_PARAM (UINT64_C(1) << 60)
 enum { SHARED_BASE = 1024, CLUSTER_SHIFT = 24 };
 
 /* ---- code ------------------------------------------------------------------------ */
@@ -202,7 +203,7 @@ typedef struct Func {
 
 typedef struct Module {
     Pool *pool;
-    int version, sm; /* 87 is 8.7; 80 is sm_80 */
+    int version, sm; /* 87 is 8.7; 0: of assembly; 80 is sm_80 */
     bool is_accelerated;
     Names *names;
     Func **funcs;
@@ -281,6 +282,7 @@ void dec_take_hints(Dec *d); /* caches, orders, scopes */
 void dec_st(Dec *d);
 int dec_sm(const Dec *d);
 bool dec_in_kernel(const Dec *d);
+bool dec_in_module(const Dec *d); /* false: in assembly of a kernel's author */
 
 typedef void Decode(Dec *d);
 typedef struct OpRow {

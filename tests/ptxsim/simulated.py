@@ -145,15 +145,17 @@ class Fault(Exception):
 
 def launch(
     ptx: str,
-    *arrays: np.ndarray,
+    *arrays: np.ndarray | Tensor,
     target: str = "sm_90a",
     grid: int = 1,
     block: int = 32,
     shared: int = 0,
+    maps: tuple[Any, ...] = (),
 ) -> list[np.ndarray]:
-    """The kernel of a module over copies of the arrays, which are given back."""
+    """The kernel of a module over copies of the arrays, which are given back; tensors are
+    taken as they are. maps: the parameters behind them, as tensor_map makes them."""
     lib = library()
-    there = [put(a, target) for a in arrays]
+    there = [a if isinstance(a, Tensor) else put(a, target) for a in arrays]
 
     def check(e: int) -> None:
         if e:
@@ -168,13 +170,48 @@ def launch(
     context = ctypes.c_void_p(0x1000 + DEVICES[target])
     lib.cuCtxSetCurrent(context)
     values = [ctypes.c_uint64(t.data_ptr()) for t in there]
-    params = (ctypes.c_void_p * (len(values) + 1))(*map(ctypes.addressof, values))
+    addresses = [*map(ctypes.addressof, values), *map(ctypes.addressof, maps)]
+    params = (ctypes.c_void_p * (len(addresses) + 1))(*addresses)
     config = Config((grid, 1, 1), (block, 1, 1), shared)
     try:
         check(lib.cuLaunchKernelEx(ctypes.byref(config), kernel, params, None))
     finally:
         lib.cuLibraryUnload(module)
     return [t.numpy() for t in there]
+
+
+def tensor_map(
+    data_type: int,
+    x: Tensor,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    box: tuple[int, ...],
+    swizzle: int = 0,
+    fill: int = 0,
+    address: int = 0,
+) -> Any:
+    """cuTensorMapEncodeTiled; the innermost dim first, strides in bytes and of the outer
+    dims. A Fault where the driver refuses."""
+    lib = library()
+    n = len(sizes)
+    made = (ctypes.c_uint8 * 128)()
+    e = lib.cuTensorMapEncodeTiled(
+        made,
+        data_type,
+        n,
+        ctypes.c_void_p(address or x.data_ptr()),
+        (ctypes.c_uint64 * n)(*sizes),
+        (ctypes.c_uint64 * n)(*strides),
+        (ctypes.c_uint32 * n)(*box),
+        (ctypes.c_uint32 * n)(*(1,) * n),
+        0,
+        swizzle,
+        0,
+        fill,
+    )
+    if e:
+        raise Fault(e, lib.ptxsim_error().decode())
+    return made
 
 
 HEAD = """
@@ -190,10 +227,12 @@ HEAD = """
 """
 
 
-def kernel(body: str, n_params: int, target: str = "sm_90a") -> str:
-    """A module around body: %t is the thread, %p0, %p1, .. the arrays."""
-    params = ", ".join(f".param .u64 p{i}" for i in range(n_params))
-    head = HEAD.format(target=target, params=params)
+def kernel(body: str, n_params: int, target: str = "sm_90a", n_maps: int = 0) -> str:
+    """A module around body: %t is the thread, %p0, %p1, .. the arrays, m0, m1, .. tensor
+    maps."""
+    params = [f".param .u64 p{i}" for i in range(n_params)]
+    params += [f".param .align 64 .b8 m{i}[128]" for i in range(n_maps)]
+    head = HEAD.format(target=target, params=", ".join(params))
     loads = "".join(f"    ld.param.u64 %p{i}, [p{i}];\n" for i in range(n_params))
     return f"{head}{loads}{body}\n    ret;\n}}\n"
 

@@ -6,6 +6,7 @@
  * number a GPU would give; cuGetErrorString says where it was, and unlike a GPU's
  * the context lives on.
  */
+#include "ptx/tmap.h"
 #include "tools/ptxsim/count.h"
 
 #include <cuda.h>
@@ -417,11 +418,11 @@ cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t ra
                        CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
                        CUtensorMapFloatOOBfill fill)
 {
-    (void)map, (void)type, (void)rank, (void)address, (void)sides, (void)strides;
-    (void)box, (void)steps, (void)interleave, (void)swizzle, (void)promotion,
-        (void)fill;
-    return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                  "tensor maps of the host are not simulated");
+    (void)promotion;
+    const char *why = tmap_encode((Tmap *)map, (int)type, (int)rank, address, sides,
+                                  strides, box, steps, (int)interleave, (int)swizzle,
+                                  (int)fill);
+    return why ? refuse(CUDA_ERROR_INVALID_VALUE, why) : CUDA_SUCCESS;
 }
 
 /* ---- launches -------------------------------------------------------------------- */
