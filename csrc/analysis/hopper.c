@@ -104,27 +104,73 @@ is_loaded(const Val *v)
     return false;
 }
 
+/* Do elements that are one behind the other in memory differ along `dim` of v? True also of
+ * what no load gave: assign_layouts stores it as it must be. */
+static bool
+runs_along(FactTable *t, const Val *v, int dim)
+{
+    for (int i = 0; v->def && i < MAX_STEPS; i++) {
+        const Op *o = v->def;
+        if (o->op == OP_LOAD)
+            return facts_fastest_dim(t, o) == dim;
+        if (o->op != OP_TRANS && o->op != OP_CONVERT)
+            return true;
+        if (o->op == OP_TRANS)
+            dim = 1 - dim; /* of two */
+        v = arg(o, 0);
+    }
+    return false;
+}
+
+/* Operands of 16 bits may lie either way; all others must run along K. */
+static bool
+lie_right(const Func *f, const Op *dot, bool is_a_regs)
+{
+    enum { M, K, N = 1 };
+    if (elem_info[arg(dot, 0)->type->elem].bytes == 2)
+        return true;
+    FactTable *t = facts_new(f);
+    return (is_a_regs || runs_along(t, arg(dot, 0), K)) &&
+           runs_along(t, arg(dot, 1), 1 - N);
+}
+
+static const char *
+refused_types(const Op *dot)
+{
+    const Type *a = arg(dot, 0)->type, *acc = result(dot, 0)->type;
+    bool is_tf32 = a->elem == E_F32 && ir_attr(dot, ATTR_PRECISION) == PREC_TF32;
+    if (acc->rank == 2 && acc->elem == E_F32 &&
+        (is_tf32 || a->elem == E_F16 || a->elem == E_BF16))
+        return NULL;
+    return "wgmma is for f16, bf16 and tf32 summed as f32";
+}
+
 const char *
 hopper_dot(const Func *f, const Op *dot, DotPlan *p)
 {
     const Type *a = arg(dot, 0)->type, *acc = result(dot, 0)->type;
-    if (acc->rank != 2 || acc->elem != E_F32 || (a->elem != E_F16 && a->elem != E_BF16))
-        return "wgmma is for f16 and bf16 summed as f32";
+    const char *why = refused_types(dot);
+    if (why)
+        return why;
+    int bytes = elem_info[a->elem].bytes;
     HopperPlan plan = hopper_plan(f);
     if (plan.level < 2)
         return plan.why_not ? plan.why_not : "";
     int warps = log2_of(f->c->opt.num_warps), m = log2_of(acc->shape[0]),
         n = log2_of(acc->shape[1]), k = log2_of(a->shape[1]);
     int warps_m = MIN(warps, m - 4), warps_n = warps - warps_m;
-    if (warps_m < GROUP || n - warps_n < 4 || k < 4)
-        return "a warpgroup's share is 64 x 16 x 16 at least";
+    if (warps_m < GROUP || n - warps_n < 4 || bytes << k < 32)
+        return "a warpgroup's share is 64 x 16 at least, and 32 bytes of K";
     if (1 << MAX(m + n - warps - LANE_BITS, 0) > MAX_ACC)
         return "the accumulators leave no registers";
-    if (acc->layout && !arg(dot, 1)->type->slots) /* it was settled, before a cast */
-        return "wgmma is for f16 and bf16 summed as f32";
+    bool is_a_regs = !a->slots && !is_loaded(arg(dot, 0)),
+         is_settled = acc->layout; /* by assign_layouts, before a cast of float8 */
+    if (is_settled ? !arg(dot, 1)->type->slots : !lie_right(f, dot, is_a_regs))
+        return bytes == 2 ? "wgmma is for f16, bf16 and tf32 summed as f32"
+                          : "wgmma takes 32-bit operands that run along K in memory";
     p->is_wgmma = true;
-    p->kw = 2;
-    p->is_a_regs = !a->slots && !is_loaded(arg(dot, 0));
+    p->kw = 4 / bytes;
+    p->is_a_regs = is_a_regs;
     p->log2_warps_m = warps_m;
     p->log2_warps_n = warps_n;
     return NULL;

@@ -288,9 +288,10 @@ share_operand(Assign *s, Op *o, int i)
     uint8_t shape[MAX_RANK];
     ty_log2_shape(v->type, shape);
     int bytes = elem_info[v->type->elem].bytes;
-    const Type *t = ty_smem(s->c, v->type, 1,
-                            layout_swizzled(s->c, 2, shape, longest_run(s, v),
-                                            log2_of(bytes), 0, 0));
+    int fastest = bytes == 2 ? longest_run(s, v) : 1 - i; /* else along K alone */
+    const Type *t =
+        ty_smem(s->c, v->type, 1,
+                layout_swizzled(s->c, 2, shape, fastest, log2_of(bytes), 0, 0));
     Val *shared = map_get(&s->made, &(MadeKey){v, t->layout}, sizeof(MadeKey));
     if (!shared) {
         Build b = behind(s, v);

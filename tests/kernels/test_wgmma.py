@@ -64,13 +64,25 @@ def two_products(a_ptr, b_ptr, c_ptr, n, BM: tl.constexpr, BN: tl.constexpr):
     tl.store(c_ptr + m[:, None] * 64 + k[None, :], acc)
 
 
-def whole_numbers(seed: int, *shape: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float16)
+@tegula.jit
+def scaled_product(a_ptr, b_ptr, c_ptr, K, BK: tl.constexpr):
+    """(A / 2) @ B, of 64 columns and 64 rows; A / 2 is computed, and B runs along K."""
+    m, k = tl.arange(0, 64), tl.arange(0, BK)
+    acc = tl.zeros((64, 64), dtype=tl.float32)
+    for k0 in range(0, K, BK):
+        a = tl.load(a_ptr + m[:, None] * K + k0 + k[None, :])
+        b = tl.load(b_ptr + m[None, :] * K + k0 + k[:, None])
+        acc = tl.dot(a * 0.5, b, acc)
+    tl.store(c_ptr + m[:, None] * 64 + m[None, :], acc)
 
 
-def run_matmul(sides, block, turned=(0, 0), **options):
+def whole_numbers(seed: int, *shape: int, dtype=np.float16) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
+
+
+def run_matmul(sides, block, turned=(0, 0), dtype=np.float16, **options):
     (m, n, k), (bm, bn, bk) = sides, block
-    a, b = whole_numbers(1, m, k), whole_numbers(2, k, n)
+    a, b = whole_numbers(1, m, k, dtype=dtype), whole_numbers(2, k, n, dtype=dtype)
     lie = [
         np.ascontiguousarray(x.T) if t else x
         for x, t in zip((a, b), turned, strict=True)
@@ -116,6 +128,48 @@ def test_shares(block, warps, instruction):
     assert f"wgmma.mma_async.sync.aligned.{instruction}." in c.asm["ptx"]
 
 
+@pytest.mark.parametrize("hopper", ["2,0", "2,1"])
+def test_tf32_along_k(hopper):
+    c = run_matmul(
+        (100, 72, 96), (64, 64, 32), (0, 1), np.float32, num_warps=4, hopper=hopper
+    )
+    assert "m64n64k8.f32.tf32.tf32" in c.asm["ptx"]
+    assert "mma.sync" not in c.asm["ptx"]
+
+
+@pytest.mark.parametrize(
+    ("block", "warps", "instruction"),
+    [
+        ((128, 128, 32), 8, "m64n128k8"),
+        ((64, 256, 16), 8, "m64n128k8"),
+        ((256, 64, 32), 4, "m64n64k8"),
+        ((64, 16, 64), 4, "m64n16k8"),
+        ((64, 32, 8), 4, "m64n32k8"),
+    ],
+)
+def test_shares_of_tf32(block, warps, instruction):
+    sides = (block[0], block[1] - 8, 2 * block[2] + 8)
+    c = run_matmul(sides, block, (0, 1), np.float32, num_warps=warps, num_stages=3)
+    assert f"wgmma.mma_async.sync.aligned.{instruction}." in c.asm["ptx"]
+
+
+@pytest.mark.parametrize("turned", [(0, 0), (1, 1), (1, 0)])
+def test_tf32_that_runs_along_other_sides_is_for_mma(turned):
+    c = run_matmul((100, 72, 96), (64, 64, 32), turned, np.float32, num_warps=4)
+    assert "wgmma" not in c.asm["ptx"]
+    assert "level 1, no wgmma: wgmma takes 32-bit operands that run along K" in c.report
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_computed_in_a_loop(dtype):
+    a, b = whole_numbers(5, 64, 96, dtype=dtype), whole_numbers(6, 64, 96, dtype=dtype)
+    there = [simulated.put(x, TARGET) for x in (a, b, np.zeros((64, 64), np.float32))]
+    c = scaled_product[(1,)](*there, 96, BK=32, num_warps=4)
+    want = a.astype(np.float32) * 0.5 @ b.astype(np.float32).T
+    np.testing.assert_array_equal(there[2].numpy(), want)
+    assert "wgmma.mma_async" in c.asm["ptx"]
+
+
 @pytest.mark.parametrize("warps", [4, 8])
 def test_a_in_registers(warps):
     a, b = whole_numbers(3, 64, 64), whole_numbers(4, 64, 128)
@@ -138,7 +192,7 @@ def test_no_turn_of_the_loop():
         ({"num_warps": 2}, "a warpgroup is 4 warps"),
         ({"num_warps": 4, "hopper": "1"}, "hopper=1"),
         ({"num_warps": 4, "debug": True}, "one wgmma at a time"),
-        ({"num_warps": 8, "BM": 32}, "64 x 16 x 16"),
+        ({"num_warps": 8, "BM": 32}, "64 x 16 at least"),
         ({"num_warps": 4, "BM": 128, "BN": 256}, "leave no registers"),
     ],
 )

@@ -27,13 +27,14 @@ descriptor(Ll *l, const WgmmaOperand *w, Lv first, int offset)
 void
 ptx_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv *a)
 {
-    const char *type = w->elem == E_BF16 ? "bf16" : "f16";
+    bool is_tf32 = w->elem == E_F32; /* no transposition: both run along K */
+    const char *type = w->elem == E_BF16 ? "bf16" : is_tf32 ? "tf32" : "f16";
     int n = w->columns / 2;
     Asm x = asm_new(l);
     for (int i = 0; i < n; i++)
         asm_out(&x, l->f32);
-    asm_text(&x, "wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s ", w->columns, type,
-             type);
+    asm_text(&x, "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s ", w->columns,
+             is_tf32 ? 8 : 16, type, type);
     asm_vector(&x, 0, n);
     /* LLVM numbers what is tied as operands of its own, behind the others. */
     if (a) {
@@ -48,9 +49,11 @@ ptx_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv *a)
     }
     asm_text(&x, ", $%d, %d, 1, 1",
              asm_in(&x, descriptor(l, &w->b, w->b_first, w->b_offset)), !w->is_first);
-    if (!a)
+    if (!a && !is_tf32)
         asm_text(&x, ", %d", w->a.is_mn_major);
-    asm_text(&x, ", %d;", w->b.is_mn_major);
+    if (!is_tf32)
+        asm_text(&x, ", %d", w->b.is_mn_major);
+    asm_text(&x, ";");
     for (int i = 0; i < n; i++)
         asm_tie(&x, i, d[i]);
     Lv call = asm_done(&x, false, true);

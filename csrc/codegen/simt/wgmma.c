@@ -10,7 +10,7 @@
  *
  * An operand in shared memory is a descriptor: constants that layout_wgmma found, and the
  * address, of which a warpgroup's part is computed once and the rest of the steps added. An
- * operand A in registers is the fragment of mma m16n8k16, a warp's 16 rows.
+ * operand A in registers is the fragment of mma m16n8k16 (tf32: m16n8k8), a warp's 16 rows.
  *
  * mma_start fences first: registers that ordinary code wrote are seen by the tensor cores
  * behind it. Between mma_start and mma_wait nothing may touch the accumulators, and nothing
@@ -106,15 +106,17 @@ register_words(const Product *p, int row, int k, Lv word[4])
     Sim *s = p->s;
     const Val *v = arg(p->o, 0);
     const Layout *l = v->type->layout;
+    int each = 4 / p->elem_bytes;
     for (int i = 0; i < 4; i++) {
         Lv elem[2];
-        for (int e = 0; e < 2; e++) {
-            Col flat = (Col)((row + 8 * (i & 1)) * p->k + k + 8 * (i >> 1) + e), r;
+        for (int e = 0; e < each; e++) {
+            int half = p->step / 2 * (i >> 1);
+            Col flat = (Col)((row + 8 * (i & 1)) * p->k + k + half + e), r;
             if (!f2_solve(l->basis[IN_REG], l->n[IN_REG], flat, &r))
                 sim_bad_layout(s, p->o);
             elem[e] = sim_reg(s, v, (int)r);
         }
-        word[i] = sim_pack_word(s, v->type, elem, 2);
+        word[i] = sim_pack_word(s, v->type, elem, each);
     }
 }
 
@@ -126,7 +128,8 @@ check_registers(const Product *p)
     uint8_t shape[MAX_RANK];
     const Type *t = arg(p->o, 0)->type;
     ty_log2_shape(t, shape);
-    if (t->layout != layout_wgmma_a(p->s->c, shape, 2, p->log2_m, p->log2_n))
+    if (t->layout !=
+        layout_wgmma_a(p->s->c, shape, 4 / p->elem_bytes, p->log2_m, p->log2_n))
         sim_bad_layout(p->s, p->o);
 }
 
@@ -188,9 +191,10 @@ sim_mma_wait(Sim *s, const Op *o)
     n_kept = 0;
     for (int i = o->n_results; i < o->n_args; i++) {
         const Val *v = arg(o, i);
-        for (int r = 0; r < sim_n_regs(v); r += 2) { /* as mma_start packed them */
-            Lv pair[2] = {sim_reg(s, v, r), sim_reg(s, v, r + 1)};
-            at[n_kept++] = sim_pack_word(s, v->type, pair, 2);
+        int each = 4 / elem_info[v->type->elem].bytes;
+        for (int r = 0; r < sim_n_regs(v); r += each) { /* as mma_start packed them */
+            Lv elem[2] = {sim_reg(s, v, r), sim_reg(s, v, r + each - 1)};
+            at[n_kept++] = sim_pack_word(s, v->type, elem, each);
         }
     }
     s->m->wgmma_wait(s->l, (int)ir_attr(o, ATTR_PENDING), all, n, at, n_kept);
