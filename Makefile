@@ -3,6 +3,7 @@
 # the next ones seconds.
 #
 #   make demo      a few kernels on this machine, beside NumPy
+#   make quick     golden tests, C tests and 20 kernels: under a minute on two cores
 #   make test      all tests (TORCH=1, JAX=1: with these too; ARGS="-k dot" goes to pytest)
 #   make build     .venv/bin/python can import tegula; edits in python/ are live
 #   make wheel     .whl/tegula-*.whl, one for every Python >= 3.11
@@ -25,13 +26,14 @@
 #   make sz        lines of code per folder beside their caps
 #   make format    what clang-format and ruff would have written
 #   make gen       files made from tables: _core.pyi, the op reference
+#   make commands  build/compile_commands.json, for clangd and other readers of C
 #   make clean     away with build/, .venv/, .whl/ and the compiled core
 #
 # PYTHON=python3.12 chooses a Python, VENV=dir another environment, TEGULA_LLVM_CONFIG an
 # LLVM. How the C is built is csrc/Makefile.
 
-.PHONY: help demo test attack opsuite sanitize build wheel tirc ctest bench lint format gen clean check \
-	replay sz ptxsim ptxsim-test against-triton accuracy
+.PHONY: help demo quick test attack opsuite sanitize build wheel tirc ctest bench lint format gen clean check \
+	replay sz ptxsim ptxsim-test against-triton accuracy commands
 MAKEFLAGS += --no-print-directory
 # Two of these at once would compile the same objects twice; csrc/Makefile is parallel.
 .NOTPARALLEL:
@@ -99,11 +101,15 @@ wheel: $(VENV)/.with-build
 demo: $(VENV)/.with-bench build
 	@$(VPY) -m tegula.demo
 
+# What is run before each commit; tests/quick.txt is the list of kernels, each on two targets.
+quick: $(VENV)/.with-test check tirc ctest
+	@$(VPY) -m pytest -q -n $(JOBS) tests/test_golden.py @tests/quick.txt $(ARGS)
+
 # Tests run with asserts on, in the compiler and in what it checks of itself.
 test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) \
 		$(if $(filter 1,$(JAX)),$(VENV)/.with-jax) check \
 		ptxsim $(if $(wildcard csrc/tools/tirc.c),tirc) $(if $(wildcard tests/c/*.c),ctest)
-	@$(VPY) -m pytest -n 2 --dist worksteal $(ARGS)
+	@$(VPY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 ptxsim-test: $(VENV)/.with-test check ptxsim
 	@$(VPY) -m pytest -q -n $(JOBS) tests/ptxsim tests/kernels tests/ops_suite tests/frontend \
@@ -173,6 +179,9 @@ sz: $(VPY)
 
 gen: check
 	@$(VPY) csrc/tools/gen.py
+
+commands: $(VENV)/.with-build
+	@$(CORE) commands
 
 clean:
 	rm -rf build .venv .whl python/tegula/_core.abi3.so
