@@ -65,6 +65,7 @@ CASES = [
     Case("matmul bf16", MATMUL, f"{B} {B} {B} {MNK} {STRIDES}", blocks(64, 64, 32, tl.float32), False),
     Case("matmul f32", MATMUL, f"{F} {F} {F} {MNK} {STRIDES}", blocks(64, 64, 32, tl.float32), False),
     Case("matmul tf32", MATMUL, f"{F} {F} {F} {MNK} {STRIDES}", blocks(64, 64, 32, tl.float32, "tf32"), False),
+    Case("matmul tf32, B along K", MATMUL, f"{F} {F} {F} {MNK} i32:16 i32:1 i32:1 i32:16 i32:16 i32:1", blocks(64, 64, 32, tl.float32, "tf32"), False),
     Case("matmul tf32x3", MATMUL, f"{F} {F} {F} {MNK} {STRIDES}", blocks(64, 64, 32, tl.float32, "tf32x3"), False),
     Case("matmul f64", MATMUL, f"{D} {D} {D} {MNK} {STRIDES}", blocks(32, 32, 16, tl.float64), False),
     Case("matmul i8", MATMUL, f"*i8:16 *i8:16 {I} {MNK} {STRIDES}", blocks(64, 64, 64, tl.int32), False),

@@ -33,6 +33,7 @@ COUNTS = {
     "st.global": r"\bst\.global",
     "st.v4": r"\bst\.global[.\w:]*\.v4\b|\bst\.global[.\w:]*\.v2\.[bfu]64\b",
     "mma": r"\bmma\.sync",
+    "wgmma": r"\bwgmma\.mma_async",
     "ldmatrix": r"\bldmatrix\.",
     "stmatrix": r"\bstmatrix\.",
     "cp.async": r"\bcp\.async\.c[ag]\.",
