@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
+import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -16,9 +18,26 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
+    "CONTRIBUTING.md",
+    "DEBUGGING.md",
+    "SECURITY.md",
+    "csrc/DESIGN.md",
+    "csrc/STYLE.md",
     "csrc/codegen/simt/PORTING.md",
 ]
 SUFFIX = r"(?:c|h|def|py|pyi|md|sh|tir|ipynb|toml|yml|map|txt)"
+# What a reader writes or is given: the examples' own files.
+READERS = {
+    *(
+        "script.py",
+        "f.py",
+        "kernel.tir",
+        "row_max.tir",
+        "edited.tir",
+        "00-frontend.tir",
+    ),
+    *("dump/", "-emit.ptx"),
+}
 NOT_OURS = {"build", ".venv", ".whl", ".git", "__pycache__"}
 
 
@@ -97,7 +116,8 @@ def subcommands() -> set[str]:
 def complaints(page: Path) -> list[str]:
     name = page.name
     out = []
-    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", prose):
         if "://" not in target and not (page.parent / target).exists():
             out.append(f"{name}: the link {target} leads nowhere")
     for n, text, in_fence in code(page):
@@ -128,10 +148,16 @@ def complaints(page: Path) -> list[str]:
         if not in_fence and re.fullmatch(r"[\w.*/-]+/", text):
             paths.append(text)
         for path in paths:
-            if not path.startswith(("build/", ".venv")) and not is_path(path, page):
+            here = path.startswith(("build/", ".venv", "dump/")) or path in READERS
+            made = f"`{path}`, a new file" in prose
+            if not here and not made and not is_path(path, page):
                 out.append(f"{where} no file {path}")
-        if not in_fence and re.fullmatch(r"[A-Za-z_]\w*_\w*(\(\))?", text):
-            if text.rstrip("()") not in words():
+        if not in_fence and re.fullmatch(r"[A-Za-z_]\w*_\w*(?:\(\))?", text):
+            if text.endswith("_"):  # a prefix
+                known = any(w.startswith(text) for w in words())
+            else:
+                known = text.rstrip("()") in words() or f"`{text}`, which" in prose
+            if not known:
                 out.append(f"{where} the sources have no such name")
     return out
 
@@ -177,3 +203,70 @@ def test_the_port_guide_has_each_slot() -> None:
     assert sorted(set(slots()) - set(told)) == [], "slots that the guide does not have"
     # A slot that has gone goes from the guide as well.
     assert sorted(set(told) - set(slots())) == [], "rows without a slot"
+
+
+# ---- the path of one kernel, in csrc/DESIGN.md ----
+
+DESIGN = ROOT / "csrc/DESIGN.md"
+SHOWN = re.compile(
+    r"^<!-- (kernel|lower|tirc .*?) -->\n```\w*\n(.*?)^```$", re.M | re.S
+)
+
+
+def lowered(kernel: str, folder: Path) -> str:
+    """The tile IR that the frontend makes of the page's kernel."""
+    file = folder / "page.py"
+    file.write_text(
+        f"import tegula as triton\nimport tegula.language as tl\n\n{kernel}"
+    )
+    row_max = runpy.run_path(str(file))["row_max"]
+    return row_max.lower("*fp32:16", "*fp32:16", "i32:16", BLOCK=256)
+
+
+def test_the_path_of_a_kernel(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """What the page shows is what the compiler prints; --bless writes it anew."""
+    tirc = ROOT / "build/tirc"
+    if not tirc.is_file():
+        pytest.fail("build/tirc is missing: make tirc")
+    page = DESIGN.read_text()
+    shown = {m[1]: m for m in SHOWN.finditer(page)}
+    assert len(shown) == 5
+    text = lowered(shown["kernel"][2], tmp_path)
+    (tmp_path / "row_max.tir").write_text(text)
+    for head, m in reversed(shown.items()):
+        if head == "kernel":
+            continue
+        got = text
+        if head != "lower":
+            argv = [str(tirc), *head.split()[1:], str(tmp_path / "row_max.tir")]
+            got = subprocess.run(
+                argv, capture_output=True, text=True, check=True
+            ).stdout
+        if request.config.getoption("--bless"):
+            page = page[: m.start(2)] + got + page[m.end(2) :]
+        else:
+            assert m[2] == got, f"DESIGN.md, {head}: if that is right, pytest --bless"
+    if request.config.getoption("--bless"):
+        DESIGN.write_text(page)
+
+
+def test_commands_of_the_path_are_those_that_were_run() -> None:
+    page = DESIGN.read_text()
+    heads = [m[1].removeprefix("tirc ") for m in SHOWN.finditer(page)]
+    for head in heads[2:]:
+        assert f"build/tirc {head} row_max.tir" in page, head
+
+
+# ---- the forge ----
+
+
+@pytest.mark.parametrize("name", ["ci.yml", "release.yml"])
+def test_workflows_call_the_makefile(name: str) -> None:
+    """What runs is a target of ours; no secret, and nobody's action but GitHub's own."""
+    text = (ROOT / ".github/workflows" / name).read_text()
+    assert "secrets." not in text and "\t" not in text
+    made = re.findall(r"run: make ((?:[\w-]+ ?)+)", text)
+    assert made
+    assert {t for m in made for t in m.split() if t != "TORCH"} <= targets()
+    uses = re.findall(r"uses: (\S+)", text)
+    assert all(re.fullmatch(r"actions/[\w-]+@v\d+", u) for u in uses)

@@ -35,7 +35,7 @@ CAPS = {
     "csrc/ptx": 10300,
     "csrc/runtime": 8800,
     "csrc/runtime/emu": 2380,
-    "csrc/tools": 2280,
+    "csrc/tools": 2400,
     "csrc/tools/ptxsim": 880,
     "python/tegula": 13650,
 }
