@@ -39,11 +39,12 @@ def runnable(path: Path):
 
 
 def output(book) -> str:
+    """All of it. What one cell prints may come in pieces, on a busy machine."""
     found = []
     for cell in book.cells:
         for out in cell.get("outputs", ()):
-            found.append(out.get("text", "") or str(out.get("data", "")))
-    return "\n".join(found)
+            found.append(out.get("text") or f"{out.get('data', '')}\n")
+    return "".join(found)
 
 
 def sessions_are_right(said: str) -> None:
