@@ -1,5 +1,7 @@
 """Tiled matmul with masks: every M, N, K; every dtype a dot takes."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -229,3 +231,32 @@ def test_block_shapes(device, rng, shape, dtype):
     np.testing.assert_allclose(
         device.get(c), a.astype(np.float64) @ b.astype(np.float64), rtol=1e-3, atol=1e-3
     )
+
+
+def cpu_has(flag: str) -> bool:
+    """As Linux lists it."""
+    try:
+        return flag in Path("/proc/cpuinfo").read_text().split()
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "sides", [(64, 64, 64), (33, 50, 18), (16, 16, 2), (40, 70, 7)]
+)
+@pytest.mark.parametrize("block", [(32, 32, 32), (16, 64, 8), (8, 16, 2)])
+def test_bf16_by_pairs_along_k(sides, block):
+    """What the CPU's instruction adds up by twos, with masks along every side."""
+    torch = pytest.importorskip("torch")
+    (m, n, k), (bm, bn, bk) = sides, block
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-8, 9, s).astype(np.float32) for s in ((m, k), (k, n)))
+    x, y = (torch.from_numpy(v).to(torch.bfloat16) for v in (a, b))
+    out = torch.full((m, n), float("nan"))
+    c = matmul_kernel[(-(-m // bm) * -(-n // bn),)](
+        x, y, out, m, n, k, *(k, 1, n, 1, n, 1),
+        BLOCK_M=bm, BLOCK_N=bn, BLOCK_K=bk, GROUP_M=8, ACC=tl.float32, PRECISION="ieee",
+    )  # fmt: skip
+    np.testing.assert_array_equal(out.numpy(), a @ b)
+    if cpu_has("avx512_bf16"):
+        assert "vdpbf16ps" in c.asm["asm"]

@@ -16,6 +16,12 @@
  * A transposed a costs nothing (its elements are broadcast one by one); a transposed b is
  * turned on its way into scratch. With AVX-512 the tile is 8 x 32: 16 accumulators hide the
  * latency of two FMA units, and a step reads 10 values for 16 FMAs.
+ *
+ * With AVX512-BF16 products of bf16 stay bf16: vdpbf16ps adds two of them to each sum, k and
+ * k + 1. So b is packed, [K / 2][N][2], and a is broadcast two elements at a time:
+ *
+ *     row k      b0 b1 b2 ..
+ *     row k + 1  c0 c1 c2 ..       =>   b0 c0 b1 c1 b2 c2 ..
  */
 #include "codegen/host/host.h"
 
@@ -115,11 +121,72 @@ tile_address(Host *h, const Type *t, const View *w, Lv batch, Lv row, Lv col)
     return host_address(h, t, w, t->rank == 3 ? index : index + 1);
 }
 
+/* ---- pairs of bf16 --------------------------------------------------------------- */
+
+enum { PAIR_LANES = 16 }; /* sums of a register */
+
+/* Elements of two bytes in scratch, as they are. */
+static Lv
+load_raw(Host *h, Lt t, Lv p)
+{
+    Lv x = LLVMBuildLoad2(h->l->b, t, p, "");
+    LLVMSetAlignment(x, 2);
+    return x;
+}
+
+static bool
+goes_by_pairs(const Host *h, const Op *o)
+{
+    const Type *a = arg(o, 0)->type, *r = result(o, 0)->type;
+    return h->has_bf16_pairs && a->elem == E_BF16 && arg(o, 1)->type->elem == E_BF16 &&
+           a->shape[a->rank - 1] % 2 == 0 && r->shape[r->rank - 1] >= PAIR_LANES;
+}
+
+/* b with the elements of two rows side by side; *t becomes its type. */
+static View
+pack_pairs(Host *h, const Op *o, const Type **t, View b, int n_k)
+{
+    Ll *l = h->l;
+    const Type *bt = *t;
+    int r = bt->rank, n = bt->shape[r - 1];
+    int32_t shape[MAX_RANK];
+    memcpy(shape, bt->shape, sizeof shape);
+    shape[r - 2] /= 2;
+    shape[r - 1] *= 2;
+    *t = ty_with_shape(h->c, bt, r, shape);
+    View w = host_view(*t, host_buf(h, ty_numel(bt) * 2, host_pos(h, o)));
+    Lv pick[2 * PAIR_LANES];
+    for (int i = 0; i < 2 * PAIR_LANES; i++)
+        pick[i] = ll_i32(l, i / 2 + i % 2 * PAIR_LANES);
+    Loop batch, pair, col;
+    host_loop_open(h, &batch, r == 3 ? shape[0] : 1, 1);
+    host_loop_open(h, &pair, (n_k + 1) / 2, 1);
+    host_loop_open(h, &col, n, PAIR_LANES);
+    Lv row = LLVMBuildMul(l->b, pair.index, ll_i64(l, 2), ""),
+       next = LLVMBuildAdd(l->b, row, ll_i64(l, 1), ""),
+       twice = LLVMBuildMul(l->b, col.index, ll_i64(l, 2), "");
+    Lt half = LLVMVectorType(l->i16, PAIR_LANES);
+    Lv x = load_raw(h, half, tile_address(h, bt, &b, batch.index, row, col.index)),
+       y = load_raw(h, half, tile_address(h, bt, &b, batch.index, next, col.index));
+    x = LLVMBuildShuffleVector(l->b, x, y, LLVMConstVector(pick, 2 * PAIR_LANES), "");
+    Lv to = tile_address(h, *t, &w, batch.index, pair.index, twice);
+    LLVMSetAlignment(LLVMBuildStore(l->b, x, to), 2);
+    host_loop_close(h, &col);
+    host_loop_close(h, &pair);
+    host_loop_close(h, &batch);
+    return w;
+}
+
+/* ---- the product ----------------------------------------------------------------- */
+
 static Lv
 multiply_add(Host *h, Elem e, Lv a, Lv b, Lv c)
 {
     Ll *l = h->l;
     Lt t = LLVMTypeOf(c);
+    if (LLVMGetTypeKind(LLVMGetElementType(LLVMTypeOf(b))) == LLVMBFloatTypeKind)
+        return ll_intrinsic(l, "llvm.x86.avx512bf16.dpbf16ps.512", NULL, 0,
+                            (Lv[]){c, a, b}, 3);
     if (elem_is_float(e))
         return ll_intrinsic(l, "llvm.fma", &t, 1, (Lv[]){a, b, c}, 3);
     return LLVMBuildAdd(l->b, LLVMBuildMul(l->b, a, b, ""), c, "");
@@ -144,7 +211,40 @@ typedef struct Product {
     Tile t;
     View a, b, acc, out;
     const Type *at, *bt; /* of the operands in scratch */
+    bool by_pairs;       /* along k, of bf16 */
 } Product;
+
+static Lv
+load_b(Host *h, const Product *p, Lv batch, Lv k, Lv col)
+{
+    Ll *l = h->l;
+    Tile t = p->t;
+    if (!p->by_pairs)
+        return host_read(h, ty_scalar(h->c, t.e), M_ROW, t.lanes > 1 ? t.lanes : 0,
+                         tile_address(h, p->bt, &p->b, batch, k, col), NULL, NULL);
+    Lv twice = LLVMBuildMul(l->b, col, ll_i64(l, 2), "");
+    return load_raw(h, LLVMVectorType(LLVMBFloatTypeInContext(l->cx), 2 * PAIR_LANES),
+                    tile_address(h, p->bt, &p->b, batch, k, twice));
+}
+
+/* In every lane. */
+static Lv
+load_a(Host *h, const Product *p, Lv batch, Lv row, Lv k)
+{
+    Ll *l = h->l;
+    Tile t = p->t;
+    if (!p->by_pairs)
+        return ll_splat(l,
+                        host_read(h, ty_scalar(h->c, t.e), M_ROW, 0,
+                                  tile_address(h, p->at, &p->a, batch, row, k), NULL,
+                                  NULL),
+                        t.lanes);
+    Lv twice = LLVMBuildMul(l->b, k, ll_i64(l, 2), "");
+    Lv x = load_raw(h, l->i32, tile_address(h, p->at, &p->a, batch, row, twice));
+    return LLVMBuildBitCast(
+        l->b, ll_splat(l, x, PAIR_LANES),
+        LLVMVectorType(LLVMBFloatTypeInContext(l->cx), 2 * PAIR_LANES), "");
+}
 
 static void
 tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
@@ -165,7 +265,7 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
 
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b);
     Loop loop;
-    host_loop_open(h, &loop, n_k, 1);
+    host_loop_open(h, &loop, p->by_pairs ? (n_k + 1) / 2 : n_k, 1);
     Lv *phi = NEW_N(arena, Lv, n);
     for (int i = 0; i < n; i++) {
         if (loop.head) {
@@ -174,16 +274,10 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
             c[i] = phi[i];
         }
     }
-    const Type *et = ty_scalar(h->c, t.e);
     for (int j = 0; j < t.nv; j++)
-        b[j] = host_read(h, et, M_ROW, t.lanes > 1 ? t.lanes : 0,
-                         tile_address(h, p->bt, &p->b, batch, loop.index, cols[j]),
-                         NULL, NULL);
+        b[j] = load_b(h, p, batch, loop.index, cols[j]);
     for (int i = 0; i < t.mr; i++) {
-        Lv a = host_read(h, et, M_ROW, 0,
-                         tile_address(h, p->at, &p->a, batch, rows[i], loop.index),
-                         NULL, NULL);
-        a = ll_splat(l, a, t.lanes);
+        Lv a = load_a(h, p, batch, rows[i], loop.index);
         for (int j = 0; j < t.nv; j++)
             c[i * t.nv + j] = multiply_add(h, t.e, a, b[j], c[i * t.nv + j]);
     }
@@ -246,8 +340,10 @@ host_dot(Host *h, const Op *o)
     host_flush(h);
     h->done[host_pos(h, o)] = true;
     host_free_before(h, host_pos(h, o));
-    p.a = operand(h, o, 0, p.t.e, true);
-    p.b = operand(h, o, 1, p.t.e, false);
+    p.by_pairs = goes_by_pairs(h, o);
+    Elem e = p.by_pairs ? E_BF16 : p.t.e; /* in scratch */
+    p.a = operand(h, o, 0, e, !p.by_pairs);
+    p.b = operand(h, o, 1, e, false);
     place_result(h, o, &p);
     if (!p.acc.buf && (sides.m < m || sides.n < n)) {
         /* What no tile writes is read all the same. */
@@ -255,8 +351,10 @@ host_dot(Host *h, const Op *o)
         p.acc = p.out;
     }
     host_flush(h);
-    p.at = ty_with_elem(h->c, arg(o, 0)->type, p.t.e);
-    p.bt = ty_with_elem(h->c, arg(o, 1)->type, p.t.e);
+    p.at = ty_with_elem(h->c, arg(o, 0)->type, e);
+    p.bt = ty_with_elem(h->c, arg(o, 1)->type, e);
+    if (p.by_pairs)
+        p.b = pack_pairs(h, o, &p.bt, p.b, sides.k);
 
     int lanes = h->vec_bytes / elem_info[p.t.e].bytes;
     p.t.lanes = MIN(lanes, n);

@@ -378,6 +378,7 @@ look_at_cpu(Host *h)
     h->has_masks = avx512;
     h->has_gather = avx512 || has_feature(features, "avx2");
     h->has_scatter = avx512;
+    h->has_bf16_pairs = avx512 && has_feature(features, "avx512bf16");
 }
 
 static void
