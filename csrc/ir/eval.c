@@ -22,12 +22,13 @@
 #include <math.h>
 
 const FloatForm float_form[N_ELEM] = {
-    [E_F16] = {10, 15, true, false, 0x7bff, 0x7e00},
-    [E_BF16] = {7, 127, true, false, 0x7f7f, 0x7fc0},
-    [E_F32] = {23, 127, true, false, 0x7f7fffff, 0x7fc00000},
-    [E_F64] = {52, 1023, true, false, 0x7fefffffffffffff, 0x7ff8000000000000},
-    [E_F8E4M3] = {3, 7, false, true, 0x7e, 0x7f},
-    [E_F8E5M2] = {2, 15, true, true, 0x7b, 0x7f},
+    [E_F16] = {10, 15, true, false, 0x7bff, 0x7e00, .one_zero = false},
+    [E_BF16] = {7, 127, true, false, 0x7f7f, 0x7fc0, .one_zero = false},
+    [E_F32] = {23, 127, true, false, 0x7f7fffff, 0x7fc00000, .one_zero = false},
+    [E_F64] = {52, 1023, true, false, 0x7fefffffffffffff, 0x7ff8000000000000,
+               .one_zero = false},
+    [E_F8E4M3] = {3, 7, false, true, 0x7e, 0x7f, .one_zero = false},
+    [E_F8E5M2] = {2, 15, true, true, 0x7b, 0x7f, .one_zero = false},
     /* 0x7f is 1.875, which no conversion gives: Triton's ends at 1.75, for NaN as well. */
     [E_F8E4B15] = {3, 15, false, true, 0x7e, 0x7e, .no_nan = true, .ties_away = true},
     [E_F8E4B8] = {3, 8, false, true, 0x7f, 0x80, .one_zero = true},
