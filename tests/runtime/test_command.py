@@ -80,7 +80,7 @@ def test_run_check(tmp_path):
     assert "one of --check" in tegula("run", "--check", "--emu", str(path)).stderr
 
 
-def test_compile(script, capsys):
+def test_compile(script, capsys, monkeypatch):
     types = ["*fp32:16", "*fp32:16", "i32", "BLOCK=256"]
     args = ["compile", f"{script}:shift", *types, "--target", "cuda:sm_90a"]
     assert command.main([*args, "--show", "tir,ptx,report"]) == 0
@@ -92,6 +92,10 @@ def test_compile(script, capsys):
         command.main(["compile", f"{script}:shirt"])
     with pytest.raises(SystemExit, match="no stage 'ptx'"):
         command.main(["compile", f"{script}:shift", *types, "--show", "ptx"])
+    # Neither an assembler nor a disassembler is needed to be told what is missing.
+    monkeypatch.setattr("tegula.compiled.tool", lambda name: None)
+    with pytest.raises(SystemExit, match="sass"):
+        command.main([*args, "--show", "sass"])
 
 
 def test_explain(capsys):
