@@ -25,6 +25,13 @@ binary(Ll *l, const char *name, Lv x, Lv y)
     return ll_intrinsic(l, name, &t, 1, (Lv[]){x, y}, 2);
 }
 
+static bool
+is_host(const Ll *l)
+{
+    return l->gptr == l->ptr; /* PTX has another address space */
+}
+
+/* x may become part of an fma. */
 static Lv
 contracted(Ll *l, Lv x)
 {
@@ -33,10 +40,47 @@ contracted(Ll *l, Lv x)
     return x;
 }
 
+/* ---- mul + add ------------------------------------------------------------------------- */
+
+/* On a GPU LLVM chooses which become an fma. There it looks at one basic block at a time, and on
+ * a CPU code that checks bounds has others: its results would not be those of the code that
+ * stays (runtime/trial.c). So there the choice is made here, by what the kernel says: a product
+ * with one use, a sum. */
 static bool
-traps(const Ll *l)
+is_product(const Ll *l, Lv x)
 {
-    return l->gptr == l->ptr; /* a CPU; PTX has another address space */
+    return l->contract && LLVMIsAInstruction(x) &&
+           LLVMGetInstructionOpcode(x) == LLVMFMul &&
+           LLVMGetFastMathFlags(x) & LLVMFastMathAllowContract;
+}
+
+static Lv
+product_plus(Ll *l, Lv product, bool minus, Lv z)
+{
+    Lt t = LLVMTypeOf(z);
+    Lv x = LLVMGetOperand(product, 0), y = LLVMGetOperand(product, 1);
+    if (minus)
+        x = LLVMBuildFNeg(l->b, x, "");
+    return ll_intrinsic(l, "llvm.fmuladd", &t, 1, (Lv[]){x, y, z}, 3);
+}
+
+static Lv
+sum_of(Ll *l, Lv a, Lv b, bool minus)
+{
+    if (is_host(l) && is_product(l, a))
+        return product_plus(l, a, false, minus ? LLVMBuildFNeg(l->b, b, "") : b);
+    if (is_host(l) && is_product(l, b))
+        return product_plus(l, b, minus, a);
+    Lv x = minus ? LLVMBuildFSub(l->b, a, b, "") : LLVMBuildFAdd(l->b, a, b, "");
+    return is_host(l) ? x : contracted(l, x);
+}
+
+/* The op may have other users than a sum; then its value is to be one. */
+static Lv
+product_of(Ll *l, Lv a, Lv b, bool has_one_use)
+{
+    Lv x = LLVMBuildFMul(l->b, a, b, "");
+    return is_host(l) && !has_one_use ? x : contracted(l, x);
 }
 
 /* ---- integers ------------------------------------------------------------------------------ */
@@ -68,12 +112,12 @@ int_divide(Ll *l, Elem e, Lv a, Lv b, bool want_rem)
      * wraps there, and only of a constant does LLVM know that it is -1. */
     Lv is_zero = cmp_int(l, LLVMIntEQ, b, same_int(b, 0));
     Lv bad = is_zero, is_minus = NULL;
-    if (is_signed && (traps(l) || LLVMIsConstant(b))) {
+    if (is_signed && (is_host(l) || LLVMIsConstant(b))) {
         is_minus = cmp_int(l, LLVMIntEQ, b, LLVMConstAllOnes(LLVMTypeOf(b)));
         bad = LLVMBuildOr(l->b, is_zero, is_minus, "");
     }
     Lv d = choose(l, bad, same_int(b, 1), b), q;
-    if (want_rem && !traps(l))
+    if (want_rem && !is_host(l))
         return is_signed ? LLVMBuildSRem(l->b, a, d, "")
                          : LLVMBuildURem(l->b, a, d, "");
     if (ll_lanes(a) && elem_info[e].bits <= 32 && !LLVMIsConstant(d))
@@ -199,13 +243,13 @@ intrinsic_of(OpCode op)
 
 /* f32 or f64 */
 static Lv
-wide_op(Ll *l, OpCode op, Elem e, Lv *x, int n)
+wide_op(Ll *l, OpCode op, Elem e, Lv *x, int n, bool has_one_use)
 {
     Lv a = x[0], b = n > 1 ? x[1] : NULL;
     switch (op) {
-    case OP_ADD: return contracted(l, LLVMBuildFAdd(l->b, a, b, ""));
-    case OP_SUB: return contracted(l, LLVMBuildFSub(l->b, a, b, ""));
-    case OP_MUL: return contracted(l, LLVMBuildFMul(l->b, a, b, ""));
+    case OP_ADD: return sum_of(l, a, b, false);
+    case OP_SUB: return sum_of(l, a, b, true);
+    case OP_MUL: return product_of(l, a, b, has_one_use);
     case OP_NEG: return LLVMBuildFNeg(l->b, a, "");
     case OP_ABS: return unary(l, "llvm.fabs", a);
     case OP_DIV_RN: return LLVMBuildFDiv(l->b, a, b, "");
@@ -225,14 +269,13 @@ wide_op(Ll *l, OpCode op, Elem e, Lv *x, int n)
     Lt t = LLVMTypeOf(a);
 #if defined __aarch64__
     /* fmaxnm returns a signaling NaN; a quiet one loses, as all do in eval.c. */
-    bool on_host = l->gptr == l->ptr;
-    if (on_host && (op == OP_MIN || op == OP_MAX))
+    if (is_host(l) && (op == OP_MIN || op == OP_MAX))
         return binary(l, name, unary(l, "llvm.canonicalize", a),
                       unary(l, "llvm.canonicalize", b));
 #endif
 #if LLVM_VERSION_MAJOR < 20
     /* LLVM 19 loses the NaN of vectors beside -0 on x86. */
-    if (l->gptr == l->ptr && (op == OP_MINNAN || op == OP_MAXNAN)) {
+    if (is_host(l) && (op == OP_MINNAN || op == OP_MAXNAN)) {
         Lv is_nan = LLVMBuildFCmp(l->b, LLVMRealUNO, a, b, "");
         return choose(l, is_nan, LLVMBuildFAdd(l->b, a, b, ""), binary(l, name, a, b));
     }
@@ -269,10 +312,10 @@ narrow_fma(Ll *l, Elem e, Lv *x)
 }
 
 static Lv
-float_op(Ll *l, OpCode op, Elem e, Lv *x, int n)
+float_op(Ll *l, OpCode op, Elem e, Lv *x, int n, bool has_one_use)
 {
     if (!is_narrow_float(e))
-        return wide_op(l, op, e, x, n);
+        return wide_op(l, op, e, x, n, has_one_use);
     Lv as_int = x[0]; /* bf16 and f8 are integers in registers */
     uint64_t sign = (uint64_t)1 << (elem_info[e].bits - 1);
     if ((op == OP_NEG || op == OP_ABS) && float_form[e].one_zero) {
@@ -296,7 +339,7 @@ float_op(Ll *l, OpCode op, Elem e, Lv *x, int n)
         y[i] = cast_narrow_to_float(l, e, x[i]);
     bool kept = l->contract;
     l->contract = false; /* each op rounds to the narrow type */
-    Lv r = wide_op(l, op, E_F32, y, n);
+    Lv r = wide_op(l, op, E_F32, y, n, false);
     l->contract = kept;
     return cast_float_to_narrow(l, e, r, ROUND_RTNE);
 }
@@ -371,8 +414,10 @@ cg_elementwise(Ll *l, const Op *o, Lv *x)
                                   LLVMTypeOf(x[0]), "");
         /* fall through */
     default:
-        if (elem_is_float(t->elem))
-            return float_op(l, op, t->elem, x, o->n_args);
+        if (elem_is_float(t->elem)) {
+            const Use *use = result(o, 0)->uses;
+            return float_op(l, op, t->elem, x, o->n_args, use && !use->next);
+        }
         return int_op(l, op, t->elem, (Lv[]){x[0], o->n_args > 1 ? x[1] : NULL});
     }
 }

@@ -589,7 +589,7 @@ static Compiled *
 cache_miss(Call *c)
 {
     Target target;
-    if (check_constants(c) || call_target(c, &target))
+    if (check_constants(c) || call_check_values(c) || call_target(c, &target))
         return NULL;
     for (;;) {
         Compiled *v = find_variant(c, target);

@@ -198,8 +198,9 @@ check_tensor(const DLTensor *t)
     return -1;
 }
 
-/* Only the imaginary part of a conjugate is negated, and that is every second element: who
- * has an odd stride need not be asked. */
+/* The imaginary part of a conjugate is negated, and that is every second element: who has an odd
+ * stride need not be asked at every launch (it costs as much as all the rest of reading a
+ * tensor). What other views there are is asked where a launch looks for its variant. */
 static bool
 may_be_negated(const DLTensor *t)
 {
@@ -211,9 +212,8 @@ may_be_negated(const DLTensor *t)
     return true;
 }
 
-/* torch: the memory of x holds the values with their signs turned. 0, or -1. */
-static int
-check_negation(PyObject *x)
+int
+tensor_check_negation(PyObject *x)
 {
     PyObject *is = PyObject_CallMethod(x, "is_neg", NULL);
     if (is == Py_True)
@@ -276,7 +276,7 @@ read_exchange(const Setter *s, PyObject *x, Tensor *out)
     }
     int bad = check_tensor(&t);
     if (!bad && s->has_negation && may_be_negated(&t))
-        bad = check_negation(x);
+        bad = tensor_check_negation(x);
     static const int8_t float_elem[] = {[16] = E_F16, [32] = E_F32, [64] = E_F64};
     int elem = t.dtype.code == kDLFloat && t.dtype.bits < COUNT(float_elem) &&
                        t.dtype.lanes == 1
@@ -423,7 +423,7 @@ static int
 read_data_ptr(const Setter *s, PyObject *x, Tensor *out)
 {
     int r = -1;
-    if (s->has_negation && check_negation(x))
+    if (s->has_negation && tensor_check_negation(x))
         return -1;
     PyObject *p = PyObject_CallMethod(x, "data_ptr", NULL);
     PyObject *t = p ? PyObject_GetAttrString(x, "dtype") : NULL;

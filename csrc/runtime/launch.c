@@ -124,6 +124,10 @@ launch_run(Compiled *v, Call *c, const Grid *g)
         return 0;
     for (int i = 0; i < v->bin.n_params; i++)
         params[i] = c->bits[v->node[i]];
+    bool is_watched = c->opt.flags & (OPT_INTERPRET | OPT_BOUNDS) || v->trial ||
+                      v->bin.target.kind == TARGET_EMU;
+    if (is_watched && (call_check_values(c) || strides_check(v, c)))
+        return -1;
     if (c->opt.flags & OPT_INTERPRET)
         return interp_launch(v, c, params, g);
     switch (v->bin.target.kind) {

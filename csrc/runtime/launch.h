@@ -183,6 +183,7 @@ struct Kernel {
     bool debug;              /* @jit(debug=True) */
     bool interpret;          /* @jit(interpret=True) */
     bool has_warned;         /* of a stray load: trial.c */
+    bool has_warned_strides; /* strides.c */
     Table *table;            /* NULL before the first launch */
     Compiled **variants;     /* owned, in the order of their making */
     int n_variants, cap_variants;
@@ -292,6 +293,8 @@ void capsule_drop(
     PyObject *capsule); /* or a list of them, or NULL. Destructors may be Python */
 /* Has the type a base class of this name? By name: nothing is imported. */
 bool type_derives_from(PyTypeObject *t, const char *module, const char *name);
+/* torch: TypeError where the memory of x holds the values with their signs turned. 0, or -1. */
+int tensor_check_negation(PyObject *x);
 /* The library of a type whose tensors never change, though they cannot say so; or NULL. */
 const char *immutable_library(PyTypeObject *t);
 /* The element type that a framework's dtype object names. 0, or -1 with TypeError. */
@@ -343,6 +346,9 @@ int call_bind(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnam
 int call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args,
                     PyObject *kwnames);
 int call_classify(Call *c, int i);
+/* 0, or -1 with an exception: the memory of a tensor is not its value. On the way to a variant,
+ * and where a launch is watched. */
+int call_check_values(const Call *c);
 /* The meta-parameters a grid function gets: new dict of parameter name -> argument. */
 PyObject *call_meta(const Call *c);
 void call_hash(Call *c); /* after binding; fills target and hash */
@@ -478,6 +484,10 @@ bool trial_is_due(const Config *config, const Options *o);
 int trial_begin(Compiled *v, const DiskKey *disk);
 int trial_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 void trial_free(Compiled *v);
+
+/* ---- strides.c ---------------------------------------------------------------------------------------- */
+/* Warns, once a kernel, of a tensor whose strides it cannot know. 0, or -1 with an exception. */
+int strides_check(const Compiled *v, const Call *c);
 
 /* ---- host_launch.c: CPU and emulator ---------------------------------------------------------------- */
 int host_load(Compiled *v); /* 0, or -1 with an exception */

@@ -289,6 +289,20 @@ unreadable(const FeParam *p, PyObject *x)
     return -1;
 }
 
+int
+call_check_values(const Call *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        PyObject *x = code_kind(c->code[i]) == NODE_POINTER ? c->value[i] : NULL;
+        const Setter *s = x ? setter_of(c->k->st, x) : NULL;
+        if (x && !s)
+            return -1;
+        if (s && s->kind == SET_EXCHANGE && s->has_negation && tensor_check_negation(x))
+            return unreadable(&c->k->f->params[cache_param_of_node(c, i)], x);
+    }
+    return 0;
+}
+
 /* Keeps a capsule for the launch; takes it for itself. 0, or -1 with an exception. */
 static int
 hold(Call *c, PyObject *capsule)
