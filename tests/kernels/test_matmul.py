@@ -260,3 +260,23 @@ def test_bf16_by_pairs_along_k(sides, block):
     np.testing.assert_array_equal(out.numpy(), a @ b)
     if cpu_has("avx512_bf16"):
         assert "vdpbf16ps" in c.asm["asm"]
+
+
+@pytest.mark.parametrize(
+    "sides", [(64, 64, 64), (33, 50, 18), (16, 16, 4), (40, 70, 7)]
+)
+@pytest.mark.parametrize("block", [(32, 32, 32), (16, 64, 8), (8, 16, 4)])
+def test_int8_by_fours_along_k(sides, block):
+    """What the CPU's instruction takes as unsigned, too: all of -128 .. 127."""
+    (m, n, k), (bm, bn, bk) = sides, block
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-128, 128, s).astype(np.int8) for s in ((m, k), (k, n)))
+    a[0], b[:, 0] = -128, 127
+    out = np.full((m, n), -1, np.int32)
+    c = matmul_kernel[(-(-m // bm) * -(-n // bn),)](
+        a, b, out, m, n, k, *(k, 1, n, 1, n, 1),
+        BLOCK_M=bm, BLOCK_N=bn, BLOCK_K=bk, GROUP_M=8, ACC=tl.int32, PRECISION="ieee",
+    )  # fmt: skip
+    np.testing.assert_array_equal(out, a.astype(np.int32) @ b.astype(np.int32))
+    if cpu_has("avx512_vnni"):
+        assert "vpdpbusd" in c.asm["asm"]

@@ -17,11 +17,15 @@
  * turned on its way into scratch. With AVX-512 the tile is 8 x 32: 16 accumulators hide the
  * latency of two FMA units, and a step reads 10 values for 16 FMAs.
  *
- * With AVX512-BF16 products of bf16 stay bf16: vdpbf16ps adds two of them to each sum, k and
- * k + 1. So b is packed, [K / 2][N][2], and a is broadcast two elements at a time:
+ * Where the CPU adds up several products of narrow elements at a time, they stay narrow: two
+ * of bf16 (AVX512-BF16, vdpbf16ps), four of i8 (AVX512-VNNI, vpdpbusd). Then b is packed,
+ * [K / group][N][group], and a is broadcast a group at a time:
  *
  *     row k      b0 b1 b2 ..
  *     row k + 1  c0 c1 c2 ..       =>   b0 c0 b1 c1 b2 c2 ..
+ *
+ * vpdpbusd takes one side unsigned. That is a, 128 larger than it is; 128 times the sums of
+ * b's columns is taken away in the end.
  */
 #include "codegen/host/host.h"
 
@@ -121,62 +125,80 @@ tile_address(Host *h, const Type *t, const View *w, Lv batch, Lv row, Lv col)
     return host_address(h, t, w, t->rank == 3 ? index : index + 1);
 }
 
-/* ---- pairs of bf16 --------------------------------------------------------------- */
-
-enum { PAIR_LANES = 16 }; /* sums of a register */
-
-/* Elements of two bytes in scratch, as they are. */
-static Lv
-load_raw(Host *h, Lt t, Lv p)
+/* The least multiple of step from n on. */
+static int
+in_steps(int n, int step)
 {
-    Lv x = LLVMBuildLoad2(h->l->b, t, p, "");
-    LLVMSetAlignment(x, 2);
+    return (n + step - 1) / step * step;
+}
+
+/* ---- groups along k -------------------------------------------------------------- */
+
+enum { GROUP_LANES = 16, MAX_GROUP = 4 }; /* sums of a register; 4 bytes for each */
+
+/* Elements along k that one instruction adds up; 1: there is none that does. */
+static int
+group_of(const Host *h, const Op *o)
+{
+    const Type *a = arg(o, 0)->type, *r = result(o, 0)->type;
+    Elem e = a->elem;
+    int group = e == E_BF16 && h->has_bf16_pairs ? 2 : e == E_I8 && h->has_vnni ? 4 : 1;
+    return arg(o, 1)->type->elem == e && a->shape[a->rank - 1] % group == 0 &&
+                   r->shape[r->rank - 1] >= GROUP_LANES
+               ? group
+               : 1;
+}
+
+/* n bytes of scratch, as they are. */
+static Lv
+load_bytes(Host *h, int n, Lv p)
+{
+    Lv x = LLVMBuildLoad2(h->l->b, LLVMVectorType(h->l->i8, (unsigned)n), p, "");
+    LLVMSetAlignment(x, 1);
     return x;
 }
 
-static bool
-goes_by_pairs(const Host *h, const Op *o)
+static void
+store_bytes(Host *h, Lv x, Lv p)
 {
-    const Type *a = arg(o, 0)->type, *r = result(o, 0)->type;
-    return h->has_bf16_pairs && a->elem == E_BF16 && arg(o, 1)->type->elem == E_BF16 &&
-           a->shape[a->rank - 1] % 2 == 0 && r->shape[r->rank - 1] >= PAIR_LANES;
+    LLVMSetAlignment(LLVMBuildStore(h->l->b, x, p), 1);
 }
 
-/* b with the elements of two rows side by side; *t becomes its type. */
-static View
-pack_pairs(Host *h, const Op *o, const Type **t, View b, int n_k)
+/* c += a * b, of groups: vectors of 64 bytes. */
+static Lv
+add_groups(Host *h, int group, Lv a, Lv b, Lv c)
 {
     Ll *l = h->l;
-    const Type *bt = *t;
-    int r = bt->rank, n = bt->shape[r - 1];
-    int32_t shape[MAX_RANK];
-    memcpy(shape, bt->shape, sizeof shape);
-    shape[r - 2] /= 2;
-    shape[r - 1] *= 2;
-    *t = ty_with_shape(h->c, bt, r, shape);
-    View w = host_view(*t, host_buf(h, ty_numel(bt) * 2, host_pos(h, o)));
-    Lv pick[2 * PAIR_LANES];
-    for (int i = 0; i < 2 * PAIR_LANES; i++)
-        pick[i] = ll_i32(l, i / 2 + i % 2 * PAIR_LANES);
-    Loop batch, pair, col;
-    host_loop_open(h, &batch, r == 3 ? shape[0] : 1, 1);
-    host_loop_open(h, &pair, (n_k + 1) / 2, 1);
-    host_loop_open(h, &col, n, PAIR_LANES);
-    Lv row = LLVMBuildMul(l->b, pair.index, ll_i64(l, 2), ""),
-       next = LLVMBuildAdd(l->b, row, ll_i64(l, 1), ""),
-       twice = LLVMBuildMul(l->b, col.index, ll_i64(l, 2), "");
-    Lt half = LLVMVectorType(l->i16, PAIR_LANES);
-    Lv x = load_raw(h, half, tile_address(h, bt, &b, batch.index, row, col.index)),
-       y = load_raw(h, half, tile_address(h, bt, &b, batch.index, next, col.index));
-    x = LLVMBuildShuffleVector(l->b, x, y, LLVMConstVector(pick, 2 * PAIR_LANES), "");
-    Lv to = tile_address(h, *t, &w, batch.index, pair.index, twice);
-    LLVMSetAlignment(LLVMBuildStore(l->b, x, to), 2);
-    host_loop_close(h, &col);
-    host_loop_close(h, &pair);
-    host_loop_close(h, &batch);
-    return w;
+    const char *name = group == 2 ? "llvm.x86.avx512bf16.dpbf16ps.512"
+                                  : "llvm.x86.avx512.vpdpbusd.512";
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    Lt takes[3] = {0}; /* LLVM's versions differ in what they call the 64 bytes */
+    LLVMGetParamTypes(LLVMIntrinsicGetType(l->cx, id, NULL, 0), takes);
+    return ll_intrinsic(l, name, NULL, 0,
+                        (Lv[]){c, LLVMBuildBitCast(l->b, a, takes[1], ""),
+                               LLVMBuildBitCast(l->b, b, takes[2], "")},
+                        3);
 }
 
+/* Rows of b, GROUP_LANES elements of each, side by side. */
+static Lv
+interleave(Host *h, int group, int bytes, Lv *row)
+{
+    Ll *l = h->l;
+    Lv pick[GROUP_LANES * MAX_GROUP];
+    for (int width = bytes, n = group; n > 1; n /= 2, width *= 2) {
+        int size = GROUP_LANES *
+                   width; /* of a row so far, in pieces of `width` bytes */
+        for (int i = 0; i < 2 * size; i++)
+            pick[i] =
+                ll_i32(l, i / width % 2 * size + i / (2 * width) * width + i % width);
+        for (int i = 0; i < n / 2; i++)
+            row[i] = LLVMBuildShuffleVector(l->b, row[2 * i], row[2 * i + 1],
+                                            LLVMConstVector(pick, (unsigned)(2 * size)),
+                                            "");
+    }
+    return row[0];
+}
 /* ---- the product ----------------------------------------------------------------- */
 
 static Lv
@@ -184,9 +206,6 @@ multiply_add(Host *h, Elem e, Lv a, Lv b, Lv c)
 {
     Ll *l = h->l;
     Lt t = LLVMTypeOf(c);
-    if (LLVMGetTypeKind(LLVMGetElementType(LLVMTypeOf(b))) == LLVMBFloatTypeKind)
-        return ll_intrinsic(l, "llvm.x86.avx512bf16.dpbf16ps.512", NULL, 0,
-                            (Lv[]){c, a, b}, 3);
     if (elem_is_float(e))
         return ll_intrinsic(l, "llvm.fma", &t, 1, (Lv[]){a, b, c}, 3);
     return LLVMBuildAdd(l->b, LLVMBuildMul(l->b, a, b, ""), c, "");
@@ -211,20 +230,88 @@ typedef struct Product {
     Tile t;
     View a, b, acc, out;
     const Type *at, *bt; /* of the operands in scratch */
-    bool by_pairs;       /* along k, of bf16 */
+    int group;           /* elements along k that go together; b is packed so */
+    View sums; /* of a group of i8: i32, 128 times the sum of each column of b */
 } Product;
+
+static bool
+is_offset(const Product *p)
+{
+    return p->group == 4;
+}
+
+static const Type *
+sums_type(Host *h, const Product *p)
+{
+    const Type *t = arg(p->o, 1)->type;
+    int32_t shape[MAX_RANK];
+    memcpy(shape, t->shape, sizeof shape);
+    shape[t->rank - 2] = 1;
+    return ty_with_shape(h->c, ty_with_elem(h->c, t, E_I32), t->rank, shape);
+}
+
+/* p->b with `group` rows side by side, and p->sums. */
+static void
+pack(Host *h, Product *p, int n_k)
+{
+    Ll *l = h->l;
+    const Type *from = p->bt;
+    View b = p->b;
+    int r = from->rank, n = from->shape[r - 1], group = p->group,
+        bytes = elem_info[from->elem].bytes;
+    int32_t shape[MAX_RANK];
+    memcpy(shape, from->shape, sizeof shape);
+    shape[r - 2] /= group;
+    shape[r - 1] *= group;
+    p->bt = ty_with_shape(h->c, from, r, shape);
+    int pos = host_pos(h, p->o);
+    p->b = host_view(p->bt, host_buf(h, ty_numel(from) * bytes, pos));
+    const Type *st = sums_type(h, p);
+    if (is_offset(p))
+        p->sums = host_view(st, host_buf(h, ty_numel(st) * 4, pos));
+    Lt sums = LLVMVectorType(l->i32, GROUP_LANES);
+    Lv slot = is_offset(p) ? host_slot(h, sums) : NULL;
+    Loop batch, col, at;
+    host_loop_open(h, &batch, r == 3 ? shape[0] : 1, 1);
+    host_loop_open(h, &col, n, GROUP_LANES);
+    if (slot)
+        LLVMBuildStore(l->b, LLVMConstNull(sums), slot);
+    host_loop_open(h, &at, in_steps(n_k, group) / group, 1);
+    Lv row[MAX_GROUP], first = LLVMBuildMul(l->b, at.index, ll_i64(l, group), "");
+    for (int k = 0; k < group; k++)
+        row[k] = load_bytes(h, GROUP_LANES * bytes,
+                            tile_address(h, from, &b, batch.index,
+                                         LLVMBuildAdd(l->b, first, ll_i64(l, k), ""),
+                                         col.index));
+    Lv x = interleave(h, group, bytes, row);
+    store_bytes(h, x,
+                tile_address(h, p->bt, &p->b, batch.index, at.index,
+                             LLVMBuildMul(l->b, col.index, ll_i64(l, group), "")));
+    if (slot) {
+        Lv all = ll_splat(l, LLVMConstInt(l->i8, 128, false), 64);
+        LLVMBuildStore(
+            l->b, add_groups(h, group, all, x, LLVMBuildLoad2(l->b, sums, slot, "")),
+            slot);
+    }
+    host_loop_close(h, &at);
+    if (slot)
+        host_write(h, ty_element(h->c, st), M_ROW, GROUP_LANES,
+                   tile_address(h, st, &p->sums, batch.index, NULL, col.index),
+                   LLVMBuildLoad2(l->b, sums, slot, ""), NULL);
+    host_loop_close(h, &col);
+    host_loop_close(h, &batch);
+}
 
 static Lv
 load_b(Host *h, const Product *p, Lv batch, Lv k, Lv col)
 {
     Ll *l = h->l;
     Tile t = p->t;
-    if (!p->by_pairs)
+    if (p->group == 1)
         return host_read(h, ty_scalar(h->c, t.e), M_ROW, t.lanes > 1 ? t.lanes : 0,
                          tile_address(h, p->bt, &p->b, batch, k, col), NULL, NULL);
-    Lv twice = LLVMBuildMul(l->b, col, ll_i64(l, 2), "");
-    return load_raw(h, LLVMVectorType(LLVMBFloatTypeInContext(l->cx), 2 * PAIR_LANES),
-                    tile_address(h, p->bt, &p->b, batch, k, twice));
+    col = LLVMBuildMul(l->b, col, ll_i64(l, p->group), "");
+    return load_bytes(h, 4 * GROUP_LANES, tile_address(h, p->bt, &p->b, batch, k, col));
 }
 
 /* In every lane. */
@@ -233,17 +320,25 @@ load_a(Host *h, const Product *p, Lv batch, Lv row, Lv k)
 {
     Ll *l = h->l;
     Tile t = p->t;
-    if (!p->by_pairs)
-        return ll_splat(l,
-                        host_read(h, ty_scalar(h->c, t.e), M_ROW, 0,
-                                  tile_address(h, p->at, &p->a, batch, row, k), NULL,
-                                  NULL),
-                        t.lanes);
-    Lv twice = LLVMBuildMul(l->b, k, ll_i64(l, 2), "");
-    Lv x = load_raw(h, l->i32, tile_address(h, p->at, &p->a, batch, row, twice));
-    return LLVMBuildBitCast(
-        l->b, ll_splat(l, x, PAIR_LANES),
-        LLVMVectorType(LLVMBFloatTypeInContext(l->cx), 2 * PAIR_LANES), "");
+    if (p->group == 1) {
+        Lv x = host_read(h, ty_scalar(h->c, t.e), M_ROW, 0,
+                         tile_address(h, p->at, &p->a, batch, row, k), NULL, NULL);
+        return ll_splat(l, x, t.lanes);
+    }
+    k = LLVMBuildMul(l->b, k, ll_i64(l, p->group), "");
+    Lv x = LLVMBuildLoad2(l->b, l->i32, tile_address(h, p->at, &p->a, batch, row, k),
+                          "");
+    LLVMSetAlignment(x, 1);
+    if (is_offset(p))
+        x = LLVMBuildXor(l->b, x, LLVMConstInt(l->i32, 0x80808080, false), "");
+    return ll_splat(l, x, GROUP_LANES);
+}
+
+static Lv
+add_product(Host *h, const Product *p, Lv a, Lv b, Lv c)
+{
+    return p->group > 1 ? add_groups(h, p->group, a, b, c)
+                        : multiply_add(h, p->t.e, a, b, c);
 }
 
 static void
@@ -265,7 +360,7 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
 
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b);
     Loop loop;
-    host_loop_open(h, &loop, p->by_pairs ? (n_k + 1) / 2 : n_k, 1);
+    host_loop_open(h, &loop, in_steps(n_k, p->group) / p->group, 1);
     Lv *phi = NEW_N(arena, Lv, n);
     for (int i = 0; i < n; i++) {
         if (loop.head) {
@@ -279,7 +374,7 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
     for (int i = 0; i < t.mr; i++) {
         Lv a = load_a(h, p, batch, rows[i], loop.index);
         for (int j = 0; j < t.nv; j++)
-            c[i * t.nv + j] = multiply_add(h, t.e, a, b[j], c[i * t.nv + j]);
+            c[i * t.nv + j] = add_product(h, p, a, b[j], c[i * t.nv + j]);
     }
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b);
     for (int i = 0; loop.head && i < n; i++)
@@ -287,6 +382,14 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
     host_loop_close(h, &loop);
 
     const Type *rt = result(p->o, 0)->type;
+    for (int j = 0; is_offset(p) && j < t.nv; j++) {
+        const Type *st = sums_type(h, p);
+        Lv sum = host_read(h, ty_element(h->c, st), M_ROW, t.lanes,
+                           tile_address(h, st, &p->sums, batch, NULL, cols[j]), NULL,
+                           NULL);
+        for (int i = 0; i < t.mr; i++)
+            c[i * t.nv + j] = LLVMBuildSub(l->b, c[i * t.nv + j], sum, "");
+    }
     for (int i = 0; i < n; i++)
         host_write(h, ty_element(h->c, rt), M_ROW, t.lanes > 1 ? t.lanes : 0,
                    tile_address(h, rt, &p->out, batch, rows[i / t.nv], cols[i % t.nv]),
@@ -322,13 +425,6 @@ place_result(Host *h, const Op *o, Product *p)
     }
 }
 
-/* The least multiple of step from n on. */
-static int
-in_steps(int n, int step)
-{
-    return (n + step - 1) / step * step;
-}
-
 void
 host_dot(Host *h, const Op *o)
 {
@@ -340,9 +436,9 @@ host_dot(Host *h, const Op *o)
     host_flush(h);
     h->done[host_pos(h, o)] = true;
     host_free_before(h, host_pos(h, o));
-    p.by_pairs = goes_by_pairs(h, o);
-    Elem e = p.by_pairs ? E_BF16 : p.t.e; /* in scratch */
-    p.a = operand(h, o, 0, e, !p.by_pairs);
+    p.group = group_of(h, o);
+    Elem e = p.group > 1 ? arg(o, 0)->type->elem : p.t.e; /* in scratch */
+    p.a = operand(h, o, 0, e, p.group == 1);
     p.b = operand(h, o, 1, e, false);
     place_result(h, o, &p);
     if (!p.acc.buf && (sides.m < m || sides.n < n)) {
@@ -353,8 +449,8 @@ host_dot(Host *h, const Op *o)
     host_flush(h);
     p.at = ty_with_elem(h->c, arg(o, 0)->type, e);
     p.bt = ty_with_elem(h->c, arg(o, 1)->type, e);
-    if (p.by_pairs)
-        p.b = pack_pairs(h, o, &p.bt, p.b, sides.k);
+    if (p.group > 1)
+        pack(h, &p, sides.k);
 
     int lanes = h->vec_bytes / elem_info[p.t.e].bytes;
     p.t.lanes = MIN(lanes, n);

@@ -379,6 +379,7 @@ look_at_cpu(Host *h)
     h->has_gather = avx512 || has_feature(features, "avx2");
     h->has_scatter = avx512;
     h->has_bf16_pairs = avx512 && has_feature(features, "avx512bf16");
+    h->has_vnni = avx512 && has_feature(features, "avx512vnni");
 }
 
 static void

@@ -78,7 +78,7 @@ struct Host {
     int vec_bytes;                /* of a register */
     bool has_masks;               /* masked loads and stores of every width (AVX-512) */
     bool has_gather, has_scatter; /* of 4 and 8 bytes */
-    bool has_bf16_pairs;          /* products of pairs of bf16 (AVX512-BF16) */
+    bool has_bf16_pairs, has_vnni; /* AVX512-BF16, AVX512-VNNI: dot.c */
     bool
         takes_steps; /* floats become integers or float8 somewhere: quotients are exact */
     const Written *written;
