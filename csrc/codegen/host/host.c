@@ -104,12 +104,10 @@ lazy_op(Host *h, const Op *o)
     VState *s = state(h, result(o, 0));
     s->kind = V_LAZY;
     s->is_virtual = is_cheap_op(o);
-    int n = 1;
     for (int i = 0; i < o->n_args && s->is_virtual; i++) {
         VState *a = state(h, arg(o, i));
         s->is_virtual = !arg(o, i)->type->rank || a->kind == V_CARRIED ||
                         (a->kind == V_LAZY && a->is_virtual);
-        n += a->kind == V_LAZY;
     }
     if (o->op == OP_LOAD)
         PUSH(h->c->arena, &h->loads, o);
