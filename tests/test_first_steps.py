@@ -109,7 +109,13 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(tree: Path, *command: str) -> str:
-    env = {**os.environ, "PYTHONPATH": str(tree / "python"), "MAKEFLAGS": ""}
+    # make sanitize preloads a library, which this tree was not built for.
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(tree / "python"),
+        "MAKEFLAGS": "",
+        "LD_PRELOAD": "",
+    }
     done = subprocess.run(
         command,
         cwd=tree,

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+# make sanitize preloads a library that gdb and the compiler do without.
+ENV = {**os.environ, "DEBUGINFOD_URLS": "", "LD_PRELOAD": ""}
 
 # The checks of ops.c and what type.c calls stay unresolved: nothing of them runs.
 PROGRAM = """
@@ -61,14 +63,19 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not shutil.which("gdb") or not compiler:
         pytest.skip("no gdb, or no compiler")
     asked = ["gdb", "-nx", "-batch", "-ex", "python print(6 * 7)"]
-    if "42" not in subprocess.run(asked, capture_output=True, text=True).stdout:
+    if (
+        "42"
+        not in subprocess.run(asked, capture_output=True, text=True, env=ENV).stdout
+    ):
         pytest.skip("this gdb has no Python")
     out = tmp_path_factory.mktemp("gdb") / "program"
     source = out.with_suffix(".c")
     source.write_text(PROGRAM)
     flags = ["-std=c17", "-D_GNU_SOURCE=", "-g3", "-O0", "-w", f"-I{ROOT / 'csrc'}"]
     loose = ["-Wl,--unresolved-symbols=ignore-all", "-no-pie"]
-    subprocess.run([compiler, *flags, str(source), *loose, "-o", str(out)], check=True)
+    subprocess.run(
+        [compiler, *flags, str(source), *loose, "-o", str(out)], check=True, env=ENV
+    )
     return out
 
 
@@ -83,7 +90,7 @@ def ask(program: Path, *commands: str) -> str:
         capture_output=True,
         text=True,
         timeout=300,
-        env={**os.environ, "DEBUGINFOD_URLS": ""},
+        env=ENV,
     )
     text = done.stdout + done.stderr
     if "not permitted" in text:
