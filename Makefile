@@ -21,6 +21,7 @@
 #   make sanitize  every 8th test with ASan and UBSan in the core (SAMPLE=1: all;
 #                  SANITIZE=thread: TSan)
 #   make bench     the benchmarks, beside NumPy and PyTorch where installed
+#   make docs      build/docs/html, the site (ARGS=--no-run: without running the notebooks)
 #   make lint      clang-format, ruff, mypy, what it knows of kernels, csrc/tools/lint.py
 #   make replay    kernels whose PTX differs from another commit's (BASE=main)
 #   make sz        lines of code per folder beside their caps
@@ -32,7 +33,7 @@
 # PYTHON=python3.12 chooses a Python, VENV=dir another environment, TEGULA_LLVM_CONFIG an
 # LLVM. How the C is built is csrc/Makefile.
 
-.PHONY: help demo quick test attack opsuite sanitize build wheel tirc ctest bench lint format gen clean check \
+.PHONY: help demo quick test attack opsuite sanitize build wheel tirc ctest bench docs lint format gen clean check \
 	replay sz ptxsim ptxsim-test against-triton accuracy commands
 MAKEFLAGS += --no-print-directory
 # Two of these at once would compile the same objects twice; csrc/Makefile is parallel.
@@ -149,6 +150,9 @@ sanitize: $(VENV)/.with-test
 
 bench: $(VENV)/.with-bench build
 	@$(VPY) benchmarks/run.py $(ARGS)
+
+docs: $(VENV)/.with-test $(VENV)/.with-docs build
+	@$(VPY) docs/build.py $(ARGS)
 
 C_FILES = $$(git ls-files --cached --others --exclude-standard 'csrc/*.c' 'csrc/*.h' 'tests/*.c')
 lint: $(VENV)/.with-test $(VENV)/.with-lint
