@@ -219,7 +219,6 @@ typedef struct Chip { /* chips.def says what each column is */
     bool has_a;
     int ptx, block_kb, sm_kb, tensor, simd32, simd16;
 } Chip;
-const Chip *chip_at(int i); /* the rows, then NULL */
 /* The row of sm; the row before where it has none: an emulator may be of any number. */
 const Chip *chip_of(int sm);
 enum { CHIP_REGISTERS = 64 << 10 }; /* of a multiprocessor, on every chip there is */

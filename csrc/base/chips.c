@@ -8,12 +8,6 @@ static const Chip chips[] = {
 };
 
 const Chip *
-chip_at(int i)
-{
-    return i < (int)COUNT(chips) ? &chips[i] : NULL;
-}
-
-const Chip *
 chip_of(int sm)
 {
     const Chip *found = &chips[0];

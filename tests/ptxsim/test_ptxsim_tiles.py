@@ -29,7 +29,10 @@ START = f"""
 def loading(coordinates: tuple[int, ...], n_bytes: int) -> str:
     """A tile to shared memory, which 32 threads then copy to %p0, word by word."""
     c = ", ".join(map(str, coordinates))
-    copy = "cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+    copy = (
+        "cp.async.bulk.tensor.{}d.shared::cluster.global.tile"
+        ".mbarrier::complete_tx::bytes"
+    )
     return (
         START
         + f"""
@@ -172,14 +175,14 @@ def test_store(dtype, shape, box, at, swizzle, op):
 
 
 REFUSED = [
-    (dict(box=(8, 512)), "1 to 256"),
-    (dict(box=(8, 4)), "multiple of 16 bytes"),
-    (dict(box=(8, 128), swizzle=3), "exceeds its swizzle"),
-    (dict(strides=(250,)), "a stride"),
-    (dict(sizes=(128, 0)), "a size"),
-    (dict(offset=8), "a multiple of 16 bytes"),
-    (dict(data_type=11), "this type"),
-    (dict(data_type=1, fill=1), "filled with NaN"),
+    ({"box": (8, 512)}, "1 to 256"),
+    ({"box": (8, 4)}, "multiple of 16 bytes"),
+    ({"box": (8, 128), "swizzle": 3}, "exceeds its swizzle"),
+    ({"strides": (250,)}, "a stride"),
+    ({"sizes": (128, 0)}, "a size"),
+    ({"offset": 8}, "a multiple of 16 bytes"),
+    ({"data_type": 11}, "this type"),
+    ({"data_type": 1, "fill": 1}, "filled with NaN"),
 ]
 
 
