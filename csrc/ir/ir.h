@@ -155,6 +155,7 @@ enum {
     OPF_SLOW = 1024,
     OPF_HEAVY = 2048,
     OPF_SCRATCH = 4096,
+    OPF_STEPS = 8192,
 };
 typedef struct OpInfo {
     const char *text;

@@ -16,6 +16,7 @@
 #define SLOW OPF_SLOW
 #define HEAVY OPF_HEAVY
 #define SCRATCH OPF_SCRATCH
+#define STEPS OPF_STEPS
 #define A0() 0, {0}
 #define A1(a)                                                                          \
     1,                                                                                 \

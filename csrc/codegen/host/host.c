@@ -329,17 +329,11 @@ host_region_close(Host *h, const Region *r)
 static bool
 takes_steps(const Op *o)
 {
-    switch (o->op) {
-    case OP_FLOOR:
-    case OP_CEIL: return true;
-    case OP_CAST:
-    case OP_BITCAST: {
-        Elem e = o->results[0]->type->elem;
-        return elem_is_float(arg(o, 0)->type->elem) &&
-               (!elem_is_float(e) || elem_info[e].bits <= 8);
-    }
-    default: return false;
-    }
+    if (o->op != OP_CAST && o->op != OP_BITCAST)
+        return op_has(o, OPF_STEPS);
+    Elem e = result(o, 0)->type->elem;
+    return elem_is_float(arg(o, 0)->type->elem) &&
+           (!elem_is_float(e) || elem_info[e].bits <= 8);
 }
 
 static void
