@@ -70,13 +70,15 @@ describe(const Func *f, Binary *out)
     int n = f->body->n_args;
     ParamAbi *params = NEW_N(c->arena, ParamAbi, n);
     bool *written = NEW_N(c->arena, bool, n);
-    written_params(f, written);
+    bool *read = NEW_N(c->arena, bool, n);
+    written_params(f, written, read);
     for (int i = 0; i < n; i++) {
         const Type *t = f->body->args[i]->type;
         params[i] = (ParamAbi){.elem = t->elem,
                                .is_ptr = t->is_ptr,
                                .is_const = t->is_const,
                                .is_written = written[i],
+                               .is_read = read[i],
                                .slot = (int16_t)f->slot[i]};
     }
     out->params = copy(c, params, (size_t)n * sizeof *params);

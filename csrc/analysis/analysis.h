@@ -275,7 +275,7 @@ Written *written_new(const Func *f);
 bool written_is_fresh(const Written *w, const Op *store);
 /* The first parameter that ptr may come from; 0 where none is known. */
 int written_origin(const Written *w, const Val *ptr);
-/* Fills written[i], one for each parameter: may the function store through it? */
-void written_params(const Func *f, bool *written);
+/* Fills written[i] and read[i], one for each parameter: may the function store through it, load? */
+void written_params(const Func *f, bool *written, bool *read);
 
 #endif

@@ -185,9 +185,11 @@ written_origin(const Written *w, const Val *ptr)
 }
 
 void
-written_params(const Func *f, bool *written)
+written_params(const Func *f, bool *written, bool *read)
 {
     const Written *w = written_new(f);
-    for (int i = 0; i < f->body->n_args; i++)
+    for (int i = 0; i < f->body->n_args; i++) {
         written[i] = w->written[i / 64] >> i % 64 & 1;
+        read[i] = w->read[i / 64] >> i % 64 & 1;
+    }
 }

@@ -161,7 +161,7 @@ get_answers(PyObject *self, void *closure)
 }
 
 /* The parameters of the machine code: list of (node of the arguments, type, is it a pointer,
- * is it stored through). */
+ * is it stored through, is it loaded through). */
 static PyObject *
 get_params(PyObject *self, void *closure)
 {
@@ -170,9 +170,11 @@ get_params(PyObject *self, void *closure)
     PyObject *list = PyList_New(0);
     for (int i = 0; list && i < v->bin.n_params; i++) {
         const ParamAbi *p = &v->bin.params[i];
-        PyObject *row = Py_BuildValue("(isOO)", (int)v->node[i], elem_info[p->elem].sig,
+        PyObject *row = Py_BuildValue("(isOOO)", (int)v->node[i],
+                                      elem_info[p->elem].sig,
                                       p->is_ptr ? Py_True : Py_False,
-                                      p->is_written ? Py_True : Py_False);
+                                      p->is_written ? Py_True : Py_False,
+                                      p->is_read ? Py_True : Py_False);
         if (!row || PyList_Append(list, row))
             Py_CLEAR(list);
         Py_XDECREF(row);

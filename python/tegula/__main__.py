@@ -176,12 +176,17 @@ def compile_arguments(parser: argparse.ArgumentParser) -> None:
 def tune(args: argparse.Namespace) -> int:
     from . import tuning
 
-    return tuning.command(args.action, args.kernel)
+    return tuning.command(args.action, args.kernel, args.what)
 
 
 def tune_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "show", "clear"))
+    parser.add_argument("action", choices=("list", "show", "pin", "clear", "export"))
     parser.add_argument("kernel", nargs="?", help="of this name only")
+    parser.add_argument(
+        "what",
+        nargs="?",
+        help="pin: 'BLOCK: 64, num_warps: 4', or none; export: a file",
+    )
 
 
 def tutorial(args: argparse.Namespace) -> int:

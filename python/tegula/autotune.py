@@ -7,12 +7,15 @@ arguments from others.
     def kernel(x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr): ...
 
 Results are kept in memory, and with ``cache_results`` beside the compiled kernels: one
-JSON file for each function, key and list of configurations.
+JSON file for each function, machine and key, in which each configuration has its row.
+``tuned.report()`` shows them (tuning_report.py).
 """
 
 from __future__ import annotations
 
 import builtins
+import os
+import sys
 import time
 import types
 import warnings
@@ -20,7 +23,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from tegula import _core, knobs, tuning
+from tegula import _core, knobs, tuning, tuning_report
 from tegula.configs import Config as Config
 from tegula.configs import did_you_mean, without_amd
 from tegula.errors import (
@@ -90,8 +93,14 @@ class Autotuner(KernelInterface):
         self.nargs: dict[str, Any] | None = None
         self.bench_time: float | None = None
         self.configs_timings: dict[Config, Any] | None = None
-        # While configurations are timed: those that do not compile.
-        self._failed: dict[Config, CompileError] | None = None
+        # While configurations are timed: why some were not.
+        self._failed: dict[Config, Exception] | None = None
+        self._is_first_look = False
+        self._told_in_place = False
+        # By machine and texts of the key; what was loaded decides, what was measured tells.
+        self._loaded: dict[tuple[str, ...], tuning.Record] = {}
+        self._measured: dict[tuple[str, ...], tuning.Record] = {}
+        self._latest: tuning.Record | None = None
         self.cache_results = cache_results or knobs.autotuning.cache
         self.reset_to_zero = list(reset_to_zero or ())
         self.restore_value = list(restore_value or ())
@@ -115,20 +124,23 @@ class Autotuner(KernelInterface):
         self._has_rep = rep is not None
         self.use_cuda_graph = use_cuda_graph
         self.do_bench = do_bench or self._default_bench
+        self._results: str | None = None  # of results=, which Triton's class has not
 
     def _checked_key(self, key: Sequence[str]) -> list[str]:
-        """A name that is no parameter never chooses anew: Triton is silent."""
+        """A name that is no parameter never chooses anew. Triton is silent, so what was
+        written for it, and runs because we stand in its place, is only warned of."""
         if isinstance(key, str):
             raise TypeError(f"@autotune: key is a list of names: key=[{key!r}]")
         for name in key:
             if name not in self.arg_names:
-                warnings.warn(
+                text = (
                     f"@autotune: key {name!r} is no parameter of "
                     f"{self.base_fn.__name__}({', '.join(self.arg_names)})"
-                    f"{did_you_mean(name, self.arg_names)}",
-                    UserWarning,
-                    stacklevel=4,
+                    f"{did_you_mean(name, self.arg_names)}"
                 )
+                if not hasattr(sys.modules.get("triton"), "__tegula_version__"):
+                    raise ValueError(text)
+                warnings.warn(text, UserWarning, stacklevel=4)
         return list(key)
 
     # --- measuring ---------------------------------------------------------------------
@@ -148,10 +160,12 @@ class Autotuner(KernelInterface):
             return testing.do_bench_cudagraph(
                 call, rep=self.num_reps, quantiles=quantiles
             )
+        # The finalists are timed again, in turn; a first look need not be long.
+        part = 4 if self._is_first_look and not self._has_rep else 1
         return testing.do_bench(
             call,
-            warmup=self.num_warmups,
-            rep=self.num_reps,
+            warmup=self.num_warmups / part,
+            rep=self.num_reps / part,
             quantiles=quantiles,
             device=device,
         )
@@ -216,6 +230,8 @@ class Autotuner(KernelInterface):
         except (OutOfResources, CompileTimeAssertionFailure, PTXASError) as e:
             if knobs.autotuning.print:
                 print(f"autotuning {self.base_fn.__name__}: {config}: {e}")
+            if self._failed is not None:
+                self._failed[config] = e
             return [float("inf")] * 3
         except CompileError as e:
             if self._failed is None:
@@ -223,7 +239,9 @@ class Autotuner(KernelInterface):
             self._failed[config] = e
             return [float("inf")] * 3
 
-    def _compile_ahead(self, configs: list[Config], args: Any, kwargs: Any) -> None:
+    def _compile_ahead(
+        self, configs: list[Config], args: Any, kwargs: Any
+    ) -> dict[Config, Any]:
         """Compiles the variants of all configs at the same time, before they are timed.
 
         Only of plain kernels, and not where somebody watches compiles: they come in the
@@ -236,7 +254,7 @@ class Autotuner(KernelInterface):
             or knobs.compilation.listener
         )
         if type(self.fn) is not JITFunction or watched or knobs.runtime.interpret:
-            return
+            return {}
         calls = []
         for config in configs:
             mine = [tuning.own_descriptor(x) for x in args]
@@ -250,19 +268,46 @@ class Autotuner(KernelInterface):
                 )
             named.pop("warmup", None)
             calls.append(partial(self.fn.warmup, *mine, **named))
-        tuning.compile_together(calls)
+        made = zip(configs, tuning.compile_together(calls), strict=True)
+        return {c: v for c, v in made if hasattr(v, "asm")}
 
     def _tune(
         self, key: tuple[Any, ...], configs: list[Config], args: Any, kwargs: Any
     ) -> Config:
+        """Measures what no record knows yet; the fastest of all."""
         start = time.perf_counter()
-        self._compile_ahead(configs, args, kwargs)
-        self._failed = {}
+        record = self._record(key, configs)
+        known = {tuning.identity(r["config"]): r for r in record["rows"]}
+        new = [c for c in configs if tuning.identity(c) not in known]
+        variants = self._compile_ahead(new, args, kwargs)
+        self._warn_in_place(configs, variants)
+        if knobs.autotuning.deterministic:
+            self.configs_timings, self.bench_time = {}, 0.0
+            return self._first_that_compiles(configs, args, kwargs)
+        twins = tuning.twins(new, variants)
+        timings: dict[Config, list[float]] = {}
+        for c in configs:
+            row = known.get(tuning.identity(c))
+            if row:
+                timings[c] = row["ms"] or [float("inf")] * 3
+        failed: dict[Config, Exception] = {}
+        self._failed = failed
+        shown = tuning_report.Progress(self.base_fn.__name__, len(configs))
         try:
-            timings = {c: self._bench(*args, config=c, **kwargs) for c in configs}
+            self._is_first_look = True
+            for c in new:
+                shown.say(len(timings), self._best_so_far(timings))
+                if c not in twins:
+                    timings[c] = self._bench(*args, config=c, **kwargs)
+            self._is_first_look = False
+            self._time_finalists(timings, args, kwargs)
         finally:
-            failed, self._failed = self._failed, None
+            self._failed, self._is_first_look = None, False
+            shown.close()
+        for c, twin in twins.items():
+            timings[c] = timings[twin]
         self._tell_failed(failed, len(configs))
+        timings = {c: timings[c] for c in configs}  # in their order
         best = builtins.min(timings, key=lambda c: timings[c])
         self.bench_time = time.perf_counter() - start
         self.configs_timings = timings
@@ -274,13 +319,99 @@ class Autotuner(KernelInterface):
                 f"no configuration of {self.base_fn.__name__} can be compiled for "
                 f"{key}: TEGULA_PRINT_AUTOTUNING=1 says why"
             )
+        for c in configs:
+            row = known.setdefault(
+                tuning.identity(c), {"config": c.all_kwargs(), "why": ""}
+            )
+            row["ms"] = None if timings[c][0] == float("inf") else list(timings[c])
+            if c in twins:
+                own, twin = c.all_kwargs(), twins[c].all_kwargs()
+                other = {k: v for k, v in twin.items() if own.get(k) != v}
+                text = tuning_report.settings(other)
+                row["why"] = f"the same code as with {text}"
+            elif c in failed:
+                row["why"] = str(failed[c])
+            row |= tuning.numbers_of(variants.get(c))
+        record |= {"rows": list(known.values()), "seconds": self.bench_time}
+        named = {**(self.nargs or {}), **kwargs, **best.all_kwargs()}
+        record["work"] = tuning.work_of(self._kernel, variants.get(best), named)
+        self._measured[self._place(key)] = record
         return best
 
-    def _tell_failed(self, failed: dict[Config, CompileError], n: int) -> None:
-        """Of all configurations: a mistake in the kernel. Of some: they are left out."""
-        if len(failed) == n:
-            raise next(iter(failed.values()))
-        for config, error in failed.items():
+    def _best_so_far(self, timings: dict[Config, list[float]]) -> str:
+        best = builtins.min(timings, key=lambda c: timings[c], default=None)
+        if best is None or timings[best][0] == float("inf"):
+            return ""
+        return f"{timings[best][0]:.4g} ms ({best})"
+
+    def _time_finalists(
+        self, timings: dict[Config, list[float]], args: Any, kwargs: Any
+    ) -> None:
+        """The few that noise may have put in the wrong order, twice more and in turn.
+
+        A clock of the caller's is asked once for each configuration.
+        """
+        if self.do_bench != self._default_bench or not timings:
+            return
+        order = sorted(timings, key=lambda c: timings[c])
+        ms, _, high = timings[order[0]]
+        limit = max(high, 1.1 * ms)
+        finalists = [c for c in order[:4] if timings[c][1] <= limit < float("inf")]
+        if len(finalists) < 2:
+            return
+        rounds = [[self._bench(*args, config=c, **kwargs) for c in finalists]]
+        rounds += [[self._bench(*args, config=c, **kwargs) for c in finalists]]
+        for i, c in enumerate(finalists):
+            timings[c] = tuning.quantiles_of([timings[c], rounds[0][i], rounds[1][i]])
+
+    def _warn_in_place(
+        self, configs: list[Config], variants: dict[Config, Any]
+    ) -> None:
+        """Tuning runs a kernel many times: what it reads and writes does not stay."""
+        own_hooks = self.user_defined_pre_hook or self.user_defined_post_hook
+        own_hooks = own_hooks or any(c.pre_hook for c in configs)
+        if own_hooks or self._told_in_place or knobs.autotuning.deterministic:
+            return
+        safe = {*self.reset_to_zero, *self.restore_value}
+        for variant in list(variants.values())[:1]:
+            names = [
+                self._kernel.arg_names[at]
+                for at, _, _, is_written, is_read in variant._params
+                if is_written and is_read and at < len(self._kernel.arg_names)
+            ]
+            names = [n for n in dict.fromkeys(names) if n not in safe]
+            if names:
+                self._told_in_place = True
+                warnings.warn(
+                    f"{self.base_fn.__name__}() reads and writes "
+                    f"{', '.join(map(repr, names))}, and autotuning runs it many times: "
+                    f"@autotune(.., restore_value={names}), or reset_to_zero",
+                    UserWarning,
+                    stacklevel=2,
+                )
+
+    def _first_that_compiles(
+        self, configs: list[Config], args: Any, kwargs: Any
+    ) -> Config:
+        error: CompileError | OutOfResources | PTXASError | None = None
+        for c in configs:
+            try:
+                self.fn.run(*args, **{**kwargs, "warmup": True}, **c.all_kwargs())
+                return c
+            except (CompileError, OutOfResources, PTXASError) as e:
+                error = error or e
+        raise error or AutotunerError("there is no configuration")
+
+    def _tell_failed(self, failed: dict[Config, Exception], n: int) -> None:
+        """Of all configurations: a mistake in the kernel. Of some: they are left out.
+
+        What does not fit a machine, or its own assertion, is left out without a word.
+        """
+        expected = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
+        told = {c: e for c, e in failed.items() if not isinstance(e, expected)}
+        if told and len(told) == n:
+            raise next(iter(told.values()))
+        for config, error in told.items():
             warnings.warn(
                 f"@autotune of {self.base_fn.__name__}() leaves out {config}: {error}",
                 UserWarning,
@@ -338,6 +469,7 @@ class Autotuner(KernelInterface):
             configs = self.prune_configs(kwargs)
             kept = self._from_disk(key, configs)
             self.cache[key] = kept or self._tuned(key, configs, args, kwargs)
+            self._latest = self._measured.get(self._place(key))
             if knobs.autotuning.listener:
                 knobs.autotuning.listener(
                     fn=self._kernel,
@@ -413,16 +545,49 @@ class Autotuner(KernelInterface):
         return compiled
 
     # --- keeping -----------------------------------------------------------------------
+    def _machine(self) -> str:
+        """Whose times these are: of a GPU, of an emulator, of a CPU."""
+        if tuning.device_of((self.nargs or {}).values()) == "cuda":
+            return tuning.device_name()
+        return knobs.runtime.target or "cpu"
+
+    def _place(self, key: tuple[Any, ...]) -> tuple[str, ...]:
+        return (self._machine(), *map(str, key))
+
+    def _record(self, key: tuple[Any, ...], configs: list[Config]) -> tuning.Record:
+        """What is known for key: of this process, else of the disk, else nothing."""
+        path = self._path(key, configs)
+        record = self._measured.get(self._place(key))
+        record = record or (tuning.read_record(path) if path else None)
+        return record or {
+            "kernel": self.base_fn.__name__,
+            "machine": self._machine(),
+            "key": [str(k) for k in key],
+            "pinned": None,
+            "rows": [],
+        }
+
     def _tuned(self, key: Any, configs: list[Config], args: Any, kwargs: Any) -> Config:
         best = self._tune(key, configs, args, kwargs)
         self._keep(key, configs, best)
         return best
 
     def _keep(self, key: Any, configs: list[Config], best: Config) -> None:
+        """A disk that refuses is no reason to fail."""
         path = self._path(key, configs)
-        if path and self.configs_timings and best in configs:
-            timings = [(c.all_kwargs(), t) for c, t in self.configs_timings.items()]
-            tuning.write_best(path, key, configs.index(best), timings)
+        record = self._measured.get(self._place(key))
+        if path and record is None and self.configs_timings and best in configs:
+            # A class derived from this one has measured by itself.
+            timed = self.configs_timings.items()
+            rows = [
+                {"config": c.all_kwargs(), "ms": list(t), "why": ""} for c, t in timed
+            ]
+            record = {**self._record(key, configs), "rows": rows}
+        if path and record:
+            try:
+                tuning.write_json(path, record)
+            except OSError:
+                pass
 
     def _path(self, key: Any, configs: list[Config]) -> str | None:
         """Where the result is kept; None when it cannot be: hooks have no name."""
@@ -430,14 +595,58 @@ class Autotuner(KernelInterface):
             return None
         if any(c.pre_hook for c in configs):
             return None
-        parts = [self._kernel.cache_key, knobs.runtime.target, tuning.device_name()]
-        parts += [str(x) for x in (*key, *configs)]
+        parts = [self._kernel.cache_key, *self._place(key)]
         return tuning.path_of(knobs.cache.dir, self.base_fn.__name__, parts)
 
     def _from_disk(self, key: Any, configs: list[Config]) -> Config | None:
+        place = self._place(key)
+        record = self._loaded.get(place)
+        if record:
+            best = tuning.fastest(record)
+            self._measured.setdefault(place, record)
+            return tuning.config_of(best, configs) if best else None
         path = self._path(key, configs)
-        best = tuning.read_best(path) if path else None
-        return configs[best] if best is not None and best < len(configs) else None
+        record = tuning.read_record(path) if path else None
+        if not record:
+            return None
+        best_of_all = tuning.decided(record, configs)
+        if best_of_all:
+            self._measured[place] = record
+        return best_of_all
+
+    # --- showing -----------------------------------------------------------------------
+    def report(self) -> tuning_report.Report:
+        """The table of the configurations that the latest choice was made of.
+
+        RuntimeError where nothing was measured yet.
+        """
+        if self._latest is None:
+            raise RuntimeError(f"{self.base_fn.__name__} has not been tuned yet")
+        return tuning_report.Report(self._latest)
+
+    def _repr_html_(self) -> str | None:
+        return tuning_report.Report(self._latest).html() if self._latest else None
+
+    def save(self, path: str | None = None) -> None:
+        """Writes all results of this process to a file, for ``load`` and ``results=``.
+
+        path is the file of ``results=`` where it is None.
+        """
+        path = path or self._results
+        if not path:
+            raise TypeError("save(path), or @autotune(.., results=path)")
+        records = {**self._loaded, **self._measured}
+        tuning.write_json(path, {"results": list(records.values())})
+
+    def load(self, path: str) -> None:
+        """Takes the results of a file: their keys are not measured on such a machine.
+
+        Errors: OSError where there is no such file, ValueError where it holds no results.
+        """
+        for record in tuning.read_results(path):
+            if record["kernel"] == self.base_fn.__name__:
+                self._loaded[record["machine"], *record["key"]] = record
+        self.cache.clear()
 
 
 class Heuristics(KernelInterface):
@@ -509,6 +718,7 @@ def autotune(
     use_cuda_graph: bool = False,
     do_bench: Callable[..., Any] | None = None,
     cache_results: bool = False,
+    results: str | None = None,
 ) -> Callable[[Any], Autotuner]:
     """Try configurations at the first launch with new values of ``key``; keep the fastest.
 
@@ -521,11 +731,21 @@ def autotune(
                        it writes is run thousands of times on it otherwise
     pre_hook(args, reset_only=False), post_hook(args, exception=None) replace these two
     do_bench(call, quantiles=...)   the clock; milliseconds
+    cache_results      keep each configuration's time on disk: one that is added is timed
+                       alone
+    results            a file of ``tuned.save()``: its keys are not measured, as far as it
+                       is there
+
+    Configurations that make the same code are timed once (on a CPU num_warps means
+    nothing), the best few again in turn. ``tuned.report()`` is a table.
 
     Cost:   a compile and some milliseconds of runs for each config and key.
-    Errors: AutotunerError where pruning leaves no config. A config that does not compile is
-            left out with a warning; where none does, its error is raised.
-    See:    TEGULA_PRINT_AUTOTUNING=1, TEGULA_CACHE_AUTOTUNING=1, python -m tegula tune.
+    Errors: ValueError for a key that is no parameter (a warning where this stands in the
+            place of Triton). AutotunerError where pruning leaves no config. A config
+            that does not compile is left out with a warning; where none does, its error
+            is raised.
+    See:    TEGULA_PRINT_AUTOTUNING=1, TEGULA_CACHE_AUTOTUNING=1, python -m tegula tune;
+            TEGULA_DETERMINISTIC_AUTOTUNING=1 takes the first that compiles.
 
     >>> @tegula.autotune([tegula.Config({"BLOCK": 8})], key=["n"])
     ... @tegula.jit
@@ -540,7 +760,7 @@ def autotune(
 
     def decorator(fn: Any) -> Autotuner:
         _check_kernel(fn, "autotune")
-        return Autotuner(
+        tuner = Autotuner(
             fn,
             fn.arg_names,
             configs,
@@ -556,6 +776,10 @@ def autotune(
             do_bench=do_bench,
             cache_results=cache_results,
         )
+        tuner._results = results
+        if results and os.path.exists(results):
+            tuner.load(results)
+        return tuner
 
     return decorator
 

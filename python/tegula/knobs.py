@@ -134,6 +134,8 @@ ROWS: tuple[Row, ...] = (
         "keep the results of every autotuner on disk"),
     Row("autotuning", "print", "TEGULA_PRINT_AUTOTUNING", "TRITON_PRINT_AUTOTUNING", env_bool, False,
         "say which configuration won, and by how much"),
+    Row("autotuning", "deterministic", "TEGULA_DETERMINISTIC_AUTOTUNING", None, env_bool, False,
+        "nothing is timed: what is loaded, pinned or kept on disk decides, else the first configuration that compiles"),
     Row("language", "fp32_default", "TEGULA_F32_DEFAULT", "TRITON_F32_DEFAULT", env_opt_str, None,
         "input_precision of an f32 dot that does not give one: tf32, tf32x3, ieee, bf16x3, bf16x6"),
     Row("language", "default_fp_fusion", "TEGULA_FP_FUSION", "TRITON_DEFAULT_FP_FUSION", env_bool, True,

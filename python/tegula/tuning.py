@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tegula import _core
+from tegula.configs import Config
+
+Record = dict[str, Any]
 
 
 def fill_zero(x: Any) -> None:
@@ -41,19 +44,84 @@ def own_descriptor(x: Any) -> Any:
     return copy.copy(x)
 
 
-def compile_together(calls: Sequence[Callable[[], Any]]) -> None:
-    """Runs calls that compile, one a core; frontend apart they hold no lock of Python's.
+def compile_together(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """What the calls give that compile, one a core; None where one fails.
 
-    What fails is not told here: it fails again where it is launched.
+    Frontend apart they hold no lock of Python's. What fails is not told here: it fails
+    again where it is launched.
     """
-    n = min(len(calls), os.cpu_count() or 1)
-    if n < 2:
-        return
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(n, "tegula-tune") as pool:
-        for future in [pool.submit(call) for call in calls]:
-            future.exception()
+    if not calls:
+        return []
+    with ThreadPoolExecutor(
+        min(len(calls), os.cpu_count() or 1), "tegula-tune"
+    ) as pool:
+        futures = [pool.submit(call) for call in calls]
+        return [None if f.exception() else f.result() for f in futures]
+
+
+def code_of(variant: Any) -> Any:
+    """What a launch of variant runs: equal for variants that differ in name alone."""
+    stages = variant.asm
+    if "obj" in stages:  # on a CPU warps and stages are nothing
+        return stages["obj"]
+    facts = variant.metadata
+    return facts.num_warps, facts.num_ctas, facts.shared, stages.get("ptx")
+
+
+def numbers_of(variant: Any) -> dict[str, Any]:
+    """Registers, spills and shared memory, where the machine has them."""
+    if variant is None or not variant.target.startswith("cuda"):
+        return {}
+    return {
+        "registers": variant.n_regs,
+        "spills": variant.n_spills,
+        "shared": variant.metadata.shared,
+    }
+
+
+def twins(
+    configs: Sequence[Config], variants: dict[Config, Any]
+) -> dict[Config, Config]:
+    """Configurations whose code an earlier one has: timed once.
+
+    A grid depends on the kernel's parameters, so those are the same as well.
+    """
+    first: dict[Any, Config] = {}
+    found = {}
+    for c in configs:
+        if c in variants and not c.pre_hook:
+            same = first.setdefault((repr(c.kwargs), code_of(variants[c])), c)
+            if same is not c:
+                found[c] = same
+    return found
+
+
+def work_of(kernel: Any, variant: Any, named: dict[str, Any]) -> dict[str, float]:
+    """{"flops": n} or {"bytes": n} of a launch, where @jit(launch_metadata=) says it.
+
+    named are the arguments of the launch, and its grid.
+    """
+    describe = getattr(kernel, "launch_metadata", None)
+    grid = named.get("grid")
+    if describe is None or variant is None or grid is None:
+        return {}
+    shape = tuple(grid(named) if callable(grid) else grid)
+    arguments = {k: v for k, v in named.items() if k in kernel.arg_names}
+    said = describe((*shape, 1, 1)[:3], variant.metadata, arguments)
+    return {
+        kind: sum(v for k, v in said.items() if k.startswith(kind))
+        for kind in ("flops", "bytes")
+        if any(k.startswith(kind) for k in said)
+    }
+
+
+def quantiles_of(rounds: Sequence[Sequence[float]]) -> list[float]:
+    """Of each quantile the median of all rounds."""
+    import statistics
+
+    return [statistics.median(times) for times in zip(*rounds, strict=True)]
 
 
 def bench_warm(
@@ -96,7 +164,66 @@ def device_name() -> str:
         return ""
 
 
-# --- the disk: one JSON file for each function, key and list of configurations ----------
+# --- records: tuning_report.py says what they are ---------------------------------------
+def identity(config: Any) -> str:
+    """What tells configurations apart in a record: Config or what one said."""
+    import json
+
+    given = config if isinstance(config, dict) else config.all_kwargs()
+    return json.dumps(given, default=str, sort_keys=True)
+
+
+def config_of(given: dict[str, Any], configs: Sequence[Config]) -> Config:
+    """The one of configs that said this, else one that says it."""
+    wanted = identity(given)
+    for config in configs:
+        if identity(config) == wanted:
+            return config
+    names = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
+    options = {k: given[k] for k in names if k in given}
+    return Config({k: v for k, v in given.items() if k not in names}, **options)
+
+
+def fastest(record: Record) -> dict[str, Any] | None:
+    """What the pinned or the fastest configuration says."""
+    if record.get("pinned"):
+        return dict(record["pinned"])
+    timed = [r for r in record["rows"] if r["ms"]]
+    return min(timed, key=lambda r: r["ms"][0])["config"] if timed else None
+
+
+def decided(record: Record, configs: Sequence[Config]) -> Config | None:
+    """What the record chooses of configs; None where it does not know all of them."""
+    if record.get("pinned"):
+        return config_of(record["pinned"], configs)
+    rows = {identity(r["config"]): r for r in record["rows"]}
+    if not all(identity(c) in rows for c in configs):
+        return None
+    timed = [c for c in configs if rows[identity(c)]["ms"]]
+    return min(timed, key=lambda c: rows[identity(c)]["ms"][0], default=None)
+
+
+def checked(record: Any) -> Record:
+    """record, where it has a record's form; else a ValueError."""
+    try:
+        for row in record["rows"]:
+            ms = row["ms"]
+            if ms is not None:
+                row["ms"] = [float(t) for t in ms]
+                if len(row["ms"]) != 3:
+                    raise ValueError
+            identity(row["config"]), row["why"] + ""
+        return {
+            **record,
+            "kernel": str(record["kernel"]),
+            "machine": str(record["machine"]),
+            "key": [str(k) for k in record["key"]],
+        }
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ValueError("not a result of autotuning") from None
+
+
+# --- the disk: one JSON file for each function, machine and key -------------------------
 def path_of(cache_dir: str, name: str, parts: list[str]) -> str:
     """The file for a function of that name and what its result depends on."""
     import hashlib
@@ -104,6 +231,46 @@ def path_of(cache_dir: str, name: str, parts: list[str]) -> str:
 
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
     return os.path.join(cache_dir, "autotune", f"{name}-{digest}.json")
+
+
+def read_record(path: str) -> Record | None:
+    """Any trouble with the disk is a miss."""
+    import json
+
+    try:
+        with open(path) as f:
+            return checked(json.load(f))
+    except (OSError, ValueError):
+        return None
+
+
+def write_json(path: str, data: Any) -> None:
+    """All of it or nothing. OSError where the disk refuses."""
+    import json
+    import tempfile
+
+    text = json.dumps(data, default=str, indent=1)
+    folder = os.path.dirname(os.path.abspath(path))
+    os.makedirs(folder, exist_ok=True)
+    fd, tmp = tempfile.mkstemp(dir=folder)
+    try:
+        with os.fdopen(fd, "w") as f:
+            f.write(text + "\n")
+        os.replace(tmp, path)
+    except BaseException:
+        os.unlink(tmp)
+        raise
+
+
+def read_results(path: str) -> list[Record]:
+    """A file of ``tuned.save``, or of ``python -m tegula tune export``."""
+    import json
+
+    with open(path) as f:
+        try:
+            return [checked(r) for r in json.load(f)["results"]]
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(f"{path} holds no results of autotuning") from None
 
 
 def kept(cache_dir: str, name: str | None = None) -> list[str]:
@@ -115,57 +282,65 @@ def kept(cache_dir: str, name: str | None = None) -> list[str]:
     return sorted(found, key=os.path.getmtime)
 
 
-def command(action: str, name: str | None) -> int:
-    """``python -m tegula tune list | show | clear [kernel]``."""
-    import json
-
+def command(action: str, name: str | None, what: str | None = None) -> int:
+    """``python -m tegula tune list | show | pin | clear | export [kernel] [what]``."""
     from tegula import knobs
+    from tegula.tuning_report import Report, settings
 
     files = kept(knobs.cache.dir, name) if knobs.cache.dir else []
-    for path in files:
-        kernel = os.path.basename(path)[: -len("-.json") - 64]
-        if action == "clear":
+    found = [(path, read_record(path)) for path in files]
+    if action == "clear":
+        for path in files:
             os.unlink(path)
-            continue
-        try:
-            with open(path) as f:
-                record = json.load(f)
-            rows = sorted(record["timings"], key=lambda row: row[1][0])
-            print(f"{kernel} for {', '.join(record['key'])}")
-            for config, times in rows if action == "show" else rows[:1]:
-                text = ", ".join(f"{k}: {v}" for k, v in config.items())
-                print(f"    {times[0]:9.4f} ms  {text}")
-        except (OSError, ValueError, KeyError, TypeError, IndexError):
+        print(f"{len(files)} results removed")
+        return 0
+    for path, record in found:
+        if record is None:
             print(f"{path}: damaged")
-    print(f"{len(files)} results{' removed' if action == 'clear' else ''}")
+    records = [(path, record) for path, record in found if record is not None]
+    if action == "pin":
+        return pin(records, name, what)
+    if action == "export":
+        if not what:
+            print("export: python -m tegula tune export KERNEL FILE.json")
+            return 1
+        write_json(what, {"results": [record for _, record in records]})
+        print(f"{len(records)} results in {what}")
+        return 0
+    for _, record in records:
+        report = Report(record)
+        if action == "show":
+            print(report, end="\n\n")
+        else:
+            print(report.title())
+            print(f"    {settings(fastest(record) or {})}  {report.lead()}".rstrip())
+    print(f"{len(files)} results")
     return 0
 
 
-def read_best(path: str) -> int | None:
-    """Which configuration was the fastest; any trouble with the disk is a miss."""
-    import json
+def pin(
+    records: Sequence[tuple[str, Record]], name: str | None, what: str | None
+) -> int:
+    """Makes the configuration that what names the choice of each record; "none": unpins."""
+    from tegula.tuning_report import settings
 
-    try:
-        with open(path) as f:
-            best = json.load(f)["best"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return best if isinstance(best, int) and best >= 0 else None
-
-
-def write_best(path: str, key: Any, best: int, timings: list[Any]) -> None:
-    """All of it or nothing; a disk that refuses is no reason to fail."""
-    import json
-    import tempfile
-
-    record = {"key": [str(k) for k in key], "best": best, "timings": timings}
-    text = json.dumps(record, default=str)
-    try:
-        folder = os.path.dirname(path)
-        os.makedirs(folder, exist_ok=True)
-        fd, tmp = tempfile.mkstemp(dir=folder)
-        with os.fdopen(fd, "w") as f:
-            f.write(text)
-        os.replace(tmp, path)
-    except OSError:
-        pass
+    if not name or not what:
+        print("pin: python -m tegula tune pin KERNEL 'BLOCK: 64, num_warps: 4'")
+        return 1
+    done = 0
+    wanted = [part.strip() for part in what.split(",")]
+    for path, record in records:
+        texts = [
+            (settings(r["config"]).split(", "), r["config"]) for r in record["rows"]
+        ]
+        fits = [c for text, c in texts if set(wanted) <= set(text)]
+        if what != "none" and len(fits) != 1:
+            print(
+                f"{', '.join(record['key'])}: {len(fits)} configurations say {what!r}"
+            )
+            continue
+        record["pinned"] = None if what == "none" else fits[0]
+        write_json(path, record)
+        done += 1
+    print(f"{done} results {'unpinned' if what == 'none' else 'pinned'}")
+    return 0 if done or not records else 1

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import io
+import json
 import os
+import sys
 import threading
+import types
+import warnings
 
 import numpy as np
 import pytest
@@ -238,9 +243,8 @@ def test_the_real_clock():
 
 def test_choices_are_looked_up_by_values_and_types():
     times = [1, 2] * 8
-    tuned = tegula.autotune(blocks(16, 32), ["n", "nowhere"], do_bench=clock(times))(
-        plain
-    )
+    tuned = tegula.autotune(blocks(16, 32), ["n"], do_bench=clock(times))(plain)
+    tuned.keys.append("nowhere")
     x = np.zeros(64, np.float32)
     tuned[grid](x, 64, STEP=1)
     tuned[grid](x, n=64, STEP=1)  # the same key, written otherwise
@@ -344,9 +348,17 @@ def test_what_does_not_compile_is_left_out():
     assert tuned.best_config.kwargs == {"BLOCK": 32} and (x == 32).all()
 
 
-def test_a_key_is_a_list_of_parameters():
-    with pytest.warns(UserWarning, match="key 'N' is no parameter of plain.* 'n'"):
-        tegula.autotune(blocks(16), ["N"])(plain)
+def test_a_key_is_a_list_of_parameters(monkeypatch):
+    said = "key 'N' is no parameter of plain.* 'n'"
+    with monkeypatch.context() as m:
+        m.delitem(sys.modules, "triton", raising=False)
+        with pytest.raises(ValueError, match=said):
+            tegula.autotune(blocks(16), ["N"])(plain)
+        ours = types.ModuleType("triton")
+        ours.__tegula_version__ = "0"
+        m.setitem(sys.modules, "triton", ours)  # what was written for Triton
+        with pytest.warns(UserWarning, match=said):
+            tegula.autotune(blocks(16), ["N"])(plain)
     with pytest.raises(TypeError, match=r"a list of names: key=\['n'\]"):
         tegula.autotune(blocks(16), "n")(plain)
 
@@ -380,3 +392,199 @@ def test_by_how_much_is_printed(capsys):
         tegula.knobs.autotuning.print = True
         tuned[grid](np.zeros(40, np.float32), 40, STEP=1)
     assert "s, 2 ms, the next 50% slower)" in capsys.readouterr().out
+
+
+# --- what one can watch, and trust ----------------------------------------------------
+@tegula.jit
+def double(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+
+def arrays():
+    return np.ones(64, np.float32), np.zeros(64, np.float32)
+
+
+def scripted(monkeypatch, times):
+    """Times of configurations by their BLOCK, in turn, as the clock of the CPU."""
+    asked = []
+
+    def bench(self, *args, config, **kwargs):
+        block = config.kwargs["BLOCK"]
+        asked.append(block)
+        given = times[block]
+        ms = given.pop(0) if isinstance(given, list) else given
+        return [ms, ms, ms]
+
+    monkeypatch.setattr(tegula.Autotuner, "_bench", bench)
+    return asked
+
+
+def test_finalists_are_timed_again_in_turn(monkeypatch):
+    times = {16: [1.0, 3.0, 3.0], 32: [1.05, 2.0, 2.0], 64: 9.0}
+    asked = scripted(monkeypatch, times)
+    tuned = tegula.autotune(blocks(16, 32, 64), ["n"])(double)
+    tuned[grid](*arrays(), 64)
+    assert asked == [16, 32, 64, 16, 32, 16, 32]
+    assert tuned.best_config.kwargs == {"BLOCK": 32}  # the first look was mistaken
+    assert tuned.configs_timings[tuned.configs[0]] == [3.0] * 3
+
+
+def test_the_same_code_is_timed_once():
+    configs = [Config({"BLOCK": b}, num_warps=w) for b in (16, 32) for w in (2, 4, 8)]
+    tuned = tegula.autotune(configs, ["n"], do_bench=clock([2, 1]))(double)
+    tuned[grid](*arrays(), 64)
+    assert len(tuned.configs_timings) == 6 and tuned.best_config == configs[3]
+    assert str(tuned.report()).count("the same code as with num_warps: 2") == 4
+
+
+def test_a_report():
+    @tegula.jit(launch_metadata=lambda grid, meta, args: {"bytes": 8 * args["n"]})
+    def copy(x, y, n, BLOCK: tl.constexpr):
+        tl.static_assert(BLOCK < 64)
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+    tuned = tegula.autotune(blocks(16, 64, 32), ["n"], do_bench=clock([2e-3, 1e-3]))(
+        copy
+    )
+    with pytest.raises(RuntimeError, match="copy has not been tuned yet"):
+        tuned.report()
+    assert tuned._repr_html_() is None
+    tuned[grid](*arrays(), 64)
+    title, head, first, second, last, lead = str(tuned.report()).splitlines()
+    assert title.startswith("copy for 64, float32, float32, on cpu: 3 configurations")
+    assert title.endswith("; all with num_warps: 4, num_ctas: 1, num_stages: 3")
+    assert head.split() == ["config", "ms", "p20", "-", "p80", "rate"]
+    assert first.startswith("*  BLOCK: 32") and first.endswith("0.512 GB/s")
+    assert "0.002" in second and "BLOCK: 64" in last and "STATIC_ASSERT" in last
+    assert lead == "the winner leads by 100%"
+    html = tuned._repr_html_()
+    assert html == tuned.report().html() and html.count("<tr") == 4
+    assert tuned.report().data["rows"][0]["ms"] == [2e-3] * 3
+
+
+def test_a_gpu_has_registers_and_spills():
+    from tegula import tuning
+
+    types = ("*fp32:16", "*fp32:16", "i32")
+    for_gpu = double.compile(*types, BLOCK=64, target="cuda:sm_80")
+    for_cpu = double.compile(*types, BLOCK=64)
+    assert set(tuning.numbers_of(for_gpu)) == {"registers", "spills", "shared"}
+    assert tuning.numbers_of(for_cpu) == {} == tuning.numbers_of(None)
+
+
+def test_a_line_that_changes(monkeypatch):
+    from tegula import tuning_report
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    now = [0.0]
+    for stream, shows in ((Terminal(), True), (io.StringIO(), False)):
+        shown = tuning_report.Progress("mm", 12, lambda: now[0], stream)
+        shown.say(1, "")
+        assert stream.getvalue() == ""  # nobody waits for so short a time
+        now[0] += 0.6
+        shown.say(7, "3.4 ms (BM: 64)")
+        shown.close()
+        line = "\r\x1b[Kautotuning mm: 7/12, best 3.4 ms (BM: 64)"
+        assert stream.getvalue() == (line + "\r\x1b[K" if shows else "")
+    cells = []
+
+    class Handle:
+        def update(self, shown, raw):
+            cells.append(shown["text/plain"])
+
+    def display(shown, raw, display_id):
+        cells.append(shown["text/plain"])
+        return Handle()
+
+    monkeypatch.setattr(tuning_report, "_notebook", lambda: display)
+    shown = tuning_report.Progress("mm", 12, lambda: now[0])
+    now[0] += 1
+    shown.say(3, "")
+    now[0] += 1
+    shown.close()
+    assert cells == [
+        "autotuning mm: 3/12",
+        "autotuning mm: 12 configurations in 2.0 s; mm.report() shows them",
+    ]
+
+
+def tuner(path, times, sizes, **options):
+    return tegula.autotune(blocks(*sizes), ["n"], do_bench=clock(times), **options)(
+        double
+    )
+
+
+def test_one_that_is_added_is_timed_alone(tmp_path):
+    with tegula.knobs.cache.scope():
+        tegula.knobs.cache.dir = str(tmp_path)
+        for times, sizes, best in (
+            ([2, 3], (16, 32), 16),
+            ([], (32, 16), 16),  # in another order
+            ([], (32,), None),  # one alone is never measured
+            ([1], (16, 32, 64), 64),
+            ([], (16, 32), 16),
+        ):
+            tuned = tuner(tmp_path, times, sizes, cache_results=True)
+            tuned[grid](*arrays(), 64)
+            assert best in (None, tuned.best_config.kwargs["BLOCK"])
+        (path,) = (tmp_path / "autotune").glob("double-*.json")
+        assert len(json.loads(path.read_text())["rows"]) == 3
+
+
+def test_saved_and_loaded(tmp_path):
+    file = str(tmp_path / "double.json")
+    tuned = tuner(tmp_path, [2, 1], (16, 32), results=file)
+    tuned[grid](*arrays(), 64)
+    tuned.save()
+    again = tuner(tmp_path, [], (16, 32, 64), results=file)  # 64 is never asked for
+    again[grid](*arrays(), 64)
+    assert again.best_config.kwargs == {"BLOCK": 32}
+    assert "BLOCK: 32" in str(again.report())
+    other = tuner(tmp_path, [1, 2], (16, 64))
+    with pytest.raises(ValueError, match=r"test_autotune.py holds no results"):
+        other.load(__file__)
+    other.load(file)
+    other[grid](*arrays(), 64)  # what is shipped need not be in the list
+    assert other.best_config == Config({"BLOCK": 32})
+    other[grid](*arrays(), 32)  # another key is measured
+    assert other.best_config.kwargs == {"BLOCK": 16}
+    with pytest.raises(TypeError, match=r"save\(path\)"):
+        other.save()
+
+
+def test_nothing_is_timed():
+    @tegula.jit
+    def fits(x, BLOCK: tl.constexpr):
+        tl.static_assert(BLOCK > 8)
+        tl.store(x + tl.arange(0, BLOCK), BLOCK)
+
+    with tegula.knobs.autotuning.scope():
+        tegula.knobs.autotuning.deterministic = True
+        tuned = tegula.autotune(blocks(8, 16, 32), [], do_bench=clock([]))(fits)
+        x = np.zeros(32, np.float32)
+        tuned[(1,)](x)
+        assert tuned.best_config.kwargs == {"BLOCK": 16} and x[0] == 16
+        with pytest.raises(tegula.CompileError, match="static assertion"):
+            tegula.autotune(blocks(8, 4), [], do_bench=clock([]))(fits)[(1,)](x)
+
+
+def test_a_kernel_that_works_in_place():
+    x = np.zeros(64, np.float32)
+    tuned = tegula.autotune(blocks(16, 32), ["n"], do_bench=clock([1, 2] * 2))(plain)
+    with pytest.warns(UserWarning, match=r"plain\(\) reads and writes 'x'.*=\['x'\]"):
+        tuned[grid](x, 64, STEP=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tuned[grid](x, 32, STEP=1)  # once
+        for option in ("restore_value", "reset_to_zero"):
+            tuned = tegula.autotune(
+                blocks(16, 32), ["n"], do_bench=clock([1, 2]), **{option: ["x"]}
+            )(plain)
+            tuned[grid](x, 64, STEP=1)
+        tuned = tegula.autotune(blocks(16, 32), ["n"], do_bench=clock([1, 2]))(double)
+        tuned[grid](*arrays(), 64)

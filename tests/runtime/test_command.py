@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -131,23 +130,42 @@ def test_sizes():
 
 
 def test_tuning_files(tmp_path, capsys):
-    timings = [({"B": 1}, [3.0, 2.0, 4.0]), ({"B": 2}, [1.0, 1.0, 1.0])]
+    rows = [
+        {"config": {"B": 1, "num_warps": 4}, "ms": [3.0, 2.0, 4.0], "why": ""},
+        {"config": {"B": 2, "num_warps": 4}, "ms": [1.0, 1.0, 1.0], "why": ""},
+    ]
+    record = {"kernel": "mm", "machine": "cpu", "key": ["x", "5"], "rows": rows}
     path = tuning.path_of(str(tmp_path), "mm", ["a"])
-    tuning.write_best(path, ("x", 5), 1, timings)
+    tuning.write_json(path, record)
+
+    def said(*words):
+        assert command.main(list(words)) == 0
+        return capsys.readouterr().out
+
     with knobs.cache.scope():
         knobs.cache.dir = str(tmp_path)
-        assert command.main(["tune", "list"]) == 0
-        said = capsys.readouterr().out
-        assert "mm for x, 5" in said and "B: 2" in said and "B: 1" not in said
-        command.main(["tune", "show", "mm"])
-        assert "B: 1" in capsys.readouterr().out
-        command.main(["tune", "show", "other"])
-        assert capsys.readouterr().out == "0 results\n"
-        command.main(["cache", "list"])
-        assert "1 results of autotuning" in capsys.readouterr().out
-        command.main(["cache", "prune", "--max-bytes", "1K"])
-        assert json.loads(Path(path).read_text())["best"] == 1
-        command.main(["cache", "prune", "--max-bytes", "0"])
+        listed = said("tune", "list")
+        assert "mm for x, 5, on cpu" in listed and "B: 2" in listed
+        assert "B: 1" not in listed and "leads by 200%" in listed
+        assert "B: 1" in said("tune", "show", "mm")
+        assert said("tune", "show", "other") == "0 results\n"
+        assert command.main(["tune", "pin", "mm", "num_warps: 4"]) == 1  # of both
+        assert "2 configurations say" in capsys.readouterr().out
+        assert said("tune", "pin", "mm", "B: 1") == "1 results pinned\n"
+        assert "pinned: B: 1, num_warps: 4" in said("tune", "list")
+        file = str(tmp_path / "mm.json")
+        assert said("tune", "export", "mm", file) == f"1 results in {file}\n"
+        (exported,) = tuning.read_results(file)
+        assert tuning.fastest(exported) == {"B": 1, "num_warps": 4}
+        assert said("tune", "pin", "mm", "none") == "1 results unpinned\n"
+        assert tuning.fastest(tuning.read_record(path))["B"] == 2
+        assert "1 results of autotuning" in said("cache", "list")
+        said("cache", "prune", "--max-bytes", "1K")
+        assert tuning.read_record(path)
+        assert said("tune", "clear", "mm") == "1 results removed\n"
+        tuning.write_json(path, {"rows": 5})
+        assert "damaged" in said("tune", "list")
+        said("cache", "prune", "--max-bytes", "0")
         assert not Path(path).exists()
 
 

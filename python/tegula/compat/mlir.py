@@ -155,7 +155,7 @@ def _rank(ty: str) -> int:
 
 def module_of(src: Any, compiled: Any) -> Module:
     """The module of an ``ASTSource`` that was compiled."""
-    written = {node for node, _, _, is_written in compiled._params if is_written}
+    written = {node for node, _, _, is_written, _ in compiled._params if is_written}
     first, is_written = 0, []
     for i, name in enumerate(src.fn.arg_names):
         ty = src.signature.get(name, "constexpr")
