@@ -65,6 +65,9 @@ typedef enum LlTarget { LL_HOST, LL_HOST_QUICK, LL_NVPTX } LlTarget;
 /* A module for the target in opt.target; disposed with the Comp's arena. While LLVM runs,
  * its fatal errors arrive as ERR_LLVM at the Comp's escape and leak the context. */
 Ll *ll_new(Comp *c, LlTarget t, const char *name);
+/* Before ll_finish, of code for a CPU: where it is long, its instructions are chosen without
+ * optimisation, in time that is linear in their number. True: it is. */
+bool ll_quicken(Ll *l);
 /* What the CPU that host code is for can do, as LLVM lists it ("+avx2,-avx512f,.."). */
 const char *ll_host_features(Comp *c);
 /* masked_bits.c: keeps LLVM from an instruction of AVX-512 that it gets wrong. */

@@ -417,6 +417,9 @@ static const char passes[] = PASSES("early-cse");
 /* Looks behind the polls of loops: what those carry in scratch becomes registers. */
 static const char passes_with_polls[] = PASSES("early-cse<memssa>");
 
+/* Of long code, see ll_quicken. */
+static const char passes_of_long[] = "function(sroa,early-cse<memssa>,simplifycfg)";
+
 void
 cg_host(Func *f, Binary *out)
 {
@@ -438,7 +441,10 @@ cg_host(Func *f, Binary *out)
     host_walk(h, f->body);
     host_flush(h);
     LLVMBuildBr(l->b, h->leave);
-    ll_finish(l, ll_link(l, h->pace ? passes_with_polls : passes), out);
+    const char *todo = ll_quicken(l) ? passes_of_long
+                       : h->pace     ? passes_with_polls
+                                     : passes;
+    ll_finish(l, ll_link(l, todo), out);
     ll_note_libraries(l, out);
     ll_emit(l, LLVMObjectFile, "obj", out);
     out->scratch = (int)h->high + 64;
