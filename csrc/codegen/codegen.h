@@ -110,6 +110,8 @@ void ll_guarded(Ll *l, void (*fn)(Ll *l, void *data), void *data);
 /* ---- lines.c: .loc ------------------------------------------------------------------------ */
 void ll_lines_open(Ll *l, const Loc *kernel); /* of l->fn */
 void ll_lines_at(Ll *l, const Loc *loc);      /* what is built from here on */
+/* Back to the end of a block, and to its line, after something was built elsewhere. */
+void ll_go_on(Ll *l, LLVMBasicBlockRef here);
 void ll_lines_close(Ll *l);
 
 /* ---- assembly.c: inline assembly where no assembler will see it ---- */

@@ -17,9 +17,10 @@ static const LLVMDWARFEmissionKind directives_only = (LLVMDWARFEmissionKind)3;
 struct LlLines {
     LLVMDIBuilderRef builder;
     LLVMMetadataRef function;
-    const char *file; /* of the function; interned */
-    Map scope;        /* another file -> the function as seen from there */
-    const Loc *last;  /* what the builder stands at */
+    const char *file;      /* of the function; interned */
+    Map scope;             /* another file -> the function as seen from there */
+    const Loc *last;       /* what the builder stands at */
+    LLVMMetadataRef where; /* the same, as LLVM has it */
 };
 
 static void
@@ -84,9 +85,17 @@ ll_lines_at(Ll *l, const Loc *loc)
         if (!known)
             map_put(&s->scope, at->file, 0, scope);
     }
-    LLVMSetCurrentDebugLocation2(
-        l->b, LLVMDIBuilderCreateDebugLocation(l->cx, (unsigned)at->line,
-                                               (unsigned)at->col + 1, scope, NULL));
+    s->where = LLVMDIBuilderCreateDebugLocation(l->cx, (unsigned)at->line,
+                                                (unsigned)at->col + 1, scope, NULL);
+    LLVMSetCurrentDebugLocation2(l->b, s->where);
+}
+
+void
+ll_go_on(Ll *l, LLVMBasicBlockRef here)
+{
+    LLVMPositionBuilderAtEnd(l->b, here);
+    if (l->lines && l->lines->where) /* the builder took the line of where it was */
+        LLVMSetCurrentDebugLocation2(l->b, l->lines->where);
 }
 
 void

@@ -59,6 +59,33 @@ def test_lines_of_the_kernel_and_its_helper():
     assert of["shfl"] == {line_of(kernel, "tl.max")}
 
 
+@tegula.jit
+def copy(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i)
+    tl.store(y_ptr + i, x)
+
+
+def test_a_line_stays_when_setup_is_added():
+    """Half of the threads own no element: who does is found out ahead of the kernel's code,
+    while the store is being built."""
+    with tegula.knobs.compilation.scope(), tegula.knobs.nvidia.scope():
+        tegula.knobs.compilation.line_info = True
+        tegula.knobs.nvidia.ptxas = "none"
+        ptx = copy.compile("*fp32:16", "*fp32:16", BLOCK=64, target="cuda:sm_80").asm[
+            "ptx"
+        ]
+    at = [0]
+    for text in ptx.splitlines():
+        if m := re.match(r"\s*\.loc\s+\d+ (\d+) \d+", text):
+            at.append(int(m[1]))
+        if re.match(r"\s*@?!?(%p\d+)? ?st\.global", text):
+            assert at[-1] == line_of(copy, "tl.store")
+            break
+    else:
+        raise AssertionError(ptx)
+
+
 def test_code_is_the_same():
     def bare(ptx: str) -> list[str]:
         marks = r"\s*(\.loc|\.file|\.section|\$L__tmp|\$L__func)"

@@ -98,7 +98,7 @@ enter_setup(Sim *s)
 static void
 leave_setup(Sim *s, LLVMBasicBlockRef here)
 {
-    LLVMPositionBuilderAtEnd(s->l->b, here);
+    ll_go_on(s->l, here);
 }
 
 /* The tid bits that go up by `by` (down when negative). */

@@ -309,7 +309,7 @@ sim_local_array(Sim *s, const Type *t, int n)
     LLVMPositionBuilderBefore(l->b, LLVMGetFirstInstruction(entry));
     Lv p = LLVMBuildAlloca(l->b, LLVMArrayType2(type_in_memory(s, t), (unsigned)n), "");
     LLVMSetAlignment(p, 16);
-    LLVMPositionBuilderAtEnd(l->b, here);
+    ll_go_on(l, here);
     PUSH(s->a, &s->local->arrays, ((LocalArray){.at = p, .bytes = bytes}));
     return p;
 }

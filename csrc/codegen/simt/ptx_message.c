@@ -59,7 +59,7 @@ print_buffer(Ll *l, Lv *v, int n)
     LLVMPositionBuilderBefore(l->b,
                               LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(l->fn)));
     Lv at = LLVMBuildAlloca(l->b, all, "");
-    LLVMPositionBuilderAtEnd(l->b, here);
+    ll_go_on(l, here);
     for (int i = 0; i < n; i++)
         LLVMBuildStore(l->b, v[i], LLVMBuildStructGEP2(l->b, all, at, (unsigned)i, ""));
     return at;
