@@ -11,6 +11,7 @@ typedef struct Linker {
     Module *mod;
     Func *kernel;
     const Func *done[64]; /* functions appended so far */
+    uint64_t calls[64];   /* of each: those it calls, as bits */
     int entry[64], n_done;
     uint32_t local[64]; /* their frames */
     char *err;
@@ -132,6 +133,34 @@ resolve(Linker *k, Ins *i)
     return true;
 }
 
+/* The function that an instruction was appended with; -1: the kernel itself. */
+static int
+owner_of(const Linker *k, int ins)
+{
+    int f = k->n_done;
+    while (f-- > 0 && ins < k->entry[f])
+        ;
+    return f;
+}
+
+/* A function whose calls lead back to it would share its one frame with itself. False: err. */
+static bool
+want_no_recursion(Linker *k)
+{
+    for (int via = 0; via < k->n_done; via++)
+        for (int f = 0; f < k->n_done; f++)
+            if (k->calls[f] >> via & 1)
+                k->calls[f] |= k->calls[via];
+    for (int f = 0; f < k->n_done; f++)
+        if (k->calls[f] >> f & 1) {
+            snprintf(k->err, PTX_TEXT,
+                     "line %d: %s calls itself: recursion is not simulated",
+                     k->done[f]->code[0].line, k->done[f]->name);
+            return false;
+        }
+    return true;
+}
+
 bool
 link_kernel(Module *m, Func *kernel, char err[PTX_TEXT])
 {
@@ -145,6 +174,10 @@ link_kernel(Module *m, Func *kernel, char err[PTX_TEXT])
         Ins one = kernel->code[i]; /* append moves the code */
         if (!resolve(k, &one))
             return false;
+        int f = owner_of(k, i);
+        for (int to = 0; f >= 0 && to < k->n_done; to++)
+            if (k->done[to] == ((const Call *)one.more)->callee)
+                k->calls[f] |= UINT64_C(1) << to;
     }
-    return true;
+    return want_no_recursion(k);
 }

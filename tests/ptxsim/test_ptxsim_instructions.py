@@ -634,6 +634,48 @@ def test_functions(guard: str) -> None:
     np.testing.assert_array_equal(got, want)
 
 
+CALLS = """
+.func (.param .b32 r) NAME(.param .b32 a)
+{
+    .reg .b32 %u; .param .b32 q; .param .b32 rv;
+    ld.param.b32 %u, [a]; st.param.b32 [q], %u;
+    call.uni (rv), OTHER, (q);
+    ld.param.b32 %u, [rv]; st.param.b32 [r], %u; ret;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "calls, refused",
+    [
+        ({"f": "f"}, "f"),
+        ({"f": "g", "g": "h", "h": "g"}, "g"),
+        ({"f": "h", "g": "h", "h": "leaf"}, None),
+    ],
+)
+def test_recursion_is_refused(calls: dict[str, str], refused: str | None) -> None:
+    """A thread has one frame of each function: never a wrong answer."""
+    one = ".func (.param .b32 r) NAME(.param .b32 a)"
+    leaf = one.replace("NAME", "leaf") + " { st.param.b32 [r], 9; ret; }\n"
+    heads = "".join(one.replace("NAME", f) + ";\n" for f in (*calls, "leaf"))
+    text = "".join(
+        CALLS.replace("NAME", f).replace("OTHER", to) for f, to in calls.items()
+    )
+    body = "".join(
+        f""" {{ .param .b32 q; .param .b32 rv; st.param.b32 [q], %t;
+        call.uni (rv), {f}, (q); ld.param.b32 %t, [rv]; }}"""
+        for f in calls
+    )
+    body += " st.global.u32 [%p0], %t;"
+    ptx = kernel(body, 1).replace(".extern", heads + ".extern", 1) + text + leaf
+    if refused is None:
+        (got,) = launch(ptx, np.zeros(1, np.uint32))
+        assert got[0] == 9
+        return
+    with pytest.raises(Fault, match=rf"line [0-9]+: {refused} calls itself: recursion"):
+        launch(ptx, np.zeros(1, np.uint32))
+
+
 def test_barriers_between_warps() -> None:
     body = """
     .reg .b32 %r<4>; .reg .b64 %w; .reg .pred %q;
