@@ -101,6 +101,23 @@ def cases() -> Iterator[tuple[str, dict[str, float], Contenders]]:
             },
         )
 
+    # Narrow operands: twice and four times as many to a register, where the CPU adds up
+    # several products at a time.
+    size = 2048
+    grid = (size // 256 * (size // 256),)
+    opts = {"BM": 256, "BN": 256, "BK": 256, "GROUP": 8}
+    for dtype in (torch.bfloat16, torch.float32):
+        u, v = (torch.randn(size, size).to(dtype) for _ in range(2))
+        w, tw = (torch.empty(size, size, dtype=dtype) for _ in range(2))
+        yield (
+            f"matmul 2048^3 {str(dtype).removeprefix('torch.')}, 256x256x256",
+            {"torch": 0.9},
+            {
+                "tegula": lambda: dot[grid](u, v, w, size, size, size, **opts),
+                "torch": lambda: torch.matmul(u, v, out=tw),
+            },
+        )
+
 
 def main() -> None:
     names = sys.argv[1:]

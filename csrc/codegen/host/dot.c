@@ -19,7 +19,8 @@
  *
  * Where the CPU adds up several products of narrow elements at a time, they stay narrow: two
  * of bf16 (AVX512-BF16, vdpbf16ps), four of i8 (AVX512-VNNI, vpdpbusd). Then b is packed,
- * [K / group][N][group], and a is broadcast a group at a time:
+ * [N / width][K / group][width][group] with the width of a tile, so that what a tile reads lies
+ * in one piece, and a is broadcast a group at a time:
  *
  *     row k      b0 b1 b2 ..
  *     row k + 1  c0 c1 c2 ..       =>   b0 c0 b1 c1 b2 c2 ..
@@ -250,6 +251,28 @@ sums_type(Host *h, const Product *p)
     return ty_with_shape(h->c, ty_with_elem(h->c, t, E_I32), t->rank, shape);
 }
 
+static int
+panel_width(const Product *p)
+{
+    return p->t.lanes * p->t.nv;
+}
+
+/* Packed b: the place of column `col`, a multiple of the lanes, in row `at` of groups. */
+static Lv
+packed_address(Host *h, const Product *p, Lv batch, Lv at, Lv col)
+{
+    Ll *l = h->l;
+    const Type *b = arg(p->o, 1)->type;
+    Lv width = ll_i64(l, panel_width(p)),
+       rows = ll_i64(l, b->shape[b->rank - 2] / p->group);
+    Lv row = LLVMBuildAdd(
+        l->b, LLVMBuildMul(l->b, LLVMBuildUDiv(l->b, col, width, ""), rows, ""), at,
+        "");
+    col = LLVMBuildMul(l->b, LLVMBuildURem(l->b, col, width, ""), ll_i64(l, p->group),
+                       "");
+    return tile_address(h, p->bt, &p->b, batch, row, col);
+}
+
 /* p->b with `group` rows side by side, and p->sums. */
 static void
 pack(Host *h, Product *p, int n_k)
@@ -261,8 +284,8 @@ pack(Host *h, Product *p, int n_k)
         bytes = elem_info[from->elem].bytes;
     int32_t shape[MAX_RANK];
     memcpy(shape, from->shape, sizeof shape);
-    shape[r - 2] /= group;
-    shape[r - 1] *= group;
+    shape[r - 2] = shape[r - 2] / group * (n / panel_width(p));
+    shape[r - 1] = panel_width(p) * group;
     p->bt = ty_with_shape(h->c, from, r, shape);
     int pos = host_pos(h, p->o);
     p->b = host_view(p->bt, host_buf(h, ty_numel(from) * bytes, pos));
@@ -284,9 +307,7 @@ pack(Host *h, Product *p, int n_k)
                                          LLVMBuildAdd(l->b, first, ll_i64(l, k), ""),
                                          col.index));
     Lv x = interleave(h, group, bytes, row);
-    store_bytes(h, x,
-                tile_address(h, p->bt, &p->b, batch.index, at.index,
-                             LLVMBuildMul(l->b, col.index, ll_i64(l, group), "")));
+    store_bytes(h, x, packed_address(h, p, batch.index, at.index, col.index));
     if (slot) {
         Lv all = ll_splat(l, LLVMConstInt(l->i8, 128, false), 64);
         LLVMBuildStore(
@@ -305,13 +326,11 @@ pack(Host *h, Product *p, int n_k)
 static Lv
 load_b(Host *h, const Product *p, Lv batch, Lv k, Lv col)
 {
-    Ll *l = h->l;
     Tile t = p->t;
     if (p->group == 1)
         return host_read(h, ty_scalar(h->c, t.e), M_ROW, t.lanes > 1 ? t.lanes : 0,
                          tile_address(h, p->bt, &p->b, batch, k, col), NULL, NULL);
-    col = LLVMBuildMul(l->b, col, ll_i64(l, p->group), "");
-    return load_bytes(h, 4 * GROUP_LANES, tile_address(h, p->bt, &p->b, batch, k, col));
+    return load_bytes(h, 4 * GROUP_LANES, packed_address(h, p, batch, k, col));
 }
 
 /* In every lane. */
@@ -449,13 +468,12 @@ host_dot(Host *h, const Op *o)
     host_flush(h);
     p.at = ty_with_elem(h->c, arg(o, 0)->type, e);
     p.bt = ty_with_elem(h->c, arg(o, 1)->type, e);
-    if (p.group > 1)
-        pack(h, &p, sides.k);
-
     int lanes = h->vec_bytes / elem_info[p.t.e].bytes;
     p.t.lanes = MIN(lanes, n);
     p.t.nv = MIN(2, n / p.t.lanes);
     p.t.mr = MIN(h->vec_bytes == 64 ? 8 : 4, m);
+    if (p.group > 1)
+        pack(h, &p, sides.k);
     Loop batch, row, col;
     host_loop_open(h, &batch, rt->rank == 3 ? rt->shape[0] : 1, 1);
     host_loop_open(h, &col, in_steps(sides.n, p.t.lanes * p.t.nv), p.t.lanes * p.t.nv);
