@@ -103,8 +103,9 @@ get_stages(PyObject *self, void *closure)
     return d;
 }
 
+/* The rows of the report, which tegula.kernel_report makes a text of. */
 static PyObject *
-get_report(PyObject *self, void *closure)
+get_costs(PyObject *self, void *closure)
 {
     (void)closure;
     const Stage *s = binary_stage(&((Compiled *)self)->bin, "report");
@@ -190,6 +191,13 @@ by_python(PyObject *self, const char *name)
     PyObject *r = mod ? PyObject_CallMethod(mod, name, "O", self) : NULL;
     Py_XDECREF(mod);
     return r;
+}
+
+static PyObject *
+get_report(PyObject *self, void *closure)
+{
+    (void)closure;
+    return by_python(self, "report");
 }
 
 static PyObject *
@@ -433,6 +441,7 @@ static PyGetSetDef compiled_getset[] = {
     {"timings", get_timings, NULL,
      "dict of milliseconds: frontend, passes, codegen, llvm, ptxas; empty if from disk",
      NULL},
+    {"_costs", get_costs, NULL, NULL, NULL},
     {"report", get_report, NULL,
      "text: what lines of the kernel cost, such as shuffles, barriers and padding; ''\n"
      "where there is nothing to say. On a GPU the numbers are one thread's.",

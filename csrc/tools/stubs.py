@@ -220,6 +220,7 @@ CORE = {
     "CompiledKernel.n_regs": "int",
     "CompiledKernel.n_spills": "int",
     "CompiledKernel.name": "str",
+    "CompiledKernel._costs": "str",
     "CompiledKernel.report": "str",
     "CompiledKernel._kernel": "Kernel",
     "CompiledKernel.src": "Any",

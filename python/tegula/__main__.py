@@ -189,6 +189,17 @@ def tune_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def report(args: argparse.Namespace) -> int:
+    from . import kernel_report
+
+    return kernel_report.of_script(args.script, args.arguments)
+
+
+def report_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+
+
 def tutorial(args: argparse.Namespace) -> int:
     from . import tutorial
 
@@ -222,6 +233,11 @@ COMMANDS: dict[str, Command] = {
     "run": ("run a script, its kernels checked", run_script, run_arguments),
     "compile": ("compile file.py:kernel", compile_kernel, compile_arguments),
     "tune": ("what autotuning kept on disk", tune, tune_arguments),
+    "report": (
+        "run a script; what its kernels' lines became",
+        report,
+        report_arguments,
+    ),
     "tutorial": ("copy the notebooks", tutorial, tutorial_arguments),
     "explain": ("what an error's code means", explain, explain_arguments),
     "info": ("version and build", show_info, None),

@@ -76,6 +76,7 @@ class CompiledKernel:
         """
     _answers: list[tuple[int, int, int]]
     """what was asked of the arguments: (node, asked, truth)"""
+    _costs: str
     _devices: list[int]
     """list of the GPUs it was made for or has run on"""
     _facts: dict[str, Any]

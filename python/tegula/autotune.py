@@ -325,8 +325,8 @@ class Autotuner(KernelInterface):
             )
             row["ms"] = None if timings[c][0] == float("inf") else list(timings[c])
             if c in twins:
-                own, twin = c.all_kwargs(), twins[c].all_kwargs()
-                other = {k: v for k, v in twin.items() if own.get(k) != v}
+                own, first = c.all_kwargs(), twins[c].all_kwargs()
+                other = {k: v for k, v in first.items() if own.get(k) != v}
                 text = tuning_report.settings(other)
                 row["why"] = f"the same code as with {text}"
             elif c in failed:

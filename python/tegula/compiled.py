@@ -104,6 +104,12 @@ def stages(compiled: _core.CompiledKernel) -> Stages:
     return Stages(compiled)
 
 
+def report(compiled: _core.CompiledKernel) -> Any:
+    from tegula import kernel_report
+
+    return kernel_report.report(compiled)
+
+
 def metadata(compiled: _core.CompiledKernel) -> Any:
     """A named tuple: options, shared, scratch, name, hash, target.
 

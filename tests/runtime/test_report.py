@@ -85,7 +85,72 @@ def test_loops_and_tensor_cores():
     assert ahead == "4 asynchronous copies of 16 bytes"
 
 
-def test_the_cpu_has_nothing_to_say():
-    assert (
-        row_sum.compile("*fp32", "*fp32", "i32", BLOCK=128, target="cpu").report == ""
+@triton.jit
+def accesses(x_ptr, i_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    i = tl.load(i_ptr + cols)
+    a = tl.load(x_ptr + i)
+    b = tl.load(x_ptr + n)
+    tl.store(y_ptr + cols, a + b)
+    tl.atomic_add(y_ptr + i, a)
+
+
+def test_the_cpu_says_vectors_gathers_and_single_elements():
+    report = accesses.compile("*fp32", "*i32", "*fp32", "i32", BLOCK=256).report
+    got = rows(report)
+    row = r"vectors of (\d+) elements, (\d+) bytes"
+    for text, what in (("i = tl.load", "load"), ("tl.store", "store")):
+        lanes, n_bytes = re.fullmatch(row, got[line_of(accesses, text), what]).groups()
+        assert int(n_bytes) == 4 * int(lanes) >= 16
+    scattered = got[line_of(accesses, "a = tl.load"), "load"]
+    assert scattered.endswith(": addresses are not consecutive")
+    assert got[line_of(accesses, "b = tl.load"), "load"] == "one element of 4 bytes"
+    atomic = got[line_of(accesses, "tl.atomic_add"), "atomic_rmw"]
+    assert atomic == "atomics, one after another"
+    # Each access once, though a masked body is emitted beside a plain one.
+    assert len(report.rows) == 5
+    assert report.startswith("accesses for cpu: *fp32, *i32, *fp32, i32\n")
+    assert "bytes of scratch" in report
+
+
+def test_sources_totals_and_html():
+    report = row_sum.compile(
+        "*fp32:16", "*fp32:16", "i32:16", BLOCK=1024, num_warps=4, target="cuda:sm_90a"
+    ).report
+    head, totals, source, first, *_ = report.splitlines()
+    assert head == "row_sum for cuda:sm_90a, 4 warps: *fp32, *fp32, i32"
+    assert "16 bytes of shared memory" in totals
+    assert source.endswith("| x = tl.load(x_ptr + tl.program_id(0) * n + cols)")
+    assert first.endswith("2 loads of 16 bytes") and "why:" not in report
+    assert report.totals["shared"] == 16
+    assert [r.what for r in report.rows] == ["load", "reduce", "store"]
+    assert report.html().count("<tr>") == 3 and "row_sum for" in report._repr_html_()
+
+
+def test_why_a_load_is_narrow():
+    report = row_sum.compile(
+        "*fp32:16", "*fp32:16", "i32", BLOCK=1024, num_warps=4, target="cuda:sm_90a"
+    ).report
+    load, _, store = report.rows
+    assert load.text == "8 loads of 4 bytes"
+    assert load.why.startswith("`n` is not known to be a multiple of 16 here")
+    assert "tl.multiple_of(n, 16)" in load.why and not store.why
+
+
+def test_of_a_script(tmp_path, capsys, monkeypatch):
+    from tegula import __main__ as command
+
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np, tegula, tegula.language as tl\n"
+        "@tegula.jit\n"
+        "def fill(x_ptr, N: tl.constexpr):\n"
+        "    tl.store(x_ptr + tl.arange(0, N), 1.0)\n"
+        "fill[(1,)](np.zeros(64, np.float32), N=64)\n"
     )
+    monkeypatch.setattr("sys.argv", ["tegula"])
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    assert command.main(["report", str(script)]) == 0
+    said = capsys.readouterr().out
+    assert "fill for cpu: *fp32" in said and "1 variants" in said
+    assert "   4 | tl.store(x_ptr + tl.arange(0, N), 1.0)\nline    4  store" in said

@@ -90,6 +90,7 @@ mask_bits(Host *h, Lv mask, int lanes)
 void
 host_guard(Host *h, const Op *o, Mode m, int lanes, Lv ptr, Lv mask)
 {
+    host_note(h, o, m, lanes); /* every access comes by here */
     if (!h->c->opt.check_bounds)
         return;
     Ll *l = h->l;

@@ -440,6 +440,7 @@ cg_host(Func *f, Binary *out)
     host_look_for_streams(h);
     host_walk(h, f->body);
     host_flush(h);
+    host_tell(h);
     LLVMBuildBr(l->b, h->leave);
     const char *todo = ll_quicken(l) ? passes_of_long
                        : h->pace     ? passes_with_polls

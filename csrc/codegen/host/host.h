@@ -6,6 +6,7 @@
  *     nodes.c     what a group computes, how wide, what it keeps
  *     nest.c      one group -> one loop nest over register-sized vectors
  *     access.c    loads, stores, atomics of one vector
+ *     cost.c      what each became, for the report
  *     bounds.c    accesses against the tensors, where asked for
  *     debug.c     assert and print
  *     reduce.c    accumulators inside a nest; scans
@@ -64,6 +65,13 @@ typedef struct Undo {
     VState was;
 } Undo;
 
+/* What an access became: cost.c. */
+typedef struct Note {
+    const Op *op;
+    enum { NOTE_ONE, NOTE_ROW, NOTE_GATHER, NOTE_EACH, NOTE_ATOMIC } how;
+    int lanes, bytes;
+} Note;
+
 struct Host {
     Ll *l;
     Comp *c;
@@ -88,6 +96,7 @@ struct Host {
     Group *open;              /* or NULL */
     VEC(const Op *) deferred; /* scalar ops that wait for the open group */
     VEC(const Op *) loads;    /* block loads that may still be pending */
+    VEC(Note) notes;          /* for the report */
     int stamp, walk;
     const Block *block;      /* whose ops are walked */
     VEC(Undo) trail;         /* states to take back at the end of the region */
@@ -255,6 +264,10 @@ typedef struct When {
 } When;
 void host_when_open(Host *h, When *w, Lv cond);
 void host_when_close(Host *h, When *w);
+
+/* ---- cost.c ---------------------------------------------------------------------------------- */
+void host_note(Host *h, const Op *o, Mode m, int lanes);
+void host_tell(Host *h); /* into f->report */
 
 /* ---- access.c -------------------------------------------------------------------------------- */
 /* A slot on the stack, made once, in the entry block. */

@@ -1,0 +1,76 @@
+/* cost: what each access of the kernel became, for compiled.report.
+ *
+ *     line    7  load                  vectors of 16 elements, 64 bytes
+ *     line    9  load                  gathers of 16 elements: addresses are not consecutive
+ *     line   12  store                 16 elements one by one: addresses are not consecutive
+ *
+ * An access may be emitted more than once (a body with masks and one without, a value that
+ * is computed again): what differs in nothing is told once.
+ */
+#include "codegen/host/host.h"
+
+void
+host_note(Host *h, const Op *o, Mode m, int lanes)
+{
+    int bytes = host_mem_bytes(ty_pointee(h->c, arg(o, 0)->type));
+    bool is_ptr = ty_pointee(h->c, arg(o, 0)->type)->is_ptr, is_load = o->op == OP_LOAD;
+    Note n = {.op = o, .lanes = MAX(lanes, 1), .bytes = bytes, .how = NOTE_ROW};
+    if (!is_load && o->op != OP_STORE)
+        n.how = NOTE_ATOMIC;
+    else if (n.lanes == 1)
+        n.how = NOTE_ONE;
+    else if (m == M_GATHER)
+        n.how = bytes >= 4 && !is_ptr && (is_load ? h->has_gather : h->has_scatter)
+                    ? NOTE_GATHER
+                    : NOTE_EACH;
+    for (int i = 0; i < h->notes.n; i++) {
+        const Note *p = &h->notes.at[i];
+        if (p->op->loc == o->loc && p->op->op == o->op && p->how == n.how &&
+            p->lanes == n.lanes && p->bytes == n.bytes)
+            return;
+    }
+    PUSH(h->c->arena, &h->notes, n);
+}
+
+static const char *
+words(Host *h, const Note *n)
+{
+    Arena *a = h->c->arena;
+    switch (n->how) {
+    case NOTE_ONE: return str_printf(a, "one element of %d bytes", n->bytes);
+    case NOTE_ROW:
+        return str_printf(a, "vectors of %d elements, %d bytes", n->lanes,
+                          n->lanes * n->bytes);
+    case NOTE_GATHER:
+        return str_printf(a, "%s of %d elements: addresses are not consecutive",
+                          n->op->op == OP_LOAD ? "gathers" : "scatters", n->lanes);
+    case NOTE_EACH:
+        return str_printf(a, "%d elements one by one: addresses are not consecutive",
+                          n->lanes);
+    case NOTE_ATOMIC: return "atomics, one after another";
+    }
+    unreachable(h->c);
+}
+
+static int
+line_of(const Note *n)
+{
+    const Loc *at = loc_user(n->op->loc);
+    return at ? at->line : 0;
+}
+
+void
+host_tell(Host *h)
+{
+    Note *row = h->notes.at;
+    for (int i = 1; i < h->notes.n;
+         i++) /* by line; where lines are equal, as they came */
+        for (int k = i; k > 0 && line_of(&row[k]) < line_of(&row[k - 1]); k--) {
+            Note x = row[k];
+            row[k] = row[k - 1], row[k - 1] = x;
+        }
+    for (int i = 0; i < h->notes.n; i++) {
+        const Op *o = row[i].op;
+        ir_report(h->f, o->loc, op_info[o->op].text, words(h, &row[i]));
+    }
+}

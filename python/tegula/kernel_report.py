@@ -1,0 +1,202 @@
+"""``compiled.report``: what became of each line of a kernel, and what it costs in all.
+
+    softmax for cuda:sm_90a, 4 warps
+    28 registers, 0 spilled, 32 bytes of shared memory; 64 of 64 warps fit
+       7 | x = tl.load(x_ptr + row * n + i, mask=i < n)
+    line    7  load                  8 loads of 4 bytes
+               why: `n` is not known to be a multiple of 16: ..
+
+The compiler writes the rows (``csrc/ir/report.c``); the rest is added here.
+"""
+
+from __future__ import annotations
+
+import html
+import inspect
+import re
+import textwrap
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    line: int
+    what: str  # load, reduce, padding ..
+    text: str  # what it became
+    source: str  # of the line; empty where it is not known
+    why: str  # it is narrow; empty where it is not, or nobody knows
+
+
+_ROW = re.compile(r"^line +(\d+)  (.*?)  +(.*)$")
+# More than one: a thread with one element has nothing to widen.
+_NARROW = re.compile(
+    r"(?:[2-9]|\d\d+) (?:loads|stores|asynchronous copies) of (\d+) byte"
+)
+_DIVISIBLE = 15  # FACT_DIV2 .. FACT_DIV16 of csrc/analysis
+
+
+class KernelReport(str):
+    """The text, and its parts: ``rows``, ``totals``, ``_repr_html_`` for notebooks.
+
+    ``if report:`` asks whether the compiler told anything of lines.
+    """
+
+    rows: list[Row]
+    totals: dict[str, int]
+
+    def html(self) -> str:
+        """A table by itself."""
+        head, *_ = self.splitlines()
+        out = f"<table><caption>{html.escape(head)}</caption>\n"
+        for row in self.rows:
+            why = f"<br><i>{html.escape(row.why)}</i>" if row.why else ""
+            cells = (
+                f"<td>{row.line}</td><td><code>{html.escape(row.source)}</code></td>"
+            )
+            cells += f"<td>{html.escape(row.what)}</td><td>{html.escape(row.text)}{why}"
+            out += f"<tr>{cells}</td></tr>\n"
+        numbers = ", ".join(f"{k}: {v}" for k, v in self.totals.items())
+        return out + f"</table>\n<p>{html.escape(numbers)}</p>\n"
+
+    _repr_html_ = html
+
+
+def report(compiled: Any) -> KernelReport:
+    """What ``compiled.report`` gives."""
+    sources = _sources(compiled)
+    unknown = _unknown(compiled)
+    rows = []
+    for line in compiled._costs.splitlines():
+        found = _ROW.match(line)
+        if not found:
+            continue
+        at, what, text = int(found[1]), found[2], found[3]
+        elsewhere = text.endswith(")") and ".py)" in text
+        source = "" if elsewhere else sources.get(at, "")
+        is_access = what.startswith(("load", "store")) and compiled.target != "cpu"
+        why = _why(text, source, unknown) if is_access else ""
+        rows.append(Row(at, what, text, source, why))
+    totals = _totals(compiled)
+    lines = [_head(compiled), *_total_lines(compiled, totals)]
+    shown = None
+    for row in rows:
+        if row.source and row.line != shown:
+            lines.append(f"{row.line:4d} | {row.source}")
+            shown = row.line
+        lines.append(f"line {row.line:4d}  {row.what:<20s}  {row.text}")
+        lines += [f"           why: {row.why}"] * bool(row.why)
+    made = KernelReport("\n".join(lines) + "\n")
+    made.rows, made.totals = rows, totals
+    return made
+
+
+def _head(compiled: Any) -> str:
+    text = f"{compiled.name} for {compiled.target}"
+    if compiled.target != "cpu":
+        text += f", {compiled.metadata.num_warps} warps"
+    types = ", ".join(
+        f"{'*' * is_ptr}{str(ty).lstrip('*')}" for _, ty, is_ptr, *_ in compiled._params
+    )
+    return f"{text}: {types}" if types else text
+
+
+def _sources(compiled: Any) -> dict[int, str]:
+    """The kernel's lines by their numbers; nothing where there is no text of it."""
+    try:
+        lines, first = inspect.getsourcelines(compiled._kernel.fn)
+    except (OSError, TypeError, AttributeError):
+        return {}
+    first = max(first, 1)
+    return {first + i: line.partition("  #")[0].strip() for i, line in enumerate(lines)}
+
+
+def _unknown(compiled: Any) -> list[str]:
+    """Integers of which the compiler asked what they are multiples of, in vain."""
+    names = getattr(compiled._kernel, "arg_names", [])
+    return [
+        names[at]
+        for at, asked, truth in compiled._answers
+        if asked & _DIVISIBLE & ~truth and at < len(names)
+    ]
+
+
+def _why(text: str, source: str, unknown: list[str]) -> str:
+    narrow = _NARROW.search(text)
+    if not narrow or int(narrow[1]) >= 16:
+        return ""
+    address = re.sub(r"\b(mask|other)=.*", "", source)
+    names = [n for n in unknown if re.search(rf"\b{re.escape(n)}\b", address)]
+    if not names:
+        return ""
+    shown = " and ".join(f"`{n}`" for n in names)
+    verb = "is" if len(names) == 1 else "are"
+    hints = ", ".join(f"tl.multiple_of({n}, 16)" for n in names)
+    return (
+        f"{shown} {verb} not known to be a multiple of 16 here: launch with such a "
+        f"value, pass a tl.constexpr, or promise {hints}"
+    )
+
+
+# Warps and KB of shared memory of a multiprocessor, from this capability on.
+_ROOM = ((75, 32, 64), (80, 64, 164), (86, 48, 100), (90, 64, 228), (120, 48, 100))
+
+
+def _totals(compiled: Any) -> dict[str, int]:
+    if not compiled.target.startswith("cuda"):
+        return (
+            {"scratch": compiled.metadata.scratch} if compiled.target == "cpu" else {}
+        )
+    found = {"shared": compiled.metadata.shared}
+    if compiled.n_regs > 0:  # an assembler was there
+        found = {"registers": compiled.n_regs, "spills": compiled.n_spills} | found
+    sm = re.search(r"sm_(\d+)", compiled.target)
+    if sm and compiled.n_regs > 0:
+        _, most, kb = [r for r in _ROOM if r[0] <= max(int(sm[1]), 75)][-1]
+        warps = compiled.metadata.num_warps
+        registers = -(-compiled.n_regs // 8) * 8 * 32 * warps
+        blocks = min(most // warps, 65536 // registers)
+        # A kilobyte of each block's is the machine's own, from sm_80 on.
+        per_block = compiled.metadata.shared + 1024
+        found["warps_that_fit"] = warps * min(blocks, kb * 1024 // per_block)
+        found["most_warps"] = most
+    return found
+
+
+def _total_lines(compiled: Any, totals: dict[str, int]) -> list[str]:
+    if compiled.target == "cpu":
+        n = totals["scratch"]
+        return [f"{n} bytes of scratch for a program"]
+    if not totals:
+        return []
+    parts = []
+    if "registers" in totals:
+        parts.append(f"{totals['registers']} registers, {totals['spills']} spilled")
+    parts.append(f"{totals['shared']} bytes of shared memory")
+    text = ", ".join(parts)
+    if "most_warps" in totals:
+        text += f"; {totals['warps_that_fit']} of {totals['most_warps']} warps fit"
+    return textwrap.wrap(text, 100)
+
+
+def of_script(script: str, arguments: list[str]) -> int:
+    """``python -m tegula report script.py``: of each variant that the script compiled."""
+    import gc
+    import os
+    import runpy
+    import sys
+
+    from tegula.jit import JITFunction
+
+    sys.argv = [script, *arguments]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
+    kept = runpy.run_path(script, run_name="__main__")
+    kernels = [k for k in gc.get_objects() if isinstance(k, JITFunction)]
+    path = os.path.abspath(script)
+    mine = [k for k in kernels if os.path.abspath(k.fn.__code__.co_filename) == path]
+    n = 0
+    for kernel in sorted(mine, key=lambda k: k.fn.__code__.co_firstlineno):
+        for variant in kernel.variants:
+            print(variant.report)
+            n += 1
+    del kept
+    print(f"{n} variants")
+    return 0
