@@ -14,7 +14,8 @@
 #   make ptxsim-test  kernels as PTX, run by an interpreter of it: no GPU needed
 #                  (ARGS="--full": every operation as well)
 #   make attack    edits of all that kernels read, hostile files in the cache, killed writers,
-#                  processes and signals (SECONDS=60 ends it then; the first failure does, too)
+#                  processes and signals, odd Python compiled, random kernels on all targets
+#                  (SECONDS=60 ends it then; the first failure does, too)
 #   make accuracy  how far functions are off, in last places: all float32 on a GPU, else a part
 #   make against-triton  the same kernels by Triton and by Tegula, bit by bit (TRITON=python
 #                  that has it; ARGS="--match ^cast")
@@ -117,8 +118,12 @@ ptxsim-test: $(VENV)/.with-test check ptxsim
 		-k ptxsim $(ARGS)
 
 ATTACKS = tests/runtime/test_edits.py $(wildcard tests/runtime/test_disk*.py tests/runtime/test_hostile*.py) \
-	tests/frontend/test_hostile.py
+	tests/frontend/test_hostile.py tests/props/test_fuzz.py tests/props/test_random_kernels.py
 SECONDS ?= 600
+# Programs that no run before has seen; more of them than fit into the time.
+attack: export TEGULA_SEED ?= $(shell date +%s)
+attack: export TEGULA_ODD_PYTHON ?= 250
+attack: export TEGULA_RANDOM_KERNELS ?= 20000
 attack: $(VENV)/.with-test check
 	@timeout --preserve-status -s INT $(SECONDS) $(VPY) -m pytest -q -x -n $(JOBS) $(ATTACKS) $(ARGS); \
 		s=$$?; [ $$s != 2 ] || { echo "stopped after $(SECONDS) s; no attack had succeeded"; s=0; }; exit $$s

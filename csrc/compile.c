@@ -280,6 +280,20 @@ identity(const Func *f, bool with_places)
                       ir_print(&known, with_places));
 }
 
+/* Passes recurse over regions, and the parser of tile IR, which the first launch on a CPU goes
+ * through, takes a hundred in each other. */
+static void
+refuse_deep(Comp *c, const Block *b, int depth)
+{
+    enum { DEEPEST = 90 };
+    for (const Op *o = b->first; o; o = o->next)
+        for (int i = 0; i < o->n_regions; i++) {
+            if (depth == DEEPEST)
+                err_at(c, o->loc, LIMIT, "loops and branches nest deeper than 90");
+            refuse_deep(c, o->regions[i], depth + 1);
+        }
+}
+
 static void
 phase_a(Comp *c, void *data)
 {
@@ -287,6 +301,7 @@ phase_a(Comp *c, void *data)
     Lowered *out = j->lowered;
     double start = clock_ms();
     out->func = fe_kernel(c, j->env, j->f, j->args, j->f->n_params);
+    refuse_deep(c, out->func->body, 0);
     out->identity = identity(out->func, j->with_places);
     out->ms = clock_ms() - start;
     if (c->dump.dir || c->dump.passes) {

@@ -249,3 +249,20 @@ def test_any_number_of_arguments(tmp_path: Path, n_args: int) -> None:
             runpy.run_path(str(path))["k"].lower("*fp32", "i32")
         except tegula.CompilationError as e:
             assert f"{name}.py:7" in str(e)
+
+
+def test_branches_nest_too_deep(tmp_path):
+    """Passes recurse over them: an error of the kernel, wherever it is compiled for."""
+    for depth in (80, 150, 250):
+        text = "import tegula\nimport tegula.language as tl\n@tegula.jit\n"
+        text += "def kernel(x, n):\n    v = tl.load(x)\n"
+        text += "    tl.store(x, " + "v if n > v else " * depth + "n)\n"
+        file = tmp_path / f"deep{depth}.py"
+        file.write_text(text)
+        space = {"__name__": "deep"}
+        exec(compile(text, str(file), "exec"), space)
+        if depth < 90:
+            space["kernel"].compile("*i32", "i32", target="cpu")
+            continue
+        with pytest.raises(tegula.CompileError, match="nest deeper than 90"):
+            space["kernel"].compile("*i32", "i32", target="cpu")

@@ -1,12 +1,13 @@
 """Odd Python through the frontend alone, in a process that may die of it.
 
     python tests/props/fuzz_source.py python 0 1000     seeds 0 .. 999, as fuzz.py
+    python tests/props/fuzz_source.py python 0 1000 compile     to machine code
 
 A kernel is written from a grammar that knows all of Python's statements and expressions,
 also those no kernel may contain; or it is one of tests/ptx/cases.py whose tokens were
 dropped, doubled, swapped and traded, or whose syntax tree was, with the oddities of
-grafts.py put into it. It is lowered and hashed, not compiled. What may
-come: tile IR, or an error that is not of class BUG and points into the text.
+grafts.py put into it. It is lowered and hashed, or compiled. What may
+come: tile IR or code, or an error that is not of class BUG and points into the text.
 """
 
 from __future__ import annotations
@@ -372,7 +373,8 @@ def attempt(seed: int) -> str:
     except (RecursionError, ValueError, TypeError, SyntaxError):
         pass
     try:
-        kernel.lower(*signature, **options)
+        how = kernel.compile if sys.argv[4:] == ["compile"] else kernel.lower
+        how(*signature, **options)
     except tegula.CompileError as e:
         if e.code in BUGS or (e.lineno is not None and not e.filename):
             raise AssertionError(f"{text}\n{e}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -34,12 +35,18 @@ def test_mutated_kernels(first: int) -> None:
     assert seen["ok"] > N // 6 and len(seen) > 3, f"too tame or too wild: {seen}"
 
 
-@pytest.mark.parametrize("first", range(0, 4 * 400, 400))
+# `make attack` has more of it, of seeds of its own, and compiles.
+MORE = int(os.environ.get("TEGULA_ODD_PYTHON", "4"))
+SEED = 1_000_000 * int(os.environ.get("TEGULA_SEED", "0"))
+
+
+@pytest.mark.parametrize("first", range(SEED, SEED + MORE * 400, 400))
 def test_odd_python(first: int) -> None:
     path = str(Path(tegula.__file__).parents[1])
     fuzz = FUZZ.with_name("fuzz_source.py")
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", fuzz, path, str(first), "400"],
+        [sys.executable, "-W", "ignore", fuzz, path, str(first), "400"]
+        + ["compile"] * (MORE > 4),
         capture_output=True,
         text=True,
     )
