@@ -296,7 +296,7 @@ class Autotuner(KernelInterface):
         try:
             self._is_first_look = True
             for c in new:
-                shown.say(len(timings), self._best_so_far(timings))
+                shown.say(len(timings), tuning.best_so_far(timings))
                 if c not in twins:
                     timings[c] = self._bench(*args, config=c, **kwargs)
             self._is_first_look = False
@@ -338,12 +338,6 @@ class Autotuner(KernelInterface):
         self._measured[self._place(key)] = record
         return best
 
-    def _best_so_far(self, timings: dict[Config, list[float]]) -> str:
-        best = builtins.min(timings, key=lambda c: timings[c], default=None)
-        if best is None or timings[best][0] == float("inf"):
-            return ""
-        return f"{timings[best][0]:.4g} ms ({best})"
-
     def _time_finalists(
         self, timings: dict[Config, list[float]], args: Any, kwargs: Any
     ) -> None:
@@ -374,12 +368,8 @@ class Autotuner(KernelInterface):
             return
         safe = {*self.reset_to_zero, *self.restore_value}
         for variant in list(variants.values())[:1]:
-            names = [
-                self._kernel.arg_names[at]
-                for at, _, _, is_written, is_read in variant._params
-                if is_written and is_read and at < len(self._kernel.arg_names)
-            ]
-            names = [n for n in dict.fromkeys(names) if n not in safe]
+            names = tuning.in_place(self._kernel.arg_names, variant)
+            names = [n for n in names if n not in safe]
             if names:
                 self._told_in_place = True
                 warnings.warn(

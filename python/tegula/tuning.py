@@ -98,6 +98,23 @@ def twins(
     return found
 
 
+def in_place(names: Sequence[str], variant: Any) -> list[str]:
+    """The parameters that variant both loads and stores through."""
+    found = [
+        names[at]
+        for at, _, _, is_written, is_read in variant._params
+        if is_written and is_read and at < len(names)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def best_so_far(timings: dict[Config, list[float]]) -> str:
+    best = min(timings, key=lambda c: timings[c], default=None)
+    if best is None or timings[best][0] == float("inf"):
+        return ""
+    return f"{timings[best][0]:.4g} ms ({best})"
+
+
 def work_of(kernel: Any, variant: Any, named: dict[str, Any]) -> dict[str, float]:
     """{"flops": n} or {"bytes": n} of a launch, where @jit(launch_metadata=) says it.
 
