@@ -31,6 +31,9 @@ void dec_arrive_later(Dec *d); /* cp.async.mbarrier.arrive */
 Space bulk_space(Dec *d);
 /* b is on its way, or lands at once where the owner keeps none. */
 void bulk_issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b);
+/* The async proxy accesses n bytes of shared memory; of other spaces nothing is noted. */
+void bulk_async(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
+                uint32_t n, bool is_store);
 /* The same byte in another block of the cluster. */
 uint64_t bulk_in_block(uint64_t address, int rank);
 

@@ -87,6 +87,14 @@ bulk_issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b)
         lanes_fault(w, i, lane, "%s", why);
 }
 
+void
+bulk_async(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t n,
+           bool is_store)
+{
+    if (w->owner->async_access && space != SPACE_GLOBAL)
+        w->owner->async_access(w, i, lane, space, address, n, is_store);
+}
+
 uint64_t
 bulk_in_block(uint64_t address, int rank)
 {
@@ -103,6 +111,7 @@ to_place(Lanes *w, const Ins *i, int lane, PtxBulk *b, Place at)
 {
     const Form *f = i->more;
     b->to = range(w, i, lane, f->to, at.to, b->n, true);
+    bulk_async(w, i, lane, f->to, at.to, b->n, true);
     b->state = f->to == SPACE_GLOBAL ? NULL : lanes_states(w, f->to, at.to);
     if (f->tells)
         b->bar = mbarrier_at(w, i, lane, SPACE_CLUSTER, at.bar);
@@ -132,7 +141,9 @@ bulk_copy(Lanes *w, const Ins *i, uint32_t m)
             continue;
         PtxBulk b = {.n = n, .op = f->op, .type = f->type};
         Place at = {to[l], bar[l] + (uint64_t)f->offset[BAR]};
-        b.from = range(w, i, l, f->from, from[l] + (uint64_t)f->offset[FROM], n, false);
+        uint64_t source = from[l] + (uint64_t)f->offset[FROM];
+        b.from = range(w, i, l, f->from, source, n, false);
+        bulk_async(w, i, l, f->from, source, n, false);
         if (!f->to_many)
             to_place(w, i, l, &b, at);
         for (int rank = 0; f->to_many && rank < 16; rank++)

@@ -41,6 +41,7 @@ typedef struct Copy { /* of cp.async, that has not landed */
     int64_t group; /* of the lane */
     const uint8_t *from;
     uint32_t n_from; /* the rest are zeros */
+    const Ins *ins;
 } Copy;
 
 enum { WARP_RUNS, WARP_AT_BARRIER, WARP_AT_CLUSTER, WARP_DONE };
@@ -90,6 +91,7 @@ typedef struct Cta {
     int n_warps;
     Warp *warps;
     uint8_t *shared, *state; /* from SHARED_BASE on */
+    struct Proxy *proxy;     /* NULL: nothing reads by the async proxy */
     uint32_t n_shared;
     Barrier barrier[N_BARRIERS];
     int n_gone; /* warps that have ended */
@@ -160,6 +162,19 @@ void warp_run(Warp *w);
 uint8_t *warp_bytes(Warp *w, const Ins *i, int lane, Space space, uint64_t address,
                     uint32_t n, bool is_store);
 bool warp_has(const Warp *w, const void *p, size_t n); /* global memory */
+/* proxy.c: what the async proxy may read. All do nothing in a block without a Proxy. Offsets
+ * are of the block's shared memory; barrier -1 is the cluster's. */
+bool proxy_is_asked(const Func *f);
+struct Proxy *proxy_new(uint32_t n_bytes); /* NULL: out of memory */
+void proxy_free(struct Proxy *p);
+void proxy_reset(struct Proxy *p);
+void proxy_wrote(Warp *w, const Ins *i, uint32_t lanes, uint32_t at, uint32_t n);
+void proxy_wrote_async(Warp *w, uint32_t at, uint32_t n);
+void proxy_fence(Warp *w, uint32_t lanes);
+void proxy_read(Warp *w, const Ins *i, int lane, uint32_t at, uint32_t n);
+void proxy_arrive(Warp *w, int barrier);
+void proxy_pass(Warp *w, int barrier);
+void proxy_order(Warp *w, const void *mbarrier, bool acquires);
 /* late.c: Owner's copy, commit and wait. */
 void late_copy(Lanes *w, const Ins *i, int lane, uint64_t to, uint64_t from,
                uint32_t n);

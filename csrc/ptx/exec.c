@@ -78,6 +78,35 @@ own_access(const Lanes *lanes, const Ins *i, uint32_t m, Space space,
         l->hooks->access(l, i, m, space, address, bytes, is_store);
 }
 
+static void
+own_fence_async(Lanes *lanes, uint32_t m)
+{
+    proxy_fence(warp_of(lanes), m);
+}
+
+/* Of other blocks' memory nothing is known. */
+static void
+own_async_access(Lanes *lanes, const Ins *i, int lane, Space space, uint64_t address,
+                 uint32_t n, bool is_store)
+{
+    Warp *w = warp_of(lanes);
+    const uint8_t *state = warp_states(w, space, address);
+    const Cta *c = w->cta;
+    if (!state || state < c->state || state >= c->state + c->n_shared)
+        return;
+    uint32_t at = (uint32_t)(state - c->state);
+    if (is_store)
+        proxy_wrote_async(w, at, n);
+    else
+        proxy_read(w, i, lane, at, n);
+}
+
+static void
+own_order(Lanes *lanes, const void *at, bool acquires)
+{
+    proxy_order(warp_of(lanes), at, acquires);
+}
+
 const Owner warp_owner = {
     .bytes = own_bytes,
     .states = own_states,
@@ -86,6 +115,9 @@ const Owner warp_owner = {
     .copy = late_copy,
     .commit = late_commit,
     .wait = late_wait,
+    .fence_async = own_fence_async,
+    .async_access = own_async_access,
+    .order = own_order,
     .rank = own_rank,
     .fault = own_fault,
 };
@@ -212,6 +244,7 @@ release(Cta *c, Barrier *b, int n_threads)
         if (!(b->waiting >> k & 1))
             continue;
         w->state = WARP_RUNS;
+        proxy_pass(w, (int)(b - c->barrier));
         if (!(w->at->flags & BAR_RED))
             continue;
         uint64_t v[LANES];
@@ -261,6 +294,7 @@ barrier(Warp *w, const Ins *i, uint32_t m)
                    b->expected);
     b->expected = expected;
     b->n_threads += LANES;
+    proxy_arrive(w, (int)(b - c->barrier));
     if (red) {
         uint32_t p = lanes_true(&w->lanes, i->in[i->n_in - 1]);
         b->n_true += (uint32_t)__builtin_popcount((i->imm ? ~p : p) & m);
@@ -287,6 +321,7 @@ check_cluster(Cluster *k)
         for (int n = 0; n < k->ctas[c].n_warps; n++) {
             Warp *w = &k->ctas[c].warps[n];
             w->has_arrived = false;
+            proxy_pass(w, -1);
             if (w->state == WARP_AT_CLUSTER)
                 w->state = WARP_RUNS;
         }
@@ -304,6 +339,7 @@ cluster_barrier(Warp *w, const Ins *i, uint32_t m)
             warp_fault(w, i, __builtin_ctz(m), FAULT_FAILED,
                        "the warp has arrived already");
         w->has_arrived = true;
+        proxy_arrive(w, -1);
         check_cluster(w->cta->cluster);
     } else if (w->has_arrived) {
         w->state = WARP_AT_CLUSTER;

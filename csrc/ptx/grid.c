@@ -169,6 +169,7 @@ cluster_free(Cluster *k)
         free(cta->warps);
         free(cta->shared);
         free(cta->state);
+        proxy_free(cta->proxy);
     }
     free(k->ctas);
     free(k);
@@ -196,7 +197,9 @@ cluster_new(Launch *l, Cluster **to)
         cta->shared = calloc(1, cta->n_shared + 64u);
         cta->state = malloc(cta->n_shared + 64u);
         cta->warps = calloc((size_t)cta->n_warps, sizeof *cta->warps);
-        if (!cta->shared || !cta->state || !cta->warps)
+        bool is_asked = proxy_is_asked(l->f);
+        cta->proxy = is_asked ? proxy_new(cta->n_shared) : NULL;
+        if (!cta->shared || !cta->state || !cta->warps || (is_asked && !cta->proxy))
             no_memory(l);
         for (int w = 0; w < cta->n_warps; w++)
             warp_new(&cta->warps[w], l->f, cta, w);
@@ -219,6 +222,7 @@ cluster_reset(Launch *l, Cluster *k, int64_t index)
             cta->id[d] = at[d] * l->cluster[d] + in[d];
         cta->n_gone = 0;
         memset(cta->state, BYTE_UNDEF, cta->n_shared);
+        proxy_reset(cta->proxy);
         memset(cta->barrier, 0, sizeof cta->barrier);
         for (int w = 0; w < cta->n_warps; w++)
             warp_reset(&cta->warps[w], l->block[0] * l->block[1] * l->block[2]);

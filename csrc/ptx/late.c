@@ -37,7 +37,7 @@ late_copy(Lanes *lanes, const Ins *i, int lane, uint64_t to, uint64_t from, uint
     memset(warp_states(w, SPACE_SHARED, to), BYTE_PENDING, i->bytes);
     keep_copy(w, i, lane,
               (Copy){(uint32_t)lane, (uint32_t)(to - SHARED_BASE), i->bytes,
-                     w->committed[lane], src, n});
+                     w->committed[lane], src, n, i});
 }
 
 void
@@ -66,6 +66,7 @@ late_wait(Lanes *lanes, const Ins *i, uint32_t m, int64_t pending)
             memcpy(to, c.from, c.n_from);
         memset(to + c.n_from, 0, c.bytes - c.n_from);
         memset(w->cta->state + c.to, BYTE_DEFINED, c.bytes);
+        proxy_wrote(w, c.ins, 1u << c.lane, c.to, c.bytes);
     }
     w->n_copies = n;
 }

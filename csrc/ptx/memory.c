@@ -331,12 +331,21 @@ dec_isspacep(Dec *d)
     d->ins->run = isspacep;
 }
 
+static void
+fence_async(Lanes *w, const Ins *i, uint32_t m)
+{
+    (void)i;
+    if (w->owner->fence_async)
+        w->owner->fence_async(w, m);
+}
+
 /* Other threads are this process's. */
 static void
 dec_fence(Dec *d)
 {
+    bool is_async = dec_has(d, "proxy") && dec_has(d, "async");
     dec_take_all(d);
-    d->ins->run = fence;
+    d->ins->run = is_async ? fence_async : fence;
 }
 
 /* Only a wish: prefetch, discard, priorities; launches that may begin before this ends. */

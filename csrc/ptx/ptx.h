@@ -326,6 +326,11 @@ typedef struct Owner {
     /* What lanes did before is left at an mbarrier, or taken from there; at NULL: at a place of
      * all atomics, both. May be absent. */
     void (*order)(Lanes *w, const void *at, bool acquires);
+    /* fence.proxy.async; what the async proxy reads and writes of shared memory, checked by
+     * `bytes` before. May be absent. */
+    void (*fence_async)(Lanes *w, uint32_t m);
+    void (*async_access)(Lanes *w, const Ins *i, int lane, Space space,
+                         uint64_t address, uint32_t n, bool is_store);
     int (*rank)(const Lanes *w); /* the block's number in its cluster */
     int (*n_ranks)(const Lanes *w);
     void (*fault)(Lanes *w, const Ins *i, int lane, const char *text)

@@ -89,6 +89,8 @@ warp_bytes(Warp *w, const Ins *i, int lane, Space space, uint64_t address, uint3
                            "a %s at offset %llu of shared memory, which a cp.async "
                            "that nobody has waited for will write",
                            what, (unsigned long long)(at + k));
+        if (is_store && c == w->cta)
+            proxy_wrote(w, i, 1u << lane, (uint32_t)at, n);
         return c->shared + at;
     }
     case SPACE_LOCAL:

@@ -185,6 +185,8 @@ copy_piece(const Tile *t, uint64_t shared, uint64_t there, uint32_t n)
         first = first ? first : p;
     }
     uint8_t *here = o->bytes(t->w, t->i, t->lane, f->space, shared, n, f->is_load);
+    if (f->is_load || first)
+        bulk_async(t->w, t->i, t->lane, f->space, shared, n, f->is_load);
     if (f->is_load) {
         b.to = here;
         b.state = lanes_states(t->w, f->space, shared);

@@ -237,6 +237,20 @@ check_untouched(Lanes *w, const Ins *i)
             lanes_fault(w, i, 0, "an accumulator was written before it was waited for");
 }
 
+/* Its bytes are read when it is waited for; that they were fenced must hold when it begins. */
+static void
+check_fenced(Lanes *w, const Ins *i, const Form *f, uint64_t bits, bool is_mn_major,
+             int first, int n)
+{
+    Descriptor d = descriptor(w, i, bits);
+    int t = CHUNK / f->elem;
+    for (int mn = 0; w->owner->async_access && mn < n; mn += is_mn_major ? t : 1)
+        for (int k = 0; k < f->k; k += is_mn_major ? 1 : t)
+            w->owner->async_access(w, i, 0, SPACE_SHARED,
+                                   chunk_address(&d, f, is_mn_major, first + mn, k),
+                                   CHUNK, false);
+}
+
 static void
 mma_async(Lanes *lanes, const Ins *i, uint32_t m)
 {
@@ -265,6 +279,9 @@ mma_async(Lanes *lanes, const Ins *i, uint32_t m)
             lanes_fault(lanes, i, __builtin_ctz(lanes->undef[d.id]),
                         "adds to a register that was never written");
     }
+    if (!f->is_a_regs)
+        check_fenced(lanes, i, f, p->a, f->trans_a, w->id % 4 * ROWS, ROWS);
+    check_fenced(lanes, i, f, p->b, f->trans_b, 0, f->n);
     set_undefined(lanes, i, (uint32_t)FULL);
     w->n_mma++;
 }

@@ -248,3 +248,19 @@ def test_a_store_of_what_nobody_wrote_is_a_fault():
             shared=BAR + 8,
             maps=(m,),
         )
+
+
+@pytest.mark.parametrize("lanes", ["", "@%first "])
+def test_a_store_without_a_fence_of_all_writers_is_a_fault(lanes):
+    """One lane's fence is none of the others'."""
+    x = put(numbers((8, 64), "float16"), TARGET)
+    fence = "fence.proxy.async.shared::cta;"
+    body = storing((0, 0), 1024).replace(fence, lanes and lanes + fence)
+    m = map_of(x, (8, 64), swizzle=3)
+    with pytest.raises(Fault, match="without a fence.proxy.async"):
+        launch(
+            kernel(body, 1, n_maps=1),
+            np.zeros(1024, np.uint8),
+            shared=BAR + 8,
+            maps=(m,),
+        )
