@@ -325,10 +325,7 @@ class Autotuner(KernelInterface):
             )
             row["ms"] = None if timings[c][0] == float("inf") else list(timings[c])
             if c in twins:
-                own, first = c.all_kwargs(), twins[c].all_kwargs()
-                other = {k: v for k, v in first.items() if own.get(k) != v}
-                text = tuning_report.settings(other)
-                row["why"] = f"the same code as with {text}"
+                row["why"] = tuning.same_as(c, twins[c])
             elif c in failed:
                 row["why"] = str(failed[c])
             row |= tuning.numbers_of(variants.get(c))

@@ -98,6 +98,14 @@ def twins(
     return found
 
 
+def same_as(config: Config, twin: Config) -> str:
+    from tegula.tuning_report import settings
+
+    own, other = config.all_kwargs(), twin.all_kwargs()
+    apart = settings({k: v for k, v in other.items() if own.get(k) != v})
+    return f"the same code as with {apart}"
+
+
 def in_place(names: Sequence[str], variant: Any) -> list[str]:
     """The parameters that variant both loads and stores through."""
     found = [
