@@ -113,8 +113,10 @@ def cases() -> Iterator[tuple[str, dict[str, float], Contenders]]:
             f"matmul 2048^3 {str(dtype).removeprefix('torch.')}, 256x256x256",
             {"torch": 0.9},
             {
-                "tegula": lambda: dot[grid](u, v, w, size, size, size, **opts),
-                "torch": lambda: torch.matmul(u, v, out=tw),
+                "tegula": lambda u=u, v=v, w=w: dot[grid](
+                    u, v, w, size, size, size, **opts
+                ),
+                "torch": lambda u=u, v=v, w=tw: torch.matmul(u, v, out=w),
             },
         )
 

@@ -100,7 +100,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--emu",
         action="store_true",
-        help="on the emulator of a GPU: also races and forgotten barriers",
+        help="on the emulator of a GPU: also races in shared memory, forgotten barriers",
     )
     parser.add_argument(
         "--interpret", action="store_true", help="statement by statement: for debuggers"

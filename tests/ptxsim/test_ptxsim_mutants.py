@@ -1,5 +1,5 @@
-"""Products by warpgroups with one line of their PTX removed or weakened: each such mutant is
-a fault or a wrong result. So a compiler that forgets the line would be found."""
+"""Products by warpgroups with one line of their PTX removed or weakened: each such mutant
+is a fault or a wrong result. So a compiler that forgets the line would be found."""
 
 from __future__ import annotations
 
@@ -171,6 +171,6 @@ def test_mutants_are_found(name: str) -> None:
 def test_a_missing_fence_is_named() -> None:
     kernel = KERNELS["waits"]()
     with pytest.raises(
-        Fault, match=r"cp.async.* without a fence.proxy.async in between"
+        Fault, match=r"cp\.async.* without a fence\.proxy\.async in between"
     ):
         kernel.is_right(re.sub(FENCE, "", kernel.ptx))

@@ -257,7 +257,7 @@ def test_a_store_without_a_fence_of_all_writers_is_a_fault(lanes):
     fence = "fence.proxy.async.shared::cta;"
     body = storing((0, 0), 1024).replace(fence, lanes and lanes + fence)
     m = map_of(x, (8, 64), swizzle=3)
-    with pytest.raises(Fault, match="without a fence.proxy.async"):
+    with pytest.raises(Fault, match=r"without a fence\.proxy\.async"):
         launch(
             kernel(body, 1, n_maps=1),
             np.zeros(1024, np.uint8),

@@ -84,9 +84,9 @@ def test_what_no_allocation_leaks() -> None:
 def test_kernels_take_the_room_of_one() -> None:
     times = 75
     grown = sorted(row[3] for row in rounds("drop_cpu", times))
-    # KiB. A page that stays with each kernel is 300 in every round; where the heap takes a
-    # piece of memory it keeps, that is a megabyte in one.
-    assert grown[1] < times * 4 / 2, grown
+    # KiB. A page that stays with each kernel is 300 in every round, so the least tells;
+    # where the heap takes a piece of memory it keeps, that is a megabyte in one or two.
+    assert grown[0] < times * 4 / 2, grown
 
 
 def test_a_leak_would_be_seen() -> None:
