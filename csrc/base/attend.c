@@ -88,6 +88,28 @@ halt_child(Halt *h, int child)
     pthread_mutex_unlock(&h->lock);
 }
 
+bool
+halt_files(Halt *h, bool has)
+{
+    if (!h)
+        return true;
+    pthread_mutex_lock(&h->lock);
+    bool may = !has || !__atomic_load_n(&h->stop, __ATOMIC_RELAXED);
+    if (may)
+        h->has_files = has;
+    pthread_mutex_unlock(&h->lock);
+    return may;
+}
+
+bool
+halt_has_files(Halt *h)
+{
+    pthread_mutex_lock(&h->lock);
+    bool r = h->has_files;
+    pthread_mutex_unlock(&h->lock);
+    return r;
+}
+
 void
 comp_attend(Comp *c)
 {

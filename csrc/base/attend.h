@@ -50,7 +50,8 @@ bool attend(Attendant *a, Pace *p);
 typedef struct Halt {
     int stop; /* atomic */
     pthread_mutex_t lock;
-    int child; /* under the lock: process to kill, not yet waited for; 0: none */
+    int child;      /* under the lock: process to kill, not yet waited for; 0: none */
+    bool has_files; /* under the lock: the compile has files to remove */
 } Halt;
 
 void halt_init(Halt *h);
@@ -58,5 +59,8 @@ void halt_done(Halt *h);
 void halt(Halt *h);
 /* h may be NULL. The process to kill; 0: there is none any more, and waitpid may follow. */
 void halt_child(Halt *h, int child);
+/* The compile makes files, or has removed them. False: it has been told to end, and makes none. */
+bool halt_files(Halt *h, bool has);
+bool halt_has_files(Halt *h);
 
 #endif

@@ -23,6 +23,8 @@ enum {
     LEAST_STACK =
         1 << 20, /* most kernels were measured to need less than a quarter of it */
     FAREWELL_MS = 200,
+    FAREWELL_FILES_MS =
+        5000, /* to those that remove files: a moment, if the machine is free */
 };
 
 typedef struct Aside Aside;
@@ -41,7 +43,8 @@ struct Aside {
     pthread_cond_t done;
 };
 
-static Aside *asides; /* all of the process, under the GIL */
+static Aside *asides;  /* all of the process, under the GIL */
+static bool is_ending; /* the process, under the GIL */
 
 /* ---- the helper ------------------------------------------------------------------------- */
 
@@ -207,10 +210,22 @@ no_stack(Comp *c, void *data)
     err_at(c, NULL, MEMORY);
 }
 
+/* When the process ends, the other threads that are left are daemons. One that would begin a
+ * compile then waits for the end instead. */
+static NORETURN void
+wait_for_the_end(void)
+{
+    PyEval_SaveThread();
+    for (;;)
+        pause();
+}
+
 bool
 aside_run(Comp *c, void (*fn)(Comp *c, void *data), void *data)
 {
     free_left();
+    if (is_ending && syscall(SYS_gettid) != getpid())
+        wait_for_the_end();
     Aside *a = aside_new(c, fn, data);
     if (!a) {
         PyErr_NoMemory();
@@ -242,6 +257,7 @@ void
 aside_stop_all(void)
 {
     int n = 0;
+    is_ending = true;
     for (Aside *a = asides; a; a = a->next)
         if (a->pid == getpid()) {
             pthread_mutex_lock(&a->lock);
@@ -250,10 +266,11 @@ aside_stop_all(void)
             halt(&a->halt);
             n++;
         }
-    for (int ms = 0; n && ms < FAREWELL_MS; ms += 5) {
+    for (int ms = 0; n && ms < FAREWELL_FILES_MS; ms += 5) {
         n = 0;
         for (Aside *a = asides; a; a = a->next)
-            n += a->pid == getpid() && !is_done(a);
+            n += a->pid == getpid() && !is_done(a) &&
+                 (ms < FAREWELL_MS || halt_has_files(&a->halt));
         Py_BEGIN_ALLOW_THREADS;
         nanosleep(&(struct timespec){.tv_nsec = n ? 5 * 1000 * 1000 : 0}, NULL);
         Py_END_ALLOW_THREADS;

@@ -243,8 +243,14 @@ assemble(char *program, const Assembly *in, const char *ptx, size_t n, Assembled
     Target t = in->target;
     size_t n_log = 0;
     *out = (Assembled){.n_regs = -1, .n_spills = -1};
-    if (!files_new(&f, err))
+    if (!halt_files(in->halt, true)) {
+        snprintf(err, ERR_TEXT, "nobody waits for it any more");
         return;
+    }
+    if (!files_new(&f, err)) {
+        halt_files(in->halt, false);
+        return;
+    }
     snprintf(arch, sizeof arch, "-arch=sm_%d%s", t.sm, t.accelerated ? "a" : "");
     char *argv[MAX_WORDS + 1] = {program, arch, "-v", "-o", f.cubin, f.in};
     char *words = in->options ? strdup(in->options) : NULL;
@@ -266,6 +272,7 @@ assemble(char *program, const Assembly *in, const char *ptx, size_t n, Assembled
             read_report(out->log, out);
     }
     files_remove(&f);
+    halt_files(in->halt, false);
 }
 
 bool

@@ -58,6 +58,7 @@ WRITABLE: dict[str, str] = {
     "stack_bounds": "stack.c: thread-local; asked of the system once a thread",
     "current": "llvm.c: thread-local; LLVM's fatal-error handler gets no pointer of ours",
     "asides": "aside.c: compiles that are left behind are the process's",
+    "is_ending": "aside.c: the process's end is the process's",
     "pool": "pool.c: threads are the process's",
     "pool_once": "pool.c: threads are the process's",
     "pool_size": "pool.c: the CPUs of the process, counted once",

@@ -170,9 +170,8 @@ def test_unload_hook() -> None:
     finally:
         hook.remove(note)
     named = [row for row in log if row[2] == "one"]
-    assert named == [
-        (None, None, "one", ["one.asm", "one.llir", "one.obj", "one.tir"], 64)
-    ]
+    stages = ("asm", "llir", "obj", "report", "tir")
+    assert named == [(None, None, "one", [f"one.{s}" for s in stages], 64)]
     make()
     gc.collect()
     assert [row for row in log if row[2] == "one"] == named

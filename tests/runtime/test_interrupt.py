@@ -31,18 +31,20 @@ def unrolls(x, N: tl.constexpr):
 
 
 def compiles(target, n):
-    source = ASTSource(unrolls, {"x": "*i32", "N": "constexpr"}, {"N": n})
-    tegula.compile(source, target=target)
-    print("compiled", flush=True)
+    # One after the other, so that the end comes in the midst of one, wherever it is.
+    while True:
+        source = ASTSource(unrolls, {"x": "*i32", "N": "constexpr"}, {"N": n})
+        tegula.compile(source, target=target)
+        n += 1
 
 
 def begin(target, n):
     threading.Thread(target=compiles, args=(target, n), daemon=True).start()
 """
 EXITS = {
-    "LLVM": "begin(GPUTarget('cpu', 0, 1), 3000); time.sleep(0.3)",
-    "ptxas, or LLVM": "begin(GPUTarget('cuda', 80, 32), 2000); time.sleep(0.3)",
-    "several": "for n in 1, 2, 3: begin(GPUTarget('cpu', 0, 1), 2000 + n)\ntime.sleep(0.2)",
+    "a CPU": "begin(GPUTarget('cpu', 0, 1), 300); time.sleep(0.7)",
+    "a GPU": "begin(GPUTarget('cuda', 80, 32), 100); time.sleep(0.7)",
+    "several": "for n in 1, 2, 3: begin(GPUTarget('cpu', 0, 1), 200 * n)\ntime.sleep(0.7)",
 }
 
 
