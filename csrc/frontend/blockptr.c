@@ -1,11 +1,8 @@
 /* blockptr: block pointers, a window of constant shape into a tensor in memory.
  *
  * A value of the frontend alone: base, shape, strides and offsets are scalars that flow
- * through ifs and loops like any others. A load or store spells the addresses out:
- *
- *     index[d]  = offsets[d] + arange(block[d])          i64, along dim d
- *     pointers  = base + index[0] * strides[0] + ..
- *     mask      = 0 <= index[d] < shape[d]               for each d of boundary_check
+ * through ifs and loops like any others. A load or store spells the addresses out
+ * (ir_window): those of the dims in boundary_check are compared with the shape.
  */
 #include <math.h>
 
@@ -105,66 +102,15 @@ bi_advance(Fe *f, Value *a)
     return (Value){.kind = V_BLOCK_PTR, .bp = p};
 }
 
-/* offsets[d] + arange(block[d]), of type e, as a block of the window's shape except for
- * 1s. */
-static Val *
-index_along(Fe *f, const BlockPtr *p, int d, Elem e)
-{
-    Val *at = fe_cast(f, p->offsets[d], e, ROUND_RTNE);
-    Val *i = fe_cast(f, ir_arange(&f->b, 0, p->block[d]), e, ROUND_RTNE);
-    i = ir_bin(&f->b, OP_ADD, fe_splat_to(f, at, 1, &p->block[d]), i);
-    for (int k = 0; k < d; k++)
-        i = ir_expand(&f->b, i, 0);
-    for (int k = d + 1; k < p->rank; k++)
-        i = ir_expand(&f->b, i, k);
-    return i;
-}
-
-/* v, an i64, as the i32 that it is; NULL where it may be more. */
-static Val *
-as_i32(Fe *f, Val *v)
-{
-    int64_t n;
-    if (ir_const_as_int(v, &n))
-        return n == (int32_t)n ? ir_const_int(&f->b, ty_scalar(f->c, E_I32), n) : NULL;
-    const Op *o = v->def;
-    bool widens = o && o->op == OP_CAST && arg(o, 0)->type->elem == E_I32;
-    return widens ? arg(o, 0) : NULL;
-}
-
-/* 0 <= index < shape[d]. In 32 bits where offset and end have no more: an index that wraps
- * is negative, and lies behind every end. */
-static Val *
-is_inside(Fe *f, const BlockPtr *p, int d)
-{
-    Val *end = p->offsets[d]->type->elem == E_I32 ? as_i32(f, p->shape[d]) : NULL;
-    Val *i = index_along(f, p, d, end ? E_I32 : E_I64);
-    const Type *t = i->type;
-    end = fe_splat_to(f, end ? end : p->shape[d], t->rank, t->shape);
-    return ir_bin(&f->b, OP_AND, ir_bin(&f->b, OP_GE, i, ir_const_int(&f->b, t, 0)),
-                  ir_bin(&f->b, OP_LT, i, end));
-}
-
 Val *
 fe_window(Fe *f, const BlockPtr *p, const bool *is_checked, Val **mask)
 {
-    Val *sum = NULL;
-    *mask = NULL;
-    for (int d = 0; d < p->rank; d++) {
-        Val *i = index_along(f, p, d, E_I64);
-        const Type *t = i->type;
-        if (is_checked[d]) {
-            Val *in = fe_splat_to(f, is_inside(f, p, d), p->rank, p->block);
-            *mask = *mask ? ir_bin(&f->b, OP_AND, *mask, in) : in;
-        }
-        int64_t stride;
-        if (!ir_const_as_int(p->strides[d], &stride) || stride != 1)
-            i = ir_bin(&f->b, OP_MUL, i,
-                       fe_splat_to(f, p->strides[d], t->rank, t->shape));
-        i = fe_splat_to(f, i, p->rank, p->block);
-        sum = sum ? ir_bin(&f->b, OP_ADD, sum, i) : i;
-    }
-    return ir_addptr(&f->b, fe_splat_to(f, p->base, p->rank, p->block), sum);
+    Window w = {.base = p->base, .rank = p->rank};
+    memcpy(w.shape, p->shape, sizeof w.shape);
+    memcpy(w.strides, p->strides, sizeof w.strides);
+    memcpy(w.offsets, p->offsets, sizeof w.offsets);
+    memcpy(w.block, p->block, sizeof w.block);
+    return ir_window(&f->b, &w, is_checked, mask);
 }
 
 /* The dims named by boundary_check. */

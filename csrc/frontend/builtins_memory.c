@@ -66,6 +66,12 @@ byte_pointer(Fe *f, Val *p)
     return ir_bitcast(&f->b, p, t);
 }
 
+Val *
+fe_byte_pointer(Fe *f, Value v, bool writes)
+{
+    return byte_pointer(f, pointer(f, v, writes));
+}
+
 /* The mask as a block of i1, or NULL. */
 static Val *
 mask_of(Fe *f, Value v, const Val *p, const char *what)
@@ -133,6 +139,14 @@ no_pointer(Fe *f, Value v, Elem e, const char *what)
     fe_help_float(f, v);
     fail(f, TYPE, "the value of %s is %s, which does not fit into %s", what, who,
          elem_info[e].tl);
+}
+
+Val *
+fe_stored_value(Fe *f, Value v, Elem e)
+{
+    Val *x = fe_tensor(f, v, "the value of store");
+    no_pointer(f, v, e, "store");
+    return fe_cast(f, x, e == E_I1 ? E_I8 : e, ROUND_RTNE);
 }
 
 static bool

@@ -231,21 +231,7 @@ fe_cast_value(Fe *f, Value in, Value dtype, Value rounding, bool bitcast)
 Val *
 fe_splat_to(Fe *f, Val *v, int rank, const int32_t *shape)
 {
-    uint64_t bits;
-    const Type *t = v->type;
-    if (!rank ||
-        (t->rank == rank && !memcmp(t->shape, shape, (size_t)rank * sizeof *shape)))
-        return v;
-    if (ir_is_const(v, &bits))
-        return ir_const_bits(&f->b, ty_block(f->c, ty_element(f->c, t), rank, shape),
-                             bits);
-    if (!t->rank)
-        return ir_splat(&f->b, v, rank, shape);
-    while (v->type->rank < rank)
-        v = ir_expand(&f->b, v, 0);
-    if (!memcmp(v->type->shape, shape, (size_t)rank * sizeof *shape))
-        return v;
-    return ir_broadcast(&f->b, v, rank, shape);
+    return ir_stretch(&f->b, v, rank, shape);
 }
 
 /* The shape both broadcast to; raises SHAPE. */

@@ -2,7 +2,8 @@
  *
  * Like a block pointer (blockptr.c) without offsets: each access says where its block
  * begins. All dims are checked; what is outside reads as 0, or NaN, and is not written.
- * Today every access is masked pointers; a pass may make bulk copies of them.
+ * Loads and stores are ops of their own, tile_load and tile_store; the other accesses are
+ * masked pointers.
  */
 #include <math.h>
 
@@ -133,23 +134,34 @@ rounded_to_tf32(Fe *f, Val *x)
     return ir_bitcast(b, ir_select(b, is_finite, near, bits), x->type);
 }
 
-static Value
-load_at(Fe *f, const BlockPtr *p, Val *ptrs, Val *mask)
+/* base, shape.., strides.. without the last, offsets..; how many. */
+static int
+tile_operands(const BlockPtr *p, Val *base, Val **args)
 {
-    Value args[8] = {v_val(ptrs), v_val(mask)};
-    if (p->nan_pad)
-        args[2] =
-            v_val(ir_const_float(&f->b, ty_scalar(f->c, p->base->type->elem), NAN));
-    Value v = bi_load(f, args);
-    return p->rounds_tf32 ? v_val(rounded_to_tf32(f, fe_tensor(f, v, "the block"))) : v;
+    int n = 0;
+    args[n++] = base;
+    for (int d = 0; d < p->rank; d++)
+        args[n++] = p->shape[d];
+    for (int d = 0; d < p->rank - 1; d++)
+        args[n++] = p->strides[d];
+    for (int d = 0; d < p->rank; d++)
+        args[n++] = p->offsets[d];
+    return n;
 }
 
 Value
 bi_desc_load(Fe *f, Value *a)
 {
     BlockPtr *p = window_at(f, a);
-    Val *mask, *ptrs = pointers(f, p, &mask);
-    return load_at(f, p, ptrs, mask);
+    Elem e = p->base->type->elem;
+    Val *args[3 * MAX_RANK], *base = fe_byte_pointer(f, v_val(p->base), false);
+    int n = tile_operands(p, base, args);
+    const Type *t = ty_block(f->c, ty_scalar(f->c, base->type->elem), p->rank,
+                             p->block);
+    Op *o = ir_op(&f->b, OP_TILE_LOAD, n, args, 1, &t);
+    ir_set_attr(o, ATTR_PADDING, p->nan_pad ? PAD_NAN : PAD_ZERO);
+    Val *v = fe_cast(f, result(o, 0), e, ROUND_RTNE);
+    return v_val(p->rounds_tf32 ? rounded_to_tf32(f, v) : v);
 }
 
 /* The value of a store, of exactly the block's shape. */
@@ -174,9 +186,11 @@ bi_desc_store(Fe *f, Value *a)
 {
     BlockPtr *p = window_at(f, a);
     Value v = stored(f, p, a[2]);
-    Val *mask, *ptrs = pointers(f, p, &mask);
-    Value args[6] = {v_val(ptrs), v, v_val(mask)};
-    return bi_store(f, args);
+    Val *args[3 * MAX_RANK + 1], *base = fe_byte_pointer(f, v_val(p->base), true);
+    int n = tile_operands(p, base, args);
+    args[n++] = fe_stored_value(f, v, p->base->type->elem);
+    ir_op(&f->b, OP_TILE_STORE, n, args, 0, NULL);
+    return v_obj(Py_None);
 }
 
 static Value
@@ -242,8 +256,14 @@ picked_rows(Fe *f, const BlockPtr *p, Value rows_v, Value column, Val **mask)
 static Value
 desc_gather(Fe *f, Value *a)
 {
-    Val *mask, *ptrs = picked_rows(f, a[0].bp, a[1], a[2], &mask);
-    return load_at(f, a[0].bp, ptrs, mask);
+    const BlockPtr *p = a[0].bp;
+    Val *mask, *ptrs = picked_rows(f, p, a[1], a[2], &mask);
+    Value args[8] = {v_val(ptrs), v_val(mask)};
+    if (p->nan_pad)
+        args[2] =
+            v_val(ir_const_float(&f->b, ty_scalar(f->c, p->base->type->elem), NAN));
+    Value v = bi_load(f, args);
+    return p->rounds_tf32 ? v_val(rounded_to_tf32(f, fe_tensor(f, v, "the block"))) : v;
 }
 
 static Value

@@ -532,6 +532,10 @@ bool fe_is_given(Value v); /* neither absent nor None */
 Value fe_descriptor_attribute(Fe *f, Value p, const char *name);
 /* builtins_memory.c: a is pointers, values, mask, sem, scope; a descriptor's atomics have the
  * extremes of halves besides. */
+/* The pointer v, through which bools are bytes. */
+Val *fe_byte_pointer(Fe *f, Value v, bool writes);
+/* v as what goes to memory of elements e. */
+Val *fe_stored_value(Fe *f, Value v, Elem e);
 Value fe_atomic(Fe *f, int rmw, const Value *a, bool is_desc);
 /* blockptr.c: the index along dim d, and the pointers of a window. checked: which dims may
  * be outside, which *mask then tells (NULL: none is). */

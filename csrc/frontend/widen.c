@@ -134,7 +134,8 @@ look(void *data, const Val *v)
 static bool
 is_harmless(const Op *o, const Val *active)
 {
-    bool is_load = o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE);
+    bool is_load = o->op == OP_TILE_LOAD ||
+                   (o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE));
     if (active && (is_load || o->op == OP_WHILE)) /* which need not end for nobody */
         return false;
     if (!op_has(o, OPF_PURE | OPF_CONTROL | OPF_TERM) && !is_load &&

@@ -531,6 +531,24 @@ ir_broadcast(Build *b, Val *x, int rank, const int32_t *shape)
 }
 
 Val *
+ir_stretch(Build *b, Val *x, int rank, const int32_t *shape)
+{
+    uint64_t bits;
+    const Type *t = x->type;
+    if (!rank ||
+        (t->rank == rank && !memcmp(t->shape, shape, (size_t)rank * sizeof *shape)))
+        return x;
+    if (ir_is_const(x, &bits))
+        return ir_const_bits(b, ty_block(b->f->c, ty_element(b->f->c, t), rank, shape),
+                             bits);
+    if (!t->rank)
+        return ir_splat(b, x, rank, shape);
+    while (x->type->rank < rank)
+        x = ir_expand(b, x, 0);
+    return ir_broadcast(b, x, rank, shape);
+}
+
+Val *
 ir_addptr(Build *b, Val *p, Val *i)
 {
     assert(p->type->is_ptr && ty_same_shape(p->type, i->type));

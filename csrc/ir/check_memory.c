@@ -112,6 +112,59 @@ check_cas(const Op *o)
     return err ? err : want_result(o, 0, t);
 }
 
+/* ---- tiles ----------------------------------------------------------------------- */
+
+static bool
+is_index(const Type *t)
+{
+    return !t->rank && (is_elem(t, E_I64) || is_elem(t, E_I32));
+}
+
+/* The window of a block of type t, and the block. */
+static const char *
+want_tile(const Op *o, const Type *t, bool writes)
+{
+    const char *err = want_pointer(o, writes);
+    if (err)
+        return err;
+    const Type *p = at(o, 0);
+    if (p->rank || p->elem == E_I1)
+        return refuse(o, "operand 0 is %s", type_text(o, p));
+    if (!t->rank || !same_element(t, ty_pointee(comp(o), p)))
+        return refuse(o, "of %s through %s", type_text(o, t), type_text(o, p));
+    for (int i = 1; i < 3 * t->rank; i++) {
+        bool is_coordinate = i >= 2 * t->rank;
+        if (is_coordinate ? !is_index(at(o, i)) : at(o, i) != ty_scalar(comp(o), E_I64))
+            return refuse(o, "operand %d is %s", i, type_text(o, at(o, i)));
+    }
+    return NULL;
+}
+
+const char *
+check_tile_load(const Op *o)
+{
+    const Type *t = res(o, 0);
+    const char *err = want_count(o, 3 * t->rank, 3 * t->rank);
+    if (!err)
+        err = want_tile(o, t, false);
+    if (!err)
+        err = want_word(o, ATTR_PADDING, PAD_ZERO, PAD_NAN);
+    if (!err && ir_attr(o, ATTR_PADDING) == PAD_NAN && !is_float(t))
+        err = refuse(o, "NaN is no %s", type_text(o, t));
+    return err;
+}
+
+const char *
+check_tile_store(const Op *o)
+{
+    const char *err = want_count(o, 4, 3 * MAX_RANK + 1);
+    if (err)
+        return err;
+    const Type *t = at(o, o->n_args - 1);
+    err = want_count(o, 3 * t->rank + 1, 3 * t->rank + 1);
+    return err ? err : want_tile(o, t, true);
+}
+
 /* ---- shared memory --------------------------------------------------------------- */
 
 /* The type of one slot of operand i, which must be shared memory, in layout l. */

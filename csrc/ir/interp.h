@@ -58,6 +58,7 @@ bool interp_is_off(Interp *in, const Op *o, int k, int64_t i);
 
 /* ---- interp_memory.c ------------------------------------------------------------- */
 void interp_memory(Interp *in, const Op *o);
+void interp_tile(Interp *in, const Op *o);
 void interp_shared(Interp *in, const Op *o);
 void interp_assembly(Interp *in, const Op *o);
 

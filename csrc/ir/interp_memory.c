@@ -6,6 +6,7 @@
 #include "ir/interp.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 static bool
 is_allowed(Interp *in, const Op *o, uint64_t address, int bytes, bool is_write)
@@ -97,6 +98,55 @@ interp_memory(Interp *in, const Op *o)
                 write_elem(in, o, e, p[i], operand(in, o, 2)[i]);
             break;
         default: unreachable(in->c);
+        }
+    }
+}
+
+/* ---- tiles ------------------------------------------------------------------------ */
+
+static int64_t
+index_of(Interp *in, const Val *v)
+{
+    return elem_to_int(v->type->elem, place(in, v)[0]);
+}
+
+/* The element at[] of the window's block; false: it is outside. */
+static bool
+find_element(Interp *in, const Window *w, const int32_t *at, uint64_t *address)
+{
+    uint64_t sum = 0;
+    for (int d = 0; d < w->rank; d++) {
+        uint64_t stride = w->strides[d] ? place(in, w->strides[d])[0] : 1;
+        int64_t i = index_of(in, w->offsets[d]);
+        i = (int64_t)((uint64_t)i + (uint64_t)at[d]);
+        if (i < 0 || i >= index_of(in, w->shape[d]))
+            return false;
+        sum += (uint64_t)i * stride;
+    }
+    uint64_t bytes = (uint64_t)elem_info[w->base->type->elem].bytes;
+    *address = place(in, w->base)[0] + sum * bytes;
+    return true;
+}
+
+void
+interp_tile(Interp *in, const Op *o)
+{
+    Window w = ir_tile(o);
+    bool is_load = o->op == OP_TILE_LOAD;
+    const Val *block = is_load ? result(o, 0) : arg(o, o->n_args - 1);
+    Elem e = block->type->elem;
+    uint64_t *x = place(in, block), address;
+    uint64_t pad = ir_attr(o, ATTR_PADDING) == PAD_NAN ? elem_from_double(e, NAN) : 0;
+    for (int64_t i = 0; i < numel(block); i++) {
+        int32_t at[MAX_RANK];
+        interp_unflatten(block->type, i, at);
+        if (!find_element(in, &w, at, &address)) {
+            if (is_load)
+                x[i] = pad;
+        } else if (is_load) {
+            x[i] = read_elem(in, o, e, address);
+        } else {
+            write_elem(in, o, e, address, x[i]);
         }
     }
 }

@@ -190,6 +190,7 @@ enum { SEM_ACQ_REL, SEM_ACQUIRE, SEM_RELEASE, SEM_RELAXED };
 enum { SCOPE_GPU, SCOPE_CTA, SCOPE_SYS };
 enum { PREC_TF32, PREC_TF32X3, PREC_IEEE, PREC_BF16X3, PREC_BF16X6 };
 enum { ROUND_RTNE, ROUND_RTZ };
+enum { PAD_ZERO, PAD_NAN };
 enum {
     LOOP_FLATTEN = 1,
     LOOP_WARP_SPECIALIZE = 2,
@@ -334,6 +335,12 @@ op_is_access(const Op *o)
            o->op == OP_ATOMIC_CAS;
 }
 
+static inline bool
+op_is_tile(const Op *o)
+{
+    return o->op == OP_TILE_LOAD || o->op == OP_TILE_STORE;
+}
+
 /* Operands of a PRINT, an INLINE_ASM_IO or an EXTERN: all but the mask. */
 int ir_n_values(const Op *o);
 /* How many EXTERNs of the function stand before o: a name for it that survives print and
@@ -390,6 +397,8 @@ Val *ir_splat(Build *b, Val *x, int rank, const int32_t *shape);
 Val *ir_arange(Build *b, int64_t start, int64_t end);
 Val *ir_expand(Build *b, Val *x, int axis);
 Val *ir_broadcast(Build *b, Val *x, int rank, const int32_t *shape);
+/* x, a scalar or of dims that are 1 or the shape's, as a block of that shape. */
+Val *ir_stretch(Build *b, Val *x, int rank, const int32_t *shape);
 Val *ir_addptr(Build *b, Val *p, Val *i);
 Val *ir_load(Build *b, Val *p, Val *mask, Val *other); /* NULL: absent */
 Op *ir_store(Build *b, Val *p, Val *v, Val *mask);
@@ -409,6 +418,20 @@ bool ir_const_as_int(const Val *v, int64_t *i); /* sign- or zero-extended */
 int64_t perm_pack(int rank, const int *perm); /* -1: it does not permute rank dims */
 bool perm_unpack(int rank, int64_t code, int *perm); /* false: no such code */
 void ir_perm(const Op *o, int *perm);                /* of a TRANS; MAX_RANK places */
+
+/* ---- window.c: a block of a tensor in memory, spelled out ------------------------ */
+typedef struct Window {
+    Val *base; /* a scalar pointer */
+    int rank;
+    Val *shape[MAX_RANK],
+        *strides[MAX_RANK]; /* i64 scalars; strides in elements, NULL: 1 */
+    Val *offsets[MAX_RANK]; /* i32 or i64 scalars */
+    int32_t block[MAX_RANK];
+} Window;
+/* The pointers of its block; *mask: which lie in the dims that are checked, NULL: all. */
+Val *ir_window(Build *b, const Window *w, const bool *is_checked, Val **mask);
+/* What a TILE_LOAD or a TILE_STORE reads or writes. */
+Window ir_tile(const Op *o);
 
 /* ---- facts of arguments --------------------------------------------------------- */
 /* Is `fact` true of the parameter? Records that it was asked. */

@@ -2,6 +2,7 @@
 #include "passes/passes.h"
 
 const char *const order_tile[] = {
+    "lower_desc",    /* first: what it leaves is what anybody may write by hand */
     "spread_hints",  /* before anything asks for facts */
     "pad_blocks",    /* first: nothing below knows of other sides than powers of two */
     "inline_consts", /* early: a stride that is 1 changes what everything below sees */

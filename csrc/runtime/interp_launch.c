@@ -38,7 +38,8 @@ tell_access(const Session *s)
     const InterpFault *f = &s->fault;
     const int32_t *pid = interp_program(s->in);
     Arena *a = s->comp->arena;
-    int param = op_is_access(f->op) ? ir_origin(arg(f->op, 0)) : -1;
+    int param = op_is_access(f->op) || op_is_tile(f->op) ? ir_origin(arg(f->op, 0))
+                                                         : -1;
     const EmuRegion *of = NULL;
     for (int i = 0; i < r->n_regions; i++)
         if (r->region[i].param == param)
