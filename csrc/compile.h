@@ -57,6 +57,7 @@ typedef struct Binary {
     Stage stage[MAX_STAGE];
     int n_stages;
     int num_warps, num_stages, num_ctas;
+    int block_warps;      /* of a thread block: num_warps, and those that bring data */
     int shared;           /* bytes of dynamic shared memory */
     int scratch;          /* bytes of scratch one CPU program needs (64-byte aligned) */
     int n_regs, n_spills; /* from ptxas; -1 unknown */

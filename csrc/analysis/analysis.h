@@ -138,6 +138,7 @@ int cluster_log2_ctas(
     const Func *f); /* thread blocks that share one program, as log2 */
 
 /* ---- target.c ------------------------------------------------------------------------------- */
+int block_warps(const Func *f);               /* of a thread block, as launched */
 int shared_memory_limit(const Target *t); /* bytes a program can have */
 bool has_stmatrix(const Target *t);
 

@@ -153,7 +153,7 @@ cluster_log2_ctas(const Func *f)
     if (!k.fits || reads_what_it_stores(&k) || !k.n_reduces ||
         k.n_reduces > MAX_REDUCES || !k.row_bytes)
         return 0;
-    int log2_warps = __builtin_ctz((unsigned)opt->num_warps), log2_ctas = 0;
+    int log2_warps = __builtin_ctz((unsigned)f->team_warps), log2_ctas = 0;
     int64_t threads = 32LL << log2_warps;
     int64_t bytes = k.numel * k.row_bytes; /* of the row, in one block */
     int most = opt->num_ctas > 1 ? __builtin_ctz((unsigned)opt->num_ctas)

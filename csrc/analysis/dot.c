@@ -157,7 +157,7 @@ dot_plan(const Func *f, const Op *dot, DotPlan *p)
     p->kw = kw ? kw : mma_shape[p->kind].kw;
     if (is_f8(a->elem) && p->operand[0] == E_F16 && k >= 32 && !chained)
         p->kw = 4; /* a word of what they are in memory */
-    deal_warps(p, log2_of(m), log2_of(n), log2_of(f->c->opt.num_warps), chained);
+    deal_warps(p, log2_of(m), log2_of(n), log2_of(f->team_warps), chained);
 }
 
 /* The attribute has 20 bits each of m - 1, n - 1, k - 1, and is 0 where nothing is padded. */

@@ -45,7 +45,7 @@ acc_words(const Block *b)
     for (const Op *o = b->first; o; o = o->next) {
         const Op *before = o->op == OP_DOT ? arg(o, 2)->def : NULL;
         if (o->op == OP_DOT && !(before && before->op == OP_DOT && before->block == b))
-            sum += ty_numel(result(o, 0)->type) / (32 * b->func->c->opt.num_warps);
+            sum += ty_numel(result(o, 0)->type) / (32 * b->func->team_warps);
         for (int i = 0; i < o->n_regions; i++)
             most = MAX(most, acc_words(o->regions[i]));
     }
@@ -60,7 +60,7 @@ refusal(const Func *f, const char *asked)
         return "hopper=1";
     if (f->c->hopper.no_groups)
         return f->c->hopper.why;
-    if (f->c->opt.num_warps < 1 << GROUP)
+    if (f->team_warps < 1 << GROUP)
         return "a warpgroup is 4 warps";
     if (f->log2_ctas)
         return "the program is a cluster's";
@@ -156,7 +156,7 @@ hopper_dot(const Func *f, const Op *dot, DotPlan *p)
     HopperPlan plan = hopper_plan(f);
     if (plan.level < 2)
         return plan.why_not ? plan.why_not : "";
-    int warps = log2_of(f->c->opt.num_warps), m = log2_of(acc->shape[0]),
+    int warps = log2_of(f->team_warps), m = log2_of(acc->shape[0]),
         n = log2_of(acc->shape[1]), k = log2_of(a->shape[1]);
     int warps_m = MIN(warps, m - 4), warps_n = warps - warps_m;
     if (warps_m < GROUP || n - warps_n < 4 || bytes << k < 32)
@@ -182,7 +182,7 @@ hopper_blocks(const Func *f, int words, int64_t shared)
 {
     enum { RESERVED = 1 << 10, OTHERS = 56 };
     int64_t all = (int64_t)chip_of(f->c->opt.target.sm)->sm_kb << 10;
-    int threads = 32 * f->c->opt.num_warps;
+    int threads = 32 * f->team_warps;
     int64_t by_registers = CHIP_REGISTERS / ((int64_t)threads * (words + OTHERS)),
             by_shared = all / (shared + RESERVED);
     return (int)MAX(MIN(by_registers, by_shared), 1);

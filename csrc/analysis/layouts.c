@@ -7,7 +7,7 @@
 static void
 check_warps(const Func *f)
 {
-    int warps = f->c->opt.num_warps;
+    int warps = f->team_warps;
     if (warps < 1 || warps & (warps - 1))
         err_at(f->c, f->loc, VALUE,
                str_printf(f->c->arena, "num_warps must be a power of two, not %d",
@@ -20,7 +20,7 @@ check_warps(const Func *f)
 static int
 log2_warps(const Func *f)
 {
-    return __builtin_ctz((unsigned)f->c->opt.num_warps) + f->log2_ctas;
+    return __builtin_ctz((unsigned)f->team_warps) + f->log2_ctas;
 }
 
 static void

@@ -2,6 +2,12 @@
 #include "analysis/analysis.h"
 
 int
+block_warps(const Func *f)
+{
+    return f->team_warps;
+}
+
+int
 shared_memory_limit(const Target *t)
 {
     return chip_of(t->sm)->block_kb << 10;

@@ -84,6 +84,7 @@ ir_func(Comp *c, const char *name, const Loc *loc)
     f->c = c;
     f->name = str_intern(c, name);
     f->loc = loc;
+    f->team_warps = c->opt.num_warps;
     f->body = ir_block(f, NULL);
     return f;
 }

@@ -283,6 +283,8 @@ struct Func {
     int n_vals;  /* ids are below this */
     int *slot;   /* parameter i is slot[i] of facts */
     int n_facts;
+    int team_warps; /* that compute together: layouts, dots, reductions and barriers see
+                       these. Others of the thread block only bring data: block_warps */
     int log2_ctas;  /* thread blocks (of a cluster) that share a program; set with the
                                layouts, whose warps are then those of all of them */
     int min_blocks; /* a multiprocessor is to hold at least so many; 0: not said */

@@ -68,7 +68,7 @@ is_loop_of_loads(const Op *o)
 static int
 blocks_wanted(const Func *f)
 {
-    int64_t words = most_live_words(f), threads = 32LL * f->c->opt.num_warps;
+    int64_t words = most_live_words(f), threads = 32LL * f->team_warps;
     if (f->c->opt.maxnreg)
         return 0;
     if (words > MANY_WORDS)

@@ -64,7 +64,7 @@ bytes_loaded(const Func *f, const Block *b)
             return 0;
         if (o->op == OP_LOAD && result(o, 0)->type->rank) {
             const Type *t = result(o, 0)->type;
-            sum += MAX(ty_numel(t) / (32 * f->c->opt.num_warps), 1) * ty_bits(t) / 8;
+            sum += MAX(ty_numel(t) / (32 * f->team_warps), 1) * ty_bits(t) / 8;
         }
     }
     return sum;

@@ -708,7 +708,7 @@ wishes_new(Func *f)
     s->f = f;
     s->c = f->c;
     s->facts = facts_new(f);
-    s->log2_warps = log2_of(f->c->opt.num_warps) + f->log2_ctas;
+    s->log2_warps = log2_of(f->team_warps) + f->log2_ctas;
     s->n_wish = f->n_vals;
     s->wish = NEW_N(a, Wish, f->n_vals);
     s->vec.a = s->op_layout.a = s->access.a = a;

@@ -130,8 +130,8 @@ cuda_load(Compiled *v, int device)
     if (needs.shared > needs.max_shared)
         return raise_out_of_resources(needs.shared, needs.max_shared, "shared memory"),
                -1;
-    if (32 * v->bin.num_warps > needs.max_threads)
-        return raise_out_of_resources(32 * v->bin.num_warps, needs.max_threads,
+    if (32 * v->bin.block_warps > needs.max_threads)
+        return raise_out_of_resources(32 * v->bin.block_warps, needs.max_threads,
                                       "threads"),
                -1;
     if (v->bin.n_regs < 0)
@@ -244,7 +244,7 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         pointers[i] = (void *)(i < v->bin.n_params ? &params[i] : &none);
     CudaStart start = {
         .grid = {g->dim[0], g->dim[1], g->dim[2]},
-        .num_warps = v->bin.num_warps,
+        .block_warps = v->bin.block_warps,
         .num_ctas = v->bin.num_ctas,
         .shared = v->bin.shared,
         .pdl = c->opt.flags & OPT_PDL,

@@ -145,6 +145,7 @@ put_binary(Bytes *b, const char *kernel, const Binary *bin)
     put_int(b, bin->num_warps);
     put_int(b, bin->num_stages);
     put_int(b, bin->num_ctas);
+    put_int(b, bin->block_warps);
     put_int(b, bin->shared);
     put_int(b, bin->scratch);
     put_int(b, bin->n_regs);
@@ -172,6 +173,7 @@ get_binary(Reader *r, Binary *bin)
     bin->num_warps = get_int(r);
     bin->num_stages = get_int(r);
     bin->num_ctas = get_int(r);
+    bin->block_warps = get_int(r);
     bin->shared = get_int(r);
     bin->scratch = get_int(r);
     bin->n_regs = get_int(r);

@@ -366,7 +366,7 @@ cuda_start(Cuda *cu, int device, void *kernel, const CudaStart *s, char err[ERR_
         .gridDimX = (unsigned)s->grid[0] * (unsigned)s->num_ctas,
         .gridDimY = (unsigned)s->grid[1],
         .gridDimZ = (unsigned)s->grid[2],
-        .blockDimX = 32 * (unsigned)s->num_warps,
+        .blockDimX = 32 * (unsigned)s->block_warps,
         .blockDimY = 1,
         .blockDimZ = 1,
         .sharedMemBytes = (unsigned)s->shared,

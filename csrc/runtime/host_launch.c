@@ -275,7 +275,7 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         .kernel = (EmuKernel *)v->emu,
         .params = params,
         .grid = {g->dim[0], g->dim[1], g->dim[2]},
-        .num_warps = v->bin.num_warps,
+        .num_warps = v->bin.block_warps,
         .num_ctas = v->bin.num_ctas,
         .shared_bytes = v->bin.shared,
         .regions = region,

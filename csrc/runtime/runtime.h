@@ -125,7 +125,7 @@ bool cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs,
                   char err[ERR_TEXT]);
 typedef struct CudaStart {
     int32_t grid[3]; /* programs */
-    int num_warps, num_ctas, shared;
+    int block_warps, num_ctas, shared;
     bool pdl, cooperative;
     void *stream;
     void **params;

@@ -81,7 +81,7 @@ run_emulated(Comp *c, Tirc *t, const Binary *b, void *fn)
 {
     EmuRegion *regions = NEW_N(c->arena, EmuRegion, MAX(t->n_args, 1));
     EmuRun run = {.params = t->arg,
-                  .num_warps = b->num_warps,
+                  .num_warps = b->block_warps,
                   .num_ctas = b->num_ctas,
                   .shared_bytes = b->shared,
                   .regions = regions,
@@ -129,7 +129,7 @@ run_cuda(Comp *c, Tirc *t, const Binary *b, void *fn)
             .offset = behind,
         };
     }
-    CudaStart start = {.num_warps = b->num_warps, .num_ctas = b->num_ctas};
+    CudaStart start = {.block_warps = b->block_warps, .num_ctas = b->num_ctas};
     memcpy(start.grid, t->grid, sizeof start.grid);
     if (!gpu_run(t->gpu, b, &start, params, t->n_args, buffers, n, err))
         err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));

@@ -694,7 +694,7 @@ cg_simt(Func *f, Binary *out)
              .flipped.a = a,
              .owners.a = a,
              .word_of.a = a};
-    s.log2_warps = __builtin_ctz((unsigned)c->opt.num_warps) + f->log2_ctas;
+    s.log2_warps = __builtin_ctz((unsigned)f->team_warps) + f->log2_ctas;
     check_threads(f);
     sim_local_open(&s);
     int64_t code = check_size(&s);
@@ -735,6 +735,7 @@ cg_simt(Func *f, Binary *out)
     ll_emit(l, is_ptx ? LLVMAssemblyFile : LLVMObjectFile, is_ptx ? "ptx" : "obj", out);
     out->shared = s.shared_bytes;
     out->num_warps = c->opt.num_warps;
+    out->block_warps = block_warps(f);
     out->num_ctas = 1 << f->log2_ctas;
     size_t n;
     out->symbol = strdup(LLVMGetValueName2(l->fn, &n));

@@ -68,7 +68,7 @@ ptx_begin(Ll *l, const Func *f, Lv *params)
                             LLVMFunctionType(l->void_, types, (unsigned)n, 0));
     LLVMSetFunctionCallConv(l->fn, PTX_KERNEL);
     char text[16];
-    snprintf(text, sizeof text, "%d", 32 * l->c->opt.num_warps);
+    snprintf(text, sizeof text, "%d", 32 * block_warps(f));
     ll_fn_attr(l, l->fn, "nvvm.reqntid", text);
     if (l->c->opt.maxnreg) {
         snprintf(text, sizeof text, "%d", l->c->opt.maxnreg);
