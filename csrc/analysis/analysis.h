@@ -138,7 +138,7 @@ int cluster_log2_ctas(
     const Func *f); /* thread blocks that share one program, as log2 */
 
 /* ---- target.c ------------------------------------------------------------------------------- */
-int block_warps(const Func *f);               /* of a thread block, as launched */
+int block_warps(const Func *f);           /* of a thread block, as launched */
 int shared_memory_limit(const Target *t); /* bytes a program can have */
 bool has_stmatrix(const Target *t);
 
@@ -247,6 +247,8 @@ typedef struct DotPanels {
     int64_t bytes[2];
 } DotPanels;
 DotPanels dot_panels(const Op *o, int room);
+/* Bytes of a RING_ALLOC in front of its result i, which n_results may be. */
+int64_t ring_bytes(const Op *o, int i);
 int64_t shared_result_bytes(const Val *v); /* 0: nobody else holds it, or reads it */
 bool asm_by_owners(const Op *o);           /* its copies of an element do not run */
 bool scan_has_chunks(const Func *f, const Op *o);

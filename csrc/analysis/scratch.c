@@ -156,6 +156,27 @@ want_results(const Op *o, Scratch *w)
     w->waits = WAIT_WRITTEN;
 }
 
+/* ---- rings --------------------------------------------------------------------------------- */
+
+int64_t
+ring_bytes(const Op *o, int i)
+{
+    int64_t at = 0;
+    for (int k = 0; k < i; k++) {
+        const Type *t = result(o, k)->type;
+        at += t->mbars ? 8 * t->mbars
+                       : align_up(ty_numel(t) * ty_bytes(t) * t->slots, SHARED_ALIGN);
+    }
+    return at;
+}
+
+static void
+want_ring(const Op *o, Scratch *w)
+{
+    w->bytes = ring_bytes(o, o->n_results);
+    w->align = SHARED_ALIGN;
+}
+
 /* ---- the question ---------------------------------------------------------------------------- */
 
 Scratch
@@ -169,6 +190,7 @@ scratch_of(const Func *f, const Op *o, int room)
         w.align = SHARED_ALIGN;
         break;
     }
+    case OP_RING_ALLOC: want_ring(o, &w); break;
     case OP_CONVERT: want_convert(f, o, &w); break;
     case OP_REDUCE: want_reduce(f, o, &w); break;
     case OP_SCAN: want_scan(f, o, &w); break;

@@ -4,7 +4,11 @@
 int
 block_warps(const Func *f)
 {
-    return f->team_warps;
+    int n = f->team_warps;
+    for (const Op *o = f->body->first; o; o = o->next)
+        if (o->op == OP_ROLES)
+            n += (int)ir_attr(o, ATTR_PRODUCERS);
+    return n;
 }
 
 int

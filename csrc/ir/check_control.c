@@ -92,6 +92,35 @@ check_if_(const Op *o)
     return err;
 }
 
+/* Registers of a thread as setmaxnreg takes them; 0: none are said. */
+static bool
+is_registers(int64_t n)
+{
+    return n == 0 || (n >= 24 && n <= 256 && n % 8 == 0);
+}
+
+const char *
+check_roles(const Op *o)
+{
+    int64_t regs = ir_attr(o, ATTR_REGS), fewer = ir_attr(o, ATTR_PRODUCER_REGS),
+            warps = ir_attr(o, ATTR_PRODUCERS);
+    for (int i = 0; i < 2; i++) {
+        const Block *b = o->regions[i];
+        if (b->n_args || b->last->op != OP_YIELD || b->last->n_args)
+            return refuse(o, "region %d has arguments or results", i);
+    }
+    if (o->block->owner)
+        return refuse(o, "inside of a region");
+    for (const Op *p = o->prev; p; p = p->prev)
+        if (p->op == OP_ROLES)
+            return refuse(o, "a second time");
+    if (!is_registers(regs) || !is_registers(fewer) || !regs != !fewer)
+        return refuse(o, "registers %" PRId64 " and %" PRId64, regs, fewer);
+    if (warps < 1 || warps > WARPGROUP || (regs && warps != WARPGROUP))
+        return refuse(o, "%" PRId64 " producers", warps);
+    return NULL;
+}
+
 const char *
 check_yield(const Op *o)
 {

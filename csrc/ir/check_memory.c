@@ -283,6 +283,71 @@ check_async_copy(const Op *o)
     return err ? err : want_word(o, ATTR_EVICT, EVICT_NONE, EVICT_LAST);
 }
 
+/* ---- rings ----------------------------------------------------------------------- */
+
+const char *
+check_ring_alloc(const Op *o)
+{
+    int n = o->n_results - 2;
+    if (n < 1)
+        return refuse(o, "%d results, expected places, full and empty", o->n_results);
+    for (int i = 0; i < n; i++)
+        if (!is_place(res(o, i)) || res(o, i)->slots != res(o, 0)->slots)
+            return refuse(o, "of %s: no place of as many slots as the others",
+                          type_text(o, res(o, i)));
+    const Type *mbars = ty_mbar(comp(o), res(o, 0)->slots);
+    const char *err = want_word(o, ATTR_ARRIVALS, 1, MAX_ARRIVALS);
+    if (!err)
+        err = want_result(o, n, mbars);
+    return err ? err : want_result(o, n + 1, mbars);
+}
+
+/* Operand i is mbarriers, i + 1 says which. */
+static const char *
+want_mbar(const Op *o, int i)
+{
+    if (!at(o, i)->mbars)
+        return refuse(o, "operand %d is %s, expected mbar", i, type_text(o, at(o, i)));
+    return want_arg(o, i + 1, ty_scalar(comp(o), E_I32));
+}
+
+const char *
+check_mbar_wait(const Op *o)
+{
+    const char *err = want_mbar(o, 0);
+    return err ? err : want_arg(o, 2, ty_scalar(comp(o), E_I32));
+}
+
+const char *
+check_mbar_arrive(const Op *o)
+{
+    enum { MAX_BYTES = (1 << 20) - 1 };
+    const char *err = want_count(o, 2, 3);
+    if (!err)
+        err = want_mbar(o, 0);
+    if (!err && o->n_args > 2)
+        err = want_arg(o, 2, ty_scalar(comp(o), E_I1));
+    return err ? err : want_word(o, ATTR_BYTES, 0, MAX_BYTES);
+}
+
+const char *
+check_tma_load(const Op *o)
+{
+    const char *err = want_count(o, 5, 4 + MAX_TMAP_RANK);
+    if (!err && !at(o, 0)->is_tmap)
+        err = refuse(o, "operand 0 is %s, expected tmap", type_text(o, at(o, 0)));
+    if (!err)
+        err = want_slot(o, 1);
+    if (!err && at(o, 3)->mbars != at(o, 1)->slots)
+        err = refuse(o, "operand 3 is %s, expected mbar<%d>", type_text(o, at(o, 3)),
+                     at(o, 1)->slots);
+    for (int i = 4; !err && i < o->n_args; i++)
+        err = want_arg(o, i, ty_scalar(comp(o), E_I32));
+    if (err)
+        return err;
+    return want_word(o, ATTR_START, 0, ty_numel(at(o, 1)) * ty_bytes(at(o, 1)) - 1);
+}
+
 const char *
 check_pending(const Op *o)
 {

@@ -441,6 +441,12 @@ run_op(Interp *in, const Op *o)
     case OP_ASYNC_COMMIT:
     case OP_ASYNC_WAIT:
     case OP_FENCE_ASYNC: break;
+    case OP_RING_ALLOC:
+    case OP_MBAR_WAIT:
+    case OP_MBAR_ARRIVE:
+    case OP_TMA_LOAD:
+    case OP_ROLES: /* a program is one thread here */
+        err_at(in->c, o->loc, TARGET, info(o)->text, "the interpreter");
     case OP_TO_SHARED:
     case OP_MMA_OPEN:
     case OP_MMA_WAIT:

@@ -73,7 +73,8 @@ elem_is_signed(Elem e)
 }
 
 /* ---- type.c --------------------------------------------------------------------- */
-enum { MAX_NUMEL = 1 << 20, MAX_SLOTS = 64 };
+enum { MAX_NUMEL = 1 << 20, MAX_SLOTS = 64, MAX_ARRIVALS = 32, MAX_TMAP_RANK = 5 };
+enum { WARPGROUP = 4 }; /* warps */
 
 struct Type {
     Elem elem; /* the element, or what the pointer points to */
@@ -86,6 +87,9 @@ struct Type {
                                register bits: those of an element's offset in its slot */
     bool
         is_async; /* an accumulator in flight: tensor cores may still be adding to it */
+    bool
+        is_tmap; /* a tensor map: how a tensor lies in memory, for copies of its tiles */
+    uint8_t mbars; /* > 0: so many mbarriers, which lie in shared memory; a scalar */
 };
 
 const Type *ty_scalar(Comp *c, Elem e);
@@ -99,12 +103,20 @@ const Type *ty_with_layout(Comp *c, const Type *t, const Layout *l);
 const Type *ty_smem(Comp *c, const Type *block, int slots, const Layout *offsets);
 /* A block of it in registers. */
 const Type *ty_slot(Comp *c, const Type *smem, const Layout *l);
+const Type *ty_mbar(Comp *c, int n);
+const Type *ty_tmap(Comp *c);
 /* The same block, in flight or not. */
 const Type *ty_with_async(Comp *c, const Type *t, bool is_async);
 /* The scalar type of a block. */
 const Type *ty_element(Comp *c, const Type *t);
 /* What loading gives: same shape and layout. */
 const Type *ty_pointee(Comp *c, const Type *t);
+/* Is it a place in shared memory, or a map: what ops name and nobody computes with? */
+static inline bool
+ty_is_named(const Type *t)
+{
+    return t->slots || t->mbars || t->is_tmap;
+}
 int64_t ty_numel(const Type *t);
 /* Of one element; 64 for pointers. */
 int ty_bits(const Type *t);

@@ -9,6 +9,7 @@
  *     place   = "shared" "(" "at" "=" int "," "bytes" "=" int {"," ..} ")"     place.c
  *     region  = ["else"] ["^" "(" value ":" type {"," ..} ")"] "{" {op} "}"
  *     type    = (["async"] block | "smem" "<" int "x" block ">") ["#" name]
+ *             | "mbar" "<" int ">" | "tmap"
  *     block   = (elem | "ptr" "<" ["const"] elem ">") ["[" int {"," int} "]"]
  *               ["#" name]
  *     literal = number | "true" | "false" | ["-"] "inf" | "nan"
@@ -141,6 +142,12 @@ parse_type(Parser *p)
         t = parse_block_type(p);
         tok_expect(p, ">");
         t = ty_smem(p->c, t, slots, NULL);
+    } else if (tok_accept_word(p, "mbar")) {
+        tok_expect(p, "<");
+        t = ty_mbar(p->c, (int)tok_integer(p, 1, MAX_SLOTS));
+        tok_expect(p, ">");
+    } else if (tok_accept_word(p, "tmap")) {
+        t = ty_tmap(p->c);
     } else if (tok_accept_word(p, "async")) {
         t = ty_with_async(p->c, parse_block_type(p), true);
     } else {

@@ -5,6 +5,8 @@
  *     f32[64, 32]    ty_block(f32, 2, ..)     elem F32, rank 2
  *     smem<3 x f32[64, 32]>   ty_smem         the same, slots 3
  *     async f32[64, 32]       ty_with_async   the same, is_async
+ *     mbar<4>        ty_mbar                  mbars 4
+ *     tmap           ty_tmap                  is_tmap
  *
  * A type is found by the bytes of its key, so equal types are one pointer within a Comp
  * and everybody compares with ==.
@@ -30,7 +32,7 @@ const ElemInfo elem_info[N_ELEM] = {
 typedef struct Key {
     uint8_t elem, is_ptr, is_const, rank;
     int32_t shape[MAX_RANK];
-    uint16_t slots, is_async; /* as wide as it takes to align layout */
+    uint8_t slots, is_async, mbars, is_tmap;
     const Layout *layout;
 } Key;
 _Static_assert(sizeof(Key) == 8 + 4 * MAX_RANK + sizeof(void *),
@@ -43,7 +45,7 @@ intern(Comp *c, const Type *t)
     memset(&k, 0, sizeof k);
     k.elem = (uint8_t)t->elem, k.is_ptr = t->is_ptr, k.is_const = t->is_const;
     k.rank = t->rank, k.layout = t->layout, k.slots = t->slots;
-    k.is_async = t->is_async;
+    k.is_async = t->is_async, k.mbars = t->mbars, k.is_tmap = t->is_tmap;
     memcpy(k.shape, t->shape, t->rank * sizeof t->shape[0]);
     const Type *old = map_get(&c->types, &k, sizeof k);
     if (old)
@@ -113,6 +115,18 @@ ty_smem(Comp *c, const Type *block, int slots, const Layout *offsets)
     n.slots = (uint8_t)slots;
     n.layout = offsets;
     return intern(c, &n);
+}
+
+const Type *
+ty_mbar(Comp *c, int n)
+{
+    return intern(c, &(Type){.elem = E_I64, .mbars = (uint8_t)n});
+}
+
+const Type *
+ty_tmap(Comp *c)
+{
+    return intern(c, &(Type){.elem = E_U8, .is_tmap = true});
 }
 
 const Type *
@@ -244,6 +258,10 @@ ty_str(Arena *a, const Type *t)
 {
     Sb sb = {.a = a};
     const char *elem = elem_info[t->elem].text;
+    if (t->is_tmap)
+        return str_printf(a, "tmap");
+    if (t->mbars)
+        return str_printf(a, "mbar<%d>", t->mbars);
     if (t->slots)
         sb_printf(&sb, "smem<%d x ", t->slots);
     if (t->is_async)

@@ -104,18 +104,27 @@ check_in_combine(Walk *w, const Op *o)
             refuse(w, o->loc, "%s: a block inside of a reduce or scan", info(o)->text);
 }
 
-/* Shared memory is named by its alloc: it is not carried, selected or computed with. */
+static const char *
+what_is(const Type *t)
+{
+    return t->is_tmap ? "a tensor map" : t->mbars ? "mbarriers" : "shared memory";
+}
+
+/* Shared memory, mbarriers and maps are named by the op that made them: they are not carried,
+ * selected or computed with. */
 static void
 check_shared(Walk *w, const Op *o)
 {
     if (op_has(o, OPF_SHARED))
         return;
     for (int i = 0; i < o->n_args; i++)
-        if (arg(o, i)->type->slots)
-            refuse(w, o->loc, "%s: operand %d is shared memory", info(o)->text, i);
+        if (ty_is_named(arg(o, i)->type))
+            refuse(w, o->loc, "%s: operand %d is %s", info(o)->text, i,
+                   what_is(arg(o, i)->type));
     for (int i = 0; i < o->n_results; i++)
-        if (result(o, i)->type->slots)
-            refuse(w, o->loc, "%s: result %d is shared memory", info(o)->text, i);
+        if (ty_is_named(result(o, i)->type))
+            refuse(w, o->loc, "%s: result %d is %s", info(o)->text, i,
+                   what_is(result(o, i)->type));
 }
 
 static void
@@ -185,8 +194,8 @@ walk_block(Walk *w, const Block *b, const Op *owner, bool in_combine)
         const Val *v = b->args[i];
         if (v->def || v->index != i || v->block != b)
             refuse(w, loc, "argument %d of a block is not linked", i);
-        if (v->type->slots)
-            refuse(w, loc, "argument %d of a block is shared memory", i);
+        if (ty_is_named(v->type))
+            refuse(w, loc, "argument %d of a block is %s", i, what_is(v->type));
         enter_scope(w, v, loc);
     }
     if (!b->first)

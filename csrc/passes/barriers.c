@@ -16,7 +16,7 @@
 static void
 wait_in_front(SharedWalk *w, Op *o)
 {
-    if (o->op != OP_SHARED_ALLOC) {
+    if (!is_shared_alloc(o)) {
         o->place->waits |= WAIT_FREE;
         return;
     }

@@ -26,6 +26,13 @@ typedef struct SharedWalk {
     void (*clash)(struct SharedWalk *w, Op *o);
 } SharedWalk;
 
+/* Room for other ops to use, whose uses say how long it lives. */
+static inline bool
+is_shared_alloc(const Op *o)
+{
+    return o->op == OP_SHARED_ALLOC || o->op == OP_RING_ALLOC;
+}
+
 /* Over the structured ops, bodies of loops twice: the second time with what the first left. */
 void shared_walk(SharedWalk *w);
 

@@ -9,8 +9,8 @@
  *     reduce #3   place A:  write A  barrier  read A      the two places alternate
  *
  * Rule 1: an op that waits by warps alone orders nothing for the others.
- * Rule 2: a shared_alloc is live from where it stands to the op that uses it last, in the same
- *         block (a loop counts as one op). What is in it is in order by explicit barriers;
+ * Rule 2: a shared_alloc or ring_alloc is live from where it stands to the op that uses it
+ *         last, in the same block (a loop counts as one op). What is in it is in order by explicit barriers;
  *         after the last use it counts as still being read.
  */
 #include "passes/shared.h"
@@ -91,6 +91,11 @@ walk_op(SharedWalk *w, Op *o, InUse *u)
         walk_if(w, o, u);
         return;
     }
+    if (o->op == OP_ROLES) {
+        for (int i = 0; i < o->n_regions; i++)
+            walk_block(w, o->regions[i], u);
+        return;
+    }
     if (o->op == OP_BARRIER) {
         u->read.n = 0;
         return;
@@ -107,7 +112,7 @@ walk_op(SharedWalk *w, Op *o, InUse *u)
         if (w->clash)
             w->clash(w, o);
     }
-    if (o->op == OP_SHARED_ALLOC) {
+    if (is_shared_alloc(o)) {
         PUSH(w->f->c->arena, &u->live, ((Bytes){k->at, k->bytes, o}));
         return;
     }
@@ -143,11 +148,14 @@ was_last_use_of(const Op *alloc, const Val *v, const Op *o)
     return true;
 }
 
-/* Does no use of the shared_alloc come after o in its block? */
+/* Does no use of what was allocated come after o in its block? */
 static bool
 was_last_use(const Op *alloc, const Op *o)
 {
-    return was_last_use_of(alloc, result(alloc, 0), o);
+    for (int i = 0; i < alloc->n_results; i++)
+        if (!was_last_use_of(alloc, result(alloc, i), o))
+            return false;
+    return true;
 }
 
 /* The places of allocs of o's block that nobody uses after o. */

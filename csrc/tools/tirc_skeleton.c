@@ -11,8 +11,8 @@
 #include "tools/tirc.h"
 
 static const char *const kept[] = {
-    ".shared", ".global", "bar.",  "barrier.", "fence.", "shfl.", "mma.",
-    "matrix.", "async",   "atom.", "red.",     "bra",    "ret;",  "$L_",
+    ".shared", ".global", "bar.",  "barrier.", "fence.", "shfl.", "mma.", "elect.",
+    "matrix.", "async",   "atom.", "red.",     "bra",    "ret;",  "$L_",  "setmaxnreg",
 };
 
 static bool

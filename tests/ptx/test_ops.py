@@ -117,6 +117,9 @@ MADE_BY = {
     **dict.fromkeys(
         ("to_shared", "shared_view", "fence_async", "mma_open", "mma_wait"), "mma_start"
     ),
+    **dict.fromkeys(
+        ("ring_alloc", "mbar_wait", "mbar_arrive", "tma_load", "roles"), "mma_start"
+    ),
 }
 BUGS = re.findall(
     r"^ERR\((\w+),\s*BUG", (ROOT / "csrc/base/errors.def").read_text(), re.M

@@ -585,6 +585,11 @@ op(Sim *s, const Op *o)
     case OP_SHARED_LOAD: sim_shared_load(s, o); return;
     case OP_SHARED_STORE: sim_shared_store(s, o); return;
     case OP_SHARED_VIEW: sim_shared_view(s, o); return;
+    case OP_RING_ALLOC: sim_ring_alloc(s, o); return;
+    case OP_MBAR_WAIT: sim_mbar_wait(s, o); return;
+    case OP_MBAR_ARRIVE: sim_mbar_arrive(s, o); return;
+    case OP_TMA_LOAD: sim_tma_load(s, o); return;
+    case OP_ROLES: sim_roles(s, o); return;
     case OP_FENCE_ASYNC: s->m->fence_async(s->l); return;
     case OP_MMA_START: sim_mma_start(s, o); return;
     case OP_MMA_OPEN: sim_mma_open(s, o); return;

@@ -48,7 +48,7 @@ typedef struct Machine {
     Lv (*thread_id)(Ll *l);              /* i32 in the program, from 0 */
     Lv (*program_id)(Ll *l, int axis);   /* i32; axis is 0, 1 or 2 */
     Lv (*num_programs)(Ll *l, int axis); /* i32, at least 1 */
-    /* All threads of the block wait for each other, and see each other's writes. */
+    /* All threads of the block (l->team_threads > 0: those) wait for each other, and see each other's writes. */
     void (*barrier)(Ll *l, const Loc *loc);
     /* The same among the 32 threads of the warp. */
     void (*warp_sync)(Ll *l, const Loc *loc);
@@ -108,6 +108,19 @@ typedef struct Machine {
     void (*wgmma_commit)(Ll *l);
     void (*wgmma_wait)(Ll *l, int pending, Lv *d, int n, Lv *kept, int n_kept);
     void (*fence_async)(Ll *l);
+    /* Rings (sm_90a). Mbarriers are named by shared offsets. init: n side by side, to be called
+     * by one thread, which then says that it has. arrive: where pred, with bytes to come or 0.
+     * tma_load: one thread copies the box of map at coords, innermost first, to `to`, and its
+     * bytes arrive at bar. set_registers: of every thread of a warpgroup that comes here, which
+     * then has more, or fewer. elect: true in one thread of the warp. NULL, all seven:
+     * analysis/hopper.c does not choose rings for the target. */
+    void (*mbar_init)(Ll *l, int at, int n, int arrivals);
+    void (*mbar_init_done)(Ll *l);
+    void (*mbar_wait)(Ll *l, Lv at, Lv phase);
+    void (*mbar_arrive)(Ll *l, Lv at, int bytes, Lv pred);
+    void (*tma_load)(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n);
+    void (*set_registers)(Ll *l, int n, bool more);
+    Lv (*elect)(Ll *l);
     /* Elements 2 i and 2 i + 1 of four float8 in a word, as two f16 in a word; NULL, or NULL
      * given back: one by one. */
     Lv (*f8_pair)(Ll *l, Elem e, Lv word, int i);

@@ -136,7 +136,11 @@ static void
 ptx_barrier(Ll *l, const Loc *loc)
 {
     (void)loc;
-    ll_asm(l, l->void_, "bar.sync 0;", "~{memory}", NULL, 0, true);
+    char text
+        [32]; /* immediates: with a number in a register ptxas takes all 16 barriers */
+    snprintf(text, sizeof text, l->team_threads ? "bar.sync 1, %d;" : "bar.sync 0;",
+             l->team_threads);
+    ll_asm(l, l->void_, text, "~{memory}", NULL, 0, true);
 }
 
 static void
@@ -251,14 +255,7 @@ ptx_cluster_wait(Ll *l, int site, const Loc *loc)
 {
     (void)loc;
     PtxMachine *m = ptx_state(l);
-    Lv at = ptx_shared_address(l, ll_i32(l, m->barriers_at + 8 * site));
-    LLVMBasicBlockRef spin = ll_block(l, "spin"), done = ll_block(l, "came");
-    LLVMBuildBr(l->b, spin);
-    LLVMPositionBuilderAtEnd(l->b, spin);
-    Lv ok = ll_asm(l, l->i1, "mbarrier.try_wait.parity.shared::cta.b64 $0, [$1], 0;",
-                   "=b,r,~{memory}", &at, 1, true);
-    LLVMBuildCondBr(l->b, ok, done, spin);
-    LLVMPositionBuilderAtEnd(l->b, done);
+    ptx_mbar_wait(l, ll_i32(l, m->barriers_at + 8 * site), ll_i32(l, 0));
 }
 
 const Machine machine_ptx = {
@@ -298,6 +295,13 @@ const Machine machine_ptx = {
     .wgmma_commit = ptx_wgmma_commit,
     .wgmma_wait = ptx_wgmma_wait,
     .fence_async = ptx_fence_async,
+    .mbar_init = ptx_mbar_init,
+    .mbar_init_done = ptx_mbar_init_done,
+    .mbar_wait = ptx_mbar_wait,
+    .mbar_arrive = ptx_mbar_arrive,
+    .tma_load = ptx_tma_load,
+    .set_registers = ptx_set_registers,
+    .elect = ptx_elect,
     .f8_pair = ptx_f8_pair,
     .opaque = ptx_opaque,
     .round_tf32 = ptx_round_tf32,

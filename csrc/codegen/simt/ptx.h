@@ -88,6 +88,14 @@ void ptx_wgmma_fence(Ll *l);
 void ptx_wgmma_commit(Ll *l);
 void ptx_wgmma_wait(Ll *l, int pending, Lv *d, int n, Lv *kept, int n_kept);
 void ptx_fence_async(Ll *l);
+/* ptx_ring.c */
+void ptx_mbar_init(Ll *l, int at, int n, int arrivals);
+void ptx_mbar_init_done(Ll *l);
+void ptx_mbar_wait(Ll *l, Lv at, Lv phase);
+void ptx_mbar_arrive(Ll *l, Lv at, int bytes, Lv pred);
+void ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n);
+void ptx_set_registers(Ll *l, int n, bool more);
+Lv ptx_elect(Ll *l);
 /* ptx_message.c */
 void ptx_trap_if(Ll *l, Lv cond, const char *text, const Loc *loc);
 void ptx_print(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);

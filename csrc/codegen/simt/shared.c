@@ -42,9 +42,8 @@ flips_in_place(const Op *o)
     return n > 1;
 }
 
-/* Where the slot begins that operands smem and smem + 1 of o name. */
-static Lv
-slot_place(Sim *s, const Op *o, int smem)
+Lv
+sim_slot_place(Sim *s, const Op *o, int smem)
 {
     Ll *b = s->l;
     const Val *v = arg(o, smem);
@@ -74,7 +73,7 @@ place_of(Sim *s, const Op *o, int smem, const Col *lane, const Layout *l,
                                  (Col)bytes;
     p.thread = sim_linear(s, lanes, LANE_BITS, warps, s->log2_warps);
     int each = log2_of((int)(ty_numel(v->type) * bytes));
-    p.slot = slot_place(s, o, smem);
+    p.slot = sim_slot_place(s, o, smem);
     if (flips_in_place(o))
         p.both = LLVMBuildAdd(b->b, p.slot, p.thread, "");
     p.below = MIN((Col)1 << each, (Col)SHARED_ALIGN);
@@ -206,7 +205,7 @@ sim_async_copy(Sim *s, const Op *o)
 void
 sim_shared_view(Sim *s, const Op *o)
 {
-    sim_define(s, result(o, 0))[0] = slot_place(s, o, 0);
+    sim_define(s, result(o, 0))[0] = sim_slot_place(s, o, 0);
 }
 
 /* ---- reads ----------------------------------------------------------------------- */

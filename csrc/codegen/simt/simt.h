@@ -9,6 +9,7 @@
  *     words.c         elements <-> 32-bit words: packing, shuffles
  *     scratch.c       the places of ops in shared memory, and their waits
  *     memory.c        load, store, atomics
+ *     roles.c         rings of slots, and warps that fill them
  *     shared.c        shared memory as a value; asynchronous copies
  *     reduce.c scan.c convert.c dot.c lookup.c      the ops that threads do together
  *     cost.c          what each line became, for the report
@@ -158,6 +159,13 @@ void sim_mma_start(Sim *s, const Op *o); /* wgmma.c */
 void sim_mma_open(Sim *s, const Op *o);
 void sim_mma_wait(Sim *s, const Op *o);
 void sim_shared_view(Sim *s, const Op *o);
+/* Where the slot begins that operands smem and smem + 1 of o name. */
+Lv sim_slot_place(Sim *s, const Op *o, int smem);
+void sim_ring_alloc(Sim *s, const Op *o); /* roles.c */
+void sim_mbar_wait(Sim *s, const Op *o);
+void sim_mbar_arrive(Sim *s, const Op *o);
+void sim_tma_load(Sim *s, const Op *o);
+void sim_roles(Sim *s, const Op *o);
 void sim_gather(Sim *s, const Op *o);
 void sim_share_results(Sim *s, const Op *o);
 void sim_inline_asm(Sim *s, const Op *o); /* assembly.c */

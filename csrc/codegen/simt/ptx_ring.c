@@ -1,0 +1,84 @@
+/* ptx_ring: mbarriers, copies of tiles by one thread, and what roles need.
+ *
+ * Spellings matter to ptxas (an arrive that names its scope is a fence of the whole chip, an
+ * acquire of a cluster drops the cache): the plain forms order the block, which is all that
+ * rings want. A wait is a loop of LLVM's, because a label in assembly could be copied.
+ */
+#include "codegen/simt/ptx.h"
+
+void
+ptx_mbar_init(Ll *l, int at, int n, int arrivals)
+{
+    for (int i = 0; i < n; i++) {
+        Lv args[] = {ptx_shared_address(l, ll_i32(l, at + 8 * i)), ll_i32(l, arrivals)};
+        ll_asm(l, l->void_, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,~{memory}",
+               args, 2, true);
+    }
+}
+
+void
+ptx_mbar_init_done(Ll *l)
+{
+    ll_asm(l, l->void_, "fence.mbarrier_init.release.cluster;", "~{memory}", NULL, 0,
+           true);
+}
+
+void
+ptx_mbar_wait(Ll *l, Lv at, Lv phase)
+{
+    Lv args[] = {ptx_shared_address(l, at), phase};
+    LLVMBasicBlockRef spin = ll_block(l, "spin"), done = ll_block(l, "came");
+    LLVMBuildBr(l->b, spin);
+    LLVMPositionBuilderAtEnd(l->b, spin);
+    Lv ok = ll_asm(l, l->i1, "mbarrier.try_wait.parity.shared::cta.b64 $0, [$1], $2;",
+                   "=b,r,r,~{memory}", args, 2, true);
+    LLVMBuildCondBr(l->b, ok, done, spin);
+    LLVMPositionBuilderAtEnd(l->b, done);
+}
+
+void
+ptx_mbar_arrive(Ll *l, Lv at, int bytes, Lv pred)
+{
+    Asm x = asm_new(l);
+    asm_predicate(&x, pred);
+    asm_text(&x, "mbarrier.arrive%s.shared::cta.b64 _, [$%d]",
+             bytes ? ".expect_tx" : "", asm_in(&x, ptx_shared_address(l, at)));
+    if (bytes)
+        asm_text(&x, ", %d", bytes);
+    asm_text(&x, ";");
+    asm_done(&x, true, true);
+}
+
+void
+ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n)
+{
+    Asm x = asm_new(l);
+    asm_text(&x,
+             "cp.async.bulk.tensor.%dd.shared::cluster.global.tile"
+             ".mbarrier::complete_tx::bytes ",
+             n);
+    asm_text(&x, "[$%d], ", asm_in(&x, ptx_shared_address(l, to)));
+    asm_text(&x, "[$%d, ", asm_in(&x, map));
+    int first = x.out.n + x.in.n;
+    for (int i = 0; i < n; i++)
+        asm_in(&x, coords[i]);
+    asm_vector(&x, first, n);
+    asm_text(&x, "], [$%d];", asm_in(&x, ptx_shared_address(l, bar)));
+    asm_done(&x, true, true);
+}
+
+void
+ptx_set_registers(Ll *l, int n, bool more)
+{
+    char text[64];
+    snprintf(text, sizeof text, "setmaxnreg.%s.sync.aligned.u32 %d;",
+             more ? "inc" : "dec", n);
+    ll_asm(l, l->void_, text, "~{memory}", NULL, 0, true);
+}
+
+Lv
+ptx_elect(Ll *l)
+{
+    return ll_asm(l, l->i1, "elect.sync _|$0, 0xffffffff;", "=b,~{memory}", NULL, 0,
+                  true);
+}

@@ -1,0 +1,158 @@
+/* roles: rings of slots, and warps that fill them beside those that compute.
+ *
+ *     warps 0 .. n-1        the program's own: region 0. They are all that thread numbers,
+ *                           layouts and barriers know of
+ *     warps n ..            region 1, which one thread of the first of them runs
+ *
+ * A slot's `full` has one arrival a phase, the thread's that announces how many bytes come.
+ * Its `empty` has one of each warpgroup where tensor cores alone read the slot, as those are
+ * through with it when the group's own wait has ended; else one of each warp.
+ */
+#include "codegen/simt/simt.h"
+
+/* Raises where the machine has no rings. Text may ask for them on any. */
+static void
+need_rings(Sim *s, const Op *o)
+{
+    if (!s->m->mbar_init)
+        err_at(s->c, o->loc, TARGET, info(o)->text, s->m->name);
+}
+
+static Lv
+is_number(Sim *s, Lv x, int n)
+{
+    return LLVMBuildICmp(s->l->b, LLVMIntEQ, x, ll_i32(s->l, n), "");
+}
+
+void
+sim_ring_alloc(Sim *s, const Op *o)
+{
+    need_rings(s, o);
+    Ll *l = s->l;
+    int at = sim_scratch(s, o), n = o->n_results, slots = result(o, 0)->type->slots;
+    for (int i = 0; i < n; i++)
+        sim_define(s, result(o, i))[0] = ll_i32(l, at + (int)ring_bytes(o, i));
+    LLVMBasicBlockRef init = ll_block(l, "init"), go = ll_block(l, "go");
+    LLVMBuildCondBr(l->b, is_number(s, s->tid, 0), init, go);
+    LLVMPositionBuilderAtEnd(l->b, init);
+    s->m->mbar_init(l, at + (int)ring_bytes(o, n - 2), slots, 1);
+    s->m->mbar_init(l, at + (int)ring_bytes(o, n - 1), slots,
+                    (int)ir_attr(o, ATTR_ARRIVALS));
+    s->m->mbar_init_done(l);
+    LLVMBuildBr(l->b, go);
+    LLVMPositionBuilderAtEnd(l->b, go);
+}
+
+/* The mbarrier of a slot. */
+static Lv
+mbar_of(Sim *s, const Val *mbars, const Val *slot)
+{
+    Ll *l = s->l;
+    Lv at = LLVMBuildShl(l->b, sim_val(s, slot)[0], ll_i32(l, 3), "");
+    return LLVMBuildAdd(l->b, at, sim_val(s, mbars)[0], "");
+}
+
+void
+sim_mbar_wait(Sim *s, const Op *o)
+{
+    need_rings(s, o);
+    s->m->mbar_wait(s->l, mbar_of(s, arg(o, 0), arg(o, 1)), sim_val(s, arg(o, 2))[0]);
+}
+
+/* Who arrives, of the program's threads: as many as the ring's owner counts. */
+static Lv
+arriving(Sim *s, const Op *o)
+{
+    const Op *ring = arg(o, 0)->def;
+    int64_t n = ir_attr(ring, ATTR_ARRIVALS), threads = 32LL << s->log2_warps;
+    if (n & (n - 1) || n * 32 > threads)
+        err_at(s->c, o->loc, VALUE,
+               str_printf(s->a, "%lld arrivals of %lld threads", (long long)n,
+                          (long long)threads));
+    return sim_all_clear(s, (uint32_t)(threads / n - 1));
+}
+
+void
+sim_mbar_arrive(Sim *s, const Op *o)
+{
+    need_rings(s, o);
+    int bytes = (int)ir_attr(o, ATTR_BYTES);
+    Lv pred = bytes ? NULL : arriving(s, o);
+    if (o->n_args > 2)
+        pred = sim_and(s, pred, sim_val(s, arg(o, 2))[0]);
+    s->m->mbar_arrive(s->l, mbar_of(s, arg(o, 0), arg(o, 1)), bytes, pred);
+}
+
+void
+sim_tma_load(Sim *s, const Op *o)
+{
+    need_rings(s, o);
+    Lv coords[MAX_TMAP_RANK], to = sim_slot_place(s, o, 1);
+    int n = o->n_args - 4, start = (int)ir_attr(o, ATTR_START);
+    for (int i = 0; i < n; i++)
+        coords[i] = sim_val(s, arg(o, o->n_args - 1 - i))[0];
+    if (start)
+        to = LLVMBuildAdd(s->l->b, to, ll_i32(s->l, start), "");
+    s->m->tma_load(s->l, sim_val(s, arg(o, 0))[0], to, mbar_of(s, arg(o, 3), arg(o, 2)),
+                   coords, n);
+}
+
+/* ---- roles ----------------------------------------------------------------------- */
+
+/* The warp's number, as one that the assembler knows to be the same in all lanes. */
+static Lv
+warp_number(Sim *s)
+{
+    Ll *l = s->l;
+    Lv warp = LLVMBuildLShr(l->b, s->tid, ll_i32(l, LANE_BITS), "");
+    return s->m->shuffle_idx(l, warp, ll_i32(l, 0));
+}
+
+static void
+produce(Sim *s, const Op *o, Lv warp, LLVMBasicBlockRef after)
+{
+    Ll *l = s->l;
+    int regs = (int)ir_attr(o, ATTR_PRODUCER_REGS);
+    if (regs)
+        s->m->set_registers(l, regs, false);
+    LLVMBasicBlockRef first = ll_block(l, "producer"), one = ll_block(l, "one");
+    LLVMBuildCondBr(l->b, is_number(s, warp, 1 << s->log2_warps), first, after);
+    LLVMPositionBuilderAtEnd(l->b, first);
+    LLVMBuildCondBr(l->b, s->m->elect(l), one, after);
+    LLVMPositionBuilderAtEnd(l->b, one);
+    sim_block(s, o->regions[1]);
+    LLVMBuildBr(l->b, after);
+}
+
+static void
+consume(Sim *s, const Op *o, LLVMBasicBlockRef after)
+{
+    Ll *l = s->l;
+    int regs = (int)ir_attr(o, ATTR_REGS);
+    if (regs)
+        s->m->set_registers(l, regs, true);
+    l->team_threads = 32 << s->log2_warps;
+    sim_block(s, o->regions[0]);
+    l->team_threads = 0;
+    LLVMBuildBr(l->b, after);
+}
+
+void
+sim_roles(Sim *s, const Op *o)
+{
+    need_rings(s, o);
+    Ll *l = s->l;
+    s->m->barrier(l, o->loc);
+    Lv warp = warp_number(s);
+    LLVMBasicBlockRef producers = ll_block(l, "producers"), team = ll_block(l, "team"),
+                      after = ll_block(l, "over");
+    Lv is_team = LLVMBuildICmp(l->b, LLVMIntULT, warp, ll_i32(l, 1 << s->log2_warps),
+                               "");
+    LLVMBuildCondBr(l->b, is_team, team, producers);
+    LLVMPositionBuilderAtEnd(l->b, producers);
+    produce(s, o, warp, after);
+    LLVMPositionBuilderAtEnd(l->b, team);
+    consume(s, o, after);
+    LLVMMoveBasicBlockAfter(after, LLVMGetLastBasicBlock(l->fn));
+    LLVMPositionBuilderAtEnd(l->b, after);
+}
