@@ -21,7 +21,8 @@ typedef struct ParamAbi {
 /* A named text or binary stage of a compile. */
 typedef struct Stage {
     char name[8]; /* tir report simt llir ptx cubin asm obj linked */
-    char *data;   /* malloc'ed; texts end with a NUL not counted in size */
+    char *
+        data; /* malloc'ed, or in Binary.file; texts end with a NUL not counted in size */
     size_t size;
 } Stage;
 enum { MAX_STAGE = 8 };
@@ -62,12 +63,16 @@ typedef struct Binary {
     int scratch;          /* bytes of scratch one CPU program needs (64-byte aligned) */
     int n_regs, n_spills; /* from ptxas; -1 unknown */
     double ms[N_TIME];    /* this process's; all 0: read from disk */
+    char *file; /* malloc'ed: of the disk, with what was read inside; or NULL */
+    size_t file_size;
 } Binary;
 
 void binary_free(Binary *b);
 const Stage *binary_stage(const Binary *b, const char *name); /* NULL: no such stage */
 /* Adds a copy of data; false when out of memory or full. */
 bool binary_add(Binary *b, const char *name, const char *data, size_t n);
+/* Adds data itself, which lies in b->file or was malloc'ed. */
+bool binary_take(Binary *b, const char *name, char *data, size_t n);
 /* The same, in the place of what the stage was. */
 bool binary_put(Binary *b, const char *name, const char *data, size_t n);
 /* Drops the stage, if there is one. */

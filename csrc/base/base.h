@@ -111,6 +111,11 @@ uint64_t hash_bytes(const void *p, size_t n);
 /* ---- sha256.c -------------------------------------------------------------------- */
 void sha256(const void *data, size_t n, unsigned char out[32]);
 
+/* ---- cpu.c ----------------------------------------------------------------------- */
+enum { CPU_WORDS = 64 };
+/* What this CPU can do, as so many words; 0: this machine's cannot be asked so. */
+int cpu_words(uint32_t out[CPU_WORDS]);
+
 /* ---- pages.c --------------------------------------------------------------------- */
 uint64_t page_bytes(void); /* of a page */
 /* Is there memory at all n bytes from address on? A system call a page. */

@@ -20,16 +20,40 @@ mix(uint64_t x)
     return x ^ x >> 31;
 }
 
+enum { LANES = 4 };
+static const uint64_t golden = 0x9e3779b97f4a7c15u;
+
+static uint64_t
+word_at(const unsigned char *s)
+{
+    uint64_t word;
+    memcpy(&word, s, sizeof word);
+    return word;
+}
+
+/* The hash of long data, for which one word after the other would wait for multiplications:
+ * four words at a time, up to *s + what is a multiple of 32. */
+static uint64_t
+hash_lanes(const unsigned char **s, size_t *n, uint64_t h)
+{
+    uint64_t lane[LANES] = {h, h + 1, h + 2, h + 3};
+    for (; *n >= 8 * LANES; *n -= 8 * LANES, *s += 8 * LANES)
+        for (int i = 0; i < LANES; i++)
+            lane[i] = mix(lane[i] ^ word_at(*s + 8 * i)) + golden;
+    for (int i = 1; i < LANES; i++)
+        lane[0] = mix(lane[0] ^ lane[i]) + golden;
+    return lane[0];
+}
+
 uint64_t
 hash_bytes(const void *p, size_t n)
 {
     const unsigned char *s = p;
-    uint64_t h = 0x9e3779b97f4a7c15u ^ n;
-    for (; n >= 8; n -= 8, s += 8) {
-        uint64_t word;
-        memcpy(&word, s, 8);
-        h = mix(h ^ word) + 0x9e3779b97f4a7c15u;
-    }
+    uint64_t h = golden ^ n;
+    if (n >= 256)
+        h = hash_lanes(&s, &n, h);
+    for (; n >= 8; n -= 8, s += 8)
+        h = mix(h ^ word_at(s)) + golden;
     uint64_t tail = 0;
     memcpy(&tail, s, n);
     return mix(h ^ tail);

@@ -7,17 +7,42 @@
 #include "base/base.h"
 
 #include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-/* The stack of this thread; both NULL: not asked yet. Asking reads a file on the first thread
- * of a process, and looking at what it said costs a nanosecond. */
+/* The stack of this thread; both NULL: not asked yet. */
 typedef struct Bounds {
     char *low, *high;
 } Bounds;
 static _Thread_local Bounds stack_bounds;
 
-static void
-ask(Bounds *b)
+/* The stack of a process's first thread. pthread_getattr_np would read /proc/self/maps, which
+ * takes half a millisecond in a process that has loaded much. The kernel puts the path of the
+ * program at the stack's top, and keeps 128 MB below free whatever the limit is, of which the
+ * random offset takes some. False: this is another thread. */
+static bool
+ask_first_thread(const char *here, Bounds *b)
 {
+    const rlim_t sure = 64 << 20;
+    struct rlimit limit;
+    char *path = (char *)getauxval(AT_EXECFN);
+    if (syscall(SYS_gettid) != getpid() || !path || getrlimit(RLIMIT_STACK, &limit))
+        return false;
+    char *high = path + strlen(path) + 1;
+    char *low = high - MIN(limit.rlim_cur, sure);
+    if (here <= low || here > high) /* in a child of fork, of what was another thread */
+        return false;
+    *b = (Bounds){low, high};
+    return true;
+}
+
+static void
+ask(const char *here, Bounds *b)
+{
+    if (ask_first_thread(here, b))
+        return;
     pthread_attr_t attr;
     void *low;
     size_t size;
@@ -35,7 +60,7 @@ stack_left(void)
     Bounds *b = &stack_bounds;
     char *here = __builtin_frame_address(0);
     if (!b->low)
-        ask(b);
+        ask(here, b);
     /* Elsewhere: a fiber, of whose stack nobody knows the size. */
     return here > b->low && here <= b->high ? (size_t)(here - b->low) : SIZE_MAX;
 }

@@ -4,14 +4,23 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* Frees what does not lie in the file that was read. */
+static void
+drop(const Binary *b, void *p)
+{
+    if (!b->file || (uintptr_t)p - (uintptr_t)b->file >= b->file_size)
+        free(p);
+}
+
 void
 binary_free(Binary *b)
 {
-    free(b->symbol);
-    free(b->params);
-    free(b->facts);
+    drop(b, b->symbol);
+    drop(b, b->params);
+    drop(b, b->facts);
     for (int i = 0; i < b->n_stages; i++)
-        free(b->stage[i].data);
+        drop(b, b->stage[i].data);
+    free(b->file);
     memset(b, 0, sizeof *b);
 }
 
@@ -25,21 +34,30 @@ binary_stage(const Binary *b, const char *name)
 }
 
 bool
-binary_add(Binary *b, const char *name, const char *data, size_t n)
+binary_take(Binary *b, const char *name, char *data, size_t n)
 {
     if (b->n_stages == MAX_STAGE || strlen(name) >= sizeof b->stage[0].name)
         return false;
+    Stage *s = &b->stage[b->n_stages++];
+    snprintf(s->name, sizeof s->name, "%s", name);
+    s->data = data;
+    s->size = n;
+    return true;
+}
+
+bool
+binary_add(Binary *b, const char *name, const char *data, size_t n)
+{
     char *copy = malloc(n + 1);
     if (!copy)
         return false;
     if (n)
         memcpy(copy, data, n);
     copy[n] = 0;
-    Stage *s = &b->stage[b->n_stages++];
-    snprintf(s->name, sizeof s->name, "%s", name);
-    s->data = copy;
-    s->size = n;
-    return true;
+    if (binary_take(b, name, copy, n))
+        return true;
+    free(copy);
+    return false;
 }
 
 bool
@@ -54,7 +72,7 @@ binary_put(Binary *b, const char *name, const char *data, size_t n)
             return false;
         memcpy(copy, data, n);
         copy[n] = 0;
-        free(s->data);
+        drop(b, s->data);
         s->data = copy;
         s->size = n;
         return true;
@@ -67,7 +85,7 @@ binary_remove(Binary *b, const char *name)
 {
     for (int i = 0; i < b->n_stages; i++)
         if (!strcmp(b->stage[i].name, name)) {
-            free(b->stage[i].data);
+            drop(b, b->stage[i].data);
             memmove(&b->stage[i], &b->stage[i + 1],
                     (size_t)(--b->n_stages - i) * sizeof b->stage[i]);
             return;

@@ -91,6 +91,13 @@ put_val(Printer *p, const Val *v)
         sb_printf(&p->sb, "%%undefined.%d", v->id);
 }
 
+static void
+put_indent(Printer *p, int depth)
+{
+    for (int i = 0; i < depth; i++)
+        sb_putn(&p->sb, "  ", 2);
+}
+
 /* ---- types, locations ----------------------------------------------------------- */
 
 static void
@@ -285,14 +292,15 @@ put_region(Printer *p, const Op *o, int i, int depth)
     }
     sb_put(&p->sb, b->n_args ? ") {\n" : " {\n");
     put_block(p, b, depth + 1);
-    sb_printf(&p->sb, "%*s}", 2 * depth, "");
+    put_indent(p, depth);
+    sb_put(&p->sb, "}");
 }
 
 static void
 put_op(Printer *p, const Op *o, int depth)
 {
     Sb *sb = &p->sb;
-    sb_printf(sb, "%*s", 2 * depth, "");
+    put_indent(p, depth);
     for (int i = 0; i < o->n_results; i++) {
         define(p, result(o, i));
         sb_put(sb, i ? ", " : "");

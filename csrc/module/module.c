@@ -46,6 +46,19 @@ checksum(PyObject *mod, PyObject *arg)
     return PyLong_FromUnsignedLongLong(hash_bytes(p, (size_t)n));
 }
 
+/* find_in_wheels(name): the file's path, or None. */
+static PyObject *
+find_in_wheels(PyObject *mod, PyObject *arg)
+{
+    (void)mod;
+    char path[PATH_MAX];
+    const char *name = PyUnicode_AsUTF8AndSize(arg, NULL);
+    if (!name)
+        return NULL;
+    return wheels_find(name, path) ? PyUnicode_DecodeFSDefault(path)
+                                   : Py_NewRef(Py_None);
+}
+
 /* build_id(): of this library. */
 static PyObject *
 build_id(PyObject *mod, PyObject *none)
@@ -135,6 +148,9 @@ chip_row(PyObject *mod, PyObject *sm)
 static PyMethodDef mod_methods[] = {
     {"hash_bytes", checksum, METH_O,
      "hash_bytes(data)\n--\n\nThe checksum of files in the cache."},
+    {"find_in_wheels", find_in_wheels, METH_O,
+     "find_in_wheels(name)\n--\n\n"
+     "Where a file like bin/ptxas of the nvidia-* packages is, or None."},
     {"build_id", build_id, METH_NOARGS,
      "build_id()\n--\n\nThe linker's hash of the compiler, in hex; '' without one."},
     {"fingerprint", fingerprint, METH_VARARGS,

@@ -26,6 +26,7 @@
 
 #include <stdlib.h>
 #include <unistd.h>
+#include <unistd.h>
 
 /* ---- the table ------------------------------------------------------------------------- */
 
@@ -144,17 +145,12 @@ find_assembler(State *st)
     Config *config = &st->config;
     if (config->ptxas || config->has_searched)
         return 0;
-    PyObject *mod = PyImport_ImportModule("tegula.toolchain");
-    PyObject *path = mod ? PyObject_CallMethod(mod, "find_ptxas", NULL) : NULL;
-    Py_XDECREF(mod);
-    if (!path)
-        return -1;
-    const char *s = path == Py_None ? NULL : PyUnicode_AsUTF8AndSize(path, NULL);
-    if (s && !(config->ptxas = strdup(s)))
-        PyErr_NoMemory();
-    Py_DECREF(path);
-    config->has_searched = !PyErr_Occurred();
-    return config->has_searched ? 0 : -1;
+    char path[PATH_MAX];
+    if (wheels_find("bin/ptxas", path) && !access(path, X_OK) &&
+        !(config->ptxas = strdup(path)))
+        return PyErr_NoMemory(), -1;
+    config->has_searched = true;
+    return 0;
 }
 
 /* What the knob runtime.override_arch says instead of the GPU there is. */
@@ -648,7 +644,7 @@ cache_read_environment(void)
 {
     tracing_pause();
     PyObject *knobs = PyImport_ImportModule("tegula.knobs");
-    PyObject *r = knobs ? PyObject_CallMethod(knobs, "_sync", NULL) : NULL;
+    PyObject *r = knobs ? PyObject_CallMethod(knobs, "_sync_environment", NULL) : NULL;
     int changed = r ? PyObject_IsTrue(r) : -1;
     tracing_resume();
     Py_XDECREF(knobs);

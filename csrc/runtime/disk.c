@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char magic[8] = "TEGULA2\n";
+static const char magic[8] = "TEGULA3\n";
 typedef struct Head {
     char magic[8];
     unsigned char build[BUILD_ID_BYTES], gap[4];
@@ -78,8 +78,23 @@ put_block(Bytes *b, const void *p, size_t n)
     put(b, p, n);
 }
 
+/* A block that is read where it lies: at a multiple of ALIGN of the file, with a NUL behind. */
+enum { ALIGN = 16 };
+
+static void
+put_aligned(Bytes *b, const void *p, size_t n)
+{
+    uint64_t size = n;
+    put(b, &size, sizeof size);
+    put(b, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", (ALIGN - b->n % ALIGN) % ALIGN);
+    put(b, p, n);
+    put(b, "", 1);
+}
+
+/* Of what stands behind the head of a file. */
 typedef struct Reader {
-    const char *at, *end;
+    char *at;
+    const char *start, *end;
     bool failed;
 } Reader;
 
@@ -95,25 +110,30 @@ get(Reader *r, void *p, size_t n)
     r->at += n;
 }
 
-/* A malloc'ed copy with a NUL behind it; NULL on failure. */
+/* The next n bytes, where they lie; NULL on failure. */
 static char *
-get_block(Reader *r, size_t *n)
+skip(Reader *r, size_t n)
+{
+    char *p = r->at;
+    r->failed |= (size_t)(r->end - r->at) < n;
+    if (r->failed)
+        return NULL;
+    r->at += n;
+    return p;
+}
+
+/* What put_aligned has put, and its size; NULL on failure. */
+static char *
+get_aligned(Reader *r, size_t *n)
 {
     uint64_t size;
     get(r, &size, sizeof size);
-    if (r->failed || size > (uint64_t)(r->end - r->at)) {
-        r->failed = true;
-        return NULL;
-    }
-    char *p = malloc(size + 1);
-    if (!p) {
-        r->failed = true;
-        return NULL;
-    }
-    get(r, p, size);
-    p[size] = 0;
+    skip(r, (size_t)(ALIGN - (r->at - r->start) % ALIGN) % ALIGN);
+    r->failed |= size >= (uint64_t)(r->end - r->at) || r->at[size];
     *n = size;
-    return p;
+    char *p = skip(r, size);
+    skip(r, 1);
+    return r->failed ? NULL : p;
 }
 
 /* ---- the Binary, field by field --------------------------------------------------------- */
@@ -136,12 +156,12 @@ static void
 put_binary(Bytes *b, const char *kernel, const Binary *bin)
 {
     put_block(b, kernel, strlen(kernel)); /* for people who list the cache */
-    put_block(b, bin->facts, (size_t)bin->n_facts * sizeof *bin->facts);
     put_int(b, bin->target.kind);
     put_int(b, bin->target.sm);
     put_int(b, bin->target.accelerated);
-    put_block(b, bin->symbol, strlen(bin->symbol));
-    put_block(b, bin->params, (size_t)bin->n_params * sizeof *bin->params);
+    put_aligned(b, bin->facts, (size_t)bin->n_facts * sizeof *bin->facts);
+    put_aligned(b, bin->symbol, strlen(bin->symbol));
+    put_aligned(b, bin->params, (size_t)bin->n_params * sizeof *bin->params);
     put_int(b, bin->num_warps);
     put_int(b, bin->num_stages);
     put_int(b, bin->num_ctas);
@@ -153,22 +173,25 @@ put_binary(Bytes *b, const char *kernel, const Binary *bin)
     put_int(b, bin->n_stages);
     for (int i = 0; i < bin->n_stages; i++) {
         put(b, bin->stage[i].name, sizeof bin->stage[i].name);
-        put_block(b, bin->stage[i].data, bin->stage[i].size);
+        put_aligned(b, bin->stage[i].data, bin->stage[i].size);
     }
 }
 
+/* The binary keeps the bytes that r reads: bin->file is set by the caller. */
 static bool
 get_binary(Reader *r, Binary *bin)
 {
     size_t n = 0;
-    free(get_block(r, &n));
-    bin->facts = (ArgFacts *)get_block(r, &n);
-    bin->n_facts = (int)(n / sizeof *bin->facts);
+    uint64_t n_name;
+    get(r, &n_name, sizeof n_name);
+    skip(r, n_name);
     bin->target.kind = (TargetKind)get_int(r);
     bin->target.sm = get_int(r);
     bin->target.accelerated = get_int(r);
-    bin->symbol = get_block(r, &n);
-    bin->params = (ParamAbi *)get_block(r, &n);
+    bin->facts = (ArgFacts *)get_aligned(r, &n);
+    bin->n_facts = (int)(n / sizeof *bin->facts);
+    bin->symbol = get_aligned(r, &n);
+    bin->params = (ParamAbi *)get_aligned(r, &n);
     bin->n_params = (int)(n / sizeof *bin->params);
     bin->num_warps = get_int(r);
     bin->num_stages = get_int(r);
@@ -183,9 +206,8 @@ get_binary(Reader *r, Binary *bin)
         char name[sizeof bin->stage[0].name];
         get(r, name, sizeof name);
         name[sizeof name - 1] = 0;
-        char *data = get_block(r, &n);
-        r->failed |= !data || !binary_add(bin, name, data, n);
-        free(data);
+        char *data = get_aligned(r, &n);
+        r->failed |= !data || !binary_take(bin, name, data, n);
     }
     return !r->failed && r->at == r->end;
 }
@@ -242,6 +264,11 @@ put_machine(Bytes *b, const Config *config, Target target)
         }
         return;
     }
+    uint32_t words[CPU_WORDS];
+    int n = cpu_words(words);
+    put_block(b, words, (size_t)n * sizeof *words);
+    if (n)
+        return;
     char *name = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
     put_block(b, name, strlen(name));
     put_block(b, features, strlen(features));
@@ -412,15 +439,14 @@ load_file(int dir, const char *name, const DiskKey *key, const Call *c, Binary *
     char *data = read_checked(fd, s.st_size, &head);
     bool ok = false;
     if (data) {
-        Reader r = {data, data + head.n_bytes, false};
-        Binary bin = {0};
+        Reader r = {.at = data, .start = data, .end = data + head.n_bytes};
+        Binary bin = {.file = data, .file_size = head.n_bytes};
         ok = is_of_key(&head, key) && get_binary(&r, &bin) &&
              agrees(c, bin.facts, bin.n_facts) && libraries_unchanged(c->k->st, &bin);
         if (ok)
             *out = bin;
         else
             binary_free(&bin);
-        free(data);
     } else {
         unlinkat(dir, name, 0); /* damaged: it will be written again */
     }

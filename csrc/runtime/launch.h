@@ -532,6 +532,10 @@ int cuda_default_place(State *st, Place *out);
 /* Are the files of stage linked as they were? Sets no exception. */
 bool libraries_unchanged(State *st, const Binary *bin);
 
+/* ---- wheels.c: NVIDIA's Python packages ------------------------------------------------------------- */
+/* Where a file like bin/ptxas of one of them is; false: nowhere. Sets no exception. */
+bool wheels_find(const char *name, char found[PATH_MAX]);
+
 /* ---- disk.c: variants on disk ------------------------------------------------------------------------- */
 /* The key of what the frontend made. 0, or -1 with an exception. *key needs disk_key_done. */
 int disk_key(const Config *config, const Comp *c, const Lowered *lowered, DiskKey *key);

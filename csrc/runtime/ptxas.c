@@ -2,8 +2,8 @@
  *
  *     asked for (TEGULA_PTXAS; "none": leave it to the driver), else $CUDA_HOME/bin, $CUDA_PATH/bin, PATH, /usr/local/cuda/bin
  *
- * The nvidia-cuda-nvcc wheel is looked for by tegula/toolchain.py, which knows where Python
- * keeps its packages, and arrives here as asked for. Runs in a directory of its own under
+ * The nvidia-cuda-nvcc wheel is looked for by wheels.c, which knows where Python keeps its
+ * packages, and arrives here as asked for. Runs in a directory of its own under
  * TMPDIR, with what it says in a file; any thread, no lock but that of its Halt, by which who
  * waits for the compile can end it.
  */

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tegula import _core, knobs, tuning
 
 HEAD = struct.Struct("<8s20s4x32sQQ")
-MAGIC = b"TEGULA2\n"
+MAGIC = b"TEGULA3\n"
 LARGEST = 1 << 28
 
 
@@ -74,8 +74,7 @@ def _describe(data: bytes) -> tuple[str, str, str | None]:
         return "", "", "checksum is wrong"
     (n_name,) = struct.unpack_from("<Q", body)
     name = body[8 : 8 + n_name].decode()
-    (n_facts,) = struct.unpack_from("<Q", body, 8 + n_name)
-    kind, sm, accelerated = struct.unpack_from("<3q", body, 16 + n_name + n_facts)
+    kind, sm, accelerated = struct.unpack_from("<3q", body, 8 + n_name)
     target = ("cpu", "cuda", "emu")[kind]
     if sm:
         target += f":sm_{sm}{'a' if accelerated else ''}"

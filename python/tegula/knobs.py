@@ -189,7 +189,9 @@ class Group(base_knobs):
             self.__dict__[hook] = chain
 
     def _change(self, knob: env_base, value: Any) -> None:
-        """Tell C, unless this is a copy that nobody reads."""
+        """Tell C, unless this is a copy that nobody reads. Defaults may depend on it."""
+        global _seen
+        _seen = None
         if knob.core and _groups().get(self._name) is self:
             _configure(knob.core, value)
 
@@ -292,14 +294,29 @@ def _configure(core: str, value: Any) -> bool:
     return True
 
 
+_seen: Any = None  # the environment as it was when C was last told; None: tell it again
+
+
+def _sync_environment() -> bool:
+    """Tell C what has changed since the last time; has anything? C calls it (cache.c).
+
+    Ahead of every compile: variables are parsed only where one has changed.
+    """
+    now = getattr(os.environ, "_data", None)  # a dict of bytes: no decoding
+    return (now is None or now != _seen) and _sync()
+
+
 def _sync() -> bool:
-    """Tell C what has changed in the environment; has anything? C calls it (cache.c)."""
+    """Tell C what is not as it knows it; was anything?"""
+    global _seen
+    now = getattr(os.environ, "_data", {}).copy()
     changed = [
         _configure(row.core, getattr(type(group), row.name).raw(group))
         for row in ROWS
         if row.core
         for group in (globals()[row.group],)
     ]
+    _seen = now  # only here: what cannot be parsed raises again
     return any(changed)
 
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from pathlib import Path
+
+from tegula import _core
 
 
 def in_wheels(name: str) -> str | None:
     """This file below one of the packages `nvidia-*` install into."""
-    spec = importlib.util.find_spec("nvidia")
-    for root in (spec and spec.submodule_search_locations) or ():
-        # nvidia/cuda_nvcc/bin/ptxas up to CUDA 12, nvidia/cu13/bin/ptxas from 13 on.
-        for package in sorted(Path(root).glob("cu*"), reverse=True):
-            if (package / name).is_file():
-                return str(package / name)
-    return None
+    return _core.find_in_wheels(name)
 
 
 def find_libdevice() -> str | None:
