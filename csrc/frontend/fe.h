@@ -101,8 +101,21 @@ typedef struct Tree {
     int n_locals;
 } Tree;
 Tree *fe_tree(Fe *f, FeFunction *fn); /* cached; raises */
+/* "a=value n=attr": the fields of a kind, as nodes.def has them; "" where a kernel may have none;
+ * and from one field to the next, in the end to "". */
+const char *fe_node_spec(int kind);
+const char *fe_next_field(const char *field);
 /* The function that a def or lambda inside of the current one is; cached. */
 FeFunction *fe_nested(Fe *f, const Node *n);
+
+/* ---- pack.c -------------------------------------------------------------------------------- */
+/* fn->packed and fn->source from the disk, where they are kept of this text. */
+void fe_pack_load(Fe *f, FeFunction *fn);
+/* The tree from t->fn->packed; false: there is none. t has fn, and nothing else of it. */
+bool fe_unpack(Fe *f, Tree *t);
+/* t->fn->packed from the tree, kept on disk where text_b, the bytes of its file or NULL, has the
+ * source in it; nothing where the tree cannot be packed. */
+void fe_pack(Fe *f, const Tree *t, PyObject *text_b);
 
 /* ---- value.c ------------------------------------------------------------------------------- */
 typedef enum ValueKind {

@@ -40,6 +40,9 @@ typedef struct FeFunction {
     /* Bytes: its file as it was when it was decorated; owned; NULL where there is no file,
      * and once the source is parsed. */
     PyObject *text;
+    char *
+        packed; /* the tree as bytes: pack.c; malloc'ed; NULL: not made yet, or cannot be */
+    size_t n_packed;
     char *file, *name; /* UTF-8, owned; a lambda's name is "lambda" */
     int first_line;    /* in the file, from 1: the first decorator's, or the def's */
     FeParam *params;
@@ -61,6 +64,10 @@ int fe_function_traverse(FeFunction *f, visitproc visit, void *arg);
 /* Reads and parses the source now: 0, or -1 with an exception set (OSError-like ValueError
  * naming the function when there is no source). fe_kernel calls it. */
 int fe_function_parse(FeFunction *f);
+/* Refreshes f->closure. 0, or -1 with an exception. */
+int fe_function_read_closure(FeFunction *f);
+/* Is f->text what f's lines are: UTF-8, and nobody has told linecache another text? */
+bool fe_text_is_plain(const FeFunction *f);
 /* The function is what `text` says from now on; its parameters stay. text begins with the def,
  * without indentation, and is line 1 of `file` in messages. 0, or -1 with an exception and
  * nothing changed. */
@@ -162,6 +169,7 @@ typedef struct ArgSpec {
 const char *fe_closest(const char *name, const char *const *words);
 
 /* What the frontend asks of the module that embeds it. */
+enum { TREE_NAME = 17 }; /* 16 digits */
 struct FeEnv {
     /* The FeFunction inside a @jit object (also of its wrappers: autotuner, heuristics), or
      * NULL without an exception when obj is none. Borrowed. */
@@ -169,6 +177,10 @@ struct FeEnv {
     void *data;
     PyObject *language; /* the module tegula.language */
     bool has_places;    /* what is compiled names its lines */
+    /* Trees that outlive the process: the bytes that were stored under a name, malloc'ed, or
+     * NULL: there is none, or an exception. load_tree NULL: none are kept. */
+    char *(*load_tree)(void *data, const char *name, size_t *n);
+    void (*store_tree)(void *data, const char *name, const char *bytes, size_t n);
     FeCaptures
         *captures; /* gets what the compile reads of the program; NULL: nobody asks */
 };

@@ -359,6 +359,7 @@ fe_function_free(FeFunction *f)
         Py_XDECREF(f->params[i].default_value);
     }
     free(f->params);
+    free(f->packed);
     Py_XDECREF(f->fn);
     Py_XDECREF(f->ast);
     Py_XDECREF(f->globals);

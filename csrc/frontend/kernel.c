@@ -212,9 +212,7 @@ fe_kernel(Comp *c, const FeEnv *env, FeFunction *fn, const ArgSpec *args, int n_
     Tree *t = fe_tree(f, fn);
     Frame fr = {.tree = t};
     f->frame = &fr;
-    PyObject *line = fe_own(f, PyObject_GetAttrString(fn->ast, "lineno"));
-    Node def = {.line = (int)PyLong_AsLong(line)};
-    def.end_line = def.line;
+    Node def = {.line = t->line, .end_line = t->line};
     const Loc *loc = f->b.loc = fe_loc(f, &def);
     if (t->has_vararg || t->has_kwarg) {
         err_help(c, "name each parameter, or take a tuple: kernel[grid](x, (a, b))");

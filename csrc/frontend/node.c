@@ -49,6 +49,19 @@ static const char *const node_help[N_AST] = {
     [AST_YieldFrom] = "return gives a value from a function, tl.store from a kernel",
 };
 
+const char *
+fe_node_spec(int kind)
+{
+    return node_words[kind] || !node_fields[kind] ? "" : node_fields[kind];
+}
+
+const char *
+fe_next_field(const char *field)
+{
+    size_t n = strcspn(field, " ");
+    return field + n + (field[n] == ' ');
+}
+
 void
 fe_no_such_syntax(Fe *f, const Node *n)
 {
@@ -250,15 +263,11 @@ convert(Fe *f, PyObject *o)
             *pos[i] = (int)PyLong_AsLong(get_b(f, o, f->loc_attr[i]));
         PyErr_Clear();
     }
-    int from = f->conv->log.n;
+    int from = f->conv->log.n, i = 0;
     if (++f->depth > 900 || stack_left() < FE_STACK)
         err_at(f->c, fe_loc(f, n), LIMIT, "the expression is nested too deeply");
-    const char *s = node_words[n->kind] ? "" : node_fields[n->kind];
-    for (int i = 0; s && *s; i++) {
-        size_t len = strcspn(s, " ");
-        convert_field(f, n, o, i, s, len);
-        s += len + (s[len] == ' ');
-    }
+    for (const char *s = fe_node_spec(n->kind); *s; s = fe_next_field(s))
+        convert_field(f, n, o, i++, s, strcspn(s, " "));
     f->depth--;
     if (n->kind == AST_Name) {
         PyObject *ctx = get_str_b(f, o, "ctx");
@@ -325,16 +334,14 @@ convert_lambda_body(Fe *f, Tree *t, PyObject *body)
     t->n_body = 1;
 }
 
-/* Converts def, the FunctionDef or Lambda that fn is. */
+/* The tree of fn, without what its source says. */
 static Tree *
-new_tree(Fe *f, FeFunction *fn, PyObject *def)
+empty_tree(Fe *f, FeFunction *fn)
 {
     Tree *t = NEW(f->a, Tree);
     t->fn = fn;
     t->file = str_intern(f->c, fn->file);
     t->name = str_intern(f->c, fn->name);
-    t->line = (int)PyLong_AsLong(get_b(f, def, f->loc_attr[0]));
-    t->end_line = (int)PyLong_AsLong(get_b(f, def, f->loc_attr[2]));
     PyObject *module = PyDict_GetItemString(fn->globals, "__name__");
     const char *s = module && PyUnicode_Check(module)
                         ? PyUnicode_AsUTF8AndSize(module, NULL)
@@ -347,6 +354,16 @@ new_tree(Fe *f, FeFunction *fn, PyObject *def)
         if (types)
             t->types = text_of(f, fe_own(f, types));
     }
+    return t;
+}
+
+/* Converts def, the FunctionDef or Lambda that fn is. */
+static Tree *
+new_tree(Fe *f, FeFunction *fn, PyObject *def)
+{
+    Tree *t = empty_tree(f, fn);
+    t->line = (int)PyLong_AsLong(get_b(f, def, f->loc_attr[0]));
+    t->end_line = (int)PyLong_AsLong(get_b(f, def, f->loc_attr[2]));
     if (!f->conv) {
         f->conv = NEW(f->a, Converter);
         f->conv->kinds.a = f->a;
@@ -381,15 +398,38 @@ new_tree(Fe *f, FeFunction *fn, PyObject *def)
     return t;
 }
 
+static Tree *
+parsed_tree(Fe *f, FeFunction *fn)
+{
+    PyObject *text = fn->text ? fe_own(f, Py_NewRef(fn->text)) : NULL;
+    if (fe_function_parse(fn))
+        fe_raise(f, f->b.loc);
+    Tree *t = new_tree(f, fn, fn->ast);
+    fe_pack(f, t, text);
+    return t;
+}
+
+static Tree *
+packed_tree(Fe *f, FeFunction *fn)
+{
+    Tree *t = empty_tree(f, fn);
+    if (!fe_unpack(f, t))
+        return parsed_tree(f, fn);
+    if (fe_function_read_closure(fn))
+        fe_raise(f, f->b.loc);
+    map_put(&f->trees, fn, 0, t);
+    return t;
+}
+
 Tree *
 fe_tree(Fe *f, FeFunction *fn)
 {
     Tree *t = map_get(&f->trees, fn, 0);
     if (t)
         return t;
-    if (fe_function_parse(fn))
-        fe_raise(f, f->b.loc);
-    return new_tree(f, fn, fn->ast);
+    if (!fn->packed && !fn->ast)
+        fe_pack_load(f, fn);
+    return fn->packed ? packed_tree(f, fn) : parsed_tree(f, fn);
 }
 
 /* ---- functions inside of functions ----------------------------------------------------------- */

@@ -248,6 +248,15 @@ is_registered(PyObject *linecache_b, const char *file)
     return r;
 }
 
+bool
+fe_text_is_plain(const FeFunction *f)
+{
+    PyObject *linecache_b = PyDict_GetItemString(PyImport_GetModuleDict(), "linecache");
+    int told = linecache_b ? is_registered(linecache_b, f->file) : 0;
+    PyErr_Clear();
+    return !told && f->text && !asks_for_encoding(PyBytes_AsString(f->text));
+}
+
 /* The file's lines: new ref to a list, or NULL with an exception. Importing linecache for
  * a plain file costs 10 ms, for it loads the tokenizer; and before its import nobody can
  * have told it a text. */
@@ -555,12 +564,19 @@ parse_lambda(FeFunction *f, PyObject *code, PyObject *lines)
 }
 
 int
-fe_function_parse(FeFunction *f)
+fe_function_read_closure(FeFunction *f)
 {
     PyObject *closure = read_closure(f);
-    if (!closure)
+    if (closure)
+        put_ref(&f->closure, closure);
+    return closure ? 0 : -1;
+}
+
+int
+fe_function_parse(FeFunction *f)
+{
+    if (fe_function_read_closure(f))
         return -1;
-    put_ref(&f->closure, closure);
     if (f->ast)
         return 0;
     int res = -1;
@@ -607,5 +623,7 @@ fe_function_set_source(FeFunction *f, PyObject *text, PyObject *file)
     f->first_line = 1;
     put_ref(&f->source, Py_NewRef(text));
     put_ref(&f->ast, ast);
+    free(f->packed);
+    f->packed = NULL;
     return 0;
 }

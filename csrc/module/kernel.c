@@ -38,8 +38,11 @@ as_function(void *data, PyObject *obj)
 bool
 kernel_env(State *st, FeEnv *env)
 {
-    *env =
-        (FeEnv){.as_function = as_function, .data = st, .language = state_language(st)};
+    *env = (FeEnv){.as_function = as_function,
+                   .data = st,
+                   .language = state_language(st),
+                   .load_tree = trees_load,
+                   .store_tree = trees_store};
     return env->language != NULL;
 }
 

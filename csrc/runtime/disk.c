@@ -426,41 +426,55 @@ is_of_key(const Head *h, const DiskKey *key)
            !memcmp(h->build, key->build, sizeof h->build);
 }
 
-static bool
-load_file(int dir, const char *name, const DiskKey *key, const Call *c, Binary *out)
+/* The bytes of the key's file in dir, malloc'ed; NULL: it is none, or damaged, or another's. */
+static char *
+read_file(State *st, int dir, const char *name, const DiskKey *key, size_t *n)
 {
     struct stat s;
     int fd = private_open(dir, name, 0, &s);
-    if (fd < 0) {
-        warn_of_others(c->k->st, key->dir, errno);
-        return false;
-    }
+    if (fd < 0)
+        return warn_of_others(st, key->dir, errno), NULL;
     Head head;
     char *data = read_checked(fd, s.st_size, &head);
-    bool ok = false;
-    if (data) {
-        Reader r = {.at = data, .start = data, .end = data + head.n_bytes};
-        Binary bin = {.file = data, .file_size = head.n_bytes};
-        ok = is_of_key(&head, key) && get_binary(&r, &bin) &&
-             agrees(c, bin.facts, bin.n_facts) && libraries_unchanged(c->k->st, &bin);
-        if (ok)
-            *out = bin;
-        else
-            binary_free(&bin);
-    } else {
-        unlinkat(dir, name, 0); /* damaged: it will be written again */
-    }
-    if (ok)
-        futimens(fd, NULL); /* used now */
     close(fd);
-    return ok;
+    if (!data) {
+        unlinkat(dir, name, 0); /* damaged: it will be written again */
+        return NULL;
+    }
+    *n = head.n_bytes;
+    if (is_of_key(&head, key))
+        return data;
+    free(data);
+    return NULL;
+}
+
+static bool
+load_file(int dir, const char *name, const DiskKey *key, const Call *c, Binary *out)
+{
+    Binary bin = {0};
+    char *data = bin.file = read_file(c->k->st, dir, name, key, &bin.file_size);
+    if (!data)
+        return false;
+    Reader r = {.at = data, .start = data, .end = data + bin.file_size};
+    if (!get_binary(&r, &bin) || !agrees(c, bin.facts, bin.n_facts) ||
+        !libraries_unchanged(c->k->st, &bin))
+        return binary_free(&bin), false;
+    *out = bin;
+    utimensat(dir, name, NULL, 0); /* used now */
+    return true;
+}
+
+static bool
+ends_in(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+    return n > m && !strcmp(name + n - m, end);
 }
 
 static bool
 is_entry(const char *name)
 {
-    size_t n = strlen(name);
-    return n > 4 && !strcmp(name + n - 4, ".bin");
+    return ends_in(name, ".bin");
 }
 
 /* The directory of the key's entries: ours, as is the one it lies in. A descriptor, or -1. */
@@ -479,6 +493,17 @@ open_dir(const DiskKey *key)
     close(above);
     errno = why;
     return fd;
+}
+
+char *
+disk_read(State *st, const DiskKey *key, const char *name, size_t *n)
+{
+    int dir = open_dir(key);
+    if (dir < 0)
+        return warn_of_others(st, key->dir, errno), NULL;
+    char *data = read_file(st, dir, name, key, n);
+    close(dir);
+    return data;
 }
 
 bool
@@ -529,24 +554,25 @@ write_all(int fd, const char *data, size_t n)
     return true;
 }
 
+/* Whole or not at all; with is_synced also when the machine fails. */
 static void
-write_file(const DiskKey *key, const Bytes *b, uint64_t answers)
+write_file(const DiskKey *key, const char *name, const char *data, size_t n,
+           bool is_synced)
 {
     char tmp[PATH_MAX], path[PATH_MAX];
     const char *dir = key->dir;
-    Head head = {.n_bytes = b->n, .checksum = hash_bytes(b->at, b->n)};
+    Head head = {.n_bytes = n, .checksum = hash_bytes(data, n)};
     memcpy(head.magic, magic, sizeof magic);
     memcpy(head.build, key->build, sizeof head.build);
     memcpy(head.key, key->sha, sizeof head.key);
-    if (snprintf(path, sizeof path, "%s/%016llx.bin", dir,
-                 (unsigned long long)answers) >= (int)sizeof path ||
+    if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path ||
         snprintf(tmp, sizeof tmp, "%s/.new-XXXXXX", dir) >= (int)sizeof tmp)
         return;
     int fd = mkostemp(tmp, O_CLOEXEC);
     if (fd < 0)
         return;
     bool ok = write_all(fd, (const char *)&head, sizeof head) &&
-              write_all(fd, b->at, b->n) && !fsync(fd);
+              write_all(fd, data, n) && (!is_synced || !fsync(fd));
     ok = !close(fd) && ok;
     if (!ok || rename(tmp, path))
         unlink(tmp);
@@ -564,16 +590,27 @@ answers_of(const Binary *bin)
     return hash_bytes(both, sizeof both);
 }
 
+bool
+disk_write(const DiskKey *key, const char *name, const char *data, size_t n,
+           bool is_synced)
+{
+    int dir = make_dirs(key->dir) ? open_dir(key) : -1;
+    if (dir < 0)
+        return false;
+    close(dir);
+    write_file(key, name, data, n, is_synced);
+    return true;
+}
+
 void
 disk_store(const Config *config, const DiskKey *key, const char *kernel,
            const Binary *bin)
 {
+    char name[64];
     Bytes b = {0};
     put_binary(&b, kernel, bin);
-    int dir = !b.failed && make_dirs(key->dir) ? open_dir(key) : -1;
-    if (dir >= 0) {
-        close(dir);
-        write_file(key, &b, answers_of(bin));
+    snprintf(name, sizeof name, "%016llx.bin", (unsigned long long)answers_of(bin));
+    if (!b.failed && disk_write(key, name, b.at, b.n, true)) {
         /* Looking at every file takes a while: one store in 32 does, by a coin that needs
          * no memory of its own. */
         if (hash_bytes(key->hash, sizeof key->hash) % 32 == 0)
@@ -615,7 +652,8 @@ list_dir(const char *dir, Files *out)
             continue;
         if (is_abandoned(e->d_name, &s))
             unlinkat(dirfd(d), e->d_name, 0);
-        if (!is_entry(e->d_name) || S_ISDIR(s.st_mode))
+        if ((!is_entry(e->d_name) && !ends_in(e->d_name, ".tree")) ||
+            S_ISDIR(s.st_mode))
             continue;
         if (out->n == out->cap) {
             size_t cap = MAX(64, 2 * out->cap);

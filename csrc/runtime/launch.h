@@ -546,8 +546,17 @@ bool disk_build_id(unsigned char out[BUILD_ID_BYTES]);
 bool disk_load(const DiskKey *key, const Call *c, Binary *out);
 void disk_store(const Config *config, const DiskKey *key, const char *kernel,
                 const Binary *bin);
+/* A file of key->dir that is key's: its bytes, malloc'ed, or NULL; and its writing, which is_synced
+ * makes outlive a crash of the machine. False: there is no such directory that is ours. */
+char *disk_read(State *st, const DiskKey *key, const char *name, size_t *n);
+bool disk_write(const DiskKey *key, const char *name, const char *data, size_t n,
+                bool is_synced);
 /* Drops the files unused for longest while there are more than max_bytes; bytes freed. */
 int64_t disk_prune(const char *cache_dir, int64_t max_bytes);
+
+/* ---- trees.c: FeEnv's load_tree and store_tree -------------------------------------------------------- */
+char *trees_load(void *state, const char *name, size_t *n);
+void trees_store(void *state, const char *name, const char *bytes, size_t n);
 
 /* ---- module/launcher.c ---------------------------------------------------------------------------------- */
 /* kernel[grid] and compiled[grid]: the callable. NULL with an exception. */

@@ -199,6 +199,7 @@ CORE = {
         "places: tuple[int, ...]) -> tuple[Any, ...]"
     ),
     "prune_cache": "(dir: str, max_bytes: int) -> int",
+    "find_in_wheels": "(name: str) -> str | None",
     "CompiledKernel.__getitem__": "(self, grid: Grid, /) -> Callable[..., Any]",
     "CompiledKernel._answers": "list[tuple[int, int, int]]",
     "CompiledKernel._facts": "dict[str, Any]",

@@ -48,6 +48,8 @@ def configure(**knobs: Any) -> None:
     """Tells C the knobs; python/tegula/knobs.py calls it."""
 def cuda_devices() -> list[dict[str, Any]]:
     """One dict for each GPU; RuntimeError without a driver."""
+def find_in_wheels(name: str) -> str | None:
+    """Where a file like bin/ptxas of the nvidia-* packages is, or None."""
 def fingerprint(args: tuple[Any, ...], kwargs: dict[str, Any], keys: tuple[str, ...], places: tuple[int, ...]) -> tuple[Any, ...]:
     """What an autotuner's choice depends on, as a tuple: module/tuner.c."""
 def hash_bytes(data: bytes) -> int:
