@@ -16,7 +16,15 @@ sys.path.insert(0, str(HERE))
 
 import harness  # noqa: E402  this folder is no package: it is not installed
 
-TOOLS = ("harness", "run", "bars_cpu", "compile", "compile_kernels", "torch_compile")
+TOOLS = (
+    "harness",
+    "run",
+    "products",
+    "bars_cpu",
+    "compile",
+    "compile_kernels",
+    "torch_compile",
+)
 
 
 def main() -> int:
