@@ -209,7 +209,8 @@ enum {
     LOOP_NO_LICM = 4,
     LOOP_NO_MULTI_BUFFER = 8,
     LOOP_MMA_BEHIND =
-        16 /* its slots are free for copies two iterations later, not one */
+        16, /* its slots are free for copies two iterations later, not one */
+    LOOP_MMA_ROUND = 32 /* products that are only yielded are waited for at its top */
 };
 
 /* Shared memory that is an op's alone from its first write until the last read of what it

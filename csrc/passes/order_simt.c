@@ -8,6 +8,7 @@ const char *const order_simt[] = {
     "cse",            /* a value made twice in one layout; conversions of one value */
     "defer_sums", /* layouts say what a thread sums by itself; before places are dealt */
     "order_memory", /* after cse: equal pointers are one value; before loops are cut up */
+    "rotate", /* behind defer_sums, whose partial sums it carries; before copies run ahead */
     "pipeline", /* layouts are settled: what is copied and how it is read is known */
     "share_operands", /* behind pipeline, whose slots are shared memory already */
     "start_dots",     /* where copies and barriers stand is settled */

@@ -52,10 +52,8 @@ masked(Build *b, Val *mask, Val *pred, const Type *t)
     return mask ? ir_bin(b, OP_AND, mask, all) : all;
 }
 
-/* The load o as map has its operands; it happens only if pred. otherwise: what it gives
- * where it does not happen, or NULL. */
-static Val *
-clone_load(Build *b, const Op *o, const Map *map, Val *pred, Val *otherwise)
+Val *
+pipeline_clone_load(Build *b, const Op *o, const Map *map, Val *pred, Val *otherwise)
 {
     Val *args[3] = {pipeline_mapped(map, arg(o, 0)), NULL, otherwise};
     const Type *t = result(o, 0)->type;
@@ -80,7 +78,7 @@ clone_slice(Pipe *p, Build *b, Map *map, Val *pred)
             continue;
         }
         Val *otherwise = o->n_args > 2 ? pipeline_mapped(map, arg(o, 2)) : NULL;
-        map_put(map, result(o, 0), 0, clone_load(b, o, map, pred, otherwise));
+        map_put(map, result(o, 0), 0, pipeline_clone_load(b, o, map, pred, otherwise));
     }
 }
 
@@ -93,7 +91,7 @@ issue(Pipe *p, Build *b, Map *map, Val *pred, Val *slot)
         const Op *o = p->stream[i].load;
         b->loc = o->loc;
         Val *zero = ir_const_bits(b, result(o, 0)->type, 0);
-        p->stream[i].loaded = clone_load(b, o, map, pred, zero);
+        p->stream[i].loaded = pipeline_clone_load(b, o, map, pred, zero);
     }
     if (!p->is_async)
         return;

@@ -24,6 +24,12 @@
  * Only operands in slots from outside of the loop may stay open: what an iteration stores
  * itself (share_operands), the next one overwrites.
  *
+ * Where both operands have places that outlast the iteration, or registers, a product may also
+ * be open while the next one begins and while threads reduce. Its wait then leaves the younger
+ * ones open: `mma_wait %s {pending=1}` (attention that `rotate` has turned). In such a loop
+ * (LOOP_MMA_ROUND) a product that is only yielded is waited for by the first op of the next
+ * iteration, in front of the barrier behind which its slots are overwritten.
+ *
  * A in registers is an operand of the wait too: until then nobody else may have them.
  */
 #include "passes/passes.h"
@@ -81,29 +87,6 @@ start(Func *f, Op *dot)
                  (Val *[]){arg(dot, 0), arg(dot, 1), arg(dot, 2)}, 1, &t);
 }
 
-/* The op that the wait must stand in front of. */
-static Op *
-last_moment(Op *first, const Op *dot)
-{
-    Op *o = first;
-    while (o == dot || (passes_open(o) && !uses_result_of(o, dot)))
-        o = o->next;
-    return o;
-}
-
-static void
-start_and_wait(Func *f, Op *dot)
-{
-    Op *begun = start(f, dot), *until = last_moment(begun->next, dot);
-    Build b = {.f = f, .block = dot->block, .before = until, .loc = dot->loc};
-    bool holds_a = !arg(dot, 0)->type->slots;
-    Op *wait = ir_op(&b, OP_MMA_WAIT, 1 + holds_a,
-                     (Val *[]){result(begun, 0), arg(dot, 0)}, 1,
-                     &result(dot, 0)->type);
-    ir_replace(result(dot, 0), result(wait, 0));
-    ir_erase(dot);
-}
-
 /* Does the loop read v where something outside of it has its place? */
 static bool
 outlasts(const Val *v, const Op *loop)
@@ -112,6 +95,50 @@ outlasts(const Val *v, const Op *loop)
         return false;
     const Val *place = arg(v->def, 0);
     return place->def && place->def->block != loop->regions[0];
+}
+
+/* Does nothing in the iteration overwrite what the dot reads? */
+static bool
+operands_last(const Op *dot)
+{
+    const Op *loop = dot->block->owner;
+    const Val *a = arg(dot, 0);
+    return loop && loop->op == OP_FOR && (!a->type->slots || outlasts(a, loop)) &&
+           outlasts(arg(dot, 1), loop);
+}
+
+/* The op that the wait must stand in front of. n_younger: the products that have begun by
+ * then. An operand that lasts may be read while threads meet, or wait for another product. */
+static Op *
+last_moment(Op *first, const Op *dot, int *n_younger)
+{
+    bool lasts = operands_last(dot);
+    *n_younger = 0;
+    Op *o = first;
+    for (; !uses_result_of(o, dot); o = o->next) {
+        bool is_younger = lasts && o != dot && is_group_dot(o) && operands_last(o),
+             passes = lasts && (o->op == OP_REDUCE || o->op == OP_MMA_WAIT ||
+                                op_has(o, OPF_VIEW));
+        if (o != dot && !is_younger && !passes && !passes_open(o))
+            break;
+        *n_younger += is_younger;
+    }
+    return o;
+}
+
+static void
+start_and_wait(Func *f, Op *dot)
+{
+    int n_younger;
+    Op *begun = start(f, dot), *until = last_moment(begun->next, dot, &n_younger);
+    Build b = {.f = f, .block = dot->block, .before = until, .loc = dot->loc};
+    bool holds_a = !arg(dot, 0)->type->slots;
+    Op *wait = ir_op(&b, OP_MMA_WAIT, 1 + holds_a,
+                     (Val *[]){result(begun, 0), arg(dot, 0)}, 1,
+                     &result(dot, 0)->type);
+    ir_set_attr(wait, ATTR_PENDING, n_younger);
+    ir_replace(result(dot, 0), result(wait, 0));
+    ir_erase(dot);
 }
 
 /* The carried sum of a loop stays open. */
@@ -134,6 +161,50 @@ keep_open(Func *f, Op *loop, Op *dot)
     Op *wait = ir_op(&b, OP_MMA_WAIT, 0, NULL, 1, &plain);
     ir_replace(out, result(wait, 0));
     ir_add_arg(wait, out);
+}
+
+/* Is the dot's result the next iteration's business alone? Which carried value it is, or -1. */
+static int
+goes_round(const Op *dot)
+{
+    const Val *v = result(dot, 0);
+    const Op *loop = dot->block->owner;
+    bool may = loop && loop->op == OP_FOR &&
+               ir_attr(loop, ATTR_LOOP) & LOOP_MMA_ROUND && operands_last(dot) &&
+               !arg(dot, 0)->type->slots && v->uses && !v->uses->next &&
+               v->uses->user == dot->block->last;
+    return may ? (int)(v->uses - v->uses->user->args) : -1;
+}
+
+/* The dot's result i stays open to the top of the next iteration; so does its operand. */
+static void
+wait_at_top(Func *f, Op *loop, Op *dot, int i)
+{
+    Block *body = loop->regions[0];
+    Op *begun = start(f, dot);
+    Val *acc = body->args[i + 1], *a = arg(dot, 0), *out = result(loop, i);
+    const Type *plain = acc->type, *open = result(begun, 0)->type;
+    ir_replace(result(dot, 0), result(begun, 0));
+    ir_erase(dot);
+    Build b = {.f = f, .block = loop->block, .before = loop, .loc = begun->loc};
+    Val *in = arg(loop, i + 3);
+    ir_set_arg(loop, i + 3, result(ir_op(&b, OP_MMA_OPEN, 1, &in, 1, &open), 0));
+    ir_add_arg(loop, ir_const_bits(&b, a->type, 0));
+    Val *last = ir_add_result(loop, a->type), *held = ir_block_arg(body, a->type, NULL);
+    ir_add_arg(body->last, a);
+    acc->type = out->type = open;
+
+    b.before = loop->next;
+    Op *wait = ir_op(&b, OP_MMA_WAIT, 0, NULL, 1, &plain);
+    ir_replace(out, result(wait, 0));
+    ir_add_arg(wait, out);
+    ir_add_arg(wait, last);
+    b.block = body;
+    b.before = body->first;
+    wait = ir_op(&b, OP_MMA_WAIT, 0, NULL, 1, &plain);
+    ir_replace(acc, result(wait, 0));
+    ir_add_arg(wait, acc);
+    ir_add_arg(wait, held);
 }
 
 /* What became of a dot on a chip that has wgmma, for compiled.report. */
@@ -180,6 +251,8 @@ start_block(Func *f, Block *b)
         if (stays_open) {
             keep_open(f, b->owner, o);
             n_open++;
+        } else if (goes_round(o) >= 0) {
+            wait_at_top(f, b->owner, o, goes_round(o));
         } else {
             start_and_wait(f, o);
         }
