@@ -81,6 +81,7 @@ describe(const Func *f, Binary *out)
                                .is_read = read[i],
                                .slot = (int16_t)f->slot[i]};
     }
+    cg_maps(f, out);
     out->params = copy(c, params, (size_t)n * sizeof *params);
     out->n_params = n;
 }
@@ -209,7 +210,8 @@ lower_level(HopperTrial *h, const char *why)
 {
     if (!h->has_groups)
         return false;
-    *h = (HopperTrial){.no_open = true, .no_groups = !h->has_open, .why = why};
+    *h = (HopperTrial){
+        .no_open = true, .no_groups = !h->has_open, .no_maps = h->no_maps, .why = why};
     return true;
 }
 

@@ -18,6 +18,23 @@ typedef struct ParamAbi {
     int16_t slot;    /* leaf of the kernel's arguments that feeds it */
 } ParamAbi;
 
+/* A value that a launch computes: so many of Binary.host_ops. */
+typedef struct HostValue {
+    uint16_t first, n;
+} HostValue;
+
+/* A tensor map that a launch makes, and hands to the kernel behind its parameters. The dims
+ * are the kernel's: the last is the innermost one, whose stride is 1. */
+typedef struct MapPlan {
+    uint8_t elem, rank;
+    uint8_t swizzle; /* bytes, as ATTR_SWIZZLE */
+    bool fills_nan;
+    bool is_written; /* what stores go through, not loads */
+    int16_t param;   /* whose memory it is */
+    uint16_t box[MAX_TMAP_RANK];
+    HostValue base, size[MAX_TMAP_RANK], stride[MAX_TMAP_RANK]; /* in elements */
+} MapPlan;
+
 /* A named text or binary stage of a compile. */
 typedef struct Stage {
     char name[8]; /* tir report simt llir ptx cubin asm obj linked */
@@ -57,6 +74,9 @@ typedef struct Binary {
     int n_facts;
     Stage stage[MAX_STAGE];
     int n_stages;
+    MapPlan *maps; /* parameters of the code, behind those of the kernel */
+    HostOp *host_ops;
+    int n_maps, n_host_ops;
     int num_warps, num_stages, num_ctas;
     int block_warps;      /* of a thread block: num_warps, and those that bring data */
     int shared;           /* bytes of dynamic shared memory */

@@ -123,6 +123,7 @@ typedef struct HopperPlan {
     int level; /* 1: nothing of it; 2: wgmma, fed by asynchronous copies */
     int behind; /* groups of products that may be open across iterations of a loop: 0, 1 */
     bool is_forced;      /* the user says how many, whatever it costs */
+    bool has_maps;       /* what descriptors access, by copies of tensors */
     const char *why_not; /* level 2, on a chip that has it */
 } HopperPlan;
 HopperPlan hopper_plan(const Func *f);
@@ -131,6 +132,22 @@ const char *hopper_dot(const Func *f, const Op *dot, DotPlan *p);
 /* About how many blocks are resident together that keep so many words in a thread's registers
  * through their loop, and so many bytes of shared memory. */
 int hopper_blocks(const Func *f, int words, int64_t shared);
+
+/* ---- tiles.c ------------------------------------------------------------------------------- */
+/* How copies move a block between a tensor and shared memory. */
+typedef struct TileForm {
+    const Type *smem; /* one slot: where its elements are there */
+    int rank, n_boxes, box_bytes;
+    int box[MAX_TMAP_RANK]; /* sides; boxes lie one behind the other */
+    int swizzle;            /* bytes, as ATTR_SWIZZLE */
+} TileForm;
+enum { MAX_BOXES = 64 };
+TileForm tile_form(Comp *c, const Type *block);
+int64_t tile_form_box(const TileForm *t); /* ATTR_BOX */
+/* Where box i begins in the block: an index for each dim. */
+void tile_form_at(const TileForm *t, int i, int32_t *at);
+/* Why a TILE_LOAD or a TILE_STORE is not made by such copies; NULL: it is. Asks facts. */
+const char *tile_refusal(const Func *f, FactTable *t, const Op *o);
 
 /* ---- cluster.c ------------------------------------------------------------------------------- */
 /* Thread blocks that share one program, as log2. */
@@ -237,6 +254,7 @@ typedef struct Scratch {
     bool by_warp;     /* they are a warp's own */
     bool is_dealt;    /* of a reduce: ATTR_DEALT */
     bool is_exchange; /* between the blocks of a cluster, by an mbarrier */
+    bool meets;       /* its threads do, at the mbarrier of all such ops */
 } Scratch;
 enum { SHARED_ALIGN = 1024 }; /* of a shared_alloc: rows of swizzled chunks repeat */
 /* room: bytes there are, for ops that can do with less. */

@@ -11,7 +11,9 @@
  *
  * One place answers, before layouts are given, and nobody behind it may change its mind.
  * The option `hopper` says how far to go: "1" is mma.sync everywhere, "2" is wgmma, "2,0"
- * waits for each product before the next iteration begins, "2,1" never does.
+ * waits for each product before the next iteration begins, "2,1" never does; "3" is 2, and what
+ * descriptors access is moved by copies of tensors. A launcher that hands on no more than a
+ * kernel's own parameters asks for the option abi=plain, and has none of those.
  */
 #include "analysis/analysis.h"
 
@@ -84,6 +86,10 @@ hopper_plan(const Func *f)
         return p;
     if (f->c->hopper.no_open)
         p.behind = 0;
+    size_t n_abi = 0;
+    const char *abi = option_text(f->c->option_texts, "abi=", &n_abi);
+    bool is_plain = abi && n_abi == strlen("plain") && !memcmp(abi, "plain", n_abi);
+    p.has_maps = asked && asked[0] == '3' && !is_plain && !f->c->hopper.no_maps;
     p.why_not = refusal(f, asked);
     p.level = p.why_not ? 1 : 2;
     return p;
@@ -95,7 +101,7 @@ is_loaded(const Val *v)
 {
     for (int i = 0; v->def && i < MAX_STEPS; i++) {
         const Op *o = v->def;
-        if (o->op == OP_LOAD || o->op == OP_SHARED_LOAD)
+        if (o->op == OP_LOAD || o->op == OP_MAP_LOAD || o->op == OP_SHARED_LOAD)
             return true;
         if (o->op != OP_TRANS && o->op != OP_CONVERT)
             return false;
@@ -111,8 +117,9 @@ runs_along(FactTable *t, const Val *v, int dim)
 {
     for (int i = 0; v->def && i < MAX_STEPS; i++) {
         const Op *o = v->def;
-        if (o->op == OP_LOAD)
-            return facts_fastest_dim(t, o) == dim;
+        if (o->op == OP_LOAD || o->op == OP_MAP_LOAD)
+            return dim == (o->op == OP_LOAD ? facts_fastest_dim(t, o)
+                                            : result(o, 0)->type->rank - 1);
         if (o->op != OP_TRANS && o->op != OP_CONVERT)
             return true;
         if (o->op == OP_TRANS)

@@ -129,7 +129,8 @@ walk(Written *w, const Block *b)
         } else if (op_is_extern(o)) {
             walk_extern(w, o);
         } else if (op_has(o, OPF_READS | OPF_WRITES)) {
-            bool is_ptr = o->n_args && arg(o, 0)->type->is_ptr;
+            bool is_ptr = o->n_args &&
+                          (arg(o, 0)->type->is_ptr || arg(o, 0)->type->is_tmap);
             w->has_atomics |= op_has(o, OPF_READS) && op_has(o, OPF_WRITES);
             bool looks = o->op == OP_ATOMIC_RMW && ir_attr(o, ATTR_RMW) == RMW_LOAD;
             if (is_ptr && op_has(o, OPF_WRITES) && o->op != OP_ASYNC_COPY && !looks)

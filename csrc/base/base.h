@@ -233,6 +233,7 @@ enum { CHIP_REGISTERS = 64 << 10 }; /* of a multiprocessor, on every chip there 
 typedef struct HopperTrial {
     bool no_open;              /* no product stays open across iterations */
     bool no_groups;            /* no warpgroups at all */
+    bool no_maps;              /* no tensor maps: a launch could not make them */
     const char *why;           /* for compiled.report */
     bool has_groups, has_open; /* what the passes made: start_dots */
 } HopperTrial;

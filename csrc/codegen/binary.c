@@ -18,6 +18,8 @@ binary_free(Binary *b)
     drop(b, b->symbol);
     drop(b, b->params);
     drop(b, b->facts);
+    drop(b, b->maps);
+    drop(b, b->host_ops);
     for (int i = 0; i < b->n_stages; i++)
         drop(b, b->stage[i].data);
     free(b->file);

@@ -196,6 +196,10 @@ extern const ScalarOps scalar_ops_host;
  * with one 8-byte slot a parameter (pointers as addresses, scalars by their bits). */
 void cg_host(Func *f, Binary *out);
 
+/* ---- maps.c --------------------------------------------------------------------------------- */
+/* The TENSOR_MAPs of f in order, as a launch makes them, into out. */
+void cg_maps(const Func *f, Binary *out);
+
 /* ---- simt/ -------------------------------------------------------------------------------------- */
 /* The func has layouts. For CUDA: stage ptx; for EMU: stage obj, whose function is
  *     void symbol(struct EmuThread *t, const uint64_t *params)

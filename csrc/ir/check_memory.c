@@ -165,6 +165,87 @@ check_tile_store(const Op *o)
     return err ? err : want_tile(o, t, true);
 }
 
+/* ---- tensor maps ----------------------------------------------------------------- */
+
+/* Sides that a copy takes, in lines that the swizzle is of. */
+static const char *
+want_box(const Op *o, int rank, int elem_bytes)
+{
+    int64_t box = ir_attr(o, ATTR_BOX), swizzle = ir_attr(o, ATTR_SWIZZLE);
+    bool ok = box >> (BOX_BITS * rank) == 0;
+    for (int d = 0; d < rank; d++)
+        ok = ok && box_side(box, d) >= 1 && box_side(box, d) <= MAX_BOX_SIDE;
+    int line = box_side(box, rank - 1) * elem_bytes;
+    if (!ok || line % 16)
+        return refuse(o, "no box of a tensor of %d dims", rank);
+    if (swizzle &&
+        ((swizzle != 32 && swizzle != 64 && swizzle != 128) || line != swizzle))
+        return refuse(o, "swizzle %" PRId64 " of lines of %d bytes", swizzle, line);
+    return NULL;
+}
+
+const char *
+check_tensor_map(const Op *o)
+{
+    int rank = o->n_args / 2;
+    const char *err = want_count(o, 2, 2 * MAX_TMAP_RANK);
+    if (!err && o->n_args % 2)
+        err = refuse(o, "%d operands", o->n_args);
+    if (!err)
+        err = want_pointer(o, false);
+    if (!err && at(o, 0)->rank)
+        err = refuse(o, "operand 0 is %s", type_text(o, at(o, 0)));
+    for (int i = 1; !err && i < o->n_args; i++)
+        err = want_arg(o, i, ty_scalar(comp(o), E_I64));
+    if (err)
+        return err;
+    Elem e = at(o, 0)->elem;
+    err = want_box(o, rank, elem_info[e].bytes);
+    if (!err)
+        err = want_word(o, ATTR_PADDING, PAD_ZERO, PAD_NAN);
+    if (!err && o->block != o->block->func->body)
+        err = refuse(o, "it is made at the launch, in no loop and no if");
+    return err ? err : want_result(o, 0, ty_tmap(comp(o)));
+}
+
+/* A map, coordinates, and a block of type t that is whole boxes. */
+static const char *
+want_boxes(const Op *o, const Type *t, int n_args)
+{
+    const Op *map = arg(o, 0)->def;
+    if (!map || map->op != OP_TENSOR_MAP)
+        return refuse(o, "operand 0 is %s", type_text(o, at(o, 0)));
+    const char *err = want_count(o, n_args, n_args);
+    if (!err && (t->rank != map->n_args / 2 || !is_elem(t, at(map, 0)->elem)))
+        err = refuse(o, "%s of a map of %d dims", type_text(o, t), map->n_args / 2);
+    for (int d = 0; !err && d < t->rank; d++) {
+        err = want_arg(o, 1 + d, ty_scalar(comp(o), E_I32));
+        if (!err && t->shape[d] % box_side(ir_attr(map, ATTR_BOX), d))
+            err = refuse(o, "%s is no whole boxes", type_text(o, t));
+    }
+    return err;
+}
+
+const char *
+check_map_load(const Op *o)
+{
+    const char *err = want_count(o, 2, 1 + MAX_TMAP_RANK);
+    return err ? err : want_boxes(o, res(o, 0), 1 + res(o, 0)->rank);
+}
+
+const char *
+check_map_store(const Op *o)
+{
+    const char *err = want_count(o, 3, 2 + MAX_TMAP_RANK);
+    if (err)
+        return err;
+    const Type *t = at(o, o->n_args - 1);
+    err = want_boxes(o, t, 2 + t->rank);
+    if (!err && at(arg(o, 0)->def, 0)->is_const)
+        err = refuse(o, "through a const pointer");
+    return err;
+}
+
 /* ---- shared memory --------------------------------------------------------------- */
 
 /* The type of one slot of operand i, which must be shared memory, in layout l. */

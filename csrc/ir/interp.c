@@ -418,8 +418,11 @@ run_op(Interp *in, const Op *o)
     case OP_STORE:
     case OP_ATOMIC_RMW:
     case OP_ATOMIC_CAS: interp_memory(in, o); break;
+    case OP_TENSOR_MAP: break; /* who uses it looks at its operands */
     case OP_TILE_LOAD:
-    case OP_TILE_STORE: interp_tile(in, o); break;
+    case OP_TILE_STORE:
+    case OP_MAP_LOAD:
+    case OP_MAP_STORE: interp_tile(in, o); break;
     case OP_REDUCE:
     case OP_SCAN: interp_combine(in, o); break;
     case OP_DOT:

@@ -132,11 +132,13 @@ void
 interp_tile(Interp *in, const Op *o)
 {
     Window w = ir_tile(o);
-    bool is_load = o->op == OP_TILE_LOAD;
+    bool is_load = o->n_results;
+    const Op *says = op_is_tile(o) ? o : arg(o, 0)->def;
     const Val *block = is_load ? result(o, 0) : arg(o, o->n_args - 1);
     Elem e = block->type->elem;
     uint64_t *x = place(in, block), address;
-    uint64_t pad = ir_attr(o, ATTR_PADDING) == PAD_NAN ? elem_from_double(e, NAN) : 0;
+    uint64_t pad = ir_attr(says, ATTR_PADDING) == PAD_NAN ? elem_from_double(e, NAN)
+                                                          : 0;
     for (int64_t i = 0; i < numel(block); i++) {
         int32_t at[MAX_RANK];
         interp_unflatten(block->type, i, at);

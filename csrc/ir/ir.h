@@ -168,6 +168,7 @@ enum {
     OPF_HEAVY = 2048,
     OPF_SCRATCH = 4096,
     OPF_STEPS = 8192,
+    OPF_MAPS = 16384,
 };
 typedef struct OpInfo {
     const char *text;
@@ -350,6 +351,14 @@ op_is_access(const Op *o)
            o->op == OP_ATOMIC_CAS;
 }
 
+/* The side of a TENSOR_MAP's box along dim d. */
+enum { BOX_BITS = 12, MAX_BOX_SIDE = 256, MAX_MAPS = 16 };
+static inline int
+box_side(int64_t box, int d)
+{
+    return (int)(box >> (BOX_BITS * d) & ((1 << BOX_BITS) - 1));
+}
+
 static inline bool
 op_is_tile(const Op *o)
 {
@@ -445,8 +454,27 @@ typedef struct Window {
 } Window;
 /* The pointers of its block; *mask: which lie in the dims that are checked, NULL: all. */
 Val *ir_window(Build *b, const Window *w, const bool *is_checked, Val **mask);
-/* What a TILE_LOAD or a TILE_STORE reads or writes. */
+/* What a TILE_LOAD or a TILE_STORE, a MAP_LOAD or a MAP_STORE reads or writes. */
 Window ir_tile(const Op *o);
+
+/* ---- host.c: scalars that a launch computes from its parameters ------------------ */
+typedef enum HostKind {
+    HOST_PARAM,  /* parameter `value` */
+    HOST_NUMBER, /* the bits `value` */
+    HOST_GRID,   /* programs along axis `value` */
+    HOST_OP,     /* an elementwise op of the last n_args values */
+} HostKind;
+typedef struct HostOp {
+    uint8_t kind, op, n_args;
+    uint8_t in, out; /* Elem of the operands and of the result, as ir_eval takes them */
+    int64_t value;
+} HostOp;
+enum { MAX_HOST_OPS = 16 };
+/* v in postfix order: how many ops; 0: it is no such value, or takes more of them. */
+int ir_host_ops(const Func *f, const Val *v, HostOp ops[MAX_HOST_OPS]);
+/* Its bits, of ops that ir_host_ops gave. params: 8 bytes each. */
+uint64_t ir_host_value(const HostOp *ops, int n, const uint64_t *params,
+                       const int32_t grid[3]);
 
 /* ---- facts of arguments --------------------------------------------------------- */
 /* Is `fact` true of the parameter? Records that it was asked. */

@@ -8,6 +8,7 @@
 #define COMM OPF_COMM
 #define READS OPF_READS
 #define WRITES OPF_WRITES
+#define MAPS OPF_MAPS
 #define TERM OPF_TERM
 #define SYNC OPF_SYNC
 #define CONTROL OPF_CONTROL

@@ -248,11 +248,15 @@ attr_by_name(const Op *o, Name w, Attr *a)
 static int64_t
 attr_list(Parser *p, Attr a, int rank)
 {
-    int n = 0, most = a == ATTR_PERM ? MAX_RANK : MAX_HINT_RANK, at[MAX_RANK];
+    int n = 0,
+        most = a == ATTR_PERM  ? MAX_RANK
+               : a == ATTR_BOX ? MAX_TMAP_RANK
+                               : MAX_HINT_RANK,
+        at[MAX_RANK];
     do {
         if (n == most)
             fail(p, "more than %d dims", most);
-        at[n++] = (int)tok_integer(p, 0, 255);
+        at[n++] = (int)tok_integer(p, 0, a == ATTR_BOX ? (1 << BOX_BITS) - 1 : 255);
     } while (tok_accept(p, ","));
     tok_expect(p, "]");
     if (a == ATTR_PERM) {
@@ -262,7 +266,7 @@ attr_list(Parser *p, Attr a, int rank)
     }
     uint64_t v = 0;
     for (int i = 0; i < n; i++)
-        v |= (uint64_t)at[i] << (8 * i);
+        v |= (uint64_t)at[i] << ((a == ATTR_BOX ? BOX_BITS : 8) * i);
     return (int64_t)v;
 }
 

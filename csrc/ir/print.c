@@ -213,7 +213,7 @@ static bool
 always_shown(Attr a)
 {
     return a == ATTR_AXIS || a == ATTR_START || a == ATTR_END || a == ATTR_PERM ||
-           a == ATTR_RMW || a == ATTR_BINS || a == ATTR_PRECISION;
+           a == ATTR_RMW || a == ATTR_BOX || a == ATTR_BINS || a == ATTR_PRECISION;
 }
 
 /* Bits of one entry of an attribute that is a list with one entry per dim; 0: no
@@ -221,7 +221,17 @@ always_shown(Attr a)
 static int
 list_width(Attr a)
 {
+    if (a == ATTR_BOX)
+        return BOX_BITS;
     return a == ATTR_DIVISIBLE || a == ATTR_CONTIGUOUS || a == ATTR_CONSTANCY ? 8 : 0;
+}
+
+static int
+list_length(const Op *o, Attr a)
+{
+    if (a == ATTR_BOX)
+        return o->n_args / 2;
+    return o->n_args ? MAX(arg(o, 0)->type->rank, 1) : 0;
 }
 
 static void
@@ -246,7 +256,7 @@ put_attr_value(Printer *p, const Op *o, Attr a, int64_t v)
         sb_put(sb, "]");
         return;
     }
-    int width = list_width(a), n = o->n_args ? MAX(arg(o, 0)->type->rank, 1) : 0;
+    int width = list_width(a), n = list_length(o, a);
     uint64_t rest = n > MAX_HINT_RANK ? 1
                     : n * width < 64  ? (uint64_t)v >> (n * width)
                                       : 0;

@@ -115,7 +115,7 @@ what_is(const Type *t)
 static void
 check_shared(Walk *w, const Op *o)
 {
-    if (op_has(o, OPF_SHARED))
+    if (op_has(o, OPF_SHARED | OPF_MAPS))
         return;
     for (int i = 0; i < o->n_args; i++)
         if (ty_is_named(arg(o, i)->type))

@@ -78,17 +78,37 @@ ir_window(Build *b, const Window *w, const bool *is_checked, Val **mask)
     return ir_addptr(b, ir_stretch(b, w->base, w->rank, w->block), sum);
 }
 
-Window
-ir_tile(const Op *o)
+/* Of a MAP_LOAD or MAP_STORE, whose tensor the map knows. */
+static Window
+mapped(const Op *o, const Type *t)
 {
-    bool is_load = o->op == OP_TILE_LOAD;
-    const Type *t = is_load ? result(o, 0)->type : arg(o, o->n_args - 1)->type;
+    const Op *map = arg(o, 0)->def;
+    Window w = {.base = arg(map, 0), .rank = t->rank};
+    for (int d = 0; d < t->rank; d++) {
+        w.shape[d] = arg(map, 1 + d);
+        w.strides[d] = d < t->rank - 1 ? arg(map, 1 + t->rank + d) : NULL;
+        w.offsets[d] = arg(o, 1 + d);
+    }
+    return w;
+}
+
+static Window
+spelled(const Op *o, const Type *t)
+{
     Window w = {.base = arg(o, 0), .rank = t->rank};
-    memcpy(w.block, t->shape, sizeof w.block);
     for (int d = 0; d < t->rank; d++) {
         w.shape[d] = arg(o, 1 + d);
         w.strides[d] = d < t->rank - 1 ? arg(o, 1 + t->rank + d) : NULL;
         w.offsets[d] = arg(o, 2 * t->rank + d);
     }
+    return w;
+}
+
+Window
+ir_tile(const Op *o)
+{
+    const Type *t = o->n_results ? result(o, 0)->type : arg(o, o->n_args - 1)->type;
+    Window w = op_is_tile(o) ? spelled(o, t) : mapped(o, t);
+    memcpy(w.block, t->shape, sizeof w.block);
     return w;
 }

@@ -168,11 +168,25 @@ layout_wgmma_a(Comp *c, const uint8_t *log2_shape, int kw, int log2_warps_m,
     return deal_rest(c, &t);
 }
 
+enum { LOG2_CHUNK = 4, LOG2_LINE = 7 };
+
+/* Chunk bits below `line` (log2 bytes), from `skip` on, are XORed with those of the number of
+ * the 128-byte row, from `from` on. */
+static void
+swizzle_chunks(Layout *l, int log2_elem_bytes, int line, int skip, int from)
+{
+    Col *b = l->basis[IN_REG];
+    for (int i = 0; LOG2_CHUNK + skip + i < line; i++) {
+        int row = LOG2_LINE + from + i - log2_elem_bytes;
+        if (row < l->n[IN_REG]) /* that row has the chunk bit turned over */
+            b[row] ^= b[LOG2_CHUNK + skip + i - log2_elem_bytes];
+    }
+}
+
 const Layout *
 layout_swizzled(Comp *c, int rank, const uint8_t *log2_shape, int fastest,
                 int log2_elem_bytes, int skip, int from)
 {
-    enum { LOG2_CHUNK = 4, LOG2_LINE = 7 };
     Deal t = deal_new(rank, log2_shape);
     int line = MIN((int)log2_shape[fastest] + log2_elem_bytes, LOG2_LINE);
     deal(&t, IN_REG, line - log2_elem_bytes, fastest);
@@ -180,12 +194,21 @@ layout_swizzled(Comp *c, int rank, const uint8_t *log2_shape, int fastest,
         if (d != fastest)
             deal(&t, IN_REG, MAX_BITS, d);
     deal(&t, IN_REG, MAX_BITS, fastest);
-    Col *b = t.l.basis[IN_REG];
-    int n = t.l.n[IN_REG];
-    for (int i = 0; LOG2_CHUNK + skip + i < line; i++) {
-        int row = LOG2_LINE + from + i - log2_elem_bytes;
-        if (row < n) /* that row of 128 bytes has the chunk bit turned over */
-            b[row] ^= b[LOG2_CHUNK + skip + i - log2_elem_bytes];
-    }
+    swizzle_chunks(&t.l, log2_elem_bytes, line, skip, from);
+    return layout_intern(c, &t.l);
+}
+
+const Layout *
+layout_boxes(Comp *c, int rank, const uint8_t *log2_shape, const uint8_t *log2_box,
+             int log2_elem_bytes, int swizzle)
+{
+    Deal t = deal_new(rank, log2_shape);
+    for (int d = rank - 1; d >= 0; d--)
+        deal(&t, IN_REG, log2_box[d], d);
+    for (int d = rank - 2; d >= 0; d--)
+        deal(&t, IN_REG, MAX_BITS, d);
+    deal(&t, IN_REG, MAX_BITS, rank - 1);
+    if (swizzle)
+        swizzle_chunks(&t.l, log2_elem_bytes, log2_of(swizzle), 0, 0);
     return layout_intern(c, &t.l);
 }

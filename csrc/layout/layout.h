@@ -140,6 +140,15 @@ const Layout *layout_wgmma_a(Comp *c, const uint8_t *log2_shape, int kw,
 const Layout *layout_swizzled(Comp *c, int rank, const uint8_t *log2_shape, int fastest,
                               int log2_elem_bytes, int skip, int from);
 
+/* Shared memory that copies of tensors fill box by box, each without gaps:
+ *
+ *     offset bytes   [ boxes | inside of a box, the last dim lowest ]
+ *
+ * swizzle, 32, 64 or 128: chunks of 16 bytes are XORed with the number of the 128-byte row they
+ * are in, as many of its bits as lines of that length have for chunks. 0: they are not. */
+const Layout *layout_boxes(Comp *c, int rank, const uint8_t *log2_shape,
+                           const uint8_t *log2_box, int log2_elem_bytes, int swizzle);
+
 /* ---- convert.c: plan a change of layout ----------------------------------------------
  * How to turn the registers src[] of a value laid out as `src` into dst[] of `dst`. The
  * plan is arrays of constants for one loop each; the essays of convert_*.c say why it is right.

@@ -35,6 +35,7 @@ compiled_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(self));
     Py_VISIT((PyObject *)v->kernel);
     Py_VISIT(v->asm_);
+    Py_VISIT((PyObject *)v->otherwise);
     return key_traverse(v->key, visit, arg);
 }
 
@@ -43,6 +44,7 @@ compiled_clear(PyObject *self)
 {
     /* The key stays: a launch may be comparing with it. It goes with the object. */
     Py_CLEAR(((Compiled *)self)->asm_);
+    Py_CLEAR(((Compiled *)self)->otherwise);
     return 0;
 }
 

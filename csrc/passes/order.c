@@ -2,7 +2,8 @@
 #include "passes/passes.h"
 
 const char *const order_tile[] = {
-    "lower_desc",    /* first: what it leaves is what anybody may write by hand */
+    "map_tiles",     /* first: what a descriptor says is still in one place */
+    "lower_desc",    /* early: what it leaves is what anybody may write by hand */
     "spread_hints",  /* before anything asks for facts */
     "pad_blocks",    /* first: nothing below knows of other sides than powers of two */
     "inline_consts", /* early: a stride that is 1 changes what everything below sees */

@@ -11,6 +11,7 @@
  *
  * Rule 1: programs on a cluster share no places: another block may send before this one has
  *         read. Each exchange has an mbarrier behind all places.
+ *         Loads by tensor maps have one together.
  * Rule 2: what may be live at one time never overlaps, however short of room the kernel is.
  */
 #include "passes/shared.h"
@@ -90,20 +91,25 @@ place(SharedWalk *w, Op *o, const InUse *u)
     ir_place(o, at, size)->by_warp = k.by_warp;
     if (k.is_dealt)
         ir_set_attr(o, ATTR_DEALT, 1);
-    if (k.is_exchange)
+    if (k.is_exchange || k.meets)
         o->place->mbar = 0; /* below */
 }
 
+/* Those that meet do so one after another, so they share the first. */
 static void
-place_mbars(const Block *b, int *at)
+place_mbars(const Block *b, int first, int *at)
 {
     for (Op *o = b->first; o; o = o->next) {
-        if (o->place && o->place->mbar >= 0) {
+        bool has_one = o->place && o->place->mbar >= 0;
+        if (has_one && o->op == OP_MAP_LOAD) {
+            o->place->mbar = first;
+            *at = MAX(*at, first + MBAR_BYTES);
+        } else if (has_one) {
             o->place->mbar = *at;
             *at += MBAR_BYTES;
         }
         for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            place_mbars(o->regions[r], at);
+            place_mbars(o->regions[r], first, at);
     }
 }
 
@@ -115,7 +121,7 @@ pass_place_shared(Func *f)
     SharedWalk w = {.f = f, .data = &p, .visit = place};
     shared_walk(&w);
     int at = align_up(p.end, MBAR_ALIGN);
-    place_mbars(f->body, &at);
+    place_mbars(f->body, at, &at);
     if (at > p.limit)
         err_at(f->c, f->loc, RESOURCES, "shared memory", (long long)at,
                (long long)p.limit);

@@ -60,9 +60,10 @@ bytes_loaded(const Func *f, const Block *b)
 {
     int64_t sum = 0;
     for (const Op *o = b->first; o; o = o->next) {
-        if (!op_has(o, OPF_PURE) && o->op != OP_LOAD && o != b->last && o->op != OP_IF)
+        bool is_load = o->op == OP_LOAD || o->op == OP_MAP_LOAD;
+        if (!op_has(o, OPF_PURE) && !is_load && o != b->last && o->op != OP_IF)
             return 0;
-        if (o->op == OP_LOAD && result(o, 0)->type->rank) {
+        if (is_load && result(o, 0)->type->rank) {
             const Type *t = result(o, 0)->type;
             sum += MAX(ty_numel(t) / (32 * f->team_warps), 1) * ty_bits(t) / 8;
         }

@@ -82,6 +82,15 @@ wishes_default(Wishes *s, const Type *t)
     return blocked(s, t, t->rank - 1, 2);
 }
 
+/* A block that is read out of shared memory as it lies in its tensor. */
+static const Layout *
+lines_of(Wishes *s, const Val *v)
+{
+    const Type *t = v->type;
+    return blocked(s, t, t->rank - 1,
+                   log2_of(MAX_VEC_BYTES / elem_info[t->elem].bytes));
+}
+
 /* The accumulator of a dot by multiply-adds: a square patch a thread, so that operands
  * read from shared memory are used as often as possible. */
 static const Layout *
@@ -410,6 +419,14 @@ working_layout(Wishes *s, const Op *o)
     return w ? w->layout : wishes_default(s, arg(o, 0)->type);
 }
 
+static const Layout *
+map_store_layout(Wishes *s, const Op *o)
+{
+    const Val *v = arg(o, o->n_args - 1);
+    const Wish *w = wish(s, v);
+    return w->layout == &layouts_any ? lines_of(s, v) : w->layout;
+}
+
 /* The same for reduce and scan, which go along an axis bit by bit. */
 static const Layout *
 axis_layout(Wishes *s, const Op *o)
@@ -626,6 +643,10 @@ look_at_op(Wishes *s, const Op *o)
         if (is_block(o->results[0]))
             set_wish(s, o->results[0], load_wish(s, o), false);
         return;
+    case OP_MAP_LOAD:
+        set_wish(s, o->results[0], lines_of(s, o->results[0]), false);
+        return;
+    case OP_MAP_STORE: work_in(s, o, map_store_layout(s, o)); return;
     case OP_ATOMIC_RMW:
     case OP_ATOMIC_CAS:
         if (is_block(o->results[0]))

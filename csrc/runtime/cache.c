@@ -493,13 +493,14 @@ make_binary(Making *m)
 /* From the disk, or compiled. New reference, or NULL: with an exception, or because a hook
  * forbade it. captures gets the globals it has inside. */
 static Compiled *
-make_variant(Call *c, Target target, FeCaptures *captures)
+make_variant(Call *c, Target target, FeCaptures *captures, bool no_maps)
 {
     Making m;
     Options o = call_options(c, target);
     if (check_limits(c, &o) || making_begin(&m, c, o))
         return NULL;
     m.env.captures = captures;
+    m.comp.hopper.no_maps = no_maps;
     m.v = compiled_new(c->k);
     bool ok = m.v && !hooks_symbol(c, &m.v->symbol) && make_binary(&m) > 0;
     if (ok)
@@ -611,7 +612,7 @@ cache_miss(Call *c)
     if (!mine)
         return NULL;
     FeCaptures captures = {0};
-    Compiled *v = make_variant(c, target, &captures);
+    Compiled *v = make_variant(c, target, &captures, false);
     if (v && (keep_variant(c->k, v) || fe_captures_add(&c->k->captures, &captures) ||
               cache_check_writes(c, v) || remember(c, v))) {
         Py_DECREF((PyObject *)v);
@@ -621,6 +622,21 @@ cache_miss(Call *c)
     pending_end(c->k, mine);
     Py_XDECREF((PyObject *)v); /* the kernel has its own */
     return v;
+}
+
+Compiled *
+cache_otherwise(Compiled *v, Call *c)
+{
+    if (v->otherwise)
+        return v->otherwise;
+    FeCaptures captures = {0}; /* v's, which the kernel has */
+    Compiled *w = make_variant(c, v->bin.target, &captures, true);
+    fe_captures_free(&captures);
+    if (v->otherwise) /* another thread was first */
+        Py_XDECREF((PyObject *)w);
+    else
+        v->otherwise = w;
+    return w ? v->otherwise : NULL;
 }
 
 Compiled *

@@ -219,6 +219,22 @@ hold_capsules(State *st, Cuda *cu, Call *c, int device, void *stream)
               : (PyErr_Format(PyExc_RuntimeError, "%s(): %s", c->k->f->name, err), -1);
 }
 
+/* The launch, whose arguments fit no tensor map, by code without. */
+static int
+launch_otherwise(Compiled *v, Call *c, const Grid *g)
+{
+    uint64_t params[MAX_NODES];
+    Compiled *w = cache_otherwise(v, c);
+    if (!w)
+        return PyErr_Occurred() ? -1 : 0; /* a hook forbade the compile */
+    for (int i = 0; i < w->bin.n_params; i++)
+        params[i] = c->bits[w->node[i]];
+    Py_INCREF((PyObject *)w);
+    int r = cuda_launch(w, c, params, g);
+    Py_DECREF((PyObject *)w);
+    return r;
+}
+
 int
 cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
@@ -239,9 +255,23 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         return -1;
     /* PTX from a file may have more parameters than the kernel: override.c. */
     static const uint64_t none = 0;
-    void *pointers[MAX_NODES + MAX_SCRATCH_PARAMS];
-    for (int i = 0; i < v->bin.n_params + MAX_SCRATCH_PARAMS; i++)
-        pointers[i] = (void *)(i < v->bin.n_params ? &params[i] : &none);
+    void *pointers[MAX_NODES + MAX_MAPS + MAX_SCRATCH_PARAMS];
+    _Alignas(64) unsigned char maps[MAX_MAPS][TENSOR_MAP_BYTES];
+    int n = 0;
+    for (int i = 0; i < v->bin.n_params; i++)
+        pointers[n++] = (void *)&params[i];
+    for (int i = 0; i < v->bin.n_maps; i++)
+        pointers[n++] = maps[i];
+    for (int i = 0; i < MAX_SCRATCH_PARAMS; i++)
+        pointers[n++] = (void *)&none;
+    char err[ERR_TEXT];
+    MapsMade made = v->bin.n_maps
+                        ? maps_make(st->cuda, &v->bin, params, g->dim, maps, err)
+                        : MAPS_MADE;
+    if (made == MAPS_UNFIT)
+        return launch_otherwise(v, c, g);
+    if (made == MAPS_FAILED)
+        return PyErr_Format(PyExc_RuntimeError, "%s(): %s", c->k->f->name, err), -1;
     CudaStart start = {
         .grid = {g->dim[0], g->dim[1], g->dim[2]},
         .block_warps = v->bin.block_warps,
@@ -252,7 +282,6 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         .stream = stream,
         .params = pointers,
     };
-    char err[ERR_TEXT];
     PyThreadState *thread = PyEval_SaveThread();
     bool ok = cuda_start(st->cuda, device, v->cu_kernel, &start, err);
     PyEval_RestoreThread(thread);

@@ -162,6 +162,8 @@ put_binary(Bytes *b, const char *kernel, const Binary *bin)
     put_aligned(b, bin->facts, (size_t)bin->n_facts * sizeof *bin->facts);
     put_aligned(b, bin->symbol, strlen(bin->symbol));
     put_aligned(b, bin->params, (size_t)bin->n_params * sizeof *bin->params);
+    put_aligned(b, bin->maps, (size_t)bin->n_maps * sizeof *bin->maps);
+    put_aligned(b, bin->host_ops, (size_t)bin->n_host_ops * sizeof *bin->host_ops);
     put_int(b, bin->num_warps);
     put_int(b, bin->num_stages);
     put_int(b, bin->num_ctas);
@@ -193,6 +195,10 @@ get_binary(Reader *r, Binary *bin)
     bin->symbol = get_aligned(r, &n);
     bin->params = (ParamAbi *)get_aligned(r, &n);
     bin->n_params = (int)(n / sizeof *bin->params);
+    bin->maps = (MapPlan *)get_aligned(r, &n);
+    bin->n_maps = (int)(n / sizeof *bin->maps);
+    bin->host_ops = (HostOp *)get_aligned(r, &n);
+    bin->n_host_ops = (int)(n / sizeof *bin->host_ops);
     bin->num_warps = get_int(r);
     bin->num_stages = get_int(r);
     bin->num_ctas = get_int(r);
@@ -287,7 +293,7 @@ put_key(Bytes *b, const Config *config, const Comp *c, const char *identity)
         o.maxnreg,           o.enable_fp_fusion, o.debug,
         o.sanitize_overflow, o.launch_pdl,       o.launch_cooperative_grid,
         o.interpret,         o.check_bounds,     o.line_info,
-        o.imprecise};
+        o.imprecise,         c->hopper.no_maps};
     unsigned llvm[3];
     LLVMGetVersion(&llvm[0], &llvm[1], &llvm[2]);
     put(b, llvm, sizeof llvm);

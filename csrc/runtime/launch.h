@@ -227,6 +227,8 @@ struct Compiled {
     void *emu;                 /* EmuKernel * */
     void *library, *cu_kernel; /* CUDA; NULL until the first launch */
     uint64_t prepared;         /* bit d: attributes are set on device d */
+    /* For launches whose arguments fit no tensor map: maps.c; owned, NULL until there is one. */
+    Compiled *otherwise;
 };
 
 /* ---- setters.c, dlpack.c: any tensor -> address, type, place ------------------------------ */
@@ -427,6 +429,9 @@ int cache_read_environment(void);
  * one of them. 0, or -1 with an exception. */
 int cache_retire(Kernel *k);
 /* 0, or -1 with an exception: v would write a tensor that is read-only. */
+/* The same kernel without tensor maps, borrowed; NULL with an exception, or because a hook
+ * forbade it. */
+Compiled *cache_otherwise(Compiled *v, Call *c);
 int cache_check_writes(const Call *c, const Compiled *v);
 /* The frontend's tile IR for this call, malloc'ed; NULL with an exception. */
 char *cache_lower(Call *c);

@@ -95,7 +95,8 @@ gpu_run(Gpu *g, const Binary *b, const CudaStart *start, uint64_t *params, int n
         const GpuBuffer *buffers, int n_buffers, char err[ERR_TEXT])
 {
     CUdeviceptr at[MAX_PARAMS];
-    void *pointers[MAX_PARAMS];
+    void *pointers[MAX_PARAMS + MAX_MAPS];
+    _Alignas(64) unsigned char maps[MAX_MAPS][TENSOR_MAP_BYTES];
     CUresult e = CUDA_SUCCESS;
     int n = 0;
     bool ok = true;
@@ -111,11 +112,15 @@ gpu_run(Gpu *g, const Binary *b, const CudaStart *start, uint64_t *params, int n
     }
     for (int i = 0; i < n_params; i++)
         pointers[i] = &params[i];
+    for (int i = 0; i < b->n_maps; i++)
+        pointers[n_params + i] = maps[i];
     CudaStart s = *start;
     s.shared = b->shared;
     s.params = pointers;
     if (e)
         ok = fail(e, "copying to the device", err);
+    else if (maps_make(g->cu, b, params, start->grid, maps, err))
+        ok = false;
     else
         ok = launch(g, b, &s, err);
     for (int i = 0; i < n; i++) {

@@ -73,6 +73,7 @@ tirc_generate(Func *f)
         cg_host(f, out);
     else
         cg_simt(f, out);
+    cg_maps(f, out);
     return out;
 }
 

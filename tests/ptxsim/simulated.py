@@ -98,6 +98,9 @@ class Tensor:
     def dim(self) -> int:
         return self.array.ndim
 
+    def element_size(self) -> int:
+        return self.array.itemsize
+
     def numpy(self) -> np.ndarray:
         return self.array
 

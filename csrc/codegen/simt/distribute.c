@@ -590,6 +590,9 @@ op(Sim *s, const Op *o)
     case OP_MBAR_ARRIVE: sim_mbar_arrive(s, o); return;
     case OP_TMA_LOAD: sim_tma_load(s, o); return;
     case OP_ROLES: sim_roles(s, o); return;
+    case OP_TENSOR_MAP: sim_tensor_map(s, o); return;
+    case OP_MAP_LOAD: sim_map_load(s, o); return;
+    case OP_MAP_STORE: sim_map_store(s, o); return;
     case OP_FENCE_ASYNC: s->m->fence_async(s->l); return;
     case OP_MMA_START: sim_mma_start(s, o); return;
     case OP_MMA_OPEN: sim_mma_open(s, o); return;
@@ -727,6 +730,7 @@ cg_simt(Func *f, Binary *out)
     s.tid = s.m->thread_id(l);
     if (f->log2_ctas)
         open_cluster(&s);
+    sim_map_open(&s);
     LLVMBasicBlockRef body = ll_block(l, "kernel");
     s.setup_end = LLVMBuildBr(l->b, body);
     LLVMPositionBuilderAtEnd(l->b, body);

@@ -121,6 +121,16 @@ typedef struct Machine {
     void (*tma_load)(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n);
     void (*set_registers)(Ll *l, int n, bool more);
     Lv (*elect)(Ll *l);
+    /* Tensor maps (sm_90). tensor_map: the address (i64) of the i-th of the function. Stores are
+     * one thread's, in groups; tensor_wait: all have been read, or are done. mbar_meet: where all
+     * threads of the block meet, one of them with bytes (i32) that are to come; a token, which
+     * mbar_await takes. NULL, all: analysis/hopper.c has no maps for the target. */
+    Lv (*tensor_map)(Ll *l, int i);
+    void (*tensor_store)(Ll *l, Lv map, Lv from, Lv *coords, int n);
+    void (*tensor_commit)(Ll *l);
+    void (*tensor_wait)(Ll *l, bool is_read);
+    Lv (*mbar_meet)(Ll *l, Lv at, Lv bytes);
+    void (*mbar_await)(Ll *l, Lv at, Lv token);
     /* Elements 2 i and 2 i + 1 of four float8 in a word, as two f16 in a word; NULL, or NULL
      * given back: one by one. */
     Lv (*f8_pair)(Ll *l, Elem e, Lv word, int i);

@@ -54,18 +54,30 @@ known_align(const Func *f, int param)
     return 1;
 }
 
+static int
+count_maps(const Func *f)
+{
+    int n = 0;
+    for (const Op *o = f->body->first; o; o = o->next)
+        n += o->op == OP_TENSOR_MAP;
+    return n;
+}
+
 static void
 ptx_begin(Ll *l, const Func *f, Lv *params)
 {
-    int n = f->body->n_args;
+    int n = f->body->n_args, n_maps = count_maps(f);
     check_target(l, f);
-    Lt *types = NEW_N(l->c->arena, Lt, n + 1);
+    Lt *types = NEW_N(l->c->arena, Lt, n + n_maps + 1);
+    for (int i = 0; i < n_maps; i++)
+        types[n + i] = l->ptr;
     for (int i = 0; i < n; i++) {
         const Type *t = f->body->args[i]->type;
         types[i] = t->is_ptr ? l->gptr : ll_mem(l, t->elem);
     }
-    l->fn = LLVMAddFunction(l->m, ptx_name(l, f->name),
-                            LLVMFunctionType(l->void_, types, (unsigned)n, 0));
+    l->fn =
+        LLVMAddFunction(l->m, ptx_name(l, f->name),
+                        LLVMFunctionType(l->void_, types, (unsigned)(n + n_maps), 0));
     LLVMSetFunctionCallConv(l->fn, PTX_KERNEL);
     char text[16];
     snprintf(text, sizeof text, "%d", 32 * block_warps(f));
@@ -78,6 +90,9 @@ ptx_begin(Ll *l, const Func *f, Lv *params)
         ll_fn_attr(l, l->fn, "nvvm.minctasm", text);
     }
     l->machine_data = NEW(l->c->arena, PtxMachine);
+    ptx_state(l)->first_map = n;
+    for (int i = 0; i < n_maps; i++)
+        ptx_map_param(l, n + i);
     LLVMPositionBuilderAtEnd(l->b, ll_block(l, "entry"));
     for (int i = 0; i < n; i++) {
         const Type *t = f->body->args[i]->type;
@@ -302,6 +317,12 @@ const Machine machine_ptx = {
     .tma_load = ptx_tma_load,
     .set_registers = ptx_set_registers,
     .elect = ptx_elect,
+    .tensor_map = ptx_tensor_map,
+    .tensor_store = ptx_tensor_store,
+    .tensor_commit = ptx_tensor_commit,
+    .tensor_wait = ptx_tensor_wait,
+    .mbar_meet = ptx_mbar_meet,
+    .mbar_await = ptx_mbar_await,
     .f8_pair = ptx_f8_pair,
     .opaque = ptx_opaque,
     .round_tf32 = ptx_round_tf32,

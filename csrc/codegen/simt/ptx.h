@@ -8,6 +8,7 @@ enum { AS_GLOBAL = 1, AS_SHARED = 3 }; /* LLVM's address spaces */
 
 typedef struct PtxMachine {
     Lv smem;               /* the kernel's dynamic shared memory; NULL until used */
+    int first_map;         /* parameter */
     int barriers_at;       /* of a cluster's exchanges, in shared memory */
     bool is_cluster_ready; /* somewhere above all blocks were waited for */
 } PtxMachine;
@@ -96,6 +97,14 @@ void ptx_mbar_arrive(Ll *l, Lv at, int bytes, Lv pred);
 void ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n);
 void ptx_set_registers(Ll *l, int n, bool more);
 Lv ptx_elect(Ll *l);
+/* ptx_tensor.c */
+void ptx_map_param(Ll *l, int param);
+Lv ptx_tensor_map(Ll *l, int i);
+void ptx_tensor_store(Ll *l, Lv map, Lv from, Lv *coords, int n);
+void ptx_tensor_commit(Ll *l);
+void ptx_tensor_wait(Ll *l, bool is_read);
+Lv ptx_mbar_meet(Ll *l, Lv at, Lv bytes);
+void ptx_mbar_await(Ll *l, Lv at, Lv token);
 /* ptx_message.c */
 void ptx_trap_if(Ll *l, Lv cond, const char *text, const Loc *loc);
 void ptx_print(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);

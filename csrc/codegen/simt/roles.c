@@ -100,8 +100,8 @@ sim_tma_load(Sim *s, const Op *o)
 /* ---- roles ----------------------------------------------------------------------- */
 
 /* The warp's number, as one that the assembler knows to be the same in all lanes. */
-static Lv
-warp_number(Sim *s)
+Lv
+sim_warp_number(Sim *s)
 {
     Ll *l = s->l;
     Lv warp = LLVMBuildLShr(l->b, s->tid, ll_i32(l, LANE_BITS), "");
@@ -143,7 +143,7 @@ sim_roles(Sim *s, const Op *o)
     need_rings(s, o);
     Ll *l = s->l;
     s->m->barrier(l, o->loc);
-    Lv warp = warp_number(s);
+    Lv warp = sim_warp_number(s);
     LLVMBasicBlockRef producers = ll_block(l, "producers"), team = ll_block(l, "team"),
                       after = ll_block(l, "over");
     Lv is_team = LLVMBuildICmp(l->b, LLVMIntULT, warp, ll_i32(l, 1 << s->log2_warps),

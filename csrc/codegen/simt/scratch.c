@@ -16,7 +16,7 @@ check_place(Sim *s, const Op *o)
         wrong = str_printf(s->a, "it wants %lld bytes", (long long)k.bytes);
     else if (o->place && o->place->at % k.align)
         wrong = str_printf(s->a, "it must begin at a multiple of %d", k.align);
-    else if ((o->place && o->place->mbar >= 0) != k.is_exchange ||
+    else if ((o->place && o->place->mbar >= 0) != (k.is_exchange || k.meets) ||
              (ir_attr(o, ATTR_DEALT) && !k.is_dealt))
         wrong = "mbar and dealt do not go with these layouts";
     if (!wrong && k.is_exchange && o->block != s->f->body)
@@ -53,6 +53,8 @@ sim_scratch(Sim *s, const Op *o)
 {
     if (!o->place)
         unreachable(s->c);
+    if (op_has(o, OPF_MAPS) && o->place->waits & WAIT_FREE)
+        s->m->fence_async(s->l); /* what was written there, before copies write it */
     sim_wait(s, o, WAIT_FREE);
     return o->place->at;
 }

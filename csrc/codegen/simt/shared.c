@@ -57,13 +57,12 @@ sim_slot_place(Sim *s, const Op *o, int smem)
     return LLVMBuildAdd(b->b, slot, sim_val(s, v)[0], "");
 }
 
+/* The slot of type t that begins at `slot`, for threads that hold elements as l says. */
 static Place
-place_of(Sim *s, const Op *o, int smem, const Col *lane, const Layout *l,
-         const Col *offset_of)
+place_in(Sim *s, const Type *t, Lv slot, bool in_place, const Col *lane,
+         const Layout *l, const Col *offset_of)
 {
-    Ll *b = s->l;
-    const Val *v = arg(o, smem);
-    int bits = layout_bits(l), bytes = sim_elem_bytes(v->type);
+    int bits = layout_bits(l), bytes = sim_elem_bytes(t);
     Col lanes[LANE_BITS] = {0}, warps[WARP_BITS] = {0};
     Place p = {0};
     for (int i = 0; i < LANE_BITS; i++)
@@ -72,12 +71,20 @@ place_of(Sim *s, const Op *o, int smem, const Col *lane, const Layout *l,
         p.can_have |= warps[i] = f2_mul(offset_of, bits, l->basis[IN_WARP][i]) *
                                  (Col)bytes;
     p.thread = sim_linear(s, lanes, LANE_BITS, warps, s->log2_warps);
-    int each = log2_of((int)(ty_numel(v->type) * bytes));
-    p.slot = sim_slot_place(s, o, smem);
-    if (flips_in_place(o))
-        p.both = LLVMBuildAdd(b->b, p.slot, p.thread, "");
+    int each = log2_of((int)(ty_numel(t) * bytes));
+    p.slot = slot;
+    if (in_place)
+        p.both = LLVMBuildAdd(s->l->b, p.slot, p.thread, "");
     p.below = MIN((Col)1 << each, (Col)SHARED_ALIGN);
     return p;
+}
+
+static Place
+place_of(Sim *s, const Op *o, int smem, const Col *lane, const Layout *l,
+         const Col *offset_of)
+{
+    return place_in(s, arg(o, smem)->type, sim_slot_place(s, o, smem),
+                    flips_in_place(o), lane, l, offset_of);
 }
 
 static Lv
@@ -121,14 +128,14 @@ neighbours(const Layout *l, const Col *offset_of, int max)
 }
 
 void
-sim_shared_store(Sim *s, const Op *o)
+sim_write_slot(Sim *s, const Val *v, const Type *smem, Lv slot, bool in_place,
+               const Loc *loc)
 {
-    const Val *v = arg(o, 2);
     const Layout *l = v->type->layout;
     Col offset_of[MAX_BITS], lane[LANE_BITS];
-    layout_offsets(arg(o, 0)->type->layout, offset_of);
+    layout_offsets(smem->layout, offset_of);
     lane_offsets(l, offset_of, lane);
-    Place p = place_of(s, o, 0, lane, l, offset_of);
+    Place p = place_in(s, smem, slot, in_place, lane, l, offset_of);
     int bytes = sim_elem_bytes(v->type);
     SimVector vec = neighbours(l, offset_of, log2_of(16 / bytes));
     Lv *regs = sim_val(s, v), elems[MAX_VEC];
@@ -140,8 +147,15 @@ sim_shared_store(Sim *s, const Op *o)
         Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
         Lv at = address(s, &p, f2_mul(offset_of, layout_bits(l), flat) * (Col)bytes);
         s->m->shared_store(s->l, at, sim_pack(s, v->type, elems, 1 << vec.log2),
-                           bytes << vec.log2, sim_owner(s, l), o->loc);
+                           bytes << vec.log2, sim_owner(s, l), loc);
     }
+}
+
+void
+sim_shared_store(Sim *s, const Op *o)
+{
+    sim_write_slot(s, arg(o, 2), arg(o, 0)->type, sim_slot_place(s, o, 0),
+                   flips_in_place(o), o->loc);
 }
 
 /* What is contiguous along the pointers and along the offsets in the slot. */
@@ -263,6 +277,22 @@ read_register(Sim *s, void *data, int r)
     sim_unpack(s, v->type, x, n, elems);
     for (int e = 0; e < n; e++)
         regs[r | k->vec.reg[e]] = elems[e];
+}
+
+void
+sim_read_slot(Sim *s, const Op *o, const Type *smem, Lv slot)
+{
+    const Val *v = result(o, 0);
+    const Layout *l = v->type->layout;
+    Col lane[LANE_BITS];
+    SharedRead *k = NEW(s->a, SharedRead);
+    k->o = o;
+    layout_offsets(smem->layout, k->offset_of);
+    lane_offsets(l, k->offset_of, lane);
+    k->vec = neighbours(l, k->offset_of, log2_of(16 / sim_elem_bytes(v->type)));
+    k->p = place_in(s, smem, slot, false, lane, l, k->offset_of);
+    sim_define_lazily(s, v, read_register, k);
+    sim_val(s, v);
 }
 
 /* Is the slot that o reads still what it was when `user` asks? A copy or store in

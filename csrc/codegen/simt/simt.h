@@ -11,6 +11,7 @@
  *     memory.c        load, store, atomics
  *     roles.c         rings of slots, and warps that fill them
  *     shared.c        shared memory as a value; asynchronous copies
+ *     tensor.c        copies of tensors
  *     reduce.c scan.c convert.c dot.c lookup.c      the ops that threads do together
  *     cost.c          what each line became, for the report
  *     machine.h       what they are made of
@@ -144,6 +145,17 @@ void sim_costs_report(Ll *l, Func *f);    /* into f->report */
 void sim_shared_alloc(Sim *s, const Op *o);
 void sim_shared_load(Sim *s, const Op *o);
 void sim_shared_store(Sim *s, const Op *o);
+/* A block to and from the shared memory at `slot` (bytes, the same for all threads), where
+ * elements lie as smem says; what is read is o's result. in_place: as address computes. */
+void sim_write_slot(Sim *s, const Val *v, const Type *smem, Lv slot, bool in_place,
+                    const Loc *loc);
+void sim_read_slot(Sim *s, const Op *o, const Type *smem, Lv slot);
+/* roles.c: the warp's number, as one that the assembler knows to be the same in all lanes. */
+Lv sim_warp_number(Sim *s);
+void sim_map_open(Sim *s); /* tensor.c: before all ops */
+void sim_tensor_map(Sim *s, const Op *o);
+void sim_map_load(Sim *s, const Op *o);
+void sim_map_store(Sim *s, const Op *o);
 void sim_async_copy(Sim *s, const Op *o);
 /* Are there registers for the fragments of two steps along k of a dot in a loop? */
 bool sim_reads_ahead(Sim *s, const Op *dot);

@@ -1,0 +1,188 @@
+/* tiles: which accesses of descriptors the GPU's copies of tensors (TMA) can make, and how.
+ *
+ * A copy moves a box, at most 256 elements along each dim. In shared memory the boxes of a block
+ * lie one behind the other, and inside of a box lines of up to 128 bytes, swizzled so that a
+ * column of chunks meets all banks:
+ *
+ *     f16[128, 256]     4 boxes [128, 64], swizzle 128
+ *     f32[64, 16]       1 box [64, 16], swizzle 64
+ *     f16[2048]         8 boxes [256], no swizzle: there are no columns
+ *
+ * The copies are of another proxy than loads and stores, and another thread's work. So a tensor
+ * that copies load is written by nothing else in the function, and one that they store is not
+ * accessed otherwise; a function in which programs wait for each other has none.
+ */
+#include "analysis/analysis.h"
+
+enum {
+    LINE = 128,
+    CHUNK = 16,
+    LINES = 8,      /* of a swizzle's period, which a box begins with */
+    MAX_WORDS = 64, /* of a block in a thread: more are loops over chunks */
+};
+
+/* ---- form ------------------------------------------------------------------------------- */
+
+/* The swizzle of lines of so many bytes, of which there are so many. */
+static int
+swizzle_of(int64_t line, int64_t lines)
+{
+    int span = (int)MIN(line, LINE);
+    bool is_whole = line == span || lines >= LINES; /* boxes begin at its period */
+    return span > CHUNK && lines > 1 && is_whole ? span : 0;
+}
+
+TileForm
+tile_form(Comp *c, const Type *block)
+{
+    int rank = block->rank, bytes = elem_info[block->elem].bytes, last = rank - 1;
+    TileForm t = {.rank = rank, .n_boxes = 1, .box_bytes = bytes};
+    int64_t line = (int64_t)block->shape[last] * bytes,
+            lines = ty_numel(block) / block->shape[last];
+    uint8_t shape[MAX_RANK], box[MAX_RANK];
+    t.swizzle = swizzle_of(line, MIN(lines, MAX_BOX_SIDE));
+    ty_log2_shape(block, shape);
+    for (int d = 0; d < rank; d++) {
+        int most = d == last && t.swizzle ? t.swizzle / bytes : MAX_BOX_SIDE;
+        t.box[d] = MIN(block->shape[d], most);
+        t.n_boxes *= block->shape[d] / t.box[d];
+        t.box_bytes *= t.box[d];
+        box[d] = (uint8_t)log2_of(t.box[d]);
+    }
+    t.smem = ty_smem(c, ty_with_layout(c, block, NULL), 1,
+                     layout_boxes(c, rank, shape, box, log2_of(bytes), t.swizzle));
+    return t;
+}
+
+int64_t
+tile_form_box(const TileForm *t)
+{
+    int64_t box = 0;
+    for (int d = 0; d < t->rank; d++)
+        box |= (int64_t)t->box[d] << (BOX_BITS * d);
+    return box;
+}
+
+void
+tile_form_at(const TileForm *t, int i, int32_t *at)
+{
+    const Layout *l = t->smem->layout;
+    int inside = log2_of(t->box_bytes / elem_info[t->smem->elem].bytes);
+    Col flat = 0;
+    for (int k = 0; i >> k; k++)
+        if (i >> k & 1)
+            flat ^= l->basis[IN_REG][inside + k];
+    for (int d = 0; d < t->rank; d++)
+        at[d] = (int32_t)(flat >> layout_dim_shift(l, d)) & (t->smem->shape[d] - 1);
+}
+
+/* ---- who else is there ------------------------------------------------------------------ */
+
+typedef struct Others {
+    const Func *f;
+    const Op *o;
+    const Val *root; /* its argument */
+    bool meets;
+} Others;
+
+/* Accesses whose order is everybody's business. */
+static bool
+synchronises(const Op *o)
+{
+    if (o->op == OP_LOAD)
+        return ir_attr(o, ATTR_VOLATILE) || ir_attr(o, ATTR_CACHE) == CACHE_CV;
+    return o->op == OP_ATOMIC_RMW || o->op == OP_ATOMIC_CAS || o->op == OP_BARRIER ||
+           o->op == OP_INLINE_ASM_IO || o->op == OP_EXTERN_IO;
+}
+
+/* May `other` have to be ordered with the copies of k->o? */
+static bool
+conflicts(const Others *k, const Op *other)
+{
+    bool is_load = k->o->op == OP_TILE_LOAD;
+    bool writes = other->op == OP_STORE || other->op == OP_TILE_STORE,
+         reads = other->op == OP_LOAD || other->op == OP_TILE_LOAD;
+    if (other == k->o || (!writes && !(reads && !is_load)))
+        return false;
+    const Val *root = pointer_root(k->f, arg(other, 0));
+    bool both_copy = !is_load && other->op == OP_TILE_STORE;
+    return !root || (root == k->root && !both_copy);
+}
+
+static void
+look(Others *k, const Block *b, bool in_while)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        bool may_wait = in_while && op_has(o, OPF_READS);
+        if (synchronises(o) || may_wait || conflicts(k, o))
+            k->meets = true;
+        for (int i = 0; i < o->n_regions; i++)
+            look(k, o->regions[i], in_while || o->op == OP_WHILE);
+    }
+}
+
+static bool
+meets_others(const Func *f, const Op *o)
+{
+    Others k = {.f = f, .o = o, .root = pointer_root(f, arg(o, 0))};
+    if (k.root)
+        look(&k, f->body, false);
+    return !k.root || k.meets;
+}
+
+/* ---- the tensor ------------------------------------------------------------------------- */
+
+static bool
+is_aligned(FactTable *t, const Val *v, int to)
+{
+    int64_t n;
+    if (ir_const_as_int(v, &n))
+        return n % to == 0;
+    return facts_of(t, v)->scalar_div >= log2_of(to);
+}
+
+static const char *
+refused_tensor(const Func *f, FactTable *t, const Window *w)
+{
+    HostOp ops[MAX_HOST_OPS];
+    int bytes = elem_info[w->base->type->elem].bytes;
+    bool ok = ir_host_ops(f, w->base, ops) > 0;
+    for (int d = 0; d < w->rank; d++)
+        ok = ok && ir_host_ops(f, w->shape[d], ops) &&
+             (!w->strides[d] || ir_host_ops(f, w->strides[d], ops));
+    if (!ok)
+        return "a launch cannot compute its address, shape and strides";
+    ok = is_aligned(t, w->base, CHUNK);
+    for (int d = 0; d < w->rank - 1; d++)
+        ok = ok && is_aligned(t, w->strides[d], MAX(CHUNK / bytes, 1));
+    return ok ? NULL : "its address or a stride is no multiple of 16 bytes";
+}
+
+static const char *
+refused_block(const Func *f, const Op *o, const Type *t)
+{
+    int bytes = elem_info[t->elem].bytes;
+    int64_t threads = 32LL * f->c->opt.num_warps;
+    if (t->rank > MAX_TMAP_RANK || t->shape[t->rank - 1] * bytes < CHUNK)
+        return "no copies of tensors move such a block";
+    for (int d = 0; d < t->rank; d++)
+        if (ty_padded_side(t->shape[d]) != t->shape[d])
+            return "a side of its block is no power of two";
+    if (ir_attr(o, ATTR_PADDING) == PAD_NAN && bytes == 1)
+        return "copies of tensors fill no float8 with NaN";
+    if (ty_numel(t) * bytes > 4 * MAX_WORDS * threads ||
+        tile_form(f->c, t).n_boxes > MAX_BOXES)
+        return "its block is too large";
+    return NULL;
+}
+
+const char *
+tile_refusal(const Func *f, FactTable *t, const Op *o)
+{
+    Window w = ir_tile(o);
+    const Type *block = o->n_results ? result(o, 0)->type : arg(o, o->n_args - 1)->type;
+    const char *why = refused_block(f, o, block);
+    if (!why && meets_others(f, o))
+        why = "its tensor is accessed in another way, too";
+    return why ? why : refused_tensor(f, t, &w);
+}

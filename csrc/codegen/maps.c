@@ -1,0 +1,76 @@
+/* maps: the function's tensor maps as a launch makes them: numbers, and how to compute the rest.
+ */
+#include "codegen/codegen.h"
+
+#include <stdlib.h>
+
+typedef struct Maps {
+    const Func *f;
+    VEC(MapPlan) map;
+    VEC(HostOp) op;
+} Maps;
+
+static HostValue
+value(Maps *m, const Op *o, const Val *v)
+{
+    Comp *c = m->f->c;
+    HostOp ops[MAX_HOST_OPS];
+    int n = ir_host_ops(m->f, v, ops);
+    if (!n || m->op.n + n > UINT16_MAX)
+        err_at(c, o->loc, VALUE, "no launch can compute what this tensor map says");
+    HostValue r = {.first = (uint16_t)m->op.n, .n = (uint16_t)n};
+    for (int i = 0; i < n; i++)
+        PUSH(c->arena, &m->op, ops[i]);
+    return r;
+}
+
+static bool
+has_stores(const Val *map)
+{
+    for (const Use *u = map->uses; u; u = u->next)
+        if (op_has(u->user, OPF_WRITES) && !op_has(u->user, OPF_READS))
+            return true;
+    return false;
+}
+
+static void
+add(Maps *m, const Op *o)
+{
+    int rank = o->n_args / 2;
+    MapPlan p = {.elem = (uint8_t)arg(o, 0)->type->elem,
+                 .rank = (uint8_t)rank,
+                 .swizzle = (uint8_t)ir_attr(o, ATTR_SWIZZLE),
+                 .fills_nan = ir_attr(o, ATTR_PADDING) == PAD_NAN,
+                 .is_written = has_stores(result(o, 0)),
+                 .param = (int16_t)ir_origin(arg(o, 0))};
+    p.base = value(m, o, arg(o, 0));
+    for (int d = 0; d < rank; d++) {
+        p.box[d] = (uint16_t)box_side(ir_attr(o, ATTR_BOX), d);
+        p.size[d] = value(m, o, arg(o, 1 + d));
+        if (d < rank - 1)
+            p.stride[d] = value(m, o, arg(o, 1 + rank + d));
+    }
+    PUSH(m->f->c->arena, &m->map, p);
+}
+
+static void *
+copy(Comp *c, const void *p, size_t n)
+{
+    void *q = malloc(MAX(n, 1));
+    if (!q)
+        err_at(c, NULL, MEMORY);
+    return n ? memcpy(q, p, n) : q;
+}
+
+void
+cg_maps(const Func *f, Binary *out)
+{
+    Maps m = {.f = f};
+    for (const Op *o = f->body->first; o; o = o->next)
+        if (o->op == OP_TENSOR_MAP)
+            add(&m, o);
+    out->maps = copy(f->c, m.map.at, (size_t)m.map.n * sizeof *m.map.at);
+    out->n_maps = m.map.n;
+    out->host_ops = copy(f->c, m.op.at, (size_t)m.op.n * sizeof *m.op.at);
+    out->n_host_ops = m.op.n;
+}

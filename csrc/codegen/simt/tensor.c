@@ -1,0 +1,162 @@
+/* tensor: blocks between tensors and shared memory, by the GPU's own copies (TMA).
+ *
+ *     load     one thread asks for the boxes;  all meet at an mbarrier, where the bytes are
+ *              counted, too;  all read their elements
+ *     store    all write their elements, and fence;  barrier;  one thread sends the boxes, and
+ *              waits until they have been read
+ *
+ * The mbarrier is one for the function, since all its threads are at the same op. Who arrives
+ * gets a token of the phase it arrived in, so no loop has to count phases.
+ *
+ * Rule 1: a store waits for the stores before it: copies of one thread are in no order.
+ */
+#include "codegen/simt/simt.h"
+
+static const Op *
+first_load(const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        if (o->op == OP_MAP_LOAD)
+            return o;
+        for (int i = 0; i < o->n_regions; i++) {
+            const Op *in = first_load(o->regions[i]);
+            if (in)
+                return in;
+        }
+    }
+    return NULL;
+}
+
+/* An i1, true in one thread of the block; all ask. */
+static Lv
+elected(Sim *s)
+{
+    Ll *l = s->l;
+    Lv is_first = LLVMBuildICmp(l->b, LLVMIntEQ, sim_warp_number(s), ll_i32(l, 0), "");
+    return LLVMBuildAnd(l->b, is_first, s->m->elect(l), "");
+}
+
+/* What one thread of the block does: between these two. */
+static LLVMBasicBlockRef
+begin_alone(Sim *s, Lv is_one)
+{
+    Ll *l = s->l;
+    LLVMBasicBlockRef alone = ll_block(l, "alone"), all = ll_block(l, "all");
+    LLVMBuildCondBr(l->b, is_one, alone, all);
+    LLVMPositionBuilderAtEnd(l->b, alone);
+    return all;
+}
+
+static void
+end_alone(Sim *s, LLVMBasicBlockRef all)
+{
+    LLVMBuildBr(s->l->b, all);
+    LLVMPositionBuilderAtEnd(s->l->b, all);
+}
+
+/* Raises where the machine has no tensor maps. Text may ask for them on any. */
+static void
+need_maps(Sim *s, const Op *o)
+{
+    if (!s->m->tensor_map)
+        err_at(s->c, o->loc, TARGET, info(o)->text, s->m->name);
+}
+
+void
+sim_map_open(Sim *s)
+{
+    const Op *o = first_load(s->f->body);
+    if (!o)
+        return;
+    need_maps(s, o);
+    LLVMBasicBlockRef all = begin_alone(s, elected(s));
+    s->m->mbar_init(s->l, o->place->mbar, 1, 32 << s->log2_warps);
+    s->m->mbar_init_done(s->l);
+    end_alone(s, all);
+    sim_barrier(s, s->f->loc);
+}
+
+void
+sim_tensor_map(Sim *s, const Op *o)
+{
+    int i = 0;
+    need_maps(s, o);
+    for (const Op *p = s->f->body->first; p != o; p = p->next)
+        i += p->op == OP_TENSOR_MAP;
+    sim_define(s, result(o, 0))[0] = s->m->tensor_map(s->l, i);
+}
+
+typedef struct Boxes {
+    TileForm form;
+    Lv map;
+    int at; /* in shared memory */
+    Lv first[MAX_TMAP_RANK];
+} Boxes;
+
+static Boxes
+boxes_of(Sim *s, const Op *o, const Val *block)
+{
+    Boxes k = {.form = tile_form(s->c, block->type), .map = sim_val(s, arg(o, 0))[0]};
+    const Op *map = arg(o, 0)->def;
+    if (ir_attr(map, ATTR_BOX) != tile_form_box(&k.form) ||
+        ir_attr(map, ATTR_SWIZZLE) != k.form.swizzle)
+        err_at(s->c, o->loc, VALUE, "its tensor map is for other boxes");
+    for (int d = 0; d < k.form.rank; d++)
+        k.first[d] = sim_val(s, arg(o, 1 + d))[0];
+    k.at = sim_scratch(s, o);
+    return k;
+}
+
+/* Where box i is: in the tensor, innermost first; in shared memory. */
+static Lv
+box_at(Sim *s, const Boxes *k, int i, Lv *coords)
+{
+    Ll *l = s->l;
+    int32_t at[MAX_RANK];
+    int last = k->form.rank - 1;
+    tile_form_at(&k->form, i, at);
+    for (int d = 0; d <= last; d++)
+        coords[last - d] = at[d] ? LLVMBuildAdd(l->b, k->first[d], ll_i32(l, at[d]), "")
+                                 : k->first[d];
+    return ll_i32(l, k->at + i * k->form.box_bytes);
+}
+
+void
+sim_map_load(Sim *s, const Op *o)
+{
+    Ll *l = s->l;
+    Boxes k = boxes_of(s, o, result(o, 0));
+    Lv coords[MAX_TMAP_RANK], is_one = elected(s), bar = ll_i32(l, o->place->mbar);
+    int bytes = k.form.n_boxes * k.form.box_bytes;
+    Lv coming = LLVMBuildSelect(l->b, is_one, ll_i32(l, bytes), ll_i32(l, 0), "");
+    Lv token = s->m->mbar_meet(l, bar, coming);
+    LLVMBasicBlockRef all = begin_alone(s, is_one);
+    for (int i = 0; i < k.form.n_boxes; i++) {
+        Lv to = box_at(s, &k, i, coords);
+        s->m->tma_load(l, k.map, to, bar, coords, k.form.rank);
+    }
+    end_alone(s, all);
+    s->m->mbar_await(l, bar, token);
+    sim_read_slot(s, o, k.form.smem, ll_i32(l, k.at));
+}
+
+void
+sim_map_store(Sim *s, const Op *o)
+{
+    Ll *l = s->l;
+    const Val *v = arg(o, o->n_args - 1);
+    Boxes k = boxes_of(s, o, v);
+    Lv coords[MAX_TMAP_RANK];
+    sim_write_slot(s, v, k.form.smem, ll_i32(l, k.at), false, o->loc);
+    s->m->fence_async(l);
+    sim_wait(s, o, WAIT_WRITTEN);
+    LLVMBasicBlockRef all = begin_alone(s, elected(s));
+    s->m->tensor_wait(l, false);
+    for (int i = 0; i < k.form.n_boxes; i++) {
+        Lv from = box_at(s, &k, i, coords);
+        s->m->tensor_store(l, k.map, from, coords, k.form.rank);
+    }
+    s->m->tensor_commit(l);
+    s->m->tensor_wait(l, true);
+    end_alone(s, all);
+}

@@ -1,0 +1,192 @@
+/* map_tiles: what descriptors access becomes copies of tensors (TMA), where the chip has them.
+ *
+ *     %x = tile_load %p, %m, %n, %s, %i, %j : f16[64, 64]
+ * =>
+ *     %t = tensor_map %p, %m, %n, %s {box=[64, 64], swizzle=128} : tmap       on top
+ *     ..
+ *     %x = map_load %t, %i, %j : f16[64, 64]
+ *
+ * Rule 1: all accesses to one tensor go one way or the other: tile_refusal looks at the function
+ *         as it is before the first of them changes.
+ * Rule 2: a map's operands are computed again on top, of the function's parameters alone.
+ * Rule 3: a coordinate beyond 32 bits is the last that fits. Launches have no such tensors.
+ */
+#include "passes/passes.h"
+
+typedef struct MapTiles {
+    Func *f;
+    FactTable *facts;
+    Build top;
+    Map made; /* a value -> the same on top */
+    VEC(Op *) tile;
+    VEC(Op *) map; /* TENSOR_MAPs, each once */
+    Map stays;     /* the argument of a tensor that is stored otherwise -> itself */
+} MapTiles;
+
+static void
+collect(MapTiles *m, Block *b)
+{
+    for (Op *o = b->first; o; o = o->next) {
+        if (op_is_tile(o))
+            PUSH(m->f->c->arena, &m->tile, o);
+        for (int i = 0; i < o->n_regions; i++)
+            collect(m, o->regions[i]);
+    }
+}
+
+/* v, of parameters alone, in front of all else. */
+static Val *
+on_top(MapTiles *m, Val *v)
+{
+    Val *known = map_get(&m->made, v, 0);
+    if (!v->def || known)
+        return v->def ? known : v;
+    for (int i = 0; i < v->def->n_args; i++)
+        on_top(m, arg(v->def, i));
+    ir_clone(&m->top, v->def, &m->made);
+    return map_get(&m->made, v, 0);
+}
+
+static bool
+is_same_map(const Op *a, const Op *b)
+{
+    bool same = a->n_args == b->n_args && result(a, 0)->type == result(b, 0)->type &&
+                !memcmp(a->attr, b->attr, sizeof a->attr);
+    for (int i = 0; same && i < a->n_args; i++)
+        same = arg(a, i) == arg(b, i);
+    return same;
+}
+
+/* The map, or the same one that was made before. */
+static Val *
+keep(MapTiles *m, Op *map)
+{
+    for (int i = 0; i < m->map.n; i++)
+        if (is_same_map(m->map.at[i], map)) {
+            ir_erase(map);
+            return result(m->map.at[i], 0);
+        }
+    PUSH(m->f->c->arena, &m->map, map);
+    return result(map, 0);
+}
+
+static Val *
+tensor_map(MapTiles *m, const Op *o, const TileForm *form)
+{
+    Window w = ir_tile(o);
+    Val *args[2 * MAX_TMAP_RANK];
+    int n = 0;
+    m->top.loc = o->loc;
+    args[n++] = on_top(m, w.base);
+    for (int d = 0; d < w.rank; d++)
+        args[n++] = on_top(m, w.shape[d]);
+    for (int d = 0; d < w.rank - 1; d++)
+        args[n++] = on_top(m, w.strides[d]);
+    const Type *t = ty_tmap(m->f->c);
+    Op *map = ir_op(&m->top, OP_TENSOR_MAP, n, args, 1, &t);
+    ir_set_attr(map, ATTR_BOX, tile_form_box(form));
+    ir_set_attr(map, ATTR_SWIZZLE, form->swizzle);
+    ir_set_attr(map, ATTR_PADDING, ir_attr(o, ATTR_PADDING));
+    return keep(m, map);
+}
+
+static Val *
+coordinate(Build *b, Val *v)
+{
+    const Type *t = v->type;
+    if (t->elem == E_I32)
+        return v;
+    v = ir_bin(b, OP_MIN, v, ir_const_int(b, t, INT32_MAX));
+    v = ir_bin(b, OP_MAX, v, ir_const_int(b, t, INT32_MIN));
+    return ir_cast(b, v, E_I32);
+}
+
+static void
+replace(MapTiles *m, Op *o)
+{
+    Comp *c = m->f->c;
+    Build b = {.f = m->f, .block = o->block, .before = o, .loc = o->loc};
+    Window w = ir_tile(o);
+    const Type *block = ty_block(c, ty_scalar(c, w.base->type->elem), w.rank, w.block);
+    TileForm form = tile_form(c, block);
+    Val *args[2 + MAX_TMAP_RANK] = {tensor_map(m, o, &form)};
+    for (int d = 0; d < w.rank; d++)
+        args[1 + d] = coordinate(&b, w.offsets[d]);
+    if (o->op == OP_TILE_LOAD) {
+        Op *n = ir_op(&b, OP_MAP_LOAD, 1 + w.rank, args, 1, &block);
+        result(n, 0)->name = result(o, 0)->name;
+        ir_replace(result(o, 0), result(n, 0));
+    } else {
+        args[1 + w.rank] = arg(o, o->n_args - 1);
+        ir_op(&b, OP_MAP_STORE, 2 + w.rank, args, 0, NULL);
+    }
+    ir_erase(o);
+}
+
+/* Notes the tensors some store to which is no copy: then none is (rule 1). */
+static void
+ask(MapTiles *m, Op **o)
+{
+    const char *why = tile_refusal(m->f, m->facts, *o);
+    if (!why)
+        return;
+    ir_report(m->f, (*o)->loc, "tensor map",
+              str_printf(m->f->c->arena, "none: %s", why));
+    const Val *root = pointer_root(m->f, arg(*o, 0));
+    if ((*o)->op == OP_TILE_STORE && root)
+        map_put(&m->stays, root, 0, (void *)root);
+    *o = NULL;
+}
+
+static bool
+stays(const MapTiles *m, const Op *o)
+{
+    const Val *root = pointer_root(m->f, arg(o, 0));
+    return o->op == OP_TILE_STORE && map_get(&m->stays, root, 0);
+}
+
+/* Do both access blocks of one shape in one tensor? */
+static bool
+is_same_tensor(const Op *a, const Op *b)
+{
+    Window v = ir_tile(a), w = ir_tile(b);
+    bool same = v.rank == w.rank && !memcmp(v.block, w.block, sizeof v.block) &&
+                ir_attr(a, ATTR_PADDING) == ir_attr(b, ATTR_PADDING);
+    for (int i = 0; same && i < 2 * v.rank; i++)
+        same = arg(a, i) == arg(b, i);
+    return same;
+}
+
+/* More tensors than a launch makes maps of. */
+static bool
+are_too_many(const MapTiles *m)
+{
+    int n = 0;
+    for (int i = 0; i < m->tile.n && n <= MAX_MAPS; i++) {
+        bool is_new = m->tile.at[i] != NULL;
+        for (int k = 0; is_new && k < i; k++)
+            is_new = !m->tile.at[k] || !is_same_tensor(m->tile.at[k], m->tile.at[i]);
+        n += is_new;
+    }
+    return n > MAX_MAPS;
+}
+
+void
+pass_map_tiles(Func *f)
+{
+    if (!hopper_plan(f).has_maps)
+        return;
+    Arena *a = f->c->arena;
+    MapTiles m = {.f = f, .facts = facts_new(f), .made.a = a, .stays.a = a};
+    collect(&m, f->body);
+    for (int i = 0; i < m.tile.n; i++)
+        ask(&m, &m.tile.at[i]);
+    if (are_too_many(&m)) {
+        ir_report(f, f->loc, "tensor map", "none: they would be more than 16");
+        return;
+    }
+    m.top = (Build){.f = f, .block = f->body, .before = f->body->first};
+    for (int i = 0; i < m.tile.n; i++)
+        if (m.tile.at[i] && !stays(&m, m.tile.at[i]))
+            replace(&m, m.tile.at[i]);
+}
