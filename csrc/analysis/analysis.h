@@ -149,6 +149,17 @@ void tile_form_at(const TileForm *t, int i, int32_t *at);
 /* Why a TILE_LOAD or a TILE_STORE is not made by such copies; NULL: it is. Asks facts. */
 const char *tile_refusal(const Func *f, FactTable *t, const Op *o);
 
+/* ---- roles.c ------------------------------------------------------------------------------- */
+/* Why no warps beside the program's bring what its products read; NULL: they do. */
+const char *roles_refusal(const Func *f);
+/* How many do, and registers of a thread once roles are dealt; 0: as launched. */
+typedef struct RolesPlan {
+    int producers, regs, producer_regs;
+} RolesPlan;
+RolesPlan roles_plan(const Func *f);
+/* Is this a MAP_LOAD of what products of warpgroups read where it comes to lie? */
+bool roles_bring(const Func *f, const Op *o);
+
 /* ---- cluster.c ------------------------------------------------------------------------------- */
 /* Thread blocks that share one program, as log2. */
 int cluster_log2_ctas(

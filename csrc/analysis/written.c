@@ -133,7 +133,8 @@ walk(Written *w, const Block *b)
                           (arg(o, 0)->type->is_ptr || arg(o, 0)->type->is_tmap);
             w->has_atomics |= op_has(o, OPF_READS) && op_has(o, OPF_WRITES);
             bool looks = o->op == OP_ATOMIC_RMW && ir_attr(o, ATTR_RMW) == RMW_LOAD;
-            if (is_ptr && op_has(o, OPF_WRITES) && o->op != OP_ASYNC_COPY && !looks)
+            if (is_ptr && op_has(o, OPF_WRITES) && o->op != OP_ASYNC_COPY &&
+                o->op != OP_TMA_LOAD && !looks)
                 merge(w, w->written, set_of(w, arg(o, 0)));
             if (is_ptr && op_has(o, OPF_READS))
                 merge(w, w->read, set_of(w, arg(o, 0)));

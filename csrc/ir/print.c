@@ -276,7 +276,8 @@ put_attrs(Printer *p, const Op *o)
     const char *before = " {";
     for (int i = 0; i < info(o)->n_attrs; i++) {
         Attr a = info(o)->attrs[i];
-        if (!o->attr[i] && (!always_shown(a) || o->op == OP_SHARED_LOAD))
+        bool is_part = o->op == OP_SHARED_LOAD || o->op == OP_TMA_LOAD;
+        if (!o->attr[i] && (!always_shown(a) || is_part))
             continue;
         sb_printf(&p->sb, "%s%s=", before, attr_info[a].text);
         put_attr_value(p, o, a, o->attr[i]);

@@ -21,6 +21,7 @@ typedef struct Dce {
     bool *live;      /* by Val.id */
     VEC(Val *) todo; /* marked, what they need is not yet */
     bool has_while, erased;
+    bool (*stays)(const Op *o); /* with its regions, whatever becomes of results */
 } Dce;
 
 enum { MAX_ROUNDS = 8 };
@@ -125,9 +126,9 @@ mark_roots(Dce *w, const Block *b)
         for (int r = 0; r < o->n_regions; r++)
             if (op_has(o, OPF_CONTROL))
                 mark_roots(w, o->regions[r]);
-        if (o->n_regions || !has_side_effects(o)) {
+        if (o->n_regions || !w->stays(o)) {
             /* A while that may be waiting stays, whatever is in it. */
-            if (o->op == OP_WHILE && has_side_effects(o))
+            if (o->op == OP_WHILE && w->stays(o))
                 mark_control(w, o);
             continue;
         }
@@ -151,8 +152,7 @@ any_live(const Dce *w, Val *const *v, int n)
 static bool
 stays(const Dce *w, const Op *o)
 {
-    return op_has(o, OPF_TERM) || any_live(w, o->results, o->n_results) ||
-           has_side_effects(o);
+    return op_has(o, OPF_TERM) || any_live(w, o->results, o->n_results) || w->stays(o);
 }
 
 static void
@@ -240,11 +240,11 @@ sweep(Dce *w, Block *b)
 }
 
 static void
-round_of(Dce *w)
+round_of(Dce *w, Block *b)
 {
     w->has_while = w->erased = false;
     w->live = NEW_N(w->f->c->arena, bool, w->f->n_vals + 1);
-    mark_roots(w, w->f->body);
+    mark_roots(w, b);
     while (w->todo.n) {
         Val *v = w->todo.at[--w->todo.n];
         if (v->def)
@@ -252,15 +252,22 @@ round_of(Dce *w)
         else
             mark_block_arg(w, v);
     }
-    sweep(w, w->f->body);
+    sweep(w, b);
+}
+
+void
+dce_but(Func *f, Block *b, bool (*keeps)(const Op *o))
+{
+    Dce w = {.f = f, .stays = keeps};
+    round_of(&w, b);
 }
 
 void
 pass_dce(Func *f)
 {
-    Dce w = {.f = f};
+    Dce w = {.f = f, .stays = has_side_effects};
     int rounds = 0;
     do
-        round_of(&w);
+        round_of(&w, f->body);
     while (w.has_while && w.erased && ++rounds < MAX_ROUNDS);
 }

@@ -5,6 +5,9 @@
  *     %q = addptr ..                 %p + (%i + arange) * %s + (%j + arange)
  *     %k = and ..                    0 <= %i + arange < %m, and so on
  *     %x = load %q, %k, splat(nan)
+ *
+ * So does what a tensor map was to bring to a product, where no warps bring it beside the others:
+ * copies of all threads run ahead of a loop (pipeline), and copies of tensors would not.
  */
 #include "passes/passes.h"
 
@@ -13,9 +16,32 @@
 static Val *
 padding(Build *b, const Op *o)
 {
-    if (ir_attr(o, ATTR_PADDING) == PAD_ZERO)
+    const Op *says = o->op == OP_MAP_LOAD ? arg(o, 0)->def : o;
+    if (ir_attr(says, ATTR_PADDING) == PAD_ZERO)
         return NULL;
     return ir_const_float(b, result(o, 0)->type, NAN);
+}
+
+/* Does a product read it, as it is or converted? */
+static bool
+feeds_dot(const Val *v)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        bool passes_on = op_has(o, OPF_VIEW) || (op_has(o, OPF_ELEM) && o->n_args == 1);
+        if (o->op == OP_DOT || (passes_on && feeds_dot(result(o, 0))))
+            return true;
+    }
+    return false;
+}
+
+/* has_roles: there are warps that bring tiles. */
+static bool
+is_to_lower(const Func *f, const Op *o, bool has_roles)
+{
+    if (o->op != OP_MAP_LOAD)
+        return op_is_tile(o);
+    return feeds_dot(result(o, 0)) && !(has_roles && roles_bring(f, o));
 }
 
 static void
@@ -37,19 +63,31 @@ lower(Func *f, Op *o)
 }
 
 static void
-lower_block(Func *f, Block *b)
+lower_block(Func *f, Block *b, bool has_roles)
 {
     for (Op *o = b->first, *next; o; o = next) {
         next = o->next;
         for (int i = 0; i < o->n_regions; i++)
-            lower_block(f, o->regions[i]);
-        if (op_is_tile(o))
+            lower_block(f, o->regions[i], has_roles);
+        if (is_to_lower(f, o, has_roles))
             lower(f, o);
     }
+}
+
+static bool
+has_map(const Func *f)
+{
+    for (const Op *o = f->body->first; o; o = o->next)
+        if (o->op == OP_TENSOR_MAP)
+            return true;
+    return false;
 }
 
 void
 pass_lower_desc(Func *f)
 {
-    lower_block(f, f->body);
+    const char *why_not = has_map(f) ? roles_refusal(f) : NULL;
+    if (why_not)
+        ir_report(f, f->loc, "roles", str_printf(f->c->arena, "none: %s", why_not));
+    lower_block(f, f->body, !why_not);
 }

@@ -18,6 +18,7 @@
  *         with room for more registers it holds fewer blocks, which was slower.
  * Rule 2: products keep it, too: accumulators decide there, and no number changed them.
  * Rule 3: the user's maxnreg wins.
+ * Rule 4: roles that deal out registers are one block's: setmaxnreg is for a known number.
  */
 #include "passes/passes.h"
 
@@ -64,6 +65,16 @@ is_loop_of_loads(const Op *o)
     return false;
 }
 
+/* Do roles? Then the assembler must know how many each thread begins with. */
+static bool
+deals_registers(const Func *f)
+{
+    for (const Op *o = f->body->first; o; o = o->next)
+        if (o->op == OP_ROLES && ir_attr(o, ATTR_REGS))
+            return true;
+    return false;
+}
+
 /* 0: the assembler's choice. */
 static int
 blocks_wanted(const Func *f)
@@ -71,6 +82,8 @@ blocks_wanted(const Func *f)
     int64_t words = most_live_words(f), threads = 32LL * f->team_warps;
     if (f->c->opt.maxnreg)
         return 0;
+    if (deals_registers(f))
+        return 1;
     if (words > MANY_WORDS)
         return 1;
     if (!holds(f->body, is_loop_of_loads) || holds(f->body, is_dot))
@@ -83,7 +96,7 @@ void
 pass_occupancy(Func *f)
 {
     f->min_blocks = blocks_wanted(f);
-    if (f->min_blocks)
+    if (f->min_blocks && !deals_registers(f))
         ir_report(f, f->loc, "occupancy",
                   str_printf(f->c->arena,
                              "registers are dealt for %d block%s on a "

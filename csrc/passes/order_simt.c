@@ -9,9 +9,11 @@ const char *const order_simt[] = {
     "defer_sums", /* layouts say what a thread sums by itself; before places are dealt */
     "order_memory", /* after cse: equal pointers are one value; before loops are cut up */
     "rotate", /* behind defer_sums, whose partial sums it carries; before copies run ahead */
+    "rings",    /* behind assign_layouts, which says who reads shared memory itself */
     "pipeline", /* layouts are settled: what is copied and how it is read is known */
     "share_operands", /* behind pipeline, whose slots are shared memory already */
     "start_dots",     /* where copies and barriers stand is settled */
+    "split_roles",    /* behind start_dots: when slots are free is settled */
     "cse",            /* addresses that the prologue and the loop share */
     "dce", /* after all: values whose every use got another layout; old addresses */
     "occupancy",    /* it counts the registers of what is left */

@@ -21,6 +21,20 @@ typedef struct PassInfo {
 extern const char *const order_tile[]; /* every target */
 extern const char *const order_simt[]; /* CUDA and the emulator */
 
+/* ---- dce.c ------------------------------------------------------------------------------- */
+/* Drops of block b all but the ops that are to be kept, for which `keeps` looks into regions,
+ * too, and what those need. */
+void dce_but(Func *f, Block *b, bool (*keeps)(const Op *o));
+
+/* ---- start_dots.c ------------------------------------------------------------------------ */
+/* Is o, in the body of a loop, a warpgroup's product that adds to what it gave an iteration ago,
+ * and nobody looks at in between? */
+bool is_running_sum(const Block *body, const Op *o);
+
+/* ---- rings.c ----------------------------------------------------------------------------- */
+/* Is it the work of whoever fills a ring? */
+bool ring_is_filled_by(const Op *o);
+
 /* ---- run.c: the driver: verifies, dumps, stops ------------------------------------------- */
 /* Runs the passes by name; after each: ir_verify in debug builds, TEGULA_DUMP, TEGULA_STOP.
  * Returns false when TEGULA_STOP ended the pipeline here. */

@@ -324,18 +324,6 @@ distance(Pipe *p, int stages)
 
 /* ---- how far behind -------------------------------------------------------------- */
 
-/* Is o a warpgroup's product that adds to what it gave an iteration ago, and nobody looks at
- * in between? */
-static bool
-is_running_sum(const Block *body, const Op *o)
-{
-    const Val *acc = arg(o, 2), *v = result(o, 0);
-    return arg(o, 1)->type->slots && !acc->def && acc->block == body &&
-           acc->index > 0 && acc->uses && !acc->uses->next && v->uses &&
-           !v->uses->next && v->uses->user == body->last &&
-           v->uses - body->last->args == acc->index - 1;
-}
-
 /* Would a slot more let fewer blocks share a multiprocessor? Measured on an H200, 128x128x64
  * by 4 warps: 694 TFLOP/s with 3 slots and no product behind, 518 with 4 and one. */
 static bool

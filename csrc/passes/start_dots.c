@@ -30,9 +30,22 @@
  * (LOOP_MMA_ROUND) a product that is only yielded is waited for by the first op of the next
  * iteration, in front of the barrier behind which its slots are overwritten.
  *
+ * Slots of a ring are released behind the wait that ends their last read; of open products in
+ * the next iteration.
+ *
  * A in registers is an operand of the wait too: until then nobody else may have them.
  */
 #include "passes/passes.h"
+
+bool
+is_running_sum(const Block *body, const Op *o)
+{
+    const Val *acc = arg(o, 2), *v = result(o, 0);
+    return arg(o, 1)->type->slots && !acc->def && acc->block == body &&
+           acc->index > 0 && acc->uses && !acc->uses->next && v->uses &&
+           !v->uses->next && v->uses->user == body->last &&
+           v->uses - body->last->args == acc->index - 1;
+}
 
 static bool
 is_group_dot(const Op *o)
@@ -207,6 +220,61 @@ wait_at_top(Func *f, Op *loop, Op *dot, int i)
     ir_add_arg(wait, held);
 }
 
+/* The slot that an open product reads is free when the next one has been waited for. So each
+ * iteration releases that of the one before, and the last is released behind the loop. */
+static void
+release_late(Func *f, Op *loop, Op *arrive)
+{
+    Block *body = loop->regions[0];
+    Val *ring = arg(arrive, 0), *slot = arg(arrive, 1);
+    Build b = {.f = f, .block = loop->block, .before = loop, .loc = loop->loc};
+    Val *zero = ir_const_int(&b, slot->type, 0);
+    ir_add_arg(loop, ir_const_int(&b, slot->type, -1));
+    Val *before = ir_block_arg(body, slot->type, NULL),
+        *last = ir_add_result(loop, slot->type);
+    ir_add_arg(body->last, slot);
+    ir_erase(arrive);
+    Build at = {.f = f, .block = body, .before = body->last, .loc = loop->loc};
+    Val *any = ir_bin(&at, OP_GE, before, zero);
+    ir_op(&at, OP_MBAR_ARRIVE, 3, (Val *[]){ring, before, any}, 0, NULL);
+    b.before = loop->next->next; /* behind the wait that keep_open put there */
+    any = ir_bin(&b, OP_GE, last, zero);
+    ir_op(&b, OP_MBAR_ARRIVE, 3, (Val *[]){ring, last, any}, 0, NULL);
+}
+
+static void
+release_all_late(Func *f, Block *b)
+{
+    for (Op *o = b->first, *next; o; o = next) {
+        next = o->next;
+        if (o->op == OP_MBAR_ARRIVE && !ir_attr(o, ATTR_BYTES) && o->n_args == 2)
+            release_late(f, b->owner, o);
+    }
+}
+
+/* Does it come by a ring? */
+static bool
+has_ring(const Val *v)
+{
+    const Op *view = v->def;
+    return view && view->op == OP_SHARED_VIEW && arg(view, 0)->def->op == OP_RING_ALLOC;
+}
+
+static const char *
+group_text(Func *f, const Op *dot, bool is_behind)
+{
+    const char *level =
+                   has_ring(arg(dot, 1))
+                       ? "level 3: wgmma, what it reads is brought by other warps; "
+                       : "level 2: wgmma, ",
+               *when = is_behind ? "open until the next iteration's has begun"
+                                 : "waited for within the iteration";
+    if (!is_behind && f->c->hopper.no_open)
+        return str_printf(f->c->arena, "%s%s: left open, %s", level, when,
+                          f->c->hopper.why);
+    return str_printf(f->c->arena, "%s%s", level, when);
+}
+
 /* What became of a dot on a chip that has wgmma, for compiled.report. */
 static void
 report(Func *f, const Op *dot, bool is_behind)
@@ -214,15 +282,7 @@ report(Func *f, const Op *dot, bool is_behind)
     DotPlan p;
     const char *why_not = hopper_plan(f).why_not;
     if (is_group_dot(dot))
-        ir_report(f, dot->loc, "dot",
-                  is_behind
-                      ? "level 2: wgmma, open until the next iteration's has begun"
-                  : f->c->hopper.no_open
-                      ? str_printf(f->c->arena,
-                                   "level 2: wgmma, waited for within the iteration: "
-                                   "left open, %s",
-                                   f->c->hopper.why)
-                      : "level 2: wgmma, waited for within the iteration");
+        ir_report(f, dot->loc, "dot", group_text(f, dot, is_behind));
     else if (why_not ||
              (hopper_plan(f).level > 1 && (why_not = hopper_dot(f, dot, &p))))
         ir_report(f, dot->loc, "dot",
@@ -262,6 +322,7 @@ start_block(Func *f, Block *b)
     Build at = {.f = f, .block = b, .before = b->last, .loc = b->owner->loc};
     Op *wait = ir_op(&at, OP_MMA_WAIT, 0, NULL, 0, NULL);
     ir_set_attr(wait, ATTR_PENDING, n_open);
+    release_all_late(f, b);
 }
 
 void

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
     "csrc": 530,
-    "csrc/analysis": 3400,
+    "csrc/analysis": 3550,
     "csrc/base": 1500,
     "csrc/codegen": 3100,
     "csrc/codegen/host": 4530,
@@ -31,7 +31,7 @@ CAPS = {
     "csrc/ir": 6500,
     "csrc/layout": 1640,
     "csrc/module": 1870,
-    "csrc/passes": 7200,
+    "csrc/passes": 7690,
     "csrc/ptx": 10920,
     "csrc/runtime": 9300,
     "csrc/runtime/emu": 2370,

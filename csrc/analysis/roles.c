@@ -1,0 +1,199 @@
+/* roles: may warps of their own bring what the products of a function read?
+ *
+ * Such a warp runs the same control flow as the others, and of all else only what tells where
+ * tiles lie. So that must be scalars which both may compute: no block, no load, nothing that
+ * other threads do together.
+ *
+ *     for k in range(0, K, 64):
+ *         a = desc.load([m, k])         m, k and the loop's bounds: computed twice
+ *         acc = dot(a, ..)
+ *
+ * A tile comes by a ring of slots where all that reads it are products of warpgroups, out of
+ * the slot. Others of the same function stay what they are.
+ */
+#include "analysis/analysis.h"
+
+enum {
+    MAX_OPS = 512,    /* that are computed twice */
+    MANY_WORDS = 104, /* of accumulators, with which 168 registers are too few */
+};
+
+typedef struct Slice {
+    Map seen;
+    const char *why;
+} Slice;
+
+static void need_op(Slice *s, const Op *o, int i);
+
+/* A value that a loop carries, or its counter. */
+static void
+need_arg(Slice *s, const Val *v)
+{
+    const Op *o = v->block->owner;
+    if (o && o->op != OP_FOR)
+        s->why = "where a tile lies is the work of a `while`";
+    else if (o && v->index)
+        need_op(s, o, v->index - 1);
+}
+
+static void
+need(Slice *s, const Val *v)
+{
+    if (s->why || map_get(&s->seen, v, 0))
+        return;
+    map_put(&s->seen, v, 0, (void *)v);
+    if (v->type->rank)
+        s->why = "where a tile lies depends on a block";
+    else if (s->seen.n > MAX_OPS)
+        s->why = "where a tile lies takes long to compute";
+    else if (v->def)
+        need_op(s, v->def, v->index);
+    else
+        need_arg(s, v);
+}
+
+/* Result i of o. */
+static void
+need_op(Slice *s, const Op *o, int i)
+{
+    switch (o->op) {
+    case OP_FOR:
+        need(s, arg(o, 3 + i));
+        need(s, arg(o->regions[0]->last, i));
+        return;
+    case OP_IF:
+        need(s, arg(o, 0));
+        for (int r = 0; r < o->n_regions; r++)
+            need(s, arg(o->regions[r]->last, i));
+        return;
+    case OP_LOAD: s->why = "where a tile lies is loaded"; return;
+    default: break;
+    }
+    if (!op_has(o, OPF_PURE) || o->n_regions) {
+        s->why = "where a tile lies is no plain number";
+        return;
+    }
+    for (int k = 0; k < o->n_args; k++)
+        need(s, arg(o, k));
+}
+
+/* What decides whether o runs, and how often. */
+static void
+need_around(Slice *s, const Op *o)
+{
+    for (o = o->block->owner; o && !s->why; o = o->block->owner)
+        switch (o->op) {
+        case OP_FOR:
+            for (int i = 0; i < 3; i++)
+                need(s, arg(o, i));
+            break;
+        case OP_IF: need(s, arg(o, 0)); break;
+        default: s->why = "a tile is loaded in a `while`";
+        }
+}
+
+/* ---- tiles ----------------------------------------------------------------------- */
+
+/* The operand of o that v is. */
+static bool
+is_operand(const Op *o, const Val *v, int i)
+{
+    return i < o->n_args && arg(o, i) == v;
+}
+
+/* Do all uses of v, under whatever indices, read it as products of warpgroups do? */
+static bool
+feeds_groups(const Func *f, const Val *v)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        DotPlan p = {0};
+        if (o->op == OP_TRANS || o->op == OP_TO_SHARED) {
+            if (!feeds_groups(f, result(o, 0)))
+                return false;
+            continue;
+        }
+        if (o->op != OP_DOT || is_operand(o, v, 2) || hopper_dot(f, o, &p) ||
+            (p.is_a_regs && is_operand(o, v, 0)))
+            return false;
+    }
+    return v->uses;
+}
+
+bool
+roles_bring(const Func *f, const Op *o)
+{
+    const Type *t = o->n_results ? result(o, 0)->type : NULL;
+    WgmmaOperand w;
+    if (o->op != OP_MAP_LOAD || t->rank != 2 || !feeds_groups(f, result(o, 0)))
+        return false;
+    TileForm form = tile_form(f->c, t);
+    int bytes = elem_info[t->elem].bytes;
+    for (int mn = 0; mn < 2; mn++)
+        if (layout_wgmma(form.smem->layout, mn, MIN(t->shape[mn], 64), bytes, &w))
+            return form.swizzle > 0;
+    return false;
+}
+
+typedef struct Tiles {
+    const Func *f;
+    Slice slice;
+    int n;
+    bool in_loop;
+} Tiles;
+
+static void
+look(Tiles *k, const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_regions; i++)
+            look(k, o->regions[i]);
+        if (!roles_bring(k->f, o))
+            continue;
+        k->n++;
+        k->in_loop |= b->owner != NULL;
+        need_around(&k->slice, o);
+        for (int i = 1; i < o->n_args; i++)
+            need(&k->slice, arg(o, i));
+    }
+}
+
+/* Words of all accumulators that the products of one block have, the most there are. */
+static int64_t
+acc_words(const Block *b)
+{
+    int64_t most = 0, sum = 0;
+    for (const Op *o = b->first; o; o = o->next) {
+        bool is_product = o->op == OP_DOT || o->op == OP_MMA_START;
+        if (is_product)
+            sum += ty_numel(result(o, 0)->type) / (32 * b->func->team_warps);
+        for (int i = 0; i < o->n_regions; i++)
+            most = MAX(most, acc_words(o->regions[i]));
+    }
+    return MAX(most, sum);
+}
+
+const char *
+roles_refusal(const Func *f)
+{
+    HopperPlan h = hopper_plan(f);
+    int groups = f->team_warps / WARPGROUP;
+    if (h.level < 2 || !h.has_maps)
+        return h.why_not ? h.why_not : "the chip has none";
+    if (groups != 1 && groups != 2)
+        return "roles are for 4 or 8 warps";
+    Tiles k = {.f = f, .slice = {.seen = {.a = f->c->arena}}};
+    look(&k, f->body);
+    return !k.n ? "no product reads tiles of descriptors where they come to lie"
+           : k.slice.why ? k.slice.why
+           : !k.in_loop  ? "no loop reads tiles of descriptors"
+                         : NULL;
+}
+
+RolesPlan
+roles_plan(const Func *f)
+{
+    if (f->team_warps == 2 * WARPGROUP && acc_words(f->body) > MANY_WORDS)
+        return (RolesPlan){.producers = WARPGROUP, .regs = 232, .producer_regs = 40};
+    return (RolesPlan){.producers = 1};
+}

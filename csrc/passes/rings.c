@@ -1,0 +1,485 @@
+/* rings: tiles that products of warpgroups read come through slots that are used in turn.
+ *
+ *     for k ^(acc) {                      for k ^(acc, slot, phase) {
+ *       a = map_load A, m, k                mbar_wait empty, slot, phase ^ 1      who fills
+ *       b = map_load B, n, k                mbar_arrive full, slot {bytes}
+ *       acc = dot a, trans b, acc    =>     tma_load A, slot_a, slot, full, m, k
+ *     }                                     tma_load B, slot_b, slot, full, n, k
+ *                                           mbar_wait full, slot, phase           who reads
+ *                                           acc = dot (view slot_a), (view slot_b), acc
+ *                                           mbar_arrive empty, slot
+ *                                           slot, phase = next
+ *                                         }
+ *
+ * The text is right as one program, and split_roles makes two of it. Slot and phase go round
+ * all loops around, and through ifs, so a ring serves nested loops, and what is filled is in
+ * the order of what is read.
+ *
+ * Tiles with the same first and last reader share a ring: one announcement, one wait. Sites in
+ * different blocks whose tiles are alike share one, too, where neither is filled while the other
+ * is being read.
+ *
+ * Rule 1: a slot is released behind its last reader, by those who have waited for it.
+ * Rule 2: a tile that a loop further in reads again and again has one slot.
+ */
+#include "passes/passes.h"
+
+enum { MAX_TILES = 4, FEW_SLOTS = 3, MANY_SLOTS = 6, MBARS = 1 << 10 };
+
+/* Where slots are filled and read. */
+typedef struct Site {
+    Block *b;
+    Op *load[MAX_TILES]; /* in order; what fills comes behind the last */
+    int n;
+    Op *first, *last; /* ops of b that read, or hold who does */
+    struct Ring *ring;
+} Site;
+
+typedef struct Ring {
+    const Site *like; /* its first site */
+    int slots, bytes; /* of a slot, all tiles */
+    Val *smem[MAX_TILES], *full, *empty;
+} Ring;
+
+typedef struct Rings {
+    Func *f;
+    VEC(Site *) site;
+    VEC(Ring *) ring;
+} Rings;
+
+typedef struct Turn {
+    Val *slot, *phase;
+} Turn;
+
+/* ---- sites ----------------------------------------------------------------------- */
+
+static Op *
+within(const Block *b, Op *o)
+{
+    while (o->block != b)
+        o = o->block->owner;
+    return o;
+}
+
+static bool
+comes_before(const Op *a, const Op *b)
+{
+    for (; a; a = a->next)
+        if (a == b)
+            return true;
+    return false;
+}
+
+/* The first and the last op of block b that hold a product which reads v. */
+static void
+find_readers(const Val *v, const Block *b, Op **first, Op **last)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        if (u->user->op != OP_DOT) {
+            find_readers(result(u->user, 0), b, first, last);
+            continue;
+        }
+        Op *o = within(b, u->user);
+        if (!*first || comes_before(o, *first))
+            *first = o;
+        if (!*last || comes_before(*last, o))
+            *last = o;
+    }
+}
+
+static void
+add_load(Rings *w, Op *o)
+{
+    Site s = {.b = o->block, .load = {o}, .n = 1};
+    find_readers(result(o, 0), s.b, &s.first, &s.last);
+    for (int i = 0; i < w->site.n; i++) {
+        Site *t = w->site.at[i];
+        if (t->b == s.b && t->first == s.first && t->last == s.last &&
+            t->n < MAX_TILES) {
+            t->load[t->n++] = o;
+            return;
+        }
+    }
+    Site *new = NEW(w->f->c->arena, Site);
+    *new = s;
+    PUSH(w->f->c->arena, &w->site, new);
+}
+
+static void
+find_sites(Rings *w, Block *b)
+{
+    for (Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
+            find_sites(w, o->regions[i]);
+        if (roles_bring(w->f, o))
+            add_load(w, o);
+    }
+}
+
+/* ---- rings ----------------------------------------------------------------------- */
+
+static const Type *
+slot_of(const Rings *w, const Op *load)
+{
+    return tile_form(w->f->c, result(load, 0)->type).smem;
+}
+
+static bool
+is_inside(const Block *b, const Block *of)
+{
+    for (; b; b = b->owner ? b->owner->block : NULL)
+        if (b == of)
+            return true;
+    return false;
+}
+
+/* A slot would only be filled early for the next turn of a loop around. */
+static bool
+wants_one_slot(const Site *s)
+{
+    return s->first->n_regions;
+}
+
+/* Is t in the block of s, or deeper, and filled while s has not been read? */
+static bool
+is_amid(const Site *t, const Site *s)
+{
+    if (!is_inside(t->b, s->b))
+        return false;
+    const Op *o = within(s->b, t->load[0]);
+    return comes_before(s->load[0], o) && comes_before(o, s->last);
+}
+
+static bool
+can_share(const Rings *w, const Ring *r, const Site *s)
+{
+    if (r->like->n != s->n || wants_one_slot(r->like) != wants_one_slot(s))
+        return false;
+    for (int i = 0; i < s->n; i++)
+        if (slot_of(w, r->like->load[i]) != slot_of(w, s->load[i]))
+            return false;
+    for (int i = 0; i < w->site.n; i++) {
+        const Site *t = w->site.at[i];
+        if (t->ring == r && (t->b == s->b || is_amid(t, s) || is_amid(s, t)))
+            return false;
+    }
+    return true;
+}
+
+static void
+deal_rings(Rings *w)
+{
+    Arena *a = w->f->c->arena;
+    for (int i = 0; i < w->site.n; i++) {
+        Site *s = w->site.at[i];
+        for (int k = 0; k < w->ring.n && !s->ring; k++)
+            if (can_share(w, w->ring.at[k], s))
+                s->ring = w->ring.at[k];
+        if (s->ring)
+            continue;
+        Ring *r = s->ring = NEW(a, Ring);
+        r->like = s;
+        for (int k = 0; k < s->n; k++) {
+            const Type *t = result(s->load[k], 0)->type;
+            r->bytes += (int)ty_numel(t) * ty_bytes(t);
+        }
+        PUSH(a, &w->ring, r);
+    }
+}
+
+/* The most that one op works through. */
+static int64_t
+scratch_bytes(const Func *f, const Block *b)
+{
+    enum { ROOM = 48 << 10 };
+    int64_t most = 0;
+    for (const Op *o = b->first; o; o = o->next) {
+        if (op_has(o, OPF_SCRATCH) && !roles_bring(f, o))
+            most = MAX(most, scratch_of(f, o, ROOM).bytes);
+        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
+            most = MAX(most, scratch_bytes(f, o->regions[i]));
+    }
+    return most;
+}
+
+/* As many slots as the user has stages, within reason, and as there is room for. */
+static void
+deal_slots(Rings *w)
+{
+    const Func *f = w->f;
+    int64_t room = shared_memory_limit(&f->c->opt.target) - MBARS -
+                   scratch_bytes(f, f->body),
+            each = 0;
+    for (int i = 0; i < w->ring.n; i++)
+        if (wants_one_slot(w->ring.at[i]->like))
+            room -= w->ring.at[i]->bytes;
+        else
+            each += w->ring.at[i]->bytes;
+    int slots = MIN(MAX(f->c->opt.num_stages, FEW_SLOTS), MANY_SLOTS);
+    while (slots > 1 && slots * each > room)
+        slots--;
+    for (int i = 0; i < w->ring.n; i++)
+        w->ring.at[i]->slots = wants_one_slot(w->ring.at[i]->like) ? 1 : slots;
+}
+
+static void
+alloc_ring(Rings *w, Ring *r)
+{
+    Func *f = w->f;
+    Build b = {.f = f,
+               .block = f->body,
+               .before = f->body->first,
+               .loc = r->like->load[0]->loc};
+    const Type *t[MAX_TILES + 2];
+    int n = r->like->n;
+    for (int i = 0; i < n; i++) {
+        const Type *slot = slot_of(w, r->like->load[i]);
+        t[i] = ty_smem(f->c, ty_with_layout(f->c, slot, NULL), r->slots, slot->layout);
+    }
+    t[n] = t[n + 1] = ty_mbar(f->c, r->slots);
+    Op *o = ir_op(&b, OP_RING_ALLOC, 0, NULL, n + 2, t);
+    ir_set_attr(o, ATTR_ARRIVALS, f->team_warps / WARPGROUP);
+    for (int i = 0; i < n; i++)
+        r->smem[i] = result(o, i);
+    r->full = result(o, n);
+    r->empty = result(o, n + 1);
+}
+
+/* ---- one site -------------------------------------------------------------------- */
+
+static Val *
+number(Build *b, int64_t n)
+{
+    return ir_const_int(b, ty_scalar(b->f->c, E_I32), n);
+}
+
+static void
+copy_tile(Build *b, const Site *s, int i, const Turn *at)
+{
+    const Op *load = s->load[i];
+    TileForm form = tile_form(b->f->c, result(load, 0)->type);
+    for (int k = 0; k < form.n_boxes; k++) {
+        int32_t from[MAX_RANK];
+        Val *args[4 + MAX_TMAP_RANK] = {arg(load, 0), s->ring->smem[i], at->slot,
+                                        s->ring->full};
+        tile_form_at(&form, k, from);
+        for (int d = 0; d < form.rank; d++) {
+            Val *c = arg(load, 1 + d);
+            args[4 + d] = from[d] ? ir_bin(b, OP_ADD, c, number(b, from[d])) : c;
+        }
+        Op *o = ir_op(b, OP_TMA_LOAD, 4 + form.rank, args, 0, NULL);
+        ir_set_attr(o, ATTR_START, k * form.box_bytes);
+    }
+}
+
+static void
+fill(Build *b, const Site *s, const Turn *at)
+{
+    Val *other = ir_bin(b, OP_XOR, at->phase, number(b, 1));
+    ir_op(b, OP_MBAR_WAIT, 3, (Val *[]){s->ring->empty, at->slot, other}, 0, NULL);
+    Op *says = ir_op(b, OP_MBAR_ARRIVE, 2, (Val *[]){s->ring->full, at->slot}, 0, NULL);
+    ir_set_attr(says, ATTR_BYTES, s->ring->bytes);
+    for (int i = 0; i < s->n; i++)
+        copy_tile(b, s, i, at);
+}
+
+/* Products read v out of the slot; perm: how v's dims are the slot's. */
+static void
+view(Build *b, Val *v, Val *smem, Val *slot, const int *perm)
+{
+    for (Use *u = v->uses, *next; u; u = next) {
+        next = u->next;
+        Op *o = u->user;
+        if (o->op == OP_TRANS) {
+            int mine[MAX_RANK], both[MAX_RANK];
+            ir_perm(o, mine);
+            for (int d = 0; d < v->type->rank; d++)
+                both[d] = perm[mine[d]];
+            view(b, result(o, 0), smem, slot, both);
+        } else {
+            Comp *c = b->f->c;
+            const Type *t = ty_smem(c, ty_with_layout(c, v->type, NULL), 1,
+                                    layout_permute(c, smem->type->layout, perm));
+            Op *n = ir_op(b, OP_SHARED_VIEW, 2, (Val *[]){smem, slot}, 1, &t);
+            ir_set_attr(n, ATTR_PERM, perm_pack(v->type->rank, perm));
+            ir_replace(result(o, 0), result(n, 0));
+        }
+    }
+}
+
+static void
+read(Build *b, const Site *s, const Turn *at)
+{
+    int same[MAX_RANK];
+    for (int d = 0; d < MAX_RANK; d++)
+        same[d] = d;
+    ir_op(b, OP_MBAR_WAIT, 3, (Val *[]){s->ring->full, at->slot, at->phase}, 0, NULL);
+    for (int i = 0; i < s->n; i++)
+        view(b, result(s->load[i], 0), s->ring->smem[i], at->slot, same);
+}
+
+static Turn
+next_turn(Build *b, const Site *s, const Turn *at)
+{
+    Val *one = number(b, 1), *zero = number(b, 0);
+    if (s->ring->slots == 1)
+        return (Turn){at->slot, ir_bin(b, OP_XOR, at->phase, one)};
+    Val *up = ir_bin(b, OP_ADD, at->slot, one),
+        *wraps = ir_bin(b, OP_EQ, up, number(b, s->ring->slots)),
+        *other = ir_bin(b, OP_XOR, at->phase, one);
+    return (Turn){ir_select(b, wraps, zero, up), ir_select(b, wraps, other, at->phase)};
+}
+
+static Turn
+use_slot(Rings *w, const Site *s, Turn at)
+{
+    Op *load = s->load[s->n - 1];
+    Build b = {.f = w->f, .block = s->b, .before = load, .loc = load->loc};
+    fill(&b, s, &at);
+    Turn next = next_turn(&b, s, &at);
+    b.before = s->first;
+    read(&b, s, &at);
+    b.before = s->last->next;
+    ir_op(&b, OP_MBAR_ARRIVE, 2, (Val *[]){s->ring->empty, at.slot}, 0, NULL);
+    return next;
+}
+
+/* ---- turns go round loops -------------------------------------------------------- */
+
+static Turn turn_through(Rings *w, const Ring *r, Block *b, Turn at);
+
+static bool
+has_site(const Rings *w, const Ring *r, const Op *o)
+{
+    for (int i = 0; i < w->site.n; i++)
+        for (int k = 0; k < o->n_regions && w->site.at[i]->ring == r; k++)
+            if (is_inside(w->site.at[i]->b, o->regions[k]))
+                return true;
+    return false;
+}
+
+static void
+add_to_end(const Block *b, Turn at)
+{
+    ir_add_arg(b->last, at.slot);
+    ir_add_arg(b->last, at.phase);
+}
+
+static Turn
+add_results(Op *o)
+{
+    const Type *t = ty_scalar(o->block->func->c, E_I32);
+    Val *slot = ir_add_result(o, t);
+    return (Turn){slot, ir_add_result(o, t)};
+}
+
+static Turn
+through_for(Rings *w, const Ring *r, Op *o, Turn at)
+{
+    Block *b = o->regions[0];
+    ir_add_arg(o, at.slot);
+    ir_add_arg(o, at.phase);
+    Val *slot = ir_block_arg(b, at.slot->type, NULL),
+        *phase = ir_block_arg(b, at.phase->type, NULL);
+    add_to_end(b, turn_through(w, r, b, (Turn){slot, phase}));
+    return add_results(o);
+}
+
+static Turn
+through_if(Rings *w, const Ring *r, Op *o, Turn at)
+{
+    if (o->n_regions == 1) {
+        Build b = {.f = w->f, .block = ir_block(w->f, o), .loc = o->loc};
+        ir_op(&b, OP_YIELD, 0, NULL, 0, NULL);
+    }
+    for (int i = 0; i < 2; i++)
+        add_to_end(o->regions[i], turn_through(w, r, o->regions[i], at));
+    return add_results(o);
+}
+
+static const Site *
+site_at(const Rings *w, const Ring *r, const Op *o)
+{
+    for (int i = 0; i < w->site.n; i++) {
+        const Site *s = w->site.at[i];
+        if (s->ring == r && s->load[s->n - 1] == o)
+            return s;
+    }
+    return NULL;
+}
+
+static Turn
+turn_through(Rings *w, const Ring *r, Block *b, Turn at)
+{
+    for (Op *o = b->first; o; o = o->next) {
+        const Site *s = site_at(w, r, o);
+        if (s)
+            at = use_slot(w, s, at);
+        else if (has_site(w, r, o))
+            at = o->op == OP_FOR ? through_for(w, r, o, at) : through_if(w, r, o, at);
+    }
+    return at;
+}
+
+/* ---- the pass -------------------------------------------------------------------- */
+
+/* The op, and what was made of its result for those who read the slot now. */
+static void
+erase(Op *o)
+{
+    for (Use *u = o->n_results ? result(o, 0)->uses : NULL; u; u = result(o, 0)->uses)
+        erase(u->user);
+    ir_erase(o);
+}
+
+/* One sum goes round the loop, of slots that wait one more turn: then it may stay open. */
+static void
+let_stay_open(const Rings *w, const Site *s)
+{
+    Op *loop = s->b->owner;
+    int n = 0;
+    if (!loop || loop->op != OP_FOR || s->first != s->last || s->first->op != OP_DOT ||
+        s->ring->slots < 2 || !hopper_plan(w->f).behind)
+        return;
+    for (const Op *o = s->b->first; o; o = o->next)
+        n += o->op == OP_DOT || o->n_regions;
+    if (n == 1 && is_running_sum(s->b, s->first))
+        ir_set_attr(loop, ATTR_LOOP, ir_attr(loop, ATTR_LOOP) | LOOP_MMA_BEHIND);
+}
+
+bool
+ring_is_filled_by(const Op *o)
+{
+    for (int r = 0; r < o->n_regions; r++)
+        for (const Op *p = o->regions[r]->first; p; p = p->next)
+            if (ring_is_filled_by(p))
+                return true;
+    if (o->op == OP_MBAR_WAIT) {
+        const Op *ring = arg(o, 0)->def;
+        return arg(o, 0)->index == ring->n_results - 1;
+    }
+    return o->op == OP_TMA_LOAD || (o->op == OP_MBAR_ARRIVE && ir_attr(o, ATTR_BYTES));
+}
+
+void
+pass_rings(Func *f)
+{
+    if (roles_refusal(f))
+        return;
+    Rings w = {.f = f};
+    find_sites(&w, f->body);
+    deal_rings(&w);
+    deal_slots(&w);
+    for (int i = 0; i < w.ring.n; i++) {
+        Ring *r = w.ring.at[i];
+        alloc_ring(&w, r);
+        Build b = {
+            .f = f, .block = f->body, .before = r->smem[0]->def->next, .loc = f->loc};
+        turn_through(&w, r, f->body, (Turn){number(&b, 0), number(&b, 0)});
+    }
+    for (int i = 0; i < w.site.n; i++) {
+        let_stay_open(&w, w.site.at[i]);
+        for (int k = 0; k < w.site.at[i]->n; k++)
+            erase(w.site.at[i]->load[k]);
+    }
+}

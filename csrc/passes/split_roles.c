@@ -1,0 +1,95 @@
+/* split_roles: who fills rings and who reads them become two programs, on warps of their own.
+ *
+ *     ring_alloc ..                   ring_alloc ..
+ *     for k ^(acc, slot, phase) {     roles {
+ *       mbar_wait empty ..              for k ^(acc, slot, phase) {
+ *       tma_load ..                       mbar_wait full ..
+ *       mbar_wait full ..          =>     acc = dot ..
+ *       acc = dot ..                      mbar_arrive empty ..
+ *       mbar_arrive empty ..            }
+ *     }                                 store ..
+ *     store ..                        } {
+ *                                       for k ^(slot, phase) {
+ *                                         mbar_wait empty ..
+ *                                         tma_load ..
+ *                                       }
+ *                                     }
+ *
+ * Both have the control flow that they need, and count slots and phases themselves: nothing but
+ * the rings is between them. Rings and maps stay in front, with what they are made of.
+ *
+ * Rule: roles_plan has seen that what fills needs no more than scalars, which both compute.
+ */
+#include "passes/passes.h"
+
+static bool
+has_ring(const Func *f)
+{
+    for (const Op *o = f->body->first; o; o = o->next)
+        if (o->op == OP_RING_ALLOC)
+            return true;
+    return false;
+}
+
+/* Ops of the body that rings and maps are made of, and those. */
+static void
+stay_in_front(Map *front, const Op *o)
+{
+    if (map_get(front, o, 0))
+        return;
+    map_put(front, o, 0, (void *)o);
+    for (int i = 0; i < o->n_args; i++)
+        if (arg(o, i)->def)
+            stay_in_front(front, arg(o, i)->def);
+}
+
+static void
+drop_filling(Block *b)
+{
+    for (Op *o = b->first, *next; o; o = next) {
+        next = o->next;
+        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
+            drop_filling(o->regions[i]);
+        if (!o->n_regions && ring_is_filled_by(o))
+            ir_erase(o);
+    }
+}
+
+static void
+end_region(Func *f, Block *b, const Loc *loc)
+{
+    Build at = {.f = f, .block = b, .loc = loc};
+    ir_op(&at, OP_YIELD, 0, NULL, 0, NULL);
+}
+
+void
+pass_split_roles(Func *f)
+{
+    if (!has_ring(f))
+        return;
+    Map front = {.a = f->c->arena};
+    for (const Op *o = f->body->first; o; o = o->next)
+        if (o->op == OP_RING_ALLOC || o->op == OP_TENSOR_MAP)
+            stay_in_front(&front, o);
+    RolesPlan p = roles_plan(f);
+    Op *end = f->body->last;
+    Build b = {.f = f, .block = f->body, .before = end, .loc = end->loc};
+    Op *roles = ir_op(&b, OP_ROLES, 0, NULL, 0, NULL);
+    ir_set_attr(roles, ATTR_PRODUCERS, p.producers);
+    ir_set_attr(roles, ATTR_REGS, p.regs);
+    ir_set_attr(roles, ATTR_PRODUCER_REGS, p.producer_regs);
+    Block *team = ir_block(f, roles), *filler = ir_block(f, roles);
+    end_region(f, team, end->loc);
+    end_region(f, filler, end->loc);
+    Map copy = {.a = f->c->arena};
+    Build to = {.f = f, .block = filler, .before = filler->last};
+    for (Op *o = f->body->first, *next; o != roles; o = next) {
+        next = o->next;
+        if (map_get(&front, o, 0))
+            continue;
+        ir_clone(&to, o, &copy);
+        ir_move_before(o, team->last);
+    }
+    drop_filling(team);
+    dce_but(f, filler, ring_is_filled_by);
+}
