@@ -57,11 +57,13 @@ typedef struct Warp {
     int lane_pc[LANES];
     int depth[LANES];              /* of calls */
     int returns[LANES][MAX_DEPTH]; /* the calls */
-    uint32_t parked;  /* lanes that wait for others to come where they are */
-    bool is_last;     /* nobody else will: the next instruction runs, or is an error */
-    const Ins *at;    /* where it waits */
-    bool has_arrived; /* at the cluster's barrier, whose phase is not over */
-    uint8_t *local;   /* of 32 threads, one behind the other */
+    uint32_t parked; /* lanes that wait for others to come where they are */
+    bool is_last;    /* nobody else will: the next instruction runs, or is an error */
+    const Ins *at;   /* where it waits */
+    bool is_waiting; /* its turn ended at an mbarrier, whose phase goes on .. */
+    bool has_only_waited; /* .. and was no more than looks at that */
+    bool has_arrived;     /* at the cluster's barrier, whose phase is not over */
+    uint8_t *local;       /* of 32 threads, one behind the other */
     Copy *copies;
     int n_copies, cap_copies;
     int64_t committed[LANES]; /* groups of cp.async */
@@ -101,6 +103,7 @@ typedef struct Cluster {
     struct Launch *launch;
     Cta *ctas;
     int n_ctas;
+    int n_idle;    /* turns in a row in which all warps have only waited */
     int n_slices;  /* it has run without coming to its end */
     bool is_ended; /* and no other took its place */
 } Cluster;

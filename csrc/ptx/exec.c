@@ -9,7 +9,10 @@
 
 #include <stdarg.h>
 
-enum { SLICE = 4096 }; /* instructions of a turn */
+enum {
+    SLICE = 4096, /* instructions of a turn */
+    LOOK = 8      /* of a loop that looks at an mbarrier */
+};
 static const uint64_t most_instructions = UINT64_C(1) << 31;
 
 Launch *
@@ -107,6 +110,15 @@ own_order(Lanes *lanes, const void *at, bool acquires)
     proxy_order(warp_of(lanes), at, acquires);
 }
 
+/* Others have their turn: what it waits for is theirs to do. */
+static void
+own_goes_on(Lanes *lanes, const Ins *i)
+{
+    Warp *w = warp_of(lanes);
+    w->is_waiting = true;
+    w->at = i;
+}
+
 const Owner warp_owner = {
     .bytes = own_bytes,
     .states = own_states,
@@ -118,6 +130,7 @@ const Owner warp_owner = {
     .fence_async = own_fence_async,
     .async_access = own_async_access,
     .order = own_order,
+    .goes_on = own_goes_on,
     .rank = own_rank,
     .fault = own_fault,
 };
@@ -392,7 +405,8 @@ warp_run(Warp *w)
     uint64_t n = 0, n_lanes = 0;
     Launch *l = warp_launch(w);
     void (*const hook)(const Launch *, const Ins *, uint32_t) = l->hooks->run;
-    while (w->state == WARP_RUNS && n < SLICE) {
+    w->is_waiting = false;
+    while (w->state == WARP_RUNS && n < SLICE && !w->is_waiting) {
         if (w->pc >= w->wait_pc)
             regroup(w);
         if (w->pc >= n_code)
@@ -453,6 +467,7 @@ warp_run(Warp *w)
         else
             break;
     }
+    w->has_only_waited = w->is_waiting && n <= LOOK;
     l->n_run += n;
     l->n_lanes += n_lanes;
     if (l->n_run > most_instructions)

@@ -212,7 +212,7 @@ cluster_reset(Launch *l, Cluster *k, int64_t index)
 {
     int64_t nx = l->grid[0] / l->cluster[0], ny = l->grid[1] / l->cluster[1];
     int at[3] = {(int)(index % nx), (int)(index / nx % ny), (int)(index / nx / ny)};
-    k->n_slices = 0;
+    k->n_slices = k->n_idle = 0;
     k->is_ended = false;
     for (int c = 0; c < k->n_ctas; c++) {
         Cta *cta = &k->ctas[c];
@@ -233,19 +233,29 @@ cluster_reset(Launch *l, Cluster *k, int64_t index)
 static bool
 cluster_turn(Cluster *k)
 {
-    bool ran = false, ended = true;
+    bool ran = false, ended = true, only_waits = true;
     for (int c = 0; c < k->n_ctas; c++)
         for (int w = 0; w < k->ctas[c].n_warps; w++) {
             Warp *warp = &k->ctas[c].warps[w];
             if (warp->state == WARP_RUNS) {
                 warp_run(warp);
                 ran = true;
+                only_waits &= warp->has_only_waited;
             }
             ended &= warp->state == WARP_DONE;
         }
     k->n_slices++;
+    k->n_idle = only_waits ? k->n_idle + 1 : 0;
     k->is_ended = ended;
     return ran;
+}
+
+/* Copies land at some look at their mbarrier, and none takes so many. */
+static bool
+waits_for_ever(const Cluster *k)
+{
+    enum { MANY = 1 << 12 };
+    return k->n_idle > MANY;
 }
 
 static _Noreturn void
@@ -257,6 +267,9 @@ deadlock(Cluster *k)
             if (w->state == WARP_AT_BARRIER || w->state == WARP_AT_CLUSTER)
                 warp_fault(w, w->at, 0, FAULT_TIMEOUT,
                            "waits for ever at a barrier that others do not reach");
+            if (w->state == WARP_RUNS)
+                warp_fault(w, w->at, 0, FAULT_TIMEOUT,
+                           "waits for ever at an mbarrier whose phase does not end");
         }
     no_memory(k->launch); /* cannot be: somebody waits, or all have ended */
 }
@@ -278,7 +291,7 @@ run_grid(Launch *l, Resident *r)
             Cluster *c = r->live[k];
             if (c->is_ended)
                 continue;
-            if (!cluster_turn(c) && !c->is_ended)
+            if ((!cluster_turn(c) || waits_for_ever(c)) && !c->is_ended)
                 deadlock(c); /* nobody outside of it can help */
             wants_company |= c->n_slices % LONE_SLICES == 0;
             if (c->is_ended) {

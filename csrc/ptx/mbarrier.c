@@ -182,6 +182,8 @@ mbarrier(Lanes *w, const Ins *i, uint32_t m)
             out[l] = b.phase != (i->flags ? v[l] & 1 : v[l] >> 63);
             if (out[l] && w->owner->order)
                 w->owner->order(w, p, true);
+            if (!out[l] && w->owner->goes_on)
+                w->owner->goes_on(w, i);
         }
         }
     }

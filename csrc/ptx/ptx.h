@@ -321,6 +321,8 @@ typedef struct Owner {
     void (*bulk_commit)(Lanes *w);
     void (*bulk_wait)(Lanes *w, int64_t pending, bool is_read);
     void (*look)(Lanes *w, const Ins *i, int lane, uint8_t *bar);
+    /* A lane has found that the phase goes on. */
+    void (*goes_on)(Lanes *w, const Ins *i);
     /* The mbarrier is told when the lane's copies so far have landed. */
     void (*arrive_later)(Lanes *w, const Ins *i, int lane, uint8_t *bar);
     /* What lanes did before is left at an mbarrier, or taken from there; at NULL: at a place of

@@ -32,7 +32,7 @@ CAPS = {
     "csrc/layout": 1640,
     "csrc/module": 1870,
     "csrc/passes": 7690,
-    "csrc/ptx": 10920,
+    "csrc/ptx": 10950,
     "csrc/runtime": 9300,
     "csrc/runtime/emu": 2370,
     "csrc/tools": 2570,
