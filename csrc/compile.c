@@ -4,7 +4,7 @@
  *     B   without it         order_tile      fold, cse, licm, ..          passes/
  *         CPU                cg_host         tile loops -> object code    codegen/host/
  *         CUDA, emulator     order_simt      layouts                      passes/
- *                            cg_simt         PTX, or host object code     codegen/simt/
+ *                            cg_simt         PTX                          codegen/simt/
  *         CUDA               compile_ptx     PTX -> cubin                 assemble.c
  *     C   with the GIL       the caller keeps the Binary, or raises the error
  *
@@ -151,7 +151,7 @@ back_end(Func *f, Binary *out)
         keep(c, out, "report", f->report.at, (size_t)f->report.n);
     out->ms[TIME_CODEGEN] = clock_ms() - start - out->ms[TIME_LLVM];
     describe(f, out);
-    if (c->opt.target.kind == TARGET_CUDA)
+    if (c->opt.target.kind != TARGET_CPU)
         override_ptx(c, out);
     dump_emitted(c, out);
     if (c->opt.target.kind != TARGET_CUDA)

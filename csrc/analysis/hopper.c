@@ -82,14 +82,16 @@ hopper_plan(const Func *f)
     HopperPlan p = {.level = 1, .behind = 1, .is_forced = n == 3};
     if (p.is_forced)
         p.behind = asked[2] == '0' ? 0 : 1;
-    if (t->kind != TARGET_CUDA || t->sm != 90 || !t->accelerated)
+    if (t->kind == TARGET_CPU || t->sm != 90 || !t->accelerated)
         return p;
     if (f->c->hopper.no_open)
         p.behind = 0;
     size_t n_abi = 0;
     const char *abi = option_text(f->c->option_texts, "abi=", &n_abi);
     bool is_plain = abi && n_abi == strlen("plain") && !memcmp(abi, "plain", n_abi);
-    p.has_maps = asked && asked[0] == '3' && !is_plain && !f->c->hopper.no_maps;
+    /* Only the driver encodes maps. */
+    p.has_maps = t->kind == TARGET_CUDA && asked && asked[0] == '3' && !is_plain &&
+                 !f->c->hopper.no_maps;
     p.why_not = refusal(f, asked);
     p.level = p.why_not ? 1 : 2;
     return p;

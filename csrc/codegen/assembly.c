@@ -1,4 +1,4 @@
-/* assembly: an op of inline assembly in code for CPUs and the emulator: a constant that says
+/* assembly: an op of inline assembly in code for CPUs: a constant that says
  * what it is (PtxSite in ptx/asm.h), for a call of the run time. GPUs get the text itself:
  * simt/assembly.c.
  */

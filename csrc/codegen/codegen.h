@@ -61,8 +61,7 @@ struct Ll {
 };
 
 /* ---- llvm.c ----------------------------------------------------------------------------- */
-/* LL_HOST_QUICK: no optimisation while instructions are chosen; linear in their number. */
-typedef enum LlTarget { LL_HOST, LL_HOST_QUICK, LL_NVPTX } LlTarget;
+typedef enum LlTarget { LL_HOST, LL_NVPTX } LlTarget;
 /* A module for the target in opt.target; disposed with the Comp's arena. While LLVM runs,
  * its fatal errors arrive as ERR_LLVM at the Comp's escape and leak the context. */
 Ll *ll_new(Comp *c, LlTarget t, const char *name);
@@ -110,7 +109,8 @@ const char *ll_unreadable(Comp *c, const char *path);
 void ll_guarded(Ll *l, void (*fn)(Ll *l, void *data), void *data);
 /* ---- lines.c: .loc ------------------------------------------------------------------------ */
 void ll_lines_open(Ll *l, const Loc *kernel); /* of l->fn */
-void ll_lines_at(Ll *l, const Loc *loc);      /* what is built from here on */
+/* What is built from here on; is_elsewhere: ir_reaches_elsewhere. */
+void ll_lines_at(Ll *l, const Loc *loc, bool is_elsewhere);
 /* Back to the end of a block, and to its line, after something was built elsewhere. */
 void ll_go_on(Ll *l, LLVMBasicBlockRef here);
 void ll_lines_close(Ll *l);
@@ -201,9 +201,7 @@ void cg_host(Func *f, Binary *out);
 void cg_maps(const Func *f, Binary *out);
 
 /* ---- simt/ -------------------------------------------------------------------------------------- */
-/* The func has layouts. For CUDA: stage ptx; for EMU: stage obj, whose function is
- *     void symbol(struct EmuThread *t, const uint64_t *params)
- * run once a thread on its own stack (runtime/emu/emu.h). Fills shared, symbol. */
+/* The func has layouts. Stage ptx; for EMU with the lines of the kernel. Fills shared, symbol. */
 void cg_simt(Func *f, Binary *out);
 
 #endif

@@ -8,6 +8,7 @@
  * out of the library (tl.sum) has the line that called it, as errors have.
  */
 #include "codegen/codegen.h"
+#include "ptx/asm.h"
 
 #include <llvm-c/DebugInfo.h>
 
@@ -21,6 +22,7 @@ struct LlLines {
     Map scope;             /* another file -> the function as seen from there */
     const Loc *last;       /* what the builder stands at */
     LLVMMetadataRef where; /* the same, as LLVM has it */
+    bool is_elsewhere; /* the same: what is there may lead to memory of no argument */
 };
 
 static void
@@ -65,17 +67,18 @@ ll_lines_open(Ll *l, const Loc *kernel)
     LLVMSetSubprogram(l->fn, s->function);
     LLVMAddModuleFlag(l->m, LLVMModuleFlagBehaviorWarning, "Debug Info Version", 18,
                       LLVMValueAsMetadata(ll_i32(l, LLVMDebugMetadataVersion())));
-    ll_lines_at(l, kernel);
+    ll_lines_at(l, kernel, false);
 }
 
 void
-ll_lines_at(Ll *l, const Loc *loc)
+ll_lines_at(Ll *l, const Loc *loc, bool is_elsewhere)
 {
     struct LlLines *s = l->lines;
     const Loc *at = s && loc ? loc_user(loc) : NULL;
-    if (!at || at == s->last || !at->file)
+    if (!at || (at == s->last && is_elsewhere == s->is_elsewhere) || !at->file)
         return;
     s->last = at;
+    s->is_elsewhere = is_elsewhere;
     LLVMMetadataRef scope = s->function;
     if (at->file != s->file) {
         LLVMMetadataRef known = map_get(&s->scope, at->file, 0);
@@ -85,8 +88,9 @@ ll_lines_at(Ll *l, const Loc *loc)
         if (!known)
             map_put(&s->scope, at->file, 0, scope);
     }
-    s->where = LLVMDIBuilderCreateDebugLocation(l->cx, (unsigned)at->line,
-                                                (unsigned)at->col + 1, scope, NULL);
+    unsigned col = (unsigned)at->col + 1 + (is_elsewhere ? PTX_ELSEWHERE : 0);
+    s->where = LLVMDIBuilderCreateDebugLocation(l->cx, (unsigned)at->line, col, scope,
+                                                NULL);
     LLVMSetCurrentDebugLocation2(l->b, s->where);
 }
 
@@ -94,7 +98,7 @@ void
 ll_go_on(Ll *l, LLVMBasicBlockRef here)
 {
     LLVMPositionBuilderAtEnd(l->b, here);
-    if (l->lines && l->lines->where) /* the builder took the line of where it was */
+    if (l->lines) /* LLVM's builder takes the line of where it was put */
         LLVMSetCurrentDebugLocation2(l->b, l->lines->where);
 }
 

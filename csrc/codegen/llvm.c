@@ -261,9 +261,8 @@ ll_new(Comp *c, LlTarget t, const char *name)
     current = s;
     set_new_handler(on_no_memory);
     const char *triple;
-    LLVMCodeGenOptLevel level = t == LL_HOST_QUICK ? LLVMCodeGenLevelNone
-                                                   : LLVMCodeGenLevelDefault;
-    l->tm = t == LL_NVPTX ? nvptx_machine(l, &triple) : host_machine(l, level, &triple);
+    l->tm = t == LL_NVPTX ? nvptx_machine(l, &triple)
+                          : host_machine(l, LLVMCodeGenLevelDefault, &triple);
     l->cx = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(l->cx, on_diagnostic, s);
     l->m = LLVMModuleCreateWithNameInContext(name, l->cx);

@@ -177,7 +177,7 @@ bi_inline_asm_elementwise(Fe *f, Value *a)
 static Value
 grid_control(Fe *f, const char *what)
 {
-    if (f->c->opt.target.kind == TARGET_CUDA && f->c->opt.target.sm >= 90 &&
+    if (f->c->opt.target.kind != TARGET_CPU && f->c->opt.target.sm >= 90 &&
         !f->c->opt.interpret)
         own_assembly(f, "=r,~{memory}",
                      str_printf(f->a, "griddepcontrol.%s; mov.u32 $0, 0;", what), E_I32,

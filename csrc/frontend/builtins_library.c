@@ -158,7 +158,7 @@ linked(Fe *f, Value *a, const char *symbol, int n, Val **x, const Type *t)
     const char *name = v_const_str(f, a[0], "lib_name");
     const char *path = v_const_str(f, a[1], "lib_path");
     const char *files = files_of(f, name, path);
-    bool is_gpu = f->c->opt.target.kind == TARGET_CUDA && !f->c->opt.interpret;
+    bool is_gpu = f->c->opt.target.kind != TARGET_CPU && !f->c->opt.interpret;
     bool needs_none = !strncmp(symbol, "llvm.", 5) ||
                       (!strncmp(symbol, "__nv_", 5) && !is_gpu); /* or link.c says so */
     if (!*files && !needs_none) {

@@ -256,7 +256,6 @@ interp_assembly(Interp *in, const Op *o)
                 .out = b + MIN(n_in, PTX_MAX_OPERANDS),
                 .pid = in->pid,
                 .grid = in->run->grid,
-                .n_threads = 1,
                 .may = may_access,
                 .data = &data};
     if (n_in < o->n_args)

@@ -55,10 +55,11 @@ compiled_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     compiled_clear(self);
-    if (v->jit || v->library || v->was_tried)
+    if (v->jit || v->emu || v->library || v->was_tried)
         hooks_unload(v);
     if (v->jit)
         jit_unload(v->jit);
+    emu_unload(v->emu);
     trial_free(v);
     if (v->library)
         cuda_unload(v);

@@ -235,7 +235,7 @@ check_last(Parser *p)
         strncmp(i->words, "isspacep", 8) != 0)
         not_here(p, i->words, i->line);
     if (!strncmp(i->words, "activemask", 10))
-        i->meets = i->is_loose = true;
+        i->meets = true;
 }
 
 /* .shared .align 16 .b8 name[64]; */

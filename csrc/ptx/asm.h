@@ -8,8 +8,8 @@
  * each in a lane of its own, so a lane is not a lane of a GPU: instructions in which lanes
  * meet are errors, and all lanes are the same thread to %tid and %laneid.
  *
- * But where there are threads (PTX_THREADS: the emulator's) each runs its packs one after the
- * other, and meets the others in those instructions, by the hooks of a PtxTeam.
+ * For a GPU, the emulator's too, assembly is part of the kernel's PTX: with PTX_THREADS its text
+ * is only read, so that errors are found at the user's line, and never runs by itself.
  *
  * Nothing here is the compiler's or Python's. A PtxAsm never changes: threads share it.
  */
@@ -23,10 +23,18 @@
 enum { PTX_MAX_OPERANDS = 256, PTX_ERROR = 1024 };
 /* An architecture that has what any has. */
 enum { PTX_NEWEST = 999 };
-/* Added to an architecture. THREADS: there are threads that meet. SPELLING: only constraints
+/* Added to an architecture. THREADS: there are threads that meet; what is made cannot run where
+ * they would. SPELLING: only constraints
  * and the use of operands are looked at; LLVM and an assembler read the rest, and what is made
  * cannot run. */
 enum { PTX_THREADS = 1 << 16, PTX_SPELLING = 1 << 17 };
+
+/* A comment in front of the text that a kernel's author wrote, or who wrote a library that the
+ * kernel calls: faults count its lines. */
+#define PTX_AUTHOR " the author's"
+#define PTX_LIBRARY PTX_AUTHOR ", of a library"
+/* Added to the column of a .loc: the access may lead to memory of no argument. */
+enum { PTX_ELSEWHERE = 1 << 15 };
 
 /* ---- form.c: constraints --------------------------------------------------------- */
 typedef struct PtxForm {
@@ -74,28 +82,6 @@ typedef struct PtxAccess {
 } PtxAccess;
 
 typedef struct PtxRun PtxRun;
-/* A thread in the middle of its assembly. */
-typedef struct PtxThread PtxThread;
-/* bar and barrier.cta: what a thread brings, and gets. */
-typedef struct PtxBarrier {
-    int id, n_threads; /* 0: all of the block */
-    bool arrives;      /* and does not wait */
-    char red;          /* 'p'opc, 'a'nd, 'o'r of the predicate; 0: none */
-    bool holds;        /* the predicate */
-    uint32_t result;
-} PtxBarrier;
-
-/* A piece of the shared memory that assembly has, and what is done there. */
-typedef struct PtxShared {
-    int rank; /* of the block in its cluster; -1: the thread's own */
-    uint64_t offset;
-    uint32_t n;
-    enum { PTX_READ, PTX_WRITE, PTX_ATOMIC, PTX_ATOMIC_READ } access;
-    int lane; /* whose access it is, where a warp does it together; -1: the thread's */
-    const char *words; /* the instruction, and its line */
-    int line;
-} PtxShared;
-
 /* A bulk copy on its way. */
 typedef struct PtxBulk {
     void *to;
@@ -111,34 +97,6 @@ const char *ptx_bulk_land(const PtxBulk *b);
 /* Someone arrives at an mbarrier. */
 const char *ptx_bulk_arrive(void *bar);
 
-/* Those that give a text say why it may not be; NULL: it was done. */
-typedef struct PtxTeam {
-    /* Comes back when the lanes of the mask were here and one of them did ptx_together. */
-    void (*meet)(PtxRun *r, PtxThread *me, uint32_t mask);
-    void (*barrier)(PtxRun *r, PtxThread *me, PtxBarrier *b);
-    /* barrier.cluster, of all threads of the cluster: arrives, or waits for who has not. */
-    const char *(*cluster)(PtxRun *r, PtxThread *me, bool arrives);
-    void (*yield)(PtxRun *r); /* others may run */
-    /* So many bytes for the shared variables of this piece of assembly, the same for all of
-     * the block's threads: an offset in what `shared` knows; -1: no memory. */
-    int64_t (*place)(PtxRun *r, uint64_t bytes);
-    const char *(*shared)(PtxRun *r, const PtxShared *what, void **at);
-    /* cp.async, to shared memory of the thread's block, n bytes of it from `from`. */
-    void (*copy)(PtxRun *r, const PtxShared *to, uint64_t from, int n);
-    void (*commit)(PtxRun *r);
-    void (*wait)(PtxRun *r, int pending); /* -1: for what is in no group, too */
-    /* cp.async.bulk: lands when its mbarrier is looked at, or its group is waited for; is_read:
-     * until its source has been read. */
-    const char *(*bulk)(PtxRun *r, const PtxBulk *b);
-    void (*bulk_commit)(PtxRun *r);
-    void (*bulk_wait)(PtxRun *r, int pending, bool is_read);
-    void (*look)(PtxRun *r, void *bar);
-    /* What was done before is left at a place, or taken from it; NULL: of all atomics, both. */
-    void (*order)(PtxRun *r, const void *at, bool acquires);
-    /* cp.async.mbarrier.arrive: when the thread's copies so far have landed. */
-    const char *(*arrive_later)(PtxRun *r, void *bar);
-} PtxTeam;
-
 struct PtxRun {
     int64_t n; /* elements */
     int pack, n_in, n_out;
@@ -147,10 +105,7 @@ struct PtxRun {
      * a pack that runs they go in as its first that is on. data NULL: all are on. */
     PtxBlock mask;
     const int32_t *pid, *grid;
-    int thread, n_threads; /* %tid.x, %ntid.x */
-    int rank, n_ranks;     /* of the block in its cluster; 0 blocks are 1 */
-    const PtxTeam *team;   /* NULL, unless the text was read with PTX_THREADS */
-    int64_t most;          /* instructions, of 32 packs each; 0: 2^28 */
+    int64_t most; /* instructions, of 32 packs each; 0: 2^28 */
     /* May it be touched? NULL: everything may. The address may not be a multiple of the
      * bytes: that is found wrong behind it. */
     bool (*may)(const PtxRun *r, const PtxAccess *a);
@@ -159,18 +114,6 @@ struct PtxRun {
 };
 /* false: err says why, or r->refused has bytes (then err is empty). */
 bool ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR]);
-/* The instruction that the threads of the mask stand at, called by thread number `by`. What
- * goes wrong in it ends that thread's run. */
-void ptx_together(PtxThread *const all[32], uint32_t mask, int by);
-/* Where a thread stands: the instruction's words and its line. */
-typedef struct PtxStop {
-    const void *ins; /* the same for those who can meet */
-    const char *words;
-    int line;
-    bool is_loose; /* it meets whoever comes, though it says that all do */
-} PtxStop;
-PtxStop ptx_stop(const PtxThread *t);
-
 /* ---- cache: what compiled code has run so far ------------------------------------ */
 /* Belongs to the code: a text's address is its key. Threads may ask at once. */
 typedef struct PtxCache {

@@ -77,7 +77,7 @@ void
 bulk_issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b)
 {
     if (b->bar && w->owner->order)
-        w->owner->order(w, b->bar, false);
+        w->owner->order(w, i, lane, b->bar, false);
     if (w->owner->bulk) {
         w->owner->bulk(w, i, lane, b);
         return;
@@ -157,17 +157,16 @@ bulk_copy(Lanes *w, const Ins *i, uint32_t m)
 static void
 commit_bulk(Lanes *w, const Ins *i, uint32_t m)
 {
-    (void)i, (void)m;
+    (void)i;
     if (w->owner->bulk_commit)
-        w->owner->bulk_commit(w);
+        w->owner->bulk_commit(w, m);
 }
 
 static void
 wait_bulk(Lanes *w, const Ins *i, uint32_t m)
 {
-    (void)m;
     if (w->owner->bulk_wait)
-        w->owner->bulk_wait(w, i->imm, i->flags);
+        w->owner->bulk_wait(w, m, i->imm, i->flags);
 }
 
 static void
@@ -284,7 +283,7 @@ arrive_later(Lanes *w, const Ins *i, uint32_t m)
         if (!i->flags)
             mbarrier_expect_one(bar);
         if (w->owner->order)
-            w->owner->order(w, bar, false);
+            w->owner->order(w, i, l, bar, false);
         if (w->owner->arrive_later) {
             w->owner->arrive_later(w, i, l, bar);
             continue;

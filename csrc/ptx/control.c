@@ -5,6 +5,7 @@
 #include "ptx/engine.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 
 static void
 dec_ret(Dec *d)
@@ -23,7 +24,7 @@ static void
 trap(Lanes *lanes, const Ins *i, uint32_t m)
 {
     Warp *w = warp_of(lanes);
-    warp_fault(w, i, __builtin_ctz(m), FAULT_FAILED, "trap");
+    warp_fault(w, i, __builtin_ctz(m), FAULT_TRAP, "trap");
 }
 
 static void
@@ -61,9 +62,32 @@ text_at(Warp *w, const Ins *i, int lane, uint64_t address)
     return s;
 }
 
+/* A line being made; what has no room is cut off. */
+typedef struct Line {
+    char text[2048];
+    size_t n;
+} Line;
+
+static void put(Line *line, const char *fmt, ...) PTX_PRINTF(2, 3);
+
+static void
+put(Line *line, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(line->text + line->n, sizeof line->text - line->n, fmt, ap);
+    va_end(ap);
+    line->n += n > 0 ? (size_t)n : 0;
+    line->n = line->n < sizeof line->text ? line->n : sizeof line->text - 1;
+}
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+#endif
+
 /* One conversion of a format, its arguments taken from the buffer. */
 static const char *
-print_one(Warp *w, const Ins *i, int lane, const char *f, uint64_t *at)
+print_one(Warp *w, const Ins *i, int lane, Line *line, const char *f, uint64_t *at)
 {
     char spec[32], last;
     size_t n = 1 + strspn(f + 1, "-+ #0123456789.");
@@ -72,7 +96,7 @@ print_one(Warp *w, const Ins *i, int lane, const char *f, uint64_t *at)
     if (n + longs + 4 > sizeof spec || !last)
         warp_fault(w, i, lane, FAULT_INVALID, "printf of %.10s", f);
     if (last == '%') {
-        putchar('%');
+        put(line, "%%");
         return f + n + 1;
     }
     bool is_wide = longs || strchr("fFeEgGaAsp", last);
@@ -89,19 +113,19 @@ print_one(Warp *w, const Ins *i, int lane, const char *f, uint64_t *at)
                       : is_signed ? (long long)(int32_t)v
                                   : (long long)(uint32_t)v;
         if (last == 'c')
-            printf(spec, (int)x);
+            put(line, spec, (int)x);
         else
-            printf(spec, x);
+            put(line, spec, x);
     } else if (strchr("fFeEgGaA", last)) {
         double x;
         memcpy(&x, &v, sizeof x);
         snprintf(spec, sizeof spec, "%.*s%c", (int)n, f, last);
-        printf(spec, x);
+        put(line, spec, x);
     } else if (last == 's') {
         snprintf(spec, sizeof spec, "%.*ss", (int)n, f);
-        printf(spec, text_at(w, i, lane, v));
+        put(line, spec, text_at(w, i, lane, v));
     } else if (last == 'p') {
-        printf("%#" PRIx64, v);
+        put(line, "%#" PRIx64, v);
     } else {
         warp_fault(w, i, lane, FAULT_INVALID, "printf of %%%c", last);
     }
@@ -113,20 +137,22 @@ call_vprintf(Lanes *lanes, const Ins *i, uint32_t m)
 {
     Warp *w = warp_of(lanes);
     const Call *c = i->more;
+    const Launch *launch = warp_launch(w);
     for (int l = 0; l < LANES; l++) {
         if (!(m >> l & 1))
             continue;
         const char *f = text_at(w, i, l, argument(w, c, l, 0, 8));
         uint64_t at = argument(w, c, l, 1, 8);
+        Line line = {.n = 0};
         while (*f)
             if (*f == '%')
-                f = print_one(w, i, l, f, &at);
+                f = print_one(w, i, l, &line, f, &at);
             else
-                putchar(*f++);
+                put(&line, "%c", *f++);
+        launch->hooks->print(launch, line.text);
         if (c->result >= 0)
             memset(w->local + (size_t)l * w->f->local_bytes + c->result, 0, 4);
     }
-    fflush(stdout);
 }
 
 /* __assertfail(text, file, line, function, bytes of a character) */
@@ -140,14 +166,11 @@ call_assertfail(Lanes *lanes, const Ins *i, uint32_t m)
                *file = text_at(w, i, l, argument(w, c, l, 1, 8)),
                *function = text_at(w, i, l, argument(w, c, l, 3, 8));
     unsigned line = (unsigned)argument(w, c, l, 2, 4);
-    int tid = 32 * w->id + l;
-    const int *block = warp_launch(w)->block;
-    fprintf(stderr,
-            "%s:%u: %s: block: [%d,%d,%d], thread: [%d,%d,%d] Assertion `%s` failed.\n",
-            file, line, function, w->cta->id[0], w->cta->id[1], w->cta->id[2],
-            tid % block[0], tid / block[0] % block[1], tid / block[0] / block[1], text);
-    fflush(stderr);
-    warp_fault(w, i, l, FAULT_ASSERT, "%s:%u: %s: %s", file, line, function, text);
+    EngineReport *r = &warp_launch(w)->report;
+    r->file = file;
+    r->function = function;
+    r->line = (int)line;
+    warp_fault(w, i, l, FAULT_ASSERT, "%s", text);
 }
 
 static uint32_t

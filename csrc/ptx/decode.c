@@ -449,11 +449,27 @@ put_label(Parser *p, const char *name)
     names_set(scope, name, s);
 }
 
+/* What the words of an access say of its order; they stay to be taken. */
+static void
+dec_order(Dec *d)
+{
+    for (int k = 0; k < d->n_mods; k++) {
+        const char *w = d->mod[k];
+        bool both = !strcmp(w, "acq_rel") || !strcmp(w, "volatile");
+        d->ins->order |= (uint8_t)(both || !strcmp(w, "acquire") ? ORDER_ACQUIRE : 0);
+        d->ins->order |= (uint8_t)(both || !strcmp(w, "release") ? ORDER_RELEASE : 0);
+    }
+}
+
 void
 decode_statement(Parser *p)
 {
     Dec *d = &(Dec){.p = p};
-    d->ins = &(Ins){.line = p->tok.line, .file = p->file, .src = p->src, .target = -1};
+    d->ins = &(Ins){.line = p->tok.line,
+                    .file = p->file,
+                    .src = p->src,
+                    .col = p->col,
+                    .target = -1};
     d->text = "@";
     if (take_mark(p, '@')) {
         d->ins->has_guard = true;
@@ -469,7 +485,10 @@ decode_statement(Parser *p)
         return;
     }
     d->ins->line = p->tok.line;
+    d->ins->author_line = p->author ? d->ins->line - p->author : 0;
+    d->ins->is_library = p->author && p->is_library;
     split_opcode(d);
+    dec_order(d);
     while (!take_mark(p, ';')) {
         if (d->n_opds == MAX_OPDS)
             dec_fail(d, "more than %d operands", MAX_OPDS);

@@ -37,14 +37,30 @@ Func *module_kernel(const Module *m, const char *name);
 extern const OpRow control_ops[];
 
 typedef struct Copy { /* of cp.async, that has not landed */
+    const Ins *i;
     uint32_t lane, to, bytes;
     int64_t group; /* of the lane */
     const uint8_t *from;
-    uint32_t n_from; /* the rest are zeros */
-    const Ins *ins;
+    uint32_t n_from;  /* the rest are zeros */
+    int64_t number;   /* of the lane's copies */
+    uint8_t seen[16]; /* what stood in its source */
 } Copy;
 
+typedef struct
+    Bulk { /* of cp.async.bulk, that has not landed; or an arrival after copies */
+    PtxBulk copy;  /* n is 0: an arrival */
+    uint8_t *seen; /* what stood in its source; malloc'ed */
+    struct Warp *of;
+    const Ins *i;
+    int lane;
+    int64_t group; /* of the lane */
+    int64_t until; /* an arrival: its lane's copies up to this number */
+    bool is_read;  /* its source is free */
+} Bulk;
+
 enum { WARP_RUNS, WARP_AT_BARRIER, WARP_AT_CLUSTER, WARP_DONE };
+/* Has arrived, and the phase is not over; it is over, and the warp has not waited yet. */
+enum { CLUSTER_AWAY, CLUSTER_ARRIVED, CLUSTER_LET_GO };
 typedef struct Warp {
     Lanes lanes; /* first: the functions of instructions get a pointer to it */
     const Func *f;
@@ -62,15 +78,16 @@ typedef struct Warp {
     const Ins *at;   /* where it waits */
     bool is_waiting; /* its turn ended at an mbarrier, whose phase goes on .. */
     bool has_only_waited; /* .. and was no more than looks at that */
-    bool has_arrived;     /* at the cluster's barrier, whose phase is not over */
-    uint8_t *local;       /* of 32 threads, one behind the other */
+    int at_cluster;  /* its barrier: CLUSTER_* */
+    uint8_t *local;  /* of 32 threads, one behind the other */
     Copy *copies;
     int n_copies, cap_copies;
     int64_t committed[LANES]; /* groups of cp.async */
     struct OpenMma *mma;      /* products that have begun: wgmma.c */
     int n_mma;
-    int64_t mma_groups; /* committed */
-    uint64_t n_run;     /* instructions so far */
+    int64_t mma_groups;         /* committed */
+    int64_t bulk_groups[LANES]; /* committed */
+    int64_t n_issued[LANES];    /* copies of cp.async */
 } Warp;
 
 static inline Warp *
@@ -84,6 +101,8 @@ typedef struct Barrier {
     int expected;     /* 0: all of the block */
     uint32_t waiting; /* warps */
     uint32_t n_true;  /* of bar.red: threads whose predicate holds */
+    int reduces;      /* 1 + the operation of bar.red; 0: none */
+    bool is_part;     /* some threads only arrived, or are not of those that come */
 } Barrier;
 
 typedef struct Cta {
@@ -96,16 +115,22 @@ typedef struct Cta {
     struct Proxy *proxy;     /* NULL: nothing reads by the async proxy */
     uint32_t n_shared;
     Barrier barrier[N_BARRIERS];
-    int n_gone; /* warps that have ended */
+    int n_gone;                /* warps that have ended */
+    struct SharedCells *cells; /* of its shared memory: races.c */
 } Cta;
 
 typedef struct Cluster {
     struct Launch *launch;
     Cta *ctas;
     int n_ctas;
-    int n_idle;    /* turns in a row in which all warps have only waited */
-    int n_slices;  /* it has run without coming to its end */
-    bool is_ended; /* and no other took its place */
+    int n_idle; /* turns in a row in which all warps have only waited */
+    int n_slices;   /* it has run without coming to its end */
+    bool is_ended;  /* and no other took its place */
+    uint32_t index; /* in the grid */
+    uint64_t random;
+    struct Order *order; /* who knows of whom: races.c */
+    Bulk *bulk;          /* under way, oldest first */
+    int n_bulk, cap_bulk;
 } Cluster;
 
 /* Why a launch ended before its time. */
@@ -114,23 +139,47 @@ typedef enum EngineFault {
     FAULT_INVALID, /* what PTX leaves undefined: registers never written, odd operands */
     FAULT_ADDRESS,
     FAULT_MISALIGNED,
-    FAULT_FAILED,  /* trap, lanes that are elsewhere */
-    FAULT_TIMEOUT, /* it waits for ever, or has no end in sight */
+    FAULT_READ_ONLY,
+    FAULT_UNWRITTEN, /* shared memory */
+    FAULT_RACE,
+    FAULT_TRAP,
+    FAULT_BARRIER, /* lanes that are elsewhere, or others that never come */
+    FAULT_TIMEOUT, /* it has no end in sight */
     FAULT_ASSERT,
-    FAULT_MEMORY /* the machine's own has run out */
+    FAULT_STOPPED, /* by a hook */
+    FAULT_MEMORY   /* the machine's own has run out */
 } EngineFault;
 
 typedef struct EngineReport {
     EngineFault fault;
-    char text[PTX_TEXT]; /* one line, without the place */
-    const Ins *ins;      /* where; NULL: nowhere. It has the place in both texts */
+    char text[PTX_TEXT];    /* one line, without the place */
+    const Ins *ins;         /* where; NULL: nowhere. It has the place in both texts */
+    const Ins *other;       /* of a race: what it meets; NULL: not known */
+    uint32_t other_program; /* of one in global memory: whose that is, from 1 */
+    bool other_is_store;
     int block[3], warp, lane;
+    uint64_t address; /* of a fault of an access to global memory: .. */
+    uint32_t bytes;   /* .. so many, else 0 */
+    bool is_store;
+    const char *file, *function; /* of an assertion: what it says of its place */
+    int line;
 } EngineReport;
 
-/* What a launch asks of whoever started it. All but `has` may be absent. */
+/* Memory that a launch may touch, and who touched it last. */
+typedef struct EngineRegion {
+    uint64_t start, bytes;
+    bool is_read_only;
+    struct GlobalCells *cells; /* shared by regions that overlap; NULL: nobody looks */
+} EngineRegion;
+
+/* What a launch asks of whoever started it. All but `has` and `print` may be absent. */
 typedef struct EngineHooks {
-    /* May the kernel touch these n bytes of global memory? */
-    bool (*has)(const struct Launch *l, const void *p, size_t n);
+    /* May the kernel touch these n bytes of global memory, which are of no region? */
+    bool (*has)(const struct Launch *l, const Ins *i, const void *p, size_t n);
+    /* Between two turns of warps: false ends the launch. */
+    bool (*turn)(const struct Launch *l);
+    /* What a thread prints. */
+    void (*print)(const struct Launch *l, const char *text);
     /* A warp is about to run an instruction, with the lanes of m. */
     void (*run)(const struct Launch *l, const Ins *i, uint32_t m);
     /* Called before every access of a warp: address[l] of the lanes in m; `bytes` each. */
@@ -145,8 +194,17 @@ typedef struct Launch {
     const uint8_t *params;
     const EngineHooks *hooks;
     void *data; /* the hooks' */
+    EngineRegion *regions;
+    int n_regions;
+    uint64_t seed; /* of the order of warps; 0: theirs */
+    bool
+        is_checked; /* for races, unwritten shared memory, copies that nobody waits for */
+    bool is_endless; /* Ctrl-C ends it, not a number of instructions */
     jmp_buf stop;
     EngineReport report;
+    int last_region;
+    struct Posts *posts; /* what programs left at places of global memory: races.c */
+    struct Suspect *suspect; /* the same */
     uint64_t n_run, n_lanes; /* instructions of warps, of lanes */
 } Launch;
 
@@ -160,11 +218,14 @@ Launch *warp_launch(const Warp *w);
 /* exec.c: what lanes ask for; a warp's turn: until it waits, ends, or has had enough. */
 extern const Owner warp_owner;
 void warp_run(Warp *w);
+uint64_t next_random(Cluster *k); /* of its order, which the launch's seed began */
 
 /* The bytes behind an address of a lane, checked: aligned, within its space. */
 uint8_t *warp_bytes(Warp *w, const Ins *i, int lane, Space space, uint64_t address,
                     uint32_t n, bool is_store);
-bool warp_has(const Warp *w, const void *p, size_t n); /* global memory */
+/* Global memory; a fault where it may not be. */
+void warp_want(Warp *w, const Ins *i, int lane, const uint8_t *p, uint32_t n,
+               bool is_store);
 /* proxy.c: what the async proxy may read. All do nothing in a block without a Proxy. Offsets
  * are of the block's shared memory; barrier -1 is the cluster's. */
 bool proxy_is_asked(const Func *f);
@@ -183,6 +244,38 @@ void late_copy(Lanes *w, const Ins *i, int lane, uint64_t to, uint64_t from,
                uint32_t n);
 void late_commit(Lanes *w, uint32_t m);
 void late_wait(Lanes *w, const Ins *i, uint32_t m, int64_t pending);
+void late_bulk(Lanes *w, const Ins *i, int lane, const PtxBulk *b);
+void late_bulk_commit(Lanes *w, uint32_t m);
+void late_bulk_wait(Lanes *w, uint32_t m, int64_t pending, bool is_read);
+void late_look(Lanes *w, const Ins *i, int lane, uint8_t *bar);
+void late_arrive(Lanes *w, const Ins *i, int lane, uint8_t *bar);
+void late_leave(Warp *w, const Ins *i, uint32_t m, bool is_last); /* lanes end */
+void late_clear(Cluster *k);
+/* What is still to write there: "cp.async", "cp.async.bulk". */
+const char *late_writer(const Cta *c, uint64_t at, uint32_t n);
+
+/* races.c. Each does nothing in a launch that is not checked. */
+void races_begin(Launch *l); /* may fail: FAULT_MEMORY */
+void races_end(Launch *l);
+void races_cluster_begin(Cluster *k); /* it becomes another of the grid */
+void races_cluster_free(Cluster *k);
+void races_shared(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at,
+                  uint32_t n, bool is_store);
+void races_global(Warp *w, const Ins *i, int lane, struct GlobalCells *cells,
+                  uint64_t address, uint32_t n, bool is_store);
+/* A write that is a race if it changes anything has been done by now. */
+void races_settle(Launch *l);
+void races_order(Lanes *w, const Ins *i, int lane, const void *at, bool acquires);
+void races_fence(Lanes *w, uint32_t m);
+void races_sync(Lanes *w, uint32_t m);
+/* A warp arrives at a barrier; those of `waiting` are let go. */
+void races_arrive(Warp *w, const Barrier *b, int id);
+void races_release(Cta *c, const Barrier *b, int id);
+void races_cluster_barrier(Cluster *k);
+void races_cluster_arrive(Warp *w);
+struct GlobalCells *global_cells_new(uint64_t start, uint64_t bytes, int log2);
+void global_cells_free(struct GlobalCells *c);
+
 /* The states of bytes of shared memory that warp_bytes gave; NULL: other memory. */
 uint8_t *warp_states(Warp *w, Space space, uint64_t address);
 

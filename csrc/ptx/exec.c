@@ -11,7 +11,8 @@
 
 enum {
     SLICE = 4096, /* instructions of a turn */
-    LOOK = 8      /* of a loop that looks at an mbarrier */
+    SHORT_SLICE = 256,
+    LOOK = 8 /* of a loop that looks at an mbarrier */
 };
 static const uint64_t most_instructions = UINT64_C(1) << 31;
 
@@ -26,6 +27,7 @@ warp_fault(Warp *w, const Ins *i, int lane, EngineFault fault, const char *fmt, 
 {
     Launch *l = warp_launch(w);
     EngineReport *r = &l->report;
+    races_settle(l); /* what came before is told before */
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(r->text, sizeof r->text, fmt, ap);
@@ -66,10 +68,36 @@ own_fault(Lanes *lanes, const Ins *i, int lane, const char *text)
     warp_fault(warp_of(lanes), i, lane, FAULT_INVALID, "%s", text);
 }
 
+/* Lanes that were to come here: where the first of them stands is told. */
+static __attribute__((noreturn)) void
+own_apart(Lanes *lanes, const Ins *i, int lane, uint32_t missing)
+{
+    Warp *w = warp_of(lanes);
+    int first = __builtin_ctz(missing), pc = w->lane_pc[first];
+    int n_here = __builtin_popcount(lanes->alive & ~missing);
+    char where[96] = "pass by";
+    if (!(w->mask >> first & 1) && pc >= 0 && pc < w->f->n_code) {
+        const Ins *at = &w->f->code[pc];
+        int line = i->author_line && at->author_line ? at->author_line : at->src;
+        snprintf(where, sizeof where, "are at %.60s in line %d", at->words,
+                 line ? line : at->line);
+    }
+    warp_fault(
+        w, i, lane, FAULT_BARRIER,
+        "%.60s reached by %d of the warp's %d threads: it has diverged, lanes %#x %s",
+        i->words, n_here, __builtin_popcount(lanes->alive), missing, where);
+}
+
 static int
 own_rank(const Lanes *lanes)
 {
     return ((const Warp *)(const void *)lanes)->cta->rank;
+}
+
+static int
+own_n_ranks(const Lanes *lanes)
+{
+    return ((const Warp *)(const void *)lanes)->cta->cluster->n_ctas;
 }
 
 static void
@@ -105,9 +133,10 @@ own_async_access(Lanes *lanes, const Ins *i, int lane, Space space, uint64_t add
 }
 
 static void
-own_order(Lanes *lanes, const void *at, bool acquires)
+own_order(Lanes *lanes, const Ins *i, int lane, const void *at, bool acquires)
 {
     proxy_order(warp_of(lanes), at, acquires);
+    races_order(lanes, i, lane, at, acquires);
 }
 
 /* Others have their turn: what it waits for is theirs to do. */
@@ -129,9 +158,18 @@ const Owner warp_owner = {
     .wait = late_wait,
     .fence_async = own_fence_async,
     .async_access = own_async_access,
+    .bulk = late_bulk,
+    .bulk_commit = late_bulk_commit,
+    .bulk_wait = late_bulk_wait,
+    .look = late_look,
+    .arrive_later = late_arrive,
     .order = own_order,
     .goes_on = own_goes_on,
+    .fence = races_fence,
+    .sync = races_sync,
     .rank = own_rank,
+    .n_ranks = own_n_ranks,
+    .apart = own_apart,
     .fault = own_fault,
 };
 
@@ -215,7 +253,7 @@ call(Warp *w, const Ins *i, uint32_t m)
         if (!(m >> l & 1))
             continue;
         if (w->depth[l] == MAX_DEPTH)
-            warp_fault(w, i, l, FAULT_FAILED, "calls nested too deeply");
+            warp_fault(w, i, l, FAULT_TRAP, "calls nested too deeply");
         uint8_t *local = w->local + (size_t)l * w->f->local_bytes;
         for (int k = 0; k < c->n_args; k++) {
             const Param *to = &c->callee->params[k];
@@ -252,6 +290,7 @@ return_from(Warp *w, uint32_t m)
 static void
 release(Cta *c, Barrier *b, int n_threads)
 {
+    races_release(c, b, (int)(b - c->barrier));
     for (int k = 0; k < c->n_warps; k++) {
         Warp *w = &c->warps[k];
         if (!(b->waiting >> k & 1))
@@ -285,14 +324,14 @@ barrier(Warp *w, const Ins *i, uint32_t m)
     uint64_t v[LANES];
     Cta *c = w->cta;
     if (w->lanes.alive & ~m)
-        warp_fault(w, i, __builtin_ctz(m), FAULT_FAILED,
-                   "lanes %#x are elsewhere: the warp has diverged at a barrier",
-                   w->lanes.alive & ~m);
+        own_apart(&w->lanes, i, __builtin_ctz(m), w->lanes.alive & ~m);
     lanes_get(&w->lanes, i->in[0], v);
     int lane = __builtin_ctz(m);
     if (v[lane] >= N_BARRIERS)
-        warp_fault(w, i, lane, FAULT_INVALID, "barrier %d", (int)v[lane]);
-    Barrier *b = &c->barrier[v[lane]];
+        warp_fault(w, i, lane, FAULT_INVALID, "barrier %d: there are %d", (int)v[lane],
+                   N_BARRIERS);
+    int id = (int)v[lane];
+    Barrier *b = &c->barrier[id];
     bool red = i->flags & BAR_RED;
     int expected = 0;
     if (i->n_in > 1 + red) {
@@ -303,11 +342,19 @@ barrier(Warp *w, const Ins *i, uint32_t m)
     }
     if (b->n_threads && b->expected != expected)
         warp_fault(w, i, lane, FAULT_INVALID,
-                   "a barrier of %d threads, of %d where others arrived", expected,
+                   "barrier %d of %d threads, of %d where others arrived", id, expected,
                    b->expected);
+    int reduces = red ? 1 + i->op : 0;
+    if (b->n_threads && !(i->flags & BAR_ARRIVE) && b->waiting && b->reduces != reduces)
+        warp_fault(w, i, lane, FAULT_INVALID,
+                   "barrier %d with another reduction than where others arrived", id);
+    if (!(i->flags & BAR_ARRIVE))
+        b->reduces = reduces;
     b->expected = expected;
+    b->is_part |= (i->flags & BAR_ARRIVE) != 0;
     b->n_threads += LANES;
     proxy_arrive(w, (int)(b - c->barrier));
+    races_arrive(w, b, id);
     if (red) {
         uint32_t p = lanes_true(&w->lanes, i->in[i->n_in - 1]);
         b->n_true += (uint32_t)__builtin_popcount((i->imm ? ~p : p) & m);
@@ -328,15 +375,18 @@ check_cluster(Cluster *k)
     for (int c = 0; c < k->n_ctas; c++)
         for (int n = 0; n < k->ctas[c].n_warps; n++)
             if (k->ctas[c].warps[n].state != WARP_DONE &&
-                !k->ctas[c].warps[n].has_arrived)
+                k->ctas[c].warps[n].at_cluster != CLUSTER_ARRIVED)
                 return;
+    races_cluster_barrier(k);
     for (int c = 0; c < k->n_ctas; c++)
         for (int n = 0; n < k->ctas[c].n_warps; n++) {
             Warp *w = &k->ctas[c].warps[n];
-            w->has_arrived = false;
+            w->at_cluster = CLUSTER_LET_GO;
             proxy_pass(w, -1);
-            if (w->state == WARP_AT_CLUSTER)
-                w->state = WARP_RUNS;
+            if (w->state != WARP_AT_CLUSTER)
+                continue;
+            w->state = WARP_RUNS;
+            w->at_cluster = CLUSTER_AWAY;
         }
 }
 
@@ -344,25 +394,47 @@ static void
 cluster_barrier(Warp *w, const Ins *i, uint32_t m)
 {
     if (w->lanes.alive & ~m)
-        warp_fault(w, i, __builtin_ctz(m), FAULT_FAILED,
-                   "lanes %#x are elsewhere: the warp has diverged at a barrier",
-                   w->lanes.alive & ~m);
+        own_apart(&w->lanes, i, __builtin_ctz(m), w->lanes.alive & ~m);
     if (i->flags & BAR_ARRIVE) {
-        if (w->has_arrived)
-            warp_fault(w, i, __builtin_ctz(m), FAULT_FAILED,
-                       "the warp has arrived already");
-        w->has_arrived = true;
+        if (w->at_cluster != CLUSTER_AWAY)
+            warp_fault(
+                w, i, __builtin_ctz(m), FAULT_BARRIER,
+                "the warp arrives at the cluster's barrier, where it has arrived "
+                "already, and has not waited since");
+        w->at_cluster = CLUSTER_ARRIVED;
         proxy_arrive(w, -1);
+        races_cluster_arrive(w);
         check_cluster(w->cta->cluster);
-    } else if (w->has_arrived) {
-        w->state = WARP_AT_CLUSTER;
-        w->at = i;
+        return;
     }
+    if (w->at_cluster == CLUSTER_AWAY)
+        warp_fault(
+            w, i, __builtin_ctz(m), FAULT_BARRIER,
+            "the warp waits at the cluster's barrier, and has not arrived there");
+    w->at = i;
+    if (w->at_cluster == CLUSTER_ARRIVED)
+        w->state = WARP_AT_CLUSTER;
+    else
+        w->at_cluster = CLUSTER_AWAY;
+}
+
+/* Does the program end with these lanes? */
+static bool
+is_last_of_all(const Warp *w, uint32_t m)
+{
+    const Cluster *k = w->cta->cluster;
+    if (w->lanes.alive & ~m)
+        return false;
+    for (int c = 0; c < k->n_ctas; c++)
+        if (k->ctas[c].n_gone + (&k->ctas[c] == w->cta) < k->ctas[c].n_warps)
+            return false;
+    return true;
 }
 
 static void
-leave(Warp *w, uint32_t m)
+leave(Warp *w, const Ins *i, uint32_t m)
 {
+    late_leave(w, i, m, is_last_of_all(w, m));
     w->lanes.alive &= ~m;
     w->mask &= ~m;
     if (!w->mask && w->lanes.alive) {
@@ -377,6 +449,15 @@ leave(Warp *w, uint32_t m)
     for (int b = 0; b < N_BARRIERS; b++)
         check_barrier(w->cta, &w->cta->barrier[b]);
     check_cluster(w->cta->cluster);
+}
+
+uint64_t
+next_random(Cluster *k) /* xorshift64*, Vigna 2016 */
+{
+    k->random ^= k->random >> 12;
+    k->random ^= k->random << 25;
+    k->random ^= k->random >> 27;
+    return k->random * UINT64_C(0x2545f4914f6cdd1d) >> 16;
 }
 
 /* ---- a warp ---------------------------------------------------------------------- */
@@ -405,12 +486,14 @@ warp_run(Warp *w)
     uint64_t n = 0, n_lanes = 0;
     Launch *l = warp_launch(w);
     void (*const hook)(const Launch *, const Ins *, uint32_t) = l->hooks->run;
+    const uint64_t slice = l->seed ? 1 + next_random(w->cta->cluster) % SHORT_SLICE
+                                   : SLICE;
     w->is_waiting = false;
-    while (w->state == WARP_RUNS && n < SLICE && !w->is_waiting) {
+    while (w->state == WARP_RUNS && n < slice && !w->is_waiting) {
         if (w->pc >= w->wait_pc)
             regroup(w);
         if (w->pc >= n_code)
-            warp_fault(w, &code[n_code - 1], 0, FAULT_FAILED,
+            warp_fault(w, &code[n_code - 1], 0, FAULT_TRAP,
                        "runs beyond the end of the kernel");
         const Ins *i = &code[w->pc];
         uint32_t m = w->mask;
@@ -440,9 +523,7 @@ warp_run(Warp *w)
         }
         n_lanes += (uint64_t)__builtin_popcount(m);
         if (i->is_aligned && w->lanes.alive & ~m)
-            warp_fault(w, i, __builtin_ctz(m), FAULT_FAILED,
-                       "lanes %#x are elsewhere: the warp has diverged",
-                       w->lanes.alive & ~m);
+            own_apart(&w->lanes, i, __builtin_ctz(m), w->lanes.alive & ~m);
         if (i->run) {
             i->run(&w->lanes, i, m);
             if (!i->tracks)
@@ -450,7 +531,7 @@ warp_run(Warp *w)
         }
         if (i->flow >= FLOW_EXIT) {
             if (i->flow == FLOW_EXIT)
-                leave(w, m);
+                leave(w, i, m);
             else if (i->flow == FLOW_CALL)
                 call(w, i, m);
             else
@@ -467,10 +548,12 @@ warp_run(Warp *w)
         else
             break;
     }
-    w->has_only_waited = w->is_waiting && n <= LOOK;
+    if (w->is_waiting || n > LOOK) /* a seed's turn may be too short to tell */
+        w->has_only_waited = n <= LOOK;
     l->n_run += n;
     l->n_lanes += n_lanes;
-    if (l->n_run > most_instructions)
+    races_settle(l);
+    if (l->n_run > most_instructions && !l->is_endless)
         warp_fault(w, &code[w->pc < n_code ? w->pc : n_code - 1], 0, FAULT_TIMEOUT,
                    "no end in sight");
 }

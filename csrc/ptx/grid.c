@@ -7,6 +7,7 @@
 #include "ptx/engine.h"
 #include "ptx/specials.h"
 
+enum { MAX_CTAS = 16 }; /* of a cluster */
 enum { LONE_SLICES = 512, MAX_RESIDENT = 1024, N_SMS = 16 };
 
 static uint64_t
@@ -135,8 +136,11 @@ warp_reset(Warp *w, int n_threads)
     w->lanes.carry = 0;
     w->parked = 0;
     w->is_last = false;
-    w->has_arrived = false;
+    w->at_cluster = CLUSTER_AWAY;
+    w->has_only_waited = false;
     w->n_copies = 0;
+    memset(w->bulk_groups, 0, sizeof w->bulk_groups);
+    memset(w->n_issued, 0, sizeof w->n_issued);
     w->n_mma = 0;
     w->mma_groups = 0;
     memset(w->committed, 0, sizeof w->committed);
@@ -157,6 +161,9 @@ cluster_free(Cluster *k)
 {
     if (!k)
         return;
+    races_cluster_free(k);
+    late_clear(k);
+    free(k->bulk);
     for (int c = 0; c < k->n_ctas; c++) {
         Cta *cta = &k->ctas[c];
         for (int n = 0; cta->warps && n < cta->n_warps; n++) {
@@ -213,6 +220,10 @@ cluster_reset(Launch *l, Cluster *k, int64_t index)
     int64_t nx = l->grid[0] / l->cluster[0], ny = l->grid[1] / l->cluster[1];
     int at[3] = {(int)(index % nx), (int)(index / nx % ny), (int)(index / nx / ny)};
     k->n_slices = k->n_idle = 0;
+    k->index = (uint32_t)index;
+    k->random = (l->seed + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)(index + 1);
+    late_clear(k);
+    races_cluster_begin(k);
     k->is_ended = false;
     for (int c = 0; c < k->n_ctas; c++) {
         Cta *cta = &k->ctas[c];
@@ -229,21 +240,47 @@ cluster_reset(Launch *l, Cluster *k, int64_t index)
     }
 }
 
+/* The order of a turn: as they stand, or by the seed. */
+static void
+shuffle(Cluster *k, uint16_t *order, int n)
+{
+    for (int i = 0; i < n; i++)
+        order[i] = (uint16_t)i;
+    for (int i = n - 1; k->launch->seed && i > 0; i--) {
+        int j = (int)(next_random(k) % (unsigned)(i + 1));
+        uint16_t x = order[i];
+        order[i] = order[j];
+        order[j] = x;
+    }
+}
+
+static void
+look(Launch *l)
+{
+    if (!l->hooks->turn || l->hooks->turn(l))
+        return;
+    l->report.fault = FAULT_STOPPED;
+    longjmp(l->stop, 1);
+}
+
 /* One turn for each warp: did any run? */
 static bool
 cluster_turn(Cluster *k)
 {
     bool ran = false, ended = true, only_waits = true;
-    for (int c = 0; c < k->n_ctas; c++)
-        for (int w = 0; w < k->ctas[c].n_warps; w++) {
-            Warp *warp = &k->ctas[c].warps[w];
-            if (warp->state == WARP_RUNS) {
-                warp_run(warp);
-                ran = true;
-                only_waits &= warp->has_only_waited;
-            }
-            ended &= warp->state == WARP_DONE;
+    int per_cta = k->ctas[0].n_warps, n = k->n_ctas * per_cta;
+    uint16_t order[MAX_CTAS * MAX_WARPS];
+    shuffle(k, order, n);
+    for (int i = 0; i < n; i++) {
+        Warp *warp = &k->ctas[order[i] / per_cta].warps[order[i] % per_cta];
+        if (warp->state == WARP_RUNS) {
+            look(k->launch);
+            warp_run(warp);
+            ran = true;
+            only_waits &= warp->has_only_waited;
         }
+        ended &= warp->state == WARP_DONE;
+    }
     k->n_slices++;
     k->n_idle = only_waits ? k->n_idle + 1 : 0;
     k->is_ended = ended;
@@ -259,14 +296,39 @@ waits_for_ever(const Cluster *k)
 }
 
 static _Noreturn void
+report_stuck(Warp *w)
+{
+    const Cta *c = w->cta;
+    const Cluster *k = c->cluster;
+    int here = 0, all = 0;
+    if (w->state == WARP_AT_CLUSTER) {
+        for (int n = 0; n < k->n_ctas; n++)
+            for (int i = 0; i < c->n_warps; i++, all += LANES)
+                here += k->ctas[n].warps[i].at_cluster == CLUSTER_ARRIVED ? LANES : 0;
+        warp_fault(w, w->at, 0, FAULT_TIMEOUT,
+                   "the cluster's barrier reached by %d of %d threads", here, all);
+    }
+    for (int b = 0; b < N_BARRIERS; b++) {
+        const Barrier *at = &c->barrier[b];
+        all = at->expected ? at->expected : LANES * c->n_warps;
+        if (at->waiting >> w->id & 1 && b)
+            warp_fault(w, w->at, 0, FAULT_TIMEOUT,
+                       "barrier %d reached by %d of %d threads", b, at->n_threads, all);
+        else if (at->waiting >> w->id & 1)
+            warp_fault(w, w->at, 0, FAULT_TIMEOUT,
+                       "barrier reached by %d of %d threads", at->n_threads, all);
+    }
+    no_memory(k->launch); /* cannot be: it waits at one of them */
+}
+
+static _Noreturn void
 deadlock(Cluster *k)
 {
     for (int c = 0; c < k->n_ctas; c++)
         for (int n = 0; n < k->ctas[c].n_warps; n++) {
             Warp *w = &k->ctas[c].warps[n];
             if (w->state == WARP_AT_BARRIER || w->state == WARP_AT_CLUSTER)
-                warp_fault(w, w->at, 0, FAULT_TIMEOUT,
-                           "waits for ever at a barrier that others do not reach");
+                report_stuck(w);
             if (w->state == WARP_RUNS)
                 warp_fault(w, w->at, 0, FAULT_TIMEOUT,
                            "waits for ever at an mbarrier whose phase does not end");
@@ -315,10 +377,12 @@ engine_run(Launch *l)
     if (!setjmp(l->stop)) {
         if (!r)
             no_memory(l);
+        races_begin(l);
         run_grid(l, r);
     }
     for (int k = 0; r && k < r->n; k++)
         cluster_free(r->live[k]);
     free(r);
+    races_end(l);
     return l->report.fault == FAULT_NONE;
 }

@@ -1,10 +1,14 @@
 /* late: copies that land late.
  *
  * A cp.async does nothing but mark its bytes until the thread waits for its group: then,
- * and not before, it reads its source and writes. So what is read too early, or what of
- * the source is overwritten too early, is noticed, whatever a GPU's timing would be.
+ * and not before, it reads its source and writes. A bulk copy lands when somebody looks at its
+ * mbarrier, or its thread waits for its group. So what is read too early, or what of
+ * the source is overwritten too early, is noticed, whatever a GPU's timing would be. Whoever ends
+ * before a bulk copy has landed is told: the shared memory is another block's by then.
  */
 #include "ptx/engine.h"
+
+/* ---- cp.async -------------------------------------------------------------------- */
 
 static void
 keep_copy(Warp *w, const Ins *i, int lane, Copy c)
@@ -24,20 +28,23 @@ void
 late_copy(Lanes *lanes, const Ins *i, int lane, uint64_t to, uint64_t from, uint32_t n)
 {
     Warp *w = warp_of(lanes);
-    const uint8_t *src = NULL;
+    Copy c = {.i = i,
+              .lane = (uint32_t)lane,
+              .to = (uint32_t)(to - SHARED_BASE),
+              .bytes = i->bytes,
+              .group = w->committed[lane],
+              .number = ++w->n_issued[lane],
+              .n_from = n};
     if (n) {
-        src = n == i->bytes ? warp_bytes(w, i, lane, SPACE_GLOBAL, from, n, false)
-                            : (const uint8_t *)(uintptr_t)from;
-        if (!warp_has(w, src, n))
-            warp_fault(w, i, lane, FAULT_ADDRESS,
-                       "a copy of %u bytes from %p, where no registered memory is", n,
-                       (const void *)src);
+        c.from = n == i->bytes ? warp_bytes(w, i, lane, SPACE_GLOBAL, from, n, false)
+                               : (const uint8_t *)(uintptr_t)from;
+        if (n != i->bytes)
+            warp_want(w, i, lane, c.from, n, false);
+        memcpy(c.seen, c.from, n);
     }
     warp_bytes(w, i, lane, SPACE_SHARED, to, i->bytes, true);
     memset(warp_states(w, SPACE_SHARED, to), BYTE_PENDING, i->bytes);
-    keep_copy(w, i, lane,
-              (Copy){(uint32_t)lane, (uint32_t)(to - SHARED_BASE), i->bytes,
-                     w->committed[lane], src, n, i});
+    keep_copy(w, i, lane, c);
 }
 
 void
@@ -48,6 +55,23 @@ late_commit(Lanes *lanes, uint32_t m)
         w->committed[l] += m >> l & 1;
 }
 
+static void
+land_copy(Warp *w, const Copy *c)
+{
+    uint8_t *to = w->cta->shared + c->to;
+    if (c->n_from && warp_launch(w)->is_checked &&
+        memcmp(c->seen, c->from, c->n_from) != 0)
+        warp_fault(
+            w, c->i, (int)c->lane, FAULT_RACE,
+            "race: memory was written while an asynchronous copy of it was under "
+            "way");
+    if (c->n_from)
+        memcpy(to, c->from, c->n_from);
+    memset(to + c->n_from, 0, c->bytes - c->n_from);
+    memset(w->cta->state + c->to, BYTE_DEFINED, c->bytes);
+    proxy_wrote(w, c->i, 1u << c->lane, c->to, c->bytes);
+}
+
 void
 late_wait(Lanes *lanes, const Ins *i, uint32_t m, int64_t pending)
 {
@@ -55,18 +79,185 @@ late_wait(Lanes *lanes, const Ins *i, uint32_t m, int64_t pending)
     int n = 0;
     (void)i;
     for (int k = 0; k < w->n_copies; k++) {
-        Copy c = w->copies[k];
-        bool lands = m >> c.lane & 1 && c.group < w->committed[c.lane] - pending;
-        if (!lands) {
-            w->copies[n++] = c;
-            continue;
-        }
-        uint8_t *to = w->cta->shared + c.to;
-        if (c.n_from)
-            memcpy(to, c.from, c.n_from);
-        memset(to + c.n_from, 0, c.bytes - c.n_from);
-        memset(w->cta->state + c.to, BYTE_DEFINED, c.bytes);
-        proxy_wrote(w, c.ins, 1u << c.lane, c.to, c.bytes);
+        const Copy *c = &w->copies[k];
+        if (m >> c->lane & 1 && c->group < w->committed[c->lane] - pending)
+            land_copy(w, c);
+        else
+            w->copies[n++] = *c;
     }
     w->n_copies = n;
+}
+
+/* Of a lane, up to that one. */
+static void
+land_until(Warp *w, int lane, int64_t number)
+{
+    int n = 0;
+    for (int k = 0; k < w->n_copies; k++) {
+        const Copy *c = &w->copies[k];
+        if ((int)c->lane == lane && c->number <= number)
+            land_copy(w, c);
+        else
+            w->copies[n++] = *c;
+    }
+    w->n_copies = n;
+}
+
+/* ---- bulk copies ----------------------------------------------------------------- */
+
+static Bulk *
+more_room(Warp *w, const Ins *i, int lane)
+{
+    Cluster *k = w->cta->cluster;
+    if (k->n_bulk == k->cap_bulk) {
+        int cap = 2 * k->cap_bulk + 4;
+        Bulk *more = realloc(k->bulk, (size_t)cap * sizeof *more);
+        if (!more)
+            warp_fault(w, i, lane, FAULT_MEMORY, "out of memory");
+        k->bulk = more;
+        k->cap_bulk = cap;
+    }
+    return &k->bulk[k->n_bulk];
+}
+
+void
+late_bulk(Lanes *lanes, const Ins *i, int lane, const PtxBulk *b)
+{
+    Warp *w = warp_of(lanes);
+    Bulk *k = more_room(w, i, lane);
+    uint8_t *seen = malloc(b->n);
+    if (!seen)
+        warp_fault(w, i, lane, FAULT_MEMORY, "out of memory");
+    memcpy(seen, b->from, b->n);
+    *k = (Bulk){.copy = *b,
+                .seen = seen,
+                .of = w,
+                .i = i,
+                .lane = lane,
+                .group = w->bulk_groups[lane]};
+    w->cta->cluster->n_bulk++;
+    if (b->state)
+        memset(b->state, BYTE_PENDING, b->n);
+}
+
+void
+late_bulk_commit(Lanes *lanes, uint32_t m)
+{
+    Warp *w = warp_of(lanes);
+    for (int l = 0; l < LANES; l++)
+        w->bulk_groups[l] += m >> l & 1;
+}
+
+void
+late_arrive(Lanes *lanes, const Ins *i, int lane, uint8_t *bar)
+{
+    Warp *w = warp_of(lanes);
+    *more_room(w, i, lane) = (Bulk){.copy = {.bar = bar},
+                                    .of = w,
+                                    .i = i,
+                                    .lane = lane,
+                                    .until = w->n_issued[lane],
+                                    .is_read = true};
+    w->cta->cluster->n_bulk++;
+}
+
+/* Its source has been read: until here it was to stay as it was. */
+static void
+read_source(Bulk *k)
+{
+    if (!k->is_read && memcmp(k->seen, k->copy.from, k->copy.n) != 0)
+        warp_fault(k->of, k->i, k->lane, FAULT_RACE,
+                   "race: memory was written while a bulk copy of it was under way");
+    k->is_read = true;
+}
+
+static void
+land(Bulk *k)
+{
+    const char *why;
+    if (k->copy.n) {
+        read_source(k);
+        k->copy.from = k->seen;
+        why = ptx_bulk_land(&k->copy);
+    } else {
+        land_until(k->of, k->lane, k->until);
+        why = ptx_bulk_arrive(k->copy.bar);
+    }
+    free(k->seen);
+    k->seen = NULL;
+    if (why)
+        warp_fault(k->of, k->i, k->lane, FAULT_INVALID, "%s", why);
+}
+
+void
+late_look(Lanes *lanes, const Ins *i, int lane, uint8_t *bar)
+{
+    Cluster *c = warp_of(lanes)->cta->cluster;
+    int left = 0;
+    (void)i, (void)lane;
+    for (int k = 0; k < c->n_bulk; k++)
+        if (c->bulk[k].copy.bar == bar)
+            land(&c->bulk[k]);
+        else
+            c->bulk[left++] = c->bulk[k];
+    c->n_bulk = left;
+}
+
+void
+late_bulk_wait(Lanes *lanes, uint32_t m, int64_t pending, bool is_read)
+{
+    Warp *w = warp_of(lanes);
+    Cluster *c = w->cta->cluster;
+    int left = 0;
+    for (int n = 0; n < c->n_bulk; n++) {
+        Bulk *k = &c->bulk[n];
+        bool is_over = !k->copy.bar && k->of == w && m >> k->lane & 1 &&
+                       k->group < w->bulk_groups[k->lane] - pending;
+        if (is_over && is_read)
+            read_source(k);
+        if (is_over && !is_read)
+            land(k);
+        else
+            c->bulk[left++] = *k;
+    }
+    c->n_bulk = left;
+}
+
+void
+late_leave(Warp *w, const Ins *i, uint32_t m, bool is_last)
+{
+    Cluster *c = w->cta->cluster;
+    (void)i;
+    for (int n = 0; n < c->n_bulk; n++) {
+        const Bulk *k = &c->bulk[n];
+        if (!k->copy.bar && k->of == w && m >> k->lane & 1 && !k->is_read)
+            warp_fault(w, k->i, k->lane, FAULT_RACE,
+                       "a thread ends while a bulk copy of its shared memory is under "
+                       "way: nobody waited for its group");
+        if (is_last && k->copy.bar && k->copy.n)
+            warp_fault(w, k->i, k->lane, FAULT_RACE,
+                       "a program ends while a bulk copy to its shared memory is under "
+                       "way: nobody waited at its mbarrier");
+    }
+    late_bulk_wait(&w->lanes, m, -1, false);
+}
+
+const char *
+late_writer(const Cta *c, uint64_t at, uint32_t n)
+{
+    for (int k = 0; k < c->n_warps; k++)
+        for (int j = 0; j < c->warps[k].n_copies; j++) {
+            const Copy *y = &c->warps[k].copies[j];
+            if (y->to < at + n && at < y->to + y->bytes)
+                return "cp.async";
+        }
+    return "cp.async.bulk";
+}
+
+void
+late_clear(Cluster *c)
+{
+    for (int k = 0; k < c->n_bulk; k++)
+        free(c->bulk[k].seen);
+    c->n_bulk = 0;
 }

@@ -81,7 +81,7 @@ mbarrier_update(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
     if (why)
         lanes_fault(w, i, lane, "%s", why);
     if (w->owner->order)
-        w->owner->order(w, p, false);
+        w->owner->order(w, i, lane, p, false);
 }
 
 /* arrive_drop: one fewer from the next phase on. */
@@ -181,7 +181,7 @@ mbarrier(Lanes *w, const Ins *i, uint32_t m)
             Mbarrier b = mb_of(p);
             out[l] = b.phase != (i->flags ? v[l] & 1 : v[l] >> 63);
             if (out[l] && w->owner->order)
-                w->owner->order(w, p, true);
+                w->owner->order(w, i, l, p, true);
             if (!out[l] && w->owner->goes_on)
                 w->owner->goes_on(w, i);
         }

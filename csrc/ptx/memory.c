@@ -171,8 +171,10 @@ isspacep(Lanes *w, const Ins *i, uint32_t m)
 static void
 fence(Lanes *w, const Ins *i, uint32_t m)
 {
-    (void)w, (void)i, (void)m;
+    (void)i;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (w->owner->fence)
+        w->owner->fence(w, m);
 }
 
 static void

@@ -237,7 +237,7 @@ location(Parser *p)
 {
     p->file = (int)want_int(p);
     p->src = (int)want_int(p);
-    want_int(p);
+    p->col = (int)want_int(p);
     while (take_mark(p, ',')) {
         next(p); /* function_name, inlined_at */
         next(p);
@@ -271,7 +271,7 @@ body(Parser *p, Func *f)
 {
     f->has_body = true;
     f->param_bytes = p->param_at;
-    p->file = p->src = 0;
+    p->file = p->src = p->col = 0;
     p->n_uses = 0;
     int depth = p->n_scopes;
     want_mark(p, '{');

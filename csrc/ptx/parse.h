@@ -33,8 +33,10 @@ struct Parser {
     Func *func; /* whose body is read */
     Names *scope[MAX_SCOPES];
     int n_scopes;
-    int file, src; /* of the last .loc */
-    struct Use {   /* of a label that has not been met: looked for as scopes close */
+    int file, src, col; /* of the last .loc */
+    int author; /* the line in front of the assembly that a kernel's author wrote; 0: none */
+    bool is_library; /* it is an author's of a library */
+    struct Use {     /* of a label that has not been met: looked for as scopes close */
         const char *name;
         int depth, ins, line; /* ins: the branch */
     } *use;

@@ -24,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/asm.h"
+
 #if defined(__GNUC__)
 #define PTX_PRINTF(a, b) __attribute__((format(printf, a, b)))
 #else
@@ -115,6 +117,8 @@ typedef enum Flow {
     FLOW_RET
 } Flow;
 
+/* Others see what stood before a release when they have acquired what it wrote. */
+enum { ORDER_ACQUIRE = 1, ORDER_RELEASE = 2 };
 enum { BAR_ARRIVE = 1, BAR_RED = 2 }; /* flags of a barrier */
 enum { N_BARRIERS = 16 };
 
@@ -124,8 +128,8 @@ struct Ins {
     uint8_t flow;
     bool has_guard, guard_not;
     bool is_aligned;     /* all lanes that have not left must be here */
+    bool is_library;     /* the author whose line it has wrote a library */
     bool meets;          /* the lanes of a warp wait here for each other */
-    bool is_loose;       /* meets only whoever comes: activemask */
     bool is_call;        /* more is a Call */
     bool is_threads_own; /* what it does or gives is one thread's: groups, ranks */
     bool tracks;         /* sets the undefined lanes of its results itself */
@@ -133,17 +137,19 @@ struct Ins {
     bool is_strong;      /* an access that is volatile or has an order */
     uint8_t space, type, n, bytes; /* of an access: n elements of `bytes` */
     uint8_t op;                    /* of atomics, votes, .. */
+    uint8_t order;                 /* ORDER_* of what is strong, and of fences */
     uint8_t members; /* where it meets: in[members - 1] is the mask; 0: all lanes */
     uint16_t flags;
     Reg guard;
     int64_t imm; /* added to the address; a table; .. */
     const Reg *out, *in;
     uint8_t n_out, n_in;
-    int target;        /* of a branch: index of an instruction */
-    const void *more;  /* what only this instruction knows */
-    int line;          /* in the text */
-    int file, src;     /* .loc: which file, its line; 0: none */
-    const char *words; /* the opcode */
+    int target;         /* of a branch: index of an instruction */
+    const void *more;   /* what only this instruction knows */
+    int line;           /* in the text */
+    int file, src, col; /* .loc: which file, its line and column; 0: none */
+    int author_line;    /* of the assembly that the kernel's author wrote; 0: of none */
+    const char *words;  /* the opcode */
 };
 
 /* A name in the text: a register, a variable, a parameter, a label or a function. */
@@ -205,6 +211,7 @@ typedef struct Module {
     Pool *pool;
     int version, sm; /* 87 is 8.7; 0: of assembly; 80 is sm_80 */
     bool is_accelerated;
+    bool has_author; /* a kernel's author wrote some of it */
     Names *names;
     Func **funcs;
     int n_funcs, cap_funcs;
@@ -318,8 +325,8 @@ typedef struct Owner {
     /* A bulk copy, which may land when its mbarrier is looked at or its group is waited for.
      * All of these may be absent: then it lands at once. */
     void (*bulk)(Lanes *w, const Ins *i, int lane, const struct PtxBulk *b);
-    void (*bulk_commit)(Lanes *w);
-    void (*bulk_wait)(Lanes *w, int64_t pending, bool is_read);
+    void (*bulk_commit)(Lanes *w, uint32_t m);
+    void (*bulk_wait)(Lanes *w, uint32_t m, int64_t pending, bool is_read);
     void (*look)(Lanes *w, const Ins *i, int lane, uint8_t *bar);
     /* A lane has found that the phase goes on. */
     void (*goes_on)(Lanes *w, const Ins *i);
@@ -327,14 +334,20 @@ typedef struct Owner {
     void (*arrive_later)(Lanes *w, const Ins *i, int lane, uint8_t *bar);
     /* What lanes did before is left at an mbarrier, or taken from there; at NULL: at a place of
      * all atomics, both. May be absent. */
-    void (*order)(Lanes *w, const void *at, bool acquires);
+    void (*order)(Lanes *w, const Ins *i, int lane, const void *at, bool acquires);
     /* fence.proxy.async; what the async proxy reads and writes of shared memory, checked by
      * `bytes` before. May be absent. */
     void (*fence_async)(Lanes *w, uint32_t m);
     void (*async_access)(Lanes *w, const Ins *i, int lane, Space space,
                          uint64_t address, uint32_t n, bool is_store);
+    /* A fence: lanes of m; and those that met at bar.warp.sync. May be absent. */
+    void (*fence)(Lanes *w, uint32_t m);
+    void (*sync)(Lanes *w, uint32_t m);
     int (*rank)(const Lanes *w); /* the block's number in its cluster */
     int (*n_ranks)(const Lanes *w);
+    /* Lanes that were to come here, and will not. May be absent. */
+    void (*apart)(Lanes *w, const Ins *i, int lane, uint32_t missing)
+        __attribute__((noreturn));
     void (*fault)(Lanes *w, const Ins *i, int lane, const char *text)
         __attribute__((noreturn));
 } Owner;
@@ -355,6 +368,7 @@ struct Lanes {
     const Owner *owner;
 };
 
+_Noreturn void lanes_apart(Lanes *w, const Ins *i, int lane, uint32_t missing);
 _Noreturn void lanes_fault(Lanes *w, const Ins *i, int lane, const char *fmt, ...)
     PTX_PRINTF(4, 5);
 #define LANE(T, w, offset) ((T *)(void *)((w)->file + (offset)))

@@ -72,6 +72,14 @@ lanes_fault(Lanes *w, const Ins *i, int lane, const char *fmt, ...)
     w->owner->fault(w, i, lane, text);
 }
 
+void
+lanes_apart(Lanes *w, const Ins *i, int lane, uint32_t missing)
+{
+    if (w->owner->apart)
+        w->owner->apart(w, i, lane, missing);
+    lanes_fault(w, i, lane, "lanes %#x are elsewhere: the warp has diverged", missing);
+}
+
 uint32_t
 lanes_lacks(const Lanes *w, Reg r, int k)
 {

@@ -3,9 +3,8 @@
  *     elements  0 1 2 3 | 4 5 6 7 | ..       pack 4 of i8: $1 of lane 0 is 3:2:1:0
  *     lane         0         1
  *
- * Lanes that part at a branch wait for those with a lower pc, as ptxsim's do. Where there are
- * threads that meet, one pack is one lane, and meets the others in meet.c. What a loop may take
- * is bounded.
+ * Lanes that part at a branch wait for those with a lower pc, as ptxsim's do. Assembly whose
+ * threads would meet does not run. What a loop may take is bounded.
  */
 #include "ptx/run.h"
 
@@ -216,28 +215,12 @@ run_lanes(Exec *x, const Func *f, uint32_t all)
             branch(&t, i->target, m);
             continue;
         }
-        if (m && x->r->team && (i->meets || i->flow != FLOW_NEXT))
-            ptx_with_others(x, i);
-        else if (m && i->run)
+        if (m && i->run)
             /* Beyond the lanes that are there lies memory of the file: full loops are fast. */
             i->run(&x->lanes, i, m);
         else if (m && i->flow == FLOW_YIELD)
             sched_yield();
         t.pc++;
-    }
-}
-
-/* Each pack has variables of its own, as each copy of the text has on a GPU. */
-static void
-place_variables(Exec *x, const Func *f, uint64_t base)
-{
-    for (int k = 0; k < f->n_consts; k++) {
-        const Const *c = &f->consts[k];
-        uint64_t v[LANES];
-        for (int l = 0; l < LANES && c->sym; l++)
-            v[l] = c->value + c->sym->offset + base;
-        if (c->sym)
-            lanes_put(&x->lanes, c->reg, (uint32_t)FULL, v);
     }
 }
 
@@ -247,18 +230,10 @@ run_all(Exec *x, const PtxAsm *a, const uint8_t *image)
     const Func *f = a->func;
     PtxRun *r = x->r;
     int64_t n_packs = (r->n + r->pack - 1) / r->pack;
-    int step = a->meets ? 1 : LANES;
-    uint32_t shared = (f->mod->shared_bytes + 15) & ~15u;
-    int64_t base = 0;
-    if (shared && f->n_code &&
-        (base = r->team->place(r, (uint64_t)n_packs * shared)) < 0)
-        lanes_fault(&x->lanes, &f->code[0], 0, "out of shared memory");
-    for (int64_t first = 0; first < n_packs; first += step) {
-        int n = n_packs - first < step ? (int)(n_packs - first) : step;
+    for (int64_t first = 0; first < n_packs; first += LANES) {
+        int n = n_packs - first < LANES ? (int)(n_packs - first) : LANES;
         uint32_t on = lanes_on(x, first, n);
         memcpy(x->lanes.file, image, f->file_bytes);
-        if (shared)
-            place_variables(x, f, (uint64_t)(base + first * shared));
         x->lanes.carry = 0;
         int at = a->form.n_out;
         for (int i = 0; i < r->n_in; i++)
@@ -284,7 +259,7 @@ ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR])
     int bits[PTX_MAX_OPERANDS];
     *err = 0;
     r->refused = (PtxAccess){0};
-    if (a->meets && !r->team) {
+    if (a->meets) {
         snprintf(err, PTX_ERROR, "there are no threads to meet");
         return false;
     }

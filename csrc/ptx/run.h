@@ -1,4 +1,4 @@
-/* run.h: assembly that was read (asm.c), and a thread that is in it. */
+/* run.h: assembly that was read (asm.c), and a run of it. */
 #ifndef TEGULA_PTX_RUN_H
 #define TEGULA_PTX_RUN_H
 
@@ -14,22 +14,20 @@ struct PtxAsm {
     bool meets;     /* threads do, or have shared memory: one pack at a time */
 };
 
-struct PtxThread {
+/* One run of it. */
+typedef struct PtxThread {
     Lanes lanes; /* first */
     PtxRun *r;
     const Func *f;
-    const Ins *at; /* where it meets others */
     char *err;
     int64_t n_left; /* instructions */
     /* Under a mask: of each lane's pack, the first element that is on. */
     int64_t first_on[LANES];
     jmp_buf *stop;
-};
+} PtxThread;
 
 /* owner.c */
 extern const Owner ptx_owner;
 uint64_t ptx_special(const PtxRun *r, int which); /* the value of a special register */
-/* meet.c: the instruction at which x stands, done with others. */
-void ptx_with_others(PtxThread *x, const Ins *i);
 
 #endif

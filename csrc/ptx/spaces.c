@@ -44,11 +44,63 @@ warp_states(Warp *w, Space space, uint64_t address)
     return c && at < c->n_shared ? c->state + at : NULL;
 }
 
-bool
-warp_has(const Warp *w, const void *p, size_t n)
+/* The region that has these bytes; NULL: none. */
+static EngineRegion *
+region_of(Launch *l, uint64_t at, uint32_t n)
 {
-    const Launch *l = warp_launch(w);
-    return l->hooks->has(l, p, n);
+    for (int k = 0, r = l->last_region; k < l->n_regions; k++, r++) {
+        r = r < l->n_regions ? r : 0;
+        EngineRegion *g = &l->regions[r];
+        if (at - g->start < g->bytes && n <= g->bytes - (at - g->start)) {
+            l->last_region = r;
+            return g;
+        }
+    }
+    return NULL;
+}
+
+static _Noreturn void
+refuse(Warp *w, const Ins *i, int lane, const uint8_t *p, uint32_t n, bool is_store,
+       EngineFault fault)
+{
+    EngineReport *r = &warp_launch(w)->report;
+    r->address = (uintptr_t)p;
+    r->bytes = n;
+    r->is_store = is_store;
+    if (fault == FAULT_READ_ONLY)
+        warp_fault(w, i, lane, fault, "a store to memory that is read-only");
+    warp_fault(w, i, lane, fault,
+               "a %s of %u bytes at %#llx, where no registered memory is",
+               is_store ? "store" : "load", n, (unsigned long long)(uintptr_t)p);
+}
+
+void
+warp_want(Warp *w, const Ins *i, int lane, const uint8_t *p, uint32_t n, bool is_store)
+{
+    Launch *l = warp_launch(w);
+    const EngineRegion *g = region_of(l, (uintptr_t)p, n);
+    if (!g && !l->hooks->has(l, i, p, n))
+        refuse(w, i, lane, p, n, is_store, FAULT_ADDRESS);
+    if (g && is_store && g->is_read_only)
+        refuse(w, i, lane, p, n, is_store, FAULT_READ_ONLY);
+    if (g && g->cells)
+        races_global(w, i, lane, g->cells, (uintptr_t)p, n, is_store);
+}
+
+/* In a launch that is checked. Where a kernel's author reads, what nobody has written is ones,
+ * as threads may poll: a race is told when the writer comes. */
+static void
+want_written(Warp *w, const Ins *i, int lane, const Cta *c, uint64_t at, uint32_t n)
+{
+    const uint8_t *undef = memchr(c->state + at, BYTE_UNDEF, n);
+    for (uint32_t k = 0; undef && i->author_line && k < n; k++)
+        if (c->state[at + k] == BYTE_UNDEF)
+            c->shared[at + k] = 0xff, c->state[at + k] = BYTE_DEFINED;
+    if (undef && !i->author_line)
+        warp_fault(
+            w, i, lane, FAULT_UNWRITTEN,
+            "thread %d reads shared memory at offset %d, which nobody has written",
+            LANES * w->id + lane, (int)(undef - c->state));
 }
 
 uint8_t *
@@ -66,16 +118,20 @@ warp_bytes(Warp *w, const Ins *i, int lane, Space space, uint64_t address, uint3
     case SPACE_GLOBAL:
     case SPACE_CONST: {
         uint8_t *p = (uint8_t *)(uintptr_t)address;
-        if (!warp_has(w, p, n))
-            warp_fault(w, i, lane, FAULT_ADDRESS,
-                       "a %s of %u bytes at %#llx, where no registered memory is", what,
-                       n, (unsigned long long)asked);
+        warp_want(w, i, lane, p, n, is_store);
         return p;
     }
     case SPACE_SHARED:
     case SPACE_CLUSTER: {
         Cta *c = cta_at(w, space, address, &at);
-        if (!c || at >= c->n_shared || n > c->n_shared - at)
+        if (!c)
+            warp_fault(
+                w, i, lane, FAULT_ADDRESS,
+                "a %s of %u bytes at %s address %#llx, of a block that the cluster "
+                "does not have: it has %d",
+                what, n, space_names[space], (unsigned long long)asked,
+                w->cta->cluster->n_ctas);
+        if (at >= c->n_shared || n > c->n_shared - at)
             warp_fault(w, i, lane, FAULT_ADDRESS,
                        "a %s of %u bytes at offset %lld of shared memory, which has %u",
                        what, n, (long long)at, w->cta->n_shared);
@@ -83,12 +139,17 @@ warp_bytes(Warp *w, const Ins *i, int lane, Space space, uint64_t address, uint3
             warp_fault(w, i, lane, FAULT_ADDRESS,
                        "shared memory of block %d of the cluster, which has ended",
                        c->rank);
-        for (uint32_t k = 0; k < n; k++)
-            if (c->state[at + k] == BYTE_PENDING)
-                warp_fault(w, i, lane, FAULT_ADDRESS,
-                           "a %s at offset %llu of shared memory, which a cp.async "
-                           "that nobody has waited for will write",
-                           what, (unsigned long long)(at + k));
+        if (memchr(c->state + at, BYTE_PENDING, n))
+            warp_fault(w, i, lane,
+                       warp_launch(w)->is_checked ? FAULT_RACE : FAULT_ADDRESS,
+                       "a %s at offset %llu of shared memory, which a %s that nobody "
+                       "has waited for is still to write",
+                       what, (unsigned long long)at, late_writer(c, at, n));
+        if (warp_launch(w)->is_checked) {
+            if (!is_store)
+                want_written(w, i, lane, c, at, n);
+            races_shared(w, i, lane, c, (uint32_t)at, n, is_store);
+        }
         if (is_store && c == w->cta)
             proxy_wrote(w, i, 1u << lane, (uint32_t)at, n);
         return c->shared + at;

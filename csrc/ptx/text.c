@@ -38,15 +38,31 @@ in_word(const char *c)
            *c == '%' || (c[0] == ':' && c[1] == ':');
 }
 
+/* Comments say where the text of a kernel's author begins (PTX_AUTHOR), and LLVM's where it
+ * ends. */
+static void
+note_author(Parser *p)
+{
+    static const char begins[] = "//" PTX_AUTHOR, library[] = "//" PTX_LIBRARY,
+                      ends[] = "// end inline asm";
+    if (!strncmp(p->at, begins, sizeof begins - 1)) {
+        p->author = p->line;
+        p->is_library = !strncmp(p->at, library, sizeof library - 1);
+        p->mod->has_author = true;
+    } else if (!strncmp(p->at, ends, sizeof ends - 1))
+        p->author = 0;
+}
+
 static void
 skip_blanks(Parser *p)
 {
     for (;; p->at++) {
         if (*p->at == '\n')
             p->line++;
-        else if (p->at[0] == '/' && p->at[1] == '/')
+        else if (p->at[0] == '/' && p->at[1] == '/') {
+            note_author(p);
             p->at += strcspn(p->at, "\n") - 1;
-        else if (p->at[0] == '/' && p->at[1] == '*') {
+        } else if (p->at[0] == '/' && p->at[1] == '*') {
             const char *end = strstr(p->at + 2, "*/");
             if (!end)
                 parse_fail(p, p->line, "a comment without end");

@@ -27,10 +27,7 @@ by_group(Lanes *w, const Ins *i, uint32_t m, Run *body)
                         "the lane is not in its own mask %#x", want);
         uint32_t missing = want & w->alive & ~group;
         if (missing & ~m)
-            lanes_fault(
-                w, i, first,
-                "lanes %#x of the mask %#x are elsewhere: the warp has diverged",
-                missing & ~m, want);
+            lanes_apart(w, i, first, missing & ~m);
         if (missing)
             lanes_fault(w, i, first, "lanes %#x of the mask %#x give another mask",
                         missing, want);
@@ -350,6 +347,14 @@ dec_elect(Dec *d)
 static void
 sync_group(Lanes *w, const Ins *i, uint32_t m)
 {
+    (void)i;
+    if (w->owner->sync)
+        w->owner->sync(w, m);
+}
+
+static void
+nothing(Lanes *w, const Ins *i, uint32_t m)
+{
     (void)w, (void)i, (void)m;
 }
 
@@ -430,7 +435,7 @@ dec_setmaxnreg(Dec *d)
     if (d->n_opds != 1 || !dec_literal(d, 0, &n) || n < 24 || n > 256 || n % 8)
         dec_fail(d, "a number of registers is a multiple of 8 from 24 to 256");
     d->ins->is_aligned = true;
-    d->ins->run = sync_group;
+    d->ins->run = nothing;
 }
 
 const OpRow warp_ops[] = {

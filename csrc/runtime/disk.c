@@ -270,6 +270,8 @@ put_machine(Bytes *b, const Config *config, Target target)
         }
         return;
     }
+    if (target.kind == TARGET_EMU) /* PTX, which is the same on every machine */
+        return;
     uint32_t words[CPU_WORDS];
     int n = cpu_words(words);
     put_block(b, words, (size_t)n * sizeof *words);

@@ -78,7 +78,6 @@ foreign_assembly_run(PtxCache *cache, const PtxSite *site, void *const *data)
         ptx_site_run(site, data, block, &r);
         r.pid = first;
         r.grid = only;
-        r.n_threads = 1;
         if (ptx_asm_run(a, &r, err))
             return;
     }

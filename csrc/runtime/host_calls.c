@@ -252,8 +252,6 @@ tegula_assembly(char *scratch, const int32_t *pid, const int32_t *grid,
         ptx_site_run(site, data, block, &r);
         r.pid = pid;
         r.grid = grid;
-        r.thread = 0;
-        r.n_threads = 1; /* a program is one thread */
         r.may = site->is_checked ? may : NULL;
         r.data = &data_of_may;
         ok = ptx_asm_run(a, &r, err);

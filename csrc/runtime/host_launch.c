@@ -13,29 +13,46 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Links the object code at the first launch. 0, or -1 with an exception. */
-int
-host_load(Compiled *v)
+/* Links the object code. 0, or -1 with an exception. */
+static int
+link_object(Compiled *v)
 {
-    if (v->jit)
-        return 0;
     const Stage *obj = binary_stage(&v->bin, "obj");
-    if (!obj)
-        return PyErr_SetString(PyExc_SystemError, "a variant without object code"), -1;
-    if (hooks_load(v, false))
-        return -1;
-    if (v->jit) /* the hook launched it */
-        return 0;
     char err[ERR_TEXT] = "";
     void *fn = NULL;
+    if (!obj)
+        return PyErr_SetString(PyExc_SystemError, "a variant without object code"), -1;
     JitCode *jit = jit_load(obj->data, obj->size, v->bin.symbol, &fn, err);
     if (!jit)
         return raise_error("TegulaError", err), -1;
+    v->host = (HostKernel *)fn;
     v->jit = jit;
-    if (v->bin.target.kind == TARGET_EMU)
-        v->emu = fn;
-    else
-        v->host = (HostKernel *)fn;
+    return 0;
+}
+
+/* Reads the PTX, for the emulator. 0, or -1 with an exception. */
+static int
+read_ptx(Compiled *v)
+{
+    const Stage *ptx = binary_stage(&v->bin, "ptx");
+    char err[EMU_ERROR] = "";
+    if (!ptx)
+        return PyErr_SetString(PyExc_SystemError, "a variant without PTX"), -1;
+    v->emu = emu_load(ptx->data, v->bin.symbol, err);
+    return v->emu ? 0 : (raise_error("TegulaError", err), -1);
+}
+
+int
+host_load(Compiled *v)
+{
+    if (v->jit || v->emu)
+        return 0;
+    if (hooks_load(v, false))
+        return -1;
+    if (v->jit || v->emu) /* the hook launched it */
+        return 0;
+    if (v->bin.target.kind == TARGET_EMU ? read_ptx(v) : link_object(v))
+        return -1;
     return hooks_load(v, true);
 }
 
@@ -262,6 +279,23 @@ host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 
 /* ---- the emulator -------------------------------------------------------------------- */
 
+/* An access to a tensor: by its name. */
+static void
+name_tensor(const Compiled *v, const Call *c, const EmuRun *run, EmuReport *r)
+{
+    if (r->param < 0 || (r->fault != EMU_BOUNDS && r->fault != EMU_RACE))
+        return;
+    for (int i = 0; i < run->n_regions; i++) {
+        const EmuRegion *g = &run->regions[i];
+        if (g->param != r->param)
+            continue;
+        bounds_text(v, c, r->did, r->param, g->bytes, r->address, r->text,
+                    sizeof r->text);
+        size_t n = strlen(r->text);
+        snprintf(r->text + n, sizeof r->text - n, "%s", r->tail);
+    }
+}
+
 int
 emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
@@ -271,8 +305,10 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         return PyErr_SetString(PyExc_ValueError, "too many parameters to emulate"), -1;
     if (host_load(v) || launch_regions(v, c, region, &n_regions))
         return -1;
+    for (int i = 0; i < n_regions; i++)
+        region[i].item = elem_info[v->bin.params[region[i].param].elem].bytes;
     EmuRun run = {
-        .kernel = (EmuKernel *)v->emu,
+        .code = v->emu,
         .params = params,
         .grid = {g->dim[0], g->dim[1], g->dim[2]},
         .num_warps = v->bin.block_warps,
@@ -280,10 +316,7 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         .shared_bytes = v->bin.shared,
         .regions = region,
         .n_regions = n_regions,
-        .assembly = jit_assembly(v->jit),
         .seed = c->k->st->config.emu_seed,
-        .n_host_threads = c->k->st->config.num_threads ? c->k->st->config.num_threads
-                                                       : pool_threads(),
     };
     EmuReport report = {0};
     PyThreadState *thread = PyEval_SaveThread();
@@ -293,5 +326,8 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     PyEval_RestoreThread(thread);
     if (raise_attended(&attendant))
         return -1;
-    return ok ? host_library_fault(v->jit) : raise_report(c, &report);
+    if (ok)
+        return 0;
+    name_tensor(v, c, &run, &report);
+    return raise_report(c, &report);
 }

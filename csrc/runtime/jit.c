@@ -15,7 +15,6 @@
  */
 #include "codegen/host/calls.h"
 #include "ptx/asm.h"
-#include "runtime/emu/emu.h"
 #include "runtime/reloc.h"
 #include "runtime/runtime.h"
 
@@ -174,9 +173,6 @@ extern_address(const char *name)
     for (int i = 0; i < n_host_symbols; i++)
         if (!strcmp(host_symbols[i].name, name))
             return host_symbols[i].address;
-    for (int i = 0; i < n_emu_symbols; i++)
-        if (!strcmp(emu_symbols[i].name, name))
-            return emu_symbols[i].address;
     return (void *)(uintptr_t)foreign_address(name);
 }
 

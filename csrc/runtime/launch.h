@@ -224,7 +224,7 @@ struct Compiled {
     void (*externs)(int32_t index, int64_t n, void *const *data);
     HostKernel *host;
     int64_t program_ns;        /* pool.c: what a program took last time; 0: never run */
-    void *emu;                 /* EmuKernel * */
+    EmuCode *emu;              /* NULL until the first launch */
     void *library, *cu_kernel; /* CUDA; NULL until the first launch */
     uint64_t prepared;         /* bit d: attributes are set on device d */
     /* For launches whose arguments fit no tensor map: maps.c; owned, NULL until there is one. */

@@ -24,7 +24,7 @@ static const struct {
     {"llir", "llir", 1u << TARGET_CPU | 1u << TARGET_EMU | 1u << TARGET_CUDA},
     {"ll", "llir", 1u << TARGET_CPU | 1u << TARGET_EMU | 1u << TARGET_CUDA},
     {"bc", "llir", 1u << TARGET_CPU | 1u << TARGET_EMU | 1u << TARGET_CUDA},
-    {"ptx", "ptx", 1u << TARGET_CUDA},
+    {"ptx", "ptx", 1u << TARGET_EMU | 1u << TARGET_CUDA},
     {"cubin", "cubin", 1u << TARGET_CUDA},
 };
 

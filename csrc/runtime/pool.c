@@ -148,7 +148,7 @@ set_up(void)
     pool.cache_bytes = last_cache();
 }
 
-int
+static int
 pool_threads(void)
 {
     pthread_once(&pool_once, set_up);

@@ -26,8 +26,8 @@ enum { ERR_TEXT = 1024 };
 typedef void HostKernel(const uint64_t *params, const int32_t pid[3],
                         const int32_t grid[3], char *scratch);
 typedef struct JitCode JitCode;
-/* Links one relocatable object; extern symbols come from the tables of host_symbols,
- * emu_symbols and foreign_calls.c. *fn is the function called symbol. */
+/* Links one relocatable object; extern symbols come from the tables of host_symbols
+ * and foreign_calls.c. *fn is the function called symbol. */
 JitCode *jit_load(const char *obj, size_t n, const char *symbol, void **fn,
                   char err[ERR_TEXT]);
 /* foreign_calls.c: what only code of the user's libraries calls; NULL: unknown. */
@@ -56,7 +56,6 @@ typedef struct HostLaunch {
 /* Runs all programs of the grid. Blocks until done. Survives fork: a child starts its own
  * threads. */
 bool pool_run(const HostLaunch *launch, char err[ERR_TEXT]);
-int pool_threads(void);
 
 /* ---- ptxas.c ---------------------------------------------------------------------------- */
 typedef struct Assembled {

@@ -2,7 +2,7 @@
 #ifndef TEGULA_STEPPING_H
 #define TEGULA_STEPPING_H
 
-#include "runtime/emu/fiber.h"
+#include "runtime/fiber.h"
 #include "runtime/launch.h"
 
 /* A function of the user's that runs: the kernel is level 0. */

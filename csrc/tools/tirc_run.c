@@ -78,18 +78,29 @@ tirc_generate(Func *f)
 }
 
 static void
+drop_emulated(void *code)
+{
+    emu_unload(code);
+}
+
+static void
 run_emulated(Comp *c, Tirc *t, const Binary *b, void *fn)
 {
+    char err[EMU_ERROR];
     EmuRegion *regions = NEW_N(c->arena, EmuRegion, MAX(t->n_args, 1));
-    EmuRun run = {.params = t->arg,
+    EmuCode *code = emu_load(binary_stage(b, "ptx")->data, b->symbol, err);
+    (void)fn;
+    if (!code)
+        err_at(c, NULL, VALUE, str_printf(c->arena, "%s", err));
+    arena_defer(c->arena, drop_emulated, code);
+    EmuRun run = {.code = code,
+                  .params = t->arg,
                   .num_warps = b->block_warps,
                   .num_ctas = b->num_ctas,
                   .shared_bytes = b->shared,
                   .regions = regions,
-                  .n_host_threads = 1,
                   .seed = t->order,
                   .out = stdout};
-    memcpy(&run.kernel, &fn, sizeof fn);
     memcpy(run.grid, t->grid, sizeof run.grid);
     for (int i = 0; i < t->n_args; i++)
         if (t->buffer[i].at)
@@ -97,13 +108,15 @@ run_emulated(Comp *c, Tirc *t, const Binary *b, void *fn)
                 .start = (uintptr_t)t->buffer[i].at,
                 .bytes = (uint64_t)tirc_buffer_bytes(&t->buffer[i]),
                 .param = i,
+                .item = elem_info[t->buffer[i].elem->elem].bytes,
             };
     EmuReport r = {0};
     if (emu_run(&run, &r))
         return;
     const Loc *l = NULL;
     if (r.file)
-        l = loc_new(c, r.file, r.func, r.line, r.col, r.line, r.col, NULL);
+        l = loc_new(c, str_intern(c, r.file), str_intern(c, r.func ? r.func : ""),
+                    r.line, r.col, r.line, r.col, NULL);
     err_at(c, l, VALUE, str_printf(c->arena, "%s", r.text));
 }
 
@@ -167,11 +180,11 @@ drop_code(void *j)
     jit_unload(j);
 }
 
-/* The object code of hosts and the emulator as a function; NULL on a GPU. */
+/* The object code of hosts as a function; NULL where there is PTX. */
 static void *
 load_code(Comp *c, const Binary *b)
 {
-    if (c->opt.target.kind == TARGET_CUDA)
+    if (c->opt.target.kind != TARGET_CPU)
         return NULL;
     const Stage *obj = binary_stage(b, "obj");
     void *fn;

@@ -29,7 +29,6 @@ run(const PtxAsm *a, int pack, uint32_t *x, uint32_t *y, char err[PTX_ERROR])
                 .out = &out,
                 .pid = zero,
                 .grid = one,
-                .n_threads = 1,
                 .most = 20000,
                 .may = nowhere};
     return ptx_asm_run(a, &r, err);

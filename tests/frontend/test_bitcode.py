@@ -150,7 +150,7 @@ def test_elsewhere(library: str) -> None:
     x = np.linspace(-4, 4, 128, dtype=np.float32)
     want = 2 * x + np.where(np.arange(128) % 2, np.float32(5), np.float32(3))
     with tegula.knobs.runtime.scope():
-        for target, interpret in (("cpu", False), ("emu:sm_80", False), ("cpu", True)):
+        for target, interpret in (("cpu", False), ("cpu", True)):
             tegula.knobs.runtime.target = target
             tegula.knobs.runtime.interpret = interpret
             for path, libs in ((library, {}), ("", {"mine": library})):
@@ -249,7 +249,7 @@ def test_libdevice_on_hosts(is_there: bool, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(toolchain, "find_libdevice", lambda: None)
     x = np.linspace(-40, 40, 128, dtype=np.float32)
     with tegula.knobs.runtime.scope():
-        for target, interpret in (("cpu", False), ("emu:sm_80", False), ("cpu", True)):
+        for target, interpret in (("cpu", False), ("cpu", True)):
             tegula.knobs.runtime.target = target
             tegula.knobs.runtime.interpret = interpret
             out, exponent = np.zeros_like(x), np.zeros(128, np.int32)
@@ -282,7 +282,6 @@ def body(code: str, before: str = "") -> str:
 BARRIER = "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)"
 
 
-@pytest.mark.parametrize("target", ["cpu", "emu:sm_80"])
 @pytest.mark.parametrize(
     ("code", "before", "says"),
     [
@@ -353,10 +352,64 @@ BARRIER = "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)"
         *("meets", "no_ptx", "c_types", "nv_types", "ours"),
     ],
 )
-def test_what_no_host_has(
-    tmp_path: Path, code: str, before: str, says: str, target: str
-) -> None:
-    assert says in message(body(code, before), tmp_path, target)
+def test_what_no_host_has(tmp_path: Path, code: str, before: str, says: str) -> None:
+    assert says in message(body(code, before), tmp_path)
+
+
+ON_EMULATOR = {
+    "absent": ("%v = call float @elsewhere(float %x)\nret float %v",
+               "declare float @elsewhere(float)", "needs 'elsewhere', which is in none"),
+    "nv_types": ("%v = call float @__nv_frexpf(float %x)\nret float %v",
+                 "declare float @__nv_frexpf(float)", ""),
+    "va_arg": ("%v = call float (float, ...) @more(float %x)\nret float %v",
+               "define float @more(float %x, ...) {\n%l = alloca ptr\n"
+               "%v = va_arg ptr %l, float\nret float %v\n}",
+               "a variable number of arguments"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ON_EMULATOR)
+def test_what_no_gpu_has_is_refused_on_the_emulator(tmp_path: Path, case: str) -> None:
+    code, before, says = ON_EMULATOR[case]
+    assert says in message(body(code, before), tmp_path, "emu:sm_80")
+
+
+def on_emulator(code: str, before: str, tmp_path: Path) -> np.ndarray:
+    path = tmp_path / "mine.ll"
+    path.write_text(body(code, before))
+    x = np.arange(128, dtype=np.float32)
+    out = np.zeros_like(x)
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.target = "emu:sm_80"
+        tegula.jit(kernel.fn)[(1,)](x, out, PATH=str(path))
+    return out
+
+
+def test_code_for_a_gpu_on_the_emulator(tmp_path: Path) -> None:
+    """It has the threads that hosts lack: barriers, their numbers."""
+    code = (
+        "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n"
+        '%v = call float asm "cvt.rn.f32.u32 $0, %tid.x;", "=f"()\nret float %v'
+    )
+    got = on_emulator(code, BARRIER, tmp_path)
+    np.testing.assert_array_equal(got, np.arange(128))
+
+
+@pytest.mark.parametrize(
+    ("code", "before", "says"),
+    [
+        ("call void @llvm.trap()\nunreachable", "declare void @llvm.trap()", "trap"),
+        (
+            '%v = call float asm "frobnicate $0, $1;", "=f,f"(float %x)\nret float %v',
+            "",
+            "cannot emulate the compiled kernel: .*frobnicate",
+        ),
+    ],
+    ids=["trap", "no_ptx"],
+)
+def test_faults_of_such_code(tmp_path: Path, code: str, before: str, says: str) -> None:
+    with pytest.raises(tegula.TegulaError, match=says):
+        on_emulator(code, before, tmp_path)
 
 
 def test_only_what_is_reached_counts(tmp_path: Path) -> None:
@@ -447,7 +500,7 @@ def test_files_that_need_each_other(tmp_path: Path) -> None:
     libs = {"one": str(second), "mine": str(first)}
     x = np.linspace(-4, 4, 128, dtype=np.float32)
     with tegula.knobs.runtime.scope():
-        for target, interpret in (("cpu", False), ("emu:sm_80", False), ("cpu", True)):
+        for target, interpret in (("cpu", False), ("cpu", True)):
             tegula.knobs.runtime.target = target
             tegula.knobs.runtime.interpret = interpret
             out = np.zeros_like(x)

@@ -58,7 +58,7 @@ class Device:
     def __init__(self, target: str) -> None:
         self.target = target
         self.is_simulated = target.startswith("ptxsim")
-        self.is_ptx = self.is_simulated or target == "cuda"
+        self.is_ptx = self.is_simulated or target.startswith(("cuda", "emu"))
         self.is_emulated = target.startswith("emu") or self.is_simulated
 
     def put(self, x: np.ndarray) -> Any:

@@ -275,7 +275,7 @@ TAIL = "mov.b32 $0, 0; }"
 FAULTS = {
     "nobody waits": (
         INIT + EXPECT + LOAD + "mov.b32 $0, 0; @p ld.shared.b32 $0, [at]; }",
-        r"cp.async is still to write: nobody has waited for it; ld.shared",
+        r"cp.async.bulk that nobody has waited for is still to write; ld.shared",
     ),
     "nobody ever waits": (
         INIT + EXPECT + LOAD + TAIL,
@@ -308,7 +308,7 @@ FAULTS = {
     ),
     "out of shared memory": (
         INIT + EXPECT + LOAD.replace("[room]", "[bar+16]") + TAIL,
-        r"outside of the shared memory",
+        r"a store of 16 bytes at offset 1040 of shared memory, which has 1032",
     ),
     "no mbarrier": (
         EXPECT + TAIL,

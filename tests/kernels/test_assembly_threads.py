@@ -229,22 +229,22 @@ def test_scalars(threads: Any) -> None:
         (
             "{ .reg .pred p; .reg .b32 t; mov.u32 t, %tid.x; setp.lt.u32 p, t, 40;"
             " mov.b32 $0, 0; @p bar.sync 0; }",
-            r"barrier reached by 40 of 128 threads",
+            r"bar.sync reached by 8 of the warp's 32 threads.* lanes 0xffffff00 pass by",
         ),
         (
             "{ .reg .pred p; .reg .b32 t; mov.u32 t, %laneid; setp.lt.u32 p, t, 5;"
             " mov.b32 $0, 0; @p shfl.sync.idx.b32 $0, $1, 0, 31, -1; }",
-            r"assembly reached by 5 of 32 threads",
+            r"shfl.sync.idx.b32 reached by 5 of the warp's 32 threads",
         ),
         (
             "{ .reg .pred p; .reg .b32 t; mov.u32 t, %laneid; setp.lt.u32 p, t, 5;"
             " mov.b32 $0, 0; @p shfl.sync.idx.b32 $0, $1, 0, 31, -1;"
             " @!p shfl.sync.up.b32 $0, $1, 0, 31, -1; }",
-            r"at different instructions",
+            r"shfl.sync.idx.b32 reached by 5 of .* lanes 0xffffffe0 pass by",
         ),
         (
             "{ .shared .b32 s[4]; ld.shared.b32 $0, [s+16]; bar.sync 0; }",
-            r"outside of the shared memory",
+            r"a load of 4 bytes at offset 16 of shared memory, which has 16",
         ),
         ("shfl.sync.idx.b32 $0, $1, 0, 31, 0xff;", r"not in its own mask 0xff"),
         (

@@ -442,8 +442,8 @@ FAULTS = [
     (
         START + HALVES + "@p vote.sync.any.pred q, p, 0xffff;"
         "@!p vote.sync.any.pred q, p, -1; mov.b32 $0, 0; }",
-        r"at different instructions .*vote.sync.any.pred in line \d+ \(0xffffffff\)"
-        r"|assembly reached by 16 of 32 threads: vote.sync.any.pred in line \d",
+        r"vote.sync.any.pred reached by 16 of the warp's 32 threads: it has diverged, "
+        r"lanes 0xffff pass by; vote.sync.any.pred in line \d+ of the assembly",
     ),
     (
         START + HALVES + "shfl.sync.idx.b32 $0, $1, 0, 31, 0xf0; }",
@@ -465,12 +465,12 @@ FAULTS = [
     (
         START
         + "setp.lt.u32 p, lane, 7; mov.b32 $0, 0; @p bar.sync 2; @!p bar.sync 1; }",
-        r"a warp comes as one",
+        r"bar.sync reached by 7 of the warp's 32 threads.* lanes 0xffffff80 pass by",
     ),
     (
         START + ROOM + "cp.async.ca.shared.global [at], [$2], 4;"
         "cp.async.commit_group; ld.shared.b32 $0, [at]; }",
-        r"cp.async is still to write.*ld.shared.b32 in line \d+",
+        r"cp.async that nobody has waited for is still to write; ld.shared.b32 in line",
     ),
     (
         START + ROOM + "cp.async.ca.shared.global [at], [$2], 4; cp.async.commit_group;"
@@ -488,17 +488,20 @@ FAULTS = [
     (
         START + ROOM + "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
         " {$0, far, got, rank}, [at]; }",
-        r"misaligned, in shared memory; ldmatrix",
+        r"misaligned: a load of 16 bytes at shared address 0x\w+; ldmatrix",
     ),
     (
         START + "mov.b32 $0, 0; barrier.cluster.arrive; barrier.cluster.arrive; }",
         r"has arrived already.*barrier.cluster.arrive in line",
     ),
-    ("mov.b32 $0, 0; barrier.cluster.wait;", r"waits, and has not arrived"),
+    (
+        "mov.b32 $0, 0; barrier.cluster.wait;",
+        r"waits at the cluster's barrier, and has not arrived",
+    ),
     (
         START + ROOM + "mapa.shared::cluster.u32 far, at, 1;"
         "ld.shared::cluster.b32 $0, [far]; }",
-        r"a block that the cluster does not have; ld.shared::cluster.b32 in line",
+        r"of a block that the cluster does not have: it has 1; ld.shared::cluster.b32",
     ),
 ]
 

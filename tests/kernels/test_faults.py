@@ -24,6 +24,8 @@ import tegula.language as tl
 from tegula import errors, knobs
 
 TARGETS = ["emu:sm_80", "emu:sm_90a"]
+# A wait whose results are the accumulators (`%1 = mma_wait %acc`) gives them their names.
+WAIT = re.compile(r"\s*(async_wait|mma_wait \{)")
 SEEDS = range(3)
 
 
@@ -179,7 +181,7 @@ def mutants(text: str) -> Iterator[Mutant]:
 
     for i, line in enumerate(lines):
         word = line.strip()
-        if word == "barrier" or word.startswith("async_wait"):
+        if word == "barrier" or WAIT.match(line):
             yield changed(i, "", word)
         waits = re.search(r", wait=([\w|]+)", line)
         for wait in waits[1].split("|") if waits else []:
@@ -222,8 +224,10 @@ def meets(text: str, changed: int, reported: int) -> bool:
     if mine and theirs:
         a, b = (int(m[1]) for m in (mine, theirs))
         return a < b + int(theirs[2]) and b < a + int(mine[2])
-    if at.strip() == "barrier" or at.strip().startswith("async_wait"):
-        return bool(re.search(r"shared|load|store|async_copy|dot|convert", other))
+    if at.strip() == "barrier" or WAIT.match(at):
+        return bool(
+            re.search(r"shared|load|store|async_copy|dot|mma_start|convert", other)
+        )
     return changed == reported
 
 

@@ -754,8 +754,8 @@ FAULTS = [
     (".reg .b32 %u; st.global.b32 [%p0], %u;", "never written"),
     (".reg .pred %q; @%q bra L; L:", "the predicate was never written"),
     (f"{SOME} @%q bra L; bar.sync 0; bra M; L: bar.sync 0; M:", "has diverged"),
-    (f"{SOME} @%q shfl.sync.idx.b32 %t, %t, 0, 31, -1;", "elsewhere"),
-    ("bar.sync 0, 96;", "waits for ever"),
+    (f"{SOME} @%q shfl.sync.idx.b32 %t, %t, 0, 31, -1;", "reached by 9 of the warp's 32"),
+    ("bar.sync 0, 96;", "barrier reached by 64 of 96 threads"),
     ("trap;", "trap"),
 ]  # fmt: skip
 

@@ -213,12 +213,7 @@ TARGETS = {
 }
 
 
-NOT_YET = {("ctrl-c in a for", "emu")}  # its `for` loops do not look up
-
-
-@pytest.mark.parametrize(
-    ("what", "target"), [p for p in product(SCRIPTS, TARGETS) if p not in NOT_YET]
-)
+@pytest.mark.parametrize(("what", "target"), product(SCRIPTS, TARGETS))
 def test_signals(what: str, target: str, tmp_path: Path) -> None:
     file = tmp_path / "script.py"
     file.write_text(HEAD + textwrap.dedent(SCRIPTS[what]), encoding="utf-8")

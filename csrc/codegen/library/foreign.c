@@ -14,6 +14,7 @@
  */
 #include "codegen/library/link.h"
 #include "codegen/simt/machine.h"
+#include "ptx/asm.h"
 
 typedef struct Walk {
     Ll *l;
@@ -28,10 +29,10 @@ enum { SHARED_SPACE = 3 };
 const char *
 foreign_target(const Ll *l)
 {
-    return l->c->opt.interpret ? "the interpreter"
-           : lib_is_ptx(l)     ? "CUDA"
-           : l->machine        ? "the emulator"
-                               : "the CPU";
+    return l->c->opt.interpret                   ? "the interpreter"
+           : l->c->opt.target.kind == TARGET_EMU ? "the emulator"
+           : lib_is_ptx(l)                       ? "CUDA"
+                                                 : "the CPU";
 }
 
 bool
@@ -235,6 +236,24 @@ call_on_host(Walk *w, Lv call)
         replace_call(call, r);
 }
 
+/* The emulator says of a fault that it is in assembly of a library. */
+static void
+mark_assembly(const Walk *w, Lv call)
+{
+    size_t n_text, n_form;
+    Lv fn = LLVMGetCalledValue(call);
+    const char *text = LLVMGetInlineAsmAsmString(fn, &n_text),
+               *form = LLVMGetInlineAsmConstraintString(fn, &n_form);
+    char *marked = str_printf(w->l->c->arena, "//" PTX_LIBRARY "\n%.*s", (int)n_text,
+                              text);
+    Lv is = LLVMGetInlineAsm(LLVMGetInlineAsmFunctionType(fn), marked, strlen(marked),
+                             form, n_form, LLVMGetInlineAsmHasSideEffects(fn),
+                             LLVMGetInlineAsmNeedsAlignedStack(fn),
+                             LLVMGetInlineAsmDialect(fn),
+                             LLVMGetInlineAsmCanUnwind(fn));
+    LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, is);
+}
+
 /* The code generator for GPUs would end with an error of its own. */
 static void
 call_on_gpu(Walk *w, Lv call)
@@ -245,6 +264,8 @@ call_on_gpu(Walk *w, Lv call)
                                         "log2", "sincos", "sincospi", "pow",   "powi",
                                         "modf", "frexp"};
     Lv fn = LLVMGetCalledValue(call);
+    if (LLVMIsAInlineAsm(fn) && w->l->c->opt.target.kind == TARGET_EMU)
+        mark_assembly(w, call);
     if (!LLVMIsAFunction(fn) || !LLVMGetIntrinsicID(fn))
         return;
     size_t len;

@@ -106,8 +106,7 @@ foreign_assembly(Ll *l, Lv call, const Loc *at, const char **why)
                                : ret;
         bits[i] = bits_of(l, types[i]);
     }
-    int sm = l->machine ? l->c->opt.target.sm : PTX_NEWEST;
-    *why = check(l, form, text, sm, bits, n_in, n_out);
+    *why = check(l, form, text, PTX_NEWEST, bits, n_in, n_out);
     if (*why)
         return NULL;
     AsmSite k = {.text = str_intern(l->c,
@@ -117,7 +116,7 @@ foreign_assembly(Ll *l, Lv call, const Loc *at, const char **why)
                  .n_in = n_in,
                  .n_out = n_out,
                  .pack = 1,
-                 .sm = sm,
+                 .sm = PTX_NEWEST,
                  .n = 1};
     LLVMPositionBuilderBefore(l->b, call);
     Lv data = slot(l, LLVMArrayType2(l->ptr, (uint64_t)n + 1)),

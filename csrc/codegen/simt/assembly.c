@@ -44,6 +44,8 @@ read_form(Ll *l, const Op *o)
     k->constraints = str_intern_n(l->c, o->text, (size_t)(nl - o->text));
     k->text = nl + 1;
     cg_asm_check(l, o, PTX_SPELLING); /* text IR brings what no frontend has read */
+    if (l->c->opt.target.kind == TARGET_EMU) /* faults count the author's lines */
+        k->text = str_printf(l->c->arena, "//" PTX_AUTHOR "\n%s", k->text);
     cg_asm_form(l, o, &k->form);
     for (int i = 0; i < k->form.n_out + k->form.n_in; i++)
         k->reg[i] = letter_type(l, k->form.letter[i]);
@@ -247,23 +249,9 @@ run_pack(const Pack *p, Lv **to)
 static void
 through(Ll *l, const Op *o, int n, Lv *const *from, Lv *mask, Lv **to)
 {
-    if (!l->machine->assembly) {
-        Pack p = {l, o, read_form(l, o), from, mask, n, 0};
-        for (; p.at < n; p.at += (int)ir_attr(o, ATTR_PACK))
-            run_pack(&p, to);
-        return;
-    }
-    int n_in = ir_n_values(o);
-    Lv **in = NEW_N(l->c->arena, Lv *, n_in + 1);
-    for (int i = 0; i < n_in; i++) {
-        in[i] = NEW_N(l->c->arena, Lv, n);
-        for (int e = 0; e < n; e++)
-            in[i][e] = as_int(l, arg(o, i)->type, from[i][e]);
-    }
-    l->machine->assembly(l, o, n, in, mask, to);
-    for (int i = 0; i < o->n_results; i++)
-        for (int e = 0; e < n; e++)
-            to[i][e] = from_int(l, result(o, i)->type, to[i][e]);
+    Pack p = {l, o, read_form(l, o), from, mask, n, 0};
+    for (; p.at < n; p.at += (int)ir_attr(o, ATTR_PACK))
+        run_pack(&p, to);
 }
 
 /* ---- ops ------------------------------------------------------------------------------- */

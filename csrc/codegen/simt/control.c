@@ -279,8 +279,6 @@ sim_while(Sim *s, const Op *o)
     sim_block(s, b);
     Lv **yielded = all_parts(s, b->last, 0, n);
     sim_carry_on(s, test->args, n, b->last);
-    if (s->m->poll)
-        s->m->poll(l);
     LLVMBasicBlockRef end = here(s);
     add_all(s, test->args, n, phis, yielded, end);
     LLVMBuildBr(l->b, head);

@@ -613,12 +613,19 @@ op(Sim *s, const Op *o)
     }
 }
 
+/* Only the emulator looks at where an access goes. */
+static bool
+is_elsewhere(const Sim *s, const Op *o)
+{
+    return s->c->opt.target.kind == TARGET_EMU && ir_reaches_elsewhere(o);
+}
+
 void
 sim_block(Sim *s, const Block *b)
 {
     for (const Op *o = b->first; o; o = o->next) {
         sim_costs_enter(s->l, o);
-        ll_lines_at(s->l, o->loc);
+        ll_lines_at(s->l, o->loc, is_elsewhere(s, o));
         if (!sim_local_op(s, o))
             op(s, o);
         for (int i = 0; i < o->n_results && !op_has(o, OPF_CONTROL); i++)
@@ -635,15 +642,13 @@ static const char passes[] =
     "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg),"
     "function(loop-mssa(licm)),function(early-cse)";
 
-/* Gives the size of the code. */
-static int64_t
+static void
 check_size(Sim *s)
 {
     int64_t code = kernel_code_size(s->f);
     if (code > MAX_CODE)
         err_at(s->c, s->f->loc, RESOURCES, "instructions", (long long)code,
                (long long)MAX_CODE);
-    return code;
 }
 
 /* Does assembly speak of clusters? */
@@ -684,20 +689,15 @@ open_cluster(Sim *s)
                        names_cluster(s->f->body));
 }
 
-/* Where the emulator's code is long, choosing its instructions well takes longer than running
- * it: a sort of 2048 took 5.1 s to compile, and takes 1.7 s. */
-enum { MANY_INSTRUCTIONS = 1 << 12 };
-
 void
 cg_simt(Func *f, Binary *out)
 {
     Comp *c = f->c;
     Arena *a = c->arena;
-    bool is_ptx = c->opt.target.kind == TARGET_CUDA;
     Sim s = {.c = c,
              .a = a,
              .f = f,
-             .m = is_ptx ? &machine_ptx : &machine_emu,
+             .m = &machine_ptx,
              .linear.a = a,
              .flipped.a = a,
              .owners.a = a,
@@ -705,25 +705,21 @@ cg_simt(Func *f, Binary *out)
     s.log2_warps = __builtin_ctz((unsigned)f->team_warps) + f->log2_ctas;
     check_threads(f);
     sim_local_open(&s);
-    int64_t code = check_size(&s);
+    check_size(&s);
     s.facts = facts_new(f);
     s.vals = NEW_N(a, Lv *, f->n_vals);
     s.lazy = NEW_N(a, Lazy *, f->n_vals);
     s.shared_bytes = ir_shared_bytes(f);
     sim_check_places(&s);
 
-    Ll *l = s.l = ll_new(c,
-                         is_ptx                     ? LL_NVPTX
-                         : code > MANY_INSTRUCTIONS ? LL_HOST_QUICK
-                                                    : LL_HOST,
-                         f->name);
+    Ll *l = s.l = ll_new(c, LL_NVPTX, f->name);
     l->machine = s.m;
     s.m = sim_costs_open(l, a);
     l->ops = s.m->ops;
     l->log2_ctas = f->log2_ctas;
     Lv *params = NEW_N(a, Lv, f->body->n_args);
     s.m->begin(l, f, params);
-    if (c->opt.line_info)
+    if (c->opt.line_info || c->opt.target.kind == TARGET_EMU)
         ll_lines_open(l, f->loc);
     for (int i = 0; i < f->body->n_args; i++)
         sim_define(&s, f->body->args[i])[0] = params[i];
@@ -741,7 +737,7 @@ cg_simt(Func *f, Binary *out)
     sim_costs_report(l, f);
     ll_finish(l, ll_link(l, passes), out);
     ll_note_libraries(l, out);
-    ll_emit(l, is_ptx ? LLVMAssemblyFile : LLVMObjectFile, is_ptx ? "ptx" : "obj", out);
+    ll_emit(l, LLVMAssemblyFile, "ptx", out);
     out->shared = s.shared_bytes;
     out->num_warps = c->opt.num_warps;
     out->block_warps = block_warps(f);

@@ -1,8 +1,8 @@
 /* machine.h: the primitives SIMT code is made of, and who provides them.
  *
- * machine_ptx answers with intrinsics and inline assembly, machine_emu with calls into
- * runtime/emu. Words are i32; wider elements travel as several words. `pred` is an i1 or
- * NULL for "always". All threads of a warp (block) reach shuffles (barriers) together.
+ * machine_ptx answers with intrinsics and inline assembly. Words are i32; wider elements travel
+ * as several words. `pred` is an i1 or NULL for "always". All threads of a warp (block) reach
+ * shuffles (barriers) together.
  *
  * A slot builds code at the builder's place, l->b, and may add basic blocks; the builder then
  * stands where the code goes on. A slot is filled by every machine unless "NULL:" in its
@@ -23,7 +23,6 @@ typedef struct Access { /* one load, store or atomic of one thread */
     Lv count; /* of an async_copy: bytes (i32) to read, the rest are 0; NULL: all */
     int cache, evict; /* CACHE_*, EVICT_* */
     bool is_volatile;
-    bool is_elsewhere; /* ir_reaches_elsewhere */
     const Loc *loc;
 } Access;
 
@@ -143,23 +142,18 @@ typedef struct Machine {
      * (analysis/target.c) is false of the target. */
     void (*ldmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);
     void (*stmatrix)(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc);
-    void (*poll)(Ll *l); /* at each turn of a `while`; may be NULL */
     /* Stops the kernel where cond (i1) is true, with text and the place. */
     void (*trap_if)(Ll *l, Lv cond, const char *text, const Loc *loc);
     /* Prints one element. flat_index (i32) is its row-major position in operand's shape;
      * operand -1: the text alone. */
     void (*print)(Ll *l, const Op *o, int operand, Lv flat_index, Lv value, Lv pred);
-    /* o on n elements of this thread, as integers of their width: from[i] of operand i, to[i]
-     * of result i. mask: which are on; NULL: all. Absent: the text itself is put into the
-     * code. */
-    void (*assembly)(Ll *l, const Op *o, int n, Lv *const *from, Lv *mask, Lv **to);
     const ScalarOps *ops; /* codegen.h: elementwise code's questions */
 } Machine;
 
-extern const Machine machine_ptx, machine_emu;
+extern const Machine machine_ptx;
 
 /* assembly.c: o on one element, in a region: its results. */
 void simt_assembly(Ll *l, const Op *o, Lv *x, Lv *out);
-int simt_atomic_log2(Ll *l, Elem e, int rmw); /* memory.c: atomic_log2 of both */
+int simt_atomic_log2(Ll *l, Elem e, int rmw); /* memory.c: atomic_log2 */
 
 #endif

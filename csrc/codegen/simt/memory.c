@@ -236,7 +236,6 @@ sim_load(Sim *s, const Op *o)
     k.a = (Access){.cache = (int)ir_attr(o, ATTR_CACHE),
                    .evict = (int)ir_attr(o, ATTR_EVICT),
                    .is_volatile = ir_attr(o, ATTR_VOLATILE) != 0,
-                   .is_elsewhere = ir_reaches_elsewhere(o),
                    .loc = o->loc};
     if (is_big(s->f, k.v)) {
         move_big(s, o, &k, is_ragged);
@@ -264,7 +263,6 @@ sim_store(Sim *s, const Op *o)
     k.owner = sim_owner(s, k.v->type->layout);
     k.a = (Access){.cache = (int)ir_attr(o, ATTR_CACHE),
                    .evict = (int)ir_attr(o, ATTR_EVICT),
-                   .is_elsewhere = ir_reaches_elsewhere(o),
                    .loc = o->loc};
     if (is_big(s->f, k.v)) {
         move_big(s, o, &k, is_ragged);
@@ -498,10 +496,7 @@ sim_atomic(Sim *s, const Op *o)
     Many m = atomic_vector(s, o);
     int sem = (int)ir_attr(o, ATTR_SEM), bytes = sim_elem_bytes(v->type);
     Atomic k = {o,
-                {.bytes = bytes,
-                 .align = bytes,
-                 .is_elsewhere = ir_reaches_elsewhere(o),
-                 .loc = o->loc},
+                {.bytes = bytes, .align = bytes, .loc = o->loc},
                 sem,
                 (int)ir_attr(o, ATTR_SCOPE),
                 v->uses != NULL};

@@ -202,7 +202,6 @@ sim_async_copy(Sim *s, const Op *o)
                 .align = bytes,
                 .cache = (int)ir_attr(o, ATTR_CACHE),
                 .evict = (int)ir_attr(o, ATTR_EVICT),
-                .is_elsewhere = ir_reaches_elsewhere(o),
                 .loc = o->loc};
     for (int r = 0; r < sim_n_regs(arg(o, 0)); r++) {
         if ((uint32_t)r & vec.mask)

@@ -455,9 +455,9 @@ shape_of(const CUlaunchConfig *c, const Func *f, Launch *l)
 }
 
 static bool
-has_region(const Launch *l, const void *p, size_t n)
+has_region(const Launch *l, const Ins *i, const void *p, size_t n)
 {
-    (void)l;
+    (void)l, (void)i;
     return region_has(p, n);
 }
 
@@ -475,9 +475,31 @@ note_access(const Launch *l, const Ins *i, uint32_t m, Space space,
     count_access(l->data, i, m, space, address, bytes);
 }
 
-static const EngineHooks plain = {.has = has_region};
+static void
+print(const Launch *l, const char *text)
+{
+    (void)l;
+    fputs(text, stdout);
+    fflush(stdout);
+}
+
+/* As a GPU's driver does. */
+static void
+print_assertion(const Launch *l)
+{
+    const EngineReport *r = &l->report;
+    const int *side = l->block;
+    int tid = LANES * r->warp + r->lane;
+    fprintf(stderr,
+            "%s:%d: %s: block: [%d,%d,%d], thread: [%d,%d,%d] Assertion `%s` failed.\n",
+            r->file, r->line, r->function, r->block[0], r->block[1], r->block[2],
+            tid % side[0], tid / side[0] % side[1], tid / side[0] / side[1], r->text);
+    fflush(stderr);
+}
+
+static const EngineHooks plain = {.has = has_region, .print = print};
 static const EngineHooks counting = {
-    .has = has_region, .run = note_run, .access = note_access};
+    .has = has_region, .print = print, .run = note_run, .access = note_access};
 
 /* What ended a launch, as the number that a GPU would give and a text with the place. */
 static CUresult
@@ -487,14 +509,23 @@ refuse_report(const Launch *l)
         [FAULT_INVALID] = CUDA_ERROR_INVALID_VALUE,
         [FAULT_ADDRESS] = CUDA_ERROR_ILLEGAL_ADDRESS,
         [FAULT_MISALIGNED] = CUDA_ERROR_MISALIGNED_ADDRESS,
-        [FAULT_FAILED] = CUDA_ERROR_LAUNCH_FAILED,
+        [FAULT_READ_ONLY] = CUDA_ERROR_ILLEGAL_ADDRESS,
+        [FAULT_UNWRITTEN] = CUDA_ERROR_INVALID_VALUE,
+        [FAULT_RACE] = CUDA_ERROR_LAUNCH_FAILED,
+        [FAULT_TRAP] = CUDA_ERROR_LAUNCH_FAILED,
+        [FAULT_BARRIER] = CUDA_ERROR_LAUNCH_FAILED,
         [FAULT_TIMEOUT] = CUDA_ERROR_LAUNCH_TIMEOUT,
         [FAULT_ASSERT] = CUDA_ERROR_ASSERT,
         [FAULT_MEMORY] = CUDA_ERROR_OUT_OF_MEMORY,
     };
     const EngineReport *r = &l->report;
     const Ins *i = r->ins;
-    char text[PTX_TEXT], source[256] = "";
+    char text[PTX_TEXT], source[256] = "", asserted[256] = "";
+    if (r->fault == FAULT_ASSERT) {
+        print_assertion(l);
+        snprintf(asserted, sizeof asserted, "%s:%d: %s: ", r->file, r->line,
+                 r->function);
+    }
     if (!i)
         return refuse(error_of[r->fault], r->text);
     const char *file = i->file > 0 && i->file < 64 ? l->f->mod->files[i->file] : NULL;
@@ -502,10 +533,10 @@ refuse_report(const Launch *l)
         snprintf(source, sizeof source, " (%s:%d)", file, i->src);
     snprintf(
         text, sizeof text,
-        "%.640s; %s at line %d of the PTX%s, in %s(), block (%d, %d, %d), warp %d, "
+        "%s%.640s; %s at line %d of the PTX%s, in %s(), block (%d, %d, %d), warp %d, "
         "lane %d",
-        r->text, i->words, i->line, source, l->f->name, r->block[0], r->block[1],
-        r->block[2], r->warp, r->lane);
+        asserted, r->text, i->words, i->line, source, l->f->name, r->block[0],
+        r->block[1], r->block[2], r->warp, r->lane);
     return refuse(error_of[r->fault], text);
 }
 

@@ -71,7 +71,8 @@ def extern_elementwise(
     Targets: all. Code for a GPU runs on hosts where it computes: NVVM's arithmetic, calls
             of libdevice, inline PTX (interpreted), variables and tables, not what needs
             the threads of a GPU.
-            The emulator does not check its accesses to memory.
+            The emulator checks its accesses to memory as the kernel's, and refuses
+            recursion.
     Cost:   it is linked, and inlined. Without is_pure the function is called once for
             each element, in order with memory accesses, whoever takes the result, and by
             one thread where several hold the element (Triton: by each); it may not wait

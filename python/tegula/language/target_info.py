@@ -47,8 +47,9 @@ def cuda_capability_geq(major: int, minor: int = 0, _semantic: Any = None) -> bo
 
 @builtin
 def is_ptx(_semantic: Any = None) -> bool:
-    """Is PTX made? False on the CPU, in the emulator and in the interpreter, which
-    interpret ``inline_asm_elementwise``, but for instructions in which lanes meet.
+    """Is PTX made for a GPU? False on the CPU and in the interpreter, whose
+    ``inline_asm_elementwise`` has no instructions in which lanes meet, and on the
+    emulator, whose lacks ``wgmma`` and copies of tensors.
 
     Types:  a constant bool.
     Errors: none.

@@ -2,8 +2,8 @@
 
     python -m tegula.tools.gsan script.py ...
 
-It finds accesses outside of tensors, races in shared memory and forgotten barriers (and
-of global memory what the emulator's README says): an error names the line. Tensors have
+It finds accesses outside of tensors, races in shared memory and between programs, and
+forgotten barriers: an error names the line. Tensors have
 to be the CPU's: no GPU can be seen meanwhile, because code for one is not instrumented.
 ``TRITON_INSTRUMENTATION_MODE=gsan`` (or consan)
 does the same for a program that is started otherwise.

@@ -4,7 +4,7 @@
  * one it enters; everything else is dead across a call by the platform's ABI. A fresh stack
  * is laid out as if it had been left by a switch that returns into fiber_start.
  */
-#include "runtime/emu/fiber.h"
+#include "runtime/fiber.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

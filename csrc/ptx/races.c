@@ -1,0 +1,827 @@
+/* races: accesses of one byte that nothing orders, one of them a write.
+ *
+ * Threads of a cluster. Each has a time, and knows of every other up to some time of it. What
+ * orders them hands this on: a barrier of all, at which everybody knows of everybody (a floor,
+ * one number); bar.warp.sync, barriers of some, mbarriers and flags, where rows are joined.
+ *
+ *     thread 0   st [a]      arrive bar: bar = (1, 0)
+ *     thread 1   wait bar: knows (1, 1)          ld [a]     written at 1 of thread 0: known
+ *
+ * Programs. Whoever releases at a place of global memory leaves there the set of programs it
+ * knows of, itself included, and the launch's tick; who acquires there takes both. A program
+ * knows what one of its set did before that tick. Sets only grow, so a race may be missed when
+ * programs pass several flags; none is invented.
+ *
+ * Equal values are no race: code may let all lanes store the same partial result. So a write
+ * that meets another is looked at again when it has been done (Suspect). In global memory a
+ * program's own loads meet no store of the same program: threads may hold copies of an element,
+ * of which one stores. Of many readers two are remembered: the first, and the latest.
+ *
+ * Shared and global memory are one file, because an access asks both orders: an mbarrier or a
+ * flag of global memory orders threads and programs at once.
+ */
+#include "ptx/engine.h"
+
+/* Threads; bytes of an access; log2 of bytes; programs of a set. */
+enum { READERS = 2, WIDEST = 32, PAGE = 12, MOST_BITS = 1 << 20 };
+
+typedef struct SharedCell {
+    uint32_t w_time, r_time[READERS], w_ins, r_ins[READERS];
+    uint16_t w_thread, r_thread[READERS];
+    bool is_atomic; /* the write */
+} SharedCell;
+
+struct SharedCells {
+    uint32_t n; /* bytes */
+    int log2;   /* bytes of a cell */
+    SharedCell *cell;
+};
+
+typedef struct GlobalCell { /* programs count from 1; 0: none */
+    uint32_t w_program, w_tick, w_time, w_ins;
+    uint32_t r_program[READERS], r_tick[READERS], r_ins[READERS];
+    uint16_t w_thread;
+    bool is_atomic;
+} GlobalCell;
+
+struct GlobalCells {
+    uint64_t start, n_pages;
+    int log2;
+    GlobalCell **page; /* of 1 << PAGE bytes each, once it is touched */
+};
+
+typedef struct Post { /* what threads of a cluster left somewhere */
+    const void *at;
+    uint32_t *clock;
+    uint32_t
+        *over; /* of an mbarrier: what was left there before its last phase was over */
+    uint64_t phase;
+} Post;
+
+/* Programs of which others are known, up to a tick. */
+typedef struct Known {
+    uint64_t *bits; /* NULL: none */
+    uint32_t tick;
+} Known;
+
+typedef struct Order {
+    int n, per_cta;  /* threads */
+    uint32_t base;   /* times up to here are of programs before */
+    uint32_t *own;   /* time of each thread */
+    uint32_t *floor; /* of each block */
+    uint32_t *known; /* n of each thread, beyond the floor; NULL: nothing */
+    bool is_wide;    /* of threads of other warps, too */
+    Post *posts;
+    int n_posts, cap_posts;
+    Known knows, pending; /* pending: read by what is relaxed, known after a fence */
+    uint32_t fenced;      /* the tick of the last fence; 0: none */
+} Order;
+
+typedef struct Place { /* of global memory, where programs released */
+    uint64_t address;  /* 0: free */
+    uint32_t only;     /* the only one so far, from 1; 0: see known */
+    Known known;
+} Place;
+
+struct Posts {
+    Place *row;
+    size_t n, cap;
+    uint32_t tick;
+    size_t words; /* of a set */
+};
+
+/* Two accesses that nothing orders: mine, and another. */
+typedef struct Meeting {
+    Warp *w;
+    const Ins *i;
+    int lane, other_thread;
+    uint32_t other_ins, other_program; /* 0: of shared memory */
+    uint64_t address;                  /* of global memory */
+    uint32_t bytes;
+    bool writes, wrote; /* I, the other */
+} Meeting;
+
+struct Suspect {
+    const uint8_t *at; /* NULL: nobody is suspected */
+    uint8_t was[WIDEST];
+    Meeting met;
+};
+
+static _Noreturn void
+no_room(const Cluster *k)
+{
+    warp_fault(&k->ctas[0].warps[0], NULL, 0, FAULT_MEMORY, "out of memory");
+}
+
+static void *
+room(const Cluster *k, size_t n, size_t size)
+{
+    void *p = calloc(n ? n : 1, size);
+    if (!p)
+        no_room(k);
+    return p;
+}
+
+static Order *
+order_of(const Warp *w)
+{
+    return w->cta->cluster->order;
+}
+
+static int
+thread_of(const Warp *w, int lane)
+{
+    return w->cta->rank * order_of(w)->per_cta + LANES * w->id + lane;
+}
+
+static uint32_t *
+row_of(Cluster *k, int thread)
+{
+    Order *o = k->order;
+    if (!o->known)
+        o->known = room(k, (size_t)o->n * (size_t)o->n, sizeof *o->known);
+    return o->known + (size_t)thread * (size_t)o->n;
+}
+
+static void
+join(uint32_t *to, const uint32_t *from, int n)
+{
+    for (int i = 0; i < n; i++)
+        to[i] = to[i] > from[i] ? to[i] : from[i];
+}
+
+/* Does a thread know what another did at that time? */
+static bool
+knows(const Order *o, int thread, int other, uint32_t time)
+{
+    int cta = thread / o->per_cta;
+    return thread == other || time <= o->base ||
+           (time <= o->floor[cta] && other / o->per_cta == cta) ||
+           (o->known && time <= o->known[(size_t)thread * (size_t)o->n + other]);
+}
+
+/* ---- who orders threads ---------------------------------------------------------------- */
+
+static Post *
+post_at(Cluster *k, const void *at, bool makes)
+{
+    Order *o = k->order;
+    for (int i = 0; i < o->n_posts; i++)
+        if (o->posts[i].at == at)
+            return &o->posts[i];
+    if (!makes)
+        return NULL;
+    if (o->n_posts == o->cap_posts) {
+        int cap = 2 * o->cap_posts + 16;
+        Post *more = realloc(o->posts, (size_t)cap * sizeof *more);
+        if (!more)
+            no_room(k);
+        o->posts = more;
+        o->cap_posts = cap;
+    }
+    o->posts[o->n_posts] = (Post){.at = at,
+                                  .clock = room(k, (size_t)o->n, sizeof(uint32_t))};
+    return &o->posts[o->n_posts++];
+}
+
+/* All that a thread knows, joined to a clock: of its block at least the floor. */
+static void
+put_known(Cluster *k, uint32_t *clock, int thread)
+{
+    Order *o = k->order;
+    int first = thread / o->per_cta * o->per_cta;
+    uint32_t floor = o->floor[thread / o->per_cta];
+    for (int i = first; i < first + o->per_cta; i++)
+        clock[i] = clock[i] > floor ? clock[i] : floor;
+    if (o->known)
+        join(clock, row_of(k, thread), o->n);
+    clock[thread] = o->own[thread];
+}
+
+static void
+release(Cluster *k, const void *at, int thread)
+{
+    put_known(k, post_at(k, at, true)->clock, thread);
+    k->order->own[thread]++;
+}
+
+static void
+acquire(Cluster *k, const void *at, int thread)
+{
+    const Post *p = post_at(k, at, false);
+    if (!p)
+        return;
+    join(row_of(k, thread), p->clock, k->order->n);
+    k->order->is_wide = true;
+}
+
+/* Lanes of a warp: rows are joined, as far as they have been written. */
+void
+races_sync(Lanes *lanes, uint32_t m)
+{
+    Warp *w = warp_of(lanes);
+    Order *o = order_of(w);
+    if (!o)
+        return;
+    Cluster *k = w->cta->cluster;
+    int warp = thread_of(w, 0), first = o->is_wide ? 0 : warp,
+        n = o->is_wide ? o->n : LANES;
+    uint32_t all[MAX_WARPS * LANES * 16];
+    memset(all, 0, (size_t)n * sizeof *all);
+    row_of(k, warp);
+    for (int l = 0; l < LANES; l++)
+        if (m >> l & 1) {
+            join(all, row_of(k, warp + l) + first, n);
+            all[warp - first + l] = o->own[warp + l]++;
+        }
+    for (int l = 0; l < LANES; l++)
+        if (m >> l & 1)
+            memcpy(row_of(k, warp + l) + first, all, (size_t)n * sizeof *all);
+}
+
+void
+races_arrive(Warp *w, const Barrier *b, int id)
+{
+    (void)id;
+    if (!order_of(w) || !b->expected)
+        return;
+    for (int l = 0; l < LANES; l++)
+        if (w->lanes.alive >> l & 1)
+            release(w->cta->cluster, b, thread_of(w, l));
+}
+
+static void
+forget(Order *o, const void *at)
+{
+    for (int i = 0; i < o->n_posts; i++)
+        if (o->posts[i].at == at) {
+            free(o->posts[i].clock);
+            free(o->posts[i].over);
+            o->posts[i--] = o->posts[--o->n_posts];
+        }
+}
+
+/* All threads of a block know of each other, and what one knows of other blocks. */
+static void
+level(Cta *c)
+{
+    Order *o = c->cluster->order;
+    int first = c->rank * o->per_cta;
+    uint32_t most = 0;
+    if (o->known && o->is_wide && c->cluster->n_ctas > 1) {
+        uint32_t *all = room(c->cluster, (size_t)o->n, sizeof *all);
+        for (int t = first; t < first + o->per_cta; t++)
+            join(all, row_of(c->cluster, t), o->n);
+        for (int t = first; t < first + o->per_cta; t++)
+            memcpy(row_of(c->cluster, t), all, (size_t)o->n * sizeof *all);
+        free(all);
+    }
+    for (int t = first; t < first + o->per_cta; t++)
+        most = o->own[t] > most ? o->own[t] : most;
+    o->floor[c->rank] = most;
+    for (int t = first; t < first + o->per_cta; t++)
+        o->own[t] = most + 1;
+}
+
+void
+races_release(Cta *c, const Barrier *b, int id)
+{
+    Order *o = c->cluster->order;
+    (void)id;
+    if (!o)
+        return;
+    bool is_all = !b->is_part &&
+                  __builtin_popcount(b->waiting) == c->n_warps - c->n_gone;
+    for (int k = 0; k < c->n_warps && !is_all; k++)
+        for (int l = 0; b->waiting >> k & 1 && l < LANES; l++)
+            acquire(c->cluster, b, thread_of(&c->warps[k], l));
+    if (is_all)
+        level(c);
+    forget(o, b);
+}
+
+void
+races_cluster_arrive(Warp *w)
+{
+    for (int l = 0; order_of(w) && l < LANES; l++)
+        if (w->lanes.alive >> l & 1)
+            release(w->cta->cluster, w->cta->cluster, thread_of(w, l));
+}
+
+void
+races_cluster_barrier(Cluster *k)
+{
+    if (!k->order)
+        return;
+    for (int t = 0; t < k->order->n; t++)
+        acquire(k, k, t);
+    forget(k->order, k);
+}
+
+/* Of an mbarrier: has a phase ended since somebody looked? Its top bit says which it is in. */
+static Post *
+phase_of(Cluster *k, const void *bar)
+{
+    uint64_t bits;
+    Post *p = post_at(k, bar, true);
+    if (!p->over)
+        p->over = room(k, (size_t)k->order->n, sizeof *p->over);
+    memcpy(&bits, bar, sizeof bits);
+    if (bits >> 63 != p->phase)
+        memcpy(p->over, p->clock, (size_t)k->order->n * sizeof *p->over);
+    p->phase = bits >> 63;
+    return p;
+}
+
+void
+races_order(Lanes *lanes, const Ins *i, int lane, const void *at, bool acquires)
+{
+    Warp *w = warp_of(lanes);
+    (void)i;
+    if (!order_of(w))
+        return;
+    Cluster *k = w->cta->cluster;
+    int thread = thread_of(w, lane);
+    if (acquires) {
+        join(row_of(k, thread), phase_of(k, at)->over, k->order->n);
+        k->order->is_wide = true;
+        return;
+    }
+    release(k, at,
+            thread); /* the last to come ends the phase: before it is looked at */
+    phase_of(k, at);
+}
+
+/* ---- who orders programs --------------------------------------------------------------- */
+
+/* In a large grid some programs share a bit: a race between these may be missed. */
+static uint64_t *
+word_of(const Launch *l, const Known *k, uint32_t program, uint64_t *bit)
+{
+    uint64_t at = (program - 1) % (64 * l->posts->words);
+    *bit = UINT64_C(1) << at % 64;
+    return &k->bits[at / 64];
+}
+
+static bool
+has_program(const Launch *l, const Known *k, uint32_t program, uint32_t tick)
+{
+    uint64_t bit;
+    return k->bits && tick < k->tick && *word_of(l, k, program, &bit) & bit;
+}
+
+static void
+add_program(const Launch *l, const Cluster *k, Known *to, uint32_t program)
+{
+    uint64_t bit, *word;
+    if (!to->bits)
+        to->bits = room(k, l->posts->words, sizeof *to->bits);
+    word = word_of(l, to, program, &bit);
+    *word |= bit;
+}
+
+static void
+add_known(const Launch *l, const Cluster *k, Known *to, const Known *from)
+{
+    if (!from->bits)
+        return;
+    if (!to->bits)
+        to->bits = room(k, l->posts->words, sizeof *to->bits);
+    for (size_t i = 0; i < l->posts->words; i++)
+        to->bits[i] |= from->bits[i];
+    to->tick = to->tick > from->tick ? to->tick : from->tick;
+}
+
+static Place *
+place_at(const Launch *l, const Cluster *k, uint64_t address)
+{
+    struct Posts *p = l->posts;
+    if (2 * p->n >= p->cap) {
+        struct Posts old = *p;
+        p->cap = p->cap ? 4 * p->cap : 64; /* a power of two */
+        p->row = room(k, p->cap, sizeof *p->row);
+        for (size_t i = 0; i < old.cap; i++)
+            if (old.row[i].address)
+                *place_at(l, k, old.row[i].address) = old.row[i], p->n = old.n;
+        free(old.row);
+    }
+    size_t i = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (p->cap - 1);
+    while (p->row[i].address && p->row[i].address != address)
+        i = (i + 1) & (p->cap - 1);
+    p->n += !p->row[i].address;
+    p->row[i].address = address;
+    return &p->row[i];
+}
+
+static void
+take_from(const Launch *l, const Cluster *k, const Place *at, Known *to, uint32_t self)
+{
+    if (at->only && at->only != self) {
+        add_program(l, k, to, at->only);
+        to->tick = to->tick > at->known.tick ? to->tick : at->known.tick;
+    } else if (!at->only) {
+        add_known(l, k, to, &at->known);
+    }
+}
+
+static void
+leave_at(const Launch *l, const Cluster *k, Place *at, uint32_t self, uint32_t tick)
+{
+    const Known *mine = &k->order->knows;
+    bool is_new = !at->only && !at->known.bits;
+    if ((is_new || at->only == self) && !mine->bits) {
+        at->only = self;
+    } else {
+        if (at->only)
+            add_program(l, k, &at->known, at->only);
+        at->only = 0;
+        add_program(l, k, &at->known, self);
+        add_known(l, k, &at->known, mine);
+    }
+    at->known.tick = at->known.tick > tick ? at->known.tick : tick;
+}
+
+/* A strong access of global memory: takes what is there, and leaves what it knows. */
+static void
+pass_flag(Warp *w, const Ins *i, uint64_t address, bool is_store)
+{
+    const Launch *l = warp_launch(w);
+    const Cluster *k = w->cta->cluster;
+    Order *o = k->order;
+    Place *at = place_at(l, k, address);
+    uint32_t self = k->index + 1;
+    take_from(l, k, at, i->order & ORDER_ACQUIRE ? &o->knows : &o->pending, self);
+    if (is_store && i->order & ORDER_RELEASE)
+        leave_at(l, k, at, self, ++l->posts->tick);
+    else if (is_store && o->fenced)
+        leave_at(l, k, at, self, o->fenced);
+}
+
+void
+races_fence(Lanes *lanes, uint32_t m)
+{
+    Warp *w = warp_of(lanes);
+    Order *o = order_of(w);
+    (void)m;
+    if (!o)
+        return;
+    const Launch *l = warp_launch(w);
+    add_known(l, w->cta->cluster, &o->knows, &o->pending);
+    o->fenced = ++l->posts->tick;
+}
+
+/* ---- reports --------------------------------------------------------------------------- */
+
+static _Noreturn void
+tell(const Meeting *m)
+{
+    EngineReport *r = &warp_launch(m->w)->report;
+    const char *does = m->writes ? "writes" : "reads",
+               *did = m->wrote ? "written" : "read";
+    r->other = &m->w->f->code[m->other_ins];
+    r->other_program = m->other_program;
+    r->other_is_store = m->wrote;
+    r->address = m->address;
+    r->bytes = m->other_program ? m->bytes : 0;
+    r->is_store = m->writes;
+    if (m->other_program)
+        warp_fault(m->w, m->i, m->lane, FAULT_RACE,
+                   "race: %s memory that program %u has %s, and nothing orders these",
+                   does, m->other_program - 1, did);
+    warp_fault(
+        m->w, m->i, m->lane, FAULT_RACE,
+        "race: thread %d %s shared memory that thread %d has %s, and nothing orders "
+        "them",
+        thread_of(m->w, m->lane), does, m->other_thread, did);
+}
+
+void
+races_settle(Launch *l)
+{
+    struct Suspect *s = l->suspect;
+    if (!s || !s->at)
+        return;
+    const uint8_t *at = s->at;
+    s->at = NULL;
+    if (memcmp(at, s->was, s->met.bytes) != 0)
+        tell(&s->met);
+}
+
+/* Two writes: of equal values? Told at once where one is atomic, or one reads. */
+static void
+meet(const Meeting *m, const uint8_t *at, bool may_be_equal)
+{
+    struct Suspect *s = warp_launch(m->w)->suspect;
+    if (!may_be_equal)
+        tell(m);
+    if (s->at || m->bytes > WIDEST)
+        return;
+    s->at = at;
+    s->met = *m;
+    memcpy(s->was, at, m->bytes);
+}
+
+static uint32_t
+number_of(const Warp *w, const Ins *i)
+{
+    return (uint32_t)(i - w->f->code);
+}
+
+/* ---- shared memory --------------------------------------------------------------------- */
+
+static void
+note_read(const Order *o, SharedCell *y, int thread, uint32_t ins)
+{
+    int k = 0;
+    while (k < READERS - 1 && y->r_thread[k] != thread &&
+           !knows(o, thread, y->r_thread[k], y->r_time[k]))
+        k++;
+    y->r_thread[k] = (uint16_t)thread;
+    y->r_time[k] = o->own[thread];
+    y->r_ins[k] = ins;
+}
+
+/* Cells of half the size: an access was smaller. */
+static void
+halve(const Cluster *k, struct SharedCells *s)
+{
+    size_t n = (size_t)(s->n >> s->log2) + 1;
+    SharedCell *half = room(k, 2 * n, sizeof *half);
+    for (size_t i = 0; i < n; i++)
+        half[2 * i] = half[2 * i + 1] = s->cell[i];
+    free(s->cell);
+    s->cell = half;
+    s->log2--;
+}
+
+static void
+shared_cell(const Meeting *me, SharedCell *y, const uint8_t *at)
+{
+    const Order *o = order_of(me->w);
+    int thread = thread_of(me->w, me->lane);
+    bool is_atomic = me->w->lanes.how != HOW_PLAIN;
+    Meeting m = *me;
+    if (!(is_atomic && y->is_atomic) && !knows(o, thread, y->w_thread, y->w_time)) {
+        m.other_thread = y->w_thread;
+        m.other_ins = y->w_ins;
+        m.wrote = true;
+        meet(&m, at, m.writes && !is_atomic && !y->is_atomic);
+    }
+    if (!m.writes) {
+        if (!is_atomic)
+            note_read(o, y, thread, number_of(m.w, m.i));
+        return;
+    }
+    for (int k = 0; k < READERS; k++)
+        if (!knows(o, thread, y->r_thread[k], y->r_time[k])) {
+            m.other_thread = y->r_thread[k];
+            m.other_ins = y->r_ins[k];
+            m.wrote = false;
+            tell(&m);
+        }
+    y->w_thread = (uint16_t)thread;
+    y->w_time = o->own[thread];
+    y->w_ins = number_of(m.w, m.i);
+    y->is_atomic = is_atomic;
+}
+
+void
+races_shared(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at, uint32_t n,
+             bool is_store)
+{
+    Order *o = order_of(w);
+    struct SharedCells *s = c->cells;
+    if (!o)
+        return;
+    races_settle(warp_launch(w));
+    if (w->lanes.how == HOW_STRONG && w->f->mod->has_author) {
+        acquire(w->cta->cluster, o, thread_of(w, lane));
+        release(w->cta->cluster, o, thread_of(w, lane));
+    }
+    const Meeting me = {.w = w, .i = i, .lane = lane, .bytes = n, .writes = is_store};
+    while ((at | n) & ((1u << s->log2) - 1))
+        halve(w->cta->cluster, s);
+    for (uint32_t k = at >> s->log2; k < (at + n) >> s->log2; k++)
+        shared_cell(&me, &s->cell[k], c->shared + at);
+}
+
+/* ---- global memory --------------------------------------------------------------------- */
+
+struct GlobalCells *
+global_cells_new(uint64_t start, uint64_t bytes, int log2)
+{
+    struct GlobalCells *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->start = start & ~UINT64_C(15);
+    c->n_pages = ((start - c->start + bytes) >> PAGE) + 1;
+    c->log2 = log2;
+    c->page = calloc(c->n_pages, sizeof(GlobalCell *));
+    if (c->page)
+        return c;
+    free(c);
+    return NULL;
+}
+
+void
+global_cells_free(struct GlobalCells *c)
+{
+    for (uint64_t i = 0; c && i < c->n_pages; i++)
+        free(c->page[i]);
+    if (c)
+        free(c->page);
+    free(c);
+}
+
+static void
+halve_global(const Cluster *k, struct GlobalCells *c)
+{
+    size_t n = (size_t)1 << (PAGE - c->log2);
+    for (uint64_t p = 0; p < c->n_pages; p++) {
+        if (!c->page[p])
+            continue;
+        GlobalCell *half = room(k, 2 * n, sizeof *half);
+        for (size_t i = 0; i < n; i++)
+            half[2 * i] = half[2 * i + 1] = c->page[p][i];
+        free(c->page[p]);
+        c->page[p] = half;
+    }
+    c->log2--;
+}
+
+static bool
+is_news(const Warp *w, uint32_t program, uint32_t tick)
+{
+    const Cluster *k = w->cta->cluster;
+    return program && program != k->index + 1 &&
+           !has_program(k->launch, &k->order->knows, program, tick);
+}
+
+static void
+global_cell(const Meeting *me, GlobalCell *y)
+{
+    Warp *w = me->w;
+    const Order *o = order_of(w);
+    uint32_t self = w->cta->cluster->index + 1, tick = warp_launch(w)->posts->tick;
+    bool is_atomic = w->lanes.how != HOW_PLAIN;
+    Meeting m = *me;
+    bool is_new = is_news(w, y->w_program, y->w_tick) ||
+                  (m.writes && y->w_program == self &&
+                   !knows(o, thread_of(w, m.lane), y->w_thread, y->w_time));
+    if (is_new && !(is_atomic && y->is_atomic)) {
+        m.other_program = y->w_program;
+        m.other_ins = y->w_ins;
+        m.wrote = true;
+        meet(&m, (const uint8_t *)(uintptr_t)m.address,
+             m.writes && !is_atomic && !y->is_atomic);
+    }
+    if (!m.writes) {
+        if (is_atomic || y->r_program[0] == self)
+            return;
+        int k = is_news(w, y->r_program[0], y->r_tick[0]);
+        y->r_program[k] = self;
+        y->r_tick[k] = tick;
+        y->r_ins[k] = number_of(w, m.i);
+        return;
+    }
+    for (int k = 0; k < READERS; k++)
+        if (is_news(w, y->r_program[k], y->r_tick[k])) {
+            m.other_program = y->r_program[k];
+            m.other_ins = y->r_ins[k];
+            m.wrote = false;
+            tell(&m);
+        }
+    y->w_program = self;
+    y->w_tick = tick;
+    y->w_thread = (uint16_t)thread_of(w, m.lane);
+    y->w_time = o->own[y->w_thread];
+    y->w_ins = number_of(w, m.i);
+    y->is_atomic = is_atomic;
+}
+
+void
+races_global(Warp *w, const Ins *i, int lane, struct GlobalCells *c, uint64_t address,
+             uint32_t n, bool is_store)
+{
+    Order *o = order_of(w);
+    if (!o)
+        return;
+    races_settle(warp_launch(w));
+    if (w->lanes.how == HOW_STRONG) {
+        pass_flag(w, i, address, is_store);
+        if (w->f->mod->has_author) {
+            acquire(w->cta->cluster, o, thread_of(w, lane));
+            release(w->cta->cluster, o, thread_of(w, lane));
+        }
+    }
+    const Meeting me = {.w = w,
+                        .i = i,
+                        .lane = lane,
+                        .address = address,
+                        .bytes = n,
+                        .writes = is_store};
+    while ((address | n) & ((1u << c->log2) - 1))
+        halve_global(w->cta->cluster, c);
+    for (uint64_t at = address - c->start, end = at + n; at < end;
+         at += 1u << c->log2) {
+        GlobalCell **page = &c->page[at >> PAGE];
+        if (!*page)
+            *page = room(w->cta->cluster, (size_t)1 << (PAGE - c->log2), sizeof **page);
+        global_cell(&me, &(*page)[(at & ((1 << PAGE) - 1)) >> c->log2]);
+    }
+}
+
+/* ---- launches -------------------------------------------------------------------------- */
+
+void
+races_begin(Launch *l)
+{
+    if (!l->is_checked)
+        return;
+    l->posts = calloc(1, sizeof *l->posts);
+    l->suspect = calloc(1, sizeof *l->suspect);
+    if (!l->posts || !l->suspect) {
+        l->report.fault = FAULT_MEMORY;
+        longjmp(l->stop, 1);
+    }
+    uint64_t n = (uint64_t)l->grid[0] * (uint64_t)l->grid[1] * (uint64_t)l->grid[2];
+    l->posts->words = (size_t)((n < MOST_BITS ? n : MOST_BITS) / 64 + 1);
+    l->posts->tick = 1;
+}
+
+void
+races_end(Launch *l)
+{
+    for (size_t i = 0; l->posts && i < l->posts->cap; i++)
+        free(l->posts->row[i].known.bits);
+    if (l->posts)
+        free(l->posts->row);
+    free(l->posts);
+    free(l->suspect);
+    l->posts = NULL;
+    l->suspect = NULL;
+}
+
+static void
+order_new(Cluster *k)
+{
+    Order *o = k->order = room(k, 1, sizeof *o);
+    o->per_cta = LANES * k->ctas[0].n_warps;
+    o->n = o->per_cta * k->n_ctas;
+    o->own = room(k, (size_t)o->n, sizeof *o->own);
+    o->floor = room(k, (size_t)k->n_ctas, sizeof *o->floor);
+    for (int c = 0; c < k->n_ctas; c++) {
+        struct SharedCells *s = k->ctas[c].cells = room(k, 1, sizeof *s);
+        s->n = k->ctas[c].n_shared + 64;
+        s->log2 = 2;
+        s->cell = room(k, (s->n >> s->log2) + 1u, sizeof *s->cell);
+    }
+}
+
+void
+races_cluster_begin(Cluster *k)
+{
+    if (!k->launch->is_checked)
+        return;
+    if (!k->order)
+        order_new(k);
+    Order *o = k->order;
+    for (int t = 0; t < o->n; t++)
+        o->base = o->own[t] > o->base ? o->own[t] : o->base;
+    for (int t = 0; t < o->n; t++)
+        o->own[t] = o->base + 1;
+    for (int i = 0; i < o->n_posts; i++) {
+        free(o->posts[i].clock);
+        free(o->posts[i].over);
+    }
+    o->n_posts = 0;
+    o->is_wide = false;
+    free(o->knows.bits);
+    free(o->pending.bits);
+    o->knows = o->pending = (Known){0};
+    o->fenced = 0;
+}
+
+void
+races_cluster_free(Cluster *k)
+{
+    Order *o = k->order;
+    for (int c = 0; k->ctas && c < k->n_ctas; c++) {
+        if (k->ctas[c].cells)
+            free(k->ctas[c].cells->cell);
+        free(k->ctas[c].cells);
+    }
+    if (!o)
+        return;
+    for (int i = 0; i < o->n_posts; i++) {
+        free(o->posts[i].clock);
+        free(o->posts[i].over);
+    }
+    free(o->posts);
+    free(o->own);
+    free(o->floor);
+    free(o->known);
+    free(o->knows.bits);
+    free(o->pending.bits);
+    free(o);
+}
