@@ -293,11 +293,34 @@ def _compare_exchange(x, stride: constexpr, run: constexpr, n: constexpr, descen
 
 
 @jit
-def _sort_last(x, descending: constexpr):
+def _larger(a, b):
+    return core.maximum(a, b).to(a.dtype)  # bfloat16 is compared as float32
+
+
+@jit
+def _smaller(a, b):
+    return core.minimum(a, b).to(a.dtype)
+
+
+@jit
+def _best_last(x, part: constexpr, descending: constexpr):
+    """The first `part` elements of each row of the sorted x, in their order.
+
+    Runs of `part` are sorted, every other one the other way round. Of two neighbours the
+    better half is in no order but one that rises and falls: it is merged, and there are
+    half as many runs.
+    """
     n: constexpr = x.shape[len(x.shape) - 1]
-    for s in core.static_range(1, _log2(n) + 1):
+    for s in core.static_range(1, _log2(part) + 1):
         for t in core.static_range(s):
             x = _compare_exchange(x, 2 ** (s - 1 - t), 2**s, n, descending)
+    for i in core.static_range(_log2(n // part)):
+        left: constexpr = n // 2 ** (i + 1)
+        pairs = core.reshape(x, [x.numel // (2 * part), 2, part])
+        best = core.reduce(pairs, 1, _larger if descending else _smaller)
+        x = core.reshape(best, x.shape[:-1] + [left])
+        for t in core.static_range(_log2(part)):
+            x = _compare_exchange(x, part // 2 ** (t + 1), part, left, descending)
     return x
 
 
@@ -309,25 +332,26 @@ def _as_key(raw):
 
 
 @jit
-def _sort_wide(x, descending: constexpr):
-    """x sorted along the last dim; a dim that is no power of two is widened to one.
+def _sort_wide(x, part: constexpr, descending: constexpr):
+    """The first `part` of x sorted along the last dim; all of it where part is None.
 
-    What is put behind the elements sorts last, so it stays there: floats are sorted as
-    integers, because among NaN it would not.
+    A dim that is no power of two is widened to one. What is put behind the elements sorts
+    last, so it stays there: floats are sorted as integers, because among NaN it would not.
     """
     n: constexpr = x.shape[len(x.shape) - 1]
+    best: constexpr = _padded(n) if part is None else part
     if _is_power_of_two(n):
-        y = _sort_last(x, descending)
+        y = _best_last(x, best, descending)
     elif x.dtype.is_floating():
         bits: constexpr = core.get_int_dtype(x.dtype.primitive_bitwidth, True)
         fill: constexpr = _last_of(bits, descending)
         wide: constexpr = x.shape[:-1] + [_padded(n)]
         key = core.resize(_as_key(x.to(bits, bitcast=True)), wide, fill)
-        y = _as_key(_sort_last(key, descending)).to(x.dtype, bitcast=True)
+        y = _as_key(_best_last(key, best, descending)).to(x.dtype, bitcast=True)
     else:
         last: constexpr = _last_of(x.dtype, descending)
         y = core.resize(x, x.shape[:-1] + [_padded(n)], last)
-        y = _sort_last(y, descending)
+        y = _best_last(y, best, descending)
     return y
 
 
@@ -349,7 +373,7 @@ def sort(x, dim: constexpr = None, descending: constexpr = False) -> tensor:
     int32[4]: [3, 2, 1, 0]
     """
     core.static_assert(_is_last(dim, len(x.shape)), "sort: only along the last dim")
-    return core.resize(_sort_wide(x, descending != 0), x.shape)
+    return core.resize(_sort_wide(x, None, descending != 0), x.shape)
 
 
 @jit
@@ -371,7 +395,7 @@ def bitonic_merge(x, dim: constexpr = None, descending: constexpr = False) -> te
         for t in core.static_range(_log2(n)):
             x = _compare_exchange(x, n // 2 ** (t + 1), n, n, descending != 0)
     else:
-        x = core.resize(_sort_wide(x, descending != 0), x.shape)
+        x = core.resize(_sort_wide(x, None, descending != 0), x.shape)
     return x
 
 
@@ -391,7 +415,7 @@ def topk(
 
     Shapes: [.., n] gives [.., k]; k is constexpr, from 1 to n.
     Types:  numbers; what is below 32 bits gives float32 or int32, if k is less than n.
-    Cost:   a sort.
+    Cost:   sorts of runs of k, then log2(k) + 1 exchanges of the whole block and less.
     Errors: CompileError[STATIC_ASSERT] for another k or dim.
 
     >>> tl.topk((tl.arange(0, 8) * 3) % 8, 2)
@@ -400,16 +424,7 @@ def topk(
     core.static_assert(_is_last(dim, len(x.shape)), "topk: only along the last dim")
     n: constexpr = x.shape[len(x.shape) - 1]
     core.static_assert(1 <= k and k <= n, "topk: k must be 1 to the length of the dim")
-    y = _sort_wide(x, descending)
-    wide: constexpr = _padded(n)
-    part: constexpr = _padded(k)
-    y = core.reshape(y, [x.numel // n, wide // part, part])
-    # The first group of each row; the other rows add nothing to its bits.
-    bits: constexpr = core.get_int_dtype(x.dtype.primitive_bitwidth, True)
-    raw = y.to(bits, bitcast=True)
-    first = core.arange(0, wide // part)[None, :, None] == 0
-    picked = xor_sum(where(first, raw, core.zeros_like(raw)), 1)
-    y = core.reshape(picked.to(x.dtype, bitcast=True), x.shape[:-1] + [part])
+    y = _sort_wide(x, _padded(k), descending)
     y = core.resize(y, x.shape[:-1] + [k])
     return y if k == n else y.to(_as_max(x.dtype))
 
