@@ -312,8 +312,8 @@ facts_contiguity(FactTable *t, const Val *v, int dim)
     return run_log2(t, v, dim, MAX_LOG2);
 }
 
-static int
-constancy(FactTable *t, const Val *v, int dim, int want)
+int
+facts_constancy(FactTable *t, const Val *v, int dim, int want)
 {
     return (int)fact_ask(t, ASK_CON, v, dim, 0, want).lo;
 }
@@ -345,7 +345,7 @@ facts_of(FactTable *t, const Val *v)
         int run = facts_contiguity(t, v, d);
         f->contiguity[d] = (uint8_t)run;
         f->divisibility[d] = (uint8_t)divisible(t, v, d, run, MAX_LOG2);
-        f->constancy[d] = (uint8_t)constancy(t, v, d, MAX_LOG2);
+        f->constancy[d] = (uint8_t)facts_constancy(t, v, d, MAX_LOG2);
     }
     if (v->type->rank == 0)
         f->scalar_div = (uint8_t)divisible(t, v, 0, 0, MAX_LOG2);
@@ -390,7 +390,7 @@ facts_access_log2(FactTable *t, const Op *access, int dim, int max_bytes)
 {
     const Val *mask = mask_of(access);
     int w = facts_pointer_log2(t, access, dim, max_bytes);
-    return mask && w ? constancy(t, mask, dim, w) : w;
+    return mask && w ? facts_constancy(t, mask, dim, w) : w;
 }
 
 int
@@ -401,7 +401,7 @@ facts_ragged_log2(FactTable *t, const Op *access, int dim, int max_bytes, MaskEd
     e->n = 0;
     if (!mask || !w)
         return w;
-    int g = constancy(t, mask, dim, w);
+    int g = facts_constancy(t, mask, dim, w);
     if (g == w || mask->type->rank < 2)
         return g;
     int r = rule_ragged(t, mask, dim, w, e, &budget);

@@ -149,3 +149,24 @@ def test_umulhi(device, rng, dtype):
     bits = np.iinfo(dtype).bits
     expected = [int(a) * int(b) >> bits for a, b in zip(x, y)]
     np.testing.assert_array_equal(device.get(out), np.array(expected, dtype))
+
+
+@triton.jit
+def quotients_kernel(out_ptr, start, d, BLOCK: tl.constexpr, C: tl.constexpr):
+    i = start + tl.arange(0, BLOCK)
+    tl.store(out_ptr + tl.arange(0, BLOCK), i // d)
+    tl.store(out_ptr + BLOCK + tl.arange(0, BLOCK), i // C)
+    tl.store(out_ptr + 2 * BLOCK + tl.arange(0, BLOCK), i >> 4)
+
+
+@pytest.mark.parametrize("start", [0, 64, -64, -1024, 3, -5, 2**31 - 1024, -(2**31)])
+@pytest.mark.parametrize("d", [16, 48, -16, -32, 5, 1])
+def test_quotients_of_neighbours(device, start, d):
+    """A run of neighbours has one quotient; below zero its first element has another one."""
+    out = device.poison(3 * 1024, np.int32)
+    quotients_kernel[(1,)](out, start, d, BLOCK=1024, C=32, num_warps=1)
+    i = start + np.arange(1024, dtype=np.int64)
+    got = device.get(out).reshape(3, 1024)
+    np.testing.assert_array_equal(got[0], np.trunc(i / d).astype(np.int32))
+    np.testing.assert_array_equal(got[1], np.trunc(i / 32).astype(np.int32))
+    np.testing.assert_array_equal(got[2], i >> 4)

@@ -458,6 +458,46 @@ cast_pair(Sim *s, const Op *o, Lv *from, int i, Lv *r)
     return true;
 }
 
+/* Register bits over which an integer quotient is the same, but for what equal_quotient says:
+ * those that count elements of a run that lies inside a multiple of the divisor. */
+static uint32_t
+quotient_runs(Sim *s, const Op *o)
+{
+    const Type *t = result(o, 0)->type;
+    const Layout *y = t->layout;
+    uint32_t mask = 0;
+    if ((o->op != OP_DIV && o->op != OP_SHR) || !elem_is_int(t->elem) || !y)
+        return 0;
+    for (int d = 0; d < t->rank; d++) {
+        int bit[MAX_BITS],
+            run = layout_run(y, d, y->log2_shape[d], bit),
+            same = run ? facts_constancy(s->facts, result(o, 0), d, run) : 0;
+        for (int i = 0; i < MIN(run, same); i++)
+            mask |= 1u << bit[i];
+    }
+    return mask;
+}
+
+/* What a run's other elements give where its first is x[0] and gives q. Division truncates, so
+ * below zero a multiple of the divisor belongs to the run before:
+ *
+ *     -8 / 4 = -2    -7 / 4 = -1    -6 / 4 = -1    -5 / 4 = -1    -4 / 4 = -1    -3 / 4 = 0
+ */
+static Lv
+equal_quotient(Sim *s, const Op *o, Lv *x, Lv q)
+{
+    LLVMBuilderRef b = s->l->b;
+    if (o->op == OP_SHR || !elem_is_signed(result(o, 0)->type->elem))
+        return q;
+    Lv zero = LLVMConstNull(LLVMTypeOf(q)), one = LLVMConstInt(LLVMTypeOf(q), 1, 0),
+       back = LLVMBuildMul(b, q, x[1], "");
+    Lv is_whole = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntSLT, x[0], zero, ""),
+                               LLVMBuildICmp(b, LLVMIntEQ, back, x[0], ""), "");
+    Lv down = LLVMBuildICmp(b, LLVMIntSLT, x[1], zero, ""),
+       by = LLVMBuildSelect(b, down, LLVMConstNeg(one), one, "");
+    return LLVMBuildAdd(b, q, LLVMBuildSelect(b, is_whole, by, zero, ""), "");
+}
+
 static void
 elementwise(Sim *s, const Op *o)
 {
@@ -468,9 +508,16 @@ elementwise(Sim *s, const Op *o)
             sim_bad_layout(s, o);
         from[k] = sim_val(s, arg(o, k));
     }
+    uint32_t run = quotient_runs(s, o);
     for (int i = 0; i < sim_n_regs(result(o, 0)); i++) {
         if (o->op == OP_CAST && cast_pair(s, o, from[0], i, r)) {
             i++;
+            continue;
+        }
+        if ((uint32_t)i & run) { /* the first of its run has been computed */
+            int first = (int)((uint32_t)i & ~run), second = first | (int)(run & -run);
+            Lv at[] = {from[0][first], from[1][first]};
+            r[i] = i == second ? equal_quotient(s, o, at, r[first]) : r[second];
             continue;
         }
         bool is_first = i == 0, is_last = i > 0; /* the same operands as there? */

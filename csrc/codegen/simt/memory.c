@@ -102,6 +102,15 @@ is_first(const Mover *k, int i)
     return !((uint32_t)i & (k->vec.mask | ~k->regs));
 }
 
+/* Is register i loaded from where the one before it is, under the same mask? */
+static bool
+is_again(const Mover *k, int i)
+{
+    return i && !k->vec.log2 && !k->a.is_volatile && is_first(k, i - 1) &&
+           k->ptr[i] == k->ptr[i - 1] && (!k->mask || k->mask[i] == k->mask[i - 1]) &&
+           (!k->other || k->other[i] == k->other[i - 1]);
+}
+
 static void
 load_vectors(Sim *s, Mover *k, Lv *r)
 {
@@ -112,6 +121,10 @@ load_vectors(Sim *s, Mover *k, Lv *r)
     for (int i = 0; i < sim_n_regs(k->v); i++) {
         if (!is_first(k, i))
             continue;
+        if (is_again(k, i)) {
+            r[i] = r[i - 1];
+            continue;
+        }
         k->a.ptr = k->ptr[i];
         k->a.pred = k->mask ? k->mask[i] : NULL;
         Lv otherwise = NULL;
