@@ -74,9 +74,10 @@ typedef struct Binary {
     int n_facts;
     Stage stage[MAX_STAGE];
     int n_stages;
-    MapPlan *maps; /* parameters of the code, behind those of the kernel */
+    MapPlan *maps;    /* parameters of the code, behind those of the kernel */
+    HostValue *tests; /* what a launch of this code finds true, beside the facts */
     HostOp *host_ops;
-    int n_maps, n_host_ops;
+    int n_maps, n_tests, n_host_ops;
     int num_warps, num_stages, num_ctas;
     int block_warps;      /* of a thread block: num_warps, and those that bring data */
     int shared;           /* bytes of dynamic shared memory */

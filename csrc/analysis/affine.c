@@ -19,6 +19,8 @@ enum { MAX_VISITS = 512, MAX_DEPTH = 64, MAX_OPEN = 8 };
 #define FACTOR_LIMIT ((int64_t)1 << 31) /* products of two stay below 2^62 */
 
 typedef struct Walk {
+    AffineWraps
+        *wraps; /* scalars are taken apart, too, and remainders noted; or NULL */
     int visits, depth, n_open;
     struct {
         const Val *v;     /* a carried value whose loop is being looked at */
@@ -27,6 +29,7 @@ typedef struct Walk {
 } Walk;
 
 static bool walk(Walk *w, const Val *v, Affine *out);
+static bool walk_op(Walk *w, const Val *v, Affine *out);
 
 /* ---- sums ------------------------------------------------------------------------------ */
 
@@ -60,6 +63,8 @@ add_term(AffSum *s, AffTerm t)
         }
         return is_small(s->term[i].factor);
     }
+    if (!t.factor)
+        return true;
     if (s->n == MAX_TERMS || !is_small(t.factor))
         return false;
     memmove(&s->term[i + 1], &s->term[i], (size_t)(s->n - i) * sizeof t);
@@ -69,8 +74,8 @@ add_term(AffSum *s, AffTerm t)
 }
 
 /* s += k * x */
-static bool
-add_sum(AffSum *s, const AffSum *x, int64_t k)
+bool
+aff_add(AffSum *s, const AffSum *x, int64_t k)
 {
     s->c += k * x->c;
     if (!is_small(s->c))
@@ -85,14 +90,14 @@ add_sum(AffSum *s, const AffSum *x, int64_t k)
 }
 
 /* s += x * y; false where a product of three scalars would appear. */
-static bool
-add_product(AffSum *s, const AffSum *x, const AffSum *y)
+bool
+aff_add_product(AffSum *s, const AffSum *x, const AffSum *y)
 {
-    if (!add_sum(s, x, y->c))
+    if (!aff_add(s, x, y->c))
         return false;
     AffSum no_c = *y;
     no_c.c = 0; /* x->c * y->c is in already */
-    if (!add_sum(s, &no_c, x->c))
+    if (!aff_add(s, &no_c, x->c))
         return false;
     for (int i = 0; i < x->n; i++)
         for (int j = 0; j < y->n; j++) {
@@ -108,8 +113,8 @@ add_product(AffSum *s, const AffSum *x, const AffSum *y)
     return true;
 }
 
-static bool
-same_sum(const AffSum *x, const AffSum *y)
+bool
+aff_is_same(const AffSum *x, const AffSum *y)
 {
     if (x->c != y->c || x->n != y->n)
         return false;
@@ -155,10 +160,10 @@ add_affine(Affine *out, const Affine *x, int rank, int64_t k)
         return false;
     out->pointer = x->pointer ? x->pointer : out->pointer;
     out->origin = x->origin ? x->origin : out->origin;
-    if (!add_sum(&out->base, &x->base, k))
+    if (!aff_add(&out->base, &x->base, k))
         return false;
     for (int d = 0; d < rank; d++)
-        if (!add_sum(&out->stride[d], &x->stride[d], k))
+        if (!aff_add(&out->stride[d], &x->stride[d], k))
             return false;
     return true;
 }
@@ -182,10 +187,10 @@ walk_product(Walk *w, const Op *o, Affine *out)
     const Affine *moves = has_strides(&x, rank) ? &x : &y,
                  *still = moves == &x ? &y : &x;
     if (has_strides(still, rank) ||
-        !add_product(&out->base, &moves->base, &still->base))
+        !aff_add_product(&out->base, &moves->base, &still->base))
         return false;
     for (int d = 0; d < rank; d++)
-        if (!add_product(&out->stride[d], &moves->stride[d], &still->base))
+        if (!aff_add_product(&out->stride[d], &moves->stride[d], &still->base))
             return false;
     return true;
 }
@@ -255,7 +260,7 @@ static bool
 same_strides(const Affine *x, const Affine *y, int rank)
 {
     for (int d = 0; d < rank; d++)
-        if (!same_sum(&x->stride[d], &y->stride[d]))
+        if (!aff_is_same(&x->stride[d], &y->stride[d]))
             return false;
     return true;
 }
@@ -341,6 +346,22 @@ walk_block_arg(Walk *w, const Val *v, Affine *out)
     return strides_leave(&x, v->type->rank, o->regions[0]);
 }
 
+/* x % n as x, which it is but for the wrap. */
+static bool
+walk_rem(Walk *w, const Op *o, Affine *out)
+{
+    const Op *n = arg(o, 1)->def;
+    AffineWraps *k = w->wraps;
+    if (!k || k->n == MAX_WRAPS || !result(o, 0)->type->rank || !n ||
+        n->op != OP_SPLAT || !walk(w, arg(o, 0), out) || out->origin)
+        return false;
+    for (int i = 0; i < k->n; i++)
+        if (k->at[i] == o)
+            return true;
+    k->at[k->n++] = o;
+    return true;
+}
+
 /* ---- one step ------------------------------------------------------------------------------------ */
 
 static bool
@@ -349,10 +370,31 @@ is_int(const Type *t)
     return !t->is_ptr && elem_is_int(t->elem) && t->elem != E_I1;
 }
 
+/* A scalar that is a sum or a product, taken apart; false: it is taken as it is. */
 static bool
-walk_scalar(const Val *v, Affine *out)
+walk_inside(Walk *w, const Val *v, Affine *out)
+{
+    const Op *o = v->def;
+    bool is_sum = o && (o->op == OP_ADD || o->op == OP_SUB || o->op == OP_MUL ||
+                        o->op == OP_NEG || o->op == OP_HINT || o->op == OP_CAST ||
+                        o->op == OP_ADDPTR);
+    bool may_wrap = !v->type->is_ptr && !elem_is_signed(v->type->elem);
+    if (!w->wraps || !is_sum || may_wrap || ++w->visits > MAX_VISITS ||
+        w->depth == MAX_DEPTH)
+        return false;
+    w->depth++;
+    bool ok = walk_op(w, v, out);
+    w->depth--;
+    return ok;
+}
+
+static bool
+walk_scalar(Walk *w, const Val *v, Affine *out)
 {
     int64_t c;
+    if (walk_inside(w, v, out))
+        return true;
+    memset(out, 0, sizeof *out);
     if (v->type->is_ptr)
         out->pointer = v;
     else if (ir_const_as_int(v, &c))
@@ -386,6 +428,7 @@ walk_op(Walk *w, const Val *v, Affine *out)
     case OP_ADDPTR: return walk_sum(w, o, 1, out);
     case OP_SUB: return walk_sum(w, o, -1, out);
     case OP_MUL: return walk_product(w, o, out);
+    case OP_REM: return walk_rem(w, o, out);
     case OP_NEG: return walk_scaled(w, o, -1, out);
     case OP_SHL: {
         Affine n;
@@ -413,7 +456,7 @@ walk(Walk *w, const Val *v, Affine *out)
     if ((!v->type->is_ptr && !is_int(v->type)) || v->type->rank > MAX_AFFINE_RANK)
         return false;
     if (v->type->rank == 0)
-        return walk_scalar(v, out);
+        return walk_scalar(w, v, out);
     if (++w->visits > MAX_VISITS || w->depth == MAX_DEPTH)
         return false;
     w->depth++;
@@ -427,6 +470,13 @@ affine_of(const Func *f, const Val *v, Affine *out)
 {
     (void)f;
     Walk w = {0};
+    return walk(&w, v, out);
+}
+
+bool
+affine_deep(const Val *v, Affine *out, AffineWraps *wraps)
+{
+    Walk w = {.wraps = wraps};
     return walk(&w, v, out);
 }
 

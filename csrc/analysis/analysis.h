@@ -90,6 +90,18 @@ typedef struct Affine {
     AffSum stride[MAX_AFFINE_RANK];
 } Affine;
 bool affine_of(const Func *f, const Val *v, Affine *out); /* false: not of that form */
+/* The same, where scalars that are sums and products of others are taken apart as well, as if
+ * nothing wrapped in them, and x % n of a block counts as x: wraps gets the op. */
+enum { MAX_WRAPS = 4 };
+typedef struct AffineWraps {
+    const Op *at[MAX_WRAPS];
+    int n;
+} AffineWraps;
+bool affine_deep(const Val *v, Affine *out, AffineWraps *wraps);
+/* s += k * x; s += x * y; false where that is no such sum. */
+bool aff_add(AffSum *s, const AffSum *x, int64_t k);
+bool aff_add_product(AffSum *s, const AffSum *x, const AffSum *y);
+bool aff_is_same(const AffSum *x, const AffSum *y);
 /* The stride along dim is the constant *c. */
 bool affine_const_stride(const Affine *a, int dim, int64_t *c);
 /* Elements from the first of a block of type t to its last; false: not a constant. */
@@ -161,6 +173,28 @@ typedef struct RolesPlan {
 RolesPlan roles_plan(const Func *f);
 /* Is this a MAP_LOAD of what products of warpgroups read where it comes to lie? */
 bool roles_bring(const Func *f, const Op *o);
+
+/* ---- tensors.c ----------------------------------------------------------------------------- */
+/* What plain pointers and their mask access, as a block of a tensor: dims of the tensor from the
+ * outermost in, the last of stride 1. */
+typedef struct TensorDim {
+    AffSum stride, coord; /* elements; stride is of the launch's values alone */
+    AffSum size;          /* the same */
+    bool is_bounded;      /* else size means nothing */
+    int block_dim;        /* of the block; -1: it goes through one index here */
+    const Val *modulus;   /* the index wraps there, which the block's sides divide */
+} TensorDim;
+typedef struct TensorBlock {
+    const Val *pointer; /* of the launch */
+    AffSum offset; /* elements from there to the tensor; of the launch's values alone */
+    int rank;
+    TensorDim dim[MAX_TMAP_RANK];
+    /* What the launch must see to be true: v >= 0; v is a multiple of n. */
+    const Val *not_negative[MAX_TERMS];
+    int n_not_negative;
+} TensorBlock;
+/* NULL: it is one. Else why not. */
+const char *tensor_block(const Func *f, const Op *load, TensorBlock *out);
 
 /* ---- cluster.c ------------------------------------------------------------------------------- */
 /* Thread blocks that share one program, as log2. */

@@ -13,6 +13,7 @@ may_change_memory(const Op *o)
     case OP_LOAD: return ir_attr(o, ATTR_VOLATILE); /* others write what it waits for */
     case OP_ASSUME:
     case OP_ASSERT:
+    case OP_LAUNCH_TEST:
     case OP_DEBUG:
     case OP_PRINT: return false; /* WRITES only to stay */
     default: return op_has(o, OPF_WRITES | OPF_SYNC);

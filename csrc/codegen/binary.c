@@ -19,6 +19,7 @@ binary_free(Binary *b)
     drop(b, b->params);
     drop(b, b->facts);
     drop(b, b->maps);
+    drop(b, b->tests);
     drop(b, b->host_ops);
     for (int i = 0; i < b->n_stages; i++)
         drop(b, b->stage[i].data);

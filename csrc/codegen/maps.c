@@ -7,6 +7,7 @@
 typedef struct Maps {
     const Func *f;
     VEC(MapPlan) map;
+    VEC(HostValue) test;
     VEC(HostOp) op;
 } Maps;
 
@@ -17,7 +18,7 @@ value(Maps *m, const Op *o, const Val *v)
     HostOp ops[MAX_HOST_OPS];
     int n = ir_host_ops(m->f, v, ops);
     if (!n || m->op.n + n > UINT16_MAX)
-        err_at(c, o->loc, VALUE, "no launch can compute what this tensor map says");
+        err_at(c, o->loc, VALUE, "no launch can compute what is asked of it here");
     HostValue r = {.first = (uint16_t)m->op.n, .n = (uint16_t)n};
     for (int i = 0; i < n; i++)
         PUSH(c->arena, &m->op, ops[i]);
@@ -69,6 +70,10 @@ cg_maps(const Func *f, Binary *out)
     for (const Op *o = f->body->first; o; o = o->next)
         if (o->op == OP_TENSOR_MAP)
             add(&m, o);
+        else if (o->op == OP_LAUNCH_TEST)
+            PUSH(f->c->arena, &m.test, value(&m, o, arg(o, 0)));
+    out->tests = copy(f->c, m.test.at, (size_t)m.test.n * sizeof *m.test.at);
+    out->n_tests = m.test.n;
     out->maps = copy(f->c, m.map.at, (size_t)m.map.n * sizeof *m.map.at);
     out->n_maps = m.map.n;
     out->host_ops = copy(f->c, m.op.at, (size_t)m.op.n * sizeof *m.op.at);

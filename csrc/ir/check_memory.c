@@ -208,6 +208,15 @@ check_tensor_map(const Op *o)
     return err ? err : want_result(o, 0, ty_tmap(comp(o)));
 }
 
+const char *
+check_launch_test(const Op *o)
+{
+    const char *err = want_arg(o, 0, ty_scalar(comp(o), E_I1));
+    if (!err && o->block != o->block->func->body)
+        err = refuse(o, "it is made at the launch, in no loop and no if");
+    return err;
+}
+
 /* A map, coordinates, and a block of type t that is whole boxes. */
 static const char *
 want_boxes(const Op *o, const Type *t, int n_args)

@@ -418,6 +418,10 @@ run_op(Interp *in, const Op *o)
     case OP_STORE:
     case OP_ATOMIC_RMW:
     case OP_ATOMIC_CAS: interp_memory(in, o); break;
+    case OP_LAUNCH_TEST:
+        if (!operand(in, o, 0)[0])
+            err_at(in->c, o->loc, VALUE, "this is no code for such a launch");
+        break;
     case OP_TENSOR_MAP: break; /* who uses it looks at its operands */
     case OP_TILE_LOAD:
     case OP_TILE_STORE:

@@ -12,12 +12,12 @@
  * Rule 3: a coordinate beyond 32 bits is the last that fits. Launches have no such tensors.
  */
 #include "passes/passes.h"
+#include "passes/tiles.h"
 
 typedef struct MapTiles {
     Func *f;
     FactTable *facts;
-    Build top;
-    Map made; /* a value -> the same on top */
+    OnTop top;
     VEC(Op *) tile;
     VEC(Op *) map; /* TENSOR_MAPs, each once */
     Map stays;     /* the argument of a tensor that is stored otherwise -> itself */
@@ -34,17 +34,23 @@ collect(MapTiles *m, Block *b)
     }
 }
 
-/* v, of parameters alone, in front of all else. */
-static Val *
-on_top(MapTiles *m, Val *v)
+OnTop
+on_top_of(Func *f)
 {
-    Val *known = map_get(&m->made, v, 0);
+    return (OnTop){.b = {.f = f, .block = f->body, .before = f->body->first},
+                   .made.a = f->c->arena};
+}
+
+Val *
+on_top(OnTop *t, Val *v)
+{
+    Val *known = map_get(&t->made, v, 0);
     if (!v->def || known)
         return v->def ? known : v;
     for (int i = 0; i < v->def->n_args; i++)
-        on_top(m, arg(v->def, i));
-    ir_clone(&m->top, v->def, &m->made);
-    return map_get(&m->made, v, 0);
+        on_top(t, arg(v->def, i));
+    ir_clone(&t->b, v->def, &t->made);
+    return map_get(&t->made, v, 0);
 }
 
 static bool
@@ -76,14 +82,14 @@ tensor_map(MapTiles *m, const Op *o, const TileForm *form)
     Window w = ir_tile(o);
     Val *args[2 * MAX_TMAP_RANK];
     int n = 0;
-    m->top.loc = o->loc;
-    args[n++] = on_top(m, w.base);
+    m->top.b.loc = o->loc;
+    args[n++] = on_top(&m->top, w.base);
     for (int d = 0; d < w.rank; d++)
-        args[n++] = on_top(m, w.shape[d]);
+        args[n++] = on_top(&m->top, w.shape[d]);
     for (int d = 0; d < w.rank - 1; d++)
-        args[n++] = on_top(m, w.strides[d]);
+        args[n++] = on_top(&m->top, w.strides[d]);
     const Type *t = ty_tmap(m->f->c);
-    Op *map = ir_op(&m->top, OP_TENSOR_MAP, n, args, 1, &t);
+    Op *map = ir_op(&m->top.b, OP_TENSOR_MAP, n, args, 1, &t);
     ir_set_attr(map, ATTR_BOX, tile_form_box(form));
     ir_set_attr(map, ATTR_SWIZZLE, form->swizzle);
     ir_set_attr(map, ATTR_PADDING, ir_attr(o, ATTR_PADDING));
@@ -177,7 +183,7 @@ pass_map_tiles(Func *f)
     if (!hopper_plan(f).has_maps)
         return;
     Arena *a = f->c->arena;
-    MapTiles m = {.f = f, .facts = facts_new(f), .made.a = a, .stays.a = a};
+    MapTiles m = {.f = f, .facts = facts_new(f), .stays.a = a};
     collect(&m, f->body);
     for (int i = 0; i < m.tile.n; i++)
         ask(&m, &m.tile.at[i]);
@@ -185,7 +191,7 @@ pass_map_tiles(Func *f)
         ir_report(f, f->loc, "tensor map", "none: they would be more than 16");
         return;
     }
-    m.top = (Build){.f = f, .block = f->body, .before = f->body->first};
+    m.top = on_top_of(f);
     for (int i = 0; i < m.tile.n; i++)
         if (m.tile.at[i] && !stays(&m, m.tile.at[i]))
             replace(&m, m.tile.at[i]);

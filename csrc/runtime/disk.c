@@ -163,6 +163,7 @@ put_binary(Bytes *b, const char *kernel, const Binary *bin)
     put_aligned(b, bin->symbol, strlen(bin->symbol));
     put_aligned(b, bin->params, (size_t)bin->n_params * sizeof *bin->params);
     put_aligned(b, bin->maps, (size_t)bin->n_maps * sizeof *bin->maps);
+    put_aligned(b, bin->tests, (size_t)bin->n_tests * sizeof *bin->tests);
     put_aligned(b, bin->host_ops, (size_t)bin->n_host_ops * sizeof *bin->host_ops);
     put_int(b, bin->num_warps);
     put_int(b, bin->num_stages);
@@ -197,6 +198,8 @@ get_binary(Reader *r, Binary *bin)
     bin->n_params = (int)(n / sizeof *bin->params);
     bin->maps = (MapPlan *)get_aligned(r, &n);
     bin->n_maps = (int)(n / sizeof *bin->maps);
+    bin->tests = (HostValue *)get_aligned(r, &n);
+    bin->n_tests = (int)(n / sizeof *bin->tests);
     bin->host_ops = (HostOp *)get_aligned(r, &n);
     bin->n_host_ops = (int)(n / sizeof *bin->host_ops);
     bin->num_warps = get_int(r);

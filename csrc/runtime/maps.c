@@ -86,13 +86,14 @@ unfit_map(const CudaTensorMap *m)
     return NULL;
 }
 
-/* Behind the tensor's last byte. */
+/* Behind the last byte that is known to be the tensor's: dims without a size have that. */
 static uint64_t
 end_of(const CudaTensorMap *m, int elem_bytes)
 {
-    uint64_t end = m->address + m->shape[0] * (uint64_t)elem_bytes;
-    for (int d = 1; d < m->rank; d++)
-        end += (m->shape[d] - 1) * m->strides[d - 1];
+    uint64_t end = m->address + (uint64_t)elem_bytes;
+    for (int d = 0; d < m->rank; d++)
+        if (m->shape[d] < max_size)
+            end += (m->shape[d] - 1) * (d ? m->strides[d - 1] : (uint64_t)elem_bytes);
     return end;
 }
 
@@ -122,6 +123,9 @@ maps_make(Cuda *cu, const Binary *b, const uint64_t *params, const int32_t grid[
 {
     Launch l = {b, params, grid};
     CudaTensorMap m[MAX_MAPS];
+    for (int i = 0; i < b->n_tests; i++)
+        if (!value(&l, b->tests[i]))
+            return snprintf(err, ERR_TEXT, "no tensor maps: test %d", i), MAPS_UNFIT;
     for (int i = 0; i < b->n_maps; i++) {
         m[i] = map_of(&l, &b->maps[i]);
         const char *why = unfit_map(&m[i]);

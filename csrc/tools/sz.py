@@ -20,10 +20,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
-    "csrc": 530,
+    "csrc": 540,
     "csrc/analysis": 3550,
     "csrc/base": 1500,
-    "csrc/codegen": 3100,
+    "csrc/codegen": 3130,
     "csrc/codegen/host": 4530,
     "csrc/codegen/library": 1980,
     "csrc/codegen/simt": 7560,

@@ -114,7 +114,7 @@ MADE_BY = {
         ("shared_load", "shared_store", "async_copy", "async_commit", "async_wait"),
         "shared_alloc",
     ),
-    **dict.fromkeys(("tensor_map", "map_load"), "tile_load"),
+    **dict.fromkeys(("tensor_map", "map_load", "launch_test"), "tile_load"),
     "map_store": "tile_store",
     **dict.fromkeys(
         ("to_shared", "shared_view", "fence_async", "mma_open", "mma_wait"), "mma_start"

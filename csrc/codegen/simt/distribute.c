@@ -625,6 +625,7 @@ op(Sim *s, const Op *o)
     case OP_WHILE: sim_while(s, o); return;
     case OP_IF: sim_if(s, o); return;
     case OP_ASSUME: assume(s, o); return;
+    case OP_LAUNCH_TEST: return;
     case OP_ASSERT: assertion(s, o); return;
     case OP_PRINT: print(s, o); return;
     case OP_BARRIER: sim_barrier(s, o->loc); return;

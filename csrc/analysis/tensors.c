@@ -1,0 +1,466 @@
+/* tensors: loads through plain pointers that read a block of a tensor.
+ *
+ *     a_ptr + (pid * 128 + r) % M * stride + k * 64 + c     where k * 64 + c < K
+ * =>
+ *     of a_ptr[M, K], strides [stride, 1], the block [128, 64] at (pid * 128 % M, k * 64)
+ *
+ * A pointer is a sum: stride[d] * index[d] for the dims d of the block, and U for all of it. U is
+ * divided among the tensor's dims: a dim with a mask r + v < b takes v, and its size is b; of what
+ * is left, terms with a dim's stride go to that dim, terms of the launch's values alone to the
+ * tensor's address, one with another stride of the launch's to a dim that the block goes
+ * through one index of, and the rest, without a factor of the launch, to the innermost dim.
+ *
+ * Rule 1: a mask counts only if it says of a dim what its coordinate says: a bound of another
+ *         sum is none. What is no bound of one dim refuses the load.
+ * Rule 2: a coordinate is never negative, as a copy reads zeros there and a load the memory in
+ *         front. Launches are asked of their own values; program_id and indices of loops that
+ *         count up from 0 are none; nothing else is believed.
+ * Rule 3: what wraps (% M) is copied where the block's side divides both the coordinate and M:
+ *         then no wrap is inside of a block.
+ */
+#include "analysis/analysis.h"
+
+#include <stdlib.h>
+
+enum { MAX_STEPS = 64, MAX_CONJUNCTS = 16, MIN_BYTES = 16 };
+
+typedef struct Split {
+    const Func *f;
+    const Op *load;
+    TensorBlock *out;
+    AffineWraps wraps;
+    int rank; /* of the block */
+    AffSum stride[MAX_RANK], left;
+    AffSum coord[MAX_RANK], size[MAX_RANK];
+    bool has_bound[MAX_RANK], has_floor[MAX_RANK];
+    AffSum floor[MAX_RANK]; /* r + floor >= 0 is asked */
+    const Val *modulus[MAX_RANK];
+    int inner; /* the dim of stride 1 */
+} Split;
+
+/* ---- sums of the launch ----------------------------------------------------------------- */
+
+static bool
+is_of_launch(const Split *s, const Val *v)
+{
+    HostOp ops[MAX_HOST_OPS];
+    return ir_host_ops(s->f, v, ops) > 0;
+}
+
+/* How many factors of the term are not the launch's; *other: the last of them. */
+static int
+own_factors(const Split *s, const AffTerm *t, const Val **other)
+{
+    int n = 0;
+    if (!is_of_launch(s, t->a))
+        n++, *other = t->a;
+    if (t->b && !is_of_launch(s, t->b))
+        n++, *other = t->b;
+    return n;
+}
+
+static AffSum
+one_term(AffTerm t)
+{
+    return (AffSum){.n = 1, .term = {t}};
+}
+
+/* Moves the terms and the constant of the launch alone from s to to. */
+static bool
+take_launch(const Split *k, AffSum *s, AffSum *to)
+{
+    AffSum all = *s, rest = {0};
+    const Val *other;
+    to->c += all.c;
+    for (int i = 0; i < all.n; i++) {
+        AffSum t = one_term(all.term[i]);
+        if (!aff_add(own_factors(k, &all.term[i], &other) ? &rest : to, &t, 1))
+            return false;
+    }
+    *s = rest;
+    return true;
+}
+
+/* ---- the pointer ------------------------------------------------------------------------ */
+
+/* The sum divided by the constant n. */
+static bool
+divide(AffSum *s, int64_t n)
+{
+    bool ok = s->c % n == 0;
+    for (int i = 0; i < s->n; i++)
+        ok = ok && s->term[i].factor % n == 0;
+    for (int i = 0; ok && i < s->n; i++)
+        s->term[i].factor /= n;
+    s->c /= n;
+    return ok;
+}
+
+/* A pointer that a loop carries is its first, and a step for each turn: (iv - lb) / step. */
+static bool
+unroll_origin(Split *s, Affine *a)
+{
+    const Val *v = a->origin;
+    const Op *loop = v->block->owner;
+    Affine first, back, lb;
+    int64_t step;
+    if (v->def || !loop || loop->op != OP_FOR || !v->index ||
+        !ir_const_as_int(arg(loop, 2), &step) || step <= 0)
+        return false;
+    const Val *iv = loop->regions[0]->args[0];
+    if (!affine_deep(arg(loop, 2 + v->index), &first, &s->wraps) || first.origin ||
+        !affine_deep(arg(loop->regions[0]->last, v->index - 1), &back, &s->wraps) ||
+        back.origin != v || back.pointer || !affine_deep(arg(loop, 0), &lb, &s->wraps))
+        return false;
+    AffSum turns = one_term((AffTerm){1, iv, NULL}), by = back.base;
+    for (int i = 0; i < by.n; i++)
+        if (!is_defined_outside(by.term[i].a, loop->regions[0]) ||
+            (by.term[i].b && !is_defined_outside(by.term[i].b, loop->regions[0])))
+            return false;
+    a->origin = NULL;
+    a->pointer = first.pointer;
+    return aff_add(&turns, &lb.base, -1) && divide(&by, step) &&
+           aff_add(&a->base, &first.base, 1) && aff_add_product(&a->base, &by, &turns);
+}
+
+/* A stride is a positive constant, or a value of the launch's by one. */
+static bool
+is_stride(const Split *s, const AffSum *t)
+{
+    if (!t->n)
+        return t->c > 0;
+    return t->n == 1 && !t->c && t->term[0].factor > 0 && !t->term[0].b &&
+           is_of_launch(s, t->term[0].a);
+}
+
+static const char *
+read_pointer(Split *s)
+{
+    Affine a;
+    const Type *t = result(s->load, 0)->type;
+    if (!affine_deep(arg(s->load, 0), &a, &s->wraps) ||
+        (a.origin && !unroll_origin(s, &a)) || !a.pointer ||
+        !is_of_launch(s, a.pointer))
+        return "its pointers are no sums";
+    s->out->pointer = a.pointer;
+    s->left = a.base;
+    s->inner = -1;
+    for (int d = 0; d < s->rank; d++) {
+        s->stride[d] = a.stride[d];
+        if (t->shape[d] == 1 || !is_stride(s, &a.stride[d]))
+            return "a stride is none of a tensor";
+        bool is_one = !a.stride[d].n && a.stride[d].c == 1;
+        if (is_one && s->inner >= 0)
+            return "two strides are 1";
+        s->inner = is_one ? d : s->inner;
+        for (int e = 0; e < d; e++)
+            if (aff_is_same(&s->stride[e], &s->stride[d]))
+                return "two strides are equal";
+    }
+    if (s->inner < 0)
+        return "no stride is 1";
+    return t->shape[s->inner] * elem_info[t->elem].bytes < MIN_BYTES
+               ? "its rows are short"
+               : NULL;
+}
+
+/* ---- the mask --------------------------------------------------------------------------- */
+
+/* sum + stride * r < 0 along one dim, of which to[] is the block's. */
+static bool
+read_bound(Split *s, const Affine *less, int rank, const int *to)
+{
+    int dim = -1;
+    for (int d = 0; d < rank; d++)
+        if (less->stride[d].n || less->stride[d].c) {
+            if (dim >= 0 || less->stride[d].n || llabs(less->stride[d].c) != 1)
+                return false;
+            dim = d;
+        }
+    if (dim < 0 || less->origin || less->pointer)
+        return false;
+    bool is_upper = less->stride[dim].c == 1;
+    AffSum sum = less->base;
+    dim = to[dim];
+    if (!is_upper) { /* r > sum: r - sum - 1 >= 0 */
+        if (s->has_floor[dim])
+            return false;
+        s->has_floor[dim] = true;
+        s->floor[dim] = (AffSum){.c = -1};
+        return aff_add(&s->floor[dim], &sum, -1);
+    }
+    if (s->has_bound[dim])
+        return false;
+    s->has_bound[dim] = true;
+    AffSum bound = {0};
+    if (!take_launch(s, &sum, &bound) || !aff_add(&s->size[dim], &bound, -1))
+        return false;
+    s->coord[dim] = sum;
+    return true;
+}
+
+static bool
+read_compare(Split *s, const Op *o, const int *to)
+{
+    bool swaps = o->op == OP_GT || o->op == OP_GE,
+         is_equal = o->op == OP_LE || o->op == OP_GE;
+    Affine x, y;
+    AffineWraps none = {0};
+    int rank = result(o, 0)->type->rank;
+    if (!affine_deep(arg(o, swaps), &x, &none) ||
+        !affine_deep(arg(o, !swaps), &y, &none) || none.n || x.origin || y.origin ||
+        x.pointer || y.pointer || !elem_is_signed(arg(o, 0)->type->elem) ||
+        !aff_add(&x.base, &y.base, -1))
+        return false;
+    x.base.c -= is_equal;
+    for (int d = 0; d < rank; d++)
+        if (!aff_add(&x.stride[d], &y.stride[d], -1))
+            return false;
+    return read_bound(s, &x, rank, to);
+}
+
+/* to[d]: the block's dim that is dim d of the mask. */
+static bool
+read_mask(Split *s, const Val *m, const int *to, int *budget)
+{
+    const Op *o = m->def;
+    uint64_t bits;
+    int inside[MAX_RANK];
+    if (ir_is_const(m, &bits))
+        return bits;
+    if (!o || --*budget < 0)
+        return false;
+    switch (o->op) {
+    case OP_AND:
+        return read_mask(s, arg(o, 0), to, budget) &&
+               read_mask(s, arg(o, 1), to, budget);
+    case OP_BROADCAST: return read_mask(s, arg(o, 0), to, budget);
+    case OP_EXPAND:
+        for (int d = 0, axis = (int)ir_attr(o, ATTR_AXIS); d < arg(o, 0)->type->rank;
+             d++)
+            inside[d] = to[d + (d >= axis)];
+        return read_mask(s, arg(o, 0), inside, budget);
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE: return m->type->rank && read_compare(s, o, to);
+    default: return false;
+    }
+}
+
+/* ---- who gets what is left -------------------------------------------------------------- */
+
+/* Of the terms that are left, those of a dim's stride. */
+static bool
+give_to(Split *s, int d)
+{
+    const AffSum *k = &s->stride[d];
+    const AffTerm *by = k->n ? &k->term[0] : NULL;
+    AffSum all = s->left, rest = {.c = all.c};
+    for (int i = 0; i < all.n; i++) {
+        AffTerm t = all.term[i];
+        const Val *other = NULL, *mine = NULL;
+        int n_own = own_factors(s, &t, &other);
+        if (by && n_own == 1 && t.b && t.factor % by->factor == 0)
+            mine = t.a == by->a ? t.b : t.b == by->a ? t.a : NULL;
+        else if (!by && n_own == 1 && !t.b && t.factor % k->c == 0)
+            mine = t.a;
+        AffSum one =
+            mine == other && mine
+                ? one_term((AffTerm){t.factor / (by ? by->factor : k->c), mine, NULL})
+                : one_term(t);
+        if (!aff_add(mine == other && mine ? &s->coord[d] : &rest, &one, 1))
+            return false;
+    }
+    s->left = rest;
+    return true;
+}
+
+static void
+put_dim(TensorBlock *t, TensorDim d)
+{
+    t->dim[t->rank++] = d;
+}
+
+/* Another dim for each term that is left: its index there is one. */
+static bool
+give_rest(Split *s)
+{
+    TensorBlock *t = s->out;
+    if (!take_launch(s, &s->left, &t->offset))
+        return false;
+    for (int i = 0; i < s->left.n; i++) {
+        AffTerm k = s->left.term[i];
+        const Val *other = NULL;
+        if (own_factors(s, &k, &other) != 1 || k.factor < 0 ||
+            t->rank + s->rank == MAX_TMAP_RANK)
+            return false;
+        TensorDim d = {.block_dim = -1, .coord = one_term((AffTerm){1, other, NULL})};
+        d.stride = k.b ? one_term((AffTerm){k.factor, other == k.a ? k.b : k.a, NULL})
+                       : (AffSum){.c = k.factor};
+        put_dim(t, d);
+    }
+    return true;
+}
+
+/* Dims without a mask, long strides first. */
+static bool
+give_strides(Split *s)
+{
+    for (int d = 0; d < s->rank; d++)
+        if (s->has_bound[d]) {
+            AffSum minus = {0};
+            if (!aff_add(&minus, &s->coord[d], -1) ||
+                !aff_add_product(&s->left, &minus, &s->stride[d]))
+                return false;
+        }
+    for (int pass = 0; pass < 3; pass++)
+        for (int d = 0; d < s->rank; d++) {
+            int kind = s->stride[d].n ? 0 : d == s->inner ? 2 : 1;
+            if (kind == pass && !s->has_bound[d] && !give_to(s, d))
+                return false;
+        }
+    return true;
+}
+
+/* ---- rules 2 and 3 ---------------------------------------------------------------------- */
+
+static bool is_not_negative(Split *s, const Val *v, int *budget);
+
+static bool
+ask_launch(Split *s, const Val *v)
+{
+    TensorBlock *t = s->out;
+    int64_t c;
+    if (ir_const_as_int(v, &c))
+        return c >= 0;
+    for (int i = 0; i < t->n_not_negative; i++)
+        if (t->not_negative[i] == v)
+            return true;
+    if (t->n_not_negative == MAX_TERMS)
+        return false;
+    t->not_negative[t->n_not_negative++] = v;
+    return true;
+}
+
+/* Index of a loop that counts up from what is not negative. */
+static bool
+counts_up(Split *s, const Val *v, int *budget)
+{
+    const Op *o = v->block->owner;
+    int64_t step;
+    return o && o->op == OP_FOR && !v->index && ir_const_as_int(arg(o, 2), &step) &&
+           step > 0 && is_not_negative(s, arg(o, 0), budget);
+}
+
+static bool
+is_not_negative(Split *s, const Val *v, int *budget)
+{
+    const Op *o = v->def;
+    if (--*budget < 0)
+        return false;
+    if (!o && v->block->owner)
+        return counts_up(s, v, budget);
+    if (o && (o->op == OP_PROGRAM_ID || o->op == OP_NUM_PROGRAMS))
+        return true;
+    if (is_of_launch(s, v))
+        return ask_launch(s, v);
+    switch (o->op) {
+    case OP_ADD:
+    case OP_MUL:
+    case OP_MIN:
+        return is_not_negative(s, arg(o, 0), budget) &&
+               is_not_negative(s, arg(o, 1), budget);
+    case OP_MAX:
+        return is_not_negative(s, arg(o, 0), budget) ||
+               is_not_negative(s, arg(o, 1), budget);
+    case OP_DIV: /* of a number of blocks, which is none of the pointer's */
+    case OP_REM:
+    case OP_HINT: return is_not_negative(s, arg(o, 0), budget);
+    case OP_CAST:
+        return elem_is_int(arg(o, 0)->type->elem) &&
+               is_not_negative(s, arg(o, 0), budget);
+    default: return false;
+    }
+}
+
+static bool
+is_sum_not_negative(Split *s, const AffSum *sum)
+{
+    int budget = MAX_STEPS;
+    bool ok = sum->c >= 0;
+    for (int i = 0; ok && i < sum->n; i++)
+        ok = sum->term[i].factor > 0 && is_not_negative(s, sum->term[i].a, &budget) &&
+             (!sum->term[i].b || is_not_negative(s, sum->term[i].b, &budget));
+    return ok;
+}
+
+/* Finds the dim of each remainder: the one whose coordinate it takes. */
+static bool
+settle_wraps(Split *s)
+{
+    const Type *t = result(s->load, 0)->type;
+    for (int i = 0; i < s->wraps.n; i++) {
+        AffineWraps none = {0};
+        Affine x;
+        int dim = -1;
+        const Val *m = arg(arg(s->wraps.at[i], 1)->def, 0);
+        if (!affine_deep(arg(s->wraps.at[i], 0), &x, &none) || none.n ||
+            !is_of_launch(s, m))
+            return false;
+        for (int d = 0; d < s->rank; d++)
+            if (aff_is_same(&x.base, &s->coord[d])) {
+                if (dim >= 0)
+                    return false;
+                dim = d;
+            }
+        AffSum aligned = x.base;
+        if (dim < 0 || s->has_bound[dim] || s->modulus[dim] ||
+            !divide(&aligned, t->shape[dim]))
+            return false;
+        s->modulus[dim] = m;
+    }
+    return true;
+}
+
+static bool
+put_dims(Split *s)
+{
+    for (int k = 0; k < s->rank; k++) { /* the inner one last */
+        int d = k == s->rank - 1 ? s->inner : k + (k >= s->inner);
+        if (s->has_floor[d] ? !aff_is_same(&s->floor[d], &s->coord[d])
+                            : !is_sum_not_negative(s, &s->coord[d]))
+            return false;
+        put_dim(s->out, (TensorDim){.stride = s->stride[d],
+                                    .coord = s->coord[d],
+                                    .size = s->size[d],
+                                    .is_bounded = s->has_bound[d],
+                                    .block_dim = d,
+                                    .modulus = s->modulus[d]});
+    }
+    for (int d = 0; d < s->out->rank; d++)
+        if (s->out->dim[d].block_dim < 0 &&
+            !is_sum_not_negative(s, &s->out->dim[d].coord))
+            return false;
+    return true;
+}
+
+const char *
+tensor_block(const Func *f, const Op *load, TensorBlock *out)
+{
+    Split s = {.f = f, .load = load, .out = out, .rank = result(load, 0)->type->rank};
+    int to[MAX_RANK], budget = MAX_CONJUNCTS;
+    *out = (TensorBlock){0};
+    if (s.rank < 2 || s.rank > MAX_TMAP_RANK)
+        return "it is no matrix";
+    const char *why = read_pointer(&s);
+    if (why)
+        return why;
+    for (int d = 0; d < s.rank; d++)
+        to[d] = d;
+    if (load->n_args > 1 && !read_mask(&s, arg(load, 1), to, &budget))
+        return "its mask is no bound of its rows and columns";
+    if (!give_strides(&s) || !settle_wraps(&s) || !give_rest(&s))
+        return "its indices are no coordinates";
+    return put_dims(&s) ? NULL : "an index may be negative";
+}
