@@ -195,6 +195,12 @@ typedef struct TensorBlock {
 } TensorBlock;
 /* NULL: it is one. Else why not. */
 const char *tensor_block(const Func *f, const Op *load, TensorBlock *out);
+/* Does the mask let through of dim, among others, only r + coord < size? size is the launch's. */
+bool mask_bound(const Func *f, const Val *mask, int dim, AffSum *coord, AffSum *size);
+/* ---- rows.c -------------------------------------------------------------------------------- */
+/* May the rows (indices of dim) r of v for which r + coord < size is not so be anything? */
+bool rows_are_dropped(const Func *f, const Val *v, int dim, const AffSum *coord,
+                      const AffSum *size);
 
 /* ---- cluster.c ------------------------------------------------------------------------------- */
 /* Thread blocks that share one program, as log2. */

@@ -15,8 +15,9 @@
  * Rule 2: a coordinate is never negative, as a copy reads zeros there and a load the memory in
  *         front. Launches are asked of their own values; program_id and indices of loops that
  *         count up from 0 are none; nothing else is believed.
- * Rule 3: what wraps (% M) is copied where the block's side divides both the coordinate and M:
- *         then no wrap is inside of a block.
+ * Rule 3: what wraps (% M) is copied as if it ended where nobody needs what wraps (rows.c);
+ *         else where the block's side divides both the coordinate and M: then no wrap is inside
+ *         of a block.
  */
 #include "analysis/analysis.h"
 
@@ -395,6 +396,20 @@ is_sum_not_negative(Split *s, const AffSum *sum)
     return ok;
 }
 
+/* Nobody needs the rows that wrap: then m bounds the dim. */
+static bool
+is_end_of_rows(Split *s, int dim, const Val *m)
+{
+    AffineWraps none = {0};
+    Affine size;
+    if (!affine_deep(m, &size, &none) || none.n ||
+        !rows_are_dropped(s->f, result(s->load, 0), dim, &s->coord[dim], &size.base))
+        return false;
+    s->size[dim] = size.base;
+    s->has_bound[dim] = true;
+    return true;
+}
+
 /* Finds the dim of each remainder: the one whose coordinate it takes. */
 static bool
 settle_wraps(Split *s)
@@ -415,8 +430,11 @@ settle_wraps(Split *s)
                 dim = d;
             }
         AffSum aligned = x.base;
-        if (dim < 0 || s->has_bound[dim] || s->modulus[dim] ||
-            !divide(&aligned, t->shape[dim]))
+        if (dim < 0 || s->has_bound[dim] || s->modulus[dim])
+            return false;
+        if (is_end_of_rows(s, dim, m))
+            continue;
+        if (!divide(&aligned, t->shape[dim]))
             return false;
         s->modulus[dim] = m;
     }
@@ -442,6 +460,20 @@ put_dims(Split *s)
         if (s->out->dim[d].block_dim < 0 &&
             !is_sum_not_negative(s, &s->out->dim[d].coord))
             return false;
+    return true;
+}
+
+bool
+mask_bound(const Func *f, const Val *mask, int dim, AffSum *coord, AffSum *size)
+{
+    Split s = {.f = f, .rank = mask->type->rank};
+    int to[MAX_RANK], budget = MAX_CONJUNCTS;
+    for (int d = 0; d < s.rank; d++)
+        to[d] = d;
+    if (!read_mask(&s, mask, to, &budget) || !s.has_bound[dim])
+        return false;
+    *coord = s.coord[dim];
+    *size = s.size[dim];
     return true;
 }
 

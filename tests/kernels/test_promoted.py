@@ -88,10 +88,16 @@ def tutorial(
     tl.store(c_ptrs, c, mask=c_mask)
 
 
-# The launch decides: a side that its block does not divide wraps inside of a block.
+# Rows that wrap are not stored, so no side asks the launch; a tensor without elements does.
 @pytest.mark.parametrize(
     "M, N, K, n_compiles",
-    [(128, 64, 96, 1), (64, 192, 40, 1), (128, 64, 0, 2), (120, 64, 64, 2)],
+    [
+        (128, 64, 96, 1),
+        (64, 192, 40, 1),
+        (120, 88, 64, 1),
+        (3, 8, 8, 1),
+        (128, 64, 0, 2),
+    ],
 )
 @pytest.mark.parametrize("b_turned", [False, True])
 def test_tutorial(
@@ -114,6 +120,30 @@ def test_tutorial(
     assert len(compiles) == n_compiles
     expect = (a[:, :K].astype(np.float64) @ b[:K].astype(np.float64)).astype(np.float16)
     np.testing.assert_array_equal(c.numpy(), expect)
+
+
+@tegula.jit
+def columns(a_ptr, b_ptr, c_ptr, M, sam, B: tl.constexpr):
+    """The sums over all rows of a block: here a row that wraps counts."""
+    i, k = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, B)
+    a = tl.load(a_ptr + (i % M)[:, None] * sam + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * B + k[None, :])
+    tl.store(c_ptr + tl.program_id(0) * B + k, tl.sum(tl.dot(a, b), axis=0))
+
+
+@pytest.mark.parametrize("M, n_compiles", [(64, 1), (40, 2)])
+def test_wraps_that_count(
+    M: int, n_compiles: int, rng: np.random.Generator, compiles: list
+) -> None:
+    a = (rng.integers(-4, 5, (M, 32)) / 4).astype(np.float16)
+    b = (rng.integers(-4, 5, (32, 32)) / 4).astype(np.float16)
+    c = put(np.full((2, 32), np.nan, np.float32))
+    kernel = tegula.jit(columns.fn)
+    run = kernel[(2,)](put(a), put(b), c, M, 32, B=32, num_warps=4, hopper="3")
+    assert maps_of(run) == 2, run.report
+    assert len(compiles) == n_compiles
+    rows = a[np.arange(64) % M].astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_array_equal(c.numpy(), rows.reshape(2, 32, 32).sum(axis=1))
 
 
 # ---- many kernels, by pointers and by maps -------------------------------------------
