@@ -138,6 +138,7 @@ typedef struct HopperPlan {
     int behind; /* groups of products that may be open across iterations of a loop: 0, 1 */
     bool is_forced;      /* the user says how many, whatever it costs */
     bool has_maps;       /* what descriptors access, by copies of tensors */
+    bool has_all_maps;   /* also what nobody brings beside the program: for tests */
     const char *why_not; /* level 2, on a chip that has it */
 } HopperPlan;
 HopperPlan hopper_plan(const Func *f);

@@ -92,6 +92,7 @@ hopper_plan(const Func *f)
     /* Only the driver encodes maps. */
     p.has_maps = t->kind == TARGET_CUDA && asked && asked[0] == '3' && !is_plain &&
                  !f->c->hopper.no_maps;
+    p.has_all_maps = p.has_maps && n == strlen("3,all");
     p.why_not = refusal(f, asked);
     p.level = p.why_not ? 1 : 2;
     return p;

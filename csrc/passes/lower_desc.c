@@ -41,7 +41,8 @@ is_to_lower(const Func *f, const Op *o, bool has_roles)
 {
     if (o->op != OP_MAP_LOAD)
         return op_is_tile(o);
-    return feeds_dot(result(o, 0)) && !(has_roles && roles_bring(f, o));
+    return !hopper_plan(f).has_all_maps && feeds_dot(result(o, 0)) &&
+           !(has_roles && roles_bring(f, o));
 }
 
 static void

@@ -6,7 +6,8 @@
  *     launch_test ..                             what the launch must see to be so
  *
  * analysis/tensors.c says which. map_tiles takes over from here; a tensor that it would refuse is
- * not begun. Other loads stay as they are: copies pay where they run ahead of products.
+ * not begun. Other loads stay as they are: copies pay where warps of their own (roles) bring them
+ * ahead of products, and whether they do is tried on a copy of the function first.
  */
 #include "passes/passes.h"
 #include "passes/tiles.h"
@@ -205,16 +206,82 @@ promote(Promote *p, Op *load)
     return NULL;
 }
 
+/* ---- is it of use? ---------------------------------------------------------------------- */
+
+enum { MARK = 24 };
+
+static void
+mark(char *name, int i)
+{
+    snprintf(name, MARK, "promoted.%d", i);
+}
+
+static void
+note_brought(const Func *f, const Block *b, bool *out, int n)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_regions; i++)
+            note_brought(f, o->regions[i], out, n);
+        const char *name = o->op == OP_MAP_LOAD ? result(o, 0)->name : NULL;
+        for (int i = 0; name && i < n; i++) {
+            char mine[MARK];
+            mark(mine, i);
+            if (!strcmp(name, mine) && roles_bring(f, o))
+                out[i] = true;
+        }
+    }
+}
+
+static Promote
+open_on(Func *f)
+{
+    Promote p = {.f = f, .facts = facts_new(f), .top = on_top_of(f)};
+    collect(&p, f->body);
+    return p;
+}
+
+/* Which loads warps of their own would bring: tried on a copy. */
+static bool *
+brought(Func *f, int n)
+{
+    bool *out = NEW_N(f->c->arena, bool, n + 1);
+    Func *copy = ir_parse(f->c, ir_print(f, true));
+    Promote p = open_on(copy);
+    for (int i = 0; i < p.load.n; i++) {
+        char name[MARK];
+        mark(name, i);
+        result(p.load.at[i], 0)->name = str_intern(f->c, name);
+        promote(&p, p.load.at[i]);
+    }
+    pass_map_tiles(copy);
+    if (!roles_refusal(copy))
+        note_brought(copy, copy->body, out, n);
+    return out;
+}
+
+static const char *
+not_brought(const Func *f, const Op *load)
+{
+    TensorBlock t;
+    const char *why = tensor_block(f, load, &t);
+    return why ? why : "no warps would bring it beside the others";
+}
+
 void
 pass_promote_tma(Func *f)
 {
-    if (!hopper_plan(f).has_maps)
+    HopperPlan plan = hopper_plan(f);
+    if (!plan.has_maps)
         return;
-    Promote p = {.f = f, .facts = facts_new(f), .top = on_top_of(f)};
-    collect(&p, f->body);
+    Promote p = open_on(f);
+    if (!p.load.n)
+        return;
+    const bool *is_of_use = plan.has_all_maps ? NULL : brought(f, p.load.n);
     for (int i = 0; i < p.load.n; i++) {
-        const Loc *at = p.load.at[i]->loc;
-        const char *why = promote(&p, p.load.at[i]);
+        Op *load = p.load.at[i];
+        const Loc *at = load->loc;
+        const char *why = is_of_use && !is_of_use[i] ? not_brought(f, load)
+                                                     : promote(&p, load);
         if (why)
             ir_report(f, at, "tensor map", str_printf(f->c->arena, "none: %s", why));
     }

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
     "csrc": 540,
-    "csrc/analysis": 3550,
+    "csrc/analysis": 4200,
     "csrc/base": 1500,
     "csrc/codegen": 3130,
     "csrc/codegen/host": 4530,
@@ -31,7 +31,7 @@ CAPS = {
     "csrc/ir": 6500,
     "csrc/layout": 1640,
     "csrc/module": 1870,
-    "csrc/passes": 7690,
+    "csrc/passes": 7980,
     "csrc/ptx": 11880,
     "csrc/runtime": 9460,
     "csrc/runtime/emu": 340,

@@ -114,11 +114,33 @@ def test_tutorial(
     run = kernel[(tegula.cdiv(M, 64) * tegula.cdiv(N, 64),)](
         put(a), there, c, M, N, K, rows, 1, *sb, N, 1,
         BLOCK_SIZE_M=64, BLOCK_SIZE_N=64, BLOCK_SIZE_K=32, GROUP_SIZE_M=2,
-        num_warps=4, hopper="3",
+        num_warps=4, hopper="3,all",
     )  # fmt: skip
     assert maps_of(run) == 2, run.report
     assert len(compiles) == n_compiles
     expect = (a[:, :K].astype(np.float64) @ b[:K].astype(np.float64)).astype(np.float16)
+    np.testing.assert_array_equal(c.numpy(), expect)
+
+
+@pytest.mark.parametrize("M, N, K", [(128, 128, 160), (100, 88, 72), (3, 200, 64)])
+@pytest.mark.parametrize("block_n, num_warps", [(64, 4), (128, 8), (16, 4)])
+def test_roles(
+    M: int, N: int, K: int, block_n: int, num_warps: int, rng: np.random.Generator
+) -> None:
+    """Warps of their own bring both operands; where they would not, pointers stay."""
+    a = (rng.integers(-4, 5, (M, K)) / 4).astype(np.float16)
+    b = (rng.integers(-4, 5, (K, N)) / 4).astype(np.float16)
+    c = put(np.full((M, N), np.nan, np.float16))
+    block_m = 16 * num_warps
+    run = tutorial[(tegula.cdiv(M, block_m) * tegula.cdiv(N, block_n),)](
+        put(a), put(b), c, M, N, K, K, 1, N, 1, N, 1,
+        BLOCK_SIZE_M=block_m, BLOCK_SIZE_N=block_n, BLOCK_SIZE_K=64, GROUP_SIZE_M=2,
+        num_warps=num_warps, hopper="3",
+    )  # fmt: skip
+    n_maps = maps_of(run)
+    assert n_maps in (0, 2) and (n_maps == 2) == ("roles {" in run.asm["simt"])
+    assert n_maps == 2 or block_n == 16, run.report
+    expect = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float16)
     np.testing.assert_array_equal(c.numpy(), expect)
 
 
@@ -139,7 +161,7 @@ def test_wraps_that_count(
     b = (rng.integers(-4, 5, (32, 32)) / 4).astype(np.float16)
     c = put(np.full((2, 32), np.nan, np.float32))
     kernel = tegula.jit(columns.fn)
-    run = kernel[(2,)](put(a), put(b), c, M, 32, B=32, num_warps=4, hopper="3")
+    run = kernel[(2,)](put(a), put(b), c, M, 32, B=32, num_warps=4, hopper="3,all")
     assert maps_of(run) == 2, run.report
     assert len(compiles) == n_compiles
     rows = a[np.arange(64) % M].astype(np.float64) @ b.astype(np.float64)
@@ -256,7 +278,7 @@ def run_random(seed: int) -> int:
     grid, out = (tegula.cdiv(M, BM), tegula.cdiv(N, BN), Z), []
     kernel = make(text, f"promoted {seed}")
     n_maps = 0
-    for hopper in ("2", "3"):
+    for hopper in ("2", "3,all"):
         a = put(whole)
         c = put(np.full((Z, M, N), np.nan, np.float32))
         run = kernel[grid](
