@@ -78,8 +78,8 @@ typedef struct Warp {
     const Ins *at;   /* where it waits */
     bool is_waiting; /* its turn ended at an mbarrier, whose phase goes on .. */
     bool has_only_waited; /* .. and was no more than looks at that */
-    int at_cluster;  /* its barrier: CLUSTER_* */
-    uint8_t *local;  /* of 32 threads, one behind the other */
+    int at_cluster;       /* its barrier: CLUSTER_* */
+    uint8_t *local;       /* of 32 threads, one behind the other */
     Copy *copies;
     int n_copies, cap_copies;
     int64_t committed[LANES]; /* groups of cp.async */
@@ -123,7 +123,7 @@ typedef struct Cluster {
     struct Launch *launch;
     Cta *ctas;
     int n_ctas;
-    int n_idle; /* turns in a row in which all warps have only waited */
+    int n_idle;     /* turns in a row in which all warps have only waited */
     int n_slices;   /* it has run without coming to its end */
     bool is_ended;  /* and no other took its place */
     uint32_t index; /* in the grid */
