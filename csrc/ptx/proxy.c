@@ -134,6 +134,19 @@ proxy_fence(Warp *w, uint32_t lanes)
     p->wrote[w->id] = 0;
 }
 
+static _Noreturn void
+unfenced(Warp *w, const Ins *i, int lane, uint32_t at, uint32_t from, const Ins *by)
+{
+    bool is_checked = warp_launch(w)->is_checked &&
+                      by->src; /* has the kernel's lines */
+    warp_fault(w, i, lane, is_checked ? FAULT_RACE : FAULT_INVALID,
+               "%sreads by the async proxy what warp %u wrote at offset %u of shared "
+               "memory (%s %s %d%s) without a fence.proxy.async in between",
+               is_checked ? "race: " : "", from, at, by->words,
+               is_checked ? "in line" : "at line", is_checked ? by->src : by->line,
+               is_checked ? "" : " of the PTX");
+}
+
 void
 proxy_read(Warp *w, const Ins *i, int lane, uint32_t at, uint32_t n)
 {
@@ -146,12 +159,7 @@ proxy_read(Warp *w, const Ins *i, int lane, uint32_t at, uint32_t n)
         seen = tag;
         uint32_t from = tag >> WARP_SHIFT;
         if ((tag & ((1u << WARP_SHIFT) - 1)) > p->warp[w->id].fenced[from])
-            warp_fault(
-                w, i, lane, FAULT_INVALID,
-                "reads by the async proxy what warp %u wrote at offset %u of shared "
-                "memory (%s at line %d of the PTX) without a fence.proxy.async in "
-                "between",
-                from, k, p->by[k / PIECE]->words, p->by[k / PIECE]->line);
+            unfenced(w, i, lane, k, from, p->by[k / PIECE]);
     }
 }
 
