@@ -223,3 +223,47 @@ def test_get_sass(tmp_path):
     path.write_bytes(cubin())
     assert disasm.extract(str(path), "count") == text
     assert disasm.extract(str(path), "nothing") == ""
+
+
+MOVED = """
+import tegula
+import tegula.language as tl
+
+@tegula.jit
+def moved(x, y, m, n, B: tl.constexpr):
+    a = tl.make_tensor_descriptor(x, [m, n], [n, 1], [B, B])
+    b = tl.make_tensor_descriptor(y, [m, n], [n, 1], [B, B])
+    b.store([0, 0], a.load([0, 0]))
+"""
+
+
+class WithMaps:
+    """A kernel whose every compile asks for tensor maps."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+        self.compiled = []
+
+    def __getattr__(self, name):
+        return getattr(self.kernel, name)
+
+    def compile(self, *items, **options):
+        self.compiled.append(self.kernel.compile(*items, **options, hopper="3"))
+        return self.compiled[-1]
+
+
+def test_hands_on_no_tensor_maps(folder, monkeypatch):
+    """C code launches with the kernel's own parameters, so there are no others."""
+    (folder / "kernel.py").write_text(MOVED)
+    load, made = aot.load_kernel, []
+    monkeypatch.setattr(
+        aot, "load_kernel", lambda *a: made.append(WithMaps(load(*a))) or made[-1]
+    )
+    command(folder, "*fp32:16, *fp32:16, i32, i32:16, 64", kernel="moved")
+    (kernel,) = made
+    items = ["*fp32:16", "*fp32:16", "i32", "i32:16", 64]
+    for compiled, n_maps in (
+        (kernel.compiled[0], 0),
+        (kernel.compile(*items, target="cuda:sm_90a"), 2),
+    ):
+        assert compiled.asm["ptx"].count(".param .align 64 .b8") == n_maps

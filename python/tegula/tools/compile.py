@@ -159,8 +159,13 @@ def source(kernel: Any, args: CompileArgs, target: str) -> tuple[str, dict[str, 
     grid = [s.strip() for s in args.grid.split(",")]
     if len(grid) != 3:
         raise SystemExit(f"the grid has three sides, not {len(grid)}: {args.grid}")
+    # The C code hands on the kernel's own parameters, and no tensor maps.
     compiled = kernel.compile(
-        *items, target=target, num_warps=args.num_warps, num_stages=args.num_stages
+        *items,
+        target=target,
+        num_warps=args.num_warps,
+        num_stages=args.num_stages,
+        abi="plain",
     )
     code = compiled.asm["cubin"] if "cubin" in compiled.asm else None
     if code is None:  # without an assembler here, the driver's is used
