@@ -254,6 +254,6 @@ def test_each_fault_is_told(name: str, target: str, tmp_path: Path) -> None:
                 else:
                     assert np.array_equal(got, want), f"{m.what}, seed {seed}: not told"
         assert n_told > 0, text
-        # Without it the result is right here, as only a GPU has two proxies. Of several, one
-        # may stand for another.
+        # Without a fence the result is right here, as only a GPU has two proxies. Of
+        # several fences, one may stand for another.
         assert "fence_async" in told or "fence_async" not in text
