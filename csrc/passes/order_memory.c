@@ -39,6 +39,8 @@ typedef VEC(Access) Accesses;
 typedef struct Order {
     Func *f;
     Accesses pending; /* since the last barrier */
+    Map place;        /* op -> where it stood in pending when it was added, + 1 */
+    int n_barriers;   /* met so far: each begins a new array of pending */
 } Order;
 
 static bool
@@ -73,35 +75,23 @@ releases(const Op *o)
            (ir_attr(o, ATTR_SEM) == SEM_RELEASE || ir_attr(o, ATTR_SEM) == SEM_ACQ_REL);
 }
 
-/* Is v made of what load reads? Within a function, and as far as regions hand values on. */
-static bool
-is_made_of(Map *seen, const Val *v, const Op *load)
+/* Adds the ops that v is made of. Within a function, and as far as regions hand values on. */
+static void
+add_makers(Map *ops, Map *seen, const Val *v)
 {
     const Op *o = v->def ? v->def : v->block->owner;
-    if (o == load)
-        return true;
     if (!o || map_get(seen, v, 0))
-        return false;
+        return;
     map_put(seen, v, 0, (void *)v);
+    map_put(ops, o, 0, (void *)o);
     if (op_has(o, OPF_CONTROL)) {
         int i = v->def ? v->index : v->index - 1;
-        return o->op == OP_FOR && i >= 0 &&
-               is_made_of(seen, arg(o->regions[0]->last, i), load);
+        if (o->op == OP_FOR && i >= 0)
+            add_makers(ops, seen, arg(o->regions[0]->last, i));
+        return;
     }
     for (int i = 0; v->def && i < o->n_args; i++)
-        if (is_made_of(seen, arg(o, i), load))
-            return true;
-    return false;
-}
-
-static bool
-takes(const Func *f, const Op *o, const Op *load)
-{
-    Map seen = {.a = f->c->arena};
-    for (int i = 0; load->op == OP_LOAD && i < o->n_args; i++)
-        if (is_made_of(&seen, arg(o, i), load))
-            return true;
-    return false;
+        add_makers(ops, seen, arg(o, i));
 }
 
 /* Has a to be over in all threads before one does o? Stores and atomics of one element are one
@@ -164,39 +154,59 @@ conflicts_inside(const Order *s, const Block *b)
     return false;
 }
 
+/* A new array: what was pending in front of a branch stays as it is for the other branch. */
+static void
+end_pending(Order *s)
+{
+    s->pending = (Accesses){0};
+    s->n_barriers++;
+}
+
 static void
 put_barrier(Order *s, Op *before, Conflict why)
 {
     Build b = {.f = s->f, .block = before->block, .before = before, .loc = before->loc};
     Op *barrier = ir_op(&b, OP_BARRIER, 0, NULL, 0, NULL);
     ir_set_attr(barrier, ATTR_RELEASE, why == CONFLICT_RELEASE);
-    s->pending.n = 0;
+    end_pending(s);
 }
 
 /* o comes, of one element: what it is made of has been read. */
 static void
 end_loads(Order *s, const Op *o)
 {
-    for (int i = 0; i < s->pending.n && is_atomic(o) && !is_block(o); i++)
-        s->pending.at[i].is_over |= takes(s->f, o, s->pending.at[i].op);
+    if (!is_atomic(o) || is_block(o) || !s->pending.n)
+        return;
+    Map ops = {.a = s->f->c->arena}, seen = {.a = s->f->c->arena};
+    for (int i = 0; i < o->n_args; i++)
+        add_makers(&ops, &seen, arg(o, i));
+    for (int i = 0; i < s->pending.n; i++) {
+        Access *a = &s->pending.at[i];
+        a->is_over |= a->op->op == OP_LOAD && map_get(&ops, a->op, 0);
+    }
+}
+
+static bool
+is_pending(const Order *s, const Op *o)
+{
+    size_t place = (size_t)map_get(&s->place, o, 0);
+    if (!place)
+        return false;
+    if (place <= (size_t)s->pending.n && s->pending.at[place - 1].op == o)
+        return true;
+    for (int i = 0; i < s->pending.n; i++) /* of an array before a barrier */
+        if (s->pending.at[i].op == o)
+            return true;
+    return false;
 }
 
 static void
 add(Order *s, const Op *o, const Val *root)
 {
-    for (int i = 0; i < s->pending.n; i++)
-        if (s->pending.at[i].op == o)
-            return;
+    if (is_pending(s, o))
+        return;
     PUSH(s->f->c->arena, &s->pending, ((Access){.op = o, .root = root}));
-}
-
-static Accesses
-copy(Order *s)
-{
-    Accesses r = {0};
-    for (int i = 0; i < s->pending.n; i++)
-        PUSH(s->f->c->arena, &r, s->pending.at[i]);
-    return r;
+    map_put(&s->place, o, 0, (void *)(size_t)s->pending.n);
 }
 
 static void
@@ -217,28 +227,55 @@ order_loop(Order *s, Op *o)
             break;
         }
     for (int pass = 0; pass < 2; pass++) {
-        Accesses before = copy(s);
+        Accesses before = s->pending;
+        int n_barriers = s->n_barriers;
         for (int i = 0; i < o->n_regions; i++)
             order_block(s, o->regions[i]);
-        join(s, &before);
+        if (s->n_barriers != n_barriers) /* else it is what pending begins with */
+            join(s, &before);
     }
 }
 
 static void
+forget_ends(Order *s)
+{
+    for (int i = 0; i < s->pending.n; i++)
+        s->pending.at[i].is_over = false;
+}
+
+/* The accesses from n on, in memory of their own. */
+static Accesses
+tail(const Order *s, int n)
+{
+    Accesses r = {0};
+    for (int i = n; i < s->pending.n; i++)
+        PUSH(s->f->c->arena, &r, s->pending.at[i]);
+    return r;
+}
+
+/* Both branches begin with what was pending, which is not copied: a kernel may have thousands of
+ * branches. A branch adds behind it, or leaves it alone from its first barrier on. */
+static void
 order_if(Order *s, Op *o)
 {
-    Accesses before = copy(s), after = {0};
-    for (int i = 0; i < o->n_regions; i++) {
-        s->pending.n = 0;
+    int n_barriers = s->n_barriers;
+    forget_ends(s);
+    Accesses before = s->pending;
+    order_block(s, o->regions[0]);
+    bool is_kept = s->n_barriers == n_barriers;
+    Accesses then = tail(s, is_kept ? before.n : 0);
+    if (is_kept)
+        s->pending.n = before.n;
+    else
+        s->pending = before;
+    n_barriers = s->n_barriers;
+    forget_ends(s);
+    if (o->n_regions > 1)
+        order_block(s, o->regions[1]);
+    if (s->n_barriers != n_barriers && is_kept)
         join(s, &before);
-        order_block(s, o->regions[i]);
-        for (int k = 0; k < s->pending.n; k++)
-            PUSH(s->f->c->arena, &after, s->pending.at[k]);
-    }
-    s->pending.n = 0;
-    join(s, &after);
-    if (o->n_regions < 2)
-        join(s, &before);
+    join(s, &then);
+    forget_ends(s);
 }
 
 static void
@@ -250,14 +287,14 @@ order_block(Order *s, Block *b)
         else if (o->op == OP_IF)
             order_if(s, o);
         else if (o->op == OP_BARRIER)
-            s->pending.n = 0;
+            end_pending(s);
         else if (op_is_access(o)) {
             end_loads(s, o);
             Conflict why = conflicts(s, o);
             if (why)
                 put_barrier(s, o, why);
             if (acquires(o) && !is_block(o)) /* all get its result behind a barrier */
-                s->pending.n = 0;
+                end_pending(s);
             else
                 add(s, o, pointer_root(s->f, arg(o, 0)));
         }
@@ -267,6 +304,6 @@ order_block(Order *s, Block *b)
 void
 pass_order_memory(Func *f)
 {
-    Order s = {.f = f};
+    Order s = {.f = f, .place = {.a = f->c->arena}};
     order_block(&s, f->body);
 }

@@ -29,18 +29,17 @@ align_up(int n, int align)
     return (n + align - 1) / align * align;
 }
 
-/* Moves *at behind bytes that it overlaps; false when there are none. */
+/* Moves *at behind each of the bytes that it overlaps then; false when there are none. */
 static bool
 step_over(const BytesList *v, int *at, int size, int align)
 {
+    int from = *at;
     for (int i = 0; i < v->n; i++) {
         int end = v->at[i].at + v->at[i].size;
-        if (*at < end && v->at[i].at < *at + size) {
+        if (*at < end && v->at[i].at < *at + size)
             *at = align_up(end, align);
-            return true;
-        }
     }
-    return false;
+    return *at != from;
 }
 
 /* The lowest bytes outside of what is live and, if asked, of what is being read. */

@@ -24,28 +24,38 @@ overlaps(const BytesList *v, int at, int size)
     return false;
 }
 
+static bool
+is_at(const BytesList *v, int i, int at, int size)
+{
+    return i < v->n && v->at[i].at == at && v->at[i].size == size;
+}
+
 static void
 add(Arena *a, BytesList *v, int at, int size)
 {
     for (int i = 0; i < v->n; i++)
-        if (v->at[i].at == at && v->at[i].size == size)
+        if (is_at(v, i, at, size))
             return;
     PUSH(a, v, ((Bytes){at, size, NULL}));
 }
 
-/* What is live is the same in both: control flow is nested. */
+/* What is live is the same in both: control flow is nested. Most lists begin alike. */
 static void
 join(Arena *a, InUse *u, const InUse *other)
 {
-    for (int i = 0; i < other->read.n; i++)
-        add(a, &u->read, other->read.at[i].at, other->read.at[i].size);
+    for (int i = 0; i < other->read.n; i++) {
+        const Bytes *k = &other->read.at[i];
+        if (!is_at(&u->read, i, k->at, k->size))
+            add(a, &u->read, k->at, k->size);
+    }
 }
 
 static InUse
 copy(Arena *a, const InUse *u)
 {
     InUse r = {0};
-    join(a, &r, u);
+    for (int i = 0; i < u->read.n; i++)
+        PUSH(a, &r.read, u->read.at[i]);
     for (int i = 0; i < u->live.n; i++)
         PUSH(a, &r.live, u->live.at[i]);
     return r;
