@@ -128,6 +128,8 @@ size_t stack_left(void); /* bytes of this thread's stack; SIZE_MAX: unknown */
 typedef struct CrashPlace {
     const char *kernel; /* that this thread runs or compiles; NULL: none */
     const int32_t *pid; /* the program; NULL: it is compiled */
+    const char *loads,
+        *stores; /* "k.py:12 or 15": where it reads, writes; NULL: unknown */
 } CrashPlace;
 void crash_install(void);                /* the handlers, once */
 CrashPlace crash_enter(CrashPlace p);    /* where it was before, to be entered again */

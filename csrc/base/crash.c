@@ -1,6 +1,7 @@
 /* crash: which kernel a process dies of.
  *
- *     SIGSEGV or SIGBUS    in a kernel      its name, the program, and what to do
+ *     SIGSEGV or SIGBUS    in a kernel      its name, the program, the lines that can have done
+ *                                           it, and what to do
  *                          in a compile     whose
  *                          elsewhere        which kernel ran last: it may have written where the
  *                                           others' memory is
@@ -15,6 +16,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum { STACK = 64 << 10, NAME = 64, LINE = 512 };
@@ -57,9 +59,45 @@ put_number(Text *t, uint64_t v, unsigned base)
     put(t, &digits[i]);
 }
 
+typedef enum Fault { FAULT_UNKNOWN, FAULT_LOAD, FAULT_STORE } Fault;
+
+/* What the instruction did. An address that no page could have is no page fault. */
+static Fault
+fault_of(const void *context)
+{
+#if defined __x86_64__
+    enum { PAGE_FAULT = 14, BY_WRITE = 2 };
+    const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
+    if (r[REG_TRAPNO] == PAGE_FAULT)
+        return r[REG_ERR] & BY_WRITE ? FAULT_STORE : FAULT_LOAD;
+#else
+    (void)context;
+#endif
+    return FAULT_UNKNOWN;
+}
+
+/* ": a store in k.py:12, outside of its tensors". */
+static void
+put_access(Text *t, const CrashPlace *p, Fault which)
+{
+    const char *loads = which == FAULT_STORE ? NULL : p->loads,
+               *stores = which == FAULT_LOAD ? NULL : p->stores;
+    if (!loads && !stores) {
+        put(t, ": an access outside of its tensors");
+        return;
+    }
+    put(t, loads ? ": a load in " : ": a store in ");
+    put(t, loads ? loads : stores);
+    if (loads && stores) {
+        put(t, ", or a store in ");
+        put(t, stores);
+    }
+    put(t, ", outside of its tensors");
+}
+
 /* " in kernel k(), program (1, 0, 0)." and what may be done. */
 static void
-put_place(Text *t, const CrashPlace *p)
+put_place(Text *t, const CrashPlace *p, Fault which)
 {
     if (p->kernel && p->pid) {
         put(t, " in kernel ");
@@ -68,8 +106,9 @@ put_place(Text *t, const CrashPlace *p)
             put(t, i ? ", " : "(), program (");
             put_number(t, (uint32_t)p->pid[i], 10);
         }
-        put(t, "): an access outside of its tensors. Run again with "
-               "TEGULA_CHECK_BOUNDS=1 to see the line");
+        put(t, ")");
+        put_access(t, p, which);
+        put(t, ". Run again with TEGULA_CHECK_BOUNDS=1 to see what it was");
     } else if (p->kernel) {
         put(t, " while kernel ");
         put(t, p->kernel);
@@ -112,7 +151,7 @@ on_signal(int sig, siginfo_t *info, void *context)
             put(&t, " at address 0x");
             put_number(&t, (uint64_t)(uintptr_t)info->si_addr, 16);
         }
-        put_place(&t, &crash_place);
+        put_place(&t, &crash_place, fault_of(context));
         put(&t, "\n");
         ssize_t unused = write(STDERR_FILENO, t.at, t.n);
         (void)unused;

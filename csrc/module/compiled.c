@@ -65,6 +65,8 @@ compiled_dealloc(PyObject *self)
         cuda_unload(v);
     key_free(v->key);
     free(v->symbol);
+    free(v->loads);
+    free(v->stores);
     free(v->asked);
     free(v->node);
     binary_free(&v->bin);

@@ -460,6 +460,10 @@ make_binary(Making *m)
     m->comp.symbol = symbol;
     if (run_front(m) || disk_key(config, &m->comp, &m->lowered, &m->disk))
         return -1;
+    if (target.kind == TARGET_CPU) {
+        m->v->loads = lines_text(m->lowered.func, false);
+        m->v->stores = lines_text(m->lowered.func, true);
+    }
     int r = hooks_compile(c, target, m->disk.hash, NULL);
     if (r <= 0)
         return r;

@@ -229,6 +229,8 @@ host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,
     report.fault = EMU_OK;
     HostLaunch launch = {.kernel = code->host,
                          .name = v->kernel->f->name,
+                         .loads = v->loads,
+                         .stores = v->stores,
                          .params = params,
                          .grid = g->dim,
                          .scratch_bytes = code->scratch,

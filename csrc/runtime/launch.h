@@ -219,7 +219,9 @@ struct Compiled {
     PyObject *asm_;      /* dict of the stages, once asked for; owned or NULL */
     struct Trial *trial; /* of code that is new: trial.c; NULL: it has run */
     bool was_tried;      /* the code that checks was loaded: the unload hook is told */
-    JitCode *jit;        /* host code; NULL until the first launch */
+    char *loads,
+        *stores; /* of host code: the lines of its accesses: lines.c; malloc'ed or NULL */
+    JitCode *jit; /* host code; NULL until the first launch */
     /* of the interpreter: InterpRun.externs, out of that code */
     void (*externs)(int32_t index, int64_t n, void *const *data);
     HostKernel *host;
@@ -536,6 +538,11 @@ int cuda_default_place(State *st, Place *out);
 /* ---- libraries.c: the users' libraries that a variant has inside ------------------------------------- */
 /* Are the files of stage linked as they were? Sets no exception. */
 bool libraries_unchanged(State *st, const Binary *bin);
+
+/* ---- lines.c: where a kernel goes to memory --------------------------------------------------------- */
+/* "k.py:12 or 15", malloc'ed: the lines of the loads, or of what else goes to the user's memory;
+ * NULL: there is none, or no memory. */
+char *lines_text(const Func *f, bool stores);
 
 /* ---- wheels.c: NVIDIA's Python packages ------------------------------------------------------------- */
 /* Where a file like bin/ptxas of one of them is; false: nowhere. Sets no exception. */

@@ -52,6 +52,7 @@ typedef struct Job {
     int64_t n_programs, chunk;
     size_t scratch_bytes;
     HostRun run;
+    CrashPlace place;     /* but for the program */
     int64_t next;         /* atomic: first program nobody has taken */
     int64_t began;        /* now_ns() of the caller */
     int n_helpers;        /* workers that may take part */
@@ -193,7 +194,9 @@ run_some(const Job *j, int64_t i, int64_t end, char *scratch)
     int64_t nx = j->grid[0], ny = j->grid[1];
     int32_t pid[3] = {(int32_t)(i % nx), (int32_t)(i / nx % ny),
                       (int32_t)(i / nx / ny)};
-    CrashPlace before = crash_enter((CrashPlace){j->run.name, pid});
+    CrashPlace place = j->place;
+    place.pid = pid;
+    CrashPlace before = crash_enter(place);
     for (; i < end && !__atomic_load_n(&j->run.stop, __ATOMIC_RELAXED); i++) {
         j->kernel(j->params, pid, j->grid, scratch);
         if (++pid[0] < nx)
@@ -463,6 +466,9 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
                      .assembly = launch->assembly,
                      .attendant = launch->attendant,
                      .caller = pthread_self()},
+             .place = {.kernel = launch->name,
+                       .loads = launch->loads,
+                       .stores = launch->stores},
              .n_helpers = threads - 1};
     if (!__atomic_exchange_n(&pool.is_busy, 1, __ATOMIC_ACQUIRE)) {
         if (j.n_helpers)

@@ -38,7 +38,8 @@ struct PtxCache *jit_assembly(JitCode *j); /* what the code has run so far: ptx/
 /* ---- pool.c ---------------------------------------------------------------------------- */
 typedef struct HostLaunch {
     HostKernel *kernel;
-    const char *name; /* of the kernel, for crash.c; NULL: unknown */
+    const char *name;           /* of the kernel; NULL: unknown */
+    const char *loads, *stores; /* CrashPlace's */
     const uint64_t *params;
     const int32_t *grid;          /* 3 sides */
     int scratch_bytes;            /* of one program */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -22,6 +23,12 @@ def wild(x, off):
     tl.store(x + off, 1.0)
 
 @tegula.jit
+def greedy(x, off):
+    a = tl.load(x + off)
+    b = tl.sum(tl.load(x + tl.arange(0, 16)))
+    tl.store(x, a + b)
+
+@tegula.jit
 def tame(x):
     tl.store(x, 1.0)
 
@@ -36,6 +43,12 @@ if "after" in word:
 if "kernel" in word:
     wild[(1,)](x, 3)
     wild[(1,)](x, 1 << 44)
+if "reads" in word:
+    greedy[(1,)](x, 3)
+    greedy[(1,)](x, -1 << 40)
+if "nowhere" in word:  # an address that the processor refuses ahead of its page
+    greedy[(1,)](x, 3)
+    greedy[(1,)](x, 1 << 60)
 if "elsewhere" in word:
     os.kill(os.getpid(), signal.SIGSEGV)
 print("survived")
@@ -75,6 +88,27 @@ def test_who_it_was(tmp_path, place, faults):
         assert "Kernel tame() was launched before this" in told[0]
     assert "TEGULA_CHECK_BOUNDS=1" in told[0]
     assert ("Fatal Python error: Segmentation fault" in done.stderr) == bool(faults)
+
+
+X86 = platform.machine() == "x86_64"
+LINES = {
+    "kernel": ("a store in script.py:8", "a store in script.py:8"),
+    "reads": (
+        "a load in script.py:12 or 13",
+        "a load in script.py:12 or 13, or a store in script.py:14",
+    ),
+    "nowhere": ("a load in script.py:12 or 13, or a store in script.py:14",) * 2,
+}
+
+
+@pytest.mark.skipif("address" in tegula._core.build, reason="ASan has the signal")
+@pytest.mark.parametrize("word", LINES)
+def test_the_lines_that_it_can_have_been(tmp_path, word):
+    """x86 says whether it was a load or a store."""
+    done = run(tmp_path, word)
+    assert done.returncode == -signal.SIGSEGV
+    told = [line for line in done.stderr.split("\n") if "tegula: SIG" in line]
+    assert f"): {LINES[word][not X86]}, outside of its tensors" in told[0]
 
 
 STARVED = """
