@@ -117,7 +117,7 @@ ptxsim-test: $(VENV)/.with-test check ptxsim
 	@$(VPY) -m pytest -q -n $(JOBS) tests/ptxsim tests/kernels tests/ops_suite tests/frontend \
 		-k ptxsim $(ARGS)
 
-ATTACKS = tests/runtime/test_edits.py $(wildcard tests/runtime/test_disk*.py tests/runtime/test_hostile*.py) \
+ATTACKS = tests/runtime/test_edits.py tests/runtime/test_trees.py tests/runtime/test_out_of_memory.py $(wildcard tests/runtime/test_disk*.py tests/runtime/test_hostile*.py) \
 	tests/frontend/test_hostile.py tests/props/test_fuzz.py tests/props/test_random_kernels.py
 SECONDS ?= 600
 # Programs that no run before has seen; more of them than fit into the time.

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+from memory_limits import GOOD, limits, run
 from small_kernels import sample
 
 from tegula import _core
@@ -26,3 +30,12 @@ def test_memory_runs_out() -> None:
     finally:
         _core._fail_after(0)
     assert failures > 100
+
+
+@pytest.mark.skipif(_core.build.count("-"), reason="sanitizers take memory")
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a", "emu:sm_90a"])
+def test_limits_of_the_process(target: str, tmp_path: Path) -> None:
+    """A sample of what memory_limits.py tries: LLVM's own allocations end there, too."""
+    got = [run(tmp_path, target, kilobytes) for kilobytes in limits(9)]
+    assert not [x for x in got if x.word not in GOOD]
+    assert {x.word for x in got} == GOOD
