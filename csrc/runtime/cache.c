@@ -169,6 +169,27 @@ override_arch(Target *out)
     return r;
 }
 
+/* A launch with the option instrumentation_mode is the emulator's. 0, or -1 with an exception. */
+static int
+sanitizer_target(const Call *c, Target *out)
+{
+    size_t n;
+    const char *mode = option_text(call_option_texts(c), "instrumentation_mode=", &n);
+    if (!mode || out->kind == TARGET_EMU)
+        return 0;
+    if (out->kind == TARGET_CUDA || c->opt.flags & OPT_INTERPRET)
+        return PyErr_Format(
+                   PyExc_ValueError,
+                   "option instrumentation_mode of %s(): %s; the emulator checks "
+                   "kernels whose tensors are in the memory of the host",
+                   c->k->f->name,
+                   out->kind == TARGET_CUDA ? "code for GPUs is not instrumented"
+                                            : "TEGULA_INTERPRET runs it elsewhere"),
+               -1;
+    *out = (Target){.kind = TARGET_EMU, .sm = 90, .accelerated = true};
+    return 0;
+}
+
 /* The machine to compile for. 0, or -1 with an exception. */
 static int
 call_target(const Call *c, Target *out)
@@ -176,6 +197,8 @@ call_target(const Call *c, Target *out)
     bool on_cuda = c->place.type == kDLCUDA || c->place.type == kDLCUDAManaged,
          anywhere = c->place.type == kDLCUDAManaged || c->place.type == kDLCUDAHost;
     *out = c->want ? *c->want : (Target){.kind = on_cuda ? TARGET_CUDA : TARGET_CPU};
+    if (sanitizer_target(c, out))
+        return -1;
     if (c->opt.flags & OPT_INTERPRET) {
         if (on_cuda && !anywhere)
             return PyErr_Format(

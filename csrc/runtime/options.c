@@ -23,12 +23,14 @@ typedef enum OptionKind {
     OPTION_PATH,
     OPTION_WORDS,
     OPTION_BACKEND,
+    OPTION_SANITIZER,
     OPTION_NONE
 } OptionKind;
 typedef struct OptionInfo {
     const char *name;
     OptionKind kind;
     int least, most;
+    const char *doc;
 } OptionInfo;
 typedef enum OptionId {
 #define OPTION(name, kind, least, most, doc) OPTION_ID_##name,
@@ -37,7 +39,7 @@ typedef enum OptionId {
     N_OPTION
 } OptionId;
 static const OptionInfo option_info[N_OPTION] = {
-#define OPTION(name, kind, least, most, doc) {#name, OPTION_##kind, least, most},
+#define OPTION(name, kind, least, most, doc) {#name, OPTION_##kind, least, most, doc},
 #include "runtime/options.def"
 #undef OPTION
 };
@@ -292,14 +294,32 @@ set_backend(const OptionInfo *info, PyObject *value)
 }
 
 static int
-refuse(const OptionInfo *info, PyObject *value)
+set_sanitizer(Call *c, const OptionInfo *info, PyObject *value)
 {
-    if (PyUnicode_Check(value) && !PyUnicode_GetLength(value))
+    if (!PyUnicode_Check(value))
+        return wrong_type(info, "a str", value);
+    bool is_known = !PyUnicode_CompareWithASCIIString(value, "consan") ||
+                    !PyUnicode_CompareWithASCIIString(value, "gsan");
+    if (is_known)
+        return add_line(c, info->name, Py_NewRef(value));
+    if (!PyUnicode_GetLength(value))
         return 0;
     return PyErr_Format(PyExc_ValueError,
-                        "option %s=%R is not supported: TEGULA_TARGET=emu:sm_90a runs "
-                        "a kernel with every access, race and barrier checked",
+                        "option %s=%R: there are 'consan' and 'gsan' here, which run a "
+                        "kernel on the emulator",
                         info->name, value),
+           -1;
+}
+
+/* What is the default, and says that nothing is asked for. */
+static int
+refuse(const OptionInfo *info, PyObject *value)
+{
+    int asks = PyObject_IsTrue(value);
+    if (asks <= 0)
+        return asks;
+    return PyErr_Format(PyExc_ValueError, "option %s=%R is not supported: %s",
+                        info->name, value, info->doc),
            -1;
 }
 
@@ -332,6 +352,7 @@ call_set_option(Call *c, int id, PyObject *value)
     case OPTION_PATH: return set_path(c, info, value);
     case OPTION_WORDS: return set_words(c, info, value);
     case OPTION_BACKEND: return set_backend(info, value);
+    case OPTION_SANITIZER: return set_sanitizer(c, info, value);
     case OPTION_NONE: return refuse(info, value);
     }
     return 0;

@@ -74,6 +74,10 @@ class CUDAOptions:
     sanitize_overflow: bool = True
     arch: str | None = None
     instrumentation_mode: str = ""
+    sched4reg: bool = False
+    clc: bool = False
+    min_shared_mem: int = 0
+    fpsan_homomorphic_casts: bool = False
 
     def __post_init__(self) -> None:
         n = self.num_warps

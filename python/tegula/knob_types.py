@@ -82,6 +82,9 @@ class env_base:
                 return self.parse(found, variable)
         return self.default(obj) if callable(self.default) else self.default
 
+    def is_in_environment(self) -> bool:
+        return any(v and v in os.environ for v in (self.ours, self.key))
+
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
         return self if obj is None else self.shown(self.raw(obj))
 

@@ -238,7 +238,16 @@ class Group(base_knobs):
             return bool(self.__getattr__("fp_fusion_enabled"))
         if self.force_disable_fp_fusion:
             return False
-        return bool(self.default_fp_fusion) if requested is None else requested
+        if requested is not None:
+            return requested
+        knob = vars(type(self))["default_fp_fusion"]
+        if knob.name not in vars(self) and not knob.is_in_environment():
+            import warnings
+
+            from tegula.compat.later_names import FP_FUSION_DEFAULT_WARNING
+
+            warnings.warn(FP_FUSION_DEFAULT_WARNING, FutureWarning, stacklevel=2)
+        return bool(self.default_fp_fusion)
 
     def __getattr__(self, name: str) -> Any:  # only for names that are not there
         raise AttributeError(f"tegula.knobs.{self._name} has no knob '{name}'")

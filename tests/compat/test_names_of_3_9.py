@@ -213,6 +213,23 @@ def test_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [t.__name__ for t in names] == ["SetType", "GetType", "knobs_type"]
 
 
+def test_nobody_said_how_products_are_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """3.10 changes the default: who asks for it is told, and who has chosen is not."""
+    monkeypatch.delenv("TRITON_DEFAULT_FP_FUSION", raising=False)
+    monkeypatch.delenv("TEGULA_FP_FUSION", raising=False)
+    with knobs.language.scope():
+        with pytest.warns(FutureWarning, match="TRITON_DEFAULT_FP_FUSION is not set"):
+            assert knobs.language.fp_fusion_enabled()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert knobs.language.fp_fusion_enabled(True)
+            assert not knobs.language.fp_fusion_enabled(False)
+            monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "0")
+            assert not knobs.language.fp_fusion_enabled()
+            knobs.language.default_fp_fusion = True
+            assert knobs.language.fp_fusion_enabled()
+
+
 def test_driver_config() -> None:
     config = driver.DriverConfig()
     assert config.active is driver.active
@@ -268,6 +285,8 @@ def test_profiler() -> None:
     tegula.profiler.language.enable_semantic("triton")
     with pytest.raises(ValueError, match="gluon"):
         tegula.profiler.language.disable_semantic("gluon")
+    with pytest.raises(AttributeError, match="no Event: scopes are all there is"):
+        tegula.profiler.language.Event  # noqa: B018
     x = np.zeros(1, np.float32)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")

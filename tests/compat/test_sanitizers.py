@@ -6,8 +6,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
 
 import tegula
+import tegula as triton
+import tegula.language as tl
+from tegula.errors import TegulaError
 
 STRAY = """
 import numpy as np, triton, triton.language as tl
@@ -57,3 +64,56 @@ def test_modes_by_variable() -> None:
         assert out.stdout.strip() == target, (mode, out)
     out = run("-c", text, TRITON_INSTRUMENTATION_MODE="fpsan")
     assert out.returncode and "fpsan" in out.stderr
+
+
+@triton.jit
+def calm(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, i)
+
+
+@pytest.mark.parametrize("mode", ["consan", "gsan"])
+def test_modes_of_a_launch(mode: str) -> None:
+    """The emulator runs this launch, and others run where they ran."""
+    x = np.zeros(64, np.int32)
+    compiled = calm[(1,)](x, instrumentation_mode=mode)
+    assert x.tolist() == list(range(64)) and str(compiled.target) == "emu:sm_90a"
+    assert str(calm[(1,)](x).target) == "cpu"
+    for _ in range(2):  # on the CPU alone the first launch looks
+        with pytest.raises(TegulaError, match="out of bounds"):
+            calm[(1,)](x[:60], instrumentation_mode=mode)
+
+
+def test_modes_that_are_not_there() -> None:
+    x = np.zeros(64, np.int32)
+    calm[(1,)](x, instrumentation_mode="")
+    for mode in ("iisan", "fpsan", "other"):
+        with pytest.raises(ValueError, match=f"{mode}.*'consan' and 'gsan'"):
+            calm[(1,)](x, instrumentation_mode=mode)
+    with pytest.raises(TypeError, match="a str"):
+        calm[(1,)](x, instrumentation_mode=3)
+    with pytest.raises(ValueError, match="GPUs is not instrumented"):
+        calm.compile("*i32", target="cuda:sm_90a", instrumentation_mode="gsan")
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.interpret = True
+        with pytest.raises(ValueError, match="TEGULA_INTERPRET"):
+            triton.jit(calm.fn)[(1,)](x, instrumentation_mode="gsan")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("sched4reg", True),
+        ("clc", True),
+        ("min_shared_mem", 1024),
+        ("fpsan_homomorphic_casts", True),
+    ],
+)
+def test_options_by_name(name: str, value: Any) -> None:
+    x = np.zeros(64, np.int32)
+    for default in (None, type(value)(0)):
+        calm[(1,)](x, **{name: default})
+    with pytest.raises(ValueError, match=f"option {name}={value} is not supported: "):
+        calm[(1,)](x, **{name: value})
+    with pytest.raises(ValueError, match=name):
+        calm.compile("*i32", target="cuda:sm_90a", **{name: value})

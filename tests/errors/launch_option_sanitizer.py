@@ -12,8 +12,8 @@ def kernel(x, BLOCK: tl.constexpr):
 
 
 def run():
-    kernel[(1,)](np.zeros(16, np.float32), BLOCK=16, instrumentation_mode="consan")
+    kernel[(1,)](np.zeros(16, np.float32), BLOCK=16, instrumentation_mode="fpsan")
 
 
 # ----
-# ValueError: option instrumentation_mode='consan' is not supported: TEGULA_TARGET=emu:sm_90a runs a kernel with every access, race and barrier checked
+# ValueError: option instrumentation_mode='fpsan': there are 'consan' and 'gsan' here, which run a kernel on the emulator

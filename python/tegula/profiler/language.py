@@ -1,7 +1,8 @@
 """``triton.profiler.language``: scopes inside of kernels.
 
 Kernels that name them run; profiles are of whole launches here, which a warning says once
-at the line. Events, which a kernel would hold in its registers, are not there.
+at the line. Events and buffers, which a kernel would hold in its registers, are not there:
+their names are an AttributeError that says so.
 """
 
 from __future__ import annotations
@@ -9,6 +10,11 @@ from __future__ import annotations
 from tegula.jit import jit
 from tegula.language.core import constexpr
 from tegula.language.debug import _warn
+
+
+def __getattr__(name: str) -> object:
+    why = "scopes are all there is, and profiles are of whole launches"
+    raise AttributeError(f"tegula.profiler.language has no {name}: {why}", name=name)
 
 
 def enable_semantic(semantic_name: str) -> None:
