@@ -42,6 +42,8 @@ uint64_t facts_asked(const FactTable *t);
 int facts_contiguity(FactTable *t, const Val *v, int dim); /* log2; all there is */
 /* log2 of the aligned runs along dim over which v is the same, as far as want. */
 int facts_constancy(FactTable *t, const Val *v, int dim, int want);
+/* log2 of what divides a scalar, as far as want. */
+int facts_divisibility(FactTable *t, const Val *v, int want);
 /* The range of an integer value's elements. Asks nothing. */
 void facts_range(FactTable *t, const Val *v, int64_t *lo, int64_t *hi);
 

@@ -324,6 +324,12 @@ divisible(FactTable *t, const Val *v, int dim, int run, int want)
     return (int)fact_ask(t, ASK_DIV, v, dim, run, want).lo;
 }
 
+int
+facts_divisibility(FactTable *t, const Val *v, int want)
+{
+    return divisible(t, v, 0, 0, want);
+}
+
 void
 facts_range(FactTable *t, const Val *v, int64_t *lo, int64_t *hi)
 {

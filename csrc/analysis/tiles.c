@@ -158,6 +158,18 @@ refused_tensor(const Func *f, FactTable *t, const Window *w)
     return ok ? NULL : "its address or a stride is no multiple of 16 bytes";
 }
 
+/* Copies begin at 16 bytes of a row, whatever is outside; others are illegal instructions. */
+static bool
+begins_at_a_chunk(FactTable *t, const Window *w)
+{
+    int log2 = log2_of(MAX(CHUNK / elem_info[w->base->type->elem].bytes, 1));
+    int64_t n;
+    const Val *v = w->offsets[w->rank - 1];
+    if (ir_const_as_int(v, &n))
+        return n % (1 << log2) == 0;
+    return facts_divisibility(t, v, log2) >= log2;
+}
+
 static const char *
 refused_block(const Func *f, const Op *o, const Type *t)
 {
@@ -184,5 +196,7 @@ tile_refusal(const Func *f, FactTable *t, const Op *o)
     const char *why = refused_block(f, o, block);
     if (!why && meets_others(f, o))
         why = "its tensor is accessed in another way, too";
+    if (!why && !begins_at_a_chunk(t, &w))
+        why = "its last coordinate is not known to be a multiple of 16 bytes";
     return why ? why : refused_tensor(f, t, &w);
 }

@@ -107,6 +107,52 @@ coordinate(Build *b, Val *v)
     return ir_cast(b, v, E_I32);
 }
 
+/* i1: is none of them negative? NULL: they never are. */
+static Val *
+is_in_front_of_none(Build *b, Val *const *coordinates, int n)
+{
+    Val *all = NULL;
+    for (int d = 0; d < n; d++) {
+        int64_t c;
+        if (ir_const_as_int(coordinates[d], &c) && c >= 0)
+            continue;
+        Val *ok = ir_bin(b, OP_GE, coordinates[d],
+                         ir_const_int(b, coordinates[d]->type, 0));
+        all = all ? ir_bin(b, OP_AND, all, ok) : ok;
+    }
+    return all;
+}
+
+static void
+end_region(Func *f, Block *b, const Loc *loc)
+{
+    Build at = {.f = f, .block = b, .loc = loc};
+    ir_op(&at, OP_YIELD, 0, NULL, 0, NULL);
+}
+
+/* A copy to memory must not begin in front of the tensor (an illegal instruction; one from memory
+ * may), so such a store stays what it is:
+ *
+ *     if %i >= 0 and %j >= 0 { map_store .. } else { tile_store .. }
+ */
+static void
+store_by_copy(MapTiles *m, Build *b, Op *o, Val *const *args, int n)
+{
+    Val *ok = is_in_front_of_none(b, args + 1, n - 2);
+    if (!ok) {
+        ir_op(b, OP_MAP_STORE, n, args, 0, NULL);
+        ir_erase(o);
+        return;
+    }
+    Op *branch = ir_op(b, OP_IF, 1, &ok, 0, NULL);
+    Block *copies = ir_block(m->f, branch), *plain = ir_block(m->f, branch);
+    Build in = {.f = m->f, .block = copies, .loc = o->loc};
+    ir_op(&in, OP_MAP_STORE, n, args, 0, NULL);
+    end_region(m->f, copies, o->loc);
+    end_region(m->f, plain, o->loc);
+    ir_move_before(o, plain->last);
+}
+
 static void
 replace(MapTiles *m, Op *o)
 {
@@ -122,11 +168,11 @@ replace(MapTiles *m, Op *o)
         Op *n = ir_op(&b, OP_MAP_LOAD, 1 + w.rank, args, 1, &block);
         result(n, 0)->name = result(o, 0)->name;
         ir_replace(result(o, 0), result(n, 0));
+        ir_erase(o);
     } else {
         args[1 + w.rank] = arg(o, o->n_args - 1);
-        ir_op(&b, OP_MAP_STORE, 2 + w.rank, args, 0, NULL);
+        store_by_copy(m, &b, o, args, 2 + w.rank);
     }
-    ir_erase(o);
 }
 
 /* Notes the tensors some store to which is no copy: then none is (rule 1). */

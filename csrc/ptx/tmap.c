@@ -202,11 +202,29 @@ copy_piece(const Tile *t, uint64_t shared, uint64_t there, uint32_t n)
     bulk_issue(t->w, t->i, t->lane, &b);
 }
 
+/* As an H200 has it: other coordinates are illegal instructions there. */
+static void
+check_coordinates(const Tile *t)
+{
+    const Form *f = t->i->more;
+    if (t->at[0] * (int64_t)t->map.stride[0] % CHUNK)
+        lanes_fault(t->w, t->i, t->lane,
+                    "the innermost coordinate, %lld, is no multiple of 16 bytes",
+                    (long long)t->at[0]);
+    for (int d = 0; d < t->map.rank && !f->is_load; d++)
+        if (t->at[d] < 0)
+            lanes_fault(t->w, t->i, t->lane,
+                        "what is stored begins in front of the tensor, at %lld of its "
+                        "dim %d from the innermost",
+                        (long long)t->at[d], d);
+}
+
 static void
 copy_tile(const Tile *t)
 {
     uint32_t elem = (uint32_t)t->map.stride[0], each = CHUNK / elem;
     uint64_t n = 1;
+    check_coordinates(t);
     for (int d = 0; d < t->map.rank; d++)
         n *= t->map.box[d];
     if (t->shared % LINE || t->shared % (uint64_t)(LINE * t->map.swizzle))

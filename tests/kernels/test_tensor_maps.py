@@ -133,15 +133,26 @@ def test_copy(block: tuple, dtype: str, rng: np.random.Generator) -> None:
     inner = x[..., : shape[-1]]
     expect = y.copy()
     for n in range(4):
-        i, j, k = [
-            (0, 0, 0), (-1, 1, -block[-1] + 1), (shape[0] - 1, -2, shape[-1] - 3), (3, 2, 5)
-        ][n]  # fmt: skip
+        last = (shape[-1] - 3) // 16 * 16
+        i, j, k = [(0, 0, 0), (-1, 1, -16), (shape[0] - 1, -2, last), (3, 2, 16)][n]
         c = copy[(1,)](*descs, i, j, k, RANK=rank, num_warps=4, hopper="3")
         assert loads_of(c) and stores_of(c)
         at = coordinates(rank, i, j, k)
         v = block_at(inner, at, block, np.nan if nan else 0)
         expect[..., : shape[-1]] = stored_at(expect[..., : shape[-1]], at, v)
     np.testing.assert_array_equal(there[1].numpy(), expect)
+
+
+@pytest.mark.parametrize("k", [1, -3, 4, 20])
+def test_no_copy_begins_amid_16_bytes(k: int, rng: np.random.Generator) -> None:
+    """A chip refuses such copies as illegal instructions."""
+    x, y = (filled(rng, (16, 64), np.dtype("f2")) for _ in range(2))
+    there = put(x), put(y)
+    descs = [TensorDescriptor(t, [16, 64], [64, 1], [8, 32]) for t in there]
+    c = copy[(1,)](*descs, 2, 0, k, RANK=2, num_warps=4, hopper="3")
+    assert not loads_of(c) and not stores_of(c)
+    v = block_at(x, (2, k), (8, 32), 0)
+    np.testing.assert_array_equal(there[1].numpy(), stored_at(y, (2, k), v))
 
 
 @tegula.jit
