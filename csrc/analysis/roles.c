@@ -14,8 +14,8 @@
 #include "analysis/analysis.h"
 
 enum {
-    MAX_OPS = 512,    /* that are computed twice */
-    MANY_WORDS = 104, /* of accumulators, with which 168 registers are too few */
+    MAX_OPS = 512,  /* that are computed twice */
+    MANY_WORDS = 80 /* of accumulators, with which 168 registers are too few */
 };
 
 typedef struct Slice {
@@ -194,6 +194,6 @@ RolesPlan
 roles_plan(const Func *f)
 {
     if (f->team_warps == 2 * WARPGROUP && acc_words(f->body) > MANY_WORDS)
-        return (RolesPlan){.producers = WARPGROUP, .regs = 232, .producer_regs = 40};
+        return (RolesPlan){.producers = WARPGROUP, .regs = 240, .producer_regs = 24};
     return (RolesPlan){.producers = 1};
 }

@@ -13,7 +13,9 @@
  * The first stage of the original iteration t + 1 and the second stage of iteration t share
  * an iteration, so there is one iteration more. Its loads are switched off where an iteration
  * does not exist: the second stage of iteration -1 adds 0 @ 0 to acc * 1, and what the first
- * stage of iteration n computes is dropped, because the value before is carried, too.
+ * stage of iteration n computes is dropped, because the value before is carried, too. A tile that
+ * warps of their own bring (split_roles) is switched off by rows in front of its tensor, which
+ * are 0.
  *
  * The second product is waited for at the top of the next iteration (LOOP_MMA_ROUND): ptxas
  * moves a wait up over arithmetic, but not into another block. The sum is scaled and the
@@ -38,6 +40,7 @@ typedef struct Rotation {
     Op *loop;
     Block *body;
     int64_t step;
+    bool has_roles;     /* tiles are brought by warps of their own */
     Op *second, *scale; /* scale: of the second product's sum; NULL: none */
     int sum;            /* which carried value that is */
     Val *factor;        /* of scale, as narrow as it is */
@@ -83,12 +86,20 @@ put(Map *m, Op *o)
     map_put(m, o, 0, o);
 }
 
+/* A tile whose elements outside of the tensor are 0, so that it can be switched off. */
+static bool
+is_zero_tile(const Op *o)
+{
+    return o->op == OP_MAP_LOAD && ir_attr(arg(o, 0)->def, ATTR_PADDING) == PAD_ZERO;
+}
+
 /* Rule 1, but for the sum; which ops depend on dots. */
 static bool
 leaves_no_trace(Rotation *r)
 {
     for (Op *o = r->body->first; o != r->body->last; o = o->next) {
-        bool is_load = o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE);
+        bool is_load = (o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE)) ||
+                       (r->has_roles && is_zero_tile(o) && roles_bring(r->f, o));
         if (op_has(o, OPF_CONTROL) || (!op_has(o, OPF_PURE) && !is_load))
             return false;
         bool depends = o->op == OP_DOT;
@@ -317,10 +328,26 @@ carry(Op *loop, Val *init, const char *name)
     return ir_block_arg(loop->regions[0], init->type, name);
 }
 
+/* Rows that the tensor does not have are 0: where the iteration does not exist, all of the tile's
+ * lie in front of it. */
+static void
+clone_tile(Build *b, const Op *o, Map *map, Val *exists)
+{
+    Op *n = ir_clone(b, o, map);
+    const Type *t = result(o, 0)->type;
+    Build at = {.f = b->f, .block = b->block, .before = n, .loc = o->loc};
+    Val *outside = ir_const_int(&at, arg(n, 1)->type, -t->shape[0]);
+    ir_set_arg(n, 1, ir_select(&at, exists, arg(n, 1), outside));
+}
+
 static void
 clone(Build *b, const Op *o, Map *map, Val *exists, bool fills)
 {
     b->loc = o->loc;
+    if (o->op == OP_MAP_LOAD) {
+        clone_tile(b, o, map, exists);
+        return;
+    }
     if (o->op != OP_LOAD) {
         ir_clone(b, o, map);
         return;
@@ -418,17 +445,18 @@ build(Rotation *r)
 }
 
 static void
-rotate_block(Func *f, Block *b)
+rotate_block(Func *f, Block *b, bool has_roles)
 {
     for (Op *o = b->first, *next; o; o = next) {
         next = o->next;
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            rotate_block(f, o->regions[i]);
+            rotate_block(f, o->regions[i], has_roles);
         Map none = {.a = f->c->arena};
         Rotation r = {.f = f,
                       .c = f->c,
                       .loop = o,
                       .body = o->regions[0],
+                      .has_roles = has_roles,
                       .of_dot = none,
                       .late = none,
                       .spread = none,
@@ -449,5 +477,5 @@ pass_rotate(Func *f)
 {
     HopperPlan plan = hopper_plan(f);
     if (plan.level >= 2 && !plan.is_forced && !f->c->hopper.no_open)
-        rotate_block(f, f->body);
+        rotate_block(f, f->body, !roles_refusal(f));
 }

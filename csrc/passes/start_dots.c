@@ -120,6 +120,29 @@ operands_last(const Op *dot)
            outlasts(arg(dot, 1), loop);
 }
 
+/* Waits and copies for other slots, and releases, which go behind the wait of their product. */
+static bool
+is_of_ring(const Op *o)
+{
+    return o->op == OP_MBAR_WAIT || o->op == OP_MBAR_ARRIVE || o->op == OP_TMA_LOAD;
+}
+
+/* The release of the slot that the dot is the last to read; NULL: it reads none, or another is. */
+static Op *
+release_of(const Op *dot)
+{
+    const Op *view = arg(dot, 1)->def;
+    const Op *ring = view && view->op == OP_SHARED_VIEW ? arg(view, 0)->def : NULL;
+    for (Op *o = dot->next; ring && o; o = o->next) {
+        if (o->op == OP_MBAR_ARRIVE && !ir_attr(o, ATTR_BYTES) &&
+            arg(o, 0)->def == ring && o->n_args == 2)
+            return o;
+        if (o->n_regions || is_group_dot(o))
+            return NULL;
+    }
+    return NULL;
+}
+
 /* The op that the wait must stand in front of. n_younger: the products that have begun by
  * then. An operand that lasts may be read while threads meet, or wait for another product. */
 static Op *
@@ -131,7 +154,7 @@ last_moment(Op *first, const Op *dot, int *n_younger)
     for (; !uses_result_of(o, dot); o = o->next) {
         bool is_younger = lasts && o != dot && is_group_dot(o) && operands_last(o),
              passes = lasts && (o->op == OP_REDUCE || o->op == OP_MMA_WAIT ||
-                                op_has(o, OPF_VIEW));
+                                is_of_ring(o) || op_has(o, OPF_VIEW));
         if (o != dot && !is_younger && !passes && !passes_open(o))
             break;
         *n_younger += is_younger;
@@ -143,6 +166,7 @@ static void
 start_and_wait(Func *f, Op *dot)
 {
     int n_younger;
+    Op *release = release_of(dot);
     Op *begun = start(f, dot), *until = last_moment(begun->next, dot, &n_younger);
     Build b = {.f = f, .block = dot->block, .before = until, .loc = dot->loc};
     bool holds_a = !arg(dot, 0)->type->slots;
@@ -152,6 +176,8 @@ start_and_wait(Func *f, Op *dot)
     ir_set_attr(wait, ATTR_PENDING, n_younger);
     ir_replace(result(dot, 0), result(wait, 0));
     ir_erase(dot);
+    if (release)
+        ir_move_before(release, wait->next);
 }
 
 /* The carried sum of a loop stays open. */
@@ -176,6 +202,29 @@ keep_open(Func *f, Op *loop, Op *dot)
     ir_add_arg(wait, out);
 }
 
+/* The slot that an open product reads is free when that has been waited for. So each iteration
+ * releases that of the one before, in front of `at`, and the last is released behind the
+ * loop. */
+static void
+release_late(Func *f, Op *loop, Op *arrive, Op *at)
+{
+    Block *body = loop->regions[0];
+    Val *ring = arg(arrive, 0), *slot = arg(arrive, 1);
+    Build b = {.f = f, .block = loop->block, .before = loop, .loc = loop->loc};
+    Val *zero = ir_const_int(&b, slot->type, 0);
+    ir_add_arg(loop, ir_const_int(&b, slot->type, -1));
+    Val *before = ir_block_arg(body, slot->type, NULL),
+        *last = ir_add_result(loop, slot->type);
+    ir_add_arg(body->last, slot);
+    ir_erase(arrive);
+    Build in = {.f = f, .block = body, .before = at, .loc = loop->loc};
+    Val *any = ir_bin(&in, OP_GE, before, zero);
+    ir_op(&in, OP_MBAR_ARRIVE, 3, (Val *[]){ring, before, any}, 0, NULL);
+    b.before = loop->next->next; /* behind the wait that keep_open put there */
+    any = ir_bin(&b, OP_GE, last, zero);
+    ir_op(&b, OP_MBAR_ARRIVE, 3, (Val *[]){ring, last, any}, 0, NULL);
+}
+
 /* Is the dot's result the next iteration's business alone? Which carried value it is, or -1. */
 static int
 goes_round(const Op *dot)
@@ -194,7 +243,7 @@ static void
 wait_at_top(Func *f, Op *loop, Op *dot, int i)
 {
     Block *body = loop->regions[0];
-    Op *begun = start(f, dot);
+    Op *release = release_of(dot), *begun = start(f, dot);
     Val *acc = body->args[i + 1], *a = arg(dot, 0), *out = result(loop, i);
     const Type *plain = acc->type, *open = result(begun, 0)->type;
     ir_replace(result(dot, 0), result(begun, 0));
@@ -218,28 +267,8 @@ wait_at_top(Func *f, Op *loop, Op *dot, int i)
     ir_replace(acc, result(wait, 0));
     ir_add_arg(wait, acc);
     ir_add_arg(wait, held);
-}
-
-/* The slot that an open product reads is free when the next one has been waited for. So each
- * iteration releases that of the one before, and the last is released behind the loop. */
-static void
-release_late(Func *f, Op *loop, Op *arrive)
-{
-    Block *body = loop->regions[0];
-    Val *ring = arg(arrive, 0), *slot = arg(arrive, 1);
-    Build b = {.f = f, .block = loop->block, .before = loop, .loc = loop->loc};
-    Val *zero = ir_const_int(&b, slot->type, 0);
-    ir_add_arg(loop, ir_const_int(&b, slot->type, -1));
-    Val *before = ir_block_arg(body, slot->type, NULL),
-        *last = ir_add_result(loop, slot->type);
-    ir_add_arg(body->last, slot);
-    ir_erase(arrive);
-    Build at = {.f = f, .block = body, .before = body->last, .loc = loop->loc};
-    Val *any = ir_bin(&at, OP_GE, before, zero);
-    ir_op(&at, OP_MBAR_ARRIVE, 3, (Val *[]){ring, before, any}, 0, NULL);
-    b.before = loop->next->next; /* behind the wait that keep_open put there */
-    any = ir_bin(&b, OP_GE, last, zero);
-    ir_op(&b, OP_MBAR_ARRIVE, 3, (Val *[]){ring, last, any}, 0, NULL);
+    if (release)
+        release_late(f, loop, release, wait->next);
 }
 
 static void
@@ -248,7 +277,7 @@ release_all_late(Func *f, Block *b)
     for (Op *o = b->first, *next; o; o = next) {
         next = o->next;
         if (o->op == OP_MBAR_ARRIVE && !ir_attr(o, ATTR_BYTES) && o->n_args == 2)
-            release_late(f, b->owner, o);
+            release_late(f, b->owner, o, b->last);
     }
 }
 
@@ -306,6 +335,10 @@ start_block(Func *f, Block *b)
             report(f, o, stays_open);
         if (!is_group_dot(o))
             continue;
+        if (next ==
+            release_of(
+                o)) /* it goes elsewhere, or all that follows it would be missed */
+            next = next->next;
         f->c->hopper.has_groups = true;
         f->c->hopper.has_open |= stays_open;
         if (stays_open) {

@@ -19,8 +19,8 @@ import simulated
 
 TARGET = "sm_90a"
 M, N, K = 128, 256, 256
-# Whoever fills runs ahead whenever it can here: so readers who do not wait for the second turn
-# of a slot find it full all the same, and one of two groups is not early to release it.
+# Whoever fills runs ahead whenever it can here: so readers who do not wait for the second
+# turn of a slot find it full all the same, and one of two groups is in time to release it.
 LUCKY = re.compile(r"phase stays of who reads|arrivals=1")
 
 
