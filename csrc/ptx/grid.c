@@ -287,11 +287,11 @@ cluster_turn(Cluster *k)
     return ran;
 }
 
-/* Copies land at some look at their mbarrier, and none takes so many. */
+/* Copies land at a look at their mbarrier, so a few turns would tell. */
 static bool
 waits_for_ever(const Cluster *k)
 {
-    enum { MANY = 1 << 12 };
+    enum { MANY = 64 };
     return k->n_idle > MANY;
 }
 

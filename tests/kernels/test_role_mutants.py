@@ -19,9 +19,8 @@ import simulated
 
 TARGET = "sm_90a"
 M, N, K = 128, 256, 256
-# Whoever fills runs ahead whenever it can here: so readers who do not wait for the second
-# turn of a slot find it full all the same, and one of two groups is in time to release it.
-LUCKY = re.compile(r"phase stays of who reads|arrivals=1")
+# Both groups are in time to release a slot here, so that one of them may do for both.
+LUCKY = "arrivals=1"
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +101,7 @@ def test_mutants_are_found(tmp_path: Path) -> None:
         except RuntimeError as e:
             assert "CUDA_ERROR" in str(e)
         else:
-            if is_right and not LUCKY.search(what):
+            if is_right and what != LUCKY:
                 lived.append(what)
     assert n >= 25
     assert not lived
