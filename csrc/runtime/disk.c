@@ -413,7 +413,8 @@ read_checked(int fd, int64_t size, Head *head)
     return NULL;
 }
 
-/* Does this launch answer as the variant's did? */
+/* Does this launch answer as the variant's did? Of the leaves behind the last fact, constants,
+ * nothing was asked: code that was made from a text of the IR knows of parameters alone. */
 static bool
 agrees(const Call *c, const ArgFacts *facts, int n_facts)
 {
@@ -421,12 +422,12 @@ agrees(const Call *c, const ArgFacts *facts, int n_facts)
     for (int i = 0; i < c->n; i++) {
         if (code_kind(c->code[i]) == NODE_TUPLE)
             continue;
-        if (slot >= n_facts ||
+        if (slot < n_facts &&
             (facts[slot].truth ^ code_truth(c->code[i])) & facts[slot].asked)
             return false;
         slot++;
     }
-    return slot == n_facts;
+    return slot >= n_facts;
 }
 
 /* Is it an entry of this key, and of this build? */

@@ -38,17 +38,17 @@ cp "$in" "$out"
 
 
 @tegula.jit
-def product(a, b, c, K):
+def product(a, b, c, K, STEP: tl.constexpr = 64):
     i, j, k = tl.arange(0, 128), tl.arange(0, 256), tl.arange(0, 64)
     acc = tl.zeros((128, 256), tl.float32)
-    for at in range(0, K, 64):
+    for at in range(0, K, STEP):
         x = tl.load(a + i[:, None] * 4096 + (at + k)[None, :])
         y = tl.load(b + (at + k)[:, None] * 256 + j[None, :])
         acc = tl.dot(x, y, acc)
     tl.store(c + i[:, None] * 256 + j[None, :], acc)
 
 
-def compiled(tmp_path: Path, says: dict[str, str], **options):
+def compiled(tmp_path: Path, says: dict[str, str], cache: str = "", **options):
     script = tmp_path / "ptxas"
     text = SCRIPT
     for name, what in says.items():
@@ -57,7 +57,7 @@ def compiled(tmp_path: Path, says: dict[str, str], **options):
     script.chmod(0o700)
     with tegula.knobs.nvidia.scope(), tegula.knobs.cache.scope():
         tegula.knobs.nvidia.ptxas = str(script)
-        tegula.knobs.cache.dir = ""
+        tegula.knobs.cache.dir = cache
         return tegula.jit(product.fn).compile(
             *["*fp16:16", "*fp16:16", "*fp32:16", "i32:16"],
             target="cuda:sm_90a",
@@ -113,3 +113,12 @@ def test_code_that_no_level_can_have_is_an_error(tmp_path):
     says = dict.fromkeys(("open", "groups", "none"), "refuse")
     with pytest.raises(tegula.errors.PTXASError, match="C7602"):
         compiled(tmp_path, says)
+
+
+def test_a_lower_level_is_found_on_disk(tmp_path):
+    """It is made from the IR's text, which knows of no constants among the arguments."""
+    says = {"open": "serial", "groups": "0", "none": "0"}
+    cache = str(tmp_path / "cache")
+    first, second = (compiled(tmp_path, says, cache) for _ in range(2))
+    assert level(first) == level(second) == "2,0"
+    assert not first.metadata.from_disk and second.metadata.from_disk
