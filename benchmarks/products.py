@@ -2,13 +2,13 @@
 
     python benchmarks/products.py                     # all
     python benchmarks/products.py 8192^3 attention    # rows with such words
-    python benchmarks/products.py --levels "1;2,0"    # ours with these options `hopper`
+    python benchmarks/products.py --levels "1;2,0"    # ours, with hopper=1 and 2,0
 
 The same source goes through Tegula and Triton with the same configuration. Contenders take
 turns behind a write of 256 MB that empties the caches, and torch takes its turn beside each
 configuration, because a chip that computes at its power limit changes its clock within
-seconds. A result is compared with torch's in float64, or in float32 where that is too large.
-The last lines time each contender's best configuration again, in turn.
+seconds. A result is compared with torch's, and a line names what is wrong. The last line of a
+size times each contender's best configuration again, in turn.
 """
 
 from __future__ import annotations

@@ -55,25 +55,26 @@ void
 test_passes_dump(Test *t)
 {
     const char *all =
-        "spread_hints pad_blocks inline_consts fold cse unroll fold licm cse "
-        "fuse_dot dce ";
+        "map_tiles lower_desc spread_hints pad_blocks inline_consts fold cse unroll fold "
+        "licm cse fuse_dot dce promote_tma map_tiles lower_desc dce ";
     dumped(t, NULL, "f", "");
     dumped(t, "all", "f", all);
-    dumped(t, "cse,dce", "f", "cse cse dce ");
-    dumped(t, "f:dce", "f", "dce ");
+    dumped(t, "cse,dce", "f", "cse cse dce dce ");
+    dumped(t, "f:dce", "f", "dce dce ");
     dumped(t, "g:dce", "f", "");
     dumped(t, "g:dce,cse,f:licm", "f", "licm ");
-    dumped(t, "f:licm,dce", "f", "licm dce ");
+    dumped(t, "f:licm,dce", "f", "licm dce dce ");
     dumped(t, "ds,c", "f", "");
 }
 
 void
 test_passes_dump_dir(Test *t)
 {
-    static const char *const want[] = {"00-spread_hints.tir",  "01-pad_blocks.tir",
-                                       "02-inline_consts.tir", "03-fold.tir",
-                                       "04-cse.tir",           "05-unroll.tir",
-                                       "06-fold.tir"};
+    static const char *const want[] = {"00-map_tiles.tir",     "01-lower_desc.tir",
+                                       "02-spread_hints.tir",  "03-pad_blocks.tir",
+                                       "04-inline_consts.tir", "05-fold.tir",
+                                       "06-cse.tir",           "07-unroll.tir",
+                                       "08-fold.tir"};
     char dir[] = "/tmp/tegula-dump-XXXXXX", kernel[64];
     Comp c;
     Drive d = {true};
@@ -88,7 +89,7 @@ test_passes_dump_dir(Test *t)
         char path[128];
         snprintf(path, sizeof path, "%s/%s", kernel, want[i]);
         bool is_there = access(path, R_OK) == 0;
-        CHECKF(t, is_there == (i < 6), "%s", want[i]);
+        CHECKF(t, is_there == (i < 8), "%s", want[i]);
         unlink(path);
     }
     CHECK(t, rmdir(kernel) == 0 && rmdir(dir) == 0);

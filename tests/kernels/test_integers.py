@@ -162,7 +162,7 @@ def quotients_kernel(out_ptr, start, d, BLOCK: tl.constexpr, C: tl.constexpr):
 @pytest.mark.parametrize("start", [0, 64, -64, -1024, 3, -5, 2**31 - 1024, -(2**31)])
 @pytest.mark.parametrize("d", [16, 48, -16, -32, 5, 1])
 def test_quotients_of_neighbours(device, start, d):
-    """A run of neighbours has one quotient; below zero its first element has another one."""
+    """A run of neighbours has one quotient, and below zero its first element another."""
     out = device.poison(3 * 1024, np.int32)
     quotients_kernel[(1,)](out, start, d, BLOCK=1024, C=32, num_warps=1)
     i = start + np.arange(1024, dtype=np.int64)
