@@ -7,8 +7,8 @@
 The same source goes through Tegula and Triton with the same configuration. Contenders take
 turns behind a write of 256 MB that empties the caches, and torch takes its turn beside each
 configuration, because a chip that computes at its power limit changes its clock within
-seconds. A result is compared with torch's, and a line names what is wrong. The last line of a
-size times each contender's best configuration again, in turn.
+seconds. A result is compared with torch's, and a row names what is wrong. The last row of
+a size times each contender's best configuration again, in turn.
 """
 
 from __future__ import annotations
