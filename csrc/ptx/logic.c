@@ -171,9 +171,9 @@ unpack(Lanes *w, const Ins *i, uint32_t m)
     }
 }
 
-/* What leaves one half of a word: a shift by 16, a mask, a conversion to 16 bits. The other
- * may be undefined. */
-enum { LOW_UP, HIGH_DOWN, HIGH_DOWN_SIGNED, LOW_ALONE, HIGH_ALONE };
+/* What leaves one half of a word: a shift by 16, a conversion to 16 bits. The other may be
+ * undefined. */
+enum { LOW_UP, HIGH_DOWN, HIGH_DOWN_SIGNED, LOW_ALONE };
 
 static void
 keep_half(Lanes *w, const Ins *i, uint32_t m)
@@ -190,11 +190,27 @@ keep_half(Lanes *w, const Ins *i, uint32_t m)
         case LOW_UP: x <<= 16; break;
         case HIGH_DOWN: x >>= 16; break;
         case HIGH_DOWN_SIGNED: x = (uint32_t)((int32_t)x >> 16); break;
-        case LOW_ALONE: x &= 0xffff; break;
-        default: x &= 0xffff0000;
+        default: x &= 0xffff;
         }
         v[l] = x;
     }
+    lanes_put(w, i->out[0], m, v);
+    lanes_set_lacks(w, i->out[0], m, lacks);
+}
+
+/* A mask: what it clears may be undefined, by quarters of the register. */
+static void
+and_number(Lanes *w, const Ins *i, uint32_t m)
+{
+    uint64_t v[LANES], by[LANES], quarter = (UINT64_C(1) << 2 * i->in[0].bytes) - 1;
+    uint32_t lacks[4];
+    lanes_get(w, i->in[0], v);
+    lanes_get(w, i->in[1], by);
+    for (int q = 0; q < 4; q++)
+        lacks[q] = by[0] >> 2 * q * i->in[0].bytes & quarter ? lanes_lacks(w, i->in[0], q)
+                                                             : 0;
+    for (int l = 0; l < LANES; l++)
+        v[l] &= by[l];
     lanes_put(w, i->out[0], m, v);
     lanes_set_lacks(w, i->out[0], m, lacks);
 }
@@ -232,11 +248,9 @@ dec_bits(Dec *d, Run *const table[N_TYPES], int n)
     int64_t mask = 0;
     dec_run(d, table, t);
     dec_same(d, t, n);
-    if (table == and_run && t == T_B32 && dec_literal(d, 2, &mask)) {
-        if ((uint32_t)mask == 0xffff)
-            keeps_half(d, LOW_ALONE);
-        else if ((uint32_t)mask == 0xffff0000)
-            keeps_half(d, HIGH_ALONE);
+    if (table == and_run && (t == T_B32 || t == T_B64) && dec_literal(d, 2, &mask)) {
+        d->ins->tracks = true;
+        d->ins->run = and_number;
     }
 }
 
