@@ -200,3 +200,18 @@ def test_padded(device, run, rows, cols):
     assert np.array_equal(got[x.size : -1], ones.max(axis=0))
     rest = [7 - int(v) * divided(7, int(v)) if v else 0 for v in x.ravel()]
     assert got[-1] == sum(rest)
+
+
+@triton.jit
+def halves(out_ptr, n: tl.constexpr):
+    """16 bits that a loop carries: LLVM packs two of them with what is undefined."""
+    held = (1, (tl.arange(0, 64).to(tl.int16), 1))
+    for _ in range(n):
+        held = (0, ((tl.arange(0, 64) * 3).to(tl.int16), 1))
+    tl.store(out_ptr + tl.arange(0, 64), held[1][0])
+
+
+def test_the_undefined_half_of_a_word_that_is_masked(device):
+    out = device.poison(64, np.int64)
+    halves[(1,)](out, 5, num_warps=1)
+    np.testing.assert_array_equal(device.get(out), 3 * np.arange(64))
