@@ -206,6 +206,8 @@ typedef struct Launch {
     struct Posts *posts; /* what programs left at places of global memory: races.c */
     struct Suspect *suspect; /* the same */
     uint64_t n_run, n_lanes; /* instructions of warps, of lanes */
+    uint64_t
+        asked_at; /* the host's clock in ns when a clock was first read; 0: none was */
 } Launch;
 
 /* Runs a grid. False: it ended early, and l->report says why. */

@@ -7,6 +7,7 @@
  */
 #include "ptx/engine.h"
 
+#include <time.h>
 #include <stdarg.h>
 
 enum {
@@ -55,11 +56,16 @@ own_states(Lanes *lanes, Space space, uint64_t address)
     return warp_states(warp_of(lanes), space, address);
 }
 
-/* Every read sees it later. */
+/* Every read sees it later: four ns an instruction, from the host's time at the first one on. */
 static uint64_t
 own_clock(Lanes *lanes)
 {
-    return 4 * warp_launch(warp_of(lanes))->n_run;
+    Launch *l = warp_launch(warp_of(lanes));
+    struct timespec now;
+    if (!l->asked_at && !clock_gettime(CLOCK_MONOTONIC, &now))
+        l->asked_at = (uint64_t)now.tv_sec * UINT64_C(1000000000) +
+                      (uint64_t)now.tv_nsec;
+    return l->asked_at + 4 * l->n_run;
 }
 
 static __attribute__((noreturn)) void
