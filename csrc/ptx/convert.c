@@ -232,9 +232,10 @@ fast_pair(const Dec *d, Type to, Type from)
         uint8_t to, from;
         bool is_signed;
         Run *run;
-    } rows[] = {{8, 4, false, widen_u32}, {8, 4, true, widen_s32},  {4, 8, false, u32_u64},
-                {4, 8, true, u32_u64},  {2, 4, false, u16_u32}, {2, 4, true, u16_u32},
-                {4, 2, false, u32_u16}, {4, 2, true, s32_s16}};
+    } rows[] = {{8, 4, false, widen_u32}, {8, 4, true, widen_s32},
+                {4, 8, false, u32_u64},   {4, 8, true, u32_u64},
+                {2, 4, false, u16_u32},   {2, 4, true, u16_u32},
+                {4, 2, false, u32_u16},   {4, 2, true, s32_s16}};
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         if (rows[k].to == type_info[to].bytes &&
             rows[k].from == type_info[from].bytes &&

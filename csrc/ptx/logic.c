@@ -207,8 +207,9 @@ and_number(Lanes *w, const Ins *i, uint32_t m)
     lanes_get(w, i->in[0], v);
     lanes_get(w, i->in[1], by);
     for (int q = 0; q < 4; q++)
-        lacks[q] = by[0] >> 2 * q * i->in[0].bytes & quarter ? lanes_lacks(w, i->in[0], q)
-                                                             : 0;
+        lacks[q] = by[0] >> 2 * q * i->in[0].bytes & quarter
+                       ? lanes_lacks(w, i->in[0], q)
+                       : 0;
     for (int l = 0; l < LANES; l++)
         v[l] &= by[l];
     lanes_put(w, i->out[0], m, v);
