@@ -200,8 +200,7 @@ class Across(Expr):
         x = self.expr(v, depth - 1)
         if d.chance(30) and w.shape[-1] <= 32:
             x = self.expr(v.with_shape((*w.shape[:-1], 2 * w.shape[-1])), depth - 1)
-            order = d.pick(["", "", ", descending=False"]) if not self.plain else ""
-            e = f"tl.topk({x}, {w.shape[-1]}{order})"
+            e = f"tl.topk({x}, {w.shape[-1]})"
         else:
             e = f"tl.sort({x}, descending={d.chance(50)})"
         return f"({e}).to(tl.{w.dtype})"
@@ -211,8 +210,5 @@ class Across(Expr):
         if n < 2 or n > 256 or w.dtype not in (*INTS, *FLOATS):
             return self.arith(w, depth)
         x = self.expr(w.with_dtype("int32").with_shape((64,)), depth - 1)
-        mask = ""
-        if self.d.chance(30):
-            mask = f", mask={self.expr(Want('int1', (64,)), depth - 1)}"
-        e = f"tl.histogram({within(x, n)}, {n}{mask})"
+        e = f"tl.histogram({within(x, n)}, {n})"
         return clamped(e, w.dtype) if is_float(w.dtype) else f"{e}.to(tl.{w.dtype})"
