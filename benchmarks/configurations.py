@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -536,7 +535,6 @@ def relative(got: Any, want: Any) -> float:
 def measure(case: Case, contenders: dict[str, Any], repeats: int) -> None:
     """Adds a row for each configuration: ms of each contender, in turns."""
     torch = harness.torch_or_none()
-    flush = torch.empty(64 << 20, device="cuda", dtype=torch.int32)
     for config in case.configs:
         row: dict[str, Any] = {"config": config, "ms": {}, "error": {}}
         ready: dict[str, Callable[[], Any]] = {}
@@ -550,18 +548,7 @@ def measure(case: Case, contenders: dict[str, Any], repeats: int) -> None:
                 continue
             ready[who] = fn
             row["error"][who] = got.clone() if got is not None else None
-        times: dict[str, list[Any]] = {who: [] for who in ready}
-        for _ in range(repeats):
-            for who, fn in ready.items():
-                flush.zero_()
-                begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                begin.record()
-                fn()
-                end.record()
-                times[who].append((begin, end))
-        torch.cuda.synchronize()
-        for who, pairs in times.items():
-            row["ms"][who] = statistics.median(a.elapsed_time(b) for a, b in pairs)
+        row["ms"] = harness.in_turn(ready, repeats)
         reference = row["error"].get("triton")
         for who in ready:
             got = row["error"][who]

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -204,26 +203,6 @@ def error_of(got: Any, want: Any) -> float:
     return float((got - want).norm() / want.norm().clamp_min(1e-30))
 
 
-def in_turn(ready: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """The median time of each, in ms."""
-    torch = harness.torch_or_none()
-    flush = torch.empty(64 << 20, device="cuda", dtype=torch.int32)
-    times: dict[str, list[Any]] = {who: [] for who in ready}
-    for _ in range(repeats):
-        for who, fn in ready.items():
-            flush.zero_()
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            fn()
-            end.record()
-            times[who].append((begin, end))
-    torch.cuda.synchronize()
-    return {
-        who: statistics.median(a.elapsed_time(b) for a, b in pairs)
-        for who, pairs in times.items()
-    }
-
-
 def measure(
     case: Case, contenders: dict[str, Callable[..., Any]], repeats: int
 ) -> None:
@@ -242,7 +221,7 @@ def measure(
                 ready[who] = fn
             except Exception as e:  # a contender may refuse a configuration
                 row["error"][who] = f"{type(e).__name__}: {e}"[:200]
-        row["ms"] = in_turn(ready, repeats)
+        row["ms"] = harness.in_turn(ready, repeats)
         for who, ms in row["ms"].items():
             best[who] = min(
                 best.get(who, (math.inf, {})), (ms, config), key=lambda x: x[0]
@@ -255,7 +234,7 @@ def measure(
         else case.torch
         for who in best
     }
-    row = {"config": "best", "error": {}, "ms": in_turn(ready, 3 * repeats)}
+    row = {"config": "best", "error": {}, "ms": harness.in_turn(ready, 3 * repeats)}
     case.rows.append(row)
     show(case, row, "BEST")
 
