@@ -4,6 +4,7 @@ doctor       what this machine has, and a kernel on each target
 demo         a few kernels beside NumPy and torch
 run          a script, its kernels checked, emulated or interpreted
 compile      f.py:kernel for a target, any stage shown
+bench        the ops beside torch, torch.compile and Triton
 tune         what autotuning kept on disk
 tutorial     copies the notebooks
 explain      what an error's code means
@@ -200,6 +201,18 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
 
 
+def bench(args: argparse.Namespace) -> int:
+    from . import bench
+
+    return bench.command(args)
+
+
+def bench_arguments(parser: argparse.ArgumentParser) -> None:
+    from . import bench
+
+    bench.arguments(parser)
+
+
 def tutorial(args: argparse.Namespace) -> int:
     from . import tutorial
 
@@ -238,6 +251,7 @@ COMMANDS: dict[str, Command] = {
         report,
         report_arguments,
     ),
+    "bench": ("the ops beside torch and Triton", bench, bench_arguments),
     "tutorial": ("copy the notebooks", tutorial, tutorial_arguments),
     "explain": ("what an error's code means", explain, explain_arguments),
     "info": ("version and build", show_info, None),
