@@ -21,7 +21,8 @@
 #                  that has it; ARGS="--match ^cast")
 #   make sanitize  every 8th test with ASan and UBSan in the core (SAMPLE=1: all;
 #                  SANITIZE=thread: TSan)
-#   make bench     the benchmarks, beside NumPy and PyTorch where installed
+#   make bench     the ops beside torch and Triton where installed (ARGS="softmax --html b.html")
+#   make bench-kernels  kernels by hand beside NumPy, PyTorch and Triton (benchmarks/)
 #   make docs      build/docs/html, the site (ARGS=--no-run: without running the notebooks)
 #   make lint      clang-format, ruff, mypy, what it knows of kernels, csrc/tools/lint.py
 #   make replay    kernels whose PTX differs from another commit's (BASE=main)
@@ -34,7 +35,7 @@
 # PYTHON=python3.12 chooses a Python, VENV=dir another environment, TEGULA_LLVM_CONFIG an
 # LLVM. How the C is built is csrc/Makefile.
 
-.PHONY: help demo quick test attack opsuite sanitize build wheel tirc ctest bench docs lint format gen clean check \
+.PHONY: help demo quick test attack opsuite sanitize build wheel tirc ctest bench bench-kernels docs lint format gen clean check \
 	replay sz ptxsim ptxsim-test against-triton accuracy commands
 MAKEFLAGS += --no-print-directory
 # Two of these at once would compile the same objects twice; csrc/Makefile is parallel.
@@ -154,6 +155,9 @@ sanitize: $(VENV)/.with-test
 		$(VPY) -m pytest -n 2 --dist worksteal -o pythonpath=$(SAN) --sample=$(SAMPLE) $(ARGS)
 
 bench: $(VENV)/.with-bench build
+	@$(VPY) -m tegula bench $(ARGS)
+
+bench-kernels: $(VENV)/.with-bench build
 	@$(VPY) benchmarks/run.py $(ARGS)
 
 docs: $(VENV)/.with-test $(VENV)/.with-docs build

@@ -29,8 +29,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="who else, of those installed: torch,compile,triton, or none",
     )
     parser.add_argument("--forward", action="store_true", help="no backward passes")
-    parser.add_argument("--rounds", type=int, default=15, help="turns of each contender")
-    parser.add_argument("--threads", type=int, default=0, help="of a CPU, for everybody")
+    parser.add_argument(
+        "--rounds", type=int, default=15, help="turns of each contender"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=0, help="of a CPU, for everybody"
+    )
     parser.add_argument("--json", type=Path, help="keep the results in this file")
     parser.add_argument("--compare", type=Path, help="an older --json file")
     parser.add_argument("--html", type=Path, help="a page with plots and a roofline")

@@ -1,4 +1,4 @@
-"""Who solves a case: our op, torch as it is, torch.compile, and our kernels under Triton."""
+"""Who solves a case: our op, torch as it is, torch.compile, our kernels under Triton."""
 
 from __future__ import annotations
 

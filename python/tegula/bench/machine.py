@@ -54,23 +54,25 @@ def describe(device: str, threads: int) -> dict[str, Any]:
 def gpu_ceilings() -> tuple[float, float]:
     """NVIDIA's: GB/s of the memory, TFLOP/s of 16-bit products at the highest clock."""
     try:
-        clock = testing.nvsmi(["clocks.max.sm"])[0] * 1e3  # type: ignore[attr-defined]
+        clock = testing.nvsmi(["clocks.max.sm"])[0] * 1e3
         return (
-            testing.get_dram_gbps(),  # type: ignore[attr-defined]
-            testing.get_max_tensorcore_tflops("fp16", clock),  # type: ignore[attr-defined]
+            testing.get_dram_gbps(),
+            testing.get_max_tensorcore_tflops("fp16", clock),
         )
     except (OSError, ValueError, RuntimeError):
         return 0.0, 0.0
 
 
 def cpu_ceilings() -> tuple[float, float]:
-    """Measured: bytes that a copy reads and writes, operations of NumPy's product in f32."""
+    """Measured: what a copy reads and writes, and NumPy's product in f32."""
     import numpy as np
 
     clock = Clock("cpu")
-    x, y = np.ones(1 << 25, np.float32), np.empty(1 << 25, np.float32)
+    x: Any = np.ones(1 << 25, np.float32)
+    y: Any = np.empty_like(x)
     copy = min(clock.times(lambda: np.copyto(y, x), 5))
     n = 1024
-    a, c = np.ones((n, n), np.float32), np.empty((n, n), np.float32)
+    a: Any = np.ones((n, n), np.float32)
+    c: Any = np.empty_like(a)
     product = min(clock.times(lambda: np.matmul(a, a, out=c), 5))
     return 2 * x.nbytes / copy / 1e6, 2.0 * n**3 / product / 1e9

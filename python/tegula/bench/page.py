@@ -26,13 +26,13 @@ svg text{font:11px system-ui,sans-serif;fill:#1f2328}.wide{overflow-x:auto}
 
 
 def text(x: float, y: float, s: str, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(s)}</text>'
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(s)}</text>'
+    )
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str = "axis") -> str:
-    return (
-        f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
-    )
+    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
 def svg(width: int, height: int, parts: Sequence[str], title: str) -> str:
@@ -43,7 +43,7 @@ def svg(width: int, height: int, parts: Sequence[str], title: str) -> str:
     )
 
 
-# --- bars: their time over ours -------------------------------------------------------------
+# --- bars: their time over ours ----------------------------------------------------------
 def bars(rows: Sequence[Row]) -> str:
     cases = results.by_case(rows)
     others = [w for w in dict.fromkeys(r.who for r in rows) if w != "tegula"]

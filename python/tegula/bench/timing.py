@@ -31,7 +31,8 @@ class Row:
     who: str
     ms: float = 0.0  # median; 0 where it failed
     spread: float = 0.0  # half the interquartile range / median
-    error: float | None = None  # max |x - reference| / max |reference|, the worst result
+    # max |x - reference| / max |reference|, of the worst result
+    error: float | None = None
     n_bytes: float = 0.0
     flops: float = 0.0
     why: str = ""  # why there is no time
@@ -58,7 +59,9 @@ def wants_gradient(x: Any) -> bool:
     return is_tensor(x) and x.requires_grad
 
 
-def caller(fn: Call, inputs: list[Any], upstream: list[Any] | None) -> Callable[[], Any]:
+def caller(
+    fn: Call, inputs: list[Any], upstream: list[Any] | None
+) -> Callable[[], Any]:
     """fn alone, or with the gradients of what it is given; both give their results."""
     if not any(is_tensor(x) for x in inputs):
         return lambda: tuple_of(fn(*inputs))
@@ -117,7 +120,7 @@ class Clock:
         if device == "cuda":
             import torch
 
-            self._pause = lambda: torch.cuda._sleep(PAUSE_CYCLES)  # type: ignore[no-untyped-call]
+            self._pause = lambda: torch.cuda._sleep(PAUSE_CYCLES)
 
     def _before(self) -> None:
         self._clock.flush()
