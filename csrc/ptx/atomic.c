@@ -211,7 +211,7 @@ dec_atomic(Dec *d, bool is_red)
         dec_in_typed(d, at + 2, t);
     if (d->n_opds != at + 2 + (op == CAS) + policy)
         dec_fail(d, "%d operands", d->n_opds);
-    i->tracks = true;
+    i->undef = UNDEF_TRACKED;
     i->run = atomic;
 }
 

@@ -159,27 +159,12 @@ set_any(Lanes *w, const Ins *i, uint32_t m)
 
 /* ---- selection ------------------------------------------------------------------- */
 
-/* Of what is not chosen it does not matter whether it is defined. */
-static void
-selp_undef(Lanes *w, const Ins *i, uint32_t m)
-{
-    const uint8_t *p = LANE(uint8_t, w, i->c);
-    uint32_t a = w->undef[i->in[0].id], b = w->undef[i->in[1].id], u = 0;
-    uint32_t *d = &w->undef[i->out[0].id];
-    if (a | b)
-        for (int l = 0; l < LANES; l++)
-            u |= ((p[l] ? a : b) >> l & 1) << l;
-    u |= w->undef[i->in[2].id];
-    *d = (*d & ~m) | (u & m);
-}
-
 #define SELP(T)                                                                        \
     static void selp_##T(Lanes *w, const Ins *i, uint32_t m)                           \
     {                                                                                  \
         T *d = LANE(T, w, i->d);                                                       \
         const T *a = LANE(T, w, i->a), *b = LANE(T, w, i->b);                          \
         const uint8_t *p = LANE(uint8_t, w, i->c);                                     \
-        selp_undef(w, i, m);                                                           \
         EACH_LANE(m, d[l] = p[l] ? a[l] : b[l])                                        \
     }
 SELP(uint16_t)
@@ -300,7 +285,7 @@ dec_selp(Dec *d)
     dec_in_typed(d, 2, t);
     dec_in(d, 3, 1);
     dec_places(d);
-    d->ins->tracks = true;
+    dec_bitwise(d, 3);
 }
 
 static void

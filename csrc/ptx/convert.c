@@ -18,32 +18,6 @@ UNARY(u32_u16, uint32_t, uint16_t, x)
 UNARY(s32_s16, int32_t, int16_t, x)
 UNARY(f64_f32, double, float, x)
 
-/* 32 bits become 64. Where some of them are undefined, the others are not, and new ones are only
- * by the sign. */
-static void
-widen(Lanes *w, const Ins *i, uint32_t m, Run *run, bool by_sign)
-{
-    uint32_t of[4], high;
-    for (int q = 0; q < 4; q++)
-        of[q] = lanes_lacks(w, i->in[0], q);
-    high = by_sign ? of[3] : 0;
-    run(w, i, m);
-    lanes_set_lacks(w, i->out[0], m,
-                    (uint32_t[4]){of[0] | of[1], of[2] | of[3], high, high});
-}
-
-static void
-widen_u32(Lanes *w, const Ins *i, uint32_t m)
-{
-    widen(w, i, m, u64_u32, false);
-}
-
-static void
-widen_s32(Lanes *w, const Ins *i, uint32_t m)
-{
-    widen(w, i, m, s64_s32, true);
-}
-
 typedef struct Cvt {
     Type to, from;
     int round; /* place in to_int_words or to_float_words */
@@ -232,10 +206,9 @@ fast_pair(const Dec *d, Type to, Type from)
         uint8_t to, from;
         bool is_signed;
         Run *run;
-    } rows[] = {{8, 4, false, widen_u32}, {8, 4, true, widen_s32},
-                {4, 8, false, u32_u64},   {4, 8, true, u32_u64},
-                {2, 4, false, u16_u32},   {2, 4, true, u16_u32},
-                {4, 2, false, u32_u16},   {4, 2, true, s32_s16}};
+    } rows[] = {{8, 4, false, u64_u32}, {8, 4, true, s64_s32},  {4, 8, false, u32_u64},
+                {4, 8, true, u32_u64},  {2, 4, false, u16_u32}, {2, 4, true, u16_u32},
+                {4, 2, false, u32_u16}, {4, 2, true, s32_s16}};
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         if (rows[k].to == type_info[to].bytes &&
             rows[k].from == type_info[from].bytes &&
@@ -304,9 +277,13 @@ dec_cvt(Dec *d)
     Run *fast = to_float || of_float || c->sat ? NULL : fast_pair(d, c->to, c->from);
     if (fast)
         d->ins->run = fast;
-    d->ins->tracks = fast == widen_u32 || fast == widen_s32;
-    if (fast && type_info[c->from].bytes == 4 && d->out[0].bytes == 2)
-        dec_keeps_low(d);
+    /* The register's upper bits are not looked at; an integer's sign is copied. */
+    if (to_float || of_float || c->sat) {
+        d->ins->undef = UNDEF_LOW;
+        d->ins->bytes = type_info[c->from].bytes;
+    } else {
+        dec_bitwise(d, 1);
+    }
 }
 
 const OpRow convert_ops[] = {{"cvt", dec_cvt}, {NULL, NULL}};

@@ -468,21 +468,6 @@ next_random(Cluster *k) /* xorshift64*, Vigna 2016 */
 
 /* ---- a warp ---------------------------------------------------------------------- */
 
-static void
-spread(Warp *w, const Ins *i, uint32_t m)
-{
-    uint32_t u = 0, *undef = w->lanes.undef;
-    for (int k = 0; k < i->n_in; k++)
-        u |= undef[i->in[k].id];
-    u &= m;
-    for (int k = 0; k < i->n_out; k++)
-        undef[i->out[k].id] = (undef[i->out[k].id] & ~m) | u;
-    if (u)
-        for (int k = 0; k < i->n_out; k++)
-            for (int q = 0; q < 4; q++)
-                w->lanes.has[q][i->out[k].id] &= ~m;
-}
-
 /* Until it waits, ends, or has had its turn. */
 void
 warp_run(Warp *w)
@@ -530,11 +515,8 @@ warp_run(Warp *w)
         n_lanes += (uint64_t)__builtin_popcount(m);
         if (i->is_aligned && w->lanes.alive & ~m)
             own_apart(&w->lanes, i, __builtin_ctz(m), w->lanes.alive & ~m);
-        if (i->run) {
-            i->run(&w->lanes, i, m);
-            if (!i->tracks)
-                spread(w, i, m);
-        }
+        if (i->run)
+            lanes_run(&w->lanes, i, m);
         if (i->flow >= FLOW_EXIT) {
             if (i->flow == FLOW_EXIT)
                 leave(w, i, m);

@@ -219,6 +219,7 @@ dec_half(Dec *d, Type t, HalfOp op, int n, bool ftz, bool sat, bool relu)
     d->ins->type = (uint8_t)t;
     d->ins->flags = (uint16_t)((ftz ? FTZ : 0) | (sat ? SAT : 0) | (relu ? RELU : 0));
     d->ins->run = run_half;
+    d->ins->undef = type_info[t].bytes == 4 ? UNDEF_HALVES : UNDEF_WHOLE;
     if (op <= HALF_MUL && !d->ins->flags && type_info[t].bytes == 4) {
         dec_places(d);
         d->ins->run = fast[op][is_bf16];

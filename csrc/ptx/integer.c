@@ -260,15 +260,11 @@ TERNARY3(bfe_u64, uint64_t, uint64_t, uint32_t, uint32_t, field(x, y, z, 64, fal
 TERNARY3(bfe_s32, uint32_t, uint32_t, uint32_t, uint32_t, field(x, y, z, 32, true))
 TERNARY3(bfe_s64, uint64_t, uint64_t, uint32_t, uint32_t, field(x, y, z, 64, true))
 
-/* A quarter that the field covers is a's, one that it leaves alone is b's: LLVM puts bytes
- * together in a word that nobody wrote. */
 static void
 bfi(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t a[LANES], b[LANES], at[LANES], n[LANES], out[LANES];
-    uint64_t bits = 8u * i->in[0].bytes, part = (UINT64_C(1) << bits / 4) - 1;
-    uint32_t no_a = w->undef[i->in[0].id], lacks[4] = {0},
-             no_field = w->undef[i->in[2].id] | w->undef[i->in[3].id];
+    uint64_t bits = 8u * i->in[0].bytes;
     lanes_get(w, i->in[0], a);
     lanes_get(w, i->in[1], b);
     lanes_get(w, i->in[2], at);
@@ -278,15 +274,8 @@ bfi(Lanes *w, const Ins *i, uint32_t m)
         uint64_t mask = len >= 64 ? UINT64_MAX : (UINT64_C(1) << len) - 1;
         mask = from >= bits ? 0 : mask << from;
         out[l] = from >= bits ? b[l] : (b[l] & ~mask) | (a[l] << from & mask);
-        for (unsigned q = 0; q < 4; q++) {
-            uint64_t put = mask >> q * (bits / 4) & part;
-            uint32_t u = no_field | (put ? no_a : 0) |
-                         (put != part ? lanes_lacks(w, i->in[1], (int)q) : 0);
-            lacks[q] |= u & 1u << l;
-        }
     }
     lanes_put(w, i->out[0], m, out);
-    lanes_set_lacks(w, i->out[0], m, lacks);
 }
 
 /* ---- rows ------------------------------------------------------------------------ */
@@ -318,6 +307,8 @@ dec_signless(Dec *d, Run *const table[N_TYPES], Run *sat, int carry)
         dec_fail(d, ".sat is for .s32");
     if (is_sat)
         d->ins->run = sat;
+    else
+        d->ins->undef = UNDEF_CARRIES;
 }
 
 /* Names that floats have as well: theirs when a type of theirs stands last. */
@@ -390,6 +381,7 @@ dec_mul(Dec *d)
         dec_wide(d, t, 2);
     else
         dec_same(d, t, 2);
+    d->ins->undef = part == 0 ? UNDEF_CARRIES : UNDEF_WHOLE;
 }
 
 static void
@@ -418,6 +410,7 @@ dec_mad_any(Dec *d, bool is_carried)
         dec_fail(d, ".sat is for .hi.s32");
     if (sat)
         d->ins->run = mad_hi_sat;
+    d->ins->undef = part == 0 ? UNDEF_CARRIES : UNDEF_WHOLE;
 }
 
 static void
@@ -533,6 +526,7 @@ dec_bfe(Dec *d)
     dec_in(d, 2, 4);
     dec_in(d, 3, 4);
     dec_places(d);
+    dec_bitwise(d, 1);
 }
 
 static void
@@ -542,12 +536,12 @@ dec_bfi(Dec *d)
     if (t != T_B32 && t != T_B64)
         dec_fail(d, ".%s is not simulated", type_info[t].name);
     d->ins->run = bfi;
-    d->ins->tracks = true;
     dec_out(d, 0, type_info[t].bytes);
     dec_in_typed(d, 1, t);
     dec_in_typed(d, 2, t);
     dec_in(d, 3, 4);
     dec_in(d, 4, 4);
+    dec_bitwise(d, 2);
 }
 
 static void

@@ -99,121 +99,32 @@ permuted(uint32_t a, uint32_t b, uint32_t s, int mode)
 }
 TERNARY(permute, uint32_t, uint32_t, uint32_t, permuted(x, y, z, i->op))
 
-/* A word of 255 for each byte of lane l that is undefined. */
-static uint32_t
-lacking_bytes(const Lanes *w, Reg r, int l)
-{
-    uint32_t x = 0;
-    for (int q = 0; q < 4; q++)
-        x |= (lanes_lacks(w, r, q) >> l & 1) * 255u << 8 * q;
-    return x;
-}
-
-/* What is undefined is permuted as what is not. */
-static void
-prmt(Lanes *w, const Ins *i, uint32_t m)
-{
-    uint64_t by[LANES];
-    uint32_t no_by = w->undef[i->in[2].id], lacks[4] = {no_by, no_by, no_by, no_by};
-    lanes_get(w, i->in[2], by);
-    if (w->undef[i->in[0].id] | w->undef[i->in[1].id])
-        for (int l = 0; l < LANES; l++) {
-            uint32_t x = permuted(lacking_bytes(w, i->in[0], l),
-                                  lacking_bytes(w, i->in[1], l), (uint32_t)by[l],
-                                  i->op);
-            for (int q = 0; q < 4; q++)
-                lacks[q] |= (x >> 8 * q & 1) << l;
-        }
-    permute(w, i, m);
-    lanes_set_lacks(w, i->out[0], m, lacks);
-}
-
 /* ---- moves ----------------------------------------------------------------------- */
 
-/* {lo, hi} <-> one register: the parts are as wide as they are many. Where one part is
- * undefined, w->has knows that the others are not: LLVM puts a half into a word, and takes
- * it out, without caring for the other. */
+/* {lo, hi} <-> one register: the parts are as wide as they are many. */
 static void
 pack(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t sum[LANES] = {0}, part[LANES];
-    uint32_t lacks[4] = {0};
     int bits = 8 * i->in[0].bytes;
     for (int k = 0; k < i->n_in; k++) {
-        int from = k * 4 / i->n_in, to = (k + 1) * 4 / i->n_in;
-        for (int q = from; q < to || q == from; q++)
-            lacks[q] |= w->undef[i->in[k].id];
         lanes_get(w, i->in[k], part);
         for (int l = 0; l < LANES; l++)
             sum[l] |= part[l] << k * bits;
     }
     lanes_put(w, i->out[0], m, sum);
-    lanes_set_lacks(w, i->out[0], m, lacks);
 }
 
 static void
 unpack(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t x[LANES], part[LANES];
-    uint32_t lacks[4];
-    for (int q = 0; q < 4; q++)
-        lacks[q] = lanes_lacks(w, i->in[0], q);
     lanes_get(w, i->in[0], x);
     for (int k = 0; k < i->n_out; k++) {
-        int from = k * 4 / i->n_out, to = (k + 1) * 4 / i->n_out;
-        uint32_t *u = &w->undef[i->out[k].id], undef = 0;
-        for (int q = from; q < to || q == from; q++)
-            undef |= lacks[q];
         for (int l = 0; l < LANES; l++)
             part[l] = x[l] >> k * 8 * i->out[0].bytes;
         lanes_put(w, i->out[k], m, part);
-        *u = (*u & ~m) | (undef & m);
     }
-}
-
-/* What leaves one half of a word: a shift by 16, a conversion to 16 bits. The other may be
- * undefined. */
-enum { LOW_UP, HIGH_DOWN, HIGH_DOWN_SIGNED, LOW_ALONE };
-
-static void
-keep_half(Lanes *w, const Ins *i, uint32_t m)
-{
-    uint64_t v[LANES];
-    Reg of = i->in[0];
-    int half = i->op == LOW_UP || i->op == LOW_ALONE ? 0 : 2;
-    uint32_t undef = lanes_lacks(w, of, half) | lanes_lacks(w, of, half + 1);
-    const uint32_t lacks[4] = {undef, undef, undef, undef};
-    lanes_get(w, i->in[0], v);
-    for (int l = 0; l < LANES; l++) {
-        uint32_t x = (uint32_t)v[l];
-        switch (i->op) {
-        case LOW_UP: x <<= 16; break;
-        case HIGH_DOWN: x >>= 16; break;
-        case HIGH_DOWN_SIGNED: x = (uint32_t)((int32_t)x >> 16); break;
-        default: x &= 0xffff;
-        }
-        v[l] = x;
-    }
-    lanes_put(w, i->out[0], m, v);
-    lanes_set_lacks(w, i->out[0], m, lacks);
-}
-
-/* A mask: what it clears may be undefined, by quarters of the register. */
-static void
-and_number(Lanes *w, const Ins *i, uint32_t m)
-{
-    uint64_t v[LANES], by[LANES], quarter = (UINT64_C(1) << 2 * i->in[0].bytes) - 1;
-    uint32_t lacks[4];
-    lanes_get(w, i->in[0], v);
-    lanes_get(w, i->in[1], by);
-    for (int q = 0; q < 4; q++)
-        lacks[q] = by[0] >> 2 * q * i->in[0].bytes & quarter
-                       ? lanes_lacks(w, i->in[0], q)
-                       : 0;
-    for (int l = 0; l < LANES; l++)
-        v[l] &= by[l];
-    lanes_put(w, i->out[0], m, v);
-    lanes_set_lacks(w, i->out[0], m, lacks);
 }
 
 /* A clock: every read sees it later. */
@@ -229,30 +140,13 @@ read_clock(Lanes *w, const Ins *i, uint32_t m)
 /* ---- rows ------------------------------------------------------------------------ */
 
 static void
-keeps_half(Dec *d, int which)
-{
-    d->ins->op = (uint8_t)which;
-    d->ins->tracks = true;
-    d->ins->run = keep_half;
-}
-
-void
-dec_keeps_low(Dec *d)
-{
-    keeps_half(d, LOW_ALONE);
-}
-
-static void
 dec_bits(Dec *d, Run *const table[N_TYPES], int n)
 {
     Type t = dec_type(d);
-    int64_t mask = 0;
     dec_run(d, table, t);
     dec_same(d, t, n);
-    if (table == and_run && (t == T_B32 || t == T_B64) && dec_literal(d, 2, &mask)) {
-        d->ins->tracks = true;
-        d->ins->run = and_number;
-    }
+    if (table != cnot_run) /* which asks whether any bit is set */
+        dec_bitwise(d, n);
 }
 
 #define BIT_ROW(name, n)                                                               \
@@ -282,11 +176,7 @@ dec_shift(Dec *d)
     dec_in_typed(d, 1, t);
     dec_in(d, 2, 4);
     dec_places(d);
-    int64_t by = 0;
-    if (type_info[t].bytes == 4 && dec_literal(d, 2, &by) && by == 16)
-        keeps_half(d, d->op[2] == 'l'            ? LOW_UP
-                      : type_info[t].kind == 's' ? HIGH_DOWN_SIGNED
-                                                 : HIGH_DOWN);
+    dec_bitwise(d, 1);
 }
 
 static void
@@ -300,6 +190,7 @@ dec_shf(Dec *d)
     static Run *const run[2][2] = {{shf_l_wrap, shf_l_clamp},
                                    {shf_r_wrap, shf_r_clamp}};
     dec_same(d, T_B32, 3);
+    dec_bitwise(d, 2);
     d->ins->run = run[s][k];
 }
 
@@ -349,6 +240,7 @@ dec_lop3(Dec *d)
         dec_fail(d, "no such form");
     d->n_opds = 4;
     dec_same(d, T_B32, 3);
+    dec_bitwise(d, 3);
     d->ins->run = lop3;
 }
 
@@ -360,8 +252,8 @@ dec_prmt(Dec *d)
     int mode = dec_one(d, prmt_words);
     d->ins->op = (uint8_t)(mode < 0 ? 0 : mode);
     dec_same(d, T_B32, 3);
-    d->ins->run = prmt;
-    d->ins->tracks = true;
+    dec_bitwise(d, 2);
+    d->ins->run = permute;
 }
 
 static void
@@ -380,8 +272,8 @@ dec_mov(Dec *d)
         dec_out(d, 0, bytes);
         for (int k = 0; k < from->n_parts; k++)
             dec_in_opd(d, &from->part[k], part);
+        dec_bitwise(d, d->n_in);
         d->ins->run = pack;
-        d->ins->tracks = true;
         return;
     }
     if (to->kind == OPD_VEC) {
@@ -391,14 +283,15 @@ dec_mov(Dec *d)
         for (int k = 0; k < to->n_parts; k++)
             dec_out_opd(d, &to->part[k], part);
         dec_in(d, 1, bytes);
+        dec_bitwise(d, 1);
         d->ins->run = unpack;
-        d->ins->tracks = true;
         return;
     }
     dec_out(d, 0, bytes);
     Sym *s = from->kind == OPD_NAME ? dec_sym(d, from->name) : NULL;
     dec_in_typed(d, 1, t);
     dec_places(d);
+    dec_bitwise(d, 1);
     d->ins->run = t == T_PRED ? mov_pred : run[type_info[t].log2];
     if (!d->ins->run)
         dec_fail(d, "no such form");

@@ -35,7 +35,7 @@ dec_whole_warp(Dec *d, int n_opds, Run *run)
     if (d->n_opds != n_opds)
         dec_fail(d, "%d operands, not %d", d->n_opds, n_opds);
     d->ins->is_aligned = true;
-    d->ins->tracks = true;
+    d->ins->undef = UNDEF_TRACKED;
     d->ins->run = run;
 }
 
@@ -113,10 +113,11 @@ ldmatrix(Lanes *w, const Ins *i, uint32_t m)
     warp_ldmatrix(s, v, row);
     warp_ldmatrix(s, known, state); /* the states go where the bytes go */
     for (int k = 0; k < s->n; k++) {
-        uint32_t undef = 0;
-        for (int l = 0; l < LANES; l++)
-            undef |= (uint32_t)((known[k][l] & 0x01010101) != 0x01010101) << l;
-        w->undef[i->out[k].id] = undef & m;
+        uint32_t lacks[4] = {0};
+        for (int b = 0; b < 4; b++)
+            for (int l = 0; l < LANES; l++)
+                lacks[b] |= (uint32_t)(!(known[k][l] >> 8 * b & 1)) << l;
+        lanes_set_lacks(w, i->out[k], m, lacks);
         lanes_put(w, i->out[k], m, v[k]);
     }
 }

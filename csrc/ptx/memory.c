@@ -65,7 +65,7 @@ static void
 load(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t address[LANES], v[8][LANES];
-    uint32_t undef[8] = {0};
+    uint8_t undef[8][LANES] = {{0}}; /* bytes */
     int size = i->bytes;
     uint32_t n_bytes = (uint32_t)(i->n * size);
     Type t = (Type)i->type;
@@ -92,14 +92,18 @@ load(Lanes *w, const Ins *i, uint32_t m)
             }
             v[k][l] = extended(t, x);
             for (int b = 0; s && b < size; b++)
-                undef[k] |= (uint32_t)(s[k * size + b] == BYTE_UNDEF) << l;
+                undef[k][l] |= (uint8_t)((s[k * size + b] == BYTE_UNDEF) << b);
+            if (undef[k][l]) /* the sign, in a register that is wider */
+                undef[k][l] |= (uint8_t)(0xff << size);
         }
     }
     order(i);
     for (int k = 0; k < i->n; k++) {
-        uint32_t *u = &w->undef[i->out[k].id];
         lanes_put(w, i->out[k], m, v[k]);
-        *u = (*u & ~m) | undef[k];
+        if (is_plain)
+            lanes_set_undef(w, i->out[k], m, 0);
+        else
+            lanes_set_undef_bytes(w, i->out[k], m, undef[k]);
     }
 }
 
@@ -125,12 +129,12 @@ store(Lanes *w, const Ins *i, uint32_t m)
                          ? NULL
                          : lanes_states(w, (Space)i->space, address[l]);
         for (int k = 0; k < i->n; k++) {
-            bool undef = w->undef[i->in[1 + k].id] >> l & 1;
+            uint32_t undef = lanes_undef_bytes(w, i->in[1 + k], l) & ((1u << size) - 1);
             memcpy(p + k * size, &v[k][l], (size_t)size);
-            if (s)
-                memset(s + k * size, undef ? BYTE_UNDEF : BYTE_DEFINED, (size_t)size);
-            else if (undef && i->space != SPACE_LOCAL &&
-                     !(i->space == SPACE_GENERIC && address[l] & GENERIC_LOCAL))
+            for (int b = 0; s && b < size; b++)
+                s[k * size + b] = undef >> b & 1 ? BYTE_UNDEF : BYTE_DEFINED;
+            if (!s && undef && i->space != SPACE_LOCAL &&
+                !(i->space == SPACE_GENERIC && address[l] & GENERIC_LOCAL))
                 lanes_fault(w, i, l, "stores a register that was never written");
         }
     }
@@ -282,7 +286,7 @@ dec_access(Dec *d, int address)
         i->space = (uint8_t)sym->space;
     if (sym && sym->space == SPACE_LOCAL)
         i->space = SPACE_LOCAL; /* a parameter of a call */
-    i->tracks = true;
+    i->undef = UNDEF_TRACKED;
     if (d->n_opds != 2 + policy)
         dec_fail(d, "%d operands", d->n_opds);
 }

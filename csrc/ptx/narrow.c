@@ -45,6 +45,7 @@ dec_pairs(Dec *d, PairOp op)
     d->ins->run = t >= 0           ? run[op][relu ? 2 : t]
                   : op == PAIR_MIN ? min_relu_s32
                                    : max_relu_s32;
+    d->ins->undef = t >= 0 ? UNDEF_HALVES : UNDEF_WHOLE;
     return true;
 }
 

@@ -120,6 +120,8 @@ typedef enum Flow {
 /* Others see what stood before a release when they have acquired what it wrote. */
 enum { ORDER_ACQUIRE = 1, ORDER_RELEASE = 2 };
 enum { BAR_ARRIVE = 1, BAR_RED = 2 }; /* flags of a barrier */
+/* undef.c has the meaning of each. */
+enum { UNDEF_WHOLE, UNDEF_BITS, UNDEF_HALVES, UNDEF_CARRIES, UNDEF_LOW, UNDEF_TRACKED };
 enum { N_BARRIERS = 16 };
 
 struct Ins {
@@ -132,9 +134,10 @@ struct Ins {
     bool meets;          /* the lanes of a warp wait here for each other */
     bool is_call;        /* more is a Call */
     bool is_threads_own; /* what it does or gives is one thread's: groups, ranks */
-    bool tracks;         /* sets the undefined lanes of its results itself */
-    bool is_volatile;    /* ld.volatile, polls */
-    bool is_strong;      /* an access that is volatile or has an order */
+    uint8_t undef;       /* UNDEF_*: how its results depend on what is undefined */
+    uint8_t bitwise;  /* of UNDEF_BITS: so many operands are bits, others say how far */
+    bool is_volatile; /* ld.volatile, polls */
+    bool is_strong;   /* an access that is volatile or has an order */
     uint8_t space, type, n, bytes; /* of an access: n elements of `bytes` */
     uint8_t op;                    /* of atomics, votes, .. */
     uint8_t order;                 /* ORDER_* of what is strong, and of fences */
@@ -263,8 +266,8 @@ _Noreturn void dec_fail(Dec *d, const char *fmt, ...) PTX_PRINTF(2, 3);
 /* The whole instruction is not there, whatever its operands. */
 _Noreturn void dec_unknown(Dec *d, const char *why);
 bool dec_has(Dec *d, const char *word); /* takes the modifier */
-/* logic.c: it reads the low half of a 32-bit register, and the other may be undefined. */
-void dec_keeps_low(Dec *d);
+/* undef.c: each bit of the results is a function of bits of the first n operands. */
+void dec_bitwise(Dec *d, int n);
 /* Takes the first modifier there is of words, a NULL-terminated list: its place, or -1. */
 int dec_one(Dec *d, const char *const *words);
 Type dec_type(Dec *d); /* takes the next type; an error when there is none */
@@ -387,6 +390,12 @@ uint8_t *lanes_states(Lanes *w, Space space, uint64_t address);
 uint32_t lanes_lacks(const Lanes *w, Reg r, int k);
 /* The lanes in m of a register are undefined where a quarter is. */
 void lanes_set_lacks(Lanes *w, Reg r, uint32_t m, const uint32_t lacks[4]);
+void lanes_set_undef(Lanes *w, Reg r, uint32_t m, uint32_t undef); /* wholly */
+/* A bit for each byte of a lane of which something is undefined. */
+uint32_t lanes_undef_bytes(const Lanes *w, Reg r, int lane);
+void lanes_set_undef_bytes(Lanes *w, Reg r, uint32_t m, const uint8_t bytes[LANES]);
+/* undef.c: runs the instruction, and says what of its results is undefined. */
+void lanes_run(Lanes *w, const Ins *i, uint32_t m);
 /* One undefined lane of an operand makes the results of all undefined. */
 void lanes_spread_undef(Lanes *w, const Ins *i, uint32_t m);
 /* mbarrier.c: arrivals, and bytes that came (tx < 0) or will come (tx > 0). */

@@ -96,15 +96,47 @@ lanes_set_lacks(Lanes *w, Reg r, uint32_t m, const uint32_t lacks[4])
 }
 
 void
+lanes_set_undef(Lanes *w, Reg r, uint32_t m, uint32_t undef)
+{
+    lanes_set_lacks(w, r, m, (const uint32_t[4]){undef, undef, undef, undef});
+}
+
+/* A bit for each byte that quarter q has a part of. */
+static uint32_t
+bytes_of_quarter(Reg r, int q)
+{
+    int from = q * r.bytes / 4, to = ((q + 1) * r.bytes + 3) / 4;
+    return (1u << to) - (1u << from);
+}
+
+uint32_t
+lanes_undef_bytes(const Lanes *w, Reg r, int lane)
+{
+    uint32_t bytes = 0;
+    for (int q = 0; q < 4 && w->undef[r.id] >> lane & 1; q++)
+        if (lanes_lacks(w, r, q) >> lane & 1)
+            bytes |= bytes_of_quarter(r, q);
+    return bytes;
+}
+
+void
+lanes_set_undef_bytes(Lanes *w, Reg r, uint32_t m, const uint8_t bytes[LANES])
+{
+    uint32_t lacks[4] = {0};
+    for (int q = 0; q < 4; q++)
+        for (int l = 0; l < LANES; l++)
+            lacks[q] |= (uint32_t)((bytes[l] & bytes_of_quarter(r, q)) != 0) << l;
+    lanes_set_lacks(w, r, m, lacks);
+}
+
+void
 lanes_spread_undef(Lanes *w, const Ins *i, uint32_t m)
 {
     uint32_t u = 0;
     for (int k = 0; k < i->n_in; k++)
         u |= w->undef[i->in[k].id] & m;
-    for (int k = 0; k < i->n_out; k++) {
-        uint32_t *d = &w->undef[i->out[k].id];
-        *d = u ? *d | m : *d & ~m;
-    }
+    for (int k = 0; k < i->n_out; k++)
+        lanes_set_undef(w, i->out[k], m, u ? m : 0);
 }
 
 void

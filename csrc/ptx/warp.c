@@ -52,12 +52,13 @@ static void
 shfl_group(Lanes *w, const Ins *i, uint32_t m)
 {
     uint64_t b[LANES], c[LANES], p[LANES];
-    uint32_t a[LANES], *d = LANE(uint32_t, w, i->d), undef = 0;
+    uint32_t a[LANES], *d = LANE(uint32_t, w, i->d), lacks[4] = {0};
     memcpy(a, LANE(uint32_t, w, i->a), sizeof a);
     lanes_get(w, i->in[1], b);
     lanes_get(w, i->in[2], c);
-    uint32_t ua = w->undef[i->in[0].id],
-             uo = w->undef[i->in[1].id] | w->undef[i->in[2].id];
+    uint32_t of[4], open = w->undef[i->in[1].id] | w->undef[i->in[2].id];
+    for (int q = 0; q < 4; q++)
+        of[q] = lanes_lacks(w, i->in[0], q) | ~m;
     for (int l = 0; l < LANES; l++) {
         int by = b[l] & 31, clamp = c[l] & 31, seg = c[l] >> 8 & 31, from;
         int most = (l & seg) | (clamp & ~seg), least = l & seg;
@@ -73,13 +74,13 @@ shfl_group(Lanes *w, const Ins *i, uint32_t m)
         if (!(m >> l & 1))
             continue;
         d[l] = a[from];
-        undef |= ((ua >> from | ~(m >> from)) & 1) << l;
+        for (int q = 0; q < 4; q++)
+            lacks[q] |= ((of[q] >> from | open >> l) & 1) << l;
     }
-    undef |= uo & m;
-    w->undef[i->out[0].id] = (w->undef[i->out[0].id] & ~m) | undef;
+    lanes_set_lacks(w, i->out[0], m, lacks);
     if (i->n_out > 1) {
         lanes_put(w, i->out[1], m, p);
-        w->undef[i->out[1].id] = (w->undef[i->out[1].id] & ~m) | (uo & m);
+        lanes_set_undef(w, i->out[1], m, open);
     }
 }
 
@@ -104,7 +105,7 @@ dec_shfl(Dec *d)
         dec_in(d, k, 4);
     dec_places(d);
     d->ins->op = (uint8_t)op;
-    d->ins->tracks = true;
+    d->ins->undef = UNDEF_TRACKED;
     dec_members(d);
     d->ins->run = shfl;
 }
@@ -167,7 +168,7 @@ dec_vote(Dec *d)
     dec_in(d, 1, 1);
     dec_in(d, 2, 4);
     d->ins->op = (uint8_t)op;
-    d->ins->tracks = true;
+    d->ins->undef = UNDEF_TRACKED;
     dec_members(d);
     d->ins->run = vote;
 }
@@ -227,7 +228,7 @@ dec_match(Dec *d)
     dec_in(d, 1, type_info[t].bytes);
     dec_in(d, 2, 4);
     d->ins->op = (uint8_t)op;
-    d->ins->tracks = true;
+    d->ins->undef = UNDEF_TRACKED;
     dec_members(d);
     d->ins->run = match;
 }
@@ -309,7 +310,7 @@ dec_redux(Dec *d)
     dec_same(d, t, 2);
     d->ins->op = (uint8_t)op;
     d->ins->type = (uint8_t)t;
-    d->ins->tracks = true;
+    d->ins->undef = UNDEF_TRACKED;
     dec_members(d);
     d->ins->run = redux;
 }

@@ -226,7 +226,7 @@ static void
 set_undefined(Lanes *w, const Ins *i, uint32_t lanes)
 {
     for (int r = 0; r < i->n_out; r++)
-        w->undef[i->out[r].id] = lanes;
+        lanes_set_undef(w, i->out[r], (uint32_t)FULL, lanes);
 }
 
 static void
@@ -380,7 +380,7 @@ dec_wgmma(Dec *d)
     if (!dec_has(d, "sync") || !dec_has(d, "aligned") || dec_sm(d) != 90)
         dec_fail(d, "no such form");
     i->is_aligned = true;
-    i->tracks = true;
+    i->undef = UNDEF_TRACKED;
     if (is_mma)
         dec_mma_async(d);
     else if (is_commit && !d->n_opds)

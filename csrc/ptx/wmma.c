@@ -183,7 +183,7 @@ wmma_load(Lanes *w, const Ins *i, uint32_t m)
     }
     scatter_elements(w, x, i->out, element);
     for (int k = 0; k < x->n_regs; k++)
-        w->undef[i->out[k].id] = undef ? m : 0;
+        lanes_set_undef(w, i->out[k], m, undef ? m : 0);
 }
 
 static void
@@ -422,7 +422,7 @@ dec_wmma(Dec *d)
     if (!dec_has(d, "sync") || !dec_has(d, "aligned"))
         dec_fail(d, "no such form");
     d->ins->is_aligned = true;
-    d->ins->tracks = true;
+    d->ins->undef = UNDEF_TRACKED;
     if (load || store)
         dec_memory(d, store);
     else if (mma)

@@ -32,7 +32,7 @@ CAPS = {
     "csrc/layout": 1640,
     "csrc/module": 1870,
     "csrc/passes": 8080,
-    "csrc/ptx": 11940,
+    "csrc/ptx": 11980,
     "csrc/runtime": 9590,
     "csrc/runtime/emu": 2370,
     "csrc/tools": 2590,

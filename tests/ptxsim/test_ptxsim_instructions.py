@@ -745,6 +745,65 @@ def test_a_byte_put_where_a_half_was_never_written() -> None:
             launch(text, np.zeros(1, np.uint32))
 
 
+# %r1 and %rd1 are 0x????abcd, in the lower words; %r2 is 0xabcd????; %u was never written.
+# What is stored, and what must come; None: a report.
+PARTS = [
+    ("cvt.s64.s16 %rd2, %rd1; st.global.b64 [%p0], %rd2;", 0xFFFFFFFFFFFFABCD),
+    ("cvt.s64.s32 %rd2, %r1; st.global.b64 [%p0], %rd2;", None),
+    ("cvt.u64.u32 %rd2, %r1; shl.b64 %rd2, %rd2, 48; st.global.b64 [%p0], %rd2;",
+     0xABCD000000000000),
+    ("cvt.u32.u64 %r3, %rd1; and.b32 %r3, %r3, 0xffff; st.global.b32 [%p0], %r3;", 0xABCD),
+    ("cvt.sat.s8.s16 %r3, %r1; st.global.b32 [%p0], %r3;", 0xFFFFFF80),
+    ("cvt.rn.f32.u16 %f, %r1; st.global.b32 [%p0], %f;", 0x472BCD00),
+    ("cvt.rn.f32.u32 %f, %r1; st.global.b32 [%p0], %f;", None),
+    ("xor.b32 %r3, %r1, %r4; st.global.b16 [%p0], %r3;", 0xABCC),
+    ("xor.b32 %r3, %r1, %r4; st.global.b32 [%p0], %r3;", None),
+    ("xor.b32 %r3, %u, %u; st.global.b32 [%p0], %r3;", 0),
+    ("xor.b32 %r3, %u, %r4; st.global.b32 [%p0], %r3;", None),
+    ("or.b32 %r3, %r1, 0xffff0000; st.global.b32 [%p0], %r3;", 0xFFFFABCD),
+    ("not.b32 %r3, %r1; st.global.b16 [%p0], %r3;", 0x5432),
+    ("lop3.b32 %r3, %r1, %r2, -65536, 0xca; st.global.b32 [%p0], %r3;", None),
+    ("lop3.b32 %r3, -65536, %r2, %r1, 0xca; st.global.b32 [%p0], %r3;", 0xABCDABCD),
+    ("shl.b32 %r3, %r1, 24; st.global.b32 [%p0], %r3;", 0xCD000000),
+    ("shr.u32 %r3, %r2, 24; st.global.b32 [%p0], %r3;", 0xAB),
+    ("shr.u32 %r3, %r2, 8; st.global.b32 [%p0], %r3;", None),
+    ("shl.b32 %r3, %r4, %u; st.global.b32 [%p0], %r3;", None),
+    ("shf.l.wrap.b32 %r3, %r2, %r1, 16; st.global.b32 [%p0], %r3;", 0xABCDABCD),
+    ("bfe.s32 %r3, %r1, 8, 8; st.global.b32 [%p0], %r3;", 0xFFFFFFAB),
+    ("bfe.s32 %r3, %r1, 8, 9; st.global.b32 [%p0], %r3;", None),
+    ("selp.b32 %r3, %r1, %r1, %q; st.global.b16 [%p0], %r3;", 0xABCD),
+    ("selp.b32 %r3, %r1, %r4, %q; st.global.b16 [%p0], %r3;", None),
+    ("add.s32 %r3, %r1, %r1; st.global.b16 [%p0], %r3;", 0x579A),
+    ("add.s32 %r3, %r2, %r2; shr.u32 %r3, %r3, 16; st.global.b32 [%p0], %r3;", None),
+    ("mul.lo.s32 %r3, %r1, 3; st.global.b16 [%p0], %r3;", 0x0367),
+    ("mul.hi.u32 %r3, %r1, 3; st.global.b16 [%p0], %r3;", None),
+    ("max.s16x2 %r3, %r1, %r4; st.global.b16 [%p0], %r3;", 1),
+    ("add.f16x2 %r3, %r1, %r1; st.global.b16 [%p0], %r3;", 0xAFCD),
+    ("max.s32 %r3, %r1, %r4; st.global.b16 [%p0], %r3;", None),
+    ("shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1; st.global.b16 [%p0], %r3;", 0xABCD),
+    ("shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1; st.global.b32 [%p0], %r3;", None),
+    ("st.shared.b32 [smem], %r1; ld.shared.b32 %r3, [smem]; st.global.b16 [%p0], %r3;",
+     0xABCD),
+    ("st.shared.b32 [smem], %r1; ld.shared.b16 %h0, [smem+2]; st.global.b16 [%p0], %h0;",
+     None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body,want", PARTS, ids=[row[0] for row in PARTS])
+def test_parts_of_registers_that_nobody_wrote(body: str, want: int | None) -> None:
+    """LLVM computes in words of which it needs a part."""
+    before = """.reg .b16 %h<2>; .reg .b32 %r<5>, %u; .reg .b64 %rd<3>; .reg .f32 %f;
+        .reg .pred %q; mov.b16 %h0, 0xabcd; mov.b32 %r4, 1;
+        mov.b32 %r1, {%h0, %h1}; mov.b32 %r2, {%h1, %h0}; cvt.u64.u32 %rd1, %r1;"""
+    text = kernel(before + body, 1)
+    if want is None:
+        with pytest.raises(Fault, match="never written"):
+            launch(text, np.zeros(1, np.uint64), shared=16)
+    else:
+        (got,) = launch(text, np.zeros(1, np.uint64), shared=16)
+        assert got[0] == want
+
+
 SOME = ".reg .pred %q; setp.lt.u32 %q, %t, 9;"
 FAULTS = [
     ("ld.global.b64 %at0, [%p0+4];", "misaligned: a load of 8 bytes"),
