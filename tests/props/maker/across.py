@@ -200,7 +200,8 @@ class Across(Expr):
         x = self.expr(v, depth - 1)
         if d.chance(30) and w.shape[-1] <= 32:
             x = self.expr(v.with_shape((*w.shape[:-1], 2 * w.shape[-1])), depth - 1)
-            e = f"tl.topk({x}, {w.shape[-1]})"
+            order = d.pick(["", "", ", descending=False"]) if not self.plain else ""
+            e = f"tl.topk({x}, {w.shape[-1]}{order})"
         else:
             e = f"tl.sort({x}, descending={d.chance(50)})"
         return f"({e}).to(tl.{w.dtype})"
@@ -210,5 +211,8 @@ class Across(Expr):
         if n < 2 or n > 256 or w.dtype not in (*INTS, *FLOATS):
             return self.arith(w, depth)
         x = self.expr(w.with_dtype("int32").with_shape((64,)), depth - 1)
-        e = f"tl.histogram({within(x, n)}, {n})"
+        mask = ""
+        if self.d.chance(30):
+            mask = f", mask={self.expr(Want('int1', (64,)), depth - 1)}"
+        e = f"tl.histogram({within(x, n)}, {n}{mask})"
         return clamped(e, w.dtype) if is_float(w.dtype) else f"{e}.to(tl.{w.dtype})"

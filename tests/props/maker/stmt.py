@@ -287,6 +287,24 @@ class Stmt(Across):
         self.put(f"    {v.name} = {self.expr(w, 1)}")
         self.vars.pop()
 
+    def carried_tuple(self) -> None:
+        """A tuple that a loop carries, of values of several kinds."""
+        w, u = self.some_want(), self.some_want()
+        v = self.bind(self.expr(w, 1), w)
+        t, k = self.fresh("t"), self.fresh("k")
+        self.put(f"{t} = ({v.name}, ({self.expr(u, 1)}, n))")
+        self.put(f"for {k} in range({self.d.pick(['3', 'n & 3', 'C'])}):")
+        parts = [
+            Var(f"{t}[0]", w.dtype, w.shape, w.whole, fixed=True),
+            Var(f"{t}[1][0]", u.dtype, u.shape, u.whole, fixed=True),
+        ]
+        self.vars += parts
+        new = f"({self.expr(w, 1)}, ({self.expr(u, 1)}, {t}[1][1] + {k}))"
+        self.put(f"    {t} = {new}")
+        del self.vars[-2:]
+        self.put(f"{v.name} = {t}[0]")
+        self.bind(f"{t}[1][0]", u)
+
     def statement(self, nested: bool = False) -> None:
         d = self.d
         if self.indent > 3:
@@ -303,6 +321,7 @@ class Stmt(Across):
             (3, self.swap),
             (2, self.unpack),
             (1, self.over_tuple if not self.plain else self.assign),
+            (1, self.carried_tuple if not self.plain else self.assign),
             (1, self.closure if not self.plain else self.assign),
             (3, self.round_trip),
             (3, self.atomic),
