@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from tegula import JITFunction, ops
+from tegula import JITFunction, language, ops
 from tegula.bench.cases import Problem
 
 Call = Callable[..., Any]
@@ -72,8 +72,8 @@ class Twin:
 
     def _translated(self, x: Any) -> Any:
         """A dtype of our language is Triton's of that name."""
-        if type(x).__module__.startswith("tegula."):
-            return getattr(self._types, str(x.name if hasattr(x, "name") else x))
+        if isinstance(x, language.dtype):
+            return self._types.dtype(x.name)
         return x
 
 
