@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -55,6 +56,24 @@ def accumulator(x: Any) -> tuple[Any, str]:
     """What sums over x are kept in, as the language's type and by its name."""
     wide = dtype_name(x) == "float64"
     return (tl.float64, "float64") if wide else (tl.float32, "float32")
+
+
+def is_on_gpu(x: Any) -> bool:
+    return is_torch(x) and x.device.type == "cuda"
+
+
+@functools.cache
+def _n_multiprocessors(device: int) -> int:
+    torch = sys.modules["torch"]
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)
+
+
+def n_resident(x: Any, each: int = 4) -> int:
+    """Programs that walk over the work where it lies: some for each multiprocessor.
+
+    On CPUs the number is the same everywhere, so that sums have one order everywhere.
+    """
+    return each * _n_multiprocessors(x.device.index) if is_on_gpu(x) else 64
 
 
 def row_options(n: int) -> dict[str, Any]:

@@ -8,8 +8,8 @@ and, with g = dy * w,
     dx = (g - xhat * mean(g * xhat) - mean(g)) * rstd       the last mean: layer norm only
     dw = sum over rows of dy * xhat,  db = sum over rows of dy
 
-A backward program walks every PROGRAMS-th row and keeps its dw and db in registers, so the
-sums need no atomics and have one order: same input, same bits.
+A backward program walks every so many-th row and keeps its dw and db in registers; a
+second kernel adds the programs' sums. No atomics, one order: same input, same bits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import tegula
 import tegula.language as tl
 from tegula.ops import arrays
 
-PROGRAMS = 64  # rows of partial sums that backward leaves
 
 
 @tegula.jit
@@ -86,6 +85,30 @@ def backward_kernel(
         tl.store(db_ptr + first * n + i, db, mask=mask)
 
 
+@tegula.jit
+def sum_kernel(
+    dw_ptr, db_ptr, w_out, b_out, rows, n, BM: tl.constexpr, BN: tl.constexpr
+):
+    """Columns of both matrices of partial sums, a matrix for each program of axis 1."""
+    i = tl.program_id(0) * BN + tl.arange(0, BN)
+    if tl.program_id(1) == 0:
+        if dw_ptr is not None:
+            tl.store(w_out + i, columns(dw_ptr, i, rows, n, BM, BN), mask=i < n)
+    else:
+        if db_ptr is not None:
+            tl.store(b_out + i, columns(db_ptr, i, rows, n, BM, BN), mask=i < n)
+
+
+@tegula.jit
+def columns(ptr, i, rows, n, BM: tl.constexpr, BN: tl.constexpr):
+    total = tl.zeros((BM, BN), ptr.dtype.element_ty)
+    for start in range(0, rows, BM):
+        r = start + tl.arange(0, BM)
+        mask = (r < rows)[:, None] & (i < n)[None, :]
+        total += tl.load(ptr + r[:, None] * n + i[None, :], mask=mask, other=0.0)
+    return tl.sum(total, axis=0)
+
+
 def outputs(x: Any, res: Any, w: Any, b: Any, eps: float, center: bool) -> tuple:
     """y, x + res where there is a res, means, 1 / deviations."""
     rows, name = arrays.n_rows(x), arrays.accumulator(x)[1]
@@ -112,11 +135,8 @@ def run(
 def backward_outputs(
     x: Any, w: Any, mean: Any, rstd: Any, dy: Any, dsum: Any, want_w: bool, want_b: bool
 ) -> tuple:
-    """dx, and the rows of partial sums of dw and db: none where nobody wants them."""
-    n, name = x.shape[-1], arrays.accumulator(x)[1]
-    dw, db = (
-        arrays.empty(x, (PROGRAMS if k else 0, n), name) for k in (want_w, want_b)
-    )
+    """dx, dw and db: the latter empty where nobody wants them."""
+    dw, db = (arrays.empty(x, x.shape[-1:] if k else (0,)) for k in (want_w, want_b))
     return arrays.empty(x, x.shape), dw, db
 
 
@@ -124,16 +144,24 @@ def run_backward(
     outs: tuple, x: Any, w: Any, mean: Any, rstd: Any, dy: Any, dsum: Any,
     want_w: bool, want_b: bool,
 ) -> None:  # fmt: skip
-    dx, dw, db = outs
-    n = x.shape[-1]
+    dx, *sums = outs
+    n, rows = x.shape[-1], arrays.n_rows(x)
+    programs = min(rows, arrays.n_resident(x))
+    acc, name = arrays.accumulator(x)
     x, w, dy, dsum = (
         None if a is None else arrays.contiguous(a) for a in (x, w, dy, dsum)
     )
-    backward_kernel[(PROGRAMS,)](
-        x, w, dy, dsum, mean, rstd, dx, dw if want_w else None, db if want_b else None,
-        arrays.n_rows(x), n, CENTER=mean.shape[0] > 0, ACC=arrays.accumulator(x)[0],
-        **arrays.row_options(n),
+    wanted = want_w, want_b
+    parts = [arrays.empty(x, (programs, n), name) if k else None for k in wanted]
+    backward_kernel[(programs,)](
+        x, w, dy, dsum, mean, rstd, dx, *parts, rows, n,
+        CENTER=mean.shape[0] > 0, ACC=acc, **arrays.row_options(n),
     )  # fmt: skip
+    if want_w or want_b:
+        sum_kernel[(tegula.cdiv(n, 32), 2 if want_b else 1)](
+            *parts, *(s if k else None for s, k in zip(sums, wanted, strict=True)),
+            programs, n, BM=64, BN=32,
+        )  # fmt: skip
 
 
 def gradient(args: Any, outs: Any, grads: Any, wanted: Any) -> tuple:
@@ -149,8 +177,8 @@ def gradient(args: Any, outs: Any, grads: Any, wanted: Any) -> tuple:
     return (
         dx,
         None if res is None else dx,
-        dw.sum(0).to(x.dtype) if want_w else None,
-        db.sum(0).to(x.dtype) if want_b else None,
+        dw if want_w else None,
+        db if want_b else None,
     )
 
 
