@@ -20,6 +20,7 @@ from tegula.ops.activation import relu as relu
 from tegula.ops.activation import silu as silu
 from tegula.ops.activation import swiglu as swiglu
 from tegula.ops.attention import attention as attention
+from tegula.ops.attention import attention_varlen as attention_varlen
 from tegula.ops.cross_entropy import cross_entropy as cross_entropy
 from tegula.ops.dropout import dropout as dropout
 from tegula.ops.group_norm import group_norm as group_norm
