@@ -30,6 +30,7 @@ from tegula.ops.matmul import matmul as matmul
 from tegula.ops.norm import add_rms_norm as add_rms_norm
 from tegula.ops.norm import layer_norm as layer_norm
 from tegula.ops.norm import rms_norm as rms_norm
+from tegula.ops.paged_attention import paged_attention as paged_attention
 from tegula.ops.rotary import rotary as rotary
 from tegula.ops.softmax import softmax as softmax
 from tegula.ops.topk import topk as topk

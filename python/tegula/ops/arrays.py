@@ -107,6 +107,17 @@ def check_arrays(op: str, dtypes: Sequence[str] = FLOATS, **arrays: Any) -> None
             )
 
 
+def check_no_gradient(op: str, *given: Any) -> None:
+    """RuntimeError where autograd would want a gradient that the op has not."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.is_grad_enabled():
+        if any(is_torch(x) and x.requires_grad for x in given):
+            raise RuntimeError(
+                f"{op} has no backward pass, and an input requires a gradient; call it "
+                "under torch.no_grad() or detach the input"
+            )
+
+
 def check_rows(op: str, x: Any, most: int | None = MAX_ROW) -> None:
     """ValueError unless rows of x have between 1 and most elements."""
     if x.ndim < 1 or x.shape[-1] < 1 or (most and x.shape[-1] > most):
