@@ -24,6 +24,7 @@ from tegula.ops.attention import attention_varlen as attention_varlen
 from tegula.ops.cross_entropy import cross_entropy as cross_entropy
 from tegula.ops.dropout import dropout as dropout
 from tegula.ops.group_norm import group_norm as group_norm
+from tegula.ops.grouped_matmul import grouped_matmul as grouped_matmul
 from tegula.ops.linear_cross_entropy import linear_cross_entropy as linear_cross_entropy
 from tegula.ops.matmul import linear as linear
 from tegula.ops.matmul import matmul as matmul
@@ -31,6 +32,8 @@ from tegula.ops.norm import add_rms_norm as add_rms_norm
 from tegula.ops.norm import layer_norm as layer_norm
 from tegula.ops.norm import rms_norm as rms_norm
 from tegula.ops.paged_attention import paged_attention as paged_attention
+from tegula.ops.quantized import quantize as quantize
+from tegula.ops.quantized import quantized_linear as quantized_linear
 from tegula.ops.rotary import rotary as rotary
 from tegula.ops.softmax import softmax as softmax
 from tegula.ops.topk import topk as topk

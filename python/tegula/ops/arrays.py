@@ -36,6 +36,17 @@ def empty(like: Any, shape: Sequence[int], dtype: str | None = None) -> Any:
     return np.empty(tuple(shape), dtype or like.dtype)
 
 
+def cast(x: Any, dtype: str) -> Any:
+    if is_torch(x):
+        return x.to(getattr(sys.modules["torch"], dtype))
+    return x.astype(dtype)
+
+
+def largest(x: Any) -> Any:
+    """Along the last side."""
+    return x.amax(-1) if is_torch(x) else x.max(-1)
+
+
 def contiguous(x: Any) -> Any:
     if is_torch(x):
         return x.contiguous()

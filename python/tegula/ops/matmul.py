@@ -16,33 +16,65 @@ PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
 
 
 @tegula.jit
-def kernel(
-    a_ptr, b_ptr, bias_ptr, c_ptr, pre_ptr, M, N, K, a_z, a_m, a_k, b_z, b_k, b_n,
-    ACT: tl.constexpr, ACC: tl.constexpr, PRECISION: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
-):  # fmt: skip
-    # Programs that run together share rows of a and columns of b: GROUP rows of tiles
-    # at a time, column by column.
-    pid = tl.program_id(0)
-    z = tl.program_id(1).to(tl.int64)
+def tile_of(pid, M, N, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
+    """(row, column) of a program's tile. Programs that run together share rows of a and
+    columns of b: GROUP rows of tiles at a time, column by column."""
     width = GROUP * tl.cdiv(N, BN)
     first = pid // width * GROUP
     height = min(tl.cdiv(M, BM) - first, GROUP)
-    pm = first + pid % width % height
-    pn = pid % width // height
+    return first + pid % width % height, pid % width // height
+
+
+@tegula.jit
+def product(
+    a_ptrs, b_ptrs, in_m, in_n, K, a_k, b_k, ACC: tl.constexpr, PRECISION: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, RUN: tl.constexpr,
+):  # fmt: skip
+    """A tile of a @ b. Sums of RUN products are added up, where RUN is not 0: the error of
+    one long sum grows with its length."""
+    k = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), dtype=ACC)
+    if RUN == 0:
+        for start in range(0, K, BK):
+            a = tl.load(a_ptrs, mask=in_m[:, None] & (k + start < K)[None, :], other=0.0)
+            b = tl.load(b_ptrs, mask=(k + start < K)[:, None] & in_n[None, :], other=0.0)
+            acc = tl.dot(a, b, acc, input_precision=PRECISION, out_dtype=ACC)
+            a_ptrs += BK * a_k
+            b_ptrs += BK * b_k
+    else:
+        for first in range(0, K, RUN):
+            part = tl.zeros((BM, BN), dtype=ACC)
+            for start in range(first, min(first + RUN, K), BK):
+                a = tl.load(
+                    a_ptrs, mask=in_m[:, None] & (k + start < K)[None, :], other=0.0
+                )
+                b = tl.load(
+                    b_ptrs, mask=(k + start < K)[:, None] & in_n[None, :], other=0.0
+                )
+                part = tl.dot(a, b, part, input_precision=PRECISION, out_dtype=ACC)
+                a_ptrs += BK * a_k
+                b_ptrs += BK * b_k
+            acc += part
+    return acc
+
+
+@tegula.jit
+def kernel(
+    a_ptr, b_ptr, bias_ptr, c_ptr, pre_ptr, M, N, K, a_z, a_m, a_k, b_z, b_k, b_n,
+    ACT: tl.constexpr, ACC: tl.constexpr, PRECISION: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr, BK: tl.constexpr, RUN: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    pm, pn = tile_of(tl.program_id(0), M, N, BM, BN, GROUP)
+    z = tl.program_id(1).to(tl.int64)
     m = (pm * BM + tl.arange(0, BM)).to(tl.int64)
     n = (pn * BN + tl.arange(0, BN)).to(tl.int64)
     k = tl.arange(0, BK).to(tl.int64)
-    a_ptrs = a_ptr + z * a_z + m[:, None] * a_m + k[None, :] * a_k
-    b_ptrs = b_ptr + z * b_z + k[:, None] * b_k + n[None, :] * b_n
-    acc = tl.zeros((BM, BN), dtype=ACC)
-    for start in range(0, K, BK):
-        a = tl.load(a_ptrs, mask=(m[:, None] < M) & (k[None, :] + start < K), other=0.0)
-        b = tl.load(b_ptrs, mask=(k[:, None] + start < K) & (n[None, :] < N), other=0.0)
-        acc = tl.dot(a, b, acc, input_precision=PRECISION, out_dtype=ACC)
-        a_ptrs += BK * a_k
-        b_ptrs += BK * b_k
-    mask = (m[:, None] < M) & (n[None, :] < N)
+    acc = product(
+        a_ptr + z * a_z + m[:, None] * a_m + k[None, :] * a_k,
+        b_ptr + z * b_z + k[:, None] * b_k + n[None, :] * b_n,
+        m < M, n < N, K, a_k, b_k, ACC, PRECISION, BM, BN, BK, RUN,
+    )  # fmt: skip
+    mask = (m < M)[:, None] & (n < N)[None, :]
     at = z * M * N + m[:, None] * N + n[None, :]
     if bias_ptr is not None:
         acc += tl.load(bias_ptr + n, mask=n < N, other=0.0).to(ACC)[None, :]
@@ -51,7 +83,26 @@ def kernel(
     tl.store(c_ptr + at, activation.apply(acc, ACT), mask=mask)
 
 
-def _strides(x: Any) -> tuple[int, ...]:
+def options(a: Any, M: int, N: int) -> dict[str, Any]:
+    """The sides of a tile and what else a product of a's type on its machine wants."""
+    acc, name = arrays.accumulator(a)
+    kind = arrays.dtype_name(a)
+    out = {"ACC": acc, "BM": 64, "BN": 64, "BK": 32, "RUN": 0}
+    is_large = min(M, N) >= 128
+    if name == "float64":
+        out |= {"BM": 32, "BN": 32, "BK": 16}
+    elif is_large and not arrays.is_on_gpu(a):
+        out |= {"BM": 128, "BN": 128, "BK": 64}
+    elif is_large and kind != "float32":
+        is_wide = M * N >= 128 * 256 * 132
+        out |= {"BM": 128, "BN": 256 if is_wide else 128, "BK": 64}
+        out |= {"num_warps": 8, "num_stages": 3}
+    if kind in ("float32", "float64"):
+        out["RUN"] = 128
+    return out
+
+
+def strides(x: Any) -> tuple[int, ...]:
     """In elements, with a 0 for the batch of a matrix."""
     if arrays.is_torch(x):
         strides = x.stride()
@@ -69,13 +120,12 @@ def outputs(a: Any, b: Any, bias: Any, act: str, precision: str) -> tuple:
 def run(outs: tuple, a: Any, b: Any, bias: Any, act: str, precision: str) -> None:
     c, pre = outs
     (M, K), N = a.shape[-2:], b.shape[-1]
-    acc, _ = arrays.accumulator(a)
-    BM, BN, BK = (32, 32, 16) if acc == tl.float64 else (64, 64, 32)
-    tiles = tegula.cdiv(M, BM) * tegula.cdiv(N, BN)
+    chosen = options(a, M, N)
+    tiles = tegula.cdiv(M, chosen["BM"]) * tegula.cdiv(N, chosen["BN"])
     kernel[(tiles, a.shape[0] if a.ndim == 3 else 1)](
         a, b, None if bias is None else arrays.contiguous(bias), c,
-        pre if act else None, M, N, K, *_strides(a), *_strides(b),
-        ACT=act, ACC=acc, PRECISION=precision, BM=BM, BN=BN, BK=BK, GROUP=8,
+        pre if act else None, M, N, K, *strides(a), *strides(b),
+        ACT=act, PRECISION=precision, GROUP=8, **chosen,
     )  # fmt: skip
 
 
@@ -114,6 +164,10 @@ def _check(op: str, a: Any, b: Any, precision: str) -> None:
             f"{op}: cannot multiply {list(a.shape)} by {list(b.shape)}; "
             "expected [M, K] and [K, N], or both with the same batch in front"
         )
+    check_precision(op, precision)
+
+
+def check_precision(op: str, precision: str) -> None:
     if precision not in PRECISIONS:
         raise ValueError(
             f"{op}: input_precision is one of {', '.join(PRECISIONS)}, not {precision!r}"
