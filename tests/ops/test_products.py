@@ -75,11 +75,48 @@ def test_groups_that_no_power_of_two_divides(where):
     )
 
 
+@pytest.mark.parametrize("act", ["", "gelu"])
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_a_norm_in_front(where, name, act):
+    x, w, bias = where.randn(2, 5, 33), where.randn(20, 33), where.randn(20)
+    gamma, beta = where.randn(33), where.randn(33)
+    layer = name == "layer_norm"
+
+    def ours(x, w, bias, gamma, beta):
+        norm = {"norm_weight": gamma} | ({"norm_bias": beta} if layer else {})
+        y = getattr(ops, f"{name}_linear")(x, w, bias, **norm, activation=act)
+        return y if layer else y + 0 * beta.sum()
+
+    def theirs(x, w, bias, gamma, beta):
+        if layer:
+            z = F.layer_norm(x, (33,), gamma, beta)
+        else:
+            z = F.rms_norm(x, (33,), gamma, 1e-6)
+        y = F.linear(z, w, bias)
+        y = F.gelu(y) if act else y
+        return y if layer else y + 0 * beta.sum()
+
+    compare(ours, theirs, [x, w, bias, gamma, beta], "float32")
+
+
+def test_a_norm_in_front_of_half_types(where):
+    x, w = (where.randn(*s, dtype="bfloat16") for s in ((40, 64), (70, 64)))
+    compare(
+        lambda x, w: ops.layer_norm_linear(x, w),
+        lambda x, w: F.linear(F.layer_norm(x, (64,)), w),
+        [x, w],
+        "bfloat16",
+    )
+
+
 def test_numpy():
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(s, dtype=np.float32) for s in ((6, 5), (2, 5, 3)))
     got = ops.grouped_matmul(a, b, np.array([0, 4, 6]))
     np.testing.assert_allclose(got, np.vstack([a[:4] @ b[0], a[4:] @ b[1]]), atol=1e-5)
+    norm = a / np.sqrt((a**2).mean(1, keepdims=True) + 1e-6)
+    got = ops.rms_norm_linear(a, b[0].T, activation="relu")
+    np.testing.assert_allclose(got, np.maximum(norm @ b[0], 0), atol=1e-5)
     weight = rng.standard_normal((7, 32), dtype=np.float32)
     x = rng.standard_normal((3, 32), dtype=np.float32)
     for bits, zeros in ((8, False), (4, False), (4, True)):
@@ -98,6 +135,8 @@ def test_what_is_refused():
         (lambda: ops.quantized_linear(x[:, :30], q, scales), "do not fit"),
         (lambda: ops.quantized_linear(x, q, scales[:, 0]), "expected \\[4, 32 / group"),
         (lambda: ops.quantized_linear(x, q, scales, bias=x[0]), "bias has shape"),
+        (lambda: ops.layer_norm_linear(x, w, x[0]), r"bias has shape .*expected \[4\]"),
+        (lambda: ops.rms_norm_linear(x, w, activation="mish"), "not 'mish'"),
         (lambda: ops.quantize(w, 8, 24), "a multiple of 16"),
         (lambda: ops.quantize(w, 8, 64), "no groups of 64"),
         (lambda: ops.grouped_matmul(x, w, torch.zeros(2).long()), r"\[G, K, N\]"),

@@ -31,6 +31,8 @@ from tegula.ops.matmul import matmul as matmul
 from tegula.ops.norm import add_rms_norm as add_rms_norm
 from tegula.ops.norm import layer_norm as layer_norm
 from tegula.ops.norm import rms_norm as rms_norm
+from tegula.ops.norm_linear import layer_norm_linear as layer_norm_linear
+from tegula.ops.norm_linear import rms_norm_linear as rms_norm_linear
 from tegula.ops.paged_attention import paged_attention as paged_attention
 from tegula.ops.quantized import quantize as quantize
 from tegula.ops.quantized import quantized_linear as quantized_linear

@@ -11,8 +11,8 @@ from typing import Any
 
 import tegula
 import tegula.language as tl
-from tegula.ops import arrays, matmul
-from tegula.ops.matmul import product
+from tegula.ops import arrays
+from tegula.ops.matmul import check_precision, options, product, strides
 
 
 @tegula.jit
@@ -70,12 +70,12 @@ def weights_kernel(
 
 def run(outs: tuple, a: Any, b: Any, starts: Any, precision: str) -> None:
     (T, K), (groups, _, N) = a.shape, b.shape
-    chosen = matmul.options(a, T // max(1, groups), N)
+    chosen = options(a, T // max(1, groups), N)
     most = (tegula.cdiv(T, chosen["BM"]) + groups) * tegula.cdiv(N, chosen["BN"])
     programs = min(most, arrays.n_resident(a, 2))
     kernel[(programs if T else 0,)](
         a, b, arrays.contiguous(starts), *outs, groups, T, N, K,
-        *matmul.strides(a)[1:], *matmul.strides(b), PRECISION=precision, **chosen,
+        *strides(a)[1:], *strides(b), PRECISION=precision, **chosen,
     )  # fmt: skip
 
 
@@ -83,11 +83,11 @@ def run_weights(
     outs: tuple, a: Any, dc: Any, starts: Any, groups: int, precision: str
 ) -> None:
     K, N = a.shape[1], dc.shape[1]
-    chosen = matmul.options(a, K, N)
+    chosen = options(a, K, N)
     tiles = tegula.cdiv(K, chosen["BM"]) * tegula.cdiv(N, chosen["BN"])
     weights_kernel[(tiles, groups)](
-        a, dc, arrays.contiguous(starts), *outs, N, K, *matmul.strides(a)[1:],
-        *matmul.strides(dc)[1:], PRECISION=precision, **chosen,
+        a, dc, arrays.contiguous(starts), *outs, N, K, *strides(a)[1:],
+        *strides(dc)[1:], PRECISION=precision, **chosen,
     )  # fmt: skip
 
 
@@ -136,5 +136,5 @@ def grouped_matmul(a: Any, b: Any, starts: Any, input_precision: str = "ieee") -
             f"grouped_matmul: starts has shape {list(starts.shape)}, expected "
             f"[{b.shape[0] + 1}]"
         )
-    matmul.check_precision("grouped_matmul", input_precision)
+    check_precision("grouped_matmul", input_precision)
     return _grouped(a, b, starts, input_precision)[0]
