@@ -159,7 +159,10 @@ def test_pages_by_numpy():
 
 def test_what_is_refused():
     q, kv = torch.ones(2, 4, 8), torch.ones(3, 4, 2, 8)
-    table, lengths = torch.zeros(2, 1, dtype=torch.int32), torch.ones(2, dtype=torch.int32)
+    table, lengths = (
+        torch.zeros(2, 1, dtype=torch.int32),
+        torch.ones(2, dtype=torch.int32),
+    )
     with pytest.raises(RuntimeError, match="no backward pass"):
         ops.paged_attention(q.requires_grad_(), kv, kv, table, lengths)
     q = q.detach()

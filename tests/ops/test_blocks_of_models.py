@@ -220,7 +220,25 @@ COMPILED = {
         lambda q: ops.attention(q, q, q, True, mask=window),
         [(1, 2, 20, 16)],
     ),
+    "attention_varlen": (
+        lambda q: ops.attention_varlen(q, q, q, STARTS, STARTS, 4, 4, True),
+        [(5, 2, 16)],
+    ),
+    "grouped_matmul": (
+        lambda a, b: ops.grouped_matmul(a, b, STARTS),
+        [(5, 7), (2, 7, 4)],
+    ),
+    "quantized_linear": (
+        lambda x, b: ops.quantized_linear(x, *QUANTIZED, b, bits=4),
+        [(3, 32), (8,)],
+    ),
+    "layer_norm_linear": (
+        lambda x, w, g: ops.layer_norm_linear(x, w, norm_weight=g, activation="silu"),
+        [(5, 17), (9, 17), (17,)],
+    ),
 }
+STARTS = torch.tensor([0, 1, 5])
+QUANTIZED = ops.quantize(torch.randn(8, 32), 4, 16)
 TARGET = torch.tensor([1, 2, -100, 4, 0])
 COS, SIN = torch.randn(6, 4).cos(), torch.randn(6, 4).sin()
 
@@ -238,6 +256,13 @@ def test_inside_of_a_compiled_function(name):
         torch.testing.assert_close(again, eager)
         for g, h in zip(torch.autograd.grad(again.sum(), args), grads, strict=True):
             torch.testing.assert_close(g, h)
+
+
+def test_paged_attention_inside_of_a_compiled_function():
+    q, kv = torch.randn(2, 2, 16), torch.randn(3, 4, 1, 16)
+    given = q, kv, kv, torch.tensor([[2, 0], [1, 1]]), torch.tensor([6, 3])
+    compiled = torch.compile(ops.paged_attention, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(*given), ops.paged_attention(*given))
 
 
 def test_opcheck():

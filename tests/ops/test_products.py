@@ -54,6 +54,8 @@ def test_few_bits(where, bits, zeros, dtype):
     wide = widened(q, scales, zero, bits)
     step = 2 * weight.abs().max().item() / (2**bits - 1)
     assert (wide - weight.double()).abs().max() <= step  # it is that weight
+    again = ops.dequantize(q, scales, zero, bits)
+    torch.testing.assert_close(again.double(), wide, rtol=1e-2, atol=0)
     x, bias = where.randn(2, 5, 96, dtype=dtype), where.randn(40, dtype=dtype)
     compare(
         lambda x, b: ops.quantized_linear(x, q, scales, zero, b, bits),
@@ -121,7 +123,9 @@ def test_numpy():
     x = rng.standard_normal((3, 32), dtype=np.float32)
     for bits, zeros in ((8, False), (4, False), (4, True)):
         q, scales, zero = ops.quantize(weight, bits, 16, zeros)
-        given = [torch.from_numpy(z) if z is not None else None for z in (q, scales, zero)]
+        given = [
+            torch.from_numpy(z) if z is not None else None for z in (q, scales, zero)
+        ]
         want = x @ widened(*given, bits).numpy().T
         got = ops.quantized_linear(x, q, scales, zero, bits=bits)
         np.testing.assert_allclose(got, want, atol=1e-4)

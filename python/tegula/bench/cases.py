@@ -8,6 +8,7 @@ once, every gradient written once.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,6 +57,14 @@ class Inputs:
             return np.random.default_rng(0).integers(0, high, shape, dtype)
         kind = getattr(self._torch, dtype)
         return self._torch.randint(high, shape, device=self._device, dtype=kind)
+
+    def array(self, numbers: list, dtype: str) -> Any:
+        if self._torch is None:
+            import numpy as np
+
+            return np.array(numbers, dtype)
+        kind = getattr(self._torch, dtype)
+        return self._torch.tensor(numbers, device=self._device, dtype=kind)
 
 
 Maker = Callable[[Inputs], Problem]
@@ -249,4 +258,130 @@ def attention(m: Inputs) -> Problem:
         ),
         [m.randn(b, h, n, d) for _ in range(3)],
         flops=2.0 * b * h * n * n * d,  # half of the pairs
+    )
+
+
+@case("products")
+def attention_varlen(m: Inputs) -> Problem:
+    """Sequences of three lengths, beside torch's attention of each."""
+    lengths = [n // m.size(1, 8) for n in (4096, 1024, 2048)]
+    h, d = m.size(16, 4), m.size(128, 64)
+    starts = [sum(lengths[:i]) for i in range(4)]
+    places = m.array(starts, "int32")
+
+    def theirs(q: Any, k: Any, v: Any) -> Any:
+        import torch
+
+        parts = [
+            functional()
+            .scaled_dot_product_attention(
+                *(x[a:b].transpose(0, 1)[None] for x in (q, k, v)), is_causal=True
+            )[0]
+            .transpose(0, 1)
+            for a, b in itertools.pairwise(starts)
+        ]
+        return torch.cat(parts)
+
+    return Problem(
+        lambda q, k, v: ops.attention_varlen(
+            q, k, v, places, places, max(lengths), max(lengths), causal=True
+        ),
+        theirs,
+        [m.randn(starts[3], h, d) for _ in range(3)],
+        flops=2.0 * h * d * sum(n * n for n in lengths),
+    )
+
+
+@case("products")
+def paged_attention(m: Inputs) -> Problem:
+    """Eight heads to each head of the cache; torch gathers the pages first."""
+    b, length, hk, d, page = m.size(16, 2), m.size(8192, 1024), m.size(8, 2), 128, 64
+    n = length // page
+    q = m.randn(b, 8 * hk, d, grad=False)
+    k, v = (m.randn(b * n, page, hk, d, grad=False) for _ in range(2))
+    table = m.array(
+        [[i * n + (7 * j) % n for j in range(n)] for i in range(b)], "int32"
+    )
+    lengths = m.array([length] * b, "int32")
+
+    def theirs(q: Any, k: Any, v: Any) -> Any:
+        keys, values = (x[table.long()].flatten(1, 2).transpose(1, 2) for x in (k, v))
+        out = functional().scaled_dot_product_attention(
+            q[:, :, None], keys, values, enable_gqa=True
+        )
+        return out[:, :, 0]
+
+    return Problem(
+        lambda q, k, v: ops.paged_attention(q, k, v, table, lengths), theirs, [q, k, v]
+    )
+
+
+@case("products")
+def grouped_matmul(m: Inputs) -> Problem:
+    groups, k, n = 8, m.size(2048, 256), m.size(4096, 512)
+    sizes = [s * m.size(64, 8) for s in (3, 20, 7, 0, 11, 1, 16, 6)]
+    starts = [sum(sizes[:i]) for i in range(groups + 1)]
+    places = m.array(starts, "int32")
+
+    def theirs(a: Any, b: Any) -> Any:
+        import torch
+
+        pairs = zip(itertools.pairwise(starts), b, strict=True)
+        return torch.cat([a[i:j] @ w for (i, j), w in pairs])
+
+    return Problem(
+        lambda a, b: ops.grouped_matmul(a, b, places),
+        theirs,
+        [m.randn(starts[-1], k), m.randn(groups, k, n)],
+        flops=2.0 * starts[-1] * k * n,
+    )
+
+
+def _quantized(m: Inputs, bits: int) -> Problem:
+    """Sixteen tokens; torch multiplies by the weight as it was, which is larger."""
+    k, n = m.size(8192, 1024), m.size(8192, 1024)
+    w = m.randn(n, k, grad=False)
+    q, scales, zeros = ops.quantize(w, bits, 128)
+    plain = ops.dequantize(q, scales, zeros, bits)
+    x = m.randn(16, k, grad=False)
+    return Problem(
+        lambda x: ops.quantized_linear(x, q, scales, zeros, bits=bits),
+        lambda x: functional().linear(x, plain.to(x.dtype)),
+        [x],
+        flops=2.0 * 16 * k * n,
+        n_bytes=float(q.nbytes + scales.nbytes + 16 * (k + n) * x.itemsize),
+    )
+
+
+@case("products")
+def quantized_linear_int8(m: Inputs) -> Problem:
+    return _quantized(m, 8)
+
+
+@case("products")
+def quantized_linear_int4(m: Inputs) -> Problem:
+    return _quantized(m, 4)
+
+
+@case("products")
+def layer_norm_linear(m: Inputs) -> Problem:
+    rows, k, n = m.size(8192, 1024), m.size(2048, 512), m.size(2048, 512)
+    return Problem(
+        lambda x, w, b, g: ops.layer_norm_linear(x, w, b, norm_weight=g),
+        lambda x, w, b, g: functional().linear(
+            functional().layer_norm(x, (k,), g), w, b
+        ),
+        [m.randn(rows, k), m.randn(n, k), m.randn(n), m.randn(k)],
+        flops=2.0 * rows * k * n,
+    )
+
+
+@case("products")
+def rms_norm_linear(m: Inputs) -> Problem:
+    rows, k, n = m.size(8192, 1024), m.size(2048, 512), m.size(2048, 512)
+    return Problem(
+        lambda x, w, g: ops.rms_norm_linear(x, w, norm_weight=g),
+        lambda x, w, g: functional().linear(functional().rms_norm(x, (k,), g, 1e-6), w),
+        [m.randn(rows, k), m.randn(n, k), m.randn(k)],
+        flops=2.0 * rows * k * n,
     )

@@ -34,6 +34,7 @@ from tegula.ops.norm import rms_norm as rms_norm
 from tegula.ops.norm_linear import layer_norm_linear as layer_norm_linear
 from tegula.ops.norm_linear import rms_norm_linear as rms_norm_linear
 from tegula.ops.paged_attention import paged_attention as paged_attention
+from tegula.ops.quantized import dequantize as dequantize
 from tegula.ops.quantized import quantize as quantize
 from tegula.ops.quantized import quantized_linear as quantized_linear
 from tegula.ops.rotary import rotary as rotary

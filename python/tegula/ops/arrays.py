@@ -42,6 +42,15 @@ def cast(x: Any, dtype: str) -> Any:
     return x.astype(dtype)
 
 
+def stacked(x: Any, y: Any) -> Any:
+    """Along a new last side."""
+    if is_torch(x):
+        return sys.modules["torch"].stack((x, y), -1)
+    import numpy as np
+
+    return np.stack((x, y), -1)
+
+
 def largest(x: Any) -> Any:
     """Along the last side."""
     return x.amax(-1) if is_torch(x) else x.max(-1)

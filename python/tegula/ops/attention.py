@@ -50,7 +50,13 @@ def put(ptr, base, stride, i, n, x, D: tl.constexpr):
 
 @tegula.jit
 def product(a, b, acc, ACC: tl.constexpr):
-    return tl.dot(a, b, acc, out_dtype=ACC, input_precision="ieee")
+    """acc + a @ b; of wide types the products are summed before they meet acc, as the error
+    of one long chain of sums is larger than that of a chain of blocks' sums. A difference
+    stays one, where a sum with a product would become one chain."""
+    if a.dtype.primitive_bitwidth < 32:
+        return tl.dot(a, b, acc, out_dtype=ACC, input_precision="ieee")
+    else:
+        return acc - tl.dot(-a, b, out_dtype=ACC, input_precision="ieee")
 
 
 @tegula.jit
@@ -276,7 +282,9 @@ def gradient(args: Any, outs: Any, grads: Any, wanted: Any) -> tuple:
     return _backward(*args[:3], *outs, grads[0], *args[3:])
 
 
-_TAIL = "Tensor? q_starts, Tensor? k_starts, int max_q, int max_k, bool causal, float scale"
+_TAIL = (
+    "Tensor? q_starts, Tensor? k_starts, int max_q, int max_k, bool causal, float scale"
+)
 _backward = arrays.Op(
     "attention_backward(Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Tensor do,"
     f" {_TAIL}, str functions) -> (Tensor, Tensor, Tensor)",

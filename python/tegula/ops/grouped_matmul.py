@@ -26,7 +26,7 @@ def kernel(
     across = tl.cdiv(N, BN)
     k = tl.arange(0, BK).to(tl.int64)
     # The rows behind the last group are one more, whose sums have no terms.
-    for g in range(0, groups + 1):
+    for g in range(groups + 1):
         first = tl.load(starts_ptr + g).to(tl.int32)
         end = tl.load(starts_ptr + g + 1, mask=g < groups, other=T).to(tl.int32)
         behind = before + tl.cdiv(end - first, BM) * across

@@ -36,8 +36,12 @@ def product(
     acc = tl.zeros((BM, BN), dtype=ACC)
     if RUN == 0:
         for start in range(0, K, BK):
-            a = tl.load(a_ptrs, mask=in_m[:, None] & (k + start < K)[None, :], other=0.0)
-            b = tl.load(b_ptrs, mask=(k + start < K)[:, None] & in_n[None, :], other=0.0)
+            a = tl.load(
+                a_ptrs, mask=in_m[:, None] & (k + start < K)[None, :], other=0.0
+            )
+            b = tl.load(
+                b_ptrs, mask=(k + start < K)[:, None] & in_n[None, :], other=0.0
+            )
             acc = tl.dot(a, b, acc, input_precision=PRECISION, out_dtype=ACC)
             a_ptrs += BK * a_k
             b_ptrs += BK * b_k

@@ -21,7 +21,6 @@ import tegula.language as tl
 from tegula.ops import arrays
 
 
-
 @tegula.jit
 def forward_kernel(
     x_ptr, res_ptr, w_ptr, b_ptr, y_ptr, sum_ptr, mean_ptr, rstd_ptr, n, eps,

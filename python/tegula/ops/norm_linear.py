@@ -57,7 +57,9 @@ def kernel(
                 z += tl.load(beta_ptr + k, mask=k < K, other=0.0).to(ACC)[None, :]
             # Behind the last column w is 0, and what stands here does not count.
             mask = (k < K)[:, None] & (n < N)[None, :]
-            w = tl.load(w_ptr + n[None, :] * w_n + k[:, None] * w_k, mask=mask, other=0.0)
+            w = tl.load(
+                w_ptr + n[None, :] * w_n + k[:, None] * w_k, mask=mask, other=0.0
+            )
             part = tl.dot(z.to(x.dtype), w, part, input_precision="ieee", out_dtype=ACC)
         acc += part
     if bias_ptr is not None:
@@ -143,9 +145,7 @@ def _call(
     op: str, x: Any, gamma: Any, beta: Any, w: Any, bias: Any, act: str, eps: float,
     center: bool,
 ) -> Any:  # fmt: skip
-    arrays.check_arrays(
-        op, x=x, norm_weight=gamma, norm_bias=beta, weight=w, bias=bias
-    )
+    arrays.check_arrays(op, x=x, norm_weight=gamma, norm_bias=beta, weight=w, bias=bias)
     arrays.check_rows(op, x)
     if act not in activation.NAMES:
         raise ValueError(

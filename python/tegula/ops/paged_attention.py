@@ -1,7 +1,7 @@
 """Attention of one new token of each sequence to a cache that lies in pages.
 
-The keys of a sequence are split among programs, because a batch of few sequences would leave
-most of a GPU idle. Each program leaves a result over its share and the log-sum-exp of its
+The keys of a sequence are split among programs, because a batch of few sequences would
+leave most of a GPU idle. Each program leaves a result over its share and the log-sum-exp of its
 scores; a second kernel weighs the shares by those. The heads of q that share one head of
 the cache are the rows of one product, so the cache is read once for all of them.
 """
@@ -33,7 +33,9 @@ def split_kernel(
     g = tl.arange(0, BM)
     d = tl.arange(0, D)
     row = b * H + kv * GROUP + g
-    q = tl.load(q_ptr + row[:, None] * D + d[None, :], mask=g[:, None] < GROUP, other=0.0)
+    q = tl.load(
+        q_ptr + row[:, None] * D + d[None, :], mask=g[:, None] < GROUP, other=0.0
+    )
     top = tl.full((BM,), -float("inf"), ACC)
     total = tl.zeros((BM,), ACC)
     acc = tl.zeros((BM, D), ACC)

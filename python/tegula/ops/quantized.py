@@ -2,9 +2,9 @@
 
     y = x @ W.T + bias,  W[n, k] = (w[n, k] - zeros[n, k // group]) * scales[n, k // group]
 
-Forward multiplies x by the integers, which all float types hold exactly, and scales the sums
-of each group; a zero point takes the sum of x's row away as often. So weights are
-never rounded to x's type. Backward does: its sums run across the groups' scales.
+Forward multiplies x by integers, which all float types hold exactly, and scales the sums of
+each group. So weights are not rounded to x's type, where zero points are whole numbers as
+those of `quantize` are. Backward rounds them: its sums run across the groups' scales.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def forward_kernel(
         at = m[:, None].to(tl.int64) * K + start + k[None, :]
         mask = (m < M)[:, None] & (start + k < K)[None, :]
         x = tl.load(x_ptr + at, mask=mask, other=0.0)
-        w = integers(w_ptr, n, N, start, K, BITS, BN, BK).to(x.dtype)
-        part = tl.dot(x, tl.trans(w), out_dtype=ACC, input_precision="ieee")
+        w = integers(w_ptr, n, N, start, K, BITS, BN, BK).to(ACC)
         g = start // SIZE
         if zero_ptr is not None:
-            zero = of_group(zero_ptr, n, N, g, groups, ACC)
-            part -= tl.sum(x.to(ACC), axis=1)[:, None] * zero[None, :]
+            w -= of_group(zero_ptr, n, N, g, groups, ACC)[:, None]
+        w = tl.trans(w.to(x.dtype))
+        part = tl.dot(x, w, out_dtype=ACC, input_precision="ieee")
         acc += part * of_group(scale_ptr, n, N, g, groups, ACC)[None, :]
     if bias_ptr is not None:
         acc += tl.load(bias_ptr + n, mask=n < N, other=0.0).to(ACC)[None, :]
@@ -130,7 +130,7 @@ def run_backward(
 
 
 def gradient(args: Any, outs: Any, grads: Any, wanted: Any) -> tuple:
-    x, w, scales, zeros, bias, bits = args
+    _, w, scales, zeros, bias, bits = args
     if wanted[2] or wanted[3]:
         raise RuntimeError("quantized_linear: scales and zeros have no gradient here")
     dy = grads[0]
@@ -237,3 +237,15 @@ def quantize(
         zero if zeros or bits == 4 else None,
     )
 
+
+def dequantize(weight: Any, scales: Any, zeros: Any = None, bits: int = 8) -> Any:
+    """The weight [N, K] that quantized_linear multiplies by, of the type of scales."""
+    N = weight.shape[0]
+    q = arrays.cast(weight, arrays.dtype_name(scales))
+    if bits == 4:
+        high = arrays.cast(weight // 16, arrays.dtype_name(scales))
+        q = arrays.stacked(q - 16 * high, high).reshape(N, -1)
+    q = q.reshape(*scales.shape, -1)
+    if zeros is not None:
+        q = q - zeros[..., None]
+    return (q * scales[..., None]).reshape(N, -1)
