@@ -1,9 +1,9 @@
 """Attention of one new token of each sequence to a cache that lies in pages.
 
 The keys of a sequence are split among programs, because a batch of few sequences would
-leave most of a GPU idle. Each program leaves a result over its share and the log-sum-exp of its
-scores; a second kernel weighs the shares by those. The heads of q that share one head of
-the cache are the rows of one product, so the cache is read once for all of them.
+leave most of a GPU idle. Each program leaves a result over its share and the log-sum-exp of
+its scores; a second kernel weighs the shares by those. The heads of q that share one head
+of the cache are the rows of one product, so the cache is read once for all of them.
 """
 
 from __future__ import annotations
