@@ -136,16 +136,22 @@ void dot_set_sides(Op *dot, DotSides s);
 /* ---- hopper.c ------------------------------------------------------------------------------- */
 /* How far the function goes with what sm_90a alone has. */
 typedef struct HopperPlan {
-    int level; /* 1: nothing of it; 2: wgmma, fed by asynchronous copies */
+    int level; /* 1: nothing of it; 2: wgmma */
     int behind; /* groups of products that may be open across iterations of a loop: 0, 1 */
     bool is_forced;      /* the user says how many, whatever it costs */
-    bool has_maps;       /* what descriptors access, by copies of tensors */
-    bool has_all_maps;   /* also what nobody brings beside the program: for tests */
+    bool has_maps;       /* copies of tensors may be made (level 3) */
+    bool is_asked;       /* for them, so that what no roles bring is copied, too */
+    bool has_all_maps;   /* also of what products read from plain pointers: for tests */
+    bool promotes;       /* plain pointers that roles would bring become tensors */
+    int slots;           /* of each ring, as the user says; 0: rings.c says */
+    const char *no_maps; /* why there are none, on a chip that has them */
     const char *why_not; /* level 2, on a chip that has it */
 } HopperPlan;
 HopperPlan hopper_plan(const Func *f);
 /* Fills in how `dot` is done by warpgroups: NULL. Else why it is not; "": another chip. */
 const char *hopper_dot(const Func *f, const Op *dot, DotPlan *p);
+/* Words of a thread that all accumulators of one block's products have, the most there are. */
+int64_t acc_words(const Block *b);
 /* About how many blocks are resident together that keep so many words in a thread's registers
  * through their loop, and so many bytes of shared memory. */
 int hopper_blocks(const Func *f, int words, int64_t shared);

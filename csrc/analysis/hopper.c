@@ -11,9 +11,11 @@
  *
  * One place answers, before layouts are given, and nobody behind it may change its mind.
  * The option `hopper` says how far to go: "1" is mma.sync everywhere, "2" is wgmma, "2,0"
- * waits for each product before the next iteration begins, "2,1" never does; "3" is 2, and what
- * descriptors access is moved by copies of tensors. A launcher that hands on no more than a
- * kernel's own parameters asks for the option abi=plain, and has none of those.
+ * waits for each product before the next iteration begins, "2,1" never does. "3" is what a kernel
+ * gets by itself, wgmma fed by copies of tensors that warps of their own begin, but for what
+ * compile.c does where ptxas disappoints, and such copies are made without such warps, too; "3,5" is
+ * that with 5 slots in each ring; "3,all" is for tests. A launcher that hands on no more than a kernel's own parameters asks for the option
+ * abi=plain, and has no copies of tensors.
  */
 #include "analysis/analysis.h"
 
@@ -39,14 +41,14 @@ calls(const Block *b)
     return false;
 }
 
-/* Words of all accumulators that the dots of one block have, the most there are. */
-static int64_t
+int64_t
 acc_words(const Block *b)
 {
     int64_t most = 0, sum = 0;
     for (const Op *o = b->first; o; o = o->next) {
+        bool is_product = o->op == OP_DOT || o->op == OP_MMA_START;
         const Op *before = o->op == OP_DOT ? arg(o, 2)->def : NULL;
-        if (o->op == OP_DOT && !(before && before->op == OP_DOT && before->block == b))
+        if (is_product && !(before && before->op == OP_DOT && before->block == b))
             sum += ty_numel(result(o, 0)->type) / (32 * b->func->team_warps);
         for (int i = 0; i < o->n_regions; i++)
             most = MAX(most, acc_words(o->regions[i]));
@@ -73,28 +75,48 @@ refusal(const Func *f, const char *asked)
     return NULL;
 }
 
+/* Why there are no maps of tensors; NULL: there may be some. */
+static const char *
+refused_maps(const Func *f, const char *asked)
+{
+    size_t n = 0;
+    const char *abi = option_text(f->c->option_texts, "abi=", &n);
+    if (asked && asked[0] != '3')
+        return "hopper=2";
+    if (abi && n == strlen("plain") && !memcmp(abi, "plain", n))
+        return "the launcher knows a kernel's own parameters alone (abi=plain)";
+    if (f->c->hopper.no_maps)
+        return f->c->hopper.why ? f->c->hopper.why
+                                : "a launch could make none, or TEGULA_TMA=0";
+    return NULL;
+}
+
 HopperPlan
 hopper_plan(const Func *f)
 {
     const Target *t = &f->c->opt.target;
     size_t n = 0;
     const char *asked = option_text(f->c->option_texts, "hopper=", &n);
-    HopperPlan p = {.level = 1, .behind = 1, .is_forced = n == 3};
+    HopperPlan p = {.level = 1, .behind = 1, .is_forced = n == 3 && asked[0] == '2'};
     if (p.is_forced)
         p.behind = asked[2] == '0' ? 0 : 1;
     if (t->kind == TARGET_CPU || t->sm != 90 || !t->accelerated)
         return p;
     if (f->c->hopper.no_open)
         p.behind = 0;
-    size_t n_abi = 0;
-    const char *abi = option_text(f->c->option_texts, "abi=", &n_abi);
-    bool is_plain = abi && n_abi == strlen("plain") && !memcmp(abi, "plain", n_abi);
-    /* Only the driver encodes maps. */
-    p.has_maps = t->kind == TARGET_CUDA && asked && asked[0] == '3' && !is_plain &&
-                 !f->c->hopper.no_maps;
-    p.has_all_maps = p.has_maps && n == strlen("3,all");
     p.why_not = refusal(f, asked);
     p.level = p.why_not ? 1 : 2;
+    if (t->kind != TARGET_CUDA) { /* only the driver encodes maps */
+        p.no_maps = "the emulator has none";
+        return p;
+    }
+    p.no_maps = refused_maps(f, asked);
+    p.has_maps = !p.no_maps;
+    p.is_asked = p.has_maps && asked;
+    p.promotes = p.is_asked;
+    p.has_all_maps = p.is_asked && n == strlen("3,all");
+    if (p.is_asked && n == strlen("3,5"))
+        p.slots = asked[2] - '0';
     return p;
 }
 

@@ -158,28 +158,13 @@ look(Tiles *k, const Block *b)
     }
 }
 
-/* Words of all accumulators that the products of one block have, the most there are. */
-static int64_t
-acc_words(const Block *b)
-{
-    int64_t most = 0, sum = 0;
-    for (const Op *o = b->first; o; o = o->next) {
-        bool is_product = o->op == OP_DOT || o->op == OP_MMA_START;
-        if (is_product)
-            sum += ty_numel(result(o, 0)->type) / (32 * b->func->team_warps);
-        for (int i = 0; i < o->n_regions; i++)
-            most = MAX(most, acc_words(o->regions[i]));
-    }
-    return MAX(most, sum);
-}
-
 const char *
 roles_refusal(const Func *f)
 {
     HopperPlan h = hopper_plan(f);
     int groups = f->team_warps / WARPGROUP;
     if (h.level < 2 || !h.has_maps)
-        return h.why_not ? h.why_not : "the chip has none";
+        return h.why_not ? h.why_not : h.no_maps ? h.no_maps : "the chip has none";
     if (groups != 1 && groups != 2)
         return "roles are for 4 or 8 warps";
     Tiles k = {.f = f, .slice = {.seen = {.a = f->c->arena}}};

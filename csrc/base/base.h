@@ -233,11 +233,13 @@ enum { CHIP_REGISTERS = 64 << 10 }; /* of a multiprocessor, on every chip there 
 /* What ptxas has made of this kernel's products by warpgroups, and what was in the code that it
  * saw. compile.c tries again with less of it. */
 typedef struct HopperTrial {
-    bool no_open;              /* no product stays open across iterations */
-    bool no_groups;            /* no warpgroups at all */
-    bool no_maps;              /* no tensor maps: a launch could not make them */
-    const char *why;           /* for compiled.report */
-    bool has_groups, has_open; /* what the passes made: start_dots */
+    bool no_open;   /* no product stays open across iterations */
+    bool no_groups; /* no warpgroups at all */
+    bool no_maps;   /* no tensor maps, and so no roles */
+    const char
+        *why; /* for compiled.report; NULL with no_maps: a launch could make none */
+    bool has_roles, has_groups,
+        has_open; /* what the passes made: split_roles, start_dots */
 } HopperTrial;
 
 struct Comp {

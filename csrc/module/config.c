@@ -130,6 +130,8 @@ set_knob(Config *c, const char *name, PyObject *value)
         return set_flag(&c->front_end_debugging, value);
     if (!strcmp(name, "disable_ptxas_opt"))
         return set_flag(&c->disable_ptxas_opt, value);
+    if (!strcmp(name, "tma"))
+        return set_flag(&c->tma, value);
     if (!strcmp(name, "stream_bytes"))
         return set_int64(&c->stream_bytes, value);
     if (!strcmp(name, "cache_max_bytes"))

@@ -28,6 +28,7 @@ typedef struct Config {
     bool override, dump_ir; /* files of stages by hash: runtime/override.c */
     bool dump_nvptx, dump_ptxas_log;
     bool disable_ptxas_opt;
+    bool tma;                     /* HopperTrial.no_maps, the other way round */
     bool front_end_debugging;     /* Comp.raw_errors */
     char *ptxas_options;          /* of launches that give no ptx_options; NULL: none */
     uint64_t emu_seed;            /* order of the emulator's warps; 0: ascending */

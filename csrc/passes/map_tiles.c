@@ -6,6 +6,9 @@
  *     ..
  *     %x = map_load %t, %i, %j : f16[64, 64]
  *
+ * Without warps of their own that begin them (roles), such copies run ahead of nothing: a function in
+ * which there would be none keeps its accesses, for asynchronous copies of all threads.
+ *
  * Rule 1: all accesses to one tensor go one way or the other: tile_refusal looks at the function
  *         as it is before the first of them changes.
  * Rule 2: a map's operands are computed again on top, of the function's parameters alone.
@@ -223,13 +226,10 @@ are_too_many(const MapTiles *m)
     return n > MAX_MAPS;
 }
 
-void
-pass_map_tiles(Func *f)
+static void
+map_all(Func *f)
 {
-    if (!hopper_plan(f).has_maps)
-        return;
-    Arena *a = f->c->arena;
-    MapTiles m = {.f = f, .facts = facts_new(f), .stays.a = a};
+    MapTiles m = {.f = f, .facts = facts_new(f), .stays.a = f->c->arena};
     collect(&m, f->body);
     for (int i = 0; i < m.tile.n; i++)
         ask(&m, &m.tile.at[i]);
@@ -241,4 +241,39 @@ pass_map_tiles(Func *f)
     for (int i = 0; i < m.tile.n; i++)
         if (m.tile.at[i] && !stays(&m, m.tile.at[i]))
             replace(&m, m.tile.at[i]);
+}
+
+static bool
+has_tile(const Block *b)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        if (op_is_tile(o))
+            return true;
+        for (int i = 0; i < o->n_regions; i++)
+            if (has_tile(o->regions[i]))
+                return true;
+    }
+    return false;
+}
+
+/* Why no warps of their own would bring any of the tiles: tried on a copy. */
+static const char *
+not_brought(const Func *f)
+{
+    Func *copy = ir_parse(f->c, ir_print(f, true));
+    map_all(copy);
+    return roles_refusal(copy);
+}
+
+void
+pass_map_tiles(Func *f)
+{
+    HopperPlan plan = hopper_plan(f);
+    if (!has_tile(f->body) || !(plan.has_maps || plan.no_maps))
+        return;
+    const char *why = plan.is_asked ? NULL : not_brought(f);
+    if (why)
+        ir_report(f, f->loc, "roles", str_printf(f->c->arena, "none: %s", why));
+    else
+        map_all(f);
 }

@@ -271,7 +271,7 @@ void
 pass_promote_tma(Func *f)
 {
     HopperPlan plan = hopper_plan(f);
-    if (!plan.has_maps)
+    if (!plan.promotes)
         return;
     Promote p = open_on(f);
     if (!p.load.n)

@@ -67,6 +67,7 @@ pass_split_roles(Func *f)
 {
     if (!has_ring(f))
         return;
+    f->c->hopper.has_roles = true;
     Map front = {.a = f->c->arena};
     for (const Op *o = f->body->first; o; o = o->next)
         if (o->op == OP_RING_ALLOC || o->op == OP_TENSOR_MAP)

@@ -309,6 +309,7 @@ comp_configure(Comp *c, const State *st, const char *kernel, Options o)
     c->kernel = kernel;
     c->ptxas = st->config.ptxas;
     c->ptxas_options = st->config.ptxas_options;
+    c->hopper.no_maps = !st->config.tma;
     c->no_ptxas_opt = st->config.disable_ptxas_opt;
     c->raw_errors = st->config.front_end_debugging;
     c->dump = (DumpConfig){.passes = st->config.dump,
@@ -527,7 +528,7 @@ make_variant(Call *c, Target target, FeCaptures *captures, bool no_maps)
     if (check_limits(c, &o) || making_begin(&m, c, o))
         return NULL;
     m.env.captures = captures;
-    m.comp.hopper.no_maps = no_maps;
+    m.comp.hopper.no_maps |= no_maps;
     m.v = compiled_new(c->k);
     bool ok = m.v && !hooks_symbol(c, &m.v->symbol) && make_binary(&m) > 0;
     if (ok)

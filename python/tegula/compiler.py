@@ -249,7 +249,9 @@ def compile(
 ) -> CompiledKernel:
     """Compile a kernel for types, an ASTSource, or a file of one of our stages: its name.
     target: a GPUTarget or "cuda:sm_90a"; options: those of a launch, such as num_warps;
-    what is none is left out. Without a target, for ``driver.active``'s.
+    what is none is left out. Without a target, for ``driver.active``'s. The code has the
+    kernel's own parameters and no others, so that any launcher may run it: on sm_90 it has no
+    tensor maps, unless options says ``{"abi": "tegula"}``.
 
     >>> @tegula.jit
     ... def double(x_ptr):
@@ -273,6 +275,9 @@ def compile(
     # What is no option is left out: programs hand over all that a tuner chose.
     given = {**given, **src.parse_options()}
     known = {k: v for k, v in given.items() if k in _core._option_names()}
+    # Who compiles without a launch often takes the cubin to a launcher of their own.
+    if text.startswith("cuda"):
+        known.setdefault("abi", "plain")
     kernel = src.fn
     while not hasattr(kernel, "compile"):
         kernel = kernel.fn  # a tuner's

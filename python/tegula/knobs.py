@@ -148,6 +148,8 @@ ROWS: tuple[Row, ...] = (
         "options of the assembler for launches that give no ptx_options", "ptxas_options"),
     Row("nvidia", "disable_ptxas_opt", "TEGULA_DISABLE_PTXAS_OPT", "DISABLE_PTXAS_OPT", env_bool, False,
         "the assembler optimises nothing", "disable_ptxas_opt"),
+    Row("nvidia", "tma", "TEGULA_TMA", None, env_bool, True,
+        "products on sm_90 may be fed by copies of tensors (TMA); 0: only by copies of each thread", "tma"),
     Row("nvidia", "dump_nvptx", "TEGULA_DUMP_NVPTX", "NVPTX_ENABLE_DUMP", env_bool, False,
         "print the PTX of every compile", "dump_nvptx"),
     Row("nvidia", "dump_ptxas_log", "TEGULA_DUMP_PTXAS_LOG", "TRITON_DUMP_PTXAS_LOG", env_bool, False,

@@ -155,6 +155,7 @@ def run_matmul(sides, block, turned: bool, programs: int = 0, **options):
     lies = np.ascontiguousarray(b.T) if turned else b
     there = [simulated.put(x, TARGET) for x in (a, lies, c)]
     constants = {"BM": bm, "BN": bn, "BK": bk, "hopper": "3", **options}
+    constants = {k: v for k, v in constants.items() if v is not None}
     if programs:
         compiled = ran(
             lambda: persistent_matmul[(programs,)](
@@ -195,11 +196,59 @@ def test_few_turns(turns):
 
 @pytest.mark.parametrize("stages", [1, 2, 5, 9])
 def test_stages_are_hints(stages):
+    """A product of 128x128x64 takes 512 clocks: three tiles on their way, two in hand."""
     c = run_matmul(
         (128, 128, 512), (128, 128, 64), True, num_warps=8, num_stages=stages
     )
-    slots = min(max(stages, 3), 6)
+    assert "mbar<5>" in c.asm["simt"]
+
+
+@pytest.mark.parametrize(
+    "block, warps, slots",
+    [((64, 64, 64), 4, 4), ((64, 128, 64), 4, 4), ((128, 256, 64), 8, 3)],
+)
+def test_slots_leave_room_for_other_blocks(block, warps, slots):
+    """Where two blocks are resident, each has no more slots than it needs."""
+    c = run_matmul((128, 256, 512), block, True, num_warps=warps)
     assert f"mbar<{slots}>" in c.asm["simt"]
+
+
+@pytest.mark.parametrize("slots", [2, 3, 7])
+def test_slots_asked_for(slots):
+    c = run_matmul((64, 64, 512), (64, 64, 64), True, num_warps=4, hopper=f"3,{slots}")
+    assert f"mbar<{slots}>" in c.asm["simt"]
+
+
+def test_without_being_asked():
+    c = run_matmul((200, 264, 328), (64, 128, 64), True, num_warps=4, hopper=None)
+    assert level(c) == "3"
+
+
+def compiled_for(**options):
+    """By types, without a launch."""
+    types = dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*fp16")
+    types |= dict.fromkeys("MNK", "i32")
+    constants = {"TURNED": True, "BM": 64, "BN": 64, "BK": 64}
+    types |= dict.fromkeys(constants, "constexpr")
+    divisible = {(i,): [["tt.divisibility", 16]] for i in range(6)}
+    source = tegula.ASTSource(matmul, types, constants, divisible)
+    return tegula.compile(source, "cuda:sm_90a", {"num_warps": 4, **options})
+
+
+def test_nothing_hidden_without_a_launch():
+    """Who compiles without a launch may take the code to a launcher of their own."""
+    c = compiled_for()
+    assert "tensormap" not in c.asm["ptx"] and "level 2: " in level(c)
+    assert level(compiled_for(abi="tegula")) == "3"
+
+
+def test_switched_off():
+    """What is compiled from then on."""
+    with tegula.knobs.nvidia.scope():
+        tegula.knobs.nvidia.tma = False
+        c = compiled_for(abi="tegula", num_stages=2)
+        assert "level 2: " in level(c) and "TEGULA_TMA=0" in str(c.report)
+    assert level(compiled_for(abi="tegula", num_stages=4)) == "3"
 
 
 def test_registers_are_dealt():
