@@ -267,7 +267,7 @@ put_machine(Bytes *b, const Config *config, Target target)
         char path[PATH_MAX];
         struct stat s;
         if (ptxas_find(config->ptxas, path) && !stat(path, &s)) {
-            int64_t words[] = {s.st_size, s.st_mtim.tv_sec};
+            int64_t words[] = {s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
             put_block(b, path, strlen(path));
             put_block(b, words, sizeof words);
         }
