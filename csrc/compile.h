@@ -89,6 +89,17 @@ typedef struct Binary {
 } Binary;
 
 void binary_free(Binary *b);
+/* Its arrays beside the stages, and its numbers: what is freed, written and read alike. */
+typedef struct BinaryArray {
+    size_t at, n; /* of the pointer and of the int that counts, in a Binary */
+    size_t size;  /* bytes of an element */
+} BinaryArray;
+enum { N_BINARY_ARRAYS = 5, N_BINARY_INTS = 8 };
+extern const BinaryArray binary_arrays[N_BINARY_ARRAYS];
+extern const size_t binary_ints[N_BINARY_INTS];
+/* Where they lie. */
+void **binary_array(const Binary *b, int which);
+int *binary_int(const Binary *b, size_t at);
 const Stage *binary_stage(const Binary *b, const char *name); /* NULL: no such stage */
 /* Adds a copy of data; false when out of memory or full. */
 bool binary_add(Binary *b, const char *name, const char *data, size_t n);

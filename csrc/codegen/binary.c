@@ -4,6 +4,31 @@
 #include <stdlib.h>
 #include <time.h>
 
+#define ARRAY(name)                                                                    \
+    {offsetof(Binary, name), offsetof(Binary, n_##name), sizeof *((Binary *)NULL)->name}
+const BinaryArray binary_arrays[N_BINARY_ARRAYS] = {
+    ARRAY(facts), ARRAY(params), ARRAY(maps), ARRAY(tests), ARRAY(host_ops),
+};
+
+const size_t binary_ints[N_BINARY_INTS] = {
+    offsetof(Binary, num_warps),          offsetof(Binary, num_stages),
+    offsetof(Binary, num_ctas),           offsetof(Binary, block_warps),
+    offsetof(Binary, shared),             offsetof(Binary, scratch),
+    offsetof(Binary, n_regs),             offsetof(Binary, n_spills),
+};
+
+void **
+binary_array(const Binary *b, int which)
+{
+    return (void **)((uintptr_t)b + binary_arrays[which].at);
+}
+
+int *
+binary_int(const Binary *b, size_t at)
+{
+    return (int *)((uintptr_t)b + at);
+}
+
 /* Frees what does not lie in the file that was read. */
 static void
 drop(const Binary *b, void *p)
@@ -16,11 +41,8 @@ void
 binary_free(Binary *b)
 {
     drop(b, b->symbol);
-    drop(b, b->params);
-    drop(b, b->facts);
-    drop(b, b->maps);
-    drop(b, b->tests);
-    drop(b, b->host_ops);
+    for (int k = 0; k < N_BINARY_ARRAYS; k++)
+        drop(b, *binary_array(b, k));
     for (int i = 0; i < b->n_stages; i++)
         drop(b, b->stage[i].data);
     free(b->file);

@@ -13,7 +13,8 @@
  * under another name, synced and renamed, so a reader sees all of it or nothing; the
  * checksum finds what a disk does to it later. Whatever goes wrong is a miss, never an
  * error: a cache must not be able to break a program. The modification time is the time of
- * the last use, by which `python -m tegula cache prune` and disk_store drop the oldest.
+ * the last use, to within RENEWED seconds, by which `python -m tegula cache prune` and
+ * disk_store drop the oldest.
  */
 #include "runtime/launch.h"
 
@@ -159,20 +160,13 @@ put_binary(Bytes *b, const char *kernel, const Binary *bin)
     put_int(b, bin->target.kind);
     put_int(b, bin->target.sm);
     put_int(b, bin->target.accelerated);
-    put_aligned(b, bin->facts, (size_t)bin->n_facts * sizeof *bin->facts);
     put_aligned(b, bin->symbol, strlen(bin->symbol));
-    put_aligned(b, bin->params, (size_t)bin->n_params * sizeof *bin->params);
-    put_aligned(b, bin->maps, (size_t)bin->n_maps * sizeof *bin->maps);
-    put_aligned(b, bin->tests, (size_t)bin->n_tests * sizeof *bin->tests);
-    put_aligned(b, bin->host_ops, (size_t)bin->n_host_ops * sizeof *bin->host_ops);
-    put_int(b, bin->num_warps);
-    put_int(b, bin->num_stages);
-    put_int(b, bin->num_ctas);
-    put_int(b, bin->block_warps);
-    put_int(b, bin->shared);
-    put_int(b, bin->scratch);
-    put_int(b, bin->n_regs);
-    put_int(b, bin->n_spills);
+    for (int k = 0; k < N_BINARY_ARRAYS; k++) {
+        size_t n = (size_t)*binary_int(bin, binary_arrays[k].n) * binary_arrays[k].size;
+        put_aligned(b, *binary_array(bin, k), n);
+    }
+    for (int k = 0; k < N_BINARY_INTS; k++)
+        put_int(b, *binary_int(bin, binary_ints[k]));
     put_int(b, bin->n_stages);
     for (int i = 0; i < bin->n_stages; i++) {
         put(b, bin->stage[i].name, sizeof bin->stage[i].name);
@@ -191,25 +185,13 @@ get_binary(Reader *r, Binary *bin)
     bin->target.kind = (TargetKind)get_int(r);
     bin->target.sm = get_int(r);
     bin->target.accelerated = get_int(r);
-    bin->facts = (ArgFacts *)get_aligned(r, &n);
-    bin->n_facts = (int)(n / sizeof *bin->facts);
     bin->symbol = get_aligned(r, &n);
-    bin->params = (ParamAbi *)get_aligned(r, &n);
-    bin->n_params = (int)(n / sizeof *bin->params);
-    bin->maps = (MapPlan *)get_aligned(r, &n);
-    bin->n_maps = (int)(n / sizeof *bin->maps);
-    bin->tests = (HostValue *)get_aligned(r, &n);
-    bin->n_tests = (int)(n / sizeof *bin->tests);
-    bin->host_ops = (HostOp *)get_aligned(r, &n);
-    bin->n_host_ops = (int)(n / sizeof *bin->host_ops);
-    bin->num_warps = get_int(r);
-    bin->num_stages = get_int(r);
-    bin->num_ctas = get_int(r);
-    bin->block_warps = get_int(r);
-    bin->shared = get_int(r);
-    bin->scratch = get_int(r);
-    bin->n_regs = get_int(r);
-    bin->n_spills = get_int(r);
+    for (int k = 0; k < N_BINARY_ARRAYS; k++) {
+        *binary_array(bin, k) = get_aligned(r, &n);
+        *binary_int(bin, binary_arrays[k].n) = (int)(n / binary_arrays[k].size);
+    }
+    for (int k = 0; k < N_BINARY_INTS; k++)
+        *binary_int(bin, binary_ints[k]) = get_int(r);
     int n_stages = get_int(r);
     for (int i = 0; i < n_stages && !r->failed; i++) {
         char name[sizeof bin->stage[0].name];
@@ -389,6 +371,9 @@ warn_of_others(State *st, const char *dir, int why)
 
 /* An entry beyond this is none of ours: a cubin has kilobytes. */
 enum { LARGEST_ENTRY = 1 << 28 };
+/* What is read gets the time of now, where it has one that is so many seconds old: to write
+ * the time costs more than to read a small file. */
+enum { RENEWED = 600 };
 
 /* The bytes behind the head of a file of that size, checked; NULL: not one of ours, or
  * damaged. */
@@ -454,10 +439,13 @@ read_file(State *st, int dir, const char *name, const DiskKey *key, size_t *n)
         return NULL;
     }
     *n = head.n_bytes;
-    if (is_of_key(&head, key))
-        return data;
-    free(data);
-    return NULL;
+    if (!is_of_key(&head, key)) {
+        free(data);
+        return NULL;
+    }
+    if (s.st_mtim.tv_sec + RENEWED < time(NULL))
+        utimensat(dir, name, NULL, 0);
+    return data;
 }
 
 static bool
@@ -472,7 +460,6 @@ load_file(int dir, const char *name, const DiskKey *key, const Call *c, Binary *
         !libraries_unchanged(c->k->st, &bin))
         return binary_free(&bin), false;
     *out = bin;
-    utimensat(dir, name, NULL, 0); /* used now */
     return true;
 }
 

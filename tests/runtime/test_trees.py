@@ -93,6 +93,17 @@ builtins.compile = compile
     assert trees(cache) == kept, "written again"
 
 
+def test_what_is_read_is_not_the_oldest(tmp_path: Path, cache: Path) -> None:
+    """Pruning drops what was not used for longest, and a tree that is read is used."""
+    lower(tmp_path, SOURCE, cache=cache)
+    files = sorted(cache.glob("v2/trees/*.tree"))
+    for file in files:
+        os.utime(file, (1, 1))
+    unused = SOURCE.replace("tl.softmax(a)", "a")
+    lower(tmp_path, unused, cache=cache)
+    assert sum(file.stat().st_mtime == 1 for file in files) == 1
+
+
 def test_places_are_kept(tmp_path: Path, cache: Path) -> None:
     """A message shows the same line and columns, whether the tree was parsed or read."""
     wrong = SOURCE.replace("tl.static_assert(BLOCK > 0", "tl.static_assert(BLOCK < 0")
