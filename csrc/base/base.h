@@ -272,6 +272,14 @@ struct Comp {
     void *source_data;
 };
 
+/* str.c: bytes that are read from the front. */
+typedef struct Cursor {
+    const char *start, *at, *end;
+    bool failed; /* they did not suffice, or were not what they should be */
+} Cursor;
+const char *cursor_take(Cursor *r,
+                        size_t n); /* the next n, where they lie; NULL: failed */
+
 /* What texts, as Comp.option_texts, say of name: *n bytes; NULL: nothing. */
 const char *option_text(const char *texts, const char *name, size_t *n);
 

@@ -149,6 +149,17 @@ sb_printf(Sb *sb, const char *fmt, ...)
 }
 
 const char *
+cursor_take(Cursor *r, size_t n)
+{
+    r->failed |= (size_t)(r->end - r->at) < n;
+    if (r->failed)
+        return NULL;
+    const char *p = r->at;
+    r->at += n;
+    return p;
+}
+
+const char *
 option_text(const char *texts, const char *name, size_t *n)
 {
     size_t len = strlen(name);

@@ -217,16 +217,15 @@ put_tree(Packer *p, const Tree *t)
 
 typedef struct Unpacker {
     Fe *f;
-    const char *at, *end;
+    Cursor r;
     int n_locals, depth;
-    bool failed;
 } Unpacker;
 
 static int
 get_byte(Unpacker *u)
 {
-    u->failed |= u->at == u->end;
-    return u->failed ? 0 : (unsigned char)*u->at++;
+    const char *p = cursor_take(&u->r, 1);
+    return p ? (unsigned char)*p : 0;
 }
 
 static int64_t
@@ -246,8 +245,8 @@ static int
 get_count(Unpacker *u)
 {
     int64_t n = get_num(u);
-    u->failed |= n < 0 || n > u->end - u->at;
-    return u->failed ? 0 : (int)n;
+    u->r.failed |= n < 0 || n > u->r.end - u->r.at;
+    return u->r.failed ? 0 : (int)n;
 }
 
 /* A number in [low, high). */
@@ -255,26 +254,15 @@ static int
 get_below(Unpacker *u, int low, int high)
 {
     int64_t n = get_num(u);
-    u->failed |= n < low || n >= high;
-    return u->failed ? low : (int)n;
-}
-
-static const char *
-get_bytes(Unpacker *u, size_t n)
-{
-    u->failed |= (size_t)(u->end - u->at) < n;
-    if (u->failed)
-        return NULL;
-    const char *p = u->at;
-    u->at += n;
-    return p;
+    u->r.failed |= n < low || n >= high;
+    return u->r.failed ? low : (int)n;
 }
 
 static const char *
 get_name(Unpacker *u)
 {
     int n = get_count(u);
-    const char *s = get_bytes(u, (size_t)n);
+    const char *s = cursor_take(&u->r, (size_t)n);
     return s ? str_intern_n(u->f->c, s, (size_t)n) : "";
 }
 
@@ -291,14 +279,14 @@ get_constant(Unpacker *u)
     case 'E': return Py_Ellipsis;
     case 'i': return fe_own(u->f, PyLong_FromLongLong(get_num(u)));
     case 'f':
-        if ((s = get_bytes(u, sizeof d)))
+        if ((s = cursor_take(&u->r, sizeof d)))
             memcpy(&d, s, sizeof d);
         return s ? fe_own(u->f, PyFloat_FromDouble(d)) : Py_None;
     case 's':
         n = get_count(u);
-        s = get_bytes(u, (size_t)n);
+        s = cursor_take(&u->r, (size_t)n);
         return s ? fe_own(u->f, PyUnicode_FromStringAndSize(s, n)) : Py_None;
-    default: u->failed = true; return Py_None;
+    default: u->r.failed = true; return Py_None;
     }
 }
 
@@ -319,7 +307,7 @@ get_nodes(Unpacker *u, int *n)
 {
     *n = get_count(u);
     Node **at = NEW_N(u->f->a, Node *, *n + 1);
-    for (int i = 0; i < *n && !u->failed; i++)
+    for (int i = 0; i < *n && !u->r.failed; i++)
         at[i] = get_node(u);
     return at;
 }
@@ -328,7 +316,7 @@ static uint8_t
 get_operator(Unpacker *u)
 {
     int b = get_byte(u);
-    u->failed |= b >= N_OPR;
+    u->r.failed |= b >= N_OPR;
     return (uint8_t)b;
 }
 
@@ -354,7 +342,7 @@ get_field(Unpacker *u, Node *n, char field)
         for (int i = 0; i < n->n_list; i++)
             n->oprs[i] = get_operator(u);
         break;
-    default: u->failed = true;
+    default: u->r.failed = true;
     }
 }
 
@@ -363,8 +351,8 @@ get_node(Unpacker *u)
 {
     enum { DEEPEST = 900 };
     int kind = get_byte(u) - 1;
-    u->failed |= kind >= N_AST || u->depth == DEEPEST || stack_left() < FE_STACK;
-    if (kind < 0 || u->failed)
+    u->r.failed |= kind >= N_AST || u->depth == DEEPEST || stack_left() < FE_STACK;
+    if (kind < 0 || u->r.failed)
         return NULL;
     Node *n = NEW(u->f->a, Node);
     n->kind = (uint8_t)kind;
@@ -375,7 +363,7 @@ get_node(Unpacker *u)
     n->slot = get_below(u, -1, u->n_locals);
     n->stored = get_slots(u, &n->n_stored);
     u->depth++;
-    for (const char *s = fe_node_spec(kind); *s && !u->failed; s = fe_next_field(s))
+    for (const char *s = fe_node_spec(kind); *s && !u->r.failed; s = fe_next_field(s))
         get_field(u, n, *s);
     u->depth--;
     return n;
@@ -395,7 +383,7 @@ get_tree(Unpacker *u, Tree *t)
     for (int i = 0; i < t->n_locals; i++)
         t->local[i] = get_name(u);
     t->body = get_nodes(u, &t->n_body);
-    return !u->failed && u->at == u->end &&
+    return !u->r.failed && u->r.at == u->r.end &&
            t->n_params + t->has_vararg + t->has_kwarg <= t->n_locals;
 }
 
@@ -422,7 +410,7 @@ static const char *
 get_text(Unpacker *u, size_t *n)
 {
     *n = (size_t)get_count(u);
-    return get_bytes(u, *n);
+    return cursor_take(&u->r, *n);
 }
 
 /* Is it a tree of fn, whose file has the function from `at` on? Then fn has its source. */
@@ -430,7 +418,7 @@ static bool
 is_tree_of(Fe *f, FeFunction *fn, const char *at, const char *end)
 {
     size_t n;
-    Unpacker u = {.f = f, .at = fn->packed, .end = fn->packed + fn->n_packed};
+    Unpacker u = {.f = f, .r = {.at = fn->packed, .end = fn->packed + fn->n_packed}};
     const char *text = get_text(&u, &n);
     if (!text || !is_text(at, end, text, n))
         return false;
@@ -470,7 +458,7 @@ fe_unpack(Fe *f, Tree *t)
     FeFunction *fn = t->fn;
     if (!fn->packed)
         return false;
-    Unpacker u = {.f = f, .at = fn->packed, .end = fn->packed + fn->n_packed};
+    Unpacker u = {.f = f, .r = {.at = fn->packed, .end = fn->packed + fn->n_packed}};
     get_text(&u, &n);
     if (get_tree(&u, t))
         return true;

@@ -92,49 +92,29 @@ put_aligned(Bytes *b, const void *p, size_t n)
     put(b, "", 1);
 }
 
-/* Of what stands behind the head of a file. */
-typedef struct Reader {
-    char *at;
-    const char *start, *end;
-    bool failed;
-} Reader;
-
 static void
-get(Reader *r, void *p, size_t n)
+get(Cursor *r, void *p, size_t n)
 {
-    if (r->failed || (size_t)(r->end - r->at) < n) {
-        r->failed = true;
+    const char *from = cursor_take(r, n);
+    if (from)
+        memcpy(p, from, n);
+    else
         memset(p, 0, n);
-        return;
-    }
-    memcpy(p, r->at, n);
-    r->at += n;
-}
-
-/* The next n bytes, where they lie; NULL on failure. */
-static char *
-skip(Reader *r, size_t n)
-{
-    char *p = r->at;
-    r->failed |= (size_t)(r->end - r->at) < n;
-    if (r->failed)
-        return NULL;
-    r->at += n;
-    return p;
 }
 
 /* What put_aligned has put, and its size; NULL on failure. */
 static char *
-get_aligned(Reader *r, size_t *n)
+get_aligned(Cursor *r, size_t *n)
 {
     uint64_t size;
     get(r, &size, sizeof size);
-    skip(r, (size_t)(ALIGN - (r->at - r->start) % ALIGN) % ALIGN);
+    cursor_take(r, (size_t)(ALIGN - (r->at - r->start) % ALIGN) % ALIGN);
     r->failed |= size >= (uint64_t)(r->end - r->at) || r->at[size];
     *n = size;
-    char *p = skip(r, size);
-    skip(r, 1);
-    return r->failed ? NULL : p;
+    const char *p = cursor_take(r, size);
+    cursor_take(r, 1);
+    return r->failed ? NULL
+                     : (char *)(uintptr_t)p; /* of the file, which is malloc'ed */
 }
 
 /* ---- the Binary, field by field --------------------------------------------------------- */
@@ -146,7 +126,7 @@ put_int(Bytes *b, int64_t v)
 }
 
 static int
-get_int(Reader *r)
+get_int(Cursor *r)
 {
     int64_t v;
     get(r, &v, sizeof v);
@@ -176,12 +156,12 @@ put_binary(Bytes *b, const char *kernel, const Binary *bin)
 
 /* The binary keeps the bytes that r reads: bin->file is set by the caller. */
 static bool
-get_binary(Reader *r, Binary *bin)
+get_binary(Cursor *r, Binary *bin)
 {
     size_t n = 0;
     uint64_t n_name;
     get(r, &n_name, sizeof n_name);
-    skip(r, n_name);
+    cursor_take(r, n_name);
     bin->target.kind = (TargetKind)get_int(r);
     bin->target.sm = get_int(r);
     bin->target.accelerated = get_int(r);
@@ -455,7 +435,7 @@ load_file(int dir, const char *name, const DiskKey *key, const Call *c, Binary *
     char *data = bin.file = read_file(c->k->st, dir, name, key, &bin.file_size);
     if (!data)
         return false;
-    Reader r = {.at = data, .start = data, .end = data + bin.file_size};
+    Cursor r = {.at = data, .start = data, .end = data + bin.file_size};
     if (!get_binary(&r, &bin) || !agrees(c, bin.facts, bin.n_facts) ||
         !libraries_unchanged(c->k->st, &bin))
         return binary_free(&bin), false;
