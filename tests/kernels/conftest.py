@@ -121,6 +121,24 @@ def anywhere(request: pytest.FixtureRequest) -> Iterator[Device]:
 
 
 @pytest.fixture
+def ptxsim() -> Iterator[None]:
+    """Launches take tensors of simulated.put: for tests of one target's instructions."""
+    if not simulated.available():
+        pytest.skip("no build/libptxsim.so, or a GPU")
+    with simulated.driver():
+        yield
+
+
+@pytest.fixture
+def compiles() -> Iterator[list]:
+    """A line for each compile."""
+    lines: list = []
+    with tegula.knobs.runtime.scope():
+        tegula.knobs.runtime.jit_post_compile_hook = lambda **k: lines.append(k)
+        yield lines
+
+
+@pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     return np.random.default_rng(zlib.crc32(request.node.name.encode()))
 

@@ -4,43 +4,17 @@ very result that the pointers give, and left alone where that cannot be said."""
 from __future__ import annotations
 
 import linecache
-import sys
-import zlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import simulated
 
 import tegula
 import tegula.language as tl
 
-sys.path.append(str(Path(__file__).parents[1] / "ptxsim"))
-import simulated
-
+pytestmark = pytest.mark.usefixtures("ptxsim")
 TARGET = "sm_90a"
-
-
-@pytest.fixture(autouse=True)
-def driver():
-    if not simulated.available():
-        pytest.skip("no build/libptxsim.so, or a GPU")
-    with simulated.driver():
-        yield
-
-
-@pytest.fixture
-def rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    return np.random.default_rng(zlib.crc32(request.node.name.encode()))
-
-
-@pytest.fixture
-def compiles() -> Any:
-    """A line for each compile."""
-    lines: list[Any] = []
-    with tegula.knobs.runtime.scope():
-        tegula.knobs.runtime.jit_post_compile_hook = lambda **k: lines.append(k)
-        yield lines
 
 
 def maps_of(compiled: Any) -> int:

@@ -4,31 +4,21 @@ reads what nobody wrote, or gives a wrong result, and the interpreter of PTX say
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import simulated
 
 import tegula
 import tegula.language as tl
 
-sys.path.append(str(Path(__file__).parents[1] / "ptxsim"))
-import simulated
-
+pytestmark = pytest.mark.usefixtures("ptxsim")
 TARGET = "sm_90a"
 M, N, K = 128, 256, 256
 # Both groups are in time to release a slot here, so that one of them may do for both.
 LUCKY = "arrivals=1"
-
-
-@pytest.fixture(autouse=True)
-def driver():
-    if not simulated.available():
-        pytest.skip("no build/libptxsim.so, or a GPU")
-    with simulated.driver():
-        yield
 
 
 @tegula.jit

@@ -4,27 +4,16 @@ PTX: one loop, loops in loops, loops one behind the other, loops that do not run
 from __future__ import annotations
 
 import ctypes
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+import simulated
 
 import tegula
 import tegula.language as tl
 
-sys.path.append(str(Path(__file__).parents[1] / "ptxsim"))
-import simulated
-
+pytestmark = pytest.mark.usefixtures("ptxsim")
 TARGET = "sm_90a"
-
-
-@pytest.fixture(autouse=True)
-def driver():
-    if not simulated.available():
-        pytest.skip("no build/libptxsim.so, or a GPU")
-    with simulated.driver():
-        yield
 
 
 @tegula.jit

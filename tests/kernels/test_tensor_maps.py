@@ -3,36 +3,20 @@ element, borders on all sides, and launches that have no tensor map."""
 
 from __future__ import annotations
 
-import sys
-import zlib
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import simulated
 
 import tegula
 import tegula.language as tl
 from tegula.tools.tensor_descriptor import TensorDescriptor
 
-sys.path.append(str(Path(__file__).parents[1] / "ptxsim"))
-import simulated
-
+pytestmark = pytest.mark.usefixtures("ptxsim")
 TARGET = "sm_90a"
-
-
-@pytest.fixture(autouse=True)
-def driver():
-    if not simulated.available():
-        pytest.skip("no build/libptxsim.so, or a GPU")
-    with simulated.driver():
-        yield
-
-
-@pytest.fixture
-def rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    return np.random.default_rng(zlib.crc32(request.node.name.encode()))
 
 
 def loads_of(compiled: Any) -> int:
@@ -45,15 +29,6 @@ def stores_of(compiled: Any) -> int:
 
 def put(x: np.ndarray) -> Any:
     return simulated.put(x, TARGET)
-
-
-@pytest.fixture
-def compiles() -> Any:
-    """A line for each compile."""
-    lines: list[Any] = []
-    with tegula.knobs.runtime.scope():
-        tegula.knobs.runtime.jit_post_compile_hook = lambda **k: lines.append(k)
-        yield lines
 
 
 @tegula.jit

@@ -3,28 +3,17 @@ and in registers, sides that fill nothing, sums that stay open from turn to turn
 
 from __future__ import annotations
 
-import sys
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
+import simulated
 
 import tegula
 import tegula.language as tl
 
-sys.path.append(str(Path(__file__).parents[1] / "ptxsim"))
-import simulated
-
+pytestmark = pytest.mark.usefixtures("ptxsim")
 TARGET = "sm_90a"
-
-
-@pytest.fixture(autouse=True)
-def driver():
-    if not simulated.available():
-        pytest.skip("no build/libptxsim.so, or a GPU")
-    with simulated.driver():
-        yield
 
 
 @tegula.jit
