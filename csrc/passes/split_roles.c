@@ -16,7 +16,8 @@
  *                                     }
  *
  * Both have the control flow that they need, and count slots and phases themselves: nothing but
- * the rings is between them. Rings and maps stay in front, with what they are made of.
+ * the rings is between them. Rings, maps and what a launch is asked stay in front, with what they
+ * are made of.
  *
  * Rule: roles_plan has seen that what fills needs no more than scalars, which both compute.
  */
@@ -31,7 +32,7 @@ has_ring(const Func *f)
     return false;
 }
 
-/* Ops of the body that rings and maps are made of, and those. */
+/* Ops of the body that rings, maps and tests of a launch are made of, and those. */
 static void
 stay_in_front(Map *front, const Op *o)
 {
@@ -70,7 +71,7 @@ pass_split_roles(Func *f)
     f->c->hopper.has_roles = true;
     Map front = {.a = f->c->arena};
     for (const Op *o = f->body->first; o; o = o->next)
-        if (o->op == OP_RING_ALLOC || o->op == OP_TENSOR_MAP)
+        if (o->op == OP_RING_ALLOC || o->op == OP_TENSOR_MAP || o->op == OP_LAUNCH_TEST)
             stay_in_front(&front, o);
     RolesPlan p = roles_plan(f);
     Op *end = f->body->last;
