@@ -37,7 +37,7 @@ CAPS = {
     "csrc/runtime/emu": 2370,
     "csrc/tools": 2590,
     "csrc/tools/ptxsim": 900,
-    "python/tegula": 14310,
+    "python/tegula": 16090,
 }
 
 
