@@ -56,7 +56,7 @@ def outputs(kernel: Any, case: Case, target: str) -> dict[str, np.ndarray]:
                 there[name] = simulated.put(array, target.removeprefix("ptxsim:"))
                 arrays[name] = there[name].numpy()
         tegula.knobs.runtime.emu_seed = case.emu_seed
-        # A first launch is tried with checks: other code, which takes twice as long to compile.
+        # A first launch is tried: code with checks, which takes twice as long to compile.
         tegula.knobs.runtime.check_bounds = None if case.seed % 4 == 0 else False
         if case.streams:
             tegula.knobs.runtime.stream_bytes = 1
