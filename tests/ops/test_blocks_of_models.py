@@ -96,6 +96,18 @@ def test_group_norm(where, shape):
     )
 
 
+@pytest.mark.parametrize("shape", [(1, 6, 53, 100), (1, 300, 30)])
+def test_group_norm_of_large_groups(where, shape):
+    """More than a block, of few channels and of many, far from 0."""
+    x, w, b = where.randn(*shape), where.randn(shape[1]), where.randn(shape[1])
+    compare(
+        lambda x, w, b: ops.group_norm(x + 3, 1, w, b),
+        lambda x, w, b: F.group_norm(x + 3, 1, w, b),
+        [x, w, b],
+        "float32",
+    )
+
+
 def turned(x, cos, sin, interleaved):
     if interleaved:
         a, b = x[..., ::2], x[..., 1::2]

@@ -1,7 +1,8 @@
 """Group norm: a program normalises the channels of one group of one sample.
 
-The group is a block [channels, places]; sums for the gradients of weight and bias are taken
-over its places here and over the samples by the caller.
+A small group is one block [channels, places], a larger one is walked over in blocks, twice:
+the second time it comes from the cache. Sums for the gradients of weight and bias are
+taken over its places here and over the samples by the caller.
 """
 
 from __future__ import annotations
@@ -55,6 +56,108 @@ def backward_kernel(
     tl.store(dx_ptr + at, dx * rstd)
 
 
+@tegula.jit
+def large_forward_kernel(
+    x_ptr, w_ptr, b_ptr, y_ptr, mean_ptr, rstd_ptr, GROUPS, eps,
+    C: tl.constexpr, S: tl.constexpr, ACC: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Every lane has a mean and a sum of squares of its own, by Welford's way."""
+    row = tl.program_id(0).to(tl.int64)
+    n: tl.constexpr = C * S
+    lane = tl.arange(0, BLOCK)
+    means = tl.zeros((BLOCK,), ACC)
+    squares = tl.zeros((BLOCK,), ACC)
+    seen = tl.full((), 1.0, ACC)
+    for start in range(0, n, BLOCK):
+        i = start + lane
+        x = tl.load(x_ptr + row * n + i, mask=i < n, other=0.0).to(ACC)
+        d = tl.where(i < n, x - means, 0.0)
+        means += d * (1.0 / seen)
+        squares += d * (x - means)
+        seen += 1.0
+    count = ((n - lane + BLOCK - 1) // BLOCK).to(ACC)
+    mean = tl.sum(means * count, axis=0) / n
+    apart = means - mean
+    total = tl.sum(squares + count * apart * apart, axis=0)
+    rstd = 1.0 / tl.sqrt(total / n + eps)
+    tl.store(mean_ptr + row, mean)
+    tl.store(rstd_ptr + row, rstd)
+    for start in range(0, n, BLOCK):
+        i = start + lane
+        x = tl.load(x_ptr + row * n + i, mask=i < n, other=0.0).to(ACC)
+        y = (x - mean) * rstd
+        c = row % GROUPS * C + i // S
+        if w_ptr is not None:
+            y = y * tl.load(w_ptr + c, mask=i < n, other=0.0).to(ACC)
+        if b_ptr is not None:
+            y = y + tl.load(b_ptr + c, mask=i < n, other=0.0).to(ACC)
+        tl.store(y_ptr + row * n + i, y, mask=i < n)
+
+
+@tegula.jit
+def large_backward_kernel(
+    x_ptr, w_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr, dw_ptr, db_ptr, GROUPS,
+    C: tl.constexpr, S: tl.constexpr, ACC: tl.constexpr, BLOCK: tl.constexpr,
+    CB: tl.constexpr, SB: tl.constexpr,
+):  # fmt: skip
+    """The sums over a group are those over its channels, each times its weight."""
+    row = tl.program_id(0).to(tl.int64)
+    n: tl.constexpr = C * S
+    rstd = tl.load(rstd_ptr + row)
+    mean = tl.load(mean_ptr + row)
+    along = tl.zeros((CB,), ACC)
+    total = tl.zeros((CB,), ACC)
+    for first in range(0, C, CB):
+        c = first + tl.arange(0, CB)
+        dws = tl.zeros((CB, SB), ACC)
+        dbs = tl.zeros((CB, SB), ACC)
+        for start in range(0, S, SB):
+            j = start + tl.arange(0, SB)
+            at = row * n + c[:, None] * S + j[None, :]
+            mask = (c < C)[:, None] & (j < S)[None, :]
+            x = tl.load(x_ptr + at, mask=mask, other=0.0).to(ACC)
+            dy = tl.load(dy_ptr + at, mask=mask, other=0.0).to(ACC)
+            dws += dy * ((x - mean) * rstd)
+            dbs += dy
+        dw, db = tl.sum(dws, axis=1), tl.sum(dbs, axis=1)
+        tl.store(dw_ptr + row * C + c, dw, mask=c < C)
+        tl.store(db_ptr + row * C + c, db, mask=c < C)
+        if w_ptr is not None:
+            w = tl.load(w_ptr + row % GROUPS * C + c, mask=c < C, other=0.0).to(ACC)
+            dw, db = dw * w, db * w
+        along += dw
+        total += db
+    slope = tl.sum(along, axis=0) / n
+    shift = tl.sum(total, axis=0) / n
+    for start in range(0, n, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * n + i, mask=i < n, other=0.0).to(ACC)
+        g = tl.load(dy_ptr + row * n + i, mask=i < n, other=0.0).to(ACC)
+        if w_ptr is not None:
+            c = row % GROUPS * C + i // S
+            g = g * tl.load(w_ptr + c, mask=i < n, other=0.0).to(ACC)
+        dx = (g - (x - mean) * rstd * slope - shift) * rstd
+        tl.store(dx_ptr + row * n + i, dx, mask=i < n)
+
+
+LARGE = 8192  # elements of a group that are no longer one block
+BLOCK = 4096
+
+
+def _large(x: Any, groups: int, is_forward: bool) -> dict[str, Any]:
+    channels, places = x.shape[1] // groups, math.prod(x.shape[2:])
+    acc = arrays.accumulator(x)[0]
+    out = {"C": channels, "S": places, "ACC": acc, "BLOCK": BLOCK, "num_warps": 8}
+    if not is_forward:
+        side = min(tegula.next_power_of_2(places), 1024)
+        out |= {"SB": side, "CB": BLOCK // side}
+    return out
+
+
+def _is_large(x: Any, groups: int) -> bool:
+    return x.shape[1] // groups * math.prod(x.shape[2:]) > LARGE
+
+
 def _sides(x: Any, groups: int) -> dict[str, Any]:
     channels, places = x.shape[1] // groups, math.prod(x.shape[2:])
     warps = max(1, min(16, channels * places // 512))
@@ -72,9 +175,10 @@ def outputs(x: Any, w: Any, b: Any, groups: int, eps: float) -> tuple:
 def run(outs: tuple, x: Any, w: Any, b: Any, groups: int, eps: float) -> None:
     x, w, b = (None if a is None else arrays.contiguous(a) for a in (x, w, b))
     if arrays.size(x):
-        forward_kernel[(x.shape[0] * groups,)](
-            x, w, b, *outs, groups, eps, **_sides(x, groups)
-        )
+        is_large = _is_large(x, groups)
+        options = _large(x, groups, True) if is_large else _sides(x, groups)
+        kernel = large_forward_kernel if is_large else forward_kernel
+        kernel[(x.shape[0] * groups,)](x, w, b, *outs, groups, eps, **options)
 
 
 def backward_outputs(
@@ -90,9 +194,10 @@ def run_backward(
 ) -> None:
     x, w, dy = (None if a is None else arrays.contiguous(a) for a in (x, w, dy))
     if arrays.size(x):
-        backward_kernel[(x.shape[0] * groups,)](
-            x, w, mean, rstd, dy, *outs, groups, **_sides(x, groups)
-        )
+        is_large = _is_large(x, groups)
+        options = _large(x, groups, False) if is_large else _sides(x, groups)
+        kernel = large_backward_kernel if is_large else backward_kernel
+        kernel[(x.shape[0] * groups,)](x, w, mean, rstd, dy, *outs, groups, **options)
 
 
 def gradient(args: Any, outs: Any, grads: Any, wanted: Any) -> tuple:
@@ -125,19 +230,13 @@ def group_norm(
 ) -> Any:
     """Each group of channels of each sample to mean 0 and variance 1, then scaled.
 
-    Shapes: x [N, C, ...] with C a multiple of groups, and at most 65536 elements in one
-            group of a sample; weight and bias [C] or None.
+    Shapes: x [N, C, ...] with C a multiple of groups; weight and bias [C] or None.
     Types:  f16, bf16, f32, f64, the same for all; sums are f32 (f64 for f64).
     """
     arrays.check_arrays("group_norm", x=x, weight=weight, bias=bias)
     if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
         raise ValueError(
             f"group_norm: x {list(x.shape)} in {groups} groups of channels"
-        )
-    if x.shape[1] // groups * math.prod(x.shape[2:]) > arrays.MAX_ROW:
-        raise ValueError(
-            f"group_norm: a group of {list(x.shape)} has more than {arrays.MAX_ROW} "
-            "elements"
         )
     for name, a in (("weight", weight), ("bias", bias)):
         if a is not None and tuple(a.shape) != (x.shape[1],):

@@ -11,29 +11,33 @@ from tegula.ops import arrays
 
 @tegula.jit
 def kernel(
-    x_ptr, cos_ptr, sin_ptr, y_ptr, T,
-    HALF: tl.constexpr, NEXT: tl.constexpr, INTERLEAVED: tl.constexpr,
+    x_ptr, cos_ptr, sin_ptr, y_ptr, rows, T,
+    ROWS: tl.constexpr, HALF: tl.constexpr, NEXT: tl.constexpr, INTERLEAVED: tl.constexpr,
     BACK: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
-    row = tl.program_id(0).to(tl.int64)
-    i = tl.arange(0, HALF)
-    cos = tl.load(cos_ptr + row % T * HALF + i).to(ACC)
-    sin = tl.load(sin_ptr + row % T * HALF + i).to(ACC)
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    mask = (row < rows)[:, None]
+    i = tl.arange(0, HALF)[None, :]
+    angle = (row % T)[:, None] * HALF + i
+    cos = tl.load(cos_ptr + angle, mask=mask, other=0.0).to(ACC)
+    sin = tl.load(sin_ptr + angle, mask=mask, other=0.0).to(ACC)
     if BACK:
         sin = -sin
-    at = row * 2 * HALF + (2 * i if INTERLEAVED else i)
-    a = tl.load(x_ptr + at).to(ACC)
-    b = tl.load(x_ptr + at + NEXT).to(ACC)
-    tl.store(y_ptr + at, a * cos - b * sin)
-    tl.store(y_ptr + at + NEXT, b * cos + a * sin)
+    at = row[:, None] * 2 * HALF + (2 * i if INTERLEAVED else i)
+    a = tl.load(x_ptr + at, mask=mask, other=0.0).to(ACC)
+    b = tl.load(x_ptr + at + NEXT, mask=mask, other=0.0).to(ACC)
+    tl.store(y_ptr + at, a * cos - b * sin, mask=mask)
+    tl.store(y_ptr + at + NEXT, b * cos + a * sin, mask=mask)
 
 
 def run(outs: tuple, x: Any, cos: Any, sin: Any, interleaved: bool, back: bool) -> None:
     x, cos, sin = (arrays.contiguous(a) for a in (x, cos, sin))
-    half = x.shape[-1] // 2
-    kernel[(arrays.n_rows(x),)](
-        x, cos, sin, *outs, x.shape[-2], HALF=half, NEXT=1 if interleaved else half,
-        INTERLEAVED=interleaved, BACK=back, ACC=arrays.accumulator(x)[0], num_warps=1,
+    half, n = x.shape[-1] // 2, arrays.n_rows(x)
+    rows = max(1, 1024 // tegula.next_power_of_2(half))
+    kernel[(tegula.cdiv(n, rows),)](
+        x, cos, sin, *outs, n, x.shape[-2], ROWS=rows, HALF=half,
+        NEXT=1 if interleaved else half, INTERLEAVED=interleaved, BACK=back,
+        ACC=arrays.accumulator(x)[0],
     )  # fmt: skip
 
 
