@@ -88,7 +88,7 @@ def _n_multiprocessors(device: int) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
-def n_resident(x: Any, each: int = 4) -> int:
+def n_resident(x: Any, each: int = 2) -> int:
     """Programs that walk over the work where it lies: some for each multiprocessor.
 
     On CPUs the number is the same everywhere, so that sums have one order everywhere.

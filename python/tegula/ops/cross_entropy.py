@@ -43,24 +43,46 @@ def forward_kernel(
 
 @tegula.jit
 def backward_kernel(
-    x_ptr, target_ptr, lse_ptr, dloss_ptr, dx_ptr, n, ignore,
-    ACC: tl.constexpr, BLOCK: tl.constexpr,
+    x_ptr, target_ptr, lse_ptr, dloss_ptr, count_ptr, dx_ptr, n, ignore,
+    REDUCED: tl.constexpr, ACC: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
+    """REDUCED: the gradient is that of one sum, which was divided by what count_ptr has."""
     row = tl.program_id(0).to(tl.int64)
     i = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     target = tl.load(target_ptr + row)
     lse = tl.load(lse_ptr + row)
     x = tl.load(x_ptr + row * n + i, mask=i < n, other=-float("inf")).to(ACC)
-    dx = (tl.exp(x - lse) - tl.where(i == target, 1.0, 0.0)) * tl.load(dloss_ptr + row)
+    dloss = tl.load(dloss_ptr + (0 if REDUCED else row))
+    if REDUCED:
+        dloss = dloss / tl.load(count_ptr)
+    dx = (tl.exp(x - lse) - tl.where(i == target, 1.0, 0.0)) * dloss
     dx = tl.where(target == ignore, 0.0, dx)
     tl.store(dx_ptr + row * n + i, dx, mask=i < n)
+
+
+@tegula.jit
+def reduce_kernel(
+    loss_ptr, target_ptr, out_ptr, count_ptr, rows, ignore,
+    MEAN: tl.constexpr, ACC: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The sum of all losses, by how many it is to be divided, and the quotient."""
+    total = tl.zeros((BLOCK,), ACC)
+    count = tl.zeros((BLOCK,), ACC)
+    for start in range(0, rows, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        total += tl.load(loss_ptr + i, mask=i < rows, other=0.0)
+        target = tl.load(target_ptr + i, mask=i < rows, other=ignore)
+        count += tl.where(target == ignore, 0.0, 1.0)
+    n = tl.sum(count, axis=0) if MEAN else tl.full((), 1.0, ACC)
+    tl.store(count_ptr, n)
+    tl.store(out_ptr, tl.sum(total, axis=0) / n)
 
 
 def _block(n: int) -> int:
     return min(MAX_BLOCK, tegula.next_power_of_2(n))
 
 
-def outputs(x: Any, target: Any, ignore: int) -> tuple:
+def outputs(x: Any, *_: Any) -> tuple:
     """The losses, and log(sum(exp)) of the rows."""
     name = arrays.accumulator(x)[1]
     return tuple(arrays.empty(x, x.shape[:1], name) for _ in range(2))
@@ -74,19 +96,21 @@ def run(outs: tuple, x: Any, target: Any, ignore: int) -> None:
 
 
 def run_backward(
-    outs: tuple, x: Any, target: Any, lse: Any, dloss: Any, ignore: int
+    outs: tuple, x: Any, target: Any, lse: Any, dloss: Any, count: Any, ignore: int
 ) -> None:
+    """count is None where dloss has a gradient for each row."""
     x, target, dloss = (arrays.contiguous(a) for a in (x, target, dloss))
     rows, n = x.shape
     acc, _ = arrays.accumulator(x)
     backward_kernel[(rows, tegula.cdiv(n, _block(n)))](
-        x, target, lse, dloss, *outs, n, ignore, ACC=acc, BLOCK=_block(n)
-    )
+        x, target, lse, dloss, count, *outs, n, ignore, REDUCED=count is not None,
+        ACC=acc, BLOCK=_block(n),
+    )  # fmt: skip
 
 
 _backward = arrays.Op(
-    "cross_entropy_backward(Tensor x, Tensor target, Tensor lse, Tensor dloss, int ignore)"
-    " -> Tensor",
+    "cross_entropy_backward(Tensor x, Tensor target, Tensor lse, Tensor dloss,"
+    " Tensor? count, int ignore) -> Tensor",
     lambda x, *_: (arrays.empty(x, x.shape),),
     run_backward,
 )
@@ -94,15 +118,48 @@ _losses = arrays.Op(
     "cross_entropy(Tensor x, Tensor target, int ignore) -> (Tensor, Tensor)",
     outputs,
     run,
-    lambda args, outs, grads, wanted: _backward(*args[:2], outs[1], grads[0], args[2]),
+    lambda args, outs, grads, wanted: _backward(
+        *args[:2], outs[1], grads[0], None, args[2]
+    ),
 )
 
 
-def reduced(losses: Any, target: Any, ignore: int, reduction: str) -> Any:
+def reduced_outputs(x: Any, target: Any, ignore: int, mean: bool) -> tuple:
+    """The loss, log(sum(exp)) of the rows, what the sum was divided by."""
+    name = arrays.accumulator(x)[1]
+    shapes = (), x.shape[:1], (1,)
+    return tuple(arrays.empty(x, shape, name) for shape in shapes)
+
+
+def run_reduced(outs: tuple, x: Any, target: Any, ignore: int, mean: bool) -> None:
+    out, lse, count = outs
+    losses = arrays.empty(lse, lse.shape)
+    run((losses, lse), x, target, ignore)
+    reduce_kernel[(1,)](
+        losses, arrays.contiguous(target), out, count, x.shape[0], ignore,
+        MEAN=mean, ACC=arrays.accumulator(x)[0], BLOCK=4096, num_warps=8,
+    )  # fmt: skip
+
+
+_reduced = arrays.Op(
+    "cross_entropy_reduced(Tensor x, Tensor target, int ignore, bool mean)"
+    " -> (Tensor, Tensor, Tensor)",
+    reduced_outputs,
+    run_reduced,
+    lambda args, outs, grads, wanted: _backward(
+        *args[:2], outs[1], grads[0], outs[2], args[2]
+    ),
+)
+
+
+def check_reduction(reduction: str) -> None:
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(
             f"cross_entropy: reduction is mean, sum or none, not {reduction!r}"
         )
+
+
+def reduced(losses: Any, target: Any, ignore: int, reduction: str) -> Any:
     if reduction == "none":
         return losses
     if reduction == "sum":
@@ -131,5 +188,9 @@ def cross_entropy(
             f"cross_entropy: logits have shape {list(logits.shape)} and target "
             f"{list(target.shape)}; expected [N, C] and [N]"
         )
-    losses = _losses(logits, target, int(ignore_index))[0]
-    return reduced(losses, target, ignore_index, reduction)
+    check_reduction(reduction)
+    given = logits, target, int(ignore_index)
+    if reduction == "none":
+        return _losses(*given)[0]
+    loss = _reduced(*given, reduction == "mean")[0]
+    return loss if arrays.is_torch(logits) else loss[()]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from tegula.ops import arrays
+from tegula.ops.cross_entropy import check_reduction, reduced
 from tegula.ops.cross_entropy import outputs as loss_outputs
-from tegula.ops.cross_entropy import reduced
 from tegula.ops.cross_entropy import run as run_loss
 from tegula.ops.cross_entropy import run_backward as run_loss_backward
 from tegula.ops.matmul import _matmul
@@ -42,7 +42,7 @@ def run_backward(
     for rows in _chunks(x, weight):
         logits = _product(x[rows], weight.T)
         d = arrays.empty(logits, logits.shape)
-        given = logits, target[rows], lse[rows], dloss[rows]
+        given = logits, target[rows], lse[rows], dloss[rows], None
         run_loss_backward((d,), *given, ignore)
         dx[rows] = _product(d, weight)
         dw += _product(d.T, x[rows])
@@ -99,5 +99,6 @@ def linear_cross_entropy(
             f"linear_cross_entropy: x {list(x.shape)}, weight {list(weight.shape)}, "
             f"target {list(target.shape)}; expected [N, K], [C, K] and [N]"
         )
+    check_reduction(reduction)
     losses = _losses(x, weight, target, int(ignore_index))[0]
     return reduced(losses, target, ignore_index, reduction)
