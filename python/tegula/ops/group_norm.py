@@ -140,7 +140,9 @@ def large_backward_kernel(
         tl.store(dx_ptr + row * n + i, dx, mask=i < n)
 
 
-LARGE = 8192  # elements of a group that are no longer one block
+# Elements of a group that is one block: what a GPU's registers hold, a CPU's cache.
+MOST_ON_GPU = 8192
+MOST_ON_CPU = arrays.MAX_ROW
 BLOCK = 4096
 
 
@@ -155,7 +157,8 @@ def _large(x: Any, groups: int, is_forward: bool) -> dict[str, Any]:
 
 
 def _is_large(x: Any, groups: int) -> bool:
-    return x.shape[1] // groups * math.prod(x.shape[2:]) > LARGE
+    most = MOST_ON_GPU if arrays.is_on_gpu(x) else MOST_ON_CPU
+    return x.shape[1] // groups * math.prod(x.shape[2:]) > most
 
 
 def _sides(x: Any, groups: int) -> dict[str, Any]:

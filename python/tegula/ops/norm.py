@@ -157,9 +157,11 @@ def run_backward(
         CENTER=mean.shape[0] > 0, ACC=acc, **arrays.row_options(n),
     )  # fmt: skip
     if want_w or want_b:
-        sum_kernel[(tegula.cdiv(n, 32), 2 if want_b else 1)](
+        # Few rows of a tile add up exactly, many keep a GPU's loads in flight.
+        BM, BN = (64, 32) if arrays.is_on_gpu(x) else (8, 128)
+        sum_kernel[(tegula.cdiv(n, BN), 2 if want_b else 1)](
             *parts, *(s if k else None for s, k in zip(sums, wanted, strict=True)),
-            programs, n, BM=64, BN=32,
+            programs, n, BM=BM, BN=BN,
         )  # fmt: skip
 
 
