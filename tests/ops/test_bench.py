@@ -35,6 +35,13 @@ def test_ratios_and_their_mean():
     assert "least 0.50, matmul forward" in text
 
 
+def test_errors_beside_torchs():
+    found = rows()
+    assert results.errors(found) == "no error is more than 1.5 of torch's"
+    found[0].error = 1.6e-7
+    assert results.errors(found).endswith("softmax forward: 1.6e-07, torch 1.0e-07")
+
+
 def test_a_failure_is_a_row_that_says_why():
     line = next(t for t in results.table(rows()).split("\n") if "triton" in t)
     assert line.endswith("CompilationError: no")

@@ -113,6 +113,8 @@ def command(args: argparse.Namespace) -> int:
     print("\nms: median. backward: forward and backward in one call. ratio: their time")
     print("over ours in this run, above 1 we are faster.\n")
     print(results.summary(rows))
+    if any(r.who == "torch" for r in rows):
+        print(results.errors(rows))
     print(f"{about['machine']}; {time.perf_counter() - begin:.0f} s")
     if old is not None:
         print("\n" + results.compare(old, rows))

@@ -95,6 +95,21 @@ def summary(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
+def errors(rows: Iterable[Row], most: float = 1.5) -> str:
+    """The cases whose error is more than `most` of torch's own in the same type."""
+    lines = []
+    for key, case in by_case(rows).items():
+        ours, theirs = case.get("tegula"), case.get("torch")
+        if ours and theirs and ours.error is not None and theirs.error is not None:
+            if ours.error > most * theirs.error:
+                lines.append(
+                    f"{' '.join(key)}: {ours.error:.1e}, torch {theirs.error:.1e}"
+                )
+    if not lines:
+        return f"no error is more than {most} of torch's"
+    return f"errors of more than {most} of torch's: " + "; ".join(lines)
+
+
 # --- files --------------------------------------------------------------------------------
 def save(path: Path, run: dict[str, Any], rows: Iterable[Row]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
