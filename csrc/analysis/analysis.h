@@ -350,6 +350,19 @@ bool is_defined_outside(const Val *v,
 /* The argument of f that the pointers are made of; NULL: not known. */
 const Val *pointer_root(const Func *f, const Val *v);
 
+/* ---- traffic.c ----------------------------------------------------------------------------- */
+typedef struct Traffic {
+    double loaded, stored, atomic; /* bytes, as often as the kernel asks for them */
+    double
+        touched; /* bytes that memory must move if caches answer what is asked again */
+    double dot_flops, flops; /* of products; of other float arithmetic */
+    bool is_bound; /* something depends on what is in memory: it may be less, or more */
+} Traffic;
+/* Of a launch of f, a function of tile IR, with these parameters. All sides of the grid are
+ * above 0. */
+void traffic_of(const Func *f, const uint64_t *params, const int32_t grid[3],
+                Traffic *out);
+
 /* ---- written.c ----------------------------------------------------------------------------- */
 /* Which parameters the pointers of a function may come from; in its arena. */
 typedef struct Written Written;

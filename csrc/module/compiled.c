@@ -10,6 +10,7 @@
  * `metadata` and the disassembly are Python, in tegula/compiled.py, over what stands here.
  */
 #include "module/module.h"
+#include "analysis/analysis.h"
 #include "runtime/launch.h"
 
 #include <stdlib.h>
@@ -69,6 +70,7 @@ compiled_dealloc(PyObject *self)
     free(v->stores);
     free(v->asked);
     free(v->node);
+    free(v->last_params);
     binary_free(&v->bin);
     Py_XDECREF((PyObject *)v->kernel);
     PyObject_GC_Del(self);
@@ -403,7 +405,74 @@ compiled_repr(PyObject *self)
                                 target_text(v->bin.target, text));
 }
 
+typedef struct Counting {
+    const char *tir;
+    const uint64_t *params;
+    Grid grid;
+    Traffic found;
+} Counting;
+
+static void
+count_traffic(Comp *c, void *data)
+{
+    Counting *k = data;
+    traffic_of(ir_parse(c, k->tir), k->params, k->grid.dim, &k->found);
+}
+
+static PyObject *
+traffic_dict(const Traffic *t, const Grid *g)
+{
+    double programs = (double)g->dim[0] * g->dim[1] * g->dim[2];
+    return Py_BuildValue("{sdsdsdsdsdsdsdsO}", "programs", programs, "loaded",
+                         t->loaded, "stored", t->stored, "atomic", t->atomic, "touched",
+                         t->touched, "dot_flops", t->dot_flops, "flops", t->flops,
+                         "is_bound", t->is_bound ? Py_True : Py_False);
+}
+
+/* Of the latest launch; None: there was none. */
+static PyObject *
+get_traffic(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    const Compiled *v = (const Compiled *)self;
+    const Stage *tir = binary_stage(&v->bin, "tir");
+    if (!tir || !v->last_grid.dim[0])
+        return Py_NewRef(Py_None);
+    Counting k = {.tir = tir->data, .params = v->last_params, .grid = v->last_grid};
+    Comp comp;
+    if (!comp_init(&comp))
+        return PyErr_NoMemory();
+    bool ok = comp_run(&comp, count_traffic, &k);
+    PyObject *r = ok ? traffic_dict(&k.found, &k.grid)
+                     : PyErr_Format(PyExc_RuntimeError, "%s", comp.err.msg);
+    comp_done(&comp);
+    return r;
+}
+
+/* What _traffic depends on: the grid and the numbers of the latest launch. */
+static PyObject *
+get_launched(PyObject *self, void *closure)
+{
+    (void)closure;
+    const Compiled *v = (const Compiled *)self;
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && i < 3 + v->bin.n_params; i++) {
+        if (i >= 3 && v->bin.params[i - 3].is_ptr)
+            continue;
+        PyObject *n = i < 3 ? PyLong_FromLong(v->last_grid.dim[i])
+                            : PyLong_FromUnsignedLongLong(v->last_params[i - 3]);
+        if (!n || PyList_Append(list, n))
+            Py_CLEAR(list);
+        Py_XDECREF(n);
+    }
+    PyObject *r = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return r;
+}
+
 static PyMethodDef compiled_methods[] = {
+    {"_traffic", get_traffic, METH_NOARGS,
+     "_traffic()\n--\n\nBytes and operations of the latest launch, a dict; None: none yet."},
     {"_init_handles", init_handles, METH_NOARGS,
      "_init_handles()\n--\n\nLoads the code now instead of at the first launch."},
     {"_loosely", loose_launcher, METH_O,
@@ -447,6 +516,8 @@ static PyGetSetDef compiled_getset[] = {
      "dict of milliseconds: frontend, passes, codegen, llvm, ptxas; empty if from disk",
      NULL},
     {"_costs", get_costs, NULL, NULL, NULL},
+    {"_launched", get_launched, NULL,
+     "sides of the grid and numbers of the latest launch", NULL},
     {"report", get_report, NULL,
      "text: what lines of the kernel cost, such as shuffles, barriers and padding; ''\n"
      "where there is nothing to say. On a GPU the numbers are one thread's.",

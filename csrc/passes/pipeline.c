@@ -130,13 +130,17 @@ is_zero(const Val *v)
     return ir_is_const(v, &bits) && bits == 0;
 }
 
-static bool
-fits(Pipe *p, Op *o, Stream *s)
+/* NULL, and *s; else why it cannot be a copy. */
+static const char *
+misfit(Pipe *p, Op *o, Stream *s)
 {
     const Type *t = result(o, 0)->type;
-    if (o->op != OP_LOAD || !t->rank || t->is_ptr || ir_attr(o, ATTR_VOLATILE) ||
-        ir_attr(o, ATTR_CACHE) == CACHE_CV || !has_one_owner(t->layout))
-        return false;
+    if (ir_attr(o, ATTR_VOLATILE) || ir_attr(o, ATTR_CACHE) == CACHE_CV)
+        return "it is volatile";
+    if (!t->rank || t->is_ptr)
+        return "copies are of blocks of numbers";
+    if (!has_one_owner(t->layout))
+        return "several threads hold the same element";
     int dim = facts_fastest_dim(p->facts, o), bit[MAX_BITS],
         elem = elem_info[t->elem].bytes;
     int run = layout_run(t->layout, dim, __builtin_ctz(16u / (unsigned)elem), bit);
@@ -156,9 +160,12 @@ fits(Pipe *p, Op *o, Stream *s)
                   .is_carried = !p->is_async && !feeds_mma(p->f, result(o, 0), 0)};
     if (s->is_carried) {
         s->bytes = 0;
-        return !s->is_filled;
+        return s->is_filled ? "`other` is not 0" : NULL;
     }
-    return elem << vec >= MIN_BYTES || !p->is_async;
+    if (elem << vec >= MIN_BYTES || !p->is_async)
+        return NULL;
+    return str_printf(p->c->arena, "a copy takes %d bytes at least, and this reads %d",
+                      MIN_BYTES, elem << vec);
 }
 
 /* ---- the slice ------------------------------------------------------------------- */
@@ -224,15 +231,41 @@ find_slice(Pipe *p)
     }
 }
 
+/* Why the load stays where it is; NULL: it runs ahead, as *s. */
+static const char *
+not_ahead(Pipe *p, Op *load, Stream *s)
+{
+    Map slice = {.a = p->c->arena};
+    if (!pipeline_may_overtake(p->f, p->loop, load))
+        return "the loop may write what it reads";
+    const char *why = misfit(p, load, s);
+    if (why)
+        return why;
+    bool *carried = NEW_N(p->c->arena, bool, p->body->n_args);
+    return slice_of(p, load, &slice, carried)
+               ? NULL
+               : "where it reads is known too late: it depends on the loop's results";
+}
+
+static void
+tell(const Pipe *p, const Op *load, const char *why)
+{
+    if (p->is_async)
+        ir_report(p->f, load->loc, "load ahead",
+                  str_printf(p->c->arena, "none: %s", why));
+}
+
 static bool
 find_streams(Pipe *p, bool all)
 {
     for (Op *o = p->body->first; o && p->n_streams < MAX_STREAMS; o = o->next) {
         Stream s;
-        Map slice = {.a = p->c->arena};
-        if (o->op == OP_LOAD && (all || feeds_dot(result(o, 0), 0)) &&
-            pipeline_may_overtake(p->f, p->loop, o) && fits(p, o, &s) &&
-            slice_of(p, o, &slice, NEW_N(p->c->arena, bool, p->body->n_args)))
+        if (o->op != OP_LOAD || (!all && !feeds_dot(result(o, 0), 0)))
+            continue;
+        const char *why = not_ahead(p, o, &s);
+        if (why)
+            tell(p, o, why);
+        else
             p->stream[p->n_streams++] = s;
     }
     find_slice(p);
@@ -394,6 +427,9 @@ try_loop(Func *f, Op *loop)
     p.ahead = distance(&p, stages);
     if (p.ahead > 0)
         pipeline_rewrite(&p);
+    else
+        for (int i = 0; i < p.n_streams; i++)
+            tell(&p, p.stream[i].load, "shared memory has no room for two of it");
 }
 
 static void

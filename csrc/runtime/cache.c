@@ -419,9 +419,10 @@ attach(Call *c, Compiled *v)
     v->key = key_new(c);
     v->asked = calloc((size_t)MAX(c->n, 1), sizeof *v->asked);
     v->node = calloc((size_t)MAX(v->bin.n_params, 1), sizeof *v->node);
+    v->last_params = calloc((size_t)MAX(v->bin.n_params, 1), sizeof *v->last_params);
     if (!v->key)
         return -1;
-    if (!v->asked || !v->node)
+    if (!v->asked || !v->node || !v->last_params)
         return PyErr_NoMemory(), -1;
     if (v->bin.n_facts > n)
         return PyErr_Format(PyExc_SystemError, "%s() has %d arguments but %d facts",

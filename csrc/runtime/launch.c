@@ -123,7 +123,8 @@ launch_run(Compiled *v, Call *c, const Grid *g)
     if (!g->dim[0] || !g->dim[1] || !g->dim[2])
         return 0;
     for (int i = 0; i < v->bin.n_params; i++)
-        params[i] = c->bits[v->node[i]];
+        v->last_params[i] = params[i] = c->bits[v->node[i]];
+    v->last_grid = *g;
     bool is_watched = c->opt.flags & (OPT_INTERPRET | OPT_BOUNDS) || v->trial ||
                       v->bin.target.kind == TARGET_EMU;
     if (is_watched && (call_check_values(c) || strides_check(v, c)))

@@ -212,6 +212,9 @@ struct Compiled {
     Key *key;        /* of the launch it was compiled for; owned */
     uint16_t *asked; /* FACT_* by node: another launch must agree on these */
     uint16_t *node;  /* node that feeds runtime parameter i */
+    /* The latest launch, for the report: no sides, none yet. Owned, a word a parameter. */
+    Grid last_grid;
+    uint64_t *last_params;
     Binary bin;
     bool from_disk;
     char hash[65]; /* DiskKey.hash */

@@ -204,6 +204,8 @@ CORE = {
     "CompiledKernel._answers": "list[tuple[int, int, int]]",
     "CompiledKernel._facts": "dict[str, Any]",
     "CompiledKernel._init_handles": "(self) -> None",
+    "CompiledKernel._traffic": "(self) -> dict[str, Any] | None",
+    "CompiledKernel._launched": "tuple[int, ...]",
     "CompiledKernel._loosely": "(self, grid: Grid, /) -> Callable[..., Any]",
     "CompiledKernel._params": "list[tuple[int, str, bool]]",
     "CompiledKernel._devices": "list[int]",

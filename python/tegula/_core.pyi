@@ -87,12 +87,16 @@ class CompiledKernel:
         """Loads the code now instead of at the first launch."""
     _kernel: Kernel
     """the kernel this is a variant of"""
+    _launched: tuple[int, ...]
+    """sides of the grid and numbers of the latest launch"""
     def _loosely(self, grid: Grid, /) -> Callable[..., Any]:
         """As compiled[grid], but what was constant is not looked at."""
     _params: list[tuple[int, str, bool]]
     """of the code: (node, type, is it a pointer, is it stored through)"""
     _stages: dict[str, Any]
     """dict of the stages"""
+    def _traffic(self) -> dict[str, Any] | None:
+        """Bytes and operations of the latest launch, a dict; None: none yet."""
     asm: Mapping[str, Any]
     """mapping of the stages: tir, simt, llir, ptx, cubin, asm, .."""
     function: int | None

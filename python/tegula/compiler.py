@@ -100,7 +100,12 @@ def signature_text(x: Any, facts: bool = False) -> Any:
 
 
 class LazyDict:
-    """A dict, part of which is computed when it is asked for."""
+    """A dict, part of which is computed when it is asked for.
+
+    ``variant`` is the compiled kernel, where a launch is what it tells of.
+    """
+
+    variant: Any = None
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = dict(data)

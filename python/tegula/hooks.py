@@ -43,6 +43,7 @@ def launch_info(
     info = LazyDict(
         {"name": variant.name, "function": variant.function, "stream": stream}
     )
+    info.variant = variant  # for the profiler, which asks it after the launch
     describe = getattr(variant._kernel, "launch_metadata", None)
     if describe is not None:
         info.add(describe, (grid, variant.metadata, arguments))

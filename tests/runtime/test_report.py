@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 
+import numpy as np
 import pytest
 
 import tegula as triton
@@ -135,6 +136,121 @@ def test_why_a_load_is_narrow():
     assert load.text == "8 loads of 4 bytes"
     assert load.why.startswith("`n` is not known to be a multiple of 16 here")
     assert "tl.multiple_of(n, 16)" in load.why and not store.why
+
+
+def test_why_loads_do_not_run_ahead_and_what_to_try():
+    report = product.compile(
+        "*fp16", "*fp16", "*fp32", "i32", N=64, num_warps=2, target="cuda:sm_90a"
+    ).report
+    ahead = [r for r in report.rows if r.what == "load ahead"]
+    assert len(ahead) == 2
+    for row in ahead:
+        assert row.text == "none: a copy takes 4 bytes at least, and this reads 2"
+    (dot,) = [r for r in report.rows if r.what == "dot"]
+    assert dot.text == "level 1, no wgmma: a warpgroup is 4 warps"
+    assert dot.fix == "launch with num_warps=4 or 8"
+    assert "           try: launch with num_warps=4 or 8\n" in report
+    assert "num_warps=4 or 8" in report.html()
+    # The lines of a report come in the order of the source.
+    lines = [r.line for r in report.rows if r.source]
+    assert lines == sorted(lines)
+
+
+def test_a_narrow_access_of_a_known_stride_blames_nobody():
+    report = product.compile(
+        "*fp16:16", "*fp16:16", "*fp32:16", "i32:16", N=64, num_warps=4,
+        target="cuda:sm_90a",
+    ).report  # fmt: skip
+    (store,) = [r for r in report.rows if r.what == "store"]
+    assert store.text.endswith("of 8 bytes") and not store.why
+
+
+def test_what_a_product_became_on_a_cpu():
+    def dot(*types):
+        rows = product.compile(*types, "i32", N=64, target="cpu").report.rows
+        return next(r for r in rows if r.what == "dot")
+
+    single = dot("*fp32", "*fp32", "*fp32")
+    assert re.fullmatch(
+        r"fused multiply-adds of f32 in vectors of \d+, tiles of \d x \d+", single.text
+    )
+    half = dot("*fp16", "*fp16", "*fp32")
+    assert "one product at a time: for sums in f32" in half.text
+    assert half.fix.startswith("bf16 operands")
+
+
+def test_a_launch_is_counted_to_the_byte():
+    n, rows_ = 100, 7
+    x, y = np.ones((rows_, n), np.float32), np.zeros((rows_, n), np.float32)
+
+    @triton.jit
+    def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+        at = tl.arange(0, BLOCK)
+        row = tl.program_id(0) * n
+        tl.store(
+            y_ptr + row + at, tl.load(x_ptr + row + at, mask=at < n) * 3, mask=at < n
+        )
+
+    compiled = scale.compile("*fp32", "*fp32", "i32", BLOCK=128)
+    assert compiled.report.traffic is None and "latest launch" not in compiled.report
+    report = scale[(rows_,)](x, y, n, BLOCK=128).report
+    assert report.traffic == {
+        "programs": 7, "loaded": 2800, "stored": 2800, "atomic": 0, "touched": 5600,
+        "dot_flops": 0, "flops": 7 * 128, "is_bound": False,
+    }  # fmt: skip
+    assert "latest launch: 7 programs, 2.8 kB loaded, 2.8 kB stored, 896 flop" in report
+    assert re.search(r"^roofline: bound by (memory|arithmetic): ", report, re.M)
+
+
+@triton.jit
+def masked_product(a, b, c, m, n, k, M: tl.constexpr, K: tl.constexpr):
+    i, j = (
+        tl.program_id(0) * M + tl.arange(0, M),
+        tl.program_id(1) * M + tl.arange(0, M),
+    )
+    at = tl.arange(0, K)
+    a_ptrs, b_ptrs = a + i[:, None] * k + at[None, :], b + at[:, None] * n + j[None, :]
+    acc = tl.zeros((M, M), tl.float32)
+    for step in range(0, k, K):
+        x = tl.load(a_ptrs, mask=at[None, :] < k - step, other=0.0)
+        y = tl.load(b_ptrs, mask=at[:, None] < k - step, other=0.0)
+        acc = tl.dot(x, y, acc)
+        a_ptrs += K
+        b_ptrs += K * n
+    tl.store(c + i[:, None] * n + j[None, :], acc)
+
+
+def test_tiles_that_are_read_again_are_told_from_what_memory_holds():
+    side, k = 96, 100
+    a, b = np.ones((side, k), np.float32), np.ones((k, side), np.float32)
+    c = np.zeros((side, side), np.float32)
+    traffic = masked_product[(3, 3)](a, b, c, side, side, k, M=32, K=32).report.traffic
+    assert traffic["loaded"] == 3 * (a.nbytes + b.nbytes)
+    assert traffic["stored"] == c.nbytes
+    assert traffic["touched"] == a.nbytes + b.nbytes + c.nbytes
+    assert traffic["dot_flops"] == 9 * 4 * 2 * 32**3
+
+
+@triton.jit
+def sums_of_rows(x_ptr, ends_ptr, y_ptr, CAUSAL: tl.constexpr):
+    row = tl.program_id(0)
+    end = row + 1 if CAUSAL else tl.load(ends_ptr + row)
+    acc = 0.0
+    for i in range(end):
+        acc += tl.load(x_ptr + i)
+    tl.store(y_ptr + row, acc)
+
+
+def test_loops_by_the_program_and_by_what_memory_holds():
+    n = 1000  # more programs than are looked at
+    x, y = np.ones(n, np.float32), np.zeros(n, np.float32)
+    ends = np.full(n, 3, np.int32)
+    known = sums_of_rows[(n,)](x, ends, y, CAUSAL=True).report.traffic
+    exact = 4 * n * (n + 1) / 2
+    assert abs(known["loaded"] - exact) < 0.01 * exact and not known["is_bound"]
+    unknown = sums_of_rows[(n,)](x, ends, y, CAUSAL=False).report
+    assert unknown.traffic["is_bound"]
+    assert "latest launch: about, as it depends on what is in memory" in unknown
 
 
 def test_of_a_script(tmp_path, capsys, monkeypatch):

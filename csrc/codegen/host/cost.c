@@ -3,6 +3,7 @@
  *     line    7  load                  vectors of 16 elements, 64 bytes
  *     line    9  load                  gathers of 16 elements: addresses are not consecutive
  *     line   12  store                 16 elements one by one: addresses are not consecutive
+ *     line   15  dot                   fused multiply-adds of f32, tiles of 8 x 32
  *
  * An access may be emitted more than once (a body with masks and one without, a value that
  * is computed again): what differs in nothing is told once.
@@ -32,6 +33,17 @@ host_note(Host *h, const Op *o, Mode m, int lanes)
     PUSH(h->c->arena, &h->notes, n);
 }
 
+void
+host_note_dot(Host *h, const Op *o, const char *text)
+{
+    Note n = {.op = o, .how = NOTE_DOT, .text = text};
+    for (int i = 0; i < h->notes.n; i++)
+        if (h->notes.at[i].op->loc == o->loc && h->notes.at[i].text &&
+            !strcmp(h->notes.at[i].text, text))
+            return;
+    PUSH(h->c->arena, &h->notes, n);
+}
+
 static const char *
 words(Host *h, const Note *n)
 {
@@ -48,6 +60,7 @@ words(Host *h, const Note *n)
         return str_printf(a, "%d elements one by one: addresses are not consecutive",
                           n->lanes);
     case NOTE_ATOMIC: return "atomics, one after another";
+    case NOTE_DOT: return n->text;
     }
     unreachable(h->c);
 }

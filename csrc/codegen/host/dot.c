@@ -444,6 +444,52 @@ place_result(Host *h, const Op *o, Product *p)
     }
 }
 
+/* Why one instruction does not add up several of these products; NULL: none could. */
+static const char *
+why_alone(const Host *h, const Op *o)
+{
+    const Type *a = arg(o, 0)->type, *r = result(o, 0)->type;
+    Elem e = a->elem;
+    int n = r->shape[r->rank - 1], k = a->shape[a->rank - 1];
+    if (e == E_F32 || e == E_F64 || e == E_I32)
+        return NULL;
+    if (e == E_F16)
+        return "for sums in f32 this CPU adds up pairs of bf16, if any, not of f16";
+    if (e != E_BF16 && e != E_I8)
+        return "no CPU multiplies this type";
+    if (!(e == E_BF16 ? h->has_bf16_pairs : h->has_vnni))
+        return e == E_BF16 ? "the CPU has no AVX512-BF16"
+                           : "the CPU has no AVX512-VNNI";
+    if (n < GROUP_LANES)
+        return "fewer than 16 columns";
+    return k % (e == E_BF16 ? 2 : 4) ? "K does not divide into groups"
+                                     : "the sides differ in type";
+}
+
+/* What the product became, for the report. */
+static void
+note(Host *h, const Product *p)
+{
+    Arena *a = h->c->arena;
+    const Tile *t = &p->t;
+    Elem from = arg(p->o, 0)->type->elem;
+    const char *tile = str_printf(a, "tiles of %d x %d", t->mr, t->nv * t->lanes);
+    if (p->group > 1) {
+        host_note_dot(h, p->o,
+                      str_printf(a, "%s: %d products of %s added at a time, %s",
+                                 p->group == 2 ? "vdpbf16ps" : "vpdpbusd", p->group,
+                                 elem_info[from].text, tile));
+        return;
+    }
+    const char *why = why_alone(h, p->o);
+    host_note_dot(h, p->o,
+                  str_printf(a, "%s of %s in vectors of %d, %s%s%s",
+                             elem_is_float(t->e) ? "fused multiply-adds"
+                                                 : "multiplications and additions",
+                             elem_info[t->e].text, t->lanes, tile,
+                             why ? "; one product at a time: " : "", why ? why : ""));
+}
+
 void
 host_dot(Host *h, const Op *o)
 {
@@ -472,6 +518,7 @@ host_dot(Host *h, const Op *o)
     p.t.lanes = MIN(lanes, n);
     p.t.nv = MIN(2, n / p.t.lanes);
     p.t.mr = MIN(h->vec_bytes == 64 ? 8 : 4, m);
+    note(h, &p);
     if (p.group > 1)
         pack(h, &p, sides.k);
     Loop batch, row, col;

@@ -68,8 +68,9 @@ typedef struct Undo {
 /* What an access became: cost.c. */
 typedef struct Note {
     const Op *op;
-    enum { NOTE_ONE, NOTE_ROW, NOTE_GATHER, NOTE_EACH, NOTE_ATOMIC } how;
+    enum { NOTE_ONE, NOTE_ROW, NOTE_GATHER, NOTE_EACH, NOTE_ATOMIC, NOTE_DOT } how;
     int lanes, bytes;
+    const char *text; /* NOTE_DOT: all that is to say */
 } Note;
 
 struct Host {
@@ -267,6 +268,7 @@ void host_when_close(Host *h, When *w);
 
 /* ---- cost.c ---------------------------------------------------------------------------------- */
 void host_note(Host *h, const Op *o, Mode m, int lanes);
+void host_note_dot(Host *h, const Op *o, const char *text);
 void host_tell(Host *h); /* into f->report */
 
 /* ---- access.c -------------------------------------------------------------------------------- */

@@ -4,11 +4,15 @@
     with profiler.scope("layer 1"):
         kernel[grid](...)
     profiler.finalize()                                   # writes it
-    python -c "from tegula.profiler import viewer; viewer.show('matmul.hatchet')"
+    python -m tegula.profiler matmul.hatchet              # shows it
+    python -m tegula.profiler script.py                   # both for a whole script
 
-Each kernel is a leaf below the scopes it was launched in, with count, time (ns), and the
-numbers that its ``@jit(launch_metadata=...)`` gives. Only our kernels are seen, not what
-else runs on a GPU. Times are a GPU's own (torch's events) or, on the CPU, the wall clock's.
+Each kernel is a leaf below the scopes it was launched in, with count, time (ns), bytes,
+flops, and the numbers that its ``@jit(launch_metadata=...)`` gives. Bytes and flops are
+ours where that does not tell them: what the kernel asks memory for, and its arithmetic on
+floats. ``start(.., data="trace")`` keeps each launch with its time instead, in a file for
+https://ui.perfetto.dev and Chrome's tracing. Only our kernels are seen, not what else runs
+on a GPU. Times are a GPU's own (torch's events) or, on the CPU, the wall clock's.
 """
 
 from __future__ import annotations
@@ -50,20 +54,83 @@ class Node:
 
 
 class Session:
-    """One profile. ``path`` is where it goes."""
+    """One profile. It goes to a file of that name; what comes behind the point says how."""
 
-    def __init__(self, name: str) -> None:
-        self.path = f"{name}.hatchet"
+    def __init__(self, name: str, is_trace: bool, begin: Any) -> None:
+        self.name = name
+        self.is_trace = is_trace
+        self.begin = begin  # a time, or an event of a GPU
         self.root = Node("ROOT")
         self.active = True
-        self.pending: list[tuple[Node, Any, Any]] = []
+        self.pending: list[tuple[Node, dict[str, Any] | None, Any, Any]] = []
+        self.events: list[dict[str, Any]] = []  # of a trace
+
+    def launched(
+        self, path: list[str], extra: dict[str, Any], start: Any, end: Any
+    ) -> None:
+        node = self.root
+        for scope in path:
+            node = node.child(scope)
+        node.add({"count": 1, **extra})
+        event = None
+        if self.is_trace:
+            event = {"name": path[-1], "cat": "kernel", "ph": "X", "pid": 0, "tid": 0}
+            event["args"] = {"scopes": path[:-1], **extra}
+            self.events.append(event)
+        self.pending.append((node, event, start, end))
+        if isinstance(end, int):
+            self.settle()
 
     def settle(self) -> None:
         """Wait for the GPU, and add what its events say."""
-        for node, start, end in self.pending:
-            end.synchronize()
-            node.add({"time (ns)": start.elapsed_time(end) * 1e6})
+        for node, event, start, end in self.pending:
+            ns = _between(start, end)
+            node.add({"time (ns)": ns})
+            if event is not None:
+                event |= {"ts": _between(self.begin, start) / 1e3, "dur": ns / 1e3}
         self.pending.clear()
+
+    def write(self, output_format: str) -> None:
+        self.settle()
+        kept: Any = [self.root.as_json(), {}]
+        if output_format == "chrome_trace":
+            kept = {"displayTimeUnit": "ns", "traceEvents": self.events}
+        with open(f"{self.name}.{output_format}", "w") as f:
+            json.dump(kept, f)
+
+
+def _between(start: Any, end: Any) -> float:
+    """Nanoseconds, of two readings of the clock or two events of a GPU."""
+    if isinstance(end, int):
+        return end - start
+    end.synchronize()
+    return float(start.elapsed_time(end) * 1e6)
+
+
+_counted: dict[Any, dict[str, float]] = {}  # what launches move, by variant and numbers
+
+
+def work_of(info: LazyDict, told: dict[str, Any]) -> dict[str, float]:
+    """bytes and flops of the latest launch, where told says nothing of them."""
+    if info.variant is None:
+        return {}
+    key = info.variant, info.variant._launched
+    if key not in _counted:
+        if len(_counted) > 4096:  # numbers that never come again
+            _counted.clear()
+        moved = info.variant._traffic() or dict.fromkeys(_PARTS, 0.0)
+        _counted[key] = {
+            "bytes": sum(moved[k] for k in _PARTS[:3]),
+            "flops": sum(moved[k] for k in _PARTS[3:]),
+        }
+    return {
+        kind: n
+        for kind, n in _counted[key].items()
+        if not any(k.startswith(kind) for k in told)
+    }
+
+
+_PARTS = ("loaded", "stored", "atomic", "dot_flops", "flops")
 
 
 class _Profiler:
@@ -103,17 +170,10 @@ class _Profiler:
         extra = {
             k: v for k, v in data.items() if k not in ("name", "function", "stream")
         }
+        extra |= work_of(info, extra)
         for session in self.sessions.values():
-            if not session.active:
-                continue
-            node = session.root
-            for scope in [*self.scopes, name]:
-                node = node.child(scope)
-            node.add({"count": 1, **extra})
-            if isinstance(end, int):
-                node.add({"time (ns)": end - start})
-            else:
-                session.pending.append((node, start, end))
+            if session.active:
+                session.launched([*self.scopes, name], extra, start, end)
 
 
 _profiler = _Profiler()
@@ -133,13 +193,19 @@ def start(
     mode: Any = None,
     hook: Any = None,
 ) -> int:
-    """Begin a profile; its number, the first is 0. It goes to name.hatchet.
+    """Begin a profile; its number, the first is 0.
 
-    The other arguments choose among what Triton's profiler can do; ours does one thing.
+    data="tree", the default, adds up what is launched below each scope, and goes to
+    name.hatchet; "trace" keeps each launch, for name.chrome_trace. The other arguments
+    choose among what Triton's profiler can do; ours does one thing.
     """
+    if data not in (None, "tree", "trace"):
+        raise ValueError(f"data is 'tree' or 'trace', not {data!r}")
     number = _profiler.n_started
     _profiler.n_started += 1
-    _profiler.sessions[number] = Session(name or "proton")
+    _profiler.sessions[number] = Session(
+        name or "proton", data == "trace", _profiler.now()
+    )
     knobs.runtime.launch_enter_hook.add(_profiler.enter)
     knobs.runtime.launch_exit_hook.add(_profiler.leave)
     return number
@@ -158,18 +224,24 @@ def deactivate(session: int | None = None, flushing: bool = False) -> None:
         s.settle()
 
 
-def finalize(session: int | None = None, output_format: str = "hatchet") -> None:
-    """End profiles and write them."""
-    if output_format != "hatchet":
-        raise ValueError(f"output_format is 'hatchet', not {output_format!r}")
+def finalize(session: int | None = None, output_format: str = "") -> None:
+    """End profiles and write them.
+
+    output_format is "hatchet", also of a trace, or "chrome_trace" of a trace alone.
+    """
+    if output_format not in ("", "hatchet", "chrome_trace"):
+        raise ValueError(
+            f"output_format is 'hatchet' or 'chrome_trace', not {output_format!r}"
+        )
     for number, s in list(_profiler.sessions.items()):
         if session not in (None, number):
             continue
-        s.settle()
-        with open(s.path, "w") as f:
-            json.dump([s.root.as_json(), {}], f)
+        if output_format == "chrome_trace" and not s.is_trace:
+            raise ValueError('a profile that is to be a trace begins with data="trace"')
+        s.write(output_format or ("chrome_trace" if s.is_trace else "hatchet"))
         del _profiler.sessions[number]
     if not _profiler.sessions:
+        _counted.clear()
         knobs.runtime.launch_enter_hook.remove(_profiler.enter)
         knobs.runtime.launch_exit_hook.remove(_profiler.leave)
 

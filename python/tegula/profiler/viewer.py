@@ -16,7 +16,7 @@ def _value(node: dict[str, Any], metric: str) -> float:
     """time/ms, avg_time/us, count, tflop/s, gbyte/s, or a number of the profile."""
     own: dict[str, float] = dict(node["metrics"])
     for child in node["children"]:
-        for key in ("time (ns)", "count"):
+        for key in ("time (ns)", "count", "bytes", "flops"):
             own[key] = own.get(key, 0) + _value(child, key)
     name, _, unit = metric.partition("/")
     if name in ("time", "avg_time") and unit in _UNIT:
