@@ -46,7 +46,7 @@ pointer(Fe *f, Value v, bool writes)
             err_help(f->c, "test it with 'is not None' first");
         fe_blame(f, v);
         fail(f, TYPE, "%s needs a pointer or a block of pointers, not %s", f->callee,
-             v_describe(f, v));
+             is_py_none(v) ? fe_who(f, v) : v_describe(f, v));
     }
     if (writes && v.val->type->is_const) {
         fe_blame(f, v);

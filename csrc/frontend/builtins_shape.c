@@ -57,6 +57,8 @@ bi_arange(Fe *f, Value *a)
     if (n <= 0)
         fail(f, VALUE, "arange's end argument must be greater than the start argument");
     if (n > MAX_NUMEL)
+        err_help(f->c, "go over it in a loop, in smaller blocks");
+    if (n > MAX_NUMEL)
         fail(f, VALUE, "a block may have at most %d elements, not %lld", MAX_NUMEL,
              (long long)n);
     return v_val(ir_arange(&f->b, start, end));
@@ -216,6 +218,11 @@ bi_expand_dims(Fe *f, Value *a)
 static void
 warn_reorder(Fe *f, Value can_reorder)
 {
+    if (can_reorder.kind == V_TENSOR) {
+        err_help(f->c, "one within the other: tl.cat(tl.cat(a, b), c)");
+        fe_blame(f, can_reorder);
+        err_at(f->c, f->b.loc, ARGUMENT, str_printf(f->a, "%s()", f->callee), "it takes two blocks");
+    }
     if (!is_absent(can_reorder) && v_const_bool(f, can_reorder, "can_reorder"))
         fe_warn(f, PyExc_UserWarning,
                 "%s(can_reorder=True) is deprecated: leave it out, it changes nothing",

@@ -74,6 +74,10 @@ dtype_elem(Fe *f, PyObject *dtype, Elem *e)
 static void
 help_dtype(Fe *f, PyObject *o)
 {
+    if (PyLong_Check(o) || PyFloat_Check(o)) {
+        err_help(f->c, "by name the order is free: dtype=tl.float32");
+        return;
+    }
     PyObject *text = PyType_Check(o)      ? PyType_GetName((PyTypeObject *)o)
                      : PyUnicode_Check(o) ? Py_NewRef(o)
                                           : PyObject_Str(o);

@@ -249,6 +249,9 @@ pointer_op(Fe *f, Operator o, Value a, Value b)
             err_help(f->c, "an offset is an integer; was a tl.load left out?");
         else if (is_pointer(a) && is_pointer(b))
             err_help(f->c, "subtract addresses: p.to(tl.int64)");
+        else if (a.kind == V_RANGE || b.kind == V_RANGE)
+            err_help(f->c, "a range is what a for runs over; tl.arange(0, N) is a "
+                           "block of offsets");
         else
             err_help(f->c,
                      "only integers can be added to or subtracted from a pointer");

@@ -47,6 +47,23 @@ find_parameter(const Kernel *k, PyObject *name, int from)
 static int bind_unusual(Call *c, PyObject *name, PyObject *value);
 static int bind_missing(Call *c);
 
+/* What is said beside of a kernel with *args or **kwargs, which helpers alone may have. */
+static const char *
+about_rest(const Kernel *k)
+{
+    enum { VARARGS = 4, VARKEYWORDS = 8 }; /* of co_flags */
+    PyObject *code = PyObject_GetAttrString(k->f->fn, "__code__"),
+             *flags = code ? PyObject_GetAttrString(code, "co_flags") : NULL;
+    long bits = flags ? PyLong_AsLong(flags) : 0;
+    Py_XDECREF(code);
+    Py_XDECREF(flags);
+    PyErr_Clear();
+    return bits & (VARARGS | VARKEYWORDS)
+               ? ": each parameter of a kernel has a name; a tuple holds a varying "
+                 "number, and helper functions may have *args"
+               : "";
+}
+
 int
 call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwnames)
 {
@@ -59,8 +76,8 @@ call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwn
     c->n = 0;
     if (n_args > n)
         return PyErr_Format(PyExc_TypeError,
-                            "%s() takes %d positional arguments but %zd were given",
-                            k->f->name, n, n_args),
+                            "%s() takes %d positional arguments but %zd were given%s",
+                            k->f->name, n, n_args, about_rest(k)),
                -1;
     for (int i = 0; i < n_bound; i++)
         c->arg[i] = args[i];
@@ -132,8 +149,8 @@ unknown_keyword(const Call *c, PyObject *name)
     text = list && comma ? PyUnicode_Join(comma, list) : NULL;
     if (text)
         PyErr_Format(PyExc_KeyError,
-                     "%s() has no parameter or option '%s'; its parameters are %U",
-                     c->k->f->name, s, text);
+                     "%s() has no parameter or option '%s'; its parameters are %U%s",
+                     c->k->f->name, s, text, about_rest(c->k));
     Py_XDECREF(list);
     Py_XDECREF(comma);
     Py_XDECREF(text);

@@ -103,6 +103,9 @@ bad_elem(const char *name)
             ? ": x.view(numpy.int64) has its numbers"
         : strstr(name, "float128") || strstr(name, "longdouble")
             ? ": x.astype(numpy.float64) is the widest there is"
+        : !strcmp(name, "object") || strstr(name, "<U") || strstr(name, "|S")
+            ? ": kernels compute with numbers, and x.astype(numpy.float32) makes them of "
+              "what can be read as such"
             : "";
     PyErr_Format(PyExc_TypeError, "element type %s is not supported%s", name, instead);
     return -1;

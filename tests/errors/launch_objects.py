@@ -17,4 +17,4 @@ def run():
 
 
 # ----
-# TypeError: argument 'x' is an ndarray that kernels cannot read: element type object is not supported
+# TypeError: argument 'x' is an ndarray that kernels cannot read: element type object is not supported: kernels compute with numbers, and x.astype(numpy.float32) makes them of what can be read as such

@@ -14,7 +14,7 @@ def run():
 
 
 # ----
-# type_load_none.py:9:25: CompileError[TYPE]: load needs a pointer or a block of pointers, not None
+# type_load_none.py:9:25: CompileError[TYPE]: load needs a pointer or a block of pointers, not 'y' (None)
 #     tl.store(x, tl.load(y))
 #                         ^
 #   help: test it with 'is not None' first

@@ -17,3 +17,4 @@ def run():
 # value_numel_arange.py:9:18: CompileError[VALUE]: a block may have at most 1048576 elements, not 2097152
 #     tl.store(x + tl.arange(0, 1 << 21), 1.0)
 #                  ^~~~~~~~~~~~~~~~~~~~~
+#   help: go over it in a loop, in smaller blocks
