@@ -221,7 +221,8 @@ warn_reorder(Fe *f, Value can_reorder)
     if (can_reorder.kind == V_TENSOR) {
         err_help(f->c, "one within the other: tl.cat(tl.cat(a, b), c)");
         fe_blame(f, can_reorder);
-        err_at(f->c, f->b.loc, ARGUMENT, str_printf(f->a, "%s()", f->callee), "it takes two blocks");
+        err_at(f->c, f->b.loc, ARGUMENT, str_printf(f->a, "%s()", f->callee),
+               "it takes two blocks");
     }
     if (!is_absent(can_reorder) && v_const_bool(f, can_reorder, "can_reorder"))
         fe_warn(f, PyExc_UserWarning,

@@ -21,23 +21,23 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
     "csrc": 540,
-    "csrc/analysis": 4200,
+    "csrc/analysis": 4680,
     "csrc/base": 1550,
     "csrc/codegen": 3130,
     "csrc/codegen/host": 4590,
     "csrc/codegen/library": 1980,
     "csrc/codegen/simt": 7650,
-    "csrc/frontend": 14440,
+    "csrc/frontend": 14510,
     "csrc/ir": 6500,
     "csrc/layout": 1640,
     "csrc/module": 1930,
     "csrc/passes": 8110,
     "csrc/ptx": 11980,
-    "csrc/runtime": 9590,
+    "csrc/runtime": 9610,
     "csrc/runtime/emu": 2370,
     "csrc/tools": 2590,
     "csrc/tools/ptxsim": 900,
-    "python/tegula": 16090,
+    "python/tegula": 16200,
 }
 
 

@@ -144,3 +144,16 @@ if __name__ == "__main__":
 
 def test_there_are_pages() -> None:
     assert len(PAGES) >= 15 and len(RUNS) >= 5
+
+
+def test_the_plot_shows_the_tables_of_the_benchmarks():
+    """docs/plot.py draws it; whoever changes a table runs that again."""
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        import plot
+    finally:
+        sys.path.pop(0)
+    text = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
+    assert plot.SVG.read_text(encoding="utf-8") == plot.svg(text)
+    slower = text.replace("| 8192^3 | 696 |", "| 8192^3 | 596 |")
+    assert slower != text and plot.svg(slower) != plot.svg(text)

@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*i32")
 
+
 # ----
 # argument_cat_three.py:10:36: CompileError[ARGUMENT]: cat(): it takes two blocks
 #     tl.store(x + tl.arange(0, 16), tl.cat(i, i, i))

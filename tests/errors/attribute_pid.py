@@ -12,6 +12,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # attribute_pid.py:9:18: CompileError[ATTRIBUTE]: the module tegula.language has no attribute 'pid'
 #     tl.store(x + tl.pid(0), 1.0)

@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # attribute_shared.py:9:14: CompileError[ATTRIBUTE]: the module tegula.language has no attribute 'shared'
 #     buffer = tl.shared((16,), tl.float32)

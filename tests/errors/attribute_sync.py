@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # attribute_sync.py:10:5: CompileError[ATTRIBUTE]: the module tegula.language has no attribute 'sync'
 #     tl.sync()

@@ -14,5 +14,6 @@ def kernel(x, *rest):
 def run():
     kernel[(1,)](np.zeros(4, np.float32), 1, 2)
 
+
 # ----
 # TypeError: kernel() takes 1 positional arguments but 3 were given: each parameter of a kernel has a name; a tuple holds a varying number, and helper functions may have *args

@@ -14,5 +14,6 @@ def kernel(x):
 def run():
     kernel[(1,)](np.array(["a", "b"]))
 
+
 # ----
 # TypeError: argument 'x' is an ndarray that kernels cannot read: element type <U1 is not supported: kernels compute with numbers, and x.astype(numpy.float32) makes them of what can be read as such

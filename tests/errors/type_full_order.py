@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # type_full_order.py:10:47: CompileError[TYPE]: dtype must be a dtype such as tl.float32, not the constant int 1
 #     tl.store(x + i, tl.full((4,), tl.float32, 1))

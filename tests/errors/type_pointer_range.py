@@ -13,6 +13,7 @@ def kernel(x):
 def run():
     kernel.lower("*fp32")
 
+
 # ----
 # type_pointer_range.py:10:14: CompileError[TYPE]: '+' cannot combine 'x' (a pointer to f32) and 'i' (a range)
 #     tl.store(x + i, 1.0)
