@@ -23,53 +23,33 @@ text_of(Ll *l, const char *text)
 }
 
 Lv
-cg_asm_constant(Ll *l, const AsmSite *k)
+cg_asm_site(Ll *l, const Op *o, int64_t n, int sm, bool is_masked, bool is_checked)
 {
-    int n_all = k->n_in + k->n_out;
-    const Loc *at = k->at;
+    int n_in = ir_n_values(o), n_all = n_in + o->n_results;
+    const Loc *at = o->loc;
     while (at && at->is_library && at->caller)
         at = at->caller;
     Lv *bits = NEW_N(l->c->arena, Lv, n_all + 1);
     for (int i = 0; i < n_all; i++)
-        bits[i] = ll_i32(l, k->bits[i]);
+        bits[i] =
+            ll_i32(l, ty_bits(i < n_in ? arg(o, i)->type : result(o, i - n_in)->type));
     Lv field[] = {
-        text_of(l, k->text),
+        text_of(l, o->text),
         text_of(l, at ? at->file : NULL),
         text_of(l, at ? at->func : NULL),
         constant(l, LLVMConstArray2(l->i32, bits, (uint64_t)n_all)),
-        ll_i64(l, k->n),
+        ll_i64(l, n),
         ll_i32(l, at ? at->line : 0),
         ll_i32(l, at ? at->col : 0),
-        ll_i32(l, k->n_in),
-        ll_i32(l, k->n_out),
-        ll_i32(l, k->pack),
-        ll_i32(l, k->sm),
-        ll_i32(l, k->is_masked),
-        ll_i32(l, k->is_checked),
-        ll_i32(l, k->is_elsewhere),
+        ll_i32(l, n_in),
+        ll_i32(l, o->n_results),
+        ll_i32(l, (int)ir_attr(o, ATTR_PACK)),
+        ll_i32(l, sm),
+        ll_i32(l, is_masked),
+        ll_i32(l, is_checked),
+        ll_i32(l, ir_reaches_elsewhere(o)),
     };
     return constant(l, LLVMConstStructInContext(l->cx, field, COUNT(field), false));
-}
-
-Lv
-cg_asm_site(Ll *l, const Op *o, int64_t n, int sm, bool is_masked, bool is_checked)
-{
-    int n_in = ir_n_values(o), n_all = n_in + o->n_results;
-    int *bits = NEW_N(l->c->arena, int, n_all);
-    for (int i = 0; i < n_all; i++)
-        bits[i] = ty_bits(i < n_in ? arg(o, i)->type : result(o, i - n_in)->type);
-    AsmSite k = {.text = o->text,
-                 .at = o->loc,
-                 .bits = bits,
-                 .n_in = n_in,
-                 .n_out = o->n_results,
-                 .pack = (int)ir_attr(o, ATTR_PACK),
-                 .sm = sm,
-                 .n = n,
-                 .is_masked = is_masked,
-                 .is_checked = is_checked,
-                 .is_elsewhere = ir_reaches_elsewhere(o)};
-    return cg_asm_constant(l, &k);
 }
 
 static NORETURN void

@@ -116,16 +116,6 @@ void ll_go_on(Ll *l, LLVMBasicBlockRef here);
 void ll_lines_close(Ll *l);
 
 /* ---- assembly.c: inline assembly where no assembler will see it ---- */
-/* A constant PtxSite, by its fields. */
-typedef struct AsmSite {
-    const char *text; /* the constraints, a newline, the assembly */
-    const Loc *at;
-    const int *bits; /* of the operands' elements, then the results' */
-    int n_in, n_out, pack, sm;
-    int64_t n;
-    bool is_masked, is_checked, is_elsewhere;
-} AsmSite;
-Lv cg_asm_constant(Ll *l, const AsmSite *k);
 /* A constant PtxSite: o on n elements, with instructions of that architecture. */
 Lv cg_asm_site(Ll *l, const Op *o, int64_t n, int sm, bool is_masked, bool is_checked);
 /* Of an operand's or a result's element in a register of the assembly. */

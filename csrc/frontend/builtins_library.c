@@ -6,7 +6,7 @@
  * functions of tegula.language.extra.libdevice, written in the language, for every target.
  * Any other is an EXTERN. Its text is the symbol and the files to look in, in this order:
  * the one of the option extern_libs for the library's name, or lib_path; all others of
- * extern_libs; CUDA's own. codegen/library/ reads them.
+ * extern_libs; for GPUs, CUDA's own. codegen/library/ reads them.
  */
 #include "frontend/fe.h"
 
@@ -36,6 +36,12 @@ add_file(Fe *f, Sb *all, const char *path, size_t n)
     sb_printf(all, "%s\n", line);
 }
 
+static bool
+makes_ptx(const Fe *f)
+{
+    return f->c->opt.target.kind != TARGET_CPU && !f->c->opt.interpret;
+}
+
 /* Lines; "": none. */
 static const char *
 files_of(Fe *f, const char *name, const char *path)
@@ -56,6 +62,8 @@ files_of(Fe *f, const char *name, const char *path)
             add_file(f, &all, tab + 1, (size_t)(end - tab - 1));
         at = end + 1;
     }
+    if (!makes_ptx(f))
+        return all.at;
     PyObject *tools = fe_own(f, PyImport_ImportModule("tegula.toolchain"));
     PyObject *cuda = fe_own(f, PyObject_CallMethod(tools, "find_libdevice", NULL));
     if (cuda != Py_None && (*all.at || !strcmp(name, "libdevice"))) {
@@ -158,10 +166,11 @@ linked(Fe *f, Value *a, const char *symbol, int n, Val **x, const Type *t)
     const char *name = v_const_str(f, a[0], "lib_name");
     const char *path = v_const_str(f, a[1], "lib_path");
     const char *files = files_of(f, name, path);
-    bool is_gpu = f->c->opt.target.kind != TARGET_CPU && !f->c->opt.interpret;
-    bool needs_none = !strncmp(symbol, "llvm.", 5) ||
-                      (!strncmp(symbol, "__nv_", 5) && !is_gpu); /* or link.c says so */
-    if (!*files && !needs_none) {
+    if (!*files && strncmp(symbol, "llvm.", 5) != 0) {
+        if (!strncmp(symbol, "__nv_", 5) && !makes_ptx(f))
+            err_at(f->c, f->b.loc, TARGET,
+                   str_printf(f->a, "the function '%s' of CUDA", symbol),
+                   f->c->opt.interpret ? "the interpreter" : "the CPU");
         err_help(f->c,
                  "give its file: lib_path, or the option extern_libs={\"%s\": "
                  "\"..\"}",

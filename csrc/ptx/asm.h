@@ -118,8 +118,6 @@ bool ptx_asm_run(const PtxAsm *a, PtxRun *r, char err[PTX_ERROR]);
 /* Belongs to the code: a text's address is its key. Threads may ask at once. */
 typedef struct PtxCache {
     struct PtxCached *first; /* atomic */
-    char *
-        fault; /* atomic; of a library's code, which has no launch to tell: malloc'ed */
 } PtxCache;
 /* NULL: err says why. */
 const PtxAsm *ptx_cache_get(PtxCache *c, const char *text, int sm, char err[PTX_ERROR]);

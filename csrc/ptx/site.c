@@ -40,8 +40,6 @@ ptx_cache_clear(PtxCache *c)
         free(k);
     }
     c->first = NULL;
-    free(c->fault);
-    c->fault = NULL;
 }
 
 static PtxBlock

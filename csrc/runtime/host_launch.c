@@ -207,18 +207,6 @@ bounds_text(const Compiled *v, const Call *c, const char *did, int param,
 }
 
 int
-host_library_fault(JitCode *jit)
-{
-    PtxCache *k = jit ? jit_assembly(jit) : NULL;
-    char *text = k ? __atomic_exchange_n(&k->fault, NULL, __ATOMIC_ACQ_REL) : NULL;
-    if (!text)
-        return 0;
-    raise_error("TegulaError", text);
-    free(text);
-    return -1;
-}
-
-int
 host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,
          const Grid *g, HostStray *stray)
 {
@@ -256,7 +244,7 @@ host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,
     if (raise_attended(&attendant))
         return -1;
     if (ok)
-        return host_library_fault(code->jit);
+        return 0;
     if (report.fault == EMU_BOUNDS && report.param >= 0)
         bounds_text(v, c, report.text, report.param, span[report.param].bytes,
                     stray->fault_at, report.text, sizeof report.text);

@@ -14,6 +14,7 @@
  * checked against the size, and an unknown relocation is an error.
  */
 #include "codegen/host/calls.h"
+#include "codegen/library/foreign.h"
 #include "ptx/asm.h"
 #include "runtime/reloc.h"
 #include "runtime/runtime.h"
@@ -45,7 +46,6 @@ typedef struct Linker {
     size_t names_size;
     char *base;
     size_t size;                              /* of the mapping */
-    PtxCache *assembly;                       /* for code of libraries that has any */
     size_t text_end, data_end, variables_end; /* page boundaries */
     size_t *stub; /* by symbol: offset of its stub; 0: none yet */
     size_t next_stub;
@@ -265,11 +265,6 @@ link_object(Linker *k, const char *symbol, void **fn)
             *fn = defined_at(k, &k->sym[i]);
     if (!*fn)
         return fail(k, "it has no function ", symbol);
-    for (size_t i = 0; i < k->n_sym; i++) {
-        char *variable = defined_at(k, &k->sym[i]);
-        if (variable && !strcmp(symbol_name(k, &k->sym[i]), "tegula_assembly_cache"))
-            memcpy(variable, &k->assembly, sizeof k->assembly);
-    }
     size_t code = k->text_end, data = k->data_end, stubs = k->variables_end;
     /* Nothing on x86; elsewhere instructions are fetched past the data's cache. */
     __builtin___clear_cache(k->base, k->base + code);
@@ -286,7 +281,6 @@ jit_load(const char *obj, size_t n, const char *symbol, void **fn, char err[ERR_
 {
     Linker k = {.obj = obj, .n = n, .err = err};
     JitCode *j = calloc(1, sizeof *j);
-    k.assembly = j ? &j->assembly : NULL;
     bool ok = j && read_headers(&k);
     if (ok) {
         k.sec = calloc((size_t)k.eh->e_shnum + 1, sizeof *k.sec);

@@ -501,8 +501,6 @@ int strides_check(const Compiled *v, const Call *c);
 
 /* ---- host_launch.c: CPU and emulator ---------------------------------------------------------------- */
 int host_load(Compiled *v); /* 0, or -1 with an exception */
-/* What assembly in code of a library did wrong, raised: -1; or 0. */
-int host_library_fault(JitCode *jit);
 int host_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g);
 /* Code of v: its own, or what checks bounds in its first launch. */
 typedef struct HostCode {

@@ -27,11 +27,9 @@ typedef void HostKernel(const uint64_t *params, const int32_t pid[3],
                         const int32_t grid[3], char *scratch);
 typedef struct JitCode JitCode;
 /* Links one relocatable object; extern symbols come from the tables of host_symbols
- * and foreign_calls.c. *fn is the function called symbol. */
+ * and codegen/library/c_library.c. *fn is the function called symbol. */
 JitCode *jit_load(const char *obj, size_t n, const char *symbol, void **fn,
                   char err[ERR_TEXT]);
-/* foreign_calls.c: what only code of the user's libraries calls; NULL: unknown. */
-const void *foreign_address(const char *name);
 void jit_unload(JitCode *j);
 struct PtxCache *jit_assembly(JitCode *j); /* what the code has run so far: ptx/asm.h */
 

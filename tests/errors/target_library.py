@@ -1,5 +1,6 @@
-"""TARGET: code of a library that needs the threads of a GPU."""
+"""TARGET: a library of code for GPUs on the CPU."""
 
+import contextlib
 import tempfile
 from pathlib import Path
 
@@ -34,15 +35,14 @@ def kernel(x, PATH: tl.constexpr):
 
 
 def run():
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "mine.ll"
-        path.write_text(CODE)
-        kernel.compile("*i32", PATH=str(path), target="cpu")
+    with tempfile.TemporaryDirectory() as place, contextlib.chdir(place):
+        Path("mine.ll").write_text(CODE)
+        kernel.compile("*i32", PATH="mine.ll", target="cpu")
 
 
 # ----
-# target_library.py:28:12: UnsupportedError[TARGET]: 'llvm.nvvm.read.ptx.sreg.laneid', in the function 'inner' of a library, is not supported on the CPU
+# target_library.py:29:12: UnsupportedError[TARGET]: the library 'mine.ll', which is code for GPUs, is not supported on the CPU
 #     return core.extern_elementwise("mine", path, [x], table, is_pure=True)
 #            ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-#   help: choose by tl.target_info.is_ptx(), or write it in the language
-#   in lane_of(), inlined from target_library.py:33
+#   help: run it on a GPU or on the emulator (TEGULA_TARGET=emu:sm_90a), give code for this machine, or write it in the language
+#   in lane_of(), inlined from target_library.py:34

@@ -198,16 +198,24 @@ def run(anywhere: Any, name: str, symbol: str, args: str, ret: str, lib: str) ->
     return anywhere.get(out), x[: len(types)]
 
 
-def skip_without_libdevice(anywhere: Any, name: str) -> None:
-    if anywhere.is_ptx and name.startswith("__nv") and not toolchain.find_libdevice():
+def refused(anywhere: Any, name: str, args: str, ret: str) -> bool:
+    """Code for GPUs on the CPU and in the interpreter; without CUDA's file nothing runs."""
+    if not anywhere.is_ptx:
+        with pytest.raises(
+            tegula.errors.UnsupportedError, match="which is code for GPUs, is"
+        ):
+            run(anywhere, name, symbol_of(name), args, ret, LIBRARY.value)
+    elif name.startswith("__nv") and not toolchain.find_libdevice():
         pytest.skip("no libdevice.10.bc")
+    return not anywhere.is_ptx
 
 
 @pytest.mark.parametrize(
     ("name", "args", "ret", "want"), EXACT, ids=[c[0] for c in EXACT]
 )
 def test_exactly(anywhere: Any, name: str, args: str, ret: str, want: Any) -> None:
-    skip_without_libdevice(anywhere, name)
+    if refused(anywhere, name, args, ret):
+        return
     got, x = run(anywhere, name, symbol_of(name), args, ret, LIBRARY.value)
     if want is None:
         want = REFERENCE[name]
@@ -276,11 +284,12 @@ REFERENCE = {
 def test_closely(
     anywhere: Any, name: str, args: str, ret: str, want: Any, ulp: int
 ) -> None:
-    skip_without_libdevice(anywhere, name)
+    if refused(anywhere, name, args, ret):
+        return
     got, x = run(anywhere, name, symbol_of(name), args, ret, LIBRARY.value)
     with np.errstate(all="ignore"):
         right = np.asarray(want(*(a.astype(np.float64) for a in x)))
-    if anywhere.is_ptx and name.startswith("__nv"):
+    if name.startswith("__nv"):
         ulp = 100  # CUDA's own, of instructions whose last bits are the machine's
     error = np.abs(got.astype(np.float64) - right) / np.spacing(
         np.abs(right).astype(F[ret])

@@ -118,7 +118,7 @@ check_type(Ll *l, const Op *o, const char *path, Lt theirs)
 
 /* The part of LLVM whose intrinsics those are, "nvvm"; "": of all targets. */
 static const char *
-home_of(Ll *l, const char *symbol)
+home_of(const char *symbol)
 {
     static const char *const homes[] = {"aarch64", "amdgcn",    "arm",  "bpf",  "dx",
                                         "hexagon", "loongarch", "mips", "nvvm", "ppc",
@@ -129,7 +129,6 @@ home_of(Ll *l, const char *symbol)
     for (size_t i = 0; i < COUNT(homes); i++)
         if (strlen(homes[i]) == n && !strncmp(word, homes[i], n) && word[n] == '.')
             return homes[i];
-    (void)l;
     return "";
 }
 
@@ -162,15 +161,11 @@ probe(Ll *l, void *data)
 static void
 open_intrinsic(Ll *l, Called *k)
 {
-    const char *symbol = lib_symbol(l, k->o), *home = home_of(l, symbol);
+    const char *symbol = lib_symbol(l, k->o), *home = home_of(symbol);
     if (!LLVMLookupIntrinsicID(symbol, strlen(symbol)))
         bad_intrinsic(l, k->o, "there is no such function");
-    const char *triple = LLVMGetTarget(l->m);
-    bool is_ours = !strncmp(triple, lib_is_ptx(l) ? "nvptx" : home,
-                            lib_is_ptx(l) ? 5 : strlen(home));
-    if (lib_is_ptx(l))
-        is_ours = !*home || !strcmp(home, "nvvm");
-    if (!is_ours && strcmp(home, "nvvm") != 0) {
+    const char *part = lib_is_ptx(l) ? "nvvm" : LLVMGetTarget(l->m);
+    if (strncmp(part, home, strlen(home)) != 0) {
         err_help(l->c, "choose by tl.target_info, or write it in the language");
         err_at(l->c, k->o->loc, TARGET,
                str_printf(l->c->arena, "the function '%s'", symbol), foreign_target(l));
@@ -222,17 +217,6 @@ open_function(Ll *l, Called *k)
         if (!k->fn)
             k->fn = LLVMAddFunction(l->m, name, k->type);
         LLVMSetFunctionCallConv(k->fn, LLVMGetFunctionCallConv(fn));
-        return;
-    }
-    if (!lib_is_ptx(l) &&
-        foreign_has_libdevice(symbol)) { /* foreign.c replaces the call */
-        k->type = our_type(l, k->o);
-        k->fn = LLVMGetNamedFunction(l->m, symbol);
-        if (!k->fn)
-            k->fn = LLVMAddFunction(l->m, symbol, k->type);
-        if (LLVMGlobalGetValueType(k->fn) != k->type)
-            lib_bad(l, "libdevice", k->o,
-                    "the function is called with other types, too");
         return;
     }
     if (!first)

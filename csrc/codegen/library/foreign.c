@@ -4,11 +4,8 @@
  *
  *     sdiv, udiv, srem, urem      never trap, on any target: a pure function may run for
  *                                 elements whose result nobody takes
- *     llvm.nvvm.*, __nv_*         on hosts, what they compute: foreign_math.c
- *     inline PTX                  interpreted: foreign_asm.c
- *     __nvvm_reflect              what the GPU would be told
- *     barriers, shared memory,    refused: the function would need the threads of a GPU, or
- *     exceptions, llvm.trap ..    would end the process
+ *     llvm.nvvm.*, shared memory  refused on hosts, as code for GPUs is as a whole
+ *     exceptions, llvm.trap ..    refused: they would end the process
  *
  * Rule 1: what is not known here is refused by name. Nothing is guessed.
  */
@@ -21,7 +18,6 @@ typedef struct Walk {
     Map *seen;
     const Op *o; /* who asked, for messages */
     Lv fn;       /* whose code is being walked over */
-    bool is_gpu; /* it is code for a GPU */
 } Walk;
 
 enum { SHARED_SPACE = 3 };
@@ -58,7 +54,7 @@ foreign_is_known(Ll *l, const char *name)
     if (lib_is_ptx(l))
         return is_one_of(name, of_cuda, COUNT(of_cuda));
     char real;
-    return foreign_types(name, &real) || foreign_has_libdevice(name);
+    return foreign_types(name, &real) != NULL;
 }
 
 /* "f" of "tegula.0.f". */
@@ -122,107 +118,50 @@ guard_division(Walk *w, Lv i, LLVMOpcode op)
     LLVMInstructionEraseFromParent(i);
 }
 
-/* The text that a call of __nvvm_reflect asks about; "" where it cannot be seen. */
-static const char *
-asked_flag(Lv text)
+static bool
+is_of(Ll *l, Lt t, char kind, char real)
 {
-    while (LLVMIsAConstantExpr(text) && LLVMGetNumOperands(text))
-        text = LLVMGetOperand(text, 0);
-    Lv s = LLVMIsAGlobalVariable(text) ? LLVMGetInitializer(text) : NULL;
-    size_t n;
-    return s && LLVMIsAConstantDataSequential(s) && LLVMIsConstantString(s)
-               ? LLVMGetAsString(s, &n)
-               : "";
+    switch (kind) {
+    case 'T': return t == (real == 'f' ? l->f32 : l->f64);
+    case 'i': return t == l->i32;
+    case 'l': return t == l->i64;
+    case 'p': return LLVMGetTypeKind(t) == LLVMPointerTypeKind;
+    default: return t == l->void_;
+    }
 }
 
-/* The same answers as on a GPU; a CPU is of the oldest architecture. */
-static Lv
-reflect(Walk *w, Lv call, Lt ret)
+/* Is it a function of the C library that is called as what it is? */
+static bool
+is_c_call(Ll *l, const char *name, Lv call)
 {
-    const Comp *c = w->l->c;
-    bool is_emu = c->opt.target.kind == TARGET_EMU && !c->opt.interpret;
-    const char *flag = LLVMGetNumArgOperands(call) == 1
-                           ? asked_flag(LLVMGetOperand(call, 0))
-                           : "";
-    int64_t answer = !strcmp(flag, "__CUDA_ARCH") ? (is_emu ? c->opt.target.sm * 10 : 0)
-                     : !strcmp(flag, "__CUDA_FTZ") ? foreign_flushes(w->l)
-                                                   : 0;
-    return LLVMConstInt(ret, (uint64_t)answer, false);
-}
-
-/* What the GPU's function gives; NULL: it stays. */
-static Lv
-replacement(Walk *w, Lv call, const char *name, bool is_intrinsic)
-{
-    Ll *l = w->l;
+    char real;
+    const char *types = foreign_types(name, &real);
     int n = (int)LLVMGetNumArgOperands(call);
-    Lt ret = LLVMTypeOf(call);
-    Lv *x = NEW_N(l->c->arena, Lv, n + 1), r = NULL;
-    for (int k = 0; k < n; k++)
-        x[k] = LLVMGetOperand(call, (unsigned)k);
-    LLVMPositionBuilderBefore(l->b, call);
-    if (!strcmp(name, "__nvvm_reflect") || !strcmp(name, "llvm.nvvm.reflect"))
-        return reflect(w, call, ret);
-    if (!strncmp(name, "llvm.nvvm.", 10))
-        r = foreign_nvvm(l, name + 10, ret, x, n);
-    else if (is_intrinsic || foreign_fits(l, name, ret, x, n))
-        return NULL;
-    else
-        r = foreign_libdevice(l, name, ret, x, n);
-    if (!r)
-        refuse(w, str_printf(l->c->arena, "'%s'%s", ll_shown(l->c, name),
-                             foreign_is_known(l, name) ? " of these types" : ""));
-    if (LLVMTypeOf(r) != ret && LLVMGetTypeKind(ret) != LLVMVoidTypeKind)
-        refuse(w, str_printf(l->c->arena, "'%s' of these types", ll_shown(l->c, name)));
-    return r;
-}
-
-static void
-replace_call(Lv call, Lv r)
-{
-    if (LLVMGetTypeKind(LLVMTypeOf(call)) != LLVMVoidTypeKind)
-        LLVMReplaceAllUsesWith(call, r);
-    LLVMInstructionEraseFromParent(call);
-}
-
-static void
-assembly_on_host(Walk *w, Lv call)
-{
-    const char *why = "";
-    w->l->fn = w->fn; /* whose stack the operands are on */
-    Lv r = foreign_assembly(w->l, call, w->o->loc, &why);
-    if (!r)
-        refuse(w, str_printf(w->l->c->arena, "inline assembly: %s", why));
-    replace_call(call, r);
+    if (!types || (int)strlen(types) != n + 1 ||
+        !is_of(l, LLVMTypeOf(call), types[0], real))
+        return false;
+    for (int i = 0; i < n; i++)
+        if (!is_of(l, LLVMTypeOf(LLVMGetOperand(call, (unsigned)i)), types[1 + i],
+                   real))
+            return false;
+    return true;
 }
 
 static void
 call_on_host(Walk *w, Lv call)
 {
-    static const char *const never[] = {"llvm.trap",
-                                        "llvm.debugtrap",
-                                        "llvm.ubsantrap",
-                                        "llvm.eh.",
-                                        "llvm.stackrestore",
-                                        "llvm.coro.",
-                                        "llvm.amdgcn.",
-                                        "llvm.va_",
-                                        "llvm.init.trampoline",
-                                        "llvm.frameaddress",
-                                        "llvm.returnaddress",
-                                        "llvm.localescape",
-                                        "llvm.thread.pointer",
+    static const char *const never[] = {"llvm.trap",         "llvm.debugtrap",
+                                        "llvm.ubsantrap",    "llvm.eh.",
+                                        "llvm.stackrestore", "llvm.coro.",
+                                        "llvm.amdgcn.",      "llvm.nvvm.",
+                                        "llvm.va_",          "llvm.init.trampoline",
+                                        "llvm.frameaddress", "llvm.returnaddress",
+                                        "llvm.localescape",  "llvm.thread.pointer",
                                         "llvm.threadlocal."};
     Ll *l = w->l;
     Lv fn = LLVMGetCalledValue(call);
-    unsigned cc = LLVMGetInstructionCallConv(call);
-    if (cc == PTX_DEVICE || cc == PTX_KERNEL)
-        LLVMSetInstructionCallConv(call, LLVMCCallConv);
-    if (LLVMIsAInlineAsm(fn)) {
-        if (w->is_gpu)
-            assembly_on_host(w, call);
-        return;
-    }
+    if (LLVMIsAInlineAsm(fn)) /* no assembler for CPUs is linked */
+        refuse(w, "inline assembly");
     if (!LLVMIsAFunction(fn) || !LLVMIsDeclaration(fn))
         return;
     size_t len;
@@ -231,9 +170,8 @@ call_on_host(Walk *w, Lv call)
     for (size_t k = 0; is_intrinsic && k < COUNT(never); k++)
         if (!strncmp(name, never[k], strlen(never[k])))
             refuse(w, str_printf(l->c->arena, "'%s'", ll_shown(l->c, name)));
-    Lv r = replacement(w, call, name, is_intrinsic);
-    if (r)
-        replace_call(call, r);
+    if (!is_intrinsic && !is_c_call(l, name, call))
+        refuse(w, str_printf(l->c->arena, "'%s' of these types", ll_shown(l->c, name)));
 }
 
 /* The emulator says of a fault that it is in assembly of a library. */
@@ -337,9 +275,6 @@ plain_function(Walk *w, Lv fn)
     }
     unsigned kind = LLVMGetEnumAttributeKindForName("nounwind", 8);
     LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(w->l->cx, kind, 0));
-    unsigned cc = LLVMGetFunctionCallConv(fn);
-    if (cc == PTX_DEVICE || cc == PTX_KERNEL)
-        LLVMSetFunctionCallConv(fn, LLVMCCallConv);
 }
 
 static void
@@ -347,8 +282,6 @@ visit_function(Walk *outer, Lv fn)
 {
     Walk w = *outer;
     w.fn = fn;
-    w.is_gpu = LLVMGetStringAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
-                                             FOREIGN_GPU, strlen(FOREIGN_GPU)) != NULL;
     if (LLVMHasPersonalityFn(fn))
         refuse(&w, "an exception");
     if (!lib_is_ptx(w.l))
@@ -397,9 +330,5 @@ visit(Walk *w, Lv v)
 void
 foreign_adapt(Ll *l, Map *seen, const Op *o, Lv fn)
 {
-    Walk w = {.l = l, .seen = seen, .o = o, .fn = fn};
-    Lv kernel = l->fn;
-    l->fn = fn; /* whose blocks new code is in */
-    visit(&w, fn);
-    l->fn = kernel;
+    visit(&(Walk){.l = l, .seen = seen, .o = o, .fn = fn}, fn);
 }

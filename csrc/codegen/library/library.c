@@ -87,30 +87,36 @@ NORETURN void
 lib_bad(Ll *l, const char *path, const Op *o, const char *why)
 {
     err_help(l->c,
-             "a library is LLVM bitcode or text for nvptx64%s, made by this LLVM "
-             "or an older one",
-             lib_is_ptx(l) ? "" : " or for this machine");
+             "a library is LLVM bitcode or text for %s, made by this LLVM or an "
+             "older one",
+             lib_is_ptx(l) ? "nvptx64" : "this machine");
     err_at(l->c, o->loc, VALUE,
            str_printf(l->c->arena, "the library '%s': %s", path, why));
 }
 
 /* "x86_64" of "x86_64-unknown-linux-gnu". */
-static size_t
-arch_of(const char *triple)
+static bool
+is_same_arch(const char *a, const char *b)
 {
-    return strcspn(triple, "-");
+    size_t n = strcspn(a, "-");
+    return n == strcspn(b, "-") && !strncmp(a, b, n);
 }
 
+/* What names no machine is taken for code of the target. */
 static void
-check_triple(Ll *l, LlLibrary *k, const Op *o)
+check_triple(Ll *l, const LlLibrary *k, const Op *o)
 {
-    const char *theirs = LLVMGetTarget(k->module), *ours = LLVMGetTarget(l->m);
-    size_t n = arch_of(theirs);
-    bool is_gpu = n == 7 && !strncmp(theirs, "nvptx64", n);
-    bool is_ours = n == arch_of(ours) && !strncmp(theirs, ours, n);
-    k->is_gpu = !n || is_gpu;
-    if (!n || is_gpu || is_ours)
+    const char *theirs = LLVMGetTarget(k->module);
+    if (!*theirs || is_same_arch(theirs, LLVMGetTarget(l->m)))
         return;
+    if (is_same_arch(theirs, "nvptx64")) {
+        err_help(l->c, "run it on a GPU or on the emulator (TEGULA_TARGET=emu:sm_90a), "
+                       "give code for this machine, or write it in the language");
+        err_at(l->c, o->loc, TARGET,
+               str_printf(l->c->arena, "the library '%s', which is code for GPUs,",
+                          k->path),
+               foreign_target(l));
+    }
     lib_bad(l, k->path, o,
             str_printf(l->c->arena, "it is code for %s", ll_shown(l->c, theirs)));
 }
@@ -168,8 +174,6 @@ adopt_all(Ll *l, LlLibrary *k)
         drop_attribute(f, "target-cpu");
         drop_attribute(f, "target-features");
         drop_attribute(f, "tune-cpu");
-        if (k->is_gpu)
-            ll_fn_attr(l, f, FOREIGN_GPU, "");
         if (!LLVMIsDeclaration(f))
             adopt(l, k, f);
     }

@@ -33,7 +33,7 @@ resolve(Reach *r, Lv global)
     const char *at = lib_files(r->from->o), *path;
     if (LLVMIsAFunction(global) && LLVMGetIntrinsicID(global))
         return;
-    if (!strcmp(name, "__nvvm_reflect") || foreign_is_known(l, name))
+    if ((lib_is_ptx(l) && !strcmp(name, "__nvvm_reflect")) || foreign_is_known(l, name))
         return;
     while ((path = lib_next_file(l, &at))) {
         LlLibrary *lib = lib_open(l, path, r->from->o);
@@ -180,7 +180,8 @@ ll_note_libraries(Ll *l, Binary *out)
     if (!k)
         return;
     Sb sb = {.a = l->c->arena};
-    sb_printf(&sb, "libdevice %s\n", l->c->libdevice ? l->c->libdevice : "");
+    if (lib_is_ptx(l))
+        sb_printf(&sb, "libdevice %s\n", l->c->libdevice ? l->c->libdevice : "");
     for (; k; k = k->next)
         sb_printf(&sb, "%016llx %llu %s\n", (unsigned long long)k->hash,
                   (unsigned long long)k->n_bytes, k->path);

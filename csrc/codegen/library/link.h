@@ -12,7 +12,6 @@ struct LlLibrary {
     uint64_t hash, n_bytes; /* of what was read: hash_bytes */
     LLVMModuleRef module;   /* NULL: it has been linked */
     int index;              /* in the prefix of its names */
-    bool is_gpu;            /* its triple says so, or nothing */
     bool is_wanted;         /* something of it is reached */
     bool has_constructors;
 };

@@ -67,10 +67,10 @@ def extern_elementwise(
             functions (``llvm.ceil.f32``) need no library either. Any other is in LLVM
             bitcode or text, for nvptx64 or for this machine: ``lib_path``, or what the
             option ``extern_libs={lib_name: path}`` says; then in the other files of
-            extern_libs, and in CUDA's libdevice (TEGULA_LIBDEVICE).
-    Targets: all. Code for a GPU runs on hosts where it computes: NVVM's arithmetic, calls
-            of libdevice, inline PTX (interpreted), variables and tables, not what needs
-            the threads of a GPU.
+            extern_libs, and for GPUs in CUDA's libdevice (TEGULA_LIBDEVICE).
+    Targets: all. Code for nvptx64 runs on GPUs and on the emulator, code for this machine
+            on the CPU and in the interpreter, and a file that names no machine runs on
+            all of them.
             The emulator checks its accesses to memory as the kernel's, and refuses
             recursion.
     Cost:   it is linked, and inlined. Without is_pure the function is called once for
