@@ -138,12 +138,6 @@ PyObject *fe_code_of(PyObject *fn);
 /* May a kernel read the global o? (Python's own functions and classes: fe_builtin_of.) */
 bool fe_may_read(const FeEnv *env, PyObject *o, PyObject **lost); /* see fe_clear */
 
-/* ---- hash.c ---------------------------------------------------------------------------- */
-/* SHA-256 over the normalised AST dump of f and of everything it calls (no docstrings, no
- * positions), and the values of the globals they use: new ref to bytes,
- * or NULL with an exception. A name for tools, kernel.cache_key; the compiler has no use for it. */
-PyObject *fe_function_hash(const FeEnv *env, FeFunction *f);
-
 /* ---- tracing.c ------------------------------------------------------------------------- */
 /* While they do not balance, nothing of the thread's is traced: what debuggers are not to
  * step into. */

@@ -380,20 +380,6 @@ kernel_variants(PyObject *self, void *closure)
     return list;
 }
 
-static PyObject *
-kernel_cache_key(PyObject *self, void *closure)
-{
-    (void)closure;
-    Kernel *k = made(self);
-    FeEnv env;
-    if (!k || !kernel_env(k->st, &env))
-        return NULL;
-    PyObject *bytes = fe_function_hash(&env, k->f);
-    PyObject *hex = bytes ? PyObject_CallMethod(bytes, "hex", NULL) : NULL;
-    Py_XDECREF(bytes);
-    return hex;
-}
-
 /* tl.sigmoid, libdevice.pow: kernels to us, and functions of the language to their users. */
 static bool
 is_of_language(PyObject *fn)
@@ -488,8 +474,6 @@ static PyMethodDef kernel_methods[] = {
 static PyGetSetDef kernel_getset[] = {
     {"fn", kernel_fn, NULL, "the Python function", NULL},
     {"_source", kernel_source, NULL, "its text, from the first decorator on", NULL},
-    {"cache_key", kernel_cache_key, NULL,
-     "SHA-256 of the kernel's source and all that it uses, in hex", NULL},
     {"variants", kernel_variants, NULL, "the compiled variants, oldest first", NULL},
     {"arg_names", kernel_arg_names, NULL, "names of the parameters", NULL},
     {NULL, NULL, NULL, NULL, NULL},

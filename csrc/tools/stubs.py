@@ -237,7 +237,6 @@ CORE = {
     "Kernel.add_pre_run_hook": "(self, hook: Callable[..., Any]) -> None",
     "Kernel.arg_names": "list[str]",
     "Kernel._source": "str",
-    "Kernel.cache_key": "str",
     "Kernel.compile": "(self, *signature: Any, target: str | None = ..., **constexprs: Any) -> CompiledKernel",  # noqa: E501
     "Kernel.fn": "Callable[..., Any]",
     "Kernel.lower": "(self, *signature: Any, target: str | None = ..., **constexprs: Any) -> str",  # noqa: E501

@@ -160,8 +160,6 @@ class Kernel:
         """hook(*args, **kwargs) is called before each launch."""
     arg_names: list[str]
     """names of the parameters"""
-    cache_key: str
-    """SHA-256 of the kernel's source and all that it uses, in hex"""
     def compile(self, *signature: Any, target: str | None = ..., **constexprs: Any) -> CompiledKernel:
         """The variant for these types (see lower), without arguments and without the machine:
         target is cpu, cuda:sm_NN or emu:sm_NN. Options go by keyword, as in a launch.

@@ -219,7 +219,7 @@ class JITFunction(Kernel, KernelInterface, Generic[R]):
             return self._new_src
         import textwrap
 
-        text = textwrap.dedent("".join(self.raw_src))
+        text = textwrap.dedent(self._source.rstrip() + "\n")
         lines = text.splitlines(keepends=True)
         first = next(i for i, s in enumerate(lines) if s.startswith(("def ", "async ")))
         return "".join(lines[first:])
@@ -243,6 +243,13 @@ class JITFunction(Kernel, KernelInterface, Generic[R]):
         import ast
 
         return ast.parse(self.src)
+
+    @property
+    def cache_key(self) -> str:
+        """A name for the kernel's source and all that it uses, 64 hexadecimal digits."""
+        from tegula.dependencies import cache_key
+
+        return cache_key(self)
 
     @property
     def hash(self) -> str:
