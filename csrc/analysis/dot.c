@@ -37,13 +37,10 @@ comes_from_dot(const Val *v, int *budget)
 static bool
 has_chained_dot(const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b) {
         int budget = WALK_BUDGET;
         if (o->op == OP_DOT && comes_from_dot(arg(o, 0), &budget))
             return true;
-        for (int i = 0; i < o->n_regions; i++)
-            if (has_chained_dot(o->regions[i]))
-                return true;
     }
     return false;
 }

@@ -23,13 +23,9 @@ may_change_memory(const Op *o)
 static bool
 any_reads(const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         if (op_has(o, OPF_READS))
             return true;
-        for (int r = 0; r < o->n_regions; r++)
-            if (any_reads(o->regions[r]))
-                return true;
-    }
     return false;
 }
 
@@ -50,15 +46,11 @@ has_side_effects(const Op *o)
 }
 
 bool
-may_be_clobbered(const Func *f, const Op *load, const Block *within)
+may_be_clobbered(const Block *within)
 {
-    for (const Op *o = within->first; o; o = o->next) {
+    EACH_OP(o, within)
         if (may_change_memory(o))
             return true;
-        for (int r = 0; r < o->n_regions; r++)
-            if (may_be_clobbered(f, load, o->regions[r]))
-                return true;
-    }
     return false;
 }
 

@@ -31,13 +31,9 @@ enum {
 static bool
 calls(const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         if (o->op == OP_PRINT || (o->op == OP_ASSERT && b->func->c->opt.debug))
             return true;
-        for (int i = 0; i < o->n_regions; i++)
-            if (calls(o->regions[i]))
-                return true;
-    }
     return false;
 }
 

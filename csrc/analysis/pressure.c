@@ -63,18 +63,6 @@ typedef struct Lives {
     int place;
 } Lives;
 
-static int
-count_places(const Block *b)
-{
-    int n = 0;
-    for (const Op *o = b->first; o; o = o->next) {
-        n += 2;
-        for (int r = 0; r < o->n_regions; r++)
-            n += count_places(o->regions[r]);
-    }
-    return n;
-}
-
 /* Is the result made of its operand's registers, or of none that live long? */
 static bool
 is_view(const Op *o)
@@ -116,13 +104,10 @@ used(Lives *l, const Val *v, int place)
 static void
 keep_alive(Lives *l, const Block *b, int start, int end)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         for (int i = 0; i < o->n_args; i++)
             if (l->from[arg(o, i)->id] < start)
                 used(l, arg(o, i), end);
-        for (int r = 0; r < o->n_regions; r++)
-            keep_alive(l, o->regions[r], start, end);
-    }
 }
 
 static void
@@ -187,7 +172,9 @@ int64_t
 most_live_words(const Func *f)
 {
     Arena *a = f->c->arena;
-    int n = count_places(f->body);
+    int n = 0;
+    EACH_OP(o, f->body)
+        n += 2;
     Lives l = {.from = NEW_N(a, int, f->n_vals),
                .until = NEW_N(a, int, f->n_vals),
                .is_free = NEW_N(a, bool, f->n_vals)};

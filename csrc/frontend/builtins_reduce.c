@@ -68,11 +68,11 @@ is_inside(const Val *v, const Block *region)
 }
 
 /* Is it what targets run for each pair of elements inside of a REDUCE or SCAN: arithmetic
- * on the arguments and on numbers, and choices? at: a block of region, or region. */
+ * on the arguments and on numbers, and choices? */
 static bool
-is_arithmetic(const Block *region, const Block *at)
+is_arithmetic(const Block *region)
 {
-    for (const Op *o = at->first; o; o = o->next) {
+    EACH_OP(o, region) {
         if (fe_is_mark(o))
             continue;
         for (int i = 0; i < o->n_args; i++) {
@@ -87,9 +87,6 @@ is_arithmetic(const Block *region, const Block *at)
                        !(o->n_results && result(o, 0)->type->rank);
         if (!is_elem && o->op != OP_IF && o->op != OP_YIELD && o->op != OP_CONST)
             return false;
-        for (int r = 0; r < o->n_regions; r++)
-            if (!is_arithmetic(region, o->regions[r]))
-                return false;
     }
     return true;
 }
@@ -225,11 +222,11 @@ combine_op(Fe *f, OpCode code, int n, Val **in, int axis, bool reverse, Combine 
     ir_op(&f->b, OP_YIELD, n, res, 0, NULL);
     f->b = outer;
     drop_unused(body);
-    if (!is_arithmetic(body, body)) { /* for want of what the marks alone look at? */
+    if (!is_arithmetic(body)) { /* for want of what the marks alone look at? */
         fe_drop_marks(body);
         drop_unused(body);
     }
-    if (is_arithmetic(body, body)) {
+    if (is_arithmetic(body)) {
         for (int i = 0; i < n; i++)
             out[i] = result(o, i);
         return;

@@ -213,13 +213,9 @@ fe_is_mark(const Op *o)
 void
 fe_drop_marks(Block *b)
 {
-    for (Op *o = b->first, *next; o; o = next) {
-        next = o->next;
-        for (int i = 0; i < o->n_regions; i++)
-            fe_drop_marks(o->regions[i]);
+    EACH_OP_INSIDE_OUT(o, b)
         if (fe_is_mark(o) && *o->text != 's')
             ir_erase(o);
-    }
 }
 
 void

@@ -393,13 +393,10 @@ ir_n_values(const Op *o)
 static bool
 count_externs(const Block *b, const Op *o, int *n)
 {
-    for (const Op *p = b->first; p; p = p->next) {
+    EACH_OP(p, b) {
         if (p == o)
             return true;
         *n += op_is_extern(p);
-        for (int i = 0; i < p->n_regions; i++)
-            if (count_externs(p->regions[i], o, n))
-                return true;
     }
     return false;
 }
@@ -639,6 +636,77 @@ is_below(const Val *v, const Op *o)
     while (at && at != o)
         at = at->block->owner;
     return at != NULL;
+}
+
+/* ---- walks ------------------------------------------------------------------------------- */
+
+/* The first op of o's regions from the one numbered r on; NULL: they have none. */
+static Op *
+first_inside(const Op *o, int r)
+{
+    for (; r < o->n_regions; r++)
+        if (o->regions[r] && o->regions[r]->first)
+            return o->regions[r]->first;
+    return NULL;
+}
+
+/* The first op of the regions that follow o's own in their owner; NULL: o's is the last. */
+static Op *
+first_beside(const Op *o)
+{
+    const Op *owner = o->block->owner;
+    int r = 0;
+    while (owner->regions[r] != o->block)
+        r++;
+    return first_inside(owner, r + 1);
+}
+
+static Op *
+next_outside(const Op *o, const Block *top)
+{
+    Op *in = NULL;
+    while (!in && !o->next && o->block != top) {
+        in = first_beside(o);
+        o = o->block->owner;
+    }
+    return in ? in : o->next;
+}
+
+Op *
+ir_next_op(const Op *o, const Block *top)
+{
+    Op *in = first_inside(o, 0);
+    return in ? in : next_outside(o, top);
+}
+
+Op *
+ir_next_control(const Op *o, const Block *top)
+{
+    Op *in = op_has(o, OPF_CONTROL) ? first_inside(o, 0) : NULL;
+    return in ? in : next_outside(o, top);
+}
+
+static Op *
+innermost(Op *o)
+{
+    for (Op *in = o; in; in = first_inside(o, 0))
+        o = in;
+    return o;
+}
+
+Op *
+ir_first_inside(const Block *top)
+{
+    return innermost(top->first);
+}
+
+Op *
+ir_next_inside(const Op *o, const Block *top)
+{
+    if (o->next || o->block == top)
+        return innermost(o->next);
+    Op *in = first_beside(o);
+    return in ? innermost(in) : o->block->owner;
 }
 
 static void

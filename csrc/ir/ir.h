@@ -435,6 +435,20 @@ bool ir_is_const(const Val *v, uint64_t *bits);
  * arguments; else NULL. */
 const Op *ir_combine_op(const Op *o);
 /* Calls see(data, v) for each value from outside that the regions of o read. */
+/* The op behind o in the text of top: of its regions, then of its block, then of blocks around
+ * it; NULL: o was the last. ir_next_control passes over regions that are no control flow. */
+Op *ir_next_op(const Op *o, const Block *top);
+Op *ir_next_control(const Op *o, const Block *top);
+/* Every op of a block and of the regions in it, each before its regions. */
+#define EACH_OP(o, top) for (Op *o = (top)->first; o; o = ir_next_op(o, top))
+#define EACH_CONTROL_OP(o, top)                                                        \
+    for (Op *o = (top)->first; o; o = ir_next_control(o, top))
+/* The same with the regions of each before itself, which may be erased or moved meanwhile. */
+Op *ir_first_inside(const Block *top);
+Op *ir_next_inside(const Op *o, const Block *top);
+#define EACH_OP_INSIDE_OUT(o, top)                                                     \
+    for (Op *o = ir_first_inside(top), *o##_next;                                      \
+         o && (o##_next = ir_next_inside(o, top), true); o = o##_next)
 void ir_each_outer(const Op *o, void (*see)(void *data, const Val *v), void *data);
 bool ir_const_as_int(const Val *v, int64_t *i); /* sign- or zero-extended */
 

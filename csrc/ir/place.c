@@ -86,13 +86,10 @@ static int
 end_of_places(const Block *b)
 {
     int end = 0;
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         if (o->place)
             end = MAX(end, MAX(o->place->at + o->place->bytes,
                                o->place->mbar < 0 ? 0 : o->place->mbar + MBAR_BYTES));
-        for (int r = 0; r < o->n_regions; r++)
-            end = MAX(end, end_of_places(o->regions[r]));
-    }
     return end;
 }
 

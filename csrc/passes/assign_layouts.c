@@ -436,7 +436,7 @@ static void
 check_ready(const Block *b)
 {
     Comp *c = b->func->c;
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         for (int i = 0; i < o->n_results; i++) {
             const Type *t = o->results[i]->type;
             if (t->layout)
@@ -447,9 +447,6 @@ check_ready(const Block *b)
                            str_printf(c->arena, "%s: run pad_blocks before this",
                                       ty_str(c->arena, t)));
         }
-        for (int i = 0; i < o->n_regions; i++)
-            check_ready(o->regions[i]);
-    }
 }
 
 void

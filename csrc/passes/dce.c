@@ -60,11 +60,8 @@ mark_control(Dce *w, const Op *o)
 static void
 mark_combine(Dce *w, const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         mark_args(w, o, 0, o->n_args);
-        for (int r = 0; r < o->n_regions; r++)
-            mark_combine(w, o->regions[r]);
-    }
 }
 
 /* Slot i of what a loop carries, or of what a condition passes on. */

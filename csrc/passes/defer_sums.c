@@ -281,23 +281,14 @@ rewrite(Sum *s)
     ir_erase(s->reduce);
 }
 
-static void
-walk(Func *f, Block *b)
-{
-    for (Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            walk(f, o->regions[i]);
-        for (int i = 0; o->op == OP_FOR && i < o->n_results; i++) {
-            Sum s = {.f = f, .c = f->c, .loop = o, .carried = i};
-            if (find_sum(&s) && lanes_agree(&s, o->results[i]->type))
-                rewrite(&s);
-        }
-    }
-}
-
 void
 pass_defer_sums(Func *f)
 {
     if (!f->log2_ctas)
-        walk(f, f->body);
+        EACH_OP_INSIDE_OUT(o, f->body)
+            for (int i = 0; o->op == OP_FOR && i < o->n_results; i++) {
+                Sum s = {.f = f, .c = f->c, .loop = o, .carried = i};
+                if (find_sum(&s) && lanes_agree(&s, o->results[i]->type))
+                    rewrite(&s);
+            }
 }

@@ -21,13 +21,10 @@ is_fusable(const Val *v, const Op *sum)
            ir_is_const(arg(d, 2), &bits) && bits == 0;
 }
 
-static void
-walk(Block *b)
+void
+pass_fuse_dot(Func *f)
 {
-    for (Op *o = b->first, *next; o; o = next) {
-        next = o->next;
-        for (int r = 0; r < o->n_regions; r++)
-            walk(o->regions[r]);
+    EACH_OP_INSIDE_OUT(o, f->body) {
         if (o->op != OP_ADD)
             continue;
         int i = is_fusable(arg(o, 1), o) ? 1 : 0;
@@ -41,10 +38,4 @@ walk(Block *b)
         ir_replace(result(o, 0), result(dot, 0));
         ir_erase(o);
     }
-}
-
-void
-pass_fuse_dot(Func *f)
-{
-    walk(f->body);
 }

@@ -82,7 +82,7 @@ may_move(Licm *w, const Op *o, const Op *loop, const Block *region, bool runs)
 {
     if (o->op == OP_LOAD)
         return runs && !ir_attr(o, ATTR_VOLATILE) && is_invariant(o, loop, o) &&
-               !may_be_clobbered(w->f, o, region);
+               !may_be_clobbered(region);
     if (!op_has(o, OPF_PURE) || !is_invariant(o, loop, o))
         return false;
     /* The first region of a while always runs. */
@@ -104,23 +104,13 @@ hoist_from(Licm *w, Op *loop)
     }
 }
 
-static void
-walk(Licm *w, Block *b)
-{
-    for (Op *o = b->first; o; o = o->next) {
-        if (!op_has(o, OPF_CONTROL))
-            continue;
-        for (int r = 0; r < o->n_regions; r++)
-            walk(w, o->regions[r]);
-        bool is_loop = o->op == OP_FOR || o->op == OP_WHILE;
-        if (is_loop && !(ir_attr(o, ATTR_LOOP) & LOOP_NO_LICM))
-            hoist_from(w, o);
-    }
-}
-
 void
 pass_licm(Func *f)
 {
     Licm w = {f, facts_new(f)};
-    walk(&w, f->body);
+    EACH_OP_INSIDE_OUT(o, f->body) {
+        bool is_loop = o->op == OP_FOR || o->op == OP_WHILE;
+        if (is_loop && !(ir_attr(o, ATTR_LOOP) & LOOP_NO_LICM))
+            hoist_from(&w, o);
+    }
 }

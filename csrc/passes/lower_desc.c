@@ -63,18 +63,6 @@ lower(Func *f, Op *o)
     ir_erase(o);
 }
 
-static void
-lower_block(Func *f, Block *b, bool has_roles)
-{
-    for (Op *o = b->first, *next; o; o = next) {
-        next = o->next;
-        for (int i = 0; i < o->n_regions; i++)
-            lower_block(f, o->regions[i], has_roles);
-        if (is_to_lower(f, o, has_roles))
-            lower(f, o);
-    }
-}
-
 static bool
 has_map(const Func *f)
 {
@@ -90,5 +78,7 @@ pass_lower_desc(Func *f)
     const char *why_not = has_map(f) ? roles_refusal(f) : NULL;
     if (why_not)
         ir_report(f, f->loc, "roles", str_printf(f->c->arena, "none: %s", why_not));
-    lower_block(f, f->body, !why_not);
+    EACH_OP_INSIDE_OUT(o, f->body)
+        if (is_to_lower(f, o, !why_not))
+            lower(f, o);
 }

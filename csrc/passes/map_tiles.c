@@ -29,12 +29,9 @@ typedef struct MapTiles {
 static void
 collect(MapTiles *m, Block *b)
 {
-    for (Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         if (op_is_tile(o))
             PUSH(m->f->c->arena, &m->tile, o);
-        for (int i = 0; i < o->n_regions; i++)
-            collect(m, o->regions[i]);
-    }
 }
 
 OnTop

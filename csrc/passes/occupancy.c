@@ -38,13 +38,9 @@ is_block_load(const Op *o)
 static bool
 holds(const Block *b, bool (*is)(const Op *))
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         if (is(o))
             return true;
-        for (int r = 0; r < o->n_regions; r++)
-            if (holds(o->regions[r], is))
-                return true;
-    }
     return false;
 }
 

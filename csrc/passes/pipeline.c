@@ -432,21 +432,11 @@ try_loop(Func *f, Op *loop)
             tell(&p, p.stream[i].load, "shared memory has no room for two of it");
 }
 
-static void
-walk(Func *f, Block *b)
-{
-    for (Op *o = b->first, *next; o; o = next) {
-        next = o->next;
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            walk(f, o->regions[i]);
-        if (o->op == OP_FOR)
-            try_loop(f, o);
-    }
-}
-
 void
 pass_pipeline(Func *f)
 {
     if (f->c->opt.target.kind != TARGET_CPU)
-        walk(f, f->body);
+        EACH_OP_INSIDE_OUT(o, f->body)
+            if (o->op == OP_FOR)
+                try_loop(f, o);
 }

@@ -129,13 +129,9 @@ may_pass(const Func *f, const Op *loop, const Op *load, const Op *o)
 static bool
 may_pass_all(const Func *f, const Op *loop, const Op *load, const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         if (!may_pass(f, loop, load, o))
             return false;
-        for (int r = 0; r < o->n_regions; r++)
-            if (!may_pass_all(f, loop, load, o->regions[r]))
-                return false;
-    }
     return true;
 }
 

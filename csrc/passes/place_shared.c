@@ -98,7 +98,7 @@ place(SharedWalk *w, Op *o, const InUse *u)
 static void
 place_mbars(const Block *b, int first, int *at)
 {
-    for (Op *o = b->first; o; o = o->next) {
+    EACH_CONTROL_OP(o, b) {
         bool has_one = o->place && o->place->mbar >= 0;
         if (has_one && o->op == OP_MAP_LOAD) {
             o->place->mbar = first;
@@ -107,8 +107,6 @@ place_mbars(const Block *b, int first, int *at)
             o->place->mbar = *at;
             *at += MBAR_BYTES;
         }
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            place_mbars(o->regions[r], first, at);
     }
 }
 

@@ -155,19 +155,10 @@ carry_numbers(Func *f, Op *loop)
             ir_set_arg(yield, i, number(&end, arg(yield, i)));
 }
 
-static void
-walk(Func *f, Block *b)
-{
-    for (Op *o = b->first; o; o = o->next) {
-        for (int r = 0; r < o->n_regions; r++)
-            walk(f, o->regions[r]);
-        if (o->op == OP_FOR)
-            carry_numbers(f, o);
-    }
-}
-
 void
 pass_scalar_fills(Func *f)
 {
-    walk(f, f->body);
+    EACH_OP_INSIDE_OUT(o, f->body)
+        if (o->op == OP_FOR)
+            carry_numbers(f, o);
 }

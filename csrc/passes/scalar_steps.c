@@ -119,19 +119,10 @@ carry_scalar(Op *loop, int i)
         spread(behind, r, first, t);
 }
 
-static void
-walk(Block *b)
-{
-    for (Op *o = b->first; o; o = o->next) {
-        for (int r = 0; r < o->n_regions; r++)
-            walk(o->regions[r]);
-        for (int i = 0; o->op == OP_FOR && i < o->n_results; i++)
-            carry_scalar(o, i);
-    }
-}
-
 void
 pass_scalar_steps(Func *f)
 {
-    walk(f->body);
+    EACH_OP_INSIDE_OUT(o, f->body)
+        for (int i = 0; o->op == OP_FOR && i < o->n_results; i++)
+            carry_scalar(o, i);
 }

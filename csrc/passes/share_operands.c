@@ -30,20 +30,10 @@ share(Func *f, Op *o)
     ir_erase(o);
 }
 
-static void
-share_block(Func *f, Block *b)
-{
-    for (Op *o = b->first, *next; o; o = next) {
-        next = o->next;
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            share_block(f, o->regions[i]);
-        if (o->op == OP_TO_SHARED)
-            share(f, o);
-    }
-}
-
 void
 pass_share_operands(Func *f)
 {
-    share_block(f, f->body);
+    EACH_OP_INSIDE_OUT(o, f->body)
+        if (o->op == OP_TO_SHARED)
+            share(f, o);
 }

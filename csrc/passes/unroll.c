@@ -33,24 +33,17 @@ static int
 count_ops(const Block *b)
 {
     int n = 0;
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         n++;
-        for (int r = 0; r < o->n_regions; r++)
-            n += count_ops(o->regions[r]);
-    }
     return n;
 }
 
 static bool
 is_plain(const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         if (o->op == OP_FOR || o->op == OP_WHILE || o->op == OP_DOT)
             return false;
-        for (int r = 0; r < o->n_regions; r++)
-            if (!is_plain(o->regions[r]))
-                return false;
-    }
     return true;
 }
 

@@ -181,9 +181,7 @@ class_of(Wishes *s, const Op *o)
 static void
 scan_accesses(Wishes *s, const Block *b, bool assign)
 {
-    for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            scan_accesses(s, o->regions[i], assign);
+    EACH_OP_INSIDE_OUT(o, b) {
         if (!op_is_access(o) || !is_block(arg(o, 0)))
             continue;
         AccessClass k = class_of(s, o);

@@ -32,13 +32,11 @@ add(Lines *l, const Loc *at)
 static void
 collect(Lines *l, const Block *b, bool stores)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b) {
         bool loads = o->op == OP_LOAD || o->op == OP_TILE_LOAD;
         const Loc *at = loc_user(o->loc);
         if ((op_is_access(o) || op_is_tile(o)) && loads != stores && at && at->file)
             add(l, at);
-        for (int i = 0; i < o->n_regions; i++)
-            collect(l, o->regions[i], stores);
     }
 }
 

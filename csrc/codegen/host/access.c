@@ -352,13 +352,9 @@ static int64_t
 fresh_bytes(const Host *h, const Block *b)
 {
     int64_t n = 0;
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         if (o->op == OP_STORE && host_is_fresh(h, o))
             n += ty_numel(arg(o, 0)->type) * elem_info[arg(o, 0)->type->elem].bytes;
-        for (int i = 0; i < o->n_regions; i++)
-            if (o->regions[i])
-                n += fresh_bytes(h, o->regions[i]);
-    }
     return n;
 }
 

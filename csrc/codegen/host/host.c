@@ -336,18 +336,6 @@ takes_steps(const Op *o)
            (!elem_is_float(e) || elem_info[e].bits <= 8);
 }
 
-static void
-number(Host *h, const Block *b)
-{
-    for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_regions; i++)
-            if (o->regions[i])
-                number(h, o->regions[i]);
-        map_put(&h->pos, o, 0, (void *)(intptr_t)++h->n_pos);
-        h->takes_steps |= takes_steps(o);
-    }
-}
-
 static bool
 has_feature(const char *all, const char *name)
 {
@@ -429,7 +417,10 @@ cg_host(Func *f, Binary *out)
     h->l = l, h->c = c, h->f = f;
     h->v = NEW_N(c->arena, VState, f->n_vals);
     h->pos.a = c->arena;
-    number(h, f->body);
+    EACH_OP_INSIDE_OUT(o, f->body) {
+        map_put(&h->pos, o, 0, (void *)(intptr_t)++h->n_pos);
+        h->takes_steps |= takes_steps(o);
+    }
     h->done = NEW_N(c->arena, bool, h->n_pos + 1);
     h->facts = facts_new(f);
     facts_trust_hints(h->facts, c->opt.check_bounds ? 0 : 2); /* 16 bytes of f32 */

@@ -194,9 +194,7 @@ ll_note_libraries(Ll *l, Binary *out)
 static void
 loops_of(Ll *l, const Block *b, Lv pick, LLVMBasicBlockRef end)
 {
-    for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_regions; i++)
-            loops_of(l, o->regions[i], pick, end);
+    EACH_OP(o, b) {
         if (!op_is_extern(o))
             continue;
         LLVMBasicBlockRef here = ll_block(l, "op");
@@ -212,13 +210,9 @@ loops_of(Ll *l, const Block *b, Lv pick, LLVMBasicBlockRef end)
 static bool
 has_extern(const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         if (op_is_extern(o))
             return true;
-        for (int i = 0; i < o->n_regions; i++)
-            if (has_extern(o->regions[i]))
-                return true;
-    }
     return false;
 }
 

@@ -703,13 +703,10 @@ check_size(Sim *s)
 static bool
 names_cluster(const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b) {
         bool is_asm = o->op == OP_INLINE_ASM || o->op == OP_INLINE_ASM_IO;
         if (is_asm && strstr(o->text, "cluster"))
             return true;
-        for (int i = 0; i < o->n_regions; i++)
-            if (names_cluster(o->regions[i]))
-                return true;
     }
     return false;
 }

@@ -27,22 +27,13 @@ check_place(Sim *s, const Op *o)
                           wrong));
 }
 
-static void
-check_block(Sim *s, const Block *b)
-{
-    for (const Op *o = b->first; o; o = o->next) {
-        if (op_has(o, OPF_SCRATCH))
-            check_place(s, o);
-        for (int r = 0; r < o->n_regions; r++)
-            check_block(s, o->regions[r]);
-    }
-}
-
 void
 sim_check_places(Sim *s)
 {
     int limit = shared_memory_limit(&s->c->opt.target);
-    check_block(s, s->f->body);
+    EACH_OP(o, s->f->body)
+        if (op_has(o, OPF_SCRATCH))
+            check_place(s, o);
     if (s->shared_bytes > limit)
         err_at(s->c, s->f->loc, RESOURCES, "shared memory", (long long)s->shared_bytes,
                (long long)limit);

@@ -15,15 +15,9 @@
 static const Op *
 first_load(const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         if (o->op == OP_MAP_LOAD)
             return o;
-        for (int i = 0; i < o->n_regions; i++) {
-            const Op *in = first_load(o->regions[i]);
-            if (in)
-                return in;
-        }
-    }
     return NULL;
 }
 
