@@ -421,6 +421,12 @@ check_mbar_arrive(const Op *o)
 }
 
 const char *
+check_turn(const Op *o)
+{
+    return want_word(o, ATTR_TURN, TURN_WAIT, TURN_OPEN);
+}
+
+const char *
 check_tma_load(const Op *o)
 {
     const char *err = want_count(o, 5, 4 + MAX_TMAP_RANK);

@@ -451,6 +451,7 @@ run_op(Interp *in, const Op *o)
     case OP_RING_ALLOC:
     case OP_MBAR_WAIT:
     case OP_MBAR_ARRIVE:
+    case OP_TURN:
     case OP_TMA_LOAD:
     case OP_ROLES: /* a program is one thread here */
         err_at(in->c, o->loc, TARGET, info(o)->text, "the interpreter");

@@ -14,6 +14,7 @@ const char *const order_simt[] = {
     "share_operands", /* behind pipeline, whose slots are shared memory already */
     "start_dots",     /* where copies and barriers stand is settled */
     "split_roles",    /* behind start_dots: when slots are free is settled */
+    "turns",          /* behind split_roles: of the program's own warps alone */
     "cse",            /* addresses that the prologue and the loop share */
     "dce", /* after all: values whose every use got another layout; old addresses */
     "occupancy",    /* it counts the registers of what is left */

@@ -17,7 +17,13 @@
  * warps of their own bring (split_roles) is switched off by rows in front of its tensor, which
  * are 0.
  *
- * The second product is waited for at the top of the next iteration (LOOP_MMA_ROUND): ptxas
+ * Where warps of their own bring all tiles (split_roles), loads need not stay in one loop to run
+ * ahead: the first iteration's first stage stands in front, the last one's second behind, in an
+ * `if` that asks whether there are any. The sum is scaled and the operand cast at the end of an
+ * iteration (clone_ready), so that both go round and not what they are made of: 96 registers
+ * for 128x128 at D = 128 instead of 128, and no instruction between the products.
+ *
+ * Else the second product is waited for at the top of the next iteration (LOOP_MMA_ROUND): ptxas
  * moves a wait up over arithmetic, but not into another block. The sum is scaled and the
  * operand cast behind that wait, for ptxas does one product after the other where
  * other instructions write an accumulator between two products.
@@ -50,6 +56,7 @@ typedef struct Rotation {
     Map spread;         /* ops that make the factor as wide as the sum */
     Map casts;          /* of the operand */
     Map first, early; /* ops of the first stage; those that its products are made of */
+    bool *wanted;     /* by carried value: the second stage wants it */
     bool *before;     /* by carried value: the second stage, or who comes behind the
                            loop, wants what it was an iteration before */
 } Rotation;
@@ -282,11 +289,13 @@ static bool
 find(Rotation *r)
 {
     r->before = NEW_N(r->c->arena, bool, r->loop->n_results);
+    r->wanted = NEW_N(r->c->arena, bool, r->loop->n_results);
     if (!is_countable(r) || !leaves_no_trace(r) || !find_second(r) || !find_sum(r) ||
         !has_registers(r) || !is_alone(r) || !add_late(r, arg(r->second, 1)))
         return false;
     narrow_factor(r);
     find_operand(r);
+    memcpy(r->wanted, r->before, (size_t)r->loop->n_results);
     for (int i = 0; i < r->loop->n_results; i++)
         if (i != r->sum && r->loop->results[i]->uses)
             r->before[i] = true;
@@ -444,6 +453,192 @@ build(Rotation *r)
     ir_erase(old);
 }
 
+/* ---- building, where warps of their own bring tiles ---------------------------------- */
+
+/* What the next second product takes: the sum by the factor, and behind it the operand. Its
+ * registers are those that the product before reads until the sum is there. */
+static void
+clone_ready(const Rotation *r, Build *b, Map *map)
+{
+    for (const Op *o = r->body->first; o; o = o->next)
+        if (is_in(&r->spread, o) || o == r->scale)
+            clone(b, o, map, NULL, false);
+    for (const Op *o = r->body->first; o; o = o->next)
+        if (is_in(&r->casts, o))
+            clone(b, o, map, NULL, false);
+}
+
+static void
+clone_all(const Rotation *r, Build *b, Map *map, const Map *which)
+{
+    for (const Op *o = r->body->first; o; o = o->next)
+        if (is_in(which, o))
+            ir_clone(b, o, map);
+}
+
+static void
+clone_rest(const Rotation *r, Build *b, Map *map)
+{
+    for (const Op *o = r->body->first; o; o = o->next)
+        if (is_in(&r->first, o) && !is_in(&r->early, o))
+            ir_clone(b, o, map);
+}
+
+/* The first stage, its products and theirs in front. */
+static void
+clone_whole_first(const Rotation *r, Build *b, Map *map)
+{
+    clone_all(r, b, map, &r->early);
+    clone_rest(r, b, map);
+}
+
+static void
+clone_whole_second(const Rotation *r, Build *b, Map *map)
+{
+    clone_all(r, b, map, &r->late);
+    ir_clone(b, r->second, map);
+}
+
+static void
+stands_for(const Rotation *r, Map *map, int i, Val *v)
+{
+    map_put(map, r->body->args[i + 1], 0, v);
+}
+
+static Val *
+yielded(const Rotation *r, const Map *map, int i)
+{
+    return pipeline_mapped(map, arg(r->body->last, i));
+}
+
+/* The first iteration's first stage, in front of the loop. */
+static void
+build_begin(const Rotation *r, Build *b, Map *map)
+{
+    map_put(map, r->body->args[0], 0, arg(r->loop, 0));
+    for (int i = 0; i < r->loop->n_results; i++)
+        stands_for(r, map, i, arg(r->loop, i + 3));
+    clone_whole_first(r, b, map);
+    clone_ready(r, b, map);
+}
+
+static Op *
+open_loop(const Rotation *r, Build *at, Val *count)
+{
+    const Type *i32 = ty_scalar(r->c, E_I32);
+    Val *one = ir_const_int(at, i32, 1);
+    Op *loop = ir_op(at, OP_FOR, 3, (Val *[]){one, count, one}, 0, NULL);
+    memcpy(loop->attr, r->loop->attr, sizeof loop->attr);
+    ir_set_attr(loop, ATTR_LOOP, ir_attr(r->loop, ATTR_LOOP) | LOOP_MMA_ROUND);
+    ir_block_arg(ir_block(r->f, loop), i32, r->body->args[0]->name);
+    return loop;
+}
+
+/* Carries what crosses from the first iteration's map into the loop: now and next are the maps
+ * of the two iterations whose stages share one. */
+static void
+carry_all(const Rotation *r, Op *loop, const Map *begin, Map *now, Map *next)
+{
+    Val *sum = arg(r->second, 2), *p = arg(r->second, 0);
+    map_put(now, sum, 0, carry(loop, pipeline_mapped(begin, sum), sum->name));
+    map_put(now, p, 0, carry(loop, pipeline_mapped(begin, p), p->name));
+    for (int i = 0; i < r->loop->n_results; i++) {
+        const char *name = r->body->args[i + 1]->name;
+        if (i == r->sum)
+            continue;
+        stands_for(r, next, i, carry(loop, yielded(r, begin, i), name));
+        if (r->wanted[i])
+            stands_for(r, now, i, carry(loop, arg(r->loop, i + 3), name));
+    }
+}
+
+/* In the order of carry_all. */
+static void
+yield_all(const Rotation *r, Build *b, const Map *next)
+{
+    b->loc = r->body->last->loc;
+    Op *yield = ir_op(b, OP_YIELD, 0, NULL, 0, NULL);
+    ir_add_arg(yield, pipeline_mapped(next, arg(r->second, 2)));
+    ir_add_arg(yield, pipeline_mapped(next, arg(r->second, 0)));
+    for (int i = 0; i < r->loop->n_results; i++) {
+        if (i == r->sum)
+            continue;
+        ir_add_arg(yield, yielded(r, next, i));
+        if (r->wanted[i])
+            ir_add_arg(yield, pipeline_mapped(next, r->body->args[i + 1]));
+    }
+}
+
+static void
+build_turned(const Rotation *r, Op *loop, const Map *begin)
+{
+    Map now = {.a = r->c->arena}, next = {.a = r->c->arena};
+    carry_all(r, loop, begin, &now, &next);
+    Block *body = loop->regions[0];
+    Build b = {.f = r->f, .block = body, .loc = r->loop->loc};
+    Val *t = body->args[0];
+    Val *before = ir_bin(&b, OP_SUB, t, ir_const_int(&b, t->type, 1));
+    map_put(&now, r->body->args[0], 0, original(r, &b, before));
+    map_put(&next, r->body->args[0], 0, original(r, &b, t));
+    clone_all(r, &b, &next, &r->early);
+    clone_whole_second(r, &b, &now);
+    clone_rest(r, &b, &next);
+    stands_for(r, &next, r->sum, pipeline_mapped(&now, result(r->second, 0)));
+    clone_ready(r, &b, &next);
+    yield_all(r, &b, &next);
+}
+
+/* The last iteration's second stage, behind the loop; yields what the old loop gave. */
+static void
+build_end(const Rotation *r, Build *b, Op *loop, Val *count)
+{
+    Map last = {.a = r->c->arena};
+    Val **ends = NEW_N(r->c->arena, Val *, r->loop->n_results);
+    Val *one = ir_const_int(b, count->type, 1);
+    map_put(&last, r->body->args[0], 0, original(r, b, ir_bin(b, OP_SUB, count, one)));
+    int k = 0;
+    map_put(&last, arg(r->second, 2), 0, result(loop, k++));
+    map_put(&last, arg(r->second, 0), 0, result(loop, k++));
+    for (int i = 0; i < r->loop->n_results; i++) {
+        if (i == r->sum)
+            continue;
+        ends[i] = result(loop, k++);
+        if (r->wanted[i])
+            stands_for(r, &last, i, result(loop, k++));
+    }
+    clone_whole_second(r, b, &last);
+    ends[r->sum] = pipeline_mapped(&last, result(r->second, 0));
+    ir_op(b, OP_YIELD, r->loop->n_results, ends, 0, NULL);
+}
+
+/* Where loads need not run ahead by themselves, the first and the last iteration's stages stand
+ * in front of the loop and behind it, where it runs at all. */
+static void
+build_whole(Rotation *r)
+{
+    Op *old = r->loop;
+    int n = old->n_results;
+    Build at = {.f = r->f, .block = old->block, .before = old, .loc = old->loc};
+    Val *count = trips(r, &at),
+        *runs = ir_bin(&at, OP_GT, count, ir_const_int(&at, count->type, 0));
+    Op *either = ir_op(&at, OP_IF, 1, &runs, 0, NULL);
+    for (int i = 0; i < n; i++)
+        ir_add_result(either, result(old, i)->type);
+    Build b = {.f = r->f, .block = ir_block(r->f, either), .loc = old->loc};
+    Map begin = {.a = r->c->arena};
+    build_begin(r, &b, &begin);
+    Op *loop = open_loop(r, &b, count);
+    build_turned(r, loop, &begin);
+    build_end(r, &b, loop, count);
+    b.block = ir_block(r->f, either);
+    ir_op(&b, OP_YIELD, 0, NULL, 0, NULL);
+    for (int i = 0; i < n; i++) {
+        ir_add_arg(b.block->last, arg(old, i + 3));
+        ir_replace(result(old, i), result(either, i));
+    }
+    ir_erase(old);
+}
+
 static void
 rotate_block(Func *f, Block *b, bool has_roles)
 {
@@ -466,7 +661,10 @@ rotate_block(Func *f, Block *b, bool has_roles)
         if (o->op == OP_FOR && find(&r)) {
             ir_report(f, r.second->loc, "dot",
                       "rotated: it runs beside the next iteration's first product");
-            build(&r);
+            if (has_roles && r.scale)
+                build_whole(&r);
+            else
+                build(&r);
             f->c->hopper.has_open = true;
         }
     }

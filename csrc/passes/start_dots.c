@@ -30,6 +30,10 @@
  * (LOOP_MMA_ROUND) a product that is only yielded is waited for by the first op of the next
  * iteration, in front of the barrier behind which its slots are overwritten.
  *
+ * Where a rotated loop scales the product's sum and casts its operand at the end of an iteration,
+ * the wait stands there, behind one for what the product has read, which has come already:
+ * ptxas would move the wait up to the top of what it is to run beside, but not over a loop.
+ *
  * Slots of a ring are released behind the wait that ends their last read; of open products in
  * the next iteration.
  *
@@ -162,6 +166,37 @@ last_moment(Op *first, const Op *dot, int *n_younger)
     return o;
 }
 
+/* Does it come by a ring? */
+static bool
+has_ring(const Val *v)
+{
+    const Op *view = v->def;
+    return view && view->op == OP_SHARED_VIEW && arg(view, 0)->def->op == OP_RING_ALLOC;
+}
+
+/* Does the dot run beside what a rotated loop computes, its operand brought by a ring? */
+static bool
+runs_beside(const Op *dot)
+{
+    const Op *loop = dot->block->owner;
+    return loop && loop->op == OP_FOR && ir_attr(loop, ATTR_LOOP) & LOOP_MMA_ROUND &&
+           !arg(dot, 0)->type->slots && has_ring(arg(dot, 1));
+}
+
+/* Waits once more for what has come already: ptxas moves the wait for a product up over
+ * arithmetic, but not over a loop. */
+static void
+hold_back(Build *b, const Op *dot)
+{
+    const Op *view = arg(dot, 1)->def;
+    const Op *ring = arg(view, 0)->def, *o = dot->prev;
+    while (o && (o->op != OP_MBAR_WAIT || arg(o, 0)->def != ring ||
+                 arg(o, 1) != arg(view, 1)))
+        o = o->prev;
+    if (o)
+        ir_op(b, OP_MBAR_WAIT, 3, (Val *[]){arg(o, 0), arg(o, 1), arg(o, 2)}, 0, NULL);
+}
+
 static void
 start_and_wait(Func *f, Op *dot)
 {
@@ -170,6 +205,8 @@ start_and_wait(Func *f, Op *dot)
     Op *begun = start(f, dot), *until = last_moment(begun->next, dot, &n_younger);
     Build b = {.f = f, .block = dot->block, .before = until, .loc = dot->loc};
     bool holds_a = !arg(dot, 0)->type->slots;
+    if (runs_beside(dot))
+        hold_back(&b, dot);
     Op *wait = ir_op(&b, OP_MMA_WAIT, 1 + holds_a,
                      (Val *[]){result(begun, 0), arg(dot, 0)}, 1,
                      &result(dot, 0)->type);
@@ -279,14 +316,6 @@ release_all_late(Func *f, Block *b)
         if (o->op == OP_MBAR_ARRIVE && !ir_attr(o, ATTR_BYTES) && o->n_args == 2)
             release_late(f, b->owner, o, b->last);
     }
-}
-
-/* Does it come by a ring? */
-static bool
-has_ring(const Val *v)
-{
-    const Op *view = v->def;
-    return view && view->op == OP_SHARED_VIEW && arg(view, 0)->def->op == OP_RING_ALLOC;
 }
 
 static const char *

@@ -1,5 +1,6 @@
-"""A matmul by roles with one op of its schedule removed or changed: each such mutant hangs,
-reads what nobody wrote, or gives a wrong result, and the interpreter of PTX says so."""
+"""A matmul and attention by roles with one op of their schedule removed or changed: each
+such mutant hangs, reads what nobody wrote, or gives a wrong result, and the interpreter of
+PTX says so."""
 
 from __future__ import annotations
 
@@ -35,6 +36,25 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr):
         c.store([m, n], acc.to(tl.float16))
 
 
+@tegula.jit
+def attend(q_ptr, k_ptr, v_ptr, o_ptr, N, BM: tl.constexpr, D: tl.constexpr):
+    queries = tl.make_tensor_descriptor(q_ptr, [BM, D], [D, 1], [BM, D])
+    keys = tl.make_tensor_descriptor(k_ptr, [N, D], [D, 1], [64, D])
+    values = tl.make_tensor_descriptor(v_ptr, [N, D], [D, 1], [64, D])
+    out = tl.make_tensor_descriptor(o_ptr, [BM, D], [D, 1], [BM, D])
+    q = queries.load([0, 0])
+    top = tl.full((BM,), -1e6, tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    for at in range(0, N, 64):
+        s = tl.dot(q, keys.load([at, 0]).T)
+        higher = tl.maximum(top, tl.max(s, 1))
+        p = tl.exp2((s - higher[:, None]) * 0.05)
+        acc = acc * tl.exp2((top - higher) * 0.05)[:, None]
+        acc = tl.dot(p.to(tl.float16), values.load([at, 0]), acc)
+        top = higher
+    out.store([0, 0], acc.to(tl.float16))
+
+
 def whole(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float16)
 
@@ -49,6 +69,22 @@ def run(**options):
     ]
     c = matmul[(1,)](*there, M, N, K, BM=128, BN=64, num_warps=8, hopper="3", **options)
     return c, np.array_equal(there[2].numpy(), WANT)
+
+
+ROWS, KEYS, D = 128, 320, 128
+Q, KEY, V = (whole(i, n, D) for i, n in ((2, ROWS), (3, KEYS), (4, KEYS)))
+
+
+def attended() -> np.ndarray:
+    s = Q.astype(np.float64) @ KEY.astype(np.float64).T * 0.05
+    return np.exp2(s - s.max(1, keepdims=True)) @ V.astype(np.float64)
+
+
+def run_attention(**options):
+    o = np.full((ROWS, D), np.nan, np.float16)
+    there = [simulated.put(x, TARGET) for x in (Q, KEY, V, o)]
+    c = attend[(1,)](*there, KEYS, BM=ROWS, D=D, num_warps=8, hopper="3", **options)
+    return c, np.allclose(there[3].numpy(), attended(), rtol=1e-2, atol=5e-2)
 
 
 def mutants(text: str) -> Iterator[tuple[str, str]]:
@@ -79,11 +115,37 @@ def mutants(text: str) -> Iterator[tuple[str, str]]:
             yield "arrivals=1", put(line.replace("arrivals=2", "arrivals=1"))
 
 
-def test_mutants_are_found(tmp_path: Path) -> None:
+def removals(text: str) -> Iterator[tuple[str, str]]:
+    """The text without one op of its schedule, and equal ones of the same block."""
+    lines = text.split("\n")
+    fills = next(i for i, line in enumerate(lines) if line == "  } {")
+    for i, line in enumerate(lines):
+        if line in lines[:i] or not re.match(r" *(mbar_|tma_load|mma_wait|turn)", line):
+            continue
+        where = "in" if line.startswith(" " * 8) else "around"
+        who = "who fills" if i > fills else "who reads"
+        yield (
+            f"{line.split(' #')[0].strip()}, {where} the loop of {who}",
+            "\n".join(k for k in lines if k != line),
+        )
+
+
+# The program has one tile: its first slots are empty, and nobody wants the last ones back.
+# The groups need not take turns to be right; one that passes none on keeps the other
+# waiting. The values' slots are filled behind the keys', whose wait comes late enough here.
+NEEDLESS = re.compile(
+    r"turn, in|mbar_wait %2, .*, in the loop of who fills|"
+    r"mbar_wait .*, around the loop of who fills|"
+    r"mbar_arrive [^{]*, around the loop of who reads"
+)
+
+
+def lived(run, changed, tmp_path: Path) -> tuple[int, list[str]]:
+    """How many mutants there are, and which of them nobody noticed."""
     compiled, is_right = run()
     assert is_right
-    lived, n = [], 0
-    for n, (what, text) in enumerate(mutants(compiled.asm["simt"]), 1):
+    unnoticed, n = [], 0
+    for n, (what, text) in enumerate(changed(compiled.asm["simt"]), 1):
         path = tmp_path / f"{n}.simt"
         path.write_text(text)
         try:
@@ -92,9 +154,20 @@ def test_mutants_are_found(tmp_path: Path) -> None:
             assert "CUDA_ERROR" in str(e)
         else:
             if is_right and what != LUCKY:
-                lived.append(what)
+                unnoticed.append(what)
+    return n, unnoticed
+
+
+def test_mutants_are_found(tmp_path: Path) -> None:
+    n, unnoticed = lived(run, mutants, tmp_path)
     assert n >= 25
-    assert not lived
+    assert not unnoticed
+
+
+def test_mutants_of_attention_are_found(tmp_path: Path) -> None:
+    n, unnoticed = lived(run_attention, removals, tmp_path)
+    assert n >= 25
+    assert not [what for what in unnoticed if not NEEDLESS.match(what)]
 
 
 def test_a_wait_for_ever_is_named(tmp_path: Path) -> None:

@@ -281,6 +281,7 @@ def test_attention(causal, d, block, warps):
     assert c.asm["simt"].count(" = ring_alloc") == 3
     # The one with more to compute has its products side by side.
     assert str(c.report).count("rotated:") == (1 + causal if d == 128 else 0)
+    assert str(c.report).count("multiply in turn") == (1 + causal if d == 128 else 0)
 
 
 @pytest.mark.parametrize(

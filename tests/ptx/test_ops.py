@@ -120,7 +120,8 @@ MADE_BY = {
         ("to_shared", "shared_view", "fence_async", "mma_open", "mma_wait"), "mma_start"
     ),
     **dict.fromkeys(
-        ("ring_alloc", "mbar_wait", "mbar_arrive", "tma_load", "roles"), "mma_start"
+        ("ring_alloc", "mbar_wait", "mbar_arrive", "turn", "tma_load", "roles"),
+        "mma_start",
     ),
 }
 BUGS = re.findall(

@@ -184,10 +184,10 @@ goes_on(Sim *s, const Direction *d, Lv iv, Lv ub)
 }
 
 static bool
-has_async_copy(const Block *b)
+has_op(const Block *b, OpCode op)
 {
     for (const Op *o = b->first; o; o = o->next)
-        if (o->op == OP_ASYNC_COPY)
+        if (o->op == op)
             return true;
     return false;
 }
@@ -199,7 +199,7 @@ has_async_copy(const Block *b)
 static void
 keep_pointers(Sim *s, const Block *b, Lv **phis, Lv **parts)
 {
-    if (!s->m->opaque || !has_async_copy(b))
+    if (!s->m->opaque || !has_op(b, OP_ASYNC_COPY))
         return;
     for (int i = 0; i < b->last->n_args; i++) {
         const Val *v = arg(b->last, i);
@@ -251,6 +251,8 @@ sim_for(Sim *s, const Op *o)
     for (int i = 0; i < n; i++)
         if (is_big(s->f, result(o, i)))
             sim_carry_same(s, result(o, i), carried[i]);
+    if (l->team_threads && has_op(b, OP_MMA_START)) /* alone on a multiprocessor */
+        sim_begin_anew(s);
 }
 
 /* ---- while ---------------------------------------------------------------------------------- */

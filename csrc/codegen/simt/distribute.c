@@ -12,8 +12,8 @@
  * and the second is a constant, mostly added rather than XORed, so that it becomes the
  * immediate offset of an address.
  *
- * Rule 1: code is appended at the end of the current LLVM block; only setup is inserted
- *         into, before its branch.
+ * Rule 1: code is appended at the end of the current LLVM block; only setup (setup.c) is
+ *         inserted into, before its branch.
  * Rule 2: registers with the same operands are computed once (a splat stays one value).
  */
 #include "codegen/simt/local.h"
@@ -83,175 +83,6 @@ sim_bad_layout(Sim *s, const Op *o)
     if (comp_override(s->c, "simt")) /* the user's layouts */
         err_at(s->c, o->loc, PARSE_IR, why);
     err_at(s->c, o->loc, VERIFY, "layouts", why);
-}
-
-/* ---- per-thread constants -------------------------------------------------------------- */
-
-static LLVMBasicBlockRef
-enter_setup(Sim *s)
-{
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(s->l->b);
-    LLVMPositionBuilderBefore(s->l->b, s->setup_end);
-    return here;
-}
-
-static void
-leave_setup(Sim *s, LLVMBasicBlockRef here)
-{
-    ll_go_on(s->l, here);
-}
-
-/* The tid bits that go up by `by` (down when negative). */
-static uint32_t
-diagonal(const Col *col, int n, int by)
-{
-    uint32_t mask = 0;
-    for (int i = 0; i < n; i++)
-        if (i + by >= 0 && i + by < 32 && col[i] >> (i + by) & 1)
-            mask |= 1u << i;
-    return mask;
-}
-
-Lv
-sim_xor_columns(Sim *s, Lv from, const Col *col, int n)
-{
-    Ll *l = s->l;
-    Lv sum = NULL;
-    uint32_t seen = 0, all = (1u << n) - 1;
-    for (int by = -(n - 1); by < 32; by++) {
-        uint32_t mask = diagonal(col, n, by);
-        if (!mask)
-            continue;
-        Lv part = from;
-        if (mask != all)
-            part = LLVMBuildAnd(l->b, part, ll_i32(l, (int32_t)mask), "");
-        if (by > 0)
-            part = LLVMBuildShl(l->b, part, ll_i32(l, by), "");
-        if (by < 0)
-            part = LLVMBuildLShr(l->b, part, ll_i32(l, -by), "");
-        uint32_t bits = by < 0 ? mask >> -by : mask << by;
-        if (!sum)
-            sum = part;
-        else if (seen & bits)
-            sum = LLVMBuildXor(l->b, sum, part, "");
-        else
-            sum = LLVMBuildOr(l->b, sum, part, "");
-        seen |= bits;
-    }
-    return sum ? sum : ll_i32(l, 0);
-}
-
-typedef struct Columns {
-    Col col[LANE_BITS + WARP_BITS];
-} Columns;
-
-Lv
-sim_linear(Sim *s, const Col *lane, int n_lane, const Col *warp, int n_warp)
-{
-    Columns k = {{0}};
-    memcpy(k.col, lane, (size_t)n_lane * sizeof *lane);
-    memcpy(k.col + LANE_BITS, warp, (size_t)MIN(n_warp, s->log2_warps) * sizeof *warp);
-    Lv v = map_get(&s->linear, &k, sizeof k);
-    if (v)
-        return v;
-    LLVMBasicBlockRef here = enter_setup(s);
-    v = sim_xor_columns(s, s->tid, k.col, LANE_BITS + s->log2_warps);
-    leave_setup(s, here);
-    map_put(&s->linear, &k, sizeof k, v);
-    return v;
-}
-
-Lv
-sim_flipped(Sim *s, Lv linear, Col k)
-{
-    struct {
-        Lv v;
-        uint64_t k; /* as wide as a pointer: no padding */
-    } key = {linear, k};
-    Lv v = map_get(&s->flipped, &key, sizeof key);
-    if (v)
-        return v;
-    LLVMBasicBlockRef here = enter_setup(s);
-    v = k ? LLVMBuildXor(s->l->b, linear, ll_i32(s->l, (int32_t)k), "") : linear;
-    if (s->m->opaque)
-        v = s->m->opaque(s->l, v);
-    leave_setup(s, here);
-    map_put(&s->flipped, &key, sizeof key, v);
-    return v;
-}
-
-Lv
-sim_xor(Sim *s, Lv a, Col can_have, Col k)
-{
-    if (!k)
-        return a;
-    Lv c = ll_i32(s->l, (int32_t)k);
-    if (can_have & k)
-        return LLVMBuildXor(s->l->b, a, c, "");
-    Lv v = LLVMBuildAdd(s->l->b, a, c, "");
-    if (LLVMIsAInstruction(v)) {
-        LLVMSetNUW(v, 1);
-        LLVMSetNSW(v, 1);
-    }
-    return v;
-}
-
-Lv
-sim_joined(Sim *s, Lv a, Col a_bits, Lv b, Col b_bits)
-{
-    return a_bits & b_bits ? LLVMBuildXor(s->l->b, a, b, "")
-                           : LLVMBuildNUWAdd(s->l->b, a, b, "");
-}
-
-/* The bits that this thread's part of an index in l can have. */
-static Col
-thread_bits(const Layout *l)
-{
-    Col seen = 0;
-    for (int in = IN_LANE; in <= IN_WARP; in++)
-        for (int i = 0; i < l->n[in]; i++)
-            seen |= l->basis[in][i];
-    return seen;
-}
-
-Lv
-sim_index(Sim *s, const Layout *l, int reg)
-{
-    Lv part = sim_linear(s, l->basis[IN_LANE], l->n[IN_LANE], l->basis[IN_WARP],
-                         l->n[IN_WARP]);
-    return sim_xor(s, part, thread_bits(l), layout_at(l, (uint32_t)reg, 0, 0, 0));
-}
-
-Lv
-sim_all_clear(Sim *s, uint32_t tid_mask)
-{
-    tid_mask &= (1u << (LANE_BITS + s->log2_warps)) - 1;
-    if (!tid_mask)
-        return NULL;
-    Lv v = map_get(&s->owners, &tid_mask, sizeof tid_mask);
-    if (v)
-        return v;
-    Ll *l = s->l;
-    LLVMBasicBlockRef here = enter_setup(s);
-    v = LLVMBuildAnd(l->b, s->tid, ll_i32(l, (int32_t)tid_mask), "");
-    v = LLVMBuildICmp(l->b, LLVMIntEQ, v, ll_i32(l, 0), "");
-    leave_setup(s, here);
-    map_put(&s->owners, &tid_mask, sizeof tid_mask, v);
-    return v;
-}
-
-Lv
-sim_owner(Sim *s, const Layout *l)
-{
-    return sim_all_clear(s, l ? layout_copies(l) : UINT32_MAX); /* a scalar: thread 0 */
-}
-
-Lv
-sim_and(Sim *s, Lv a, Lv b)
-{
-    if (!a || !b)
-        return a ? a : b;
-    return LLVMBuildAnd(s->l->b, a, b, "");
 }
 
 /* ---- shape ops: other names for the same registers ------------------------------------------ */
@@ -636,6 +467,7 @@ op(Sim *s, const Op *o)
     case OP_RING_ALLOC: sim_ring_alloc(s, o); return;
     case OP_MBAR_WAIT: sim_mbar_wait(s, o); return;
     case OP_MBAR_ARRIVE: sim_mbar_arrive(s, o); return;
+    case OP_TURN: sim_turn(s, o); return;
     case OP_TMA_LOAD: sim_tma_load(s, o); return;
     case OP_ROLES: sim_roles(s, o); return;
     case OP_TENSOR_MAP: sim_tensor_map(s, o); return;
@@ -671,6 +503,7 @@ is_elsewhere(const Sim *s, const Op *o)
 void
 sim_block(Sim *s, const Block *b)
 {
+    Setup *around = s->setup;
     for (const Op *o = b->first; o; o = o->next) {
         sim_costs_enter(s->l, o);
         ll_lines_at(s->l, o->loc, is_elsewhere(s, o));
@@ -681,6 +514,7 @@ sim_block(Sim *s, const Block *b)
         sim_forget(s);
         sim_bury(s, o);
     }
+    s->setup = around;
 }
 
 /* ---- the function ------------------------------------------------------------------------------------ */
@@ -739,14 +573,7 @@ cg_simt(Func *f, Binary *out)
 {
     Comp *c = f->c;
     Arena *a = c->arena;
-    Sim s = {.c = c,
-             .a = a,
-             .f = f,
-             .m = &machine_ptx,
-             .linear.a = a,
-             .flipped.a = a,
-             .owners.a = a,
-             .word_of.a = a};
+    Sim s = {.c = c, .a = a, .f = f, .m = &machine_ptx, .word_of.a = a};
     s.log2_warps = __builtin_ctz((unsigned)f->team_warps) + f->log2_ctas;
     check_threads(f);
     sim_local_open(&s);
@@ -768,13 +595,11 @@ cg_simt(Func *f, Binary *out)
         ll_lines_open(l, f->loc);
     for (int i = 0; i < f->body->n_args; i++)
         sim_define(&s, f->body->args[i])[0] = params[i];
-    s.tid = s.m->thread_id(l);
+    sim_open_setup(&s);
     if (f->log2_ctas)
         open_cluster(&s);
     sim_map_open(&s);
-    LLVMBasicBlockRef body = ll_block(l, "kernel");
-    s.setup_end = LLVMBuildBr(l->b, body);
-    LLVMPositionBuilderAtEnd(l->b, body);
+    sim_end_setup(&s, "kernel");
     sim_block(&s, f->body);
     sim_local_close(&s);
     s.m->end(l, f, s.shared_bytes);

@@ -117,6 +117,8 @@ typedef struct Machine {
     void (*mbar_init_done)(Ll *l);
     void (*mbar_wait)(Ll *l, Lv at, Lv phase);
     void (*mbar_arrive)(Ll *l, Lv at, int bytes, Lv pred);
+    /* TURN_*, of two warpgroups, each of which knows whether it is the first. */
+    void (*turn)(Ll *l, int what, Lv is_first);
     void (*tma_load)(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n);
     void (*set_registers)(Ll *l, int n, bool more);
     Lv (*elect)(Ll *l);

@@ -314,6 +314,7 @@ const Machine machine_ptx = {
     .mbar_init_done = ptx_mbar_init_done,
     .mbar_wait = ptx_mbar_wait,
     .mbar_arrive = ptx_mbar_arrive,
+    .turn = ptx_turn,
     .tma_load = ptx_tma_load,
     .set_registers = ptx_set_registers,
     .elect = ptx_elect,

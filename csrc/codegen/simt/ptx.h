@@ -94,6 +94,7 @@ void ptx_mbar_init(Ll *l, int at, int n, int arrivals);
 void ptx_mbar_init_done(Ll *l);
 void ptx_mbar_wait(Ll *l, Lv at, Lv phase);
 void ptx_mbar_arrive(Ll *l, Lv at, int bytes, Lv pred);
+void ptx_turn(Ll *l, int what, Lv is_first);
 void ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n);
 void ptx_set_registers(Ll *l, int n, bool more);
 Lv ptx_elect(Ll *l);

@@ -49,6 +49,19 @@ ptx_mbar_arrive(Ll *l, Lv at, int bytes, Lv pred)
     asm_done(&x, true, true);
 }
 
+/* Each of two groups waits at a barrier of its own, where the other arrives to pass the turn.
+ * Their numbers are immediates, like those of all others: ptx_barrier. */
+void
+ptx_turn(Ll *l, int what, Lv is_first)
+{
+    static const char *const text[] = {
+        [TURN_WAIT] = "@$0 bar.sync 2, 256;\n\t@!$0 bar.sync 3, 256;",
+        [TURN_PASS] = "@$0 bar.arrive 3, 256;\n\t@!$0 bar.arrive 2, 256;",
+        [TURN_OPEN] = "@!$0 bar.arrive 2, 256;",
+    };
+    ll_asm(l, l->void_, text[what], "b,~{memory}", &is_first, 1, true);
+}
+
 void
 ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n)
 {

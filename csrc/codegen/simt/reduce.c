@@ -117,9 +117,9 @@ reduce_dealt(Across *k, const AxisSlots *t, int base)
         *(i < LANE_BITS ? &lane[i] : &warp[i - LANE_BITS]) = result_bit(t, i);
     Lv index = sim_linear(s, lane, LANE_BITS, warp, s->log2_warps);
     LLVMBasicBlockRef some = ll_block(l, "dealt"), after = ll_block(l, "combined");
-    Lv is_mine = mine < all
-                     ? LLVMBuildICmp(l->b, LLVMIntULT, s->tid, ll_i32(l, 1 << mine), "")
-                     : LLVMConstInt(l->i1, 1, false);
+    Lv is_mine = mine < all ? LLVMBuildICmp(l->b, LLVMIntULT, s->setup->tid,
+                                            ll_i32(l, 1 << mine), "")
+                            : LLVMConstInt(l->i1, 1, false);
     LLVMBuildCondBr(l->b, is_mine, some, after);
     LLVMPositionBuilderAtEnd(l->b, some);
     for (int more = 0; more < 1 << (bits - mine); more++) {
@@ -192,7 +192,7 @@ send_partials(Across *k, int base, int site)
     AxisSlots t = axis_slots(&k->x);
     static const Col none[LANE_BITS];
     Lv warp = sim_linear(s, none, LANE_BITS, t.warp, s->log2_warps);
-    Lv lane = LLVMBuildAnd(l->b, s->tid, ll_i32(l, 31), "");
+    Lv lane = LLVMBuildAnd(l->b, s->setup->tid, ll_i32(l, 31), "");
     Lv pred = LLVMBuildICmp(l->b, LLVMIntULT, lane, ll_i32(l, 1 << s->f->log2_ctas),
                             "");
     int slot = 0;

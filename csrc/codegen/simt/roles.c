@@ -33,7 +33,7 @@ sim_ring_alloc(Sim *s, const Op *o)
     for (int i = 0; i < n; i++)
         sim_define(s, result(o, i))[0] = ll_i32(l, at + (int)ring_bytes(o, i));
     LLVMBasicBlockRef init = ll_block(l, "init"), go = ll_block(l, "go");
-    LLVMBuildCondBr(l->b, is_number(s, s->tid, 0), init, go);
+    LLVMBuildCondBr(l->b, is_number(s, s->setup->tid, 0), init, go);
     LLVMPositionBuilderAtEnd(l->b, init);
     s->m->mbar_init(l, at + (int)ring_bytes(o, n - 2), slots, 1);
     s->m->mbar_init(l, at + (int)ring_bytes(o, n - 1), slots,
@@ -84,6 +84,15 @@ sim_mbar_arrive(Sim *s, const Op *o)
 }
 
 void
+sim_turn(Sim *s, const Op *o)
+{
+    need_rings(s, o);
+    if (1 << s->log2_warps != 2 * WARPGROUP)
+        err_at(s->c, o->loc, VALUE, "turns are for two warpgroups");
+    s->m->turn(s->l, (int)ir_attr(o, ATTR_TURN), sim_all_clear(s, 32 * WARPGROUP));
+}
+
+void
 sim_tma_load(Sim *s, const Op *o)
 {
     need_rings(s, o);
@@ -104,7 +113,7 @@ Lv
 sim_warp_number(Sim *s)
 {
     Ll *l = s->l;
-    Lv warp = LLVMBuildLShr(l->b, s->tid, ll_i32(l, LANE_BITS), "");
+    Lv warp = LLVMBuildLShr(l->b, s->setup->tid, ll_i32(l, LANE_BITS), "");
     return s->m->shuffle_idx(l, warp, ll_i32(l, 0));
 }
 

@@ -21,6 +21,13 @@
 
 #include "codegen/simt/machine.h"
 
+/* The block of per-thread constants: of the whole function, or of what follows a loop. */
+typedef struct Setup {
+    Lv tid;                      /* i32: lane bits, then warp bits */
+    Lv end;                      /* the branch that ends the block */
+    Map linear, flipped, owners; /* what the block has computed already */
+} Setup;
+
 typedef struct Sim {
     Comp *c;
     Arena *a;
@@ -32,10 +39,8 @@ typedef struct Sim {
     Lv **vals;          /* by value id: one Lv a register */
     struct Lazy **lazy; /* by value id: how registers that are NULL are made; or NULL */
     struct Local *local; /* local.c; NULL: every value is in registers */
-    Lv tid;              /* i32: lane bits, then warp bits */
-    Lv setup_end;        /* the branch that ends the block of per-thread constants */
-    Map linear, flipped, owners; /* what that block has computed already */
-    Map word_of;                 /* element Lv -> Word: where it was unpacked from */
+    Setup *setup;
+    Map word_of; /* element Lv -> Word: where it was unpacked from */
     int shared_bytes;
     int first_mbar; /* of the exchanges of a cluster */
 } Sim;
@@ -62,6 +67,11 @@ Lv sim_all_clear(Sim *s, uint32_t tid_mask);
 /* Is this thread the one, of those that hold the same elements, that acts? NULL: all are. */
 Lv sim_owner(Sim *s, const Layout *l);
 Lv sim_and(Sim *s, Lv a, Lv b); /* of predicates; NULL is true */
+/* To the end of this block of IR, per-thread constants are computed again where they are first
+ * wanted from here on, instead of being kept in registers since the function began. */
+void sim_begin_anew(Sim *s);
+void sim_open_setup(Sim *s); /* of the function; ended where its ops begin */
+void sim_end_setup(Sim *s, const char *then);
 NORETURN void sim_bad_layout(Sim *s, const Op *o);
 
 /* XOR of the columns of from's set bits, which are n. */
@@ -176,6 +186,7 @@ Lv sim_slot_place(Sim *s, const Op *o, int smem);
 void sim_ring_alloc(Sim *s, const Op *o); /* roles.c */
 void sim_mbar_wait(Sim *s, const Op *o);
 void sim_mbar_arrive(Sim *s, const Op *o);
+void sim_turn(Sim *s, const Op *o);
 void sim_tma_load(Sim *s, const Op *o);
 void sim_roles(Sim *s, const Op *o);
 void sim_gather(Sim *s, const Op *o);
