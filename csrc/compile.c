@@ -62,7 +62,7 @@ describe(const Func *f, Binary *out)
 {
     Comp *c = f->c;
     out->target = c->opt.target;
-    out->num_warps = c->opt.num_warps;
+    out->num_warps = f->team_warps; /* launchers of others go by it */
     out->num_stages = c->opt.num_stages;
     out->num_ctas = 1 << f->log2_ctas;
     out->facts = copy(c, f->facts, (size_t)f->n_facts * sizeof *f->facts);

@@ -145,6 +145,7 @@ typedef struct HopperPlan {
     bool promotes;       /* plain pointers that roles would bring become tensors */
     int slots;           /* of each ring, as the user says; 0: rings.c says */
     const char *no_maps; /* why there are none, on a chip that has them */
+    bool is_plain;       /* who launches it knows the kernel's own parameters alone */
     bool has_turns;      /* two warpgroups may multiply in turn */
     const char *why_not; /* level 2, on a chip that has it */
 } HopperPlan;

@@ -72,15 +72,21 @@ refusal(const Func *f, const char *asked)
     return NULL;
 }
 
+static bool
+is_plain(const Comp *c)
+{
+    size_t n = 0;
+    const char *abi = option_text(c->option_texts, "abi=", &n);
+    return abi && n == strlen("plain") && !memcmp(abi, "plain", n);
+}
+
 /* Why there are no maps of tensors; NULL: there may be some. */
 static const char *
 refused_maps(const Func *f, const char *asked)
 {
-    size_t n = 0;
-    const char *abi = option_text(f->c->option_texts, "abi=", &n);
     if (asked && asked[0] != '3')
         return "hopper=2";
-    if (abi && n == strlen("plain") && !memcmp(abi, "plain", n))
+    if (is_plain(f->c))
         return "the launcher knows a kernel's own parameters alone (abi=plain)";
     if (f->c->hopper.no_maps)
         return f->c->hopper.why ? f->c->hopper.why
@@ -101,6 +107,7 @@ hopper_plan(const Func *f)
         return p;
     if (f->c->hopper.no_open)
         p.behind = 0;
+    p.is_plain = is_plain(f->c);
     p.why_not = refusal(f, asked);
     p.level = p.why_not ? 1 : 2;
     if (t->kind != TARGET_CUDA) { /* only the driver encodes maps */

@@ -174,7 +174,7 @@ static const char *
 refused_block(const Func *f, const Op *o, const Type *t)
 {
     int bytes = elem_info[t->elem].bytes;
-    int64_t threads = 32LL * f->c->opt.num_warps;
+    int64_t threads = 32LL * f->team_warps;
     if (t->rank > MAX_TMAP_RANK || t->shape[t->rank - 1] * bytes < CHUNK)
         return "no copies of tensors move such a block";
     for (int d = 0; d < t->rank; d++)

@@ -64,6 +64,7 @@ override_func(Func *f, const char *stage)
     g->facts = f->facts;
     g->n_facts = f->n_facts;
     g->report = f->report;
+    g->team_warps = f->team_warps;
     return g;
 }
 

@@ -2,7 +2,8 @@
 #include "passes/passes.h"
 
 const char *const order_tile[] = {
-    "map_tiles",     /* first: what a descriptor says is still in one place */
+    "widen_team",    /* first: all below counts registers and warps */
+    "map_tiles",     /* early: what a descriptor says is still in one place */
     "lower_desc",    /* early: what it leaves is what anybody may write by hand */
     "spread_hints",  /* before anything asks for facts */
     "pad_blocks",    /* first: nothing below knows of other sides than powers of two */

@@ -240,7 +240,7 @@ find_first(Rotation *r)
 static bool
 has_registers(const Rotation *r)
 {
-    int threads = 32 * r->c->opt.num_warps,
+    int threads = 32 * r->f->team_warps,
         most = MIN(255, (int)(CHIP_REGISTERS / threads));
     const Type *p = arg(r->second, 0)->type;
     int words = (ty_bits(p) << p->layout->n[IN_REG]) / 32;
@@ -270,7 +270,7 @@ static bool
 is_alone(const Rotation *r)
 {
     int blocks = hopper_blocks(r->f, loop_pressure(r->loop), operand_bytes(r));
-    return blocks * r->c->opt.num_warps <= 2 * WARPGROUP;
+    return blocks * r->f->team_warps <= 2 * WARPGROUP;
 }
 
 /* Rule 4. */

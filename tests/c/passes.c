@@ -55,8 +55,8 @@ void
 test_passes_dump(Test *t)
 {
     const char *all =
-        "map_tiles lower_desc spread_hints pad_blocks inline_consts fold cse unroll fold "
-        "licm cse fuse_dot dce promote_tma map_tiles lower_desc dce ";
+        "widen_team map_tiles lower_desc spread_hints pad_blocks inline_consts fold cse "
+        "unroll fold licm cse fuse_dot dce promote_tma map_tiles lower_desc dce ";
     dumped(t, NULL, "f", "");
     dumped(t, "all", "f", all);
     dumped(t, "cse,dce", "f", "cse cse dce dce ");
@@ -70,11 +70,11 @@ test_passes_dump(Test *t)
 void
 test_passes_dump_dir(Test *t)
 {
-    static const char *const want[] = {"00-map_tiles.tir",     "01-lower_desc.tir",
-                                       "02-spread_hints.tir",  "03-pad_blocks.tir",
-                                       "04-inline_consts.tir", "05-fold.tir",
-                                       "06-cse.tir",           "07-unroll.tir",
-                                       "08-fold.tir"};
+    static const char *const want[] = {"00-widen_team.tir",   "01-map_tiles.tir",
+                                       "02-lower_desc.tir",   "03-spread_hints.tir",
+                                       "04-pad_blocks.tir",   "05-inline_consts.tir",
+                                       "06-fold.tir",         "07-cse.tir",
+                                       "08-unroll.tir",       "09-fold.tir"};
     char dir[] = "/tmp/tegula-dump-XXXXXX", kernel[64];
     Comp c;
     Drive d = {true};
@@ -89,7 +89,7 @@ test_passes_dump_dir(Test *t)
         char path[128];
         snprintf(path, sizeof path, "%s/%s", kernel, want[i]);
         bool is_there = access(path, R_OK) == 0;
-        CHECKF(t, is_there == (i < 8), "%s", want[i]);
+        CHECKF(t, is_there == (i < 9), "%s", want[i]);
         unlink(path);
     }
     CHECK(t, rmdir(kernel) == 0 && rmdir(dir) == 0);

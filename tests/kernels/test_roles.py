@@ -257,7 +257,9 @@ def test_persistent(warps):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("d", "block", "warps"), [(64, 64, 4), (128, 128, 8)])
+@pytest.mark.parametrize(
+    ("d", "block", "warps"), [(64, 64, 4), (128, 128, 4), (128, 128, 8)]
+)
 def test_attention(causal, d, block, warps):
     n = 4 * block
     q, k, v = (whole_numbers(seed, n, d) for seed in range(3))
@@ -277,6 +279,9 @@ def test_attention(causal, d, block, warps):
     want = p / p.sum(1, keepdims=True) @ v.astype(np.float64)
     np.testing.assert_allclose(there[3].numpy(), want, rtol=4e-3, atol=4e-3)
     assert level(c) == "3"
+    # Four warps would have 192 registers of accumulators each.
+    assert c.metadata.num_warps == (8 if d == 128 else 4)
+    assert ("8, not 4" in str(c.report)) == (d == 128 and warps == 4)
     # Queries, keys and values: loops one behind the other share the rings.
     assert c.asm["simt"].count(" = ring_alloc") == 3
     # The one with more to compute has its products side by side.

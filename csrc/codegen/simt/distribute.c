@@ -609,7 +609,7 @@ cg_simt(Func *f, Binary *out)
     ll_note_libraries(l, out);
     ll_emit(l, LLVMAssemblyFile, "ptx", out);
     out->shared = s.shared_bytes;
-    out->num_warps = c->opt.num_warps;
+    out->num_warps = f->team_warps;
     out->block_warps = block_warps(f);
     out->num_ctas = 1 << f->log2_ctas;
     size_t n;

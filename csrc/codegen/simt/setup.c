@@ -2,8 +2,9 @@
  *
  * The block of setup ends in a branch, before which all that is wanted later is inserted: an
  * index's part that a layout's lanes and warps give, predicates, swizzled addresses. Behind a
- * loop of products by warpgroups, where others bring what they read, setup begins anew (sim_begin_anew): the loop needs every
- * register, and what the end of a kernel wants of the thread's index is cheap to compute again.
+ * loop of products by warpgroups, where others bring what they read, setup begins anew
+ * (sim_begin_anew): the loop needs every register, and what the end of a kernel wants of the
+ * thread's index is cheap to compute again.
  *
  * Rule 1: the block of setup dominates what follows in its block of IR, so its end is the end of
  *         what setup knows: sim_block goes back to the setup around.

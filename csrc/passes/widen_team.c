@@ -1,0 +1,55 @@
+/* widen_team: products of many accumulators get twice the warps that the user asked for.
+ *
+ *     num_warps=4     dot f32[128, 128], dot f32[128, 64]: 192 words of a thread's 255
+ *     8 warps         96 words
+ *
+ * A warpgroup's accumulators stay in registers while it multiplies, and attention has two of
+ * them, beside what it computes. Four warps then spill, or do one product after the other;
+ * eight have the registers of one program more, which does not fit beside it anyhow.
+ *
+ * Rule 1: how many warps run a program shows in nothing but time: assembly, and a kernel that
+ *         launchers start who know what was asked for (abi=plain), keep that. Others read how
+ *         many there are (Binary.num_warps).
+ * Rule 2: each warpgroup keeps 64 rows of every product.
+ * Rule 3: `maxnreg` says how many registers a thread has, of the threads that were asked for.
+ */
+#include "passes/passes.h"
+
+enum { MANY_WORDS = 128, ROWS = 64 };
+
+/* Does a block of f say that the warps are to stay as they are? Finds the fewest rows of a
+ * product, 0: there is none. */
+static bool
+may_widen(const Block *b, int *rows)
+{
+    for (const Op *o = b->first; o; o = o->next) {
+        if (o->op == OP_INLINE_ASM || o->op == OP_INLINE_ASM_IO || o->op == OP_BARRIER)
+            return false;
+        if (o->op == OP_DOT) {
+            const Type *t = result(o, 0)->type;
+            if (t->rank != 2)
+                return false;
+            *rows = *rows ? MIN(*rows, t->shape[0]) : t->shape[0];
+        }
+        for (int i = 0; i < o->n_regions; i++)
+            if (!may_widen(o->regions[i], rows))
+                return false;
+    }
+    return true;
+}
+
+void
+pass_widen_team(Func *f)
+{
+    int rows = 0;
+    if (f->team_warps != WARPGROUP || f->c->opt.maxnreg || f->c->opt.num_ctas > 1 ||
+        acc_words(f->body) <= MANY_WORDS || !may_widen(f->body, &rows) ||
+        rows < 2 * ROWS)
+        return;
+    f->team_warps = 2 * WARPGROUP;
+    HopperPlan plan = hopper_plan(f);
+    if (plan.level < 2 || plan.is_plain)
+        f->team_warps = WARPGROUP;
+    else
+        ir_report(f, f->loc, "warps", "8, not 4: accumulators leave too few registers");
+}
