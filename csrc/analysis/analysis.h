@@ -228,6 +228,7 @@ bool has_stmatrix(const Target *t);
  * it again. A store and a load of it are worth COST_HEAVY. */
 enum { COST_SLOW = 8, COST_HEAVY = 16 };
 int element_cost(const Op *o);
+int gpu_element_cost(const Op *o); /* the same on a GPU */
 /* 32-bit registers of a FOR's big values, a thread. */
 int loop_pressure(const Op *loop);
 /* ... of all blocks that live at one time, anywhere in the function. */
@@ -244,6 +245,9 @@ enum { MAX_CODE = 1 << 19, MAX_CHUNK_BITS = 5 }; /* registers of a chunk, as log
 bool has_many_registers(const Val *v);
 bool is_big(const Func *f, const Val *v); /* has many, and the function has chunks */
 int64_t kernel_code_size(const Func *f);
+/* Bytes of a thread's memory that LOCAL_ALLOCs take; of one of them. */
+int64_t local_bytes(const Func *f);
+int64_t slices_bytes(const Type *local);
 
 /* ---- axis.c ---------------------------------------------------------------------------------- */
 typedef struct AxisStep {

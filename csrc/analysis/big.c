@@ -24,3 +24,28 @@ kernel_code_size(const Func *f)
 {
     return code_size(f, f->body, f->chunk_bits ? BIG_REGS : INT32_MAX);
 }
+
+int64_t
+slices_bytes(const Type *t)
+{
+    return (int64_t)ty_bytes(t) * t->slots << t->layout->n[IN_REG];
+}
+
+static int64_t
+end_of_locals(const Block *b)
+{
+    int64_t end = 0;
+    for (const Op *o = b->first; o; o = o->next) {
+        if (o->op == OP_LOCAL_ALLOC)
+            end = MAX(end, ir_attr(o, ATTR_AT) + slices_bytes(result(o, 0)->type));
+        for (int r = 0; r < o->n_regions; r++)
+            end = MAX(end, end_of_locals(o->regions[r]));
+    }
+    return end;
+}
+
+int64_t
+local_bytes(const Func *f)
+{
+    return end_of_locals(f->body);
+}

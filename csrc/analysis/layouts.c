@@ -28,7 +28,7 @@ check_layout(const Func *f, const Val *v, const Loc *loc)
 {
     const Type *t = v->type;
     const Layout *l = t->layout;
-    if (!t->rank || t->slots)
+    if (!t->rank || (t->slots && !t->is_local))
         return;
     if (!l)
         err_at(f->c, loc, VALUE,

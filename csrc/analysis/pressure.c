@@ -18,6 +18,23 @@ element_cost(const Op *o)
     return op_has(o, OPF_HEAVY) ? COST_HEAVY : op_has(o, OPF_SLOW) ? COST_SLOW : 1;
 }
 
+/* Of f32 these are an instruction or two of the special function unit and what scales it. */
+int
+gpu_element_cost(const Op *o)
+{
+    enum { COST_SPECIAL = 4 };
+    bool is_f32 = o->n_results && result(o, 0)->type->elem == E_F32;
+    switch (o->op) {
+    case OP_EXP:
+    case OP_EXP2:
+    case OP_SQRT:
+    case OP_RSQRT:
+    case OP_DIV:
+    case OP_DIV_APPROX: return is_f32 ? COST_SPECIAL : element_cost(o);
+    default: return element_cost(o);
+    }
+}
+
 static int
 words(const Val *v)
 {

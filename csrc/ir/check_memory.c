@@ -267,7 +267,7 @@ slot_type(const Op *o, int i, const Layout *l)
 static const char *
 want_slot(const Op *o, int smem)
 {
-    if (!at(o, smem)->slots)
+    if (!at(o, smem)->slots || at(o, smem)->is_local)
         return refuse(o, "operand %d is %s, expected smem", smem,
                       type_text(o, at(o, smem)));
     return want_arg(o, smem + 1, ty_scalar(comp(o), E_I32));
@@ -278,8 +278,9 @@ static bool
 is_place(const Type *t)
 {
     const Layout *l = t->layout;
-    return t->slots && t->rank && !t->is_ptr && l && l->n[IN_REG] == layout_n_in(l) &&
-           l->n[IN_REG] == layout_bits(l) && layout_is_onto(l);
+    return t->slots && !t->is_local && t->rank && !t->is_ptr && l &&
+           l->n[IN_REG] == layout_n_in(l) && l->n[IN_REG] == layout_bits(l) &&
+           layout_is_onto(l);
 }
 
 const char *
@@ -321,6 +322,38 @@ check_shared_store(const Op *o)
     if (!err && !at(o, 2)->layout)
         err = refuse(o, "operand 2 has no layout");
     return err ? err : want_arg(o, 2, slot_type(o, 0, at(o, 2)->layout));
+}
+
+const char *
+check_local_alloc(const Op *o)
+{
+    const Type *t = res(o, 0);
+    int64_t begin = ir_attr(o, ATTR_AT);
+    if (!t->is_local || !t->rank || !t->layout || !layout_is_onto(t->layout))
+        return refuse(o, "of %s: no slices of a block with a layout", type_text(o, t));
+    return begin >= 0 && begin % 16 == 0 ? NULL : refuse(o, "at %" PRId64, begin);
+}
+
+static const char *
+want_slice(const Op *o)
+{
+    if (!at(o, 0)->is_local)
+        return refuse(o, "operand 0 is %s, expected local", type_text(o, at(o, 0)));
+    return want_arg(o, 1, ty_scalar(comp(o), E_I32));
+}
+
+const char *
+check_local_load(const Op *o)
+{
+    const char *err = want_slice(o);
+    return err ? err : want_result(o, 0, slot_type(o, 0, at(o, 0)->layout));
+}
+
+const char *
+check_local_store(const Op *o)
+{
+    const char *err = want_slice(o);
+    return err ? err : want_arg(o, 2, slot_type(o, 0, at(o, 0)->layout));
 }
 
 const char *

@@ -466,6 +466,9 @@ run_op(Interp *in, const Op *o)
     case OP_SHARED_ALLOC:
     case OP_SHARED_LOAD:
     case OP_SHARED_STORE:
+    case OP_LOCAL_ALLOC:
+    case OP_LOCAL_LOAD:
+    case OP_LOCAL_STORE:
     case OP_ASYNC_COPY: interp_shared(in, o); break;
     default: run_shape(in, o);
     }

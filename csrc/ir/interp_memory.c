@@ -172,7 +172,8 @@ slot_of(Interp *in, const Op *o, int i)
 void
 interp_shared(Interp *in, const Op *o)
 {
-    if (o->op == OP_SHARED_ALLOC) { /* nothing is in it: NaN, or a number that shows */
+    if (o->op == OP_SHARED_ALLOC ||
+        o->op == OP_LOCAL_ALLOC) { /* nothing is in it: NaN, or a number that shows */
         const Val *v = result(o, 0);
         uint64_t nothing = UINT64_MAX >> (64 - ty_bits(v->type));
         for (int64_t i = 0; i < numel(v) * v->type->slots; i++)
@@ -206,6 +207,8 @@ interp_shared(Interp *in, const Op *o)
         }
         break;
     }
+    case OP_LOCAL_LOAD: memcpy(place(in, result(o, 0)), slot, (size_t)n * 8); break;
+    case OP_LOCAL_STORE:
     case OP_SHARED_STORE: memcpy(slot, operand(in, o, 2), (size_t)n * 8); break;
     case OP_ASYNC_COPY:
         for (int64_t i = 0; i < n; i++)

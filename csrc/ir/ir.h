@@ -73,7 +73,13 @@ elem_is_signed(Elem e)
 }
 
 /* ---- type.c --------------------------------------------------------------------- */
-enum { MAX_NUMEL = 1 << 20, MAX_SLOTS = 64, MAX_ARRIVALS = 32, MAX_TMAP_RANK = 5 };
+enum {
+    MAX_NUMEL = 1 << 20,
+    MAX_SLOTS = 64,
+    MAX_SLICES = 1 << 10,
+    MAX_ARRIVALS = 32,
+    MAX_TMAP_RANK = 5
+};
 enum { WARPGROUP = 4 }; /* warps */
 
 struct Type {
@@ -83,8 +89,10 @@ struct Type {
     uint8_t rank;  /* 0: a scalar */
     int32_t shape[MAX_RANK];
     const Layout *layout; /* NULL before layouts appear, and for scalars */
-    uint8_t slots;        /* > 0: shared memory, that many blocks; then layout has only
+    uint16_t slots;       /* > 0: shared memory, that many blocks; then layout has only
                                register bits: those of an element's offset in its slot */
+    bool
+        is_local; /* slots of each thread's own memory, whose layout is that of registers */
     bool
         is_async; /* an accumulator in flight: tensor cores may still be adding to it */
     bool
@@ -101,6 +109,7 @@ const Type *ty_with_elem(Comp *c, const Type *t, Elem e);
 const Type *ty_with_shape(Comp *c, const Type *t, int rank, const int32_t *shape);
 const Type *ty_with_layout(Comp *c, const Type *t, const Layout *l);
 const Type *ty_smem(Comp *c, const Type *block, int slots, const Layout *offsets);
+const Type *ty_local(Comp *c, const Type *block, int slots);
 /* A block of it in registers. */
 const Type *ty_slot(Comp *c, const Type *smem, const Layout *l);
 const Type *ty_mbar(Comp *c, int n);
@@ -111,7 +120,7 @@ const Type *ty_with_async(Comp *c, const Type *t, bool is_async);
 const Type *ty_element(Comp *c, const Type *t);
 /* What loading gives: same shape and layout. */
 const Type *ty_pointee(Comp *c, const Type *t);
-/* Is it a place in shared memory, or a map: what ops name and nobody computes with? */
+/* Is it a place in shared or local memory, or a map: what ops name and nobody computes with? */
 static inline bool
 ty_is_named(const Type *t)
 {

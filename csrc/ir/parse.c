@@ -142,6 +142,14 @@ parse_type(Parser *p)
         t = parse_block_type(p);
         tok_expect(p, ">");
         t = ty_smem(p->c, t, slots, NULL);
+    } else if (tok_accept_word(p, "local")) {
+        tok_expect(p, "<");
+        int slots = (int)tok_integer(p, 1, MAX_SLICES);
+        if (!tok_accept_word(p, "x"))
+            fail(p, "expected 'x'");
+        t = parse_block_type(p);
+        tok_expect(p, ">");
+        t = ty_local(p->c, t, slots);
     } else if (tok_accept_word(p, "mbar")) {
         tok_expect(p, "<");
         t = ty_mbar(p->c, (int)tok_integer(p, 1, MAX_SLOTS));

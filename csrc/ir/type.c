@@ -4,6 +4,7 @@
  *     ptr<f32>       ty_ptr                   elem F32, is_ptr
  *     f32[64, 32]    ty_block(f32, 2, ..)     elem F32, rank 2
  *     smem<3 x f32[64, 32]>   ty_smem         the same, slots 3
+ *     local<8 x f32[64]>      ty_local        the same, is_local
  *     async f32[64, 32]       ty_with_async   the same, is_async
  *     mbar<4>        ty_mbar                  mbars 4
  *     tmap           ty_tmap                  is_tmap
@@ -32,7 +33,8 @@ const ElemInfo elem_info[N_ELEM] = {
 typedef struct Key {
     uint8_t elem, is_ptr, is_const, rank;
     int32_t shape[MAX_RANK];
-    uint8_t slots, is_async, mbars, is_tmap;
+    uint16_t slots;
+    uint8_t kind, mbars; /* kind: the flags */
     const Layout *layout;
 } Key;
 _Static_assert(sizeof(Key) == 8 + 4 * MAX_RANK + sizeof(void *),
@@ -45,7 +47,8 @@ intern(Comp *c, const Type *t)
     memset(&k, 0, sizeof k);
     k.elem = (uint8_t)t->elem, k.is_ptr = t->is_ptr, k.is_const = t->is_const;
     k.rank = t->rank, k.layout = t->layout, k.slots = t->slots;
-    k.is_async = t->is_async, k.mbars = t->mbars, k.is_tmap = t->is_tmap;
+    k.kind = (uint8_t)(t->is_async | t->is_tmap << 1 | t->is_local << 2);
+    k.mbars = t->mbars;
     memcpy(k.shape, t->shape, t->rank * sizeof t->shape[0]);
     const Type *old = map_get(&c->types, &k, sizeof k);
     if (old)
@@ -93,7 +96,7 @@ ty_with_shape(Comp *c, const Type *t, int rank, const int32_t *shape)
     n.rank = (uint8_t)rank;
     n.layout = NULL;
     n.slots = 0;
-    n.is_async = false;
+    n.is_async = n.is_local = false;
     for (int i = 0; i < rank; i++)
         n.shape[i] = shape[i];
     return intern(c, &n);
@@ -112,8 +115,18 @@ ty_smem(Comp *c, const Type *block, int slots, const Layout *offsets)
 {
     assert(slots > 0 && slots <= MAX_SLOTS);
     Type n = *block;
-    n.slots = (uint8_t)slots;
+    n.slots = (uint16_t)slots;
     n.layout = offsets;
+    return intern(c, &n);
+}
+
+const Type *
+ty_local(Comp *c, const Type *block, int slots)
+{
+    assert(slots > 0 && slots <= MAX_SLICES);
+    Type n = *block;
+    n.slots = (uint16_t)slots;
+    n.is_local = true;
     return intern(c, &n);
 }
 
@@ -142,6 +155,7 @@ ty_slot(Comp *c, const Type *smem, const Layout *l)
 {
     Type n = *smem;
     n.slots = 0;
+    n.is_local = false;
     n.layout = l;
     return intern(c, &n);
 }
@@ -263,7 +277,7 @@ ty_str(Arena *a, const Type *t)
     if (t->mbars)
         return str_printf(a, "mbar<%d>", t->mbars);
     if (t->slots)
-        sb_printf(&sb, "smem<%d x ", t->slots);
+        sb_printf(&sb, "%s<%d x ", t->is_local ? "local" : "smem", t->slots);
     if (t->is_async)
         sb_put(&sb, "async ");
     if (t->is_ptr)

@@ -107,10 +107,13 @@ check_in_combine(Walk *w, const Op *o)
 static const char *
 what_is(const Type *t)
 {
-    return t->is_tmap ? "a tensor map" : t->mbars ? "mbarriers" : "shared memory";
+    return t->is_tmap    ? "a tensor map"
+           : t->mbars    ? "mbarriers"
+           : t->is_local ? "local memory"
+                         : "shared memory";
 }
 
-/* Shared memory, mbarriers and maps are named by the op that made them: they are not carried,
+/* Shared and local memory, mbarriers and maps are named by the op that made them: they are not carried,
  * selected or computed with. */
 static void
 check_shared(Walk *w, const Op *o)

@@ -1,18 +1,28 @@
-/* chunk: whether big blocks are loops over chunks of registers, and how large those are.
+/* chunk: blocks of more registers than a thread has become loops over slices.
  *
- * A kernel that wants many hundreds of registers would be one instruction a register, tens
- * of thousands in a row, all alive at once: ptxas takes minutes to spill them. So where a
- * kernel wants MAX_WORDS words or more (and nowhere else) a value with many registers never is
- * in registers as a whole (is_big):
+ *     %x = load %p : f32[32768]         for %i = 0 to 8 step 1 {
+ *     %y = exp %x : f32[32768]            %x = load .. : f32[4096]
+ *     store %q, %y                 =>     %y = exp %x : f32[4096]
+ *                                         store .., %y
+ *                                       }
+ *
+ * A slice is a block like any other, of the same layout with fewer registers, so nothing behind
+ * this pass knows of slices but local_load and local_store, which bring what a later loop
+ * needs and cannot or should not compute again. chunk_dims.c chooses the dim to cut along,
+ * chunk_levels.c the loop for each op, chunk_loops.c what is kept, and it builds the loops.
+ *
+ * Where one big value cannot be cut (a loop carries it, a scan or a gather goes along every dim, it
+ * is sorted, printed or in assembly), none is. Then a kernel of MAX_WORDS words or more
+ * has loops over chunks of registers that codegen makes (codegen/simt/local.c), because as straight
+ * code it would take ptxas minutes to spill:
  *
  *     func @f(..) {    =>    func @f(..) chunks 32 {
- *
- * The loops themselves are codegen's (codegen/simt/local.c).
  */
-#include "passes/passes.h"
+#include "passes/chunk.h"
 
 enum {
-    MAX_WORDS = 1 << 9,          /* from here on: see codegen/simt/README.md */
+    CUT_WORDS = 240,    /* of a thread's 255 registers: from here on some would spill */
+    MAX_WORDS = 1 << 9, /* from here on: see codegen/simt/README.md */
     MAX_DOT_WORDS = 1 << 11,     /* the same of what has products: accumulators stay */
     MAX_STRAIGHT_CODE = 1 << 17, /* sorts: few words live, and thousands are made */
     MIN_CHUNK_BITS = 3,
@@ -61,12 +71,47 @@ bits_for(int n_ops)
     return bits;
 }
 
+static int
+most_register_bits(const Block *b)
+{
+    int most = 0;
+    for (const Op *o = b->first; o; o = o->next) {
+        for (int i = 0; i < o->n_results; i++)
+            if (has_many_registers(result(o, i)))
+                most = MAX(most, result(o, i)->type->layout->n[IN_REG]);
+        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
+            most = MAX(most, most_register_bits(o->regions[r]));
+    }
+    return most;
+}
+
+/* Slices of 32 registers or, where a dim has no bits for so many slices, of 64. */
+static bool
+cut(Func *f)
+{
+    int most = most_register_bits(f->body) - MAX_CHUNK_BITS;
+    for (int log2 = most; log2 > 0 && 1 << log2 <= MAX_SLICES && log2 >= most - 1;
+         log2--) {
+        Cut k = {.f = f, .c = f->c, .a = f->c->arena, .log2 = log2};
+        k.step_of.a = k.a;
+        if (!chunk_dims(&k))
+            continue;
+        chunk_levels(&k);
+        chunk_loops(&k);
+        return true;
+    }
+    return false;
+}
+
 void
 pass_chunk(Func *f)
 {
     check_threads(f);
     bool has_acc = has_dot(f->body);
-    if (most_live_words(f) >= (has_acc ? MAX_DOT_WORDS : MAX_WORDS) ||
+    int64_t words = most_live_words(f);
+    if (words >= CUT_WORDS && !has_acc && !f->log2_ctas && cut(f))
+        return;
+    if (words >= (has_acc ? MAX_DOT_WORDS : MAX_WORDS) ||
         kernel_code_size(f) >= (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE))
         f->chunk_bits = bits_for(count_big(f->body));
 }

@@ -16,9 +16,11 @@ const char *const order_simt[] = {
     "split_roles",    /* behind start_dots: when slots are free is settled */
     "turns",          /* behind split_roles: of the program's own warps alone */
     "cse",            /* addresses that the prologue and the loop share */
-    "dce", /* after all: values whose every use got another layout; old addresses */
+    "dce",   /* after all: values whose every use got another layout; old addresses */
+    "chunk", /* what is there now is what threads hold */
+    "cse",   /* addresses and masks of one slice */
+    "dce",   /* whole blocks that only slices are left of */
     "occupancy",    /* it counts the registers of what is left */
-    "chunk",        /* what is there now is what threads hold */
     "place_shared", /* behind all that makes, merges or drops ops with a place */
     "barriers",     /* last: what is emitted is what stands here, in this order */
     NULL,

@@ -44,8 +44,7 @@ neutral_of(OpCode op, Elem e, uint64_t *bits)
     return true;
 }
 
-/* Of result i, when the region computes it by one op from arguments i and n + i. */
-static bool
+bool
 neutral_value(const Op *o, int i, uint64_t *bits)
 {
     const Block *r = o->regions[0];

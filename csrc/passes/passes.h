@@ -26,6 +26,11 @@ extern const char *const order_simt[]; /* CUDA and the emulator */
  * too, and what those need. */
 void dce_but(Func *f, Block *b, bool (*keeps)(const Op *o));
 
+/* ---- pad_combine.c ----------------------------------------------------------------------- */
+/* What result i of a REDUCE or SCAN does not notice, when the region computes it by one op from
+ * arguments i and n + i; false: there is no such thing. */
+bool neutral_value(const Op *o, int i, uint64_t *bits);
+
 /* ---- start_dots.c ------------------------------------------------------------------------ */
 /* Is o, in the body of a loop, a warpgroup's product that adds to what it gave an iteration ago,
  * and nobody looks at in between? */

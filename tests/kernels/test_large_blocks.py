@@ -1,4 +1,4 @@
-"""Blocks with more registers than a thread has: in its local memory, by loops."""
+"""Blocks with more registers than a thread has: by loops over slices."""
 
 from __future__ import annotations
 
@@ -94,6 +94,49 @@ def scatter(x_ptr, to_ptr, out_ptr, n, B: tl.constexpr):
     to = tl.load(to_ptr + i, mask=i < n)
     x = tl.load(x_ptr + i, mask=i < n)
     tl.atomic_add(out_ptr + to, x, mask=(i < n) & (x > 0))
+
+
+@tegula.jit
+def residual(x_ptr, r_ptr, out_ptr, y_ptr, B: tl.constexpr):
+    """What is stored may lie where it was loaded: by the same argument or by another."""
+    i = tl.arange(0, B)
+    s = tl.load(x_ptr + i) + tl.load(r_ptr + i)
+    tl.store(out_ptr + i, s)
+    tl.store(y_ptr + i, s / tl.sum(s, axis=0))
+
+
+@tegula.jit
+def residual_in_place(x_ptr, r_ptr, y_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    s = tl.load(x_ptr + i) + tl.load(r_ptr + i)
+    tl.store(r_ptr + i, s)
+    tl.store(y_ptr + i, s / tl.sum(s, axis=0))
+
+
+@tegula.jit
+def move(x_ptr, by, B: tl.constexpr):
+    """All is read before anything is written, however far apart the two are."""
+    i = tl.arange(0, B)
+    tl.store(x_ptr + by + i, tl.load(x_ptr + i))
+
+
+@tegula.jit
+def exchange(x_ptr, half, B: tl.constexpr):
+    i = tl.arange(0, B)
+    a, b = tl.load(x_ptr + i), tl.load(x_ptr + half + i)
+    tl.store(x_ptr + i, a - b)
+    tl.store(x_ptr + half + i, a + b)
+
+
+@tegula.jit
+def where_last(x_ptr, out_ptr, n, B: tl.constexpr):
+    """A region of several ops, which has no neutral element."""
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=-1)
+    top, at = tl.max(x, 0, return_indices=True, return_indices_tie_break_left=False)
+    tl.store(out_ptr, top)
+    tl.store(out_ptr + 1, at)
+    tl.store(out_ptr + 2, tl.sum((x == top).to(tl.int32), 0))
 
 
 def rounded_to_f8(x: np.ndarray) -> np.ndarray:
@@ -214,6 +257,53 @@ def test_scatter(device, rng):
     np.testing.assert_array_equal(device.get(out), want)
 
 
+@pytest.mark.parametrize("way", ["apart", "two arguments", "one argument"])
+def test_residual(device, rng, way):
+    n = 16384
+    x, r = rng.uniform(0, 1, (2, n)).astype(np.float32)
+    at, y = device.put(r), device.poison(n, np.float32)
+    if way == "one argument":
+        out = at
+        residual_in_place[(1,)](device.put(x), at, y, B=n, num_warps=WARPS)
+    else:
+        out = at if way == "two arguments" else device.poison(n, np.float32)
+        residual[(1,)](device.put(x), at, out, y, B=n, num_warps=WARPS)
+    np.testing.assert_array_equal(device.get(out), x + r)
+    want = (x + r) / (x + r).sum(dtype=np.float64)
+    np.testing.assert_allclose(device.get(y), want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("by", [1, 512, 1024, 4096])
+def test_move(device, rng, by):
+    n = 16384
+    x = rng.integers(-99, 99, n + 4096).astype(np.int32)
+    at = device.put(x)
+    move[(1,)](at, by, B=n, num_warps=WARPS)
+    want = x.copy()
+    want[by : by + n] = x[:n]
+    np.testing.assert_array_equal(device.get(at), want)
+
+
+def test_exchange(device, rng):
+    n = 16384
+    x = rng.integers(-99, 99, 2 * n).astype(np.int32)
+    at = device.put(x)
+    exchange[(1,)](at, n, B=n, num_warps=WARPS)
+    a, b = x[:n], x[n:]
+    np.testing.assert_array_equal(device.get(at), np.concatenate([a - b, a + b]))
+
+
+@pytest.mark.parametrize("n", [16384, 10001])
+def test_where_last(device, rng, n):
+    x = rng.integers(0, 40, 16384).astype(np.int32)
+    out = device.poison(3, np.int32)
+    where_last[(1,)](device.put(x), out, n, B=16384, num_warps=WARPS)
+    top = x[:n].max()
+    assert device.get(out)[0] == top
+    assert x[device.get(out)[1]] == top
+    assert device.get(out)[2] == (x[:n] == top).sum()
+
+
 @pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_90a", "emu:sm_90a"])
 def test_code_is_short(target):
     """8192 elements a thread: minutes of ptxas, were each of them its own code."""
@@ -224,5 +314,14 @@ def test_code_is_short(target):
     assert sum(compiled.timings.values()) < 20_000  # ms; 300 on an idle machine
     code = compiled.asm["llir"].splitlines()
     assert len(code) < 5000
-    if target.startswith("cuda"):
-        assert ".local" in compiled.asm["ptx"]
+    # The second loop loads again what the first has loaded.
+    assert ".local" not in compiled.asm["ptx"]
+
+
+def test_what_was_stored_over_is_kept():
+    """sm_90 has clusters, whose threads hold all of it."""
+    compiled = residual_in_place.compile(
+        *["*fp32:16"] * 3, target="cuda:sm_80", B=32768, num_warps=1
+    )
+    assert "st.local.v4" in compiled.asm["ptx"]
+    assert "ld.local.v4" in compiled.asm["ptx"]

@@ -114,6 +114,8 @@ CASES = [
     # benchmarks
     Case("bench softmax 4096", f"{BENCH}memory.py:softmax", f"{B} {B} i32:16", {"BLOCK": 4096, "num_warps": 8}),
     Case("bench softmax 32768", f"{BENCH}memory.py:softmax", f"{B} {B} i32:16", {"BLOCK": 32768, "num_warps": 16}),
+    Case("bench softmax slices", f"{BENCH}memory.py:softmax", f"{B} {B} i32:16", {"BLOCK": 32768, "num_warps": 4}),
+    Case("bench swiglu slices", f"{BENCH}configurations.py:swiglu", f"{B} {B} {B} i32:16", {"BLOCK": 32768, "num_warps": 4}),
     Case("bench layer norm", f"{BENCH}memory.py:layer_norm", f"{B} {B} {B} {B} i32:16 fp32", {"BLOCK": 8192, "num_warps": 8}),
     Case("bench rms norm", f"{BENCH}memory.py:rms_norm", f"{B} {B} {B} i32:16 fp32", {"BLOCK": 4096, "num_warps": 8}),
     Case("bench cross entropy", f"{BENCH}memory.py:cross_entropy", f"{B} *i64:16 {F} i32:16", {"BLOCK": 32768, "num_warps": 16}),

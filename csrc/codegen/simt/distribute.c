@@ -464,6 +464,9 @@ op(Sim *s, const Op *o)
     case OP_SHARED_LOAD: sim_shared_load(s, o); return;
     case OP_SHARED_STORE: sim_shared_store(s, o); return;
     case OP_SHARED_VIEW: sim_shared_view(s, o); return;
+    case OP_LOCAL_ALLOC: return; /* its bytes are in the text */
+    case OP_LOCAL_LOAD: sim_slice_load(s, o); return;
+    case OP_LOCAL_STORE: sim_slice_store(s, o); return;
     case OP_RING_ALLOC: sim_ring_alloc(s, o); return;
     case OP_MBAR_WAIT: sim_mbar_wait(s, o); return;
     case OP_MBAR_ARRIVE: sim_mbar_arrive(s, o); return;

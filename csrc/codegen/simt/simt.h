@@ -5,6 +5,7 @@
  *
  *     distribute.c    the walk over the ops; elementwise, shape ops, indices
  *     local.c chunks.c    values with too many registers: loops over chunks of them
+ *     slices.c        slices that passes keep in local memory
  *     control.c       for, while, if; carry.c: of big values
  *     words.c         elements <-> 32-bit words: packing, shuffles
  *     scratch.c       the places of ops in shared memory, and their waits
@@ -39,6 +40,7 @@ typedef struct Sim {
     Lv **vals;          /* by value id: one Lv a register */
     struct Lazy **lazy; /* by value id: how registers that are NULL are made; or NULL */
     struct Local *local; /* local.c; NULL: every value is in registers */
+    Lv slices; /* where slices.c keeps blocks; NULL: none has been asked for */
     Setup *setup;
     Map word_of; /* element Lv -> Word: where it was unpacked from */
     int shared_bytes;
@@ -92,6 +94,10 @@ Lv *sim_whole(Sim *s, const Val *v);   /* all registers of a big value, for this
 void sim_forget(Sim *s);               /* the end of this op */
 void sim_bury(Sim *s, const Op *o);    /* its operands' places, if it was the last */
 void sim_settle(Sim *s, const Val *v); /* v is defined: to its place, if it has one */
+
+/* ---- slices.c: what passes keep in local memory ------------------------------------------ */
+void sim_slice_load(Sim *s, const Op *o);
+void sim_slice_store(Sim *s, const Op *o);
 
 /* ---- carry.c: big values that go into control flow and out of it ------------------------- */
 /* to[i], in its place, becomes operand first + i of o: before a loop, at an end of an if. */

@@ -1,0 +1,53 @@
+/* chunk.h: how big blocks are cut into slices; for chunk.c and its parts.
+ *
+ *     chunk_dims.c    along which dim each value is cut
+ *     chunk_levels.c  which loop each op belongs to
+ *     chunk_loops.c   what each loop computes again and what is kept; the loops
+ */
+#ifndef TEGULA_PASSES_CHUNK_H
+#define TEGULA_PASSES_CHUNK_H
+
+#include "passes/passes.h"
+
+/* An op outside of a reduction's region, numbered in the order of the text. A small block may
+ * be wanted as a whole and in slices, too. */
+typedef struct Step {
+    Op *o;
+    int number;
+    bool is_cut, is_whole;
+    bool
+        is_sum; /* a reduction along the dim that is cut: there when its loop is through */
+    int level;       /* of the loop over slices that it is in; is_cut */
+    int whole_level; /* it stands in front of that loop; is_whole */
+} Step;
+
+typedef struct Cut {
+    Func *f;
+    Comp *c;
+    Arena *a;
+    int log2;    /* of the number of slices */
+    int8_t *dim; /* by id: that is cut; -1: the value is not */
+    bool *only;  /* by id: nobody has the whole value */
+    int n_sums;  /* reductions along a dim that is cut */
+    VEC(Step *) steps;
+    Map step_of; /* Op -> Step */
+} Cut;
+
+/* ---- chunk_dims.c ------------------------------------------------------------------------ */
+/* false: some value cannot be cut so. */
+bool chunk_dims(Cut *k);
+/* The dim of operand i that is cut where dim r of o's results is; negative: none. */
+int chunk_operand_dim(const Op *o, int i, int r);
+const Type *chunk_type(const Cut *k, const Val *v); /* of a slice of v */
+
+/* ---- chunk_levels.c ---------------------------------------------------------------------- */
+void chunk_levels(Cut *k);
+Step *chunk_step(const Cut *k, const Val *v); /* that defines v; NULL: none does */
+bool chunk_takes_slice(const Cut *k, const Step *s, int i); /* of operand i; s is cut */
+/* Would the same be loaded in a later loop of the block? */
+bool chunk_loads_again(const Cut *k, const Step *load, int level);
+
+/* ---- chunk_loops.c ----------------------------------------------------------------------- */
+void chunk_loops(Cut *k);
+
+#endif
