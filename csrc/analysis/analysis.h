@@ -133,6 +133,9 @@ typedef struct DotSides {
 DotSides dot_sides(const Op *dot);
 void dot_set_sides(Op *dot, DotSides s);
 
+/* Is a product's operand computed from another product, as in attention? */
+bool has_chained_dot(const Block *b);
+
 /* ---- hopper.c ------------------------------------------------------------------------------- */
 /* How far the function goes with what sm_90a alone has. */
 typedef struct HopperPlan {
@@ -146,7 +149,7 @@ typedef struct HopperPlan {
     int slots;           /* of each ring, as the user says; 0: rings.c says */
     const char *no_maps; /* why there are none, on a chip that has them */
     bool is_plain;       /* who launches it knows the kernel's own parameters alone */
-    bool has_turns;      /* two warpgroups may multiply in turn */
+    bool has_turns;      /* two warpgroups multiply in turn, as the user asks */
     const char *why_not; /* level 2, on a chip that has it */
 } HopperPlan;
 HopperPlan hopper_plan(const Func *f);

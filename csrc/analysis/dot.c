@@ -34,7 +34,7 @@ comes_from_dot(const Val *v, int *budget)
     return false;
 }
 
-static bool
+bool
 has_chained_dot(const Block *b)
 {
     EACH_OP(o, b) {

@@ -70,11 +70,11 @@ test_passes_dump(Test *t)
 void
 test_passes_dump_dir(Test *t)
 {
-    static const char *const want[] = {"00-widen_team.tir",   "01-map_tiles.tir",
-                                       "02-lower_desc.tir",   "03-spread_hints.tir",
-                                       "04-pad_blocks.tir",   "05-inline_consts.tir",
-                                       "06-fold.tir",         "07-cse.tir",
-                                       "08-unroll.tir",       "09-fold.tir"};
+    static const char *const want[] = {"00-widen_team.tir", "01-map_tiles.tir",
+                                       "02-lower_desc.tir", "03-spread_hints.tir",
+                                       "04-pad_blocks.tir", "05-inline_consts.tir",
+                                       "06-fold.tir",       "07-cse.tir",
+                                       "08-unroll.tir",     "09-fold.tir"};
     char dir[] = "/tmp/tegula-dump-XXXXXX", kernel[64];
     Comp c;
     Drive d = {true};

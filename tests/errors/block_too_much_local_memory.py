@@ -7,7 +7,7 @@ import tegula.language as tl
 @tegula.jit
 def kernel(x, y, z, BLOCK: tl.constexpr = 1 << 20):
     i = tl.arange(0, BLOCK)
-    total = tl.load(x + i) + tl.load(y + i)
+    total = tl.cumsum(tl.load(x + i)) + tl.load(y + i)
     tl.store(x + i, total + tl.load(z + i))
 
 

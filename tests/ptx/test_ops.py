@@ -114,6 +114,8 @@ MADE_BY = {
         ("shared_load", "shared_store", "async_copy", "async_commit", "async_wait"),
         "shared_alloc",
     ),
+    # Of blocks that registers do not hold: chunk.
+    **dict.fromkeys(("local_alloc", "local_load", "local_store"), "store"),
     **dict.fromkeys(("tensor_map", "map_load", "launch_test"), "tile_load"),
     "map_store": "tile_store",
     **dict.fromkeys(
