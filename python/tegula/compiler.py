@@ -255,8 +255,8 @@ def compile(
     """Compile a kernel for types, an ASTSource, or a file of one of our stages: its name.
     target: a GPUTarget or "cuda:sm_90a"; options: those of a launch, such as num_warps;
     what is none is left out. Without a target, for ``driver.active``'s. The code has the
-    kernel's own parameters and no others, so that any launcher may run it: on sm_90 it has no
-    tensor maps, unless options says ``{"abi": "tegula"}``.
+    kernel's own parameters and no others, so that any launcher may run it: on sm_90 it
+    has no tensor maps, unless options says ``{"abi": "tegula"}``.
 
     >>> @tegula.jit
     ... def double(x_ptr):

@@ -13,7 +13,7 @@ from typing import Any
 
 from . import knobs
 from ._core import Kernel
-from .language.types import constexpr
+from .language import constexpr
 
 
 class DependenciesFinder(ast.NodeVisitor):
@@ -56,7 +56,7 @@ class DependenciesFinder(ast.NodeVisitor):
     def _take(self, name: str, names: Mapping[str, Any]) -> None:
         value = names[name]
         if isinstance(value, Kernel):
-            self.hasher.update(value.cache_key.encode())
+            self.hasher.update(cache_key(value).encode())
         elif isinstance(value, bool | int | float | str) or type(value) is constexpr:
             self.used_global_vals[name, id(names)] = (value, names)
             self.hasher.update(f"{name}={value!r}".encode())
@@ -136,13 +136,13 @@ class _Text:
             if base not in (tuple, object):
                 for name, method in vars(base).items():
                     method = getattr(method, "__func__", method)
-                    if callable(method) or isinstance(method, constexpr):
+                    if callable(method) or type(method) is constexpr:
                         self.add(name)
                         self.value(method)
 
     def value(self, value: Any) -> None:
         self.add(type(value).__name__)
-        if isinstance(value, constexpr):
+        if type(value) is constexpr:
             self.value(value.value)
         elif isinstance(value, tuple):
             self.add(len(value))
