@@ -21,8 +21,10 @@
 #include "passes/chunk.h"
 
 enum {
-    CUT_WORDS = 240,    /* of a thread's 255 registers: from here on some would spill */
-    MAX_WORDS = 1 << 9, /* from here on: see codegen/simt/README.md */
+    CUT_WORDS = 240, /* of a thread's 255 registers: from here on some would spill. Less
+                           than MAX_WORDS are not worth loading twice: softmax_backward of rows
+                           of 4096 by 1 warp ran at 0.67 of Triton's speed on an H200 */
+    MAX_WORDS = 1 << 9,          /* from here on: see codegen/simt/README.md */
     MAX_DOT_WORDS = 1 << 11,     /* the same of what has products: accumulators stay */
     MAX_STRAIGHT_CODE = 1 << 17, /* sorts: few words live, and thousands are made */
     MIN_CHUNK_BITS = 3,
@@ -85,9 +87,19 @@ most_register_bits(const Block *b)
     return most;
 }
 
-/* Slices of 32 registers or, where a dim has no bits for so many slices, of 64. */
 static bool
-cut(Func *f)
+is_one_loop(const Cut *k)
+{
+    for (int i = 0; i < k->steps.n; i++)
+        if (k->steps.at[i]->is_cut && k->steps.at[i]->level)
+            return false;
+    return true;
+}
+
+/* Slices of 32 registers or, where a dim has no bits for so many slices, of 64. as_one_loop: or
+ * none. */
+static bool
+cut(Func *f, bool as_one_loop)
 {
     int most = most_register_bits(f->body) - MAX_CHUNK_BITS;
     for (int log2 = most; log2 > 0 && 1 << log2 <= MAX_SLICES && log2 >= most - 1;
@@ -97,6 +109,8 @@ cut(Func *f)
         if (!chunk_dims(&k))
             continue;
         chunk_levels(&k);
+        if (as_one_loop && !is_one_loop(&k))
+            return false;
         chunk_loops(&k);
         return true;
     }
@@ -109,7 +123,7 @@ pass_chunk(Func *f)
     check_threads(f);
     bool has_acc = has_dot(f->body);
     int64_t words = most_live_words(f);
-    if (words >= CUT_WORDS && !has_acc && !f->log2_ctas && cut(f))
+    if (words >= CUT_WORDS && !has_acc && !f->log2_ctas && cut(f, words < MAX_WORDS))
         return;
     if (words >= (has_acc ? MAX_DOT_WORDS : MAX_WORDS) ||
         kernel_code_size(f) >= (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE))
