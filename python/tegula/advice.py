@@ -97,16 +97,18 @@ def peaks_of(compiled: Any, traffic: dict[str, Any]) -> tuple[float, float] | No
 
     try:
         p: Any = driver.active
-        clock = p.utils.get_device_properties(p.get_current_device())["sm_clock_rate"]
+        device = p.get_current_device()
+        clock = p.utils.get_device_properties(device)["sm_clock_rate"]
         types = {
             str(ty).lstrip("*") for _, ty, is_ptr, *_ in compiled._params if is_ptr
         }
         narrow = types & {"fp16", "bf16"}
         if traffic["dot_flops"]:
-            top = peaks.get_max_tensorcore_tflops("fp16" if narrow else "fp32", clock)
+            ty = "fp16" if narrow else "fp32"
+            top = peaks.get_max_tensorcore_tflops(ty, clock, device)
         else:
-            top = peaks.get_max_simd_tflops("fp32", clock)
-        return peaks.get_dram_gbps(), top
+            top = peaks.get_max_simd_tflops("fp32", clock, device)
+        return peaks.get_dram_gbps(device), top
     except (ValueError, KeyError, RuntimeError):
         return None
 

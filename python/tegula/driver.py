@@ -302,7 +302,8 @@ class CudaUtils(Utils):
 
 
 class CudaDriver(Driver):
-    """NVIDIA's GPUs. The current device and stream are torch's."""
+    """NVIDIA's GPUs. The current device and stream are torch's; the device is the first one
+    where torch is missing or has no GPU."""
 
     torch_device = "cuda"
 
@@ -310,9 +311,11 @@ class CudaDriver(Driver):
         self.utils = CudaUtils()
 
     def get_current_device(self) -> int:
-        import torch
-
-        return torch.cuda.current_device()
+        try:
+            import torch
+        except ImportError:
+            return 0
+        return torch.cuda.current_device() if torch.cuda.is_available() else 0
 
     def set_current_device(self, device: int) -> None:
         import torch
