@@ -182,7 +182,7 @@ def test_no_turn_of_the_loop():
         ({"num_warps": 4, "hopper": "1"}, "hopper=1"),
         ({"num_warps": 4, "debug": True}, "one wgmma at a time"),
         ({"num_warps": 8, "BM": 32}, "64 x 16 at least"),
-        ({"num_warps": 4, "BM": 128, "BN": 256}, "leave no registers"),
+        ({"num_warps": 8, "BM": 256, "BN": 256}, "leave no registers"),
     ],
 )
 def test_level_one_says_why(options, why):

@@ -107,7 +107,6 @@ def error() -> object:
 
 
 SCENARIOS: dict[str, Callable[[], object]] = {
-    "hash": lambda: anew().cache_key,
     "lower": lambda: anew().lower(*SIGNATURE, B=64),
     "lower again": lambda: kernel.lower(*SIGNATURE, B=64),
     "error": error,

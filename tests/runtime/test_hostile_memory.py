@@ -22,7 +22,6 @@ pytest.importorskip("_testcapi")
 @pytest.mark.parametrize(
     ("scenario", "step"),
     [
-        ("hash", 7),
         ("lower", 7),
         ("lower again", 1),
         ("error", 1),
