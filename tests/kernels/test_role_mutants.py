@@ -68,7 +68,9 @@ def run(**options):
     there = [
         simulated.put(x, TARGET) for x in (A, B, np.full((M, N), np.nan, np.float16))
     ]
-    c = matmul[(1,)](*there, M, N, K, BM=128, BN=64, num_warps=8, hopper=SLOTS, **options)
+    c = matmul[(1,)](
+        *there, M, N, K, BM=128, BN=64, num_warps=8, hopper=SLOTS, **options
+    )
     return c, np.array_equal(there[2].numpy(), WANT)
 
 
