@@ -47,8 +47,10 @@ acc_words(const Block *b)
         const Op *before = o->op == OP_DOT ? arg(o, 2)->def : NULL;
         if (is_product && !(before && before->op == OP_DOT && before->block == b))
             sum += ty_numel(result(o, 0)->type) / (32 * b->func->team_warps);
-        for (int i = 0; i < o->n_regions; i++)
-            most = MAX(most, acc_words(o->regions[i]));
+        for (int i = 0; i < o->n_regions; i++) {
+            int64_t inside = acc_words(o->regions[i]); /* MAX evaluates twice */
+            most = MAX(most, inside);
+        }
     }
     return MAX(most, sum);
 }

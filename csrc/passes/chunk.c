@@ -76,13 +76,13 @@ bits_for(int n_ops)
 static int
 most_register_bits(const Block *b)
 {
-    int most = 0;
+    int most = 0, inside; /* MAX evaluates its arguments twice */
     for (const Op *o = b->first; o; o = o->next) {
         for (int i = 0; i < o->n_results; i++)
             if (has_many_registers(result(o, i)))
                 most = MAX(most, result(o, i)->type->layout->n[IN_REG]);
         for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            most = MAX(most, most_register_bits(o->regions[r]));
+            inside = most_register_bits(o->regions[r]), most = MAX(most, inside);
     }
     return most;
 }

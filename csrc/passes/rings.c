@@ -196,8 +196,10 @@ scratch_bytes(const Func *f, const Block *b)
     for (const Op *o = b->first; o; o = o->next) {
         if (op_has(o, OPF_SCRATCH) && !roles_bring(f, o))
             most = MAX(most, scratch_of(f, o, ROOM).bytes);
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            most = MAX(most, scratch_bytes(f, o->regions[i]));
+        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++) {
+            int64_t inside = scratch_bytes(f, o->regions[i]); /* MAX evaluates twice */
+            most = MAX(most, inside);
+        }
     }
     return most;
 }
