@@ -21,10 +21,8 @@
 #include "passes/chunk.h"
 
 enum {
-    CUT_WORDS = 240, /* of a thread's 255 registers: from here on some would spill. Less
-                           than MAX_WORDS are not worth loading twice: softmax_backward of rows
-                           of 4096 by 1 warp ran at 0.67 of Triton's speed on an H200 */
-    MAX_WORDS = 1 << 9,          /* from here on: see codegen/simt/README.md */
+    CUT_WORDS = 240,    /* of a thread's 255 registers: from here on some would spill */
+    MAX_WORDS = 1 << 9, /* from here on: see codegen/simt/README.md */
     MAX_DOT_WORDS = 1 << 11,     /* the same of what has products: accumulators stay */
     MAX_STRAIGHT_CODE = 1 << 17, /* sorts: few words live, and thousands are made */
     MIN_CHUNK_BITS = 3,
@@ -123,7 +121,11 @@ pass_chunk(Func *f)
     check_threads(f);
     bool has_acc = has_dot(f->body);
     int64_t words = most_live_words(f);
-    if (words >= CUT_WORDS && !has_acc && !f->log2_ctas && cut(f, words < MAX_WORDS))
+    /* Less than MAX_WORDS are not worth loading twice on an H200: softmax_backward of rows of 4096
+     * by 1 warp ran at 0.67 of Triton's speed. Before there were clusters for long rows, such code
+     * spills: softmax of 32768 by 4 warps. */
+    bool as_one_loop = words < MAX_WORDS && f->c->opt.target.sm >= 90;
+    if (words >= CUT_WORDS && !has_acc && !f->log2_ctas && cut(f, as_one_loop))
         return;
     if (words >= (has_acc ? MAX_DOT_WORDS : MAX_WORDS) ||
         kernel_code_size(f) >= (has_acc ? MAX_CODE : MAX_STRAIGHT_CODE))
