@@ -80,6 +80,7 @@ typedef struct Binary {
     int n_maps, n_tests, n_host_ops;
     int num_warps, num_stages, num_ctas;
     int block_warps;      /* of a thread block: num_warps, and those that bring data */
+    int is_persistent; /* its blocks run programs in turn; the user's grid is a parameter */
     int shared;           /* bytes of dynamic shared memory */
     int scratch;          /* bytes of scratch one CPU program needs (64-byte aligned) */
     int n_regs, n_spills; /* from ptxas; -1 unknown */
@@ -94,7 +95,7 @@ typedef struct BinaryArray {
     size_t at, n; /* of the pointer and of the int that counts, in a Binary */
     size_t size;  /* bytes of an element */
 } BinaryArray;
-enum { N_BINARY_ARRAYS = 5, N_BINARY_INTS = 8 };
+enum { N_BINARY_ARRAYS = 5, N_BINARY_INTS = 9 };
 extern const BinaryArray binary_arrays[N_BINARY_ARRAYS];
 extern const size_t binary_ints[N_BINARY_INTS];
 /* Where they lie. */

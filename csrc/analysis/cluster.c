@@ -117,6 +117,8 @@ look_at_op(Look *k, const Op *o, bool is_body)
     case OP_SPLAT:
     case OP_PROGRAM_ID:
     case OP_NUM_PROGRAMS:
+    case OP_BLOCK_ID:
+    case OP_NUM_BLOCKS:
     case OP_ASSUME:
     case OP_YIELD:
     case OP_CONDITION:

@@ -271,8 +271,10 @@ rule_range(FactTable *t, const Val *v)
     case OP_CONST:
         return ir_const_as_int(v, &c) && c >= all.lo && c <= all.hi ? range(c, c) : all;
     case OP_ARANGE: return range(ir_attr(o, ATTR_START), ir_attr(o, ATTR_END) - 1);
-    case OP_PROGRAM_ID: return range(0, INT32_MAX - 1);
-    case OP_NUM_PROGRAMS: return range(1, INT32_MAX);
+    case OP_PROGRAM_ID:
+    case OP_BLOCK_ID: return range(0, INT32_MAX - 1);
+    case OP_NUM_PROGRAMS:
+    case OP_NUM_BLOCKS: return range(1, INT32_MAX);
     case OP_SPLAT:
     case OP_EXPAND:
     case OP_BROADCAST:

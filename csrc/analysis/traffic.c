@@ -106,6 +106,8 @@ want_all(Walk *w)
         const Op *o = v->def, *loop = v->block->owner;
         if (o && o->op == OP_PROGRAM_ID)
             w->has_axis[ir_attr(o, ATTR_AXIS)] = true;
+        for (int d = 0; d < 3 && o && o->op == OP_BLOCK_ID; d++)
+            w->has_axis[d] = true;
         if (o && o->n_regions)
             want_sources(w, &todo, o, v->index);
         for (int i = 0; o && !o->n_regions && i < o->n_args; i++)
@@ -210,6 +212,8 @@ fill(Walk *w, const Op *o, uint64_t *r, int64_t n)
         case OP_ARANGE: r[i] = elem_from_int(E_I32, ir_attr(o, ATTR_START) + i); break;
         case OP_PROGRAM_ID: r[i] = (uint32_t)w->pid[ir_attr(o, ATTR_AXIS)]; break;
         case OP_NUM_PROGRAMS: r[i] = (uint32_t)w->grid[ir_attr(o, ATTR_AXIS)]; break;
+        case OP_BLOCK_ID: r[i] = ir_block_number(w->pid, w->grid); break;
+        case OP_NUM_BLOCKS: r[i] = ir_block_count(w->grid); break;
         default:
             if (is_rearranged(o))
                 r[i] = in[0][source(o, i)];

@@ -1,4 +1,5 @@
-/* maps: the function's tensor maps as a launch makes them: numbers, and how to compute the rest.
+/* maps: what a launch makes for the function besides its arguments: tensor maps, as numbers and how
+ * to compute the rest, and whether its grid is a parameter.
  */
 #include "codegen/codegen.h"
 
@@ -72,6 +73,7 @@ cg_maps(const Func *f, Binary *out)
             add(&m, o);
         else if (o->op == OP_LAUNCH_TEST)
             PUSH(f->c->arena, &m.test, value(&m, o, arg(o, 0)));
+    out->is_persistent = ir_is_persistent(f);
     out->tests = copy(f->c, m.test.at, (size_t)m.test.n * sizeof *m.test.at);
     out->n_tests = m.test.n;
     out->maps = copy(f->c, m.map.at, (size_t)m.map.n * sizeof *m.map.at);

@@ -417,6 +417,35 @@ ir_is_inside(const Op *o, const Block *b)
     return false;
 }
 
+void
+ir_yield(Block *b, const Loc *loc)
+{
+    Build at = {.f = b->func, .block = b, .loc = loc};
+    ir_op(&at, OP_YIELD, 0, NULL, 0, NULL);
+}
+
+bool
+ir_is_persistent(const Func *f)
+{
+    EACH_OP(o, f->body)
+        if (o->op == OP_BLOCK_ID)
+            return true;
+    return false;
+}
+
+uint32_t
+ir_block_number(const int32_t pid[3], const int32_t grid[3])
+{
+    return (uint32_t)pid[0] +
+           (uint32_t)grid[0] * ((uint32_t)pid[1] + (uint32_t)grid[1] * (uint32_t)pid[2]);
+}
+
+uint32_t
+ir_block_count(const int32_t grid[3])
+{
+    return (uint32_t)grid[0] * (uint32_t)grid[1] * (uint32_t)grid[2];
+}
+
 /* ---- typed shorthands ----------------------------------------------------------- */
 
 static Val *

@@ -46,6 +46,12 @@ check_axis_i32(const Op *o)
 }
 
 const char *
+check_i32(const Op *o)
+{
+    return want_result(o, 0, ty_scalar(comp(o), E_I32));
+}
+
+const char *
 check_expand(const Op *o)
 {
     const Type *t = at(o, 0);

@@ -411,6 +411,12 @@ run_op(Interp *in, const Op *o)
         place(in, result(o, 0))[0] = elem_from_int(E_I32, from[ir_attr(o, ATTR_AXIS)]);
         break;
     }
+    case OP_BLOCK_ID:
+        place(in, result(o, 0))[0] = ir_block_number(in->pid, in->run->grid);
+        break;
+    case OP_NUM_BLOCKS:
+        place(in, result(o, 0))[0] = ir_block_count(in->run->grid);
+        break;
     case OP_BROADCAST:
     case OP_TRANS: run_pick(in, o); break;
     case OP_GATHER: run_gather(in, o); break;

@@ -416,6 +416,12 @@ void ir_move_before(Op *o, Op *before);
  * which gains the new results. */
 Op *ir_clone(Build *b, const Op *o, Map *map);
 bool ir_is_inside(const Op *o, const Block *b); /* at any depth */
+void ir_yield(Block *b, const Loc *loc);        /* ends a region that gives nothing */
+/* Do its blocks of threads run programs in turn? Then the launch's grid is of blocks. */
+bool ir_is_persistent(const Func *f);
+/* BLOCK_ID and NUM_BLOCKS where each program has a block of its own, as when it is interpreted. */
+uint32_t ir_block_number(const int32_t pid[3], const int32_t grid[3]);
+uint32_t ir_block_count(const int32_t grid[3]);
 
 /* Typed shorthands; the result type is inferred. Operands must already agree. */
 /* Also splat, pointers, floats. */

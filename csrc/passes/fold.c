@@ -259,7 +259,9 @@ fold_op(Fold *w, Op *o)
     switch (o->op) {
     case OP_CONST:
     case OP_PROGRAM_ID:
-    case OP_NUM_PROGRAMS: return;
+    case OP_NUM_PROGRAMS:
+    case OP_BLOCK_ID:
+    case OP_NUM_BLOCKS: return;
     case OP_STORE:
     case OP_ATOMIC_RMW:
     case OP_ASSERT:

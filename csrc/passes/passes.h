@@ -36,6 +36,11 @@ bool neutral_value(const Op *o, int i, uint64_t *bits);
  * and nobody looks at in between? */
 bool is_running_sum(const Block *body, const Op *o);
 
+/* ---- persist.c --------------------------------------------------------------------------- */
+/* Maps every op of f's body to itself that maps of tensors, rings and tests of a launch are made of,
+ * and those: whatever is made of the body, they stay in front. */
+void stay_in_front(const Func *f, Map *front);
+
 /* ---- rings.c ----------------------------------------------------------------------------- */
 /* Is it the work of whoever fills a ring? */
 bool ring_is_filled_by(const Op *o);

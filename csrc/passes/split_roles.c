@@ -32,18 +32,6 @@ has_ring(const Func *f)
     return false;
 }
 
-/* Ops of the body that rings, maps and tests of a launch are made of, and those. */
-static void
-stay_in_front(Map *front, const Op *o)
-{
-    if (map_get(front, o, 0))
-        return;
-    map_put(front, o, 0, (void *)o);
-    for (int i = 0; i < o->n_args; i++)
-        if (arg(o, i)->def)
-            stay_in_front(front, arg(o, i)->def);
-}
-
 static void
 drop_filling(Block *b)
 {
@@ -56,13 +44,6 @@ drop_filling(Block *b)
     }
 }
 
-static void
-end_region(Func *f, Block *b, const Loc *loc)
-{
-    Build at = {.f = f, .block = b, .loc = loc};
-    ir_op(&at, OP_YIELD, 0, NULL, 0, NULL);
-}
-
 void
 pass_split_roles(Func *f)
 {
@@ -70,9 +51,7 @@ pass_split_roles(Func *f)
         return;
     f->c->hopper.has_roles = true;
     Map front = {.a = f->c->arena};
-    for (const Op *o = f->body->first; o; o = o->next)
-        if (o->op == OP_RING_ALLOC || o->op == OP_TENSOR_MAP || o->op == OP_LAUNCH_TEST)
-            stay_in_front(&front, o);
+    stay_in_front(f, &front);
     RolesPlan p = roles_plan(f);
     Op *end = f->body->last;
     Build b = {.f = f, .block = f->body, .before = end, .loc = end->loc};
@@ -81,8 +60,8 @@ pass_split_roles(Func *f)
     ir_set_attr(roles, ATTR_REGS, p.regs);
     ir_set_attr(roles, ATTR_PRODUCER_REGS, p.producer_regs);
     Block *team = ir_block(f, roles), *filler = ir_block(f, roles);
-    end_region(f, team, end->loc);
-    end_region(f, filler, end->loc);
+    ir_yield(team, end->loc);
+    ir_yield(filler, end->loc);
     Map copy = {.a = f->c->arena};
     Build to = {.f = f, .block = filler, .before = filler->last};
     for (Op *o = f->body->first, *next; o != roles; o = next) {

@@ -79,6 +79,8 @@ passes_open(const Op *o)
     case OP_SPLAT:
     case OP_PROGRAM_ID:
     case OP_NUM_PROGRAMS:
+    case OP_BLOCK_ID:
+    case OP_NUM_BLOCKS:
     case OP_EXPAND:
     case OP_BROADCAST: return true;
     default: return op_has(o, OPF_ELEM) && op_has(o, OPF_PURE);

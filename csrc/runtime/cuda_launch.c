@@ -123,7 +123,9 @@ cuda_load(Compiled *v, int device)
         return PyErr_SetString(PyExc_RuntimeError, err), -1;
     if (!v->library && load_code(v, cu, device, d.sm))
         return -1;
-    CudaNeeds needs = {.shared = v->bin.shared, .num_ctas = v->bin.num_ctas};
+    CudaNeeds needs = {.shared = v->bin.shared,
+                       .num_ctas = v->bin.num_ctas,
+                       .block_warps = v->bin.block_warps};
     if (!cuda_prepare(cu, device, v->cu_kernel, &needs, err))
         return PyErr_Format(PyExc_RuntimeError, "%s(): %s", v->kernel->f->name, err),
                -1;
@@ -138,6 +140,7 @@ cuda_load(Compiled *v, int device)
         v->bin.n_regs = needs.n_regs;
     if (v->bin.n_spills < 0)
         v->bin.n_spills = needs.n_local;
+    v->resident = needs.n_blocks;
     v->prepared |= UINT64_C(1) << device;
     return 0;
 }
@@ -219,6 +222,20 @@ hold_capsules(State *st, Cuda *cu, Call *c, int device, void *stream)
               : (PyErr_Format(PyExc_RuntimeError, "%s(): %s", c->k->f->name, err), -1);
 }
 
+/* The grid of a persistent kernel: the blocks that the chip holds at a time, at most the programs,
+ * which are fewer than 2^31 (a test of the launch's). */
+static void
+fill_chip(const Compiled *v, int device, const Grid *g, int32_t grid[3])
+{
+    CudaDevice d;
+    char err[ERR_TEXT];
+    int64_t programs = (int64_t)g->dim[0] * g->dim[1] * g->dim[2], resident = 1;
+    if (cuda_device(v->st->cuda, device, &d, err))
+        resident = (int64_t)MAX(v->resident, 1) * d.n_multiprocessors;
+    grid[0] = (int32_t)MIN(programs, resident);
+    grid[1] = grid[2] = 1;
+}
+
 /* The launch, whose arguments fit no tensor map, by code without. */
 static int
 launch_otherwise(Compiled *v, Call *c, const Grid *g)
@@ -255,13 +272,16 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         return -1;
     /* PTX from a file may have more parameters than the kernel: override.c. */
     static const uint64_t none = 0;
-    void *pointers[MAX_NODES + MAX_MAPS + MAX_SCRATCH_PARAMS];
+    enum { SIDES = 3 };
+    void *pointers[MAX_NODES + MAX_MAPS + SIDES + MAX_SCRATCH_PARAMS];
     _Alignas(64) unsigned char maps[MAX_MAPS][TENSOR_MAP_BYTES];
     int n = 0;
     for (int i = 0; i < v->bin.n_params; i++)
         pointers[n++] = (void *)&params[i];
     for (int i = 0; i < v->bin.n_maps; i++)
         pointers[n++] = maps[i];
+    for (int i = 0; i < SIDES && v->bin.is_persistent; i++)
+        pointers[n++] = (void *)&g->dim[i];
     for (int i = 0; i < MAX_SCRATCH_PARAMS; i++)
         pointers[n++] = (void *)&none;
     char err[ERR_TEXT];
@@ -282,6 +302,8 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         .stream = stream,
         .params = pointers,
     };
+    if (v->bin.is_persistent)
+        fill_chip(v, device, g, start.grid);
     PyThreadState *thread = PyEval_SaveThread();
     bool ok = cuda_start(st->cuda, device, v->cu_kernel, &start, err);
     PyEval_RestoreThread(thread);

@@ -336,6 +336,10 @@ cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs, char err[ERR_
     if (!e && needs->num_ctas > 8)
         e = cu->cuKernelSetAttribute(
             CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, kernel, d->id);
+    int threads = 32 * needs->block_warps;
+    if (!e && threads <= needs->max_threads && needs->shared <= needs->max_shared)
+        e = cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            &needs->n_blocks, kernel, threads, (size_t)needs->shared);
     leave(cu, restore);
     return e ? fail(cu, e, "preparing the kernel", err) : true;
 }

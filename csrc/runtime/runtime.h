@@ -115,8 +115,9 @@ bool cuda_code(Cuda *cu, int device, const char *code, const char *symbol,
                void **library, void **kernel, char err[ERR_TEXT]);
 void cuda_drop(Cuda *cu, void *library);
 typedef struct CudaNeeds {
-    int shared, num_ctas;                         /* in: what a launch will ask */
+    int shared, num_ctas, block_warps;            /* in: what a launch will ask */
     int max_shared, max_threads, n_regs, n_local; /* out */
+    int n_blocks; /* out: that a multiprocessor holds at a time */
 } CudaNeeds;
 /* Once per kernel and device, before its first launch there. */
 bool cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs,

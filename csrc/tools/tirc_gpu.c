@@ -79,7 +79,9 @@ static bool
 launch(Gpu *g, const Binary *b, const CudaStart *start, char err[ERR_TEXT])
 {
     const Stage *code = binary_stage(b, "ptx");
-    CudaNeeds needs = {.shared = b->shared, .num_ctas = start->num_ctas};
+    CudaNeeds needs = {.shared = b->shared,
+                       .num_ctas = start->num_ctas,
+                       .block_warps = start->block_warps};
     void *library, *kernel;
     if (!code || !cuda_code(g->cu, 0, code->data, b->symbol, &library, &kernel, err))
         return false;
@@ -95,7 +97,8 @@ gpu_run(Gpu *g, const Binary *b, const CudaStart *start, uint64_t *params, int n
         const GpuBuffer *buffers, int n_buffers, char err[ERR_TEXT])
 {
     CUdeviceptr at[MAX_PARAMS];
-    void *pointers[MAX_PARAMS + MAX_MAPS];
+    enum { SIDES = 3 };
+    void *pointers[MAX_PARAMS + MAX_MAPS + SIDES];
     _Alignas(64) unsigned char maps[MAX_MAPS][TENSOR_MAP_BYTES];
     CUresult e = CUDA_SUCCESS;
     int n = 0;
@@ -115,6 +118,8 @@ gpu_run(Gpu *g, const Binary *b, const CudaStart *start, uint64_t *params, int n
     for (int i = 0; i < b->n_maps; i++)
         pointers[n_params + i] = maps[i];
     CudaStart s = *start;
+    for (int i = 0; i < SIDES && b->is_persistent; i++) /* as many blocks as programs */
+        pointers[n_params + b->n_maps + i] = (void *)&start->grid[i];
     s.shared = b->shared;
     s.params = pointers;
     if (e)

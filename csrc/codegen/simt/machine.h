@@ -47,6 +47,7 @@ typedef struct Machine {
     Lv (*thread_id)(Ll *l);              /* i32 in the program, from 0 */
     Lv (*program_id)(Ll *l, int axis);   /* i32; axis is 0, 1 or 2 */
     Lv (*num_programs)(Ll *l, int axis); /* i32, at least 1 */
+    Lv (*num_blocks)(Ll *l);             /* i32: of a persistent launch */
     /* All threads of the block (l->team_threads > 0: those) wait for each other, and see each other's writes. */
     void (*barrier)(Ll *l, const Loc *loc);
     /* The same among the 32 threads of the warp. */

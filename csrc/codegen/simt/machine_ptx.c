@@ -66,18 +66,20 @@ count_maps(const Func *f)
 static void
 ptx_begin(Ll *l, const Func *f, Lv *params)
 {
-    int n = f->body->n_args, n_maps = count_maps(f);
+    enum { GRID = 3 };
+    int n = f->body->n_args, n_maps = count_maps(f),
+        n_hidden = n_maps + (ir_is_persistent(f) ? GRID : 0);
     check_target(l, f);
-    Lt *types = NEW_N(l->c->arena, Lt, n + n_maps + 1);
-    for (int i = 0; i < n_maps; i++)
-        types[n + i] = l->ptr;
+    Lt *types = NEW_N(l->c->arena, Lt, n + n_hidden + 1);
+    for (int i = 0; i < n_hidden; i++)
+        types[n + i] = i < n_maps ? l->ptr : l->i32;
     for (int i = 0; i < n; i++) {
         const Type *t = f->body->args[i]->type;
         types[i] = t->is_ptr ? l->gptr : ll_mem(l, t->elem);
     }
     l->fn =
         LLVMAddFunction(l->m, ptx_name(l, f->name),
-                        LLVMFunctionType(l->void_, types, (unsigned)(n + n_maps), 0));
+                        LLVMFunctionType(l->void_, types, (unsigned)(n + n_hidden), 0));
     LLVMSetFunctionCallConv(l->fn, PTX_KERNEL);
     char text[16];
     snprintf(text, sizeof text, "%d", 32 * block_warps(f));
@@ -91,6 +93,7 @@ ptx_begin(Ll *l, const Func *f, Lv *params)
     }
     l->machine_data = NEW(l->c->arena, PtxMachine);
     ptx_state(l)->first_map = n;
+    ptx_state(l)->first_grid = n_hidden > n_maps ? n + n_maps : -1;
     for (int i = 0; i < n_maps; i++)
         ptx_map_param(l, n + i);
     LLVMPositionBuilderAtEnd(l->b, ll_block(l, "entry"));
@@ -140,9 +143,18 @@ ptx_program_id(Ll *l, int axis)
 }
 
 static Lv
+ptx_num_blocks(Ll *l)
+{
+    return special_register(l, "nctaid.x");
+}
+
+static Lv
 ptx_num_programs(Ll *l, int axis)
 {
     static const char *const name[] = {"nctaid.x", "nctaid.y", "nctaid.z"};
+    int grid = ptx_state(l)->first_grid;
+    if (grid >= 0)
+        return LLVMGetParam(l->fn, (unsigned)(grid + axis));
     Lv v = special_register(l, name[axis]);
     return axis ? v : LLVMBuildLShr(l->b, v, ll_i32(l, l->log2_ctas), "");
 }
@@ -281,6 +293,7 @@ const Machine machine_ptx = {
     .thread_id = ptx_thread_id,
     .program_id = ptx_program_id,
     .num_programs = ptx_num_programs,
+    .num_blocks = ptx_num_blocks,
     .cluster_open = ptx_cluster_open,
     .cluster_send = ptx_cluster_send,
     .cluster_wait = ptx_cluster_wait,

@@ -9,6 +9,7 @@ enum { AS_GLOBAL = 1, AS_SHARED = 3 }; /* LLVM's address spaces */
 typedef struct PtxMachine {
     Lv smem;               /* the kernel's dynamic shared memory; NULL until used */
     int first_map;         /* parameter */
+    int first_grid;        /* parameter of a persistent kernel; -1: the launch's grid */
     int barriers_at;       /* of a cluster's exchanges, in shared memory */
     bool is_cluster_ready; /* somewhere above all blocks were waited for */
 } PtxMachine;

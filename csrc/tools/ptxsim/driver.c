@@ -404,6 +404,15 @@ cuCtxSetLimit(CUlimit limit, size_t value)
 }
 
 SIM_EXPORT CUresult
+cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int threads,
+                                            size_t shared)
+{
+    (void)f, (void)threads, (void)shared;
+    *n = 1;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
 cuOccupancyMaxActiveClusters(int *n, CUfunction f, const CUlaunchConfig *config)
 {
     (void)n, (void)f, (void)config;

@@ -1,0 +1,186 @@
+/* persist: blocks of threads that fill the chip run a kernel's programs in turn.
+ *
+ *     %m = program_id {axis=0}           for %t = block_id .. %programs step num_blocks {
+ *     %n = program_id {axis=1}             %m = %t % %width
+ *     for k { .. dot .. }           =>     %n = %t / %width
+ *     map_store ..                         for k { .. dot .. }
+ *                                          map_store ..
+ *                                        }
+ *
+ * The warps that bring tiles are then a program ahead: they fill the ring for the next one while the
+ * others store, and no program waits for a block to begin. %programs is of the user's grid, which
+ * becomes a parameter (Binary.is_persistent); the launch's own is as many blocks as the chip holds.
+ *
+ * Rule 1: programs wait for nothing of each other: a function with tensor maps has no such access
+ *         (tile_refusal).
+ * Rule 2: all programs take about as long. Where a loop around a product depends on the program, as
+ *         in causal attention, the hardware deals programs better than turns do.
+ */
+#include "passes/passes.h"
+
+enum { AXES = 3, MAX_STEPS = 256 };
+
+/* ---- is it worth it? --------------------------------------------------------------------- */
+
+typedef struct Same {
+    Map seen;
+    bool differs;
+} Same;
+
+/* Notes whether v may differ from one program to the next. Arguments, and the counters of loops whose
+ * bounds are asked for themselves, do not. */
+static void
+need_same(Same *s, const Val *v)
+{
+    const Op *o = v->def;
+    if (!o)
+        s->differs |= v->block->owner && v->index; /* a loop carries it */
+    if (!o || s->differs || map_get(&s->seen, o, 0))
+        return;
+    map_put(&s->seen, o, 0, (void *)o);
+    s->differs = o->op == OP_PROGRAM_ID || o->n_regions || !op_has(o, OPF_PURE) ||
+                 s->seen.n > MAX_STEPS;
+    for (int i = 0; i < o->n_args; i++)
+        need_same(s, arg(o, i));
+}
+
+/* What decides how often the ops of block b run. */
+static void
+need_same_around(Same *s, const Block *b)
+{
+    for (const Op *o = b->owner; o && !s->differs; o = o->block->owner)
+        if (o->op == OP_FOR || o->op == OP_IF)
+            for (int i = 0; i < (o->op == OP_FOR ? 3 : 1); i++)
+                need_same(s, arg(o, i));
+        else
+            s->differs = true;
+}
+
+static void
+need_same_products(Same *s, const Block *b)
+{
+    EACH_OP(o, b)
+        if (o->op == OP_DOT)
+            need_same_around(s, o->block);
+}
+
+/* Why the launch's grid is the user's; NULL: blocks run programs in turn. */
+static const char *
+refusal(const Func *f)
+{
+    size_t n = 0;
+    const char *asked = option_text(f->c->option_texts, "persistent=", &n);
+    if (n && asked[0] == '0')
+        return "persistent=0";
+    if (roles_refusal(f))
+        return "no warps of their own bring tiles";
+    if (!n && has_chained_dot(f->body))
+        return "programs of chained products are better dealt by the hardware";
+    Same s = {.seen = {.a = f->c->arena}};
+    need_same_products(&s, f->body);
+    return s.differs ? "how long a product takes depends on the program" : NULL;
+}
+
+/* ---- the loop ---------------------------------------------------------------------------- */
+
+static void
+stay(Map *front, const Op *o)
+{
+    if (map_get(front, o, 0))
+        return;
+    map_put(front, o, 0, (void *)o);
+    for (int i = 0; i < o->n_args; i++)
+        if (arg(o, i)->def)
+            stay(front, arg(o, i)->def);
+}
+
+void
+stay_in_front(const Func *f, Map *front)
+{
+    for (const Op *o = f->body->first; o; o = o->next)
+        if (o->op == OP_RING_ALLOC || o->op == OP_TENSOR_MAP || o->op == OP_LAUNCH_TEST)
+            stay(front, o);
+}
+
+static Val *
+number_of(Build *b, OpCode op, int axis)
+{
+    const Type *t = ty_scalar(b->f->c, E_I32);
+    Op *o = ir_op(b, op, 0, NULL, 1, &t);
+    if (op == OP_NUM_PROGRAMS)
+        ir_set_attr(o, ATTR_AXIS, axis);
+    return result(o, 0);
+}
+
+/* How many programs there are. Steps of a loop beyond the last stay below 2^31, too: no launch has
+ * as many blocks as that leaves. */
+static Val *
+count_programs(Build *b, Val *const side[AXES])
+{
+    enum { MOST = INT32_MAX - (1 << 20) };
+    Val *all = ir_cast(b, side[0], E_I64);
+    for (int i = 1; i < AXES; i++)
+        all = ir_bin(b, OP_MUL, all, ir_cast(b, side[i], E_I64));
+    Val *ok = ir_bin(b, OP_LE, all, ir_const_int(b, all->type, MOST));
+    ir_op(b, OP_LAUNCH_TEST, 1, &ok, 0, NULL);
+    return ir_cast(b, all, E_I32);
+}
+
+static void
+replace_ids(Block *b, Val *const id[AXES])
+{
+    EACH_OP(o, b)
+        if (o->op == OP_PROGRAM_ID)
+            ir_replace(result(o, 0), id[ir_attr(o, ATTR_AXIS)]);
+}
+
+/* Moves all that stays not in front into the loop's body. */
+static void
+move_into(Op *loop, const Map *front)
+{
+    Block *body = loop->regions[0];
+    for (Op *o = loop->block->first, *next; o != loop; o = next) {
+        next = o->next;
+        if (!map_get(front, o, 0))
+            ir_move_before(o, body->last);
+    }
+}
+
+void
+pass_persist(Func *f)
+{
+    HopperPlan plan = hopper_plan(f);
+    if (!plan.has_maps)
+        return;
+    const char *why = refusal(f);
+    if (why) {
+        if (!roles_refusal(f))
+            ir_report(f, f->loc, "programs", str_printf(f->c->arena, "not in turn: %s", why));
+        return;
+    }
+    Map front = {.a = f->c->arena};
+    stay_in_front(f, &front);
+    Op *end = f->body->last;
+    Build b = {.f = f, .block = f->body, .before = end, .loc = f->loc};
+    Val *side[AXES], *id[AXES];
+    Op *before = end->prev;
+    for (int i = 0; i < AXES; i++)
+        side[i] = number_of(&b, OP_NUM_PROGRAMS, i);
+    Val *bounds[] = {number_of(&b, OP_BLOCK_ID, 0), count_programs(&b, side),
+                     number_of(&b, OP_NUM_BLOCKS, 0)};
+    Op *loop = ir_op(&b, OP_FOR, COUNT(bounds), bounds, 0, NULL);
+    ir_set_attr(loop, ATTR_STAGES, 1);
+    for (Op *o = before ? before->next : f->body->first; o != loop; o = o->next)
+        map_put(&front, o, 0, o);
+    Block *body = ir_block(f, loop);
+    Val *t = ir_block_arg(body, bounds[0]->type, NULL);
+    Build in = {.f = f, .block = body, .loc = f->loc};
+    Val *rest = ir_bin(&in, OP_DIV, t, side[0]);
+    id[0] = ir_bin(&in, OP_REM, t, side[0]);
+    id[1] = ir_bin(&in, OP_REM, rest, side[1]);
+    id[2] = ir_bin(&in, OP_DIV, rest, side[1]);
+    ir_yield(body, f->loc);
+    move_into(loop, &front);
+    replace_ids(body, id);
+    ir_report(f, f->loc, "programs", "in turn, on as many blocks as the chip holds");
+}
