@@ -174,6 +174,17 @@ TileForm tile_form(Comp *c, const Type *block);
 int64_t tile_form_box(const TileForm *t); /* ATTR_BOX */
 /* Where box i begins in the block: an index for each dim. */
 void tile_form_at(const TileForm *t, int i, int32_t *at);
+/* How a MAP_STORE beside warps that bring tiles goes through its stage, which is its own: piece by
+ * piece, so that one is written while the other is sent. */
+typedef struct StoreStage {
+    int pieces, boxes; /* of the block; of a piece */
+    int held;          /* pieces that the stage has room for: 1, or 2, written in turn */
+    int64_t bytes;
+} StoreStage;
+StoreStage store_stage(const Func *f, const Op *store);
+/* Is it such a MAP_STORE; would it be one in roles? */
+bool has_stage(const Op *o);
+bool may_have_stage(const Op *o);
 /* Why a TILE_LOAD or a TILE_STORE is not made by such copies; NULL: it is. Asks facts. */
 const char *tile_refusal(const Func *f, FactTable *t, const Op *o);
 

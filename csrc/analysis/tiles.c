@@ -76,6 +76,57 @@ tile_form_at(const TileForm *t, int i, int32_t *at)
         at[d] = (int32_t)(flat >> layout_dim_shift(l, d)) & (t->smem->shape[d] - 1);
 }
 
+/* ---- stages ------------------------------------------------------------------------------ */
+
+/* Is each box written by all threads? */
+static bool
+all_write_each_box(const TileForm *t, const Layout *l)
+{
+    Col offset_of[MAX_BITS];
+    Col box = (Col)(t->box_bytes / elem_info[t->smem->elem].bytes);
+    layout_offsets(t->smem->layout, offset_of);
+    for (int in = IN_LANE; in <= IN_WARP; in++)
+        for (int i = 0; i < l->n[in]; i++)
+            if (f2_mul(offset_of, layout_bits(l), l->basis[in][i]) >= box)
+                return false;
+    return true;
+}
+
+StoreStage
+store_stage(const Func *f, const Op *store)
+{
+    enum { MOST = 32 << 10 }; /* beside slots for loads */
+    const Type *block = arg(store, store->n_args - 1)->type;
+    TileForm t = tile_form(f->c, block);
+    StoreStage g = {.pieces = 1, .boxes = t.n_boxes, .held = 1};
+    if (t.n_boxes > 1 && all_write_each_box(&t, block->layout)) {
+        g.pieces = t.n_boxes;
+        g.boxes = 1;
+        g.held = 2 * t.box_bytes <= MOST ? 2 : 1; /* n_boxes is a power of two */
+    }
+    g.bytes = (int64_t)g.held * g.boxes * t.box_bytes;
+    return g;
+}
+
+/* Where threads may store the block instead, both ways work through the same bytes. */
+bool
+may_have_stage(const Op *o)
+{
+    const Op *owner = o->block->owner;
+    return o->op == OP_MAP_STORE && !(owner && owner->op == OP_IF && owner->n_regions > 1);
+}
+
+bool
+has_stage(const Op *o)
+{
+    if (!may_have_stage(o))
+        return false;
+    for (o = o->block->owner; o; o = o->block->owner)
+        if (o->op == OP_ROLES)
+            return true;
+    return false;
+}
+
 /* ---- who else is there ------------------------------------------------------------------ */
 
 typedef struct Others {

@@ -123,21 +123,29 @@ is_in_front_of_none(Build *b, Val *const *coordinates, int n)
     return all;
 }
 
-static void
-end_region(Func *f, Block *b, const Loc *loc)
+/* Does a block that begins in front of the tensor end there, too? */
+static bool
+begins_at_whole_blocks(const MapTiles *m, const Window *w)
 {
-    Build at = {.f = f, .block = b, .loc = loc};
-    ir_op(&at, OP_YIELD, 0, NULL, 0, NULL);
+    for (int d = 0; d < w->rank; d++) {
+        int64_t c, log2 = log2_of(w->block[d]);
+        bool is_number = ir_const_as_int(w->offsets[d], &c);
+        if (is_number ? c < 0 : facts_divisibility(m->facts, w->offsets[d], (int)log2) < log2)
+            return false;
+    }
+    return true;
 }
 
 /* A copy to memory must not begin in front of the tensor (an illegal instruction; one from memory
- * may), so such a store stays what it is:
+ * may), so such a store stays what it is, where there is any of it:
  *
  *     if %i >= 0 and %j >= 0 { map_store .. } else { tile_store .. }
  */
 static void
 store_by_copy(MapTiles *m, Build *b, Op *o, Val *const *args, int n)
 {
+    Window w = ir_tile(o);
+    bool is_whole = begins_at_whole_blocks(m, &w);
     Val *ok = is_in_front_of_none(b, args + 1, n - 2);
     if (!ok) {
         ir_op(b, OP_MAP_STORE, n, args, 0, NULL);
@@ -145,11 +153,16 @@ store_by_copy(MapTiles *m, Build *b, Op *o, Val *const *args, int n)
         return;
     }
     Op *branch = ir_op(b, OP_IF, 1, &ok, 0, NULL);
-    Block *copies = ir_block(m->f, branch), *plain = ir_block(m->f, branch);
+    Block *copies = ir_block(m->f, branch);
     Build in = {.f = m->f, .block = copies, .loc = o->loc};
     ir_op(&in, OP_MAP_STORE, n, args, 0, NULL);
-    end_region(m->f, copies, o->loc);
-    end_region(m->f, plain, o->loc);
+    ir_yield(copies, o->loc);
+    if (is_whole) {
+        ir_erase(o);
+        return;
+    }
+    Block *plain = ir_block(m->f, branch);
+    ir_yield(plain, o->loc);
     ir_move_before(o, plain->last);
 }
 

@@ -187,14 +187,25 @@ deal_rings(Rings *w)
     }
 }
 
-/* The most that one op works through. */
+/* What stores have for themselves. */
+static int64_t
+stage_bytes(const Func *f)
+{
+    int64_t sum = 0;
+    EACH_OP(o, f->body)
+        if (may_have_stage(o))
+            sum += store_stage(f, o).bytes;
+    return sum;
+}
+
+/* The most that one of the others works through. */
 static int64_t
 scratch_bytes(const Func *f, const Block *b)
 {
     enum { ROOM = 48 << 10 };
     int64_t most = 0;
     for (const Op *o = b->first; o; o = o->next) {
-        if (op_has(o, OPF_SCRATCH) && !roles_bring(f, o))
+        if (op_has(o, OPF_SCRATCH) && !may_have_stage(o) && !roles_bring(f, o))
             most = MAX(most, scratch_of(f, o, ROOM).bytes);
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++) {
             int64_t inside = scratch_bytes(f, o->regions[i]); /* MAX evaluates twice */
@@ -295,7 +306,7 @@ static void
 deal_slots(Rings *w)
 {
     const Func *f = w->f;
-    int64_t others = MBARS + scratch_bytes(f, f->body),
+    int64_t others = MBARS + stage_bytes(f) + scratch_bytes(f, f->body),
             room = shared_memory_limit(&f->c->opt.target) - others;
     deal(w, slots_needed);
     if (hopper_plan(f).slots)
@@ -472,10 +483,8 @@ through_for(Rings *w, const Ring *r, Op *o, Turn at)
 static Turn
 through_if(Rings *w, const Ring *r, Op *o, Turn at)
 {
-    if (o->n_regions == 1) {
-        Build b = {.f = w->f, .block = ir_block(w->f, o), .loc = o->loc};
-        ir_op(&b, OP_YIELD, 0, NULL, 0, NULL);
-    }
+    if (o->n_regions == 1)
+        ir_yield(ir_block(w->f, o), o->loc);
     for (int i = 0; i < 2; i++)
         add_to_end(o->regions[i], turn_through(w, r, o->regions[i], at));
     return add_results(o);

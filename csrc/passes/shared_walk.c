@@ -12,6 +12,8 @@
  * Rule 2: a shared_alloc or ring_alloc is live from where it stands to the op that uses it
  *         last, in the same block (a loop counts as one op). What is in it is in order by explicit barriers;
  *         after the last use it counts as still being read.
+ * Rule 3: copies send the stage of a store while the threads go on, so it is the store's from the
+ *         beginning of its roles to their end.
  */
 #include "passes/shared.h"
 
@@ -90,6 +92,29 @@ walk_if(SharedWalk *w, Op *o, InUse *u)
     join(a, u, &then);
 }
 
+/* o takes its place; owner: whose it is while that lives, NULL: o's alone while it runs. */
+static void
+take(SharedWalk *w, Op *o, const Op *owner, InUse *u)
+{
+    if (w->visit)
+        w->visit(w, o, u);
+    const SharedPlace *k = o->place;
+    if (!k)
+        return;
+    if (overlaps(&u->read, k->at, k->bytes)) {
+        u->read.n = 0;
+        if (w->clash)
+            w->clash(w, o);
+    }
+    if (owner) {
+        PUSH(w->f->c->arena, &u->live, ((Bytes){k->at, k->bytes, owner}));
+        return;
+    }
+    if (!k->by_warp)
+        u->read.n = 0;
+    add(w->f->c->arena, &u->read, k->at, k->bytes);
+}
+
 static void
 walk_op(SharedWalk *w, Op *o, InUse *u)
 {
@@ -102,6 +127,9 @@ walk_op(SharedWalk *w, Op *o, InUse *u)
         return;
     }
     if (o->op == OP_ROLES) {
+        EACH_OP(p, o->regions[0])
+            if (has_stage(p))
+                take(w, p, o, u);
         for (int i = 0; i < o->n_regions; i++)
             walk_block(w, o->regions[i], u);
         return;
@@ -110,25 +138,8 @@ walk_op(SharedWalk *w, Op *o, InUse *u)
         u->read.n = 0;
         return;
     }
-    if (!op_has(o, OPF_SCRATCH))
-        return;
-    if (w->visit)
-        w->visit(w, o, u);
-    const SharedPlace *k = o->place;
-    if (!k)
-        return;
-    if (overlaps(&u->read, k->at, k->bytes)) {
-        u->read.n = 0;
-        if (w->clash)
-            w->clash(w, o);
-    }
-    if (is_shared_alloc(o)) {
-        PUSH(w->f->c->arena, &u->live, ((Bytes){k->at, k->bytes, o}));
-        return;
-    }
-    if (!k->by_warp)
-        u->read.n = 0;
-    add(w->f->c->arena, &u->read, k->at, k->bytes);
+    if (op_has(o, OPF_SCRATCH) && !has_stage(o))
+        take(w, o, is_shared_alloc(o) ? o : NULL, u);
 }
 
 /* The op of block b that contains o. */

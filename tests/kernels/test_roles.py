@@ -194,7 +194,7 @@ def test_stages_are_hints(stages):
 
 @pytest.mark.parametrize(
     "block, warps, slots",
-    [((64, 64, 64), 4, 4), ((64, 128, 64), 4, 4), ((128, 256, 64), 8, 3)],
+    [((64, 64, 64), 4, 4), ((64, 128, 64), 4, 4), ((128, 256, 64), 8, 4)],
 )
 def test_slots_leave_room_for_other_blocks(block, warps, slots):
     """Where two blocks are resident, each has no more slots than it needs."""

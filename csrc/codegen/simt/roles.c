@@ -142,6 +142,7 @@ consume(Sim *s, const Op *o, LLVMBasicBlockRef after)
         s->m->set_registers(l, regs, true);
     l->team_threads = 32 << s->log2_warps;
     sim_block(s, o->regions[0]);
+    sim_end_stages(s, o->regions[0]);
     l->team_threads = 0;
     LLVMBuildBr(l->b, after);
 }

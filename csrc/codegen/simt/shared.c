@@ -128,24 +128,25 @@ neighbours(const Layout *l, const Col *offset_of, int max)
 }
 
 void
-sim_write_slot(Sim *s, const Val *v, const Type *smem, Lv slot, bool in_place,
+sim_write_part(Sim *s, const Val *v, const Type *smem, Lv slot, SlotPart part,
                const Loc *loc)
 {
     const Layout *l = v->type->layout;
     Col offset_of[MAX_BITS], lane[LANE_BITS];
     layout_offsets(smem->layout, offset_of);
     lane_offsets(l, offset_of, lane);
-    Place p = place_in(s, smem, slot, in_place, lane, l, offset_of);
+    Place p = place_in(s, smem, slot, part.in_place, lane, l, offset_of);
     int bytes = sim_elem_bytes(v->type);
     SimVector vec = neighbours(l, offset_of, log2_of(16 / bytes));
     Lv *regs = sim_val(s, v), elems[MAX_VEC];
     for (int r = 0; r < sim_n_regs(v); r++) {
-        if ((uint32_t)r & vec.mask)
+        Col flat = layout_at(l, (uint32_t)r, 0, 0, 0),
+            by = f2_mul(offset_of, layout_bits(l), flat) * (Col)bytes - (Col)part.from;
+        if ((uint32_t)r & vec.mask || by >= (Col)part.bytes)
             continue;
         for (int e = 0; e < 1 << vec.log2; e++)
             elems[e] = regs[r | vec.reg[e]];
-        Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
-        Lv at = address(s, &p, f2_mul(offset_of, layout_bits(l), flat) * (Col)bytes);
+        Lv at = address(s, &p, by);
         s->m->shared_store(s->l, at, sim_pack(s, v->type, elems, 1 << vec.log2),
                            bytes << vec.log2, sim_owner(s, l), loc);
     }
@@ -154,8 +155,9 @@ sim_write_slot(Sim *s, const Val *v, const Type *smem, Lv slot, bool in_place,
 void
 sim_shared_store(Sim *s, const Op *o)
 {
-    sim_write_slot(s, arg(o, 2), arg(o, 0)->type, sim_slot_place(s, o, 0),
-                   flips_in_place(o), o->loc);
+    const Val *v = arg(o, 2);
+    SlotPart all = {0, (int)ty_numel(v->type) * sim_elem_bytes(v->type), flips_in_place(o)};
+    sim_write_part(s, v, arg(o, 0)->type, sim_slot_place(s, o, 0), all, o->loc);
 }
 
 /* What is contiguous along the pointers and along the offsets in the slot. */

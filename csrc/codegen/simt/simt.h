@@ -162,8 +162,13 @@ void sim_shared_alloc(Sim *s, const Op *o);
 void sim_shared_load(Sim *s, const Op *o);
 void sim_shared_store(Sim *s, const Op *o);
 /* A block to and from the shared memory at `slot` (bytes, the same for all threads), where
- * elements lie as smem says; what is read is o's result. in_place: as address computes. */
-void sim_write_slot(Sim *s, const Val *v, const Type *smem, Lv slot, bool in_place,
+ * elements lie as smem says; what is read is o's result. A part that is written alone, of the bytes of
+ * the whole that registers choose, begins at `slot`. */
+typedef struct SlotPart {
+    int from, bytes;
+    bool in_place; /* as address computes */
+} SlotPart;
+void sim_write_part(Sim *s, const Val *v, const Type *smem, Lv slot, SlotPart part,
                     const Loc *loc);
 void sim_read_slot(Sim *s, const Op *o, const Type *smem, Lv slot);
 /* roles.c: the warp's number, as one that the assembler knows to be the same in all lanes. */
@@ -172,6 +177,7 @@ void sim_map_open(Sim *s); /* tensor.c: before all ops */
 void sim_tensor_map(Sim *s, const Op *o);
 void sim_map_load(Sim *s, const Op *o);
 void sim_map_store(Sim *s, const Op *o);
+void sim_end_stages(Sim *s, const Block *b); /* of roles: behind the team's code */
 void sim_async_copy(Sim *s, const Op *o);
 /* Are there registers for the fragments of two steps along k of a dot in a loop? */
 bool sim_reads_ahead(Sim *s, const Op *dot);

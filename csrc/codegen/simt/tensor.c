@@ -5,6 +5,10 @@
  *     store    all write their elements, and fence;  barrier;  one thread sends the boxes, and
  *              waits until they have been read
  *
+ * Beside warps that bring tiles a store has a stage of its own (store_stage), so nobody waits behind
+ * it: it writes a piece while the one before is being sent, and waits for a place in the stage
+ * where it wants it. All have been read when the team's code ends (sim_end_stages).
+ *
  * The mbarrier is one for the function, since all its threads are at the same op. Who arrives
  * gets a token of the phase it arrived in, so no loop has to count phases.
  *
@@ -134,23 +138,66 @@ sim_map_load(Sim *s, const Op *o)
     sim_read_slot(s, o, k.form.smem, ll_i32(l, k.at));
 }
 
+/* One thread waits for what it has sent: until all of it is in memory (the first piece of a store:
+ * rule 1), or has been read. */
+static void
+wait_for_sent(Sim *s, bool is_first)
+{
+    LLVMBasicBlockRef all = begin_alone(s, elected(s));
+    s->m->tensor_wait(s->l, !is_first);
+    end_alone(s, all);
+}
+
+/* The boxes of a piece, by one thread. */
+static void
+send(Sim *s, const Boxes *k, const StoreStage *g, int piece)
+{
+    Ll *l = s->l;
+    Boxes here = *k;
+    here.at -= (piece - piece % g->held) * g->boxes * k->form.box_bytes;
+    for (int i = piece * g->boxes; i < (piece + 1) * g->boxes; i++) {
+        Lv coords[MAX_TMAP_RANK], from = box_at(s, &here, i, coords);
+        s->m->tensor_store(l, k->map, from, coords, k->form.rank);
+    }
+    s->m->tensor_commit(l);
+}
+
 void
 sim_map_store(Sim *s, const Op *o)
 {
-    Ll *l = s->l;
     const Val *v = arg(o, o->n_args - 1);
     Boxes k = boxes_of(s, o, v);
-    Lv coords[MAX_TMAP_RANK];
-    sim_write_slot(s, v, k.form.smem, ll_i32(l, k.at), false, o->loc);
-    s->m->fence_async(l);
-    sim_wait(s, o, WAIT_WRITTEN);
-    LLVMBasicBlockRef all = begin_alone(s, elected(s));
-    s->m->tensor_wait(l, false);
-    for (int i = 0; i < k.form.n_boxes; i++) {
-        Lv from = box_at(s, &k, i, coords);
-        s->m->tensor_store(l, k.map, from, coords, k.form.rank);
+    bool is_staged = has_stage(o);
+    StoreStage g = is_staged ? store_stage(s->f, o)
+                             : (StoreStage){.pieces = 1, .boxes = k.form.n_boxes, .held = 1};
+    int bytes = g.boxes * k.form.box_bytes;
+    for (int i = 0; i < g.pieces; i++) {
+        if (is_staged && g.held == 1) {
+            wait_for_sent(s, i == 0);
+            sim_wait(s, o, WAIT_WRITTEN);
+        }
+        Lv to = ll_i32(s->l, k.at + i % g.held * bytes);
+        sim_write_part(s, v, k.form.smem, to, (SlotPart){i * bytes, bytes, false}, o->loc);
+        s->m->fence_async(s->l);
+        if (g.held > 1)
+            wait_for_sent(s, i == 0);
+        sim_wait(s, o, WAIT_WRITTEN);
+        LLVMBasicBlockRef all = begin_alone(s, elected(s));
+        if (!is_staged)
+            s->m->tensor_wait(s->l, false);
+        send(s, &k, &g, i);
+        if (!is_staged)
+            s->m->tensor_wait(s->l, true);
+        end_alone(s, all);
     }
-    s->m->tensor_commit(l);
-    s->m->tensor_wait(l, true);
-    end_alone(s, all);
+}
+
+void
+sim_end_stages(Sim *s, const Block *b)
+{
+    bool has_any = false;
+    EACH_OP(o, b)
+        has_any = has_any || o->op == OP_MAP_STORE;
+    if (has_any)
+        wait_for_sent(s, false);
 }
