@@ -165,14 +165,15 @@ int hopper_blocks(const Func *f, int words, int64_t shared);
 /* How copies move a block between a tensor and shared memory. */
 typedef struct TileForm {
     const Type *smem; /* one slot: where its elements are there */
-    int rank, n_boxes, box_bytes;
+    int rank, lead, n_boxes, box_bytes; /* rank: the tensor's, lead more than the block's */
     int box[MAX_TMAP_RANK]; /* sides; boxes lie one behind the other */
     int swizzle;            /* bytes, as ATTR_SWIZZLE */
 } TileForm;
 enum { MAX_BOXES = 64 };
-TileForm tile_form(Comp *c, const Type *block);
+/* Of a MAP_LOAD or MAP_STORE, a TILE_LOAD or TILE_STORE. */
+TileForm tile_form(const Op *o);
 int64_t tile_form_box(const TileForm *t); /* ATTR_BOX */
-/* Where box i begins in the block: an index for each dim. */
+/* Where box i begins in the block: an index for each dim of the tensor. */
 void tile_form_at(const TileForm *t, int i, int32_t *at);
 /* How a MAP_STORE beside warps that bring tiles goes through its stage, which is its own: piece by
  * piece, so that one is written while the other is sent. */

@@ -127,7 +127,7 @@ roles_bring(const Func *f, const Op *o)
     WgmmaOperand w;
     if (o->op != OP_MAP_LOAD || t->rank != 2 || !feeds_groups(f, result(o, 0)))
         return false;
-    TileForm form = tile_form(f->c, t);
+    TileForm form = tile_form(o);
     int bytes = elem_info[t->elem].bytes;
     for (int mn = 0; mn < 2; mn++)
         if (layout_wgmma(form.smem->layout, mn, MIN(t->shape[mn], 64), bytes, &w))

@@ -23,6 +23,12 @@ enum {
 
 /* ---- form ------------------------------------------------------------------------------- */
 
+static const Type *
+tile_block(const Op *o)
+{
+    return o->n_results ? result(o, 0)->type : arg(o, o->n_args - 1)->type;
+}
+
 /* The swizzle of lines of so many bytes, of which there are so many. */
 static int
 swizzle_of(int64_t line, int64_t lines)
@@ -33,10 +39,15 @@ swizzle_of(int64_t line, int64_t lines)
 }
 
 TileForm
-tile_form(Comp *c, const Type *block)
+tile_form(const Op *o)
 {
+    Comp *c = o->block->func->c;
+    const Type *block = tile_block(o);
     int rank = block->rank, bytes = elem_info[block->elem].bytes, last = rank - 1;
-    TileForm t = {.rank = rank, .n_boxes = 1, .box_bytes = bytes};
+    TileForm t = {.rank = ir_tile(o).rank, .n_boxes = 1, .box_bytes = bytes};
+    t.lead = t.rank - rank;
+    for (int d = 0; d < t.lead; d++)
+        t.box[d] = 1;
     int64_t line = (int64_t)block->shape[last] * bytes,
             lines = ty_numel(block) / block->shape[last];
     uint8_t shape[MAX_RANK], box[MAX_RANK];
@@ -44,10 +55,10 @@ tile_form(Comp *c, const Type *block)
     ty_log2_shape(block, shape);
     for (int d = 0; d < rank; d++) {
         int most = d == last && t.swizzle ? t.swizzle / bytes : MAX_BOX_SIDE;
-        t.box[d] = MIN(block->shape[d], most);
-        t.n_boxes *= block->shape[d] / t.box[d];
-        t.box_bytes *= t.box[d];
-        box[d] = (uint8_t)log2_of(t.box[d]);
+        int side = t.box[t.lead + d] = MIN(block->shape[d], most);
+        t.n_boxes *= block->shape[d] / side;
+        t.box_bytes *= side;
+        box[d] = (uint8_t)log2_of(side);
     }
     t.smem = ty_smem(c, ty_with_layout(c, block, NULL), 1,
                      layout_boxes(c, rank, shape, box, log2_of(bytes), t.swizzle));
@@ -72,8 +83,11 @@ tile_form_at(const TileForm *t, int i, int32_t *at)
     for (int k = 0; i >> k; k++)
         if (i >> k & 1)
             flat ^= l->basis[IN_REG][inside + k];
-    for (int d = 0; d < t->rank; d++)
-        at[d] = (int32_t)(flat >> layout_dim_shift(l, d)) & (t->smem->shape[d] - 1);
+    for (int d = 0; d < t->lead; d++)
+        at[d] = 0;
+    for (int d = 0; d < t->smem->rank; d++)
+        at[t->lead + d] =
+            (int32_t)(flat >> layout_dim_shift(l, d)) & (t->smem->shape[d] - 1);
 }
 
 /* ---- stages ------------------------------------------------------------------------------ */
@@ -97,7 +111,7 @@ store_stage(const Func *f, const Op *store)
 {
     enum { MOST = 32 << 10 }; /* beside slots for loads */
     const Type *block = arg(store, store->n_args - 1)->type;
-    TileForm t = tile_form(f->c, block);
+    TileForm t = tile_form(store);
     StoreStage g = {.pieces = 1, .boxes = t.n_boxes, .held = 1};
     if (t.n_boxes > 1 && all_write_each_box(&t, block->layout)) {
         g.pieces = t.n_boxes;
@@ -222,11 +236,13 @@ begins_at_a_chunk(FactTable *t, const Window *w)
 }
 
 static const char *
-refused_block(const Func *f, const Op *o, const Type *t)
+refused_block(const Func *f, const Op *o)
 {
+    const Type *t = tile_block(o);
     int bytes = elem_info[t->elem].bytes;
     int64_t threads = 32LL * f->team_warps;
-    if (t->rank > MAX_TMAP_RANK || t->shape[t->rank - 1] * bytes < CHUNK)
+    if (ir_tile(o).rank > MAX_TMAP_RANK ||
+        t->shape[t->rank - 1] * bytes < CHUNK)
         return "no copies of tensors move such a block";
     for (int d = 0; d < t->rank; d++)
         if (ty_padded_side(t->shape[d]) != t->shape[d])
@@ -234,7 +250,7 @@ refused_block(const Func *f, const Op *o, const Type *t)
     if (ir_attr(o, ATTR_PADDING) == PAD_NAN && bytes == 1)
         return "copies of tensors fill no float8 with NaN";
     if (ty_numel(t) * bytes > 4 * MAX_WORDS * threads ||
-        tile_form(f->c, t).n_boxes > MAX_BOXES)
+        tile_form(o).n_boxes > MAX_BOXES)
         return "its block is too large";
     return NULL;
 }
@@ -243,8 +259,7 @@ const char *
 tile_refusal(const Func *f, FactTable *t, const Op *o)
 {
     Window w = ir_tile(o);
-    const Type *block = o->n_results ? result(o, 0)->type : arg(o, o->n_args - 1)->type;
-    const char *why = refused_block(f, o, block);
+    const char *why = refused_block(f, o);
     if (!why && meets_others(f, o))
         why = "its tensor is accessed in another way, too";
     if (!why && !begins_at_a_chunk(t, &w))

@@ -120,11 +120,14 @@ is_index(const Type *t)
     return !t->rank && (is_elem(t, E_I64) || is_elem(t, E_I32));
 }
 
-/* The window of a block of type t, and the block. */
+/* The window of a block of type t, and the block, which may lack dims in front. */
 static const char *
 want_tile(const Op *o, const Type *t, bool writes)
 {
-    const char *err = want_pointer(o, writes);
+    int rank = MAX(o->n_args / 3, t->rank), n = 3 * rank + writes;
+    const char *err = want_count(o, n, n);
+    if (!err)
+        err = want_pointer(o, writes);
     if (err)
         return err;
     const Type *p = at(o, 0);
@@ -132,8 +135,8 @@ want_tile(const Op *o, const Type *t, bool writes)
         return refuse(o, "operand 0 is %s", type_text(o, p));
     if (!t->rank || !same_element(t, ty_pointee(comp(o), p)))
         return refuse(o, "of %s through %s", type_text(o, t), type_text(o, p));
-    for (int i = 1; i < 3 * t->rank; i++) {
-        bool is_coordinate = i >= 2 * t->rank;
+    for (int i = 1; i < 3 * rank; i++) {
+        bool is_coordinate = i >= 2 * rank;
         if (is_coordinate ? !is_index(at(o, i)) : at(o, i) != ty_scalar(comp(o), E_I64))
             return refuse(o, "operand %d is %s", i, type_text(o, at(o, i)));
     }
@@ -144,9 +147,7 @@ const char *
 check_tile_load(const Op *o)
 {
     const Type *t = res(o, 0);
-    const char *err = want_count(o, 3 * t->rank, 3 * t->rank);
-    if (!err)
-        err = want_tile(o, t, false);
+    const char *err = want_tile(o, t, false);
     if (!err)
         err = want_word(o, ATTR_PADDING, PAD_ZERO, PAD_NAN);
     if (!err && ir_attr(o, ATTR_PADDING) == PAD_NAN && !is_float(t))
@@ -158,11 +159,7 @@ const char *
 check_tile_store(const Op *o)
 {
     const char *err = want_count(o, 4, 3 * MAX_RANK + 1);
-    if (err)
-        return err;
-    const Type *t = at(o, o->n_args - 1);
-    err = want_count(o, 3 * t->rank + 1, 3 * t->rank + 1);
-    return err ? err : want_tile(o, t, true);
+    return err ? err : want_tile(o, at(o, o->n_args - 1), true);
 }
 
 /* ---- tensor maps ----------------------------------------------------------------- */
@@ -217,19 +214,21 @@ check_launch_test(const Op *o)
     return err;
 }
 
-/* A map, coordinates, and a block of type t that is whole boxes. */
+/* A map, coordinates, and a block of type t that is whole boxes and may lack dims in front. */
 static const char *
-want_boxes(const Op *o, const Type *t, int n_args)
+want_boxes(const Op *o, const Type *t, int n_more)
 {
     const Op *map = arg(o, 0)->def;
     if (!map || map->op != OP_TENSOR_MAP)
         return refuse(o, "operand 0 is %s", type_text(o, at(o, 0)));
-    const char *err = want_count(o, n_args, n_args);
-    if (!err && (t->rank != map->n_args / 2 || !is_elem(t, at(map, 0)->elem)))
-        err = refuse(o, "%s of a map of %d dims", type_text(o, t), map->n_args / 2);
-    for (int d = 0; !err && d < t->rank; d++) {
+    int rank = map->n_args / 2, lead = rank - t->rank, n = 1 + rank + n_more;
+    const char *err = want_count(o, n, n);
+    if (!err && (lead < 0 || !t->rank || !is_elem(t, at(map, 0)->elem)))
+        err = refuse(o, "%s of a map of %d dims", type_text(o, t), rank);
+    for (int d = 0; !err && d < rank; d++) {
+        int box = box_side(ir_attr(map, ATTR_BOX), d);
         err = want_arg(o, 1 + d, ty_scalar(comp(o), E_I32));
-        if (!err && t->shape[d] % box_side(ir_attr(map, ATTR_BOX), d))
+        if (!err && (d < lead ? box != 1 : t->shape[d - lead] % box))
             err = refuse(o, "%s is no whole boxes", type_text(o, t));
     }
     return err;
@@ -239,7 +238,7 @@ const char *
 check_map_load(const Op *o)
 {
     const char *err = want_count(o, 2, 1 + MAX_TMAP_RANK);
-    return err ? err : want_boxes(o, res(o, 0), 1 + res(o, 0)->rank);
+    return err ? err : want_boxes(o, res(o, 0), 0);
 }
 
 const char *
@@ -249,7 +248,7 @@ check_map_store(const Op *o)
     if (err)
         return err;
     const Type *t = at(o, o->n_args - 1);
-    err = want_boxes(o, t, 2 + t->rank);
+    err = want_boxes(o, t, 1);
     if (!err && at(arg(o, 0)->def, 0)->is_const)
         err = refuse(o, "through a const pointer");
     return err;

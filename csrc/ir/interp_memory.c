@@ -118,7 +118,8 @@ find_element(Interp *in, const Window *w, const int32_t *at, uint64_t *address)
     for (int d = 0; d < w->rank; d++) {
         uint64_t stride = w->strides[d] ? place(in, w->strides[d])[0] : 1;
         int64_t i = index_of(in, w->offsets[d]);
-        i = (int64_t)((uint64_t)i + (uint64_t)at[d]);
+        if (d >= w->lead)
+            i = (int64_t)((uint64_t)i + (uint64_t)at[d - w->lead]);
         if (i < 0 || i >= index_of(in, w->shape[d]))
             return false;
         sum += (uint64_t)i * stride;

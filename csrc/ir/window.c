@@ -3,6 +3,8 @@
  *     index[d]  = offsets[d] + arange(block[d])          i64, along dim d
  *     pointers  = base + index[0] * strides[0] + ..
  *     mask      = 0 <= index[d] < shape[d]               for each d that is checked
+ *
+ * A block may have fewer dims than its tensor: it has one index of each dim in front of them.
  */
 #include "ir/ir.h"
 
@@ -18,17 +20,19 @@ as_elem(Build *b, Val *v, Elem e)
 }
 
 /* offsets[d] + arange(block[d]), of type e, as a block of the window's shape except for
- * 1s. */
+ * 1s; a scalar where d is in front of the block's dims. */
 static Val *
 index_along(Build *b, const Window *w, int d, Elem e)
 {
     Val *at = as_elem(b, w->offsets[d], e);
+    if (d < w->lead)
+        return at;
     Val *i = as_elem(b, ir_arange(b, 0, w->block[d]), e);
     i = ir_bin(b, OP_ADD, ir_stretch(b, at, 1, &w->block[d]), i);
-    for (int k = 0; k < d; k++)
+    for (int k = w->lead; k < d; k++)
         i = ir_expand(b, i, 0);
     for (int k = d + 1; k < w->rank; k++)
-        i = ir_expand(b, i, k);
+        i = ir_expand(b, i, k - w->lead);
     return i;
 }
 
@@ -60,46 +64,52 @@ is_inside(Build *b, const Window *w, int d)
 Val *
 ir_window(Build *b, const Window *w, const bool *is_checked, Val **mask)
 {
-    Val *sum = NULL;
+    Val *sum = NULL, *base = w->base;
+    int rank = w->rank - w->lead;
+    const int32_t *shape = w->block + w->lead;
     *mask = NULL;
     for (int d = 0; d < w->rank; d++) {
         Val *i = index_along(b, w, d, E_I64);
         const Type *t = i->type;
         if (is_checked[d]) {
-            Val *in = ir_stretch(b, is_inside(b, w, d), w->rank, w->block);
+            Val *in = ir_stretch(b, is_inside(b, w, d), rank, shape);
             *mask = *mask ? ir_bin(b, OP_AND, *mask, in) : in;
         }
         int64_t stride = 1;
         if (w->strides[d] && (!ir_const_as_int(w->strides[d], &stride) || stride != 1))
             i = ir_bin(b, OP_MUL, i, ir_stretch(b, w->strides[d], t->rank, t->shape));
-        i = ir_stretch(b, i, w->rank, w->block);
+        if (d < w->lead) {
+            base = ir_addptr(b, base, i);
+            continue;
+        }
+        i = ir_stretch(b, i, rank, shape);
         sum = sum ? ir_bin(b, OP_ADD, sum, i) : i;
     }
-    return ir_addptr(b, ir_stretch(b, w->base, w->rank, w->block), sum);
+    return ir_addptr(b, ir_stretch(b, base, rank, shape), sum);
 }
 
 /* Of a MAP_LOAD or MAP_STORE, whose tensor the map knows. */
 static Window
-mapped(const Op *o, const Type *t)
+mapped(const Op *o)
 {
     const Op *map = arg(o, 0)->def;
-    Window w = {.base = arg(map, 0), .rank = t->rank};
-    for (int d = 0; d < t->rank; d++) {
+    Window w = {.base = arg(map, 0), .rank = map->n_args / 2};
+    for (int d = 0; d < w.rank; d++) {
         w.shape[d] = arg(map, 1 + d);
-        w.strides[d] = d < t->rank - 1 ? arg(map, 1 + t->rank + d) : NULL;
+        w.strides[d] = d < w.rank - 1 ? arg(map, 1 + w.rank + d) : NULL;
         w.offsets[d] = arg(o, 1 + d);
     }
     return w;
 }
 
 static Window
-spelled(const Op *o, const Type *t)
+spelled(const Op *o)
 {
-    Window w = {.base = arg(o, 0), .rank = t->rank};
-    for (int d = 0; d < t->rank; d++) {
+    Window w = {.base = arg(o, 0), .rank = o->n_args / 3};
+    for (int d = 0; d < w.rank; d++) {
         w.shape[d] = arg(o, 1 + d);
-        w.strides[d] = d < t->rank - 1 ? arg(o, 1 + t->rank + d) : NULL;
-        w.offsets[d] = arg(o, 2 * t->rank + d);
+        w.strides[d] = d < w.rank - 1 ? arg(o, 1 + w.rank + d) : NULL;
+        w.offsets[d] = arg(o, 2 * w.rank + d);
     }
     return w;
 }
@@ -108,7 +118,9 @@ Window
 ir_tile(const Op *o)
 {
     const Type *t = o->n_results ? result(o, 0)->type : arg(o, o->n_args - 1)->type;
-    Window w = op_is_tile(o) ? spelled(o, t) : mapped(o, t);
-    memcpy(w.block, t->shape, sizeof w.block);
+    Window w = op_is_tile(o) ? spelled(o) : mapped(o);
+    w.lead = w.rank - t->rank;
+    for (int d = 0; d < w.rank; d++)
+        w.block[d] = d < w.lead ? 1 : t->shape[d - w.lead];
     return w;
 }

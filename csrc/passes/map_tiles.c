@@ -172,8 +172,9 @@ replace(MapTiles *m, Op *o)
     Comp *c = m->f->c;
     Build b = {.f = m->f, .block = o->block, .before = o, .loc = o->loc};
     Window w = ir_tile(o);
-    const Type *block = ty_block(c, ty_scalar(c, w.base->type->elem), w.rank, w.block);
-    TileForm form = tile_form(c, block);
+    const Type *block = ty_block(c, ty_scalar(c, w.base->type->elem), w.rank - w.lead,
+                                 w.block + w.lead);
+    TileForm form = tile_form(o);
     Val *args[2 + MAX_TMAP_RANK] = {tensor_map(m, o, &form)};
     for (int d = 0; d < w.rank; d++)
         args[1 + d] = coordinate(&b, w.offsets[d]);

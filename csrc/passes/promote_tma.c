@@ -118,40 +118,35 @@ emit_tile(Build *b, const Op *load, const TensorBlock *t)
     const Type *block = result(load, 0)->type;
     Val *args[3 * MAX_TMAP_RANK];
     int32_t shape[MAX_RANK];
-    int n = 0;
+    int n = 0, rank = 0;
     AffSum none = {0};
     args[n++] = (Val *)t->pointer;
     if (!aff_is_same(&t->offset, &none))
         args[0] = ir_addptr(b, args[0], emit_sum(b, &t->offset, E_I64));
     for (int d = 0; d < t->rank; d++) {
-        shape[d] = t->dim[d].block_dim < 0 ? 1 : block->shape[t->dim[d].block_dim];
+        if (t->dim[d].block_dim >= 0)
+            shape[rank++] = block->shape[t->dim[d].block_dim];
         args[n++] = emit_size(b, &t->dim[d]);
     }
     for (int d = 0; d < t->rank - 1; d++)
         args[n++] = emit_sum(b, &t->dim[d].stride, E_I64);
     for (int d = 0; d < t->rank; d++)
         args[n++] = emit_coordinate(b, &t->dim[d]);
-    const Type *type = ty_block(b->f->c, ty_element(b->f->c, block), t->rank, shape);
+    const Type *type = ty_block(b->f->c, ty_element(b->f->c, block), rank, shape);
     return ir_op(b, OP_TILE_LOAD, n, args, 1, &type);
 }
 
-/* The tile as the block that was loaded: without dims of one index, in its order of dims. */
+/* The tile as the block that was loaded, in its order of dims. */
 static Val *
 as_block(Build *b, Val *v, const TensorBlock *t, const Type *block)
 {
-    int32_t shape[MAX_RANK];
     int perm[MAX_RANK], rank = 0, is_moved = 0;
     for (int d = 0; d < t->rank; d++) {
         int to = t->dim[d].block_dim;
         if (to < 0)
             continue;
         is_moved |= to != rank;
-        perm[to] = rank;
-        shape[rank++] = block->shape[to];
-    }
-    if (rank < t->rank) {
-        const Type *flat = ty_with_shape(b->f->c, v->type, rank, shape);
-        v = result(ir_op(b, OP_RESHAPE, 1, &v, 1, &flat), 0);
+        perm[to] = rank++;
     }
     if (!is_moved)
         return v;
@@ -200,7 +195,7 @@ promote(Promote *p, Op *load)
     }
     ask_all(p, &t, block);
     Val *v = as_block(&b, result(tile, 0), &t, block);
-    v->name = result(load, 0)->name;
+    result(tile, 0)->name = v->name = result(load, 0)->name; /* brought() looks for it */
     ir_replace(result(load, 0), v);
     ir_erase(load);
     return NULL;

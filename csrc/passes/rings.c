@@ -121,7 +121,7 @@ find_sites(Rings *w, Block *b)
 static const Type *
 slot_of(const Rings *w, const Op *load)
 {
-    return tile_form(w->f->c, result(load, 0)->type).smem;
+    return tile_form(load).smem;
 }
 
 static bool
@@ -352,7 +352,7 @@ static void
 copy_tile(Build *b, const Site *s, int i, const Turn *at)
 {
     const Op *load = s->load[i];
-    TileForm form = tile_form(b->f->c, result(load, 0)->type);
+    TileForm form = tile_form(load);
     for (int k = 0; k < form.n_boxes; k++) {
         int32_t from[MAX_RANK];
         Val *args[4 + MAX_TMAP_RANK] = {arg(load, 0), s->ring->smem[i], at->slot,

@@ -92,9 +92,9 @@ typedef struct Boxes {
 } Boxes;
 
 static Boxes
-boxes_of(Sim *s, const Op *o, const Val *block)
+boxes_of(Sim *s, const Op *o)
 {
-    Boxes k = {.form = tile_form(s->c, block->type), .map = sim_val(s, arg(o, 0))[0]};
+    Boxes k = {.form = tile_form(o), .map = sim_val(s, arg(o, 0))[0]};
     const Op *map = arg(o, 0)->def;
     if (ir_attr(map, ATTR_BOX) != tile_form_box(&k.form) ||
         ir_attr(map, ATTR_SWIZZLE) != k.form.swizzle)
@@ -123,7 +123,7 @@ void
 sim_map_load(Sim *s, const Op *o)
 {
     Ll *l = s->l;
-    Boxes k = boxes_of(s, o, result(o, 0));
+    Boxes k = boxes_of(s, o);
     Lv coords[MAX_TMAP_RANK], is_one = elected(s), bar = ll_i32(l, o->place->mbar);
     int bytes = k.form.n_boxes * k.form.box_bytes;
     Lv coming = LLVMBuildSelect(l->b, is_one, ll_i32(l, bytes), ll_i32(l, 0), "");
@@ -166,7 +166,7 @@ void
 sim_map_store(Sim *s, const Op *o)
 {
     const Val *v = arg(o, o->n_args - 1);
-    Boxes k = boxes_of(s, o, v);
+    Boxes k = boxes_of(s, o);
     bool is_staged = has_stage(o);
     StoreStage g = is_staged ? store_stage(s->f, o)
                              : (StoreStage){.pieces = 1, .boxes = k.form.n_boxes, .held = 1};
