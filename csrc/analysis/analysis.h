@@ -145,7 +145,6 @@ typedef struct HopperPlan {
     bool has_maps;       /* copies of tensors may be made (level 3) */
     bool is_asked;       /* for them, so that what no roles bring is copied, too */
     bool has_all_maps;   /* also of what products read from plain pointers: for tests */
-    bool promotes;       /* plain pointers that roles would bring become tensors */
     int slots;           /* of each ring, as the user says; 0: rings.c says */
     const char *no_maps; /* why there are none, on a chip that has them */
     bool is_plain;       /* who launches it knows the kernel's own parameters alone */
@@ -215,8 +214,8 @@ typedef struct TensorBlock {
     AffSum offset; /* elements from there to the tensor; of the launch's values alone */
     int rank;
     TensorDim dim[MAX_TMAP_RANK];
-    /* What the launch must see to be true: v >= 0; v is a multiple of n. */
-    const Val *not_negative[MAX_TERMS];
+    /* What the launch must see to be true: of its values alone, and none is negative. */
+    AffSum not_negative[MAX_TERMS];
     int n_not_negative;
 } TensorBlock;
 /* NULL: it is one. Else why not. */

@@ -119,7 +119,6 @@ hopper_plan(const Func *f)
     p.no_maps = refused_maps(f, asked);
     p.has_maps = !p.no_maps;
     p.is_asked = p.has_maps && asked;
-    p.promotes = p.is_asked;
     p.has_all_maps = p.is_asked && n == strlen("3,all");
     p.has_turns = p.is_asked && n == strlen("3,turns");
     if (p.is_asked && n == strlen("3,5"))

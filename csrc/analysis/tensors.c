@@ -13,8 +13,10 @@
  * Rule 1: a mask counts only if it says of a dim what its coordinate says: a bound of another
  *         sum is none. What is no bound of one dim refuses the load.
  * Rule 2: a coordinate is never negative, as a copy reads zeros there and a load the memory in
- *         front. Launches are asked of their own values; program_id and indices of loops that
- *         count up from 0 are none; nothing else is believed.
+ *         front. Launches are asked of their own values; program_id is none, nor what a loop
+ *         counts or carries up from what is none; nothing else is believed. Programs that count
+ *         down, -n * pid, have n * (num_programs - 1 - pid), in a tensor that begins n * (num_programs
+ *         - 1) in front.
  * Rule 3: what wraps (% M) is copied as if it ended where nobody needs what wraps (rows.c);
  *         else where the block's side divides both the coordinate and M: then no wrap is inside
  *         of a block.
@@ -23,7 +25,7 @@
 
 #include <stdlib.h>
 
-enum { MAX_STEPS = 64, MAX_CONJUNCTS = 16, MIN_BYTES = 16 };
+enum { MAX_STEPS = 64, MAX_CONJUNCTS = 16, MIN_BYTES = 16, MAX_CARRIED = 4 };
 
 typedef struct Split {
     const Func *f;
@@ -37,6 +39,8 @@ typedef struct Split {
     AffSum floor[MAX_RANK]; /* r + floor >= 0 is asked */
     const Val *modulus[MAX_RANK];
     int inner; /* the dim of stride 1 */
+    const Val *carried[MAX_CARRIED]; /* by loops, and taken for not negative */
+    int n_carried;
 } Split;
 
 /* ---- sums of the launch ----------------------------------------------------------------- */
@@ -327,21 +331,52 @@ give_strides(Split *s)
 /* ---- rules 2 and 3 ---------------------------------------------------------------------- */
 
 static bool is_not_negative(Split *s, const Val *v, int *budget);
+static bool is_sum_not_negative(Split *s, const AffSum *sum, int *budget);
 
 static bool
-ask_launch(Split *s, const Val *v)
+ask_launch(Split *s, const AffSum *sum)
 {
     TensorBlock *t = s->out;
-    int64_t c;
-    if (ir_const_as_int(v, &c))
-        return c >= 0;
+    if (!sum->n)
+        return sum->c >= 0;
     for (int i = 0; i < t->n_not_negative; i++)
-        if (t->not_negative[i] == v)
+        if (aff_is_same(&t->not_negative[i], sum))
             return true;
     if (t->n_not_negative == MAX_TERMS)
         return false;
-    t->not_negative[t->n_not_negative++] = v;
+    t->not_negative[t->n_not_negative++] = *sum;
     return true;
+}
+
+static bool
+ask_launch_of(Split *s, const Val *v)
+{
+    AffSum sum = one_term((AffTerm){1, v, NULL});
+    int64_t c;
+    return ir_const_as_int(v, &c) ? c >= 0 : ask_launch(s, &sum);
+}
+
+/* How many programs there are along the axis of program_id v, where promote_tma has put that;
+ * NULL: nowhere. */
+static const Val *
+programs_along(const Split *s, const Val *v)
+{
+    if (!v->def || v->def->op != OP_PROGRAM_ID)
+        return NULL;
+    for (const Op *o = s->f->body->first; o; o = o->next)
+        if (o->op == OP_NUM_PROGRAMS &&
+            ir_attr(o, ATTR_AXIS) == ir_attr(v->def, ATTR_AXIS))
+            return result(o, 0);
+    return NULL;
+}
+
+/* to += n * (num_programs - 1), the most that n times the program_id v is. */
+static bool
+add_last_program(const Split *s, AffSum *to, const Val *v, int64_t n)
+{
+    const Val *all = programs_along(s, v);
+    AffSum last = {.c = -n, .n = 1, .term = {{n, all, NULL}}};
+    return all && aff_add(to, &last, 1);
 }
 
 /* Index of a loop that counts up from what is not negative. */
@@ -350,8 +385,37 @@ counts_up(Split *s, const Val *v, int *budget)
 {
     const Op *o = v->block->owner;
     int64_t step;
-    return o && o->op == OP_FOR && !v->index && ir_const_as_int(arg(o, 2), &step) &&
-           step > 0 && is_not_negative(s, arg(o, 0), budget);
+    return ir_const_as_int(arg(o, 2), &step) && step > 0 &&
+           is_not_negative(s, arg(o, 0), budget);
+}
+
+/* What a loop carries: not negative at first, nor behind a turn if it was none before. */
+static bool
+stays_up(Split *s, const Val *v, int *budget)
+{
+    const Op *o = v->block->owner;
+    int n = s->n_carried;
+    for (int i = 0; i < n; i++)
+        if (s->carried[i] == v)
+            return true;
+    if (n == MAX_CARRIED || !is_not_negative(s, arg(o, 2 + v->index), budget))
+        return false;
+    s->carried[s->n_carried++] = v;
+    if (is_not_negative(s, arg(v->block->last, v->index - 1), budget))
+        return true;
+    s->n_carried = n; /* with what was said of others because of it */
+    return false;
+}
+
+/* A sum or a difference, taken apart as far as it goes. */
+static bool
+is_difference_not_negative(Split *s, const Val *v, int *budget)
+{
+    AffineWraps none = {0};
+    Affine a;
+    return affine_deep(v, &a, &none) && !none.n && !a.origin && !a.pointer &&
+           !(a.base.n == 1 && a.base.term[0].a == v) &&
+           is_sum_not_negative(s, &a.base, budget);
 }
 
 static bool
@@ -361,13 +425,15 @@ is_not_negative(Split *s, const Val *v, int *budget)
     if (--*budget < 0)
         return false;
     if (!o && v->block->owner)
-        return counts_up(s, v, budget);
+        return v->block->owner->op == OP_FOR &&
+               (v->index ? stays_up : counts_up)(s, v, budget);
     if (o && (o->op == OP_PROGRAM_ID || o->op == OP_NUM_PROGRAMS))
         return true;
     if (is_of_launch(s, v))
-        return ask_launch(s, v);
+        return ask_launch_of(s, v);
     switch (o->op) {
     case OP_ADD:
+    case OP_SUB: return is_difference_not_negative(s, v, budget);
     case OP_MUL:
     case OP_MIN:
         return is_not_negative(s, arg(o, 0), budget) &&
@@ -385,15 +451,24 @@ is_not_negative(Split *s, const Val *v, int *budget)
     }
 }
 
+/* Terms that are not negative are 0 at least; of the rest a launch knows the least. */
 static bool
-is_sum_not_negative(Split *s, const AffSum *sum)
+is_sum_not_negative(Split *s, const AffSum *sum, int *budget)
 {
-    int budget = MAX_STEPS;
-    bool ok = sum->c >= 0;
-    for (int i = 0; ok && i < sum->n; i++)
-        ok = sum->term[i].factor > 0 && is_not_negative(s, sum->term[i].a, &budget) &&
-             (!sum->term[i].b || is_not_negative(s, sum->term[i].b, &budget));
-    return ok;
+    AffSum least = {.c = sum->c};
+    const Val *other;
+    for (int i = 0; i < sum->n; i++) {
+        const AffTerm *t = &sum->term[i];
+        AffSum one = one_term(*t);
+        bool ok = !own_factors(s, t, &other) ? aff_add(&least, &one, 1)
+                  : t->factor < 0
+                      ? !t->b && add_last_program(s, &least, t->a, t->factor)
+                      : is_not_negative(s, t->a, budget) &&
+                            (!t->b || is_not_negative(s, t->b, budget));
+        if (!ok)
+            return false;
+    }
+    return ask_launch(s, &least);
 }
 
 /* Nobody needs the rows that wrap: then m bounds the dim. */
@@ -441,14 +516,47 @@ settle_wraps(Split *s)
     return true;
 }
 
+/* The tensor begins `by` indices of a dim earlier, which all coordinates count. */
+static bool
+begin_earlier(TensorBlock *t, TensorDim *d, const AffSum *by)
+{
+    AffSum minus = {0};
+    return !d->modulus && aff_add(&minus, by, -1) && aff_add(&d->coord, by, 1) &&
+           aff_add(&d->size, by, 1) && aff_add_product(&t->offset, &minus, &d->stride);
+}
+
+/* The coordinate counts from what the mask says is the first index. */
+static bool
+count_from_floor(Split *s, TensorDim *d)
+{
+    AffSum by = s->floor[d->block_dim], rest = {0};
+    return aff_add(&by, &d->coord, -1) && take_launch(s, &by, &rest) && !by.n &&
+           begin_earlier(s->out, d, &rest);
+}
+
+/* Rule 2. */
+static bool
+count_up(Split *s, TensorDim *d)
+{
+    int budget = MAX_STEPS;
+    AffSum by = {0};
+    if (d->block_dim >= 0 && s->has_floor[d->block_dim])
+        return count_from_floor(s, d);
+    for (int i = 0; i < d->coord.n; i++) {
+        const AffTerm *t = &d->coord.term[i];
+        if (t->factor < 0 && !t->b && programs_along(s, t->a) &&
+            !add_last_program(s, &by, t->a, -t->factor))
+            return false;
+    }
+    return ((!by.n && !by.c) || begin_earlier(s->out, d, &by)) &&
+           is_sum_not_negative(s, &d->coord, &budget);
+}
+
 static bool
 put_dims(Split *s)
 {
     for (int k = 0; k < s->rank; k++) { /* the inner one last */
         int d = k == s->rank - 1 ? s->inner : k + (k >= s->inner);
-        if (s->has_floor[d] ? !aff_is_same(&s->floor[d], &s->coord[d])
-                            : !is_sum_not_negative(s, &s->coord[d]))
-            return false;
         put_dim(s->out, (TensorDim){.stride = s->stride[d],
                                     .coord = s->coord[d],
                                     .size = s->size[d],
@@ -457,8 +565,7 @@ put_dims(Split *s)
                                     .modulus = s->modulus[d]});
     }
     for (int d = 0; d < s->out->rank; d++)
-        if (s->out->dim[d].block_dim < 0 &&
-            !is_sum_not_negative(s, &s->out->dim[d].coord))
+        if (!count_up(s, &s->out->dim[d]))
             return false;
     return true;
 }

@@ -155,26 +155,49 @@ as_block(Build *b, Val *v, const TensorBlock *t, const Type *block)
     return result(o, 0);
 }
 
-static void
-ask(Promote *p, Val *v, OpCode op, int64_t n)
+/* i1 on top: is v a multiple of n? */
+static Val *
+is_multiple(Promote *p, Val *v, int64_t n)
 {
     Build *b = &p->top.b;
     Val *x = on_top(&p->top, v);
-    const Type *t = x->type;
-    if (op == OP_REM)
-        x = ir_bin(b, OP_REM, x, ir_const_int(b, t, n));
-    Val *ok = ir_bin(b, op == OP_REM ? OP_EQ : OP_GE, x, ir_const_int(b, t, 0));
-    ir_op(b, OP_LAUNCH_TEST, 1, &ok, 0, NULL);
+    x = ir_bin(b, OP_REM, x, ir_const_int(b, x->type, n));
+    return ir_bin(b, OP_EQ, x, ir_const_int(b, x->type, 0));
 }
 
-static void
+static Val *
+is_not_negative(Promote *p, AffSum sum)
+{
+    Build *b = &p->top.b;
+    for (int i = 0; i < sum.n; i++) {
+        AffTerm *t = &sum.term[i];
+        t->a = on_top(&p->top, (Val *)t->a);
+        t->b = t->b ? on_top(&p->top, (Val *)t->b) : NULL;
+    }
+    bool is_one = sum.n == 1 && !sum.c && sum.term[0].factor == 1 && !sum.term[0].b;
+    Val *x = is_one ? (Val *)sum.term[0].a : emit_sum(b, &sum, E_I64);
+    return ir_bin(b, OP_GE, x, ir_const_int(b, x->type, 0));
+}
+
+/* False: no launch can compute an answer. */
+static bool
 ask_all(Promote *p, const TensorBlock *t, const Type *block)
 {
+    Val *ok[MAX_TERMS + MAX_TMAP_RANK];
+    HostOp ops[MAX_HOST_OPS];
+    int n = 0;
     for (int i = 0; i < t->n_not_negative; i++)
-        ask(p, (Val *)t->not_negative[i], OP_GE, 0);
+        ok[n++] = is_not_negative(p, t->not_negative[i]);
     for (int d = 0; d < t->rank; d++)
         if (t->dim[d].modulus)
-            ask(p, (Val *)t->dim[d].modulus, OP_REM, block->shape[t->dim[d].block_dim]);
+            ok[n++] = is_multiple(p, (Val *)t->dim[d].modulus,
+                                  block->shape[t->dim[d].block_dim]);
+    for (int i = 0; i < n; i++)
+        if (!ir_host_ops(p->f, ok[i], ops))
+            return false;
+    for (int i = 0; i < n; i++)
+        ir_op(&p->top.b, OP_LAUNCH_TEST, 1, &ok[i], 0, NULL);
+    return true;
 }
 
 /* Why the load stays one; NULL: it does not. */
@@ -189,11 +212,12 @@ promote(Promote *p, Op *load)
     Build b = {.f = p->f, .block = load->block, .before = load, .loc = load->loc};
     Op *tile = emit_tile(&b, load, &t);
     why = tile_refusal(p->f, p->facts, tile);
+    if (!why && !ask_all(p, &t, block))
+        why = "a launch cannot compute whether its indices are negative";
     if (why) {
         ir_erase(tile);
         return why;
     }
-    ask_all(p, &t, block);
     Val *v = as_block(&b, result(tile, 0), &t, block);
     result(tile, 0)->name = v->name = result(load, 0)->name; /* brought() looks for it */
     ir_replace(result(load, 0), v);
@@ -211,20 +235,41 @@ mark(char *name, int i)
     snprintf(name, MARK, "promoted.%d", i);
 }
 
-static void
-note_brought(const Func *f, const Block *b, bool *out, int n)
+/* Which loads warps of their own would bring; why: none of them. */
+typedef struct Trial {
+    bool *is_brought;
+    int n;
+    const char *why;
+} Trial;
+
+static bool
+note_tile(Trial *t, const Func *f, const Op *o)
 {
+    const char *name = o->op == OP_MAP_LOAD ? result(o, 0)->name : NULL;
+    if (!name || !roles_bring(f, o))
+        return false;
+    for (int i = 0; i < t->n; i++) {
+        char mine[MARK];
+        mark(mine, i);
+        if (!strcmp(name, mine))
+            return t->is_brought[i] = true;
+    }
+    return false;
+}
+
+/* Copies of all threads run ahead for each load of a loop, and warps of their own for tiles alone. */
+static void
+note_brought(Trial *t, const Func *f, const Block *b)
+{
+    bool has_tile = false, has_block = false;
     for (const Op *o = b->first; o; o = o->next) {
         for (int i = 0; i < o->n_regions; i++)
-            note_brought(f, o->regions[i], out, n);
-        const char *name = o->op == OP_MAP_LOAD ? result(o, 0)->name : NULL;
-        for (int i = 0; name && i < n; i++) {
-            char mine[MARK];
-            mark(mine, i);
-            if (!strcmp(name, mine) && roles_bring(f, o))
-                out[i] = true;
-        }
+            note_brought(t, f, o->regions[i]);
+        has_tile |= note_tile(t, f, o);
+        has_block |= o->op == OP_LOAD && result(o, 0)->type->rank;
     }
+    if (has_tile && has_block && b->owner)
+        t->why = "its loop loads another block, which no warps would bring";
 }
 
 static Promote
@@ -235,11 +280,10 @@ open_on(Func *f)
     return p;
 }
 
-/* Which loads warps of their own would bring: tried on a copy. */
-static bool *
-brought(Func *f, int n)
+static Trial
+try_on_copy(Func *f, int n)
 {
-    bool *out = NEW_N(f->c->arena, bool, n + 1);
+    Trial out = {.is_brought = NEW_N(f->c->arena, bool, n), .n = n};
     Func *copy = ir_parse(f->c, ir_print(f, true));
     Promote p = open_on(copy);
     for (int i = 0; i < p.load.n; i++) {
@@ -249,34 +293,55 @@ brought(Func *f, int n)
         promote(&p, p.load.at[i]);
     }
     pass_map_tiles(copy);
-    if (!roles_refusal(copy))
-        note_brought(copy, copy->body, out, n);
+    out.why = roles_refusal(copy);
+    if (!out.why)
+        note_brought(&out, copy, copy->body);
     return out;
 }
 
 static const char *
-not_brought(const Func *f, const Op *load)
+not_brought(const Func *f, const Op *load, const Trial *t)
 {
-    TensorBlock t;
-    const char *why = tensor_block(f, load, &t);
-    return why ? why : "no warps would bring it beside the others";
+    TensorBlock block;
+    const char *why = tensor_block(f, load, &block);
+    return why      ? why
+           : t->why ? t->why
+                    : "no warps would bring it beside the others";
+}
+
+/* num_programs of each axis on top, once: tensors.c counts programs down by it. */
+static void
+put_programs_on_top(Func *f)
+{
+    Build b = {.f = f, .block = f->body, .before = f->body->first, .loc = f->loc};
+    Val *all[3];
+    for (int axis = 0; axis < 3; axis++) {
+        const Type *t = ty_scalar(f->c, E_I32);
+        Op *o = ir_op(&b, OP_NUM_PROGRAMS, 0, NULL, 1, &t);
+        ir_set_attr(o, ATTR_AXIS, axis);
+        all[axis] = result(o, 0);
+    }
+    EACH_OP(o, f->body)
+        if (o->op == OP_NUM_PROGRAMS && result(o, 0) != all[ir_attr(o, ATTR_AXIS)])
+            ir_replace(result(o, 0), all[ir_attr(o, ATTR_AXIS)]);
 }
 
 void
 pass_promote_tma(Func *f)
 {
     HopperPlan plan = hopper_plan(f);
-    if (!plan.promotes)
-        return;
     Promote p = open_on(f);
-    if (!p.load.n)
+    if (!plan.has_maps || !p.load.n)
         return;
-    const bool *is_of_use = plan.has_all_maps ? NULL : brought(f, p.load.n);
+    put_programs_on_top(f);
+    Trial t = {.why = NULL};
+    if (!plan.has_all_maps)
+        t = try_on_copy(f, p.load.n);
     for (int i = 0; i < p.load.n; i++) {
         Op *load = p.load.at[i];
         const Loc *at = load->loc;
-        const char *why = is_of_use && !is_of_use[i] ? not_brought(f, load)
-                                                     : promote(&p, load);
+        bool is_of_use = plan.has_all_maps || (!t.why && t.is_brought[i]);
+        const char *why = is_of_use ? promote(&p, load) : not_brought(f, load, &t);
         if (why)
             ir_report(f, at, "tensor map", str_printf(f->c->arena, "none: %s", why));
     }

@@ -119,7 +119,7 @@ find_sites(Rings *w, Block *b)
 /* ---- rings ----------------------------------------------------------------------- */
 
 static const Type *
-slot_of(const Rings *w, const Op *load)
+slot_of(const Op *load)
 {
     return tile_form(load).smem;
 }
@@ -156,7 +156,7 @@ can_share(const Rings *w, const Ring *r, const Site *s)
     if (r->like->n != s->n || wants_one_slot(r->like) != wants_one_slot(s))
         return false;
     for (int i = 0; i < s->n; i++)
-        if (slot_of(w, r->like->load[i]) != slot_of(w, s->load[i]))
+        if (slot_of(r->like->load[i]) != slot_of(s->load[i]))
             return false;
     for (int i = 0; i < w->site.n; i++) {
         const Site *t = w->site.at[i];
@@ -328,7 +328,7 @@ alloc_ring(Rings *w, Ring *r)
     const Type *t[MAX_TILES + 2];
     int n = r->like->n;
     for (int i = 0; i < n; i++) {
-        const Type *slot = slot_of(w, r->like->load[i]);
+        const Type *slot = slot_of(r->like->load[i]);
         t[i] = ty_smem(f->c, ty_with_layout(f->c, slot, NULL), r->slots, slot->layout);
     }
     t[n] = t[n + 1] = ty_mbar(f->c, r->slots);
