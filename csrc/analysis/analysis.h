@@ -181,12 +181,13 @@ typedef struct StoreStage {
     int held;          /* pieces that the stage has room for: 1, or 2, written in turn */
     int64_t bytes;
 } StoreStage;
-StoreStage store_stage(const Func *f, const Op *store);
+StoreStage store_stage(const Op *store);
 /* Is it such a MAP_STORE; would it be one in roles? */
 bool has_stage(const Op *o);
 bool may_have_stage(const Op *o);
-/* Why a TILE_LOAD or a TILE_STORE is not made by such copies; NULL: it is. Asks facts. */
-const char *tile_refusal(const Func *f, FactTable *t, const Op *o);
+/* Why a TILE_LOAD or a TILE_STORE is not made by such copies; NULL: it is. Asks facts. instead: the
+ * access that it takes the place of, or NULL. */
+const char *tile_refusal(const Func *f, FactTable *t, const Op *o, const Op *instead);
 
 /* ---- roles.c ------------------------------------------------------------------------------- */
 /* Why no warps beside the program's bring what its products read; NULL: they do. */
@@ -219,7 +220,7 @@ typedef struct TensorBlock {
     int n_not_negative;
 } TensorBlock;
 /* NULL: it is one. Else why not. */
-const char *tensor_block(const Func *f, const Op *load, TensorBlock *out);
+const char *tensor_block(const Func *f, const Op *access, TensorBlock *out);
 /* Does the mask let through of dim, among others, only r + coord < size? size is the launch's. */
 bool mask_bound(const Func *f, const Val *mask, int dim, AffSum *coord, AffSum *size);
 /* ---- rows.c -------------------------------------------------------------------------------- */

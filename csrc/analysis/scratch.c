@@ -181,10 +181,10 @@ want_ring(const Op *o, Scratch *w)
 
 /* Threads meet at an mbarrier, with the bytes of a load; a store is their own. */
 static void
-want_tile(const Func *f, const Op *o, Scratch *w)
+want_tile(const Op *o, Scratch *w)
 {
     const Type *t = o->n_results ? result(o, 0)->type : arg(o, o->n_args - 1)->type;
-    w->bytes = has_stage(o) ? store_stage(f, o).bytes : ty_numel(t) * ty_bytes(t);
+    w->bytes = has_stage(o) ? store_stage(o).bytes : ty_numel(t) * ty_bytes(t);
     w->align = SHARED_ALIGN;
     w->meets = o->op == OP_MAP_LOAD;
     w->waits = w->meets ? 0 : WAIT_WRITTEN;
@@ -205,7 +205,7 @@ scratch_of(const Func *f, const Op *o, int room)
     }
     case OP_RING_ALLOC: want_ring(o, &w); break;
     case OP_MAP_LOAD:
-    case OP_MAP_STORE: want_tile(f, o, &w); break;
+    case OP_MAP_STORE: want_tile(o, &w); break;
     case OP_CONVERT: want_convert(f, o, &w); break;
     case OP_REDUCE: want_reduce(f, o, &w); break;
     case OP_SCAN: want_scan(f, o, &w); break;

@@ -1,4 +1,4 @@
-/* tensors: loads through plain pointers that read a block of a tensor.
+/* tensors: loads and stores through plain pointers that access a block of a tensor.
  *
  *     a_ptr + (pid * 128 + r) % M * stride + k * 64 + c     where k * 64 + c < K
  * =>
@@ -11,7 +11,7 @@
  * through one index of, and the rest, without a factor of the launch, to the innermost dim.
  *
  * Rule 1: a mask counts only if it says of a dim what its coordinate says: a bound of another
- *         sum is none. What is no bound of one dim refuses the load.
+ *         sum is none. What is no bound of one dim refuses the access.
  * Rule 2: a coordinate is never negative, as a copy reads zeros there and a load the memory in
  *         front. Launches are asked of their own values; program_id is none, nor what a loop
  *         counts or carries up from what is none; nothing else is believed. Programs that count
@@ -29,7 +29,8 @@ enum { MAX_STEPS = 64, MAX_CONJUNCTS = 16, MIN_BYTES = 16, MAX_CARRIED = 4 };
 
 typedef struct Split {
     const Func *f;
-    const Op *load;
+    const Op *access;
+    const Type *block;
     TensorBlock *out;
     AffineWraps wraps;
     int rank; /* of the block */
@@ -142,8 +143,8 @@ static const char *
 read_pointer(Split *s)
 {
     Affine a;
-    const Type *t = result(s->load, 0)->type;
-    if (!affine_deep(arg(s->load, 0), &a, &s->wraps) ||
+    const Type *t = s->block;
+    if (!affine_deep(arg(s->access, 0), &a, &s->wraps) ||
         (a.origin && !unroll_origin(s, &a)) || !a.pointer ||
         !is_of_launch(s, a.pointer))
         return "its pointers are no sums";
@@ -478,7 +479,8 @@ is_end_of_rows(Split *s, int dim, const Val *m)
     AffineWraps none = {0};
     Affine size;
     if (!affine_deep(m, &size, &none) || none.n ||
-        !rows_are_dropped(s->f, result(s->load, 0), dim, &s->coord[dim], &size.base))
+        s->access->op != OP_LOAD ||
+        !rows_are_dropped(s->f, result(s->access, 0), dim, &s->coord[dim], &size.base))
         return false;
     s->size[dim] = size.base;
     s->has_bound[dim] = true;
@@ -489,7 +491,7 @@ is_end_of_rows(Split *s, int dim, const Val *m)
 static bool
 settle_wraps(Split *s)
 {
-    const Type *t = result(s->load, 0)->type;
+    const Type *t = s->block;
     for (int i = 0; i < s->wraps.n; i++) {
         AffineWraps none = {0};
         Affine x;
@@ -585,9 +587,13 @@ mask_bound(const Func *f, const Val *mask, int dim, AffSum *coord, AffSum *size)
 }
 
 const char *
-tensor_block(const Func *f, const Op *load, TensorBlock *out)
+tensor_block(const Func *f, const Op *access, TensorBlock *out)
 {
-    Split s = {.f = f, .load = load, .out = out, .rank = result(load, 0)->type->rank};
+    bool is_load = access->op == OP_LOAD;
+    const Type *block = is_load ? result(access, 0)->type : arg(access, 1)->type;
+    const Val *mask = access->n_args > 2 - is_load ? arg(access, 2 - is_load) : NULL;
+    Split s = {
+        .f = f, .access = access, .block = block, .out = out, .rank = block->rank};
     int to[MAX_RANK], budget = MAX_CONJUNCTS;
     *out = (TensorBlock){0};
     if (s.rank < 2 || s.rank > MAX_TMAP_RANK)
@@ -597,7 +603,7 @@ tensor_block(const Func *f, const Op *load, TensorBlock *out)
         return why;
     for (int d = 0; d < s.rank; d++)
         to[d] = d;
-    if (load->n_args > 1 && !read_mask(&s, arg(load, 1), to, &budget))
+    if (mask && !read_mask(&s, mask, to, &budget))
         return "its mask is no bound of its rows and columns";
     if (!give_strides(&s) || !settle_wraps(&s) || !give_rest(&s))
         return "its indices are no coordinates";

@@ -107,7 +107,7 @@ all_write_each_box(const TileForm *t, const Layout *l)
 }
 
 StoreStage
-store_stage(const Func *f, const Op *store)
+store_stage(const Op *store)
 {
     enum { MOST = 32 << 10 }; /* beside slots for loads */
     const Type *block = arg(store, store->n_args - 1)->type;
@@ -145,7 +145,7 @@ has_stage(const Op *o)
 
 typedef struct Others {
     const Func *f;
-    const Op *o;
+    const Op *o, *instead;
     const Val *root; /* its argument */
     bool meets;
 } Others;
@@ -167,7 +167,7 @@ conflicts(const Others *k, const Op *other)
     bool is_load = k->o->op == OP_TILE_LOAD;
     bool writes = other->op == OP_STORE || other->op == OP_TILE_STORE,
          reads = other->op == OP_LOAD || other->op == OP_TILE_LOAD;
-    if (other == k->o || (!writes && !(reads && !is_load)))
+    if (other == k->o || other == k->instead || (!writes && !(reads && !is_load)))
         return false;
     const Val *root = pointer_root(k->f, arg(other, 0));
     bool both_copy = !is_load && other->op == OP_TILE_STORE;
@@ -187,9 +187,10 @@ look(Others *k, const Block *b, bool in_while)
 }
 
 static bool
-meets_others(const Func *f, const Op *o)
+meets_others(const Func *f, const Op *o, const Op *instead)
 {
-    Others k = {.f = f, .o = o, .root = pointer_root(f, arg(o, 0))};
+    Others k = {
+        .f = f, .o = o, .instead = instead, .root = pointer_root(f, arg(o, 0))};
     if (k.root)
         look(&k, f->body, false);
     return !k.root || k.meets;
@@ -256,11 +257,11 @@ refused_block(const Func *f, const Op *o)
 }
 
 const char *
-tile_refusal(const Func *f, FactTable *t, const Op *o)
+tile_refusal(const Func *f, FactTable *t, const Op *o, const Op *instead)
 {
     Window w = ir_tile(o);
     const char *why = refused_block(f, o);
-    if (!why && meets_others(f, o))
+    if (!why && meets_others(f, o, instead))
         why = "its tensor is accessed in another way, too";
     if (!why && !begins_at_a_chunk(t, &w))
         why = "its last coordinate is not known to be a multiple of 16 bytes";

@@ -193,7 +193,7 @@ replace(MapTiles *m, Op *o)
 static void
 ask(MapTiles *m, Op **o)
 {
-    const char *why = tile_refusal(m->f, m->facts, *o);
+    const char *why = tile_refusal(m->f, m->facts, *o, NULL);
     if (!why)
         return;
     ir_report(m->f, (*o)->loc, "tensor map",

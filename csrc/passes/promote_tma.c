@@ -1,4 +1,5 @@
-/* promote_tma: loads through plain pointers that feed products become accesses to tensors.
+/* promote_tma: loads through plain pointers that feed products become accesses to tensors, and with
+ * them stores of what products gave.
  *
  *     %a = load %p, %m : f16[128, 64]            pointers and a mask of rows and columns
  * =>
@@ -19,6 +20,7 @@ typedef struct Promote {
     FactTable *facts;
     OnTop top;
     VEC(Op *) load;
+    VEC(Op *) store;
 } Promote;
 
 /* Does a product read v, or its transpose or cast? */
@@ -46,12 +48,39 @@ is_candidate(const Op *o)
            feeds_dot(result(o, 0), 0);
 }
 
+/* Did a product give v, or what v is computed from element by element? */
+static bool
+is_of_dot(const Val *v, int depth)
+{
+    const Op *o = v->def;
+    if (!o || depth == MAX_DEPTH)
+        return false;
+    if (o->op == OP_FOR)
+        return is_of_dot(arg(o->regions[0]->last, v->index), depth + 1);
+    bool is_through = op_has(o, OPF_ELEM) || o->op == OP_TRANS || o->op == OP_HINT;
+    for (int i = 0; i < o->n_args && is_through; i++)
+        if (is_of_dot(arg(o, i), depth + 1))
+            return true;
+    return o->op == OP_DOT;
+}
+
+/* Threads hold a product's result as tensor cores gave it, and rows only through shared memory. */
+static bool
+is_stored_product(const Op *o)
+{
+    return o->op == OP_STORE && arg(o, 1)->type->rank > 1 && !arg(o, 1)->type->is_ptr &&
+           ir_attr(o, ATTR_CACHE) == CACHE_NONE &&
+           ir_attr(o, ATTR_EVICT) == EVICT_NONE && is_of_dot(arg(o, 1), 0);
+}
+
 static void
 collect(Promote *p, Block *b)
 {
     for (Op *o = b->first; o; o = o->next) {
         if (is_candidate(o))
             PUSH(p->f->c->arena, &p->load, o);
+        if (is_stored_product(o))
+            PUSH(p->f->c->arena, &p->store, o);
         for (int i = 0; i < o->n_regions; i++)
             collect(p, o->regions[i]);
     }
@@ -112,11 +141,36 @@ emit_size(Build *b, const TensorDim *d)
 
 /* ---- the change ------------------------------------------------------------------------- */
 
-static Op *
-emit_tile(Build *b, const Op *load, const TensorBlock *t)
+/* perm[d]: the tile's dim that is dim d of the block. False: they are the same. */
+static bool
+is_turned(const TensorBlock *t, int *perm)
 {
-    const Type *block = result(load, 0)->type;
-    Val *args[3 * MAX_TMAP_RANK];
+    int rank = 0;
+    bool differs = false;
+    for (int d = 0; d < t->rank; d++) {
+        int to = t->dim[d].block_dim;
+        if (to < 0)
+            continue;
+        differs |= to != rank;
+        perm[to] = rank++;
+    }
+    return differs;
+}
+
+/* v with its dims as perm says. */
+static Val *
+turn(Build *b, Val *v, const int *perm, const Type *t)
+{
+    Op *o = ir_op(b, OP_TRANS, 1, &v, 1, &t);
+    ir_set_attr(o, ATTR_PERM, perm_pack(v->type->rank, perm));
+    return result(o, 0);
+}
+
+/* value: what a store stores; NULL: it is a load. */
+static Op *
+emit_tile(Build *b, const Type *block, const TensorBlock *t, Val *value)
+{
+    Val *args[3 * MAX_TMAP_RANK + 1];
     int32_t shape[MAX_RANK];
     int n = 0, rank = 0;
     AffSum none = {0};
@@ -133,26 +187,16 @@ emit_tile(Build *b, const Op *load, const TensorBlock *t)
     for (int d = 0; d < t->rank; d++)
         args[n++] = emit_coordinate(b, &t->dim[d]);
     const Type *type = ty_block(b->f->c, ty_element(b->f->c, block), rank, shape);
-    return ir_op(b, OP_TILE_LOAD, n, args, 1, &type);
-}
-
-/* The tile as the block that was loaded, in its order of dims. */
-static Val *
-as_block(Build *b, Val *v, const TensorBlock *t, const Type *block)
-{
-    int perm[MAX_RANK], rank = 0, is_moved = 0;
-    for (int d = 0; d < t->rank; d++) {
-        int to = t->dim[d].block_dim;
-        if (to < 0)
-            continue;
-        is_moved |= to != rank;
-        perm[to] = rank++;
+    if (!value)
+        return ir_op(b, OP_TILE_LOAD, n, args, 1, &type);
+    int perm[MAX_RANK], back[MAX_RANK];
+    if (is_turned(t, perm)) {
+        for (int d = 0; d < rank; d++)
+            back[perm[d]] = d;
+        value = turn(b, value, back, type);
     }
-    if (!is_moved)
-        return v;
-    Op *o = ir_op(b, OP_TRANS, 1, &v, 1, &block);
-    ir_set_attr(o, ATTR_PERM, perm_pack(rank, perm));
-    return result(o, 0);
+    args[n++] = value;
+    return ir_op(b, OP_TILE_STORE, n, args, 0, NULL);
 }
 
 /* i1 on top: is v a multiple of n? */
@@ -200,28 +244,32 @@ ask_all(Promote *p, const TensorBlock *t, const Type *block)
     return true;
 }
 
-/* Why the load stays one; NULL: it does not. */
+/* Why the load or store stays one; NULL: it does not. */
 static const char *
-promote(Promote *p, Op *load)
+promote(Promote *p, Op *o)
 {
     TensorBlock t;
-    const Type *block = result(load, 0)->type;
-    const char *why = tensor_block(p->f, load, &t);
+    int perm[MAX_RANK];
+    Val *old = o->n_results ? result(o, 0) : NULL, *value = old ? NULL : arg(o, 1);
+    const Type *block = old ? old->type : value->type;
+    const char *why = tensor_block(p->f, o, &t);
     if (why)
         return why;
-    Build b = {.f = p->f, .block = load->block, .before = load, .loc = load->loc};
-    Op *tile = emit_tile(&b, load, &t);
-    why = tile_refusal(p->f, p->facts, tile);
+    Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
+    Op *tile = emit_tile(&b, block, &t, value);
+    why = tile_refusal(p->f, p->facts, tile, o);
     if (!why && !ask_all(p, &t, block))
         why = "a launch cannot compute whether its indices are negative";
     if (why) {
         ir_erase(tile);
         return why;
     }
-    Val *v = as_block(&b, result(tile, 0), &t, block);
-    result(tile, 0)->name = v->name = result(load, 0)->name; /* brought() looks for it */
-    ir_replace(result(load, 0), v);
-    ir_erase(load);
+    if (old) {
+        Val *v = result(tile, 0);
+        v->name = old->name; /* brought() looks for it */
+        ir_replace(old, is_turned(&t, perm) ? turn(&b, v, perm, block) : v);
+    }
+    ir_erase(o);
     return NULL;
 }
 
@@ -326,6 +374,13 @@ put_programs_on_top(Func *f)
             ir_replace(result(o, 0), all[ir_attr(o, ATTR_AXIS)]);
 }
 
+static void
+report(Func *f, const Loc *at, const char *why)
+{
+    if (why)
+        ir_report(f, at, "tensor map", str_printf(f->c->arena, "none: %s", why));
+}
+
 void
 pass_promote_tma(Func *f)
 {
@@ -337,12 +392,17 @@ pass_promote_tma(Func *f)
     Trial t = {.why = NULL};
     if (!plan.has_all_maps)
         t = try_on_copy(f, p.load.n);
+    bool has_any = false;
     for (int i = 0; i < p.load.n; i++) {
         Op *load = p.load.at[i];
         const Loc *at = load->loc;
         bool is_of_use = plan.has_all_maps || (!t.why && t.is_brought[i]);
         const char *why = is_of_use ? promote(&p, load) : not_brought(f, load, &t);
-        if (why)
-            ir_report(f, at, "tensor map", str_printf(f->c->arena, "none: %s", why));
+        has_any |= !why;
+        report(f, at, why);
+    }
+    for (int i = 0; i < p.store.n && has_any; i++) {
+        const Loc *at = p.store.at[i]->loc;
+        report(f, at, promote(&p, p.store.at[i]));
     }
 }

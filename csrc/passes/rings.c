@@ -194,7 +194,7 @@ stage_bytes(const Func *f)
     int64_t sum = 0;
     EACH_OP(o, f->body)
         if (may_have_stage(o))
-            sum += store_stage(f, o).bytes;
+            sum += store_stage(o).bytes;
     return sum;
 }
 

@@ -168,7 +168,7 @@ sim_map_store(Sim *s, const Op *o)
     const Val *v = arg(o, o->n_args - 1);
     Boxes k = boxes_of(s, o);
     bool is_staged = has_stage(o);
-    StoreStage g = is_staged ? store_stage(s->f, o)
+    StoreStage g = is_staged ? store_stage(o)
                              : (StoreStage){.pieces = 1, .boxes = k.form.n_boxes, .held = 1};
     int bytes = g.boxes * k.form.box_bytes;
     for (int i = 0; i < g.pieces; i++) {
