@@ -164,7 +164,8 @@ int hopper_blocks(const Func *f, int words, int64_t shared);
 /* How copies move a block between a tensor and shared memory. */
 typedef struct TileForm {
     const Type *smem; /* one slot: where its elements are there */
-    int rank, lead, n_boxes, box_bytes; /* rank: the tensor's, lead more than the block's */
+    int rank, lead, n_boxes,
+        box_bytes;          /* rank: the tensor's, lead more than the block's */
     int box[MAX_TMAP_RANK]; /* sides; boxes lie one behind the other */
     int swizzle;            /* bytes, as ATTR_SWIZZLE */
 } TileForm;

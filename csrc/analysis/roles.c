@@ -174,7 +174,7 @@ roles_refusal(const Func *f)
         return "of chained products by one warpgroup, more blocks fit without them";
     Tiles k = {.f = f, .slice = {.seen = {.a = f->c->arena}}};
     look(&k, f->body);
-    return !k.n ? "no product reads tiles of tensors where they come to lie"
+    return !k.n          ? "no product reads tiles of tensors where they come to lie"
            : k.slice.why ? k.slice.why
            : !k.in_loop  ? "no loop reads tiles of tensors"
                          : NULL;

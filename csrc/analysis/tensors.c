@@ -39,7 +39,7 @@ typedef struct Split {
     bool has_bound[MAX_RANK], has_floor[MAX_RANK];
     AffSum floor[MAX_RANK]; /* r + floor >= 0 is asked */
     const Val *modulus[MAX_RANK];
-    int inner; /* the dim of stride 1 */
+    int inner;                       /* the dim of stride 1 */
     const Val *carried[MAX_CARRIED]; /* by loops, and taken for not negative */
     int n_carried;
 } Split;

@@ -86,8 +86,8 @@ tile_form_at(const TileForm *t, int i, int32_t *at)
     for (int d = 0; d < t->lead; d++)
         at[d] = 0;
     for (int d = 0; d < t->smem->rank; d++)
-        at[t->lead + d] =
-            (int32_t)(flat >> layout_dim_shift(l, d)) & (t->smem->shape[d] - 1);
+        at[t->lead + d] = (int32_t)(flat >> layout_dim_shift(l, d)) &
+                          (t->smem->shape[d] - 1);
 }
 
 /* ---- stages ------------------------------------------------------------------------------ */
@@ -242,8 +242,7 @@ refused_block(const Func *f, const Op *o)
     const Type *t = tile_block(o);
     int bytes = elem_info[t->elem].bytes;
     int64_t threads = 32LL * f->team_warps;
-    if (ir_tile(o).rank > MAX_TMAP_RANK ||
-        t->shape[t->rank - 1] * bytes < CHUNK)
+    if (ir_tile(o).rank > MAX_TMAP_RANK || t->shape[t->rank - 1] * bytes < CHUNK)
         return "no copies of tensors move such a block";
     for (int d = 0; d < t->rank; d++)
         if (ty_padded_side(t->shape[d]) != t->shape[d])

@@ -222,9 +222,9 @@ want_boxes(const Op *o, const Type *t, int n_more)
     if (!map || map->op != OP_TENSOR_MAP)
         return refuse(o, "operand 0 is %s", type_text(o, at(o, 0)));
     int rank = map->n_args / 2, lead = rank - t->rank, n = 1 + rank + n_more;
+    if (lead < 0 || !t->rank || !is_elem(t, at(map, 0)->elem))
+        return refuse(o, "%s of a map of %d dims", type_text(o, t), rank);
     const char *err = want_count(o, n, n);
-    if (!err && (lead < 0 || !t->rank || !is_elem(t, at(map, 0)->elem)))
-        err = refuse(o, "%s of a map of %d dims", type_text(o, t), rank);
     for (int d = 0; !err && d < rank; d++) {
         int box = box_side(ir_attr(map, ATTR_BOX), d);
         err = want_arg(o, 1 + d, ty_scalar(comp(o), E_I32));

@@ -476,8 +476,8 @@ void ir_perm(const Op *o, int *perm);                /* of a TRANS; MAX_RANK pla
 /* ---- window.c: a block of a tensor in memory, spelled out ------------------------ */
 typedef struct Window {
     Val *base; /* a scalar pointer */
-    int rank; /* the tensor's */
-    int lead; /* dims in front of the block's, of which it has one index each */
+    int rank;  /* the tensor's */
+    int lead;  /* dims in front of the block's, of which it has one index each */
     Val *shape[MAX_RANK],
         *strides[MAX_RANK]; /* i64 scalars; strides in elements, NULL: 1 */
     Val *offsets[MAX_RANK]; /* i32 or i64 scalars */

@@ -352,9 +352,7 @@ not_brought(const Func *f, const Op *load, const Trial *t)
 {
     TensorBlock block;
     const char *why = tensor_block(f, load, &block);
-    return why      ? why
-           : t->why ? t->why
-                    : "no warps would bring it beside the others";
+    return why ? why : t->why ? t->why : "no warps would bring it beside the others";
 }
 
 /* num_programs of each axis on top, once: tensors.c counts programs down by it. */

@@ -30,8 +30,8 @@ FIXES = (
     ("it is volatile", "volatile=False"),
     ("`other` is not 0", "other=0, and tl.where behind the load"),
     (
-        "waited for within the iteration",
-        'level 3 has its tiles brought by TMA: tensor descriptors, and hopper="3"',
+        "level 2: wgmma",
+        "the lines `tensor map` and `roles` say why no warps of their own bring its tiles",
     ),
     ("no AVX512-BF16", "on this CPU f32 operands are as fast, and need no conversion"),
     ("not of f16", "bf16 operands, where the CPU has AVX512-BF16, or f32"),

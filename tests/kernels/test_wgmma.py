@@ -167,7 +167,7 @@ def test_a_in_registers(warps):
     p = (a.astype(np.float32) @ b.astype(np.float32)) * 0.5
     want = p.astype(np.float16).astype(np.float64) @ b.T.astype(np.float64)
     np.testing.assert_allclose(there[2].numpy(), want, rtol=1e-6)
-    assert "level 2: wgmma" in c.report
+    assert "wgmma.mma_async" in c.asm["ptx"]
 
 
 def test_no_turn_of_the_loop():

@@ -13,7 +13,7 @@ import pytest
 import tegula
 import tegula.language as tl
 
-# $MODE: of code with wgmma; $OPEN: of code in which a product stays open.
+# {roles}: of code with warps of their own; {open}: in which a product stays open.
 SCRIPT = """#!/bin/sh
 while [ $# -gt 0 ]; do
     case $1 in
@@ -23,7 +23,8 @@ while [ $# -gt 0 ]; do
     shift
 done
 spills=0
-if grep -q 'wgmma.wait_group.sync.aligned 1' "$in"; then say={open}
+if grep -q mbarrier "$in"; then say={roles}
+elif grep -q 'wgmma.wait_group.sync.aligned 1' "$in"; then say={open}
 elif grep -q wgmma.mma_async "$in"; then say={groups}
 else say={none}
 fi
@@ -50,9 +51,10 @@ def product(a, b, c, K, STEP: tl.constexpr = 64):
 
 
 def compiled(tmp_path: Path, says: dict[str, str], cache: str = "", **options):
+    """Without warps of their own, unless `says` has what is said of them."""
     script = tmp_path / "ptxas"
     text = SCRIPT
-    for name, what in says.items():
+    for name, what in {"roles": "0", **says}.items():
         text = text.replace("{" + name + "}", what)
     # A file written again is another assembler, whose kernels are others on disk.
     if not script.exists() or script.read_text() != text:
@@ -60,6 +62,7 @@ def compiled(tmp_path: Path, says: dict[str, str], cache: str = "", **options):
         script.chmod(0o700)
     with tegula.knobs.nvidia.scope(), tegula.knobs.cache.scope():
         tegula.knobs.nvidia.ptxas = str(script)
+        tegula.knobs.nvidia.tma = "roles" in says
         tegula.knobs.cache.dir = cache
         return tegula.jit(product.fn).compile(
             *["*fp16:16", "*fp16:16", "*fp32:16", "i32:16"],
@@ -74,6 +77,8 @@ def level(c) -> str:
     ptx = c.asm["ptx"]
     if "wgmma.mma_async" not in ptx:
         return "1"
+    if "mbarrier" in ptx:
+        return "3"
     return "2,1" if "wgmma.wait_group.sync.aligned 1" in ptx else "2,0"
 
 
@@ -98,6 +103,14 @@ def test_best_level_is_kept(tmp_path, opened, groups, none, want):
     assert level(c) == want
     said = {"2,1": opened, "2,0": groups, "1": none}[want]
     assert c.n_spills == (int(said) if said.isdigit() else 0)
+
+
+@pytest.mark.parametrize(
+    "roles, want", [("0", "3"), ("392", "3"), ("500", "2,1"), ("refuse", "2,1")]
+)
+def test_roles_give_way(tmp_path, roles, want):
+    says = {"roles": roles, "open": "0", "groups": "0", "none": "0"}
+    assert level(compiled(tmp_path, says)) == want
 
 
 def test_report_says_why(tmp_path):

@@ -1,6 +1,6 @@
 """What the benchmarks' kernels ask of a GPU, counted by the interpreter of their PTX: the
-counts that must not get worse. `python benchmarks/count.py` shows all of them; it checks
-each kernel's result as well."""
+counts that must not get worse, without tensor maps, whose copies have no lanes. `python
+benchmarks/count.py` shows all of them; it checks each kernel's result as well."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ if not simulated.available():
 def device(request: pytest.FixtureRequest):
     with tegula.knobs.nvidia.scope(), tegula.knobs.compilation.scope():
         tegula.knobs.nvidia.ptxas = "none"
+        tegula.knobs.nvidia.tma = False
         tegula.knobs.compilation.line_info = True
         yield Device(request.param)
 
