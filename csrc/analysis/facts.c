@@ -23,11 +23,12 @@
  *     FINAL      true
  *
  * Two assumptions about kernels are made here and nowhere else (rules.c cites them):
- *   A. index arithmetic does not wrap in the middle of a contiguous run that reaches a
- *      pointer: the two halves would lie 2^32 elements apart;
- *   B. the dividend of / and % by which a run is cut is not negative, unless its own sums
- *      show a subtraction or a negative constant. C's truncation is not periodic at 0.
- * Ranges make neither: they are exact, wrapping included.
+ *   A. index arithmetic that reaches a pointer does not wrap: the halves of a run would lie
+ *      2^32 elements apart, and a sum of what is not negative would be negative;
+ *   B. what divides in the making of a dividend, and is computed, is no negative number.
+ * Ranges make neither: they are exact, wrapping included. Other signs are not assumed: the
+ * dividend of / and % that cuts runs is not negative by its sums, and a launch is asked for the
+ * signs of the parameters among them (FACT_GE0).
  */
 #include "analysis/facts_impl.h"
 

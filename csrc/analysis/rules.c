@@ -17,7 +17,8 @@
  */
 #include "analysis/facts_impl.h"
 
-enum { WALK_BUDGET = 64 }; /* values that looks_negative looks at */
+/* Values that a walk for a sign looks at; parameters it may ask for theirs. */
+enum { WALK_BUDGET = 64, MAX_SIGNS = 8 };
 
 static int
 run_of(FactTable *t, const Val *v, int dim, int want)
@@ -127,86 +128,170 @@ is_shape_op(OpCode op)
            op == OP_CONVERT || op == OP_RESHAPE;
 }
 
-/* ---- assumption B --------------------------------------------------------------------------- */
-
-/* Do the sums that make v show anything negative? Yes, when the budget ends; carried is the
- * loop-carried value we are going round from, or NULL. */
+/* Is v a parameter, perhaps splatted? Those are asked last. */
 static bool
-looks_negative(FactTable *t, const Val *v, int *budget, const Val *carried)
+is_param(FactTable *t, const Val *v)
+{
+    while (v->def && (v->def->op == OP_SPLAT || is_shape_op(v->def->op)))
+        v = arg(v->def, 0);
+    return !v->def && v->block == t->f->body;
+}
+
+/* ---- signs ------------------------------------------------------------------------------ */
+
+/* What a claim that a value is not negative takes: that these parameters are not. */
+typedef struct Signs {
+    FactTable *t;
+    const Val *carried; /* the loop-carried value we are going round from, or NULL */
+    const Val *param[MAX_SIGNS];
+    int n, budget;
+} Signs;
+
+static bool is_never_negative(Signs *s, const Val *v);
+
+static bool
+are_never_negative(Signs *s, const Val *x, const Val *y)
+{
+    return is_never_negative(s, x) && is_never_negative(s, y);
+}
+
+/* One of the two is enough, and what the other would take is not asked. */
+static bool
+is_either_never_negative(Signs *s, const Val *x, const Val *y)
+{
+    int n = s->n;
+    if (is_never_negative(s, x))
+        return true;
+    s->n = n;
+    return is_never_negative(s, y);
+}
+
+static bool
+note_param(Signs *s, const Val *v)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->param[i] == v)
+            return true;
+    if (s->n == MAX_SIGNS)
+        return false;
+    s->param[s->n++] = v;
+    return true;
+}
+
+/* An argument of a region: what enters a loop, and what comes round or is added. */
+static bool
+is_loop_never_negative(Signs *s, const Val *v)
+{
+    const Op *o = v->block->owner;
+    if (v->block != o->regions[0] || (o->op != OP_FOR && o->op != OP_WHILE))
+        return false;
+    bool is_for = o->op == OP_FOR, is_iv = is_for && v->index == 0;
+    const Val *init = arg(o, is_for && !is_iv ? 2 + v->index : v->index);
+    const Val *back = is_iv    ? arg(o, 2)
+                      : is_for ? fact_yielded(o, 0, v->index - 1)
+                               : fact_yielded(o, 1, v->index);
+    const Val *outer = s->carried;
+    bool ok = is_never_negative(s, init);
+    if (ok && !outer)
+        s->carried = v;
+    ok = ok && is_never_negative(s, back);
+    s->carried = outer;
+    return ok;
+}
+
+/* A number without a sign that gets one without getting wider may begin with a 1. */
+static bool
+is_cast_never_negative(Signs *s, const Op *o)
+{
+    const Type *from = arg(o, 0)->type, *to = result(o, 0)->type;
+    bool may_flip = !elem_is_signed(from->elem) && ty_bits(from) >= ty_bits(to);
+    return is_index(from) && !from->is_ptr && !may_flip &&
+           is_never_negative(s, arg(o, 0));
+}
+
+/* B: only a parameter that divides is asked, and a constant looked at. */
+static bool
+is_count(Signs *s, const Val *v)
+{
+    int64_t c;
+    if (const_of(v, &c))
+        return c > 0;
+    while (v->def &&
+           (v->def->op == OP_SPLAT || v->def->op == OP_CAST || is_shape_op(v->def->op)))
+        v = arg(v->def, 0);
+    return is_param(s->t, v) ? is_never_negative(s, v)
+                             : !v->def || v->def->op != OP_NEG;
+}
+
+static bool
+is_never_negative(Signs *s, const Val *v)
 {
     v = fact_same_as(v);
-    Answer r = fact_ask(t, ASK_RANGE, v, 0, 0, MAX_LOG2);
-    if (r.lo >= 0 || v == carried)
+    if (fact_ask(s->t, ASK_RANGE, v, 0, 0, MAX_LOG2).lo >= 0 || v == s->carried)
+        return true;
+    if (--s->budget < 0)
         return false;
     const Op *o = v->def;
-    if (--*budget < 0)
-        return true;
-    if (!o) {
-        o = v->block->owner;
-        if (!o || v->block != o->regions[0] || (o->op != OP_FOR && o->op != OP_WHILE))
-            return false;
-        bool is_iv = o->op == OP_FOR && v->index == 0;
-        int i = o->op == OP_FOR && !is_iv ? 2 + v->index : v->index;
-        if (looks_negative(t, arg(o, i), budget, carried))
-            return true;
-        const Val *back = is_iv             ? arg(o, 2)
-                          : o->op == OP_FOR ? fact_yielded(o, 0, v->index - 1)
-                                            : fact_yielded(o, 1, v->index);
-        return looks_negative(t, back, budget, carried ? carried : v);
-    }
+    if (!o)
+        return v->block->owner ? is_loop_never_negative(s, v) : note_param(s, v);
     switch (o->op) {
-    case OP_CONST:
-    case OP_SUB:
-    case OP_NEG:
-    case OP_XOR: return true;
     case OP_SPLAT:
     case OP_EXPAND:
     case OP_BROADCAST:
     case OP_RESHAPE:
     case OP_TRANS:
-    case OP_CAST:
+    case OP_SPLIT:
     case OP_HINT:
     case OP_CONVERT:
-        return !is_index(arg(o, 0)->type) ||
-               looks_negative(t, arg(o, 0), budget, carried);
-    case OP_DIV:
+    case OP_GATHER:
     case OP_REM:
     case OP_SHL:
-    case OP_SHR: return looks_negative(t, arg(o, 0), budget, carried);
+    case OP_SHR: return is_never_negative(s, arg(o, 0));
+    case OP_CAST: return is_cast_never_negative(s, o);
     case OP_AND:
-    case OP_MAX:
-        return looks_negative(t, arg(o, 0), budget, carried) &&
-               looks_negative(t, arg(o, 1), budget, carried);
+    case OP_MAX: return is_either_never_negative(s, arg(o, 0), arg(o, 1));
     case OP_ADD:
     case OP_OR:
+    case OP_XOR:
     case OP_MIN:
     case OP_MUL:
-        return looks_negative(t, arg(o, 0), budget, carried) ||
-               looks_negative(t, arg(o, 1), budget, carried);
-    case OP_SELECT:
-        return looks_negative(t, arg(o, 1), budget, carried) ||
-               looks_negative(t, arg(o, 2), budget, carried);
+    case OP_JOIN:
+    case OP_CAT: return are_never_negative(s, arg(o, 0), arg(o, 1));
+    case OP_DIV: return is_never_negative(s, arg(o, 0)) && is_count(s, arg(o, 1));
+    case OP_SELECT: return are_never_negative(s, arg(o, 1), arg(o, 2));
     case OP_IF:
-        return looks_negative(t, fact_yielded(o, 0, v->index), budget, carried) ||
-               looks_negative(t, fact_yielded(o, 1, v->index), budget, carried);
+        return are_never_negative(s, fact_yielded(o, 0, v->index),
+                                  fact_yielded(o, 1, v->index));
     default: return false;
     }
 }
 
-/* How long the runs of x are that lie between two multiples of c (constant over them):
- * inside such a run x / c does not change, and x % c counts up. */
+static bool
+ask_signs(const Signs *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (!ir_ask(s->t->f, s->param[i], FACT_GE0))
+            return false;
+    return true;
+}
+
+/* How long the runs of x are that lie between two multiples of c (constant over them): inside
+ * such a run x / c does not change, and x % c counts up. Not below zero, where C truncates:
+ * -8 / 8 is -1, and -7 / 8 is 0. */
 static int
 runs_between_multiples(FactTable *t, const Op *o, int dim, int want)
 {
     const Val *x = arg(o, 0), *c = arg(o, 1);
+    Signs signs = {.t = t, .budget = WALK_BUDGET};
     int g = run_of(t, x, dim, want);
     if (g)
         g = con_of(t, c, dim, g);
-    int budget = WALK_BUDGET;
-    if (!g || looks_negative(t, x, &budget, NULL))
+    if (!g || !is_never_negative(&signs, x))
         return 0;
     g = div_of(t, x, dim, g, g);
-    return g ? div_of(t, c, dim, g, g) : 0;
+    if (g)
+        g = div_of(t, c, dim, g, g);
+    return g && ask_signs(&signs) ? g : 0;
 }
 
 /* x & (2^k - 1) and x & -2^k cut runs as % and / do, negative or not. */
@@ -299,7 +384,7 @@ run_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     case OP_XOR:
         g = run_above(t, x, y, dim, want);
         return g ? g : run_above(t, y, x, dim, want);
-    case OP_REM: return runs_between_multiples(t, o, dim, want); /* B */
+    case OP_REM: return runs_between_multiples(t, o, dim, want);
     case OP_AND:
         if ((k = mask_bits(y, true)) >= 0)
             return runs_between_powers(t, x, dim, MIN(k, want));
@@ -391,7 +476,7 @@ con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     case OP_DIV:
         g = con_of_all(t, o, dim, want);
         if (g < want && is_index(v->type))
-            g = MAX(g, runs_between_multiples(t, o, dim, want)); /* B */
+            g = MAX(g, runs_between_multiples(t, o, dim, want));
         return g;
     case OP_SHR:
         g = con_of_all(t, o, dim, want);
@@ -472,15 +557,6 @@ div_of_param(FactTable *t, const Val *v, int want)
         if (ir_ask(t->f, v, 1u << k))
             return k;
     return known;
-}
-
-/* Is v a parameter, perhaps splatted? Those are asked last. */
-static bool
-is_param(FactTable *t, const Val *v)
-{
-    while (v->def && (v->def->op == OP_SPLAT || is_shape_op(v->def->op)))
-        v = arg(v->def, 0);
-    return !v->def && v->block == t->f->body;
 }
 
 static int

@@ -437,12 +437,12 @@ is_not_negative(Split *s, const Val *v, int *budget)
     case OP_SUB: return is_difference_not_negative(s, v, budget);
     case OP_MUL:
     case OP_MIN:
+    case OP_DIV: /* of a number of blocks, which is none of the pointer's */
         return is_not_negative(s, arg(o, 0), budget) &&
                is_not_negative(s, arg(o, 1), budget);
     case OP_MAX:
         return is_not_negative(s, arg(o, 0), budget) ||
                is_not_negative(s, arg(o, 1), budget);
-    case OP_DIV: /* of a number of blocks, which is none of the pointer's */
     case OP_REM:
     case OP_HINT: return is_not_negative(s, arg(o, 0), budget);
     case OP_CAST:

@@ -293,6 +293,7 @@ enum {
     /* A tensor on a CPU: another argument's memory starts at the same address .. */
     FACT_SAME = 32,
     FACT_OVERLAPS = 64, /* .. or starts elsewhere, and the two overlap */
+    FACT_GE0 = 128,     /* an integer that is not negative */
 };
 typedef struct ArgFacts {
     uint16_t truth; /* FACT_* that hold in this launch */

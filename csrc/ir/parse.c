@@ -494,6 +494,7 @@ parse_facts(Parser *p, int *slot, ArgFacts *facts)
                        : tok_is(w, "div16")    ? FACT_DIV16
                        : tok_is(w, "same")     ? FACT_SAME
                        : tok_is(w, "overlaps") ? FACT_OVERLAPS
+                       : tok_is(w, "ge0")      ? FACT_GE0
                                                : 0;
         if (tok_is(w, "slot") && !asked) {
             tok_expect(p, "=");

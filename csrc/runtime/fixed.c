@@ -32,11 +32,17 @@ tree_end(const uint32_t *code, int i)
     return i;
 }
 
+static bool
+is_negative(Elem e, uint64_t bits)
+{
+    return elem_is_signed(e) && (int64_t)bits < 0;
+}
+
 /* The scalar *bits of type `have`, from the object x, as one of type `want`. */
 static bool
 take_type(Elem have, Elem want, PyObject *x, uint64_t *bits)
 {
-    bool negative = elem_is_signed(have) && (int64_t)*bits < 0;
+    bool negative = is_negative(have, *bits);
     int n = elem_info[want].bits;
     if (elem_is_int(have) && elem_is_int(want)) {
         if (want == E_I1)
@@ -88,12 +94,13 @@ adapt_node(const Call *from, int i, const Key *key, int j, Call *to)
         if (!take_type(code_elem(have), code_elem(want), from->value[i], &bits))
             return false;
         unsigned truth = elem_is_int(code_elem(want)) && code_elem(want) != E_I1
-                             ? truth_of_bits(bits) | (bits == 1 ? FACT_EQ1 : 0u)
+                             ? truth_of_int(bits, is_negative(code_elem(want), bits)) |
+                                   (bits == 1 ? FACT_EQ1 : 0u)
                              : 0;
         have = CODE(NODE_SCALAR, code_elem(want), truth);
     }
     if (code_kind(have) <= NODE_POINTER && code_kind(want) == code_kind(have))
-        have &= want | ~(uint32_t)(ALIGN_FACTS | FACT_EQ1);
+        have &= want | ~(uint32_t)INT_FACTS;
     to->code[to->n] = have;
     to->bits[to->n] = bits;
     to->span[to->n] = from->span[i];

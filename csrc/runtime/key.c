@@ -156,8 +156,7 @@ fill_spec(const Call *c, int i, ArgSpec *out, ArgSpec **free_)
 {
     uint32_t code = c->code[i];
     *out = (ArgSpec){.elem = code_elem(code),
-                     .truth = code_truth(code) &
-                              (FACT_EQ1 | ALIGN_FACTS | SHARE_FACTS)};
+                     .truth = code_truth(code) & (INT_FACTS | SHARE_FACTS)};
     switch (code_kind(code)) {
     case NODE_SCALAR: out->kind = ARG_SCALAR; return i + 1;
     case NODE_POINTER: out->kind = ARG_POINTER; return i + 1;

@@ -39,7 +39,7 @@ enum { MAX_ARGS = 256, MAX_NODES = 512, MAX_OPTIONS = 32 };
 enum { MAX_DIMS = 64 }; /* of a tensor: NumPy has as many, torch too */
 
 /* ---- nodes ----------------------------------------------------------------------------- */
-/* code: truth in bits 0..7, elem in 8..15, children in 8..23 for tuples, kind from 24. */
+/* code: truth in bits 0..9, elem in 10..17, children in 10..23 for tuples, kind from 24. */
 typedef enum NodeKind {
     NODE_SCALAR,
     NODE_POINTER,
@@ -51,7 +51,7 @@ typedef enum NodeKind {
     NODE_TUPLE,        /* value: the tuple; its type belongs to the key */
 } NodeKind;
 #define CODE(kind, elem, truth)                                                        \
-    ((uint32_t)(kind) << 24 | (uint32_t)(elem) << 8 | (uint32_t)(truth))
+    ((uint32_t)(kind) << 24 | (uint32_t)(elem) << 10 | (uint32_t)(truth))
 static inline NodeKind
 code_kind(uint32_t c)
 {
@@ -60,24 +60,25 @@ code_kind(uint32_t c)
 static inline Elem
 code_elem(uint32_t c)
 {
-    return (Elem)(c >> 8 & 0xff);
+    return (Elem)(c >> 10 & 0xff);
 }
 static inline uint16_t
 code_truth(uint32_t c)
 {
-    return c & 0xff;
+    return c & 0x3ff;
 }
 static inline int
 code_children(uint32_t c)
 {
-    return (int)(c >> 8 & 0xffff);
+    return (int)(c >> 10 & 0x3fff);
 }
 /* NODE_READ_ONLY stands among the truths, but no compile asks for it: a launch that would
  * write such a tensor fails on its way to a variant, and so gets no entry in the table. */
 enum {
-    NODE_READ_ONLY = 0x80,
-    TRUTH_BITS = 0xff,
+    NODE_READ_ONLY = 0x200,
+    TRUTH_BITS = 0x3ff,
     ALIGN_FACTS = FACT_DIV2 | FACT_DIV4 | FACT_DIV8 | FACT_DIV16,
+    INT_FACTS = ALIGN_FACTS | FACT_EQ1 | FACT_GE0,
     SHARE_FACTS = FACT_SAME | FACT_OVERLAPS
 };
 
@@ -86,6 +87,13 @@ static inline uint16_t
 truth_of_bits(uint64_t v)
 {
     return (uint16_t)((2u << __builtin_ctzll(v | 16)) - 2);
+}
+
+/* FACT_* but EQ1 that hold of an integer of 64 bits. */
+static inline uint16_t
+truth_of_int(uint64_t v, bool is_negative)
+{
+    return (uint16_t)(truth_of_bits(v) | (is_negative ? 0 : FACT_GE0));
 }
 
 /* Options of a launch, small enough to be compared in one go. Never zero. */

@@ -115,7 +115,7 @@ typed_int(Call *c, const FeParam *p, PyObject *x, uint64_t v, bool is_negative)
                                 elem_info[e].tl),
                    -1;
     }
-    add(c, CODE(NODE_SCALAR, e, e == E_I1 ? 0 : truth_of_bits(v)), v, x);
+    add(c, CODE(NODE_SCALAR, e, e == E_I1 ? 0 : truth_of_int(v, is_negative)), v, x);
     return 0;
 }
 
@@ -137,7 +137,8 @@ int_node(Call *c, const FeParam *p, PyObject *x)
     if (p->has_type)
         return typed_int(c, p, x, v, s < 0 && !over);
     Elem e = over ? E_U64 : s == (int32_t)s ? E_I32 : E_I64;
-    add(c, CODE(NODE_SCALAR, e, truth_of_bits(v) | (v == 1 ? FACT_EQ1 : 0)), v, x);
+    unsigned truth = truth_of_int(v, !over && s < 0) | (v == 1 ? FACT_EQ1 : 0u);
+    add(c, CODE(NODE_SCALAR, e, truth), v, x);
     return 0;
 }
 
@@ -357,7 +358,7 @@ call_tuple(Call *c, PyObject *x)
     Py_ssize_t n = PyTuple_Size(x);
     if (n > MAX_NODES || c->n + n + 1 > MAX_NODES)
         return too_many();
-    add(c, CODE(NODE_TUPLE, 0, 0) | (uint32_t)n << 8, 0, x);
+    add(c, CODE(NODE_TUPLE, n, 0), 0, x);
     return 0;
 }
 
@@ -440,7 +441,7 @@ descriptor_node(Call *c, const FeParam *p, PyObject *x)
         too_many();
         goto done;
     }
-    add(c, CODE(NODE_TUPLE, 0, 0) | (uint32_t)(3 * rank + 3) << 8, 0, x);
+    add(c, CODE(NODE_TUPLE, 3 * rank + 3, 0), 0, x);
     r = call_argument(c, p, field[BASE]);
     for (int i = BASE + 1; !r && i <= BLOCK; i++)
         r = descriptor_ints(c, p, field[i], names[i], rank);

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
     "csrc": 540,
-    "csrc/analysis": 4680,
+    "csrc/analysis": 4780,
     "csrc/base": 1550,
     "csrc/codegen": 3130,
     "csrc/codegen/host": 4590,

@@ -4,9 +4,9 @@
  * stores every value it computes, element by element; the interpreter runs it on arguments
  * that agree with the answers given, and each claim is held against what was stored.
  *
- * The arguments are small and not negative, and a case where something grows near the ends
- * of its type is left out: index arithmetic that wraps is assumption A of facts.c. Ranges
- * have a test of their own, on types so narrow that everything wraps.
+ * The arguments are small, and a case where something grows near the ends of its type is left
+ * out: index arithmetic that wraps is assumption A of facts.c. Ranges have a test of their own,
+ * on types so narrow that everything wraps.
  */
 #include "test.h"
 
@@ -91,7 +91,7 @@ random_op(Case *k)
                                      16, 24, 31, 32, 64, -1, -8, -16};
     Build *b = &k->b;
     Val *x = pick(k), *y = pick(k);
-    Val *arg = k->pool[test_below(k->t, N_INT)]; /* positive */
+    Val *arg = k->pool[test_below(k->t, N_INT)]; /* not zero */
     int64_t c = consts[test_below(k->t, COUNT(consts))], pos = c < 0 ? -c : c;
     switch (test_below(k->t, 18)) {
     case 0:
@@ -211,9 +211,9 @@ in_loop(Case *k)
 }
 
 static uint16_t
-truth_of(uint64_t v)
+truth_of(int64_t v)
 {
-    uint16_t bits = v == 1 ? FACT_EQ1 : 0;
+    uint16_t bits = (v == 1 ? FACT_EQ1 : 0) | (v < 0 ? 0 : FACT_GE0);
     for (unsigned f = FACT_DIV2; f <= FACT_DIV16; f *= 2)
         if (v % f == 0)
             bits |= (uint16_t)f;
@@ -241,11 +241,12 @@ build(Case *k)
     for (int i = 0; i < N_INT; i++) {
         Val *v = ir_param(k->f, ty_scalar(c, k->e), NULL, 2 + i);
         int step = 1 << test_below(k->t, 6);
-        k->arg[2 + i] = (uint64_t)(step * (1 + test_below(k->t, 9)));
+        int64_t n = step * (1 + test_below(k->t, 9));
+        k->arg[2 + i] = elem_from_int(k->e, test_below(k->t, 4) ? n : -n);
         push(k, ir_splat(&k->b, v, k->rank, k->shape));
     }
     for (int i = 0; i < N_INT + 2; i++)
-        k->f->facts[i].truth = truth_of(k->arg[i]);
+        k->f->facts[i].truth = truth_of(elem_to_int(i < 2 ? E_I64 : k->e, k->arg[i]));
     for (int d = 0; d < k->rank; d++)
         push(k, along(k, d));
     grow(k, 4);
@@ -316,8 +317,8 @@ value_of(const Case *k, const AffSum *s)
     int64_t sum = s->c;
     for (int i = 0; i < s->n; i++) {
         const AffTerm *m = &s->term[i];
-        int64_t a = (int64_t)k->arg[m->a->index];
-        sum += m->factor * a * (m->b ? (int64_t)k->arg[m->b->index] : 1);
+        int64_t a = elem_to_int(k->e, k->arg[m->a->index]);
+        sum += m->factor * a * (m->b ? elem_to_int(k->e, k->arg[m->b->index]) : 1);
     }
     return sum;
 }

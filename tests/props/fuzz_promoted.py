@@ -70,6 +70,8 @@ def side_index(d: Draw, p: str, v: str, block: int, bound: str) -> str:
             f"({at}) % {bound}",
             f"({at}) % {bound}",
             f"({at} + shift) % {bound}",
+            f"({at} + shift) // 16 * 16 + {v} % 16",
+            f"({at} + shift) % {block}",
             f"({at}) % {bound} + shift",
             f"({p} * {block}) % {bound} + {v}",
             f"({at}) % (2 * {block})",
@@ -225,9 +227,6 @@ def kernel_text(d: Draw) -> tuple[str, dict[str, Any]]:
             f"    {q} += {s['BK']} * {of.ahead}" for q, of in (("a", a), ("b", b))
         ]
     text = HEAD.format(**s) + "".join(f"    {line}\n" for line in lines)
-    # An argument in a dividend is taken for one that is not negative (assumption B of
-    # analysis/facts.c).
-    s["shifts"] = (0, 16, 3) if "+ shift) %" in text else (0, 16, 3, -2, -16)
     return text + TAIL.format(**s), s
 
 
@@ -259,7 +258,8 @@ def launches(d: Draw, s: dict[str, Any]) -> list[Launch]:
             batch = int(d.one(whole * d.r.integers(0, 200), d.r.integers(0, 900)))
             starts = [int(d.one(0, 0, 0, whole, 5)) for _ in "ab"]
             rests = [int(d.one(0, 0, d.r.integers(1, 16))) for _ in "MNK"]
-            shift = int(d.one(0, s["BM"], *s["shifts"]))
+        if turn == 0 or not again or d.chance(20):
+            shift = int(d.one(0, s["BM"], 16, 3, -2, -16, -s["BN"]))
         M, N, K = (16 * int(d.r.integers(r == 0, 5)) + r for r in rests)
         sbn, sbk = b if turned else b[::-1]
         lengths = [int(d.r.integers(0, 70)) for _ in "zz"]
