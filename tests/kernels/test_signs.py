@@ -149,7 +149,7 @@ def test_negative_dividend(name: str, anywhere: Any) -> None:
 
 
 def test_who_asks(device: Any) -> None:
-    """A dividend's parameter is asked for its sign; others are not, nor one beside the run."""
+    """A dividend's parameter is asked for its sign, and only where there is a run."""
 
     @tegula.jit
     def added(x, o, at, n, shift, BLOCK: tl.constexpr):

@@ -1,7 +1,6 @@
 """Mutated kernels through the whole compiler, in a process that may die of it.
 
-    python tests/props/fuzz.py python 0 100     seeds 0 .. 99; each prints its seed, then
-                                                what came; "python" is where tegula lies
+    python tests/props/fuzz.py 0 100     seeds 0 .. 99; each prints its seed, then what came
 
 The kernels of tests/ptx/cases.py lose, swap and trade expressions and statements, their
 arguments change type and their constants value; then they are compiled, not run, for a
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests/ptx"), sys.argv[1]]
+sys.path[:0] = [str(ROOT / "tests/ptx")]
 
 from cases import CASES, TARGETS, module  # noqa: E402
 
@@ -157,7 +156,7 @@ def attempt(seed: int) -> str:
 
 
 def main() -> None:
-    first, n = int(sys.argv[2]), int(sys.argv[3])
+    first, n = int(sys.argv[1]), int(sys.argv[2])
     tegula.knobs.nvidia.ptxas = "none"
     for seed in range(first, first + n):
         print(seed, end=" ", flush=True)

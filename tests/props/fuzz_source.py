@@ -1,7 +1,7 @@
 """Odd Python through the frontend alone, in a process that may die of it.
 
-    python tests/props/fuzz_source.py python 0 1000     seeds 0 .. 999, as fuzz.py
-    python tests/props/fuzz_source.py python 0 1000 compile     to machine code
+    python tests/props/fuzz_source.py 0 1000            seeds 0 .. 999, as fuzz.py
+    python tests/props/fuzz_source.py 0 1000 compile    to code of a target, a seed's
 
 A kernel is written from a grammar that knows all of Python's statements and expressions,
 also those no kernel may contain; or it is one of tests/ptx/cases.py whose tokens were
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests/ptx"), str(ROOT / "tests/props"), sys.argv[1]]
+sys.path[:0] = [str(ROOT / "tests/ptx"), str(ROOT / "tests/props")]
 
 import grafts  # noqa: E402
 from cases import CASES, module  # noqa: E402
@@ -38,6 +38,7 @@ BUGS = re.findall(
     r"^ERR\((\w+),\s*BUG", (ROOT / "csrc/base/errors.def").read_text(), re.M
 )
 SECONDS = 10  # of CPU time
+TARGETS = ("cpu", "emu:sm_80", "emu:sm_90a", "cuda:sm_90a")
 
 HEAD = """
 import math
@@ -342,7 +343,8 @@ INSIDE = re.compile(
 )
 
 
-def attempt(seed: int) -> str:
+def written(seed: int) -> tuple[str, list[str], dict[str, Any], dict[str, Any]] | None:
+    """The text of a kernel, its signature, its options and the globals it needs."""
     rng = random.Random(seed)
     signature, options, space = ["*fp32", "i32", "fp32"], {}, {"__name__": "fuzzed"}
     kind = rng.random()
@@ -356,9 +358,17 @@ def attempt(seed: int) -> str:
             make = traded if kind < 0.8 else grafted
             text, signature, options, space = make(rng)
         except (IndexError, tokenize.TokenError, ValueError):
-            return "no Python"
+            return None
     for key in ("num_warps", "num_stages", "num_ctas", "maxnreg"):
         options.pop(key, None)
+    return text, signature, options, space
+
+
+def attempt(seed: int, compiles: bool) -> str:
+    made = written(seed)
+    if not made:
+        return "no Python"
+    text, signature, options, space = made
     file = f"<fuzz {seed}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     try:
@@ -373,8 +383,11 @@ def attempt(seed: int) -> str:
     except (RecursionError, ValueError, TypeError, SyntaxError):
         pass
     try:
-        how = kernel.compile if sys.argv[4:] == ["compile"] else kernel.lower
-        how(*signature, **options)
+        if compiles:
+            options["target"] = TARGETS[seed % len(TARGETS)]
+            kernel.compile(*signature, **options)
+        else:
+            kernel.lower(*signature, **options)
     except tegula.CompileError as e:
         if e.code in BUGS or (e.lineno is not None and not e.filename):
             raise AssertionError(f"{text}\n{e}") from None
@@ -395,12 +408,13 @@ def attempt(seed: int) -> str:
 
 
 def main() -> None:
-    first, n = int(sys.argv[2]), int(sys.argv[3])
+    first, n = int(sys.argv[1]), int(sys.argv[2])
     assert tl
+    tegula.knobs.nvidia.ptxas = "none"
     for seed in range(first, first + n):
         print(seed, end=" ", flush=True)
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        print(attempt(seed), flush=True)
+        print(attempt(seed, sys.argv[3:] == ["compile"]), flush=True)
 
 
 if __name__ == "__main__":

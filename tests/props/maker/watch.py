@@ -33,6 +33,7 @@ class Watch:
         self.close()
         # The same package as this process's: a sanitizer's build is not the sources'.
         path = str(Path(tegula.__file__).parents[1])
+        others = os.environ.get("PYTHONPATH", "")
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [sys.executable, "-W", "ignore", Path(__file__).with_name("machine.py")],
@@ -40,7 +41,7 @@ class Watch:
             stdout=subprocess.PIPE,
             stderr=self.errors,
             text=True,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, "PYTHONPATH": path + os.pathsep + others},
         )
         self.left = CASES
         return self.process
