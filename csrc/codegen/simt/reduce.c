@@ -4,7 +4,8 @@
  * is left; warp bits are one step together:
  *
  *     register bit    combine(v[r], v[r | bit])               in the thread
- *     lane bit        combine(v, shuffle_xor(v, bit))         all lanes get the result
+ *     lane bit        combine(v, shuffle_xor(v, bit))         all lanes get the result; where the
+ *                     region is no commutative op, that of the lowest is dealt to them in the end
  *     warp bits       one element a warp to shared memory; one barrier; every warp then
  *                     combines all of them by itself, so that no second barrier is needed.
  *                     Where that is much work (a long function, results in many registers)
@@ -34,31 +35,51 @@ reduce_registers(Across *k, int bit, Lv *x, Lv *y)
         }
 }
 
-/* x = combine of x over lanes that differ in the bit. */
+/* x = combine of x over lanes that differ in the bit: in the lower lane of the two, its own is the
+ * left operand. */
 static void
 reduce_lane_bit(Across *k, int bit, Lv *x, Lv *y)
 {
-    Sim *s = k->s;
     for (int i = 0; i < k->x.n; i++)
-        y[i] = sim_shuffle_xor(s, arg(k->x.o, i)->type, x[i], 1 << bit);
-    if (!k->x.is_commutative) {
-        Lv is_low = sim_all_clear(s, 1u << bit);
-        for (int i = 0; i < k->x.n; i++) {
-            Lv own = x[i];
-            x[i] = LLVMBuildSelect(s->l->b, is_low, own, y[i], "");
-            y[i] = LLVMBuildSelect(s->l->b, is_low, y[i], own, "");
-        }
-    }
+        y[i] = sim_shuffle_xor(k->s, arg(k->x.o, i)->type, x[i], 1 << bit);
     across_combine(k, x, y, x);
 }
 
+/* Lanes that differ in the bits take x of the lowest among them: each of them had another left
+ * operand, and a region that is not commutative by itself (two NaNs) may tell them apart. */
 static void
-reduce_lanes(Across *k, int bit, Lv *x, Lv *y)
+agree(Across *k, uint32_t bits, Lv *x)
 {
-    for (int r = 0; r < k->x.n_regs; r++)
+    Sim *s = k->s;
+    if (k->x.is_commutative || !bits)
+        return;
+    Lv lowest = LLVMBuildAnd(s->l->b, s->setup->tid,
+                             ll_i32(s->l, (int32_t)(31 & ~bits)), "");
+    for (int i = 0; i < k->x.n; i++)
+        x[i] = sim_shuffle_idx(s, arg(k->x.o, i)->type, x[i], lowest);
+}
+
+static bool
+crosses_warps(const Across *k)
+{
+    return k->x.warp_axis && !k->s->f->log2_ctas;
+}
+
+/* Of what goes on to other warps the lowest lane alone is heard: there lanes need not agree. */
+static void
+reduce_lanes(Across *k, Lv *x, Lv *y)
+{
+    for (int i = 0; i < k->x.n_steps; i++)
+        for (int r = 0; r < k->x.n_regs && k->x.step[i].in == IN_LANE; r++)
+            if (across_is_live(k, r)) {
+                across_get(k, r, x);
+                reduce_lane_bit(k, k->x.step[i].bit, x, y);
+                across_put(k, r, x);
+            }
+    for (int r = 0; r < k->x.n_regs && !crosses_warps(k); r++)
         if (across_is_live(k, r)) {
             across_get(k, r, x);
-            reduce_lane_bit(k, bit, x, y);
+            agree(k, k->x.lane_axis, x);
             across_put(k, r, x);
         }
 }
@@ -160,8 +181,12 @@ reduce_warps(Across *k, int base)
             continue;
         if (by_lanes) {
             across_load_one(k, &t, lane_bit, which, base, x);
-            for (int i = 0; i < t.log2_warps; i++)
+            uint32_t bits = 0;
+            for (int i = 0; i < t.log2_warps; i++) {
                 reduce_lane_bit(k, lane_bit[i], x, y);
+                bits |= 1u << lane_bit[i];
+            }
+            agree(k, bits, x);
         } else {
             across_load_all(k, &t, which, base, x);
             for (int step = 1; step < warps; step *= 2)
@@ -232,6 +257,7 @@ reduce_cluster(Across *k)
         }
         for (int i = 0; i < s->log2_warps; i++)
             reduce_lane_bit(k, i, x, y);
+        agree(k, (1u << s->log2_warps) - 1, x);
         across_put(k, r, x);
     }
 }
@@ -298,12 +324,6 @@ put_partials(Across *k, Chunks *c, const Partials *p, bool is_first)
     }
 }
 
-static bool
-crosses_warps(const Across *k)
-{
-    return k->x.warp_axis && !k->s->f->log2_ctas;
-}
-
 /* The partials of all lanes and warps, chunk by chunk; those of a cluster later, as a whole. */
 static void
 finish_partials(Across *k, const Partials *p)
@@ -323,9 +343,7 @@ finish_partials(Across *k, const Partials *p)
         load_partials(k, p, at[r], x);
         across_put(k, r, x);
     }
-    for (int i = 0; i < k->x.n_steps; i++)
-        if (k->x.step[i].in == IN_LANE)
-            reduce_lanes(k, k->x.step[i].bit, x, y);
+    reduce_lanes(k, x, y);
     if (crosses_warps(k)) {
         reduce_warps(k, scratch);
         if (c.n)
@@ -408,23 +426,15 @@ sim_reduce(Sim *s, const Op *o)
     else
         across_copy_operands(&k);
     Lv *x = NEW_N(s->a, Lv, k.x.n), *y = NEW_N(s->a, Lv, k.x.n);
-    bool warps_done = false;
-    for (int i = 0; i < k.x.n_steps; i++) {
-        const AxisStep *t = &k.x.step[i];
-        if (in_chunks && (t->in != IN_WARP || crosses_warps(&k)))
-            continue;
-        if (t->in == IN_REG)
-            reduce_registers(&k, t->bit, x, y);
-        else if (t->in == IN_LANE)
-            reduce_lanes(&k, t->bit, x, y);
-        else if (!warps_done) {
-            if (s->f->log2_ctas)
-                reduce_cluster(&k);
-            else
-                reduce_warps(&k, sim_scratch(s, o));
-            warps_done = true;
-        }
-    }
+    for (int i = 0; i < k.x.n_steps && !in_chunks; i++)
+        if (k.x.step[i].in == IN_REG)
+            reduce_registers(&k, k.x.step[i].bit, x, y);
+    if (!in_chunks)
+        reduce_lanes(&k, x, y);
+    if (crosses_warps(&k) && !in_chunks)
+        reduce_warps(&k, sim_scratch(s, o));
+    else if (k.x.warp_axis && s->f->log2_ctas)
+        reduce_cluster(&k);
     for (int i = 0; i < k.x.n && !(in_chunks && keeps_partials(s, o)); i++) {
         Lv *to = sim_define(s, result(o, i));
         for (int r = 0; r < k.x.n_regs; r++)

@@ -127,6 +127,7 @@ void sim_unpack_word(Sim *s, const Type *t, Lv word, int n, Lv *elems);
 /* The word that the element x was taken out of, and which of its parts; NULL: none. */
 Lv sim_word_of(Sim *s, Lv x, int *part);
 Lv sim_shuffle_xor(Sim *s, const Type *t, Lv x, int mask);
+Lv sim_shuffle_idx(Sim *s, const Type *t, Lv x, Lv lane);
 
 /* ---- memory.c --------------------------------------------------------------------------------- */
 enum { SIM_MAX_VECTOR = 16 }; /* elements: 16 bytes of bytes */

@@ -234,3 +234,13 @@ sim_shuffle_xor(Sim *s, const Type *t, Lv x, int mask)
         w[i] = s->m->shuffle_xor(s->l, w[i], mask);
     return sim_from_words(s, t, w);
 }
+
+Lv
+sim_shuffle_idx(Sim *s, const Type *t, Lv x, Lv lane)
+{
+    Lv w[2];
+    int n = sim_to_words(s, t, x, w);
+    for (int i = 0; i < n; i++)
+        w[i] = s->m->shuffle_idx(s->l, w[i], lane);
+    return sim_from_words(s, t, w);
+}
