@@ -33,10 +33,16 @@ class FutureKernel:
     """
 
     def __init__(
-        self, finalize_compile: Callable[[Any], Any] | None, future: Future[Any]
+        self,
+        finalize_compile: Callable[[Any], Any] | None,
+        cleanup_compile: Callable[[FutureKernel], Any] | Future[Any] | None,
+        future: Future[Any] | None = None,
     ) -> None:
+        if future is None:  # Triton up to 3.8: finalize and future alone
+            cleanup_compile, future = None, cleanup_compile
         self._finalize = finalize_compile
-        self._future = future
+        self._cleanup = cleanup_compile
+        self._future: Future[Any] = future  # type: ignore[assignment]
 
     def result(self, ignore_errors: bool = False) -> Any:
         """The variant, as soon as it is there; what its compile raised is raised here.
@@ -44,6 +50,9 @@ class FutureKernel:
         try:
             kernel = self._future.result()
         except Exception:
+            if self._cleanup:  # once, as below
+                cleanup, self._cleanup = self._cleanup, None
+                cleanup(self)  # type: ignore[operator]
             if ignore_errors:
                 return None
             raise
@@ -86,13 +95,15 @@ class AsyncCompileMode:
         key: str,
         compile_fn: Callable[[], Any],
         finalize_fn: Callable[[Any], Any] | None = None,
+        cleanup_fn: Callable[[FutureKernel], Any] | None = None,
     ) -> FutureKernel:
         """Have compile_fn() called by the executor, and finalize_fn with what it gave when
-        somebody asks for it. What has the key of an earlier one is that one; two for the
-        same variant compile once: the second waits for the first."""
+        somebody asks for it; cleanup_fn with the future when it failed instead. What has
+        the key of an earlier one is that one; two for the same variant compile once: the
+        second waits for the first."""
         if key in self._by_key:
             return self._by_key[key]
-        future = FutureKernel(finalize_fn, self.executor.submit(compile_fn))
+        future = FutureKernel(finalize_fn, cleanup_fn, self.executor.submit(compile_fn))
         self.futures.append(future)
         self._by_key[key] = future
         return future

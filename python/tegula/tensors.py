@@ -152,6 +152,11 @@ def set_profile_allocator(allocator: Allocator | None) -> None:
     _profile_allocator.set(allocator)
 
 
+def has_profile_allocator() -> bool:
+    """Was ``set_profile_allocator`` given one?"""
+    return _profile_allocator.get() is not None
+
+
 def get_allocator() -> Allocator | None:
     """What ``set_allocator`` was given last, in this context.
 

@@ -52,3 +52,24 @@ def test_one_at_a_time():
         with pytest.raises(RuntimeError, match="inside of another"):
             with tegula.AsyncCompileMode(pool):
                 pass
+
+
+def test_cleanup_of_what_failed():
+    """cleanup_fn is told of a compile that failed, once; FutureKernel takes it, or not."""
+    told = []
+
+    def fail():
+        raise ValueError("no")
+
+    with ThreadPoolExecutor(1) as pool:
+        with tegula.AsyncCompileMode(pool, ignore_errors=True) as mode:
+            bad = mode.submit("a", fail, None, cleanup_fn=told.append)
+            good = mode.submit("b", lambda: 1, told.append, told.append)
+        assert bad.result(ignore_errors=True) is None and good.result() == 1
+        assert told == [bad, 1]
+        old = tegula.FutureKernel(told.append, pool.submit(lambda: 2))
+        new = tegula.FutureKernel(None, told.append, pool.submit(fail))
+        assert old.result() == 2 and told[-1] == 2
+        with pytest.raises(ValueError, match="no"):
+            new.result()
+        assert told[-1] is new

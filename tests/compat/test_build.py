@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,13 @@ import pytest
 import tegula
 import tegula.language as tl
 from tegula import knobs
-from tegula.runtime.build import compile_module_from_src
+from tegula.runtime.build import (
+    compile_module_from_file,
+    compile_module_from_src,
+    compile_so_from_file,
+    compile_so_from_src,
+    platform_key,
+)
 from tegula.tools import build_extern
 
 C = """
@@ -56,6 +63,36 @@ def test_a_damaged_module_is_built_anew(cache: Path) -> None:
         built.write_bytes(text)
         assert compile_module_from_src(C, "mine", ccflags=flags).answer() == 43
         built.unlink()
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+def test_compile_files_and_libraries(cache: Path, tmp_path: Path) -> None:
+    """From a file, which includes its neighbour; and libraries for ctypes."""
+    (tmp_path / "value.h").write_text("#define VALUE 44\n")
+    file = tmp_path / "mine.c"
+    file.write_text('#include "value.h"\n' + C)
+    assert compile_module_from_file(str(file), "mine").answer() == 44
+    path = compile_so_from_src("int twice(int x) { return 2 * x; }", "twice")
+    assert ctypes.CDLL(path).twice(21) == 42
+    assert path == compile_so_from_src("int twice(int x) { return 2 * x; }", "twice")
+    file.write_text("int thrice(int x) { return 3 * x; }")
+    assert ctypes.CDLL(compile_so_from_file(str(file), "thrice")).thrice(3) == 9
+    with pytest.raises(ValueError, match=r"mine\.txt: the name says no language"):
+        compile_so_from_file("mine.txt", "mine")
+    assert platform_key().count(",") == 3
+
+
+@pytest.mark.skipif(
+    not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="no C++ compiler"
+)
+def test_compile_another_language(cache: Path, tmp_path: Path) -> None:
+    text = 'template <int N> int n() { return N; } extern "C" int five() { return n<5>(); }'
+    assert ctypes.CDLL(compile_so_from_src(text, "five", language="c++")).five() == 5
+    file = tmp_path / "five.cpp"
+    file.write_text(text)
+    assert ctypes.CDLL(compile_so_from_file(str(file), "five")).five() == 5
+    with pytest.raises(ValueError, match="'c' or 'c\\+\\+', not 'rust'"):
+        compile_so_from_src(text, "five", language="rust")
 
 
 def test_another_builder(cache: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tegula.tools.mxfp import MXFP4Tensor, MXScaleTensor
+from tegula.tools.mxfp import MXFP4Tensor, MXScaleTensor, fp8e8m0_to_float32
 
 torch = pytest.importorskip("torch")
 
@@ -51,3 +51,14 @@ def test_scales():
     assert not MXScaleTensor(size=(1000,)).random().to(torch.float32).isnan().any()
     with pytest.raises(ValueError):
         MXScaleTensor(size=(1,)).random(low=1.1, high=1.2)
+
+
+def test_bytes_of_scales():
+    bytes_ = torch.tensor([0, 1, 127, 254, 255], dtype=torch.uint8)
+    x = fp8e8m0_to_float32(bytes_)
+    assert x.dtype is torch.float32 and x[4].isnan()
+    assert x[:4].tolist() == [2.0**-127, 2.0**-126, 1.0, 2.0**127]
+    if hasattr(torch, "float8_e8m0fnu"):
+        assert torch.equal(
+            fp8e8m0_to_float32(bytes_.view(torch.float8_e8m0fnu)[:4]), x[:4]
+        )

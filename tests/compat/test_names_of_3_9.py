@@ -15,7 +15,7 @@ import pytest
 
 import tegula
 import tegula.language as tl
-from tegula import compiler, driver, knobs, profiler, testing, tools
+from tegula import compiler, driver, knobs, profiler, tensors, testing, tools
 from tegula.language import core, standard, target_info
 from tegula.tools import tensor_descriptor
 
@@ -182,6 +182,29 @@ def sort_two_ways(x, out, N: tl.constexpr):
     v = tl.load(x + tl.arange(0, N))
     tl.store(out + tl.arange(0, N), tl.standard.sort_impl(v, descending=True))
     tl.store(out + N + tl.arange(0, 2), tl.standard.sort_impl(v, k=2))
+
+
+@tegula.jit
+def methods(x, out, N: tl.constexpr):
+    v = tl.load(x + tl.arange(0, N))
+    tl.store(out + tl.arange(0, N), v.sort(descending=True))
+    both = (v > 0).logical_and(other=v < 3).logical_or(other=v == 0)
+    tl.store(out + N + tl.arange(0, N), both.to(tl.int32))
+
+
+def test_more_methods_of_tensors() -> None:
+    x = np.array([3, 1, 2, 0], np.int32)
+    out = np.full(8, -1, np.int32)
+    methods[(1,)](x, out, 4)
+    assert out.tolist() == [3, 2, 1, 0, 0, 1, 1, 1]
+
+
+def test_memory_for_profilers() -> None:
+    assert not tensors.has_profile_allocator()
+    tensors.set_profile_allocator(lambda size, alignment, stream: None)
+    assert tensors.has_profile_allocator()
+    tensors.set_profile_allocator(None)
+    assert not tensors.has_profile_allocator()
 
 
 def test_sort_impl() -> None:

@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 
 @tegula.jit
 def move(src, dst, first, n, row, BLOCK: tl.constexpr, ADD: tl.constexpr):
-    x = load_ragged(src, first, n, [row, 0])
+    x = load_ragged(src, slice_off=first, slice_size=n, coords=[row, 0])
     if ADD:
         atomic_add_ragged(dst, first, n, [row, 0], x + 1)
     else:

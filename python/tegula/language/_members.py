@@ -49,6 +49,7 @@ MEMBERS = (
     "sigmoid",
     "sin",
     "softmax",
+    "sort",
     "split",
     "sqrt",
     "sqrt_rn",

@@ -430,7 +430,7 @@ class tensor:
         Cost:   one or two instructions of the special function unit on GPUs (float32).
         Errors: CompileError[TYPE] for another type.
         """
-    def logical_and(self, y: Operand) -> tensor:
+    def logical_and(self, other: Operand) -> tensor:
         """Are both true?
 
         Shapes: the operands broadcast together.
@@ -438,7 +438,7 @@ class tensor:
         Errors: CompileError[TYPE] for another type; CompileError[SHAPE] for shapes that do not
                 broadcast.
         """
-    def logical_or(self, y: Operand) -> tensor:
+    def logical_or(self, other: Operand) -> tensor:
         """Is either true?
 
         Shapes: the operands broadcast together.
@@ -595,6 +595,14 @@ class tensor:
         Cost:   a max, a sum, and an exp per element.
         Errors: CompileError[VALUE] for a dim outside the shape; CompileError[TYPE] for
                 integers.
+        """
+    def sort(self, dim: constexpr = None, descending: constexpr = False) -> tensor:
+        """Sort along the last dim; descending: largest first.
+
+        Shapes: that of x.
+        Types:  numbers, the type is kept; the order of NaN is undefined.
+        Cost:   log2(n) * (log2(n) + 1) / 2 exchanges of the whole block.
+        Errors: CompileError[STATIC_ASSERT] for another dim; CompileError[TYPE] for pointers.
         """
     def split(self) -> tuple[tensor, tensor]:
         """Inverse of join: the two halves of a last dim of 2.

@@ -368,7 +368,7 @@ def mul(
 
 
 @builtin
-def logical_and(x: Operand, y: Operand, _semantic: Any = None) -> tensor:
+def logical_and(x: Operand, other: Operand, _semantic: Any = None) -> tensor:
     """Are both true?
 
     Shapes: the operands broadcast together.
@@ -384,7 +384,7 @@ def logical_and(x: Operand, y: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def logical_or(x: Operand, y: Operand, _semantic: Any = None) -> tensor:
+def logical_or(x: Operand, other: Operand, _semantic: Any = None) -> tensor:
     """Is either true?
 
     Shapes: the operands broadcast together.

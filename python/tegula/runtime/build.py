@@ -1,7 +1,8 @@
-"""C modules built when they are first asked for, and kept: ``compile_module_from_src``.
+"""C and C++ built when first asked for, and kept: ``compile_module_from_src``.
 
 Nothing here needs it, as launches are not generated. Programs that come with C of their own
-(a custom driver, a profiler) build it with this.
+(a custom driver, a profiler) build it with this: a module of Python that is imported, or
+the path of a shared library (``compile_so_..``); from a text, or from a file.
 """
 
 from __future__ import annotations
@@ -10,25 +11,49 @@ import functools
 import hashlib
 import importlib.util
 import os
+import platform
 import shutil
 import stat
 import subprocess
 import sysconfig
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
+from typing import Any
 
 from tegula import knobs
 from tegula.runtime.cache import get_cache_manager
 
+# The names of compilers and the ends of files, by language.
+_COMPILERS = {"c": ("cc", "gcc", "clang"), "c++": ("c++", "g++", "clang++")}
+_FILES = {"c": (".c",), "c++": (".cpp", ".cc", ".cxx")}
 
-def _compiler() -> str:
-    for name in (knobs.build.cc, "cc", "gcc", "clang"):
+
+def _compiler(language: str) -> str:
+    variable = "CC" if language == "c" else "CXX"
+    chosen = knobs.build.cc if language == "c" else os.environ.get(variable)
+    for name in (chosen, *_COMPILERS[language]):
         path = shutil.which(name) if name else None
         if path:
             return path
-    raise RuntimeError("there is no C compiler: install gcc or clang, or set CC")
+    raise RuntimeError(
+        f"there is no compiler of {language}: install gcc or clang, or set {variable}"
+    )
+
+
+def _language_of(path: str) -> str:
+    for language, ends in _FILES.items():
+        if path.endswith(ends):
+            return language
+    known = ", ".join(end for ends in _FILES.values() for end in ends)
+    raise ValueError(f"{path}: the name says no language; known are {known}")
+
+
+@functools.cache
+def platform_key() -> str:
+    """What a library built here needs of a machine, as a text."""
+    return ",".join([platform.machine(), platform.system(), *platform.architecture()])
 
 
 def _suffix() -> str:
@@ -43,6 +68,7 @@ def _build(
     include_dirs: Sequence[str],
     libraries: Sequence[str],
     ccflags: Sequence[str] = (),
+    language: str = "c",
 ) -> str:
     """Compile the file src into a module of Python in srcdir; its path."""
     given = (library_dirs, include_dirs, libraries, ccflags)
@@ -50,7 +76,16 @@ def _build(
         return str(knobs.build.impl(name, src, srcdir, *given))
     out = os.path.join(srcdir, name + _suffix())
     includes = [srcdir, sysconfig.get_paths()["include"], *include_dirs]
-    command = [_compiler(), src, "-O3", "-shared", "-fPIC", "-Wno-psabi", "-o", out]
+    command = [
+        _compiler(language),
+        src,
+        "-O3",
+        "-shared",
+        "-fPIC",
+        "-Wno-psabi",
+        "-o",
+        out,
+    ]
     command += [f"-l{lib}" for lib in libraries]
     command += [f"-L{path}" for path in library_dirs]
     command += [f"-I{path}" for path in includes]
@@ -90,6 +125,62 @@ def _load(name: str, path: str) -> ModuleType:
     return module
 
 
+def _kept(
+    src: bytes,
+    name: str,
+    options: Sequence[Sequence[str] | None],
+    language: str,
+    use: Callable[[str, str], Any],
+) -> Any:
+    """use(name, path) of the library of a source, which is built unless it is kept.
+
+    A file of the cache that is another user's, or that cannot be used, is built anew."""
+    if language not in _FILES:
+        raise ValueError(f"the language is 'c' or 'c++', not {language!r}")
+    given = [list(x or ()) for x in options]
+    text = repr((src, name, given, language, _suffix(), platform_key()))
+    cache = get_cache_manager(hashlib.sha256(text.encode()).hexdigest())
+    path = cache.get_file(name + _suffix())
+    if path is not None:
+        try:
+            if _is_private(path):
+                return use(name, path)
+            _warn_of_others(path)
+        except (ImportError, OSError):
+            pass  # a damaged file, or another machine's: built anew, over it
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, name + _FILES[language][0])
+        with open(file, "wb") as f:
+            f.write(src)
+        built = _build(
+            name, file, folder, given[0], given[1], given[2], given[3], language
+        )
+        with open(built, "rb") as f:
+            path = cache.put(f.read(), name + _suffix(), binary=True)
+        if not _is_private(path):  # the directory is not: what lies here is ours
+            return use(name, _stays(built) if use is _path else built)
+    return use(name, path)
+
+
+def _path(name: str, path: str) -> str:
+    return path
+
+
+def _stays(path: str) -> str:
+    """A copy of a library in a directory of this user's that outlives the build."""
+    return shutil.copy(path, tempfile.mkdtemp(prefix="tegula-"))
+
+
+def _text(src_path: str) -> bytes:
+    with open(src_path, "rb") as f:
+        return f.read()
+
+
+def _beside(src_path: str, include_dirs: Sequence[str] | None) -> list[str]:
+    """A file may include its neighbours: it is built elsewhere."""
+    return [*(include_dirs or ()), os.path.dirname(os.path.abspath(src_path))]
+
+
 def compile_module_from_src(
     src: str,
     name: str,
@@ -97,26 +188,52 @@ def compile_module_from_src(
     include_dirs: Sequence[str] | None = None,
     libraries: Sequence[str] | None = None,
     ccflags: Sequence[str] | None = None,
+    language: str = "c",
 ) -> ModuleType:
-    """The module ``name`` of C source with a ``PyInit_name``; built once a source."""
-    given = [list(x or ()) for x in (library_dirs, include_dirs, libraries, ccflags)]
-    text = repr((src, name, given, _suffix()))
-    cache = get_cache_manager(hashlib.sha256(text.encode()).hexdigest())
-    path = cache.get_file(name + _suffix())
-    if path is not None:
-        try:
-            if _is_private(path):
-                return _load(name, path)
-            _warn_of_others(path)
-        except (ImportError, OSError):
-            pass  # a damaged file, or another machine's: built anew, over it
-    with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, f"{name}.c")
-        with open(file, "w") as f:
-            f.write(src)
-        built = _build(name, file, folder, *given)
-        with open(built, "rb") as f:
-            path = cache.put(f.read(), name + _suffix(), binary=True)
-        if not _is_private(path):  # the directory is not: what lies here is ours
-            return _load(name, built)
-    return _load(name, path)
+    """The module ``name`` of C or C++ source with a ``PyInit_name``; built once."""
+    given = (library_dirs, include_dirs, libraries, ccflags)
+    module: ModuleType = _kept(src.encode(), name, given, language, _load)
+    return module
+
+
+def compile_module_from_file(
+    src_path: str,
+    name: str,
+    library_dirs: Sequence[str] | None = None,
+    include_dirs: Sequence[str] | None = None,
+    libraries: Sequence[str] | None = None,
+    ccflags: Sequence[str] | None = None,
+) -> ModuleType:
+    """The same of a file, whose name says the language."""
+    given = (library_dirs, _beside(src_path, include_dirs), libraries, ccflags)
+    language = _language_of(src_path)
+    module: ModuleType = _kept(_text(src_path), name, given, language, _load)
+    return module
+
+
+def compile_so_from_src(
+    src: str,
+    name: str,
+    library_dirs: Sequence[str] | None = None,
+    include_dirs: Sequence[str] | None = None,
+    libraries: Sequence[str] | None = None,
+    ccflags: Sequence[str] | None = None,
+    language: str = "c",
+) -> str:
+    """The path of a shared library of C or C++ source, for ctypes; built once a source."""
+    given = (library_dirs, include_dirs, libraries, ccflags)
+    return str(_kept(src.encode(), name, given, language, _path))
+
+
+def compile_so_from_file(
+    src_path: str,
+    name: str,
+    library_dirs: Sequence[str] | None = None,
+    include_dirs: Sequence[str] | None = None,
+    libraries: Sequence[str] | None = None,
+    ccflags: Sequence[str] | None = None,
+) -> str:
+    """The same of a file, whose name says the language."""
+    given = (library_dirs, _beside(src_path, include_dirs), libraries, ccflags)
+    language = _language_of(src_path)
+    return str(_kept(_text(src_path), name, given, language, _path))

@@ -90,6 +90,21 @@ def _round_to_fp4(x: Any) -> Any:
     return bits | (torch.signbit(x).to(torch.uint8) << 3)
 
 
+def fp8e8m0_to_float32(scale: Any) -> Any:
+    """What the bytes of scales stand for, 2 ** (b - 127), and NaN for 255: torch.float32.
+
+    >>> import torch
+    >>> from tegula.tools.mxfp import fp8e8m0_to_float32
+    >>> fp8e8m0_to_float32(torch.tensor([127, 128, 126, 255], dtype=torch.uint8)).tolist()
+    [1.0, 2.0, 0.5, nan]
+    """
+    torch = _torch()
+    scale = scale.view(torch.uint8)
+    one = torch.ones_like(scale, dtype=torch.float32)
+    x = torch.ldexp(one, scale.to(torch.int32) - 127)
+    return torch.where(scale == 255, torch.full_like(x, float("nan")), x)
+
+
 class MXScaleTensor:
     """A tensor of scales: the byte b stands for 2 ** (b - 127), and 255 for NaN.
 
@@ -135,6 +150,4 @@ class MXScaleTensor:
         torch = _torch()
         if dtype is not torch.float32:
             raise ValueError(f"scales become torch.float32, not {dtype}")
-        one = torch.ones_like(self.data, dtype=torch.float32)
-        x = torch.ldexp(one, self.data.to(torch.int32) - 127)
-        return torch.where(self.data == 255, torch.full_like(x, float("nan")), x)
+        return fp8e8m0_to_float32(self.data)

@@ -74,7 +74,7 @@ def _to_ragged(first, n, row):  # type: ignore[no-untyped-def]
 
 
 @jit
-def to_ragged_indices(batch_offset, batch_size, row):  # type: ignore[no-untyped-def]
+def to_ragged_indices(slice_off, slice_size, row):  # type: ignore[no-untyped-def]
     """The three coordinates that stand for a row of a sequence.
 
     >>> import torch
@@ -88,7 +88,7 @@ def to_ragged_indices(batch_offset, batch_size, row):  # type: ignore[no-untyped
     >>> out.item()
     8.0
     """
-    return _to_ragged(batch_offset, batch_size, row)
+    return _to_ragged(slice_off, slice_size, row)
 
 
 @jit
@@ -98,8 +98,8 @@ def _offsets(first, n, coords, ragged_dim: constexpr):  # type: ignore[no-untype
 
 
 @jit
-def load_ragged(TMA, batch_offset, batch_size, coords, ragged_dim: constexpr = 0):  # type: ignore[no-untyped-def]
-    """The block at coords of the sequence of batch_size rows from batch_offset on.
+def load_ragged(TMA, slice_off, slice_size, coords, ragged_dim: constexpr = 0):  # type: ignore[no-untyped-def]
+    """The block at coords of the sequence of slice_size rows from slice_off on.
 
     >>> import torch
     >>> from tegula.tools.ragged_tma import create_ragged_descriptor, load_ragged
@@ -112,24 +112,24 @@ def load_ragged(TMA, batch_offset, batch_size, coords, ragged_dim: constexpr = 0
     >>> out.tolist()
     [8.0, 8.0, 8.0, 0.0]
     """
-    at = _offsets(batch_offset, batch_size, coords, ragged_dim)
+    at = _offsets(slice_off, slice_size, coords, ragged_dim)
     x = TMA.load(at)
     return x.reshape(_tail(x.shape))
 
 
 @jit
 def store_ragged(  # type: ignore[no-untyped-def]
-    TMA, batch_offset, batch_size, coords, data, ragged_dim: constexpr = 0
+    TMA, slice_off, slice_size, coords, data, ragged_dim: constexpr = 0
 ):
     """Writes a block; rows of other sequences stay as they are."""
-    at = _offsets(batch_offset, batch_size, coords, ragged_dim)
+    at = _offsets(slice_off, slice_size, coords, ragged_dim)
     TMA.store(at, data.reshape(_full(data.shape)))
 
 
 @jit
 def atomic_add_ragged(  # type: ignore[no-untyped-def]
-    TMA, batch_offset, batch_size, coords, data, ragged_dim: constexpr = 0
+    TMA, slice_off, slice_size, coords, data, ragged_dim: constexpr = 0
 ):
     """Adds a block; rows of other sequences stay as they are."""
-    at = _offsets(batch_offset, batch_size, coords, ragged_dim)
+    at = _offsets(slice_off, slice_size, coords, ragged_dim)
     TMA.atomic_add(at, data.reshape(_full(data.shape)))
