@@ -437,12 +437,14 @@ is_not_negative(Split *s, const Val *v, int *budget)
     case OP_SUB: return is_difference_not_negative(s, v, budget);
     case OP_MUL:
     case OP_MIN:
-    case OP_DIV: /* of a number of blocks, which is none of the pointer's */
         return is_not_negative(s, arg(o, 0), budget) &&
                is_not_negative(s, arg(o, 1), budget);
     case OP_MAX:
         return is_not_negative(s, arg(o, 0), budget) ||
                is_not_negative(s, arg(o, 1), budget);
+    case OP_DIV: /* a divisor that is computed is positive: assumption B of rules.c */
+        return is_not_negative(s, arg(o, 0), budget) &&
+               (!is_of_launch(s, arg(o, 1)) || is_not_negative(s, arg(o, 1), budget));
     case OP_REM:
     case OP_HINT: return is_not_negative(s, arg(o, 0), budget);
     case OP_CAST:
