@@ -60,8 +60,9 @@ typedef enum Time {
         N_TIME
 } Time;
 
-/* Null pointers that a launch passes behind a kernel's own arguments: codegen/override.c. */
-enum { MAX_SCRATCH_PARAMS = 2 };
+/* Null pointers that a launch passes behind a kernel's own arguments: codegen/override.c. The grid, a
+ * parameter a side, is in front of them where a Binary is persistent. */
+enum { MAX_SCRATCH_PARAMS = 2, GRID_PARAMS = 3 };
 
 /* What a compile yields: plain malloc'ed data, so it outlives its Comp, is written to disk
  * and read back as it is. Immutable once published. */
@@ -79,10 +80,10 @@ typedef struct Binary {
     HostOp *host_ops;
     int n_maps, n_tests, n_host_ops;
     int num_warps, num_stages, num_ctas;
-    int block_warps;      /* of a thread block: num_warps, and those that bring data */
-    int is_persistent; /* its blocks run programs in turn; the user's grid is a parameter */
-    int shared;           /* bytes of dynamic shared memory */
-    int scratch;          /* bytes of scratch one CPU program needs (64-byte aligned) */
+    int block_warps; /* of a thread block: num_warps, and those that bring data */
+    int is_persistent; /* its blocks run programs in turn; the user's grid is parameters */
+    int shared;        /* bytes of dynamic shared memory */
+    int scratch;       /* bytes of scratch one CPU program needs (64-byte aligned) */
     int n_regs, n_spills; /* from ptxas; -1 unknown */
     double ms[N_TIME];    /* this process's; all 0: read from disk */
     char *file; /* malloc'ed: of the disk, with what was read inside; or NULL */

@@ -74,12 +74,15 @@ refusal(const Func *f, const char *asked)
     return NULL;
 }
 
+/* Code of a user's file has the kernel's own parameters, unless the user says otherwise. */
 static bool
 is_plain(const Comp *c)
 {
     size_t n = 0;
     const char *abi = option_text(c->option_texts, "abi=", &n);
-    return abi && n == strlen("plain") && !memcmp(abi, "plain", n);
+    if (!abi)
+        return comp_override(c, "ptx") || comp_override(c, "cubin");
+    return n == strlen("plain") && !memcmp(abi, "plain", n);
 }
 
 /* Why there are no maps of tensors; NULL: there may be some. */

@@ -272,15 +272,14 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
         return -1;
     /* PTX from a file may have more parameters than the kernel: override.c. */
     static const uint64_t none = 0;
-    enum { SIDES = 3 };
-    void *pointers[MAX_NODES + MAX_MAPS + SIDES + MAX_SCRATCH_PARAMS];
+    void *pointers[MAX_NODES + MAX_MAPS + GRID_PARAMS + MAX_SCRATCH_PARAMS];
     _Alignas(64) unsigned char maps[MAX_MAPS][TENSOR_MAP_BYTES];
     int n = 0;
     for (int i = 0; i < v->bin.n_params; i++)
         pointers[n++] = (void *)&params[i];
     for (int i = 0; i < v->bin.n_maps; i++)
         pointers[n++] = maps[i];
-    for (int i = 0; i < SIDES && v->bin.is_persistent; i++)
+    for (int i = 0; i < GRID_PARAMS && v->bin.is_persistent; i++)
         pointers[n++] = (void *)&g->dim[i];
     for (int i = 0; i < MAX_SCRATCH_PARAMS; i++)
         pointers[n++] = (void *)&none;

@@ -97,8 +97,7 @@ gpu_run(Gpu *g, const Binary *b, const CudaStart *start, uint64_t *params, int n
         const GpuBuffer *buffers, int n_buffers, char err[ERR_TEXT])
 {
     CUdeviceptr at[MAX_PARAMS];
-    enum { SIDES = 3 };
-    void *pointers[MAX_PARAMS + MAX_MAPS + SIDES];
+    void *pointers[MAX_PARAMS + MAX_MAPS + GRID_PARAMS];
     _Alignas(64) unsigned char maps[MAX_MAPS][TENSOR_MAP_BYTES];
     CUresult e = CUDA_SUCCESS;
     int n = 0;
@@ -118,7 +117,8 @@ gpu_run(Gpu *g, const Binary *b, const CudaStart *start, uint64_t *params, int n
     for (int i = 0; i < b->n_maps; i++)
         pointers[n_params + i] = maps[i];
     CudaStart s = *start;
-    for (int i = 0; i < SIDES && b->is_persistent; i++) /* as many blocks as programs */
+    for (int i = 0; i < GRID_PARAMS && b->is_persistent;
+         i++) /* as many blocks as programs */
         pointers[n_params + b->n_maps + i] = (void *)&start->grid[i];
     s.shared = b->shared;
     s.params = pointers;
