@@ -179,7 +179,7 @@ void tile_form_at(const TileForm *t, int i, int32_t *at);
  * piece, so that one is written while the other is sent. */
 typedef struct StoreStage {
     int pieces, boxes; /* of the block; of a piece */
-    int held;          /* pieces that the stage has room for: 1, or 2, written in turn */
+    int held; /* pieces that the stage has room for: 1, or 2, written in turn */
     int64_t bytes;
 } StoreStage;
 StoreStage store_stage(const Op *store);

@@ -480,8 +480,7 @@ is_end_of_rows(Split *s, int dim, const Val *m)
 {
     AffineWraps none = {0};
     Affine size;
-    if (!affine_deep(m, &size, &none) || none.n ||
-        s->access->op != OP_LOAD ||
+    if (!affine_deep(m, &size, &none) || none.n || s->access->op != OP_LOAD ||
         !rows_are_dropped(s->f, result(s->access, 0), dim, &s->coord[dim], &size.base))
         return false;
     s->size[dim] = size.base;

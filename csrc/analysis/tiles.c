@@ -127,7 +127,8 @@ bool
 may_have_stage(const Op *o)
 {
     const Op *owner = o->block->owner;
-    return o->op == OP_MAP_STORE && !(owner && owner->op == OP_IF && owner->n_regions > 1);
+    return o->op == OP_MAP_STORE &&
+           !(owner && owner->op == OP_IF && owner->n_regions > 1);
 }
 
 bool
@@ -189,8 +190,7 @@ look(Others *k, const Block *b, bool in_while)
 static bool
 meets_others(const Func *f, const Op *o, const Op *instead)
 {
-    Others k = {
-        .f = f, .o = o, .instead = instead, .root = pointer_root(f, arg(o, 0))};
+    Others k = {.f = f, .o = o, .instead = instead, .root = pointer_root(f, arg(o, 0))};
     if (k.root)
         look(&k, f->body, false);
     return !k.root || k.meets;

@@ -437,7 +437,8 @@ uint32_t
 ir_block_number(const int32_t pid[3], const int32_t grid[3])
 {
     return (uint32_t)pid[0] +
-           (uint32_t)grid[0] * ((uint32_t)pid[1] + (uint32_t)grid[1] * (uint32_t)pid[2]);
+           (uint32_t)grid[0] *
+               ((uint32_t)pid[1] + (uint32_t)grid[1] * (uint32_t)pid[2]);
 }
 
 uint32_t

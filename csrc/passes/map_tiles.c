@@ -130,7 +130,8 @@ begins_at_whole_blocks(const MapTiles *m, const Window *w)
     for (int d = 0; d < w->rank; d++) {
         int64_t c, log2 = log2_of(w->block[d]);
         bool is_number = ir_const_as_int(w->offsets[d], &c);
-        if (is_number ? c < 0 : facts_divisibility(m->facts, w->offsets[d], (int)log2) < log2)
+        if (is_number ? c < 0
+                      : facts_divisibility(m->facts, w->offsets[d], (int)log2) < log2)
             return false;
     }
     return true;

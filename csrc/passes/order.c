@@ -19,7 +19,7 @@ const char *const order_tile[] = {
     "promote_tma", /* last: strides that are 1, sums and masks are as plain as they get */
     "map_tiles",   /* what that made */
     "lower_desc", /* and what stays without a map after all */
-    "persist",    /* behind all maps: what they are made of and where products are is settled */
-    "dce",        /* pointers that loops carried for those loads; the programs' own numbers */
+    "persist", /* behind all maps: what they are made of and where products are is settled */
+    "dce", /* pointers that loops carried for those loads; the programs' own numbers */
     NULL,
 };

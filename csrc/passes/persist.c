@@ -155,7 +155,8 @@ pass_persist(Func *f)
     const char *why = refusal(f);
     if (why) {
         if (!roles_refusal(f))
-            ir_report(f, f->loc, "programs", str_printf(f->c->arena, "not in turn: %s", why));
+            ir_report(f, f->loc, "programs",
+                      str_printf(f->c->arena, "not in turn: %s", why));
         return;
     }
     Map front = {.a = f->c->arena};

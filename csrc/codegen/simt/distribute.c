@@ -438,9 +438,7 @@ op(Sim *s, const Op *o)
     case OP_BLOCK_ID:
         sim_define(s, result(o, 0))[0] = s->m->program_id(s->l, 0);
         return;
-    case OP_NUM_BLOCKS:
-        sim_define(s, result(o, 0))[0] = s->m->num_blocks(s->l);
-        return;
+    case OP_NUM_BLOCKS: sim_define(s, result(o, 0))[0] = s->m->num_blocks(s->l); return;
     case OP_EXPAND:
     case OP_RESHAPE:
     case OP_BROADCAST:

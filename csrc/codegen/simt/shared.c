@@ -156,7 +156,8 @@ void
 sim_shared_store(Sim *s, const Op *o)
 {
     const Val *v = arg(o, 2);
-    SlotPart all = {0, (int)ty_numel(v->type) * sim_elem_bytes(v->type), flips_in_place(o)};
+    SlotPart all = {0, (int)ty_numel(v->type) * sim_elem_bytes(v->type),
+                    flips_in_place(o)};
     sim_write_part(s, v, arg(o, 0)->type, sim_slot_place(s, o, 0), all, o->loc);
 }
 

@@ -168,8 +168,9 @@ sim_map_store(Sim *s, const Op *o)
     const Val *v = arg(o, o->n_args - 1);
     Boxes k = boxes_of(s, o);
     bool is_staged = has_stage(o);
-    StoreStage g = is_staged ? store_stage(o)
-                             : (StoreStage){.pieces = 1, .boxes = k.form.n_boxes, .held = 1};
+    StoreStage g = is_staged
+                       ? store_stage(o)
+                       : (StoreStage){.pieces = 1, .boxes = k.form.n_boxes, .held = 1};
     int bytes = g.boxes * k.form.box_bytes;
     for (int i = 0; i < g.pieces; i++) {
         if (is_staged && g.held == 1) {
@@ -177,7 +178,8 @@ sim_map_store(Sim *s, const Op *o)
             sim_wait(s, o, WAIT_WRITTEN);
         }
         Lv to = ll_i32(s->l, k.at + i % g.held * bytes);
-        sim_write_part(s, v, k.form.smem, to, (SlotPart){i * bytes, bytes, false}, o->loc);
+        sim_write_part(s, v, k.form.smem, to, (SlotPart){i * bytes, bytes, false},
+                       o->loc);
         s->m->fence_async(s->l);
         if (g.held > 1)
             wait_for_sent(s, i == 0);

@@ -1,0 +1,135 @@
+"""Blocks of threads that run programs in turn. The simulated GPU has 16 multiprocessors, so 17
+programs and more are turns. Stores of one turn go through the stage that the turn before
+has sent from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simulated
+
+import tegula
+import tegula.language as tl
+
+pytestmark = pytest.mark.usefixtures("ptxsim")
+TARGET = "sm_90a"
+IN_TURN = "in turn, on as many blocks as the chip holds"
+
+
+@tegula.jit
+def products(
+    a_ptr, b_ptr, c_ptr, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """Axis 2 counts matrices, of which a and b have one alone."""
+    m, n, z = tl.program_id(0) * BM, tl.program_id(1) * BN, tl.program_id(2)
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BN, BK])
+    rows = tl.num_programs(2) * M
+    c = tl.make_tensor_descriptor(c_ptr, [rows, N], [N, 1], [BM, BN])
+    acc = tl.full((BM, BN), 0, tl.float32) + z
+    for k in range(0, K, BK):
+        acc = tl.dot(a.load([m, k]), b.load([n, k]).T, acc)
+    c.store([z * tl.num_programs(0) * BM + m, n], acc.to(c_ptr.dtype.element_ty))
+
+
+def whole(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float16)
+
+
+def run(block, grid, n_k, warps, dtype=np.float16, **options):
+    (bm, bn, bk), (x, y, z) = block, grid
+    a, b = whole(0, x * bm, n_k * bk), whole(1, y * bn, n_k * bk)
+    c = simulated.put(np.full((z * x * bm, y * bn), np.nan, dtype), TARGET)
+    compiled = products[grid](
+        simulated.put(a, TARGET), simulated.put(b, TARGET), c, x * bm, y * bn,
+        n_k * bk, BM=bm, BN=bn, BK=bk, num_warps=warps, **options,
+    )  # fmt: skip
+    once = a.astype(np.float64) @ b.astype(np.float64).T
+    np.testing.assert_array_equal(
+        c.numpy(), np.concatenate([once + i for i in range(z)]).astype(dtype)
+    )
+    return compiled
+
+
+@pytest.mark.parametrize("grid", [(1, 1, 1), (5, 4, 1), (2, 3, 6)])
+@pytest.mark.parametrize(
+    "block, warps, dtype",
+    [
+        ((64, 64, 64), 4, np.float16),  # one piece
+        ((64, 128, 32), 4, np.float16),  # two pieces in turn
+        ((128, 256, 32), 8, np.float16),  # four
+        ((256, 64, 32), 8, np.float32),  # pieces too large for two in the stage
+        ((64, 128, 32), 8, np.float16),  # groups beside each other write each its box
+    ],
+)
+def test_products(block, warps, dtype, grid):
+    compiled = run(block, grid, 2, warps, dtype)
+    assert IN_TURN in compiled.report
+
+
+def test_fewer_iterations_than_slots():
+    run((64, 64, 64), (5, 5, 1), 1, 4)
+
+
+@pytest.mark.parametrize("n_k", [0, 9])
+def test_any_number_of_iterations(n_k):
+    run((64, 64, 32), (6, 4, 1), n_k, 4)
+
+
+def test_said_not_to():
+    compiled = run((64, 64, 64), (5, 4, 1), 2, 4, persistent="0")
+    assert "programs              not in turn: persistent=0" in compiled.report
+
+
+@tegula.jit
+def triangle(a_ptr, b_ptr, c_ptr, N, B: tl.constexpr):
+    """Of a row of blocks, those up to the program's own."""
+    a = tl.make_tensor_descriptor(a_ptr, [N, N], [N, 1], [B, B])
+    b = tl.make_tensor_descriptor(b_ptr, [N, B], [B, 1], [B, B])
+    c = tl.make_tensor_descriptor(c_ptr, [N, B], [B, 1], [B, B])
+    m = tl.program_id(0)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(m + 1):
+        acc = tl.dot(a.load([m * B, k * B]), b.load([k * B, 0]), acc)
+    c.store([m * B, 0], acc.to(tl.float16))
+
+
+def test_long_and_short_programs():
+    """The hardware deals programs that differ, as it did."""
+    n, block = 18, 64
+    a, b = whole(2, n * block, n * block), whole(3, n * block, block)
+    c = simulated.put(np.full_like(b, np.nan), TARGET)
+    compiled = triangle[(n,)](
+        simulated.put(a, TARGET), simulated.put(b, TARGET), c, n * block, B=block,
+        num_warps=4,
+    )  # fmt: skip
+    mask = np.kron(np.tril(np.ones((n, n))), np.ones((block, block)))
+    want = (a.astype(np.float64) * mask) @ b.astype(np.float64)
+    np.testing.assert_array_equal(c.numpy(), want.astype(np.float16))
+    assert "not in turn: how long a product takes depends on the program" in (
+        compiled.report
+    )
+
+
+@pytest.mark.parametrize(
+    "without", ["cp.async.bulk.wait_group.read 0;", "fence.proxy.async.shared::cta;"]
+)
+def test_mutants(without, tmp_path):
+    """Each wait for the stage, and each fence in front of what is sent from it, is needed."""
+    block, grid = (128, 256, 32), (9, 2, 1)
+    ptx = run(block, grid, 2, 8).asm["ptx"]
+    head, *rest = ptx.split(without)
+    assert rest
+    found = 0
+    for i in range(len(rest)):
+        parts = [head, *rest]
+        text = without.join(parts[: i + 1]) + without.join(parts[i + 1 :])
+        path = tmp_path / f"{i}.ptx"
+        path.write_text(text)
+        try:
+            run(block, grid, 2, 8, ir_override=str(path), abi="tegula")
+        except (RuntimeError, AssertionError):
+            found += 1
+    # The wait at the very end is for who comes behind the kernel.
+    assert found >= len(rest) - ("wait_group" in without)
