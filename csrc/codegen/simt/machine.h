@@ -128,6 +128,7 @@ typedef struct Machine {
      * threads of the block meet, one of them with bytes (i32) that are to come; a token, which
      * mbar_await takes. NULL, all: analysis/hopper.c has no maps for the target. */
     Lv (*tensor_map)(Ll *l, int i);
+    void (*prefetch_map)(Ll *l, Lv map);
     void (*tensor_store)(Ll *l, Lv map, Lv from, Lv *coords, int n);
     void (*tensor_commit)(Ll *l);
     void (*tensor_wait)(Ll *l, bool is_read);

@@ -332,6 +332,7 @@ const Machine machine_ptx = {
     .elect = ptx_elect,
     .tensor_map = ptx_tensor_map,
     .tensor_store = ptx_tensor_store,
+    .prefetch_map = ptx_prefetch_map,
     .tensor_commit = ptx_tensor_commit,
     .tensor_wait = ptx_tensor_wait,
     .mbar_meet = ptx_mbar_meet,

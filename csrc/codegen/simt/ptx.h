@@ -102,6 +102,7 @@ Lv ptx_elect(Ll *l);
 /* ptx_tensor.c */
 void ptx_map_param(Ll *l, int param);
 Lv ptx_tensor_map(Ll *l, int i);
+void ptx_prefetch_map(Ll *l, Lv map);
 void ptx_tensor_store(Ll *l, Lv map, Lv from, Lv *coords, int n);
 void ptx_tensor_commit(Ll *l);
 void ptx_tensor_wait(Ll *l, bool is_read);

@@ -28,6 +28,12 @@ ptx_tensor_map(Ll *l, int i)
 }
 
 void
+ptx_prefetch_map(Ll *l, Lv map)
+{
+    ll_asm(l, l->void_, "prefetch.tensormap [$0];", "l", &map, 1, true);
+}
+
+void
 ptx_tensor_store(Ll *l, Lv map, Lv from, Lv *coords, int n)
 {
     Asm a = asm_new(l);

@@ -147,11 +147,28 @@ consume(Sim *s, const Op *o, LLVMBasicBlockRef after)
     LLVMBuildBr(l->b, after);
 }
 
+/* Maps lie in the launch's parameters, so none is in a cache when the first copy wants it. One thread
+ * of those who bring tiles asks for all, while others make the mbarriers ready. */
+static void
+prefetch_maps(Sim *s)
+{
+    Ll *l = s->l;
+    LLVMBasicBlockRef ask = ll_block(l, "maps"), go = ll_block(l, "go");
+    LLVMBuildCondBr(l->b, is_number(s, s->setup->tid, 32 << s->log2_warps), ask, go);
+    LLVMPositionBuilderAtEnd(l->b, ask);
+    for (const Op *o = s->f->body->first; o; o = o->next)
+        if (o->op == OP_TENSOR_MAP)
+            s->m->prefetch_map(l, sim_val(s, result(o, 0))[0]);
+    LLVMBuildBr(l->b, go);
+    LLVMPositionBuilderAtEnd(l->b, go);
+}
+
 void
 sim_roles(Sim *s, const Op *o)
 {
     need_rings(s, o);
     Ll *l = s->l;
+    prefetch_maps(s);
     s->m->barrier(l, o->loc);
     Lv warp = sim_warp_number(s);
     LLVMBasicBlockRef producers = ll_block(l, "producers"), team = ll_block(l, "team"),
