@@ -8,7 +8,8 @@
  *
  * analysis/tensors.c says which. map_tiles takes over from here; a tensor that it would refuse is
  * not begun. Other loads stay as they are: copies pay where warps of their own (roles) bring them
- * ahead of products, and whether they do is tried on a copy of the function first.
+ * ahead of products, and whether they do is tried on a copy of the function first. Nor is a loop
+ * begun whose blocks would come one by tensor maps, another by a load that nothing runs ahead of.
  */
 #include "passes/passes.h"
 #include "passes/tiles.h"
@@ -40,12 +41,32 @@ feeds_dot(const Val *v, int depth)
 static bool
 is_candidate(const Op *o)
 {
+    return o->op == OP_LOAD && result(o, 0)->type->rank &&
+           !result(o, 0)->type->is_ptr && feeds_dot(result(o, 0), 0);
+}
+
+/* What a copy of a tensor cannot do for the load or store; NULL: nothing. Where lines stay in L2 is
+ * a hint. */
+static const char *
+refused_access(const Op *o)
+{
     uint64_t bits;
-    return o->op == OP_LOAD && result(o, 0)->type->rank && !ir_attr(o, ATTR_VOLATILE) &&
-           ir_attr(o, ATTR_CACHE) <= CACHE_CG && ir_attr(o, ATTR_EVICT) == EVICT_NONE &&
-           !result(o, 0)->type->is_ptr &&
-           (o->n_args < 3 || (ir_is_const(arg(o, 2), &bits) && !bits)) &&
-           feeds_dot(result(o, 0), 0);
+    if (o->op == OP_STORE)
+        return ir_attr(o, ATTR_CACHE) == CACHE_NONE
+                   ? NULL
+                   : "its `cache_modifier` is for stores of each thread";
+    if (ir_attr(o, ATTR_VOLATILE) || ir_attr(o, ATTR_CACHE) > CACHE_CG)
+        return "its `volatile` or `cache_modifier` is for loads of each thread";
+    if (o->n_args == 3 && !(ir_is_const(arg(o, 2), &bits) && !bits))
+        return "`other` is not 0";
+    return NULL;
+}
+
+static const char *
+tensor_of(const Func *f, const Op *access, TensorBlock *out)
+{
+    const char *why = refused_access(access);
+    return why ? why : tensor_block(f, access, out);
 }
 
 /* Did a product give v, or what v is computed from element by element? */
@@ -69,8 +90,7 @@ static bool
 is_stored_product(const Op *o)
 {
     return o->op == OP_STORE && arg(o, 1)->type->rank > 1 && !arg(o, 1)->type->is_ptr &&
-           ir_attr(o, ATTR_CACHE) == CACHE_NONE &&
-           ir_attr(o, ATTR_EVICT) == EVICT_NONE && is_of_dot(arg(o, 1), 0);
+           is_of_dot(arg(o, 1), 0);
 }
 
 static void
@@ -252,7 +272,7 @@ promote(Promote *p, Op *o)
     int perm[MAX_RANK];
     Val *old = o->n_results ? result(o, 0) : NULL, *value = old ? NULL : arg(o, 1);
     const Type *block = old ? old->type : value->type;
-    const char *why = tensor_block(p->f, o, &t);
+    const char *why = tensor_of(p->f, o, &t);
     if (why)
         return why;
     Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
@@ -305,6 +325,17 @@ note_tile(Trial *t, const Func *f, const Op *o)
     return false;
 }
 
+/* A loop whose tiles are all on their way before the first has come. */
+static bool
+is_short(const Op *loop)
+{
+    enum { FEW = 3 };
+    int64_t first, end, step;
+    return loop->op == OP_FOR && ir_const_as_int(arg(loop, 0), &first) &&
+           ir_const_as_int(arg(loop, 1), &end) &&
+           ir_const_as_int(arg(loop, 2), &step) && step && (end - first) / step < FEW;
+}
+
 /* Copies of all threads run ahead for each load of a loop, and warps of their own for tiles alone. */
 static void
 note_brought(Trial *t, const Func *f, const Block *b)
@@ -318,6 +349,8 @@ note_brought(Trial *t, const Func *f, const Block *b)
     }
     if (has_tile && has_block && b->owner)
         t->why = "its loop loads another block, which no warps would bring";
+    if (has_tile && b->owner && is_short(b->owner))
+        t->why = "its loop has fewer than three turns";
 }
 
 static Promote
@@ -351,7 +384,7 @@ static const char *
 not_brought(const Func *f, const Op *load, const Trial *t)
 {
     TensorBlock block;
-    const char *why = tensor_block(f, load, &block);
+    const char *why = tensor_of(f, load, &block);
     return why ? why : t->why ? t->why : "no warps would bring it beside the others";
 }
 

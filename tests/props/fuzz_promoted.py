@@ -1,13 +1,16 @@
-"""Random products of affine loads: by copies of tensors (hopper="3,all"), interpreted.
+"""Random products of affine loads: by copies of tensors, and interpreted.
 
     tests/props/fuzz_promoted.py 0..999     the kernels of these seeds; what differs
     tests/props/fuzz_promoted.py 42         one, with its text
 
 A seed is a kernel and some launches of it. Rows, columns and masks are written one way of
 many: what wraps, runs backwards or down a diagonal, strides that are negative, 0 or no
-multiple of 16 bytes, bounds that are loaded or say nothing of the block. What promote_tma
-takes for a tensor must read what the pointers read, and what it must not take is drawn as
-often. Numbers are small and whole, so that a sum is one number whatever its order.
+multiple of 16 bytes, bounds that are loaded or say nothing of the block; pointers, offsets
+and block pointers that one loop or two carry; a result that lies in a factor's memory. What
+promote_tma takes for a tensor must read what the pointers read, and what it must not take is
+drawn as often. Half of the kernels copy every tensor they can (hopper="3,all"), the others
+where warps of their own do it, asked to or not. Numbers are small and whole, so that a sum is
+one number whatever its order.
 """
 
 from __future__ import annotations
@@ -78,6 +81,9 @@ def side_index(d: Draw, p: str, v: str, block: int, bound: str) -> str:
             f"{at} - 1",
             f"{at} + shift",
             f"{bound} - 1 - ({at})",
+            f"(tl.num_programs({'mn'.index(v)}) - 1 - {p}) * {block} + {v}",
+            f"(tl.num_programs({'mn'.index(v)}) - 1 - {p}) * {block} + {v}",
+            f"(tl.cdiv({bound}, {block}) - 1 - {p}) * {block} + {v}",
             f"{bound} - {block} + {v}",
             f"({at}) * 2",
             f"({at}) // 2",
@@ -144,16 +150,36 @@ class Side(NamedTuple):
     """A factor: how its elements are found."""
 
     base: str
-    mask: str
-    ahead: str  # what a turn of the loop adds to the pointers
+    load: str  # {p}: the pointers
+    ahead: str  # what a turn of the loop adds to them: {n} elements along k
 
 
 def across(v: str, axis: int) -> str:
     return f"({v})[:, None]" if axis == 0 else f"({v})[None, :]"
 
 
+def by_block_pointer(d: Draw, name: str, s: dict[str, Any]) -> Side:
+    is_a = name == "a"
+    at = d.one("{p} * {b}", "{p} * {b}", "0", "shift", "(1 - {p}) * {b}")
+    at = at.format(p="pm" if is_a else "pn", b=s["BM" if is_a else "BN"])
+    shape = "(M, K), (sam, sak)" if is_a else "(K, N), (sbk, sbn)"
+    offsets = f"({at}, 0)" if is_a else f"(0, {at})"
+    block = f"({s['BM']}, {s['BK']})" if is_a else f"({s['BK']}, {s['BN']})"
+    order = d.one("(1, 0)", "(0, 1)")
+    base = f"{name}_ptr{d.one('', ' + z * batch')}"
+    check = d.one("", "boundary_check=(0,)", "boundary_check=(1,)", *["both"] * 3)
+    check = check.replace("both", 'boundary_check=(0, 1), padding_option="zero"')
+    return Side(
+        f"tl.make_block_ptr({base}, {shape}, {offsets}, {block}, {order})",
+        f"tl.load({{p}}, {check})",
+        "(0, {n})" if is_a else "({n}, 0)",
+    )
+
+
 def side(d: Draw, name: str, ahead: str, s: dict[str, Any]) -> Side:
     is_a = name == "a"
+    if d.chance(15):
+        return by_block_pointer(d, name, s)
     i, p, v, bound = ("i", "pm", "m", "M") if is_a else ("j", "pn", "n", "N")
     block, axis = (s["BM"], 0) if is_a else (s["BN"], 1)
     outer, inner = ("sam", "sak") if is_a else ("sbn", "sbk")
@@ -191,9 +217,43 @@ def side(d: Draw, name: str, ahead: str, s: dict[str, Any]) -> Side:
     other = d.one("0", "0", None, "1") if d.chance(40) else "0"
     return Side(
         f"{name}_ptr + {d.one(f'({rows} + {depth})', f'{rows} + {depth}')}{more}",
-        (f", mask={mask}" + (f", other={other}" if other else "")) if mask else "",
-        inner,
+        "tl.load({p}"
+        + ((f", mask={mask}" + (f", other={other}" if other else "")) if mask else "")
+        + ")",
+        f"{{n}} * {inner}",
     )
+
+
+def loop_lines(
+    d: Draw, s: dict[str, Any], sides: dict[str, Side], ahead: str, by_turns: bool
+) -> list[str]:
+    """One loop along k, or two, which carry the pointers, an offset of them, or neither."""
+    block = s["BK"]
+    step = 1 if by_turns else block
+    index, end = ("turn", f"tl.cdiv(K, {block})") if by_turns else ("k0", "K")
+    ways = {
+        name: "carried" if "make" in of.base else d.one("carried", "offset", "at")
+        for name, of in sides.items()
+    }
+    middle = d.one(str(step), f"pm * {step}", f"(pn + 1) * {step}", "0")
+    bounds = [("0", end)] if d.chance(75) else [("0", middle), (middle, end)]
+    lines = [f"{name}_at = 0" for name, way in ways.items() if way == "offset"]
+    for first, last in bounds:
+        lines.append(f"for {index} in range({first}, {last}, {step}):")
+        for name, of in sides.items():
+            n = f"{name}_at" if ways[name] == "offset" else f"({ahead})"
+            p = name if ways[name] == "carried" else f"{name} + {of.ahead.format(n=n)}"
+            lines.append(f"    {'xy'[name == 'b']} = {of.load.format(p=p)}")
+        lines.append("    acc = tl.dot(x, y, acc)")
+        for name, of in sides.items():
+            by = of.ahead.format(n=block)
+            if "make" in of.base:
+                lines.append(f"    {name} = tl.advance({name}, {by})")
+            elif ways[name] == "carried":
+                lines.append(f"    {name} += {by}")
+            elif ways[name] == "offset":
+                lines.append(f"    {name}_at += {block}")
+    return lines
 
 
 def kernel_text(d: Draw) -> tuple[str, dict[str, Any]]:
@@ -206,7 +266,11 @@ def kernel_text(d: Draw) -> tuple[str, dict[str, Any]]:
         "acc": "tl.int32" if dtype == "i1" else "tl.float32",
         "dtype": dtype,
     }
-    by_turns, carried = d.chance(40), d.chance(50)
+    s["options"] = {"num_warps": 4, "hopper": "3,all"}
+    if d.chance(50):  # what warps of their own bring is of such sides
+        s["options"] = {"num_warps": 4, **d.one({"hopper": "3"}, {})}
+        s.update(BM=64, BN=d.one(32, 64), BK=d.one(32, 64))
+    by_turns = d.chance(40)
     ahead = f"turn * {s['BK']}" if by_turns else "k0"
     a, b = side(d, "a", ahead, s), side(d, "b", ahead, s)
     lines = [
@@ -214,18 +278,8 @@ def kernel_text(d: Draw) -> tuple[str, dict[str, Any]]:
         f"j = {side_index(d, 'pn', 'n', s['BN'], 'N')}",
         f"a = {a.base}",
         f"b = {b.base}",
-        f"for turn in range(tl.cdiv(K, {s['BK']})):"
-        if by_turns
-        else f"for k0 in range(0, K, {s['BK']}):",
+        *loop_lines(d, s, {"a": a, "b": b}, ahead, by_turns),
     ]
-    for name, of in (("a", a), ("b", b)):
-        p = name if carried else f"{name} + {ahead} * {of.ahead}"
-        lines.append(f"    {'xy'[name == 'b']} = tl.load({p}{of.mask})")
-    lines.append("    acc = tl.dot(x, y, acc)")
-    if carried:
-        lines += [
-            f"    {q} += {s['BK']} * {of.ahead}" for q, of in (("a", a), ("b", b))
-        ]
     text = HEAD.format(**s) + "".join(f"    {line}\n" for line in lines)
     return text + TAIL.format(**s), s
 
@@ -235,6 +289,7 @@ class Launch(NamedTuple):
     starts: tuple[int, int]  # of a and b, from the middle of their memory
     lengths: tuple[int, int]
     numbers: tuple[int, ...]
+    shared: int  # of a's bytes in front of the result; 0: it has its own memory
 
 
 def strides(d: Draw, dtype: str) -> tuple[int, int]:
@@ -265,7 +320,12 @@ def launches(d: Draw, s: dict[str, Any]) -> list[Launch]:
         lengths = [int(d.r.integers(0, 70)) for _ in "zz"]
         grid = (int(d.one(1, 2)), int(d.one(1, 2)), int(d.one(1, 1, 2)))
         numbers = (M, N, K, *a, sbk, sbn, batch, shift)
-        result.append(Launch(grid, tuple(starts), tuple(lengths), numbers))
+        shared = 0
+        if d.chance(12):  # one program has read all before it writes
+            size = np.dtype(s["dtype"]).itemsize
+            shared = ROOM * size + 16 * int(d.r.integers(-64, 64 if size > 1 else 1))
+            grid = (1, 1, 1)
+        result.append(Launch(grid, tuple(starts), tuple(lengths), numbers, shared))
     return result
 
 
@@ -279,8 +339,18 @@ def memory(dtype: str) -> tuple[simulated.Tensor, simulated.Tensor]:
 
 
 @cache
-def result(dtype: str) -> simulated.Tensor:
+def own_result(dtype: str) -> simulated.Tensor:
     return simulated.put(np.zeros((2, SIDE, SIDE), dtype), TARGET)
+
+
+def result_of(x: Launch, s: dict[str, Any]) -> simulated.Tensor:
+    dtype = "i4" if s["dtype"] == "i1" else "f4"
+    if not x.shared:
+        return own_result(dtype)
+    a, _ = memory(s["dtype"])
+    n = SIDE * SIDE * 4
+    there = a.array.view(np.uint8)[x.shared : x.shared + n].view(dtype)
+    return simulated.Tensor(there.reshape(1, SIDE, SIDE), TARGET, a)
 
 
 def build(text: str, name: str, **options: Any) -> Any:
@@ -304,7 +374,7 @@ def in_range(x: Launch, s: dict[str, Any]) -> bool:
     M, _, K, sam, sak, sbk, sbn, batch, _ = x.numbers
     depth = K + 2 * s["BK"]
     far = max(map(abs, (sam, sak, sbk, sbn)))
-    most = 300 * (far + 25) + batch + depth * (far + 2) + M * far + 64
+    most = 300 * (far + 25) + batch + 2 * depth * (far + 2) + M * far + 64
     return most < ROOM
 
 
@@ -315,28 +385,34 @@ def run(seed: int) -> tuple[str, int, int]:
     promoted = build(text, f"promoted {seed}")
     interpreted = build(from_whole(text), f"interpreted {seed}", interpret=True)
     a, b = memory(s["dtype"])
-    c = result("i4" if s["dtype"] == "i1" else "f4")
+    before = a.array.copy()
     n, n_copied = 0, 0
     for x in launches(d, s):
         if not in_range(x, s):
             continue
         start_a, start_b = (ROOM + at for at in x.starts)
         lengths = simulated.put(np.array(x.lengths, np.int32), TARGET)
-        c.array[:] = -77
+        c = result_of(x, s)
         there = a[start_a:], b[start_b:], c, lengths
-        code = promoted[x.grid](*there, *x.numbers, num_warps=4, hopper="3,all")
+        if not x.shared:
+            c.array[:] = -77
+        code = promoted[x.grid](*there, *x.numbers, **s["options"])
         got = c.array.copy()
-        c.array[:] = -77
+        a.array[:] = before
+        if not x.shared:
+            c.array[:] = -77
         here = (t.numpy() for t in (a, b, c, lengths))
         interpreted[x.grid](*here, start_a, start_b, *x.numbers)
+        want = c.array.copy()
+        a.array[:] = before
         n += 1
         n_copied += "= map_load " in code.asm["tir"]
-        if not np.array_equal(got, c.array):
-            bad = np.argwhere(got != c.array)
+        if not np.array_equal(got, want):
+            bad = np.argwhere(got != want)
             where = tuple(int(v) for v in bad[0])
             return (
                 f"seed {seed}, {x}: {len(bad)} differ, the first at {where}: "
-                f"{got[where]}, interpreted {c.array[where]}\n{text}\n{code.report}",
+                f"{got[where]}, interpreted {want[where]}\n{text}\n{code.report}",
                 n,
                 n_copied,
             )
