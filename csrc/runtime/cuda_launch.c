@@ -252,6 +252,16 @@ launch_otherwise(Compiled *v, Call *c, const Grid *g)
     return r;
 }
 
+static MapsMade
+make_maps(Compiled *v, const Call *c, const uint64_t *params, const Grid *g,
+          unsigned char (*out)[TENSOR_MAP_BYTES], char err[ERR_TEXT])
+{
+    Span spans[MAX_NODES];
+    for (int i = 0; i < v->bin.n_params; i++)
+        spans[i] = c->span[v->node[i]];
+    return maps_make(v->st->cuda, &v->bin, params, spans, g->dim, out, err);
+}
+
 int
 cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
 {
@@ -284,9 +294,7 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     for (int i = 0; i < MAX_SCRATCH_PARAMS; i++)
         pointers[n++] = (void *)&none;
     char err[ERR_TEXT];
-    MapsMade made = v->bin.n_maps
-                        ? maps_make(st->cuda, &v->bin, params, g->dim, maps, err)
-                        : MAPS_MADE;
+    MapsMade made = v->bin.n_maps ? make_maps(v, c, params, g, maps, err) : MAPS_MADE;
     if (made == MAPS_UNFIT)
         return launch_otherwise(v, c, g);
     if (made == MAPS_FAILED)

@@ -255,7 +255,7 @@ static inline Span
 span_of_dl(const DLTensor *t)
 {
     int64_t item = (t->dtype.bits * t->dtype.lanes + 7) / 8;
-    if (t->device.device_type != kDLCPU)
+    if (t->device.device_type != kDLCPU && t->device.device_type != kDLCUDA)
         return (Span){0, 0};
     return span_of((uint64_t)(uintptr_t)t->data + t->byte_offset, t->ndim, t->shape,
                    t->strides, item, item);

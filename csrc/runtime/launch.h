@@ -123,11 +123,6 @@ typedef struct Place {
     int32_t index;
 } Place;
 
-/* Addresses from low to below high; both 0: none. */
-typedef struct Span {
-    uint64_t low, high;
-} Span;
-
 /* The arguments of one launch. Nothing here is zeroed but the scalars. */
 typedef struct Call {
     Kernel *k;
@@ -149,7 +144,7 @@ typedef struct Call {
     uint32_t code[MAX_NODES];
     uint64_t bits[MAX_NODES];
     PyObject *value[MAX_NODES]; /* borrowed; NULL for scalars from a signature */
-    Span span[MAX_NODES];       /* of pointers, on CPUs: the memory of the tensor */
+    Span span[MAX_NODES];       /* of pointers: the memory of the tensor */
 } Call;
 
 /* What is kept of a Call's key. One allocation. */
@@ -282,7 +277,7 @@ typedef struct Tensor {
     Elem elem;
     Place place;
     bool read_only;    /* its framework says so */
-    Span span;         /* on CPUs: of its elements, or of the first alone */
+    Span span;         /* of its elements; of the first alone where nobody says */
     PyObject *capsule; /* of __dlpack__, owned by who asked; else NULL */
 } Tensor;
 

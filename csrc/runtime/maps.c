@@ -43,6 +43,7 @@ swizzle_of(int bytes)
 typedef struct Launch {
     const Binary *b;
     const uint64_t *params;
+    const Span *spans; /* of the parameters, or NULL */
     const int32_t *grid;
 } Launch;
 
@@ -97,8 +98,22 @@ end_of(const CudaTensorMap *m, int elem_bytes)
     return end;
 }
 
-/* Copies do not see what else the kernel stores, so the tensors that it loads by them begin
- * where none is that it writes. */
+/* The memory of parameter p's tensor, or where that begins. */
+static Span
+span_of_param(const Launch *l, int p)
+{
+    Span s = l->spans ? l->spans[p] : (Span){0, 0};
+    return s.low < s.high ? s : (Span){l->params[p], l->params[p] + 1};
+}
+
+static bool
+meet(Span x, Span y)
+{
+    return x.low < y.high && y.low < x.high;
+}
+
+/* Copies do not see what else the kernel stores, so the tensors that it loads by them lie
+ * where none is that it writes, as far as their frameworks say how far they reach. */
 static bool
 is_written_too(const Launch *l, int i, const CudaTensorMap *m)
 {
@@ -106,10 +121,13 @@ is_written_too(const Launch *l, int i, const CudaTensorMap *m)
     uint64_t end = end_of(&m[i], elem_info[b->maps[i].elem].bytes);
     if (b->maps[i].is_written)
         return false;
-    for (int p = 0; p < b->n_params; p++)
+    Span mapped = {m[i].address, end}, whole = span_of_param(l, b->maps[i].param);
+    for (int p = 0; p < b->n_params; p++) {
+        Span written = span_of_param(l, p);
         if (b->params[p].is_ptr && b->params[p].is_written &&
-            l->params[p] >= m[i].address && l->params[p] < end)
+            (meet(written, mapped) || meet(written, whole)))
             return true;
+    }
     for (int k = 0; k < b->n_maps; k++)
         if (b->maps[k].is_written && m[k].address < end &&
             m[i].address < end_of(&m[k], elem_info[b->maps[k].elem].bytes))
@@ -118,10 +136,11 @@ is_written_too(const Launch *l, int i, const CudaTensorMap *m)
 }
 
 MapsMade
-maps_make(Cuda *cu, const Binary *b, const uint64_t *params, const int32_t grid[3],
-          unsigned char (*out)[TENSOR_MAP_BYTES], char err[ERR_TEXT])
+maps_make(Cuda *cu, const Binary *b, const uint64_t *params, const Span *spans,
+          const int32_t grid[3], unsigned char (*out)[TENSOR_MAP_BYTES],
+          char err[ERR_TEXT])
 {
-    Launch l = {b, params, grid};
+    Launch l = {b, params, spans, grid};
     CudaTensorMap m[MAX_MAPS];
     for (int i = 0; i < b->n_tests; i++)
         if (!value(&l, b->tests[i]))

@@ -162,14 +162,20 @@ typedef struct CudaTensorMap {
 bool cuda_tensor_map(Cuda *cu, const CudaTensorMap *m,
                      unsigned char out[TENSOR_MAP_BYTES], char err[ERR_TEXT]);
 
+/* Addresses from low to below high; both 0: none. */
+typedef struct Span {
+    uint64_t low, high;
+} Span;
+
 /* ---- maps.c ------------------------------------------------------------------------------ */
 typedef enum MapsMade {
     MAPS_MADE,
     MAPS_UNFIT, /* this launch has none: code without maps does it */
     MAPS_FAILED,
 } MapsMade;
-/* The tensor maps of b's code for a launch, each 64-byte aligned memory. err: why not. */
-MapsMade maps_make(Cuda *cu, const Binary *b, const uint64_t *params,
+/* The tensor maps of b's code for a launch, each 64-byte aligned memory. spans: of the parameters,
+ * NULL where nobody knows. err: why not. */
+MapsMade maps_make(Cuda *cu, const Binary *b, const uint64_t *params, const Span *spans,
                    const int32_t grid[3], unsigned char (*out)[TENSOR_MAP_BYTES],
                    char err[ERR_TEXT]);
 

@@ -124,7 +124,7 @@ gpu_run(Gpu *g, const Binary *b, const CudaStart *start, uint64_t *params, int n
     s.params = pointers;
     if (e)
         ok = fail(e, "copying to the device", err);
-    else if (maps_make(g->cu, b, params, start->grid, maps, err))
+    else if (maps_make(g->cu, b, params, NULL, start->grid, maps, err))
         ok = false;
     else
         ok = launch(g, b, &s, err);

@@ -4,6 +4,8 @@ are in tests/props/fuzz_promoted.py."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,10 @@ import simulated
 
 import tegula
 import tegula.language as tl
+
+sys.path.append(str(Path(__file__).parents[1] / "runtime"))
+
+from dlpack_mock import CUDA, Producer
 
 pytestmark = pytest.mark.usefixtures("ptxsim")
 TARGET = "sm_90a"
@@ -140,3 +146,46 @@ def test_wraps_that_count(
     assert len(compiles) == n_compiles
     rows = a[np.arange(64) % M].astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_array_equal(c.numpy(), rows.reshape(2, 32, 32).sum(axis=1))
+
+
+class Elsewhere(Producer):
+    """Memory of the GPU, by a library that says how far a tensor reaches."""
+
+    def __init__(self, of: Any, first: int, sides: tuple[int, int]) -> None:
+        n = sides[0] * sides[1]
+        array = of.array.reshape(-1)[first : first + n].reshape(sides)
+        super().__init__(array, (CUDA, simulated.DEVICES[TARGET]))
+        self.of = of
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self.capsule()
+
+
+@tegula.jit
+def shifted(a_ptr, b_ptr, c_ptr, n, B: tl.constexpr):
+    """Each product is stored when all of its factors have been loaded."""
+    i = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, n, B):
+        a = tl.load(a_ptr + i[:, None] * n + (k + i)[None, :])
+        b = tl.load(b_ptr + (k + i)[:, None] * B + i[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + i[:, None] * B + i[None, :], acc.to(tl.float16))
+
+
+@pytest.mark.parametrize(
+    "first, n_compiles", [(-64 * 64, 1), (-64, 2), (0, 2), (64, 2)]
+)
+def test_stored_where_it_is_loaded(
+    first: int, n_compiles: int, rng: np.random.Generator, compiles: list
+) -> None:
+    """Also where the stored tensor begins in front of the loaded one."""
+    n, B = 192, 64
+    room = put((rng.integers(-2, 3, 2 * B * n) / 4).astype(np.float16))
+    b = put((rng.integers(-2, 3, (n, B)) / 4).astype(np.float16))
+    a = Elsewhere(room, B * B, (B, n))
+    want = (a.array.astype(np.float64) @ b.array.astype(np.float64)).astype(np.float16)
+    c = Elsewhere(room, B * B + first, (B, B))
+    tegula.jit(shifted.fn)[(1,)](a, b, c, n, B=B, num_warps=4)
+    assert len(compiles) == n_compiles
+    np.testing.assert_array_equal(c.array, want)
