@@ -7,10 +7,10 @@ A seed is a kernel and some launches of it. Rows, columns and masks are written 
 many: what wraps, runs backwards or down a diagonal, strides that are negative, 0 or no
 multiple of 16 bytes, bounds that are loaded or say nothing of the block; pointers, offsets
 and block pointers that one loop or two carry; a result that lies in a factor's memory. What
-promote_tma takes for a tensor must read what the pointers read, and what it must not take is
-drawn as often. Half of the kernels copy every tensor they can (hopper="3,all"), the others
-where warps of their own do it, asked to or not. Numbers are small and whole, so that a sum is
-one number whatever its order.
+promote_tma takes for a tensor must read what the pointers read, and what it must not take
+is drawn as often. Half of the kernels copy every tensor they can (hopper="3,all"), the
+others where warps of their own do it, asked to or not. Numbers are small and whole, so that
+a sum is one number whatever its order.
 """
 
 from __future__ import annotations
