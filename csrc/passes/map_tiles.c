@@ -255,6 +255,14 @@ map_all(Func *f)
             replace(&m, m.tile.at[i]);
 }
 
+Func *
+trial_copy(const Func *f)
+{
+    Func *copy = ir_parse(f->c, ir_print(f, true));
+    copy->team_warps = f->team_warps; /* which no text says */
+    return copy;
+}
+
 static bool
 has_tile(const Block *b)
 {
@@ -272,7 +280,7 @@ has_tile(const Block *b)
 static const char *
 not_brought(const Func *f)
 {
-    Func *copy = ir_parse(f->c, ir_print(f, true));
+    Func *copy = trial_copy(f);
     map_all(copy);
     return roles_refusal(copy);
 }

@@ -365,7 +365,7 @@ static Trial
 try_on_copy(Func *f, int n)
 {
     Trial out = {.is_brought = NEW_N(f->c->arena, bool, n), .n = n};
-    Func *copy = ir_parse(f->c, ir_print(f, true));
+    Func *copy = trial_copy(f);
     Promote p = open_on(copy);
     for (int i = 0; i < p.load.n; i++) {
         char name[MARK];

@@ -12,4 +12,7 @@ typedef struct OnTop {
 OnTop on_top_of(Func *f);
 Val *on_top(OnTop *t, Val *v); /* v, of parameters and constants alone */
 
+/* A copy of f, to see what a change would lead to. */
+Func *trial_copy(const Func *f);
+
 #endif

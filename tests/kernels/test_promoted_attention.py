@@ -183,3 +183,14 @@ def test_block_pointers(
         CHECKED=checked, num_warps=8,
     )  # fmt: skip
     check(run, o, expected(q, k, v, causal), 5 if causal else 3)
+
+
+def test_wider_teams_have_roles() -> None:
+    """What a trial says of the warps that were asked for is not what is compiled."""
+    strides = ["i32:16", "i32:16", "i32:16", "i32:1"] * 4
+    run = by_pointers.compile(
+        *["*fp16:16"] * 4, *strides, "i32", "i32:16", D=128, BM=128, BN=64,
+        CAUSAL=False, FORM="narrow", num_warps=4, target="cuda:sm_90a",
+    )  # fmt: skip
+    assert run.metadata.num_warps == 8, run.report
+    assert "roles {" in run.asm["simt"], run.report
