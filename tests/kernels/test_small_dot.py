@@ -97,3 +97,39 @@ def test_f64_rounds_as_a_chain_along_k(target, rng):
     got = dot(a, b, c)
     assert (got == want.astype(np.float64)).mean() > 0.97
     np.testing.assert_allclose(got, want.astype(np.float64), rtol=1e-14, atol=1e-15)
+
+
+@triton.jit
+def both_shapes(x_ptr, v_ptr, d_ptr, BACK: tl.constexpr):
+    at = tl.arange(0, 16)[:, None] * 32 + tl.arange(0, 32)[None, :]
+    flat = tl.arange(0, 64)[:, None] * 8 + tl.arange(0, 8)[None, :]
+    v = tl.zeros((16, 32), tl.float32)
+    for i in range(2):
+        v += tl.load(x_ptr + at + i)
+    if BACK:
+        w = tl.reshape(v, (64, 8))
+        ones, more = (
+            tl.full((16, 16), 1.0, tl.float32),
+            tl.full((16, 32), 1.0, tl.float32),
+        )
+        tl.store(d_ptr + at, tl.dot(ones, more, acc=v))
+        tl.store(v_ptr + flat, w)
+    else:
+        ones, more = (
+            tl.full((64, 16), 1.0, tl.float32),
+            tl.full((16, 8), 1.0, tl.float32),
+        )
+        tl.store(d_ptr + flat, tl.dot(ones, more, acc=tl.reshape(v, (64, 8)) + 0.0))
+        tl.store(v_ptr + at, v)
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_accumulator_that_is_read_in_another_shape(target, back, rng):
+    """A reshape shares its operand's memory on the CPU: neither is a product's to overwrite
+    while the other is needed."""
+    x = rng.integers(-9, 9, 600).astype(np.float32)
+    v, d = (np.full(512, np.nan, np.float32) for _ in "vd")
+    both_shapes[(1,)](x, v, d, BACK=back)
+    want = x[:512] + x[1:513]
+    np.testing.assert_array_equal(v, want)
+    np.testing.assert_array_equal(d, want + 16)

@@ -122,6 +122,17 @@ host_last_use(Host *h, const Val *v)
     return s->last_use = last;
 }
 
+/* Has the reshape's result the scratch of its operand? */
+static bool
+is_in_place(Host *h, const Op *o)
+{
+    if (o->op != OP_RESHAPE)
+        return false;
+    const VState *from = state(h, arg(o, 0)), *to = state(h, result(o, 0));
+    return from->kind == V_BUFFER && to->kind == V_BUFFER &&
+           from->view.buf == to->view.buf;
+}
+
 /* Paths from a value to its last users may be as many as 2^users: each value is seen once
  * a walk, for where it was seen before, no user was found. */
 static bool
@@ -130,7 +141,8 @@ is_live(Host *h, const Val *v, bool within)
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *w = ancestor(u->user, v->block);
         if (w != u->user || !host_is_lazy_op(w)) {
-            if (!h->done[host_pos(h, w)])
+            if (!h->done[host_pos(h, w)] ||
+                (w == u->user && is_in_place(h, w) && is_live(h, result(w, 0), within)))
                 return true;
             continue;
         }
@@ -160,6 +172,8 @@ bool
 host_may_be_read(Host *h, const Val *v)
 {
     h->walk++;
+    while (v->def && is_in_place(h, v->def))
+        v = arg(v->def, 0);
     return is_live(h, v, false);
 }
 
