@@ -30,6 +30,7 @@ class Param:
           out    zeros, compared bit by bit
           near   zeros, float64, compared with a tolerance
           work   zeros, not compared
+          zero   zeros, and so they must stay
     """
 
     name: str

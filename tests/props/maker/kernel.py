@@ -182,11 +182,16 @@ class Kernel(Stmt):
         case.rows = 2 if case.grid == 4 else 1
         case.params = list(self.params.values())
         names = [p.name for p in case.params]
-        first = f"def kernel({', '.join(names)}, n, big, scale, C: tl.constexpr):"
+        if self.is_shifted:
+            names_after = "n, big, scale, shift"
+            case.options["shift"] = d.pick([16, 0, -16, -64, -256, 48, 3, -2])
+        else:
+            names_after = "n, big, scale"
+        first = f"def kernel({', '.join(names)}, {names_after}, C: tl.constexpr):"
         body = "\n".join(["@tegula.jit", first, *typed(case), *head, *self.lines])
         case.text = f"{HELPERS}\n{body}\n"
         case.big = d.pick([2**33, 2**40 + 16, -(2**35)])
-        case.options = {"C": d.pick([1, 2, 5]), "num_warps": d.pick([4, 1, 2, 8])}
+        case.options |= {"C": d.pick([1, 2, 5]), "num_warps": d.pick([4, 1, 2, 8])}
         if d.chance(40):
             case.options["num_stages"] = d.pick([1, 2, 3, 4])
         chip = d.pick(["sm_80", "sm_90a", "sm_75", "sm_100a", "sm_120a"])

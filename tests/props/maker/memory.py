@@ -85,6 +85,8 @@ class Memory(Scope):
             at = f"({at}).to(tl.int64)"
             if d.chance(50):
                 at = f"{at} + big - big"
+        if not self.plain and d.chance(8):
+            at = self.wrapped(w.shape, at)
         more = ""
         if d.chance(40):
             more = f", mask={self.mask(w.shape)}"
@@ -96,6 +98,16 @@ class Memory(Scope):
             words = ['cache_modifier=".cg"', 'eviction_policy="evict_last"']
             more += f", {d.pick([*words, 'volatile=True'])}"
         return form.format(f"tl.load({source} + {at}{more})")
+
+    def wrapped(self, shape: Shape, at: str) -> str:
+        """Places that go round, or stand still, also from below zero."""
+        d = self.d
+        self.is_shifted = True
+        first = f"{self.index(shape)} + {d.pick(['', 'pid * 64 + ', 'n * 16 + '])}shift"
+        n = d.pick([16, 64, 48, 4])
+        if d.chance(60):
+            return f"(({first}) % {n} + {n})"
+        return f"(({first}) // {n} * 4 + 256 + ({at}) % 4)"
 
     def window(self, w: Want) -> str:
         """Through a block pointer or a descriptor; partly outside of the matrix."""

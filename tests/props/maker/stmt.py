@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .across import Across
+from .assembly import Assembly
 from .expr import clamped
 from .scope import BITS, FP8, INTS, N_IN, Var, Want, is_float, size
 
@@ -25,7 +25,17 @@ DOTS = [
 ]
 
 
-class Stmt(Across):
+# Of dot_scaled: how the elements come.
+SCALED = ["e2m1", "e4m3", "e5m2", "bf16", "fp16"]
+TYPE_OF = {
+    "e4m3": "float8e4nv",
+    "e5m2": "float8e5",
+    "bf16": "bfloat16",
+    "fp16": "float16",
+}
+
+
+class Stmt(Assembly):
     def assign(self) -> None:
         w = self.some_want()
         self.bind(self.expr(w), w)
@@ -204,6 +214,42 @@ class Stmt(Across):
             u = self.bind(f"tl.dot({left}, {c}{how})", Want(acc, (*batch, m, 16)))
             self.put(f"{u.name} = {clamped(u.name, acc)}")
 
+    def scaled_side(
+        self, rows: int, k: int, is_right: bool
+    ) -> tuple[str, str, str, bool]:
+        """Elements of a factor, scales or None, the format, and are bytes along K."""
+        d = self.d
+        kind, along_k = d.pick(SCALED), d.chance(70)
+        side = [rows, k]
+        if kind == "e2m1":
+            side[1 if along_k else 0] //= 2
+        shape = tuple(side[::-1] if is_right else side)
+        if kind == "e2m1":
+            x = self.expr(Want("uint8", shape), 1)
+        else:
+            x = self.factor(Want(TYPE_OF[kind], shape), 4)
+            if kind[0] == "e" and d.chance(50):
+                x = f"({x}).to(tl.uint8, bitcast=True)"
+        scale = "None"
+        if d.chance(75):  # 2^-1 .. 2^2
+            scale = self.expr(Want("uint8", (rows, k // 32)), 1)
+            scale = f"(({scale} & 3) + 126).to(tl.uint8)"
+        return x, scale, kind, along_k
+
+    def dot_scaled(self) -> None:
+        """Elements and scales are such that every sum is exact, in sixteenths."""
+        d = self.d
+        m, n, k = d.pick([16, 32, 64]), d.pick([16, 32, 8]), d.pick([32, 64])
+        a, s, kind, along = self.scaled_side(m, k, False)
+        b, t, other, down = self.scaled_side(n, k, True)
+        more = f", lhs_k_pack={along}, rhs_k_pack={down}"
+        w = Want("float32", (m, n))
+        if d.chance(40):
+            more += f", acc={self.factor(w, 16)} + 0.0"
+        text = f'tl.dot_scaled({a}, {s}, "{kind}", {b}, {t}, "{other}"{more})'
+        v = self.bind(text, w)
+        self.put(f"{v.name} = {clamped(f'tl.floor({v.name}) + 0.0', 'float32')}")
+
     def dot_loop(self) -> None:
         """A matmul's loop: what software pipelining is for."""
         d = self.d
@@ -327,4 +373,6 @@ class Stmt(Across):
             (3, self.atomic),
             (2, self.exchange),
         ]
+        if not self.plain:
+            forms += [(2, self.assembly), (2, self.dot_scaled)]
         d.weighted(forms)()
