@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import subprocess
 import sys
@@ -218,3 +220,19 @@ def test_both_launches_give_the_same_bits():
         for out in first, second:
             normed[(1,)](x, w, b, out, 7 + seed, BLOCK=1024)
         np.testing.assert_array_equal(first, second)
+
+
+def test_a_stray_load_of_memory_that_nobody_may_read_is_an_error():
+    """As behind a thread's stack, or where malloc grows later."""
+    page, libc = mmap.PAGESIZE, ctypes.CDLL(None, use_errno=True)
+    room = mmap.mmap(-1, 2 * page)
+    x = np.frombuffer(room, np.float32, page // 4)
+    behind = x.ctypes.data + page
+    x = np.ctypeslib.as_array(
+        (ctypes.c_float * (page // 4)).from_address(x.ctypes.data)
+    )
+    assert libc.mprotect(ctypes.c_void_p(behind), page, 0) == 0
+    copy, y = make(), np.zeros(page // 2, np.float32)
+    with pytest.raises(OutOfBoundsError, match=f"load of element {page // 4} of 'x'"):
+        copy[(1,)](x, y, page // 2, BLOCK=page // 2)
+    assert libc.mprotect(ctypes.c_void_p(behind), page, mmap.PROT_READ) == 0
