@@ -142,7 +142,9 @@ opsuite: $(VENV)/.with-test check
 
 # A package of its own beside the objects: python/tegula keeps its core. Python leaks at
 # exit by design; a sanitizer's library must be loaded before Python itself. OpenBLAS is
-# not built for TSan, which takes what its threads do for races: one thread.
+# not built for TSan, which takes what its threads do for races: one thread. What daemon
+# threads compile at a process's end is joined by nobody, and children of a fork that have
+# threads are what some tests are about.
 SANITIZE ?= address,undefined
 SAMPLE ?= 8
 SAN := build/sanitized
@@ -152,7 +154,8 @@ sanitize: $(VENV)/.with-test
 	@cd python && tar cf - --exclude='*.so' --exclude=__pycache__ tegula | tar xf - -C ../$(SAN)
 	@TEGULA_SANITIZE=$(SANITIZE) $(CORE) OUT=$(SAN)/tegula/_core.abi3.so core
 	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=$(SAN_LIB)) $$($${CC:-cc} -print-file-name=libstdc++.so)" \
-		ASAN_OPTIONS=detect_leaks=0 OPENBLAS_NUM_THREADS=1 \
+		ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=report_thread_leaks=0:die_after_fork=0:suppressions=$(CURDIR)/csrc/tools/tsan.supp \
+		OPENBLAS_NUM_THREADS=1 \
 		PYTHONPATH=$(SAN) PYTHONMALLOC=malloc \
 		$(VPY) -m pytest -n 2 --dist worksteal -o pythonpath=$(SAN) --sample=$(SAMPLE) $(ARGS)
 

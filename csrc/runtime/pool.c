@@ -244,8 +244,8 @@ bool
 host_look(HostRun *r, Pace *p)
 {
     bool is_caller = pthread_equal(pthread_self(), r->caller);
-    if (is_caller && pool.job && r == &pool.job->run)
-        wake_late(pool.job);
+    if (is_caller) /* in a job that is not shared nobody is asleep */
+        wake_late((Job *)((char *)r - offsetof(Job, run)));
     if (!attend(is_caller ? r->attendant : NULL, p))
         __atomic_store_n(&r->stop, 1, __ATOMIC_RELEASE);
     return !__atomic_load_n(&r->stop, __ATOMIC_RELAXED);
