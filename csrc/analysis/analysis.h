@@ -278,6 +278,8 @@ typedef struct Axis {
     const Layout *l;     /* of all operands */
     int n, n_regs;       /* operands; registers of each */
     bool is_commutative; /* the region is one commutative op */
+    bool
+        is_for_one; /* only thread 0 wants the results: they are numbers to be stored */
     uint32_t
         reg_left; /* register bits not combined yet: live registers have only those */
     uint32_t lane_axis, warp_axis; /* masks of the bits along the axis */
@@ -308,6 +310,8 @@ int64_t axis_bytes(const Axis *k, const AxisSlots *t);
 int axis_operand_bytes(const Axis *k, const AxisSlots *t, int i);
 /* Each lane reads one warp's partial, lane bit lane_bit[i] is bit i of the warp's number. */
 bool axis_by_lanes(const Axis *k, const AxisSlots *t, int *lane_bit);
+/* The first warp combines alone what thread 0 stores. */
+bool axis_by_first(const Axis *k, const AxisSlots *t);
 /* Each result is combined by one thread: all alike would do too much work. */
 bool axis_is_dealt(const Axis *k, const AxisSlots *t);
 

@@ -6,6 +6,8 @@
 enum {
     MAX_DIRECT_BYTES = 32, /* of partial results that each thread reads whole */
     MAX_DIRECT_WORK = 160, /* instructions, about, that all threads may do alike */
+    FEW_STEPS = 8,         /* instructions that are as cheap as a branch around them */
+    MAX_CHAIN = 8,         /* scalar ops between a result and where it is stored */
 };
 
 static bool
@@ -13,6 +15,31 @@ is_commutative(const Op *o)
 {
     const Op *f = ir_combine_op(o);
     return f && op_has(f, OPF_COMM);
+}
+
+/* Do only stores of numbers, which thread 0 does, want v? */
+static bool
+is_stored_alone(const Val *v, int chain)
+{
+    if (v->type->rank || !chain)
+        return false;
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        bool is_step = op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1;
+        if (o->op == OP_STORE ? arg(o, 0)->type->rank
+                              : !is_step || !is_stored_alone(result(o, 0), chain - 1))
+            return false;
+    }
+    return true;
+}
+
+static bool
+is_for_one(const Op *o)
+{
+    for (int i = 0; i < o->n_results; i++)
+        if (!is_stored_alone(result(o, i), MAX_CHAIN))
+            return false;
+    return true;
 }
 
 void
@@ -35,6 +62,7 @@ axis_open(const Op *o)
     int axis = (int)ir_attr(o, ATTR_AXIS);
     k.n_regs = 1 << k.l->n[IN_REG];
     k.is_commutative = is_commutative(o);
+    k.is_for_one = is_for_one(o);
     for (int in = IN_REG; in <= IN_WARP; in++) {
         uint32_t moves = layout_moves(k.l, (InDim)in, axis);
         for (int i = 0; i < k.l->n[in]; i++)
@@ -139,6 +167,14 @@ region_work(const Op *o)
         work += r->op == OP_CONST ? 0 : element_cost(r);
     }
     return work;
+}
+
+bool
+axis_by_first(const Axis *k, const AxisSlots *t)
+{
+    int each = (1 << t->log2_warps) - 1, work = region_work(k->o), lane_bit[LANE_BITS];
+    return k->is_for_one && work &&
+           (each * work > FEW_STEPS || axis_by_lanes(k, t, lane_bit));
 }
 
 bool

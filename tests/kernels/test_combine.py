@@ -179,3 +179,25 @@ def test_a_block_that_is_asked_for_its_type(dtype, interpret, rng):
         options = {} if interpret else {"debug": True, "sanitize_overflow": True}
         least_kernel[(1,)](x, out, 4, 5, **options)
     np.testing.assert_array_equal(out, x.min(1))
+
+
+@tegula.jit
+def positions_kernel(x, out, spread, rows, N: tl.constexpr):
+    i = tl.arange(0, N)
+    for row in range(rows):
+        v = tl.load(x + row * N + i)
+        # Only thread 0 wants the first two; all threads want the last.
+        tl.store(out + 2 * row, tl.argmax(v, 0) + 1)
+        tl.store(out + 2 * row + 1, tl.argmin(v, 0, tie_break_left=True))
+        tl.store(spread + row * N + i, i - tl.argmax(v, 0))
+
+
+@pytest.mark.parametrize("n", [32, 256, 2048])
+@pytest.mark.parametrize("num_warps", [1, 2, 4, 16])
+def test_positions(device, rng, n, num_warps):
+    x = rng.integers(0, 6, (3, n)).astype(np.float32)  # many are equal
+    out, spread = device.poison((3, 2), np.int32), device.poison((3, n), np.int32)
+    positions_kernel[(1,)](device.put(x), out, spread, 3, n, num_warps=num_warps)
+    first, last = x.argmax(1), x.argmin(1)
+    assert np.array_equal(device.get(out), np.stack([first + 1, last], 1))
+    assert np.array_equal(device.get(spread), np.arange(n) - first[:, None])

@@ -8,7 +8,8 @@
  *                     region is no commutative op, that of the lowest is dealt to them in the end
  *     warp bits       one element a warp to shared memory; one barrier; every warp then
  *                     combines all of them by itself, so that no second barrier is needed.
- *                     Where that is much work (a long function, results in many registers)
+ *                     The first warp does it alone for a number that is only stored.
+ *                     Where it is much work (a long function, results in many registers)
  *                     each result is one thread's, and a second barrier brings it to all
  *
  * Order. Registers, then lanes, then warps is cheapest: what lies in the higher registers of a
@@ -51,7 +52,7 @@ static void
 agree(Across *k, uint32_t bits, Lv *x)
 {
     Sim *s = k->s;
-    if (k->x.is_commutative || !bits)
+    if (k->x.is_commutative || !bits || (k->x.is_for_one && !s->f->log2_ctas))
         return;
     Lv lowest = LLVMBuildAnd(s->l->b, s->setup->tid,
                              ll_i32(s->l, (int32_t)(31 & ~bits)), "");
@@ -162,6 +163,35 @@ reduce_dealt(Across *k, const AxisSlots *t, int base)
         }
 }
 
+/* What follows is the first warp's alone; the end of the block it leaves is `before`. */
+static LLVMBasicBlockRef
+first_warp(Sim *s, LLVMBasicBlockRef *before)
+{
+    Ll *l = s->l;
+    LLVMBasicBlockRef some = ll_block(l, "first"), after = ll_block(l, "stored");
+    *before = LLVMGetInsertBlock(l->b);
+    Lv is_first = LLVMBuildICmp(l->b, LLVMIntULT, s->setup->tid, ll_i32(l, 32), "");
+    LLVMBuildCondBr(l->b, is_first, some, after);
+    LLVMPositionBuilderAtEnd(l->b, some);
+    return after;
+}
+
+/* The others have 0, which nobody looks at. */
+static void
+first_warp_end(Across *k, LLVMBasicBlockRef before, LLVMBasicBlockRef after)
+{
+    Ll *l = k->s->l;
+    LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(l->b), before};
+    LLVMBuildBr(l->b, after);
+    LLVMMoveBasicBlockAfter(after, from[0]);
+    LLVMPositionBuilderAtEnd(l->b, after);
+    for (int i = 0; i < k->x.n; i++) {
+        Lv x = k->v[i][0], values[2] = {x, LLVMConstNull(LLVMTypeOf(x))};
+        k->v[i][0] = LLVMBuildPhi(l->b, LLVMTypeOf(x), "");
+        LLVMAddIncoming(k->v[i][0], values, from, 2);
+    }
+}
+
 static void
 reduce_warps(Across *k, int base)
 {
@@ -175,6 +205,9 @@ reduce_warps(Across *k, int base)
         return;
     }
     bool by_lanes = axis_by_lanes(&k->x, &t, lane_bit);
+    LLVMBasicBlockRef before, after = NULL;
+    if (axis_by_first(&k->x, &t))
+        after = first_warp(s, &before);
     Lv *x = NEW_N(s->a, Lv, k->x.n * warps), *y = NEW_N(s->a, Lv, k->x.n);
     for (int r = 0; r < k->x.n_regs; r++) {
         if (!across_is_live(k, r))
@@ -197,6 +230,8 @@ reduce_warps(Across *k, int base)
         across_put(k, r, x);
         which++;
     }
+    if (after)
+        first_warp_end(k, before, after);
 }
 
 /* ---- across a cluster ----
