@@ -20,6 +20,7 @@ const char *const order_simt[] = {
     "chunk", /* what is there now is what threads hold */
     "cse",   /* addresses and masks of one slice */
     "dce",   /* whole blocks that only slices are left of */
+    "cast_again",   /* what is live where is settled */
     "occupancy",    /* it counts the registers of what is left */
     "place_shared", /* behind all that makes, merges or drops ops with a place */
     "barriers",     /* last: what is emitted is what stands here, in this order */

@@ -329,6 +329,22 @@ equal_quotient(Sim *s, const Op *o, Lv *x, Lv q)
     return LLVMBuildAdd(b, q, LLVMBuildSelect(b, is_whole, by, zero, ""), "");
 }
 
+/* v's elements, out of words that the optimiser knows nothing of. */
+static Lv *
+hidden(Sim *s, const Val *v)
+{
+    Lv *x = sim_val(s, v), *y = NEW_N(s->a, Lv, sim_n_regs(v));
+    int each = MAX(4 / sim_elem_bytes(v->type), 1);
+    if (!s->m->opaque)
+        return x;
+    for (int i = 0; i < sim_n_regs(v); i += each) {
+        int n = MIN(each, sim_n_regs(v) - i);
+        Lv word = s->m->opaque(s->l, sim_pack_word(s, v->type, x + i, n));
+        sim_unpack_word(s, v->type, word, n, y + i);
+    }
+    return y;
+}
+
 static void
 elementwise(Sim *s, const Op *o)
 {
@@ -337,7 +353,8 @@ elementwise(Sim *s, const Op *o)
     for (int k = 0; k < o->n_args; k++) {
         if (arg(o, k)->type->layout != result(o, 0)->type->layout)
             sim_bad_layout(s, o);
-        from[k] = sim_val(s, arg(o, k));
+        from[k] = o->op == OP_CAST && ir_attr(o, ATTR_AGAIN) ? hidden(s, arg(o, k))
+                                                             : sim_val(s, arg(o, k));
     }
     uint32_t run = quotient_runs(s, o);
     for (int i = 0; i < sim_n_regs(result(o, 0)); i++) {
