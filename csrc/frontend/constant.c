@@ -16,6 +16,13 @@ v_const_int(Fe *f, Value v, const char *what)
                      f->callee, is_max ? "larger" : "smaller");
         else if (PyFloat_Check(o))
             err_help(f->c, "'//' divides integers, int(..) converts a constant");
+        else if (PyTuple_Check(o) && f->callee && !strcmp(what, "axis"))
+            err_help(f->c,
+                     "one axis at a time: tl.%s(tl.%s(x, 1), 0); all of them "
+                     "where axis is left out",
+                     f->callee, f->callee);
+        else if (fe_is_instance(f, o, f->cls_dtype))
+            err_help(f->c, "x.to(dtype, bitcast=True) reads the bits as another type");
         fail(f, TYPE, "%s must be an int, not %s", what, v_describe(f, v_obj(o)));
     }
     int overflow;

@@ -152,9 +152,15 @@ fe_cast(Fe *f, Val *v, Elem e, int rounding)
             const Type *t = ty_with_elem(f->c, v->type, E_I64);
             return ir_bin(&f->b, OP_NE, ir_bitcast(&f->b, v, t), fe_const_int(f, t, 0));
         }
-        if (e != E_I64 && e != E_U64)
+        if (e != E_I64 && e != E_U64) {
+            err_help(
+                f->c,
+                "x.to(tl.pointer_type(tl.%s)) points to another type; tl.load(x) is "
+                "the value",
+                elem_info[e].tl);
             fail(f, TYPE, "a pointer converts to int64 or uint64, not to %s",
                  elem_info[e].tl);
+        }
         return ir_bitcast(&f->b, v, ty_with_elem(f->c, v->type, e));
     }
     if (from == e)

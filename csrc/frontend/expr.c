@@ -348,6 +348,21 @@ expr_Dict(Fe *f, Node *n)
     return v;
 }
 
+/* What one value that is to be taken apart may have meant. */
+static void
+help_one_value(Fe *f, Value v)
+{
+    if (f->c->pending_help || v.kind != V_TENSOR)
+        return;
+    if (v.val->type->rank)
+        err_help(f->c, "arithmetic on a block is on all its elements, without a loop; "
+                       "tl.split(x) takes a last dimension of 2 apart");
+    else if (v.val->type->is_ptr)
+        err_help(f->c, "tl.load(p + i) reads an element");
+    else
+        err_help(f->c, "that is one number; an argument may be a tuple of some");
+}
+
 Value
 fe_elements(Fe *f, Value v, const char *of)
 {
@@ -360,8 +375,10 @@ fe_elements(Fe *f, Value v, const char *of)
     }
     if (v.kind == V_TUPLE)
         return v;
-    if (v.kind != V_RANGE)
+    if (v.kind != V_RANGE) {
+        help_one_value(f, v);
         fail(f, TYPE, "%s must be a tuple or a range, not %s", of, v_describe(f, v));
+    }
     const Range *r = v.range;
     if (fe_read(f, r->stop).kind == V_TENSOR || fe_read(f, r->start).kind == V_TENSOR)
         err_help(f->c, r->is_static

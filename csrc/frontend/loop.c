@@ -169,7 +169,9 @@ bound(Fe *f, Value v, const char *what)
     if (x->type->rank || x->type->is_ptr || !elem_is_int(x->type->elem)) {
         if (x->type->rank)
             err_help(f->c, "a block is one value: arithmetic on it needs no loop");
-        else if (!x->type->is_ptr)
+        else if (x->type->is_ptr)
+            err_help(f->c, "that is an address: tl.load(p) reads a number");
+        else
             err_help(f->c, "'//' divides integers; x.to(tl.int32) converts");
         fail(f, TYPE, "%s must be an integer scalar, not %s", what,
              v_describe(f, v_val(x)));

@@ -18,3 +18,4 @@ def run():
 # type_in_what.py:9:8: CompileError[TYPE]: what stands behind 'in' must be a tuple or a range, not a pointer to f32
 #     if n in x:
 #        ^~~~~~
+#   help: tl.load(p + i) reads an element

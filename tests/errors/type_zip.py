@@ -18,3 +18,4 @@ def run():
 # type_zip.py:9:17: CompileError[TYPE]: an argument of zip() must be a tuple or a range, not an i32 scalar
 #     for a, _ in zip((1, 2), n):
 #                 ^~~~~~~~~~~~~~
+#   help: that is one number; an argument may be a tuple of some

@@ -18,3 +18,4 @@ def run():
 # value_unpack_scalar.py:9:5: CompileError[TYPE]: what is unpacked must be a tuple or a range, not an i32 scalar
 #     a, _ = n
 #     ^~~~~~~~
+#   help: that is one number; an argument may be a tuple of some
