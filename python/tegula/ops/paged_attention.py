@@ -14,16 +14,17 @@ from typing import Any
 import tegula
 import tegula.language as tl
 from tegula.ops import arrays
-from tegula.ops.attention import absorb, finish, raw_scores
+from tegula.ops.attention import absorb, finish
 
 MIN_SHARE = 256  # keys of a program at the least, where there are as many
+RUN = 32  # products of f32 in one chain of a score, whose rounding is most of the error
 
 
 @tegula.jit
 def split_kernel(
     q_ptr, k_ptr, v_ptr, table_ptr, lengths_ptr, part_ptr, lse_ptr, H, Hk, pages, scale,
     D: tl.constexpr, GROUP: tl.constexpr, PAGE: tl.constexpr, ACC: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, RUN: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0).to(tl.int64)
     kv = tl.program_id(1)
@@ -32,20 +33,26 @@ def split_kernel(
     each = tl.cdiv(tl.cdiv(length, shares), BN) * BN
     g = tl.arange(0, BM)
     d = tl.arange(0, D)
+    j = tl.arange(0, RUN)
     row = b * H + kv * GROUP + g
-    q = tl.load(
-        q_ptr + row[:, None] * D + d[None, :], mask=g[:, None] < GROUP, other=0.0
-    )
+    q = ()  # its columns in runs, negative: a difference of products is not one chain
+    for first in tl.static_range(0, D, RUN):
+        part = q_ptr + row[:, None] * D + first + j[None, :]
+        q += (-tl.load(part, mask=g[:, None] < GROUP, other=0.0),)
     top = tl.full((BM,), -float("inf"), ACC)
     total = tl.zeros((BM,), ACC)
     acc = tl.zeros((BM, D), ACC)
     for start in range(share * each, min(length, share * each + each), BN):
         n = start + tl.arange(0, BN)
         page = tl.load(table_ptr + b * pages + n // PAGE, mask=n < length, other=0)
-        at = ((page.to(tl.int64) * PAGE + n % PAGE) * Hk + kv)[:, None] * D + d[None, :]
-        k = tl.load(k_ptr + at, mask=n[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + at, mask=n[:, None] < length, other=0.0)
-        s = tl.where((n < length)[None, :], raw_scores(q, k, scale, ACC), -float("inf"))
+        at = ((page.to(tl.int64) * PAGE + n % PAGE) * Hk + kv)[:, None] * D
+        keep = n[:, None] < length
+        s = tl.zeros((BM, BN), ACC)
+        for r in tl.static_range(D // RUN):
+            k = tl.load(k_ptr + at + r * RUN + j[None, :], mask=keep, other=0.0)
+            s -= tl.dot(q[r], tl.trans(k), out_dtype=ACC, input_precision="ieee")
+        v = tl.load(v_ptr + at + d[None, :], mask=keep, other=0.0)
+        s = tl.where((n < length)[None, :], s * scale, -float("inf"))
         top, total, acc = absorb(s, v, top, total, acc, ACC)
     o, lse = finish(top, total, acc)
     at = row * shares + share
@@ -94,6 +101,7 @@ def run(
         q, k, v, table, lengths, part, lse, H, Hk, pages, scale, D=D, GROUP=group,
         PAGE=page, ACC=acc, BM=max(16, tegula.next_power_of_2(group)),
         BN=32 if name == "float64" else 64,
+        RUN=RUN if arrays.dtype_name(q) == "float32" and D % RUN == 0 else D,
     )  # fmt: skip
     shares = tegula.next_power_of_2(n)
     combine_kernel[(B * H,)](part, lse, *outs, n, D=D, SHARES=shares)
