@@ -159,6 +159,8 @@ int64_t acc_words(const Block *b);
 /* About how many blocks are resident together that keep so many words in a thread's registers
  * through their loop, and so many bytes of shared memory. */
 int hopper_blocks(const Func *f, int words, int64_t shared);
+/* Clocks that a multiprocessor's tensor cores take for the products of block b, at least 1. */
+int64_t product_clocks(const Block *b);
 
 /* ---- tiles.c ------------------------------------------------------------------------------- */
 /* How copies move a block between a tensor and shared memory. */

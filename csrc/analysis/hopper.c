@@ -228,3 +228,15 @@ hopper_blocks(const Func *f, int words, int64_t shared)
             by_shared = all / (shared + RESERVED);
     return (int)MAX(MIN(by_registers, by_shared), 1);
 }
+
+int64_t
+product_clocks(const Block *b)
+{
+    int64_t bytes = 0, n = chip_of(b->func->c->opt.target.sm)->tensor / 2;
+    for (const Op *o = b->first; o; o = o->next)
+        if (o->op == OP_DOT) {
+            const Type *a = arg(o, 0)->type;
+            bytes += ty_numel(result(o, 0)->type) * a->shape[1] * ty_bytes(a);
+        }
+    return MAX(bytes / 2 / MAX(n, 1), 1);
+}

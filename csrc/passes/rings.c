@@ -215,19 +215,6 @@ scratch_bytes(const Func *f, const Block *b)
     return most;
 }
 
-/* Clocks that tensor cores take for the products of a block. */
-static int64_t
-product_clocks(const Func *f, const Block *b)
-{
-    int64_t bytes = 0, n = chip_of(f->c->opt.target.sm)->tensor / 2;
-    for (const Op *o = b->first; o; o = o->next)
-        if (o->op == OP_DOT) {
-            const Type *a = arg(o, 0)->type;
-            bytes += ty_numel(result(o, 0)->type) * a->shape[1] * ty_bytes(a);
-        }
-    return bytes / 2 / MAX(n, 1);
-}
-
 /* Does one sum go round a loop, so that its product may stay open until the next has begun? */
 static bool
 may_stay_open(const Rings *w, const Site *s)
@@ -257,7 +244,8 @@ static int
 slots_alone(const Rings *w, const Ring *r)
 {
     enum { LATENCY = 1536, IN_HAND = 2, MANY = 8 };
-    int64_t clocks = MAX(product_clocks(w->f, r->like->b), 1);
+    (void)w;
+    int64_t clocks = product_clocks(r->like->b);
     return (int)MIN(IN_HAND + (LATENCY + clocks - 1) / clocks, MANY);
 }
 

@@ -64,17 +64,21 @@ def run(block, grid, n_k, warps, dtype=np.float16, **options):
     ],
 )
 def test_products(block, warps, dtype, grid):
-    compiled = run(block, grid, 2, warps, dtype)
+    compiled = run(block, grid, 2, warps, dtype, persistent="1")
     assert IN_TURN in compiled.report
 
 
-def test_fewer_iterations_than_slots():
-    run((64, 64, 64), (5, 5, 1), 1, 4)
-
-
-@pytest.mark.parametrize("n_k", [0, 9])
+@pytest.mark.parametrize("n_k", [0, 1, 9])
 def test_any_number_of_iterations(n_k):
-    run((64, 64, 32), (6, 4, 1), n_k, 4)
+    """Fewer and more than the ring has slots."""
+    run((64, 64, 32), (6, 4, 1), n_k, 4, persistent="1")
+
+
+def test_where_it_pays():
+    """Small tiles want more bytes a clock than L2 gives."""
+    small = run((64, 64, 64), (5, 4, 1), 2, 4)
+    assert "not in turn: its tiles are small" in small.report
+    assert IN_TURN in run((64, 128, 64), (5, 4, 1), 2, 4).report
 
 
 def test_said_not_to():
