@@ -173,3 +173,19 @@ def test_who_asks(device: Any) -> None:
         "loaded": False,
     }
     assert len(added.variants) == len(scattered.variants) == 1
+
+
+def test_a_constant_divided(anywhere: Any) -> None:
+    """The quotient of a row is one number, and the dividend does not count up."""
+
+    @tegula.jit
+    def kernel(x, o):
+        rows, cols = tl.arange(0, 16), tl.arange(0, 32)
+        q = tl.full([16, 32], -2, tl.int32) // tl.load(x + rows)[:, None]
+        tl.store(o + rows[:, None] * 32 + cols[None, :], q)
+
+    x = np.array([1, 2, 3, -1] * 4, np.int32)
+    out = anywhere.poison((16, 32), np.int32)
+    kernel[(1,)](anywhere.put(x), out)
+    want = np.trunc(-2 / x).astype(np.int32)[:, None].repeat(32, 1)
+    np.testing.assert_array_equal(anywhere.get(out), want)

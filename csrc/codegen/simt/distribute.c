@@ -289,8 +289,8 @@ cast_pair(Sim *s, const Op *o, Lv *from, int i, Lv *r)
     return true;
 }
 
-/* Register bits over which an integer quotient is the same, but for what equal_quotient says:
- * those that count elements of a run that lies inside a multiple of the divisor. */
+/* Register bits over which an integer quotient is the same: those that count elements of a run
+ * that lies inside a multiple of the divisor, or over which nothing changes. */
 static uint32_t
 quotient_runs(Sim *s, const Op *o)
 {
@@ -307,26 +307,6 @@ quotient_runs(Sim *s, const Op *o)
             mask |= 1u << bit[i];
     }
     return mask;
-}
-
-/* What a run's other elements give where its first is x[0] and gives q. Division truncates, so
- * below zero a multiple of the divisor belongs to the run before:
- *
- *     -8 / 4 = -2    -7 / 4 = -1    -6 / 4 = -1    -5 / 4 = -1    -4 / 4 = -1    -3 / 4 = 0
- */
-static Lv
-equal_quotient(Sim *s, const Op *o, Lv *x, Lv q)
-{
-    LLVMBuilderRef b = s->l->b;
-    if (o->op == OP_SHR || !elem_is_signed(result(o, 0)->type->elem))
-        return q;
-    Lv zero = LLVMConstNull(LLVMTypeOf(q)), one = LLVMConstInt(LLVMTypeOf(q), 1, 0),
-       back = LLVMBuildMul(b, q, x[1], "");
-    Lv is_whole = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntSLT, x[0], zero, ""),
-                               LLVMBuildICmp(b, LLVMIntEQ, back, x[0], ""), "");
-    Lv down = LLVMBuildICmp(b, LLVMIntSLT, x[1], zero, ""),
-       by = LLVMBuildSelect(b, down, LLVMConstNeg(one), one, "");
-    return LLVMBuildAdd(b, q, LLVMBuildSelect(b, is_whole, by, zero, ""), "");
 }
 
 /* v's elements, out of words that the optimiser knows nothing of. */
@@ -363,9 +343,7 @@ elementwise(Sim *s, const Op *o)
             continue;
         }
         if ((uint32_t)i & run) { /* the first of its run has been computed */
-            int first = (int)((uint32_t)i & ~run), second = first | (int)(run & -run);
-            Lv at[] = {from[0][first], from[1][first]};
-            r[i] = i == second ? equal_quotient(s, o, at, r[first]) : r[second];
+            r[i] = r[(uint32_t)i & ~run];
             continue;
         }
         bool is_first = i == 0, is_last = i > 0; /* the same operands as there? */
