@@ -105,7 +105,7 @@ class Memory(Scope):
         self.is_shifted = True
         first = f"{self.index(shape)} + {d.pick(['', 'pid * 64 + ', 'n * 16 + '])}shift"
         n = d.pick([16, 64, 48, 4])
-        if d.chance(60):
+        if d.chance(60) or size(shape) > N_IN:
             return f"(({first}) % {n} + {n})"
         return f"(({first}) // {n} * 4 + 256 + ({at}) % 4)"
 
