@@ -251,6 +251,9 @@ int gpu_element_cost(const Op *o); /* the same on a GPU */
 int loop_pressure(const Op *loop);
 /* ... of all blocks that live at one time, anywhere in the function. */
 int64_t most_live_words(const Func *f);
+/* ... where 16-bit floats are widened, and what is only reduced is computed, one by one, when
+ * they are wanted, not where the text says. */
+int64_t late_live_words(const Func *f);
 /* About how many instructions of one thread the block becomes. A value has at most so many
  * registers that each are code of their own: what goes beyond is in loops. */
 int64_t code_size(const Func *f, const Block *b, int most);

@@ -7,7 +7,7 @@ enum {
     MAX_DIRECT_BYTES = 32, /* of partial results that each thread reads whole */
     MAX_DIRECT_WORK = 160, /* instructions, about, that all threads may do alike */
     FEW_STEPS = 8,         /* instructions that are as cheap as a branch around them */
-    MAX_CHAIN = 8,         /* scalar ops between a result and where it is stored */
+    MAX_LOOK = 32,         /* ops behind a result, until it is stored */
 };
 
 static bool
@@ -17,17 +17,19 @@ is_commutative(const Op *o)
     return f && op_has(f, OPF_COMM);
 }
 
-/* Do only stores of numbers, which thread 0 does, want v? */
+/* Do only stores of numbers, which thread 0 does, want v? budget: ops to look at. */
 static bool
-is_stored_alone(const Val *v, int chain)
+is_stored_alone(const Val *v, int *budget)
 {
-    if (v->type->rank || !chain)
+    if (v->type->rank)
         return false;
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *o = u->user;
         bool is_step = op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && o->n_results == 1;
+        if (--*budget < 0)
+            return false;
         if (o->op == OP_STORE ? arg(o, 0)->type->rank
-                              : !is_step || !is_stored_alone(result(o, 0), chain - 1))
+                              : !is_step || !is_stored_alone(result(o, 0), budget))
             return false;
     }
     return true;
@@ -36,8 +38,9 @@ is_stored_alone(const Val *v, int chain)
 static bool
 is_for_one(const Op *o)
 {
+    int budget = MAX_LOOK;
     for (int i = 0; i < o->n_results; i++)
-        if (!is_stored_alone(result(o, i), MAX_CHAIN))
+        if (!is_stored_alone(result(o, i), &budget))
             return false;
     return true;
 }

@@ -77,6 +77,8 @@ typedef struct Lives {
     int *from;     /* by id of a value: the place of its definition */
     int *until;    /* by id: the last place where it is used; -1: none */
     bool *is_free; /* by id: takes no registers of its own */
+    bool
+        late; /* 16-bit floats are widened where they are wanted, not where it is said */
     int place;
 } Lives;
 
@@ -161,6 +163,21 @@ live_block(Lives *l, const Block *b)
     }
 }
 
+static bool
+is_widened(const Op *cast)
+{
+    const Type *from = arg(cast, 0)->type;
+    return elem_is_float(from->elem) && elem_info[from->elem].bits == 16 &&
+           result(cast, 0)->type->elem == E_F32;
+}
+
+static bool
+is_only_reduced(const Val *v)
+{
+    return v->def && op_has(v->def, OPF_ELEM) && !v->uses->next &&
+           v->uses->user->op == OP_REDUCE;
+}
+
 /* Adds v's words to where its life begins and takes them away where it ends. */
 static void
 note_life(const Lives *l, const Val *v, int64_t *change)
@@ -168,6 +185,10 @@ note_life(const Lives *l, const Val *v, int64_t *change)
     if (l->is_free[v->id] || l->until[v->id] < 0)
         return;
     int n = words(v);
+    if (l->late && v->def && v->def->op == OP_CAST && is_widened(v->def))
+        n = MAX(n / 2, 1);
+    if (l->late && is_only_reduced(v))
+        return;
     change[l->from[v->id]] += n;
     change[MAX(l->until[v->id], l->from[v->id] + 1)] -= n;
 }
@@ -185,14 +206,15 @@ note_lives(const Lives *l, const Block *b, int64_t *change)
     }
 }
 
-int64_t
-most_live_words(const Func *f)
+static int64_t
+live_words(const Func *f, bool late)
 {
     Arena *a = f->c->arena;
     int n = 0;
     EACH_OP(o, f->body)
         n += 2;
-    Lives l = {.from = NEW_N(a, int, f->n_vals),
+    Lives l = {.late = late,
+               .from = NEW_N(a, int, f->n_vals),
                .until = NEW_N(a, int, f->n_vals),
                .is_free = NEW_N(a, bool, f->n_vals)};
     for (int i = 0; i < f->n_vals; i++)
@@ -205,6 +227,18 @@ most_live_words(const Func *f)
         most = MAX(most, now);
     }
     return most;
+}
+
+int64_t
+most_live_words(const Func *f)
+{
+    return live_words(f, false);
+}
+
+int64_t
+late_live_words(const Func *f)
+{
+    return live_words(f, true);
 }
 
 /* ---- how much code ------------------------------------------------------------------- */

@@ -224,7 +224,7 @@ typedef struct Override {
 typedef struct Chip { /* chips.def says what each column is */
     int sm;
     bool has_a;
-    int ptx, block_kb, sm_kb, tensor, simd32, simd16;
+    int ptx, block_kb, sm_kb, threads, tensor, simd32, simd16;
 } Chip;
 /* The row of sm; the row before where it has none: an emulator may be of any number. */
 const Chip *chip_of(int sm);

@@ -11,11 +11,10 @@
  * and ran at 0.92 of Triton's speed on an H200. `again` says that no optimiser may see that
  * both casts give the same.
  *
- * Rule 1: where registers leave room for HALF_FULL threads all stays as it is.
+ * Rule 1: where registers leave room for half of the threads that a multiprocessor holds all stays
+ *         as it is.
  */
 #include "passes/passes.h"
-
-enum { HALF_FULL = 1024 }; /* threads: half of what a multiprocessor holds */
 
 typedef struct Again {
     Func *f;
@@ -108,6 +107,7 @@ walk(Func *f, Block *b)
 void
 pass_cast_again(Func *f)
 {
-    if (most_live_words(f) * HALF_FULL > CHIP_REGISTERS)
+    int half = chip_of(f->c->opt.target.sm)->threads / 2;
+    if (most_live_words(f) * half > CHIP_REGISTERS)
         walk(f, f->body);
 }

@@ -12,10 +12,18 @@
  *
  * A loop needs its live words twice, because the next iteration's loads are in flight beside
  * them, and some words for addresses. More blocks than that give each too few registers;
- * more threads than ENOUGH_THREADS gain nothing, as loads in flight take their place.
+ * more threads than ENOUGH_THREADS gain nothing, as loads in flight take their place. One
+ * block may be too few for another reason: while it sums across threads between two loops, or
+ * starts or ends, no load of it is in flight. A function of several loops has one block more
+ * than loops, where nothing spills for it. RMS norm (a loop that sums, a loop that stores) by 16
+ * warps, microseconds on an H200 with 2, 3 and 4 blocks: rows of 12288 69, 58 and 58 (Triton
+ * 59), of 32768 144, 151 and 186 (155), whose second loop then no longer finds them in L2.
  *
- * Rule 1: straight code keeps the assembler's choice: all its loads stand at its top, and
- *         with room for more registers it holds fewer blocks, which was slower.
+ * Rule 1: straight code keeps the assembler's choice: its loads stand at its top, and with room
+ *         for more registers it holds fewer blocks, which was slower. Two kinds do not: the
+ *         assembler moves a load behind a reduction that does not want it (a norm's backward
+ *         pass, 0.89), and it does not know that shared memory leaves room for few blocks (it
+ *         spilled in a transpose of 128x128 by 4 warps, 0.89).
  * Rule 2: products keep it, too: accumulators decide there, and no number changed them.
  * Rule 3: the user's maxnreg wins.
  * Rule 4: roles that deal out registers are one block's: setmaxnreg is for a known number.
@@ -24,8 +32,13 @@
 
 enum {
     ENOUGH_THREADS = 512,
+    MOST_BLOCKS = 32,
     ADDRESS_WORDS = 24,
-    MANY_WORDS = 192, /* of a thread, from which on ptxas may give up and spill */
+    SOME_ADDRESS_WORDS = 16, /* of straight code */
+    FEW_ADDRESS_WORDS = 8,   /* the least with which nothing spills */
+    MOST_PHASES = 3,
+    BLOCK_SHARED = 1 << 10, /* bytes that the chip takes for each block */
+    MANY_WORDS = 192,       /* of a thread, from which on ptxas may give up and spill */
 };
 
 static bool
@@ -71,21 +84,90 @@ deals_registers(const Func *f)
     return false;
 }
 
+static int
+count_loops_of_loads(const Block *b)
+{
+    int n = 0;
+    EACH_OP(o, b)
+        n += is_loop_of_loads(o);
+    return n;
+}
+
+/* Is there a load in front of the first reduction that this one does not want? */
+static bool
+has_waiting_load(const Func *f)
+{
+    const Op *o = f->body->first;
+    while (o && o->op != OP_REDUCE)
+        o = o->next;
+    Map wanted = {.a = f->c->arena};
+    for (bool is_wanted = true; o; o = o->prev, is_wanted = false) {
+        if (op_has(o, OPF_CONTROL))
+            return false;
+        for (int i = 0; i < o->n_results; i++)
+            is_wanted |= map_get(&wanted, result(o, i), 0) != NULL;
+        if (!is_wanted && is_block_load(o))
+            return true;
+        for (int i = 0; i < o->n_args && is_wanted; i++)
+            map_put(&wanted, arg(o, i), 0, arg(o, i));
+    }
+    return false;
+}
+
+/* Of so many registers a thread. A multiprocessor has four parts, each with a quarter of them, and
+ * deals them to warps eight a thread at a time. */
+static int64_t
+blocks_for(int64_t threads, int64_t words)
+{
+    enum { PARTS = 4, UNIT = 8 };
+    int64_t of_warp = (words + UNIT - 1) / UNIT * UNIT * 32;
+    return CHIP_REGISTERS / PARTS / of_warp * PARTS * 32 / threads;
+}
+
+static int64_t
+blocks_of_loops(const Chip *chip, int n_loops, int64_t threads, int64_t words)
+{
+    int64_t roomy = MIN(blocks_for(threads, 2 * words + ADDRESS_WORDS),
+                        ENOUGH_THREADS / threads),
+            close = MIN(blocks_for(threads, words + FEW_ADDRESS_WORDS),
+                        chip->threads / threads);
+    if (n_loops > 1 && threads >= ENOUGH_THREADS)
+        roomy = MAX(roomy, MIN(close, MIN(n_loops + 1, MOST_PHASES)));
+    return MAX(roomy, 1);
+}
+
+/* 0: the assembler's choice. */
+static int64_t
+blocks_of_straight_code(const Chip *chip, const Func *f, int64_t threads, int64_t words)
+{
+    int64_t shared = ((int64_t)chip->sm_kb << 10) / (ir_shared_bytes(f) + BLOCK_SHARED),
+            fit = MIN(blocks_for(threads, words), chip->threads / threads);
+    if (shared * threads < chip->threads / 2)
+        return MAX(MIN(shared, fit), 1);
+    if (f->log2_ctas || !has_waiting_load(f))
+        return 0;
+    fit = MIN(blocks_for(threads, late_live_words(f) + SOME_ADDRESS_WORDS),
+              MIN(chip->threads / threads, MOST_BLOCKS));
+    return fit * threads >= chip->threads / 2 ? fit : 0;
+}
+
 /* 0: the assembler's choice. */
 static int
 blocks_wanted(const Func *f)
 {
-    int64_t words = most_live_words(f), threads = 32LL * f->team_warps;
+    int64_t words = MAX(most_live_words(f), 1), threads = 32LL * f->team_warps;
     if (f->c->opt.maxnreg)
         return 0;
     if (deals_registers(f))
         return 1;
     if (words > MANY_WORDS)
         return 1;
-    if (!holds(f->body, is_loop_of_loads) || holds(f->body, is_dot))
+    if (holds(f->body, is_dot))
         return 0;
-    int64_t fit = CHIP_REGISTERS / (threads * (2 * words + ADDRESS_WORDS));
-    return (int)MAX(MIN(fit, ENOUGH_THREADS / threads), 1);
+    const Chip *chip = chip_of(f->c->opt.target.sm);
+    int n_loops = count_loops_of_loads(f->body);
+    return (int)(n_loops ? blocks_of_loops(chip, n_loops, threads, words)
+                         : blocks_of_straight_code(chip, f, threads, words));
 }
 
 void
