@@ -38,6 +38,15 @@ def test_import_pulls_in_nothing_heavy():
     assert run(CODE)[0] == ""
 
 
+def test_the_language_comes_without_libdevice():
+    said = run(
+        "import sys, tegula.language as tl\n"
+        "print([m for m in sys.modules if 'libdevice' in m])\n"
+        "print(tl.math.acos.__module__)"
+    )
+    assert said[0] == "[]" and "libdevice" in said[1]
+
+
 CALLS = """
 import sys
 n_calls = 0

@@ -528,7 +528,8 @@ if not TYPE_CHECKING:
 
         if name in ("max", "min"):
             return globals()[name + "imum"]
-        libdevice = importlib.import_module(".extra.libdevice", __package__)
-        if name.startswith("_") or not hasattr(libdevice, name):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(libdevice, name)
+        if not name.startswith("_"):  # import * asks for __all__
+            libdevice = importlib.import_module(".extra.libdevice", __package__)
+            if hasattr(libdevice, name):
+                return getattr(libdevice, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
