@@ -9,12 +9,25 @@ import tegula.language as tl
 from tegula.ops import arrays
 
 MAX_ROW = 1 << 14
+# A CPU has a row in its cache: for so few, a pass for each of them costs less than sorting.
+MAX_PASSES = 64
+
+
+@tegula.jit
+def take(
+    best, j, row, x_ptr, value_ptr, index_ptr, n, K: tl.constexpr, BLOCK: tl.constexpr
+):
+    """The elements of these keys are the j-th largest."""
+    index = BLOCK - 1 - (best & 0xFFFFFFFF)
+    tl.store(index_ptr + row * K + j, index)
+    tl.store(value_ptr + row * K + j, tl.load(x_ptr + row * n + index))
 
 
 @tegula.jit
 def forward_kernel(
-    x_ptr, value_ptr, index_ptr, n, K: tl.constexpr, BLOCK: tl.constexpr
-):
+    x_ptr, value_ptr, index_ptr, n, K: tl.constexpr, PASSES: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     i = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * n + i, mask=i < n, other=-float("inf"))
@@ -22,11 +35,14 @@ def forward_kernel(
     # Integers in the order of the floats, with the place behind: one sort for both.
     order = bits ^ ((bits >> 31) & 0x7FFFFFFF)
     key = (order.to(tl.int64) << 32) | (BLOCK - 1 - i).to(tl.int64)
-    best = tl.topk(key, K)
-    index = BLOCK - 1 - (best & 0xFFFFFFFF)
-    j = tl.arange(0, K)
-    tl.store(index_ptr + row * K + j, index)
-    tl.store(value_ptr + row * K + j, tl.load(x_ptr + row * n + index))
+    if PASSES:
+        for p in range(K):
+            best = tl.max(key, axis=0)
+            take(best, p, row, x_ptr, value_ptr, index_ptr, n, K, BLOCK)
+            key = tl.where(key == best, -(1 << 63), key)
+    else:
+        j = tl.arange(0, K)
+        take(tl.topk(key, K), j, row, x_ptr, value_ptr, index_ptr, n, K, BLOCK)
 
 
 @tegula.jit
@@ -47,8 +63,10 @@ def outputs(x: Any, k: int) -> tuple:
 
 def run(outs: tuple, x: Any, k: int) -> None:
     n = x.shape[-1]
-    options = arrays.row_options(n)
-    forward_kernel[(arrays.n_rows(x),)](arrays.contiguous(x), *outs, n, K=k, **options)
+    few = k <= MAX_PASSES and not arrays.is_on_gpu(x)
+    forward_kernel[(arrays.n_rows(x),)](
+        arrays.contiguous(x), *outs, n, K=k, PASSES=few, **arrays.row_options(n)
+    )
 
 
 def run_backward(outs: tuple, index: Any, dy: Any, n: int) -> None:
