@@ -87,6 +87,11 @@ def kernel(
     tl.store(c_ptr + at, activation.apply(acc, ACT), mask=mask)
 
 
+def _side(n: int) -> int:
+    """Of a tile on a CPU: 128 where that covers n nearly as well as 64."""
+    return 128 if -(-n // 128) * 128 <= -(-n // 64) * 64 * 9 // 8 else 64
+
+
 def options(a: Any, M: int, N: int) -> dict[str, Any]:
     """The sides of a tile and what else a product of a's type on its machine wants."""
     acc, name = arrays.accumulator(a)
@@ -96,7 +101,7 @@ def options(a: Any, M: int, N: int) -> dict[str, Any]:
     if name == "float64":
         out |= {"BM": 32, "BN": 32, "BK": 16}
     elif is_large and not arrays.is_on_gpu(a):
-        out |= {"BM": 128, "BN": 128, "BK": 64}
+        out |= {"BM": _side(M), "BN": _side(N), "BK": 64}
     elif is_large and kind != "float32":
         is_wide = M * N >= 128 * 256 * 132
         out |= {"BM": 128, "BN": 256 if is_wide else 128, "BK": 64}
