@@ -189,3 +189,31 @@ def test_stored_where_it_is_loaded(
     tegula.jit(shifted.fn)[(1,)](a, b, c, n, B=B, num_warps=4)
     assert len(compiles) == n_compiles
     np.testing.assert_array_equal(c.array, want)
+
+
+@tegula.jit
+def by_steps(a_ptr, b_ptr, c_ptr, n, step, N: tl.constexpr, B: tl.constexpr):
+    """The launch says that `step` is not negative, and warps of their own need no more."""
+    pid, i = tl.program_id(0), tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, n, B):
+        a = tl.load(a_ptr + (pid * step + i)[:, None] * N + (k + i)[None, :])
+        b = tl.load(b_ptr + (k + i)[:, None] * B + i[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + (pid * B + i)[:, None] * B + i[None, :], acc)
+
+
+@pytest.mark.parametrize("step, n_compiles", [(32, 1), (0, 1), (-32, 2)])
+def test_launch_is_asked(
+    step: int, n_compiles: int, rng: np.random.Generator, compiles: list
+) -> None:
+    n, B = 192, 64
+    a = put((rng.integers(-2, 3, (3 * B, n)) / 4).astype(np.float16))
+    b = put((rng.integers(-2, 3, (n, B)) / 4).astype(np.float16))
+    c = put(np.full((2, B, B), np.nan, np.float32))
+    kernel = tegula.jit(by_steps.fn)
+    run = kernel[(2,)](a[B:], b, c, n, step, N=n, B=B, num_warps=4)
+    assert "roles {" in run.asm["simt"] and len(compiles) == n_compiles
+    for pid in range(2):
+        rows = a.array[B + pid * step :][:B].astype(np.float64)
+        np.testing.assert_array_equal(c.array[pid], rows @ b.array)

@@ -55,6 +55,11 @@ class Draw:
 
     def __init__(self, seed: int) -> None:
         self.r = np.random.default_rng(seed)
+        self.by_roles = self.chance(50)
+
+    def usual(self, percent: int) -> bool:
+        """What is usual is so more often where all of a loop must be, for roles."""
+        return self.chance(percent + (95 - percent) // 2 * self.by_roles)
 
     def one(self, *of: Any) -> Any:
         return of[self.r.integers(len(of))]
@@ -66,7 +71,7 @@ class Draw:
 def side_index(d: Draw, p: str, v: str, block: int, bound: str) -> str:
     """An index of rows or columns: of program p, lane v."""
     at = d.one(f"{p} * {block} + {v}", f"{v} + {block} * {p}")
-    if d.chance(30):
+    if d.usual(30):
         return str(at)
     return str(
         d.one(
@@ -102,7 +107,7 @@ def side_mask(d: Draw, i: str, p: str, v: str, block: int, bound: str) -> str:
     """Of index i; v and p as in side_index. Empty: none."""
     if d.chance(35):
         return ""
-    if d.chance(45):
+    if d.usual(45):
         return f"{i} < {bound}"
     return str(
         d.one(
@@ -130,7 +135,7 @@ def side_mask(d: Draw, i: str, p: str, v: str, block: int, bound: str) -> str:
 def depth_mask(d: Draw, ahead: str) -> str:
     if d.chance(35):
         return ""
-    if d.chance(60):
+    if d.usual(60):
         return f"k < K - {ahead}"
     return str(
         d.one(
@@ -190,18 +195,22 @@ def side(d: Draw, name: str, ahead: str, s: dict[str, Any]) -> Side:
             depth, inner = across("k", 1 - axis), "1"
         else:
             rows = across(i, axis)
-    more = d.one(
-        *[""] * 6,
-        " + z * batch",
-        " + z * batch",
-        f" + z * ({bound} * {outer})",
-        " + shift",
-        " + pm * 8",
-        f" + {across(i, axis)}",
-        f" - 2 * {across('k', 1 - axis)}",
-        f" + {across('k', 1 - axis)} * {outer}",
-        f" + {across(i, axis)} * 24",
-        " + (pm + pn) * 16",
+    more = (
+        ""
+        if d.usual(25)
+        else d.one(
+            *[""] * 3,
+            " + z * batch",
+            " + z * batch",
+            f" + z * ({bound} * {outer})",
+            " + shift",
+            " + pm * 8",
+            f" + {across(i, axis)}",
+            f" - 2 * {across('k', 1 - axis)}",
+            f" + {across('k', 1 - axis)} * {outer}",
+            f" + {across(i, axis)} * 24",
+            " + (pm + pn) * 16",
+        )
     )
     masks = [
         across(m, where)
@@ -257,7 +266,7 @@ def loop_lines(
 
 
 def kernel_text(d: Draw) -> tuple[str, dict[str, Any]]:
-    dtype = d.one(*TYPES)
+    dtype = "f2" if d.by_roles else d.one(*TYPES)
     s: dict[str, Any] = {
         "BM": d.one(16, 16, 32, 64),
         "BN": d.one(16, 32, 64),
@@ -267,7 +276,7 @@ def kernel_text(d: Draw) -> tuple[str, dict[str, Any]]:
         "dtype": dtype,
     }
     s["options"] = {"num_warps": 4, "hopper": "3,all"}
-    if d.chance(50):  # what warps of their own bring is of such sides
+    if d.by_roles:  # what warps of their own bring is of such sides
         s["options"] = {"num_warps": 4, **d.one({"hopper": "3"}, {})}
         s.update(BM=64, BN=d.one(32, 64), BK=d.one(32, 64))
     by_turns = d.chance(40)
