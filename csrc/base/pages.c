@@ -3,7 +3,8 @@
  *
  * mincore would say yes to pages that nobody may read: behind every thread's stack, and what
  * malloc has reserved for later. The kernel is asked to read them instead: it wants the new set
- * of rt_sigprocmask before it looks at what is to be done with it, which here is nothing.
+ * of rt_sigprocmask before it looks at what is to be done with it, which here is nothing. Null
+ * would be no set, so of the first page, where nobody has memory, it is not asked.
  */
 #include "base/base.h"
 
@@ -23,7 +24,7 @@ bool
 page_is_there(uint64_t address, uint64_t n)
 {
     uint64_t page = page_bytes(), at = address & ~(page - 1);
-    if (!n || address + n < address)
+    if (!n || !at || address + n < address)
         return false;
     for (; at < address + n; at += page)
         if (syscall(SYS_rt_sigprocmask, NO_HOW, (void *)(uintptr_t)at, NULL,
