@@ -307,7 +307,8 @@ wait_group(Lanes *lanes, const Ins *i, uint32_t m)
     for (int k = 0; k < n; k++)
         set_undefined(lanes, w->mma[k].i, 0);
     w->n_mma -= n;
-    memmove(w->mma, w->mma + n, (size_t)w->n_mma * sizeof *w->mma);
+    if (n && w->n_mma) /* before the first product there is no array */
+        memmove(w->mma, w->mma + n, (size_t)w->n_mma * sizeof *w->mma);
     for (int k = 0; k < w->n_mma; k++) /* others may add to the same */
         set_undefined(lanes, w->mma[k].i, (uint32_t)FULL);
 }
