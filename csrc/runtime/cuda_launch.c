@@ -125,7 +125,7 @@ cuda_load(Compiled *v, int device)
         return -1;
     CudaNeeds needs = {.shared = v->bin.shared,
                        .num_ctas = v->bin.num_ctas,
-                       .block_warps = v->bin.block_warps};
+                       .block_warps = v->bin.is_persistent ? v->bin.block_warps : 0};
     if (!cuda_prepare(cu, device, v->cu_kernel, &needs, err))
         return PyErr_Format(PyExc_RuntimeError, "%s(): %s", v->kernel->f->name, err),
                -1;

@@ -337,7 +337,8 @@ cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs, char err[ERR_
         e = cu->cuKernelSetAttribute(
             CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, kernel, d->id);
     int threads = 32 * needs->block_warps;
-    if (!e && threads <= needs->max_threads && needs->shared <= needs->max_shared)
+    if (!e && threads && threads <= needs->max_threads &&
+        needs->shared <= needs->max_shared)
         e = cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(
             &needs->n_blocks, kernel, threads, (size_t)needs->shared);
     leave(cu, restore);

@@ -235,7 +235,7 @@ struct Compiled {
     EmuCode *emu;              /* NULL until the first launch */
     void *library, *cu_kernel; /* CUDA; NULL until the first launch */
     uint64_t prepared;         /* bit d: attributes are set on device d */
-    int resident;              /* blocks of threads that a multiprocessor holds */
+    int resident; /* blocks that a multiprocessor holds, where it is_persistent */
     /* For launches whose arguments fit no tensor map: maps.c; owned, NULL until there is one. */
     Compiled *otherwise;
 };

@@ -115,7 +115,8 @@ bool cuda_code(Cuda *cu, int device, const char *code, const char *symbol,
                void **library, void **kernel, char err[ERR_TEXT]);
 void cuda_drop(Cuda *cu, void *library);
 typedef struct CudaNeeds {
-    int shared, num_ctas, block_warps;            /* in: what a launch will ask */
+    int shared, num_ctas; /* in: what a launch will ask */
+    int block_warps;      /* in: of a block that is to be counted; 0: none is */
     int max_shared, max_threads, n_regs, n_local; /* out */
     int n_blocks; /* out: that a multiprocessor holds at a time */
 } CudaNeeds;

@@ -1,6 +1,6 @@
-"""Blocks of threads that run programs in turn. The simulated GPU has 16 multiprocessors, so 17
-programs and more are turns. Stores of one turn go through the stage that the turn before
-has sent from."""
+"""Blocks of threads that run programs in turn. The simulated GPU has 16 multiprocessors,
+so 17 programs and more are turns. Stores of one turn go through the stage that the turn
+before has sent from."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_long_and_short_programs():
     "without", ["cp.async.bulk.wait_group.read 0;", "fence.proxy.async.shared::cta;"]
 )
 def test_mutants(without, tmp_path):
-    """Each wait for the stage, and each fence in front of what is sent from it, is needed."""
+    """Each wait for the stage is needed, and each fence in front of what it sends."""
     block, grid = (128, 256, 32), (9, 2, 1)
     ptx = run(block, grid, 2, 8).asm["ptx"]
     head, *rest = ptx.split(without)

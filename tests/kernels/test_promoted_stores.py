@@ -1,5 +1,6 @@
-"""Stores of products through plain pointers: by tensor maps where the products' operands come by
-them, with the very result that the pointers give, and left alone where that cannot be said."""
+"""Stores of products through plain pointers: by tensor maps where the products' operands
+come by them, with the very result that the pointers give, and left alone where that cannot
+be said."""
 
 from __future__ import annotations
 

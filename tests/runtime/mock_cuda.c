@@ -369,6 +369,15 @@ cuCtxSetLimit(CUlimit limit, size_t value)
 }
 
 CUresult
+cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int threads,
+                                            size_t shared)
+{
+    note("blocks(%#lx, %d threads, shared %zu)\n", (unsigned long)f, threads, shared);
+    *n = 2;
+    return done("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+}
+
+CUresult
 cuOccupancyMaxActiveClusters(int *n, CUfunction f, const CUlaunchConfig *c)
 {
     note("clusters(%#lx, %u of %u, shared %u)\n", (unsigned long)f,
