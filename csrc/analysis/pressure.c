@@ -77,8 +77,7 @@ typedef struct Lives {
     int *from;     /* by id of a value: the place of its definition */
     int *until;    /* by id: the last place where it is used; -1: none */
     bool *is_free; /* by id: takes no registers of its own */
-    bool
-        late; /* 16-bit floats are widened where they are wanted, not where it is said */
+    bool late;     /* 16-bit floats are widened where they are wanted */
     int place;
 } Lives;
 
