@@ -58,6 +58,7 @@ class CUDAOptions:
     ptx_options: str | None = None
     hopper: str | None = None
     abi: str | None = None
+    persistent: str | None = None
     ir_override: str | None = None
     enable_fp_fusion: bool = True
     enable_reflect_ftz: bool = True

@@ -53,11 +53,12 @@ def test_signatures() -> None:
     for f in ("load_ragged", "store_ragged", "atomic_add_ragged"):
         from tegula.tools import ragged_tma
 
-        assert names(getattr(ragged_tma, f).fn).startswith(
-            "TMA batch_offset batch_size"
-        )
+        assert names(getattr(ragged_tma, f).fn).startswith("TMA slice_off slice_size")
     assert names(cache.RemoteCacheManager) == "key override dump"
-    assert names(tegula.AsyncCompileMode.submit) == "self key compile_fn finalize_fn"
+    assert (
+        names(tegula.AsyncCompileMode.submit)
+        == "self key compile_fn finalize_fn cleanup_fn"
+    )
 
 
 def test_kernels_are_interfaces() -> None:
