@@ -159,7 +159,7 @@ def test_why_loads_do_not_run_ahead_and_what_to_try():
 def test_a_narrow_access_of_a_known_stride_blames_nobody():
     report = product.compile(
         "*fp16:16", "*fp16:16", "*fp32:16", "i32:16", N=64, num_warps=4,
-        target="cuda:sm_90a",
+        target="cuda:sm_90a", hopper="2",
     ).report  # fmt: skip
     (store,) = [r for r in report.rows if r.what == "store"]
     assert store.text.endswith("of 8 bytes") and not store.why
