@@ -3,6 +3,7 @@
     python benchmarks/products.py                     # all
     python benchmarks/products.py 8192^3 attention    # rows with such words
     python benchmarks/products.py --levels "1;2,0"    # ours, with hopper=1 and 2,0
+    python benchmarks/products.py --levels ";persistent=0"    # and another option
 
 The same source goes through Tegula and Triton with the same configuration. Contenders take
 turns behind a write of 256 MB that empties the caches, and torch takes its turn beside each
@@ -279,7 +280,8 @@ def main() -> None:
             continue
         contenders: dict[str, Callable[..., Any]] = {}
         for level in args.levels.split(";"):
-            options = {"hopper": level} if level else {}
+            name, _, value = level.rpartition("=")
+            options = {name or "hopper": value} if level else {}
             kernel = triton.jit(case.kernel)
             contenders[f"tegula{level and ':'}{level}"] = (
                 lambda case, config, k=kernel, o=options: case.run(k, **config, **o)

@@ -92,8 +92,6 @@ refusal(const Func *f)
     const char *asked = option_text(f->c->option_texts, "persistent=", &n);
     if (n && asked[0] == '0')
         return "persistent=0";
-    if (roles_refusal(f))
-        return "no warps of their own bring tiles";
     if (!n && has_chained_dot(f->body))
         return "programs of chained products are better dealt by the hardware";
     Same s = {.seen = {.a = f->c->arena}};
@@ -158,54 +156,58 @@ replace_ids(Block *b, Val *const id[AXES])
             ir_replace(result(o, 0), id[ir_attr(o, ATTR_AXIS)]);
 }
 
-/* Moves all that stays not in front into the loop's body. */
+/* Moves what does not stay in front, from op `first` on, into the loop's body. */
 static void
-move_into(Op *loop, const Map *front)
+move_into(Op *loop, Op *first, const Map *front)
 {
-    Block *body = loop->regions[0];
-    for (Op *o = loop->block->first, *next; o != loop; o = next) {
+    for (Op *o = first, *next; o != loop; o = next) {
         next = o->next;
         if (!map_get(front, o, 0))
-            ir_move_before(o, body->last);
+            ir_move_before(o, loop->regions[0]->last);
     }
+}
+
+/* The program's number along each axis, of its number t among all. */
+static void
+divide(Build *b, Val *t, Val *const side[AXES], Val *id[AXES])
+{
+    Val *rest = ir_bin(b, OP_DIV, t, side[0]);
+    id[0] = ir_bin(b, OP_REM, t, side[0]);
+    id[1] = ir_bin(b, OP_REM, rest, side[1]);
+    id[2] = ir_bin(b, OP_DIV, rest, side[1]);
+}
+
+static void
+run_in_turn(Func *f)
+{
+    Op *first = f->body->first, *end = f->body->last;
+    Map front = {.a = f->c->arena};
+    stay_in_front(f, &front);
+    Build b = {.f = f, .block = f->body, .before = first, .loc = f->loc};
+    Val *side[AXES], *id[AXES];
+    for (int i = 0; i < AXES; i++)
+        side[i] = number_of(&b, OP_NUM_PROGRAMS, i);
+    Val *bounds[] = {number_of(&b, OP_BLOCK_ID, 0), count_programs(&b, side),
+                     number_of(&b, OP_NUM_BLOCKS, 0)};
+    b.before = end; /* behind what stays in front */
+    Op *loop = ir_op(&b, OP_FOR, COUNT(bounds), bounds, 0, NULL);
+    ir_set_attr(loop, ATTR_STAGES, 1);
+    b = (Build){.f = f, .block = ir_block(f, loop), .loc = f->loc};
+    divide(&b, ir_block_arg(b.block, bounds[0]->type, NULL), side, id);
+    ir_yield(b.block, f->loc);
+    move_into(loop, first, &front);
+    replace_ids(b.block, id);
 }
 
 void
 pass_persist(Func *f)
 {
-    HopperPlan plan = hopper_plan(f);
-    if (!plan.has_maps)
+    if (!hopper_plan(f).has_maps || roles_refusal(f))
         return;
     const char *why = refusal(f);
-    if (why) {
-        if (!roles_refusal(f))
-            ir_report(f, f->loc, "programs",
-                      str_printf(f->c->arena, "not in turn: %s", why));
-        return;
-    }
-    Map front = {.a = f->c->arena};
-    stay_in_front(f, &front);
-    Op *end = f->body->last;
-    Build b = {.f = f, .block = f->body, .before = end, .loc = f->loc};
-    Val *side[AXES], *id[AXES];
-    Op *before = end->prev;
-    for (int i = 0; i < AXES; i++)
-        side[i] = number_of(&b, OP_NUM_PROGRAMS, i);
-    Val *bounds[] = {number_of(&b, OP_BLOCK_ID, 0), count_programs(&b, side),
-                     number_of(&b, OP_NUM_BLOCKS, 0)};
-    Op *loop = ir_op(&b, OP_FOR, COUNT(bounds), bounds, 0, NULL);
-    ir_set_attr(loop, ATTR_STAGES, 1);
-    for (Op *o = before ? before->next : f->body->first; o != loop; o = o->next)
-        map_put(&front, o, 0, o);
-    Block *body = ir_block(f, loop);
-    Val *t = ir_block_arg(body, bounds[0]->type, NULL);
-    Build in = {.f = f, .block = body, .loc = f->loc};
-    Val *rest = ir_bin(&in, OP_DIV, t, side[0]);
-    id[0] = ir_bin(&in, OP_REM, t, side[0]);
-    id[1] = ir_bin(&in, OP_REM, rest, side[1]);
-    id[2] = ir_bin(&in, OP_DIV, rest, side[1]);
-    ir_yield(body, f->loc);
-    move_into(loop, &front);
-    replace_ids(body, id);
-    ir_report(f, f->loc, "programs", "in turn, on as many blocks as the chip holds");
+    if (!why)
+        run_in_turn(f);
+    ir_report(f, f->loc, "programs",
+              why ? str_printf(f->c->arena, "not in turn: %s", why)
+                  : "in turn, on as many blocks as the chip holds");
 }
