@@ -114,6 +114,12 @@ aff_add_product(AffSum *s, const AffSum *x, const AffSum *y)
 }
 
 bool
+aff_is_zero(const AffSum *s)
+{
+    return !s->n && !s->c;
+}
+
+bool
 aff_is_same(const AffSum *x, const AffSum *y)
 {
     if (x->c != y->c || x->n != y->n)
@@ -346,14 +352,26 @@ walk_block_arg(Walk *w, const Val *v, Affine *out)
     return strides_leave(&x, v->type->rank, o->regions[0]);
 }
 
+AffSum
+aff_modulus(const Op *rem)
+{
+    const Val *n = arg(rem, 1);
+    int64_t c;
+    if (ir_const_as_int(n, &c))
+        return (AffSum){.c = c};
+    if (n->def && n->def->op == OP_SPLAT)
+        return (AffSum){.n = 1, .term = {{1, arg(n->def, 0), NULL}}};
+    return (AffSum){0};
+}
+
 /* x % n as x, which it is but for the wrap. */
 static bool
 walk_rem(Walk *w, const Op *o, Affine *out)
 {
-    const Op *n = arg(o, 1)->def;
+    AffSum n = aff_modulus(o);
     AffineWraps *k = w->wraps;
-    if (!k || k->n == MAX_WRAPS || !result(o, 0)->type->rank || !n ||
-        n->op != OP_SPLAT || !walk(w, arg(o, 0), out) || out->origin)
+    if (!k || k->n == MAX_WRAPS || !result(o, 0)->type->rank ||
+        (n.n ? n.c != 0 : n.c <= 0) || !walk(w, arg(o, 0), out) || out->origin)
         return false;
     for (int i = 0; i < k->n; i++)
         if (k->at[i] == o)

@@ -100,6 +100,8 @@ typedef struct AffineWraps {
     int n;
 } AffineWraps;
 bool affine_deep(const Val *v, Affine *out, AffineWraps *wraps);
+AffSum aff_modulus(const Op *rem); /* n of x % n, where affine_deep noted the op */
+bool aff_is_zero(const AffSum *s);
 /* s += k * x; s += x * y; false where that is no such sum. */
 bool aff_add(AffSum *s, const AffSum *x, int64_t k);
 bool aff_add_product(AffSum *s, const AffSum *x, const AffSum *y);
@@ -211,7 +213,8 @@ typedef struct TensorDim {
     AffSum size;          /* the same */
     bool is_bounded;      /* else size means nothing */
     int block_dim;        /* of the block; -1: it goes through one index here */
-    const Val *modulus;   /* the index wraps there, which the block's sides divide */
+    AffSum
+        modulus; /* the index wraps there, which the block's sides divide; 0: nowhere */
 } TensorDim;
 typedef struct TensorBlock {
     const Val *pointer; /* of the launch */

@@ -14,9 +14,9 @@
  *         sum is none. What is no bound of one dim refuses the access.
  * Rule 2: a coordinate is never negative, as a copy reads zeros there and a load the memory in
  *         front. Launches are asked of their own values; program_id is none, nor what a loop
- *         counts or carries up from what is none; nothing else is believed. Programs that count
- *         down, -n * pid, have n * (num_programs - 1 - pid), in a tensor that begins n * (num_programs
- *         - 1) in front.
+ *         counts or carries up from what is none; beside tl.assume nothing else is believed.
+ *         Programs that count down, -n * pid, have n * (num_programs - 1 - pid), in a tensor that
+ *         begins n * (num_programs - 1) in front.
  * Rule 3: what wraps (% M) is copied as if it ended where nobody needs what wraps (rows.c);
  *         else where the block's side divides both the coordinate and M: then no wrap is inside
  *         of a block.
@@ -38,7 +38,7 @@ typedef struct Split {
     AffSum coord[MAX_RANK], size[MAX_RANK];
     bool has_bound[MAX_RANK], has_floor[MAX_RANK];
     AffSum floor[MAX_RANK]; /* r + floor >= 0 is asked */
-    const Val *modulus[MAX_RANK];
+    AffSum modulus[MAX_RANK];
     int inner;                       /* the dim of stride 1 */
     const Val *carried[MAX_CARRIED]; /* by loops, and taken for not negative */
     int n_carried;
@@ -419,12 +419,30 @@ is_difference_not_negative(Split *s, const Val *v, int *budget)
            is_sum_not_negative(s, &a.base, budget);
 }
 
+/* tl.assume(v >= 0), or > of -1 at least, on all ways to the access. */
+static bool
+is_said_not_negative(const Split *s, const Val *v)
+{
+    for (const Use *u = v->uses; u; u = u->next) {
+        const Op *o = u->user;
+        int64_t c;
+        bool is_floor = (o->op == OP_GE || o->op == OP_GT) && arg(o, 0) == v &&
+                        ir_const_as_int(arg(o, 1), &c) && c >= -(o->op == OP_GT);
+        for (const Use *w = is_floor ? result(o, 0)->uses : NULL; w; w = w->next)
+            if (w->user->op == OP_ASSUME && ir_is_inside(s->access, w->user->block))
+                return true;
+    }
+    return false;
+}
+
 static bool
 is_not_negative(Split *s, const Val *v, int *budget)
 {
     const Op *o = v->def;
     if (--*budget < 0)
         return false;
+    if (is_said_not_negative(s, v))
+        return true;
     if (!o && v->block->owner)
         return v->block->owner->op == OP_FOR &&
                (v->index ? stays_up : counts_up)(s, v, budget);
@@ -439,6 +457,7 @@ is_not_negative(Split *s, const Val *v, int *budget)
     case OP_MIN:
         return is_not_negative(s, arg(o, 0), budget) &&
                is_not_negative(s, arg(o, 1), budget);
+    case OP_AND:
     case OP_MAX:
         return is_not_negative(s, arg(o, 0), budget) ||
                is_not_negative(s, arg(o, 1), budget);
@@ -446,6 +465,7 @@ is_not_negative(Split *s, const Val *v, int *budget)
         return is_not_negative(s, arg(o, 0), budget) &&
                (!is_of_launch(s, arg(o, 1)) || is_not_negative(s, arg(o, 1), budget));
     case OP_REM:
+    case OP_SHR:
     case OP_HINT: return is_not_negative(s, arg(o, 0), budget);
     case OP_CAST:
         return elem_is_int(arg(o, 0)->type->elem) &&
@@ -476,11 +496,12 @@ is_sum_not_negative(Split *s, const AffSum *sum, int *budget)
 
 /* Nobody needs the rows that wrap: then m bounds the dim. */
 static bool
-is_end_of_rows(Split *s, int dim, const Val *m)
+is_end_of_rows(Split *s, int dim, const AffSum *m)
 {
     AffineWraps none = {0};
-    Affine size;
-    if (!affine_deep(m, &size, &none) || none.n || s->access->op != OP_LOAD ||
+    Affine size = {.base = *m};
+    if ((m->n && !affine_deep(m->term[0].a, &size, &none)) || none.n ||
+        s->access->op != OP_LOAD ||
         !rows_are_dropped(s->f, result(s->access, 0), dim, &s->coord[dim], &size.base))
         return false;
     s->size[dim] = size.base;
@@ -497,9 +518,9 @@ settle_wraps(Split *s)
         AffineWraps none = {0};
         Affine x;
         int dim = -1;
-        const Val *m = arg(arg(s->wraps.at[i], 1)->def, 0);
+        AffSum m = aff_modulus(s->wraps.at[i]);
         if (!affine_deep(arg(s->wraps.at[i], 0), &x, &none) || none.n ||
-            !is_of_launch(s, m))
+            (m.n && !is_of_launch(s, m.term[0].a)))
             return false;
         for (int d = 0; d < s->rank; d++)
             if (aff_is_same(&x.base, &s->coord[d])) {
@@ -508,11 +529,11 @@ settle_wraps(Split *s)
                 dim = d;
             }
         AffSum aligned = x.base;
-        if (dim < 0 || s->has_bound[dim] || s->modulus[dim])
+        if (dim < 0 || s->has_bound[dim] || !aff_is_zero(&s->modulus[dim]))
             return false;
-        if (is_end_of_rows(s, dim, m))
+        if (is_end_of_rows(s, dim, &m))
             continue;
-        if (!divide(&aligned, t->shape[dim]))
+        if (!divide(&aligned, t->shape[dim]) || m.c % t->shape[dim])
             return false;
         s->modulus[dim] = m;
     }
@@ -524,8 +545,9 @@ static bool
 begin_earlier(TensorBlock *t, TensorDim *d, const AffSum *by)
 {
     AffSum minus = {0};
-    return !d->modulus && aff_add(&minus, by, -1) && aff_add(&d->coord, by, 1) &&
-           aff_add(&d->size, by, 1) && aff_add_product(&t->offset, &minus, &d->stride);
+    return aff_is_zero(&d->modulus) && aff_add(&minus, by, -1) &&
+           aff_add(&d->coord, by, 1) && aff_add(&d->size, by, 1) &&
+           aff_add_product(&t->offset, &minus, &d->stride);
 }
 
 /* The coordinate counts from what the mask says is the first index. */

@@ -133,27 +133,32 @@ emit_sum(Build *b, const AffSum *s, Elem e)
     return sum ? sum : ir_const_int(b, t, s->c);
 }
 
+static bool
+fits_32_bits(const AffSum *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        const AffTerm *k = &s->term[i];
+        if (k->a->type->elem != E_I32 || (k->b && k->b->type->elem != E_I32))
+            return false;
+    }
+    return s->c == (int32_t)s->c;
+}
+
 /* In 32 bits where no part has more. */
 static Val *
 emit_coordinate(Build *b, const TensorDim *d)
 {
-    Elem e = d->coord.c == (int32_t)d->coord.c ? E_I32 : E_I64;
-    for (int i = 0; i < d->coord.n; i++) {
-        const AffTerm *k = &d->coord.term[i];
-        if (k->a->type->elem != E_I32 || (k->b && k->b->type->elem != E_I32))
-            e = E_I64;
-    }
-    if (d->modulus && d->modulus->type->elem != E_I32)
-        e = E_I64;
+    Elem e = fits_32_bits(&d->coord) && fits_32_bits(&d->modulus) ? E_I32 : E_I64;
     Val *v = emit_sum(b, &d->coord, e);
-    return d->modulus ? ir_bin(b, OP_REM, v, as_elem(b, d->modulus, e)) : v;
+    return aff_is_zero(&d->modulus) ? v
+                                    : ir_bin(b, OP_REM, v, emit_sum(b, &d->modulus, e));
 }
 
 static Val *
 emit_size(Build *b, const TensorDim *d)
 {
-    if (d->modulus)
-        return as_elem(b, d->modulus, E_I64);
+    if (!aff_is_zero(&d->modulus))
+        return emit_sum(b, &d->modulus, E_I64);
     if (!d->is_bounded) /* as many as there are indices */
         return ir_const_int(b, ty_scalar(b->f->c, E_I64), INT32_MAX);
     return emit_sum(b, &d->size, E_I64);
@@ -253,8 +258,8 @@ ask_all(Promote *p, const TensorBlock *t, const Type *block)
     for (int i = 0; i < t->n_not_negative; i++)
         ok[n++] = is_not_negative(p, t->not_negative[i]);
     for (int d = 0; d < t->rank; d++)
-        if (t->dim[d].modulus)
-            ok[n++] = is_multiple(p, (Val *)t->dim[d].modulus,
+        if (t->dim[d].modulus.n) /* constants are looked at by tensors.c */
+            ok[n++] = is_multiple(p, (Val *)t->dim[d].modulus.term[0].a,
                                   block->shape[t->dim[d].block_dim]);
     for (int i = 0; i < n; i++)
         if (!ir_host_ops(p->f, ok[i], ops))
