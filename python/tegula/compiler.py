@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from tegula import _core
@@ -246,6 +248,15 @@ def make_backend(target: GPUTarget) -> BaseBackend:
     return BaseBackend(target)
 
 
+def _is_run_by_us(caller: FrameType) -> bool:
+    """Does the caller launch by ``compiled.run``? torch's Inductor does, but where it
+    stores the cubin for a launcher in C++."""
+    if caller.f_globals.get("__name__") != "torch._inductor.runtime.triton_heuristics":
+        return False
+    meta = getattr(caller.f_locals.get("self"), "inductor_meta", None)
+    return isinstance(meta, dict) and not meta.get("store_cubin")
+
+
 def compile(
     src: Any,
     target: GPUTarget | str | None = None,
@@ -256,7 +267,8 @@ def compile(
     target: a GPUTarget or "cuda:sm_90a"; options: those of a launch, such as num_warps;
     what is none is left out. Without a target, for ``driver.active``'s. The code has the
     kernel's own parameters and no others, so that any launcher may run it: on sm_90 it
-    has no tensor maps, unless options says ``{"abi": "tegula"}``.
+    has no tensor maps, unless options says ``{"abi": "tegula"}`` or torch.compile asks,
+    which launches by ``compiled.run``.
 
     >>> @tegula.jit
     ... def double(x_ptr):
@@ -281,7 +293,7 @@ def compile(
     given = {**given, **src.parse_options()}
     known = {k: v for k, v in given.items() if k in _core._option_names()}
     # Who compiles without a launch often takes the cubin to a launcher of their own.
-    if text.startswith("cuda"):
+    if text.startswith("cuda") and not _is_run_by_us(sys._getframe(1)):
         known.setdefault("abi", "plain")
     kernel = src.fn
     while not hasattr(kernel, "compile"):
@@ -305,8 +317,6 @@ def __getattr__(name: str) -> Any:
     if name == "max_shared_mem":
         return _max_shared_mem
     if name == "compiler":  # Triton has a package and a module in it
-        import sys
-
         return sys.modules[__name__]
     from tegula.compat.later import find
 

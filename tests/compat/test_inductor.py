@@ -209,3 +209,48 @@ def test_functions_that_a_library_marks_as_builtins():
 
     with pytest.raises(tegula.CompileError, match="no attribute"):
         looks[(1,)](x)
+
+
+@tegula.jit
+def template(a_ptr, b_ptr, c_ptr):
+    """A product as Inductor writes it: sides are constants, rows that wrap have hints."""
+    pid = tl.program_id(0).to(tl.int32)
+    group = min(4 - pid // 32 * 8, 8)
+    pid_m = pid // 32 * 8 + pid % group
+    pid_n = pid % 32 // group
+    tl.assume(pid_m >= 0)
+    tl.assume(pid_n >= 0)
+    rm = pid_m * 128 + tl.arange(0, 128)
+    rn = pid_n * 128 + tl.arange(0, 128)
+    m = tl.max_contiguous(tl.multiple_of(rm % 512, 128), 128)
+    n = tl.max_contiguous(tl.multiple_of(rn % 512, 128), 128)
+    acc = tl.zeros((128, 128), tl.float32)
+    for i in range(tl.cdiv(512, 64)):
+        k = tl.arange(0, 64) + i * 64
+        a = tl.load(a_ptr + (k[None, :] + 512 * m[:, None]))
+        b = tl.load(b_ptr + (n[None, :] + 512 * k[:, None]))
+        acc += tl.dot(a, b)
+    rm, rn = rm[:, None], rn[None, :]
+    tl.store(c_ptr + (rn + 512 * rm), acc, (rm < 512) & (rn < 512))
+
+
+@pytest.mark.parametrize("stores_cubin", [False, True])
+def test_who_launches_by_run_has_tensor_maps(stores_cubin):
+    """A launcher in C++ takes the cubin, and knows of no parameters but the kernel's."""
+    names = {"__name__": "torch._inductor.runtime.triton_heuristics"}
+    exec(
+        "def compiled(self, compile, *args):\n    return compile(*args)",
+        names,
+    )
+
+    class Tuner:
+        inductor_meta = {"store_cubin": stores_cubin}
+
+    types = {name: "*bf16" for name in ("a_ptr", "b_ptr", "c_ptr")}
+    aligned = {(i,): [["tt.divisibility", 16]] for i in range(3)}
+    source = tegula.ASTSource(template, types, {}, aligned)
+    options = {"num_warps": 8, "num_stages": 3}
+    args = tegula.compile, source, "cuda:sm_90a", options
+    ptx = names["compiled"](Tuner(), *args).asm["ptx"]
+    assert ("cp.async.bulk.tensor" in ptx) is not stores_cubin
+    assert "cp.async.bulk.tensor" not in tegula.compile(*args[1:]).asm["ptx"]
