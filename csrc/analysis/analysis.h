@@ -193,6 +193,8 @@ bool may_have_stage(const Op *o);
 /* Why a TILE_LOAD or a TILE_STORE is not made by such copies; NULL: it is. Asks facts. instead: the
  * access that it takes the place of, or NULL. */
 const char *tile_refusal(const Func *f, FactTable *t, const Op *o, const Op *instead);
+/* Does a LOAD give the same before all that the function writes and waits for? */
+bool may_load_early(const Func *f, const Op *load);
 
 /* ---- roles.c ------------------------------------------------------------------------------- */
 /* Why no warps beside the program's bring what its products read; NULL: they do. */
@@ -213,9 +215,10 @@ typedef struct TensorDim {
     AffSum size;          /* the same */
     bool is_bounded;      /* else size means nothing */
     int block_dim;        /* of the block; -1: it goes through one index here */
-    AffSum
-        modulus; /* the index wraps there, which the block's sides divide; 0: nowhere */
+    AffSum modulus;     /* an index wraps there: the block's sides divide it; 0: none */
+    bool is_from_front; /* indices count from TENSOR_FRONT of them in front */
 } TensorDim;
+enum { TENSOR_FRONT = 1 << 30 };
 typedef struct TensorBlock {
     const Val *pointer; /* of the launch */
     AffSum offset; /* elements from there to the tensor; of the launch's values alone */

@@ -1,8 +1,9 @@
 /* roles: may warps of their own bring what the products of a function read?
  *
  * Such a warp runs the same control flow as the others, and of all else only what tells where
- * tiles lie. So that must be scalars which both may compute: no block, no load, nothing that
- * other threads do together.
+ * tiles lie. So that must be scalars which both may compute: no block, nothing that other threads
+ * do together, and no load but of what the kernel neither writes nor waits for (which is what a
+ * table of pages or of sequences' lengths is).
  *
  *     for k in range(0, K, 64):
  *         a = desc.load([m, k])         m, k and the loop's bounds: computed twice
@@ -19,6 +20,7 @@ enum {
 };
 
 typedef struct Slice {
+    const Func *f;
     Map seen;
     const char *why;
 } Slice;
@@ -66,10 +68,14 @@ need_op(Slice *s, const Op *o, int i)
         for (int r = 0; r < o->n_regions; r++)
             need(s, arg(o->regions[r]->last, i));
         return;
-    case OP_LOAD: s->why = "where a tile lies is loaded"; return;
     default: break;
     }
-    if (!op_has(o, OPF_PURE) || o->n_regions) {
+    bool is_load = o->op == OP_LOAD;
+    if (is_load && !may_load_early(s->f, o)) {
+        s->why = "where a tile lies is loaded from what the kernel writes or waits for";
+        return;
+    }
+    if ((!op_has(o, OPF_PURE) && !is_load) || o->n_regions) {
         s->why = "where a tile lies is no plain number";
         return;
     }
@@ -172,7 +178,7 @@ roles_refusal(const Func *f)
         return "roles are for 4 or 8 warps";
     if (groups == 1 && !h.is_asked && has_chained_dot(f->body))
         return "of chained products by one warpgroup, more blocks fit without them";
-    Tiles k = {.f = f, .slice = {.seen = {.a = f->c->arena}}};
+    Tiles k = {.f = f, .slice = {.f = f, .seen = {.a = f->c->arena}}};
     look(&k, f->body);
     return !k.n          ? "no product reads tiles of tensors where they come to lie"
            : k.slice.why ? k.slice.why

@@ -16,7 +16,10 @@
  *         front. Launches are asked of their own values; program_id is none, nor what a loop
  *         counts or carries up from what is none; beside tl.assume nothing else is believed.
  *         Programs that count down, -n * pid, have n * (num_programs - 1 - pid), in a tensor that
- *         begins n * (num_programs - 1) in front.
+ *         begins n * (num_programs - 1) in front. Where nobody knows (an index or a length is
+ *         loaded), coordinates count from TENSOR_FRONT rows in front of the tensor, which
+ *         makes them positive; a bound is as much further. An index beyond that, of rows of
+ *         MIN_ROW bytes or more, would be in no GPU's memory.
  * Rule 3: what wraps (% M) is copied as if it ended where nobody needs what wraps (rows.c);
  *         else where the block's side divides both the coordinate and M: then no wrap is inside
  *         of a block.
@@ -25,7 +28,13 @@
 
 #include <stdlib.h>
 
-enum { MAX_STEPS = 64, MAX_CONJUNCTS = 16, MIN_BYTES = 16, MAX_CARRIED = 4 };
+enum {
+    MAX_STEPS = 64,
+    MAX_CONJUNCTS = 16,
+    MIN_BYTES = 16,
+    MAX_CARRIED = 4,
+    MIN_ROW = 128
+};
 
 typedef struct Split {
     const Func *f;
@@ -256,6 +265,18 @@ read_mask(Split *s, const Val *m, const int *to, int *budget)
 
 /* ---- who gets what is left -------------------------------------------------------------- */
 
+/* A bounded dim has taken what its mask says; other rows of it are no columns. */
+static bool
+is_of_bounded_rows(const Split *s, int d, int64_t factor)
+{
+    for (int e = 0; e < s->rank; e++) {
+        const AffSum *k = &s->stride[e];
+        if (s->has_bound[e] && !k->n && k->c > s->stride[d].c && factor % k->c == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Of the terms that are left, those of a dim's stride. */
 static bool
 give_to(Split *s, int d)
@@ -269,7 +290,8 @@ give_to(Split *s, int d)
         int n_own = own_factors(s, &t, &other);
         if (by && n_own == 1 && t.b && t.factor % by->factor == 0)
             mine = t.a == by->a ? t.b : t.b == by->a ? t.a : NULL;
-        else if (!by && n_own == 1 && !t.b && t.factor % k->c == 0)
+        else if (!by && n_own == 1 && !t.b && t.factor % k->c == 0 &&
+                 !is_of_bounded_rows(s, d, t.factor))
             mine = t.a;
         AffSum one =
             mine == other && mine
@@ -559,22 +581,45 @@ count_from_floor(Split *s, TensorDim *d)
            begin_earlier(s->out, d, &rest);
 }
 
-/* Rule 2. */
 static bool
-count_up(Split *s, TensorDim *d)
+count_from_front(Split *s, TensorDim *d)
+{
+    AffSum room = {.c = -MIN_ROW};
+    int bytes = elem_info[s->block->elem].bytes;
+    d->is_from_front = s->access->op == OP_LOAD && d->block_dim != s->inner &&
+                       aff_is_zero(&d->modulus) && aff_add(&room, &d->stride, bytes) &&
+                       ask_launch(s, &room);
+    return d->is_from_front;
+}
+
+static bool
+counts_from_0(Split *s, TensorDim *d)
 {
     int budget = MAX_STEPS;
     AffSum by = {0};
-    if (d->block_dim >= 0 && s->has_floor[d->block_dim])
-        return count_from_floor(s, d);
     for (int i = 0; i < d->coord.n; i++) {
         const AffTerm *t = &d->coord.term[i];
         if (t->factor < 0 && !t->b && programs_along(s, t->a) &&
             !add_last_program(s, &by, t->a, -t->factor))
             return false;
     }
-    return ((!by.n && !by.c) || begin_earlier(s->out, d, &by)) &&
+    return (aff_is_zero(&by) || begin_earlier(s->out, d, &by)) &&
            is_sum_not_negative(s, &d->coord, &budget);
+}
+
+/* Rule 2. */
+static bool
+count_up(Split *s, TensorDim *d)
+{
+    TensorBlock before = *s->out;
+    TensorDim dim = *d;
+    if (d->block_dim >= 0 && s->has_floor[d->block_dim])
+        return count_from_floor(s, d);
+    if (counts_from_0(s, d))
+        return true;
+    *s->out = before; /* with what a launch was asked in vain */
+    *d = dim;
+    return count_from_front(s, d);
 }
 
 static bool

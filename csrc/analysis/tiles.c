@@ -165,7 +165,7 @@ synchronises(const Op *o)
 static bool
 conflicts(const Others *k, const Op *other)
 {
-    bool is_load = k->o->op == OP_TILE_LOAD;
+    bool is_load = k->o->op == OP_TILE_LOAD || k->o->op == OP_LOAD;
     bool writes = other->op == OP_STORE || other->op == OP_TILE_STORE,
          reads = other->op == OP_LOAD || other->op == OP_TILE_LOAD;
     if (other == k->o || other == k->instead || (!writes && !(reads && !is_load)))
@@ -194,6 +194,12 @@ meets_others(const Func *f, const Op *o, const Op *instead)
     if (k.root)
         look(&k, f->body, false);
     return !k.root || k.meets;
+}
+
+bool
+may_load_early(const Func *f, const Op *load)
+{
+    return !synchronises(load) && !meets_others(f, load, NULL);
 }
 
 /* ---- the tensor ------------------------------------------------------------------------- */

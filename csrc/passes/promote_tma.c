@@ -20,6 +20,7 @@ typedef struct Promote {
     Func *f;
     FactTable *facts;
     OnTop top;
+    VEC(AffSum) asked; /* of launches: not to be negative */
     VEC(Op *) load;
     VEC(Op *) store;
 } Promote;
@@ -150,6 +151,8 @@ emit_coordinate(Build *b, const TensorDim *d)
 {
     Elem e = fits_32_bits(&d->coord) && fits_32_bits(&d->modulus) ? E_I32 : E_I64;
     Val *v = emit_sum(b, &d->coord, e);
+    if (d->is_from_front)
+        return ir_bin(b, OP_ADD, v, ir_const_int(b, v->type, TENSOR_FRONT));
     return aff_is_zero(&d->modulus) ? v
                                     : ir_bin(b, OP_REM, v, emit_sum(b, &d->modulus, e));
 }
@@ -161,7 +164,28 @@ emit_size(Build *b, const TensorDim *d)
         return emit_sum(b, &d->modulus, E_I64);
     if (!d->is_bounded) /* as many as there are indices */
         return ir_const_int(b, ty_scalar(b->f->c, E_I64), INT32_MAX);
-    return emit_sum(b, &d->size, E_I64);
+    Val *v = emit_sum(b, &d->size, E_I64);
+    return d->is_from_front
+               ? ir_bin(b, OP_ADD, v, ir_const_int(b, v->type, TENSOR_FRONT))
+               : v;
+}
+
+/* Where the tensor's first index of each dim would be. */
+static Val *
+emit_base(Build *b, const TensorBlock *t)
+{
+    Val *front = NULL, *base = (Val *)t->pointer;
+    for (int d = 0; d < t->rank; d++)
+        if (t->dim[d].is_from_front) {
+            Val *by = emit_sum(b, &t->dim[d].stride, E_I64);
+            front = front ? ir_bin(b, OP_ADD, front, by) : by;
+        }
+    if (!aff_is_zero(&t->offset))
+        base = ir_addptr(b, base, emit_sum(b, &t->offset, E_I64));
+    if (!front)
+        return base;
+    Val *rows = ir_const_int(b, front->type, -(int64_t)TENSOR_FRONT);
+    return ir_addptr(b, base, ir_bin(b, OP_MUL, front, rows));
 }
 
 /* ---- the change ------------------------------------------------------------------------- */
@@ -198,10 +222,7 @@ emit_tile(Build *b, const Type *block, const TensorBlock *t, Val *value)
     Val *args[3 * MAX_TMAP_RANK + 1];
     int32_t shape[MAX_RANK];
     int n = 0, rank = 0;
-    AffSum none = {0};
-    args[n++] = (Val *)t->pointer;
-    if (!aff_is_same(&t->offset, &none))
-        args[0] = ir_addptr(b, args[0], emit_sum(b, &t->offset, E_I64));
+    args[n++] = emit_base(b, t);
     for (int d = 0; d < t->rank; d++) {
         if (t->dim[d].block_dim >= 0)
             shape[rank++] = block->shape[t->dim[d].block_dim];
@@ -248,6 +269,15 @@ is_not_negative(Promote *p, AffSum sum)
     return ir_bin(b, OP_GE, x, ir_const_int(b, x->type, 0));
 }
 
+static bool
+is_asked(const Promote *p, const AffSum *sum)
+{
+    for (int i = 0; i < p->asked.n; i++)
+        if (aff_is_same(&p->asked.at[i], sum))
+            return true;
+    return false;
+}
+
 /* False: no launch can compute an answer. */
 static bool
 ask_all(Promote *p, const TensorBlock *t, const Type *block)
@@ -256,7 +286,8 @@ ask_all(Promote *p, const TensorBlock *t, const Type *block)
     HostOp ops[MAX_HOST_OPS];
     int n = 0;
     for (int i = 0; i < t->n_not_negative; i++)
-        ok[n++] = is_not_negative(p, t->not_negative[i]);
+        if (!is_asked(p, &t->not_negative[i]))
+            ok[n++] = is_not_negative(p, t->not_negative[i]);
     for (int d = 0; d < t->rank; d++)
         if (t->dim[d].modulus.n) /* constants are looked at by tensors.c */
             ok[n++] = is_multiple(p, (Val *)t->dim[d].modulus.term[0].a,
@@ -266,6 +297,8 @@ ask_all(Promote *p, const TensorBlock *t, const Type *block)
             return false;
     for (int i = 0; i < n; i++)
         ir_op(&p->top.b, OP_LAUNCH_TEST, 1, &ok[i], 0, NULL);
+    for (int i = 0; i < t->n_not_negative; i++)
+        PUSH(p->f->c->arena, &p->asked, t->not_negative[i]);
     return true;
 }
 

@@ -112,25 +112,32 @@ meet(Span x, Span y)
     return x.low < y.high && y.low < x.high;
 }
 
+static Span
+span_of_map(const Launch *l, int i, const CudaTensorMap *m)
+{
+    return (Span){m[i].address, end_of(&m[i], elem_info[l->b->maps[i].elem].bytes)};
+}
+
 /* Copies do not see what else the kernel stores, so the tensors that it loads by them lie
- * where none is that it writes, as far as their frameworks say how far they reach. */
+ * where none is that it writes, as far as their frameworks say how far they reach. A map may
+ * begin far in front of its tensor (analysis/tensors.c), so its own reach is asked where no
+ * framework has said more. */
 static bool
 is_written_too(const Launch *l, int i, const CudaTensorMap *m)
 {
     const Binary *b = l->b;
-    uint64_t end = end_of(&m[i], elem_info[b->maps[i].elem].bytes);
     if (b->maps[i].is_written)
         return false;
-    Span mapped = {m[i].address, end}, whole = span_of_param(l, b->maps[i].param);
-    for (int p = 0; p < b->n_params; p++) {
-        Span written = span_of_param(l, p);
+    Span read = span_of_param(l, b->maps[i].param);
+    bool is_known = read.high - read.low > 1;
+    if (!is_known)
+        read = span_of_map(l, i, m);
+    for (int p = 0; p < b->n_params; p++)
         if (b->params[p].is_ptr && b->params[p].is_written &&
-            (meet(written, mapped) || meet(written, whole)))
+            meet(span_of_param(l, p), read))
             return true;
-    }
     for (int k = 0; k < b->n_maps; k++)
-        if (b->maps[k].is_written && m[k].address < end &&
-            m[i].address < end_of(&m[k], elem_info[b->maps[k].elem].bytes))
+        if (b->maps[k].is_written && meet(span_of_map(l, k, m), read))
             return true;
     return false;
 }

@@ -99,10 +99,12 @@ def attention(
 
 @tegula.jit
 def not_by_roles(a_ptr, rows_ptr, c_ptr, N, LOADED: tl.constexpr, STORED: tl.constexpr):
-    """C = A @ A^T, of 64 rows; the row is loaded, or what is loaded is also stored."""
+    """C = A @ A^T, of 64 rows; the row is loaded and counted, or what is loaded is stored."""
     a = tl.make_tensor_descriptor(a_ptr, [64, N], [N, 1], [64, 64])
     i = tl.arange(0, 64)
     row = tl.load(rows_ptr) if LOADED else 0
+    if LOADED:
+        tl.store(rows_ptr, row + 1)
     acc = tl.zeros((64, 64), tl.float32)
     for k in range(0, N, 64):
         x = a.load([row, k])
@@ -293,7 +295,7 @@ def test_attention(causal, d, block, warps):
 @pytest.mark.parametrize(
     ("loaded", "stored", "options", "why"),
     [
-        (1, 0, {"num_warps": 4}, "where a tile lies is loaded"),
+        (1, 0, {"num_warps": 4}, "is loaded from what the kernel writes"),
         (0, 1, {"num_warps": 4}, "accessed in another way"),
         (0, 0, {"num_warps": 2}, "a warpgroup is 4 warps"),
         (0, 0, {"num_warps": 4, "hopper": "2"}, ""),
