@@ -653,19 +653,22 @@ cache_miss(Call *c)
     return v;
 }
 
+/* They ask the launch other questions than v does, so each is for its own answers. */
 Compiled *
 cache_otherwise(Compiled *v, Call *c)
 {
-    if (v->otherwise)
-        return v->otherwise;
+    for (Compiled *w = v->otherwise; w; w = w->otherwise) {
+        int r = call_agrees(c, w->key, w->asked, TRUTH_BITS);
+        if (r)
+            return r < 0 ? NULL : w;
+    }
     FeCaptures captures = {0}; /* v's, which the kernel has */
     Compiled *w = make_variant(c, v->bin.target, &captures, true);
     fe_captures_free(&captures);
-    if (v->otherwise) /* another thread was first */
-        Py_XDECREF((PyObject *)w);
-    else
-        v->otherwise = w;
-    return w ? v->otherwise : NULL;
+    if (!w)
+        return NULL;
+    w->otherwise = v->otherwise;
+    return v->otherwise = w;
 }
 
 Compiled *

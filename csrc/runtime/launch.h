@@ -236,7 +236,7 @@ struct Compiled {
     void *library, *cu_kernel; /* CUDA; NULL until the first launch */
     uint64_t prepared;         /* bit d: attributes are set on device d */
     int resident; /* blocks that a multiprocessor holds, where it is_persistent */
-    /* For launches whose arguments fit no tensor map: maps.c; owned, NULL until there is one. */
+    /* For launches whose arguments fit no tensor map (maps.c): the first of a list; owned. */
     Compiled *otherwise;
 };
 
@@ -437,10 +437,10 @@ int cache_read_environment(void);
 /* Forgets all variants, without freeing any: a reader may stand in the table, or look at
  * one of them. 0, or -1 with an exception. */
 int cache_retire(Kernel *k);
-/* 0, or -1 with an exception: v would write a tensor that is read-only. */
 /* The same kernel without tensor maps, borrowed; NULL with an exception, or because a hook
  * forbade it. */
 Compiled *cache_otherwise(Compiled *v, Call *c);
+/* 0, or -1 with an exception: v would write a tensor that is read-only. */
 int cache_check_writes(const Call *c, const Compiled *v);
 /* The frontend's tile IR for this call, malloc'ed; NULL with an exception. */
 char *cache_lower(Call *c);
