@@ -67,7 +67,7 @@ refusal(const Func *f, const char *asked)
         return "a warpgroup is 4 warps";
     if (f->log2_ctas)
         return "the program is a cluster's";
-    if (f->c->opt.debug || calls(f->body))
+    if (calls(f->body))
         return "ptxas does one wgmma at a time where functions are called";
     if (acc_words(f->body) > MAX_ACCS)
         return "the accumulators leave no registers";
