@@ -13,6 +13,7 @@
 enum { ALIGN = 16 };
 static const uint64_t max_stride = UINT64_C(1) << 40; /* bytes; below it */
 static const uint64_t max_size = INT32_MAX;           /* coordinates have 32 bits */
+static const uint64_t max_address = UINT64_MAX / 2;   /* the driver refuses others */
 
 static int
 type_of(Elem e)
@@ -78,6 +79,8 @@ unfit_map(const CudaTensorMap *m)
 {
     if (m->address % ALIGN)
         return "its address is no multiple of 16 bytes";
+    if (m->address > max_address)
+        return "it would begin in front of address 0";
     for (int d = 0; d < m->rank; d++) {
         if (!m->shape[d] || m->shape[d] > max_size)
             return "a side of the tensor is none of 1 to 2^31 - 1";
