@@ -1,7 +1,7 @@
 /* assemble: the last step for CUDA, PTX -> cubin, and the options that are about it.
  *
  *     ptx_version      the version the text says it is of
- *     ptx_options      words for ptxas (runtime/ptxas.c), beside ours
+ *     ptx_options      words for ptxas (ptxas.c), beside ours
  *     ir_override      *.cubin: nothing is assembled
  *
  * Without ptxas the PTX stays as it is, and the driver assembles it at the first launch. What
@@ -9,7 +9,7 @@
  */
 #include "codegen/codegen.h"
 #include "compile.h"
-#include "runtime/runtime.h"
+#include "ptxas.h"
 
 #include <stdlib.h>
 

@@ -10,8 +10,8 @@
  *
  * Between A and B the caller may find the variant on disk, by what A made: runtime/cache.c.
  *
- * A and B are comp_runs of their own, so that no jump crosses the change of the GIL. B runs on
- * a thread of its own, and its caller may leave it (runtime/aside.h).
+ * A and B are comp_runs of their own, so that no jump crosses the change of the GIL. The caller
+ * says how B is run: on a thread of its own, which it may leave (runtime/aside.h).
  */
 #include <Python.h>
 
@@ -19,8 +19,6 @@
 #include "compile.h"
 #include "frontend/frontend.h"
 #include "passes/passes.h"
-#include "runtime/aside.h"
-#include "runtime/runtime.h"
 
 #include <stdlib.h>
 
@@ -261,7 +259,7 @@ phase_b(Comp *c, void *data)
     Job *j = data;
     Func *f = j->lowered->func;
     Binary *out = j->out;
-    f->c = c; /* it has moved: aside.h */
+    f->c = c; /* it may have moved: CompRun */
     out->ms[TIME_FRONTEND] = j->lowered->ms;
     out->n_regs = out->n_spills = -1;
     size_t n;
@@ -338,7 +336,7 @@ own(Comp *c, const char *s)
     return s ? str_intern(c, s) : NULL;
 }
 
-/* B may outlive its caller (aside.h): what it reads is the Comp's own from here on, its Job
+/* B may outlive its caller: what it reads is the Comp's own from here on, its Job
  * included. */
 static void
 phase_own(Comp *c, void *data)
@@ -371,10 +369,10 @@ phase_own(Comp *c, void *data)
 }
 
 bool
-compile_back(Comp *c, Lowered *lowered, Binary *out)
+compile_back(Comp *c, Lowered *lowered, CompRun *run, Binary *out)
 {
     Job j = {.lowered = lowered};
-    if (!comp_run(c, phase_own, &j) || !aside_run(c, phase_b, j.aside))
+    if (!comp_run(c, phase_own, &j) || !run(c, phase_b, j.aside))
         return false;
     *out = *j.aside->out;
     *j.aside->out = (Binary){0};
@@ -390,11 +388,11 @@ read_lowered(Comp *c, void *data)
 }
 
 bool
-compile_text(Comp *c, const char *text, Binary *out)
+compile_text(Comp *c, const char *text, CompRun *run, Binary *out)
 {
     Lowered lowered = {0};
     Job j = {.lowered = &lowered, .text = text};
-    return comp_run(c, read_lowered, &j) && compile_back(c, &lowered, out);
+    return comp_run(c, read_lowered, &j) && compile_back(c, &lowered, run, out);
 }
 
 static void

@@ -301,6 +301,8 @@ void comp_attend(Comp *c);
  * comp_run is a programming error: it ends the process with a message. */
 bool comp_run(Comp *c, void (*fn)(Comp *c, void *data), void *data);
 
+/* Bytes of the line that a function writes to err which has no Comp to raise through. */
+enum { ERR_TEXT = 1024 };
 NORETURN void err_raise(Comp *c, const Loc *loc, ErrCode code, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 /* Help for the next err_at of this Comp. */

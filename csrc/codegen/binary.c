@@ -1,5 +1,5 @@
 /* binary: what a compile yields. Plain malloc'ed data: it outlives its Comp. */
-#include "compile.h"
+#include "codegen/binary.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -19,7 +19,7 @@
 #include <llvm-c/TargetMachine.h>
 
 #include "analysis/analysis.h"
-#include "compile.h"
+#include "codegen/binary.h"
 
 typedef LLVMValueRef Lv;
 typedef LLVMTypeRef Lt;

@@ -11,23 +11,8 @@
  */
 #include "module/module.h"
 #include "analysis/analysis.h"
-#include "runtime/launch.h"
 
 #include <stdlib.h>
-
-Compiled *
-compiled_new(Kernel *k)
-{
-    Compiled *v = PyObject_GC_New(Compiled, (PyTypeObject *)k->st->CompiledType);
-    if (!v)
-        return NULL;
-    /* All after the head, which PyObject_GC_New filled in. */
-    memset((char *)v + sizeof(PyObject), 0, sizeof *v - sizeof(PyObject));
-    v->st = k->st;
-    v->kernel = (Kernel *)Py_NewRef((PyObject *)k);
-    PyObject_GC_Track((PyObject *)v);
-    return v;
-}
 
 static int
 compiled_traverse(PyObject *self, visitproc visit, void *arg)

@@ -3,7 +3,6 @@
  * is compiled looks anywhere else.
  */
 #include "module/module.h"
-#include "runtime/launch.h"
 
 #include <stdlib.h>
 

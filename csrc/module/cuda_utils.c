@@ -5,7 +5,6 @@
  * the driver are ints.
  */
 #include "module/module.h"
-#include "runtime/launch.h"
 
 static PyObject *
 failed(const char *err)

@@ -8,43 +8,8 @@
  * tegula/jit.py: its class JITFunction derives from this one.
  */
 #include "module/module.h"
-#include "runtime/launch.h"
 
 #include <stdlib.h>
-
-static FeFunction *
-as_function(void *data, PyObject *obj)
-{
-    State *st = data;
-    /* Autotuners and heuristics wrap what they decorate as .fn, several deep. */
-    enum { DEEPEST = 16 };
-    PyObject *o = Py_NewRef(obj);
-    FeFunction *f = NULL;
-    for (int depth = 0; o && depth < DEEPEST; depth++) {
-        if (PyObject_TypeCheck(o, (PyTypeObject *)st->KernelType)) {
-            f = ((Kernel *)o)->f;
-            break;
-        }
-        PyObject *inner = PyObject_GetAttr(o, st->str_fn);
-        Py_DECREF(o);
-        o = inner;
-    }
-    if (!o)
-        PyErr_Clear();
-    Py_XDECREF(o); /* obj keeps what it wraps alive */
-    return f;
-}
-
-bool
-kernel_env(State *st, FeEnv *env)
-{
-    *env = (FeEnv){.as_function = as_function,
-                   .data = st,
-                   .language = state_language(st),
-                   .load_tree = trees_load,
-                   .store_tree = trees_store};
-    return env->language != NULL;
-}
 
 /* self as a Kernel that __init__ has been through, else NULL with an exception: a subclass
  * may forget to call it. */

@@ -5,7 +5,6 @@
  * dictionary is made for a launch.
  */
 #include "module/module.h"
-#include "runtime/launch.h"
 
 /* Are n positional arguments all that a variant takes but its constants? */
 static bool

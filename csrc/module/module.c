@@ -11,18 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-PyObject *
-state_language(State *st)
-{
-    if (st->language != Py_None)
-        return st->language;
-    PyObject *m = PyImport_ImportModule("tegula.language");
-    if (!m)
-        return NULL;
-    set_ref(&st->language, m);
-    return m;
-}
-
 static PyObject *
 fail_after(PyObject *mod, PyObject *arg)
 {
@@ -208,7 +196,7 @@ mod_exec(PyObject *mod)
 #define STATE(name, make)                                                              \
     if (!(st->name = (make)))                                                          \
         return -1;
-#include "module/state.def"
+#include "runtime/state.def"
 #undef STATE
     if (PyModule_AddObjectRef(mod, "Kernel", st->KernelType) ||
         PyModule_AddObjectRef(mod, "CompiledKernel", st->CompiledType))
@@ -226,7 +214,7 @@ mod_traverse(PyObject *mod, visitproc visit, void *arg)
     if (!st)
         return 0;
 #define STATE(name, make) Py_VISIT(st->name);
-#include "module/state.def"
+#include "runtime/state.def"
 #undef STATE
     return setters_traverse(st, visit, arg);
 }
@@ -238,7 +226,7 @@ mod_clear(PyObject *mod)
     if (!st)
         return 0;
 #define STATE(name, make) Py_CLEAR(st->name);
-#include "module/state.def"
+#include "runtime/state.def"
 #undef STATE
     return 0;
 }

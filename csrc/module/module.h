@@ -2,7 +2,7 @@
 #ifndef TEGULA_MODULE_H
 #define TEGULA_MODULE_H
 
-#include "module/state.h"
+#include "runtime/launch.h"
 
 extern PyType_Spec kernel_spec, launcher_spec, compiled_spec;
 
@@ -22,5 +22,12 @@ PyObject *cuda_fill_tma(PyObject *mod, PyObject *args);
 
 void config_init(Config *c);
 void config_free(Config *c);
+
+/* ---- launcher.c ---------------------------------------------------------------------------------- */
+/* kernel[grid] and compiled[grid]: the callable. NULL with an exception. */
+PyObject *launcher_of_kernel(Kernel *k, PyObject *grid);
+PyObject *launcher_of_variant(Compiled *v, PyObject *grid, bool any_constants);
+/* Starts *l, on the stack, for one launch of k: borrows. 0, or -1 with an exception. */
+int launcher_init(Launcher *l, Kernel *k, PyObject *grid);
 
 #endif

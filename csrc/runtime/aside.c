@@ -8,7 +8,7 @@
 
 #include "runtime/aside.h"
 #include "base/attend.h"
-#include "module/state.h"
+#include "runtime/state.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -22,6 +22,7 @@
  * The GIL guards the tables. A compile lets it go: a second thread that wants the same waits
  * for it (pending.c).
  */
+#include "runtime/aside.h"
 #include "runtime/launch.h"
 
 #include <stdlib.h>
@@ -405,7 +406,7 @@ run_back(Making *m)
     State *st = m->c->k->st;
     m->comp.overrides = m->files.at;
     m->comp.n_overrides = m->files.n;
-    bool ok = compile_back(&m->comp, &m->lowered, &m->v->bin);
+    bool ok = compile_back(&m->comp, &m->lowered, aside_run, &m->v->bin);
     return ok ? 0 : (raise_compile_error(st, &m->comp), -1);
 }
 

@@ -16,6 +16,7 @@
  * the last use, to within RENEWED seconds, by which `python -m tegula cache prune` and
  * disk_store drop the oldest.
  */
+#include "ptxas.h"
 #include "runtime/launch.h"
 
 #include <dirent.h>

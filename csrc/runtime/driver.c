@@ -10,6 +10,7 @@
  * cuLibraryLoadData, never cuLink*: the linker ignores setmaxnreg and serialises wgmma.
  * No Python here: errors are text.
  */
+#include "ptxas.h"
 #include "runtime/runtime.h"
 
 #include <cuda.h>

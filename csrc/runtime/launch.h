@@ -25,11 +25,13 @@
 #include <Python.h>
 
 #include <dlpack/dlpack.h>
+#include <limits.h>
 
+#include "compile.h"
 #include "frontend/frontend.h"
-#include "module/state.h"
 #include "runtime/emu/emu.h"
 #include "runtime/runtime.h"
+#include "runtime/state.h"
 
 typedef struct Kernel Kernel;
 typedef struct Launcher Launcher;
@@ -575,14 +577,7 @@ int64_t disk_prune(const char *cache_dir, int64_t max_bytes);
 char *trees_load(void *state, const char *name, size_t *n);
 void trees_store(void *state, const char *name, const char *bytes, size_t n);
 
-/* ---- module/launcher.c ---------------------------------------------------------------------------------- */
-/* kernel[grid] and compiled[grid]: the callable. NULL with an exception. */
-PyObject *launcher_of_kernel(Kernel *k, PyObject *grid);
-PyObject *launcher_of_variant(Compiled *v, PyObject *grid, bool any_constants);
-/* Starts *l, on the stack, for one launch of k: borrows. 0, or -1 with an exception. */
-int launcher_init(Launcher *l, Kernel *k, PyObject *grid);
-
-/* ---- module/compiled.c ---------------------------------------------------------------------------------- */
+/* ---- state.c ---------------------------------------------------------------------------------- */
 Compiled *compiled_new(Kernel *k); /* NULL with an exception */
 /* What the frontend asks of us; valid while st is. False with an exception set. */
 bool kernel_env(State *st, FeEnv *env);

@@ -5,7 +5,6 @@
  *     cache.c         variants in memory, then on disk
  *     launch.c        the hot path: no allocation, no format, no environment, no lock on a hit
  *     driver.c        CUDA through dlopen: driver.def is the table of entry points
- *     ptxas.c         PTX -> cubin, with the assembler's report
  *     jit.c           host object code -> function
  *     pool.c          a grid over CPU threads
  *     emu/            a grid on the emulator
@@ -15,12 +14,9 @@
 #ifndef TEGULA_RUNTIME_H
 #define TEGULA_RUNTIME_H
 
-#include "compile.h"
-
-#include <limits.h>
+#include "codegen/binary.h"
 
 /* Every function here that can fail returns false and writes one line to err. */
-enum { ERR_TEXT = 1024 };
 
 /* ---- jit.c ---------------------------------------------------------------------------- */
 typedef void HostKernel(const uint64_t *params, const int32_t pid[3],
@@ -55,35 +51,6 @@ typedef struct HostLaunch {
 /* Runs all programs of the grid. Blocks until done. Survives fork: a child starts its own
  * threads. */
 bool pool_run(const HostLaunch *launch, char err[ERR_TEXT]);
-
-/* ---- ptxas.c ---------------------------------------------------------------------------- */
-typedef struct Assembled {
-    char *cubin; /* malloc'ed */
-    size_t size;
-    int n_regs, n_spills; /* spill bytes, stores + loads */
-    char *log;            /* malloc'ed: everything ptxas said */
-    bool is_serial;       /* wgmma runs one after the other: its notes C75xx */
-} Assembled;
-/* What to assemble, and how. */
-typedef struct Assembly {
-    const char *ptx;
-    size_t n;
-    Target target;
-    const char *options; /* further ones of the user's, between blanks; NULL: none */
-    struct Halt *halt;   /* base/attend.h; NULL: it runs to its end */
-    bool keep_version;   /* the user chose the version of the PTX: an error where the
-                            assembler is older, and not the same text under its own */
-} Assembly;
-/* path NULL: CUDA_HOME, CUDA_PATH, PATH. found false: there is no assembler (the driver's will
- * do). */
-bool ptxas_run(const char *path, const Assembly *in, Assembled *out, bool *found,
-               char err[ERR_TEXT]);
-
-/* A malloc'ed copy of PTX that says it is of another version (87: 8.7); NULL: out of memory, or
- * no version in it. We write the newest; what a kernel uses of it is often in an older one. */
-char *ptx_with_version(const char *ptx, size_t n, int version);
-/* Where the assembler is; false: there is none. */
-bool ptxas_find(const char *asked, char out[PATH_MAX]);
 
 /* ---- driver.c ---------------------------------------------------------------------------- */
 typedef struct Cuda Cuda;

@@ -19,6 +19,7 @@
  * Other sizes than those of the first launch are not looked at: TEGULA_CHECK_BOUNDS=1 is for that.
  */
 #include "codegen/host/calls.h"
+#include "runtime/aside.h"
 #include "runtime/launch.h"
 
 #include <stdlib.h>
@@ -85,7 +86,7 @@ compile(Compiled *v, const Call *c, Trial *t)
     comp.kernel = v->kernel->f->name;
     comp.symbol = v->symbol;
     comp.option_texts = call_option_texts(c);
-    bool ok = compile_text(&comp, s->data, &bin);
+    bool ok = compile_text(&comp, s->data, aside_run, &bin);
     if (!ok)
         raise_compile_error(v->st, &comp);
     comp_done(&comp);

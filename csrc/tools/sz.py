@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
-    "csrc": 550,
+    "csrc": 730,
     "csrc/analysis": 5020,
     "csrc/base": 1560,
     "csrc/codegen": 3100,
@@ -30,12 +30,12 @@ CAPS = {
     "csrc/frontend": 13940,
     "csrc/ir": 6670,
     "csrc/layout": 1630,
-    "csrc/module": 1920,
+    "csrc/module": 1680,
     "csrc/passes": 9860,
     "csrc/ptx": 11980,
-    "csrc/runtime": 9350,
+    "csrc/runtime": 9270,
     "csrc/runtime/emu": 320,
-    "csrc/tools": 2430,
+    "csrc/tools": 2440,
     "csrc/tools/ptxsim": 900,
     "python/tegula": 16800,
 }

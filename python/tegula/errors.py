@@ -426,7 +426,7 @@ def compile_error(
     span: tuple[str, int, int, int, list[tuple[str, str, int, int]]] | None,
     *place: Any,
 ) -> CompileError:
-    """The exception for a row of errors.def; ``module/raise.c`` calls this.
+    """The exception for a row of errors.def; ``runtime/raise.c`` calls this.
 
     fault is the row's class (USER, LIMIT, BUG); place is message, filename, lineno,
     offset, help; span is the function, the rest of what the caret is drawn from, and the

@@ -32,7 +32,7 @@ def find_libdevice() -> str | None:
 def find_ptxas() -> str | None:
     """ptxas of the nvidia-cuda-nvcc wheel, if it is there and may be run.
 
-    None leaves the search to ``csrc/runtime/ptxas.c``: CUDA_HOME, PATH.
+    None leaves the search to ``csrc/ptxas.c``: CUDA_HOME, PATH.
     """
     path = in_wheels("bin/ptxas")
     return path if path and os.access(path, os.X_OK) else None

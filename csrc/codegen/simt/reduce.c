@@ -21,7 +21,6 @@
  */
 #include "codegen/simt/across.h"
 #include "codegen/simt/local.h"
-#include "passes/layouts.h"
 
 static void
 reduce_registers(Across *k, int bit, Lv *x, Lv *y)
@@ -451,7 +450,8 @@ sim_reduce(Sim *s, const Op *o)
 {
     Across k = across_open(s, o, true);
     across_check(&k);
-    const Layout *sliced = layouts_slice(s->c, k.x.l, (int)ir_attr(o, ATTR_AXIS));
+    const Layout *sliced =
+        layout_dedup_regs(s->c, layout_slice(s->c, k.x.l, (int)ir_attr(o, ATTR_AXIS)));
     for (int i = 0; i < o->n_results; i++)
         if (result(o, i)->type->rank && result(o, i)->type->layout != sliced)
             sim_bad_layout(s, o);

@@ -173,7 +173,7 @@ def find_tool(knob: str, path: str | None = None) -> NvidiaTool | None:
         from tegula import toolchain
 
         path = toolchain.find_ptxas()
-    # In the order of csrc/runtime/ptxas.c.
+    # In the order of csrc/ptxas.c.
     homes = [os.environ.get(home) for home in ("CUDA_HOME", "CUDA_PATH")]
     places = [os.path.join(home, "bin") for home in homes if home]
     for place in (*places, None, "/usr/local/cuda/bin"):  # None: PATH

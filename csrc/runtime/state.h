@@ -41,7 +41,7 @@ typedef struct Config {
 
 typedef struct State {
 #define STATE(name, make) PyObject *name;
-#include "module/state.def"
+#include "runtime/state.def"
 #undef STATE
     Config config;
     PyObject **option_names; /* interned, in the order of options.def: bind.c */
@@ -73,7 +73,7 @@ set_ref(PyObject **at, PyObject *v)
     Py_XDECREF(old);
 }
 
-/* ---- module.c ------------------------------------------------------------------------ */
+/* ---- state.c ------------------------------------------------------------------------- */
 /* tegula.language, imported at first use; borrowed, or NULL with an exception. */
 PyObject *state_language(State *st);
 

@@ -3,7 +3,7 @@
  * The classes live in tegula/errors.py, because what can be raised is part of the Python
  * interface; tegula.errors.compile_error picks one from the row of errors.def.
  */
-#include "module/state.h"
+#include "runtime/state.h"
 
 #include <stdlib.h>
 

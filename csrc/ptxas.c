@@ -7,7 +7,7 @@
  * TMPDIR, with what it says in a file; any thread, no lock but that of its Halt, by which who
  * waits for the compile can end it.
  */
-#include "runtime/runtime.h"
+#include "ptxas.h"
 #include "base/attend.h"
 
 #include <errno.h>
