@@ -20,30 +20,23 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CSRC = ROOT / "csrc"
 
-# What each folder may include from; "csrc" is compile.c and compile.h.
+# What each folder stands on: whose headers it may include and whose symbols it may use.
+# "csrc" is compile.c and what it calls beside it. A row names rows above it, so there are
+# no circles.
 ARROWS = {
     "base": "",
-    "ptx": "",
+    "ptx": "",  # an engine that knows nothing of the compiler
     "layout": "base",
     "ir": "base layout ptx",
     "analysis": "base layout ir ptx",
     "passes": "base layout ir analysis",
-    "frontend": "base layout ir ptx",
-    "codegen": "base layout ir analysis passes ptx runtime/emu",
     "runtime/emu": "base ptx",
-    "runtime": "base layout ir ptx codegen frontend csrc runtime/emu",
-    "csrc": "base layout ir analysis passes codegen frontend runtime runtime/emu",
-    "module": "base layout ir analysis passes codegen frontend runtime csrc",
-    "tools": "base layout ir ptx analysis passes codegen runtime runtime/emu csrc",
-}
-# A header that is read across the arrows, and why.
-ARROW_EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("codegen", "compile.h"): "Binary: what a compile hands on",
-    ("frontend", "module/compat.h"): "every Python version #if we have stands there",
-    ("runtime", "module/compat.h"): "every Python version #if we have stands there",
-    ("frontend", "module/state.h"): "the objects a module keeps: exceptions, names",
-    ("runtime", "module/state.h"): "the objects a module keeps: exceptions, names",
-    ("csrc", "module/compat.h"): "every Python version #if we have stands there",
+    "codegen": "base layout ir analysis ptx runtime/emu",
+    "frontend": "base ir ptx",
+    "csrc": "base ir analysis passes codegen frontend",
+    "runtime": "base ir ptx codegen frontend csrc runtime/emu",
+    "module": "base ir analysis codegen frontend csrc runtime runtime/emu",
+    "tools": "base layout ir ptx analysis passes codegen csrc runtime runtime/emu",
 }
 MAY_INCLUDE_PYTHON = {"frontend", "runtime", "module", "csrc"}
 
@@ -137,7 +130,20 @@ def numbered(source: str) -> Iterator[tuple[int, str]]:
     return enumerate(source.split("\n"), 1)
 
 
+def may_use(here: str, there: str) -> bool:
+    return here == there or there in ARROWS[here].split()
+
+
 # --- rules of the sources ------------------------------------------------------------
+def check_order() -> Iterator[str]:
+    """A row of ARROWS names rows above it: no folders stand on each other."""
+    above: set[str] = set()
+    for here, row in ARROWS.items():
+        for there in set(row.split()) - above:
+            yield f"csrc/tools/lint.py: {here}/ names {there}/, which is no row above it"
+        above.add(here)
+
+
 def check_arrows() -> Iterator[str]:
     """Includes point one way, and only the folders at Python's side know Python."""
     for path in git_files("csrc/*.c", "csrc/*.h"):
@@ -145,7 +151,6 @@ def check_arrows() -> Iterator[str]:
         if here not in ARROWS:
             yield f"{rel(path)}: folder {here} has no row in lint.py's ARROWS"
             continue
-        allowed = {here, *ARROWS[here].split()}
         for n, line in numbered(text(path)):
             match = re.match(r'\s*#\s*include\s+[<"]([^>"]+)[>"]', line)
             if not match:
@@ -154,9 +159,7 @@ def check_arrows() -> Iterator[str]:
             if name == "Python.h" and here not in MAY_INCLUDE_PYTHON:
                 yield f"{rel(path)}:{n}: {here}/ knows nothing of Python"
             target = CSRC / name
-            if (here, name) in ARROW_EXCEPTIONS:
-                continue
-            if target.is_file() and folder(target) not in allowed:
+            if target.is_file() and not may_use(here, folder(target)):
                 yield f"{rel(path)}:{n}: {here}/ does not stand on {folder(target)}/"
             elif not target.is_file() and (path.parent / name).is_file():
                 yield f'{rel(path)}:{n}: write "{rel(path.parent / name)[5:]}"'
@@ -284,17 +287,36 @@ def folder_of(obj: Path, build: Path) -> str:
     return folder(source) if source.is_relative_to(CSRC) else "tests"
 
 
-def check_static(build: Path) -> Iterator[str]:
-    """Everything is static until a second file needs it."""
+@cache
+def symbols(build: Path) -> tuple[dict[str, Path], dict[str, set[Path]]]:
+    """Global name -> the object that defines it; name -> the objects that use it."""
     defined: dict[str, Path] = {}
     used: dict[str, set[Path]] = defaultdict(set)
     for obj in objects(build):
         for line in tool("nm", "-P", str(obj)).split("\n"):
             name, _, kind = line.partition(" ")
-            if kind[:1] in "TDBR" and kind:
+            if kind[:1] in "TDBRVW" and kind:
                 defined[name] = obj
             elif kind[:1] == "U":
                 used[name].add(obj)
+    return defined, used
+
+
+def check_symbols(build: Path) -> Iterator[str]:
+    """What a folder calls belongs to a folder that it stands on."""
+    defined, used = symbols(build)
+    for name, obj in sorted(defined.items()):
+        there = folder_of(obj, build)
+        for user in sorted(used[name]):
+            here = folder_of(user, build)
+            if here != "tests" and not may_use(here, there):
+                where = rel(source_of(user, build))
+                yield f"{where}: {name} is {there}/'s; {here}/ does not stand on that"
+
+
+def check_static(build: Path) -> Iterator[str]:
+    """Everything is static until a second file needs it."""
+    defined, used = symbols(build)
     for name, obj in sorted(defined.items()):
         if EXPORTING.get(rel(source_of(obj, build)), NOTHING).match(name):
             continue
@@ -305,6 +327,7 @@ def check_static(build: Path) -> Iterator[str]:
 def main(argv: list[str]) -> int:
     build = Path(argv[1] if len(argv) > 1 else "build/check").resolve()
     checks = [
+        (check_order, ()),
         (check_arrows, ()),
         (check_lengths, ()),
         (check_errors_used, ()),
@@ -315,7 +338,9 @@ def main(argv: list[str]) -> int:
     if not objects(build):
         print(f"lint: no objects in {build}: make lint builds them", file=sys.stderr)
         return 2
-    checks += [(check_writable, (build,)), (check_static, (build,))]
+    checks += [
+        (check, (build,)) for check in (check_writable, check_symbols, check_static)
+    ]
     n = 0
     for check, args in checks:
         complaints = list(check(*args))
