@@ -199,7 +199,7 @@ typedef struct Options {
     bool debug;            /* device_assert and overflow checks are live */
     bool sanitize_overflow;
     bool launch_pdl, launch_cooperative_grid;
-    bool interpret;    /* no code is made: ir/interp.c runs the tile IR */
+    bool interpret;    /* no code is made: interp/interp.c runs the tile IR */
     bool check_bounds; /* CPU: accesses outside of the tensors are errors */
     bool line_info;    /* PTX says which line an instruction is for */
 } Options;

@@ -550,39 +550,6 @@ int ir_shared_bytes(const Func *f);     /* behind the last place */
 /* Raises VERIFY, naming the pass it follows; NULL: a user wrote it, raises PARSE_IR. */
 void ir_verify(const Func *f, const char *after);
 
-/* ---- interp.c, interp_across.c: what the ops mean, in the dullest C ------------- */
-typedef struct Interp Interp; /* one run */
-/* What stopped a run, beside the error that was raised. */
-typedef struct InterpFault {
-    const char *kind; /* "BOUNDS", "ASSERT"; NULL: something else, or nothing did */
-    const Op *op;
-    uint64_t address; /* BOUNDS */
-    int bytes;
-    bool is_write;
-} InterpFault;
-typedef struct InterpRun {
-    const uint64_t *args; /* bits of each parameter; pointers are addresses */
-    int32_t grid[3];
-    /* NULL, or called for every element read or written; false stops with ERR_VALUE. */
-    bool (*access)(void *data, uint64_t address, int bytes, bool is_write, const Op *o);
-    /* NULL, or called for the op `debug`; false stops the run, with an error that says
-     * nothing: data knows. */
-    bool (*debug)(void *data, Interp *in, const Op *o);
-    /* The functions of libraries that f calls: the one of the op that ir_extern_index names, on
-     * n elements; data[i] is where operand i's are, 8 bytes each, behind them the result's.
-     * NULL: they are refused. */
-    void (*externs)(int32_t index, int64_t n, void *const *data);
-    void *data, *debug_data;
-    FILE *out;          /* of print; stdout when NULL */
-    InterpFault *fault; /* NULL: nobody asks */
-} InterpRun;
-/* All programs, x fastest; raises. */
-void ir_interpret(const Func *f, const InterpRun *r);
-/* For InterpRun.debug: the elements of a value that has been computed, row-major, one
- * uint64_t each; what is written there is what the program goes on with. */
-uint64_t *interp_value(Interp *in, const Val *v);
-const int32_t *interp_program(const Interp *in); /* [3] */
-
 /* ---- origin.c: where pointers come from ------------------------------------------ */
 /* The parameter of the function that a pointer was computed from; -1: it was loaded, or there
  * is more than one way it may have come. */

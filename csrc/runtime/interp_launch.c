@@ -1,7 +1,7 @@
 /* interp_launch: a grid in the reference interpreter (TEGULA_INTERPRET).
  *
  * The variant has no code, only the frontend's tile IR as text, with the places of the source.
- * It is parsed at each launch: slow on purpose, like ir/interp.c itself. Every access is
+ * It is parsed at each launch: slow on purpose, like interp/interp.c itself. Every access is
  * checked against the tensors of the launch. Debuggers follow it line by line: stepping.c.
  */
 #include "runtime/stepping.h"

@@ -2,6 +2,7 @@
 #ifndef TEGULA_STEPPING_H
 #define TEGULA_STEPPING_H
 
+#include "interp/interp.h"
 #include "runtime/fiber.h"
 #include "runtime/launch.h"
 

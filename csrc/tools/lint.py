@@ -27,16 +27,17 @@ ARROWS = {
     "base": "",
     "ptx": "",  # an engine that knows nothing of the compiler
     "layout": "base",
-    "ir": "base layout ptx",
+    "ir": "base layout",
+    "interp": "base ir ptx",
     "analysis": "base layout ir ptx",
     "passes": "base layout ir analysis",
     "runtime/emu": "base ptx",
     "codegen": "base layout ir analysis ptx runtime/emu",
     "frontend": "base ir ptx",
     "csrc": "base ir analysis passes codegen frontend",
-    "runtime": "base ir ptx codegen frontend csrc runtime/emu",
+    "runtime": "base ir interp ptx codegen frontend csrc runtime/emu",
     "module": "base ir analysis codegen frontend csrc runtime runtime/emu",
-    "tools": "base layout ir ptx analysis passes codegen csrc runtime runtime/emu",
+    "tools": "base layout ir interp ptx analysis passes codegen csrc runtime runtime/emu",
 }
 MAY_INCLUDE_PYTHON = {"frontend", "runtime", "module", "csrc"}
 

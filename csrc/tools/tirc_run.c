@@ -2,6 +2,7 @@
  * other.
  */
 #include "codegen/codegen.h"
+#include "interp/interp.h"
 #include "runtime/emu/emu.h"
 #include "tools/tirc.h"
 

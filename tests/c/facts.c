@@ -11,6 +11,7 @@
 #include "test.h"
 
 #include "analysis/analysis.h"
+#include "interp/interp.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
  */
 #include "test.h"
 
+#include "interp/interp.h"
 #include "passes/passes.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* ir: the builder's lists, text in both directions, memory that runs out. */
 #include "test.h"
 
-#include "ir/ir.h"
+#include "interp/interp.h"
 
 #include <stdlib.h>
 

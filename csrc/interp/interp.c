@@ -15,7 +15,7 @@
  *
  * The function must have passed ir_verify.
  */
-#include "ir/interp.h"
+#include "interp/impl.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,10 +1,10 @@
-/* interp_across: reductions, scans, products of matrices, histograms.
+/* across: reductions, scans, products of matrices, histograms.
  *
  * A reduction combines neighbours, then neighbours of those: sums of many numbers are as good
  * as on targets, which do it in some such order, too. A scan goes from one end to the other.
  * An element of a dot sums its products in order, each added with one rounding.
  */
-#include "ir/interp.h"
+#include "interp/impl.h"
 
 #include <math.h>
 

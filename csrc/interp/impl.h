@@ -1,8 +1,8 @@
-/* interp.h: what the files of the interpreter share. */
-#ifndef TEGULA_INTERP_H
-#define TEGULA_INTERP_H
+/* impl.h: what the files of the interpreter share. */
+#ifndef TEGULA_INTERP_IMPL_H
+#define TEGULA_INTERP_IMPL_H
 
-#include "ir/ir.h"
+#include "interp/interp.h"
 #include "ptx/asm.h"
 
 /* Memory that is used again and grows. */
@@ -56,13 +56,13 @@ const char *interp_where(const Interp *in); /* " in program (0, 1, 0)" */
 /* Is element i switched off by the mask, if there is one at operand k? */
 bool interp_is_off(Interp *in, const Op *o, int k, int64_t i);
 
-/* ---- interp_memory.c ------------------------------------------------------------- */
+/* ---- memory.c ------------------------------------------------------------- */
 void interp_memory(Interp *in, const Op *o);
 void interp_tile(Interp *in, const Op *o);
 void interp_shared(Interp *in, const Op *o);
 void interp_assembly(Interp *in, const Op *o);
 
-/* ---- interp_across.c ------------------------------------------------------------- */
+/* ---- across.c ------------------------------------------------------------- */
 void interp_combine(Interp *in, const Op *o); /* REDUCE, SCAN */
 void interp_dot(Interp *in, const Op *o);
 void interp_histogram(Interp *in, const Op *o);

@@ -1,9 +1,9 @@
-/* interp_memory: loads, stores and atomics; shared memory; what a kernel's assembly reaches.
+/* memory: loads, stores and atomics; shared memory; what a kernel's assembly reaches.
  *
  * Every access is asked about first (InterpRun.access). Programs run one after another, so an
  * atomic is a load and a store, and an asynchronous copy lands at once.
  */
-#include "ir/interp.h"
+#include "interp/impl.h"
 
 #include <inttypes.h>
 #include <math.h>
