@@ -1,4 +1,5 @@
-/* analysis.h: only looks. const Func * in, facts out; nothing here changes the IR.
+/* analysis.h: only looks: nothing here changes the IR. What takes a const Func * asks nothing of its
+ * arguments, either; what takes a Func * may, and notes that it did (ir_ask).
  *
  * Facts about a value, per dim where it is a block (powers of two as log2):
  *     contiguity   runs of x, x+1, x+2, .. this long start at every multiple of this length
@@ -31,7 +32,7 @@ typedef struct FactTable FactTable;
 /* A lazy table: facts are computed on demand by walking definitions, so arguments nobody's
  * access depends on are never asked about. Facts are about values, so they survive rewrites
  * that keep the values; a pass that gives a value another meaning needs a new table. */
-FactTable *facts_new(const Func *f);
+FactTable *facts_new(Func *f);
 /* Believe what users say of runs only so far. Kernels say it of a whole block of i % n, and
  * mean the 16 bytes that a GPU reads at once: the block may wrap in its middle. */
 void facts_trust_hints(FactTable *t, int log2_run);
@@ -126,7 +127,7 @@ typedef struct DotPlan {
     bool is_wgmma;  /* by warpgroups; then the low warp bits are M's */
     bool is_a_regs; /* of wgmma: A comes out of registers; else out of shared memory */
 } DotPlan;
-void dot_plan(const Func *f, const Op *dot, DotPlan *p);
+void dot_plan(Func *f, const Op *dot, DotPlan *p);
 /* M, N and K without padding: what is behind them need not be computed, and along k it is
  * zero in both operands. */
 typedef struct DotSides {
@@ -155,7 +156,7 @@ typedef struct HopperPlan {
 } HopperPlan;
 HopperPlan hopper_plan(const Func *f);
 /* Fills in how `dot` is done by warpgroups: NULL. Else why it is not; "": another chip. */
-const char *hopper_dot(const Func *f, const Op *dot, DotPlan *p);
+const char *hopper_dot(Func *f, const Op *dot, DotPlan *p);
 /* Words of a thread that all accumulators of one block's products have, the most there are. */
 int64_t acc_words(const Block *b);
 /* About how many blocks are resident together that keep so many words in a thread's registers
@@ -198,14 +199,14 @@ bool may_load_early(const Func *f, const Op *load);
 
 /* ---- roles.c ------------------------------------------------------------------------------- */
 /* Why no warps beside the program's bring what its products read; NULL: they do. */
-const char *roles_refusal(const Func *f);
+const char *roles_refusal(Func *f);
 /* How many do, and registers of a thread once roles are dealt; 0: as launched. */
 typedef struct RolesPlan {
     int producers, regs, producer_regs;
 } RolesPlan;
-RolesPlan roles_plan(const Func *f);
+RolesPlan roles_plan(Func *f);
 /* Is this a MAP_LOAD of what products of warpgroups read where it comes to lie? */
-bool roles_bring(const Func *f, const Op *o);
+bool roles_bring(Func *f, const Op *o);
 
 /* ---- tensors.c ----------------------------------------------------------------------------- */
 /* What plain pointers and their mask access, as a block of a tensor: dims of the tensor from the
@@ -262,7 +263,7 @@ int64_t most_live_words(const Func *f);
 int64_t late_live_words(const Func *f);
 /* About how many instructions of one thread the block becomes. A value has at most so many
  * registers that each are code of their own: what goes beyond is in loops. */
-int64_t code_size(const Func *f, const Block *b, int most);
+int64_t code_size(Func *f, const Block *b, int most);
 
 /* ---- big.c ----------------------------------------------------------------------------------- */
 /* More code than LLVM and ptxas get through in minutes. The limit is where libraries are: a
@@ -271,7 +272,7 @@ int64_t code_size(const Func *f, const Block *b, int most);
 enum { MAX_CODE = 1 << 19, MAX_CHUNK_BITS = 5 }; /* registers of a chunk, as log2 */
 bool has_many_registers(const Val *v);
 bool is_big(const Func *f, const Val *v); /* has many, and the function has chunks */
-int64_t kernel_code_size(const Func *f);
+int64_t kernel_code_size(Func *f);
 /* Bytes of a thread's memory that LOCAL_ALLOCs take; of one of them. */
 int64_t local_bytes(const Func *f);
 int64_t slices_bytes(const Type *local);
@@ -357,7 +358,7 @@ typedef struct Scratch {
 } Scratch;
 enum { SHARED_ALIGN = 1024 }; /* of a shared_alloc: rows of swizzled chunks repeat */
 /* room: bytes there are, for ops that can do with less. */
-Scratch scratch_of(const Func *f, const Op *o, int room);
+Scratch scratch_of(Func *f, const Op *o, int room);
 /* Both operands of a dot by multiply-adds, k deep, in at most so many bytes. */
 typedef struct DotPanels {
     int k;

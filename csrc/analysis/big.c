@@ -20,7 +20,7 @@ is_big(const Func *f, const Val *v)
 
 /* A big value is no more code than one of BIG_REGS. */
 int64_t
-kernel_code_size(const Func *f)
+kernel_code_size(Func *f)
 {
     return code_size(f, f->body, f->chunk_bits ? BIG_REGS : INT32_MAX);
 }

@@ -135,7 +135,7 @@ deal_warps(DotPlan *p, int m, int n, int log2_warps, bool chained)
 }
 
 void
-dot_plan(const Func *f, const Op *dot, DotPlan *p)
+dot_plan(Func *f, const Op *dot, DotPlan *p)
 {
     const Type *a = arg(dot, 0)->type, *b = arg(dot, 1)->type;
     int r = a->rank, m = a->shape[r - 2], k = a->shape[r - 1], n = b->shape[r - 1];

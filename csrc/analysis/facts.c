@@ -279,7 +279,7 @@ fact_ask(FactTable *t, FactKind kind, const Val *v, int dim, int run, int want)
 }
 
 FactTable *
-facts_new(const Func *f)
+facts_new(Func *f)
 {
     FactTable *t = NEW(f->c->arena, FactTable);
     t->f = f;

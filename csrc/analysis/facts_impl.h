@@ -15,7 +15,7 @@ typedef struct Answer {
 
 typedef struct Entry Entry;
 struct FactTable {
-    const Func *f;
+    Func *f;
     Map memo;             /* packed question -> Entry */
     Map whole;            /* Val -> Facts, of facts_of */
     unsigned epoch;       /* tentative entries of another epoch are void */

@@ -165,7 +165,7 @@ runs_along(FactTable *t, const Val *v, int dim)
 
 /* Operands of 16 bits may lie either way; all others must run along K. */
 static bool
-lie_right(const Func *f, const Op *dot, bool is_a_regs)
+lie_right(Func *f, const Op *dot, bool is_a_regs)
 {
     enum { M, K, N = 1 };
     if (elem_info[arg(dot, 0)->type->elem].bytes == 2)
@@ -187,7 +187,7 @@ refused_types(const Op *dot)
 }
 
 const char *
-hopper_dot(const Func *f, const Op *dot, DotPlan *p)
+hopper_dot(Func *f, const Op *dot, DotPlan *p)
 {
     const Type *a = arg(dot, 0)->type, *acc = result(dot, 0)->type;
     const char *why = refused_types(dot);

@@ -250,7 +250,7 @@ registers(const Val *v)
 }
 
 static int64_t
-dot_steps(const Func *f, const Op *o)
+dot_steps(Func *f, const Op *o)
 {
     DotPlan p;
     dot_plan(f, o, &p);
@@ -262,7 +262,7 @@ dot_steps(const Func *f, const Op *o)
 }
 
 int64_t
-code_size(const Func *f, const Block *b, int most)
+code_size(Func *f, const Block *b, int most)
 {
     int64_t sum = 0;
     for (const Op *o = b->first; o; o = o->next) {

@@ -109,7 +109,7 @@ is_operand(const Op *o, const Val *v, int i)
 
 /* Do all uses of v, under whatever indices, read it as products of warpgroups do? */
 static bool
-feeds_groups(const Func *f, const Val *v)
+feeds_groups(Func *f, const Val *v)
 {
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *o = u->user;
@@ -127,7 +127,7 @@ feeds_groups(const Func *f, const Val *v)
 }
 
 bool
-roles_bring(const Func *f, const Op *o)
+roles_bring(Func *f, const Op *o)
 {
     const Type *t = o->n_results ? result(o, 0)->type : NULL;
     WgmmaOperand w;
@@ -142,7 +142,7 @@ roles_bring(const Func *f, const Op *o)
 }
 
 typedef struct Tiles {
-    const Func *f;
+    Func *f;
     Slice slice;
     int n;
     bool in_loop;
@@ -168,7 +168,7 @@ look(Tiles *k, const Block *b)
  * blocks without rings more are resident. Attention on an H200 by 4 warps, with and without roles:
  * 64x64, D = 128: 452 and 527 TFLOP/s; 128x64, D = 64: 334 and 413. */
 const char *
-roles_refusal(const Func *f)
+roles_refusal(Func *f)
 {
     HopperPlan h = hopper_plan(f);
     int groups = f->team_warps / WARPGROUP;
@@ -187,7 +187,7 @@ roles_refusal(const Func *f)
 }
 
 RolesPlan
-roles_plan(const Func *f)
+roles_plan(Func *f)
 {
     if (f->team_warps == 2 * WARPGROUP && acc_words(f->body) > MANY_WORDS)
         return (RolesPlan){.producers = WARPGROUP, .regs = 240, .producer_regs = 24};

@@ -119,7 +119,7 @@ dot_panels(const Op *o, int room)
 }
 
 static void
-want_dot(const Func *f, const Op *o, int room, Scratch *w)
+want_dot(Func *f, const Op *o, int room, Scratch *w)
 {
     DotPlan plan;
     dot_plan(f, o, &plan);
@@ -193,7 +193,7 @@ want_tile(const Op *o, Scratch *w)
 /* ---- the question ---------------------------------------------------------------------------- */
 
 Scratch
-scratch_of(const Func *f, const Op *o, int room)
+scratch_of(Func *f, const Op *o, int room)
 {
     Scratch w = {.align = PLACE_ALIGN};
     switch (o->op) {

@@ -633,7 +633,7 @@ ir_print_prefix(Comp *c, const char *text, bool has_values)
 /* ---- facts of arguments --------------------------------------------------------- */
 
 bool
-ir_ask(const Func *f, const Val *param, unsigned fact)
+ir_ask(Func *f, const Val *param, unsigned fact)
 {
     if (param->def || param->block != f->body)
         return false;

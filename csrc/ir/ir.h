@@ -510,7 +510,7 @@ uint64_t ir_host_value(const HostOp *ops, int n, const uint64_t *params,
 
 /* ---- facts of arguments --------------------------------------------------------- */
 /* Is `fact` true of the parameter? Records that it was asked. */
-bool ir_ask(const Func *f, const Val *param, unsigned fact);
+bool ir_ask(Func *f, const Val *param, unsigned fact);
 
 /* ---- eval.c: what elementwise ops mean on one element --------------------------- */
 /* Bits of element type e; narrower values in the low bits, the rest 0. Used by fold,

@@ -37,7 +37,7 @@ feeds_dot(const Val *v)
 
 /* has_roles: there are warps that bring tiles. */
 static bool
-is_to_lower(const Func *f, const Op *o, bool has_roles)
+is_to_lower(Func *f, const Op *o, bool has_roles)
 {
     if (o->op != OP_MAP_LOAD)
         return op_is_tile(o);

@@ -70,7 +70,7 @@ need_same_products(Same *s, const Block *b)
 
 /* Does a loop's product take its tiles faster than L2 gives them? */
 static bool
-waits_for_tiles(const Func *f, const Block *b)
+waits_for_tiles(Func *f, const Block *b)
 {
     enum { FAST = 100 }; /* bytes a clock of a multiprocessor */
     int64_t bytes = 0;
@@ -86,7 +86,7 @@ waits_for_tiles(const Func *f, const Block *b)
 
 /* Why the launch's grid is the user's; NULL: blocks run programs in turn. */
 static const char *
-refusal(const Func *f)
+refusal(Func *f)
 {
     size_t n = 0;
     const char *asked = option_text(f->c->option_texts, "persistent=", &n);

@@ -88,7 +88,7 @@ feeds_dot(const Val *v, int depth)
 
 /* Does v end in tensor cores? Multiply-adds put operands into shared memory themselves. */
 static bool
-feeds_mma(const Func *f, const Val *v, int depth)
+feeds_mma(Func *f, const Val *v, int depth)
 {
     for (const Use *u = v->uses; u; u = u->next) {
         const Op *o = u->user;

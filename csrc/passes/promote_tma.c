@@ -349,7 +349,7 @@ typedef struct Trial {
 } Trial;
 
 static bool
-note_tile(Trial *t, const Func *f, const Op *o)
+note_tile(Trial *t, Func *f, const Op *o)
 {
     const char *name = o->op == OP_MAP_LOAD ? result(o, 0)->name : NULL;
     if (!name || !roles_bring(f, o))
@@ -376,7 +376,7 @@ is_short(const Op *loop)
 
 /* Copies of all threads run ahead for each load of a loop, and warps of their own for tiles alone. */
 static void
-note_brought(Trial *t, const Func *f, const Block *b)
+note_brought(Trial *t, Func *f, const Block *b)
 {
     bool has_tile = false, has_block = false;
     for (const Op *o = b->first; o; o = o->next) {

@@ -200,7 +200,7 @@ stage_bytes(const Func *f)
 
 /* The most that one of the others works through. */
 static int64_t
-scratch_bytes(const Func *f, const Block *b)
+scratch_bytes(Func *f, const Block *b)
 {
     enum { ROOM = 48 << 10 };
     int64_t most = 0;
@@ -293,7 +293,7 @@ take_a_slot(Rings *w)
 static void
 deal_slots(Rings *w)
 {
-    const Func *f = w->f;
+    Func *f = w->f;
     int64_t others = MBARS + stage_bytes(f) + scratch_bytes(f, f->body),
             room = shared_memory_limit(&f->c->opt.target) - others;
     deal(w, slots_needed);

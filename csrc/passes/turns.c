@@ -23,7 +23,7 @@
 
 /* Do threads of different groups meet in o? */
 static bool
-meets(const Func *f, const Op *o)
+meets(Func *f, const Op *o)
 {
     enum { ROOM = 48 << 10 };
     return o->op == OP_BARRIER ||
@@ -32,7 +32,7 @@ meets(const Func *f, const Op *o)
 
 /* The first and the last product that the loop begins; false: it has no turns. */
 static bool
-find_products(const Func *f, const Op *loop, Op **first, Op **last)
+find_products(Func *f, const Op *loop, Op **first, Op **last)
 {
     int n = 0;
     for (Op *o = loop->regions[0]->first; o; o = o->next) {

@@ -54,7 +54,7 @@ is_apart(const Func *f, const Val *from, const Val *to)
 }
 
 static bool
-both(const Func *f, const Val *x, const Val *y, unsigned fact)
+both(Func *f, const Val *x, const Val *y, unsigned fact)
 {
     return ir_ask(f, x, fact) && ir_ask(f, y, fact);
 }
