@@ -56,6 +56,7 @@ compiled_dealloc(PyObject *self)
     free(v->asked);
     free(v->node);
     free(v->last_params);
+    free(v->maps);
     binary_free(&v->bin);
     Py_XDECREF((PyObject *)v->kernel);
     PyObject_GC_Del(self);

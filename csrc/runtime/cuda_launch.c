@@ -258,8 +258,13 @@ make_maps(Compiled *v, const Call *c, const uint64_t *params, const Grid *g,
 {
     Span spans[MAX_NODES];
     for (int i = 0; i < v->bin.n_params; i++)
-        spans[i] = c->span[v->node[i]];
-    return maps_make(v->st->cuda, &v->bin, params, spans, g->dim, out, err);
+        spans[i] = v->bin.params[i].is_ptr ? c->span[v->node[i]] : (Span){0, 0};
+    if (maps_kept(v->maps, &v->bin, params, spans, g->dim, out))
+        return MAPS_MADE;
+    MapsMade made = maps_make(v->st->cuda, &v->bin, params, spans, g->dim, out, err);
+    if (made == MAPS_MADE)
+        maps_keep(&v->maps, &v->bin, params, spans, g->dim, out);
+    return made;
 }
 
 int

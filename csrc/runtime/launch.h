@@ -237,7 +237,8 @@ struct Compiled {
     EmuCode *emu;              /* NULL until the first launch */
     void *library, *cu_kernel; /* CUDA; NULL until the first launch */
     uint64_t prepared;         /* bit d: attributes are set on device d */
-    int resident; /* blocks that a multiprocessor holds, where it is_persistent */
+    int resident;   /* blocks that a multiprocessor holds, where it is_persistent */
+    KeptMaps *maps; /* of the latest launch that had some; owned; the GIL guards them */
     /* For launches whose arguments fit no tensor map (maps.c): the first of a list; owned. */
     Compiled *otherwise;
 };

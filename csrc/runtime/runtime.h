@@ -146,5 +146,14 @@ typedef enum MapsMade {
 MapsMade maps_make(Cuda *cu, const Binary *b, const uint64_t *params, const Span *spans,
                    const int32_t grid[3], unsigned char (*out)[TENSOR_MAP_BYTES],
                    char err[ERR_TEXT]);
+/* The maps of the latest launch: copies for one of the same values, else false. */
+typedef struct KeptMaps KeptMaps;
+bool maps_kept(const KeptMaps *k, const Binary *b, const uint64_t *params,
+               const Span *spans, const int32_t grid[3],
+               unsigned char (*out)[TENSOR_MAP_BYTES]);
+/* Keeps what maps_make made of the same; *kept is NULL at first, and freed by free(). */
+void maps_keep(KeptMaps **kept, const Binary *b, const uint64_t *params,
+               const Span *spans, const int32_t grid[3],
+               unsigned char (*maps)[TENSOR_MAP_BYTES]);
 
 #endif

@@ -191,6 +191,18 @@ def test_stored_where_it_is_loaded(
     np.testing.assert_array_equal(c.array, want)
 
 
+def test_reach_is_asked_of_each_launch(rng: np.random.Generator, compiles: list) -> None:
+    """The maps of a launch before it had the same addresses, but not the same extents."""
+    n, B = 192, 64
+    room = put((rng.integers(-2, 3, 2 * B * n) / 4).astype(np.float16))
+    b = put((rng.integers(-2, 3, (n, B)) / 4).astype(np.float16))
+    c = Elsewhere(room, n, (B, B))
+    kernel = tegula.jit(shifted.fn)
+    for rows, n_compiles in ((1, 1), (1, 1), (B, 2)):
+        kernel[(1,)](Elsewhere(room, 0, (rows, n)), b, c, n, B=B, num_warps=4)
+        assert len(compiles) == n_compiles
+
+
 @tegula.jit
 def by_steps(a_ptr, b_ptr, c_ptr, n, step, N: tl.constexpr, B: tl.constexpr):
     """The launch says that `step` is not negative, and warps of their own need no more."""

@@ -24,3 +24,22 @@ def total(x, y, BLOCK: tl.constexpr):
 @tegula.jit
 def bare():
     pass
+
+
+@tegula.jit
+def product(a, b, c, M, K, B: tl.constexpr):
+    m, k = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k0 in range(0, K, B):
+        x = tl.load(
+            a + m[:, None] * K + (k0 + k)[None, :],
+            mask=(m < M)[:, None] & (k0 + k < K)[None, :],
+            other=0,
+        )
+        y = tl.load(
+            b + (k0 + k)[:, None] * B + k[None, :],
+            mask=(k0 + k < K)[:, None],
+            other=0,
+        )
+        acc = tl.dot(x, y, acc)
+    tl.store(c + m[:, None] * B + k[None, :], acc, mask=(m < M)[:, None])

@@ -483,3 +483,29 @@ print(c.target, log().count("launch("))
         tmp_path,
     )
     assert out == "cuda:sm_90a 2\n"
+
+
+def test_tensor_maps_are_made_once_for_the_same_values(tmp_path):
+    out = cuda_mock.run(
+        """
+class Half(Tensor):
+    dtype = "float16"
+a, b, c, other = Half(0x10000), Half(0x20000), Tensor(0x30000), Half(0x40000)
+def launch(a, M, c=c):
+    K.product[(2,)](a, b, c, M, 128, B=64, hopper="3,all")
+    return [int(line.split("map(")[1].split(", ")[1], 16)
+            for line in log().split("\\n") if line.startswith("map(")]
+first = launch(a, 128)
+assert {0x10000, 0x20000} <= set(first), first
+assert launch(a, 128) == []
+assert launch(other, 128) == [0x40000 if at == 0x10000 else at for at in first]
+assert launch(other, 128) == []
+assert len(launch(other, 112)) == len(first)  # another side
+assert launch(other, 112) == []
+assert len(launch(other, 112, Tensor(0x50000))) == len(first)  # stored elsewhere
+assert launch(a, 128) == first
+""",
+        tmp_path,
+        TEGULA_PTXAS="",
+    )
+    assert out == ""
