@@ -21,9 +21,9 @@ import types
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tegula import _core, knobs, tuning, tuning_report
+from tegula import _core, knobs
 from tegula.configs import Config as Config
 from tegula.configs import did_you_mean, without_amd
 from tegula.errors import (
@@ -34,6 +34,23 @@ from tegula.errors import (
     PTXASError,
 )
 from tegula.jit import JITFunction, KernelInterface
+
+if TYPE_CHECKING:
+    from tegula import tuning, tuning_report
+else:
+
+    class _Later:
+        """A module that is imported when something of it is asked for."""
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, name: str) -> Any:
+            from importlib import import_module
+
+            return getattr(import_module(self._name), name)
+
+    tuning, tuning_report = _Later("tegula.tuning"), _Later("tegula.tuning_report")
 
 
 class Autotuner(KernelInterface):

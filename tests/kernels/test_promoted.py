@@ -191,7 +191,9 @@ def test_stored_where_it_is_loaded(
     np.testing.assert_array_equal(c.array, want)
 
 
-def test_reach_is_asked_of_each_launch(rng: np.random.Generator, compiles: list) -> None:
+def test_reach_is_asked_of_each_launch(
+    rng: np.random.Generator, compiles: list
+) -> None:
     """The maps of a launch before it had the same addresses, but not the same extents."""
     n, B = 192, 64
     room = put((rng.integers(-2, 3, 2 * B * n) / 4).astype(np.float16))
