@@ -126,6 +126,8 @@ typedef struct DotPlan {
     int log2_warps_m, log2_warps_n;
     bool is_wgmma;  /* by warpgroups; then the low warp bits are M's */
     bool is_a_regs; /* of wgmma: A comes out of registers; else out of shared memory */
+    /* It is read out of that word by word, for it runs along M there; rows are dealt so. */
+    bool is_a_words;
 } DotPlan;
 void dot_plan(Func *f, const Op *dot, DotPlan *p);
 /* M, N and K without padding: what is behind them need not be computed, and along k it is
@@ -157,6 +159,8 @@ typedef struct HopperPlan {
 HopperPlan hopper_plan(const Func *f);
 /* Fills in how `dot` is done by warpgroups: NULL. Else why it is not; "": another chip. */
 const char *hopper_dot(Func *f, const Op *dot, DotPlan *p);
+/* Is v what a load gave, under whatever indices? */
+bool comes_from_load(const Val *v);
 /* Words of a thread that all accumulators of one block's products have, the most there are. */
 int64_t acc_words(const Block *b);
 /* About how many blocks are resident together that keep so many words in a thread's registers

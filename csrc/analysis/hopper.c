@@ -7,7 +7,9 @@
  *     f16[64, 64]  @ f16[64, 256], 8 warps     2 warpgroups on N, each m64n128k16
  *
  * A stays in registers where it was computed there (attention's probabilities); where it was
- * loaded it is read out of the slot that it was copied to.
+ * loaded it is read out of the slot that it was copied to: of 32-bit elements that run along M, word
+ * by word into registers, as descriptors know them along K alone. passes/swap_dots.c brings
+ * products into the one of two ways that this file takes.
  *
  * One place answers, before layouts are given, and nobody behind it may change its mind.
  * The option `hopper` says how far to go: "1" is mma.sync everywhere, "2" is wgmma, "2,0"
@@ -129,9 +131,8 @@ hopper_plan(const Func *f)
     return p;
 }
 
-/* Is v what a load gave, under whatever indices? */
-static bool
-is_loaded(const Val *v)
+bool
+comes_from_load(const Val *v)
 {
     for (int i = 0; v->def && i < MAX_STEPS; i++) {
         const Op *o = v->def;
@@ -163,16 +164,27 @@ runs_along(FactTable *t, const Val *v, int dim)
     return false;
 }
 
-/* Operands of 16 bits may lie either way; all others must run along K. */
+/* Operands of 16 bits may lie either way. Of all others B must run along K, as A does unless
+ * each thread reads its words. is_words: it does. */
 static bool
-lie_right(Func *f, const Op *dot, bool is_a_regs)
+lie_right(Func *f, const Op *dot, bool is_a_regs, bool *is_words)
 {
-    enum { M, K, N = 1 };
+    enum { K_OF_B, K_OF_A };
+    *is_words = false;
     if (elem_info[arg(dot, 0)->type->elem].bytes == 2)
         return true;
     FactTable *t = facts_new(f);
-    return (is_a_regs || runs_along(t, arg(dot, 0), K)) &&
-           runs_along(t, arg(dot, 1), 1 - N);
+    *is_words = !is_a_regs && !runs_along(t, arg(dot, 0), K_OF_A);
+    return runs_along(t, arg(dot, 1), K_OF_B);
+}
+
+/* Layouts are given: does A lie in its slot as no descriptor says? */
+static bool
+is_read_by_words(const Type *a)
+{
+    WgmmaOperand w;
+    int bytes = elem_info[a->elem].bytes;
+    return a->slots && bytes == 4 && !layout_wgmma(a->layout, 0, 64, bytes, &w);
 }
 
 static const char *
@@ -204,14 +216,17 @@ hopper_dot(Func *f, const Op *dot, DotPlan *p)
         return "a warpgroup's share is 64 x 16 at least, and 32 bytes of K";
     if (1 << MAX(m + n - warps - LANE_BITS, 0) > MAX_ACC)
         return "the accumulators leave no registers";
-    bool is_a_regs = !a->slots && !is_loaded(arg(dot, 0)),
-         is_settled = acc->layout; /* by assign_layouts, before a cast of float8 */
-    if (is_settled ? !arg(dot, 1)->type->slots : !lie_right(f, dot, is_a_regs))
+    bool is_a_regs = !a->slots && !comes_from_load(arg(dot, 0)),
+         is_settled = acc->layout, /* by assign_layouts, before a cast of float8 */
+        is_words = is_settled && is_read_by_words(a);
+    if (is_settled ? !arg(dot, 1)->type->slots
+                   : !lie_right(f, dot, is_a_regs, &is_words))
         return bytes == 2 ? "wgmma is for f16, bf16 and tf32 summed as f32"
                           : "wgmma takes 32-bit operands that run along K in memory";
     p->is_wgmma = true;
     p->kw = 4 / bytes;
     p->is_a_regs = is_a_regs;
+    p->is_a_words = is_words;
     p->log2_warps_m = warps_m;
     p->log2_warps_n = warps_n;
     return NULL;

@@ -135,10 +135,10 @@ roles_bring(Func *f, const Op *o)
         return false;
     TileForm form = tile_form(o);
     int bytes = elem_info[t->elem].bytes;
+    bool reads = bytes == 4; /* along K, or word by word */
     for (int mn = 0; mn < 2; mn++)
-        if (layout_wgmma(form.smem->layout, mn, MIN(t->shape[mn], 64), bytes, &w))
-            return form.swizzle > 0;
-    return false;
+        reads |= layout_wgmma(form.smem->layout, mn, MIN(t->shape[mn], 64), bytes, &w);
+    return reads && form.swizzle > 0;
 }
 
 typedef struct Tiles {

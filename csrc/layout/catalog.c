@@ -168,6 +168,32 @@ layout_wgmma_a(Comp *c, const uint8_t *log2_shape, int kw, int log2_warps_m,
     return deal_rest(c, &t);
 }
 
+/* An instruction's row bits, low ones first, are these of M. Lanes 0-15 read four lines, k 0 .. 3
+ * of the instruction, whose chunks are turned over by k:
+ *
+ *     word in its line     m 4   m 3   m 2   |   m 1   m 0
+ *     turned over by       k 2   k 1   k 0
+ *
+ * m 0 is the register behind (row + 8), so a lane reads pairs; rows 0 and 1 are m 1 and m 4, which
+ * with k 0 and k 1 are all banks. */
+const Layout *
+layout_wgmma_by_words(Comp *c, const Layout *l)
+{
+    enum { ROWS = 6 };
+    static const uint8_t m_of_row[ROWS] = {1, 4, 2, 0, 3, 5};
+    Layout r = *l;
+    int at = layout_dim_shift(l, 0);
+    Col rows = (((Col)1 << ROWS) - 1) << at;
+    for (int in = 0; in < N_IN; in++)
+        for (int i = 0; i < l->n[in]; i++) {
+            r.basis[in][i] &= ~rows;
+            for (int k = 0; k < ROWS; k++)
+                if (l->basis[in][i] >> (at + k) & 1)
+                    r.basis[in][i] |= (Col)1 << (at + m_of_row[k]);
+        }
+    return layout_intern(c, &r);
+}
+
 enum { LOG2_CHUNK = 4, LOG2_LINE = 7 };
 
 /* Chunk bits below `line` (log2 bytes), from `skip` on, are XORed with those of the number of

@@ -124,6 +124,10 @@ const Layout *layout_mma_b(Comp *c, int rank, const uint8_t *log2_shape, int kw,
 const Layout *layout_wgmma_acc(Comp *c, const uint8_t *log2_shape, int log2_warps_m,
                                int log2_warps_n);
 
+/* The same, D or A, of 4-byte elements with other rows of M: where A runs along M in lines of 128
+ * bytes, whose chunks are swizzled, a warp finds its words in 32 banks, pairs side by side. */
+const Layout *layout_wgmma_by_words(Comp *c, const Layout *l);
+
 /* A of it, where each warp has its rows in registers; kw elements of a word. */
 const Layout *layout_wgmma_a(Comp *c, const uint8_t *log2_shape, int kw,
                              int log2_warps_m, int log2_warps_n);

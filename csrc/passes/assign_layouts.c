@@ -280,7 +280,7 @@ longest_run(Assign *s, const Val *v)
 
 /* Operand i of o, which reads shared memory, goes there right behind its definition. */
 static void
-share_operand(Assign *s, Op *o, int i)
+share_operand(Assign *s, Op *o, int i, const DotPlan *p)
 {
     Val *v = arg(o, i);
     if (!v->type->layout)
@@ -288,7 +288,8 @@ share_operand(Assign *s, Op *o, int i)
     uint8_t shape[MAX_RANK];
     ty_log2_shape(v->type, shape);
     int bytes = elem_info[v->type->elem].bytes;
-    int fastest = bytes == 2 ? longest_run(s, v) : 1 - i; /* else along K alone */
+    bool is_words = i == 0 && p->is_a_words;
+    int fastest = bytes == 2 || is_words ? longest_run(s, v) : 1 - i; /* else along K */
     const Type *t =
         ty_smem(s->c, v->type, 1,
                 layout_swizzled(s->c, 2, shape, fastest, log2_of(bytes), 0, 0));
@@ -311,8 +312,8 @@ change_wgmma(Assign *s, Op *o, const DotPlan *p)
                    layout_wgmma_a(s->c, shape, p->kw, p->log2_warps_m,
                                   p->log2_warps_n));
     else
-        share_operand(s, o, 0);
-    share_operand(s, o, 1);
+        share_operand(s, o, 0, p);
+    share_operand(s, o, 1, p);
 }
 
 static void

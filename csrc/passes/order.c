@@ -12,10 +12,11 @@ const char *const order_tile[] = {
     "cse",           /* before licm: fewer ops to move */
     "unroll",        /* on small bodies; step and bounds are constants by now if ever */
     "fold",          /* copies of bodies know their offset; whole loops may be gone */
-    "licm",        /* after fold: it moves what is left, not what would have vanished */
-    "cse",         /* what licm moved out of two loops, and unrolled copies */
-    "fuse_dot",    /* after fold made the zero a constant and cse the operands one */
-    "dce",         /* every pass above leaves carried values and loads behind */
+    "licm",      /* after fold: it moves what is left, not what would have vanished */
+    "cse",       /* what licm moved out of two loops, and unrolled copies */
+    "fuse_dot",  /* after fold made the zero a constant and cse the operands one */
+    "dce",       /* every pass above leaves carried values and loads behind */
+    "swap_dots", /* before maps, which ask how products read; loads are loads by now */
     "promote_tma", /* last: strides that are 1, sums and masks are as plain as they get */
     "map_tiles",   /* what that made */
     "lower_desc", /* and what stays without a map after all */

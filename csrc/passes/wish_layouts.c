@@ -122,8 +122,10 @@ acc_layout(Wishes *s, const Op *dot)
         return fma_acc_layout(s, t);
     uint8_t shape[MAX_RANK];
     ty_log2_shape(t, shape);
-    if (p.is_wgmma)
-        return layout_wgmma_acc(s->c, shape, p.log2_warps_m, p.log2_warps_n);
+    if (p.is_wgmma) {
+        const Layout *l = layout_wgmma_acc(s->c, shape, p.log2_warps_m, p.log2_warps_n);
+        return p.is_a_words ? layout_wgmma_by_words(s->c, l) : l;
+    }
     return layout_mma_acc(s->c, t->rank, shape, p.log2_warps_m, p.log2_warps_n);
 }
 

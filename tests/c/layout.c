@@ -365,6 +365,43 @@ check_instructions(Test *t, Comp *c)
 }
 
 /* Fragments as the PTX ISA spells them: lane / 4 and lane % 4, element i. */
+/* wgmma's A and D with the rows of those who read A out of swizzled lines that run along M: each
+ * element once, the same rows in both, two of them side by side for a thread, and no lane of an
+ * access wants another's bank, which a slot that is read row by row does not give. */
+static void
+check_words(Test *t, Comp *c)
+{
+    static const uint32_t m_of_row[] = {2, 16, 4, 1, 8, 32, 64};
+    for (int warps_m = 2; warps_m <= 3; warps_m++) {
+        const Layout *plain = layout_wgmma_a(c, (const uint8_t[]){7, 5}, 1, warps_m, 0);
+        const Layout *a = layout_wgmma_by_words(c, plain),
+                     *d = layout_wgmma_by_words(
+                         c, layout_wgmma_acc(c, (const uint8_t[]){7, 6}, warps_m, 0));
+        CHECK(t, layout_is_injective(a) && layout_is_onto(a));
+        CHECK(t, layout_is_injective(d) && layout_is_onto(d));
+        for (uint32_t w = 0; w < 1u << warps_m; w++)
+            for (uint32_t l = 0; l < 32; l++)
+                for (uint32_t i = 0; i < 4; i++) {
+                    uint32_t row = w * 16 + l / 4 + 8 * (i & 1), m = 0;
+                    for (int k = 0; k < 7; k++)
+                        m += (row >> k & 1) * m_of_row[k];
+                    CHECK(t, layout_at(a, i, l, w, 0) == m * 32 + l % 4 + 4 * (i >> 1));
+                    row = w * 16 + l / 4 + 8 * (i >> 1), m = 0;
+                    for (int k = 0; k < 7; k++)
+                        m += (row >> k & 1) * m_of_row[k];
+                    CHECK(t, layout_at(d, i, l, w, 0) == m * 64 + l % 4 * 2 + (i & 1));
+                }
+        const Layout *slot = layout_swizzled(c, 2, (const uint8_t[]){7, 5}, 0, 2, 0, 0);
+        Col offset_of[MAX_BITS];
+        int bit[MAX_BITS];
+        layout_offsets(slot, offset_of);
+        CHECK(t, layout_offset_run(a, offset_of, 2, bit) == 1 && bit[0] == 0);
+        CHECK(t, layout_bank_ways(a, offset_of, 1, 32) == 1);
+        CHECK(t, layout_offset_run(plain, offset_of, 2, bit) == 0);
+        CHECK(t, layout_bank_ways(plain, offset_of, 0, 32) == 2);
+    }
+}
+
 static void
 check_fragments(Comp *c, void *data)
 {
@@ -405,6 +442,7 @@ check_fragments(Comp *c, void *data)
                 uint32_t col = w / 4 * 64 + (i >> 2 & 7) * 8 + l % 4 * 2 + (i & 1);
                 CHECK(t, layout_at(wg, i, l, w, 0) == row * 128 + col);
             }
+    check_words(t, c);
     /* Tiling: warps over n are the low bits; the rest of n, then m, are registers. */
     acc = layout_mma_acc(c, 3, (const uint8_t[]){1, 6, 5}, 1, 1);
     CHECK_STR(t, layout_str(c->arena, acc),

@@ -56,7 +56,7 @@ test_passes_dump(Test *t)
 {
     const char *all =
         "widen_team map_tiles lower_desc spread_hints pad_blocks inline_consts fold cse "
-        "unroll fold licm cse fuse_dot dce promote_tma map_tiles lower_desc persist dce ";
+        "unroll fold licm cse fuse_dot dce swap_dots promote_tma map_tiles lower_desc persist dce ";
     dumped(t, NULL, "f", "");
     dumped(t, "all", "f", all);
     dumped(t, "cse,dce", "f", "cse cse dce dce ");

@@ -38,6 +38,19 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr):
 
 
 @tegula.jit
+def matmul_tf32(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr):
+    """B is row-major, so its slots are read word by word."""
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, 32])
+    b = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [32, BN])
+    m, n, i, j = 0, tl.program_id(0) * BN, tl.arange(0, BM), tl.arange(0, BN)
+    for turn in range(2):
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, 32):
+            acc = tl.dot(a.load([m, k]), b.load([k, n]), acc)
+        tl.store(c_ptr + (turn * M + i[:, None]) * N + n + j[None, :], acc)
+
+
+@tegula.jit
 def attend(q_ptr, k_ptr, v_ptr, o_ptr, N, BM: tl.constexpr, D: tl.constexpr):
     queries = tl.make_tensor_descriptor(q_ptr, [BM, D], [D, 1], [BM, D])
     keys = tl.make_tensor_descriptor(k_ptr, [N, D], [D, 1], [64, D])
@@ -72,6 +85,16 @@ def run(**options):
         *there, M, N, K, BM=128, BN=64, num_warps=8, hopper=SLOTS, **options
     )
     return c, np.array_equal(there[2].numpy(), WANT)
+
+
+def run_tf32(**options):
+    a, b = A[:64].astype(np.float32), np.ascontiguousarray(B.T.astype(np.float32))
+    c = np.full((2, 64, N), np.nan, np.float32)
+    there = [simulated.put(x, TARGET) for x in (a, b, c)]
+    compiled = matmul_tf32[(N // 128,)](
+        *there, 64, N, K, BM=64, BN=128, num_warps=8, hopper=SLOTS, **options
+    )
+    return compiled, np.array_equal(there[2].numpy(), np.stack([a @ b, a @ b]))
 
 
 ROWS, KEYS, D = 128, 320, 128
@@ -165,6 +188,13 @@ def test_mutants_are_found(tmp_path: Path) -> None:
     n, unnoticed = lived(run, mutants, tmp_path)
     assert n >= 25
     assert not unnoticed
+
+
+def test_mutants_of_what_is_read_by_words_are_found(tmp_path: Path) -> None:
+    """The product itself waits for the one before, whose registers it reads words into."""
+    n, unnoticed = lived(run_tf32, mutants, tmp_path)
+    assert n >= 20
+    assert not [what for what in unnoticed if "pending" not in what]
 
 
 def test_mutants_of_attention_are_found(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def matmul(
         else:
             y = b.load([k, n])
         acc = tl.dot(x, y, acc)
-    c.store([m, n], acc.to(tl.float16))
+    c.store([m, n], acc.to(c_ptr.dtype.element_ty))
 
 
 @tegula.jit
@@ -114,8 +114,8 @@ def not_by_roles(a_ptr, rows_ptr, c_ptr, N, LOADED: tl.constexpr, STORED: tl.con
     tl.store(c_ptr + i[:, None] * 64 + i[None, :], acc)
 
 
-def whole_numbers(seed: int, *shape: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float16)
+def whole_numbers(seed: int, *shape: int, dtype=np.float16) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
 
 
 def ran(launch, fits: bool = True):
@@ -139,10 +139,12 @@ def level(compiled) -> str:
     return "3" if all("level 3" in line for line in found) else "\n".join(found)
 
 
-def run_matmul(sides, block, turned: bool, programs: int = 0, **options):
+def run_matmul(
+    sides, block, turned: bool, programs: int = 0, dtype=np.float16, **options
+):
     (m, n, k), (bm, bn, bk) = sides, block
-    a, b = whole_numbers(1, m, k), whole_numbers(2, k, n)
-    c = np.full((m, n), np.nan, np.float16)
+    a, b = whole_numbers(1, m, k, dtype=dtype), whole_numbers(2, k, n, dtype=dtype)
+    c = np.full((m, n), np.nan, dtype)
     lies = np.ascontiguousarray(b.T) if turned else b
     there = [simulated.put(x, TARGET) for x in (a, lies, c)]
     constants = {"BM": bm, "BN": bn, "BK": bk, "hopper": "3", **options}
@@ -159,7 +161,7 @@ def run_matmul(sides, block, turned: bool, programs: int = 0, **options):
             lambda: matmul[grid](*there, m, n, k, TURNED=turned, **constants), k > 0
         )
     want = a.astype(np.float64) @ b.astype(np.float64)
-    np.testing.assert_array_equal(there[2].numpy(), want.astype(np.float16))
+    np.testing.assert_array_equal(there[2].numpy(), want.astype(dtype))
     return compiled
 
 
@@ -177,6 +179,25 @@ def run_matmul(sides, block, turned: bool, programs: int = 0, **options):
 def test_matmul(turned, block, warps):
     c = run_matmul((200, 264, 328), block, turned, num_warps=warps)
     assert level(c) == "3"
+
+
+@pytest.mark.parametrize(
+    ("block", "warps", "dtype"),
+    [
+        ((64, 64, 32), 4, np.float32),
+        ((128, 128, 32), 8, np.float32),
+        ((128, 256, 32), 8, np.float32),
+        ((128, 128, 16), 4, np.float32),
+        ((16, 128, 64), 4, np.float16),
+        ((32, 64, 128), 4, np.float16),
+        ((16, 64, 32), 4, np.float32),
+    ],
+)
+def test_swapped(block, warps, dtype):
+    """What is A in the program is B of wgmma: a row-major B of tf32, and few rows."""
+    c = run_matmul((200, 264, 328), block, False, num_warps=warps, dtype=dtype)
+    assert level(c) == "3"
+    assert f"m64n{block[0]}k" in c.asm["ptx"]
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 3, 4, 7])

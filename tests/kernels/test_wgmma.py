@@ -142,9 +142,41 @@ def test_shares_of_tf32(block, warps, instruction):
     assert f"wgmma.mma_async.sync.aligned.{instruction}." in c.asm["ptx"]
 
 
-@pytest.mark.parametrize("turned", [(0, 0), (1, 1), (1, 0)])
-def test_tf32_that_runs_along_other_sides_is_for_mma(turned):
-    c = run_matmul((100, 72, 96), (64, 64, 32), turned, np.float32, num_warps=4)
+@pytest.mark.parametrize("hopper", ["2,0", "2,1"])
+@pytest.mark.parametrize(
+    ("turned", "instruction"),
+    [((0, 0), "m64n64k8"), ((1, 1), "m64n64k8")],  # B^T A^T, and A out of its slot
+)
+def test_tf32_along_one_side(turned, instruction, hopper):
+    sides = 100, 72, 96
+    c = run_matmul(sides, (64, 64, 32), turned, np.float32, num_warps=4, hopper=hopper)
+    wide = run_matmul(
+        (120, 264, 72), (128, 256, 32), turned, np.float32, num_warps=8, hopper=hopper
+    )
+    for ptx in (c.asm["ptx"], wide.asm["ptx"]):
+        assert "wgmma.mma_async" in ptx and "mma.sync" not in ptx
+        assert "cvt.rna.tf32" in ptx
+    assert f"{instruction}.f32.tf32.tf32" in c.asm["ptx"]
+
+
+@pytest.mark.parametrize(
+    ("block", "warps", "instruction"),
+    [
+        ((128, 128, 32), 8, "m64n128k8"),
+        ((256, 64, 16), 8, "m64n128k8"),  # two warpgroups share the 256 rows
+        ((64, 256, 32), 4, "m64n64k8"),  # one has four tiles of columns
+        ((16, 64, 64), 4, "m64n16k8"),
+        ((32, 64, 8), 4, "m64n32k8"),  # one step: no second set of registers
+    ],
+)
+def test_shares_of_swapped_tf32(block, warps, instruction):
+    sides = (block[0], block[1] - 8, 2 * block[2] + 8)
+    c = run_matmul(sides, block, (0, 0), np.float32, num_warps=warps, num_stages=3)
+    assert f"wgmma.mma_async.sync.aligned.{instruction}." in c.asm["ptx"]
+
+
+def test_tf32_of_which_nothing_runs_along_k_is_for_mma():
+    c = run_matmul((100, 72, 96), (64, 64, 32), (1, 0), np.float32, num_warps=4)
     assert "wgmma" not in c.asm["ptx"]
     assert "level 1, no wgmma: wgmma takes 32-bit operands that run along K" in c.report
 
@@ -181,7 +213,7 @@ def test_no_turn_of_the_loop():
         ({"num_warps": 2}, "a warpgroup is 4 warps"),
         ({"num_warps": 4, "hopper": "1"}, "hopper=1"),
         ({"num_warps": 4, "debug": True}, "one wgmma at a time"),
-        ({"num_warps": 8, "BM": 32}, "64 x 16 at least"),
+        ({"num_warps": 8, "BM": 32, "BN": 32}, "64 x 16 at least"),
         ({"num_warps": 8, "BM": 256, "BN": 256}, "leave no registers"),
     ],
 )

@@ -121,8 +121,8 @@ register_of(Fragments *f, int batch, int mn, int k)
     return (int)r;
 }
 
-static Lv
-round_tf32(Sim *s, Lv x)
+Lv
+sim_round_tf32(Sim *s, Lv x)
 {
     Ll *l = s->l;
     if (s->m->round_tf32)
@@ -169,14 +169,14 @@ split_tf32(Sim *s, Lv x, bool is_split, Lv *term)
 {
     LLVMBuilderRef b = s->l->b;
     Lt i32 = s->l->i32;
-    Lv hi = round_tf32(s, x);
+    Lv hi = sim_round_tf32(s, x);
     term[HIGH] = LLVMBuildBitCast(b, hi, i32, "");
     if (!is_split)
         return;
     Lv zero = LLVMConstNull(i32);
     Lv magnitude = LLVMBuildAnd(b, term[HIGH], ll_i32(s->l, 0x7fffffff), "");
     Lv finite = LLVMBuildICmp(b, LLVMIntSLT, magnitude, ll_i32(s->l, 0x7f800000), "");
-    Lv lo = round_tf32(s, LLVMBuildFSub(b, x, hi, ""));
+    Lv lo = sim_round_tf32(s, LLVMBuildFSub(b, x, hi, ""));
     lo = LLVMBuildBitCast(b, lo, i32, "");
     term[LOW] = LLVMBuildSelect(b, finite, lo, zero, "");
     term[MIXED] = LLVMBuildSelect(b, finite, term[HIGH], zero, "");

@@ -226,27 +226,28 @@ sim_shared_view(Sim *s, const Op *o)
 
 /* ---- reads ----------------------------------------------------------------------- */
 
-typedef struct SharedRead {
-    const Op *o;
+struct SharedRead {
+    const Type *t; /* of what is read, with its layout */
+    const Loc *loc;
+    Lv *regs; /* what has been read of it */
     Place p;
     Col offset_of[MAX_BITS], first; /* of the part that is read */
     bool is_ldmatrix;
     LdMatrix m;
     SimVector vec; /* else */
-} SharedRead;
+};
 
 /* Registers that an ldmatrix beginning with r fills. */
 static void
-read_matrices(Sim *s, const SharedRead *k, int r, Lv at, Lv *regs)
+read_matrices(Sim *s, const SharedRead *k, int r, Lv at)
 {
-    const Type *t = result(k->o, 0)->type;
     Lv word[4];
-    s->m->ldmatrix(s->l, at, 1 << k->m.log2_n, k->m.trans, word, k->o->loc);
+    s->m->ldmatrix(s->l, at, 1 << k->m.log2_n, k->m.trans, word, k->loc);
     for (int i = 0; i < 1 << k->m.log2_n; i++) {
         int first = r;
         for (int j = 0; j < k->m.log2_n; j++)
             first |= (i >> j & 1) << k->m.bit[j];
-        sim_unpack_word(s, t, word[i], 1 << k->m.log2_word, regs + first);
+        sim_unpack_word(s, k->t, word[i], 1 << k->m.log2_word, k->regs + first);
     }
 }
 
@@ -254,8 +255,7 @@ static void
 read_register(Sim *s, void *data, int r)
 {
     const SharedRead *k = data;
-    const Val *v = result(k->o, 0);
-    const Layout *l = v->type->layout;
+    const Layout *l = k->t->layout;
     uint32_t inside = k->vec.mask;
     if (k->is_ldmatrix) {
         inside = (1u << k->m.log2_word) - 1;
@@ -263,38 +263,53 @@ read_register(Sim *s, void *data, int r)
             inside |= 1u << k->m.bit[j];
     }
     r &= (int)~inside;
-    int bytes = sim_elem_bytes(v->type);
+    int bytes = sim_elem_bytes(k->t);
     Col flat = layout_at(l, (uint32_t)r, 0, 0, 0);
     Col by = f2_mul(k->offset_of, layout_bits(l), flat) ^ k->first;
     Lv at = address(s, &k->p, by * (Col)bytes);
-    Lv *regs = s->vals[v->id];
     if (k->is_ldmatrix) {
-        read_matrices(s, k, r, at, regs);
+        read_matrices(s, k, r, at);
         return;
     }
     int n = 1 << k->vec.log2;
     Lv elems[MAX_VEC];
-    Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, v->type, n), n * bytes,
-                             k->o->loc);
-    sim_unpack(s, v->type, x, n, elems);
+    Lv x = s->m->shared_load(s->l, at, sim_packed_type(s, k->t, n), n * bytes, k->loc);
+    sim_unpack(s, k->t, x, n, elems);
     for (int e = 0; e < n; e++)
-        regs[r | k->vec.reg[e]] = elems[e];
+        k->regs[r | k->vec.reg[e]] = elems[e];
+}
+
+SharedRead *
+sim_open_slot(Sim *s, const Type *smem, Lv slot, const Layout *l, const Loc *loc)
+{
+    Col lane[LANE_BITS];
+    SharedRead *k = NEW(s->a, SharedRead);
+    *k = (SharedRead){.t = ty_slot(s->c, smem, l),
+                      .loc = loc,
+                      .regs = NEW_N(s->a, Lv, 1 << l->n[IN_REG])};
+    layout_offsets(smem->layout, k->offset_of);
+    lane_offsets(l, k->offset_of, lane);
+    k->vec = neighbours(l, k->offset_of, log2_of(16 / sim_elem_bytes(smem)));
+    k->p = place_in(s, smem, slot, false, lane, l, k->offset_of);
+    return k;
+}
+
+Lv
+sim_slot_reg(Sim *s, SharedRead *k, int r)
+{
+    if (!k->regs[r])
+        read_register(s, k, r);
+    return k->regs[r];
 }
 
 void
 sim_read_slot(Sim *s, const Op *o, const Type *smem, Lv slot)
 {
     const Val *v = result(o, 0);
-    const Layout *l = v->type->layout;
-    Col lane[LANE_BITS];
-    SharedRead *k = NEW(s->a, SharedRead);
-    k->o = o;
-    layout_offsets(smem->layout, k->offset_of);
-    lane_offsets(l, k->offset_of, lane);
-    k->vec = neighbours(l, k->offset_of, log2_of(16 / sim_elem_bytes(v->type)));
-    k->p = place_in(s, smem, slot, false, lane, l, k->offset_of);
-    sim_define_lazily(s, v, read_register, k);
-    sim_val(s, v);
+    SharedRead *k = sim_open_slot(s, smem, slot, v->type->layout, o->loc);
+    Lv *to = sim_define(s, v);
+    for (int r = 0; r < sim_n_regs(v); r++)
+        to[r] = sim_slot_reg(s, k, r);
 }
 
 /* Is the slot that o reads still what it was when `user` asks? A copy or store in
@@ -419,7 +434,8 @@ sim_shared_load(Sim *s, const Op *o)
     const Layout *l = v->type->layout;
     Col lane[LANE_BITS];
     SharedRead *k = NEW(s->a, SharedRead);
-    k->o = o;
+    k->t = v->type;
+    k->loc = o->loc;
     part_offsets(o, k);
     lane_offsets(l, k->offset_of, lane);
     int bytes = sim_elem_bytes(v->type);
@@ -432,6 +448,7 @@ sim_shared_load(Sim *s, const Op *o)
         k->vec = neighbours(l, k->offset_of, log2_of(16 / bytes));
     k->p = place_of(s, o, 0, lane, l, k->offset_of);
     sim_define_lazily(s, v, read_register, k);
+    k->regs = s->vals[v->id];
     if (!can_wait(o, v)) {
         sim_val(s, v);
         return;

@@ -172,6 +172,11 @@ typedef struct SlotPart {
 void sim_write_part(Sim *s, const Val *v, const Type *smem, Lv slot, SlotPart part,
                     const Loc *loc);
 void sim_read_slot(Sim *s, const Op *o, const Type *smem, Lv slot);
+/* The same register by register, when asked, for threads that hold elements as l says. */
+typedef struct SharedRead SharedRead;
+SharedRead *sim_open_slot(Sim *s, const Type *smem, Lv slot, const Layout *l,
+                          const Loc *loc);
+Lv sim_slot_reg(Sim *s, SharedRead *k, int r);
 /* roles.c: the warp's number, as one that the assembler knows to be the same in all lanes. */
 Lv sim_warp_number(Sim *s);
 void sim_map_open(Sim *s); /* tensor.c: before all ops */
@@ -190,6 +195,7 @@ void sim_reduce(Sim *s, const Op *o);
 void sim_scan(Sim *s, const Op *o);
 void sim_convert(Sim *s, const Op *o);
 void sim_dot(Sim *s, const Op *o);
+Lv sim_round_tf32(Sim *s, Lv x);         /* dot.c: to nearest */
 void sim_mma_start(Sim *s, const Op *o); /* wgmma.c */
 void sim_mma_open(Sim *s, const Op *o);
 void sim_mma_wait(Sim *s, const Op *o);

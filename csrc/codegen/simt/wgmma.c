@@ -12,6 +12,16 @@
  * address, of which a warpgroup's part is computed once and the rest of the steps added. An
  * operand A in registers is the fragment of mma m16n8k16 (tf32: m16n8k8), a warp's 16 rows.
  *
+ * 32-bit elements that run along M are no operand as they lie. Their words are read out of shared
+ * memory into two sets of registers in turn, a part of the steps each:
+ *
+ *     read part 0;  fence;  wgmma ..;  commit;  wait {pending=1}      of the product before: its last
+ *     read part 1;  fence;  wgmma ..;  commit;  wait {pending=1}      part 0's
+ *     read part 2 ..                                                  into the registers of part 0
+ *
+ * so one part is multiplied while the next is read, and who comes behind finds one group open, as
+ * of any product. Row r of a tile is another one of M then (layout_wgmma_by_words).
+ *
  * mma_start fences first: registers that ordinary code wrote are seen by the tensor cores
  * behind it. Between mma_start and mma_wait nothing may touch the accumulators, and nothing
  * does: they are asynchronous values.
@@ -28,7 +38,18 @@ typedef struct Product {
     int elem_bytes, step;   /* along k, elements */
     int tile_rows, columns; /* from tile to tile; of an instruction */
     int n_chunks;           /* instructions that a group's columns take */
+    bool is_by_words;       /* A is read out of shared memory word by word */
 } Product;
+
+/* The accumulator's layout as warps are dealt, or NULL. */
+static const Layout *
+acc_of(Sim *s, const uint8_t *shape, int wm, int wn, bool is_by_words)
+{
+    if (shape[1] < 3 + wn)
+        return NULL;
+    const Layout *l = layout_wgmma_acc(s->c, shape, wm, wn);
+    return is_by_words ? layout_wgmma_by_words(s->c, l) : l;
+}
 
 static Product
 product_of(Sim *s, const Op *o)
@@ -42,11 +63,12 @@ product_of(Sim *s, const Op *o)
                  .n = t->shape[1],
                  .k = a->shape[1],
                  .elem_bytes = elem_info[a->elem].bytes};
-    for (int wm = GROUP_BITS; wm <= s->log2_warps && wm <= shape[0] - 4; wm++) {
-        int wn = s->log2_warps - wm;
-        if (shape[1] >= 3 + wn && layout_wgmma_acc(s->c, shape, wm, wn) == t->layout)
-            p.log2_m = wm, p.log2_n = wn;
-    }
+    for (int wm = GROUP_BITS; wm <= s->log2_warps && wm <= shape[0] - 4; wm++)
+        for (int words = 0; words < 2; words++) {
+            int wn = s->log2_warps - wm;
+            if (acc_of(s, shape, wm, wn, words) == t->layout)
+                p.log2_m = wm, p.log2_n = wn, p.is_by_words = words;
+        }
     if (!p.log2_m)
         sim_bad_layout(s, o);
     int share = p.n >> p.log2_n;
@@ -99,38 +121,120 @@ open_shared(const Product *p, int which, int mn, int from, int n, int apart)
     return h;
 }
 
-/* The words of A for the tile of rows from `row` on and the step at depth k. */
+/* ---- A in registers -------------------------------------------------------------- */
+
+/* The register in which a layout of A has word i of the tile of rows from `row` on and the step at
+ * depth k; of 16 bits, its first element. */
+static int
+register_of(const Product *p, const Layout *l, int row, int k, int i)
+{
+    int half = p->step / 2 * (i >> 1);
+    Col flat = (Col)((row + 8 * (i & 1)) * p->k + k + half), r;
+    if (!f2_solve(l->basis[IN_REG], l->n[IN_REG], flat, &r))
+        sim_bad_layout(p->s, p->o);
+    return (int)r;
+}
+
+/* Those of an operand in registers. */
 static void
 register_words(const Product *p, int row, int k, Lv word[4])
 {
     Sim *s = p->s;
     const Val *v = arg(p->o, 0);
-    const Layout *l = v->type->layout;
     int each = 4 / p->elem_bytes;
     for (int i = 0; i < 4; i++) {
         Lv elem[2];
-        for (int e = 0; e < each; e++) {
-            int half = p->step / 2 * (i >> 1);
-            Col flat = (Col)((row + 8 * (i & 1)) * p->k + k + half + e), r;
-            if (!f2_solve(l->basis[IN_REG], l->n[IN_REG], flat, &r))
-                sim_bad_layout(s, p->o);
-            elem[e] = sim_reg(s, v, (int)r);
-        }
+        int first = register_of(p, v->type->layout, row, k, i);
+        for (int e = 0; e < each; e++) /* neighbours along k are a layout's first bit */
+            elem[e] = sim_reg(s, v, first + e);
         word[i] = sim_pack_word(s, v->type, elem, each);
+    }
+}
+
+static const Layout *
+layout_of_a(const Product *p)
+{
+    uint8_t shape[MAX_RANK];
+    ty_log2_shape(arg(p->o, 0)->type, shape);
+    return layout_wgmma_a(p->s->c, shape, 4 / p->elem_bytes, p->log2_m, p->log2_n);
+}
+
+/* Those of one in shared memory, the nearest tf32. */
+static void
+slot_words(const Product *p, SharedRead *from, const Layout *l, int row, int k,
+           Lv word[4])
+{
+    Sim *s = p->s;
+    for (int i = 0; i < 4; i++) {
+        Lv x = sim_slot_reg(s, from, register_of(p, l, row, k, i));
+        word[i] = LLVMBuildBitCast(s->l->b, sim_round_tf32(s, x), s->l->i32, "");
     }
 }
 
 /* ---- the ops --------------------------------------------------------------------- */
 
-static void
-check_registers(const Product *p)
+/* What goes into the instructions of a product. */
+typedef struct Operands {
+    Wgmma w;
+    Shared a, b;
+    Lv *acc;        /* in and out */
+    Lv (*words)[4]; /* of A, by tile and step; NULL: it is in shared memory */
+    bool is_first;  /* there is no sum yet */
+} Operands;
+
+static Lv *
+words_at(const Product *p, const Operands *x, int row, int k)
 {
-    uint8_t shape[MAX_RANK];
-    const Type *t = arg(p->o, 0)->type;
-    ty_log2_shape(t, shape);
-    if (t->layout !=
-        layout_wgmma_a(p->s->c, shape, 4 / p->elem_bytes, p->log2_m, p->log2_n))
-        sim_bad_layout(p->s, p->o);
+    int steps = p->k / p->step;
+    return x->words ? x->words[row / p->tile_rows * steps + k / p->step] : NULL;
+}
+
+/* The instructions for depths k .. end, as one group. */
+static void
+multiply(const Product *p, Operands *x, int n_regs, int k, int end)
+{
+    Sim *s = p->s;
+    int each = p->columns / 2, tile = p->n_chunks * each;
+    s->m->wgmma_fence(s->l);
+    for (int r = 0; r < n_regs; r += each)
+        for (int at = k; at < end; at += p->step) {
+            int row = r / tile * p->tile_rows, column = r % tile / each * p->columns;
+            x->w.is_first = x->is_first && at == 0;
+            x->w.a_offset = x->words ? 0 : (int)shared_offset(&x->a, row, at);
+            x->w.b_offset = (int)shared_offset(&x->b, column, at);
+            s->m->wgmma(s->l, &x->w, x->acc + r, words_at(p, x, row, at));
+        }
+    s->m->wgmma_commit(s->l);
+}
+
+/* Steps whose words are in registers at once: half of all, so that the last part of a product and
+ * the first of the next are in different ones. */
+static int
+steps_at_once(const Product *p)
+{
+    enum { MOST_WORDS = 16 };
+    int each = 4 * p->m / p->tile_rows, all = p->k / p->step;
+    return MAX(MIN(all / 2, MOST_WORDS / each), 1);
+}
+
+static void
+multiply_by_words(const Product *p, Operands *x, int n_regs)
+{
+    Sim *s = p->s;
+    const Val *v = arg(p->o, 0);
+    const Layout *l = layout_of_a(p);
+    SharedRead *from = sim_open_slot(s, v->type, sim_val(s, v)[0],
+                                     layout_wgmma_by_words(s->c, l), p->o->loc);
+    int depth = steps_at_once(p) * p->step;
+    if (depth == p->k) /* there is no other set */
+        s->m->wgmma_wait(s->l, 0, NULL, 0, NULL, 0);
+    for (int k = 0; k < p->k; k += depth) {
+        for (int row = 0; row < p->m; row += p->tile_rows)
+            for (int at = k; at < k + depth; at += p->step)
+                slot_words(p, from, l, row, at, words_at(p, x, row, at));
+        multiply(p, x, n_regs, k, k + depth);
+        s->m->wgmma_wait(s->l, 1, NULL, 0, NULL, 0);
+    }
 }
 
 void
@@ -138,45 +242,35 @@ sim_mma_start(Sim *s, const Op *o)
 {
     Product p = product_of(s, o);
     const Type *t = arg(o, 0)->type;
-    bool is_regs = !t->slots;
-    Shared a = {0},
-           b = open_shared(&p, 1, p.columns, p.log2_m, p.log2_n, p.n >> p.log2_n);
-    if (is_regs)
-        check_registers(&p);
-    else
-        a = open_shared(&p, 0, ROWS, GROUP_BITS, p.log2_m - GROUP_BITS, ROWS);
-    Wgmma w = {.elem = t->elem,
-               .columns = p.columns,
-               .a = a.w,
-               .b = b.w,
-               .is_first = o->n_args < 3};
-    int n_regs = sim_n_regs(result(o, 0)), each = p.columns / 2,
-        tile = p.n_chunks * each;
-    Lv *to = sim_define(s, result(o, 0)),
-       *acc = w.is_first ? NULL : sim_val(s, arg(o, 2));
+    int n_regs = sim_n_regs(result(o, 0));
+    Operands x = {.b = open_shared(&p, 1, p.columns, p.log2_m, p.log2_n,
+                                   p.n >> p.log2_n),
+                  .acc = sim_define(s, result(o, 0)),
+                  .is_first = o->n_args < 3};
+    Lv *acc = x.is_first ? NULL : sim_val(s, arg(o, 2));
     for (int r = 0; r < n_regs; r++)
-        to[r] = acc ? acc[r] : LLVMGetPoison(s->l->f32);
-    Lv(*words)[4] = is_regs
-                        ? arena_alloc_n(s->a, (size_t)(n_regs / tile * p.k / p.step),
-                                        sizeof *words, _Alignof(Lv))
-                        : NULL;
-    int n_words = 0;
-    for (int row = 0; is_regs && row < p.m; row += p.tile_rows) /* before the fence */
+        x.acc[r] = acc ? acc[r] : LLVMGetPoison(s->l->f32);
+    if (!t->slots || p.is_by_words)
+        x.words = arena_alloc_n(s->a, (size_t)(p.m / p.tile_rows * p.k / p.step),
+                                sizeof *x.words, _Alignof(Lv));
+    else
+        x.a = open_shared(&p, 0, ROWS, GROUP_BITS, p.log2_m - GROUP_BITS, ROWS);
+    x.w = (Wgmma){.elem = t->elem,
+                  .columns = p.columns,
+                  .a = x.a.w,
+                  .b = x.b.w,
+                  .a_first = x.a.first,
+                  .b_first = x.b.first};
+    if (p.is_by_words) {
+        multiply_by_words(&p, &x, n_regs);
+        return;
+    }
+    if (x.words && t->layout != layout_of_a(&p))
+        sim_bad_layout(s, o);
+    for (int row = 0; x.words && row < p.m; row += p.tile_rows) /* before the fence */
         for (int k = 0; k < p.k; k += p.step)
-            register_words(&p, row, k, words[n_words++]);
-    s->m->wgmma_fence(s->l);
-    for (int r = 0; r < n_regs; r += each)
-        for (int k = 0; k < p.k; k += p.step) {
-            int row = r / tile * p.tile_rows, column = r % tile / each * p.columns;
-            w.is_first = o->n_args < 3 && k == 0;
-            w.a_first = a.first;
-            w.a_offset = is_regs ? 0 : (int)shared_offset(&a, row, k);
-            w.b_first = b.first;
-            w.b_offset = (int)shared_offset(&b, column, k);
-            s->m->wgmma(s->l, &w, to + r,
-                        is_regs ? words[r / tile * (p.k / p.step) + k / p.step] : NULL);
-        }
-    s->m->wgmma_commit(s->l);
+            register_words(&p, row, k, words_at(&p, &x, row, k));
+    multiply(&p, &x, n_regs, 0, p.k);
 }
 
 void
