@@ -129,10 +129,30 @@ find_element(Interp *in, const Window *w, const int32_t *at, uint64_t *address)
     return true;
 }
 
+/* A copy of a tensor begins at 16 bytes of a row, and one to memory not in front of the
+ * tensor: others are illegal instructions. */
+static void
+check_copy(Interp *in, const Op *o, const Window *w)
+{
+    int64_t at = index_of(in, w->offsets[w->rank - 1]);
+    if (at * elem_info[w->base->type->elem].bytes % 16)
+        err_at(in->c, o->loc, VALUE,
+               str_printf(in->c->arena,
+                          "a copy begins at element %" PRId64 " of a row%s", at,
+                          interp_where(in)));
+    for (int d = 0; d < w->rank && o->op == OP_MAP_STORE; d++)
+        if (index_of(in, w->offsets[d]) < 0)
+            err_at(in->c, o->loc, VALUE,
+                   str_printf(in->c->arena, "a copy begins in front of a tensor%s",
+                              interp_where(in)));
+}
+
 void
 interp_tile(Interp *in, const Op *o)
 {
     Window w = ir_tile(o);
+    if (!op_is_tile(o))
+        check_copy(in, o, &w);
     bool is_load = o->n_results;
     const Op *says = op_is_tile(o) ? o : arg(o, 0)->def;
     const Val *block = is_load ? result(o, 0) : arg(o, o->n_args - 1);
