@@ -362,8 +362,15 @@ op_is_access(const Op *o)
            o->op == OP_ATOMIC_CAS;
 }
 
-/* The side of a TENSOR_MAP's box along dim d. */
-enum { BOX_BITS = 12, MAX_BOX_SIDE = 256, MAX_MAPS = 16 };
+/* The side of a TENSOR_MAP's box along dim d. A tensor has at most MAX_MAP_SIDE indices along one,
+ * so that a block which begins there is outside, may begin there (copies do at 16 bytes), and has
+ * no index beyond 32 bits. */
+enum {
+    BOX_BITS = 12,
+    MAX_BOX_SIDE = 256,
+    MAX_MAPS = 16,
+    MAX_MAP_SIDE = INT32_MAX - (MAX_BOX_SIDE - 1)
+};
 static inline int
 box_side(int64_t box, int d)
 {

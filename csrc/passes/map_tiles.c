@@ -12,7 +12,8 @@
  * Rule 1: all accesses to one tensor go one way or the other: tile_refusal looks at the function
  *         as it is before the first of them changes.
  * Rule 2: a map's operands are computed again on top, of the function's parameters alone.
- * Rule 3: a coordinate beyond 32 bits is the last that fits. Launches have no such tensors.
+ * Rule 3: a coordinate beyond 32 bits is MAX_MAP_SIDE, behind the end of each tensor that launches
+ *         have maps of, or the first that fits, in front of it.
  */
 #include "passes/passes.h"
 #include "passes/tiles.h"
@@ -102,7 +103,7 @@ coordinate(Build *b, Val *v)
     const Type *t = v->type;
     if (t->elem == E_I32)
         return v;
-    v = ir_bin(b, OP_MIN, v, ir_const_int(b, t, INT32_MAX));
+    v = ir_bin(b, OP_MIN, v, ir_const_int(b, t, MAX_MAP_SIDE));
     v = ir_bin(b, OP_MAX, v, ir_const_int(b, t, INT32_MIN));
     return ir_cast(b, v, E_I32);
 }

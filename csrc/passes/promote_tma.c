@@ -163,7 +163,7 @@ emit_size(Build *b, const TensorDim *d)
     if (!aff_is_zero(&d->modulus))
         return emit_sum(b, &d->modulus, E_I64);
     if (!d->is_bounded) /* as many as there are indices */
-        return ir_const_int(b, ty_scalar(b->f->c, E_I64), INT32_MAX);
+        return ir_const_int(b, ty_scalar(b->f->c, E_I64), MAX_MAP_SIDE);
     Val *v = emit_sum(b, &d->size, E_I64);
     return d->is_from_front
                ? ir_bin(b, OP_ADD, v, ir_const_int(b, v->type, TENSOR_FRONT))

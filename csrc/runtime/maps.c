@@ -15,7 +15,7 @@
 
 enum { ALIGN = 16 };
 static const uint64_t max_stride = UINT64_C(1) << 40; /* bytes; below it */
-static const uint64_t max_size = INT32_MAX;           /* coordinates have 32 bits */
+static const uint64_t max_size = MAX_MAP_SIDE;
 static const uint64_t max_address = UINT64_MAX / 2;   /* the driver refuses others */
 
 static int
@@ -86,7 +86,7 @@ unfit_map(const CudaTensorMap *m)
         return "it would begin in front of address 0";
     for (int d = 0; d < m->rank; d++) {
         if (!m->shape[d] || m->shape[d] > max_size)
-            return "a side of the tensor is none of 1 to 2^31 - 1";
+            return "a side of the tensor is none of 1 to 2^31 - 256";
         if (d && (m->strides[d - 1] % ALIGN || m->strides[d - 1] >= max_stride))
             return "a stride is no multiple of 16 bytes below 2^40";
     }
