@@ -123,7 +123,7 @@ ATTACKS = tests/runtime/test_edits.py tests/runtime/test_trees.py tests/runtime/
 SECONDS ?= 600
 # Programs that no run before has seen.
 attack: export TEGULA_SEED ?= $(shell date +%s)
-attack: $(VENV)/.with-test check ptxsim
+attack: $(VENV)/.with-test check ptxsim tirc
 	@end=$$(($$(date +%s) + $(SECONDS))); \
 		timeout --preserve-status -s INT $(SECONDS) $(VPY) -m pytest -q -x -n $(JOBS) $(ATTACKS) $(ARGS); \
 		s=$$?; [ $$s != 2 ] || { echo "stopped after $(SECONDS) s; no attack had succeeded"; exit 0; }; \

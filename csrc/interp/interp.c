@@ -93,6 +93,15 @@ interp_is_off(Interp *in, const Op *o, int k, int64_t i)
 
 /* ---- elementwise ---------------------------------------------------------------- */
 
+/* Is the sum, difference or product of signed numbers of 32 bits none of them? */
+static bool
+wraps(OpCode op, const uint64_t *x)
+{
+    int64_t a = (int32_t)x[0], b = (int32_t)x[1];
+    int64_t r = op == OP_ADD ? a + b : op == OP_SUB ? a - b : a * b;
+    return r != (int32_t)r;
+}
+
 static void
 run_elementwise(Interp *in, const Op *o)
 {
@@ -106,11 +115,15 @@ run_elementwise(Interp *in, const Op *o)
         ie = arg(o, 1)->type->elem;
         oe = rt->elem;
     }
+    bool may_wrap = in->run->wraps && ie == E_I32 &&
+                    (o->op == OP_ADD || o->op == OP_SUB || o->op == OP_MUL);
     int64_t n = ty_numel(rt);
     for (int64_t i = 0; i < n; i++) {
         uint64_t x[3] = {0};
         for (int k = 0; k < o->n_args; k++)
             x[k] = a[k][i];
+        if (may_wrap && wraps(o->op, x))
+            *in->run->wraps = true;
         if (o->op == OP_CAST)
             r[i] = elem_cast(ie, oe, x[0], (int)ir_attr(o, ATTR_ROUNDING));
         else if (!ir_eval(o->op, ie, oe, x, o->n_args, &r[i]))
@@ -520,6 +533,8 @@ ir_interpret(const Func *f, const InterpRun *r)
             for (in.pid[0] = 0; in.pid[0] < r->grid[0]; in.pid[0]++) {
                 for (int i = 0; i < f->body->n_args; i++) /* a debugger may set them */
                     place(&in, f->body->args[i])[0] = r->args[i];
+                if (r->begin)
+                    r->begin(r->data);
                 interp_block(&in, f->body);
             }
 }

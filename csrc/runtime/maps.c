@@ -201,16 +201,14 @@ maps_keep(KeptMaps **kept, const Binary *b, const uint64_t *params, const Span *
 
 /* ---- new ones ---------------------------------------------------------------------------- */
 
-MapsMade
-maps_make(Cuda *cu, const Binary *b, const uint64_t *params, const Span *spans,
-          const int32_t grid[3], unsigned char (*out)[TENSOR_MAP_BYTES],
-          char err[ERR_TEXT])
+const char *
+maps_refusal(const Binary *b, const uint64_t *params, const Span *spans,
+             const int32_t grid[3], CudaTensorMap *m, char err[ERR_TEXT])
 {
     Launch l = {b, params, spans, grid};
-    CudaTensorMap m[MAX_MAPS];
     for (int i = 0; i < b->n_tests; i++)
         if (!value(&l, b->tests[i]))
-            return snprintf(err, ERR_TEXT, "no tensor maps: test %d", i), MAPS_UNFIT;
+            return snprintf(err, ERR_TEXT, "no tensor maps: test %d", i), err;
     for (int i = 0; i < b->n_maps; i++) {
         m[i] = map_of(&l, &b->maps[i]);
         const char *why = unfit_map(&m[i]);
@@ -218,15 +216,26 @@ maps_make(Cuda *cu, const Binary *b, const uint64_t *params, const Span *spans,
             continue;
         snprintf(err, ERR_TEXT, "no tensor map of parameter %d: %s", b->maps[i].param,
                  why);
-        return MAPS_UNFIT;
+        return err;
     }
     for (int i = 0; i < b->n_maps; i++)
         if (is_written_too(&l, i, m)) {
             snprintf(err, ERR_TEXT,
                      "no tensor map of parameter %d: the kernel also writes there",
                      b->maps[i].param);
-            return MAPS_UNFIT;
+            return err;
         }
+    return NULL;
+}
+
+MapsMade
+maps_make(Cuda *cu, const Binary *b, const uint64_t *params, const Span *spans,
+          const int32_t grid[3], unsigned char (*out)[TENSOR_MAP_BYTES],
+          char err[ERR_TEXT])
+{
+    CudaTensorMap m[MAX_MAPS];
+    if (maps_refusal(b, params, spans, grid, m, err))
+        return MAPS_UNFIT;
     for (int i = 0; i < b->n_maps; i++)
         if (!cuda_tensor_map(cu, &m[i], out[i], err))
             return MAPS_FAILED;

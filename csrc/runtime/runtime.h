@@ -155,5 +155,8 @@ bool maps_kept(const KeptMaps *k, const Binary *b, const uint64_t *params,
 void maps_keep(KeptMaps **kept, const Binary *b, const uint64_t *params,
                const Span *spans, const int32_t grid[3],
                unsigned char (*maps)[TENSOR_MAP_BYTES]);
+/* Why a launch can have none of them, in err; NULL: m, of MAX_MAPS, are those that it makes. */
+const char *maps_refusal(const Binary *b, const uint64_t *params, const Span *spans,
+                         const int32_t grid[3], CudaTensorMap *m, char err[ERR_TEXT]);
 
 #endif

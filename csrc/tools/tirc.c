@@ -7,6 +7,7 @@
  *     tirc --random 42 print              a random kernel with its ARG lines
  *     tirc -t cpu --random 0..99 tile,check    a hundred of them; errors name the seed
  *     tirc -t cpu --odd 0..99 tile,check       the same with sides as 3, 24, 100 among them
+ *     tirc --products 0..99 copies        products of tensors' blocks: tirc_copies.c
  *
  * Words are passes of passes.def, or: print (changes nothing), locs (prints locations
  * from here on), verify (always done after reading and after each pass), tile (every
@@ -139,6 +140,10 @@ run_word(Comp *c, Tirc *t, Func *f, const char *w)
         tirc_check(c, t, f);
         return false;
     }
+    if (!strcmp(w, "copies") && t->is_product) {
+        tirc_copies(c, t, f);
+        return false;
+    }
     if (!strcmp(w, "llir") || !strcmp(w, "asm") || !strcmp(w, "ptx") ||
         !strcmp(w, "skeleton")) {
         print_code(f, w);
@@ -148,6 +153,8 @@ run_word(Comp *c, Tirc *t, Func *f, const char *w)
         pass->run(f);
     else if (!strcmp(w, "tile"))
         passes_run(f, order_tile);
+    else if (!strcmp(w, "promoted"))
+        tirc_promote(f);
     else if (!strcmp(w, "simt"))
         passes_run(f, order_simt);
     else if (!strcmp(w, "facts") || !strcmp(w, "access"))
@@ -180,7 +187,9 @@ compile(Comp *c, void *data)
 {
     Tirc *t = data;
     Func *f;
-    if (t->is_random) {
+    if (t->is_product) {
+        f = tirc_product(c, t->seed);
+    } else if (t->is_random) {
         f = ir_random(c, &(RandomSpec){.seed = t->seed,
                                        .n_ops = t->n_ops,
                                        .odd_sides = t->is_odd});
@@ -195,7 +204,7 @@ compile(Comp *c, void *data)
         wants_text = run_word(c, t, f, str_printf(c->arena, "%.*s", (int)n, s));
         s += n;
     }
-    if (wants_text && t->is_random)
+    if (wants_text && t->is_random && !t->is_product)
         fputs(t->text, stdout);
     if (wants_text)
         fputs(ir_print(f, t->with_locs), stdout);
@@ -252,7 +261,7 @@ usage(void)
 {
     fputs(
         "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages] [-m cpu] [-e tolerance]\n"
-        "            [-o order] [-O option=value] [--random|--odd seed[..seed] [-n ops]] word[,word] [file]\n"
+        "            [-o order] [-O option=value] [--random|--odd|--products seed[..seed] [-n ops]] word[,word] [file]\n"
         "words: the passes of passes.def, tile, simt, print, locs, verify, facts, access,\n"
         "       interp, run, check, time, llir, asm, ptx; bitcode: of LLVM's text\n",
         stderr);
@@ -334,8 +343,14 @@ main(int argc, char **argv)
         if (!strcmp(argv[i], "-n") && (t.n_ops = atoi(argv[i + 1])) > 0)
             continue;
         t.is_odd = !strcmp(argv[i], "--odd");
-        if ((strcmp(argv[i], "--random") && !t.is_odd) || !parse_seeds(argv[i + 1], &t))
+        t.is_product = !strcmp(argv[i], "--products");
+        bool is_made = t.is_odd || t.is_product || !strcmp(argv[i], "--random");
+        if (!is_made || !parse_seeds(argv[i + 1], &t))
             return usage();
+        if (t.is_product) { /* by copies, wherever they can be */
+            parse_target("cuda:90a", &opt.target);
+            add_option(&t, "hopper=3,all");
+        }
         t.is_random = true;
         opt.enable_fp_fusion = false; /* one right answer */
     }
@@ -356,6 +371,7 @@ main(int argc, char **argv)
     bool many = t.last_seed > t.seed;
     for (; t.seed <= t.last_seed; t.seed++)
         status |= compile_one(&t, &opt, text, many);
+    tirc_copies_end(t.copies);
     gpu_close(t.gpu);
     free(text);
     return status;

@@ -2,10 +2,13 @@
 #ifndef TEGULA_TIRC_H
 #define TEGULA_TIRC_H
 
+#include "analysis/analysis.h"
 #include "codegen/codegen.h"
+#include "passes/passes.h"
 #include "runtime/runtime.h"
 
-typedef struct Gpu Gpu; /* tirc_gpu.c */
+typedef struct Gpu Gpu;       /* tirc_gpu.c */
+typedef struct Copies Copies; /* tirc_copies.c */
 
 enum {
     MAX_ARGS = 256,
@@ -25,6 +28,8 @@ typedef struct Tirc {
     bool with_locs;
     bool is_random;           /* no text: a function from seed */
     bool is_odd;              /* ... with sides that are no powers of two, too */
+    bool is_product;          /* ... that multiplies blocks of tensors */
+    Copies *copies;           /* what became of those; NULL: none was tried */
     uint64_t seed, last_seed; /* of the random functions still to make */
     int n_ops;
     Gpu *gpu; /* opened by the first run on it */
@@ -46,6 +51,7 @@ void tirc_read_args(Comp *c, Tirc *t, const Func *f);
 void tirc_print_buffers(Comp *c, const Tirc *t);
 int64_t tirc_buffer_bytes(const Buffer *b);
 uint64_t tirc_get_elem(const Buffer *b, int64_t i); /* its bits, in the low ones */
+uint64_t tirc_draw(uint64_t *rng);                  /* 64 random bits */
 
 /* ---- tirc_run.c: kernels at work ------------------------------------------------ */
 
@@ -79,5 +85,13 @@ void tirc_print_skeleton(Arena *a, const char *ptx);
 
 /* tirc_bitcode.c: writes it to stdout; the exit status. */
 int tirc_bitcode(const char *text);
+
+/* ---- tirc_product.c, tirc_copies.c: copies of tensors beside pointers -------------- */
+Func *tirc_product(Comp *c, uint64_t seed);
+/* The passes that lead to copies. */
+void tirc_promote(Func *f);
+/* Interprets f, of t->seed, and the same with copies; raises where they differ. */
+void tirc_copies(Comp *c, Tirc *t, const Func *f);
+void tirc_copies_end(Copies *k); /* prints the table; NULL is fine */
 
 #endif

@@ -5,6 +5,8 @@
     mutated     kernels of tests/ptx/cases.py with other expressions, compiled (fuzz.py)
     odd         Python that few have written, compiled (fuzz_source.py)
     differ      random kernels on the interpreter, the CPU and two GPUs' emulators (maker/)
+    copies      what the tile passes make of products, interpreted (tirc --products): a
+                thousand kernels a seed
     promoted    products by copies of tensors beside the interpreter (fuzz_promoted.py)
 
 Kinds have quotas, and get the cores in their proportion; once these are met the time that
@@ -19,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import resource
 import select
 import signal
@@ -31,6 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
+TIRC = HERE.parents[1] / "build" / "tirc"
 sys.path[:0] = [str(HERE), str(HERE.parent / "ptxsim")]
 
 
@@ -44,6 +48,7 @@ KINDS = {
     "mutated": Kind(30_000, 100, 300),
     "odd": Kind(70_000, 300, 300),
     "differ": Kind(20_000, 50, 900),  # shrinking included
+    "copies": Kind(1_000, 20, 300),
     "promoted": Kind(2_000, 25, 600),
 }
 SLOW, BIG = 10.0, 1024.0  # seconds of CPU time, MB: what a compile may take
@@ -96,6 +101,18 @@ def try_kernel(seed: int, watch: Any) -> dict[str, Any]:
     return {"said": "differ", "wrong": f"differ: {said}\n{small.dump()}"}
 
 
+def try_copies(seed: int) -> dict[str, Any]:
+    seeds = f"{1000 * seed}..{1000 * seed + 999}"
+    done = subprocess.run(
+        [TIRC, "--products", seeds, "copies"], capture_output=True, text=True
+    )
+    wrong = f"differ: {seeds}: {done.stderr}" if done.returncode else ""
+    same = re.search(r"^ *(\d+)  the same$", done.stdout, re.M)
+    n = int(same[1]) if same else 0
+    said = "differ" if wrong else "agree"
+    return {"said": said, "wrong": wrong, "launches": n, "copied": n}
+
+
 def try_product(seed: int) -> dict[str, Any]:
     import fuzz_promoted
 
@@ -131,7 +148,7 @@ def worker(kind: str, first: int, n: int) -> None:
         from maker.watch import Watch
 
         watch = Watch()
-    else:
+    elif kind == "promoted":
         import simulated
 
         simulated.driver().__enter__()
@@ -143,6 +160,8 @@ def worker(kind: str, first: int, n: int) -> None:
             r = try_compile(lambda s: fuzz_source.attempt(s, True), seed)
         elif kind == "differ":
             r = try_kernel(seed, watch)
+        elif kind == "copies":
+            r = try_copies(seed)
         else:
             r = try_product(seed)
         print(json.dumps(r), file=answers, flush=True)
@@ -166,6 +185,8 @@ def text_of(kind: str, seed: int) -> str:
         from maker import Draw, make
 
         return make(Draw(seed)).dump()
+    if kind == "copies":
+        return ""  # what failed has its text
     import fuzz_promoted
 
     return fuzz_promoted.kernel_text(fuzz_promoted.Draw(seed))[0]
