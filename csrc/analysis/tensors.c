@@ -572,13 +572,30 @@ begin_earlier(TensorBlock *t, TensorDim *d, const AffSum *by)
            aff_add_product(&t->offset, &minus, &d->stride);
 }
 
-/* The coordinate counts from what the mask says is the first index. */
+/* The coordinate counts from what the mask says is the first index. Without a last one nobody
+ * knows how far from there the block is. */
 static bool
 count_from_floor(Split *s, TensorDim *d)
 {
     AffSum by = s->floor[d->block_dim], rest = {0};
-    return aff_add(&by, &d->coord, -1) && take_launch(s, &by, &rest) && !by.n &&
-           begin_earlier(s->out, d, &rest);
+    return d->is_bounded && aff_add(&by, &d->coord, -1) && take_launch(s, &by, &rest) &&
+           !by.n && begin_earlier(s->out, d, &rest);
+}
+
+/* A dim without a bound is as long as coordinates are: programs that are far apart along it,
+ * as those of a batch, may be more than it has room for. The launch knows. */
+static bool
+ends_in_time(Split *s, const TensorDim *d)
+{
+    enum { MOST = 1 << 30, FAR_APART = 1 << 12 };
+    AffSum rest = {.c = MOST};
+    for (int i = 0; i < d->coord.n && !d->is_bounded && aff_is_zero(&d->modulus); i++) {
+        const AffTerm *t = &d->coord.term[i];
+        if (t->factor > FAR_APART && !t->b && programs_along(s, t->a) &&
+            !add_last_program(s, &rest, t->a, -t->factor))
+            return false;
+    }
+    return ask_launch(s, &rest);
 }
 
 static bool
@@ -635,7 +652,7 @@ put_dims(Split *s)
                                     .modulus = s->modulus[d]});
     }
     for (int d = 0; d < s->out->rank; d++)
-        if (!count_up(s, &s->out->dim[d]))
+        if (!count_up(s, &s->out->dim[d]) || !ends_in_time(s, &s->out->dim[d]))
             return false;
     return true;
 }
