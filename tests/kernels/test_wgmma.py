@@ -65,6 +65,34 @@ def scaled_product(a_ptr, b_ptr, c_ptr, K, BK: tl.constexpr):
     tl.store(c_ptr + m[:, None] * 64 + m[None, :], acc)
 
 
+@tegula.jit
+def with_epilogue(
+    a_ptr, b_ptr, bias_ptr, c_ptr, sums_ptr, top_ptr, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """relu(A @ B + bias) as bfloat16, each row's sum and each column's maximum."""
+    m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k0 in range(0, K, BK):
+        a = tl.load(a_ptr + m[:, None] * K + k0 + k[None, :])
+        b = tl.load(b_ptr + (k0 + k)[:, None] * BN + n[None, :])
+        acc = tl.dot(a, b, acc)
+    acc = tl.maximum(acc + tl.load(bias_ptr + n)[None, :], 0)
+    tl.store(c_ptr + m[:, None] * BN + n[None, :], acc.to(tl.bfloat16).to(tl.float32))
+    tl.store(sums_ptr + m, tl.sum(acc, axis=1))
+    tl.store(top_ptr + n, tl.max(acc, axis=0))
+
+
+@tegula.jit
+def straight(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """A @ B + C, all row-major, without a loop."""
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    at = c_ptr + m[:, None] * N + n[None, :]
+    a = tl.load(a_ptr + m[:, None] * K + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * N + n[None, :])
+    tl.store(at, tl.dot(a, b, tl.load(at)))
+
+
 def whole_numbers(seed: int, *shape: int, dtype=np.float16) -> np.ndarray:
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
 
@@ -173,6 +201,42 @@ def test_shares_of_swapped_tf32(block, warps, instruction):
     sides = (block[0], block[1] - 8, 2 * block[2] + 8)
     c = run_matmul(sides, block, (0, 0), np.float32, num_warps=warps, num_stages=3)
     assert f"wgmma.mma_async.sync.aligned.{instruction}." in c.asm["ptx"]
+
+
+@pytest.mark.parametrize(
+    ("block", "warps"),
+    [((64, 64, 32), 4), ((128, 128, 16), 8), ((16, 128, 32), 4)],
+)
+def test_what_follows_a_swapped_product(block, warps):
+    (m, n, k), depth = block, 96
+    a = whole_numbers(1, m, depth, dtype=np.float32)
+    b, bias = (
+        whole_numbers(2, depth, n, dtype=np.float32),
+        whole_numbers(3, n, dtype=np.float32),
+    )
+    out = [np.full(s, np.nan, np.float32) for s in ((m, n), m, n)]
+    there = [simulated.put(x, TARGET) for x in (a, b, bias, *out)]
+    c = with_epilogue[(1,)](*there, depth, BM=m, BN=n, BK=k, num_warps=warps)
+    want = np.maximum(a @ b + bias, 0)
+    bits = want.view(np.uint32)
+    short = ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
+    for got, x in zip(
+        there[3:], (short, want.sum(axis=1), want.max(axis=0)), strict=True
+    ):
+        np.testing.assert_array_equal(got.numpy(), x)
+    assert f"m64n{m}k8" in c.asm["ptx"]
+
+
+def test_swapped_without_a_loop():
+    a = whole_numbers(1, 64, 32, dtype=np.float32)
+    b, c = (
+        whole_numbers(2, 32, 128, dtype=np.float32),
+        whole_numbers(3, 64, 128, dtype=np.float32),
+    )
+    there = [simulated.put(x, TARGET) for x in (a, b, c)]
+    compiled = straight[(1,)](*there, M=64, N=128, K=32, num_warps=4)
+    np.testing.assert_array_equal(there[2].numpy(), a @ b + c)
+    assert "m64n64k8" in compiled.asm["ptx"]
 
 
 def test_tf32_of_which_nothing_runs_along_k_is_for_mma():
