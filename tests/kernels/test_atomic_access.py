@@ -91,6 +91,24 @@ def wait(flag, found, TIMEOUT: tl.constexpr):
     tl.store(found, tl.atomic_poll(flag, 1, timeout_ns=TIMEOUT).to(tl.int32))
 
 
+@tegula.jit
+def wait_given(flag, found, timeout):
+    tl.store(found, tl.atomic_poll(flag, 1, timeout_ns=timeout).to(tl.int32))
+
+
+@pytest.mark.parametrize("timeout", [0, 1, 2000, 2**33])
+def test_timeout_that_the_launch_gives(device: Any, timeout: int) -> None:
+    for value in (0, 1):
+        if value == 0 and timeout > 2000:
+            continue
+        flag, found = (
+            device.put(np.full(1, value, np.int32)),
+            device.poison(1, np.int32),
+        )
+        wait_given[(1,)](flag, found, timeout)
+        assert device.get(found)[0] == value
+
+
 def test_timeout_is_the_clock_of_the_host() -> None:
     flag, found = np.zeros(1, np.int32), np.full(1, 7, np.int32)
     began = time.monotonic()
@@ -150,6 +168,18 @@ def poll_no_time(x):
     tl.atomic_poll(x.to(tl.pointer_type(tl.int32)), 1, timeout_ns=-1)
 
 
+@tegula.jit
+def poll_block_of_times(x):
+    p = x.to(tl.pointer_type(tl.int32))
+    tl.atomic_poll(p, 1, timeout_ns=tl.arange(0, 4))
+
+
+@tegula.jit
+def poll_half_a_time(x):
+    p = x.to(tl.pointer_type(tl.int32))
+    tl.atomic_poll(p, 1, timeout_ns=tl.load(x))
+
+
 @pytest.mark.parametrize(
     "kernel,message",
     [
@@ -158,6 +188,8 @@ def poll_no_time(x):
         (store_const, "declared tl.const"),
         (poll_float, "integers of 16, 32 or 64 bits"),
         (poll_no_time, "timeout_ns is not negative"),
+        (poll_block_of_times, "timeout_ns is one integer"),
+        (poll_half_a_time, "timeout_ns is one integer"),
     ],
 )
 def test_refused(kernel: Any, message: str) -> None:

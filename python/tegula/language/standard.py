@@ -119,11 +119,6 @@ def _can_be_polled(dtype: Any) -> bool:
     return dtype.is_int() and dtype.primitive_bitwidth in (16, 32, 64)
 
 
-@constexpr_function
-def _is_negative(x: Any) -> bool:
-    return isinstance(x, int) and x < 0
-
-
 @jit
 def _is_all(found):
     return min(found.to(core.int32), None) != 0 if len(found.shape) > 0 else found
@@ -159,8 +154,8 @@ def atomic_poll(
     Types:  pointers to integers of 16, 32 and 64 bits; the result is int1. sem is "acquire"
             (default) or "relaxed"; scope "gpu" (default), "cta" or "sys", across devices
             and processes.
-    Errors: CompileError[STATIC_ASSERT] for other types, and for a negative constant
-            timeout_ns.
+    Errors: CompileError[STATIC_ASSERT] for other types, and for a timeout_ns that is a
+            negative constant or no integer.
 
     >>> tl.atomic_poll(i_ptr + tl.arange(0, 4), tl.arange(0, 4))
     int1[4]: [1, 1, 1, 1]
@@ -171,9 +166,6 @@ def atomic_poll(
         pointer.dtype.is_ptr() and _can_be_polled(pointer.dtype.element_ty),
         "atomic_poll waits for integers of 16, 32 or 64 bits",
     )
-    core.static_assert(
-        not _is_negative(timeout_ns), "atomic_poll: timeout_ns is not negative"
-    )
     want = core.to_tensor(expected_value).to(pointer.dtype.element_ty)
     found = core.atomic_load(pointer, sem=sem, scope=scope) == want
     if timeout_ns is None:
@@ -182,8 +174,17 @@ def atomic_poll(
             seen = core.atomic_load(pointer, mask=found == 0, sem=sem, scope=scope)
             found = found | (seen == want)
     else:
+        if isinstance(timeout_ns, constexpr):
+            core.static_assert(
+                timeout_ns >= 0, "atomic_poll: timeout_ns is not negative"
+            )
+        budget = core.to_tensor(timeout_ns)
+        core.static_assert(
+            budget.dtype.is_int() and len(budget.shape) == 0,
+            "atomic_poll: timeout_ns is one integer",
+        )
         start = _time()
-        budget = core.to_tensor(timeout_ns).to(core.uint64)
+        budget = budget.to(core.uint64)
         while (_is_all(found) == 0) & ((_time() - start).to(core.uint64) < budget):
             _pause()
             seen = core.atomic_load(pointer, mask=found == 0, sem=sem, scope=scope)
