@@ -58,6 +58,7 @@ typedef struct
     bool is_read;  /* its source is free */
 } Bulk;
 
+#define NOT_PAUSED (UINT64_MAX / 2)
 enum { WARP_RUNS, WARP_AT_BARRIER, WARP_AT_CLUSTER, WARP_DONE };
 /* Has arrived, and the phase is not over; it is over, and the warp has not waited yet. */
 enum { CLUSTER_AWAY, CLUSTER_ARRIVED, CLUSTER_LET_GO };
@@ -77,9 +78,10 @@ typedef struct Warp {
     bool is_last;    /* nobody else will: the next instruction runs, or is an error */
     const Ins *at;   /* where it waits */
     bool is_waiting; /* its turn ended at an mbarrier, whose phase goes on .. */
-    bool has_only_waited; /* .. and was no more than looks at that */
-    int at_cluster;       /* its barrier: CLUSTER_* */
-    uint8_t *local;       /* of 32 threads, one behind the other */
+    bool has_only_waited;   /* .. and was no more than looks at that */
+    uint64_t n_since_pause; /* instructions since it let others run; NOT_PAUSED */
+    int at_cluster;         /* its barrier: CLUSTER_* */
+    uint8_t *local;         /* of 32 threads, one behind the other */
     Copy *copies;
     int n_copies, cap_copies;
     int64_t committed[LANES]; /* groups of cp.async */
@@ -208,6 +210,7 @@ typedef struct Launch {
     uint64_t n_run, n_lanes; /* instructions of warps, of lanes */
     uint64_t
         asked_at; /* the host's clock in ns when a clock was first read; 0: none was */
+    uint64_t n_pauses; /* of warps, since there was something new for a poll to see */
 } Launch;
 
 /* Runs a grid. False: it ended early, and l->report says why. */

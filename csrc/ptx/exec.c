@@ -62,6 +62,7 @@ own_clock(Lanes *lanes)
 {
     Launch *l = warp_launch(warp_of(lanes));
     struct timespec now;
+    l->n_pauses = 0; /* the poll ends by the time */
     if (!l->asked_at && !clock_gettime(CLOCK_MONOTONIC, &now))
         l->asked_at = (uint64_t)now.tv_sec * UINT64_C(1000000000) +
                       (uint64_t)now.tv_nsec;
@@ -468,6 +469,14 @@ next_random(Cluster *k) /* xorshift64*, Vigna 2016 */
 
 /* ---- a warp ---------------------------------------------------------------------- */
 
+static void
+pause_at(Warp *w, const Ins *i)
+{
+    w->n_since_pause = 0;
+    w->at = i;
+    warp_launch(w)->n_pauses++;
+}
+
 /* Until it waits, ends, or has had its turn. */
 void
 warp_run(Warp *w)
@@ -480,6 +489,7 @@ warp_run(Warp *w)
     const uint64_t slice = l->seed ? 1 + next_random(w->cta->cluster) % SHORT_SLICE
                                    : SLICE;
     w->is_waiting = false;
+    w->n_since_pause += slice; /* or less */
     while (w->state == WARP_RUNS && n < slice && !w->is_waiting) {
         if (w->pc >= w->wait_pc)
             regroup(w);
@@ -533,8 +543,10 @@ warp_run(Warp *w)
             barrier(w, i, m);
         else if (i->flow == FLOW_CLUSTER)
             cluster_barrier(w, i, m);
-        else
+        else {
+            pause_at(w, i);
             break;
+        }
     }
     if (w->is_waiting || n > LOOK) /* a seed's turn may be too short to tell */
         w->has_only_waited = n <= LOOK;

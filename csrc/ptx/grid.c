@@ -138,6 +138,7 @@ warp_reset(Warp *w, int n_threads)
     w->is_last = false;
     w->at_cluster = CLUSTER_AWAY;
     w->has_only_waited = false;
+    w->n_since_pause = NOT_PAUSED;
     w->n_copies = 0;
     memset(w->bulk_groups, 0, sizeof w->bulk_groups);
     memset(w->n_issued, 0, sizeof w->n_issued);
@@ -220,6 +221,7 @@ cluster_reset(Launch *l, Cluster *k, int64_t index)
     int64_t nx = l->grid[0] / l->cluster[0], ny = l->grid[1] / l->cluster[1];
     int at[3] = {(int)(index % nx), (int)(index / nx % ny), (int)(index / nx / ny)};
     k->n_slices = k->n_idle = 0;
+    l->n_pauses = 0;
     k->index = (uint32_t)index;
     k->random = (l->seed + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)(index + 1);
     late_clear(k);
@@ -341,6 +343,38 @@ typedef struct Resident { /* clusters that take turns */
     int n;
 } Resident;
 
+/* Who only looks at memory pauses again and again. */
+static bool
+polls(const Warp *w)
+{
+    enum { A_FEW_TURNS = 16 * 4096 };
+    return w->state == WARP_RUNS && w->n_since_pause < A_FEW_TURNS;
+}
+
+/* Some poll, the others wait for these or have ended, and nobody has written anything for long:
+ * nobody in this grid ever will. */
+static void
+check_polls(const Launch *l, const Resident *r)
+{
+    enum { MANY = 1 << 14 };
+    Warp *first = NULL;
+    if (l->n_pauses < MANY)
+        return;
+    for (int k = 0; k < r->n; k++)
+        for (int c = 0; c < r->live[k]->n_ctas && !r->live[k]->is_ended; c++)
+            for (int n = 0; n < r->live[k]->ctas[c].n_warps; n++) {
+                Warp *w = &r->live[k]->ctas[c].warps[n];
+                if (w->state == WARP_RUNS && !polls(w))
+                    return;
+                first = !first && polls(w) ? w : first;
+            }
+    if (first)
+        warp_fault(
+            first, first->at, 0, FAULT_TIMEOUT,
+            "polls for a value that nobody writes: all other programs poll, too, "
+            "or have ended");
+}
+
 static void
 run_grid(Launch *l, Resident *r)
 {
@@ -362,6 +396,8 @@ run_grid(Launch *l, Resident *r)
                     cluster_reset(l, c, next++);
             }
         }
+        if (next == count || r->n == MAX_RESIDENT)
+            check_polls(l, r);
         if (wants_company && next < count && r->n < MAX_RESIDENT) {
             cluster_new(l, &r->live[r->n++]);
             cluster_reset(l, r->live[r->n - 1], next++);

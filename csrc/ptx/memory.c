@@ -272,6 +272,7 @@ dec_access(Dec *d, int address)
     i->flags = i->is_volatile || dec_one(d, ordered) >= 0 ? ORDERED : 0;
     i->space = (uint8_t)dec_space(d);
     i->is_strong = i->flags == ORDERED || dec_has(d, "relaxed");
+    i->is_of_system = i->is_volatile || dec_has(d, "sys");
     dec_take_hints(d);
     bool policy = dec_has(d, "L2::cache_hint");
     i->n = (uint8_t)dec_count_words(d);

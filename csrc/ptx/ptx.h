@@ -138,6 +138,7 @@ struct Ins {
     uint8_t bitwise;  /* of UNDEF_BITS: so many operands are bits, others say how far */
     bool is_volatile; /* ld.volatile, polls */
     bool is_strong;   /* an access that is volatile or has an order */
+    bool is_of_system;             /* .. that sees what other processes write */
     uint8_t space, type, n, bytes; /* of an access: n elements of `bytes` */
     uint8_t op;                    /* of atomics, votes, .. */
     uint8_t order;                 /* ORDER_* of what is strong, and of fences */

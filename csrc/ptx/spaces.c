@@ -79,6 +79,8 @@ warp_want(Warp *w, const Ins *i, int lane, const uint8_t *p, uint32_t n, bool is
 {
     Launch *l = warp_launch(w);
     const EngineRegion *g = region_of(l, (uintptr_t)p, n);
+    if (is_store || i->is_of_system)
+        l->n_pauses = 0;
     if (!g && !l->hooks->has(l, i, p, n))
         refuse(w, i, lane, p, n, is_store, FAULT_ADDRESS);
     if (g && is_store && g->is_read_only)

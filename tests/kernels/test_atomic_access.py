@@ -11,6 +11,7 @@ import pytest
 
 import tegula
 import tegula.language as tl
+from tegula import errors, knobs
 
 TYPES = ["int8", "uint16", "int32", "int64", "float16", "float32", "float64", "bool"]
 
@@ -125,6 +126,42 @@ def test_poll_meets_a_write_of_the_host() -> None:
     wait[(1,)](flag, found, None)
     timer.join()
     assert found[0] == 1
+
+
+@tegula.jit
+def poll_for_ever(flag, SCOPE: tl.constexpr):
+    if tl.program_id(0) > 0:
+        tl.atomic_poll(flag + tl.arange(0, 128) * 0, 1, scope=SCOPE)
+
+
+@pytest.mark.parametrize("sm", [80, 90])
+def test_poll_for_what_nobody_writes(sm: int) -> None:
+    """The emulator sees that no other program can end it."""
+    with knobs.runtime.scope():
+        knobs.runtime.target = f"emu:sm_{sm}"
+        with pytest.raises(errors.BarrierError, match="that nobody writes") as e:
+            poll_for_ever[(3,)](np.zeros(1, np.int32), "gpu")
+    assert "tl.atomic_poll(flag" in str(e.value)
+
+
+@tegula.jit
+def poll_the_slow(flag, n):
+    if tl.program_id(0) == tl.num_programs(0) - 1:
+        x = n
+        for _ in range(n):
+            x = x * 1664525 + 1013904223
+        tl.atomic_store(flag, (x | 1) & 1)
+    else:
+        tl.atomic_poll(flag, 1)
+
+
+def test_poll_for_what_takes_long() -> None:
+    """Others poll more than 20,000 times while one computes and writes nothing."""
+    flag = np.zeros(1, np.int32)
+    with knobs.runtime.scope():
+        knobs.runtime.target = "emu:sm_80"
+        poll_the_slow[(17,)](flag, 5_000_000, num_warps=1)
+    assert flag[0] == 1
 
 
 def test_order_and_scope_are_in_the_instruction() -> None:
