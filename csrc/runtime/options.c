@@ -293,16 +293,33 @@ set_backend(const OptionInfo *info, PyObject *value)
            -1;
 }
 
+/* One name, or some with commas between them. */
+static bool
+are_sanitizers(const char *names)
+{
+    for (;; names++) {
+        names += strspn(names, " ");
+        size_t n = strcspn(names, ", ");
+        if (!(n == 6 && !memcmp(names, "consan", n)) &&
+            !(n == 4 && !memcmp(names, "gsan", n)))
+            return false;
+        names += n + strspn(names + n, " ");
+        if (*names != ',')
+            return !*names;
+    }
+}
+
 static int
 set_sanitizer(Call *c, const OptionInfo *info, PyObject *value)
 {
     if (!PyUnicode_Check(value))
         return wrong_type(info, "a str", value);
-    bool is_known = !PyUnicode_CompareWithASCIIString(value, "consan") ||
-                    !PyUnicode_CompareWithASCIIString(value, "gsan");
-    if (is_known)
+    const char *names = PyUnicode_AsUTF8AndSize(value, NULL);
+    if (!names)
+        return -1;
+    if (are_sanitizers(names))
         return add_line(c, info->name, Py_NewRef(value));
-    if (!PyUnicode_GetLength(value))
+    if (!*names)
         return 0;
     return PyErr_Format(PyExc_ValueError,
                         "option %s=%R: there are 'consan' and 'gsan' here, which run a "

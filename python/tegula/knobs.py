@@ -71,7 +71,8 @@ def _default_dump_dir(group: Any) -> str | None:
 def _default_target(group: Any) -> str | None:
     """Sanitizers are what the emulator does: it is asked for by Triton's variable."""
     mode = os.environ.get("TRITON_INSTRUMENTATION_MODE", "")
-    if mode not in ("", "consan", "gsan"):
+    names = {name.strip() for name in mode.split(",")} if mode else set()
+    if not names <= {"consan", "gsan"}:
         raise ValueError(
             f"TRITON_INSTRUMENTATION_MODE={mode}: there are consan and gsan here, which run "
             "kernels on the emulator"

@@ -45,12 +45,16 @@ def test_gsan_names_the_line(tmp_path: Path) -> None:
     script.write_text(STRAY)
     plain = run("-m", "tegula.compat", str(script))
     assert plain.returncode == 0 and "not seen" in plain.stdout
-    out = run("-m", "tegula.tools.gsan", str(script))
-    assert (
-        out.returncode
-        and "stray.py:6" in out.stderr
-        and "thread 7 of k()" in out.stderr
-    )
+    for command in (
+        ["-m", "tegula.tools.gsan", str(script)],
+        ["-m", "tegula.compat", "-m", "triton.tools.gsan", str(script)],
+    ):
+        out = run(*command)
+        assert (
+            out.returncode
+            and "stray.py:6" in out.stderr
+            and "thread 7 of k()" in out.stderr
+        )
 
 
 def test_modes_by_variable() -> None:
@@ -58,12 +62,14 @@ def test_modes_by_variable() -> None:
     for mode, target in (
         ("consan", "emu:sm_90a"),
         ("gsan", "emu:sm_90a"),
+        ("gsan, consan", "emu:sm_90a"),
         ("", "None"),
     ):
         out = run("-c", text, TRITON_INSTRUMENTATION_MODE=mode)
         assert out.stdout.strip() == target, (mode, out)
-    out = run("-c", text, TRITON_INSTRUMENTATION_MODE="fpsan")
-    assert out.returncode and "fpsan" in out.stderr
+    for mode in ("fpsan", "gsan,fpsan"):
+        out = run("-c", text, TRITON_INSTRUMENTATION_MODE=mode)
+        assert out.returncode and mode in out.stderr
 
 
 @triton.jit
@@ -72,7 +78,7 @@ def calm(x):
     tl.store(x + i, i)
 
 
-@pytest.mark.parametrize("mode", ["consan", "gsan"])
+@pytest.mark.parametrize("mode", ["consan", "gsan", "consan,gsan"])
 def test_modes_of_a_launch(mode: str) -> None:
     """The emulator runs this launch, and others run where they ran."""
     x = np.zeros(64, np.int32)
@@ -87,7 +93,7 @@ def test_modes_of_a_launch(mode: str) -> None:
 def test_modes_that_are_not_there() -> None:
     x = np.zeros(64, np.int32)
     calm[(1,)](x, instrumentation_mode="")
-    for mode in ("iisan", "fpsan", "other"):
+    for mode in ("iisan", "fpsan", "other", "gsan,fpsan", "gsan,", "gsanconsan"):
         with pytest.raises(ValueError, match=f"{mode}.*'consan' and 'gsan'"):
             calm[(1,)](x, instrumentation_mode=mode)
     with pytest.raises(TypeError, match="a str"):

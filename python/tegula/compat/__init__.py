@@ -104,11 +104,22 @@ def _target(name: str) -> str | None:
         return None
 
 
+def _is_package(name: str, real: importlib.machinery.ModuleSpec | None) -> bool:
+    """Are there modules below it? What is none can be run by ``python -m``."""
+    is_one = real is not None and real.submodule_search_locations is not None
+    return is_one or any(n.startswith(f"{name}.") for n in ALIASES)
+
+
 class _Loader(Loader):
     """Puts the module that a name stands for into sys.modules under that name."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
         return None
+
+    def get_code(self, fullname: str) -> Any:
+        """For ``python -m triton.tools.gsan``."""
+        spec = importlib.util.find_spec(_target(fullname) or fullname)
+        return spec.loader.get_code(spec.name) if spec else None  # type: ignore
 
     def exec_module(self, module: ModuleType) -> None:
         spec = module.__spec__
@@ -141,9 +152,15 @@ class _Finder(MetaPathFinder):
                 "here, which has no such part",
                 name=fullname,
             )
+        real = importlib.util.find_spec(ours)
         spec = importlib.machinery.ModuleSpec(
-            fullname, _LOADER, loader_state=ours, is_package=True
+            fullname,
+            _LOADER,
+            origin=real.origin if real else None,
+            loader_state=ours,
+            is_package=_is_package(fullname, real),
         )
+        spec.has_location = spec.origin is not None
         return spec
 
     def find_distributions(self, context: Any = None) -> Iterable[Any]:
