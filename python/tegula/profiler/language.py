@@ -1,20 +1,15 @@
 """``triton.profiler.language``: scopes inside of kernels.
 
 Kernels that name them run; profiles are of whole launches here, which a warning says once
-at the line. Events and buffers, which a kernel would hold in its registers, are not there:
-their names are an AttributeError that says so.
+at the line.
 """
 
 from __future__ import annotations
 
 from tegula.jit import jit
-from tegula.language.core import constexpr
+from tegula.language.aggregates import aggregate
+from tegula.language.core import constexpr, static_assert
 from tegula.language.debug import _warn
-
-
-def __getattr__(name: str) -> object:
-    why = "scopes are all there is, and profiles are of whole launches"
-    raise AttributeError(f"tegula.profiler.language has no {name}: {why}", name=name)
 
 
 def enable_semantic(semantic_name: str) -> None:
@@ -40,3 +35,47 @@ def enter_scope(name: constexpr) -> None:
 @jit
 def exit_scope(name: constexpr) -> None:
     record(False, name)
+
+
+@aggregate
+class scope:
+    """``with scope("name"):`` in a kernel."""
+
+    name: constexpr
+
+    @jit
+    def __enter__(self):
+        record(True, self.name)
+
+    @jit
+    def __exit__(self, type, value, traceback):
+        record(False, self.name)
+
+
+@aggregate
+class Event:
+    """What ``allocate_event`` gives, for ``start_event`` and ``end_event``."""
+
+    name: constexpr
+
+
+@jit
+def allocate_event(name: constexpr) -> Event:
+    return Event(name)
+
+
+@jit
+def record_event(event: Event, is_start: constexpr) -> None:
+    """The start or the end of what goes on beside the program."""
+    static_assert(isinstance(event, Event), "an event is what allocate_event gives")
+    record(is_start, event.name)
+
+
+@jit
+def start_event(event: Event) -> None:
+    record_event(event, True)
+
+
+@jit
+def end_event(event: Event) -> None:
+    record_event(event, False)
