@@ -59,6 +59,7 @@ from triton.testing import runtime, do_bench_proton
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.build import compile_module_from_src
 from triton.runtime.cache import get_cache_key, make_so_cache_key
+from triton.runtime.cache import default_cache_dir, default_dump_dir, default_override_dir
 from triton._C.libtriton import nvidia
 from triton._internal_testing import is_cuda, is_hip, is_interpreter, requires_tma
 import triton.tools.build_extern

@@ -17,6 +17,7 @@ import tegula
 import tegula.language as tl
 from tegula import compiler, driver, knobs, profiler, tensors, testing, tools
 from tegula.language import core, standard, target_info
+from tegula.runtime import cache
 from tegula.tools import tensor_descriptor
 
 # Functions of these names hide the modules.
@@ -93,6 +94,12 @@ def test_autotuner_and_compiler_have_caches(tmp_path: Path) -> None:
         assert compiler.get_cache_manager(key).has_file("x.bin")
         assert compiler.get_dump_manager(key).put(b"2", "y.bin")
         assert compiler.get_override_manager(key).has_file("y.bin")
+        names = ("cache", "dump", "override")  # the last of Triton's to have them is 3.3
+        assert [getattr(cache, f"default_{name}_dir")() for name in names] == [
+            str(tmp_path),
+            str(tmp_path / "other"),
+            str(tmp_path / "other"),
+        ]
 
 
 def test_stages_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

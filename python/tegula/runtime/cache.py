@@ -199,6 +199,19 @@ def get_override_manager(key: str) -> CacheManager:
     return _manager(key, override=True)
 
 
+def default_cache_dir() -> str | None:
+    """Of Triton until 3.3, as the two below; later ones have knobs.cache."""
+    return knobs.cache.dir
+
+
+def default_dump_dir() -> str:
+    return str(knobs.cache.dump_dir)
+
+
+def default_override_dir() -> str:
+    return str(knobs.cache.override_dir)
+
+
 def get_cache_key(
     src: Any, backend: Any, backend_options: Any, env_vars: dict[str, str]
 ) -> str:
