@@ -94,7 +94,7 @@ def test_autotuner_and_compiler_have_caches(tmp_path: Path) -> None:
         assert compiler.get_cache_manager(key).has_file("x.bin")
         assert compiler.get_dump_manager(key).put(b"2", "y.bin")
         assert compiler.get_override_manager(key).has_file("y.bin")
-        names = ("cache", "dump", "override")  # the last of Triton's to have them is 3.3
+        names = ("cache", "dump", "override")  # Triton until 3.3
         assert [getattr(cache, f"default_{name}_dir")() for name in names] == [
             str(tmp_path),
             str(tmp_path / "other"),

@@ -223,16 +223,17 @@ class tensor:
 
         Each element is read at least once. The time is one for all of them, a GPU's global
         timer, elsewhere the host's clock; without it the wait has no end. A program on a CPU
-        yields its core while it waits. What others wrote ahead of the release that was found
-        is seen from then on; an element that timed out acquires nothing.
+        yields its core while it waits; on the emulator a wait that no program of the launch can
+        end is a BarrierError, unless scope is "sys". What others wrote ahead of the release
+        that was found is seen from then on; an element that timed out acquires nothing.
 
         Shapes: expected_value broadcasts to the pointers' shape, as does the result: was it
                 found?
         Types:  pointers to integers of 16, 32 and 64 bits; the result is int1. sem is "acquire"
                 (default) or "relaxed"; scope "gpu" (default), "cta" or "sys", across devices
                 and processes.
-        Errors: CompileError[STATIC_ASSERT] for other types, and for a negative constant
-                timeout_ns.
+        Errors: CompileError[STATIC_ASSERT] for other types, and for a timeout_ns that is a
+                negative constant or no integer.
         """
     def atomic_store(self, val: Operand, mask: Operand | None = None, sem: str | None = None, scope: str | None = None) -> None:
         """Write memory that others may be reading, behind all that was written before.

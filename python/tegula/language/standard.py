@@ -146,8 +146,9 @@ def atomic_poll(
 
     Each element is read at least once. The time is one for all of them, a GPU's global
     timer, elsewhere the host's clock; without it the wait has no end. A program on a CPU
-    yields its core while it waits. What others wrote ahead of the release that was found
-    is seen from then on; an element that timed out acquires nothing.
+    yields its core while it waits; on the emulator a wait that no program of the launch can
+    end is a BarrierError, unless scope is "sys". What others wrote ahead of the release
+    that was found is seen from then on; an element that timed out acquires nothing.
 
     Shapes: expected_value broadcasts to the pointers' shape, as does the result: was it
             found?

@@ -6,6 +6,8 @@ at the line.
 
 from __future__ import annotations
 
+from typing import Any
+
 from tegula.jit import jit
 from tegula.language.aggregates import aggregate
 from tegula.language.core import constexpr, static_assert
@@ -44,11 +46,11 @@ class scope:
     name: constexpr
 
     @jit
-    def __enter__(self):
+    def __enter__(self) -> None:
         record(True, self.name)
 
     @jit
-    def __exit__(self, type, value, traceback):
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
         record(False, self.name)
 
 
@@ -57,6 +59,9 @@ class Event:
     """What ``allocate_event`` gives, for ``start_event`` and ``end_event``."""
 
     name: constexpr
+
+    def __init__(self, name: constexpr) -> None:
+        self.name = name
 
 
 @jit
