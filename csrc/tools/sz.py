@@ -38,7 +38,7 @@ CAPS = {
     "csrc/runtime/emu": 320,
     "csrc/tools": 3750,
     "csrc/tools/ptxsim": 900,
-    "python/tegula": 16800,
+    "python/tegula": 16850,
 }
 
 
