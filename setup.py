@@ -51,8 +51,9 @@ class WithTutorials(build_py):
         super().run()
         target = Path(self.build_lib, "tegula", "tutorials")
         self.mkpath(str(target))
-        for book in sorted((ROOT / "tutorials").glob("*.ipynb")):
-            self.copy_file(str(book), str(target / book.name))
+        for kind in ("*.ipynb", "*.svg"):
+            for path in sorted((ROOT / "tutorials").glob(kind)):
+                self.copy_file(str(path), str(target / path.name))
 
 
 setup(

@@ -164,6 +164,8 @@ def pages() -> Iterator[tuple[str, str]]:
             yield str(path.relative_to(DOCS)), path.read_text(encoding="utf-8")
     for path in sorted((ROOT / "tutorials").glob("*.ipynb")):
         yield f"tutorials/{path.name}", notebook(path)
+    for path in sorted((ROOT / "tutorials").glob("*.svg")):
+        yield f"tutorials/{path.name}", path.read_text(encoding="utf-8")
     yield from language()
     yield "ops.md", ops()
     yield "errors.md", errors()

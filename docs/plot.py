@@ -1,5 +1,5 @@
-"""Draws docs/_static/speed.svg, which the README shows, from the tables of
-benchmarks/README.md:
+"""Draws docs/_static/speed.svg, which the README shows, and the halves of it in tutorials/,
+which notebooks show, from the tables of benchmarks/README.md:
 
     python docs/plot.py
 
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-SVG = ROOT / "docs" / "_static" / "speed.svg"
 
 COLORS = {"Tegula": "#b3441e", "Triton": "#7a8da3", "torch": "#c9d2dc"}
 LEFT, BAR, GAP, WIDTH = 168, 10, 8, 250  # of a panel, in pixels
@@ -116,8 +115,8 @@ def panel(x0: int, p: Panel) -> list[str]:
     return [*out, line(end, y + 14, p.ceiling_name, 11, text_anchor="end", fill="#444")]
 
 
-def legend() -> list[str]:
-    out, x = [], LEFT + 10
+def legend(x: int) -> list[str]:
+    out = []
     labels = {"Tegula": "Tegula", "Triton": "Triton 3.6", "torch": "torch 2.11"}
     for name, color in COLORS.items():
         out.append(f'<rect x="{x}" y="18" width="11" height="11" fill="{color}"/>')
@@ -126,11 +125,10 @@ def legend() -> list[str]:
     return [*out, line(x + 10, 28, "one H200, medians, in turn", 11, fill="#444")]
 
 
-def svg(text: str) -> str:
-    panels = [memory(text), products(text)]
-    width = 2 * (LEFT + WIDTH) + 60
+def svg(panels: list[Panel]) -> str:
+    width = len(panels) * (LEFT + WIDTH + 20) + 20
     height = TOP + max(len(p.rows) for p in panels) * (3 * BAR + GAP) + FOOT
-    body = legend()
+    body = legend(LEFT + 10 if len(panels) > 1 else 8)
     for i, p in enumerate(panels):
         body += panel(i * (LEFT + WIDTH + 20), p)
     return "\n".join(
@@ -144,9 +142,21 @@ def svg(text: str) -> str:
     )
 
 
+def pictures() -> dict[str, str]:
+    """Their files and texts."""
+    text = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
+    rows, dots = memory(text), products(text)
+    return {
+        "docs/_static/speed.svg": svg([rows, dots]),
+        "tutorials/h200_rows.svg": svg([rows]),
+        "tutorials/h200_products.svg": svg([dots]),
+    }
+
+
 def main() -> int:
-    SVG.write_text(svg((ROOT / "benchmarks/README.md").read_text(encoding="utf-8")))
-    print(SVG.relative_to(ROOT))
+    for name, text in pictures().items():
+        (ROOT / name).write_text(text)
+        print(name)
     return 0
 
 

@@ -181,6 +181,8 @@ static PyMethodDef mod_methods[] = {
      "_debug_load(kind, addresses)\n--\n\nSee debug_prompt.py."},
     {"_debug_grid", debug_grid, METH_NOARGS,
      "_debug_grid()\n--\n\nSee debug_prompt.py."},
+    {"_record_start", record_start, METH_NOARGS, "_record_start()\n--\n\nSee viz.py."},
+    {"_record_stop", record_stop, METH_NOARGS, "_record_stop()\n--\n\nSee viz.py."},
     {"_fail_after", fail_after, METH_O,
      "_fail_after(n)\n--\n\nTests: allocation number n of each compile fails; 0: none."},
     {NULL, NULL, 0, NULL},

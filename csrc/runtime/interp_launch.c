@@ -11,6 +11,7 @@
 typedef struct Run {
     const Compiled *v;
     const Call *call;
+    const Session *session;
     EmuRegion region[MAX_ARGS]; /* the memory of the tensors */
     int n_regions;
 } Run;
@@ -23,8 +24,11 @@ is_inside(void *data, uint64_t address, int bytes, bool is_write, const Op *o)
     const Run *r = data;
     for (int i = 0; i < r->n_regions; i++) {
         const EmuRegion *t = &r->region[i];
-        if (address >= t->start && address + (uint64_t)bytes <= t->start + t->bytes)
+        if (address >= t->start && address + (uint64_t)bytes <= t->start + t->bytes) {
+            record_access(address, bytes, is_write, o && o->loc ? o->loc->line : 0,
+                          interp_program(r->session->in));
             return !(is_write && t->read_only);
+        }
     }
     return (!r->n_regions || (o && ir_reaches_elsewhere(o))) &&
            page_is_there(address, (uint64_t)bytes);
@@ -120,6 +124,7 @@ interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
                      .access = is_inside,
                      .externs = v->externs,
                      .data = &r};
+    r.session = s;
     s->kernel = (PyObject *)c->k;
     s->comp = &comp;
     s->run = &run;

@@ -74,4 +74,11 @@ PyObject *debug_write(PyObject *mod, PyObject *args);
 PyObject *debug_load(PyObject *mod, PyObject *args);
 PyObject *debug_grid(PyObject *mod, PyObject *unused);
 
+/* record.c: keeps the access, if this thread records. The two functions of tegula._core are
+ * for tegula/viz.py. */
+void record_access(uint64_t address, int bytes, bool is_write, int line,
+                   const int32_t *pid);
+PyObject *record_start(PyObject *mod, PyObject *unused);
+PyObject *record_stop(PyObject *mod, PyObject *unused);
+
 #endif

@@ -56,6 +56,7 @@ WRITABLE: dict[str, str] = {
     "pool": "pool.c: threads are the process's",
     "pool_once": "pool.c: threads are the process's",
     "pool_size": "pool.c: the CPUs of the process, counted once",
+    "record": "record.c: thread-local; one call of a thread starts it, another ends it",
     "names": "a keyword list: CPython's prototype is char **",
 }
 WRITABLE_TYPES = re.compile(r"_(slots|spec|methods|members|getset)$")

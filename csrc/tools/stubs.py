@@ -181,6 +181,8 @@ CORE = {
     "_debug_step": "(line: int, /) -> bool",
     "_debug_value": "() -> Any",
     "_debug_write": "(handle: object, level: int, serial: int, i: int, data: bytes, /) -> None",  # noqa: E501
+    "_record_start": "() -> None",
+    "_record_stop": "() -> bytes",
     "_fail_after": "(n: int) -> None",
     "_stop_compiles": "() -> None",
     "_option_names": "() -> list[str]",

@@ -40,6 +40,10 @@ def _fail_after(n: int) -> None:
     """Tests: allocation number n of each compile fails; 0: none."""
 def _option_names() -> list[str]:
     """What a launch takes besides the kernel's parameters."""
+def _record_start() -> None:
+    """See viz.py."""
+def _record_stop() -> bytes:
+    """See viz.py."""
 def _stop_compiles() -> None:
     """Ends the compiles of other threads, as far as they can be ended."""
 def build_id() -> str:

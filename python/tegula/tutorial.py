@@ -16,12 +16,15 @@ def folder() -> Path | None:
 
 
 def copy(to: str) -> int:
-    """Each notebook that is not there yet: what a reader has written stays."""
+    """Each notebook, and the pictures they show, unless it is there: what a reader has
+    written stays."""
     source, target = folder(), Path(to)
     if source is None:
         print("the notebooks are not here: they come with the wheel and the sources")
         return 1
     target.mkdir(parents=True, exist_ok=True)
+    for picture in source.glob("*.svg"):
+        shutil.copyfile(picture, target / picture.name)
     for book in sorted(source.glob("*.ipynb")):
         kept = (target / book.name).exists()
         if not kept:

@@ -2,13 +2,15 @@
 
     viz.tiles((96, 128), (32, 32), order)    which program covers which tile, in what order
     viz.lanes(offsets, mask)                 what each place of a block reads, or does not
+    viz.accesses(kernel, grid, x, y, n, BLOCK=64)    which program touches which element
     viz.sectors(offsets, 4)                  which bytes a warp asks for: coalescing
     viz.banks(offsets)                       which banks of shared memory: conflicts
     viz.steps({"load": [(0, 4)], ..})        who works when: pipelines
     viz.roofline({"softmax": (1.2, 800)}, tflops=60, gbs=3300)
 
-All take numbers (NumPy arrays of offsets in elements), draw on the axes given or new ones
-and return the axes; what they count is in the title.
+Those that take numbers (NumPy arrays of offsets in elements) draw on the axes given or new
+ones and return the axes; what they count is in the title. ``accesses`` runs a kernel in the
+interpreter and draws what it does.
 """
 
 from __future__ import annotations
@@ -67,12 +69,116 @@ def lanes(offsets: Any, mask: Any = None, ax: Any = None) -> Any:
     for i, (at, on) in enumerate(zip(offsets, mask, strict=True)):
         colour = "tab:blue" if on else "lightgrey"
         ax.add_patch(_box(i, 0, colour))
-        ax.text(i + 0.5, 0.5, str(at), ha="center", va="center", fontsize=7)
+        if len(offsets) <= 40:  # else they would overlap
+            ax.text(i + 0.5, 0.5, str(at), ha="center", va="center", fontsize=7)
     ax.set_xlim(0, len(offsets))
     ax.set_ylim(0, 1)
     ax.set_yticks([])
     ax.set_title(f"{int(mask.sum())} of {len(offsets)} places are in use")
     return ax
+
+
+# csrc/runtime/record.c
+_ACCESS: list[Any] = [
+    ("address", "u8"),
+    ("bytes", "i4"),
+    ("line", "i4"),
+    ("is_write", "i4"),
+]
+_ACCESS += [("pid", "i4", 3)]
+
+
+def record(kernel: Any, grid: Any, *args: Any, **constants: Any) -> Any:
+    """The accesses of a launch in the interpreter, in their order: address, bytes, line,
+    is_write, pid. Arrays are given back as they were."""
+    import numpy as np
+
+    from tegula import _core, jit
+
+    arrays = [a for a in args if hasattr(a, "shape")]
+    before = [a.clone() if hasattr(a, "clone") else a.copy() for a in arrays]
+    _core._record_start()
+    try:
+        jit(kernel.fn, interpret=True)[grid](*args, **constants)
+    finally:
+        found = _core._record_stop()
+        for a, b in zip(arrays, before, strict=True):
+            a[...] = b
+    return np.frombuffer(found, _ACCESS)
+
+
+def touched(array: Any, found: Any, is_write: bool) -> tuple[Any, Any]:
+    """For each element how many programs load it, or store it, and a number: that of the
+    program, or, where there is but one, the element's place in the order of accesses."""
+    import numpy as np
+
+    n = int(np.prod(array.shape))
+    start = array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
+    at = (found["address"].astype(np.int64) - start) // (array.nbytes // n or 1)
+    mine = (at >= 0) & (at < n) & (found["is_write"] == is_write)
+    programs, pid = np.unique(found["pid"], axis=0, return_inverse=True)
+    at, pid = at[mine], pid.ravel()[mine]
+    pairs = np.unique(np.stack([at, pid], 1), axis=0)
+    count = np.bincount(pairs[:, 0], minlength=n)
+    number: Any = np.zeros(n, int)
+    if len(programs) > 1:
+        number[at] = pid
+    else:
+        each, first = np.unique(at, return_index=True)
+        number[each[np.argsort(first)]] = np.arange(len(each))
+    return count.reshape(array.shape), number.reshape(array.shape)
+
+
+def accesses(kernel: Any, grid: Any, *args: Any, **constants: Any) -> Any:
+    """A picture of what is loaded of each array and one of what is stored; white elements
+    nobody touches. Colours are programs; where several touch one element, it is the darker
+    the more there are; a single program is lighter where it comes later.
+
+    Returns the axes. Arrays are contiguous, in the CPU's memory, and stay as they are.
+    """
+    import matplotlib.pyplot as plt
+
+    found = record(kernel, grid, *args, **constants)
+    names = [
+        n for n, x in zip(kernel.arg_names, args, strict=False) if hasattr(x, "shape")
+    ]
+    arrays = [x for x in args if hasattr(x, "shape")]
+    pictures = [
+        (f"{name}, {'stored' if is_write else 'loaded'}", *touched(x, found, is_write))
+        for name, x in zip(names, arrays, strict=True)
+        for is_write in (False, True)
+    ]
+    pictures = [p for p in pictures if p[1].any()]
+    heights = [1.0 if p[1].ndim < 2 else 2.5 for p in pictures]
+    axes = plt.subplots(
+        len(pictures), 1, figsize=(8, sum(heights) + 0.4 * len(heights)),
+        height_ratios=heights, squeeze=False, layout="constrained",
+    )[1][:, 0]  # fmt: skip
+    for ax, picture in zip(axes, pictures, strict=True):
+        _draw_accesses(ax, *picture, alone=len({*map(tuple, found["pid"])}) == 1)
+    return axes
+
+
+def _draw_accesses(ax: Any, name: str, count: Any, number: Any, alone: bool) -> None:
+    import numpy as np
+
+    most = int(count.max())
+    shown, colours, top = number, "viridis", int(number.max()) or 1
+    if not alone:
+        shown, colours, top = number % 20, "tab20", 19
+    if most > 1:
+        shown, colours, top = count, "Blues", most
+    shape = (1, -1) if count.ndim < 2 else (-1, count.shape[-1])
+    shown = np.ma.masked_where(count == 0, shown).reshape(shape)
+    ax.imshow(
+        shown, cmap=colours, vmin=0, vmax=top, aspect="auto", interpolation="nearest"
+    )
+    if len(shown) == 1:
+        ax.set_yticks([])
+    who = "in this order" if alone else "a program each"
+    if most > 1:
+        who = f"some by {most} programs" if count.min() < most else f"each by {most}"
+    ax.set_title(f"{name}: {int((count > 0).sum())} of {count.size}, {who}", fontsize=9)
 
 
 def _box(x: float, y: float, colour: str) -> Any:
@@ -131,11 +237,13 @@ def banks(offsets: Any, ax: Any = None) -> Any:
     return ax
 
 
-def steps(rows: Mapping[str, Sequence[tuple[float, float]]], ax: Any = None) -> Any:
-    """Who works when: for each name its pieces of time, (start, end)."""
+def steps(rows: Mapping[str, Sequence[tuple[float, ...]]], ax: Any = None) -> Any:
+    """Who works when: for each name its pieces of time, (start, end), or (start, end,
+    number) where a piece is not numbered by its place."""
     ax = _axes(ax, 8, 0.5 + 0.4 * len(rows))
     for i, (_, pieces) in enumerate(rows.items()):
-        for k, (start, end) in enumerate(pieces):
+        for place, (start, end, *number) in enumerate(pieces):
+            k = int(number[0]) if number else place
             ax.barh(i, end - start, left=start, color=f"C{k % 10}", edgecolor="white")
             ax.text((start + end) / 2, i, str(k), ha="center", va="center", fontsize=7)
     ax.set_yticks(range(len(rows)), list(rows))
