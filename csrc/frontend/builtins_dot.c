@@ -138,6 +138,7 @@ precision(Fe *f, Value name, Value allow_tf32)
                      s);
             return i;
         }
+    err_help(f->c, "\"ieee\" multiplies float32 as it is");
     fail(f, VALUE,
          "input_precision must be one of tf32, tf32x3, ieee, bf16x3, bf16x6, not "
          "\"%s\"",

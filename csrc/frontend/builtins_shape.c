@@ -299,9 +299,11 @@ Value
 bi_item(Fe *f, Value *a)
 {
     Val *v = fe_tensor(f, a[0], "input");
-    if (ty_numel(v->type) != 1)
+    if (ty_numel(v->type) != 1) {
+        err_help(f->c, "x[0] is an element of a block, tl.sum(x) and tl.max(x) one number");
         fail(f, VALUE, "item() needs a block of one element, not %s",
              ty_str(f->a, v->type));
+    }
     return v_val(fe_reshape(f, v, 0, NULL));
 }
 

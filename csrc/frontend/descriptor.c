@@ -100,7 +100,8 @@ window_at(Fe *f, const Value *a)
         if (a[1].kind != V_TUPLE)
             err_help(f->c, "offsets are a list, one for each dimension: [i, j]");
         fail(f, VALUE, "%s needs one offset for each of %d dimension%s, not %s",
-             f->callee, p->rank, p->rank == 1 ? "" : "s", v_short(f, a[1]));
+             f->callee, p->rank, p->rank == 1 ? "" : "s",
+             a[1].kind == V_TUPLE ? v_short(f, a[1]) : v_describe(f, a[1]));
     }
     for (int i = 0; i < p->rank; i++)
         p->offsets[i] = fe_index_scalar(f, a[1], i, E_I32, "offsets");
@@ -173,6 +174,8 @@ stored(Fe *f, const BlockPtr *p, Value v)
         memcmp(x->type->shape, p->block, (size_t)p->rank * sizeof *p->block)) {
         const Type *t = ty_block(f->c, ty_scalar(f->c, E_I8), p->rank, p->block);
         fe_blame(f, v);
+        if (ty_numel(x->type) == ty_numel(t))
+            err_help(f->c, "tl.reshape(value, desc.block_shape) gives it that shape");
         err_at(f->c, f->b.loc, SHAPE,
                str_printf(f->a,
                           "the value has the shape %s, and the descriptor's block %s",

@@ -200,8 +200,19 @@ read_arch(const char *s, Target *out)
     out->sm = (int)strtol(s, &end, 10);
     out->accelerated = *end == 'a' || (!is_plain && out->sm >= 90);
     end += *end == 'a';
-    return !*end && out->sm >= 75 && out->sm <= 121 &&
+    return !*end && out->sm >= 75 && chip_of(out->sm)->sm == out->sm &&
            (out->sm >= 90 || !out->accelerated);
+}
+
+/* "75, 80, ..": the chips of chips.def. */
+static const char *
+list_chips(char *buf, size_t size)
+{
+    size_t n = 0;
+    for (int sm = 75; sm <= 999; sm++)
+        if (chip_of(sm)->sm == sm && n < size)
+            n += (size_t)snprintf(buf + n, size - n, "%s%d", n ? ", " : "", sm);
+    return buf;
 }
 
 int
@@ -209,10 +220,11 @@ parse_arch(const char *text, Target *out)
 {
     if (read_arch(text, out))
         return 0;
+    char chips[96];
     return PyErr_Format(PyExc_ValueError,
-                        "arch '%s': expected sm75 to sm121, as \"sm90\", which has all "
-                        "features of it; \"sm_90\" has those that newer ones have, too",
-                        text),
+                        "arch '%s': expected smNN with NN one of %s; \"sm90\" has all "
+                        "features of it, \"sm_90\" those that newer ones have, too",
+                        text, list_chips(chips, sizeof chips)),
            -1;
 }
 
@@ -241,7 +253,7 @@ parse_target(const char *text, Target *out)
     }
     /* sm_90 and cuda:90 lack a part of cuda:sm_90 */
     const char *number = strpbrk(text, "0123456789");
-    char arch_text[16] = "", near[64] = "";
+    char arch_text[16] = "", near[64] = "", chips[96];
     if (number && strlen(number) < 6)
         snprintf(arch_text, sizeof arch_text, "sm_%s", number);
     if (read_arch(arch_text, out))
@@ -249,10 +261,9 @@ parse_target(const char *text, Target *out)
                  !strncmp(text, "emu", 3) ? "emu" : "cuda", arch_text);
     return PyErr_Format(
                PyExc_ValueError,
-               "target '%s': expected cpu, cuda, cuda:sm_NN or emu:sm_NN, with "
-               "sm_75 to sm_121 and an 'a' behind it for all features of sm_90 "
-               "and newer%s",
-               text, near),
+               "target '%s': expected cpu, cuda, cuda:sm_NN or emu:sm_NN, with NN one "
+               "of %s and an 'a' behind it for all features of sm_90 and newer%s",
+               text, list_chips(chips, sizeof chips), near),
            -1;
 }
 

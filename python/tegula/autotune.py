@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from tegula import _core, knobs
 from tegula.configs import Config as Config
-from tegula.configs import did_you_mean, without_amd
+from tegula.configs import check_values, no_parameter, without_amd
 from tegula.errors import (
     AutotunerError,
     CompileError,
@@ -100,6 +100,8 @@ class Autotuner(KernelInterface):
                     f"configs holds Config(kwargs, num_warps=..), not {config!r}"
                 )
         self.configs = without_amd(self.configs, self.arg_names)
+        for config in () if prune_configs_by else self.configs:  # it may drop them
+            check_values("@autotune's Config", config.kwargs, self.base_fn, arg_names)
         self.keys = self._checked_key(key)
         self.cache: dict[tuple[Any, ...], Config] = {}
         # What a launch looks up: (key of cache, config) by values and types of arguments.
@@ -150,11 +152,7 @@ class Autotuner(KernelInterface):
             raise TypeError(f"@autotune: key is a list of names: key=[{key!r}]")
         for name in key:
             if name not in self.arg_names:
-                text = (
-                    f"@autotune: key {name!r} is no parameter of "
-                    f"{self.base_fn.__name__}({', '.join(self.arg_names)})"
-                    f"{did_you_mean(name, self.arg_names)}"
-                )
+                text = f"@autotune: key {no_parameter(name, self.base_fn, self.arg_names)}"
                 if not hasattr(sys.modules.get("triton"), "__tegula_version__"):
                     raise ValueError(text)
                 warnings.warn(text, UserWarning, stacklevel=4)
@@ -676,6 +674,7 @@ class Heuristics(KernelInterface):
                 "heuristics takes a dict of functions, {name: lambda args: ..}, "
                 f"not {values!r}"
             )
+        check_values("@heuristics", values, fn, self.arg_names)
         for name, compute in values.items():
             if not callable(compute):
                 raise TypeError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import types
 import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,29 @@ def did_you_mean(name: str, words: Iterable[str], prefix: str = "") -> str:
     wanted = name.lower().replace("_", "")
     near = difflib.get_close_matches(wanted, by_letters, 1, 0.7)
     return f"; did you mean {prefix + by_letters[near[0]]!r}?" if near else ""
+
+
+def no_parameter(name: str, fn: Any, arg_names: Iterable[str]) -> str:
+    return (
+        f"{name!r} is no parameter of {fn.__name__}({', '.join(arg_names)})"
+        f"{did_you_mean(name, arg_names)}"
+    )
+
+
+def check_values(
+    whose: str, names: Iterable[str], fn: Any, arg_names: list[str]
+) -> None:
+    """The launch would find what no parameter and no option has, and not say whose it is."""
+    from tegula import _core
+
+    while not isinstance(fn, types.FunctionType):  # what stands between is a kernel
+        fn = fn.fn
+    if fn.__code__.co_flags & inspect.CO_VARKEYWORDS:
+        return
+    known = {*arg_names, *_core._option_names()}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{whose}: {no_parameter(name, fn, arg_names)}")
 
 
 class Config:

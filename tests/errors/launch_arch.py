@@ -16,4 +16,4 @@ def run():
 
 
 # ----
-# ValueError: arch 'hopper': expected sm75 to sm121, as "sm90", which has all features of it; "sm_90" has those that newer ones have, too
+# ValueError: arch 'hopper': expected smNN with NN one of 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121; "sm90" has all features of it, "sm_90" those that newer ones have, too

@@ -14,4 +14,4 @@ def run():
 
 
 # ----
-# ValueError: target 'sm_90': expected cpu, cuda, cuda:sm_NN or emu:sm_NN, with sm_75 to sm_121 and an 'a' behind it for all features of sm_90 and newer; did you mean 'cuda:sm_90'?
+# ValueError: target 'sm_90': expected cpu, cuda, cuda:sm_NN or emu:sm_NN, with NN one of 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121 and an 'a' behind it for all features of sm_90 and newer; did you mean 'cuda:sm_90'?

@@ -15,7 +15,7 @@ def run():
 
 
 # ----
-# value_descriptor_offset_list.py:10:31: CompileError[VALUE]: load needs one offset for each of 1 dimension, not i32
+# value_descriptor_offset_list.py:10:31: CompileError[VALUE]: load needs one offset for each of 1 dimension, not an i32 scalar
 #     tl.store(x, tl.sum(d.load(n)))
 #                               ^
 #   help: offsets are a list, one for each dimension: [i, j]

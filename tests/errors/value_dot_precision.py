@@ -18,3 +18,4 @@ def run():
 # value_dot_precision.py:10:24: CompileError[VALUE]: input_precision must be one of tf32, tf32x3, ieee, bf16x3, bf16x6, not "fp32"
 #     tl.store(x, tl.sum(tl.dot(a, a, input_precision="fp32")))
 #                        ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#   help: "ieee" multiplies float32 as it is

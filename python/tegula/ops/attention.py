@@ -349,12 +349,20 @@ def attention(
             f"attention: {shapes}; expected [B, H, M, D] and [B, Hk, N, D]"
         )
     B, H, _, D = q.shape
-    if k.shape[0] != B or k.shape[3] != D or H % k.shape[1] or not 1 <= D <= 256:
-        raise ValueError(f"attention: {shapes} do not fit each other")
+    if k.shape[0] != B or k.shape[3] != D:
+        raise ValueError(f"attention: {shapes}; B and D are those of q and of k")
+    check_heads("attention", H, k.shape[1], D)
     functions = _named("attention", mask=mask, score=score, slope=slope)
     return _attention(
         q, k, v, None, None, 0, 0, bool(causal), _scale(D, scale), functions
     )[0]
+
+
+def check_heads(op: str, heads: int, of_k: int, width: int) -> None:
+    if not of_k or heads % of_k:
+        raise ValueError(f"{op}: {heads} heads of q are no multiple of k's {of_k}")
+    if not 1 <= width <= 256:
+        raise ValueError(f"{op}: the last side, D, is 1 to 256, not {width}")
 
 
 def attention_varlen(
@@ -385,8 +393,9 @@ def attention_varlen(
     shapes = f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}"
     if q.ndim != 3 or k.ndim != 3 or tuple(k.shape) != tuple(v.shape):
         raise ValueError(f"{op}: {shapes}; expected [T, H, D] and [S, Hk, D]")
-    if k.shape[2] != q.shape[2] or q.shape[1] % k.shape[1] or q.shape[2] > 256:
-        raise ValueError(f"{op}: {shapes} do not fit each other")
+    if k.shape[2] != q.shape[2]:
+        raise ValueError(f"{op}: {shapes}; D is that of q and of k")
+    check_heads(op, q.shape[1], k.shape[1], q.shape[2])
     if q_starts.ndim != 1 or q_starts.shape != k_starts.shape or not len(q_starts):
         raise ValueError(
             f"{op}: q_starts {list(q_starts.shape)} and k_starts "

@@ -239,7 +239,8 @@ def group_norm(
     arrays.check_arrays("group_norm", x=x, weight=weight, bias=bias)
     if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
         raise ValueError(
-            f"group_norm: x {list(x.shape)} in {groups} groups of channels"
+            f"group_norm: x has shape {list(x.shape)}, expected [N, C, ..] with C a "
+            f"multiple of the {groups} groups"
         )
     for name, a in (("weight", weight), ("bias", bias)):
         if a is not None and tuple(a.shape) != (x.shape[1],):

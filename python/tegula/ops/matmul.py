@@ -215,7 +215,8 @@ def linear(
             f"linear: activation is one of {', '.join(ACTIVATIONS[1:])}, "
             f"not {activation!r}"
         )
-    if x.ndim < 1 or weight.ndim != 2:
+    arrays.check_arrays("linear", x=x, weight=weight)
+    if x.ndim < 1 or weight.ndim != 2 or x.shape[-1] != weight.shape[1]:
         raise ValueError(
             f"linear: x {list(x.shape)} and weight {list(weight.shape)}; "
             "expected [..., K] and [N, K]"

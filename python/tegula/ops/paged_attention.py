@@ -14,7 +14,7 @@ from typing import Any
 import tegula
 import tegula.language as tl
 from tegula.ops import arrays
-from tegula.ops.attention import absorb, finish
+from tegula.ops.attention import absorb, check_heads, finish
 
 MIN_SHARE = 256  # keys of a program at the least, where there are as many
 RUN = 32  # products of f32 in one chain of a score, whose rounding is most of the error
@@ -139,8 +139,9 @@ def paged_attention(
     if q.ndim != 3 or k_cache.ndim != 4 or k_cache.shape != v_cache.shape:
         raise ValueError(f"{op}: {shapes}; expected [B, H, D] and [pages, page, Hk, D]")
     (B, H, D), (_, page, Hk, width) = q.shape, k_cache.shape
-    if width != D or not Hk or H % Hk or not page or not 1 <= D <= 256:
-        raise ValueError(f"{op}: {shapes} do not fit each other")
+    if width != D or not page:
+        raise ValueError(f"{op}: {shapes}; D is that of q and of the caches")
+    check_heads(op, H, Hk, D)
     if table.ndim != 2 or table.shape[0] != B or tuple(lengths.shape) != (B,):
         raise ValueError(
             f"{op}: table {list(table.shape)} and lengths {list(lengths.shape)}; "

@@ -209,11 +209,12 @@ def quantize(
     least as well. 4 bits without zeros have 8 as their zero point, which zeros then holds.
     """
     arrays.check_arrays("quantize", weight=weight)
-    if bits not in (4, 8) or weight.ndim != 2 or group < 16 or group % 16:
-        raise ValueError(
-            f"quantize: weight {list(weight.shape)}, {bits} bits, groups of {group}; "
-            "expected [N, K], 4 or 8, a multiple of 16"
-        )
+    if bits not in (4, 8):
+        raise ValueError(f"quantize: bits is 4 or 8, not {bits}")
+    if weight.ndim != 2:
+        raise ValueError(f"quantize: weight has shape {list(weight.shape)}, not [N, K]")
+    if group < 16 or group % 16:
+        raise ValueError(f"quantize: group is a multiple of 16, not {group}")
     N, K = weight.shape
     if K % group:
         raise ValueError(f"quantize: rows of {K} have no groups of {group}")
