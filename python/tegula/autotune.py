@@ -152,7 +152,9 @@ class Autotuner(KernelInterface):
             raise TypeError(f"@autotune: key is a list of names: key=[{key!r}]")
         for name in key:
             if name not in self.arg_names:
-                text = f"@autotune: key {no_parameter(name, self.base_fn, self.arg_names)}"
+                text = (
+                    f"@autotune: key {no_parameter(name, self.base_fn, self.arg_names)}"
+                )
                 if not hasattr(sys.modules.get("triton"), "__tegula_version__"):
                     raise ValueError(text)
                 warnings.warn(text, UserWarning, stacklevel=4)

@@ -29,7 +29,7 @@ def no_parameter(name: str, fn: Any, arg_names: Iterable[str]) -> str:
 def check_values(
     whose: str, names: Iterable[str], fn: Any, arg_names: list[str]
 ) -> None:
-    """The launch would find what no parameter and no option has, and not say whose it is."""
+    """The launch would find what is no parameter and no option, but not say whose it is."""
     from tegula import _core
 
     while not isinstance(fn, types.FunctionType):  # what stands between is a kernel

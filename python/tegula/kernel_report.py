@@ -34,6 +34,7 @@ class Row(NamedTuple):
 
 _ROW = re.compile(r"^line +(\d+)  (.*?)  +(.*)$")
 # More than one: a thread with one element has nothing to widen.
+_NAME = re.compile(r"(?<!\.)\b[A-Za-z_]\w*")
 _NARROW = re.compile(
     r"(?:[2-9]|\d\d+) (?:loads|stores|asynchronous copies) of (\d+) byte"
 )
@@ -86,7 +87,7 @@ def report(compiled: Any) -> KernelReport:
         elsewhere = text.endswith(")") and ".py)" in text
         source = "" if elsewhere else sources.get(at, "")
         is_access = what.startswith(("load", "store")) and compiled.target != "cpu"
-        why = _why(text, source, unknown) if is_access else ""
+        why = _why(text, source, unknown, sources) if is_access else ""
         rows.append(Row(at, what, text, source, why, advice.fix_for(text)))
     rows.sort(key=lambda r: (not r.source, r.line if r.source else 0))
     totals = _totals(compiled)
@@ -136,12 +137,26 @@ def _unknown(compiled: Any) -> list[str]:
     ]
 
 
-def _why(text: str, source: str, unknown: list[str]) -> str:
+def _names(text: str, sources: dict[int, str]) -> set[str]:
+    """The names in text, and those that the kernel's lines compute them from, up to what
+    is loaded: an address is rarely."""
+    found: set[str] = set()
+    new = set(_NAME.findall(text))
+    while new:
+        found |= new
+        assigns = re.compile(rf"({'|'.join(new)})\s*\W?=(?!.*\bload\()")
+        lines = [s for s in sources.values() if assigns.match(s)]
+        new = {n for s in lines for n in _NAME.findall(s)} - found
+    return found
+
+
+def _why(text: str, source: str, unknown: list[str], sources: dict[int, str]) -> str:
     narrow = _NARROW.search(text)
     if not narrow or int(narrow[1]) >= 16:
         return ""
-    address = re.sub(r"\b(mask|other)=.*", "", source)
-    names = [n for n in unknown if re.search(rf"\b{re.escape(n)}\b", address)]
+    # In the mask as well: neighbours are one access where all of them are in it, or none.
+    asked = _names(source, sources)
+    names = [n for n in unknown if n in asked]
     if not names:
         return ""
     shown = " and ".join(f"`{n}`" for n in names)

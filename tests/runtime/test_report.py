@@ -270,3 +270,23 @@ def test_of_a_script(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().out
     assert "fill for cpu: *fp32" in said and "1 variants" in said
     assert "   4 | tl.store(x_ptr + tl.arange(0, N), 0.28125)\nline    4  store" in said
+
+
+@triton.jit
+def masked_scale(x_ptr, y_ptr, n, stride, steps, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    inside = i < n
+    at = tl.program_id(0) * stride + i
+    x = tl.load(x_ptr + at, mask=inside)
+    for _ in range(steps):
+        x = x * tl.load(x_ptr + steps)
+    tl.store(y_ptr + i, x, mask=inside)
+
+
+def test_a_mask_is_a_cause_and_names_are_followed_to_arguments():
+    types = ("*fp32:16", "*fp32:16", "i32", "i32", "i32")
+    found = masked_scale.compile(*types, BLOCK=1024, target="cuda:sm_80").report
+    load = next(r for r in found.rows if "at, mask" in r.source)
+    store = next(r for r in found.rows if r.what == "store")
+    assert load.why.startswith("`n` and `stride` are not known")
+    assert store.why.startswith("`n` is not known")
