@@ -454,3 +454,38 @@ def test_modules():
     assert (layer(x) == 0).any() and layer.eval()(x) is x
     with pytest.raises(ValueError, match="last side alone"):
         nn.LayerNorm((3, 16))
+
+
+def test_modules_of_losses_and_rows():
+    from tegula.ops import nn
+
+    x, target = torch.randn(6, 11), torch.tensor([0, 3, 10, -100, 5, 1])
+    pairs = [
+        (nn.ReLU(), torch.nn.ReLU(), (x,)),
+        (nn.Softmax(1), torch.nn.Softmax(1), (x,)),
+        (nn.CrossEntropyLoss(), torch.nn.CrossEntropyLoss(), (x, target)),
+        (
+            nn.CrossEntropyLoss(reduction="sum", ignore_index=3),
+            torch.nn.CrossEntropyLoss(reduction="sum", ignore_index=3),
+            (x, target.clamp(min=0)),
+        ),
+    ]
+    for ours, theirs, args in pairs:
+        torch.testing.assert_close(ours(*args), theirs(*args))
+    with pytest.raises(ValueError, match="of the last side alone"):
+        nn.Softmax(0)(x)
+    with pytest.raises(ValueError, match="no weight and no label_smoothing"):
+        nn.CrossEntropyLoss(label_smoothing=0.1)(x, target.clamp(min=0))
+
+
+def test_the_gradient_of_a_target_is_rounded_once():
+    torch.manual_seed(0)
+    x = (0.1 * torch.randn(256, 4096)).requires_grad_()
+    target, up = torch.randint(4096, (256,)), torch.rand(256) + 1
+    (got,) = torch.autograd.grad(ops.cross_entropy(x, target, reduction="none"), x, up)
+    wide = x.detach().double().requires_grad_()
+    (want,) = torch.autograd.grad(
+        F.cross_entropy(wide, target, reduction="none"), wide, up.double()
+    )
+    at = torch.arange(256), target
+    assert float((got[at] / want[at] - 1).abs().max()) <= 1.1 * 2**-24

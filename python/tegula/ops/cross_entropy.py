@@ -55,7 +55,8 @@ def backward_kernel(
     dloss = tl.load(dloss_ptr + (0 if REDUCED else row))
     if REDUCED:
         dloss = dloss / tl.load(count_ptr)
-    dx = (tl.exp(x - lse) - tl.where(i == target, 1.0, 0.0)) * dloss
+    # Rounded once: the other order rounds p - 1, and then its product.
+    dx = tl.exp(x - lse) * dloss - tl.where(i == target, dloss, 0.0)
     dx = tl.where(target == ignore, 0.0, dx)
     tl.store(dx_ptr + row * n + i, dx, mask=i < n)
 

@@ -62,3 +62,26 @@ class SiLU(torch.nn.SiLU):
 class Dropout(torch.nn.Dropout):
     def forward(self, x: Any) -> Any:
         return ops.dropout(x, self.p, training=self.training)
+
+
+class ReLU(torch.nn.ReLU):
+    def forward(self, x: Any) -> Any:
+        return ops.relu(x)
+
+
+class Softmax(torch.nn.Softmax):
+    def forward(self, x: Any) -> Any:
+        if self.dim not in (-1, x.ndim - 1):
+            raise ValueError("tegula.ops.nn.Softmax is of the last side alone")
+        return ops.softmax(x)
+
+
+class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
+    """Of logits [N, C] and class indices [N], without weights of classes or smoothing."""
+
+    def forward(self, x: Any, target: Any) -> Any:
+        if self.weight is not None or self.label_smoothing:
+            raise ValueError(
+                "tegula.ops.nn.CrossEntropyLoss takes no weight and no label_smoothing"
+            )
+        return ops.cross_entropy(x, target, self.ignore_index, self.reduction)
