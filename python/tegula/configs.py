@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 
@@ -27,7 +27,7 @@ def no_parameter(name: str, fn: Any, arg_names: Iterable[str]) -> str:
 
 
 def check_values(
-    whose: str, names: Iterable[str], fn: Any, arg_names: list[str]
+    whose: str, names: Iterable[str], fn: Any, arg_names: Sequence[str]
 ) -> None:
     """The launch would find what is no parameter and no option, but not say whose it is."""
     from tegula import _core

@@ -238,5 +238,5 @@ def of_script(script: str, arguments: list[str]) -> int:
             print(variant.report)
             n += 1
     del kept
-    print(f"{n} variants")
+    print(f"{n} variant{'s' * (n != 1)}")
     return 0

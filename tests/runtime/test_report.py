@@ -268,7 +268,7 @@ def test_of_a_script(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
     assert command.main(["report", str(script)]) == 0
     said = capsys.readouterr().out
-    assert "fill for cpu: *fp32" in said and "1 variants" in said
+    assert "fill for cpu: *fp32" in said and "1 variant\n" in said
     assert "   4 | tl.store(x_ptr + tl.arange(0, N), 0.28125)\nline    4  store" in said
 
 
