@@ -96,9 +96,8 @@ class Autotuner(KernelInterface):
         self.configs = list(configs or [Config({})])
         for config in self.configs:
             if not hasattr(config, "all_kwargs"):
-                raise TypeError(
-                    f"configs holds Config(kwargs, num_warps=..), not {config!r}"
-                )
+                text = f"configs holds Config(kwargs, num_warps=..), not {config!r}"
+                raise TypeError(text)
         self.configs = without_amd(self.configs, self.arg_names)
         for config in () if prune_configs_by else self.configs:  # it may drop them
             check_values("@autotune's Config", config.kwargs, self.base_fn, arg_names)
