@@ -300,7 +300,8 @@ bi_item(Fe *f, Value *a)
 {
     Val *v = fe_tensor(f, a[0], "input");
     if (ty_numel(v->type) != 1) {
-        err_help(f->c, "x[0] is an element of a block, tl.sum(x) and tl.max(x) one number");
+        err_help(f->c,
+                 "x[0] is an element of a block, tl.sum(x) and tl.max(x) one number");
         fail(f, VALUE, "item() needs a block of one element, not %s",
              ty_str(f->a, v->type));
     }
