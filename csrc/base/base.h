@@ -115,6 +115,9 @@ void sha256(const void *data, size_t n, unsigned char out[32]);
 enum { CPU_WORDS = 64 };
 /* What this CPU can do, as so many words; 0: this machine's cannot be asked so. */
 int cpu_words(uint32_t out[CPU_WORDS]);
+/* Asks the system for AMX's registers, for all threads of this process, from now on; false: this
+ * CPU has none, or the system keeps them. As often as one likes. */
+bool cpu_allows_tiles(void);
 
 /* ---- pages.c --------------------------------------------------------------------- */
 uint64_t page_bytes(void); /* of a page */

@@ -4,8 +4,33 @@
  * answer is part of a name on disk. In a virtual machine each CPUID costs microseconds, and
  * LLVM's functions for a CPU's name and features ask some forty times. Here each leaf that
  * they look at is asked once, and copied: who decides from equal words decides equally.
+ *
+ * The registers of AMX belong to a process that has asked for them. So the last word is asked, not
+ * read: code from the disk that needs them is found by who has them, and by nobody else.
  */
 #include "base/base.h"
+
+#if defined __x86_64__ && defined __linux__
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+bool
+cpu_allows_tiles(void)
+{
+    enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, of asm/prctl.h */
+    return !syscall(SYS_arch_prctl, REQUEST, TILE_DATA);
+}
+
+#else
+
+bool
+cpu_allows_tiles(void)
+{
+    return false;
+}
+
+#endif
 
 #if defined __x86_64__
 
@@ -21,7 +46,7 @@ static const struct {
     {0x24, 0, B},       {0x29, 0, B},      {0x80000000, 0, A}, {0x80000001, 0, C | D},
     {0x80000008, 0, B},
 };
-_Static_assert(COUNT(leaves) * 4 + 2 <= CPU_WORDS, "all fit");
+_Static_assert(COUNT(leaves) * 4 + 3 <= CPU_WORDS, "all fit");
 
 /* Which registers the system saves: AVX, AVX-512, AMX. */
 static uint64_t
@@ -54,6 +79,7 @@ cpu_words(uint32_t out[CPU_WORDS])
     uint64_t state = has_state ? saved_state() : 0;
     out[n++] = (uint32_t)state;
     out[n++] = (uint32_t)(state >> 32);
+    out[n++] = cpu_allows_tiles();
     return n;
 }
 

@@ -183,13 +183,32 @@ drop_error(void *message)
     LLVMDisposeErrorMessage(message);
 }
 
+/* What host/ asks about; LLVM knows the rest by the name. */
+static const char *
+lesser_features(const char *cpu)
+{
+#define V4 "+avx2,+avx512f,+avx512bw,+avx512vl"
+#define BF16 V4 ",+avx512vnni,+avx512bf16"
+    static const char *const all[][2] = {
+        {"x86-64-v3", "+avx2"},
+        {"x86-64-v4", V4},
+        {"cascadelake", V4 ",+avx512vnni"},
+        {"cooperlake", BF16},
+        {"sapphirerapids", BF16 ",+amx-tile,+amx-bf16,+amx-int8"},
+    };
+#undef BF16
+#undef V4
+    for (size_t i = 0; i < COUNT(all); i++)
+        if (!strcmp(cpu, all[i][0]))
+            return all[i][1];
+    return "";
+}
+
 const char *
 ll_host_features(Comp *c)
 {
-    if (c->cpu) /* what host/ asks about; LLVM knows the rest by the name */
-        return !strcmp(c->cpu, "x86-64-v4")   ? "+avx2,+avx512f,+avx512bw,+avx512vl"
-               : !strcmp(c->cpu, "x86-64-v3") ? "+avx2"
-                                              : "";
+    if (c->cpu)
+        return lesser_features(c->cpu);
     return ll_message(c, LLVMGetHostCPUFeatures());
 }
 

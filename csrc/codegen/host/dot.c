@@ -28,12 +28,7 @@
  * vpdpbusd takes one side unsigned. That is a, 128 larger than it is; 128 times the sums of
  * b's columns is taken away in the end.
  */
-#include "codegen/host/host.h"
-
-typedef struct Tile {
-    int mr, nv, lanes; /* rows; vectors across; elements of a vector */
-    Elem e;            /* of the arithmetic */
-} Tile;
+#include "codegen/host/dot.h"
 
 static Elem
 arithmetic_of(Elem e)
@@ -81,6 +76,40 @@ operand(Host *h, const Op *o, int i, Elem e, bool may_turn)
     return r;
 }
 
+/* A second operand that is read once, or lies in scratch and leaves half of a first cache free,
+ * stays as it is. */
+static int
+panel_width(Host *h, const Product *p)
+{
+    enum { SMALL = 16 << 10 };
+    const Val *v = arg(p->o, 1);
+    const Type *t = v->type;
+    int width = p->has_tiles ? host_tile_cols(p->o) : p->t.lanes * p->t.nv;
+    if (p->group > 1)
+        return width;
+    bool is_there = state(h, v)->kind == V_BUFFER && t->elem == p->t.e &&
+                    ty_numel(t) * elem_info[p->t.e].bytes <= SMALL;
+    return is_there || result(p->o, 0)->type->shape[t->rank - 2] <= p->t.mr ||
+                   t->shape[t->rank - 1] <= width || p->t.lanes == 1
+               ? 0
+               : width;
+}
+
+/* The second operand, by panels where that is worth it. */
+static View
+second_operand(Host *h, const Product *p, Elem e)
+{
+    const Val *v = arg(p->o, 1);
+    int width = panel_width(h, p);
+    if (!width)
+        return operand(h, p->o, 1, e, false);
+    const Type *t = ty_with_elem(h->c, v->type, e);
+    Buf *buf = host_buf(h, ty_numel(t) * elem_info[e].bytes, host_pos(h, p->o));
+    View w = host_panels(t, buf, width, p->group);
+    host_convert_to(h, v, w, e);
+    return w;
+}
+
 /* A value whose scratch the result may take over: read at the same index by whatever acc
  * still has to compute, and needed by nobody else. */
 static const Val *
@@ -119,23 +148,14 @@ reads_turned(Host *h, const Val *v, const Buf *buf, bool turned)
     return false;
 }
 
-static Lv
-tile_address(Host *h, const Type *t, const View *w, Lv batch, Lv row, Lv col)
+Lv
+host_tile_address(Host *h, const Type *t, const View *w, Lv batch, Lv row, Lv col)
 {
     Lv index[3] = {batch, row, col};
     return host_address(h, t, w, t->rank == 3 ? index : index + 1);
 }
 
-/* The least multiple of step from n on. */
-static int
-in_steps(int n, int step)
-{
-    return (n + step - 1) / step * step;
-}
-
 /* ---- groups along k -------------------------------------------------------------- */
-
-enum { GROUP_LANES = 16, MAX_GROUP = 4 }; /* sums of a register; 4 bytes for each */
 
 /* Elements along k that one instruction adds up; 1: there is none that does. */
 static int
@@ -143,6 +163,8 @@ group_of(const Host *h, const Op *o)
 {
     const Type *a = arg(o, 0)->type, *r = result(o, 0)->type;
     Elem e = a->elem;
+    if (host_is_for_tiles(h, o))
+        return e == E_BF16 ? 2 : 4;
     int group = e == E_BF16 && h->has_bf16_pairs ? 2 : e == E_I8 && h->has_vnni ? 4 : 1;
     return arg(o, 1)->type->elem == e && a->shape[a->rank - 1] % group == 0 &&
                    r->shape[r->rank - 1] >= GROUP_LANES
@@ -159,8 +181,8 @@ load_bytes(Host *h, int n, Lv p)
     return x;
 }
 
-static void
-store_bytes(Host *h, Lv x, Lv p)
+void
+host_store_bytes(Host *h, Lv x, Lv p)
 {
     LLVMSetAlignment(LLVMBuildStore(h->l->b, x, p), 1);
 }
@@ -181,25 +203,6 @@ add_groups(Host *h, int group, Lv a, Lv b, Lv c)
                         3);
 }
 
-/* Rows of b, GROUP_LANES elements of each, side by side. */
-static Lv
-interleave(Host *h, int group, int bytes, Lv *row)
-{
-    Ll *l = h->l;
-    Lv pick[GROUP_LANES * MAX_GROUP];
-    for (int width = bytes, n = group; n > 1; n /= 2, width *= 2) {
-        int size = GROUP_LANES *
-                   width; /* of a row so far, in pieces of `width` bytes */
-        for (int i = 0; i < 2 * size; i++)
-            pick[i] =
-                ll_i32(l, i / width % 2 * size + i / (2 * width) * width + i % width);
-        for (int i = 0; i < n / 2; i++)
-            row[i] = LLVMBuildShuffleVector(l->b, row[2 * i], row[2 * i + 1],
-                                            LLVMConstVector(pick, (unsigned)(2 * size)),
-                                            "");
-    }
-    return row[0];
-}
 /* ---- the product ----------------------------------------------------------------- */
 
 static Lv
@@ -220,25 +223,17 @@ load_acc(Host *h, const Op *o, const View *acc, Tile t, Lv batch, Lv row, Lv col
     Lv x;
     if (acc->buf)
         x = host_read(h, ty_element(h->c, at), M_ROW, t.lanes > 1 ? t.lanes : 0,
-                      tile_address(h, at, acc, batch, row, col), NULL, NULL);
+                      host_tile_address(h, at, acc, batch, row, col), NULL, NULL);
     else
         x = host_const(h, ty_element(h->c, at), arg(o, 2)->def->bits, t.lanes);
     return cg_cast(h->l, at->elem, t.e, x, ROUND_RTNE);
 }
 
-typedef struct Product {
-    const Op *o;
-    Tile t;
-    View a, b, acc, out;
-    const Type *at, *bt; /* of the operands in scratch */
-    int group;           /* elements along k that go together; b is packed so */
-    View sums; /* of a group of i8: i32, 128 times the sum of each column of b */
-} Product;
-
+/* Is the first operand taken without a sign, 128 larger than it is? */
 static bool
 is_offset(const Product *p)
 {
-    return p->group == 4;
+    return p->group == 4 && !p->has_tiles;
 }
 
 static const Type *
@@ -251,86 +246,44 @@ sums_type(Host *h, const Product *p)
     return ty_with_shape(h->c, ty_with_elem(h->c, t, E_I32), t->rank, shape);
 }
 
-static int
-panel_width(const Product *p)
-{
-    return p->t.lanes * p->t.nv;
-}
-
-/* Packed b: the place of column `col`, a multiple of the lanes, in row `at` of groups. */
-static Lv
-packed_address(Host *h, const Product *p, Lv batch, Lv at, Lv col)
-{
-    Ll *l = h->l;
-    const Type *b = arg(p->o, 1)->type;
-    Lv width = ll_i64(l, panel_width(p)),
-       rows = ll_i64(l, b->shape[b->rank - 2] / p->group);
-    Lv row = LLVMBuildAdd(
-        l->b, LLVMBuildMul(l->b, LLVMBuildUDiv(l->b, col, width, ""), rows, ""), at,
-        "");
-    col = LLVMBuildMul(l->b, LLVMBuildURem(l->b, col, width, ""), ll_i64(l, p->group),
-                       "");
-    return tile_address(h, p->bt, &p->b, batch, row, col);
-}
-
-/* p->b with `group` rows side by side, and p->sums. */
-static void
-pack(Host *h, Product *p, int n_k)
-{
-    Ll *l = h->l;
-    const Type *from = p->bt;
-    View b = p->b;
-    int r = from->rank, n = from->shape[r - 1], group = p->group,
-        bytes = elem_info[from->elem].bytes;
-    int32_t shape[MAX_RANK];
-    memcpy(shape, from->shape, sizeof shape);
-    shape[r - 2] = shape[r - 2] / group * (n / panel_width(p));
-    shape[r - 1] = panel_width(p) * group;
-    p->bt = ty_with_shape(h->c, from, r, shape);
-    int pos = host_pos(h, p->o);
-    p->b = host_view(p->bt, host_buf(h, ty_numel(from) * bytes, pos));
-    const Type *st = sums_type(h, p);
-    if (is_offset(p))
-        p->sums = host_view(st, host_buf(h, ty_numel(st) * 4, pos));
-    Lt sums = LLVMVectorType(l->i32, GROUP_LANES);
-    Lv slot = is_offset(p) ? host_slot(h, sums) : NULL;
-    Loop batch, col, at;
-    host_loop_open(h, &batch, r == 3 ? shape[0] : 1, 1);
-    host_loop_open(h, &col, n, GROUP_LANES);
-    if (slot)
-        LLVMBuildStore(l->b, LLVMConstNull(sums), slot);
-    host_loop_open(h, &at, in_steps(n_k, group) / group, 1);
-    Lv row[MAX_GROUP], first = LLVMBuildMul(l->b, at.index, ll_i64(l, group), "");
-    for (int k = 0; k < group; k++)
-        row[k] = load_bytes(h, GROUP_LANES * bytes,
-                            tile_address(h, from, &b, batch.index,
-                                         LLVMBuildAdd(l->b, first, ll_i64(l, k), ""),
-                                         col.index));
-    Lv x = interleave(h, group, bytes, row);
-    store_bytes(h, x, packed_address(h, p, batch.index, at.index, col.index));
-    if (slot) {
-        Lv all = ll_splat(l, LLVMConstInt(l->i8, 128, false), 64);
-        LLVMBuildStore(
-            l->b, add_groups(h, group, all, x, LLVMBuildLoad2(l->b, sums, slot, "")),
-            slot);
-    }
-    host_loop_close(h, &at);
-    if (slot)
-        host_write(h, ty_element(h->c, st), M_ROW, GROUP_LANES,
-                   tile_address(h, st, &p->sums, batch.index, NULL, col.index),
-                   LLVMBuildLoad2(l->b, sums, slot, ""), NULL);
-    host_loop_close(h, &col);
-    host_loop_close(h, &batch);
-}
-
+/* From row k, which begins a group. */
 static Lv
 load_b(Host *h, const Product *p, Lv batch, Lv k, Lv col)
 {
     Tile t = p->t;
+    Lv at = host_tile_address(h, p->bt, &p->b, batch, k, col);
     if (p->group == 1)
-        return host_read(h, ty_scalar(h->c, t.e), M_ROW, t.lanes > 1 ? t.lanes : 0,
-                         tile_address(h, p->bt, &p->b, batch, k, col), NULL, NULL);
-    return load_bytes(h, 4 * GROUP_LANES, packed_address(h, p, batch, k, col));
+        return host_read(h, ty_scalar(h->c, t.e), M_ROW, t.lanes > 1 ? t.lanes : 0, at,
+                         NULL, NULL);
+    return load_bytes(h, 4 * GROUP_LANES, at);
+}
+
+/* p->sums of what is packed. */
+static void
+sum_columns(Host *h, Product *p)
+{
+    Ll *l = h->l;
+    const Type *st = sums_type(h, p);
+    int r = p->bt->rank;
+    p->sums = host_view(st, host_buf(h, ty_numel(st) * 4, host_pos(h, p->o)));
+    Lt sums = LLVMVectorType(l->i32, GROUP_LANES);
+    Lv slot = host_slot(h, sums);
+    Loop batch, col, k;
+    host_loop_open(h, &batch, r == 3 ? p->bt->shape[0] : 1, 1);
+    host_loop_open(h, &col, p->bt->shape[r - 1], GROUP_LANES);
+    LLVMBuildStore(l->b, LLVMConstNull(sums), slot);
+    host_loop_open(h, &k, in_steps(dot_sides(p->o).k, p->group), p->group);
+    Lv all = ll_splat(l, LLVMConstInt(l->i8, 128, false), 64);
+    Lv x = load_b(h, p, batch.index, k.index, col.index);
+    LLVMBuildStore(
+        l->b, add_groups(h, p->group, all, x, LLVMBuildLoad2(l->b, sums, slot, "")),
+        slot);
+    host_loop_close(h, &k);
+    host_write(h, ty_element(h->c, st), M_ROW, GROUP_LANES,
+               host_tile_address(h, st, &p->sums, batch.index, NULL, col.index),
+               LLVMBuildLoad2(l->b, sums, slot, ""), NULL);
+    host_loop_close(h, &col);
+    host_loop_close(h, &batch);
 }
 
 /* In every lane. */
@@ -341,12 +294,11 @@ load_a(Host *h, const Product *p, Lv batch, Lv row, Lv k)
     Tile t = p->t;
     if (p->group == 1) {
         Lv x = host_read(h, ty_scalar(h->c, t.e), M_ROW, 0,
-                         tile_address(h, p->at, &p->a, batch, row, k), NULL, NULL);
+                         host_tile_address(h, p->at, &p->a, batch, row, k), NULL, NULL);
         return ll_splat(l, x, t.lanes);
     }
-    k = LLVMBuildMul(l->b, k, ll_i64(l, p->group), "");
-    Lv x = LLVMBuildLoad2(l->b, l->i32, tile_address(h, p->at, &p->a, batch, row, k),
-                          "");
+    Lv x = LLVMBuildLoad2(l->b, l->i32,
+                          host_tile_address(h, p->at, &p->a, batch, row, k), "");
     LLVMSetAlignment(x, 1);
     if (is_offset(p))
         x = LLVMBuildXor(l->b, x, LLVMConstInt(l->i32, 0x80808080, false), "");
@@ -379,7 +331,7 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
 
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b);
     Loop loop;
-    host_loop_open(h, &loop, in_steps(n_k, p->group) / p->group, 1);
+    host_loop_open(h, &loop, in_steps(n_k, p->group), p->group);
     Lv *phi = NEW_N(arena, Lv, n);
     for (int i = 0; i < n; i++) {
         if (loop.head) {
@@ -404,14 +356,15 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
     for (int j = 0; is_offset(p) && j < t.nv; j++) {
         const Type *st = sums_type(h, p);
         Lv sum = host_read(h, ty_element(h->c, st), M_ROW, t.lanes,
-                           tile_address(h, st, &p->sums, batch, NULL, cols[j]), NULL,
-                           NULL);
+                           host_tile_address(h, st, &p->sums, batch, NULL, cols[j]),
+                           NULL, NULL);
         for (int i = 0; i < t.mr; i++)
             c[i * t.nv + j] = LLVMBuildSub(l->b, c[i * t.nv + j], sum, "");
     }
     for (int i = 0; i < n; i++)
         host_write(h, ty_element(h->c, rt), M_ROW, t.lanes > 1 ? t.lanes : 0,
-                   tile_address(h, rt, &p->out, batch, rows[i / t.nv], cols[i % t.nv]),
+                   host_tile_address(h, rt, &p->out, batch, rows[i / t.nv],
+                                     cols[i % t.nv]),
                    cg_cast(l, t.e, rt->elem, c[i], ROUND_RTNE), NULL);
 }
 
@@ -474,6 +427,14 @@ note(Host *h, const Product *p)
     const Tile *t = &p->t;
     Elem from = arg(p->o, 0)->type->elem;
     const char *tile = str_printf(a, "tiles of %d x %d", t->mr, t->nv * t->lanes);
+    if (p->has_tiles) {
+        host_note_dot(h, p->o,
+                      str_printf(a, "%s: matrices of 16 x 16 %s, tiles of %d x %d",
+                                 p->group == 2 ? "tdpbf16ps" : "tdpbssd",
+                                 elem_info[from].text, host_tile_rows(p->o),
+                                 host_tile_cols(p->o)));
+        return;
+    }
     if (p->group > 1) {
         host_note_dot(h, p->o,
                       str_printf(a, "%s: %d products of %s added at a time, %s",
@@ -490,45 +451,75 @@ note(Host *h, const Product *p)
                              why ? "; one product at a time: " : "", why ? why : ""));
 }
 
+/* Tiles over the result, by vectors. */
+static void
+multiply(Host *h, const Product *p)
+{
+    const Type *rt = result(p->o, 0)->type;
+    DotSides sides = dot_sides(p->o);
+    int rows = p->t.mr, cols = p->t.lanes * p->t.nv;
+    Loop batch, row, col;
+    host_loop_open(h, &batch, rt->rank == 3 ? rt->shape[0] : 1, 1);
+    host_loop_open(h, &col, in_steps(sides.n, cols), cols);
+    host_loop_open(h, &row, in_steps(sides.m, rows), rows);
+    tile(h, p, batch.index, row.index, col.index, sides.k);
+    host_loop_close(h, &row);
+    host_loop_close(h, &col);
+    host_loop_close(h, &batch);
+}
+
+static Product
+plan(Host *h, const Op *o)
+{
+    Product p = {.o = o, .has_tiles = host_is_for_tiles(h, o)};
+    const Type *rt = result(o, 0)->type;
+    int m = rt->shape[rt->rank - 2], n = rt->shape[rt->rank - 1];
+    p.t.e = arithmetic_of(arg(o, 0)->type->elem);
+    p.t.lanes = MIN(h->vec_bytes / elem_info[p.t.e].bytes, n);
+    p.t.nv = MIN(2, n / p.t.lanes);
+    p.t.mr = MIN(h->vec_bytes == 64 ? 8 : 4, m);
+    p.group = group_of(h, o);
+    Elem e = p.group > 1 ? arg(o, 0)->type->elem : p.t.e; /* in scratch */
+    p.at = ty_with_elem(h->c, arg(o, 0)->type, e);
+    p.bt = ty_with_elem(h->c, arg(o, 1)->type, e);
+    return p;
+}
+
+/* Does acc, a constant that is not in scratch, have to be there all the same? */
+static bool
+wants_acc(const Product *p)
+{
+    const Type *rt = result(p->o, 0)->type;
+    DotSides sides = dot_sides(p->o);
+    if (p->acc.buf)
+        return false;
+    return sides.m < rt->shape[rt->rank - 2] ||
+           sides.n < rt->shape[rt->rank - 1] || /* what no tile writes is read, too */
+           (p->has_tiles && arg(p->o, 2)->def->bits);
+}
+
 void
 host_dot(Host *h, const Op *o)
 {
-    Product p = {.o = o};
-    const Type *rt = result(o, 0)->type;
-    int m = rt->shape[rt->rank - 2], n = rt->shape[rt->rank - 1];
-    DotSides sides = dot_sides(o);
-    p.t.e = arithmetic_of(arg(o, 0)->type->elem);
     host_flush(h);
     h->done[host_pos(h, o)] = true;
     host_free_before(h, host_pos(h, o));
-    p.group = group_of(h, o);
-    Elem e = p.group > 1 ? arg(o, 0)->type->elem : p.t.e; /* in scratch */
-    p.a = operand(h, o, 0, e, p.group == 1);
-    p.b = operand(h, o, 1, e, false);
+    Product p = plan(h, o);
+    p.a = operand(h, o, 0, p.at->elem, p.group == 1);
+    p.b = second_operand(h, &p, p.bt->elem);
     place_result(h, o, &p);
-    if (!p.acc.buf && (sides.m < m || sides.n < n)) {
-        /* What no tile writes is read all the same. */
+    if (wants_acc(&p)) {
         host_materialise_to(h, arg(o, 2), p.out, false);
         p.acc = p.out;
     }
     host_flush(h);
-    p.at = ty_with_elem(h->c, arg(o, 0)->type, e);
-    p.bt = ty_with_elem(h->c, arg(o, 1)->type, e);
-    int lanes = h->vec_bytes / elem_info[p.t.e].bytes;
-    p.t.lanes = MIN(lanes, n);
-    p.t.nv = MIN(2, n / p.t.lanes);
-    p.t.mr = MIN(h->vec_bytes == 64 ? 8 : 4, m);
     note(h, &p);
-    if (p.group > 1)
-        pack(h, &p, sides.k);
-    Loop batch, row, col;
-    host_loop_open(h, &batch, rt->rank == 3 ? rt->shape[0] : 1, 1);
-    host_loop_open(h, &col, in_steps(sides.n, p.t.lanes * p.t.nv), p.t.lanes * p.t.nv);
-    host_loop_open(h, &row, in_steps(sides.m, p.t.mr), p.t.mr);
-    tile(h, &p, batch.index, row.index, col.index, sides.k);
-    host_loop_close(h, &row);
-    host_loop_close(h, &col);
-    host_loop_close(h, &batch);
+    if (is_offset(&p))
+        sum_columns(h, &p);
+    if (p.has_tiles)
+        host_multiply_tiles(h, &p);
+    else
+        multiply(h, &p);
     VState *s = state(h, result(o, 0));
     s->kind = V_BUFFER;
     s->view = p.out;

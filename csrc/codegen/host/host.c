@@ -360,6 +360,10 @@ look_at_cpu(Host *h)
     h->has_scatter = avx512;
     h->has_bf16_pairs = avx512 && has_feature(features, "avx512bf16");
     h->has_vnni = avx512 && has_feature(features, "avx512vnni");
+    bool tiles = avx512 && has_feature(features, "amx-tile") &&
+                 (h->c->cpu || cpu_allows_tiles());
+    h->has_bf16_tiles = tiles && has_feature(features, "amx-bf16");
+    h->has_i8_tiles = tiles && has_feature(features, "amx-int8");
 }
 
 static void

@@ -11,7 +11,8 @@
  *     debug.c     assert and print
  *     reduce.c    accumulators inside a nest; scans
  *     shape.c     reshape, join, split, cat, gather, histogram
- *     dot.c       the register-tiled product
+ *     dot.c       the register-tiled product (dot.h), tiles.c its form for AMX
+ *     panels.c    the order of its second operand in scratch
  *     control.c   for, while, if
  *     assembly.c  inline assembly, over a whole block
  */
@@ -32,11 +33,13 @@ typedef struct Buf {
     bool is_used;
 } Buf;
 
-/* Elements in scratch: at buf + (offset + sum of index[d] * stride[d]) elements. */
+/* Elements in scratch: at buf + (offset + sum of index[d] * stride[d]) elements. Those of a
+ * matrix by panels (panels.c) are elsewhere in their last two dims. */
 typedef struct View {
     Buf *buf;
     int64_t offset;
     int64_t stride[MAX_RANK];
+    int width, group; /* of a panel: columns, rows side by side; width 0: no panels */
 } View;
 
 typedef enum ValKind {
@@ -87,7 +90,8 @@ struct Host {
     int vec_bytes;                /* of a register */
     bool has_masks;               /* masked loads and stores of every width (AVX-512) */
     bool has_gather, has_scatter; /* of 4 and 8 bytes */
-    bool has_bf16_pairs, has_vnni; /* AVX512-BF16, AVX512-VNNI: dot.c */
+    bool has_bf16_pairs, has_vnni;     /* AVX512-BF16, AVX512-VNNI: dot.c */
+    bool has_bf16_tiles, has_i8_tiles; /* AMX, which this process may use: tiles.c */
     bool
         takes_steps; /* floats become integers or float8 somewhere: quotients are exact */
     const Written *written;
@@ -178,7 +182,7 @@ struct Root {
     int pos;   /* of o, or of the op that makes v: host_pos */
     Node **in; /* by operand; NULL: absent */
     int mode;  /* STORE: Mode of the access; PRINT: the operand */
-    Lv *acc;   /* REDUCE: a stack slot an operand */
+    Lv *acc; /* REDUCE: a stack slot an operand; KEEP by panels: one a row of a group */
 };
 struct Group {
     int rank;
@@ -186,6 +190,7 @@ struct Group {
     int axis; /* of its reductions; -1: none */
     VEC(Root) roots;
     bool has_writes;
+    int n_rows; /* a root by panels wants so many rows at a time: of the last dim but one */
     /* while it is emitted: */
     int order[MAX_RANK]; /* loops from outside in: dims of shape */
     int vec;             /* dim that runs in steps of lanes */
@@ -193,6 +198,7 @@ struct Group {
     Map nodes;
     VEC(Node *) list;
     Lv index[MAX_RANK]; /* i64, of the first lane */
+    int row;            /* of n_rows, that is emitted */
 };
 /* Into the open group, or into a new one of t's shape after what is open; axis: along which
  * r reduces, or -1. */
@@ -204,7 +210,7 @@ void host_settle_overlaps(Host *h, const Op *writer);
 void host_materialise(Host *h, const Val *v); /* into scratch, now */
 /* ... at dest; alone: in a group of its own, emitted before this returns. */
 void host_materialise_to(Host *h, const Val *v, View dest, bool alone);
-/* The same converted to elem e: for dot. */
+/* The same converted to elem e: for dot. Group by group where dest has panels. */
 void host_convert_to(Host *h, const Val *v, View dest, Elem e);
 /* Everything the regions of o want from outside is made ready. */
 void host_settle_regions(Host *h, const Op *o);
@@ -238,6 +244,14 @@ struct Node {
 };
 
 void host_emit_group(Host *h, Group *g);
+
+/* ---- panels.c ----------------------------------------------------------------------------- */
+/* Of a [.., K, N] by panels of `width` columns, `group` rows of which stand side by side. */
+View host_panels(const Type *t, Buf *b, int width, int group);
+/* Of the group that index is in, by host_address. */
+Lv host_panel_address(Host *h, const Type *t, const View *w, const Lv *index);
+/* One row of a group more; with the last one, the group is written. index: of the first row. */
+void host_keep_row(Host *h, const Type *t, Root *r, int row, Lv x, const Lv *index);
 
 /* ---- nodes.c ------------------------------------------------------------------------------ */
 /* Adds KEEP roots for values of this group that later groups want. */

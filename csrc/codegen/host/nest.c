@@ -230,6 +230,10 @@ emit_keep(Host *h, Group *g, Root *r)
         x = cg_cast(l, t->elem, r->elem, x, ROUND_RTNE);
         t = ty_with_elem(h->c, t, r->elem);
     }
+    if (r->dest.group > 1) {
+        host_keep_row(h, t, r, g->row, x, g->index);
+        return;
+    }
     Lv p = host_address(h, t, &r->dest, g->index);
     int64_t step = r->dest.stride[g->vec];
     if (g->lanes > 1 && step != 1) {
@@ -400,7 +404,7 @@ all_full(Host *h, Group *g, const Masks *m)
  * whose lanes are all in, with plain loads and stores (and selects by the masks gone), and
  * once for the others. */
 static void
-emit_innermost(Host *h, Group *g)
+emit_step(Host *h, Group *g)
 {
     Ll *l = h->l;
     Masks m = find_masks(g);
@@ -437,6 +441,21 @@ emit_innermost(Host *h, Group *g)
     LLVMPositionBuilderAtEnd(l->b, after);
 }
 
+/* The rows of a group of a root by panels one after the other: with the last one, all are there. */
+static void
+emit_innermost(Host *h, Group *g)
+{
+    Ll *l = h->l;
+    int d = MAX(g->rank - 2, 0);
+    Lv first = g->index[d];
+    for (g->row = 0; g->row < g->n_rows; g->row++) {
+        if (g->row)
+            g->index[d] = LLVMBuildAdd(l->b, first, ll_i64(l, g->row), "");
+        emit_step(h, g);
+    }
+    g->index[d] = first;
+}
+
 static void
 emit_level(Host *h, Group *g, int k)
 {
@@ -453,7 +472,10 @@ emit_level(Host *h, Group *g, int k)
         if (g->roots.at[i].kind == R_REDUCE)
             host_reduce_begin(h, g, &g->roots.at[i]);
     Loop loop;
-    host_loop_open(h, &loop, g->shape[d], d == g->vec ? g->lanes : 1);
+    host_loop_open(h, &loop, g->shape[d],
+                   d == g->vec        ? g->lanes
+                   : d == g->rank - 2 ? g->n_rows
+                                      : 1);
     g->index[d] = loop.index;
     emit_level(h, g, k + 1);
     host_loop_close(h, &loop);

@@ -126,12 +126,15 @@ choose_lanes(Host *h, Group *g)
     while (g->vec > 0 && g->shape[g->vec] == 1)
         g->vec--;
     Survey s = {1, 0, MAX_LOG2};
+    int most = 64;
     h->stamp++;
     for (int i = 0; i < g->roots.n; i++) {
         Root *r = &g->roots.at[i];
         DimMap id = identity_map(g->rank);
         if (r->kind == R_KEEP) {
             survey(h, g, &s, r->v, id);
+            if (r->dest.width)
+                most = MIN(most, r->dest.width);
             continue;
         }
         for (int k = 0; k < r->o->n_args; k++)
@@ -141,7 +144,7 @@ choose_lanes(Host *h, Group *g)
     }
     int lanes = h->vec_bytes / s.bytes;
     int wider = s.n_ops <= 10 ? 4 : s.n_ops <= 24 ? 2 : 1;
-    lanes = MIN(lanes * wider, 64);
+    lanes = MIN(lanes * wider, most);
     if (s.run < MAX_LOG2)
         lanes = MIN(lanes, 1 << s.run);
     g->lanes = MIN(lanes, g->shape[g->vec]);
@@ -156,6 +159,8 @@ choose_lanes(Host *h, Group *g)
 static int
 level_of(const Group *g, unsigned dims)
 {
+    if (g->n_rows > 1 && dims >> (g->rank - 2) & 1)
+        return g->rank; /* the rows of a group follow one another in there */
     for (int k = g->rank; k > 0; k--)
         if (dims >> g->order[k - 1] & 1)
             return k;

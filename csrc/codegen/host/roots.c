@@ -89,6 +89,8 @@ can_join(Host *h, const Group *g, const Root *r, const Type *t, int axis)
 {
     if (g->rank != t->rank || (axis >= 0 && g->axis >= 0 && axis != g->axis))
         return false;
+    if (g->n_rows > 1 || r->dest.group > 1)
+        return false; /* the others want to go row by row */
     for (int d = 0; d < t->rank; d++)
         if (g->shape[d] != t->shape[d])
             return false;
@@ -104,6 +106,7 @@ new_group(Host *h, const Type *t)
     g->rank = t->rank;
     memcpy(g->shape, t->shape, sizeof g->shape);
     g->axis = -1;
+    g->n_rows = 1;
     return g;
 }
 
@@ -113,6 +116,7 @@ put_root(Host *h, Group *g, Root r, int axis)
     if (axis >= 0)
         g->axis = axis;
     g->has_writes |= writes(&r);
+    g->n_rows = MAX(g->n_rows, r.dest.group);
     PUSH(h->c->arena, &g->roots, r);
     if (r.kind != R_KEEP)
         for (int i = 0; i < r.o->n_results; i++)

@@ -257,6 +257,8 @@ host_address(Host *h, const Type *t, const View *w, const Lv *index)
 {
     Ll *l = h->l;
     int64_t bytes = host_mem_bytes(t);
+    if (w->width)
+        return host_panel_address(h, t, w, index);
     Lv at = ll_i64(l, w->buf->offset + w->offset * bytes);
     Lv p = LLVMBuildGEP2(l->b, l->i8, h->scratch, &at, 1, "");
     for (int d = 0; index && d < t->rank; d++) {

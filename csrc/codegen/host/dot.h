@@ -1,0 +1,43 @@
+/* dot.h: a product on its way into code: dot.c, tiles.c, panels.c. */
+#ifndef TEGULA_DOT_H
+#define TEGULA_DOT_H
+
+#include "codegen/host/host.h"
+
+enum { GROUP_LANES = 16, MAX_GROUP = 4 }; /* sums of a register; 4 bytes for each */
+
+typedef struct Tile {
+    int mr, nv, lanes; /* rows; vectors across; elements of a vector */
+    Elem e;            /* of the arithmetic */
+} Tile;
+
+typedef struct Product {
+    const Op *o;
+    Tile t;
+    View a, b, acc, out;
+    const Type *at, *bt; /* of the operands in scratch */
+    int group;           /* elements along k that go together; 1: each for itself */
+    bool has_tiles;      /* the CPU multiplies matrices: tiles.c */
+    View sums; /* of a group of i8: i32, 128 times the sum of each column of b */
+} Product;
+
+/* ---- dot.c --------------------------------------------------------------------------- */
+/* The least multiple of step from n on. */
+static inline int
+in_steps(int n, int step)
+{
+    return (n + step - 1) / step * step;
+}
+/* Of an element of [batch, M, N] or [M, N] in w. */
+Lv host_tile_address(Host *h, const Type *t, const View *w, Lv batch, Lv row, Lv col);
+void host_store_bytes(Host *h, Lv x, Lv p); /* into scratch, as they are */
+
+/* ---- tiles.c ------------------------------------------------------------------------- */
+/* Is the product one for AMX? */
+bool host_is_for_tiles(const Host *h, const Op *o);
+/* Rows and columns of a step. */
+int host_tile_rows(const Op *o);
+int host_tile_cols(const Op *o);
+void host_multiply_tiles(Host *h, const Product *p);
+
+#endif
