@@ -4,6 +4,8 @@
  *
  *     an index block (pointers, offsets) whose strides never change     one scalar, element
  *                                                                       [0, .., 0]: Affine
+ *     one that every turn moves by a scalar, from a block that is      one scalar, the way
+ *     computed on demand (a_ptrs of rows % M)                           from that block
  *     any other block                                                   a buffer; the next
  *                                                                       value is written
  *                                                                       over the old one
@@ -194,7 +196,7 @@ first_element(Host *h, const Val *v)
     Ll *l = h->l;
     const Type *t = ty_element(h->c, v->type);
     VState *s = state(h, v);
-    if (s->kind == V_CARRIED)
+    if (s->kind == V_CARRIED && s->affine)
         return s->lv;
     if (s->kind == V_BUFFER)
         return host_read(h, t, M_ROW, 0, host_address(h, v->type, &s->view, NULL), NULL,
@@ -214,6 +216,64 @@ first_element(Host *h, const Val *v)
     }
     base = cg_cast(l, E_I64, t->elem, base, ROUND_RTNE);
     return start ? LLVMBuildAdd(l->b, start, base, "") : base;
+}
+
+/* ---- blocks that a loop moves -------------------------------------------------------------- */
+
+/* What v adds everywhere to `at`, in steps of one turn; false: it is something else. sum: gets
+ * them, i64 for pointers; NULL: only asks. */
+static bool
+add_steps(Host *h, const Val *v, const Val *at, Lv *sum)
+{
+    Ll *l = h->l;
+    while (v != at) {
+        const Op *o = v->def;
+        int64_t c;
+        if (!o || o->op != (at->type->is_ptr ? OP_ADDPTR : OP_ADD))
+            return false;
+        const Val *s = arg(o, 1);
+        bool is_const = ir_const_as_int(s, &c);
+        if (!is_const && (!s->def || s->def->op != OP_SPLAT))
+            return false;
+        if (sum) {
+            Lv x = is_const ? host_const(h, ty_element(h->c, s->type), (uint64_t)c, 0)
+                            : host_scalar(h, arg(s->def, 0));
+            if (at->type->is_ptr)
+                x = cg_cast(l, s->type->elem, E_I64, x, ROUND_RTNE);
+            *sum = LLVMBuildAdd(l->b, *sum, x, "");
+        }
+        v = arg(o, 0);
+    }
+    return true;
+}
+
+/* Is carried block i of the loop its first value, moved by scalars? */
+static bool
+is_moved(Host *h, const Op *loop, int i)
+{
+    const Val *v = loop->regions[0]->args[i + 1], *from = arg(loop, 3 + i);
+    const Type *t = v->type;
+    VState *s = state(h, from);
+    bool is_index = t->is_ptr || (elem_is_int(t->elem) && t->elem != E_I1);
+    return is_index && !result(loop, i)->uses && s->kind == V_LAZY &&
+           host_is_cheap_op(from->def) &&
+           add_steps(h, arg(loop->regions[0]->last, i), v, NULL);
+}
+
+static Lv
+first_way(Host *h, const Val *v)
+{
+    return LLVMConstNull(v->type->is_ptr ? h->l->i64
+                                         : ll_type(h->l, ty_element(h->c, v->type)));
+}
+
+static Lv
+next_way(Host *h, const Val *yielded, const Val *at)
+{
+    Lv sum = state(h, at)->lv;
+    if (!add_steps(h, yielded, at, &sum))
+        unreachable(h->c); /* is_moved has looked */
+    return sum;
 }
 
 /* The scalars of a sum are values that exist here. */
@@ -280,8 +340,9 @@ scalars_of(Host *h, const Op *term, int first, int n, const Val *const *to, Lv *
     for (int i = 0; i < n; i++) {
         const Val *v = arg(term, first + i);
         out[i] = !v->type->rank                       ? host_scalar(h, v)
-                 : state(h, to[i])->kind == V_CARRIED ? first_element(h, v)
-                                                      : NULL;
+                 : state(h, to[i])->kind != V_CARRIED ? NULL
+                 : state(h, to[i])->from              ? next_way(h, v, to[i])
+                                                      : first_element(h, v);
     }
 }
 
@@ -408,6 +469,12 @@ start_carried(Host *h, const Op *o, int first_arg, const Val *const *carried, in
         if (a) {
             init[i] = first_element(h, from);
             *state(h, v) = (VState){.kind = V_CARRIED, .affine = a};
+            continue;
+        }
+        if (o->op == OP_FOR && is_moved(h, o, i)) {
+            host_settle_index(h, from);
+            init[i] = first_way(h, v);
+            *state(h, v) = (VState){.kind = V_CARRIED, .from = from};
             continue;
         }
         int free_at = MAX(host_pos(h, o), host_last_use(h, result(o, i)));

@@ -90,20 +90,12 @@ host_flush(Host *h)
 
 /* ---- the walk ----------------------------------------------------------------------------------- */
 
-static bool
-is_cheap_op(const Op *o)
-{
-    return o->op == OP_CONST || o->op == OP_SPLAT || o->op == OP_ARANGE ||
-           host_is_through(o) ||
-           (op_has(o, OPF_ELEM) && !op_has(o, OPF_SLOW | OPF_HEAVY));
-}
-
 static void
 lazy_op(Host *h, const Op *o)
 {
     VState *s = state(h, result(o, 0));
     s->kind = V_LAZY;
-    s->is_virtual = is_cheap_op(o);
+    s->is_virtual = host_is_cheap_op(o);
     for (int i = 0; i < o->n_args && s->is_virtual; i++) {
         VState *a = state(h, arg(o, i));
         s->is_virtual = !arg(o, i)->type->rank || a->kind == V_CARRIED ||

@@ -48,7 +48,8 @@ typedef enum ValKind {
     V_LAZY,    /* a block that is computed by the loops that want it */
     V_INGROUP, /* a result of a root in the open group */
     V_BUFFER,  /* a block in scratch */
-    V_CARRIED, /* a loop-carried block that is lv + strides * index (see Affine) */
+    V_CARRIED, /* a loop-carried block that is lv + strides * index (see Affine), or, where
+                  `from` is set, that block + lv */
 } ValKind;
 
 typedef struct VState {
@@ -61,6 +62,7 @@ typedef struct VState {
     Lv lv;
     View view;
     const Affine *affine;
+    const Val *from;
 } VState;
 
 typedef struct Undo {
@@ -119,6 +121,7 @@ state(Host *h, const Val *v)
 int host_pos(Host *h, const Op *o);
 bool host_is_through(
     const Op *o); /* only renames indices: expand, broadcast, trans .. */
+bool host_is_cheap_op(const Op *o); /* ... or arithmetic of few instructions */
 bool host_is_lazy_op(const Op *o); /* pure per element, or a load: computed on demand */
 int host_last_use(Host *h, const Val *v);
 /* Does anything outside of the values stamped in this group build still need v? */
@@ -212,6 +215,9 @@ void host_materialise(Host *h, const Val *v); /* into scratch, now */
 void host_materialise_to(Host *h, const Val *v, View dest, bool alone);
 /* The same converted to elem e: for dot. Group by group where dest has panels. */
 void host_convert_to(Host *h, const Val *v, View dest, Elem e);
+/* What an index block is made of and costs more than reading it is put into scratch: from here on
+ * the block itself is computed on demand. Nothing is open. */
+void host_settle_index(Host *h, const Val *v);
 /* Everything the regions of o want from outside is made ready. */
 void host_settle_regions(Host *h, const Op *o);
 
@@ -224,7 +230,8 @@ typedef enum NodeKind {
     N_OP_NODE,
     N_LOAD,
     N_BUFFER,
-    N_CARRIED
+    N_CARRIED,
+    N_MOVED /* carried, counted from another block: in[0] + a scalar */
 } NodeKind;
 typedef enum Mode { M_NONE, M_ROW, M_GATHER } Mode;
 struct Node {

@@ -118,6 +118,17 @@ carried(Host *h, Group *g, Node *n)
 }
 
 static Lv
+moved(Host *h, Group *g, Node *n)
+{
+    Ll *l = h->l;
+    Lv way = state(h, n->v)->lv, x = n->in[0]->x;
+    if (n->v->type->is_ptr)
+        return LLVMBuildGEP2(l->b, ll_mem(l, n->v->type->elem), x, &way, 1, "");
+    return LLVMBuildAdd(l->b, x, is_vector(g, n) ? ll_splat(l, way, g->lanes) : way,
+                        "");
+}
+
+static Lv
 emit_load(Host *h, Group *g, Node *n)
 {
     const Type *t = ty_pointee(h->c, arg(n->v->def, 0)->type);
@@ -195,6 +206,7 @@ emit_node(Host *h, Group *g, Node *n)
     case N_ARANGE: n->x = arange(h, g, n); break;
     case N_BUFFER: n->x = read_buffer(h, g, n); break;
     case N_CARRIED: n->x = carried(h, g, n); break;
+    case N_MOVED: n->x = moved(h, g, n); break;
     case N_LOAD: n->x = emit_load(h, g, n); break;
     case N_OP_NODE: {
         Lv *x = NEW_N(h->c->arena, Lv, n->n_in + 1);

@@ -185,7 +185,7 @@ add_in(Host *h, Group *g, Node *n, const Val *v, bool lane0)
 {
     Node *in = node(h, g, v, n->map, lane0);
     if (!n->in)
-        n->in = NEW_N(h->c->arena, Node *, n->v->def->n_args + 1);
+        n->in = NEW_N(h->c->arena, Node *, n->v->def ? n->v->def->n_args + 1 : 1);
     n->in[n->n_in++] = in;
     n->dims |= in->dims;
 }
@@ -245,6 +245,12 @@ node(Host *h, Group *g, const Val *v, DimMap map, bool lane0)
                 n->dims |= 1u << map.at[d];
         break;
     case V_CARRIED:
+        if (s->from) {
+            n->kind = N_MOVED;
+            add_in(h, g, n, s->from, lane0);
+            n->pos = n->in[0]->pos;
+            break;
+        }
         n->kind = N_CARRIED, n->pos = 0;
         for (int d = 0; d < rank; d++)
             if (map.at[d] != NO_DIM)
@@ -407,7 +413,9 @@ build_root(Host *h, Group *g, Root *r)
 static int
 by_pos(const void *a, const void *b)
 {
-    return (*(Node *const *)a)->pos - (*(Node *const *)b)->pos;
+    const Node *x = *(Node *const *)a, *y = *(Node *const *)b;
+    return x->pos != y->pos ? x->pos - y->pos
+                            : (x->kind == N_MOVED) - (y->kind == N_MOVED);
 }
 
 static int

@@ -309,6 +309,33 @@ host_settle_loads(Host *h, const Op *writer)
             keep(h, force.at[i]);
 }
 
+/* Collects what is no cheap arithmetic, operands first. */
+static void
+find_costly(Host *h, const Val *v, Vals *out)
+{
+    VState *s = state(h, v);
+    if (s->kind != V_LAZY || s->is_virtual || s->stamp == h->stamp)
+        return;
+    s->stamp = h->stamp;
+    s->again = false;
+    if (!host_is_cheap_op(v->def)) {
+        PUSH(h->c->arena, out, v);
+        return;
+    }
+    for (int i = 0; i < v->def->n_args; i++)
+        find_costly(h, arg(v->def, i), out);
+}
+
+void
+host_settle_index(Host *h, const Val *v)
+{
+    Vals costly = {0};
+    h->stamp++;
+    find_costly(h, v, &costly);
+    if (costly.n)
+        emit_kept(h, &costly);
+}
+
 static bool
 is_inside(const Val *v, const Op *o)
 {

@@ -51,6 +51,14 @@ host_is_through(const Op *o)
 }
 
 bool
+host_is_cheap_op(const Op *o)
+{
+    return o->op == OP_CONST || o->op == OP_SPLAT || o->op == OP_ARANGE ||
+           host_is_through(o) ||
+           (op_has(o, OPF_ELEM) && !op_has(o, OPF_SLOW | OPF_HEAVY));
+}
+
+bool
 host_is_lazy_op(const Op *o)
 {
     if (o->n_results != 1 || !result(o, 0)->type->rank || op_is_assembly(o) ||
