@@ -28,6 +28,7 @@ import torch
 import vector_add
 
 import tegula as triton
+import tegula.language as tl
 
 ROUNDS, CALLS, PAUSE = 10, 4, 0.03
 Contenders = dict[str, Callable[[], object]]
@@ -119,6 +120,17 @@ def cases() -> Iterator[tuple[str, dict[str, float], Contenders]]:
                 "torch": lambda u=u, v=v, w=tw: torch.matmul(u, v, out=w),
             },
         )
+    s, t = (torch.randint(-128, 128, (size, size)).to(torch.int8) for _ in range(2))
+    sums = torch.empty(size, size, dtype=torch.int32)
+    opts = {**opts, "ACC": tl.int32}
+    yield (
+        f"matmul {size}^3 int8, 256x256x256",
+        {"torch": 0.9},
+        {
+            "tegula": lambda: dot[grid](s, t, sums, size, size, size, **opts),
+            "torch": lambda: torch._int_mm(s, t),
+        },
+    )
 
 
 def main() -> None:

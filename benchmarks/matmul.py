@@ -23,6 +23,7 @@ def matmul_kernel(
     BN: tl.constexpr,
     BK: tl.constexpr,
     GROUP: tl.constexpr,
+    ACC: tl.constexpr = tl.float32,
 ):
     pid = tl.program_id(0)
     n_m, n_n = tl.cdiv(M, BM), tl.cdiv(N, BN)
@@ -36,11 +37,11 @@ def matmul_kernel(
     # Rows past the end are read from the front: in bounds, and not stored.
     a_ptrs = a_ptr + (m % M)[:, None] * K + k[None, :]
     b_ptrs = b_ptr + k[:, None] * N + (n % N)[None, :]
-    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    acc = tl.zeros((BM, BN), dtype=ACC)
     for k0 in range(0, K, BK):
-        a = tl.load(a_ptrs, mask=k[None, :] < K - k0, other=0.0)
-        b = tl.load(b_ptrs, mask=k[:, None] < K - k0, other=0.0)
-        acc = tl.dot(a, b, acc, input_precision="ieee")
+        a = tl.load(a_ptrs, mask=k[None, :] < K - k0, other=0)
+        b = tl.load(b_ptrs, mask=k[:, None] < K - k0, other=0)
+        acc = tl.dot(a, b, acc, input_precision="ieee", out_dtype=ACC)
         a_ptrs += BK
         b_ptrs += BK * N
     c = acc.to(c_ptr.dtype.element_ty)

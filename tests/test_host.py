@@ -24,7 +24,23 @@ GOLDEN = [
     and "shared" not in text
 ]
 LESSER = ["x86-64-v3", "x86-64-v2"] if platform.machine() == "x86_64" else []
-CPUS = ["", *LESSER]
+# With AVX-512: without sums of groups, with those of int8, with those of bf16, too.
+GROUPS = {
+    "x86-64-v4": "avx512vl",
+    "cascadelake": "avx512_vnni",
+    "cooperlake": "avx512_bf16",
+}
+
+
+def flags() -> list[str]:
+    """Of this CPU, as Linux lists them."""
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+    except OSError:
+        return []
+
+
+CPUS = ["", *LESSER, *(cpu for cpu, flag in GROUPS.items() if flag in flags())]
 
 
 def tirc(*args: str, text: str = "") -> subprocess.CompletedProcess[str]:

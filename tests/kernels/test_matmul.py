@@ -292,3 +292,30 @@ def test_int8_by_fours_along_k(sides, block):
     word = "tdpbssd" if cpu_gives_tiles() else "vpdpbusd"
     if cpu_has("avx512_vnni"):
         assert word in c.asm["asm"]
+
+
+def test_bf16_of_special_numbers():
+    """Infinities and NaN go where they belong; below 2^-126 a CPU may take all for 0."""
+    torch = pytest.importorskip("torch")
+    n = 32
+    a, b = np.ones((n, n), np.float32), np.ones((n, n), np.float32)
+    a[1, 3], a[2, 5], a[3, 7] = np.inf, -np.inf, np.nan
+    a[4, 0], a[4, 1] = np.inf, -np.inf
+    b[3, 2], b[9], b[9, 4] = 0, 0, np.inf
+    a[6], a[6, 9] = 2.0**-130, 1  # one of them for 0 would be NaN beside the infinity
+    x, y = (torch.from_numpy(v).to(torch.bfloat16) for v in (a, b))
+    outs = []
+    for _ in range(2):  # the first launch is a checked one
+        out = torch.full((n, n), 7.0)
+        matmul_kernel[(1,)](
+            x, y, out, n, n, n, *(n, 1, n, 1, n, 1),
+            BLOCK_M=n, BLOCK_N=n, BLOCK_K=n, GROUP_M=1, ACC=tl.float32, PRECISION="ieee",
+        )  # fmt: skip
+        outs.append(out.numpy())
+    np.testing.assert_array_equal(outs[0].view(np.int32), outs[1].view(np.int32))
+    with np.errstate(invalid="ignore"):
+        want = a @ b
+    finite = np.isfinite(want)
+    np.testing.assert_array_equal(np.isnan(outs[0]), np.isnan(want))
+    np.testing.assert_array_equal(outs[0][np.isinf(want)], want[np.isinf(want)])
+    np.testing.assert_allclose(outs[0][finite], want[finite], atol=2.0**-120)
