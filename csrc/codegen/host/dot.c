@@ -1,7 +1,8 @@
 /* dot: acc + a @ b as a register-tiled product.
  *
- *     a, b      row-major in scratch, converted to the type of the arithmetic (f16, bf16,
- *               f8 -> f32; i8 -> i32) on their way from wherever they are
+ *     a, b      in scratch, converted to the type of the arithmetic (f16, bf16, f8 -> f32;
+ *               i8 -> i32) on their way from wherever they are: a row-major, b by panels where
+ *               it is read more than once (panels.c)
  *     result    in scratch, in the place of acc when nobody needs acc any more: a loop that
  *               accumulates runs in place
  *
@@ -18,12 +19,9 @@
  * latency of two FMA units, and a step reads 10 values for 16 FMAs.
  *
  * Where the CPU adds up several products of narrow elements at a time, they stay narrow: two
- * of bf16 (AVX512-BF16, vdpbf16ps), four of i8 (AVX512-VNNI, vpdpbusd). Then b is packed,
- * [N / width][K / group][width][group] with the width of a tile, so that what a tile reads lies
- * in one piece, and a is broadcast a group at a time:
- *
- *     row k      b0 b1 b2 ..
- *     row k + 1  c0 c1 c2 ..       =>   b0 c0 b1 c1 b2 c2 ..
+ * of bf16 (AVX512-BF16, vdpbf16ps), four of i8 (AVX512-VNNI, vpdpbusd). Then so many rows of b
+ * stand side by side in its panels, and a is broadcast a group at a time. Where the CPU has AMX,
+ * tiles.c does it all.
  *
  * vpdpbusd takes one side unsigned. That is a, 128 larger than it is; 128 times the sums of
  * b's columns is taken away in the end.
