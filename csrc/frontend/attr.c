@@ -128,7 +128,7 @@ fe_watch(Fe *f, PyObject *o, const char *name)
 void
 fe_watch_operand(Fe *f, Value v)
 {
-    if (v.kind == V_OBJ && !is_number(v) && fe_watch_value(f->env, v.obj))
+    if (v.kind == V_OBJ && !is_number(v) && fe_watch_value(f->env, v.obj, NULL))
         fe_raise(f, f->b.loc);
 }
 
@@ -159,6 +159,8 @@ object_attribute(Fe *f, Value of, const char *name)
     PyErr_Clear();
     /* An integer argument of 1 and a literal are constants, but scalars to their user. */
     Value v = v_obj(o);
+    if (!is_number(v)) /* hasattr() and getattr() go on without it */
+        fe_watch(f, o, name);
     if (!strcmp(name, "value"))
         return v;
     bool is_tuple = PyTuple_Check(o);

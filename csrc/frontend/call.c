@@ -280,18 +280,20 @@ blame_stand_in(Fe *f, const Value *all, int n, const char *what)
         }
 }
 
-/* What the function and its arguments may read is what the kernel reads. named may be NULL. */
-static void
+/* What the function and its arguments may read is what the kernel reads. named may be NULL. False:
+ * not all of it is known. */
+static bool
 watch_call(Fe *f, PyObject *o, PyObject *pos, PyObject *named)
 {
     PyObject *values = named ? fe_own(f, PyDict_Values(named)) : NULL;
-    bool bad = fe_watch_call(f->env, o);
+    bool is_opaque = false, bad = fe_watch_call(f->env, o, &is_opaque);
     for (Py_ssize_t i = 0; !bad && i < PyTuple_Size(pos); i++)
-        bad = fe_watch_value(f->env, PyTuple_GetItem(pos, i));
+        bad = fe_watch_value(f->env, PyTuple_GetItem(pos, i), &is_opaque);
     for (Py_ssize_t i = 0; !bad && values && i < PyList_Size(values); i++)
-        bad = fe_watch_value(f->env, PyList_GetItem(values, i));
+        bad = fe_watch_value(f->env, PyList_GetItem(values, i), &is_opaque);
     if (bad)
         fe_raise(f, f->b.loc);
+    return !is_opaque;
 }
 
 /* A function of Python's runs while compiling: all of its arguments are constants. A user's
@@ -317,6 +319,7 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     if (n_kw || foreign)
         named = fe_own(f, PyDict_New());
     bool is_users = fe_has_attr(f, o, "__tegula_constexpr__") && !fe_is_ours(f, o);
+    bool has_stand_in = false;
     for (int i = 0; i < n + n_kw; i++) {
         if (foreign && i < n && all[i].kind == V_TENSOR) {
             PyTuple_SetItem(pos, i, Py_NewRef(placeholder(f)));
@@ -325,6 +328,7 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         if (all[i].kind != V_OBJ && name && !is_users)
             help_instead(f, name);
         bool stands_in = is_users && fe_has_stand_in(all[i]);
+        has_stand_in |= stands_in;
         PyObject *x = stands_in ? fe_stand_in(f, all[i]) : v_to_py(f, all[i], what);
         f->c->pending_help = NULL;
         if (i < n)
@@ -332,7 +336,7 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         else if (PyDict_SetItemString(named, kw[i - n], x))
             fe_raise(f, f->b.loc);
     }
-    watch_call(f, o, pos, named);
+    bool is_known = watch_call(f, o, pos, named);
     if (f->c->opt.interpret) /* theirs, which they may step through: runtime/cache.c */
         tracing_resume();
     PyObject *given = foreign ? call_foreign(f, o, pos, named)
@@ -343,6 +347,13 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         blame_stand_in(f, all, n + n_kw, what);
     if (given && f->env->captures)
         fe_captures_settle(f->env->captures);
+    if (given && f->env->captures && is_users && !is_known && !has_stand_in) {
+        PyObject *label = fe_own(f, PyUnicode_FromString(name ? name : "a function"));
+        if (fe_watch_result(f->env, o, pos, named, given, label)) {
+            Py_DECREF(given);
+            fe_raise(f, f->b.loc);
+        }
+    }
     Value r = value_of_result(f, fe_own(f, given), foreign || is_users ? pos : NULL,
                               all);
     f->args = outer;

@@ -56,13 +56,26 @@ fe_may_read(const FeEnv *env, PyObject *o, PyObject **lost)
 
 /* ---- noting ------------------------------------------------------------------------------ */
 
+/* Of calls: each the same object. */
+static bool
+same_arguments(PyObject *a, PyObject *b)
+{
+    PyObject *p = PyTuple_GetItem(a, 0), *q = PyTuple_GetItem(b, 0);
+    bool same = PyTuple_Size(p) == PyTuple_Size(q) &&
+                PyTuple_GetItem(a, 1) == PyTuple_GetItem(b, 1);
+    for (Py_ssize_t i = 0; same && i < PyTuple_Size(p); i++)
+        same = PyTuple_GetItem(p, i) == PyTuple_GetItem(q, i);
+    return same;
+}
+
 static bool
 same_place(const FeCapture *a, const FeCapture *b)
 {
     return a->home == b->home && a->kind == b->kind &&
            (a->name == b->name || a->kind == WATCH_CELL ||
             (a->name && b->name && PyUnicode_Check(a->name) &&
-             PyUnicode_Check(b->name) && !PyUnicode_Compare(a->name, b->name)));
+             PyUnicode_Check(b->name) && !PyUnicode_Compare(a->name, b->name)) ||
+            (a->kind == WATCH_CALL && same_arguments(a->name, b->name)));
 }
 
 int
@@ -120,6 +133,7 @@ fe_captures_traverse(const FeCaptures *c, visitproc visit, void *arg)
 {
     for (int i = 0; i < c->n; i++) {
         Py_VISIT(c->at[i].home);
+        Py_VISIT(c->at[i].name);
         Py_VISIT(c->at[i].value);
     }
     return 0;
@@ -149,12 +163,44 @@ has_elements(PyObject *list, PyObject *was)
     return PyList_Size(list) == n;
 }
 
+/* What Python code answers must be held: it may launch, and that may free the table. */
 static bool
 has_attribute(PyObject *o, PyObject *name, PyObject *was)
 {
+    Py_INCREF(o);
+    Py_INCREF(name);
     PyObject *is = PyObject_GetAttr(o, name);
+    Py_DECREF(o);
+    Py_DECREF(name);
     Py_XDECREF(is);
     return is == was;
+}
+
+/* What home(*name[0], **name[1]) gives. A debugger does not step into it. */
+static PyObject *
+ask_again(PyObject *fn, PyObject *args)
+{
+    Py_INCREF(fn);
+    Py_INCREF(args);
+    PyObject *named = PyTuple_GetItem(args, 1);
+    tracing_pause();
+    PyObject *r = PyObject_Call(fn, PyTuple_GetItem(args, 0),
+                                named == Py_None ? NULL : named);
+    tracing_resume();
+    Py_DECREF(fn);
+    Py_DECREF(args);
+    return r;
+}
+
+static bool
+has_result(PyObject *fn, PyObject *args, PyObject *was)
+{
+    Py_INCREF(was);
+    PyObject *is = ask_again(fn, args);
+    bool same = is && fe_same_constant(is, was) > 0;
+    Py_XDECREF(is);
+    Py_DECREF(was);
+    return same;
 }
 
 static bool
@@ -207,6 +253,8 @@ looks_same(const FeCapture *x)
     case WATCH_BYTES: return has_bytes(x->home, x->value);
     case WATCH_CELL: return has_contents(x->home, x->value);
     case WATCH_ATTR: return has_attribute(x->home, x->name, x->value);
+    case WATCH_CLASS: return (PyObject *)Py_TYPE(x->home) == x->value;
+    case WATCH_CALL: return has_result(x->home, x->name, x->value);
     }
     return false;
 }
@@ -215,6 +263,8 @@ void
 fe_captures_settle(FeCaptures *c)
 {
     for (int i = c->n; i-- > 0;) {
+        if (c->at[i].kind == WATCH_CALL) /* which was asked twice */
+            continue;
         bool same = looks_same(&c->at[i]);
         PyErr_Clear();
         if (same || i >= c->n)
@@ -228,13 +278,80 @@ fe_captures_settle(FeCaptures *c)
 
 /* ---- comparing --------------------------------------------------------------------------- */
 
+static int
+same_elements(PyObject *a, PyObject *b)
+{
+    Py_ssize_t n = PyTuple_Size(a);
+    int r = n == PyTuple_Size(b);
+    for (Py_ssize_t i = 0; r == 1 && i < n; i++)
+        r = fe_same_constant(PyTuple_GetItem(a, i), PyTuple_GetItem(b, i));
+    return r;
+}
+
+static int
+same_dicts(PyObject *a, PyObject *b)
+{
+    PyObject *x = PyDict_Items(a), *y = x ? PyDict_Items(b) : NULL;
+    PyObject *p = y ? PyList_AsTuple(x) : NULL, *q = p ? PyList_AsTuple(y) : NULL;
+    int r = q ? same_elements(p, q) : -1;
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    Py_XDECREF(p);
+    Py_XDECREF(q);
+    return r;
+}
+
+/* Two objects whose == says yes: are they the same to what can look deeper? By what pickle would
+ * write; what cannot be pickled is another one. */
+static int
+same_state(PyObject *a, PyObject *b)
+{
+    if (Py_EnterRecursiveCall(" in comparing constants"))
+        return -1;
+    PyObject *x = PyObject_CallMethod(a, "__reduce_ex__", "i", 2);
+    PyObject *y = x ? PyObject_CallMethod(b, "__reduce_ex__", "i", 2) : NULL;
+    int r = y ? fe_same_constant(x, y) : fe_is_grave() ? -1 : 0;
+    if (r >= 0)
+        PyErr_Clear();
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    Py_LeaveRecursiveCall();
+    return r;
+}
+
+int
+fe_same_constant(PyObject *a, PyObject *b)
+{
+    if (a == b)
+        return 1;
+    if (Py_TYPE(a) != Py_TYPE(b))
+        return 0;
+    if (PyFloat_CheckExact(a)) {
+        double x = PyFloat_AsDouble(a), y = PyFloat_AsDouble(b);
+        return !memcmp(&x, &y, sizeof x);
+    }
+    if (PyComplex_CheckExact(a)) {
+        double x[] = {PyComplex_RealAsDouble(a), PyComplex_ImagAsDouble(a)},
+               y[] = {PyComplex_RealAsDouble(b), PyComplex_ImagAsDouble(b)};
+        return !memcmp(x, y, sizeof x);
+    }
+    if (PyTuple_CheckExact(a))
+        return same_elements(a, b);
+    if (PyDict_CheckExact(a))
+        return PyDict_Size(a) == PyDict_Size(b) ? same_dicts(a, b) : 0;
+    int r = PyObject_RichCompareBool(a, b, Py_EQ);
+    bool is_simple = PyLong_CheckExact(a) || PyUnicode_CheckExact(a) ||
+                     PyBytes_CheckExact(a) || PyType_Check(a);
+    return r <= 0 || is_simple ? r : same_state(a, b);
+}
+
 typedef enum Change { SAME, NEW_CODE, NEW_VALUE } Change;
 
 /* Something that runs: compared by address, and compiled anew when it is another one. */
 static bool
 is_code(const FeEnv *env, PyObject *o)
 {
-    return PyType_Check(o) || env->as_function(env->data, o) ||
+    return PyType_Check(o) || PyModule_Check(o) || env->as_function(env->data, o) ||
            PyObject_HasAttrString(o, "__tegula_constexpr__") ||
            PyObject_HasAttrString(o, "__tegula_builtin__") ||
            PyObject_HasAttrString(o, "__code__"); /* of tl.constexpr(function) */
@@ -389,6 +506,8 @@ now(const FeCapture *x)
     case WATCH_BYTES: o = fe_bytes_of(x->home); break;
     case WATCH_CELL: o = cell_value(x->home); break;
     case WATCH_ATTR: o = PyObject_GetAttr(x->home, x->name); break;
+    case WATCH_CLASS: o = Py_NewRef((PyObject *)Py_TYPE(x->home)); break;
+    case WATCH_CALL: o = ask_again(x->home, x->name); break;
     default: o = Py_NewRef(x->home); break;
     }
     PyErr_Clear();

@@ -95,6 +95,8 @@ typedef enum FeWatch {
     WATCH_CODE,  /* home, a function, has the code and defaults of the tuple value */
     WATCH_EQUAL, /* home == value, a copy */
     WATCH_BYTES, /* home, a buffer, has these bytes */
+    WATCH_CLASS, /* the class of home is value */
+    WATCH_CALL,  /* home(*name[0], **name[1]) is value; name[1] may be None */
 } FeWatch;
 /* Something that a compile read and that a program may change. */
 typedef struct FeCapture {
@@ -127,10 +129,17 @@ int fe_watch_name(const FeEnv *env, PyObject *home, PyObject *name, PyObject *va
 int fe_watch_attribute(const FeEnv *env, PyObject *o, PyObject *name);
 /* o[key] */
 int fe_watch_item(const FeEnv *env, PyObject *o, PyObject *key);
-/* What a call of o in Python may read. */
-int fe_watch_call(const FeEnv *env, PyObject *o);
+/* What a call of o in Python may read. is_opaque: gets true where not all of it is known; NULL:
+ * nobody asks. */
+int fe_watch_call(const FeEnv *env, PyObject *o, bool *is_opaque);
 /* What Python code that is given o may read. */
-int fe_watch_value(const FeEnv *env, PyObject *o);
+int fe_watch_value(const FeEnv *env, PyObject *o, bool *is_opaque);
+/* That o(*pos, **named) gave that result, unless it gives another one at once. named: or NULL. */
+int fe_watch_result(const FeEnv *env, PyObject *o, PyObject *pos, PyObject *named,
+                    PyObject *result, PyObject *name);
+/* Equal as constants of a kernel: of one type all the way down, 0.0 is not -0.0, and also what
+ * their == does not look at is equal. 1, 0, or -1 with an exception. */
+int fe_same_constant(PyObject *a, PyObject *b);
 /* The bytes of an object that is a buffer; a function's code, defaults and keyword defaults.
  * New references, or NULL with an exception. */
 PyObject *fe_bytes_of(PyObject *o);

@@ -216,5 +216,8 @@ fe_name(Fe *f, const Node *n)
         PyErr_Clear();
         not_defined(f, n, fr, n->slot);
     }
-    return v_obj(fe_own(f, o));
+    fe_own(f, o);
+    if (fe_watch_name(f->env, fn->globals, name, NULL, false)) /* it may come to be */
+        fe_raise(f, f->b.loc);
+    return v_obj(o);
 }

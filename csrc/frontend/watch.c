@@ -10,33 +10,21 @@
  *
  * What a function of constants does to its own notes (a counter, a table of results) is no
  * reason to compile again: what a call has changed is forgotten (fe_captures_settle).
+ * What cannot be followed is noted by its outcome: opaque.c. Code is read in watch_code.c.
  * Functions of Python's own library, of ours, and of installed packages are not looked into,
  * nor are objects of installed packages' classes: what such code holds is its own, as the
  * fixtures that pytest's assertions lead to. All functions: 0, or -1 with an exception.
  */
-#include "frontend/frontend.h"
+#include "frontend/watch.h"
 
 enum {
     DEEPEST = 50,
     MOST_OBJECTS = 4096, /* that one call may have looked into: programs are large */
 };
 
-typedef struct Watch {
-    const FeEnv *env;
-    FeCaptures *to;
-    PyObject *seen;    /* set of addresses of what was looked into */
-    PyObject *opcodes; /* opcode.opmap; NULL until some code is read */
-    int depth;
-    bool is_whole; /* Python code may do anything with what it finds */
-} Watch;
-
-static int watch_contents(Watch *w, PyObject *o, PyObject *label);
-static int watch_callable(Watch *w, PyObject *o);
-static int watch_object(Watch *w, PyObject *o);
-
 /* An exception that says "there is no such thing" is cleared: 0. */
-static int
-forget(void)
+int
+watch_forget(void)
 {
     if (fe_is_grave())
         return -1;
@@ -45,18 +33,18 @@ forget(void)
 }
 
 /* o.name, or NULL: without an exception where there is none. */
-static PyObject *
-attribute(PyObject *o, const char *name)
+PyObject *
+watch_look(PyObject *o, const char *name)
 {
     PyObject *v = PyObject_GetAttrString(o, name);
     if (!v)
-        forget();
+        watch_forget();
     return v;
 }
 
 /* 1: seen before; 0: noted now. */
-static int
-is_seen(Watch *w, PyObject *o)
+int
+watch_is_seen(Watch *w, PyObject *o)
 {
     PyObject *key = PyLong_FromVoidPtr(o);
     int r = key ? PySet_Contains(w->seen, key) : -1;
@@ -66,78 +54,12 @@ is_seen(Watch *w, PyObject *o)
     return r;
 }
 
-static bool
-is_enough(const Watch *w)
+bool
+watch_is_enough(Watch *w)
 {
-    return w->depth > DEEPEST || PySet_Size(w->seen) > MOST_OBJECTS;
-}
-
-/* Is the module's name, or what it is a part of, one whose code nobody edits? */
-static bool
-is_known_name(PyObject *name)
-{
-    static const char *const known[] = {"tegula", "triton", "numpy", "torch", "jax"};
-    Py_ssize_t dot = PyUnicode_FindChar(name, '.', 0, PyUnicode_GetLength(name), 1);
-    PyObject *first = dot > 0 ? PyUnicode_Substring(name, 0, dot) : Py_NewRef(name);
-    PyObject *library_b = PySys_GetObject("stdlib_module_names");
-    bool is = first && library_b && PySequence_Contains(library_b, first) > 0;
-    for (size_t i = 0; first && !is && i < COUNT(known); i++)
-        is = !PyUnicode_CompareWithASCIIString(first, known[i]);
-    Py_XDECREF(first);
+    bool is = w->depth > DEEPEST || PySet_Size(w->seen) > MOST_OBJECTS;
+    w->is_opaque |= is;
     return is;
-}
-
-/* Was the module installed by a package manager? */
-static bool
-is_installed_name(PyObject *name)
-{
-    PyObject *modules_b = PyImport_GetModuleDict();
-    PyObject *m_b = modules_b ? PyDict_GetItemWithError(modules_b, name) : NULL;
-    PyObject *file = m_b ? attribute(m_b, "__file__") : NULL;
-    const char *s = file && PyUnicode_Check(file) ? PyUnicode_AsUTF8AndSize(file, NULL)
-                                                  : NULL;
-    bool is = s && (strstr(s, "/site-packages/") || strstr(s, "/dist-packages/"));
-    Py_XDECREF(file);
-    forget();
-    return is;
-}
-
-/* Is o, a function, class or module, of a module for which `is` holds? is_odd: has it none? */
-static bool
-is_of(PyObject *o, bool (*is)(PyObject *name), bool is_odd)
-{
-    PyObject *name = attribute(o, PyModule_Check(o) ? "__name__" : "__module__");
-    bool r = name && PyUnicode_Check(name) ? is(name) : is_odd;
-    Py_XDECREF(name);
-    return r;
-}
-
-static bool
-is_known(PyObject *o)
-{
-    return is_of(o, is_known_name, true) || is_of(o, is_installed_name, true);
-}
-
-static bool
-is_our_dict(PyObject *dict)
-{
-    PyObject *name_b = PyDict_GetItemString(dict, "__name__");
-    const char *s = name_b && PyUnicode_Check(name_b)
-                        ? PyUnicode_AsUTF8AndSize(name_b, NULL)
-                        : NULL;
-    PyErr_Clear();
-    return s && !strncmp(s, "tegula.", strlen("tegula."));
-}
-
-static bool
-is_ours(PyObject *o)
-{
-    PyObject *lost = NULL;
-    bool is = fe_is_from(o, "tegula", &lost);
-    if (lost)
-        PyErr_SetNone(lost);
-    Py_XDECREF(lost);
-    return is || lost;
 }
 
 /* The dict of an object or of a class that was made by a class statement; new reference, or
@@ -149,17 +71,17 @@ dict_of(PyObject *o)
         return NULL;
     PyObject *d = PyObject_GenericGetDict(o, NULL);
     if (!d)
-        forget();
+        watch_forget();
     if (d && !PyDict_Check(d))
         Py_CLEAR(d);
     return d;
 }
 
 /* "Cfg.": of a class, or of the class of an object; NULL: it has no name. */
-static PyObject *
-class_label(PyObject *cls)
+PyObject *
+watch_class_label(PyObject *cls)
 {
-    PyObject *name = attribute(cls, "__name__");
+    PyObject *name = watch_look(cls, "__name__");
     PyObject *label = name ? PyUnicode_FromFormat("%S.", name) : NULL;
     Py_XDECREF(name);
     return label;
@@ -169,7 +91,7 @@ class_label(PyObject *cls)
 static PyObject *
 attribute_label(PyObject *o, PyObject *name)
 {
-    PyObject *of = attribute(PyType_Check(o) ? o : (PyObject *)Py_TYPE(o), "__name__");
+    PyObject *of = watch_look(PyType_Check(o) ? o : (PyObject *)Py_TYPE(o), "__name__");
     PyObject *label = of && PyUnicode_Check(of)
                           ? PyUnicode_FromFormat("%U.%U", of, name)
                           : NULL;
@@ -185,9 +107,18 @@ fe_bytes_of(PyObject *o)
     Py_buffer view;
     if (PyObject_GetBuffer(o, &view, PyBUF_FULL_RO))
         return NULL;
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, view.len);
-    if (bytes && PyBuffer_ToContiguous(PyBytes_AsString(bytes), &view, view.len, 'C'))
-        Py_CLEAR(bytes);
+    size_t n_format = strlen(view.format ? view.format : "") + 1;
+    size_t n_shape = (size_t)view.ndim * sizeof *view.shape;
+    PyObject *bytes =
+        PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(n_format + n_shape) + view.len);
+    char *to = bytes ? PyBytes_AsString(bytes) : NULL;
+    if (to) {
+        memcpy(to, view.format ? view.format : "", n_format);
+        if (n_shape)
+            memcpy(to + n_format, view.shape, n_shape);
+        if (PyBuffer_ToContiguous(to + n_format + n_shape, &view, view.len, 'C'))
+            Py_CLEAR(bytes);
+    }
     PyBuffer_Release(&view);
     return bytes;
 }
@@ -197,7 +128,7 @@ static int
 note_copy(Watch *w, FeWatch kind, PyObject *home, PyObject *copy, PyObject *label)
 {
     int r = copy ? fe_capture(w->to, (FeCapture){kind, home, NULL, copy, label})
-                 : forget();
+                 : watch_forget();
     Py_XDECREF(copy);
     return r;
 }
@@ -243,6 +174,18 @@ is_idle(PyObject *name)
     return false;
 }
 
+/* Was the code written by dataclasses or namedtuple? NULL: there is none, so it was. */
+static bool
+is_generated(PyObject *code)
+{
+    PyObject *file = code ? watch_look(code, "co_filename") : NULL;
+    const char *s = file && PyUnicode_Check(file) ? PyUnicode_AsUTF8AndSize(file, NULL)
+                                                  : "<";
+    bool is = !s || (*s == '<' && strncmp(s, "<ipython", strlen("<ipython")));
+    Py_XDECREF(file);
+    return is;
+}
+
 /* What a class statement made: its functions, and the constants among them. */
 static int
 watch_class_items(Watch *w, PyObject *dict, PyObject *label)
@@ -254,9 +197,11 @@ watch_class_items(Watch *w, PyObject *dict, PyObject *label)
         PyObject *key = PyTuple_GetItem(pair, 0), *v = PyTuple_GetItem(pair, 1);
         const char *s = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL)
                                              : NULL;
-        PyObject *code = s ? attribute(v, "__code__") : NULL;
+        PyObject *code = s ? watch_look(v, "__code__") : NULL;
+        if (s && !code) /* of a class method */
+            code = watch_look(v, "__func__");
         bool is_dunder = s && s[0] == '_' && s[1] == '_';
-        if (s && !is_idle(key) && (code || !is_dunder))
+        if (s && !(is_idle(key) && is_generated(code)) && (code || !is_dunder))
             r = PyDict_SetItem(part, key, v) ? -1 : watch_callable(w, v);
         if (!r && s && !is_dunder && !code)
             r = watch_contents(w, v, label);
@@ -269,14 +214,30 @@ watch_class_items(Watch *w, PyObject *dict, PyObject *label)
     return r;
 }
 
+/* The bases of a class that has some but object. */
 static int
+watch_bases(Watch *w, PyObject *cls, PyObject *mro, PyObject *label)
+{
+    PyObject *name = PyTuple_Size(mro) > 2 ? PyUnicode_InternFromString("__mro__")
+                                           : NULL;
+    FeCapture x = {WATCH_ATTR, cls, name, mro, label};
+    int r = name ? fe_capture(w->to, x) : 0;
+    Py_XDECREF(name);
+    return r ? r : watch_forget();
+}
+
+int
 watch_class(Watch *w, PyObject *cls)
 {
-    PyObject *mro = attribute(cls, "__mro__"), *name = class_label(cls);
-    int r = !mro || !name ? forget() : is_seen(w, cls);
+    PyObject *mro = watch_look(cls, "__mro__"), *name = watch_class_label(cls);
+    int r = !mro || !name ? watch_forget() : watch_is_seen(w, cls);
+    w->is_opaque |= !PyType_CheckExact(cls) &&
+                    !is_known_object((PyObject *)Py_TYPE(cls));
+    if (mro && name && !r)
+        r = watch_bases(w, cls, mro, name);
     for (Py_ssize_t i = 0; mro && name && !r && i < PyTuple_Size(mro); i++) {
         PyObject *base = PyTuple_GetItem(mro, i);
-        PyObject *dict = is_known(base) ? NULL : dict_of(base);
+        PyObject *dict = is_known_object(base) ? NULL : dict_of(base);
         if (dict)
             r = watch_class_items(w, dict, name);
         Py_XDECREF(dict);
@@ -290,7 +251,7 @@ watch_class(Watch *w, PyObject *cls)
 static int
 watch_slots(Watch *w, PyObject *o, PyObject *label)
 {
-    PyObject *names = attribute((PyObject *)Py_TYPE(o), "__slots__"), *all = NULL;
+    PyObject *names = watch_look((PyObject *)Py_TYPE(o), "__slots__"), *all = NULL;
     int r = 0;
     if (names && !PyUnicode_Check(names))
         all = PySequence_Tuple(names);
@@ -302,32 +263,44 @@ watch_slots(Watch *w, PyObject *o, PyObject *label)
         if (v && !r)
             r = watch_contents(w, v, label);
         if (!v)
-            r = forget();
+            r = watch_forget();
         Py_XDECREF(of);
         Py_XDECREF(v);
     }
     Py_XDECREF(names);
     Py_XDECREF(all);
-    return r ? r : forget();
+    return r ? r : watch_forget();
 }
 
+/* The bytes of an array; those of one of objects say nothing of these. */
 static int
+watch_buffer(Watch *w, PyObject *o)
+{
+    PyObject *bytes = fe_bytes_of(o);
+    const char *s = bytes ? PyBytes_AsString(bytes) : NULL;
+    w->is_opaque |= s && strchr(s, 'O'); /* its format stands first */
+    return note_copy(w, WATCH_BYTES, o, bytes, NULL);
+}
+
+int
 watch_object(Watch *w, PyObject *o)
 {
     PyObject *cls = (PyObject *)Py_TYPE(o);
-    if (w->env->as_function(w->env->data, o) || is_ours(cls))
-        return forget();
+    if (w->env->as_function(w->env->data, o) || is_our_object(cls))
+        return watch_forget();
     if (PyObject_CheckBuffer(o))
-        return PyBytes_CheckExact(o)
-                   ? 0
-                   : note_copy(w, WATCH_BYTES, o, fe_bytes_of(o), NULL);
-    if (is_of(cls, is_installed_name, false))
+        return PyBytes_CheckExact(o) ? 0 : watch_buffer(w, o);
+    bool is_installed = is_of(cls, is_installed_name, false);
+    w->is_opaque |= is_installed || is_opaque_class(cls);
+    if (is_installed)
         return 0;
-    PyObject *dict = dict_of(o), *name = class_label(cls);
-    int r = !name ? forget() : dict ? watch_dict(w, dict, name) : 0;
+    PyObject *dict = dict_of(o), *name = watch_class_label(cls);
+    int r = !name ? watch_forget() : dict ? watch_dict(w, dict, name) : 0;
+    if (!r && name && dict && !is_known_object(cls))
+        r = fe_capture(w->to, (FeCapture){WATCH_CLASS, o, NULL, cls, name});
     if (!r && name)
         r = watch_slots(w, o, name);
-    if (!r && !is_known(cls)) /* its operators */
+    if (!r && !is_known_object(cls)) /* its operators */
         r = watch_class(w, cls);
     Py_XDECREF(dict);
     Py_XDECREF(name);
@@ -335,7 +308,7 @@ watch_object(Watch *w, PyObject *o)
 }
 
 /* o.name, which o holds, and its contents. */
-static int
+int
 watch_part(Watch *w, PyObject *o, const char *name, PyObject *label)
 {
     PyObject *key = PyUnicode_InternFromString(name), *dict = dict_of(o);
@@ -343,7 +316,7 @@ watch_part(Watch *w, PyObject *o, const char *name, PyObject *label)
     bool is_item = v && dict && PyDict_GetItemWithError(dict, key) == v;
     FeCapture x = {is_item ? WATCH_DICT : WATCH_ATTR, is_item ? dict : o, key, v,
                    label};
-    int r = !v ? forget() : fe_capture(w->to, x);
+    int r = !v ? watch_forget() : fe_capture(w->to, x);
     if (v && !r)
         r = watch_contents(w, v, label);
     Py_XDECREF(key);
@@ -354,22 +327,27 @@ watch_part(Watch *w, PyObject *o, const char *name, PyObject *label)
 
 /* What o holds that may change in place. A kernel that has read a dict or an object will say
  * what it wants of it; a list it has read whole. */
-static int
+int
 watch_contents(Watch *w, PyObject *o, PyObject *label)
 {
     if (o == Py_None || PyLong_CheckExact(o) || PyFloat_CheckExact(o) ||
-        PyBool_Check(o) || PyUnicode_CheckExact(o) || PyModule_Check(o) ||
-        PyCFunction_Check(o))
+        PyBool_Check(o) || PyUnicode_CheckExact(o))
         return 0;
-    if (w->is_whole && (PyType_Check(o) || PyCallable_Check(o)))
+    if (PyModule_Check(o) || PyCFunction_Check(o)) {
+        w->is_opaque |= PyModule_Check(o) ? !is_pure_object(o) && !is_ours_module(o)
+                                          : is_opaque_cfunction(o);
+        return watch_forget();
+    }
+    if (w->is_whole &&
+        (PyType_Check(o) || PyCallable_Check(o) || Py_IS_TYPE(o, &PyProperty_Type)))
         return watch_callable(w, o);
-    if (PyType_Check(o) || is_enough(w))
+    if (PyType_Check(o) || watch_is_enough(w))
         return 0;
-    int r = is_seen(w, o);
+    int r = watch_is_seen(w, o);
     if (r)
         return MIN(r, 0);
     w->depth++;
-    PyObject *cls = attribute(w->env->language, "constexpr");
+    PyObject *cls = watch_look(w->env->language, "constexpr");
     if (cls && PyObject_IsInstance(o, cls) > 0) {
         r = watch_part(w, o, "value", label);
     } else if (PyTuple_Check(o) || PyList_Check(o))
@@ -384,7 +362,7 @@ watch_contents(Watch *w, PyObject *o, PyObject *label)
         r = watch_object(w, o);
     w->depth--;
     Py_XDECREF(cls);
-    return r ? r : forget();
+    return r ? r : watch_forget();
 }
 
 /* ---- attributes ------------------------------------------------------------------------------ */
@@ -393,9 +371,15 @@ watch_contents(Watch *w, PyObject *o, PyObject *label)
 static int
 watch_getter(Watch *w, PyObject *found, PyObject *o)
 {
-    PyObject *get = attribute(found, "fget");
-    if (!get)
-        return forget();
+    PyObject *get = watch_look(found, "fget");
+    if (!get) {
+        /* Another descriptor; functions are C's, and slots are read below. */
+        PyTypeObject *cls = Py_TYPE(found);
+        w->is_opaque |= !(PyType_GetFlags(cls) & Py_TPFLAGS_IMMUTABLETYPE) &&
+                        PyObject_HasAttrString((PyObject *)cls, "__get__") &&
+                        !is_our_object((PyObject *)cls);
+        return watch_forget();
+    }
     bool outer = w->is_whole;
     w->is_whole = true;
     int r = watch_callable(w, get);
@@ -411,21 +395,21 @@ static int
 watch_mro(Watch *w, PyObject *o, PyObject *name, PyObject *label)
 {
     PyObject *cls = PyType_Check(o) ? o : (PyObject *)Py_TYPE(o);
-    PyObject *mro = attribute(cls, "__mro__");
-    int r = mro ? 0 : forget();
+    PyObject *mro = watch_look(cls, "__mro__");
+    int r = mro ? watch_bases(w, cls, mro, label) : watch_forget();
     bool found = false;
     for (Py_ssize_t i = 0; mro && !r && !found && i < PyTuple_Size(mro); i++) {
         PyObject *base = PyTuple_GetItem(mro, i), *dict = dict_of(base);
         PyObject *v = dict ? Py_XNewRef(PyDict_GetItemWithError(dict, name)) : NULL;
         found = v;
-        if (dict && !is_known(base))
+        if (dict && !is_known_object(base))
             r = fe_capture(w->to, (FeCapture){WATCH_DICT, dict, name, v, label});
         const char *kind = "member_descriptor"; /* of __slots__ */
         PyObject *of = v && !r ? PyType_GetName(Py_TYPE(v)) : NULL;
         if (of && !PyType_Check(o) && !PyUnicode_CompareWithASCIIString(of, kind)) {
             PyObject *is = PyObject_GetAttr(o, name);
             r = is ? fe_capture(w->to, (FeCapture){WATCH_ATTR, o, name, is, label})
-                   : forget();
+                   : watch_forget();
             Py_XDECREF(is);
         } else if (v && !r && !(r = watch_getter(w, v, o)))
             r = watch_contents(w, v, label);
@@ -437,23 +421,45 @@ watch_mro(Watch *w, PyObject *o, PyObject *name, PyObject *label)
     return r;
 }
 
-static int
+/* Does the class of o find attributes by a function of its own? */
+static bool
+has_own_lookup(PyObject *o)
+{
+    PyObject *cls = (PyObject *)Py_TYPE(o);
+    if (PyType_Check(o))
+        return !PyType_CheckExact(o) && !is_known_object(cls);
+    PyObject *get = watch_look(cls, "__getattribute__");
+    PyObject *of = get ? watch_look(get, "__objclass__") : NULL; /* of C's */
+    bool is = !of || PyObject_HasAttrString(cls, "__getattr__");
+    Py_XDECREF(get);
+    Py_XDECREF(of);
+    return is;
+}
+
+int
 watch_attribute(Watch *w, PyObject *o, PyObject *name)
 {
     if (PyModule_Check(o)) {
         PyObject *dict_b = PyModule_GetDict(o), *v_b;
-        if (!dict_b || is_our_dict(dict_b) ||
-            !(v_b = PyDict_GetItemWithError(dict_b, name)) || PyModule_Check(v_b))
-            return forget();
+        if (!dict_b || is_our_dict(dict_b))
+            return watch_forget();
+        v_b = PyDict_GetItemWithError(dict_b, name);
+        w->is_opaque |= !v_b; /* by its __getattr__ */
+        if (!v_b || (PyModule_Check(v_b) && is_known_object(v_b)))
+            return watch_forget();
         int r = fe_capture(w->to, (FeCapture){WATCH_DICT, dict_b, name, v_b, NULL});
         return r ? r : watch_contents(w, v_b, name);
     }
     if (PyTuple_CheckExact(o) || PyLong_CheckExact(o) || PyUnicode_CheckExact(o) ||
-        is_ours(PyType_Check(o) ? o : (PyObject *)Py_TYPE(o)))
-        return forget();
+        is_our_object(PyType_Check(o) ? o : (PyObject *)Py_TYPE(o)))
+        return watch_forget();
     PyObject *label = attribute_label(o, name), *dict = NULL, *v = NULL;
-    int r = label ? 0 : forget();
-    if (label && !PyType_Check(o) && (dict = dict_of(o))) {
+    int r = label ? 0 : watch_forget();
+    w->is_opaque |= has_own_lookup(o);
+    if (label && !r && !PyType_Check(o) && !is_known_object((PyObject *)Py_TYPE(o)))
+        r = fe_capture(w->to, (FeCapture){WATCH_CLASS, o, NULL, (PyObject *)Py_TYPE(o),
+                                          label});
+    if (label && !r && !PyType_Check(o) && (dict = dict_of(o))) {
         v = Py_XNewRef(PyDict_GetItemWithError(dict, name));
         r = fe_capture(w->to, (FeCapture){WATCH_DICT, dict, name, v, label});
         if (v && !r)
@@ -465,213 +471,6 @@ watch_attribute(Watch *w, PyObject *o, PyObject *name)
     Py_XDECREF(dict);
     Py_XDECREF(v);
     return r;
-}
-
-/* ---- code ------------------------------------------------------------------------------------ */
-
-PyObject *
-fe_code_of(PyObject *fn)
-{
-    static const char *const parts[] = {"__code__", "__defaults__", "__kwdefaults__"};
-    PyObject *all = PyTuple_New((Py_ssize_t)COUNT(parts));
-    for (size_t i = 0; all && i < COUNT(parts); i++) {
-        PyObject *v = PyObject_GetAttrString(fn, parts[i]);
-        if (!v || PyTuple_SetItem(all, (Py_ssize_t)i, v))
-            Py_CLEAR(all);
-    }
-    return all;
-}
-
-typedef struct Code {
-    PyObject *names, *globals; /* borrowed */
-    const unsigned char *at;
-    Py_ssize_t n;
-    long load_global, load_attr, load_method, extended; /* -1: there is none */
-} Code;
-
-static long
-opcode(Watch *w, const char *name)
-{
-    PyObject *o_b = PyDict_GetItemString(w->opcodes, name);
-    return o_b ? PyLong_AsLong(o_b) : -1;
-}
-
-static int
-read_opcodes(Watch *w, Code *c)
-{
-    if (!w->opcodes) {
-        PyObject *m = PyImport_ImportModule("opcode");
-        w->opcodes = m ? PyObject_GetAttrString(m, "opmap") : NULL;
-        Py_XDECREF(m);
-        if (!w->opcodes)
-            return -1;
-    }
-    c->load_global = opcode(w, "LOAD_GLOBAL");
-    c->load_attr = opcode(w, "LOAD_ATTR");
-    c->load_method = opcode(w, "LOAD_METHOD");
-    c->extended = opcode(w, "EXTENDED_ARG");
-    return 0;
-}
-
-/* The instruction behind *i, with its argument; steps over caches, whose code is 0. */
-static int
-next_op(const Code *c, Py_ssize_t *i, long *arg)
-{
-    *arg = 0;
-    for (; *i + 1 < c->n; *i += 2) {
-        *arg = *arg << 8 | c->at[*i + 1];
-        if (c->at[*i] == c->extended)
-            continue;
-        if (c->at[*i]) {
-            *i += 2;
-            return c->at[*i - 2];
-        }
-        *arg = 0;
-    }
-    return -1;
-}
-
-/* The global that LOAD_GLOBAL loads, and the attributes that are asked of it at once. */
-static int
-watch_global(Watch *w, const Code *c, PyObject *name, Py_ssize_t i)
-{
-    PyObject *v = Py_XNewRef(PyDict_GetItemWithError(c->globals, name));
-    if (!v)
-        return forget(); /* one of Python's own */
-    int r = PyModule_Check(v)
-                ? 0
-                : fe_capture(w->to, (FeCapture){WATCH_DICT, c->globals, name, v, NULL});
-    while (!r && (PyModule_Check(v) || PyType_Check(v))) {
-        long arg;
-        int op = next_op(c, &i, &arg);
-        bool is_attr = op >= 0 && op == c->load_attr;
-        if (!is_attr && (op < 0 || op != c->load_method))
-            break;
-        PyObject *attr = PyTuple_GetItem(
-            c->names, is_attr && Py_Version >= 0x030C0000 ? arg >> 1 : arg);
-        if (!attr || (PyModule_Check(v) && is_known(v)))
-            break;
-        r = watch_attribute(w, v, attr);
-        PyObject *next = r ? NULL : PyObject_GetAttr(v, attr);
-        if (!next)
-            break;
-        Py_DECREF(v);
-        v = next;
-    }
-    if (!r)
-        r = forget();
-    if (!r)
-        r = watch_contents(w, v, name);
-    Py_DECREF(v);
-    return r;
-}
-
-static int
-watch_code(Watch *w, PyObject *code, PyObject *globals)
-{
-    Code c = {.globals = globals};
-    PyObject *bytes = PyObject_GetAttrString(code, "co_code"), *consts = NULL;
-    c.names = PyObject_GetAttrString(code, "co_names");
-    int r = bytes && c.names ? read_opcodes(w, &c) : -1;
-    if (!r) {
-        c.at = (const unsigned char *)PyBytes_AsString(bytes);
-        c.n = PyBytes_Size(bytes);
-    }
-    for (Py_ssize_t i = 0; !r;) {
-        long arg;
-        int op = next_op(&c, &i, &arg);
-        if (op < 0)
-            break;
-        PyObject *name = op == c.load_global ? PyTuple_GetItem(c.names, arg >> 1)
-                                             : NULL;
-        if (name)
-            r = watch_global(w, &c, name, i);
-    }
-    consts = r ? NULL : PyObject_GetAttrString(code, "co_consts");
-    for (Py_ssize_t i = 0; consts && !r && i < PyTuple_Size(consts); i++)
-        if (Py_IS_TYPE(PyTuple_GetItem(consts, i), Py_TYPE(code)))
-            r = watch_code(w, PyTuple_GetItem(consts, i), globals);
-    Py_XDECREF(bytes);
-    Py_XDECREF(c.names);
-    Py_XDECREF(consts);
-    return r;
-}
-
-static int
-watch_cells(Watch *w, PyObject *fn, PyObject *code)
-{
-    PyObject *cells = attribute(fn, "__closure__");
-    PyObject *names = attribute(code, "co_freevars");
-    Py_ssize_t n = cells && names && PyTuple_Check(cells) ? PyTuple_Size(cells) : 0;
-    int r = 0;
-    for (Py_ssize_t i = 0; !r && i < n; i++) {
-        PyObject *cell = PyTuple_GetItem(cells, i), *name = PyTuple_GetItem(names, i);
-        PyObject *v = attribute(cell, "cell_contents");
-        if (!v)
-            continue;
-        if (!PyModule_Check(v))
-            r = fe_capture(w->to, (FeCapture){WATCH_CELL, cell, name, v, NULL});
-        if (!r)
-            r = watch_contents(w, v, name);
-        Py_DECREF(v);
-    }
-    Py_XDECREF(cells);
-    Py_XDECREF(names);
-    return r ? r : forget();
-}
-
-static int
-watch_function(Watch *w, PyObject *fn, PyObject *code)
-{
-    PyObject *globals = attribute(fn, "__globals__"), *all = fe_code_of(fn);
-    PyObject *name = attribute(fn, "__name__");
-    int r = !globals || !all || !name
-                ? forget()
-                : fe_capture(w->to, (FeCapture){WATCH_CODE, fn, NULL, all, name});
-    if (!r && all && globals && name) {
-        r = watch_contents(w, PyTuple_GetItem(all, 1), name);
-        r = r ? r : watch_contents(w, PyTuple_GetItem(all, 2), name);
-        r = r ? r : watch_cells(w, fn, code);
-        r = r ? r : watch_code(w, code, globals);
-    }
-    Py_XDECREF(globals);
-    Py_XDECREF(all);
-    Py_XDECREF(name);
-    return r;
-}
-
-/* What o, which Python code may call, can read. */
-static int
-watch_callable(Watch *w, PyObject *o)
-{
-    static const char *const inner[] = {"fn",   "__func__", "__wrapped__",
-                                        "func", "fget",     "__self__"};
-    if (PyCFunction_Check(o) || is_enough(w) || w->env->as_function(w->env->data, o))
-        return forget();
-    if (PyType_Check(o))
-        return is_known(o) ? 0 : watch_class(w, o);
-    int r = is_seen(w, o);
-    if (r)
-        return MIN(r, 0);
-    w->depth++;
-    PyObject *code = attribute(o, "__code__");
-    PyObject *label = class_label((PyObject *)Py_TYPE(o));
-    if (code && !is_known(o))
-        r = watch_function(w, o, code);
-    for (size_t i = 0; !r && i < COUNT(inner); i++) {
-        PyObject *of = attribute(o, inner[i]);
-        if (of && label && !PyModule_Check(of) && !PyCFunction_Check(of))
-            r = i ? (PyCallable_Check(of) ? watch_callable(w, of)
-                                          : watch_contents(w, of, label))
-                  : watch_part(w, o, inner[i], label);
-        Py_XDECREF(of);
-    }
-    if (!r && !code)
-        r = watch_object(w, o);
-    w->depth--;
-    Py_XDECREF(code);
-    Py_XDECREF(label);
-    return r ? r : forget();
 }
 
 /* ---- the frontend's doors -------------------------------------------------------------------- */
@@ -698,12 +497,31 @@ fe_watch_name(const FeEnv *env, PyObject *home, PyObject *name, PyObject *value,
               bool is_cell)
 {
     Watch w;
-    if (!env->captures || PyModule_Check(value) || (!is_cell && is_our_dict(home)))
-        return 0;
+    if (!env->captures || (value && is_library(value)) ||
+        (!is_cell && is_our_dict(home)))
+        return watch_forget();
     FeCapture x = {is_cell ? WATCH_CELL : WATCH_DICT, home, name, value, NULL};
     if (fe_capture(env->captures, x))
         return -1;
+    if (!value)
+        return 0;
     return begin(&w, env, false) ? done(&w, watch_contents(&w, value, name)) : -1;
+}
+
+/* What getattr gives, where nobody knows how it comes to be. */
+static int
+watch_outcome(Watch *w, PyObject *o, PyObject *name)
+{
+    PyObject *v = PyObject_GetAttr(o, name), *label = NULL;
+    int r = v ? 0 : watch_forget();
+    label = v && !PyModule_Check(o) ? attribute_label(o, name) : NULL;
+    if (v && !r)
+        r = fe_capture(w->to, (FeCapture){WATCH_ATTR, o, name, v, label});
+    if (v && !r)
+        r = watch_contents(w, v, name);
+    Py_XDECREF(v);
+    Py_XDECREF(label);
+    return r;
 }
 
 int
@@ -712,7 +530,12 @@ fe_watch_attribute(const FeEnv *env, PyObject *o, PyObject *name)
     Watch w;
     if (!env->captures)
         return 0;
-    return begin(&w, env, false) ? done(&w, watch_attribute(&w, o, name)) : -1;
+    if (!begin(&w, env, false))
+        return -1;
+    int r = watch_attribute(&w, o, name);
+    if (!r && w.is_opaque)
+        r = watch_outcome(&w, o, name);
+    return done(&w, r);
 }
 
 int
@@ -721,11 +544,11 @@ fe_watch_item(const FeEnv *env, PyObject *o, PyObject *key)
     if (!env->captures)
         return 0;
     if (!PyDict_CheckExact(o))
-        return fe_watch_value(env, o);
+        return fe_watch_value(env, o, NULL);
     PyObject *label = PyUnicode_FromFormat("[%R]", key);
     PyObject *v_b = label ? PyDict_GetItemWithError(o, key) : NULL;
     FeCapture x = {WATCH_DICT, o, key, v_b, label};
-    int r = forget(); /* a key that cannot be one: looking it up will say so */
+    int r = watch_forget(); /* a key that cannot be one: looking it up will say so */
     if (!r)
         r = label ? fe_capture(env->captures, x) : -1;
     Py_XDECREF(label);
@@ -733,22 +556,49 @@ fe_watch_item(const FeEnv *env, PyObject *o, PyObject *key)
 }
 
 int
-fe_watch_call(const FeEnv *env, PyObject *o)
+fe_watch_call(const FeEnv *env, PyObject *o, bool *is_opaque)
 {
     Watch w;
     if (!env->captures || PyCFunction_Check(o))
         return 0;
-    return begin(&w, env, true) ? done(&w, watch_callable(&w, o)) : -1;
+    if (!begin(&w, env, true))
+        return -1;
+    int r = watch_callable(&w, o);
+    if (is_opaque)
+        *is_opaque |= w.is_opaque;
+    return done(&w, r);
 }
 
 int
-fe_watch_value(const FeEnv *env, PyObject *o)
+fe_watch_value(const FeEnv *env, PyObject *o, bool *is_opaque)
 {
     Watch w;
     if (!env->captures || o == Py_None || PyUnicode_CheckExact(o) || PyBool_Check(o))
         return 0;
-    PyObject *label = class_label((PyObject *)Py_TYPE(o));
-    int r = label && begin(&w, env, true) ? done(&w, watch_contents(&w, o, label)) : -1;
+    PyObject *label = watch_class_label((PyObject *)Py_TYPE(o));
+    int r = label && begin(&w, env, true) ? watch_contents(&w, o, label) : -1;
+    if (label && is_opaque)
+        *is_opaque |= w.is_opaque;
+    Py_XDECREF(label);
+    return label ? done(&w, r) : -1;
+}
+
+int
+fe_watch_result(const FeEnv *env, PyObject *o, PyObject *pos, PyObject *named,
+                PyObject *result, PyObject *name)
+{
+    PyObject *again = PyObject_Call(o, pos, named);
+    if (!again)
+        return watch_forget();
+    PyObject *args = PyTuple_Pack(2, pos, named ? named : Py_None);
+    PyObject *label = PyUnicode_FromFormat("%U()", name);
+    int same = fe_same_constant(result, again);
+    Py_DECREF(again);
+    FeCapture x = {WATCH_CALL, o, args, result, label};
+    int r = !args || !label ? -1
+            : same > 0      ? fe_capture(env->captures, x)
+                            : watch_forget();
+    Py_XDECREF(args);
     Py_XDECREF(label);
     return r;
 }

@@ -42,28 +42,6 @@ call_hash(Call *c)
     c->hash = h;
 }
 
-/* 1: equal as constants of a kernel: of one type all the way down, 0.0 is not -0.0. */
-static int
-same_constant(PyObject *a, PyObject *b)
-{
-    if (a == b)
-        return 1;
-    if (Py_TYPE(a) != Py_TYPE(b))
-        return 0;
-    if (PyFloat_CheckExact(a)) {
-        double x = PyFloat_AsDouble(a), y = PyFloat_AsDouble(b);
-        return !memcmp(&x, &y, sizeof x);
-    }
-    if (PyTuple_Check(a)) {
-        Py_ssize_t n = PyTuple_Size(a);
-        int r = n == PyTuple_Size(b);
-        for (Py_ssize_t i = 0; r == 1 && i < n; i++)
-            r = same_constant(PyTuple_GetItem(a, i), PyTuple_GetItem(b, i));
-        return r;
-    }
-    return PyObject_RichCompareBool(a, b, Py_EQ);
-}
-
 static inline int
 same_value(const Call *c, const Key *key, int i)
 {
@@ -71,7 +49,7 @@ same_value(const Call *c, const Key *key, int i)
     case NODE_CONST_INT:
     case NODE_CONST_BOOL:
     case NODE_CONST_FLOAT: return c->bits[i] == key->bits[i];
-    case NODE_CONST_OBJECT: return same_constant(c->value[i], key->value[i]);
+    case NODE_CONST_OBJECT: return fe_same_constant(c->value[i], key->value[i]);
     case NODE_TUPLE: return (PyObject *)Py_TYPE(c->value[i]) == key->value[i];
     default: return 1;
     }

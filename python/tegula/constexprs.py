@@ -59,7 +59,9 @@ def constexpr_function(fn: Callable[..., R]) -> ConstexprFunction[R]:
 
     Types:  arguments and results are Python's: numbers, strings, dtypes, tuples, None.
             Of a tensor or a descriptor it may ask the dtype, the shape, and isinstance().
-    Cost:   it runs while compiling; the host may call it like any function.
+    Cost:   it runs while compiling; the host may call it like any function. Where it reads
+            what no compile can follow (os.environ, a module imported in its body, getattr),
+            it runs again at each launch, to see whether its result is what it was.
     Errors: CompileError[VALUE] in a kernel for arguments known only at run time.
 
     >>> @tegula.constexpr_function

@@ -1,0 +1,63 @@
+/* watch.h: what watch.c, watch_code.c and opaque.c share. All functions of type int: 0, or -1 with an
+ * exception. */
+#ifndef TEGULA_WATCH_H
+#define TEGULA_WATCH_H
+
+#include "frontend/frontend.h"
+
+typedef struct Watch {
+    const FeEnv *env;
+    FeCaptures *to;
+    PyObject *seen;    /* set of addresses of what was looked into */
+    PyObject *opcodes; /* opcode.opmap; NULL until some code is read */
+    int depth;
+    bool is_whole;  /* Python code may do anything with what it finds */
+    bool is_opaque; /* and reads what cannot be watched: opaque.c */
+} Watch;
+
+/* ---- watch.c ------------------------------------------------------------------------------- */
+/* An exception that says "there is no such thing" is cleared: 0. */
+int watch_forget(void);
+/* o.name, or NULL: without an exception where there is none. */
+PyObject *watch_look(PyObject *o, const char *name);
+/* 1: seen before; 0: noted now. */
+int watch_is_seen(Watch *w, PyObject *o);
+bool watch_is_enough(Watch *w);
+/* "Cfg.": of a class; NULL: it has no name. */
+PyObject *watch_class_label(PyObject *cls);
+/* What o holds that may change in place. */
+int watch_contents(Watch *w, PyObject *o, PyObject *label);
+int watch_part(Watch *w, PyObject *o, const char *name, PyObject *label);
+int watch_class(Watch *w, PyObject *cls);
+int watch_object(Watch *w, PyObject *o);
+int watch_attribute(Watch *w, PyObject *o, PyObject *name);
+
+/* ---- watch_code.c -------------------------------------------------------------------------- */
+/* What o, which Python code may call, can read. */
+int watch_callable(Watch *w, PyObject *o);
+
+/* ---- opaque.c ------------------------------------------------------------------------------ */
+/* Is o, a function, class or module, of a module for which `is` holds? is_odd: has it none? */
+bool is_of(PyObject *o, bool (*is)(PyObject *name), bool is_odd);
+bool is_known_name(PyObject *name);
+bool is_installed_name(PyObject *name);
+/* Of Python's library, of a package, or of no module: nobody edits it. */
+bool is_known_object(PyObject *o);
+/* Do the functions of its module answer by their arguments alone? */
+bool is_pure_object(PyObject *o);
+bool is_our_object(PyObject *o);
+bool is_our_dict(PyObject *dict);
+bool is_ours_module(PyObject *o);
+/* A module whose names nobody here rebinds. */
+bool is_library(PyObject *o);
+bool is_function(PyObject *o);
+/* Does a function of that module, of Python's library or NumPy, answer by its arguments alone? */
+bool is_pure_module(PyObject *name);
+/* Is the name one of Python's own functions that find what they are not given? */
+bool is_opaque_builtin(PyObject *name);
+/* Has an object of the class state that is neither in its dict nor in slots? */
+bool is_opaque_class(PyObject *cls);
+/* A function of C's: does it read more than its arguments? */
+bool is_opaque_cfunction(PyObject *o);
+
+#endif
