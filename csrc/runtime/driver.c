@@ -216,6 +216,29 @@ leave(Cuda *cu, CUcontext restore)
         cu->cuCtxSetCurrent(restore);
 }
 
+/* enter, and leave, around what loads code. A kernel may be launched first, or by code without
+ * tensor maps for the first time, while its thread captures a graph: loading is no work of a
+ * stream, but a capture in the mode that is the default refuses it. */
+static bool
+enter_to_load(Cuda *cu, Device *d, CUcontext *restore, CUstreamCaptureMode *mode,
+              char err[ERR_TEXT])
+{
+    *mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (!enter(cu, d, restore, err))
+        return false;
+    CUresult e = cu->cuThreadExchangeStreamCaptureMode(mode);
+    if (e)
+        leave(cu, *restore);
+    return e ? fail(cu, e, "loading code while a graph is captured", err) : true;
+}
+
+static void
+leave_loaded(Cuda *cu, CUcontext restore, CUstreamCaptureMode mode)
+{
+    cu->cuThreadExchangeStreamCaptureMode(&mode);
+    leave(cu, restore);
+}
+
 CudaMemory
 cuda_memory(Cuda *cu, uint64_t address, int *device)
 {
@@ -274,12 +297,13 @@ cuda_code(Cuda *cu, int device, const char *code, const char *symbol, void **lib
     CUlibrary lib = NULL;
     CUkernel k = NULL;
     CUcontext restore;
+    CUstreamCaptureMode mode;
     char log[ERR_TEXT / 2] = "";
     /* PTX is assembled by the driver here; its complaints go to log. */
     CUjit_option option[] = {CU_JIT_ERROR_LOG_BUFFER,
                              CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *value[] = {log, (void *)(uintptr_t)sizeof log};
-    if (!enter(cu, &cu->device[device], &restore, err))
+    if (!enter_to_load(cu, &cu->device[device], &restore, &mode, err))
         return false;
     CUresult e = cu->cuLibraryLoadData(&lib, code, option, value, COUNT(option), NULL,
                                        NULL, 0);
@@ -297,7 +321,7 @@ cuda_code(Cuda *cu, int device, const char *code, const char *symbol, void **lib
         ok = fail(cu, e, "looking the kernel up", err);
         cu->cuLibraryUnload(lib);
     }
-    leave(cu, restore);
+    leave_loaded(cu, restore, mode);
     *library = ok ? lib : NULL;
     *kernel = ok ? k : NULL;
     return ok;
@@ -315,7 +339,8 @@ cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs, char err[ERR_
 {
     Device *d = &cu->device[device];
     CUcontext restore;
-    if (!enter(cu, d, &restore, err))
+    CUstreamCaptureMode mode;
+    if (!enter_to_load(cu, d, &restore, &mode, err))
         return false;
     CUresult e = CUDA_SUCCESS;
     int fixed_shared = 0;
@@ -342,7 +367,7 @@ cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs, char err[ERR_
         needs->shared <= needs->max_shared)
         e = cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(
             &needs->n_blocks, kernel, threads, (size_t)needs->shared);
-    leave(cu, restore);
+    leave_loaded(cu, restore, mode);
     return e ? fail(cu, e, "preparing the kernel", err) : true;
 }
 

@@ -170,14 +170,26 @@ cuCtxGetDevice(CUdevice *device)
     return CUDA_SUCCESS;
 }
 
-/* ---- events: reached when the test says so ---- */
-static int n_events, is_busy, is_capturing;
+static int is_busy, is_capturing;
+static CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 void
 mock_busy(int busy, int capturing)
 {
     is_busy = busy, is_capturing = capturing;
 }
+
+CUresult
+cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    CUstreamCaptureMode was = capture_mode;
+    capture_mode = *mode;
+    *mode = was;
+    return CUDA_SUCCESS;
+}
+
+/* ---- events: reached when the test says so ---- */
+static int n_events;
 
 int
 mock_events(void)
@@ -233,6 +245,8 @@ cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
     (void)options, (void)option_values, (void)n;
     const char *c = code;
     note("load(%s)\n", c[0] == 0x7f ? "cubin" : "ptx");
+    if (is_capturing && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     for (unsigned i = 0; i < n_jit; i++)
         if (jit[i] == CU_JIT_ERROR_LOG_BUFFER && !strcmp(failing, "cuLibraryLoadData"))
             strcpy(values[i], "line 7: mock refuses");

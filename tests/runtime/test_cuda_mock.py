@@ -509,3 +509,22 @@ assert launch(a, 128) == first
         TEGULA_PTXAS="",
     )
     assert out == ""
+
+
+def test_code_is_loaded_while_a_graph_is_captured(tmp_path):
+    """Of a kernel's first launch, or of its first launch without tensor maps."""
+    out = cuda_mock.run(
+        """
+lib.mock_busy(0, 1)
+K.copy[(4, 2)](Tensor(), Tensor(0x8000), 100, BLOCK=64)
+lib.mock_busy(0, 0)
+print(log())
+mode = ctypes.c_int(0)
+assert lib.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode)) == 0
+print("mode", mode.value)
+""",
+        tmp_path,
+    )
+    assert out.count("load(") == 1
+    assert "launch" in out
+    assert "mode 0" in out, "the thread's mode is what it was"

@@ -203,6 +203,16 @@ cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 }
 
 SIM_EXPORT CUresult
+cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    static _Thread_local CUstreamCaptureMode now = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    CUstreamCaptureMode was = now;
+    now = *mode;
+    *mode = was;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult
 cuEventCreate(CUevent *event, unsigned flags)
 {
     (void)flags;
