@@ -38,14 +38,19 @@ def test_same_everywhere(device: Any, fused: bool) -> None:
 def test_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a launch says goes before the default, and the prohibition before both."""
     language = knobs.language
-    with pytest.warns(FutureWarning):  # Triton 3.10 changes the default
-        assert language.fp_fusion_enabled(None)
-    assert not language.fp_fusion_enabled(False)
-    monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "0")
-    assert not language.fp_fusion_enabled(None) and language.fp_fusion_enabled(True)
+    for what in ("DEFAULT_FP_FUSION", "FORCE_DISABLE_FP_FUSION"):
+        monkeypatch.delenv(f"TRITON_{what}", raising=False)
+        monkeypatch.delenv(f"TEGULA_{what.removeprefix('DEFAULT_')}", raising=False)
     x, y, z = operands()
     out = np.zeros(64, np.float32)
     with knobs.language.scope():
+        for name in ("default_fp_fusion", "force_disable_fp_fusion"):
+            vars(language).pop(name, None)  # what another test has set
+        with pytest.warns(FutureWarning):  # Triton 3.10 changes the default
+            assert language.fp_fusion_enabled(None)
+        assert not language.fp_fusion_enabled(False)
+        monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "0")
+        assert not language.fp_fusion_enabled(None) and language.fp_fusion_enabled(True)
         monkeypatch.setenv("TRITON_FORCE_DISABLE_FP_FUSION", "1")
         assert not language.fp_fusion_enabled(True)
         knobs.refresh_knobs()
