@@ -85,6 +85,7 @@ get_stages(PyObject *self, void *closure)
     for (int i = 0; d && i < v->bin.n_stages; i++) {
         if (!strcmp(v->bin.stage[i].name, "report") ||
             !strcmp(v->bin.stage[i].name, "linked") ||
+            !strcmp(v->bin.stage[i].name, PLACES_STAGE) ||
             !strcmp(v->bin.stage[i].name, TRIAL_STAGE))
             continue;
         PyObject *o = stage_object(&v->bin.stage[i]);

@@ -475,16 +475,32 @@ check_limits(const Call *c, const Options *o)
     return 0;
 }
 
+/* The report of an entry names the lines of this kernel, not those of the one it was compiled from:
+ * they have the same IR. 0, or -1 with an exception. */
+static int
+move_report(Making *m, const char *places)
+{
+    Binary *b = &m->v->bin;
+    const Stage *was = binary_stage(b, PLACES_STAGE),
+                *report = binary_stage(b, "report");
+    if (!was || !report || !strcmp(was->data, places))
+        return 0;
+    char *moved = lines_moved(report->data, was->data, places);
+    size_t n = moved ? strlen(moved) : 0;
+    binary_remove(b, "report");
+    bool ok = moved && binary_take(b, "report", moved, n);
+    return ok ? 0 : (PyErr_NoMemory(), -1);
+}
+
 /* m->v->bin, from the disk or compiled. 1; 0: a hook forbade it; -1 with an exception. */
 static int
-make_binary(Making *m)
+make_binary_of(Making *m, const char *places)
 {
     Call *c = m->c;
     const Config *config = &c->k->st->config;
     const Target target = m->comp.opt.target;
     const char *symbol = m->v->symbol, *name = c->k->f->name;
-    m->comp.symbol = symbol;
-    if (run_front(m) || disk_key(config, &m->comp, &m->lowered, &m->disk))
+    if (disk_key(config, &m->comp, &m->lowered, &m->disk))
         return -1;
     if (target.kind == TARGET_CPU) {
         m->v->loads = lines_text(m->lowered.func, false);
@@ -502,7 +518,7 @@ make_binary(Making *m)
     if (on_disk && !config->always_compile && !is_shown &&
         disk_load(&m->disk, c, &m->v->bin)) {
         m->v->from_disk = true;
-        return trial_begin(m->v, &m->disk);
+        return move_report(m, places) ? -1 : trial_begin(m->v, &m->disk);
     }
     if (PyErr_Occurred()) /* a warning about its files that is an error */
         return -1;
@@ -512,12 +528,25 @@ make_binary(Making *m)
         return raise_compile_error(c->k->st, &m->comp), -1;
     if (run_back(m))
         return -1;
-    if (text && !binary_add(&m->v->bin, TRIAL_STAGE, text, strlen(text)))
+    if ((text && !binary_add(&m->v->bin, TRIAL_STAGE, text, strlen(text))) ||
+        !binary_add(&m->v->bin, PLACES_STAGE, places, strlen(places)))
         return PyErr_NoMemory(), -1;
     /* A launch keeps it on the disk when its checks have found nothing. */
     if (on_disk && (!text || c->types_only))
         disk_store(config, &m->disk, name, &m->v->bin);
     return trial_begin(m->v, &m->disk);
+}
+
+static int
+make_binary(Making *m)
+{
+    m->comp.symbol = m->v->symbol;
+    if (run_front(m))
+        return -1;
+    char *places = lines_places(m->lowered.func);
+    int r = places ? make_binary_of(m, places) : (PyErr_NoMemory(), -1);
+    free(places);
+    return r;
 }
 
 /* From the disk, or compiled. New reference, or NULL: with an exception, or because a hook

@@ -551,6 +551,12 @@ bool libraries_unchanged(State *st, const Binary *bin);
 /* "k.py:12 or 15", malloc'ed: the lines of the loads, or of what else goes to the user's memory;
  * NULL: there is none, or no memory. */
 char *lines_text(const Func *f, bool stores);
+#define PLACES_STAGE                                                                   \
+    "places" /* of a Binary: lines_places() of what it was compiled from */
+/* Where each op of the frontend's IR stands; malloc'ed, NULL: no memory. */
+char *lines_places(const Func *f);
+/* The report with its rows where ops stand now, which stood at was; malloc'ed, NULL: no memory. */
+char *lines_moved(const char *report, const char *was, const char *now);
 
 /* ---- wheels.c: NVIDIA's Python packages ------------------------------------------------------------- */
 /* Where a file like bin/ptxas of one of them is; false: nowhere. Sets no exception. */

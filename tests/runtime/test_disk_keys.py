@@ -86,3 +86,55 @@ def test_another_builds_entry_is_a_miss(folder, at):
     assert not launch(make()).metadata.from_disk
     assert path.read_bytes() == good
     assert cache.verify() == 0
+
+
+MOVED = """
+import sys
+sys.path.insert(0, {folder!r})
+from {name} import k
+c = k.compile("*fp32:16", "*fp32", BLOCK=256, target="cuda:sm_90a")
+print([(r.line, r.source.strip()) for r in c.report.rows])
+print("helper" in c.report, c.report.count("(/"), "places" in c.asm)
+"""
+KERNEL = """
+import tegula, tegula.language as tl
+from {helper} import twice
+
+@tegula.jit
+def k(x, y, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y + i, twice(tl.load(x + i)))
+"""
+HELPER = """
+import tegula, tegula.language as tl
+
+@tegula.jit
+def twice(x):
+    return tl.sum(x, 0) + x
+"""
+
+
+def test_a_report_names_the_lines_of_its_own_kernel(tmp_path):
+    """Two files whose kernels have one IR share the entry, and not its lines."""
+    said = {}
+    for name, above in (("one", ""), ("two", "\n" * 20)):
+        helper = f"helper_{name}"
+        kernel = above + KERNEL.format(helper=helper)
+        (tmp_path / f"{name}.py").write_text(kernel)
+        (tmp_path / f"{helper}.py").write_text(above * 2 + HELPER)
+        for cache in ("shared", name):
+            done = subprocess.run(
+                [sys.executable, "-c", MOVED.format(folder=str(tmp_path), name=name)],
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(Path(tegula.__file__).parents[1]),
+                    "TEGULA_CACHE_DIR": str(tmp_path / cache),
+                },
+                capture_output=True,
+                text=True,
+            )
+            assert not done.returncode, done.stderr[-2000:]
+            said[name, cache] = done.stdout
+    assert said["two", "shared"] == said["two", "two"]
+    assert said["one", "shared"] == said["one", "one"] != said["two", "two"]
+    assert len(list((tmp_path / "shared").glob("v2/*/*.bin"))) == 1
