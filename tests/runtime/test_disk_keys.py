@@ -122,19 +122,19 @@ def test_a_report_names_the_lines_of_its_own_kernel(tmp_path):
         kernel = above + KERNEL.format(helper=helper)
         (tmp_path / f"{name}.py").write_text(kernel)
         (tmp_path / f"{helper}.py").write_text(above * 2 + HELPER)
-        for cache in ("shared", name):
+        for store in ("shared", name):
             done = subprocess.run(
                 [sys.executable, "-c", MOVED.format(folder=str(tmp_path), name=name)],
                 env={
                     **os.environ,
                     "PYTHONPATH": str(Path(tegula.__file__).parents[1]),
-                    "TEGULA_CACHE_DIR": str(tmp_path / cache),
+                    "TEGULA_CACHE_DIR": str(tmp_path / store),
                 },
                 capture_output=True,
                 text=True,
             )
             assert not done.returncode, done.stderr[-2000:]
-            said[name, cache] = done.stdout
+            said[name, store] = done.stdout
     assert said["two", "shared"] == said["two", "two"]
     assert said["one", "shared"] == said["one", "one"] != said["two", "two"]
     assert len(list((tmp_path / "shared").glob("v2/*/*.bin"))) == 1
