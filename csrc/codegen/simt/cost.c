@@ -202,9 +202,10 @@ count_mma(Ll *l, MmaKind kind, Lv *d, Lv *a, Lv *b)
 }
 
 static void
-count_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv *a)
+count_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv (*a)[4])
 {
-    count(l, COST_WGMMA, 0);
+    for (int i = 0; i < w->n_steps; i++)
+        count(l, COST_WGMMA, 0);
     l->machine->wgmma(l, w, d, a);
 }
 

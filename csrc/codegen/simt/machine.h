@@ -26,14 +26,16 @@ typedef struct Access { /* one load, store or atomic of one thread */
     const Loc *loc;
 } Access;
 
-/* One instruction of a warpgroup: 64 rows, `columns` columns, 32 bytes of k. */
+/* Instructions of a warpgroup, one after the other along k: 64 rows, `columns` columns, each 32
+ * bytes of k. */
 typedef struct Wgmma {
     Elem elem;
     int columns;
-    bool is_first;       /* the accumulators are overwritten, not added to */
+    bool is_first;       /* the first one overwrites the accumulators */
     WgmmaOperand a, b;   /* a: unless it is in registers */
     Lv a_first, b_first; /* shared offsets, bytes, the same for all of a warpgroup .. */
-    int a_offset, b_offset; /* .. and what is added: of the step, the tile */
+    int n_steps;
+    int *a_offset, *b_offset; /* .. and what is added: by step */
 } Wgmma;
 
 typedef struct Machine {
@@ -103,7 +105,7 @@ typedef struct Machine {
      * to shared memory so far are there for the tensor cores, once all have met. wait: all but
      * the newest `pending` groups are through; d is theirs, kept is what they read. NULL, all
      * five: analysis/hopper.c does not choose warpgroups for the target. */
-    void (*wgmma)(Ll *l, const Wgmma *w, Lv *d, Lv *a);
+    void (*wgmma)(Ll *l, const Wgmma *w, Lv *d, Lv (*a)[4]);
     void (*wgmma_fence)(Ll *l);
     void (*wgmma_commit)(Ll *l);
     void (*wgmma_wait)(Ll *l, int pending, Lv *d, int n, Lv *kept, int n_kept);

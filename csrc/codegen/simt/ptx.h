@@ -38,6 +38,7 @@ Asm asm_new(Ll *l);
 void asm_text(Asm *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Outputs come before inputs; both return the operand's number. */
 int asm_out(Asm *a, Lt t);
+int asm_out_early(Asm *a, Lt t); /* written before all inputs are read */
 int asm_in(Asm *a, Lv x);
 void asm_tie(Asm *a, int out, Lv x);       /* x is what output `out` holds before */
 void asm_vector(Asm *a, int first, int n); /* "{$first, .., $last}" */
@@ -85,7 +86,7 @@ Lv ptx_round_tf32(Ll *l, Lv x);
 void ptx_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc);
 void ptx_stmatrix(Ll *l, Lv offset, int n, bool trans, Lv *words, const Loc *loc);
 /* ptx_wgmma.c */
-void ptx_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv *a);
+void ptx_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv (*a)[4]);
 void ptx_wgmma_fence(Ll *l);
 void ptx_wgmma_commit(Ll *l);
 void ptx_wgmma_wait(Ll *l, int pending, Lv *d, int n, Lv *kept, int n_kept);

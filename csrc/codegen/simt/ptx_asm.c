@@ -50,6 +50,14 @@ asm_out(Asm *a, Lt t)
 }
 
 int
+asm_out_early(Asm *a, Lt t)
+{
+    asm_constraint(a, (char[]){'=', '&', letter(a->l, t), 0});
+    PUSH(a->l->c->arena, &a->out, t);
+    return a->out.n - 1;
+}
+
+int
 asm_in(Asm *a, Lv x)
 {
     asm_constraint(a, (char[]){letter(a->l, LLVMTypeOf(x)), 0});

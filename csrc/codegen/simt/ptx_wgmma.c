@@ -24,36 +24,47 @@ descriptor(Ll *l, const WgmmaOperand *w, Lv first, int offset)
                   : at;
 }
 
-void
-ptx_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv *a)
+/* The instruction of one step; a: its words of A, NULL: A is in shared memory. */
+static void
+add_step(Asm *x, const Wgmma *w, int step, const Lv *a)
 {
+    Ll *l = x->l;
     bool is_tf32 = w->elem == E_F32; /* no transposition: both run along K */
     const char *type = w->elem == E_BF16 ? "bf16" : is_tf32 ? "tf32" : "f16";
+    asm_text(x, "%swgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s ",
+             step ? "\n\t" : "", w->columns, is_tf32 ? 8 : 16, type, type);
+    asm_vector(x, 0, w->columns / 2);
+    /* LLVM numbers what is tied as operands of its own, behind the others. */
+    if (a) {
+        int first = x->out.n + x->in.n;
+        for (int i = 0; i < 4; i++)
+            asm_in(x, a[i]);
+        asm_text(x, ", ");
+        asm_vector(x, first, 4);
+    } else {
+        Lv from = descriptor(l, &w->a, w->a_first, w->a_offset[step]);
+        asm_text(x, ", $%d", asm_in(x, from));
+    }
+    Lv from = descriptor(l, &w->b, w->b_first, w->b_offset[step]);
+    asm_text(x, ", $%d, %d, 1, 1", asm_in(x, from), step || !w->is_first);
+    if (!a && !is_tf32)
+        asm_text(x, ", %d", w->a.is_mn_major);
+    if (!is_tf32)
+        asm_text(x, ", %d", w->b.is_mn_major);
+    asm_text(x, ";");
+}
+
+/* All steps are one statement of assembly: LLVM's time goes with the operands of statements, and the
+ * accumulators are most of them. */
+void
+ptx_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv (*a)[4])
+{
     int n = w->columns / 2;
     Asm x = asm_new(l);
     for (int i = 0; i < n; i++)
-        asm_out(&x, l->f32);
-    asm_text(&x, "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s ", w->columns,
-             is_tf32 ? 8 : 16, type, type);
-    asm_vector(&x, 0, n);
-    /* LLVM numbers what is tied as operands of its own, behind the others. */
-    if (a) {
-        int first = x.out.n + x.in.n;
-        for (int i = 0; i < 4; i++)
-            asm_in(&x, a[i]);
-        asm_text(&x, ", ");
-        asm_vector(&x, first, 4);
-    } else {
-        asm_text(&x, ", $%d",
-                 asm_in(&x, descriptor(l, &w->a, w->a_first, w->a_offset)));
-    }
-    asm_text(&x, ", $%d, %d, 1, 1",
-             asm_in(&x, descriptor(l, &w->b, w->b_first, w->b_offset)), !w->is_first);
-    if (!a && !is_tf32)
-        asm_text(&x, ", %d", w->a.is_mn_major);
-    if (!is_tf32)
-        asm_text(&x, ", %d", w->b.is_mn_major);
-    asm_text(&x, ";");
+        asm_out_early(&x, l->f32);
+    for (int i = 0; i < w->n_steps; i++)
+        add_step(&x, w, i, a ? a[i] : NULL);
     for (int i = 0; i < n; i++)
         asm_tie(&x, i, d[i]);
     Lv call = asm_done(&x, false, true);

@@ -182,11 +182,11 @@ typedef struct Operands {
     bool is_first;  /* there is no sum yet */
 } Operands;
 
-static Lv *
-words_at(const Product *p, const Operands *x, int row, int k)
+/* Of the tile of rows from `row` on, from depth k on; NULL: A is in shared memory. */
+static Lv (*words_at(const Product *p, const Operands *x, int row, int k))[4]
 {
     int steps = p->k / p->step;
-    return x->words ? x->words[row / p->tile_rows * steps + k / p->step] : NULL;
+    return x->words ? x->words + row / p->tile_rows * steps + k / p->step : NULL;
 }
 
 /* The instructions for depths k .. end, as one group. */
@@ -195,15 +195,19 @@ multiply(const Product *p, Operands *x, int n_regs, int k, int end)
 {
     Sim *s = p->s;
     int each = p->columns / 2, tile = p->n_chunks * each;
+    Wgmma *w = &x->w;
+    w->is_first = x->is_first && k == 0;
+    w->n_steps = (end - k) / p->step;
     s->m->wgmma_fence(s->l);
-    for (int r = 0; r < n_regs; r += each)
-        for (int at = k; at < end; at += p->step) {
-            int row = r / tile * p->tile_rows, column = r % tile / each * p->columns;
-            x->w.is_first = x->is_first && at == 0;
-            x->w.a_offset = x->words ? 0 : (int)shared_offset(&x->a, row, at);
-            x->w.b_offset = (int)shared_offset(&x->b, column, at);
-            s->m->wgmma(s->l, &x->w, x->acc + r, words_at(p, x, row, at));
+    for (int r = 0; r < n_regs; r += each) {
+        int row = r / tile * p->tile_rows, column = r % tile / each * p->columns;
+        for (int i = 0; i < w->n_steps; i++) {
+            int at = k + i * p->step;
+            w->a_offset[i] = x->words ? 0 : (int)shared_offset(&x->a, row, at);
+            w->b_offset[i] = (int)shared_offset(&x->b, column, at);
         }
+        s->m->wgmma(s->l, w, x->acc + r, words_at(p, x, row, k));
+    }
     s->m->wgmma_commit(s->l);
 }
 
@@ -231,7 +235,7 @@ multiply_by_words(const Product *p, Operands *x, int n_regs)
     for (int k = 0; k < p->k; k += depth) {
         for (int row = 0; row < p->m; row += p->tile_rows)
             for (int at = k; at < k + depth; at += p->step)
-                slot_words(p, from, l, row, at, words_at(p, x, row, at));
+                slot_words(p, from, l, row, at, *words_at(p, x, row, at));
         multiply(p, x, n_regs, k, k + depth);
         s->m->wgmma_wait(s->l, 1, NULL, 0, NULL, 0);
     }
@@ -260,7 +264,9 @@ sim_mma_start(Sim *s, const Op *o)
                   .a = x.a.w,
                   .b = x.b.w,
                   .a_first = x.a.first,
-                  .b_first = x.b.first};
+                  .b_first = x.b.first,
+                  .a_offset = NEW_N(s->a, int, p.k / p.step),
+                  .b_offset = NEW_N(s->a, int, p.k / p.step)};
     if (p.is_by_words) {
         multiply_by_words(&p, &x, n_regs);
         return;
@@ -269,7 +275,7 @@ sim_mma_start(Sim *s, const Op *o)
         sim_bad_layout(s, o);
     for (int row = 0; x.words && row < p.m; row += p.tile_rows) /* before the fence */
         for (int k = 0; k < p.k; k += p.step)
-            register_words(&p, row, k, words_at(&p, &x, row, k));
+            register_words(&p, row, k, *words_at(&p, &x, row, k));
     multiply(&p, &x, n_regs, 0, p.k);
 }
 
