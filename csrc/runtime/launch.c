@@ -41,13 +41,16 @@ grid_side(PyObject *item, int32_t *out)
 int
 grid_from(PyObject *obj, Grid *g)
 {
+    *g = (Grid){{1, 1, 1}};
+    if (PyIndex_Check(obj))
+        return grid_side(obj, &g->dim[0]);
     bool is_tuple = PyTuple_Check(obj), is_list = !is_tuple && PyList_Check(obj);
     if (!is_tuple && !is_list)
         return PyErr_Format(
                    PyExc_TypeError,
-                   "a grid is a tuple of 1 to 3 integers, or a function of the "
-                   "kernel's arguments that returns one, not %R%s",
-                   obj, PyLong_Check(obj) ? ": write kernel[(n,)](...)" : ""),
+                   "a grid is an integer, a tuple of 1 to 3 of them, or a function of "
+                   "the kernel's arguments that returns one, not %R",
+                   obj),
                -1;
     Py_ssize_t n = is_tuple ? PyTuple_Size(obj) : PyList_Size(obj);
     if (n == 0)
@@ -56,7 +59,6 @@ grid_from(PyObject *obj, Grid *g)
     if (n > 3)
         return PyErr_Format(PyExc_ValueError, "a grid has 1 to 3 sides, not %zd", n),
                -1;
-    *g = (Grid){{1, 1, 1}};
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = Py_NewRef(is_tuple ? PyTuple_GetItem(obj, i)
                                             : PyList_GetItem(obj, i));

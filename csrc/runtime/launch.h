@@ -462,7 +462,7 @@ int fixed_complete(const Compiled *v, PyObject *const *args, PyObject *all[MAX_A
 /* kernel[grid](..): new reference to the variant, or NULL. */
 PyObject *launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
                  PyObject *kwnames, bool warmup);
-/* Fills *g from a tuple or list. 0, or -1 with an exception. */
+/* Fills *g from an integer, a tuple or a list. 0, or -1 with an exception. */
 int grid_from(PyObject *obj, Grid *g);
 
 /* ---- hooks.c: calls into Python, all off the hot path ---------------------------------------- */

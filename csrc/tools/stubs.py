@@ -168,7 +168,8 @@ CORE_HEAD = """\
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-Grid: TypeAlias = Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
+Sides: TypeAlias = int | Sequence[int]
+Grid: TypeAlias = Sides | Callable[[dict[str, Any]], Sides]
 """
 CORE = {
     "build": "build: str",

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-Grid: TypeAlias = Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
+Sides: TypeAlias = int | Sequence[int]
+Grid: TypeAlias = Sides | Callable[[dict[str, Any]], Sides]
 
 build: str
 llvm: str

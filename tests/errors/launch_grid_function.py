@@ -1,4 +1,4 @@
-"""A launch: a function that returns a bare integer."""
+"""A launch: a function that returns nothing."""
 
 import numpy as np
 
@@ -13,8 +13,8 @@ def kernel(x, n, BLOCK: tl.constexpr = 16):
 
 
 def run():
-    kernel[lambda meta: meta["n"]](np.zeros(16, np.float32), 3)
+    kernel[lambda meta: None](np.zeros(16, np.float32), 3)
 
 
 # ----
-# TypeError: a grid is a tuple of 1 to 3 integers, or a function of the kernel's arguments that returns one, not 3: write kernel[(n,)](...)
+# TypeError: a grid is an integer, a tuple of 1 to 3 of them, or a function of the kernel's arguments that returns one, not None

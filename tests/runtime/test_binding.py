@@ -86,7 +86,17 @@ def test_names_made_at_run_time_bind():
 
 
 @pytest.mark.parametrize(
-    "grid", [(1,), [1], (1, 1), (np.int64(1), 1, 1), lambda m: (1,)]
+    "grid",
+    [
+        (1,),
+        [1],
+        (1, 1),
+        (np.int64(1), 1, 1),
+        lambda m: (1,),
+        1,
+        np.int32(1),
+        lambda m: 1,
+    ],
 )
 def test_grids(grid):
     out = zeros()
@@ -292,9 +302,9 @@ def error(kind: type, call) -> str:
 @pytest.mark.parametrize(
     "grid, kind, words",
     [
-        (5, TypeError, "kernel[(n,)]"),
-        (1.5, TypeError, "a grid is a tuple"),
-        (None, TypeError, "a grid is a tuple"),
+        (-5, ValueError, "-5"),
+        (1.5, TypeError, "a grid is an integer, a tuple"),
+        (None, TypeError, "a grid is an integer, a tuple"),
         ((), IndexError, "1 to 3 sides"),
         ((1, 1, 1, 1), ValueError, "not 4"),
         ((-1,), ValueError, "-1"),
@@ -302,7 +312,7 @@ def error(kind: type, call) -> str:
         ((10**30,), ValueError, "2**31 - 1"),
         ((1.0,), TypeError, "1.0"),
         (("a",), TypeError, "'a'"),
-        (lambda m: 5, TypeError, "kernel[(n,)]"),
+        (lambda m: 0.5, TypeError, "a grid is an integer, a tuple"),
         (lambda m: m["nothing"], KeyError, "nothing"),
     ],
 )
