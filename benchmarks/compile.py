@@ -21,12 +21,40 @@ import time
 from pathlib import Path
 from typing import Any
 
-CASES = ("vector add", "softmax 1024", "matmul 64x64x32")
-TARGETS = ("cpu", "cuda:sm_80", "cuda:sm_90a")
-BARS = {"cpu": (15, 40, 120), "cuda:sm_80": (10, 25, 80), "cuda:sm_90a": (10, 25, 80)}
+POINTER, WIDE = "*fp32:16", "*bf16:16"
+TILES = {"BM": 128, "BN": 256, "BK": 64}
+HEAD = {"D": 128, "BM": 128, "BN": 128, "EVEN": True}
+WARPS = {"num_warps": 8, "num_stages": 3}
+# case: function, types, constants and options
+CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
+    "vector add": ("add", [POINTER] * 3 + ["i32:16"], {"BLOCK": 1024}),
+    "softmax 1024": ("softmax", [POINTER] * 2 + ["i32:16"], {"BLOCK": 1024}),
+    "matmul 64x64x32": (
+        "matmul",
+        [POINTER] * 3 + ["i32:16"] * 3,
+        {"BM": 64, "BN": 64, "BK": 32},
+    ),
+    "matmul 128x256x64": ("matmul", [WIDE] * 3 + ["i32:16"] * 3, TILES | WARPS),
+    "attention 128": (
+        "attention",
+        [WIDE] * 4 + ["fp32", "i32:16"],
+        HEAD | WARPS | {"CAUSAL": False},
+    ),
+    "attention 128 causal": (
+        "attention",
+        [WIDE] * 4 + ["fp32", "i32:16"],
+        HEAD | WARPS | {"CAUSAL": True},
+    ),
+}
+# Milliseconds, in the order of CASES; the last three are of level 3, which sm_90a has.
+BARS = {
+    "cpu": (15, 40, 120),
+    "cuda:sm_80": (10, 25, 80),
+    "cuda:sm_90a": (10, 25, 80, 80, 150, 150),
+}
+ROWS = [(t, c, bar) for t, bars in BARS.items() for c, bar in zip(CASES, bars)]  # noqa: B905
 IMPORT_BAR = 50
 COLUMNS = ("frontend", "passes", "codegen", "llvm")
-POINTER = "*fp32:16"
 
 
 def child(case: str, target: str) -> None:
@@ -35,21 +63,18 @@ def child(case: str, target: str) -> None:
     import tegula
 
     imported = time.perf_counter()
-    import compile_kernels as kernels
+    name, types, options = CASES[case]
+    if name == "attention":
+        from attention import attention_kernel
+
+        kernel = tegula.jit(attention_kernel)
+    else:
+        import compile_kernels
+
+        kernel = getattr(compile_kernels, name)
 
     ready = time.perf_counter()
-    if case == "vector add":
-        compiled = kernels.add.compile(
-            *[POINTER] * 3, "i32:16", BLOCK=1024, target=target
-        )
-    elif case == "softmax 1024":
-        compiled = kernels.softmax.compile(
-            *[POINTER] * 2, "i32:16", BLOCK=1024, target=target
-        )
-    else:
-        compiled = kernels.matmul.compile(
-            *[POINTER] * 3, *["i32:16"] * 3, BM=64, BN=64, BK=32, target=target
-        )
+    compiled = kernel.compile(*types, **options, target=target)
     if target == "cpu":
         compiled._init_handles()
     total = (time.perf_counter() - ready) * 1e3
@@ -85,26 +110,24 @@ def main() -> int:
     got: dict[tuple[str, str], list[dict[str, float]]] = {}
     build = ""
     for _ in range(args.samples):
-        for target in TARGETS:
-            for case in CASES:
-                one = sample(case, target)
-                build = one["build"]
-                got.setdefault((target, case), []).append(one["ms"])
+        for target, case, _ in ROWS:
+            one = sample(case, target)
+            build = one["build"]
+            got.setdefault((target, case), []).append(one["ms"])
 
     def median(rows: list[dict[str, float]], column: str) -> float:
         return statistics.median(r[column] for r in rows)
 
-    print(f"{'target':12} {'kernel':16}", *(f"{c:>9}" for c in COLUMNS), end="")
+    print(f"{'target':12} {'kernel':20}", *(f"{c:>9}" for c in COLUMNS), end="")
     print(f" {'total':>9} {'least':>7} {'bar':>5}   ms")
     table = []
-    for target in TARGETS:
-        for case, bar in zip(CASES, BARS[target], strict=True):
-            rows = got[target, case]
-            ms = {c: median(rows, c) for c in (*COLUMNS, "total")}
-            least = min(r["total"] for r in rows)
-            print(f"{target:12} {case:16}", *(f"{ms[c]:9.2f}" for c in COLUMNS), end="")
-            print(f" {ms['total']:9.2f} {least:7.2f} {bar:5}")
-            table.append({"target": target, "kernel": case, "bar": bar, **ms})
+    for target, case, bar in ROWS:
+        rows = got[target, case]
+        ms = {c: median(rows, c) for c in (*COLUMNS, "total")}
+        least = min(r["total"] for r in rows)
+        print(f"{target:12} {case:20}", *(f"{ms[c]:9.2f}" for c in COLUMNS), end="")
+        print(f" {ms['total']:9.2f} {least:7.2f} {bar:5}")
+        table.append({"target": target, "kernel": case, "bar": bar, **ms})
     imports = [r["import"] for rows in got.values() for r in rows]
     ms = {"median": statistics.median(imports), "least": min(imports)}
     print(
