@@ -31,5 +31,5 @@ def kernel(x_ptr, BLOCK: tl.constexpr):
 def tuned(x_ptr, n): ...
 
 
-kernel[1](None)  # Invalid index type "int"
+kernel["1"](None)  # Invalid index type "str"
 kernel.lowr("*fp32")  # has no attribute "lowr"
