@@ -7,8 +7,7 @@ arguments from others.
     def kernel(x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr): ...
 
 Results are kept in memory, and with ``cache_results`` beside the compiled kernels: one
-JSON file for each function, machine and key, in which each configuration has its row.
-``tuned.report()`` shows them (tuning_report.py).
+JSON file for each function, machine and key, a row for each configuration.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import types
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tegula import _core, knobs
 from tegula.configs import Config as Config
@@ -34,23 +33,7 @@ from tegula.errors import (
     PTXASError,
 )
 from tegula.jit import JITFunction, KernelInterface
-
-if TYPE_CHECKING:
-    from tegula import tuning, tuning_report
-else:
-
-    class _Later:
-        """A module that is imported when something of it is asked for."""
-
-        def __init__(self, name: str) -> None:
-            self._name = name
-
-        def __getattr__(self, name: str) -> Any:
-            from importlib import import_module
-
-            return getattr(import_module(self._name), name)
-
-    tuning, tuning_report = _Later("tegula.tuning"), _Later("tegula.tuning_report")
+from tegula.lazy import tuning, tuning_report
 
 
 class Autotuner(KernelInterface):
