@@ -9,15 +9,9 @@
 bool
 may_change_memory(const Op *o)
 {
-    switch (o->op) {
-    case OP_LOAD: return ir_attr(o, ATTR_VOLATILE); /* others write what it waits for */
-    case OP_ASSUME:
-    case OP_ASSERT:
-    case OP_LAUNCH_TEST:
-    case OP_DEBUG:
-    case OP_PRINT: return false; /* WRITES only to stay */
-    default: return op_has(o, OPF_WRITES | OPF_SYNC);
-    }
+    if (o->op == OP_LOAD)
+        return ir_attr(o, ATTR_VOLATILE); /* others write what it waits for */
+    return op_has(o, OPF_WRITES | OPF_SYNC);
 }
 
 static bool
@@ -32,7 +26,7 @@ any_reads(const Block *b)
 bool
 has_side_effects(const Op *o)
 {
-    if (op_has(o, OPF_WRITES | OPF_SYNC) ||
+    if (op_has(o, OPF_WRITES | OPF_SYNC | OPF_STAYS) ||
         (o->op == OP_LOAD && ir_attr(o, ATTR_VOLATILE)))
         return true;
     for (int r = 0; r < o->n_regions; r++) {

@@ -363,18 +363,6 @@ facts_of(FactTable *t, const Val *v)
 
 /* ---- accesses -------------------------------------------------------------------------------- */
 
-static const Val *
-mask_of(const Op *o)
-{
-    int i = o->op == OP_LOAD         ? 1
-            : o->op == OP_STORE      ? 2
-            : o->op == OP_ATOMIC_RMW ? 2
-            : o->op == OP_ATOMIC_CAS ? 3
-            : o->op == OP_ASYNC_COPY ? 3
-                                     : -1;
-    return i > 0 && i < o->n_args ? arg(o, i) : NULL;
-}
-
 int
 facts_pointer_log2(FactTable *t, const Op *access, int dim, int max_bytes)
 {
@@ -395,7 +383,7 @@ facts_pointer_log2(FactTable *t, const Op *access, int dim, int max_bytes)
 int
 facts_access_log2(FactTable *t, const Op *access, int dim, int max_bytes)
 {
-    const Val *mask = mask_of(access);
+    const Val *mask = op_mask(access);
     int w = facts_pointer_log2(t, access, dim, max_bytes);
     return mask && w ? facts_constancy(t, mask, dim, w) : w;
 }
@@ -403,7 +391,7 @@ facts_access_log2(FactTable *t, const Op *access, int dim, int max_bytes)
 int
 facts_ragged_log2(FactTable *t, const Op *access, int dim, int max_bytes, MaskEdges *e)
 {
-    const Val *mask = mask_of(access);
+    const Val *mask = op_mask(access);
     int w = facts_pointer_log2(t, access, dim, max_bytes), budget = MASK_BUDGET;
     e->n = 0;
     if (!mask || !w)

@@ -225,7 +225,9 @@ scratch_of(Func *f, const Op *o, int room)
         if (asm_by_owners(o))
             want_results(o, &w);
         break;
-    default: break; /* no OPF_SCRATCH */
+    default:
+        if (op_has(o, OPF_SCRATCH))
+            unreachable(f->c);
     }
     if (!w.bytes)
         w.waits = 0;

@@ -65,8 +65,7 @@ want(Walk *w, Vals *todo, const Val *v)
 static const Val *
 mask_of(const Op *o)
 {
-    int at = o->op == OP_LOAD ? 1 : o->op == OP_ATOMIC_CAS ? 3 : 2;
-    return op_is_access(o) && o->n_args > at ? arg(o, at) : NULL;
+    return op_is_access(o) ? op_mask(o) : NULL;
 }
 
 static void

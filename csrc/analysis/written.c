@@ -122,8 +122,6 @@ walk(Written *w, const Block *b)
                 if (last && op_has(last, OPF_TERM))
                     leave(w, o, last);
             }
-        } else if (o->op == OP_DEBUG) {
-            continue; /* looks at pointers, follows none */
         } else if (o->op == OP_INLINE_ASM_IO) {
             walk_assembly(w, o);
         } else if (op_is_extern(o)) {

@@ -178,11 +178,14 @@ enum {
     OPF_SCRATCH = 4096,
     OPF_STEPS = 8192,
     OPF_MAPS = 16384,
+    OPF_STAYS = 32768,
+    OPF_TRAPS = 65536,
+    OPF_MASK_AT = 17, /* two bits: which operand may be the mask; 0: none */
 };
 typedef struct OpInfo {
     const char *text;
     int8_t n_args, n_results, n_regions; /* -1: varies */
-    uint16_t flags;                      /* OPF_* */
+    uint32_t flags;                      /* OPF_* */
     uint8_t n_attrs;
     uint8_t attrs[MAX_ATTR];           /* Attr */
     const char *(*check)(const Op *o); /* check.h: NULL, or what is wrong */
@@ -343,6 +346,19 @@ static inline bool
 op_has(const Op *o, unsigned flag)
 {
     return (op_info[o->op].flags & flag) != 0;
+}
+/* The operand that is the mask of an op, where it has so many; 0: it can have none there (PRINT
+ * and what ir_n_values is about have it behind the others). */
+static inline int
+op_mask_at(const Op *o)
+{
+    return (int)(op_info[o->op].flags >> OPF_MASK_AT & 3);
+}
+static inline Val *
+op_mask(const Op *o) /* NULL: it has none */
+{
+    int at = op_mask_at(o);
+    return at && at < o->n_args ? arg(o, at) : NULL;
 }
 static inline bool
 op_is_assembly(const Op *o)

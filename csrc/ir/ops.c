@@ -18,6 +18,11 @@
 #define HEAVY OPF_HEAVY
 #define SCRATCH OPF_SCRATCH
 #define STEPS OPF_STEPS
+#define STAYS OPF_STAYS
+#define TRAPS OPF_TRAPS
+#define MASK1 (1 << OPF_MASK_AT)
+#define MASK2 (2 << OPF_MASK_AT)
+#define MASK3 (3 << OPF_MASK_AT)
 #define A0() 0, {0}
 #define A1(a)                                                                          \
     1,                                                                                 \

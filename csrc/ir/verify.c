@@ -97,7 +97,7 @@ check_operands(Walk *w, const Op *o)
 static void
 check_in_combine(Walk *w, const Op *o)
 {
-    if (op_has(o, OPF_READS | OPF_WRITES | OPF_SYNC) && o->op != OP_DEBUG)
+    if (op_has(o, OPF_READS | OPF_WRITES | OPF_SYNC | OPF_STAYS) && o->op != OP_DEBUG)
         refuse(w, o->loc, "%s inside of a reduce or scan", info(o)->text);
     for (int i = 0; i < o->n_results; i++)
         if (result(o, i)->type->rank)

@@ -60,7 +60,8 @@ effect_of(const Op *o)
     default:
         if (op_has(o, OPF_CONTROL))
             return effect_within(o);
-        return op_has(o, OPF_READS | OPF_WRITES | OPF_SYNC) ? FENCES : NOTHING;
+        return op_has(o, OPF_READS | OPF_WRITES | OPF_SYNC | OPF_STAYS) ? FENCES
+                                                                        : NOTHING;
     }
 }
 

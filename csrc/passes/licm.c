@@ -65,16 +65,14 @@ static bool
 is_harmless(Licm *w, const Op *o)
 {
     int64_t lo, hi;
-    switch (o->op) {
-    case OP_DIV:
-    case OP_REM:
-        if (elem_is_float(result(o, 0)->type->elem))
-            return true;
-        facts_range(w->facts, arg(o, 1), &lo, &hi);
-        return lo > 0;
-    case OP_GATHER: return false; /* its index may be out of bounds */
-    default: return true;
-    }
+    if (!op_has(o, OPF_TRAPS))
+        return true;
+    if (o->op != OP_DIV && o->op != OP_REM)
+        return false;
+    if (elem_is_float(result(o, 0)->type->elem))
+        return true;
+    facts_range(w->facts, arg(o, 1), &lo, &hi);
+    return lo > 0;
 }
 
 static bool

@@ -304,9 +304,9 @@ mask_like(Pad *p, Op *o, const Val *like, int at)
 }
 
 static void
-mask_op(Pad *p, Op *o, int at)
+mask_op(Pad *p, Op *o)
 {
-    mask_like(p, o, arg(o, 0), at);
+    mask_like(p, o, arg(o, 0), op_mask_at(o));
 }
 
 static void
@@ -388,7 +388,7 @@ pad_print(Pad *p, Op *o)
 static void
 pad_histogram(Pad *p, Op *o)
 {
-    mask_op(p, o, 1);
+    mask_op(p, o);
     ir_set_attr(o, ATTR_BINS, result(o, 0)->type->shape[0]);
 }
 
@@ -406,6 +406,26 @@ pad_foreign(Pad *p, Op *o)
 
 static void pad_block(Pad *p, Block *b);
 
+/* Is what its operands have in their padding in that of its results, and nowhere else? */
+static bool
+keeps_padding(const Op *o)
+{
+    return op_has(o, OPF_ELEM | OPF_VIEW | OPF_CONTROL | OPF_TERM) ||
+           o->op == OP_CONST || o->op == OP_SPLAT || o->op == OP_BROADCAST ||
+           o->op == OP_JOIN || o->op == OP_SPLIT;
+}
+
+static bool
+meets_padding(const Pad *p, const Op *o)
+{
+    bool meets = false;
+    for (int i = 0; i < o->n_args; i++)
+        meets |= is_padded(p, arg(o, i));
+    for (int i = 0; i < o->n_results; i++)
+        meets |= is_padded(p, result(o, i));
+    return meets;
+}
+
 static void
 pad_op(Pad *p, Op *o)
 {
@@ -417,13 +437,9 @@ pad_op(Pad *p, Op *o)
         if (is_padded(p, result(o, 0)))
             pad_arange(p, o);
         return;
-    case OP_LOAD: mask_op(p, o, 1); return;
-    case OP_STORE:
-    case OP_ATOMIC_RMW: mask_op(p, o, 2); return;
-    case OP_ATOMIC_CAS: mask_op(p, o, 3); return;
     case OP_ASSERT:
         ir_set_attr(o, ATTR_SIDES, ty_pack_sides(pad_type(p, arg(o, 0))));
-        mask_op(p, o, 1);
+        mask_op(p, o);
         return;
     case OP_PRINT: pad_print(p, o); return;
     case OP_HISTOGRAM: pad_histogram(p, o); return;
@@ -437,7 +453,11 @@ pad_op(Pad *p, Op *o)
     case OP_INLINE_ASM_IO:
     case OP_EXTERN:
     case OP_EXTERN_IO: pad_foreign(p, o); return;
-    default: break;
+    default:
+        if (op_mask_at(o))
+            mask_op(p, o);
+        else if (!keeps_padding(o) && meets_padding(p, o))
+            unreachable(p->f->c);
     }
     for (int i = 0; i < o->n_regions; i++)
         pad_block(p, o->regions[i]);

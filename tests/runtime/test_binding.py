@@ -419,6 +419,19 @@ def copy_one(x, out, flag):
     tl.store(p, tl.load(x))
 
 
+@tegula.jit
+def show_address(x, out):
+    tl.device_print("x", x)
+    tl.store(out, tl.load(x))
+
+
+def test_printing_a_pointer_writes_nothing_to_it():
+    x, out = np.ones(1, np.float32), np.zeros(1, np.float32)
+    x.flags.writeable = False
+    show_address[(1,)](x, out)
+    assert out.tolist() == [1]
+
+
 def test_read_only_arrays_may_be_read_and_not_written():
     x, out = np.ones(4, np.float32), np.zeros(4, np.float32)
     frozen = x.copy()

@@ -366,7 +366,7 @@ settle_block(Host *h, const Block *b, const Op *outer)
 {
     bool has_writes = false;
     for (const Op *o = b->first; o; o = o->next) {
-        has_writes |= op_has(o, OPF_WRITES) || may_change_memory(o);
+        has_writes |= op_has(o, OPF_WRITES | OPF_STAYS) || may_change_memory(o);
         for (int i = 0; i < o->n_args; i++)
             if (!is_inside(arg(o, i), outer))
                 settle_value(h, arg(o, i));

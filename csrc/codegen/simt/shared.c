@@ -327,7 +327,7 @@ stays_until(const Op *o, const Op *user)
             continue;
         barrier = barrier || o->op == OP_BARRIER || o->op == OP_CONVERT ||
                   o->op == OP_GATHER || o->op == OP_HISTOGRAM || o->op == OP_DOT ||
-                  op_has(o, OPF_WRITES);
+                  op_has(o, OPF_WRITES | OPF_STAYS);
     }
     return true;
 }
