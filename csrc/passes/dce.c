@@ -51,7 +51,8 @@ mark_control(Dce *w, const Op *o)
         case OP_FOR: mark_args(w, o, 0, 3); break;
         case OP_IF: mark_args(w, o, 0, 1); break;
         case OP_WHILE: mark_args(w, o->regions[0]->last, 0, 1); break;
-        default: break;
+        case OP_ROLES: break;
+        default: unreachable(w->f->c);
         }
     }
 }
@@ -224,7 +225,8 @@ sweep(Dce *w, Block *b)
             w->has_while = true;
             drop_while_slots(w, o);
             break;
-        default: break;
+        case OP_ROLES: break;
+        default: unreachable(w->f->c);
         }
         for (int r = o->n_regions - 1; r >= 0; r--)
             sweep(w, o->regions[r]);
