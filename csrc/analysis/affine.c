@@ -28,7 +28,7 @@ typedef struct Walk {
     } open[MAX_OPEN];
 } Walk;
 
-static bool walk(Walk *w, const Val *v, Affine *out);
+static bool walk_value(Walk *w, const Val *v, Affine *out);
 static bool walk_op(Walk *w, const Val *v, Affine *out);
 
 /* ---- sums ------------------------------------------------------------------------------ */
@@ -179,7 +179,7 @@ walk_sum(Walk *w, const Op *o, int64_t k, Affine *out)
 {
     int rank = result(o, 0)->type->rank;
     Affine y;
-    return walk(w, arg(o, 0), out) && walk(w, arg(o, 1), &y) &&
+    return walk_value(w, arg(o, 0), out) && walk_value(w, arg(o, 1), &y) &&
            add_affine(out, &y, rank, k);
 }
 
@@ -188,7 +188,8 @@ walk_product(Walk *w, const Op *o, Affine *out)
 {
     int rank = result(o, 0)->type->rank;
     Affine x, y;
-    if (!walk(w, arg(o, 0), &x) || !walk(w, arg(o, 1), &y) || x.origin || y.origin)
+    if (!walk_value(w, arg(o, 0), &x) || !walk_value(w, arg(o, 1), &y) || x.origin ||
+        y.origin)
         return false;
     const Affine *moves = has_strides(&x, rank) ? &x : &y,
                  *still = moves == &x ? &y : &x;
@@ -205,7 +206,8 @@ static bool
 walk_scaled(Walk *w, const Op *o, int64_t k, Affine *out)
 {
     Affine x;
-    return walk(w, arg(o, 0), &x) && add_affine(out, &x, result(o, 0)->type->rank, k);
+    return walk_value(w, arg(o, 0), &x) &&
+           add_affine(out, &x, result(o, 0)->type->rank, k);
 }
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
@@ -214,7 +216,7 @@ walk_scaled(Walk *w, const Op *o, int64_t k, Affine *out)
 static bool
 walk_dims(Walk *w, const Op *o, const int *from, Affine *out)
 {
-    if (!walk(w, arg(o, 0), out))
+    if (!walk_value(w, arg(o, 0), out))
         return false;
     AffSum old[MAX_AFFINE_RANK];
     memcpy(old, out->stride, sizeof old);
@@ -290,12 +292,12 @@ walk_carried(Walk *w, const Val *v, const Val *init, const Val *back, Affine *ou
             return true;
         }
     Affine first, round;
-    if (w->n_open == MAX_OPEN || !walk(w, init, &first))
+    if (w->n_open == MAX_OPEN || !walk_value(w, init, &first))
         return false;
     start_at(out, v, &first);
     w->open[w->n_open].v = v;
     w->open[w->n_open++].at = out;
-    bool ok = walk(w, back, &round) && same_strides(out, &round, v->type->rank);
+    bool ok = walk_value(w, back, &round) && same_strides(out, &round, v->type->rank);
     w->n_open--;
     return ok;
 }
@@ -314,16 +316,16 @@ walk_result(Walk *w, const Val *v, Affine *out)
     Affine x, y;
     switch (o->op) {
     case OP_FOR:
-        if (!walk(w, o->regions[0]->args[v->index + 1], &x))
+        if (!walk_value(w, o->regions[0]->args[v->index + 1], &x))
             return false;
         break;
     case OP_WHILE:
-        if (!walk(w, yielded(o->regions[0], v->index + 1), &x))
+        if (!walk_value(w, yielded(o->regions[0], v->index + 1), &x))
             return false;
         break;
     default:
-        if (!walk(w, yielded(o->regions[0], v->index), &x) ||
-            !walk(w, yielded(o->regions[1], v->index), &y) ||
+        if (!walk_value(w, yielded(o->regions[0], v->index), &x) ||
+            !walk_value(w, yielded(o->regions[1], v->index), &y) ||
             !same_strides(&x, &y, rank))
             return false;
     }
@@ -346,7 +348,7 @@ walk_block_arg(Walk *w, const Val *v, Affine *out)
         return walk_carried(w, v, arg(o, v->index), yielded(o->regions[1], v->index),
                             out);
     Affine x; /* the second region's: what the condition passes on */
-    if (!walk(w, yielded(o->regions[0], v->index + 1), &x))
+    if (!walk_value(w, yielded(o->regions[0], v->index + 1), &x))
         return false;
     start_at(out, v, &x);
     return strides_leave(&x, v->type->rank, o->regions[0]);
@@ -371,7 +373,7 @@ walk_rem(Walk *w, const Op *o, Affine *out)
     AffSum n = aff_modulus(o);
     AffineWraps *k = w->wraps;
     if (!k || k->n == MAX_WRAPS || !result(o, 0)->type->rank ||
-        (n.n ? n.c != 0 : n.c <= 0) || !walk(w, arg(o, 0), out) || out->origin)
+        (n.n ? n.c != 0 : n.c <= 0) || !walk_value(w, arg(o, 0), out) || out->origin)
         return false;
     for (int i = 0; i < k->n; i++)
         if (k->at[i] == o)
@@ -437,7 +439,7 @@ walk_op(Walk *w, const Val *v, Affine *out)
         return true;
     case OP_SPLAT:
     case OP_HINT:
-    case OP_CONVERT: return walk(w, arg(o, 0), out);
+    case OP_CONVERT: return walk_value(w, arg(o, 0), out);
     case OP_EXPAND:
     case OP_BROADCAST:
     case OP_TRANS:
@@ -450,8 +452,8 @@ walk_op(Walk *w, const Val *v, Affine *out)
     case OP_NEG: return walk_scaled(w, o, -1, out);
     case OP_SHL: {
         Affine n;
-        if (!walk(w, arg(o, 1), &n) || has_strides(&n, v->type->rank) || n.base.n ||
-            n.origin)
+        if (!walk_value(w, arg(o, 1), &n) || has_strides(&n, v->type->rank) ||
+            n.base.n || n.origin)
             return false;
         return n.base.c >= 0 && n.base.c < 31 &&
                walk_scaled(w, o, (int64_t)1 << n.base.c, out);
@@ -459,7 +461,7 @@ walk_op(Walk *w, const Val *v, Affine *out)
     case OP_CAST:
         from = arg(o, 0)->type;
         return is_int(from) && ty_bits(from) <= ty_bits(v->type) &&
-               walk(w, arg(o, 0), out);
+               walk_value(w, arg(o, 0), out);
     case OP_FOR:
     case OP_WHILE:
     case OP_IF: return walk_result(w, v, out);
@@ -468,7 +470,7 @@ walk_op(Walk *w, const Val *v, Affine *out)
 }
 
 static bool
-walk(Walk *w, const Val *v, Affine *out)
+walk_value(Walk *w, const Val *v, Affine *out)
 {
     memset(out, 0, sizeof *out);
     if ((!v->type->is_ptr && !is_int(v->type)) || v->type->rank > MAX_AFFINE_RANK)
@@ -488,14 +490,14 @@ affine_of(const Func *f, const Val *v, Affine *out)
 {
     (void)f;
     Walk w = {0};
-    return walk(&w, v, out);
+    return walk_value(&w, v, out);
 }
 
 bool
 affine_deep(const Val *v, Affine *out, AffineWraps *wraps)
 {
     Walk w = {.wraps = wraps};
-    return walk(&w, v, out);
+    return walk_value(&w, v, out);
 }
 
 bool

@@ -343,7 +343,7 @@ count(Walk *w, const Op *o)
 
 /* ---- control --------------------------------------------------------------------------- */
 
-static void walk(Walk *w, const Block *b);
+static void walk_traffic(Walk *w, const Block *b);
 
 static bool
 scalar(const Walk *w, const Val *v, int64_t *out)
@@ -419,7 +419,7 @@ walk_ends(Walk *w, const Op *loop, int64_t lb, int64_t step, int64_t trips)
             leap(w, loop, body, k);
         for (int i = 0; i < loop->n_results; i++)
             copy_value(w, body->args[i + 1], result(loop, i));
-        walk(w, body);
+        walk_traffic(w, body);
         carry(w, loop, body);
     }
 }
@@ -444,7 +444,7 @@ walk_for(Walk *w, const Op *loop)
         set_index(w, body->args[0], lb + k * step, is_known);
         for (int i = 0; i < loop->n_results; i++)
             copy_value(w, body->args[i + 1], result(loop, i));
-        walk(w, body);
+        walk_traffic(w, body);
         carry(w, loop, body);
         k += n;
     }
@@ -460,7 +460,7 @@ walk_if(Walk *w, const Op *o)
     for (int r = 0; r < o->n_regions; r++) {
         if (is_known && (r == 0) != (cond != 0))
             continue;
-        walk(w, o->regions[r]);
+        walk_traffic(w, o->regions[r]);
         for (int i = 0; i < o->n_results; i++) {
             copy_value(w, result(o, i), arg(o->regions[r]->last, i));
             w->is_known[result(o, i)->id] &= is_known;
@@ -478,12 +478,12 @@ walk_control(Walk *w, const Op *o)
     else
         for (int i = 0; i < o->n_regions; i++) {
             w->out->is_bound = true; /* a while: once */
-            walk(w, o->regions[i]);
+            walk_traffic(w, o->regions[i]);
         }
 }
 
 static void
-walk(Walk *w, const Block *b)
+walk_traffic(Walk *w, const Block *b)
 {
     for (const Op *o = b->first; o; o = o->next) {
         count(w, o);
@@ -548,7 +548,7 @@ walk_programs(Walk *w, const int most[3])
             w->pid[d] = sample(w->grid[d], at[d], n[d], &stands[d]);
         w->weight = stands[0] * stands[1] * stands[2];
         w->budget = BUDGET / MAX(n[0] * n[1] * n[2], 1);
-        walk(w, w->f->body);
+        walk_traffic(w, w->f->body);
     }
 }
 

@@ -111,13 +111,13 @@ walk_extern(Written *w, const Op *o)
 }
 
 static void
-walk(Written *w, const Block *b)
+walk_written(Written *w, const Block *b)
 {
     for (const Op *o = b->first; o; o = o->next) {
         if (op_has(o, OPF_CONTROL)) {
             enter(w, o);
             for (int r = 0; r < o->n_regions; r++) {
-                walk(w, o->regions[r]);
+                walk_written(w, o->regions[r]);
                 const Op *last = o->regions[r]->last;
                 if (last && op_has(last, OPF_TERM))
                     leave(w, o, last);
@@ -159,7 +159,7 @@ written_new(const Func *f)
             set_of(w, f->body->args[i])[i / 64] |= UINT64_C(1) << i % 64;
     while (w->grew) {
         w->grew = false;
-        walk(w, f->body);
+        walk_written(w, f->body);
     }
     return w;
 }

@@ -110,7 +110,7 @@ detours(const Conv *v, const Warp *t, Detour *out)
 
 /* Chooses G, or other copies, for lane bits whose demand collides; false if none is. */
 static bool
-spread(const Conv *v, Warp *t)
+spread_lanes(const Conv *v, Warp *t)
 {
     Detour way[LANE_BITS + MAX_BITS];
     int n_ways = detours(v, t, way);
@@ -273,7 +273,7 @@ convert_plan_warp(const Conv *v, ConvPlan *p)
 {
     Warp t = {0};
     Col word_col[MAX_BITS];
-    if (!locate(v, &t) || !spread(v, &t))
+    if (!locate(v, &t) || !spread_lanes(v, &t))
         return false;
     invert_lanes(&t);
     for (int k = 0; k < v->n_dreg; k++)

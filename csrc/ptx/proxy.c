@@ -166,7 +166,7 @@ proxy_read(Warp *w, const Ins *i, int lane, uint32_t at, uint32_t n)
 /* ---- what hands it on ------------------------------------------------------------ */
 
 static void
-join(Clocks *to, const Clocks *from)
+join_proxy_clocks(Clocks *to, const Clocks *from)
 {
     for (int u = 0; u < MAX_WARPS; u++) {
         if (to->known[u] < from->known[u])
@@ -180,7 +180,7 @@ static void
 leave_at(struct Proxy *p, int warp, Clocks *to)
 {
     p->warp[warp].known[warp] = p->clock[warp]++;
-    join(to, &p->warp[warp]);
+    join_proxy_clocks(to, &p->warp[warp]);
 }
 
 void
@@ -196,7 +196,8 @@ proxy_pass(Warp *w, int barrier)
 {
     struct Proxy *p = w->cta->proxy;
     if (p)
-        join(&p->warp[w->id], barrier < 0 ? &p->cluster : &p->barrier[barrier]);
+        join_proxy_clocks(&p->warp[w->id],
+                          barrier < 0 ? &p->cluster : &p->barrier[barrier]);
 }
 
 /* The mark of the mbarrier at an offset. */
@@ -228,7 +229,7 @@ proxy_order(Warp *w, const void *mbarrier, bool acquires)
         return; /* of another block: nobody here reads what it wrote */
     Clocks *m = mark_at(w, p, (uint32_t)(at - c->shared));
     if (acquires)
-        join(&p->warp[w->id], m);
+        join_proxy_clocks(&p->warp[w->id], m);
     else
         leave_at(p, w->id, m);
 }

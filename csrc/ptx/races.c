@@ -144,7 +144,7 @@ row_of(Cluster *k, int thread)
 }
 
 static void
-join(uint32_t *to, const uint32_t *from, int n)
+join_clock(uint32_t *to, const uint32_t *from, int n)
 {
     for (int i = 0; i < n; i++)
         to[i] = to[i] > from[i] ? to[i] : from[i];
@@ -194,7 +194,7 @@ put_known(Cluster *k, uint32_t *clock, int thread)
     for (int i = first; i < first + o->per_cta; i++)
         clock[i] = clock[i] > floor ? clock[i] : floor;
     if (o->known)
-        join(clock, row_of(k, thread), o->n);
+        join_clock(clock, row_of(k, thread), o->n);
     clock[thread] = o->own[thread];
 }
 
@@ -211,7 +211,7 @@ acquire(Cluster *k, const void *at, int thread)
     const Post *p = post_at(k, at, false);
     if (!p)
         return;
-    join(row_of(k, thread), p->clock, k->order->n);
+    join_clock(row_of(k, thread), p->clock, k->order->n);
     k->order->is_wide = true;
 }
 
@@ -231,7 +231,7 @@ races_sync(Lanes *lanes, uint32_t m)
     row_of(k, warp);
     for (int l = 0; l < LANES; l++)
         if (m >> l & 1) {
-            join(all, row_of(k, warp + l) + first, n);
+            join_clock(all, row_of(k, warp + l) + first, n);
             all[warp - first + l] = o->own[warp + l]++;
         }
     for (int l = 0; l < LANES; l++)
@@ -271,7 +271,7 @@ level(Cta *c)
     if (o->known && o->is_wide && c->cluster->n_ctas > 1) {
         uint32_t *all = room(c->cluster, (size_t)o->n, sizeof *all);
         for (int t = first; t < first + o->per_cta; t++)
-            join(all, row_of(c->cluster, t), o->n);
+            join_clock(all, row_of(c->cluster, t), o->n);
         for (int t = first; t < first + o->per_cta; t++)
             memcpy(row_of(c->cluster, t), all, (size_t)o->n * sizeof *all);
         free(all);
@@ -343,7 +343,7 @@ races_order(Lanes *lanes, const Ins *i, int lane, const void *at, bool acquires)
     Cluster *k = w->cta->cluster;
     int thread = thread_of(w, lane);
     if (acquires) {
-        join(row_of(k, thread), phase_of(k, at)->over, k->order->n);
+        join_clock(row_of(k, thread), phase_of(k, at)->over, k->order->n);
         k->order->is_wide = true;
         return;
     }

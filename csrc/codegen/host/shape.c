@@ -71,7 +71,7 @@ odds(int i, int n)
 }
 
 static void
-join(Host *h, const Op *o)
+host_join(Host *h, const Op *o)
 {
     Ll *l = h->l;
     const Val *a = arg(o, 0), *b = arg(o, 1), *r = result(o, 0);
@@ -214,7 +214,7 @@ host_shape_op(Host *h, const Op *o)
     for (int i = 0; i < o->n_results; i++)
         made(h, o, i);
     switch (o->op) {
-    case OP_JOIN: join(h, o); break;
+    case OP_JOIN: host_join(h, o); break;
     case OP_SPLIT: split(h, o); break;
     case OP_CAT: cat(h, o); break;
     case OP_GATHER: gather(h, o); break;

@@ -104,7 +104,7 @@ close_all(Sim *s, Val *const *to, int n, Lv **phis)
     for (int i = 0; i < n; i++)
         close_phis(s, to[i], phis[i]);
     for (int i = 0; i < n; i++)
-        sim_settle(s, to[i]);
+        sim_to_local(s, to[i]);
 }
 
 static void
@@ -115,7 +115,7 @@ same_registers(Sim *s, const Val *to, const Val *from)
         return;
     }
     s->vals[to->id] = sim_val(s, from);
-    sim_settle(s, to);
+    sim_to_local(s, to);
 }
 
 static LLVMBasicBlockRef

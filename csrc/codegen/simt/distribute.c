@@ -205,7 +205,7 @@ sim_half_bit(Sim *s, const Op *o)
 }
 
 static void
-join(Sim *s, const Op *o)
+cat_blocks(Sim *s, const Op *o)
 {
     const Val *v = result(o, 0);
     int bit = sim_half_bit(s, o);
@@ -437,7 +437,7 @@ op(Sim *s, const Op *o)
     case OP_BROADCAST:
     case OP_TRANS: rename_regs(s, o); return;
     case OP_JOIN:
-    case OP_CAT: join(s, o); return;
+    case OP_CAT: cat_blocks(s, o); return;
     case OP_SPLIT: split(s, o); return;
     case OP_CONVERT: sim_convert(s, o); return;
     case OP_LOAD: sim_load(s, o); return;
@@ -510,9 +510,9 @@ sim_block(Sim *s, const Block *b)
         if (!sim_local_op(s, o))
             op(s, o);
         for (int i = 0; i < o->n_results && !op_has(o, OPF_CONTROL); i++)
-            sim_settle(s, result(o, i));
+            sim_to_local(s, result(o, i));
         sim_forget(s);
-        sim_bury(s, o);
+        sim_free_dead(s, o);
     }
     s->setup = around;
 }

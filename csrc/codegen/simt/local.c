@@ -12,7 +12,7 @@
  * a loop asks for the row that its counter says.
  *
  * Rule 1: an op that knows nothing of chunks (dot, some converts) takes a big value whole:
- *         sim_val reads all of it, for that op alone (sim_forget), and sim_settle puts
+ *         sim_val reads all of it, for that op alone (sim_forget), and sim_to_local puts
  *         results away.
  * Rule 2: a place is written where its value is defined, so each run of a loop has its own.
  */
@@ -356,7 +356,7 @@ sim_local_home(Sim *s, const Val *v)
 /* ---- the walk ---------------------------------------------------------------------------- */
 
 void
-sim_bury(Sim *s, const Op *o)
+sim_free_dead(Sim *s, const Op *o)
 {
     const Values *dead = s->local ? map_get(&s->local->dies, o, 0) : NULL;
     for (int i = 0; dead && o != o->block->last && i < dead->n; i++)
@@ -374,7 +374,7 @@ sim_forget(Sim *s)
 }
 
 void
-sim_settle(Sim *s, const Val *v)
+sim_to_local(Sim *s, const Val *v)
 {
     if (!s->local || !s->local->has_home[v->id] || !s->vals[v->id])
         return;

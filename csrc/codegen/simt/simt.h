@@ -90,10 +90,10 @@ void sim_local_open(Sim *s);  /* decides which values are big */
 void sim_local_close(Sim *s); /* raises if they are more than a thread's memory */
 /* Has o been dealt with as an op on a big value? */
 bool sim_local_op(Sim *s, const Op *o);
-Lv *sim_whole(Sim *s, const Val *v);   /* all registers of a big value, for this op */
-void sim_forget(Sim *s);               /* the end of this op */
-void sim_bury(Sim *s, const Op *o);    /* its operands' places, if it was the last */
-void sim_settle(Sim *s, const Val *v); /* v is defined: to its place, if it has one */
+Lv *sim_whole(Sim *s, const Val *v);     /* all registers of a big value, for this op */
+void sim_forget(Sim *s);                 /* the end of this op */
+void sim_free_dead(Sim *s, const Op *o); /* its operands' places, if it was the last */
+void sim_to_local(Sim *s, const Val *v); /* v is defined: to its place, if it has one */
 
 /* ---- slices.c: what passes keep in local memory ------------------------------------------ */
 void sim_slice_load(Sim *s, const Op *o);
