@@ -246,7 +246,7 @@ def test_who_launches_by_run_has_tensor_maps(stores_cubin):
     class Tuner:
         inductor_meta = {"store_cubin": stores_cubin}
 
-    types = {name: "*bf16" for name in ("a_ptr", "b_ptr", "c_ptr")}
+    types = dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*bf16")
     aligned = {(i,): [["tt.divisibility", 16]] for i in range(3)}
     source = tegula.ASTSource(template, types, {}, aligned)
     options = {"num_warps": 8, "num_stages": 3}

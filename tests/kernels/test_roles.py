@@ -99,7 +99,7 @@ def attention(
 
 @tegula.jit
 def not_by_roles(a_ptr, rows_ptr, c_ptr, N, LOADED: tl.constexpr, STORED: tl.constexpr):
-    """C = A @ A^T, of 64 rows; the row is loaded and counted, or what is loaded is stored."""
+    """C = A @ A^T, of 64 rows; the row is loaded and counted, or A is stored, too."""
     a = tl.make_tensor_descriptor(a_ptr, [64, N], [N, 1], [64, 64])
     i = tl.arange(0, 64)
     row = tl.load(rows_ptr) if LOADED else 0
