@@ -45,7 +45,8 @@ typedef struct Split {
     int rank; /* of the block */
     AffSum stride[MAX_RANK], left;
     AffSum coord[MAX_RANK], size[MAX_RANK];
-    bool has_bound[MAX_RANK], has_floor[MAX_RANK];
+    bool has_bound[MAX_RANK], has_floor[MAX_RANK],
+        has_end[MAX_RANK];  /* end: of rows.c */
     AffSum floor[MAX_RANK]; /* r + floor >= 0 is asked */
     AffSum modulus[MAX_RANK];
     int inner;                       /* the dim of stride 1 */
@@ -527,7 +528,7 @@ is_end_of_rows(Split *s, int dim, const AffSum *m)
         !rows_are_dropped(s->f, result(s->access, 0), dim, &s->coord[dim], &size.base))
         return false;
     s->size[dim] = size.base;
-    s->has_bound[dim] = true;
+    s->has_bound[dim] = s->has_end[dim] = true;
     return true;
 }
 
@@ -598,14 +599,16 @@ ends_in_time(Split *s, const TensorDim *d)
     return ask_launch(s, &rest);
 }
 
+/* Not what wraps: a remainder of what is negative wraps in front of the tensor, too. */
 static bool
 count_from_front(Split *s, TensorDim *d)
 {
     AffSum room = {.c = -MIN_ROW};
     int bytes = elem_info[s->block->elem].bytes;
-    d->is_from_front = s->access->op == OP_LOAD && d->block_dim != s->inner &&
-                       aff_is_zero(&d->modulus) && aff_add(&room, &d->stride, bytes) &&
-                       ask_launch(s, &room);
+    bool wraps = !aff_is_zero(&d->modulus) ||
+                 (d->block_dim >= 0 && s->has_end[d->block_dim]);
+    d->is_from_front = s->access->op == OP_LOAD && d->block_dim != s->inner && !wraps &&
+                       aff_add(&room, &d->stride, bytes) && ask_launch(s, &room);
     return d->is_from_front;
 }
 
