@@ -16,7 +16,7 @@
 enum { ALIGN = 16 };
 static const uint64_t max_stride = UINT64_C(1) << 40; /* bytes; below it */
 static const uint64_t max_size = MAX_MAP_SIDE;
-static const uint64_t max_address = UINT64_MAX / 2;   /* the driver refuses others */
+static const uint64_t max_address = UINT64_MAX / 2; /* the driver refuses others */
 
 static int
 type_of(Elem e)
