@@ -39,8 +39,8 @@ def matmul_kernel(
     b_ptrs = b_ptr + k[:, None] * N + (n % N)[None, :]
     acc = tl.zeros((BM, BN), dtype=ACC)
     for k0 in range(0, K, BK):
-        a = tl.load(a_ptrs, mask=k[None, :] < K - k0, other=0)
-        b = tl.load(b_ptrs, mask=k[:, None] < K - k0, other=0)
+        a = tl.load(a_ptrs, mask=k[None, :] < K - k0, other=0.0)
+        b = tl.load(b_ptrs, mask=k[:, None] < K - k0, other=0.0)
         acc = tl.dot(a, b, acc, input_precision="ieee", out_dtype=ACC)
         a_ptrs += BK
         b_ptrs += BK * N

@@ -120,7 +120,7 @@ ROWS: list[tuple[str, type[BaseException], Callable[[], object]]] = [
     ("empty shape", AssertionError, lambda: descriptor(shape=[0, 16])),
     ("padding", AssertionError, lambda: descriptor(padding="ones")),
     ("unknown option", KeyError, lambda: copy[(1,)](X, Y, 64, B=64, waves_per_eu=2)),
-    ("grid is an int", TypeError, lambda: copy[3](X, Y, 64, B=64)),
+    ("grid is a str", TypeError, lambda: copy["3"](X, Y, 64, B=64)),
     ("list", TypeError, lambda: copy[(1,)](X, Y, [1], B=64)),
     ("str", TypeError, lambda: copy[(1,)](X, Y, "1", B=64)),
     ("too large", OverflowError, lambda: copy[(1,)](X, Y, 2**64, B=64)),

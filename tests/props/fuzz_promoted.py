@@ -71,7 +71,7 @@ class Draw:
 def side_index(d: Draw, p: str, v: str, block: int, bound: str) -> str:
     """An index of rows or columns: of program p, lane v."""
     at = d.one(f"{p} * {block} + {v}", f"{v} + {block} * {p}")
-    if d.usual(30):
+    if d.usual(45):
         return str(at)
     return str(
         d.one(
@@ -119,7 +119,6 @@ def side_mask(d: Draw, i: str, p: str, v: str, block: int, bound: str) -> str:
             f"{v} < {bound} - {p} * {block}",
             f"{p} * {block} + {v} < {bound}",
             f"{i} < {bound} - 3",
-            f"{i} < length",
             f"{i} < length",
             f"{v} < length - {p} * {block}",
             f"({i} < length) & ({i} < {bound})",
