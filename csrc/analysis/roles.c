@@ -146,7 +146,6 @@ typedef struct Tiles {
     Slice slice;
     int n;
     bool in_loop;
-    int64_t bytes; /* of the slots that asynchronous copies of all threads would have */
 } Tiles;
 
 static int64_t
@@ -156,21 +155,27 @@ copied_bytes(const Op *load)
     return ty_numel(t) * elem_info[t->elem].bytes;
 }
 
-static void
+/* Bytes of the slots that asynchronous copies of all threads would have. Loops one behind the
+ * other share theirs. */
+static int64_t
 look(Tiles *k, const Block *b)
 {
+    int64_t own = 0, inside = 0;
     for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_regions; i++)
-            look(k, o->regions[i]);
+        for (int i = 0; i < o->n_regions; i++) {
+            int64_t bytes = look(k, o->regions[i]); /* MAX evaluates twice */
+            inside = MAX(inside, bytes);
+        }
         if (!roles_bring(k->f, o))
             continue;
         k->n++;
         k->in_loop |= b->owner != NULL;
-        k->bytes += copied_bytes(o) * (b->owner ? k->f->c->opt.num_stages : 1);
+        own += copied_bytes(o) * (b->owner ? k->f->c->opt.num_stages : 1);
         need_around(&k->slice, o);
         for (int i = 1; i < o->n_args; i++)
             need(&k->slice, arg(o, i));
     }
+    return own + inside;
 }
 
 /* What one warpgroup computes between chained products runs beside another block's products, where
@@ -178,10 +183,10 @@ look(Tiles *k, const Block *b)
  * roles, TFLOP/s: two blocks: D = 128, 64x64 in 3 stages 456 and 513; D = 64, 64x128 336 and 420. One:
  * D = 128, 64x64 in 4 stages 460 and 402, 64x128 513 and 451. */
 static bool
-two_blocks_fit(const Tiles *k)
+two_blocks_fit(const Func *f, int64_t bytes)
 {
-    const Chip *chip = chip_of(k->f->c->opt.target.sm);
-    return 2 * k->bytes <= (int64_t)chip->sm_kb << 10;
+    const Chip *chip = chip_of(f->c->opt.target.sm);
+    return 2 * bytes <= (int64_t)chip->sm_kb << 10;
 }
 
 const char *
@@ -194,8 +199,9 @@ roles_refusal(Func *f)
     if (groups != 1 && groups != 2)
         return "roles are for 4 or 8 warps";
     Tiles k = {.f = f, .slice = {.f = f, .seen = {.a = f->c->arena}}};
-    look(&k, f->body);
-    if (groups == 1 && !h.is_asked && has_chained_dot(f->body) && two_blocks_fit(&k))
+    int64_t bytes = look(&k, f->body);
+    if (groups == 1 && !h.is_asked && has_chained_dot(f->body) &&
+        two_blocks_fit(f, bytes))
         return "of chained products by one warpgroup, more blocks fit without them";
     return !k.n          ? "no product reads tiles of tensors where they come to lie"
            : k.slice.why ? k.slice.why

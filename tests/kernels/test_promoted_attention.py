@@ -194,3 +194,26 @@ def test_wider_teams_have_roles() -> None:
     )  # fmt: skip
     assert run.metadata.num_warps == 8, run.report
     assert "roles {" in run.asm["simt"], run.report
+
+
+@pytest.mark.parametrize(
+    ("d", "block", "stages", "causal", "has_roles"),
+    [
+        (128, 64, 3, False, False),
+        (128, 64, 4, False, True),
+        (64, 128, 3, False, False),
+        (128, 128, 3, False, True),
+        (64, 128, 3, True, False),  # both loops take the same slots
+    ],
+)
+def test_one_warpgroup_has_roles_where_one_block_fits(
+    d: int, block: int, stages: int, causal: bool, has_roles: bool
+) -> None:
+    numbers = dict.fromkeys(("sz", "sh", "sm", "H", "n"), "i32:16")
+    constants = {"D": d, "BM": 64, "BN": block, "CAUSAL": causal, "CHECKED": False}
+    pointers = {f"{x}_ptr": "*bf16:16" for x in "qkvo"}
+    run = by_block_pointers.compile(
+        **pointers, **numbers, **constants, target="cuda:sm_90a", num_warps=4,
+        num_stages=stages,
+    )  # fmt: skip
+    assert ("roles {" in run.asm["simt"]) is has_roles, run.report
