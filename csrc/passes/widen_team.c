@@ -9,9 +9,9 @@
  * products 128 words are as many: 128 x 64 at D = 64 spills by four, and ran on an H200 at 418
  * TFLOP/s, by eight at 468; 128 x 128 x 64 of a product alone has 763 by four and 758 by eight.
  *
- * Rule 1: how many warps run a program shows in nothing but time: assembly, and a kernel that
- *         launchers start who know what was asked for (abi=plain), keep that. Others read how
- *         many there are (Binary.num_warps).
+ * Rule 1: how many warps run a program shows in nothing but time: assembly that has effects or
+ *         reads a thread's number, and a kernel that launchers start who know what was asked for
+ *         (abi=plain), keep that. Others read how many there are (Binary.num_warps).
  * Rule 2: each warpgroup keeps 64 rows of every product.
  * Rule 3: `maxnreg` says how many registers a thread has, of the threads that were asked for.
  */
@@ -19,13 +19,25 @@
 
 enum { MANY_WORDS = 128, ROWS = 64 };
 
+/* Pure assembly knows its elements alone, unless it reads what differs between warps. */
+static bool
+reads_threads(const Op *assembly)
+{
+    static const char *const names[] = {"%tid", "%ntid", "%warpid", "%nwarpid"};
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (strstr(assembly->text, names[i]))
+            return true;
+    return false;
+}
+
 /* Does a block of f say that the warps are to stay as they are? Finds the fewest rows of a
  * product, 0: there is none. */
 static bool
 may_widen(const Block *b, int *rows)
 {
     for (const Op *o = b->first; o; o = o->next) {
-        if (o->op == OP_INLINE_ASM || o->op == OP_INLINE_ASM_IO || o->op == OP_BARRIER)
+        if (o->op == OP_INLINE_ASM_IO || o->op == OP_BARRIER ||
+            (o->op == OP_INLINE_ASM && reads_threads(o)))
             return false;
         if (o->op == OP_DOT) {
             const Type *t = result(o, 0)->type;
