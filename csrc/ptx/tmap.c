@@ -219,12 +219,29 @@ check_coordinates(const Tile *t)
                         (long long)t->at[d], d);
 }
 
+/* As an H200 has it: where all of a box is outside, what it looks at is the tensor's address, and
+ * that is illegal where no memory is. */
+static void
+check_base(const Tile *t)
+{
+    bool is_outside = false;
+    for (int d = 0; d < t->map.rank; d++)
+        is_outside |= t->at[d] + (int64_t)t->map.box[d] <= 0 ||
+                      t->at[d] >= (int64_t)t->map.size[d];
+    if (is_outside)
+        t->w->owner->bytes(t->w, t->i, t->lane, SPACE_GLOBAL, t->map.base,
+                           (uint32_t)t->map.stride[0], false);
+}
+
 static void
 copy_tile(const Tile *t)
 {
+    const Form *f = t->i->more;
     uint32_t elem = (uint32_t)t->map.stride[0], each = CHUNK / elem;
     uint64_t n = 1;
     check_coordinates(t);
+    if (f->is_load)
+        check_base(t);
     for (int d = 0; d < t->map.rank; d++)
         n *= t->map.box[d];
     if (t->shared % LINE || t->shared % (uint64_t)(LINE * t->map.swizzle))

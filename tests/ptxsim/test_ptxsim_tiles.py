@@ -235,6 +235,21 @@ def test_a_tile_that_leaves_the_memory_is_a_fault():
         )
 
 
+@pytest.mark.parametrize("row", [-8, 16])
+def test_a_box_that_is_all_outside_asks_for_the_address(row: int):
+    """As on an H200, where a map that begins where no memory is, is an illegal address then,
+    although nothing of the tensor is asked for; zeros where there is memory."""
+    x = put(numbers((8, 64), "float16"), TARGET)
+    out = np.zeros(1024, np.uint8)
+    k = kernel(loading((0, row), 1024), 1, n_maps=1)
+    m = tensor_map(6, x, (64, 16), (128,), (64, 8), 3)
+    assert not launch(k, out, shared=BAR + 8, maps=(m,))[0].any()
+    in_front = x.data_ptr() - (1 << 37)
+    m = tensor_map(6, x, (64, 16), (128,), (64, 8), 3, address=in_front)
+    with pytest.raises(Fault, match="no registered memory"):
+        launch(k, out, shared=BAR + 8, maps=(m,))
+
+
 FAULTS = [
     ("[%s]", "[%s + 128]", "begins at a multiple of 1024"),
     ("[%m, {0, 0}]", "[%m, {0, 0, 0}]", "with 2 coordinates"),
