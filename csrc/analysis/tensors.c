@@ -19,7 +19,7 @@
  *         begins n * (num_programs - 1) in front. Where nobody knows (an index or a length is
  *         loaded), coordinates count from TENSOR_FRONT rows in front of the tensor, which
  *         makes them positive; a bound is as much further. An index beyond that, of rows of
- *         MIN_ROW bytes or more, would be in no GPU's memory.
+ *         MIN_ROW bytes or more, would be in no GPU's memory. No box may be all outside then.
  * Rule 3: what wraps (% M) is copied as if it ended where nobody needs what wraps (rows.c);
  *         else where the block's side divides both the coordinate and M: then no wrap is inside
  *         of a block.
@@ -642,7 +642,98 @@ count_up(Split *s, TensorDim *d)
     return count_from_front(s, d);
 }
 
+/* ---- boxes that lie behind the end -------------------------------------------------------- */
+
 static bool
+scalar_sum(const Val *v, AffSum *out)
+{
+    AffineWraps none = {0};
+    Affine a;
+    if (!affine_deep(v, &a, &none) || none.n || a.origin || a.pointer)
+        return false;
+    *out = a.base;
+    return true;
+}
+
+/* Where x < y: is sum positive, too? What is below a minimum is below both. */
+static bool
+is_positive_below(const AffSum *sum, const Val *x, const Val *y)
+{
+    AffSum rest = *sum, low, high;
+    if (y->def && y->def->op == OP_MIN)
+        return is_positive_below(sum, x, arg(y->def, 0)) ||
+               is_positive_below(sum, x, arg(y->def, 1));
+    return scalar_sum(x, &low) && scalar_sum(y, &high) && aff_add(&rest, &low, 1) &&
+           aff_add(&rest, &high, -1) && !rest.n && rest.c >= 0;
+}
+
+static bool
+is_positive_where(const AffSum *sum, const Val *test, bool is_true)
+{
+    const Op *o = test->def;
+    if (!o)
+        return false;
+    if (o->op == (is_true ? OP_AND : OP_OR))
+        return is_positive_where(sum, arg(o, 0), is_true) ||
+               is_positive_where(sum, arg(o, 1), is_true);
+    if (o->op == (is_true ? OP_LT : OP_GE))
+        return is_positive_below(sum, arg(o, 0), arg(o, 1));
+    return o->op == (is_true ? OP_GT : OP_LE) &&
+           is_positive_below(sum, arg(o, 1), arg(o, 0));
+}
+
+/* By the loops and the ifs that the access stands in. */
+static bool
+is_positive_here(const Split *s, const AffSum *sum)
+{
+    int64_t step;
+    const Block *b = s->access->block;
+    for (const Op *o = b->owner; o; b = o->block, o = b->owner) {
+        if (o->op == OP_IF && is_positive_where(sum, arg(o, 0), b == o->regions[0]))
+            return true;
+        if (o->op == OP_FOR && ir_const_as_int(arg(o, 2), &step) && step > 0 &&
+            is_positive_below(sum, b->args[0], arg(o, 1)))
+            return true;
+    }
+    return false;
+}
+
+/* Does each box of the block hold an index in front of the dim's end? */
+static bool
+ends_behind_boxes(Split *s, const TensorDim *d)
+{
+    enum { SIDE = 256, LINE = 128 };
+    AffSum left = d->size;
+    int side = d->block_dim < 0 ? 1 : s->block->shape[d->block_dim],
+        most = d->block_dim == s->inner ? LINE / elem_info[s->block->elem].bytes : SIDE;
+    if (!aff_add(&left, &d->coord, -1))
+        return false;
+    left.c -= side - MIN(side, most);
+    if (is_positive_here(s, &left))
+        return true;
+    for (int i = 0; i < left.n; i++)
+        if (!is_of_launch(s, left.term[i].a) ||
+            (left.term[i].b && !is_of_launch(s, left.term[i].b)))
+            return false;
+    left.c--;
+    return ask_launch(s, &left);
+}
+
+/* A chip looks at the tensor's address for a box that is all outside, and where indices count from the
+ * front no memory need be there. */
+static bool
+has_no_box_outside(Split *s)
+{
+    bool has_front = false;
+    for (int d = 0; d < s->out->rank; d++)
+        has_front = has_front || s->out->dim[d].is_from_front;
+    for (int d = 0; d < s->out->rank && has_front; d++)
+        if (s->out->dim[d].is_bounded && !ends_behind_boxes(s, &s->out->dim[d]))
+            return false;
+    return true;
+}
+
+static const char *
 put_dims(Split *s)
 {
     for (int k = 0; k < s->rank; k++) { /* the inner one last */
@@ -656,8 +747,10 @@ put_dims(Split *s)
     }
     for (int d = 0; d < s->out->rank; d++)
         if (!count_up(s, &s->out->dim[d]) || !ends_in_time(s, &s->out->dim[d]))
-            return false;
-    return true;
+            return "an index may be negative";
+    return has_no_box_outside(s)
+               ? NULL
+               : "it may lie behind its end, which is loaded: `if first < end` around it";
 }
 
 bool
@@ -695,5 +788,5 @@ tensor_block(const Func *f, const Op *access, TensorBlock *out)
         return "its mask is no bound of its rows and columns";
     if (!give_strides(&s) || !settle_wraps(&s) || !give_rest(&s))
         return "its indices are no coordinates";
-    return put_dims(&s) ? NULL : "an index may be negative";
+    return put_dims(&s);
 }

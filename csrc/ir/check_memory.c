@@ -149,7 +149,7 @@ check_tile_load(const Op *o)
     const Type *t = res(o, 0);
     const char *err = want_tile(o, t, false);
     if (!err)
-        err = want_word(o, ATTR_PADDING, PAD_ZERO, PAD_NAN);
+        err = want_word(o, ATTR_PADDING, PAD_ZERO, PAD_BEHIND);
     if (!err && ir_attr(o, ATTR_PADDING) == PAD_NAN && !is_float(t))
         err = refuse(o, "NaN is no %s", type_text(o, t));
     return err;
@@ -199,7 +199,7 @@ check_tensor_map(const Op *o)
     Elem e = at(o, 0)->elem;
     err = want_box(o, rank, elem_info[e].bytes);
     if (!err)
-        err = want_word(o, ATTR_PADDING, PAD_ZERO, PAD_NAN);
+        err = want_word(o, ATTR_PADDING, PAD_ZERO, PAD_BEHIND);
     if (!err && o->block != o->block->func->body)
         err = refuse(o, "it is made at the launch, in no loop and no if");
     return err ? err : want_result(o, 0, ty_tmap(comp(o)));

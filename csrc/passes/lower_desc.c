@@ -17,7 +17,7 @@ static Val *
 padding(Build *b, const Op *o)
 {
     const Op *says = o->op == OP_MAP_LOAD ? arg(o, 0)->def : o;
-    if (ir_attr(says, ATTR_PADDING) == PAD_ZERO)
+    if (ir_attr(says, ATTR_PADDING) != PAD_NAN)
         return NULL;
     return ir_const_float(b, result(o, 0)->type, NAN);
 }

@@ -215,6 +215,17 @@ turn(Build *b, Val *v, const int *perm, const Type *t)
     return result(o, 0);
 }
 
+/* Such a map begins where no memory need be, and a copy that lies in front of it altogether is an
+ * illegal address on a chip. */
+static bool
+begins_in_front(const TensorBlock *t)
+{
+    for (int d = 0; d < t->rank; d++)
+        if (t->dim[d].is_from_front)
+            return true;
+    return false;
+}
+
 /* value: what a store stores; NULL: it is a load. */
 static Op *
 emit_tile(Build *b, const Type *block, const TensorBlock *t, Val *value)
@@ -233,8 +244,11 @@ emit_tile(Build *b, const Type *block, const TensorBlock *t, Val *value)
     for (int d = 0; d < t->rank; d++)
         args[n++] = emit_coordinate(b, &t->dim[d]);
     const Type *type = ty_block(b->f->c, ty_element(b->f->c, block), rank, shape);
-    if (!value)
-        return ir_op(b, OP_TILE_LOAD, n, args, 1, &type);
+    if (!value) {
+        Op *o = ir_op(b, OP_TILE_LOAD, n, args, 1, &type);
+        ir_set_attr(o, ATTR_PADDING, begins_in_front(t) ? PAD_BEHIND : PAD_ZERO);
+        return o;
+    }
     int perm[MAX_RANK], back[MAX_RANK];
     if (is_turned(t, perm)) {
         for (int d = 0; d < rank; d++)

@@ -93,7 +93,7 @@ put(Map *m, Op *o)
     map_put(m, o, 0, o);
 }
 
-/* A tile whose elements outside of the tensor are 0, so that it can be switched off. */
+/* A tile whose elements in front of the tensor are 0, so that it can be switched off. */
 static bool
 is_zero_tile(const Op *o)
 {
