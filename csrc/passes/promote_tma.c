@@ -388,7 +388,9 @@ is_short(const Op *loop)
            ir_const_as_int(arg(loop, 2), &step) && step && (end - first) / step < FEW;
 }
 
-/* Copies of all threads run ahead for each load of a loop, and warps of their own for tiles alone. */
+/* Copies of all threads run ahead for each load of a loop, and warps of their own for tiles alone. A row
+ * of numbers (attention's backward loads two beside each tile) is asked for before the products and read
+ * behind them. */
 static void
 note_brought(Trial *t, Func *f, const Block *b)
 {
@@ -397,7 +399,7 @@ note_brought(Trial *t, Func *f, const Block *b)
         for (int i = 0; i < o->n_regions; i++)
             note_brought(t, f, o->regions[i]);
         has_tile |= note_tile(t, f, o);
-        has_block |= o->op == OP_LOAD && result(o, 0)->type->rank;
+        has_block |= o->op == OP_LOAD && result(o, 0)->type->rank > 1;
     }
     if (has_tile && has_block && b->owner)
         t->why = "its loop loads another block, which no warps would bring";
@@ -468,8 +470,11 @@ void
 pass_promote_tma(Func *f)
 {
     HopperPlan plan = hopper_plan(f);
+    if (!plan.has_maps)
+        return;
+    pass_scalar_steps(f); /* coordinates are scalars */
     Promote p = open_on(f);
-    if (!plan.has_maps || !p.load.n)
+    if (!p.load.n)
         return;
     put_programs_on_top(f);
     Trial t = {.why = NULL};
