@@ -127,7 +127,7 @@ bool
 may_have_stage(const Op *o)
 {
     const Op *owner = o->block->owner;
-    return o->op == OP_MAP_STORE &&
+    return o->op == OP_MAP_STORE && !ir_store_stage(o) &&
            !(owner && owner->op == OP_IF && owner->n_regions > 1);
 }
 

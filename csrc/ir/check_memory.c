@@ -244,11 +244,14 @@ check_map_load(const Op *o)
 const char *
 check_map_store(const Op *o)
 {
-    const char *err = want_count(o, 3, 2 + MAX_TMAP_RANK);
+    const char *err = want_count(o, 3, 4 + MAX_TMAP_RANK);
     if (err)
         return err;
     const Type *t = at(o, o->n_args - 1);
-    err = want_boxes(o, t, 1);
+    const Val *stage = ir_store_stage(o);
+    err = want_boxes(o, t, stage ? 3 : 1);
+    if (!err && stage)
+        err = want_arg(o, o->n_args - 2, ty_scalar(comp(o), E_I32));
     if (!err && at(arg(o, 0)->def, 0)->is_const)
         err = refuse(o, "through a const pointer");
     return err;

@@ -509,6 +509,8 @@ typedef struct Window {
 } Window;
 /* The pointers of its block; *mask: which lie in the dims that are checked, NULL: all. */
 Val *ir_window(Build *b, const Window *w, const bool *is_checked, Val **mask);
+/* The stage of a MAP_STORE of one piece, whose number comes behind it; NULL: it stores all. */
+Val *ir_store_stage(const Op *o);
 /* What a TILE_LOAD or a TILE_STORE, a MAP_LOAD or a MAP_STORE reads or writes. */
 Window ir_tile(const Op *o);
 

@@ -102,6 +102,14 @@ mapped(const Op *o)
     return w;
 }
 
+Val *
+ir_store_stage(const Op *o)
+{
+    const Op *map = o->op == OP_MAP_STORE ? arg(o, 0)->def : NULL;
+    bool has_one = map && map->op == OP_TENSOR_MAP && o->n_args == map->n_args / 2 + 4;
+    return has_one ? arg(o, o->n_args - 3) : NULL;
+}
+
 static Window
 spelled(const Op *o)
 {

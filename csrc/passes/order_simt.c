@@ -15,6 +15,7 @@ const char *const order_simt[] = {
     "start_dots",     /* where copies and barriers stand is settled */
     "split_roles",    /* behind start_dots: when slots are free is settled */
     "turns",          /* behind split_roles: of the program's own warps alone */
+    "late_stores",    /* behind split_roles: the team's loops are as they run */
     "cse",            /* addresses that the prologue and the loop share */
     "dce",   /* after all: values whose every use got another layout; old addresses */
     "chunk", /* what is there now is what threads hold */

@@ -74,6 +74,13 @@ def test_any_number_of_iterations(n_k):
     run((64, 64, 32), (6, 4, 1), n_k, 4, persistent="1")
 
 
+@pytest.mark.parametrize("n_k", [0, 1, 3, 5])
+def test_stores_go_out_beside_the_next_products(n_k):
+    """Four pieces, of which fewer, as many or more iterations take one each."""
+    compiled = run((128, 256, 32), (3, 6, 1), n_k, 8, persistent="1")
+    assert "store                 beside the next program's" in compiled.report
+
+
 def test_where_it_pays():
     """Small tiles want more bytes a clock than L2 gives."""
     small = run((64, 64, 64), (5, 4, 1), 2, 4)
@@ -120,7 +127,8 @@ def test_long_and_short_programs():
     "without", ["cp.async.bulk.wait_group.read 0;", "fence.proxy.async.shared::cta;"]
 )
 def test_mutants(without, tmp_path):
-    """Each wait for the stage is needed, and each fence in front of what it sends."""
+    """Each wait for the stage is needed, and each fence in front of what it sends: beside as many
+    iterations as there are pieces, behind fewer of them, and at the end."""
     block, grid = (128, 256, 32), (9, 2, 1)
     ptx = run(block, grid, 2, 8).asm["ptx"]
     head, *rest = ptx.split(without)
@@ -132,8 +140,10 @@ def test_mutants(without, tmp_path):
         path = tmp_path / f"{i}.ptx"
         path.write_text(text)
         try:
-            run(block, grid, 2, 8, ir_override=str(path), abi="tegula")
+            for n_k in (5, 2, 1):
+                run(block, grid, n_k, 8, ir_override=str(path), abi="tegula")
         except (RuntimeError, AssertionError):
             found += 1
+    # The first piece behind no iteration at all: no map is made of a matrix without columns.
     # The wait at the very end is for who comes behind the kernel.
-    assert found >= len(rest) - ("wait_group" in without)
+    assert found >= len(rest) - 1 - ("wait_group" in without)

@@ -101,7 +101,8 @@ boxes_of(Sim *s, const Op *o)
         err_at(s->c, o->loc, VALUE, "its tensor map is for other boxes");
     for (int d = 0; d < k.form.rank; d++)
         k.first[d] = sim_val(s, arg(o, 1 + d))[0];
-    k.at = sim_scratch(s, o);
+    const Val *stage = ir_store_stage(o);
+    k.at = sim_scratch(s, stage ? stage->def : o);
     return k;
 }
 
@@ -162,36 +163,74 @@ send(Sim *s, const Boxes *k, const StoreStage *g, int piece)
     s->m->tensor_commit(l);
 }
 
+/* Barriers of the store's own, which has a place, or of a piece's. */
+static void
+meet(Sim *s, const Op *o)
+{
+    if (ir_store_stage(o))
+        sim_barrier(s, o->loc);
+    else
+        sim_wait(s, o, WAIT_WRITTEN);
+}
+
+static void
+store_piece(Sim *s, const Op *o, const Boxes *k, const StoreStage *g, bool is_staged, int i)
+{
+    int bytes = g->boxes * k->form.box_bytes;
+    if (is_staged && g->held == 1) {
+        wait_for_sent(s, i == 0);
+        meet(s, o);
+    }
+    Lv to = ll_i32(s->l, k->at + i % g->held * bytes);
+    sim_write_part(s, arg(o, o->n_args - 1), k->form.smem, to,
+                   (SlotPart){i * bytes, bytes, false}, o->loc);
+    s->m->fence_async(s->l);
+    if (g->held > 1)
+        wait_for_sent(s, i == 0);
+    meet(s, o);
+    LLVMBasicBlockRef all = begin_alone(s, elected(s));
+    if (!is_staged)
+        s->m->tensor_wait(s->l, false);
+    send(s, k, g, i);
+    if (!is_staged)
+        s->m->tensor_wait(s->l, true);
+    end_alone(s, all);
+}
+
+/* The piece that a number says. */
+static void
+store_one(Sim *s, const Op *o, const Boxes *k)
+{
+    Ll *l = s->l;
+    StoreStage g = store_stage(o);
+    Lv piece = sim_val(s, arg(o, o->n_args - 2))[0];
+    LLVMBasicBlockRef all = ll_block(l, "stored");
+    for (int i = 0; i < g.pieces; i++) {
+        LLVMBasicBlockRef it = ll_block(l, "piece"), others = ll_block(l, "others");
+        Lv is_it = LLVMBuildICmp(l->b, LLVMIntEQ, piece, ll_i32(l, i), "");
+        LLVMBuildCondBr(l->b, is_it, it, others);
+        LLVMPositionBuilderAtEnd(l->b, it);
+        store_piece(s, o, k, &g, true, i);
+        LLVMBuildBr(l->b, all);
+        LLVMPositionBuilderAtEnd(l->b, others);
+    }
+    end_alone(s, all);
+}
+
 void
 sim_map_store(Sim *s, const Op *o)
 {
-    const Val *v = arg(o, o->n_args - 1);
     Boxes k = boxes_of(s, o);
+    if (ir_store_stage(o)) {
+        store_one(s, o, &k);
+        return;
+    }
     bool is_staged = has_stage(o);
     StoreStage g = is_staged
                        ? store_stage(o)
                        : (StoreStage){.pieces = 1, .boxes = k.form.n_boxes, .held = 1};
-    int bytes = g.boxes * k.form.box_bytes;
-    for (int i = 0; i < g.pieces; i++) {
-        if (is_staged && g.held == 1) {
-            wait_for_sent(s, i == 0);
-            sim_wait(s, o, WAIT_WRITTEN);
-        }
-        Lv to = ll_i32(s->l, k.at + i % g.held * bytes);
-        sim_write_part(s, v, k.form.smem, to, (SlotPart){i * bytes, bytes, false},
-                       o->loc);
-        s->m->fence_async(s->l);
-        if (g.held > 1)
-            wait_for_sent(s, i == 0);
-        sim_wait(s, o, WAIT_WRITTEN);
-        LLVMBasicBlockRef all = begin_alone(s, elected(s));
-        if (!is_staged)
-            s->m->tensor_wait(s->l, false);
-        send(s, &k, &g, i);
-        if (!is_staged)
-            s->m->tensor_wait(s->l, true);
-        end_alone(s, all);
-    }
+    for (int i = 0; i < g.pieces; i++)
+        store_piece(s, o, &k, &g, is_staged, i);
 }
 
 void

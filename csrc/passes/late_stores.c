@@ -1,0 +1,264 @@
+/* late_stores: what a program gave is stored while tensor cores work for the next one.
+ *
+ *     for %t = .. {                    %s = shared_alloc
+ *       for k { mma_start .. }         for %t = .. ^(i, j, v, n) {       the program before
+ *       %v = ..                          for k ^(p) {                    from n on
+ *       map_store M, i, j, %v    =>        mma_start ..
+ *     }                                    map_store M, i, j, %s, p, v   piece p of it
+ *                                          yield p + 1
+ *                                        }
+ *                                        for p .. pieces { map_store M, i, j, %s, p, v }
+ *                                        %v' = ..
+ *                                        yield i', j', %v', 0
+ *                                      }
+ *                                      for n .. pieces { map_store .. }  the last program's
+ *
+ * Blocks that run programs in turn (persist) stand still while they store: a piece is written to the
+ * stage, sent, and has to be read before its place is free, and no product is on its way. On an H200
+ * that is 3,300 clocks of 74,000 of a tile of 128x256 at K = 4096. Here a piece goes out in each of
+ * the next program's first iterations, behind the products that the iteration has begun. What is
+ * stored stays in registers until then, as few as it was rounded to.
+ *
+ * A program that stores nothing, as the store stands in an `if`, leaves `pieces` for n.
+ *
+ * Rule 1: one block is alone on a multiprocessor. Of two, one multiplies while the other stores.
+ * Rule 2: a thread has the registers: accumulators, what is to be stored, and OTHERS.
+ * Rule 3: the loop of the products counts up, and nothing else but rings and products is in it.
+ */
+#include "passes/passes.h"
+
+enum { OTHERS = 40 /* registers of addresses and temporaries */ };
+
+typedef struct Late {
+    Func *f;
+    Op *programs, *products; /* loops */
+    Op *store, *outer;       /* outer: the op of the programs' body that holds it */
+    int rank;                /* of the tensor: coordinates */
+    TileForm form;
+    StoreStage stage;
+} Late;
+
+/* ---- finding ----------------------------------------------------------------------------- */
+
+/* The one FOR of block b; NULL: there is none, or another. */
+static Op *
+only_loop(const Block *b)
+{
+    Op *found = NULL;
+    for (Op *o = b->first; o; o = o->next) {
+        if (o->op == OP_WHILE || (found && o->op == OP_FOR))
+            return NULL;
+        if (o->op == OP_FOR)
+            found = o;
+    }
+    return found;
+}
+
+/* Rule 3. */
+static bool
+has_products_alone(const Op *loop)
+{
+    int64_t step;
+    int n = 0;
+    for (const Op *o = loop->regions[0]->first; o; o = o->next) {
+        n += o->op == OP_MMA_START;
+        if (op_has(o, OPF_CONTROL) || o->op == OP_BARRIER || o->op == OP_TURN ||
+            op_has(o, OPF_SCRATCH))
+            return false;
+    }
+    return n && ir_const_as_int(arg(loop, 2), &step) && step > 0;
+}
+
+/* The one store through a stage; in an `if` without results, that does nothing else, or in none. */
+static bool
+find_store(Late *k)
+{
+    const Block *body = k->programs->regions[0];
+    EACH_OP(o, body) {
+        if (!op_has(o, OPF_WRITES) || o->op == OP_MBAR_ARRIVE)
+            continue;
+        if (o->op != OP_MAP_STORE || k->store || !has_stage(o))
+            return false;
+        k->store = o;
+    }
+    if (!k->store)
+        return false;
+    k->outer = k->store;
+    if (k->store->block != body) {
+        k->outer = k->store->block->owner;
+        if (k->outer->block != body || k->outer->op != OP_IF || k->outer->n_results ||
+            k->store != k->store->block->first)
+            return false;
+    }
+    const Val *v = arg(k->store, k->store->n_args - 1);
+    return v->def && v->def->block == body;
+}
+
+static int
+words_of(const Type *t)
+{
+    return (ty_bits(t) << t->layout->n[IN_REG]) / 32;
+}
+
+/* Rules 1 and 2. */
+static bool
+has_room(const Late *k)
+{
+    RolesPlan plan = roles_plan(k->f);
+    const Type *v = arg(k->store, k->store->n_args - 1)->type;
+    int threads = 32 * (k->f->team_warps + plan.producers),
+        most = plan.regs ? plan.regs : MIN(255, CHIP_REGISTERS / threads);
+    int words = words_of(v);
+    for (const Op *o = k->products->regions[0]->first; o; o = o->next)
+        if (o->op == OP_MMA_START)
+            words += words_of(result(o, 0)->type);
+    return words + OTHERS <= most;
+}
+
+static bool
+find(Late *k, const Block *team)
+{
+    k->programs = only_loop(team);
+    if (!k->programs || arg(k->programs, 0)->def->op != OP_BLOCK_ID)
+        return false;
+    k->products = only_loop(k->programs->regions[0]);
+    if (!k->products || !has_products_alone(k->products) || !find_store(k) || !has_room(k))
+        return false;
+    k->rank = k->store->n_args - 2;
+    k->form = tile_form(k->store);
+    k->stage = store_stage(k->store);
+    return true;
+}
+
+/* ---- building ---------------------------------------------------------------------------- */
+
+static Val *
+number(Build *b, int64_t n)
+{
+    return ir_const_int(b, ty_scalar(b->f->c, E_I32), n);
+}
+
+/* Room for the pieces that are on their way. */
+static Val *
+alloc_stage(Late *k, Op *before)
+{
+    Comp *c = k->f->c;
+    Build b = {.f = k->f, .block = before->block, .before = before, .loc = k->store->loc};
+    const Type *block = k->form.smem;
+    if (k->stage.pieces > 1) {
+        const int *box = k->form.box + k->form.lead;
+        int32_t side[MAX_RANK];
+        uint8_t log2_side[MAX_RANK];
+        for (int d = 0; d < block->rank; d++)
+            log2_side[d] = (uint8_t)log2_of(side[d] = box[d]);
+        block = ty_block(c, ty_element(c, block), block->rank, side);
+        int bytes = elem_info[block->elem].bytes;
+        block = ty_smem(c, block, k->stage.held,
+                        layout_boxes(c, block->rank, log2_side, log2_side,
+                                     log2_of(bytes), k->form.swizzle));
+    }
+    return result(ir_op(&b, OP_SHARED_ALLOC, 0, NULL, 1, &block), 0);
+}
+
+/* what: coordinates, then the block. */
+static void
+store_piece(Build *b, const Late *k, Val *const *what, Val *stage, Val *piece)
+{
+    Val *args[MAX_TMAP_RANK + 4] = {arg(k->store, 0)};
+    memcpy(args + 1, what, (size_t)k->rank * sizeof *what);
+    args[1 + k->rank] = stage;
+    args[2 + k->rank] = piece;
+    args[3 + k->rank] = what[k->rank];
+    ir_op(b, OP_MAP_STORE, k->rank + 4, args, 0, NULL);
+}
+
+/* The pieces from `from` on. */
+static void
+store_rest(Build *b, const Late *k, Val *const *what, Val *stage, Val *from)
+{
+    Val *bounds[] = {from, number(b, k->stage.pieces), number(b, 1)};
+    Op *loop = ir_op(b, OP_FOR, COUNT(bounds), bounds, 0, NULL);
+    ir_set_attr(loop, ATTR_STAGES, 1);
+    Build in = {.f = k->f, .block = ir_block(k->f, loop), .loc = b->loc};
+    store_piece(&in, k, what, stage, ir_block_arg(in.block, from->type, NULL));
+    ir_yield(in.block, b->loc);
+}
+
+static Val *
+carry(Op *loop, Val *init)
+{
+    ir_add_arg(loop, init);
+    ir_add_result(loop, init->type);
+    return ir_block_arg(loop->regions[0], init->type, init->name);
+}
+
+/* A piece in each iteration, behind the products that it begins. The piece that comes next. */
+static Val *
+store_beside_products(const Late *k, Val *const *what, Val *stage, Val *from)
+{
+    Op *last = NULL, *loop = k->products;
+    for (Op *o = loop->regions[0]->first; o; o = o->next)
+        last = o->op == OP_MMA_START ? o : last;
+    Val *piece = carry(loop, from);
+    Build b = {.f = k->f, .block = last->block, .before = last->next, .loc = k->store->loc};
+    store_piece(&b, k, what, stage, piece);
+    ir_add_arg(loop->regions[0]->last, ir_bin(&b, OP_ADD, piece, number(&b, 1)));
+    return loop->results[loop->n_results - 1];
+}
+
+/* The coordinate, in front of the `if` that the store stands in. */
+static Val *
+in_front(const Late *k, Val *v)
+{
+    if (v->def && v->def->block == k->store->block && k->outer != k->store)
+        ir_move_before(v->def, k->outer);
+    return v;
+}
+
+static void
+store_late(Late *k)
+{
+    Op *programs = k->programs, *end = programs->regions[0]->last;
+    Build front = {.f = k->f, .block = programs->block, .before = programs, .loc = k->f->loc};
+    Val *stage = alloc_stage(k, programs), *what[MAX_TMAP_RANK + 1], *old[MAX_TMAP_RANK + 1];
+    int n = k->rank + 1;
+    for (int i = 0; i < n; i++) {
+        Val *v = arg(k->store, i < k->rank ? i + 1 : k->store->n_args - 1);
+        what[i] = in_front(k, v);
+        old[i] = carry(programs, ir_const_bits(&front, v->type, 0));
+    }
+    Val *from = carry(programs, number(&front, k->stage.pieces));
+    Val *next = store_beside_products(k, old, stage, from);
+    Build b = {.f = k->f,
+               .block = programs->regions[0],
+               .before = k->products->next,
+               .loc = k->store->loc};
+    store_rest(&b, k, old, stage, next);
+    b.before = end;
+    Val *begins = number(&b, 0);
+    if (k->outer != k->store)
+        begins = ir_select(&b, arg(k->outer, 0), begins, number(&b, k->stage.pieces));
+    for (int i = 0; i < n; i++)
+        ir_add_arg(end, what[i]);
+    ir_add_arg(end, begins);
+    Val **left = programs->results + programs->n_results - n - 1;
+    Build behind = {.f = k->f,
+                    .block = programs->block,
+                    .before = programs->next,
+                    .loc = k->f->loc};
+    store_rest(&behind, k, left, stage, left[n]);
+    ir_erase(k->outer);
+}
+
+void
+pass_late_stores(Func *f)
+{
+    for (Op *o = f->body->first; o; o = o->next) {
+        Late k = {.f = f};
+        if (o->op != OP_ROLES || !find(&k, o->regions[0]))
+            continue;
+        const Loc *at = k.store->loc;
+        store_late(&k);
+        ir_report(f, at, "store", "beside the next program's products, piece by piece");
+    }
+}
