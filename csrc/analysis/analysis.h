@@ -37,8 +37,6 @@ FactTable *facts_new(Func *f);
  * mean the 16 bytes that a GPU reads at once: the block may wrap in its middle. */
 void facts_trust_hints(FactTable *t, int log2_run);
 const Facts *facts_of(FactTable *t, const Val *v);
-/* Questions so far, also between facts: what tests hold against the size of a function. */
-uint64_t facts_asked(const FactTable *t);
 
 int facts_contiguity(FactTable *t, const Val *v, int dim); /* log2; all there is */
 /* log2 of the aligned runs along dim over which v is the same, as far as want. */

@@ -295,12 +295,6 @@ facts_trust_hints(FactTable *t, int log2_run)
     t->max_hint = log2_run;
 }
 
-uint64_t
-facts_asked(const FactTable *t)
-{
-    return t->n_asked;
-}
-
 static int
 run_log2(FactTable *t, const Val *v, int dim, int want)
 {

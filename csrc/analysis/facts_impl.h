@@ -1,4 +1,4 @@
-/* facts_impl.h: what facts.c, rules.c and range.c share; nobody else includes it. A second
+/* facts_impl.h: what facts.c, rules.c and range.c share; nobody else but a test includes it. A second
  * header in this folder because the table below is nobody's business outside. */
 #ifndef TEGULA_FACTS_IMPL_H
 #define TEGULA_FACTS_IMPL_H
@@ -16,12 +16,13 @@ typedef struct Answer {
 typedef struct Entry Entry;
 struct FactTable {
     Func *f;
-    Map memo;             /* packed question -> Entry */
-    Map whole;            /* Val -> Facts, of facts_of */
-    unsigned epoch;       /* tentative entries of another epoch are void */
-    int depth;            /* of the recursion, against MAX_DEPTH */
-    int max_hint;         /* log2 of the longest run that a hint is believed for */
-    uint64_t n_asked;     /* questions so far, those that the memo answered too */
+    Map memo;       /* packed question -> Entry */
+    Map whole;      /* Val -> Facts, of facts_of */
+    unsigned epoch; /* tentative entries of another epoch are void */
+    int depth;      /* of the recursion, against MAX_DEPTH */
+    int max_hint;   /* log2 of the longest run that a hint is believed for */
+    uint64_t
+        n_asked; /* for a test: questions so far, those that the memo answered too */
     VEC(Entry *) assumed; /* loop-carried questions whose answer is being sought */
     VEC(Entry *) trail;   /* tentative entries of this epoch */
 };

@@ -583,16 +583,4 @@ int ir_origin(const Val *pointer);
  * or is a number? */
 bool ir_reaches_elsewhere(const Op *o);
 
-/* ---- random.c: functions for tests ---------------------------------------------- */
-typedef struct RandomSpec {
-    uint64_t seed;
-    int n_ops;        /* about this many, without what they need for themselves */
-    bool approximate; /* also ops that targets compute to a bound: exp, sqrt .. */
-    bool odd_sides;   /* also blocks whose sides are no powers of two */
-} RandomSpec;
-/* A valid function that ends, stays inside of its buffers and has one right answer. */
-Func *ir_random(Comp *c, const RandomSpec *spec);
-/* The GRID and ARG lines that tirc's interp reads, for such a function. */
-char *ir_random_args(const Func *f, uint64_t seed);
-
 #endif

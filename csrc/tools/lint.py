@@ -37,7 +37,9 @@ ARROWS = {
     "csrc": "base ir analysis passes codegen frontend",
     "runtime": "base ir interp ptx codegen frontend csrc runtime/emu",
     "module": "base ir analysis codegen frontend csrc runtime runtime/emu",
-    "tools": "base layout ir interp ptx analysis passes codegen csrc runtime runtime/emu",
+    "tests": "base ir",  # what tools use of them: tests/c/random
+    "tools": "base layout ir interp ptx analysis passes codegen csrc runtime runtime/emu "
+    "tests",
 }
 MAY_INCLUDE_PYTHON = {"frontend", "runtime", "module", "csrc"}
 

@@ -188,7 +188,7 @@ compile(Comp *c, void *data)
     Tirc *t = data;
     Func *f;
     if (t->is_product) {
-        f = tirc_product(c, t->seed);
+        f = random_product(c, t->seed);
     } else if (t->is_random) {
         f = ir_random(c, &(RandomSpec){.seed = t->seed,
                                        .n_ops = t->n_ops,

@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "codegen/codegen.h"
 #include "passes/passes.h"
+#include "random/random.h"
 #include "runtime/runtime.h"
 
 typedef struct Gpu Gpu;       /* tirc_gpu.c */
@@ -51,7 +52,6 @@ void tirc_read_args(Comp *c, Tirc *t, const Func *f);
 void tirc_print_buffers(Comp *c, const Tirc *t);
 int64_t tirc_buffer_bytes(const Buffer *b);
 uint64_t tirc_get_elem(const Buffer *b, int64_t i); /* its bits, in the low ones */
-uint64_t tirc_draw(uint64_t *rng);                  /* 64 random bits */
 
 /* ---- tirc_run.c: kernels at work ------------------------------------------------ */
 
@@ -86,8 +86,7 @@ void tirc_print_skeleton(Arena *a, const char *ptx);
 /* tirc_bitcode.c: writes it to stdout; the exit status. */
 int tirc_bitcode(const char *text);
 
-/* ---- tirc_product.c, tirc_copies.c: copies of tensors beside pointers -------------- */
-Func *tirc_product(Comp *c, uint64_t seed);
+/* ---- tirc_copies.c: copies of tensors beside pointers ----------------------------- */
 /* The passes that lead to copies. */
 void tirc_promote(Func *f);
 /* Interprets f, of t->seed, and the same with copies; raises where they differ. */

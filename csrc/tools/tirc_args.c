@@ -41,20 +41,11 @@ tirc_get_elem(const Buffer *b, int64_t i)
     return b->elem->elem == E_I1 ? bits != 0 : bits;
 }
 
-uint64_t
-tirc_draw(uint64_t *rng)
-{
-    uint64_t x = *rng += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 /* Whole numbers, so that sums are exact in every float type. */
 static uint64_t
 random_elem(Elem e, uint64_t *rng)
 {
-    uint64_t x = tirc_draw(rng);
+    uint64_t x = random_bits(rng);
     if (e == E_I1)
         return x & 1;
     bool is_signed = elem_is_float(e) || elem_is_signed(e);

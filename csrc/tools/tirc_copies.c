@@ -4,7 +4,7 @@
  *     tirc --products 42 print                one of them
  *     tirc --products 42 promoted,print       what it becomes
  *
- * A random kernel (tirc_product.c) is interpreted as it was written, and as the tile passes leave it,
+ * A random kernel (tests/c/random) is interpreted as it was written, and as the tile passes leave it,
  * with the very tensors that a launch makes for its maps (runtime/maps.c) in place of what their
  * operands say. Both must leave the same bytes. A copy must read no byte that the kernel as written
  * does not, and none that the kernel stores, as it may come before the store or behind it; what a copy
@@ -101,7 +101,7 @@ fill(char *at, Elem e, int64_t bytes)
     int n = elem_info[e].bytes;
     int most = elem_info[e].bits == 8 && elem_is_float(e) ? 7 : 60;
     for (int64_t i = 0; i < bytes; i += n) {
-        int64_t v = (int64_t)(tirc_draw(&rng) % (uint64_t)(2 * most + 1)) - most;
+        int64_t v = (int64_t)(random_bits(&rng) % (uint64_t)(2 * most + 1)) - most;
         uint64_t bits = elem_from_int(e, v);
         memcpy(at + i, &bits, (size_t)n);
     }
@@ -220,7 +220,7 @@ interpret(Comp *c, void *data)
 static int
 below(uint64_t *rng, int n)
 {
-    return (int)(tirc_draw(rng) % (uint64_t)n);
+    return (int)(random_bits(rng) % (uint64_t)n);
 }
 
 /* Any of the numbers. */
@@ -563,7 +563,7 @@ tirc_copies(Comp *c, Tirc *t, const Func *f)
     make_world(k, e);
     Launch *l = NEW(c->arena, Launch);
     *l = (Launch){.k = k, .world = k->world[e], .f = f};
-    Func *code = tirc_product(c, t->seed);
+    Func *code = random_product(c, t->seed);
     draw_launch(l, &rng, e);
     for (int i = 0; i < f->body->n_args; i++)
         code->facts[i].truth = (uint16_t)truth_of(l, i);

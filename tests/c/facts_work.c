@@ -9,7 +9,7 @@
  */
 #include "test.h"
 
-#include "analysis/analysis.h"
+#include "analysis/facts_impl.h"
 
 enum { N_DIVISORS = 12, SIDE = 64, PER_OP = 200 };
 
@@ -90,7 +90,7 @@ run(Comp *c, void *data)
     FactTable *table = facts_new(f);
     k->n_ops = 0;
     ask_all(table, f->body, &k->n_ops);
-    k->asked = facts_asked(table);
+    k->asked = table->n_asked;
 }
 
 void

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "interp/interp.h"
+#include "random/random.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 /* main: runs the rows of tests.def. Exit status 1 when a check failed. */
+#include "random/random.h"
 #include "test.h"
 
 #include <stdlib.h>
@@ -35,10 +36,7 @@ test_check_str(Test *t, const char *got, const char *want, const char *file, int
 uint64_t
 test_random(Test *t)
 {
-    uint64_t x = t->rng += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
+    return random_bits(&t->rng);
 }
 
 int

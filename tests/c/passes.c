@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "passes/passes.h"
+#include "random/random.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
  * what gives the same in any order. Loops end: they count to a limit, and what is inside of
  * them is made like the rest.
  */
-#include "ir/random.h"
+#include "gen.h"
 
 enum { MAX_CARRIED = 3 };
 

@@ -1,7 +1,7 @@
-/* random.h: what the files of random.c share. */
+/* gen.h: what the files of random.c share. */
 #pragma once
 
-#include "ir/ir.h"
+#include "random.h"
 
 enum {
     MAX_NEST = 3, /* regions inside of each other */

@@ -1,4 +1,4 @@
-/* tirc_product: random kernels that multiply blocks of tensors, for the word `copies`.
+/* random_product: random kernels that multiply blocks of tensors, for the word `copies`.
  *
  *     for k in range(0, K, BK):
  *         a = load(a_ptr + batch + (u + r) * stride + ..., u + r < M and k + c < K)
@@ -14,7 +14,7 @@
  * No two arguments of a call draw or build, so that a seed is the same kernel from every compiler.
  * It is one file because the parts of a kernel, from top to bottom, are made of those above.
  */
-#include "tools/tirc.h"
+#include "random.h"
 
 #include <math.h>
 
@@ -48,7 +48,7 @@ typedef struct Side {
 static int
 below(Make *m, int n)
 {
-    return (int)(tirc_draw(&m->rng) % (uint64_t)n);
+    return (int)(random_bits(&m->rng) % (uint64_t)n);
 }
 
 static bool
@@ -831,7 +831,7 @@ some_sides(Make *m)
 }
 
 Func *
-tirc_product(Comp *c, uint64_t seed)
+random_product(Comp *c, uint64_t seed)
 {
     Make m = {.c = c, .rng = seed};
     m.f = ir_func(c, "product", NULL);

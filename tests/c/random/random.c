@@ -18,7 +18,7 @@
  * The makers, one for every kind of op, and their weights are in random_values.c (what only
  * computes) and random_effects.c (memory, control).
  */
-#include "ir/random.h"
+#include "gen.h"
 
 static const Shape shapes[] = {
     {0, {0}},     {1, {32}},     {1, {64}},      {1, {256}},
@@ -41,10 +41,10 @@ static const Elem elems[] = {
 
 /* ---- chance --------------------------------------------------------------------- */
 
-static uint64_t
-draw(Gen *g)
+uint64_t
+random_bits(uint64_t *state)
 {
-    uint64_t x = g->rng += 0x9e3779b97f4a7c15u;
+    uint64_t x = *state += 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
@@ -53,7 +53,7 @@ draw(Gen *g)
 int
 rnd_below(Gen *g, int n)
 {
-    return (int)(draw(g) % (uint64_t)n);
+    return (int)(random_bits(&g->rng) % (uint64_t)n);
 }
 
 bool
@@ -134,7 +134,7 @@ rnd_constant(Gen *g, const Type *t)
         return ir_const_float(&g->b, t, odd[rnd_below(g, COUNT(odd))]);
     }
     if (rnd_chance(g, 20) && elem_is_int(t->elem))
-        return ir_const_bits(&g->b, t, draw(g));
+        return ir_const_bits(&g->b, t, random_bits(&g->rng));
     return ir_const_int(&g->b, t, rnd_below(g, 19) - 9);
 }
 

@@ -1,7 +1,7 @@
 /* random_values: makers of random.c for ops that only compute: element by element, of shapes,
  * across elements. Each adds what it made to the pool.
  */
-#include "ir/random.h"
+#include "gen.h"
 
 /* ---- elementwise ---------------------------------------------------------------- */
 
