@@ -223,10 +223,13 @@ fe_call_builtin(Fe *f, const Builtin *bi, int n, const Value *args, int n_kw,
     check_all_given(f, &b);
     const CallArgs now = {f->frame, b.n, b.a, b.node, b.call}, *outer_args = f->args;
     const char *outer = f->callee;
+    int outer_which = f->which;
     f->args = &now;
     f->callee = bi->name;
+    f->which = bi->flags >> 8;
     Value r = bi->fn(f, b.a);
     f->callee = outer;
+    f->which = outer_which;
     f->args = outer_args;
     return r;
 }

@@ -84,9 +84,11 @@ bi_condition(Fe *f, Value *a)
 /* ---- promises ------------------------------------------------------------------------------- */
 
 /* One power of two for each dim; the attribute holds log2, a byte each. */
-static Value
-hint(Fe *f, Attr attr, const Value *a, bool scalars)
+Value
+bi_hint(Fe *f, Value *a)
 {
+    Attr attr = (Attr)f->which;
+    bool scalars = attr == ATTR_DIVISIBLE;
     if (a[0].kind != V_TENSOR)
         return a[0];
     Val *v = a[0].val;
@@ -113,22 +115,6 @@ hint(Fe *f, Attr attr, const Value *a, bool scalars)
     Op *o = ir_op(&f->b, OP_HINT, 1, &v, 1, &t);
     ir_set_attr(o, attr, code);
     return v_val(result(o, 0));
-}
-
-Value
-bi_multiple_of(Fe *f, Value *a)
-{
-    return hint(f, ATTR_DIVISIBLE, a, true);
-}
-Value
-bi_max_contiguous(Fe *f, Value *a)
-{
-    return hint(f, ATTR_CONTIGUOUS, a, false);
-}
-Value
-bi_max_constancy(Fe *f, Value *a)
-{
-    return hint(f, ATTR_CONSTANCY, a, false);
 }
 
 Value

@@ -6,9 +6,9 @@
 /* The functions take f32 and f64. As methods (x.exp()) they take any float: a narrower one
  * is computed in f32 and rounded back. */
 static Value
-unary(Fe *f, OpCode op, Value a, bool only_f32)
+unary(Fe *f, OpCode op, Value a)
 {
-    bool is_method = f->is_method;
+    bool only_f32 = op == OP_SQRT_RN, is_method = f->is_method;
     Val *x = fe_tensor(f, a, str_printf(f->a, "the operand of %s", f->callee));
     Elem e = x->type->elem;
     bool is_float = !x->type->is_ptr && elem_is_float(e);
@@ -25,69 +25,9 @@ unary(Fe *f, OpCode op, Value a, bool only_f32)
 }
 
 Value
-bi_exp(Fe *f, Value *a)
+bi_unary(Fe *f, Value *a)
 {
-    return unary(f, OP_EXP, a[0], false);
-}
-Value
-bi_exp2(Fe *f, Value *a)
-{
-    return unary(f, OP_EXP2, a[0], false);
-}
-Value
-bi_log(Fe *f, Value *a)
-{
-    return unary(f, OP_LOG, a[0], false);
-}
-Value
-bi_log2(Fe *f, Value *a)
-{
-    return unary(f, OP_LOG2, a[0], false);
-}
-Value
-bi_sin(Fe *f, Value *a)
-{
-    return unary(f, OP_SIN, a[0], false);
-}
-Value
-bi_cos(Fe *f, Value *a)
-{
-    return unary(f, OP_COS, a[0], false);
-}
-Value
-bi_sqrt(Fe *f, Value *a)
-{
-    return unary(f, OP_SQRT, a[0], false);
-}
-Value
-bi_sqrt_rn(Fe *f, Value *a)
-{
-    return unary(f, OP_SQRT_RN, a[0], true);
-}
-Value
-bi_rsqrt(Fe *f, Value *a)
-{
-    return unary(f, OP_RSQRT, a[0], false);
-}
-Value
-bi_erf(Fe *f, Value *a)
-{
-    return unary(f, OP_ERF, a[0], false);
-}
-Value
-bi_floor(Fe *f, Value *a)
-{
-    return unary(f, OP_FLOOR, a[0], false);
-}
-Value
-bi_ceil(Fe *f, Value *a)
-{
-    return unary(f, OP_CEIL, a[0], false);
-}
-Value
-bi_tanh(Fe *f, Value *a)
-{
-    return unary(f, OP_TANH, a[0], false);
+    return unary(f, (OpCode)f->which, a[0]);
 }
 
 Value
@@ -111,16 +51,17 @@ bi_sigmoid(Fe *f, Value *a)
 {
     Val *x = fe_tensor(f, a[0], "the operand of sigmoid");
     Value one = v_int(f, 1), neg = fe_unary(f, OPR_USub, v_val(x));
-    Value e = unary(f, OP_EXP, neg, false);
+    Value e = unary(f, OP_EXP, neg);
     return fe_binary(f, OPR_Div, one, fe_binary(f, OPR_Add, one, e));
 }
 
 /* ---- of two and three ---------------------------------------------------------------------- */
 
 /* The operators as functions, which may wrap in debug builds too. */
-static Value
-operation(Fe *f, Operator o, const Value *a)
+Value
+bi_operation(Fe *f, Value *a)
 {
+    Operator o = (Operator)f->which;
     bool outer = f->no_overflow_checks;
     f->no_overflow_checks = fe_is_given(a[2]) &&
                             !v_const_bool(f, a[2], "sanitize_overflow");
@@ -130,38 +71,10 @@ operation(Fe *f, Operator o, const Value *a)
 }
 
 Value
-bi_add(Fe *f, Value *a)
+bi_logical(Fe *f, Value *a)
 {
-    return operation(f, OPR_Add, a);
-}
-
-Value
-bi_sub(Fe *f, Value *a)
-{
-    return operation(f, OPR_Sub, a);
-}
-
-Value
-bi_mul(Fe *f, Value *a)
-{
-    return operation(f, OPR_Mult, a);
-}
-
-static Value
-logical(Fe *f, Operator o, const Value *a)
-{
+    Operator o = (Operator)f->which;
     return v_val(fe_logical(f, o, fe_tensor(f, a[0], "x"), fe_tensor(f, a[1], "y")));
-}
-
-Value
-bi_logical_and(Fe *f, Value *a)
-{
-    return logical(f, OPR_And, a);
-}
-Value
-bi_logical_or(Fe *f, Value *a)
-{
-    return logical(f, OPR_Or, a);
 }
 
 /* (x + (div - 1)) // div, in the types the operators give. */
@@ -310,14 +223,9 @@ extreme(Fe *f, bool is_max, Value a, Value b, Value propagate)
 }
 
 Value
-bi_minimum(Fe *f, Value *a)
+bi_extreme(Fe *f, Value *a)
 {
-    return extreme(f, false, a[0], a[1], a[2]);
-}
-Value
-bi_maximum(Fe *f, Value *a)
-{
-    return extreme(f, true, a[0], a[1], a[2]);
+    return extreme(f, f->which, a[0], a[1], a[2]);
 }
 
 /* Among constants alone: the order of -0.0 and 0.0, and of NaN and anything, would decide. */
@@ -340,9 +248,11 @@ check_ordered(Fe *f, bool is_max, const TupleValue *t)
 }
 
 /* Python's min and max: constants stay constants, anything else is minimum, maximum. */
-static Value
-py_extreme(Fe *f, bool is_max, Value args)
+Value
+bi_py_extreme(Fe *f, Value *a)
 {
+    bool is_max = f->which;
+    Value args = a[0];
     if (args.kind == V_TUPLE && args.tuple->n == 1) {
         Value v = fe_read(f, args.tuple->at[0]);
         if (v.kind == V_TENSOR) {
@@ -370,17 +280,6 @@ py_extreme(Fe *f, bool is_max, Value args)
         fe_warn(f, PyExc_DeprecationWarning, "%s of blocks is written tl.%simum",
                 is_max ? "max" : "min", is_max ? "max" : "min");
     return r;
-}
-
-Value
-bi_py_min(Fe *f, Value *a)
-{
-    return py_extreme(f, false, a[0]);
-}
-Value
-bi_py_max(Fe *f, Value *a)
-{
-    return py_extreme(f, true, a[0]);
 }
 
 Value

@@ -222,13 +222,14 @@ set_order(Fe *f, Op *o, Value sem, Value scope)
 }
 
 /* An atomic that only reads, or only writes: of any number; a bool is a byte. */
-static Value
-one_way(Fe *f, int rmw, Value ptr, Value value, Value mask_v, Value sem, Value scope)
+Value
+bi_atomic_one_way(Fe *f, Value *a)
 {
-    bool is_load = rmw == RMW_LOAD;
-    Val *p = pointer(f, ptr, !is_load), *v;
+    bool is_load = f->which == RMW_LOAD;
+    const Value *rest = a + (is_load ? 1 : 2); /* mask, sem, scope */
+    Val *p = pointer(f, a[0], !is_load), *v;
     Elem e = p->type->elem;
-    Val *mask = mask_of(f, mask_v, p, "the mask of an atomic");
+    Val *mask = mask_of(f, rest[0], p, "the mask of an atomic");
     p = byte_pointer(f, p);
     if (mask && is_load)
         fe_broadcast_pair(f, &p, &mask);
@@ -236,8 +237,8 @@ one_way(Fe *f, int rmw, Value ptr, Value value, Value mask_v, Value sem, Value s
     if (is_load) {
         v = ir_const_bits(&f->b, t, 0);
     } else {
-        v = fe_tensor(f, value, "the value of an atomic");
-        no_pointer(f, value, e, f->callee);
+        v = fe_tensor(f, a[1], "the value of an atomic");
+        no_pointer(f, a[1], e, f->callee);
         v = fe_cast(f, v, e, ROUND_RTNE);
         v = fe_cast(f, v, t->elem, ROUND_RTNE);
         if (!t->rank && v->type->rank)
@@ -246,24 +247,13 @@ one_way(Fe *f, int rmw, Value ptr, Value value, Value mask_v, Value sem, Value s
         mask = mask ? fe_broadcast_like(f, mask, t) : NULL;
     }
     Op *o = ir_op(&f->b, OP_ATOMIC_RMW, mask ? 3 : 2, (Val *[]){p, v, mask}, 1, &t);
-    int kind = word(f, sem, "sem", is_load ? load_sems : store_sems);
-    ir_set_attr(o, ATTR_RMW, rmw);
+    int kind = word(f, rest[1], "sem", is_load ? load_sems : store_sems);
+    ir_set_attr(o, ATTR_RMW, is_load ? RMW_LOAD : RMW_STORE);
     ir_set_attr(o, ATTR_SEM, kind ? SEM_RELAXED : is_load ? SEM_ACQUIRE : SEM_RELEASE);
-    ir_set_attr(o, ATTR_SCOPE, word(f, scope, "scope", scopes));
+    ir_set_attr(o, ATTR_SCOPE, word(f, rest[2], "scope", scopes));
     if (!is_load)
         return v_obj(Py_None);
     return v_val(e == E_I1 ? fe_cast(f, result(o, 0), E_I1, ROUND_RTNE) : result(o, 0));
-}
-
-Value
-bi_atomic_load(Fe *f, Value *a)
-{
-    return one_way(f, RMW_LOAD, a[0], (Value){0}, a[1], a[2], a[3]);
-}
-Value
-bi_atomic_store(Fe *f, Value *a)
-{
-    return one_way(f, RMW_STORE, a[0], a[1], a[2], a[3], a[4]);
 }
 
 Value
@@ -313,39 +303,9 @@ fe_atomic(Fe *f, int rmw, const Value *a, bool is_desc)
 }
 
 Value
-bi_atomic_add(Fe *f, Value *a)
+bi_atomic(Fe *f, Value *a)
 {
-    return fe_atomic(f, RMW_ADD, a, false);
-}
-Value
-bi_atomic_max(Fe *f, Value *a)
-{
-    return fe_atomic(f, RMW_MAX, a, false);
-}
-Value
-bi_atomic_min(Fe *f, Value *a)
-{
-    return fe_atomic(f, RMW_MIN, a, false);
-}
-Value
-bi_atomic_and(Fe *f, Value *a)
-{
-    return fe_atomic(f, RMW_AND, a, false);
-}
-Value
-bi_atomic_or(Fe *f, Value *a)
-{
-    return fe_atomic(f, RMW_OR, a, false);
-}
-Value
-bi_atomic_xor(Fe *f, Value *a)
-{
-    return fe_atomic(f, RMW_XOR, a, false);
-}
-Value
-bi_atomic_xchg(Fe *f, Value *a)
-{
-    return fe_atomic(f, RMW_XCHG, a, false);
+    return fe_atomic(f, f->which, a, false);
 }
 
 Value

@@ -183,10 +183,11 @@ bi_py_sum(Fe *f, Value *a)
 }
 
 /* One of them decides: of constants now, of scalars when the kernel runs. */
-static Value
-any_or_all(Fe *f, Value v, bool is_all, const char *reduction)
+Value
+bi_any_or_all(Fe *f, Value *a)
 {
-    const TupleValue *t = summed(f, v, reduction);
+    bool is_all = f->which;
+    const TupleValue *t = summed(f, a[0], is_all ? "tl.min(x)" : "tl.max(x)");
     Val *r = NULL;
     for (int i = 0; i < t->n; i++) {
         Value x = fe_read(f, t->at[i]);
@@ -197,16 +198,4 @@ any_or_all(Fe *f, Value v, bool is_all, const char *reduction)
             return v_bool(!is_all);
     }
     return r ? v_val(r) : v_bool(is_all);
-}
-
-Value
-bi_any(Fe *f, Value *a)
-{
-    return any_or_all(f, a[0], false, "tl.max(x)");
-}
-
-Value
-bi_all(Fe *f, Value *a)
-{
-    return any_or_all(f, a[0], true, "tl.min(x)");
 }

@@ -419,9 +419,10 @@ reduce_arg(Fe *f, bool is_max, Val *x, Value axis_v, bool tie_left, bool keep,
     reduce(f, 2, (Val *[]){x, i}, axis_v, keep, combine_arg, &k, out);
 }
 
-static Value
-best(Fe *f, bool is_max, const Value *a)
+Value
+bi_best(Fe *f, Value *a)
 {
+    bool is_max = f->which;
     Val *x = block(f, a[0]), *out[2];
     Elem e = x->type->elem;
     if (flag(f, a[2], false, "return_indices")) {
@@ -437,34 +438,13 @@ best(Fe *f, bool is_max, const Value *a)
 }
 
 Value
-bi_max(Fe *f, Value *a)
+bi_arg_best(Fe *f, Value *a)
 {
-    return best(f, true, a);
-}
-Value
-bi_min(Fe *f, Value *a)
-{
-    return best(f, false, a);
-}
-
-static Value
-arg_best(Fe *f, bool is_max, const Value *a)
-{
+    bool is_max = f->which;
     Val *out[2];
     reduce_arg(f, is_max, block(f, a[0]), a[1], flag(f, a[2], true, "tie_break_left"),
                flag(f, a[3], false, "keep_dims"), out);
     return v_val(out[1]);
-}
-
-Value
-bi_argmax(Fe *f, Value *a)
-{
-    return arg_best(f, true, a);
-}
-Value
-bi_argmin(Fe *f, Value *a)
-{
-    return arg_best(f, false, a);
 }
 
 static Val *
@@ -479,15 +459,9 @@ int_block(Fe *f, Value v)
 }
 
 Value
-bi_xor_sum(Fe *f, Value *a)
+bi_reduce_bits(Fe *f, Value *a)
 {
-    return reduce_by(f, OP_XOR, int_block(f, a[0]), a[1], a[2]);
-}
-
-Value
-bi_reduce_or(Fe *f, Value *a)
-{
-    return reduce_by(f, OP_OR, int_block(f, a[0]), a[1], a[2]);
+    return reduce_by(f, (OpCode)f->which, int_block(f, a[0]), a[1], a[2]);
 }
 
 /* ---- by a function ---------------------------------------------------------------------------- */

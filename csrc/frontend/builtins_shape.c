@@ -15,25 +15,15 @@ grid_axis(Fe *f, Value v)
     return (int)axis;
 }
 
-static Value
-grid_op(Fe *f, OpCode code, Value axis)
+Value
+bi_grid(Fe *f, Value *a)
 {
-    int at = grid_axis(f, axis);
+    OpCode code = (OpCode)f->which;
+    int at = grid_axis(f, a[0]);
     const Type *t = ty_scalar(f->c, E_I32);
     Op *o = ir_op(&f->b, code, 0, NULL, 1, &t);
     ir_set_attr(o, ATTR_AXIS, at);
     return v_val(result(o, 0));
-}
-
-Value
-bi_program_id(Fe *f, Value *a)
-{
-    return grid_op(f, OP_PROGRAM_ID, a[0]);
-}
-Value
-bi_num_programs(Fe *f, Value *a)
-{
-    return grid_op(f, OP_NUM_PROGRAMS, a[0]);
 }
 
 Value

@@ -197,8 +197,9 @@ bi_desc_store(Fe *f, Value *a)
 }
 
 static Value
-atomic(Fe *f, int rmw, const Value *a)
+desc_atomic(Fe *f, Value *a)
 {
+    int rmw = f->which;
     BlockPtr *p = window_at(f, a);
     Value v = stored(f, p, a[2]);
     if (v.val->type->elem != p->base->type->elem)
@@ -209,19 +210,6 @@ atomic(Fe *f, int rmw, const Value *a)
     fe_atomic(f, rmw, args, true);
     return v_obj(Py_None);
 }
-
-#define ATOMIC(name, rmw)                                                              \
-    static Value desc_##name(Fe *f, Value *a)                                          \
-    {                                                                                  \
-        return atomic(f, rmw, a);                                                      \
-    }
-ATOMIC(atomic_add, RMW_ADD)
-ATOMIC(atomic_max, RMW_MAX)
-ATOMIC(atomic_min, RMW_MIN)
-ATOMIC(atomic_and, RMW_AND)
-ATOMIC(atomic_or, RMW_OR)
-ATOMIC(atomic_xor, RMW_XOR)
-#undef ATOMIC
 
 /* Rows picked by a block of indices: pointers and mask of [rows, C]. */
 static Val *
@@ -283,12 +271,18 @@ static const Builtin methods[] = {
     {"gather", "desc, x_offsets, y_offset", desc_gather, BI_MEMBER, "read rows"},
     {"scatter", "desc, value, x_offsets, y_offset", desc_scatter, BI_MEMBER,
      "write rows"},
-    {"atomic_add", "desc, offsets, value", desc_atomic_add, BI_MEMBER, "add to it"},
-    {"atomic_max", "desc, offsets, value", desc_atomic_max, BI_MEMBER, "maximum"},
-    {"atomic_min", "desc, offsets, value", desc_atomic_min, BI_MEMBER, "minimum"},
-    {"atomic_and", "desc, offsets, value", desc_atomic_and, BI_MEMBER, "bitwise and"},
-    {"atomic_or", "desc, offsets, value", desc_atomic_or, BI_MEMBER, "bitwise or"},
-    {"atomic_xor", "desc, offsets, value", desc_atomic_xor, BI_MEMBER, "exclusive or"},
+    {"atomic_add", "desc, offsets, value", desc_atomic, BI_MEMBER | BI_OF(RMW_ADD),
+     "add to it"},
+    {"atomic_max", "desc, offsets, value", desc_atomic, BI_MEMBER | BI_OF(RMW_MAX),
+     "maximum"},
+    {"atomic_min", "desc, offsets, value", desc_atomic, BI_MEMBER | BI_OF(RMW_MIN),
+     "minimum"},
+    {"atomic_and", "desc, offsets, value", desc_atomic, BI_MEMBER | BI_OF(RMW_AND),
+     "bitwise and"},
+    {"atomic_or", "desc, offsets, value", desc_atomic, BI_MEMBER | BI_OF(RMW_OR),
+     "bitwise or"},
+    {"atomic_xor", "desc, offsets, value", desc_atomic, BI_MEMBER | BI_OF(RMW_XOR),
+     "exclusive or"},
 };
 
 Value

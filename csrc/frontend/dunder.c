@@ -37,42 +37,41 @@
     X(neg, USub, "-x")                                                                 \
     X(invert, Invert, "~x")
 
-#define X(name, opr, doc)                                                              \
-    static Value method_##name(Fe *f, Value *a)                                        \
-    {                                                                                  \
-        return fe_binary(f, OPR_##opr, a[0], a[1]);                                    \
-    }                                                                                  \
-    static Value method_r##name(Fe *f, Value *a)                                       \
-    {                                                                                  \
-        return fe_binary(f, OPR_##opr, a[1], a[0]);                                    \
-    }
-BINARY(X)
-#undef X
-#define X(name, opr, doc)                                                              \
-    static Value method_##name(Fe *f, Value *a)                                        \
-    {                                                                                  \
-        return fe_compare(f, OPR_##opr, a[0], a[1]);                                   \
-    }
-COMPARE(X)
-#undef X
-#define X(name, opr, doc)                                                              \
-    static Value method_##name(Fe *f, Value *a)                                        \
-    {                                                                                  \
-        return fe_unary(f, OPR_##opr, a[0]);                                           \
-    }
-UNARY(X)
-#undef X
+static Value
+method_binary(Fe *f, Value *a)
+{
+    return fe_binary(f, (Operator)f->which, a[0], a[1]);
+}
 
+static Value
+method_reflected(Fe *f, Value *a)
+{
+    return fe_binary(f, (Operator)f->which, a[1], a[0]);
+}
+
+static Value
+method_compare(Fe *f, Value *a)
+{
+    return fe_compare(f, (Operator)f->which, a[0], a[1]);
+}
+
+static Value
+method_unary(Fe *f, Value *a)
+{
+    return fe_unary(f, (Operator)f->which, a[0]);
+}
+
+#define ROW(text, sig, fn, opr, doc) {text, sig, fn, BI_MEMBER | BI_OF(OPR_##opr), doc},
 static const Builtin methods[] = {
 #define X(name, opr, doc)                                                              \
-    {"__" #name "__", "x, y", method_##name, BI_MEMBER, doc},                          \
-        {"__r" #name "__", "y, x", method_r##name, BI_MEMBER, doc},
+    ROW("__" #name "__", "x, y", method_binary, opr, doc)                              \
+    ROW("__r" #name "__", "y, x", method_reflected, opr, doc)
     BINARY(X)
 #undef X
-#define X(name, opr, doc) {"__" #name "__", "x, y", method_##name, BI_MEMBER, doc},
+#define X(name, opr, doc) ROW("__" #name "__", "x, y", method_compare, opr, doc)
         COMPARE(X)
 #undef X
-#define X(name, opr, doc) {"__" #name "__", "x", method_##name, BI_MEMBER, doc},
+#define X(name, opr, doc) ROW("__" #name "__", "x", method_unary, opr, doc)
             UNARY(X)
 #undef X
 };

@@ -308,6 +308,7 @@ struct Fe {
     Build b;
     Frame *frame;
     const char *callee;   /* the builtin being lowered, for messages */
+    int which;            /* of those that share its function: BI_OF */
     const CallArgs *args; /* its operands, or an operator's; may be NULL */
     const Node *call;     /* what fe_call is about to call, for carets; or NULL */
     const Node *dropped;  /* an expression that is a statement: nobody uses its value */
@@ -511,6 +512,7 @@ Status fe_while(Fe *f, Node *n);
 /* ---- builtins.def, builtins_*.c ---------------------------------------------------------------- */
 enum { MAX_PARAM = 12 };
 enum { BI_FREE = 0, BI_MEMBER = 1, BI_PY = 2 };
+#define BI_OF(x) ((x) << 8) /* an op, an operator .., the row's own: Fe.which */
 typedef Value BuiltinFn(Fe *f, Value *a);
 struct Builtin {
     const char *name; /* in tegula.language; of Python's own when BI_PY */

@@ -295,7 +295,7 @@ def table_reference() -> str:
 def members(rows: Rows) -> set[str]:
     """What tensors have as a method."""
     path = "csrc/frontend/builtins.def"
-    found = {r[0] for r in rows(path, "BUILTIN") if r[3] == "BI_MEMBER"}
+    found = {r[0] for r in rows(path, "BUILTIN") if "BI_MEMBER" in r[3]}
     return found | {r[0] for r in rows(path, "JIT_MEMBER")}
 
 
@@ -315,7 +315,7 @@ def table_members(rows: Rows) -> str:
 def table_python(rows: Rows) -> str:
     out = "| name | signature | in a kernel |\n|---|---|---|\n"
     for name, signature, _, flags, doc in rows("csrc/frontend/builtins.def", "BUILTIN"):
-        if flags == "BI_PY":
+        if "BI_PY" in flags:
             out += f"| `{name}` | `({signature.replace('=', '=..')})` | {doc} |\n"
     return out
 

@@ -127,7 +127,7 @@ def head(name: str, fn: Any) -> str:
 def members(rows: Rows) -> list[str]:
     """Functions of the language that tensors have as methods."""
     path = "csrc/frontend/builtins.def"
-    names = {r[0] for r in rows(path, "BUILTIN") if r[3] == "BI_MEMBER"}
+    names = {r[0] for r in rows(path, "BUILTIN") if "BI_MEMBER" in r[3]}
     return sorted(names | {r[0] for r in rows(path, "JIT_MEMBER")})
 
 

@@ -17,7 +17,7 @@ TABLE = Path(__file__).parents[2] / "csrc/frontend/builtins.def"
 ROWS = {
     name: (sig, flags)
     for name, sig, flags in re.findall(
-        r'^BUILTIN\("(\w+)",\s*"([^"]*)",\s*\w+,\s*(\w+),', TABLE.read_text(), re.M
+        r'^BUILTIN\("(\w+)",\s*"([^"]*)",\s*\w+,\s*(\w+)', TABLE.read_text(), re.M
     )
     if flags != "BI_PY"
 }
