@@ -77,120 +77,47 @@ count(Ll *l, Cost cost, int bytes)
 
 /* ---- the machine that counts ---------------------------------------------------------- */
 
-static void
-count_barrier(Ll *l, const Loc *loc)
-{
-    count(l, COST_BARRIER, 0);
-    l->machine->barrier(l, loc);
-}
+/* One row a slot: what is counted of it and the bytes of an access, the slot's own type,
+ * and how it is passed on. */
+/* clang-format off */
+#define COUNTED(X)                                                                                                  \
+    X(void, barrier,           BARRIER,       0,        (Ll *l, const Loc *loc), (l, loc))                          \
+    X(void, warp_sync,         WARP_SYNC,     0,        (Ll *l, const Loc *loc), (l, loc))                          \
+    X(Lv,   shuffle_xor,       SHUFFLE,       0,        (Ll *l, Lv word, int mask), (l, word, mask))                \
+    X(Lv,   shuffle_idx,       SHUFFLE,       0,        (Ll *l, Lv word, Lv lane), (l, word, lane))                 \
+    X(Lv,   shuffle_up,        SHUFFLE,       0,        (Ll *l, Lv word, int delta), (l, word, delta))              \
+    X(Lv,   ballot,            BALLOT,        0,        (Ll *l, Lv bit), (l, bit))                                  \
+    X(void, cluster_send,      EXCHANGE,      0,                                                                    \
+      (Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred, const Loc *loc),                                      \
+      (l, site, offset, word, rank, pred, loc))                                                                     \
+    X(Lv,   load,              LOAD,          a->bytes, (Ll *l, const Access *a, Lt type, Lv other), (l, a, type, other)) \
+    X(void, store,             STORE,         a->bytes, (Ll *l, const Access *a, Lv value), (l, a, value))          \
+    X(Lv,   atomic_rmw,        ATOMIC,        a->bytes,                                                             \
+      (Ll *l, const Access *a, Elem e, int rmw, int sem, int scope, Lv value, bool is_used),                        \
+      (l, a, e, rmw, sem, scope, value, is_used))                                                                   \
+    X(Lv,   atomic_cas,        ATOMIC,        a->bytes,                                                             \
+      (Ll *l, const Access *a, Elem e, int sem, int scope, Lv compare, Lv value),                                   \
+      (l, a, e, sem, scope, compare, value))                                                                        \
+    X(void, fence,             FENCE,         0,        (Ll *l, int scope), (l, scope))                             \
+    X(Lv,   shared_load,       SHARED_LOAD,   align,                                                                \
+      (Ll *l, Lv offset, Lt type, int align, const Loc *loc), (l, offset, type, align, loc))                        \
+    X(void, shared_store,      SHARED_STORE,  align,                                                                \
+      (Ll *l, Lv offset, Lv value, int align, Lv pred, const Loc *loc), (l, offset, value, align, pred, loc))       \
+    X(Lv,   shared_atomic_add, SHARED_ATOMIC, 0,                                                                    \
+      (Ll *l, Lv offset, Lv value, Lv pred, const Loc *loc), (l, offset, value, pred, loc))                         \
+    X(void, async_copy,        ASYNC_COPY,    a->bytes, (Ll *l, Lv offset, const Access *a), (l, offset, a))        \
+    X(void, ldmatrix,          LDMATRIX,      0,                                                                    \
+      (Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc), (l, offset, n, trans, out, loc))
+/* clang-format on */
 
-static void
-count_warp_sync(Ll *l, const Loc *loc)
-{
-    count(l, COST_WARP_SYNC, 0);
-    l->machine->warp_sync(l, loc);
-}
-
-static Lv
-count_shuffle_xor(Ll *l, Lv word, int mask)
-{
-    count(l, COST_SHUFFLE, 0);
-    return l->machine->shuffle_xor(l, word, mask);
-}
-
-static Lv
-count_shuffle_idx(Ll *l, Lv word, Lv lane)
-{
-    count(l, COST_SHUFFLE, 0);
-    return l->machine->shuffle_idx(l, word, lane);
-}
-
-static Lv
-count_shuffle_up(Ll *l, Lv word, int delta)
-{
-    count(l, COST_SHUFFLE, 0);
-    return l->machine->shuffle_up(l, word, delta);
-}
-
-static Lv
-count_ballot(Ll *l, Lv bit)
-{
-    count(l, COST_BALLOT, 0);
-    return l->machine->ballot(l, bit);
-}
-
-static void
-count_cluster_send(Ll *l, int site, Lv offset, Lv word, Lv rank, Lv pred,
-                   const Loc *loc)
-{
-    count(l, COST_EXCHANGE, 0);
-    l->machine->cluster_send(l, site, offset, word, rank, pred, loc);
-}
-
-static Lv
-count_load(Ll *l, const Access *a, Lt type, Lv other)
-{
-    count(l, COST_LOAD, a->bytes);
-    return l->machine->load(l, a, type, other);
-}
-
-static void
-count_store(Ll *l, const Access *a, Lv value)
-{
-    count(l, COST_STORE, a->bytes);
-    l->machine->store(l, a, value);
-}
-
-static Lv
-count_atomic_rmw(Ll *l, const Access *a, Elem e, int rmw, int sem, int scope, Lv value,
-                 bool is_used)
-{
-    count(l, COST_ATOMIC, a->bytes);
-    return l->machine->atomic_rmw(l, a, e, rmw, sem, scope, value, is_used);
-}
-
-static Lv
-count_atomic_cas(Ll *l, const Access *a, Elem e, int sem, int scope, Lv compare,
-                 Lv value)
-{
-    count(l, COST_ATOMIC, a->bytes);
-    return l->machine->atomic_cas(l, a, e, sem, scope, compare, value);
-}
-
-static void
-count_fence(Ll *l, int scope)
-{
-    count(l, COST_FENCE, 0);
-    l->machine->fence(l, scope);
-}
-
-static Lv
-count_shared_load(Ll *l, Lv offset, Lt type, int align, const Loc *loc)
-{
-    count(l, COST_SHARED_LOAD, align);
-    return l->machine->shared_load(l, offset, type, align, loc);
-}
-
-static void
-count_shared_store(Ll *l, Lv offset, Lv value, int align, Lv pred, const Loc *loc)
-{
-    count(l, COST_SHARED_STORE, align);
-    l->machine->shared_store(l, offset, value, align, pred, loc);
-}
-
-static Lv
-count_shared_atomic_add(Ll *l, Lv offset, Lv value, Lv pred, const Loc *loc)
-{
-    count(l, COST_SHARED_ATOMIC, 0);
-    return l->machine->shared_atomic_add(l, offset, value, pred, loc);
-}
-
-static void
-count_async_copy(Ll *l, Lv offset, const Access *a)
-{
-    count(l, COST_ASYNC_COPY, a->bytes);
-    l->machine->async_copy(l, offset, a);
-}
+#define X(type, slot, cost, bytes, params, args)                                       \
+    static type count_##slot params                                                    \
+    {                                                                                  \
+        count(l, COST_##cost, bytes);                                                  \
+        return l->machine->slot args;                                                  \
+    }
+COUNTED(X)
+#undef X
 
 static void
 count_mma(Ll *l, MmaKind kind, Lv *d, Lv *a, Lv *b)
@@ -209,38 +136,17 @@ count_wgmma(Ll *l, const Wgmma *w, Lv *d, Lv (*a)[4])
     l->machine->wgmma(l, w, d, a);
 }
 
-static void
-count_ldmatrix(Ll *l, Lv offset, int n, bool trans, Lv *out, const Loc *loc)
-{
-    count(l, COST_LDMATRIX, 0);
-    l->machine->ldmatrix(l, offset, n, trans, out, loc);
-}
-
 const Machine *
 sim_costs_open(Ll *l, Arena *a)
 {
     SimCosts *k = l->costs = NEW(a, SimCosts);
     *k = (SimCosts){.machine = *l->machine, .a = a, .at = -1};
     Machine *m = &k->machine;
-    m->barrier = count_barrier;
-    m->warp_sync = count_warp_sync;
-    m->shuffle_xor = count_shuffle_xor;
-    m->shuffle_idx = count_shuffle_idx;
-    m->shuffle_up = count_shuffle_up;
-    m->ballot = count_ballot;
-    m->cluster_send = count_cluster_send;
-    m->load = count_load;
-    m->store = count_store;
-    m->atomic_rmw = count_atomic_rmw;
-    m->atomic_cas = count_atomic_cas;
-    m->fence = count_fence;
-    m->shared_load = count_shared_load;
-    m->shared_store = count_shared_store;
-    m->shared_atomic_add = count_shared_atomic_add;
-    m->async_copy = count_async_copy;
+#define X(type, slot, cost, bytes, params, args) m->slot = count_##slot;
+    COUNTED(X)
+#undef X
     m->mma = count_mma;
     m->wgmma = count_wgmma;
-    m->ldmatrix = count_ldmatrix;
     return m;
 }
 
