@@ -179,68 +179,12 @@ get_params(PyObject *self, void *closure)
 
 /* What is Python over this object: function `name` of tegula.compiled, called with it. */
 static PyObject *
-by_python(PyObject *self, const char *name)
+get_by_python(PyObject *self, void *name)
 {
     PyObject *mod = PyImport_ImportModule("tegula.compiled");
     PyObject *r = mod ? PyObject_CallMethod(mod, name, "O", self) : NULL;
     Py_XDECREF(mod);
     return r;
-}
-
-static PyObject *
-get_report(PyObject *self, void *closure)
-{
-    (void)closure;
-    return by_python(self, "report");
-}
-
-static PyObject *
-get_asm(PyObject *self, void *closure)
-{
-    (void)closure;
-    return by_python(self, "stages");
-}
-
-static PyObject *
-get_metadata(PyObject *self, void *closure)
-{
-    (void)closure;
-    return by_python(self, "metadata");
-}
-
-static PyObject *
-get_src(PyObject *self, void *closure)
-{
-    (void)closure;
-    return by_python(self, "source");
-}
-
-static PyObject *
-get_packed_metadata(PyObject *self, void *closure)
-{
-    (void)closure;
-    return by_python(self, "packed_metadata");
-}
-
-static PyObject *
-get_run(PyObject *self, void *closure)
-{
-    (void)closure;
-    return by_python(self, "runner");
-}
-
-static PyObject *
-get_launch_metadata(PyObject *self, void *closure)
-{
-    (void)closure;
-    return by_python(self, "launch_metadata");
-}
-
-static PyObject *
-get_metadata_group(PyObject *self, void *closure)
-{
-    (void)closure;
-    return by_python(self, "metadata_group");
 }
 
 /* The driver's handle of the loaded code: a CUlibrary. */
@@ -468,19 +412,21 @@ static PyMethodDef compiled_methods[] = {
 };
 
 static PyGetSetDef compiled_getset[] = {
-    {"asm", get_asm, NULL,
-     "mapping of the stages: tir, simt, llir, ptx, cubin, asm, ..", NULL},
-    {"metadata", get_metadata, NULL, "named tuple: shared, num_warps, name, hash, ..",
-     NULL},
-    {"packed_metadata", get_packed_metadata, NULL, "(num_warps, num_ctas, shared)",
-     NULL},
-    {"run", get_run, NULL,
+    {"asm", get_by_python, NULL,
+     "mapping of the stages: tir, simt, llir, ptx, cubin, asm, ..", "stages"},
+    {"metadata", get_by_python, NULL, "named tuple: shared, num_warps, name, hash, ..",
+     "metadata"},
+    {"packed_metadata", get_by_python, NULL, "(num_warps, num_ctas, shared)",
+     "packed_metadata"},
+    {"run", get_by_python, NULL,
      "run(gx, gy, gz, stream, function, packed_metadata, launch_metadata, enter_hook,\n"
      "exit_hook, *args): Triton's launcher; args are all of the kernel's.",
-     NULL},
-    {"launch_metadata", get_launch_metadata, NULL,
-     "launch_metadata(grid, stream, *args): what launch hooks get, or None.", NULL},
-    {"metadata_group", get_metadata_group, NULL, "dict: a name for each stage", NULL},
+     "runner"},
+    {"launch_metadata", get_by_python, NULL,
+     "launch_metadata(grid, stream, *args): what launch hooks get, or None.",
+     "launch_metadata"},
+    {"metadata_group", get_by_python, NULL, "dict: a name for each stage",
+     "metadata_group"},
     {"module", get_module, NULL,
      "The driver's handle of the code, a CUlibrary, as an int; None until it is loaded.",
      NULL},
@@ -497,7 +443,7 @@ static PyGetSetDef compiled_getset[] = {
     {"name", get_name, NULL, "of the kernel", NULL},
     {"hash", get_hash, NULL, "key on disk, without the answers; '' if it is not kept",
      NULL},
-    {"src", get_src, NULL, "what it was made of: .fn is the kernel", NULL},
+    {"src", get_by_python, NULL, "what it was made of: .fn is the kernel", "source"},
     {"_kernel", get_kernel_object, NULL, "the kernel this is a variant of", NULL},
     {"timings", get_timings, NULL,
      "dict of milliseconds: frontend, passes, codegen, llvm, ptxas; empty if from disk",
@@ -505,10 +451,10 @@ static PyGetSetDef compiled_getset[] = {
     {"_costs", get_costs, NULL, NULL, NULL},
     {"_launched", get_launched, NULL,
      "sides of the grid and numbers of the latest launch", NULL},
-    {"report", get_report, NULL,
+    {"report", get_by_python, NULL,
      "text: what lines of the kernel cost, such as shuffles, barriers and padding; ''\n"
      "where there is nothing to say. On a GPU the numbers are one thread's.",
-     NULL},
+     "report"},
     {"n_regs", get_n_regs, NULL,
      "registers of a thread, or as many as it may use; -1: unknown", NULL},
     {"function", get_function, NULL,
