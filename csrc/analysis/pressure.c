@@ -24,15 +24,7 @@ gpu_element_cost(const Op *o)
 {
     enum { COST_SPECIAL = 4 };
     bool is_f32 = o->n_results && result(o, 0)->type->elem == E_F32;
-    switch (o->op) {
-    case OP_EXP:
-    case OP_EXP2:
-    case OP_SQRT:
-    case OP_RSQRT:
-    case OP_DIV:
-    case OP_DIV_APPROX: return is_f32 ? COST_SPECIAL : element_cost(o);
-    default: return element_cost(o);
-    }
+    return is_f32 && op_has(o, OPF_SPECIAL) ? COST_SPECIAL : element_cost(o);
 }
 
 static int
@@ -85,18 +77,7 @@ typedef struct Lives {
 static bool
 is_view(const Op *o)
 {
-    switch (o->op) {
-    case OP_CONST:
-    case OP_ARANGE:
-    case OP_SPLAT:
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_RESHAPE:
-    case OP_TRANS:
-    case OP_SPLIT:
-    case OP_HINT: return true;
-    default: return false;
-    }
+    return op_has(o, OPF_FREE) || o->op == OP_HINT;
 }
 
 static bool

@@ -46,12 +46,10 @@ follow_dot(Rows *w, const Op *o, int i, int dim)
 static void
 follow_elementwise(Rows *w, const Op *o, int dim)
 {
-    bool ok = op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && !op_is_assembly(o) &&
-              !op_is_extern(o) && o->n_results == 1 && !result(o, 0)->type->is_ptr;
-    if (ok)
+    w->ok = w->ok && !op_is_assembly(o) && !op_is_extern(o) && o->n_results == 1 &&
+            !result(o, 0)->type->is_ptr;
+    if (w->ok)
         follow(w, result(o, 0), dim);
-    else
-        w->ok = false;
 }
 
 static bool
@@ -87,7 +85,10 @@ follow_use(Rows *w, const Use *u, int dim)
     case OP_FOR: follow_carried(w, o, i - 3, dim); return;
     case OP_YIELD: follow_carried(w, o->block->owner, i, dim); return;
     case OP_STORE: w->ok = w->ok && is_masked(w, o, i, dim); return;
-    default: follow_elementwise(w, o, dim);
+    default:
+        w->ok = w->ok && op_has(o, OPF_ELEM) && op_has(o, OPF_PURE);
+        if (w->ok)
+            follow_elementwise(w, o, dim);
     }
 }
 

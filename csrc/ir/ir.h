@@ -181,6 +181,8 @@ enum {
     OPF_STAYS = 32768,
     OPF_TRAPS = 65536,
     OPF_MASK_AT = 17, /* two bits: which operand may be the mask; 0: none */
+    OPF_FREE = 1 << 19,
+    OPF_SPECIAL = 1 << 20,
 };
 typedef struct OpInfo {
     const char *text;

@@ -54,7 +54,14 @@ chunk_operand_dim(const Op *o, int i, int r)
     case OP_SCAN:
     case OP_GATHER: return r == axis ? MISFIT : r;
     case OP_TRANS: ir_perm(o, perm); return perm[r];
-    default: return r;
+    case OP_SPLIT:
+    case OP_CONVERT:
+    case OP_LOAD:
+    case OP_STORE:
+    case OP_ASSERT:
+    case OP_ATOMIC_RMW:
+    case OP_ATOMIC_CAS: return r;
+    default: return op_has(o, OPF_ELEM) ? r : MISFIT;
     }
 }
 
@@ -77,8 +84,24 @@ result_dim(const Op *o, int i, int d)
             if (perm[r] == d)
                 return r;
         return MISFIT;
-    default: return d;
+    case OP_BROADCAST:
+    case OP_JOIN:
+    case OP_CONVERT:
+    case OP_LOAD:
+    case OP_STORE:
+    case OP_ASSERT:
+    case OP_ATOMIC_RMW:
+    case OP_ATOMIC_CAS: return d;
+    default: return op_has(o, OPF_ELEM) ? d : MISFIT;
     }
+}
+
+/* Is an element of the result made of one element of each operand? */
+static bool
+is_plain(const Op *o)
+{
+    return op_has(o, OPF_PURE) && op_has(o, OPF_ELEM) && o->n_results == 1 &&
+           !op_is_assembly(o);
 }
 
 /* May slices be combined element by element as the region of o combines elements? */
@@ -86,9 +109,7 @@ static bool
 is_simple_region(const Op *o)
 {
     for (const Op *p = o->regions[0]->first; p != o->regions[0]->last; p = p->next)
-        if (p->op != OP_CONST &&
-            (!op_has(p, OPF_PURE) || !op_has(p, OPF_ELEM) || p->n_results != 1 ||
-             p->n_args > 3 || op_is_assembly(p)))
+        if (p->op != OP_CONST && (!is_plain(p) || p->n_args > 3))
             return false;
     return true;
 }
@@ -97,15 +118,7 @@ static bool
 can_be_cut(const Op *o)
 {
     switch (o->op) {
-    case OP_CONST:
-    case OP_ARANGE:
-    case OP_SPLAT:
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_RESHAPE:
-    case OP_TRANS:
     case OP_JOIN:
-    case OP_SPLIT:
     case OP_CONVERT:
     case OP_SCAN:
     case OP_GATHER:
@@ -115,9 +128,7 @@ can_be_cut(const Op *o)
     case OP_ATOMIC_CAS: return true;
     case OP_LOAD: return !ir_attr(o, ATTR_VOLATILE);
     case OP_REDUCE: return is_simple_region(o);
-    default:
-        return op_has(o, OPF_PURE) && op_has(o, OPF_ELEM) && o->n_results == 1 &&
-               !op_is_assembly(o);
+    default: return op_has(o, OPF_FREE) || is_plain(o);
     }
 }
 

@@ -70,20 +70,15 @@ own_cost(const Loops *w, const Loop *l, const Step *s)
         return o->block == l->block && chunk_loads_again(w->k, s, l->level)
                    ? COST_RELOAD
                    : COST_NEVER;
-    case OP_CONST:
-    case OP_ARANGE:
-    case OP_SPLAT:
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_RESHAPE:
-    case OP_TRANS:
-    case OP_JOIN:
-    case OP_SPLIT: return 0;
+    case OP_JOIN: return 0;
     case OP_REDUCE:
     case OP_SCAN:
     case OP_GATHER:
     case OP_CONVERT: return COST_NEVER;
-    default: return op_has(o, OPF_PURE) ? gpu_element_cost(o) : COST_NEVER;
+    default:
+        return op_has(o, OPF_FREE)   ? 0
+               : op_has(o, OPF_PURE) ? gpu_element_cost(o)
+                                     : COST_NEVER;
     }
 }
 

@@ -232,7 +232,7 @@ fold_while(Fold *w, Op *o)
 
 /* ---- the walk ------------------------------------------------------------------------------ */
 
-/* True when o is gone. */
+/* True when o, which has regions, is gone. */
 static bool
 fold_control(Fold *w, Op *o)
 {
@@ -244,7 +244,10 @@ fold_control(Fold *w, Op *o)
         fold_for_carried(w, o);
         return false;
     case OP_WHILE: return fold_while(w, o);
-    default: return false;
+    case OP_REDUCE:
+    case OP_SCAN:
+    case OP_ROLES: return false;
+    default: unreachable(w->f->c);
     }
 }
 

@@ -42,18 +42,8 @@ is_elementwise(const Op *o)
 static bool
 is_shape(Sim *s, const Op *o)
 {
-    switch (o->op) {
-    case OP_CONST:
-    case OP_ARANGE:
-    case OP_SPLAT:
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_RESHAPE:
-    case OP_TRANS:
-    case OP_SPLIT: return true;
-    case OP_CONVERT: return convert_plan(s->c, o)->kind <= CONV_REGS;
-    default: return false;
-    }
+    return op_has(o, OPF_FREE) ||
+           (o->op == OP_CONVERT && convert_plan(s->c, o)->kind <= CONV_REGS);
 }
 
 static int
