@@ -27,6 +27,7 @@
 #   make lint      clang-format, ruff, mypy, what it knows of kernels, csrc/tools/lint.py
 #   make replay    kernels whose PTX differs from another commit's (BASE=main)
 #   make sz        lines of code per folder beside their caps
+#   make unused    functions that nothing of the extension reaches
 #   make format    what clang-format and ruff would have written
 #   make gen       files made from tables: _core.pyi, the op reference
 #   make commands  build/compile_commands.json, for clangd and other readers of C
@@ -36,7 +37,7 @@
 # LLVM. How the C is built is csrc/Makefile.
 
 .PHONY: help demo quick test attack opsuite sanitize build wheel tirc ctest bench bench-kernels docs lint format gen clean check \
-	replay sz ptxsim ptxsim-test against-triton accuracy commands
+	replay sz unused ptxsim ptxsim-test against-triton accuracy commands
 MAKEFLAGS += --no-print-directory
 # Two of these at once would compile the same objects twice; csrc/Makefile is parallel.
 .NOTPARALLEL:
@@ -194,6 +195,9 @@ replay: check
 
 sz: $(VPY)
 	@$(VPY) csrc/tools/sz.py
+
+unused: $(VPY)
+	@$(VPY) csrc/tools/unused.py
 
 gen: check
 	@$(VPY) csrc/tools/gen.py
