@@ -350,7 +350,7 @@ bool fe_is_ours(Fe *f, PyObject *o); /* of a module of tegula; forgets as fe_for
 #define fail(f, code, ...)                                                             \
     err_at((f)->c, (f)->b.loc, code, str_printf((f)->a, __VA_ARGS__))
 const Loc *fe_loc(Fe *f, const Node *n);
-const Loc *fe_here(Fe *f); /* b.loc */
+
 /* ---- blame.c ------------------------------------------------------------------------ */
 /* The error that follows is about v: points at it when it is an operand of what runs. */
 void fe_blame(Fe *f, Value v);
