@@ -141,7 +141,7 @@ is_of_broadcasts(Assign *s, const Val *v, int *budget)
         return false;
     if (o->op == OP_EXPAND || o->op == OP_BROADCAST)
         return true;
-    if (!is_simple(o) || !wishes_weak(s->wishes, v))
+    if (!is_simple(o) || !wishes_gives_way(s->wishes, v))
         return false;
     if ((*budget -= wishes_weight(o)) < 0)
         return false;

@@ -24,7 +24,7 @@ bool wishes_any(const Wishes *s, const Val *v); /* cheap: any layout will do */
 /* Computed of rows and columns alone: less work to do again than to move. */
 bool wishes_is_spread(const Wishes *s, const Val *v);
 /* Of broadcasts, and what has no other reason: gives way. */
-bool wishes_weak(const Wishes *s, const Val *v);
+bool wishes_gives_way(const Wishes *s, const Val *v);
 enum {
     WISHES_CHEAP = 48
 }; /* ops (weighted) that may be done again rather than moved */

@@ -311,7 +311,7 @@ scratch_bytes(const Block *b)
 
 /* Bytes of shared memory that the loop reads already. */
 static int64_t
-parked_bytes(Pipe *p)
+invariant_bytes(Pipe *p)
 {
     Map seen = {.a = p->c->arena};
     int64_t sum = 0;
@@ -348,7 +348,7 @@ distance(Pipe *p, int stages)
 {
     int64_t room = shared_memory_limit(&p->c->opt.target) - scratch_bytes(p->body),
             each = all_slots(p);
-    room -= p->parked;
+    room -= p->invariant;
     int ahead = p->is_async ? MIN(stages, MAX_SLOTS) - 1 : 1;
     while (ahead > 0 && (ahead + 1 + p->behind) * each > room)
         ahead--;
@@ -363,7 +363,7 @@ static bool
 slot_costs_blocks(const Pipe *p, int stages)
 {
     int words = loop_pressure(p->loop);
-    int64_t bytes = p->parked + stages * all_slots(p);
+    int64_t bytes = p->invariant + stages * all_slots(p);
     return hopper_blocks(p->f, words, bytes + all_slots(p)) <
            hopper_blocks(p->f, words, bytes);
 }
@@ -421,8 +421,8 @@ try_loop(Func *f, Op *loop)
               .is_async = f->c->opt.target.sm >= 80};
     if (!find_streams(&p, asked > 0 && p.is_async))
         return;
-    pipeline_park_idle(&p);
-    p.parked = parked_bytes(&p);
+    pipeline_share_invariant(&p);
+    p.invariant = invariant_bytes(&p);
     p.behind = behind(&p, stages);
     p.ahead = distance(&p, stages);
     if (p.ahead > 0)

@@ -47,14 +47,15 @@ typedef struct Pipe {
     Block *body;
     Stream stream[MAX_STREAMS];
     int n_streams;
-    Map slice;      /* Op in the body -> itself: what addresses are made of */
-    bool *carried;  /* by argument of the body: part of the slice */
-    int ahead;      /* iterations between a copy and its use */
-    int behind;     /* iterations whose products may still read their slots: 0, 1 */
-    int64_t step;   /* of the loop, a constant > 0; 0: not known */
-    int64_t parked; /* bytes of operands that wait in shared memory */
-    int unit;       /* slots are counted in bytes of the largest, log2 */
-    bool is_async;  /* has the chip copies that pass registers by? */
+    Map slice;     /* Op in the body -> itself: what addresses are made of */
+    bool *carried; /* by argument of the body: part of the slice */
+    int ahead;     /* iterations between a copy and its use */
+    int behind;    /* iterations whose products may still read their slots: 0, 1 */
+    int64_t step;  /* of the loop, a constant > 0; 0: not known */
+    int64_t
+        invariant; /* bytes of operands in shared memory that the loop does not change */
+    int unit;      /* slots are counted in bytes of the largest, log2 */
+    bool is_async; /* has the chip copies that pass registers by? */
 } Pipe;
 
 /* pipeline_rewrite.c: makes the loop what the head of pipeline.c shows. */
@@ -71,11 +72,9 @@ Val *pipeline_clone_load(Build *b, const Op *o, const Map *map, Val *pred,
  * lets this one through; i32, of operands as map has them. NULL: all that one copy takes. */
 Val *pipeline_count(Build *b, const Val *mask, const MaskEdges *e, const Map *map);
 
-/* pipeline_park.c: puts operands of dots that do not change into shared memory, where
+/* pipeline_invariant.c: puts operands of dots that do not change into shared memory, where
  * the loop has more in registers than there are. */
-void pipeline_park_idle(Pipe *p);
-/* Bytes of shared memory that the loop reads already. */
-int64_t pipeline_parked_bytes(Pipe *p);
+void pipeline_share_invariant(Pipe *p);
 
 /* pipeline_slots.c: may o be redone in another layout, as part of a chain? */
 bool pipeline_is_link(const Op *o);

@@ -1,4 +1,4 @@
-/* pipeline_park: operands of dots that do not change in the loop wait in shared memory.
+/* pipeline_invariant: operands of dots that do not change in the loop wait in shared memory.
  *
  * The queries of attention are such: in registers for the whole loop they leave too few
  * for the rest. They are stored once before the loop and read again for every dot.
@@ -11,7 +11,7 @@ enum { MAX_PRESSURE = 200 }; /* registers of 255 */
 /* The operand of a dot of the loop that comes from outside, in registers, and could as
  * well come out of shared memory: the result of a move. */
 static Val *
-find_idle(Pipe *p)
+find_invariant(Pipe *p)
 {
     for (const Op *o = p->body->first; o; o = o->next)
         for (int i = 0; o->op == OP_DOT && i < 2; i++) {
@@ -25,7 +25,7 @@ find_idle(Pipe *p)
 
 /* Stores what `move` moves, and reads it in front of every dot in a loop below. */
 static void
-park(Pipe *p, Op *move)
+share_invariant(Pipe *p, Op *move)
 {
     Val *v = result(move, 0), *from = arg(move, 0);
     const Type *t = ty_smem(p->c, from->type, 1,
@@ -51,12 +51,12 @@ park(Pipe *p, Op *move)
 }
 
 void
-pipeline_park_idle(Pipe *p)
+pipeline_share_invariant(Pipe *p)
 {
     while (loop_pressure(p->loop) > MAX_PRESSURE) {
-        Val *v = find_idle(p);
+        Val *v = find_invariant(p);
         if (!v)
             return;
-        park(p, v->def);
+        share_invariant(p, v->def);
     }
 }

@@ -25,7 +25,7 @@ static const Layout layouts_any; /* the wish of a cheap value */
 
 typedef struct Wish {
     const Layout *layout; /* NULL, &layouts_any, or interned */
-    bool is_weak;         /* made by broadcast: gives way to any other */
+    bool gives_way;       /* made by broadcast: gives way to any other */
     int cost;             /* of making a cheap value again */
 } Wish;
 
@@ -265,15 +265,15 @@ wishes_is_spread(const Wishes *s, const Val *v)
 }
 
 bool
-wishes_weak(const Wishes *s, const Val *v)
+wishes_gives_way(const Wishes *s, const Val *v)
 {
-    return v->id < s->n_wish && s->wish[v->id].is_weak;
+    return v->id < s->n_wish && s->wish[v->id].gives_way;
 }
 
 static void
-set_wish(Wishes *s, const Val *v, const Layout *l, bool is_weak)
+set_wish(Wishes *s, const Val *v, const Layout *l, bool gives_way)
 {
-    *wish(s, v) = (Wish){is_block(v) ? l : NULL, is_weak, 0};
+    *wish(s, v) = (Wish){is_block(v) ? l : NULL, gives_way, 0};
 }
 
 int
@@ -355,7 +355,7 @@ first_wish(Wishes *s, const Op *o, int first)
         const Wish *w = wish(s, arg(o, i));
         if (!w->layout || w->layout == &layouts_any)
             continue;
-        if (!w->is_weak)
+        if (!w->gives_way)
             return w;
         if (!weak)
             weak = w;
@@ -369,7 +369,7 @@ wish_elementwise(Wishes *s, const Op *o)
     const Val *r = o->results[0];
     const Wish *w = first_wish(s, o, 0);
     if (w) {
-        set_wish(s, r, w->layout, w->is_weak);
+        set_wish(s, r, w->layout, w->gives_way);
         return;
     }
     int cost = wishes_weight(o);
@@ -408,7 +408,7 @@ wish_shape_op(Wishes *s, const Op *o)
         *wish(s, o->results[0]) = (Wish){&layouts_any, false, w->cost};
     else
         set_wish(s, o->results[0], layouts_result(s->c, o, w->layout),
-                 w->is_weak || o->op == OP_BROADCAST);
+                 w->gives_way || o->op == OP_BROADCAST);
 }
 
 /* The layout an op works in, taken from its operands. */
@@ -518,7 +518,7 @@ take_wishes(Wishes *s, Val *const *args, const Op *yield, int first)
         const Wish *new = wish(s, arg(yield, i));
         if (!old->layout || new->layout == &layouts_any || new->layout == old->layout)
             continue;
-        if (new->is_weak && !old->is_weak && old->layout != &layouts_any)
+        if (new->gives_way && !old->gives_way && old->layout != &layouts_any)
             continue;
         *old = *new;
         changed = true;
@@ -600,7 +600,7 @@ wish_if(Wishes *s, const Op *o)
         const Wish *x = wish(s, arg(o->regions[0]->last, i)),
                    *y = wish(s, arg(o->regions[1]->last, i));
         const Wish *w = x->layout == &layouts_any ||
-                                (x->is_weak && y->layout != &layouts_any)
+                                (x->gives_way && y->layout != &layouts_any)
                             ? y
                             : x;
         if (w->layout == &layouts_any)
