@@ -33,7 +33,10 @@ Space bulk_space(Dec *d);
 void bulk_issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b);
 /* The async proxy accesses n bytes of shared memory; of other spaces nothing is noted. */
 void bulk_async(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
-                uint32_t n, bool is_store);
+                uint32_t n, bool is_store, const void *bar);
+/* The bytes behind an address, for the async proxy. */
+uint8_t *bulk_bytes(Lanes *w, const Ins *i, int lane, Space space, uint64_t address,
+                    uint32_t n, bool is_store);
 /* The same byte in another block of the cluster. */
 uint64_t bulk_in_block(uint64_t address, int rank);
 

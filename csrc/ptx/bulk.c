@@ -57,6 +57,16 @@ ptx_bulk_arrive(void *bar)
 
 /* ---- issue ----------------------------------------------------------------------- */
 
+uint8_t *
+bulk_bytes(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t n,
+           bool is_store)
+{
+    w->how = space == SPACE_GLOBAL ? HOW_PLAIN : HOW_ASYNC;
+    uint8_t *p = w->owner->bytes(w, i, lane, space, address, n, is_store);
+    w->how = HOW_PLAIN;
+    return p;
+}
+
 /* n bytes from an address on, all of which may be used. */
 static uint8_t *
 range(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t n,
@@ -67,7 +77,7 @@ range(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t 
         lanes_fault(w, i, lane,
                     "misaligned: a bulk copy's addresses are multiples of %d", PIECE);
     for (uint32_t k = 0; k < n; k += PIECE) {
-        uint8_t *p = w->owner->bytes(w, i, lane, space, address + k, PIECE, is_store);
+        uint8_t *p = bulk_bytes(w, i, lane, space, address + k, PIECE, is_store);
         first = first ? first : p;
     }
     return first;
@@ -89,10 +99,10 @@ bulk_issue(Lanes *w, const Ins *i, int lane, const PtxBulk *b)
 
 void
 bulk_async(Lanes *w, const Ins *i, int lane, Space space, uint64_t address, uint32_t n,
-           bool is_store)
+           bool is_store, const void *bar)
 {
     if (w->owner->async_access && space != SPACE_GLOBAL)
-        w->owner->async_access(w, i, lane, space, address, n, is_store);
+        w->owner->async_access(w, i, lane, space, address, n, is_store, bar);
 }
 
 uint64_t
@@ -111,10 +121,10 @@ to_place(Lanes *w, const Ins *i, int lane, PtxBulk *b, Place at)
 {
     const Form *f = i->more;
     b->to = range(w, i, lane, f->to, at.to, b->n, true);
-    bulk_async(w, i, lane, f->to, at.to, b->n, true);
     b->state = f->to == SPACE_GLOBAL ? NULL : lanes_states(w, f->to, at.to);
     if (f->tells)
         b->bar = mbarrier_at(w, i, lane, SPACE_CLUSTER, at.bar);
+    bulk_async(w, i, lane, f->to, at.to, b->n, true, b->bar);
     bulk_issue(w, i, lane, b);
 }
 
@@ -143,7 +153,9 @@ bulk_copy(Lanes *w, const Ins *i, uint32_t m)
         Place at = {to[l], bar[l] + (uint64_t)f->offset[BAR]};
         uint64_t source = from[l] + (uint64_t)f->offset[FROM];
         b.from = range(w, i, l, f->from, source, n, false);
-        bulk_async(w, i, l, f->from, source, n, false);
+        if (f->tells && !f->to_many)
+            b.bar = mbarrier_at(w, i, l, SPACE_CLUSTER, at.bar);
+        bulk_async(w, i, l, f->from, source, n, false, b.bar);
         if (!f->to_many)
             to_place(w, i, l, &b, at);
         for (int rank = 0; f->to_many && rank < 16; rank++)

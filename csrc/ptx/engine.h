@@ -86,8 +86,12 @@ typedef struct Warp {
     int n_copies, cap_copies;
     int64_t committed[LANES]; /* groups of cp.async */
     struct OpenMma *mma;      /* products that have begun: wgmma.c */
-    int n_mma;
-    int64_t mma_groups;         /* committed */
+    int n_mma, n_done;        /* computed, and not waited for by this warp */
+    int64_t mma_groups;       /* committed */
+    uint32_t
+        *touched; /* of each register: wgmma.fences before its last use by others than
+                          products; NULL: the kernel has none */
+    uint32_t n_fences;          /* wgmma.fence */
     int64_t bulk_groups[LANES]; /* committed */
     int64_t n_issued[LANES];    /* copies of cp.async */
 } Warp;
@@ -130,6 +134,8 @@ typedef struct Cluster {
     bool is_ended;  /* and no other took its place */
     uint32_t index; /* in the grid */
     uint64_t random;
+    int held, n_held;    /* by the seed: so many warps from that one on .. */
+    int hold_turns;      /* .. so many turns more */
     struct Order *order; /* who knows of whom: races.c */
     Bulk *bulk;          /* under way, oldest first */
     int n_bulk, cap_bulk;
@@ -223,6 +229,7 @@ Launch *warp_launch(const Warp *w);
 /* exec.c: what lanes ask for; a warp's turn: until it waits, ends, or has had enough. */
 extern const Owner warp_owner;
 void warp_run(Warp *w);
+bool warp_is_held(const Warp *w); /* by the seed */
 uint64_t next_random(Cluster *k); /* of its order, which the launch's seed began */
 
 /* The bytes behind an address of a lane, checked: aligned, within its space. */
@@ -238,9 +245,11 @@ struct Proxy *proxy_new(uint32_t n_bytes); /* NULL: out of memory */
 void proxy_free(struct Proxy *p);
 void proxy_reset(struct Proxy *p);
 void proxy_wrote(Warp *w, const Ins *i, uint32_t lanes, uint32_t at, uint32_t n);
-void proxy_wrote_async(Warp *w, uint32_t at, uint32_t n);
 void proxy_fence(Warp *w, uint32_t lanes);
-void proxy_read(Warp *w, const Ins *i, int lane, uint32_t at, uint32_t n);
+/* By the async proxy. */
+void proxy_access(Warp *w, const Ins *i, int lane, uint32_t at, uint32_t n,
+                  bool is_store);
+void proxy_bar(Warp *w, const Ins *i, int lane, const void *mbarrier);
 void proxy_arrive(Warp *w, int barrier);
 void proxy_pass(Warp *w, int barrier);
 void proxy_order(Warp *w, const void *mbarrier, bool acquires);
@@ -268,6 +277,12 @@ void races_shared(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at,
                   uint32_t n, bool is_store);
 void races_global(Warp *w, const Ins *i, int lane, struct GlobalCells *cells,
                   uint64_t address, uint32_t n, bool is_store);
+/* The async proxy's, until whoever waits for `agent` has waited: an mbarrier (where it is), the
+ * groups of a thread's bulk copies (its counter), the products of a warpgroup (its first warp). */
+void races_async(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at, uint32_t n,
+                 bool is_store, const void *agent);
+/* Lanes of m have waited for the agent's first so many groups. */
+void races_wait(Warp *w, uint32_t m, const void *agent, int64_t groups);
 /* A write that is a race if it changes anything has been done by now. */
 void races_settle(Launch *l);
 void races_order(Lanes *w, const Ins *i, int lane, const void *at, bool acquires);
@@ -281,6 +296,14 @@ void races_cluster_arrive(Warp *w);
 struct GlobalCells *global_cells_new(uint64_t start, uint64_t bytes, int log2);
 void global_cells_free(struct GlobalCells *c);
 
+/* wgmma.c: whether a warp at a wait must let others of its warpgroup begin their part; what
+ * ordinary instructions do to registers, until a wgmma.fence. */
+bool wgmma_is_asked(const Func *f);
+bool wgmma_must_wait(const Warp *w, const Ins *i);
+void wgmma_touch(Warp *w, const Ins *i);
+
+/* The block whose shared memory that is, and where there; NULL: none. */
+Cta *warp_cta_of(Warp *w, Space space, uint64_t address, uint32_t *offset);
 /* The states of bytes of shared memory that warp_bytes gave; NULL: other memory. */
 uint8_t *warp_states(Warp *w, Space space, uint64_t address);
 

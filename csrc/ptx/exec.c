@@ -13,6 +13,7 @@
 enum {
     SLICE = 4096, /* instructions of a turn */
     SHORT_SLICE = 256,
+    HELD_SLICE = 32,
     LOOK = 8 /* of a loop that looks at an mbarrier */
 };
 static const uint64_t most_instructions = UINT64_C(1) << 31;
@@ -122,21 +123,22 @@ own_fence_async(Lanes *lanes, uint32_t m)
     proxy_fence(warp_of(lanes), m);
 }
 
-/* Of other blocks' memory nothing is known. */
+/* Which proxy wrote what of other blocks' memory is not known. */
 static void
 own_async_access(Lanes *lanes, const Ins *i, int lane, Space space, uint64_t address,
-                 uint32_t n, bool is_store)
+                 uint32_t n, bool is_store, const void *bar)
 {
     Warp *w = warp_of(lanes);
-    const uint8_t *state = warp_states(w, space, address);
-    const Cta *c = w->cta;
-    if (!state || state < c->state || state >= c->state + c->n_shared)
+    uint32_t at;
+    Cta *c = warp_cta_of(w, space, address, &at);
+    if (!c)
         return;
-    uint32_t at = (uint32_t)(state - c->state);
-    if (is_store)
-        proxy_wrote_async(w, at, n);
-    else
-        proxy_read(w, i, lane, at, n);
+    races_async(w, i, lane, c, at, n, is_store,
+                bar ? bar : (const void *)&w->bulk_groups[lane]);
+    if (c == w->cta)
+        proxy_access(w, i, lane, at, n, is_store);
+    if (bar)
+        proxy_bar(w, i, lane, bar);
 }
 
 static void
@@ -486,8 +488,10 @@ warp_run(Warp *w)
     uint64_t n = 0, n_lanes = 0;
     Launch *l = warp_launch(w);
     void (*const hook)(const Launch *, const Ins *, uint32_t) = l->hooks->run;
-    const uint64_t slice = l->seed ? 1 + next_random(w->cta->cluster) % SHORT_SLICE
-                                   : SLICE;
+    Cluster *k = w->cta->cluster;
+    const uint64_t slice =
+        !l->seed ? SLICE
+                 : 1 + next_random(k) % (warp_is_held(w) ? HELD_SLICE : SHORT_SLICE);
     w->is_waiting = false;
     w->n_since_pause += slice; /* or less */
     while (w->state == WARP_RUNS && n < slice && !w->is_waiting) {
@@ -525,8 +529,14 @@ warp_run(Warp *w)
         n_lanes += (uint64_t)__builtin_popcount(m);
         if (i->is_aligned && w->lanes.alive & ~m)
             own_apart(&w->lanes, i, __builtin_ctz(m), w->lanes.alive & ~m);
+        if (i->is_wgmma && wgmma_must_wait(w, i)) {
+            own_goes_on(&w->lanes, i);
+            continue;
+        }
         if (i->run)
             lanes_run(&w->lanes, i, m);
+        if (w->touched && !i->is_wgmma)
+            wgmma_touch(w, i);
         if (i->flow >= FLOW_EXIT) {
             if (i->flow == FLOW_EXIT)
                 leave(w, i, m);

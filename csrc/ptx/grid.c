@@ -114,6 +114,8 @@ warp_new(Warp *w, const Func *f, Cta *c, int id)
     w->local = calloc(LANES, f->local_bytes + 1);
     if (!w->lanes.file || !w->lanes.undef || !w->local)
         no_memory(c->cluster->launch);
+    if (wgmma_is_asked(f) && !(w->touched = calloc(f->n_regs + 1u, sizeof *w->touched)))
+        no_memory(c->cluster->launch);
     for (uint32_t k = 0; k < 4; k++)
         w->lanes.has[k] = w->lanes.undef + (k + 1) * (f->n_regs + 1u);
     for (int k = 0; k < f->n_consts; k++) {
@@ -142,8 +144,11 @@ warp_reset(Warp *w, int n_threads)
     w->n_copies = 0;
     memset(w->bulk_groups, 0, sizeof w->bulk_groups);
     memset(w->n_issued, 0, sizeof w->n_issued);
-    w->n_mma = 0;
+    w->n_mma = w->n_done = 0;
     w->mma_groups = 0;
+    w->n_fences = 0;
+    if (w->touched)
+        memset(w->touched, 0, (f->n_regs + 1) * sizeof *w->touched);
     memset(w->committed, 0, sizeof w->committed);
     memset(w->depth, 0, sizeof w->depth);
     memset(w->lanes.undef, 0xff, (f->n_regs + 1) * sizeof *w->lanes.undef);
@@ -173,6 +178,7 @@ cluster_free(Cluster *k)
             free(cta->warps[n].local);
             free(cta->warps[n].copies);
             free(cta->warps[n].mma);
+            free(cta->warps[n].touched);
         }
         free(cta->warps);
         free(cta->shared);
@@ -220,7 +226,7 @@ cluster_reset(Launch *l, Cluster *k, int64_t index)
 {
     int64_t nx = l->grid[0] / l->cluster[0], ny = l->grid[1] / l->cluster[1];
     int at[3] = {(int)(index % nx), (int)(index / nx % ny), (int)(index / nx / ny)};
-    k->n_slices = k->n_idle = 0;
+    k->n_slices = k->n_idle = k->hold_turns = 0;
     l->n_pauses = 0;
     k->index = (uint32_t)index;
     k->random = (l->seed + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)(index + 1);
@@ -265,28 +271,57 @@ look(Launch *l)
     longjmp(l->stop, 1);
 }
 
+/* A seed holds some back, a warp or a warpgroup, and some turns later others: they run, and not far,
+ * when all the rest only wait. So whoever may be left behind, or run ahead, is; a third of the
+ * time all are on a par. */
+static void
+hold(Cluster *k)
+{
+    enum { GROUP = 4, MANY = 128 };
+    if (!k->launch->seed || k->hold_turns-- > 0)
+        return;
+    int per_cta = k->ctas[0].n_warps, groups = (per_cta + GROUP - 1) / GROUP;
+    int cta = (int)(next_random(k) % (unsigned)k->n_ctas),
+        group = (int)(next_random(k) % (unsigned)groups),
+        warp = (int)(next_random(k) % (2 * GROUP));
+    int n = per_cta - GROUP * group < GROUP ? per_cta - GROUP * group : GROUP;
+    k->held = cta * per_cta + GROUP * group + (warp < GROUP ? warp % n : 0);
+    k->n_held = next_random(k) % 3 == 0 ? 0 : warp < GROUP ? 1 : n;
+    k->hold_turns = (int)(next_random(k) % MANY);
+}
+
+bool
+warp_is_held(const Warp *w)
+{
+    const Cluster *k = w->cta->cluster;
+    int i = w->cta->rank * w->cta->n_warps + w->id;
+    return k->launch->seed && i >= k->held && i < k->held + k->n_held;
+}
+
 /* One turn for each warp: did any run? */
 static bool
 cluster_turn(Cluster *k)
 {
-    bool ran = false, ended = true, only_waits = true;
+    bool can_run = false, ended = true, only_waits = true;
     int per_cta = k->ctas[0].n_warps, n = k->n_ctas * per_cta;
     uint16_t order[MAX_CTAS * MAX_WARPS];
+    hold(k);
     shuffle(k, order, n);
     for (int i = 0; i < n; i++) {
         Warp *warp = &k->ctas[order[i] / per_cta].warps[order[i] % per_cta];
-        if (warp->state == WARP_RUNS) {
+        bool runs = warp->state == WARP_RUNS, waits = !k->n_idle && warp_is_held(warp);
+        can_run |= runs;
+        if (runs && !waits) {
             look(k->launch);
             warp_run(warp);
-            ran = true;
             only_waits &= warp->has_only_waited;
         }
         ended &= warp->state == WARP_DONE;
     }
     k->n_slices++;
-    k->n_idle = only_waits ? k->n_idle + 1 : 0;
+    k->n_idle = only_waits ? k->n_idle + 1 : 0; /* who is held runs in the next turn */
     k->is_ended = ended;
-    return ran;
+    return can_run;
 }
 
 /* Copies land at a look at their mbarrier, so a few turns would tell. */
@@ -332,8 +367,12 @@ deadlock(Cluster *k)
             if (w->state == WARP_AT_BARRIER || w->state == WARP_AT_CLUSTER)
                 report_stuck(w);
             if (w->state == WARP_RUNS)
-                warp_fault(w, w->at, 0, FAULT_TIMEOUT,
-                           "waits for ever at an mbarrier whose phase does not end");
+                warp_fault(
+                    w, w->at, 0, FAULT_TIMEOUT,
+                    w->at->is_wgmma
+                        ? "waits for ever for products that other warps of its "
+                          "warpgroup do not begin"
+                        : "waits for ever at an mbarrier whose phase does not end");
         }
     no_memory(k->launch); /* cannot be: somebody waits, or all have ended */
 }

@@ -2,7 +2,7 @@
  *
  * A cp.async does nothing but mark its bytes until the thread waits for its group: then,
  * and not before, it reads its source and writes. A bulk copy lands when somebody looks at its
- * mbarrier, or its thread waits for its group. So what is read too early, or what of
+ * mbarrier, no more of them than the phase asks for, or its thread waits for its group. So what is read too early, or what of
  * the source is overwritten too early, is noticed, whatever a GPU's timing would be. Whoever ends
  * before a bulk copy has landed is told: the shared memory is another block's by then.
  */
@@ -194,12 +194,17 @@ late_look(Lanes *lanes, const Ins *i, int lane, uint8_t *bar)
 {
     Cluster *c = warp_of(lanes)->cta->cluster;
     int left = 0;
+    uint64_t before, now;
     (void)i, (void)lane;
+    memcpy(&before, bar, sizeof before);
+    now = before;
     for (int k = 0; k < c->n_bulk; k++)
-        if (c->bulk[k].copy.bar == bar)
+        if (c->bulk[k].copy.bar == bar && now >> 63 == before >> 63) {
             land(&c->bulk[k]);
-        else
+            memcpy(&now, bar, sizeof now);
+        } else {
             c->bulk[left++] = c->bulk[k];
+        }
     c->n_bulk = left;
 }
 
@@ -209,6 +214,9 @@ late_bulk_wait(Lanes *lanes, uint32_t m, int64_t pending, bool is_read)
     Warp *w = warp_of(lanes);
     Cluster *c = w->cta->cluster;
     int left = 0;
+    for (int l = 0; l < LANES; l++)
+        if (m >> l & 1)
+            races_wait(w, 1u << l, &w->bulk_groups[l], w->bulk_groups[l] - pending);
     for (int n = 0; n < c->n_bulk; n++) {
         Bulk *k = &c->bulk[n];
         bool is_over = !k->copy.bar && k->of == w && m >> k->lane & 1 &&

@@ -33,7 +33,7 @@ mb_bits(const Mbarrier *b)
 uint8_t *
 mbarrier_at(Lanes *w, const Ins *i, int lane, Space space, uint64_t address)
 {
-    w->how = HOW_ATOMIC;
+    w->how = HOW_MBARRIER;
     uint8_t *p = w->owner->bytes(w, i, lane, space, address, 8, true);
     w->how = HOW_PLAIN;
     const uint8_t *s = lanes_states(w, space, address);
@@ -176,10 +176,10 @@ mbarrier(Lanes *w, const Ins *i, uint32_t m)
             break;
         default: { /* the phase v (its parity, or the state of an arrival) is over */
             uint8_t *p = mbarrier_at(w, i, l, space, address[l]);
-            if (w->owner->look)
+            uint64_t phase = i->flags ? v[l] & 1 : v[l] >> 63;
+            if (w->owner->look && mb_of(p).phase == phase)
                 w->owner->look(w, i, l, p);
-            Mbarrier b = mb_of(p);
-            out[l] = b.phase != (i->flags ? v[l] & 1 : v[l] >> 63);
+            out[l] = mb_of(p).phase != phase;
             if (out[l] && w->owner->order)
                 w->owner->order(w, i, l, p, true);
             if (!out[l] && w->owner->goes_on)

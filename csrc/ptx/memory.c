@@ -350,7 +350,8 @@ fence_async(Lanes *w, const Ins *i, uint32_t m)
 static void
 dec_fence(Dec *d)
 {
-    bool is_async = dec_has(d, "proxy") && dec_has(d, "async");
+    bool is_async = (dec_has(d, "proxy") && dec_has(d, "async")) ||
+                    dec_has(d, "mbarrier_init");
     dec_take_all(d);
     d->ins->run = is_async ? fence_async : fence;
 }

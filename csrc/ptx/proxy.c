@@ -112,14 +112,6 @@ proxy_wrote(Warp *w, const Ins *i, uint32_t lanes, uint32_t at, uint32_t n)
 }
 
 void
-proxy_wrote_async(Warp *w, uint32_t at, uint32_t n)
-{
-    struct Proxy *p = w->cta->proxy;
-    if (p)
-        memset(p->tag + at, 0, n * sizeof *p->tag);
-}
-
-void
 proxy_fence(Warp *w, uint32_t lanes)
 {
     struct Proxy *p = w->cta->proxy;
@@ -135,22 +127,23 @@ proxy_fence(Warp *w, uint32_t lanes)
 }
 
 static _Noreturn void
-unfenced(Warp *w, const Ins *i, int lane, uint32_t at, uint32_t from, const Ins *by)
+unfenced(Warp *w, const Ins *i, int lane, uint32_t at, uint32_t from, const Ins *by,
+         bool is_store)
 {
     bool is_checked = warp_launch(w)->is_checked &&
                       by->src; /* has the kernel's lines */
     warp_fault(w, i, lane, is_checked ? FAULT_RACE : FAULT_INVALID,
-               "%sreads by the async proxy what warp %u wrote at offset %u of shared "
+               "%s%s by the async proxy what warp %u wrote at offset %u of shared "
                "memory (%s %s %d%s) without a fence.proxy.async in between",
-               is_checked ? "race: " : "", from, at, by->words,
-               is_checked ? "in line" : "at line", is_checked ? by->src : by->line,
-               is_checked ? "" : " of the PTX");
+               is_checked ? "race: " : "", is_store ? "overwrites" : "reads", from, at,
+               by->words, is_checked ? "in line" : "at line",
+               is_checked ? by->src : by->line, is_checked ? "" : " of the PTX");
 }
 
 void
-proxy_read(Warp *w, const Ins *i, int lane, uint32_t at, uint32_t n)
+proxy_access(Warp *w, const Ins *i, int lane, uint32_t at, uint32_t n, bool is_store)
 {
-    const struct Proxy *p = w->cta->proxy;
+    struct Proxy *p = w->cta->proxy;
     uint32_t seen = 0;
     for (uint32_t k = at; p && k < at + n; k++) {
         uint32_t tag = p->tag[k];
@@ -159,8 +152,20 @@ proxy_read(Warp *w, const Ins *i, int lane, uint32_t at, uint32_t n)
         seen = tag;
         uint32_t from = tag >> WARP_SHIFT;
         if ((tag & ((1u << WARP_SHIFT) - 1)) > p->warp[w->id].fenced[from])
-            unfenced(w, i, lane, k, from, p->by[k / PIECE]);
+            unfenced(w, i, lane, k, from, p->by[k / PIECE], is_store);
     }
+    if (p && is_store)
+        memset(p->tag + at, 0, n * sizeof *p->tag);
+}
+
+/* Bytes that come count at the mbarrier by the async proxy: it was made ready before. */
+void
+proxy_bar(Warp *w, const Ins *i, int lane, const void *mbarrier)
+{
+    const Cta *c = w->cta;
+    const uint8_t *at = mbarrier;
+    if (at >= c->shared && at < c->shared + c->n_shared)
+        proxy_access(w, i, lane, (uint32_t)(at - c->shared), 8, false);
 }
 
 /* ---- what hands it on ------------------------------------------------------------ */

@@ -129,7 +129,8 @@ struct Ins {
     uint32_t d, a, b, c; /* file offsets of the first result and the first operands */
     uint8_t flow;
     bool has_guard, guard_not;
-    bool is_aligned;     /* all lanes that have not left must be here */
+    bool is_aligned; /* all lanes that have not left must be here */
+    bool is_wgmma;
     bool is_library;     /* the author whose line it has wrote a library */
     bool meets;          /* the lanes of a warp wait here for each other */
     bool is_call;        /* more is a Call */
@@ -339,11 +340,12 @@ typedef struct Owner {
     /* What lanes did before is left at an mbarrier, or taken from there; at NULL: at a place of
      * all atomics, both. May be absent. */
     void (*order)(Lanes *w, const Ins *i, int lane, const void *at, bool acquires);
-    /* fence.proxy.async; what the async proxy reads and writes of shared memory, checked by
-     * `bytes` before. May be absent. */
+    /* fence.proxy.async; what bulk copies read and write of shared memory, checked by `bytes`
+     * (HOW_ASYNC) before. bar: who is told; NULL: who waits for the lane's group. May be
+     * absent. */
     void (*fence_async)(Lanes *w, uint32_t m);
     void (*async_access)(Lanes *w, const Ins *i, int lane, Space space,
-                         uint64_t address, uint32_t n, bool is_store);
+                         uint64_t address, uint32_t n, bool is_store, const void *bar);
     /* A fence: lanes of m; and those that met at bar.warp.sync. May be absent. */
     void (*fence)(Lanes *w, uint32_t m);
     void (*sync)(Lanes *w, uint32_t m);
@@ -357,8 +359,9 @@ typedef struct Owner {
 } Owner;
 
 /* Accesses: as others are; atomically; so that they order who does them, as atomics and what is
- * volatile or has an order do. */
-enum { HOW_PLAIN, HOW_ATOMIC, HOW_STRONG };
+ * volatile or has an order do; to an mbarrier; by the async proxy, which has a call of its
+ * own (Owner.async_access). */
+enum { HOW_PLAIN, HOW_ATOMIC, HOW_STRONG, HOW_MBARRIER, HOW_ASYNC };
 /* Of each byte of shared memory. */
 enum { BYTE_UNDEF, BYTE_DEFINED, BYTE_PENDING };
 

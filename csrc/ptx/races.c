@@ -12,6 +12,11 @@
  * knows what one of its set did before that tick. Sets only grow, so a race may be missed when
  * programs pass several flags; none is invented.
  *
+ * Agents. What the async proxy does (a bulk copy, a product of a warpgroup) goes on until somebody
+ * has waited for it, so it is nobody's own: an agent's, which has a column among the threads'.
+ * It begins when it is asked for, and must be in order with what who asks knows of; it is known
+ * of by whoever has waited at its mbarrier or for its group, and by whom these tell.
+ *
  * Equal values are no race: code may let all lanes store the same partial result. So a write
  * that meets another is looked at again when it has been done (Suspect). In global memory a
  * program's own loads meet no store of the same program: threads may hold copies of an element,
@@ -24,9 +29,11 @@
 
 /* Threads; bytes of an access; log2 of bytes; programs of a set. */
 enum { READERS = 2, WIDEST = 32, PAGE = 12, MOST_BITS = 1 << 20 };
+enum { AGENTS = 64 }; /* of a block; what more of them do is not looked at */
 
 typedef struct SharedCell {
     uint32_t w_time, r_time[READERS], w_ins, r_ins[READERS];
+    uint32_t r_product[READERS]; /* the reading warp's next product: its agent's time */
     uint16_t w_thread, r_thread[READERS];
     bool is_atomic; /* the write */
 } SharedCell;
@@ -55,6 +62,8 @@ typedef struct Post { /* what threads of a cluster left somewhere */
     uint32_t *clock;
     uint32_t
         *over; /* of an mbarrier: what was left there before its last phase was over */
+    uint32_t *look; /* behind that: when each thread saw that it was; 0: it has not */
+    const Ins *looker; /* the last */
     uint64_t phase;
 } Post;
 
@@ -65,7 +74,10 @@ typedef struct Known {
 } Known;
 
 typedef struct Order {
-    int n, per_cta;  /* threads */
+    int n, per_cta; /* threads and agents; threads */
+    int n_threads;
+    const void *agent[16 * AGENTS]; /* from n_threads on: who stands for it */
+    int n_agents;
     uint32_t base;   /* times up to here are of programs before */
     uint32_t *own;   /* time of each thread */
     uint32_t *floor; /* of each block */
@@ -94,7 +106,7 @@ struct Posts {
 typedef struct Meeting {
     Warp *w;
     const Ins *i;
-    int lane, other_thread;
+    int lane, actor, other_thread;     /* threads or agents; of global memory: none */
     uint32_t other_ins, other_program; /* 0: of shared memory */
     uint64_t address;                  /* of global memory */
     uint32_t bytes;
@@ -226,7 +238,7 @@ races_sync(Lanes *lanes, uint32_t m)
     Cluster *k = w->cta->cluster;
     int warp = thread_of(w, 0), first = o->is_wide ? 0 : warp,
         n = o->is_wide ? o->n : LANES;
-    uint32_t all[MAX_WARPS * LANES * 16];
+    uint32_t all[(MAX_WARPS * LANES + AGENTS) * 16];
     memset(all, 0, (size_t)n * sizeof *all);
     row_of(k, warp);
     for (int l = 0; l < LANES; l++)
@@ -250,6 +262,35 @@ races_arrive(Warp *w, const Barrier *b, int id)
             release(w->cta->cluster, b, thread_of(w, l));
 }
 
+/* Its number; -1: it has none, or, who makes one, there are too many. */
+static int
+agent_of(Order *o, const void *who, bool makes)
+{
+    for (int k = 0; k < o->n_agents; k++)
+        if (o->agent[k] == who)
+            return o->n_threads + k;
+    if (!makes || o->n_threads + o->n_agents == o->n)
+        return -1;
+    o->agent[o->n_agents] = who;
+    return o->n_threads + o->n_agents++;
+}
+
+void
+races_wait(Warp *w, uint32_t m, const void *agent, int64_t groups)
+{
+    Order *o = order_of(w);
+    int k = o && groups > 0 ? agent_of(o, agent, false) : -1;
+    for (int l = 0; k >= 0 && l < LANES; l++) {
+        if (!(m >> l & 1))
+            continue;
+        uint32_t *row = row_of(w->cta->cluster, thread_of(w, l)),
+                 time = o->base + (uint32_t)groups;
+        row[k] = row[k] > time ? row[k] : time;
+        o->own[k] = o->own[k] > time ? o->own[k] : time;
+        o->is_wide = true;
+    }
+}
+
 static void
 forget(Order *o, const void *at)
 {
@@ -268,7 +309,7 @@ level(Cta *c)
     Order *o = c->cluster->order;
     int first = c->rank * o->per_cta;
     uint32_t most = 0;
-    if (o->known && o->is_wide && c->cluster->n_ctas > 1) {
+    if (o->known && o->is_wide && (c->cluster->n_ctas > 1 || o->n_agents)) {
         uint32_t *all = room(c->cluster, (size_t)o->n, sizeof *all);
         for (int t = first; t < first + o->per_cta; t++)
             join_clock(all, row_of(c->cluster, t), o->n);
@@ -313,22 +354,56 @@ races_cluster_barrier(Cluster *k)
 {
     if (!k->order)
         return;
-    for (int t = 0; t < k->order->n; t++)
+    for (int t = 0; t < k->order->n_threads; t++)
         acquire(k, k, t);
     forget(k->order, k);
 }
 
+/* A phase ends. Whoever saw the end of the one before has done so in any order of the warps: else
+ * they might come when this one, of the same parity as what they wait for, is over as well. What
+ * one thread of a warpgroup has seen stands for the others. */
+static void
+check_looks(Warp *w, const Ins *i, int lane, const Post *p)
+{
+    enum { GROUP = 4 * LANES };
+    const Order *o = order_of(w);
+    for (int first = 0; first < o->n_threads; first += GROUP) {
+        int n = o->n_threads - first < GROUP ? o->n_threads - first : GROUP, last = -1;
+        bool is_known = false;
+        for (int t = first; t < first + n; t++) {
+            if (p->look[t] <= o->base)
+                continue;
+            last = t;
+            is_known |= p->clock[t] >= p->look[t];
+        }
+        if (last < 0 || is_known)
+            continue;
+        warp_launch(w)->report.other = p->looker;
+        warp_fault(w, i, lane, FAULT_RACE,
+                   "race: an mbarrier's phase ends, and nothing orders that behind "
+                   "thread %d's wait for the phase before",
+                   last);
+    }
+    memset(p->look, 0, (size_t)o->n * sizeof *p->look);
+}
+
 /* Of an mbarrier: has a phase ended since somebody looked? Its top bit says which it is in. */
 static Post *
-phase_of(Cluster *k, const void *bar)
+phase_of(Warp *w, const Ins *i, int lane, const void *bar)
 {
     uint64_t bits;
+    Cluster *k = w->cta->cluster;
+    size_t n = (size_t)k->order->n;
     Post *p = post_at(k, bar, true);
-    if (!p->over)
-        p->over = room(k, (size_t)k->order->n, sizeof *p->over);
+    if (!p->over) {
+        p->over = room(k, 2 * n, sizeof *p->over);
+        p->look = p->over + n;
+    }
     memcpy(&bits, bar, sizeof bits);
-    if (bits >> 63 != p->phase)
-        memcpy(p->over, p->clock, (size_t)k->order->n * sizeof *p->over);
+    if (bits >> 63 != p->phase) {
+        memcpy(p->over, p->clock, n * sizeof *p->over);
+        check_looks(w, i, lane, p);
+    }
     p->phase = bits >> 63;
     return p;
 }
@@ -337,19 +412,21 @@ void
 races_order(Lanes *lanes, const Ins *i, int lane, const void *at, bool acquires)
 {
     Warp *w = warp_of(lanes);
-    (void)i;
     if (!order_of(w))
         return;
     Cluster *k = w->cta->cluster;
     int thread = thread_of(w, lane);
     if (acquires) {
-        join_clock(row_of(k, thread), phase_of(k, at)->over, k->order->n);
+        Post *p = phase_of(w, i, lane, at);
+        join_clock(row_of(k, thread), p->over, k->order->n);
+        p->look[thread] = k->order->own[thread];
+        p->looker = i;
         k->order->is_wide = true;
         return;
     }
-    release(k, at,
-            thread); /* the last to come ends the phase: before it is looked at */
-    phase_of(k, at);
+    /* The last to come ends the phase: before it is looked at. */
+    release(k, at, thread);
+    phase_of(w, i, lane, at);
 }
 
 /* ---- who orders programs --------------------------------------------------------------- */
@@ -472,6 +549,16 @@ races_fence(Lanes *lanes, uint32_t m)
 
 /* ---- reports --------------------------------------------------------------------------- */
 
+/* "thread 7", "a product", "a bulk copy" */
+static void
+name_of(const Meeting *m, int actor, const Ins *i, char to[64])
+{
+    if (actor < order_of(m->w)->n_threads)
+        snprintf(to, 64, "thread %d", actor);
+    else
+        snprintf(to, 64, "%s", i->is_wgmma ? "a product" : "a bulk copy");
+}
+
 static _Noreturn void
 tell(const Meeting *m)
 {
@@ -488,11 +575,12 @@ tell(const Meeting *m)
         warp_fault(m->w, m->i, m->lane, FAULT_RACE,
                    "race: %s memory that program %u has %s, and nothing orders these",
                    does, m->other_program - 1, did);
-    warp_fault(
-        m->w, m->i, m->lane, FAULT_RACE,
-        "race: thread %d %s shared memory that thread %d has %s, and nothing orders "
-        "them",
-        thread_of(m->w, m->lane), does, m->other_thread, did);
+    char actor[64], other[64];
+    name_of(m, m->actor, m->i, actor);
+    name_of(m, m->other_thread, r->other, other);
+    warp_fault(m->w, m->i, m->lane, FAULT_RACE,
+               "race: %s %s shared memory that %s has %s, and nothing orders them",
+               actor, does, other, did);
 }
 
 void
@@ -529,15 +617,34 @@ number_of(const Warp *w, const Ins *i)
 
 /* ---- shared memory --------------------------------------------------------------------- */
 
-static void
-note_read(const Order *o, SharedCell *y, int thread, uint32_t ins)
+/* A product begins for all warps of a warpgroup, each with what it has read for it before: who knows
+ * that it is over knows that these reads are, too. */
+static bool
+is_read_for_product(const Cluster *c, int thread, const SharedCell *y, int k)
 {
+    const Order *o = c->order;
+    int reader = y->r_thread[k], first = reader % o->per_cta / LANES & ~3;
+    if (!o->known || reader >= o->n_threads)
+        return false;
+    const void *group = &c->ctas[reader / o->per_cta].warps[first];
+    for (int a = 0; a < o->n_agents; a++)
+        if (o->agent[a] == group)
+            return o->known[(size_t)thread * (size_t)o->n + o->n_threads + a] >=
+                   y->r_product[k];
+    return false;
+}
+
+static void
+note_read(const Warp *w, SharedCell *y, int thread, int actor, uint32_t ins)
+{
+    const Order *o = order_of(w);
     int k = 0;
-    while (k < READERS - 1 && y->r_thread[k] != thread &&
+    while (k < READERS - 1 && y->r_thread[k] != actor &&
            !knows(o, thread, y->r_thread[k], y->r_time[k]))
         k++;
-    y->r_thread[k] = (uint16_t)thread;
-    y->r_time[k] = o->own[thread];
+    y->r_thread[k] = (uint16_t)actor;
+    y->r_time[k] = o->own[actor];
+    y->r_product[k] = o->base + 1 + (uint32_t)w->mma_groups;
     y->r_ins[k] = ins;
 }
 
@@ -565,24 +672,60 @@ shared_cell(const Meeting *me, SharedCell *y, const uint8_t *at)
         m.other_thread = y->w_thread;
         m.other_ins = y->w_ins;
         m.wrote = true;
-        meet(&m, at, m.writes && !is_atomic && !y->is_atomic);
+        meet(&m, at, m.writes && !is_atomic && !y->is_atomic && m.actor == thread);
     }
     if (!m.writes) {
         if (!is_atomic)
-            note_read(o, y, thread, number_of(m.w, m.i));
+            note_read(m.w, y, thread, m.actor, number_of(m.w, m.i));
         return;
     }
     for (int k = 0; k < READERS; k++)
-        if (!knows(o, thread, y->r_thread[k], y->r_time[k])) {
+        if (!knows(o, thread, y->r_thread[k], y->r_time[k]) &&
+            !is_read_for_product(m.w->cta->cluster, thread, y, k)) {
             m.other_thread = y->r_thread[k];
             m.other_ins = y->r_ins[k];
             m.wrote = false;
             tell(&m);
         }
-    y->w_thread = (uint16_t)thread;
-    y->w_time = o->own[thread];
+    y->w_thread = (uint16_t)m.actor;
+    y->w_time = o->own[m.actor];
     y->w_ins = number_of(m.w, m.i);
     y->is_atomic = is_atomic;
+}
+
+static void
+shared_cells(const Meeting *m, const Cta *c, uint32_t at)
+{
+    struct SharedCells *s = c->cells;
+    races_settle(warp_launch(m->w));
+    while ((at | m->bytes) & ((1u << s->log2) - 1))
+        halve(m->w->cta->cluster, s);
+    for (uint32_t k = at >> s->log2; k < (at + m->bytes) >> s->log2; k++)
+        shared_cell(m, &s->cell[k], c->shared + at);
+}
+
+void
+races_async(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at, uint32_t n,
+            bool is_store, const void *agent)
+{
+    Order *o = order_of(w);
+    Cluster *k = w->cta->cluster;
+    int actor = o ? agent_of(o, agent, true) : -1;
+    if (actor < 0)
+        return;
+    bool is_product = i->is_wgmma, is_in_group = agent == &w->bulk_groups[lane];
+    if (is_product || is_in_group)
+        o->own[actor] = o->base + 1 +
+                        (uint32_t)(is_product ? w->mma_groups : w->bulk_groups[lane]);
+    else
+        post_at(k, agent, true)->clock[actor] = ++o->own[actor];
+    shared_cells(&(Meeting){.w = w,
+                            .i = i,
+                            .lane = lane,
+                            .actor = actor,
+                            .bytes = n,
+                            .writes = is_store},
+                 c, at);
 }
 
 void
@@ -590,7 +733,6 @@ races_shared(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at, uint32_
              bool is_store)
 {
     Order *o = order_of(w);
-    struct SharedCells *s = c->cells;
     if (!o)
         return;
     races_settle(warp_launch(w));
@@ -598,11 +740,13 @@ races_shared(Warp *w, const Ins *i, int lane, const Cta *c, uint32_t at, uint32_
         acquire(w->cta->cluster, o, thread_of(w, lane));
         release(w->cta->cluster, o, thread_of(w, lane));
     }
-    const Meeting me = {.w = w, .i = i, .lane = lane, .bytes = n, .writes = is_store};
-    while ((at | n) & ((1u << s->log2) - 1))
-        halve(w->cta->cluster, s);
-    for (uint32_t k = at >> s->log2; k < (at + n) >> s->log2; k++)
-        shared_cell(&me, &s->cell[k], c->shared + at);
+    shared_cells(&(Meeting){.w = w,
+                            .i = i,
+                            .lane = lane,
+                            .actor = thread_of(w, lane),
+                            .bytes = n,
+                            .writes = is_store},
+                 c, at);
 }
 
 /* ---- global memory --------------------------------------------------------------------- */
@@ -767,7 +911,8 @@ order_new(Cluster *k)
 {
     Order *o = k->order = room(k, 1, sizeof *o);
     o->per_cta = LANES * k->ctas[0].n_warps;
-    o->n = o->per_cta * k->n_ctas;
+    o->n_threads = o->per_cta * k->n_ctas;
+    o->n = o->n_threads + AGENTS * k->n_ctas;
     o->own = room(k, (size_t)o->n, sizeof *o->own);
     o->floor = room(k, (size_t)k->n_ctas, sizeof *o->floor);
     for (int c = 0; c < k->n_ctas; c++) {
@@ -794,7 +939,7 @@ races_cluster_begin(Cluster *k)
         free(o->posts[i].clock);
         free(o->posts[i].over);
     }
-    o->n_posts = 0;
+    o->n_posts = o->n_agents = 0;
     o->is_wide = false;
     free(o->knows.bits);
     free(o->pending.bits);

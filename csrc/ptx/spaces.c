@@ -33,15 +33,23 @@ cta_at(const Warp *w, Space space, uint64_t address, uint64_t *offset)
     return c;
 }
 
+Cta *
+warp_cta_of(Warp *w, Space space, uint64_t address, uint32_t *offset)
+{
+    uint64_t at = 0;
+    space = lanes_space(space, &address);
+    bool is_shared = space == SPACE_SHARED || space == SPACE_CLUSTER;
+    Cta *c = is_shared ? cta_at(w, space, address, &at) : NULL;
+    *offset = (uint32_t)at;
+    return c && at < c->n_shared ? c : NULL;
+}
+
 uint8_t *
 warp_states(Warp *w, Space space, uint64_t address)
 {
-    uint64_t at;
-    space = lanes_space(space, &address);
-    if (space != SPACE_SHARED && space != SPACE_CLUSTER)
-        return NULL;
-    Cta *c = cta_at(w, space, address, &at);
-    return c && at < c->n_shared ? c->state + at : NULL;
+    uint32_t at;
+    const Cta *c = warp_cta_of(w, space, address, &at);
+    return c ? c->state + at : NULL;
 }
 
 /* The region that has these bytes; NULL: none. */
@@ -147,12 +155,13 @@ warp_bytes(Warp *w, const Ins *i, int lane, Space space, uint64_t address, uint3
                        "a %s at offset %llu of shared memory, which a %s that nobody "
                        "has waited for is still to write",
                        what, (unsigned long long)at, late_writer(c, at, n));
-        if (warp_launch(w)->is_checked) {
-            if (!is_store)
-                want_written(w, i, lane, c, at, n);
+        if (warp_launch(w)->is_checked && !is_store)
+            want_written(w, i, lane, c, at, n);
+        if (w->lanes.how == HOW_ASYNC)
+            return c->shared + at;
+        if (warp_launch(w)->is_checked)
             races_shared(w, i, lane, c, (uint32_t)at, n, is_store);
-        }
-        if (is_store && c == w->cta)
+        if (is_store && c == w->cta && w->lanes.how != HOW_MBARRIER)
             proxy_wrote(w, i, 1u << lane, (uint32_t)at, n);
         return c->shared + at;
     }

@@ -184,14 +184,15 @@ copy_piece(const Tile *t, uint64_t shared, uint64_t there, uint32_t n)
                               !f->is_load);
         first = first ? first : p;
     }
-    uint8_t *here = o->bytes(t->w, t->i, t->lane, f->space, shared, n, f->is_load);
+    uint8_t *here = bulk_bytes(t->w, t->i, t->lane, f->space, shared, n, f->is_load);
+    if (f->is_load)
+        b.bar = mbarrier_at(t->w, t->i, t->lane, SPACE_CLUSTER, t->bar);
     if (f->is_load || first)
-        bulk_async(t->w, t->i, t->lane, f->space, shared, n, f->is_load);
+        bulk_async(t->w, t->i, t->lane, f->space, shared, n, f->is_load, b.bar);
     if (f->is_load) {
         b.to = here;
         b.state = lanes_states(t->w, f->space, shared);
         b.from = first ? first : fill_of(t);
-        b.bar = mbarrier_at(t->w, t->i, t->lane, SPACE_CLUSTER, t->bar);
     } else {
         if (!first)
             return;

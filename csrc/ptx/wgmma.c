@@ -20,9 +20,15 @@
  *     MN-major, swizzled   ((T, W, m), (8, k))  ((elem, 1, LBO), (W, SBO))
  *     MN-major, none       ((T, 1, m), (8, k))  ((elem, -, SBO), (1, LBO))
  *
+ * A product is the warpgroup's: it is over for all four warps or for none, so a wait lets those
+ * behind begin their part first, and one thread may tell others that a slot is free. What it
+ * reads of shared memory is there when it begins, and stays until somebody has waited.
+ *
+ * Registers that anything else has read or written are the product's behind a wgmma.fence.
+ *
  * Products are exact in double and a sum is rounded once. The hardware keeps fewer bits.
  * Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"; CUTLASS's canonical
- * layouts. wgmma.fence is only read: whether one is missing ptxas says (C7519).
+ * layouts.
  */
 #include "ptx/engine.h"
 #include "ptx/formats.h"
@@ -34,7 +40,8 @@ enum {
     MAX_N = 256,
     MAX_K = 16,
     A_REGS = 4,
-    MAX_OPEN = 256
+    MAX_OPEN = 256,
+    GROUP = 4 /* warps */
 };
 
 typedef struct Form {
@@ -100,6 +107,21 @@ number(const Form *f, const uint8_t *p)
                          f->type == FMT_TF32 ? bits & ~UINT32_C(0x1fff) : bits);
 }
 
+/* A chunk of shared memory, all of which has been written. */
+static const uint8_t *
+async_bytes(Lanes *w, const Ins *i, uint64_t at)
+{
+    w->how = HOW_ASYNC;
+    const uint8_t *p = w->owner->bytes(w, i, 0, SPACE_SHARED, at, CHUNK, false),
+                  *state = lanes_states(w, SPACE_SHARED, at);
+    w->how = HOW_PLAIN;
+    for (int b = 0; state && b < CHUNK; b++)
+        if (state[b] != BYTE_DEFINED)
+            lanes_fault(w, i, 0, "reads %#llx, where nobody wrote",
+                        (unsigned long long)at + (unsigned)b);
+    return p;
+}
+
 /* n rows (or columns) from `first` on of a matrix in shared memory: out[mn][k]. Eight chunks
  * of successive lines are a core matrix, which the hardware reads at a time: in this order
  * they are counted as one phase. */
@@ -117,16 +139,7 @@ read_matrix(Lanes *w, const Ins *i, const Form *f, uint64_t bits, bool is_mn_maj
             int mn = is_mn_major ? rest : line, k = is_mn_major ? line : rest;
             uint64_t at = address[lane] = chunk_address(&d, f, is_mn_major, first + mn,
                                                         k);
-            const uint8_t *p = w->owner->bytes(w, i, lane, SPACE_SHARED, at, CHUNK,
-                                               false);
-            const uint8_t *state = lanes_states(w, SPACE_SHARED, at);
-            for (int b = 0; state && b < CHUNK; b++)
-                if (state[b] != BYTE_DEFINED)
-                    lanes_fault(w, i, lane,
-                                state[b] == BYTE_PENDING
-                                    ? "reads %#llx, where a copy has not landed"
-                                    : "reads %#llx, where nobody wrote",
-                                (unsigned long long)at + (unsigned)b);
+            const uint8_t *p = async_bytes(w, i, at);
             for (int e = 0; e < t; e++)
                 out[mn + (is_mn_major ? e : 0)][k + (is_mn_major ? 0 : e)] =
                     number(f, p + e * f->elem);
@@ -163,18 +176,11 @@ multiply(Lanes *w, const struct OpenMma *p)
     const Ins *i = p->i;
     const Form *f = i->more;
     double a[ROWS][MAX_K], b[MAX_N][MAX_K];
-    int rows = warp_of(w)->id % 4 * ROWS;
-    if (f->is_a_regs) {
-        for (int r = 0; r < A_REGS; r++) {
-            uint64_t now[LANES];
-            lanes_get(w, i->in[r], now);
-            if (memcmp(now, p->regs[r], sizeof now) != 0)
-                lanes_fault(w, i, 0, "its A was overwritten before it was waited for");
-        }
+    int rows = warp_of(w)->id % GROUP * ROWS;
+    if (f->is_a_regs)
         read_registers(f, p->regs, a);
-    } else {
+    else
         read_matrix(w, i, f, p->a, f->trans_a, rows, ROWS, a);
-    }
     read_matrix(w, i, f, p->b, f->trans_b, 0, f->n, b);
     double sign = f->neg_a == f->neg_b ? 1 : -1;
     for (int r = 0; r < f->n / 2; r++) {
@@ -237,18 +243,70 @@ check_untouched(Lanes *w, const Ins *i)
             lanes_fault(w, i, 0, "an accumulator was written before it was waited for");
 }
 
-/* Its bytes are read when it is waited for; that they were fenced must hold when it begins. */
 static void
-check_fenced(Lanes *w, const Ins *i, const Form *f, uint64_t bits, bool is_mn_major,
-             int first, int n)
+check_kept(Lanes *w, const struct OpenMma *p)
 {
-    Descriptor d = descriptor(w, i, bits);
+    const Form *f = p->i->more;
+    check_untouched(w, p->i);
+    for (int r = 0; f->is_a_regs && r < A_REGS; r++) {
+        uint64_t now[LANES];
+        lanes_get(w, p->i->in[r], now);
+        if (memcmp(now, p->regs[r], sizeof now) != 0)
+            lanes_fault(w, p->i, 0, "its A was overwritten before it was waited for");
+    }
+}
+
+static Warp *
+first_of_group(const Warp *w)
+{
+    return &w->cta->warps[w->id / GROUP * GROUP];
+}
+
+/* Its bytes are read when it is waited for; that they are there, in order and fenced, must hold
+ * when it begins. */
+static void
+check_there(Warp *w, const Ins *i, const Form *f, uint64_t bits, bool is_mn_major,
+            int first, int n)
+{
+    Descriptor d = descriptor(&w->lanes, i, bits);
     int t = CHUNK / f->elem;
-    for (int mn = 0; w->owner->async_access && mn < n; mn += is_mn_major ? t : 1)
-        for (int k = 0; k < f->k; k += is_mn_major ? 1 : t)
-            w->owner->async_access(w, i, 0, SPACE_SHARED,
-                                   chunk_address(&d, f, is_mn_major, first + mn, k),
-                                   CHUNK, false);
+    uint32_t offset;
+    for (int mn = 0; mn < n; mn += is_mn_major ? t : 1)
+        for (int k = 0; k < f->k; k += is_mn_major ? 1 : t) {
+            uint64_t at = chunk_address(&d, f, is_mn_major, first + mn, k);
+            async_bytes(&w->lanes, i, at);
+            Cta *c = warp_cta_of(w, SPACE_SHARED, at, &offset);
+            races_async(w, i, 0, c, offset, CHUNK, false, first_of_group(w));
+            proxy_access(w, i, 0, offset, CHUNK, false);
+        }
+}
+
+static void
+check_registers(Warp *w, const Ins *i, const Reg *r, int n, const char *what)
+{
+    for (int k = 0; k < n; k++)
+        if (w->touched[r[k].id] == w->n_fences)
+            lanes_fault(&w->lanes, i, 0,
+                        "no wgmma.fence stands between it and others that use %s",
+                        what);
+}
+
+bool
+wgmma_is_asked(const Func *f)
+{
+    for (int k = 0; k < f->n_code; k++)
+        if (f->code[k].is_wgmma)
+            return true;
+    return false;
+}
+
+void
+wgmma_touch(Warp *w, const Ins *i)
+{
+    for (int k = 0; k < i->n_in; k++)
+        w->touched[i->in[k].id] = w->n_fences;
+    for (int k = 0; k < i->n_out; k++)
+        w->touched[i->out[k].id] = w->n_fences;
 }
 
 static void
@@ -279,11 +337,22 @@ mma_async(Lanes *lanes, const Ins *i, uint32_t m)
             lanes_fault(lanes, i, __builtin_ctz(lanes->undef[d.id]),
                         "adds to a register that was never written");
     }
-    if (!f->is_a_regs)
-        check_fenced(lanes, i, f, p->a, f->trans_a, w->id % 4 * ROWS, ROWS);
-    check_fenced(lanes, i, f, p->b, f->trans_b, 0, f->n);
+    check_registers(w, i, i->out, i->n_out, "its accumulators");
+    if (f->is_a_regs)
+        check_registers(w, i, i->in, A_REGS, "its A");
+    else
+        check_there(w, i, f, p->a, f->trans_a, w->id % GROUP * ROWS, ROWS);
+    check_there(w, i, f, p->b, f->trans_b, 0, f->n);
     set_undefined(lanes, i, (uint32_t)FULL);
     w->n_mma++;
+}
+
+static void
+fence(Lanes *lanes, const Ins *i, uint32_t m)
+{
+    (void)i;
+    (void)m;
+    warp_of(lanes)->n_fences++;
 }
 
 static void
@@ -294,19 +363,46 @@ commit_group(Lanes *lanes, const Ins *i, uint32_t m)
     warp_of(lanes)->mma_groups++;
 }
 
+static void wait_group(Lanes *lanes, const Ins *i, uint32_t m);
+
+bool
+wgmma_must_wait(const Warp *w, const Ins *i)
+{
+    const Cta *c = w->cta;
+    int first = w->id / GROUP * GROUP;
+    for (int k = first; i->run == wait_group && k < first + GROUP && k < c->n_warps;
+         k++)
+        if (c->warps[k].mma_groups < w->mma_groups - i->imm)
+            return true;
+    return false;
+}
+
+/* Computes what a warp has begun of the first so many groups; to the warp itself it is undefined
+ * until it has waited. */
+static void
+finish(Warp *w, int64_t groups)
+{
+    for (; w->n_done < w->n_mma && w->mma[w->n_done].group < groups; w->n_done++) {
+        check_untouched(&w->lanes, w->mma[w->n_done].i);
+        multiply(&w->lanes, &w->mma[w->n_done]);
+    }
+}
+
 static void
 wait_group(Lanes *lanes, const Ins *i, uint32_t m)
 {
-    Warp *w = warp_of(lanes);
+    Warp *w = warp_of(lanes), *first = first_of_group(w);
+    int64_t groups = w->mma_groups - i->imm;
+    for (int k = 0; k < GROUP && first->id + k < w->cta->n_warps; k++)
+        finish(first + k, groups);
+    races_wait(w, m, first, groups);
     int n = 0; /* that end: groups end in order */
-    (void)m;
-    while (n < w->n_mma && w->mma[n].group < w->mma_groups - i->imm)
-        check_untouched(lanes, w->mma[n++].i);
-    for (int k = 0; k < n; k++)
-        multiply(lanes, &w->mma[k]);
+    while (n < w->n_mma && w->mma[n].group < groups)
+        check_kept(lanes, &w->mma[n++]);
     for (int k = 0; k < n; k++)
         set_undefined(lanes, w->mma[k].i, 0);
     w->n_mma -= n;
+    w->n_done -= n;
     if (n && w->n_mma) /* before the first product there is no array */
         memmove(w->mma, w->mma + n, (size_t)w->n_mma * sizeof *w->mma);
     for (int k = 0; k < w->n_mma; k++) /* others may add to the same */
@@ -380,7 +476,7 @@ dec_wgmma(Dec *d)
     Ins *i = d->ins;
     if (!dec_has(d, "sync") || !dec_has(d, "aligned") || dec_sm(d) != 90)
         dec_fail(d, "no such form");
-    i->is_aligned = true;
+    i->is_aligned = i->is_wgmma = true;
     i->undef = UNDEF_TRACKED;
     if (is_mma)
         dec_mma_async(d);
@@ -388,7 +484,9 @@ dec_wgmma(Dec *d)
         i->run = commit_group;
     else if (is_wait && d->n_opds == 1 && dec_literal(d, 0, &i->imm) && i->imm >= 0)
         i->run = wait_group;
-    else if (!is_fence || d->n_opds)
+    else if (is_fence && !d->n_opds)
+        i->run = fence;
+    else
         dec_fail(d, "no such form");
 }
 

@@ -288,7 +288,7 @@ FAULTS = {
     "shared memory is written too early": (
         MINE + STORE.replace("@p cp.async.bulk.wait",
                              "@p st.shared.b32 [at], 5; @p cp.async.bulk.wait"),
-        r"race: memory was written while a bulk copy of it was under way",
+        r"race: thread 0 writes shared memory that a bulk copy has read, and nothing",
     ),
     "nobody waits for the group": (
         MINE + STORE.replace("@p cp.async.bulk.wait_group 0;", ""),

@@ -37,6 +37,7 @@ def loading(coordinates: tuple[int, ...], n_bytes: int) -> str:
         START
         + f"""
     @%first mbarrier.init.shared.b64 [%b], 1;
+    fence.proxy.async.shared::cta;
     bar.sync 0;
     @%first mbarrier.arrive.expect_tx.shared.b64 _, [%b], {n_bytes};
     @%first {copy.format(len(coordinates))} [%s], [%m, {{{c}}}], [%b];
