@@ -32,6 +32,8 @@ SIM_EXPORT int ptxsim_register(const void *p, size_t n);
 SIM_EXPORT int ptxsim_unregister(const void *p);
 SIM_EXPORT const char *ptxsim_error(void);
 SIM_EXPORT void ptxsim_counts(uint64_t *instructions, uint64_t *lanes);
+SIM_EXPORT int ptxsim_keep(void);
+SIM_EXPORT int ptxsim_again(int launch, const char *ptx, uint64_t seed);
 
 /* n bytes at p are device memory: kernels may read and write them. */
 int
@@ -559,6 +561,48 @@ refuse_report(const Launch *l)
     return refuse(error_of[r->fault], text);
 }
 
+/* Launches that may be done again: the last, and those before it that were kept. */
+typedef struct Kept {
+    Launch shape;
+    uint8_t *params; /* malloc'ed; NULL: there was no launch */
+    uint32_t n_params;
+    char name[256];
+} Kept;
+static struct Last {
+    Kept last, *row;
+    int n;
+} kept;
+
+static void
+keep_last(const Launch *l)
+{
+    uint32_t n = l->f->param_bytes;
+    free(kept.last.params);
+    if (!(kept.last.params = malloc(n + 1u)))
+        return;
+    memcpy(kept.last.params, l->params, n);
+    kept.last.n_params = n;
+    kept.last.shape = *l;
+    snprintf(kept.last.name, sizeof kept.last.name, "%s", l->f->name);
+}
+
+/* The number of the last launch, for ptxsim_again; -1: there is none. */
+int
+ptxsim_keep(void)
+{
+    pthread_mutex_lock(&one_at_a_time);
+    int n = kept.n;
+    Kept *more = kept.last.params ? realloc(kept.row, (size_t)(n + 1) * sizeof *more)
+                                  : NULL;
+    if (more) {
+        kept.row = more;
+        kept.row[kept.n++] = kept.last;
+        kept.last.params = NULL;
+    }
+    pthread_mutex_unlock(&one_at_a_time);
+    return more ? n : -1;
+}
+
 SIM_EXPORT CUresult
 cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
                  void **extra)
@@ -587,6 +631,7 @@ cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **param
         memcpy(buffer + f->params[k].offset, params[k], f->params[k].size);
     l.params = buffer;
     pthread_mutex_lock(&one_at_a_time);
+    keep_last(&l);
     if ((l.data = count_begin(&l)))
         l.hooks = &counting;
     bool ok = engine_run(&l);
@@ -596,4 +641,51 @@ cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **param
     pthread_mutex_unlock(&one_at_a_time);
     free(buffer);
     return ok ? CUDA_SUCCESS : refuse_report(&l);
+}
+
+/* Runs other code as that launch was run: same grid, same parameters. */
+static int
+again(const Kept *k, const Func *f, uint64_t seed)
+{
+    Launch l = {.f = f,
+                .hooks = &plain,
+                .shared = k->shape.shared,
+                .params = k->params,
+                .seed = seed,
+                .is_checked = true};
+    memcpy(l.grid, k->shape.grid, sizeof l.grid);
+    memcpy(l.block, k->shape.block, sizeof l.block);
+    memcpy(l.cluster, k->shape.cluster, sizeof l.cluster);
+    if (!(l.regions = regions_watched(&l.n_regions)))
+        return -1;
+    bool ok = engine_run(&l);
+    counts.instructions += l.n_run;
+    counts.lanes += l.n_lanes;
+    CUresult e = ok ? CUDA_SUCCESS : refuse_report(&l);
+    regions_unwatch(l.regions, l.n_regions);
+    return (int)e;
+}
+
+/* A kept launch once more, with other PTX, checked as the emulator checks; the seed shuffles its
+ * warps. 0: it ran to its end; above: CUDA's number, and ptxsim_error says why; -1: this is no
+ * code for that launch. */
+int
+ptxsim_again(int launch, const char *ptx, uint64_t seed)
+{
+    char why[PTX_TEXT] = "";
+    pthread_mutex_lock(&one_at_a_time);
+    const Kept *k = launch >= 0 && launch < kept.n ? &kept.row[launch] : NULL;
+    Module *m = k ? module_parse(ptx, why) : NULL;
+    const Func *f = m ? module_kernel(m, k->name) : NULL;
+    int e = -1;
+    if (f && f->param_bytes == k->n_params) {
+        register_globals(m, true);
+        e = again(k, f, seed);
+        register_globals(m, false);
+    } else {
+        refuse(CUDA_ERROR_INVALID_PTX, why);
+    }
+    module_free(m);
+    pthread_mutex_unlock(&one_at_a_time);
+    return e;
 }

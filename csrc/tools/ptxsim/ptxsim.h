@@ -11,5 +11,8 @@
 bool region_add(const void *p, size_t n);
 bool region_remove(const void *p);
 bool region_has(const void *p, size_t n);
+/* All of it, as a checked launch wants it: with who touched what. NULL: out of memory. */
+EngineRegion *regions_watched(int *n);
+void regions_unwatch(EngineRegion *g, int n);
 
 #endif

@@ -66,3 +66,29 @@ region_has(const void *p, size_t n)
     size_t i = region_at(at);
     return i < regions.n && regions.row[i].from <= at && n <= regions.row[i].to - at;
 }
+
+EngineRegion *
+regions_watched(int *n)
+{
+    EngineRegion *g = calloc(regions.n + 1, sizeof *g);
+    *n = 0;
+    for (size_t i = 0; g && i < regions.n; i++) {
+        uint64_t from = regions.row[i].from, bytes = regions.row[i].to - from;
+        struct GlobalCells *cells = global_cells_new(from, bytes, 2);
+        g[i] = (EngineRegion){.start = from, .bytes = bytes, .cells = cells};
+        *n = (int)i + 1;
+        if (cells)
+            continue;
+        regions_unwatch(g, *n);
+        return NULL;
+    }
+    return g;
+}
+
+void
+regions_unwatch(EngineRegion *g, int n)
+{
+    for (int i = 0; i < n; i++)
+        global_cells_free(g[i].cells);
+    free(g);
+}

@@ -1,0 +1,294 @@
+"""Every fence, wait, arrival, slot and phase of kernels by warpgroups and by roles, removed
+or changed one at a time: the engine of PTX tells, in at most eight orders of the warps."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import mutants
+import numpy as np
+import pytest
+import simulated
+import test_persistent
+import test_roles
+from mutants import Subject
+
+import tegula
+import tegula.language as tl
+
+pytestmark = pytest.mark.usefixtures("ptxsim")
+TARGET = "sm_90a"
+
+
+@tegula.jit
+def grouped(
+    a_ptr, b_ptr, starts_ptr, c_ptr, G, T, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """Rows starts[g] to starts[g + 1] of A, times the transpose of B[g]."""
+    n = tl.program_id(0) * BN
+    a = tl.make_tensor_descriptor(a_ptr, [T, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [G * N, K], [K, 1], [BN, BK])
+    i, j = tl.arange(0, BM), n + tl.arange(0, BN)
+    for g in range(G):
+        first, end = tl.load(starts_ptr + g), tl.load(starts_ptr + g + 1)
+        for m in range(first, end, BM):
+            acc = tl.zeros((BM, BN), tl.float32)
+            for k in range(0, K, BK):
+                acc = tl.dot(a.load([m, k]), b.load([g * N + n, k]).T, acc)
+            rows = (m + i)[:, None]
+            tl.store(c_ptr + rows * N + j[None, :], acc, mask=rows < end)
+
+
+@tegula.jit
+def by_words(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr):
+    """tf32. B is row-major, so its slots are read word by word."""
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, 32])
+    b = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [32, BN])
+    i, j = tl.arange(0, BM), tl.arange(0, BN)
+    for n in range(0, N, BN):
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, 32):
+            acc = tl.dot(a.load([0, k]), b.load([k, n]), acc)
+        tl.store(c_ptr + i[:, None] * N + n + j[None, :], acc)
+
+
+@tegula.jit
+def attention_in_turn(
+    q_ptr, k_ptr, v_ptr, o_ptr, N,
+    BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, CAUSAL: tl.constexpr,
+):  # fmt: skip
+    """All rows by one program, so that the slots of Q and the stage of the result are used
+    again and again."""
+    queries = tl.make_tensor_descriptor(q_ptr, [N, D], [D, 1], [BM, D])
+    keys = tl.make_tensor_descriptor(k_ptr, [N, D], [D, 1], [BN, D])
+    values = tl.make_tensor_descriptor(v_ptr, [N, D], [D, 1], [BN, D])
+    out = tl.make_tensor_descriptor(o_ptr, [N, D], [D, 1], [BM, D])
+    for m in range(0, N, BM):
+        q = queries.load([m, 0])
+        rows = m + tl.arange(0, BM)
+        top = tl.full((BM,), -1e6, tl.float32)
+        total = tl.zeros((BM,), tl.float32)
+        acc = tl.zeros((BM, D), tl.float32)
+        begin = m if CAUSAL else N
+        top, total, acc = test_roles.attend(
+            q, keys, values, top, total, acc, 0, begin, rows, N, BN, False
+        )
+        if CAUSAL:
+            top, total, acc = test_roles.attend(
+                q, keys, values, top, total, acc, m, m + BM, rows, N, BN, True
+            )
+        out.store([m, 0], (acc / total[:, None]).to(tl.float16))
+
+
+def whole(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float16)
+
+
+def subject(kernel: Any, grid: tuple, arrays: list, want: np.ndarray, *rest: Any,
+            close: float = 0, **options: Any) -> Subject:  # fmt: skip
+    """The last array is the result."""
+    there = [simulated.put(x, TARGET) for x in arrays]
+
+    def launch(warm: bool = False, **more: Any) -> Any:
+        if warm:
+            return kernel.warmup(*there, *rest, grid=grid, **options, **more)
+        return kernel[grid](*there, *rest, **options, **more)
+
+    def is_right() -> bool:
+        got = there[-1].numpy().astype(np.float64)
+        return np.allclose(got, want, rtol=close, atol=close)
+
+    return Subject(launch, there[-1:], is_right)
+
+
+def attention(
+    causal: bool, warps: int, D: int = 32, BN: int = 16, **options: Any
+) -> Subject:
+    rows, n = 16 * warps, 256 if warps == 8 else 128
+    q, k, v = whole(2, n, D), whole(3, n, D), whole(4, n, D)
+    s = q.astype(np.float64) @ k.astype(np.float64).T
+    if causal:
+        s = np.where(np.tri(n, dtype=bool), s, -np.inf)
+    p = np.exp2((s - s.max(1, keepdims=True)) * 0.1)
+    want = p / p.sum(1, keepdims=True) @ v.astype(np.float64)
+    out = np.full((n, D), np.nan, np.float16)
+    return subject(
+        attention_in_turn, (1,), [q, k, v, out], want, n, close=2e-2,
+        BM=rows, BN=BN, D=D, CAUSAL=causal, num_warps=warps, **options,
+    )  # fmt: skip
+
+
+def matmul(warps: int, **options: Any) -> Subject:
+    m, n, k = 16 * warps, 128, 320
+    a, b = whole(0, m, k), whole(1, n, k)
+    want = (a.astype(np.float64) @ b.astype(np.float64).T).astype(np.float16)
+    out = np.full((m, n), np.nan, np.float16)
+    return subject(
+        test_roles.persistent_matmul, (1,), [a, b, out], want, m, n, k, BM=m, BN=64,
+        BK=64, PROGRAMS=1, num_warps=warps, **options,
+    )  # fmt: skip
+
+
+def matmul_by_words() -> Subject:
+    m, n, k = 64, 256, 160
+    a, b = (
+        whole(i, *side).astype(np.float32) for i, side in ((0, (m, k)), (1, (k, n)))
+    )
+    out = np.full((m, n), np.nan, np.float32)
+    return subject(
+        by_words, (1,), [a, b, out], a.astype(np.float64) @ b, m, n, k, BM=m, BN=128,
+        num_warps=8, hopper="3,3",
+    )  # fmt: skip
+
+
+def by_groups(warps: int, **options: Any) -> Subject:
+    rows, starts = 16 * warps, np.array([0, 70, 70, 200], np.int32)
+    a, b = whole(0, 200, 320), whole(1, 3, 64, 320)
+    parts = pairwise(starts)
+    want = np.concatenate(
+        [a[s:e].astype(float) @ b[g].astype(float).T for g, (s, e) in enumerate(parts)]
+    )
+    out = np.full((200, 64), np.nan, np.float32)
+    return subject(
+        grouped, (1,), [a, b, starts, out], want, 3, 200, 64, 320, BM=rows, BN=64,
+        BK=64, num_warps=warps, **options,
+    )  # fmt: skip
+
+
+def in_turn(warps: int, **options: Any) -> Subject:
+    """Programs one after the other on a block, which store through a stage."""
+    bm, bn, bk, x, y = 16 * warps, 128 if warps == 4 else 64, 32, 9, 2
+    a, b = whole(0, x * bm, 4 * bk), whole(1, y * bn, 4 * bk)
+    want = (a.astype(np.float64) @ b.astype(np.float64).T).astype(np.float16)
+    out = np.full((x * bm, y * bn), np.nan, np.float16)
+    return subject(
+        test_persistent.products, (x, y, 1), [a, b, out], want, x * bm, y * bn, 4 * bk,
+        BM=bm, BN=bn, BK=bk, num_warps=warps, persistent="1", **options,
+    )  # fmt: skip
+
+
+SUBJECTS: dict[str, Callable[[], Subject]] = {
+    "matmul, one group": lambda: matmul(4, hopper="3,3"),
+    "matmul, two groups": lambda: matmul(8, hopper="3,3"),
+    "matmul by words": matmul_by_words,
+    "matmul in turn, one group": lambda: in_turn(4, hopper="3,2"),
+    "matmul in turn, two groups": lambda: in_turn(8, hopper="3,2"),
+    "attention, one group": lambda: attention(False, 4, hopper="3,2"),
+    "attention, two groups": lambda: attention(False, 8, hopper="3,3"),
+    "causal, by turns": lambda: attention(True, 8, 128, 64, hopper="3,turns"),
+    "causal, one group": lambda: attention(True, 4, hopper="3,3"),
+    "causal, two groups": lambda: attention(True, 8, hopper="3,2"),
+    "grouped, by all": lambda: by_groups(8, hopper="2,0", num_stages=3),
+    "grouped, by all, stays open": lambda: by_groups(8, hopper="2,1", num_stages=3),
+    "grouped, one group": lambda: by_groups(4, hopper="3,3"),
+    "grouped, two groups": lambda: by_groups(8, hopper="3,3"),
+}
+
+# Its slots are more than its iterations, so of this one only barriers are changed.
+ONLY = {"causal, by turns": "barrier"}
+
+# Of which kernel, what is changed: why no order of the warps and no result could tell.
+EQUIVALENT = [
+    (
+        "causal, (one|two)", r"removed: wgmma\.fence",
+        "The loop in front of the diagonal runs behind that over it. What its first "
+        "product uses was read before the second product's fence of the last iteration.",
+    ),
+    (
+        "grouped, by all, stays open", r"one more pending: cp\.async\.wait_group 0",
+        "Behind the loop one group of copies is left, of zeros, to a slot that the next "
+        "tile writes only behind its own first wait, which is for all older groups.",
+    ),
+    (
+        "by words", r"(removed|one more pending): wgmma\.wait_group.* 1;",
+        "Words for the next part are read into registers of their own: the wait lets ptxas "
+        "allot the same ones again.",
+    ),
+    (
+        "by turns", r"removed, who reads: turn$",
+        "Turns are for speed: who does not wait for its own computes beside the other.",
+    ),
+]  # fmt: skip
+
+
+def is_equivalent(name: str, mutant: mutants.Mutant) -> bool:
+    return any(
+        re.search(who, name) and re.match(what, mutant.what)
+        for who, what, _ in EQUIVALENT
+    )
+
+
+@cache
+def made(name: str) -> Subject:
+    return SUBJECTS[name]()
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_no_order_of_the_warps_is_refused(name: str) -> None:
+    for seed in range(1, 4):
+        assert not made(name).again(made(name).ptx, seed)
+        assert made(name).is_right()
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_mutants_are_reported(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Every 24th, or all with --full, which prints the table of outcomes (-s)."""
+    every = 1 if request.config.getoption("--full") else 24
+    first = zlib.crc32(name.encode())
+    found = list(made(name).outcomes(tmp_path, every, first, ONLY.get(name, "")))
+    if every == 1:
+        print(f"\n{name}\n{mutants.table(found)}")
+        assert len(found) >= 15
+    for o in found:
+        expected = o.state == "reported" or is_equivalent(name, o.mutant)
+        assert expected, f"{o.state}: {o.mutant.what}, line {o.mutant.line}"
+
+
+REPORTS = {
+    "one group alone frees a slot": (
+        "attention, two groups", "arrival", "one fewer, who reads",
+        r"a bulk copy writes shared memory that a product has read.*; cp\.async\.bulk",
+    ),
+    "a phase that may be over twice": (
+        "matmul, two groups", "slot", "the next, who fills: mbar_wait",
+        r"nothing orders that behind thread 256's wait .*; mbarrier\.arrive",
+    ),
+    "fewer bytes than come": (
+        "matmul, one group", "bytes", "-16 more",
+        r"a cp\.async\.bulk that nobody has waited for is still to write; wgmma",
+    ),
+    "mbarriers that the async proxy may not see": (
+        "matmul, one group", "fence", "removed, all: fence.mbarrier_init",
+        r"wrote at .*\(mbarrier\.init.* without a fence\.proxy\.async .*; cp\.async",
+    ),
+    "registers without a fence": (
+        "matmul, one group", "fence", "removed: wgmma.fence",
+        r"no wgmma\.fence stands between it and others that use .*; wgmma\.mma_async",
+    ),
+    "a stage that is still sent": (
+        "attention, two groups", "wait", "removed: cp.async.bulk.wait_group",
+        r"thread \d+ writes shared memory that a bulk copy has read.*; st\.shared",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REPORTS)
+def test_reports_name_the_place(what: str, tmp_path: Path) -> None:
+    name, kind, change, why = REPORTS[what]
+    s = made(name)
+    for text, built in ((s.ptx, False), (s.compiled.asm["simt"], True)):
+        for m in (mutants.of_simt if built else mutants.of_ptx)(text):
+            if m.kind == kind and m.what.startswith(change):
+                o = s.outcome(m, s.built(m, tmp_path) if built else m.text)
+                assert re.search(why, o.why), o.why
+                return
+    raise AssertionError("no such mutant")
