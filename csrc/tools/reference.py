@@ -115,6 +115,7 @@ GROUPS = (
             "tegula.tools.mxfp",
             "tegula.tools.ragged_tma",
             "tegula.tools.disasm",
+            "tegula.tools.linear_layout",
         ),
         "tegula.tools.",
     ),

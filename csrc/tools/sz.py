@@ -38,7 +38,7 @@ CAPS = {
     "csrc/runtime/emu": 320,
     "csrc/tools": 3090,
     "csrc/tools/ptxsim": 910,
-    "python/tegula": 17000,
+    "python/tegula": 17140,
 }
 
 

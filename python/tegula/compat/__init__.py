@@ -40,6 +40,7 @@ TRITON_VERSION = os.environ.get("TEGULA_TRITON_VERSION") or "3.9.0"
 ALIASES = {
     "triton._C": "tegula.compat.libtriton",
     "triton._C.libtriton": "tegula.compat.libtriton",
+    "triton._C.libtriton.linear_layout": "tegula.tools.linear_layout",
     "triton._internal_testing": "tegula.compat._internal_testing",
     "triton._utils": "tegula.compat.utils",
     "triton.backends.compiler": "tegula.backends",

@@ -38,6 +38,7 @@ ELSEWHERE: dict[tuple[str, str], tuple[str, str | None]] = {
     ("compiler", "get_sass"): ("tools.disasm", "get_sass"),
     ("knobs", "Env"): ("knob_types", "_Env"),
     ("language.target_info", "driver"): ("driver", None),
+    ("tools", "LinearLayout"): ("tools.linear_layout", "LinearLayout"),
     **{
         ("tools.tensor_descriptor", n): ("compat.utils", n)
         for n in ("canonicalize_dtype", "validate_block_shape")
@@ -46,7 +47,6 @@ ELSEWHERE: dict[tuple[str, str], tuple[str, str | None]] = {
 }
 # In MLIR, or of Triton's own compiler: there is nothing to be.
 NOT_HERE = {
-    ("tools", "LinearLayout"): "MLIR's; print(compiled.asm['simt']) shows layouts",
     ("language.core", "binary_op_type_legalization"): "of Triton's own compiler",
 }
 

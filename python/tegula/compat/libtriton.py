@@ -1,7 +1,7 @@
 """``triton._C.libtriton``: of Triton's extension module, what programs ask for themselves.
 
-That is cuBLAS, which its tutorials measure against (here it is torch's), and as much of
-the IR as torch.compile reads: see ``mlir.py``.
+That is cuBLAS, which its tutorials measure against (torch has it here), linear layouts, and
+as much of the IR as torch.compile reads: see ``mlir.py``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from tegula.compat import mlir
 from tegula.signatures import native_specialize_impl as native_specialize_impl
+from tegula.tools import linear_layout as linear_layout
 
 __path__: list[str] = []  # Triton has a package here
 

@@ -8,16 +8,19 @@ if TYPE_CHECKING:
     from tegula.tools import build_extern as build_extern
     from tegula.tools import compile as compile
     from tegula.tools import disasm as disasm
+    from tegula.tools import linear_layout as linear_layout
     from tegula.tools import link as link
     from tegula.tools import mxfp as mxfp
     from tegula.tools import ragged_tma as ragged_tma
     from tegula.tools import tensor_descriptor as tensor_descriptor
+    from tegula.tools.linear_layout import LinearLayout as LinearLayout
 else:
     _MODULES = (
         "build_extern",
         "compile",
         "disasm",
         "gsan",
+        "linear_layout",
         "link",
         "mxfp",
         "ragged_tma",
