@@ -86,6 +86,16 @@ bi_cdiv(Fe *f, Value *a)
     return fe_decay(f, fe_binary(f, OPR_FloorDiv, up, a[1]));
 }
 
+/* Both as an operator takes them: of one type and shape. semantic is Triton's compiler. */
+Value
+bi_binary_op_type_legalization(Fe *f, Value *a)
+{
+    Val *x, *y;
+    fe_promote(f, a[0], a[1], false, false, &x, &y, f->callee);
+    Value pair[2] = {v_val(x), v_val(y)};
+    return v_tuple(f, 2, pair);
+}
+
 /* Both as tensors of one type and shape; literals are typed before they promote. */
 static void
 typed_pair(Fe *f, Value a, Value b, Val **x, Val **y)

@@ -180,8 +180,43 @@ def test_core() -> None:
         core.check_bit_width(Value, tl.constexpr(31))
         with pytest.raises(UserWarning, match="32 of 32"):
             core.check_bit_width(Value, tl.constexpr(32))
-    with pytest.raises(AttributeError, match="compiler"):
-        core.binary_op_type_legalization  # noqa: B018
+
+
+@core.extern
+def average(x, y, _semantic=None):
+    x, y = core.binary_op_type_legalization(x, y, _semantic)
+    tl.static_assert(x.type == y.type)
+    return (x + y) // 2
+
+
+@tegula.jit
+def averages(x, y, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    a = average(tl.load(x + i)[:, None], tl.load(y + i)[None, :])
+    tl.static_assert(a.dtype == tl.int16)
+    tl.store(out + i[:, None] * N + i[None, :], a)
+    b, c = core.binary_op_type_legalization(tl.load(x), rhs=7)
+    tl.static_assert(b.dtype == c.dtype == tl.int8)
+    tl.store(out, b + c)
+
+
+@tegula.jit
+def of_a_pointer(x):
+    core.binary_op_type_legalization(x, 1)
+
+
+@pytest.mark.parametrize("target", ["cpu", "emu:sm_80"])
+def test_operands_as_operators_take_them(target: str) -> None:
+    x, y = np.arange(4, dtype=np.int8), np.arange(100, 104, dtype=np.int16)
+    out = np.zeros((4, 4), np.int32)
+    with knobs.runtime.scope() as group:
+        group.target = target
+        averages[(1,)](x, y, out, 4)
+    wanted = (x[:, None].astype(np.int16) + y) // 2
+    wanted[0, 0] = 7
+    assert (out == wanted).all()
+    with pytest.raises(tegula.CompileError, match="cannot combine"):
+        of_a_pointer.lower("*fp32")
 
 
 @tegula.jit

@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 import tegula.language as tl
+from tegula.compat import later_names
 from tegula.language import debug
 from tegula.language.extra import cuda
 
@@ -21,7 +22,10 @@ ROWS = {
     )
     if flags != "BI_PY"
 }
-MODULES: list[ModuleType] = [tl, tl.math, tl.core, tl.target_info, cuda, debug]
+MODULES: list[ModuleType] = [
+    *(tl, tl.math, tl.core, tl.target_info),
+    *(cuda, debug, later_names),
+]
 
 
 def stub(name: str) -> object:

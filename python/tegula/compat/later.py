@@ -1,7 +1,6 @@
 """Where names are that Triton's modules have in 3.9, and ours are not made of.
 
-A module that lacks a name asks ``find(module, name)``. What is in MLIR there has nothing to
-be here: an AttributeError says so.
+A module that lacks a name asks ``find(module, name)``.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ _CACHE = ("get_cache_manager", "get_dump_manager", "get_override_manager", "trit
 # By module: names of this file, and (module, name) of others.
 HERE = {
     "language.core": "CAT_CAN_REORDER_WARNING RESHAPE_CAN_REORDER_WARNING TRITON_BUILTIN "
-    "is_builtin is_negative_zero check_bit_width",
+    "binary_op_type_legalization is_builtin is_negative_zero check_bit_width",
     "testing": "cublas cuda_graph_without_gc",
     "driver": "DriverConfig",
     "jit": "BoundConstexprFunction GLUON_MODULE INDENT_PATTERN TRITON_MODULE "
@@ -45,10 +44,6 @@ ELSEWHERE: dict[tuple[str, str], tuple[str, str | None]] = {
     },
     **{(m, n): ("runtime.cache", n) for m in ("autotune", "compiler") for n in _CACHE},
 }
-# In MLIR, or of Triton's own compiler: there is nothing to be.
-NOT_HERE = {
-    ("language.core", "binary_op_type_legalization"): "of Triton's own compiler",
-}
 
 
 def find(module: str, name: str) -> Any:
@@ -64,8 +59,4 @@ def find(module: str, name: str) -> Any:
         return getattr(found, what) if what else found
     if (key, name) == ("language.core", "slice_type"):
         return importlib.import_module("tegula.compat.later_names").slice_type_class()
-    why = NOT_HERE.get((key, name))
-    raise AttributeError(
-        f"module {module!r} has no attribute {name!r}"
-        + (f": it is {why}" if why else "")
-    )
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypedDict, TypeVar
 
+from tegula.language.builtin import builtin, outside
+
 # --- jit ------------------------------------------------------------------------------
 TRITON_MODULE = "triton.language"
 GLUON_MODULE = "triton.experimental.gluon.language"
@@ -212,6 +214,13 @@ def is_builtin(fn: Any) -> bool:
 
 def is_negative_zero(x: float) -> bool:
     return x == 0 and str(float(x))[0] == "-"
+
+
+@builtin
+def binary_op_type_legalization(lhs: Any, rhs: Any, semantic: Any = None) -> Any:
+    """In a kernel: both operands, of one type and shape, as ``lhs + rhs`` takes them.
+    semantic is the ``_semantic`` of the wrapper that calls it, and not looked at."""
+    return outside()
 
 
 def check_bit_width(value: Any, shift_value: Any) -> None:
