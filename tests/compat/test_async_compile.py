@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,6 +12,10 @@ import pytest
 
 import tegula
 import tegula.language as tl
+from tegula.compat.warmup_pool import (
+    ProcessPoolWarmupDispatcher,
+    SharedWarmupCoordinator,
+)
 
 
 def kernel():
@@ -73,3 +79,65 @@ def test_cleanup_of_what_failed():
         with pytest.raises(ValueError, match="no"):
             new.result()
         assert told[-1] is new
+
+
+def test_pool_that_compiles_ahead(tmp_path):
+    fill, x = kernel(), np.zeros(64, np.float32)
+    configs = [tegula.Config({"BLOCK": n}) for n in (8, 32)]
+    tuner = tegula.autotune(configs, key=["value"])(kernel())
+    pool = ProcessPoolWarmupDispatcher(
+        max_workers=2, trace_directory=str(tmp_path / "trace"), phase="warmup-unit"
+    )
+    pool.current_test = "all"
+    made = [
+        pool.dispatch(x, 1.0, kernel=fill, grid=(1,), test=f"of {n}", BLOCK=n)
+        for n in (16, 64, 16)
+    ]
+    made += pool.dispatch(x, 1.0, kernel=tuner, grid=(1,))
+    pool.record_test("all")
+    assert pool.current_test == "all"
+    pool.finish()
+    assert made[0] is made[2] and all(f.done() for f in made) and x.sum() == 0
+    assert fill[(1,)](x, 1.0, BLOCK=16) is made[0].result() and x.sum() == 16
+    (rows,) = (tmp_path / "trace").glob("warmup-unit-*.jsonl")
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert sorted(r["test"] for r in found) == ["all", "all", "of 16", "of 64"]
+    assert {r["hash"] for r in found} == {f.result().hash for f in made}
+    assert {r["kernel"] for r in found} == {"fill"}
+    (tests,) = (tmp_path / "trace").glob("warmup-unit-*.tests")
+    assert json.loads(tests.read_text()) == {"phase": "warmup-unit", "test": "all"}
+
+
+def test_pool_says_what_failed():
+    fill, x = kernel(), np.zeros(64, np.float32)
+    pool = ProcessPoolWarmupDispatcher(max_workers=1)
+    pool.dispatch(x, 1.0, kernel=fill, grid=(1,), BLOCK=1024)
+    good = pool.dispatch(x, 1.0, kernel=fill, grid=(1,), BLOCK=16)
+    with pytest.raises(tegula.errors.CompileTimeAssertionFailure):
+        pool.finish()
+    assert good.result().name == "fill"
+
+
+def test_pools_that_share(monkeypatch):
+    """With one coordinator of one worker, two pools compile one after the other."""
+    coordinator = SharedWarmupCoordinator(max_workers=1)
+    monkeypatch.setenv("TRITON_WARMUP_COORDINATOR", coordinator.address)
+    now, most = [], []
+
+    def compiling(*_, **__):
+        now.append(0)
+        most.append(len(now))
+        time.sleep(0.02)
+        now.pop()
+
+    pools = [ProcessPoolWarmupDispatcher(max_workers=2) for _ in range(2)]
+    x = np.zeros(64, np.float32)
+    for pool in pools:
+        fill = kernel()
+        fill.add_pre_run_hook(compiling)
+        for n in (8, 16, 32):
+            pool.dispatch(x, 1.0, kernel=fill, grid=(1,), BLOCK=n)
+    for pool in pools:
+        pool.finish()
+    coordinator.close()
+    assert most == [1] * 6

@@ -41,6 +41,7 @@ ALIASES = {
     "triton._C": "tegula.compat.libtriton",
     "triton._C.libtriton": "tegula.compat.libtriton",
     "triton._C.libtriton.linear_layout": "tegula.tools.linear_layout",
+    "triton._compile_warmup_pool": "tegula.compat.warmup_pool",
     "triton._internal_testing": "tegula.compat._internal_testing",
     "triton._utils": "tegula.compat.utils",
     "triton.backends.compiler": "tegula.backends",
