@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pydoc
 import re
 from pathlib import Path
 from types import ModuleType
@@ -58,3 +59,21 @@ def test_stub_on_the_host() -> None:
         tl.program_id(0)
     with pytest.raises(RuntimeError):
         tl.softmax(3)
+
+
+def test_signatures_as_people_see_them() -> None:
+    """Without what Triton's wrappers hand on; torch.compile finds it by its name."""
+    for fn in (tl.load, tl.tensor.view, tl.core.view):
+        assert "_semantic" in inspect.signature(fn).parameters
+        assert "_semantic" not in str(inspect.signature(fn))
+    text = pydoc.plain(pydoc.render_doc(tl.tensor))
+    assert "sum(input: 'tensor', axis:" in text and "_semantic" not in text
+    shown = inspect.signature(tl.program_id)
+    assert str(shown) == "(axis: 'int') -> 'tensor'" and isinstance(
+        shown, inspect.Signature
+    )
+    assert repr(shown) == f"<Signature {shown}>" and shown == inspect.signature(
+        tl.program_id
+    )
+    assert shown.bind(0).arguments == {"axis": 0} and hash(shown) == hash(shown)
+    assert shown.parameters["axis"].annotation == "int"

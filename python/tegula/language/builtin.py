@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -15,7 +16,56 @@ def builtin(fn: F) -> F:
     The body is never run: kernels are compiled, and outside of one it has no meaning.
     """
     fn.__tegula_builtin__ = fn.__name__  # type: ignore[attr-defined]
+    fn.__signature__ = _Signature(fn)  # type: ignore[attr-defined]
     return fn
+
+
+class _Signature:
+    """A stub's ``inspect.Signature``, made when somebody asks: inspect is slow to import.
+
+    Its text has no ``_semantic``, which nobody writes. Among the parameters it is, because
+    torch.compile looks there for how its wrappers are to hand Triton's compiler on.
+    """
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self._fn: Any = fn
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        import inspect
+
+        return inspect.Signature
+
+    def _whole(self) -> Any:
+        import inspect
+
+        fn = self._fn
+        bare: Any = FunctionType(fn.__code__, fn.__globals__, None, fn.__defaults__)
+        bare.__kwdefaults__, bare.__annotations__ = (
+            fn.__kwdefaults__,
+            fn.__annotations__,
+        )
+        return inspect.signature(bare)
+
+    def _shown(self) -> Any:
+        whole = self._whole()
+        rest = [p for p in whole.parameters.values() if p.name != "_semantic"]
+        return whole.replace(parameters=rest)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._shown() if name == "format" else self._whole(), name)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._whole() == other)
+
+    def __hash__(self) -> int:
+        return hash(self._whole())
+
+    def __repr__(self) -> str:
+        return repr(self._shown())
+
+    def __str__(self) -> str:
+        return str(self._shown())
 
 
 def outside() -> Any:
