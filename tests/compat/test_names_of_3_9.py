@@ -160,6 +160,7 @@ def test_methods_of_tensors() -> None:
     assert {"sum", "to", "atomic_load", "atomic_poll", "softmax"} <= set(dir(tl.tensor))
     assert tl.tensor.sum is tl.sum and "Sum along axis" in (tl.tensor.sum.__doc__ or "")
     assert hasattr(tl.tensor, "atomic_load") and not hasattr(tl.tensor, "load")
+    assert "T" in dir(tl.tensor) and "swapped" in (tl.tensor.T.__doc__ or "")
 
 
 def test_core() -> None:
@@ -355,7 +356,7 @@ def test_profiler() -> None:
     import tegula.profiler.language
 
     profiler.configure_runtime()
-    with profiler.metadata_state():
+    with profiler.metadata_state(), profiler.metadata_state("copy"):
         pass
     tegula.profiler.language.enable_semantic("triton")
     with pytest.raises(ValueError, match="gluon"):

@@ -336,8 +336,9 @@ def configure_runtime() -> None:
     """Of AMD's run time, which is not used: nothing to do."""
 
 
-def metadata_state() -> Any:
-    """The time spent on looking at launches, as a scope of profiles."""
+def metadata_state(kernel_name: str | None = None) -> Any:
+    """The time spent on looking at launches, of one kernel or of all, as a scope of
+    profiles."""
     from tegula.profiler import state
 
-    return state("metadata")
+    return state(f"metadata:{kernel_name}" if kernel_name else "metadata")

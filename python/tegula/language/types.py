@@ -18,6 +18,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .builtin import outside
+
 if TYPE_CHECKING:
     from ._tensor import tensor as tensor
     from ._tensor import tensor_descriptor as tensor_descriptor
@@ -601,6 +603,11 @@ if not TYPE_CHECKING:  # checkers see it with its methods, in the generated _ten
         >>> x[:, None].to(tl.float16) + x[:2]
         float32[4, 2]: [[0, 1], [1, 2], [2, 3], [3, 4]]
         """
+
+        @property
+        def T(self) -> Any:
+            """The last two dims, swapped: ``tl.trans(x)``."""
+            return outside()
 
 
 class tuple(builtins.tuple, _base_value):
