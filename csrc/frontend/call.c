@@ -551,6 +551,27 @@ check_dropped(Fe *f, const Node *n, Value fn)
          more ? ". " : "", more ? more : "");
 }
 
+/* x.sort() as a statement was to change x. Atomics are called for what they do; a store
+ * gives nothing. */
+static void
+warn_dropped(Fe *f, const Node *n, Value fn, Value r)
+{
+    bool is_users = n->a->kind != AST_Attribute || fn.kind != V_METHOD ||
+                    fn.method->self.kind != V_TENSOR;
+    if (is_users || (r.kind != V_TENSOR && r.kind != V_TUPLE) ||
+        !strncmp(n->a->name, "atomic_", 7))
+        return;
+    const Node *x = n->a->a;
+    const char *set = x->kind == AST_Name ? str_printf(f->a, "%s = ", x->name) : "y = ";
+    const char *args = n->n_list + n->n_list2 ? ".." : "";
+    const char *of = x->kind == AST_Name ? x->name : "x";
+    fe_warn(
+        f, PyExc_UserWarning,
+        "what %s.%s(%s) gives is not used, and a tensor is a value, which no method "
+        "changes: write %s%s.%s(%s)",
+        of, n->a->name, args, set, of, n->a->name, args);
+}
+
 Value
 fe_call(Fe *f, Node *n)
 {
@@ -587,5 +608,9 @@ fe_call(Fe *f, Node *n)
     Value r = call_any(f, fn, g.args.n, g.args.n ? g.args.at : NEW(f->a, Value), g.kw.n,
                        g.kw.at, g.kw_args.at);
     f->call = NULL;
+    if (is_dropped) {
+        f->b.loc = fe_loc(f, n);
+        warn_dropped(f, n, fn, r);
+    }
     return r;
 }

@@ -109,6 +109,29 @@ def too_many_values(x):
     tl.store(x, a + b)
 
 
+@tegula.jit
+def sorts(x):
+    a = tl.load(x + tl.arange(0, 8))
+    a.sort()  # here
+    tl.store(x + tl.arange(0, 8), a)
+
+
+@tegula.jit
+def converts(x):
+    for _ in range(3):
+        tl.load(x).to(tl.float16)  # here
+    tl.store(x, 1.0)
+
+
+@tegula.jit
+def sums(x):
+    a = tl.load(x + tl.arange(0, 8))
+    if tl.load(x) > 0:
+        a.sum(axis=0)  # here
+    a.reshape(2, 4).split  # noqa: B018 - calls nothing
+    tl.store(x, 1.0)
+
+
 @pytest.fixture(autouse=True)
 def no_disk() -> Iterator[None]:
     """What comes from the disk has warned when it was made."""
@@ -136,6 +159,9 @@ CASES = [
     (in_helper, UserWarning, "int1, not of i32"),
     (missing_return, UserWarning, "may also end without a return"),
     (too_many_values, UserWarning, "2 names on the left, 3 values on the right"),
+    (sorts, UserWarning, "what a.sort() gives is not used, and a tensor is a value"),
+    (converts, UserWarning, "write y = x.to(..)"),
+    (sums, UserWarning, "write a = a.sum(..)"),
 ]
 HELPERS = {in_helper: helper, missing_return: may_end}
 
@@ -172,8 +198,33 @@ def quiet(x):
         tl.store(x, tl.rand(0, 3) + min(2, 3))
 
 
+@tegula.jit
+def users_own(x):
+    tl.store(x, 1.0)
+    return x
+
+
+@tegula.jit
+def statements(x):
+    """Calls that do something, or that a user wrote."""
+    i = tl.arange(0, 8)
+    (x + i).store(1.0)
+    (x + i).atomic_add(1.0)
+    x.to(tl.pointer_type(tl.int32)).atomic_poll(1)
+    x.to(tl.pointer_type(tl.int32)).atomic_store(1)
+    users_own(x)
+    tl.static_assert(True)
+    tl.device_assert(tl.load(x) > 0)
+    tl.device_print("x", i)
+    tl.debug_barrier()
+    tl.multiple_of(i, 1)
+    tl.assume(tl.load(x) > 0)
+    _ = i.sum()
+
+
 def test_no_warning() -> None:
     """Nor of what the language itself is written in."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         quiet.compile("*fp32", target="cpu")
+        statements.compile("*fp32", target="cpu")
