@@ -9,210 +9,149 @@ Backward has P from the kept log-sum-exp of the rows of S, and
 
 Heads of q share heads of k and v in groups (GQA). The sequences of a batch lie side by side
 [B, H, T, D], or one after the other [T, H, D] with the places where they begin: `place` is
-all that tells the two apart. MASK, SCORE (f) and SLOPE (f') are functions of the language,
+all that tells the two apart. Mask, score (f) and slope (f') are functions of the language,
 inlined into all three kernels.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import tegula
 import tegula.language as tl
 from tegula.ops import arrays
+from tegula.ops.blocks import absorb, finish, place, product, put, rows
 
 
-# --- what all kernels of attention share --------------------------------------------------
-@tegula.jit
-def place(starts, head, H, n, D: tl.constexpr):
-    """(first element, elements from row to row, rows) of the sequence of this head."""
-    if starts is None:
-        return head.to(tl.int64) * n * D, D, n
-    else:
-        first = tl.load(starts + head // H)
-        rows = tl.load(starts + head // H + 1) - first
-        return (first.to(tl.int64) * H + head % H) * D, H * D, rows.to(tl.int32)
+class Rules(NamedTuple):
+    """What is compiled in: which pairs count, f and f', types of sums, sides of blocks."""
 
-
-@tegula.jit
-def rows(ptr, base, stride, i, n, D: tl.constexpr):
-    """Rows i of n, zeros below the last."""
-    at = base + i[:, None].to(tl.int64) * stride + tl.arange(0, D)[None, :]
-    return tl.load(ptr + at, mask=i[:, None] < n, other=0.0)
-
-
-@tegula.jit
-def put(ptr, base, stride, i, n, x, D: tl.constexpr):
-    at = base + i[:, None].to(tl.int64) * stride + tl.arange(0, D)[None, :]
-    tl.store(ptr + at, x, mask=i[:, None] < n)
-
-
-@tegula.jit
-def product(a, b, acc, ACC: tl.constexpr):
-    """acc + a @ b; of wide types the products are summed before they meet acc, as the error
-    of one long chain of sums is larger than that of a chain of blocks' sums. A difference
-    stays one, where a sum with a product would become one chain."""
-    if a.dtype.primitive_bitwidth < 32:
-        return tl.dot(a, b, acc, out_dtype=ACC, input_precision="ieee")
-    else:
-        return acc - tl.dot(-a, b, out_dtype=ACC, input_precision="ieee")
-
-
-@tegula.jit
-def raw_scores(q, k, scale, ACC: tl.constexpr):
-    return tl.dot(q, tl.trans(k), out_dtype=ACC, input_precision="ieee") * scale
-
-
-@tegula.jit
-def scores(
-    raw, b, h, m, n, M, N,
-    CAUSAL: tl.constexpr, MASK: tl.constexpr, SCORE: tl.constexpr,
-):  # fmt: skip
-    """The scores as far as they count, else -inf."""
-    s = raw
-    if SCORE is not None:
-        s = SCORE(s, b, h, m[:, None], n[None, :]).to(raw.dtype)
-    keep = (m[:, None] < M) & (n[None, :] < N)
-    if CAUSAL:
-        keep = keep & (m[:, None] >= n[None, :])
-    if MASK is not None:
-        keep = keep & MASK(b, h, m[:, None], n[None, :])
-    return tl.where(keep, s, -float("inf"))
-
-
-@tegula.jit
-def absorb(s, v, top, total, acc, ACC: tl.constexpr):
-    """One block of scores and of v into the running maximum, sum and result."""
-    higher = tl.maximum(top, tl.max(s, axis=1))
-    # A row that has seen nothing yet: what is subtracted stays finite.
-    shift = tl.where(higher == -float("inf"), 0.0, higher)
-    p = tl.exp(s - shift[:, None])
-    alpha = tl.exp(top - shift)
-    acc = product(p.to(v.dtype), v, acc * alpha[:, None], ACC)
-    return higher, total * alpha + tl.sum(p, axis=1), acc
-
-
-@tegula.jit
-def finish(top, total, acc):
-    """(o, log-sum-exp); a row that is masked as a whole gives 0."""
-    lse = tl.where(total > 0.0, top + tl.log(total), 0.0)
-    return acc / tl.where(total > 0.0, total, 1.0)[:, None], lse
+    causal: bool
+    mask: Any
+    score: Any
+    slope: Any
+    acc: Any
+    rows: int
+    columns: int
 
 
 # --- the kernels --------------------------------------------------------------------------
 @tegula.jit
-def forward_kernel(
-    q_ptr, k_ptr, v_ptr, q_starts, k_starts, o_ptr, lse_ptr, H, GROUP, M, N, scale,
-    D: tl.constexpr, CAUSAL: tl.constexpr, MASK: tl.constexpr, SCORE: tl.constexpr,
-    SLOPE: tl.constexpr, ACC: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-):  # fmt: skip
+def begin(q_starts, k_starts, H, GROUP, M, N, D: tl.constexpr, R: tl.constexpr):
+    """(head, places of q and k, rows of q, end of the columns they see) of a program."""
     head = tl.program_id(1)
-    q_base, q_step, M = place(q_starts, head, H, M, D)
-    k_base, k_step, N = place(k_starts, head // GROUP, H // GROUP, N, D)
-    m = tl.program_id(0) * BM + tl.arange(0, BM)
-    q = rows(q_ptr, q_base, q_step, m, M, D)
-    top = tl.full((BM,), -float("inf"), ACC)
-    total = tl.zeros((BM,), ACC)
-    acc = tl.zeros((BM, D), ACC)
-    end = min(N, (tl.program_id(0) + 1) * BM) if CAUSAL else N
-    if tl.program_id(0) * BM >= M:  # of a sequence that is shorter than the longest
+    at_q = place(q_starts, head, H, M, D)
+    at_k = place(k_starts, head // GROUP, H // GROUP, N, D)
+    m = tl.program_id(0) * R.rows + tl.arange(0, R.rows)
+    end = min(at_k[2], (tl.program_id(0) + 1) * R.rows) if R.causal else at_k[2]
+    if tl.program_id(0) * R.rows >= at_q[2]:  # of a sequence shorter than the longest
         end = 0
-    for start in range(0, end, BN):
-        n = start + tl.arange(0, BN)
-        raw = raw_scores(q, rows(k_ptr, k_base, k_step, n, N, D), scale, ACC)
-        s = scores(raw, head // H, head % H, m, n, M, N, CAUSAL, MASK, SCORE)
-        v = rows(v_ptr, k_base, k_step, n, N, D)
-        top, total, acc = absorb(s, v, top, total, acc, ACC)
-    o, lse = finish(top, total, acc)
-    put(o_ptr, q_base, q_step, m, M, o, D)
-    tl.store(lse_ptr + q_base // D + m * (q_step // D), lse, mask=m < M)
+    return head, at_q, at_k, m, end
 
 
 @tegula.jit
-def slopes(
-    raw, lse, delta, do, v, b, h, m, n, M, N,
-    CAUSAL: tl.constexpr, MASK: tl.constexpr, SCORE: tl.constexpr, SLOPE: tl.constexpr,
-    ACC: tl.constexpr,
-):  # fmt: skip
+def scores(q, k, scale, b, h, m, n, M, N, R: tl.constexpr):
+    """(q k^T * scale, the scores as far as they count, else -inf)."""
+    raw = tl.dot(q, tl.trans(k), out_dtype=R.acc, input_precision="ieee") * scale
+    s = raw
+    if R.score is not None:
+        s = R.score(s, b, h, m[:, None], n[None, :]).to(R.acc)
+    keep = (m[:, None] < M) & (n[None, :] < N)
+    if R.causal:
+        keep = keep & (m[:, None] >= n[None, :])
+    if R.mask is not None:
+        keep = keep & R.mask(b, h, m[:, None], n[None, :])
+    return raw, tl.where(keep, s, -float("inf"))
+
+
+@tegula.jit
+def slopes(q, k, v, do, lse, delta, scale, b, h, m, n, M, N, R: tl.constexpr):
     """(P, dS) of a block."""
-    s = scores(raw, b, h, m, n, M, N, CAUSAL, MASK, SCORE)
+    raw, s = scores(q, k, scale, b, h, m, n, M, N, R)
     p = tl.exp(s - lse[:, None])
-    dp = tl.dot(do, tl.trans(v), out_dtype=ACC, input_precision="ieee")
+    dp = tl.dot(do, tl.trans(v), out_dtype=R.acc, input_precision="ieee")
     ds = p * (dp - delta[:, None])
-    if SLOPE is not None:
-        ds = ds * SLOPE(raw, b, h, m[:, None], n[None, :]).to(ACC)
+    if R.slope is not None:
+        ds = ds * R.slope(raw, b, h, m[:, None], n[None, :]).to(R.acc)
     return p, ds
+
+
+@tegula.jit
+def forward_kernel(
+    q_ptr, k_ptr, v_ptr, q_starts, k_starts, o_ptr, lse_ptr, H, GROUP, M, N, scale,
+    D: tl.constexpr, R: tl.constexpr,
+):  # fmt: skip
+    head, at_q, at_k, m, end = begin(q_starts, k_starts, H, GROUP, M, N, D, R)
+    q = rows(q_ptr, at_q, m, D)
+    top = tl.full((R.rows,), -float("inf"), R.acc)
+    total = tl.zeros((R.rows,), R.acc)
+    acc = tl.zeros((R.rows, D), R.acc)
+    for start in range(0, end, R.columns):
+        n = start + tl.arange(0, R.columns)
+        k = rows(k_ptr, at_k, n, D)
+        _, s = scores(q, k, scale, head // H, head % H, m, n, at_q[2], at_k[2], R)
+        top, total, acc = absorb(s, rows(v_ptr, at_k, n, D), top, total, acc, R.acc)
+    o, lse = finish(top, total, acc)
+    put(o_ptr, at_q, m, o, D)
+    tl.store(lse_ptr + at_q[0] // D + m * (at_q[1] // D), lse, mask=m < at_q[2])
 
 
 @tegula.jit
 def dq_kernel(
     q_ptr, k_ptr, v_ptr, q_starts, k_starts, o_ptr, lse_ptr, do_ptr, dq_ptr, delta_ptr,
-    H, GROUP, M, N, scale,
-    D: tl.constexpr, CAUSAL: tl.constexpr, MASK: tl.constexpr, SCORE: tl.constexpr,
-    SLOPE: tl.constexpr, ACC: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    H, GROUP, M, N, scale, D: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
-    head = tl.program_id(1)
-    q_base, q_step, M = place(q_starts, head, H, M, D)
-    k_base, k_step, N = place(k_starts, head // GROUP, H // GROUP, N, D)
-    m = tl.program_id(0) * BM + tl.arange(0, BM)
-    q = rows(q_ptr, q_base, q_step, m, M, D)
-    do = rows(do_ptr, q_base, q_step, m, M, D)
-    o = rows(o_ptr, q_base, q_step, m, M, D)
-    delta = tl.sum(do.to(ACC) * o.to(ACC), axis=1)
-    at = q_base // D + m * (q_step // D)
+    head, at_q, at_k, m, end = begin(q_starts, k_starts, H, GROUP, M, N, D, R)
+    b, h, M, N = head // H, head % H, at_q[2], at_k[2]
+    q = rows(q_ptr, at_q, m, D)
+    do = rows(do_ptr, at_q, m, D)
+    delta = tl.sum(do.to(R.acc) * rows(o_ptr, at_q, m, D).to(R.acc), axis=1)
+    at = at_q[0] // D + m * (at_q[1] // D)
     tl.store(delta_ptr + at, delta, mask=m < M)
     lse = tl.load(lse_ptr + at, mask=m < M, other=0.0)
-    dq = tl.zeros((BM, D), ACC)
-    end = min(N, (tl.program_id(0) + 1) * BM) if CAUSAL else N
-    if tl.program_id(0) * BM >= M:
-        end = 0
-    for start in range(0, end, BN):
-        n = start + tl.arange(0, BN)
-        k = rows(k_ptr, k_base, k_step, n, N, D)
-        v = rows(v_ptr, k_base, k_step, n, N, D)
-        _, ds = slopes(
-            raw_scores(q, k, scale, ACC), lse, delta, do, v, head // H, head % H, m, n,
-            M, N, CAUSAL, MASK, SCORE, SLOPE, ACC,
-        )  # fmt: skip
-        dq = product(ds.to(k.dtype), k, dq, ACC)
-    put(dq_ptr, q_base, q_step, m, M, dq * scale, D)
+    dq = tl.zeros((R.rows, D), R.acc)
+    for start in range(0, end, R.columns):
+        n = start + tl.arange(0, R.columns)
+        k = rows(k_ptr, at_k, n, D)
+        v = rows(v_ptr, at_k, n, D)
+        _, ds = slopes(q, k, v, do, lse, delta, scale, b, h, m, n, M, N, R)
+        dq = product(ds.to(k.dtype), k, dq, R.acc)
+    put(dq_ptr, at_q, m, dq * scale, D)
 
 
 @tegula.jit
 def dkv_kernel(
     q_ptr, k_ptr, v_ptr, q_starts, k_starts, lse_ptr, do_ptr, delta_ptr, dk_ptr, dv_ptr,
-    H, GROUP, M, N, scale,
-    D: tl.constexpr, CAUSAL: tl.constexpr, MASK: tl.constexpr, SCORE: tl.constexpr,
-    SLOPE: tl.constexpr, ACC: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    H, GROUP, M, N, scale, D: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
     kv = tl.program_id(1)
-    k_base, k_step, N = place(k_starts, kv, H // GROUP, N, D)
-    n = tl.program_id(0) * BN + tl.arange(0, BN)
-    k = rows(k_ptr, k_base, k_step, n, N, D)
-    v = rows(v_ptr, k_base, k_step, n, N, D)
-    dk = tl.zeros((BN, D), ACC)
-    dv = tl.zeros((BN, D), ACC)
-    first = tl.program_id(0) * BN // BM * BM if CAUSAL else 0
+    at_k = place(k_starts, kv, H // GROUP, N, D)
+    n = tl.program_id(0) * R.columns + tl.arange(0, R.columns)
+    k = rows(k_ptr, at_k, n, D)
+    v = rows(v_ptr, at_k, n, D)
+    dk = tl.zeros((R.columns, D), R.acc)
+    dv = tl.zeros((R.columns, D), R.acc)
+    first = tl.program_id(0) * R.columns // R.rows * R.rows if R.causal else 0
     for head in range(kv * GROUP, kv * GROUP + GROUP):
-        q_base, q_step, length = place(q_starts, head, H, M, D)
-        if tl.program_id(0) * BN >= N:
+        base, step, length = place(q_starts, head, H, M, D)
+        if tl.program_id(0) * R.columns >= at_k[2]:
             length = 0
-        for start in range(first, length, BM):
-            m = start + tl.arange(0, BM)
-            q = rows(q_ptr, q_base, q_step, m, length, D)
-            do = rows(do_ptr, q_base, q_step, m, length, D)
-            at = q_base // D + m * (q_step // D)
+        for start in range(first, length, R.rows):
+            m = start + tl.arange(0, R.rows)
+            q = rows(q_ptr, (base, step, length), m, D)
+            do = rows(do_ptr, (base, step, length), m, D)
+            at = base // D + m * (step // D)
             lse = tl.load(lse_ptr + at, mask=m < length, other=0.0)
             delta = tl.load(delta_ptr + at, mask=m < length, other=0.0)
             p, ds = slopes(
-                raw_scores(q, k, scale, ACC), lse, delta, do, v, head // H, head % H,
-                m, n, length, N, CAUSAL, MASK, SCORE, SLOPE, ACC,
+                q, k, v, do, lse, delta, scale, head // H, head % H, m, n, length,
+                at_k[2], R,
             )  # fmt: skip
-            dv = product(tl.trans(p.to(do.dtype)), do, dv, ACC)
-            dk = product(tl.trans(ds.to(q.dtype)), q, dk, ACC)
-    put(dk_ptr, k_base, k_step, n, N, dk * scale, D)
-    put(dv_ptr, k_base, k_step, n, N, dv, D)
+            dv = product(tl.trans(p.to(do.dtype)), do, dv, R.acc)
+            dk = product(tl.trans(ds.to(q.dtype)), q, dk, R.acc)
+    put(dk_ptr, at_k, n, dk * scale, D)
+    put(dv_ptr, at_k, n, dv, D)
 
 
 # --- launches -----------------------------------------------------------------------------
@@ -224,11 +163,8 @@ def _options(q: Any, causal: bool, functions: str) -> dict[str, Any]:
     D, acc = q.shape[-1], arrays.accumulator(q)[0]
     mask, score, slope = (_FUNCTIONS[name] for name in functions.split("|"))
     wide = arrays.dtype_name(q) in ("float32", "float64") or D > 128
-    BM, BN = (32, 32) if wide else (64, 64)
-    return {
-        "D": D, "CAUSAL": causal, "MASK": mask, "SCORE": score, "SLOPE": slope,
-        "ACC": acc, "BM": BM, "BN": BN,
-    }  # fmt: skip
+    side = 32 if wide else 64
+    return {"D": D, "R": Rules(causal, mask, score, slope, acc, side, side)}
 
 
 def _sizes(q: Any, k: Any, q_starts: Any, max_q: int, max_k: int) -> tuple[int, ...]:
@@ -250,7 +186,7 @@ def run(
     B, H, Hk, M, N = _sizes(q, k, q_starts, max_q, max_k)
     q, k, v = (arrays.contiguous(a) for a in (q, k, v))
     options = _options(q, causal, functions)
-    forward_kernel[(tegula.cdiv(M, options["BM"]), B * H)](
+    forward_kernel[(tegula.cdiv(M, options["R"].rows), B * H)](
         q, k, v, q_starts, k_starts, *outs, H, H // Hk, M, N, scale, **options
     )
 
@@ -270,10 +206,10 @@ def run_backward(
     sizes = H, H // Hk, M, N, scale
     delta = arrays.empty(lse, lse.shape)
     options = _options(q, causal, functions)
-    dq_kernel[(tegula.cdiv(M, options["BM"]), B * H)](
+    dq_kernel[(tegula.cdiv(M, options["R"].rows), B * H)](
         *given, o, lse, do, dq, delta, *sizes, **options
     )
-    dkv_kernel[(tegula.cdiv(N, options["BN"]), B * Hk)](
+    dkv_kernel[(tegula.cdiv(N, options["R"].columns), B * Hk)](
         *given, lse, do, delta, dk, dv, *sizes, **options
     )
 

@@ -14,7 +14,8 @@ from typing import Any
 import tegula
 import tegula.language as tl
 from tegula.ops import arrays
-from tegula.ops.attention import absorb, check_heads, finish
+from tegula.ops.attention import check_heads
+from tegula.ops.blocks import absorb, finish
 
 MIN_SHARE = 256  # keys of a program at the least, where there are as many
 RUN = 32  # products of f32 in one chain of a score, whose rounding is most of the error
