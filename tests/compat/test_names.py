@@ -142,6 +142,15 @@ def test_another_version_for_who_insists():
     assert len(keys) == 2
 
 
+def test_modules_below_private_ones():
+    from triton import tools
+    from triton._C.libtriton.linear_layout import LinearLayout
+    from triton._compile_warmup_pool import ProcessPoolWarmupDispatcher
+
+    assert LinearLayout is tools.LinearLayout
+    assert issubclass(ProcessPoolWarmupDispatcher, tegula.AsyncCompileMode)
+
+
 def test_assignments_stay():
     import triton
 
