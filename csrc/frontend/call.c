@@ -418,6 +418,8 @@ call_object(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     if (bi)
         return fe_call_builtin(f, bi, n, args, n_kw, kw, kw_args);
     FeFunction *fn = fe_as_function(f, v_obj(o));
+    if (fn && fe_watch_wrapper(f->env, o, fn))
+        fe_raise(f, f->b.loc);
     if (fn)
         return fe_inline(f, fn, n, args, n_kw, kw, kw_args);
     if (o == f->cls_constexpr) {

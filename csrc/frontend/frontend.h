@@ -29,6 +29,16 @@ typedef struct FeParam {
     Elem elem;
 } FeParam;
 
+/* Parts of FeFunction.made. */
+typedef enum FeMade {
+    MADE_PARTS = 4, /* code, defaults, copies of keyword defaults and annotations */
+    MADE_NAMES = MADE_PARTS,    /* of those */
+    MADE_LIVE = 2 * MADE_PARTS, /* the two dicts that were copied, or None */
+    MADE_IMAGE = MADE_LIVE +
+                 2, /* the object's memory behind its head, as a bytearray */
+    MADE_ALL,
+} FeMade;
+
 typedef struct FeFunction {
     PyObject *fn; /* the Python function, owned */
     /* ast.FunctionDef or Lambda, line numbers as in the file; owned; NULL until the first
@@ -48,6 +58,11 @@ typedef struct FeFunction {
     FeParam *params;
     int n_params;
     bool noinline;
+    PyObject
+        *made; /* what was read of fn when it was decorated: a tuple by FeMade; owned */
+    PyObject *of;   /* the Kernel whose it is; borrowed; NULL: nobody's */
+    bool is_judged; /* has a compile looked who holds fn? */
+    bool is_open;   /* somebody else has fn, and may change it at any time */
 } FeFunction;
 
 /* new FeFunction, or NULL with a Python exception set. do_not_specialize and
@@ -86,17 +101,18 @@ char *fe_copy_utf8(PyObject *s);                 /* malloc'ed; NULL with an exce
 
 /* ---- capture.c, watch.c ---------------------------------------------------------------- */
 typedef enum FeWatch {
-    WATCH_DICT,  /* home[name] is value; value NULL: there is none */
-    WATCH_CELL,  /* the same of a variable of an enclosing function */
-    WATCH_ATTR,  /* getattr(home, name) is value */
-    WATCH_MAP,   /* home, a dict, has the items of value and no other */
-    WATCH_PART,  /* home, a dict, has the items of value */
-    WATCH_LIST,  /* home, a list, has the elements of the tuple value */
-    WATCH_CODE,  /* home, a function, has the code and defaults of the tuple value */
-    WATCH_EQUAL, /* home == value, a copy */
+    WATCH_DICT, /* home[name] is value; value NULL: there is none */
+    WATCH_CELL, /* the same of a variable of an enclosing function */
+    WATCH_ATTR, /* getattr(home, name) is value */
+    WATCH_MAP,  /* home, a dict, has the items of value and no other, in this order */
+    WATCH_PART, /* home, a dict of name items (an int), has the items of value */
+    WATCH_LIST, /* home, a list, has the elements of the tuple value */
+    WATCH_CODE, /* home, a function, has the code and defaults of the tuple value */
+    WATCH_MADE, /* home, of the kernel `name` or of NULL, is what the tuple value says: `made` */
+    WATCH_SET,   /* home, a set, has the elements of the tuple name; value is a copy */
     WATCH_BYTES, /* home, a buffer, has these bytes */
-    WATCH_CLASS, /* the class of home is value */
-    WATCH_CALL,  /* home(*name[0], **name[1]) is value; name[1] may be None */
+    WATCH_CLASS, /* the class of home is value, its own dict is name (NULL: it has none) */
+    WATCH_CALL, /* home(*name[0], **name[1]) is value; name[1] may be None */
 } FeWatch;
 /* Something that a compile read and that a program may change. */
 typedef struct FeCapture {
@@ -117,6 +133,10 @@ int fe_captures_add(FeCaptures *c, const FeCaptures *more);
 /* 1: all are as they were. 0: a function or class among them is another one, so compile
  * anew. -1 with RuntimeError: a constant has changed. kernel: whose they are. */
 int fe_captures_check(const FeEnv *env, FeCaptures *c, const FeFunction *kernel);
+/* Something that those of FeEnv.quiet are about was changed, or handed to somebody who may do so: checks
+ * them as fe_captures_check, and notes in c those that launches have to look at from now on. */
+int fe_captures_wake(const FeEnv *env, FeCaptures *c, FeCaptures *quiet,
+                     const FeFunction *kernel);
 /* Forgets those that are not as they were. */
 void fe_captures_settle(FeCaptures *c);
 void fe_captures_free(FeCaptures *c);
@@ -127,6 +147,11 @@ int fe_watch_name(const FeEnv *env, PyObject *home, PyObject *name, PyObject *va
                   bool is_cell);
 /* o.name, which was read. */
 int fe_watch_attribute(const FeEnv *env, PyObject *o, PyObject *name);
+/* o, which is fn or an autotuner that has it, was called. */
+int fe_watch_wrapper(const FeEnv *env, PyObject *o, const FeFunction *fn);
+/* What was read of a decorated function, which the compile enters; RuntimeError where it is
+ * another one by now. */
+int fe_watch_function(const FeEnv *env, FeFunction *fn);
 /* o[key] */
 int fe_watch_item(const FeEnv *env, PyObject *o, PyObject *key);
 /* What a call of o in Python may read. is_opaque: gets true where not all of it is known; NULL:
@@ -144,6 +169,10 @@ int fe_same_constant(PyObject *a, PyObject *b);
  * New references, or NULL with an exception. */
 PyObject *fe_bytes_of(PyObject *o);
 PyObject *fe_code_of(PyObject *fn);
+/* What `made` is of fn: new reference, or NULL with an exception. */
+PyObject *fe_made_of(PyObject *fn);
+/* 1: fn is what `made` says; -1 with a RuntimeError that says what is another thing. */
+int fe_is_made(const FeEnv *env, const FeFunction *fn);
 /* May a kernel read the global o? (Python's own functions and classes: fe_builtin_of.) */
 bool fe_may_read(const FeEnv *env, PyObject *o, PyObject **lost); /* see fe_clear */
 
@@ -186,6 +215,10 @@ struct FeEnv {
     void (*store_tree)(void *data, const char *name, const char *bytes, size_t n);
     FeCaptures
         *captures; /* gets what the compile reads of the program; NULL: nobody asks */
+    FeCaptures
+        *quiet; /* the same where its change is noticed (State.n_edits): launches need
+                          not look; NULL where captures is */
+    bool is_language_open; /* somebody has the dict of a module of the language */
 };
 
 /* Builds f's IR for these arguments (one ArgSpec a parameter, defaults filled in). Raises

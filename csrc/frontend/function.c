@@ -304,6 +304,54 @@ done:
     return res;
 }
 
+/* A bytearray: all but the head of a function's object, whose size its class tells. Empty: of what
+ * is none of Python's functions. */
+static PyObject *
+image_of(PyObject *fn)
+{
+    PyObject *cls = (PyObject *)Py_TYPE(fn);
+    bool is_plain = PyType_GetFlags(Py_TYPE(fn)) & Py_TPFLAGS_IMMUTABLETYPE;
+    long size = is_plain ? fe_get_long(cls, "__basicsize__") : 0;
+    if (size == -1)
+        return NULL;
+    Py_ssize_t head = sizeof(PyObject);
+    return PyByteArray_FromStringAndSize((char *)fn + head, MAX(size - head, 0));
+}
+
+PyObject *
+fe_made_of(PyObject *fn)
+{
+    static const char *const names[MADE_PARTS] = {"__code__", "__defaults__",
+                                                  "__kwdefaults__", "__annotations__"};
+    PyObject *made = PyTuple_New(MADE_ALL);
+    for (int i = 0; made && i < MADE_PARTS; i++) {
+        PyObject *name = PyUnicode_InternFromString(names[i]), *copy = NULL;
+        PyObject *v = !name                 ? NULL
+                      : i == MADE_PARTS - 1 ? read_annotations(fn)
+                                            : PyObject_GetAttr(fn, name);
+        if (v)
+            copy = PyDict_Check(v) ? PyDict_Copy(v) : Py_NewRef(v);
+        if (name && copy) {
+            PyTuple_SetItem(made, i, copy);
+            PyTuple_SetItem(made, MADE_NAMES + i, name);
+            if (i >= MADE_PARTS - 2)
+                PyTuple_SetItem(made, MADE_LIVE + i - (MADE_PARTS - 2), Py_NewRef(v));
+            Py_XDECREF(v);
+        } else {
+            Py_XDECREF(v);
+            Py_XDECREF(name);
+            Py_CLEAR(made);
+        }
+    }
+    /* Last, as a function's annotations are made when they are asked for. */
+    PyObject *image = made ? image_of(fn) : NULL;
+    if (!image)
+        Py_CLEAR(made);
+    else
+        PyTuple_SetItem(made, MADE_IMAGE, image);
+    return made;
+}
+
 FeFunction *
 fe_function_new(PyObject *fn, PyObject *no_specialize, PyObject *no_align)
 {
@@ -334,7 +382,7 @@ fe_function_new(PyObject *fn, PyObject *no_specialize, PyObject *no_align)
     if (!f->globals)
         goto fail;
     f->first_line = (int)fe_get_long(code, "co_firstlineno");
-    if (PyErr_Occurred() || read_params(f, code))
+    if (PyErr_Occurred() || read_params(f, code) || !(f->made = fe_made_of(fn)))
         goto fail;
     if (mark(f, no_specialize, offsetof(FeParam, no_specialize), "do_not_specialize") ||
         mark(f, no_align, offsetof(FeParam, no_align),
@@ -361,6 +409,7 @@ fe_function_free(FeFunction *f)
     free(f->params);
     free(f->packed);
     Py_XDECREF(f->fn);
+    Py_XDECREF(f->made);
     Py_XDECREF(f->ast);
     Py_XDECREF(f->globals);
     Py_XDECREF(f->closure);
@@ -379,6 +428,7 @@ fe_function_traverse(FeFunction *f, visitproc visit, void *arg)
     for (int i = 0; i < f->n_params && f->params; i++)
         Py_VISIT(f->params[i].default_value);
     Py_VISIT(f->fn);
+    Py_VISIT(f->made);
     Py_VISIT(f->globals);
     Py_VISIT(f->closure);
     return 0;

@@ -427,6 +427,8 @@ fe_tree(Fe *f, FeFunction *fn)
     Tree *t = map_get(&f->trees, fn, 0);
     if (t)
         return t;
+    if (fe_watch_function(f->env, fn))
+        fe_raise(f, f->b.loc);
     if (!fn->packed && !fn->ast)
         fe_pack_load(f, fn);
     return fn->packed ? packed_tree(f, fn) : parsed_tree(f, fn);

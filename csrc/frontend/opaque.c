@@ -37,11 +37,11 @@ bool
 is_pure_module(PyObject *name)
 {
     static const char *const pure[] = {
-        "builtins", "math",    "cmath",     "operator",    "functools",   "itertools",
-        "enum",     "typing",  "types",     "dataclasses", "collections", "abc",
-        "numbers",  "decimal", "fractions", "re",          "string",      "copy",
-        "bisect",   "heapq",   "struct",    "statistics",  "json",        "textwrap",
-        "numpy",    "sre",     "pydecimal", NULL};
+        "builtins", "math",   "cmath",     "operator",    "functools",   "itertools",
+        "enum",     "typing", "types",     "dataclasses", "collections", "abc",
+        "numbers",  "numpy",  "fractions", "re",          "string",      "copy",
+        "bisect",   "heapq",  "struct",    "statistics",  "json",        "textwrap",
+        "sre",      NULL};
     const char *s = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
     return s && is_first_word_among(s, pure) && !strstr(s, "numpy.random");
 }
@@ -56,6 +56,42 @@ is_opaque_builtin(PyObject *name)
                                         NULL};
     const char *s = PyUnicode_AsUTF8AndSize(name, NULL);
     return s && is_among(s, words);
+}
+
+bool
+is_opaque_of_numpy(PyObject *name)
+{
+    static const char *const words[] = {
+        "load",         "loadtxt",    "genfromtxt",       "fromfile",
+        "fromregex",    "memmap",     "get_printoptions", "array2string",
+        "printoptions", "array_str",  "array_repr",       "geterr",
+        "geterrcall",   "errstate",   "getbufsize",       "datetime64",
+        "lib",          "DataSource", "show_config",      NULL};
+    const char *s = PyUnicode_AsUTF8AndSize(name, NULL);
+    return s && is_among(s, words);
+}
+
+bool
+is_dunder(PyObject *name)
+{
+    /* Of a class's dict, or watched. */
+    static const char *const words[] = {"__init__", "__new__", "__class__", NULL};
+    const char *s = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    size_t n = s ? strlen(s) : 0;
+    return n > 4 && s[0] == '_' && s[1] == '_' && s[n - 1] == '_' && s[n - 2] == '_' &&
+           !is_among(s, words);
+}
+
+bool
+is_enum(PyObject *cls)
+{
+    PyObject *module = watch_look(cls, "__module__");
+    const char *s = module && PyUnicode_Check(module)
+                        ? PyUnicode_AsUTF8AndSize(module, NULL)
+                        : NULL;
+    bool is = s && !strcmp(s, "enum");
+    Py_XDECREF(module);
+    return is;
 }
 
 /* Is cls, a class that C made, one whose objects never change, or hold what watch.c reads? */
@@ -85,8 +121,6 @@ is_plain_class(PyObject *cls)
                                         "staticmethod",
                                         "SimpleNamespace",
                                         "partial",
-                                        "OrderedDict",
-                                        "defaultdict",
                                         "member_descriptor",
                                         "getset_descriptor",
                                         "wrapper_descriptor",
@@ -94,7 +128,6 @@ is_plain_class(PyObject *cls)
                                         "BaseException",
                                         "Exception",
                                         "dtype",
-                                        "Decimal",
                                         "code",
                                         "generic",
                                         "cell",

@@ -207,8 +207,10 @@ watch_class_items(Watch *w, PyObject *dict, PyObject *label)
             r = watch_contents(w, v, label);
         Py_XDECREF(code);
     }
+    PyObject *n = PyLong_FromSsize_t(PyDict_Size(dict));
     if (!r)
-        r = fe_capture(w->to, (FeCapture){WATCH_PART, dict, NULL, part, label});
+        r = n ? fe_capture(w->to, (FeCapture){WATCH_PART, dict, n, part, label}) : -1;
+    Py_XDECREF(n);
     Py_XDECREF(part);
     Py_XDECREF(items);
     return r;
@@ -231,8 +233,7 @@ watch_class(Watch *w, PyObject *cls)
 {
     PyObject *mro = watch_look(cls, "__mro__"), *name = watch_class_label(cls);
     int r = !mro || !name ? watch_forget() : watch_is_seen(w, cls);
-    w->is_opaque |= !PyType_CheckExact(cls) &&
-                    !is_known_object((PyObject *)Py_TYPE(cls));
+    w->is_opaque |= !PyType_CheckExact(cls) && !is_enum((PyObject *)Py_TYPE(cls));
     if (mro && name && !r)
         r = watch_bases(w, cls, mro, name);
     for (Py_ssize_t i = 0; mro && name && !r && i < PyTuple_Size(mro); i++) {
@@ -272,6 +273,21 @@ watch_slots(Watch *w, PyObject *o, PyObject *label)
     return r ? r : watch_forget();
 }
 
+/* What they are, and what they hold. */
+static int
+watch_set(Watch *w, PyObject *set, PyObject *label)
+{
+    PyObject *copy = PySet_New(set), *all = PySequence_Tuple(set);
+    int r = copy && all
+                ? fe_capture(w->to, (FeCapture){WATCH_SET, set, all, copy, label})
+                : watch_forget();
+    for (Py_ssize_t i = 0; all && !r && i < PyTuple_Size(all); i++)
+        r = watch_contents(w, PyTuple_GetItem(all, i), label);
+    Py_XDECREF(copy);
+    Py_XDECREF(all);
+    return r;
+}
+
 /* The bytes of an array; those of one of objects say nothing of these. */
 static int
 watch_buffer(Watch *w, PyObject *o)
@@ -291,13 +307,14 @@ watch_object(Watch *w, PyObject *o)
     if (PyObject_CheckBuffer(o))
         return PyBytes_CheckExact(o) ? 0 : watch_buffer(w, o);
     bool is_installed = is_of(cls, is_installed_name, false);
-    w->is_opaque |= is_installed || is_opaque_class(cls);
+    w->is_opaque |= is_installed || is_opaque_class(cls) ||
+                    (is_known_object(cls) && !is_pure_object(cls));
     if (is_installed)
         return 0;
     PyObject *dict = dict_of(o), *name = watch_class_label(cls);
     int r = !name ? watch_forget() : dict ? watch_dict(w, dict, name) : 0;
     if (!r && name && dict && !is_known_object(cls))
-        r = fe_capture(w->to, (FeCapture){WATCH_CLASS, o, NULL, cls, name});
+        r = fe_capture(w->to, (FeCapture){WATCH_CLASS, o, dict, cls, name});
     if (!r && name)
         r = watch_slots(w, o, name);
     if (!r && !is_known_object(cls)) /* its operators */
@@ -323,6 +340,16 @@ watch_part(Watch *w, PyObject *o, const char *name, PyObject *label)
     Py_XDECREF(dict);
     Py_XDECREF(v);
     return r;
+}
+
+/* A named tuple has methods, a class derived from list or dict operators of its own. */
+static bool
+is_subclass_of_container(PyObject *o)
+{
+    return (PyTuple_Check(o) && !PyTuple_CheckExact(o)) ||
+           (PyList_Check(o) && !PyList_CheckExact(o)) ||
+           (PyDict_Check(o) && !PyDict_CheckExact(o)) ||
+           (PySet_Check(o) && !Py_IS_TYPE(o, &PySet_Type));
 }
 
 /* What o holds that may change in place. A kernel that has read a dict or an object will say
@@ -357,8 +384,10 @@ watch_contents(Watch *w, PyObject *o, PyObject *label)
     else if (PyDict_Check(o))
         r = watch_dict(w, o, label);
     else if (PySet_Check(o))
-        r = note_copy(w, WATCH_EQUAL, o, PySet_New(o), label);
+        r = watch_set(w, o, label);
     else
+        r = watch_object(w, o);
+    if (!r && w->is_whole && is_subclass_of_container(o))
         r = watch_object(w, o);
     w->depth--;
     Py_XDECREF(cls);
@@ -421,6 +450,25 @@ watch_mro(Watch *w, PyObject *o, PyObject *name, PyObject *label)
     return r;
 }
 
+/* What o has of its own, a property of its class would hide. */
+static int
+watch_hidden(Watch *w, PyObject *o, PyObject *name, PyObject *label)
+{
+    PyObject *mro = watch_look((PyObject *)Py_TYPE(o), "__mro__");
+    int r = 0;
+    for (Py_ssize_t i = 0; mro && !r && i < PyTuple_Size(mro); i++) {
+        PyObject *base = PyTuple_GetItem(mro, i);
+        PyObject *dict = is_known_object(base) ? NULL : dict_of(base);
+        if (dict)
+            r = fe_capture(w->to,
+                           (FeCapture){WATCH_DICT, dict, name,
+                                       PyDict_GetItemWithError(dict, name), label});
+        Py_XDECREF(dict);
+    }
+    Py_XDECREF(mro);
+    return r ? r : watch_forget();
+}
+
 /* Does the class of o find attributes by a function of its own? */
 static bool
 has_own_lookup(PyObject *o)
@@ -436,18 +484,31 @@ has_own_lookup(PyObject *o)
     return is;
 }
 
+/* A name of one of our modules; what it holds is ours. */
+int
+watch_ours(Watch *w, PyObject *dict, PyObject *name, PyObject *v)
+{
+    int r = fe_capture(w->env->is_language_open ? w->to : w->env->quiet,
+                       (FeCapture){WATCH_DICT, dict, name, v, NULL});
+    return r ? r : watch_forget();
+}
+
 int
 watch_attribute(Watch *w, PyObject *o, PyObject *name)
 {
     if (PyModule_Check(o)) {
         PyObject *dict_b = PyModule_GetDict(o), *v_b;
-        if (!dict_b || is_our_dict(dict_b))
+        if (!dict_b)
             return watch_forget();
         v_b = PyDict_GetItemWithError(dict_b, name);
+        if (is_our_dict(dict_b))
+            return watch_ours(w, dict_b, name, v_b);
         w->is_opaque |= !v_b; /* by its __getattr__ */
-        if (!v_b || (PyModule_Check(v_b) && is_known_object(v_b)))
-            return watch_forget();
-        int r = fe_capture(w->to, (FeCapture){WATCH_DICT, dict_b, name, v_b, NULL});
+        int r = fe_capture(w->to, (FeCapture){WATCH_CLASS, o, NULL,
+                                              (PyObject *)Py_TYPE(o), name});
+        if (r || !v_b || (PyModule_Check(v_b) && is_known_object(v_b)))
+            return r ? r : watch_forget();
+        r = fe_capture(w->to, (FeCapture){WATCH_DICT, dict_b, name, v_b, NULL});
         return r ? r : watch_contents(w, v_b, name);
     }
     if (PyTuple_CheckExact(o) || PyLong_CheckExact(o) || PyUnicode_CheckExact(o) ||
@@ -455,15 +516,19 @@ watch_attribute(Watch *w, PyObject *o, PyObject *name)
         return watch_forget();
     PyObject *label = attribute_label(o, name), *dict = NULL, *v = NULL;
     int r = label ? 0 : watch_forget();
-    w->is_opaque |= has_own_lookup(o);
+    w->is_opaque |= has_own_lookup(o) || is_dunder(name);
+    if (label && !r && !PyType_Check(o))
+        dict = dict_of(o);
     if (label && !r && !PyType_Check(o) && !is_known_object((PyObject *)Py_TYPE(o)))
-        r = fe_capture(w->to, (FeCapture){WATCH_CLASS, o, NULL, (PyObject *)Py_TYPE(o),
+        r = fe_capture(w->to, (FeCapture){WATCH_CLASS, o, dict, (PyObject *)Py_TYPE(o),
                                           label});
-    if (label && !r && !PyType_Check(o) && (dict = dict_of(o))) {
+    if (label && !r && dict) {
         v = Py_XNewRef(PyDict_GetItemWithError(dict, name));
         r = fe_capture(w->to, (FeCapture){WATCH_DICT, dict, name, v, label});
         if (v && !r)
             r = watch_contents(w, v, label);
+        if (v && !r)
+            r = watch_hidden(w, o, name, label);
     }
     if (label && !r && !v)
         r = watch_mro(w, o, name, label);
@@ -497,14 +562,14 @@ fe_watch_name(const FeEnv *env, PyObject *home, PyObject *name, PyObject *value,
               bool is_cell)
 {
     Watch w;
-    if (!env->captures || (value && is_library(value)) ||
-        (!is_cell && is_our_dict(home)))
+    if (!env->captures)
         return watch_forget();
+    bool is_ours = !is_cell && is_our_dict(home);
     FeCapture x = {is_cell ? WATCH_CELL : WATCH_DICT, home, name, value, NULL};
-    if (fe_capture(env->captures, x))
+    if (fe_capture(is_ours && !env->is_language_open ? env->quiet : env->captures, x))
         return -1;
-    if (!value)
-        return 0;
+    if (!value || is_ours || is_library(value))
+        return watch_forget();
     return begin(&w, env, false) ? done(&w, watch_contents(&w, value, name)) : -1;
 }
 
@@ -522,6 +587,40 @@ watch_outcome(Watch *w, PyObject *o, PyObject *name)
     Py_XDECREF(v);
     Py_XDECREF(label);
     return r;
+}
+
+int
+fe_watch_function(const FeEnv *env, FeFunction *fn)
+{
+    if (!env->captures || !fn->made)
+        return 0;
+    if (!fn->is_judged) /* only f->fn has the function of a decorator's line */
+        fn->is_open |= (uint32_t)Py_REFCNT(fn->fn) > 1;
+    fn->is_judged = true;
+    if (fn->is_open && fe_is_made(env, fn) < 0)
+        return -1;
+    PyObject *label = PyUnicode_FromString(fn->name);
+    FeCapture x = {WATCH_MADE, fn->fn, fn->of, fn->made, label};
+    int r = label ? fe_capture(fn->is_open ? env->captures : env->quiet, x) : -1;
+    Py_XDECREF(label);
+    return r;
+}
+
+int
+fe_watch_wrapper(const FeEnv *env, PyObject *o, const FeFunction *fn)
+{
+    int r = 0;
+    PyObject *key = env->captures ? PyUnicode_InternFromString("fn") : NULL;
+    for (Py_INCREF(o); key && !r && o && o != fn->of;) {
+        PyObject *inner = PyObject_GetAttr(o, key);
+        if (inner)
+            r = fe_capture(env->captures, (FeCapture){WATCH_ATTR, o, key, inner, key});
+        Py_DECREF(o);
+        o = inner;
+    }
+    Py_XDECREF(o);
+    Py_XDECREF(key);
+    return r ? r : watch_forget();
 }
 
 int
@@ -565,7 +664,7 @@ fe_watch_call(const FeEnv *env, PyObject *o, bool *is_opaque)
         return -1;
     int r = watch_callable(&w, o);
     if (is_opaque)
-        *is_opaque |= w.is_opaque;
+        *is_opaque |= w.is_opaque || (w.has_numpy && w.has_text);
     return done(&w, r);
 }
 
@@ -578,7 +677,7 @@ fe_watch_value(const FeEnv *env, PyObject *o, bool *is_opaque)
     PyObject *label = watch_class_label((PyObject *)Py_TYPE(o));
     int r = label && begin(&w, env, true) ? watch_contents(&w, o, label) : -1;
     if (label && is_opaque)
-        *is_opaque |= w.is_opaque;
+        *is_opaque |= w.is_opaque || (w.has_numpy && w.has_text);
     Py_XDECREF(label);
     return label ? done(&w, r) : -1;
 }

@@ -11,8 +11,9 @@ typedef struct Watch {
     PyObject *seen;    /* set of addresses of what was looked into */
     PyObject *opcodes; /* opcode.opmap; NULL until some code is read */
     int depth;
-    bool is_whole;  /* Python code may do anything with what it finds */
-    bool is_opaque; /* and reads what cannot be watched: opaque.c */
+    bool is_whole;            /* Python code may do anything with what it finds */
+    bool has_numpy, has_text; /* prints arrays, maybe: as NumPy is set to */
+    bool is_opaque;           /* and reads what cannot be watched: opaque.c */
 } Watch;
 
 /* ---- watch.c ------------------------------------------------------------------------------- */
@@ -30,6 +31,8 @@ int watch_contents(Watch *w, PyObject *o, PyObject *label);
 int watch_part(Watch *w, PyObject *o, const char *name, PyObject *label);
 int watch_class(Watch *w, PyObject *cls);
 int watch_object(Watch *w, PyObject *o);
+/* A name of one of our modules. */
+int watch_ours(Watch *w, PyObject *dict, PyObject *name, PyObject *v);
 int watch_attribute(Watch *w, PyObject *o, PyObject *name);
 
 /* ---- watch_code.c -------------------------------------------------------------------------- */
@@ -53,6 +56,12 @@ bool is_library(PyObject *o);
 bool is_function(PyObject *o);
 /* Does a function of that module, of Python's library or NumPy, answer by its arguments alone? */
 bool is_pure_module(PyObject *name);
+/* The metaclass of enums, whose answers follow from the members? */
+bool is_enum(PyObject *cls);
+/* __name__, __doc__, ..: kept by C where no dict has it. */
+bool is_dunder(PyObject *name);
+/* Does a function of NumPy's read files, or what somebody has set? */
+bool is_opaque_of_numpy(PyObject *name);
 /* Is the name one of Python's own functions that find what they are not given? */
 bool is_opaque_builtin(PyObject *name);
 /* Has an object of the class state that is neither in its dict nor in slots? */

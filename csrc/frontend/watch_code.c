@@ -21,7 +21,8 @@ typedef struct Code {
     const unsigned char *at;
     Py_ssize_t n;
     /* -1: there is none */
-    long load_global, load_name, load_attr, load_method, import_name, extended;
+    long load_global, load_name, load_attr, load_method, import_name, extended,
+        format[3];
 } Code;
 
 static long
@@ -47,6 +48,9 @@ read_opcodes(Watch *w, Code *c)
     c->load_attr = opcode(w, "LOAD_ATTR");
     c->load_method = opcode(w, "LOAD_METHOD");
     c->extended = opcode(w, "EXTENDED_ARG");
+    c->format[0] = opcode(w, "FORMAT_VALUE"); /* up to 3.12 */
+    c->format[1] = opcode(w, "FORMAT_SIMPLE");
+    c->format[2] = opcode(w, "FORMAT_WITH_SPEC");
     return 0;
 }
 
@@ -76,6 +80,9 @@ watch_builtin(Watch *w, const Code *c, PyObject *name)
     PyObject *dict = PyEval_GetBuiltins();
     PyObject *v_b = dict ? PyDict_GetItemWithError(dict, name) : NULL;
     w->is_opaque |= is_opaque_builtin(name);
+    w->has_text |= !PyUnicode_CompareWithASCIIString(name, "str") ||
+                   !PyUnicode_CompareWithASCIIString(name, "repr") ||
+                   !PyUnicode_CompareWithASCIIString(name, "format");
     int r = fe_capture(w->to, (FeCapture){WATCH_DICT, c->globals, name, NULL, NULL});
     if (r || (v_b && is_pure_object(v_b)))
         return r ? r : watch_forget();
@@ -85,17 +92,39 @@ watch_builtin(Watch *w, const Code *c, PyObject *name)
     return r ? r : watch_forget();
 }
 
+static bool
+is_numpy(PyObject *m)
+{
+    PyObject *name = watch_look(m, "__name__");
+    const char *s = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL)
+                                                  : NULL;
+    bool is = s && !strncmp(s, "numpy", strlen("numpy"));
+    Py_XDECREF(name);
+    return is;
+}
+
 /* What Python code finds in a module of a library: v, by its name attr. Only of constants and
  * of what answers by its arguments alone is it known that they stay. */
 static bool
 is_opaque_of_library(PyObject *m, PyObject *v)
 {
-    if (PyType_Check(v) || PyModule_Check(v) || PyLong_CheckExact(v) ||
-        PyFloat_CheckExact(v) || PyUnicode_CheckExact(v) || is_pure_object(m))
+    if (PyModule_Check(v) || PyLong_CheckExact(v) || PyFloat_CheckExact(v) ||
+        PyUnicode_CheckExact(v) || is_pure_object(m))
         return false;
     if (is_ours_module(m))
         return !PyCallable_Check(v) && !is_our_object((PyObject *)Py_TYPE(v));
     return !is_of(v, is_pure_module, false);
+}
+
+/* The name of the attribute that the instruction asks for; NULL: it asks for none. */
+static PyObject *
+attribute_b(const Code *c, int op, long arg)
+{
+    bool is_attr = op >= 0 && op == c->load_attr;
+    if (!is_attr && (op < 0 || op != c->load_method))
+        return NULL;
+    return PyTuple_GetItem(c->names,
+                           is_attr && Py_Version >= 0x030C0000 ? arg >> 1 : arg);
 }
 
 /* The attribute of *v that the code asks for at i, if it asks for one at once: *v becomes it.
@@ -106,20 +135,25 @@ follow(Watch *w, const Code *c, Py_ssize_t *i, PyObject **v)
     long arg;
     Py_ssize_t at = *i;
     int op = next_op(c, &at, &arg);
-    bool is_attr = op >= 0 && op == c->load_attr;
-    if (!is_attr && (op < 0 || op != c->load_method))
+    PyObject *name = attribute_b(c, op, arg);
+    if (!name)
         return 0;
-    PyObject *name =
-        PyTuple_GetItem(c->names, is_attr && Py_Version >= 0x030C0000 ? arg >> 1 : arg);
-    PyObject *next = name ? PyObject_GetAttr(*v, name) : NULL;
+    PyObject *next = PyObject_GetAttr(*v, name);
     if (!next) {
         w->is_opaque = true; /* it was not there, and may come to be */
         return watch_forget();
     }
     int r = 1;
-    if (is_library(*v))
-        w->is_opaque |= is_opaque_of_library(*v, next);
-    else
+    if (is_library(*v)) {
+        PyObject *dict_b = PyModule_GetDict(*v);
+        PyObject *item_b = PyDict_GetItemWithError(dict_b, name);
+        FeCapture x = {WATCH_DICT, dict_b, name, item_b, NULL};
+        w->is_opaque |= is_opaque_of_library(*v, next) || is_opaque_of_numpy(name);
+        w->has_numpy |= is_numpy(*v);
+        r = is_our_dict(dict_b) ? watch_ours(w, dict_b, name, item_b)
+                                : fe_capture(w->to, x);
+        r = r ? -1 : 1;
+    } else
         r = watch_attribute(w, *v, name) ? -1 : 1;
     *i = at;
     Py_DECREF(*v);
@@ -134,9 +168,7 @@ watch_global(Watch *w, const Code *c, PyObject *name, Py_ssize_t i)
     PyObject *v = Py_XNewRef(PyDict_GetItemWithError(c->globals, name));
     if (!v)
         return PyErr_Occurred() ? watch_forget() : watch_builtin(w, c, name);
-    int r = is_library(v)
-                ? 0
-                : fe_capture(w->to, (FeCapture){WATCH_DICT, c->globals, name, v, NULL});
+    int r = fe_capture(w->to, (FeCapture){WATCH_DICT, c->globals, name, v, NULL});
     bool is_theirs = false; /* a library's, whose contents are nobody's here */
     for (int more = 1; !r && more && !is_theirs &&
                        (PyModule_Check(v) || PyType_Check(v) || is_function(v));) {
@@ -169,7 +201,9 @@ watch_code(Watch *w, PyObject *code, PyObject *globals)
         int op = next_op(&c, &i, &arg);
         if (op < 0)
             break;
-        w->is_opaque |= op == c.import_name;
+        PyObject *attr_b = attribute_b(&c, op, arg);
+        w->is_opaque |= op == c.import_name || (attr_b && is_dunder(attr_b));
+        w->has_text |= op == c.format[0] || op == c.format[1] || op == c.format[2];
         PyObject *name = op == c.load_global ? PyTuple_GetItem(c.names, arg >> 1)
                          : op == c.load_name ? PyTuple_GetItem(c.names, arg)
                                              : NULL;
@@ -264,10 +298,12 @@ watch_callable(Watch *w, PyObject *o)
         w->is_opaque |= is_opaque_function(o);
     for (size_t i = 0; !r && i < COUNT(inner); i++) {
         PyObject *of = watch_look(o, inner[i]);
-        if (of && label && !PyModule_Check(of) && !PyCFunction_Check(of))
-            r = i ? (PyCallable_Check(of) ? watch_callable(w, of)
-                                          : watch_contents(w, of, label))
-                  : watch_part(w, o, inner[i], label);
+        bool is_part = !i || (!code && i >= 3 && i != 4 && i != 5); /* a partial's */
+        if (of && label && is_part && !PyModule_Check(of))
+            r = watch_part(w, o, inner[i], label);
+        if (of && label && i && !r && !PyModule_Check(of) && !PyCFunction_Check(of))
+            r = PyCallable_Check(of) ? watch_callable(w, of)
+                                     : watch_contents(w, of, label);
         Py_XDECREF(of);
     }
     if (!r && !code)

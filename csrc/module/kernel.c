@@ -56,6 +56,7 @@ kernel_init(PyObject *self, PyObject *args, PyObject *kwargs)
                -1;
     }
     k->f = f;
+    f->of = self;
     k->names = PyMem_Malloc((size_t)(f->n_params + 1) * sizeof *k->names);
     k->truth_mask = PyMem_Malloc((size_t)(f->n_params + 1) * sizeof *k->truth_mask);
     if (!k->names || !k->truth_mask)
@@ -379,11 +380,16 @@ kernel_call(PyObject *self, PyObject *args, PyObject *kwargs)
                         name, name);
 }
 
+/* Who has the function may change it: from now on launches look. closure: it is ourselves. */
 static PyObject *
 kernel_fn(PyObject *self, void *closure)
 {
-    (void)closure;
-    return made(self) ? Py_NewRef(((Kernel *)self)->f->fn) : NULL;
+    Kernel *k = made(self);
+    if (k && !closure && !k->f->is_open) {
+        k->f->is_open = true;
+        k->st->n_edits++;
+    }
+    return k ? Py_NewRef(k->f->fn) : NULL;
 }
 
 static PyObject *
@@ -438,6 +444,7 @@ static PyMethodDef kernel_methods[] = {
 
 static PyGetSetDef kernel_getset[] = {
     {"fn", kernel_fn, NULL, "the Python function", NULL},
+    {"_fn", kernel_fn, NULL, "the same, for who does not change it", "ours"},
     {"_source", kernel_source, NULL, "its text, from the first decorator on", NULL},
     {"variants", kernel_variants, NULL, "the compiled variants, oldest first", NULL},
     {"arg_names", kernel_arg_names, NULL, "names of the parameters", NULL},

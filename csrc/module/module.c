@@ -133,6 +133,14 @@ chip_row(PyObject *mod, PyObject *sm)
                          "tensor", k->tensor, "simd32", k->simd32, "simd16", k->simd16);
 }
 
+static PyObject *
+n_edits(PyObject *mod, PyObject *unused)
+{
+    (void)unused;
+    State *st = PyModule_GetState(mod);
+    return PyLong_FromUnsignedLongLong(st->n_edits);
+}
+
 static PyMethodDef mod_methods[] = {
     {"hash_bytes", checksum, METH_O,
      "hash_bytes(data)\n--\n\nThe checksum of files in the cache."},
@@ -165,6 +173,8 @@ static PyMethodDef mod_methods[] = {
      "configure(**knobs)\n--\n\nTells C the knobs; python/tegula/knobs.py calls it."},
     {"_stop_compiles", stop_compiles, METH_NOARGS,
      "_stop_compiles()\n--\n\nEnds the compiles of other threads, as far as they can be ended."},
+    {"_n_edits", n_edits, METH_NOARGS,
+     "_n_edits()\n--\n\nTests: what made launches look at the names of the language again."},
     {"_option_names", option_names, METH_NOARGS,
      "_option_names()\n--\n\nWhat a launch takes besides the kernel's parameters."},
     {"_debug_step", debug_step, METH_O, "_debug_step(line)\n--\n\nSee debugger.py."},
@@ -201,7 +211,8 @@ mod_exec(PyObject *mod)
 #include "runtime/state.def"
 #undef STATE
     if (PyModule_AddObjectRef(mod, "Kernel", st->KernelType) ||
-        PyModule_AddObjectRef(mod, "CompiledKernel", st->CompiledType))
+        PyModule_AddObjectRef(mod, "CompiledKernel", st->CompiledType) ||
+        PyModule_AddObjectRef(mod, "LanguageModule", st->LanguageType))
         return -1;
     /* Benchmarks and bug reports must know whether asserts were on. */
     if (PyModule_AddStringConstant(mod, "build", TEGULA_BUILD))

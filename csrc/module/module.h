@@ -4,7 +4,7 @@
 
 #include "runtime/launch.h"
 
-extern PyType_Spec kernel_spec, launcher_spec, compiled_spec;
+extern PyType_Spec kernel_spec, launcher_spec, compiled_spec, language_spec;
 
 /* ---- config.c ------------------------------------------------------------------------ */
 /* configure(**knobs): what python/tegula/knobs.py tells. */

@@ -104,6 +104,7 @@ cache_retire(Kernel *k)
     }
     k->first_variant = k->n_variants;
     fe_captures_free(&k->captures);
+    fe_captures_free(&k->quiet);
     return 0;
 }
 
@@ -115,7 +116,14 @@ check_captures(Kernel *k)
     FeEnv env;
     if (!kernel_env(k->st, &env))
         return -1;
-    int r = fe_captures_check(&env, &k->captures, k->f);
+    uint64_t n_edits = k->st->n_edits;
+    int r = k->n_edits == n_edits
+                ? 1
+                : fe_captures_wake(&env, &k->captures, &k->quiet, k->f);
+    if (r == 1)
+        k->n_edits = n_edits;
+    if (r == 1)
+        r = fe_captures_check(&env, &k->captures, k->f);
     return r > 0 ? 0 : r < 0 ? -1 : cache_retire(k);
 }
 
@@ -550,15 +558,17 @@ make_binary(Making *m)
 }
 
 /* From the disk, or compiled. New reference, or NULL: with an exception, or because a hook
- * forbade it. captures gets the globals it has inside. */
+ * forbade it. captures and quiet get the globals it has inside. */
 static Compiled *
-make_variant(Call *c, Target target, FeCaptures *captures, bool no_maps)
+make_variant(Call *c, Target target, FeCaptures *captures, FeCaptures *quiet,
+             bool no_maps)
 {
     Making m;
     Options o = call_options(c, target);
     if (check_limits(c, &o) || making_begin(&m, c, o))
         return NULL;
     m.env.captures = captures;
+    m.env.quiet = quiet;
     m.comp.hopper.no_maps |= no_maps;
     m.v = compiled_new(c->k);
     bool ok = m.v && !hooks_symbol(c, &m.v->symbol) && make_binary(&m) > 0;
@@ -670,14 +680,16 @@ cache_miss(Call *c)
     Pending *mine = pending_begin(c);
     if (!mine)
         return NULL;
-    FeCaptures captures = {0};
-    Compiled *v = make_variant(c, target, &captures, false);
+    FeCaptures captures = {0}, quiet = {0};
+    Compiled *v = make_variant(c, target, &captures, &quiet, false);
     if (v && (keep_variant(c->k, v) || fe_captures_add(&c->k->captures, &captures) ||
-              cache_check_writes(c, v) || remember(c, v))) {
+              fe_captures_add(&c->k->quiet, &quiet) || cache_check_writes(c, v) ||
+              remember(c, v))) {
         Py_DECREF((PyObject *)v);
         v = NULL;
     }
     fe_captures_free(&captures);
+    fe_captures_free(&quiet);
     pending_end(c->k, mine);
     Py_XDECREF((PyObject *)v); /* the kernel has its own */
     return v;
@@ -692,9 +704,10 @@ cache_otherwise(Compiled *v, Call *c)
         if (r)
             return r < 0 ? NULL : w;
     }
-    FeCaptures captures = {0}; /* v's, which the kernel has */
-    Compiled *w = make_variant(c, v->bin.target, &captures, true);
+    FeCaptures captures = {0}, quiet = {0}; /* v's, which the kernel has */
+    Compiled *w = make_variant(c, v->bin.target, &captures, &quiet, true);
     fe_captures_free(&captures);
+    fe_captures_free(&quiet);
     if (!w)
         return NULL;
     w->otherwise = v->otherwise;
@@ -704,7 +717,8 @@ cache_otherwise(Compiled *v, Call *c)
 Compiled *
 cache_find(Call *c)
 {
-    if (c->k->captures.n && check_captures(c->k))
+    Kernel *k = c->k;
+    if ((k->captures.n || k->n_edits != k->st->n_edits) && check_captures(k))
         return NULL;
     Entry *e = table_find(c);
     return e ? e->variant : NULL;
@@ -753,6 +767,7 @@ cache_clear(Kernel *k)
         t = older;
     }
     fe_captures_free(&k->captures);
+    fe_captures_free(&k->quiet);
     int n = k->n_variants;
     k->n_variants = 0;
     for (int i = 0; i < n; i++)
@@ -774,6 +789,7 @@ cache_traverse(Kernel *k, visitproc visit, void *arg)
                 Py_VISIT((PyObject *)t->slot[i].variant);
             }
     int r = fe_captures_traverse(&k->captures, visit, arg);
+    r = r ? r : fe_captures_traverse(&k->quiet, visit, arg);
     if (r)
         return r;
     for (int i = 0; i < k->n_variants; i++)

@@ -195,6 +195,8 @@ struct Kernel {
     int first_variant; /* those before it are of code that was redefined since; kept, as
                                        another thread may look at one */
     FeCaptures captures; /* globals that the variants have inside */
+    FeCaptures quiet;    /* what they have inside that is changed where we see it */
+    uint64_t n_edits;    /* State.n_edits when these were looked at last */
     Pending *pending;
 };
 

@@ -42,6 +42,7 @@ kernel_env(State *st, FeEnv *env)
     *env = (FeEnv){.as_function = as_function,
                    .data = st,
                    .language = state_language(st),
+                   .is_language_open = st->is_language_open,
                    .load_tree = trees_load,
                    .store_tree = trees_store};
     return env->language != NULL;

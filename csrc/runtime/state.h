@@ -51,6 +51,10 @@ typedef struct State {
         *held; /* capsules of launches that a GPU may still be at: cuda_launch.c */
     bool lacks_cuda; /* cuda_if_any looked for one in vain */
     enum { DRIVER_UNKNOWN, DRIVER_HOST, DRIVER_CUDA } active; /* tegula.driver.active */
+    /* Counts what may change a function of the language, or a kernel's: a name of a module of
+     * the language was bound, somebody was given its dict, or the function of a kernel. */
+    uint64_t n_edits;
+    bool is_language_open; /* FeEnv's */
     bool warned_of_others; /* files of the cache that others may write: disk.c */
     size_t fail_after; /* tests: which allocation of the next compiles fails; 0: none */
 } State;

@@ -186,6 +186,7 @@ CORE = {
     "_record_stop": "() -> bytes",
     "_fail_after": "(n: int) -> None",
     "_stop_compiles": "() -> None",
+    "_n_edits": "() -> int",
     "_option_names": "() -> list[str]",
     "configure": "(**knobs: Any) -> None",
     "cuda_devices": "() -> list[dict[str, Any]]",
@@ -241,6 +242,7 @@ CORE = {
     "Kernel.arg_names": "list[str]",
     "Kernel._source": "str",
     "Kernel.compile": "(self, *signature: Any, target: str | None = ..., **constexprs: Any) -> CompiledKernel",  # noqa: E501
+    "Kernel._fn": "Callable[..., Any]",
     "Kernel.fn": "Callable[..., Any]",
     "Kernel.lower": "(self, *signature: Any, target: str | None = ..., **constexprs: Any) -> str",  # noqa: E501
     "Kernel.run": "(self, *args: Any, grid: Grid, warmup: bool = ..., **kwargs: Any) -> CompiledKernel",  # noqa: E501

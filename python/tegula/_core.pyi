@@ -39,6 +39,8 @@ def _debug_write(handle: object, level: int, serial: int, i: int, data: bytes, /
     """See debugger.py."""
 def _fail_after(n: int) -> None:
     """Tests: allocation number n of each compile fails; 0: none."""
+def _n_edits() -> int:
+    """Tests: what made launches look at the names of the language again."""
 def _option_names() -> list[str]:
     """What a launch takes besides the kernel's parameters."""
 def _record_start() -> None:
@@ -155,6 +157,8 @@ class Kernel:
 
         """
     def __init__(self, fn: Callable[..., Any], *, do_not_specialize: Sequence[int | str] = ..., do_not_specialize_on_alignment: Sequence[int | str] = ..., debug: bool = ..., noinline: bool = ..., interpret: bool = ...) -> None: ...
+    _fn: Callable[..., Any]
+    """the same, for who does not change it"""
     def _forget(self) -> None:
         """The variants so far are found by no launch from now on."""
     def _set_source(self, text: str, file: str) -> None:
@@ -186,3 +190,6 @@ class Kernel:
         """Compiles what kernel[grid](...) would run, and does not run it. torch dtypes may
         stand for tensors.
         """
+
+class LanguageModule:
+    """A module of the kernel language: kernels notice when its names change."""

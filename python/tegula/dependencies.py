@@ -79,14 +79,14 @@ class _Text:
             self.hasher.update(b"%d:%s" % (len(data), data))
 
     def kernel(self, kernel: Any) -> None:
-        self.add(kernel.fn.__name__)
-        if id(kernel) in self.seen or _is_of_language(kernel.fn):
+        self.add(kernel._fn.__name__)
+        if id(kernel) in self.seen or _is_of_language(kernel._fn):
             return
         self.seen.add(id(kernel))
-        if kernel.fn.__name__ == "<lambda>":  # a line may have several
+        if kernel._fn.__name__ == "<lambda>":  # a line may have several
             self.add(kernel._source)
-            self.code(kernel.fn.__code__)
-            names = [[name] for name in kernel.fn.__code__.co_names]
+            self.code(kernel._fn.__code__)
+            names = [[name] for name in kernel._fn.__code__.co_names]
         else:
             names = self.tree(kernel.parse().body[0])
         scope = kernel.get_capture_scope()
@@ -97,9 +97,9 @@ class _Text:
                     value = getattr(value, attributes.pop(0), None)
                 self.add(name)
                 self.value(value)
-        for default in kernel.fn.__defaults__ or ():
+        for default in kernel._fn.__defaults__ or ():
             self.value(default)
-        for name, default in (kernel.fn.__kwdefaults__ or {}).items():
+        for name, default in (kernel._fn.__kwdefaults__ or {}).items():
             self.add(name)
             self.value(default)
 

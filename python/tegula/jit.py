@@ -150,7 +150,7 @@ class JITFunction(Kernel, KernelInterface, Generic[R]):
     # --- what the function is ---------------------------------------------------------
     @property
     def __globals__(self) -> dict[str, Any]:
-        return self.fn.__globals__
+        return self._fn.__globals__
 
     @property
     def module(self) -> str:
@@ -160,7 +160,7 @@ class JITFunction(Kernel, KernelInterface, Generic[R]):
     def signature(self) -> inspect.Signature:
         import inspect
 
-        return inspect.signature(self.fn)
+        return inspect.signature(self._fn)
 
     @property
     def params(self) -> list[KernelParam]:
@@ -189,12 +189,12 @@ class JITFunction(Kernel, KernelInterface, Generic[R]):
         if self._new_src is not None:
             import inspect
 
-            return inspect.getsourcelines(self.fn)[0]
+            return inspect.getsourcelines(self._fn)[0]
         return [line + "\n" for line in self._source.rstrip().split("\n")]
 
     @cached_property
     def starting_line_number(self) -> int:
-        return self.fn.__code__.co_firstlineno
+        return self._fn.__code__.co_firstlineno
 
     @cached_property
     def def_file_line_number(self) -> int:
@@ -279,8 +279,8 @@ class JITFunction(Kernel, KernelInterface, Generic[R]):
 
     def get_capture_scope(self) -> dict[str, Any]:
         """The names from outside that the function sees: globals and closure."""
-        cells = self.fn.__closure__ or ()
-        outer = zip(self.fn.__code__.co_freevars, cells, strict=True)
+        cells = self._fn.__closure__ or ()
+        outer = zip(self._fn.__code__.co_freevars, cells, strict=True)
         captured = {k: c.cell_contents for k, c in outer if _is_filled(c)}
         return self.__globals__ | captured
 
@@ -298,7 +298,7 @@ class JITFunction(Kernel, KernelInterface, Generic[R]):
         names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
         local |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
         closure = dict(
-            zip(self.fn.__code__.co_freevars, self.fn.__closure__ or (), strict=False)
+            zip(self._fn.__code__.co_freevars, self._fn.__closure__ or (), strict=False)
         )
         found: dict[tuple[str, int], tuple[Any, dict[str, Any]]] = {}
         outside = {k: c.cell_contents for k, c in closure.items() if _is_filled(c)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import core as core
+from .builtin import _notice
 from . import math as math
 from .core import *  # noqa: F403
 from .math import *  # noqa: F403
@@ -70,3 +71,5 @@ for _name in (
 ):
     globals().pop(_name, None)
 del _name
+_notice(__name__)
+del _notice

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
+from tegula._core import LanguageModule
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -66,6 +68,13 @@ class _Signature:
 
     def __str__(self) -> str:
         return str(self._shown())
+
+
+def _notice(package: str) -> None:
+    """Kernels notice from now on when a name of these modules is bound anew."""
+    for name, module in list(sys.modules.items()):
+        if name == package or name.startswith(package + "."):
+            module.__class__ = LanguageModule
 
 
 def outside() -> Any:
