@@ -337,6 +337,7 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
             fe_raise(f, f->b.loc);
     }
     bool is_known = watch_call(f, o, pos, named);
+    fe_check_text_method(f, o, pos, NULL);
     if (f->c->opt.interpret) /* theirs, which they may step through: runtime/cache.c */
         tracing_resume();
     PyObject *given = foreign ? call_foreign(f, o, pos, named)
@@ -354,8 +355,8 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
             fe_raise(f, f->b.loc);
         }
     }
-    Value r = value_of_result(f, fe_own(f, given), foreign || is_users ? pos : NULL,
-                              all);
+    fe_check_text_method(f, o, pos, fe_own(f, given));
+    Value r = value_of_result(f, given, foreign || is_users ? pos : NULL, all);
     f->args = outer;
     return r;
 }

@@ -435,7 +435,10 @@ Val *fe_pick(Fe *f, Val *v, int dim, Val *index);
 Value fe_elements(Fe *f, Value v, const char *of);
 bool fe_truth(Fe *f, Value v, const char *of); /* of a constant that an if may test */
 Value fe_attribute(Fe *f, Value v, const char *name); /* V_NONE: it has none */
-void fe_watch(Fe *f, PyObject *o, const char *name);  /* o.name was read: watch.c */
+/* A method of a text, before its call (result NULL) and after it: neither an argument nor the
+ * result is larger than a constant may be. */
+void fe_check_text_method(Fe *f, PyObject *o, PyObject *pos, PyObject *result);
+void fe_watch(Fe *f, PyObject *o, const char *name); /* o.name was read: watch.c */
 void fe_watch_operand(Fe *f, Value v); /* Python works on it, if it is an object */
 /* What a function of constants may ask a value that is none for: its types and sides. */
 bool fe_has_stand_in(Value v);

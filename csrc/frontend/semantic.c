@@ -142,6 +142,90 @@ fe_promote(Fe *f, Value a, Value b, bool is_div, bool allow_ptr, Val **px, Val *
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
+enum { MOST_BITS = 65536, MOST_TEXT = 1 << 20 }; /* of constants */
+
+static long
+bits_of(Fe *f, PyObject *x)
+{
+    return PyLong_AsLong(fe_own(f, PyObject_CallMethod(x, "bit_length", NULL)));
+}
+
+/* "%1000000000d" % 3, "{:>1000000000}".format(3): a gigabyte of spaces. mark: '%' or '{', from where
+ * on numbers are widths, for as long as the characters are among `more`. */
+static void
+check_format(Fe *f, PyObject *x, char mark, const char *more)
+{
+    const char *s = PyUnicode_Check(x) ? PyUnicode_AsUTF8AndSize(x, NULL) : NULL;
+    if (PyBytes_Check(x))
+        s = PyBytes_AsString(x);
+    fe_forget(f);
+    while (s && (s = strchr(s, mark))) {
+        s++;
+        const char *end = s + strspn(s, more);
+        for (size_t n; s < end; s += MAX(n, 1)) {
+            n = strspn(s, "0123456789");
+            if (n > 5 || *s == '*')
+                fail(f, VALUE, "the width or precision %.*s is too large",
+                     (int)MIN(MAX(n, 1), 20), s);
+        }
+    }
+}
+
+static bool
+is_text(PyObject *x)
+{
+    return PyUnicode_Check(x) || PyBytes_Check(x);
+}
+
+/* A text that doubles with each turn of a loop would eat the machine. */
+static void
+check_text(Fe *f, PyObject *r, const char *what)
+{
+    if (is_text(r) && PyObject_Size(r) > MOST_TEXT)
+        fail(f, VALUE, "the text that '%s' makes has more than %d characters", what,
+             MOST_TEXT);
+}
+
+void
+fe_check_text_method(Fe *f, PyObject *o, PyObject *pos, PyObject *result)
+{
+    PyObject *self = PyCFunction_Check(o) ? PyObject_GetAttrString(o, "__self__")
+                                          : NULL;
+    fe_forget(f);
+    bool is = self && is_text(self);
+    Py_XDECREF(self); /* o keeps it */
+    if (!is)
+        return;
+    if (result) {
+        check_text(f, result, "a method");
+        return;
+    }
+    PyObject *name = fe_own(f, PyObject_GetAttrString(o, "__name__"));
+    if (!PyUnicode_CompareWithASCIIString(name, "format"))
+        check_format(f, self, '{',
+                     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
+                     ".,:!=<>^+-# []%{");
+    for (Py_ssize_t i = 0; i < PyTuple_Size(pos); i++) {
+        PyObject *x = PyTuple_GetItem(pos, i);
+        int over = 0;
+        if (PyLong_Check(x) && PyLong_AsLongLongAndOverflow(x, &over) <= MOST_TEXT &&
+            over <= 0)
+            continue;
+        if (PyLong_Check(x))
+            fail(f, VALUE, "%s is too large for a method of a text",
+                 v_short(f, v_obj(x)));
+    }
+}
+
+static void
+check_size(Fe *f, PyObject *r, Operator o)
+{
+    check_text(f, r, opr_text[o]);
+    /* Numbers beyond 64 bits have no use, and their size no bound. */
+    if (PyLong_Check(r) && bits_of(f, r) > MOST_BITS)
+        fail(f, VALUE, "the integer result of '%s' is too large", opr_text[o]);
+}
+
 /* An operator on two things known now: Python's own. */
 static Value
 constant_op(Fe *f, Operator o, PyObject *x, PyObject *y)
@@ -162,13 +246,20 @@ constant_op(Fe *f, Operator o, PyObject *x, PyObject *y)
     }
     case OPR_Div: r = PyNumber_TrueDivide(x, y); break;
     case OPR_FloorDiv: r = PyNumber_FloorDivide(x, y); break;
-    case OPR_Mod: r = PyNumber_Remainder(x, y); break;
+    case OPR_Mod:
+        if (is_text(x))
+            check_format(f, x, '%', "-+ #.*0123456789");
+        r = PyNumber_Remainder(x, y);
+        break;
     case OPR_Pow:
         if (PyLong_Check(y)) {
             int overflow;
             long long k = PyLong_AsLongLongAndOverflow(y, &overflow);
             if (overflow || k > 4096 || k < -4096)
                 fail(f, VALUE, "the exponent %s is too large", v_short(f, v_obj(y)));
+            /* 65536 bits to the 4096th take minutes */
+            if (PyLong_Check(x) && k > 0 && (bits_of(f, x) - 1) * k > MOST_BITS)
+                fail(f, VALUE, "the integer result of '%s' is too large", opr_text[o]);
         }
         r = PyNumber_Power(x, y, Py_None);
         break;
@@ -188,12 +279,7 @@ constant_op(Fe *f, Operator o, PyObject *x, PyObject *y)
     default: fail(f, TYPE, "'%s' is not available in a kernel", opr_text[o]);
     }
     Value v = v_obj(fe_own(f, r));
-    if (PyLong_Check(v.obj)) {
-        /* Numbers beyond 64 bits have no use, and their size no bound. */
-        PyObject *bits = fe_own(f, PyObject_CallMethod(v.obj, "bit_length", NULL));
-        if (PyLong_AsLong(bits) > 65536)
-            fail(f, VALUE, "the integer result of '%s' is too large", opr_text[o]);
-    }
+    check_size(f, v.obj, o);
     return v;
 }
 

@@ -370,6 +370,27 @@ device_id(PyObject *x, int32_t *out)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* Nothing is mapped below the first page, so elements that are said to be there are a lie, which would
+ * end the process. shape: a tuple; of another object nobody knows whether it is empty. 0, or
+ * -1 with an exception. */
+static int
+check_address(uint64_t address, PyObject *shape)
+{
+    enum { FIRST_PAGE = 4096 };
+    if (address >= FIRST_PAGE || !shape || !PyTuple_Check(shape))
+        return 0;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(shape); i++) {
+        PyObject *side_b = PyTuple_GetItem(shape, i);
+        if (PyLong_Check(side_b) && PyLong_AsLongLong(side_b) <= 0)
+            return PyErr_Occurred() ? -1 : 0;
+    }
+    return PyErr_Format(
+               PyExc_ValueError,
+               "its elements are said to be at address %llu, where no memory is",
+               (unsigned long long)address),
+           -1;
+}
+
 /* The dictionaries __array_interface__ and __cuda_array_interface__. */
 static int
 read_interface(PyObject *x, const char *attr, int place, Tensor *out)
@@ -384,11 +405,13 @@ read_interface(PyObject *x, const char *attr, int place, Tensor *out)
                          PyTuple_GetItem(data_b, 1) == Py_True;
         out->address = address_b ? PyLong_AsUnsignedLongLong(address_b) : 0;
         out->span = span_of_one(out->address);
-        const char *s = PyUnicode_AsUTF8AndSize(type_b, NULL);
+        if (!PyErr_Occurred())
+            check_address(out->address, PyDict_GetItemString(d, "shape"));
+        const char *s = PyErr_Occurred() ? NULL : PyUnicode_AsUTF8AndSize(type_b, NULL);
         int e = s ? elem_of_typestr(s) : -1;
         if (!PyErr_Occurred() && e < 0)
             bad_elem(s);
-        out->elem = (Elem)e;
+        out->elem = (Elem)MAX(e, 0);
         out->place = (Place){place, 0};
         r = PyErr_Occurred() || (place == kDLCUDA && device_id(x, &out->place.index))
                 ? -1
@@ -422,6 +445,19 @@ place_of_text(PyObject *device, Place *out)
     return r;
 }
 
+/* Of what has a data_ptr(): a stand-in for a compile has a device of None, or no shape. */
+static int
+check_shape_of(PyObject *x, uint64_t address)
+{
+    PyObject *shape = PyObject_GetAttrString(x, "shape");
+    if (!shape && !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return -1;
+    PyErr_Clear();
+    int r = check_address(address, shape);
+    Py_XDECREF(shape);
+    return r;
+}
+
 static int
 read_data_ptr(const Setter *s, PyObject *x, Tensor *out)
 {
@@ -441,6 +477,8 @@ read_data_ptr(const Setter *s, PyObject *x, Tensor *out)
         int e = PyErr_Occurred() ? -1 : elem_of_object(t);
         out->elem = (Elem)e;
         r = e < 0 ? -1 : place_of_text(d, &out->place);
+        if (!r && out->address < UINT64_C(4096) && out->place.type)
+            r = check_shape_of(x, out->address);
     }
     Py_XDECREF(p);
     Py_XDECREF(t);

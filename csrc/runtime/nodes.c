@@ -56,8 +56,19 @@ constant_node(Call *c, PyObject *value)
             PyObject *inner = PyObject_GetAttrString(value, "value");
             if (!inner)
                 return -1;
-            Py_DECREF(inner); /* value keeps it: it is an attribute of the instance */
-            return constant_node(c, inner);
+            /* value keeps it where it is an attribute of the instance, and no property's. */
+            bool is_kept = Py_REFCNT(inner) > 1;
+            Py_DECREF(inner);
+            if (!is_kept)
+                return PyErr_SetString(PyExc_TypeError,
+                                       "a constexpr makes its value each time it is "
+                                       "asked: it must have the value"),
+                       -1;
+            if (Py_EnterRecursiveCall(" in the value of a constexpr"))
+                return -1;
+            int r = constant_node(c, inner);
+            Py_LeaveRecursiveCall();
+            return r;
         }
         add(c, CODE(NODE_CONST_OBJECT, 0, 0), 0, value);
     }

@@ -11,14 +11,26 @@
 
 #include <stdlib.h>
 
-static bool
+/* 1, 0, or -1 with an exception: of Ctrl-C or an exit in the midst of a property. */
+static int
 has(PyObject *x, const char *attr)
 {
     PyObject *a = PyObject_GetAttrString(x, attr);
+    if (!a && (fe_is_grave() || !PyErr_ExceptionMatches(PyExc_Exception)))
+        return -1;
     if (!a)
         PyErr_Clear();
     Py_XDECREF(a);
     return a != NULL;
+}
+
+/* What choose() gives where has() said r. */
+static int
+chosen(Setter *s, int r, SetterKind kind)
+{
+    if (r > 0)
+        s->kind = kind;
+    return MIN(r, 0);
 }
 
 /* The framework's table, or NULL without an exception. */
@@ -155,20 +167,21 @@ choose(State *st, PyObject *x, Setter *s)
         return s->kind = numpy_struct_holds(x) ? SET_NUMPY : SET_ARRAY_INTERFACE, 0;
     if (type_derives_from(t, "numpy", "generic"))
         return s->kind = PyIndex_Check(x) ? SET_INDEX : SET_REAL, 0;
-    if (has(x, "__tegula_descriptor__"))
-        return s->kind = SET_DESCRIPTOR, 0;
+    int r = has(x, "__tegula_descriptor__");
+    if (r)
+        return chosen(s, r, SET_DESCRIPTOR);
     /* JAX: of one class wherever they live, so what an array on a GPU has may not decide. */
     s->is_immutable = immutable_library(t);
-    if (s->is_immutable && has(x, "__dlpack__"))
-        return s->kind = SET_DLPACK, 0;
-    if (has(x, "__cuda_array_interface__"))
-        return s->kind = SET_CUDA_INTERFACE, 0;
-    if (has(x, "data_ptr") && has(x, "dtype"))
-        return s->kind = SET_DATA_PTR, 0;
-    if (has(x, "__dlpack__"))
-        return s->kind = SET_DLPACK, 0;
-    if (has(x, "__array_interface__"))
-        return s->kind = SET_ARRAY_INTERFACE, 0;
+    if (s->is_immutable && (r = has(x, "__dlpack__")))
+        return chosen(s, r, SET_DLPACK);
+    if ((r = has(x, "__cuda_array_interface__")))
+        return chosen(s, r, SET_CUDA_INTERFACE);
+    if ((r = has(x, "data_ptr")) && (r < 0 || (r = has(x, "dtype"))))
+        return chosen(s, r, SET_DATA_PTR);
+    if ((r = has(x, "__dlpack__")))
+        return chosen(s, r, SET_DLPACK);
+    if ((r = has(x, "__array_interface__")))
+        return chosen(s, r, SET_ARRAY_INTERFACE);
     if (type_derives_from(t, "torch", "dtype"))
         return s->kind = SET_TORCH_DTYPE, 0;
     FeEnv env = {0};

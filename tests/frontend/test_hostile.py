@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tegula
@@ -266,3 +267,40 @@ def test_branches_nest_too_deep(tmp_path):
             continue
         with pytest.raises(tegula.CompileError, match="nest deeper than 90"):
             space["kernel"].compile("*i32", "i32", target="cpu")
+
+
+# ruff: noqa: E501 (sources as texts)
+TEXTS = {
+    "doubled": "    t: tl.constexpr = 'ab'\n    for _ in tl.static_range(60):\n        t: tl.constexpr = t + t\n    tl.store(x, len(t))",
+    "percent": "    tl.store(x, len('%1000000000d' % 3))",
+    "format": "    tl.store(x, len('{:>999999999}'.format(1)))",
+    "zfill": "    tl.store(x, len('a'.zfill(10**9)))",
+    "center": "    tl.store(x, len('a'.center(10**9)))",
+    "replaced": "    s: tl.constexpr = '{:>9999}'.format(1)\n    tl.store(x, len(s.replace('', s)))",
+    "power": "    a: tl.constexpr = (1 << 4096) - 1\n    tl.store(x, (a ** 16) ** 4096 % 3)",
+}
+
+
+def of_text(body: str) -> tegula.Kernel:
+    text = f"@tegula.jit\ndef kernel(x):\n{body}\n"
+    file = f"<text {len(linecache.cache)} of test_hostile>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    names = {"tegula": tegula, "tl": tl}
+    exec(compile(text, file, "exec"), names)
+    return names["kernel"]  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("what", TEXTS)
+def test_constants_are_bounded(what):
+    """Each would take gigabytes or minutes."""
+    with pytest.raises(tegula.CompileError, match=r"too large|more than 1048576"):
+        of_text(TEXTS[what]).lower("*i32")
+
+
+def test_texts_that_are_no_attack():
+    """Digits that are no widths, percent signs, a width of a line."""
+    x = "'{:>5}'.format(1) + '%5d' % 3 + '123456789'.upper() + '100%% of %s' % 1234567"
+    kernel = of_text(f"    tl.store(x, len({x}))")
+    out = np.zeros(1, np.int32)
+    kernel[(1,)](out)
+    assert out[0] == 5 + 5 + 9 + len("100% of 1234567")

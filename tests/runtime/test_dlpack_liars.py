@@ -179,3 +179,45 @@ def launch_on_a_thread(kilobytes: int) -> None:
 
 if __name__ == "__main__":
     launch_on_a_thread(int(sys.argv[1]))
+
+
+class Interface:
+    """A tensor that is nothing but its __array_interface__."""
+
+    def __init__(self, **what):
+        self.memory = np.zeros(8, np.float32)
+        self.__array_interface__ = {**self.memory.__array_interface__, **what}
+
+
+@tegula.jit
+def store_one(x):
+    tl.store(x, 1)
+
+
+@tegula.jit
+def do_nothing(x):
+    pass
+
+
+class Pointer:
+    dtype, shape, device = "float32", (8,), "cpu"
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+    def data_ptr(self) -> int:
+        return self.address
+
+
+@pytest.mark.parametrize("address", [0, 1, 4095])
+def test_elements_where_no_memory_is(address):
+    """It ended the process where no first launch looks."""
+    store_one[(1,)](Interface())
+    store_one[(1,)](Interface())
+    for x in Interface(data=(address, False)), Pointer(address):
+        with pytest.raises(TypeError, match=f"at address {address}, where no memory"):
+            store_one[(1,)](x)
+
+
+def test_no_elements_where_no_memory_is():
+    do_nothing[(1,)](Interface(data=(0, False), shape=(0,)))

@@ -87,3 +87,42 @@ def test_a_kernel_that_ran_out_of_memory_compiles_later(failing):
     failing(0)
     kernel[(1,)](x, out, 64, BLOCK=64)
     assert (out == 128).all()
+
+
+@tegula.jit
+def takes_constant(x, n: tl.constexpr):
+    tl.store(x, 1)
+
+
+def test_constexpr_that_is_its_own_value():
+    """It was asked for its value without an end, and Ctrl-C was not answered."""
+    c = tl.constexpr(1)
+    c.value = c
+    with pytest.raises(RecursionError):
+        takes_constant[(1,)](np.zeros(1, np.int32), c)
+    c.value = (c,)
+    with pytest.raises(RecursionError):
+        takes_constant[(1,)](np.zeros(1, np.int32), c)
+
+
+def test_constexpr_that_makes_its_value():
+    """Nobody would hold it for the time of the launch."""
+
+    class Made(tl.constexpr):
+        value = property(lambda self: [10**30], lambda self, v: None)
+
+    with pytest.raises(TypeError, match="makes its value each time"):
+        takes_constant[(1,)](np.zeros(1, np.int32), Made(3))
+
+
+@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, MemoryError])
+def test_what_a_property_raises_ends_the_launch(raised):
+    """It was taken for "there is no such attribute"."""
+
+    class Odd:
+        @property
+        def __array_interface__(self):
+            raise raised
+
+    with pytest.raises(raised):
+        takes_constant[(1,)](Odd(), 1)
