@@ -179,9 +179,8 @@ def main(times: int, seed: int) -> int:
     for name, some in {**took, "all": everything}.items():
         if some:
             p50, p99, most = (quantile(some, percent) for percent in (50, 99, 100))
-            print(
-                f"{name:20} {len(some):5}  p50 {p50:6.1f} ms  p99 {p99:6.1f}  most {most:6.1f}"
-            )
+            row = f"p50 {p50:6.1f} ms  p99 {p99:6.1f}  most {most:6.1f}"
+            print(f"{name:20} {len(some):5}  {row}")
     for name, some in took.items():
         for t in some:
             if t.seconds > 0.2:
