@@ -87,3 +87,16 @@ def test_assert_names_program_and_element() -> None:
 def test_print_is_the_interpreters() -> None:
     text = upper_half(HERE / "golden/interp/print.tir")
     assert tirc("run", "-", text=text).stdout == tirc("interp", "-", text=text).stdout
+
+
+def code_of(text: str) -> str:
+    return tirc("-m", LESSER[0], "asm", "-", text=text).stdout
+
+
+@pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
+def test_next_turns_operands_are_fetched() -> None:
+    """A line of either operand a strip; none of what stays where it is."""
+    text = upper_half(HERE / "host/dot_fetches_ahead.tir")
+    assert code_of(text).count("\tprefetcht1\t") == 2
+    stays = text.replace("%by = const splat(32)", "%by = const splat(0)")
+    assert code_of(stays).count("\tprefetcht1\t") == 1

@@ -562,7 +562,10 @@ host_for(Host *h, const Op *o)
         form[i] = *state(h, carried[i]);
     Region r;
     host_region_open(h, &r);
+    Lv outer = h->turns_left;
+    h->turns_left = left;
     host_walk(h, body);
+    h->turns_left = outer;
     /* One that the body had to put into scratch is handed on as it came. */
     for (int i = 0; i < n; i++)
         if (form[i].kind == V_CARRIED)

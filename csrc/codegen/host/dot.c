@@ -16,7 +16,8 @@
  *
  * A transposed a costs nothing (its elements are broadcast one by one); a transposed b is
  * turned on its way into scratch. With AVX-512 the tile is 8 x 32: 16 accumulators hide the
- * latency of two FMA units, and a step reads 10 values for 16 FMAs.
+ * latency of two FMA units, and a step reads 10 values for 16 FMAs. With 16 registers it is 6 x 16:
+ * 4 x 16 read 6 values for 8 FMAs, and each sum waited for the last one.
  *
  * Where the CPU adds up several products of narrow elements at a time, they stay narrow: two
  * of bf16 (AVX512-BF16, vdpbf16ps), four of i8 (AVX512-VNNI, vpdpbusd). Then so many rows of b
@@ -310,11 +311,63 @@ add_product(Host *h, const Product *p, Lv a, Lv b, Lv c)
                         : multiply_add(h, p->t.e, a, b, c);
 }
 
+/* A loop that carries the sums of a tile. */
+typedef struct Sums {
+    Loop loop;
+    int n;
+    Lv *c, *phi; /* c: those of now */
+} Sums;
+
 static void
-tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
+sums_open(Host *h, Sums *s, int64_t n, int64_t step)
+{
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(h->l->b);
+    host_loop_open(h, &s->loop, n, step);
+    s->phi = NEW_N(h->c->arena, Lv, s->n);
+    for (int i = 0; s->loop.head && i < s->n; i++) {
+        s->phi[i] = LLVMBuildPhi(h->l->b, LLVMTypeOf(s->c[i]), "");
+        LLVMAddIncoming(s->phi[i], &s->c[i], &before, 1);
+        s->c[i] = s->phi[i];
+    }
+}
+
+static void
+sums_close(Host *h, Sums *s)
+{
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(h->l->b);
+    for (int i = 0; s->loop.head && i < s->n; i++)
+        LLVMAddIncoming(s->phi[i], &s->c[i], &latch, 1);
+    host_loop_close(h, &s->loop);
+}
+
+static int64_t
+n_tiles(const Product *p)
+{
+    const Type *rt = result(p->o, 0)->type;
+    DotSides sides = dot_sides(p->o);
+    int cols = p->t.lanes * p->t.nv;
+    return (int64_t)(rt->rank == 3 ? rt->shape[0] : 1) * in_steps(sides.n, cols) /
+           cols * (in_steps(sides.m, p->t.mr) / p->t.mr);
+}
+
+/* Elements of K between two visits to the lines that are fetched meanwhile: as many as let a visit
+ * fetch one line. */
+static int
+strip_of(const Host *h, const Product *p)
+{
+    int side = in_steps(dot_sides(p->o).k, p->group), strip = side;
+    int64_t lines = host_ahead_lines(h);
+    while (lines && strip % (2 * p->group) == 0 && n_tiles(p) * (side / strip) < lines)
+        strip /= 2;
+    return strip;
+}
+
+static void
+tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_rows)
 {
     Ll *l = h->l;
     Tile t = p->t;
+    t.mr = n_rows;
     int n = t.mr * t.nv;
     Arena *arena = h->c->arena;
     Lv *c = NEW_N(arena, Lv, n), *rows = NEW_N(arena, Lv, t.mr),
@@ -327,28 +380,22 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_k)
     for (int i = 0; i < n; i++)
         c[i] = load_acc(h, p->o, &p->acc, t, batch, rows[i / t.nv], cols[i % t.nv]);
 
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b);
-    Loop loop;
-    host_loop_open(h, &loop, in_steps(n_k, p->group), p->group);
-    Lv *phi = NEW_N(arena, Lv, n);
-    for (int i = 0; i < n; i++) {
-        if (loop.head) {
-            phi[i] = LLVMBuildPhi(l->b, LLVMTypeOf(c[i]), "");
-            LLVMAddIncoming(phi[i], &c[i], &before, 1);
-            c[i] = phi[i];
-        }
-    }
+    int side = in_steps(dot_sides(p->o).k, p->group), strip = strip_of(h, p);
+    Sums outer = {.n = n, .c = c}, inner = {.n = n, .c = c};
+    sums_open(h, &outer, side, strip);
+    if (host_ahead_lines(h))
+        host_fetch_ahead(h, n_tiles(p) * (side / strip));
+    sums_open(h, &inner, strip, p->group);
+    Lv k = LLVMBuildAdd(l->b, outer.loop.index, inner.loop.index, "");
     for (int j = 0; j < t.nv; j++)
-        b[j] = load_b(h, p, batch, loop.index, cols[j]);
+        b[j] = load_b(h, p, batch, k, cols[j]);
     for (int i = 0; i < t.mr; i++) {
-        Lv a = load_a(h, p, batch, rows[i], loop.index);
+        Lv a = load_a(h, p, batch, rows[i], k);
         for (int j = 0; j < t.nv; j++)
             c[i * t.nv + j] = add_product(h, p, a, b[j], c[i * t.nv + j]);
     }
-    LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b);
-    for (int i = 0; loop.head && i < n; i++)
-        LLVMAddIncoming(phi[i], &c[i], &latch, 1);
-    host_loop_close(h, &loop);
+    sums_close(h, &inner);
+    sums_close(h, &outer);
 
     const Type *rt = result(p->o, 0)->type;
     for (int j = 0; is_offset(p) && j < t.nv; j++) {
@@ -424,29 +471,27 @@ note(Host *h, const Product *p)
     Arena *a = h->c->arena;
     const Tile *t = &p->t;
     Elem from = arg(p->o, 0)->type->elem;
-    const char *tile = str_printf(a, "tiles of %d x %d", t->mr, t->nv * t->lanes);
-    if (p->has_tiles) {
-        host_note_dot(h, p->o,
-                      str_printf(a, "%s: matrices of 16 x 16 %s, tiles of %d x %d",
-                                 p->group == 2 ? "tdpbf16ps" : "tdpbssd",
-                                 elem_info[from].text, host_tile_rows(p->o),
-                                 host_tile_cols(p->o)));
-        return;
-    }
-    if (p->group > 1) {
-        host_note_dot(h, p->o,
-                      str_printf(a, "%s: %d products of %s added at a time, %s",
-                                 p->group == 2 ? "vdpbf16ps" : "vpdpbusd", p->group,
-                                 elem_info[from].text, tile));
-        return;
-    }
+    const char *tile = str_printf(a, "tiles of %d x %d", t->mr, t->nv * t->lanes),
+               *what;
     const char *why = why_alone(h, p->o);
-    host_note_dot(h, p->o,
-                  str_printf(a, "%s of %s in vectors of %d, %s%s%s",
-                             elem_is_float(t->e) ? "fused multiply-adds"
-                                                 : "multiplications and additions",
-                             elem_info[t->e].text, t->lanes, tile,
-                             why ? "; one product at a time: " : "", why ? why : ""));
+    if (p->has_tiles)
+        what = str_printf(a, "%s: matrices of 16 x 16 %s, tiles of %d x %d",
+                          p->group == 2 ? "tdpbf16ps" : "tdpbssd", elem_info[from].text,
+                          host_tile_rows(p->o), host_tile_cols(p->o));
+    else if (p->group > 1)
+        what = str_printf(a, "%s: %d products of %s added at a time, %s",
+                          p->group == 2 ? "vdpbf16ps" : "vpdpbusd", p->group,
+                          elem_info[from].text, tile);
+    else
+        what = str_printf(a, "%s of %s in vectors of %d, %s%s%s",
+                          elem_is_float(t->e) ? "fused multiply-adds"
+                                              : "multiplications and additions",
+                          elem_info[t->e].text, t->lanes, tile,
+                          why ? "; one product at a time: " : "", why ? why : "");
+    if (host_ahead_lines(h))
+        what = str_printf(a, "%s; the next turn's operands are fetched meanwhile",
+                          what);
+    host_note_dot(h, p->o, what);
 }
 
 /* Tiles over the result, by vectors. */
@@ -455,13 +500,18 @@ multiply(Host *h, const Product *p)
 {
     const Type *rt = result(p->o, 0)->type;
     DotSides sides = dot_sides(p->o);
-    int rows = p->t.mr, cols = p->t.lanes * p->t.nv;
+    int rows = p->t.mr, cols = p->t.lanes * p->t.nv, rest = sides.m % rows;
     Loop batch, row, col;
+    host_start_ahead(h);
     host_loop_open(h, &batch, rt->rank == 3 ? rt->shape[0] : 1, 1);
     host_loop_open(h, &col, in_steps(sides.n, cols), cols);
-    host_loop_open(h, &row, in_steps(sides.m, rows), rows);
-    tile(h, p, batch.index, row.index, col.index, sides.k);
-    host_loop_close(h, &row);
+    if (sides.m > rest) {
+        host_loop_open(h, &row, sides.m - rest, rows);
+        tile(h, p, batch.index, row.index, col.index, rows);
+        host_loop_close(h, &row);
+    }
+    if (rest)
+        tile(h, p, batch.index, ll_i64(h->l, sides.m - rest), col.index, rest);
     host_loop_close(h, &col);
     host_loop_close(h, &batch);
 }
@@ -503,6 +553,7 @@ host_dot(Host *h, const Op *o)
     h->done[host_pos(h, o)] = true;
     host_free_before(h, host_pos(h, o));
     Product p = plan(h, o);
+    host_look_ahead(h, o);
     p.a = operand(h, o, 0, p.at->elem, p.group == 1);
     p.b = second_operand(h, &p, p.bt->elem);
     place_result(h, o, &p);
@@ -518,6 +569,7 @@ host_dot(Host *h, const Op *o)
         host_multiply_tiles(h, &p);
     else
         multiply(h, &p);
+    h->ahead.n = 0;
     VState *s = state(h, result(o, 0));
     s->kind = V_BUFFER;
     s->view = p.out;

@@ -32,6 +32,15 @@ in_steps(int n, int step)
 Lv host_tile_address(Host *h, const Type *t, const View *w, Lv batch, Lv row, Lv col);
 void host_store_bytes(Host *h, Lv x, Lv p); /* into scratch, as they are */
 
+/* ---- ahead.c ------------------------------------------------------------------------- */
+/* Before the operands are put into scratch. */
+void host_look_ahead(Host *h, const Op *dot);
+/* Lines of the largest operand that is fetched. */
+int64_t host_ahead_lines(const Host *h);
+/* Before the first tile; then one of so many visits. */
+void host_start_ahead(Host *h);
+void host_fetch_ahead(Host *h, int64_t visits);
+
 /* ---- tiles.c ------------------------------------------------------------------------- */
 /* Is the product one for AMX? */
 bool host_is_for_tiles(const Host *h, const Op *o);

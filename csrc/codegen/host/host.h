@@ -13,6 +13,7 @@
  *     shape.c     reshape, join, split, cat, gather, histogram
  *     dot.c       the register-tiled product (dot.h), tiles.c its form for AMX
  *     panels.c    the order of its second operand in scratch
+ *     ahead.c     its next turn's operands come into the cache meanwhile
  *     control.c   for, while, if
  *     assembly.c  inline assembly, over a whole block
  */
@@ -25,6 +26,7 @@ typedef struct Host Host;
 typedef struct Group Group;
 typedef struct Node Node;
 typedef struct Root Root;
+typedef struct Ahead Ahead;
 
 /* A piece of the scratch arena. */
 typedef struct Buf {
@@ -104,6 +106,8 @@ struct Host {
     VEC(const Op *) deferred; /* scalar ops that wait for the open group */
     VEC(const Op *) loads;    /* block loads that may still be pending */
     VEC(Note) notes;          /* for the report */
+    VEC(Ahead *) ahead;       /* of the product that is being emitted: ahead.c */
+    Lv turns_left;            /* i64: of the innermost `for`, this one counted */
     int stamp, walk;
     const Block *block;      /* whose ops are walked */
     VEC(Undo) trail;         /* states to take back at the end of the region */
@@ -251,6 +255,10 @@ struct Node {
 };
 
 void host_emit_group(Host *h, Group *g);
+
+/* ---- ahead.c ------------------------------------------------------------------------------ */
+/* A vector of a load begins at p, maybe one whose next block is fetched. */
+void host_note_row(Host *h, const Group *g, const Node *n, Lv p);
 
 /* ---- panels.c ----------------------------------------------------------------------------- */
 /* Of a [.., K, N] by panels of `width` columns, `group` rows of which stand side by side. */

@@ -142,6 +142,7 @@ emit_load(Host *h, Group *g, Node *n)
     Lv other = n->n_in > 2 ? as_vector(h, g, n->in[2]) : NULL;
     Lv p = n->mode == M_ROW ? n->in[0]->x : as_vector(h, g, n->in[0]);
     host_guard(h, n->v->def, (Mode)n->mode, g->lanes, p, mask);
+    host_note_row(h, g, n, p);
     return host_read(h, t, (Mode)n->mode, g->lanes, p, mask, other);
 }
 
