@@ -95,8 +95,18 @@ def code_of(text: str) -> str:
 
 @pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
 def test_next_turns_operands_are_fetched() -> None:
-    """A line of either operand a strip; none of what stays where it is."""
+    """A line of either operand a strip, in tiles of six rows and in the last one; none of what
+    stays where it is."""
     text = upper_half(HERE / "host/dot_fetches_ahead.tir")
-    assert code_of(text).count("\tprefetcht1\t") == 2
+    assert code_of(text).count("\tprefetcht1\t") == 2 * 2
     stays = text.replace("%by = const splat(32)", "%by = const splat(0)")
-    assert code_of(stays).count("\tprefetcht1\t") == 1
+    assert code_of(stays).count("\tprefetcht1\t") == 2
+
+
+@pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
+def test_tile_fills_the_registers() -> None:
+    """6 x 16 of f32 in 16 registers of 8: 12 sums, and no step of K touches the stack."""
+    code = code_of(upper_half(HERE / "host/dot_fetches_ahead.tir"))
+    loops = [body for body in code.split("\nL") if body.count("\tvfmadd") == 12]
+    assert len(loops) == 1
+    assert "%rsp" not in loops[0].partition("\tjb\t")[0]

@@ -525,7 +525,7 @@ plan(Host *h, const Op *o)
     p.t.e = arithmetic_of(arg(o, 0)->type->elem);
     p.t.lanes = MIN(h->vec_bytes / elem_info[p.t.e].bytes, n);
     p.t.nv = MIN(2, n / p.t.lanes);
-    p.t.mr = MIN(h->vec_bytes == 64 ? 8 : 4, m);
+    p.t.mr = MIN(h->vec_bytes == 64 ? 8 : 6, m);
     p.group = group_of(h, o);
     Elem e = p.group > 1 ? arg(o, 0)->type->elem : p.t.e; /* in scratch */
     p.at = ty_with_elem(h->c, arg(o, 0)->type, e);
