@@ -95,8 +95,8 @@ def code_of(text: str) -> str:
 
 @pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
 def test_next_turns_operands_are_fetched() -> None:
-    """A line of either operand a strip, in tiles of six rows and in the last one; none of what
-    stays where it is."""
+    """A line of either operand a strip, in tiles of six rows and in the last one; none of
+    what stays where it is."""
     text = upper_half(HERE / "host/dot_fetches_ahead.tir")
     assert code_of(text).count("\tprefetcht1\t") == 2 * 2
     stays = text.replace("%by = const splat(32)", "%by = const splat(0)")
