@@ -89,8 +89,8 @@ def test_print_is_the_interpreters() -> None:
     assert tirc("run", "-", text=text).stdout == tirc("interp", "-", text=text).stdout
 
 
-def code_of(text: str) -> str:
-    return tirc("-m", LESSER[0], "asm", "-", text=text).stdout
+def code_of(text: str, stage: str = "asm") -> str:
+    return tirc("-m", LESSER[0], stage, "-", text=text).stdout
 
 
 @pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
@@ -101,6 +101,18 @@ def test_next_turns_operands_are_fetched() -> None:
     assert code_of(text).count("\tprefetcht1\t") == 2 * 2
     stays = text.replace("%by = const splat(32)", "%by = const splat(0)")
     assert code_of(stays).count("\tprefetcht1\t") == 2
+
+
+@pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
+def test_last_turn_of_an_inner_loop_fetches_on() -> None:
+    """The steps of both operands are 0 in a last turn; behind that of an inner loop comes more."""
+    steps = {
+        name: code_of(upper_half(HERE / f"host/{name}.tir"), "llir").count(
+            ", i64 0, i64 "
+        )
+        for name in ("dot_fetches_ahead", "dot_in_two_loops")
+    }
+    assert steps == {"dot_fetches_ahead": 2, "dot_in_two_loops": 0}
 
 
 @pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")

@@ -14,7 +14,8 @@
  * which is a sum of scalars (step_of). So any pointers will do, of rows that wrap or were loaded too.
  *
  * Rule 1: these are hints. What is beyond a tensor, or masked off, may be fetched: no fault
- *         comes of it. The last turn fetches what it has.
+ *         comes of it. The last turn fetches what it has, but of a loop inside another one what
+ *         would come next: sums of sums go on there (`acc += part` every 128 products).
  * Rule 2: into the second cache. The first one holds what is multiplied.
  */
 #include "codegen/host/dot.h"
@@ -127,8 +128,11 @@ add_load(Host *h, const Op *dot, const Op *load)
     a->n_rows = ty_numel(t) / n, a->row_bytes = (int64_t)n * bytes;
     a->rows = host_buf(h, a->n_rows * 8, host_pos(h, dot));
     step = LLVMBuildMul(l->b, step, ll_i64(l, bytes), "");
-    Lv is_last = LLVMBuildICmp(l->b, LLVMIntEQ, h->turns_left, ll_i64(l, 1), "");
-    a->step = LLVMBuildSelect(l->b, is_last, ll_i64(l, 0), step, "");
+    a->step = step;
+    if (!loop->block->owner) {
+        Lv is_last = LLVMBuildICmp(l->b, LLVMIntEQ, h->turns_left, ll_i64(l, 1), "");
+        a->step = LLVMBuildSelect(l->b, is_last, ll_i64(l, 0), step, "");
+    }
     PUSH(h->c->arena, &h->ahead, a);
 }
 
