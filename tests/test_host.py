@@ -104,8 +104,16 @@ def test_next_turns_operands_are_fetched() -> None:
 
 
 @pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
+def test_columns_are_loaded_by_columns() -> None:
+    """A first operand with consecutive columns: no gathers, and it is fetched, too."""
+    code = code_of(upper_half(HERE / "host/dot_of_columns.tir"))
+    assert "gather" not in code
+    assert code.count("\tprefetcht1\t") == 2 * 2
+
+
+@pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
 def test_last_turn_of_an_inner_loop_fetches_on() -> None:
-    """The steps of both operands are 0 in a last turn; behind that of an inner loop comes more."""
+    """Operands step by 0 in a last turn; behind that of an inner loop comes more."""
     steps = {
         name: code_of(upper_half(HERE / f"host/{name}.tir"), "llir").count(
             ", i64 0, i64 "

@@ -25,9 +25,9 @@ enum { LINE = 64, MOST = 32 }; /* bytes; lines of one load at one visit */
 /* One load whose next block is fetched. */
 struct Ahead {
     const Op *load;
-    Buf *rows;                         /* of addresses of the last vector of each row */
-    Lv step;                           /* of a turn: bytes */
-    Lv next;                           /* slot: the line that is next */
+    Buf *rows; /* of addresses of the last vector of each row, or column */
+    Lv step;   /* of a turn: bytes */
+    Lv next;   /* slot: the line that is next */
     int64_t n_rows, row_bytes, behind; /* bytes from a row's first vector to its last */
     bool is_noted;
 };
@@ -124,10 +124,9 @@ add_load(Host *h, const Op *dot, const Op *load)
         return; /* or it stays where it is */
     Ahead *a = NEW(h->c->arena, Ahead);
     a->load = load;
-    int bytes = host_mem_bytes(t), n = t->shape[t->rank - 1];
-    a->n_rows = ty_numel(t) / n, a->row_bytes = (int64_t)n * bytes;
-    a->rows = host_buf(h, a->n_rows * 8, host_pos(h, dot));
-    step = LLVMBuildMul(l->b, step, ll_i64(l, bytes), "");
+    int least = MIN(t->shape[t->rank - 1], t->shape[t->rank - 2]);
+    a->rows = host_buf(h, ty_numel(t) / least * 8, host_pos(h, dot));
+    step = LLVMBuildMul(l->b, step, ll_i64(l, host_mem_bytes(t)), "");
     a->step = step;
     if (!loop->block->owner) {
         Lv is_last = LLVMBuildICmp(l->b, LLVMIntEQ, h->turns_left, ll_i64(l, 1), "");
@@ -183,15 +182,22 @@ host_note_row(Host *h, const Group *g, const Node *n, Lv p)
     for (int i = 0; i < h->ahead.n; i++)
         if (h->ahead.at[i]->load == n->v->def)
             a = h->ahead.at[i];
-    if (!a || n->mode != M_ROW || n->map.at[t->rank - 1] != g->vec)
+    if (!a || n->mode != M_ROW)
+        return;
+    int along = t->rank - 1;
+    if (n->map.at[along] != g->vec && n->map.at[--along] != g->vec)
         return;
     Lv row = ll_i64(l, 0);
-    for (int d = 0; d < t->rank - 1; d++) {
+    for (int d = 0; d < t->rank; d++) {
+        if (d == along)
+            continue;
         row = LLVMBuildMul(l->b, row, ll_i64(l, t->shape[d]), "");
         if (n->map.at[d] != NO_DIM)
             row = LLVMBuildAdd(l->b, row, g->index[n->map.at[d]], "");
     }
     LLVMBuildStore(l->b, p, row_at(h, a, row));
+    a->n_rows = ty_numel(t) / t->shape[along];
+    a->row_bytes = (int64_t)t->shape[along] * host_mem_bytes(t);
     a->behind = a->row_bytes - (int64_t)g->lanes * host_mem_bytes(t);
     a->is_noted = true;
 }

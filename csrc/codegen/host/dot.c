@@ -14,8 +14,8 @@
  * Of a padded product (pad_blocks) only the tiles with true rows and columns are computed,
  * and k ends where it ends.
  *
- * A transposed a costs nothing (its elements are broadcast one by one); a transposed b is
- * turned on its way into scratch. With AVX-512 the tile is 8 x 32: 16 accumulators hide the
+ * A transposed a costs nothing (its elements are broadcast one by one), whether the kernel turned
+ * it or loads it by strides (has_columns); a transposed b is turned on its way into scratch. With AVX-512 the tile is 8 x 32: 16 accumulators hide the
  * latency of two FMA units, and a step reads 10 values for 16 FMAs. With 16 registers it is 6 x 16:
  * 4 x 16 read 6 values for 8 FMAs, and each sum waited for the last one.
  *
@@ -35,6 +35,22 @@ arithmetic_of(Elem e)
     if (elem_is_float(e))
         return e == E_F64 ? E_F64 : E_F32;
     return E_I32;
+}
+
+/* Is a matrix loaded whose columns are consecutive, and are they long enough for vectors? */
+static bool
+has_columns(Host *h, const Val *v)
+{
+    int rank = v->type->rank;
+    while (state(h, v)->kind == V_LAZY && v->def->op == OP_CAST)
+        v = arg(v->def, 0);
+    Affine a;
+    int64_t c;
+    return state(h, v)->kind == V_LAZY && v->def->op == OP_LOAD &&
+           v->type->shape[rank - 2] >= h->vec_bytes / 4 &&
+           affine_of(h->f, arg(v->def, 0), &a) &&
+           affine_const_stride(&a, rank - 2, &c) && c == 1 &&
+           !(affine_const_stride(&a, rank - 1, &c) && c == 1);
 }
 
 /* v in scratch with elements e; strides as v's dims. */
@@ -67,6 +83,8 @@ operand(Host *h, const Op *o, int i, Elem e, bool may_turn)
     } else {
         const Type *t = ty_with_elem(h->c, from->type, e);
         w = host_view(t, host_buf(h, ty_numel(t) * elem_info[e].bytes, host_pos(h, o)));
+        if (may_turn && has_columns(h, from))
+            w.stride[rank - 2] = 1, w.stride[rank - 1] = t->shape[rank - 2];
         host_convert_to(h, from, w, e);
     }
     View r = w;

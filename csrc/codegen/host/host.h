@@ -139,6 +139,13 @@ int host_mem_bytes(const Type *t);     /* of one element in scratch */
 View host_view(const Type *t, Buf *b); /* dense, row-major */
 View host_new_view(Host *h, const Val *v);
 /* v's dim d is the group's dim at[d]; NO_DIM: index 0. Places behind the rank are 0. */
+/* Of a matrix whose columns, not rows, are consecutive. */
+static inline bool
+host_is_turned(const Type *t, const View *w)
+{
+    return w->buf && !w->width && t->rank > 1 && w->stride[t->rank - 2] == 1 &&
+           w->stride[t->rank - 1] > 1;
+}
 enum { NO_DIM = 0xff };
 typedef struct DimMap {
     uint8_t at[MAX_RANK];
@@ -197,6 +204,8 @@ struct Group {
     int axis; /* of its reductions; -1: none */
     VEC(Root) roots;
     bool has_writes;
+    bool
+        is_turned; /* its one root is a matrix whose columns are consecutive: it goes along them */
     int n_rows; /* a root by panels wants so many rows at a time: of the last dim but one */
     /* while it is emitted: */
     int order[MAX_RANK]; /* loops from outside in: dims of shape */

@@ -125,6 +125,8 @@ choose_lanes(Host *h, Group *g)
     g->vec = g->rank - 1;
     while (g->vec > 0 && g->shape[g->vec] == 1)
         g->vec--;
+    if (g->is_turned)
+        g->vec = g->rank - 2;
     Survey s = {1, 0, MAX_LOG2};
     int most = 64;
     h->stamp++;
@@ -154,6 +156,8 @@ choose_lanes(Host *h, Group *g)
             g->order[n++] = d;
     if (g->axis >= 0)
         g->order[n] = g->axis;
+    if (g->is_turned)
+        g->order[g->rank - 2] = g->rank - 1, g->order[g->rank - 1] = g->rank - 2;
 }
 
 static int

@@ -89,7 +89,8 @@ can_join(Host *h, const Group *g, const Root *r, const Type *t, int axis)
 {
     if (g->rank != t->rank || (axis >= 0 && g->axis >= 0 && axis != g->axis))
         return false;
-    if (g->n_rows > 1 || r->dest.group > 1)
+    if (g->n_rows > 1 || r->dest.group > 1 || g->is_turned ||
+        host_is_turned(t, &r->dest))
         return false; /* the others want to go row by row */
     for (int d = 0; d < t->rank; d++)
         if (g->shape[d] != t->shape[d])
@@ -111,8 +112,9 @@ new_group(Host *h, const Type *t)
 }
 
 static void
-put_root(Host *h, Group *g, Root r, int axis)
+put_root(Host *h, Group *g, Root r, const Type *t, int axis)
 {
+    g->is_turned = host_is_turned(t, &r.dest);
     if (axis >= 0)
         g->axis = axis;
     g->has_writes |= writes(&r);
@@ -198,7 +200,7 @@ emit_kept(Host *h, Vals *small)
             continue;
         if (!g)
             g = new_group(h, v->type);
-        put_root(h, g, r, -1);
+        put_root(h, g, r, v->type, -1);
     }
     if (g)
         host_emit_group(h, g);
@@ -225,7 +227,7 @@ host_add_root(Host *h, Root r, const Type *t, int axis)
         host_flush(h);
     if (!h->open)
         h->open = new_group(h, t);
-    put_root(h, h->open, r, axis);
+    put_root(h, h->open, r, t, axis);
 }
 
 /* ---- making ready ------------------------------------------------------------------------------- */
