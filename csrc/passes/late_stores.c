@@ -122,7 +122,8 @@ find(Late *k, const Block *team)
     if (!k->programs || arg(k->programs, 0)->def->op != OP_BLOCK_ID)
         return false;
     k->products = only_loop(k->programs->regions[0]);
-    if (!k->products || !has_products_alone(k->products) || !find_store(k) || !has_room(k))
+    if (!k->products || !has_products_alone(k->products) || !find_store(k) ||
+        !has_room(k))
         return false;
     k->rank = k->store->n_args - 2;
     k->form = tile_form(k->store);
@@ -143,7 +144,8 @@ static Val *
 alloc_stage(Late *k, Op *before)
 {
     Comp *c = k->f->c;
-    Build b = {.f = k->f, .block = before->block, .before = before, .loc = k->store->loc};
+    Build b = {
+        .f = k->f, .block = before->block, .before = before, .loc = k->store->loc};
     const Type *block = k->form.smem;
     if (k->stage.pieces > 1) {
         const int *box = k->form.box + k->form.lead;
@@ -200,7 +202,8 @@ store_beside_products(const Late *k, Val *const *what, Val *stage, Val *from)
     for (Op *o = loop->regions[0]->first; o; o = o->next)
         last = o->op == OP_MMA_START ? o : last;
     Val *piece = carry(loop, from);
-    Build b = {.f = k->f, .block = last->block, .before = last->next, .loc = k->store->loc};
+    Build b = {
+        .f = k->f, .block = last->block, .before = last->next, .loc = k->store->loc};
     store_piece(&b, k, what, stage, piece);
     ir_add_arg(loop->regions[0]->last, ir_bin(&b, OP_ADD, piece, number(&b, 1)));
     return loop->results[loop->n_results - 1];
@@ -219,8 +222,10 @@ static void
 store_late(Late *k)
 {
     Op *programs = k->programs, *end = programs->regions[0]->last;
-    Build front = {.f = k->f, .block = programs->block, .before = programs, .loc = k->f->loc};
-    Val *stage = alloc_stage(k, programs), *what[MAX_TMAP_RANK + 1], *old[MAX_TMAP_RANK + 1];
+    Build front = {
+        .f = k->f, .block = programs->block, .before = programs, .loc = k->f->loc};
+    Val *stage = alloc_stage(k, programs), *what[MAX_TMAP_RANK + 1],
+        *old[MAX_TMAP_RANK + 1];
     int n = k->rank + 1;
     for (int i = 0; i < n; i++) {
         Val *v = arg(k->store, i < k->rank ? i + 1 : k->store->n_args - 1);

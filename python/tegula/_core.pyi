@@ -1,6 +1,7 @@
 # Made by csrc/tools/stubs.py from the built core: make gen.
 # ruff: noqa: E501
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any, TypeAlias
 
 Sides: TypeAlias = int | Sequence[int]
@@ -191,5 +192,5 @@ class Kernel:
         stand for tensors.
         """
 
-class LanguageModule:
+class LanguageModule(ModuleType):
     """A module of the kernel language: kernels notice when its names change."""

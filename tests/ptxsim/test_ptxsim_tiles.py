@@ -238,8 +238,8 @@ def test_a_tile_that_leaves_the_memory_is_a_fault():
 
 @pytest.mark.parametrize("row", [-8, 16])
 def test_a_box_that_is_all_outside_asks_for_the_address(row: int):
-    """As on an H200, where a map that begins where no memory is, is an illegal address then,
-    although nothing of the tensor is asked for; zeros where there is memory."""
+    """As on an H200: a map that begins where no memory is, is an illegal address then,
+    although nothing of the tensor is asked for. Where there is memory, there are zeros."""
     x = put(numbers((8, 64), "float16"), TARGET)
     out = np.zeros(1024, np.uint8)
     k = kernel(loading((0, row), 1024), 1, n_maps=1)

@@ -82,7 +82,8 @@ ptx_begin(Ll *l, const Func *f, Lv *params)
     LLVMSetFunctionCallConv(l->fn, PTX_KERNEL);
     char text[16];
     snprintf(text, sizeof text, "%d", 32 * block_warps(f));
-    ll_fn_attr(l, l->fn, "no-jump-tables", "true"); /* brx takes more than a few compares */
+    ll_fn_attr(l, l->fn, "no-jump-tables",
+               "true"); /* brx takes more than a few compares */
     ll_fn_attr(l, l->fn, "nvvm.reqntid", text);
     if (l->c->opt.maxnreg) {
         snprintf(text, sizeof text, "%d", l->c->opt.maxnreg);

@@ -174,7 +174,8 @@ meet(Sim *s, const Op *o)
 }
 
 static void
-store_piece(Sim *s, const Op *o, const Boxes *k, const StoreStage *g, bool is_staged, int i)
+store_piece(Sim *s, const Op *o, const Boxes *k, const StoreStage *g, bool is_staged,
+            int i)
 {
     int bytes = g->boxes * k->form.box_bytes;
     if (is_staged && g->held == 1) {
