@@ -17,6 +17,8 @@
  *         comes of it. The last turn fetches what it has, but of a loop inside another one what
  *         would come next: sums of sums go on there (`acc += part` every 128 products).
  * Rule 2: into the second cache. The first one holds what is multiplied.
+ * Rule 3: not where AMX multiplies (tiles.c), which takes a sixth of the time: there is less to fetch
+ *         behind, and bf16 of 2048^3 by two threads of a Xeon took 16.3 ms with it and 12.7 without.
  */
 #include "codegen/host/dot.h"
 

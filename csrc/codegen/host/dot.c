@@ -571,7 +571,8 @@ host_dot(Host *h, const Op *o)
     h->done[host_pos(h, o)] = true;
     host_free_before(h, host_pos(h, o));
     Product p = plan(h, o);
-    host_look_ahead(h, o);
+    if (!p.has_tiles)
+        host_look_ahead(h, o);
     p.a = operand(h, o, 0, p.at->elem, p.group == 1);
     p.b = second_operand(h, &p, p.bt->elem);
     place_result(h, o, &p);

@@ -177,11 +177,7 @@ host_multiply_tiles(Host *h, const Product *p)
     int rows = host_tile_rows(p->o), cols = host_tile_cols(p->o),
         step = step_bytes(p) / elem_info[p->at->elem].bytes;
     Step s = {.n_i = (rows + ROWS - 1) / ROWS, .n_j = cols / ROWS};
-    int64_t visits =
-        (rt->rank == 3 ? rt->shape[0] : 1) * (in_steps(sides.n, cols) / cols) *
-        (in_steps(sides.m, rows) / rows) * (in_steps(sides.k, step) / step);
     configure(h, p);
-    host_start_ahead(h);
     Loop batch, row, col, k;
     host_loop_open(h, &batch, rt->rank == 3 ? rt->shape[0] : 1, 1);
     host_loop_open(h, &col, in_steps(sides.n, cols), cols);
@@ -189,7 +185,6 @@ host_multiply_tiles(Host *h, const Product *p)
     s.batch = batch.index, s.row = row.index, s.col = col.index;
     load_sums(h, p, &s);
     host_loop_open(h, &k, in_steps(sides.k, step), step);
-    host_fetch_ahead(h, visits);
     add_step(h, p, &s, k.index);
     host_loop_close(h, &k);
     store_sums(h, p, &s);
