@@ -142,6 +142,7 @@ def interrupted(job: Callable[[], object], after: float) -> Answer | None:
 
     thread = threading.Thread(target=send)
     answer = None
+    now = (-1.0, -1.0)  # where the signal comes between the job's end and the clock
     thread.start()
     try:
         try:
