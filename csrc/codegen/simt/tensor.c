@@ -127,6 +127,7 @@ sim_map_load(Sim *s, const Op *o)
     Boxes k = boxes_of(s, o);
     Lv coords[MAX_TMAP_RANK], is_one = elected(s), bar = ll_i32(l, o->place->mbar);
     int bytes = k.form.n_boxes * k.form.box_bytes;
+    s->m->fence_async(l); /* threads may have written there */
     Lv coming = LLVMBuildSelect(l->b, is_one, ll_i32(l, bytes), ll_i32(l, 0), "");
     Lv token = s->m->mbar_meet(l, bar, coming);
     LLVMBasicBlockRef all = begin_alone(s, is_one);
