@@ -102,8 +102,10 @@ start(Func *f, Op *dot)
         at = at->prev;
     Build b = {.f = f, .block = dot->block, .before = at, .loc = dot->loc};
     const Type *t = ty_with_async(f->c, result(dot, 0)->type, true);
-    return ir_op(&b, OP_MMA_START, is_zero_block(arg(dot, 2)) ? 2 : 3,
-                 (Val *[]){arg(dot, 0), arg(dot, 1), arg(dot, 2)}, 1, &t);
+    Op *o = ir_op(&b, OP_MMA_START, is_zero_block(arg(dot, 2)) ? 2 : 3,
+                  (Val *[]){arg(dot, 0), arg(dot, 1), arg(dot, 2)}, 1, &t);
+    ir_set_attr(o, ATTR_SIDES, ir_attr(dot, ATTR_SIDES));
+    return o;
 }
 
 /* Does the loop read v where something outside of it has its place? */

@@ -148,6 +148,9 @@ register_words(const Product *p, int row, int k, Lv word[4])
         for (int e = 0; e < each; e++) /* neighbours along k are a layout's first bit */
             elem[e] = sim_reg(s, v, first + e);
         word[i] = sim_pack_word(s, v->type, elem, each);
+        /* What LLVM knows, as the zeros of a padded product, it would write behind the fence. */
+        if (LLVMIsConstant(word[i]) || ir_attr(p->o, ATTR_SIDES))
+            word[i] = s->m->opaque(s->l, word[i]);
     }
 }
 
