@@ -16,6 +16,7 @@ import re
 import textwrap
 import typing
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 Rows = Callable[[str, str], Iterator[list[str]]]
@@ -166,6 +167,7 @@ CORE_HEAD = """\
 # Made by csrc/tools/stubs.py from the built core: make gen.
 # ruff: noqa: E501
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any, TypeAlias
 
 Sides: TypeAlias = int | Sequence[int]
@@ -316,7 +318,8 @@ def core_stub() -> str:
         if name.startswith("__"):
             continue
         if isinstance(obj, type):
-            classes += f"\nclass {name}:\n" + quoted(obj.__doc__ or "", "    ")
+            base = "(ModuleType)" if issubclass(obj, ModuleType) else ""
+            classes += f"\nclass {name}{base}:\n" + quoted(obj.__doc__ or "", "    ")
             for key, value in sorted(vars(obj).items()):
                 if key in ("__call__", "__getitem__", "__init__") or key[:2] != "__":
                     classes += row(f"{name}.{key}", value, "    ")
