@@ -47,6 +47,7 @@ typedef struct Rotation {
     Block *body;
     int64_t step;
     bool has_roles;     /* tiles are brought by warps of their own */
+    bool must_exist;    /* one of them cannot be switched off */
     Op *second, *scale; /* scale: of the second product's sum; NULL: none */
     int sum;            /* which carried value that is */
     Val *factor;        /* of scale, as narrow as it is */
@@ -105,8 +106,9 @@ static bool
 leaves_no_trace(Rotation *r)
 {
     for (Op *o = r->body->first; o != r->body->last; o = o->next) {
-        bool is_load = (o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE)) ||
-                       (r->has_roles && is_zero_tile(o) && roles_bring(r->f, o));
+        bool is_tile = r->has_roles && roles_bring(r->f, o),
+             is_load = is_tile || (o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE));
+        r->must_exist |= is_tile && !is_zero_tile(o);
         if (op_has(o, OPF_CONTROL) || (!op_has(o, OPF_PURE) && !is_load))
             return false;
         bool depends = o->op == OP_DOT;
@@ -285,6 +287,13 @@ is_countable(Rotation *r)
                             ir_const_as_int(arg(r->loop, 0), &lb) && lb >= 0));
 }
 
+/* No iteration is added, so no load is switched off. */
+static bool
+is_whole(const Rotation *r)
+{
+    return r->has_roles && r->scale;
+}
+
 static bool
 find(Rotation *r)
 {
@@ -300,7 +309,7 @@ find(Rotation *r)
         if (i != r->sum && r->loop->results[i]->uses)
             r->before[i] = true;
     find_first(r);
-    return !is_in(&r->first, r->second);
+    return !is_in(&r->first, r->second) && (is_whole(r) || !r->must_exist);
 }
 
 /* ---- building -------------------------------------------------------------------- */
@@ -661,7 +670,7 @@ rotate_block(Func *f, Block *b, bool has_roles)
         if (o->op == OP_FOR && find(&r)) {
             ir_report(f, r.second->loc, "dot",
                       "rotated: it runs beside the next iteration's first product");
-            if (has_roles && r.scale)
+            if (is_whole(&r))
                 build_whole(&r);
             else
                 build(&r);
