@@ -711,9 +711,9 @@ ends_behind_boxes(Split *s, const TensorDim *d)
     left.c -= side - MIN(side, most);
     if (is_positive_here(s, &left))
         return true;
+    const Val *other;
     for (int i = 0; i < left.n; i++)
-        if (!is_of_launch(s, left.term[i].a) ||
-            (left.term[i].b && !is_of_launch(s, left.term[i].b)))
+        if (own_factors(s, &left.term[i], &other))
             return false;
     left.c--;
     return ask_launch(s, &left);

@@ -24,6 +24,7 @@
  * Rule 1: one block is alone on a multiprocessor. Of two, one multiplies while the other stores.
  * Rule 2: a thread has the registers: accumulators, what is to be stored, and OTHERS.
  * Rule 3: the loop of the products counts up, and nothing else but rings and products is in it.
+ * Rule 4: nothing with effects stands behind the store in its program, or it would come before the store.
  */
 #include "passes/passes.h"
 
@@ -69,7 +70,17 @@ has_products_alone(const Op *loop)
     return n && ir_const_as_int(arg(loop, 2), &step) && step > 0;
 }
 
-/* The one store through a stage; in an `if` without results, that does nothing else, or in none. */
+/* Rule 4. */
+static bool
+has_effects_behind(const Op *o)
+{
+    for (o = o->next; !op_has(o, OPF_TERM); o = o->next)
+        if (!op_has(o, OPF_PURE))
+            return true;
+    return false;
+}
+
+/* The one store through a stage; in an `if` without results that does nothing else, or in none. */
 static bool
 find_store(Late *k)
 {
@@ -87,9 +98,12 @@ find_store(Late *k)
     if (k->store->block != body) {
         k->outer = k->store->block->owner;
         if (k->outer->block != body || k->outer->op != OP_IF || k->outer->n_results ||
-            k->store != k->store->block->first)
+            k->store != k->store->block->first ||
+            k->store->next != k->store->block->last)
             return false;
     }
+    if (has_effects_behind(k->outer))
+        return false;
     const Val *v = arg(k->store, k->store->n_args - 1);
     return v->def && v->def->block == body;
 }
@@ -209,15 +223,6 @@ store_beside_products(const Late *k, Val *const *what, Val *stage, Val *from)
     return loop->results[loop->n_results - 1];
 }
 
-/* The coordinate, in front of the `if` that the store stands in. */
-static Val *
-in_front(const Late *k, Val *v)
-{
-    if (v->def && v->def->block == k->store->block && k->outer != k->store)
-        ir_move_before(v->def, k->outer);
-    return v;
-}
-
 static void
 store_late(Late *k)
 {
@@ -228,9 +233,8 @@ store_late(Late *k)
         *old[MAX_TMAP_RANK + 1];
     int n = k->rank + 1;
     for (int i = 0; i < n; i++) {
-        Val *v = arg(k->store, i < k->rank ? i + 1 : k->store->n_args - 1);
-        what[i] = in_front(k, v);
-        old[i] = carry(programs, ir_const_bits(&front, v->type, 0));
+        what[i] = arg(k->store, i < k->rank ? i + 1 : k->store->n_args - 1);
+        old[i] = carry(programs, ir_const_bits(&front, what[i]->type, 0));
     }
     Val *from = carry(programs, number(&front, k->stage.pieces));
     Val *next = store_beside_products(k, old, stage, from);
