@@ -80,6 +80,8 @@ describe(const Func *f, Binary *out)
                                .slot = (int16_t)f->slot[i]};
     }
     cg_maps(f, out);
+    if (f->c->hopper.asks_few)
+        out->few = f->c->hopper.is_few ? FEW_YES : FEW_NO;
     out->params = copy(c, params, (size_t)n * sizeof *params);
     out->n_params = n;
 }
@@ -212,12 +214,15 @@ lower_level(HopperTrial *h, const char *why)
 {
     if (!h->has_groups)
         return false;
-    bool no_maps = h->no_maps || h->has_roles;
-    if (h->has_roles)
-        *h = (HopperTrial){.no_maps = no_maps, .why = why};
-    else
-        *h = (HopperTrial){
-            .no_open = true, .no_groups = !h->has_open, .no_maps = no_maps, .why = why};
+    HopperTrial next = {.no_maps = h->no_maps || h->has_roles,
+                        .is_few = h->is_few,
+                        .asks_few = h->asks_few,
+                        .why = why};
+    if (!h->has_roles) {
+        next.no_open = true;
+        next.no_groups = !h->has_open;
+    }
+    *h = next;
     return true;
 }
 

@@ -132,6 +132,13 @@ hopper_plan(const Func *f)
 }
 
 bool
+hopper_few_programs(Func *f)
+{
+    f->c->hopper.asks_few = true;
+    return f->c->hopper.is_few;
+}
+
+bool
 comes_from_load(const Val *v)
 {
     for (int i = 0; v->def && i < MAX_STEPS; i++) {

@@ -239,6 +239,8 @@ typedef struct HopperTrial {
     bool no_open;   /* no product stays open across iterations */
     bool no_groups; /* no warpgroups at all */
     bool no_maps;   /* no tensor maps, and so no roles */
+    bool is_few;    /* of a launch's: each multiprocessor gets one program at most */
+    bool asks_few;  /* what the passes made is for is_few as it is */
     const char
         *why; /* for compiled.report; NULL with no_maps: a launch could make none */
     bool has_roles, has_groups,

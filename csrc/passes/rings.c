@@ -288,8 +288,9 @@ take_a_slot(Rings *w)
 }
 
 /* Time decides, and room; num_stages is for copies of all threads. Blocks that are resident together
- * hide each other's waits, so the slots that each needs are enough: where two fit, they get no more.
- * 64x128x64 by one warpgroup, 2048^3: 4 slots (2 blocks) 525 TFLOP/s, 6 (1 block) 461. */
+ * hide each other's waits, so the slots that each needs are enough: where two fit, and the launch has
+ * as many, they get no more. 64x128x64 by one warpgroup on an H200: of 2048^3 4 slots (2 blocks) 525
+ * TFLOP/s, 6 (1 block) 461; of 1024^3, 128 programs, 4 slots 204 and 9 243. */
 static void
 deal_slots(Rings *w)
 {
@@ -300,7 +301,8 @@ deal_slots(Rings *w)
     if (hopper_plan(f).slots)
         deal(w, slots_asked);
     else if (roles_plan(f).regs ||
-             hopper_blocks(f, (int)acc_words(f->body), slot_bytes(w) + others) < 2)
+             hopper_blocks(f, (int)acc_words(f->body), slot_bytes(w) + others) < 2 ||
+             hopper_few_programs(f))
         deal(w, slots_alone);
     while (slot_bytes(w) > room && take_a_slot(w)) {}
 }

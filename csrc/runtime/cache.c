@@ -27,7 +27,6 @@
 
 #include <stdlib.h>
 #include <unistd.h>
-#include <unistd.h>
 
 /* ---- the table ------------------------------------------------------------------------- */
 
@@ -570,6 +569,7 @@ make_variant(Call *c, Target target, FeCaptures *captures, FeCaptures *quiet,
     m.env.captures = captures;
     m.env.quiet = quiet;
     m.comp.hopper.no_maps |= no_maps;
+    m.comp.hopper.is_few = c->is_few;
     m.v = compiled_new(c->k);
     bool ok = m.v && !hooks_symbol(c, &m.v->symbol) && make_binary(&m) > 0;
     if (ok)
@@ -697,20 +697,22 @@ cache_miss(Call *c)
 
 /* They ask the launch other questions than v does, so each is for its own answers. */
 Compiled *
-cache_otherwise(Compiled *v, Call *c)
+cache_otherwise(Compiled *v, Call *c, bool no_maps)
 {
     for (Compiled *w = v->otherwise; w; w = w->otherwise) {
+        if (w->no_maps != no_maps || !binary_is_for(&w->bin, c->is_few))
+            continue;
         int r = call_agrees(c, w->key, w->asked, TRUTH_BITS);
         if (r)
             return r < 0 ? NULL : w;
     }
     FeCaptures captures = {0}, quiet = {0}; /* v's, which the kernel has */
-    Compiled *w = make_variant(c, v->bin.target, &captures, &quiet, true);
+    Compiled *w = make_variant(c, v->bin.target, &captures, &quiet, no_maps);
     fe_captures_free(&captures);
     fe_captures_free(&quiet);
     if (!w)
         return NULL;
-    w->otherwise = v->otherwise;
+    w->no_maps = no_maps, w->otherwise = v->otherwise;
     return v->otherwise = w;
 }
 

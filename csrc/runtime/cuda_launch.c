@@ -236,12 +236,35 @@ fill_chip(const Compiled *v, int device, const Grid *g, int32_t grid[3])
     grid[1] = grid[2] = 1;
 }
 
+bool
+cuda_is_few(Cuda *cu, int device, const Grid *g)
+{
+    CudaDevice d;
+    char err[ERR_TEXT];
+    return cuda_device(cu, device, &d, err) &&
+           (int64_t)g->dim[0] * g->dim[1] <= d.n_multiprocessors / MAX(g->dim[2], 1);
+}
+
+Compiled *
+cuda_for_grid(Compiled *v, Call *c, const Grid *g)
+{
+    Cuda *cu = cuda_of(v->st);
+    if (!cu)
+        return NULL;
+    if (!g->dim[0] || !g->dim[1] || !g->dim[2]) /* runs nothing */
+        return v;
+    bool has_device = c->place.type == kDLCUDA;
+    c->is_few = cuda_is_few(cu, has_device ? c->place.index : cuda_current_device(cu),
+                            g);
+    return binary_is_for(&v->bin, c->is_few) ? v : cache_otherwise(v, c, v->no_maps);
+}
+
 /* The launch, whose arguments fit no tensor map, by code without. */
 static int
 launch_otherwise(Compiled *v, Call *c, const Grid *g)
 {
     uint64_t params[MAX_NODES];
-    Compiled *w = cache_otherwise(v, c);
+    Compiled *w = cache_otherwise(v, c, true);
     if (!w)
         return PyErr_Occurred() ? -1 : 0; /* a hook forbade the compile */
     for (int i = 0; i < w->bin.n_params; i++)

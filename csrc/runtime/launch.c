@@ -185,6 +185,21 @@ no_stack(const Kernel *k)
                         k->f->name);
 }
 
+/* Notes the grid, which a compile may ask about, before one begins. 0, or -1 with an exception. */
+static int
+note_grid(Call *c, const Launcher *l)
+{
+    if (!l || c->types_only || c->place.type != kDLCUDA)
+        return 0;
+    c->grid = l->grid;
+    if (l->fn && grid_call(l->fn, c, &c->grid))
+        return -1;
+    Cuda *cu = cuda_if_any(c->k->st);
+    c->is_few = cu && cuda_is_few(cu, c->place.index, &c->grid);
+    c->has_grid = true;
+    return 0;
+}
+
 /* The variant for a call, borrowed. NULL with an exception, or because a hook forbade it. */
 static Compiled *
 launch_variant(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
@@ -205,22 +220,31 @@ launch_variant(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
         if (call_begin_bound(c, k, l, args, n_args, kwnames, types_only))
             return NULL;
     }
-    return cache_get(c);
+    return note_grid(c, l) ? NULL : cache_get(c);
 }
 
-/* Runs v on the grid of l. 0, or -1 with an exception. */
+/* Runs *v on the grid of l, or what *v becomes: the code for so many programs. 0, or -1 with an
+ * exception. */
 static int
-launch_grid(Compiled *v, Call *c, const Launcher *l)
+launch_grid(Compiled **v, Call *c, const Launcher *l)
 {
     Grid computed;
-    const Grid *g = &l->grid;
-    if (l->fn) {
+    const Grid *g = c->has_grid ? &c->grid : &l->grid;
+    if (l->fn && !c->has_grid) {
         if (grid_call(l->fn, c, &computed))
             return -1;
         g = &computed;
     }
+    if ((*v)->bin.few) {
+        Compiled *w = cuda_for_grid(*v, c, g);
+        if (!w)
+            return PyErr_Occurred() ? -1 : 0;
+        Py_INCREF((PyObject *)w);
+        Py_DECREF((PyObject *)*v);
+        *v = w;
+    }
     bool hooked = c->k->st->launch_hook != Py_None;
-    return hooked ? launch_hooked(v, c, g) : launch_run(v, c, g);
+    return hooked ? launch_hooked(*v, c, g) : launch_run(*v, c, g);
 }
 
 PyObject *
@@ -237,11 +261,13 @@ launch(Kernel *k, const Launcher *l, PyObject *const *args, Py_ssize_t n_args,
     if (is_bound)
         v = launch_variant(&c, k, l, args, n_args, kwnames);
     Py_XINCREF((PyObject *)v);
-    PyObject *res = (PyObject *)v;
+    PyObject *res = NULL;
     if (!v) /* without an exception: a hook forbade the compile */
         res = PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    else if (!warmup && launch_grid(v, &c, l))
-        Py_CLEAR(res);
+    else if (warmup || !launch_grid(&v, &c, l))
+        res = (PyObject *)v;
+    else
+        Py_DECREF((PyObject *)v);
     call_done(&c);
     return res;
 }

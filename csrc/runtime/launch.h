@@ -125,6 +125,10 @@ typedef struct Place {
     int32_t index;
 } Place;
 
+typedef struct Grid {
+    int32_t dim[3];
+} Grid;
+
 /* The arguments of one launch. Nothing here is zeroed but the scalars. */
 typedef struct Call {
     Kernel *k;
@@ -141,7 +145,11 @@ typedef struct Call {
     /* The capsules that __dlpack__ gave, a list, owned: the memory may be theirs. NULL:
      * no tensor is of kind SET_DLPACK. call_done lets go of it. */
     PyObject *held;
-    int n;                   /* nodes */
+    Grid grid; /* has_grid: of the launch, as a miss computes it before it compiles */
+    bool has_grid;
+    bool
+        is_few; /* the launch has a multiprocessor for every program; false: not known */
+    int n;      /* nodes */
     PyObject *arg[MAX_ARGS]; /* by parameter, defaults filled in; borrowed */
     uint32_t code[MAX_NODES];
     uint64_t bits[MAX_NODES];
@@ -200,10 +208,6 @@ struct Kernel {
     Pending *pending;
 };
 
-typedef struct Grid {
-    int32_t dim[3];
-} Grid;
-
 struct Launcher {
     PyObject_HEAD Kernel *kernel; /* owned */
     PyObject *stream; /* borrowed; compiled[grid](.., stream=): a copy's on the stack */
@@ -241,8 +245,10 @@ struct Compiled {
     uint64_t prepared;         /* bit d: attributes are set on device d */
     int resident;   /* blocks that a multiprocessor holds, where it is_persistent */
     KeptMaps *maps; /* of the latest launch that had some; owned; the GIL guards them */
-    /* For launches whose arguments fit no tensor map (maps.c): the first of a list; owned. */
+    /* For launches whose arguments fit no tensor map (maps.c), or with another number of
+     * programs (Binary.few): the first of a list; owned. */
     Compiled *otherwise;
+    bool no_maps; /* it was compiled to have none */
 };
 
 /* ---- setters.c, dlpack.c: any tensor -> address, type, place ------------------------------ */
@@ -347,6 +353,7 @@ call_begin(Call *c, Kernel *k, bool types_only)
     c->types_only = types_only;
     c->stream = NULL;
     c->held = NULL;
+    c->has_grid = c->is_few = false;
 }
 /* Ends a call: its capsules go. With an exception set or without. */
 static inline void
@@ -442,9 +449,9 @@ int cache_read_environment(void);
 /* Forgets all variants, without freeing any: a reader may stand in the table, or look at
  * one of them. 0, or -1 with an exception. */
 int cache_retire(Kernel *k);
-/* The same kernel without tensor maps, borrowed; NULL with an exception, or because a hook
- * forbade it. */
-Compiled *cache_otherwise(Compiled *v, Call *c);
+/* The same kernel for the launch's c->is_few, or without tensor maps, borrowed; NULL with an exception,
+ * or because a hook forbade it. */
+Compiled *cache_otherwise(Compiled *v, Call *c, bool no_maps);
 /* 0, or -1 with an exception: v would write a tensor that is read-only. */
 int cache_check_writes(const Call *c, const Compiled *v);
 /* The frontend's tile IR for this call, malloc'ed; NULL with an exception. */
@@ -541,6 +548,11 @@ Cuda *cuda_of(State *st);
 Cuda *cuda_if_any(State *st); /* NULL, without an exception: this machine has none */
 /* The target of a CUDA device. 0, or -1 with an exception. */
 int cuda_target(State *st, int device, Target *out);
+/* Has the device a multiprocessor for every program of the grid? */
+bool cuda_is_few(Cuda *cu, int device, const Grid *g);
+/* v, whose code is for some numbers of programs (Binary.few), or the same kernel for the grid's;
+ * borrowed. NULL with an exception, or because a hook forbade its compile. */
+Compiled *cuda_for_grid(Compiled *v, Call *c, const Grid *g);
 /* Where a launch without tensors runs: on the current GPU where tegula.driver.active is CUDA's,
  * else type 0, no matter where. 0, or -1 with an exception. */
 int cuda_default_place(State *st, Place *out);
