@@ -528,7 +528,7 @@ typedef struct HostOp {
     uint8_t in, out; /* Elem of the operands and of the result, as ir_eval takes them */
     int64_t value;
 } HostOp;
-enum { MAX_HOST_OPS = 16 };
+enum { MAX_HOST_OPS = 24 };
 /* v in postfix order: how many ops; 0: it is no such value, or takes more of them. */
 int ir_host_ops(const Func *f, const Val *v, HostOp ops[MAX_HOST_OPS]);
 /* Its bits, of ops that ir_host_ops gave. params: 8 bytes each. */

@@ -19,8 +19,10 @@ const char *const order_tile[] = {
     "swap_dots", /* before maps, which ask how products read; loads are loads by now */
     "promote_tma", /* last: strides that are 1, sums and masks are as plain as they get */
     "map_tiles",   /* what that made */
-    "lower_desc", /* and what stays without a map after all */
+    "lower_desc",  /* and what stays without a map after all */
+    "dce",         /* pointers that loops carried for those loads */
+    "whole_lines", /* what is left of a loop that multiplies is in sight */
     "persist", /* behind all maps: what they are made of and where products are is settled */
-    "dce", /* pointers that loops carried for those loads; the programs' own numbers */
+    "dce", /* the programs' own numbers, and narrower maps */
     NULL,
 };

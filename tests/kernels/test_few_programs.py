@@ -1,5 +1,5 @@
-"""Launches that have a multiprocessor for every program (the simulated chip: 16) run code of
-their own: one program a block, and rings as deep as shared memory allows."""
+"""Launches that have a multiprocessor for every program (the simulated chip: 16) run code
+of their own: one program a block, and rings as deep as shared memory allows."""
 
 from __future__ import annotations
 
