@@ -173,9 +173,7 @@ C_FILES = $$(git ls-files --cached --others --exclude-standard 'csrc/*.c' 'csrc/
 lint: $(VENV)/.with-test $(VENV)/.with-lint
 	@$(CORE) WERROR=1 core tirc ctest ptxsim
 	@bad=0; \
-	for f in $(C_FILES); do \
-		$(VENV)/bin/clang-format "$$f" | cmp -s - "$$f" || { echo "$$f: make format"; bad=1; }; \
-	done; \
+	$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES) || { echo "clang-format: make format"; bad=1; }; \
 	$(VENV)/bin/ruff check -q . || bad=1; \
 	$(VENV)/bin/ruff format -q --check . || { echo "ruff: make format"; bad=1; }; \
 	$(VENV)/bin/mypy || bad=1; \

@@ -281,10 +281,11 @@ def check_knobs_used() -> Iterator[str]:
     rows = re.findall(row, text(table), re.S)
     for group, name, variable, rest in rows:
         core = re.search(r', "(\w+)"$', rest)
-        used = rf'\b{group}\.{name}\b|"{group}",\s*"{name}"|\b{variable}\b'
+        used = [f"{group}.{name}", f'"{group}", "{name}"', variable]
         if core:
-            used += rf"|\bconfig(?:->|\.){core[1]}\b"
-        if not re.search(used, code):
+            used += [f"config->{core[1]}", f"config.{core[1]}"]
+        # `in` comes first: it is much faster.
+        if not any(u in code and re.search(rf"{re.escape(u)}\b", code) for u in used):
             yield f"{rel(table)}: nobody reads {group}.{name}"
     known = {row[2] for row in rows}
     for path in git_files("python/*.py"):
@@ -344,13 +345,14 @@ def symbols(build: Path) -> tuple[dict[str, Path], dict[str, set[Path]]]:
     """Global name -> the object that defines it; name -> the objects that use it."""
     defined: dict[str, Path] = {}
     used: dict[str, set[Path]] = defaultdict(set)
-    for obj in objects(build):
-        for line in tool("nm", "-P", str(obj)).split("\n"):
-            name, _, kind = line.partition(" ")
-            if kind[:1] in "TDBRVW" and kind:
-                defined[name] = obj
-            elif kind[:1] == "U":
-                used[name].add(obj)
+    # One call: nm loads LLVM as a plugin, each time.
+    for line in tool("nm", "-P", "-A", *map(str, objects(build))).splitlines():
+        where, name, kind = line.split()[:3]
+        obj = Path(where.removesuffix(":"))
+        if kind in "TDBRVW":
+            defined[name] = obj
+        elif kind == "U":
+            used[name].add(obj)
     return defined, used
 
 
