@@ -26,7 +26,7 @@ def tirc(args: list[str], text: str) -> str:
     if not TIRC.is_file():
         pytest.fail("build/tirc is missing: make tirc")
     done = subprocess.run(
-        [TIRC, *args, "-"], input=text, capture_output=True, text=True, timeout=60
+        [TIRC, *args, "-"], input=text, capture_output=True, text=True, timeout=600
     )
     if done.returncode == 0:
         return done.stdout

@@ -47,7 +47,7 @@ def tirc(*args: str, text: str = "") -> subprocess.CompletedProcess[str]:
     if not TIRC.is_file():
         pytest.fail("build/tirc is missing: make tirc")
     return subprocess.run(
-        [TIRC, *args], input=text, capture_output=True, text=True, timeout=120
+        [TIRC, *args], input=text, capture_output=True, text=True, timeout=600
     )
 
 

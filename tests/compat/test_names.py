@@ -17,7 +17,7 @@ def run(code: str, *before: str) -> str:
         [sys.executable, *before, code],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.returncode == 0, done.stderr
@@ -279,7 +279,7 @@ def test_script(tmp_path):
         [sys.executable, "-m", "tegula.compat", str(path), "a", "--b"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.stdout.strip() == "['a', '--b'] __main__", done.stderr
@@ -296,7 +296,7 @@ def test_module_and_code(tmp_path):
             [sys.executable, "-m", "tegula.compat", *args],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             env=env,
             cwd=tmp_path,
         )
@@ -309,7 +309,7 @@ def test_usage():
         [sys.executable, "-m", "tegula.compat"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.returncode == 2 and "usage" in done.stderr

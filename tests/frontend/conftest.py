@@ -68,7 +68,7 @@ def interpret(kernel: Any, *args: Any, grid: int = 1, **constants: Any) -> None:
         input="\n".join(lines) + "\n" + text,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert run.returncode == 0, run.stderr + text
     at = 0

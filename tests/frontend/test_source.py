@@ -134,7 +134,7 @@ def test_files(tmp_path: Path, head: str, loaded: bool) -> None:
     path = tmp_path / "kernels.py"
     path.write_text(text, encoding="latin-1" if "latin" in head else "utf-8")
     done = subprocess.run(
-        [sys.executable, path], capture_output=True, text=True, timeout=60
+        [sys.executable, path], capture_output=True, text=True, timeout=600
     )
     assert done.stdout.strip() == "1", done.stderr
 
@@ -151,7 +151,7 @@ def test_interactive() -> None:
         input=text,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert "stores 1" in done.stdout or "is not available" in done.stderr, done.stderr
 

@@ -25,7 +25,7 @@ FIRST = int(os.environ.get("TEGULA_SEED", "0"))
 
 def interpret(seed: int, n_ops: int, words: str) -> str:
     args = [str(TIRC), "--random", str(seed), "-n", str(n_ops), words]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(args, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, f"{' '.join(args)}\n{done.stderr}"
     return re.sub("-?nan", "nan", done.stdout)
 

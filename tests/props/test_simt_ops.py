@@ -31,7 +31,7 @@ def check(text: str, warps: int, target: str = "emu:90a", error: str = "1e-5") -
         "tile,simt,check",
         "-",
     ]
-    done = subprocess.run(args, input=text, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(args, input=text, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, f"{text}\n{' '.join(args)}\n{done.stdout}{done.stderr}"
 
 
@@ -189,6 +189,6 @@ def test_random_kernels(seed: int) -> None:
         "80",
     ]
     done = subprocess.run(
-        [*args, "tile,simt,check"], capture_output=True, text=True, timeout=60
+        [*args, "tile,simt,check"], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, f"{' '.join(args)}\n{done.stdout}{done.stderr}"

@@ -36,7 +36,7 @@ def tegula(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "tegula", *args],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **env},
     )
 
@@ -178,7 +178,7 @@ def test_a_reader_that_has_seen_enough():
         stdout=write,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
-        timeout=60,
+        timeout=600,
     )
     os.close(write)
     assert done.returncode == 0 and not done.stderr

@@ -201,7 +201,7 @@ def test_a_program_of_its_own(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         env=environment,
-        timeout=120,
+        timeout=600,
     )
     assert run.returncode == 0, run.stderr
     assert "array([10., 10., 10., 10.])" in run.stdout and "[1. 1. 1. 1.]" in run.stdout

@@ -656,7 +656,7 @@ def test_interrupting(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": path},
-        timeout=120,
+        timeout=600,
     )
     assert run.returncode and "KeyboardInterrupt" in run.stderr
     assert re.search(r"forever.py., line [567], in forever\n", run.stderr), run.stderr

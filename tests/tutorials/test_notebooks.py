@@ -75,7 +75,7 @@ def test_runs(path, monkeypatch, tmp_path):
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path / "matplotlib"))
     book = runnable(path)
     # This Python, whatever kernels are installed for the user.
-    client = nbclient.NotebookClient(book, timeout=120, kernel_name="python3")
+    client = nbclient.NotebookClient(book, timeout=600, kernel_name="python3")
     client.create_kernel_manager()
     client.km.kernel_spec_manager.ensure_native_kernel = True
     client.km.kernel_spec.argv[0] = sys.executable
