@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
@@ -45,6 +46,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the lower halves of tests/golden anew",
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[object]:
+    """60,000 items stay until the end: the collector of garbage has them to look at again
+    and again, while they are made and then in each test."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
