@@ -4,7 +4,8 @@
 #
 #   make demo      a few kernels on this machine, beside NumPy
 #   make quick     golden tests, C tests and 20 kernels: under a minute on two cores
-#   make test      all tests (TORCH=1, JAX=1: with these too; ARGS="-k dot" goes to pytest)
+#   make test      the tests of CI (TORCH=1, JAX=1: with these too; ARGS="-k dot" goes to pytest)
+#   make test-all  the same, and each case on each target: what CI draws a part of
 #   make build     .venv/bin/python can import tegula; edits in python/ are live
 #   make wheel     .whl/tegula-*.whl, one for every Python >= 3.11
 #   make tirc      build/tirc, the compiler without Python: .tir in, passes, .tir out
@@ -36,7 +37,7 @@
 # PYTHON=python3.12 chooses a Python, VENV=dir another environment, TEGULA_LLVM_CONFIG an
 # LLVM. How the C is built is csrc/Makefile.
 
-.PHONY: help demo quick test attack opsuite sanitize build wheel tirc ctest bench bench-kernels docs lint format gen clean check \
+.PHONY: help demo quick test test-all attack opsuite sanitize build wheel tirc ctest bench bench-kernels docs lint format gen clean check \
 	replay sz unused ptxsim ptxsim-test against-triton accuracy commands
 MAKEFLAGS += --no-print-directory
 # Two of these at once would compile the same objects twice; csrc/Makefile is parallel.
@@ -114,6 +115,9 @@ test: $(VENV)/.with-test $(if $(filter 1,$(TORCH)),$(VENV)/.with-torch) \
 		$(if $(filter 1,$(JAX)),$(VENV)/.with-jax) check \
 		ptxsim $(if $(wildcard csrc/tools/tirc.c),tirc) $(if $(wildcard tests/c/*.c),ctest)
 	@$(VPY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+test-all:
+	@$(MAKE) test ARGS="--full $(ARGS)"
 
 ptxsim-test: $(VENV)/.with-test check ptxsim
 	@$(VPY) -m pytest -q -n $(JOBS) tests/ptxsim tests/kernels tests/ops_suite tests/frontend \

@@ -20,27 +20,30 @@ sys.path.append(str(HERE.parent / "ptxsim"))  # simulated.py
 
 import simulated  # noqa: E402
 
+EMULATED = ["emu:sm_80", "emu:sm_90a"]
 SIMULATED = ["ptxsim:sm_75", "ptxsim:sm_80", "ptxsim:sm_90a"]
-TARGETS = ["cpu", "emu:sm_80", "emu:sm_90a", *SIMULATED, "cuda"]
+TARGETS = ["cpu", *EMULATED, *SIMULATED, "cuda"]
 INTERPRETER = "interpret"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
-    """Of the simulated GPUs each case meets one, drawn by its name; under --full all."""
+    """Of the emulated GPUs, and of the simulated ones, each case meets one, drawn by its
+    name; under --full, or named itself, all."""
     if config.getoption("--full"):
         return
-    dropped = []
+    kept, dropped = [], []
     for item in items:
         of_ours = HERE in item.path.parents and hasattr(item, "callspec")
         params = item.callspec.params if of_ours else {}
         target = params.get("device", params.get("anywhere"))
-        if target in SIMULATED:
-            case = zlib.crc32(item.nodeid.replace(target, "").encode())
-            if target != SIMULATED[case % len(SIMULATED)]:
-                dropped.append(item)
+        drawn = target
+        for some in (EMULATED, SIMULATED):
+            if target in some and item.nodeid not in config.args:
+                case = zlib.crc32(item.nodeid.replace(target, "").encode())
+                drawn = some[case % len(some)]
+        (kept if drawn == target else dropped).append(item)
     config.hook.pytest_deselected(items=dropped)
-    gone = {id(item) for item in dropped}
-    items[:] = [item for item in items if id(item) not in gone]
+    items[:] = kept
 
 
 def torch_cuda() -> Any:
