@@ -292,12 +292,18 @@ typedef struct Tensor {
     PyObject *capsule; /* of __dlpack__, owned by who asked; else NULL */
 } Tensor;
 
+/* The slot of a type is its home or one of the next, so that types with one home stay. */
+static inline size_t
+setter_home(const PyTypeObject *t)
+{
+    return (uintptr_t)t / 64 % N_SETTERS;
+}
 Setter *setter_find(State *st, PyObject *x); /* NULL with an exception */
 static inline Setter *
 setter_of(State *st, PyObject *x)
 {
     PyTypeObject *t = Py_TYPE(x);
-    Setter *s = &st->setters[(uintptr_t)t / 64 % N_SETTERS];
+    Setter *s = &st->setters[setter_home(t)];
     return s->type == t ? s : setter_find(st, x);
 }
 static inline bool

@@ -196,15 +196,37 @@ choose(State *st, PyObject *x, Setter *s)
     return s->kind = SET_UNKNOWN, 0;
 }
 
+/* How many slots from its home on a type may stand in. */
+enum { N_WAYS = 8 };
+
+/* The slot of t, or where it is to stand: a free one, or where all are taken, its home. */
+static Setter *
+slot_of(State *st, const PyTypeObject *t)
+{
+    size_t home = setter_home(t);
+    Setter *slot = NULL;
+    for (size_t i = 0; i < N_WAYS; i++) {
+        Setter *s = &st->setters[(home + i) % N_SETTERS];
+        if (s->type == t)
+            return s;
+        if (!slot && !s->type)
+            slot = s;
+    }
+    return slot ? slot : &st->setters[home];
+}
+
 Setter *
 setter_find(State *st, PyObject *x)
 {
     PyTypeObject *t = Py_TYPE(x);
-    Setter *s = &st->setters[(uintptr_t)t / 64 % N_SETTERS];
+    Setter *s = slot_of(st, t);
+    if (s->type == t)
+        return s;
     Setter fresh = {.type = t};
     if (choose(st, x, &fresh))
         return NULL;
-    PyTypeObject *old = s->type; /* another type of the same slot: it comes back here */
+    s = slot_of(st, t); /* what x offers may be code that launches */
+    PyTypeObject *old = s->type;
     Py_INCREF((PyObject *)t);
     *s = fresh;
     Py_XDECREF((PyObject *)old);

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import subprocess
+import sys
 from collections import namedtuple
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -482,3 +486,35 @@ def test_params_of_a_kernel_with_args():
         ("n", 1, True),
         ("rest", 2, False),
     ]
+
+
+def test_types_that_share_a_slot_are_looked_at_once():
+    """In a process of its own, where few types fill the 64 slots (setters.c)."""
+    script = """
+import mock_kernels
+looks, made = {}, {}
+def look(self, name):
+    looks[type(self)] = looks.get(type(self), 0) + 1
+    raise AttributeError(name)
+while True:
+    cls = type("N", (), {"__getattr__": look, "__index__": lambda self: 3})
+    same = made.setdefault(id(cls) // 64 % 64, [])
+    same.append(cls)
+    if len(same) == 3:
+        break
+rounds = []
+for _ in range(3):
+    for cls in same:
+        mock_kernels.nothing[(0,)](cls())
+    rounds.append([looks[cls] for cls in same])
+assert rounds[0] == rounds[1] == rounds[2] and min(rounds[0]), rounds
+"""
+    here = Path(__file__).parent
+    path = f"{Path(tegula.__file__).parents[1]}{os.pathsep}{here}"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert done.returncode == 0, done.stderr
