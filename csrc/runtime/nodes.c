@@ -386,7 +386,7 @@ tuple_node(Call *c, const FeParam *p, PyObject *x)
 
 /* How many sides a descriptor's list has; it keeps what is in it. -1 with an exception. */
 static int
-descriptor_list(const FeParam *p, PyObject *list, const char *name)
+descriptor_list(const FeParam *p, PyObject *list, PyObject *name)
 {
     bool ok = PyTuple_Check(list) || PyList_Check(list);
     Py_ssize_t n = !ok                   ? -1
@@ -396,56 +396,55 @@ descriptor_list(const FeParam *p, PyObject *list, const char *name)
         return (int)n;
     return PyErr_Format(
                PyExc_TypeError,
-               "argument '%U': %s must be a list or tuple of 1 to %d integers, "
+               "argument '%U': %U must be a list or tuple of 1 to %d integers, "
                "not %R",
                p->name, name, MAX_RANK, list),
            -1;
 }
 
-/* The integers of one list of a descriptor as nodes: strides end with the constant 1, and
- * the sides of a block are constants. */
+/* The integers of one list of a descriptor as nodes, constants from side `constant` on. */
 static int
-descriptor_ints(Call *c, const FeParam *p, PyObject *list, const char *name, int rank)
+descriptor_ints(Call *c, const FeParam *p, PyObject *list, PyObject *name, int rank,
+                int constant)
 {
     int n = descriptor_list(p, list, name);
     if (n >= 0 && n != rank)
         return PyErr_Format(PyExc_ValueError,
-                            "argument '%U': %s has %d sides, block_shape has %d",
+                            "argument '%U': %U has %d sides, block_shape has %d",
                             p->name, name, n, rank),
                -1;
+    bool is_tuple = PyTuple_Check(list);
     for (int i = 0; i < n; i++) {
-        PyObject *x = PyTuple_Check(list) ? PyTuple_GetItem(list, i)
-                                          : PyList_GetItem(list, i);
-        bool constant = !strcmp(name, "block_shape") ||
-                        (!strcmp(name, "strides") && i == n - 1);
+        PyObject *x = is_tuple ? PyTuple_GetItem(list, i) : PyList_GetItem(list, i);
         if (!x)
             return -1;
         if (!PyLong_Check(x))
             return PyErr_Format(PyExc_TypeError,
-                                "argument '%U': %s must be integers, not %R", p->name,
+                                "argument '%U': %U must be integers, not %R", p->name,
                                 name, x),
                    -1;
-        if (constant ? constant_node(c, x) : int_node(c, p, x))
+        if (i >= constant ? constant_node(c, x) : int_node(c, p, x))
             return -1;
     }
     return n < 0 ? -1 : 0;
 }
 
 /* A TensorDescriptor is a tuple of its type: base, then shape, strides and block_shape side
- * by side, then padding and round_f32_to_tf32. Its fields live as long as it does: what is read here is kept by
- * the lists it holds. */
+ * by side, then padding and round_f32_to_tf32. Strides end with the constant 1, and the sides of a block are
+ * constants. Its fields live as long as it does: what is read here is kept by the lists it holds. */
 static int
 descriptor_node(Call *c, const FeParam *p, PyObject *x)
 {
-    static const char *const names[] = {"base",        "shape",   "strides",
-                                        "block_shape", "padding", "round_f32_to_tf32"};
-    enum { BASE, BLOCK = 3, PADDING, ROUNDS, N_FIELD };
+    const State *st = c->k->st;
+    PyObject *const names[] = {st->str_base,        st->str_shape,   st->str_strides,
+                               st->str_block_shape, st->str_padding, st->str_rounds};
+    enum { BASE, SHAPE, STRIDES, BLOCK, PADDING, ROUNDS, N_FIELD };
     PyObject *field[N_FIELD] = {NULL};
     int rank, r = -1;
     for (int i = 0; i < N_FIELD; i++)
-        if (!(field[i] = PyObject_GetAttrString(x, names[i])))
+        if (!(field[i] = PyObject_GetAttr(x, names[i])))
             goto done;
-    rank = descriptor_list(p, field[BLOCK], "block_shape");
+    rank = descriptor_list(p, field[BLOCK], names[BLOCK]);
     if (rank < 0)
         goto done;
     if (c->n + 3 * rank + 4 > MAX_NODES) {
@@ -453,9 +452,10 @@ descriptor_node(Call *c, const FeParam *p, PyObject *x)
         goto done;
     }
     add(c, CODE(NODE_TUPLE, 3 * rank + 3, 0), 0, x);
+    const int constant[] = {[SHAPE] = rank, [STRIDES] = rank - 1, [BLOCK] = 0};
     r = call_argument(c, p, field[BASE]);
-    for (int i = BASE + 1; !r && i <= BLOCK; i++)
-        r = descriptor_ints(c, p, field[i], names[i], rank);
+    for (int i = SHAPE; !r && i <= BLOCK; i++)
+        r = descriptor_ints(c, p, field[i], names[i], rank, constant[i]);
     for (int i = PADDING; !r && i <= ROUNDS; i++)
         r = constant_node(c, field[i]);
 done:
