@@ -306,6 +306,8 @@ setter_of(State *st, PyObject *x)
     Setter *s = &st->setters[setter_home(t)];
     return s->type == t ? s : setter_find(st, x);
 }
+/* The table of the framework that a type is of, or NULL without an exception. */
+const DLPackExchangeAPI *exchange_api(PyTypeObject *t);
 static inline bool
 setter_is_tensor(const Setter *s)
 {

@@ -33,8 +33,7 @@ chosen(Setter *s, int r, SetterKind kind)
     return MIN(r, 0);
 }
 
-/* The framework's table, or NULL without an exception. */
-static const DLPackExchangeAPI *
+const DLPackExchangeAPI *
 exchange_api(PyTypeObject *t)
 {
     PyObject *a = PyObject_GetAttrString((PyObject *)t, "__dlpack_c_exchange_api__");

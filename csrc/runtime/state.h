@@ -50,6 +50,9 @@ typedef struct State {
     struct Held
         *held; /* capsules of launches that a GPU may still be at: cuda_launch.c */
     bool lacks_cuda; /* cuda_if_any looked for one in vain */
+    const struct DLPackExchangeAPI
+        *torch_api;       /* static data of torch's; NULL: none, or ... */
+    bool has_asked_torch; /* ... not asked yet: tensor.c */
     enum { DRIVER_UNKNOWN, DRIVER_HOST, DRIVER_CUDA } active; /* tegula.driver.active */
     /* Counts what may change a function of the language, or a kernel's: a name of a module of
      * the language was bound, somebody was given its dict, or the function of a kernel. */

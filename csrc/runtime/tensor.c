@@ -208,10 +208,10 @@ tensor_count(State *st, PyObject *x)
 
 /* An imported module, borrowed, or NULL without an exception: nothing is imported here. */
 static PyObject *
-imported(const char *module)
+imported(PyObject *module)
 {
     PyObject *modules_b = PyImport_GetModuleDict();
-    return modules_b ? PyDict_GetItemString(modules_b, module) : NULL;
+    return modules_b ? PyDict_GetItem(modules_b, module) : NULL;
 }
 
 /* Takes r, a stream as an integer. 1: in *out; 0: r is None, or has no such attribute; -1. */
@@ -233,9 +233,9 @@ stream_of_object(PyObject *r, void **out)
 
 /* The stream this thread has chosen for the device. */
 static int
-cupy_stream(int device, void **out)
+cupy_stream(const State *st, int device, void **out)
 {
-    PyObject *mod_b = imported("cupy.cuda");
+    PyObject *mod_b = imported(st->str_cupy_cuda);
     if (!mod_b)
         return 0;
     PyObject *r = PyObject_CallMethod(mod_b, "get_current_stream", "i", device);
@@ -248,10 +248,29 @@ cupy_stream(int device, void **out)
     return stream_of_object(r, out);
 }
 
-static int
-torch_stream(int device, void **out)
+/* torch's exchange API, if torch is there and has one: asked once. */
+static const DLPackExchangeAPI *
+torch_api(State *st)
 {
-    PyObject *mod_b = imported("torch._C");
+    PyObject *torch_b = st->has_asked_torch ? NULL : imported(st->str_torch);
+    PyObject *type = torch_b ? PyObject_GetAttrString(torch_b, "Tensor") : NULL;
+    PyErr_Clear(); /* torch is being imported */
+    if (type && PyType_Check(type)) {
+        st->has_asked_torch = true;
+        st->torch_api = exchange_api((PyTypeObject *)type);
+    }
+    Py_XDECREF(type);
+    return st->torch_api;
+}
+
+/* Before version 2.10 torch says it through Python, which takes twenty times as long. */
+static int
+torch_stream(State *st, int device, void **out)
+{
+    const DLPackExchangeAPI *api = torch_api(st);
+    if (api && api->current_work_stream)
+        return api->current_work_stream(kDLCUDA, device, out) ? -1 : 1;
+    PyObject *mod_b = imported(st->str_torch_c);
     if (!mod_b)
         return 0;
     return stream_of_object(
@@ -284,9 +303,10 @@ stream_of(State *st, PyObject *x, int device, void **out)
             return 0;
         return s->api->current_work_stream(kDLCUDA, device, out) ? -1 : 1;
     case SET_CUDA_INTERFACE:
-        return type_derives_from(s->type, "cupy", "ndarray") ? cupy_stream(device, out)
-                                                             : interface_stream(x, out);
-    case SET_DATA_PTR: return torch_stream(device, out);
+        return type_derives_from(s->type, "cupy", "ndarray")
+                   ? cupy_stream(st, device, out)
+                   : interface_stream(x, out);
+    case SET_DATA_PTR: return torch_stream(st, device, out);
     default: return 0;
     }
 }
@@ -305,7 +325,7 @@ tensor_stream(State *st, const Call *c, void **out)
     if (c->api && c->api->current_work_stream)
         return c->api->current_work_stream(kDLCUDA, c->place.index, out) ? -1 : 0;
     int known = c->tensor ? stream_of(st, c->tensor, c->place.index, out)
-                          : torch_stream(c->place.index, out);
+                          : torch_stream(st, c->place.index, out);
     for (int i = 0; i < c->n && !known; i++)
         if (code_kind(c->code[i]) == NODE_POINTER && c->value[i] &&
             c->value[i] != c->tensor)

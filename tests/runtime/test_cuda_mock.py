@@ -470,6 +470,41 @@ print(K.bare[(1,)]().target)
     ]
 
 
+@pytest.mark.parametrize("kind", ["new", "old"])
+def test_launches_without_tensors_are_on_the_stream_of_torch(tmp_path, kind):
+    """By its exchange API, by torch._C where it has none; it may be imported late."""
+    out = cuda_mock.run(
+        """
+import sys, types
+api = ctypes.addressof(ctypes.c_char.in_dll(lib, "mock_exchange"))
+new = ctypes.pythonapi.PyCapsule_New
+new.restype = ctypes.py_object
+new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+class Old:
+    pass
+class New:
+    __dlpack_c_exchange_api__ = new(api, b"dlpack_exchange_api", None)
+def launch():
+    K.nothing[(1,)](7)
+    print(log().split("stream ")[-1].split(",")[0])
+launch()
+sys.modules["torch"] = torch = types.ModuleType("torch")
+launch()                                # it is being imported
+torch.Tensor = New if sys.argv[1:] == ["new"] else Old
+sys.modules["torch._C"] = types.SimpleNamespace(
+    _cuda_getCurrentRawStream=lambda device: 0x5600 + device)
+launch()
+launch()
+sys.modules["torch._C"] = types.SimpleNamespace()      # a build for CPUs
+launch()
+""".replace("sys.argv[1:]", repr([kind])),
+        tmp_path,
+    )
+    stream = {"new": "0x5000", "old": "0x5600"}[kind]
+    then = {"new": "0x5000", "old": "0"}[kind]
+    assert out.split() == ["0", "0", stream, stream, then]
+
+
 def test_a_warmup_by_types_is_for_the_gpu(tmp_path):
     pytest.importorskip("torch")
     out = cuda_mock.run(
