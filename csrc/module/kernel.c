@@ -121,6 +121,7 @@ kernel_clear(PyObject *self)
     Py_CLEAR(k->hooks);
     k->last_launcher = NULL;
     Py_CLEAR(k->last);
+    Py_CLEAR(k->last_sides);
     cache_clear(k);
     return 0;
 }
@@ -166,7 +167,7 @@ wish_free(Wish *w)
 static Wish *
 wish_new(Kernel *k, PyObject *args, PyObject *kwargs)
 {
-    if (cache_read_environment() < 0)
+    if (hooks_read_environment() < 0)
         return NULL;
     Wish *w = malloc(sizeof *w);
     if (!w)
@@ -189,7 +190,7 @@ wish_new(Kernel *k, PyObject *args, PyObject *kwargs)
         goto fail;
     if (call_from_signature(&w->call, args, w->named, w->keep))
         goto fail;
-    call_hash(&w->call);
+    call_note_target(&w->call);
     return w;
 fail:
     wish_free(w);

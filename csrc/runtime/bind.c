@@ -44,7 +44,7 @@ find_parameter(const Kernel *k, PyObject *name, int from)
     return -1;
 }
 
-static int bind_unusual(Call *c, PyObject *name, PyObject *value);
+static int bind_unusual(Call *c, PyObject *name, PyObject *value, int at);
 static int bind_missing(Call *c);
 
 /* What is said beside of a kernel with *args or **kwargs, which helpers alone may have. */
@@ -92,7 +92,7 @@ call_bind_names(Call *c, PyObject *const *args, Py_ssize_t n_args, PyObject *kwn
             n_bound++;
             at = p + 1;
         } else {
-            int r = bind_unusual(c, name_b, value);
+            int r = bind_unusual(c, name_b, value, p);
             if (r < 0)
                 return -1;
             n_bound += r;
@@ -157,12 +157,11 @@ unknown_keyword(const Call *c, PyObject *name)
     return -1;
 }
 
-/* A keyword that is no unbound parameter by address: an option, a name made at run time, or a
- * mistake. 1: bound a parameter; 0: an option; -1. */
+/* A keyword that is no unbound parameter by address (at: a bound one, or -1): an option, a name
+ * made at run time, or a mistake. 1: bound a parameter; 0: an option; -1. */
 static int
-bind_unusual(Call *c, PyObject *name, PyObject *value)
+bind_unusual(Call *c, PyObject *name, PyObject *value, int at)
 {
-    int at = find_parameter(c->k, name, 0);
     PyObject *const *known = c->k->st->option_names;
     const char *const *options = option_list();
     for (int i = 0; at < 0 && options[i]; i++)

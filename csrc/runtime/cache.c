@@ -101,6 +101,7 @@ cache_retire(Kernel *k)
         t->older = k->table;
         k->table = t;
     }
+    k->recent = (Entry){NULL, NULL};
     k->first_variant = k->n_variants;
     fe_captures_free(&k->captures);
     fe_captures_free(&k->quiet);
@@ -722,7 +723,15 @@ cache_find(Call *c)
     Kernel *k = c->k;
     if ((k->captures.n || k->n_edits != k->st->n_edits) && check_captures(k))
         return NULL;
+    Entry recent = k->recent;
+    int r = recent.key ? call_equals(c, recent.key) : 0;
+    if (r)
+        return r > 0 ? recent.variant : NULL;
+    call_hash(c);
+    Table *t = k->table;
     Entry *e = table_find(c);
+    if (e && t == k->table) /* comparing runs code, which may have retired it */
+        k->recent = *e;
     return e ? e->variant : NULL;
 }
 
@@ -733,19 +742,6 @@ cache_get(Call *c)
     return v || PyErr_Occurred() ? v : cache_miss(c);
 }
 
-int
-cache_read_environment(void)
-{
-    tracing_pause();
-    PyObject *knobs = PyImport_ImportModule("tegula.knobs");
-    PyObject *r = knobs ? PyObject_CallMethod(knobs, "_sync_environment", NULL) : NULL;
-    int changed = r ? PyObject_IsTrue(r) : -1;
-    tracing_resume();
-    Py_XDECREF(knobs);
-    Py_XDECREF(r);
-    return changed;
-}
-
 /* ---- the end ------------------------------------------------------------------------------ */
 
 void
@@ -753,6 +749,7 @@ cache_clear(Kernel *k)
 {
     Table *t = k->table;
     k->table = NULL;
+    k->recent = (Entry){NULL, NULL};
     for (Table *x = t; x;
          x = x->older) { /* the others hold the entries of a newer one */
         if (x != t && !x->is_retired)

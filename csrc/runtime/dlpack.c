@@ -156,23 +156,21 @@ dtype_elem(PyObject *dtype, Elem *out)
 
 /* ---- what cannot be read --------------------------------------------------------------- */
 
-/* Can there be such a tensor? Where it is so, the arithmetic of span_of has no overflow. */
+/* Can there be such a tensor? *out: its memory, {0, 0} where it has no elements. */
 static bool
-is_possible(const DLTensor *t, bool *is_empty)
+is_possible(const DLTensor *t, Span *out)
 {
     uint64_t least, most;
     int64_t step = (t->dtype.bits * t->dtype.lanes + 7) / 8, unit = step, reach;
-    *is_empty = false;
+    *out = (Span){0, 0};
     if (t->ndim < 0 || t->ndim > MAX_DIMS || (t->ndim && !t->shape) ||
         __builtin_add_overflow((uint64_t)(uintptr_t)t->data, t->byte_offset, &most))
         return false;
     least = most;
     for (int i = t->ndim; i-- > 0;) {
         int64_t side = t->shape[i];
-        if (side <= 0) {
-            *is_empty = true;
+        if (side <= 0)
             return !side;
-        }
         if ((t->strides && __builtin_mul_overflow(t->strides[i], unit, &step)) ||
             __builtin_mul_overflow(side - 1, step, &reach) ||
             (reach < 0 ? __builtin_sub_overflow(least, 0 - (uint64_t)reach, &least)
@@ -180,24 +178,26 @@ is_possible(const DLTensor *t, bool *is_empty)
             (!t->strides && __builtin_mul_overflow(step, side, &step)))
             return false;
     }
+    *out = (Span){least, most + (uint64_t)unit};
     return most >> 63 == 0; /* machines of ours have no addresses up there */
 }
 
 /* Not so: torch's FakeTensor, which has a shape but no memory, and what DLPack's fields
- * cannot mean. 0, or -1 with TypeError. */
+ * cannot mean. *out: its memory, as is_possible says, where we know what memory that is. 0, or
+ * -1 with TypeError. */
 static int
-check_tensor(const DLTensor *t)
+check_tensor(const DLTensor *t, Span *out)
 {
-    bool is_empty;
-    if (!is_possible(t, &is_empty))
+    bool is_known = t->device.device_type == kDLCPU || t->device.device_type == kDLCUDA;
+    if (!is_possible(t, out))
         PyErr_SetString(PyExc_TypeError, "its DLPack describes no tensor: a shape, "
                                          "strides or an offset that memory has no "
                                          "room for");
-    else if (!t->data && !is_empty)
+    else if (!t->data && out->low < out->high)
         PyErr_SetString(PyExc_TypeError,
                         "it has a shape but no memory, like a FakeTensor or a wrapper");
     else
-        return 0;
+        return *out = is_known ? *out : (Span){0, 0}, 0;
     return -1;
 }
 
@@ -216,9 +216,9 @@ may_be_negated(const DLTensor *t)
 }
 
 int
-tensor_check_negation(PyObject *x)
+tensor_check_negation(State *st, PyObject *x)
 {
-    PyObject *is = PyObject_CallMethod(x, "is_neg", NULL);
+    PyObject *is = PyObject_CallMethodObjArgs(x, st->str_is_neg, NULL);
     if (is == Py_True)
         PyErr_SetString(PyExc_TypeError,
                         "it is a view that negates its memory; pass x.resolve_neg()");
@@ -251,20 +251,10 @@ span_of_one(uint64_t address)
     return (Span){address, address ? address + 1 : 0};
 }
 
-static inline Span
-span_of_dl(const DLTensor *t)
-{
-    int64_t item = (t->dtype.bits * t->dtype.lanes + 7) / 8;
-    if (t->device.device_type != kDLCPU && t->device.device_type != kDLCUDA)
-        return (Span){0, 0};
-    return span_of((uint64_t)(uintptr_t)t->data + t->byte_offset, t->ndim, t->shape,
-                   t->strides, item, item);
-}
-
 /* ---- readers: each 0, or -1 with an exception ------------------------------------------ */
 
 static int
-read_exchange(const Setter *s, PyObject *x, Tensor *out)
+read_exchange(State *st, const Setter *s, PyObject *x, Tensor *out)
 {
     DLTensor t;
     DLManagedTensorVersioned *owner = NULL;
@@ -277,9 +267,9 @@ read_exchange(const Setter *s, PyObject *x, Tensor *out)
         t = owner->dl_tensor;
         out->read_only = (owner->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
     }
-    int bad = check_tensor(&t);
+    int bad = check_tensor(&t, &out->span);
     if (!bad && s->has_negation && may_be_negated(&t))
-        bad = tensor_check_negation(x);
+        bad = tensor_check_negation(st, x);
     static const int8_t float_elem[] = {[16] = E_F16, [32] = E_F32, [64] = E_F64};
     int elem = t.dtype.code == kDLFloat && t.dtype.bits < COUNT(float_elem) &&
                        t.dtype.lanes == 1
@@ -290,7 +280,6 @@ read_exchange(const Setter *s, PyObject *x, Tensor *out)
     out->address = (uint64_t)(uintptr_t)t.data + t.byte_offset;
     out->elem = (Elem)elem;
     out->place = (Place){(int32_t)t.device.device_type, t.device.device_id};
-    out->span = span_of_dl(&t);
     if (owner && owner->deleter)
         owner->deleter(owner);
     if (bad)
@@ -459,10 +448,10 @@ check_shape_of(PyObject *x, uint64_t address)
 }
 
 static int
-read_data_ptr(const Setter *s, PyObject *x, Tensor *out)
+read_data_ptr(State *st, const Setter *s, PyObject *x, Tensor *out)
 {
     int r = -1;
-    if (s->has_negation && tensor_check_negation(x))
+    if (s->has_negation && tensor_check_negation(st, x))
         return -1;
     PyObject *p = PyObject_CallMethod(x, "data_ptr", NULL);
     PyObject *t = p ? PyObject_GetAttrString(x, "dtype") : NULL;
@@ -556,12 +545,11 @@ read_capsule(State *st, PyObject *x, Tensor *out)
     if (t && flags & DLPACK_FLAG_BITMASK_IS_COPIED) {
         /* What the kernel writes there nobody would see. */
         PyErr_SetString(PyExc_TypeError, "its __dlpack__ gives a copy");
-    } else if (t && !check_tensor(t)) {
+    } else if (t && !check_tensor(t, &out->span)) {
         int e = elem_of_dl(t->dtype);
         out->address = (uint64_t)(uintptr_t)t->data + t->byte_offset;
         out->elem = (Elem)e;
         out->place = (Place){(int32_t)t->device.device_type, t->device.device_id};
-        out->span = span_of_dl(t);
         out->read_only = (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
         r = e < 0 ? -1 : 0;
         if (r)
@@ -580,11 +568,11 @@ tensor_read(State *st, const Setter *s, PyObject *x, Tensor *out)
     out->read_only = false;
     out->capsule = NULL;
     switch (s->kind) {
-    case SET_EXCHANGE: return read_exchange(s, x, out);
+    case SET_EXCHANGE: return read_exchange(st, s, x, out);
     case SET_NUMPY: return read_numpy(x, out);
     case SET_CUDA_INTERFACE:
         return read_interface(x, "__cuda_array_interface__", kDLCUDA, out);
-    case SET_DATA_PTR: return read_data_ptr(s, x, out);
+    case SET_DATA_PTR: return read_data_ptr(st, s, x, out);
     case SET_DLPACK: {
         bool immutable = s->is_immutable; /* s may move under the call */
         int r = read_capsule(st, x, out);

@@ -165,7 +165,7 @@ fixed_variant(const Launcher *l, Call *c)
     int r = is_there ? fits(l, c, TRUTH_BITS) : 0;
     if (is_there && !r && (r = fits(l, c, (unsigned)~SHARE_FACTS)) > 0) {
         c->want = &v->bin.target;
-        call_hash(c);
+        call_note_target(c);
         return cache_get(c);
     }
     if (r > 0)

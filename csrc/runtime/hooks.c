@@ -7,7 +7,9 @@
  *     compile hook    h(kernel, key, target, options, arguments, warmup, variant or None);
  *                     before a compile (variant None) a true result forbids it
  *
- * These hooks are one object each, made by tegula/hooks.py out of what stands in
+ * So is the question to knobs.py whether the environment has changed.
+ *
+ * The hooks are one object each, made by tegula/hooks.py out of what stands in
  * knobs.runtime, and None while nothing stands there: a launch without hooks compares one
  * pointer.
  */
@@ -175,4 +177,17 @@ hooks_symbol(const Call *c, char **out)
     Py_XDECREF(hooks);
     Py_XDECREF(name);
     return *out ? 0 : -1;
+}
+
+int
+hooks_read_environment(void)
+{
+    tracing_pause();
+    PyObject *knobs = PyImport_ImportModule("tegula.knobs");
+    PyObject *r = knobs ? PyObject_CallMethod(knobs, "_sync_environment", NULL) : NULL;
+    int changed = r ? PyObject_IsTrue(r) : -1;
+    tracing_resume();
+    Py_XDECREF(knobs);
+    Py_XDECREF(r);
+    return changed;
 }

@@ -18,16 +18,22 @@ mix(uint64_t h, uint64_t v)
 }
 
 void
-call_hash(Call *c)
+call_note_target(Call *c)
 {
     const Target *want = c->want;
-    uint64_t h, opt;
-    memcpy(&opt, &c->opt, sizeof opt);
-    /* The target as it was asked for; which GPU that is follows from the place. */
+    /* As it was asked for; which GPU that is follows from the place. */
     c->target = (uint64_t)(uint32_t)(c->place.type << 8 | (c->place.index & 0xff));
     if (want)
         c->target |= (uint64_t)(1 + want->kind) << 32 | (uint64_t)want->sm << 40 |
                      (uint64_t)want->accelerated << 60;
+    c->hash = 0;
+}
+
+void
+call_hash(Call *c)
+{
+    uint64_t h, opt;
+    memcpy(&opt, &c->opt, sizeof opt);
     h = mix(opt, c->target);
     for (int i = 0; i < c->n; i++) {
         h = mix(h, c->code[i]);
@@ -58,7 +64,7 @@ same_value(const Call *c, const Key *key, int i)
 int
 call_equals(const Call *c, const Key *key)
 {
-    if (key->hash != c->hash || key->n != c->n || key->target != c->target ||
+    if (key->n != c->n || key->target != c->target ||
         memcmp(&key->opt, &c->opt, sizeof c->opt) ||
         memcmp(key->code, c->code, (size_t)c->n * sizeof *c->code))
         return 0;

@@ -3,8 +3,7 @@
  *     kernel[grid]          kernel.c makes a Launcher and a builtin function around it
  *     (x, y, n, BLOCK=64)   launch(): a vectorcall lands here, no tuple, no dictionary
  *         call_bind         names and Py_TYPEs -> nodes            nodes.c, dlpack.c
- *         call_hash         nodes -> 64 bits
- *         cache_get         one look-up                            cache.c
+ *         cache_find        the key of the launch before, or one look-up   cache.c
  *         launch_run        parameters in an array, and go         host_launch.c, cuda_launch.c
  *
  * On a hit nothing here allocates, formats, reads the environment or takes a lock. The cost
@@ -168,7 +167,7 @@ call_begin_bound(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
     bool is_anywhere = !c->place.type && !c->want && !(c->opt.flags & OPT_INTERPRET);
     if (is_anywhere && !(l && l->fixed) && cuda_default_place(k->st, &c->place))
         return -1;
-    call_hash(c);
+    call_note_target(c);
     return 0;
 }
 
@@ -211,7 +210,7 @@ launch_variant(Call *c, Kernel *k, const Launcher *l, PyObject *const *args,
     if (v || PyErr_Occurred())
         return v;
     /* Knobs may have changed in os.environ: then it is another key. */
-    int changed = cache_read_environment();
+    int changed = hooks_read_environment();
     if (changed < 0)
         return NULL;
     if (changed) {

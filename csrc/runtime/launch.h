@@ -138,8 +138,9 @@ typedef struct Call {
     /* Of the tensor that set place: asked for the stream. */
     const DLPackExchangeAPI *api;
     PyObject *tensor; /* that tensor, borrowed; NULL: none */
-    uint64_t target;  /* word of the target: see call_target_word */
-    uint64_t hash;    /* of all that is in the fine key */
+    uint64_t target;  /* word of the target: call_note_target */
+    uint64_t
+        hash; /* of all that is in the fine key, once the table was asked; else 0 */
     bool types_only;  /* warmup: dtypes may stand for tensors */
     PyObject *stream; /* the caller's, an integer, borrowed; NULL: the framework's */
     /* The capsules that __dlpack__ gave, a list, owned: the memory may be theirs. NULL:
@@ -193,12 +194,15 @@ struct Kernel {
     PyObject *last;          /* what kernel[sides] gave last: given again for the same
                                        sides, as it cannot change; owned or NULL */
     Launcher *last_launcher; /* inside of last */
+    PyObject *last_sides;    /* the integer, or tuple of integers, that it was made for;
+                                       owned or NULL */
     bool debug;              /* @jit(debug=True) */
     bool interpret;          /* @jit(interpret=True) */
     bool has_warned;         /* of a stray load: trial.c */
     bool has_warned_strides; /* strides.c */
     Table *table;            /* NULL before the first launch */
-    Compiled **variants;     /* owned, in the order of their making */
+    Entry recent;        /* the one of the launch before, of table; key NULL: none */
+    Compiled **variants; /* owned, in the order of their making */
     int n_variants, cap_variants;
     int first_variant; /* those before it are of code that was redefined since; kept, as
                                        another thread may look at one */
@@ -324,7 +328,7 @@ void capsule_drop(
 /* Has the type a base class of this name? By name: nothing is imported. */
 bool type_derives_from(PyTypeObject *t, const char *module, const char *name);
 /* torch: TypeError where the memory of x holds the values with their signs turned. 0, or -1. */
-int tensor_check_negation(PyObject *x);
+int tensor_check_negation(State *st, PyObject *x);
 /* The library of a type whose tensors never change, though they cannot say so; or NULL. */
 const char *immutable_library(PyTypeObject *t);
 /* The element type that a framework's dtype object names. 0, or -1 with TypeError. */
@@ -382,7 +386,8 @@ int call_classify(Call *c, int i);
 int call_check_values(const Call *c);
 /* The meta-parameters a grid function gets: new dict of parameter name -> argument. */
 PyObject *call_meta(const Call *c);
-void call_hash(Call *c); /* after binding; fills target and hash */
+void call_note_target(Call *c); /* after binding */
+void call_hash(Call *c);        /* after that: cache_find does */
 /* 1: the same fine key; 0: another; -1: comparing constants raised. */
 int call_equals(const Call *c, const Key *key);
 /* 1: a variant made for key and asked (by node) serves this call, on its target, as far as
@@ -452,8 +457,6 @@ int cache_param_of_node(const Call *c, int node);
 Compiled *cache_get(Call *c);
 /* The variant that this launch had before; NULL: none yet, or an exception. */
 Compiled *cache_find(Call *c);
-/* Reads the knobs' variables again (knobs.py). 1: a knob of C's changed; 0; -1: exception. */
-int cache_read_environment(void);
 /* Forgets all variants, without freeing any: a reader may stand in the table, or look at
  * one of them. 0, or -1 with an exception. */
 int cache_retire(Kernel *k);
@@ -499,6 +502,8 @@ int hooks_symbol(const Call *c, char **out);
 int hooks_dump(Compiled *v);
 /* Before v's code is loaded, and after. 0, or -1 with an exception. */
 int hooks_load(Compiled *v, bool is_done);
+/* Reads the knobs' variables again (knobs.py). 1: a knob of C's changed; 0; -1: exception. */
+int hooks_read_environment(void);
 /* Before v's code goes, which nobody refers to any more. Errors are shown, not raised. */
 void hooks_unload(const Compiled *v);
 

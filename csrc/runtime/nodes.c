@@ -309,7 +309,8 @@ call_check_values(const Call *c)
         const Setter *s = x ? setter_of(c->k->st, x) : NULL;
         if (x && !s)
             return -1;
-        if (s && s->kind == SET_EXCHANGE && s->has_negation && tensor_check_negation(x))
+        if (s && s->kind == SET_EXCHANGE && s->has_negation &&
+            tensor_check_negation(c->k->st, x))
             return unreadable(&c->k->f->params[cache_param_of_node(c, i)], x);
     }
     return 0;

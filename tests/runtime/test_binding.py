@@ -488,6 +488,32 @@ def test_params_of_a_kernel_with_args():
     ]
 
 
+@tegula.jit
+def programs(out):
+    tl.store(out + tl.program_id(0), tl.num_programs(0))
+
+
+def test_a_grid_whose_sides_change_is_asked_again():
+    """The same object as at the launch before: a list, and a tuple of what is no int."""
+
+    class Side:
+        n = 1
+
+        def __index__(self):
+            return self.n
+
+    side = Side()
+    for grid in ([1], (side,), side):
+        out = np.zeros(2, np.int32)
+        side.n = 1
+        programs[grid](out)
+        side.n = 2
+        if isinstance(grid, list):
+            grid[0] = 2
+        programs[grid](out)
+        assert out.tolist() == [2, 2]
+
+
 def test_types_that_share_a_slot_are_looked_at_once():
     """In a process of its own, where few types fill the 64 slots (setters.c)."""
     script = """
