@@ -34,10 +34,10 @@ CAPS = {
     "csrc/module": 1716,
     "csrc/passes": 10270,
     "csrc/ptx": 12340,
-    "csrc/runtime": 9745,
+    "csrc/runtime": 9758,
     "csrc/runtime/emu": 320,
     "csrc/tools": 3100,
-    "csrc/tools/ptxsim": 1020,
+    "csrc/tools/ptxsim": 1021,
     "python/tegula": 17440,
 }
 
