@@ -69,9 +69,14 @@ call_equals(const Call *c, const Key *key)
         memcmp(key->code, c->code, (size_t)c->n * sizeof *c->code))
         return 0;
     int r = 1;
-    for (int i = 0; r == 1 && i < c->n; i++)
-        if (c->code[i] >= CODE(NODE_CONST_INT, 0, 0))
+    for (int i = 0; r == 1 && i < c->n; i++) {
+        if (c->code[i] < CODE(NODE_CONST_INT, 0, 0))
+            continue;
+        if (c->bits[i] != key->bits[i]) /* 0 of those that are objects */
+            return 0;
+        if (c->code[i] >= CODE(NODE_CONST_OBJECT, 0, 0) && c->value[i] != key->value[i])
             r = same_value(c, key, i);
+    }
     return r;
 }
 

@@ -43,3 +43,11 @@ def product(a, b, c, M, K, B: tl.constexpr):
         )
         acc = tl.dot(x, y, acc)
     tl.store(c + m[:, None] * B + k[None, :], acc, mask=(m < M)[:, None])
+
+
+@tegula.jit
+def by_descriptors(a, b, c, K):
+    acc = tl.zeros((64, 64), tl.float32)
+    for k in range(0, K, 64):
+        acc = tl.dot(a.load([tl.program_id(0) * 64, k]), b.load([k, 0]), acc)
+    c.store([tl.program_id(0) * 64, 0], acc)

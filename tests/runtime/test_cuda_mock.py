@@ -500,6 +500,52 @@ print(hex(lib.mock_launched()))
     ]
 
 
+def test_a_launch_allocates_nothing(tmp_path):
+    """Of objects and memory of Python's: there are none while it runs."""
+    pytest.importorskip("_testcapi")
+    out = cuda_mock.run(
+        """
+import _testcapi, sys, types
+from tegula.tools.tensor_descriptor import TensorDescriptor
+api = ctypes.addressof(ctypes.c_char.in_dll(lib, "mock_exchange"))
+new = ctypes.pythonapi.PyCapsule_New
+new.restype = ctypes.py_object
+new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+class Fast:
+    __dlpack_c_exchange_api__ = new(api, b"dlpack_exchange_api", None)
+    dtype, itemsize = "float32", 4
+    def data_ptr(self):
+        return 0x7000
+    def element_size(self):
+        return 4
+sys.modules["torch"] = types.SimpleNamespace(Tensor=Fast)
+x = Fast()
+wide, square = ([128, 128], [128, 1], [64, 64]), ([128, 64], [64, 1], [64, 64])
+a, b, c = (TensorDescriptor(x, *shape) for shape in (wide, square, square))
+limit, seen = 1 << 40, []
+def launch(again):
+    for i in range(3 if again else 1):
+        if again and i == 2:
+            _testcapi.set_nomemory(0)
+        one = K.bare[(1,)]()
+        two = K.nothing[(4, 2)](limit)
+        three = K.copy[(1,)](x, x, 100, BLOCK=64, num_warps=8)
+        four = K.by_descriptors[(2,)](a, b, c, 128)
+        if again and i == 2:
+            _testcapi.remove_mem_hooks()
+    return one, two, three, four
+for variant in launch(False):
+    assert variant.target.startswith("cuda")
+log()
+launch(True)
+print(log().count("launch("))
+""",
+        tmp_path,
+        TEGULA_PTXAS="",
+    )
+    assert out == "12\n"
+
+
 @pytest.mark.parametrize("kind", ["new", "old"])
 def test_launches_without_tensors_are_on_the_stream_of_torch(tmp_path, kind):
     """By its exchange API, by torch._C where it has none; it may be imported late."""
