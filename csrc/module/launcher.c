@@ -137,8 +137,10 @@ launcher_of_kernel(Kernel *k, PyObject *grid)
         return Py_NewRef(k->last);
     if (launcher_init(&now, k, grid))
         return NULL;
-    if (last && !now.fn && !memcmp(&now.grid, &last->grid, sizeof now.grid))
+    if (last && !now.fn && !memcmp(&now.grid, &last->grid, sizeof now.grid)) {
+        keep_sides(k, grid); /* of another place in the source */
         return Py_NewRef(k->last);
+    }
     PyObject *f = wrap(&now, k->st->LauncherType, &last);
     if (f && !now.fn) { /* a grid function may hold tensors: it is not ours to keep */
         k->last_launcher = last;

@@ -29,9 +29,21 @@
 static int
 elem_of_dl(DLDataType t)
 {
+    /* By the logarithm of the bits: one look instead of a walk over all types. */
+    static const int8_t common[][7] = {
+        [kDLInt] = {[3] = E_I8, [4] = E_I16, [5] = E_I32, [6] = E_I64},
+        [kDLUInt] = {[3] = E_U8, [4] = E_U16, [5] = E_U32, [6] = E_U64},
+        [kDLFloat] = {[4] = E_F16, [5] = E_F32, [6] = E_F64},
+        [kDLBfloat] = {[4] = E_BF16},
+    };
     if (t.lanes != 1 || t.code == 255) /* types.def: of no type of DLPack's */
         return -1;
-    for (int e = 0; e < N_ELEM; e++)
+    bool is_power = t.bits && t.bits <= 64 && !(t.bits & (t.bits - 1));
+    int e = is_power && t.code < COUNT(common) ? common[t.code][__builtin_ctz(t.bits)]
+                                               : 0;
+    if (e)
+        return e;
+    for (e = 0; e < N_ELEM; e++)
         if (elem_info[e].dl_code == t.code && elem_info[e].dl_bits == t.bits)
             return e;
     return -1;
@@ -270,13 +282,7 @@ read_exchange(State *st, const Setter *s, PyObject *x, Tensor *out)
     int bad = check_tensor(&t, &out->span);
     if (!bad && s->has_negation && may_be_negated(&t))
         bad = tensor_check_negation(st, x);
-    static const int8_t float_elem[] = {[16] = E_F16, [32] = E_F32, [64] = E_F64};
-    int elem = t.dtype.code == kDLFloat && t.dtype.bits < COUNT(float_elem) &&
-                       t.dtype.lanes == 1
-                   ? float_elem[t.dtype.bits]
-                   : 0;
-    if (!elem)
-        elem = elem_of_dl(t.dtype);
+    int elem = elem_of_dl(t.dtype);
     out->address = (uint64_t)(uintptr_t)t.data + t.byte_offset;
     out->elem = (Elem)elem;
     out->place = (Place){(int32_t)t.device.device_type, t.device.device_id};
