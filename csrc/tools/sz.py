@@ -31,7 +31,7 @@ CAPS = {
     "csrc/interp": 980,
     "csrc/ir": 4880,
     "csrc/layout": 1650,
-    "csrc/module": 1718,
+    "csrc/module": 1717,
     "csrc/passes": 10270,
     "csrc/ptx": 12340,
     "csrc/runtime": 9768,
