@@ -59,26 +59,3 @@ def test_two_folders_that_stand_on_each_other(
     assert list(lint.check_order()) == [
         "csrc/tools/lint.py: ir/ names passes/, which is no row above it"
     ]
-
-
-def test_a_default_over_op_codes(lint: ModuleType) -> None:
-    """One that a new op would fall into; one that asks ops.def; one over something else."""
-    source = """
-    switch (o->op) {
-    case OP_ADD: {
-        return 1;
-    }
-    default: return 2;
-    }
-    switch (o->op) {
-    case OP_ADD: return 1;
-    default: return op_has(o, OPF_ELEM);
-    }
-    switch (n) {
-    default: return 3;
-    }
-"""
-    found = [
-        n for n, does in lint.op_defaults(source) if not lint.ASKS_TABLE.search(does)
-    ]
-    assert found == [2]

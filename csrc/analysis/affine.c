@@ -235,14 +235,14 @@ walk_shape(Walk *w, const Op *o, Affine *out)
     if (o->op == OP_TRANS)
         ir_perm(o, perm);
     for (int d = 0; d < t->rank; d++) {
-        switch (o->op) {
-        case OP_EXPAND: from[d] = d == axis ? -1 : d - (d > axis); break;
-        case OP_BROADCAST: from[d] = x->shape[d] == t->shape[d] ? d : -1; break;
-        case OP_TRANS: from[d] = perm[d]; break;
-        default: /* reshape: only dims of 1 come and go */
-            from[d] = -1;
-            if (t->shape[d] == 1)
-                break;
+        from[d] = -1;
+        if (o->op == OP_EXPAND) {
+            from[d] = d == axis ? -1 : d - (d > axis);
+        } else if (o->op == OP_BROADCAST) {
+            from[d] = x->shape[d] == t->shape[d] ? d : -1;
+        } else if (o->op == OP_TRANS) {
+            from[d] = perm[d];
+        } else if (t->shape[d] != 1) { /* reshape: only dims of 1 come and go */
             while (next < x->rank && x->shape[next] == 1)
                 next++;
             if (next == x->rank || x->shape[next] != t->shape[d])
@@ -314,21 +314,14 @@ walk_result(Walk *w, const Val *v, Affine *out)
     const Op *o = v->def;
     int rank = v->type->rank;
     Affine x, y;
-    switch (o->op) {
-    case OP_FOR:
-        if (!walk_value(w, o->regions[0]->args[v->index + 1], &x))
-            return false;
-        break;
-    case OP_WHILE:
-        if (!walk_value(w, yielded(o->regions[0], v->index + 1), &x))
-            return false;
-        break;
-    default:
-        if (!walk_value(w, yielded(o->regions[0], v->index), &x) ||
-            !walk_value(w, yielded(o->regions[1], v->index), &y) ||
-            !same_strides(&x, &y, rank))
-            return false;
-    }
+    const Val *from = o->op == OP_FOR     ? o->regions[0]->args[v->index + 1]
+                      : o->op == OP_WHILE ? yielded(o->regions[0], v->index + 1)
+                                          : yielded(o->regions[0], v->index);
+    if (!walk_value(w, from, &x))
+        return false;
+    if (o->op == OP_IF && (!walk_value(w, yielded(o->regions[1], v->index), &y) ||
+                           !same_strides(&x, &y, rank)))
+        return false;
     start_at(out, v, &x);
     return strides_leave(&x, rank, o->regions[0]);
 }
@@ -437,13 +430,8 @@ walk_op(Walk *w, const Val *v, Affine *out)
         out->base.c = ir_attr(o, ATTR_START);
         out->stride[0].c = v->type->shape[0] > 1;
         return true;
-    case OP_SPLAT:
-    case OP_HINT:
-    case OP_CONVERT: return walk_value(w, arg(o, 0), out);
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_TRANS:
-    case OP_RESHAPE: return walk_shape(w, o, out);
+    case OPS(OP_SPLAT, OP_CONVERT, OP_HINT): return walk_value(w, arg(o, 0), out);
+    case OPS_INDEX: return walk_shape(w, o, out);
     case OP_ADD:
     case OP_ADDPTR: return walk_sum(w, o, 1, out);
     case OP_SUB: return walk_sum(w, o, -1, out);
@@ -462,11 +450,15 @@ walk_op(Walk *w, const Val *v, Affine *out)
         from = arg(o, 0)->type;
         return is_int(from) && ty_bits(from) <= ty_bits(v->type) &&
                walk_value(w, arg(o, 0), out);
-    case OP_FOR:
-    case OP_WHILE:
-    case OP_IF: return walk_result(w, v, out);
-    default: return false;
+    case OPS(OP_FOR, OP_WHILE, OP_IF): return walk_result(w, v, out);
+    case OPS(OPS_GRID, OP_JOIN, OP_SPLIT, OP_CAT, OP_RESIZE, OP_DIV, OP_DIV_RN,
+             OP_DIV_APPROX, OP_MIN, OP_MAX, OP_MINNAN, OP_MAXNAN, OP_UMULHI, OP_AND,
+             OP_OR, OP_XOR, OP_SHR, OP_ABS, OP_FMA, OPS_COMPARE, OP_SELECT, OP_BITCAST,
+             OPS_MATH, OPS_ACCESS, OPS_TENSOR, OPS_ACROSS, OPS_FOREIGN, OPS_ENDS,
+             OPS_NOTES, OPS_THREADS):
+        break;
     }
+    return false;
 }
 
 static bool

@@ -112,18 +112,11 @@ look_at_op(Look *k, const Op *o, bool is_body)
         for (int i = 0; i < o->n_regions; i++)
             look_at(k, o->regions[i], false);
         return;
-    case OP_CONST:
-    case OP_ARANGE:
-    case OP_SPLAT:
-    case OP_PROGRAM_ID:
-    case OP_NUM_PROGRAMS:
-    case OP_BLOCK_ID:
-    case OP_NUM_BLOCKS:
-    case OP_ASSUME:
-    case OP_YIELD:
-    case OP_CONDITION:
-    case OP_RETURN: return;
-    default: k->fits = k->fits && op_has(o, OPF_ELEM);
+    case OPS(OPS_VALUES, OPS_ENDS, OP_ASSUME): return;
+    case OPS(OPS_SHAPE, OPS_ELEM, OP_ATOMIC_RMW, OP_ATOMIC_CAS, OPS_TENSOR, OP_SCAN,
+             OP_DOT, OP_GATHER, OP_HISTOGRAM, OPS_FOREIGN, OP_ASSERT, OP_PRINT,
+             OP_DEBUG, OPS_THREADS):
+        k->fits = k->fits && op_has(o, OPF_ELEM);
     }
 }
 

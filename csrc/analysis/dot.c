@@ -85,26 +85,23 @@ static bool
 pick_mma(const Elem *e, int precision, int sm, int k, DotPlan *p)
 {
     p->n_terms = 1;
-    switch (e[0]) {
-    case E_F16:
+    if (e[0] == E_F16) {
         p->kind = sm >= 80 && k >= 16 ? MMA_F16_M16N8K16 : MMA_F16_M16N8K8;
-        break;
-    case E_BF16: p->kind = k >= 16 ? MMA_BF16_M16N8K16 : MMA_BF16_M16N8K8; break;
-    case E_F32:
-        if (precision == PREC_IEEE)
-            return false;
+    } else if (e[0] == E_BF16) {
+        p->kind = k >= 16 ? MMA_BF16_M16N8K16 : MMA_BF16_M16N8K8;
+    } else if (e[0] == E_F32 && precision != PREC_IEEE) {
         p->kind = k >= 8 ? MMA_TF32_M16N8K8 : MMA_TF32_M16N8K4;
         p->n_terms = precision == PREC_TF32 ? 1 : 3;
-        break;
-    case E_I8:
+    } else if (e[0] == E_I8) {
         p->kind = sm < 80   ? MMA_S8_M8N8K16
                   : k >= 32 ? MMA_S8_M16N8K32
                             : MMA_S8_M16N8K16;
-        break;
-    case E_F8E4M3:
-    case E_F8E5M2: p->kind = f8_kind(e[0], e[1]); break;
-    case E_F64: p->kind = f64_kind(sm, k); break;
-    default: return false;
+    } else if (e[0] == E_F8E4M3 || e[0] == E_F8E5M2) {
+        p->kind = f8_kind(e[0], e[1]);
+    } else if (e[0] == E_F64) {
+        p->kind = f64_kind(sm, k);
+    } else {
+        return false;
     }
     return sm >= mma_shape[p->kind].min_sm;
 }

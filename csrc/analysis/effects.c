@@ -63,18 +63,9 @@ enum { MAX_STEPS = 256 };
 static bool
 passes_pointer_on(const Op *o)
 {
-    switch (o->op) {
-    case OP_ADDPTR:
-    case OP_SPLAT:
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_RESHAPE:
-    case OP_TRANS:
-    case OP_CONVERT:
-    case OP_HINT: return true;
-    case OP_BITCAST: return arg(o, 0)->type->is_ptr;
-    default: return false;
-    }
+    return o->op == OP_ADDPTR || o->op == OP_SPLAT || o->op == OP_BROADCAST ||
+           o->op == OP_CONVERT || o->op == OP_HINT || op_has(o, OPF_VIEW) ||
+           (o->op == OP_BITCAST && arg(o, 0)->type->is_ptr);
 }
 
 const Val *

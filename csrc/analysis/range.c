@@ -215,15 +215,20 @@ decide(OpCode op, const Type *t, Answer x, Answer y)
     bool is_less = !x_open && x.hi < y.lo, is_more = !y_open && x.lo > y.hi;
     bool is_le = !x_open && x.hi <= y.lo, is_ge = !y_open && x.lo >= y.hi;
     bool is_same = is_point(t, x) && is_point(t, y) && x.lo == y.lo;
-    switch (op) {
-    case OP_LT: return is_less ? 1 : is_ge ? 0 : -1;
-    case OP_LE: return is_le ? 1 : is_more ? 0 : -1;
-    case OP_GT: return is_more ? 1 : is_le ? 0 : -1;
-    case OP_GE: return is_ge ? 1 : is_less ? 0 : -1;
-    case OP_EQ: return is_same ? 1 : is_less || is_more ? 0 : -1;
-    case OP_NE: return is_same ? 0 : is_less || is_more ? 1 : -1;
-    default: return -1;
-    }
+    if (op == OP_EQ || op == OP_NE)
+        return is_same ? op == OP_EQ : is_less || is_more ? op == OP_NE : -1;
+    return op == OP_LT   ? is_less ? 1
+                           : is_ge ? 0
+                                   : -1
+           : op == OP_LE ? is_le     ? 1
+                           : is_more ? 0
+                                     : -1
+           : op == OP_GT ? is_more ? 1
+                           : is_le ? 0
+                                   : -1
+           : is_ge       ? 1
+           : is_less     ? 0
+                         : -1;
 }
 
 static Answer
@@ -275,15 +280,8 @@ rule_range(FactTable *t, const Val *v)
     case OP_BLOCK_ID: return range(0, INT32_MAX - 1);
     case OP_NUM_PROGRAMS:
     case OP_NUM_BLOCKS: return range(1, INT32_MAX);
-    case OP_SPLAT:
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_RESHAPE:
-    case OP_TRANS:
-    case OP_SPLIT:
-    case OP_CONVERT:
-    case OP_HINT: return operand(t, o, 0);
-    case OP_GATHER: return operand(t, o, 0);
+    case OPS(OP_SPLAT, OPS_INDEX, OP_SPLIT, OP_CONVERT, OP_HINT, OP_GATHER):
+        return operand(t, o, 0);
     case OP_JOIN:
     case OP_CAT: return hull(operand(t, o, 0), operand(t, o, 1));
     case OP_SELECT: return hull(operand(t, o, 1), operand(t, o, 2));
@@ -309,12 +307,7 @@ rule_range(FactTable *t, const Val *v)
     case OP_ABS:
         return elem_is_signed(type->elem) ? range_abs(type, operand(t, o, 0))
                                           : operand(t, o, 0);
-    case OP_EQ:
-    case OP_NE:
-    case OP_LT:
-    case OP_LE:
-    case OP_GT:
-    case OP_GE: return range_compare(t, o);
+    case OPS_COMPARE: return range_compare(t, o);
     case OP_CAST: return range_cast(t, o, type);
     case OP_BITCAST: return range_bitcast(t, o, type);
     case OP_HISTOGRAM: return range(0, all.hi);
@@ -322,6 +315,10 @@ rule_range(FactTable *t, const Val *v)
         return hull(
             fact_ask(t, ASK_RANGE, fact_yielded(o, 0, v->index), 0, 0, MAX_LOG2),
             fact_ask(t, ASK_RANGE, fact_yielded(o, 1, v->index), 0, 0, MAX_LOG2));
-    default: return all;
+    case OPS(OP_RESIZE, OP_DIV_RN, OP_DIV_APPROX, OP_MINNAN, OP_MAXNAN, OP_UMULHI,
+             OP_FMA, OP_ADDPTR, OPS_MATH, OPS_ACCESS, OPS_TENSOR, OP_REDUCE, OP_SCAN,
+             OP_DOT, OPS_FOREIGN, OP_FOR, OP_WHILE, OPS_ENDS, OPS_NOTES, OPS_THREADS):
+        break;
     }
+    return all;
 }

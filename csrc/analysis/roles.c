@@ -58,17 +58,11 @@ need(Slice *s, const Val *v)
 static void
 need_op(Slice *s, const Op *o, int i)
 {
-    switch (o->op) {
-    case OP_FOR:
-        need(s, arg(o, 3 + i));
-        need(s, arg(o->regions[0]->last, i));
-        return;
-    case OP_IF:
-        need(s, arg(o, 0));
+    if (o->op == OP_FOR || o->op == OP_IF) {
+        need(s, arg(o, o->op == OP_FOR ? 3 + i : 0));
         for (int r = 0; r < o->n_regions; r++)
             need(s, arg(o->regions[r]->last, i));
         return;
-    default: break;
     }
     bool is_load = o->op == OP_LOAD;
     if (is_load && !may_load_early(s->f, o)) {
@@ -88,14 +82,11 @@ static void
 need_around(Slice *s, const Op *o)
 {
     for (o = o->block->owner; o && !s->why; o = o->block->owner)
-        switch (o->op) {
-        case OP_FOR:
-            for (int i = 0; i < 3; i++)
+        if (o->op == OP_FOR || o->op == OP_IF)
+            for (int i = 0; i < (o->op == OP_FOR ? 3 : 1); i++)
                 need(s, arg(o, i));
-            break;
-        case OP_IF: need(s, arg(o, 0)); break;
-        default: s->why = "a tile is loaded in a `while`";
-        }
+        else
+            s->why = "a tile is loaded in a `while`";
 }
 
 /* ---- tiles ----------------------------------------------------------------------- */

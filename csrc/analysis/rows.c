@@ -85,7 +85,10 @@ follow_use(Rows *w, const Use *u, int dim)
     case OP_FOR: follow_carried(w, o, i - 3, dim); return;
     case OP_YIELD: follow_carried(w, o->block->owner, i, dim); return;
     case OP_STORE: w->ok = w->ok && is_masked(w, o, i, dim); return;
-    default:
+    case OPS(OPS_VALUES, OP_RESHAPE, OP_JOIN, OP_SPLIT, OP_CAT, OP_RESIZE, OPS_ELEM,
+             OP_LOAD, OP_ATOMIC_RMW, OP_ATOMIC_CAS, OPS_TENSOR, OP_SCAN, OP_GATHER,
+             OP_HISTOGRAM, OPS_FOREIGN, OP_WHILE, OP_IF, OP_CONDITION, OP_RETURN,
+             OPS_NOTES, OPS_THREADS):
         w->ok = w->ok && op_has(o, OPF_ELEM) && op_has(o, OPF_PURE);
         if (w->ok)
             follow_elementwise(w, o, dim);

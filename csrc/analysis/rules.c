@@ -96,20 +96,12 @@ source_dim(const Op *o, int dim, bool *is_known)
 {
     const Type *from = arg(o, 0)->type, *to = result(o, 0)->type;
     *is_known = true;
+    int axis = (int)ir_attr(o, ATTR_AXIS), perm[MAX_RANK];
     switch (o->op) {
-    case OP_EXPAND: {
-        int axis = (int)ir_attr(o, ATTR_AXIS);
-        return dim == axis ? -1 : dim - (dim > axis);
-    }
+    case OP_EXPAND: return dim == axis ? -1 : dim - (dim > axis);
     case OP_BROADCAST: return from->shape[dim] == to->shape[dim] ? dim : -1;
-    case OP_TRANS: {
-        int perm[MAX_RANK];
-        ir_perm(o, perm);
-        return perm[dim];
-    }
-    case OP_SPLIT:
-    case OP_CONVERT:
-    case OP_HINT: return dim;
+    case OP_TRANS: ir_perm(o, perm); return perm[dim];
+    case OPS(OP_SPLIT, OP_CONVERT, OP_HINT): return dim;
     case OP_RESHAPE:
         /* Steps along dim are steps of `below` elements in memory order. */
         for (int d = 0; d < from->rank; d++)
@@ -117,8 +109,11 @@ source_dim(const Op *o, int dim, bool *is_known)
                 return d;
         *is_known = to->shape[dim] == 1;
         return -1;
-    default: *is_known = false; return -1;
+    case OPS(OPS_VALUES, OP_JOIN, OP_CAT, OP_RESIZE, OPS_ARITH, OPS_MATH, OPS_OTHER):
+        break;
     }
+    *is_known = false;
+    return -1;
 }
 
 static bool
@@ -235,35 +230,27 @@ is_never_negative(Signs *s, const Val *v)
     if (!o)
         return v->block->owner ? is_loop_never_negative(s, v) : note_param(s, v);
     switch (o->op) {
-    case OP_SPLAT:
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_RESHAPE:
-    case OP_TRANS:
-    case OP_SPLIT:
-    case OP_HINT:
-    case OP_CONVERT:
-    case OP_GATHER:
-    case OP_REM:
-    case OP_SHL:
-    case OP_SHR: return is_never_negative(s, arg(o, 0));
+    case OPS(OP_SPLAT, OPS_INDEX, OP_SPLIT, OP_CONVERT, OP_REM, OP_SHL, OP_SHR, OP_HINT,
+             OP_GATHER):
+        return is_never_negative(s, arg(o, 0));
     case OP_CAST: return is_cast_never_negative(s, o);
     case OP_AND:
     case OP_MAX: return is_either_never_negative(s, arg(o, 0), arg(o, 1));
-    case OP_ADD:
-    case OP_OR:
-    case OP_XOR:
-    case OP_MIN:
-    case OP_MUL:
-    case OP_JOIN:
-    case OP_CAT: return are_never_negative(s, arg(o, 0), arg(o, 1));
+    case OPS(OP_JOIN, OP_CAT, OP_ADD, OP_MUL, OP_MIN, OP_OR, OP_XOR):
+        return are_never_negative(s, arg(o, 0), arg(o, 1));
     case OP_DIV: return is_never_negative(s, arg(o, 0)) && is_count(s, arg(o, 1));
     case OP_SELECT: return are_never_negative(s, arg(o, 1), arg(o, 2));
     case OP_IF:
         return are_never_negative(s, fact_yielded(o, 0, v->index),
                                   fact_yielded(o, 1, v->index));
-    default: return false;
+    case OPS(OP_CONST, OP_ARANGE, OPS_GRID, OP_RESIZE, OP_SUB, OP_DIV_RN, OP_DIV_APPROX,
+             OP_MINNAN, OP_MAXNAN, OP_UMULHI, OP_NEG, OP_ABS, OP_FMA, OPS_COMPARE,
+             OP_BITCAST, OP_ADDPTR, OPS_MATH, OPS_ACCESS, OPS_TENSOR, OP_REDUCE,
+             OP_SCAN, OP_DOT, OP_HISTOGRAM, OPS_FOREIGN, OP_FOR, OP_WHILE, OPS_ENDS,
+             OPS_NOTES, OPS_THREADS):
+        break;
     }
+    return false;
 }
 
 static bool
@@ -365,12 +352,7 @@ run_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     int d, g, k;
     switch (o->op) {
     case OP_ARANGE: return log2_shape(v, 0);
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_TRANS:
-    case OP_SPLIT:
-    case OP_CONVERT:
-    case OP_RESHAPE:
+    case OPS(OPS_INDEX, OP_SPLIT, OP_CONVERT):
         d = source_dim(o, dim, &is_known);
         return d < 0 ? 0 : run_of(t, x, d, want);
     case OP_JOIN: return dim == v->type->rank - 1 ? 0 : run_of_both(t, x, y, dim, want);
@@ -402,8 +384,14 @@ run_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     case OP_IF:
         return run_of_both(t, fact_yielded(o, 0, v->index),
                            fact_yielded(o, 1, v->index), dim, want);
-    default: return 0;
+    case OPS(OP_CONST, OP_SPLAT, OPS_GRID, OP_RESIZE, OP_MUL, OP_DIV, OP_DIV_RN,
+             OP_DIV_APPROX, OP_MIN, OP_MAX, OP_MINNAN, OP_MAXNAN, OP_UMULHI, OP_SHL,
+             OP_SHR, OP_NEG, OP_ABS, OP_FMA, OPS_COMPARE, OPS_MATH, OPS_ACCESS,
+             OPS_TENSOR, OPS_ACROSS, OPS_FOREIGN, OP_FOR, OP_WHILE, OPS_ENDS, OPS_NOTES,
+             OPS_THREADS):
+        break;
     }
+    return 0;
 }
 
 int
@@ -447,12 +435,7 @@ con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     switch (o->op) {
     case OP_CONST:
     case OP_SPLAT: return want;
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_TRANS:
-    case OP_SPLIT:
-    case OP_CONVERT:
-    case OP_RESHAPE:
+    case OPS(OPS_INDEX, OP_SPLIT, OP_CONVERT):
         d = source_dim(o, dim, &is_known);
         if (d < 0)
             return is_known ? want : 0;
@@ -496,10 +479,16 @@ con_by_op(FactTable *t, const Op *o, const Val *v, int dim, int want)
     case OP_IF:
         g = con_of(t, fact_yielded(o, 0, v->index), dim, want);
         return g ? con_of(t, fact_yielded(o, 1, v->index), dim, g) : 0;
-    default:
+    case OPS(OP_ARANGE, OPS_GRID, OP_RESIZE, OP_ADD, OP_SUB, OP_MUL, OP_DIV_RN,
+             OP_DIV_APPROX, OP_REM, OP_MIN, OP_MAX, OP_MINNAN, OP_MAXNAN, OP_UMULHI,
+             OP_OR, OP_XOR, OP_SHL, OP_NEG, OP_ABS, OP_FMA, OP_EQ, OP_NE, OP_SELECT,
+             OP_CAST, OP_BITCAST, OP_ADDPTR, OPS_MATH, OP_STORE, OP_ATOMIC_RMW,
+             OP_ATOMIC_CAS, OPS_TENSOR, OP_DOT, OP_GATHER, OP_HISTOGRAM, OPS_FOREIGN,
+             OP_FOR, OP_WHILE, OPS_ENDS, OPS_NOTES, OPS_THREADS):
         return op_has(o, OPF_ELEM) && !op_is_assembly(o) ? con_of_all(t, o, dim, want)
                                                          : 0;
     }
+    return 0;
 }
 
 int
@@ -521,28 +510,23 @@ rule_ragged(FactTable *t, const Val *mask, int dim, int want, MaskEdges *e, int 
     bool is_known;
     if (g >= want || !o || --*budget < 0)
         return g;
-    switch (o->op) {
-    case OP_AND:
+    if (o->op == OP_AND) {
         g = rule_ragged(t, arg(o, 0), dim, want, e, budget);
         return g ? rule_ragged(t, arg(o, 1), dim, g, e, budget) : 0;
-    case OP_EXPAND:
-    case OP_BROADCAST:
+    }
+    if (o->op == OP_EXPAND || o->op == OP_BROADCAST) {
         d = source_dim(o, dim, &is_known);
         return d < 0 ? want : rule_ragged(t, arg(o, 0), d, want, e, budget);
-    case OP_LT:
-    case OP_LE:
-    case OP_GT:
-    case OP_GE:
-        d = o->op == OP_GT || o->op == OP_GE; /* x stands on the right */
-        if (e->n == MAX_MASK_EDGES || !elem_is_signed(arg(o, 0)->type->elem))
-            return g;
-        want = run_with(t, arg(o, d), arg(o, !d), dim, want);
-        if (want <= g)
-            return g;
-        e->op[e->n++] = o;
-        return want;
-    default: return g;
     }
+    if (!op_is_order(o) || e->n == MAX_MASK_EDGES ||
+        !elem_is_signed(arg(o, 0)->type->elem))
+        return g;
+    d = o->op == OP_GT || o->op == OP_GE; /* x stands on the right */
+    want = run_with(t, arg(o, d), arg(o, !d), dim, want);
+    if (want <= g)
+        return g;
+    e->op[e->n++] = o;
+    return want;
 }
 
 /* ---- DIV ------------------------------------------------------------------------------------------ */
@@ -630,26 +614,15 @@ div_by_op(FactTable *t, const Op *o, const Val *v, int dim, int run, int want)
     case OP_ARANGE:
         g = fact_trailing_zeros((uint64_t)ir_attr(o, ATTR_START));
         return run >= log2_shape(v, 0) ? g : MIN(g, run);
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_TRANS:
-    case OP_SPLIT:
-    case OP_CONVERT:
-    case OP_RESHAPE:
+    case OPS(OPS_INDEX, OP_SPLIT, OP_CONVERT):
         d = source_dim(o, dim, &is_known);
         return d < 0 ? div_of(t, x, 0, 0, want) : div_of(t, x, d, run, want);
     case OP_JOIN:
         if (dim == v->type->rank - 1)
             dim = run = 0;
         return div_of_both(t, x, y, dim, run, want);
-    case OP_CAT:
-    case OP_ADD:
-    case OP_SUB:
-    case OP_OR:
-    case OP_XOR:
-    case OP_MIN:
-    case OP_MAX:
-    case OP_REM: return div_of_both(t, x, y, dim, run, want);
+    case OPS(OP_CAT, OP_ADD, OP_SUB, OP_REM, OP_MIN, OP_MAX, OP_OR, OP_XOR):
+        return div_of_both(t, x, y, dim, run, want);
     case OP_SELECT: return div_of_both(t, y, arg(o, 2), dim, run, want);
     case OP_ADDPTR: return div_of_pointer(t, o, dim, run, want);
     case OP_MUL: return div_of_product(t, x, y, dim, run, want);
@@ -674,8 +647,13 @@ div_by_op(FactTable *t, const Op *o, const Val *v, int dim, int run, int want)
     case OP_IF:
         return div_of_both(t, fact_yielded(o, 0, v->index),
                            fact_yielded(o, 1, v->index), dim, run, want);
-    default: return 0;
+    case OPS(OPS_GRID, OP_RESIZE, OP_DIV_RN, OP_DIV_APPROX, OP_MINNAN, OP_MAXNAN,
+             OP_UMULHI, OP_FMA, OPS_COMPARE, OPS_MATH, OPS_ACCESS, OPS_TENSOR,
+             OPS_ACROSS, OPS_FOREIGN, OP_FOR, OP_WHILE, OPS_ENDS, OPS_NOTES,
+             OPS_THREADS):
+        break;
     }
+    return 0;
 }
 
 int

@@ -220,14 +220,15 @@ scratch_of(Func *f, const Op *o, int room)
         w.bytes = 4 * ir_attr(o, ATTR_BINS);
         w.waits = WAIT_WRITTEN | WAIT_COMBINED;
         break;
-    case OP_ATOMIC_RMW:
-    case OP_ATOMIC_CAS:
-    case OP_EXTERN_IO: want_results(o, &w); break;
+    case OPS(OP_ATOMIC_RMW, OP_ATOMIC_CAS, OP_EXTERN_IO): want_results(o, &w); break;
     case OP_INLINE_ASM_IO:
         if (asm_by_owners(o))
             want_results(o, &w);
         break;
-    default:
+    case OPS(OPS_VALUES, OPS_INDEX, OP_JOIN, OP_SPLIT, OP_CAT, OP_RESIZE, OPS_ELEM,
+             OP_LOAD, OP_STORE, OP_TILE_LOAD, OP_TILE_STORE, OP_TENSOR_MAP,
+             OP_LAUNCH_TEST, OP_INLINE_ASM, OP_EXTERN, OPS_FLOW, OPS_NOTES, OP_BARRIER,
+             OPS_SLOTS, OPS_RINGS):
         if (op_has(o, OPF_SCRATCH))
             unreachable(f->c);
     }

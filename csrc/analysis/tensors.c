@@ -246,22 +246,16 @@ read_mask(Split *s, const Val *m, const int *to, int *budget)
         return bits;
     if (!o || --*budget < 0)
         return false;
-    switch (o->op) {
-    case OP_AND:
+    if (o->op == OP_AND)
         return read_mask(s, arg(o, 0), to, budget) &&
                read_mask(s, arg(o, 1), to, budget);
-    case OP_BROADCAST: return read_mask(s, arg(o, 0), to, budget);
-    case OP_EXPAND:
-        for (int d = 0, axis = (int)ir_attr(o, ATTR_AXIS); d < arg(o, 0)->type->rank;
-             d++)
-            inside[d] = to[d + (d >= axis)];
-        return read_mask(s, arg(o, 0), inside, budget);
-    case OP_LT:
-    case OP_LE:
-    case OP_GT:
-    case OP_GE: return m->type->rank && read_compare(s, o, to);
-    default: return false;
-    }
+    if (o->op == OP_BROADCAST)
+        return read_mask(s, arg(o, 0), to, budget);
+    if (o->op != OP_EXPAND)
+        return op_is_order(o) && m->type->rank && read_compare(s, o, to);
+    for (int d = 0, axis = (int)ir_attr(o, ATTR_AXIS); d < arg(o, 0)->type->rank; d++)
+        inside[d] = to[d + (d >= axis)];
+    return read_mask(s, arg(o, 0), inside, budget);
 }
 
 /* ---- who gets what is left -------------------------------------------------------------- */
@@ -487,14 +481,16 @@ is_not_negative(Split *s, const Val *v, int *budget)
     case OP_DIV: /* a divisor that is computed is positive: assumption B of rules.c */
         return is_not_negative(s, arg(o, 0), budget) &&
                (!is_of_launch(s, arg(o, 1)) || is_not_negative(s, arg(o, 1), budget));
-    case OP_REM:
-    case OP_SHR:
-    case OP_HINT: return is_not_negative(s, arg(o, 0), budget);
+    case OPS(OP_REM, OP_SHR, OP_HINT): return is_not_negative(s, arg(o, 0), budget);
     case OP_CAST:
         return elem_is_int(arg(o, 0)->type->elem) &&
                is_not_negative(s, arg(o, 0), budget);
-    default: return false;
+    case OPS(OPS_VALUES, OPS_SHAPE, OP_DIV_RN, OP_DIV_APPROX, OP_MINNAN, OP_MAXNAN,
+             OP_UMULHI, OP_OR, OP_XOR, OP_SHL, OP_NEG, OP_ABS, OP_FMA, OPS_COMPARE,
+             OP_SELECT, OP_BITCAST, OP_ADDPTR, OPS_MATH, OPS_OTHER):
+        break;
     }
+    return false;
 }
 
 /* Terms that are not negative are 0 at least; of the rest a launch knows the least. */

@@ -153,8 +153,43 @@ typedef enum OpCode {
 #define OP(name, text, args, res, reg, flags, check, attrs, doc) OP_##name,
 #include "ir/ops.def"
 #undef OP
-    N_OP
 } OpCode;
+enum {
+    OP_END = 0
+#define OP(name, text, args, res, reg, flags, check, attrs, doc) +1
+#include "ir/ops.def"
+#undef OP
+};
+#define N_OP (OP_END + 0) /* none of the enum's: switches would have to name it */
+/* Ops of one kind, for `case OPS(OPS_MATH, OP_MIN, OP_MAX):`. Each is a range of rows. Switches of
+ * analysis/ and passes/ name every op (-Wswitch-enum); whoever adds a row to a group says with it
+ * that the op is like the others there. */
+#define OPS_VALUES OP_CONST... OP_EXPAND - 1
+#define OPS_GRID OP_PROGRAM_ID... OP_NUM_BLOCKS
+#define OPS_SHAPE OP_EXPAND... OP_ADD - 1
+#define OPS_INDEX OP_EXPAND... OP_TRANS /* the same elements under other indices */
+#define OPS_ARITH OP_ADD... OP_EXP - 1
+#define OPS_ELEM OP_ADD... OP_HINT
+#define OPS_COMPARE OP_EQ... OP_GE
+#define OPS_MATH OP_EXP... OP_HINT - 1
+#define OPS_ACCESS OP_LOAD... OP_TILE_LOAD - 1
+#define OPS_TENSOR OP_TILE_LOAD... OP_REDUCE - 1
+#define OPS_ACROSS OP_REDUCE... OP_INLINE_ASM - 1
+#define OPS_FOREIGN OP_INLINE_ASM... OP_FOR - 1
+#define OPS_FLOW OP_FOR... OP_RETURN
+#define OPS_ENDS OP_YIELD... OP_RETURN
+#define OPS_NOTES OP_ASSUME... OP_DEBUG
+#define OPS_THREADS OP_BARRIER... OP_MMA_WAIT
+#define OPS_SLOTS OP_SHARED_LOAD... OP_FENCE_ASYNC
+#define OPS_RINGS OP_MBAR_WAIT... OP_MMA_WAIT
+#define OPS_OTHER OP_LOAD... OP_MMA_WAIT /* than values, shapes and elements */
+#define OPS(...) OPS_16(OPS_16(OPS_NEXT(__VA_ARGS__)))
+#define OPS_16(...) OPS_4(OPS_4(OPS_4(OPS_4(__VA_ARGS__))))
+#define OPS_4(...) OPS_1(OPS_1(OPS_1(OPS_1(__VA_ARGS__))))
+#define OPS_1(...) __VA_ARGS__
+#define OPS_NEXT(op, ...) op __VA_OPT__( : case OPS_AGAIN OPS_NONE(__VA_ARGS__))
+#define OPS_AGAIN() OPS_NEXT
+#define OPS_NONE ()
 typedef enum Attr {
 #define ATTR(name, text, words) ATTR_##name,
 #include "ir/attrs.def"
@@ -371,6 +406,11 @@ static inline bool
 op_is_extern(const Op *o)
 {
     return o->op == OP_EXTERN || o->op == OP_EXTERN_IO;
+}
+static inline bool
+op_is_order(const Op *o) /* <, <=, >, >= */
+{
+    return o->op >= OP_LT && o->op <= OP_GE;
 }
 /* Does it go through pointers, operand 0, to the user's memory? */
 static inline bool

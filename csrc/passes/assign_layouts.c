@@ -389,7 +389,10 @@ change_op(Assign *s, Op *o)
             if (is_block(arg(o, i)) && !arg(o, i)->type->layout)
                 demand_arg(s, o, i, wishes_default(s->wishes, arg(o, i)->type));
         return;
-    default: break;
+    case OPS(OPS_VALUES, OPS_SHAPE, OPS_ELEM, OPS_ACCESS, OPS_TENSOR, OP_REDUCE,
+             OP_SCAN, OP_HISTOGRAM, OPS_FOREIGN, OP_RETURN, OP_ASSUME, OP_ASSERT,
+             OP_DEBUG, OPS_THREADS):
+        break;
     }
     if (l) { /* works in one layout */
         demand_all(s, o, l);

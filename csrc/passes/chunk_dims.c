@@ -54,15 +54,13 @@ chunk_operand_dim(const Op *o, int i, int r)
     case OP_SCAN:
     case OP_GATHER: return r == axis ? MISFIT : r;
     case OP_TRANS: ir_perm(o, perm); return perm[r];
-    case OP_SPLIT:
-    case OP_CONVERT:
-    case OP_LOAD:
-    case OP_STORE:
-    case OP_ASSERT:
-    case OP_ATOMIC_RMW:
-    case OP_ATOMIC_CAS: return r;
-    default: return op_has(o, OPF_ELEM) ? r : MISFIT;
+    case OPS(OP_SPLIT, OP_CONVERT, OPS_ACCESS, OP_ASSERT): return r;
+    case OPS(OP_CONST, OP_ARANGE, OPS_GRID, OP_CAT, OP_RESIZE, OPS_ELEM, OPS_TENSOR,
+             OP_DOT, OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG,
+             OPS_THREADS):
+        break;
     }
+    return op_has(o, OPF_ELEM) ? r : MISFIT;
 }
 
 /* The dim of o's results that is cut where dim d of operand i is. */
@@ -84,16 +82,12 @@ result_dim(const Op *o, int i, int d)
             if (perm[r] == d)
                 return r;
         return MISFIT;
-    case OP_BROADCAST:
-    case OP_JOIN:
-    case OP_CONVERT:
-    case OP_LOAD:
-    case OP_STORE:
-    case OP_ASSERT:
-    case OP_ATOMIC_RMW:
-    case OP_ATOMIC_CAS: return d;
-    default: return op_has(o, OPF_ELEM) ? d : MISFIT;
+    case OPS(OP_BROADCAST, OP_JOIN, OP_CONVERT, OPS_ACCESS, OP_ASSERT): return d;
+    case OPS(OPS_VALUES, OP_CAT, OP_RESIZE, OPS_ELEM, OPS_TENSOR, OP_DOT, OP_HISTOGRAM,
+             OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG, OPS_THREADS):
+        break;
     }
+    return op_has(o, OPF_ELEM) ? d : MISFIT;
 }
 
 /* Is an element of the result made of one element of each operand? */
@@ -118,18 +112,17 @@ static bool
 can_be_cut(const Op *o)
 {
     switch (o->op) {
-    case OP_JOIN:
-    case OP_CONVERT:
-    case OP_SCAN:
-    case OP_GATHER:
-    case OP_STORE:
-    case OP_ASSERT:
-    case OP_ATOMIC_RMW:
-    case OP_ATOMIC_CAS: return true;
+    case OPS(OP_JOIN, OP_CONVERT, OP_STORE, OP_ATOMIC_RMW, OP_ATOMIC_CAS, OP_SCAN,
+             OP_GATHER, OP_ASSERT):
+        return true;
     case OP_LOAD: return !ir_attr(o, ATTR_VOLATILE);
     case OP_REDUCE: return is_simple_region(o);
-    default: return op_has(o, OPF_FREE) || is_plain(o);
+    case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_CAT, OP_RESIZE, OPS_ELEM, OPS_TENSOR,
+             OP_DOT, OP_HISTOGRAM, OPS_FOREIGN, OPS_FLOW, OP_ASSUME, OP_PRINT, OP_DEBUG,
+             OPS_THREADS):
+        break;
     }
+    return op_has(o, OPF_FREE) || is_plain(o);
 }
 
 /* ---- slices ------------------------------------------------------------------------------ */

@@ -50,19 +50,19 @@ static Effect
 effect_of(const Op *o)
 {
     switch (o->op) {
-    case OP_ASSUME:
-    case OP_ASSERT:
-    case OP_LAUNCH_TEST: return NOTHING;
+    case OPS(OP_LAUNCH_TEST, OP_ASSUME, OP_ASSERT): return NOTHING;
     case OP_LOAD: return ir_attr(o, ATTR_VOLATILE) ? FENCES : READS;
     case OP_STORE: return WRITES;
     case OP_ATOMIC_RMW:
     case OP_ATOMIC_CAS: return result(o, 0)->type->rank ? WRITES : FENCES;
-    default:
-        if (op_has(o, OPF_CONTROL))
-            return effect_within(o);
-        return op_has(o, OPF_READS | OPF_WRITES | OPF_SYNC | OPF_STAYS) ? FENCES
-                                                                        : NOTHING;
+    case OPS(OPS_VALUES, OPS_SHAPE, OPS_ELEM, OP_TILE_LOAD, OP_TILE_STORE,
+             OP_TENSOR_MAP, OP_MAP_LOAD, OP_MAP_STORE, OPS_ACROSS, OPS_FOREIGN,
+             OPS_FLOW, OP_PRINT, OP_DEBUG, OPS_THREADS):
+        break;
     }
+    if (op_has(o, OPF_CONTROL))
+        return effect_within(o);
+    return op_has(o, OPF_READS | OPF_WRITES | OPF_SYNC | OPF_STAYS) ? FENCES : NOTHING;
 }
 
 /* Of a loop or an if: what writes in there is in no order with single accesses outside. */

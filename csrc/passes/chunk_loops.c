@@ -71,15 +71,15 @@ own_cost(const Loops *w, const Loop *l, const Step *s)
                    ? COST_RELOAD
                    : COST_NEVER;
     case OP_JOIN: return 0;
-    case OP_REDUCE:
-    case OP_SCAN:
-    case OP_GATHER:
-    case OP_CONVERT: return COST_NEVER;
-    default:
-        return op_has(o, OPF_FREE)   ? 0
-               : op_has(o, OPF_PURE) ? gpu_element_cost(o)
-                                     : COST_NEVER;
+    case OPS(OP_CONVERT, OP_REDUCE, OP_SCAN, OP_GATHER): return COST_NEVER;
+    case OPS(OPS_VALUES, OPS_INDEX, OP_SPLIT, OP_CAT, OP_RESIZE, OPS_ELEM, OP_STORE,
+             OP_ATOMIC_RMW, OP_ATOMIC_CAS, OPS_TENSOR, OP_DOT, OP_HISTOGRAM,
+             OPS_FOREIGN, OPS_FLOW, OPS_NOTES, OPS_THREADS):
+        break;
     }
+    return op_has(o, OPF_FREE)   ? 0
+           : op_has(o, OPF_PURE) ? gpu_element_cost(o)
+                                 : COST_NEVER;
 }
 
 /* Addresses and masks of what is loaded again are part of COST_RELOAD. */

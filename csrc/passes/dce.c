@@ -47,13 +47,10 @@ static void
 mark_control(Dce *w, const Op *o)
 {
     for (; o && op_has(o, OPF_CONTROL); o = o->block->owner) {
-        switch (o->op) {
-        case OP_FOR: mark_args(w, o, 0, 3); break;
-        case OP_IF: mark_args(w, o, 0, 1); break;
-        case OP_WHILE: mark_args(w, o->regions[0]->last, 0, 1); break;
-        case OP_ROLES: break;
-        default: unreachable(w->f->c);
-        }
+        if (o->op == OP_WHILE)
+            mark_args(w, o->regions[0]->last, 0, 1);
+        else
+            mark_args(w, o, 0, o->op == OP_FOR ? 3 : o->op == OP_IF ? 1 : 0);
     }
 }
 
@@ -88,7 +85,8 @@ mark_result(Dce *w, const Op *o, int i)
         for (int r = 0; r < o->n_regions; r++)
             mark(w, arg(o->regions[r]->last, i));
         break;
-    default:
+    case OPS(OPS_VALUES, OPS_SHAPE, OPS_ELEM, OPS_ACCESS, OPS_TENSOR, OPS_ACROSS,
+             OPS_FOREIGN, OPS_ENDS, OPS_NOTES, OPS_THREADS):
         mark_args(w, o, 0, o->n_args);
         for (int r = 0; r < o->n_regions; r++)
             mark_combine(w, o->regions[r]);
@@ -218,16 +216,13 @@ sweep(Dce *w, Block *b)
         }
         if (!op_has(o, OPF_CONTROL))
             continue;
-        switch (o->op) {
-        case OP_IF: drop_if_results(w, o); break;
-        case OP_FOR: drop_for_slots(w, o); break;
-        case OP_WHILE:
-            w->has_while = true;
+        w->has_while |= o->op == OP_WHILE;
+        if (o->op == OP_IF)
+            drop_if_results(w, o);
+        if (o->op == OP_FOR)
+            drop_for_slots(w, o);
+        if (o->op == OP_WHILE)
             drop_while_slots(w, o);
-            break;
-        case OP_ROLES: break;
-        default: unreachable(w->f->c);
-        }
         for (int r = o->n_regions - 1; r >= 0; r--)
             sweep(w, o->regions[r]);
         if (o->op == OP_FOR)

@@ -236,19 +236,15 @@ fold_while(Fold *w, Op *o)
 static bool
 fold_control(Fold *w, Op *o)
 {
-    switch (o->op) {
-    case OP_IF: return fold_if(w, o);
-    case OP_FOR:
-        if (fold_for_trips(w, o))
-            return true;
+    if (o->op == OP_IF)
+        return fold_if(w, o);
+    if (o->op == OP_WHILE)
+        return fold_while(w, o);
+    if (o->op == OP_FOR && fold_for_trips(w, o))
+        return true;
+    if (o->op == OP_FOR)
         fold_for_carried(w, o);
-        return false;
-    case OP_WHILE: return fold_while(w, o);
-    case OP_REDUCE:
-    case OP_SCAN:
-    case OP_ROLES: return false;
-    default: unreachable(w->f->c);
-    }
+    return false;
 }
 
 static void
@@ -260,15 +256,10 @@ fold_op(Fold *w, Op *o)
     Val *with = NULL;
     bool stays = true;
     switch (o->op) {
-    case OP_CONST:
-    case OP_PROGRAM_ID:
-    case OP_NUM_PROGRAMS:
-    case OP_BLOCK_ID:
-    case OP_NUM_BLOCKS: return;
-    case OP_STORE:
-    case OP_ATOMIC_RMW:
-    case OP_ASSERT:
-    case OP_ASSUME: stays = fold_masked(w, o, &with); break;
+    case OPS(OP_CONST, OPS_GRID): return;
+    case OPS(OP_STORE, OP_ATOMIC_RMW, OP_ASSUME, OP_ASSERT):
+        stays = fold_masked(w, o, &with);
+        break;
     case OP_LOAD:
         stays = fold_masked(w, o, &with);
         if (stays)
@@ -278,7 +269,8 @@ fold_op(Fold *w, Op *o)
     case OP_INLINE_ASM_IO:
     case OP_EXTERN: /* nobody here can run it */
     case OP_EXTERN_IO: return;
-    default:
+    case OPS(OP_ARANGE, OP_SPLAT, OPS_SHAPE, OPS_ELEM, OP_ATOMIC_CAS, OPS_TENSOR,
+             OPS_ACROSS, OPS_FLOW, OP_PRINT, OP_DEBUG, OPS_THREADS):
         if (op_has(o, OPF_ELEM))
             with = fold_arith(w, o);
         else if (op_has(o, OPF_PURE) && o->n_regions == 0)

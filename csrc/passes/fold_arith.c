@@ -229,13 +229,15 @@ fold_int(Fold *w, const Op *o, Val *x, Val *y)
     case OP_REM: return int_div(w, o, x, y);
     case OP_MIN:
     case OP_MAX: return x == y ? x : int_min_max(w, o, x, y);
-    case OP_AND:
-    case OP_OR:
-    case OP_XOR: return int_bits(w, o, x, y);
+    case OPS(OP_AND, OP_OR, OP_XOR): return int_bits(w, o, x, y);
     case OP_SHL:
     case OP_SHR: return is_bits(y, 0) || is_bits(x, 0) ? x : NULL;
-    default: return NULL;
+    case OPS(OPS_VALUES, OPS_SHAPE, OP_DIV_RN, OP_DIV_APPROX, OP_MINNAN, OP_MAXNAN,
+             OP_UMULHI, OP_NEG, OP_ABS, OP_FMA, OPS_COMPARE, OP_SELECT, OP_CAST,
+             OP_BITCAST, OP_ADDPTR, OPS_MATH, OP_HINT, OPS_OTHER):
+        break;
     }
+    return NULL;
 }
 
 /* ---- floats --------------------------------------------------------------------------------- */
@@ -269,9 +271,7 @@ fold_float(Fold *w, const Op *o, Val *x, Val *y)
     case OP_ADD: return is_float_const(y, &d) && d == 0 && signbit(d) ? x : NULL;
     case OP_SUB: return is_float_const(y, &d) && d == 0 && !signbit(d) ? x : NULL;
     case OP_MUL: return is_float_const(y, &d) && d == 1 ? x : NULL;
-    case OP_DIV:
-    case OP_DIV_RN:
-    case OP_DIV_APPROX:
+    case OPS(OP_DIV, OP_DIV_RN, OP_DIV_APPROX):
         if (!is_float_const(y, &d))
             return NULL;
         if (d == 1)
@@ -279,12 +279,13 @@ fold_float(Fold *w, const Op *o, Val *x, Val *y)
         if (!exact_reciprocal(x->type->elem, d, &bits))
             return NULL;
         return bin(w, OP_MUL, x, fold_const(w, x->type, bits));
-    case OP_MIN:
-    case OP_MAX:
-    case OP_MINNAN:
-    case OP_MAXNAN: return x == y ? x : NULL;
-    default: return NULL;
+    case OPS(OP_MIN, OP_MAX, OP_MINNAN, OP_MAXNAN): return x == y ? x : NULL;
+    case OPS(OPS_VALUES, OPS_SHAPE, OP_REM, OP_UMULHI, OP_AND, OP_OR, OP_XOR, OP_SHL,
+             OP_SHR, OP_NEG, OP_ABS, OP_FMA, OPS_COMPARE, OP_SELECT, OP_CAST,
+             OP_BITCAST, OP_ADDPTR, OPS_MATH, OP_HINT, OPS_OTHER):
+        break;
     }
+    return NULL;
 }
 
 /* ---- one operand, compares, select -------------------------------------------------------------- */
@@ -460,6 +461,11 @@ fold_arith(Fold *w, Op *o)
     case OP_NEG:
     case OP_ABS: return fold_unary(w, o, arg(o, 0));
     case OP_HINT: return fold_shape(w, o);
-    default: return o->n_args == 2 ? fold_binary(w, o) : NULL;
+    case OPS(OPS_VALUES, OPS_SHAPE, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_DIV_RN,
+             OP_DIV_APPROX, OP_REM, OP_MIN, OP_MAX, OP_MINNAN, OP_MAXNAN, OP_UMULHI,
+             OP_AND, OP_OR, OP_XOR, OP_SHL, OP_SHR, OP_FMA, OPS_COMPARE, OPS_MATH,
+             OPS_OTHER):
+        break;
     }
+    return o->n_args == 2 ? fold_binary(w, o) : NULL;
 }

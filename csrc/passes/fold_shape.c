@@ -143,30 +143,21 @@ fold_shape(Fold *w, Op *o)
     case OP_SPLIT: return fold_split(w, o);
     case OP_JOIN:
     case OP_CAT: return fold_join(w, o);
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_RESHAPE:
-    case OP_TRANS:
-    case OP_CONVERT: break;
-    default: return NULL;
+    case OPS(OPS_INDEX, OP_CONVERT): break;
+    case OPS(OP_CONST, OPS_GRID, OP_RESIZE, OPS_ARITH, OPS_MATH, OPS_OTHER):
+        return NULL;
     }
     if (fold_is_filled(x))
         return fold_splat(w, fold_filling(w, x), t);
     const Op *in = x->def;
-    switch (o->op) {
-    case OP_TRANS: return fold_trans(w, o);
-    case OP_EXPAND: return NULL;
-    case OP_RESHAPE:
-        if (x->type == t)
-            return x;
-        return in && (in->op == OP_RESHAPE || in->op == OP_EXPAND)
-                   ? one_like(w, o, arg(in, 0))
-                   : NULL;
-    default: /* broadcast, convert: the last one decides */
-        if (x->type == t)
-            return x;
-        return in && in->op == o->op ? one_like(w, o, arg(in, 0)) : NULL;
-    }
+    if (o->op == OP_TRANS)
+        return fold_trans(w, o);
+    if (o->op == OP_EXPAND || x->type == t)
+        return o->op == OP_EXPAND ? NULL : x;
+    /* reshape, broadcast, convert: the last one decides */
+    bool is_same = in &&
+                   (in->op == o->op || (o->op == OP_RESHAPE && in->op == OP_EXPAND));
+    return is_same ? one_like(w, o, arg(in, 0)) : NULL;
 }
 
 /* ---- casts ----------------------------------------------------------------------------------- */

@@ -22,20 +22,12 @@ scales_block(const Val *v, int *budget)
         const Op *o = u->user;
         if (--*budget < 0)
             return false;
-        switch (o->op) {
-        case OP_MUL:
-            if (result(o, 0)->type->rank)
-                return true;
-            break;
-        case OP_SPLAT:
-        case OP_EXPAND:
-        case OP_BROADCAST:
-        case OP_CAST:
-            if (scales_block(result(o, 0), budget))
-                return true;
-            break;
-        default: break;
-        }
+        if (o->op == OP_MUL && result(o, 0)->type->rank)
+            return true;
+        if ((o->op == OP_SPLAT || o->op == OP_EXPAND || o->op == OP_BROADCAST ||
+             o->op == OP_CAST) &&
+            scales_block(result(o, 0), budget))
+            return true;
     }
     return false;
 }

@@ -219,10 +219,13 @@ fill(const Val *v, int dim, int32_t from, uint64_t *bits, int look)
             return false;
         *bits = 0;
         return o->n_args < 3 || fill(arg(o, 2), dim, from, bits, look - 1);
-    default:
-        return op_has(o, OPF_ELEM) && !op_is_assembly(o) && !op_is_extern(o) &&
-               fill_elementwise(o, dim, from, bits, look - 1);
+    case OPS(OP_ARANGE, OPS_GRID, OP_RESHAPE, OP_JOIN, OP_SPLIT, OP_CAT, OP_RESIZE,
+             OP_CONVERT, OPS_ELEM, OP_STORE, OP_ATOMIC_RMW, OP_ATOMIC_CAS, OPS_TENSOR,
+             OPS_ACROSS, OPS_FOREIGN, OPS_FLOW, OPS_NOTES, OPS_THREADS):
+        break;
     }
+    return op_has(o, OPF_ELEM) && !op_is_assembly(o) && !op_is_extern(o) &&
+           fill_elementwise(o, dim, from, bits, look - 1);
 }
 
 bool
@@ -450,10 +453,10 @@ pad_op(Pad *p, Op *o)
     case OP_RESIZE: pad_resize(p, o); return;
     case OP_REDUCE:
     case OP_SCAN: pad_combine(p, o); return;
-    case OP_INLINE_ASM_IO:
-    case OP_EXTERN:
-    case OP_EXTERN_IO: pad_foreign(p, o); return;
-    default:
+    case OPS(OP_INLINE_ASM_IO, OP_EXTERN, OP_EXTERN_IO): pad_foreign(p, o); return;
+    case OPS(OP_CONST, OP_SPLAT, OPS_GRID, OP_EXPAND, OP_BROADCAST, OP_TRANS, OP_JOIN,
+             OP_SPLIT, OP_CONVERT, OPS_ELEM, OPS_ACCESS, OPS_TENSOR, OP_INLINE_ASM,
+             OPS_FLOW, OP_ASSUME, OP_DEBUG, OPS_THREADS):
         if (op_mask_at(o))
             mask_op(p, o);
         else if (!keeps_padding(o) && meets_padding(p, o))

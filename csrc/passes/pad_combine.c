@@ -37,7 +37,10 @@ neutral_of(OpCode op, Elem e, uint64_t *bits)
     case OP_MAX: *bits = is_signed ? top : 0; break;
     case OP_MINNAN: *bits = elem_from_double(e, INFINITY); return true;
     case OP_MAXNAN: *bits = elem_from_double(e, -INFINITY); return true;
-    default: return false;
+    case OPS(OPS_VALUES, OPS_SHAPE, OP_SUB, OP_DIV, OP_DIV_RN, OP_DIV_APPROX, OP_REM,
+             OP_UMULHI, OP_SHL, OP_SHR, OP_NEG, OP_ABS, OP_FMA, OPS_COMPARE, OP_SELECT,
+             OP_CAST, OP_BITCAST, OP_ADDPTR, OPS_MATH, OP_HINT, OPS_OTHER):
+        return false;
     }
     if (is_float)
         *bits = elem_from_double(e, NAN);

@@ -26,15 +26,9 @@ is_cheap(const Val *v, int depth)
         return true;
     if (!o || depth == 0)
         return false;
-    bool ok = op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && !op_has(o, OPF_HEAVY);
-    switch (o->op) {
-    case OP_ARANGE:
-    case OP_CONST:
-    case OP_SPLAT:
-    case OP_EXPAND:
-    case OP_BROADCAST: ok = true; break;
-    default: break;
-    }
+    bool ok = (op_has(o, OPF_ELEM) && op_has(o, OPF_PURE) && !op_has(o, OPF_HEAVY)) ||
+              o->op == OP_ARANGE || o->op == OP_CONST || o->op == OP_SPLAT ||
+              o->op == OP_EXPAND || o->op == OP_BROADCAST;
     for (int i = 0; ok && i < o->n_args; i++)
         ok = is_cheap(arg(o, i), depth - 1);
     return ok;

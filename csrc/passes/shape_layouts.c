@@ -22,19 +22,20 @@ layouts_operand(Comp *c, const Op *o, const Layout *l)
 {
     uint8_t shape[MAX_RANK];
     int perm[MAX_RANK], back[MAX_RANK];
-    switch (o->op) {
-    case OP_EXPAND: return layouts_slice(c, l, (int)ir_attr(o, ATTR_AXIS));
-    case OP_BROADCAST: return narrowed(c, l, arg(o, 0)->type);
-    case OP_RESHAPE:
+    if (o->op == OP_EXPAND)
+        return layouts_slice(c, l, (int)ir_attr(o, ATTR_AXIS));
+    if (o->op == OP_BROADCAST)
+        return narrowed(c, l, arg(o, 0)->type);
+    if (o->op == OP_RESHAPE) {
         ty_log2_shape(arg(o, 0)->type, shape);
         return layout_reshape(c, l, arg(o, 0)->type->rank, shape);
-    case OP_TRANS:
-        ir_perm(o, perm);
-        for (int d = 0; d < arg(o, 0)->type->rank; d++)
-            back[perm[d]] = d;
-        return layout_permute(c, l, back);
-    default: return NULL;
     }
+    if (o->op != OP_TRANS)
+        return NULL;
+    ir_perm(o, perm);
+    for (int d = 0; d < arg(o, 0)->type->rank; d++)
+        back[perm[d]] = d;
+    return layout_permute(c, l, back);
 }
 
 const Layout *
@@ -44,13 +45,14 @@ layouts_result(Comp *c, const Op *o, const Layout *l)
     uint8_t shape[MAX_RANK];
     int perm[MAX_RANK];
     ty_log2_shape(t, shape);
-    switch (o->op) {
-    case OP_EXPAND: return layout_expand(c, l, (int)ir_attr(o, ATTR_AXIS));
-    case OP_BROADCAST: return layout_dedup_regs(c, layout_broadcast(c, l, shape));
-    case OP_RESHAPE: return layout_reshape(c, l, t->rank, shape);
-    case OP_TRANS: ir_perm(o, perm); return layout_permute(c, l, perm);
-    default: unreachable(c);
-    }
+    if (o->op == OP_EXPAND)
+        return layout_expand(c, l, (int)ir_attr(o, ATTR_AXIS));
+    if (o->op == OP_BROADCAST)
+        return layout_dedup_regs(c, layout_broadcast(c, l, shape));
+    if (o->op == OP_RESHAPE)
+        return layout_reshape(c, l, t->rank, shape);
+    ir_perm(o, perm); /* trans */
+    return layout_permute(c, l, perm);
 }
 
 const Layout *

@@ -70,21 +70,10 @@ uses_result_of(const Op *o, const Op *def)
 static bool
 passes_open(const Op *o)
 {
-    switch (o->op) {
-    case OP_ASYNC_COPY:
-    case OP_ASYNC_COMMIT:
-    case OP_SHARED_VIEW:
-    case OP_CONST:
-    case OP_ARANGE:
-    case OP_SPLAT:
-    case OP_PROGRAM_ID:
-    case OP_NUM_PROGRAMS:
-    case OP_BLOCK_ID:
-    case OP_NUM_BLOCKS:
-    case OP_EXPAND:
-    case OP_BROADCAST: return true;
-    default: return op_has(o, OPF_ELEM) && op_has(o, OPF_PURE);
-    }
+    return o->op == OP_ASYNC_COPY || o->op == OP_ASYNC_COMMIT ||
+           o->op == OP_SHARED_VIEW || o->op == OP_EXPAND || o->op == OP_BROADCAST ||
+           (op_has(o, OPF_PURE) &&
+            (op_has(o, OPF_ELEM) || !o->n_args || o->op == OP_SPLAT));
 }
 
 static bool

@@ -615,16 +615,11 @@ look_at_op(Wishes *s, const Op *o)
 {
     const Layout *l = NULL;
     switch (o->op) {
-    case OP_CONST:
-    case OP_ARANGE:
-    case OP_SPLAT:
+    case OPS(OP_CONST, OP_ARANGE, OP_SPLAT):
         if (is_block(o->results[0]))
             *wish(s, o->results[0]) = (Wish){&layouts_any, false, 1};
         return;
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_RESHAPE:
-    case OP_TRANS: wish_shape_op(s, o); return;
+    case OPS_INDEX: wish_shape_op(s, o); return;
     case OP_JOIN:
         work_in(s, o, l = working_layout(s, o));
         set_wish(s, o->results[0], layout_join(s->c, l), false);
@@ -701,7 +696,9 @@ look_at_op(Wishes *s, const Op *o)
     case OP_FOR: wish_for(s, o); return;
     case OP_WHILE: wish_while(s, o); return;
     case OP_IF: wish_if(s, o); return;
-    default:
+    case OPS(OPS_GRID, OP_RESIZE, OP_CONVERT, OPS_ELEM, OP_TILE_LOAD, OP_TILE_STORE,
+             OP_TENSOR_MAP, OP_LAUNCH_TEST, OP_EXTERN, OPS_ENDS, OP_ASSUME, OP_DEBUG,
+             OPS_THREADS):
         if (op_has(o, OPF_ELEM) && is_block(o->results[0]))
             wish_elementwise(s, o);
         return;

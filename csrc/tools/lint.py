@@ -78,26 +78,6 @@ GLOBAL_ALONE: dict[str, str] = {
     "tegula_fiber_swap": "written in assembly",
 }
 
-# How many switches over op codes have a default that would do something silently to an op
-# that is new: a count only falls. The others' defaults ask ops.def or raise.
-DEFAULTS: dict[str, int] = {
-    "csrc/analysis/affine.c": 3,
-    "csrc/analysis/effects.c": 1,
-    "csrc/analysis/range.c": 2,
-    "csrc/analysis/roles.c": 2,
-    "csrc/analysis/rules.c": 5,
-    "csrc/analysis/tensors.c": 2,
-    "csrc/analysis/traffic.c": 1,
-    "csrc/passes/assign_layouts.c": 1,
-    "csrc/passes/fold_arith.c": 3,
-    "csrc/passes/fold_shape.c": 2,
-    "csrc/passes/inline_consts.c": 1,
-    "csrc/passes/pad_combine.c": 1,
-    "csrc/passes/scalar_steps.c": 1,
-    "csrc/passes/shape_layouts.c": 1,
-}
-ASKS_TABLE = re.compile(r"\b(op_has|op_mask_at|unreachable)\(")
-
 # Files whose names a process looks up: a library's entry points.
 EXPORTING = {
     "csrc/tools/ptxsim/driver.c": re.compile(r"(cu[A-Z]|ptxsim_)\w+$"),
@@ -199,34 +179,6 @@ def check_lengths() -> Iterator[str]:
             head = text(path)[:3000]
             if not re.search(r"one (file|thing|table)", head, re.I):
                 yield f"{rel(path)}: {n} lines; say on top why it is one thing"
-
-
-def op_defaults(source: str) -> Iterator[tuple[int, str]]:
-    """The defaults of switches over op codes: the switch's line, what the default does."""
-    for match in re.finditer(r"^( *)switch \((?:op|\w+->op)\) \{", source, re.M):
-        end, depth = match.end(), 1
-        while depth:
-            depth += {"{": 1, "}": -1}.get(source[end], 0)
-            end += 1
-        body = source[match.end() : end]
-        default = re.search(rf"^{match[1]}default:", body, re.M)
-        if default:
-            yield source.count("\n", 0, match.start()) + 1, body[default.end() :]
-
-
-def check_defaults() -> Iterator[str]:
-    """A new op is met by a flag of ops.def, not by a default of a switch over op codes."""
-    for path in git_files("csrc/analysis/*.c", "csrc/passes/*.c"):
-        lines = [
-            n
-            for n, does in op_defaults(without_comments(text(path)))
-            if not ASKS_TABLE.search(does)
-        ]
-        most = DEFAULTS.get(rel(path), 0)
-        if len(lines) > most:
-            yield f"{rel(path)}: defaults of switches over op codes in {lines}, of {most}"
-        elif len(lines) < most:
-            yield f"csrc/tools/lint.py: DEFAULTS of {rel(path)} is {len(lines)} now"
 
 
 def check_errors_used() -> Iterator[str]:
@@ -384,7 +336,6 @@ def main(argv: list[str]) -> int:
         (check_order, ()),
         (check_arrows, ()),
         (check_lengths, ()),
-        (check_defaults, ()),
         (check_errors_used, ()),
         (check_c_words, ()),
         (check_knobs_used, ()),
