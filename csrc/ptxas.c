@@ -8,7 +8,7 @@
  * waits for the compile can end it.
  */
 #include "ptxas.h"
-#include "base/attend.h"
+#include "base/poll.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -19,7 +19,7 @@ typedef struct Assembly {
     size_t n;
     Target target;
     const char *options; /* further ones of the user's, between blanks; NULL: none */
-    struct Halt *halt;   /* base/attend.h; NULL: it runs to its end */
+    struct Halt *halt;   /* base/poll.h; NULL: it runs to its end */
     bool keep_version;   /* the user chose the version of the PTX: an error where the
                             assembler is older, and not the same text under its own */
 } Assembly;

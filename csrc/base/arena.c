@@ -80,7 +80,7 @@ chunk_new(Arena *a, size_t size)
 {
     if (size > SIZE_MAX - sizeof(Chunk))
         return NULL;
-    comp_attend(a->c); /* who works long allocates much */
+    comp_poll(a->c); /* who works long allocates much */
     Chunk *k = calloc(1, sizeof(Chunk) + size);
     if (!k)
         return NULL;

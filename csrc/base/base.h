@@ -266,7 +266,7 @@ struct Comp {
                                  found it; else NULL */
     const char *option_texts; /* "library\tpath\n" for each of the option extern_libs,
                                  "option=\tvalue\n" of others; NULL: none */
-    struct Halt *halt;        /* attend.h; NULL: nobody will tell it to end */
+    struct Halt *halt;        /* poll.h; NULL: nobody will tell it to end */
     Error err;                /* what comp_run caught */
     const char *pending_help;
     jmp_buf *escape;             /* NULL outside comp_run */
@@ -299,8 +299,8 @@ void comp_done(Comp *c);
 /* Everything of from becomes to's, which is not initialised; from has nothing left. Outside of
  * comp_run. Who keeps a pointer to the Comp must be told: a Func. */
 void comp_move(Comp *to, Comp *from);
-/* attend.c: raises when nobody waits for the compile any more. */
-void comp_attend(Comp *c);
+/* poll.c: raises when nobody waits for the compile any more. */
+void comp_poll(Comp *c);
 /* Runs fn(c, data); false when it raised, with c->err filled in; true clears c->err. Runs
  * may nest (each restores the outer escape). Raising, and so allocating, outside of every
  * comp_run is a programming error: it ends the process with a message. */

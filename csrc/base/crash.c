@@ -41,7 +41,7 @@ typedef struct Text {
 } Text;
 
 static void
-put(Text *t, const char *s)
+put_text(Text *t, const char *s)
 {
     while (*s && t->n < sizeof t->at)
         t->at[t->n++] = *s++;
@@ -56,7 +56,7 @@ put_number(Text *t, uint64_t v, unsigned base)
     do
         digits[--i] = "0123456789abcdef"[v % base];
     while ((v /= base));
-    put(t, &digits[i]);
+    put_text(t, &digits[i]);
 }
 
 typedef enum Fault { FAULT_UNKNOWN, FAULT_LOAD, FAULT_STORE } Fault;
@@ -83,16 +83,16 @@ put_access(Text *t, const CrashPlace *p, Fault which)
     const char *loads = which == FAULT_STORE ? NULL : p->loads,
                *stores = which == FAULT_LOAD ? NULL : p->stores;
     if (!loads && !stores) {
-        put(t, ": an access outside of its tensors");
+        put_text(t, ": an access outside of its tensors");
         return;
     }
-    put(t, loads ? ": a load in " : ": a store in ");
-    put(t, loads ? loads : stores);
+    put_text(t, loads ? ": a load in " : ": a store in ");
+    put_text(t, loads ? loads : stores);
     if (loads && stores) {
-        put(t, ", or a store in ");
-        put(t, stores);
+        put_text(t, ", or a store in ");
+        put_text(t, stores);
     }
-    put(t, ", outside of its tensors");
+    put_text(t, ", outside of its tensors");
 }
 
 /* " in kernel k(), program (1, 0, 0)." and what may be done. */
@@ -100,24 +100,25 @@ static void
 put_place(Text *t, const CrashPlace *p, Fault which)
 {
     if (p->kernel && p->pid) {
-        put(t, " in kernel ");
-        put(t, p->kernel);
+        put_text(t, " in kernel ");
+        put_text(t, p->kernel);
         for (int i = 0; i < 3; i++) {
-            put(t, i ? ", " : "(), program (");
+            put_text(t, i ? ", " : "(), program (");
             put_number(t, (uint32_t)p->pid[i], 10);
         }
-        put(t, ")");
+        put_text(t, ")");
         put_access(t, p, which);
-        put(t, ". Run again with TEGULA_CHECK_BOUNDS=1 to see what it was");
+        put_text(t, ". Run again with TEGULA_CHECK_BOUNDS=1 to see what it was");
     } else if (p->kernel) {
-        put(t, " while kernel ");
-        put(t, p->kernel);
-        put(t, "() was compiled");
+        put_text(t, " while kernel ");
+        put_text(t, p->kernel);
+        put_text(t, "() was compiled");
     } else {
-        put(t, ". Kernel ");
-        put(t, crash.last);
-        put(t, "() was launched before this; where it wrote outside of its tensors, "
-               "TEGULA_CHECK_BOUNDS=1 says so");
+        put_text(t, ". Kernel ");
+        put_text(t, crash.last);
+        put_text(t,
+                 "() was launched before this; where it wrote outside of its tensors, "
+                 "TEGULA_CHECK_BOUNDS=1 says so");
     }
 }
 
@@ -146,13 +147,13 @@ on_signal(int sig, siginfo_t *info, void *context)
     if ((crash_place.kernel || *crash.last) &&
         !__atomic_exchange_n(&crash.has_told, 1, __ATOMIC_ACQ_REL)) {
         Text t = {.n = 0};
-        put(&t, sig == SIGBUS ? "tegula: SIGBUS" : "tegula: SIGSEGV");
+        put_text(&t, sig == SIGBUS ? "tegula: SIGBUS" : "tegula: SIGSEGV");
         if (info->si_code > 0) {
-            put(&t, " at address 0x");
+            put_text(&t, " at address 0x");
             put_number(&t, (uint64_t)(uintptr_t)info->si_addr, 16);
         }
         put_place(&t, &crash_place, fault_of(context));
-        put(&t, "\n");
+        put_text(&t, "\n");
         ssize_t unused = write(STDERR_FILENO, t.at, t.n);
         (void)unused;
     }

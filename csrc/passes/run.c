@@ -121,7 +121,7 @@ passes_run(Func *f, const char *const *names)
         const PassInfo *p = pass_by_name(*names);
         if (!p)
             unreachable(c);
-        comp_attend(c);
+        comp_poll(c);
         p->run(f);
         last = p->name;
 #ifndef NDEBUG

@@ -7,7 +7,7 @@
 #include <Python.h>
 
 #include "runtime/aside.h"
-#include "base/attend.h"
+#include "base/poll.h"
 #include "runtime/state.h"
 
 #include <errno.h>
@@ -167,7 +167,7 @@ wait_for(Aside *a, int ms)
 
 /* Goes, unless the helper has just ended. */
 static bool
-leave(Aside *a)
+leave_helper(Aside *a)
 {
     pthread_mutex_lock(&a->lock);
     bool leaves = !a->is_done;
@@ -186,7 +186,7 @@ wait_or_leave(Aside *a)
     bool is_main = syscall(SYS_gettid) == getpid();
     for (;;) {
         PyThreadState *thread = PyEval_SaveThread();
-        bool is_over = wait_for(a, is_main ? ATTEND_MS : 0);
+        bool is_over = wait_for(a, is_main ? POLL_MS : 0);
         PyEval_RestoreThread(thread);
         if (is_over)
             return true;
@@ -199,7 +199,7 @@ wait_or_leave(Aside *a)
             return false;
         }
         if (has_raised)
-            return !leave(a);
+            return !leave_helper(a);
     }
 }
 

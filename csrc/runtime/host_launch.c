@@ -2,12 +2,12 @@
  *
  * The GIL is let go while the grid runs: a program may take long, and nobody can tell from
  * outside. It costs some 30 ns when no other thread waits for it. The main thread takes it
- * again now and then, for the handlers of signals (attend.h).
+ * again now and then, for the handlers of signals (poll.h).
  */
 #include "runtime/launch.h"
 
 #include "codegen/host/calls.h"
-#include "base/attend.h"
+#include "base/poll.h"
 
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -92,33 +92,33 @@ raise_report(const Call *c, const EmuReport *r)
 
 /* ---- signals ------------------------------------------------------------------------------ */
 
-/* Attendant.ask; data: where the state of this thread is, which has let go of the GIL. Other
+/* Poller.ask; data: where the state of this thread is, which has let go of the GIL. Other
  * threads than the main one run no handlers, and may end for good where they ask for the GIL of
  * a Python that is ending. */
-static Attended
+static Polled
 ask_python(void *data)
 {
     PyThreadState **thread = data;
     pid_t process = getpid();
     if (syscall(SYS_gettid) != process)
-        return ATTEND_GO_ON;
+        return POLL_GO_ON;
     PyEval_RestoreThread(*thread);
     bool has_raised = PyErr_CheckSignals();
     *thread = PyEval_SaveThread();
     if (getpid() != process)
-        return ATTEND_FORKED;
-    return has_raised ? ATTEND_STOP : ATTEND_GO_ON;
+        return POLL_FORKED;
+    return has_raised ? POLL_STOP : POLL_GO_ON;
 }
 
-/* What ended a launch, if its attendant did: -1 with that exception; or 0. */
+/* What ended a launch, if its poller did: -1 with that exception; or 0. */
 static int
-raise_attended(const Attendant *a)
+raise_polled(const Poller *a)
 {
-    if (a->last == ATTEND_FORKED && !PyErr_Occurred())
+    if (a->last == POLL_FORKED && !PyErr_Occurred())
         raise_error("TegulaError",
                     "the handler of a signal forked in the midst of this launch, which "
                     "goes on in the parent alone");
-    return a->last == ATTEND_GO_ON ? 0 : -1;
+    return a->last == POLL_GO_ON ? 0 : -1;
 }
 
 /* ---- memory ------------------------------------------------------------------------------- */
@@ -237,11 +237,11 @@ host_run(Compiled *v, Call *c, const HostCode *code, const uint64_t *params,
     crash_install();
     crash_launched(v->kernel->f->name);
     PyThreadState *thread = PyEval_SaveThread();
-    Attendant attendant = {.ask = ask_python, .data = &thread};
-    launch.attendant = &attendant;
+    Poller poller = {.ask = ask_python, .data = &thread};
+    launch.poller = &poller;
     bool ok = pool_run(&launch, err);
     PyEval_RestoreThread(thread);
-    if (raise_attended(&attendant))
+    if (raise_polled(&poller))
         return -1;
     if (ok)
         return 0;
@@ -310,11 +310,11 @@ emu_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     };
     EmuReport report = {0};
     PyThreadState *thread = PyEval_SaveThread();
-    Attendant attendant = {.ask = ask_python, .data = &thread};
-    run.attendant = &attendant;
+    Poller poller = {.ask = ask_python, .data = &thread};
+    run.poller = &poller;
     bool ok = emu_run(&run, &report);
     PyEval_RestoreThread(thread);
-    if (raise_attended(&attendant))
+    if (raise_polled(&poller))
         return -1;
     if (ok)
         return 0;

@@ -13,7 +13,7 @@
  * that can use them and stay. One job at a time: a second caller meanwhile runs its grid
  * alone on its own thread, which is also what a kernel launched from a callback gets.
  *
- * The caller attends to signals (attend.h): it takes the GIL in the middle of its job, and
+ * The caller polls for signals (poll.h): it takes the GIL in the middle of its job, and
  * Python's handlers run there. So nobody may wait for the end of a job with the GIL in hand,
  * as os.fork() does on any thread:
  *
@@ -23,10 +23,10 @@
  *
  * After fork a child has the memory of the pool but none of its threads: the child's
  * handler forgets them, and the next run starts new ones. A job of another thread is half
- * done there, and stays so. One whose own caller forked, in a handler, ends (ATTEND_FORKED).
+ * done there, and stays so. One whose own caller forked, in a handler, ends (POLL_FORKED).
  */
 #include "codegen/host/calls.h"
-#include "base/attend.h"
+#include "base/poll.h"
 #include "runtime/runtime.h"
 
 #include <errno.h>
@@ -246,7 +246,7 @@ host_look(HostRun *r, Pace *p)
     bool is_caller = pthread_equal(pthread_self(), r->caller);
     if (is_caller) /* in a job that is not shared nobody is asleep */
         wake_late((Job *)((char *)r - offsetof(Job, run)));
-    if (!attend(is_caller ? r->attendant : NULL, p))
+    if (!poll_signals(is_caller ? r->poller : NULL, p))
         __atomic_store_n(&r->stop, 1, __ATOMIC_RELEASE);
     return !__atomic_load_n(&r->stop, __ATOMIC_RELAXED);
 }
@@ -361,7 +361,7 @@ start_workers(int n)
 static bool
 is_orphan(const Job *j)
 {
-    return j->run.attendant && j->run.attendant->last == ATTEND_FORKED;
+    return j->run.poller && j->run.poller->last == POLL_FORKED;
 }
 
 /* Has the lock, and gives it back. The caller has nothing left to do, and the helpers have. */
@@ -372,7 +372,7 @@ wait_for_helpers(Job *j)
     while (j->n_left < j->n_joined) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += ATTEND_MS / 2 * 1000000L;
+        until.tv_nsec += POLL_MS / 2 * 1000000L;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         if (pthread_cond_timedwait(&pool.done, &pool.lock, &until) != ETIMEDOUT)
@@ -464,7 +464,7 @@ pool_run(const HostLaunch *launch, char err[ERR_TEXT])
                      .stray = launch->stray,
                      .report = launch->report,
                      .assembly = launch->assembly,
-                     .attendant = launch->attendant,
+                     .poller = launch->poller,
                      .caller = pthread_self()},
              .place = {.kernel = launch->name,
                        .loads = launch->loads,

@@ -45,8 +45,8 @@ typedef struct HostLaunch {
     struct EmuReport *report; /* of a failure that has a place, else EMU_OK; may be NULL
                                     where the code does not check */
     struct PtxCache *assembly; /* jit_assembly's */
-    int64_t *program_ns; /* in and out: what a program takes; 0: not known. Or NULL */
-    struct Attendant *attendant; /* attend.h; NULL: nobody looks after signals */
+    int64_t *program_ns;   /* in and out: what a program takes; 0: not known. Or NULL */
+    struct Poller *poller; /* poll.h; NULL: nobody looks after signals */
 } HostLaunch;
 /* Runs all programs of the grid. Blocks until done. Survives fork: a child starts its own
  * threads. */

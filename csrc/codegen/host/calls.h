@@ -3,7 +3,7 @@
 #ifndef TEGULA_HOST_CALLS_H
 #define TEGULA_HOST_CALLS_H
 
-#include "base/attend.h"
+#include "base/poll.h"
 #include "base/base.h"
 #include "ptx/asm.h"
 #include "runtime/emu/emu.h"
@@ -35,11 +35,11 @@ typedef struct HostRun {
     FILE *out; /* of device_print */
     const HostSpan *spans; /* one a parameter, for code that checks bounds */
     int n_spans;
-    const char *name;     /* of the kernel */
-    HostStray *stray;     /* as spans */
-    EmuReport *report;    /* of a failure that has a place */
-    PtxCache *assembly;   /* of the code */
-    Attendant *attendant; /* the caller's; NULL: none */
+    const char *name;   /* of the kernel */
+    HostStray *stray;   /* as spans */
+    EmuReport *report;  /* of a failure that has a place */
+    PtxCache *assembly; /* of the code */
+    Poller *poller;     /* the caller's; NULL: none */
     pthread_t caller;
 } HostRun;
 

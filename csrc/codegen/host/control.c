@@ -15,7 +15,7 @@
  * through scratch of its own. The results of an if are buffers that each branch fills.
  */
 #include "codegen/host/host.h"
-#include "base/attend.h"
+#include "base/poll.h"
 
 /* ---- loops and branches --------------------------------------------------------------- */
 
@@ -137,7 +137,7 @@ is_target(const Move *m, int n, const Buf *b)
 }
 
 static void
-copy(Host *h, const Type *t, const View *to, const View *from)
+copy_block(Host *h, const Type *t, const View *to, const View *from)
 {
     Ll *l = h->l;
     uint64_t bytes = (uint64_t)ty_numel(t) * (uint64_t)host_mem_bytes(t);
@@ -181,12 +181,12 @@ move_all(Host *h, Move *m, int n)
         else if (!m[i].via.buf)
             m[i].via = s->view; /* twice the same value: the first one has made it */
         else if (m[i].via.buf != s->view.buf)
-            copy(h, m[i].v->type, &m[i].via, &s->view);
+            copy_block(h, m[i].v->type, &m[i].via, &s->view);
     }
     host_flush(h);
     for (int i = 0; i < n; i++)
         if (!m[i].is_there && m[i].via.buf)
-            copy(h, m[i].v->type, &m[i].to, &m[i].via);
+            copy_block(h, m[i].v->type, &m[i].to, &m[i].via);
 }
 
 /* Element [0, .., 0] of an index block. */
@@ -389,7 +389,7 @@ pace_slot(Host *h)
     return h->pace;
 }
 
-/* A turn of a loop: one without an end is left when its launch is to end (base/attend.h). At
+/* A turn of a loop: one without an end is left when its launch is to end (base/poll.h). At
  * its start, so that what it carries in scratch can become registers.
  * left: turns until the next look, in a register. The same, for the next turn. Handlers may
  * write to tensors, as other threads may: nothing that the code keeps in registers is theirs. */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/attend.h"
+#include "base/poll.h"
 #include "ptx/engine.h"
 
 struct EmuCode {
@@ -78,7 +78,7 @@ static bool
 turn(const Launch *l)
 {
     Emu *e = l->data;
-    return --e->pace.left >= 0 || attend(e->run->attendant, &e->pace);
+    return --e->pace.left >= 0 || poll_signals(e->run->poller, &e->pace);
 }
 
 static void

@@ -32,9 +32,9 @@ typedef struct EmuRun {
     int shared_bytes; /* dynamic; each block has as many */
     const EmuRegion *regions;
     int n_regions;
-    uint64_t seed; /* 0: warps in order; else the order is shuffled by it */
-    FILE *out;     /* of device_print; stdout when NULL */
-    struct Attendant *attendant; /* base/attend.h; NULL: nobody looks after signals */
+    uint64_t seed;         /* 0: warps in order; else the order is shuffled by it */
+    FILE *out;             /* of device_print; stdout when NULL */
+    struct Poller *poller; /* base/poll.h; NULL: nobody looks after signals */
 } EmuRun;
 
 typedef enum EmuFault {
@@ -64,7 +64,7 @@ typedef struct EmuReport {
 } EmuReport;
 
 /* Runs all programs; false with *report filled in at the first fault, true also when the
- * attendant ended it. No Python, no GIL. */
+ * poller ended it. No Python, no GIL. */
 bool emu_run(const EmuRun *r, EmuReport *report);
 
 #endif

@@ -1,38 +1,38 @@
-/* attend: the thread that launched looks after its process now and then.
+/* poll: the thread that launched looks after its process now and then.
  *
  * Python runs the handlers of signals on its main thread alone, and only when that asks. So the
- * thread that launched a grid asks every ATTEND_MS: between programs, at the turns of
+ * thread that launched a grid asks every POLL_MS: between programs, at the turns of
  * their loops, and while it waits for its helpers. A handler that raises, as that of Ctrl-C does,
  * ends the launch.
  *
  *     Pace        how many programs, or turns of a loop, until the clock is read again
- *     Attendant   whom to ask, and when next
+ *     Poller   whom to ask, and when next
  *
  * Handlers are any Python: they launch kernels, and they fork. What that asks of locks stands on
  * top of pool.c. A compile runs on a thread of its own (runtime/aside.h), which is left, and Halt
  * tells it so.
  */
-#ifndef TEGULA_ATTEND_H
-#define TEGULA_ATTEND_H
+#ifndef TEGULA_POLL_H
+#define TEGULA_POLL_H
 
 #include "base/base.h"
 
 #include <pthread.h>
 
-enum { ATTEND_MS = 50 };
+enum { POLL_MS = 50 };
 
-typedef enum Attended {
-    ATTEND_GO_ON,
-    ATTEND_STOP,   /* the launch is to end */
-    ATTEND_FORKED, /* the same; and this is a child, where its helpers are missing */
-} Attended;
+typedef enum Polled {
+    POLL_GO_ON,
+    POLL_STOP,   /* the launch is to end */
+    POLL_FORKED, /* the same; and this is a child, where its helpers are missing */
+} Polled;
 
-typedef struct Attendant {
-    Attended (*ask)(void *data);
+typedef struct Poller {
+    Polled (*ask)(void *data);
     void *data;
-    int64_t due;   /* on the clock of attend.c; 0: nobody has looked yet */
-    Attended last; /* answer; after another than ATTEND_GO_ON nobody is asked again */
-} Attendant;
+    int64_t due; /* on the clock of poll.c; 0: nobody has looked yet */
+    Polled last; /* answer; after another than POLL_GO_ON nobody is asked again */
+} Poller;
 
 /* Zeroed: the first step is looked at. Compiled code counts `left` down: codegen/host/control.c. */
 typedef struct Pace {
@@ -43,9 +43,9 @@ typedef struct Pace {
 
 /* A look: p has its next steps. a is asked when it is time; NULL: nobody is. false: the launch
  * is to end. */
-bool attend(Attendant *a, Pace *p);
+bool poll_signals(Poller *a, Pace *p);
 
-/* How a compile is told to end: passes and the arena ask (comp_attend), a process that it
+/* How a compile is told to end: passes and the arena ask (comp_poll), a process that it
  * waits for is killed. */
 typedef struct Halt {
     int stop; /* atomic */

@@ -1,5 +1,5 @@
-/* attend: when to look, and whom to ask. See attend.h. */
-#include "base/attend.h"
+/* poll: when to look, and whom to ask. See poll.h. */
+#include "base/poll.h"
 
 #include <signal.h>
 #include <time.h>
@@ -30,19 +30,19 @@ pace_on(Pace *p, int64_t now)
 }
 
 bool
-attend(Attendant *a, Pace *p)
+poll_signals(Poller *a, Pace *p)
 {
     int64_t now = now_ms();
     pace_on(p, now);
     if (!a)
         return true;
     if (!a->due)
-        a->due = now + ATTEND_MS;
-    if (now >= a->due && a->last == ATTEND_GO_ON) {
+        a->due = now + POLL_MS;
+    if (now >= a->due && a->last == POLL_GO_ON) {
         a->last = a->ask(a->data);
-        a->due = now_ms() + ATTEND_MS;
+        a->due = now_ms() + POLL_MS;
     }
-    return a->last == ATTEND_GO_ON;
+    return a->last == POLL_GO_ON;
 }
 
 /* ---- compiles ---------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ halt_has_files(Halt *h)
 }
 
 void
-comp_attend(Comp *c)
+comp_poll(Comp *c)
 {
     if (!c->halt || !__atomic_load_n(&c->halt->stop, __ATOMIC_RELAXED))
         return;
