@@ -87,7 +87,7 @@ describe(const Func *f, Binary *out)
 }
 
 static void
-keep(Comp *c, Binary *out, const char *stage, const char *data, size_t n)
+keep_stage(Comp *c, Binary *out, const char *stage, const char *data, size_t n)
 {
     if (!binary_add(out, stage, data, n))
         err_at(c, NULL, MEMORY);
@@ -103,8 +103,8 @@ interpretable(Func *f, Binary *out)
                "the interpreter");
     ir_verify(f, "frontend");
     const char *tir = ir_print(f, false), *located = ir_print(f, true);
-    keep(f->c, out, "tir", tir, strlen(tir));
-    keep(f->c, out, "interp", located, strlen(located));
+    keep_stage(f->c, out, "tir", tir, strlen(tir));
+    keep_stage(f->c, out, "interp", located, strlen(located));
     out->symbol = copy(f->c, f->name, strlen(f->name) + 1);
     cg_externs(f, out);
     describe(f, out);
@@ -133,14 +133,14 @@ back_end(Func *f, Binary *out)
     out->ms[TIME_PASSES] = clock_ms() - start;
     f = override_func(f, "tir");
     const char *tir = ir_print(f, false);
-    keep(c, out, "tir", tir, strlen(tir));
+    keep_stage(c, out, "tir", tir, strlen(tir));
     if (c->opt.target.kind != TARGET_CPU) {
         start = clock_ms();
         run_passes(f, order_simt);
         f = override_func(f, "simt");
         out->ms[TIME_PASSES] += clock_ms() - start;
         const char *simt = ir_print(f, false);
-        keep(c, out, "simt", simt, strlen(simt));
+        keep_stage(c, out, "simt", simt, strlen(simt));
     }
     start = clock_ms();
     if (c->opt.target.kind == TARGET_CPU)
@@ -148,7 +148,7 @@ back_end(Func *f, Binary *out)
     else
         cg_simt(f, out);
     if (f->report.n)
-        keep(c, out, "report", f->report.at, (size_t)f->report.n);
+        keep_stage(c, out, "report", f->report.at, (size_t)f->report.n);
     out->ms[TIME_CODEGEN] = clock_ms() - start - out->ms[TIME_LLVM];
     describe(f, out);
     if (c->opt.target.kind != TARGET_CPU)

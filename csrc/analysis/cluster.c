@@ -66,7 +66,7 @@ root_of(const Val *v)
 }
 
 static void
-note(Look *k, const Val **at, int *n, const Val *pointer)
+note_pointer(Look *k, const Val **at, int *n, const Val *pointer)
 {
     const Val *root = root_of(pointer);
     if (root && *n < MAX_ROOTS)
@@ -95,11 +95,11 @@ look_at_op(Look *k, const Op *o, bool is_body)
     switch (o->op) {
     case OP_LOAD:
         if (!result(o, 0)->type->rank)
-            note(k, k->read, &k->n_read, arg(o, 0));
+            note_pointer(k, k->read, &k->n_read, arg(o, 0));
         else
             k->row_bytes = MAX(k->row_bytes, elem_info[result(o, 0)->type->elem].bytes);
         return;
-    case OP_STORE: note(k, k->stored, &k->n_stored, arg(o, 0)); return;
+    case OP_STORE: note_pointer(k, k->stored, &k->n_stored, arg(o, 0)); return;
     case OP_REDUCE:
         k->n_reduces++;
         k->fits = k->fits && is_body;

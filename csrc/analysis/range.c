@@ -48,7 +48,7 @@ is_point(const Type *t, Answer r)
 }
 
 static Answer
-operand(FactTable *t, const Op *o, int i)
+range_of(FactTable *t, const Op *o, int i)
 {
     return fact_ask(t, ASK_RANGE, arg(o, i), 0, 0, MAX_LOG2);
 }
@@ -187,7 +187,7 @@ range_cast(FactTable *t, const Op *o, const Type *to)
     Answer all = range_of_type(to);
     if (from->is_ptr || elem_is_float(from->elem))
         return all;
-    Answer x = operand(t, o, 0);
+    Answer x = range_of(t, o, 0);
     bool has_zero = x.lo <= 0 && x.hi >= 0;
     if (to->elem == E_I1) /* != 0 */
         return has_zero ? range(0, x.lo != 0 || x.hi != 0) : range(1, 1);
@@ -203,7 +203,7 @@ range_bitcast(FactTable *t, const Op *o, const Type *to)
     Answer all = range_of_type(to);
     if (from->is_ptr || to->is_ptr || elem_is_float(from->elem))
         return all;
-    Answer x = operand(t, o, 0);
+    Answer x = range_of(t, o, 0);
     return x.lo >= 0 && x.hi <= all.hi && !is_open(from, x) ? x : all;
 }
 
@@ -237,7 +237,7 @@ range_compare(FactTable *t, const Op *o)
     const Type *in = arg(o, 0)->type;
     int r = -1;
     if (!in->is_ptr && elem_is_int(in->elem))
-        r = decide(o->op, in, operand(t, o, 0), operand(t, o, 1));
+        r = decide(o->op, in, range_of(t, o, 0), range_of(t, o, 1));
     return r < 0 ? range(0, 1) : range(r, r);
 }
 
@@ -247,7 +247,7 @@ static Answer
 range_of_iv(FactTable *t, const Val *v)
 {
     const Op *o = v->block->owner;
-    Answer lb = operand(t, o, 0), ub = operand(t, o, 1), step = operand(t, o, 2);
+    Answer lb = range_of(t, o, 0), ub = range_of(t, o, 1), step = range_of(t, o, 2);
     if (step.lo > 0 && ub.hi > INT64_MIN) {
         int64_t last = is_open(v->type, ub) ? INT64_MAX : ub.hi - 1;
         if (lb.lo == lb.hi && step.lo == step.hi && last > lb.lo) {
@@ -281,32 +281,32 @@ rule_range(FactTable *t, const Val *v)
     case OP_NUM_PROGRAMS:
     case OP_NUM_BLOCKS: return range(1, INT32_MAX);
     case OPS(OP_SPLAT, OPS_INDEX, OP_SPLIT, OP_CONVERT, OP_HINT, OP_GATHER):
-        return operand(t, o, 0);
+        return range_of(t, o, 0);
     case OP_JOIN:
-    case OP_CAT: return hull(operand(t, o, 0), operand(t, o, 1));
-    case OP_SELECT: return hull(operand(t, o, 1), operand(t, o, 2));
-    case OP_ADD: return range_add(type, operand(t, o, 0), operand(t, o, 1));
-    case OP_SUB: return range_sub(type, operand(t, o, 0), operand(t, o, 1));
-    case OP_MUL: return range_mul(type, operand(t, o, 0), operand(t, o, 1));
-    case OP_DIV: return range_div(type, operand(t, o, 0), operand(t, o, 1));
-    case OP_REM: return range_rem(type, operand(t, o, 0), operand(t, o, 1));
+    case OP_CAT: return hull(range_of(t, o, 0), range_of(t, o, 1));
+    case OP_SELECT: return hull(range_of(t, o, 1), range_of(t, o, 2));
+    case OP_ADD: return range_add(type, range_of(t, o, 0), range_of(t, o, 1));
+    case OP_SUB: return range_sub(type, range_of(t, o, 0), range_of(t, o, 1));
+    case OP_MUL: return range_mul(type, range_of(t, o, 0), range_of(t, o, 1));
+    case OP_DIV: return range_div(type, range_of(t, o, 0), range_of(t, o, 1));
+    case OP_REM: return range_rem(type, range_of(t, o, 0), range_of(t, o, 1));
     case OP_MIN: {
-        Answer x = operand(t, o, 0), y = operand(t, o, 1);
+        Answer x = range_of(t, o, 0), y = range_of(t, o, 1);
         return range(MIN(x.lo, y.lo), MIN(x.hi, y.hi));
     }
     case OP_MAX: {
-        Answer x = operand(t, o, 0), y = operand(t, o, 1);
+        Answer x = range_of(t, o, 0), y = range_of(t, o, 1);
         return range(MAX(x.lo, y.lo), MAX(x.hi, y.hi));
     }
-    case OP_AND: return range_and(type, operand(t, o, 0), operand(t, o, 1));
-    case OP_OR: return range_or(type, operand(t, o, 0), operand(t, o, 1), true);
-    case OP_XOR: return range_or(type, operand(t, o, 0), operand(t, o, 1), false);
+    case OP_AND: return range_and(type, range_of(t, o, 0), range_of(t, o, 1));
+    case OP_OR: return range_or(type, range_of(t, o, 0), range_of(t, o, 1), true);
+    case OP_XOR: return range_or(type, range_of(t, o, 0), range_of(t, o, 1), false);
     case OP_SHL:
-    case OP_SHR: return range_shift(type, o->op, operand(t, o, 0), operand(t, o, 1));
-    case OP_NEG: return range_neg(type, operand(t, o, 0));
+    case OP_SHR: return range_shift(type, o->op, range_of(t, o, 0), range_of(t, o, 1));
+    case OP_NEG: return range_neg(type, range_of(t, o, 0));
     case OP_ABS:
-        return elem_is_signed(type->elem) ? range_abs(type, operand(t, o, 0))
-                                          : operand(t, o, 0);
+        return elem_is_signed(type->elem) ? range_abs(type, range_of(t, o, 0))
+                                          : range_of(t, o, 0);
     case OPS_COMPARE: return range_compare(t, o);
     case OP_CAST: return range_cast(t, o, type);
     case OP_BITCAST: return range_bitcast(t, o, type);

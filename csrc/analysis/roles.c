@@ -149,12 +149,12 @@ copied_bytes(const Op *load)
 /* Bytes of the slots that asynchronous copies of all threads would have. Loops one behind the
  * other share theirs. */
 static int64_t
-look(Tiles *k, const Block *b)
+look_for_copies(Tiles *k, const Block *b)
 {
     int64_t own = 0, inside = 0;
     for (const Op *o = b->first; o; o = o->next) {
         for (int i = 0; i < o->n_regions; i++) {
-            int64_t bytes = look(k, o->regions[i]); /* MAX evaluates twice */
+            int64_t bytes = look_for_copies(k, o->regions[i]); /* MAX evaluates twice */
             inside = MAX(inside, bytes);
         }
         if (!roles_bring(k->f, o))
@@ -190,7 +190,7 @@ roles_refusal(Func *f)
     if (groups != 1 && groups != 2)
         return "roles are for 4 or 8 warps";
     Tiles k = {.f = f, .slice = {.f = f, .seen = {.a = f->c->arena}}};
-    int64_t bytes = look(&k, f->body);
+    int64_t bytes = look_for_copies(&k, f->body);
     if (groups == 1 && !h.is_asked && has_chained_dot(f->body) &&
         two_blocks_fit(f, bytes))
         return "of chained products by one warpgroup, more blocks fit without them";

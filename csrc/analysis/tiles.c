@@ -176,14 +176,14 @@ conflicts(const Others *k, const Op *other)
 }
 
 static void
-look(Others *k, const Block *b, bool in_while)
+look_at_others(Others *k, const Block *b, bool in_while)
 {
     for (const Op *o = b->first; o; o = o->next) {
         bool may_wait = in_while && op_has(o, OPF_READS);
         if (synchronises(o) || may_wait || conflicts(k, o))
             k->meets = true;
         for (int i = 0; i < o->n_regions; i++)
-            look(k, o->regions[i], in_while || o->op == OP_WHILE);
+            look_at_others(k, o->regions[i], in_while || o->op == OP_WHILE);
     }
 }
 
@@ -192,7 +192,7 @@ meets_others(const Func *f, const Op *o, const Op *instead)
 {
     Others k = {.f = f, .o = o, .instead = instead, .root = pointer_root(f, arg(o, 0))};
     if (k.root)
-        look(&k, f->body, false);
+        look_at_others(&k, f->body, false);
     return !k.root || k.meets;
 }
 

@@ -196,7 +196,7 @@ is_elementwise(const Op *o)
 }
 
 static bool
-fill(Walk *w, const Op *o, uint64_t *r, int64_t n)
+fill_op(Walk *w, const Op *o, uint64_t *r, int64_t n)
 {
     uint64_t *in[3];
     for (int k = 0; k < o->n_args; k++)
@@ -228,7 +228,7 @@ compute(Walk *w, const Op *o)
     const Val *v = result(o, 0);
     int64_t n = ty_numel(v->type);
     w->budget -= n;
-    w->is_known[v->id] = fill(w, o, room(w, v), n);
+    w->is_known[v->id] = fill_op(w, o, room(w, v), n);
 }
 
 /* ---- what is counted ------------------------------------------------------------------- */

@@ -48,7 +48,7 @@ flow(Written *w, const Val *from, const Val *to)
 
 /* The terminator of one of o's regions hands values to o's results and to the next round. */
 static void
-leave(Written *w, const Op *o, const Op *last)
+leave_region(Written *w, const Op *o, const Op *last)
 {
     int skip = last->op == OP_CONDITION; /* operand 0 is the condition */
     for (int i = skip; i < last->n_args; i++) {
@@ -120,7 +120,7 @@ walk_written(Written *w, const Block *b)
                 walk_written(w, o->regions[r]);
                 const Op *last = o->regions[r]->last;
                 if (last && op_has(last, OPF_TERM))
-                    leave(w, o, last);
+                    leave_region(w, o, last);
             }
         } else if (o->op == OP_INLINE_ASM_IO) {
             walk_assembly(w, o);

@@ -32,7 +32,7 @@ binary_int(const Binary *b, size_t at)
 
 /* Frees what does not lie in the file that was read. */
 static void
-drop(const Binary *b, void *p)
+drop_bytes(const Binary *b, void *p)
 {
     if (!b->file || (uintptr_t)p - (uintptr_t)b->file >= b->file_size)
         free(p);
@@ -41,11 +41,11 @@ drop(const Binary *b, void *p)
 void
 binary_free(Binary *b)
 {
-    drop(b, b->symbol);
+    drop_bytes(b, b->symbol);
     for (int k = 0; k < N_BINARY_ARRAYS; k++)
-        drop(b, *binary_array(b, k));
+        drop_bytes(b, *binary_array(b, k));
     for (int i = 0; i < b->n_stages; i++)
-        drop(b, b->stage[i].data);
+        drop_bytes(b, b->stage[i].data);
     free(b->file);
     memset(b, 0, sizeof *b);
 }
@@ -98,7 +98,7 @@ binary_put(Binary *b, const char *name, const char *data, size_t n)
             return false;
         memcpy(copy, data, n);
         copy[n] = 0;
-        drop(b, s->data);
+        drop_bytes(b, s->data);
         s->data = copy;
         s->size = n;
         return true;
@@ -111,7 +111,7 @@ binary_remove(Binary *b, const char *name)
 {
     for (int i = 0; i < b->n_stages; i++)
         if (!strcmp(b->stage[i].name, name)) {
-            drop(b, b->stage[i].data);
+            drop_bytes(b, b->stage[i].data);
             memmove(&b->stage[i], &b->stage[i + 1],
                     (size_t)(--b->n_stages - i) * sizeof b->stage[i]);
             return;

@@ -26,7 +26,7 @@ struct LlLines {
 };
 
 static void
-drop(void *obj)
+drop_lines(void *obj)
 {
     struct LlLines *s = obj;
     if (s->builder)
@@ -50,7 +50,7 @@ ll_lines_open(Ll *l, const Loc *kernel)
     if (!at || !at->file)
         return;
     struct LlLines *s = l->lines = NEW(l->c->arena, struct LlLines);
-    arena_defer(l->c->arena, drop, s);
+    arena_defer(l->c->arena, drop_lines, s);
     LLVMDIBuilderRef b = s->builder = LLVMCreateDIBuilder(l->m);
     s->scope.a = l->c->arena;
     s->file = at->file;
@@ -108,6 +108,6 @@ ll_lines_close(Ll *l)
     if (!l->lines)
         return;
     LLVMDIBuilderFinalize(l->lines->builder);
-    drop(l->lines);
+    drop_lines(l->lines);
     l->lines = NULL;
 }

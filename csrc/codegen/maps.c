@@ -36,7 +36,7 @@ has_stores(const Val *map)
 }
 
 static void
-add(Maps *m, const Op *o)
+add_map(Maps *m, const Op *o)
 {
     int rank = o->n_args / 2;
     MapPlan p = {.elem = (uint8_t)arg(o, 0)->type->elem,
@@ -70,7 +70,7 @@ cg_maps(const Func *f, Binary *out)
     Maps m = {.f = f};
     for (const Op *o = f->body->first; o; o = o->next)
         if (o->op == OP_TENSOR_MAP)
-            add(&m, o);
+            add_map(&m, o);
         else if (o->op == OP_LAUNCH_TEST)
             PUSH(f->c->arena, &m.test, value(&m, o, arg(o, 0)));
     out->is_persistent = ir_is_persistent(f);

@@ -12,7 +12,7 @@
 #include "frontend/fe.h"
 
 static Val *
-operand(Fe *f, Value v, const char *what)
+dot_operand(Fe *f, Value v, const char *what)
 {
     Val *x = fe_tensor(f, v, what);
     if (x->type->is_ptr || x->type->rank < 2) {
@@ -206,8 +206,8 @@ warn_deprecated(Fe *f, Elem e)
 Value
 bi_dot(Fe *f, Value *v)
 {
-    Val *a = operand(f, v[0], "the first operand"),
-        *b = operand(f, v[1], "the second operand");
+    Val *a = dot_operand(f, v[0], "the first operand"),
+        *b = dot_operand(f, v[1], "the second operand");
     Val *acc = NULL;
     check_elems(f, a->type, b->type);
     check_shapes(f, v, a->type, b->type);

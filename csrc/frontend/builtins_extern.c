@@ -255,7 +255,7 @@ deal(Fe *f, Val *x, int n, Val **out)
 
 /* The inverse. */
 static Val *
-collect(Fe *f, int n, Val *const *x)
+collect_lanes(Fe *f, int n, Val *const *x)
 {
     if (n == 1)
         return x[0];
@@ -264,7 +264,7 @@ collect(Fe *f, int n, Val *const *x)
         part[i & 1][i / 2] = x[i];
     Value pair[2];
     for (int k = 0; k < 2; k++)
-        pair[k] = v_val(collect(f, n / 2, part[k]));
+        pair[k] = v_val(collect_lanes(f, n / 2, part[k]));
     return bi_interleave(f, pair).val;
 }
 
@@ -319,6 +319,6 @@ bi_map_elementwise(Fe *f, Value *a)
         ir_erase(plan->last);
     Value *out = NEW_N(f->a, Value, n_out);
     for (int i = 0; i < n_out; i++)
-        out[i] = v_val(collect(f, (int)pack, res + i * pack));
+        out[i] = v_val(collect_lanes(f, (int)pack, res + i * pack));
     return n_out == 1 ? out[0] : v_tuple(f, n_out, out);
 }

@@ -366,7 +366,7 @@ need_same_elem(Fe *f, const Val *x, const Val *y)
 }
 
 static Val *
-join(Fe *f, Val *x, Val *y)
+join_blocks(Fe *f, Val *x, Val *y)
 {
     need_same_elem(f, x, y);
     fe_broadcast_pair(f, &x, &y);
@@ -390,13 +390,13 @@ join(Fe *f, Val *x, Val *y)
 Value
 bi_join(Fe *f, Value *a)
 {
-    return v_val(join(f, fe_tensor(f, a[0], "a"), fe_tensor(f, a[1], "b")));
+    return v_val(join_blocks(f, fe_tensor(f, a[0], "a"), fe_tensor(f, a[1], "b")));
 }
 
 Value
 bi_interleave(Fe *f, Value *a)
 {
-    Val *v = join(f, fe_tensor(f, a[0], "a"), fe_tensor(f, a[1], "b"));
+    Val *v = join_blocks(f, fe_tensor(f, a[0], "a"), fe_tensor(f, a[1], "b"));
     int rank = v->type->rank;
     if (rank == 1)
         return v_val(v);
@@ -483,7 +483,7 @@ bi_cat(Fe *f, Value *a)
         const Type *t = ty_with_shape(f->c, x->type, 1, shape);
         return v_val(result(ir_op(&f->b, OP_CAT, 2, (Val *[]){x, y}, 1, &t), 0));
     }
-    Val *v = join(f, x, y);
+    Val *v = join_blocks(f, x, y);
     int perm[MAX_RANK];
     for (int i = 0, at = 0; i < rank; i++) {
         if (i == dim)

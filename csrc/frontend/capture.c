@@ -101,7 +101,7 @@ fe_capture(FeCaptures *c, FeCapture x)
 }
 
 static void
-drop(FeCapture x)
+drop_capture(FeCapture x)
 {
     Py_DECREF(x.home);
     Py_XDECREF(x.name);
@@ -124,7 +124,7 @@ fe_captures_free(FeCaptures *c)
     FeCaptures old = *c;
     *c = (FeCaptures){0}; /* dropping an object may run code that comes here again */
     for (int i = 0; i < old.n; i++)
-        drop(old.at[i]);
+        drop_capture(old.at[i]);
     free(old.at);
 }
 
@@ -363,7 +363,7 @@ fe_captures_settle(FeCaptures *c)
         FeCapture x = c->at[i];
         memmove(c->at + i, c->at + i + 1, (size_t)(c->n - i - 1) * sizeof x);
         c->n--;
-        drop(x);
+        drop_capture(x);
     }
 }
 
@@ -666,7 +666,7 @@ look_closer(const FeEnv *env, FeCaptures *c, int i, const FeFunction *kernel)
     }
     Py_XDECREF(o);
     Py_XDECREF(label);
-    drop(x);
+    drop_capture(x);
     return res;
 }
 

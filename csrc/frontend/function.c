@@ -117,7 +117,7 @@ annotation(FeParam *p, PyObject *ann)
  * One that is no parameter is a warning: libraries leave the names of parameters that they
  * removed in their decorators. Frames above: __init__, jit's make, the kernel's file. */
 static int
-mark(FeFunction *f, PyObject *list, size_t offset, const char *option)
+mark_params(FeFunction *f, PyObject *list, size_t offset, const char *option)
 {
     if (!list || list == Py_None)
         return 0;
@@ -384,9 +384,10 @@ fe_function_new(PyObject *fn, PyObject *no_specialize, PyObject *no_align)
     f->first_line = (int)fe_get_long(code, "co_firstlineno");
     if (PyErr_Occurred() || read_params(f, code) || !(f->made = fe_made_of(fn)))
         goto fail;
-    if (mark(f, no_specialize, offsetof(FeParam, no_specialize), "do_not_specialize") ||
-        mark(f, no_align, offsetof(FeParam, no_align),
-             "do_not_specialize_on_alignment"))
+    if (mark_params(f, no_specialize, offsetof(FeParam, no_specialize),
+                    "do_not_specialize") ||
+        mark_params(f, no_align, offsetof(FeParam, no_align),
+                    "do_not_specialize_on_alignment"))
         goto fail;
     Py_DECREF(code);
     return f;

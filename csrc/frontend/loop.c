@@ -365,7 +365,7 @@ build_while(Fe *f, Loop *l, Block *test, Val *cond, int n, Val **init, Val **pas
 /* After the loop: its variables, and how the suite goes on. at: the first result behind the
  * carried ones. */
 static Status
-leave(Fe *f, Loop *l, Op *op, int at)
+leave_for(Fe *f, Loop *l, Op *op, int at)
 {
     leave_loop(f, l->n, l->before);
     set_carried(f, l->k, l->out);
@@ -468,7 +468,7 @@ close_for(Fe *f, Loop *l, const Counting *c, const Range *r)
     ir_set_attr(op, ATTR_LOOP, r->flags);
     ir_set_region(op, 0, l->body);
     drop_unchanged(k, op, 3, 1, l->out);
-    return leave(f, l, op, k->n_leaves);
+    return leave_for(f, l, op, k->n_leaves);
 }
 
 /* A break or a return may end it: a while, whose first value is the counter. */
@@ -495,7 +495,7 @@ close_as_while(Fe *f, Loop *l, const Counting *c)
     Op *op = build_while(f, l, test, cond, n, init, pass, next);
     int n_before = op->n_results;
     drop_unchanged(k, op, 1, 1, l->out);
-    return leave(f, l, op, n - (n_before - op->n_results));
+    return leave_for(f, l, op, n - (n_before - op->n_results));
 }
 
 static Status
@@ -623,5 +623,5 @@ fe_while(Fe *f, Node *n)
     Op *op = build_while(f, &l, test, cond, k->n_leaves, k->leaf, pass, l.out);
     int n_before = op->n_results;
     drop_unchanged(k, op, 0, 0, l.out);
-    return leave(f, &l, op, k->n_leaves - (n_before - op->n_results));
+    return leave_for(f, &l, op, k->n_leaves - (n_before - op->n_results));
 }

@@ -74,7 +74,7 @@ weak(Fe *f, PyObject *o, Val *t, bool is_div, Elem *e)
 }
 
 static Val *
-operand(Fe *f, Value v, const char *op)
+check_operand(Fe *f, Value v, const char *op)
 {
     if (v.kind == V_TENSOR)
         return v.val;
@@ -110,7 +110,7 @@ fe_promote(Fe *f, Value a, Value b, bool is_div, bool allow_ptr, Val **px, Val *
 {
     a = fe_read(f, a);
     b = fe_read(f, b);
-    Val *x = operand(f, a, op), *y = operand(f, b, op);
+    Val *x = check_operand(f, a, op), *y = check_operand(f, b, op);
     Elem e = E_I32;
     bool is_weak = false;
     if (!x && !y) {
@@ -459,7 +459,7 @@ warn_shift(Fe *f, Operator o, Elem e, Value by)
 typedef VEC(const Val *) DeadVals;
 
 static void
-refuse(Fe *f, const Refused *r)
+refuse_op(Fe *f, const Refused *r)
 {
     err_help(f->c, "convert to tl.float16 or tl.float32 first");
     err_at(f->c, r->loc, TYPE, r->what);
@@ -496,7 +496,7 @@ fe_check_refused(Fe *f)
         PUSH(f->a, &todo, f->refused.at[i].v);
         while (todo.n)
             if (has_live_user(f, todo.at[--todo.n], seen, &todo))
-                refuse(f, &f->refused.at[i]);
+                refuse_op(f, &f->refused.at[i]);
     }
 }
 
@@ -517,7 +517,7 @@ f8_op(Fe *f, Operator o, OpCode op, Val *x, Val *y)
                  str_printf(f->a, "'%s' is not available on %s", opr_text[o],
                             elem_info[e].text)};
     if (f->n_silent)
-        refuse(f, &r);
+        refuse_op(f, &r);
     PUSH(f->a, &f->refused, r);
     return v;
 }

@@ -293,7 +293,7 @@ file_lines(FeFunction *f)
 
 /* Lines [first, end) of the list, joined: new ref to str. */
 static PyObject *
-join(PyObject *lines, Py_ssize_t first, Py_ssize_t end)
+join_lines(PyObject *lines, Py_ssize_t first, Py_ssize_t end)
 {
     PyObject *part = PyList_GetSlice(lines, first, end);
     PyObject *empty = part ? PyUnicode_FromString("") : NULL;
@@ -451,7 +451,7 @@ parse_lines(FeFunction *f, PyObject *code, PyObject *lines)
         end++;
     }
     for (int attempt = 0;; attempt++) {
-        PyObject *text = join(lines, first, end);
+        PyObject *text = join_lines(lines, first, end);
         if (!text)
             return -1;
         PyObject *ast = parse(f->file, text, f->first_line, indent > 0);
@@ -537,7 +537,8 @@ find_lambda(PyObject *tree, PyObject *code, int line)
 static int
 parse_lambda(FeFunction *f, PyObject *code, PyObject *lines)
 {
-    PyObject *text = join(lines, 0, PyList_Size(lines)), *tree = NULL, *node = NULL;
+    PyObject *text = join_lines(lines, 0, PyList_Size(lines)), *tree = NULL,
+             *node = NULL;
     PyObject *builtins = PyImport_ImportModule("builtins");
     int res = -1;
     if (text && builtins)
@@ -545,8 +546,8 @@ parse_lambda(FeFunction *f, PyObject *code, PyObject *lines)
                                    AST_ONLY, Py_True);
     node = tree ? find_lambda(tree, code, f->first_line) : NULL;
     if (node) {
-        PyObject *source = join(lines, f->first_line - 1,
-                                fe_get_long(node, "end_lineno"));
+        PyObject *source = join_lines(lines, f->first_line - 1,
+                                      fe_get_long(node, "end_lineno"));
         if (source) {
             put_ref(&f->source, source);
             put_ref(&f->ast, Py_NewRef(node));

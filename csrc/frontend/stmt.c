@@ -67,7 +67,7 @@ zero(Fe *f, const Type *t)
 
 /* A result of the if op that is v[0] or v[1]; NULL: that side returned, any value will do. */
 static Val *
-choose(Fe *f, Op *op, Side *side, Val *v0, Val *v1)
+choose_side(Fe *f, Op *op, Side *side, Val *v0, Val *v1)
 {
     if (v0 == v1)
         return v0;
@@ -94,9 +94,9 @@ choose_value(Fe *f, Op *op, Side *side, const Value *a, const Value *b)
     if (a && b)
         v_flatten(f, *b, lb, MAX_LEAVES, 0);
     for (int i = 0; i < n; i++)
-        r[i] = a && b ? choose(f, op, side, la[i], lb[i])
-               : a    ? choose(f, op, side, la[i], NULL)
-                      : choose(f, op, side, NULL, la[i]);
+        r[i] = a && b ? choose_side(f, op, side, la[i], lb[i])
+               : a    ? choose_side(f, op, side, la[i], NULL)
+                      : choose_side(f, op, side, NULL, la[i]);
     int at = 0;
     return v_rebuild(f, a ? *a : *b, r, &at);
 }
@@ -264,7 +264,7 @@ branch(Fe *f, Val *cond, Rest then, Rest other, Rest *rest, bool *used)
         Val *v[2];
         for (int k = 0; k < 2; k++)
             v[k] = fe_ended(f, side[k].block, side[k].status, side[k].local, way);
-        fr->local[slot_flag(fr, way)] = v_val(choose(f, op, side, v[0], v[1]));
+        fr->local[slot_flag(fr, way)] = v_val(choose_side(f, op, side, v[0], v[1]));
     }
     for (int k = 0; k < 2; k++) {
         fe_build_in(f, side[k].block);

@@ -124,7 +124,7 @@ typedef struct Look {
 } Look;
 
 static void
-look(void *data, const Val *v)
+look_at_operand(void *data, const Val *v)
 {
     Look *l = data;
     l->differs |= differs(l->w, v);
@@ -153,13 +153,13 @@ is_common(Wide *w, const Op *o)
 {
     Look l = {w, false};
     for (int i = 0; i < o->n_args; i++)
-        look(&l, arg(o, i));
-    ir_each_outer(o, look, &l);
+        look_at_operand(&l, arg(o, i));
+    ir_each_outer(o, look_at_operand, &l);
     return !l.differs;
 }
 
 static Op *
-copy(Wide *w, const Op *o)
+copy_op(Wide *w, const Op *o)
 {
     return ir_clone(&w->f->b, o, &w->map);
 }
@@ -170,7 +170,7 @@ once(Wide *w, const Op *o, Val *active)
 {
     Fe *f = w->f;
     if (!active) {
-        copy(w, o);
+        copy_op(w, o);
         return;
     }
     Block *outer = f->b.block;
@@ -179,7 +179,7 @@ once(Wide *w, const Op *o, Val *active)
     for (int k = 0; k < 2; k++) {
         fe_build_in(f, ir_block(f->func, i));
         if (!k)
-            copy(w, o);
+            copy_op(w, o);
         ir_op(&f->b, OP_YIELD, 0, NULL, 0, NULL);
     }
     fe_build_in(f, outer);
@@ -453,7 +453,7 @@ wide_any(Wide *w, const Op *o, Val *active)
 {
     bool common = is_common(w, o);
     if (common && is_harmless(o, active)) {
-        copy(w, o);
+        copy_op(w, o);
         return;
     }
     switch (o->op) {

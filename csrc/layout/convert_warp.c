@@ -48,7 +48,7 @@ typedef struct Warp {
  * possible. Linear in y only within one of the two cases, which is enough: any solution
  * is right. */
 static bool
-find(const Conv *v, Col y, Col *p, Col *q)
+find_bases(const Conv *v, Col y, Col *p, Col *q)
 {
     const Layout *s = v->src;
     Col m[MAX_BITS + LANE_BITS], x;
@@ -68,17 +68,18 @@ locate(const Conv *v, Warp *t)
 {
     const Layout *s = v->src, *d = v->dst;
     for (int k = 0; k < v->n_dreg; k++)
-        if (!find(v, d->basis[IN_REG][v->dreg[k]], &t->pr[k], &t->qr[k]))
+        if (!find_bases(v, d->basis[IN_REG][v->dreg[k]], &t->pr[k], &t->qr[k]))
             return false;
     for (int i = 0; i < LANE_BITS; i++) {
         Col y = basis(d, IN_LANE, i), own = basis(s, IN_LANE, i);
         if (f2_solve(s->basis[IN_REG], s->n[IN_REG], y ^ own, &t->pl[i]))
             t->ql[i] = (Col)1 << i; /* best: the lane has it itself */
-        else if (!find(v, y, &t->pl[i], &t->ql[i]))
+        else if (!find_bases(v, y, &t->pl[i], &t->ql[i]))
             return false;
     }
     for (int i = 0; i < WARP_BITS; i++)
-        if (!find(v, basis(d, IN_WARP, i) ^ basis(s, IN_WARP, i), &t->pw[i], &t->qw[i]))
+        if (!find_bases(v, basis(d, IN_WARP, i) ^ basis(s, IN_WARP, i), &t->pw[i],
+                        &t->qw[i]))
             return false;
     return true;
 }

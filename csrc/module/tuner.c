@@ -30,7 +30,7 @@ is_of_launch(State *st, PyObject *name)
 
 /* Puts o at *n of the tuple and takes it; false when o is NULL. */
 static bool
-put(PyObject *tuple, Py_ssize_t *n, PyObject *o)
+put_item(PyObject *tuple, Py_ssize_t *n, PyObject *o)
 {
     return o && !PyTuple_SetItem(tuple, (*n)++, o);
 }
@@ -53,10 +53,10 @@ fingerprint(PyObject *mod, PyObject *all)
     if (PyTuple_Size(places) != n_keys)
         return PyErr_SetString(PyExc_ValueError, "a place for each key"), NULL;
     PyObject *res = PyTuple_New(n_args + n_keys + 2 * n_kw + 1);
-    if (!res || !put(res, &n, PyLong_FromSsize_t(n_args)))
+    if (!res || !put_item(res, &n, PyLong_FromSsize_t(n_args)))
         goto fail;
     for (Py_ssize_t i = 0; i < n_args; i++)
-        if (!put(res, &n, dtype_of(st, PyTuple_GetItem(args, i))))
+        if (!put_item(res, &n, dtype_of(st, PyTuple_GetItem(args, i))))
             goto fail;
     for (Py_ssize_t i = 0; i < n_keys; i++) {
         Py_ssize_t at = PyLong_AsSsize_t(PyTuple_GetItem(places, i));
@@ -68,12 +68,12 @@ fingerprint(PyObject *mod, PyObject *all)
         if (!value_b && PyErr_Occurred())
             goto fail;
         /* One that is not given; no value of a kernel is the module. */
-        if (!put(res, &n, Py_NewRef(value_b ? value_b : mod)))
+        if (!put_item(res, &n, Py_NewRef(value_b ? value_b : mod)))
             goto fail;
     }
     for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &name, &value);)
-        if (!is_of_launch(st, name) &&
-            (!put(res, &n, Py_NewRef(name)) || !put(res, &n, dtype_of(st, value))))
+        if (!is_of_launch(st, name) && (!put_item(res, &n, Py_NewRef(name)) ||
+                                        !put_item(res, &n, dtype_of(st, value))))
             goto fail;
     return res;
 fail:

@@ -32,7 +32,7 @@ widens(const Op *o)
 }
 
 static intptr_t
-place(const Again *w, const Op *o)
+place_of_cast(const Again *w, const Op *o)
 {
     while (o->block != w->b)
         o = o->block->owner;
@@ -45,7 +45,7 @@ look_at_uses(const Again *w, const Val *v, intptr_t at, bool *before, bool *behi
 {
     *before = *behind = false;
     for (const Use *u = v->uses; u; u = u->next)
-        *(place(w, u->user) > at ? behind : before) = true;
+        *(place_of_cast(w, u->user) > at ? behind : before) = true;
 }
 
 static Op *
@@ -59,7 +59,7 @@ again(Again *w, Op *o, Op *reduce, intptr_t at)
     for (Use *u = v->uses, *next; u; u = next) {
         Op *user = u->user;
         next = u->next;
-        for (int i = 0; place(w, user) > at && i < user->n_args; i++)
+        for (int i = 0; place_of_cast(w, user) > at && i < user->n_args; i++)
             if (&user->args[i] == u)
                 ir_set_arg(user, i, result(n, 0));
     }
@@ -70,7 +70,7 @@ again(Again *w, Op *o, Op *reduce, intptr_t at)
 static void
 cross(Again *w, Op *reduce)
 {
-    intptr_t at = place(w, reduce);
+    intptr_t at = place_of_cast(w, reduce);
     for (int i = 0; i < w->widened.n; i++) {
         Op *o = w->widened.at[i];
         bool before, behind;
@@ -87,7 +87,7 @@ cross(Again *w, Op *reduce)
 }
 
 static void
-walk(Func *f, Block *b)
+cast_block(Func *f, Block *b)
 {
     Arena *a = f->c->arena;
     Again w = {.f = f, .b = b, .place = {.a = a}};
@@ -100,7 +100,7 @@ walk(Func *f, Block *b)
         if (o->op == OP_REDUCE || o->op == OP_SCAN)
             cross(&w, o);
         for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            walk(f, o->regions[r]);
+            cast_block(f, o->regions[r]);
     }
 }
 
@@ -109,5 +109,5 @@ pass_cast_again(Func *f)
 {
     int half = chip_of(f->c->opt.target.sm)->threads / 2;
     if (most_live_words(f) * half > CHIP_REGISTERS)
-        walk(f, f->body);
+        cast_block(f, f->body);
 }

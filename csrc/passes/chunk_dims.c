@@ -147,7 +147,7 @@ is_register_bit(const Layout *l, int bit)
 }
 
 static bool
-fits(const Cut *k, const Val *v)
+fits_dim(const Cut *k, const Val *v)
 {
     if (v->type->shape[k->dim[v->id]] >> k->log2 == 0)
         return false;
@@ -200,7 +200,7 @@ claim(Cut *k, Todo *todo, Val *v, int d, bool only)
     k->dim[v->id] = (int8_t)d;
     k->only[v->id] |= only;
     PUSH(k->a, todo, v);
-    return fits(k, v);
+    return fits_dim(k, v);
 }
 
 static bool
@@ -233,7 +233,7 @@ claim_user(Cut *k, Todo *todo, const Op *o, int i, int d)
 }
 
 static bool
-spread(Cut *k, Val *first, int d)
+spread_dim(Cut *k, Val *first, int d)
 {
     Todo todo = {0};
     if (!claim(k, &todo, first, d, true))
@@ -273,10 +273,10 @@ choose_dim(Cut *k, Val *v)
 {
     Cut best = {0};
     if (v->type->rank == 1) /* no choice, and nothing to go back to */
-        return spread(k, v, 0);
+        return spread_dim(k, v, 0);
     for (int d = 0; d < v->type->rank; d++) {
         Cut y = copy_of(k);
-        if (v->type->shape[d] > 1 && spread(&y, v, d) &&
+        if (v->type->shape[d] > 1 && spread_dim(&y, v, d) &&
             (!best.f || y.n_sums < best.n_sums))
             best = y;
     }

@@ -133,7 +133,7 @@ level_within(const Cut *k, const Block *b, const Loop *l)
 }
 
 static void
-keep(Loops *w, const Loop *l, Val *v, const Step *s)
+keep_slice(Loops *w, const Loop *l, Val *v, const Step *s)
 {
     Kept *y = map_get(&w->kept_of, v, 0);
     int until = level_within(w->k, s->o->block, l);
@@ -155,7 +155,7 @@ is_root(const Step *s)
 
 /* From the end of the text up: what the loop has to hold. */
 static void
-fill(Loops *w, Loop *l)
+fill_from_end(Loops *w, Loop *l)
 {
     Cut *k = w->k;
     find_costs(w, l);
@@ -170,7 +170,7 @@ fill(Loops *w, Loop *l)
             if (!t || !t->is_cut || !chunk_takes_slice(k, s, j))
                 continue;
             if (is_worth_keeping(w, l, t))
-                keep(w, l, arg(o, j), t);
+                keep_slice(w, l, arg(o, j), t);
             else
                 l->holds[t->number] = true;
         }
@@ -204,7 +204,7 @@ find_loops(Loops *w, Block *b)
         *l = (Loop){.block = b, .level = level, .slice.a = w->k->a};
         l->holds = NEW_N(w->k->a, bool, w->k->steps.n);
         PUSH(w->k->a, &w->all, l);
-        fill(w, l);
+        fill_from_end(w, l);
     }
 }
 
@@ -231,7 +231,7 @@ end_of(const Cut *k, const Kept *y)
 
 /* The lowest bytes that no value has that lives then. */
 static void
-place(Loops *w, Kept *y, int n)
+place_kept(Loops *w, Kept *y, int n)
 {
     for (bool moved = true; moved;) {
         moved = false;
@@ -535,7 +535,7 @@ chunk_loops(Cut *k)
     Loops w = {.k = k, .kept_of.a = k->a, .cost = NEW_N(k->a, int, k->steps.n)};
     find_loops(&w, k->f->body);
     for (int i = 0; i < w.kept.n; i++)
-        place(&w, w.kept.at[i], i);
+        place_kept(&w, w.kept.at[i], i);
     build_block(&w, k->f->body);
     for (int i = k->steps.n; i-- > 0;)
         if (k->steps.at[i]->is_cut && !k->steps.at[i]->is_whole &&

@@ -29,7 +29,7 @@ typedef struct Cse {
 } Cse;
 
 static void
-put(Cse *w, uint64_t x)
+put_key(Cse *w, uint64_t x)
 {
     PUSH(w->f->c->arena, &w->key, x);
 }
@@ -51,29 +51,30 @@ name_local(Map *local, const Val *v)
 static void
 put_op(Cse *w, const Op *o, Map *local)
 {
-    put(w, (uint64_t)o->op << 32 | (uint64_t)(uint32_t)o->n_args);
-    put(w, (uint64_t)(uint32_t)o->n_results << 32 | (uint64_t)(uint32_t)o->n_regions);
+    put_key(w, (uint64_t)o->op << 32 | (uint64_t)(uint32_t)o->n_args);
+    put_key(w,
+            (uint64_t)(uint32_t)o->n_results << 32 | (uint64_t)(uint32_t)o->n_regions);
     int first = w->key.n;
     for (int i = 0; i < o->n_args; i++)
-        put(w, name_of(local, arg(o, i)));
+        put_key(w, name_of(local, arg(o, i)));
     if (op_has(o, OPF_COMM) && w->key.at[first] > w->key.at[first + 1]) {
         uint64_t x = w->key.at[first];
         w->key.at[first] = w->key.at[first + 1];
         w->key.at[first + 1] = x;
     }
     for (int i = 0; i < info(o)->n_attrs; i++)
-        put(w, (uint64_t)o->attr[i]);
+        put_key(w, (uint64_t)o->attr[i]);
     if (o->op == OP_CONST)
-        put(w, o->bits);
+        put_key(w, o->bits);
     if (o->text)
-        put(w, (uintptr_t)o->text);
+        put_key(w, (uintptr_t)o->text);
     for (int i = 0; i < o->n_results; i++)
-        put(w, (uintptr_t)result(o, i)->type);
+        put_key(w, (uintptr_t)result(o, i)->type);
     for (int r = 0; r < o->n_regions; r++) {
         const Block *b = o->regions[r];
-        put(w, (uint64_t)(uint32_t)b->n_args);
+        put_key(w, (uint64_t)(uint32_t)b->n_args);
         for (int i = 0; i < b->n_args; i++) {
-            put(w, (uintptr_t)b->args[i]->type);
+            put_key(w, (uintptr_t)b->args[i]->type);
             name_local(local, b->args[i]);
         }
         for (const Op *p = b->first; p; p = p->next) {
@@ -105,11 +106,11 @@ merge(Cse *w, Op *o)
 {
     Map local = {.a = w->f->c->arena};
     w->key.n = 0;
-    put(w, (uintptr_t)w->combine);
+    put_key(w, (uintptr_t)w->combine);
     put_op(w, o, &local);
     if (o->op == OP_LOAD) {
-        put(w, w->epoch);
-        put(w, (uintptr_t)o->block);
+        put_key(w, w->epoch);
+        put_key(w, (uintptr_t)o->block);
     }
     size_t size = (size_t)w->key.n * sizeof w->key.at[0];
     Op *old = map_get(&w->table, w->key.at, size);
@@ -127,7 +128,7 @@ merge(Cse *w, Op *o)
 }
 
 static void
-walk(Cse *w, Block *b)
+cse_block(Cse *w, Block *b)
 {
     for (Op *o = b->first, *next; o; o = next) {
         next = o->next;
@@ -137,7 +138,7 @@ walk(Cse *w, Block *b)
             w->epoch++;
             if (op_has(o, OPF_PURE))
                 w->combine = o->regions[r];
-            walk(w, o->regions[r]);
+            cse_block(w, o->regions[r]);
         }
         w->combine = combine;
         if (may_change_memory(o) || o->n_regions)
@@ -151,5 +152,5 @@ void
 pass_cse(Func *f)
 {
     Cse w = {.f = f, .table = {.a = f->c->arena}};
-    walk(&w, f->body);
+    cse_block(&w, f->body);
 }

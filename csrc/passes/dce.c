@@ -27,7 +27,7 @@ typedef struct Dce {
 enum { MAX_ROUNDS = 8 };
 
 static void
-mark(Dce *w, Val *v)
+mark_value(Dce *w, Val *v)
 {
     if (w->live[v->id])
         return;
@@ -39,7 +39,7 @@ static void
 mark_args(Dce *w, const Op *o, int first, int n)
 {
     for (int i = first; i < first + n; i++)
-        mark(w, arg(o, i));
+        mark_value(w, arg(o, i));
 }
 
 /* What a control op needs to run at all. Also marks the ops around it. */
@@ -66,9 +66,9 @@ mark_combine(Dce *w, const Block *b)
 static void
 mark_for_slot(Dce *w, const Op *o, int i)
 {
-    mark(w, arg(o, 3 + i));
-    mark(w, arg(o->regions[0]->last, i));
-    mark(w, o->regions[0]->args[1 + i]);
+    mark_value(w, arg(o, 3 + i));
+    mark_value(w, arg(o->regions[0]->last, i));
+    mark_value(w, o->regions[0]->args[1 + i]);
 }
 
 static void
@@ -78,12 +78,12 @@ mark_result(Dce *w, const Op *o, int i)
     switch (o->op) {
     case OP_FOR: mark_for_slot(w, o, i); break;
     case OP_WHILE:
-        mark(w, arg(o->regions[0]->last, 1 + i));
-        mark(w, o->regions[1]->args[i]);
+        mark_value(w, arg(o->regions[0]->last, 1 + i));
+        mark_value(w, o->regions[1]->args[i]);
         break;
     case OP_IF:
         for (int r = 0; r < o->n_regions; r++)
-            mark(w, arg(o->regions[r]->last, i));
+            mark_value(w, arg(o->regions[r]->last, i));
         break;
     case OPS(OPS_VALUES, OPS_SHAPE, OPS_ELEM, OPS_ACCESS, OPS_TENSOR, OPS_ACROSS,
              OPS_FOREIGN, OPS_ENDS, OPS_NOTES, OPS_THREADS):
@@ -108,10 +108,10 @@ mark_block_arg(Dce *w, const Val *v)
     if (o->op == OP_FOR && v->index > 0) {
         mark_for_slot(w, o, v->index - 1);
     } else if (o->op == OP_WHILE && v->block == o->regions[0]) {
-        mark(w, arg(o, v->index));
-        mark(w, arg(o->regions[1]->last, v->index));
+        mark_value(w, arg(o, v->index));
+        mark_value(w, arg(o->regions[1]->last, v->index));
     } else if (o->op == OP_WHILE) {
-        mark(w, arg(o->regions[0]->last, 1 + v->index));
+        mark_value(w, arg(o->regions[0]->last, 1 + v->index));
     }
 }
 

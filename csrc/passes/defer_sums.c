@@ -217,7 +217,7 @@ sum_groups(Sum *s, Build *b, Val *v, bool in_thread)
 
 /* c, of the total's shape, in the shape and layout of its parts. */
 static Val *
-spread(Sum *s, Build *b, Val *c, const Type *parts)
+spread_part(Sum *s, Build *b, Val *c, const Type *parts)
 {
     const Type *t = ty_with_elem(s->c, parts, c->type->elem);
     if (!c->type->rank)
@@ -260,7 +260,7 @@ rewrite(Sum *s)
     Val *sum = carried;
     if (s->mul) {
         b.loc = s->mul->loc;
-        sum = ir_bin(&b, OP_MUL, carried, spread(s, &b, s->factor, parts));
+        sum = ir_bin(&b, OP_MUL, carried, spread_part(s, &b, s->factor, parts));
     }
     b.loc = s->add->loc;
     ir_set_arg(body->last, s->carried, ir_bin(&b, OP_ADD, sum, p));

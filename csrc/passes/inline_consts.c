@@ -48,7 +48,7 @@ inline_ones(Func *f)
 
 /* One constant per (type, bits) of the block; they go to its top in order of appearance. */
 static void
-gather(Block *b)
+gather_consts(Block *b)
 {
     Map seen = {.a = b->func->c->arena};
     Op *top = b->first;
@@ -61,7 +61,7 @@ gather(Block *b)
     for (Op *o = b->first, *next; o; o = next) {
         next = o->next;
         for (int r = 0; r < o->n_regions; r++)
-            gather(o->regions[r]);
+            gather_consts(o->regions[r]);
         if (o->op != OP_CONST)
             continue;
         uint64_t key[2] = {(uintptr_t)result(o, 0)->type, o->bits};
@@ -83,5 +83,5 @@ void
 pass_inline_consts(Func *f)
 {
     inline_ones(f);
-    gather(f->body);
+    gather_consts(f->body);
 }

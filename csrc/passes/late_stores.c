@@ -130,7 +130,7 @@ has_room(const Late *k)
 }
 
 static bool
-find(Late *k, const Block *team)
+find_late(Late *k, const Block *team)
 {
     k->programs = only_loop(team);
     if (!k->programs || arg(k->programs, 0)->def->op != OP_BLOCK_ID)
@@ -264,7 +264,7 @@ pass_late_stores(Func *f)
 {
     for (Op *o = f->body->first; o; o = o->next) {
         Late k = {.f = f};
-        if (o->op != OP_ROLES || !find(&k, o->regions[0]))
+        if (o->op != OP_ROLES || !find_late(&k, o->regions[0]))
             continue;
         const Loc *at = k.store->loc;
         store_late(&k);

@@ -28,7 +28,7 @@ typedef struct MapTiles {
 } MapTiles;
 
 static void
-collect(MapTiles *m, Block *b)
+collect_tiles(MapTiles *m, Block *b)
 {
     EACH_OP(o, b)
         if (op_is_tile(o))
@@ -66,7 +66,7 @@ is_same_map(const Op *a, const Op *b)
 
 /* The map, or the same one that was made before. */
 static Val *
-keep(MapTiles *m, Op *map)
+keep_map(MapTiles *m, Op *map)
 {
     for (int i = 0; i < m->map.n; i++)
         if (is_same_map(m->map.at[i], map)) {
@@ -94,7 +94,7 @@ tensor_map(MapTiles *m, const Op *o, const TileForm *form)
     ir_set_attr(map, ATTR_BOX, tile_form_box(form));
     ir_set_attr(map, ATTR_SWIZZLE, form->swizzle);
     ir_set_attr(map, ATTR_PADDING, ir_attr(o, ATTR_PADDING));
-    return keep(m, map);
+    return keep_map(m, map);
 }
 
 static Val *
@@ -243,7 +243,7 @@ static void
 map_all(Func *f)
 {
     MapTiles m = {.f = f, .facts = facts_new(f), .stays.a = f->c->arena};
-    collect(&m, f->body);
+    collect_tiles(&m, f->body);
     for (int i = 0; i < m.tile.n; i++)
         ask(&m, &m.tile.at[i]);
     if (are_too_many(&m)) {

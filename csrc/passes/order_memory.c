@@ -201,7 +201,7 @@ is_pending(const Order *s, const Op *o)
 }
 
 static void
-add(Order *s, const Op *o, const Val *root)
+add_access(Order *s, const Op *o, const Val *root)
 {
     if (is_pending(s, o))
         return;
@@ -210,10 +210,10 @@ add(Order *s, const Op *o, const Val *root)
 }
 
 static void
-join(Order *s, const Accesses *other)
+join_orders(Order *s, const Accesses *other)
 {
     for (int i = 0; i < other->n; i++)
-        add(s, other->at[i].op, other->at[i].root);
+        add_access(s, other->at[i].op, other->at[i].root);
 }
 
 static void order_block(Order *s, Block *b);
@@ -232,7 +232,7 @@ order_loop(Order *s, Op *o)
         for (int i = 0; i < o->n_regions; i++)
             order_block(s, o->regions[i]);
         if (s->n_barriers != n_barriers) /* else it is what pending begins with */
-            join(s, &before);
+            join_orders(s, &before);
     }
 }
 
@@ -273,8 +273,8 @@ order_if(Order *s, Op *o)
     if (o->n_regions > 1)
         order_block(s, o->regions[1]);
     if (s->n_barriers != n_barriers && is_kept)
-        join(s, &before);
-    join(s, &then);
+        join_orders(s, &before);
+    join_orders(s, &then);
     forget_ends(s);
 }
 
@@ -296,7 +296,7 @@ order_block(Order *s, Block *b)
             if (acquires(o) && !is_block(o)) /* all get its result behind a barrier */
                 end_pending(s);
             else
-                add(s, o, pointer_root(s->f, arg(o, 0)));
+                add_access(s, o, pointer_root(s->f, arg(o, 0)));
         }
     }
 }

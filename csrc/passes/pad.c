@@ -155,7 +155,7 @@ pad_valid(const Pad *p, Build *b, const Val *v, unsigned dims)
     return pad_inside(b, t->rank, v->type->shape, limit);
 }
 
-static bool fill(const Val *v, int dim, int32_t from, uint64_t *bits, int look);
+static bool find_fill(const Val *v, int dim, int32_t from, uint64_t *bits, int look);
 
 /* Of an elementwise op: from what its operands have there. */
 static bool
@@ -174,14 +174,14 @@ fill_elementwise(const Op *o, int dim, int32_t from, uint64_t *bits, int look)
         }
     if (o->op == OP_AND)
         for (int k = 0; k < 2; k++)
-            if (fill(arg(o, k), dim, from, &c, look) && !c) {
+            if (find_fill(arg(o, k), dim, from, &c, look) && !c) {
                 *bits = 0;
                 return true;
             }
-    if (o->op == OP_SELECT && fill(arg(o, 0), dim, from, &c, look))
-        return fill(arg(o, c ? 1 : 2), dim, from, bits, look);
+    if (o->op == OP_SELECT && find_fill(arg(o, 0), dim, from, &c, look))
+        return find_fill(arg(o, c ? 1 : 2), dim, from, bits, look);
     for (int k = 0; k < o->n_args; k++)
-        if (arg(o, k)->type->is_ptr || !fill(arg(o, k), dim, from, &x[k], look))
+        if (arg(o, k)->type->is_ptr || !find_fill(arg(o, k), dim, from, &x[k], look))
             return false;
     if (o->op == OP_CAST) {
         *bits = elem_cast(arg(o, 0)->type->elem, t->elem, x[0],
@@ -192,7 +192,7 @@ fill_elementwise(const Op *o, int dim, int32_t from, uint64_t *bits, int look)
 }
 
 static bool
-fill(const Val *v, int dim, int32_t from, uint64_t *bits, int look)
+find_fill(const Val *v, int dim, int32_t from, uint64_t *bits, int look)
 {
     const Op *o = v->def;
     uint64_t mask;
@@ -204,21 +204,22 @@ fill(const Val *v, int dim, int32_t from, uint64_t *bits, int look)
     case OP_SPLAT: return ir_is_const(arg(o, 0), bits);
     case OP_EXPAND: {
         int axis = (int)ir_attr(o, ATTR_AXIS);
-        return dim != axis && fill(arg(o, 0), dim - (dim > axis), from, bits, look - 1);
+        return dim != axis &&
+               find_fill(arg(o, 0), dim - (dim > axis), from, bits, look - 1);
     }
     case OP_BROADCAST:
         return arg(o, 0)->type->shape[dim] == v->type->shape[dim] &&
-               fill(arg(o, 0), dim, from, bits, look - 1);
+               find_fill(arg(o, 0), dim, from, bits, look - 1);
     case OP_TRANS: {
         int perm[MAX_RANK];
         ir_perm(o, perm);
-        return fill(arg(o, 0), perm[dim], from, bits, look - 1);
+        return find_fill(arg(o, 0), perm[dim], from, bits, look - 1);
     }
     case OP_LOAD:
-        if (o->n_args < 2 || !fill(arg(o, 1), dim, from, &mask, look - 1) || mask)
+        if (o->n_args < 2 || !find_fill(arg(o, 1), dim, from, &mask, look - 1) || mask)
             return false;
         *bits = 0;
-        return o->n_args < 3 || fill(arg(o, 2), dim, from, bits, look - 1);
+        return o->n_args < 3 || find_fill(arg(o, 2), dim, from, bits, look - 1);
     case OPS(OP_ARANGE, OPS_GRID, OP_RESHAPE, OP_JOIN, OP_SPLIT, OP_CAT, OP_RESIZE,
              OP_CONVERT, OPS_ELEM, OP_STORE, OP_ATOMIC_RMW, OP_ATOMIC_CAS, OPS_TENSOR,
              OPS_ACROSS, OPS_FOREIGN, OPS_FLOW, OPS_NOTES, OPS_THREADS):
@@ -231,7 +232,7 @@ fill(const Val *v, int dim, int32_t from, uint64_t *bits, int look)
 bool
 pad_fill(const Val *v, int dim, int32_t from, uint64_t *bits)
 {
-    return fill(v, dim, from, bits, MAX_FILL);
+    return find_fill(v, dim, from, bits, MAX_FILL);
 }
 
 /* v with that value in its padding along dim. */

@@ -65,7 +65,7 @@ room(const SharedWalk *w, const InUse *u)
 }
 
 static void
-place(SharedWalk *w, Op *o, const InUse *u)
+place_op(SharedWalk *w, Op *o, const InUse *u)
 {
     Placing *p = w->data;
     if (o->place) { /* the text's */
@@ -115,7 +115,7 @@ pass_place_shared(Func *f)
 {
     check_threads(f);
     Placing p = {.limit = shared_memory_limit(&f->c->opt.target)};
-    SharedWalk w = {.f = f, .data = &p, .visit = place};
+    SharedWalk w = {.f = f, .data = &p, .visit = place_op};
     shared_walk(&w);
     int at = align_up(p.end, MBAR_ALIGN);
     place_mbars(f->body, at, &at);

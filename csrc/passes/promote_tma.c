@@ -95,7 +95,7 @@ is_stored_product(const Op *o)
 }
 
 static void
-collect(Promote *p, Block *b)
+collect_loads(Promote *p, Block *b)
 {
     for (Op *o = b->first; o; o = o->next) {
         if (is_candidate(o))
@@ -103,7 +103,7 @@ collect(Promote *p, Block *b)
         if (is_stored_product(o))
             PUSH(p->f->c->arena, &p->store, o);
         for (int i = 0; i < o->n_regions; i++)
-            collect(p, o->regions[i]);
+            collect_loads(p, o->regions[i]);
     }
 }
 
@@ -350,7 +350,7 @@ promote(Promote *p, Op *o)
 enum { MARK = 24 };
 
 static void
-mark(char *name, int i)
+mark_name(char *name, int i)
 {
     snprintf(name, MARK, "promoted.%d", i);
 }
@@ -370,7 +370,7 @@ note_tile(Trial *t, Func *f, const Op *o)
         return false;
     for (int i = 0; i < t->n; i++) {
         char mine[MARK];
-        mark(mine, i);
+        mark_name(mine, i);
         if (!strcmp(name, mine))
             return t->is_brought[i] = true;
     }
@@ -411,7 +411,7 @@ static Promote
 open_on(Func *f)
 {
     Promote p = {.f = f, .facts = facts_new(f), .top = on_top_of(f)};
-    collect(&p, f->body);
+    collect_loads(&p, f->body);
     return p;
 }
 
@@ -423,7 +423,7 @@ try_on_copy(Func *f, int n)
     Promote p = open_on(copy);
     for (int i = 0; i < p.load.n; i++) {
         char name[MARK];
-        mark(name, i);
+        mark_name(name, i);
         result(p.load.at[i], 0)->name = str_intern(f->c, name);
         promote(&p, p.load.at[i]);
     }

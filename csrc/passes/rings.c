@@ -358,7 +358,7 @@ copy_tile(Build *b, const Site *s, int i, const Turn *at)
 }
 
 static void
-fill(Build *b, const Site *s, const Turn *at)
+fill_slot(Build *b, const Site *s, const Turn *at)
 {
     Val *other = ir_bin(b, OP_XOR, at->phase, number(b, 1));
     ir_op(b, OP_MBAR_WAIT, 3, (Val *[]){s->ring->empty, at->slot, other}, 0, NULL);
@@ -420,7 +420,7 @@ use_slot(Rings *w, const Site *s, Turn at)
 {
     Op *load = s->load[s->n - 1];
     Build b = {.f = w->f, .block = s->b, .before = load, .loc = load->loc};
-    fill(&b, s, &at);
+    fill_slot(&b, s, &at);
     Turn next = next_turn(&b, s, &at);
     b.before = s->first;
     read(&b, s, &at);

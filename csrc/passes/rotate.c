@@ -295,7 +295,7 @@ is_whole(const Rotation *r)
 }
 
 static bool
-find(Rotation *r)
+find_rotation(Rotation *r)
 {
     r->before = NEW_N(r->c->arena, bool, r->loop->n_results);
     r->wanted = NEW_N(r->c->arena, bool, r->loop->n_results);
@@ -667,7 +667,7 @@ rotate_block(Func *f, Block *b, bool has_roles)
                       .casts = none,
                       .first = none,
                       .early = none};
-        if (o->op == OP_FOR && find(&r)) {
+        if (o->op == OP_FOR && find_rotation(&r)) {
             ir_report(f, r.second->loc, "dot",
                       "rotated: it runs beside the next iteration's first product");
             if (is_whole(&r))

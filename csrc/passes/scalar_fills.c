@@ -79,7 +79,7 @@ find_carried(Fills *w)
 
 /* The number in v, which is_fill; constants are made at b. */
 static Val *
-number(Build *b, const Val *v)
+number_of(Build *b, const Val *v)
 {
     uint64_t bits;
     if (v->def && v->def->op == OP_SPLAT)
@@ -90,7 +90,7 @@ number(Build *b, const Val *v)
 
 /* Who reads v, a number by now, as a block of type t reads a splat of it. */
 static void
-spread(Build b, Val *v, const Type *t)
+spread_fill(Build b, Val *v, const Type *t)
 {
     Val *block = ir_splat(&b, v, t->rank, t->shape);
     ir_replace(v, block);
@@ -105,7 +105,7 @@ narrow(Func *f, Op *o)
     const Type *t = ty_scalar(f->c, r->type->elem);
     Build b = {.f = f, .block = o->block, .before = o, .loc = o->loc};
     for (int i = 0; i < o->n_args; i++)
-        args[i] = number(&b, arg(o, i));
+        args[i] = number_of(&b, arg(o, i));
     Op *one = ir_op(&b, o->op, o->n_args, args, 1, &t);
     memcpy(one->attr, o->attr, sizeof one->attr);
     ir_replace(r, ir_splat(&b, result(one, 0), r->type->rank, r->type->shape));
@@ -142,17 +142,17 @@ carry_numbers(Func *f, Op *loop)
         Val *at = w.body->args[i + 1], *r = result(loop, i);
         const Type *t = at->type;
         at->type = r->type = ty_scalar(f->c, t->elem);
-        ir_set_arg(loop, 3 + i, number(&before, arg(loop, 3 + i)));
-        spread(start, at, t);
+        ir_set_arg(loop, 3 + i, number_of(&before, arg(loop, 3 + i)));
+        spread_fill(start, at, t);
         if (r->uses)
-            spread(behind, r, t);
+            spread_fill(behind, r, t);
     }
     for (Op *o = w.body->first; o; o = o->next)
         if (is_of_fills(o))
             narrow(f, o);
     for (int i = 0; i < loop->n_results; i++)
         if (w.carried[i])
-            ir_set_arg(yield, i, number(&end, arg(yield, i)));
+            ir_set_arg(yield, i, number_of(&end, arg(yield, i)));
 }
 
 void

@@ -72,7 +72,7 @@ find_steps(const Val *v, const Val *at, const Block *body, Val *step[MAX_STEPS])
 
 /* Everybody who used the block v reads first + splat v, where v is a scalar by now. */
 static void
-spread(Build b, Val *v, Val *first, const Type *t)
+spread_step(Build b, Val *v, Val *first, const Type *t)
 {
     Val *way = ir_splat(&b, v, t->rank, t->shape);
     Val *sum = ir_bin(&b, OP_ADD, first, way);
@@ -103,14 +103,14 @@ carry_scalar(Op *loop, int i)
     start.before = body->first;
     end.before = yield;
     at->type = r->type = scalar;
-    spread(start, at, first, t);
+    spread_step(start, at, first, t);
     Val *sum = at;
     for (int k = n - 1; k >= 0; k--)
         sum = ir_bin(&end, OP_ADD, sum, filling(&end, step[k]));
     ir_set_arg(yield, i, sum);
     ir_set_arg(loop, 3 + i, ir_const_int(&before, scalar, 0));
     if (r->uses)
-        spread(behind, r, first, t);
+        spread_step(behind, r, first, t);
 }
 
 void

@@ -33,7 +33,7 @@ is_at(const BytesList *v, int i, int at, int size)
 }
 
 static void
-add(Arena *a, BytesList *v, int at, int size)
+add_bytes(Arena *a, BytesList *v, int at, int size)
 {
     for (int i = 0; i < v->n; i++)
         if (is_at(v, i, at, size))
@@ -43,17 +43,17 @@ add(Arena *a, BytesList *v, int at, int size)
 
 /* What is live is the same in both: control flow is nested. Most lists begin alike. */
 static void
-join(Arena *a, InUse *u, const InUse *other)
+join_in_use(Arena *a, InUse *u, const InUse *other)
 {
     for (int i = 0; i < other->read.n; i++) {
         const Bytes *k = &other->read.at[i];
         if (!is_at(&u->read, i, k->at, k->size))
-            add(a, &u->read, k->at, k->size);
+            add_bytes(a, &u->read, k->at, k->size);
     }
 }
 
 static InUse
-copy(Arena *a, const InUse *u)
+copy_in_use(Arena *a, const InUse *u)
 {
     InUse r = {0};
     for (int i = 0; i < u->read.n; i++)
@@ -70,14 +70,14 @@ walk_loop(SharedWalk *w, Op *o, InUse *u)
 {
     Arena *a = w->f->c->arena;
     for (int pass = 0; pass < 2; pass++) {
-        InUse before = copy(a, u);
+        InUse before = copy_in_use(a, u);
         walk_block(w, o->regions[0], u);
         if (o->op == OP_WHILE) { /* which is left behind its test */
-            InUse tested = copy(a, u);
+            InUse tested = copy_in_use(a, u);
             walk_block(w, o->regions[1], u);
-            join(a, u, &tested);
+            join_in_use(a, u, &tested);
         }
-        join(a, u, &before);
+        join_in_use(a, u, &before);
     }
 }
 
@@ -85,11 +85,11 @@ static void
 walk_if(SharedWalk *w, Op *o, InUse *u)
 {
     Arena *a = w->f->c->arena;
-    InUse then = copy(a, u);
+    InUse then = copy_in_use(a, u);
     walk_block(w, o->regions[0], &then);
     if (o->n_regions > 1)
         walk_block(w, o->regions[1], u);
-    join(a, u, &then);
+    join_in_use(a, u, &then);
 }
 
 /* o takes its place; owner: whose it is while that lives, NULL: o's alone while it runs. */
@@ -112,7 +112,7 @@ take(SharedWalk *w, Op *o, const Op *owner, InUse *u)
     }
     if (!k->by_warp)
         u->read.n = 0;
-    add(w->f->c->arena, &u->read, k->at, k->bytes);
+    add_bytes(w->f->c->arena, &u->read, k->at, k->bytes);
 }
 
 static void
@@ -188,7 +188,7 @@ end_lives(SharedWalk *w, const Op *o, InUse *u)
         if (k.alloc->block != o->block || !was_last_use(k.alloc, o))
             continue;
         u->live.at[i] = u->live.at[--u->live.n];
-        add(w->f->c->arena, &u->read, k.at, k.size);
+        add_bytes(w->f->c->arena, &u->read, k.at, k.size);
     }
 }
 

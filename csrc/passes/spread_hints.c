@@ -24,7 +24,7 @@ latest(const Spread *w, Val *v)
 }
 
 static void
-spread(Spread *w, Block *b)
+spread_block(Spread *w, Block *b)
 {
     int outer = w->known.n;
     for (Op *o = b->first; o; o = o->next) {
@@ -34,7 +34,7 @@ spread(Spread *w, Block *b)
                 ir_set_arg(o, i, v);
         }
         for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            spread(w, o->regions[i]);
+            spread_block(w, o->regions[i]);
         if (o->op == OP_HINT) {
             PUSH(w->c->arena, &w->known, arg(o, 0));
             map_put(&w->hinted, arg(o, 0), 0, result(o, 0));
@@ -48,5 +48,5 @@ void
 pass_spread_hints(Func *f)
 {
     Spread w = {.c = f->c, .hinted = {.a = f->c->arena}};
-    spread(&w, f->body);
+    spread_block(&w, f->body);
 }

@@ -235,11 +235,11 @@ unroll(Op *o)
 }
 
 static void
-walk(Block *b, bool is_gpu)
+unroll_block(Block *b, bool is_gpu)
 {
     for (Op *o = b->first; o; o = o->next) {
         for (int r = 0; r < o->n_regions; r++)
-            walk(o->regions[r], is_gpu);
+            unroll_block(o->regions[r], is_gpu);
         if (o->op != OP_FOR)
             continue;
         int n = is_gpu && !ir_attr(o, ATTR_UNROLL) ? wanted_copies(o) : 0;
@@ -255,5 +255,5 @@ walk(Block *b, bool is_gpu)
 void
 pass_unroll(Func *f)
 {
-    walk(f->body, f->c->opt.target.kind != TARGET_CPU);
+    unroll_block(f->body, f->c->opt.target.kind != TARGET_CPU);
 }

@@ -103,7 +103,7 @@ typedef struct Spelling {
 } Spelling;
 
 static void
-put(Spelling *s, const char *text)
+spell(Spelling *s, const char *text)
 {
     size_t n = strlen(text);
     memcpy(s->out + s->n, text, n);
@@ -122,14 +122,14 @@ dollar(Spelling *s, int n_operands)
     s->in += brace;
     if (*s->in == '$' && !brace) {
         s->in++;
-        put(s, "$");
+        spell(s, "$");
         return;
     }
     for (size_t w = 0; brace && w < sizeof words / sizeof *words; w++) {
         size_t n = strlen(words[w].word);
         if (!strncmp(s->in, words[w].word, n)) {
             s->in += n;
-            put(s, words[w].put);
+            spell(s, words[w].put);
             return;
         }
     }
@@ -152,7 +152,7 @@ dollar(Spelling *s, int n_operands)
     if (brace && *s->in++ != '}')
         parse_fail(s->p, s->line, "'${%ld' without '}'", k);
     snprintf(name, sizeof name, "$%ld", k);
-    put(s, name);
+    spell(s, name);
 }
 
 /* The text in PTX's spelling, as the body of a function. */

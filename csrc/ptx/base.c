@@ -73,7 +73,7 @@ names_new(Pool *p)
 }
 
 static struct Row *
-find(const Names *m, const char *key)
+find_name(const Names *m, const char *key)
 {
     uint64_t h = UINT64_C(14695981039346656037);
     for (const char *c = key; *c; c++)
@@ -86,7 +86,7 @@ find(const Names *m, const char *key)
 void *
 names_get(const Names *m, const char *key)
 {
-    return find(m, key)->value;
+    return find_name(m, key)->value;
 }
 
 void
@@ -97,10 +97,10 @@ names_set(Names *m, const char *key, void *value)
                         4 * m->cap};
         for (size_t i = 0; i < m->cap; i++)
             if (m->rows[i].key)
-                *find(&bigger, m->rows[i].key) = m->rows[i];
+                *find_name(&bigger, m->rows[i].key) = m->rows[i];
         *m = bigger;
     }
-    struct Row *r = find(m, key);
+    struct Row *r = find_name(m, key);
     m->n += r->key == NULL;
     *r = (struct Row){key, value};
 }

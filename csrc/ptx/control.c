@@ -68,10 +68,10 @@ typedef struct Line {
     size_t n;
 } Line;
 
-static void put(Line *line, const char *fmt, ...) PTX_PRINTF(2, 3);
+static void put_word(Line *line, const char *fmt, ...) PTX_PRINTF(2, 3);
 
 static void
-put(Line *line, const char *fmt, ...)
+put_word(Line *line, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -96,7 +96,7 @@ print_one(Warp *w, const Ins *i, int lane, Line *line, const char *f, uint64_t *
     if (n + longs + 4 > sizeof spec || !last)
         warp_fault(w, i, lane, FAULT_INVALID, "printf of %.10s", f);
     if (last == '%') {
-        put(line, "%%");
+        put_word(line, "%%");
         return f + n + 1;
     }
     bool is_wide = longs || strchr("fFeEgGaAsp", last);
@@ -113,19 +113,19 @@ print_one(Warp *w, const Ins *i, int lane, Line *line, const char *f, uint64_t *
                       : is_signed ? (long long)(int32_t)v
                                   : (long long)(uint32_t)v;
         if (last == 'c')
-            put(line, spec, (int)x);
+            put_word(line, spec, (int)x);
         else
-            put(line, spec, x);
+            put_word(line, spec, x);
     } else if (strchr("fFeEgGaA", last)) {
         double x;
         memcpy(&x, &v, sizeof x);
         snprintf(spec, sizeof spec, "%.*s%c", (int)n, f, last);
-        put(line, spec, x);
+        put_word(line, spec, x);
     } else if (last == 's') {
         snprintf(spec, sizeof spec, "%.*ss", (int)n, f);
-        put(line, spec, text_at(w, i, lane, v));
+        put_word(line, spec, text_at(w, i, lane, v));
     } else if (last == 'p') {
-        put(line, "%#" PRIx64, v);
+        put_word(line, "%#" PRIx64, v);
     } else {
         warp_fault(w, i, lane, FAULT_INVALID, "printf of %%%c", last);
     }
@@ -148,7 +148,7 @@ call_vprintf(Lanes *lanes, const Ins *i, uint32_t m)
             if (*f == '%')
                 f = print_one(w, i, l, &line, f, &at);
             else
-                put(&line, "%c", *f++);
+                put_word(&line, "%c", *f++);
         launch->hooks->print(launch, line.text);
         if (c->result >= 0)
             memset(w->local + (size_t)l * w->f->local_bytes + c->result, 0, 4);

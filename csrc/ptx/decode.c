@@ -110,7 +110,7 @@ dec_more(Dec *d, size_t n)
 /* ---- operands -------------------------------------------------------------------- */
 
 static Opd
-operand(Parser *p)
+parse_operand(Parser *p)
 {
     Opd o = {0};
     if (is_mark(p, '{') || is_mark(p, '(')) {
@@ -121,7 +121,7 @@ operand(Parser *p)
         if (++p->n_nested > MAX_NESTED)
             parse_fail(p, p->tok.line, "operands nested too deeply");
         while (!take_mark(p, end)) {
-            Opd part = operand(p);
+            Opd part = parse_operand(p);
             GROW(p->mod->pool, o.part, o.n_parts, cap);
             o.part[o.n_parts++] = part;
             if (!is_mark(p, end))
@@ -167,7 +167,7 @@ operand(Parser *p)
         if (++p->n_nested > MAX_NESTED)
             parse_fail(p, p->tok.line, "operands nested too deeply");
         o.part = POOL_NEW(p->mod->pool, Opd, 1);
-        *o.part = operand(p);
+        *o.part = parse_operand(p);
         o.n_parts = 1;
         p->n_nested--;
     }
@@ -179,7 +179,7 @@ operand(Parser *p)
 }
 
 static void
-note(Dec *d, Reg r, bool is_out)
+note_register(Dec *d, Reg r, bool is_out)
 {
     int *n = is_out ? &d->n_out : &d->n_in;
     if (*n == MAX_REGS)
@@ -219,7 +219,7 @@ dec_name(Dec *d, const char *name, bool is_out)
         dec_fail(d, "%s is not a register", name);
     if (is_out && !s->reg.id)
         dec_fail(d, "%s cannot be written", name);
-    note(d, s->reg, is_out);
+    note_register(d, s->reg, is_out);
     return s->reg;
 }
 
@@ -250,7 +250,7 @@ source(Dec *d, Opd *o, Type t, int bytes, bool may_be_wider)
     case OPD_F32:
     case OPD_F64: {
         Reg r = dec_const(d, literal(d, o, t), bytes, NULL);
-        note(d, r, false);
+        note_register(d, r, false);
         return r;
     }
     case OPD_NAME: {
@@ -261,7 +261,7 @@ source(Dec *d, Opd *o, Type t, int bytes, bool may_be_wider)
                 dec_fail(d, "the address of %s in %d bytes", s->name, bytes);
             if (strcmp(d->op, "mov") && strcmp(d->op, "cvta")) /* as ptxas has it */
                 dec_fail(d, "%s is no register: mov its address into one", s->name);
-            note(d, r, false);
+            note_register(d, r, false);
             return r;
         }
         Reg r = dec_name(d, o->name, false);
@@ -315,7 +315,7 @@ target(Dec *d, Opd *o, int bytes, bool may_be_wider)
         dec_fail(d, "the result goes to no register");
     if (!strcmp(o->name, "_")) {
         Reg r = new_reg(d->p, bytes);
-        note(d, r, true);
+        note_register(d, r, true);
         return r;
     }
     Reg r = dec_name(d, o->name, true);
@@ -352,7 +352,7 @@ dec_address(Dec *d, int k, const Sym **sym)
         dec_fail(d, "operand %d is no address", k + 1);
     if (!o->name) {
         Reg r = dec_const(d, o->value, 8, NULL);
-        note(d, r, false);
+        note_register(d, r, false);
         return r;
     }
     i->imm = (int64_t)o->value;
@@ -360,7 +360,7 @@ dec_address(Dec *d, int k, const Sym **sym)
     if (s && s->kind == SYM_VAR) {
         *sym = s;
         Reg r = dec_const(d, 0, 8, s);
-        note(d, r, false);
+        note_register(d, r, false);
         return r;
     }
     Reg r = dec_name(d, o->name, false);
@@ -492,7 +492,7 @@ decode_statement(Parser *p)
     while (!take_mark(p, ';')) {
         if (d->n_opds == MAX_OPDS)
             dec_fail(d, "more than %d operands", MAX_OPDS);
-        d->opd[d->n_opds++] = operand(p);
+        d->opd[d->n_opds++] = parse_operand(p);
         if (!is_mark(p, ';'))
             want_mark(p, ',');
     }

@@ -187,7 +187,7 @@ const Owner warp_owner = {
 /* Of the lanes in the deepest call, those with the lowest pc run; not those that wait
  * where all must meet, unless nobody else is left to come. */
 static void
-choose(Warp *w)
+choose_lanes(Warp *w)
 {
     if (!(w->lanes.alive & ~w->parked)) {
         w->parked = 0;
@@ -218,7 +218,7 @@ regroup(Warp *w)
     for (int l = 0; l < LANES; l++)
         if (w->mask >> l & 1)
             w->lane_pc[l] = w->pc;
-    choose(w);
+    choose_lanes(w);
 }
 
 static void
@@ -247,7 +247,7 @@ park(Warp *w)
         if (w->mask >> l & 1)
             w->lane_pc[l] = w->pc;
     w->parked |= w->mask;
-    choose(w);
+    choose_lanes(w);
 }
 
 /* Arguments there, results back: bytes of local memory. */
@@ -271,7 +271,7 @@ call(Warp *w, const Ins *i, uint32_t m)
         w->returns[l][w->depth[l]++] = w->pc;
         w->lane_pc[l] = c->entry;
     }
-    choose(w);
+    choose_lanes(w);
 }
 
 static void
@@ -291,7 +291,7 @@ return_from(Warp *w, uint32_t m)
             memcpy(local + c->result, local + c->local + from->offset, from->size);
         w->lane_pc[l] = at + 1;
     }
-    choose(w);
+    choose_lanes(w);
 }
 
 /* ---- barriers -------------------------------------------------------------------- */
@@ -441,7 +441,7 @@ is_last_of_all(const Warp *w, uint32_t m)
 }
 
 static void
-leave(Warp *w, const Ins *i, uint32_t m)
+leave_call(Warp *w, const Ins *i, uint32_t m)
 {
     late_leave(w, i, m, is_last_of_all(w, m));
     w->lanes.alive &= ~m;
@@ -539,7 +539,7 @@ warp_run(Warp *w)
             wgmma_touch(w, i);
         if (i->flow >= FLOW_EXIT) {
             if (i->flow == FLOW_EXIT)
-                leave(w, i, m);
+                leave_call(w, i, m);
             else if (i->flow == FLOW_CALL)
                 call(w, i, m);
             else

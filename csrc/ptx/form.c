@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool refuse(char *err, const char *fmt, ...)
+static bool refuse_form(char *err, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 static bool
-refuse(char *err, const char *fmt, ...)
+refuse_form(char *err, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -48,9 +48,9 @@ read_one(PtxForm *f, const char *p, size_t n, char *err)
         return true;
     int at = f->n_out + f->n_in;
     if (at == PTX_MAX_OPERANDS)
-        return refuse(err, "more than %d constraints", PTX_MAX_OPERANDS);
+        return refuse_form(err, "more than %d constraints", PTX_MAX_OPERANDS);
     if (is_out && f->n_in)
-        return refuse(err, "a result's constraint stands behind an operand's");
+        return refuse_form(err, "a result's constraint stands behind an operand's");
     const char *from = p;
     int tied = 0;
     while (p < end && *p >= '0' && *p <= '9' && tied < PTX_MAX_OPERANDS)
@@ -58,21 +58,21 @@ read_one(PtxForm *f, const char *p, size_t n, char *err)
     f->tied[at] = -1;
     if (p > from) {
         if (is_out || tied >= f->n_out)
-            return refuse(err, "the constraint '%.*s' names no result",
-                          (int)(end - from), from);
+            return refuse_form(err, "the constraint '%.*s' names no result",
+                               (int)(end - from), from);
         f->tied[at] = (int16_t)tied;
         f->letter[at] = f->letter[tied];
     } else {
         f->letter[at] = *p++;
         if (!letter_bits(f->letter[at]))
-            return refuse(err, "the constraint '%.*s' is none of NVIDIA's",
-                          (int)(end - from), from);
+            return refuse_form(err, "the constraint '%.*s' is none of NVIDIA's",
+                               (int)(end - from), from);
     }
     while (p < end && *p == ' ')
         p++;
     if (p < end)
-        return refuse(err, "the constraint '%.*s' is none of NVIDIA's",
-                      (int)(end - from), from);
+        return refuse_form(err, "the constraint '%.*s' is none of NVIDIA's",
+                           (int)(end - from), from);
     if (is_out)
         f->n_out++;
     else
@@ -110,7 +110,8 @@ ptx_registers(int bits, int pack)
 
 /* Registers from `at` on against pack elements of so many bits. */
 static bool
-fits(const PtxForm *f, int at, int bits, int pack, const char *what, char *err)
+fits_registers(const PtxForm *f, int at, int bits, int pack, const char *what,
+               char *err)
 {
     int each = ptx_per_register(bits, pack), n = ptx_registers(bits, pack);
     for (int k = 0; k < n; k++) {
@@ -118,7 +119,7 @@ fits(const PtxForm *f, int at, int bits, int pack, const char *what, char *err)
         if (have == 1 && bits == 8 && each == 1)
             continue; /* i1 in a predicate */
         if (have < each * bits)
-            return refuse(
+            return refuse_form(
                 err,
                 "a register of %s has %d bits by its constraint, its elements "
                 "take %d",
@@ -135,19 +136,20 @@ ptx_form_fits(const PtxForm *f, int n_in, int n_out, const int *bits, int pack,
     for (int i = 0; i < n_in; i++)
         in += ptx_registers(bits[i], pack);
     if (in != f->n_in)
-        return refuse(
+        return refuse_form(
             err, "the constraints name %d registers of operands, the elements take %d",
             f->n_in, in);
     for (int i = 0; i < n_out; i++)
         out += ptx_registers(bits[n_in + i], pack);
     if (out > f->n_out)
-        return refuse(
+        return refuse_form(
             err, "the constraints name %d registers of results, the elements take %d",
             f->n_out, out);
     for (int i = 0, at = f->n_out; i < n_in + n_out; i++) {
         if (i == n_in)
             at = 0;
-        if (!fits(f, at, bits[i], pack, i < n_in ? "an operand" : "a result", err))
+        if (!fits_registers(f, at, bits[i], pack, i < n_in ? "an operand" : "a result",
+                            err))
             return false;
         at += ptx_registers(bits[i], pack);
     }

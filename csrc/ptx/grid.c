@@ -263,7 +263,7 @@ shuffle(Cluster *k, uint16_t *order, int n)
 }
 
 static void
-look(Launch *l)
+look_at_launch(Launch *l)
 {
     if (!l->hooks->turn || l->hooks->turn(l))
         return;
@@ -312,7 +312,7 @@ cluster_turn(Cluster *k)
         bool runs = warp->state == WARP_RUNS, waits = !k->n_idle && warp_is_held(warp);
         can_run |= runs;
         if (runs && !waits) {
-            look(k->launch);
+            look_at_launch(k->launch);
             warp_run(warp);
             only_waits &= warp->has_only_waited;
         }

@@ -57,7 +57,7 @@ initial(Parser *p, uint8_t *to, uint64_t size, Type t)
 }
 
 static void
-place(Parser *p, Sym *s)
+place_sym(Parser *p, Sym *s)
 {
     Module *m = p->mod;
     switch (s->space) {
@@ -82,7 +82,7 @@ place(Parser *p, Sym *s)
         if (p->func &&
             (p->func->has_body || !p->func->is_entry)) { /* each thread's own */
             s->space = SPACE_LOCAL;
-            place(p, s);
+            place_sym(p, s);
             return;
         }
         uint32_t at = (p->param_at + s->align - 1) & -s->align;
@@ -139,7 +139,7 @@ variable(Parser *p, Space space, bool is_extern)
         parse_fail(p, p->tok.line, "%s is nowhere defined", s->name);
     if (s->align & (s->align - 1))
         parse_fail(p, p->tok.line, "an alignment of %u", s->align);
-    place(p, s);
+    place_sym(p, s);
     if (take_mark(p, '=')) {
         if (space != SPACE_GLOBAL && space != SPACE_CONST)
             parse_fail(p, p->tok.line, "%s cannot have a value", s->name);

@@ -43,8 +43,8 @@ put_element(const PtxBlock *b, int64_t at, uint64_t v)
 
 /* n places of `bytes` each, so far apart, to others. */
 static void
-copy(uint8_t *to, int64_t to_step, const uint8_t *from, int64_t from_step, int bytes,
-     int n)
+copy_places(uint8_t *to, int64_t to_step, const uint8_t *from, int64_t from_step,
+            int bytes, int n)
 {
     if (to_step == bytes && from_step == bytes) {
         memcpy(to, from, (size_t)(n * bytes));
@@ -106,8 +106,8 @@ load_register(Exec *x, Reg reg, const PtxBlock *b, int k, int64_t first, int n_l
     uint8_t *from;
     if ((!r->mask.data || r->pack == 1) &&
         is_plain(r, reg, b, k, first, n_lanes, &from)) {
-        copy(LANE(uint8_t, &x->lanes, reg.at), reg.bytes, from,
-             (int64_t)r->pack * b->stride, reg.bytes, n_lanes);
+        copy_places(LANE(uint8_t, &x->lanes, reg.at), reg.bytes, from,
+                    (int64_t)r->pack * b->stride, reg.bytes, n_lanes);
         return;
     }
     uint64_t v[LANES] = {0};
@@ -133,8 +133,8 @@ store_register(Exec *x, Reg reg, const PtxBlock *b, int k, int64_t first, int n_
     uint8_t *to;
     if (!r->mask.data && b->stride * 8 == width(b) &&
         is_plain(r, reg, b, k, first, n_lanes, &to)) {
-        copy(to, (int64_t)r->pack * b->stride, LANE(uint8_t, &x->lanes, reg.at),
-             reg.bytes, reg.bytes, n_lanes);
+        copy_places(to, (int64_t)r->pack * b->stride, LANE(uint8_t, &x->lanes, reg.at),
+                    reg.bytes, reg.bytes, n_lanes);
         return;
     }
     uint64_t v[LANES];

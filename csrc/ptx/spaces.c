@@ -68,8 +68,8 @@ region_of(Launch *l, uint64_t at, uint32_t n)
 }
 
 static _Noreturn void
-refuse(Warp *w, const Ins *i, int lane, const uint8_t *p, uint32_t n, bool is_store,
-       EngineFault fault)
+refuse_access(Warp *w, const Ins *i, int lane, const uint8_t *p, uint32_t n,
+              bool is_store, EngineFault fault)
 {
     EngineReport *r = &warp_launch(w)->report;
     r->address = (uintptr_t)p;
@@ -90,9 +90,9 @@ warp_want(Warp *w, const Ins *i, int lane, const uint8_t *p, uint32_t n, bool is
     if (is_store || i->is_of_system)
         l->n_pauses = 0;
     if (!g && !l->hooks->has(l, i, p, n))
-        refuse(w, i, lane, p, n, is_store, FAULT_ADDRESS);
+        refuse_access(w, i, lane, p, n, is_store, FAULT_ADDRESS);
     if (g && is_store && g->is_read_only)
-        refuse(w, i, lane, p, n, is_store, FAULT_READ_ONLY);
+        refuse_access(w, i, lane, p, n, is_store, FAULT_READ_ONLY);
     if (g && g->cells)
         races_global(w, i, lane, g->cells, (uintptr_t)p, n, is_store);
 }

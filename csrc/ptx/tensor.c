@@ -284,8 +284,8 @@ is_integer(FloatType t)
 
 /* The matrix that a warp's registers hold, as doubles: integers of 32 bits are exact. */
 static void
-gather(double *to, int width, FloatType t, PlaceOf *place, const uint64_t (*reg)[32],
-       int n_regs)
+gather_matrix(double *to, int width, FloatType t, PlaceOf *place,
+              const uint64_t (*reg)[32], int n_regs)
 {
     int bits = fmt_bits(t), each = bits == 64 ? 1 : 32 / bits;
     for (int lane = 0; lane < 32; lane++)
@@ -314,9 +314,9 @@ warp_mma_run(const WarpMma *m, uint64_t (*d)[32], const uint64_t (*a)[32],
 {
     const Row *r = m->row;
     double ma[16 * 64], mb[64 * 8], mc[16 * 8];
-    gather(ma, m->k, m->a, r->a, a, m->a_regs);
-    gather(mb, 8, m->b, r->b, b, m->b_regs);
-    gather(mc, 8, m->c, r->c, c, m->c_regs);
+    gather_matrix(ma, m->k, m->a, r->a, a, m->a_regs);
+    gather_matrix(mb, 8, m->b, r->b, b, m->b_regs);
+    gather_matrix(mc, 8, m->c, r->c, c, m->c_regs);
     for (int i = 0; i < m->m; i++) {
         double sum[8] = {0};
         if (m->d == FMT_F64) {

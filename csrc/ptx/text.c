@@ -74,7 +74,7 @@ skip_blanks(Parser *p)
 }
 
 static void
-number(Parser *p)
+parse_number(Parser *p)
 {
     Token *t = &p->tok;
     char *end;
@@ -117,7 +117,7 @@ next(Parser *p)
     if (!*p->at) {
         t->kind = TOK_END;
     } else if (isdigit((unsigned char)*p->at)) {
-        number(p);
+        parse_number(p);
     } else if (in_word(p->at)) {
         const char *from = p->at;
         while (*p->at && in_word(p->at))

@@ -71,7 +71,7 @@ typedef struct Trial {
 
 /* Fills operand k with zeros or ones where it is undefined. */
 static void
-fill(Lanes *w, const Ins *i, const Trial *t, int k, bool ones)
+fill_undef(Lanes *w, const Ins *i, const Trial *t, int k, bool ones)
 {
     uint64_t x[LANES];
     for (int l = 0; l < LANES; l++)
@@ -116,7 +116,7 @@ try_fillings(Lanes *w, const Ins *i, uint32_t m)
     }
     for (int way = 0; way < 1 << n; way++) {
         for (int k = 0; k < n; k++)
-            fill(w, i, &t, k, way >> k & 1);
+            fill_undef(w, i, &t, k, way >> k & 1);
         i->run(w, i, m);
         note_results(w, i, &t, way == 0);
     }

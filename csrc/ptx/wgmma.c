@@ -99,7 +99,7 @@ chunk_address(const Descriptor *d, const Form *f, bool is_mn_major, int mn, int 
 }
 
 static double
-number(const Form *f, const uint8_t *p)
+read_number(const Form *f, const uint8_t *p)
 {
     uint32_t bits = 0;
     memcpy(&bits, p, (size_t)f->elem);
@@ -142,7 +142,7 @@ read_matrix(Lanes *w, const Ins *i, const Form *f, uint64_t bits, bool is_mn_maj
             const uint8_t *p = async_bytes(w, i, at);
             for (int e = 0; e < t; e++)
                 out[mn + (is_mn_major ? e : 0)][k + (is_mn_major ? 0 : e)] =
-                    number(f, p + e * f->elem);
+                    read_number(f, p + e * f->elem);
             if (++lane == LANES) {
                 lanes_access(w, i, (uint32_t)FULL, SPACE_SHARED, address, CHUNK, false);
                 lane = 0;
@@ -166,7 +166,7 @@ read_registers(const Form *f, const uint64_t (*regs)[LANES], double (*out)[MAX_K
                 uint8_t b[4];
                 memcpy(b, &word, sizeof b);
                 out[l / 4 + 8 * (r & 1)][l % 4 * each + e + f->k / 2 * (r >> 1)] =
-                    number(f, b + e * f->elem);
+                    read_number(f, b + e * f->elem);
             }
 }
 

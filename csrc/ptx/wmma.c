@@ -116,7 +116,7 @@ scatter_elements(Lanes *w, const Matrix *x, const Reg *r, const uint64_t *from)
 
 /* The bit at which element e of lane l's matrix lies. */
 static uint64_t
-place(const Matrix *x, int e, uint64_t stride)
+place_of_element(const Matrix *x, int e, uint64_t stride)
 {
     uint64_t row = (uint64_t)(e / x->columns), column = (uint64_t)(e % x->columns);
     return (x->by_columns ? column * stride + row : row * stride + column) *
@@ -176,7 +176,7 @@ wmma_load(Lanes *w, const Ins *i, uint32_t m)
     bool undef = false;
     place_of_all(w, i, x, &base, &stride);
     for (int e = 0; e < n_elements(x); e++) {
-        uint64_t bit = place(x, e, stride), v = 0;
+        uint64_t bit = place_of_element(x, e, stride), v = 0;
         const uint8_t *p = element_at(w, i, e % LANES, base, bit, false, x, &undef);
         memcpy(&v, p, x->kind->bits < 8 ? 1 : x->kind->bits / 8u);
         element[e] = v >> bit % 8 & low_bits(x->kind->bits);
@@ -200,7 +200,7 @@ wmma_store(Lanes *w, const Ins *i, uint32_t m)
                         "stores a register that was never written");
     gather_elements(w, x, from, element);
     for (int e = 0; e < n_elements(x); e++) {
-        uint64_t bit = place(x, e, stride);
+        uint64_t bit = place_of_element(x, e, stride);
         uint8_t *p = element_at(w, i, e % LANES, base, bit, true, x, &undef);
         memcpy(p, &element[e], x->kind->bits / 8u);
     }

@@ -49,7 +49,7 @@ typedef struct Bytes {
 } Bytes;
 
 static void
-put(Bytes *b, const void *p, size_t n)
+put_bytes(Bytes *b, const void *p, size_t n)
 {
     if (b->failed)
         return;
@@ -69,15 +69,15 @@ put(Bytes *b, const void *p, size_t n)
 static void
 put_text(Bytes *b, const char *s)
 {
-    put(b, s, strlen(s));
+    put_bytes(b, s, strlen(s));
 }
 
 static void
 put_block(Bytes *b, const void *p, size_t n)
 {
     uint64_t size = n;
-    put(b, &size, sizeof size);
-    put(b, p, n);
+    put_bytes(b, &size, sizeof size);
+    put_bytes(b, p, n);
 }
 
 /* A block that is read where it lies: at a multiple of ALIGN of the file, with a NUL behind. */
@@ -87,10 +87,10 @@ static void
 put_aligned(Bytes *b, const void *p, size_t n)
 {
     uint64_t size = n;
-    put(b, &size, sizeof size);
-    put(b, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", (ALIGN - b->n % ALIGN) % ALIGN);
-    put(b, p, n);
-    put(b, "", 1);
+    put_bytes(b, &size, sizeof size);
+    put_bytes(b, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", (ALIGN - b->n % ALIGN) % ALIGN);
+    put_bytes(b, p, n);
+    put_bytes(b, "", 1);
 }
 
 static void
@@ -123,7 +123,7 @@ get_aligned(Cursor *r, size_t *n)
 static void
 put_int(Bytes *b, int64_t v)
 {
-    put(b, &v, sizeof v);
+    put_bytes(b, &v, sizeof v);
 }
 
 static int
@@ -150,7 +150,7 @@ put_binary(Bytes *b, const char *kernel, const Binary *bin)
         put_int(b, *binary_int(bin, binary_ints[k]));
     put_int(b, bin->n_stages);
     for (int i = 0; i < bin->n_stages; i++) {
-        put(b, bin->stage[i].name, sizeof bin->stage[i].name);
+        put_bytes(b, bin->stage[i].name, sizeof bin->stage[i].name);
         put_aligned(b, bin->stage[i].data, bin->stage[i].size);
     }
 }
@@ -264,11 +264,11 @@ put_key(Bytes *b, const Config *config, const Comp *c, const char *identity)
         o.imprecise,         c->hopper.no_maps};
     unsigned llvm[3];
     LLVMGetVersion(&llvm[0], &llvm[1], &llvm[2]);
-    put(b, llvm, sizeof llvm);
+    put_bytes(b, llvm, sizeof llvm);
     put_block(b, identity, strlen(identity));
     target_text(o.target, name);
     put_block(b, name, strlen(name));
-    put(b, words, sizeof words);
+    put_bytes(b, words, sizeof words);
     const char *texts[] = {c->option_texts, c->symbol};
     for (size_t i = 0; i < COUNT(texts); i++)
         put_block(b, texts[i] ? texts[i] : "", texts[i] ? strlen(texts[i]) : 0);
@@ -285,7 +285,7 @@ disk_key(const Config *config, const Comp *c, const Lowered *lowered, DiskKey *k
     *key = (DiskKey){.hash = ""};
     Bytes b = {0};
     bool has_id = disk_build_id(key->build);
-    put(&b, key->build, sizeof key->build);
+    put_bytes(&b, key->build, sizeof key->build);
     put_key(&b, config, c, lowered->identity);
     if (!b.failed) {
         sha256(b.at, b.n, key->sha);

@@ -211,7 +211,7 @@ enter_any(Cuda *cu, CUcontext *restore, char err[ERR_TEXT])
 }
 
 static void
-leave(Cuda *cu, CUcontext restore)
+leave_context(Cuda *cu, CUcontext restore)
 {
     if (restore)
         cu->cuCtxSetCurrent(restore);
@@ -229,7 +229,7 @@ enter_to_load(Cuda *cu, Device *d, CUcontext *restore, CUstreamCaptureMode *mode
         return false;
     CUresult e = cu->cuThreadExchangeStreamCaptureMode(mode);
     if (e)
-        leave(cu, *restore);
+        leave_context(cu, *restore);
     return e ? fail(cu, e, "loading code while a graph is captured", err) : true;
 }
 
@@ -237,7 +237,7 @@ static void
 leave_loaded(Cuda *cu, CUcontext restore, CUstreamCaptureMode mode)
 {
     cu->cuThreadExchangeStreamCaptureMode(&mode);
-    leave(cu, restore);
+    leave_context(cu, restore);
 }
 
 CudaMemory
@@ -258,7 +258,7 @@ cuda_memory(Cuda *cu, uint64_t address, int *device)
     if (!e && type == CU_MEMORYTYPE_DEVICE)
         e = cu->cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
                                       address);
-    leave(cu, restore);
+    leave_context(cu, restore);
     if (e || there != address)
         return CUDA_MEMORY_NONE;
     *device = ordinal;
@@ -426,7 +426,7 @@ cuda_start(Cuda *cu, int device, void *kernel, CudaFunction there, const CudaSta
         return false;
     CUfunction f = is_there ? there.function : kernel;
     CUresult e = cu->cuLaunchKernelEx(&config, f, s->params, NULL);
-    leave(cu, restore);
+    leave_context(cu, restore);
     return e ? fail(cu, e, "launching the kernel", err) : true;
 }
 
@@ -449,7 +449,7 @@ cuda_mark(Cuda *cu, int device, void *stream, void **event, char err[ERR_TEXT])
         cu->cuEventDestroy_v2(made);
     else
         *event = made;
-    leave(cu, restore);
+    leave_context(cu, restore);
     return e ? fail(cu, e, "marking the end of the launch", err) : true;
 }
 
@@ -502,7 +502,7 @@ cuda_load_module(Cuda *cu, int device, const char *name, const char *code, int s
                                    facts.max_shared - fixed_shared);
     if (e && module)
         cu->cuModuleUnload(module);
-    leave(cu, restore);
+    leave_context(cu, restore);
     out->n_spills /= 4;
     out->module = module;
     out->function = f;
@@ -544,7 +544,7 @@ cuda_max_clusters(Cuda *cu, void *function, int shared, int n_ctas, int *out,
             function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
     if (!e)
         e = cu->cuOccupancyMaxActiveClusters(out, function, &config);
-    leave(cu, restore);
+    leave_context(cu, restore);
     return e ? fail(cu, e, "counting clusters", err) : true;
 }
 
@@ -559,7 +559,7 @@ cuda_set_printf_size(Cuda *cu, size_t bytes, char err[ERR_TEXT])
     CUresult e = cu->cuCtxGetLimit(&now, CU_LIMIT_PRINTF_FIFO_SIZE);
     if (!e && now != bytes)
         e = cu->cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, bytes);
-    leave(cu, restore);
+    leave_context(cu, restore);
     return e ? fail(cu, e, "setting the size of printf's buffer", err) : true;
 }
 

@@ -145,7 +145,7 @@ adapt(Call *c, const Key *key, bool any_constants)
 /* 1: c is, or can be made, a call of v, as far as v's questions among facts tell; 0; -1 with
  * an exception. */
 static int
-fits(const Launcher *l, Call *c, unsigned facts)
+fits_call(const Launcher *l, Call *c, unsigned facts)
 {
     const Compiled *v = l->fixed;
     int r = call_agrees(c, v->key, v->asked, facts);
@@ -162,8 +162,8 @@ fixed_variant(const Launcher *l, Call *c)
     c->opt =
         v->key->opt; /* chosen with the variant: a launch of it takes arguments only */
     bool is_there = !c->place.type || on_cuda == (v->bin.target.kind == TARGET_CUDA);
-    int r = is_there ? fits(l, c, TRUTH_BITS) : 0;
-    if (is_there && !r && (r = fits(l, c, (unsigned)~SHARE_FACTS)) > 0) {
+    int r = is_there ? fits_call(l, c, TRUTH_BITS) : 0;
+    if (is_there && !r && (r = fits_call(l, c, (unsigned)~SHARE_FACTS)) > 0) {
         c->want = &v->bin.target;
         call_note_target(c);
         return cache_get(c);

@@ -121,7 +121,7 @@ kind_of(const Elf64_Shdr *s)
 
 /* Sections of one kind behind one another. */
 static void
-place(Linker *k, Kind kind, size_t *at)
+place_sections(Linker *k, Kind kind, size_t *at)
 {
     for (size_t i = 0; i < k->eh->e_shnum; i++) {
         const Elf64_Shdr *s = &k->sh[i];
@@ -147,11 +147,11 @@ map_sections(Linker *k)
     for (size_t i = 0; i < k->eh->e_shnum; i++)
         k->sec[i].at = SIZE_MAX;
     size_t at = 0;
-    place(k, CODE, &at);
+    place_sections(k, CODE, &at);
     at = k->text_end = to_page(at);
-    place(k, CONSTANTS, &at);
+    place_sections(k, CONSTANTS, &at);
     at = k->data_end = to_page(at);
-    place(k, VARIABLES, &at); /* of a user's library */
+    place_sections(k, VARIABLES, &at); /* of a user's library */
     at = k->variables_end = to_page(at);
     k->next_stub = at;
     k->size = at + to_page(k->n_sym * RELOC_STUB + RELOC_STUB);

@@ -23,7 +23,7 @@ typedef struct Lines {
 } Lines;
 
 static void
-add(Lines *l, const Loc *at)
+add_line(Lines *l, const Loc *at)
 {
     for (int i = 0; i < l->n; i++)
         if (l->at[i]->line == at->line && !strcmp(l->at[i]->file, at->file))
@@ -34,13 +34,13 @@ add(Lines *l, const Loc *at)
 }
 
 static void
-collect(Lines *l, const Block *b, bool stores)
+collect_lines(Lines *l, const Block *b, bool stores)
 {
     EACH_OP(o, b) {
         bool loads = o->op == OP_LOAD || o->op == OP_TILE_LOAD;
         const Loc *at = loc_user(o->loc);
         if ((op_is_access(o) || op_is_tile(o)) && loads != stores && at && at->file)
-            add(l, at);
+            add_line(l, at);
     }
 }
 
@@ -66,7 +66,7 @@ lines_text(const Func *f, bool stores)
 {
     char text[160] = "";
     Lines l = {.n = 0};
-    collect(&l, f->body, stores);
+    collect_lines(&l, f->body, stores);
     for (int i = 0; i < l.n; i++) {
         const char *between = !i ? "" : i < l.n - 1 || l.has_more ? ", " : " or ";
         bool same = i && !strcmp(l.at[i]->file, l.at[i - 1]->file);

@@ -11,7 +11,7 @@
 #include <math.h>
 
 static inline void
-add(Call *c, uint32_t code, uint64_t bits, PyObject *value)
+add_node(Call *c, uint32_t code, uint64_t bits, PyObject *value)
 {
     int i = c->n++;
     c->code[i] = code;
@@ -35,19 +35,19 @@ constant_node(Call *c, PyObject *value)
     if (c->n >= MAX_NODES)
         return too_many();
     if (value == Py_None) {
-        add(c, CODE(NODE_NONE, 0, 0), 0, value);
+        add_node(c, CODE(NODE_NONE, 0, 0), 0, value);
     } else if (PyLong_CheckExact(value)) {
         int over;
         long long v = PyLong_AsLongLongAndOverflow(value, &over);
-        add(c, CODE(over ? NODE_CONST_OBJECT : NODE_CONST_INT, 0, 0),
-            over ? 0 : (uint64_t)v, value);
+        add_node(c, CODE(over ? NODE_CONST_OBJECT : NODE_CONST_INT, 0, 0),
+                 over ? 0 : (uint64_t)v, value);
     } else if (PyBool_Check(value)) {
-        add(c, CODE(NODE_CONST_BOOL, 0, 0), value == Py_True, value);
+        add_node(c, CODE(NODE_CONST_BOOL, 0, 0), value == Py_True, value);
     } else if (PyFloat_CheckExact(value)) {
         double d = PyFloat_AsDouble(value);
         uint64_t bits;
         memcpy(&bits, &d, sizeof bits);
-        add(c, CODE(NODE_CONST_FLOAT, 0, 0), bits, value);
+        add_node(c, CODE(NODE_CONST_FLOAT, 0, 0), bits, value);
     } else {
         Setter *s = setter_of(c->k->st, value);
         if (!s)
@@ -70,7 +70,7 @@ constant_node(Call *c, PyObject *value)
             Py_LeaveRecursiveCall();
             return r;
         }
-        add(c, CODE(NODE_CONST_OBJECT, 0, 0), 0, value);
+        add_node(c, CODE(NODE_CONST_OBJECT, 0, 0), 0, value);
     }
     return 0;
 }
@@ -96,7 +96,7 @@ float_node(Call *c, const FeParam *p, PyObject *x)
     } else {
         bits = elem_from_double(e, d);
     }
-    add(c, CODE(NODE_SCALAR, e, 0), bits, x);
+    add_node(c, CODE(NODE_SCALAR, e, 0), bits, x);
     return 0;
 }
 
@@ -107,7 +107,7 @@ typed_int(Call *c, const FeParam *p, PyObject *x, uint64_t v, bool is_negative)
     Elem e = p->elem;
     if (p->is_pointer) {
         c->span[c->n] = (Span){v, v + 1};
-        add(c, CODE(NODE_POINTER, e, truth_of_bits(v)), v, x);
+        add_node(c, CODE(NODE_POINTER, e, truth_of_bits(v)), v, x);
         return 0;
     }
     if (elem_is_float(e))
@@ -126,7 +126,8 @@ typed_int(Call *c, const FeParam *p, PyObject *x, uint64_t v, bool is_negative)
                                 elem_info[e].tl),
                    -1;
     }
-    add(c, CODE(NODE_SCALAR, e, e == E_I1 ? 0 : truth_of_int(v, is_negative)), v, x);
+    add_node(c, CODE(NODE_SCALAR, e, e == E_I1 ? 0 : truth_of_int(v, is_negative)), v,
+             x);
     return 0;
 }
 
@@ -149,7 +150,7 @@ int_node(Call *c, const FeParam *p, PyObject *x)
         return typed_int(c, p, x, v, s < 0 && !over);
     Elem e = over ? E_U64 : s == (int32_t)s ? E_I32 : E_I64;
     unsigned truth = truth_of_int(v, !over && s < 0) | (v == 1 ? FACT_EQ1 : 0u);
-    add(c, CODE(NODE_SCALAR, e, truth), v, x);
+    add_node(c, CODE(NODE_SCALAR, e, truth), v, x);
     return 0;
 }
 
@@ -158,7 +159,7 @@ bool_node(Call *c, const FeParam *p, PyObject *x)
 {
     if (p->has_type && (p->is_pointer || p->elem != E_I1))
         return typed_int(c, p, x, x == Py_True, false);
-    add(c, CODE(NODE_SCALAR, E_I1, 0), x == Py_True, x);
+    add_node(c, CODE(NODE_SCALAR, E_I1, 0), x == Py_True, x);
     return 0;
 }
 
@@ -360,7 +361,7 @@ tensor_node(Call *c, const FeParam *p, PyObject *x, const Setter *s)
     }
     unsigned truth = truth_of_bits(t.address) | (t.read_only ? NODE_READ_ONLY : 0);
     c->span[c->n] = t.span;
-    add(c, CODE(NODE_POINTER, t.elem, truth), t.address, x);
+    add_node(c, CODE(NODE_POINTER, t.elem, truth), t.address, x);
     return 0;
 }
 
@@ -370,7 +371,7 @@ call_tuple(Call *c, PyObject *x)
     Py_ssize_t n = PyTuple_Size(x);
     if (n > MAX_NODES || c->n + n + 1 > MAX_NODES)
         return too_many();
-    add(c, CODE(NODE_TUPLE, n, 0), 0, x);
+    add_node(c, CODE(NODE_TUPLE, n, 0), 0, x);
     return 0;
 }
 
@@ -452,7 +453,7 @@ descriptor_node(Call *c, const FeParam *p, PyObject *x)
         too_many();
         goto done;
     }
-    add(c, CODE(NODE_TUPLE, 3 * rank + 3, 0), 0, x);
+    add_node(c, CODE(NODE_TUPLE, 3 * rank + 3, 0), 0, x);
     const int constant[] = {[SHAPE] = rank, [STRIDES] = rank - 1, [BLOCK] = 0};
     r = call_argument(c, p, field[BASE]);
     for (int i = SHAPE; !r && i <= BLOCK; i++)
@@ -497,7 +498,7 @@ dtype_node(Call *c, const FeParam *p, PyObject *x)
     if (p->has_type && p->is_pointer)
         e = p->elem;
     c->span[c->n] = (Span){0, 0};
-    add(c, CODE(NODE_POINTER, e, ALIGN_FACTS), 0, x);
+    add_node(c, CODE(NODE_POINTER, e, ALIGN_FACTS), 0, x);
     return 0;
 }
 

@@ -330,7 +330,7 @@ set_sanitizer(Call *c, const OptionInfo *info, PyObject *value)
 
 /* What is the default, and says that nothing is asked for. */
 static int
-refuse(const OptionInfo *info, PyObject *value)
+refuse_option(const OptionInfo *info, PyObject *value)
 {
     int asks = PyObject_IsTrue(value);
     if (asks <= 0)
@@ -370,7 +370,7 @@ call_set_option(Call *c, int id, PyObject *value)
     case OPTION_WORDS: return set_words(c, info, value);
     case OPTION_BACKEND: return set_backend(info, value);
     case OPTION_SANITIZER: return set_sanitizer(c, info, value);
-    case OPTION_NONE: return refuse(info, value);
+    case OPTION_NONE: return refuse_option(info, value);
     }
     return 0;
 }

@@ -43,7 +43,7 @@ set_field(char *at, int bit, int n_bits, uint64_t value)
 }
 
 static bool
-fits(int64_t v, int n_bits)
+fits_bits(int64_t v, int n_bits)
 {
     return v >= -((int64_t)1 << (n_bits - 1)) && v < (int64_t)1 << (n_bits - 1);
 }
@@ -69,18 +69,18 @@ reloc_apply(uint32_t type, char *at, uint64_t value)
     case R_AARCH64_PREL64: memcpy(at, &distance, 8); return true;
     case R_AARCH64_PREL32:
         memcpy(at, &distance, 4); /* the low half: little endian */
-        return fits(distance, 32);
+        return fits_bits(distance, 32);
     case R_AARCH64_CALL26:
     case R_AARCH64_JUMP26:
         set_field(at, 0, 26, (uint64_t)distance >> 2);
-        return fits(distance, 28) && distance % 4 == 0;
+        return fits_bits(distance, 28) && distance % 4 == 0;
     case R_AARCH64_ADR_PREL_PG_HI21:
     case R_AARCH64_ADR_GOT_PAGE: {
         int64_t pages =
             (int64_t)((value & ~(uint64_t)0xfff) - (here & ~(uint64_t)0xfff));
         set_field(at, 29, 2, (uint64_t)pages >> 12);
         set_field(at, 5, 19, (uint64_t)pages >> 14);
-        return fits(pages, 33);
+        return fits_bits(pages, 33);
     }
     case R_AARCH64_ADD_ABS_LO12_NC:
     case R_AARCH64_LDST8_ABS_LO12_NC: return set_low12(at, value, 0);

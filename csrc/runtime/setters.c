@@ -24,7 +24,7 @@ has(PyObject *x, const char *attr)
     return a != NULL;
 }
 
-/* What choose() gives where has() said r. */
+/* What choose_setter() gives where has() said r. */
 static int
 chosen(Setter *s, int r, SetterKind kind)
 {
@@ -141,7 +141,7 @@ language_types(State *st)
 }
 
 static int
-choose(State *st, PyObject *x, Setter *s)
+choose_setter(State *st, PyObject *x, Setter *s)
 {
     PyTypeObject *t = s->type;
     s->api = NULL;
@@ -222,7 +222,7 @@ setter_find(State *st, PyObject *x)
     if (s->type == t)
         return s;
     Setter fresh = {.type = t};
-    if (choose(st, x, &fresh))
+    if (choose_setter(st, x, &fresh))
         return NULL;
     s = slot_of(st, t); /* what x offers may be code that launches */
     PyTypeObject *old = s->type;

@@ -344,7 +344,7 @@ enter(Session *s)
 
 /* What can be done wherever it happens. 0 or -1. */
 static int
-attend(Session *s)
+handle_event(Session *s)
 {
     PyObject *r;
     switch (s->event) {
@@ -377,7 +377,7 @@ run_grid(Session *s)
     while (!s->is_done) {
         s->follows = tracing_is_on();
         resume(s);
-        if (attend(s))
+        if (handle_event(s))
             return -1;
         if (s->stops && !s->n_levels) { /* in no function of theirs */
             s->stops = false;
@@ -495,7 +495,7 @@ debug_step(PyObject *mod, PyObject *line)
             return NULL;
         } else {
             resume(s);
-            if (attend(s))
+            if (handle_event(s))
                 return NULL;
         }
     }

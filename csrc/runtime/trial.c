@@ -53,7 +53,7 @@ trial_begin(Compiled *v, const DiskKey *disk)
 }
 
 static void
-drop(Trial *t)
+drop_trial(Trial *t)
 {
     if (t->code.jit)
         jit_unload(t->code.jit);
@@ -66,7 +66,7 @@ void
 trial_free(Compiled *v)
 {
     if (v->trial)
-        drop(v->trial);
+        drop_trial(v->trial);
     v->trial = NULL;
 }
 
@@ -149,6 +149,6 @@ trial_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     if (!r && !t->is_over)
         pass(v, t);
     if (!--t->n_running && t->is_over)
-        drop(t);
+        drop_trial(t);
     return r;
 }

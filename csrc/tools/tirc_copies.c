@@ -95,7 +95,7 @@ need(size_t n)
 }
 
 static void
-fill(char *at, Elem e, int64_t bytes)
+fill_bytes(char *at, Elem e, int64_t bytes)
 {
     uint64_t rng = 7;
     int n = elem_info[e].bytes;
@@ -115,8 +115,8 @@ make_world(Copies *k, Elem e)
     if (k->world[e])
         return;
     char *w = k->fresh[e] = need(WORLD);
-    fill(w + 2 * AT_A * REGION, e, REGION);
-    fill(w + 2 * AT_B * REGION, e, REGION);
+    fill_bytes(w + 2 * AT_A * REGION, e, REGION);
+    fill_bytes(w + 2 * AT_B * REGION, e, REGION);
     memset(w + 2 * AT_C * REGION, 0x55, 2 * REGION);
     for (int64_t i = 0; i < REGION; i += 4) /* small, of either sign now and then */
         memcpy(w + 2 * AT_COUNTS * REGION + i,
@@ -406,7 +406,7 @@ count_ops(const Func *f, OpCode op)
 /* ---- what becomes of it ------------------------------------------------------------------ */
 
 static void
-note(Reason *r, const char *why, size_t n)
+note_reason(Reason *r, const char *why, size_t n)
 {
     for (int i = 0; i < N_WHYS; i++, r++) {
         if (!r->why && !(r->why = strndup(why, n)))
@@ -427,7 +427,8 @@ note_report(Copies *k, const Func *f)
     for (; s && (s = strstr(s, "tensor map")); s += strcspn(s, "\n")) {
         const char *why = strstr(s, none);
         if (why)
-            note(k->of_load, why + strlen(none), strcspn(why, "\n") - strlen(none));
+            note_reason(k->of_load, why + strlen(none),
+                        strcspn(why, "\n") - strlen(none));
     }
 }
 
@@ -522,7 +523,7 @@ run_launch(Comp *c, Launch *l, Func *code, const Binary *b, Elem e)
     const char *why = maps_refusal(b, l->args, l->spans, l->grid, m, err);
     if (why) {
         why = strrchr(why, ':') + 2;
-        note(l->k->of_launch, why, strncmp(why, "test", 4) ? strlen(why) : 4);
+        note_reason(l->k->of_launch, why, strncmp(why, "test", 4) ? strlen(why) : 4);
         return false;
     }
     begin_launch(l);

@@ -33,7 +33,7 @@ fail(CUresult e, const char *doing, char err[ERR_TEXT])
 
 /* dlsym gives an object pointer; memcpy makes it one to a function. */
 static bool
-find(Gpu *g, const char *name, void *entry)
+find_entry(Gpu *g, const char *name, void *entry)
 {
     void *p = dlsym(g->lib, name);
     memcpy(entry, &p, sizeof p);
@@ -48,13 +48,13 @@ gpu_open(char err[ERR_TEXT])
         return NULL;
     g->cu = cuda_open(NULL, err);
     g->lib = g->cu ? dlopen("libcuda.so.1", RTLD_NOW) : NULL;
-    if (g->cu && (!g->lib || !find(g, "cuMemAlloc_v2", &g->alloc) ||
-                  !find(g, "cuMemFree_v2", &g->free) ||
-                  !find(g, "cuMemcpyHtoD_v2", &g->to_device) ||
-                  !find(g, "cuMemcpyDtoH_v2", &g->to_host) ||
-                  !find(g, "cuCtxSynchronize", &g->wait) ||
-                  !find(g, "cuDevicePrimaryCtxRetain", &g->retain) ||
-                  !find(g, "cuCtxSetCurrent", &g->enter)))
+    if (g->cu && (!g->lib || !find_entry(g, "cuMemAlloc_v2", &g->alloc) ||
+                  !find_entry(g, "cuMemFree_v2", &g->free) ||
+                  !find_entry(g, "cuMemcpyHtoD_v2", &g->to_device) ||
+                  !find_entry(g, "cuMemcpyDtoH_v2", &g->to_host) ||
+                  !find_entry(g, "cuCtxSynchronize", &g->wait) ||
+                  !find_entry(g, "cuDevicePrimaryCtxRetain", &g->retain) ||
+                  !find_entry(g, "cuCtxSetCurrent", &g->enter)))
         snprintf(err, ERR_TEXT, "libcuda.so.1 lacks an entry");
     else if (g->cu && cuda_device_count(g->cu) == 0)
         snprintf(err, ERR_TEXT, "no GPU");

@@ -48,7 +48,7 @@ without_names(Arena *a, const char *s, size_t n)
 }
 
 static void
-put(const char *line, int times)
+put_line(const char *line, int times)
 {
     if (times)
         printf(*line == '$' ? "%s" : "    %s", line);
@@ -69,11 +69,11 @@ tirc_print_skeleton(Arena *a, const char *ptx)
             const char *line = without_names(a, s, n);
             bool again = strcmp(line, last) == 0;
             if (!again)
-                put(last, times);
+                put_line(last, times);
             times = again ? times + 1 : 1;
             last = line;
         }
         s += n;
     }
-    put(last, times);
+    put_line(last, times);
 }

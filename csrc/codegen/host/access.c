@@ -192,7 +192,7 @@ masked_load(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
 }
 
 static Lv
-gather(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
+gather_lanes(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
 {
     Ll *l = h->l;
     Lt vt = ll_vec(host_mem_type(h, t), lanes);
@@ -247,7 +247,7 @@ host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
     else if (m == M_ROW)
         x = load_row(h, t, lanes, ptr, mask, other);
     else if (bytes >= 4 && h->has_gather && !t->is_ptr)
-        x = gather(h, t, lanes, ptr, mask, other);
+        x = gather_lanes(h, t, lanes, ptr, mask, other);
     else
         x = load_lanes(h, t, m, lanes, ptr, host_is_all_true(mask) ? NULL : mask,
                        other);

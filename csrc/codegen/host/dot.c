@@ -55,7 +55,7 @@ has_columns(Host *h, const Val *v)
 
 /* v in scratch with elements e; strides as v's dims. */
 static View
-operand(Host *h, const Op *o, int i, Elem e, bool may_turn)
+dot_operand(Host *h, const Op *o, int i, Elem e, bool may_turn)
 {
     const Val *v = arg(o, i);
     if (state(h, v)->kind == V_INGROUP)
@@ -119,7 +119,7 @@ second_operand(Host *h, const Product *p, Elem e)
     const Val *v = arg(p->o, 1);
     int width = panel_width(h, p);
     if (!width)
-        return operand(h, p->o, 1, e, false);
+        return dot_operand(h, p->o, 1, e, false);
     const Type *t = ty_with_elem(h->c, v->type, e);
     Buf *buf = host_buf(h, ty_numel(t) * elem_info[e].bytes, host_pos(h, p->o));
     View w = host_panels(t, buf, width, p->group);
@@ -484,7 +484,7 @@ why_alone(const Host *h, const Op *o)
 
 /* What the product became, for the report. */
 static void
-note(Host *h, const Product *p)
+note_product(Host *h, const Product *p)
 {
     Arena *a = h->c->arena;
     const Tile *t = &p->t;
@@ -573,7 +573,7 @@ host_dot(Host *h, const Op *o)
     Product p = plan(h, o);
     if (!p.has_tiles)
         host_look_ahead(h, o);
-    p.a = operand(h, o, 0, p.at->elem, p.group == 1);
+    p.a = dot_operand(h, o, 0, p.at->elem, p.group == 1);
     p.b = second_operand(h, &p, p.bt->elem);
     place_result(h, o, &p);
     if (wants_acc(&p)) {
@@ -581,7 +581,7 @@ host_dot(Host *h, const Op *o)
         p.acc = p.out;
     }
     host_flush(h);
-    note(h, &p);
+    note_product(h, &p);
     if (is_offset(&p))
         sum_columns(h, &p);
     if (p.has_tiles)

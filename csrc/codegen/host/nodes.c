@@ -340,13 +340,13 @@ typedef struct Closure {
 } Closure;
 
 static void
-collect(Host *h, Closure *c, const Val *v)
+collect_nodes(Host *h, Closure *c, const Val *v)
 {
     if (state(h, v)->kind != V_LAZY || map_get(&c->seen, v, 0))
         return;
     map_put(&c->seen, v, 0, h);
     for (int i = 0; i < v->def->n_args; i++)
-        collect(h, c, arg(v->def, i));
+        collect_nodes(h, c, arg(v->def, i));
     Ranked r = {host_pos(h, v->def), v};
     PUSH(h->c->arena, &c->all, r);
 }
@@ -362,12 +362,12 @@ host_keep_escaping(Host *h, Group *g)
     for (int i = 0; i < g->roots.n; i++) {
         Root *r = &g->roots.at[i];
         if (r->kind == R_KEEP) {
-            host_stamp(h, r->v), collect(h, &c, r->v);
+            host_stamp(h, r->v), collect_nodes(h, &c, r->v);
             map_put(&kept, r->v, 0, g);
             continue;
         }
         for (int k = 0; k < r->o->n_args; k++)
-            host_stamp(h, arg(r->o, k)), collect(h, &c, arg(r->o, k));
+            host_stamp(h, arg(r->o, k)), collect_nodes(h, &c, arg(r->o, k));
         h->done[r->pos] = true; /* its uses are met here */
     }
     if (c.all.n)

@@ -78,7 +78,7 @@ typedef VEC(const Val *) Loads;
 
 /* The loads that computing v on demand does, of those that writer may change. */
 static void
-find(Host *h, const Val *v, const Op *writer, Loads *out)
+find_loads(Host *h, const Val *v, const Op *writer, Loads *out)
 {
     VState *s = state(h, v);
     if (s->kind != V_LAZY || s->is_virtual || s->stamp == h->stamp)
@@ -88,7 +88,7 @@ find(Host *h, const Val *v, const Op *writer, Loads *out)
     if (v->def->op == OP_LOAD && meets(h, v->def, writer))
         PUSH(h->c->arena, out, v);
     for (int i = 0; i < v->def->n_args; i++)
-        find(h, arg(v->def, i), writer, out);
+        find_loads(h, arg(v->def, i), writer, out);
 }
 
 void
@@ -99,16 +99,16 @@ host_settle_overlaps(Host *h, const Op *writer)
     for (int i = 0; h->open && i < h->open->roots.n && !found.n; i++) {
         Root *r = &h->open->roots.at[i];
         if (r->kind == R_KEEP)
-            find(h, r->v, writer, &found);
+            find_loads(h, r->v, writer, &found);
         for (int k = 0; r->o && k < r->o->n_args; k++)
-            find(h, arg(r->o, k), writer, &found);
+            find_loads(h, arg(r->o, k), writer, &found);
     }
     if (found.n)
         host_flush(h);
     found.n = 0;
     h->stamp++;
     for (int i = 0; i < writer->n_args; i++)
-        find(h, arg(writer, i), writer, &found);
+        find_loads(h, arg(writer, i), writer, &found);
     for (int i = found.n; i-- > 0;)
         if (state(h, found.at[i])->kind == V_LAZY)
             host_materialise(h, found.at[i]);

@@ -233,7 +233,7 @@ host_add_root(Host *h, Root r, const Type *t, int axis)
 /* ---- making ready ------------------------------------------------------------------------------- */
 
 static void
-keep(Host *h, const Val *v)
+keep_root(Host *h, const Val *v)
 {
     Root r = {.kind = R_KEEP, .v = v, .pos = v->def ? host_pos(h, v->def) : 0};
     host_add_root(h, r, v->type, -1);
@@ -246,7 +246,7 @@ host_materialise(Host *h, const Val *v)
         host_flush(h);
     if (state(h, v)->kind == V_BUFFER)
         return;
-    keep(h, v);
+    keep_root(h, v);
     host_flush(h);
 }
 
@@ -308,7 +308,7 @@ host_settle_loads(Host *h, const Op *writer)
     h->loads.n = n;
     for (int i = 0; i < force.n; i++)
         if (state(h, force.at[i])->kind == V_LAZY)
-            keep(h, force.at[i]);
+            keep_root(h, force.at[i]);
 }
 
 /* Collects what is no cheap arithmetic, operands first. */
@@ -360,7 +360,7 @@ settle_value(Host *h, const Val *v)
     if (host_is_through(v->def) || v->def->op == OP_SPLAT)
         settle_value(h, arg(v->def, 0));
     else
-        keep(h, v);
+        keep_root(h, v);
 }
 
 static bool

@@ -128,7 +128,7 @@ cat(Host *h, const Op *o)
 
 /* An index outside of the source gives 0, whatever the source. */
 static void
-gather(Host *h, const Op *o)
+gather_block(Host *h, const Op *o)
 {
     Ll *l = h->l;
     const Val *src = arg(o, 0), *index = arg(o, 1), *r = result(o, 0);
@@ -217,7 +217,7 @@ host_shape_op(Host *h, const Op *o)
     case OP_JOIN: host_join(h, o); break;
     case OP_SPLIT: split(h, o); break;
     case OP_CAT: cat(h, o); break;
-    case OP_GATHER: gather(h, o); break;
+    case OP_GATHER: gather_block(h, o); break;
     case OP_HISTOGRAM: histogram(h, o); break;
     default: err_at(h->c, o->loc, TARGET, info(o)->text, "the CPU");
     }

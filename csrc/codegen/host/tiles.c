@@ -65,7 +65,7 @@ step_bytes(const Product *p)
 }
 
 static Lv
-number(Host *h, int tile)
+tile_number(Host *h, int tile)
 {
     return LLVMConstInt(h->l->i8, (unsigned)tile, false);
 }
@@ -125,7 +125,7 @@ load_sums(Host *h, const Product *p, const Step *s)
     const Type *t = arg(p->o, 2)->type;
     for (int i = 0; i < s->n_i; i++)
         for (int j = 0; j < s->n_j; j++) {
-            Lv tile = number(h, TILE_C + 2 * i + j);
+            Lv tile = tile_number(h, TILE_C + 2 * i + j);
             if (!p->acc.buf) {
                 call(h, "llvm.x86.tilezero", &tile, 1);
                 continue;
@@ -143,7 +143,8 @@ store_sums(Host *h, const Product *p, const Step *s)
         for (int j = 0; j < s->n_j; j++) {
             Lv at = address(h, t, &p->out, s->batch, s->row, s->col, i, j);
             call(h, "llvm.x86.tilestored64",
-                 (Lv[]){number(h, TILE_C + 2 * i + j), at, stride(h, t, &p->out)}, 3);
+                 (Lv[]){tile_number(h, TILE_C + 2 * i + j), at, stride(h, t, &p->out)},
+                 3);
         }
 }
 
@@ -155,16 +156,16 @@ add_step(Host *h, const Product *p, const Step *s, Lv k)
     for (int j = 0; j < s->n_j; j++) {
         Lv at = address(h, p->bt, &p->b, s->batch, k, s->col, 0, j);
         call(h, "llvm.x86.tileloadd64",
-             (Lv[]){number(h, TILE_B + j), at, ll_i64(h->l, p->b.width * 4)}, 3);
+             (Lv[]){tile_number(h, TILE_B + j), at, ll_i64(h->l, p->b.width * 4)}, 3);
     }
     for (int i = 0; i < s->n_i; i++) {
         Lv at = address(h, p->at, &p->a, s->batch, s->row, k, i, 0);
         call(h, "llvm.x86.tileloadd64",
-             (Lv[]){number(h, TILE_A + i), at, stride(h, p->at, &p->a)}, 3);
+             (Lv[]){tile_number(h, TILE_A + i), at, stride(h, p->at, &p->a)}, 3);
         for (int j = 0; j < s->n_j; j++)
             call(h, is_float ? "llvm.x86.tdpbf16ps" : "llvm.x86.tdpbssd",
-                 (Lv[]){number(h, TILE_C + 2 * i + j), number(h, TILE_A + i),
-                        number(h, TILE_B + j)},
+                 (Lv[]){tile_number(h, TILE_C + 2 * i + j), tile_number(h, TILE_A + i),
+                        tile_number(h, TILE_B + j)},
                  3);
     }
 }

@@ -38,12 +38,12 @@ only_field(Lt t)
 /* May a value of ours be theirs? 16-bit floats travel as integers, too, and C's bool is a
  * byte. */
 static bool
-fits(Ll *l, Lt ours, Lt theirs)
+fits_type(Ll *l, Lt ours, Lt theirs)
 {
     if (ours == theirs)
         return true;
     if (only_field(theirs))
-        return fits(l, ours, only_field(theirs));
+        return fits_type(l, ours, only_field(theirs));
     if (LLVMGetTypeKind(ours) == LLVMPointerTypeKind)
         return LLVMGetTypeKind(theirs) == LLVMPointerTypeKind;
     unsigned a = float_or_int_bits(ours), b = float_or_int_bits(theirs);
@@ -102,9 +102,9 @@ check_type(Ll *l, const Op *o, const char *path, Lt theirs)
     Lt ret = LLVMGetReturnType(theirs);
     bool ok = !LLVMIsFunctionVarArg(theirs) &&
               LLVMCountParamTypes(theirs) == (unsigned)n &&
-              fits(l, ll_type(l, result(o, 0)->type), ret);
+              fits_type(l, ll_type(l, result(o, 0)->type), ret);
     for (int i = 0; ok && i < n; i++)
-        ok = fits(l, ll_type(l, arg(o, i)->type), types[i]);
+        ok = fits_type(l, ll_type(l, arg(o, i)->type), types[i]);
     if (ok)
         return;
     const char *a = ll_message(l->c, LLVMPrintTypeToString(theirs)),
@@ -253,7 +253,7 @@ number_of(Ll *l, const Val *v)
 }
 
 static void
-mark(Ll *l, Lv fn, const char *name)
+mark_function(Ll *l, Lv fn, const char *name)
 {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
     LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
@@ -276,8 +276,8 @@ build_wrapper(Ll *l, Called *k, LLVMModuleRef m)
     Lt type = LLVMFunctionType(ret, types, (unsigned)o->n_args, false);
     Lv w = LLVMAddFunction(m, "tegula.call", type);
     LLVMSetLinkage(w, LLVMInternalLinkage);
-    mark(l, w, "alwaysinline");
-    mark(l, w, "nounwind");
+    mark_function(l, w, "alwaysinline");
+    mark_function(l, w, "nounwind");
     LLVMBuilderRef b = LLVMCreateBuilderInContext(l->cx);
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(l->cx, w, "entry"),
                       off = NULL;
@@ -369,7 +369,7 @@ ll_extern_loop(Ll *l, const Op *o, bool is_wide)
     Lt type = LLVMFunctionType(l->void_, params, 2, false);
     Lv fn = LLVMAddFunction(l->m, "tegula.loop", type);
     LLVMSetLinkage(fn, LLVMInternalLinkage);
-    mark(l, fn, "nounwind");
+    mark_function(l, fn, "nounwind");
     LLVMBuilderRef b = LLVMCreateBuilderInContext(l->cx);
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(l->cx, fn, "entry"),
                       body = LLVMAppendBasicBlockInContext(l->cx, fn, "body"),

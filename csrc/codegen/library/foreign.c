@@ -73,7 +73,7 @@ user_name(Walk *w, Lv fn)
 }
 
 static NORETURN void
-refuse(Walk *w, const char *what)
+refuse_foreign(Walk *w, const char *what)
 {
     Ll *l = w->l;
     err_help(l->c, "choose by tl.target_info.is_ptx(), or write it in the language");
@@ -161,7 +161,7 @@ call_on_host(Walk *w, Lv call)
     Ll *l = w->l;
     Lv fn = LLVMGetCalledValue(call);
     if (LLVMIsAInlineAsm(fn)) /* no assembler for CPUs is linked */
-        refuse(w, "inline assembly");
+        refuse_foreign(w, "inline assembly");
     if (!LLVMIsAFunction(fn) || !LLVMIsDeclaration(fn))
         return;
     size_t len;
@@ -169,9 +169,10 @@ call_on_host(Walk *w, Lv call)
     bool is_intrinsic = LLVMGetIntrinsicID(fn) != 0;
     for (size_t k = 0; is_intrinsic && k < COUNT(never); k++)
         if (!strncmp(name, never[k], strlen(never[k])))
-            refuse(w, str_printf(l->c->arena, "'%s'", ll_shown(l->c, name)));
+            refuse_foreign(w, str_printf(l->c->arena, "'%s'", ll_shown(l->c, name)));
     if (!is_intrinsic && !is_c_call(l, name, call))
-        refuse(w, str_printf(l->c->arena, "'%s' of these types", ll_shown(l->c, name)));
+        refuse_foreign(w, str_printf(l->c->arena, "'%s' of these types",
+                                     ll_shown(l->c, name)));
 }
 
 /* The emulator says of a fault that it is in assembly of a library. */
@@ -213,7 +214,7 @@ call_on_gpu(Walk *w, Lv call)
     bool is_approximate = LLVMCanValueUseFastMathFlags(call) &&
                           (LLVMGetFastMathFlags(call) & LLVMFastMathApproxFunc);
     if (is_one_of(word, never, COUNT(never)) && !is_approximate)
-        refuse(w, str_printf(w->l->c->arena, "'%s'", ll_shown(w->l->c, name)));
+        refuse_foreign(w, str_printf(w->l->c->arena, "'%s'", ll_shown(w->l->c, name)));
 }
 
 static void visit(Walk *w, Lv v);
@@ -240,8 +241,9 @@ instruction(Walk *w, Lv i)
     case LLVMCatchSwitch:
     case LLVMCleanupPad:
     case LLVMCallBr:
-    case LLVMIndirectBr: refuse(w, "an exception or a jump out of the function");
-    case LLVMVAArg: refuse(w, "a variable number of arguments");
+    case LLVMIndirectBr:
+        refuse_foreign(w, "an exception or a jump out of the function");
+    case LLVMVAArg: refuse_foreign(w, "a variable number of arguments");
     default: return;
     }
 }
@@ -283,7 +285,7 @@ visit_function(Walk *outer, Lv fn)
     Walk w = *outer;
     w.fn = fn;
     if (LLVMHasPersonalityFn(fn))
-        refuse(&w, "an exception");
+        refuse_foreign(&w, "an exception");
     if (!lib_is_ptx(w.l))
         plain_function(&w, fn);
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b;
@@ -300,10 +302,11 @@ static void
 visit_global(Walk *w, Lv g)
 {
     if (LLVMIsThreadLocal(g))
-        refuse(w, str_printf(w->l->c->arena, "the thread's own variable '%s'",
-                             user_name(w, g)));
+        refuse_foreign(w, str_printf(w->l->c->arena, "the thread's own variable '%s'",
+                                     user_name(w, g)));
     if (!lib_is_ptx(w->l) && LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == SHARED_SPACE)
-        refuse(w, str_printf(w->l->c->arena, "shared memory, '%s',", user_name(w, g)));
+        refuse_foreign(w, str_printf(w->l->c->arena, "shared memory, '%s',",
+                                     user_name(w, g)));
     visit(w, LLVMGetInitializer(g));
 }
 

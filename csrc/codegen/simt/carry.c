@@ -24,7 +24,7 @@ is_same(const Sim *s, const Val *a, const Val *b)
 }
 
 static void
-copy(Sim *s, const Val *to, const Val *from)
+copy_big(Sim *s, const Val *to, const Val *from)
 {
     if (is_same(s, to, from))
         return;
@@ -39,7 +39,7 @@ sim_carry_in(Sim *s, Val *const *to, int n, const Op *o, int first)
 {
     for (int i = 0; i < n; i++)
         if (is_big(s->f, to[i]))
-            copy(s, to[i], arg(o, first + i));
+            copy_big(s, to[i], arg(o, first + i));
 }
 
 void
@@ -48,7 +48,7 @@ sim_carry_same(Sim *s, const Val *to, const Val *from)
     if (s->local->is_root[from->id])
         s->local->home[to->id] = sim_local_home(s, from);
     else
-        copy(s, to, from);
+        copy_big(s, to, from);
 }
 
 /* ---- the end of a body ------------------------------------------------------------------ */

@@ -78,7 +78,7 @@ _Static_assert(sizeof(Place) == sizeof(Val *) + (2 + MAX_BITS) * sizeof(Col),
                "no gaps");
 
 static Place
-place(const Chunks *c, const Val *v, uint32_t reg)
+place_of(const Chunks *c, const Val *v, uint32_t reg)
 {
     Place p = {.v = v, .at = {reg}};
     for (int i = 0; c && i < c->n; i++)
@@ -250,7 +250,7 @@ sim_chunk(Sim *s, Chunks *c, const Val *v)
 {
     Lv *r = NEW_N(s->a, Lv, sim_n_regs(v));
     for (int i = 0; i < sim_n_regs(v); i++) {
-        Place p = place(c, v, (uint32_t)i);
+        Place p = place_of(c, v, (uint32_t)i);
         if (!((uint32_t)i & ~c->regs))
             r[i] = eval(s, c, &p);
     }
@@ -260,7 +260,7 @@ sim_chunk(Sim *s, Chunks *c, const Val *v)
 void
 sim_chunk_keep(Sim *s, Chunks *c, const Val *v, Lv *r)
 {
-    Place p = place(c, v, 0);
+    Place p = place_of(c, v, 0);
     Lv at = sim_counted(s, c, p.at + 1);
     for (int i = 0; i < sim_n_regs(v); i++)
         if (!((uint32_t)i & ~c->regs))
@@ -280,7 +280,7 @@ sim_whole(Sim *s, const Val *v)
     Lv *r = sim_define(s, v);
     Chunks whole = {.memo.a = s->a};
     for (int i = 0; i < sim_n_regs(v); i++) {
-        Place p = place(&whole, v, (uint32_t)i);
+        Place p = place_of(&whole, v, (uint32_t)i);
         r[i] = k->is_root[v->id] ? from_home(s, &whole, &p) : compute(s, &whole, &p);
     }
     return r;
@@ -295,7 +295,7 @@ sim_compute_big(Sim *s, const Val *v)
                           has_halves ? 1u << sim_half_bit(s, o) : 0, 0);
     Lv *r = NEW_N(s->a, Lv, sim_n_regs(v));
     for (int i = 0; i < sim_n_regs(v); i++) {
-        Place p = place(&c, v, (uint32_t)i);
+        Place p = place_of(&c, v, (uint32_t)i);
         if (!((uint32_t)i & ~c.regs))
             r[i] = compute(s, &c, &p);
     }

@@ -39,7 +39,7 @@ is_second(Scan *c, int tid_bit)
 }
 
 static void
-choose(Scan *c, Lv cond, Lv *x, Lv *y, Lv *to)
+choose_values(Scan *c, Lv cond, Lv *x, Lv *y, Lv *to)
 {
     for (int i = 0; i < c->k.x.n; i++)
         to[i] = LLVMBuildSelect(c->k.s->l->b, cond, x[i], y[i], "");
@@ -66,7 +66,7 @@ prepend(Scan *c, Lv *t, int q, Lv cond)
         x[i] = c->x[i][q];
     across_combine(&c->k, t, x, y);
     if (cond)
-        choose(c, cond, y, x, y);
+        choose_values(c, cond, y, x, y);
     for (int i = 0; i < c->k.x.n; i++)
         c->x[i][q] = y[i];
 }
@@ -106,11 +106,11 @@ note_before(Scan *c, int r, Lv *total, Lv cond, Lv had)
         old[i] = c->before[i][r] ? c->before[i][r] : total[i];
     if (had) {
         across_combine(&c->k, total, old, both);
-        choose(c, had, both, total, both);
+        choose_values(c, had, both, total, both);
     } else {
         memcpy(both, total, (size_t)c->k.x.n * sizeof *both);
     }
-    choose(c, cond, both, old, both);
+    choose_values(c, cond, both, old, both);
     for (int i = 0; i < c->k.x.n; i++)
         c->before[i][r] = both[i];
 }
@@ -136,8 +136,8 @@ scan_lanes(Scan *c, int bit)
         for (int i = 0; i < k->x.n; i++)
             other[i] = sim_shuffle_xor(s, arg(k->x.o, i)->type, t[i], 1 << bit);
         note_before(c, r, other, second, had);
-        choose(c, second, other, t, x);
-        choose(c, second, t, other, y);
+        choose_values(c, second, other, t, x);
+        choose_values(c, second, t, other, y);
         across_combine(k, x, y, x);
         across_put(k, r, x);
     }
@@ -177,7 +177,7 @@ scan_warps(Scan *c)
             }
             Lv is_mine = LLVMBuildICmp(s->l->b, LLVMIntEQ, mine, ll_i32(s->l, number),
                                        "");
-            choose(c, is_mine, sum, before, before);
+            choose_values(c, is_mine, sum, before, before);
             across_combine(k, sum, total, sum);
         }
         note_before(c, r, before, any, had);
@@ -280,7 +280,7 @@ carry_on(Scan *c, const Carry *y)
                 prepend(c, before, q, y->is_there);
         across_get(k, r, total);
         across_combine(k, before, total, both);
-        choose(c, y->is_there, both, total, both);
+        choose_values(c, y->is_there, both, total, both);
         across_put(k, r, both);
     }
 }
