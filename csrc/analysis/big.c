@@ -34,13 +34,10 @@ slices_bytes(const Type *t)
 static int64_t
 end_of_locals(const Block *b)
 {
-    int64_t end = 0, inside; /* MAX evaluates its arguments twice */
-    for (const Op *o = b->first; o; o = o->next) {
+    int64_t end = 0;
+    EACH_OP(o, b)
         if (o->op == OP_LOCAL_ALLOC)
             end = MAX(end, ir_attr(o, ATTR_AT) + slices_bytes(result(o, 0)->type));
-        for (int r = 0; r < o->n_regions; r++)
-            inside = end_of_locals(o->regions[r]), end = MAX(end, inside);
-    }
     return end;
 }
 

@@ -246,7 +246,7 @@ int64_t
 code_size(Func *f, const Block *b, int most)
 {
     int64_t sum = 0;
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_CONTROL_OP(o, b) {
         int64_t regs = 1, each = 1;
         for (int i = 0; i < o->n_args; i++)
             regs = MAX(regs, registers(arg(o, i)));
@@ -255,8 +255,6 @@ code_size(Func *f, const Block *b, int most)
         regs = MIN(regs, most);
         if (o->op == OP_DOT)
             regs += dot_steps(f, o);
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            sum += code_size(f, o->regions[r], most);
         if (o->n_regions && !op_has(o, OPF_CONTROL))
             each = code_size(f, o->regions[0], most);
         sum += regs * each;

@@ -71,7 +71,7 @@ mask_of(const Op *o)
 static void
 want_controls(Walk *w, Vals *todo, const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_CONTROL_OP(o, b) {
         if (mask_of(o))
             want(w, todo, mask_of(o));
         if (op_is_access(o))
@@ -80,8 +80,6 @@ want_controls(Walk *w, Vals *todo, const Block *b)
             want(w, todo, arg(o, 0));
         for (int i = 0; o->op == OP_FOR && i < 3; i++)
             want(w, todo, arg(o, i));
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            want_controls(w, todo, o->regions[i]);
     }
 }
 

@@ -169,22 +169,6 @@ scan_in_steps(Fe *f, const Block *plan, const char *what, int n, Val **x, int ax
     }
 }
 
-/* Drops what nobody uses: x + tl.zeros((1,), ..) may have been asked for its type alone. */
-static void
-drop_unused(Block *at)
-{
-    for (Op *o = at->last, *prev; o; o = prev) {
-        prev = o->prev;
-        for (int r = 0; r < o->n_regions; r++)
-            drop_unused(o->regions[r]);
-        bool is_used = !op_has(o, OPF_PURE);
-        for (int i = 0; i < o->n_results; i++)
-            is_used |= result(o, i)->uses != NULL;
-        if (!is_used)
-            ir_erase(o);
-    }
-}
-
 /* REDUCE or SCAN of n blocks of one shape; fills out[n]. */
 static void
 combine_op(Fe *f, OpCode code, int n, Val **in, int axis, bool reverse, Combine *fn,
@@ -221,10 +205,10 @@ combine_op(Fe *f, OpCode code, int n, Val **in, int axis, bool reverse, Combine 
     f->n_silent--;
     ir_op(&f->b, OP_YIELD, n, res, 0, NULL);
     f->b = outer;
-    drop_unused(body);
-    if (!is_arithmetic(body)) { /* for want of what the marks alone look at? */
+    ir_drop_unused(body, false); /* x + tl.zeros((1,), ..): for its type alone */
+    if (!is_arithmetic(body)) {  /* for want of what the marks alone look at? */
         fe_drop_marks(body);
-        drop_unused(body);
+        ir_drop_unused(body, false);
     }
     if (is_arithmetic(body)) {
         for (int i = 0; i < n; i++)

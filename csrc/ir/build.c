@@ -549,6 +549,20 @@ ir_expand(Build *b, Val *x, int axis)
 }
 
 Val *
+ir_const_i32(Build *b, int64_t n)
+{
+    return ir_const_int(b, ty_scalar(b->f->c, E_I32), n);
+}
+
+Val *
+ir_carry(Op *loop, Val *init, const char *name)
+{
+    ir_add_arg(loop, init);
+    ir_add_result(loop, init->type);
+    return ir_block_arg(loop->regions[0], init->type, name);
+}
+
+Val *
 ir_broadcast(Build *b, Val *x, int rank, const int32_t *shape)
 {
     assert(rank == x->type->rank);
@@ -739,22 +753,37 @@ ir_next_inside(const Op *o, const Block *top)
     return in ? innermost(in) : o->block->owner;
 }
 
-static void
-each_outer(const Op *top, const Block *b, void (*see)(void *data, const Val *v),
-           void *data)
+bool
+ir_is_unused(const Op *o)
 {
-    for (const Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_args; i++)
-            if (!is_below(arg(o, i), top))
-                see(data, arg(o, i));
-        for (int i = 0; i < o->n_regions; i++)
-            each_outer(top, o->regions[i], see, data);
+    for (int i = 0; i < o->n_results; i++)
+        if (result(o, i)->uses)
+            return false;
+    return true;
+}
+
+void
+ir_drop_unused(Block *b, bool loads)
+{
+    for (Op *o = b->last, *prev; o; o = prev) {
+        prev = o->prev;
+        bool can_go = op_has(o, OPF_PURE) ||
+                      (loads && o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE));
+        if (can_go && ir_is_unused(o)) {
+            ir_erase(o);
+            continue;
+        }
+        for (int r = 0; r < o->n_regions; r++)
+            ir_drop_unused(o->regions[r], loads);
     }
 }
 
 void
 ir_each_outer(const Op *o, void (*see)(void *data, const Val *v), void *data)
 {
-    for (int i = 0; i < o->n_regions; i++)
-        each_outer(o, o->regions[i], see, data);
+    for (int r = 0; r < o->n_regions; r++)
+        EACH_OP(p, o->regions[r])
+            for (int i = 0; i < p->n_args; i++)
+                if (!is_below(arg(p, i), o))
+                    see(data, arg(p, i));
 }

@@ -502,6 +502,9 @@ Val *ir_bitcast(Build *b, Val *x, const Type *t);
 Val *ir_splat(Build *b, Val *x, int rank, const int32_t *shape);
 Val *ir_arange(Build *b, int64_t start, int64_t end);
 Val *ir_expand(Build *b, Val *x, int axis);
+Val *ir_const_i32(Build *b, int64_t n);
+/* Another value that a loop carries, as an argument of its body; the next one is given later. */
+Val *ir_carry(Op *loop, Val *init, const char *name);
 Val *ir_broadcast(Build *b, Val *x, int rank, const int32_t *shape);
 /* x, a scalar or of dims that are 1 or the shape's, as a block of that shape. */
 Val *ir_stretch(Build *b, Val *x, int rank, const int32_t *shape);
@@ -516,7 +519,6 @@ bool ir_is_const(const Val *v, uint64_t *bits);
 /* The one op by which o, a REDUCE or SCAN of one block, combines its region's two
  * arguments; else NULL. */
 const Op *ir_combine_op(const Op *o);
-/* Calls see(data, v) for each value from outside that the regions of o read. */
 /* The op behind o in the text of top: of its regions, then of its block, then of blocks around
  * it; NULL: o was the last. ir_next_control passes over regions that are no control flow. */
 Op *ir_next_op(const Op *o, const Block *top);
@@ -531,6 +533,10 @@ Op *ir_next_inside(const Op *o, const Block *top);
 #define EACH_OP_INSIDE_OUT(o, top)                                                     \
     for (Op *o = ir_first_inside(top), *o##_next;                                      \
          o && (o##_next = ir_next_inside(o, top), true); o = o##_next)
+bool ir_is_unused(const Op *o); /* nobody reads a result */
+/* Drops pure ops that are unused, and loads; backwards, so that one walk takes whole chains. */
+void ir_drop_unused(Block *b, bool loads);
+/* Calls see(data, v) for each value from outside that the regions of o read. */
 void ir_each_outer(const Op *o, void (*see)(void *data, const Val *v), void *data);
 bool ir_const_as_int(const Val *v, int64_t *i); /* sign- or zero-extended */
 

@@ -417,24 +417,6 @@ change_block(Assign *s, Block *b)
     }
 }
 
-/* Cheap values nobody demanded, and what was made again for everybody. */
-static void
-sweep(Block *b)
-{
-    for (Op *o = b->last, *prev; o; o = prev) {
-        prev = o->prev;
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            sweep(o->regions[i]);
-        bool can_go = op_has(o, OPF_PURE) ||
-                      (o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE));
-        bool is_unused = can_go && o->n_results;
-        for (int i = 0; i < o->n_results; i++)
-            is_unused = is_unused && !o->results[i]->uses;
-        if (is_unused)
-            ir_erase(o);
-    }
-}
-
 /* Layouts are given once, to blocks whose sides are powers of two. Text may have others. */
 static void
 check_ready(const Block *b)
@@ -458,9 +440,10 @@ pass_assign_layouts(Func *f)
 {
     Arena *a = f->c->arena;
     check_ready(f->body);
-    sweep(f->body);
+    ir_drop_unused(f->body, true);
     f->log2_ctas = cluster_log2_ctas(f);
     Assign s = {.f = f, .c = f->c, .wishes = wishes_new(f), .made.a = a, .origin.a = a};
     change_block(&s, f->body);
-    sweep(f->body);
+    ir_drop_unused(f->body,
+                   true); /* cheap values nobody demanded, and what was made again */
 }

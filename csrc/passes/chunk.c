@@ -32,13 +32,9 @@ enum {
 static bool
 has_dot(const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_CONTROL_OP(o, b)
         if (o->op == OP_DOT || o->op == OP_MMA_START)
             return true;
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            if (has_dot(o->regions[r]))
-                return true;
-    }
     return false;
 }
 
@@ -47,15 +43,13 @@ static int
 count_big(const Block *b)
 {
     int n = 0;
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_CONTROL_OP(o, b) {
         bool is_big = false;
         for (int i = 0; i < o->n_results; i++)
             is_big |= has_many_registers(result(o, i));
         for (int i = 0; i < o->n_args; i++)
             is_big |= has_many_registers(arg(o, i));
         n += is_big;
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            n += count_big(o->regions[r]);
     }
     return n;
 }
@@ -74,14 +68,11 @@ bits_for(int n_ops)
 static int
 most_register_bits(const Block *b)
 {
-    int most = 0, inside; /* MAX evaluates its arguments twice */
-    for (const Op *o = b->first; o; o = o->next) {
+    int most = 0;
+    EACH_CONTROL_OP(o, b)
         for (int i = 0; i < o->n_results; i++)
             if (has_many_registers(result(o, i)))
                 most = MAX(most, result(o, i)->type->layout->n[IN_REG]);
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            inside = most_register_bits(o->regions[r]), most = MAX(most, inside);
-    }
     return most;
 }
 

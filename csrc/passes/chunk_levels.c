@@ -120,7 +120,7 @@ levels_between(const Cut *k, const Op *x, bool x_cut, const Op *y, bool y_cut)
 static void
 note_steps(Cut *k, Block *b)
 {
-    for (Op *o = b->first; o; o = o->next) {
+    EACH_CONTROL_OP(o, b) {
         Step *s = NEW(k->a, Step);
         *s = (Step){.o = o, .number = k->steps.n};
         s->is_cut = takes_slices_alone(k, o);
@@ -131,8 +131,6 @@ note_steps(Cut *k, Block *b)
             s->is_cut |= k->dim[result(o, i)->id] >= 0;
         PUSH(k->a, &k->steps, s);
         map_put(&k->step_of, o, 0, s);
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            note_steps(k, o->regions[r]);
     }
 }
 
@@ -165,8 +163,9 @@ ask_all(Asking *q, const Op *o)
     for (int i = 0; i < o->n_args; i++)
         ask_whole(q, arg(o, i));
     for (int r = 0; r < o->n_regions; r++)
-        for (const Op *p = o->regions[r]->first; p; p = p->next)
-            ask_all(q, p);
+        EACH_OP(p, o->regions[r])
+            for (int i = 0; i < p->n_args; i++)
+                ask_whole(q, arg(p, i));
 }
 
 /* What o takes as a whole, also in regions. */

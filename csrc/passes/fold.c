@@ -28,34 +28,6 @@ enum { MAX_SWEEPS = 32, MAX_USES = 64 };
 
 static void sweep_block(Fold *w, Block *b);
 
-/* ---- dead ops -------------------------------------------------------------------------- */
-
-static bool
-is_dead(const Op *o)
-{
-    if (!op_has(o, OPF_PURE))
-        return false;
-    for (int i = 0; i < o->n_results; i++)
-        if (result(o, i)->uses)
-            return false;
-    return true;
-}
-
-/* Backwards, so that one walk takes whole chains. */
-static void
-drop_dead(Block *b)
-{
-    for (Op *o = b->last, *prev; o; o = prev) {
-        prev = o->prev;
-        if (is_dead(o)) {
-            ir_erase(o);
-            continue;
-        }
-        for (int r = 0; r < o->n_regions; r++)
-            drop_dead(o->regions[r]);
-    }
-}
-
 /* ---- control flow ------------------------------------------------------------------------ */
 
 static const Op *
@@ -289,7 +261,7 @@ sweep_block(Fold *w, Block *b)
 {
     for (Op *o = b->first, *next; o; o = next) {
         next = o->next;
-        if (is_dead(o)) {
+        if (op_has(o, OPF_PURE) && ir_is_unused(o)) {
             ir_erase(o);
             continue;
         }
@@ -315,5 +287,5 @@ pass_fold(Func *f)
         w.changed = false;
         sweep_block(&w, f->body);
     }
-    drop_dead(f->body);
+    ir_drop_unused(f->body, false);
 }

@@ -147,12 +147,6 @@ find_late(Late *k, const Block *team)
 
 /* ---- building ---------------------------------------------------------------------------- */
 
-static Val *
-number(Build *b, int64_t n)
-{
-    return ir_const_int(b, ty_scalar(b->f->c, E_I32), n);
-}
-
 /* Room for the pieces that are on their way. */
 static Val *
 alloc_stage(Late *k, Op *before)
@@ -192,20 +186,12 @@ store_piece(Build *b, const Late *k, Val *const *what, Val *stage, Val *piece)
 static void
 store_rest(Build *b, const Late *k, Val *const *what, Val *stage, Val *from)
 {
-    Val *bounds[] = {from, number(b, k->stage.pieces), number(b, 1)};
+    Val *bounds[] = {from, ir_const_i32(b, k->stage.pieces), ir_const_i32(b, 1)};
     Op *loop = ir_op(b, OP_FOR, COUNT(bounds), bounds, 0, NULL);
     ir_set_attr(loop, ATTR_STAGES, 1);
     Build in = {.f = k->f, .block = ir_block(k->f, loop), .loc = b->loc};
     store_piece(&in, k, what, stage, ir_block_arg(in.block, from->type, NULL));
     ir_yield(in.block, b->loc);
-}
-
-static Val *
-carry(Op *loop, Val *init)
-{
-    ir_add_arg(loop, init);
-    ir_add_result(loop, init->type);
-    return ir_block_arg(loop->regions[0], init->type, init->name);
 }
 
 /* A piece in each iteration, behind the products that it begins. The piece that comes next. */
@@ -215,11 +201,11 @@ store_beside_products(const Late *k, Val *const *what, Val *stage, Val *from)
     Op *last = NULL, *loop = k->products;
     for (Op *o = loop->regions[0]->first; o; o = o->next)
         last = o->op == OP_MMA_START ? o : last;
-    Val *piece = carry(loop, from);
+    Val *piece = ir_carry(loop, from, from->name);
     Build b = {
         .f = k->f, .block = last->block, .before = last->next, .loc = k->store->loc};
     store_piece(&b, k, what, stage, piece);
-    ir_add_arg(loop->regions[0]->last, ir_bin(&b, OP_ADD, piece, number(&b, 1)));
+    ir_add_arg(loop->regions[0]->last, ir_bin(&b, OP_ADD, piece, ir_const_i32(&b, 1)));
     return loop->results[loop->n_results - 1];
 }
 
@@ -234,9 +220,9 @@ store_late(Late *k)
     int n = k->rank + 1;
     for (int i = 0; i < n; i++) {
         what[i] = arg(k->store, i < k->rank ? i + 1 : k->store->n_args - 1);
-        old[i] = carry(programs, ir_const_bits(&front, what[i]->type, 0));
+        old[i] = ir_carry(programs, ir_const_bits(&front, what[i]->type, 0), NULL);
     }
-    Val *from = carry(programs, number(&front, k->stage.pieces));
+    Val *from = ir_carry(programs, ir_const_i32(&front, k->stage.pieces), NULL);
     Val *next = store_beside_products(k, old, stage, from);
     Build b = {.f = k->f,
                .block = programs->regions[0],
@@ -244,9 +230,10 @@ store_late(Late *k)
                .loc = k->store->loc};
     store_rest(&b, k, old, stage, next);
     b.before = end;
-    Val *begins = number(&b, 0);
+    Val *begins = ir_const_i32(&b, 0);
     if (k->outer != k->store)
-        begins = ir_select(&b, arg(k->outer, 0), begins, number(&b, k->stage.pieces));
+        begins = ir_select(&b, arg(k->outer, 0), begins,
+                           ir_const_i32(&b, k->stage.pieces));
     for (int i = 0; i < n; i++)
         ir_add_arg(end, what[i]);
     ir_add_arg(end, begins);

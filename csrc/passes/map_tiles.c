@@ -267,13 +267,9 @@ trial_copy(const Func *f)
 static bool
 has_tile(const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b)
         if (op_is_tile(o))
             return true;
-        for (int i = 0; i < o->n_regions; i++)
-            if (has_tile(o->regions[i]))
-                return true;
-    }
     return false;
 }
 

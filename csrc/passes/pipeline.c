@@ -287,11 +287,9 @@ reads_a_load(const Val *v)
 static int64_t
 scratch_bytes(const Block *b)
 {
-    int64_t most = 0, more; /* MAX evaluates its arguments twice */
-    for (const Op *o = b->first; o; o = o->next) {
+    int64_t most = 0;
+    EACH_CONTROL_OP(o, b) {
         int64_t bytes = 0;
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            more = scratch_bytes(o->regions[i]), most = MAX(most, more);
         const Type *t = o->n_args ? arg(o, 0)->type : NULL;
         if (o->op == OP_TO_SHARED && !reads_a_load(arg(o, 0)))
             bytes = slot_bytes(t);

@@ -124,12 +124,6 @@ land(Pipe *p, Build *b, Val *slot)
     }
 }
 
-static Val *
-const_i32(Build *b, int v)
-{
-    return ir_const_int(b, ty_scalar(b->f->c, E_I32), v);
-}
-
 /* ---- building: reads ------------------------------------------------------------- */
 
 /* The slot as the end of the chain sees it in layout l, made in front of `before`. */
@@ -314,15 +308,6 @@ drop_barrier(Pipe *p, Op *barrier)
     ir_erase(barrier);
 }
 
-/* Another carried value of the loop; its next one is given later. */
-static Val *
-carry(Pipe *p, Val *init, const char *name)
-{
-    ir_add_arg(p->loop, init);
-    ir_add_result(p->loop, init->type);
-    return ir_block_arg(p->body, init->type, name);
-}
-
 /* Bytes of the largest slot as log2: what is carried round the loop for a slot is then an
  * offset that needs no multiplication, and a shift where slots are smaller. */
 static int
@@ -375,7 +360,7 @@ build_prologue(Pipe *p, Build *b, Ring *ring)
     const Op *loop = p->loop, *yield = p->body->last;
     int n_args = p->body->n_args;
     Val *lb = arg(loop, 0);
-    ring->first = const_i32(b, 0);
+    ring->first = ir_const_i32(b, 0);
     ring->now = NEW_N(p->c->arena, Val *, n_args);
     for (int i = 1; i < n_args; i++)
         ring->now[i] = arg(loop, i + 2);
@@ -389,7 +374,7 @@ build_prologue(Pipe *p, Build *b, Ring *ring)
         /* As in the loop, i + stage is never computed: it might wrap. */
         PipeBound end = pipeline_bound(b, loop, p->step, stage);
         issue(p, b, &map, pipeline_is_inside(b, &end, lb),
-              stage ? const_i32(b, stage << p->unit) : ring->first);
+              stage ? ir_const_i32(b, stage << p->unit) : ring->first);
         land(p, b, ring->first);
         for (int i = 1; i < n_args; i++)
             if (p->carried[i])
@@ -404,15 +389,15 @@ carry_ring(Pipe *p, Ring *ring, Val *slot_ahead, Map *map)
     for (int i = 1, n = p->body->n_args; i < n; i++)
         if (p->carried[i]) {
             Val *v = p->body->args[i];
-            map_put(map, v, 0, carry(p, ring->now[i], v->name));
+            map_put(map, v, 0, ir_carry(p->loop, ring->now[i], v->name));
         }
-    ring->read = carry(p, ring->first, "read");
-    ring->write = carry(p, slot_ahead, "write");
+    ring->read = ir_carry(p->loop, ring->first, "read");
+    ring->write = ir_carry(p->loop, slot_ahead, "write");
     ring->loaded = NEW_N(p->c->arena, Val *, p->n_streams);
     for (int i = 0; i < p->n_streams; i++) {
         const Stream *s = &p->stream[i];
         if (s->is_carried)
-            ring->loaded[i] = carry(p, s->loaded, result(s->load, 0)->name);
+            ring->loaded[i] = ir_carry(p->loop, s->loaded, result(s->load, 0)->name);
     }
 }
 
@@ -480,9 +465,9 @@ pipeline_rewrite(Pipe *p)
     allocate_slots(p, &b);
     build_prologue(p, &b, &ring);
     PipeBound end = pipeline_bound(&b, loop, p->step, ahead);
-    Val *slot_ahead = const_i32(&b, ahead << p->unit),
-        *one = const_i32(&b, 1 << p->unit),
-        *n_slots = const_i32(&b, (ahead + 1 + p->behind) << p->unit);
+    Val *slot_ahead = ir_const_i32(&b, ahead << p->unit),
+        *one = ir_const_i32(&b, 1 << p->unit),
+        *n_slots = ir_const_i32(&b, (ahead + 1 + p->behind) << p->unit);
     Map map = {.a = p->c->arena};
     carry_ring(p, &ring, slot_ahead, &map);
 

@@ -97,13 +97,11 @@ is_stored_product(const Op *o)
 static void
 collect_loads(Promote *p, Block *b)
 {
-    for (Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b) {
         if (is_candidate(o))
             PUSH(p->f->c->arena, &p->load, o);
         if (is_stored_product(o))
             PUSH(p->f->c->arena, &p->store, o);
-        for (int i = 0; i < o->n_regions; i++)
-            collect_loads(p, o->regions[i]);
     }
 }
 

@@ -108,12 +108,9 @@ add_load(Rings *w, Op *o)
 static void
 find_sites(Rings *w, Block *b)
 {
-    for (Op *o = b->first; o; o = o->next) {
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++)
-            find_sites(w, o->regions[i]);
+    EACH_OP_INSIDE_OUT(o, b)
         if (roles_bring(w->f, o))
             add_load(w, o);
-    }
 }
 
 /* ---- rings ----------------------------------------------------------------------- */
@@ -204,14 +201,9 @@ scratch_bytes(Func *f, const Block *b)
 {
     enum { ROOM = 48 << 10 };
     int64_t most = 0;
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_CONTROL_OP(o, b)
         if (op_has(o, OPF_SCRATCH) && !may_have_stage(o) && !roles_bring(f, o))
             most = MAX(most, scratch_of(f, o, ROOM).bytes);
-        for (int i = 0; i < o->n_regions && op_has(o, OPF_CONTROL); i++) {
-            int64_t inside = scratch_bytes(f, o->regions[i]); /* MAX evaluates twice */
-            most = MAX(most, inside);
-        }
-    }
     return most;
 }
 
@@ -332,12 +324,6 @@ alloc_ring(Rings *w, Ring *r)
 
 /* ---- one site -------------------------------------------------------------------- */
 
-static Val *
-number(Build *b, int64_t n)
-{
-    return ir_const_int(b, ty_scalar(b->f->c, E_I32), n);
-}
-
 static void
 copy_tile(Build *b, const Site *s, int i, const Turn *at)
 {
@@ -350,7 +336,7 @@ copy_tile(Build *b, const Site *s, int i, const Turn *at)
         tile_form_at(&form, k, from);
         for (int d = 0; d < form.rank; d++) {
             Val *c = arg(load, 1 + d);
-            args[4 + d] = from[d] ? ir_bin(b, OP_ADD, c, number(b, from[d])) : c;
+            args[4 + d] = from[d] ? ir_bin(b, OP_ADD, c, ir_const_i32(b, from[d])) : c;
         }
         Op *o = ir_op(b, OP_TMA_LOAD, 4 + form.rank, args, 0, NULL);
         ir_set_attr(o, ATTR_START, k * form.box_bytes);
@@ -360,7 +346,7 @@ copy_tile(Build *b, const Site *s, int i, const Turn *at)
 static void
 fill_slot(Build *b, const Site *s, const Turn *at)
 {
-    Val *other = ir_bin(b, OP_XOR, at->phase, number(b, 1));
+    Val *other = ir_bin(b, OP_XOR, at->phase, ir_const_i32(b, 1));
     ir_op(b, OP_MBAR_WAIT, 3, (Val *[]){s->ring->empty, at->slot, other}, 0, NULL);
     Op *says = ir_op(b, OP_MBAR_ARRIVE, 2, (Val *[]){s->ring->full, at->slot}, 0, NULL);
     ir_set_attr(says, ATTR_BYTES, s->ring->bytes);
@@ -406,11 +392,11 @@ read(Build *b, const Site *s, const Turn *at)
 static Turn
 next_turn(Build *b, const Site *s, const Turn *at)
 {
-    Val *one = number(b, 1), *zero = number(b, 0);
+    Val *one = ir_const_i32(b, 1), *zero = ir_const_i32(b, 0);
     if (s->ring->slots == 1)
         return (Turn){at->slot, ir_bin(b, OP_XOR, at->phase, one)};
     Val *up = ir_bin(b, OP_ADD, at->slot, one),
-        *wraps = ir_bin(b, OP_EQ, up, number(b, s->ring->slots)),
+        *wraps = ir_bin(b, OP_EQ, up, ir_const_i32(b, s->ring->slots)),
         *other = ir_bin(b, OP_XOR, at->phase, one);
     return (Turn){ir_select(b, wraps, zero, up), ir_select(b, wraps, other, at->phase)};
 }
@@ -552,7 +538,7 @@ pass_rings(Func *f)
         alloc_ring(&w, r);
         Build b = {
             .f = f, .block = f->body, .before = r->smem[0]->def->next, .loc = f->loc};
-        turn_through(&w, r, f->body, (Turn){number(&b, 0), number(&b, 0)});
+        turn_through(&w, r, f->body, (Turn){ir_const_i32(&b, 0), ir_const_i32(&b, 0)});
     }
     for (int i = 0; i < w.site.n; i++) {
         let_stay_open(&w, w.site.at[i]);

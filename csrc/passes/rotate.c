@@ -337,15 +337,6 @@ original(const Rotation *r, Build *b, Val *t)
     return ir_bin(b, OP_ADD, arg(r->loop, 0), i);
 }
 
-/* Another value that goes round; its next one is given later. */
-static Val *
-carry(Op *loop, Val *init, const char *name)
-{
-    ir_add_arg(loop, init);
-    ir_add_result(loop, init->type);
-    return ir_block_arg(loop->regions[0], init->type, name);
-}
-
 /* Rows that the tensor does not have are 0: where the iteration does not exist, all of the tile's
  * lie in front of it. */
 static void
@@ -421,16 +412,16 @@ build(Rotation *r)
     for (int i = 0; i < n; i++) {
         Val *v = r->body->args[i + 1];
         map_put(i == r->sum ? &now : &next, v, 0,
-                carry(loop, arg(old, i + 3), v->name));
+                ir_carry(loop, arg(old, i + 3), v->name));
     }
     Val *p = r->operand, *f = r->factor;
-    map_put(&now, p, 0, carry(loop, ir_const_bits(&at, p->type, 0), p->name));
+    map_put(&now, p, 0, ir_carry(loop, ir_const_bits(&at, p->type, 0), p->name));
     if (f)
-        map_put(&now, f, 0, carry(loop, ir_const_float(&at, f->type, 1), f->name));
+        map_put(&now, f, 0, ir_carry(loop, ir_const_float(&at, f->type, 1), f->name));
     for (int i = 0; i < n; i++)
         if (r->before[i])
             map_put(&now, r->body->args[i + 1], 0,
-                    carry(loop, arg(old, i + 3), r->body->args[i + 1]->name));
+                    ir_carry(loop, arg(old, i + 3), r->body->args[i + 1]->name));
 
     Build b = {.f = r->f, .block = body, .loc = old->loc};
     clone_operands(r, &b, &now);
@@ -549,15 +540,15 @@ static void
 carry_all(const Rotation *r, Op *loop, const Map *begin, Map *now, Map *next)
 {
     Val *sum = arg(r->second, 2), *p = arg(r->second, 0);
-    map_put(now, sum, 0, carry(loop, pipeline_mapped(begin, sum), sum->name));
-    map_put(now, p, 0, carry(loop, pipeline_mapped(begin, p), p->name));
+    map_put(now, sum, 0, ir_carry(loop, pipeline_mapped(begin, sum), sum->name));
+    map_put(now, p, 0, ir_carry(loop, pipeline_mapped(begin, p), p->name));
     for (int i = 0; i < r->loop->n_results; i++) {
         const char *name = r->body->args[i + 1]->name;
         if (i == r->sum)
             continue;
-        stands_for(r, next, i, carry(loop, yielded(r, begin, i), name));
+        stands_for(r, next, i, ir_carry(loop, yielded(r, begin, i), name));
         if (r->wanted[i])
-            stands_for(r, now, i, carry(loop, arg(r->loop, i + 3), name));
+            stands_for(r, now, i, ir_carry(loop, arg(r->loop, i + 3), name));
     }
 }
 

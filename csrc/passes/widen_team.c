@@ -35,7 +35,7 @@ reads_threads(const Op *assembly)
 static bool
 may_widen(const Block *b, int *rows)
 {
-    for (const Op *o = b->first; o; o = o->next) {
+    EACH_OP(o, b) {
         if (o->op == OP_INLINE_ASM_IO || o->op == OP_BARRIER ||
             (o->op == OP_INLINE_ASM && reads_threads(o)))
             return false;
@@ -45,9 +45,6 @@ may_widen(const Block *b, int *rows)
                 return false;
             *rows = *rows ? MIN(*rows, t->shape[0]) : t->shape[0];
         }
-        for (int i = 0; i < o->n_regions; i++)
-            if (!may_widen(o->regions[i], rows))
-                return false;
     }
     return true;
 }

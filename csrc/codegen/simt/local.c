@@ -148,22 +148,9 @@ static bool
 is_chunked(Sim *s, const Op *o, bool results)
 {
     switch (o->op) {
-    case OP_LOAD:
-    case OP_STORE:
-    case OP_ATOMIC_RMW:
-    case OP_ATOMIC_CAS:
-    case OP_JOIN:
-    case OP_CAT:
-    case OP_GATHER:
-    case OP_FOR:
-    case OP_WHILE:
-    case OP_IF:
-    case OP_YIELD:
-    case OP_CONDITION:
-    case OP_ASSERT:
-    case OP_PRINT:
-    case OP_INLINE_ASM:
-    case OP_INLINE_ASM_IO: return true;
+    case OPS(OP_JOIN, OP_CAT, OPS_ACCESS, OP_GATHER, OP_INLINE_ASM, OP_INLINE_ASM_IO,
+             OP_FOR, OP_WHILE, OP_IF, OP_YIELD, OP_CONDITION, OP_ASSERT, OP_PRINT):
+        return true;
     case OP_REDUCE: return !results || !s->f->log2_ctas;
     case OP_HISTOGRAM: return !results;
     case OP_SCAN: return scan_has_chunks(s->f, o);
@@ -177,9 +164,7 @@ is_chunked(Sim *s, const Op *o, bool results)
 static void
 check_whole(Sim *s, const Block *b)
 {
-    for (const Op *o = b->first; o; o = o->next) {
-        for (int r = 0; r < o->n_regions && op_has(o, OPF_CONTROL); r++)
-            check_whole(s, o->regions[r]);
+    EACH_CONTROL_OP(o, b) {
         int n = 0;
         for (int i = 0; i < o->n_results && !is_chunked(s, o, true); i++)
             n = MAX(n, sim_is_block(result(o, i)) ? sim_n_regs(result(o, i)) : 0);
