@@ -402,12 +402,7 @@ cg_elementwise(Ll *l, const Op *o, Lv *x)
     case OP_CAST:
         return cg_cast(l, t->elem, result(o, 0)->type->elem, x[0],
                        (int)ir_attr(o, ATTR_ROUNDING));
-    case OP_EQ:
-    case OP_NE:
-    case OP_LT:
-    case OP_LE:
-    case OP_GT:
-    case OP_GE: return compare(l, op, t, x);
+    case OPS_COMPARE: return compare(l, op, t, x);
     case OP_MUL:
         if (l->machine && t->elem == E_U32 && has_high_half(o))
             return LLVMBuildTrunc(l->b, multiply_wide(l, t->elem, x[0], x[1]),

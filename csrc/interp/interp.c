@@ -203,9 +203,7 @@ run_shape(Interp *in, const Op *o)
         for (int64_t i = 0; i < n; i++)
             r[i] = elem_from_int(E_I32, ir_attr(o, ATTR_START) + i);
         break;
-    case OP_EXPAND:
-    case OP_RESHAPE:
-    case OP_CONVERT: memcpy(r, x, (size_t)n * 8); break;
+    case OPS(OP_EXPAND, OP_RESHAPE, OP_CONVERT): memcpy(r, x, (size_t)n * 8); break;
     case OP_JOIN: {
         const uint64_t *y = operand(in, o, 1);
         for (int64_t i = 0; i < n; i++)
@@ -433,19 +431,15 @@ run_op(Interp *in, const Op *o)
     case OP_BROADCAST:
     case OP_TRANS: run_pick(in, o); break;
     case OP_GATHER: run_gather(in, o); break;
-    case OP_LOAD:
-    case OP_STORE:
-    case OP_ATOMIC_RMW:
-    case OP_ATOMIC_CAS: interp_memory(in, o); break;
+    case OPS_ACCESS: interp_memory(in, o); break;
     case OP_LAUNCH_TEST:
         if (!operand(in, o, 0)[0])
             err_at(in->c, o->loc, VALUE, "this is no code for such a launch");
         break;
     case OP_TENSOR_MAP: break; /* who uses it looks at its operands */
-    case OP_TILE_LOAD:
-    case OP_TILE_STORE:
-    case OP_MAP_LOAD:
-    case OP_MAP_STORE: interp_tile(in, o); break;
+    case OPS(OP_TILE_LOAD, OP_TILE_STORE, OP_MAP_LOAD, OP_MAP_STORE):
+        interp_tile(in, o);
+        break;
     case OP_REDUCE:
     case OP_SCAN: interp_combine(in, o); break;
     case OP_DOT:
@@ -463,32 +457,19 @@ run_op(Interp *in, const Op *o)
                    str_printf(in->c->arena, "what tl.assume says is not true%s",
                               interp_where(in)));
         break;
-    case OP_BARRIER:
-    case OP_ASYNC_COMMIT:
-    case OP_ASYNC_WAIT:
-    case OP_FENCE_ASYNC: break;
-    case OP_RING_ALLOC:
-    case OP_MBAR_WAIT:
-    case OP_MBAR_ARRIVE:
-    case OP_TURN:
-    case OP_TMA_LOAD:
-    case OP_ROLES: /* a program is one thread here */
+    case OPS(OP_BARRIER, OP_ASYNC_COMMIT, OP_ASYNC_WAIT, OP_FENCE_ASYNC): break;
+    case OPS(OP_RING_ALLOC, OP_MBAR_WAIT, OP_MBAR_ARRIVE, OP_TMA_LOAD, OP_ROLES,
+             OP_TURN): /* a program is one thread here */
         err_at(in->c, o->loc, TARGET, info(o)->text, "the interpreter");
-    case OP_TO_SHARED:
-    case OP_MMA_OPEN:
-    case OP_MMA_WAIT:
+    case OPS(OP_TO_SHARED, OP_MMA_OPEN, OP_MMA_WAIT):
         for (int i = 0; i < o->n_results; i++)
             memcpy(place(in, result(o, i)), operand(in, o, i),
                    (size_t)numel(result(o, i)) * 8);
         break;
-    case OP_SHARED_VIEW:
-    case OP_SHARED_ALLOC:
-    case OP_SHARED_LOAD:
-    case OP_SHARED_STORE:
-    case OP_LOCAL_ALLOC:
-    case OP_LOCAL_LOAD:
-    case OP_LOCAL_STORE:
-    case OP_ASYNC_COPY: interp_shared(in, o); break;
+    case OPS(OP_SHARED_ALLOC, OP_SHARED_LOAD, OP_SHARED_STORE, OP_SHARED_VIEW,
+             OP_LOCAL_ALLOC, OP_LOCAL_LOAD, OP_LOCAL_STORE, OP_ASYNC_COPY):
+        interp_shared(in, o);
+        break;
     default: run_shape(in, o);
     }
 }

@@ -258,10 +258,7 @@ visit(Host *h, const Op *o)
         return;
     }
     switch (o->op) {
-    case OP_LOAD:
-    case OP_STORE:
-    case OP_ATOMIC_RMW:
-    case OP_ATOMIC_CAS: access_op(h, o); return;
+    case OPS_ACCESS: access_op(h, o); return;
     case OP_REDUCE: reduce_op(h, o); return;
     case OP_ASSERT:
     case OP_PRINT: debug_op(h, o); return;

@@ -40,11 +40,7 @@ bool
 host_is_through(const Op *o)
 {
     switch (o->op) {
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_TRANS:
-    case OP_HINT:
-    case OP_CONVERT: return true;
+    case OPS(OP_EXPAND, OP_BROADCAST, OP_TRANS, OP_CONVERT, OP_HINT): return true;
     case OP_RESHAPE: return arg(o, 0)->type->rank && is_trivial_reshape(o);
     default: return false;
     }
@@ -65,9 +61,7 @@ host_is_lazy_op(const Op *o)
         o->op == OP_EXTERN_IO)
         return false;
     switch (o->op) {
-    case OP_CONST:
-    case OP_ARANGE:
-    case OP_SPLAT: return true;
+    case OPS(OP_CONST, OP_ARANGE, OP_SPLAT): return true;
     case OP_LOAD: return !ir_attr(o, ATTR_VOLATILE);
     default: return host_is_through(o) || op_has(o, OPF_ELEM);
     }

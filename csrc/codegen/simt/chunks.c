@@ -197,12 +197,7 @@ compute(Sim *s, Chunks *c, const Place *p)
                    : ll_bits(l, p->v->type->elem, o->bits, 0);
     case OP_ARANGE: return arange_at(s, c, p);
     case OP_SPLAT: return sim_val(s, arg(o, 0))[0];
-    case OP_EXPAND:
-    case OP_BROADCAST:
-    case OP_RESHAPE:
-    case OP_CONVERT:
-    case OP_SPLIT:
-    case OP_TRANS: return renamed_at(s, c, p);
+    case OPS(OPS_INDEX, OP_SPLIT, OP_CONVERT): return renamed_at(s, c, p);
     case OP_JOIN:
     case OP_CAT: return joined_at(s, c, p);
     default: break;

@@ -167,9 +167,7 @@ word(const Op *o)
 {
     switch (o->op) {
     case OP_CONVERT: return "other threads"; /* the same values, held by */
-    case OP_ASYNC_COPY:
-    case OP_ASYNC_COMMIT:
-    case OP_ASYNC_WAIT: return "load ahead";
+    case OPS(OP_ASYNC_COPY, OP_ASYNC_COMMIT, OP_ASYNC_WAIT): return "load ahead";
     case OP_SHARED_LOAD:
     case OP_SHARED_STORE: return "staging";
     default: return info(o)->text;

@@ -432,10 +432,7 @@ op(Sim *s, const Op *o)
         sim_define(s, result(o, 0))[0] = s->m->program_id(s->l, 0);
         return;
     case OP_NUM_BLOCKS: sim_define(s, result(o, 0))[0] = s->m->num_blocks(s->l); return;
-    case OP_EXPAND:
-    case OP_RESHAPE:
-    case OP_BROADCAST:
-    case OP_TRANS: rename_regs(s, o); return;
+    case OPS_INDEX: rename_regs(s, o); return;
     case OP_JOIN:
     case OP_CAT: cat_blocks(s, o); return;
     case OP_SPLIT: split(s, o); return;
@@ -483,9 +480,7 @@ op(Sim *s, const Op *o)
     case OP_INLINE_ASM:
     case OP_INLINE_ASM_IO: sim_inline_asm(s, o); return;
     case OP_EXTERN_IO: sim_extern(s, o); return;
-    case OP_YIELD:
-    case OP_CONDITION:
-    case OP_RETURN: return; /* whose region it is knows what to do */
+    case OPS_ENDS: return; /* whose region it is knows what to do */
     default:
         if (!op_has(o, OPF_ELEM))
             err_at(s->c, o->loc, TARGET, info(o)->text, s->m->name);
