@@ -6,20 +6,11 @@
 #include "ptx/asm.h"
 
 static Lv
-constant(Ll *l, Lv value)
-{
-    Lv g = LLVMAddGlobal(l->m, LLVMTypeOf(value), "assembly");
-    LLVMSetInitializer(g, value);
-    LLVMSetGlobalConstant(g, true);
-    LLVMSetLinkage(g, LLVMPrivateLinkage);
-    return g;
-}
-
-static Lv
 text_of(Ll *l, const char *text)
 {
     text = text ? text : "";
-    return constant(l, LLVMConstStringInContext2(l->cx, text, strlen(text), false));
+    return ll_constant(l, LLVMConstStringInContext2(l->cx, text, strlen(text), false),
+                       "assembly");
 }
 
 Lv
@@ -37,7 +28,7 @@ cg_asm_site(Ll *l, const Op *o, int64_t n, int sm, bool is_masked, bool is_check
         text_of(l, o->text),
         text_of(l, at ? at->file : NULL),
         text_of(l, at ? at->func : NULL),
-        constant(l, LLVMConstArray2(l->i32, bits, (uint64_t)n_all)),
+        ll_constant(l, LLVMConstArray2(l->i32, bits, (uint64_t)n_all), "assembly"),
         ll_i64(l, n),
         ll_i32(l, at ? at->line : 0),
         ll_i32(l, at ? at->col : 0),
@@ -49,7 +40,8 @@ cg_asm_site(Ll *l, const Op *o, int64_t n, int sm, bool is_masked, bool is_check
         ll_i32(l, is_checked),
         ll_i32(l, ir_reaches_elsewhere(o)),
     };
-    return constant(l, LLVMConstStructInContext(l->cx, field, COUNT(field), false));
+    return ll_constant(l, LLVMConstStructInContext(l->cx, field, COUNT(field), false),
+                       "assembly");
 }
 
 static NORETURN void

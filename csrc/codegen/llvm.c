@@ -377,6 +377,16 @@ ll_lanes(Lv v)
 }
 
 Lv
+ll_constant(Ll *l, Lv value, const char *name)
+{
+    Lv g = LLVMAddGlobal(l->m, LLVMTypeOf(value), name);
+    LLVMSetInitializer(g, value);
+    LLVMSetGlobalConstant(g, true);
+    LLVMSetLinkage(g, LLVMPrivateLinkage);
+    return g;
+}
+
+Lv
 ll_i32(Ll *l, int32_t v)
 {
     return LLVMConstInt(l->i32, (uint64_t)(int64_t)v, true);

@@ -186,12 +186,7 @@ window_table(const M *m)
     Lv all[LAST_SHIFT + NEXT + 1];
     for (int p = 0; p < (int)COUNT(all); p++)
         all[p] = ll_i64(l, (int64_t)window(p));
-    Lv array = LLVMConstArray2(l->i64, all, COUNT(all));
-    t = LLVMAddGlobal(l->m, LLVMTypeOf(array), "two_over_pi");
-    LLVMSetInitializer(t, array);
-    LLVMSetGlobalConstant(t, true);
-    LLVMSetLinkage(t, LLVMPrivateLinkage);
-    return t;
+    return ll_constant(l, LLVMConstArray2(l->i64, all, COUNT(all)), "two_over_pi");
 }
 
 /* The windows at p, whole numbers from 0 on. */

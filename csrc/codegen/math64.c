@@ -169,12 +169,8 @@ window_table(const M *m)
     Lv all[COUNT(two_over_pi)];
     for (size_t i = 0; i < COUNT(all); i++)
         all[i] = ll_i64(l, (int64_t)two_over_pi[i]);
-    Lv array = LLVMConstArray2(l->i64, all, COUNT(all));
-    t = LLVMAddGlobal(l->m, LLVMTypeOf(array), "two_over_pi_words");
-    LLVMSetInitializer(t, array);
-    LLVMSetGlobalConstant(t, true);
-    LLVMSetLinkage(t, LLVMPrivateLinkage);
-    return t;
+    return ll_constant(l, LLVMConstArray2(l->i64, all, COUNT(all)),
+                       "two_over_pi_words");
 }
 
 static Lv

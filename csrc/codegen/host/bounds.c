@@ -38,11 +38,7 @@ host_access_of(Host *h, const Op *o, int bytes, int lanes)
                   ll_i32(l, is_write),
                   ll_i32(l, ir_reaches_elsewhere(o))};
     Lv value = LLVMConstStructInContext(l->cx, field, COUNT(field), 0);
-    Lv g = LLVMAddGlobal(l->m, LLVMTypeOf(value), "access");
-    LLVMSetInitializer(g, value);
-    LLVMSetGlobalConstant(g, true);
-    LLVMSetLinkage(g, LLVMPrivateLinkage);
-    return g;
+    return ll_constant(l, value, "access");
 }
 
 /* Field `which` (0: start, 1: bytes) of the span of a parameter. */

@@ -19,12 +19,7 @@ words(Host *h, const int32_t *w, int n)
     Lv all[PRINT_SHAPE + 2 * MAX_RANK];
     for (int i = 0; i < n; i++)
         all[i] = ll_i32(l, w[i]);
-    Lv array = LLVMConstArray2(l->i32, all, (uint64_t)n);
-    Lv g = LLVMAddGlobal(l->m, LLVMTypeOf(array), "what");
-    LLVMSetInitializer(g, array);
-    LLVMSetGlobalConstant(g, true);
-    LLVMSetLinkage(g, LLVMPrivateLinkage);
-    return g;
+    return ll_constant(l, LLVMConstArray2(l->i32, all, (uint64_t)n), "what");
 }
 
 static Lv

@@ -216,19 +216,24 @@ move_ragged(Sim *s, Mover *k, Lv *r)
     }
 }
 
-/* The same, chunk by chunk. */
 static void
-move_big(Sim *s, const Op *o, Mover *k, bool is_ragged)
+move(Sim *s, const Op *o, Mover *k)
 {
-    bool loads = o->op == OP_LOAD;
+    bool loads = o->op == OP_LOAD, is_ragged;
     int mask = loads ? 1 : 2;
-    Chunks c = sim_chunks(s, k->v->type->layout->n[IN_REG], k->vec.mask, 0);
-    k->regs = c.regs;
-    k->ptr = sim_chunk(s, &c, arg(o, 0));
-    k->from = loads ? NULL : sim_chunk(s, &c, arg(o, 1));
-    k->mask = o->n_args > mask ? sim_chunk(s, &c, arg(o, mask)) : NULL;
-    k->other = loads && o->n_args > 2 ? sim_chunk(s, &c, arg(o, 2)) : NULL;
-    Lv *r = loads ? NEW_N(s->a, Lv, sim_n_regs(k->v)) : NULL;
+    check_layouts(s, o);
+    k->vec = access_vector(s, o, &is_ragged);
+    Pieces p = sim_pieces(s, k->v, k->vec.mask);
+    k->regs = p.c.regs;
+    k->ptr = sim_piece(s, &p, arg(o, 0));
+    k->from = loads ? NULL : sim_piece(s, &p, k->v);
+    k->mask = o->n_args > mask ? sim_piece(s, &p, arg(o, mask)) : NULL;
+    k->other = loads && o->n_args > 2 ? sim_piece(s, &p, arg(o, 2)) : NULL;
+    k->a.cache = (int)ir_attr(o, ATTR_CACHE), k->a.evict = (int)ir_attr(o, ATTR_EVICT);
+    k->a.loc = o->loc;
+    Lv *r = loads ? sim_piece_result(s, &p, k->v) : NULL;
+    if (!is_ragged && !p.is_loop)
+        share_masks(s, k, k->mask ? arg(o, mask) : NULL);
     if (is_ragged)
         move_ragged(s, k, r);
     else if (loads)
@@ -236,61 +241,22 @@ move_big(Sim *s, const Op *o, Mover *k, bool is_ragged)
     else
         store_vectors(s, k);
     if (loads)
-        sim_chunk_keep(s, &c, k->v, r);
-    sim_chunks_end(s, &c);
+        sim_piece_keep(s, &p, k->v, r);
+    sim_pieces_end(s, &p);
 }
 
 void
 sim_load(Sim *s, const Op *o)
 {
-    check_layouts(s, o);
-    bool is_ragged;
-    Mover k = {.v = result(o, 0), .vec = access_vector(s, o, &is_ragged)};
-    k.a = (Access){.cache = (int)ir_attr(o, ATTR_CACHE),
-                   .evict = (int)ir_attr(o, ATTR_EVICT),
-                   .is_volatile = ir_attr(o, ATTR_VOLATILE) != 0,
-                   .loc = o->loc};
-    if (is_big(s->f, k.v)) {
-        move_big(s, o, &k, is_ragged);
-        return;
-    }
-    k.regs = UINT32_MAX;
-    k.ptr = sim_val(s, arg(o, 0));
-    k.mask = o->n_args > 1 ? sim_val(s, arg(o, 1)) : NULL;
-    k.other = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
-    Lv *r = sim_define(s, k.v);
-    if (is_ragged) {
-        move_ragged(s, &k, r);
-    } else {
-        share_masks(s, &k, k.mask ? arg(o, 1) : NULL);
-        load_vectors(s, &k, r);
-    }
+    Mover k = {.v = result(o, 0), .a.is_volatile = ir_attr(o, ATTR_VOLATILE) != 0};
+    move(s, o, &k);
 }
 
 void
 sim_store(Sim *s, const Op *o)
 {
-    check_layouts(s, o);
-    bool is_ragged;
-    Mover k = {.v = arg(o, 1), .vec = access_vector(s, o, &is_ragged)};
-    k.owner = sim_owner(s, k.v->type->layout);
-    k.a = (Access){.cache = (int)ir_attr(o, ATTR_CACHE),
-                   .evict = (int)ir_attr(o, ATTR_EVICT),
-                   .loc = o->loc};
-    if (is_big(s->f, k.v)) {
-        move_big(s, o, &k, is_ragged);
-        return;
-    }
-    k.regs = UINT32_MAX;
-    k.ptr = sim_val(s, arg(o, 0));
-    k.from = sim_val(s, k.v);
-    k.mask = o->n_args > 2 ? sim_val(s, arg(o, 2)) : NULL;
-    if (is_ragged) {
-        move_ragged(s, &k, NULL);
-    } else {
-        share_masks(s, &k, k.mask ? arg(o, 2) : NULL);
-        store_vectors(s, &k);
-    }
+    Mover k = {.v = arg(o, 1), .owner = sim_owner(s, arg(o, 1)->type->layout)};
+    move(s, o, &k);
 }
 
 /* ---- atomics ------------------------------------------------------------------------------ */
@@ -470,35 +436,21 @@ act_on_all(Sim *s, Atomic *k, const Many *m, const Operands *a, Lv *r)
 }
 
 static void
-act_on_chunks(Sim *s, Atomic *k, const Many *m)
+act_on_pieces(Sim *s, Atomic *k, const Many *m)
 {
     const Op *o = k->o;
     const Val *v = result(o, 0);
     int mask = o->op == OP_ATOMIC_CAS ? 3 : 2;
-    Chunks c = sim_chunks(s, v->type->layout->n[IN_REG], m->vec.mask, 0);
-    Operands a = {.regs = c.regs,
-                  .ptr = sim_chunk(s, &c, arg(o, 0)),
-                  .x = sim_chunk(s, &c, arg(o, 1)),
-                  .y = mask > 2 ? sim_chunk(s, &c, arg(o, 2)) : NULL,
-                  .mask = o->n_args > mask ? sim_chunk(s, &c, arg(o, mask)) : NULL};
-    Lv *r = NEW_N(s->a, Lv, sim_n_regs(v));
+    Pieces p = sim_pieces(s, v, m->vec.mask);
+    Operands a = {.regs = p.c.regs, .ptr = sim_piece(s, &p, arg(o, 0))};
+    a.x = sim_piece(s, &p, arg(o, 1));
+    a.y = mask > 2 ? sim_piece(s, &p, arg(o, 2)) : NULL;
+    a.mask = o->n_args > mask ? sim_piece(s, &p, arg(o, mask)) : NULL;
+    Lv *r = sim_piece_result(s, &p, v);
     act_on_all(s, k, m, &a, r);
     if (k->is_used)
-        sim_chunk_keep(s, &c, v, r);
-    sim_chunks_end(s, &c);
-}
-
-static void
-act_on_whole(Sim *s, Atomic *k, const Many *m)
-{
-    const Op *o = k->o;
-    int mask = o->op == OP_ATOMIC_CAS ? 3 : 2;
-    Operands a = {.regs = UINT32_MAX,
-                  .ptr = sim_val(s, arg(o, 0)),
-                  .x = sim_val(s, arg(o, 1)),
-                  .y = mask > 2 ? sim_val(s, arg(o, 2)) : NULL,
-                  .mask = o->n_args > mask ? sim_val(s, arg(o, mask)) : NULL};
-    act_on_all(s, k, m, &a, sim_define(s, result(o, 0)));
+        sim_piece_keep(s, &p, v, r);
+    sim_pieces_end(s, &p);
 }
 
 void
@@ -518,10 +470,7 @@ sim_atomic(Sim *s, const Op *o)
         k.sem = SEM_RELAXED;
     if (fences && sem != SEM_ACQUIRE)
         s->m->fence(s->l, k.scope);
-    if (is_big(s->f, v))
-        act_on_chunks(s, &k, &m);
-    else
-        act_on_whole(s, &k, &m);
+    act_on_pieces(s, &k, &m);
     if (fences && sem != SEM_RELEASE)
         s->m->fence(s->l, k.scope);
     sim_share_results(s, o);
