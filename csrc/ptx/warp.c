@@ -35,12 +35,38 @@ by_group(Lanes *w, const Ins *i, uint32_t m, Run *body)
     }
 }
 
+/* name_group, for each group. */
+#define BY_GROUP(name)                                                                 \
+    static void name(Lanes *w, const Ins *i, uint32_t m)                               \
+    {                                                                                  \
+        by_group(w, i, m, name##_group);                                               \
+    }
+
 /* The last operand is the mask of those who meet. */
 static void
-dec_members(Dec *d)
+dec_members(Dec *d, Run *run)
 {
     d->ins->meets = true;
     d->ins->members = (uint8_t)d->n_in;
+    d->ins->run = run;
+}
+
+/* The same of an op that tells what is not defined of its result. */
+static void
+dec_op_of_members(Dec *d, int op, Run *run)
+{
+    d->ins->op = (uint8_t)op;
+    d->ins->undef = UNDEF_TRACKED;
+    dec_members(d, run);
+}
+
+/* a, or a|b. */
+static void
+dec_one_or_two_out(Dec *d)
+{
+    dec_out(d, 0, 4);
+    if (d->opd[0].second)
+        dec_out_opd(d, &(Opd){.kind = OPD_NAME, .name = d->opd[0].second}, 1);
 }
 
 /* ---- shuffles -------------------------------------------------------------------- */
@@ -84,11 +110,7 @@ shfl_group(Lanes *w, const Ins *i, uint32_t m)
     }
 }
 
-static void
-shfl(Lanes *w, const Ins *i, uint32_t m)
-{
-    by_group(w, i, m, shfl_group);
-}
+BY_GROUP(shfl)
 
 static void
 dec_shfl(Dec *d)
@@ -98,16 +120,11 @@ dec_shfl(Dec *d)
     int op = dec_one(d, shfl_words);
     if (op < 0 || dec_type(d) != T_B32 || d->n_opds != 5)
         dec_fail(d, "no such form");
-    dec_out(d, 0, 4);
-    if (d->opd[0].second)
-        dec_out_opd(d, &(Opd){.kind = OPD_NAME, .name = d->opd[0].second}, 1);
+    dec_one_or_two_out(d);
     for (int k = 1; k < 5; k++)
         dec_in(d, k, 4);
     dec_places(d);
-    d->ins->op = (uint8_t)op;
-    d->ins->undef = UNDEF_TRACKED;
-    dec_members(d);
-    d->ins->run = shfl;
+    dec_op_of_members(d, op, shfl);
 }
 
 /* ---- votes ----------------------------------------------------------------------- */
@@ -147,11 +164,7 @@ vote_group(Lanes *w, const Ins *i, uint32_t m)
                                          : bits == m || bits == 0);
 }
 
-static void
-vote(Lanes *w, const Ins *i, uint32_t m)
-{
-    by_group(w, i, m, vote_group);
-}
+BY_GROUP(vote)
 
 static void
 dec_vote(Dec *d)
@@ -167,10 +180,7 @@ dec_vote(Dec *d)
     d->opd[1].is_not = false;
     dec_in(d, 1, 1);
     dec_in(d, 2, 4);
-    d->ins->op = (uint8_t)op;
-    d->ins->undef = UNDEF_TRACKED;
-    dec_members(d);
-    d->ins->run = vote;
+    dec_op_of_members(d, op, vote);
 }
 
 static void
@@ -208,11 +218,7 @@ match_group(Lanes *w, const Ins *i, uint32_t m)
         lanes_put(w, i->out[1], m, p);
 }
 
-static void
-match(Lanes *w, const Ins *i, uint32_t m)
-{
-    by_group(w, i, m, match_group);
-}
+BY_GROUP(match)
 
 static void
 dec_match(Dec *d)
@@ -222,15 +228,10 @@ dec_match(Dec *d)
     Type t = dec_type(d);
     if (op < 0 || (t != T_B32 && t != T_B64) || d->n_opds != 3)
         dec_fail(d, "no such form");
-    dec_out(d, 0, 4);
-    if (d->opd[0].second)
-        dec_out_opd(d, &(Opd){.kind = OPD_NAME, .name = d->opd[0].second}, 1);
+    dec_one_or_two_out(d);
     dec_in(d, 1, type_info[t].bytes);
     dec_in(d, 2, 4);
-    d->ins->op = (uint8_t)op;
-    d->ins->undef = UNDEF_TRACKED;
-    dec_members(d);
-    d->ins->run = match;
+    dec_op_of_members(d, op, match);
 }
 
 /* ---- redux ----------------------------------------------------------------------- */
@@ -289,11 +290,7 @@ redux_group(Lanes *w, const Ins *i, uint32_t m)
     same_everywhere(w, i, m, r);
 }
 
-static void
-redux(Lanes *w, const Ins *i, uint32_t m)
-{
-    by_group(w, i, m, redux_group);
-}
+BY_GROUP(redux)
 
 static void
 dec_redux(Dec *d)
@@ -308,11 +305,8 @@ dec_redux(Dec *d)
         (type_info[t].kind == 'f') != is_float || (d->ins->flags && !is_float))
         dec_fail(d, "no such form");
     dec_same(d, t, 2);
-    d->ins->op = (uint8_t)op;
     d->ins->type = (uint8_t)t;
-    d->ins->undef = UNDEF_TRACKED;
-    dec_members(d);
-    d->ins->run = redux;
+    dec_op_of_members(d, op, redux);
 }
 
 /* elect.sync d|p, mask: the lowest lane. */
@@ -325,28 +319,22 @@ elect_group(Lanes *w, const Ins *i, uint32_t m)
     lanes_put(w, i->out[1], m, p);
 }
 
-static void
-elect(Lanes *w, const Ins *i, uint32_t m)
-{
-    by_group(w, i, m, elect_group);
-}
+BY_GROUP(elect)
 
 static void
 dec_elect(Dec *d)
 {
     if (!dec_has(d, "sync") || d->n_opds != 2 || !d->opd[0].second || dec_sm(d) < 90)
         dec_fail(d, "no such form");
-    dec_out(d, 0, 4);
-    dec_out_opd(d, &(Opd){.kind = OPD_NAME, .name = d->opd[0].second}, 1);
+    dec_one_or_two_out(d);
     dec_in(d, 1, 4);
-    dec_members(d);
-    d->ins->run = elect;
+    dec_members(d, elect);
 }
 
 /* ---- barriers -------------------------------------------------------------------- */
 
 static void
-sync_group(Lanes *w, const Ins *i, uint32_t m)
+warp_sync_group(Lanes *w, const Ins *i, uint32_t m)
 {
     (void)i;
     if (w->owner->sync)
@@ -359,11 +347,7 @@ nothing(Lanes *w, const Ins *i, uint32_t m)
     (void)w, (void)i, (void)m;
 }
 
-static void
-warp_sync(Lanes *w, const Ins *i, uint32_t m)
-{
-    by_group(w, i, m, sync_group);
-}
+BY_GROUP(warp_sync)
 
 /* in[0]: which barrier, in[1]: how many threads, if the text says; in[last]: the predicate
  * of .red. flags: BAR_*. */
@@ -377,8 +361,7 @@ dec_bar(Dec *d)
         if (!dec_has(d, "sync") || n != 1)
             dec_fail(d, "no such form");
         dec_in(d, 0, 4);
-        dec_members(d);
-        i->run = warp_sync;
+        dec_members(d, warp_sync);
         return;
     }
     if (dec_has(d, "cluster")) {
