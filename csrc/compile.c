@@ -45,15 +45,6 @@ run_passes(Func *f, const char *const *order)
                           f->c->dump.stop));
 }
 
-static void *
-copy(Comp *c, const void *p, size_t n)
-{
-    void *q = malloc(MAX(n, 1));
-    if (!q)
-        err_at(c, NULL, MEMORY);
-    return n ? memcpy(q, p, n) : q;
-}
-
 /* What a launch must know of the function: filled when the last question has been asked. */
 static void
 describe(const Func *f, Binary *out)
@@ -63,7 +54,7 @@ describe(const Func *f, Binary *out)
     out->num_warps = f->team_warps; /* launchers of others go by it */
     out->num_stages = c->opt.num_stages;
     out->num_ctas = 1 << f->log2_ctas;
-    out->facts = copy(c, f->facts, (size_t)f->n_facts * sizeof *f->facts);
+    out->facts = binary_copy(c, f->facts, (size_t)f->n_facts * sizeof *f->facts);
     out->n_facts = f->n_facts;
     int n = f->body->n_args;
     ParamAbi *params = NEW_N(c->arena, ParamAbi, n);
@@ -82,7 +73,7 @@ describe(const Func *f, Binary *out)
     cg_maps(f, out);
     if (f->c->hopper.asks_few)
         out->few = f->c->hopper.is_few ? FEW_YES : FEW_NO;
-    out->params = copy(c, params, (size_t)n * sizeof *params);
+    out->params = binary_copy(c, params, (size_t)n * sizeof *params);
     out->n_params = n;
 }
 
@@ -105,7 +96,7 @@ interpretable(Func *f, Binary *out)
     const char *tir = ir_print(f, false), *located = ir_print(f, true);
     keep_stage(f->c, out, "tir", tir, strlen(tir));
     keep_stage(f->c, out, "interp", located, strlen(located));
-    out->symbol = copy(f->c, f->name, strlen(f->name) + 1);
+    out->symbol = binary_copy(f->c, f->name, strlen(f->name) + 1);
     cg_externs(f, out);
     describe(f, out);
 }

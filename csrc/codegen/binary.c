@@ -30,6 +30,15 @@ binary_int(const Binary *b, size_t at)
     return (int *)((uintptr_t)b + at);
 }
 
+void *
+binary_copy(Comp *c, const void *p, size_t n)
+{
+    void *q = malloc(MAX(n, 1));
+    if (!q)
+        err_at(c, NULL, MEMORY);
+    return n ? memcpy(q, p, n) : q;
+}
+
 /* Frees what does not lie in the file that was read. */
 static void
 drop_bytes(const Binary *b, void *p)

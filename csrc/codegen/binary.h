@@ -97,6 +97,8 @@ binary_is_for(const Binary *b, bool is_few)
     return !b->few || (b->few == FEW_YES) == is_few;
 }
 
+/* For a field of a Binary, which binary_free frees. */
+void *binary_copy(Comp *c, const void *p, size_t n);
 void binary_free(Binary *b);
 /* Its arrays beside the stages, and its numbers: what is freed, written and read alike. */
 typedef struct BinaryArray {

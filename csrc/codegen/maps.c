@@ -55,15 +55,6 @@ add_map(Maps *m, const Op *o)
     PUSH(m->f->c->arena, &m->map, p);
 }
 
-static void *
-copy(Comp *c, const void *p, size_t n)
-{
-    void *q = malloc(MAX(n, 1));
-    if (!q)
-        err_at(c, NULL, MEMORY);
-    return n ? memcpy(q, p, n) : q;
-}
-
 void
 cg_maps(const Func *f, Binary *out)
 {
@@ -74,10 +65,10 @@ cg_maps(const Func *f, Binary *out)
         else if (o->op == OP_LAUNCH_TEST)
             PUSH(f->c->arena, &m.test, value(&m, o, arg(o, 0)));
     out->is_persistent = ir_is_persistent(f);
-    out->tests = copy(f->c, m.test.at, (size_t)m.test.n * sizeof *m.test.at);
+    out->tests = binary_copy(f->c, m.test.at, (size_t)m.test.n * sizeof *m.test.at);
     out->n_tests = m.test.n;
-    out->maps = copy(f->c, m.map.at, (size_t)m.map.n * sizeof *m.map.at);
+    out->maps = binary_copy(f->c, m.map.at, (size_t)m.map.n * sizeof *m.map.at);
     out->n_maps = m.map.n;
-    out->host_ops = copy(f->c, m.op.at, (size_t)m.op.n * sizeof *m.op.at);
+    out->host_ops = binary_copy(f->c, m.op.at, (size_t)m.op.n * sizeof *m.op.at);
     out->n_host_ops = m.op.n;
 }

@@ -127,8 +127,8 @@ reduce_in_pairs(Fe *f, const Block *plan, const char *what, int n, Val **x, int 
             right = ir_bin(&f->b, OP_MIN, right, last);
         }
         for (int k = 0; k < n; k++) {
-            args[k] = fe_pick(f, x[k], axis, left);
-            args[n + k] = fe_pick(f, x[k], axis, right);
+            args[k] = ir_pick(&f->b, x[k], axis, left);
+            args[n + k] = ir_pick(&f->b, x[k], axis, right);
         }
         on = on ? along(f, on, axis, args[0]->type) : NULL;
         fe_widen(f, plan, what, on, args, out);
@@ -159,7 +159,7 @@ scan_in_steps(Fe *f, const Block *plan, const char *what, int n, Val **x, int ax
         Val *on = ir_bin(&f->b, reverse ? OP_LE : OP_GE, from, edge);
         from = ir_bin(&f->b, reverse ? OP_MIN : OP_MAX, from, edge);
         for (int k = 0; k < n; k++) {
-            args[k] = fe_pick(f, x[k], axis, from);
+            args[k] = ir_pick(&f->b, x[k], axis, from);
             args[n + k] = x[k];
         }
         on = along(f, on, axis, x[0]->type);

@@ -442,9 +442,9 @@ cat_lengths(Fe *f, Val *x, Val *y, int dim)
     Val *len = ir_const_int(&f->b, i->type, n);
     Val *last = ir_const_int(&f->b, i->type, n - 1),
         *zero = ir_const_int(&f->b, i->type, 0);
-    Val *of_x = fe_pick(f, x, dim, ir_bin(&f->b, OP_MIN, i, last));
+    Val *of_x = ir_pick(&f->b, x, dim, ir_bin(&f->b, OP_MIN, i, last));
     Val *from = ir_bin(&f->b, OP_MAX, ir_bin(&f->b, OP_SUB, i, len), zero);
-    Val *of_y = fe_pick(f, y, dim, from), *is_x = ir_bin(&f->b, OP_LT, i, len);
+    Val *of_y = ir_pick(&f->b, y, dim, from), *is_x = ir_bin(&f->b, OP_LT, i, len);
     for (int d = 0; d < dim; d++)
         is_x = ir_expand(&f->b, is_x, 0);
     for (int d = dim + 1; d < rank; d++)

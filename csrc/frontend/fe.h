@@ -429,8 +429,6 @@ Val *fe_condition(Fe *f, Value v, const char *of); /* a scalar i1 */
 /* ---- expr.c, subscript.c, attr.c, call.c ------------------------------------------------------------------ */
 Value fe_expr(Fe *f, Node *n);
 Value fe_subscript(Fe *f, Node *n); /* subscript.c */
-/* The elements of v along dim that index, one row of i32, names. */
-Val *fe_pick(Fe *f, Val *v, int dim, Val *index);
 /* The constant elements of something iterated over now: a tuple or a constant range. */
 Value fe_elements(Fe *f, Value v, const char *of);
 bool fe_truth(Fe *f, Value v, const char *of); /* of a constant that an if may test */

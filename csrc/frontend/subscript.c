@@ -76,24 +76,6 @@ slice_of(Fe *f, const Index *x, int size, Py_ssize_t *start, Py_ssize_t *step)
     return PySlice_AdjustIndices(size, start, &stop, *step);
 }
 
-Val *
-fe_pick(Fe *f, Val *v, int dim, Val *index)
-{
-    const Type *t = v->type;
-    int32_t shape[MAX_RANK];
-    memcpy(shape, t->shape, sizeof shape);
-    shape[dim] = index->type->shape[0];
-    for (int d = 0; d < dim; d++)
-        index = ir_expand(&f->b, index, 0);
-    for (int d = dim + 1; d < t->rank; d++)
-        index = ir_expand(&f->b, index, d);
-    index = fe_splat_to(f, index, t->rank, shape);
-    const Type *r = ty_with_shape(f->c, t, t->rank, shape);
-    Op *o = ir_op(&f->b, OP_GATHER, 2, (Val *[]){v, index}, 1, &r);
-    ir_set_attr(o, ATTR_AXIS, dim);
-    return result(o, 0);
-}
-
 /* v[start::step] along dim, count elements. */
 static Val *
 slice_dim(Fe *f, Val *v, int dim, const Index *s)
@@ -119,7 +101,7 @@ slice_dim(Fe *f, Val *v, int dim, const Index *s)
         i = ir_bin(&f->b, OP_MUL, i, ir_const_int(&f->b, i->type, step));
     if (start)
         i = ir_bin(&f->b, OP_ADD, i, ir_const_int(&f->b, i->type, start));
-    return fe_pick(f, v, dim, i);
+    return ir_pick(&f->b, v, dim, i);
 }
 
 /* v[k] along dim, which goes away. */
@@ -147,7 +129,7 @@ element(Fe *f, Val *v, int dim, Value k)
         i = fe_const_int(f, ty_scalar(f->c, E_I32), at < 0 ? at + extent : at);
     }
     int32_t one = 1;
-    v = fe_pick(f, v, dim, fe_splat_to(f, i, 1, &one));
+    v = ir_pick(&f->b, v, dim, fe_splat_to(f, i, 1, &one));
     int rank = 0;
     for (int d = 0; d < v->type->rank; d++)
         if (d != dim)

@@ -591,6 +591,26 @@ ir_stretch(Build *b, Val *x, int rank, const int32_t *shape)
 }
 
 Val *
+ir_pick(Build *b, Val *v, int dim, Val *index)
+{
+    const Type *t = v->type;
+    int32_t shape[MAX_RANK];
+    memcpy(shape, t->shape, sizeof shape);
+    shape[dim] = index->type->shape[0];
+    for (int d = 0; d < dim; d++)
+        index = ir_expand(b, index, 0);
+    for (int d = dim + 1; d < t->rank; d++)
+        index = ir_expand(b, index, d);
+    index = ir_stretch(b, index, t->rank, shape);
+    const Type *bare = t->is_ptr ? ty_with_elem(b->f->c, t, E_I64) : t;
+    const Type *r = ty_with_shape(b->f->c, bare, t->rank, shape);
+    v = ir_bitcast(b, v, bare); /* pointers are picked as numbers */
+    Op *o = ir_op(b, OP_GATHER, 2, (Val *[]){v, index}, 1, &r);
+    ir_set_attr(o, ATTR_AXIS, dim);
+    return ir_bitcast(b, result(o, 0), ty_with_shape(b->f->c, t, t->rank, shape));
+}
+
+Val *
 ir_addptr(Build *b, Val *p, Val *i)
 {
     assert(p->type->is_ptr && ty_same_shape(p->type, i->type));
@@ -671,119 +691,4 @@ ir_combine_op(const Op *o)
     bool both = (arg(f, 0) == a && arg(f, 1) == b) ||
                 (arg(f, 0) == b && arg(f, 1) == a);
     return both ? f : NULL;
-}
-
-static bool
-is_below(const Val *v, const Op *o)
-{
-    const Op *at = v->block->owner;
-    while (at && at != o)
-        at = at->block->owner;
-    return at != NULL;
-}
-
-/* ---- walks ------------------------------------------------------------------------------- */
-
-/* The first op of o's regions from the one numbered r on; NULL: they have none. */
-static Op *
-first_inside(const Op *o, int r)
-{
-    for (; r < o->n_regions; r++)
-        if (o->regions[r] && o->regions[r]->first)
-            return o->regions[r]->first;
-    return NULL;
-}
-
-/* The first op of the regions that follow o's own in their owner; NULL: o's is the last. */
-static Op *
-first_beside(const Op *o)
-{
-    const Op *owner = o->block->owner;
-    int r = 0;
-    while (owner->regions[r] != o->block)
-        r++;
-    return first_inside(owner, r + 1);
-}
-
-static Op *
-next_outside(const Op *o, const Block *top)
-{
-    Op *in = NULL;
-    while (!in && !o->next && o->block != top) {
-        in = first_beside(o);
-        o = o->block->owner;
-    }
-    return in ? in : o->next;
-}
-
-Op *
-ir_next_op(const Op *o, const Block *top)
-{
-    Op *in = first_inside(o, 0);
-    return in ? in : next_outside(o, top);
-}
-
-Op *
-ir_next_control(const Op *o, const Block *top)
-{
-    Op *in = op_has(o, OPF_CONTROL) ? first_inside(o, 0) : NULL;
-    return in ? in : next_outside(o, top);
-}
-
-static Op *
-innermost(Op *o)
-{
-    for (Op *in = o; in; in = first_inside(o, 0))
-        o = in;
-    return o;
-}
-
-Op *
-ir_first_inside(const Block *top)
-{
-    return innermost(top->first);
-}
-
-Op *
-ir_next_inside(const Op *o, const Block *top)
-{
-    if (o->next || o->block == top)
-        return innermost(o->next);
-    Op *in = first_beside(o);
-    return in ? innermost(in) : o->block->owner;
-}
-
-bool
-ir_is_unused(const Op *o)
-{
-    for (int i = 0; i < o->n_results; i++)
-        if (result(o, i)->uses)
-            return false;
-    return true;
-}
-
-void
-ir_drop_unused(Block *b, bool loads)
-{
-    for (Op *o = b->last, *prev; o; o = prev) {
-        prev = o->prev;
-        bool can_go = op_has(o, OPF_PURE) ||
-                      (loads && o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE));
-        if (can_go && ir_is_unused(o)) {
-            ir_erase(o);
-            continue;
-        }
-        for (int r = 0; r < o->n_regions; r++)
-            ir_drop_unused(o->regions[r], loads);
-    }
-}
-
-void
-ir_each_outer(const Op *o, void (*see)(void *data, const Val *v), void *data)
-{
-    for (int r = 0; r < o->n_regions; r++)
-        EACH_OP(p, o->regions[r])
-            for (int i = 0; i < p->n_args; i++)
-                if (!is_below(arg(p, i), o))
-                    see(data, arg(p, i));
 }

@@ -508,6 +508,8 @@ Val *ir_carry(Op *loop, Val *init, const char *name);
 Val *ir_broadcast(Build *b, Val *x, int rank, const int32_t *shape);
 /* x, a scalar or of dims that are 1 or the shape's, as a block of that shape. */
 Val *ir_stretch(Build *b, Val *x, int rank, const int32_t *shape);
+/* The elements of v along dim that index names: i32 of one dim, in range. */
+Val *ir_pick(Build *b, Val *v, int dim, Val *index);
 Val *ir_addptr(Build *b, Val *p, Val *i);
 Val *ir_load(Build *b, Val *p, Val *mask, Val *other); /* NULL: absent */
 Op *ir_store(Build *b, Val *p, Val *v, Val *mask);
@@ -519,6 +521,9 @@ bool ir_is_const(const Val *v, uint64_t *bits);
 /* The one op by which o, a REDUCE or SCAN of one block, combines its region's two
  * arguments; else NULL. */
 const Op *ir_combine_op(const Op *o);
+bool ir_const_as_int(const Val *v, int64_t *i); /* sign- or zero-extended */
+
+/* ---- walk.c ----------------------------------------------------------------------- */
 /* The op behind o in the text of top: of its regions, then of its block, then of blocks around
  * it; NULL: o was the last. ir_next_control passes over regions that are no control flow. */
 Op *ir_next_op(const Op *o, const Block *top);
@@ -538,7 +543,6 @@ bool ir_is_unused(const Op *o); /* nobody reads a result */
 void ir_drop_unused(Block *b, bool loads);
 /* Calls see(data, v) for each value from outside that the regions of o read. */
 void ir_each_outer(const Op *o, void (*see)(void *data, const Val *v), void *data);
-bool ir_const_as_int(const Val *v, int64_t *i); /* sign- or zero-extended */
 
 /* ---- perm.c: dim i of the result is dim perm[i] of the operand ------------------ */
 int64_t perm_pack(int rank, const int *perm); /* -1: it does not permute rank dims */

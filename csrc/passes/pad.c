@@ -247,26 +247,6 @@ filled(const Pad *p, Build *b, Val *v, int dim, uint64_t bits)
     return ir_select(b, in, v, ir_const_bits(b, v->type, bits));
 }
 
-Val *
-pad_pick(Build *b, Val *v, int dim, Val *index)
-{
-    const Type *t = v->type;
-    int32_t shape[MAX_RANK];
-    memcpy(shape, t->shape, sizeof shape);
-    shape[dim] = index->type->shape[0];
-    for (int d = 0; d < dim; d++)
-        index = ir_expand(b, index, 0);
-    for (int d = dim + 1; d < t->rank; d++)
-        index = ir_expand(b, index, d);
-    index = ir_broadcast(b, index, t->rank, shape);
-    const Type *bare = t->is_ptr ? ty_with_elem(b->f->c, t, E_I64) : t;
-    const Type *r = ty_with_shape(b->f->c, bare, t->rank, shape);
-    v = ir_bitcast(b, v, bare); /* pointers are picked as numbers */
-    Op *o = ir_op(b, OP_GATHER, 2, (Val *[]){v, index}, 1, &r);
-    ir_set_attr(o, ATTR_AXIS, dim);
-    return ir_bitcast(b, result(o, 0), ty_with_shape(b->f->c, t, t->rank, shape));
-}
-
 /* ---- what padding must not do ----------------------------------------------------------------- */
 
 /* Is what stands in v's padding also among its elements? Then it does what they do. */

@@ -25,8 +25,6 @@ Val *pad_inside(Build *b, int rank, const int32_t *shape, const int32_t *limit);
 Val *pad_valid(const Pad *p, Build *b, const Val *v, unsigned dims);
 /* Are all elements of v whose index along dim is `from` or more one known value? */
 bool pad_fill(const Val *v, int dim, int32_t from, uint64_t *bits);
-/* The block with index[i] along dim for i; index is i32 of one dim, in range. */
-Val *pad_pick(Build *b, Val *v, int dim, Val *index);
 /* A line of the kernel's report; said once. */
 void pad_note(Pad *p, const Op *o, const char *fmt, ...) PRINTF_LIKE(3, 4);
 

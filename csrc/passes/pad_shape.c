@@ -142,7 +142,7 @@ pad_reshape(Pad *p, Op *o)
     Build b = {.f = p->f, .block = o->block, .before = o, .loc = o->loc};
     Val *at = places(&b, numbers(&b, to, wide), from, v->type);
     at = reshape_to(&b, at, 1, &n_to);
-    ir_set_arg(o, 0, pad_pick(&b, reshape_to(&b, v, 1, &n_from), 0, at));
+    ir_set_arg(o, 0, ir_pick(&b, reshape_to(&b, v, 1, &n_from), 0, at));
     if (to->rank == 1)
         map_put(&p->whole, result(o, 0), 0, v);
     if (to->rank != 1 || !is_only_reduced(result(o, 0)))
@@ -165,7 +165,7 @@ pad_cat(Pad *p, Op *o)
     second = ir_bin(&b, OP_AND, second, ir_const_int(&b, i->type, 2 * wide - 1));
     i = ir_select(&b, first, i, second);
     Op *both = ir_op(&b, OP_CAT, 2, (Val *[]){x, arg(o, 1)}, 1, &v->type);
-    pad_replace(p, v, pad_pick(&b, result(both, 0), 0, i));
+    pad_replace(p, v, ir_pick(&b, result(both, 0), 0, i));
     pad_note(p, o, "cat of %s moves elements (a gather)",
              ty_shape_str(p->c->arena, pad_type(p, x)));
     ir_erase(o);
@@ -186,7 +186,7 @@ pad_resize(Pad *p, Op *o)
         Val *i = ir_arange(&b, 0, wants);
         if (wants > has)
             i = ir_bin(&b, OP_AND, i, ir_const_int(&b, i->type, has - 1));
-        v = pad_pick(&b, v, d, i);
+        v = ir_pick(&b, v, d, i);
         pad_note(p, o, "%s from %s moves elements (a gather)",
                  ty_shape_str(p->c->arena, to), ty_shape_str(p->c->arena, from));
     }

@@ -147,12 +147,8 @@ add_load(Host *h, const Op *dot, const Op *load)
 static void
 find_loads(Host *h, const Op *dot, const Val *v)
 {
-    VState *s = state(h, v);
-    if (s->kind != V_LAZY || s->is_virtual || s->stamp == h->stamp ||
-        v->block != dot->block)
+    if (v->block != dot->block || !host_visits(h, v))
         return;
-    s->stamp = h->stamp;
-    s->again = false;
     if (v->def->op == OP_LOAD) {
         add_load(h, dot, v->def);
         return;

@@ -288,6 +288,8 @@ is_vector(const Group *g, const Node *n)
 {
     return g->lanes > 1 && !n->lane0 && (n->dims >> g->vec & 1);
 }
+/* Is v computed on demand, and met for the first time in this walk (h->stamp)? */
+bool host_visits(Host *h, const Val *v);
 void host_stamp(Host *h, const Val *v); /* what computing v on demand visits */
 /* for (i = 0; i < n; i += step): opens a loop; *index is i (i64). */
 typedef struct Loop {

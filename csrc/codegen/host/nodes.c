@@ -33,6 +33,17 @@ identity_map(int rank)
 }
 
 /* Visits what computing v on demand would compute, and marks it with the stamp. */
+bool
+host_visits(Host *h, const Val *v)
+{
+    VState *s = state(h, v);
+    if (s->kind != V_LAZY || s->is_virtual || s->stamp == h->stamp)
+        return false;
+    s->stamp = h->stamp;
+    s->again = false;
+    return true;
+}
+
 void
 host_stamp(Host *h, const Val *v)
 {

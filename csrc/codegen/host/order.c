@@ -80,11 +80,8 @@ typedef VEC(const Val *) Loads;
 static void
 find_loads(Host *h, const Val *v, const Op *writer, Loads *out)
 {
-    VState *s = state(h, v);
-    if (s->kind != V_LAZY || s->is_virtual || s->stamp == h->stamp)
+    if (!host_visits(h, v))
         return;
-    s->stamp = h->stamp;
-    s->again = false;
     if (v->def->op == OP_LOAD && meets(h, v->def, writer))
         PUSH(h->c->arena, out, v);
     for (int i = 0; i < v->def->n_args; i++)

@@ -44,11 +44,8 @@ root_waits(Host *h, const Root *r)
 static bool
 loads_after(Host *h, const Val *v, int pos)
 {
-    VState *s = state(h, v);
-    if (s->kind != V_LAZY || s->is_virtual || s->stamp == h->stamp)
+    if (!host_visits(h, v))
         return false;
-    s->stamp = h->stamp;
-    s->again = false;
     if (v->def->op == OP_LOAD && host_pos(h, v->def) > pos)
         return true;
     for (int i = 0; i < v->def->n_args; i++)
@@ -160,11 +157,8 @@ typedef VEC(const Val *) Vals;
 static void
 find_small(Host *h, const Type *t, const Val *v, Vals *out)
 {
-    VState *s = state(h, v);
-    if (s->kind != V_LAZY || s->is_virtual || s->stamp == h->stamp)
+    if (!host_visits(h, v))
         return;
-    s->stamp = h->stamp;
-    s->again = false;
     const Op *o = v->def;
     bool is_other = !ty_same_shape(v->type, t) && !host_is_through(o);
     bool once = is_other && (cost(h, v) > 6 || has_many_uses(v)) &&
@@ -315,11 +309,8 @@ host_settle_loads(Host *h, const Op *writer)
 static void
 find_costly(Host *h, const Val *v, Vals *out)
 {
-    VState *s = state(h, v);
-    if (s->kind != V_LAZY || s->is_virtual || s->stamp == h->stamp)
+    if (!host_visits(h, v))
         return;
-    s->stamp = h->stamp;
-    s->again = false;
     if (!host_is_cheap_op(v->def)) {
         PUSH(h->c->arena, out, v);
         return;

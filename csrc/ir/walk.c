@@ -1,0 +1,122 @@
+/* walk: the ops of a block and of the regions in it, in the order of the text or inside out.
+ *
+ *     EACH_OP(o, f->body)
+ *         if (o->op == OP_DOT)
+ *             return true;
+ *
+ * No recursion is needed for a question to every op, so walks are loops of whoever asks.
+ */
+#include "ir/ir.h"
+
+/* The first op of o's regions from the one numbered r on; NULL: they have none. */
+static Op *
+first_inside(const Op *o, int r)
+{
+    for (; r < o->n_regions; r++)
+        if (o->regions[r] && o->regions[r]->first)
+            return o->regions[r]->first;
+    return NULL;
+}
+
+/* The first op of the regions that follow o's own in their owner; NULL: o's is the last. */
+static Op *
+first_beside(const Op *o)
+{
+    const Op *owner = o->block->owner;
+    int r = 0;
+    while (owner->regions[r] != o->block)
+        r++;
+    return first_inside(owner, r + 1);
+}
+
+static Op *
+next_outside(const Op *o, const Block *top)
+{
+    Op *in = NULL;
+    while (!in && !o->next && o->block != top) {
+        in = first_beside(o);
+        o = o->block->owner;
+    }
+    return in ? in : o->next;
+}
+
+Op *
+ir_next_op(const Op *o, const Block *top)
+{
+    Op *in = first_inside(o, 0);
+    return in ? in : next_outside(o, top);
+}
+
+Op *
+ir_next_control(const Op *o, const Block *top)
+{
+    Op *in = op_has(o, OPF_CONTROL) ? first_inside(o, 0) : NULL;
+    return in ? in : next_outside(o, top);
+}
+
+static Op *
+innermost(Op *o)
+{
+    for (Op *in = o; in; in = first_inside(o, 0))
+        o = in;
+    return o;
+}
+
+Op *
+ir_first_inside(const Block *top)
+{
+    return innermost(top->first);
+}
+
+Op *
+ir_next_inside(const Op *o, const Block *top)
+{
+    if (o->next || o->block == top)
+        return innermost(o->next);
+    Op *in = first_beside(o);
+    return in ? innermost(in) : o->block->owner;
+}
+
+bool
+ir_is_unused(const Op *o)
+{
+    for (int i = 0; i < o->n_results; i++)
+        if (result(o, i)->uses)
+            return false;
+    return true;
+}
+
+void
+ir_drop_unused(Block *b, bool loads)
+{
+    for (Op *o = b->last, *prev; o; o = prev) {
+        prev = o->prev;
+        bool can_go = op_has(o, OPF_PURE) ||
+                      (loads && o->op == OP_LOAD && !ir_attr(o, ATTR_VOLATILE));
+        if (can_go && ir_is_unused(o)) {
+            ir_erase(o);
+            continue;
+        }
+        for (int r = 0; r < o->n_regions; r++)
+            ir_drop_unused(o->regions[r], loads);
+    }
+}
+
+static bool
+is_below(const Val *v, const Op *o)
+{
+    const Op *at = v->block->owner;
+    while (at && at != o)
+        at = at->block->owner;
+    return at != NULL;
+}
+
+void
+ir_each_outer(const Op *o, void (*see)(void *data, const Val *v), void *data)
+{
+    for (int r = 0; r < o->n_regions; r++)
+        EACH_OP(p, o->regions[r])
+            for (int i = 0; i < p->n_args; i++)
+                if (!is_below(arg(p, i), o))
+                    see(data, arg(p, i));
+}
