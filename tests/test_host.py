@@ -112,6 +112,14 @@ def test_columns_are_loaded_by_columns() -> None:
 
 
 @pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
+def test_what_lies_by_columns_is_turned_in_registers() -> None:
+    """No gathers; 16 x 16 i16 begin with 8 pairs of unpacks of elements."""
+    code = code_of(upper_half(HERE / "host/turned.tir"))
+    assert "gather" not in code
+    assert code.count("\tvpunpcklwd\t") == code.count("\tvpunpckhwd\t") == 8
+
+
+@pytest.mark.skipif(not LESSER, reason="counts instructions of x86-64")
 def test_last_turn_of_an_inner_loop_fetches_on() -> None:
     """Operands step by 0 in a last turn; behind that of an inner loop comes more."""
     steps = {

@@ -235,18 +235,23 @@ load_row(Host *h, const Type *t, int lanes, Lv ptr, Lv mask, Lv other)
     return phi;
 }
 
+bool
+host_gathers(const Host *h, const Type *t)
+{
+    return h->has_gather && host_mem_bytes(t) >= 4 && !t->is_ptr;
+}
+
 Lv
 host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other)
 {
     if (other)
         other = host_to_mem(h, t, other);
     Lv x;
-    int bytes = host_mem_bytes(t);
     if (lanes < 2)
         x = load_scalar(h, t, ptr, mask, other);
     else if (m == M_ROW)
         x = load_row(h, t, lanes, ptr, mask, other);
-    else if (bytes >= 4 && h->has_gather && !t->is_ptr)
+    else if (host_gathers(h, t))
         x = gather_lanes(h, t, lanes, ptr, mask, other);
     else
         x = load_lanes(h, t, m, lanes, ptr, host_is_all_true(mask) ? NULL : mask,

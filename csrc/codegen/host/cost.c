@@ -13,17 +13,17 @@
 void
 host_note(Host *h, const Op *o, Mode m, int lanes)
 {
-    int bytes = host_mem_bytes(ty_pointee(h->c, arg(o, 0)->type));
-    bool is_ptr = ty_pointee(h->c, arg(o, 0)->type)->is_ptr, is_load = o->op == OP_LOAD;
+    const Type *t = ty_pointee(h->c, arg(o, 0)->type);
+    int bytes = host_mem_bytes(t);
+    bool is_load = o->op == OP_LOAD;
     Note n = {.op = o, .lanes = MAX(lanes, 1), .bytes = bytes, .how = NOTE_ROW};
     if (!is_load && o->op != OP_STORE)
         n.how = NOTE_ATOMIC;
     else if (n.lanes == 1)
         n.how = NOTE_ONE;
     else if (m == M_GATHER)
-        n.how = bytes >= 4 && !is_ptr && (is_load ? h->has_gather : h->has_scatter)
-                    ? NOTE_GATHER
-                    : NOTE_EACH;
+        n.how = host_gathers(h, t) && (is_load || h->has_scatter) ? NOTE_GATHER
+                                                                  : NOTE_EACH;
     for (int i = 0; i < h->notes.n; i++) {
         const Note *p = &h->notes.at[i];
         if (p->op->loc == o->loc && p->op->op == o->op && p->how == n.how &&

@@ -191,7 +191,10 @@ access_op(Host *h, const Op *o)
     host_settle_overlaps(h, o);
     Root r = {
         .kind = o->op == OP_STORE ? R_STORE : R_ATOMIC, .o = o, .pos = host_pos(h, o)};
-    host_add_root(h, r, arg(o, 0)->type, -1);
+    if (o->op == OP_STORE)
+        host_add_store(h, r);
+    else
+        host_add_root(h, r, arg(o, 0)->type, -1);
 }
 
 static void

@@ -13,6 +13,7 @@
  *     shape.c     reshape, join, split, cat, gather, histogram
  *     dot.c       the register-tiled product (dot.h), tiles.c its form for AMX
  *     panels.c    the order of its second operand in scratch
+ *     turn.c      blocks turned in registers on their way there
  *     ahead.c     its next turn's operands come into the cache meanwhile
  *     control.c   for, while, if
  *     assembly.c  inline assembly, over a whole block
@@ -193,10 +194,12 @@ struct Root {
     bool is_forced; /* KEEP: dest is the caller's */
     bool converts;  /* KEEP, forced: to element type `elem` on the way */
     Elem elem;
-    int pos;   /* of o, or of the op that makes v: host_pos */
-    Node **in; /* by operand; NULL: absent */
-    int mode;  /* STORE: Mode of the access; PRINT: the operand */
-    Lv *acc; /* REDUCE: a stack slot an operand; KEEP by panels: one a row of a group */
+    bool is_down; /* STORE: columns are consecutive in memory */
+    int side;     /* KEEP: turned in squares of so many rows (turn.c); 0: it is not */
+    int pos;      /* of o, or of the op that makes v: host_pos */
+    Node **in;    /* by operand; NULL: absent */
+    int mode;     /* STORE: Mode of the access; PRINT: the operand */
+    Lv *acc; /* REDUCE: a stack slot an operand; KEEP by panels: one a row of a group, turned: one */
 };
 struct Group {
     int rank;
@@ -206,6 +209,7 @@ struct Group {
     bool has_writes;
     bool
         is_turned; /* its one root is a matrix whose columns are consecutive: it goes along them */
+    int side; /* so many vectors at a time are turned (turn.c); 0: none are */
     int n_rows; /* a root by panels wants so many rows at a time: of the last dim but one */
     /* while it is emitted: */
     int order[MAX_RANK]; /* loops from outside in: dims of shape */
@@ -215,6 +219,7 @@ struct Group {
     VEC(Node *) list;
     Lv index[MAX_RANK]; /* i64, of the first lane */
     int row;            /* of n_rows, that is emitted */
+    Lv column;          /* i64, of side, that is emitted */
 };
 /* Into the open group, or into a new one of t's shape after what is open; axis: along which
  * r reduces, or -1. */
@@ -277,9 +282,36 @@ Lv host_panel_address(Host *h, const Type *t, const View *w, const Lv *index);
 /* One row of a group more; with the last one, the group is written. index: of the first row. */
 void host_keep_row(Host *h, const Type *t, Root *r, int row, Lv x, const Lv *index);
 
+/* ---- turn.c ------------------------------------------------------------------------------- */
+/* A store, and what it stores turned where memory wants that. */
+void host_add_store(Host *h, Root r);
+/* Rows of the squares in which the block that r, a KEEP, puts into scratch is turned; 0: it lies as
+ * scratch wants it, or has no such squares. */
+int host_side(Host *h, const Root *r);
+/* Is r turned in the squares of its group? */
+bool host_fills_square(const Group *g, const Root *r);
+/* The dim of a square that runs in no vectors. */
+static inline int
+host_other_dim(const Group *g)
+{
+    return 2 * g->rank - 3 - g->vec;
+}
+/* One column of a square; when all are there, the square is written. g->index: its first element. */
+void host_keep_column(Host *h, const Type *t, Root *r, const Group *g, Lv x);
+void host_keep_square(Host *h, const Type *t, const Root *r, const Group *g);
+
 /* ---- nodes.c ------------------------------------------------------------------------------ */
 /* Adds KEEP roots for values of this group that later groups want. */
 void host_keep_escaping(Host *h, Group *g);
+/* Along which dim what v is loaded or read from is consecutive, n elements at least: all blocks of it. */
+typedef enum Runs {
+    RUNS_MIXED,
+    RUNS_ACROSS,
+    RUNS_DOWN
+} Runs; /* the last dim; the last but one */
+Runs host_runs(Host *h, const Val *v, int n);
+/* The same of what pointers point to, a register of bytes at least. */
+Runs host_runs_of_pointers(Host *h, const Val *v);
 /* Chooses lanes, makes the nodes of all roots, sorts both by position. */
 void host_build_nodes(Host *h, Group *g);
 /* Does the node differ from lane to lane? */
@@ -318,6 +350,8 @@ Lv host_slot(Host *h, Lt t);
  * NULL. t is the pointee. All values in register form. */
 Lv host_read(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv mask, Lv other);
 void host_write(Host *h, const Type *t, Mode m, int lanes, Lv ptr, Lv value, Lv mask);
+/* Is a gather of elements t one instruction? Where a scatter is, a gather is, too. */
+bool host_gathers(const Host *h, const Type *t);
 /* The same of consecutive elements, past the caches where h->streams says so. */
 void host_write_past(Host *h, const Type *t, int lanes, Lv ptr, Lv value);
 /* Is the store one that h->streams is about? */

@@ -233,15 +233,24 @@ root_in(Host *h, Group *g, Root *r, int i)
     return r->in[i] ? as_vector(h, g, r->in[i]) : NULL;
 }
 
+/* Of what a KEEP puts into scratch. */
+static const Type *
+kept_type(Host *h, const Root *r)
+{
+    return r->converts ? ty_with_elem(h->c, r->v->type, r->elem) : r->v->type;
+}
+
 static void
 emit_keep(Host *h, Group *g, Root *r)
 {
     Ll *l = h->l;
-    const Type *t = r->v->type;
+    const Type *t = kept_type(h, r);
     Lv x = root_in(h, g, r, 0);
-    if (r->converts) {
-        x = cg_cast(l, t->elem, r->elem, x, ROUND_RTNE);
-        t = ty_with_elem(h->c, t, r->elem);
+    if (r->converts)
+        x = cg_cast(l, r->v->type->elem, r->elem, x, ROUND_RTNE);
+    if (host_fills_square(g, r)) {
+        host_keep_column(h, t, r, g, x);
+        return;
     }
     if (r->dest.group > 1) {
         host_keep_row(h, t, r, g->row, x, g->index);
@@ -469,11 +478,31 @@ emit_innermost(Host *h, Group *g)
     g->index[d] = first;
 }
 
+/* The columns of a square, in a loop, and then what they make. */
+static void
+emit_square(Host *h, Group *g)
+{
+    int d = host_other_dim(g);
+    Lv first = g->index[d];
+    Loop loop;
+    host_loop_open(h, &loop, g->side, 1);
+    g->column = loop.index;
+    g->index[d] = LLVMBuildAdd(h->l->b, first, loop.index, "");
+    emit_step(h, g);
+    host_loop_close(h, &loop);
+    g->index[d] = first;
+    for (int i = 0; i < g->roots.n; i++) {
+        Root *r = &g->roots.at[i];
+        if (host_fills_square(g, r))
+            host_keep_square(h, kept_type(h, r), r, g);
+    }
+}
+
 static void
 emit_level(Host *h, Group *g, int k)
 {
     if (k == g->rank) {
-        emit_innermost(h, g);
+        (g->side ? emit_square : emit_innermost)(h, g);
         return;
     }
     for (int i = 0; i < g->list.n; i++)
@@ -486,9 +515,10 @@ emit_level(Host *h, Group *g, int k)
             host_reduce_begin(h, g, &g->roots.at[i]);
     Loop loop;
     host_loop_open(h, &loop, g->shape[d],
-                   d == g->vec        ? g->lanes
-                   : d == g->rank - 2 ? g->n_rows
-                                      : 1);
+                   d == g->vec                         ? g->lanes
+                   : g->side && d == host_other_dim(g) ? g->side
+                   : d == g->rank - 2                  ? g->n_rows
+                                                       : 1);
     g->index[d] = loop.index;
     emit_level(h, g, k + 1);
     host_loop_close(h, &loop);

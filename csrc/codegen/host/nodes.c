@@ -83,6 +83,74 @@ run_log2(Host *h, const Val *ptr, DimMap map, int vec)
     return facts_contiguity(h->facts, ptr, d);
 }
 
+typedef struct RunCount {
+    int rank, n; /* of the nest; elements that are a run */
+    int down, across,
+        shorter; /* blocks of memory and of scratch; shorter: than n, along the last dim */
+} RunCount;
+
+static void
+count_run(RunCount *r, int down, int across)
+{
+    if (1 << MIN(down, 20) >= r->n)
+        r->down++;
+    else if (1 << MIN(across, 20) >= r->n)
+        r->across++;
+    else
+        r->shorter += across >= 2;
+}
+
+static void
+count_runs(Host *h, RunCount *r, const Val *v, DimMap map)
+{
+    VState *s = state(h, v);
+    int row = dim_along(v, map, r->rank - 2), col = dim_along(v, map, r->rank - 1);
+    if (s->kind == V_BUFFER && row >= 0 && col >= 0)
+        count_run(r, s->view.stride[row] == 1 ? MAX_LOG2 : 0,
+                  s->view.stride[col] == 1 ? MAX_LOG2 : 0);
+    if (s->kind != V_LAZY || s->is_virtual || s->stamp == h->stamp)
+        return;
+    s->stamp = h->stamp;
+    s->again = false;
+    const Op *o = v->def;
+    if (host_is_through(o)) {
+        count_runs(h, r, arg(o, 0), host_through_map(o, map));
+        return;
+    }
+    if (o->op == OP_LOAD && row >= 0 && col >= 0)
+        count_run(r, run_log2(h, arg(o, 0), map, r->rank - 2),
+                  run_log2(h, arg(o, 0), map, r->rank - 1));
+    for (int i = 0; i < o->n_args; i++)
+        if (v->type->rank)
+            count_runs(h, r, arg(o, i), map);
+}
+
+static Runs
+runs(const RunCount *r)
+{
+    if (r->down)
+        return r->across || r->shorter ? RUNS_MIXED : RUNS_DOWN;
+    return r->across ? RUNS_ACROSS : RUNS_MIXED;
+}
+
+Runs
+host_runs(Host *h, const Val *v, int n)
+{
+    RunCount r = {.rank = v->type->rank, .n = MAX(n, 2)};
+    h->stamp++;
+    count_runs(h, &r, v, identity_map(r.rank));
+    return runs(&r);
+}
+
+Runs
+host_runs_of_pointers(Host *h, const Val *v)
+{
+    RunCount r = {.rank = v->type->rank, .n = h->vec_bytes};
+    DimMap map = identity_map(r.rank);
+    count_run(&r, run_log2(h, v, map, r.rank - 2), run_log2(h, v, map, r.rank - 1));
+    return runs(&r);
+}
+
 typedef struct Survey {
     int bytes; /* of the widest data element */
     int n_ops;
@@ -161,6 +229,8 @@ choose_lanes(Host *h, Group *g)
     if (s.run < MAX_LOG2)
         lanes = MIN(lanes, 1 << s.run);
     g->lanes = MIN(lanes, g->shape[g->vec]);
+    if (g->side)
+        g->lanes = g->side * MAX(g->roots.at[0].dest.group, 1);
     int n = 0;
     for (int d = 0; d < g->rank; d++)
         if (d != g->axis)
@@ -176,6 +246,8 @@ level_of(const Group *g, unsigned dims)
 {
     if (g->n_rows > 1 && dims >> (g->rank - 2) & 1)
         return g->rank; /* the rows of a group follow one another in there */
+    if (g->side && dims >> host_other_dim(g) & 1)
+        return g->rank; /* as do the columns of a square */
     for (int k = g->rank; k > 0; k--)
         if (dims >> g->order[k - 1] & 1)
             return k;

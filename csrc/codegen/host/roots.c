@@ -86,7 +86,7 @@ can_join(Host *h, const Group *g, const Root *r, const Type *t, int axis)
 {
     if (g->rank != t->rank || (axis >= 0 && g->axis >= 0 && axis != g->axis))
         return false;
-    if (g->n_rows > 1 || r->dest.group > 1 || g->is_turned ||
+    if (g->n_rows > 1 || r->dest.group > 1 || g->is_turned || r->side || r->is_down ||
         host_is_turned(t, &r->dest))
         return false; /* the others want to go row by row */
     for (int d = 0; d < t->rank; d++)
@@ -111,11 +111,13 @@ new_group(Host *h, const Type *t)
 static void
 put_root(Host *h, Group *g, Root r, const Type *t, int axis)
 {
-    g->is_turned = host_is_turned(t, &r.dest);
+    g->is_turned = r.is_down || host_is_turned(t, &r.dest) != (r.side > 0);
+    g->side = r.side;
     if (axis >= 0)
         g->axis = axis;
     g->has_writes |= writes(&r);
-    g->n_rows = MAX(g->n_rows, r.dest.group);
+    if (!r.side)
+        g->n_rows = MAX(g->n_rows, r.dest.group);
     PUSH(h->c->arena, &g->roots, r);
     if (r.kind != R_KEEP)
         for (int i = 0; i < r.o->n_results; i++)
@@ -217,6 +219,7 @@ void
 host_add_root(Host *h, Root r, const Type *t, int axis)
 {
     settle_small(h, &r, t);
+    r.side = r.kind == R_KEEP ? host_side(h, &r) : 0;
     if (h->open && !can_join(h, h->open, &r, t, axis))
         host_flush(h);
     if (!h->open)
