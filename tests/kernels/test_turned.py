@@ -1,5 +1,5 @@
-"""Blocks whose columns are consecutive in memory where rows are wanted, and the reverse: CPUs turn
-them in registers (csrc/codegen/host/turn.c)."""
+"""Blocks whose columns are consecutive in memory where rows are wanted, and the reverse.
+CPUs turn them in registers (csrc/codegen/host/turn.c)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_first_operand_by_columns():
 @pytest.mark.parametrize("of", ["*fp16", "*i8", "*fp32"])
 @pytest.mark.parametrize("how", ["trans", "store", "load"])
 def test_report_has_vectors(of, how):
-    """A store by rows gathers 4 bytes, where that is an instruction; all else is vectors."""
+    """A store by rows gathers 4 bytes, by an instruction if any; all else is vectors."""
     report = copy_transposed.compile(
         of, of, "i32", "i32", BM=32, BN=32, HOW=how, target="cpu"
     ).report
