@@ -7,9 +7,11 @@
  *               accumulates runs in place
  *
  *     for j: NR columns            for i: MR rows
- *         c[MR][NR] = acc          registers: MR x NR / lanes vectors
+ *         c[MR][NR] = 0            registers: MR x NR / lanes vectors
  *         for k:                   one vector row of b, MR broadcast elements of a
  *             c += a[i.., k] * b[k, j..]
+ *         acc += c                 the error grows with K and the number of blocks, not with their
+ *                                  product; and nothing waits for acc
  *
  * Of a padded product (pad_blocks) only the tiles with true rows and columns are computed,
  * and k ends where it ends.
@@ -395,8 +397,12 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_rows)
         rows[i] = LLVMBuildAdd(l->b, i0, ll_i64(l, i), "");
     for (int j = 0; j < t.nv; j++)
         cols[j] = LLVMBuildAdd(l->b, j0, ll_i64(l, j * t.lanes), "");
+    bool has_acc = p->acc.buf;
+    Lv none = elem_is_float(t.e) ? LLVMConstReal(ll_elem(l, t.e), -0.0)
+                                 : LLVMConstNull(ll_elem(l, t.e));
     for (int i = 0; i < n; i++)
-        c[i] = load_acc(h, p->o, &p->acc, t, batch, rows[i / t.nv], cols[i % t.nv]);
+        c[i] = has_acc ? ll_splat(l, none, t.lanes)
+                       : load_acc(h, p->o, &p->acc, t, batch, rows[0], cols[0]);
 
     int side = in_steps(dot_sides(p->o).k, p->group), strip = strip_of(h, p);
     Sums outer = {.n = n, .c = c}, inner = {.n = n, .c = c};
@@ -414,6 +420,11 @@ tile(Host *h, const Product *p, Lv batch, Lv i0, Lv j0, int n_rows)
     }
     sums_close(h, &inner);
     sums_close(h, &outer);
+    for (int i = 0; has_acc && i < n; i++) {
+        Lv old = load_acc(h, p->o, &p->acc, t, batch, rows[i / t.nv], cols[i % t.nv]);
+        c[i] = elem_is_float(t.e) ? LLVMBuildFAdd(l->b, old, c[i], "")
+                                  : LLVMBuildAdd(l->b, old, c[i], "");
+    }
 
     const Type *rt = result(p->o, 0)->type;
     for (int j = 0; is_offset(p) && j < t.nv; j++) {

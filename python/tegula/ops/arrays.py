@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -94,6 +95,11 @@ def n_resident(x: Any, each: int = 2) -> int:
     On CPUs the number is the same everywhere, so that sums have one order everywhere.
     """
     return each * _n_multiprocessors(x.device.index) if is_on_gpu(x) else 64
+
+
+def n_threads() -> int:
+    """Of a launch on the CPU."""
+    return tegula.knobs.runtime.num_threads or len(os.sched_getaffinity(0))
 
 
 def row_options(n: int) -> dict[str, Any]:

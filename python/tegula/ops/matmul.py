@@ -87,27 +87,32 @@ def kernel(
     tl.store(c_ptr + at, activation.apply(acc, ACT), mask=mask)
 
 
-def _side(n: int) -> int:
-    """Of a tile on a CPU: 128 where that covers n nearly as well as 64."""
-    return 128 if -(-n // 128) * 128 <= -(-n // 64) * 64 * 9 // 8 else 64
+def _side(n: int, largest: int) -> int:
+    """Of a tile on a CPU: the largest that covers n nearly as well as 64."""
+    while largest > 64 and -(-n // largest) * largest > -(-n // 64) * 64 * 9 // 8:
+        largest //= 2
+    return largest
 
 
-def options(a: Any, M: int, N: int) -> dict[str, Any]:
+def options(a: Any, M: int, N: int, K: int = 64) -> dict[str, Any]:
     """The sides of a tile and what else a product of a's type on its machine wants."""
     acc, name = arrays.accumulator(a)
     kind = arrays.dtype_name(a)
     out = {"ACC": acc, "BM": 64, "BN": 64, "BK": 32, "RUN": 0}
-    is_large = min(M, N) >= 128
-    if name == "float64":
+    is_large, on_gpu = min(M, N) >= 128, arrays.is_on_gpu(a)
+    if is_large and not on_gpu:
+        # 256 x 256 read half as much of a and b, where each thread has four of them.
+        is_wide = M * N >= 256 * 256 * 4 * arrays.n_threads() and name != "float64"
+        most = 256 if is_wide else 128
+        out |= {"BM": _side(M, most), "BN": _side(N, most), "BK": _side(K, 128)}
+    elif name == "float64":
         out |= {"BM": 32, "BN": 32, "BK": 16}
-    elif is_large and not arrays.is_on_gpu(a):
-        out |= {"BM": _side(M), "BN": _side(N), "BK": 64}
     elif is_large and kind != "float32":
         is_wide = M * N >= 128 * 256 * 132
         out |= {"BM": 128, "BN": 256 if is_wide else 128, "BK": 64}
         out |= {"num_warps": 8, "num_stages": 3}
-    if kind in ("float32", "float64"):
-        out["RUN"] = 128
+    if kind in ("float32", "float64") and on_gpu:
+        out["RUN"] = 128  # a CPU sums each BK by itself
     return out
 
 
@@ -129,7 +134,7 @@ def outputs(a: Any, b: Any, bias: Any, act: str, precision: str) -> tuple:
 def run(outs: tuple, a: Any, b: Any, bias: Any, act: str, precision: str) -> None:
     c, pre = outs
     (M, K), N = a.shape[-2:], b.shape[-1]
-    chosen = options(a, M, N)
+    chosen = options(a, M, N, K)
     tiles = tegula.cdiv(M, chosen["BM"]) * tegula.cdiv(N, chosen["BN"])
     kernel[(tiles, a.shape[0] if a.ndim == 3 else 1)](
         a, b, None if bias is None else arrays.contiguous(bias), c,
