@@ -554,19 +554,69 @@ check_dropped(Fe *f, const Node *n, Value fn)
          more ? ". " : "", more ? more : "");
 }
 
-/* x.sort() as a statement was to change x. Atomics are called for what they do; a store
- * gives nothing. */
+/* Is fn a function or a method of the language, and not a user's? */
+static bool
+is_of_language(Fe *f, Value fn)
+{
+    if (fn.kind == V_METHOD && fn.method->builtin)
+        return true;
+    if (fn.kind == V_OBJ && fe_builtin_of(f, fn.obj))
+        return true;
+    FeFunction *of = fn.kind == V_METHOD ? fn.method->fn
+                     : fn.kind == V_OBJ  ? fe_as_function(f, fn)
+                                         : NULL;
+    return of && fe_tree(f, of)->is_library;
+}
+
+/* Is o there for more than what it gives? A promise (tl.multiple_of) holds for its argument. */
+static bool
+does_more(const Op *o)
+{
+    if (op_has(o, OPF_WRITES | OPF_SYNC | OPF_STAYS) || o->op == OP_HINT ||
+        (o->op == OP_LOAD && ir_attr(o, ATTR_VOLATILE)))
+        return true;
+    for (int r = 0; r < o->n_regions; r++)
+        for (const Op *p = o->regions[r]->first; p; p = p->next)
+            if (does_more(p))
+                return true;
+    return false;
+}
+
+/* Has nothing come behind `last` in b that does more than compute? */
+static bool
+only_computes(const Fe *f, const Block *b, const Op *last)
+{
+    const Op *o = last ? last->next : b->first;
+    if (!o || f->b.block != b)
+        return false;
+    for (; o; o = o->next)
+        if (does_more(o))
+            return false;
+    return true;
+}
+
+/* x.sort() as a statement was to change x, tl.dot(a, b, acc) was to add to acc. */
 static void
 warn_dropped(Fe *f, const Node *n, Value fn, Value r)
 {
-    bool is_users = n->a->kind != AST_Attribute || fn.kind != V_METHOD ||
-                    fn.method->self.kind != V_TENSOR;
-    if (is_users || (r.kind != V_TENSOR && r.kind != V_TUPLE) ||
-        !strncmp(n->a->name, "atomic_", 7))
+    if (r.kind != V_TENSOR && r.kind != V_TUPLE)
         return;
+    const char *args = n->n_list + n->n_list2 ? ".." : "";
+    if (fn.kind != V_METHOD || fn.method->self.kind != V_TENSOR ||
+        n->a->kind != AST_Attribute) {
+        const char *what = fe_text(f, n->a), *to = "y";
+        if (!what || strlen(what) > 40)
+            what = "this call";
+        if (n->n_list > 2 && n->list[2]->kind == AST_Name && strstr(what, "dot"))
+            to = n->list[2]->name;
+        fe_warn(f, PyExc_UserWarning,
+                "what %s(%s) gives is not used, and it changes nothing: write "
+                "%s = %s(%s), or leave it out",
+                what, args, to, what, args);
+        return;
+    }
     const Node *x = n->a->a;
     const char *set = x->kind == AST_Name ? str_printf(f->a, "%s = ", x->name) : "y = ";
-    const char *args = n->n_list + n->n_list2 ? ".." : "";
     const char *of = x->kind == AST_Name ? x->name : "x";
     fe_warn(
         f, PyExc_UserWarning,
@@ -608,10 +658,12 @@ fe_call(Fe *f, Node *n)
     }
     f->b.loc = fe_loc(f, n);
     f->call = n;
+    const Block *block = f->b.block;
+    const Op *last = block->last;
     Value r = call_any(f, fn, g.args.n, g.args.n ? g.args.at : NEW(f->a, Value), g.kw.n,
                        g.kw.at, g.kw_args.at);
     f->call = NULL;
-    if (is_dropped) {
+    if (is_dropped && only_computes(f, block, last) && is_of_language(f, fn)) {
         f->b.loc = fe_loc(f, n);
         warn_dropped(f, n, fn, r);
     }

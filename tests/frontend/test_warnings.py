@@ -132,6 +132,43 @@ def sums(x):
     tl.store(x, 1.0)
 
 
+@tegula.jit
+def multiplies(x):
+    i = tl.arange(0, 16)
+    a = tl.load(x + i[:, None] * 16 + i[None, :])
+    acc = tl.zeros((16, 16), tl.float32)
+    for _ in range(3):
+        tl.dot(a, a, acc)  # here
+    tl.store(x + i[:, None] * 16 + i[None, :], acc)
+
+
+@tegula.jit
+def loads(x):
+    tl.load(x + tl.arange(0, 16))  # here
+    tl.store(x, 1.0)
+
+
+@tegula.jit
+def reads_a_block(x):
+    desc = tl.make_tensor_descriptor(x, [64, 64], [64, 1], [16, 16])
+    desc.load([0, 0])  # here
+    desc.store([16, 0], desc.load([0, 16]))
+
+
+@tegula.jit
+def of_the_library(x):
+    tl.softmax(tl.load(x + tl.arange(0, 16)))  # here
+    tl.store(x, 1.0)
+
+
+@tegula.jit
+def pure_assembly(x):
+    move: tl.constexpr = "mov.b32 $0, $1;"
+    y = tl.load(x)
+    tl.inline_asm_elementwise(move, "=f,f", [y], tl.float32, True, 1)  # here
+    tl.store(x, 1.0)
+
+
 @pytest.fixture(autouse=True)
 def no_disk() -> Iterator[None]:
     """What comes from the disk has warned when it was made."""
@@ -162,6 +199,15 @@ CASES = [
     (sorts, UserWarning, "what a.sort() gives is not used, and a tensor is a value"),
     (converts, UserWarning, "write y = x.to(..)"),
     (sums, UserWarning, "write a = a.sum(..)"),
+    (
+        multiplies,
+        UserWarning,
+        "changes nothing: write acc = tl.dot(..), or leave it out",
+    ),
+    (loads, UserWarning, "write y = tl.load(..)"),
+    (reads_a_block, UserWarning, "write y = desc.load(..)"),
+    (of_the_library, UserWarning, "what tl.softmax(..) gives is not used"),
+    (pure_assembly, UserWarning, "what tl.inline_asm_elementwise(..) gives"),
 ]
 HELPERS = {in_helper: helper, missing_return: may_end}
 
@@ -217,7 +263,10 @@ def statements(x):
     tl.device_assert(tl.load(x) > 0)
     tl.device_print("x", i)
     tl.debug_barrier()
-    tl.multiple_of(i, 1)
+    tl.multiple_of(i, 8)
+    tl.load(x, volatile=True)
+    tl.atomic_max(x, 1.0)
+    tl.inline_asm_elementwise("// $0", "=r", [], tl.int32, is_pure=False, pack=1)
     tl.assume(tl.load(x) > 0)
     _ = i.sum()
 
