@@ -186,7 +186,7 @@ class Entry:
         params = [
             p.replace(annotation=p.empty)
             for p in signature.parameters.values()
-            if p.name not in ("_semantic", "self")
+            if p.name != "self"
         ]
         text = str(signature.replace(parameters=params, return_annotation=p_empty))
         text = re.sub(r"<PropagateNan\.(\w+): \w+>", r"PropagateNan.\1", text)

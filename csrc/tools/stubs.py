@@ -114,8 +114,6 @@ def head(name: str, fn: Any) -> str:
     signature = inspect.signature(fn)
     params, starred = ["self"], False
     for p in list(signature.parameters.values())[1:]:
-        if p.name == "_semantic":
-            continue
         if p.kind is p.KEYWORD_ONLY and not starred:
             params.append("*")
         starred = starred or p.kind in (p.VAR_POSITIONAL, p.KEYWORD_ONLY)

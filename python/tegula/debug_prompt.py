@@ -34,7 +34,7 @@ def _load(pointer: Any, mask: Any, other: Any) -> Any:
 
 def call(name: str, given: dict[str, Any]) -> Any:
     """tl.NAME(..) with these arguments."""
-    args: list[Any] = [v for k, v in given.items() if k != "_semantic"]
+    args: list[Any] = list(given.values())
     if name == "program_id":
         return np.int32((debugger.program or (0, 0, 0))[int(args[0])])
     if name == "num_programs":

@@ -43,8 +43,7 @@ def test_row_has_a_stub(name: str) -> None:
     want = [
         p.strip().rstrip("=").lstrip("*") for p in ROWS[name][0].split(",") if p.strip()
     ]
-    got = [p for p in inspect.signature(fn).parameters if p != "_semantic"]
-    assert got == want
+    assert list(inspect.signature(fn).parameters) == want
 
 
 def test_stub_has_a_row() -> None:
@@ -65,6 +64,7 @@ def test_signatures_as_people_see_them() -> None:
     """Without what Triton's wrappers hand on; torch.compile finds it by its name."""
     for fn in (tl.load, tl.tensor.view, tl.core.view):
         assert "_semantic" in inspect.signature(fn).parameters
+        assert "_semantic" not in list(inspect.signature(fn).parameters)
         assert "_semantic" not in str(inspect.signature(fn))
     text = pydoc.plain(pydoc.render_doc(tl.tensor))
     assert "sum(input: 'tensor', axis:" in text and "_semantic" not in text
@@ -77,3 +77,27 @@ def test_signatures_as_people_see_them() -> None:
     )
     assert shown.bind(0).arguments == {"axis": 0} and hash(shown) == hash(shown)
     assert shown.parameters["axis"].annotation == "int"
+
+
+def test_what_nobody_writes_is_nowhere_shown() -> None:
+    """Neither in the text that editors read nor in what IPython and pydoc ask for."""
+    shown = 0
+    for m in MODULES:
+        for name, fn in vars(m).items():
+            if hasattr(fn, "__tegula_builtin__"):
+                shown += 1
+                assert " _semantic" not in inspect.getsource(fn), name
+                assert "_semantic" not in [*inspect.signature(fn).parameters], name
+                assert "_semantic" not in pydoc.plain(pydoc.render_doc(fn)), name
+    assert shown > 100
+
+
+def test_completion_and_help() -> None:
+    """As Jedi completes and IPython answers ``tl.load?``, where they are installed."""
+    jedi = pytest.importorskip("jedi")
+    oinspect = pytest.importorskip("IPython.core.oinspect")
+    for text in ("tl.load(", "tl.sum("):
+        of = jedi.Interpreter(text, [{"tl": tl}]).get_signatures()
+        assert of and "_semantic" not in of[0].to_string()
+    shown = oinspect._render_signature(inspect.signature(tl.load), "tl.load")
+    assert "pointer" in shown and "_semantic" not in shown

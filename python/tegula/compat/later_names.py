@@ -219,7 +219,7 @@ def is_negative_zero(x: float) -> bool:
 @builtin
 def binary_op_type_legalization(lhs: Any, rhs: Any, semantic: Any = None) -> Any:
     """In a kernel: both operands, of one type and shape, as ``lhs + rhs`` takes them.
-    semantic is the ``_semantic`` of the wrapper that calls it, and not looked at."""
+    semantic is what the wrapper that calls it hands on, and not looked at."""
     return outside()
 
 

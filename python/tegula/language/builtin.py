@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar
 
 from tegula._core import LanguageModule
@@ -22,12 +22,16 @@ def builtin(fn: F) -> F:
     return fn
 
 
-class _Signature:
-    """A stub's ``inspect.Signature``, made when somebody asks: inspect is slow to import.
+class _Parameters(dict[str, Any]):
+    """Of a stub. Asked by name there is ``_semantic``, which nobody writes and kernels take
+    no notice of: torch.compile asks, to learn how its wrappers are to hand it on."""
 
-    Its text has no ``_semantic``, which nobody writes. Among the parameters it is, because
-    torch.compile looks there for how its wrappers are to hand Triton's compiler on.
-    """
+    def __contains__(self, name: object) -> bool:
+        return name == "_semantic" or super().__contains__(name)
+
+
+class _Signature:
+    """Of a stub: made when somebody asks, as inspect is slow to import."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self._fn: Any = fn
@@ -38,7 +42,7 @@ class _Signature:
 
         return inspect.Signature
 
-    def _whole(self) -> Any:
+    def _made(self) -> Any:
         import inspect
 
         fn = self._fn
@@ -49,25 +53,24 @@ class _Signature:
         )
         return inspect.signature(bare)
 
-    def _shown(self) -> Any:
-        whole = self._whole()
-        rest = [p for p in whole.parameters.values() if p.name != "_semantic"]
-        return whole.replace(parameters=rest)
+    @property
+    def parameters(self) -> Any:
+        return MappingProxyType(_Parameters(self._made().parameters))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._shown() if name == "format" else self._whole(), name)
+        return getattr(self._made(), name)
 
     def __eq__(self, other: object) -> bool:
-        return bool(self._whole() == other)
+        return bool(self._made() == other)
 
     def __hash__(self) -> int:
-        return hash(self._whole())
+        return hash(self._made())
 
     def __repr__(self) -> str:
-        return repr(self._shown())
+        return repr(self._made())
 
     def __str__(self) -> str:
-        return str(self._shown())
+        return str(self._made())
 
 
 def _notice(package: str) -> None:

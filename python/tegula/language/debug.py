@@ -21,7 +21,6 @@ def range(
     flatten: bool = False,
     warp_specialize: bool = False,
     disable_licm: bool = False,
-    _semantic: Any = None,
 ) -> Any:
     """What a ``for`` runs over, as Python's range, with hints for the compiler.
 
@@ -47,9 +46,7 @@ def range(
 
 
 @builtin
-def static_range(
-    arg1: int, arg2: Any = None, step: Any = None, _semantic: Any = None
-) -> Any:
+def static_range(arg1: int, arg2: Any = None, step: Any = None) -> Any:
     """A range that is unrolled: its ends are constexpr, and so is its index.
 
     Shapes: constexpr integers as bounds and step.
@@ -67,7 +64,7 @@ def static_range(
 
 
 @builtin
-def condition(arg1: Any, disable_licm: bool = False, _semantic: Any = None) -> Any:
+def condition(arg1: Any, disable_licm: bool = False) -> Any:
     """The condition of a ``while``, with a hint for the compiler.
 
     Shapes: a scalar.
@@ -84,7 +81,7 @@ def condition(arg1: Any, disable_licm: bool = False, _semantic: Any = None) -> A
 
 
 @builtin
-def multiple_of(input: _Hinted, values: Any, _semantic: Any = None) -> _Hinted:
+def multiple_of(input: _Hinted, values: Any) -> _Hinted:
     """input, with the promise that its first element along each dim, counted in runs of
     consecutive values, is a multiple of values.
 
@@ -102,7 +99,7 @@ def multiple_of(input: _Hinted, values: Any, _semantic: Any = None) -> _Hinted:
 
 
 @builtin
-def max_contiguous(input: _Hinted, values: Any, _semantic: Any = None) -> _Hinted:
+def max_contiguous(input: _Hinted, values: Any) -> _Hinted:
     """input, with the promise that it consists of runs of that many consecutive values.
 
     A promise, not a check: where it is broken, results are undefined.
@@ -119,7 +116,7 @@ def max_contiguous(input: _Hinted, values: Any, _semantic: Any = None) -> _Hinte
 
 
 @builtin
-def max_constancy(input: _Hinted, values: Any, _semantic: Any = None) -> _Hinted:
+def max_constancy(input: _Hinted, values: Any) -> _Hinted:
     """input, with the promise that it consists of runs of that many equal values.
 
     A promise, not a check: where it is broken, results are undefined.
@@ -136,7 +133,7 @@ def max_constancy(input: _Hinted, values: Any, _semantic: Any = None) -> _Hinted
 
 
 @builtin
-def assume(cond: Any, _semantic: Any = None) -> None:
+def assume(cond: Any) -> None:
     """Promise that a condition is true: ``tl.assume(stride > 0)``.
 
     A promise, not a check: where it is broken, results are undefined.
@@ -154,7 +151,7 @@ def assume(cond: Any, _semantic: Any = None) -> None:
 
 
 @builtin
-def debug_barrier(_semantic: Any = None) -> None:
+def debug_barrier() -> None:
     """All threads of the program arrive before any leaves.
 
     Reads and writes of the program's own blocks are ordered without it; it is for memory
@@ -172,7 +169,7 @@ def debug_barrier(_semantic: Any = None) -> None:
 
 
 @builtin
-def static_assert(cond: Any, msg: str = "", _semantic: Any = None) -> None:
+def static_assert(cond: Any, msg: str = "") -> None:
     """Refuse to compile when a constexpr condition is false.
 
     Shapes: a constant, so none.
@@ -190,19 +187,19 @@ def static_assert(cond: Any, msg: str = "", _semantic: Any = None) -> None:
 
 
 @builtin
-def _warn(text: str, _semantic: Any = None) -> None:
+def _warn(text: str) -> None:
     """A UserWarning at the line that called a function of the language."""
     return outside()
 
 
 @builtin
-def _pause(_semantic: Any = None) -> None:
+def _pause() -> None:
     """Let others run, between two looks at memory."""
     return outside()
 
 
 @builtin
-def _num_threads(_semantic: Any = None) -> Any:
+def _num_threads() -> Any:
     """``tl.extra.cuda.num_threads``, for the library."""
     return outside()
 
@@ -214,7 +211,6 @@ def static_print(
     end: str = "\n",
     file: Any = None,
     flush: bool = False,
-    _semantic: Any = None,
 ) -> None:
     """Print while compiling, to Python's stdout; a run-time value shows its type.
 
@@ -231,9 +227,7 @@ def static_print(
 
 
 @builtin
-def device_print(
-    prefix: str, *args: Any, hex: bool = False, _semantic: Any = None
-) -> None:
+def device_print(prefix: str, *args: Any, hex: bool = False) -> None:
     """Print the elements of args when the kernel runs, one line each, after prefix.
 
     Shapes: any, for each of args.
@@ -249,9 +243,7 @@ def device_print(
 
 
 @builtin
-def device_assert(
-    cond: Any, msg: str = "", mask: Any = None, _semantic: Any = None
-) -> None:
+def device_assert(cond: Any, msg: str = "", mask: Any = None) -> None:
     """Stop the kernel where cond is false; only in debug builds (``@jit(debug=True)``).
 
     Shapes: cond and mask broadcast; where mask is false nothing is checked.

@@ -17,7 +17,6 @@ def inline_asm_elementwise(
     dtype: Any,
     is_pure: bool,
     pack: int,
-    _semantic: Any = None,
 ) -> Any:
     """PTX, element by element.
 
@@ -55,7 +54,6 @@ def extern_elementwise(
     args: Any,
     arg_type_symbol_dict: dict[Any, Any],
     is_pure: bool,
-    _semantic: Any = None,
 ) -> tensor:
     """A function of a library, chosen by the types of the operands.
 
@@ -91,9 +89,7 @@ def extern_elementwise(
 
 
 @builtin
-def map_elementwise(
-    scalar_fn: Any, *args: Any, pack: int = 1, _semantic: Any = None
-) -> Any:
+def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
     """A jit function of scalars, on each element of blocks.
 
     Shapes: args broadcast. With pack, the function gets that many neighbours of each

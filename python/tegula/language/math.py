@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @builtin
-def exp(x: Operand, _semantic: Any = None) -> tensor:
+def exp(x: Operand) -> tensor:
     """e to the x.
 
     Shapes: the result has the shape of x.
@@ -34,7 +34,7 @@ def exp(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def exp2(x: Operand, _semantic: Any = None) -> tensor:
+def exp2(x: Operand) -> tensor:
     """2 to the x.
 
     Shapes: the result has the shape of x.
@@ -50,7 +50,7 @@ def exp2(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def log(x: Operand, _semantic: Any = None) -> tensor:
+def log(x: Operand) -> tensor:
     """Natural logarithm; NaN below 0, -inf at 0.
 
     Shapes: the result has the shape of x.
@@ -66,7 +66,7 @@ def log(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def log2(x: Operand, _semantic: Any = None) -> tensor:
+def log2(x: Operand) -> tensor:
     """Logarithm to base 2; NaN below 0, -inf at 0.
 
     Shapes: the result has the shape of x.
@@ -82,7 +82,7 @@ def log2(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def sin(x: Operand, _semantic: Any = None) -> tensor:
+def sin(x: Operand) -> tensor:
     """Sine of radians.
 
     Shapes: the result has the shape of x.
@@ -97,7 +97,7 @@ def sin(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def cos(x: Operand, _semantic: Any = None) -> tensor:
+def cos(x: Operand) -> tensor:
     """Cosine of radians.
 
     Shapes: the result has the shape of x.
@@ -112,7 +112,7 @@ def cos(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def sqrt(x: Operand, _semantic: Any = None) -> tensor:
+def sqrt(x: Operand) -> tensor:
     """Square root; approximate for float32 on GPUs: sqrt_rn is exact.
 
     Shapes: the result has the shape of x.
@@ -128,7 +128,7 @@ def sqrt(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def rsqrt(x: Operand, _semantic: Any = None) -> tensor:
+def rsqrt(x: Operand) -> tensor:
     """``1 / sqrt(x)``, approximate for float32 on GPUs.
 
     Shapes: the result has the shape of x.
@@ -144,7 +144,7 @@ def rsqrt(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def erf(x: Operand, _semantic: Any = None) -> tensor:
+def erf(x: Operand) -> tensor:
     """Error function.
 
     Shapes: the result has the shape of x.
@@ -159,7 +159,7 @@ def erf(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def floor(x: Operand, _semantic: Any = None) -> tensor:
+def floor(x: Operand) -> tensor:
     """Round down, to a float.
 
     Shapes: the result has the shape of x.
@@ -173,7 +173,7 @@ def floor(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def ceil(x: Operand, _semantic: Any = None) -> tensor:
+def ceil(x: Operand) -> tensor:
     """Round up, to a float.
 
     Shapes: the result has the shape of x.
@@ -187,7 +187,7 @@ def ceil(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def tanh(x: Operand, _semantic: Any = None) -> tensor:
+def tanh(x: Operand) -> tensor:
     """Hyperbolic tangent.
 
     Shapes: the result has the shape of x.
@@ -202,7 +202,7 @@ def tanh(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def sqrt_rn(x: Operand, _semantic: Any = None) -> tensor:
+def sqrt_rn(x: Operand) -> tensor:
     """Square root, rounded to nearest.
 
     Shapes: the result has the shape of x.
@@ -216,7 +216,7 @@ def sqrt_rn(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def abs(x: Operand, _semantic: Any = None) -> tensor:
+def abs(x: Operand) -> tensor:
     """Absolute value.
 
     Shapes: the result has the shape of x.
@@ -231,7 +231,7 @@ def abs(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def fma(x: Operand, y: Operand, z: Operand, _semantic: Any = None) -> tensor:
+def fma(x: Operand, y: Operand, z: Operand) -> tensor:
     """``x * y + z``, rounded once.
 
     Shapes: the operands broadcast together.
@@ -251,7 +251,6 @@ def fdiv(
     y: Operand,
     ieee_rounding: bool = False,
     approx: bool = False,
-    _semantic: Any = None,
 ) -> tensor:
     """Quotient of floats, within 2 ulp, on GPUs 3.
 
@@ -271,7 +270,7 @@ def fdiv(
 
 
 @builtin
-def div_rn(x: Operand, y: Operand, _semantic: Any = None) -> tensor:
+def div_rn(x: Operand, y: Operand) -> tensor:
     """Quotient, rounded to nearest.
 
     Shapes: the operands broadcast together.
@@ -286,7 +285,7 @@ def div_rn(x: Operand, y: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def polynomial(x: Operand, coefficients: Any, _semantic: Any = None) -> tensor:
+def polynomial(x: Operand, coefficients: Any) -> tensor:
     """``c[0] + x * (c[1] + x * (c[2] + ..))``, one fused multiply-add a coefficient.
 
     Shapes: the result has the shape of x.
@@ -302,7 +301,7 @@ def polynomial(x: Operand, coefficients: Any, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def umulhi(x: Operand, y: Operand, _semantic: Any = None) -> tensor:
+def umulhi(x: Operand, y: Operand) -> tensor:
     """High half of the unsigned product.
 
     Shapes: the operands broadcast together.
@@ -317,9 +316,7 @@ def umulhi(x: Operand, y: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def add(
-    x: Operand, y: Operand, sanitize_overflow: bool = True, _semantic: Any = None
-) -> tensor:
+def add(x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
     """``x + y``; with sanitize_overflow debug builds check that integers do not wrap.
 
     Shapes: the operands broadcast together.
@@ -334,9 +331,7 @@ def add(
 
 
 @builtin
-def sub(
-    x: Operand, y: Operand, sanitize_overflow: bool = True, _semantic: Any = None
-) -> tensor:
+def sub(x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
     """``x - y``; with sanitize_overflow debug builds check that integers do not wrap.
 
     Shapes: the operands broadcast together.
@@ -351,9 +346,7 @@ def sub(
 
 
 @builtin
-def mul(
-    x: Operand, y: Operand, sanitize_overflow: bool = True, _semantic: Any = None
-) -> tensor:
+def mul(x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
     """``x * y``; with sanitize_overflow debug builds check that integers do not wrap.
 
     Shapes: the operands broadcast together.
@@ -368,7 +361,7 @@ def mul(
 
 
 @builtin
-def logical_and(x: Operand, other: Operand, _semantic: Any = None) -> tensor:
+def logical_and(x: Operand, other: Operand) -> tensor:
     """Are both true?
 
     Shapes: the operands broadcast together.
@@ -384,7 +377,7 @@ def logical_and(x: Operand, other: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def logical_or(x: Operand, other: Operand, _semantic: Any = None) -> tensor:
+def logical_or(x: Operand, other: Operand) -> tensor:
     """Is either true?
 
     Shapes: the operands broadcast together.
@@ -404,7 +397,6 @@ def minimum(
     x: Operand,
     y: Operand,
     propagate_nan: PropagateNan = PropagateNan.NONE,
-    _semantic: Any = None,
 ) -> tensor:
     """The smaller one, element by element.
 
@@ -427,7 +419,6 @@ def maximum(
     x: Operand,
     y: Operand,
     propagate_nan: PropagateNan = PropagateNan.NONE,
-    _semantic: Any = None,
 ) -> tensor:
     """The larger one, element by element.
 
@@ -451,7 +442,6 @@ def clamp(
     min: Operand,
     max: Operand,
     propagate_nan: PropagateNan = PropagateNan.NONE,
-    _semantic: Any = None,
 ) -> tensor:
     """x, but at least min and at most max.
 
@@ -470,7 +460,7 @@ def clamp(
 
 
 @builtin
-def where(condition: Operand, x: Operand, y: Operand, _semantic: Any = None) -> tensor:
+def where(condition: Operand, x: Operand, y: Operand) -> tensor:
     """x where condition is true, else y.
 
     Both x and y are computed; to skip one, use ``if``. Mask the load, not its result: an
@@ -490,7 +480,7 @@ def where(condition: Operand, x: Operand, y: Operand, _semantic: Any = None) -> 
 
 
 @builtin
-def cdiv(x: Operand, div: Operand, _semantic: Any = None) -> tensor:
+def cdiv(x: Operand, div: Operand) -> tensor:
     """``(x + (div - 1)) // div``: the quotient of positive integers, rounded up.
 
     Shapes: the operands broadcast together.
@@ -505,7 +495,7 @@ def cdiv(x: Operand, div: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def sigmoid(x: Operand, _semantic: Any = None) -> tensor:
+def sigmoid(x: Operand) -> tensor:
     """``1 / (1 + exp(-x))``.
 
     Shapes: the result has the shape of x.

@@ -22,7 +22,6 @@ def load(
     cache_modifier: str | None = "",
     eviction_policy: str | None = "",
     volatile: bool = False,
-    _semantic: Any = None,
 ) -> tensor:
     """Read memory through a pointer, a block of pointers, or a block pointer.
 
@@ -55,7 +54,6 @@ def store(
     boundary_check: Sequence[int] = (),
     cache_modifier: str | None = "",
     eviction_policy: str | None = "",
-    _semantic: Any = None,
 ) -> None:
     """Write memory through a pointer, a block of pointers, or a block pointer.
 
@@ -84,7 +82,6 @@ def make_block_ptr(
     offsets: Sequence[Operand],
     block_shape: Sequence[int],
     order: Sequence[int],
-    _semantic: Any = None,
 ) -> tensor:
     """A window of block_shape into a tensor in memory, at offsets.
 
@@ -102,7 +99,7 @@ def make_block_ptr(
 
 
 @builtin
-def advance(base: tensor, offsets: Sequence[Operand], _semantic: Any = None) -> tensor:
+def advance(base: tensor, offsets: Sequence[Operand]) -> tensor:
     """The block pointer base, moved by offsets; also ``p.advance(offsets)``.
 
     Shapes: one integer scalar per dim.
@@ -124,7 +121,6 @@ def make_tensor_descriptor(
     strides: Sequence[Operand],
     block_shape: Sequence[int],
     padding_option: str = "zero",
-    _semantic: Any = None,
 ) -> tensor_descriptor:
     """A tensor in memory that is read and written block by block.
 
@@ -150,7 +146,7 @@ def make_tensor_descriptor(
 
 @builtin
 def load_tensor_descriptor(
-    desc: tensor_descriptor, offsets: Sequence[Operand], _semantic: Any = None
+    desc: tensor_descriptor, offsets: Sequence[Operand]
 ) -> tensor:
     """``desc.load(offsets)``.
 
@@ -170,7 +166,6 @@ def store_tensor_descriptor(
     desc: tensor_descriptor,
     offsets: Sequence[Operand],
     value: Operand,
-    _semantic: Any = None,
 ) -> None:
     """``desc.store(offsets, value)``.
 
@@ -193,7 +188,6 @@ def atomic_load(
     mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
-    _semantic: Any = None,
 ) -> tensor:
     """Read memory that others may be writing, and what they wrote before.
 
@@ -220,7 +214,6 @@ def atomic_store(
     mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
-    _semantic: Any = None,
 ) -> None:
     """Write memory that others may be reading, behind all that was written before.
 
@@ -248,7 +241,6 @@ def atomic_add(
     mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
-    _semantic: Any = None,
 ) -> tensor:
     """Add val to memory in one step and return what was there.
 
@@ -277,7 +269,6 @@ def atomic_max(
     mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
-    _semantic: Any = None,
 ) -> tensor:
     """Put the larger of memory and val there; return what was there.
 
@@ -305,7 +296,6 @@ def atomic_min(
     mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
-    _semantic: Any = None,
 ) -> tensor:
     """Put the smaller of memory and val there; return what was there.
 
@@ -333,7 +323,6 @@ def atomic_and(
     mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
-    _semantic: Any = None,
 ) -> tensor:
     """Bitwise and into memory; return what was there.
 
@@ -361,7 +350,6 @@ def atomic_or(
     mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
-    _semantic: Any = None,
 ) -> tensor:
     """Bitwise or into memory; return what was there.
 
@@ -389,7 +377,6 @@ def atomic_xor(
     mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
-    _semantic: Any = None,
 ) -> tensor:
     """Bitwise exclusive or into memory; return what was there.
 
@@ -417,7 +404,6 @@ def atomic_xchg(
     mask: Operand | None = None,
     sem: str | None = None,
     scope: str | None = None,
-    _semantic: Any = None,
 ) -> tensor:
     """Write val and return what was there.
 
@@ -445,7 +431,6 @@ def atomic_cas(
     val: Operand,
     sem: str | None = None,
     scope: str | None = None,
-    _semantic: Any = None,
 ) -> tensor:
     """Write val where memory equals cmp; return what was there.
 

@@ -20,7 +20,6 @@ def reduce(
     axis: int | None,
     combine_fn: Callable[..., Any],
     keep_dims: bool = False,
-    _semantic: Any = None,
 ) -> Any:
     """Combine along axis with a @jit function of scalars.
 
@@ -51,7 +50,6 @@ def associative_scan(
     axis: int,
     combine_fn: Callable[..., Any],
     reverse: bool = False,
-    _semantic: Any = None,
 ) -> Any:
     """Combine each element with all before it, with a @jit function of scalars.
 
@@ -79,7 +77,6 @@ def sum(
     axis: int | None = None,
     keep_dims: bool = False,
     dtype: dtype | None = None,
-    _semantic: Any = None,
 ) -> tensor:
     """Sum along axis, or of all.
 
@@ -122,7 +119,6 @@ def max(
     return_indices: bool = False,
     return_indices_tie_break_left: bool = True,
     keep_dims: bool = False,
-    _semantic: Any = None,
 ) -> Any:
     """Largest element along axis, or of all.
 
@@ -169,7 +165,6 @@ def min(
     return_indices: bool = False,
     return_indices_tie_break_left: bool = True,
     keep_dims: bool = False,
-    _semantic: Any = None,
 ) -> Any:
     """Smallest element along axis, or of all.
 
@@ -196,7 +191,6 @@ def argmax(
     axis: int,
     tie_break_left: bool = True,
     keep_dims: bool = False,
-    _semantic: Any = None,
 ) -> tensor:
     """Index of the largest element along axis, of equal ones the first.
 
@@ -219,7 +213,6 @@ def argmin(
     axis: int,
     tie_break_left: bool = True,
     keep_dims: bool = False,
-    _semantic: Any = None,
 ) -> tensor:
     """Index of the smallest element along axis, of equal ones the first.
 
@@ -241,7 +234,6 @@ def xor_sum(
     input: tensor,
     axis: int | None = None,
     keep_dims: bool = False,
-    _semantic: Any = None,
 ) -> tensor:
     """Bitwise exclusive or along axis, or of all.
 
@@ -259,9 +251,7 @@ def xor_sum(
 
 
 @builtin
-def reduce_or(
-    input: tensor, axis: int, keep_dims: bool = False, _semantic: Any = None
-) -> tensor:
+def reduce_or(input: tensor, axis: int, keep_dims: bool = False) -> tensor:
     """Bitwise or along axis.
 
     Shapes: axis goes, or stays as 1 with keep_dims; None takes all, and gives a scalar.
@@ -283,7 +273,6 @@ def cumsum(
     axis: int = 0,
     reverse: bool = False,
     dtype: dtype | None = None,
-    _semantic: Any = None,
 ) -> tensor:
     """Running sum along axis; from the end with reverse.
 
@@ -306,7 +295,6 @@ def cumprod(
     axis: int = 0,
     reverse: bool = False,
     dtype: dtype | None = None,
-    _semantic: Any = None,
 ) -> tensor:
     """Running product along axis; from the end with reverse.
 

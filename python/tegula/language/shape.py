@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @builtin
-def program_id(axis: int, _semantic: Any = None) -> tensor:
+def program_id(axis: int) -> tensor:
     """Index of this program along a grid axis.
 
     Shapes: a scalar. axis: constexpr 0, 1 or 2.
@@ -26,7 +26,7 @@ def program_id(axis: int, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def num_programs(axis: int, _semantic: Any = None) -> tensor:
+def num_programs(axis: int) -> tensor:
     """Extent of the grid along an axis.
 
     Shapes: a scalar. axis: constexpr 0, 1 or 2.
@@ -40,7 +40,7 @@ def num_programs(axis: int, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def arange(start: int, end: int, _semantic: Any = None) -> tensor:
+def arange(start: int, end: int) -> tensor:
     """``start, start + 1, .. end - 1``.
 
     Shapes: [end - start]. Both ends are constexpr; 0 <= start < end. Beyond Triton, any
@@ -59,7 +59,7 @@ def arange(start: int, end: int, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def full(shape: Shape, value: Operand, dtype: dtype, _semantic: Any = None) -> tensor:
+def full(shape: Shape, value: Operand, dtype: dtype) -> tensor:
     """A block filled with value.
 
     Shapes: shape, a tuple of constexpr sides from 1 on; ``()`` gives a scalar. value is a
@@ -75,7 +75,7 @@ def full(shape: Shape, value: Operand, dtype: dtype, _semantic: Any = None) -> t
 
 
 @builtin
-def zeros(shape: Shape, dtype: dtype, _semantic: Any = None) -> tensor:
+def zeros(shape: Shape, dtype: dtype) -> tensor:
     """A block of zeros.
 
     Shapes: shape, a tuple of constexpr sides from 1 on; ``()`` gives a scalar.
@@ -89,7 +89,7 @@ def zeros(shape: Shape, dtype: dtype, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def zeros_like(input: tensor, _semantic: Any = None) -> tensor:
+def zeros_like(input: tensor) -> tensor:
     """Zeros of the shape and type of input.
 
     Shapes: that of input.
@@ -108,7 +108,6 @@ def cast(
     dtype: dtype,
     fp_downcast_rounding: str | None = None,
     bitcast: bool = False,
-    _semantic: Any = None,
 ) -> tensor:
     """Convert the element type; also ``x.to(dtype)``.
 
@@ -133,7 +132,7 @@ def cast(
 
 
 @builtin
-def to_tensor(x: Operand, _semantic: Any = None) -> tensor:
+def to_tensor(x: Operand) -> tensor:
     """A number as a scalar that takes part in promotion.
 
     Shapes: a scalar; a tensor stays as it is.
@@ -150,9 +149,7 @@ def to_tensor(x: Operand, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def broadcast(
-    input: tensor, other: tensor, _semantic: Any = None
-) -> tuple[tensor, tensor]:
+def broadcast(input: tensor, other: tensor) -> tuple[tensor, tensor]:
     """Both operands, stretched to their common shape.
 
     Shapes: as in NumPy: dims of 1 stretch, and missing ones stand in front.
@@ -167,7 +164,7 @@ def broadcast(
 
 
 @builtin
-def broadcast_to(input: tensor, *shape: Shape, _semantic: Any = None) -> tensor:
+def broadcast_to(input: tensor, *shape: Shape) -> tensor:
     """Stretch dims of extent 1.
 
     Shapes: shape, as a tuple or as arguments, has as many dims as input and differs only
@@ -182,7 +179,7 @@ def broadcast_to(input: tensor, *shape: Shape, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def expand_dims(input: tensor, axis: Shape, _semantic: Any = None) -> tensor:
+def expand_dims(input: tensor, axis: Shape) -> tensor:
     """Insert dims of extent 1; ``x[:, None]`` does the same.
 
     Shapes: axis is one constexpr or several, counted in the result, negative from the end.
@@ -196,9 +193,7 @@ def expand_dims(input: tensor, axis: Shape, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def reshape(
-    input: tensor, *shape: Shape, can_reorder: bool = False, _semantic: Any = None
-) -> tensor:
+def reshape(input: tensor, *shape: Shape, can_reorder: bool = False) -> tensor:
     """The same elements in row-major order, in another shape.
 
     Shapes: shape, as a tuple or as arguments, holds as many elements as input.
@@ -214,7 +209,7 @@ def reshape(
 
 
 @builtin
-def view(input: tensor, *shape: Shape, _semantic: Any = None) -> tensor:
+def view(input: tensor, *shape: Shape) -> tensor:
     """As reshape; the order of elements is not promised.
 
     Shapes: shape, as a tuple or as arguments, holds as many elements as input.
@@ -228,9 +223,7 @@ def view(input: tensor, *shape: Shape, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def resize(
-    input: tensor, shape: Shape, fill: Operand = 0, _semantic: Any = None
-) -> tensor:
+def resize(input: tensor, shape: Shape, fill: Operand = 0) -> tensor:
     """input cut, or extended by fill, at the end of its dims.
 
     Beyond Triton.
@@ -250,7 +243,7 @@ def resize(
 
 
 @builtin
-def item(input: tensor, _semantic: Any = None) -> tensor:
+def item(input: tensor) -> tensor:
     """The element of a block of one, as a scalar.
 
     Shapes: input holds one element, in any number of dims; the result is a scalar.
@@ -264,7 +257,7 @@ def item(input: tensor, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def ravel(x: tensor, can_reorder: bool = False, _semantic: Any = None) -> tensor:
+def ravel(x: tensor, can_reorder: bool = False) -> tensor:
     """Flatten to one dim, in row-major order.
 
     Shapes: [numel].
@@ -278,7 +271,7 @@ def ravel(x: tensor, can_reorder: bool = False, _semantic: Any = None) -> tensor
 
 
 @builtin
-def trans(input: tensor, *dims: Any, _semantic: Any = None) -> tensor:
+def trans(input: tensor, *dims: Any) -> tensor:
     """Permute the dims; without dims, swap the last two.
 
     Shapes: dims, as a tuple or as arguments, is a permutation of 0 .. rank - 1.
@@ -293,7 +286,7 @@ def trans(input: tensor, *dims: Any, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def permute(input: tensor, *dims: Any, _semantic: Any = None) -> tensor:
+def permute(input: tensor, *dims: Any) -> tensor:
     """Dim i of the result is dim dims[i] of input.
 
     Shapes: dims, as a tuple or as arguments, is a permutation of 0 .. rank - 1.
@@ -312,7 +305,6 @@ def cat(
     other: tensor,
     can_reorder: bool = False,
     dim: int = 0,
-    _semantic: Any = None,
 ) -> tensor:
     """Concatenate two blocks along dim, in order.
 
@@ -330,7 +322,7 @@ def cat(
 
 
 @builtin
-def join(a: tensor, b: tensor, _semantic: Any = None) -> tensor:
+def join(a: tensor, b: tensor) -> tensor:
     """Two blocks, side by side in a new last dim of 2.
 
     Shapes: both broadcast to [..]; the result is [.., 2]; two scalars give [2].
@@ -344,7 +336,7 @@ def join(a: tensor, b: tensor, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def split(a: tensor, _semantic: Any = None) -> tuple[tensor, tensor]:
+def split(a: tensor) -> tuple[tensor, tensor]:
     """Inverse of join: the two halves of a last dim of 2.
 
     Shapes: [.., 2] gives two of [..]; [2] gives two scalars.
@@ -359,7 +351,7 @@ def split(a: tensor, _semantic: Any = None) -> tuple[tensor, tensor]:
 
 
 @builtin
-def interleave(a: tensor, b: tensor, _semantic: Any = None) -> tensor:
+def interleave(a: tensor, b: tensor) -> tensor:
     """Alternate the elements of a and b along the last dim.
 
     Shapes: both broadcast; the last dim doubles; two scalars give [2].
@@ -373,7 +365,7 @@ def interleave(a: tensor, b: tensor, _semantic: Any = None) -> tensor:
 
 
 @builtin
-def gather(src: tensor, index: tensor, axis: int, _semantic: Any = None) -> tensor:
+def gather(src: tensor, index: tensor, axis: int) -> tensor:
     """Pick elements along axis: ``out[i, j] = src[index[i, j], j]`` for axis 0.
 
     Shapes: index has the rank of src and its extents except along axis; the result has
@@ -391,9 +383,7 @@ def gather(src: tensor, index: tensor, axis: int, _semantic: Any = None) -> tens
 
 
 @builtin
-def histogram(
-    input: tensor, num_bins: int, mask: tensor | None = None, _semantic: Any = None
-) -> tensor:
+def histogram(input: tensor, num_bins: int, mask: tensor | None = None) -> tensor:
     """Counts of the values 0 .. num_bins - 1.
 
     Shapes: input has one dim; num_bins is constexpr, from 1 on; the result is
@@ -418,7 +408,6 @@ def dot(
     allow_tf32: bool | None = None,
     max_num_imprecise_acc: int | None = None,
     out_dtype: dtype | None = None,
-    _semantic: Any = None,
 ) -> tensor:
     """Matrix product ``input @ other + acc``.
 

@@ -19,7 +19,7 @@ def _host_target() -> Any:
 
 
 @builtin
-def is_cuda(_semantic: Any = None) -> bool:
+def is_cuda() -> bool:
     """Is the target a GPU of NVIDIA's, or its emulator?
 
     Types:  a constant bool.
@@ -32,7 +32,7 @@ def is_cuda(_semantic: Any = None) -> bool:
 
 
 @builtin
-def cuda_capability_geq(major: int, minor: int = 0, _semantic: Any = None) -> bool:
+def cuda_capability_geq(major: int, minor: int = 0) -> bool:
     """Is the target's architecture at least major.minor? False on the CPU.
 
     Types:  a constant bool.
@@ -46,7 +46,7 @@ def cuda_capability_geq(major: int, minor: int = 0, _semantic: Any = None) -> bo
 
 
 @builtin
-def is_ptx(_semantic: Any = None) -> bool:
+def is_ptx() -> bool:
     """Is PTX made for a GPU? False on the CPU and in the interpreter, whose
     ``inline_asm_elementwise`` has no instructions in which lanes meet, and on the
     emulator, whose lacks ``wgmma`` and copies of tensors.

@@ -12,7 +12,7 @@ from .. import libdevice as libdevice
 
 
 @builtin
-def num_warps(_semantic: Any = None) -> int:
+def num_warps() -> int:
     """Warps of a program.
 
     Types:  a constant int.
@@ -25,7 +25,7 @@ def num_warps(_semantic: Any = None) -> int:
 
 
 @builtin
-def num_threads(_semantic: Any = None) -> int:
+def num_threads() -> int:
     """Threads of a program.
 
     Types:  a constant int.
@@ -38,7 +38,7 @@ def num_threads(_semantic: Any = None) -> int:
 
 
 @builtin
-def gdc_wait(_semantic: Any = None) -> None:
+def gdc_wait() -> None:
     """Wait until the kernels before this one, of a programmatic dependent launch, are done.
 
     Targets: GPUs from sm_90 on; nothing elsewhere, where kernels run one after another.
@@ -47,7 +47,7 @@ def gdc_wait(_semantic: Any = None) -> None:
 
 
 @builtin
-def gdc_launch_dependents(_semantic: Any = None) -> None:
+def gdc_launch_dependents() -> None:
     """Let the next kernel of a programmatic dependent launch start.
 
     Targets: GPUs from sm_90 on; nothing elsewhere.
@@ -56,7 +56,7 @@ def gdc_launch_dependents(_semantic: Any = None) -> None:
 
 
 @builtin
-def globaltimer(_semantic: Any = None) -> Any:
+def globaltimer() -> Any:
     """A clock in nanoseconds, an int64: the GPU's, or the host's.
 
     >>> tl.extra.cuda.globaltimer() > 0
@@ -66,7 +66,7 @@ def globaltimer(_semantic: Any = None) -> Any:
 
 
 @builtin
-def smid(_semantic: Any = None) -> Any:
+def smid() -> Any:
     """The multiprocessor this program runs on, an int32; the CPU's number on CPUs.
 
     >>> tl.extra.cuda.smid() >= 0
@@ -77,7 +77,7 @@ def smid(_semantic: Any = None) -> Any:
 
 @jit
 def convert_custom_float8_sm80(
-    arg, dst_ty: tl.constexpr, fp_downcast_rounding: tl.constexpr = None, _semantic=None
+    arg, dst_ty: tl.constexpr, fp_downcast_rounding: tl.constexpr = None
 ) -> Any:
     """A block from or to ``tl.float8e4b15``: what ``arg.to(dst_ty)`` does as well.
 
@@ -98,7 +98,7 @@ def convert_custom_float8_sm80(
 
 @jit
 def convert_custom_float8_sm70(
-    arg, dst_ty: tl.constexpr, fp_downcast_rounding: tl.constexpr = None, _semantic=None
+    arg, dst_ty: tl.constexpr, fp_downcast_rounding: tl.constexpr = None
 ) -> Any:
     """``convert_custom_float8_sm80``: a GPU's age makes no difference here.
 
