@@ -226,6 +226,16 @@ check_size(Fe *f, PyObject *r, Operator o)
         fail(f, VALUE, "the integer result of '%s' is too large", opr_text[o]);
 }
 
+/* tl.program_id * B: Python's words for it name a function, not what is missing. */
+static void
+help_to_call(Fe *f, PyObject *x)
+{
+    if (PyCallable_Check(x) && !PyType_Check(x) && fe_has_attr(f, x, "__name__")) {
+        PyObject *name = fe_own(f, PyObject_GetAttrString(x, "__name__"));
+        err_help(f->c, "call it: %s(..)", v_const_str(f, v_obj(name), "a name"));
+    }
+}
+
 /* An operator on two things known now: Python's own. */
 static Value
 constant_op(Fe *f, Operator o, PyObject *x, PyObject *y)
@@ -277,6 +287,13 @@ constant_op(Fe *f, Operator o, PyObject *x, PyObject *y)
     case OPR_BitOr: r = PyNumber_Or(x, y); break;
     case OPR_BitXor: r = PyNumber_Xor(x, y); break;
     default: fail(f, TYPE, "'%s' is not available in a kernel", opr_text[o]);
+    }
+    if (!r) {
+        PyObject *type, *why, *trace;
+        PyErr_Fetch(&type, &why, &trace);
+        help_to_call(f, x);
+        help_to_call(f, y);
+        PyErr_Restore(type, why, trace);
     }
     Value v = v_obj(fe_own(f, r));
     check_size(f, v.obj, o);
