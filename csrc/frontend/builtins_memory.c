@@ -86,6 +86,9 @@ mask_of(Fe *f, Value v, const Val *p, const char *what)
         if (m->type->is_ptr)
             err_help(f->c, "that is an address: compare what it points to, "
                            "tl.load(p + offsets) != 0");
+        else if (v.kind == V_OBJ)
+            err_help(f->c, "a mask is True or False; p + %s is another address",
+                     v_short(f, v));
         else
             err_help(f->c,
                      text && strchr(text, ' ') ? "compare: (%s) != 0"
