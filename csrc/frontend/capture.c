@@ -208,6 +208,8 @@ has_attribute(PyObject *o, PyObject *name, PyObject *was)
     PyObject *is = PyObject_GetAttr(o, name);
     Py_DECREF(o);
     Py_DECREF(name);
+    if (!is && !was)
+        PyErr_Clear();
     Py_XDECREF(is);
     return is == was;
 }
@@ -233,7 +235,7 @@ has_result(PyObject *fn, PyObject *args, PyObject *was)
 {
     Py_INCREF(was);
     PyObject *is = ask_again(fn, args);
-    bool same = is && fe_same_constant(is, was) > 0;
+    bool same = is && fe_same_value(is, was) > 0;
     Py_XDECREF(is);
     Py_DECREF(was);
     return same;
@@ -369,71 +371,13 @@ fe_captures_settle(FeCaptures *c)
 
 /* ---- comparing --------------------------------------------------------------------------- */
 
-static int
-same_elements(PyObject *a, PyObject *b)
+static bool
+is_ours(PyObject *o)
 {
-    Py_ssize_t n = PyTuple_Size(a);
-    int r = n == PyTuple_Size(b);
-    for (Py_ssize_t i = 0; r == 1 && i < n; i++)
-        r = fe_same_constant(PyTuple_GetItem(a, i), PyTuple_GetItem(b, i));
-    return r;
-}
-
-static int
-same_dicts(PyObject *a, PyObject *b)
-{
-    PyObject *x = PyDict_Items(a), *y = x ? PyDict_Items(b) : NULL;
-    PyObject *p = y ? PyList_AsTuple(x) : NULL, *q = p ? PyList_AsTuple(y) : NULL;
-    int r = q ? same_elements(p, q) : -1;
-    Py_XDECREF(x);
-    Py_XDECREF(y);
-    Py_XDECREF(p);
-    Py_XDECREF(q);
-    return r;
-}
-
-/* Two objects whose == says yes: are they the same to what can look deeper? By what pickle would
- * write; what cannot be pickled is another one. */
-static int
-same_state(PyObject *a, PyObject *b)
-{
-    if (Py_EnterRecursiveCall(" in comparing constants"))
-        return -1;
-    PyObject *x = PyObject_CallMethod(a, "__reduce_ex__", "i", 2);
-    PyObject *y = x ? PyObject_CallMethod(b, "__reduce_ex__", "i", 2) : NULL;
-    int r = y ? fe_same_constant(x, y) : fe_is_grave() ? -1 : 0;
-    if (r >= 0)
-        PyErr_Clear();
-    Py_XDECREF(x);
-    Py_XDECREF(y);
-    Py_LeaveRecursiveCall();
-    return r;
-}
-
-int
-fe_same_constant(PyObject *a, PyObject *b)
-{
-    if (a == b)
-        return 1;
-    if (Py_TYPE(a) != Py_TYPE(b))
-        return 0;
-    if (PyFloat_CheckExact(a)) {
-        double x = PyFloat_AsDouble(a), y = PyFloat_AsDouble(b);
-        return !memcmp(&x, &y, sizeof x);
-    }
-    if (PyComplex_CheckExact(a)) {
-        double x[] = {PyComplex_RealAsDouble(a), PyComplex_ImagAsDouble(a)},
-               y[] = {PyComplex_RealAsDouble(b), PyComplex_ImagAsDouble(b)};
-        return !memcmp(x, y, sizeof x);
-    }
-    if (PyTuple_CheckExact(a))
-        return same_elements(a, b);
-    if (PyDict_CheckExact(a))
-        return PyDict_Size(a) == PyDict_Size(b) ? same_dicts(a, b) : 0;
-    int r = PyObject_RichCompareBool(a, b, Py_EQ);
-    bool is_simple = PyLong_CheckExact(a) || PyUnicode_CheckExact(a) ||
-                     PyBytes_CheckExact(a) || PyType_Check(a);
-    return r <= 0 || is_simple ? r : same_state(a, b);
+    PyObject *lost = NULL;
+    bool is = fe_is_from((PyObject *)Py_TYPE(o), "tegula", &lost);
+    Py_XDECREF(lost);
+    return is;
 }
 
 typedef enum Change { SAME, NEW_CODE, NEW_VALUE } Change;
@@ -460,36 +404,62 @@ unwrap(const FeEnv *env, PyObject *o)
     return v ? v : Py_NewRef(o);
 }
 
+static bool
+is_constexpr(const FeEnv *env, PyObject *o)
+{
+    PyObject *lost = NULL;
+    bool is = is_a(env, o, "constexpr", &lost);
+    Py_XDECREF(lost);
+    return is;
+}
+
+/* Does it never change? Of ours a constexpr does. */
+static bool
+is_atom(const FeEnv *env, PyObject *o)
+{
+    if (is_constexpr(env, o))
+        return false;
+    return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) ||
+           PyFloat_CheckExact(o) || PyComplex_CheckExact(o) ||
+           PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || is_ours(o);
+}
+
+static Change compare(const FeEnv *env, PyObject *was, PyObject *is);
+
+/* What may change later is watched from a compile on: equal, but another, is new code. */
+static Change
+compare_tuples(const FeEnv *env, PyObject *a, PyObject *b)
+{
+    Change change = PyTuple_CheckExact(a) ? SAME : NEW_CODE;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(a) && change != NEW_VALUE; i++) {
+        PyObject *x = PyTuple_GetItem(a, i), *y = PyTuple_GetItem(b, i);
+        Change c = compare(env, x, y);
+        if (c == SAME && x != y && !is_atom(env, x) && !PyTuple_CheckExact(x))
+            c = NEW_CODE;
+        change = MAX(change, c);
+    }
+    return change;
+}
+
 static Change
 compare(const FeEnv *env, PyObject *was, PyObject *is)
 {
     if (was == is)
         return SAME;
-    PyObject *a = unwrap(env, was), *b = unwrap(env, is), *ra = NULL, *rb = NULL;
+    PyObject *a = unwrap(env, was), *b = unwrap(env, is);
     Change change = NEW_VALUE;
-    if (a == b) {
+    if (a == b)
         change = SAME;
-    } else if (is_code(env, a) || is_code(env, b)) {
+    else if (is_code(env, a) || is_code(env, b))
         change = NEW_CODE;
-    } else if (Py_TYPE(a) == Py_TYPE(b) && PyTuple_Check(a) &&
-               PyTuple_Size(a) == PyTuple_Size(b)) {
-        change = SAME;
-        for (Py_ssize_t i = 0; i < PyTuple_Size(a) && change != NEW_VALUE; i++) {
-            Change c = compare(env, PyTuple_GetItem(a, i), PyTuple_GetItem(b, i));
-            change = MAX(change, c);
-        }
-    } else if (Py_TYPE(a) == Py_TYPE(b)) {
-        /* by text, as in the hash: 0.0 is not -0.0, and nan is nan */
-        ra = PyObject_Repr(a);
-        rb = ra ? PyObject_Repr(b) : NULL;
-        if (rb && !PyUnicode_Compare(ra, rb))
-            change = SAME;
-    }
+    else if (Py_TYPE(a) == Py_TYPE(b) && PyTuple_Check(a) &&
+             PyTuple_Size(a) == PyTuple_Size(b))
+        change = compare_tuples(env, a, b);
+    else if (fe_same_value(a, b) > 0)
+        change = is_atom(env, a) ? SAME : NEW_CODE;
     PyErr_Clear();
     Py_DECREF(a);
     Py_DECREF(b);
-    Py_XDECREF(ra);
-    Py_XDECREF(rb);
     return change;
 }
 
@@ -571,6 +541,8 @@ judge_items(const FeEnv *env, const FeFunction *kernel, const FeCapture *x)
         if (was && is != was) {
             PyObject *label = item_label(x, key);
             res = label ? judge(env, kernel, NULL, label, was, is) : -1;
+            if (res == 1 && !is_atom(env, is) && !PyTuple_CheckExact(is))
+                res = 0;
             if (res == 1 && PyDict_SetItem(x->value, key, is))
                 res = -1;
             Py_XDECREF(label);
@@ -638,6 +610,29 @@ now(const FeCapture *x)
     return o;
 }
 
+/* A constexpr was made anew, and is what it was: its value is watched where it is now. */
+static void
+rehome(FeCaptures *c, PyObject *was, PyObject *is)
+{
+    PyObject *from = PyObject_GenericGetDict(was, NULL);
+    PyObject *to = from ? PyObject_GenericGetDict(is, NULL) : NULL;
+    for (int i = 0; to && i < c->n; i++) {
+        FeCapture *x = &c->at[i], old = *x;
+        PyObject *value_b = x->home == from && x->kind == WATCH_DICT
+                                ? PyDict_GetItemWithError(to, x->name)
+                                : NULL;
+        if (!value_b)
+            continue;
+        x->home = Py_NewRef(to);
+        x->value = Py_NewRef(value_b);
+        Py_DECREF(old.home);
+        Py_XDECREF(old.value);
+    }
+    PyErr_Clear();
+    Py_XDECREF(from);
+    Py_XDECREF(to);
+}
+
 /* Looks closer at c->at[i], which is another object now. Comparing runs code of others, so
  * what c holds is looked at anew afterwards. */
 static int
@@ -656,6 +651,8 @@ look_closer(const FeEnv *env, FeCaptures *c, int i, const FeFunction *kernel)
               : x.kind == WATCH_MAP || x.kind == WATCH_PART
                   ? judge_items(env, kernel, &x)
                   : judge(env, kernel, x.label ? NULL : x.name, label, x.value, o);
+    if (res == 1 && o && x.value && is_constexpr(env, o))
+        rehome(c, x.value, o);
     bool is_one = x.kind != WATCH_MADE && x.kind != WATCH_MAP && x.kind != WATCH_PART;
     if (res == 1 && x.kind == WATCH_SET) /* it reads the same, and is not */
         res = 0;

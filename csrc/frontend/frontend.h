@@ -154,6 +154,9 @@ int fe_watch_wrapper(const FeEnv *env, PyObject *o, const FeFunction *fn);
 int fe_watch_function(const FeEnv *env, FeFunction *fn);
 /* o[key] */
 int fe_watch_item(const FeEnv *env, PyObject *o, PyObject *key);
+/* The value of a parameter was read: the default that fn has, or (NULL) what a launch gave. */
+int fe_watch_parameter(const FeEnv *env, const FeFunction *fn, PyObject *name,
+                       PyObject *value);
 /* What a call of o in Python may read. is_opaque: gets true where not all of it is known; NULL:
  * nobody asks. */
 int fe_watch_call(const FeEnv *env, PyObject *o, bool *is_opaque);
@@ -165,6 +168,8 @@ int fe_watch_result(const FeEnv *env, PyObject *o, PyObject *pos, PyObject *name
 /* Equal as constants of a kernel: of one type all the way down, 0.0 is not -0.0, and also what
  * their == does not look at is equal. 1, 0, or -1 with an exception. */
 int fe_same_constant(PyObject *a, PyObject *b);
+/* The same, and objects of a class without == are equal where their state is. */
+int fe_same_value(PyObject *a, PyObject *b);
 /* The bytes of an object that is a buffer; a function's code, defaults and keyword defaults.
  * New references, or NULL with an exception. */
 PyObject *fe_bytes_of(PyObject *o);

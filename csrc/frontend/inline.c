@@ -130,8 +130,11 @@ bind_params(Fe *f, const Tree *t, Value *local, const Value *defaults, int n,
         if (is_absent(local[i])) {
             if (defaults)
                 local[i] = defaults[i];
-            else if (p->default_value)
+            else if (p->default_value) {
+                if (fe_watch_parameter(f->env, fn, p->name, p->default_value))
+                    fe_raise(f, f->b.loc);
                 local[i] = v_from_py(f, p->default_value);
+            }
             if (is_absent(local[i])) {
                 err_help(f->c, "it is %s", params_text(f, t, defaults, name, from));
                 err_at(f->c, f->b.loc, ARGUMENT, who,

@@ -74,7 +74,11 @@ static Value
 param(Fe *f, const ArgSpec *a, const FeParam *p, const char *name, int *slot)
 {
     switch (a->kind) {
-    case ARG_CONSTEXPR: (*slot)++; return v_from_py(f, a->value);
+    case ARG_CONSTEXPR:
+        (*slot)++;
+        if (fe_watch_parameter(f->env, NULL, p->name, a->value))
+            fe_raise(f, f->b.loc);
+        return v_from_py(f, a->value);
     case ARG_SCALAR: {
         f->func->facts[*slot].truth = a->truth;
         Val *v = ir_param(f->func, ty_scalar(f->c, a->elem), name, (*slot)++);

@@ -125,12 +125,9 @@ is_plain_class(PyObject *cls)
                                         "getset_descriptor",
                                         "wrapper_descriptor",
                                         "method_descriptor",
-                                        "BaseException",
-                                        "Exception",
                                         "dtype",
                                         "code",
                                         "generic",
-                                        "cell",
                                         "NoneType",
                                         NULL};
     PyObject *name = PyType_GetName((PyTypeObject *)cls);

@@ -64,8 +64,8 @@ watch_is_enough(Watch *w)
 
 /* The dict of an object or of a class that was made by a class statement; new reference, or
  * NULL. Of a class it is the dict itself, not the proxy that __dict__ gives. */
-static PyObject *
-dict_of(PyObject *o)
+PyObject *
+watch_dict_of(PyObject *o)
 {
     if (PyType_Check(o) && !(PyType_GetFlags((PyTypeObject *)o) & Py_TPFLAGS_HEAPTYPE))
         return NULL;
@@ -88,8 +88,8 @@ watch_class_label(PyObject *cls)
 }
 
 /* "Cfg.N": of a class, and of an object of one. */
-static PyObject *
-attribute_label(PyObject *o, PyObject *name)
+PyObject *
+watch_attribute_label(PyObject *o, PyObject *name)
 {
     PyObject *of = watch_look(PyType_Check(o) ? o : (PyObject *)Py_TYPE(o), "__name__");
     PyObject *label = of && PyUnicode_Check(of)
@@ -101,31 +101,9 @@ attribute_label(PyObject *o, PyObject *name)
 
 /* ---- contents ------------------------------------------------------------------------------ */
 
-PyObject *
-fe_bytes_of(PyObject *o)
-{
-    Py_buffer view;
-    if (PyObject_GetBuffer(o, &view, PyBUF_FULL_RO))
-        return NULL;
-    size_t n_format = strlen(view.format ? view.format : "") + 1;
-    size_t n_shape = (size_t)view.ndim * sizeof *view.shape;
-    PyObject *bytes =
-        PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(n_format + n_shape) + view.len);
-    char *to = bytes ? PyBytes_AsString(bytes) : NULL;
-    if (to) {
-        memcpy(to, view.format ? view.format : "", n_format);
-        if (n_shape)
-            memcpy(to + n_format, view.shape, n_shape);
-        if (PyBuffer_ToContiguous(to + n_format + n_shape, &view, view.len, 'C'))
-            Py_CLEAR(bytes);
-    }
-    PyBuffer_Release(&view);
-    return bytes;
-}
-
 /* Notes a copy, whose reference it takes. */
-static int
-note_copy(Watch *w, FeWatch kind, PyObject *home, PyObject *copy, PyObject *label)
+int
+watch_copy(Watch *w, FeWatch kind, PyObject *home, PyObject *copy, PyObject *label)
 {
     int r = copy ? fe_capture(w->to, (FeCapture){kind, home, NULL, copy, label})
                  : watch_forget();
@@ -133,11 +111,11 @@ note_copy(Watch *w, FeWatch kind, PyObject *home, PyObject *copy, PyObject *labe
     return r;
 }
 
-static int
+int
 watch_dict(Watch *w, PyObject *dict, PyObject *label)
 {
     PyObject *values = PyDict_Values(dict);
-    int r = values ? note_copy(w, WATCH_MAP, dict, PyDict_Copy(dict), label) : -1;
+    int r = values ? watch_copy(w, WATCH_MAP, dict, PyDict_Copy(dict), label) : -1;
     for (Py_ssize_t i = 0; !r && i < PyList_Size(values); i++)
         r = watch_contents(w, PyList_GetItem(values, i), label);
     Py_XDECREF(values);
@@ -157,122 +135,6 @@ watch_elements(Watch *w, PyObject *list, PyObject *label)
     return r;
 }
 
-/* What a class's own dict has under that name, with a double underscore, that no launch needs
- * to look at. */
-static bool
-is_idle(PyObject *name)
-{
-    static const char *const words[] = {
-        "__repr__",       "__eq__",      "__hash__",      "__doc__",
-        "__module__",     "__dict__",    "__weakref__",   "__annotations__",
-        "__getnewargs__", "__replace__", "__reduce_ex__", "__getstate__",
-        "__setstate__",
-    };
-    for (size_t i = 0; i < COUNT(words); i++)
-        if (!PyUnicode_CompareWithASCIIString(name, words[i]))
-            return true;
-    return false;
-}
-
-/* Was the code written by dataclasses or namedtuple? NULL: there is none, so it was. */
-static bool
-is_generated(PyObject *code)
-{
-    PyObject *file = code ? watch_look(code, "co_filename") : NULL;
-    const char *s = file && PyUnicode_Check(file) ? PyUnicode_AsUTF8AndSize(file, NULL)
-                                                  : "<";
-    bool is = !s || (*s == '<' && strncmp(s, "<ipython", strlen("<ipython")));
-    Py_XDECREF(file);
-    return is;
-}
-
-/* What a class statement made: its functions, and the constants among them. */
-static int
-watch_class_items(Watch *w, PyObject *dict, PyObject *label)
-{
-    PyObject *part = PyDict_New(), *items = PyDict_Items(dict);
-    int r = part && items ? 0 : -1;
-    for (Py_ssize_t i = 0; !r && i < PyList_Size(items); i++) {
-        PyObject *pair = PyList_GetItem(items, i);
-        PyObject *key = PyTuple_GetItem(pair, 0), *v = PyTuple_GetItem(pair, 1);
-        const char *s = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL)
-                                             : NULL;
-        PyObject *code = s ? watch_look(v, "__code__") : NULL;
-        if (s && !code) /* of a class method */
-            code = watch_look(v, "__func__");
-        bool is_dunder = s && s[0] == '_' && s[1] == '_';
-        if (s && !(is_idle(key) && is_generated(code)) && (code || !is_dunder))
-            r = PyDict_SetItem(part, key, v) ? -1 : watch_callable(w, v);
-        if (!r && s && !is_dunder && !code)
-            r = watch_contents(w, v, label);
-        Py_XDECREF(code);
-    }
-    PyObject *n = PyLong_FromSsize_t(PyDict_Size(dict));
-    if (!r)
-        r = n ? fe_capture(w->to, (FeCapture){WATCH_PART, dict, n, part, label}) : -1;
-    Py_XDECREF(n);
-    Py_XDECREF(part);
-    Py_XDECREF(items);
-    return r;
-}
-
-/* The bases of a class that has some but object. */
-static int
-watch_bases(Watch *w, PyObject *cls, PyObject *mro, PyObject *label)
-{
-    PyObject *name = PyTuple_Size(mro) > 2 ? PyUnicode_InternFromString("__mro__")
-                                           : NULL;
-    FeCapture x = {WATCH_ATTR, cls, name, mro, label};
-    int r = name ? fe_capture(w->to, x) : 0;
-    Py_XDECREF(name);
-    return r ? r : watch_forget();
-}
-
-int
-watch_class(Watch *w, PyObject *cls)
-{
-    PyObject *mro = watch_look(cls, "__mro__"), *name = watch_class_label(cls);
-    int r = !mro || !name ? watch_forget() : watch_is_seen(w, cls);
-    w->is_opaque |= !PyType_CheckExact(cls) && !is_enum((PyObject *)Py_TYPE(cls));
-    if (mro && name && !r)
-        r = watch_bases(w, cls, mro, name);
-    for (Py_ssize_t i = 0; mro && name && !r && i < PyTuple_Size(mro); i++) {
-        PyObject *base = PyTuple_GetItem(mro, i);
-        PyObject *dict = is_known_object(base) ? NULL : dict_of(base);
-        if (dict)
-            r = watch_class_items(w, dict, name);
-        Py_XDECREF(dict);
-    }
-    Py_XDECREF(mro);
-    Py_XDECREF(name);
-    return MIN(r, 0);
-}
-
-/* The attributes of an object without a dict. */
-static int
-watch_slots(Watch *w, PyObject *o, PyObject *label)
-{
-    PyObject *names = watch_look((PyObject *)Py_TYPE(o), "__slots__"), *all = NULL;
-    int r = 0;
-    if (names && !PyUnicode_Check(names))
-        all = PySequence_Tuple(names);
-    for (Py_ssize_t i = 0; all && !r && i < PyTuple_Size(all); i++) {
-        PyObject *name = PyTuple_GetItem(all, i), *v = PyObject_GetAttr(o, name);
-        PyObject *of = v ? attribute_label(o, name) : NULL;
-        if (v)
-            r = of ? fe_capture(w->to, (FeCapture){WATCH_ATTR, o, name, v, of}) : -1;
-        if (v && !r)
-            r = watch_contents(w, v, label);
-        if (!v)
-            r = watch_forget();
-        Py_XDECREF(of);
-        Py_XDECREF(v);
-    }
-    Py_XDECREF(names);
-    Py_XDECREF(all);
-    return r ? r : watch_forget();
-}
-
 /* What they are, and what they hold. */
 static int
 watch_set(Watch *w, PyObject *set, PyObject *label)
@@ -288,47 +150,11 @@ watch_set(Watch *w, PyObject *set, PyObject *label)
     return r;
 }
 
-/* The bytes of an array; those of one of objects say nothing of these. */
-static int
-watch_buffer(Watch *w, PyObject *o)
-{
-    PyObject *bytes = fe_bytes_of(o);
-    const char *s = bytes ? PyBytes_AsString(bytes) : NULL;
-    w->is_opaque |= s && strchr(s, 'O'); /* its format stands first */
-    return note_copy(w, WATCH_BYTES, o, bytes, NULL);
-}
-
-int
-watch_object(Watch *w, PyObject *o)
-{
-    PyObject *cls = (PyObject *)Py_TYPE(o);
-    if (w->env->as_function(w->env->data, o) || is_our_object(cls))
-        return watch_forget();
-    if (PyObject_CheckBuffer(o))
-        return PyBytes_CheckExact(o) ? 0 : watch_buffer(w, o);
-    bool is_installed = is_of(cls, is_installed_name, false);
-    w->is_opaque |= is_installed || is_opaque_class(cls) ||
-                    (is_known_object(cls) && !is_pure_object(cls));
-    if (is_installed)
-        return 0;
-    PyObject *dict = dict_of(o), *name = watch_class_label(cls);
-    int r = !name ? watch_forget() : dict ? watch_dict(w, dict, name) : 0;
-    if (!r && name && dict && !is_known_object(cls))
-        r = fe_capture(w->to, (FeCapture){WATCH_CLASS, o, dict, cls, name});
-    if (!r && name)
-        r = watch_slots(w, o, name);
-    if (!r && !is_known_object(cls)) /* its operators */
-        r = watch_class(w, cls);
-    Py_XDECREF(dict);
-    Py_XDECREF(name);
-    return r;
-}
-
 /* o.name, which o holds, and its contents. */
 int
 watch_part(Watch *w, PyObject *o, const char *name, PyObject *label)
 {
-    PyObject *key = PyUnicode_InternFromString(name), *dict = dict_of(o);
+    PyObject *key = PyUnicode_InternFromString(name), *dict = watch_dict_of(o);
     PyObject *v = key ? PyObject_GetAttr(o, key) : NULL;
     bool is_item = v && dict && PyDict_GetItemWithError(dict, key) == v;
     FeCapture x = {is_item ? WATCH_DICT : WATCH_ATTR, is_item ? dict : o, key, v,
@@ -352,6 +178,28 @@ is_subclass_of_container(PyObject *o)
            (PySet_Check(o) && !Py_IS_TYPE(o, &PySet_Type));
 }
 
+static bool
+is_a_constexpr(Watch *w, PyObject *o)
+{
+    PyObject *cls = watch_look(w->env->language, "constexpr");
+    bool is = cls && PyObject_IsInstance(o, cls) > 0;
+    Py_XDECREF(cls);
+    return is;
+}
+
+static int
+watch_slice(Watch *w, PyObject *o, PyObject *label)
+{
+    static const char *const parts[] = {"start", "stop", "step"};
+    int r = 0;
+    for (size_t i = 0; !r && i < COUNT(parts); i++) {
+        PyObject *v = watch_look(o, parts[i]);
+        r = v ? watch_contents(w, v, label) : watch_forget();
+        Py_XDECREF(v);
+    }
+    return r;
+}
+
 /* What o holds that may change in place. A kernel that has read a dict or an object will say
  * what it wants of it; a list it has read whole. */
 int
@@ -365,7 +213,8 @@ watch_contents(Watch *w, PyObject *o, PyObject *label)
                                           : is_opaque_cfunction(o);
         return watch_forget();
     }
-    if (w->is_whole &&
+    bool is_constexpr = is_a_constexpr(w, o);
+    if (w->is_whole && !is_constexpr &&
         (PyType_Check(o) || PyCallable_Check(o) || Py_IS_TYPE(o, &PyProperty_Type)))
         return watch_callable(w, o);
     if (PyType_Check(o) || watch_is_enough(w))
@@ -374,10 +223,9 @@ watch_contents(Watch *w, PyObject *o, PyObject *label)
     if (r)
         return MIN(r, 0);
     w->depth++;
-    PyObject *cls = watch_look(w->env->language, "constexpr");
-    if (cls && PyObject_IsInstance(o, cls) > 0) {
+    if (is_constexpr)
         r = watch_part(w, o, "value", label);
-    } else if (PyTuple_Check(o) || PyList_Check(o))
+    else if (PyTuple_Check(o) || PyList_Check(o) || Py_IS_TYPE(o, &PyFrozenSet_Type))
         r = watch_elements(w, o, label);
     else if (!w->is_whole)
         r = 0;
@@ -389,8 +237,9 @@ watch_contents(Watch *w, PyObject *o, PyObject *label)
         r = watch_object(w, o);
     if (!r && w->is_whole && is_subclass_of_container(o))
         r = watch_object(w, o);
+    if (!r && Py_IS_TYPE(o, &PySlice_Type))
+        r = watch_slice(w, o, label);
     w->depth--;
-    Py_XDECREF(cls);
     return r ? r : watch_forget();
 }
 
@@ -409,13 +258,15 @@ watch_getter(Watch *w, PyObject *found, PyObject *o)
                         !is_our_object((PyObject *)cls);
         return watch_forget();
     }
+    PyObject *label = watch_class_label((PyObject *)Py_TYPE(found));
     bool outer = w->is_whole;
     w->is_whole = true;
-    int r = watch_callable(w, get);
+    int r = label ? watch_part(w, found, "fget", label) : watch_forget();
     w->is_whole = outer;
     if (!r && !PyType_Check(o))
         r = watch_object(w, o);
     Py_DECREF(get);
+    Py_XDECREF(label);
     return r;
 }
 
@@ -428,21 +279,15 @@ watch_mro(Watch *w, PyObject *o, PyObject *name, PyObject *label)
     int r = mro ? watch_bases(w, cls, mro, label) : watch_forget();
     bool found = false;
     for (Py_ssize_t i = 0; mro && !r && !found && i < PyTuple_Size(mro); i++) {
-        PyObject *base = PyTuple_GetItem(mro, i), *dict = dict_of(base);
+        PyObject *base = PyTuple_GetItem(mro, i), *dict = watch_dict_of(base);
         PyObject *v = dict ? Py_XNewRef(PyDict_GetItemWithError(dict, name)) : NULL;
         found = v;
         if (dict && !is_known_object(base))
             r = fe_capture(w->to, (FeCapture){WATCH_DICT, dict, name, v, label});
-        const char *kind = "member_descriptor"; /* of __slots__ */
-        PyObject *of = v && !r ? PyType_GetName(Py_TYPE(v)) : NULL;
-        if (of && !PyType_Check(o) && !PyUnicode_CompareWithASCIIString(of, kind)) {
-            PyObject *is = PyObject_GetAttr(o, name);
-            r = is ? fe_capture(w->to, (FeCapture){WATCH_ATTR, o, name, is, label})
-                   : watch_forget();
-            Py_XDECREF(is);
-        } else if (v && !r && !(r = watch_getter(w, v, o)))
+        if (v && !r && !PyType_Check(o) && watch_is_slot(v))
+            r = watch_slot(w, o, name, label);
+        else if (v && !r && !(r = watch_getter(w, v, o)))
             r = watch_contents(w, v, label);
-        Py_XDECREF(of);
         Py_XDECREF(v);
         Py_XDECREF(dict);
     }
@@ -458,7 +303,7 @@ watch_hidden(Watch *w, PyObject *o, PyObject *name, PyObject *label)
     int r = 0;
     for (Py_ssize_t i = 0; mro && !r && i < PyTuple_Size(mro); i++) {
         PyObject *base = PyTuple_GetItem(mro, i);
-        PyObject *dict = is_known_object(base) ? NULL : dict_of(base);
+        PyObject *dict = is_known_object(base) ? NULL : watch_dict_of(base);
         if (dict)
             r = fe_capture(w->to,
                            (FeCapture){WATCH_DICT, dict, name,
@@ -506,20 +351,21 @@ watch_attribute(Watch *w, PyObject *o, PyObject *name)
         w->is_opaque |= !v_b; /* by its __getattr__ */
         int r = fe_capture(w->to, (FeCapture){WATCH_CLASS, o, NULL,
                                               (PyObject *)Py_TYPE(o), name});
-        if (r || !v_b || (PyModule_Check(v_b) && is_known_object(v_b)))
+        if (r || (v_b && PyModule_Check(v_b) && is_known_object(v_b)))
             return r ? r : watch_forget();
         r = fe_capture(w->to, (FeCapture){WATCH_DICT, dict_b, name, v_b, NULL});
-        return r ? r : watch_contents(w, v_b, name);
+        return r ? r : v_b ? watch_contents(w, v_b, name) : watch_forget();
     }
     if (PyTuple_CheckExact(o) || PyLong_CheckExact(o) || PyUnicode_CheckExact(o) ||
         is_our_object(PyType_Check(o) ? o : (PyObject *)Py_TYPE(o)))
         return watch_forget();
-    PyObject *label = attribute_label(o, name), *dict = NULL, *v = NULL;
+    PyObject *label = watch_attribute_label(o, name), *dict = NULL, *v = NULL;
     int r = label ? 0 : watch_forget();
     w->is_opaque |= has_own_lookup(o) || is_dunder(name);
     if (label && !r && !PyType_Check(o))
-        dict = dict_of(o);
-    if (label && !r && !PyType_Check(o) && !is_known_object((PyObject *)Py_TYPE(o)))
+        dict = watch_dict_of(o);
+    if (label && !r && !PyType_Check(o) &&
+        (dict || !is_known_object((PyObject *)Py_TYPE(o))))
         r = fe_capture(w->to, (FeCapture){WATCH_CLASS, o, dict, (PyObject *)Py_TYPE(o),
                                           label});
     if (label && !r && dict) {
@@ -573,14 +419,24 @@ fe_watch_name(const FeEnv *env, PyObject *home, PyObject *name, PyObject *value,
     return begin(&w, env, false) ? done(&w, watch_contents(&w, value, name)) : -1;
 }
 
+int
+fe_watch_parameter(const FeEnv *env, const FeFunction *fn, PyObject *name,
+                   PyObject *value)
+{
+    Watch w;
+    if (!env->captures || (fn && is_our_dict(fn->globals)))
+        return 0;
+    return begin(&w, env, false) ? done(&w, watch_contents(&w, value, name)) : -1;
+}
+
 /* What getattr gives, where nobody knows how it comes to be. */
 static int
 watch_outcome(Watch *w, PyObject *o, PyObject *name)
 {
     PyObject *v = PyObject_GetAttr(o, name), *label = NULL;
     int r = v ? 0 : watch_forget();
-    label = v && !PyModule_Check(o) ? attribute_label(o, name) : NULL;
-    if (v && !r)
+    label = !r && !PyModule_Check(o) ? watch_attribute_label(o, name) : NULL;
+    if (!r)
         r = fe_capture(w->to, (FeCapture){WATCH_ATTR, o, name, v, label});
     if (v && !r)
         r = watch_contents(w, v, name);
@@ -647,9 +503,12 @@ fe_watch_item(const FeEnv *env, PyObject *o, PyObject *key)
     PyObject *label = PyUnicode_FromFormat("[%R]", key);
     PyObject *v_b = label ? PyDict_GetItemWithError(o, key) : NULL;
     FeCapture x = {WATCH_DICT, o, key, v_b, label};
+    Watch w;
     int r = watch_forget(); /* a key that cannot be one: looking it up will say so */
     if (!r)
         r = label ? fe_capture(env->captures, x) : -1;
+    if (!r && v_b)
+        r = begin(&w, env, false) ? done(&w, watch_contents(&w, v_b, label)) : -1;
     Py_XDECREF(label);
     return r;
 }
@@ -691,7 +550,7 @@ fe_watch_result(const FeEnv *env, PyObject *o, PyObject *pos, PyObject *named,
         return watch_forget();
     PyObject *args = PyTuple_Pack(2, pos, named ? named : Py_None);
     PyObject *label = PyUnicode_FromFormat("%U()", name);
-    int same = fe_same_constant(result, again);
+    int same = fe_same_value(result, again);
     Py_DECREF(again);
     FeCapture x = {WATCH_CALL, o, args, result, label};
     int r = !args || !label ? -1

@@ -1,4 +1,4 @@
-/* watch.h: what watch.c, watch_code.c and opaque.c share. All functions of type int: 0, or -1 with an
+/* watch.h: what watch.c, watch_object.c, watch_code.c and opaque.c share. All functions of type int: 0, or -1 with an
  * exception. */
 #ifndef TEGULA_WATCH_H
 #define TEGULA_WATCH_H
@@ -24,16 +24,33 @@ PyObject *watch_look(PyObject *o, const char *name);
 /* 1: seen before; 0: noted now. */
 int watch_is_seen(Watch *w, PyObject *o);
 bool watch_is_enough(Watch *w);
+/* The dict of an object or of a class that was made by a class statement; new reference, or NULL. Of a
+ * class it is the dict itself, not the proxy that __dict__ gives. */
+PyObject *watch_dict_of(PyObject *o);
+/* "Cfg.N": of a class, and of an object of one. */
+PyObject *watch_attribute_label(PyObject *o, PyObject *name);
+/* Notes a copy, whose reference it takes. */
+int watch_copy(Watch *w, FeWatch kind, PyObject *home, PyObject *copy, PyObject *label);
+int watch_dict(Watch *w, PyObject *dict, PyObject *label);
 /* "Cfg.": of a class; NULL: it has no name. */
 PyObject *watch_class_label(PyObject *cls);
 /* What o holds that may change in place. */
 int watch_contents(Watch *w, PyObject *o, PyObject *label);
 int watch_part(Watch *w, PyObject *o, const char *name, PyObject *label);
-int watch_class(Watch *w, PyObject *cls);
-int watch_object(Watch *w, PyObject *o);
 /* A name of one of our modules. */
 int watch_ours(Watch *w, PyObject *dict, PyObject *name, PyObject *v);
 int watch_attribute(Watch *w, PyObject *o, PyObject *name);
+
+/* ---- watch_object.c ------------------------------------------------------------------------ */
+/* The bases of a class that has some but object. */
+int watch_bases(Watch *w, PyObject *cls, PyObject *mro, PyObject *label);
+int watch_class(Watch *w, PyObject *cls);
+/* Is it what a class has for a name of its __slots__? */
+bool watch_is_slot(PyObject *found);
+int watch_slot(Watch *w, PyObject *o, PyObject *name, PyObject *label);
+/* What somebody has set of a function, a kernel or the like. */
+int watch_attributes(Watch *w, PyObject *o);
+int watch_object(Watch *w, PyObject *o);
 
 /* ---- watch_code.c -------------------------------------------------------------------------- */
 /* What o, which Python code may call, can read. */

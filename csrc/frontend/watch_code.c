@@ -84,10 +84,10 @@ watch_builtin(Watch *w, const Code *c, PyObject *name)
                    !PyUnicode_CompareWithASCIIString(name, "repr") ||
                    !PyUnicode_CompareWithASCIIString(name, "format");
     int r = fe_capture(w->to, (FeCapture){WATCH_DICT, c->globals, name, NULL, NULL});
-    if (r || (v_b && is_pure_object(v_b)))
-        return r ? r : watch_forget();
+    if (r)
+        return r;
     r = dict ? fe_capture(w->to, (FeCapture){WATCH_DICT, dict, name, v_b, NULL}) : 0;
-    if (!r && v_b)
+    if (!r && v_b && !is_pure_object(v_b))
         r = watch_contents(w, v_b, name);
     return r ? r : watch_forget();
 }
@@ -254,6 +254,7 @@ watch_function(Watch *w, PyObject *fn, PyObject *code)
     if (!r && all && globals && name) {
         r = watch_contents(w, PyTuple_GetItem(all, 1), name);
         r = r ? r : watch_contents(w, PyTuple_GetItem(all, 2), name);
+        r = r ? r : watch_attributes(w, fn);
         r = r ? r : watch_cells(w, fn, code);
         r = r ? r : watch_code(w, code, globals);
     }
@@ -282,8 +283,11 @@ watch_callable(Watch *w, PyObject *o)
                                         "fget", "__self__", "args",        "keywords"};
     if (PyCFunction_Check(o))
         return watch_contents(w, o, NULL);
-    if (watch_is_enough(w) || w->env->as_function(w->env->data, o))
+    if (watch_is_enough(w))
         return watch_forget();
+    const FeFunction *kernel = w->env->as_function(w->env->data, o);
+    if (kernel)
+        return watch_attributes(w, o) || watch_attributes(w, kernel->fn) ? -1 : 0;
     if (PyType_Check(o))
         return is_known_object(o) ? 0 : watch_class(w, o);
     int r = watch_is_seen(w, o);
@@ -298,7 +302,7 @@ watch_callable(Watch *w, PyObject *o)
         w->is_opaque |= is_opaque_function(o);
     for (size_t i = 0; !r && i < COUNT(inner); i++) {
         PyObject *of = watch_look(o, inner[i]);
-        bool is_part = !i || (!code && i >= 3 && i != 4 && i != 5); /* a partial's */
+        bool is_part = !i || (!code && i >= 3 && i != 5); /* a partial's */
         if (of && label && is_part && !PyModule_Check(of))
             r = watch_part(w, o, inner[i], label);
         if (of && label && i && !r && !PyModule_Check(of) && !PyCFunction_Check(of))
@@ -307,7 +311,8 @@ watch_callable(Watch *w, PyObject *o)
         Py_XDECREF(of);
     }
     if (!r && !code)
-        r = watch_object(w, o);
+        r = is_our_object((PyObject *)Py_TYPE(o)) ? watch_attributes(w, o)
+                                                  : watch_object(w, o);
     w->depth--;
     Py_XDECREF(code);
     Py_XDECREF(label);

@@ -8,6 +8,7 @@ error that says what changed.
 
 from __future__ import annotations
 
+import builtins
 import decimal
 import importlib.util
 import json
@@ -21,14 +22,14 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from edits_more import WAYS, Way
+from edits_held import WAYS, Way
 
 import tegula
 import tegula.language as tl
 
 assert len({w.name for w in WAYS}) == len(WAYS)
 KINDS = [(w, edit) for w in WAYS for edit in w.edits]
-assert len(KINDS) + 2 * len(WAYS) >= 1260
+assert len(KINDS) + 2 * len(WAYS) >= 2140
 
 
 MODULES = tl, tl.math, tl.core
@@ -216,6 +217,22 @@ def test_a_name_of_the_language_is_deleted(monkeypatch):
         patch.delattr(tl, "minimum")
         with pytest.raises((RuntimeError, tegula.CompileError), match="minimum"):
             run(kernel)
+    assert run(kernel) == 1
+
+
+def test_a_builtin_is_patched(monkeypatch):
+    @tegula.constexpr_function
+    def c():
+        return len([0])
+
+    @tegula.jit
+    def kernel(out):
+        tl.store(out, c())
+
+    assert run(kernel) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(builtins, "len", lambda x: 5)
+        assert run(kernel) == 5
     assert run(kernel) == 1
 
 
