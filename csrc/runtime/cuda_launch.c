@@ -140,10 +140,6 @@ cuda_load(Compiled *v, int device)
         v->bin.n_regs = needs.n_regs;
     if (v->bin.n_spills < 0)
         v->bin.n_spills = needs.n_local;
-    if (!v->there &&
-        !(v->there = calloc((size_t)cuda_device_count(cu), sizeof *v->there)))
-        return PyErr_NoMemory(), -1;
-    v->there[device] = needs.there;
     v->resident = needs.n_blocks;
     v->prepared |= UINT64_C(1) << device;
     return 0;
@@ -155,8 +151,6 @@ cuda_unload(Compiled *v)
     if (v->st->cuda && v->library)
         cuda_drop(v->st->cuda, v->library);
     v->library = NULL;
-    free(v->there);
-    v->there = NULL;
 }
 
 /* 0, or -1 with GridError: the driver would refuse it, with fewer words. */
@@ -346,7 +340,7 @@ cuda_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     if (v->bin.is_persistent)
         fill_chip(v, device, g, start.grid);
     PyThreadState *thread = PyEval_SaveThread();
-    bool ok = cuda_start(st->cuda, device, v->cu_kernel, v->there[device], &start, err);
+    bool ok = cuda_start(st->cuda, device, v->cu_kernel, &start, err);
     PyEval_RestoreThread(thread);
     if (!ok)
         return PyErr_Format(PyExc_RuntimeError, "%s(): %s", c->k->f->name, err), -1;

@@ -4,8 +4,7 @@
  *     cuda_open       libcuda.so.1 -> table of driver.def, cuInit, the devices
  *     cuda_code       cubin or PTX -> CUlibrary, which is good on every device, -> CUkernel
  *     cuda_prepare    what a kernel must be told once per device
- *     cuda_start      one cuLaunchKernelEx, of the function that the kernel is in the context
- *                     that is current, where that is the device's
+ *     cuda_start      one cuLaunchKernelEx, in the context of the device
  *     cuda_load_module ..  what programs ask that launch code themselves
  *
  * cuLibraryLoadData, never cuLink*: the linker ignores setmaxnreg and serialises wgmma.
@@ -335,15 +334,6 @@ cuda_drop(Cuda *cu, void *library)
     cu->cuLibraryUnload(library);
 }
 
-static CudaFunction
-function_here(const Cuda *cu, void *kernel)
-{
-    unsigned long long id;
-    CUfunction f;
-    bool is_known = !cu->cuCtxGetId(NULL, &id) && !cu->cuKernelGetFunction(&f, kernel);
-    return is_known ? (CudaFunction){f, id} : (CudaFunction){NULL, 0};
-}
-
 bool
 cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs, char err[ERR_TEXT])
 {
@@ -377,15 +367,12 @@ cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs, char err[ERR_
         needs->shared <= needs->max_shared)
         e = cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(
             &needs->n_blocks, kernel, threads, (size_t)needs->shared);
-    if (!e)
-        needs->there = function_here(cu, kernel);
     leave_loaded(cu, restore, mode);
     return e ? fail(cu, e, "preparing the kernel", err) : true;
 }
 
 bool
-cuda_start(Cuda *cu, int device, void *kernel, CudaFunction there, const CudaStart *s,
-           char err[ERR_TEXT])
+cuda_start(Cuda *cu, int device, void *kernel, const CudaStart *s, char err[ERR_TEXT])
 {
     CUlaunchAttribute attr[3];
     unsigned n = 0;
@@ -418,14 +405,10 @@ cuda_start(Cuda *cu, int device, void *kernel, CudaFunction there, const CudaSta
         .attrs = attr,
         .numAttrs = n,
     };
-    CUcontext restore = NULL;
-    unsigned long long now;
-    bool is_there = there.function && !cu->cuCtxGetId(NULL, &now) &&
-                    now == there.context;
-    if (!is_there && !enter(cu, &cu->device[device], &restore, err))
+    CUcontext restore;
+    if (!enter(cu, &cu->device[device], &restore, err))
         return false;
-    CUfunction f = is_there ? there.function : kernel;
-    CUresult e = cu->cuLaunchKernelEx(&config, f, s->params, NULL);
+    CUresult e = cu->cuLaunchKernelEx(&config, (CUfunction)kernel, s->params, NULL);
     leave_context(cu, restore);
     return e ? fail(cu, e, "launching the kernel", err) : true;
 }

@@ -247,7 +247,6 @@ struct Compiled {
     EmuCode *emu;              /* NULL until the first launch */
     void *library, *cu_kernel; /* CUDA; NULL until the first launch */
     uint64_t prepared;         /* bit d: attributes are set on device d */
-    CudaFunction *there;       /* by device; owned */
     int resident;   /* blocks that a multiprocessor holds, where it is_persistent */
     KeptMaps *maps; /* of the latest launch that had some; owned; the GIL guards them */
     /* For launches whose arguments fit no tensor map (maps.c), or with another number of

@@ -81,19 +81,11 @@ CudaMemory cuda_memory(Cuda *cu, uint64_t address, int *device);
 bool cuda_code(Cuda *cu, int device, const char *code, const char *symbol,
                void **library, void **kernel, char err[ERR_TEXT]);
 void cuda_drop(Cuda *cu, void *library);
-/* A kernel in one context, which spares the driver a look-up at each launch. Ids are never used
- * again: of a context that was reset nothing is launched by its former function. */
-typedef struct CudaFunction {
-    void *function; /* CUfunction; NULL: none, the CUkernel is launched */
-    uint64_t context;
-} CudaFunction;
 typedef struct CudaNeeds {
     int shared, num_ctas; /* in: what a launch will ask */
     int block_warps;      /* in: of a block that is to be counted; 0: none is */
     int max_shared, max_threads, n_regs, n_local; /* out */
     int n_blocks; /* out: that a multiprocessor holds at a time */
-    CudaFunction
-        there; /* out: in the context that launches on the device find or make current */
 } CudaNeeds;
 /* Once per kernel and device, before its first launch there. */
 bool cuda_prepare(Cuda *cu, int device, void *kernel, CudaNeeds *needs,
@@ -105,8 +97,8 @@ typedef struct CudaStart {
     void *stream;
     void **params;
 } CudaStart;
-bool cuda_start(Cuda *cu, int device, void *kernel, CudaFunction there,
-                const CudaStart *s, char err[ERR_TEXT]);
+bool cuda_start(Cuda *cu, int device, void *kernel, const CudaStart *s,
+                char err[ERR_TEXT]);
 /* *event: a mark behind all that is on the stream now; NULL: the stream is being captured. */
 bool cuda_mark(Cuda *cu, int device, void *stream, void **event, char err[ERR_TEXT]);
 bool cuda_has_passed(Cuda *cu, void *event); /* or failed; then the event is gone */

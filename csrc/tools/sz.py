@@ -37,7 +37,7 @@ CAPS = {
     "csrc/runtime": 9768,
     "csrc/runtime/emu": 320,
     "csrc/tools": 3100,
-    "csrc/tools/ptxsim": 1021,
+    "csrc/tools/ptxsim": 1020,
     "python/tegula": 17440,
 }
 

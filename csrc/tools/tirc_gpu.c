@@ -86,7 +86,7 @@ launch(Gpu *g, const Binary *b, const CudaStart *start, char err[ERR_TEXT])
     if (!code || !cuda_code(g->cu, 0, code->data, b->symbol, &library, &kernel, err))
         return false;
     bool ok = cuda_prepare(g->cu, 0, kernel, &needs, err) &&
-              cuda_start(g->cu, 0, kernel, needs.there, start, err);
+              cuda_start(g->cu, 0, kernel, start, err);
     CUresult e = ok ? g->wait() : CUDA_SUCCESS;
     cuda_drop(g->cu, library);
     return ok && (!e || fail(e, "running the kernel", err));

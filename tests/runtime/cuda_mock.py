@@ -35,7 +35,6 @@ def build(folder: Path) -> Path:
 def load(path: str) -> ctypes.CDLL:
     lib = ctypes.CDLL(path)
     lib.mock_log.restype = ctypes.c_char_p
-    lib.mock_launched.restype = ctypes.c_ulong
     lib.mock_current.argtypes = [ctypes.c_ulong, ctypes.c_int]
     return lib
 

@@ -17,7 +17,6 @@ static size_t n_text;
 static char failing[64]; /* the entry that fails next, and every time */
 static int n_params;     /* of the kernel that is launched: the driver knows, we ask */
 static CUcontext current;
-static CUfunction launched;     /* the latest */
 static CUdevice current_device; /* that current belongs to */
 static void *work_stream = (void *)0x5000;
 
@@ -62,12 +61,6 @@ void
 mock_params(int n)
 {
     n_params = n;
-}
-
-unsigned long
-mock_launched(void)
-{
-    return (unsigned long)launched;
 }
 
 void
@@ -159,22 +152,6 @@ cuCtxGetCurrent(CUcontext *context)
 {
     *context = current;
     return CUDA_SUCCESS;
-}
-
-/* A context that is made anew has the address of the former one, and another id. */
-static unsigned long long n_resets;
-
-void
-mock_reset_contexts(void)
-{
-    n_resets++;
-}
-
-CUresult
-cuCtxGetId(CUcontext context, unsigned long long *id)
-{
-    *id = (unsigned long long)(context ? context : current) + (n_resets << 32);
-    return context || current ? done("cuCtxGetId") : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult
@@ -445,8 +422,7 @@ cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t ra
 CUresult
 cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {
-    (void)extra;
-    launched = f;
+    (void)f, (void)extra;
     note("launch(grid %u %u %u, block %u, shared %u, stream %#lx, context %#lx",
          c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->sharedMemBytes,
          (unsigned long)c->hStream, (unsigned long)current);

@@ -470,36 +470,6 @@ print(K.bare[(1,)]().target)
     ]
 
 
-def test_the_function_of_a_context_is_launched_in_that_one_alone(tmp_path):
-    """Elsewhere, and when the context was reset, the driver looks the kernel up."""
-    out = cuda_mock.run(
-        """
-def launch(device="cuda:0"):
-    K.copy[(1,)](Tensor(device=device), Tensor(device=device), 64, BLOCK=64)
-    print(hex(lib.mock_launched()))
-launch()                                # of the primary context
-launch()
-lib.mock_current(0x9999, 10)            # a context of the user's own
-launch()
-lib.mock_current(0x100a, 10)
-launch()
-launch("cuda:1")
-launch()
-lib.mock_reset_contexts()
-launch()
-lib.mock_fail(b"cuKernelGetFunction")   # then it is not known
-K.nothing[(1,)](7)
-print(hex(lib.mock_launched()))
-""",
-        tmp_path,
-    )
-    function, kernel = "0x3800", "0x3000"
-    assert out.split() == [
-        *[function, function, kernel, function],
-        *[kernel, function, kernel, kernel],
-    ]
-
-
 def test_a_launch_allocates_nothing(tmp_path):
     """Of objects and memory of Python's: there are none while it runs."""
     pytest.importorskip("_testcapi")

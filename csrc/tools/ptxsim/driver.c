@@ -181,13 +181,6 @@ cuCtxGetCurrent(CUcontext *context)
 }
 
 SIM_EXPORT CUresult
-cuCtxGetId(CUcontext context, unsigned long long *id)
-{
-    *id = (unsigned long long)(uintptr_t)(context ? context : current);
-    return *id ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-SIM_EXPORT CUresult
 cuCtxSetCurrent(CUcontext context)
 {
     current = context;
