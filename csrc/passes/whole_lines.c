@@ -13,14 +13,15 @@
  * The last turn may take a tile too much. So both maps end where the loop did: what is behind that is
  * zero in both operands.
  *
- * Rule 1: the loop does nothing else than one product, which adds to what it gave an iteration ago, and
- *         the sums are the same ones in the same order.
+ * Rule 1: the loop does nothing else than products, each of which adds to what it gave an iteration ago,
+ *         and the sums are the same ones in the same order.
  * Rule 2: its bounds are the launch's, since maps are.
+ * Rule 3: all tiles step by their own side along K, so all products have as many of them.
  */
 #include "passes/passes.h"
 #include "passes/tiles.h"
 
-enum { LINE = 128, MOST_TILES = 4 };
+enum { LINE = 128, MOST_AT_ONCE = 4, MAX_DOTS = 4, MAX_TILES = 2 * MAX_DOTS };
 
 typedef struct Tile {
     Op *load;
@@ -30,9 +31,10 @@ typedef struct Tile {
 } Tile;
 
 typedef struct Loop {
-    Op *op, *dot;
+    Op *op, *dot[MAX_DOTS];
     int64_t begin, step; /* of the counter */
-    Tile tile[2];        /* of A and B */
+    Tile tile[MAX_TILES];
+    int n_dots, n_tiles;
 } Loop;
 
 /* ---- which loops ------------------------------------------------------------------------- */
@@ -66,20 +68,24 @@ steps_by_tiles(const Loop *l, Tile *t)
     return x->a == counter && !x->b && x->factor * l->step == side;
 }
 
-/* The load under v, dim k of which is along K. */
+/* Notes the load under v, dim k of which is along K. */
 static bool
-find_tile(const Loop *l, Val *v, int k, Tile *t)
+find_tile(Loop *l, Val *v, int k)
 {
     const Block *body = l->op->regions[0];
-    while (v->def && v->def->op == OP_TRANS && !v->uses->next) {
+    while (v->def && v->def->op == OP_TRANS) {
         int perm[MAX_RANK];
         ir_perm(v->def, perm);
         k = perm[k];
         v = arg(v->def, 0);
     }
+    for (int i = 0; i < l->n_tiles; i++)
+        if (l->tile[i].load == v->def)
+            return l->tile[i].k == k;
     if (!v->def || v->def->op != OP_MAP_LOAD || v->def->block != body ||
-        v->uses->next || !roles_bring(body->func, v->def))
+        !roles_bring(body->func, v->def))
         return false;
+    Tile *t = &l->tile[l->n_tiles++];
     *t = (Tile){.load = v->def, .k = k};
     int lead = v->def->n_args - 1 - v->type->rank;
     for (int i = 1; i < v->def->n_args; i++)
@@ -89,21 +95,22 @@ find_tile(const Loop *l, Val *v, int k, Tile *t)
     return steps_by_tiles(l, t);
 }
 
-/* Does the loop only add up the products of its dot? */
+/* Does the product only add to a sum that goes round? */
 static bool
-is_lone_sum(const Loop *l)
+is_lone_sum(const Block *body, const Op *dot)
 {
-    const Block *body = l->op->regions[0];
-    const Val *acc = body->n_args == 2 ? body->args[1] : NULL, *sum = result(l->dot, 0);
-    if (!acc || arg(l->dot, 2) != acc || acc->uses->next || sum->uses->next ||
-        sum->uses->user != body->last)
-        return false;
-    for (const Op *o = body->first; o != body->last; o = o->next) {
-        bool is_known = o == l->dot || o->op == OP_MAP_LOAD || o->op == OP_TRANS;
-        if (!is_known && (!op_has(o, OPF_PURE) || o->n_regions))
-            return false;
-    }
-    return true;
+    const Val *acc = arg(dot, 2), *sum = result(dot, 0);
+    return !acc->def && acc->block == body && acc->index > 0 && !acc->uses->next &&
+           sum->uses && !sum->uses->next && sum->uses->user == body->last &&
+           sum->uses - body->last->args == acc->index - 1;
+}
+
+/* Is o nothing but a number that says where tiles lie? */
+static bool
+is_number(const Op *o)
+{
+    return op_has(o, OPF_PURE) && !o->n_regions && o->n_results == 1 &&
+           !result(o, 0)->type->rank;
 }
 
 static bool
@@ -113,15 +120,17 @@ find_loop(Op *o, Loop *l)
     if (o->op != OP_FOR || !ir_const_as_int(arg(o, 0), &l->begin) ||
         !ir_const_as_int(arg(o, 2), &l->step) || l->step <= 0)
         return false;
-    for (Op *p = o->regions[0]->first; p; p = p->next)
-        if (p->op == OP_DOT) {
-            if (l->dot)
-                return false;
-            l->dot = p;
-        }
-    return l->dot && is_lone_sum(l) && find_tile(l, arg(l->dot, 0), 1, &l->tile[0]) &&
-           find_tile(l, arg(l->dot, 1), 0, &l->tile[1]) &&
-           dot_sides(l->dot).k == arg(l->dot, 0)->type->shape[1];
+    const Block *body = o->regions[0];
+    for (Op *p = body->first; p != body->last; p = p->next) {
+        if (p->op == OP_MAP_LOAD || p->op == OP_TRANS || is_number(p))
+            continue;
+        if (p->op != OP_DOT || l->n_dots == MAX_DOTS || !is_lone_sum(body, p) ||
+            dot_sides(p).k != arg(p, 0)->type->shape[1] ||
+            !find_tile(l, arg(p, 0), 1) || !find_tile(l, arg(p, 1), 0))
+            return false;
+        l->dot[l->n_dots++] = p;
+    }
+    return l->n_dots && o->n_results == l->n_dots;
 }
 
 /* How many tiles make rows that are whole lines. */
@@ -129,11 +138,11 @@ static int64_t
 tiles_at_once(const Loop *l)
 {
     int64_t n = 1;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < l->n_tiles; i++) {
         const Type *t = result(l->tile[i].load, 0)->type;
         int64_t row = (int64_t)t->shape[t->rank - 1] * ty_bytes(t);
         if (l->tile[i].k == t->rank - 1 && row < LINE)
-            n = MAX(n, MIN(LINE / row, MOST_TILES));
+            n = MAX(n, MIN(LINE / row, MOST_AT_ONCE));
     }
     return n;
 }
@@ -200,25 +209,28 @@ static void
 lengthen(Comp *c, Val *v, int k, int64_t n)
 {
     v->type = longer(c, v->type, k, n);
-    for (Op *o = v->uses->user; o->op == OP_TRANS; o = result(o, 0)->uses->user) {
+    for (const Use *u = v->uses; u; u = u->next) {
         int perm[MAX_RANK], to = 0;
-        ir_perm(o, perm);
+        if (u->user->op != OP_TRANS)
+            continue;
+        ir_perm(u->user, perm);
         while (perm[to] != k)
             to++;
-        k = to;
-        result(o, 0)->type = longer(c, result(o, 0)->type, k, n);
+        lengthen(c, result(u->user, 0), to, n);
     }
 }
 
 static void
 take(Func *f, Loop *l, int64_t n)
 {
-    Val *map[2];
-    for (int i = 0; i < 2; i++)
+    Val *map[MAX_TILES];
+    for (int i = 0; i < l->n_tiles; i++)
         if (!(map[i] = longer_map(f, l, &l->tile[i])))
             return; /* dce takes what was made on top */
-    DotSides sides = dot_sides(l->dot);
-    for (int i = 0; i < 2; i++) {
+    DotSides sides[MAX_DOTS];
+    for (int i = 0; i < l->n_dots; i++)
+        sides[i] = dot_sides(l->dot[i]);
+    for (int i = 0; i < l->n_tiles; i++) {
         Op *load = l->tile[i].load;
         lengthen(f->c, result(load, 0), l->tile[i].k, n);
         ir_set_arg(load, 0, map[i]);
@@ -226,12 +238,14 @@ take(Func *f, Loop *l, int64_t n)
         ir_set_attr(map[i]->def, ATTR_BOX, tile_form_box(&form));
         ir_set_attr(map[i]->def, ATTR_SWIZZLE, form.swizzle);
     }
-    sides.k *= (int)n;
-    dot_set_sides(l->dot, sides);
+    for (int i = 0; i < l->n_dots; i++) {
+        sides[i].k *= (int)n;
+        dot_set_sides(l->dot[i], sides[i]);
+    }
     Build b = {.f = f, .block = l->op->block, .before = l->op, .loc = l->op->loc};
     const Type *t = arg(l->op, 2)->type;
     ir_set_arg(l->op, 2, ir_const_int(&b, t, n * l->step));
-    ir_report(f, l->dot->loc, "tiles",
+    ir_report(f, l->dot[0]->loc, "tiles",
               str_printf(f->c->arena, "%d at once, so that rows are lines of %d bytes",
                          (int)n, LINE));
 }

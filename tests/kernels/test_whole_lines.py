@@ -160,3 +160,40 @@ def test_the_loop_does_something_else():
 def test_the_loop_ends_where_the_program_says():
     """A map is the launch's."""
     assert "at once" not in by_pointer(True, 96, own=True)
+
+
+@tegula.jit
+def gated(
+    a_ptr, b_ptr, d_ptr, c_ptr, N, K,
+    SELF: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """c = (a @ b) + 2 * (a @ d.T), or with a.T in d's place."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    a = tl.make_tensor_descriptor(a_ptr, [M_ROWS, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [BK, BN])
+    d = tl.make_tensor_descriptor(d_ptr, [N, K], [K, 1], [BN, BK])
+    c = tl.make_tensor_descriptor(c_ptr, [M_ROWS, N], [N, 1], [BM, BN])
+    x = tl.zeros((BM, BN), tl.float32)
+    y = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rows = a.load([m, k])
+        x = tl.dot(rows, b.load([k, n]), x)
+        y = tl.dot(rows, rows.T if SELF else d.load([n, k]).T, y)
+    c.store([m, n], x + 2 * y)
+
+
+M_ROWS = tl.constexpr(M)
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("k", [32, 96, 160])
+def test_products_that_share_a_tile(own, k):
+    a, b, d = whole_numbers(1, M, k), whole_numbers(2, k, N), whole_numbers(3, N, k)
+    c = simulated.put(np.full((M, N), np.nan, np.float32), TARGET)
+    there = [simulated.put(x, TARGET) for x in (a, b, d)]
+    compiled = ran(
+        lambda: gated[(1, 1)](*there, c, N, k, own, BM=64, BN=64, BK=32, num_warps=4)
+    )
+    a, b, d = (x.astype(np.float64) for x in (a, b, d))
+    np.testing.assert_array_equal(c.numpy(), a @ b + 2 * (a @ (a if own else d).T))
+    assert "2 at once" in str(compiled.report)
