@@ -124,11 +124,12 @@ is_of_ring(const Op *o)
     return o->op == OP_MBAR_WAIT || o->op == OP_MBAR_ARRIVE || o->op == OP_TMA_LOAD;
 }
 
-/* The release of the slot that the dot is the last to read; NULL: it reads none, or another is. */
+/* The release of the slot of operand i that the dot is the last to read; NULL: it reads none, or
+ * another is. */
 static Op *
-release_of(const Op *dot)
+release_of(const Op *dot, int i)
 {
-    const Op *view = arg(dot, 1)->def;
+    const Op *view = arg(dot, i)->def;
     const Op *ring = view && view->op == OP_SHARED_VIEW ? arg(view, 0)->def : NULL;
     for (Op *o = dot->next; ring && o; o = o->next) {
         if (o->op == OP_MBAR_ARRIVE && !ir_attr(o, ATTR_BYTES) &&
@@ -194,7 +195,8 @@ static void
 start_and_wait(Func *f, Op *dot)
 {
     int n_younger;
-    Op *release = release_of(dot);
+    /* One of both where they share a ring. */
+    Op *of_a = release_of(dot, 0), *of_b = release_of(dot, 1);
     Op *begun = start(f, dot), *until = last_moment(begun->next, dot, &n_younger);
     Build b = {.f = f, .block = dot->block, .before = until, .loc = dot->loc};
     bool holds_a = !arg(dot, 0)->type->slots;
@@ -206,8 +208,10 @@ start_and_wait(Func *f, Op *dot)
     ir_set_attr(wait, ATTR_PENDING, n_younger);
     ir_replace(result(dot, 0), result(wait, 0));
     ir_erase(dot);
-    if (release)
-        ir_move_before(release, wait->next);
+    if (of_a)
+        ir_move_before(of_a, wait->next);
+    if (of_b && of_b != of_a)
+        ir_move_before(of_b, wait->next);
 }
 
 /* The carried sum of a loop stays open. */
@@ -273,7 +277,7 @@ static void
 wait_at_top(Func *f, Op *loop, Op *dot, int i)
 {
     Block *body = loop->regions[0];
-    Op *release = release_of(dot), *begun = start(f, dot);
+    Op *release = release_of(dot, 1), *begun = start(f, dot);
     Val *acc = body->args[i + 1], *a = arg(dot, 0), *out = result(loop, i);
     const Type *plain = acc->type, *open = result(begun, 0)->type;
     ir_replace(result(dot, 0), result(begun, 0));
@@ -357,9 +361,8 @@ start_block(Func *f, Block *b)
             report(f, o, stays_open);
         if (!is_group_dot(o))
             continue;
-        if (next ==
-            release_of(
-                o)) /* it goes elsewhere, or all that follows it would be missed */
+        /* It goes elsewhere, and all that follows it would be missed. */
+        while (next && (next == release_of(o, 0) || next == release_of(o, 1)))
             next = next->next;
         f->c->hopper.has_groups = true;
         f->c->hopper.has_open |= stays_open;

@@ -87,6 +87,25 @@ def attention_in_turn(
         out.store([m, 0], (acc / total[:, None]).to(tl.float16))
 
 
+@tegula.jit
+def two_products(
+    a_ptr, b_ptr, d_ptr, c_ptr, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """c = a @ b + 2 * (a @ d)"""
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [BK, BN])
+    d = tl.make_tensor_descriptor(d_ptr, [K, N], [N, 1], [BK, BN])
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BM, BN])
+    x = tl.zeros((BM, BN), tl.float32)
+    y = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rows = a.load([0, k])
+        x = tl.dot(rows, b.load([k, 0]), x)
+        y = tl.dot(rows, d.load([k, 0]), y)
+    c.store([0, 0], (x + 2 * y).to(tl.float16))
+
+
 def whole(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float16)
 
@@ -162,6 +181,19 @@ def by_groups(warps: int, **options: Any) -> Subject:
     )  # fmt: skip
 
 
+def gated(warps: int, **options: Any) -> Subject:
+    """Two products have a tile in common, whose slot the second gives back."""
+    m, n, k = 16 * warps, 64, 320
+    a, b, d = whole(0, m, k), whole(1, k, n), whole(2, k, n)
+    x, y, z = (v.astype(np.float64) for v in (a, b, d))
+    want = (x @ y + 2 * (x @ z)).astype(np.float16)
+    out = np.full((m, n), np.nan, np.float16)
+    return subject(
+        two_products, (1,), [a, b, d, out], want, m, n, k, BM=m, BN=n,
+        BK=64, num_warps=warps, **options,
+    )  # fmt: skip
+
+
 def in_turn(warps: int, **options: Any) -> Subject:
     """Programs one after the other on a block, which store through a stage."""
     bm, bn, bk, x, y = 16 * warps, 128 if warps == 4 else 64, 32, 9, 2
@@ -180,6 +212,8 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "matmul by words": matmul_by_words,
     "matmul in turn, one group": lambda: in_turn(4, hopper="3,2"),
     "matmul in turn, two groups": lambda: in_turn(8, hopper="3,2"),
+    "two products, one group": lambda: gated(4, hopper="3,2"),
+    "two products, two groups": lambda: gated(8, hopper="3,2"),
     "attention, one group": lambda: attention(False, 4, hopper="3,2"),
     "attention, two groups": lambda: attention(False, 8, hopper="3,3"),
     "causal, by turns": lambda: attention(True, 8, 128, 64, hopper="3,turns"),
