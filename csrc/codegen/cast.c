@@ -229,12 +229,32 @@ float_to_float(Ll *l, Elem from, Elem to, Lv x, int rounding)
     return to == E_F32 ? x : cast_float_to_narrow(l, to, x, rounding);
 }
 
+/* An integer of 8 or 16 bits as f32: in the low bits of 2^23 it is that number more. GPUs convert
+ * 16 integers a clock of a multiprocessor, and permute bytes and add 64 or more, which is what products
+ * of dequantised weights wait for. */
+static Lv
+small_int_to_float(Ll *l, Elem from, Lv x)
+{
+    int bits = elem_info[from].bits;
+    uint32_t bias = elem_is_signed(from) ? 1u << (bits - 1) : 0;
+    if (bias)
+        x = LLVMBuildXor(l->b, x, same_int(x, bias), "");
+    Lv w = LLVMBuildZExt(l->b, x, like(x, l->i32), "");
+    w = LLVMBuildOr(l->b, w, same_int(w, 0x4b000000), "");
+    w = LLVMBuildBitCast(l->b, w, like(x, l->f32), "");
+    return LLVMBuildFSub(l->b, w, same_float(l, w, 0x1p23 + bias), "");
+}
+
 static Lv
 int_to_float(Ll *l, Elem from, Elem to, Lv x)
 {
+    int bits = elem_info[from].bits;
     Lt t = like(x, to == E_F64 ? l->f64 : l->f32);
-    Lv v = elem_is_signed(from) ? LLVMBuildSIToFP(l->b, x, t, "")
-                                : LLVMBuildUIToFP(l->b, x, t, "");
+    bool is_gpu = l->c->opt.target.kind != TARGET_CPU;
+    Lv v = is_gpu && to != E_F64 && (bits == 8 || bits == 16)
+               ? small_int_to_float(l, from, x)
+           : elem_is_signed(from) ? LLVMBuildSIToFP(l->b, x, t, "")
+                                  : LLVMBuildUIToFP(l->b, x, t, "");
     return is_narrow_float(to) ? cast_float_to_narrow(l, to, v, ROUND_RTNE) : v;
 }
 
