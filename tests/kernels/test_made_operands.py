@@ -1,0 +1,48 @@
+"""Products that read what threads make of what they load: weights of 8 and 16 bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simulated
+from test_roles import whole_numbers
+
+import tegula
+import tegula.language as tl
+
+pytestmark = pytest.mark.usefixtures("ptxsim")
+TARGET = "sm_90a"
+
+
+@tegula.jit
+def dequantised(
+    a_ptr, b_ptr, c_ptr, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    a_ptrs = a_ptr + m[:, None] * K + k[None, :]
+    b_ptrs = b_ptr + k[:, None] * N + n[None, :]
+    acc = tl.zeros((BM, BN), tl.float32)
+    for _ in range(0, K, BK):
+        acc = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs).to(tl.float16), acc)
+        a_ptrs += BK
+        b_ptrs += BK * N
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16])
+def test_weights_run_ahead(kind):
+    """Beside warps of their own, which bring a alone, nothing would bring b early."""
+    m, n, k = 64, 128, 256
+    a = whole_numbers(1, m, k)
+    info = np.iinfo(np.int8 if kind == np.int16 else kind)
+    b = np.random.default_rng(2).integers(info.min, info.max + 1, (k, n)).astype(kind)
+    c = simulated.put(np.full((m, n), np.nan, np.float32), TARGET)
+    there = [simulated.put(x, TARGET) for x in (a, b)]
+    compiled = dequantised[(1, 1)](*there, c, m, n, k, BM=m, BN=n, BK=64, num_warps=4)
+    np.testing.assert_array_equal(c.numpy(), a.astype(np.float64) @ b)
+    report = str(compiled.report)
+    assert "level 2" in report
+    assert "load ahead (loop)" in report
