@@ -57,14 +57,15 @@ test_passes_dump(Test *t)
 {
     const char *all =
         "widen_team map_tiles lower_desc spread_hints pad_blocks inline_consts fold cse "
-        "unroll fold licm cse fuse_dot dce swap_dots promote_tma map_tiles lower_desc persist dce ";
+        "unroll fold licm cse fuse_dot dce swap_dots promote_tma map_tiles lower_desc dce "
+        "whole_lines persist dce ";
     dumped(t, NULL, "f", "");
     dumped(t, "all", "f", all);
-    dumped(t, "cse,dce", "f", "cse cse dce dce ");
-    dumped(t, "f:dce", "f", "dce dce ");
+    dumped(t, "cse,dce", "f", "cse cse dce dce dce ");
+    dumped(t, "f:dce", "f", "dce dce dce ");
     dumped(t, "g:dce", "f", "");
     dumped(t, "g:dce,cse,f:licm", "f", "licm ");
-    dumped(t, "f:licm,dce", "f", "licm dce dce ");
+    dumped(t, "f:licm,dce", "f", "licm dce dce dce ");
     dumped(t, "ds,c", "f", "");
 }
 
