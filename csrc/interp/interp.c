@@ -379,7 +379,7 @@ run_debug(Interp *in, const Op *o)
     const InterpRun *r = in->run;
     if (!r->debug)
         return;
-    if (!r->debug(r->debug_data, in, o))
+    if (!r->debug(r->debug_data, o))
         err_at(in->c, o->loc, VALUE, "stopped");
 }
 
@@ -515,7 +515,7 @@ ir_interpret(const Func *f, const InterpRun *r)
                 for (int i = 0; i < f->body->n_args; i++) /* a debugger may set them */
                     place(&in, f->body->args[i])[0] = r->args[i];
                 if (r->begin)
-                    r->begin(r->data);
+                    r->begin(r->data, &in);
                 interp_block(&in, f->body);
             }
 }

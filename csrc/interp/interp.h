@@ -18,11 +18,11 @@ typedef struct InterpRun {
     int32_t grid[3];
     /* NULL, or called for every element read or written; false stops with ERR_VALUE. */
     bool (*access)(void *data, uint64_t address, int bytes, bool is_write, const Op *o);
-    void (*begin)(void *data); /* NULL, or called before each program */
+    void (*begin)(void *data, Interp *in); /* NULL, or called before each program */
     bool *wraps; /* NULL, or set where a sum or product of 32-bit signed numbers does */
     /* NULL, or called for the op `debug`; false stops the run, with an error that says
      * nothing: data knows. */
-    bool (*debug)(void *data, Interp *in, const Op *o);
+    bool (*debug)(void *data, const Op *o);
     /* The functions of libraries that f calls: the one of the op that ir_extern_index names, on
      * n elements; data[i] is where operand i's are, 8 bytes each, behind them the result's.
      * NULL: they are refused. */

@@ -11,10 +11,18 @@
 typedef struct Run {
     const Compiled *v;
     const Call *call;
-    const Session *session;
+    Session *session;
     EmuRegion region[MAX_ARGS]; /* the memory of the tensors */
     int n_regions;
 } Run;
+
+/* InterpRun.begin. A text that somebody gave in the place of ours has no marks (stepping.c). */
+static void
+on_program(void *data, Interp *in)
+{
+    const Run *r = data;
+    r->session->in = in;
+}
 
 /* InterpRun.access. Nobody knows how much memory there is behind a pointer that was itself
  * loaded: what lies in no tensor is allowed then, if it is memory. */
@@ -122,6 +130,7 @@ interp_launch(Compiled *v, Call *c, const uint64_t *params, const Grid *g)
     InterpRun run = {.args = params,
                      .grid = {g->dim[0], g->dim[1], g->dim[2]},
                      .access = is_inside,
+                     .begin = on_program,
                      .externs = v->externs,
                      .data = &r};
     r.session = s;

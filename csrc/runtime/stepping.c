@@ -52,13 +52,12 @@ number_at(const char *text)
 
 /* InterpRun.debug. */
 static bool
-on_mark(void *data, Interp *in, const Op *o)
+on_mark(void *data, const Op *o)
 {
     Session *s = data;
     Level *l = s->n_levels ? &s->level[s->n_levels - 1] : NULL;
     bool has_frame = s->n_frames && s->n_frames == s->n_levels, was_here;
     Event e = EVENT_NONE;
-    s->in = in;
     switch (*o->text) {
     case 'c':
         if (s->n_levels == MAX_LEVEL)

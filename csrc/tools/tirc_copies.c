@@ -177,8 +177,9 @@ note_byte(Launch *l, Byte *b, bool is_write, bool is_copy)
 }
 
 static void
-note_program(void *data)
+note_program(void *data, Interp *in)
 {
+    (void)in;
     Launch *l = data;
     l->program++;
     l->last = NULL;

@@ -15,7 +15,7 @@ import pytest
 
 import tegula
 import tegula.language as tl
-from tegula import knobs, toolchain
+from tegula import errors, knobs, toolchain
 from tegula.compiled import tool
 
 HOPPER = "cuda:sm_90a"
@@ -90,6 +90,9 @@ def test_the_interpreter(file: Any) -> None:
     with knobs.runtime.scope() as group:
         group.interpret = True
         assert launch(ir_override=path)[0] == [1, 4, 7]
+        x, y = np.zeros(70, np.float32), np.zeros(100, np.float32)
+        with pytest.raises(errors.OutOfBoundsError, match=r"in program \(1, 0, 0\)"):
+            scale[(2,)](x, y, 100, B=64, ir_override=path)
         other = file("k.ll", "")
         with pytest.raises(tegula.CompileError, match="not supported on the interp"):
             launch(ir_override=other)
