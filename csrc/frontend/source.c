@@ -484,10 +484,50 @@ span_of(PyObject *node)
     return PyErr_Occurred() ? NULL : Py_BuildValue("llll", at[0], at[1], at[2], at[3]);
 }
 
-/* Is node the lambda that code was made of? spans: the positions of its instructions, of
- * which one is that of the body. 1, 0, or -1 with an exception. */
+/* The code of the lambda that node is, compiled once more: new ref, or NULL. */
+static PyObject *
+code_of_lambda(PyObject *ast, PyObject *node)
+{
+    PyObject *tree = PyObject_CallMethod(ast, "Expression", "O", node);
+    PyObject *builtins = tree ? PyImport_ImportModule("builtins") : NULL, *outer = NULL;
+    if (builtins)
+        outer = PyObject_CallMethod(builtins, "compile", "Oss", tree, "<lambda>",
+                                    "eval");
+    PyObject *consts = outer ? PyObject_GetAttrString(outer, "co_consts") : NULL;
+    PyObject *inner = NULL; /* behind those of its defaults */
+    for (Py_ssize_t i = consts ? PyTuple_Size(consts) : 0; !inner && i-- > 0;)
+        if (Py_IS_TYPE(PyTuple_GetItem(consts, i), Py_TYPE(outer)))
+            inner = Py_NewRef(PyTuple_GetItem(consts, i));
+    Py_XDECREF(tree);
+    Py_XDECREF(builtins);
+    Py_XDECREF(outer);
+    Py_XDECREF(consts);
+    return inner;
+}
+
+/* Has code the constants and parameters of the lambda that node is? */
 static int
-is_lambda_of(PyObject *node, PyObject *spans, int line)
+has_constants_of(PyObject *ast, PyObject *node, PyObject *code)
+{
+    static const char *const parts[] = {"co_consts", "co_varnames"};
+    PyObject *other = code_of_lambda(ast, node);
+    int r = other ? 1 : -1;
+    for (size_t i = 0; r == 1 && i < COUNT(parts); i++) {
+        PyObject *a = PyObject_GetAttrString(code, parts[i]);
+        PyObject *b = a ? PyObject_GetAttrString(other, parts[i]) : NULL;
+        r = b ? fe_same_constant(a, b) : -1;
+        Py_XDECREF(a);
+        Py_XDECREF(b);
+    }
+    Py_XDECREF(other);
+    return r;
+}
+
+/* Is node the lambda that code was made of? spans: the positions of its instructions, of
+ * which one is that of the body. Python 3.12 returns a constant by an instruction that has no
+ * position: the first one's is the only one then. 1, 0, or -1 with an exception. */
+static int
+is_lambda_of(PyObject *ast, PyObject *node, PyObject *code, PyObject *spans, int line)
 {
     PyObject *name = PyType_GetName(Py_TYPE(node)), *body = NULL, *span = NULL;
     int r = name ? !PyUnicode_CompareWithASCIIString(name, "Lambda") : -1;
@@ -498,6 +538,8 @@ is_lambda_of(PyObject *node, PyObject *spans, int line)
         span = body ? span_of(body) : NULL;
         r = span ? PySet_Contains(spans, span) : -1;
     }
+    if (!r && span && PySet_Size(spans) == 1)
+        r = has_constants_of(ast, node, code);
     Py_XDECREF(name);
     Py_XDECREF(body);
     Py_XDECREF(span);
@@ -516,7 +558,7 @@ find_lambda(PyObject *tree, PyObject *code, int line)
     PyObject *it = walk ? PyObject_GetIter(walk) : NULL;
     bool is_open = false;
     while (it && !is_open && (node = PyIter_Next(it))) {
-        int r = is_lambda_of(node, spans, line);
+        int r = is_lambda_of(ast, node, code, spans, line);
         if (r > 0 && !found)
             found = Py_NewRef(node);
         else if (r)

@@ -366,6 +366,8 @@ def test_jit_of_a_lambda(target):
 def test_jit_of_a_lambda_whose_text_cannot_be_told_apart():
     one, two = tegula.jit(lambda: 1), tegula.jit(lambda: 2)
     assert one.cache_key != two.cache_key
+    store = lambda x=lambda: -1: (1, -0.0), lambda x=lambda: -1: (1, 0.0)
+    assert len({tegula.jit(f).cache_key for f in store}) == 2
     hidden = tegula.jit(eval("lambda out: 1"))
     with pytest.raises(ValueError, match="the source of"):
         assert hidden.cache_key
