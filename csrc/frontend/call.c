@@ -286,14 +286,43 @@ static bool
 watch_call(Fe *f, PyObject *o, PyObject *pos, PyObject *named)
 {
     PyObject *values = named ? fe_own(f, PyDict_Values(named)) : NULL;
+    FeCaptures *c = f->env->captures;
+    if (!c)
+        return true;
+    c->is_of_call = true;
+    c->has_met_idle = false;
     bool is_opaque = false, bad = fe_watch_call(f->env, o, &is_opaque);
     for (Py_ssize_t i = 0; !bad && i < PyTuple_Size(pos); i++)
         bad = fe_watch_value(f->env, PyTuple_GetItem(pos, i), &is_opaque);
     for (Py_ssize_t i = 0; !bad && values && i < PyList_Size(values); i++)
         bad = fe_watch_value(f->env, PyList_GetItem(values, i), &is_opaque);
+    c->is_of_call = false;
     if (bad)
         fe_raise(f, f->b.loc);
-    return !is_opaque;
+    return !is_opaque && !c->has_met_idle;
+}
+
+/* The call of o was made. Where it changed what it reads, it has notes of its own, as a table of results,
+ * and is made once more, to see what it reads with these. is_known, start: what watch_call said, and how
+ * many were noted before it. False: not all of what it reads is known. */
+static bool
+settle_call(Fe *f, PyObject *o, PyObject *pos, PyObject *named, bool is_known,
+            int start)
+{
+    FeCaptures *c = f->env->captures;
+    int changed = fe_captures_settle(c, start, false);
+    if (changed > 0) {
+        is_known &= watch_call(f, o, pos, named);
+        PyObject *again = PyObject_Call(o, pos, named);
+        is_known &= again != NULL;
+        Py_XDECREF(again);
+        if (!again && !fe_is_grave())
+            PyErr_Clear();
+        changed = PyErr_Occurred() ? -1 : fe_captures_settle(c, start, true);
+    }
+    if (changed < 0)
+        fe_raise(f, f->b.loc);
+    return is_known && !changed;
 }
 
 /* A function of Python's runs while compiling: all of its arguments are constants. A user's
@@ -336,6 +365,8 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         else if (PyDict_SetItemString(named, kw[i - n], x))
             fe_raise(f, f->b.loc);
     }
+    FeCaptures *c = f->env->captures;
+    int start = c ? c->n : 0;
     bool is_known = watch_call(f, o, pos, named);
     fe_check_text_method(f, o, pos, NULL);
     if (f->c->opt.interpret) /* theirs, which they may step through: runtime/cache.c */
@@ -346,16 +377,17 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         tracing_pause();
     if (!given && is_users)
         blame_stand_in(f, all, n + n_kw, what);
-    if (given && f->env->captures)
-        fe_captures_settle(f->env->captures);
-    if (given && f->env->captures && is_users && !is_known && !has_stand_in) {
+    fe_own(f, given);
+    if (c && !is_users && fe_captures_settle(c, start, false) < 0)
+        fe_raise(f, f->b.loc);
+    if (c && is_users) {
+        is_known = settle_call(f, o, pos, named, is_known, start);
         PyObject *label = fe_own(f, PyUnicode_FromString(name ? name : "a function"));
-        if (fe_watch_result(f->env, o, pos, named, given, label)) {
-            Py_DECREF(given);
+        if (!has_stand_in &&
+            fe_watch_result(f->env, o, pos, named, given, label, is_known))
             fe_raise(f, f->b.loc);
-        }
     }
-    fe_check_text_method(f, o, pos, fe_own(f, given));
+    fe_check_text_method(f, o, pos, given);
     Value r = value_of_result(f, given, foreign || is_users ? pos : NULL, all);
     f->args = outer;
     return r;

@@ -71,19 +71,25 @@ same_arguments(PyObject *a, PyObject *b)
 static bool
 same_place(const FeCapture *a, const FeCapture *b)
 {
-    return a->home == b->home && a->kind == b->kind &&
-           (a->name == b->name || a->kind == WATCH_CELL ||
+    FeWatch kind = a->kind & ~WATCH_IDLE;
+    return a->home == b->home && kind == (b->kind & ~WATCH_IDLE) &&
+           (a->name == b->name || kind == WATCH_CELL ||
             (a->name && b->name && PyUnicode_Check(a->name) &&
              PyUnicode_Check(b->name) && !PyUnicode_Compare(a->name, b->name)) ||
-            (a->kind == WATCH_CALL && same_arguments(a->name, b->name)));
+            (kind == WATCH_CALL && same_arguments(a->name, b->name)));
 }
 
 int
 fe_capture(FeCaptures *c, FeCapture x)
 {
     for (int i = 0; i < c->n; i++)
-        if (same_place(&c->at[i], &x))
+        if (same_place(&c->at[i], &x)) {
+            bool is_met = c->is_of_call && c->at[i].kind & WATCH_IDLE;
+            c->has_met_idle |= is_met;
+            if (!is_met)
+                c->at[i].kind &= x.kind;
             return 0;
+        }
     if (c->n == c->cap) {
         int cap = MAX(8, 2 * c->cap);
         FeCapture *at = realloc(c->at, (size_t)cap * sizeof *at);
@@ -113,7 +119,7 @@ int
 fe_captures_add(FeCaptures *c, const FeCaptures *more)
 {
     for (int i = 0; i < more->n; i++)
-        if (fe_capture(c, more->at[i]))
+        if (!(more->at[i].kind & WATCH_IDLE) && fe_capture(c, more->at[i]))
             return -1;
     return 0;
 }
@@ -347,26 +353,67 @@ looks_same(const FeCapture *x)
     case WATCH_ATTR: return has_attribute(x->home, x->name, x->value);
     case WATCH_CLASS: return has_class(x->home, x->value, x->name);
     case WATCH_CALL: return has_result(x->home, x->name, x->value);
+    case WATCH_IDLE: break;
     }
     return false;
 }
 
-void
-fe_captures_settle(FeCaptures *c)
+/* "table['a']", or of an object's or class's dict "Cfg.N". New reference. */
+static PyObject *
+item_label(const FeCapture *x, PyObject *key)
 {
-    for (int i = c->n; i-- > 0;) {
+    Py_ssize_t n = PyUnicode_GetLength(x->label);
+    bool is_object = n && PyUnicode_ReadChar(x->label, n - 1) == '.';
+    return PyUnicode_FromFormat(is_object ? "%U%S" : "%U[%R]", x->label, key);
+}
+
+/* Of a dict that has changed: the items that have not. */
+static int
+note_items(FeCaptures *c, const FeCapture *x)
+{
+    PyObject *key, *value;
+    int r = 0;
+    for (Py_ssize_t at = 0; !r && PyDict_Next(x->value, &at, &key, &value);) {
+        if (PyDict_GetItemWithError(x->home, key) != value)
+            continue;
+        PyObject *label = item_label(x, key);
+        r = label ? fe_capture(c, (FeCapture){WATCH_DICT, x->home, key, value, label})
+                  : -1;
+        Py_XDECREF(label);
+    }
+    return r;
+}
+
+int
+fe_captures_settle(FeCaptures *c, int from, bool is_last)
+{
+    int r = 0;
+    bool was_before = false;
+    for (int i = c->n; i-- > 0 && r >= 0;) {
         /* A call was asked twice; what a decorator has read is no function's notes. */
-        if (c->at[i].kind == WATCH_CALL || c->at[i].kind == WATCH_MADE)
+        if (c->at[i].kind == WATCH_CALL || c->at[i].kind == WATCH_MADE ||
+            c->at[i].kind & WATCH_IDLE)
             continue;
         bool same = looks_same(&c->at[i]);
         PyErr_Clear();
         if (same || i >= c->n)
             continue;
         FeCapture x = c->at[i];
+        was_before |= i < from;
+        bool has_items = x.kind == WATCH_MAP || x.kind == WATCH_PART;
+        r = has_items && (is_last || i < from) && note_items(c, &x) ? -1 : 1;
+        if (is_last) {
+            c->at[i].kind |= WATCH_IDLE;
+            continue;
+        }
         memmove(c->at + i, c->at + i + 1, (size_t)(c->n - i - 1) * sizeof x);
         c->n--;
         drop_capture(x);
     }
+    for (int i = 0; was_before && i < MIN(from, c->n); i++)
+        if (c->at[i].kind == (WATCH_CALL | WATCH_IDLE))
+            c->at[i].kind = WATCH_CALL;
+    return r;
 }
 
 /* ---- comparing --------------------------------------------------------------------------- */
@@ -518,16 +565,6 @@ judge(const FeEnv *env, const FeFunction *kernel, PyObject *name, PyObject *labe
                                 : report(env, kernel, name, label, was, is);
 }
 
-/* 'table['a']', or of an object's or class's dict 'Cfg.N'. New reference. */
-static PyObject *
-item_label(const FeCapture *x, PyObject *key)
-{
-    Py_ssize_t n = PyUnicode_GetLength(x->label);
-    bool is_object = n && PyUnicode_ReadChar(x->label, n - 1) == '.';
-    return is_object ? PyUnicode_FromFormat("'%U%S'", x->label, key)
-                     : PyUnicode_FromFormat("'%U[%R]'", x->label, key);
-}
-
 /* Of a dict: key by key. */
 static int
 judge_items(const FeEnv *env, const FeFunction *kernel, const FeCapture *x)
@@ -539,12 +576,14 @@ judge_items(const FeEnv *env, const FeFunction *kernel, const FeCapture *x)
         was = Py_XNewRef(PyDict_GetItemWithError(x->value, key));
         PyObject *is = Py_XNewRef(PyDict_GetItemWithError(x->home, key));
         if (was && is != was) {
-            PyObject *label = item_label(x, key);
+            PyObject *part = item_label(x, key);
+            PyObject *label = part ? PyUnicode_FromFormat("'%U'", part) : NULL;
             res = label ? judge(env, kernel, NULL, label, was, is) : -1;
             if (res == 1 && !is_atom(env, is) && !PyTuple_CheckExact(is))
                 res = 0;
             if (res == 1 && PyDict_SetItem(x->value, key, is))
                 res = -1;
+            Py_XDECREF(part);
             Py_XDECREF(label);
         }
         Py_XDECREF(was);

@@ -113,6 +113,9 @@ typedef enum FeWatch {
     WATCH_BYTES, /* home, a buffer, has these bytes */
     WATCH_CLASS, /* the class of home is value, its own dict is name (NULL: it has none) */
     WATCH_CALL, /* home(*name[0], **name[1]) is value; name[1] may be None */
+    /* With another, until the compile ends: a call whose answer follows from what else is noted,
+     * or a place that calls change each time. */
+    WATCH_IDLE = 32,
 } FeWatch;
 /* Something that a compile read and that a program may change. */
 typedef struct FeCapture {
@@ -125,10 +128,12 @@ typedef struct FeCapture {
 typedef struct FeCaptures {
     FeCapture *at; /* malloc'ed */
     int n, cap;
+    bool is_of_call;   /* what is noted now, a call in Python may read */
+    bool has_met_idle; /* and other calls change it each time */
 } FeCaptures;
 /* Notes one, unless it is noted; takes copies of the references. 0, or -1 with an exception. */
 int fe_capture(FeCaptures *c, FeCapture x);
-/* Notes those of more as well; 0 or -1. */
+/* Notes those of more as well, but for idle ones; 0 or -1. */
 int fe_captures_add(FeCaptures *c, const FeCaptures *more);
 /* 1: all are as they were. 0: a function or class among them is another one, so compile
  * anew. -1 with RuntimeError: a constant has changed. kernel: whose they are. */
@@ -137,8 +142,10 @@ int fe_captures_check(const FeEnv *env, FeCaptures *c, const FeFunction *kernel)
  * them as fe_captures_check, and notes in c those that launches have to look at from now on. */
 int fe_captures_wake(const FeEnv *env, FeCaptures *c, FeCaptures *quiet,
                      const FeFunction *kernel);
-/* Forgets those that are not as they were. */
-void fe_captures_settle(FeCaptures *c);
+/* A call in Python ended, which changed what it reads, or what was noted before it: those from number
+ * `from` on are its own. Forgets what changed; is_last: notes that it does each time. Earlier calls
+ * that may have read it are asked at launches. 1: something changed, 0, or -1 with an exception. */
+int fe_captures_settle(FeCaptures *c, int from, bool is_last);
 void fe_captures_free(FeCaptures *c);
 int fe_captures_traverse(const FeCaptures *c, visitproc visit, void *arg);
 /* Each notes in env->captures what may change of what is read; 0, or -1 with an exception. */
@@ -162,9 +169,10 @@ int fe_watch_parameter(const FeEnv *env, const FeFunction *fn, PyObject *name,
 int fe_watch_call(const FeEnv *env, PyObject *o, bool *is_opaque);
 /* What Python code that is given o may read. */
 int fe_watch_value(const FeEnv *env, PyObject *o, bool *is_opaque);
-/* That o(*pos, **named) gave that result, unless it gives another one at once. named: or NULL. */
+/* That o(*pos, **named) gave that result, unless it gives another one at once. is_known: it follows from
+ * what is noted. named: or NULL. */
 int fe_watch_result(const FeEnv *env, PyObject *o, PyObject *pos, PyObject *named,
-                    PyObject *result, PyObject *name);
+                    PyObject *result, PyObject *name, bool is_known);
 /* Equal as constants of a kernel: of one type all the way down, 0.0 is not -0.0, and also what
  * their == does not look at is equal. 1, 0, or -1 with an exception. */
 int fe_same_constant(PyObject *a, PyObject *b);

@@ -9,7 +9,8 @@
  *                               at once; the cells; the same of functions and classes found so
  *
  * What a function of constants does to its own notes (a counter, a table of results) is no
- * reason to compile again: what a call has changed is forgotten (fe_captures_settle).
+ * reason to compile again: what a call has changed is forgotten (fe_captures_settle), and the
+ * call is made once more, for what it reads with such notes.
  * What cannot be followed is noted by its outcome: opaque.c. Code is read in watch_code.c.
  * Functions of Python's own library, of ours, and of installed packages are not looked into,
  * nor are objects of installed packages' classes: what such code holds is its own, as the
@@ -543,16 +544,17 @@ fe_watch_value(const FeEnv *env, PyObject *o, bool *is_opaque)
 
 int
 fe_watch_result(const FeEnv *env, PyObject *o, PyObject *pos, PyObject *named,
-                PyObject *result, PyObject *name)
+                PyObject *result, PyObject *name, bool is_known)
 {
-    PyObject *again = PyObject_Call(o, pos, named);
+    PyObject *again = is_known ? Py_NewRef(result) : PyObject_Call(o, pos, named);
     if (!again)
         return watch_forget();
     PyObject *args = PyTuple_Pack(2, pos, named ? named : Py_None);
     PyObject *label = PyUnicode_FromFormat("%U()", name);
     int same = fe_same_value(result, again);
     Py_DECREF(again);
-    FeCapture x = {WATCH_CALL, o, args, result, label};
+    FeWatch kind = is_known ? WATCH_CALL | WATCH_IDLE : WATCH_CALL;
+    FeCapture x = {kind, o, args, result, label};
     int r = !args || !label ? -1
             : same > 0      ? fe_capture(env->captures, x)
                             : watch_forget();

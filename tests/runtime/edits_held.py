@@ -1111,3 +1111,99 @@ full(
     "class O: pass\no = O()\no.n = @V@\n@tegula.heuristics({'n': lambda args: o.n})\n@tegula.jit\ndef kernel(out, n: tl.constexpr):\n    tl.store(out, n)\n",
     "o.n = 5",
 )
+
+# ---- what a call changes of what it reads: its own notes -------------------------------------
+function(
+    "object's memo",
+    "class O:\n    k = @V@\n    m = None\n    def f(self):\n        if self.m is None: self.m = self.k\n        return self.m\no = O()\n",
+    "return o.f()",
+    "o.m = 5",
+    "O.k = 5; o.m = None",
+    "O.k = 5; del o.m",
+)
+function(
+    "table of results",
+    "N = @V@\nT = {}\n",
+    "if 0 not in T: T[0] = N\n    return T[0]",
+    "T[0] = 5",
+    "N = 5; T.clear()",
+)
+function(
+    "list of results",
+    "N = @V@\nT = []\n",
+    "if not T: T.append(N)\n    return T[0]",
+    "T[0] = 5",
+    "N = 5; del T[0]",
+)
+function(
+    "global memo",
+    "N = @V@\nT = None\n",
+    "global T\n    if T is None: T = N\n    return T",
+    "T = 5",
+    "N = 5; T = None",
+)
+function(
+    "nonlocal memo",
+    "N = @V@\ndef make():\n    m = None\n    def f():\n        nonlocal m\n        if m is None: m = N\n        return m\n    def clear():\n        nonlocal m\n        m = None\n    return f, clear\nf, clear = make()\n",
+    "return f()",
+    "N = 5; clear()",
+)
+function(
+    "slot's memo",
+    "class O:\n    __slots__ = ('m', 'k')\no = O()\no.k, o.m = @V@, None\n",
+    "if o.m is None: o.m = o.k\n    return o.m",
+    "o.m = 5",
+    "o.k = 5; o.m = None",
+)
+function(
+    "object beside a count of calls",
+    OBJECT + "o.calls = 0\n",
+    "o.calls += 1\n    return o.n",
+    "o.n = 5",
+)
+function(
+    "global beside a count of calls",
+    "N = @V@\ncalls = 0\n",
+    "global calls\n    calls += 1\n    return N",
+    "N = 5",
+)
+function(
+    "list with a count of calls",
+    "L = [0, @V@]\n",
+    "L[0] += 1\n    return L[1]",
+    "L[1] = 5",
+)
+way(
+    "object whose calls another function counts",
+    OBJECT
+    + "o.calls = 0\n@tegula.constexpr_function\ndef c(): return o.n\n@tegula.constexpr_function\ndef d():\n    o.calls += 1\n    return 0\n",
+    "c() + d()",
+    "o.n = 5",
+)
+way(
+    "memo of another function",
+    "N = @V@\nT = {}\n@tegula.constexpr_function\ndef c(i):\n    if i not in T: T[i] = N\n    return T[i]\n",
+    "c(0) * 3 - c(1) * 2",
+    "N = 5; T.clear()",
+    "T[0] = T[1] = 5",
+    "T.update({0: 5, 1: 5})",
+)
+way(
+    "cached property beside what another function reads",
+    "class O:\n    k = @V@\n    @functools.cached_property\n    def n(self): return self.k\n    def f(self): return self.k\no = O()\n@tegula.constexpr_function\ndef c(): return o.f()\n@tegula.constexpr_function\ndef d(): return o.n\n",
+    "c() * 2 - d()",
+    "O.k = 5; del o.n",
+    "o.k = 5; del o.n",
+)
+full(
+    "cached property of a function that is given a tensor",
+    "class O:\n    k = @V@\n    @functools.cached_property\n    def n(self): return self.k\no = O()\n@tegula.constexpr_function\ndef c(x): return o.n\n@tegula.jit\ndef kernel(out):\n    tl.store(out, c(tl.program_id(0)))\n",
+    "o.n = 5",
+    "O.k = 5; del o.n",
+)
+full(
+    "count of calls of a function that is given a tensor",
+    OBJECT
+    + "o.calls = 0\n@tegula.constexpr_function\ndef c(x):\n    o.calls += 1\n    return o.n\n@tegula.jit\ndef kernel(out):\n    tl.store(out, c(tl.program_id(0)))\n",
+    "o.n = 5",
+)
