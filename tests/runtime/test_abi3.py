@@ -27,17 +27,35 @@ def find(version: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("version", OTHERS)
-def test_other_python(version):
+def run(version: str, script: str, *args: str, **env: str) -> str:
+    """What the script of this folder prints in that Python."""
     python = find(version)
     if not python:
         pytest.skip(f"no Python {version} here")
     if "LD_PRELOAD" in os.environ:
         pytest.skip("a sanitizer's library is loaded for this Python")
     done = subprocess.run(
-        [python, "-X", "dev", str(Path(__file__).with_name("other_python.py"))],
+        [python, "-X", "dev", str(Path(__file__).with_name(script)), *args],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(tegula.__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": str(Path(tegula.__file__).parents[1]), **env},
     )
-    assert done.returncode == 0 and done.stdout.startswith("ok"), done.stderr
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("version", OTHERS)
+def test_other_python(version):
+    assert run(version, "other_python.py").startswith("ok")
+
+
+@pytest.mark.parametrize("version", OTHERS)
+def test_edits_in_other_python(version, tmp_path):
+    said = run(
+        version,
+        "edits_elsewhere.py",
+        str(tmp_path),
+        TEGULA_CACHE_DIR=str(tmp_path / "cache"),
+        TEGULA_TARGET="cpu",
+    )
+    assert int(said.split()[1]) >= 700
