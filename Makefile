@@ -149,7 +149,8 @@ opsuite: $(VENV)/.with-test check
 # exit by design; a sanitizer's library must be loaded before Python itself. OpenBLAS is
 # not built for TSan, which takes what its threads do for races: one thread. What daemon
 # threads compile at a process's end is joined by nobody, and children of a fork that have
-# threads are what some tests are about.
+# threads are what some tests are about. pytest leaves stderr alone: what UBSan says as it ends the
+# process would stay in the file that pytest makes of it.
 SANITIZE ?= address,undefined
 SAMPLE ?= 8
 SAN := build/sanitized
@@ -163,9 +164,9 @@ sanitize: $(VENV)/.with-test
 	@TEGULA_SANITIZE=$(SANITIZE) $(CORE) OUT=$(SAN)/tegula/_core.abi3.so core
 	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=$(SAN_LIB)) $$($${CC:-cc} -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=report_thread_leaks=0:die_after_fork=0:suppressions=$(CURDIR)/csrc/tools/tsan.supp \
-		OPENBLAS_NUM_THREADS=1 \
+		UBSAN_OPTIONS=print_stacktrace=1 OPENBLAS_NUM_THREADS=1 \
 		PYTHONPATH=$(SAN) PYTHONMALLOC=malloc \
-		$(VPY) -m pytest -n 2 --dist worksteal -o pythonpath=$(SAN) --sample=$(SAMPLE) \
+		$(VPY) -m pytest -n 2 --dist worksteal --capture=sys -o pythonpath=$(SAN) --sample=$(SAMPLE) \
 			$(addprefix --ignore=,$(OF_TIRC)) $(ARGS)
 
 bench: $(VENV)/.with-bench build
