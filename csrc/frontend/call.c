@@ -348,7 +348,6 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     if (n_kw || foreign)
         named = fe_own(f, PyDict_New());
     bool is_users = fe_has_attr(f, o, "__tegula_constexpr__") && !fe_is_ours(f, o);
-    bool has_stand_in = false;
     for (int i = 0; i < n + n_kw; i++) {
         if (foreign && i < n && all[i].kind == V_TENSOR) {
             PyTuple_SetItem(pos, i, Py_NewRef(placeholder(f)));
@@ -357,7 +356,6 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
         if (all[i].kind != V_OBJ && name && !is_users)
             help_instead(f, name);
         bool stands_in = is_users && fe_has_stand_in(all[i]);
-        has_stand_in |= stands_in;
         PyObject *x = stands_in ? fe_stand_in(f, all[i]) : v_to_py(f, all[i], what);
         f->c->pending_help = NULL;
         if (i < n)
@@ -383,8 +381,7 @@ call_python(Fe *f, PyObject *o, int n, const Value *args, int n_kw,
     if (c && is_users) {
         is_known = settle_call(f, o, pos, named, is_known, start);
         PyObject *label = fe_own(f, PyUnicode_FromString(name ? name : "a function"));
-        if (!has_stand_in &&
-            fe_watch_result(f->env, o, pos, named, given, label, is_known))
+        if (fe_watch_result(f->env, o, pos, named, given, label, is_known))
             fe_raise(f, f->b.loc);
     }
     fe_check_text_method(f, o, pos, given);

@@ -1173,6 +1173,19 @@ function(
     "L[0] += 1\n    return L[1]",
     "L[1] = 5",
 )
+function(
+    "array with a count of calls",
+    "A = np.array([@V@, 0])\n",
+    "A[1] += 1\n    return int(A[0])",
+    "A[0] = 5",
+)
+function(
+    "table of a class",
+    "N = @V@\nclass R:\n    items = {}\n    @classmethod\n    def get(cls): return cls.items.setdefault('a', N)\n",
+    "return R.get()",
+    "R.items['a'] = 5",
+    "N = 5; R.items.clear()",
+)
 way(
     "object whose calls another function counts",
     OBJECT
@@ -1195,15 +1208,46 @@ way(
     "O.k = 5; del o.n",
     "o.k = 5; del o.n",
 )
-full(
+
+
+def with_tensor(name: str, before: str, body: str, *edits: str) -> None:
+    """What a function of constants reads that is given a tensor, too."""
+    full(
+        name,
+        before
+        + f"@tegula.constexpr_function\ndef c(x):\n    {body}\n@tegula.jit\ndef kernel(out):\n    tl.store(out, c(tl.program_id(0)))\n",
+        *edits,
+    )
+
+
+with_tensor(
+    "environment of a function that is given a tensor",
+    "import os\nos.environ['EDITED_N'] = '@V@'\n",
+    "return int(os.environ['EDITED_N'])",
+    "os.environ['EDITED_N'] = '5'",
+)
+with_tensor(
+    "list with a count of calls of a function that is given a tensor",
+    "L = [@V@, 0]\n",
+    "L[1] += 1\n    return L[0]",
+    "L[0] = 5",
+)
+with_tensor(
+    "array with a count of calls of a function that is given a tensor",
+    "A = np.array([@V@, 0])\n",
+    "A[1] += 1\n    return int(A[0])",
+    "A[0] = 5",
+)
+with_tensor(
     "cached property of a function that is given a tensor",
-    "class O:\n    k = @V@\n    @functools.cached_property\n    def n(self): return self.k\no = O()\n@tegula.constexpr_function\ndef c(x): return o.n\n@tegula.jit\ndef kernel(out):\n    tl.store(out, c(tl.program_id(0)))\n",
+    "class O:\n    k = @V@\n    @functools.cached_property\n    def n(self): return self.k\no = O()\n",
+    "return o.n",
     "o.n = 5",
     "O.k = 5; del o.n",
 )
-full(
+with_tensor(
     "count of calls of a function that is given a tensor",
-    OBJECT
-    + "o.calls = 0\n@tegula.constexpr_function\ndef c(x):\n    o.calls += 1\n    return o.n\n@tegula.jit\ndef kernel(out):\n    tl.store(out, c(tl.program_id(0)))\n",
+    OBJECT + "o.calls = 0\n",
+    "o.calls += 1\n    return o.n",
     "o.n = 5",
 )
