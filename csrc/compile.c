@@ -71,8 +71,8 @@ describe(const Func *f, Binary *out)
                                .slot = (int16_t)f->slot[i]};
     }
     cg_maps(f, out);
-    if (f->c->hopper.asks_few)
-        out->few = f->c->hopper.is_few ? FEW_YES : FEW_NO;
+    out->asked = (int)c->hopper.asked;
+    out->grid = (int)(c->hopper.grid & c->hopper.asked);
     out->params = binary_copy(c, params, (size_t)n * sizeof *params);
     out->n_params = n;
 }
@@ -206,8 +206,8 @@ lower_level(HopperTrial *h, const char *why)
     if (!h->has_groups)
         return false;
     HopperTrial next = {.no_maps = h->no_maps || h->has_roles,
-                        .is_few = h->is_few,
-                        .asks_few = h->asks_few,
+                        .grid = h->grid,
+                        .asked = h->asked,
                         .why = why};
     if (!h->has_roles) {
         next.no_open = true;

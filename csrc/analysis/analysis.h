@@ -157,9 +157,9 @@ typedef struct HopperPlan {
 HopperPlan hopper_plan(const Func *f);
 /* Fills in how `dot` is done by warpgroups: NULL. Else why it is not; "": another chip. */
 const char *hopper_dot(Func *f, const Op *dot, DotPlan *p);
-/* Does each multiprocessor get one program at most? It was asked then: launches of more get other
- * code, and so do those of fewer, where the answer is no. */
-bool hopper_few_programs(Func *f);
+/* Is the launch's grid so, GRID_*? It was asked then: launches whose answer is another get other
+ * code. */
+bool hopper_grid_is(Func *f, unsigned what);
 /* Is v what a load gave, under whatever indices? */
 bool comes_from_load(const Val *v);
 /* Words of a thread that all accumulators of one block's products have, the most there are. */

@@ -132,10 +132,10 @@ hopper_plan(const Func *f)
 }
 
 bool
-hopper_few_programs(Func *f)
+hopper_grid_is(Func *f, unsigned what)
 {
-    f->c->hopper.asks_few = true;
-    return f->c->hopper.is_few;
+    f->c->hopper.asked |= what;
+    return f->c->hopper.grid & what;
 }
 
 bool

@@ -233,14 +233,20 @@ typedef struct Chip { /* chips.def says what each column is */
 const Chip *chip_of(int sm);
 enum { CHIP_REGISTERS = 64 << 10 }; /* of a multiprocessor, on every chip there is */
 
+/* What a compile may ask of a launch's grid. */
+enum {
+    GRID_FEW = 1,  /* each multiprocessor gets one program at most */
+    GRID_EVEN = 2, /* its first side is */
+};
+
 /* What ptxas has made of this kernel's products by warpgroups, and what was in the code that it
  * saw. compile.c tries again with less of it. */
 typedef struct HopperTrial {
     bool no_open;   /* no product stays open across iterations */
     bool no_groups; /* no warpgroups at all */
     bool no_maps;   /* no tensor maps, and so no roles */
-    bool is_few;    /* of a launch's: each multiprocessor gets one program at most */
-    bool asks_few;  /* what the passes made is for is_few as it is */
+    unsigned grid;  /* GRID_* that hold of the launch's */
+    unsigned asked; /* GRID_* that what the passes made is for, as they are in grid */
     const char
         *why; /* for compiled.report; NULL with no_maps: a launch could make none */
     bool has_roles, has_groups,

@@ -15,7 +15,8 @@ const size_t binary_ints[N_BINARY_INTS] = {
     offsetof(Binary, num_ctas),      offsetof(Binary, block_warps),
     offsetof(Binary, shared),        offsetof(Binary, scratch),
     offsetof(Binary, n_regs),        offsetof(Binary, n_spills),
-    offsetof(Binary, is_persistent), offsetof(Binary, few),
+    offsetof(Binary, is_persistent), offsetof(Binary, grid),
+    offsetof(Binary, asked),
 };
 
 void **

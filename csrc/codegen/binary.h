@@ -59,10 +59,6 @@ typedef enum Time {
  * parameter a side, is in front of them where a Binary is persistent. */
 enum { MAX_SCRATCH_PARAMS = 2, GRID_PARAMS = 3 };
 
-/* Launches of at most as many programs as the chip has multiprocessors, and all others, may have
- * code of their own. */
-enum { FEW_UNASKED, FEW_YES, FEW_NO };
-
 /* What a compile yields: plain malloc'ed data, so it outlives its Comp, is written to disk
  * and read back as it is. Immutable once published. */
 typedef struct Binary {
@@ -81,20 +77,21 @@ typedef struct Binary {
     int num_warps, num_stages, num_ctas;
     int block_warps; /* of a thread block: num_warps, and those that bring data */
     int is_persistent; /* its blocks run programs in turn; the user's grid is parameters */
-    int few;           /* FEW_*: the launches that it is for */
-    int shared;        /* bytes of dynamic shared memory */
-    int scratch;       /* bytes of scratch one CPU program needs (64-byte aligned) */
+    int grid,
+        asked;   /* GRID_*: those in asked are in a launch's grid as they are in grid */
+    int shared;  /* bytes of dynamic shared memory */
+    int scratch; /* bytes of scratch one CPU program needs (64-byte aligned) */
     int n_regs, n_spills; /* from ptxas; -1 unknown */
     double ms[N_TIME];    /* this process's; all 0: read from disk */
     char *file; /* malloc'ed: of the disk, with what was read inside; or NULL */
     size_t file_size;
 } Binary;
 
-/* May a launch run it that has few programs, or more? */
+/* May a launch run it of whose grid those GRID_* hold? */
 static inline bool
-binary_is_for(const Binary *b, bool is_few)
+binary_is_for(const Binary *b, unsigned grid)
 {
-    return !b->few || (b->few == FEW_YES) == is_few;
+    return !((grid ^ (unsigned)b->grid) & (unsigned)b->asked);
 }
 
 /* For a field of a Binary, which binary_free frees. */
@@ -105,7 +102,7 @@ typedef struct BinaryArray {
     size_t at, n; /* of the pointer and of the int that counts, in a Binary */
     size_t size;  /* bytes of an element */
 } BinaryArray;
-enum { N_BINARY_ARRAYS = 5, N_BINARY_INTS = 10 };
+enum { N_BINARY_ARRAYS = 5, N_BINARY_INTS = 11 };
 extern const BinaryArray binary_arrays[N_BINARY_ARRAYS];
 extern const size_t binary_ints[N_BINARY_INTS];
 /* Where they lie. */

@@ -102,7 +102,7 @@ refusal(Func *f)
         return "how long a product takes depends on the program";
     if (!n && waits_for_tiles(f, f->body))
         return "its tiles are small, and L2 is faster for blocks that the hardware deals";
-    return !n && hopper_few_programs(f)
+    return !n && hopper_grid_is(f, GRID_FEW)
                ? "the launch has a multiprocessor for every program"
                : NULL;
 }

@@ -294,7 +294,7 @@ deal_slots(Rings *w)
         deal(w, slots_asked);
     else if (roles_plan(f).regs ||
              hopper_blocks(f, (int)acc_words(f->body), slot_bytes(w) + others) < 2 ||
-             hopper_few_programs(f))
+             hopper_grid_is(f, GRID_FEW))
         deal(w, slots_alone);
     while (slot_bytes(w) > room && take_a_slot(w)) {}
 }

@@ -570,7 +570,7 @@ make_variant(Call *c, Target target, FeCaptures *captures, FeCaptures *quiet,
     m.env.captures = captures;
     m.env.quiet = quiet;
     m.comp.hopper.no_maps |= no_maps;
-    m.comp.hopper.is_few = c->is_few;
+    m.comp.hopper.grid = c->grid_facts;
     m.v = compiled_new(c->k);
     bool ok = m.v && !hooks_symbol(c, &m.v->symbol) && make_binary(&m) > 0;
     if (ok)
@@ -701,7 +701,7 @@ Compiled *
 cache_otherwise(Compiled *v, Call *c, bool no_maps)
 {
     for (Compiled *w = v->otherwise; w; w = w->otherwise) {
-        if (w->no_maps != no_maps || !binary_is_for(&w->bin, c->is_few))
+        if (w->no_maps != no_maps || !binary_is_for(&w->bin, c->grid_facts))
             continue;
         int r = call_agrees(c, w->key, w->asked, TRUTH_BITS);
         if (r)

@@ -236,13 +236,15 @@ fill_chip(const Compiled *v, int device, const Grid *g, int32_t grid[3])
     grid[1] = grid[2] = 1;
 }
 
-bool
-cuda_is_few(Cuda *cu, int device, const Grid *g)
+unsigned
+cuda_grid_facts(Cuda *cu, int device, const Grid *g)
 {
     CudaDevice d;
     char err[ERR_TEXT];
-    return cuda_device(cu, device, &d, err) &&
-           (int64_t)g->dim[0] * g->dim[1] <= d.n_multiprocessors / MAX(g->dim[2], 1);
+    bool is_few = cuda_device(cu, device, &d, err) &&
+                  (int64_t)g->dim[0] * g->dim[1] <=
+                      d.n_multiprocessors / MAX(g->dim[2], 1);
+    return (is_few ? GRID_FEW : 0) | (g->dim[0] % 2 ? 0 : GRID_EVEN);
 }
 
 Compiled *
@@ -254,9 +256,10 @@ cuda_for_grid(Compiled *v, Call *c, const Grid *g)
     if (!g->dim[0] || !g->dim[1] || !g->dim[2]) /* runs nothing */
         return v;
     bool has_device = c->place.type == kDLCUDA;
-    c->is_few = cuda_is_few(cu, has_device ? c->place.index : cuda_current_device(cu),
-                            g);
-    return binary_is_for(&v->bin, c->is_few) ? v : cache_otherwise(v, c, v->no_maps);
+    int device = has_device ? c->place.index : cuda_current_device(cu);
+    c->grid_facts = cuda_grid_facts(cu, device, g);
+    return binary_is_for(&v->bin, c->grid_facts) ? v
+                                                 : cache_otherwise(v, c, v->no_maps);
 }
 
 /* The launch, whose arguments fit no tensor map, by code without. */

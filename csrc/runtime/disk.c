@@ -438,7 +438,7 @@ load_file(int dir, const char *name, const DiskKey *key, const Call *c, Binary *
         return false;
     Cursor r = {.at = data, .start = data, .end = data + bin.file_size};
     if (!get_binary(&r, &bin) || !agrees(c, bin.facts, bin.n_facts) ||
-        !binary_is_for(&bin, c->is_few) || !libraries_unchanged(c->k->st, &bin))
+        !binary_is_for(&bin, c->grid_facts) || !libraries_unchanged(c->k->st, &bin))
         return binary_free(&bin), false;
     *out = bin;
     return true;
@@ -563,7 +563,7 @@ static uint64_t
 answers_of(const Binary *bin)
 {
     uint64_t n = hash_bytes(bin->facts, (size_t)bin->n_facts * sizeof *bin->facts) +
-                 (uint64_t)bin->few;
+                 (uint64_t)(bin->grid << 8 | bin->asked);
     const Stage *libraries = binary_stage(bin, "linked");
     if (!libraries)
         return n;

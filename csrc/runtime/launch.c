@@ -194,7 +194,7 @@ note_grid(Call *c, const Launcher *l)
     if (l->fn && grid_call(l->fn, c, &c->grid))
         return -1;
     Cuda *cu = cuda_if_any(c->k->st);
-    c->is_few = cu && cuda_is_few(cu, c->place.index, &c->grid);
+    c->grid_facts = cu ? cuda_grid_facts(cu, c->place.index, &c->grid) : 0;
     c->has_grid = true;
     return 0;
 }
@@ -234,7 +234,7 @@ launch_grid(Compiled **v, Call *c, const Launcher *l)
             return -1;
         g = &computed;
     }
-    if ((*v)->bin.few) {
+    if ((*v)->bin.asked) {
         Compiled *w = cuda_for_grid(*v, c, g);
         if (!w)
             return PyErr_Occurred() ? -1 : 0;

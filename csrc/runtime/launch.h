@@ -148,9 +148,8 @@ typedef struct Call {
     PyObject *held;
     Grid grid; /* has_grid: of the launch, as a miss computes it before it compiles */
     bool has_grid;
-    bool
-        is_few; /* the launch has a multiprocessor for every program; false: not known */
-    int n;      /* nodes */
+    unsigned grid_facts;     /* GRID_* that hold; none: not known */
+    int n;                   /* nodes */
     PyObject *arg[MAX_ARGS]; /* by parameter, defaults filled in; borrowed */
     uint32_t code[MAX_NODES];
     uint64_t bits[MAX_NODES];
@@ -249,8 +248,8 @@ struct Compiled {
     uint64_t prepared;         /* bit d: attributes are set on device d */
     int resident;   /* blocks that a multiprocessor holds, where it is_persistent */
     KeptMaps *maps; /* of the latest launch that had some; owned; the GIL guards them */
-    /* For launches whose arguments fit no tensor map (maps.c), or with another number of
-     * programs (Binary.few): the first of a list; owned. */
+    /* For launches whose arguments fit no tensor map (maps.c), or with another grid
+     * (Binary.asked): the first of a list; owned. */
     Compiled *otherwise;
     bool no_maps; /* it was compiled to have none */
 };
@@ -365,7 +364,8 @@ call_begin(Call *c, Kernel *k, bool types_only)
     c->types_only = types_only;
     c->stream = NULL;
     c->held = NULL;
-    c->has_grid = c->is_few = false;
+    c->has_grid = false;
+    c->grid_facts = 0;
 }
 /* Ends a call: its capsules go. With an exception set or without. */
 static inline void
@@ -460,7 +460,7 @@ Compiled *cache_find(Call *c);
 /* Forgets all variants, without freeing any: a reader may stand in the table, or look at
  * one of them. 0, or -1 with an exception. */
 int cache_retire(Kernel *k);
-/* The same kernel for the launch's c->is_few, or without tensor maps, borrowed; NULL with an exception,
+/* The same kernel for the launch's c->grid_facts, or without tensor maps, borrowed; NULL with an exception,
  * or because a hook forbade it. */
 Compiled *cache_otherwise(Compiled *v, Call *c, bool no_maps);
 /* 0, or -1 with an exception: v would write a tensor that is read-only. */
@@ -561,9 +561,9 @@ Cuda *cuda_of(State *st);
 Cuda *cuda_if_any(State *st); /* NULL, without an exception: this machine has none */
 /* The target of a CUDA device. 0, or -1 with an exception. */
 int cuda_target(State *st, int device, Target *out);
-/* Has the device a multiprocessor for every program of the grid? */
-bool cuda_is_few(Cuda *cu, int device, const Grid *g);
-/* v, whose code is for some numbers of programs (Binary.few), or the same kernel for the grid's;
+/* The GRID_* that hold of it on the device. */
+unsigned cuda_grid_facts(Cuda *cu, int device, const Grid *g);
+/* v, whose code is for some grids (Binary.asked), or the same kernel for the grid's;
  * borrowed. NULL with an exception, or because a hook forbade its compile. */
 Compiled *cuda_for_grid(Compiled *v, Call *c, const Grid *g);
 /* Where a launch without tensors runs: on the current GPU where tegula.driver.active is CUDA's,

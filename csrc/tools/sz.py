@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Lines of code: without blank lines, comments and docstrings.
 CAPS = {
-    "csrc": 750,
+    "csrc": 755,
     "csrc/analysis": 5210,
     "csrc/base": 1570,
     "csrc/codegen": 3200,
