@@ -367,9 +367,10 @@ check_looks(Warp *w, const Ins *i, int lane, const Post *p)
 {
     enum { GROUP = 4 * LANES };
     const Order *o = order_of(w);
-    for (int first = 0; first < o->n_threads; first += GROUP) {
-        int n = o->n_threads - first < GROUP ? o->n_threads - first : GROUP, last = -1;
+    for (int first = 0, n; first < o->n_threads; first += n) {
+        int rest = o->per_cta - first % o->per_cta, last = -1; /* of its block */
         bool is_known = false;
+        n = rest < GROUP ? rest : GROUP;
         for (int t = first; t < first + n; t++) {
             if (p->look[t] <= o->base)
                 continue;
