@@ -177,6 +177,8 @@ configure(PyObject *mod, PyObject *args, PyObject *kwargs)
             st->active = DRIVER_UNKNOWN;
         else if (set_knob(&st->config, name, value))
             return NULL;
+        if (!strcmp(name, "libcuda")) /* it may be there */
+            st->lacks_cuda = false;
     }
     return Py_NewRef(Py_None);
 }

@@ -3,6 +3,10 @@ of their own: one program a block, and rings as deep as shared memory allows."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import simulated
@@ -13,6 +17,11 @@ import tegula
 pytestmark = pytest.mark.usefixtures("ptxsim")
 BLOCK = {"BM": 64, "BN": 128, "BK": 64, "num_warps": 4}
 DEEP, SHALLOW = "mbar<8>", "mbar<4>"
+
+
+@tegula.jit
+def nothing():
+    pass
 
 
 def product(kernel, programs: int, grid=None):
@@ -45,3 +54,27 @@ def test_each_has_code_of_its_own(order, has_function, tmp_path):
         again = tegula.jit(test_persistent.products.fn)
         for programs in order[::-1]:
             assert product(again, programs).metadata.from_disk
+
+
+def test_a_driver_that_was_missed_before():
+    """A launch without tensors looks for a driver. One that is named later is found, and
+    the first compile knows the grid."""
+    script = """
+import sys
+sys.path[:0] = sys.argv[1:]
+import simulated, tegula, test_few_programs, test_persistent
+tegula.knobs.cache.dir = ""
+tegula.knobs.nvidia.libcuda = "/nowhere"
+test_few_programs.nothing[(1,)]()
+compiles = []
+with simulated.driver():
+    tegula.knobs.runtime.jit_post_compile_hook = lambda **told: compiles.append(told)
+    test_few_programs.product(test_persistent.products, 2)
+print(len(compiles))
+"""
+    here = Path(__file__).parent
+    folders = [Path(tegula.__file__).parents[1], here, here.parent / "ptxsim"]
+    done = subprocess.run(
+        [sys.executable, "-", *folders], input=script, capture_output=True, text=True
+    )
+    assert done.stdout == "1\n", done.stderr
