@@ -423,6 +423,8 @@ check_ring_alloc(const Op *o)
     const Type *mbars = ty_mbar(comp(o), res(o, 0)->slots);
     const char *err = want_word(o, ATTR_ARRIVALS, 1, MAX_ARRIVALS);
     if (!err)
+        err = want_word(o, ATTR_PAIR, 0, 1);
+    if (!err)
         err = want_result(o, n, mbars);
     return err ? err : want_result(o, n + 1, mbars);
 }
@@ -474,9 +476,11 @@ check_tma_load(const Op *o)
                      at(o, 1)->slots);
     for (int i = 4; !err && i < o->n_args; i++)
         err = want_arg(o, i, ty_scalar(comp(o), E_I32));
-    if (err)
-        return err;
-    return want_word(o, ATTR_START, 0, ty_numel(at(o, 1)) * ty_bytes(at(o, 1)) - 1);
+    if (!err)
+        err = want_word(o, ATTR_START, 0, ty_numel(at(o, 1)) * ty_bytes(at(o, 1)) - 1);
+    const Op *ring = arg(o, 3)->def;
+    bool is_pairs = ring && ring->op == OP_RING_ALLOC && ir_attr(ring, ATTR_PAIR);
+    return err ? err : want_word(o, ATTR_PAIR, 0, is_pairs);
 }
 
 const char *

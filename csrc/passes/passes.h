@@ -40,6 +40,16 @@ bool is_running_sum(const Block *body, const Op *o);
 /* Maps every op of f's body to itself that maps of tensors, rings and tests of a launch are made of,
  * and those: whatever is made of the body, they stay in front. */
 void stay_in_front(const Func *f, Map *front);
+/* May what is asked for differ from one program to the next? */
+typedef struct Same {
+    Map seen;     /* empty, with an arena */
+    bool is_line; /* of programs along axis 0, that is */
+    bool differs;
+} Same;
+/* v; arguments, and the counters of loops whose bounds are asked for themselves, do not. */
+void need_same(Same *s, const Val *v);
+/* What decides how often the ops of block b run. */
+void need_same_around(Same *s, const Block *b);
 
 /* ---- rings.c ----------------------------------------------------------------------------- */
 /* Is it the work of whoever fills a ring? */

@@ -21,6 +21,7 @@
  *                       shuffles the emulator's threads by that seed
  *                       -m x86-64-v3 makes host code for a lesser CPU
  *                       -O hopper=2 is an option of a launch that is a text
+ *                       -g 3 says of the launch's grid what a compile may ask (GRID_*)
  *     time              what codegen, loading and the best of 21 runs take
  *     llir asm ptx      print the code, optimised
  *     skeleton          of the PTX, what tells how threads work together (tirc_skeleton.c)
@@ -261,7 +262,7 @@ usage(void)
 {
     fputs(
         "usage: tirc [-t cpu|cuda:80|emu:90a] [-w warps] [-s stages] [-m cpu] [-e tolerance]\n"
-        "            [-o order] [-O option=value] [--random|--odd|--products seed[..seed] [-n ops]] word[,word] [file]\n"
+        "            [-o order] [-O option=value] [-g grid] [--random|--odd|--products seed[..seed] [-n ops]] word[,word] [file]\n"
         "words: the passes of passes.def, tile, simt, print, locs, verify, facts, access,\n"
         "       interp, run, check, time, llir, asm, ptx; bitcode: of LLVM's text\n",
         stderr);
@@ -303,6 +304,7 @@ compile_one(Tirc *t, const Options *opt, const char *text, bool names_seed)
     c.opt = *opt;
     c.cpu = t->cpu;
     c.option_texts = t->options;
+    c.hopper.grid = t->grid_facts;
     c.source_line = source_line;
     c.source_data = t;
     bool ok = comp_run(&c, compile, t);
@@ -337,6 +339,8 @@ main(int argc, char **argv)
         if (!strcmp(argv[i], "-e") && (t.tolerance = atof(argv[i + 1])) >= 0)
             continue;
         if (!strcmp(argv[i], "-m") && (t.cpu = argv[i + 1]))
+            continue;
+        if (!strcmp(argv[i], "-g") && (t.grid_facts = (unsigned)atoi(argv[i + 1])) > 0)
             continue;
         if (!strcmp(argv[i], "-O") && add_option(&t, argv[i + 1]))
             continue;

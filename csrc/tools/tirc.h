@@ -39,10 +39,11 @@ typedef struct Tirc {
     uint64_t arg[MAX_ARGS];
     int n_args;
     int32_t grid[3];
-    char options[128]; /* Comp.option_texts */
-    const char *cpu;   /* of Comp; NULL: this one */
-    double tolerance;  /* of check: relative, of f32 and f64 */
-    uint64_t order;    /* of the emulator's threads: EmuRun.seed */
+    char options[128];   /* Comp.option_texts */
+    unsigned grid_facts; /* GRID_* that a compile is told */
+    const char *cpu;     /* of Comp; NULL: this one */
+    double tolerance;    /* of check: relative, of f32 and f64 */
+    uint64_t order;      /* of the emulator's threads: EmuRun.seed */
 } Tirc;
 
 /* ---- tirc_args.c: GRID and ARG lines -------------------------------------------- */

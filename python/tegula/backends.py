@@ -59,6 +59,7 @@ class CUDAOptions:
     hopper: str | None = None
     abi: str | None = None
     persistent: str | None = None
+    multicast: str | None = None
     ir_override: str | None = None
     enable_fp_fusion: bool = True
     enable_reflect_ftz: bool = True

@@ -106,6 +106,32 @@ def two_products(
     c.store([0, 0], (x + 2 * y).to(tl.float16))
 
 
+@tegula.jit
+def paired(
+    a_ptr, b_ptr, c_ptr, Z, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, TURNED: tl.constexpr,
+):  # fmt: skip
+    """Z matrices A times the same B; programs go along columns of tiles."""
+    pid = tl.program_id(0)
+    m, n = pid % tl.cdiv(M, BM) * BM, pid // tl.cdiv(M, BM) * BN
+    a = tl.make_tensor_descriptor(a_ptr, [Z * M, K], [K, 1], [BM, BK])
+    if TURNED:
+        b = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BN, BK])
+    else:
+        b = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [BK, BN])
+    i, j = m + tl.arange(0, BM), n + tl.arange(0, BN)
+    for z in range(Z):
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            x = a.load([z * M + m, k])
+            if TURNED:
+                y = b.load([n, k]).T
+            else:
+                y = b.load([k, n])
+            acc = tl.dot(x, y, acc)
+        tl.store(c_ptr + (z * M + i)[:, None] * N + j[None, :], acc)
+
+
 def whole(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float16)
 
@@ -206,6 +232,19 @@ def in_turn(warps: int, **options: Any) -> Subject:
     )  # fmt: skip
 
 
+def by_pairs(warps: int, bn: int, turned: bool, **options: Any) -> Subject:
+    """Neighbouring programs bring a tile of B each for both, but for the second pair, whose
+    programs want two."""
+    m, n, k, z = 16 * warps * 3, 2 * bn, 256, 2
+    a, b = whole(0, z * m, k), whole(1, *((n, k) if turned else (k, n)))
+    want = a.astype(np.float64) @ (b.T if turned else b).astype(np.float64)
+    out = np.full((z * m, n), np.nan, np.float32)
+    return subject(
+        paired, (6,), [a, b, out], want, z, m, n, k, BM=16 * warps, BN=bn, BK=64,
+        TURNED=turned, num_warps=warps, multicast="1", **options,
+    )  # fmt: skip
+
+
 SUBJECTS: dict[str, Callable[[], Subject]] = {
     "matmul, one group": lambda: matmul(4, hopper="3,3"),
     "matmul, two groups": lambda: matmul(8, hopper="3,3"),
@@ -214,6 +253,8 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "matmul in turn, two groups": lambda: in_turn(8, hopper="3,2"),
     "two products, one group": lambda: gated(4, hopper="3,2"),
     "two products, two groups": lambda: gated(8, hopper="3,2"),
+    "matmul by pairs, one group": lambda: by_pairs(4, 64, True, hopper="3,3"),
+    "matmul by pairs, two groups": lambda: by_pairs(8, 128, False, hopper="3,3"),
     "attention, one group": lambda: attention(False, 4, hopper="3,2"),
     "attention, two groups": lambda: attention(False, 8, hopper="3,3"),
     "causal, by turns": lambda: attention(True, 8, 128, 64, hopper="3,turns"),
@@ -285,6 +326,18 @@ def test_mutants_are_reported(
     for o in found:
         expected = o.state == "reported" or is_equivalent(name, o.mutant)
         assert expected, f"{o.state}: {o.mutant.what}, line {o.mutant.line}"
+
+
+def test_what_blocks_of_a_pair_tell_each_other(tmp_path: Path) -> None:
+    """Every arrival at the other block, the count of both, each barrier of the cluster and
+    each copy, whoever it is for."""
+    s = made("matmul by pairs, one group")
+    found = list(s.outcomes(tmp_path, kinds="arrival barrier copy"))
+    for what, n in (("there; mapa", 4), ("barrier.cluster", 4), ("pair=1", 2)):
+        assert sum(what in o.mutant.what for o in found) == n
+    assert sum(o.mutant.what.startswith("one fewer: mbarrier.init") for o in found) == 3
+    for o in found:
+        assert o.state == "reported", f"{o.mutant.what}, line {o.mutant.line}"
 
 
 REPORTS = {

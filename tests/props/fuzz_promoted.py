@@ -280,7 +280,7 @@ def kernel_text(d: Draw) -> tuple[str, dict[str, Any]]:
     }
     s["options"] = {"num_warps": 4, "hopper": "3,all"}
     if d.by_roles:  # what warps of their own bring is of such sides
-        s["options"] = {"num_warps": 4, **d.one({"hopper": "3"}, {})}
+        s["options"] = {"num_warps": 4, **d.one({"hopper": "3"}, {"multicast": "1"})}
         s.update(BM=64, BN=d.one(32, 64), BK=d.one(32, 64))
     by_turns = d.chance(40)
     ahead = f"turn * {s['BK']}" if by_turns else "k0"

@@ -54,6 +54,8 @@ REMOVED = [
     ("wait", r"cp\.async\.bulk\.wait_group"),
     ("barrier", r"bar\.(sync|arrive)"),
     ("barrier", r"bar\.warp\.sync"),
+    ("barrier", r"barrier\.cluster\.(arrive|wait)"),
+    ("arrival", r"\{ \.reg \.b32 there; mapa.*mbarrier\.arrive"),
     ("arrival", r"(@\S+ )?mbarrier\.arrive"),
     ("arrival", r"mbarrier\.init"),
     ("copy", r"cp\.async\.bulk\.tensor\S*mbarrier"),
@@ -161,7 +163,7 @@ def of_simt(text: str) -> Iterator[Mutant]:
                 ):
                     changed = ", ".join([*operands[:k], slot, *operands[k + 1 :]])
                     yield to("slot", what, later, f"{m[1]}{changed}{m[4]}")
-        if m := re.fullmatch(r"( *%\w+ = )xor (%\w+), %\w+ : i32", line):
+        if m := re.fullmatch(r"( *%\w+ = )xor (%\d+), %\w+ : i32", line):
             yield to("phase", "stays", f"{m[1]}or {m[2]}, {m[2]} : i32")
         m = re.fullmatch(r"( *%\w+ = )select (%\w+), (%\w+), (%\w+) : i32", line)
         if m and m[2] in wraps:
@@ -171,6 +173,8 @@ def of_simt(text: str) -> Iterator[Mutant]:
         if m and int(m[1]) > 1:
             fewer = line.replace(m[0], f"arrivals={int(m[1]) - 1}")
             yield to("arrival", "one fewer", fewer)
+        if op.startswith("tma_load") and "pair=1" in op:
+            yield to("copy", "for itself", line.replace("pair=1", "pair=0"))
         if re.match(r"turn\b", op):
             yield to("barrier", "removed")
 

@@ -113,16 +113,22 @@ typedef struct Machine {
     /* Rings (sm_90a). Mbarriers are named by shared offsets. init: n side by side, to be called
      * by one thread, which then says that it has. arrive: where pred, with bytes to come or 0.
      * tma_load: one thread copies the box of map at coords, innermost first, to `to`, and its
-     * bytes arrive at bar. set_registers: of every thread of a warpgroup that comes here, which
-     * then has more, or fewer. elect: true in one thread of the warp. NULL, all seven:
+     * bytes arrive at bar; is_pair: in both blocks of a pair. set_registers: of every thread of a warpgroup that comes here, which
+     * then has more, or fewer. elect: true in one thread of the warp. NULL, all of these:
      * analysis/hopper.c does not choose rings for the target. */
     void (*mbar_init)(Ll *l, int at, int n, int arrivals);
     void (*mbar_init_done)(Ll *l);
     void (*mbar_wait)(Ll *l, Lv at, Lv phase);
     void (*mbar_arrive)(Ll *l, Lv at, int bytes, Lv pred);
+    /* Blocks 2 i and 2 i + 1 as a pair (RING_ALLOC {pair=1}). open: the kernel is of such, before other
+     * code names shared memory. arrive: at the mbarriers of both. meet: all threads of both, in whose
+     * warps all are there at the begin of the kernel, but not at its end. */
+    void (*pair_open)(Ll *l);
+    void (*pair_arrive)(Ll *l, Lv at, Lv pred);
+    void (*pair_meet)(Ll *l, bool is_begin);
     /* TURN_*, of two warpgroups, each of which knows whether it is the first. */
     void (*turn)(Ll *l, int what, Lv is_first);
-    void (*tma_load)(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n);
+    void (*tma_load)(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n, bool is_pair);
     void (*set_registers)(Ll *l, int n, bool more);
     Lv (*elect)(Ll *l);
     /* Tensor maps (sm_90). tensor_map: the address (i64) of the i-th of the function. Stores are

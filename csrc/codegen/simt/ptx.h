@@ -12,6 +12,7 @@ typedef struct PtxMachine {
     int first_grid;        /* parameter of a persistent kernel; -1: the launch's grid */
     int barriers_at;       /* of a cluster's exchanges, in shared memory */
     bool is_cluster_ready; /* somewhere above all blocks were waited for */
+    bool is_pair;          /* a program's block is one of two in a cluster */
 } PtxMachine;
 
 static inline PtxMachine *
@@ -96,8 +97,11 @@ void ptx_mbar_init(Ll *l, int at, int n, int arrivals);
 void ptx_mbar_init_done(Ll *l);
 void ptx_mbar_wait(Ll *l, Lv at, Lv phase);
 void ptx_mbar_arrive(Ll *l, Lv at, int bytes, Lv pred);
+void ptx_pair_open(Ll *l);
+void ptx_pair_arrive(Ll *l, Lv at, Lv pred);
+void ptx_pair_meet(Ll *l, bool is_begin);
 void ptx_turn(Ll *l, int what, Lv is_first);
-void ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n);
+void ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n, bool is_pair);
 void ptx_set_registers(Ll *l, int n, bool more);
 Lv ptx_elect(Ll *l);
 /* ptx_tensor.c */

@@ -49,6 +49,39 @@ ptx_mbar_arrive(Ll *l, Lv at, int bytes, Lv pred)
     asm_done(&x, true, true);
 }
 
+void
+ptx_pair_open(Ll *l)
+{
+    ptx_state(l)->is_pair = true;
+    ll_fn_attr(l, l->fn, "nvvm.cluster_dim", "2,1,1");
+}
+
+void
+ptx_pair_arrive(Ll *l, Lv at, Lv pred)
+{
+    at = ptx_shared_address(l, at);
+    for (int rank = 0; rank < 2; rank++) {
+        Asm x = asm_new(l);
+        asm_text(&x, "{ .reg .b32 there; mapa.shared::cluster.u32 there, $%d, %d; ",
+                 asm_in(&x, at), rank);
+        asm_predicate(&x, pred);
+        asm_text(&x, "mbarrier.arrive.shared::cluster.b64 _, [there]; }");
+        asm_done(&x, true, true);
+    }
+}
+
+/* The begin orders what was done to mbarriers, which mbar_init_done made visible already. */
+void
+ptx_pair_meet(Ll *l, bool is_begin)
+{
+    static const char *const text[][2] = {{"barrier.cluster.arrive.relaxed;",
+                                           "barrier.cluster.wait;"},
+                                          {"barrier.cluster.arrive.relaxed.aligned;",
+                                           "barrier.cluster.wait.acquire.aligned;"}};
+    for (int i = 0; i < 2; i++)
+        ll_asm(l, l->void_, text[is_begin][i], "~{memory}", NULL, 0, true);
+}
+
 /* Each of two groups waits at a barrier of its own, where the other arrives to pass the turn.
  * Their numbers are immediates, like those of all others: ptx_barrier. */
 void
@@ -63,20 +96,24 @@ ptx_turn(Ll *l, int what, Lv is_first)
 }
 
 void
-ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n)
+ptx_tma_load(Ll *l, Lv map, Lv to, Lv bar, Lv *coords, int n, bool is_pair)
 {
+    enum { BOTH = 3 };
     Asm x = asm_new(l);
     asm_text(&x,
              "cp.async.bulk.tensor.%dd.shared::cluster.global.tile"
-             ".mbarrier::complete_tx::bytes ",
-             n);
+             ".mbarrier::complete_tx::bytes%s ",
+             n, is_pair ? ".multicast::cluster" : "");
     asm_text(&x, "[$%d], ", asm_in(&x, ptx_shared_address(l, to)));
     asm_text(&x, "[$%d, ", asm_in(&x, map));
     int first = x.out.n + x.in.n;
     for (int i = 0; i < n; i++)
         asm_in(&x, coords[i]);
     asm_vector(&x, first, n);
-    asm_text(&x, "], [$%d];", asm_in(&x, ptx_shared_address(l, bar)));
+    asm_text(&x, "], [$%d]", asm_in(&x, ptx_shared_address(l, bar)));
+    if (is_pair)
+        asm_text(&x, ", $%d", asm_in(&x, LLVMConstInt(l->i16, BOTH, 0)));
+    asm_text(&x, ";");
     asm_done(&x, true, true);
 }
 

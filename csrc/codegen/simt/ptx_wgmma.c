@@ -13,9 +13,12 @@
 static Lv
 descriptor(Ll *l, const WgmmaOperand *w, Lv first, int offset)
 {
+    enum { ADDRESS_BITS = 14 };
     uint64_t mode = w->line == 128 ? 1 : w->line == 64 ? 2 : 3;
     uint64_t lbo = w->lbo ? (uint64_t)w->lbo / 16 : 1, sbo = (uint64_t)w->sbo / 16;
     Lv at = LLVMBuildLShr(l->b, ptx_shared_address(l, first), ll_i32(l, 4), "");
+    if (ptx_state(l)->is_pair) /* from bit 24 on the address has the block's rank */
+        at = LLVMBuildAnd(l->b, at, ll_i32(l, (1 << ADDRESS_BITS) - 1), "");
     at = LLVMBuildZExt(l->b, at, l->i64, "");
     Lv fixed = LLVMConstInt(l->i64, lbo << 16 | sbo << 32 | mode << 62, 0);
     at = LLVMBuildOr(l->b, at, fixed, "");

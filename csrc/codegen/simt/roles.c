@@ -7,6 +7,11 @@
  * A slot's `full` has one arrival a phase, the thread's that announces how many bytes come.
  * Its `empty` has one of each warpgroup where tensor cores alone read the slot, as those are
  * through with it when the group's own wait has ended; else one of each warp.
+ *
+ * A ring with pair=1 is of two blocks, which are a cluster. A copy with pair=1 writes to the same slot
+ * of both and tells the same `full` of both, so who announces bytes announces those of whole tiles,
+ * whoever brings them. `empty` has the arrivals of both: who fills writes to both. They meet before
+ * anything is sent, and at the end, as nobody may leave to whom something is sent.
  */
 #include "codegen/simt/simt.h"
 
@@ -30,6 +35,9 @@ sim_ring_alloc(Sim *s, const Op *o)
     need_rings(s, o);
     Ll *l = s->l;
     int at = sim_scratch(s, o), n = o->n_results, slots = result(o, 0)->type->slots;
+    int blocks = 1 + (int)ir_attr(o, ATTR_PAIR);
+    if (blocks > 1)
+        s->m->pair_open(l);
     for (int i = 0; i < n; i++)
         sim_define(s, result(o, i))[0] = ll_i32(l, at + (int)ring_bytes(o, i));
     LLVMBasicBlockRef init = ll_block(l, "init"), go = ll_block(l, "go");
@@ -37,7 +45,7 @@ sim_ring_alloc(Sim *s, const Op *o)
     LLVMPositionBuilderAtEnd(l->b, init);
     s->m->mbar_init(l, at + (int)ring_bytes(o, n - 2), slots, 1);
     s->m->mbar_init(l, at + (int)ring_bytes(o, n - 1), slots,
-                    (int)ir_attr(o, ATTR_ARRIVALS));
+                    blocks * (int)ir_attr(o, ATTR_ARRIVALS));
     s->m->mbar_init_done(l);
     LLVMBuildBr(l->b, go);
     LLVMPositionBuilderAtEnd(l->b, go);
@@ -80,7 +88,11 @@ sim_mbar_arrive(Sim *s, const Op *o)
     Lv pred = bytes ? NULL : arriving(s, o);
     if (o->n_args > 2)
         pred = sim_and(s, pred, sim_val(s, arg(o, 2))[0]);
-    s->m->mbar_arrive(s->l, mbar_of(s, arg(o, 0), arg(o, 1)), bytes, pred);
+    Lv at = mbar_of(s, arg(o, 0), arg(o, 1));
+    if (!bytes && ir_attr(arg(o, 0)->def, ATTR_PAIR))
+        s->m->pair_arrive(s->l, at, pred);
+    else
+        s->m->mbar_arrive(s->l, at, bytes, pred);
 }
 
 void
@@ -103,7 +115,7 @@ sim_tma_load(Sim *s, const Op *o)
     if (start)
         to = LLVMBuildAdd(s->l->b, to, ll_i32(s->l, start), "");
     s->m->tma_load(s->l, sim_val(s, arg(o, 0))[0], to, mbar_of(s, arg(o, 3), arg(o, 2)),
-                   coords, n);
+                   coords, n, ir_attr(o, ATTR_PAIR));
 }
 
 /* ---- roles ----------------------------------------------------------------------- */
@@ -163,13 +175,25 @@ prefetch_maps(Sim *s)
     LLVMPositionBuilderAtEnd(l->b, go);
 }
 
+static bool
+has_pairs(const Func *f)
+{
+    for (const Op *o = f->body->first; o; o = o->next)
+        if (o->op == OP_RING_ALLOC && ir_attr(o, ATTR_PAIR))
+            return true;
+    return false;
+}
+
 void
 sim_roles(Sim *s, const Op *o)
 {
     need_rings(s, o);
     Ll *l = s->l;
     prefetch_maps(s);
-    s->m->barrier(l, o->loc);
+    if (has_pairs(s->f))
+        s->m->pair_meet(l, true);
+    else
+        s->m->barrier(l, o->loc);
     Lv warp = sim_warp_number(s);
     LLVMBasicBlockRef producers = ll_block(l, "producers"), team = ll_block(l, "team"),
                       after = ll_block(l, "over");
@@ -182,4 +206,6 @@ sim_roles(Sim *s, const Op *o)
     consume(s, o, after);
     LLVMMoveBasicBlockAfter(after, LLVMGetLastBasicBlock(l->fn));
     LLVMPositionBuilderAtEnd(l->b, after);
+    if (has_pairs(s->f))
+        s->m->pair_meet(l, false);
 }

@@ -133,7 +133,7 @@ sim_map_load(Sim *s, const Op *o)
     LLVMBasicBlockRef all = begin_alone(s, is_one);
     for (int i = 0; i < k.form.n_boxes; i++) {
         Lv to = box_at(s, &k, i, coords);
-        s->m->tma_load(l, k.map, to, bar, coords, k.form.rank);
+        s->m->tma_load(l, k.map, to, bar, coords, k.form.rank, false);
     }
     end_alone(s, all);
     s->m->mbar_await(l, bar, token);

@@ -1,0 +1,208 @@
+"""Products of few programs, of which neighbours read the same tile of one operand: each
+brings half of it for both. As PTX on a simulated cluster of two blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simulated
+import test_persistent
+
+import tegula
+import tegula.language as tl
+
+pytestmark = pytest.mark.usefixtures("ptxsim")
+TARGET = "sm_90a"
+SHARED = "brought by halves, where the neighbouring program reads it, too"
+
+
+@tegula.jit
+def products(
+    a_ptr, b_ptr, c_ptr, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ORDER: tl.constexpr,
+    TURNED: tl.constexpr = False, CARRIED: tl.constexpr = False,
+):  # fmt: skip
+    """ORDER: rows of tiles in groups of so many; 0: along rows; -1: by the grid's axes."""
+    n_m, n_n = tl.cdiv(M, BM), tl.cdiv(N, BN)
+    pid = tl.program_id(0)
+    if ORDER > 0:
+        first = pid // (ORDER * n_n) * ORDER
+        rows = tl.minimum(n_m - first, ORDER)
+        m = first + pid % (ORDER * n_n) % rows
+        n = pid % (ORDER * n_n) // rows
+    elif ORDER == 0:
+        m, n = pid // n_n, pid % n_n
+    else:
+        m, n = pid, tl.program_id(1)
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+    if TURNED:
+        b = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BN, BK])
+    else:
+        b = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [BK, BN])
+    acc = tl.zeros((BM, BN), tl.float32)
+    at = 0
+    for k in range(0, K, BK):
+        if CARRIED:
+            k = at
+        if TURNED:
+            y = b.load([n * BN, k]).T
+        else:
+            y = b.load([k, n * BN])
+        acc = tl.dot(a.load([m * BM, k]), y, acc)
+        at += BK
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BM, BN])
+    c.store([m * BM, n * BN], acc)
+
+
+def put(x: np.ndarray, dtype: str) -> simulated.Tensor:
+    if dtype != "bfloat16":
+        return simulated.put(x.astype(dtype), TARGET)
+    there = simulated.put((x.view(np.uint32) >> 16).astype(np.uint16), TARGET)
+    there.dtype = dtype
+    return there
+
+
+def run(
+    sides, block, order, warps=4, turned=False, dtype="float16", kernel=products,
+    grid=None, **options,
+):  # fmt: skip
+    """What was compiled; the result was right."""
+    (m, n, k), (bm, bn, bk) = sides, block
+    a, b = (
+        np.random.default_rng(i).integers(-4, 5, s).astype(np.float32)
+        for i, s in enumerate([(m, k), (n, k) if turned else (k, n)])
+    )
+    c = simulated.put(np.full((m, n), np.nan, np.float32), TARGET)
+    n_m, n_n = -(-m // bm), -(-n // bn)
+    compiled = kernel[grid or ((n_m, n_n) if order < 0 else (n_m * n_n,))](
+        put(a, dtype), put(b, dtype), c, m, n, k, BM=bm, BN=bn, BK=bk, ORDER=order,
+        TURNED=turned, num_warps=warps, **options,
+    )  # fmt: skip
+    np.testing.assert_array_equal(c.numpy(), a @ (b.T if turned else b))
+    return compiled
+
+
+def is_paired(compiled) -> bool:
+    paired = "pair=1" in compiled.asm["simt"]
+    assert (".reqnctapercluster 2" in compiled.asm["ptx"]) == paired
+    assert ("multicast::cluster" in compiled.asm["ptx"]) == paired
+    assert (SHARED in compiled.report) == paired
+    return paired
+
+
+# How many rows and columns of tiles there are, in which order programs take them, and so
+# whether neighbours share a column or a row of tiles.
+ORDERS = {
+    "all share": (2, 3, 8),
+    "some share": (3, 4, 8),
+    "groups of unlike size": (3, 2, 2),
+    "none shares": (2, 4, 1),
+    "all share A": (3, 2, 0),
+    "some share A": (2, 3, 0),
+    "all share by the grid": (2, 3, -1),
+}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("order", ORDERS)
+def test_orders(order, turned):
+    n_m, n_n, how = ORDERS[order]
+    sides = (64 * n_m, 64 * n_n, 128)
+    assert is_paired(run(sides, (64, 64, 64), how, turned=turned, multicast="1"))
+
+
+@pytest.mark.parametrize(
+    "dtype, turned",
+    [
+        ("float16", False),
+        ("float16", True),
+        ("bfloat16", False),
+        ("float32", True),  # tf32 runs along k
+    ],
+)
+@pytest.mark.parametrize(
+    "block, warps",
+    [
+        ((64, 64, 32), 4),
+        ((64, 128, 64), 4),  # B's tile is two boxes
+        ((128, 64, 32), 8),
+        ((128, 128, 64), 8),
+        ((64, 128, 64), 8),  # groups beside each other
+    ],
+)
+def test_types_and_blocks(dtype, block, warps, turned):
+    """Tiles of one box are halved, others go box by box."""
+    block = (*block[:2], block[2] // (2 if dtype == "float32" else 1))
+    sides = (2 * block[0], 2 * block[1], 2 * block[2])
+    for order in (8, 0):
+        compiled = run(sides, block, order, warps, turned, dtype, multicast="1")
+        assert is_paired(compiled)
+
+
+@pytest.mark.parametrize("order", [8, 0])
+@pytest.mark.parametrize("sides", [(100, 136, 200), (72, 264, 72), (8, 72, 136)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_ragged(sides, turned, order):
+    tiles = -(-sides[0] // 64) * -(-sides[1] // 64)
+    compiled = run(sides, (64, 64, 64), order, turned=turned, multicast="1")
+    assert is_paired(compiled) == (tiles % 2 == 0)
+
+
+@pytest.mark.parametrize("hopper", ["3,2", "3,5"])
+@pytest.mark.parametrize("n_k", [1, 2, 3, 5, 6, 20])
+def test_any_number_of_iterations(n_k, hopper):
+    """Fewer and more than the ring has slots; one pair of three does not share."""
+    sides = (3 * 64, 2 * 64, n_k * 32)
+    assert is_paired(
+        run(sides, (64, 64, 32), 8, multicast="1", hopper=hopper, CARRIED=n_k % 2)
+    )
+
+
+def test_odd_grids():
+    """Each has code of its own, and none waits for a neighbour that is not there."""
+    kernel = tegula.jit(products.fn)
+    for n_m in (1, 2, 3, 2, 1):
+        compiled = run(
+            (64 * n_m, 64, 128), (64, 64, 64), 8, kernel=kernel, multicast="1"
+        )
+        assert is_paired(compiled) == (n_m % 2 == 0)
+
+
+def test_an_odd_grid_for_a_variant():
+    """What was compiled for pairs is not what runs there."""
+    compiled = run((128, 64, 128), (64, 64, 64), 8, multicast="1")
+    assert is_paired(compiled)
+    a, b = (test_persistent.whole(i, *s) for i, s in enumerate([(192, 128), (128, 64)]))
+    c = simulated.put(np.full((192, 64), np.nan, np.float32), TARGET)
+    there = [simulated.put(x, TARGET) for x in (a, b)]
+    compiled[(3,)](*there, c, 192, 64, 128)
+    np.testing.assert_array_equal(c.numpy(), a.astype(np.float32) @ b)
+
+
+@pytest.mark.parametrize(
+    "sides, options, pays",
+    [
+        ((128, 136, 136), {}, True),  # rows of 272 bytes
+        ((128, 136, 136), {"multicast": "0"}, False),
+        ((128, 128, 128), {}, False),  # rows begin at lines of L2
+        ((9 * 64, 136, 136), {}, False),  # more programs than the chip holds at once
+    ],
+)
+def test_where_it_pays(sides, options, pays):
+    assert is_paired(run(sides, (64, 64, 64), 8, **options)) == pays
+
+
+def test_programs_of_unlike_length():
+    """Neighbours would wait for each other for good."""
+    n, block = 4, 64
+    a = test_persistent.whole(2, n * block, n * block)
+    b = test_persistent.whole(3, n * block, block)
+    c = simulated.put(np.full_like(b, np.nan), TARGET)
+    compiled = test_persistent.triangle[(n,)](
+        simulated.put(a, TARGET), simulated.put(b, TARGET), c, n * block, B=block,
+        num_warps=4, multicast="1",
+    )  # fmt: skip
+    mask = np.kron(np.tril(np.ones((n, n))), np.ones((block, block)))
+    want = (a.astype(np.float64) * mask) @ b.astype(np.float64)
+    np.testing.assert_array_equal(c.numpy(), want.astype(np.float16))
+    assert not is_paired(compiled)
