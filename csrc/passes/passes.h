@@ -51,6 +51,11 @@ void need_same(Same *s, const Val *v);
 /* What decides how often the ops of block b run. */
 void need_same_around(Same *s, const Block *b);
 
+/* ---- pair_blocks.c ----------------------------------------------------------------------- */
+/* Are the rows of a map's tensor not known to begin at lines of L2? Of a launch's numbers a factor
+ * of 16 is the most that is ever known, and sizes that have it mostly have more. */
+bool map_splits_lines(FactTable *facts, const Op *map);
+
 /* ---- rings.c ----------------------------------------------------------------------------- */
 /* Is it the work of whoever fills a ring? */
 bool ring_is_filled_by(const Op *o);

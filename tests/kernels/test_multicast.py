@@ -185,11 +185,22 @@ def test_an_odd_grid_for_a_variant():
         ((128, 136, 136), {}, True),  # rows of 272 bytes
         ((128, 136, 136), {"multicast": "0"}, False),
         ((128, 128, 128), {}, False),  # rows begin at lines of L2
-        ((9 * 64, 136, 136), {}, False),  # more programs than the chip holds at once
+        ((8 * 64, 136, 136), {}, True),  # more programs than the chip holds at once
+        ((9 * 64, 136, 136), {}, False),  # an odd number of them
     ],
 )
 def test_where_it_pays(sides, options, pays):
     assert is_paired(run(sides, (64, 64, 64), 8, **options)) == pays
+
+
+def test_instead_of_turns():
+    """Programs in turn would bring whole tiles; where rows begin at lines, they are."""
+    split = run((8 * 64, 392, 136), (64, 128, 64), 8)
+    assert is_paired(split)
+    assert "not in turn: neighbours bring tiles by halves" in split.report
+    whole = run((8 * 64, 3 * 128, 128), (64, 128, 64), 8)
+    assert not is_paired(whole)
+    assert test_persistent.IN_TURN in whole.report
 
 
 def test_programs_of_unlike_length():
