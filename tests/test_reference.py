@@ -34,23 +34,24 @@ import tegula
 import tegula.language as tl
 from tegula.language.extra import libdevice
 
-SEEN = []
+SEEN = {}
 
 
 @tegula.constexpr_function
-def place(dtype, shape):
-    SEEN.append((dtype, shape))
-    return {room} * (len(SEEN) - 1)
+def place(n, dtype, shape):
+    # It may be called again, as functions are that change what they read.
+    SEEN[n] = dtype, shape
+    return {room} * n
 
 
 @tegula.jit
-def show(out, r):
+def show(out, n: tl.constexpr, r):
     if isinstance(r, tl.tuple):
         for i in tl.static_range(len(r)):
-            show(out, r[i])
+            show(out, n + i, r[i])
     else:
         r = tl.to_tensor(r)
-        at: tl.constexpr = place(r.dtype, r.shape)
+        at: tl.constexpr = place(n, r.dtype, r.shape)
         if r.dtype.is_fp8():
             wide = r.to(tl.float32).to(tl.float64)
         else:
@@ -72,8 +73,8 @@ def source(entry: reference.Entry) -> tuple[str, list[str]]:
     for example in entry.examples:
         code = example.source.rstrip("\n")
         if example.want:
+            code = f"show(out, {len(wants)}, {code})"
             wants += example.want.strip("\n").split("\n")
-            code = f"show(out, {code})"
         (above if code.startswith("@") else body).append(code)
     kernel = "@tegula.jit\ndef kernel(out, x_ptr, i_ptr):\n"
     kernel += textwrap.indent("\n".join(body), "    ")
@@ -110,7 +111,10 @@ def run(entry: reference.Entry, folder: Path) -> tuple[list[str], list[str]]:
         out = np.full(ROOM * max(1, len(wants)), np.nan)
         x = np.arange(64, dtype=np.float32)
         module.kernel[(1,)](out, x, np.arange(64, dtype=np.int32))
-    got = [answer(t, tuple(s), out[i * ROOM :]) for i, (t, s) in enumerate(module.SEEN)]
+    got = [
+        answer(t, tuple(s), out[i * ROOM :])
+        for i, (t, s) in sorted(module.SEEN.items())
+    ]
     return got, wants
 
 
