@@ -32,6 +32,9 @@ void dce_but(Func *f, Block *b, bool (*keeps)(const Op *o));
 bool neutral_value(const Op *o, int i, uint64_t *bits);
 
 /* ---- start_dots.c ------------------------------------------------------------------------ */
+/* Does the product in the body of a loop add to what it gave an iteration ago, which nobody looks at
+ * in between? */
+bool only_goes_round(const Block *body, const Op *dot);
 /* Is o, in the body of a loop, a warpgroup's product that adds to what it gave an iteration ago,
  * and nobody looks at in between? */
 bool is_running_sum(const Block *body, const Op *o);

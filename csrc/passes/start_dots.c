@@ -42,13 +42,18 @@
 #include "passes/passes.h"
 
 bool
+only_goes_round(const Block *body, const Op *dot)
+{
+    const Val *acc = arg(dot, 2), *v = result(dot, 0);
+    return !acc->def && acc->block == body && acc->index > 0 && acc->uses &&
+           !acc->uses->next && v->uses && !v->uses->next &&
+           v->uses->user == body->last && v->uses - body->last->args == acc->index - 1;
+}
+
+bool
 is_running_sum(const Block *body, const Op *o)
 {
-    const Val *acc = arg(o, 2), *v = result(o, 0);
-    return arg(o, 1)->type->slots && !acc->def && acc->block == body &&
-           acc->index > 0 && acc->uses && !acc->uses->next && v->uses &&
-           !v->uses->next && v->uses->user == body->last &&
-           v->uses - body->last->args == acc->index - 1;
+    return arg(o, 1)->type->slots && only_goes_round(body, o);
 }
 
 static bool

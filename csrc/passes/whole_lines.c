@@ -95,16 +95,6 @@ find_tile(Loop *l, Val *v, int k)
     return steps_by_tiles(l, t);
 }
 
-/* Does the product only add to a sum that goes round? */
-static bool
-is_lone_sum(const Block *body, const Op *dot)
-{
-    const Val *acc = arg(dot, 2), *sum = result(dot, 0);
-    return !acc->def && acc->block == body && acc->index > 0 && !acc->uses->next &&
-           sum->uses && !sum->uses->next && sum->uses->user == body->last &&
-           sum->uses - body->last->args == acc->index - 1;
-}
-
 /* Is o nothing but a number that says where tiles lie? */
 static bool
 is_number(const Op *o)
@@ -124,7 +114,7 @@ find_loop(Op *o, Loop *l)
     for (Op *p = body->first; p != body->last; p = p->next) {
         if (p->op == OP_MAP_LOAD || p->op == OP_TRANS || is_number(p))
             continue;
-        if (p->op != OP_DOT || l->n_dots == MAX_DOTS || !is_lone_sum(body, p) ||
+        if (p->op != OP_DOT || l->n_dots == MAX_DOTS || !only_goes_round(body, p) ||
             dot_sides(p).k != arg(p, 0)->type->shape[1] ||
             !find_tile(l, arg(p, 0), 1) || !find_tile(l, arg(p, 1), 0))
             return false;
