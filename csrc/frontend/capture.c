@@ -418,15 +418,6 @@ fe_captures_settle(FeCaptures *c, int from, bool is_last)
 
 /* ---- comparing --------------------------------------------------------------------------- */
 
-static bool
-is_ours(PyObject *o)
-{
-    PyObject *lost = NULL;
-    bool is = fe_is_from((PyObject *)Py_TYPE(o), "tegula", &lost);
-    Py_XDECREF(lost);
-    return is;
-}
-
 typedef enum Change { SAME, NEW_CODE, NEW_VALUE } Change;
 
 /* Something that runs: compared by address, and compiled anew when it is another one. */
@@ -468,7 +459,7 @@ is_atom(const FeEnv *env, PyObject *o)
         return false;
     return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) ||
            PyFloat_CheckExact(o) || PyComplex_CheckExact(o) ||
-           PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || is_ours(o);
+           PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || fe_has_class_of_ours(o);
 }
 
 static Change compare(const FeEnv *env, PyObject *was, PyObject *is);

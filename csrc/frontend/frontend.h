@@ -173,6 +173,8 @@ int fe_watch_value(const FeEnv *env, PyObject *o, bool *is_opaque);
  * what is noted. named: or NULL. */
 int fe_watch_result(const FeEnv *env, PyObject *o, PyObject *pos, PyObject *named,
                     PyObject *result, PyObject *name, bool is_known);
+/* Is the object's class one of this package's? */
+bool fe_has_class_of_ours(PyObject *o);
 /* Equal as constants of a kernel: of one type all the way down, 0.0 is not -0.0, and also what
  * their == does not look at is equal. 1, 0, or -1 with an exception. */
 int fe_same_constant(PyObject *a, PyObject *b);

@@ -5,8 +5,8 @@
  * Both functions run code of others. */
 #include "frontend/frontend.h"
 
-static bool
-is_ours(PyObject *o)
+bool
+fe_has_class_of_ours(PyObject *o)
 {
     PyObject *lost = NULL;
     bool is = fe_is_from((PyObject *)Py_TYPE(o), "tegula", &lost);
@@ -98,7 +98,7 @@ same_objects(PyObject *a, PyObject *b, bool is_equal)
             : has_eq   ? PyObject_RichCompareBool(a, b, Py_EQ)
                        : !is_equal;
     bool is_simple = PyLong_CheckExact(a) || PyUnicode_CheckExact(a) ||
-                     PyBytes_CheckExact(a) || (has_eq && is_ours(a));
+                     PyBytes_CheckExact(a) || (has_eq && fe_has_class_of_ours(a));
     Py_XDECREF(is);
     Py_XDECREF(of);
     return r <= 0 || is_simple ? r : same_state(a, b, is_equal);
